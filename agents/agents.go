@@ -19,11 +19,11 @@ import (
 )
 
 // A Part is a part of memwatchd that can be installed in an agent.
-type Part string
+type Component string
 
 const (
-	MCP   Part = "mcp"  // a server with tools
-	Hooks Part = "hook" // commands that the agent runs at its events
+	MCP   Component = "mcp"  // a server with tools
+	Hooks Component = "hook" // commands that the agent runs at its events
 )
 
 // A Scope determines which settings an agent applies a part to.
@@ -40,10 +40,10 @@ type Agent struct {
 	Name  string // name on the command line
 	Title string // name that the agent itself uses
 
-	program string                   // its command
-	dir     func(m Machine) string   // settings directory; the agent is installed if it exists
-	parts   map[Part]map[Scope]place // settings files of each part in each scope
-	forms   map[Part]form            // syntax of each part
+	program    string                             // its command
+	dir        func(m Machine) string             // settings directory; the agent is installed if it exists
+	components map[Component]map[Scope]locateFunc // settings files of each part in each scope
+	syntaxes   map[Component]syntax               // syntax of each part
 
 	// The extensions of JSON that the agent does not read. It ignores a file
 	// that contains one of them.
@@ -52,13 +52,13 @@ type Agent struct {
 
 // A place returns the files that may contain a part. The first is created if
 // none exists.
-type place func(m Machine) []string
+type locateFunc func(m Machine) []string
 
 // A form is the syntax of a part in a settings file.
-type form interface {
-	install(data []byte, c Command) ([]byte, error)
-	uninstall(data []byte) ([]byte, error)
-	installed(data []byte) ([]Command, error)
+type syntax interface {
+	addCommand(data []byte, c Command) ([]byte, error)
+	removeCommand(data []byte) ([]byte, error)
+	listCommands(data []byte) ([]Command, error)
 }
 
 // A Machine provides the facts about a machine and its user.
@@ -72,19 +72,19 @@ type Machine struct {
 	LookPath func(program string) (string, error)
 }
 
-// or returns the directory that a variable names, or else one below the home.
-func (m Machine) or(variable string, below ...string) string {
+// dirFrom returns the directory that a variable names, or else one below the home.
+func (m Machine) dirFrom(variable string, below ...string) string {
 	if dir := m.Getenv(variable); dir != "" {
 		return dir
 	}
 	return filepath.Join(append([]string{m.Home}, below...)...)
 }
 
-func (m Machine) claude() string { return m.or("CLAUDE_CONFIG_DIR", ".claude") }
-func (m Machine) codex() string  { return m.or("CODEX_HOME", ".codex") }
-func (m Machine) gemini() string { return filepath.Join(m.or("GEMINI_CLI_HOME"), ".gemini") }
-func (m Machine) opencode() string {
-	return filepath.Join(m.or("XDG_CONFIG_HOME", ".config"), "opencode")
+func (m Machine) claudeDir() string { return m.dirFrom("CLAUDE_CONFIG_DIR", ".claude") }
+func (m Machine) codexDir() string  { return m.dirFrom("CODEX_HOME", ".codex") }
+func (m Machine) geminiDir() string { return filepath.Join(m.dirFrom("GEMINI_CLI_HOME"), ".gemini") }
+func (m Machine) opencodeDir() string {
+	return filepath.Join(m.dirFrom("XDG_CONFIG_HOME", ".config"), "opencode")
 }
 func (m Machine) cursor() string  { return filepath.Join(m.Home, ".cursor") }
 func (m Machine) project() string { return m.Dir }
@@ -94,14 +94,14 @@ func (m Machine) project() string { return m.Dir }
 // CLAUDE_CONFIG_DIR names. A file of the old name in the settings directory
 // takes precedence.
 func claudeState(m Machine) []string {
-	if old := filepath.Join(m.claude(), ".config.json"); m.Exists(old) {
+	if old := filepath.Join(m.claudeDir(), ".config.json"); m.Exists(old) {
 		return []string{old}
 	}
-	return []string{filepath.Join(m.or("CLAUDE_CONFIG_DIR"), ".claude.json")}
+	return []string{filepath.Join(m.dirFrom("CLAUDE_CONFIG_DIR"), ".claude.json")}
 }
 
 // in returns a place for files in a directory.
-func in(dir func(Machine) string, names ...string) place {
+func in(dir func(Machine) string, names ...string) locateFunc {
 	return func(m Machine) []string {
 		files := make([]string, len(names))
 		for i, name := range names {
@@ -114,54 +114,54 @@ func in(dir func(Machine) string, names ...string) place {
 // All lists the known agents, by name.
 var All = []Agent{
 	{
-		Name: "claude-code", Title: "Claude Code", program: "claude", dir: Machine.claude,
-		parts: map[Part]map[Scope]place{
+		Name: "claude-code", Title: "Claude Code", program: "claude", dir: Machine.claudeDir,
+		components: map[Component]map[Scope]locateFunc{
 			MCP: {
 				User:    claudeState,
 				Project: in(Machine.project, ".mcp.json"),
 			},
 			Hooks: {
-				User:    in(Machine.claude, "settings.json"),
+				User:    in(Machine.claudeDir, "settings.json"),
 				Project: in(Machine.project, ".claude/settings.json"),
 				Local:   in(Machine.project, ".claude/settings.local.json"),
 			},
 		},
-		forms:      map[Part]form{MCP: jsonServers{key: "mcpServers", kind: "stdio"}, Hooks: claudeHooks{}},
+		syntaxes:   map[Component]syntax{MCP: jsonServers{key: "mcpServers", kind: "stdio"}, Hooks: claudeHooks{}},
 		noComments: true, noCommas: true,
 	},
 	{
-		Name: "codex", Title: "Codex", program: "codex", dir: Machine.codex,
-		parts: map[Part]map[Scope]place{MCP: {
-			User:    in(Machine.codex, "config.toml"),
+		Name: "codex", Title: "Codex", program: "codex", dir: Machine.codexDir,
+		components: map[Component]map[Scope]locateFunc{MCP: {
+			User:    in(Machine.codexDir, "config.toml"),
 			Project: in(Machine.project, ".codex/config.toml"),
 		}},
-		forms: map[Part]form{MCP: tomlServers{}},
+		syntaxes: map[Component]syntax{MCP: tomlServers{}},
 	},
 	{
 		Name: "cursor", Title: "Cursor", program: "cursor", dir: Machine.cursor,
-		parts: map[Part]map[Scope]place{MCP: {
+		components: map[Component]map[Scope]locateFunc{MCP: {
 			User:    in(Machine.cursor, "mcp.json"),
 			Project: in(Machine.project, ".cursor/mcp.json"),
 		}},
-		forms: map[Part]form{MCP: jsonServers{key: "mcpServers", kind: "stdio"}},
+		syntaxes: map[Component]syntax{MCP: jsonServers{key: "mcpServers", kind: "stdio"}},
 	},
 	{
-		Name: "gemini", Title: "Gemini CLI", program: "gemini", dir: Machine.gemini,
-		parts: map[Part]map[Scope]place{MCP: {
-			User:    in(Machine.gemini, "settings.json"),
+		Name: "gemini", Title: "Gemini CLI", program: "gemini", dir: Machine.geminiDir,
+		components: map[Component]map[Scope]locateFunc{MCP: {
+			User:    in(Machine.geminiDir, "settings.json"),
 			Project: in(Machine.project, ".gemini/settings.json"),
 		}},
-		forms:    map[Part]form{MCP: jsonServers{key: "mcpServers"}},
+		syntaxes: map[Component]syntax{MCP: jsonServers{key: "mcpServers"}},
 		noCommas: true,
 	},
 	{
-		Name: "opencode", Title: "opencode", program: "opencode", dir: Machine.opencode,
-		parts: map[Part]map[Scope]place{MCP: {
-			User: in(Machine.opencode, "opencode.json", "opencode.jsonc", "config.json"),
+		Name: "opencode", Title: "opencode", program: "opencode", dir: Machine.opencodeDir,
+		components: map[Component]map[Scope]locateFunc{MCP: {
+			User: in(Machine.opencodeDir, "opencode.json", "opencode.jsonc", "config.json"),
 			Project: in(Machine.project, "opencode.json", "opencode.jsonc", ".opencode/opencode.json",
 				".opencode/opencode.jsonc"),
 		}},
-		forms: map[Part]form{MCP: jsonServers{key: "mcp", kind: "local", list: true, nested: "servers"}},
+		syntaxes: map[Component]syntax{MCP: jsonServers{key: "mcp", kind: "local", list: true, nested: "servers"}},
 	},
 }
 
@@ -175,31 +175,31 @@ func Named(name string) (Agent, bool) {
 }
 
 // Names returns the names of the agents that support a part, in order.
-func Names(p Part) []string {
+func Names(p Component) []string {
 	var names []string
 	for _, a := range All {
-		if a.forms[p] != nil {
+		if a.syntaxes[p] != nil {
 			names = append(names, a.Name)
 		}
 	}
 	return names
 }
 
-// Has reports whether the agent supports a part in a scope.
-func (a Agent) Has(p Part, s Scope) bool { return a.parts[p][s] != nil }
+// Supports reports whether the agent supports a part in a scope.
+func (a Agent) Supports(p Component, s Scope) bool { return a.components[p][s] != nil }
 
 // Files returns the files that may contain a part, all of which the agent
 // reads. There is at least one if the agent supports the part in that scope.
-func (a Agent) Files(p Part, s Scope, m Machine) []string {
-	if !a.Has(p, s) {
+func (a Agent) Files(p Component, s Scope, m Machine) []string {
+	if !a.Supports(p, s) {
 		return nil
 	}
-	return a.parts[p][s](m)
+	return a.components[p][s](m)
 }
 
 // File returns the file to install a supported part into: the one that contains
 // it, or the first existing one, or the first.
-func (a Agent) File(p Part, s Scope, m Machine) string {
+func (a Agent) File(p Component, s Scope, m Machine) string {
 	files := a.Files(p, s, m)
 	for _, file := range files {
 		if data, err := m.Read(file); err == nil {
@@ -214,7 +214,7 @@ func (a Agent) File(p Part, s Scope, m Machine) string {
 
 // Note describes the confirmation that the agent requires before it uses a part
 // in a scope. It returns "" if none is required.
-func (a Agent) Note(p Part, s Scope) string {
+func (a Agent) Note(p Component, s Scope) string {
 	switch {
 	case a.Name == "claude-code" && s == Project && p == MCP:
 		return "Claude Code asks before it starts a server that a project has"
@@ -231,22 +231,26 @@ func (a Agent) Note(p Part, s Scope) string {
 // Install adds memwatchd to a settings file, or updates its entry there. c
 // starts memwatchd: for hooks it is the program and its flags, without the
 // hook's own arguments; for the server it is the whole command.
-func (a Agent) Install(p Part, data []byte, c Command) ([]byte, error) {
-	return a.forms[p].install(data, c)
+func (a Agent) Install(p Component, data []byte, c Command) ([]byte, error) {
+	return a.syntaxes[p].addCommand(data, c)
 }
 
 // Uninstall removes memwatchd from a settings file, with any command.
-func (a Agent) Uninstall(p Part, data []byte) ([]byte, error) { return a.forms[p].uninstall(data) }
+func (a Agent) Uninstall(p Component, data []byte) ([]byte, error) {
+	return a.syntaxes[p].removeCommand(data)
+}
 
 // Installed returns the commands of memwatchd in a settings file: those of
 // hooks in the order of the file, or the one of the server. The command of a
 // server at an address is empty.
-func (a Agent) Installed(p Part, data []byte) ([]Command, error) { return a.forms[p].installed(data) }
+func (a Agent) Installed(p Component, data []byte) ([]Command, error) {
+	return a.syntaxes[p].listCommands(data)
+}
 
-// Unread returns an error about the first comment, or the first comma behind a last
+// CheckSyntax returns an error about the first comment, or the first comma behind a last
 // item, in a settings file of an agent that does not read these. It returns nil if
 // the agent reads the file.
-func (a Agent) Unread(p Part, data []byte) *Error {
+func (a Agent) CheckSyntax(p Component, data []byte) *Error {
 	if !a.noComments && !a.noCommas {
 		return nil
 	}
@@ -256,7 +260,7 @@ func (a Agent) Unread(p Part, data []byte) *Error {
 	}
 	at, noun := len(d.text), "comma behind the last item"
 	for v := range d.root.All() {
-		list, _ := items(v)
+		list, _ := listItems(v)
 		if n := len(list); n > 0 && list[n-1].Value.AfterExtra != nil {
 			at = min(at, list[n-1].Value.EndOffset+len(list[n-1].Value.AfterExtra))
 		}

@@ -8,19 +8,19 @@ import (
 // A Finding is an agent found on a machine, with its installations of
 // memwatchd.
 type Finding struct {
-	Agent   Agent
-	Dir     string // its settings directory; empty if missing
-	Program string // its command; empty if it is not in the path
-	Has     []Installation
-	Faults  []Fault
+	Agent         Agent
+	Dir           string // its settings directory; empty if missing
+	Program       string // its command; empty if it is not in the path
+	Installations []Installation
+	Faults        []Fault
 }
 
 // An Installation is a command of memwatchd in a settings file.
 type Installation struct {
-	Part    Part
-	Scope   Scope
-	File    string
-	Command Command
+	Component Component
+	Scope     Scope
+	File      string
+	Command   Command
 }
 
 // A Fault is a settings file that cannot be read, or that the agent does not read.
@@ -29,8 +29,8 @@ type Fault struct {
 	Err  error
 }
 
-// Found returns the agents on a machine, by name.
-func Found(m Machine) []Finding {
+// DetectAgents returns the agents on a machine, by name.
+func DetectAgents(m Machine) []Finding {
 	var list []Finding
 	for _, a := range All {
 		f := Finding{Agent: a}
@@ -43,9 +43,9 @@ func Found(m Machine) []Finding {
 		if f.Dir == "" && f.Program == "" {
 			continue
 		}
-		for _, p := range []Part{MCP, Hooks} {
+		for _, p := range []Component{MCP, Hooks} {
 			for _, s := range []Scope{User, Project, Local} {
-				f.look(m, p, s)
+				f.addInstallations(m, p, s)
 			}
 		}
 		list = append(list, f)
@@ -53,8 +53,8 @@ func Found(m Machine) []Finding {
 	return list
 }
 
-// look adds the installations of a part in one scope.
-func (f *Finding) look(m Machine, p Part, s Scope) {
+// addInstallations adds the installations of a part in one scope.
+func (f *Finding) addInstallations(m Machine, p Component, s Scope) {
 	for _, file := range f.Agent.Files(p, s, m) {
 		data, err := m.Read(file)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -65,7 +65,7 @@ func (f *Finding) look(m Machine, p Part, s Scope) {
 			commands, err = f.Agent.Installed(p, data)
 		}
 		if err == nil {
-			if unread := f.Agent.Unread(p, data); unread != nil && len(commands) > 0 {
+			if unread := f.Agent.CheckSyntax(p, data); unread != nil && len(commands) > 0 {
 				err = unread
 			}
 		}
@@ -73,7 +73,7 @@ func (f *Finding) look(m Machine, p Part, s Scope) {
 			f.Faults = append(f.Faults, Fault{file, err})
 		}
 		for _, c := range commands {
-			f.Has = append(f.Has, Installation{p, s, file, c})
+			f.Installations = append(f.Installations, Installation{p, s, file, c})
 		}
 	}
 }

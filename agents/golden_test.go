@@ -52,7 +52,7 @@ func marked(data []byte) string {
 }
 
 // command returns the command that all tests install.
-func command(p Part) Command {
+func command(p Component) Command {
 	if p == MCP {
 		return Command{"/opt/my tools/memwatchd", "--name", "work", "mcp"}
 	}
@@ -69,7 +69,7 @@ func golden(t *testing.T, file string) {
 	if !ok {
 		t.Fatalf("no agent %s", dirs[1])
 	}
-	part := Part(dirs[2])
+	part := Component(dirs[2])
 	var before []byte
 	for _, f := range archive.Files {
 		if f.Name == "before" {
@@ -88,7 +88,7 @@ func golden(t *testing.T, file string) {
 		}
 		put("has", lines.String())
 	}
-	if unread := agent.Unread(part, before); unread != nil {
+	if unread := agent.CheckSyntax(part, before); unread != nil {
 		put("unread", unread.Error()+"\n")
 	}
 	after, err := agent.Install(part, before, command(part))
@@ -136,8 +136,8 @@ func TestNesting(t *testing.T) {
 	}
 	data = nested(maxContainers - 10)
 	after, err := agent.Install(MCP, data, command(MCP))
-	if err != nil || agent.Unread(MCP, after) != nil {
-		t.Fatalf("%v, %v", err, agent.Unread(MCP, after))
+	if err != nil || agent.CheckSyntax(MCP, after) != nil {
+		t.Fatalf("%v, %v", err, agent.CheckSyntax(MCP, after))
 	}
 	if removed, err := agent.Uninstall(MCP, after); err != nil || !bytes.Equal(removed, data) {
 		t.Errorf("uninstalling gives another file, %v", err)

@@ -8,7 +8,7 @@ import (
 
 // A grower writes settings in an unusual style: with white space, comments and
 // commas anywhere, and with the keys of memwatchd among others.
-type grower struct {
+type jsonGenerator struct {
 	*rand.Rand
 	b      strings.Builder
 	eol    string
@@ -16,9 +16,9 @@ type grower struct {
 	calm   bool // with white space only in the usual places
 }
 
-func (g *grower) pick(list ...string) string { return list[g.IntN(len(list))] }
+func (g *jsonGenerator) pick(list ...string) string { return list[g.IntN(len(list))] }
 
-func (g *grower) space(depth int) {
+func (g *jsonGenerator) space(depth int) {
 	if g.calm {
 		g.b.WriteString(g.eol + strings.Repeat("\t", depth))
 		return
@@ -33,7 +33,7 @@ func (g *grower) space(depth int) {
 }
 
 // value writes a value; keys are the path to the entry of memwatchd.
-func (g *grower) value(depth int, keys ...string) {
+func (g *jsonGenerator) value(depth int, keys ...string) {
 	switch {
 	case len(keys) > 0 && keys[0] == "[":
 		g.list('[', ']', depth, func() { g.value(depth+1, keys[1:]...) })
@@ -56,7 +56,7 @@ func (g *grower) value(depth int, keys ...string) {
 	}
 }
 
-func (g *grower) member(depth int, key string, keys ...string) {
+func (g *jsonGenerator) member(depth int, key string, keys ...string) {
 	g.b.WriteString(`"` + key + `"`)
 	if !g.calm {
 		g.space(depth)
@@ -70,7 +70,7 @@ func (g *grower) member(depth int, key string, keys ...string) {
 	g.value(depth+1, keys...)
 }
 
-func (g *grower) list(open, end byte, depth int, item func()) {
+func (g *jsonGenerator) list(open, end byte, depth int, item func()) {
 	g.b.WriteByte(open)
 	n := g.IntN(4)
 	for i := range n {
@@ -89,8 +89,8 @@ func (g *grower) list(open, end byte, depth int, item func()) {
 	g.b.WriteByte(end)
 }
 
-func grown(seed uint64) []byte {
-	g := &grower{Rand: rand.New(rand.NewPCG(seed, 0)), eol: "\n"}
+func randomJSON(seed uint64) []byte {
+	g := &jsonGenerator{Rand: rand.New(rand.NewPCG(seed, 0)), eol: "\n"}
 	if g.IntN(3) == 0 {
 		g.eol = "\r\n"
 	}
@@ -114,11 +114,11 @@ func FuzzGrown(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, seed uint64) {
-		data := grown(seed)
+		data := randomJSON(seed)
 		for _, name := range []string{"claude-code", "gemini", "opencode"} {
 			agent, _ := Named(name)
-			for _, part := range []Part{MCP, Hooks} {
-				if agent.forms[part] != nil {
+			for _, part := range []Component{MCP, Hooks} {
+				if agent.syntaxes[part] != nil {
 					lawsJSON(t, agent, part, data)
 				}
 			}

@@ -45,10 +45,10 @@ type handler struct {
 	line               string
 }
 
-// handlers lists the commands of memwatchd at an event. A value that Claude Code
+// listHandlers lists the commands of memwatchd at an event. A value that Claude Code
 // rejects is an error.
-func (claudeHooks) handlers(d *jsonDoc, hooks *hujson.Value, e int, event string) ([]handler, error) {
-	groups, err := d.getKind(hooks, event, '[')
+func (claudeHooks) listHandlers(d *jsonDoc, hooks *hujson.Value, e int, event string) ([]handler, error) {
+	groups, err := d.findKind(hooks, event, '[')
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func (claudeHooks) handlers(d *jsonDoc, hooks *hujson.Value, e int, event string
 		if group.Value.Kind() != '{' {
 			return nil, errorAt(d.text, group.StartOffset, "a group of hooks must be an object, in braces")
 		}
-		list, err := d.getKind(group, "hooks", '[')
+		list, err := d.findKind(group, "hooks", '[')
 		if err != nil {
 			return nil, err
 		}
@@ -69,7 +69,7 @@ func (claudeHooks) handlers(d *jsonDoc, hooks *hujson.Value, e int, event string
 			if one.Value.Kind() != '{' {
 				return nil, errorAt(d.text, one.StartOffset, "a hook must be an object, in braces")
 			}
-			command, err := d.get(&one, "command")
+			command, err := d.findMember(&one, "command")
 			if err != nil {
 				return nil, err
 			}
@@ -84,21 +84,21 @@ func (claudeHooks) handlers(d *jsonDoc, hooks *hujson.Value, e int, event string
 	return found, nil
 }
 
-// find lists the commands of memwatchd at an event, or at all events if it is
+// findHandlers lists the commands of memwatchd at an event, or at all events if it is
 // empty. Events without a name in memwatchd may have values of any form.
-func (c claudeHooks) find(d *jsonDoc, event string) ([]handler, error) {
-	hooks, err := d.getKind(&d.root, "hooks", '{')
+func (c claudeHooks) findHandlers(d *jsonDoc, event string) ([]handler, error) {
+	hooks, err := d.findKind(&d.root, "hooks", '{')
 	if err != nil || hooks == nil {
 		return nil, err
 	}
 	var found []handler
-	list, _ := items(hooks)
+	list, _ := listItems(hooks)
 	for e, m := range list {
 		name := m.Name.Value.(hujson.Literal).String()
 		if event != "" && name != event {
 			continue
 		}
-		handlers, err := c.handlers(d, hooks, e, name)
+		handlers, err := c.listHandlers(d, hooks, e, name)
 		if err != nil && slices.ContainsFunc(hookEvents, func(h hookEvent) bool { return h.event == name }) {
 			return nil, err
 		}
@@ -107,12 +107,12 @@ func (c claudeHooks) find(d *jsonDoc, event string) ([]handler, error) {
 	return found, nil
 }
 
-func (c claudeHooks) installed(data []byte) ([]Command, error) {
+func (c claudeHooks) listCommands(data []byte) ([]Command, error) {
 	d, err := readJSON(data)
 	if err != nil {
 		return nil, err
 	}
-	handlers, err := c.find(d, "")
+	handlers, err := c.findHandlers(d, "")
 	var commands []Command
 	for _, h := range handlers {
 		words, _ := splitWords(h.line)
@@ -121,83 +121,83 @@ func (c claudeHooks) installed(data []byte) ([]Command, error) {
 	return commands, err
 }
 
-func (c claudeHooks) install(data []byte, command Command) ([]byte, error) {
+func (c claudeHooks) addCommand(data []byte, command Command) ([]byte, error) {
 	d, err := readJSON(data)
 	for _, e := range hookEvents {
 		line := append(append(Command{}, command...), "hook", e.command).String()
 		for done := false; err == nil && !done; {
-			done, err = c.step(d, e, line)
+			done, err = c.installEvent(d, e, line)
 		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	return d.result(nil)
+	return d.fileContent(nil)
 }
 
-// step makes one edit towards exactly one command of memwatchd at an event, and
+// installEvent makes one edit towards exactly one command of memwatchd at an event, and
 // reports whether the file has that.
-func (c claudeHooks) step(d *jsonDoc, e hookEvent, line string) (done bool, err error) {
-	handlers, err := c.find(d, e.event)
+func (c claudeHooks) installEvent(d *jsonDoc, e hookEvent, line string) (done bool, err error) {
+	handlers, err := c.findHandlers(d, e.event)
 	if err != nil {
 		return false, err
 	}
 	handlers = slices.DeleteFunc(handlers, func(h handler) bool { return hookOf(h.line) != e.command })
 	switch {
 	case len(handlers) == 0:
-		return true, c.add(d, e.event, line)
+		return true, c.addHook(d, e.event, line)
 	case len(handlers) > 1: // Claude Code would run both
-		return false, c.remove(d, handlers[len(handlers)-1])
+		return false, c.removeHook(d, handlers[len(handlers)-1])
 	case handlers[0].line != line:
 		h := handlers[0]
-		return true, d.put(&h.list.Value.(*hujson.Array).Elements[h.h], "command", line)
+		return true, d.setMember(&h.list.Value.(*hujson.Array).Elements[h.h], "command", line)
 	}
 	return true, nil
 }
 
-// add appends a group with a command to those of an event.
-func (claudeHooks) add(d *jsonDoc, event, line string) error {
+// addHook appends a group with a command to those of an event.
+func (claudeHooks) addHook(d *jsonDoc, event, line string) error {
 	group := hookGroup{[]hookCommand{{"command", line, hookTimeout}}}
-	hooks, err := d.getKind(&d.root, "hooks", '{')
+	hooks, err := d.findKind(&d.root, "hooks", '{')
 	if err != nil {
 		return err
 	}
 	if hooks == nil {
-		return d.add(&d.root, "hooks", map[string]any{event: []hookGroup{group}})
+		return d.addItem(&d.root, "hooks", map[string]any{event: []hookGroup{group}})
 	}
-	groups, err := d.getKind(hooks, event, '[')
+	groups, err := d.findKind(hooks, event, '[')
 	if err != nil {
 		return err
 	}
 	if groups == nil {
-		return d.add(hooks, event, []hookGroup{group})
+		return d.addItem(hooks, event, []hookGroup{group})
 	}
-	return d.add(groups, "", group)
+	return d.addItem(groups, "", group)
 }
 
-func (c claudeHooks) uninstall(data []byte) ([]byte, error) {
+func (c claudeHooks) removeCommand(data []byte) ([]byte, error) {
 	d, err := readJSON(data)
 	for err == nil {
-		handlers, failed := c.find(d, "")
+		handlers, failed := c.findHandlers(d, "")
 		if failed != nil || len(handlers) == 0 {
-			return d.result(failed)
+			return d.fileContent(failed)
 		}
-		err = c.remove(d, handlers[len(handlers)-1])
+		err = c.removeHook(d, handlers[len(handlers)-1])
 	}
 	return nil, err
 }
 
-// remove removes a command from its group, or the group if it has no other, or
+// removeHook removes a command from its group, or the group if it has no other, or
 // the event or all hooks likewise. Claude Code rejects a group without hooks.
-func (claudeHooks) remove(d *jsonDoc, h handler) error {
-	if list, _ := items(h.list); len(list) > 1 {
-		return d.remove(h.list, h.h)
+func (claudeHooks) removeHook(d *jsonDoc, h handler) error {
+	if list, _ := listItems(h.list); len(list) > 1 {
+		return d.removeItem(h.list, h.h)
 	}
-	if !only(h.event) {
-		return d.remove(h.event, h.g)
+	if !isOnlyItem(h.event) {
+		return d.removeItem(h.event, h.g)
 	}
-	if !only(h.hooks) {
-		return d.remove(h.hooks, h.e)
+	if !isOnlyItem(h.hooks) {
+		return d.removeItem(h.hooks, h.e)
 	}
 	return d.removeKey(&d.root, "hooks")
 }

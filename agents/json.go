@@ -82,11 +82,11 @@ func readJSON(data []byte) (*jsonDoc, error) {
 	if !strings.HasSuffix(text, "\n") {
 		d.end = "\n"
 	}
-	return d, d.parse([]byte(text + d.end))
+	return d, d.parseText([]byte(text + d.end))
 }
 
-// result returns the file with the edits.
-func (d *jsonDoc) result(err error) ([]byte, error) {
+// fileContent returns the file with the edits.
+func (d *jsonDoc) fileContent(err error) ([]byte, error) {
 	switch {
 	case err != nil:
 		return nil, err
@@ -96,14 +96,14 @@ func (d *jsonDoc) result(err error) ([]byte, error) {
 	return []byte(d.bom + strings.TrimSuffix(d.text, d.end)), nil
 }
 
-// edit parses the text of the changed syntax tree.
-func (d *jsonDoc) edit() error {
+// applyEdit parses the text of the changed syntax tree.
+func (d *jsonDoc) applyEdit() error {
 	d.edited = true
-	return d.parse(d.root.Pack())
+	return d.parseText(d.root.Pack())
 }
 
-// parse replaces the text, and finds its style.
-func (d *jsonDoc) parse(text []byte) (err error) {
+// parseText replaces the text, and finds its style.
+func (d *jsonDoc) parseText(text []byte) (err error) {
 	if bytes.Count(text, []byte("{"))+bytes.Count(text, []byte("[")) > maxContainers {
 		return errorAt("", 0, "it has more than %d objects and lists", maxContainers)
 	}
@@ -121,12 +121,12 @@ func (d *jsonDoc) parse(text []byte) (err error) {
 		return errorAt(d.text, d.root.StartOffset, "settings must be an object, in braces")
 	}
 	d.eol, d.unit, d.lines, d.tight = eolOf(d.text), "  ", true, false
-	members, _ := items(&d.root)
+	members, _ := listItems(&d.root)
 	for i, m := range members {
-		indent, alone := d.indent(m.Name.StartOffset)
+		indent, alone := d.indentAt(m.Name.StartOffset)
 		d.lines = alone
 		if alone {
-			base, _ := d.indent(d.root.StartOffset)
+			base, _ := d.indentAt(d.root.StartOffset)
 			d.unit = strings.TrimPrefix(indent, base)
 		}
 		d.tight = d.tight || i == 0 && len(m.Value.BeforeExtra) == 0
@@ -134,18 +134,18 @@ func (d *jsonDoc) parse(text []byte) (err error) {
 	return nil
 }
 
-// indent returns the indentation of the line of an offset, and reports whether
+// indentAt returns the indentation of the line of an offset, and reports whether
 // only that is before the offset in a line other than the first.
-func (d *jsonDoc) indent(offset int) (indent string, alone bool) {
+func (d *jsonDoc) indentAt(offset int) (indent string, alone bool) {
 	start := strings.LastIndexByte(d.text[:offset], '\n') + 1
 	line := d.text[start:offset]
 	rest := strings.TrimLeft(line, " \t")
 	return line[:len(line)-len(rest)], start > 0 && rest == ""
 }
 
-// get returns a member of an object, or nil. A duplicate key is an error, because
+// findMember returns a member of an object, or nil. A duplicate key is an error, because
 // programs differ in the member that they read.
-func (d *jsonDoc) get(v *hujson.Value, key string) (found *hujson.Value, err error) {
+func (d *jsonDoc) findMember(v *hujson.Value, key string) (found *hujson.Value, err error) {
 	object := v.Value.(*hujson.Object)
 	for i, m := range object.Members {
 		if m.Name.Value.(hujson.Literal).String() != key {
@@ -159,10 +159,10 @@ func (d *jsonDoc) get(v *hujson.Value, key string) (found *hujson.Value, err err
 	return found, nil
 }
 
-// getKind returns a member of an object, or nil, and checks that it is an object
+// findKind returns a member of an object, or nil, and checks that it is an object
 // ('{') or a list ('[').
-func (d *jsonDoc) getKind(v *hujson.Value, key string, kind hujson.Kind) (*hujson.Value, error) {
-	found, err := d.get(v, key)
+func (d *jsonDoc) findKind(v *hujson.Value, key string, kind hujson.Kind) (*hujson.Value, error) {
+	found, err := d.findMember(v, key)
 	if err != nil || found == nil || found.Value.Kind() == kind {
 		return found, err
 	}
@@ -173,17 +173,17 @@ func (d *jsonDoc) getKind(v *hujson.Value, key string, kind hujson.Kind) (*hujso
 	return nil, errorAt(d.text, found.StartOffset, "%q must be %s", key, noun)
 }
 
-// decode returns a value as encoding/json does.
-func decode(v *hujson.Value) (decoded any) {
+// decodeValue returns a value as encoding/json does.
+func decodeValue(v *hujson.Value) (decoded any) {
 	standard := v.Clone()
 	standard.Standardize()
 	json.Unmarshal(standard.Pack(), &decoded) // a number out of range is nil
 	return decoded
 }
 
-// items returns the items of an object or a list, and the extra after them. In an
+// listItems returns the items of an object or a list, and the extra after them. In an
 // item of a list the name has only an offset and the extra before it.
-func items(v *hujson.Value) (list []hujson.ObjectMember, after hujson.Extra) {
+func listItems(v *hujson.Value) (list []hujson.ObjectMember, after hujson.Extra) {
 	switch c := v.Value.(type) {
 	case *hujson.Object:
 		return slices.Clone(c.Members), c.AfterExtra
@@ -209,44 +209,44 @@ func (d *jsonDoc) setItems(v *hujson.Value, list []hujson.ObjectMember, after hu
 			c.Elements = append(c.Elements, m.Value)
 		}
 	}
-	return d.edit()
+	return d.applyEdit()
 }
 
-// only reports whether an object or a list has one item and no comments.
-func only(v *hujson.Value) bool {
-	list, after := items(v)
+// isOnlyItem reports whether an object or a list has one item and no comments.
+func isOnlyItem(v *hujson.Value) bool {
+	list, after := listItems(v)
 	return len(list) == 1 && after.IsStandard() &&
 		list[0].Name.BeforeExtra.IsStandard() && list[0].Value.AfterExtra.IsStandard()
 }
 
-// put replaces the member of an object, or adds it. A replaced value stays in one
+// setMember replaces the member of an object, or adds it. A replaced value stays in one
 // line or in several.
-func (d *jsonDoc) put(v *hujson.Value, key string, value any) error {
-	found, err := d.get(v, key)
+func (d *jsonDoc) setMember(v *hujson.Value, key string, value any) error {
+	found, err := d.findMember(v, key)
 	if err != nil {
 		return err
 	}
 	if found == nil {
-		return d.add(v, key, value)
+		return d.addItem(v, key, value)
 	}
-	indent, _ := d.indent(found.StartOffset)
+	indent, _ := d.indentAt(found.StartOffset)
 	lines := strings.Contains(d.text[found.StartOffset:found.EndOffset], "\n")
 	found.Value = d.render(value, indent, lines)
-	return d.edit()
+	return d.applyEdit()
 }
 
-// add appends an item to an object or, without a key, to a list, after the last
+// addItem appends an item to an object or, without a key, to a list, after the last
 // comment.
-func (d *jsonDoc) add(v *hujson.Value, key string, value any) error {
-	list, after := items(v)
+func (d *jsonDoc) addItem(v *hujson.Value, key string, value any) error {
+	list, after := listItems(v)
 	kept := bytes.TrimRight(after, blank)
 	rest := string(after[len(kept):])
-	base, _ := d.indent(v.StartOffset)
+	base, _ := d.indentAt(v.StartOffset)
 	indent, lines, sep := base+d.unit, d.lines, ""
 	var m hujson.ObjectMember
 	if len(list) > 0 {
 		last := list[len(list)-1]
-		indent, lines = d.indent(last.Name.StartOffset)
+		indent, lines = d.indentAt(last.Name.StartOffset)
 		m.Value.AfterExtra = last.Value.AfterExtra[:0] // nil unless a comma is behind the last item
 		if !d.tight {
 			sep = " "
@@ -260,7 +260,7 @@ func (d *jsonDoc) add(v *hujson.Value, key string, value any) error {
 	m.Name.BeforeExtra = slices.Concat(kept, []byte(sep))
 	m.Value.Value = d.render(value, indent, lines)
 	if key != "" {
-		m.Name.Value = hujson.Literal(encode(key))
+		m.Name.Value = hujson.Literal(encodeJSON(key))
 		if !d.tight {
 			m.Value.BeforeExtra = hujson.Extra(" ")
 		}
@@ -268,13 +268,13 @@ func (d *jsonDoc) add(v *hujson.Value, key string, value any) error {
 	return d.setItems(v, append(list, m), hujson.Extra(rest))
 }
 
-// remove removes an item of an object or a list, with its line. Comments beside
+// removeItem removes an item of an object or a list, with its line. Comments beside
 // the item stay.
-func (d *jsonDoc) remove(v *hujson.Value, i int) error {
-	if only(v) {
+func (d *jsonDoc) removeItem(v *hujson.Value, i int) error {
+	if isOnlyItem(v) {
 		return d.setItems(v, nil, nil)
 	}
-	list, after := items(v)
+	list, after := listItems(v)
 	removed, next := list[i], &after
 	if i < len(list)-1 {
 		next = &list[i+1].Name.BeforeExtra
@@ -297,8 +297,8 @@ func (d *jsonDoc) remove(v *hujson.Value, i int) error {
 
 // removeKey removes a member of an object.
 func (d *jsonDoc) removeKey(v *hujson.Value, key string) error {
-	list, _ := items(v)
-	return d.remove(v, slices.IndexFunc(list, func(m hujson.ObjectMember) bool {
+	list, _ := listItems(v)
+	return d.removeItem(v, slices.IndexFunc(list, func(m hujson.ObjectMember) bool {
 		return m.Name.Value.(hujson.Literal).String() == key
 	}))
 }
@@ -308,17 +308,17 @@ func (d *jsonDoc) render(v any, indent string, lines bool) hujson.Literal {
 	var b bytes.Buffer
 	switch {
 	case lines:
-		json.Indent(&b, encode(v), indent, d.unit)
+		json.Indent(&b, encodeJSON(v), indent, d.unit)
 		return hujson.Literal(strings.ReplaceAll(b.String(), "\n", d.eol))
 	case d.tight:
-		return hujson.Literal(encode(v))
+		return hujson.Literal(encodeJSON(v))
 	}
-	json.Indent(&b, encode(v), "", "")
+	json.Indent(&b, encodeJSON(v), "", "")
 	return hujson.Literal(strings.NewReplacer(",\n", ", ", "\n", "").Replace(b.String()))
 }
 
-// encode returns a value as JSON, with < and & as they are.
-func encode(v any) []byte {
+// encodeJSON returns a value as JSON, with < and & as they are.
+func encodeJSON(v any) []byte {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)

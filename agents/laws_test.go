@@ -44,8 +44,8 @@ func FuzzJSON(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for _, name := range []string{"claude-code", "gemini", "opencode"} {
 			agent, _ := Named(name)
-			for _, part := range []Part{MCP, Hooks} {
-				if agent.forms[part] != nil {
+			for _, part := range []Component{MCP, Hooks} {
+				if agent.syntaxes[part] != nil {
 					lawsJSON(t, agent, part, data)
 				}
 			}
@@ -53,7 +53,7 @@ func FuzzJSON(f *testing.F) {
 	})
 }
 
-func lawsJSON(t *testing.T, agent Agent, part Part, data []byte) {
+func lawsJSON(t *testing.T, agent Agent, part Component, data []byte) {
 	before := bytes.Clone(data)
 	after, removed := laws(t, agent, part, data)
 	if !bytes.Equal(before, data) {
@@ -71,11 +71,11 @@ func lawsJSON(t *testing.T, agent Agent, part Part, data []byte) {
 		t.Fatalf("uninstalling broke it: %v\n%s", err, removed)
 	}
 	had, _ := agent.Installed(part, data)
-	key := map[Part]string{MCP: "mcpServers", Hooks: "hooks"}[part]
+	key := map[Component]string{MCP: "mcpServers", Hooks: "hooks"}[part]
 	if agent.Name == "opencode" {
 		key = "mcp"
 	}
-	wasValue, isValue := decode(&was.root).(map[string]any), decode(&is.root).(map[string]any)
+	wasValue, isValue := decodeValue(&was.root).(map[string]any), decodeValue(&is.root).(map[string]any)
 	if len(had) == 0 && !emptyOnTheWay(&was.root, key) && !bytes.Equal(removed, data) {
 		t.Fatalf("uninstalling gives another file:\n%q\n%q\n%q", data, after, removed)
 	}
@@ -89,14 +89,14 @@ func lawsJSON(t *testing.T, agent Agent, part Part, data []byte) {
 // emptyOnTheWay reports whether the object of a key contains an empty list,
 // which uninstalling removes.
 func emptyOnTheWay(root *hujson.Value, key string) bool {
-	members, _ := items(root)
+	members, _ := listItems(root)
 	for _, m := range members {
 		if m.Name.Value.(hujson.Literal).String() != key {
 			continue
 		}
-		events, _ := items(&m.Value)
+		events, _ := listItems(&m.Value)
 		for _, event := range events {
-			if list, _ := items(&event.Value); len(list) == 0 && event.Value.Value.Kind() == '[' {
+			if list, _ := listItems(&event.Value); len(list) == 0 && event.Value.Value.Kind() == '[' {
 				return true
 			}
 		}
@@ -110,7 +110,7 @@ func emptyOnTheWay(root *hujson.Value, key string) bool {
 // laws checks the laws common to all forms. It returns the file after
 // installing, and after uninstalling again, or nil if the file cannot be
 // parsed.
-func laws(t *testing.T, agent Agent, part Part, data []byte) (after, removed []byte) {
+func laws(t *testing.T, agent Agent, part Component, data []byte) (after, removed []byte) {
 	after, err := agent.Install(part, data, command(part))
 	if err != nil {
 		if _, ok := err.(*Error); !ok || after != nil {
@@ -219,19 +219,19 @@ func FuzzParse(f *testing.F) {
 		switch {
 		case err != nil && valid:
 			t.Fatalf("%q: %v", data, err)
-		case err == nil && !valid && strict.Unread(MCP, data) == nil:
+		case err == nil && !valid && strict.CheckSyntax(MCP, data) == nil:
 			t.Fatalf("%q is read, and is no JSON", data)
 		case !valid:
 			return
 		}
-		if unread := strict.Unread(MCP, data); unread != nil {
+		if unread := strict.CheckSyntax(MCP, data); unread != nil {
 			t.Fatalf("%q is JSON, and has %v", data, unread)
 		}
 		var want any
 		if err := json.Unmarshal(data, &want); err != nil {
 			return // a number out of range
 		}
-		if got := decode(&d.root); !reflect.DeepEqual(got, want) {
+		if got := decodeValue(&d.root); !reflect.DeepEqual(got, want) {
 			t.Fatalf("%q is read as %v, want %v", data, got, want)
 		}
 	})

@@ -26,8 +26,8 @@ type entry struct {
 	Args    any    `json:"args,omitempty"`
 }
 
-// entry returns the entry of a command.
-func (s jsonServers) entry(c Command) entry {
+// newEntry returns the entry of a command.
+func (s jsonServers) newEntry(c Command) entry {
 	if s.list {
 		return entry{s.kind, anyList(c), nil}
 	}
@@ -61,60 +61,60 @@ func commandOf(server any) Command {
 	return c
 }
 
-// find returns the object of all servers and the entry of memwatchd. Each is nil
+// findServer returns the object of all servers and the entry of memwatchd. Each is nil
 // if it is missing.
-func (s jsonServers) find(d *jsonDoc) (servers, ours *hujson.Value, err error) {
-	servers, err = d.getKind(&d.root, s.key, '{')
+func (s jsonServers) findServer(d *jsonDoc) (servers, ours *hujson.Value, err error) {
+	servers, err = d.findKind(&d.root, s.key, '{')
 	if err != nil || servers == nil {
 		return nil, nil, err
 	}
 	if s.nested != "" {
-		inner, err := d.get(servers, s.nested)
+		inner, err := d.findMember(servers, s.nested)
 		if err != nil {
 			return nil, nil, err
 		}
-		if inner != nil && ofObjects(inner) {
-			if found, err := d.getKind(inner, serverName, '{'); err != nil || found != nil {
+		if inner != nil && containsObjects(inner) {
+			if found, err := d.findKind(inner, serverName, '{'); err != nil || found != nil {
 				return inner, found, err
 			}
 		}
 	}
-	ours, err = d.getKind(servers, serverName, '{')
+	ours, err = d.findKind(servers, serverName, '{')
 	return servers, ours, err
 }
 
-// ofObjects distinguishes an object of servers from a server.
-func ofObjects(v *hujson.Value) bool {
-	list, _ := items(v)
+// containsObjects distinguishes an object of servers from a server.
+func containsObjects(v *hujson.Value) bool {
+	list, _ := listItems(v)
 	return v.Value.Kind() == '{' &&
 		!slices.ContainsFunc(list, func(m hujson.ObjectMember) bool { return m.Value.Value.Kind() != '{' })
 }
 
-func (s jsonServers) installed(data []byte) ([]Command, error) {
+func (s jsonServers) listCommands(data []byte) ([]Command, error) {
 	d, err := readJSON(data)
 	if err != nil {
 		return nil, err
 	}
-	_, ours, err := s.find(d)
+	_, ours, err := s.findServer(d)
 	if err != nil || ours == nil {
 		return nil, err
 	}
-	return []Command{commandOf(decode(ours))}, nil
+	return []Command{commandOf(decodeValue(ours))}, nil
 }
 
-func (s jsonServers) install(data []byte, c Command) ([]byte, error) {
+func (s jsonServers) addCommand(data []byte, c Command) ([]byte, error) {
 	d, err := readJSON(data)
 	if err != nil {
 		return nil, err
 	}
-	servers, ours, err := s.find(d)
+	servers, ours, err := s.findServer(d)
 	switch {
 	case err != nil:
 		return nil, err
 	case servers == nil:
-		return d.result(d.add(&d.root, s.key, map[string]any{serverName: s.entry(c)}))
+		return d.fileContent(d.addItem(&d.root, s.key, map[string]any{serverName: s.newEntry(c)}))
 	case ours == nil:
-		return d.result(d.add(servers, serverName, s.entry(c)))
+		return d.fileContent(d.addItem(servers, serverName, s.newEntry(c)))
 	}
 	for _, m := range ours.Value.(*hujson.Object).Members {
 		switch m.Name.Value.(hujson.Literal).String() {
@@ -122,38 +122,38 @@ func (s jsonServers) install(data []byte, c Command) ([]byte, error) {
 			return nil, errorAt(d.text, m.Name.StartOffset, addressError, serverName)
 		}
 	}
-	e := s.entry(c)
-	err = s.update(d, "command", e.Command)
+	e := s.newEntry(c)
+	err = s.updateMember(d, "command", e.Command)
 	if err == nil && !s.list {
-		err = s.update(d, "args", e.Args)
+		err = s.updateMember(d, "args", e.Args)
 	}
-	return d.result(err)
+	return d.fileContent(err)
 }
 
 // addressError is the error about a server that memwatchd cannot have installed.
 const addressError = "%s is a server at an address here: uninstall it first"
 
-// update sets a member of the entry of memwatchd that has another value.
-func (s jsonServers) update(d *jsonDoc, key string, value any) error {
-	_, ours, err := s.find(d)
+// updateMember sets a member of the entry of memwatchd that has another value.
+func (s jsonServers) updateMember(d *jsonDoc, key string, value any) error {
+	_, ours, err := s.findServer(d)
 	if err != nil {
 		return err
 	}
-	if old, err := d.get(ours, key); err != nil || old != nil && reflect.DeepEqual(decode(old), value) {
+	if old, err := d.findMember(ours, key); err != nil || old != nil && reflect.DeepEqual(decodeValue(old), value) {
 		return err
 	}
-	return d.put(ours, key, value)
+	return d.setMember(ours, key, value)
 }
 
-func (s jsonServers) uninstall(data []byte) ([]byte, error) {
+func (s jsonServers) removeCommand(data []byte) ([]byte, error) {
 	d, err := readJSON(data)
 	for err == nil {
-		servers, ours, failed := s.find(d)
+		servers, ours, failed := s.findServer(d)
 		if failed != nil || ours == nil {
-			return d.result(failed)
+			return d.fileContent(failed)
 		}
-		outer, _ := d.get(&d.root, s.key)
-		if servers == outer && only(servers) {
+		outer, _ := d.findMember(&d.root, s.key)
+		if servers == outer && isOnlyItem(servers) {
 			err = d.removeKey(&d.root, s.key)
 		} else {
 			err = d.removeKey(servers, serverName)

@@ -80,7 +80,7 @@ func (d *tomlDoc) errorAt(name, format string, args ...any) error {
 	return errorAt(d.text, append(at, 0)[0], format, args...)
 }
 
-func (tomlServers) installed(data []byte) ([]Command, error) {
+func (tomlServers) listCommands(data []byte) ([]Command, error) {
 	d, err := readTOML(data)
 	if err != nil || d.server == nil {
 		return nil, err
@@ -88,7 +88,7 @@ func (tomlServers) installed(data []byte) ([]Command, error) {
 	return []Command{commandOf(d.server)}, nil
 }
 
-func (tomlServers) install(data []byte, c Command) ([]byte, error) {
+func (tomlServers) addCommand(data []byte, c Command) ([]byte, error) {
 	d, err := readTOML(data)
 	if err != nil {
 		return nil, err
@@ -112,7 +112,7 @@ func (tomlServers) install(data []byte, c Command) ([]byte, error) {
 			return nil, d.errorAt(serverName, "%s also has %s: set command = %s and args = %s there, or uninstall it",
 				tomlTable, key, command, args)
 		}
-		text = d.without()
+		text = d.withoutServer()
 	}
 	eol := eolOf(text)
 	block := strings.Join([]string{
@@ -130,7 +130,7 @@ func (tomlServers) install(data []byte, c Command) ([]byte, error) {
 	default:
 		block = eol + eol + block
 	}
-	after, err := d.replace(text+block, map[string]any{"command": c[0], "args": anyList(c[1:])})
+	after, err := d.replaceText(text+block, map[string]any{"command": c[0], "args": anyList(c[1:])})
 	switch {
 	case err != nil && d.server != nil:
 		return nil, d.errorAt(serverName, removeError, tomlTable)
@@ -140,7 +140,7 @@ func (tomlServers) install(data []byte, c Command) ([]byte, error) {
 	return after, nil
 }
 
-func (tomlServers) uninstall(data []byte) ([]byte, error) {
+func (tomlServers) removeCommand(data []byte) ([]byte, error) {
 	d, err := readTOML(data)
 	if err != nil {
 		return nil, err
@@ -148,16 +148,16 @@ func (tomlServers) uninstall(data []byte) ([]byte, error) {
 	if d.server == nil {
 		return data, nil
 	}
-	after, err := d.replace(d.without(), nil)
+	after, err := d.replaceText(d.withoutServer(), nil)
 	if err != nil {
 		return nil, d.errorAt(serverName, removeError, tomlTable)
 	}
 	return after, nil
 }
 
-// replace returns the file with another text, after a check that this changes the
+// replaceText returns the file with another text, after a check that this changes the
 // server as expected and nothing else.
-func (d *tomlDoc) replace(text string, server any) ([]byte, error) {
+func (d *tomlDoc) replaceText(text string, server any) ([]byte, error) {
 	data := []byte(d.bom + text)
 	after, err := readTOML(data)
 	if err != nil {
@@ -170,10 +170,10 @@ func (d *tomlDoc) replace(text string, server any) ([]byte, error) {
 	return data, nil
 }
 
-// without returns the text without the lines of the server, from the last mark that
+// withoutServer returns the text without the lines of the server, from the last mark that
 // begins a block or from the top, and without the blank line before. Comments
 // after the server, and tables that an agent inserted before the last mark, stay.
-func (d *tomlDoc) without() string {
+func (d *tomlDoc) withoutServer() string {
 	start := 0
 	for _, begin := range tomlBegin.FindAllStringIndex(d.text, -1) {
 		start = begin[0]

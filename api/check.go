@@ -10,21 +10,21 @@ type CheckRequest struct {
 
 // CheckAnswer lists the problems found by a check.
 type CheckAnswer struct {
-	Files     int           `json:"files"`             // number of files compared
-	Problems  []FileProblem `json:"problems"`          // problems in files, by path and line
-	Conflicts []Contest     `json:"conflicts"`         // directories that two subjects claim
-	Skipped   []Skipped     `json:"skipped"`           // files and directories that are not read, and why
-	Differing []Skipped     `json:"differing"`         // files whose index entry differs, and how
-	Mended    []Skipped     `json:"mended,omitempty"`  // repaired defects
-	Refused   []Skipped     `json:"refused,omitempty"` // defects that could not be repaired, and why
-	TookMS    float64       `json:"took_ms"`           // duration in milliseconds
+	Files     int             `json:"files"`             // number of files compared
+	Problems  []FileProblem   `json:"problems"`          // problems in files, by path and line
+	Conflicts []ClaimConflict `json:"conflicts"`         // directories that two subjects claim
+	Skipped   []Skipped       `json:"skipped"`           // files and directories that are not read, and why
+	Differing []Skipped       `json:"differing"`         // files whose index entry differs, and how
+	Repaired  []Skipped       `json:"mended,omitempty"`  // repaired defects
+	Refused   []Skipped       `json:"refused,omitempty"` // defects that could not be repaired, and why
+	TookMS    float64         `json:"took_ms"`           // duration in milliseconds
 
 	Redaction
 }
 
-// Contest is a directory that more than one subject claims. None of these
+// ClaimConflict is a directory that more than one subject claims. None of these
 // subjects can read the directory.
-type Contest struct {
+type ClaimConflict struct {
 	Dir      string   `json:"dir"`
 	Subjects []string `json:"subjects"`
 	Paths    []string `json:"paths"`

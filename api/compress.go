@@ -27,11 +27,11 @@ type CompressPlan struct {
 // Compressed is one file to summarize. Its entries move to the archive. If the
 // file contains an open task, the entries with open tasks stay.
 type Compressed struct {
-	Day   string        `json:"day"`
-	From  string        `json:"from"` // path of the file
-	To    string        `json:"to"`   // path in the archive
-	Part  bool          `json:"part"` // entries with open tasks stay
-	Lines []SummaryLine `json:"lines"`
+	Day     string        `json:"day"`
+	From    string        `json:"from"` // path of the file
+	To      string        `json:"to"`   // path in the archive
+	Partial bool          `json:"part"` // entries with open tasks stay
+	Lines   []SummaryLine `json:"lines"`
 }
 
 // A SummaryLine summarizes those entries of one file that share a project, or

@@ -23,16 +23,16 @@ type ContextAnswer struct {
 	Items   int        `json:"items"`  // number of lines, files, items or entries in the text
 	Chars   int        `json:"chars"`  // number of characters in the text
 	Tokens  int        `json:"tokens"` // estimated number of tokens in the text
-	LeftOut Left       `json:"left_out"`
+	LeftOut Omitted    `json:"left_out"`
 	Hints   []string   `json:"hints"`
 	Index   IndexState `json:"index"`
 
 	Redaction
 }
 
-// Left counts the parts left out of a block, either for lack of space or
+// Omitted counts the parts left out of a block, either for lack of space or
 // because they are untrusted.
-type Left struct {
+type Omitted struct {
 	LongTerm   int `json:"long_term,omitempty"`  // number of omitted lines of long-term summaries
 	Recent     int `json:"recent,omitempty"`     // number of omitted summaries of sessions and daily notes
 	Files      int `json:"files,omitempty"`      // number of omitted files

@@ -84,7 +84,7 @@ func (e *Error) WithHint(format string, args ...any) *Error {
 
 // suggest sets the hint of e to the name most similar to the typed one, if any.
 func (e *Error) suggest(typed string, names []string) *Error {
-	if near := Nearest(typed, names); near != "" {
+	if near := NearestName(typed, names); near != "" {
 		e.WithHint("did you mean %q?", near)
 	}
 	return e

@@ -11,9 +11,9 @@ type ForgetRequest struct {
 // ForgetAnswer lists the matching entries of the first step or the removed
 // entries of the second.
 type ForgetAnswer struct {
-	Entries []Trace `json:"entries"` // places that contain the text
-	Total   int     `json:"total"`   // number of places, if not all are listed
-	Token   string  `json:"token,omitempty"`
+	Entries []Occurrence `json:"entries"` // places that contain the text
+	Total   int          `json:"total"`   // number of places, if not all are listed
+	Token   string       `json:"token,omitempty"`
 
 	Removed []string  `json:"removed,omitempty"` // ids, including those of archived copies
 	Failed  []Refused `json:"failed,omitempty"`
@@ -26,7 +26,7 @@ type ForgetAnswer struct {
 }
 
 // A Trace is a place that contains a text.
-type Trace struct {
+type Occurrence struct {
 	ID        string `json:"id,omitempty"` // for removal; a trace without id must be edited by hand
 	What      string `json:"what"`         // entry, summary, frontmatter, heading, hidden, or path
 	Path      string `json:"path"`

@@ -14,13 +14,13 @@ type JournalRequest struct {
 
 // JournalAnswer lists changes, newest first.
 type JournalAnswer struct {
-	Writes []Wrote `json:"writes"`
+	Writes []WriteRecord `json:"writes"`
 
 	Redaction
 }
 
-// Wrote is one change to one file.
-type Wrote struct {
+// WriteRecord is one change to one file.
+type WriteRecord struct {
 	ID     string    `json:"id"`
 	Group  string    `json:"group"` // shared by changes that are undone together
 	Time   time.Time `json:"time"`
@@ -48,17 +48,17 @@ type UndoRequest struct {
 
 // UndoAnswer contains the result for each selected change, newest first.
 type UndoAnswer struct {
-	Undone  []Unwrote `json:"undone"`
-	Refused int       `json:"refused"` // number of changes that were not undone
-	DryRun  bool      `json:"dry_run"`
+	Undone  []UndoRecord `json:"undone"`
+	Refused int          `json:"refused"` // number of changes that were not undone
+	DryRun  bool         `json:"dry_run"`
 
 	Redaction
 }
 
-// Unwrote is a change selected for undoing. Its hunks show the effect of the
+// UndoRecord is a change selected for undoing. Its hunks show the effect of the
 // undo: text added by the change is removed, and removed text is restored.
-type Unwrote struct {
-	Wrote
+type UndoRecord struct {
+	WriteRecord
 	By      string `json:"by,omitempty"`      // id of the change that undid it
 	Refusal string `json:"refusal,omitempty"` // why it was not undone
 }

@@ -18,14 +18,14 @@ type Operation struct {
 
 	Commands []Command // replaces Command and Example if there are several
 
-	Admin    bool // only on listeners without a fixed scope
-	ReadOnly bool // makes no change that a person would notice
-	Long     bool // has no time limit
-	Always   bool // on every listener, regardless of its restrictions
-	Needs    Need // requirement without which the operation is refused
-	Programs bool // for programs only: there is no command
-	People   bool // for people only: never offered to agents as a tool
-	Stream   bool // the answer is an endless stream of server-sent events
+	Admin        bool // only on listeners without a fixed scope
+	ReadOnly     bool // makes no change that a person would notice
+	Long         bool // has no time limit
+	Always       bool // on every listener, regardless of its restrictions
+	Needs        Need // requirement without which the operation is refused
+	ProgramsOnly bool // for programs only: there is no command
+	HumansOnly   bool // for people only: never offered to agents as a tool
+	Stream       bool // the answer is an endless stream of server-sent events
 
 	Params []*Param // fields of the request, in order
 
@@ -38,10 +38,10 @@ type Need int
 
 // The requirements of operations. Each one includes those before it.
 const (
-	Anyone    Need = iota
-	Someone        // a subject: writes of anonymous callers are refused
-	InPrivate      // a private context: elsewhere callers can only add
-	TheOwner       // the root's owner, on a listener without a fixed scope
+	AnyCaller  Need = iota
+	AnySubject      // a subject: writes of anonymous callers are refused
+	InPrivate       // a private context: elsewhere callers can only add
+	TheOwner        // the root's owner, on a listener without a fixed scope
 )
 
 // A Command is one of several commands for an operation.
@@ -53,21 +53,21 @@ type Command struct {
 	Without []string          // parameters that the command does not accept
 }
 
-// Takes reports whether the command accepts a parameter on the command line.
-func (c *Command) Takes(p *Param) bool {
+// TakesParam reports whether the command accepts a parameter on the command line.
+func (c *Command) TakesParam(p *Param) bool {
 	_, set := c.Set[p.Name]
 	return !set && !slices.Contains(c.Without, p.Name)
 }
 
-// Describe adds the types of the request and of the answer to a row of the
+// NewOperation adds the types of the request and of the answer to a row of the
 // table. For a stream, Answer is the type of one event.
-func Describe[Request, Answer any](op Operation) *Operation {
+func NewOperation[Request, Answer any](op Operation) *Operation {
 	op.request, op.answer = reflect.TypeFor[Request](), reflect.TypeFor[Answer]()
 	op.Params = paramsOf(op.request)
 	if op.Command == "" {
 		op.Command = op.Name
 	}
-	if op.Commands == nil && !op.Programs {
+	if op.Commands == nil && !op.ProgramsOnly {
 		op.Commands = []Command{{Words: op.Command, Summary: op.Summary, Example: op.Example}}
 	}
 	return &op
@@ -100,7 +100,7 @@ func (r *Request) Params() []*Param { return r.op.Params }
 
 // Set sets a parameter to a typed value. For a list, Set appends the value.
 func (r *Request) Set(p *Param, s string) error {
-	if r.give(p) {
+	if r.markGiven(p) {
 		r.value.Elem().FieldByIndex(p.index).SetZero()
 	}
 	return p.setString(r.value.Elem(), s)
@@ -111,7 +111,7 @@ func (r *Request) SetJSON(p *Param, raw json.RawMessage) error {
 	if string(raw) == "null" {
 		return nil
 	}
-	r.give(p)
+	r.markGiven(p)
 	return p.setJSON(r.value.Elem(), raw)
 }
 
@@ -131,8 +131,8 @@ func (r *Request) Decode(body []byte) error {
 	})
 }
 
-// give marks a parameter as set and reports whether it was unset before.
-func (r *Request) give(p *Param) bool {
+// markGiven marks a parameter as set and reports whether it was unset before.
+func (r *Request) markGiven(p *Param) bool {
 	if slices.Contains(r.given, p) {
 		return false
 	}
@@ -140,8 +140,8 @@ func (r *Request) give(p *Param) bool {
 	return true
 }
 
-// Given returns the text of a parameter and reports whether it was set.
-func (r *Request) Given(p *Param) (string, bool) {
+// GivenValue returns the text of a parameter and reports whether it was set.
+func (r *Request) GivenValue(p *Param) (string, bool) {
 	if !slices.Contains(r.given, p) {
 		return "", false
 	}
@@ -177,7 +177,7 @@ func (r *Request) WithDefaults() *Request {
 // returns an [*Error] that names the first invalid parameter.
 func (r *Request) Check() error {
 	for _, p := range r.op.Params {
-		if err := p.check(r.value.Elem()); err != nil {
+		if err := p.checkValue(r.value.Elem()); err != nil {
 			return err
 		}
 	}
@@ -228,9 +228,9 @@ func LookUp(name string) (*Operation, error) {
 // expensive request does not occupy a processor for ever.
 const MaxAnswerTime = time.Minute
 
-// Encode returns the wire format of v: one line of JSON. It leaves <, > and &
+// EncodeJSON returns the wire format of v: one line of JSON. It leaves <, > and &
 // unescaped, for programs that do not unescape them.
-func Encode(v any) ([]byte, error) {
+func EncodeJSON(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)

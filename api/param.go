@@ -137,17 +137,17 @@ func (p *Param) setJSON(req reflect.Value, raw json.RawMessage) error {
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(field.Addr().Interface()); err != nil {
 		if t, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-			return Errorf(Invalid, "%s: %s where a %s belongs", p.Name, t.Value, p.word())
+			return Errorf(Invalid, "%s: %s where a %s belongs", p.Name, t.Value, p.typeName())
 		}
 		if _, ok := errors.AsType[*json.SyntaxError](err); ok {
-			return Errorf(Invalid, "%s: it is no JSON: %v", p.Name, syntax(err))
+			return Errorf(Invalid, "%s: it is no JSON: %v", p.Name, syntaxError(err))
 		}
-		return Errorf(Invalid, "%s: %s", p.Name, strings.TrimPrefix(syntax(err).Error(), "json: "))
+		return Errorf(Invalid, "%s: %s", p.Name, strings.TrimPrefix(syntaxError(err).Error(), "json: "))
 	}
 	return nil
 }
 
-func (p *Param) word() string {
+func (p *Param) typeName() string {
 	switch p.Kind() {
 	case "integer":
 		return "whole number"
@@ -163,8 +163,8 @@ func (p *Param) word() string {
 // MaxValues bounds the length of a list, because each value costs a search.
 const MaxValues = 100
 
-// check compares the parameter with its bounds and its permitted values.
-func (p *Param) check(req reflect.Value) error {
+// checkValue compares the parameter with its bounds and its permitted values.
+func (p *Param) checkValue(req reflect.Value) error {
 	field := req.FieldByIndex(p.index)
 	if field.Kind() == reflect.Pointer {
 		if field.IsNil() {
@@ -211,7 +211,7 @@ func (p *Param) check(req reflect.Value) error {
 func EachField(body []byte, f func(name string, raw json.RawMessage) error) error {
 	dec := json.NewDecoder(bytes.NewReader(body))
 	if t, err := dec.Token(); err != nil {
-		return Errorf(Invalid, "the request is not JSON: %v", syntax(err))
+		return Errorf(Invalid, "the request is not JSON: %v", syntaxError(err))
 	} else if t != json.Delim('{') {
 		return Errorf(Invalid, "the request is not a JSON object")
 	}
@@ -219,12 +219,12 @@ func EachField(body []byte, f func(name string, raw json.RawMessage) error) erro
 	for dec.More() {
 		t, err := dec.Token()
 		if err != nil {
-			return Errorf(Invalid, "the request is not JSON: %v", syntax(err))
+			return Errorf(Invalid, "the request is not JSON: %v", syntaxError(err))
 		}
 		name, _ := t.(string)
 		var raw json.RawMessage
 		if err := dec.Decode(&raw); err != nil {
-			return Errorf(Invalid, "the request is not JSON: %v", syntax(err))
+			return Errorf(Invalid, "the request is not JSON: %v", syntaxError(err))
 		}
 		if seen[name] {
 			return Errorf(Invalid, "field %q is there twice", name)
@@ -235,7 +235,7 @@ func EachField(body []byte, f func(name string, raw json.RawMessage) error) erro
 		}
 	}
 	if _, err := dec.Token(); err != nil {
-		return Errorf(Invalid, "the request is not JSON: %v", syntax(err))
+		return Errorf(Invalid, "the request is not JSON: %v", syntaxError(err))
 	}
 	if _, err := dec.Token(); err != io.EOF {
 		return Errorf(Invalid, "there is something after the JSON object")
@@ -243,8 +243,8 @@ func EachField(body []byte, f func(name string, raw json.RawMessage) error) erro
 	return nil
 }
 
-// syntax replaces an end-of-file error with one that describes truncated input.
-func syntax(err error) error {
+// syntaxError replaces an end-of-file error with one that describes truncated input.
+func syntaxError(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return errors.New("it ends in the middle")
 	}
@@ -303,9 +303,9 @@ func IsScope(name string) bool {
 
 var scopeParams = paramsOf(reflect.TypeFor[Scope]())
 
-// Nearest returns the name most similar to the typed one, or "" if no name is
+// NearestName returns the name most similar to the typed one, or "" if no name is
 // similar.
-func Nearest(typed string, names []string) string {
+func NearestName(typed string, names []string) string {
 	best, distance := "", max(2, len(typed)/3)+1
 	for _, n := range names {
 		if d := editDistance(strings.ToLower(typed), strings.ToLower(n)); d < distance ||

@@ -1,7 +1,7 @@
 package api
 
-// Based is the part of a summary request that lists its evidence.
-type Based struct {
+// Basis is the part of a summary request that lists its evidence.
+type Basis struct {
 	Evidence   []string `json:"evidence" need:"true" complete:"path" doc:"evidence for the summary: paths, path#id or URLs; at least one"`
 	Visibility string   `json:"visibility" default:"private_only" enum:"public_ok,private_only" doc:"where the summary may be shown: private_only, or public_ok for public contexts too"`
 	Source     string   `json:"source" doc:"origin of the summary, such as a message id"`
@@ -12,7 +12,7 @@ type Based struct {
 type ProfileRequest struct {
 	Text string `json:"text" arg:"rest" stdin:"true" need:"true" doc:"the summary, in a few sentences"`
 	Name string `json:"name" default:"Profile" flag:"title" doc:"name of the summary; a summary with the same name is replaced"`
-	Based
+	Basis
 	Fresh
 	Scope
 }
@@ -22,7 +22,7 @@ type ProfileRequest struct {
 type ProjectRequest struct {
 	Name string `json:"name" arg:"1" need:"true" doc:"name of the project; its previous summary is replaced"`
 	Text string `json:"text" arg:"rest" stdin:"true" need:"true" doc:"the summary, in a few sentences"`
-	Based
+	Basis
 	Fresh
 	Scope
 }

@@ -12,10 +12,10 @@ type Scope struct {
 	Context     *string `json:"context,omitempty" enum:"private,public,unknown" doc:"where the answer will be shown: private, public or unknown"`
 }
 
-// Complete returns the fields that were set in the request. It adds the fields
+// CompleteFields returns the fields that were set in the request. It adds the fields
 // of s that the request leaves open. A subject and an external key exclude each
 // other.
-func (s Scope) Complete(r *Request) map[string]any {
+func (s Scope) CompleteFields(r *Request) map[string]any {
 	fields := r.Fields()
 	said := func(name string) bool {
 		return slices.ContainsFunc(r.given, func(p *Param) bool { return p.Scope && p.Name == name })

@@ -76,13 +76,13 @@ type WatchStatus struct {
 
 // WriteStatus is the state of writing to the user's files.
 type WriteStatus struct {
-	Enabled   bool      `json:"enabled"`           // automatic changes are made
-	Applied   int       `json:"applied"`           // changes since the start
-	Waiting   []Skipped `json:"waiting"`           // files that are in use by another program and are changed later
-	Refused   []Skipped `json:"refused"`           // files that are not changed in their present state
-	Kept      []string  `json:"kept"`              // files with content saved during a crash, for a person to compare
-	LostRaces int       `json:"lost_races"`        // changes repeated after a simultaneous save by another program
-	Problem   string    `json:"problem,omitempty"` // why nothing can be written
+	Enabled        bool      `json:"enabled"`           // automatic changes are made
+	Applied        int       `json:"applied"`           // changes since the start
+	Waiting        []Skipped `json:"waiting"`           // files that are in use by another program and are changed later
+	Refused        []Skipped `json:"refused"`           // files that are not changed in their present state
+	ConflictCopies []string  `json:"kept"`              // files with content saved during a crash, for a person to compare
+	LostRaces      int       `json:"lost_races"`        // changes repeated after a simultaneous save by another program
+	Problem        string    `json:"problem,omitempty"` // why nothing can be written
 }
 
 // ModelStatus is the state of the model that proposes merges.
@@ -90,7 +90,7 @@ type ModelStatus struct {
 	Endpoint string    `json:"endpoint"` // URL of the service
 	Model    string    `json:"model"`
 	Private  bool      `json:"private"`            // private text is sent to it too
-	Asked    int       `json:"asked"`              // requests since the start
+	Requests int       `json:"asked"`              // requests since the start
 	Failed   int       `json:"failed"`             // requests for which rules were used instead
 	Failure  string    `json:"failure,omitempty"`  // last error
 	FailedAt time.Time `json:"failed_at,omitzero"` // time of the last error

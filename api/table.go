@@ -2,35 +2,35 @@ package api
 
 // Operations is the table of all operations, in the order of help.
 var Operations = []*Operation{
-	Describe[SearchRequest, SearchAnswer](Operation{
+	NewOperation[SearchRequest, SearchAnswer](Operation{
 		Name: "search", Summary: "Search entries by words",
 		Example: `certificate expired`, ReadOnly: true,
 	}),
-	Describe[GetRequest, GetAnswer](Operation{
+	NewOperation[GetRequest, GetAnswer](Operation{
 		Name: "get", Summary: "Show a file, some of its lines, or one entry",
 		Example: "MEMORY.md", ReadOnly: true,
 	}),
-	Describe[RecentRequest, SearchAnswer](Operation{
+	NewOperation[RecentRequest, SearchAnswer](Operation{
 		Name: "recent", Summary: "List the newest entries",
 		Example: "48", ReadOnly: true,
 	}),
-	Describe[RelatedRequest, RelatedAnswer](Operation{
+	NewOperation[RelatedRequest, RelatedAnswer](Operation{
 		Name: "related", Summary: "List the links from and to a file or an entry",
 		Example: "MEMORY.md", ReadOnly: true,
 	}),
-	Describe[LoadRequest, LoadAnswer](Operation{
+	NewOperation[LoadRequest, LoadAnswer](Operation{
 		Name: "load", Summary: "Show the memory that an agent reads when a session starts",
 		Example: "--session cli_1", ReadOnly: true,
 	}),
-	Describe[ContextRequest, ContextAnswer](Operation{
+	NewOperation[ContextRequest, ContextAnswer](Operation{
 		Name: "context", Summary: "Render memory as a text block for a prompt",
 		Example: "--format summary", ReadOnly: true,
 	}),
-	Describe[TodosRequest, TodosAnswer](Operation{
+	NewOperation[TodosRequest, TodosAnswer](Operation{
 		Name: "todos", Summary: "List tasks, with the copies of each task grouped",
 		Command: "todo list", Example: "--state open", ReadOnly: true,
 	}),
-	Describe[TodoRequest, TodoAnswer](Operation{
+	NewOperation[TodoRequest, TodoAnswer](Operation{
 		Name: "todo", Summary: "Mark a task as done in all its files, or reopen it", Needs: InPrivate,
 		Commands: []Command{{
 			Words: "todo done", Summary: "Mark a task as done in all its files", Example: "Add an index on reports.created_at", Set: map[string]string{"state": "done"},
@@ -41,132 +41,132 @@ var Operations = []*Operation{
 			Set: map[string]string{"dry_run": "true"}, Without: []string{"text", "id", "state", "session"},
 		}},
 	}),
-	Describe[CompleteRequest, CompleteAnswer](Operation{
+	NewOperation[CompleteRequest, CompleteAnswer](Operation{
 		Name: "complete", Summary: "List names with a prefix: files, subjects, namespaces, sessions, headings or tags",
-		ReadOnly: true, Programs: true,
+		ReadOnly: true, ProgramsOnly: true,
 	}),
-	Describe[NoteRequest, NoteAnswer](Operation{
-		Name: "note", Summary: "Append a note to the daily log", Needs: Someone,
+	NewOperation[NoteRequest, NoteAnswer](Operation{
+		Name: "note", Summary: "Append a note to the daily log", Needs: AnySubject,
 		Example: `--topic "API design" REST, not GraphQL: the clients are simple`,
 	}),
-	Describe[CaptureRequest, CaptureAnswer](Operation{
-		Name: "capture", Summary: "Append one to three bullets about requests or results to the daily log", Needs: Someone,
+	NewOperation[CaptureRequest, CaptureAnswer](Operation{
+		Name: "capture", Summary: "Append one to three bullets about requests or results to the daily log", Needs: AnySubject,
 		Example: `"The login works again" "It was the clock of the server"`,
 	}),
-	Describe[RememberRequest, RememberAnswer](Operation{
+	NewOperation[RememberRequest, RememberAnswer](Operation{
 		Name: "remember", Summary: "Save a fact permanently, at the user's explicit request", Needs: InPrivate,
 		Commands: []Command{{
 			Words: "remember", Summary: "Save a fact permanently", Example: `--title Editor "Neovim, since 2019"`,
 			Set: map[string]string{"explicit": "true"}, // typing the command is the explicit request
 		}},
 	}),
-	Describe[ForgetRequest, ForgetAnswer](Operation{
+	NewOperation[ForgetRequest, ForgetAnswer](Operation{
 		Name: "forget", Summary: "Remove entries permanently: list the entries that contain a text, then remove the chosen ones", Needs: InPrivate,
 		Example: `"the old phone number"`, Long: true,
 	}),
-	Describe[SessionRequest, SessionAnswer](Operation{
-		Name: "session", Summary: "Merge the content of a session into its file, which everyone can read", Needs: Someone,
+	NewOperation[SessionRequest, SessionAnswer](Operation{
+		Name: "session", Summary: "Merge the content of a session into its file, which everyone can read", Needs: AnySubject,
 		Command: "session write", Example: `--session cli_1 '{"summary": "Chose a layout", "tasks": [{"text": "Write it down"}]}'`,
 	}),
-	Describe[EditRequest, EditAnswer](Operation{
-		Name: "edit", Summary: "Replace a text that occurs exactly once in a file", Needs: InPrivate, Programs: true,
+	NewOperation[EditRequest, EditAnswer](Operation{
+		Name: "edit", Summary: "Replace a text that occurs exactly once in a file", Needs: InPrivate, ProgramsOnly: true,
 	}),
-	Describe[WriteRequest, EditAnswer](Operation{
-		Name: "write", Summary: "Create a file, or replace the content of a file", Needs: InPrivate, Programs: true,
+	NewOperation[WriteRequest, EditAnswer](Operation{
+		Name: "write", Summary: "Create a file, or replace the content of a file", Needs: InPrivate, ProgramsOnly: true,
 	}),
-	Describe[ProfileRequest, SummaryAnswer](Operation{
+	NewOperation[ProfileRequest, SummaryAnswer](Operation{
 		Name: "profile", Summary: "Save a summary about a subject, with its evidence", Needs: InPrivate,
 		Example: "--evidence 2026-02-04/cli_1.md Prefers short answers",
 	}),
-	Describe[ProjectRequest, SummaryAnswer](Operation{
+	NewOperation[ProjectRequest, SummaryAnswer](Operation{
 		Name: "project", Summary: "Save a summary of a project, with its evidence", Needs: InPrivate,
 		Example: "--evidence 2026-02-04/cli_1.md atlas Ships in May",
 	}),
-	Describe[ItemPutRequest, ItemAnswer](Operation{
-		Name: "item_put", Summary: "Store an item under a key", Needs: Someone,
+	NewOperation[ItemPutRequest, ItemAnswer](Operation{
+		Name: "item_put", Summary: "Store an item under a key", Needs: AnySubject,
 		Command: "item put", Example: "profile timezone Asia/Shanghai",
 	}),
-	Describe[ItemGetRequest, ItemAnswer](Operation{
+	NewOperation[ItemGetRequest, ItemAnswer](Operation{
 		Name: "item_get", Summary: "Show the item with a key",
 		Command: "item get", Example: "profile timezone", ReadOnly: true,
 	}),
-	Describe[ItemListRequest, ItemListAnswer](Operation{
+	NewOperation[ItemListRequest, ItemListAnswer](Operation{
 		Name: "item_list", Summary: "List items",
 		Command: "item list", Example: "preference", ReadOnly: true,
 	}),
-	Describe[ItemDeleteRequest, ItemDeleteAnswer](Operation{
+	NewOperation[ItemDeleteRequest, ItemDeleteAnswer](Operation{
 		Name: "item_delete", Summary: "Delete an item", Needs: InPrivate,
 		Command: "item delete", Example: "profile timezone",
 	}),
-	Describe[ItemDeleteNamespaceRequest, ItemDeleteAnswer](Operation{
+	NewOperation[ItemDeleteNamespaceRequest, ItemDeleteAnswer](Operation{
 		Name: "item_delete_namespace", Summary: "Delete all items of a namespace", Needs: InPrivate,
 		Command: "item delete-namespace", Example: "task_state",
 	}),
-	Describe[ItemVisibilityRequest, ItemAnswer](Operation{
+	NewOperation[ItemVisibilityRequest, ItemAnswer](Operation{
 		Name: "item_visibility", Summary: "Set the visibility of an item", Needs: InPrivate,
 		Command: "item visibility", Example: "k3f9ab public_ok",
 	}),
-	Describe[ResolveRequest, IdentityAnswer](Operation{
+	NewOperation[ResolveRequest, IdentityAnswer](Operation{
 		Name: "resolve", Summary: "Show the subject of a user of a channel",
 		Command: "identity resolve", Example: "telegram:123456", ReadOnly: true,
 	}),
-	Describe[LinkRequest, IdentityAnswer](Operation{
+	NewOperation[LinkRequest, IdentityAnswer](Operation{
 		Name: "link", Summary: "Link a user of a channel to a subject", Needs: TheOwner,
 		Command: "identity link", Example: "telegram:123456 acct:42", Admin: true,
 	}),
-	Describe[UnlinkRequest, IdentityAnswer](Operation{
+	NewOperation[UnlinkRequest, IdentityAnswer](Operation{
 		Name: "unlink", Summary: "Remove the link of a user of a channel", Needs: TheOwner,
 		Command: "identity unlink", Example: "telegram:123456", Admin: true,
 	}),
-	Describe[LinksRequest, LinksAnswer](Operation{
+	NewOperation[LinksRequest, LinksAnswer](Operation{
 		Name: "links", Summary: "List the links between users of channels and subjects", Needs: TheOwner,
 		Command: "identity list", Admin: true, ReadOnly: true,
 	}),
-	Describe[CompressRequest, CompressAnswer](Operation{
+	NewOperation[CompressRequest, CompressAnswer](Operation{
 		Name: "compress", Summary: "Summarize and archive old sessions and daily notes", Needs: TheOwner,
 		Example: "--cutoff 7d --dry-run", Admin: true, Long: true,
 	}),
-	Describe[JournalRequest, JournalAnswer](Operation{
+	NewOperation[JournalRequest, JournalAnswer](Operation{
 		Name: "journal", Summary: "List the changes to files, with their causes", Needs: TheOwner,
 		Example: "--since 7d", Admin: true, ReadOnly: true,
 	}),
-	Describe[UndoRequest, UndoAnswer](Operation{
+	NewOperation[UndoRequest, UndoAnswer](Operation{
 		Name: "undo", Summary: "Undo changes to files", Needs: TheOwner,
 		Example: "--since 1h --dry-run", Admin: true, Long: true,
 	}),
-	Describe[CompactRequest, CompactAnswer](Operation{
+	NewOperation[CompactRequest, CompactAnswer](Operation{
 		Name: "compact", Summary: "Move the least used entries of full long-term files to the archive", Needs: TheOwner,
 		Example: "--dry-run --explain", Admin: true, Long: true,
 	}),
-	Describe[RestoreRequest, RestoreAnswer](Operation{
+	NewOperation[RestoreRequest, RestoreAnswer](Operation{
 		Name: "restore", Summary: "Restore an archived entry to its original place", Needs: InPrivate,
 		Example: "_longterms/owner/_archive/2026-02.desk.md#wifi", Admin: true, Long: true,
 	}),
-	Describe[WipeRequest, WipeAnswer](Operation{
+	NewOperation[WipeRequest, WipeAnswer](Operation{
 		Name: "wipe_subject", Summary: "Delete all memory of a subject", Needs: InPrivate, Command: "item wipe",
-		Example: "--subject acct:42 acct:42", Admin: true, Long: true, People: true,
+		Example: "--subject acct:42 acct:42", Admin: true, Long: true, HumansOnly: true,
 	}),
-	Describe[CheckRequest, CheckAnswer](Operation{
+	NewOperation[CheckRequest, CheckAnswer](Operation{
 		Name: "check", Summary: "Compare the files with the index, and list problems in files", Needs: TheOwner,
 		Example: "--fix", Admin: true, Long: true,
 	}),
-	Describe[SyncRequest, SyncAnswer](Operation{
+	NewOperation[SyncRequest, SyncAnswer](Operation{
 		Name: "sync", Summary: "Wait until the index contains everything that was saved",
 		ReadOnly: true, Long: true,
 	}),
-	Describe[RebuildRequest, RebuildAnswer](Operation{
+	NewOperation[RebuildRequest, RebuildAnswer](Operation{
 		Name: "rebuild", Summary: "Rebuild the index from the files", Needs: TheOwner,
 		Admin: true, Long: true,
 	}),
-	Describe[StatusRequest, StatusAnswer](Operation{
+	NewOperation[StatusRequest, StatusAnswer](Operation{
 		Name: "status", Summary: "Show the state of the daemon, its files and its index",
 		ReadOnly: true,
 	}),
-	Describe[OperationsRequest, OperationsAnswer](Operation{
+	NewOperation[OperationsRequest, OperationsAnswer](Operation{
 		Name: "operations", Summary: "List the operations that this listener permits for this scope",
-		ReadOnly: true, Programs: true, Always: true,
+		ReadOnly: true, ProgramsOnly: true, Always: true,
 	}),
-	Describe[EventsRequest, Event](Operation{
+	NewOperation[EventsRequest, Event](Operation{
 		Name: "events", Summary: "Stream events as they happen", Needs: TheOwner,
 		Admin: true, ReadOnly: true, Long: true, Stream: true,
 	}),

@@ -26,7 +26,8 @@ func report(m machine, results []*result) string {
 	if len(results) > 0 {
 		summarize(&b, results, &targets)
 	}
-	fmt.Fprintf(&b, "## Conditions\n\n- Date: %s, commit %s\n- Machine: %s\n", m.date.Format(time.DateOnly), m.commit, m)
+	fmt.Fprintf(&b, "## Conditions\n\n- Date: %s, commit %s\n- Machine: %s\n", m.date.Format(time.DateOnly), m.commit,
+		m)
 	fmt.Fprintf(&b, "- Versions: %s\n- Command: `cd bench && go run -tags sqlite_fts5 . %s`\n\n", versions(results),
 		strings.Join(os.Args[1:], " "))
 	return b.String() + details.String() + method
@@ -46,7 +47,8 @@ const typical = "3 words"
 // the missed targets.
 func summarize(b *strings.Builder, results []*result, targets *verdicts) {
 	b.WriteString("## Summary\n\n")
-	t := table{{"memory", "first build", "search of 3 words, p50", "p99", "FTS5 p50", "ripgrep p50", "save until found, p50",
+	t := table{{"memory", "first build", "search of 3 words, p50", "p99", "FTS5 p50", "ripgrep p50",
+		"save until found, p50",
 		"idle memory", "index size", "restart"}}
 	var search, scan, build []string // ratios
 	ratio := func(list *[]string, r *result, a, b time.Duration) {
@@ -96,9 +98,11 @@ func summarize(b *strings.Builder, results []*result, targets *verdicts) {
 	compare("- Search of 3 words, time relative to FTS5: %s. FTS5 runs as a library call without a socket.\n", search)
 	compare("- Search of 3 words, time relative to ripgrep: %s.\n", scan)
 	compare("- First build, time relative to FTS5: %s.\n", build)
-	fmt.Fprintf(b, "- Targets: %d of %d are met. [Method](#method) explains the figures.\n\n", targets.judged-len(targets.missed), targets.judged)
+	fmt.Fprintf(b, "- Targets: %d of %d are met. [Method](#method) explains the figures.\n\n",
+		targets.judged-len(targets.missed), targets.judged)
 	if len(targets.missed) > 0 {
-		b.WriteString("Missed targets, with the target in parentheses:\n\n- " + strings.Join(targets.missed, "\n- ") + "\n\n")
+		b.WriteString("Missed targets, with the target in parentheses:\n\n- " + strings.Join(targets.missed, "\n- ") +
+			"\n\n")
 	}
 }
 

@@ -12,9 +12,9 @@ const (
 	tagSession  = "SESSION"  // the present session
 )
 
-// Waking contains the files for the start of a session, as readable by its
+// BootFiles contains the files for the start of a session, as readable by its
 // scope.
-type Waking struct {
+type BootFiles struct {
 	Identity []*memory.Document // SOUL.md, then USER.md
 	Logs     []*memory.Document // of today, then of yesterday
 	LongTerm []*memory.Document
@@ -23,7 +23,7 @@ type Waking struct {
 }
 
 // Boot returns the texts of the files that an agent reads at the start of a
-// session. They follow in the order of [Waking], each below its tag and path:
+// session. They follow in the order of [BootFiles], each below its tag and path:
 //
 //	# [IDENTITY] SOUL.md
 //
@@ -38,99 +38,99 @@ type Waking struct {
 // The block is enclosed in the lines of generated text. MEMORY.md is cut in the
 // same way as by [Style.Full]. MaxChars bounds the block: a file that does not
 // fit is left out, and MEMORY.md is cut to the remaining space.
-func (s Style) Boot(wake Waking) Block {
-	w := booting{Style: s}
+func (s Style) Boot(wake BootFiles) Block {
+	w := bootBuilder{Style: s}
 	for _, doc := range wake.Identity {
-		w.file(tagIdentity, doc)
+		w.addFile(tagIdentity, doc)
 	}
 	w.remark = true
 	for _, doc := range wake.Logs {
-		w.file(tagRecent, doc)
+		w.addFile(tagRecent, doc)
 	}
 	for _, doc := range wake.LongTerm {
-		w.file(tagMain, doc)
+		w.addFile(tagMain, doc)
 	}
-	w.summed(wake.Recent)
+	w.addSummaries(wake.Recent)
 	if wake.Session != nil {
-		w.file(tagSession, wake.Session)
+		w.addFile(tagSession, wake.Session)
 	}
 	if w.text != "" {
-		w.block.Text = generated(w.text)
+		w.block.Text = wrapGenerated(w.text)
 	}
 	return w.block
 }
 
-// booting is a boot block under construction.
-type booting struct {
+// bootBuilder is a boot block under construction.
+type bootBuilder struct {
 	Style
 	block  Block
 	text   string
 	remark bool // the remark must precede the next file
 }
 
-// room returns the remaining code points, or false if the block is unbounded.
-func (w *booting) room() (int, bool) {
-	return w.MaxChars - Chars(generated(w.text)), w.MaxChars >= 0
+// remainingChars returns the remaining code points, or false if the block is unbounded.
+func (w *bootBuilder) remainingChars() (int, bool) {
+	return w.MaxChars - Chars(wrapGenerated(w.text)), w.MaxChars >= 0
 }
 
-// file adds the text of a file, or counts the file as left out if it does not
+// addFile adds the text of a file, or counts the file as left out if it does not
 // fit.
-func (w *booting) file(what string, doc *memory.Document) {
-	lines, untrusted := w.prose(doc)
-	w.block.Left.Untrusted += untrusted
+func (w *bootBuilder) addFile(what string, doc *memory.Document) {
+	lines, untrusted := w.visibleProse(doc)
+	w.block.Omitted.Untrusted += untrusted
 	if len(lines) == 0 {
 		return
 	}
-	own := w.words(lines)
-	head := w.before(own) + "# [" + what + "] " + oneLine(doc.Place.Path) + "\n\n"
+	own := w.phrasesFor(lines)
+	head := w.nextPrefix(own) + "# [" + what + "] " + oneLine(doc.Place.Path) + "\n\n"
 	most := NoLimit
 	if what == tagMain {
 		most = w.MaxFull
 	}
-	room, bounded := w.room()
+	room, bounded := w.remainingChars()
 	room -= Chars(head) + 1
 	if bounded && what == tagMain {
-		most = lower(most, max(0, room))
+		most = lowerLimit(most, max(0, room))
 	}
-	text, left := cut(lines, most, own)
+	text, left := shortenText(lines, most, own)
 	if text == "" || bounded && Chars(text) > room {
-		w.block.Left.Files++
+		w.block.Omitted.Files++
 		return
 	}
-	w.block.Left.Characters += left
-	w.add(head + text + "\n")
+	w.block.Omitted.Characters += left
+	w.appendText(head + text + "\n")
 }
 
-// summed adds the summaries of files, or counts them as left out if they do not
+// addSummaries adds the summaries of files, or counts them as left out if they do not
 // fit.
-func (w *booting) summed(docs []*memory.Document) {
+func (w *bootBuilder) addSummaries(docs []*memory.Document) {
 	b := w.Summary(nil, docs)
-	w.block.Left.Recent += b.Left.Recent
-	w.block.Left.Untrusted += b.Left.Untrusted
+	w.block.Omitted.Recent += b.Omitted.Recent
+	w.block.Omitted.Untrusted += b.Omitted.Untrusted
 	if b.Text == "" {
 		return
 	}
-	text := w.before(w.words([]memory.ProseLine{{Text: b.Text}})) + b.Text
-	if room, bounded := w.room(); bounded && Chars(text) > room {
-		w.block.Left.Recent += b.Items
+	text := w.nextPrefix(w.phrasesFor([]memory.ProseLine{{Text: b.Text}})) + b.Text
+	if room, bounded := w.remainingChars(); bounded && Chars(text) > room {
+		w.block.Omitted.Recent += b.Items
 		return
 	}
-	w.add(text)
+	w.appendText(text)
 }
 
-// before returns the separator and the remark to put before the next part.
-func (w *booting) before(own words) string {
+// nextPrefix returns the separator and the remark to put before the next part.
+func (w *bootBuilder) nextPrefix(own phrases) string {
 	head := ""
 	if w.text != "" {
 		head = "\n"
 	}
 	if w.remark {
-		head += own.remark + "\n\n"
+		head += own.dataNotice + "\n\n"
 	}
 	return head
 }
 
-func (w *booting) add(text string) {
+func (w *bootBuilder) appendText(text string) {
 	w.text += text
 	w.block.Items++
 	w.remark = false

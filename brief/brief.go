@@ -35,15 +35,15 @@ type Style struct {
 
 // A Block is a text for a prompt. It is empty if there is nothing to show.
 type Block struct {
-	Text  string
-	Items int  // lines, files, items or entries
-	Left  Left // content left out
-	Hints []string
+	Text    string
+	Items   int     // lines, files, items or entries
+	Omitted Omitted // content left out
+	Hints   []string
 }
 
-// Left counts the parts left out of a block, either for lack of space or
+// Omitted counts the parts left out of a block, either for lack of space or
 // because they are untrusted.
-type Left struct {
+type Omitted struct {
 	LongTerm   int `json:"long_term,omitempty"`  // lines of summaries of long-term memory
 	Recent     int `json:"recent,omitempty"`     // summaries of sessions and daily notes
 	Files      int `json:"files,omitempty"`      // whole files
@@ -79,9 +79,9 @@ const (
 	nearlyFull = 0.95
 )
 
-// near returns a hint about the fill level of a block of items if the block is
+// fillHints returns a hint about the fill level of a block of items if the block is
 // near or over a limit.
-func near(items, maxItems, chars, maxChars int) []string {
+func fillHints(items, maxItems, chars, maxChars int) []string {
 	share := 0.0
 	for _, m := range [][2]int{{items, maxItems}, {chars, maxChars}} {
 		if m[1] > 0 {
@@ -100,21 +100,21 @@ func near(items, maxItems, chars, maxChars int) []string {
 		return nil
 	}
 	return []string{fmt.Sprintf("the items are %s (%s, %s): delete or merge some, or give it more", how,
-		of(items, maxItems, "items"), of(chars, maxChars, "characters"))}
+		formatCount(items, maxItems, "items"), formatCount(chars, maxChars, "characters"))}
 }
 
-func of(n, most int, what string) string {
+func formatCount(n, most int, what string) string {
 	if most < 0 {
 		return fmt.Sprintf("%d %s", n, what)
 	}
 	return fmt.Sprintf("%d of %d %s", n, most, what)
 }
 
-// fits reports whether a number is within a limit.
-func fits(n, most int) bool { return most < 0 || n <= most }
+// withinLimit reports whether a number is within a limit.
+func withinLimit(n, most int) bool { return most < 0 || n <= most }
 
-// lower returns the lower of two limits.
-func lower(a, b int) int {
+// lowerLimit returns the lower of two limits.
+func lowerLimit(a, b int) int {
 	switch {
 	case a < 0:
 		return b

@@ -55,13 +55,13 @@ func TestGolden(t *testing.T) {
 				if i == len(archive.Files) {
 					t.Fatalf("%s has no section with its block", f.Name)
 				}
-				style := settings(t, string(f.Data))
+				style := parseSettings(t, string(f.Data))
 				block := blockOf(t, style, format, files)
 				if block.Text != "" && !strings.HasSuffix(block.Text, "\n") {
 					t.Errorf("%s: the block does not end with its line", f.Name)
 				}
 				checkHidden(t, f.Name, block.Text)
-				got := block.Text + told(t, block)
+				got := block.Text + blockStats(t, block)
 				if *update {
 					archive.Files[i].Data = []byte(got)
 				} else if diff := cmp.Diff(string(archive.Files[i].Data), got); diff != "" {
@@ -77,10 +77,10 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// told returns the counts and the hints of a block.
-func told(t *testing.T, b Block) string {
+// blockStats returns the counts and the hints of a block.
+func blockStats(t *testing.T, b Block) string {
 	t.Helper()
-	left, err := json.Marshal(b.Left)
+	left, err := json.Marshal(b.Omitted)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func told(t *testing.T, b Block) string {
 	return s
 }
 
-func settings(t *testing.T, text string) Style {
+func parseSettings(t *testing.T, text string) Style {
 	t.Helper()
 	s := Style{MaxItems: NoLimit, MaxChars: NoLimit, MaxFull: NoLimit}
 	context := memory.Private
@@ -119,11 +119,11 @@ func settings(t *testing.T, text string) Style {
 			t.Fatal(err)
 		}
 	}
-	s.View = view(t, context)
+	s.View = testView(t, context)
 	return s
 }
 
-func view(t testing.TB, context memory.Context) memory.View {
+func testView(t testing.TB, context memory.Context) memory.View {
 	t.Helper()
 	v, err := (&memory.Directories{}).View(memory.Scope{Subject: "owner", Context: context})
 	if err != nil {
@@ -169,9 +169,9 @@ func blockOf(t testing.TB, s Style, format string, files []txtar.File) Block {
 	case "summary":
 		return s.Summary(longTerm, append(logs, sessions...))
 	case "boot":
-		return s.Boot(Waking{Identity: identity, Logs: logs, LongTerm: whole})
+		return s.Boot(BootFiles{Identity: identity, Logs: logs, LongTerm: whole})
 	case "wake":
-		w := Waking{Identity: identity, Logs: logs, LongTerm: longTerm, Recent: sessions}
+		w := BootFiles{Identity: identity, Logs: logs, LongTerm: longTerm, Recent: sessions}
 		if len(sessions) > 0 {
 			w.Session = sessions[0]
 		}
@@ -187,7 +187,7 @@ func blockOf(t testing.TB, s Style, format string, files []txtar.File) Block {
 				e := &doc.Entries[i]
 				m := Match{Path: doc.Place.Path, Line: doc.Shown(s.View).Line(e.Line), Entry: e, Snippet: oneLine(e.Text)}
 				if Chars(m.Snippet) > 60 {
-					m.Snippet = prefix(m.Snippet, 60) + "…"
+					m.Snippet = graphemePrefix(m.Snippet, 60) + "…"
 				}
 				matches = append(matches, m)
 			}

@@ -11,9 +11,9 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// prose returns the visible lines of the body of a file and the number of
+// visibleProse returns the visible lines of the body of a file and the number of
 // untrusted entries that it omitted.
-func (s Style) prose(doc *memory.Document) (lines []memory.ProseLine, untrusted int) {
+func (s Style) visibleProse(doc *memory.Document) (lines []memory.ProseLine, untrusted int) {
 	all := doc.Prose(s.View)
 	if !s.Omit {
 		return all, 0
@@ -38,51 +38,51 @@ func (s Style) prose(doc *memory.Document) (lines []memory.ProseLine, untrusted 
 	return lines, untrusted
 }
 
-// render returns a line in its form within a block.
-func render(l memory.ProseLine) string {
+// renderLine returns a line in its form within a block.
+func renderLine(l memory.ProseLine) string {
 	if l.Untrusted {
-		return marked(plain(l.Text))
+		return insertMark(escapeStructure(l.Text))
 	}
-	return plain(l.Text)
+	return escapeStructure(l.Text)
 }
 
-// cut shortens a text to at most the given number of code points. Of a longer
+// shortenText shortens a text to at most the given number of code points. Of a longer
 // text it keeps the first 70 % and the last 20 %, with a mark between them. It
 // cuts between lines if that keeps at least half of either part, otherwise
 // within a line, but never within a grapheme cluster. It returns the number of
 // code points left out. If not even the mark fits, the text is empty.
-func cut(lines []memory.ProseLine, most int, w words) (text string, left int) {
+func shortenText(lines []memory.ProseLine, most int, w phrases) (text string, left int) {
 	out := make([]string, len(lines))
 	total, rendered := -1, -1 // without the last line feed
 	for i, l := range lines {
-		out[i] = render(l)
+		out[i] = renderLine(l)
 		total, rendered = total+Chars(l.Text)+1, rendered+Chars(out[i])+1
 	}
-	if fits(rendered, most) {
+	if withinLimit(rendered, most) {
 		return strings.Join(out, "\n"), 0
 	}
 	head, tail := most*7/10, most*2/10
 	mark := fmt.Sprintf(w.cut, total)
 	if Chars(mark)+2 > most-head-tail { // on a line of its own
-		mark = shortCut
+		mark = shortCutMark
 	}
 	if Chars(mark)+2 > most-head-tail {
 		return "", total
 	}
-	before, keptBefore := ends(lines, out, head, true)
-	after, keptAfter := ends(lines, out, tail, false)
+	before, keptBefore := takeEnds(lines, out, head, true)
+	after, keptAfter := takeEnds(lines, out, tail, false)
 	left = total - keptBefore - keptAfter
-	if mark != shortCut {
+	if mark != shortCutMark {
 		mark = fmt.Sprintf(w.cut, left)
 	}
 	return strings.Join(slices.Concat(before, []string{mark}, after), "\n"), left
 }
 
-// ends returns the first or the last lines of a text in their form within a
+// takeEnds returns the first or the last lines of a text in their form within a
 // block, with at most the given number of code points. It also returns the
 // number of code points of the original text in these lines, including line
 // feeds.
-func ends(lines []memory.ProseLine, out []string, most int, first bool) (kept []string, chars int) {
+func takeEnds(lines []memory.ProseLine, out []string, most int, first bool) (kept []string, chars int) {
 	if !first {
 		lines, out = slices.Clone(lines), slices.Clone(out)
 		slices.Reverse(lines)
@@ -102,14 +102,14 @@ func ends(lines []memory.ProseLine, out []string, most int, first bool) (kept []
 	// Whole lines fill less than half of the space: add a part of the next
 	// line.
 	for room := most - used - 1; room > 0; {
-		text, before, after := fromWord(suffix(lines[n].Text, room)), "…", ""
+		text, before, after := trimFirstWord(graphemeSuffix(lines[n].Text, room)), "…", ""
 		if first {
-			text, before, after = atWord(prefix(lines[n].Text, room)), "", "…"
+			text, before, after = trimLastWord(graphemePrefix(lines[n].Text, room)), "", "…"
 		}
 		if text == "" {
 			break
 		}
-		shown := render(memory.ProseLine{Text: before + text + after, Untrusted: lines[n].Untrusted})
+		shown := renderLine(memory.ProseLine{Text: before + text + after, Untrusted: lines[n].Untrusted})
 		over := used + Chars(shown) + 1 - most
 		if over <= 0 {
 			return append(kept, shown), chars + Chars(text)
@@ -119,27 +119,27 @@ func ends(lines []memory.ProseLine, out []string, most int, first bool) (kept []
 	return kept, chars
 }
 
-// atWord removes a possibly incomplete word from the end of s, unless the word
+// trimLastWord removes a possibly incomplete word from the end of s, unless the word
 // is long.
-func atWord(s string) string {
+func trimLastWord(s string) string {
 	if i := strings.LastIndexByte(s, ' '); i > len(s)*3/4 {
 		return s[:i]
 	}
 	return s
 }
 
-// fromWord removes a possibly incomplete word from the beginning of s, unless
+// trimFirstWord removes a possibly incomplete word from the beginning of s, unless
 // the word is long.
-func fromWord(s string) string {
+func trimFirstWord(s string) string {
 	if i := strings.IndexByte(s, ' '); i >= 0 && i < len(s)/4 {
 		return s[i+1:]
 	}
 	return s
 }
 
-// prefix returns the longest prefix of at most the given number of code points
+// graphemePrefix returns the longest prefix of at most the given number of code points
 // that ends between two grapheme clusters.
-func prefix(s string, most int) string {
+func graphemePrefix(s string, most int) string {
 	end, state := 0, -1
 	for rest := s; rest != ""; {
 		var cluster string
@@ -153,9 +153,9 @@ func prefix(s string, most int) string {
 	return s[:end]
 }
 
-// suffix returns the longest suffix of at most the given number of code points
+// graphemeSuffix returns the longest suffix of at most the given number of code points
 // that begins between two grapheme clusters.
-func suffix(s string, most int) string {
+func graphemeSuffix(s string, most int) string {
 	over, at, state := utf8.RuneCountInString(s)-most, 0, -1
 	for rest := s; rest != "" && over > 0; {
 		var cluster string

@@ -28,8 +28,8 @@ func (s Style) Full(docs []*memory.Document) Block {
 	var lines []memory.ProseLine
 	var paths []string
 	for _, doc := range docs {
-		text, untrusted := s.prose(doc)
-		b.Left.Untrusted += untrusted
+		text, untrusted := s.visibleProse(doc)
+		b.Omitted.Untrusted += untrusted
 		if len(text) == 0 {
 			continue
 		}
@@ -41,27 +41,27 @@ func (s Style) Full(docs []*memory.Document) Block {
 	if lines == nil {
 		return b
 	}
-	w := s.words(lines)
+	w := s.phrasesFor(lines)
 	head := w.title + "\n\n"
 	if s.View.Private() {
-		head += fmt.Sprintf(w.keeping, strings.Join(paths, ", ")) + "\n\n"
+		head += fmt.Sprintf(w.maintenanceHint, strings.Join(paths, ", ")) + "\n\n"
 	}
-	head += w.remark + "\n\n"
+	head += w.dataNotice + "\n\n"
 	most := s.MaxFull
 	if s.MaxChars >= 0 {
-		most = lower(most, max(0, s.MaxChars-Chars(generated(head+"\n"))))
+		most = lowerLimit(most, max(0, s.MaxChars-Chars(wrapGenerated(head+"\n"))))
 	}
-	text, left := cut(lines, most, w)
-	b.Left.Characters = left
+	text, left := shortenText(lines, most, w)
+	b.Omitted.Characters = left
 	if text == "" {
-		b.Left.Files = len(paths)
+		b.Omitted.Files = len(paths)
 		return b
 	}
-	b.Text, b.Items = generated(head+text+"\n"), len(paths)
+	b.Text, b.Items = wrapGenerated(head+text+"\n"), len(paths)
 	return b
 }
 
-// generated encloses a text in the lines that mark generated text.
-func generated(text string) string {
+// wrapGenerated encloses a text in the lines that mark generated text.
+func wrapGenerated(text string) string {
 	return memory.GeneratedOpen + "\n" + text + memory.GeneratedClose + "\n"
 }

@@ -45,7 +45,7 @@ func (s Style) Items(items []Item) Block {
 	chars, wanted, want, namespace, wantedSpace := 0, 0, 0, "", ""
 	for _, item := range items {
 		if item.Untrusted && s.Omit {
-			b.Left.Untrusted++
+			b.Omitted.Untrusted++
 			continue
 		}
 		head, line := "", "  "+keyText(item.Key)+" = "+valueText(item.Value)
@@ -70,8 +70,8 @@ func (s Style) Items(items []Item) Block {
 			head += item.Namespace + ":\n"
 		}
 		more := Chars(head) + Chars(line)
-		if !fits(b.Items+1, s.MaxItems) || !fits(chars+more, s.MaxChars) {
-			b.Left.Items++
+		if !withinLimit(b.Items+1, s.MaxItems) || !withinLimit(chars+more, s.MaxChars) {
+			b.Omitted.Items++
 			continue
 		}
 		text.WriteString(head + line)
@@ -79,7 +79,7 @@ func (s Style) Items(items []Item) Block {
 		b.Items++
 	}
 	b.Text = text.String()
-	b.Hints = near(want, s.MaxItems, wanted, s.MaxChars)
+	b.Hints = fillHints(want, s.MaxItems, wanted, s.MaxChars)
 	return b
 }
 
@@ -87,10 +87,10 @@ func (s Style) Items(items []Item) Block {
 // mistaken for more than a key.
 func keyText(key string) string {
 	odd := func(r rune) bool {
-		return strings.ContainsRune("=\"\\[]{}", r) || unseen(r) || unicode.IsSpace(r) && r != ' '
+		return strings.ContainsRune("=\"\\[]{}", r) || isInvisible(r) || unicode.IsSpace(r) && r != ' '
 	}
-	if key == "" || key != strings.TrimSpace(key) || strings.ContainsFunc(key, odd) || promptTag.MatchString(key) {
-		return quote(key)
+	if key == "" || key != strings.TrimSpace(key) || strings.ContainsFunc(key, odd) || promptTagRE.MatchString(key) {
+		return quoteJSON(key)
 	}
 	return key
 }
@@ -104,33 +104,33 @@ func valueText(value string) string {
 				v = b.String()
 			}
 		}
-		return visible(v)
+		return escapeInvisible(v)
 	}
-	return quote(value)
+	return quoteJSON(value)
 }
 
-// quote returns a text as a JSON string.
-func quote(s string) string {
+// quoteJSON returns a text as a JSON string.
+func quoteJSON(s string) string {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(s); err != nil {
 		return `""` // unreachable: every string can be encoded
 	}
-	return visible(strings.TrimSuffix(b.String(), "\n"))
+	return escapeInvisible(strings.TrimSuffix(b.String(), "\n"))
 }
 
-// visible escapes characters of a JSON text that are invisible or break lines,
+// escapeInvisible escapes characters of a JSON text that are invisible or break lines,
 // and the beginnings of prompt tags. JSON allows such characters in strings
 // only, where the escapes are valid.
-func visible(s string) string {
-	s = promptTag.ReplaceAllString(s, `\u003c$1`)
-	if !strings.ContainsFunc(s, unseen) {
+func escapeInvisible(s string) string {
+	s = promptTagRE.ReplaceAllString(s, `\u003c$1`)
+	if !strings.ContainsFunc(s, isInvisible) {
 		return s
 	}
 	var b strings.Builder
 	for _, r := range s {
-		if unseen(r) {
+		if isInvisible(r) {
 			fmt.Fprintf(&b, `\u%04x`, r)
 		} else {
 			b.WriteRune(r)
@@ -139,8 +139,8 @@ func visible(s string) string {
 	return b.String()
 }
 
-// unseen reports whether a character breaks lines, is a control character other
+// isInvisible reports whether a character breaks lines, is a control character other
 // than a tab, or changes the direction of the text after it.
-func unseen(r rune) bool {
-	return breaks(r) || memory.Invisible(r)
+func isInvisible(r rune) bool {
+	return isLineBreak(r) || memory.Invisible(r)
 }

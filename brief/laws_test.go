@@ -13,8 +13,8 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// armed matches an unescaped prompt tag.
-var armed = regexp.MustCompile(`(?i)(?:^|[^\\])<(?:/?[a-z][a-z:]*[-_][a-z]|\|)`)
+// unescapedTagRE matches an unescaped prompt tag.
+var unescapedTagRE = regexp.MustCompile(`(?i)(?:^|[^\\])<(?:/?[a-z][a-z:]*[-_][a-z]|\|)`)
 
 // FuzzBlocks checks for arbitrary files that every block stays within its
 // budget, is valid UTF-8, contains no forged structure, and is not read as
@@ -43,13 +43,13 @@ func FuzzBlocks(f *testing.F) {
 			{Name: "_longterms/owner/fact.md", Data: []byte("- **" + short + "**: " + short + "\n" + long)},
 		}
 		for _, budget := range []int{NoLimit, int(budget)} {
-			s := Style{View: view(t, memory.Private), Omit: omit, MaxItems: NoLimit, MaxChars: budget, MaxFull: budget}
+			s := Style{View: testView(t, memory.Private), Omit: omit, MaxItems: NoLimit, MaxChars: budget, MaxFull: budget}
 			for _, format := range []string{"summary", "boot", "wake", "full", "items", "relevant"} {
 				b := blockOf(t, s, format, files)
 				if format == "summary" {
 					budget = NoLimit // the only limit of a summary is MaxItems
 				}
-				if n := Chars(b.Text); !fits(n, budget) {
+				if n := Chars(b.Text); !withinLimit(n, budget) {
 					t.Errorf("%s has %d characters, of %d", format, n, budget)
 				}
 				if !utf8.ValidString(b.Text) {
@@ -60,7 +60,7 @@ func FuzzBlocks(f *testing.F) {
 				}
 				checkHeaders(t, format, b.Text)
 				checkHidden(t, format, b.Text)
-				if at := armed.FindString(b.Text); at != "" {
+				if at := unescapedTagRE.FindString(b.Text); at != "" {
 					t.Errorf("%s has %q, which programs put into prompts: %q", format, at, b.Text)
 				}
 			}
@@ -77,7 +77,7 @@ func checkHeaders(t *testing.T, format, block string) {
 		switch {
 		case strings.HasPrefix(line, "# ["):
 			line, _, _ = strings.Cut(line, "]")
-		case memory.Injected(line), line == memory.GeneratedOpen, line == memory.GeneratedClose:
+		case memory.IsInjectedHeader(line), line == memory.GeneratedOpen, line == memory.GeneratedClose:
 		default:
 			continue
 		}
@@ -99,14 +99,14 @@ func FuzzCut(f *testing.F) {
 		f.Add(s, uint16(57))
 	}
 	f.Fuzz(func(t *testing.T, text string, most uint16) {
-		if !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return breaks(r) && r != '\n' || r == '\\' }) {
+		if !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return isLineBreak(r) && r != '\n' || r == '\\' }) {
 			return
 		}
 		var lines []memory.ProseLine
 		for line := range strings.SplitSeq(text, "\n") {
 			lines = append(lines, memory.ProseLine{Text: line, Entry: -1})
 		}
-		got, left := cut(lines, int(most), spoken[English])
+		got, left := shortenText(lines, int(most), phrasesByLang[English])
 		if n := Chars(got); n > int(most) {
 			t.Fatalf("%d characters, of %d", n, most)
 		}
@@ -155,7 +155,7 @@ func FuzzCut(f *testing.F) {
 // characters.
 func TestCutShares(t *testing.T) {
 	text := strings.Repeat("x", 10000)
-	got, left := cut([]memory.ProseLine{{Text: text, Entry: -1}}, 5000, spoken[English])
+	got, left := shortenText([]memory.ProseLine{{Text: text, Entry: -1}}, 5000, phrasesByLang[English])
 	head, rest, _ := strings.Cut(got, "…\n[… ")
 	said, tail, _ := strings.Cut(rest, " characters left out …]\n…")
 	if len(head) != 3498 || len(tail) != 998 || said != "5504" || left != 5504 {

@@ -13,53 +13,54 @@ import (
 // only memwatchd can write an unescaped mark.
 const Mark = "[untrusted]"
 
-// structural matches lines that are, or resemble, the structure of a block:
+// structureRE matches lines that are, or resemble, the structure of a block:
 // headers, titles of files, and the marks of cuts.
-var structural = regexp.MustCompile(`^(?:\[Memory:|\[…|#{1,6}\s*\[(?:` + tagIdentity + `|` + tagRecent + `|` + tagMain +
+var structureRE = regexp.MustCompile(`^(?:\[Memory:|\[…|#{1,6}\s*\[(?:` + tagIdentity + `|` + tagRecent + `|` +
+	tagMain +
 	`|` + tagSession + `)\]|` +
 	regexp.QuoteMeta(memory.GeneratedOpen) + `|` + regexp.QuoteMeta(memory.GeneratedClose) + `|` +
 	regexp.QuoteMeta(memory.FilteredHeader) + `)`)
 
-// plain returns a line of memory in a form that can stand on a line of its own:
+// escapeStructure returns a line of memory in a form that can stand on a line of its own:
 // a line that resembles structure gets a backslash before it, as in Markdown.
-func plain(line string) string {
-	line = unforged(line)
+func escapeStructure(line string) string {
+	line = escapeLine(line)
 	rest := strings.TrimLeft(line, " \t")
-	if structural.MatchString(rest) {
+	if structureRE.MatchString(rest) {
 		return line[:len(line)-len(rest)] + `\` + rest
 	}
 	return line
 }
 
-// unforged joins a text to one line and escapes marks and prompt tags.
-func unforged(line string) string {
-	if strings.ContainsFunc(line, breaks) {
+// escapeLine joins a text to one line and escapes marks and prompt tags.
+func escapeLine(line string) string {
+	if strings.ContainsFunc(line, isLineBreak) {
 		line = strings.Map(func(r rune) rune {
-			if breaks(r) {
+			if isLineBreak(r) {
 				return ' '
 			}
 			return r
 		}, line)
 	}
-	return disarmed(line)
+	return escapeMarks(line)
 }
 
-// promptTag matches the beginning of the tags that programs put around their
+// promptTagRE matches the beginning of the tags that programs put around their
 // own words in prompts, such as <system-reminder> or <|im_end|>. HTML has no
 // such names.
-var promptTag = regexp.MustCompile(`(?i)<(/?[a-z][a-z:]*(?:[-_][a-z]+)+|\|)`)
+var promptTagRE = regexp.MustCompile(`(?i)<(/?[a-z][a-z:]*(?:[-_][a-z]+)+|\|)`)
 
-// disarmed removes invisible characters and escapes marks and prompt tags with a
+// escapeMarks removes invisible characters and escapes marks and prompt tags with a
 // backslash, so that a text can
 // neither imitate memwatchd nor close a tag that a program has put around it.
-func disarmed(text string) string {
+func escapeMarks(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if memory.Invisible(r) {
 			return -1
 		}
 		return r
 	}, text)
-	return promptTag.ReplaceAllString(strings.ReplaceAll(text, Mark, `\`+Mark), `\<$1`)
+	return promptTagRE.ReplaceAllString(strings.ReplaceAll(text, Mark, `\`+Mark), `\<$1`)
 }
 
 // Quote returns a text of memory for use on lines of its own, outside a block.
@@ -71,13 +72,13 @@ func Quote(text string, untrusted bool) string {
 	}
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
-		lines[i] = marked(unforged(line))
+		lines[i] = insertMark(escapeLine(line))
 	}
 	return strings.Join(lines, "\n")
 }
 
-// breaks reports whether any common program treats a character as a line break.
-func breaks(r rune) bool {
+// isLineBreak reports whether any common program treats a character as a line break.
+func isLineBreak(r rune) bool {
 	switch r {
 	case '\n', '\r', '\v', '\f', '\u0085', '\u2028', '\u2029':
 		return true
@@ -85,9 +86,9 @@ func breaks(r rune) bool {
 	return false
 }
 
-// marked inserts the mark before the text of a line: after the indentation and
+// insertMark inserts the mark before the text of a line: after the indentation and
 // after the marker of a heading, a list or a quote.
-func marked(line string) string {
+func insertMark(line string) string {
 	if line == "" {
 		return ""
 	}
@@ -100,5 +101,5 @@ var leadRE = regexp.MustCompile(`^\s*(?:(?:[-*+>]|#{1,6}|\d{1,9}[.)])\s+)*(?:\[[
 // oneLine replaces each run of white space, including line breaks, by a space,
 // and escapes marks and prompt tags.
 func oneLine(s string) string {
-	return disarmed(strings.Join(strings.FieldsFunc(s, unicode.IsSpace), " "))
+	return escapeMarks(strings.Join(strings.FieldsFunc(s, unicode.IsSpace), " "))
 }

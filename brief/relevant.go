@@ -41,7 +41,7 @@ func (s Style) Relevant(matches []Match) (b Block, shown []int) {
 	for i, m := range matches {
 		untrusted := m.Entry.Author().Untrusted(s.View)
 		if untrusted && s.Omit {
-			b.Left.Untrusted++
+			b.Omitted.Untrusted++
 			continue
 		}
 		head := ""
@@ -53,11 +53,11 @@ func (s Style) Relevant(matches []Match) (b Block, shown []int) {
 			room = max(0, s.MaxChars-chars-Chars(head))
 		}
 		line := ""
-		if fits(b.Items+1, s.MaxItems) {
+		if withinLimit(b.Items+1, s.MaxItems) {
 			line = m.render(room, untrusted)
 		}
 		if line == "" {
-			b.Left.Entries++
+			b.Omitted.Entries++
 			continue
 		}
 		text.WriteString(head + line)
@@ -85,13 +85,13 @@ func (m *Match) render(room int, untrusted bool) string {
 	head += ": "
 	lines := textLines(m.Entry.Text)
 	whole := head + strings.Join(lines, "\n  "+mark) + "\n"
-	if Chars(m.Entry.Text) <= longText && fits(Chars(whole), room) {
+	if Chars(m.Entry.Text) <= longText && withinLimit(Chars(whole), room) {
 		return whole
 	}
 	if m.Snippet == "" {
 		return ""
 	}
-	if part := head + strings.Join(textLines(oneLine(m.Snippet)), "") + "\n"; fits(Chars(part), room) {
+	if part := head + strings.Join(textLines(oneLine(m.Snippet)), "") + "\n"; withinLimit(Chars(part), room) {
 		return part
 	}
 	return ""
@@ -107,7 +107,7 @@ func textLines(text string) []string {
 		if strings.TrimSpace(line) == "" {
 			continue
 		}
-		line = strings.TrimRightFunc(unforged(line), unicode.IsSpace)
+		line = strings.TrimRightFunc(escapeLine(line), unicode.IsSpace)
 		if lines == nil {
 			line = strings.TrimLeft(line, " \t")
 			line = line[len(listMarker.FindString(line)):]

@@ -32,7 +32,7 @@ func (s Style) Summary(longTerm, recent []*memory.Document) Block {
 			// A summary may be a list itself.
 			line = strings.TrimPrefix(oneLine(line), "- ")
 			if line != "" {
-				long = s.summaryLine(long, &b.Left, doc, "", line, "")
+				long = s.summaryLine(long, &b.Omitted, doc, "", line, "")
 			}
 		}
 	}
@@ -46,16 +46,17 @@ func (s Style) Summary(longTerm, recent []*memory.Document) Block {
 			tasks, followUps := doc.Progress(s.View)
 			after += fmt.Sprintf(" [progress: tasks %s, follow_ups %s]", tasks, followUps)
 		}
-		short = s.summaryLine(short, &b.Left, doc, doc.Place.Day+": ", summary, after)
+		short = s.summaryLine(short, &b.Omitted, doc, doc.Place.Day+": ", summary, after)
 	}
-	b.Left.LongTerm = b.list(longTermHeader, long, s.MaxItems)
-	b.Left.Recent = b.list(recentHeader, short, s.MaxItems)
+	b.Omitted.LongTerm = b.addList(longTermHeader, long, s.MaxItems)
+	b.Omitted.Recent = b.addList(recentHeader, short, s.MaxItems)
 	return b
 }
 
 // summaryLine appends a line with a summary. It marks an untrusted summary, or
 // omits and counts it.
-func (s Style) summaryLine(lines []string, left *Left, doc *memory.Document, before, summary, after string) []string {
+func (s Style) summaryLine(lines []string, left *Omitted, doc *memory.Document, before, summary,
+	after string) []string {
 	switch {
 	case !doc.Front.Author().Untrusted(s.View):
 	case s.Omit:
@@ -67,9 +68,9 @@ func (s Style) summaryLine(lines []string, left *Left, doc *memory.Document, bef
 	return append(lines, before+summary+after)
 }
 
-// list adds a header and as many lines as the limit allows, and returns the
+// addList adds a header and as many lines as the limit allows, and returns the
 // number of lines left out.
-func (b *Block) list(header string, lines []string, most int) (left int) {
+func (b *Block) addList(header string, lines []string, most int) (left int) {
 	room := len(lines)
 	if most >= 0 {
 		room = min(room, most-b.Items)

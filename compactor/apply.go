@@ -13,29 +13,30 @@ import (
 	"github.com/memwatchd/memwatchd/vault"
 )
 
-// errFull reports that an archive file has reached its maximum size.
-var errFull = errors.New("the archive is continued in another file")
+// errArchiveFull reports that an archive file has reached its maximum size.
+var errArchiveFull = errors.New("the archive is continued in another file")
 
 // A move transfers the entries of a plan from one file to its archive.
 type move struct {
 	*Compactor
-	terms   Terms
-	doc     *memory.Document
-	plan    *Plan
-	asked   bool
-	dir     string          // of the archive
-	subject string          // subject to write into new archive files
-	group   string          // journal group of the changes
-	where   []string        // archive files that may hold copies
-	said    map[string]bool // normalised text of the planned entries
+	terms        Terms
+	doc          *memory.Document
+	plan         *Plan
+	requested    bool
+	dir          string          // of the archive
+	subject      string          // subject to write into new archive files
+	group        string          // journal group of the changes
+	archiveFiles []string        // archive files that may hold copies
+	plannedTexts map[string]bool // normalised text of the planned entries
 }
 
-// apply executes a plan. It copies the entries to the archive and then removes
+// applyPlan executes a plan. It copies the entries to the archive and then removes
 // from the file those that are safely there. It returns the number of removed
 // entries. A crash or an error in between leaves a duplicate copy, which the
 // next run detects.
-func (c *Compactor) apply(ctx context.Context, doc *memory.Document, plan *Plan, terms Terms, asked bool) (int, error) {
-	m := &move{Compactor: c, terms: terms, doc: doc, plan: plan, asked: asked}
+func (c *Compactor) applyPlan(ctx context.Context, doc *memory.Document, plan *Plan, terms Terms, asked bool) (int,
+	error) {
+	m := &move{Compactor: c, terms: terms, doc: doc, plan: plan, requested: asked}
 	var err error
 	m.dir, m.subject, err = archiveOf(doc)
 	if err != nil {
@@ -46,7 +47,7 @@ func (c *Compactor) apply(ctx context.Context, doc *memory.Document, plan *Plan,
 	}
 	for _, p := range c.Paths() {
 		if strings.HasPrefix(p, m.dir+"/") && strings.Count(p, "/") == 3 {
-			m.where = append(m.where, p)
+			m.archiveFiles = append(m.archiveFiles, p)
 		}
 	}
 	for n := 1; ; n++ { // Paths may not contain recently created files yet
@@ -54,26 +55,26 @@ func (c *Compactor) apply(ctx context.Context, doc *memory.Document, plan *Plan,
 		if _, err := c.Disk.Read(p); err != nil {
 			break
 		}
-		if !slices.Contains(m.where, p) {
-			m.where = append(m.where, p)
+		if !slices.Contains(m.archiveFiles, p) {
+			m.archiveFiles = append(m.archiveFiles, p)
 		}
 	}
-	if err := m.copy(ctx); err != nil {
+	if err := m.copyEntries(ctx); err != nil {
 		return 0, err
 	}
-	return m.remove(ctx)
+	return m.removeEntries(ctx)
 }
 
-// copy writes the planned entries into the archive, unless they are already
+// copyEntries writes the planned entries into the archive, unless they are already
 // there. Of entries with identical bytes, such as repeated items, the archive
 // keeps one, because a repeated entry looks the same as the copy of an
 // interrupted run.
-func (m *move) copy(ctx context.Context) error {
-	m.said = map[string]bool{}
+func (m *move) copyEntries(ctx context.Context) error {
+	m.plannedTexts = map[string]bool{}
 	for _, s := range m.plan.steps {
-		m.said[m.doc.Entries[s.entry].Norm] = true
+		m.plannedTexts[m.doc.Entries[s.entry].Norm] = true
 	}
-	have := m.have()
+	have := m.readOrigins()
 	var steps []step
 	for _, s := range m.plan.steps {
 		if o := originOf(m.doc, &m.doc.Entries[s.entry]); !have[o] {
@@ -84,55 +85,55 @@ func (m *move) copy(ctx context.Context) error {
 	for n := 1; len(steps) > 0; n++ {
 		path := m.archiveName(m.dir, m.terms.Now, n)
 		w, err := m.Writer.Write(ctx, vault.Change{
-			Path: path, Cause: "archive", Asked: m.asked, Group: m.group,
-			Reason: fmt.Sprintf("%s of %s", count(len(steps)), m.plan.Path),
-			Edit:   func(old *vault.File) ([]byte, error) { return m.extend(path, old, steps) },
+			Path: path, Cause: "archive", Requested: m.requested, Group: m.group,
+			Reason: fmt.Sprintf("%s of %s", countItems(len(steps)), m.plan.Path),
+			Edit:   func(old *vault.File) ([]byte, error) { return m.extendArchive(path, old, steps) },
 		})
-		if errors.Is(err, errFull) {
+		if errors.Is(err, errArchiveFull) {
 			continue
 		}
 		if err != nil {
 			return err
 		}
 		m.plan.Archive, m.group = path, w.ID
-		if !slices.Contains(m.where, path) {
-			m.where = append(m.where, path)
+		if !slices.Contains(m.archiveFiles, path) {
+			m.archiveFiles = append(m.archiveFiles, path)
 		}
 		return nil
 	}
 	return nil
 }
 
-// extend returns an archive file with copies added.
-func (m *move) extend(path string, old *vault.File, steps []step) ([]byte, error) {
+// extendArchive returns an archive file with copies added.
+func (m *move) extendArchive(path string, old *vault.File, steps []step) ([]byte, error) {
 	if old == nil {
 		old = &vault.File{Path: path, Data: newArchive(m.subject), ModTime: m.terms.Now}
 	}
 	if len(old.Data) >= maxArchive {
-		return nil, errFull
+		return nil, errArchiveFull
 	}
-	list := make([]placing, len(steps))
+	list := make([]insertion, len(steps))
 	for i, s := range steps {
-		list[i] = placing{heading(m.plan.Path, s.Section), s.copy}
+		list[i] = insertion{archiveSection(m.plan.Path, s.Section), s.copy}
 	}
-	return place(m.Parse(*old), list, func(b []byte) *memory.Document {
+	return insertEntries(m.Parse(*old), list, func(b []byte) *memory.Document {
 		return m.Parse(vault.File{Path: path, Data: b, ModTime: old.ModTime})
 	})
 }
 
-// have returns the origins of the planned entries that the archive files on
+// readOrigins returns the origins of the planned entries that the archive files on
 // disk hold.
-func (m *move) have() map[origin]bool {
+func (m *move) readOrigins() map[origin]bool {
 	have := map[origin]bool{}
-	for _, p := range m.where {
+	for _, p := range m.archiveFiles {
 		file, err := m.Disk.Read(p)
-		if err != nil || file.Unsettled {
+		if err != nil || file.Unstable {
 			continue
 		}
 		archive := m.Parse(file)
 		for i := range archive.Entries {
-			if e := &archive.Entries[i]; m.said[e.Norm] && e.Attributes[attrFrom] == m.plan.Path {
-				if o, ok := m.archived(archive, e); ok {
+			if e := &archive.Entries[i]; m.plannedTexts[e.Norm] && e.Attributes[attrFrom] == m.plan.Path {
+				if o, ok := m.archivedOrigin(archive, e); ok {
 					have[o] = true
 				}
 			}
@@ -141,19 +142,19 @@ func (m *move) have() map[origin]bool {
 	return have
 }
 
-// remove removes the planned entries from the file. It keeps entries that a
+// removeEntries removes the planned entries from the file. It keeps entries that a
 // plan of the current file content does not contain or that the archive does
 // not hold. It returns the number of removed entries.
-func (m *move) remove(ctx context.Context) (int, error) {
+func (m *move) removeEntries(ctx context.Context) (int, error) {
 	gone := 0
 	_, err := m.Writer.Write(ctx, vault.Change{
-		Path: m.plan.Path, Cause: "compact", Asked: m.asked, Group: m.group,
-		Reason: fmt.Sprintf("%s moved to %s", count(len(m.plan.steps)), m.dir),
+		Path: m.plan.Path, Cause: "compact", Requested: m.requested, Group: m.group,
+		Reason: fmt.Sprintf("%s moved to %s", countItems(len(m.plan.steps)), m.dir),
 		Edit: func(old *vault.File) (text []byte, err error) {
 			if old == nil {
 				return nil, nil // the file is gone and the archive keeps a duplicate
 			}
-			text, gone, err = m.without(*old)
+			text, gone, err = m.withoutArchived(*old)
 			return text, err
 		},
 	})
@@ -163,9 +164,9 @@ func (m *move) remove(ctx context.Context) (int, error) {
 	return gone, nil
 }
 
-// without returns a file without its archived entries, and the number of
+// withoutArchived returns a file without its archived entries, and the number of
 // removed entries.
-func (m *move) without(old vault.File) (text []byte, gone int, err error) {
+func (m *move) withoutArchived(old vault.File) (text []byte, gone int, err error) {
 	doc, plan := m.doc, m.plan
 	if !bytes.Equal(old.Data, doc.Source) {
 		doc = m.Parse(old)
@@ -175,23 +176,23 @@ func (m *move) without(old vault.File) (text []byte, gone int, err error) {
 	for _, s := range m.plan.steps {
 		planned[s.ID] = true
 	}
-	have := m.have()
+	have := m.readOrigins()
 	var entries []int
 	for _, s := range plan.steps {
 		if planned[s.ID] && have[originOf(doc, &doc.Entries[s.entry])] {
 			entries = append(entries, s.entry)
 		}
 	}
-	text, stuck := m.takeOut(doc, entries)
+	text, stuck := m.withoutEntries(doc, entries)
 	return text, len(entries) - len(stuck), nil
 }
 
-// takeOut returns a file without the given entries, or nil if none can be
+// withoutEntries returns a file without the given entries, or nil if none can be
 // removed. It also returns the entries that cannot be removed, because their
 // removal would change the meaning of others.
-func (c *Compactor) takeOut(doc *memory.Document, entries []int) (text []byte, stuck []int) {
+func (c *Compactor) withoutEntries(doc *memory.Document, entries []int) (text []byte, stuck []int) {
 	parse := func(b []byte) *memory.Document { return c.Parse(vault.File{Path: doc.Place.Path, Data: b}) }
-	entries, stuck = separators(doc, entries)
+	entries, stuck = splitRemovable(doc, entries)
 	var out []int
 	var try func([]int)
 	try = func(more []int) {
@@ -218,10 +219,10 @@ func (c *Compactor) takeOut(doc *memory.Document, entries []int) (text []byte, s
 	return text, stuck
 }
 
-// separators splits the entries into those that can be removed and those that
+// splitRemovable splits the entries into those that can be removed and those that
 // cannot. An entry between a paragraph and a code block cannot, because the
 // paragraph would then introduce the code.
-func separators(doc *memory.Document, entries []int) (free, stuck []int) {
+func splitRemovable(doc *memory.Document, entries []int) (free, stuck []int) {
 	going := map[int]bool{}
 	for _, i := range entries {
 		going[i] = true
@@ -247,7 +248,7 @@ func separators(doc *memory.Document, entries []int) (free, stuck []int) {
 	return free, stuck
 }
 
-func count(n int) string {
+func countItems(n int) string {
 	if n == 1 {
 		return "1 item"
 	}

@@ -71,19 +71,19 @@ func sectionPath(text string) []string {
 	return names
 }
 
-// heading returns the archive section for entries of a section. It is the same
+// archiveSection returns the archive section for entries of a section. It is the same
 // section, so that the entries keep their meaning. For entries without a
 // section it is the name of their file.
-func heading(from string, section []string) []string {
+func archiveSection(from string, section []string) []string {
 	if len(section) == 0 {
 		return []string{from}
 	}
 	return section
 }
 
-// alone parses lines as a file of their own. The lines must form exactly one
+// parseItem parses lines as a file of their own. The lines must form exactly one
 // item.
-func (c *Compactor) alone(lines []byte, modified time.Time) (*memory.Document, error) {
+func (c *Compactor) parseItem(lines []byte, modified time.Time) (*memory.Document, error) {
 	doc := c.Parse(vault.File{Path: "_longterms/x/_archive/alone.md", Data: lines, ModTime: modified})
 	if doc.Unsound || len(doc.Problems) > 0 && doc.Problems[0].Code == "comment_unclosed" || len(doc.Entries) != 1 ||
 		doc.Entries[0].Block != memory.Item ||
@@ -99,7 +99,7 @@ func (c *Compactor) alone(lines []byte, modified time.Time) (*memory.Document, e
 // why the entry cannot be archived.
 func (c *Compactor) copyOf(doc *memory.Document, e *memory.Entry, now time.Time) ([]byte, error) {
 	lines := linesOf(doc, e)
-	alone, err := c.alone(lines, e.Time)
+	alone, err := c.parseItem(lines, e.Time)
 	if err != nil {
 		return nil, err
 	}
@@ -141,22 +141,22 @@ func (c *Compactor) copyOf(doc *memory.Document, e *memory.Entry, now time.Time)
 	if err != nil {
 		return nil, err
 	}
-	if back, err := c.originals(copied); err != nil || !bytes.Equal(back, lines) {
+	if back, err := c.originalLines(copied); err != nil || !bytes.Equal(back, lines) {
 		return nil, errors.New("it could not be brought back as it is")
 	}
-	if err := c.placeable(copied, doc.Place.Path, e); err != nil {
+	if err := c.checkPlacement(copied, doc.Place.Path, e); err != nil {
 		return nil, err
 	}
 	return copied, nil
 }
 
-// placeable checks that a copy has the same meaning in an archive as in its
+// checkPlacement checks that a copy has the same meaning in an archive as in its
 // file.
-func (c *Compactor) placeable(copied []byte, from string, e *memory.Entry) error {
+func (c *Compactor) checkPlacement(copied []byte, from string, e *memory.Entry) error {
 	parse := func(b []byte) *memory.Document {
 		return c.Parse(vault.File{Path: "_longterms/x/_archive/alone.md", Data: b, ModTime: e.Time})
 	}
-	b, err := place(parse(nil), []placing{{heading(from, e.Sections), copied}}, parse)
+	b, err := insertEntries(parse(nil), []insertion{{archiveSection(from, e.Sections), copied}}, parse)
 	if err != nil {
 		return err
 	}
@@ -167,9 +167,9 @@ func (c *Compactor) placeable(copied []byte, from string, e *memory.Entry) error
 	return nil
 }
 
-// originals returns the lines of an archived entry before it was archived.
-func (c *Compactor) originals(copied []byte) ([]byte, error) {
-	doc, err := c.alone(copied, time.Time{})
+// originalLines returns the lines of an archived entry before it was archived.
+func (c *Compactor) originalLines(copied []byte) ([]byte, error) {
+	doc, err := c.parseItem(copied, time.Time{})
 	if err != nil {
 		return nil, err
 	}
@@ -187,14 +187,14 @@ func (c *Compactor) originals(copied []byte) ([]byte, error) {
 	return r.Apply(func(b []byte) *memory.Document { return c.Parse(vault.File{Path: doc.Place.Path, Data: b}) })
 }
 
-// archived returns the origin of an entry in an archive. It reports false for
+// archivedOrigin returns the origin of an entry in an archive. It reports false for
 // an entry that was not archived individually.
-func (c *Compactor) archived(archive *memory.Document, e *memory.Entry) (origin, bool) {
+func (c *Compactor) archivedOrigin(archive *memory.Document, e *memory.Entry) (origin, bool) {
 	from := e.Attributes[attrFrom]
 	if from == "" {
 		return origin{}, false
 	}
-	lines, err := c.originals(linesOf(archive, e))
+	lines, err := c.originalLines(linesOf(archive, e))
 	if err != nil {
 		return origin{}, false
 	}

@@ -10,24 +10,24 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// choose selects the entries to remove.
-func (p *planner) choose() {
+// selectSteps selects the entries to remove.
+func (p *planner) selectSteps() {
 	p.size, p.plan.steps = p.plan.Before, p.plan.steps[:0]
-	p.room = max(1, int(p.MaxLoss*float64(p.size.Items)))
+	p.quota = max(1, int(p.MaxLoss*float64(p.size.Items)))
 	for i := range p.items {
-		p.items[i].gone = false
+		p.items[i].selected = false
 	}
-	p.merge()
-	p.trim()
+	p.mergeDuplicates()
+	p.trimItems()
 }
 
-// unstick protects the selected entries that cannot be removed after all. It
+// protectStuck protects the selected entries that cannot be removed after all. It
 // reports whether there are any, so that the selection must be repeated.
-func (p *planner) unstick() bool {
-	if p.Stuck == nil || len(p.plan.steps) == 0 {
+func (p *planner) protectStuck() bool {
+	if p.Unremovable == nil || len(p.plan.steps) == 0 {
 		return false
 	}
-	stuck := p.Stuck(p.doc, p.plan.entries())
+	stuck := p.Unremovable(p.doc, p.plan.entries())
 	for i := range p.items {
 		if c := &p.items[i]; slices.Contains(stuck, c.entry) {
 			c.protected = "what stands around it would run together"
@@ -36,9 +36,9 @@ func (p *planner) unstick() bool {
 	return len(stuck) > 0
 }
 
-// gather lists the items of the file with their scores and reasons.
-func (p *planner) gather() {
-	superseded := p.superseded()
+// gatherItems lists the items of the file with their scores and reasons.
+func (p *planner) gatherItems() {
+	superseded := p.findSuperseded()
 	for i := range p.doc.Entries {
 		e := &p.doc.Entries[i]
 		if e.Block != memory.Item {
@@ -54,26 +54,26 @@ func (p *planner) gather() {
 		}
 		c := candidate{entry: i, e: e, score: scoreOf(e, uses, links, p.Now)}
 		switch {
-		case hasOpen(e):
+		case hasOpenTask(e):
 			c.protected = "open task"
-		case completed(e):
+		case isCompleted(e):
 			c.reason = "completed task"
 		case superseded[e.ID] != "":
 			c.reason = "superseded by " + superseded[e.ID]
 		}
 		p.items = append(p.items, c)
 	}
-	p.protect()
+	p.protectItems()
 }
 
-// protect marks the pinned and important items that must stay. It orders them
+// protectItems marks the pinned and important items that must stay. It orders them
 // by pin, importance, score, time and line, and protects at most half of the
 // limit. Items beyond that half are treated like others: if everything is
 // marked as important, the marks carry no information.
-func (p *planner) protect() {
+func (p *planner) protectItems() {
 	var order []*candidate
 	for i := range p.items {
-		if c := &p.items[i]; c.protected == "" && shielded(c.e) {
+		if c := &p.items[i]; c.protected == "" && isImportant(c.e) {
 			order = append(order, c)
 		}
 	}
@@ -90,7 +90,7 @@ func (p *planner) protect() {
 	})
 	var sum api.CompactSize
 	for _, c := range order {
-		with := api.CompactSize{Items: sum.Items + 1, Characters: sum.Characters + weight(p.doc, c.e)}
+		with := api.CompactSize{Items: sum.Items + 1, Characters: sum.Characters + countedLength(p.doc, c.e)}
 		if half := (api.CompactSize{Items: 2 * with.Items, Characters: 2 * with.Characters}); over(p.Limit, half, 1) {
 			continue
 		}
@@ -101,22 +101,22 @@ func (p *planner) protect() {
 	}
 }
 
-// shielded reports whether an entry is pinned or important.
-func shielded(e *memory.Entry) bool { return e.Pin || e.Importance >= important }
+// isImportant reports whether an entry is pinned or important.
+func isImportant(e *memory.Entry) bool { return e.Pin || e.Importance >= important }
 
-func hasOpen(e *memory.Entry) bool {
+func hasOpenTask(e *memory.Entry) bool {
 	return slices.ContainsFunc(e.Tasks, func(t memory.Task) bool { return t.State == memory.Open })
 }
 
-// completed reports whether an entry is itself a task and contains no open
+// isCompleted reports whether an entry is itself a task and contains no open
 // task.
-func completed(e *memory.Entry) bool {
-	return len(e.Tasks) > 0 && e.Tasks[0].Line == e.Line && !hasOpen(e)
+func isCompleted(e *memory.Entry) bool {
+	return len(e.Tasks) > 0 && e.Tasks[0].Line == e.Line && !hasOpenTask(e)
 }
 
-// superseded maps the ids of superseded entries to the ids of the entries in
+// findSuperseded maps the ids of superseded entries to the ids of the entries in
 // the file that supersede them.
-func (p *planner) superseded() map[string]string {
+func (p *planner) findSuperseded() map[string]string {
 	by := map[string]*memory.Entry{}
 	target := func(e *memory.Entry) string {
 		return strings.TrimPrefix(e.Supersedes, p.doc.Place.Path+"#")
@@ -137,11 +137,11 @@ func (p *planner) superseded() map[string]string {
 	return out
 }
 
-// merge removes items that have the same text and readers as a newer item of
+// mergeDuplicates removes items that have the same text and readers as a newer item of
 // their section. Texts are compared without the date on which they were added.
 // Titles are not compared either: many items of one section may have the same
 // title.
-func (p *planner) merge() {
+func (p *planner) mergeDuplicates() {
 	type sameness struct {
 		heading   int
 		norm, typ string
@@ -150,7 +150,7 @@ func (p *planner) merge() {
 	newest := map[sameness]*candidate{}
 	key := func(c *candidate) sameness { return sameness{c.e.Heading, c.e.Undated(), c.e.Type, c.e.Partition} }
 	alone := func(c *candidate) bool {
-		return hasOpen(c.e) || c.e.Undated() == "" ||
+		return hasOpenTask(c.e) || c.e.Undated() == "" ||
 			c.e.Masked
 	} // one mask may stand for two texts
 	for i := range p.items {
@@ -164,18 +164,18 @@ func (p *planner) merge() {
 	}
 	for i := range p.items {
 		c := &p.items[i]
-		if other := newest[key(c)]; other != nil && other != c && !alone(c) && !shielded(c.e) && c.protected == "" {
-			p.take(c, api.Merge, fmt.Sprintf("the same as line %d, which is newer", other.e.Line))
+		if other := newest[key(c)]; other != nil && other != c && !alone(c) && !isImportant(c.e) && c.protected == "" {
+			p.selectItem(c, api.Merge, fmt.Sprintf("the same as line %d, which is newer", other.e.Line))
 		}
 	}
 }
 
-// trim removes items until the file is within its limit.
-func (p *planner) trim() {
+// trimItems removes items until the file is within its limit.
+func (p *planner) trimItems() {
 	var first, rest []*candidate
 	for i := range p.items {
 		switch c := &p.items[i]; {
-		case c.gone || c.protected != "":
+		case c.selected || c.protected != "":
 		case c.reason != "":
 			first = append(first, c)
 		default:
@@ -186,27 +186,27 @@ func (p *planner) trim() {
 	slices.SortFunc(rest, byScore)
 	for _, c := range first {
 		if over(p.Limit, p.size, 1) {
-			p.take(c, api.Trim, c.reason)
+			p.selectItem(c, api.Trim, c.reason)
 		}
 	}
 	times := 1 // multiple of the limit above which scores alone decide
-	if !p.learned {
+	if !p.hasHistory {
 		times = 2
 	}
-	useless := over(p.Limit, p.fixed(), 1)
+	useless := over(p.Limit, p.fixedSize(), 1)
 	for _, c := range rest {
 		if over(p.Limit, p.size, times) && !useless {
-			p.take(c, api.Trim, "lowest score")
+			p.selectItem(c, api.Trim, "lowest score")
 		}
 	}
-	left := func(c *candidate) bool { return !c.gone && c.protected == "" }
+	left := func(c *candidate) bool { return !c.selected && c.protected == "" }
 	switch {
 	case !over(p.Limit, p.size, 1):
 		p.plan.State = api.Within
 		if share(p.Limit, p.size) >= nearShare {
 			p.plan.State = api.Near
 		}
-	case over(p.Limit, p.fixed(), 1):
+	case over(p.Limit, p.fixedSize(), 1):
 		p.plan.State = api.OverLimit
 	case slices.ContainsFunc(first, left) || over(p.Limit, p.size, times):
 		p.plan.State = api.More
@@ -215,13 +215,13 @@ func (p *planner) trim() {
 	}
 }
 
-// fixed returns the size of the part of the file that must stay.
-func (p *planner) fixed() api.CompactSize {
+// fixedSize returns the size of the part of the file that must stay.
+func (p *planner) fixedSize() api.CompactSize {
 	s := p.size
 	for i := range p.items {
-		if c := &p.items[i]; !c.gone && c.protected == "" {
+		if c := &p.items[i]; !c.selected && c.protected == "" {
 			s.Items--
-			s.Characters -= weight(p.doc, c.e)
+			s.Characters -= countedLength(p.doc, c.e)
 		}
 	}
 	return s
@@ -231,10 +231,10 @@ func byScore(a, b *candidate) int {
 	return cmp.Or(cmp.Compare(a.score.Total, b.score.Total), a.e.Time.Compare(b.e.Time), cmp.Compare(a.entry, b.entry))
 }
 
-// take selects an item for removal, if the run's quota and the archive allow
+// selectItem selects an item for removal, if the run's quota and the archive allow
 // it.
-func (p *planner) take(c *candidate, action, reason string) {
-	if p.room == 0 {
+func (p *planner) selectItem(c *candidate, action, reason string) {
+	if p.quota == 0 {
 		return
 	}
 	if p.Copy != nil && c.copy == nil {
@@ -245,9 +245,9 @@ func (p *planner) take(c *candidate, action, reason string) {
 			return
 		}
 	}
-	c.gone = true
-	p.room--
+	c.selected = true
+	p.quota--
 	p.size.Items--
-	p.size.Characters -= weight(p.doc, c.e)
-	p.plan.steps = append(p.plan.steps, step{p.step(c, action, reason), c.entry, c.copy})
+	p.size.Characters -= countedLength(p.doc, c.e)
+	p.plan.steps = append(p.plan.steps, step{p.makeStep(c, action, reason), c.entry, c.copy})
 }

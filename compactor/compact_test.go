@@ -49,7 +49,7 @@ func TestCompactGolden(t *testing.T) {
 					out.Files = append(out.Files, f)
 				}
 			}
-			r := newRoom(t, t.TempDir(), files)
+			r := newTestRoot(t, t.TempDir(), files)
 			r.MaxLoss = terms.MaxLoss
 			r.Limits = []api.CompactLimit{terms.Limit}
 			r.Limits[0].Pattern = "**/{_index,MEMORY}.md"

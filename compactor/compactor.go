@@ -107,15 +107,15 @@ type Compactor struct {
 	// archive.
 	Moved func(path, archive string, items int)
 
-	fills fills
+	fills fillCache
 }
 
 // A Request describes a run.
 type Request struct {
-	Path    string // a file, a directory or a pattern; empty for all files
-	DryRun  bool   // plan without changing files
-	Explain bool   // include all scores and the items that stay
-	Asked   bool   // a caller waits for the run, which is not a scheduled one
+	Path      string // a file, a directory or a pattern; empty for all files
+	DryRun    bool   // plan without changing files
+	Explain   bool   // include all scores and the items that stay
+	Requested bool   // a caller waits for the run, which is not a scheduled one
 }
 
 // A Report is the result of a run.
@@ -132,7 +132,7 @@ var ErrUnlimited = errors.New("no limit in compactor.limits is for a long-term f
 
 // Compact makes one run over the files with a limit. A failure in one file is
 // recorded in its plan and does not stop the run. Runs that change files must
-// share a [Turn].
+// share a [Semaphore].
 func (c *Compactor) Compact(ctx context.Context, r Request) (*Report, error) {
 	report := &Report{Time: c.Now().UTC().Truncate(time.Second), Plans: []*Plan{}}
 	if c.Uses != nil {
@@ -142,8 +142,8 @@ func (c *Compactor) Compact(ctx context.Context, r Request) (*Report, error) {
 	slices.Sort(paths)
 	found := false
 	for _, path := range paths {
-		limit, ok := matching(c.Limits, path)
-		if !ok || !asked(r.Path, path) {
+		limit, ok := matchLimit(c.Limits, path)
+		if !ok || !matchesRequest(r.Path, path) {
 			continue
 		}
 		if err := ctx.Err(); err != nil {
@@ -154,13 +154,13 @@ func (c *Compactor) Compact(ctx context.Context, r Request) (*Report, error) {
 			continue // the file is gone, or a wide pattern matches a file of another kind
 		}
 		found = true
-		terms, err := c.terms(ctx, doc, limit, report.Time)
+		terms, err := c.planTerms(ctx, doc, limit, report.Time)
 		if err != nil {
 			return report, fmt.Errorf("compact %s: %w", path, err)
 		}
 		terms.Explain = r.Explain
 		plan := PlanFile(doc, terms)
-		if err := c.carryOut(ctx, doc, plan, terms, r, report); err != nil {
+		if err := c.executePlan(ctx, doc, plan, terms, r, report); err != nil {
 			return report, fmt.Errorf("compact: %w", err)
 		}
 		if len(plan.Steps) > 0 || plan.Problem != "" || plan.State != api.Within || r.Path != "" || r.Explain {
@@ -173,18 +173,18 @@ func (c *Compactor) Compact(ctx context.Context, r Request) (*Report, error) {
 	return report, nil
 }
 
-// asked reports whether a request's pattern includes a path.
-func asked(pattern, path string) bool {
+// matchesRequest reports whether a request's pattern includes a path.
+func matchesRequest(pattern, path string) bool {
 	if pattern == "" || path == pattern || strings.HasPrefix(path, strings.TrimSuffix(pattern, "/")+"/") {
 		return true
 	}
-	_, ok := matching([]api.CompactLimit{{Pattern: pattern}}, path)
+	_, ok := matchLimit([]api.CompactLimit{{Pattern: pattern}}, path)
 	return ok
 }
 
-// carryOut executes a plan, or computes its diff for a dry run. It records a
+// executePlan executes a plan, or computes its diff for a dry run. It records a
 // failure in the plan and returns an error only if the run must stop.
-func (c *Compactor) carryOut(ctx context.Context, doc *memory.Document, plan *Plan, terms Terms, r Request,
+func (c *Compactor) executePlan(ctx context.Context, doc *memory.Document, plan *Plan, terms Terms, r Request,
 	report *Report) error {
 	if len(plan.Steps) == 0 {
 		return nil
@@ -193,17 +193,17 @@ func (c *Compactor) carryOut(ctx context.Context, doc *memory.Document, plan *Pl
 		plan.Archive = c.archiveName(dir, terms.Now, 1)
 	}
 	if r.DryRun {
-		if text, _ := c.takeOut(doc, plan.entries()); text != nil {
+		if text, _ := c.withoutEntries(doc, plan.entries()); text != nil {
 			plan.Hunks = journal.Hunks(doc.Source, text)
 		}
 		return nil
 	}
 	if c.Claim != nil {
-		if err := c.Claim(ctx, r.Asked); err != nil {
+		if err := c.Claim(ctx, r.Requested); err != nil {
 			return err
 		}
 	}
-	gone, err := c.apply(ctx, doc, plan, terms, r.Asked)
+	gone, err := c.applyPlan(ctx, doc, plan, terms, r.Requested)
 	report.Applied += gone
 	if gone > 0 && c.Moved != nil {
 		c.Moved(plan.Path, plan.Archive, gone)
@@ -225,14 +225,14 @@ func (c *Compactor) carryOut(ctx context.Context, doc *memory.Document, plan *Pl
 	return nil
 }
 
-// terms returns the terms for planning a file.
-func (c *Compactor) terms(ctx context.Context, doc *memory.Document, limit api.CompactLimit,
+// planTerms returns the terms for planning a file.
+func (c *Compactor) planTerms(ctx context.Context, doc *memory.Document, limit api.CompactLimit,
 	now time.Time) (Terms, error) {
 	t := Terms{
 		Limit: limit, MaxLoss: c.MaxLoss, Now: now,
 		Copy: func(doc *memory.Document, e *memory.Entry) ([]byte, error) { return c.copyOf(doc, e, now) },
-		Stuck: func(doc *memory.Document, entries []int) []int {
-			_, stuck := c.takeOut(doc, entries)
+		Unremovable: func(doc *memory.Document, entries []int) []int {
+			_, stuck := c.withoutEntries(doc, entries)
 			return stuck
 		},
 	}

@@ -39,9 +39,9 @@ type CompressPlan struct {
 type Compressed struct {
 	api.Compressed
 
-	lines           []summaryLine
-	archived, stays []byte // the two files that result from a split
-	subject         string // subject whose summary receives the lines
+	lines               []summaryLine
+	archived, remaining []byte // the two files that result from a split
+	subject             string // subject whose summary receives the lines
 }
 
 // A summaryLine is one of the lines of a file to summarize.
@@ -97,7 +97,7 @@ func compressFile(d *memory.Document, t CompressTerms, taken map[string]bool) (*
 	var stay, gone []int
 	for i := range d.Entries {
 		switch e := &d.Entries[i]; {
-		case hasOpen(e):
+		case hasOpenTask(e):
 			stay = append(stay, i)
 		case e.Block != memory.EmptyHeading:
 			gone = append(gone, i)
@@ -107,21 +107,21 @@ func compressFile(d *memory.Document, t CompressTerms, taken map[string]bool) (*
 		return nil, errors.New("there is nothing but open tasks in it")
 	}
 	archived := d
-	f.Part = len(stay) > 0
-	if f.Part && !d.Unsound {
+	f.Partial = len(stay) > 0
+	if f.Partial && !d.Unsound {
 		var err error
-		f.archived, err = without(d, stay, t.Layout)
+		f.archived, err = cutEntries(d, stay, t.Layout)
 		if err != nil {
 			return nil, err
 		}
-		f.stays, err = without(d, gone, t.Layout)
+		f.remaining, err = cutEntries(d, gone, t.Layout)
 		if err != nil {
 			return nil, err
 		}
 		archived = t.Layout.Parse(d.Place.Path, f.archived, memory.Meta{})
 	}
 	var err error
-	f.To, err = f.place(archived, t, taken)
+	f.To, err = f.targetPath(archived, t, taken)
 	if err != nil {
 		return nil, err
 	}
@@ -135,8 +135,8 @@ func compressFile(d *memory.Document, t CompressTerms, taken map[string]bool) (*
 	return f, nil
 }
 
-// without returns a file without some of its entries.
-func without(d *memory.Document, entries []int, l *memory.Layout) ([]byte, error) {
+// cutEntries returns a file without some of its entries.
+func cutEntries(d *memory.Document, entries []int, l *memory.Layout) ([]byte, error) {
 	r := d.Revise()
 	for _, i := range entries {
 		r.Remove(i)
@@ -145,9 +145,9 @@ func without(d *memory.Document, entries []int, l *memory.Layout) ([]byte, error
 	return r.Apply(func(source []byte) *memory.Document { return l.Parse(d.Place.Path, source, memory.Meta{}) })
 }
 
-// place returns the path of a file in the archive. An interrupted run may
+// targetPath returns the path of a file in the archive. An interrupted run may
 // already have written the archived part of a split file there.
-func (f *Compressed) place(d *memory.Document, t CompressTerms, taken map[string]bool) (string, error) {
+func (f *Compressed) targetPath(d *memory.Document, t CompressTerms, taken map[string]bool) (string, error) {
 	to, err := archivedAt(d, t.Layout)
 	if err != nil {
 		return "", err
@@ -157,7 +157,7 @@ func (f *Compressed) place(d *memory.Document, t CompressTerms, taken map[string
 		there := t.Archive(to)
 		switch {
 		case taken[to]:
-		case there == nil, f.Part && bytes.Equal(there.Source, f.archived):
+		case there == nil, f.Partial && bytes.Equal(there.Source, f.archived):
 			if !sameReaders(d, t.Layout.Parse(to, d.Source, memory.Meta{})) {
 				return "", fmt.Errorf("there is a %s.md already", stem)
 			}
@@ -198,7 +198,7 @@ func summaryLines(d *memory.Document, entries []int, subject string, t CompressT
 	})
 	var lines []summaryLine
 	for _, a := range order {
-		chosen := choose(d, groups[a])
+		chosen := chooseSentences(d, groups[a])
 		if len(chosen) == 0 {
 			continue
 		}
@@ -206,12 +206,12 @@ func summaryLines(d *memory.Document, entries []int, subject string, t CompressT
 		for i, s := range chosen {
 			of[i] = s.entry
 		}
-		line, err := newLine(d, of, join(chosen), subject, a.project, a.visibility, t.Layout)
+		line, err := newLine(d, of, joinSentences(chosen), subject, a.project, a.visibility, t.Layout)
 		if err != nil {
 			return nil, err
 		}
-		notes, told := t.Summarizer.notes(d, groups[a], a.visibility)
-		if said := t.Summarizer.known(notes); said != "" {
+		notes, told := t.Summarizer.selectNotes(d, groups[a], a.visibility)
+		if said := t.Summarizer.cachedSummary(notes); said != "" {
 			if better, err := newLine(d, told, said, subject, a.project, a.visibility, t.Layout); err == nil {
 				line, line.Model = better, true
 			}

@@ -17,8 +17,8 @@ import (
 	"github.com/memwatchd/memwatchd/vault"
 )
 
-// compressing returns a Compress for the files of a tree before 2026-02-03.
-func compressing(tr *tree) *Compress {
+// newCompress returns a Compress for the files of a tree before 2026-02-03.
+func newCompress(tr *tree) *Compress {
 	return &Compress{Root: Root{
 		Files: tr, Disk: tr, Writer: tr, Mover: tr, Parse: tr.parse, Paths: tr.paths, Layout: tr.layout,
 		Now: func() time.Time { return time.Date(2026, 2, 5, 3, 0, 0, 0, time.UTC) },
@@ -28,7 +28,7 @@ func compressing(tr *tree) *Compress {
 func TestCompressGolden(t *testing.T) {
 	goldens(t, "testdata/compress/*.txtar", func(t *testing.T, _ string, tr *tree) string {
 		before := maps.Clone(tr.files)
-		report, err := compressing(tr).Run(t.Context(), 0, false)
+		report, err := newCompress(tr).Run(t.Context(), 0, false)
 		if err != nil || len(report.Left) > 0 || report.Applied != len(report.Plan.Files) {
 			t.Fatalf("report %+v, %v", report, err)
 		}
@@ -36,7 +36,7 @@ func TestCompressGolden(t *testing.T) {
 		var b strings.Builder
 		for _, f := range report.Plan.Files {
 			fmt.Fprintf(&b, "%s → %s", f.From, f.To)
-			if f.Part {
+			if f.Partial {
 				b.WriteString(", but for open tasks")
 			}
 			b.WriteByte('\n')
@@ -45,7 +45,7 @@ func TestCompressGolden(t *testing.T) {
 			fmt.Fprintf(&b, "%s stays: %s\n", s.Path, s.Reason)
 		}
 		for _, path := range slices.Sorted(maps.Keys(tr.files)) {
-			moved := slices.ContainsFunc(report.Plan.Files, func(f Compressed) bool { return f.To == path && !f.Part && tr.files[path] == before[f.From] })
+			moved := slices.ContainsFunc(report.Plan.Files, func(f Compressed) bool { return f.To == path && !f.Partial && tr.files[path] == before[f.From] })
 			if tr.files[path] != before[path] && !moved {
 				fmt.Fprintf(&b, "\n=== %s\n%s", path, tr.files[path])
 			}
@@ -72,14 +72,14 @@ func TestCompressLosesNothing(t *testing.T) {
 	for _, a := range archives(t, "testdata/compress/*.txtar") {
 		whole := newTree(a.Files[:len(a.Files)-1])
 		before, texts := whole.String(), whole.texts()
-		if _, err := compressing(whole).Run(t.Context(), 0, false); err != nil {
+		if _, err := newCompress(whole).Run(t.Context(), 0, false); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(texts, whole.texts()); diff != "" {
 			t.Errorf("%s: texts (-before +after):\n%s", a.name, diff)
 		}
 		done := whole.String()
-		again, err := compressing(whole).Run(t.Context(), 0, false)
+		again, err := newCompress(whole).Run(t.Context(), 0, false)
 		if err != nil || again.Applied > 0 || len(again.Plan.Files) > 0 {
 			t.Errorf("%s: again: %+v, %v", a.name, again, err)
 		}
@@ -92,7 +92,7 @@ func TestCompressLosesNothing(t *testing.T) {
 		for k := range writes { // killed at each write
 			tr := newTree(a.Files[:len(a.Files)-1])
 			tr.left = k
-			if report, err := compressing(tr).Run(t.Context(), 0, false); err != nil || len(report.Left) == 0 {
+			if report, err := newCompress(tr).Run(t.Context(), 0, false); err != nil || len(report.Left) == 0 {
 				t.Fatalf("killed at %d: %+v, %v", k, report, err)
 			}
 			left := tr.texts()
@@ -102,7 +102,7 @@ func TestCompressLosesNothing(t *testing.T) {
 				}
 			}
 			tr.left = -1
-			if report, err := compressing(tr).Run(t.Context(), 0, false); err != nil || len(report.Left) > 0 {
+			if report, err := newCompress(tr).Run(t.Context(), 0, false); err != nil || len(report.Left) > 0 {
 				t.Fatalf("after it was killed at %d: %+v, %v", k, report, err)
 			}
 			if diff := cmp.Diff(done, tr.String()); diff != "" {
@@ -117,7 +117,7 @@ func TestCompressLosesNothing(t *testing.T) {
 func TestCompressShowsNobodyMore(t *testing.T) {
 	tr := treeOf(t, "testdata/compress/days.txtar")
 	tr.files["2026-01-01/secrets.md"] = "- public\n- #project:x canary one. <!-- visibility=private_only -->\n<private>\ncanary two.\n</private>\n"
-	if _, err := compressing(tr).Run(t.Context(), 0, false); err != nil {
+	if _, err := newCompress(tr).Run(t.Context(), 0, false); err != nil {
 		t.Fatal(err)
 	}
 	for who := range strings.SplitSeq(tr.seen(t), "\n\n") {
@@ -149,7 +149,7 @@ func TestCompressMeanwhile(t *testing.T) {
 					}
 				}
 			}
-			c := compressing(tr)
+			c := newCompress(tr)
 			c.Files = treeOf(t, "testdata/compress/days.txtar") // the earlier state
 			report, err := c.Run(t.Context(), 0, false)
 			if err != nil || len(report.Left) != 1 || !strings.Contains(report.Left[0].Reason, test.want) {
@@ -167,7 +167,7 @@ func TestCompressMeanwhile(t *testing.T) {
 	}
 	t.Run("writing is turned off", func(t *testing.T) {
 		tr := treeOf(t, "testdata/compress/days.txtar")
-		c := compressing(tr)
+		c := newCompress(tr)
 		c.Writer = offWriter{}
 		if report, err := c.Run(t.Context(), 0, false); !errors.Is(err, vault.ErrOff) || report.Applied > 0 || len(tr.writes) > 0 {
 			t.Errorf("report %+v, %v", report, err)
@@ -281,7 +281,7 @@ func TestEvidence(t *testing.T) {
 // before and after the file moves.
 func TestCompressEvidenceHolds(t *testing.T) {
 	tr := treeOf(t, "testdata/compress/days.txtar")
-	plan, err := compressing(tr).Plan(t.Context(), 0)
+	plan, err := newCompress(tr).Plan(t.Context(), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -300,7 +300,7 @@ func TestCompressEvidenceHolds(t *testing.T) {
 		}
 	}
 	check("before")
-	if _, err := compressing(tr).Run(t.Context(), 0, false); err != nil {
+	if _, err := newCompress(tr).Run(t.Context(), 0, false); err != nil {
 		t.Fatal(err)
 	}
 	check("after")
@@ -320,14 +320,14 @@ func FuzzCompress(f *testing.F) {
 		path := "2026-01-01/" + strings.ReplaceAll(session, "/", "_") + ".md"
 		tr.files = map[string]string{path: text, "2026-01-01/other.md": "- other\n", "memory/2026-01-01.md": "- note\n"}
 		texts := tr.texts()
-		report, err := compressing(tr).Run(t.Context(), 0, false)
+		report, err := newCompress(tr).Run(t.Context(), 0, false)
 		if err != nil || len(report.Left) > 0 {
 			t.Fatalf("report %+v, %v", report, err)
 		}
 		if diff := cmp.Diff(texts, tr.texts()); diff != "" {
 			t.Errorf("texts (-before +after):\n%s", diff)
 		}
-		if again, err := compressing(tr).Run(t.Context(), 0, false); err != nil || len(again.Plan.Files) > 0 {
+		if again, err := newCompress(tr).Run(t.Context(), 0, false); err != nil || len(again.Plan.Files) > 0 {
 			t.Errorf("again %+v, %v", again, err)
 		}
 	})

@@ -38,8 +38,8 @@ type CompressReport struct {
 	Left    []api.DayStay // files that could not be processed this time
 }
 
-// errOtherwise reports that the file no longer matches the plan.
-var errOtherwise = errors.New("it has changed meanwhile")
+// errChanged reports that the file no longer matches the plan.
+var errChanged = errors.New("it has changed meanwhile")
 
 // Plan returns the plan for files older than cutoff, or than the configured
 // cutoff if it is zero. If there is a summarizer, Plan requests the missing
@@ -58,14 +58,14 @@ func (c *Compress) Plan(ctx context.Context, cutoff time.Duration) (CompressPlan
 			docs = append(docs, doc)
 		}
 	}
-	plan := PlanCompress(docs, c.terms(before))
-	if c.Summarizer.learn(ctx, &plan) {
-		plan = PlanCompress(docs, c.terms(before))
+	plan := PlanCompress(docs, c.planTerms(before))
+	if c.Summarizer.requestMissing(ctx, &plan) {
+		plan = PlanCompress(docs, c.planTerms(before))
 	}
 	return plan, ctx.Err()
 }
 
-func (c *Compress) terms(before string) CompressTerms {
+func (c *Compress) planTerms(before string) CompressTerms {
 	contested := map[string]bool{}
 	return CompressTerms{
 		Before: before, Layout: c.Layout, Summarizer: c.Summarizer,
@@ -104,9 +104,9 @@ func (c *Compress) Run(ctx context.Context, cutoff time.Duration, asked bool) (*
 			return report, err
 		}
 	}
-	w := &compression{Compress: c, ctx: ctx, asked: asked}
+	w := &compression{Compress: c, ctx: ctx, requested: asked}
 	for i := range plan.Files {
-		switch err := w.file(&plan.Files[i]); {
+		switch err := w.processFile(&plan.Files[i]); {
 		case ctx.Err() != nil:
 			return report, ctx.Err()
 		case errors.Is(err, vault.ErrOff), errors.Is(err, vault.ErrRoot):
@@ -118,20 +118,20 @@ func (c *Compress) Run(ctx context.Context, cutoff time.Duration, asked bool) (*
 			report.Applied++
 		}
 	}
-	c.Summarizer.forget()
+	c.Summarizer.clearCache()
 	return report, nil
 }
 
 // A compression is the state of one run.
 type compression struct {
 	*Compress
-	ctx   context.Context
-	asked bool
-	group string
+	ctx       context.Context
+	requested bool
+	group     string
 }
 
-// file summarizes and archives one file.
-func (c *compression) file(f *Compressed) error {
+// processFile summarizes and archives one file.
+func (c *compression) processFile(f *Compressed) error {
 	var targets []string
 	for _, l := range f.lines {
 		if !slices.Contains(targets, l.Path) {
@@ -140,30 +140,30 @@ func (c *compression) file(f *Compressed) error {
 	}
 	for _, target := range targets {
 		reason := "summary of " + f.From
-		if err := c.write(target, reason,
-			func(old *vault.File) ([]byte, error) { return c.sumUp(f, target, old) }); err != nil {
+		if err := c.writeFile(target, reason,
+			func(old *vault.File) ([]byte, error) { return c.addSummary(f, target, old) }); err != nil {
 			return err
 		}
 	}
-	if !f.Part {
-		return c.did(c.Mover.Move(c.ctx, f.From, f.To,
-			c.change(f.From, "summed up, to the archive", func(old *vault.File) ([]byte, error) {
-				if err := c.asPlanned(f, old); err != nil {
+	if !f.Partial {
+		return c.recordGroup(c.Mover.Move(c.ctx, f.From, f.To,
+			c.newChange(f.From, "summed up, to the archive", func(old *vault.File) ([]byte, error) {
+				if err := c.checkPlan(f, old); err != nil {
 					return nil, err
 				}
 				return old.Data, nil
 			})))
 	}
-	if err := c.write(f.To, "what was summed up of "+f.From, func(old *vault.File) ([]byte, error) {
+	if err := c.writeFile(f.To, "what was summed up of "+f.From, func(old *vault.File) ([]byte, error) {
 		if old != nil {
 			return nil, nil // written by an interrupted run; if not, the comparison below stops the removal
 		}
-		return f.archived, c.stillThere(f)
+		return f.archived, c.checkUnchanged(f)
 	}); err != nil {
 		return err
 	}
-	return c.write(f.From, "summed up, to "+f.To, func(old *vault.File) ([]byte, error) {
-		if err := c.asPlanned(f, old); err != nil {
+	return c.writeFile(f.From, "summed up, to "+f.To, func(old *vault.File) ([]byte, error) {
+		if err := c.checkPlan(f, old); err != nil {
 			return nil, err
 		}
 		archived, err := c.Disk.Read(f.To)
@@ -173,27 +173,27 @@ func (c *compression) file(f *Compressed) error {
 		if !bytes.Equal(archived.Data, f.archived) {
 			return nil, fmt.Errorf("%s is something else", f.To)
 		}
-		return f.stays, nil
+		return f.remaining, nil
 	})
 }
 
-func (c *compression) change(path, reason string, edit func(*vault.File) ([]byte, error)) vault.Change {
-	return vault.Change{Path: path, Cause: "compress", Group: c.group, Reason: reason, Asked: c.asked, Edit: edit}
+func (c *compression) newChange(path, reason string, edit func(*vault.File) ([]byte, error)) vault.Change {
+	return vault.Change{Path: path, Cause: "compress", Group: c.group, Reason: reason, Requested: c.requested, Edit: edit}
 }
 
-func (c *compression) write(path, reason string, edit func(*vault.File) ([]byte, error)) error {
-	return c.did(c.Writer.Write(c.ctx, c.change(path, reason, edit)))
+func (c *compression) writeFile(path, reason string, edit func(*vault.File) ([]byte, error)) error {
+	return c.recordGroup(c.Writer.Write(c.ctx, c.newChange(path, reason, edit)))
 }
 
-// did records the group of the first change and returns err.
-func (c *compression) did(w vault.Written, err error) error {
+// recordGroup records the group of the first change and returns err.
+func (c *compression) recordGroup(w vault.Written, err error) error {
 	c.group = cmp.Or(c.group, w.ID)
 	return err
 }
 
-// sumUp returns a summary file with the missing lines of f added.
-func (c *compression) sumUp(f *Compressed, target string, old *vault.File) ([]byte, error) {
-	if err := c.stillThere(f); err != nil {
+// addSummary returns a summary file with the missing lines of f added.
+func (c *compression) addSummary(f *Compressed, target string, old *vault.File) ([]byte, error) {
+	if err := c.checkUnchanged(f); err != nil {
 		return nil, err
 	}
 	if old == nil {
@@ -210,7 +210,7 @@ func (c *compression) sumUp(f *Compressed, target string, old *vault.File) ([]by
 	for _, l := range f.lines {
 		closed := l.inPrivate()
 		switch has := slices.ContainsFunc(doc.Entries,
-			func(e memory.Entry) bool { return l.summary.Is(&e) || closed.summary.Is(&e) }); {
+			func(e memory.Entry) bool { return l.summary.Matches(&e) || closed.summary.Matches(&e) }); {
 		case l.Path != target, has:
 		case len(l.Evidence) == 0:
 			return nil, ErrNoEvidence
@@ -218,22 +218,22 @@ func (c *compression) sumUp(f *Compressed, target string, old *vault.File) ([]by
 			missing = append(missing, l)
 		}
 	}
-	source, err := withLines(doc, missing, parse)
+	source, err := appendLines(doc, missing, parse)
 	if err != nil {
 		// A public line would expose a heading that is visible only to some
 		// readers. Make the lines private instead.
 		for i := range missing {
 			missing[i] = missing[i].inPrivate()
 		}
-		if closed, err := withLines(doc, missing, parse); err == nil {
+		if closed, err := appendLines(doc, missing, parse); err == nil {
 			return closed, nil
 		}
 	}
 	return source, err
 }
 
-// withLines returns a summary file with additional lines.
-func withLines(doc *memory.Document, lines []summaryLine, parse func([]byte) *memory.Document) ([]byte, error) {
+// appendLines returns a summary file with additional lines.
+func appendLines(doc *memory.Document, lines []summaryLine, parse func([]byte) *memory.Document) ([]byte, error) {
 	r := doc.Revise()
 	for i := range lines {
 		r.Append(lines[i].summary.Section(), lines[i].summary.String())
@@ -241,21 +241,21 @@ func withLines(doc *memory.Document, lines []summaryLine, parse func([]byte) *me
 	return r.Apply(parse)
 }
 
-// stillThere returns an error if the file on disk no longer matches the plan.
-func (c *compression) stillThere(f *Compressed) error {
+// checkUnchanged returns an error if the file on disk no longer matches the plan.
+func (c *compression) checkUnchanged(f *Compressed) error {
 	file, err := c.Disk.Read(f.From)
 	if err != nil {
 		return err
 	}
-	return c.asPlanned(f, &file)
+	return c.checkPlan(f, &file)
 }
 
-// asPlanned returns an error if a new plan for the current file differs from f.
-func (c *compression) asPlanned(f *Compressed, now *vault.File) error {
-	if now == nil || now.Unsettled {
-		return errOtherwise
+// checkPlan returns an error if a new plan for the current file differs from f.
+func (c *compression) checkPlan(f *Compressed, now *vault.File) error {
+	if now == nil || now.Unstable {
+		return errChanged
 	}
-	terms := c.terms("9999-99-99")
+	terms := c.planTerms("9999-99-99")
 	terms.Archive = func(string) *memory.Document { return nil }
 	g, err := compressFile(c.Parse(*now), terms, nil)
 	if err != nil {
@@ -263,9 +263,9 @@ func (c *compression) asPlanned(f *Compressed, now *vault.File) error {
 	}
 	same := slices.EqualFunc(f.lines, g.lines,
 		func(a, b summaryLine) bool { return a.Path == b.Path && a.summary.String() == b.summary.String() })
-	if !same || f.Part != g.Part || f.subject != g.subject || !bytes.Equal(f.archived, g.archived) ||
-		!bytes.Equal(f.stays, g.stays) {
-		return errOtherwise
+	if !same || f.Partial != g.Partial || f.subject != g.subject || !bytes.Equal(f.archived, g.archived) ||
+		!bytes.Equal(f.remaining, g.remaining) {
+		return errChanged
 	}
 	return nil
 }

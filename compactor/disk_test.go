@@ -32,7 +32,7 @@ func TestOnDisk(t *testing.T) {
 			return len(r.Moved), len(r.Plan.Moves), r.Left
 		}},
 		{"compress", func(t *testing.T, d *disk, tr *tree) (int, int, []api.DayStay) {
-			c := compressing(tr)
+			c := newCompress(tr)
 			c.Files, c.Disk, c.Paths, c.Mover, c.Writer = d, d, d.paths, d.writer, d.writer
 			r, err := c.Run(t.Context(), 0, false)
 			if err != nil {
@@ -53,7 +53,7 @@ func TestOnDisk(t *testing.T) {
 				_, err := oldDays(tr).Run(t.Context())
 				d.want(tr, err)
 			case "compress":
-				_, err := compressing(tr).Run(t.Context(), 0, false)
+				_, err := newCompress(tr).Run(t.Context(), 0, false)
 				d.want(tr, err)
 			}
 			if applied, planned, _ := test.run(t, d, tr); applied+planned > 0 {
@@ -100,7 +100,7 @@ func newDisk(t *testing.T, tr *tree) *disk {
 		t.Fatal(err)
 	}
 	v := &vault.Vault{Dir: dir, Skip: tr.layout.Skip}
-	return &disk{v, t, &vault.Writer{Vault: v, Journal: journal, Quiet: -1, Fuse: 1000, Logger: slog.New(slog.DiscardHandler)}, tr.parse}
+	return &disk{v, t, &vault.Writer{Vault: v, Journal: journal, Quiet: -1, MaxChangesPerMinute: 1000, Logger: slog.New(slog.DiscardHandler)}, tr.parse}
 }
 
 func (d *disk) Load(path string) (*memory.Document, error) {

@@ -21,9 +21,9 @@ type Evidence struct {
 // ErrNoEvidence reports that a summary has no evidence.
 var ErrNoEvidence = errors.New("a summary names what it is based on: give the paths, path#id or URLs as evidence")
 
-// ErrNotThere reports that a piece of evidence does not exist or is not
+// ErrEvidenceNotFound reports that a piece of evidence does not exist or is not
 // readable.
-var ErrNotThere = errors.New("there is no such file or entry")
+var ErrEvidenceNotFound = errors.New("there is no such file or entry")
 
 // Check returns an error if there is no evidence or a piece does not exist. A
 // piece is a URL, the path of a memory file, or such a path with # and an entry
@@ -34,14 +34,14 @@ func (v *Evidence) Check(pieces []string) error {
 		return ErrNoEvidence
 	}
 	for _, piece := range pieces {
-		if err := v.check(piece); err != nil {
+		if err := v.checkSource(piece); err != nil {
 			return fmt.Errorf("evidence %q: %w", piece, err)
 		}
 	}
 	return nil
 }
 
-func (v *Evidence) check(piece string) error {
+func (v *Evidence) checkSource(piece string) error {
 	if scheme, _, ok := strings.Cut(piece, "://"); ok && !strings.ContainsAny(scheme, "/#") {
 		if u, err := url.Parse(piece); err != nil || u.Scheme == "" || u.Host == "" && u.Scheme != "file" {
 			return errors.New("this is not a URL")
@@ -49,7 +49,7 @@ func (v *Evidence) check(piece string) error {
 		return nil
 	}
 	path, id, entry := strings.Cut(piece, "#")
-	for _, p := range v.places(path) {
+	for _, p := range v.candidatePaths(path) {
 		doc, err := v.Files.Load(p)
 		if err != nil {
 			continue // the file cannot be checked, for any reason
@@ -65,11 +65,11 @@ func (v *Evidence) check(piece string) error {
 			return nil
 		}
 	}
-	return ErrNotThere
+	return ErrEvidenceNotFound
 }
 
-// places returns the path of a file and its possible paths in archives.
-func (v *Evidence) places(path string) []string {
+// candidatePaths returns the path of a file and its possible paths in archives.
+func (v *Evidence) candidatePaths(path string) []string {
 	list := []string{path}
 	place := v.Layout.Place(path)
 	for _, subject := range append([]string{""}, v.View.Subjects()...) {

@@ -8,7 +8,7 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// follow transfers the counts of edited entries to their new ids. A generated
+// transferCounts transfers the counts of edited entries to their new ids. A generated
 // id depends on the entry's text, so an edit changes it. The edited entry is
 //
 //   - the only entry of the same section with the same title, if its id has no
@@ -17,7 +17,7 @@ import (
 //
 // Without a match, the count stays under the old id until it fades: the edit
 // may be reverted.
-func (f *usedFile) follow(doc *memory.Document) {
+func (f *usedFile) transferCounts(doc *memory.Document) {
 	at := make(map[string]int, len(doc.Entries))
 	for i := range doc.Entries {
 		at[doc.Entries[i].ID] = i
@@ -29,7 +29,7 @@ func (f *usedFile) follow(doc *memory.Document) {
 		e := f.Entries[id]
 		now := e.byTitle(doc, f.Entries)
 		if now == "" {
-			now = e.byPlace(doc, at, f.Entries)
+			now = e.byNeighbours(doc, at, f.Entries)
 		}
 		if now != "" {
 			delete(f.Entries, id)
@@ -38,23 +38,23 @@ func (f *usedFile) follow(doc *memory.Document) {
 	}
 	for id, e := range f.Entries {
 		if i, ok := at[id]; ok {
-			e.know(doc, i)
+			e.recordContext(doc, i)
 		}
 	}
 }
 
-// know records the properties that identify an entry after an edit.
-func (u *usedEntry) know(doc *memory.Document, i int) {
+// recordContext records the properties that identify an entry after an edit.
+func (u *usedEntry) recordContext(doc *memory.Document, i int) {
 	e := &doc.Entries[i]
-	u.Title, u.Within = "", within(e)
-	if titled(doc, e.Title, u.Within) == e.ID {
+	u.Title, u.Within = "", sectionKey(e)
+	if findTitled(doc, e.Title, u.Within) == e.ID {
 		u.Title = e.Title
 	}
 	u.Before, u.After = idAt(doc, i-1), idAt(doc, i+1)
 }
 
-// within returns an entry's section path as one string.
-func within(e *memory.Entry) string { return strings.Join(e.Sections, "\x1f") }
+// sectionKey returns an entry's section path as one string.
+func sectionKey(e *memory.Entry) string { return strings.Join(e.Sections, "\x1f") }
 
 // idAt returns the id of entry i, or "-", which no entry has, beyond either
 // end.
@@ -65,13 +65,13 @@ func idAt(doc *memory.Document, i int) string {
 	return doc.Entries[i].ID
 }
 
-// titled returns the id of the only entry of a section with a title, or "" if
+// findTitled returns the id of the only entry of a section with a title, or "" if
 // there are none or several.
-func titled(doc *memory.Document, title, section string) string {
+func findTitled(doc *memory.Document, title, section string) string {
 	found := ""
 	for i := range doc.Entries {
 		e := &doc.Entries[i]
-		if e.Title != title || title == "" || within(e) != section {
+		if e.Title != title || title == "" || sectionKey(e) != section {
 			continue
 		}
 		if found != "" {
@@ -83,14 +83,14 @@ func titled(doc *memory.Document, title, section string) string {
 }
 
 func (u *usedEntry) byTitle(doc *memory.Document, counted map[string]*usedEntry) string {
-	id := titled(doc, u.Title, u.Within)
+	id := findTitled(doc, u.Title, u.Within)
 	if counted[id] != nil {
 		return ""
 	}
 	return id
 }
 
-func (u *usedEntry) byPlace(doc *memory.Document, at map[string]int, counted map[string]*usedEntry) string {
+func (u *usedEntry) byNeighbours(doc *memory.Document, at map[string]int, counted map[string]*usedEntry) string {
 	if u.Before == "" { // the entry has never been seen in a document
 		return ""
 	}
@@ -101,7 +101,7 @@ func (u *usedEntry) byPlace(doc *memory.Document, at map[string]int, counted map
 	case u.Before != "-":
 		return ""
 	}
-	if i >= len(doc.Entries) || idAt(doc, i+1) != u.After || within(&doc.Entries[i]) != u.Within ||
+	if i >= len(doc.Entries) || idAt(doc, i+1) != u.After || sectionKey(&doc.Entries[i]) != u.Within ||
 		counted[doc.Entries[i].ID] != nil {
 		return ""
 	}

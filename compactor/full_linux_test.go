@@ -34,8 +34,8 @@ func TestCompactOnAFullDisk(t *testing.T) {
 				t.Errorf("%v %s", err, out)
 			}
 		})
-		r := newRoom(t, disk, []txtar.File{{Name: indexPath, Data: []byte(text)}})
-		all, rest := parts(r.index())
+		r := newTestRoot(t, disk, []txtar.File{{Name: indexPath, Data: []byte(text)}})
+		all, rest := splitEntries(r.index())
 		filler := filepath.Join(disk, "filler")
 		fill(t, filler, int64(pages)*4096)
 		report := r.compact(Request{})
@@ -46,8 +46,8 @@ func TestCompactOnAFullDisk(t *testing.T) {
 		}
 		check := func(when string) {
 			t.Helper()
-			left, restNow := parts(r.index())
-			got := sum(left, r.archivedParts())
+			left, restNow := splitEntries(r.index())
+			got := sum(left, r.archivedEntries())
 			for k := range all {
 				if got[k] == 0 {
 					t.Fatalf("%d pages, %s: %q is lost", pages, when, k)
@@ -65,8 +65,8 @@ func TestCompactOnAFullDisk(t *testing.T) {
 			r.compact(Request{})
 		}
 		check("with room")
-		left, _ := parts(r.index())
-		if got := sum(left, r.archivedParts()); !whole(got, all) {
+		left, _ := splitEntries(r.index())
+		if got := sum(left, r.archivedEntries()); !allPresent(got, all) {
 			t.Errorf("%d pages: something is there twice", pages)
 		}
 		if size := Measure(r.index()); size.Items > 100 {

@@ -42,7 +42,7 @@ func FuzzArchive(f *testing.F) {
 		}
 		c := &Compactor{Root: Root{Parse: parse}, Logger: slog.New(slog.DiscardHandler)}
 		doc := parse(vault.File{Path: indexPath, Data: src, ModTime: oldTime})
-		terms, err := c.terms(t.Context(), doc, api.CompactLimit{Items: 1}, oldTime.AddDate(1, 0, 0))
+		terms, err := c.planTerms(t.Context(), doc, api.CompactLimit{Items: 1}, oldTime.AddDate(1, 0, 0))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,13 +58,13 @@ func FuzzArchive(f *testing.F) {
 		// Into the archive.
 		const path = "_longterms/acct_42/_archive/2026-03.md"
 		inArchive := func(b []byte) *memory.Document { return parse(vault.File{Path: path, Data: b, ModTime: oldTime}) }
-		var list []placing
+		var list []insertion
 		var entries []int
 		for _, s := range plan.steps {
-			list = append(list, placing{heading(indexPath, s.Section), s.copy})
+			list = append(list, insertion{archiveSection(indexPath, s.Section), s.copy})
 			entries = append(entries, s.entry)
 		}
-		text, err := place(inArchive(nil), list, inArchive)
+		text, err := insertEntries(inArchive(nil), list, inArchive)
 		if err != nil {
 			t.Fatalf("each can be archived, and all together not: %v", err)
 		}
@@ -75,7 +75,7 @@ func FuzzArchive(f *testing.F) {
 			want[originOf(doc, e)] = e.Partition.Visibility
 		}
 		for i := range archive.Entries {
-			if o, ok := c.archived(archive, &archive.Entries[i]); ok {
+			if o, ok := c.archivedOrigin(archive, &archive.Entries[i]); ok {
 				got[o] = archive.Entries[i].Partition.Visibility
 			}
 		}
@@ -86,7 +86,7 @@ func FuzzArchive(f *testing.F) {
 		}
 
 		// Out of the file.
-		without, stuck := c.takeOut(doc, entries)
+		without, stuck := c.withoutEntries(doc, entries)
 		if len(stuck) > 0 {
 			t.Fatalf("%d of what is planned cannot go", len(stuck))
 		}
@@ -98,8 +98,8 @@ func FuzzArchive(f *testing.F) {
 		// Back into the file.
 		for _, s := range plan.steps {
 			e := &doc.Entries[s.entry]
-			b := &back{Compactor: c, origin: originOf(doc, e), archive: path, visibility: e.Partition.Visibility}
-			text, err := b.insert(&vault.File{Path: indexPath, Data: without, ModTime: oldTime})
+			b := &restoration{Compactor: c, origin: originOf(doc, e), archive: path, visibility: e.Partition.Visibility}
+			text, err := b.insertEntry(&vault.File{Path: indexPath, Data: without, ModTime: oldTime})
 			if err != nil {
 				t.Fatalf("%q does not come back: %v", b.lines, err)
 			}

@@ -83,9 +83,9 @@ func ParseClaim(src []byte) Claim {
 
 // A Duty describes which machine runs maintenance.
 type Duty struct {
-	Ours  bool   // this machine runs maintenance
-	Host  string // the machine that runs maintenance
-	Claim bool   // this machine must write its claim before any other change
+	Active bool   // this machine runs maintenance
+	Host   string // the machine that runs maintenance
+	Claim  bool   // this machine must write its claim before any other change
 }
 
 // DutyOf decides which machine runs maintenance: the configured one, or else
@@ -105,7 +105,7 @@ func DutyOf(configured, self string, c Claim, now time.Time) Duty {
 	case configured == "" && c.Host != self && fresh(staleAfter):
 		return Duty{Host: c.Host}
 	}
-	return Duty{Ours: true, Host: self, Claim: c.Host != self || !fresh(renewAfter)}
+	return Duty{Active: true, Host: self, Claim: c.Host != self || !fresh(renewAfter)}
 }
 
 // HostName normalises a machine name for claims and names of archives: the
@@ -150,10 +150,10 @@ func (h *Host) Duty() (Duty, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return Duty{}, fmt.Errorf("which machine tidies up is not known: %w", err)
 	}
-	return h.duty(file.Data), nil
+	return h.dutyFor(file.Data), nil
 }
 
-func (h *Host) duty(source []byte) Duty {
+func (h *Host) dutyFor(source []byte) Duty {
 	return DutyOf(h.Configured, h.Name, ParseClaim(source), h.Now())
 }
 
@@ -165,21 +165,21 @@ func (h *Host) Claim(ctx context.Context, asked bool) error {
 	if err != nil {
 		return err
 	}
-	if !d.Ours {
+	if !d.Active {
 		return &PassiveError{d.Host}
 	}
 	if !d.Claim {
 		return nil
 	}
 	_, err = h.Writer.Write(ctx, vault.Change{
-		Path: ClaimPath, Cause: "host", Reason: "say to other machines that " + d.Host + " tidies up", Asked: asked,
+		Path: ClaimPath, Cause: "host", Reason: "say to other machines that " + d.Host + " tidies up", Requested: asked,
 		Edit: func(old *vault.File) ([]byte, error) {
 			var source []byte
 			if old != nil {
 				source = old.Data
 			}
-			switch d := h.duty(source); {
-			case !d.Ours:
+			switch d := h.dutyFor(source); {
+			case !d.Active:
 				return nil, &PassiveError{d.Host}
 			case !d.Claim:
 				return nil, nil

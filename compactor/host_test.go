@@ -21,18 +21,18 @@ func TestDutyOf(t *testing.T) {
 		name, configured, claim string
 		want                    Duty
 	}{
-		{"nobody was first", "", "", Duty{Ours: true, Host: "desk", Claim: true}},
-		{"we were", "", "desk 2026-03-14", Duty{Ours: true, Host: "desk"}},
-		{"we were, a week ago", "", "desk 2026-03-07", Duty{Ours: true, Host: "desk"}},
-		{"we were, more than a week ago", "", "desk 2026-03-06", Duty{Ours: true, Host: "desk", Claim: true}},
+		{"nobody was first", "", "", Duty{Active: true, Host: "desk", Claim: true}},
+		{"we were", "", "desk 2026-03-14", Duty{Active: true, Host: "desk"}},
+		{"we were, a week ago", "", "desk 2026-03-07", Duty{Active: true, Host: "desk"}},
+		{"we were, more than a week ago", "", "desk 2026-03-06", Duty{Active: true, Host: "desk", Claim: true}},
 		{"another one was", "", "laptop 2026-03-01", Duty{Host: "laptop"}},
 		{"another one was, 30 days ago", "", "laptop 2026-02-12", Duty{Host: "laptop"}},
-		{"another one was, and is gone", "", "laptop 2026-02-11", Duty{Ours: true, Host: "desk", Claim: true}},
+		{"another one was, and is gone", "", "laptop 2026-02-11", Duty{Active: true, Host: "desk", Claim: true}},
 		{"another one's clock is a bit ahead", "", "laptop 2026-04-13", Duty{Host: "laptop"}},
-		{"another one's clock is wrong", "", "laptop 2026-04-14", Duty{Ours: true, Host: "desk", Claim: true}},
-		{"our clock was wrong", "", "desk 2036-01-01", Duty{Ours: true, Host: "desk", Claim: true}},
-		{"we are named", "Desk.example.org", "laptop 2026-03-14", Duty{Ours: true, Host: "desk", Claim: true}},
-		{"we are named, and they know", "desk", "desk 2026-03-10", Duty{Ours: true, Host: "desk"}},
+		{"another one's clock is wrong", "", "laptop 2026-04-14", Duty{Active: true, Host: "desk", Claim: true}},
+		{"our clock was wrong", "", "desk 2036-01-01", Duty{Active: true, Host: "desk", Claim: true}},
+		{"we are named", "Desk.example.org", "laptop 2026-03-14", Duty{Active: true, Host: "desk", Claim: true}},
+		{"we are named, and they know", "desk", "desk 2026-03-10", Duty{Active: true, Host: "desk"}},
 		{"another one is named", "laptop", "desk 2026-03-14", Duty{Host: "laptop"}},
 		{"another one is named, and gone", "laptop", "laptop 2020-01-01", Duty{Host: "laptop"}},
 	} {
@@ -92,14 +92,14 @@ func TestHostName(t *testing.T) {
 }
 
 // A shelf holds one file and implements its writer.
-type shelf struct {
+type claimDisk struct {
 	data    []byte // nil for none
 	changes []vault.Change
 	between func() // called before the change is made
 	err     error
 }
 
-func (s *shelf) Read(path string) (vault.File, error) {
+func (s *claimDisk) Read(path string) (vault.File, error) {
 	switch {
 	case s.err != nil:
 		return vault.File{}, s.err
@@ -109,7 +109,7 @@ func (s *shelf) Read(path string) (vault.File, error) {
 	return vault.File{Path: path, Data: s.data}, nil
 }
 
-func (s *shelf) Write(_ context.Context, c vault.Change) (vault.Written, error) {
+func (s *claimDisk) Write(_ context.Context, c vault.Change) (vault.Written, error) {
 	if s.between != nil {
 		s.between()
 	}
@@ -128,7 +128,7 @@ func (s *shelf) Write(_ context.Context, c vault.Change) (vault.Written, error) 
 
 func TestHostClaims(t *testing.T) {
 	now := time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
-	var s shelf
+	var s claimDisk
 	machine := func(name string) *Host {
 		return &Host{Name: name, Disk: &s, Writer: &s, Now: func() time.Time { return now }}
 	}
@@ -139,7 +139,7 @@ func TestHostClaims(t *testing.T) {
 		return fmt.Sprint(err)
 	}
 	desk, laptop := machine("desk"), machine("laptop")
-	if d, err := desk.Duty(); err != nil || !d.Ours || s.data != nil {
+	if d, err := desk.Duty(); err != nil || !d.Active || s.data != nil {
 		t.Fatalf("before anybody has anything to do: %+v, %v; %s", d, err, s.data)
 	}
 	for range 3 {
@@ -147,7 +147,7 @@ func TestHostClaims(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if len(s.changes) != 1 || s.changes[0].Path != ClaimPath || s.changes[0].Asked {
+	if len(s.changes) != 1 || s.changes[0].Path != ClaimPath || s.changes[0].Requested {
 		t.Errorf("changes: %+v", s.changes)
 	}
 	if got := passive(laptop.Claim(t.Context(), true)); got != "desk" {
@@ -161,11 +161,11 @@ func TestHostClaims(t *testing.T) {
 		t.Errorf("when it comes back: %s", got)
 	}
 
-	s = shelf{between: func() { s.data = Claim{"laptop", "2026-04-14"}.Source() }}
+	s = claimDisk{between: func() { s.data = Claim{"laptop", "2026-04-14"}.Source() }}
 	if got := passive(desk.Claim(t.Context(), false)); got != "laptop" || len(s.changes) > 0 {
 		t.Errorf("when another one is quicker: %s, %+v", got, s.changes)
 	}
-	s = shelf{err: vault.ErrRoot}
+	s = claimDisk{err: vault.ErrRoot}
 	if err := desk.Claim(t.Context(), false); !errors.Is(err, vault.ErrRoot) {
 		t.Errorf("when it cannot be known: %v", err)
 	}
@@ -178,7 +178,7 @@ func TestRunsClaim(t *testing.T) {
 	asked := 0
 	claim := func(context.Context, bool) error { asked++; return passive }
 	tr := treeOf(t, "testdata/olddays/days.txtar")
-	o, c := oldDays(tr), compressing(tr)
+	o, c := oldDays(tr), newCompress(tr)
 	o.Claim, c.Claim = claim, claim
 	if r, err := o.Run(t.Context()); err != passive || len(r.Plan.Moves) == 0 {
 		t.Errorf("old days: %+v, %v", r, err)

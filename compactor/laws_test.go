@@ -100,29 +100,29 @@ func marker(item string, r *rand.Rand) string {
 	return []string{"- ", "- ", "- ", "* ", "1. "}[r.IntN(5)]
 }
 
-// parts returns the items of a file, counted, and all other content as written.
-func parts(doc *memory.Document) (items map[string]int, rest []string) {
+// splitEntries returns the items of a file, counted, and all other content as written.
+func splitEntries(doc *memory.Document) (items map[string]int, rest []string) {
 	items = map[string]int{}
 	for i := range doc.Entries {
 		e := &doc.Entries[i]
 		switch e.Block {
 		case memory.Item:
-			items[said(e, within(e), string(linesOf(doc, e)))]++
+			items[entryKey(e, sectionKey(e), string(linesOf(doc, e)))]++
 		case memory.EmptyHeading:
 		default:
-			rest = append(rest, within(e)+"\x00"+string(linesOf(doc, e)))
+			rest = append(rest, sectionKey(e)+"\x00"+string(linesOf(doc, e)))
 		}
 	}
 	return items, rest
 }
 
-// said returns an item with its type and visibility.
-func said(e *memory.Entry, section, lines string) string {
+// entryKey returns an item with its type and visibility.
+func entryKey(e *memory.Entry, section, lines string) string {
 	return fmt.Sprintf("%s %s %q %s", e.Type, e.Partition.Visibility, section, lines)
 }
 
-// archivedParts returns the items of the archives in their original form.
-func (r *room) archivedParts() map[string]int {
+// archivedEntries returns the items of the archives in their original form.
+func (r *testRoot) archivedEntries() map[string]int {
 	r.t.Helper()
 	items := map[string]int{}
 	for _, path := range r.sorted() {
@@ -141,14 +141,14 @@ func (r *room) archivedParts() map[string]int {
 			if e.Block == memory.EmptyHeading {
 				continue
 			}
-			o, ok := r.archived(doc, e)
+			o, ok := r.archivedOrigin(doc, e)
 			if !ok || o.from != indexPath {
 				r.t.Fatalf("%s:%d does not say where it comes from: %s", path, e.Line, e.Text)
 			}
-			if !slices.Equal(heading(o.from, sectionPath(o.section)), e.Sections) {
+			if !slices.Equal(archiveSection(o.from, sectionPath(o.section)), e.Sections) {
 				r.t.Fatalf("%s:%d stands below %q, and comes from %q", path, e.Line, e.Sections, o.section)
 			}
-			items[said(e, strings.Join(sectionPath(o.section), "\x1f"), o.lines)]++
+			items[entryKey(e, strings.Join(sectionPath(o.section), "\x1f"), o.lines)]++
 		}
 	}
 	return items
@@ -165,7 +165,7 @@ func sum(a, b map[string]int) map[string]int {
 	return out
 }
 
-func (r *room) index() *memory.Document {
+func (r *testRoot) index() *memory.Document {
 	r.t.Helper()
 	doc, err := r.Load(indexPath)
 	if err != nil {
@@ -177,7 +177,7 @@ func (r *room) index() *memory.Document {
 // protectedIn returns the number of items that must stay.
 func protectedIn(doc *memory.Document) (n int) {
 	for i := range doc.Entries {
-		if e := &doc.Entries[i]; e.Block == memory.Item && (hasOpen(e) || shielded(e)) {
+		if e := &doc.Entries[i]; e.Block == memory.Item && (hasOpenTask(e) || isImportant(e)) {
 			n++
 		}
 	}
@@ -192,12 +192,12 @@ func TestLargeFilesComeWithinTheirLimits(t *testing.T) {
 		for language, words := range map[string][]string{"english": english, "chinese": chinese} {
 			t.Run(fmt.Sprint(n, " ", language), func(t *testing.T) {
 				random := rand.New(rand.NewPCG(uint64(n), uint64(len(words))))
-				r := newRoom(t, t.TempDir(), []txtar.File{{Name: indexPath, Data: []byte(longtermFile(random, n, words))}})
+				r := newTestRoot(t, t.TempDir(), []txtar.File{{Name: indexPath, Data: []byte(longtermFile(random, n, words))}})
 				// Add the characters of the content that is never removed.
-				_, text := parts(r.index())
+				_, text := splitEntries(r.index())
 				r.Limits = []api.CompactLimit{{Pattern: "_longterms/*/_index.md", Items: 100, Characters: 8000 + len(strings.Join(text, ""))}}
 				first := r.index()
-				all, rest := parts(first)
+				all, rest := splitEntries(first)
 				protected := protectedIn(first)
 				if len(first.Problems) != 1 { // the counter
 					t.Fatalf("%v", first.Problems)
@@ -219,8 +219,8 @@ func TestLargeFilesComeWithinTheirLimits(t *testing.T) {
 					if most := max(1, before.Items/4); report.Applied > most || before.Items-Measure(now).Items != report.Applied {
 						t.Fatalf("run %d says %d of %d items went, and %d are left", runs, report.Applied, before.Items, Measure(now).Items)
 					}
-					left, restNow := parts(now)
-					if got := sum(left, r.archivedParts()); (n < 1000 || runs%5 == 0) && !whole(got, all) {
+					left, restNow := splitEntries(now)
+					if got := sum(left, r.archivedEntries()); (n < 1000 || runs%5 == 0) && !allPresent(got, all) {
 						t.Fatalf("run %d: file and archive are not what the file was:\n%s", runs, cmp.Diff(all, got))
 					}
 					if !slices.Equal(rest, restNow) {
@@ -245,8 +245,8 @@ func TestLargeFilesComeWithinTheirLimits(t *testing.T) {
 				for i := 0; i < len(items); i += 1 + len(items)/10 {
 					r.restore(items[i][0], items[i][1])
 				}
-				left, restNow := parts(r.index())
-				if got := sum(left, r.archivedParts()); !whole(got, all) || !slices.Equal(rest, restNow) {
+				left, restNow := splitEntries(r.index())
+				if got := sum(left, r.archivedEntries()); !allPresent(got, all) || !slices.Equal(rest, restNow) {
 					t.Error("after some came back: file and archive are not what the file was")
 				}
 			})
@@ -254,9 +254,9 @@ func TestLargeFilesComeWithinTheirLimits(t *testing.T) {
 	}
 }
 
-// whole reports whether every item still exists and none more often than
+// allPresent reports whether every item still exists and none more often than
 // before. Repeated items may have become one.
-func whole(got, all map[string]int) bool {
+func allPresent(got, all map[string]int) bool {
 	for k, n := range all {
 		if got[k] < 1 || got[k] > n {
 			return false
@@ -274,8 +274,8 @@ func TestFailuresLoseNothing(t *testing.T) {
 		for _, after := range []bool{false, true} {
 			t.Run(fmt.Sprint(failing, after), func(t *testing.T) {
 				random := rand.New(rand.NewPCG(1, 2))
-				r := newRoom(t, t.TempDir(), []txtar.File{{Name: indexPath, Data: []byte(longtermFile(random, 150, english))}})
-				all, rest := parts(r.index())
+				r := newTestRoot(t, t.TempDir(), []txtar.File{{Name: indexPath, Data: []byte(longtermFile(random, 150, english))}})
+				all, rest := splitEntries(r.index())
 				writes := 0
 				r.before = func(c vault.Change) error {
 					writes++
@@ -290,12 +290,12 @@ func TestFailuresLoseNothing(t *testing.T) {
 					return failure
 				}
 				for range 8 {
-					report, err := r.Compact(t.Context(), Request{Asked: true})
+					report, err := r.Compact(t.Context(), Request{Requested: true})
 					if err != nil {
 						t.Fatal(err)
 					}
-					left, restNow := parts(r.index())
-					got := sum(left, r.archivedParts())
+					left, restNow := splitEntries(r.index())
+					got := sum(left, r.archivedEntries())
 					for k := range all {
 						if got[k] == 0 {
 							t.Fatalf("after %d writes, %q is lost", writes, k)
@@ -304,12 +304,12 @@ func TestFailuresLoseNothing(t *testing.T) {
 					if !slices.Equal(rest, restNow) {
 						t.Fatal("what is no item has changed")
 					}
-					if report.Applied > 0 && writes > failing+1 && !whole(got, all) {
+					if report.Applied > 0 && writes > failing+1 && !allPresent(got, all) {
 						t.Fatalf("after %d writes, file and archive are not what the file was", writes)
 					}
 				}
-				left, _ := parts(r.index())
-				if got := sum(left, r.archivedParts()); !whole(got, all) {
+				left, _ := splitEntries(r.index())
+				if got := sum(left, r.archivedEntries()); !allPresent(got, all) {
 					t.Fatalf("at the end, after %d writes, file and archive are not what the file was", writes)
 				}
 				if Measure(r.index()).Items > 100 {
@@ -323,9 +323,9 @@ func TestFailuresLoseNothing(t *testing.T) {
 // TestFreshArchivesAreKnown checks a run that starts before Paths contains the
 // archive of the previous run.
 func TestFreshArchivesAreKnown(t *testing.T) {
-	r := newRoom(t, t.TempDir(), []txtar.File{{Name: indexPath, Data: []byte("- one\n- two\n- [x] three\n")}})
+	r := newTestRoot(t, t.TempDir(), []txtar.File{{Name: indexPath, Data: []byte("- one\n- two\n- [x] three\n")}})
 	r.Limits, r.Paths = []api.CompactLimit{{Pattern: "**/_index.md", Items: 2}}, func() []string { return []string{indexPath} }
-	all, _ := parts(r.index())
+	all, _ := splitEntries(r.index())
 	r.before = func(c vault.Change) error {
 		if c.Path == indexPath {
 			return errors.New("the process is killed")
@@ -335,8 +335,8 @@ func TestFreshArchivesAreKnown(t *testing.T) {
 	r.compact(Request{})
 	r.before = nil
 	r.compact(Request{})
-	left, _ := parts(r.index())
-	if got := sum(left, r.archivedParts()); !whole(got, all) || len(left) != 2 {
+	left, _ := splitEntries(r.index())
+	if got := sum(left, r.archivedEntries()); !allPresent(got, all) || len(left) != 2 {
 		t.Errorf("file and archive are not what the file was:\n%s", r)
 	}
 }
@@ -354,7 +354,7 @@ func TestWhatChangesMeanwhileStays(t *testing.T) {
 		{"broken", "---\nx: [\n---\n" + text, "---\nx: [\n---\n" + text},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			r := newRoom(t, t.TempDir(), []txtar.File{{Name: indexPath, Data: []byte(text)}})
+			r := newTestRoot(t, t.TempDir(), []txtar.File{{Name: indexPath, Data: []byte(text)}})
 			r.Limits = []api.CompactLimit{{Pattern: "**/_index.md", Items: 4}}
 			r.before = func(c vault.Change) error {
 				if c.Path == indexPath {
@@ -369,7 +369,7 @@ func TestWhatChangesMeanwhileStays(t *testing.T) {
 		})
 	}
 	t.Run("the archive is gone", func(t *testing.T) {
-		r := newRoom(t, t.TempDir(), []txtar.File{{Name: indexPath, Data: []byte(text)}})
+		r := newTestRoot(t, t.TempDir(), []txtar.File{{Name: indexPath, Data: []byte(text)}})
 		r.Limits = []api.CompactLimit{{Pattern: "**/_index.md", Items: 4}}
 		r.before = func(c vault.Change) error {
 			if c.Path == indexPath {
@@ -388,9 +388,9 @@ func TestWhatChangesMeanwhileStays(t *testing.T) {
 func TestArchivesAreContinued(t *testing.T) {
 	long := strings.Repeat("many words ", maxArchive/4/11)
 	text := fmt.Sprintf("- 1 %s\n- 2 %s\n- 3 %s\n- 4 %s\n- 5 %s\n- 6 %s\n- 7\n", long, long, long, long, long, long)
-	r := newRoom(t, t.TempDir(), []txtar.File{{Name: indexPath, Data: []byte(text)}})
+	r := newTestRoot(t, t.TempDir(), []txtar.File{{Name: indexPath, Data: []byte(text)}})
 	r.Limits, r.MaxLoss = []api.CompactLimit{{Pattern: "**/_index.md", Items: 1}}, 0
-	all, _ := parts(r.index())
+	all, _ := splitEntries(r.index())
 	for range 5 {
 		r.compact(Request{})
 	}
@@ -400,16 +400,16 @@ func TestArchivesAreContinued(t *testing.T) {
 	if got := strings.Join(r.sorted(), " "); got != want {
 		t.Errorf("files: %s, want %s", got, want)
 	}
-	left, _ := parts(r.index())
-	if !whole(sum(left, r.archivedParts()), all) {
+	left, _ := splitEntries(r.index())
+	if !allPresent(sum(left, r.archivedEntries()), all) {
 		t.Error("file and archive are not what the file was")
 	}
 }
 
-func TestNothingIsWrittenUnasked(t *testing.T) {
+func TestDryRunWritesNothing(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	text := longtermFile(random, 300, english)
-	r := newRoom(t, t.TempDir(), []txtar.File{
+	r := newTestRoot(t, t.TempDir(), []txtar.File{
 		{Name: indexPath, Data: []byte(text)}, {Name: "MEMORY.md", Data: []byte(text)}, {Name: "2026-01-01/cli.md", Data: []byte(text)},
 		{Name: "_longterms/acct_42/preference.md", Data: []byte(text)}, {Name: "_longterms/acct_42/_archive/2026-01.desk.md", Data: []byte(text)},
 	})
@@ -436,8 +436,8 @@ func TestNothingIsWrittenUnasked(t *testing.T) {
 	}
 }
 
-func TestPlansAreForWhatIsAsked(t *testing.T) {
-	r := newRoom(t, t.TempDir(), []txtar.File{
+func TestCompactOnlyRequestedPaths(t *testing.T) {
+	r := newTestRoot(t, t.TempDir(), []txtar.File{
 		{Name: "_longterms/a/_index.md", Data: []byte("- one\n- two\n")}, {Name: "_longterms/b/_index.md", Data: []byte("- one\n- two\n")},
 		{Name: "_longterms/c/_index.md", Data: []byte("- one\n")}, {Name: "MEMORY.md", Data: []byte("- one\n- two\n")},
 	})

@@ -39,11 +39,11 @@ func (m *Maintenance) Run(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(append(errs, err)...)
 	}
-	if !duty.Ours {
+	if !duty.Active {
 		m.Logger.Info("another machine tidies up", "host", duty.Host)
 		return errors.Join(errs...)
 	}
-	errs = append(errs, m.compact(ctx), m.Counters(ctx))
+	errs = append(errs, m.compactFiles(ctx), m.Counters(ctx))
 	if m.Compress != nil {
 		_, err := m.Compress.Run(ctx, 0, false)
 		errs = append(errs, err)
@@ -55,8 +55,8 @@ func (m *Maintenance) Run(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// compact runs the compactor and retries while files are in use.
-func (m *Maintenance) compact(ctx context.Context) error {
+// compactFiles runs the compactor and retries while files are in use.
+func (m *Maintenance) compactFiles(ctx context.Context) error {
 	for n := 1; ; n++ {
 		report, err := m.Compactor.Compact(ctx, Request{})
 		if err != nil || report.Wait == 0 || n == maxAttempts {

@@ -58,16 +58,16 @@ func (f Fill) Hint() string {
 	return fmt.Sprintf("long-term memory is %s (%s): tidy it up, or %s", how, strings.Join(of, ", "), what)
 }
 
-// fills caches the files near their limits.
-type fills struct {
-	mu sync.Mutex
-	of map[string]Fill
+// fillCache caches the files near their limits.
+type fillCache struct {
+	mu     sync.Mutex
+	byPath map[string]Fill
 }
 
 // Limited reports whether a hard or soft limit applies to a path.
 func (c *Compactor) Limited(path string) bool {
-	_, hard := matching(c.Limits, path)
-	_, soft := matching(c.Soft, path)
+	_, hard := matchLimit(c.Limits, path)
+	_, soft := matchLimit(c.Soft, path)
 	return hard || soft
 }
 
@@ -77,10 +77,10 @@ func (c *Compactor) FillOf(doc *memory.Document) (Fill, bool) {
 		return Fill{}, false
 	}
 	path := doc.Place.Path
-	limit, ok := matching(c.Limits, path)
+	limit, ok := matchLimit(c.Limits, path)
 	soft := false
 	if !ok {
-		limit, soft = matching(c.Soft, path)
+		limit, soft = matchLimit(c.Soft, path)
 		if !soft {
 			return Fill{}, false
 		}
@@ -98,21 +98,21 @@ func (c *Compactor) Changed(path string, doc *memory.Document) {
 	if c.Uses != nil {
 		c.Uses.Changed(path, doc)
 	}
-	c.measure(path, doc)
+	c.updateFill(path, doc)
 }
 
-func (c *Compactor) measure(path string, doc *memory.Document) {
+func (c *Compactor) updateFill(path string, doc *memory.Document) {
 	c.fills.mu.Lock()
 	defer c.fills.mu.Unlock()
-	delete(c.fills.of, path)
+	delete(c.fills.byPath, path)
 	if doc == nil {
 		return
 	}
 	if f, ok := c.FillOf(doc); ok && f.Share >= nearShare {
-		if c.fills.of == nil {
-			c.fills.of = map[string]Fill{}
+		if c.fills.byPath == nil {
+			c.fills.byPath = map[string]Fill{}
 		}
-		c.fills.of[path] = f
+		c.fills.byPath[path] = f
 	}
 }
 
@@ -139,8 +139,8 @@ func (c *Compactor) Survey(ctx context.Context) error {
 func (c *Compactor) Near() []Fill {
 	c.fills.mu.Lock()
 	defer c.fills.mu.Unlock()
-	list := make([]Fill, 0, len(c.fills.of))
-	for _, f := range c.fills.of {
+	list := make([]Fill, 0, len(c.fills.byPath))
+	for _, f := range c.fills.byPath {
 		list = append(list, f)
 	}
 	slices.SortFunc(list,

@@ -41,7 +41,7 @@ func PlanDays(docs []*memory.Document, t DayTerms) DayPlan {
 	docs = olderThan(docs, t.Before)
 	open := map[string]string{} // day → a file with an open task
 	for _, d := range slices.Backward(docs) {
-		if slices.ContainsFunc(d.Entries, func(e memory.Entry) bool { return hasOpen(&e) }) {
+		if slices.ContainsFunc(d.Entries, func(e memory.Entry) bool { return hasOpenTask(&e) }) {
 			open[d.Place.Day] = d.Place.Path
 		}
 	}
@@ -176,8 +176,8 @@ func (o *OldDays) Run(ctx context.Context) (*DayReport, error) {
 	group := ""
 	for _, m := range plan.Moves {
 		written, err := o.Mover.Move(ctx, m.From, m.To, vault.Change{
-			Path: m.From, Cause: "archive", Group: group, Reason: "the day is older than " + days(o.After),
-			Edit: func(old *vault.File) ([]byte, error) { return o.asPlanned(m, old) },
+			Path: m.From, Cause: "archive", Group: group, Reason: "the day is older than " + formatDays(o.After),
+			Edit: func(old *vault.File) ([]byte, error) { return o.checkPlan(m, old) },
 		})
 		switch {
 		case ctx.Err() != nil:
@@ -194,9 +194,9 @@ func (o *OldDays) Run(ctx context.Context) (*DayReport, error) {
 	return report, nil
 }
 
-// asPlanned returns the content of a file about to move, or an error if the
+// checkPlan returns the content of a file about to move, or an error if the
 // plan no longer applies.
-func (o *OldDays) asPlanned(m DayMove, old *vault.File) ([]byte, error) {
+func (o *OldDays) checkPlan(m DayMove, old *vault.File) ([]byte, error) {
 	if old == nil {
 		return nil, errors.New("it is gone")
 	}
@@ -210,8 +210,8 @@ func (o *OldDays) asPlanned(m DayMove, old *vault.File) ([]byte, error) {
 	return old.Data, nil
 }
 
-// days formats a duration for users.
-func days(d time.Duration) string {
+// formatDays formats a duration for users.
+func formatDays(d time.Duration) string {
 	if d%(24*time.Hour) == 0 {
 		return fmt.Sprintf("%d days", d/(24*time.Hour))
 	}

@@ -231,7 +231,7 @@ func (offMover) Move(context.Context, string, string, vault.Change) (vault.Writt
 	return vault.Written{}, fmt.Errorf("move: %w", vault.ErrOff)
 }
 
-func TestPlanDaysLooksAtWhoReads(t *testing.T) {
+func TestSameReaders(t *testing.T) {
 	tr := newTree(nil)
 	at := func(path string) *memory.Document {
 		return tr.layout.Parse(path, []byte("- said\n- in private <!-- visibility=private_only -->\n"), memory.Meta{})

@@ -12,19 +12,19 @@ import (
 
 // A placing is an entry to append to a section. Its lines end with line feeds;
 // only the line endings are adapted to the file.
-type placing struct {
+type insertion struct {
 	section []string
 	lines   []byte
 }
 
-// place appends entries to their sections in a file and checks the result: each
+// insertEntries appends entries to their sections in a file and checks the result: each
 // entry keeps its meaning, and the rest of the file is unchanged. It creates a
 // missing section at the end of its innermost existing parent.
 //
 // Unlike [memory.Revision], which adapts text to the surrounding list, place
 // keeps every byte of the lines, so that a restored entry equals the archived
 // one.
-func place(doc *memory.Document, list []placing, parse func([]byte) *memory.Document) ([]byte, error) {
+func insertEntries(doc *memory.Document, list []insertion, parse func([]byte) *memory.Document) ([]byte, error) {
 	if doc.Unsound {
 		return nil, errors.New("something in the file cannot be read for sure: see check")
 	}
@@ -34,11 +34,11 @@ func place(doc *memory.Document, list []placing, parse func([]byte) *memory.Docu
 	for _, top := range []bool{false, true} {
 		for _, gap := range []spacing{{}, {comment: true}, {blank: true}, {blank: true, comment: true}} {
 			gap.top = top
-			source, err := placeAll(doc, list, gap)
+			source, err := insertAll(doc, list, gap)
 			if err != nil {
 				return nil, err
 			}
-			if placed(doc, parse(source), list) {
+			if verifyInserted(doc, parse(source), list) {
 				return source, nil
 			}
 		}
@@ -50,15 +50,16 @@ func place(doc *memory.Document, list []placing, parse func([]byte) *memory.Docu
 // text.
 type spacing struct{ blank, comment, top bool }
 
-// placeAll returns the file with the entries and missing sections inserted.
-func placeAll(doc *memory.Document, list []placing, gap spacing) ([]byte, error) {
-	var spots []*spot
+// insertAll returns the file with the entries and missing sections inserted.
+func insertAll(doc *memory.Document, list []insertion, gap spacing) ([]byte, error) {
+	var spots []*insertionPoint
 	for _, p := range list {
-		s, err := spotFor(doc, p.section, gap.top)
+		s, err := findInsertionPoint(doc, p.section, gap.top)
 		if err != nil {
 			return nil, err
 		}
-		i := slices.IndexFunc(spots, func(o *spot) bool { return o.at == s.at && slices.Equal(o.section, s.section) })
+		i := slices.IndexFunc(spots,
+			func(o *insertionPoint) bool { return o.at == s.at && slices.Equal(o.section, s.section) })
 		if i < 0 {
 			i, spots = len(spots), append(spots, s)
 		}
@@ -66,19 +67,20 @@ func placeAll(doc *memory.Document, list []placing, gap spacing) ([]byte, error)
 	}
 	// If a nested section ends where its parent ends, the nested one comes
 	// first.
-	slices.SortStableFunc(spots, func(a, b *spot) int {
+	slices.SortStableFunc(spots, func(a, b *insertionPoint) int {
 		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(len(b.section), len(a.section)))
 	})
 	var edits []memory.Edit
-	end := ending(doc.Source)
+	end := lineEnding(doc.Source)
 	for n, s := range spots {
 		var text []byte
-		if s.under {
+		if s.belowHeading {
 			text = append(text, '\n')
 		}
-		text = s.write(text, s.level, s.under || s.at == doc.Front.Span.End, n == 0 && s.at <= len("\ufeff"), gap)
+		text = s.appendText(text, s.level, s.belowHeading || s.at == doc.Front.Span.End,
+			n == 0 && s.at <= len("\ufeff"), gap)
 		if rest := doc.Source[s.at:]; len(bytes.TrimLeft(rest, "\r\n")) == len(rest) && len(rest) > 0 &&
-			(gap.blank || s.under || s.at == doc.Front.Span.End || len(s.inner) > 0) {
+			(gap.blank || s.belowHeading || s.at == doc.Front.Span.End || len(s.inner) > 0) {
 			text = append(text, '\n')
 		}
 		text = bytes.ReplaceAll(text, []byte("\n"), end)
@@ -93,8 +95,8 @@ func placeAll(doc *memory.Document, list []placing, gap spacing) ([]byte, error)
 	return memory.Splice(doc.Source, edits)
 }
 
-// ending returns the line ending of a file.
-func ending(source []byte) []byte {
+// lineEnding returns the line ending of a file.
+func lineEnding(source []byte) []byte {
 	switch i := bytes.IndexAny(source, "\r\n"); {
 	case i < 0 || source[i] == '\n':
 		return []byte("\n")
@@ -104,9 +106,9 @@ func ending(source []byte) []byte {
 	return []byte("\r")
 }
 
-// placed reports whether now equals old with exactly the listed entries
+// verifyInserted reports whether now equals old with exactly the listed entries
 // inserted.
-func placed(old, now *memory.Document, list []placing) bool {
+func verifyInserted(old, now *memory.Document, list []insertion) bool {
 	if now.Unsound || now.Own != old.Own || len(now.Problems) > len(old.Problems)+len(list) {
 		return false
 	}
@@ -126,12 +128,12 @@ func placed(old, now *memory.Document, list []placing) bool {
 		if e.Block == memory.EmptyHeading {
 			continue
 		}
-		said := within(e) + "\x00" + string(linesOf(now, e))
+		said := sectionKey(e) + "\x00" + string(linesOf(now, e))
 		skip()
 		if i < len(old.Entries) {
 			o := &old.Entries[i]
 			if o.Block == e.Block && o.Partition == e.Partition && o.Type == e.Type &&
-				within(o)+"\x00"+string(linesOf(old, o)) == said {
+				sectionKey(o)+"\x00"+string(linesOf(old, o)) == said {
 				i++
 				continue
 			}

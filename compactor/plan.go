@@ -47,17 +47,17 @@ type Terms struct {
 	// Copy returns an entry as written to the archive, or an error if the entry
 	// cannot be archived. Nil accepts all entries.
 	Copy func(*memory.Document, *memory.Entry) ([]byte, error)
-	// Stuck returns those of the given entries that cannot be removed without
+	// Unremovable returns those of the given entries that cannot be removed without
 	// changing the rest of the file. Nil means none.
-	Stuck func(*memory.Document, []int) []int
+	Unremovable func(*memory.Document, []int) []int
 
 	Explain bool // include the entries that stay, and all scores
 }
 
 const (
-	// learn is the minimum counting period before low use alone removes
+	// minHistory is the minimum counting period before low use alone removes
 	// entries, unless a file is over twice its limit.
-	learn = 14 * 24 * time.Hour
+	minHistory = 14 * 24 * time.Hour
 	// important is the importance from which an entry is protected.
 	important = 0.8
 )
@@ -65,12 +65,12 @@ const (
 // A planner computes one plan.
 type planner struct {
 	Terms
-	doc     *memory.Document
-	items   []candidate // the top-level list items, in the order of lines
-	size    api.CompactSize
-	room    int // number of items that may still be removed
-	learned bool
-	plan    *Plan
+	doc        *memory.Document
+	items      []candidate // the top-level list items, in the order of lines
+	size       api.CompactSize
+	quota      int // number of items that may still be removed
+	hasHistory bool
+	plan       *Plan
 }
 
 // A candidate is an item that may be removed.
@@ -81,7 +81,7 @@ type candidate struct {
 	reason    string // completed or superseded: removed first
 	protected string // why it must stay
 	copy      []byte // for the archive
-	gone      bool
+	selected  bool
 }
 
 // PlanFile plans the removals from a long-term file. It is a pure function: the
@@ -101,15 +101,15 @@ func PlanFile(doc *memory.Document, t Terms) *Plan {
 		Path: doc.Place.Path, Limit: t.Limit, Before: p.size, After: p.size, Steps: []api.CompactStep{},
 		State: api.LeftAlone,
 	}}
-	if err := leftAlone(doc); err != nil {
+	if err := checkTrimmable(doc); err != nil {
 		p.plan.Problem = err.Error()
 		return p.plan
 	}
-	p.learned = !t.Since.IsZero() && t.Now.Sub(t.Since) >= learn
-	p.gather()
+	p.hasHistory = !t.Since.IsZero() && t.Now.Sub(t.Since) >= minHistory
+	p.gatherItems()
 	for again := true; again; {
-		p.choose()
-		again = p.unstick()
+		p.selectSteps()
+		again = p.protectStuck()
 	}
 	slices.SortFunc(p.plan.steps, func(a, b step) int { return cmp.Compare(a.entry, b.entry) })
 	for _, s := range p.plan.steps {
@@ -117,12 +117,12 @@ func PlanFile(doc *memory.Document, t Terms) *Plan {
 	}
 	p.plan.After = p.size
 	if t.Explain {
-		p.explain()
+		p.explainKept()
 	}
 	return p.plan
 }
 
-func (p *planner) step(c *candidate, action, reason string) api.CompactStep {
+func (p *planner) makeStep(c *candidate, action, reason string) api.CompactStep {
 	s := api.CompactStep{
 		ID: p.doc.Place.Path + "#" + c.e.ID, Line: c.e.Line, EndLine: c.e.EndLine, Section: c.e.Sections,
 		Text: c.e.Text, Action: action, Reason: reason,
@@ -133,12 +133,12 @@ func (p *planner) step(c *candidate, action, reason string) api.CompactStep {
 	return s
 }
 
-// explain lists the items that stay, the next candidates first and the
+// explainKept lists the items that stay, the next candidates first and the
 // protected ones last.
-func (p *planner) explain() {
+func (p *planner) explainKept() {
 	var stay []*candidate
 	for i := range p.items {
-		if !p.items[i].gone {
+		if !p.items[i].selected {
 			stay = append(stay, &p.items[i])
 		}
 	}
@@ -153,6 +153,6 @@ func (p *planner) explain() {
 	}
 	slices.SortFunc(stay, func(a, b *candidate) int { return cmp.Or(cmp.Compare(class(a), class(b)), byScore(a, b)) })
 	for _, c := range stay {
-		p.plan.Kept = append(p.plan.Kept, p.step(c, api.Keep, cmp.Or(c.protected, c.reason, "score")))
+		p.plan.Kept = append(p.plan.Kept, p.makeStep(c, api.Keep, cmp.Or(c.protected, c.reason, "score")))
 	}
 }

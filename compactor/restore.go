@@ -39,19 +39,19 @@ func (c *Compactor) Restore(ctx context.Context, archive, id string) (*Restored,
 		return fail(ErrNotArchived)
 	}
 	e := &doc.Entries[at]
-	o, ok := c.archived(doc, e)
+	o, ok := c.archivedOrigin(doc, e)
 	if !ok {
 		return fail(ErrNotArchived)
 	}
-	b := &back{Compactor: c, origin: o, archive: archive, id: id, visibility: e.Partition.Visibility}
+	b := &restoration{Compactor: c, origin: o, archive: archive, id: id, visibility: e.Partition.Visibility}
 	in, err := c.Writer.Write(ctx, vault.Change{
-		Path: o.from, Cause: "restore", Asked: true, Reason: "from " + archive, Edit: b.insert,
+		Path: o.from, Cause: "restore", Requested: true, Reason: "from " + archive, Edit: b.insertEntry,
 	})
 	if err != nil {
 		return fail(err)
 	}
 	_, err = c.Writer.Write(ctx, vault.Change{
-		Path: archive, Cause: "restore", Asked: true, Reason: "back to " + o.from, Group: in.ID, Edit: b.takeOut,
+		Path: archive, Cause: "restore", Requested: true, Reason: "back to " + o.from, Group: in.ID, Edit: b.removeCopy,
 	})
 	if err != nil {
 		return fail(fmt.Errorf("it is back in %s, but still in the archive too: %w", o.from, err))
@@ -60,7 +60,7 @@ func (c *Compactor) Restore(ctx context.Context, archive, id string) (*Restored,
 }
 
 // A back is an entry being restored.
-type back struct {
+type restoration struct {
 	*Compactor
 	origin
 	archive    string
@@ -69,8 +69,8 @@ type back struct {
 	restored   Restored
 }
 
-// insert returns the source file with the entry in its section.
-func (b *back) insert(old *vault.File) ([]byte, error) {
+// insertEntry returns the source file with the entry in its section.
+func (b *restoration) insertEntry(old *vault.File) ([]byte, error) {
 	if old == nil {
 		old = &vault.File{Path: b.from, Data: []byte{}, ModTime: b.Now()}
 	}
@@ -83,18 +83,18 @@ func (b *back) insert(old *vault.File) ([]byte, error) {
 	if dir, _, err := archiveOf(doc); err != nil || doc.Place.Kind != memory.Longterm || dir != path.Dir(b.archive) {
 		return nil, fmt.Errorf("it says that it comes from %s, whose archive this is not", b.from)
 	}
-	if at := b.find(doc); at >= 0 && doc.Entries[at].Partition.Visibility == b.visibility {
+	if at := b.findEntry(doc); at >= 0 && doc.Entries[at].Partition.Visibility == b.visibility {
 		// A killed process restored the entry, or it was never removed.
 		b.restored = Restored{Path: b.from, Line: doc.Entries[at].Line, ID: doc.Entries[at].ID}
 		return old.Data, nil
 	}
-	titled := doc.Titled()
-	text, err := place(doc, []placing{{sectionPath(b.section), []byte(b.lines)}}, parse)
+	titled := doc.HasGeneratedSummary()
+	text, err := insertEntries(doc, []insertion{{sectionPath(b.section), []byte(b.lines)}}, parse)
 	if err != nil {
 		return nil, err
 	}
 	doc = parse(text)
-	at := b.find(doc)
+	at := b.findEntry(doc)
 	if doc.Entries[at].Partition.Visibility != b.visibility {
 		// The file now sets another visibility.
 		r := doc.Revise()
@@ -118,9 +118,9 @@ func (b *back) insert(old *vault.File) ([]byte, error) {
 	return text, nil
 }
 
-// find returns the index of the entry in its file: the last one of its section
+// findEntry returns the index of the entry in its file: the last one of its section
 // with the same lines, or -1.
-func (b *back) find(doc *memory.Document) int {
+func (b *restoration) findEntry(doc *memory.Document) int {
 	at := len(doc.Entries) - 1
 	for at >= 0 && originOf(doc, &doc.Entries[at]) != b.origin {
 		at--
@@ -128,9 +128,9 @@ func (b *back) find(doc *memory.Document) int {
 	return at
 }
 
-// takeOut returns the archive without the entry, or nil if the entry is not
+// removeCopy returns the archive without the entry, or nil if the entry is not
 // there.
-func (b *back) takeOut(old *vault.File) ([]byte, error) {
+func (b *restoration) removeCopy(old *vault.File) ([]byte, error) {
 	if old == nil {
 		return nil, nil
 	}
@@ -144,7 +144,7 @@ func (b *back) takeOut(old *vault.File) ([]byte, error) {
 	} {
 		for i := range doc.Entries {
 			if e := &doc.Entries[i]; same(e) && e.Attributes[attrFrom] == b.from {
-				if o, ok := b.archived(doc, e); ok && o == b.origin {
+				if o, ok := b.archivedOrigin(doc, e); ok && o == b.origin {
 					r := doc.Revise()
 					r.Remove(i)
 					return r.Apply(parse)

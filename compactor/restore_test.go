@@ -45,7 +45,7 @@ func TestRestore(t *testing.T) {
 		{"a broken file", "---\nx: [\n---\n- one\n", archive(from), "", "cannot be read for sure"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			r := newRoom(t, t.TempDir(), []txtar.File{{Name: archivePath, Data: []byte(test.archive)}})
+			r := newTestRoot(t, t.TempDir(), []txtar.File{{Name: archivePath, Data: []byte(test.archive)}})
 			if test.file != "" {
 				r.save(indexPath, test.file)
 			}
@@ -80,7 +80,7 @@ func TestRestore(t *testing.T) {
 // cannot remove it from the archive.
 func TestRestoreHalfDone(t *testing.T) {
 	const in = "# Key Facts\n\n- one <!-- id=one from=_longterms/acct_42/_index.md -->\n"
-	r := newRoom(t, t.TempDir(), []txtar.File{{Name: archivePath, Data: []byte(in)}, {Name: indexPath, Data: []byte("- two\n")}})
+	r := newTestRoot(t, t.TempDir(), []txtar.File{{Name: archivePath, Data: []byte(in)}, {Name: indexPath, Data: []byte("- two\n")}})
 	failure := errors.New("no space left on device")
 	r.before = func(c vault.Change) error {
 		if c.Path == archivePath {
@@ -100,7 +100,7 @@ func TestRestoreHalfDone(t *testing.T) {
 // which is named after the subject. If its files name another subject, no entry
 // is archived there.
 func TestNothingGoesToAnothersArchive(t *testing.T) {
-	r := newRoom(t, t.TempDir(), []txtar.File{
+	r := newTestRoot(t, t.TempDir(), []txtar.File{
 		{Name: "MEMORY.md", Data: []byte("---\nsubject_id: acct:42\n---\n- one\n- two\n")},
 		{Name: "_longterms/acct_42/preference.md", Data: []byte("---\nsubject_id: acct_42\n---\n- **a**: b\n")},
 	})
@@ -130,7 +130,7 @@ const (
 // archive.
 func TestRestoreAfterACrash(t *testing.T) {
 	const index = "# Facts\n\n- keep\n"
-	r := newRoom(t, t.TempDir(), []txtar.File{
+	r := newTestRoot(t, t.TempDir(), []txtar.File{
 		{Name: restoredTo, Data: []byte(index)},
 		{Name: restoredOf, Data: []byte("# Facts\n\n- one <!-- from=" + restoredTo + " section=Facts archived=2026-02-01T00:00:00Z -->\n")},
 	})

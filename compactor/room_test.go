@@ -22,7 +22,7 @@ import (
 )
 
 // A room is a compactor on a root of its own, with its journal and writer.
-type room struct {
+type testRoot struct {
 	*Compactor
 	t       *testing.T
 	vault   *vault.Vault
@@ -32,11 +32,11 @@ type room struct {
 	before  func(vault.Change) error // called before each write; an error replaces the write
 }
 
-// newRoom returns a room with the given files and a long enough counting
+// newTestRoot returns a room with the given files and a long enough counting
 // period.
-func newRoom(t *testing.T, dir string, files []txtar.File) *room {
+func newTestRoot(t *testing.T, dir string, files []txtar.File) *testRoot {
 	t.Helper()
-	r := &room{t: t, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
+	r := &testRoot{t: t, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
 	r.vault = &vault.Vault{Dir: dir, Skip: layout.Skip}
 	var err error
 	r.journal, err = vault.OpenJournal(filepath.Join(t.TempDir(), "journal"), 0)
@@ -66,7 +66,7 @@ func newRoom(t *testing.T, dir string, files []txtar.File) *room {
 }
 
 // save writes a file as a user does.
-func (r *room) save(path, text string) {
+func (r *testRoot) save(path, text string) {
 	r.t.Helper()
 	name := filepath.Join(r.vault.Dir, filepath.FromSlash(path))
 	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
@@ -80,7 +80,7 @@ func (r *room) save(path, text string) {
 	}
 }
 
-func (r *room) text(path string) string {
+func (r *testRoot) text(path string) string {
 	r.t.Helper()
 	b, err := os.ReadFile(filepath.Join(r.vault.Dir, filepath.FromSlash(path)))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -90,7 +90,7 @@ func (r *room) text(path string) string {
 }
 
 // paths returns the paths of all files.
-func (r *room) paths() []string {
+func (r *testRoot) paths() []string {
 	var list []string
 	err := fs.WalkDir(os.DirFS(r.vault.Dir), ".", func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() && layout.Skip(path) == "" {
@@ -104,14 +104,14 @@ func (r *room) paths() []string {
 	return list
 }
 
-func (r *room) sorted() []string {
+func (r *testRoot) sorted() []string {
 	paths := r.paths()
 	slices.Sort(paths)
 	return paths
 }
 
 // Load implements [Files].
-func (r *room) Load(path string) (*memory.Document, error) {
+func (r *testRoot) Load(path string) (*memory.Document, error) {
 	f, err := r.vault.Read(path)
 	if err != nil {
 		return nil, err
@@ -120,7 +120,7 @@ func (r *room) Load(path string) (*memory.Document, error) {
 }
 
 // Write implements [Writer].
-func (r *room) Write(ctx context.Context, c vault.Change) (vault.Written, error) {
+func (r *testRoot) Write(ctx context.Context, c vault.Change) (vault.Written, error) {
 	if r.before != nil {
 		if err := r.before(c); err != nil {
 			return vault.Written{}, err
@@ -130,9 +130,9 @@ func (r *room) Write(ctx context.Context, c vault.Change) (vault.Written, error)
 }
 
 // compact makes one run.
-func (r *room) compact(q Request) *Report {
+func (r *testRoot) compact(q Request) *Report {
 	r.t.Helper()
-	q.Asked = true
+	q.Requested = true
 	report, err := r.Compact(r.t.Context(), q)
 	if err != nil {
 		r.t.Fatal(err)
@@ -141,7 +141,7 @@ func (r *room) compact(q Request) *Report {
 }
 
 // archivedItems returns the path and id of each archived item.
-func (r *room) archivedItems() [][2]string {
+func (r *testRoot) archivedItems() [][2]string {
 	r.t.Helper()
 	var list [][2]string
 	for _, path := range r.sorted() {
@@ -161,7 +161,7 @@ func (r *room) archivedItems() [][2]string {
 	return list
 }
 
-func (r *room) restore(path, id string) *Restored {
+func (r *testRoot) restore(path, id string) *Restored {
 	r.t.Helper()
 	got, err := r.Restore(r.t.Context(), path, id)
 	if err != nil {
@@ -171,7 +171,7 @@ func (r *room) restore(path, id string) *Restored {
 }
 
 // String returns all files as text.
-func (r *room) String() string {
+func (r *testRoot) String() string {
 	var b strings.Builder
 	for _, path := range r.sorted() {
 		fmt.Fprintf(&b, "-- %s --\n%s", path, r.text(path))

@@ -26,9 +26,9 @@ type Schedule struct {
 	hourly bool
 }
 
-// minEvery is the shortest interval, equal to the resolution of the five
+// minInterval is the shortest interval, equal to the resolution of the five
 // fields.
-const minEvery = time.Minute
+const minInterval = time.Minute
 
 // allHours has the bits of the 24 hours set.
 const allHours = 1<<24 - 1
@@ -59,7 +59,7 @@ func parseSchedule(spec string) (s *Schedule, err error) {
 	}
 	switch f := fields.(type) {
 	case cron.ConstantDelaySchedule:
-		if f.Delay < minEvery {
+		if f.Delay < minInterval {
 			return nil, fmt.Errorf("%s is more often than once a minute", spec)
 		}
 		return &Schedule{spec: spec, every: f.Delay}, nil
@@ -85,10 +85,10 @@ func (s *Schedule) Next(after time.Time, loc *time.Location) time.Time {
 	case s.every > 0:
 		return after.Add(s.every)
 	case s.hourly:
-		return s.nextReal(after)
+		return s.nextElapsed(after)
 	}
 	// Wall clock time represented in UTC has no gaps and no duplicates.
-	for wall := s.fields.Next(onWall(after)); !wall.IsZero(); wall = s.fields.Next(wall) {
+	for wall := s.fields.Next(wallClock(after)); !wall.IsZero(); wall = s.fields.Next(wall) {
 		if t := firstAt(wall, loc); t.After(after) {
 			return t
 		}
@@ -96,9 +96,9 @@ func (s *Schedule) Next(after time.Time, loc *time.Location) time.Time {
 	return time.Time{}
 }
 
-// nextReal is Next for schedules in elapsed hours. It treats each period
+// nextElapsed is Next for schedules in elapsed hours. It treats each period
 // between two clock changes separately.
-func (s *Schedule) nextReal(after time.Time) time.Time {
+func (s *Schedule) nextElapsed(after time.Time) time.Time {
 	for within := after; ; {
 		_, offset := within.Zone()
 		wall := s.fields.Next(after.UTC().Add(seconds(offset)))
@@ -114,8 +114,8 @@ func (s *Schedule) nextReal(after time.Time) time.Time {
 	}
 }
 
-// onWall returns the wall clock time of t, represented in UTC.
-func onWall(t time.Time) time.Time {
+// wallClock returns the wall clock time of t, represented in UTC.
+func wallClock(t time.Time) time.Time {
 	_, offset := t.Zone()
 	return t.UTC().Add(seconds(offset))
 }
@@ -127,7 +127,7 @@ func firstAt(wall time.Time, loc *time.Location) time.Time {
 	// after enclose any relevant clock change.
 	before, behind := offsetAt(wall.AddDate(0, 0, -1), loc), offsetAt(wall.AddDate(0, 0, 1), loc)
 	for _, offset := range []time.Duration{before, behind} {
-		if t := wall.Add(-offset).In(loc); onWall(t).Equal(wall) {
+		if t := wall.Add(-offset).In(loc); wallClock(t).Equal(wall) {
 			return t
 		}
 	}

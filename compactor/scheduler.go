@@ -24,8 +24,8 @@ type Scheduler struct {
 	Location *time.Location // time zone of the schedule; UTC if nil
 	Job      func(context.Context) error
 
-	// Turn is shared with all other callers of the same job.
-	Turn *Turn
+	// Semaphore is shared with all other callers of the same job.
+	Semaphore *Semaphore
 
 	// Load and Save read and write the persistent state, a few bytes. Load
 	// returns an error matching [fs.ErrNotExist] on the first start.
@@ -35,18 +35,18 @@ type Scheduler struct {
 	Now    func() time.Time
 	Logger *slog.Logger
 
-	mu      sync.Mutex
-	passed  passed
-	floor   time.Time // since when the clock has been far behind Until; zero if it is not
-	problem string
+	mu          sync.Mutex
+	state       scheduleState
+	behindSince time.Time // since when the clock has been far behind Until; zero if it is not
+	problem     string
 }
 
-// passed is the persistent state.
-type passed struct {
-	Schedule string    `json:"schedule"` // schedule that the state belongs to
-	Until    time.Time `json:"until"`    // no run is missing up to this time
-	Meant    time.Time `json:"meant"`    // scheduled time of the last run
-	Ran      time.Time `json:"ran"`      // start of the last run; zero for never
+// scheduleState is the persistent state.
+type scheduleState struct {
+	Schedule  string    `json:"schedule"` // schedule that the state belongs to
+	Until     time.Time `json:"until"`    // no run is missing up to this time
+	Scheduled time.Time `json:"meant"`    // scheduled time of the last run
+	Ran       time.Time `json:"ran"`      // start of the last run; zero for never
 }
 
 // SchedulerStatus describes the state of the runs.
@@ -57,30 +57,30 @@ type SchedulerStatus struct {
 }
 
 const (
-	// lookAgain is the longest sleep, after which clock changes and sleeps of
+	// maxSleep is the longest sleep, after which clock changes and sleeps of
 	// the machine are noticed.
-	lookAgain = time.Minute
-	// trusted is the longest backward change of the clock after which the
+	maxSleep = time.Minute
+	// maxClockStep is the longest backward change of the clock after which the
 	// Scheduler waits until the clock reaches Until again. After a longer
 	// change the earlier clock was wrong, and the wait would be too long.
-	trusted = 24 * time.Hour
+	maxClockStep = 24 * time.Hour
 )
 
 // Run runs the job at its scheduled times until the context ends. It returns
 // once the job has returned.
 func (s *Scheduler) Run(ctx context.Context) error {
-	s.begin()
+	s.loadState()
 	for {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		now := s.now()
-		next := s.next(now)
+		next := s.nextRun(now)
 		if !next.IsZero() && !next.After(now) {
-			s.run(ctx, next)
+			s.runJob(ctx, next)
 			continue
 		}
-		wait := lookAgain
+		wait := maxSleep
 		if !next.IsZero() {
 			wait = min(wait, next.Sub(now))
 		}
@@ -95,83 +95,83 @@ func (s *Scheduler) Run(ctx context.Context) error {
 // while the machine sleeps.
 func (s *Scheduler) now() time.Time { return s.Now().Round(0) }
 
-// begin loads the persistent state. Times missed under another schedule do not
+// loadState loads the persistent state. Times missed under another schedule do not
 // count.
-func (s *Scheduler) begin() {
-	var before passed
+func (s *Scheduler) loadState() {
+	var before scheduleState
 	data, err := s.Load()
 	if err == nil {
 		err = json.Unmarshal(data, &before)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		s.Logger.Warn("when the compactor ran last cannot be read, no run is made up for", "err", err)
-		before = passed{}
+		before = scheduleState{}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.passed = before
+	s.state = before
 	if before.Schedule != s.Schedule.String() || before.Until.IsZero() {
-		s.passed.Schedule, s.passed.Until = s.Schedule.String(), s.now()
-		s.save()
+		s.state.Schedule, s.state.Until = s.Schedule.String(), s.now()
+		s.saveState()
 	}
 }
 
-// next returns the time of the next run, which lies in the past if a run is
+// nextRun returns the time of the next run, which lies in the past if a run is
 // missing.
-func (s *Scheduler) next(now time.Time) time.Time {
+func (s *Scheduler) nextRun(now time.Time) time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.nextLocked(now)
 }
 
 func (s *Scheduler) nextLocked(now time.Time) time.Time {
-	since := s.passed.Until
+	since := s.state.Until
 	switch {
 	case since.IsZero(): // begin has not run
 		return time.Time{}
-	case since.Sub(now) <= trusted:
-		s.floor = time.Time{}
-	case s.floor.IsZero() || s.floor.After(now):
-		s.floor = now
+	case since.Sub(now) <= maxClockStep:
+		s.behindSince = time.Time{}
+	case s.behindSince.IsZero() || s.behindSince.After(now):
+		s.behindSince = now
 		fallthrough
 	default:
-		since = s.floor
+		since = s.behindSince
 	}
 	loc := cmp.Or(s.Location, time.UTC)
 	next := s.Schedule.Next(since, loc)
-	if next.Equal(s.passed.Meant) && !next.IsZero() {
+	if next.Equal(s.state.Scheduled) && !next.IsZero() {
 		next = s.Schedule.Next(next, loc) // the clock was set back and this time has run
 	}
 	return next
 }
 
-// run runs the job once it holds the Turn. It saves the run beforehand, so that
+// runJob runs the job once it holds the Turn. It saves the run beforehand, so that
 // a job that kills the process does not do so at every start.
-func (s *Scheduler) run(ctx context.Context, meant time.Time) {
-	back, err := s.Turn.Take(ctx)
+func (s *Scheduler) runJob(ctx context.Context, meant time.Time) {
+	back, err := s.Semaphore.Acquire(ctx)
 	if err != nil {
 		return
 	}
 	defer back()
 	start := s.now()
 	s.mu.Lock()
-	before := s.passed
-	s.passed.Meant, s.passed.Ran = meant, start
-	s.passLocked(start)
-	s.save()
+	before := s.state
+	s.state.Scheduled, s.state.Ran = meant, start
+	s.advanceLocked(start)
+	s.saveState()
 	s.mu.Unlock()
 
-	err = s.guarded(ctx)
+	err = s.callJob(ctx)
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err != nil && ctx.Err() != nil {
-		s.passed = before // the run was cancelled, so the next start repeats it
-		s.save()
+		s.state = before // the run was cancelled, so the next start repeats it
+		s.saveState()
 		return
 	}
-	s.passLocked(s.now()) // the run covers the times that passed during it
-	s.save()
+	s.advanceLocked(s.now()) // the run covers the times that passed during it
+	s.saveState()
 	s.problem = ""
 	if err != nil {
 		s.problem = err.Error()
@@ -179,15 +179,15 @@ func (s *Scheduler) run(ctx context.Context, meant time.Time) {
 	}
 }
 
-// passLocked records that no run is missing up to now.
-func (s *Scheduler) passLocked(now time.Time) {
-	if now.After(s.passed.Until) || s.passed.Until.Sub(now) > trusted {
-		s.passed.Until = now
+// advanceLocked records that no run is missing up to now.
+func (s *Scheduler) advanceLocked(now time.Time) {
+	if now.After(s.state.Until) || s.state.Until.Sub(now) > maxClockStep {
+		s.state.Until = now
 	}
 }
 
-// guarded runs the job and converts a panic to an error.
-func (s *Scheduler) guarded(ctx context.Context) (err error) {
+// callJob runs the job and converts a panic to an error.
+func (s *Scheduler) callJob(ctx context.Context) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("panic: %v", r)
@@ -197,10 +197,10 @@ func (s *Scheduler) guarded(ctx context.Context) (err error) {
 	return s.Job(ctx)
 }
 
-// save writes the persistent state. If that fails, a later start may repeat a
+// saveState writes the persistent state. If that fails, a later start may repeat a
 // run, which is harmless.
-func (s *Scheduler) save() {
-	data, err := json.Marshal(s.passed)
+func (s *Scheduler) saveState() {
+	data, err := json.Marshal(s.state)
 	if err == nil {
 		err = s.Save(data)
 	}
@@ -213,5 +213,5 @@ func (s *Scheduler) save() {
 func (s *Scheduler) Status() SchedulerStatus {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return SchedulerStatus{LastRun: s.passed.Ran, NextRun: s.nextLocked(s.now()), Problem: s.problem}
+	return SchedulerStatus{LastRun: s.state.Ran, NextRun: s.nextLocked(s.now()), Problem: s.problem}
 }

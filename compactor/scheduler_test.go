@@ -18,16 +18,16 @@ import (
 
 // A clockwork is a scheduler with an adjustable wall clock and persistent
 // state. It logs its runs with the wall clock time.
-type clockwork struct {
-	t        *testing.T
-	schedule string
-	loc      *time.Location
-	wall     time.Duration // offset of the wall clock from fake time
-	job      func(context.Context) error
-	turn     Turn
-	state    []byte
-	broken   error // error of Load and Save
-	log      lines
+type testScheduler struct {
+	t         *testing.T
+	schedule  string
+	loc       *time.Location
+	wall      time.Duration // offset of the wall clock from fake time
+	job       func(context.Context) error
+	semaphore Semaphore
+	state     []byte
+	broken    error // error of Load and Save
+	log       lines
 
 	mu   sync.Mutex
 	runs []string
@@ -56,25 +56,25 @@ func (l *lines) String() string {
 
 // atWall runs a test with a clockwork in fake time, starting at a wall clock
 // time. The clockwork stops when the test ends.
-func atWall(t *testing.T, zoneName, wall, schedule string, test func(c *clockwork)) {
+func atWall(t *testing.T, zoneName, wall, schedule string, test func(c *testScheduler)) {
 	t.Helper()
 	loc := zone(t, zoneName)
 	synctest.Test(t, func(t *testing.T) {
-		c := &clockwork{t: t, schedule: schedule, loc: loc, stop: func() {}}
+		c := &testScheduler{t: t, schedule: schedule, loc: loc, stop: func() {}}
 		c.set(wall)
 		defer func() { c.stop() }()
 		test(c)
 	})
 }
 
-func (c *clockwork) now() time.Time {
+func (c *testScheduler) now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return time.Now().Add(c.wall)
 }
 
 // set sets the wall clock.
-func (c *clockwork) set(wall string) {
+func (c *testScheduler) set(wall string) {
 	c.t.Helper()
 	at, err := time.ParseInLocation("2006-01-02 15:04", wall, c.loc)
 	if err != nil {
@@ -86,14 +86,14 @@ func (c *clockwork) set(wall string) {
 }
 
 // on starts the scheduler.
-func (c *clockwork) on() {
+func (c *testScheduler) on() {
 	c.t.Helper()
 	schedule, err := ParseSchedule(c.schedule)
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	c.running = &Scheduler{
-		Schedule: schedule, Location: c.loc, Now: c.now, Turn: &c.turn,
+		Schedule: schedule, Location: c.loc, Now: c.now, Semaphore: &c.semaphore,
 		Logger: slog.New(slog.NewTextHandler(&c.log, nil)),
 		Job: func(ctx context.Context) error {
 			c.mu.Lock()
@@ -131,7 +131,7 @@ func (c *clockwork) on() {
 }
 
 // ran checks the runs since the last call.
-func (c *clockwork) ran(want ...string) {
+func (c *testScheduler) ran(want ...string) {
 	c.t.Helper()
 	synctest.Wait()
 	c.mu.Lock()
@@ -155,7 +155,7 @@ func TestClockChanges(t *testing.T) {
 		{"0 * * * *", "2026-03-29 00:30", 3 * time.Hour, []string{"03-29 01:00+01", "03-29 03:00+02", "03-29 04:00+02"}},
 		{"0 * * * *", "2026-10-25 01:30", 3 * time.Hour, []string{"10-25 02:00+02", "10-25 02:00+01", "10-25 03:00+01"}},
 	} {
-		atWall(t, "Europe/Berlin", test.from, test.schedule, func(c *clockwork) {
+		atWall(t, "Europe/Berlin", test.from, test.schedule, func(c *testScheduler) {
 			c.on()
 			time.Sleep(test.for_)
 			c.ran(test.want...)
@@ -165,14 +165,14 @@ func TestClockChanges(t *testing.T) {
 
 func TestMissedRuns(t *testing.T) {
 	t.Run("never on the first start", func(t *testing.T) {
-		atWall(t, "Europe/Berlin", "2026-02-04 12:00", "0 3 * * *", func(c *clockwork) {
+		atWall(t, "Europe/Berlin", "2026-02-04 12:00", "0 3 * * *", func(c *testScheduler) {
 			c.on()
 			time.Sleep(day - time.Hour)
 			c.ran("02-05 03:00+01")
 		})
 	})
 	t.Run("made up for once", func(t *testing.T) {
-		atWall(t, "Europe/Berlin", "2026-02-04 12:00", "0 3 * * *", func(c *clockwork) {
+		atWall(t, "Europe/Berlin", "2026-02-04 12:00", "0 3 * * *", func(c *testScheduler) {
 			c.on()
 			time.Sleep(time.Hour)
 			c.stop()
@@ -187,7 +187,7 @@ func TestMissedRuns(t *testing.T) {
 		})
 	})
 	t.Run("while the machine slept", func(t *testing.T) {
-		atWall(t, "Europe/Berlin", "2026-02-04 22:00", "0 3 * * *", func(c *clockwork) {
+		atWall(t, "Europe/Berlin", "2026-02-04 22:00", "0 3 * * *", func(c *testScheduler) {
 			c.on()
 			time.Sleep(10 * time.Second)
 			c.set("2026-02-05 07:30") // the monotonic clock stood still
@@ -198,7 +198,7 @@ func TestMissedRuns(t *testing.T) {
 		})
 	})
 	t.Run("not by another schedule", func(t *testing.T) {
-		atWall(t, "Europe/Berlin", "2026-02-04 12:00", "0 3 * * *", func(c *clockwork) {
+		atWall(t, "Europe/Berlin", "2026-02-04 12:00", "0 3 * * *", func(c *testScheduler) {
 			c.on()
 			time.Sleep(day)
 			c.ran("02-05 03:00+01")
@@ -210,7 +210,7 @@ func TestMissedRuns(t *testing.T) {
 		})
 	})
 	t.Run("when it was told to stop", func(t *testing.T) {
-		atWall(t, "Europe/Berlin", "2026-02-04 12:00", "0 3 * * *", func(c *clockwork) {
+		atWall(t, "Europe/Berlin", "2026-02-04 12:00", "0 3 * * *", func(c *testScheduler) {
 			c.job = func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 			c.on()
 			time.Sleep(day)
@@ -222,7 +222,7 @@ func TestMissedRuns(t *testing.T) {
 		})
 	})
 	t.Run("not when it killed us", func(t *testing.T) {
-		atWall(t, "Europe/Berlin", "2026-02-04 12:00", "0 3 * * *", func(c *clockwork) {
+		atWall(t, "Europe/Berlin", "2026-02-04 12:00", "0 3 * * *", func(c *testScheduler) {
 			var state []byte
 			c.job = func(context.Context) error { state = bytes.Clone(c.state); return nil }
 			c.on()
@@ -234,12 +234,12 @@ func TestMissedRuns(t *testing.T) {
 		})
 	})
 	t.Run("with a state that cannot be read", func(t *testing.T) {
-		for name, spoil := range map[string]func(c *clockwork){
-			"damaged": func(c *clockwork) { c.state = []byte("{") },
-			"EIO":     func(c *clockwork) { c.broken = errors.New("input/output error") },
+		for name, spoil := range map[string]func(c *testScheduler){
+			"damaged": func(c *testScheduler) { c.state = []byte("{") },
+			"EIO":     func(c *testScheduler) { c.broken = errors.New("input/output error") },
 		} {
 			t.Run(name, func(t *testing.T) {
-				atWall(t, "Europe/Berlin", "2026-02-04 12:00", "0 3 * * *", func(c *clockwork) {
+				atWall(t, "Europe/Berlin", "2026-02-04 12:00", "0 3 * * *", func(c *testScheduler) {
 					spoil(c)
 					c.on()
 					time.Sleep(2 * day)
@@ -256,9 +256,9 @@ func TestMissedRuns(t *testing.T) {
 func TestClockIsSet(t *testing.T) {
 	for _, test := range []struct {
 		name, schedule string
-		then           func(c *clockwork)
+		then           func(c *testScheduler)
 	}{
-		{"back by an hour after a run", "0 3 * * *", func(c *clockwork) {
+		{"back by an hour after a run", "0 3 * * *", func(c *testScheduler) {
 			c.set("2026-02-05 03:05")
 			time.Sleep(time.Minute)
 			c.ran("02-05 03:05+01")
@@ -268,7 +268,7 @@ func TestClockIsSet(t *testing.T) {
 			time.Sleep(day)
 			c.ran("02-06 03:00+01")
 		}},
-		{"back by three hours, each hour", "0 * * * *", func(c *clockwork) {
+		{"back by three hours, each hour", "0 * * * *", func(c *testScheduler) {
 			c.set("2026-02-05 03:05")
 			time.Sleep(time.Minute)
 			c.ran("02-05 03:05+01")
@@ -276,7 +276,7 @@ func TestClockIsSet(t *testing.T) {
 			time.Sleep(4 * time.Hour)
 			c.ran("02-05 04:00+01")
 		}},
-		{"forward by a year, and back", "0 3 * * *", func(c *clockwork) {
+		{"forward by a year, and back", "0 3 * * *", func(c *testScheduler) {
 			c.set("2027-02-05 12:00")
 			time.Sleep(time.Hour)
 			c.ran("02-05 12:00+01")
@@ -284,7 +284,7 @@ func TestClockIsSet(t *testing.T) {
 			time.Sleep(2 * day)
 			c.ran("02-06 03:00+01") // the missed run of the 5th has been made up for already
 		}},
-		{"back by a year, and forward", "0 3 * * *", func(c *clockwork) {
+		{"back by a year, and forward", "0 3 * * *", func(c *testScheduler) {
 			c.set("2025-02-05 02:00")
 			time.Sleep(90 * time.Minute)
 			c.ran("02-05 03:00+01")
@@ -292,7 +292,7 @@ func TestClockIsSet(t *testing.T) {
 			time.Sleep(90 * time.Minute)
 			c.ran("02-05 02:01+01", "02-05 03:00+01") // a year of runs appears to be missing
 		}},
-		{"not yet known when the machine starts", "0 3 * * *", func(c *clockwork) {
+		{"not yet known when the machine starts", "0 3 * * *", func(c *testScheduler) {
 			c.stop()
 			c.set("1970-01-01 00:00")
 			c.on()
@@ -303,7 +303,7 @@ func TestClockIsSet(t *testing.T) {
 			time.Sleep(2 * time.Hour)
 			c.ran("02-05 03:00+01")
 		}},
-		{"back by days, each week", "0 3 * * thu", func(c *clockwork) {
+		{"back by days, each week", "0 3 * * thu", func(c *testScheduler) {
 			c.set("2026-02-05 03:05")
 			time.Sleep(time.Minute)
 			c.ran("02-05 03:05+01")
@@ -315,7 +315,7 @@ func TestClockIsSet(t *testing.T) {
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			atWall(t, "Europe/Berlin", "2026-02-04 22:00", test.schedule, func(c *clockwork) {
+			atWall(t, "Europe/Berlin", "2026-02-04 22:00", test.schedule, func(c *testScheduler) {
 				c.on()
 				time.Sleep(10 * time.Second)
 				c.ran()
@@ -326,7 +326,7 @@ func TestClockIsSet(t *testing.T) {
 }
 
 func TestPanickingRun(t *testing.T) {
-	atWall(t, "UTC", "2026-02-04 12:00", "0 3 * * *", func(c *clockwork) {
+	atWall(t, "UTC", "2026-02-04 12:00", "0 3 * * *", func(c *testScheduler) {
 		n := 0
 		c.job = func(context.Context) error {
 			n++
@@ -357,7 +357,7 @@ func TestPanickingRun(t *testing.T) {
 	})
 }
 
-func (c *clockwork) at(wall string) time.Time {
+func (c *testScheduler) at(wall string) time.Time {
 	at, err := time.ParseInLocation("2006-01-02 15:04", wall, c.loc)
 	if err != nil {
 		c.t.Fatal(err)
@@ -366,9 +366,9 @@ func (c *clockwork) at(wall string) time.Time {
 }
 
 func TestNeverTwoAtATime(t *testing.T) {
-	atWall(t, "UTC", "2026-02-04 02:00", "0 3 * * *", func(c *clockwork) {
+	atWall(t, "UTC", "2026-02-04 02:00", "0 3 * * *", func(c *testScheduler) {
 		c.on()
-		back, err := c.turn.Take(c.t.Context()) // a request
+		back, err := c.semaphore.Acquire(c.t.Context()) // a request
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -381,7 +381,7 @@ func TestNeverTwoAtATime(t *testing.T) {
 		c.job = func(context.Context) error { time.Sleep(3 * time.Hour); return nil }
 		c.mu.Unlock()
 		time.Sleep(day)
-		back, err = c.turn.Take(c.t.Context())
+		back, err = c.semaphore.Acquire(c.t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -392,7 +392,7 @@ func TestNeverTwoAtATime(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(c.t.Context())
 		cancel()
-		if _, err := c.turn.Take(ctx); !errors.Is(err, context.Canceled) {
+		if _, err := c.semaphore.Acquire(ctx); !errors.Is(err, context.Canceled) {
 			t.Errorf("Take: %v", err)
 		}
 		c.ran("02-05 03:00+00")
@@ -401,7 +401,7 @@ func TestNeverTwoAtATime(t *testing.T) {
 
 // TestLongRun checks that a run also covers the times that pass during it.
 func TestLongRun(t *testing.T) {
-	atWall(t, "UTC", "2026-02-04 02:30", "0 * * * *", func(c *clockwork) {
+	atWall(t, "UTC", "2026-02-04 02:30", "0 * * * *", func(c *testScheduler) {
 		c.job = func(context.Context) error { time.Sleep(150 * time.Minute); return nil }
 		c.on()
 		time.Sleep(6 * time.Hour)
@@ -411,7 +411,7 @@ func TestLongRun(t *testing.T) {
 
 // TestStatusBeforeAndWhileItRuns checks that Status has no side effects.
 func TestStatusBeforeAndWhileItRuns(t *testing.T) {
-	atWall(t, "UTC", "2026-02-04 02:30", "0 3 * * *", func(c *clockwork) {
+	atWall(t, "UTC", "2026-02-04 02:30", "0 3 * * *", func(c *testScheduler) {
 		if diff := cmp.Diff(SchedulerStatus{}, (&Scheduler{Now: time.Now}).Status()); diff != "" {
 			t.Errorf("before it begins (-want +got):\n%s", diff)
 		}

@@ -14,9 +14,9 @@ const (
 	// A summary line has at most maxSentences sentences and maxSummary
 	// characters, unless its only sentence is longer: users do not read longer
 	// lines.
-	maxSentences  = 3
-	maxSummary    = 400
-	maxOneInTotal = 240 // characters of one sentence; longer ones are shortened
+	maxSentences      = 3
+	maxSummary        = 400
+	maxSentenceLength = 240 // characters of one sentence; longer ones are shortened
 )
 
 // A sentence is one sentence of an entry, as written there.
@@ -41,7 +41,7 @@ func sentencesOf(doc *memory.Document, entry int) []sentence {
 	end := func() {
 		for _, s := range splitSentences(text) {
 			if !strings.ContainsAny(s, "<>`|") && strings.ContainsFunc(s, unicode.IsLetter) {
-				list = append(list, sentence{entry, len(list), shorten(s)})
+				list = append(list, sentence{entry, len(list), shortenSentence(s)})
 			}
 		}
 		text = ""
@@ -117,22 +117,22 @@ func splitSentences(text string) []string {
 	return slices.DeleteFunc(list, func(s string) bool { return s == "" })
 }
 
-// shorten truncates a long sentence, at a space if there is one near.
-func shorten(s string) string {
-	if utf8.RuneCountInString(s) <= maxOneInTotal {
+// shortenSentence truncates a long sentence, at a space if there is one near.
+func shortenSentence(s string) string {
+	if utf8.RuneCountInString(s) <= maxSentenceLength {
 		return s
 	}
-	cut := string([]rune(s)[:maxOneInTotal-1])
+	cut := string([]rune(s)[:maxSentenceLength-1])
 	if i := strings.LastIndexByte(cut, ' '); i > len(cut)-len(cut)/4 {
 		cut = cut[:i]
 	}
 	return strings.TrimRight(cut, " ") + "…"
 }
 
-// choose selects the sentences of a summary: decisions first, then by
+// chooseSentences selects the sentences of a summary: decisions first, then by
 // importance, by time from the newest, and by position. It fills the available
 // length without duplicates and returns the sentences in the order of the file.
-func choose(doc *memory.Document, entries []int) []sentence {
+func chooseSentences(doc *memory.Document, entries []int) []sentence {
 	var list []sentence
 	for _, i := range byWeight(doc, entries) {
 		list = append(list, sentencesOf(doc, i)...)
@@ -171,8 +171,8 @@ func byWeight(doc *memory.Document, entries []int) []int {
 	return entries
 }
 
-// join joins sentences into one line.
-func join(list []sentence) string {
+// joinSentences joins sentences into one line.
+func joinSentences(list []sentence) string {
 	var b strings.Builder
 	for i, s := range list {
 		if i > 0 {

@@ -10,11 +10,11 @@ import (
 )
 
 // A spot is an insertion point for the entries and subsections of a section.
-type spot struct {
-	at      int // offset in the source, at the start of a line or the end of the file
-	section []string
-	under   bool // directly below the heading
-	level   int  // of the headings to create
+type insertionPoint struct {
+	at           int // offset in the source, at the start of a line or the end of the file
+	section      []string
+	belowHeading bool // directly below the heading
+	level        int  // of the headings to create
 	subsection
 }
 
@@ -37,9 +37,9 @@ func (s *subsection) add(path []string, lines []byte) {
 	s.inner[i].add(path[1:], lines)
 }
 
-// write appends the inserted text. The flag apart means that no content is
+// appendText appends the inserted text. The flag apart means that no content is
 // directly above, and top that nothing at all precedes the text.
-func (s *subsection) write(text []byte, level int, apart, top bool, gap spacing) []byte {
+func (s *subsection) appendText(text []byte, level int, apart, top bool, gap spacing) []byte {
 	for _, lines := range s.lines {
 		switch {
 		case apart:
@@ -59,25 +59,25 @@ func (s *subsection) write(text []byte, level int, apart, top bool, gap spacing)
 		if len(o.lines) > 0 {
 			text = append(text, '\n')
 		}
-		text, top = o.write(text, level+1, true, false, gap), false
+		text, top = o.appendText(text, level+1, true, false, gap), false
 	}
 	return text
 }
 
-// spotFor returns the insertion point after the last item of a section. Without
+// findInsertionPoint returns the insertion point after the last item of a section. Without
 // an item, it is the end of the section's own content, or else the end of the
 // innermost existing parent section. If top is set, it is the start of the
 // section instead.
-func spotFor(doc *memory.Document, section []string, top bool) (*spot, error) {
+func findInsertionPoint(doc *memory.Document, section []string, top bool) (*insertionPoint, error) {
 	if at, ok := endOf(doc, section); ok && !top {
-		return &spot{at: at, section: section}, nil
+		return &insertionPoint{at: at, section: section}, nil
 	}
 	if len(section) == 0 {
 		at := doc.Front.Span.End
 		if at == 0 && bytes.HasPrefix(doc.Source, []byte("\ufeff")) {
 			at = len("\ufeff")
 		}
-		return &spot{at: at}, nil
+		return &insertionPoint{at: at}, nil
 	}
 	if slices.ContainsFunc(section, func(name string) bool { return name == "" || strings.ContainsAny(name, "\r\n") }) {
 		return nil, errors.New("its section cannot be made")
@@ -87,23 +87,23 @@ func spotFor(doc *memory.Document, section []string, top bool) (*spot, error) {
 		switch {
 		case h < 0:
 			if at, ok := endOf(doc, section[:n]); ok { // the section is empty
-				return inner(at, section[:n], len(section)-n, levelOf(doc, at))
+				return nestedPoint(at, section[:n], len(section)-n, levelOf(doc, at))
 			}
 		case n == len(section):
-			return &spot{at: lineEnd(doc.Source, doc.Headings[h].EndLine), section: section, under: true}, nil
+			return &insertionPoint{at: lineEnd(doc.Source, doc.Headings[h].EndLine), section: section, belowHeading: true}, nil
 		default:
-			return inner(behind(doc, h), section[:n], len(section)-n, doc.Headings[h].Level)
+			return nestedPoint(sectionEnd(doc, h), section[:n], len(section)-n, doc.Headings[h].Level)
 		}
 	}
-	return inner(len(doc.Source), nil, len(section), topLevel(doc)-1)
+	return nestedPoint(len(doc.Source), nil, len(section), topLevel(doc)-1)
 }
 
-// inner returns a spot for new sections below a section of the given level.
-func inner(at int, section []string, deeper, level int) (*spot, error) {
+// nestedPoint returns a spot for new sections below a section of the given level.
+func nestedPoint(at int, section []string, deeper, level int) (*insertionPoint, error) {
 	if level+deeper > 6 {
 		return nil, errors.New("its section cannot be made")
 	}
-	return &spot{at: at, section: section, level: level + 1}, nil
+	return &insertionPoint{at: at, section: section, level: level + 1}, nil
 }
 
 // levelOf returns the level of an empty heading that ends at an offset.
@@ -184,8 +184,8 @@ func headingOf(doc *memory.Document, section []string) int {
 	})
 }
 
-// behind returns the offset of the end of a section, including its subsections.
-func behind(doc *memory.Document, heading int) int {
+// sectionEnd returns the offset of the end of a section, including its subsections.
+func sectionEnd(doc *memory.Document, heading int) int {
 	at := 0
 	for i := range doc.Entries {
 		for h := doc.Entries[i].Heading; h >= 0; h = doc.Headings[h].Parent {

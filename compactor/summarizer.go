@@ -17,30 +17,30 @@ import (
 // used instead. The fields must not change while the Summarizer is in use; a
 // nil Summarizer produces no summaries.
 type Summarizer struct {
-	// Ask returns a summary of notes that have the same readers. It returns an
+	// Summarize returns a summary of notes that have the same readers. It returns an
 	// error if check rejects the summary.
-	Ask func(ctx context.Context, notes []string, check func(summary string) error) (string, error)
-	// Tell reports whether a note may be sent to the model, given its
+	Summarize func(ctx context.Context, notes []string, check func(summary string) error) (string, error)
+	// MaySend reports whether a note may be sent to the model, given its
 	// visibility and its source text.
-	Tell func(v memory.Visibility, source string) bool
-	// Refuse returns an error if a text must not be written.
-	Refuse func(text string) error
+	MaySend func(v memory.Visibility, source string) bool
+	// CheckText returns an error if a text must not be written.
+	CheckText func(text string) error
 
-	mu   sync.Mutex
-	said map[[sha256.Size]byte]string
+	mu    sync.Mutex
+	cache map[[sha256.Size]byte]string
 }
 
 // Limits of the requests to a Summarizer.
 const (
 	maxNotes     = 20      // notes per request, in the order of byWeight
 	maxNoteBytes = 8 << 10 // bytes of all notes of a request
-	maxAsked     = 50      // requests per plan; the remaining lines use sentences of the notes
+	maxRequests  = 50      // requests per plan; the remaining lines use sentences of the notes
 	maxFailures  = 3       // consecutive failures after which the model counts as unavailable
 )
 
-// notes returns the texts of the entries that may be sent to the model, and
+// selectNotes returns the texts of the entries that may be sent to the model, and
 // these entries.
-func (s *Summarizer) notes(d *memory.Document, entries []int, v memory.Visibility) (texts []string, told []int) {
+func (s *Summarizer) selectNotes(d *memory.Document, entries []int, v memory.Visibility) (texts []string, told []int) {
 	if s == nil {
 		return nil, nil
 	}
@@ -51,61 +51,61 @@ func (s *Summarizer) notes(d *memory.Document, entries []int, v memory.Visibilit
 		if size > maxNoteBytes || len(texts) == maxNotes {
 			break
 		}
-		if len(sentencesOf(d, i)) > 0 && s.Tell(v, string(d.Source[e.Span.Start:e.Span.End])) {
+		if len(sentencesOf(d, i)) > 0 && s.MaySend(v, string(d.Source[e.Span.Start:e.Span.End])) {
 			texts, told = append(texts, e.Text), append(told, i)
 		}
 	}
 	return texts, told
 }
 
-// known returns the cached summary of notes, or "" if there is none.
-func (s *Summarizer) known(notes []string) string {
+// cachedSummary returns the cached summary of notes, or "" if there is none.
+func (s *Summarizer) cachedSummary(notes []string) string {
 	if len(notes) == 0 {
 		return ""
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.said[noteKey(notes)]
+	return s.cache[noteKey(notes)]
 }
 
 func noteKey(notes []string) [sha256.Size]byte {
 	return sha256.Sum256(fmt.Appendf(nil, "%q", notes))
 }
 
-// learn requests the missing summaries for a plan and reports whether it
+// requestMissing requests the missing summaries for a plan and reports whether it
 // received any.
-func (s *Summarizer) learn(ctx context.Context, plan *CompressPlan) (learned bool) {
+func (s *Summarizer) requestMissing(ctx context.Context, plan *CompressPlan) (learned bool) {
 	asked, failures := 0, 0
 	for i := range plan.Files {
 		for _, line := range plan.Files[i].lines {
-			if len(line.notes) == 0 || s.known(line.notes) != "" {
+			if len(line.notes) == 0 || s.cachedSummary(line.notes) != "" {
 				continue
 			}
 			asked++
-			if asked > maxAsked || failures == maxFailures || ctx.Err() != nil {
+			if asked > maxRequests || failures == maxFailures || ctx.Err() != nil {
 				return learned
 			}
-			text, err := s.Ask(ctx, line.notes, func(summary string) error { return s.check(summary, line.notes) })
+			text, err := s.Summarize(ctx, line.notes, func(summary string) error { return s.checkSummary(summary, line.notes) })
 			failures++
 			if err != nil {
 				continue
 			}
 			failures, learned = 0, true
 			s.mu.Lock()
-			if s.said == nil {
-				s.said = map[[sha256.Size]byte]string{}
+			if s.cache == nil {
+				s.cache = map[[sha256.Size]byte]string{}
 			}
-			s.said[noteKey(line.notes)] = text
+			s.cache[noteKey(line.notes)] = text
 			s.mu.Unlock()
 		}
 	}
 	return learned
 }
 
-// check returns an error if a summary is unusable. It must be one line of
+// checkSummary returns an error if a summary is unusable. It must be one line of
 // limited length. At least half of its words, and every number, address and
 // file name, must occur in the notes.
-func (s *Summarizer) check(summary string, notes []string) error {
+func (s *Summarizer) checkSummary(summary string, notes []string) error {
 	all := strings.Join(notes, "\n")
 	if strings.ContainsAny(summary, "\n\r") {
 		return errors.New("a summary has more than one line")
@@ -113,21 +113,21 @@ func (s *Summarizer) check(summary string, notes []string) error {
 	if n := utf8.RuneCountInString(summary); n > maxSummary {
 		return fmt.Errorf("a summary has %d characters, at most %d", n, maxSummary)
 	}
-	if made := memory.Lost(summary, all); len(made) > 0 {
+	if made := memory.MissingWords(summary, all); len(made) > 0 {
 		return fmt.Errorf("%q is in none of the notes", made[0])
 	}
-	if memory.Shared(summary, all) < 0.5 {
+	if memory.WordOverlap(summary, all) < 0.5 {
 		return errors.New("a summary does not say what the notes say")
 	}
-	return s.Refuse(summary)
+	return s.CheckText(summary)
 }
 
-// forget clears the cache after the summaries have been written.
-func (s *Summarizer) forget() {
+// clearCache clears the cache after the summaries have been written.
+func (s *Summarizer) clearCache() {
 	if s == nil {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.said = nil
+	s.cache = nil
 }

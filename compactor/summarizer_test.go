@@ -27,13 +27,13 @@ func notesRoot() *tree {
 	})
 }
 
-// asking returns a Compress for a tree whose summarizer calls say, and the list
+// newSummarizing returns a Compress for a tree whose summarizer calls say, and the list
 // of the requests made.
-func asking(tr *tree, private bool, say func(notes []string) (string, error)) (*Compress, *[]string) {
+func newSummarizing(tr *tree, private bool, say func(notes []string) (string, error)) (*Compress, *[]string) {
 	var asked []string
-	c := compressing(tr)
+	c := newCompress(tr)
 	c.Summarizer = &Summarizer{
-		Ask: func(_ context.Context, notes []string, check func(string) error) (string, error) {
+		Summarize: func(_ context.Context, notes []string, check func(string) error) (string, error) {
 			asked = append(asked, strings.Join(notes, " | "))
 			said, err := say(notes)
 			if err == nil {
@@ -41,16 +41,16 @@ func asking(tr *tree, private bool, say func(notes []string) (string, error)) (*
 			}
 			return said, err
 		},
-		Tell: func(v memory.Visibility, source string) bool {
+		MaySend: func(v memory.Visibility, source string) bool {
 			return (v == memory.PublicOK || private) && !strings.Contains(source, "hunter2")
 		},
-		Refuse: memory.CheckText,
+		CheckText: memory.CheckText,
 	}
 	return c, &asked
 }
 
-// summed returns the summary lines of a plan as text.
-func summed(plan CompressPlan) (lines []string) {
+// summaryTexts returns the summary lines of a plan as text.
+func summaryTexts(plan CompressPlan) (lines []string) {
 	for _, f := range plan.Files {
 		for _, l := range f.Lines {
 			lines = append(lines, fmt.Sprintf("%s %s %v: %s %v", l.Visibility, l.Project, l.Model, l.Text, l.Evidence))
@@ -64,7 +64,7 @@ func summed(plan CompressPlan) (lines []string) {
 // and that unsent notes are not used as evidence.
 func TestSummarizer(t *testing.T) {
 	tr := notesRoot()
-	c, asked := asking(tr, false, func(notes []string) (string, error) { return fmt.Sprintf("They said %s", notes[0][2:]), nil })
+	c, asked := newSummarizing(tr, false, func(notes []string) (string, error) { return fmt.Sprintf("They said %s", notes[0][2:]), nil })
 	plan, err := c.Plan(t.Context(), 0)
 	if err != nil {
 		t.Fatal(err)
@@ -83,7 +83,7 @@ func TestSummarizer(t *testing.T) {
 		"public_ok atlas true: They said #project:atlas ships in May [2026-01-01/cli.md]",
 		"public_ok  true: They said One more thing [2026-01-02/cli.md]",
 	}
-	if got := strings.Join(summed(plan), "\n"); got != strings.Join(lines, "\n") {
+	if got := strings.Join(summaryTexts(plan), "\n"); got != strings.Join(lines, "\n") {
 		t.Errorf("planned\n%s", got)
 	}
 	report, err := c.Run(t.Context(), 0, false)
@@ -107,7 +107,7 @@ func TestSummarizer(t *testing.T) {
 // TestSummarizerOfPrivateNotes checks that private notes, if allowed, are sent
 // separately.
 func TestSummarizerOfPrivateNotes(t *testing.T) {
-	c, asked := asking(notesRoot(), true, func(notes []string) (string, error) { return notes[0][2:], nil })
+	c, asked := newSummarizing(notesRoot(), true, func(notes []string) (string, error) { return notes[0][2:], nil })
 	if _, err := c.Plan(t.Context(), 0); err != nil {
 		t.Fatal(err)
 	}
@@ -119,11 +119,11 @@ func TestSummarizerOfPrivateNotes(t *testing.T) {
 // TestSummarizerFallsBack checks that an unusable summary is replaced by
 // sentences of the notes.
 func TestSummarizerFallsBack(t *testing.T) {
-	plain, err := compressing(notesRoot()).Plan(t.Context(), 0)
+	plain, err := newCompress(notesRoot()).Plan(t.Context(), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := strings.Join(summed(plain), "\n")
+	want := strings.Join(summaryTexts(plain), "\n")
 	for name, say := range map[string]func(note string) string{
 		"too long":       func(note string) string { return note + strings.Repeat(" "+note, maxSummary) },
 		"two lines":      func(note string) string { return note + "\n" + note },
@@ -135,9 +135,9 @@ func TestSummarizerFallsBack(t *testing.T) {
 		"a reference":    func(note string) string { return note + " ^x" },
 		"something else": func(string) string { return "Buy it now" },
 	} {
-		c, asked := asking(notesRoot(), false, func(notes []string) (string, error) { return say(notes[0][2:]), nil })
+		c, asked := newSummarizing(notesRoot(), false, func(notes []string) (string, error) { return say(notes[0][2:]), nil })
 		plan, err := c.Plan(t.Context(), 0)
-		if got := strings.Join(summed(plan), "\n"); err != nil || got != want || len(*asked) != 3 {
+		if got := strings.Join(summaryTexts(plan), "\n"); err != nil || got != want || len(*asked) != 3 {
 			t.Errorf("%s: %v, asked %d times, planned\n%s", name, err, len(*asked), got)
 		}
 	}
@@ -153,16 +153,16 @@ func TestSummarizerAway(t *testing.T) {
 	}
 	for want, say := range map[int]func([]string) (string, error){
 		maxFailures: func([]string) (string, error) { return "", errors.New("away") },
-		maxAsked:    func(notes []string) (string, error) { return notes[0][2:], nil },
+		maxRequests: func(notes []string) (string, error) { return notes[0][2:], nil },
 	} {
-		c, asked := asking(newTree(files), false, say)
+		c, asked := newSummarizing(newTree(files), false, say)
 		report, err := c.Run(t.Context(), 0, false)
 		if err != nil || report.Applied != len(files) || len(*asked) != want {
 			t.Errorf("asked %d times, want %d: %d applied, %v", len(*asked), want, report.Applied, err)
 		}
 	}
 	ended, cancel := context.WithCancel(t.Context())
-	c, asked := asking(newTree(files), false, func([]string) (string, error) { cancel(); return "", context.Canceled })
+	c, asked := newSummarizing(newTree(files), false, func([]string) (string, error) { cancel(); return "", context.Canceled })
 	if _, err := c.Plan(ended, 0); !errors.Is(err, context.Canceled) || len(*asked) != 1 {
 		t.Errorf("%v, asked %d times", err, len(*asked))
 	}

@@ -25,12 +25,12 @@ const (
 	// maxCounted bounds the number of counted entries; the least used ones are
 	// dropped.
 	maxCounted = 20_000
-	// faded is the count below which a use is dropped, some 200 days after a
+	// minCount is the count below which a use is dropped, some 200 days after a
 	// single use.
-	faded = 0.01
-	// forgetGone is how long the counts of a missing file are kept: the file
+	minCount = 0.01
+	// missingRetention is how long the counts of a missing file are kept: the file
 	// may return, from a branch or a backup.
-	forgetGone = 30 * 24 * time.Hour
+	missingRetention = 30 * 24 * time.Hour
 )
 
 // Uses counts how often and how recently each entry was returned or shown. It
@@ -45,18 +45,18 @@ type Uses struct {
 	Now    func() time.Time
 	Write  func(string, []byte) error // vault.WriteState when nil
 
-	mu     sync.Mutex
-	loaded bool
-	since  time.Time
-	files  map[string]*usedFile
-	news   map[string]bool // files with entries known only by id
-	dirty  bool
+	mu       sync.Mutex
+	loaded   bool
+	since    time.Time
+	files    map[string]*usedFile
+	newFiles map[string]bool // files with entries known only by id
+	dirty    bool
 }
 
 // usedFile holds the used entries of a file.
 type usedFile struct {
-	Gone    time.Time             `json:"gone,omitzero"` // since when the file has been missing
-	Entries map[string]*usedEntry `json:"entries"`       // by id
+	MissingSince time.Time             `json:"gone,omitzero"` // since when the file has been missing
+	Entries      map[string]*usedEntry `json:"entries"`       // by id
 }
 
 // A usedEntry is a used entry with the properties that identify it after an
@@ -136,18 +136,18 @@ func (u *Uses) Used(ids []string, now time.Time) {
 		if e == nil {
 			e = &usedEntry{}
 			f.Entries[id] = e
-			if u.news == nil {
-				u.news = map[string]bool{}
+			if u.newFiles == nil {
+				u.newFiles = map[string]bool{}
 			}
-			u.news[path] = true
+			u.newFiles[path] = true
 		}
-		e.Count, e.Last = e.at(now)+1, now.UTC().Truncate(time.Second)
+		e.Count, e.Last = e.countAt(now)+1, now.UTC().Truncate(time.Second)
 		u.dirty = true
 	}
 }
 
-// at returns the count at a time.
-func (e *usedEntry) at(now time.Time) float64 { return e.Count * decay(max(0, now.Sub(e.Last))) }
+// countAt returns the count at a time.
+func (e *usedEntry) countAt(now time.Time) float64 { return e.Count * decay(max(0, now.Sub(e.Last))) }
 
 // Of returns how often an entry of a file was returned or shown. Each use counts
 // 1, halved every 30 days.
@@ -156,7 +156,7 @@ func (u *Uses) Of(path, id string, now time.Time) float64 {
 	defer u.mu.Unlock()
 	if f := u.files[path]; f != nil {
 		if e := f.Entries[id]; e != nil {
-			return e.at(now)
+			return e.countAt(now)
 		}
 	}
 	return 0
@@ -170,12 +170,12 @@ func (u *Uses) Changed(path string, doc *memory.Document) {
 	f := u.files[path]
 	switch {
 	case f == nil:
-	case doc == nil && f.Gone.IsZero():
-		f.Gone, u.dirty = u.Now().UTC().Truncate(time.Second), true
+	case doc == nil && f.MissingSince.IsZero():
+		f.MissingSince, u.dirty = u.Now().UTC().Truncate(time.Second), true
 	case doc != nil:
-		f.Gone = time.Time{}
-		f.follow(doc)
-		delete(u.news, path)
+		f.MissingSince = time.Time{}
+		f.transferCounts(doc)
+		delete(u.newFiles, path)
 		u.dirty = true
 	}
 }
@@ -218,13 +218,13 @@ func (u *Uses) Run(ctx context.Context) error {
 // Save saves changed counts. It logs a failure and retries with the next save,
 // because no other function depends on the result.
 func (u *Uses) Save() {
-	u.learn()
+	u.readNew()
 	u.mu.Lock()
 	if !u.dirty || !u.loaded {
 		u.mu.Unlock()
 		return
 	}
-	u.forget()
+	u.dropFaded()
 	data, err := json.Marshal(usesState{Version: 1, Since: u.since, Files: u.files})
 	u.dirty = false
 	u.mu.Unlock()
@@ -243,11 +243,11 @@ func (u *Uses) Save() {
 	}
 }
 
-// learn reads the files with entries known only by id.
-func (u *Uses) learn() {
+// readNew reads the files with entries known only by id.
+func (u *Uses) readNew() {
 	u.mu.Lock()
-	paths := slices.Sorted(maps.Keys(u.news))
-	u.news = nil
+	paths := slices.Sorted(maps.Keys(u.newFiles))
+	u.newFiles = nil
 	u.mu.Unlock()
 	for _, path := range paths {
 		if doc, err := u.Files.Load(path); err == nil {
@@ -256,8 +256,8 @@ func (u *Uses) learn() {
 	}
 }
 
-// forget drops faded and surplus counts.
-func (u *Uses) forget() {
+// dropFaded drops faded and surplus counts.
+func (u *Uses) dropFaded() {
 	now := u.Now()
 	type counted struct {
 		path, id string
@@ -265,13 +265,13 @@ func (u *Uses) forget() {
 	}
 	var all []counted
 	for path, f := range u.files {
-		if !f.Gone.IsZero() && now.Sub(f.Gone) > forgetGone {
+		if !f.MissingSince.IsZero() && now.Sub(f.MissingSince) > missingRetention {
 			delete(u.files, path)
 			continue
 		}
-		maps.DeleteFunc(f.Entries, func(_ string, e *usedEntry) bool { return e.at(now) < faded })
+		maps.DeleteFunc(f.Entries, func(_ string, e *usedEntry) bool { return e.countAt(now) < minCount })
 		for id, e := range f.Entries {
-			all = append(all, counted{path, id, e.at(now)})
+			all = append(all, counted{path, id, e.countAt(now)})
 		}
 	}
 	if len(all) > maxCounted {

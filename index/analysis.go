@@ -26,7 +26,7 @@ import (
 //     space or another script.
 //
 // Stop words are indexed, because a phrase or a name may consist of them. A
-// query that has other words omits its stop words (see [analyzer.parse]).
+// query that has other words omits its stop words (see [analyzer.parseQuery]).
 
 // maxWord bounds the indexed part of a word, in code points. Longer words are
 // data, not language, and equal prefixes of that length do not occur by chance.
@@ -40,7 +40,7 @@ const maxRead = 256
 type token struct {
 	term       string
 	start, end int
-	part       bool // part of the preceding identifier or run, not a separate word
+	subword    bool // part of the preceding identifier or run, not a separate word
 }
 
 // An analyzer splits text into tokens. It has a cache of stems and buffers, so
@@ -116,27 +116,27 @@ func classOf(r rune) class {
 	return classNone
 }
 
-// tokens calls emit for every token of s, in the order of the text. The parts of
+// eachToken calls emit for every token of s, in the order of the text. The parts of
 // an identifier follow the whole.
-func (a *analyzer) tokens(s string, emit func(token)) {
+func (a *analyzer) eachToken(s string, emit func(token)) {
 	a.emit = emit
 	a.word = a.word[:0]
 	var run runState
 	put := func(r rune, start, end int) {
 		c := classOf(r)
 		if c == classCJK || c == classHangul || c == classSEA {
-			a.flush()
-			run.put(a, c, r, start, end)
+			a.flushWord()
+			run.addRune(a, c, r, start, end)
 			return
 		}
 		if c == classMark && run.class == classSEA {
-			run.put(a, classSEA, r, start, end)
+			run.addRune(a, classSEA, r, start, end)
 			return
 		}
 		run.class = classNone
 		switch {
 		case c == classNone:
-			a.flush()
+			a.flushWord()
 		case len(a.word) == maxRead, len(a.word) == 0 && (c == classMark || c == classJoin):
 		default:
 			a.word = append(a.word, wordRune{r, start, end})
@@ -166,7 +166,7 @@ func (a *analyzer) tokens(s string, emit func(token)) {
 		}
 		i += n
 	}
-	a.flush()
+	a.flushWord()
 	a.emit = nil
 }
 
@@ -179,27 +179,27 @@ type runState struct {
 	starts [2]int
 }
 
-func (s *runState) put(a *analyzer, c class, r rune, start, end int) {
+func (s *runState) addRune(a *analyzer, c class, r rune, start, end int) {
 	if s.class != c {
 		*s = runState{class: c}
 	}
 	r = unicode.ToLower(r)
 	if c != classSEA {
-		a.emit(token{term: string(r), start: start, end: end, part: s.n > 0})
+		a.emit(token{term: string(r), start: start, end: end, subword: s.n > 0})
 	}
 	if s.n >= 1 {
-		a.emit(token{term: string([]rune{s.r[1], r}), start: s.starts[1], end: end, part: true})
+		a.emit(token{term: string([]rune{s.r[1], r}), start: s.starts[1], end: end, subword: true})
 	}
 	if c == classSEA && s.n >= 2 {
-		a.emit(token{term: string([]rune{s.r[0], s.r[1], r}), start: s.starts[0], end: end, part: true})
+		a.emit(token{term: string([]rune{s.r[0], s.r[1], r}), start: s.starts[0], end: end, subword: true})
 	}
 	s.r[0], s.r[1] = s.r[1], r
 	s.starts[0], s.starts[1] = s.starts[1], start
 	s.n++
 }
 
-// flush emits the tokens of the word being read and resets it.
-func (a *analyzer) flush() {
+// flushWord emits the tokens of the word being read and resets it.
+func (a *analyzer) flushWord() {
 	w := a.word
 	for len(w) > 0 && classOf(w[len(w)-1].r) == classJoin {
 		w = w[:len(w)-1]
@@ -212,14 +212,14 @@ func (a *analyzer) flush() {
 		w = w[:n-2] // possessive
 	}
 	cut := w[:min(len(w), maxWord)]
-	a.put(cut, false)
-	for _, p := range split(cut) {
-		a.put(p, true)
+	a.emitWord(cut, false)
+	for _, p := range splitIdentifier(cut) {
+		a.emitWord(p, true)
 	}
 }
 
-// put emits one word, folded and stemmed.
-func (a *analyzer) put(w []wordRune, part bool) {
+// emitWord emits one word, folded and stemmed.
+func (a *analyzer) emitWord(w []wordRune, part bool) {
 	a.low = a.low[:0]
 	script := scriptLatin
 	digits := false
@@ -235,7 +235,7 @@ func (a *analyzer) put(w []wordRune, part bool) {
 		if r == '’' {
 			continue
 		}
-		for _, f := range fold(r) {
+		for _, f := range foldRune(r) {
 			if s := scriptOf(f); s != scriptLatin {
 				script = s
 			}
@@ -256,7 +256,7 @@ func (a *analyzer) put(w []wordRune, part bool) {
 			clear(a.stems)
 		}
 		word := string(a.low)
-		stem = a.stem(word, script)
+		stem = a.stemWord(word, script)
 		a.stems[word] = stem
 	}
 	a.emit(token{stem, start, end, part})
@@ -267,7 +267,7 @@ func (a *analyzer) put(w []wordRune, part bool) {
 	}
 }
 
-func (a *analyzer) stem(word string, s script) string {
+func (a *analyzer) stemWord(word string, s script) string {
 	if len(word) < 3 {
 		return word
 	}
@@ -316,9 +316,9 @@ var foldedAs = map[rune][]rune{
 	'ё': {'е'}, 'й': {'й'}, 'ß': {'s', 's'}, 'ø': {'o'}, 'ł': {'l'}, 'æ': {'a', 'e'}, 'œ': {'o', 'e'},
 }
 
-// fold removes the accents of a lower-case letter. Cyrillic й is a separate
+// foldRune removes the accents of a lower-case letter. Cyrillic й is a separate
 // letter and remains; vowel signs of Arabic and Hebrew are removed.
-func fold(r rune) []rune {
+func foldRune(r rune) []rune {
 	if letters, ok := foldedAs[r]; ok {
 		return letters
 	}
@@ -340,10 +340,10 @@ func fold(r rune) []rune {
 
 func isApostrophe(r rune) bool { return r == '\'' || r == '’' }
 
-// split returns the parts of an identifier, or nil for a plain word. It splits
+// splitIdentifier returns the parts of an identifier, or nil for a plain word. It splits
 // at '_', between lower case and upper case, before the last capital of a run
 // of capitals ("HTTPServer"), and between letters and digits.
-func split(w []wordRune) [][]wordRune {
+func splitIdentifier(w []wordRune) [][]wordRune {
 	var parts [][]wordRune
 	start := 0
 	cut := func(end, next int) {
@@ -388,12 +388,12 @@ func firstRunes(s string, n int) (string, bool) {
 	return s, false
 }
 
-// squash returns text in the form in which phrases are compared. The text is
+// normalizePhrase returns text in the form in which phrases are compared. The text is
 // normalized and folded like a token. Every run of other characters than
 // letters, digits and marks becomes one space. A space at both ends makes a
 // phrase match whole words only. Text of scripts without spaces is compared
 // character by character.
-func squash(s string) string {
+func normalizePhrase(s string) string {
 	var b strings.Builder
 	b.Grow(len(s) + 2)
 	b.WriteByte(' ')
@@ -423,7 +423,7 @@ func squash(s string) string {
 		if r < utf8.RuneSelf {
 			b.WriteRune(r)
 		} else {
-			for _, f := range fold(r) {
+			for _, f := range foldRune(r) {
 				b.WriteRune(f)
 			}
 		}

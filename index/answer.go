@@ -30,12 +30,12 @@ const scanBudget = 1500 * time.Millisecond
 func (x *Index) Search(ctx context.Context, view memory.View, q Query) (res Result, err error) {
 	b := x.builders.Get().(*builder)
 	defer x.builders.Put(b)
-	w := wanted{parsed: b.parse(q.Text, q.Mode == Overlap), not: b.parseExclude(q.Exclude)}
-	w.only = only(b, &q, w)
+	w := parsedQuery{included: b.parseQuery(q.Text, q.Mode == Overlap), excluded: b.parseExclude(q.Exclude)}
+	w.keys = queryKeys(b, &q, w)
 	over := make(map[string]*memory.Document)
 	for try := 0; ; try++ {
-		stale, err := x.safely(func() (stale []string, err error) {
-			stale, res, err = x.attempt(ctx, b, view, &q, w, over)
+		stale, err := x.retryDamaged(func() (stale []string, err error) {
+			stale, res, err = x.searchOnce(ctx, b, view, &q, w, over)
 			return stale, err
 		})
 		if err != nil || len(stale) == 0 {
@@ -58,25 +58,25 @@ func (x *Index) Search(ctx context.Context, view memory.View, q Query) (res Resu
 // errDamaged wraps an error of bleve about its own files.
 type errDamaged struct{ error }
 
-// safely runs look, which reads from bleve. A panic, an error of bleve, or a
+// retryDamaged runs look, which reads from bleve. A panic, an error of bleve, or a
 // page fault because a mapped file was truncated means that the index is
 // damaged. In this case safely sets the index aside and runs look once more.
-func (x *Index) safely(look func() ([]string, error)) (stale []string, err error) {
+func (x *Index) retryDamaged(look func() ([]string, error)) (stale []string, err error) {
 	for range 2 {
 		generation := x.generation.Load()
-		stale, err = x.guarded(look)
+		stale, err = x.recoverDamage(look)
 		damage, ok := errors.AsType[errDamaged](err)
 		if !ok {
 			return stale, err
 		}
 		x.writing.Lock()
-		x.fail(generation, damage.error)
+		x.recoverStore(generation, damage.error)
 		x.writing.Unlock()
 	}
 	return stale, err
 }
 
-func (x *Index) guarded(look func() ([]string, error)) (stale []string, err error) {
+func (x *Index) recoverDamage(look func() ([]string, error)) (stale []string, err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if r := recover(); r != nil {
@@ -87,53 +87,53 @@ func (x *Index) guarded(look func() ([]string, error)) (stale []string, err erro
 	return look()
 }
 
-// wanted is a parsed query text.
-type wanted struct {
-	parsed words
-	not    words
-	only   map[string]bool // keys whose postings the query needs
+// parsedQuery is a parsed query text.
+type parsedQuery struct {
+	included words
+	excluded words
+	keys     map[string]bool // keys whose postings the query needs
 }
 
-// only returns the term keys of a query. For a file that is missing from the
+// queryKeys returns the term keys of a query. For a file that is missing from the
 // index, postings of these keys suffice.
-func only(b *builder, q *Query, w wanted) map[string]bool {
+func queryKeys(b *builder, q *Query, w parsedQuery) map[string]bool {
 	keys := make(map[string]bool)
-	for _, t := range slices.Concat(w.parsed.terms, w.not.terms) {
-		keys[termKey("", sortWord, t.term)] = true
+	for _, t := range slices.Concat(w.included.terms, w.excluded.terms) {
+		keys[termKey("", kindWord, t.term)] = true
 	}
-	for _, phrase := range w.parsed.phrases {
-		b.tokens(phrase, func(t token) { keys[termKey("", sortWord, t.term)] = true })
+	for _, phrase := range w.included.phrases {
+		b.eachToken(phrase, func(t token) { keys[termKey("", kindWord, t.term)] = true })
 	}
 	for _, tag := range cleanTags(q.Filter.Tags) {
-		keys[termKey("", sortTag, tag)] = true
+		keys[termKey("", kindTag, tag)] = true
 	}
 	for _, t := range q.Filter.Types {
-		keys[termKey("", sortType, t)] = true
+		keys[termKey("", kindType, t)] = true
 	}
 	for _, name := range q.Filter.Sections {
-		keys[termKey("", sortSection, squash(name))] = true
+		keys[termKey("", kindSection, normalizePhrase(name))] = true
 	}
 	return keys
 }
 
-// begin starts a search of the index with the files in over replacing their
+// beginSearch starts a search of the index with the files in over replacing their
 // indexed versions. The caller must hold x.mu until it has called the returned
 // function, which releases the resources of the search.
-func (x *Index) begin(ctx context.Context, b *builder, view memory.View, q *Query, keys map[string]bool,
+func (x *Index) beginSearch(ctx context.Context, b *builder, view memory.View, q *Query, keys map[string]bool,
 	over map[string]*memory.Document) (*page, func(), error) {
-	s := &search{ctx: ctx, table: x.table, view: view, query: q, analyzer: b.analyzer, scratch: borrowScratch(),
+	s := &search{ctx: ctx, table: x.table, view: view, query: q, analyzer: b.analyzer, scratch: acquireScratch(),
 		over: &overlay{table: x.table, paths: make(map[string]*file)}}
 	p := &page{search: s, source: x.opt.Source, docs: make(map[*file]*memory.Document), stale: make(map[string]bool)}
-	end := func() { s.scratch.giveBack() }
+	end := func() { s.scratch.releaseScratch() }
 	if x.store != nil {
-		lists, err := x.store.lists()
+		lists, err := x.store.openPostings()
 		if err != nil {
 			end()
 			return nil, nil, errDamaged{err}
 		}
-		s.lists = lists
+		s.postings = lists
 		end = func() {
-			s.scratch.giveBack()
+			s.scratch.releaseScratch()
 			lists.snapshot.Close()
 		}
 	}
@@ -142,29 +142,29 @@ func (x *Index) begin(ctx context.Context, b *builder, view memory.View, q *Quer
 			s.over.add(path, nil, nil)
 			return
 		}
-		f, blocks := b.build(doc, memory.Stamp{}, [32]byte{}, keys)
+		f, blocks := b.buildFile(doc, memory.Stamp{}, [32]byte{}, keys)
 		s.over.add(path, f, blocks)
 		p.docs[f] = doc
 	}
 	for path, doc := range over {
 		lay(path, doc)
 	}
-	if x.degraded() && x.opt.Paths != nil {
-		if err := x.scan(ctx, s.over, lay); err != nil {
+	if x.isDegraded() && x.opt.Paths != nil {
+		if err := x.scanMissing(ctx, s.over, lay); err != nil {
 			end()
 			return nil, nil, err
 		}
 	}
-	s.begin()
+	s.selectPartitions()
 	return p, end, nil
 }
 
-// degraded reports whether the index may lack files.
-func (x *Index) degraded() bool { return !x.cover.complete || x.store == nil }
+// isDegraded reports whether the index may lack files.
+func (x *Index) isDegraded() bool { return !x.completeness.complete || x.store == nil }
 
-// scan adds the files that the index lacks to the overlay, as many as it can
+// scanMissing adds the files that the index lacks to the overlay, as many as it can
 // read within scanBudget.
-func (x *Index) scan(ctx context.Context, over *overlay, lay func(string, *memory.Document)) error {
+func (x *Index) scanMissing(ctx context.Context, over *overlay, lay func(string, *memory.Document)) error {
 	paths := x.opt.Paths()
 	paths = slices.DeleteFunc(paths, func(path string) bool { return over.hides(path) || x.table.files[path] != nil })
 	slices.Sort(paths)
@@ -183,52 +183,52 @@ func (x *Index) scan(ctx context.Context, over *overlay, lay func(string, *memor
 	return nil
 }
 
-// attempt runs one search of the index, with the given files replacing their
+// searchOnce runs one search of the index, with the given files replacing their
 // indexed versions. It returns the paths of the files that differ from the
 // index.
-func (x *Index) attempt(ctx context.Context, b *builder, view memory.View, q *Query, w wanted,
+func (x *Index) searchOnce(ctx context.Context, b *builder, view memory.View, q *Query, w parsedQuery,
 	over map[string]*memory.Document) ([]string, Result, error) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	res := Result{Degraded: x.degraded()}
-	p, end, err := x.begin(ctx, b, view, q, w.only, over)
+	res := Result{Degraded: x.isDegraded()}
+	p, end, err := x.beginSearch(ctx, b, view, q, w.keys, over)
 	if err != nil {
 		return nil, res, err
 	}
 	defer end()
-	p.words = w.parsed
+	p.words = w.included
 	if q.Explain && q.Mode == Relevance {
 		p.terms = make(map[termOf]TermScore)
 	}
-	p.sieve = p.newSieve(w.not)
-	p.score()
+	p.filter = p.prepareFilter(w.excluded)
+	p.scoreTerms()
 	if p.err == nil {
-		p.err = p.phrases(w.parsed.phrases, w.not.phrases)
+		p.err = p.filterPhrases(w.included.phrases, w.excluded.phrases)
 	}
 	if p.err == nil {
-		p.err = p.hits(&res)
+		p.err = p.buildHits(&res)
 	}
 	return slices.Sorted(maps.Keys(p.stale)), res, p.err
 }
 
-// hits converts the best candidates into hits. If a file is stale, the hits are
+// buildHits converts the best candidates into hits. If a file is stale, the hits are
 // incomplete and the search restarts.
-func (p *page) hits(res *Result) error {
+func (p *page) buildHits(res *Result) error {
 	res.Note = p.note
 	if p.query.Limit <= 0 {
-		_, res.Total = p.best(0)
+		_, res.Total = p.bestCandidates(0)
 		return nil
 	}
 	if len(p.stale) > 0 {
 		return nil // the search restarts
 	}
-	found, others, total := p.fold(p.query.Offset, p.query.Limit)
+	found, others, total := p.foldDuplicates(p.query.Offset, p.query.Limit)
 	res.Total = total
-	if err := p.load(found); err != nil {
+	if err := p.loadFiles(found); err != nil {
 		return err
 	}
 	for _, c := range found {
-		doc, e, err := p.document(c)
+		doc, e, err := p.resolveCandidate(c)
 		if err != nil {
 			return err
 		}
@@ -236,12 +236,12 @@ func (p *page) hits(res *Result) error {
 			continue // the search restarts
 		}
 		h := Hit{Doc: doc, Entry: e, Score: c.score}
-		h.Snippet, h.Highlights = p.analyzer.snippet(e.Text, p.words.terms)
-		for _, o := range others[p.dup(c)] {
+		h.Snippet, h.Highlights = p.analyzer.buildSnippet(e.Text, p.words.terms)
+		for _, o := range others[p.dupHash(c)] {
 			if len(h.AlsoAt) == maxAlso {
 				break
 			}
-			doc, e, err := p.document(o)
+			doc, e, err := p.resolveCandidate(o)
 			if err != nil {
 				return err
 			}
@@ -250,10 +250,10 @@ func (p *page) hits(res *Result) error {
 			}
 		}
 		if p.query.Cover {
-			h.Cover = p.covered(e)
+			h.Cover = p.computeCover(e)
 		}
 		if p.query.Explain {
-			why := p.why(c)
+			why := p.explainScore(c)
 			h.Why = &why
 		}
 		res.Hits = append(res.Hits, h)
@@ -270,23 +270,23 @@ func refTo(doc *memory.Document, e *memory.Entry) Ref {
 
 // ByID returns the entries with an explicit id, ordered by path.
 func (x *Index) ByID(ctx context.Context, view memory.View, id string) ([]Ref, error) {
-	return x.refs(ctx, view, sortID, id)
+	return x.findRefs(ctx, view, kindID, id)
 }
 
 // LinksTo returns the entries that link to a file, ordered by path.
 func (x *Index) LinksTo(ctx context.Context, view memory.View, path string) ([]Ref, error) {
-	return x.refs(ctx, view, sortLink, path)
+	return x.findRefs(ctx, view, kindLink, path)
 }
 
-func (x *Index) refs(ctx context.Context, view memory.View, sort termSort, term string) (refs []Ref, err error) {
+func (x *Index) findRefs(ctx context.Context, view memory.View, sort termKind, term string) (refs []Ref, err error) {
 	err = x.browse(ctx, view, map[string]bool{termKey("", sort, term): true}, func(p *page) error {
 		var found []candidate
-		p.each(sort, term, func(_ uint32, r ref, v slots) {
+		p.eachBlock(sort, term, func(_ uint32, r ref, v slots) {
 			for v != 0 {
 				slot, _ := v.next()
 				v = v.without(slot)
 				if e := entryOfSlot(int(r.nth), slot); e >= 0 {
-					found = append(found, candidate{part: r.part, entry: int32(e)})
+					found = append(found, candidate{variant: r.variant, entry: int32(e)})
 				}
 			}
 		})
@@ -296,7 +296,7 @@ func (x *Index) refs(ctx context.Context, view memory.View, sort termSort, term 
 		slices.SortFunc(found, p.inOrder)
 		refs = nil
 		for _, c := range found {
-			doc, e, err := p.document(c)
+			doc, e, err := p.resolveCandidate(c)
 			if err != nil {
 				return err
 			}

@@ -22,19 +22,19 @@ type background struct {
 	// nil after recovery. News is true for the first failure and for recovery.
 	report func(err error, news bool)
 
-	closing chan struct{} // closed when the store closes
-	hurry   chan struct{} // makes the persister retry immediately
-	broken  chan struct{} // closed when a goroutine of scorch has ended
+	closing  chan struct{} // closed when the store closes
+	retryNow chan struct{} // makes the persister retry immediately
+	broken   chan struct{} // closed when a goroutine of scorch has ended
 
-	mu      sync.Mutex
-	ended   error             // reason why a goroutine of scorch ended
-	trials  map[string]*trial // by name of the goroutine
-	waiting chan<- error      // receives the failure of the persister for a pending batch
-	unsaved int               // batches since the last one on disk
+	mu            sync.Mutex
+	ended         error                  // reason why a goroutine of scorch ended
+	retryStates   map[string]*retryState // by name of the goroutine
+	persistFailed chan<- error           // receives the failure of the persister for a pending batch
+	unsaved       int                    // batches since the last one on disk
 }
 
 // A trial is a step that scorch retries until it succeeds.
-type trial struct {
+type retryState struct {
 	err   error // last error
 	pause time.Duration
 }
@@ -60,16 +60,16 @@ const callbacks = "memwatchd"
 func init() {
 	scorch.RegistryAsyncErrorCallbacks[callbacks] = func(err error, dir string) {
 		if s, ok := stores.Load(dir); ok {
-			s.(*store).failed(err)
+			s.(*store).handleFailure(err)
 		}
 	}
 	scorch.RegistryEventCallbacks[callbacks] = func(e scorch.Event) bool {
 		if s, ok := stores.Load(e.Scorch); ok {
 			switch e.Kind {
 			case scorch.EventKindPersisterProgress:
-				s.(*store).succeeded(persister)
+				s.(*store).recordSuccess(persister)
 			case scorch.EventKindMergerProgress:
-				s.(*store).succeeded(merger)
+				s.(*store).recordSuccess(merger)
 			}
 		}
 		return true // scorch may continue
@@ -78,14 +78,14 @@ func init() {
 
 func newBackground(report func(error, bool)) background {
 	return background{
-		report: report, trials: make(map[string]*trial),
-		closing: make(chan struct{}), hurry: make(chan struct{}, 1), broken: make(chan struct{}),
+		report: report, retryStates: make(map[string]*retryState),
+		closing: make(chan struct{}), retryNow: make(chan struct{}, 1), broken: make(chan struct{}),
 	}
 }
 
-// failed handles an error of the calling goroutine of scorch. It blocks until
+// handleFailure handles an error of the calling goroutine of scorch. It blocks until
 // that goroutine may retry.
-func (b *background) failed(err error) {
+func (b *background) handleFailure(err error) {
 	failure, ok := errors.AsType[*scorch.ScorchError](err)
 	if !ok || failure.ErrType == scorch.ErrCleanup {
 		return // unneeded files remain until the next cleanup
@@ -97,7 +97,7 @@ func (b *background) failed(err error) {
 		err = fmt.Errorf("%s: %w", failure.Source, berrors.ErrInvalidMapping)
 	}
 	b.mu.Lock()
-	news := b.err() == nil
+	news := b.errLocked() == nil
 	if failure.ErrType != scorch.ErrPersist || unmapped {
 		if b.ended == nil {
 			b.ended = err
@@ -110,19 +110,19 @@ func (b *background) failed(err error) {
 		}
 		return
 	}
-	t := b.trials[failure.Source]
+	t := b.retryStates[failure.Source]
 	if t == nil {
-		t = new(trial)
-		b.trials[failure.Source] = t
+		t = new(retryState)
+		b.retryStates[failure.Source] = t
 	}
 	t.err, t.pause = err, min(max(firstPause, 2*t.pause), lastPause)
 	pause := t.pause
 	var hurry chan struct{}
 	if failure.Source == persister {
-		hurry = b.hurry
-		if b.waiting != nil {
-			b.waiting <- err
-			b.waiting = nil
+		hurry = b.retryNow
+		if b.persistFailed != nil {
+			b.persistFailed <- err
+			b.persistFailed = nil
 		}
 	}
 	b.mu.Unlock()
@@ -140,41 +140,41 @@ func (b *background) pause(wait time.Duration, hurry <-chan struct{}) {
 	}
 }
 
-// succeeded records the success of a goroutine of scorch. If that resolves the
+// recordSuccess records the success of a goroutine of scorch. If that resolves the
 // last failure, it reports the recovery.
-func (b *background) succeeded(source string) {
+func (b *background) recordSuccess(source string) {
 	b.mu.Lock()
 	if source == persister {
 		b.unsaved = 0
 	}
-	_, failing := b.trials[source]
-	delete(b.trials, source)
-	well := failing && b.err() == nil
+	_, failing := b.retryStates[source]
+	delete(b.retryStates, source)
+	well := failing && b.errLocked() == nil
 	b.mu.Unlock()
 	if well {
 		b.report(nil, true)
 	}
 }
 
-// err returns the error that prevents writing to disk, or nil. The caller must
+// errLocked returns the error that prevents writing to disk, or nil. The caller must
 // hold b.mu.
-func (b *background) err() error {
+func (b *background) errLocked() error {
 	if b.ended != nil {
 		return b.ended
 	}
 	for _, source := range []string{persister, merger} {
-		if t := b.trials[source]; t != nil {
+		if t := b.retryStates[source]; t != nil {
 			return t.err
 		}
 	}
 	return nil
 }
 
-// failure returns the result of err for callers that do not hold b.mu.
-func (b *background) failure() error {
+// writeError returns the result of err for callers that do not hold b.mu.
+func (b *background) writeError() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.err()
+	return b.errLocked()
 }
 
 // maxUnsaved bounds the batches that are not on disk while writing fails. Each
@@ -182,27 +182,27 @@ func (b *background) failure() error {
 // better to reopen the state on disk, which has few large segments.
 const maxUnsaved = 1000
 
-// written counts a batch. It returns an error if too many batches are pending
+// countBatch counts a batch. It returns an error if too many batches are pending
 // and writing to disk fails.
-func (b *background) written() error {
+func (b *background) countBatch() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.unsaved++
-	if err := b.err(); err != nil && b.unsaved > maxUnsaved {
+	if err := b.errLocked(); err != nil && b.unsaved > maxUnsaved {
 		return fmt.Errorf("%d changes wait for the disk: %w", b.unsaved, err)
 	}
 	return nil
 }
 
-// expect makes the persister retry now. It returns a channel that receives the
+// expectPersist makes the persister retry now. It returns a channel that receives the
 // error if the next attempt of the persister fails.
-func (b *background) expect() <-chan error {
+func (b *background) expectPersist() <-chan error {
 	failed := make(chan error, 1)
 	b.mu.Lock()
-	b.waiting = failed
+	b.persistFailed = failed
 	b.mu.Unlock()
 	select {
-	case b.hurry <- struct{}{}:
+	case b.retryNow <- struct{}{}:
 	default:
 	}
 	return failed
@@ -211,15 +211,15 @@ func (b *background) expect() <-chan error {
 // persistLimit bounds the time in which a batch must reach the disk.
 const persistLimit = 10 * time.Second
 
-// wait blocks until a batch is on disk, and returns an error if the persister
+// waitPersisted blocks until a batch is on disk, and returns an error if the persister
 // fails or persistLimit expires first. The persister keeps retrying after an
 // error.
-func (b *background) wait(done, failed <-chan error) (err error) {
+func (b *background) waitPersisted(done, failed <-chan error) (err error) {
 	select {
 	case err = <-done:
 	case err = <-failed:
 	case <-b.broken:
-		err = b.failure()
+		err = b.writeError()
 	case <-time.After(persistLimit):
 		err = fmt.Errorf("not on disk after %v", persistLimit)
 	}
@@ -236,9 +236,9 @@ func diskFull(err error) bool {
 	return strings.Contains(text, syscall.ENOSPC.Error()) || strings.Contains(text, syscall.EDQUOT.Error())
 }
 
-// exhausted reports whether err means a lack of system resources, a failed
+// lacksResources reports whether err means a lack of system resources, a failed
 // mapping or a read-only file system. Such an error is no evidence of a damaged index.
-func exhausted(err error) bool {
+func lacksResources(err error) bool {
 	causes := []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EROFS, berrors.ErrInvalidMapping}
 	return diskFull(err) || slices.ContainsFunc(causes, func(e error) bool { return errors.Is(err, e) })
 }

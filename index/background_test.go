@@ -22,7 +22,7 @@ func TestPauses(t *testing.T) {
 		b := newBackground(func(err error, news bool) { told = append(told, fmt.Sprint(err, " ", news)) })
 		fail := func(source string) time.Duration {
 			began := time.Now()
-			b.failed(scorch.NewScorchError(source, source+" cannot", scorch.ErrPersist))
+			b.handleFailure(scorch.NewScorchError(source, source+" cannot", scorch.ErrPersist))
 			return time.Since(began)
 		}
 		pause := firstPause
@@ -35,17 +35,17 @@ func TestPauses(t *testing.T) {
 		if got := fail(persister); got != firstPause {
 			t.Errorf("the other's first pause is %s", got)
 		}
-		if err := b.failure(); err == nil || err.Error() != "persister cannot" {
+		if err := b.writeError(); err == nil || err.Error() != "persister cannot" {
 			t.Errorf("it is reported as %v", err)
 		}
-		b.succeeded(persister)
-		if err := b.failure(); err == nil || err.Error() != "merger cannot" {
+		b.recordSuccess(persister)
+		if err := b.writeError(); err == nil || err.Error() != "merger cannot" {
 			t.Errorf("one of them mended, it is reported as %v", err)
 		}
 		told = told[:1]
-		b.succeeded(merger)
-		b.succeeded(merger)
-		if err := b.failure(); err != nil {
+		b.recordSuccess(merger)
+		b.recordSuccess(merger)
+		if err := b.writeError(); err != nil {
 			t.Errorf("both mended, it is reported as %v", err)
 		}
 		if got, want := strings.Join(told, "; "), "merger cannot true; <nil> true"; got != want {
@@ -57,11 +57,11 @@ func TestPauses(t *testing.T) {
 
 		// While a caller waits for the disk, it receives a failure immediately,
 		// and the persister retries immediately.
-		failed := b.expect()
+		failed := b.expectPersist()
 		if got := fail(persister); got != 0 {
 			t.Errorf("with somebody waiting, a pause of %s", got)
 		}
-		if err := b.wait(make(chan error), failed); err == nil {
+		if err := b.waitPersisted(make(chan error), failed); err == nil {
 			t.Error("what failed is said to be on disk")
 		}
 
@@ -71,14 +71,14 @@ func TestPauses(t *testing.T) {
 		if got := fail(persister) + fail(merger); got != 0 {
 			t.Errorf("closed, a pause of %s", got)
 		}
-		b.failed(scorch.NewScorchError(merger, "panic", scorch.ErrAsyncPanic))
-		if err := b.wait(make(chan error), b.expect()); err == nil || !strings.Contains(err.Error(), "panic") {
+		b.handleFailure(scorch.NewScorchError(merger, "panic", scorch.ErrAsyncPanic))
+		if err := b.waitPersisted(make(chan error), b.expectPersist()); err == nil || !strings.Contains(err.Error(), "panic") {
 			t.Errorf("of a goroutine that has ended, the error is %v", err)
 		}
 		// A failed cleanup is not reported.
 		c := newBackground(func(error, bool) {})
-		c.failed(scorch.NewScorchError(persister, "cannot remove", scorch.ErrCleanup))
-		if err := c.failure(); err != nil {
+		c.handleFailure(scorch.NewScorchError(persister, "cannot remove", scorch.ErrCleanup))
+		if err := c.writeError(); err != nil {
 			t.Error(err)
 		}
 	})
@@ -89,11 +89,11 @@ func TestPauses(t *testing.T) {
 func TestUnsaved(t *testing.T) {
 	s := &mapSource{text: map[string]string{"a.md": "- red\n"}}
 	x := s.open(t, t.TempDir())
-	s.whole(t, x)
+	s.confirmComplete(t, x)
 	var err error
 	for try := 0; err == nil && try < 100; try++ { // the loop is needed because the persister may save everything in between
 		x.store.mu.Lock()
-		x.store.trials[persister] = &trial{err: errors.New("no")}
+		x.store.retryStates[persister] = &retryState{err: errors.New("no")}
 		x.store.unsaved = maxUnsaved
 		x.store.mu.Unlock()
 		err = x.Apply(t.Context(), s.updates())
@@ -104,7 +104,7 @@ func TestUnsaved(t *testing.T) {
 	if st := x.Status(); !st.Degraded || st.Generation != 2 {
 		t.Errorf("it was not opened anew: %+v", st)
 	}
-	s.whole(t, x)
+	s.confirmComplete(t, x)
 	if st := x.Status(); st.Degraded || st.Problem != "" {
 		t.Errorf("not whole again: %+v", st)
 	}
@@ -116,18 +116,18 @@ func TestUnsaved(t *testing.T) {
 func TestGoroutineEnds(t *testing.T) {
 	s := &mapSource{text: map[string]string{"a.md": "- red\n"}}
 	lost := make(chan bool, 1)
-	x, err := Open(t.TempDir(), Options{Source: s, Paths: s.paths, Lost: func() { lost <- true }})
+	x, err := Open(t.TempDir(), Options{Source: s, Paths: s.paths, OnIncomplete: func() { lost <- true }})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer x.Close()
-	s.whole(t, x)
+	s.confirmComplete(t, x)
 	for n, aside := range []bool{false, true} {
 		x.mu.RLock()
 		st := x.store
 		x.mu.RUnlock()
-		st.failed(scorch.NewScorchError("introducer", "panic: no", scorch.ErrAsyncPanic))
-		if err := st.batch(nil, nil, true); err == nil {
+		st.handleFailure(scorch.NewScorchError("introducer", "panic: no", scorch.ErrAsyncPanic))
+		if err := st.writeBatch(nil, nil, true); err == nil {
 			t.Error("what nobody can take is written")
 		}
 		<-lost
@@ -138,7 +138,7 @@ func TestGoroutineEnds(t *testing.T) {
 			t.Errorf("the %d. time, it is set aside: %v", n+1, err == nil)
 		}
 	}
-	s.whole(t, x)
+	s.confirmComplete(t, x)
 	if st := x.Status(); st.Degraded || st.Problem != "" {
 		t.Errorf("not whole again: %+v", st)
 	}
@@ -149,7 +149,7 @@ func TestGoroutineEnds(t *testing.T) {
 func TestMappingFails(t *testing.T) {
 	s := &mapSource{text: map[string]string{"a.md": "- red\n"}}
 	lost := make(chan bool, 1)
-	x, err := Open(t.TempDir(), Options{Source: s, Paths: s.paths, Lost: func() { lost <- true }})
+	x, err := Open(t.TempDir(), Options{Source: s, Paths: s.paths, OnIncomplete: func() { lost <- true }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +158,7 @@ func TestMappingFails(t *testing.T) {
 		x.mu.RLock()
 		st := x.store
 		x.mu.RUnlock()
-		go st.failed(scorch.NewScorchError(persister, "got err persisting snapshot: "+berrors.ErrInvalidMapping.Error(), scorch.ErrPersist))
+		go st.handleFailure(scorch.NewScorchError(persister, "got err persisting snapshot: "+berrors.ErrInvalidMapping.Error(), scorch.ErrPersist))
 		<-lost
 		if got := x.Status(); got.Generation != uint64(n+2) {
 			t.Errorf("generation %d, want %d", got.Generation, n+2)
@@ -167,7 +167,7 @@ func TestMappingFails(t *testing.T) {
 			t.Error("the index was set aside")
 		}
 	}
-	s.whole(t, x)
+	s.confirmComplete(t, x)
 	if st := x.Status(); st.Degraded || st.Problem != "" {
 		t.Errorf("after the reopening: %+v", st)
 	}
@@ -197,7 +197,7 @@ func TestReopeningLeaksNothing(t *testing.T) {
 		return runtime.NumGoroutine(), len(entries), deleted
 	}
 	round := func(damaged string) {
-		s.whole(t, x)
+		s.confirmComplete(t, x)
 		x.writing.Lock()
 		defer x.writing.Unlock()
 		x.mu.Lock()
@@ -217,7 +217,7 @@ func TestReopeningLeaksNothing(t *testing.T) {
 				os.Remove(name)
 			}
 		}
-		if err := x.open(nil); err != nil {
+		if err := x.openCurrent(nil); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -227,7 +227,7 @@ func (s *genSource) docs(yield func(*memory.Document) bool) {
 type sameTokens struct{ *analyzer }
 
 func (a sameTokens) Tokenize(text []byte) (stream analysis.TokenStream) {
-	a.tokens(string(text), func(t token) {
+	a.eachToken(string(text), func(t token) {
 		stream = append(stream, &analysis.Token{Term: []byte(t.term), Start: t.start, End: t.end, Position: len(stream) + 1})
 	})
 	return stream

@@ -35,7 +35,7 @@ func TestBestAreTheFirst(t *testing.T) {
 				}
 				want := all
 				want.Hits = all.Hits[min(q.Offset, len(all.Hits)):min(q.Offset+q.Limit, len(all.Hits))]
-				if diff := cmp.Diff(places(want), places(page)); diff != "" {
+				if diff := cmp.Diff(hitPaths(want), hitPaths(page)); diff != "" {
 					t.Fatalf("%+v (-the list of all +the page):\n%s", q, diff)
 				}
 				for _, h := range page.Hits {
@@ -54,8 +54,8 @@ func TestBestAreTheFirst(t *testing.T) {
 	}
 }
 
-// places returns the hits of a result and its total.
-func places(r Result) (list []string) {
+// hitPaths returns the hits of a result and its total.
+func hitPaths(r Result) (list []string) {
 	for _, h := range r.Hits {
 		list = append(list, fmt.Sprint(h.Doc.Place.Path, h.Entry.Line, h.Score, h.AlsoAt))
 	}

@@ -20,10 +20,10 @@ func newBuilder() *builder {
 	return &builder{analyzer: newAnalyzer(), counts: make(map[string]int)}
 }
 
-// build returns the record of a file and its blocks. If only is not nil, the
+// buildFile returns the record of a file and its blocks. If only is not nil, the
 // blocks contain only its terms. These suffice to answer one query from a file
 // that is missing from the index.
-func (b *builder) build(doc *memory.Document, stamp memory.Stamp, hash [32]byte, only map[string]bool) (*file,
+func (b *builder) buildFile(doc *memory.Document, stamp memory.Stamp, hash [32]byte, only map[string]bool) (*file,
 	[]*block) {
 	f := &file{
 		path:    doc.Place.Path,
@@ -38,11 +38,11 @@ func (b *builder) build(doc *memory.Document, stamp memory.Stamp, hash [32]byte,
 		claim:   doc.Claim,
 	}
 	w := fileWriter{builder: b, file: f, only: only}
-	w.document(doc, sumOf(hash))
+	w.writeDocument(doc, sumOf(hash))
 	if excerpt := doc.Excerpt(); excerpt != nil {
-		w.document(excerpt, sumOf(sha256.Sum256(excerpt.Source)))
+		w.writeDocument(excerpt, sumOf(sha256.Sum256(excerpt.Source)))
 		if excerpt.Front.Present {
-			f.own = 1
+			f.lastFront = 1
 		}
 	}
 	return f, w.blocks
@@ -51,50 +51,50 @@ func (b *builder) build(doc *memory.Document, stamp memory.Stamp, hash [32]byte,
 // A fileWriter divides one file into blocks.
 type fileWriter struct {
 	*builder
-	file   *file
-	only   map[string]bool
-	blocks []*block // in order; the first one starts the file
-	part   *part    // last part
-	open   *block   // last block
+	file    *file
+	only    map[string]bool
+	blocks  []*block // in order; the first one starts the file
+	variant *variant // last part
+	open    *block   // last block
 }
 
-// document writes a part: the whole file or its excerpt.
-func (w *fileWriter) document(doc *memory.Document, sum uint64) {
-	w.part = &part{partition: doc.Partition, sum: sum, entries: make([]entry, 0, len(doc.Entries))}
-	w.file.parts = append(w.file.parts, w.part)
+// writeDocument writes a part: the whole file or its excerpt.
+func (w *fileWriter) writeDocument(doc *memory.Document, sum uint64) {
+	w.variant = &variant{partition: doc.Partition, sum: sum, entries: make([]entry, 0, len(doc.Entries))}
+	w.file.variants = append(w.file.variants, w.variant)
 	w.newBlock()
-	w.head(doc)
+	w.writeHead(doc)
 	for i := range doc.Entries {
-		w.entry(i, &doc.Entries[i])
+		w.writeEntry(i, &doc.Entries[i])
 	}
 }
 
 func (w *fileWriter) newBlock() {
 	b := &block{
-		part:   len(w.file.parts) - 1,
-		nth:    len(w.part.blocks),
-		prefix: prefixOf(w.part.partition),
-		terms:  make(map[string]slots, 64),
+		variant: len(w.file.variants) - 1,
+		nth:     len(w.variant.blocks),
+		prefix:  prefixOf(w.variant.partition),
+		terms:   make(map[string]slots, 64),
 	}
-	w.part.blocks = append(w.part.blocks, 0) // placeholder; the table assigns the number
+	w.variant.blocks = append(w.variant.blocks, 0) // placeholder; the table assigns the number
 	w.blocks = append(w.blocks, b)
 	w.open = b
 }
 
-// head writes the terms of the document as a whole.
-func (w *fileWriter) head(doc *memory.Document) {
+// writeHead writes the terms of the document as a whole.
+func (w *fileWriter) writeHead(doc *memory.Document) {
 	clear(w.builder.counts)
-	w.count(strings.TrimSuffix(doc.Place.Path, path.Ext(doc.Place.Path)))
-	w.count(doc.Front.Summary)
-	w.count(doc.Front.ContactNickname)
+	w.countTokens(strings.TrimSuffix(doc.Place.Path, path.Ext(doc.Place.Path)))
+	w.countTokens(doc.Front.Summary)
+	w.countTokens(doc.Front.ContactNickname)
 	for _, tag := range doc.Front.Tags {
-		w.count(tag)
+		w.countTokens(tag)
 	}
-	w.flush(0)
+	w.writeCounts(0)
 }
 
-// entry writes the n-th entry of a part.
-func (w *fileWriter) entry(n int, e *memory.Entry) {
+// writeEntry writes the n-th entry of a part.
+func (w *fileWriter) writeEntry(n int, e *memory.Entry) {
 	_, slot := slotOf(n)
 	if slot == 0 {
 		w.newBlock()
@@ -102,29 +102,29 @@ func (w *fileWriter) entry(n int, e *memory.Entry) {
 	b := w.open
 
 	clear(w.builder.counts)
-	length := w.count(e.Text)
-	w.count(e.Title)
+	length := w.countTokens(e.Text)
+	w.countTokens(e.Title)
 	for _, tag := range e.Tags {
-		w.tokens(tag, func(t token) {
+		w.eachToken(tag, func(t token) {
 			w.builder.counts[t.term] = max(1, w.builder.counts[t.term])
 		})
 	}
-	w.flush(slot)
+	w.writeCounts(slot)
 	for _, s := range e.Sections {
-		w.tokens(s, func(t token) { w.raise(b, sortWord, t.term, slot, levelSection) })
-		w.raise(b, sortSection, squash(s), slot, 1)
+		w.eachToken(s, func(t token) { w.raiseLevel(b, kindWord, t.term, slot, levelSection) })
+		w.raiseLevel(b, kindSection, normalizePhrase(s), slot, 1)
 	}
 	for _, tag := range e.Tags {
-		w.raise(b, sortTag, tag, slot, 1)
+		w.raiseLevel(b, kindTag, tag, slot, 1)
 	}
-	w.raise(b, sortType, e.Type, slot, 1)
+	w.raiseLevel(b, kindType, e.Type, slot, 1)
 	for _, l := range e.Links {
 		for _, target := range l.Paths {
-			w.raise(b, sortLink, target, slot, 1)
+			w.raiseLevel(b, kindLink, target, slot, 1)
 		}
 	}
 	if e.Given {
-		w.raise(b, sortID, e.ID, slot, 1)
+		w.raiseLevel(b, kindID, e.ID, slot, 1)
 	}
 
 	rec := entry{
@@ -142,30 +142,30 @@ func (w *fileWriter) entry(n int, e *memory.Entry) {
 			rec.flags |= flagDone
 		}
 	}
-	w.part.entries = append(w.part.entries, rec)
-	w.part.setImportance(n, e.Importance)
+	w.variant.entries = append(w.variant.entries, rec)
+	w.variant.setImportance(n, e.Importance)
 }
 
-// count adds the tokens of s to the slot being built and returns their number.
-func (w *fileWriter) count(s string) (n int) {
-	w.tokens(s, func(t token) {
+// countTokens adds the tokens of s to the slot being built and returns their number.
+func (w *fileWriter) countTokens(s string) (n int) {
+	w.eachToken(s, func(t token) {
 		w.builder.counts[t.term]++
 		n++
 	})
 	return n
 }
 
-// flush writes the counted words to a slot.
-func (w *fileWriter) flush(slot int) {
+// writeCounts writes the counted words to a slot.
+func (w *fileWriter) writeCounts(slot int) {
 	length := 0
 	for term, n := range w.builder.counts {
 		length += n
-		w.raise(w.open, sortWord, term, slot, levelOf(n))
+		w.raiseLevel(w.open, kindWord, term, slot, levelOf(n))
 	}
-	w.part.length += uint32(length)
+	w.variant.length += uint32(length)
 }
 
-func (w *fileWriter) raise(b *block, s termSort, term string, slot int, l level) {
+func (w *fileWriter) raiseLevel(b *block, s termKind, term string, slot int, l level) {
 	key := termKey("", s, term)
 	if w.only != nil && !w.only[key] {
 		return

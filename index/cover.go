@@ -28,8 +28,8 @@ const (
 	coverPair = 0.8 // weight of a pair of Han characters: a word forms several pairs with its neighbours
 )
 
-// covered returns the share of the query that an entry covers, from 0 to 1.
-func (p *page) covered(e *memory.Entry) float64 {
+// computeCover returns the share of the query that an entry covers, from 0 to 1.
+func (p *page) computeCover(e *memory.Entry) float64 {
 	most := idf(p.entries, 1)
 	worth := make(map[string]float64, len(p.words.terms))
 	all := 0.0
@@ -45,7 +45,7 @@ func (p *page) covered(e *memory.Entry) float64 {
 		all += w
 	}
 	sum := 0.0
-	p.analyzer.tokens(strings.Join(e.Sections, "\n")+"\n"+e.Text, func(t token) {
+	p.analyzer.eachToken(strings.Join(e.Sections, "\n")+"\n"+e.Text, func(t token) {
 		sum += worth[t.term]
 		delete(worth, t.term)
 	})

@@ -33,20 +33,20 @@ package index
 // index and unknown owners. A request waits for the barrier, then reads whether
 // the answer is degraded, then takes its view, then searches, and reads it again.
 // Each order matters: TestCoverageModel runs all interleavings.
-type coverage struct {
+type completeness struct {
 	epoch    uint64
 	complete bool
 }
 
-// open records that a table was opened that may lack files.
-func (c *coverage) open() {
+// markOpened records that a table was opened that may lack files.
+func (c *completeness) markOpened() {
 	c.epoch++
 	c.complete = false
 }
 
-// confirm records that every file has been compared with the table since the
+// markComplete records that every file has been compared with the table since the
 // epoch was read. It reports whether that still holds.
-func (c *coverage) confirm(epoch uint64) bool {
+func (c *completeness) markComplete(epoch uint64) bool {
 	if c.epoch != epoch {
 		return false
 	}

@@ -12,7 +12,7 @@ import (
 // every state is visited once. Each method named step… is one atomic step of a
 // goroutine.
 type model struct {
-	cover coverage
+	cover completeness
 
 	disk              bool // N is saved
 	tableN, tableC    bool // the table in use matches the files on disk
@@ -28,7 +28,7 @@ type model struct {
 	unread, clear     bool // a scan missed the directory; the barrier that clears this state is pending
 	clearN, clearC    bool // deliveries that this barrier waits for
 	failures, blinded int8 // remaining
-	lost              bool // Options.Lost was called
+	lost              bool // Options.OnIncomplete was called
 
 	completer caller
 	epoch     uint64 // as read by the completer
@@ -94,7 +94,7 @@ func explore(f flaw) (states, covered, missed int) {
 	if f != none || os.Getenv("FAULTS") == "" {
 		first.failures = 1 // one failure suffices for every flaw
 	}
-	first.cover.open()
+	first.cover.markOpened()
 	first.epoch = first.cover.epoch
 	seen := map[model]bool{first: true}
 	for todo := []model{first}; len(todo) > 0; {
@@ -228,7 +228,7 @@ func (m *model) stepCompleter(f flaw) bool {
 		if f == epochIgnored {
 			m.epoch = m.cover.epoch
 		}
-		if m.unread && f != unreadConfirmed || !m.cover.confirm(m.epoch) {
+		if m.unread && f != unreadConfirmed || !m.cover.markComplete(m.epoch) {
 			c.pc = 6 // retry
 			return true
 		}
@@ -346,7 +346,7 @@ func (m *model) stepRebuild(f flaw) bool {
 	return true
 }
 
-// stepFail is Index.fail: the reopened store is empty. A rebuild in progress
+// stepFail is Index.recoverStore: the reopened store is empty. A rebuild in progress
 // continues.
 func (m *model) stepFail(f flaw) bool {
 	if m.failures == 0 {
@@ -354,7 +354,7 @@ func (m *model) stepFail(f flaw) bool {
 	}
 	m.failures--
 	complete := m.cover.complete
-	m.cover.open()
+	m.cover.markOpened()
 	if f == lossIgnored {
 		m.cover.complete = complete
 	}
@@ -370,7 +370,7 @@ func TestSearchGivesUp(t *testing.T) {
 		s.text[fmt.Sprintf("%d.md", n)] = "- red\n"
 	}
 	x := s.open(t, t.TempDir())
-	s.whole(t, x)
+	s.confirmComplete(t, x)
 	clear(s.text) // each attempt finds another missing file
 	res, err := x.Search(t.Context(), ownerView(t), Query{Text: "red", Limit: 1})
 	if err != nil || !res.Degraded || len(res.Hits) > 0 {

@@ -13,7 +13,7 @@ import (
 
 // A sieve is a prepared filter. It evaluates postings once, the conditions on a
 // part once for each part, and the remaining conditions for each record.
-type sieve struct {
+type preparedFilter struct {
 	*Filter
 	view  memory.View
 	set   entrySet // entries that pass the conditions on postings; nil if all pass
@@ -24,19 +24,19 @@ type sieve struct {
 // An entrySet is a set of entries: one bit for each slot, by block number.
 type entrySet []uint32
 
-func (s entrySet) has(p *part, e int) bool {
+func (s entrySet) has(p *variant, e int) bool {
 	b, slot := slotOf(e)
-	return s.slot(p.blocks[b], slot)
+	return s.hasSlot(p.blocks[b], slot)
 }
 
-func (s entrySet) slot(block uint32, slot int) bool { return s[block]>>slot&1 != 0 }
+func (s entrySet) hasSlot(block uint32, slot int) bool { return s[block]>>slot&1 != 0 }
 
-// with returns the entries that have any of the terms at the given level or
+// entriesWith returns the entries that have any of the terms at the given level or
 // above.
-func (s *search) with(sort termSort, least level, terms ...string) entrySet {
+func (s *search) entriesWith(sort termKind, least level, terms ...string) entrySet {
 	set := make(entrySet, len(s.table.blocks)+len(s.over.blocks))
 	for _, term := range terms {
-		s.each(sort, term, func(block uint32, _ ref, v slots) {
+		s.eachBlock(sort, term, func(block uint32, _ ref, v slots) {
 			for v != 0 {
 				slot, l := v.next()
 				v = v.without(slot)
@@ -49,10 +49,10 @@ func (s *search) with(sort termSort, least level, terms ...string) entrySet {
 	return set
 }
 
-// newSieve prepares the filter of the query and its excluded words.
-func (s *search) newSieve(exclude words) *sieve {
+// prepareFilter prepares the filter of the query and its excluded words.
+func (s *search) prepareFilter(exclude words) *preparedFilter {
 	f := &s.query.Filter
-	v := &sieve{Filter: f, view: s.view, since: noTime, until: forever}
+	v := &preparedFilter{Filter: f, view: s.view, since: noTime, until: forever}
 	if !f.Since.IsZero() {
 		v.since = f.Since.UnixNano()
 	}
@@ -70,25 +70,25 @@ func (s *search) newSieve(exclude words) *sieve {
 	}
 	if tags := cleanTags(f.Tags); len(tags) > 0 {
 		if f.AnyTag {
-			all(s.with(sortTag, 1, tags...))
+			all(s.entriesWith(kindTag, 1, tags...))
 		} else {
 			for _, t := range tags {
-				all(s.with(sortTag, 1, t))
+				all(s.entriesWith(kindTag, 1, t))
 			}
 		}
 	}
 	if len(f.Types) > 0 {
-		all(s.with(sortType, 1, f.Types...))
+		all(s.entriesWith(kindType, 1, f.Types...))
 	}
 	if len(f.Sections) > 0 {
 		squashed := make([]string, len(f.Sections))
 		for i, name := range f.Sections {
-			squashed[i] = squash(name)
+			squashed[i] = normalizePhrase(name)
 		}
-		all(s.with(sortSection, 1, squashed...))
+		all(s.entriesWith(kindSection, 1, squashed...))
 	}
 	for _, t := range exclude.terms {
-		none := s.with(sortWord, levelSection+1, t.term)
+		none := s.entriesWith(kindWord, levelSection+1, t.term)
 		for i := range none {
 			none[i] = ^none[i]
 		}
@@ -109,34 +109,34 @@ func cleanTags(tags []string) []string {
 	return slices.Compact(clean)
 }
 
-// part reports whether a part passes the conditions that concern all of its
+// passesVariant reports whether a part passes the conditions that concern all of its
 // entries. It reads the record of the part only if necessary. If ask is set, the
 // caller must also evaluate the record of each entry.
-func (v *sieve) part(o *overlay, n uint32) (pass, ask bool) {
-	r := o.row(n)
+func (v *preparedFilter) passesVariant(o *overlay, n uint32) (pass, ask bool) {
+	r := o.rowAt(n)
 	if len(v.Kinds) > 0 && !slices.Contains(v.Kinds, r.kind) ||
 		r.kind == memory.Archive && !v.Archived && !slices.Contains(v.Kinds, memory.Archive) ||
 		r.newest < v.since || r.oldest > v.until {
 		return false, false
 	}
-	if (v.Path != "" || v.Session != "" || v.Contact != "") && !v.file(o.part(n).file) {
+	if (v.Path != "" || v.Session != "" || v.Contact != "") && !v.passesFile(o.variantAt(n).file) {
 		return false, false
 	}
 	return true, v.State != nil || r.oldest < v.since || r.newest > v.until
 }
 
-// file reports whether the record of a file passes.
-func (v *sieve) file(f *file) bool {
+// passesFile reports whether the record of a file passes.
+func (v *preparedFilter) passesFile(f *file) bool {
 	if v.Path != "" && !matchPath(v.Path, f.path) {
 		return false
 	}
 	// session_id and contact_id belong to the frontmatter. A view that cannot
 	// read the frontmatter finds a session only by its file name.
 	if v.Session != "" && !(f.kind == memory.Session && f.name == v.Session) &&
-		!(f.session == v.Session && f.owned(v.view)) {
+		!(f.session == v.Session && f.frontReadable(v.view)) {
 		return false
 	}
-	if v.Contact != "" && !(f.contact == v.Contact && f.owned(v.view)) {
+	if v.Contact != "" && !(f.contact == v.Contact && f.frontReadable(v.view)) {
 		return false
 	}
 	return true
@@ -145,14 +145,14 @@ func (v *sieve) file(f *file) bool {
 // forever is later than any time.
 const forever = math.MaxInt64
 
-// entry reports whether one entry passes the conditions that part does not
+// passesEntry reports whether one entry passes the conditions that part does not
 // cover.
-func (v *sieve) entry(p *part, e int) bool {
-	return (v.set == nil || v.set.has(p, e)) && v.record(&p.entries[e])
+func (v *preparedFilter) passesEntry(p *variant, e int) bool {
+	return (v.set == nil || v.set.has(p, e)) && v.passesRecord(&p.entries[e])
 }
 
-// record reports whether the record of an entry passes.
-func (v *sieve) record(e *entry) bool {
+// passesRecord reports whether the record of an entry passes.
+func (v *preparedFilter) passesRecord(e *entry) bool {
 	if e.time < v.since || e.time > v.until {
 		return false
 	}
@@ -188,7 +188,7 @@ const (
 // CheckPath returns an error if a path filter is malformed, or so complex that
 // matching would take too long.
 func CheckPath(pattern string) error {
-	if len(pattern) > maxPattern || choices(pattern) > maxChoices {
+	if len(pattern) > maxPattern || countChoices(pattern) > maxChoices {
 		return errors.New("the pattern is too long or has too many alternatives")
 	}
 	if !doublestar.ValidatePattern(pattern) {
@@ -197,9 +197,9 @@ func CheckPath(pattern string) error {
 	return nil
 }
 
-// choices returns an upper bound of the number of patterns that the braces
+// countChoices returns an upper bound of the number of patterns that the braces
 // expand to. It stops counting above maxChoices.
-func choices(pattern string) int {
+func countChoices(pattern string) int {
 	n, open := 1, []int{}
 	for i := 0; i < len(pattern) && n <= maxChoices; i++ {
 		switch last := len(open) - 1; {

@@ -35,7 +35,7 @@ func bm25(idf, tf, norm, k1 float64) float64 { return idf * tf * (k1 + 1) / (tf 
 // norms computes the denominator term of BM25 for the length of a text.
 type norms struct{ k1, b, average float64 }
 
-func (n *norms) of(length uint32) float64 {
+func (n *norms) forLength(length uint32) float64 {
 	return n.k1 * (1 - n.b + n.b*float64(length)/n.average)
 }
 
@@ -44,11 +44,11 @@ func freshness(now, t int64) float64 {
 	if t == noTime {
 		return 0
 	}
-	return tuning.halfLife / (tuning.halfLife + hours(now, t))
+	return tuning.halfLife / (tuning.halfLife + ageHours(now, t))
 }
 
-// hours returns the age of t in hours, at least 0.
-func hours(now, t int64) float64 {
+// ageHours returns the age of t in hours, at least 0.
+func ageHours(now, t int64) float64 {
 	if t >= now {
 		return 0
 	}
@@ -63,7 +63,7 @@ func overlapScore(q *Query, time int64, importance float64, hits, tokens int) (f
 		w.Text = float64(hits) / float64(tokens)
 	}
 	if time != noTime {
-		w.Recency = 1 / (1 + hours(q.AsOf.UnixNano(), time))
+		w.Recency = 1 / (1 + ageHours(q.AsOf.UnixNano(), time))
 	}
 	w.Importance = importance
 	return w.Text*(1-q.Bias) + w.Recency*q.Bias + w.Importance*0.15, w

@@ -34,14 +34,14 @@ type Options struct {
 	// Version identifies the settings of the caller that affect the indexed
 	// content. An index with another version is rebuilt.
 	Version string
-	// Lost is called in a separate goroutine, without locks, if every file must
+	// OnIncomplete is called in a separate goroutine, without locks, if every file must
 	// be applied again because the index failed or a rebuild could not read a
 	// file.
-	Lost func()
-	// Nap is the time for which changes are collected before they are written
+	OnIncomplete func()
+	// PersistDelay is the time for which changes are collected before they are written
 	// to disk together. Zero means 200 ms, which suits many small updates.
 	// Confirm and Close wait for the disk, and thus for Nap.
-	Nap time.Duration
+	PersistDelay time.Duration
 	// Logger receives messages for the operator; nil discards them.
 	Logger *slog.Logger
 }
@@ -51,20 +51,20 @@ type Index struct {
 	dir string
 	opt Options
 
-	writing sync.Mutex // serializes Apply, Rebuild and Close
-	again   time.Time  // earliest time of the next attempt to open the store, guarded by writing
-	sound   *time.Timer
+	writing     sync.Mutex // serializes Apply, Rebuild and Close
+	retryAfter  time.Time  // earliest time of the next attempt to open the store, guarded by writing
+	stableTimer *time.Timer
 
 	rebuilding chan struct{} // full during a rebuild
 
-	mu     sync.RWMutex // guards the following fields; held by a search while it ranks
-	closed bool
-	store  *store // nil while the index has no open store
-	table  *table
-	name   string   // directory name of the index in use
-	next   *rebuild // index of a rebuild in progress
-	lost   string   // description of the last failure, until the new index is complete
-	cover  coverage // whether the table holds every file
+	mu           sync.RWMutex // guards the following fields; held by a search while it ranks
+	closed       bool
+	store        *store // nil while the index has no open store
+	table        *table
+	name         string       // directory name of the index in use
+	next         *rebuild     // index of a rebuild in progress
+	problem      string       // description of the last failure, until the new index is complete
+	completeness completeness // whether the table holds every file
 
 	revision   atomic.Uint64
 	generation atomic.Uint64 // increases when the store is opened
@@ -85,26 +85,26 @@ func (x *Index) Apply(ctx context.Context, updates []Update) error {
 	if len(updates) == 0 {
 		return nil
 	}
-	files, blocks, err := x.build(ctx, updates)
+	files, blocks, err := x.buildUpdates(ctx, updates)
 	if err != nil {
 		return err
 	}
 	x.writing.Lock()
 	defer x.writing.Unlock()
-	if err := x.ready(); err != nil {
+	if err := x.ensureOpen(); err != nil {
 		return err
 	}
 	x.mu.RLock()
 	next := x.next
 	x.mu.RUnlock()
-	if err := x.write(x.store, x.table, updates, files, blocks); err != nil {
-		x.fail(x.generation.Load(), err)
+	if err := x.writeUpdates(x.store, x.table, updates, files, blocks); err != nil {
+		x.recoverStore(x.generation.Load(), err)
 		return err
 	}
 	if next != nil {
-		files, blocks, err := x.build(ctx, updates)
+		files, blocks, err := x.buildUpdates(ctx, updates)
 		if err == nil {
-			err = x.write(next.store, next.table, updates, files, blocks)
+			err = x.writeUpdates(next.store, next.table, updates, files, blocks)
 		}
 		if err != nil {
 			next.err = err
@@ -114,8 +114,8 @@ func (x *Index) Apply(ctx context.Context, updates []Update) error {
 	return nil
 }
 
-// build makes records and blocks, on two goroutines if there are many updates.
-func (x *Index) build(ctx context.Context, updates []Update) ([]*file, [][]*block, error) {
+// buildUpdates makes records and blocks, on two goroutines if there are many updates.
+func (x *Index) buildUpdates(ctx context.Context, updates []Update) ([]*file, [][]*block, error) {
 	files := make([]*file, len(updates))
 	blocks := make([][]*block, len(updates))
 	workers := 1
@@ -137,7 +137,7 @@ func (x *Index) build(ctx context.Context, updates []Update) ([]*file, [][]*bloc
 					return err
 				}
 				if u := &updates[i]; u.Doc != nil {
-					files[i], blocks[i] = b.build(u.Doc, u.Stamp, u.Hash, nil)
+					files[i], blocks[i] = b.buildFile(u.Doc, u.Stamp, u.Hash, nil)
 				}
 			}
 		})
@@ -145,10 +145,10 @@ func (x *Index) build(ctx context.Context, updates []Update) ([]*file, [][]*bloc
 	return files, blocks, g.Wait()
 }
 
-// write stores files in a store and its table. Searches continue concurrently.
+// writeUpdates stores files in a store and its table. Searches continue concurrently.
 // New blocks have new numbers, so a search sees them as soon as bleve contains
 // them. The old numbers are freed only when no search can encounter them.
-func (x *Index) write(s *store, t *table, updates []Update, files []*file, blocks [][]*block) error {
+func (x *Index) writeUpdates(s *store, t *table, updates []Update, files []*file, blocks [][]*block) error {
 	var all []*block
 	var gone []string
 	x.mu.Lock()
@@ -162,19 +162,19 @@ func (x *Index) write(s *store, t *table, updates []Update, files []*file, block
 		}
 		f := files[i]
 		if f != nil {
-			if err := t.allot(f); err != nil {
+			if err := t.assignBlocks(f); err != nil {
 				x.mu.Unlock()
 				return err
 			}
 			for _, b := range blocks[i] {
-				b.number = f.parts[b.part].blocks[b.nth]
+				b.number = f.variants[b.variant].blocks[b.nth]
 			}
 			blocks[i][0].record = f.marshal()
-			t.prepare(f)
+			t.addFile(f)
 			all = append(all, blocks[i]...)
 		}
 		if old := t.files[u.Path]; old != nil {
-			for _, p := range old.parts {
+			for _, p := range old.variants {
 				for _, n := range p.blocks {
 					gone = append(gone, blockID(n))
 				}
@@ -183,7 +183,7 @@ func (x *Index) write(s *store, t *table, updates []Update, files []*file, block
 	}
 	x.mu.Unlock()
 
-	err := s.batch(all, gone, false)
+	err := s.writeBatch(all, gone, false)
 
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -193,15 +193,15 @@ func (x *Index) write(s *store, t *table, updates []Update, files []*file, block
 		}
 		if err != nil {
 			if files[i] != nil {
-				t.free(files[i])
+				t.freeNumbers(files[i])
 			}
 			continue
 		}
 		if old := t.files[u.Path]; old != nil {
-			t.drop(old)
+			t.removeFile(old)
 		}
 		if files[i] != nil {
-			t.put(files[i])
+			t.commitFile(files[i])
 		}
 	}
 	return err
@@ -215,19 +215,19 @@ func (x *Index) write(s *store, t *table, updates []Update, files []*file, block
 func (x *Index) Confirm(epoch uint64) error {
 	x.writing.Lock()
 	defer x.writing.Unlock()
-	if err := x.ready(); err != nil {
+	if err := x.ensureOpen(); err != nil {
 		return err
 	}
 	x.mu.Lock()
-	confirmed := x.cover.confirm(epoch)
+	confirmed := x.completeness.markComplete(epoch)
 	if confirmed {
-		x.lost = ""
+		x.problem = ""
 	}
 	x.mu.Unlock()
 	if !confirmed {
 		return errors.New("index was opened again while files were compared with it")
 	}
-	if err := x.store.batch(nil, nil, true); err != nil {
+	if err := x.store.writeBatch(nil, nil, true); err != nil {
 		x.opt.Logger.Warn("index is not on disk yet", "err", err)
 	}
 	return nil
@@ -247,11 +247,11 @@ func (x *Index) Close() error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.closed = true
-	x.sound.Stop()
+	x.stableTimer.Stop()
 	if x.store == nil {
 		return nil
 	}
-	if err := x.store.batch(nil, nil, true); err != nil {
+	if err := x.store.writeBatch(nil, nil, true); err != nil {
 		x.opt.Logger.Warn("index is closed without all being on disk", "err", err)
 	}
 	err := x.store.close()

@@ -77,7 +77,7 @@ func (s *mapSource) open(t testing.TB, dir string) *Index {
 	return x
 }
 
-func (s *mapSource) whole(t testing.TB, x *Index) {
+func (s *mapSource) confirmComplete(t testing.TB, x *Index) {
 	t.Helper()
 	if err := x.Apply(context.Background(), s.updates()); err != nil {
 		t.Fatal(err)
@@ -120,7 +120,7 @@ func TestApply(t *testing.T) {
 	s := &mapSource{text: map[string]string{"a.md": "- red\n- green\n", "b.md": "- red blue\n"}}
 	dir := t.TempDir()
 	x := s.open(t, dir)
-	s.whole(t, x)
+	s.confirmComplete(t, x)
 	check := func(query string, want ...string) {
 		t.Helper()
 		if diff := cmp.Diff(want, hitsOf(t, x, Query{Text: query})); diff != "" {
@@ -164,7 +164,7 @@ func TestApply(t *testing.T) {
 func TestHitsAreTheFileAsItIsNow(t *testing.T) {
 	s := &mapSource{text: map[string]string{"a.md": "- red\n", "b.md": "- red too\n", "c.md": "- red three\n"}}
 	x := s.open(t, t.TempDir())
-	s.whole(t, x)
+	s.confirmComplete(t, x)
 	s.text["a.md"] = "new first line\n\n- green\n- red\n"
 	delete(s.text, "b.md")
 	if diff := cmp.Diff([]string{"a.md:4", "c.md:1"}, hitsOf(t, x, Query{Text: "red"})); diff != "" {
@@ -183,7 +183,7 @@ func TestPhrasesAndExclusion(t *testing.T) {
 		"d.md": "- Idle\n  connections wrap over lines\n",
 	}}
 	x := s.open(t, t.TempDir())
-	s.whole(t, x)
+	s.confirmComplete(t, x)
 	for _, tc := range []struct {
 		text, exclude string
 		want          []string
@@ -210,7 +210,7 @@ func TestEqualTextIsShownOnce(t *testing.T) {
 		"a.md": "- Buy **milk** today\n", "b.md": "- buy milk  today\n", "c.md": "- buy milk tomorrow\n",
 	}}
 	x := s.open(t, t.TempDir())
-	s.whole(t, x)
+	s.confirmComplete(t, x)
 	res, err := x.Search(t.Context(), ownerView(t), Query{Text: "milk", Limit: 10})
 	if err != nil {
 		t.Fatal(err)
@@ -282,7 +282,7 @@ func TestDamage(t *testing.T) {
 			s := &mapSource{text: map[string]string{"a.md": "- red\n", "b.md": "- green\n"}}
 			dir := t.TempDir()
 			x := s.open(t, dir)
-			s.whole(t, x)
+			s.confirmComplete(t, x)
 			if err := x.Close(); err != nil {
 				t.Fatal(err)
 			}
@@ -294,7 +294,7 @@ func TestDamage(t *testing.T) {
 			if st := x.Status(); !st.Degraded {
 				t.Errorf("not degraded: %+v", st)
 			}
-			s.whole(t, x)
+			s.confirmComplete(t, x)
 			if st := x.Status(); st.Degraded || st.Problem != "" || st.Files != 2 {
 				t.Errorf("not whole again: %+v", st)
 			}
@@ -307,12 +307,12 @@ func TestDamage(t *testing.T) {
 		s := &mapSource{text: map[string]string{"a.md": "- red\n", "b.md": "- green\n"}}
 		dir := t.TempDir()
 		lost := make(chan bool, 1)
-		x, err := Open(dir, Options{Source: s, Paths: s.paths, Lost: func() { lost <- true }})
+		x, err := Open(dir, Options{Source: s, Paths: s.paths, OnIncomplete: func() { lost <- true }})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer x.Close()
-		s.whole(t, x)
+		s.confirmComplete(t, x)
 		names, _ := filepath.Glob(filepath.Join(dir, "index-1", "*.zap"))
 		for _, name := range names {
 			if err := os.Truncate(name, 0); err != nil {
@@ -326,7 +326,7 @@ func TestDamage(t *testing.T) {
 		if st := x.Status(); !st.Degraded || st.Problem == "" || st.Generation != 2 {
 			t.Errorf("%+v", st)
 		}
-		s.whole(t, x)
+		s.confirmComplete(t, x)
 		if st := x.Status(); st.Degraded || st.Problem != "" {
 			t.Errorf("not whole again: %+v", st)
 		}
@@ -335,7 +335,7 @@ func TestDamage(t *testing.T) {
 		s := &mapSource{text: map[string]string{"a.md": "- red\n"}}
 		dir := t.TempDir()
 		x := s.open(t, dir)
-		s.whole(t, x)
+		s.confirmComplete(t, x)
 		x.Close()
 		for n := range maxCrashes + 2 {
 			x = s.open(t, dir)
@@ -352,7 +352,7 @@ func TestDamage(t *testing.T) {
 		s := &mapSource{text: map[string]string{"a.md": "- red\n"}}
 		dir := t.TempDir()
 		x := s.open(t, dir)
-		s.whole(t, x)
+		s.confirmComplete(t, x)
 		x.Close()
 		write(t, filepath.Join(dir, "index-1", "._000000000001.zap"), []byte("x"))
 		write(t, filepath.Join(dir, "index-1", "foo.zap"), []byte("x"))
@@ -367,7 +367,7 @@ func TestAnotherVersionIsBuiltAnew(t *testing.T) {
 	s := &mapSource{text: map[string]string{"a.md": "- red\n"}}
 	dir := t.TempDir()
 	x := s.open(t, dir)
-	s.whole(t, x)
+	s.confirmComplete(t, x)
 	x.Close()
 	x, err := Open(dir, Options{Source: s, Paths: s.paths, Version: "other settings"})
 	if err != nil {
@@ -385,7 +385,7 @@ func TestNothingIsLeftOfOlderIndexes(t *testing.T) {
 	s := &mapSource{text: map[string]string{"a.md": "- quince\n"}}
 	dir := t.TempDir()
 	x := s.open(t, dir)
-	s.whole(t, x)
+	s.confirmComplete(t, x)
 	for range 2 {
 		err := x.Rebuild(t.Context(), s.paths(), func(_ context.Context, path string) (Update, error) { return s.update(path), nil })
 		if err != nil {
@@ -421,7 +421,7 @@ func TestRebuild(t *testing.T) {
 	}
 	dir := t.TempDir()
 	x := s.open(t, dir)
-	s.whole(t, x)
+	s.confirmComplete(t, x)
 	n := 0
 	err := x.Rebuild(t.Context(), s.paths(), func(_ context.Context, path string) (Update, error) {
 		if st := x.Status(); st.Rebuilt != n/rebuildBatch*rebuildBatch || st.ToRebuild != 700 {
@@ -459,7 +459,7 @@ func TestRebuild(t *testing.T) {
 func TestRebuildAway(t *testing.T) {
 	s := &mapSource{text: map[string]string{"a.md": "- red\n", "b.md": "- red\n", "c.md": "- red\n", "d.md": "- red\n"}}
 	x := s.open(t, t.TempDir())
-	s.whole(t, x)
+	s.confirmComplete(t, x)
 	reads := map[string]int{}
 	err := x.Rebuild(t.Context(), []string{"a.md", "b.md", "d.md"}, func(_ context.Context, path string) (Update, error) {
 		reads[path]++
@@ -491,7 +491,7 @@ func TestRebuildFails(t *testing.T) {
 		s.text[fmt.Sprintf("%02d.md", i)] = "- red\n"
 	}
 	x := s.open(t, t.TempDir())
-	s.whole(t, x)
+	s.confirmComplete(t, x)
 	// If the test hangs, x.Close would hang too.
 	defer time.AfterFunc(time.Minute, func() { panic("rebuilding and applying never end") }).Stop()
 	var group errgroup.Group
@@ -567,7 +567,7 @@ func TestApplyWhileSearching(t *testing.T) {
 		s.text[fmt.Sprintf("%02d.md", i)] = strings.Repeat("- red\n", 1+i)
 	}
 	x := s.open(t, t.TempDir())
-	s.whole(t, x)
+	s.confirmComplete(t, x)
 	frozen := &mapSource{text: s.text}
 	x.opt.Source = frozen
 	done := make(chan error, 1)
@@ -603,7 +603,7 @@ func TestApplyWhileSearching(t *testing.T) {
 
 func FuzzRecord(f *testing.F) {
 	f.Add([]byte{})
-	whole := &file{path: "a.md", day: "2026-02-04", parts: []*part{{partition: memory.Partition{Owner: "owner"}, blocks: []uint32{7},
+	whole := &file{path: "a.md", day: "2026-02-04", variants: []*variant{{partition: memory.Partition{Owner: "owner"}, blocks: []uint32{7},
 		entries: []entry{{dup: 1, time: noTime}, {time: 5, length: 3, flags: flagOpen}}, important: []float64{0, 0.5}}}}
 	f.Add(whole.marshal())
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -615,7 +615,7 @@ func FuzzRecord(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(got, again, cmp.AllowUnexported(file{}, part{}, entry{}), cmp.Comparer(func(a, b float64) bool {
+		if diff := cmp.Diff(got, again, cmp.AllowUnexported(file{}, variant{}, entry{}), cmp.Comparer(func(a, b float64) bool {
 			return a == b || a != a && b != b
 		})); diff != "" {
 			t.Error(diff)
@@ -627,11 +627,11 @@ func FuzzRecord(f *testing.F) {
 func TestFailure(t *testing.T) {
 	s := &mapSource{text: map[string]string{"a.md": "- red\n"}}
 	x := s.open(t, t.TempDir())
-	s.whole(t, x)
+	s.confirmComplete(t, x)
 	fail := func(generation uint64) {
 		x.writing.Lock()
 		defer x.writing.Unlock()
-		x.fail(generation, os.ErrInvalid)
+		x.recoverStore(generation, os.ErrInvalid)
 	}
 	fail(1)
 	fail(1) // another goroutine reports the same failure
@@ -641,7 +641,7 @@ func TestFailure(t *testing.T) {
 	if diff := cmp.Diff([]string{"a.md:1"}, hitsOf(t, x, Query{Text: "red"})); diff != "" {
 		t.Errorf("after a failure (-want +got):\n%s", diff)
 	}
-	s.whole(t, x)
+	s.confirmComplete(t, x)
 	if st := x.Status(); st.Degraded || st.Problem != "" {
 		t.Errorf("not whole again: %+v", st)
 	}
@@ -651,10 +651,10 @@ func TestFailure(t *testing.T) {
 	if err := x.store.close(); err != nil {
 		t.Fatal(err)
 	}
-	x.store, x.table, x.cover, x.again = nil, newTable(), coverage{}, time.Time{}
+	x.store, x.table, x.completeness, x.retryAfter = nil, newTable(), completeness{}, time.Time{}
 	x.mu.Unlock()
 	s.text["b.md"] = "- green\n"
-	s.whole(t, x)
+	s.confirmComplete(t, x)
 	if diff := cmp.Diff([]string{"b.md:1"}, hitsOf(t, x, Query{Text: "green"})); diff != "" {
 		t.Errorf("tried again (-want +got):\n%s", diff)
 	}
@@ -674,21 +674,21 @@ func TestFailure(t *testing.T) {
 func TestHalfApplied(t *testing.T) {
 	s := &mapSource{text: map[string]string{"a.md": "- red\n"}}
 	x := s.open(t, t.TempDir())
-	s.whole(t, x)
+	s.confirmComplete(t, x)
 	old := x.table.files["a.md"]
 
 	s.text["a.md"] = "- red two\n"
-	files, blocks, err := x.build(t.Context(), s.updates())
+	files, blocks, err := x.buildUpdates(t.Context(), s.updates())
 	if err != nil {
 		t.Fatal(err)
 	}
 	f, b := files[0], blocks[0][0]
-	if err := x.table.allot(f); err != nil {
+	if err := x.table.assignBlocks(f); err != nil {
 		t.Fatal(err)
 	}
-	b.number, b.record = f.parts[0].blocks[0], f.marshal()
-	x.table.prepare(f)
-	if err := x.store.batch(blocks[0], []string{blockID(old.parts[0].blocks[0])}, false); err != nil {
+	b.number, b.record = f.variants[0].blocks[0], f.marshal()
+	x.table.addFile(f)
+	if err := x.store.writeBatch(blocks[0], []string{blockID(old.variants[0].blocks[0])}, false); err != nil {
 		t.Fatal(err)
 	}
 

@@ -12,16 +12,16 @@ import (
 	segment "github.com/blevesearch/scorch_segment_api/v2"
 )
 
-// lists reads the posting lists of one snapshot of the store, segment by
+// postingReader reads the posting lists of one snapshot of the store, segment by
 // segment, because the reader of bleve would build a document name for each
 // posting. It is not safe for concurrent use.
-type lists struct {
+type postingReader struct {
 	snapshot *scorch.IndexSnapshot
-	segments []listed
+	segments []segmentPostings
 }
 
 // A listed is one segment. It keeps the buffers of one list for the next.
-type listed struct {
+type segmentPostings struct {
 	terms   segment.TermDictionary
 	deleted *roaring.Bitmap
 	numbers []uint32
@@ -29,8 +29,8 @@ type listed struct {
 	iter    segment.PostingsIterator
 }
 
-// snapshot returns the current state of the store. The caller must close it.
-func (s *store) snapshot() (*scorch.IndexSnapshot, error) {
+// openSnapshot returns the current state of the store. The caller must close it.
+func (s *store) openSnapshot() (*scorch.IndexSnapshot, error) {
 	r, err := s.index.Reader()
 	if err != nil {
 		return nil, err
@@ -42,16 +42,16 @@ func (s *store) snapshot() (*scorch.IndexSnapshot, error) {
 	return snapshot, nil
 }
 
-// lists opens the posting lists of the current state of the store. The caller
+// openPostings opens the posting lists of the current state of the store. The caller
 // must close them.
-func (s *store) lists() (*lists, error) {
-	snapshot, err := s.snapshot()
+func (s *store) openPostings() (*postingReader, error) {
+	snapshot, err := s.openSnapshot()
 	if err != nil {
 		return nil, err
 	}
-	l := &lists{snapshot: snapshot}
+	l := &postingReader{snapshot: snapshot}
 	for _, seg := range snapshot.Segments() {
-		numbers, err := s.numbering.of(seg, snapshot)
+		numbers, err := s.numbering.blockNumbers(seg, snapshot)
 		if err != nil {
 			return nil, errors.Join(err, snapshot.Close())
 		}
@@ -59,13 +59,13 @@ func (s *store) lists() (*lists, error) {
 		if err != nil {
 			return nil, errors.Join(err, snapshot.Close())
 		}
-		l.segments = append(l.segments, listed{terms: terms, deleted: seg.Deleted(), numbers: numbers})
+		l.segments = append(l.segments, segmentPostings{terms: terms, deleted: seg.Deleted(), numbers: numbers})
 	}
 	return l, nil
 }
 
-// each calls fn for each block that contains the term.
-func (l *lists) each(ctx context.Context, key []byte, fn func(number uint32, s slots)) error {
+// eachPosting calls fn for each block that contains the term.
+func (l *postingReader) eachPosting(ctx context.Context, key []byte, fn func(number uint32, s slots)) error {
 	for i := range l.segments {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -91,12 +91,12 @@ func (l *lists) each(ctx context.Context, key []byte, fn func(number uint32, s s
 	return nil
 }
 
-// terms adds to found the terms that begin with prefix and whose keys begin
+// addTerms adds to found the terms that begin with prefix and whose keys begin
 // with key, if counts returns true for a block that contains the term.
-func (l *lists) terms(ctx context.Context, key, prefix string, counts func(number uint32) bool,
+func (l *postingReader) addTerms(ctx context.Context, key, prefix string, counts func(number uint32) bool,
 	found map[string]bool) error {
 	from := []byte(key + prefix)
-	end := behind(from)
+	end := prefixEnd(from)
 	for i := range l.segments {
 		s := &l.segments[i]
 		it := s.terms.AutomatonIterator(nil, from, end)
@@ -137,9 +137,9 @@ func (l *lists) terms(ctx context.Context, key, prefix string, counts func(numbe
 	return nil
 }
 
-// behind returns the least key after all keys with the given prefix, or nil if
+// prefixEnd returns the least key after all keys with the given prefix, or nil if
 // there is none.
-func behind(key []byte) []byte {
+func prefixEnd(key []byte) []byte {
 	for i := len(key) - 1; i >= 0; i-- {
 		if key[i] < 0xff {
 			return append(slices.Clone(key[:i]), key[i]+1)
@@ -155,8 +155,8 @@ type numbering struct {
 	numbers map[uint64][]uint32 // by segment id
 }
 
-// of returns the block numbers of a segment of the snapshot.
-func (n *numbering) of(s *scorch.SegmentSnapshot, snapshot *scorch.IndexSnapshot) ([]uint32, error) {
+// blockNumbers returns the block numbers of a segment of the snapshot.
+func (n *numbering) blockNumbers(s *scorch.SegmentSnapshot, snapshot *scorch.IndexSnapshot) ([]uint32, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if numbers, ok := n.numbers[s.Id()]; ok {

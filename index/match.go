@@ -4,17 +4,17 @@ import "math"
 
 // A candidate is an entry that matches the query.
 type candidate struct {
-	part  uint32 // number
-	entry int32
-	score float64
-	dup   uint16 // end of the dup of the entry
+	variant uint32 // number
+	entry   int32
+	score   float64
+	dup     uint16 // end of the dup of the entry
 }
 
-// matches calls yield for every entry that matches the query and passes the
+// eachMatch calls yield for every entry that matches the query and passes the
 // filter, part by part. It omits parts with words for which skip returns true.
-// The scores lack the additions of [page.exact].
-func (p *page) matches(skip func(*acc) bool, yield func(candidate)) {
-	if p.read {
+// The scores lack the additions of [page.exactScore].
+func (p *page) eachMatch(skip func(*acc) bool, yield func(candidate)) {
+	if p.filtered {
 		for _, c := range p.chosen {
 			yield(c)
 		}
@@ -22,28 +22,28 @@ func (p *page) matches(skip func(*acc) bool, yield func(candidate)) {
 	}
 	q := p.query
 	timed := func(c candidate) {
-		if p.entry(c).time != noTime {
+		if p.entryAt(c).time != noTime {
 			yield(c)
 		}
 	}
 	switch {
 	case q.Mode == Overlap && q.All:
-		p.every(yield)
+		p.eachFiltered(yield)
 	case q.Mode == Recent && len(p.words.terms) > 0:
-		p.ranked(skip, timed)
+		p.eachRanked(skip, timed)
 	case len(p.words.terms) > 0:
-		p.ranked(skip, yield)
+		p.eachRanked(skip, yield)
 	case q.Text == "" || q.Mode == Recent:
 		// Without words, all entries with a time that pass the filter match,
 		// newest first.
-		p.every(timed)
+		p.eachFiltered(timed)
 	}
 }
 
-// ranked yields each entry that contains some of the words, with its score
+// eachRanked yields each entry that contains some of the words, with its score
 // without recency. In the mode Relevance, it also yields the first entry of a
 // file of which only the head matches.
-func (p *page) ranked(skip func(*acc) bool, yield func(candidate)) {
+func (p *page) eachRanked(skip func(*acc) bool, yield func(candidate)) {
 	sections := p.query.Mode == Relevance // a word may occur in the section path
 	for i := range p.accs {
 		a := &p.accs[i]
@@ -52,8 +52,8 @@ func (p *page) ranked(skip func(*acc) bool, yield func(candidate)) {
 		}
 		file := a.score * tuning.file
 		if a.some == 0 {
-			if pt := p.over.part(a.part); sections && p.sieve.entry(pt, 0) {
-				yield(candidate{a.part, 0, file, uint16(pt.entries[0].dup)})
+			if pt := p.over.variantAt(a.variant); sections && p.filter.passesEntry(pt, 0) {
+				yield(candidate{a.variant, 0, file, uint16(pt.entries[0].dup)})
 			}
 			continue
 		}
@@ -61,16 +61,16 @@ func (p *page) ranked(skip func(*acc) bool, yield func(candidate)) {
 		for e := range cells {
 			c := &cells[e]
 			if c.own == 0 || c.out || c.hits == 0 && !sections ||
-				a.ask && !p.sieve.record(&p.over.part(a.part).entries[e]) {
+				a.checkEach && !p.filter.passesRecord(&p.over.variantAt(a.variant).entries[e]) {
 				continue
 			}
-			yield(candidate{a.part, int32(e), float64(c.own) + near(cells, e)*tuning.near + file, c.dup})
+			yield(candidate{a.variant, int32(e), float64(c.own) + neighbourScore(cells, e)*tuning.near + file, c.dup})
 		}
 	}
 }
 
-// near returns the sum of the own scores of the neighbours of an entry.
-func near(cells []cell, e int) (sum float64) {
+// neighbourScore returns the sum of the own scores of the neighbours of an entry.
+func neighbourScore(cells []cell, e int) (sum float64) {
 	if e > 0 {
 		sum += float64(cells[e-1].own)
 	}
@@ -80,37 +80,37 @@ func near(cells []cell, e int) (sum float64) {
 	return sum
 }
 
-// every yields, without a score, each entry that the view may read and that
+// eachFiltered yields, without a score, each entry that the view may read and that
 // passes the filter.
-func (p *page) every(yield func(candidate)) {
-	one := func(pt *part) {
+func (p *page) eachFiltered(yield func(candidate)) {
+	one := func(pt *variant) {
 		if !p.view.Readable(pt.partition) {
 			return
 		}
-		if pass, _ := p.sieve.part(p.over, pt.number); !pass {
+		if pass, _ := p.filter.passesVariant(p.over, pt.number); !pass {
 			return
 		}
 		for e := range pt.entries {
-			if p.sieve.entry(pt, e) {
-				yield(candidate{part: pt.number, entry: int32(e), dup: uint16(pt.entries[e].dup)})
+			if p.filter.passesEntry(pt, e) {
+				yield(candidate{variant: pt.number, entry: int32(e), dup: uint16(pt.entries[e].dup)})
 			}
 		}
 	}
-	for n, pt := range p.table.parts {
-		if p.table.counts(pt) && p.at[n] != hidden {
+	for n, pt := range p.table.variants {
+		if p.table.isCurrent(pt) && p.at[n] != hidden {
 			one(pt)
 		}
 	}
-	for _, pt := range p.over.parts {
+	for _, pt := range p.over.variants {
 		one(pt)
 	}
 }
 
-func (p *page) entry(c candidate) *entry { return &p.over.part(c.part).entries[c.entry] }
+func (p *page) entryAt(c candidate) *entry { return &p.over.variantAt(c.variant).entries[c.entry] }
 
-// bound returns an upper bound of the exact score of a candidate with the given
+// scoreBound returns an upper bound of the exact score of a candidate with the given
 // score, including rounding errors.
-func (p *page) bound(score float64) float64 {
+func (p *page) scoreBound(score float64) float64 {
 	if p.query.Mode == Relevance && len(p.words.terms) > 0 {
 		return score * (1 + tuning.recency) * rounding
 	}
@@ -119,29 +119,29 @@ func (p *page) bound(score float64) float64 {
 
 const rounding = 1 + 1e-9
 
-// most returns an upper bound of the exact scores in a part, and the number of
+// variantBound returns an upper bound of the exact scores in a part, and the number of
 // its candidates. The bound is infinite if it requires reading each candidate.
-func (p *page) most(a *acc) (score float64, candidates int) {
+func (p *page) variantBound(a *acc) (score float64, candidates int) {
 	switch {
-	case a.ask || a.some == 0 && p.sieve.set != nil:
+	case a.checkEach || a.some == 0 && p.filter.set != nil:
 	case p.query.Mode == Relevance && a.some == 0:
-		return p.bound(a.score * tuning.file), 1 // for the head
+		return p.scoreBound(a.score * tuning.file), 1 // for the head
 	case p.query.Mode == Relevance:
-		return p.bound(float64(a.best)*(1+2*tuning.near) + a.score*tuning.file), int(a.pass)
+		return p.scoreBound(float64(a.best)*(1+2*tuning.near) + a.score*tuning.file), int(a.pass)
 	case p.query.Mode == Overlap && !p.query.All:
-		r := p.over.row(a.part)
+		r := p.over.rowAt(a.variant)
 		score, _ := overlapScore(p.query, r.newest, r.importance, int(a.hits), len(p.words.terms))
 		return score + math.Abs(score)*(rounding-1), int(a.full)
 	}
 	return math.Inf(1), 0
 }
 
-// exact returns the exact score of a candidate and its explanation.
-func (p *page) exact(c candidate) (float64, Why) {
-	q, e := p.query, p.entry(c)
+// exactScore returns the exact score of a candidate and its explanation.
+func (p *page) exactScore(c candidate) (float64, Why) {
+	q, e := p.query, p.entryAt(c)
 	switch {
 	case q.Mode == Overlap:
-		return overlapScore(q, e.time, p.over.part(c.part).importance(int(c.entry)), p.hitsOf(c), len(p.words.terms))
+		return overlapScore(q, e.time, p.over.variantAt(c.variant).importance(int(c.entry)), p.hitsOf(c), len(p.words.terms))
 	case q.Mode == Recent || len(p.words.terms) == 0:
 		return float64(e.time) / 1e9, Why{}
 	}
@@ -152,7 +152,7 @@ func (p *page) exact(c candidate) (float64, Why) {
 // cellOf returns the accumulator and the cells of the part of a candidate, or
 // nil if the part contains no query terms.
 func (p *page) cellOf(c candidate) (a *acc, cells []cell) {
-	i := p.at[c.part]
+	i := p.at[c.variant]
 	if i <= 0 {
 		return nil, nil
 	}
@@ -168,17 +168,17 @@ func (p *page) hitsOf(c candidate) int {
 	return 0
 }
 
-// why returns the explanation of the score of a candidate. It includes the
+// explainScore returns the explanation of the score of a candidate. It includes the
 // terms if they were recorded.
-func (p *page) why(c candidate) Why {
+func (p *page) explainScore(c candidate) Why {
 	a, cells := p.cellOf(c)
 	if p.query.Mode != Relevance || a == nil {
-		_, w := p.exact(c)
+		_, w := p.exactScore(c)
 		return w
 	}
-	own, near, file := float64(cells[c.entry].own), near(cells, int(c.entry))*tuning.near, a.score*tuning.file
+	own, near, file := float64(cells[c.entry].own), neighbourScore(cells, int(c.entry))*tuning.near, a.score*tuning.file
 	c.score = own + near + file
-	_, w := p.exact(c)
+	_, w := p.exactScore(c)
 	w.Own, w.Near, w.File = own, near, file
 	for i := range p.words.terms {
 		if t, ok := p.terms[termOf{a.first + uint32(c.entry), i}]; ok {

@@ -33,17 +33,17 @@ func Open(dir string, opt Options) (*Index, error) {
 	defer x.writing.Unlock()
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if err := x.tidy(); err != nil {
+	if err := x.removeStray(); err != nil {
 		return nil, err
 	}
 	var poison error
 	if n := x.countOpening(); n >= maxCrashes {
 		poison = fmt.Errorf("it was in use at %d crashes in a row", n)
 	}
-	if err := x.open(poison); err != nil {
+	if err := x.openCurrent(poison); err != nil {
 		x.opt.Logger.Error("index cannot be opened, files are read to answer", "err", err)
 	}
-	x.sound = time.AfterFunc(soundAfter, x.endOpening)
+	x.stableTimer = time.AfterFunc(stableAfter, x.endOpening)
 	return x, nil
 }
 
@@ -52,14 +52,14 @@ const (
 	// opening the index, after which the index is regarded as the cause. A
 	// damaged index can crash the process that maps it.
 	maxCrashes = 3
-	// soundAfter is the time after which an opening counts as successful.
-	soundAfter = time.Minute
+	// stableAfter is the time after which an opening counts as successful.
+	stableAfter = time.Minute
 )
 
 // countOpening increments the counter of openings and returns the number of
 // previous consecutive openings that did not end well.
 func (x *Index) countOpening() int {
-	n, _ := strconv.Atoi(x.read("opening"))
+	n, _ := strconv.Atoi(x.readFile("opening"))
 	if n < 0 || n > maxCrashes {
 		n = maxCrashes
 	}
@@ -86,8 +86,8 @@ var indexName = regexp.MustCompile(`^index-[0-9]{1,9}$`)
 
 func (x *Index) path(name string) string { return filepath.Join(x.dir, name) }
 
-// read returns the content of a small file, or "" if it cannot be read.
-func (x *Index) read(name string) string {
+// readFile returns the content of a small file, or "" if it cannot be read.
+func (x *Index) readFile(name string) string {
 	b, err := os.ReadFile(x.path(name))
 	if err != nil {
 		return ""
@@ -105,14 +105,14 @@ func (x *Index) writeFile(name, content string) error {
 	return writeFile(x.path(name), content)
 }
 
-// tidy removes all indexes except the one in use and the one being built. Others
+// removeStray removes all indexes except the one in use and the one being built. Others
 // remain after a crash or a change of the format.
-func (x *Index) tidy() error {
+func (x *Index) removeStray() error {
 	entries, err := os.ReadDir(x.dir)
 	if err != nil {
 		return err
 	}
-	current := x.read("current")
+	current := x.readFile("current")
 	for _, e := range entries {
 		old := indexName.MatchString(e.Name()) && e.Name() != current && (x.next == nil || e.Name() != x.next.name)
 		if old || strings.HasSuffix(e.Name(), ".tmp") {
@@ -124,11 +124,11 @@ func (x *Index) tidy() error {
 	return nil
 }
 
-// choose determines the index in use. If no index has the right format, it
+// chooseCurrent determines the index in use. If no index has the right format, it
 // selects a new empty one.
-func (x *Index) choose() error {
-	name := x.read("current")
-	if x.read("version") == x.wanted() && indexName.MatchString(name) {
+func (x *Index) chooseCurrent() error {
+	name := x.readFile("current")
+	if x.readFile("version") == x.formatVersion() && indexName.MatchString(name) {
 		x.name = name
 		return nil
 	}
@@ -144,29 +144,29 @@ func (x *Index) choose() error {
 	}
 	// This order ensures that an index is never mistaken for one of another
 	// format.
-	if err := errors.Join(x.writeFile("current", name), x.writeFile("version", x.wanted())); err != nil {
+	if err := errors.Join(x.writeFile("current", name), x.writeFile("version", x.formatVersion())); err != nil {
 		return err
 	}
 	x.name = name
-	return x.tidy() // the old index contains words of earlier file contents
+	return x.removeStray() // the old index contains words of earlier file contents
 }
 
-// wanted returns the identifier of the format of this index.
-func (x *Index) wanted() string {
+// formatVersion returns the identifier of the format of this index.
+func (x *Index) formatVersion() string {
 	return fmt.Sprintf("memwatchd index %d, bleve 2.5.7\n%s\n", recordVersion, x.opt.Version)
 }
 
-// load opens a store and reads its records into a table. It returns an error if
+// loadStore opens a store and reads its records into a table. It returns an error if
 // the records and the blocks do not match.
-func (x *Index) load(name string) (*store, *table, error) {
-	s, err := openStore(x.path(name), x.opt.Nap, x.trouble)
+func (x *Index) loadStore(name string) (*store, *table, error) {
+	s, err := openStore(x.path(name), x.opt.PersistDelay, x.handleStoreError)
 	if err != nil {
 		return nil, nil, err
 	}
 	t := newTable()
-	err = guard("read index", func() error {
+	err = recoverPanic("read index", func() error {
 		want := 0
-		blocks, err := s.records(func(record []byte) error {
+		blocks, err := s.eachRecord(func(record []byte) error {
 			f, err := unmarshalFile(record)
 			if err != nil {
 				return err
@@ -174,14 +174,14 @@ func (x *Index) load(name string) (*store, *table, error) {
 			if t.files[f.path] != nil {
 				return fmt.Errorf("%q has more than one record", f.path)
 			}
-			t.prepare(f)
-			t.put(f)
-			for _, p := range f.parts {
+			t.addFile(f)
+			t.commitFile(f)
+			for _, p := range f.variants {
 				want += len(p.blocks)
 			}
 			return nil
 		})
-		stray := func(n uint32) bool { return int(n) >= len(t.blocks) || t.blocks[n].part == nowhere }
+		stray := func(n uint32) bool { return int(n) >= len(t.blocks) || t.blocks[n].variant == noVariant }
 		if err == nil && (len(blocks) != want || slices.ContainsFunc(blocks, stray)) {
 			err = errors.New("blocks are not those of the records")
 		}
@@ -193,47 +193,47 @@ func (x *Index) load(name string) (*store, *table, error) {
 	if err != nil {
 		return nil, nil, errors.Join(err, s.close())
 	}
-	t.loaded()
+	t.collectFree()
 	return s, t, nil
 }
 
-// openingAgain is the pause before another attempt to open a store.
-const openingAgain = time.Second
+// reopenPause is the pause before another attempt to open a store.
+const reopenPause = time.Second
 
-// open opens the index in use. If that index is damaged, or poison holds the
+// openCurrent opens the index in use. If that index is damaged, or poison holds the
 // reason why it is unusable, open replaces it with an empty one. The caller
 // must hold x.writing and x.mu.
-func (x *Index) open(poison error) error {
-	x.again = time.Now().Add(openingAgain)
+func (x *Index) openCurrent(poison error) error {
+	x.retryAfter = time.Now().Add(reopenPause)
 	x.generation.Add(1)
-	x.cover.open()
+	x.completeness.markOpened()
 	x.store, x.table = nil, newTable()
-	s, t, err := x.openOr(poison)
+	s, t, err := x.loadOrReplace(poison)
 	if err == nil {
 		x.store, x.table = s, t
 		return nil
 	}
 	if diskFull(err) {
-		x.makeRoom()
+		x.freeDiskSpace()
 	}
-	x.lost = x.told("index cannot be opened, files are read to answer", err)
+	x.problem = x.describeError("index cannot be opened, files are read to answer", err)
 	return err
 }
 
-func (x *Index) openOr(poison error) (s *store, t *table, err error) {
-	if err := x.choose(); err != nil {
+func (x *Index) loadOrReplace(poison error) (s *store, t *table, err error) {
+	if err := x.chooseCurrent(); err != nil {
 		return nil, nil, err
 	}
 	err = poison
 	if err == nil {
-		s, t, err = x.load(x.name)
-		if err == nil || exhausted(err) {
+		s, t, err = x.loadStore(x.name)
+		if err == nil || lacksResources(err) {
 			return s, t, err
 		}
 	}
 	// The last damaged index is kept for inspection.
 	x.opt.Logger.Warn("index is set aside and built again", "dir", x.path(x.name), "err", err)
-	x.lost = x.told("index was set aside, and is built again from the files", err)
+	x.problem = x.describeError("index was set aside, and is built again from the files", err)
 	err = os.RemoveAll(x.path("quarantine"))
 	if err == nil {
 		err = os.Rename(x.path(x.name), x.path("quarantine"))
@@ -241,11 +241,11 @@ func (x *Index) openOr(poison error) (s *store, t *table, err error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, err
 	}
-	return x.load(x.name)
+	return x.loadStore(x.name)
 }
 
-// told returns the description of an error for Status.
-func (x *Index) told(what string, err error) string {
+// describeError returns the description of an error for Status.
+func (x *Index) describeError(what string, err error) string {
 	text := what + ": " + err.Error()
 	if diskFull(err) {
 		text = "disk full, make room on that of " + x.dir + ": " + text
@@ -253,8 +253,8 @@ func (x *Index) told(what string, err error) string {
 	return text
 }
 
-// makeRoom removes the quarantined index, which is kept only for inspection.
-func (x *Index) makeRoom() {
+// freeDiskSpace removes the quarantined index, which is kept only for inspection.
+func (x *Index) freeDiskSpace() {
 	if err := os.RemoveAll(x.path("quarantine")); err != nil {
 		x.opt.Logger.Warn("quarantine cannot be removed", "err", err)
 	}
@@ -265,15 +265,15 @@ func (x *Index) makeRoom() {
 func (x *Index) DropQuarantine() error {
 	x.writing.Lock()
 	defer x.writing.Unlock()
-	if err := errors.Join(os.RemoveAll(x.path("quarantine")), x.tidy()); err != nil {
+	if err := errors.Join(os.RemoveAll(x.path("quarantine")), x.removeStray()); err != nil {
 		return fmt.Errorf("index: quarantine: %w", err)
 	}
 	return nil
 }
 
-// trouble handles reports from the goroutines of a store. A nil err means
+// handleStoreError handles reports from the goroutines of a store. A nil err means
 // recovery. If the store cannot recover by itself, trouble opens it again.
-func (x *Index) trouble(s *store, err error, news bool) {
+func (x *Index) handleStoreError(s *store, err error, news bool) {
 	switch {
 	case err == nil:
 		x.opt.Logger.Info("index is on disk again")
@@ -282,35 +282,35 @@ func (x *Index) trouble(s *store, err error, news bool) {
 		x.opt.Logger.Warn("index cannot be brought to disk, trying again", "err", err)
 	}
 	if diskFull(err) {
-		x.makeRoom()
+		x.freeDiskSpace()
 	}
 	select {
 	case <-s.broken:
 	default:
-		if !s.gone() {
+		if !s.filesReplaced() {
 			return
 		}
 	}
 	go func() {
 		x.writing.Lock()
-		again := x.again
+		again := x.retryAfter
 		x.writing.Unlock()
 		time.Sleep(time.Until(again)) // an immediate retry would fail again
 		x.writing.Lock()
 		defer x.writing.Unlock()
 		if x.store == s {
-			x.fail(x.generation.Load(), err)
+			x.recoverStore(x.generation.Load(), err)
 		}
 	}()
 }
 
-// fail handles a failure of the store. The store and the table may differ from
+// recoverStore handles a failure of the store. The store and the table may differ from
 // then on, so fail opens the index again, and every file must be applied again.
 // The index is set aside if it cannot be opened. It is also set aside if it
 // failed before it was complete, unless the cause is a lack of resources. If the
 // index has been opened again since the generation that failed, fail does
 // nothing. The caller must hold x.writing.
-func (x *Index) fail(generation uint64, cause error) {
+func (x *Index) recoverStore(generation uint64, cause error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.closed || x.generation.Load() != generation {
@@ -318,7 +318,7 @@ func (x *Index) fail(generation uint64, cause error) {
 	}
 	x.opt.Logger.Error("index failed, opening it again", "err", cause)
 	var poison error
-	if !x.cover.complete && !exhausted(cause) {
+	if !x.completeness.complete && !lacksResources(cause) {
 		poison = cause
 	}
 	if x.store != nil {
@@ -326,18 +326,18 @@ func (x *Index) fail(generation uint64, cause error) {
 			x.opt.Logger.Warn("index did not close", "err", err)
 		}
 	}
-	x.lost = x.told("index failed, and every file is looked at again", cause)
-	if err := x.open(poison); err != nil {
+	x.problem = x.describeError("index failed, and every file is looked at again", cause)
+	if err := x.openCurrent(poison); err != nil {
 		x.opt.Logger.Error("index cannot be opened, files are read to answer", "err", err)
 	}
-	if x.opt.Lost != nil {
-		go x.opt.Lost()
+	if x.opt.OnIncomplete != nil {
+		go x.opt.OnIncomplete()
 	}
 }
 
-// ready ensures that there is a store to write to. After a failed opening it
-// retries after openingAgain. The caller must hold x.writing.
-func (x *Index) ready() error {
+// ensureOpen ensures that there is a store to write to. After a failed opening it
+// retries after reopenPause. The caller must hold x.writing.
+func (x *Index) ensureOpen() error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	switch {
@@ -345,8 +345,8 @@ func (x *Index) ready() error {
 		return errors.New("write index: it is closed")
 	case x.store != nil:
 		return nil
-	case time.Now().Before(x.again):
-		return errors.New(x.lost)
+	case time.Now().Before(x.retryAfter):
+		return errors.New(x.problem)
 	}
-	return x.open(nil)
+	return x.openCurrent(nil)
 }

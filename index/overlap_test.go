@@ -92,7 +92,7 @@ func bruteOverlap(docs []*memory.Document, view memory.View, q Query) []scored {
 	set := func(texts ...string) map[string]bool {
 		m := make(map[string]bool)
 		for _, s := range texts {
-			a.tokens(s, func(t token) { m[t.term] = true })
+			a.eachToken(s, func(t token) { m[t.term] = true })
 		}
 		return m
 	}

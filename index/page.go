@@ -23,18 +23,18 @@ type page struct {
 	stale  map[string]bool // paths of files that differ from the index
 	note   string
 
-	chosen []candidate // candidates that pass the phrases, if read is set
-	read   bool        // phrases were evaluated
+	chosen   []candidate // candidates that pass the phrases, if read is set
+	filtered bool        // phrases were evaluated
 }
 
 // loaders bounds the number of files that are read concurrently.
 const loaders = 4
 
-// load reads the files of some candidates, except those read before.
-func (p *page) load(all []candidate) error {
+// loadFiles reads the files of some candidates, except those read before.
+func (p *page) loadFiles(all []candidate) error {
 	var files []*file
 	for _, c := range all {
-		f := p.over.part(c.part).file
+		f := p.over.variantAt(c.variant).file
 		if _, ok := p.docs[f]; !ok {
 			p.docs[f] = nil
 			files = append(files, f)
@@ -45,7 +45,7 @@ func (p *page) load(all []candidate) error {
 	g.SetLimit(loaders)
 	for i, f := range files {
 		g.Go(func() (err error) {
-			docs[i], err = p.present(f)
+			docs[i], err = p.loadCurrent(f)
 			return err
 		})
 	}
@@ -56,9 +56,9 @@ func (p *page) load(all []candidate) error {
 	return err
 }
 
-// present returns the document of a file, or nil if the file does not exist or
+// loadCurrent returns the document of a file, or nil if the file does not exist or
 // differs from the index.
-func (p *page) present(f *file) (doc *memory.Document, err error) {
+func (p *page) loadCurrent(f *file) (doc *memory.Document, err error) {
 	stamp, err := p.source.Stamp(f.path)
 	if err == nil && stamp == f.stamp {
 		doc, err = p.source.Load(f.path)
@@ -69,18 +69,18 @@ func (p *page) present(f *file) (doc *memory.Document, err error) {
 	return doc, err
 }
 
-// document returns the current entry of a candidate and its document, which is
+// resolveCandidate returns the current entry of a candidate and its document, which is
 // the whole file or the excerpt, depending on the view. If the file differs
 // from the index, document returns nil and marks the file as stale, which makes
 // the search restart with the current file.
-func (p *page) document(c candidate) (*memory.Document, *memory.Entry, error) {
-	pt := p.over.part(c.part)
-	if err := p.load([]candidate{c}); err != nil {
+func (p *page) resolveCandidate(c candidate) (*memory.Document, *memory.Entry, error) {
+	pt := p.over.variantAt(c.variant)
+	if err := p.loadFiles([]candidate{c}); err != nil {
 		return nil, nil, err
 	}
 	if whole := p.docs[pt.file]; whole != nil {
 		// The file may have changed since its stamp was read.
-		if doc := pt.of(whole); doc != nil && p.view.Readable(doc.Partition) {
+		if doc := pt.documentOf(whole); doc != nil && p.view.Readable(doc.Partition) {
 			if e := &doc.Entries[c.entry]; dupOf(e.Norm) == pt.entries[c.entry].dup {
 				return doc, e, nil
 			}
@@ -90,9 +90,9 @@ func (p *page) document(c candidate) (*memory.Document, *memory.Entry, error) {
 	return nil, nil, nil
 }
 
-// phrases keeps the candidates that contain every wanted phrase and no excluded
+// filterPhrases keeps the candidates that contain every wanted phrase and no excluded
 // phrase. It reads the text of the candidates.
-func (p *page) phrases(want, not []string) error {
+func (p *page) filterPhrases(want, not []string) error {
 	if len(want) == 0 && len(not) == 0 {
 		return nil
 	}
@@ -100,8 +100,8 @@ func (p *page) phrases(want, not []string) error {
 	// files to read.
 	var need []string
 	for _, phrase := range want {
-		p.analyzer.tokens(phrase, func(t token) {
-			if !t.part {
+		p.analyzer.eachToken(phrase, func(t token) {
+			if !t.subword {
 				need = append(need, t.term)
 			}
 		})
@@ -110,43 +110,43 @@ func (p *page) phrases(want, not []string) error {
 	need = slices.Compact(need)
 	var sets []entrySet
 	for _, term := range need[:min(len(need), maxTerms)] {
-		sets = append(sets, p.with(sortWord, levelSection+1, term))
+		sets = append(sets, p.entriesWith(kindWord, levelSection+1, term))
 	}
 	if p.err != nil {
 		return p.err
 	}
 	var found []candidate
-	p.matches(func(*acc) bool { return false }, func(c candidate) {
-		pt := p.over.part(c.part)
+	p.eachMatch(func(*acc) bool { return false }, func(c candidate) {
+		pt := p.over.variantAt(c.variant)
 		if !slices.ContainsFunc(sets, func(s entrySet) bool { return !s.has(pt, int(c.entry)) }) {
 			found = append(found, c)
 		}
 	})
 	slices.SortFunc(found, func(c, d candidate) int {
-		c.score, _ = p.exact(c)
-		d.score, _ = p.exact(d)
+		c.score, _ = p.exactScore(c)
+		d.score, _ = p.exactScore(d)
 		return p.compare(c, d)
 	})
-	p.read = true
+	p.filtered = true
 	read := make(map[*file]bool)
 	for _, c := range found {
 		if err := p.ctx.Err(); err != nil {
 			return err
 		}
-		f := p.over.part(c.part).file
+		f := p.over.variantAt(c.variant).file
 		if !read[f] && len(read) == maxPhraseFiles {
 			p.note = fmt.Sprintf("more than %d files hold the words of the phrase, and only the best were read; add words or a filter", maxPhraseFiles)
 			break
 		}
 		read[f] = true
-		_, e, err := p.document(c)
+		_, e, err := p.resolveCandidate(c)
 		if err != nil {
 			return err
 		}
 		if e == nil {
 			continue
 		}
-		text := squash(e.Text)
+		text := normalizePhrase(e.Text)
 		holds := func(phrase string) bool { return strings.Contains(text, phrase) }
 		lacks := func(phrase string) bool { return !holds(phrase) }
 		if !slices.ContainsFunc(want, lacks) && !slices.ContainsFunc(not, holds) {

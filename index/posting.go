@@ -89,7 +89,7 @@ func (s slots) count() int { return bits.OnesCount64(uint64(s.used())) }
 // Bleve writes a frequency in bytes of seven bits each, so small numbers are
 // short. A term is usually in one slot, or in several slots with the same
 // level. rank maps the most frequent level to the smallest number.
-func rank(l level) uint64        { return uint64(l+5) % 7 }
+func rankOf(l level) uint64      { return uint64(l+5) % 7 }
 func levelRanked(r uint64) level { return level((r+1)%7 + 1) }
 
 // frequency returns the encoding of the slots. It is never zero, which bleve
@@ -103,13 +103,13 @@ func (s slots) frequency() uint64 {
 	used := s.used()
 	switch {
 	case s == slots(l)<<(3*slot):
-		return (rank(l)*slotsPerBlock+uint64(slot))<<1 | 1
+		return (rankOf(l)*slotsPerBlock+uint64(slot))<<1 | 1
 	case s == used*slots(l):
 		var set uint64
 		for ; used != 0; used &= used - 1 {
 			set |= 1 << (bits.TrailingZeros64(uint64(used)) / 3)
 		}
-		return (set<<3|rank(l))<<2 | 2
+		return (set<<3|rankOf(l))<<2 | 2
 	}
 	return uint64(s) << 2
 }
@@ -130,18 +130,18 @@ func slotsOf(frequency uint64) slots {
 	return slots(frequency>>2) & (1<<(3*slotsPerBlock) - 1)
 }
 
-// A termSort is the kind of a term. In the key of a term it follows the
+// A termKind is the kind of a term. In the key of a term it follows the
 // partition. A query of one partition therefore never reads the posting lists of
 // another one and cannot reveal how frequent a word is there.
-type termSort byte
+type termKind byte
 
 const (
-	sortWord    termSort = 'w' // token of the text
-	sortTag     termSort = 't'
-	sortType    termSort = 'y'
-	sortSection termSort = 's' // heading of the section path, squashed
-	sortLink    termSort = 'l' // path below the root that the entry links to
-	sortID      termSort = 'i' // explicit id, not derived
+	kindWord    termKind = 'w' // token of the text
+	kindTag     termKind = 't'
+	kindType    termKind = 'y'
+	kindSection termKind = 's' // heading of the section path, squashed
+	kindLink    termKind = 'l' // path below the root that the entry links to
+	kindID      termKind = 'i' // explicit id, not derived
 )
 
 // fieldTerms is the indexed field; fieldRecord is the stored field.
@@ -150,7 +150,7 @@ const (
 	fieldRecord = "r"
 )
 
-func termKey(prefix string, s termSort, term string) string {
+func termKey(prefix string, s termKind, term string) string {
 	return prefix + string(s) + term
 }
 
@@ -158,14 +158,14 @@ func termKey(prefix string, s termSort, term string) string {
 // blocks have the same length for bleve, which writes the length with every
 // posting.
 type block struct {
-	part   int    // index of the part in its file
-	nth    int    // index of the block in its part
-	number uint32 // number in the table
-	prefix string // prefix of the partition
-	terms  map[string]slots
-	record []byte // record of the file, only in its first block
-	idTerm *document.TextField
-	field  termsField
+	variant int    // index of the part in its file
+	nth     int    // index of the block in its part
+	number  uint32 // number in the table
+	prefix  string // prefix of the partition
+	terms   map[string]slots
+	record  []byte // record of the file, only in its first block
+	idTerm  *document.TextField
+	field   termsField
 }
 
 func (b *block) ID() string                                 { return blockID(b.number) }

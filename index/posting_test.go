@@ -89,24 +89,24 @@ func TestPostingsSurviveBleve(t *testing.T) {
 	for n, v := range want {
 		blocks = append(blocks, &block{number: n, prefix: "p", terms: map[string]slots{"wx": v}})
 		if len(blocks) == 100 {
-			if err := s.batch(blocks, nil, true); err != nil {
+			if err := s.writeBatch(blocks, nil, true); err != nil {
 				t.Fatal(err)
 			}
 			blocks = nil
 		}
 	}
-	if err := s.batch(blocks, nil, true); err != nil {
+	if err := s.writeBatch(blocks, nil, true); err != nil {
 		t.Fatal(err)
 	}
 	check := func(when string) {
 		t.Helper()
-		l, err := s.lists()
+		l, err := s.openPostings()
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer l.snapshot.Close()
 		got := make(map[uint32]slots)
-		err = l.each(t.Context(), []byte("pwx"), func(n uint32, v slots) { got[n] = v })
+		err = l.eachPosting(t.Context(), []byte("pwx"), func(n uint32, v slots) { got[n] = v })
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,21 +13,21 @@ import (
 
 // A rebuild is an index that will replace the one in use.
 type rebuild struct {
-	name  string
-	store *store
-	table *table
-	err   error // error of a concurrent Apply
-	lacks bool  // a file could not be read
-	read  func(ctx context.Context, path string) (Update, error)
+	name       string
+	store      *store
+	table      *table
+	err        error // error of a concurrent Apply
+	incomplete bool  // a file could not be read
+	read       func(ctx context.Context, path string) (Update, error)
 
-	files int          // number of files to read
-	fed   atomic.Int64 // number of files read
+	files     int          // number of files to read
+	filesRead atomic.Int64 // number of files read
 }
 
-// ErrUnread is returned by the read function of a rebuild for a file that
+// ErrUnreadable is returned by the read function of a rebuild for a file that
 // exists but cannot be read. The rebuild continues without the file, and the
 // new index is not complete.
-var ErrUnread = errors.New("file cannot be read")
+var ErrUnreadable = errors.New("file cannot be read")
 
 // ErrRebuilding is returned by Rebuild if another rebuild is in progress.
 var ErrRebuilding = errors.New("a rebuild is under way")
@@ -53,20 +53,20 @@ func (x *Index) Rebuild(ctx context.Context, paths []string,
 		return err
 	}
 	next.read = read
-	err = x.feed(ctx, next, paths)
+	err = x.addFiles(ctx, next, paths)
 	if err == nil {
-		err = x.swap(ctx, next)
+		err = x.activateRebuild(ctx, next)
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("rebuild index: %w", err), x.abandon(next))
+		return errors.Join(fmt.Errorf("rebuild index: %w", err), x.discardRebuild(next))
 	}
 	return nil
 }
 
-// abandon closes and removes an index that will not be used. It holds x.writing
+// discardRebuild closes and removes an index that will not be used. It holds x.writing
 // to exclude a concurrent Apply, because a batch on a closed store never
 // returns.
-func (x *Index) abandon(next *rebuild) error {
+func (x *Index) discardRebuild(next *rebuild) error {
 	x.writing.Lock()
 	defer x.writing.Unlock()
 	x.mu.Lock()
@@ -87,7 +87,7 @@ func (x *Index) beginRebuild(files int) (*rebuild, error) {
 		return nil, err
 	}
 	var err error
-	next.store, next.table, err = x.load(next.name)
+	next.store, next.table, err = x.loadStore(next.name)
 	if err != nil {
 		return nil, err
 	}
@@ -97,25 +97,25 @@ func (x *Index) beginRebuild(files int) (*rebuild, error) {
 	return next, nil
 }
 
-func (x *Index) feed(ctx context.Context, next *rebuild, paths []string) error {
+func (x *Index) addFiles(ctx context.Context, next *rebuild, paths []string) error {
 	for chunk := range slices.Chunk(paths, rebuildBatch) {
 		// The files are read under the lock, so that no Apply of a newer
 		// version occurs between reading and writing.
-		if err := x.feedChunk(ctx, next, chunk); err != nil {
+		if err := x.addChunk(ctx, next, chunk); err != nil {
 			return err
 		}
-		next.fed.Add(int64(len(chunk)))
+		next.filesRead.Add(int64(len(chunk)))
 	}
 	return nil
 }
 
-func (x *Index) feedChunk(ctx context.Context, next *rebuild, paths []string) error {
+func (x *Index) addChunk(ctx context.Context, next *rebuild, paths []string) error {
 	x.writing.Lock()
 	defer x.writing.Unlock()
-	return x.feedLocked(ctx, next, paths)
+	return x.addLocked(ctx, next, paths)
 }
 
-func (x *Index) feedLocked(ctx context.Context, next *rebuild, paths []string) error {
+func (x *Index) addLocked(ctx context.Context, next *rebuild, paths []string) error {
 	if next.err != nil {
 		return next.err
 	}
@@ -125,8 +125,8 @@ func (x *Index) feedLocked(ctx context.Context, next *rebuild, paths []string) e
 	var updates []Update
 	for _, path := range paths {
 		u, err := next.read(ctx, path)
-		if errors.Is(err, ErrUnread) {
-			next.lacks = true
+		if errors.Is(err, ErrUnreadable) {
+			next.incomplete = true
 			continue
 		}
 		if err != nil {
@@ -136,18 +136,18 @@ func (x *Index) feedLocked(ctx context.Context, next *rebuild, paths []string) e
 			updates = append(updates, u)
 		}
 	}
-	files, blocks, err := x.build(ctx, updates)
+	files, blocks, err := x.buildUpdates(ctx, updates)
 	if err != nil {
 		return err
 	}
-	return x.write(next.store, next.table, updates, files, blocks)
+	return x.writeUpdates(next.store, next.table, updates, files, blocks)
 }
 
-// swap replaces the old index with the new one. First it reads again the files
+// activateRebuild replaces the old index with the new one. First it reads again the files
 // that differ between the two. A file can be missing for a moment, because its
 // directory was moved and moved back or because it was open for writing. If the
 // file then equals the version in the old index again, no Apply follows.
-func (x *Index) swap(ctx context.Context, next *rebuild) error {
+func (x *Index) activateRebuild(ctx context.Context, next *rebuild) error {
 	x.writing.Lock()
 	defer x.writing.Unlock()
 	var differ []string
@@ -158,30 +158,30 @@ func (x *Index) swap(ctx context.Context, next *rebuild) error {
 		}
 	}
 	slices.Sort(differ)
-	if err := x.feedLocked(ctx, next, differ); err != nil {
+	if err := x.addLocked(ctx, next, differ); err != nil {
 		return err
 	}
-	if err := next.store.batch(nil, nil, true); err != nil {
+	if err := next.store.writeBatch(nil, nil, true); err != nil {
 		return err
 	}
 	if err := writeFile(x.path("current"), next.name); err != nil {
 		return err
 	}
-	if err := x.writeFile("version", x.wanted()); err != nil {
+	if err := x.writeFile("version", x.formatVersion()); err != nil {
 		x.opt.Logger.Warn("the next start builds the index again", "err", err)
 	}
 	x.mu.Lock()
 	old, name := x.store, x.name
 	x.store, x.table, x.name, x.next = next.store, next.table, next.name, nil
 	switch {
-	case next.lacks:
-		x.cover.open()
-	case x.cover.complete: // otherwise the new index may lack the same files
-		x.lost = ""
+	case next.incomplete:
+		x.completeness.markOpened()
+	case x.completeness.complete: // otherwise the new index may lack the same files
+		x.problem = ""
 	}
 	x.mu.Unlock()
-	if next.lacks && x.opt.Lost != nil {
-		go x.opt.Lost()
+	if next.incomplete && x.opt.OnIncomplete != nil {
+		go x.opt.OnIncomplete()
 	}
 	x.generation.Add(1)
 	x.revision.Add(1)

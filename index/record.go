@@ -14,18 +14,18 @@ import (
 // text: hits are read from the file itself. A file is immutable once it is in
 // the table.
 type file struct {
-	path    string
-	stamp   memory.Stamp
-	hash    [32]byte
-	kind    memory.Kind
-	owner   string // owner key of the place, which may change independently of the file
-	day     string
-	name    string  // file name of the session
-	own     uint16  // index of the last part that includes the frontmatter
-	session string  // session_id; readable with the frontmatter
-	contact string  // contact_id; readable with the frontmatter
-	claim   string  // subject that the file claims its directory for
-	parts   []*part // the whole file, then its excerpt if it has one
+	path      string
+	stamp     memory.Stamp
+	hash      [32]byte
+	kind      memory.Kind
+	owner     string // owner key of the place, which may change independently of the file
+	day       string
+	name      string     // file name of the session
+	lastFront uint16     // index of the last part that includes the frontmatter
+	session   string     // session_id; readable with the frontmatter
+	contact   string     // contact_id; readable with the frontmatter
+	claim     string     // subject that the file claims its directory for
+	variants  []*variant // the whole file, then its excerpt if it has one
 
 	tasks bool // some entry has a task; not stored
 }
@@ -33,7 +33,7 @@ type file struct {
 // A part is the content of a file in one partition, and all that a view of this
 // partition can read of the file. No view can read two parts of a file.
 // Searches find and rank a part like a file.
-type part struct {
+type variant struct {
 	partition memory.Partition
 	sum       uint64   // hash of the text
 	length    uint32   // tokens of all slots
@@ -53,7 +53,7 @@ type entry struct {
 	flags  uint8
 }
 
-func (p *part) importance(n int) float64 {
+func (p *variant) importance(n int) float64 {
 	if p.important == nil {
 		return 0
 	}
@@ -62,7 +62,7 @@ func (p *part) importance(n int) float64 {
 
 // setImportance sets the importance of the n-th entry. Few files have entries
 // with an importance, so the slice is allocated on first use.
-func (p *part) setImportance(n int, v float64) {
+func (p *variant) setImportance(n int, v float64) {
 	if v == 0 {
 		return
 	}
@@ -101,7 +101,7 @@ const (
 	excerptPartition = '2'
 )
 
-func sortOf(p memory.Partition) byte {
+func partitionKind(p memory.Partition) byte {
 	switch {
 	case p.Excerpt:
 		return excerptPartition
@@ -115,7 +115,7 @@ func sortOf(p memory.Partition) byte {
 // strings in the order of the struct.
 func (f *file) marshal() []byte {
 	n := 0
-	for _, p := range f.parts {
+	for _, p := range f.variants {
 		n += len(p.entries)
 	}
 	b := make([]byte, 0, 192+24*n)
@@ -129,20 +129,20 @@ func (f *file) marshal() []byte {
 	b = appendString(b, f.owner)
 	b = appendString(b, f.day)
 	b = appendString(b, f.name)
-	b = binary.AppendUvarint(b, uint64(f.own))
+	b = binary.AppendUvarint(b, uint64(f.lastFront))
 	b = appendString(b, f.session)
 	b = appendString(b, f.contact)
 	b = appendString(b, f.claim)
-	b = binary.AppendUvarint(b, uint64(len(f.parts)))
-	for _, p := range f.parts {
+	b = binary.AppendUvarint(b, uint64(len(f.variants)))
+	for _, p := range f.variants {
 		b = p.marshal(b)
 	}
 	return b
 }
 
-func (p *part) marshal(b []byte) []byte {
+func (p *variant) marshal(b []byte) []byte {
 	b = appendString(b, p.partition.Owner)
-	b = append(b, sortOf(p.partition))
+	b = append(b, partitionKind(p.partition))
 	b = binary.LittleEndian.AppendUint64(b, p.sum)
 	b = binary.AppendUvarint(b, uint64(p.length))
 	b = binary.AppendUvarint(b, uint64(len(p.blocks)))
@@ -187,23 +187,23 @@ func unmarshalFile(b []byte) (*file, error) {
 	f.owner = d.string()
 	f.day = d.string()
 	f.name = d.string()
-	f.own = uint16(d.uvarint())
+	f.lastFront = uint16(d.uvarint())
 	f.session = d.string()
 	f.contact = d.string()
 	f.claim = d.string()
-	f.parts = make([]*part, d.count(12))
-	for i := range f.parts {
-		f.parts[i] = d.part()
+	f.variants = make([]*variant, d.count(12))
+	for i := range f.variants {
+		f.variants[i] = d.readVariant()
 	}
-	if d.bad || len(d.b) > 0 || int(f.own) >= len(f.parts) {
+	if d.bad || len(d.b) > 0 || int(f.lastFront) >= len(f.variants) {
 		return nil, errRecord
 	}
 	return f, nil
 }
 
-// part reads a part that part.marshal encoded.
-func (d *decoder) part() *part {
-	p := new(part)
+// readVariant reads a part that part.marshal encoded.
+func (d *decoder) readVariant() *variant {
+	p := new(variant)
 	p.partition.Owner = d.string()
 	switch d.byte() {
 	case privatePartition:
@@ -310,27 +310,27 @@ func (d *decoder) count(size int) int {
 	return int(n)
 }
 
-// settle sets the fields that are not stored.
-func (f *file) settle() {
+// setDerived sets the fields that are not stored.
+func (f *file) setDerived() {
 	f.tasks = false
-	for _, p := range f.parts {
+	for _, p := range f.variants {
 		p.file = f
 		f.tasks = f.tasks || slices.ContainsFunc(p.entries, func(e entry) bool { return e.flags != 0 })
 	}
 }
 
-// whole returns the number of entries in the file.
-func (f *file) whole() int { return len(f.parts[0].entries) }
+// entryCount returns the number of entries in the file.
+func (f *file) entryCount() int { return len(f.variants[0].entries) }
 
-// owned reports whether the view may read the frontmatter.
-func (f *file) owned(v memory.View) bool {
-	return slices.ContainsFunc(f.parts[:f.own+1], func(p *part) bool { return v.Readable(p.partition) })
+// frontReadable reports whether the view may read the frontmatter.
+func (f *file) frontReadable(v memory.View) bool {
+	return slices.ContainsFunc(f.variants[:f.lastFront+1], func(p *variant) bool { return v.Readable(p.partition) })
 }
 
-// of returns the document of the part, which is doc or its excerpt. It returns
+// documentOf returns the document of the part, which is doc or its excerpt. It returns
 // nil if the document does not match the record.
-func (p *part) of(doc *memory.Document) *memory.Document {
-	if p != p.file.parts[0] {
+func (p *variant) documentOf(doc *memory.Document) *memory.Document {
+	if p != p.file.variants[0] {
 		doc = doc.Excerpt()
 	}
 	if doc == nil || doc.Partition != p.partition || len(doc.Entries) != len(p.entries) {

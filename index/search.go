@@ -11,17 +11,17 @@ import (
 // and an overlay that replaces the indexed versions of some files with the
 // current ones.
 type search struct {
-	ctx      context.Context
-	lists    *lists // nil if there is only the overlay
-	table    *table
-	over     *overlay
-	view     memory.View
-	query    *Query
-	words    words
-	idfs     []float64 // of each word, among the entries
-	analyzer *analyzer
-	open     []*partition // readable partitions with content
-	sieve    *sieve
+	ctx        context.Context
+	postings   *postingReader // nil if there is only the overlay
+	table      *table
+	over       *overlay
+	view       memory.View
+	query      *Query
+	words      words
+	idfs       []float64 // of each word, among the entries
+	analyzer   *analyzer
+	partitions []*partitionStats // readable partitions with content
+	filter     *preparedFilter
 
 	files, entries  int // readable
 	length, filelen float64
@@ -44,14 +44,14 @@ type scratch struct {
 	accs  []acc
 	at    []int32 // by part number: index in accs plus one, or hidden
 	cells []cell
-	list  []found
+	list  []termPosting
 }
 
 // hidden marks parts that the overlay replaces.
 const hidden = -1
 
 // A found is one posting.
-type found struct {
+type termPosting struct {
 	slots
 	block uint32
 	nth   uint32
@@ -60,20 +60,20 @@ type found struct {
 
 // An acc accumulates the data of the query terms for one part.
 type acc struct {
-	score  float64
-	dups   uint64 // set of the dups of its entries that contain query terms, modulo 64
-	part   uint32
-	length uint32  // in tokens
-	first  uint32  // index of its first cell; it has one cell per entry
-	n      uint32  // number of cells
-	some   uint32  // number of entries that contain query terms; zero if only the head does
-	pass   uint32  // number of these that pass the postings of the filter
-	full   uint32  // number of those with a term in the entry itself
-	best   float32 // highest own score
-	hits   uint16  // maximum number of terms in an entry
-	tf     uint32  // frequency of the current term, in tenths, plus one
-	out    bool    // does not pass the filter, and only affects the statistics
-	ask    bool    // the record of each entry must be evaluated
+	score     float64
+	dups      uint64 // set of the dups of its entries that contain query terms, modulo 64
+	variant   uint32
+	length    uint32  // in tokens
+	first     uint32  // index of its first cell; it has one cell per entry
+	n         uint32  // number of cells
+	some      uint32  // number of entries that contain query terms; zero if only the head does
+	pass      uint32  // number of these that pass the postings of the filter
+	full      uint32  // number of those with a term in the entry itself
+	best      float32 // highest own score
+	hits      uint16  // maximum number of terms in an entry
+	tf        uint32  // frequency of the current term, in tenths, plus one
+	out       bool    // does not pass the filter, and only affects the statistics
+	checkEach bool    // the record of each entry must be evaluated
 }
 
 // A cell holds the own score of one entry, the number of query terms in it,
@@ -89,7 +89,7 @@ type cell struct {
 // scratch can be as large as all other memory that the index needs for queries.
 var spare = make(chan *scratch, 1)
 
-func borrowScratch() *scratch {
+func acquireScratch() *scratch {
 	select {
 	case s := <-spare:
 		return s
@@ -98,7 +98,7 @@ func borrowScratch() *scratch {
 	}
 }
 
-func (s *scratch) giveBack() {
+func (s *scratch) releaseScratch() {
 	select {
 	case spare <- s:
 	default:
@@ -115,50 +115,50 @@ func (s *scratch) reset(parts int) {
 	clear(s.at)
 }
 
-// grow adds n zero cells and returns the index of the first.
-func (s *scratch) grow(n int) uint32 {
+// addCells adds n zero cells and returns the index of the first.
+func (s *scratch) addCells(n int) uint32 {
 	first := len(s.cells)
 	s.cells = slices.Grow(s.cells, n)[:first+n]
 	clear(s.cells[first:])
 	return uint32(first)
 }
 
-// begin determines the readable partitions and their sums, and marks the parts
+// selectPartitions determines the readable partitions and their sums, and marks the parts
 // that the overlay replaces.
-func (s *search) begin() {
+func (s *search) selectPartitions() {
 	for _, p := range s.view.Partitions() {
-		part := partition{Partition: p, prefix: prefixOf(p)}
+		part := partitionStats{Partition: p, prefix: prefixOf(p)}
 		if have := s.table.partitions[p]; have != nil {
 			part = *have
 		}
-		s.over.adjust(&part)
+		s.over.adjustSums(&part)
 		if part.files == 0 {
 			continue
 		}
-		s.open = append(s.open, &part)
+		s.partitions = append(s.partitions, &part)
 		s.files += part.files
 		s.entries += part.entries
 		s.length += float64(part.length)
 		s.filelen += float64(part.filelen)
 	}
-	s.reset(len(s.table.parts) + len(s.over.parts))
+	s.reset(len(s.table.variants) + len(s.over.variants))
 	if len(s.over.paths) == 0 {
 		return
 	}
 	// While a file is being written, the table may contain two versions of it.
-	for n, p := range s.table.parts {
+	for n, p := range s.table.variants {
 		if p != nil && s.over.hides(p.file.path) {
 			s.at[n] = hidden
 		}
 	}
 }
 
-// each calls fn for every block in the readable partitions that contains the
+// eachBlock calls fn for every block in the readable partitions that contains the
 // term, including the blocks of the overlay.
-func (s *search) each(sort termSort, term string, fn func(block uint32, r ref, v slots)) {
-	for _, p := range s.open {
-		if s.lists != nil && s.err == nil {
-			err := s.lists.each(s.ctx, []byte(termKey(p.prefix, sort, term)), func(number uint32, v slots) {
+func (s *search) eachBlock(sort termKind, term string, fn func(block uint32, r ref, v slots)) {
+	for _, p := range s.partitions {
+		if s.postings != nil && s.err == nil {
+			err := s.postings.eachPosting(s.ctx, []byte(termKey(p.prefix, sort, term)), func(number uint32, v slots) {
 				if s.visible(number) {
 					fn(number, s.table.blocks[number], v)
 				}
@@ -168,7 +168,7 @@ func (s *search) each(sort termSort, term string, fn func(block uint32, r ref, v
 				return
 			}
 		}
-		s.over.each(p.Partition, termKey("", sort, term), fn)
+		s.over.eachBlock(p.Partition, termKey("", sort, term), fn)
 	}
 }
 
@@ -178,8 +178,8 @@ func (s *search) visible(block uint32) bool {
 	if int(block) >= len(s.table.blocks) {
 		return false
 	}
-	part := s.table.blocks[block].part
-	return part != nowhere && s.at[part] != hidden
+	part := s.table.blocks[block].variant
+	return part != noVariant && s.at[part] != hidden
 }
 
 // damaged marks an error of bleve as damage of the index, unless the context
@@ -191,39 +191,39 @@ func (s *search) damaged(err error) error {
 	return errDamaged{err}
 }
 
-// of returns the index of the accumulator of a part, which it adds if
+// accumulatorOf returns the index of the accumulator of a part, which it adds if
 // necessary.
-func (s *search) of(number uint32) int32 {
+func (s *search) accumulatorOf(number uint32) int32 {
 	if i := s.at[number]; i > 0 {
 		return i - 1
 	}
-	row := s.over.row(number)
-	pass, ask := s.sieve.part(s.over, number)
-	a := acc{part: number, length: row.length, out: !pass, ask: ask}
+	row := s.over.rowAt(number)
+	pass, ask := s.filter.passesVariant(s.over, number)
+	a := acc{variant: number, length: row.length, out: !pass, checkEach: ask}
 	if pass {
 		a.n = row.entries
-		a.first = s.grow(int(row.entries))
+		a.first = s.addCells(int(row.entries))
 	}
 	s.accs = append(s.accs, a)
 	s.at[number] = int32(len(s.accs))
 	return int32(len(s.accs) - 1)
 }
 
-// score adds the contributions of all terms to the cells and parts.
-func (s *search) score() {
+// scoreTerms adds the contributions of all terms to the cells and parts.
+func (s *search) scoreTerms() {
 	entries := norms{tuning.k1, tuning.b, max(1, s.length/float64(max(s.entries, 1)))}
 	files := norms{tuning.fileK1, tuning.fileB, max(1, s.filelen/float64(max(s.files, 1)))}
 	var touched []int32
 	for i, t := range s.words.terms {
 		s.list, touched = s.list[:0], touched[:0]
 		df := 0
-		s.each(sortWord, t.term, func(block uint32, r ref, v slots) {
-			n := s.of(r.part)
+		s.eachBlock(kindWord, t.term, func(block uint32, r ref, v slots) {
+			n := s.accumulatorOf(r.variant)
 			if a := &s.accs[n]; a.tf == 0 {
 				a.tf = 1 // only a mark: each level adds at least four
 				touched = append(touched, n)
 			}
-			s.list = append(s.list, found{v, block, r.nth, n})
+			s.list = append(s.list, termPosting{v, block, r.nth, n})
 			if r.nth == 0 {
 				v = v.without(0) // the head is not an entry
 			}
@@ -238,23 +238,23 @@ func (s *search) score() {
 		for k := range s.list {
 			f := &s.list[k]
 			if a := &s.accs[f.acc]; !a.out {
-				s.add(a, f, i, weight, &entries)
+				s.addPosting(a, f, i, weight, &entries)
 			}
 		}
 		weight = t.weight * idf(s.files, len(touched))
 		for _, n := range touched {
 			a := &s.accs[n]
 			if !a.out {
-				a.score += bm25(weight, float64(a.tf-1)/10, files.of(a.length), tuning.fileK1)
+				a.score += bm25(weight, float64(a.tf-1)/10, files.forLength(a.length), tuning.fileK1)
 			}
 			a.tf = 0
 		}
 	}
 }
 
-// add adds one posting of the i-th term to the entries of its block.
-func (s *search) add(a *acc, f *found, i int, weight float64, norms *norms) {
-	l := s.over.leaf(f.block)
+// addPosting adds one posting of the i-th term to the entries of its block.
+func (s *search) addPosting(a *acc, f *termPosting, i int, weight float64, norms *norms) {
+	l := s.over.leafAt(f.block)
 	first := int(a.first) + entryOfSlot(int(f.nth), 0)
 	for v := f.slots; v != 0; {
 		slot, lv := v.next()
@@ -264,11 +264,11 @@ func (s *search) add(a *acc, f *found, i int, weight float64, norms *norms) {
 			continue
 		}
 		tf := float64(levelTenths[lv]) / 10
-		score := bm25(weight, tf, norms.of(uint32(l.lengths[slot])), tuning.k1)
+		score := bm25(weight, tf, norms.forLength(uint32(l.lengths[slot])), tuning.k1)
 		c := &s.cells[first+slot]
 		if c.own == 0 {
 			c.dup = l.dups[slot]
-			c.out = s.sieve.set != nil && !s.sieve.set.slot(f.block, slot)
+			c.out = s.filter.set != nil && !s.filter.set.hasSlot(f.block, slot)
 			a.dups |= 1 << (c.dup & 63)
 			a.some++
 			if !c.out {

@@ -8,9 +8,9 @@ import (
 // snippetLength bounds the code points of an entry in a snippet.
 const snippetLength = 240
 
-// snippet returns the section of a text that shows the most of the query, on
+// buildSnippet returns the section of a text that shows the most of the query, on
 // one line, and the matching ranges in code points.
-func (a *analyzer) snippet(text string, terms []qterm) (string, [][2]int) {
+func (a *analyzer) buildSnippet(text string, terms []qterm) (string, [][2]int) {
 	text = strings.Join(strings.Fields(text), " ") // on one line
 	weight := make(map[string]float64, len(terms))
 	for _, t := range terms {
@@ -22,7 +22,7 @@ func (a *analyzer) snippet(text string, terms []qterm) (string, [][2]int) {
 		term       string
 	}
 	var found []match
-	a.tokens(text, func(t token) {
+	a.eachToken(text, func(t token) {
 		if w, ok := weight[t.term]; ok {
 			found = append(found, match{t.start, t.end, w, t.term})
 		}

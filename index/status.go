@@ -24,7 +24,7 @@ type FileInfo struct {
 }
 
 func (f *file) info() FileInfo {
-	return FileInfo{f.path, f.kind, f.owner, f.day, f.session, f.claim, f.stamp, f.hash, f.whole(), f.tasks, f}
+	return FileInfo{f.path, f.kind, f.owner, f.day, f.session, f.claim, f.stamp, f.hash, f.entryCount(), f.tasks, f}
 }
 
 // Readable reports whether the view may read any part of the indexed file.
@@ -37,7 +37,7 @@ func (i FileInfo) Readable(v memory.View) bool {
 // the session_id if the view may read the frontmatter, otherwise the session of
 // the file name. It returns "" for a file without a session.
 func (i FileInfo) SessionFor(v memory.View) string {
-	if i.Session != "" && i.file.owned(v) {
+	if i.Session != "" && i.file.frontReadable(v) {
 		return i.Session
 	}
 	return i.file.name
@@ -50,7 +50,7 @@ func (i FileInfo) Version(v memory.View) (version uint64, entries int, ok bool) 
 	if i.file == nil {
 		return 0, 0, false
 	}
-	for _, p := range i.file.parts {
+	for _, p := range i.file.variants {
 		if v.Readable(p.partition) {
 			return p.sum, len(p.entries), true
 		}
@@ -115,19 +115,19 @@ func (x *Index) Status() Status {
 	st := Status{
 		Revision:   x.revision.Load(),
 		Generation: x.generation.Load(),
-		Epoch:      x.cover.epoch,
+		Epoch:      x.completeness.epoch,
 		Files:      len(x.table.files),
 		Entries:    x.table.entries,
-		Degraded:   x.degraded(),
+		Degraded:   x.isDegraded(),
 		Rebuilding: x.next != nil,
-		Problem:    x.lost,
+		Problem:    x.problem,
 	}
 	if x.next != nil {
-		st.Rebuilt, st.ToRebuild = int(x.next.fed.Load()), x.next.files
+		st.Rebuilt, st.ToRebuild = int(x.next.filesRead.Load()), x.next.files
 	}
 	if x.store != nil {
-		if err := x.store.failure(); err != nil {
-			st.Problem = x.told("index cannot be brought to disk, trying again", err)
+		if err := x.store.writeError(); err != nil {
+			st.Problem = x.describeError("index cannot be brought to disk, trying again", err)
 		}
 	}
 	return st

@@ -4,7 +4,7 @@ package index
 // query.
 var stopWords = func() map[string]bool {
 	m := make(map[string]bool)
-	newAnalyzer().tokens(stopText, func(t token) {
+	newAnalyzer().eachToken(stopText, func(t token) {
 		m[t.term] = true
 	})
 	return m

@@ -39,9 +39,9 @@ func init() {
 	zap.NewSegmentBufferNumResultsFactor = 0
 }
 
-// guard calls fn, which reads mapped files. It returns an error if fn panics,
+// recoverPanic calls fn, which reads mapped files. It returns an error if fn panics,
 // or faults because a file was truncated.
-func guard(what string, fn func() error) (err error) {
+func recoverPanic(what string, fn func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if r := recover(); r != nil {
@@ -92,16 +92,16 @@ func openStore(dir string, nap time.Duration, report func(*store, error, bool)) 
 	}
 	stores.Store(dir, s)
 	stores.Store(s.index, s)
-	err = guard("open index "+dir, s.index.Open)
+	err = recoverPanic("open index "+dir, s.index.Open)
 	if err == nil {
 		s.root, err = os.Stat(filepath.Join(dir, rootName))
 	}
 	switch {
 	case err != nil:
 	case fresh:
-		err = s.settle()
+		err = s.persistNew()
 	default:
-		err = guard("open index", s.checkRoot)
+		err = recoverPanic("open index", s.checkRoot)
 	}
 	if err != nil {
 		s.close() // releases a partly opened store
@@ -123,20 +123,20 @@ func (s *store) checkRoot() error {
 		return err
 	}
 	defer reader.Close()
-	barrier, err := reader.GetInternal([]byte(barrier))
+	barrier, err := reader.GetInternal([]byte(persistKey))
 	if err == nil && barrier == nil {
 		err = fmt.Errorf("open index %s: segments are missing", s.dir)
 	}
 	return err
 }
 
-// barrier is a key with a value in every index.
-const barrier = "barrier"
+// persistKey is a key with a value in every index.
+const persistKey = "barrier"
 
-// settle writes a new index to disk. Without this step a power failure could
+// persistNew writes a new index to disk. Without this step a power failure could
 // leave an index that cannot be opened.
-func (s *store) settle() error {
-	if err := s.batch(nil, nil, true); err != nil {
+func (s *store) persistNew() error {
+	if err := s.writeBatch(nil, nil, true); err != nil {
 		return err
 	}
 	for _, name := range []string{filepath.Join(s.dir, rootName), s.dir, filepath.Dir(s.dir)} {
@@ -147,15 +147,15 @@ func (s *store) settle() error {
 	return nil
 }
 
-// gone reports whether the opened files have been removed or replaced.
-func (s *store) gone() bool {
+// filesReplaced reports whether the opened files have been removed or replaced.
+func (s *store) filesReplaced() bool {
 	info, err := os.Stat(filepath.Join(s.dir, rootName))
 	return errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(info, s.root)
 }
 
-// batch atomically writes blocks and deletes ids. If durable is set, it returns
+// writeBatch atomically writes blocks and deletes ids. If durable is set, it returns
 // when all previous writes are on disk.
-func (s *store) batch(blocks []*block, gone []string, durable bool) error {
+func (s *store) writeBatch(blocks []*block, gone []string, durable bool) error {
 	b := bleve.NewBatch()
 	for _, d := range blocks {
 		b.Update(d)
@@ -169,40 +169,40 @@ func (s *store) batch(blocks []*block, gone []string, durable bool) error {
 		done = make(chan error, 1)
 		b.SetPersistedCallback(func(err error) { done <- err })
 		// Scorch persists only batches that change something.
-		b.SetInternal([]byte(barrier), []byte{1})
-		failed = s.expect()
+		b.SetInternal([]byte(persistKey), []byte{1})
+		failed = s.expectPersist()
 	}
 	// If a goroutine of scorch has ended, Batch might block forever.
 	written := make(chan error, 1)
-	go func() { written <- guard("panic", func() error { return s.index.Batch(b) }) }()
+	go func() { written <- recoverPanic("panic", func() error { return s.index.Batch(b) }) }()
 	var err error
 	select {
 	case err = <-written:
 	case <-s.broken:
-		err = s.failure()
+		err = s.writeError()
 	}
 	if err == nil {
-		err = s.written()
+		err = s.countBatch()
 	}
 	if err != nil {
 		return fmt.Errorf("write index: %w", err)
 	}
 	if durable {
-		return s.wait(done, failed)
+		return s.waitPersisted(done, failed)
 	}
 	return nil
 }
 
-// records calls fn for every stored record and returns the numbers of all
+// eachRecord calls fn for every stored record and returns the numbers of all
 // blocks.
-func (s *store) records(fn func(record []byte) error) (blocks []uint32, err error) {
-	snapshot, err := s.snapshot()
+func (s *store) eachRecord(fn func(record []byte) error) (blocks []uint32, err error) {
+	snapshot, err := s.openSnapshot()
 	if err != nil {
 		return nil, err
 	}
 	defer snapshot.Close()
 	for _, seg := range snapshot.Segments() {
-		numbers, err := s.numbering.of(seg, snapshot)
+		numbers, err := s.numbering.blockNumbers(seg, snapshot)
 		if err != nil {
 			return nil, err
 		}
@@ -239,7 +239,7 @@ func (s *store) close() error {
 	defer stores.Delete(s.index)
 	defer s.queue.Close()
 	closed := make(chan error, 1)
-	go func() { closed <- guard("close index", s.index.Close) }()
+	go func() { closed <- recoverPanic("close index", s.index.Close) }()
 	select {
 	case err := <-closed:
 		return err

@@ -12,21 +12,21 @@ import (
 // It is loaded from the stored records when the index is opened and updated
 // with every batch, so it always matches bleve.
 type table struct {
-	files      map[string]*file
-	parts      []*part // by number
-	rows       []row   // by part number
-	blocks     []ref   // by number
-	leaves     []leaf  // by block number
-	freeParts  []uint32
-	freeBlocks []uint32
-	partitions map[memory.Partition]*partition
-	entries    int
+	files        map[string]*file
+	variants     []*variant // by number
+	rows         []row      // by part number
+	blocks       []ref      // by number
+	leaves       []leaf     // by block number
+	freeVariants []uint32
+	freeBlocks   []uint32
+	partitions   map[memory.Partition]*partitionStats
+	entries      int
 }
 
 // A ref identifies the part of a block.
 type ref struct {
-	part uint32 // number, or nowhere
-	nth  uint32 // index in the blocks of the part
+	variant uint32 // number, or nowhere
+	nth     uint32 // index in the blocks of the part
 }
 
 // A leaf contains the data of the entries in a block for ranking.
@@ -43,7 +43,7 @@ type row struct {
 	importance      float64 // maximum of the entries, or zero
 }
 
-func rowOf(p *part) row {
+func rowOf(p *variant) row {
 	r := row{entries: uint32(len(p.entries)), length: p.length, kind: p.file.kind, oldest: forever, newest: noTime}
 	for i := range p.entries {
 		r.oldest, r.newest = min(r.oldest, p.entries[i].time), max(r.newest, p.entries[i].time)
@@ -52,13 +52,13 @@ func rowOf(p *part) row {
 	return r
 }
 
-// nowhere is the part of an unused block.
-const nowhere = math.MaxUint32
+// noVariant is the part of an unused block.
+const noVariant = math.MaxUint32
 
 // maxBlocks bounds the index, and the memory that a damaged record can request.
 const maxBlocks = 1 << 26
 
-func leafOf(p *part, n int) (l leaf) {
+func leafOf(p *variant, n int) (l leaf) {
 	for s := range l.lengths {
 		if e := entryOfSlot(n, s); e >= 0 && e < len(p.entries) {
 			l.lengths[s] = p.entries[e].length
@@ -69,7 +69,7 @@ func leafOf(p *part, n int) (l leaf) {
 }
 
 // A partition contains the sums of a partition for ranking.
-type partition struct {
+type partitionStats struct {
 	memory.Partition
 	prefix  string // of its terms
 	files   int
@@ -79,13 +79,13 @@ type partition struct {
 }
 
 func newTable() *table {
-	return &table{files: make(map[string]*file), partitions: make(map[memory.Partition]*partition)}
+	return &table{files: make(map[string]*file), partitions: make(map[memory.Partition]*partitionStats)}
 }
 
-func (t *table) partition(p memory.Partition) *partition {
+func (t *table) statsOf(p memory.Partition) *partitionStats {
 	s := t.partitions[p]
 	if s == nil {
-		s = &partition{Partition: p, prefix: prefixOf(p)}
+		s = &partitionStats{Partition: p, prefix: prefixOf(p)}
 		t.partitions[p] = s
 	}
 	return s
@@ -94,12 +94,12 @@ func (t *table) partition(p memory.Partition) *partition {
 // prefixOf returns the prefix of every term of a partition. Owners contain no
 // control characters, so no prefix is the beginning of another.
 func prefixOf(p memory.Partition) string {
-	return p.Owner + "\x00" + string(rune(sortOf(p)))
+	return p.Owner + "\x00" + string(rune(partitionKind(p)))
 }
 
-// allot assigns numbers to the blocks of the file.
-func (t *table) allot(f *file) error {
-	for _, p := range f.parts {
+// assignBlocks assigns numbers to the blocks of the file.
+func (t *table) assignBlocks(f *file) error {
+	for _, p := range f.variants {
 		for i := range p.blocks {
 			if k := len(t.freeBlocks); k > 0 {
 				p.blocks[i] = t.freeBlocks[k-1]
@@ -110,78 +110,78 @@ func (t *table) allot(f *file) error {
 			if n >= maxBlocks {
 				return fmt.Errorf("index %s: more than %d blocks of entries", f.path, maxBlocks)
 			}
-			t.reach(n)
+			t.growTo(n)
 			p.blocks[i] = n
 		}
 	}
 	return nil
 }
 
-// reach extends the table to include block n.
-func (t *table) reach(n uint32) {
+// growTo extends the table to include block n.
+func (t *table) growTo(n uint32) {
 	for int(n) >= len(t.blocks) {
-		t.blocks, t.leaves = append(t.blocks, ref{part: nowhere}), append(t.leaves, leaf{})
+		t.blocks, t.leaves = append(t.blocks, ref{variant: noVariant}), append(t.leaves, leaf{})
 	}
 }
 
-// prepare enters the parts and blocks of a file with assigned numbers. The file
+// addFile enters the parts and blocks of a file with assigned numbers. The file
 // does not count before put.
-func (t *table) prepare(f *file) {
-	f.settle()
-	for _, p := range f.parts {
-		if k := len(t.freeParts); k > 0 {
-			p.number = t.freeParts[k-1]
-			t.freeParts = t.freeParts[:k-1]
-			t.parts[p.number], t.rows[p.number] = p, rowOf(p)
+func (t *table) addFile(f *file) {
+	f.setDerived()
+	for _, p := range f.variants {
+		if k := len(t.freeVariants); k > 0 {
+			p.number = t.freeVariants[k-1]
+			t.freeVariants = t.freeVariants[:k-1]
+			t.variants[p.number], t.rows[p.number] = p, rowOf(p)
 		} else {
-			p.number = uint32(len(t.parts))
-			t.parts, t.rows = append(t.parts, p), append(t.rows, rowOf(p))
+			p.number = uint32(len(t.variants))
+			t.variants, t.rows = append(t.variants, p), append(t.rows, rowOf(p))
 		}
 		for i, n := range p.blocks {
-			t.reach(n)
+			t.growTo(n)
 			t.blocks[n], t.leaves[n] = ref{p.number, uint32(i)}, leafOf(p, i)
 		}
 	}
 }
 
-// put makes a prepared file count.
-func (t *table) put(f *file) {
+// commitFile makes a prepared file count.
+func (t *table) commitFile(f *file) {
 	t.files[f.path] = f
-	t.count(f, 1)
+	t.countFile(f, 1)
 }
 
-// drop removes a file and frees its numbers.
-func (t *table) drop(f *file) {
-	t.count(f, -1)
+// removeFile removes a file and frees its numbers.
+func (t *table) removeFile(f *file) {
+	t.countFile(f, -1)
 	delete(t.files, f.path)
-	t.free(f)
+	t.freeNumbers(f)
 }
 
-// free reverses prepare.
-func (t *table) free(f *file) {
-	for _, p := range f.parts {
-		t.parts[p.number] = nil
-		t.freeParts = append(t.freeParts, p.number)
+// freeNumbers reverses prepare.
+func (t *table) freeNumbers(f *file) {
+	for _, p := range f.variants {
+		t.variants[p.number] = nil
+		t.freeVariants = append(t.freeVariants, p.number)
 		for _, n := range p.blocks {
-			t.blocks[n] = ref{part: nowhere}
+			t.blocks[n] = ref{variant: noVariant}
 			t.freeBlocks = append(t.freeBlocks, n)
 		}
 	}
 }
 
-func (t *table) count(f *file, sign int) {
-	for _, p := range f.parts {
-		s := t.partition(p.partition)
-		s.add(p, sign)
+func (t *table) countFile(f *file, sign int) {
+	for _, p := range f.variants {
+		s := t.statsOf(p.partition)
+		s.addVariant(p, sign)
 		if s.files == 0 {
 			delete(t.partitions, s.Partition)
 		}
 	}
-	t.entries += sign * f.whole()
+	t.entries += sign * f.entryCount()
 }
 
-// add adds the part to the sums, or subtracts it if sign is -1.
-func (s *partition) add(p *part, sign int) {
+// addVariant adds the part to the sums, or subtracts it if sign is -1.
+func (s *partitionStats) addVariant(p *variant, sign int) {
 	s.files += sign
 	s.filelen += int64(sign) * int64(p.length)
 	s.entries += sign * len(p.entries)
@@ -190,14 +190,14 @@ func (s *partition) add(p *part, sign int) {
 	}
 }
 
-// counts reports whether a part belongs to the present version of its path. The
+// isCurrent reports whether a part belongs to the present version of its path. The
 // table contains a new version before that version counts.
-func (t *table) counts(p *part) bool { return p != nil && t.files[p.file.path] == p.file }
+func (t *table) isCurrent(p *variant) bool { return p != nil && t.files[p.file.path] == p.file }
 
-// loaded collects the unused block numbers after all files have been put.
-func (t *table) loaded() {
+// collectFree collects the unused block numbers after all files have been put.
+func (t *table) collectFree() {
 	for n := range t.blocks {
-		if t.blocks[n].part == nowhere {
+		if t.blocks[n].variant == noVariant {
 			t.freeBlocks = append(t.freeBlocks, uint32(n))
 		}
 	}

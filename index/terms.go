@@ -44,7 +44,7 @@ func (x *Index) Owners() (owners []string) {
 // Tags returns a page of the tags of readable entries, and the total number of
 // tags with the prefix.
 func (x *Index) Tags(ctx context.Context, view memory.View, l Listing) (tags []string, total int, err error) {
-	err = x.terms(ctx, view, sortTag, l.Prefix, func(_ *page, terms []string) error {
+	err = x.readTerms(ctx, view, kindTag, l.Prefix, func(_ *page, terms []string) error {
 		tags, total = l.Page(terms), len(terms)
 		return nil
 	})
@@ -57,16 +57,16 @@ func (x *Index) Tags(ctx context.Context, view memory.View, l Listing) (tags []s
 // is that of the squashed headings.
 func (x *Index) Sections(ctx context.Context, view memory.View, l Listing) (names []string, total int, err error) {
 	if l.After != "" {
-		l.After = squash(l.After)
+		l.After = normalizePhrase(l.After)
 	}
 	// The prefix may end inside a word. Appending a letter prevents the space
 	// that squash adds after a whole word.
 	const more = "x"
-	prefix := strings.TrimSuffix(squash(l.Prefix+more), more+" ")
-	err = x.terms(ctx, view, sortSection, prefix, func(p *page, terms []string) error {
+	prefix := strings.TrimSuffix(normalizePhrase(l.Prefix+more), more+" ")
+	err = x.readTerms(ctx, view, kindSection, prefix, func(p *page, terms []string) error {
 		names, total = nil, len(terms)
 		for _, term := range l.Page(terms) {
-			name, err := p.spelled(term)
+			name, err := p.spellHeading(term)
 			if err != nil {
 				return err
 			}
@@ -79,12 +79,12 @@ func (x *Index) Sections(ctx context.Context, view memory.View, l Listing) (name
 	return names, total, err
 }
 
-// terms calls use with the sorted terms of a sort that occur in readable
+// readTerms calls use with the sorted terms of a sort that occur in readable
 // entries.
-func (x *Index) terms(ctx context.Context, view memory.View, sort termSort, prefix string,
+func (x *Index) readTerms(ctx context.Context, view memory.View, sort termKind, prefix string,
 	use func(*page, []string) error) error {
 	return x.browse(ctx, view, nil, func(p *page) error {
-		terms, err := p.begun(sort, prefix)
+		terms, err := p.termsWithPrefix(sort, prefix)
 		if err != nil {
 			return err
 		}
@@ -98,10 +98,10 @@ func (x *Index) terms(ctx context.Context, view memory.View, sort termSort, pref
 func (x *Index) browse(ctx context.Context, view memory.View, keys map[string]bool, look func(*page) error) error {
 	b := x.builders.Get().(*builder)
 	defer x.builders.Put(b)
-	_, err := x.safely(func() ([]string, error) {
+	_, err := x.retryDamaged(func() ([]string, error) {
 		x.mu.RLock()
 		defer x.mu.RUnlock()
-		p, end, err := x.begin(ctx, b, view, &Query{}, keys, nil)
+		p, end, err := x.beginSearch(ctx, b, view, &Query{}, keys, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -113,33 +113,33 @@ func (x *Index) browse(ctx context.Context, view memory.View, keys map[string]bo
 
 // inOrder compares candidates by path, then by position in the file.
 func (p *page) inOrder(c, d candidate) int {
-	return cmp.Or(strings.Compare(p.over.part(c.part).file.path, p.over.part(d.part).file.path),
+	return cmp.Or(strings.Compare(p.over.variantAt(c.variant).file.path, p.over.variantAt(d.variant).file.path),
 		cmp.Compare(c.entry, d.entry))
 }
 
-// begun returns the sorted terms of a sort that begin with a prefix and occur
+// termsWithPrefix returns the sorted terms of a sort that begin with a prefix and occur
 // in the readable partitions, including the overlay.
-func (s *search) begun(sort termSort, prefix string) ([]string, error) {
+func (s *search) termsWithPrefix(sort termKind, prefix string) ([]string, error) {
 	found := map[string]bool{}
-	for _, p := range s.open {
-		if s.lists != nil {
+	for _, p := range s.partitions {
+		if s.postings != nil {
 			key := termKey(p.prefix, sort, "")
-			if err := s.lists.terms(s.ctx, key, prefix, s.visible, found); err != nil {
+			if err := s.postings.addTerms(s.ctx, key, prefix, s.visible, found); err != nil {
 				return nil, s.damaged(err)
 			}
 		}
-		s.over.begun(p.Partition, termKey("", sort, ""), prefix, found)
+		s.over.addTerms(p.Partition, termKey("", sort, ""), prefix, found)
 	}
 	return slices.Sorted(maps.Keys(found)), nil
 }
 
-// spelled returns the spelling of a heading in its first occurrence, or "" if
+// spellHeading returns the spelling of a heading in its first occurrence, or "" if
 // the heading no longer occurs there.
-func (p *page) spelled(term string) (string, error) {
+func (p *page) spellHeading(term string) (string, error) {
 	first, found := candidate{}, false
-	p.each(sortSection, term, func(_ uint32, r ref, v slots) {
+	p.eachBlock(kindSection, term, func(_ uint32, r ref, v slots) {
 		slot, _ := v.next()
-		c := candidate{part: r.part, entry: int32(entryOfSlot(int(r.nth), slot))}
+		c := candidate{variant: r.variant, entry: int32(entryOfSlot(int(r.nth), slot))}
 		if !found || p.inOrder(c, first) < 0 {
 			first, found = c, true
 		}
@@ -147,11 +147,11 @@ func (p *page) spelled(term string) (string, error) {
 	if p.err != nil || !found {
 		return "", p.err
 	}
-	_, e, err := p.document(first)
+	_, e, err := p.resolveCandidate(first)
 	if err != nil || e == nil {
 		return "", err
 	}
-	if i := slices.IndexFunc(e.Sections, func(s string) bool { return squash(s) == term }); i >= 0 {
+	if i := slices.IndexFunc(e.Sections, func(s string) bool { return normalizePhrase(s) == term }); i >= 0 {
 		return e.Sections[i], nil
 	}
 	return "", nil

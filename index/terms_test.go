@@ -16,7 +16,7 @@ func TestNamesOfWhatIsThere(t *testing.T) {
 		"a.md": "## Plans\n- one #tea #green\n", "b.md": "## plans!\n- two #tea\n", "c.md": "## Other\n- three #coffee\n",
 	}}
 	x := s.open(t, t.TempDir())
-	s.whole(t, x)
+	s.confirmComplete(t, x)
 	view, all := ownerView(t), Listing{Limit: 10}
 	check := func(when string, wantTags, wantSections []string) {
 		t.Helper()

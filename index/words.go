@@ -19,15 +19,15 @@ type qterm struct {
 	weight float64
 }
 
-// parse parses a query text. Quotes mark phrases, whose words are also terms;
+// parseQuery parses a query text. Quotes mark phrases, whose words are also terms;
 // an unpaired quote is ordinary text. Stop words are dropped, unless all is set
 // or the query has no other words.
-func (a *analyzer) parse(text string, all bool) words {
+func (a *analyzer) parseQuery(text string, all bool) words {
 	var w words
 	seen := make(map[string]bool)
 	text = quotes.Replace(text)
 	var stops []qterm
-	a.tokens(text, func(t token) {
+	a.eachToken(text, func(t token) {
 		switch {
 		case seen[t.term]:
 		case !all && stopWords[t.term]:
@@ -41,7 +41,7 @@ func (a *analyzer) parse(text string, all bool) words {
 		w.terms = stops
 	}
 	w.terms = w.terms[:min(len(w.terms), maxTerms)]
-	w.phrases, _ = phrases(text)
+	w.phrases, _ = splitPhrases(text)
 	return w
 }
 
@@ -51,7 +51,7 @@ const maxPhrases = 32
 
 // CheckText returns an error if the text of a query has too many phrases.
 func CheckText(text string) error {
-	if quoted, _ := phrases(quotes.Replace(text)); len(quoted) > maxPhrases {
+	if quoted, _ := splitPhrases(quotes.Replace(text)); len(quoted) > maxPhrases {
 		return fmt.Errorf("%d phrases are more than %d", len(quoted), maxPhrases)
 	}
 	return nil
@@ -63,15 +63,15 @@ func Unquoted(text string) string { return strings.ReplaceAll(quotes.Replace(tex
 
 // CheckExclude is CheckText for excluded text, of which no word can be dropped.
 func CheckExclude(text string) error {
-	if n := len(strings.Fields(squash(text))); n > maxTerms {
+	if n := len(strings.Fields(normalizePhrase(text))); n > maxTerms {
 		return fmt.Errorf("%d words are more than %d", n, maxTerms)
 	}
 	return CheckText(text)
 }
 
-// phrases returns the distinct quoted phrases, squashed, and the remaining
+// splitPhrases returns the distinct quoted phrases, squashed, and the remaining
 // text.
-func phrases(text string) (quoted []string, rest string) {
+func splitPhrases(text string) (quoted []string, rest string) {
 	var other strings.Builder
 	seen := make(map[string]bool)
 	for {
@@ -81,7 +81,7 @@ func phrases(text string) (quoted []string, rest string) {
 		if !ok {
 			return quoted, other.String() + after
 		}
-		if s := squash(phrase); s != " " && !seen[s] {
+		if s := normalizePhrase(phrase); s != " " && !seen[s] {
 			quoted, seen[s] = append(quoted, s), true
 		}
 		text = next
@@ -92,15 +92,15 @@ func phrases(text string) (quoted []string, rest string) {
 // of a script without spaces is a phrase of its characters.
 func (a *analyzer) parseExclude(text string) words {
 	var w words
-	quoted, rest := phrases(quotes.Replace(text))
+	quoted, rest := splitPhrases(quotes.Replace(text))
 	w.phrases = quoted
 	for _, word := range strings.Fields(rest) {
 		if strings.ContainsFunc(word, func(r rune) bool { return classOf(r) >= classCJK }) {
-			w.phrases = append(w.phrases, squash(word))
+			w.phrases = append(w.phrases, normalizePhrase(word))
 			continue
 		}
-		a.tokens(word, func(t token) {
-			if !t.part {
+		a.eachToken(word, func(t token) {
+			if !t.subword {
 				w.terms = append(w.terms, qterm{term: t.term})
 			}
 		})
@@ -114,7 +114,7 @@ var quotes = strings.NewReplacer("“", `"`, "”", `"`, "„", `"`, "＂", `"`)
 // weightOf returns the weight of a token. Single characters of a run and
 // prefixes of words count less than the whole.
 func weightOf(t token) float64 {
-	if t.part && strings.HasSuffix(t.term, "*") {
+	if t.subword && strings.HasSuffix(t.term, "*") {
 		return tuning.prefix
 	}
 	if r := []rune(t.term); len(r) == 1 && classOf(r[0]) == classCJK {

@@ -20,14 +20,14 @@ import (
 // closing the listener neither removes nor shuts down the socket, and f stays
 // open, to be adopted again.
 func (e Endpoint) Adopt(f *os.File) (*Listener, error) {
-	l, err := e.adopt(f)
+	l, err := e.adoptSocket(f)
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: the socket that was handed over: %w", e.Name(), err)
 	}
 	return l, nil
 }
 
-func (e Endpoint) adopt(f *os.File) (*Listener, error) {
+func (e Endpoint) adoptSocket(f *os.File) (*Listener, error) {
 	path, err := SocketPath(f)
 	if err != nil {
 		return nil, err
@@ -38,7 +38,7 @@ func (e Endpoint) adopt(f *os.File) (*Listener, error) {
 	if err := checkDir(filepath.Dir(path)); err != nil {
 		return nil, err
 	}
-	if err := e.permitted(); err != nil {
+	if err := e.checkPermissions(); err != nil {
 		return nil, err
 	}
 	l, err := net.FileListener(f)
@@ -50,9 +50,9 @@ func (e Endpoint) adopt(f *os.File) (*Listener, error) {
 	return &Listener{Endpoint: e, net: u}, nil
 }
 
-// permitted returns an error if the mode or the group of the socket file admits
+// checkPermissions returns an error if the mode or the group of the socket file admits
 // processes that permit would exclude.
-func (e Endpoint) permitted() error {
+func (e Endpoint) checkPermissions() error {
 	info, err := os.Lstat(e.Path)
 	if err != nil {
 		return err
@@ -84,14 +84,14 @@ func SocketPath(f *os.File) (path string, err error) {
 	if err != nil {
 		return "", err
 	}
-	err = errors.Join(raw.Control(func(fd uintptr) { path, err = listenedOn(int(fd)) }), err)
+	err = errors.Join(raw.Control(func(fd uintptr) { path, err = listenPath(int(fd)) }), err)
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", f.Name(), err)
 	}
 	return path, nil
 }
 
-func listenedOn(fd int) (string, error) {
+func listenPath(fd int) (string, error) {
 	address, err := unix.Getsockname(fd)
 	if err != nil {
 		return "", fmt.Errorf("not a socket: %w", err)

@@ -12,9 +12,9 @@ import (
 	"testing"
 )
 
-// handedOver creates a socket as a service manager does, and returns the file
+// newSocketFile creates a socket as a service manager does, and returns the file
 // that the daemon inherits.
-func handedOver(t *testing.T, path string, mode fs.FileMode) *os.File {
+func newSocketFile(t *testing.T, path string, mode fs.FileMode) *os.File {
 	t.Helper()
 	l, err := net.Listen("unix", path)
 	if err != nil {
@@ -36,7 +36,7 @@ func handedOver(t *testing.T, path string, mode fs.FileMode) *os.File {
 // and can be adopted again.
 func TestAdoptedSocketStays(t *testing.T) {
 	e := Endpoint{Path: filepath.Join(socketDir(t), "s")}
-	f := handedOver(t, e.Path, 0o600)
+	f := newSocketFile(t, e.Path, 0o600)
 	for range 2 {
 		l, err := e.Adopt(f)
 		if err != nil {
@@ -139,7 +139,7 @@ func TestAdoptRefuses(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			e := &Endpoint{Path: filepath.Join(socketDir(t), "s")}
-			f := c.spoil(t, e, handedOver(t, e.Path, 0o600))
+			f := c.spoil(t, e, newSocketFile(t, e.Path, 0o600))
 			l, err := e.Adopt(f)
 			if err == nil {
 				l.Close()
@@ -155,7 +155,7 @@ func TestAdoptRefuses(t *testing.T) {
 // admit fewer processes than the listener's.
 func TestAdoptTakesWhatIsNarrower(t *testing.T) {
 	e := Endpoint{Path: filepath.Join(socketDir(t), "s"), Mode: 0o660, Group: strconv.Itoa(os.Getegid())}
-	f := handedOver(t, e.Path, 0o660)
+	f := newSocketFile(t, e.Path, 0o660)
 	for _, mode := range []fs.FileMode{0o660, 0o600} {
 		chmod(t, e.Path, mode)
 		l, err := e.Adopt(f)

@@ -27,10 +27,10 @@ func fileLimit() uint64 {
 	return limit.Cur
 }
 
-// scarce reports whether a connection uses a descriptor of the reserve. This
+// usesReserve reports whether a connection uses a descriptor of the reserve. This
 // works because a new file gets the lowest free descriptor. While such a
 // connection is open, each new connection replaces an existing one.
-func (g *gate) scarce(c net.Conn) bool {
+func (g *limitListener) usesReserve(c net.Conn) bool {
 	raw, err := c.(syscall.Conn).SyscallConn()
 	if err != nil {
 		return false
@@ -47,16 +47,16 @@ type shortage struct {
 	last time.Time
 }
 
-// shortageLasts is how long after its last event a shortage is reported,
+// shortageDuration is how long after its last event a shortage is reported,
 // because status may not be read while the shortage is at its worst.
-const shortageLasts = time.Minute
+const shortageDuration = time.Minute
 
-// begins records that a connection was closed and reports whether it is the
+// recordEvent records that a connection was closed and reports whether it is the
 // first of a shortage.
-func (s *shortage) begins(now time.Time) bool {
+func (s *shortage) recordEvent(now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	first := now.Sub(s.last) >= shortageLasts
+	first := now.Sub(s.last) >= shortageDuration
 	s.last = now
 	return first
 }
@@ -66,7 +66,7 @@ func (s *shortage) begins(now time.Time) bool {
 func (s *shortage) problem(now time.Time) (api.FileProblem, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if now.Sub(s.last) >= shortageLasts {
+	if now.Sub(s.last) >= shortageDuration {
 		return api.FileProblem{}, false
 	}
 	return api.FileProblem{Problem: api.Problem{

@@ -16,10 +16,10 @@ func TestShortage(t *testing.T) {
 		t.Error("there is a problem before anybody had to go")
 	}
 	for i, want := range []bool{true, false, false} {
-		if got := s.begins(now); got != want {
+		if got := s.recordEvent(now); got != want {
 			t.Errorf("time %d: it begins: %v, want %v", i, got, want)
 		}
-		now = now.Add(shortageLasts - time.Second)
+		now = now.Add(shortageDuration - time.Second)
 	}
 	if p, ok := s.problem(now); !ok || !strings.Contains(p.Message, "ulimit -n") {
 		t.Errorf("while it lasts: %v, %v", p, ok)
@@ -28,7 +28,7 @@ func TestShortage(t *testing.T) {
 	if p, ok := s.problem(now); ok {
 		t.Errorf("when it is over: %v", p)
 	}
-	if !s.begins(now) {
+	if !s.recordEvent(now) {
 		t.Error("another one does not begin")
 	}
 }
@@ -37,21 +37,21 @@ func TestShortage(t *testing.T) {
 // before streams, in each group the longest waiting first, and never a
 // connection whose request is being served.
 func TestWhoGoesFirst(t *testing.T) {
-	g := &gate{open: map[*guest]struct{}{}}
+	g := &limitListener{open: map[*trackedConn]struct{}{}}
 	now := time.Now()
-	names := map[*guest]string{}
-	for name, v := range map[string]*guest{
+	names := map[*trackedConn]string{}
+	for name, v := range map[string]*trackedConn{
 		"old idle": {idle: now.Add(-time.Minute)}, "idle": {idle: now},
 		"old stream": {idle: now.Add(-time.Hour), streams: true}, "stream": {idle: now.Add(-time.Second), streams: true},
 		"busy": {},
 	} {
 		v.Conn, _ = net.Pipe()
-		v.gate = g
+		v.listener = g
 		g.open[v] = struct{}{}
 		names[v] = name
 	}
 	for _, want := range []string{"old idle", "idle", "old stream", "stream", ""} {
-		if went := g.dismissLocked(); went != (want != "") {
+		if went := g.evictLocked(); went != (want != "") {
 			t.Errorf("somebody went: %v, want %q", went, want)
 		}
 		for v, name := range names {

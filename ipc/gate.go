@@ -19,61 +19,61 @@ import (
 // A gate limits and authorizes the connections of a server. It accepts
 // permitted connections up to a maximum and sends an error response to the
 // others.
-type gate struct {
+type limitListener struct {
 	*Listener
-	max     int
-	files   uint64 // limit on open files of the process
-	refused func(reason string)
-	short   func() // called when connections are closed because too many files are open
+	max        int
+	files      uint64 // limit on open files of the process
+	onRefused  func(reason string)
+	onShortage func() // called when connections are closed because too many files are open
 
-	closed atomic.Bool
-	slots  chan struct{}  // semaphore of refusals in progress
-	going  sync.WaitGroup // refusals in progress, to wait for
-	silent sync.WaitGroup // connections without a request so far
+	closed         atomic.Bool
+	slots          chan struct{}  // semaphore of refusals in progress
+	refusals       sync.WaitGroup // refusals in progress, to wait for
+	withoutRequest sync.WaitGroup // connections without a request so far
 
 	mu   sync.Mutex
-	open map[*guest]struct{}
+	open map[*trackedConn]struct{}
 }
 
 // A guest is an accepted connection.
-type guest struct {
+type trackedConn struct {
 	net.Conn
-	gate *gate
-	idle time.Time // start of waiting for the client, or of streaming; zero while a request is served
+	listener *limitListener
+	idle     time.Time // start of waiting for the client, or of streaming; zero while a request is served
 
-	once  sync.Once // for closing
-	asked sync.Once // for the first request
+	once      sync.Once // for closing
+	requested sync.Once // for the first request
 
-	streams bool
-	scarce  bool // uses a descriptor of the reserve
+	streams     bool
+	usesReserve bool // uses a descriptor of the reserve
 }
 
 // maxRefusals bounds the number of concurrent error responses to refused
 // connections. Further connections are closed without a response.
 const maxRefusals = 16
 
-func newGate(l *Listener, limit int, refused func(string), short func()) (*gate, error) {
+func newLimitListener(l *Listener, limit int, refused func(string), short func()) (*limitListener, error) {
 	if err := l.net.SetDeadline(time.Time{}); err != nil {
 		return nil, err
 	}
-	return &gate{
-		Listener: l, max: limit, files: fileLimit(), refused: refused, short: short,
-		slots: make(chan struct{}, maxRefusals), open: map[*guest]struct{}{},
+	return &limitListener{
+		Listener: l, max: limit, files: fileLimit(), onRefused: refused, onShortage: short,
+		slots: make(chan struct{}, maxRefusals), open: map[*trackedConn]struct{}{},
 	}, nil
 }
 
 // Addr returns the address of the listener.
-func (g *gate) Addr() net.Addr { return g.net.Addr() }
+func (g *limitListener) Addr() net.Addr { return g.net.Addr() }
 
 // Close ends Accept. It leaves the socket open, so that another server can
 // continue with it and clients always find it.
-func (g *gate) Close() error {
+func (g *limitListener) Close() error {
 	g.closed.Store(true)
 	return g.net.SetDeadline(time.Now())
 }
 
 // Accept waits for the next permitted connection.
-func (g *gate) Accept() (net.Conn, error) {
+func (g *limitListener) Accept() (net.Conn, error) {
 	for {
 		c, err := g.net.Accept()
 		switch {
@@ -81,11 +81,11 @@ func (g *gate) Accept() (net.Conn, error) {
 			return nil, net.ErrClosed
 		case err != nil:
 			if errors.Is(err, syscall.EMFILE) {
-				g.makeRoom() // the server retries and accepts the pending connection
+				g.evictConn() // the server retries and accepts the pending connection
 			}
 			return nil, err
 		}
-		v, refusal := g.admit(c)
+		v, refusal := g.admitConn(c)
 		if v != nil {
 			return v, nil
 		}
@@ -95,60 +95,60 @@ func (g *gate) Accept() (net.Conn, error) {
 		}
 		select {
 		case g.slots <- struct{}{}:
-			g.going.Go(func() { refuse(c, refusal); <-g.slots })
+			g.refusals.Go(func() { sendRefusal(c, refusal); <-g.slots })
 		default:
 			c.Close()
 		}
 	}
 }
 
-// admit decides whether to accept a connection. If both results are nil, the
+// admitConn decides whether to accept a connection. If both results are nil, the
 // caller closes the connection without a response.
-func (g *gate) admit(c net.Conn) (*guest, *api.Error) {
-	if err := g.admits(c); err != nil {
-		g.refused("credentials")
+func (g *limitListener) admitConn(c net.Conn) (*trackedConn, *api.Error) {
+	if err := g.checkPeer(c); err != nil {
+		g.onRefused("credentials")
 		return nil, api.AsError(err)
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	v := &guest{Conn: c, gate: g, idle: time.Now(), scarce: g.scarce(c)}
-	scarce := v.scarce
+	v := &trackedConn{Conn: c, listener: g, idle: time.Now(), usesReserve: g.usesReserve(c)}
+	scarce := v.usesReserve
 	for other := range g.open {
-		scarce = scarce || other.scarce
+		scarce = scarce || other.usesReserve
 	}
 	if scarce {
-		g.short()
+		g.onShortage()
 		// Without other connections, one is admitted despite the shortage, so
 		// that status stays available.
-		if len(g.open) > 0 && !g.dismissLocked() {
-			g.refused("files")
+		if len(g.open) > 0 && !g.evictLocked() {
+			g.onRefused("files")
 			return nil, nil
 		}
 	}
-	if len(g.open) >= g.max && !g.dismissLocked() {
-		g.refused("connections")
+	if len(g.open) >= g.max && !g.evictLocked() {
+		g.onRefused("connections")
 		return nil, api.Errorf(api.Unavailable, "%d connections are open, and there may be no more", len(g.open))
 	}
 	g.open[v] = struct{}{}
-	g.silent.Add(1)
+	g.withoutRequest.Add(1)
 	return v, nil
 }
 
-// makeRoom closes a connection because too many files are open.
-func (g *gate) makeRoom() {
-	g.short()
+// evictConn closes a connection because too many files are open.
+func (g *limitListener) evictConn() {
+	g.onShortage()
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.dismissLocked()
+	g.evictLocked()
 }
 
-// dismissLocked closes the connection that has waited longest for its client,
+// evictLocked closes the connection that has waited longest for its client,
 // so that silent or slow clients do not exclude others. If only streams are
 // left, it closes the oldest stream. It reports whether it closed a connection.
-func (g *gate) dismissLocked() bool {
-	var first *guest
+func (g *limitListener) evictLocked() bool {
+	var first *trackedConn
 	for v := range g.open {
-		if !v.idle.IsZero() && (first == nil || v.before(first)) {
+		if !v.idle.IsZero() && (first == nil || v.evictedBefore(first)) {
 			first = v
 		}
 	}
@@ -160,28 +160,28 @@ func (g *gate) dismissLocked() bool {
 	return true
 }
 
-// before reports whether v is closed in preference to other.
-func (v *guest) before(other *guest) bool {
+// evictedBefore reports whether v is closed in preference to other.
+func (v *trackedConn) evictedBefore(other *trackedConn) bool {
 	if v.streams != other.streams {
 		return other.streams
 	}
 	return v.idle.Before(other.idle)
 }
 
-// observe records which connections are idle. It is the server's ConnState
+// trackState records which connections are idle. It is the server's ConnState
 // hook.
-func (g *gate) observe(c net.Conn, state http.ConnState) {
-	if v, ok := c.(*guest); ok && state == http.StateIdle {
-		v.serve(false)
+func (g *limitListener) trackState(c net.Conn, state http.ConnState) {
+	if v, ok := c.(*trackedConn); ok && state == http.StateIdle {
+		v.setBusy(false)
 	}
 }
 
-// hear waits until all connections have sent a request, for at most limit. The
+// waitFirstRequests waits until all connections have sent a request, for at most limit. The
 // gate is closed by then and accepts no further connections.
-func (g *gate) hear(limit time.Duration) {
+func (g *limitListener) waitFirstRequests(limit time.Duration) {
 	all := make(chan struct{})
 	go func() {
-		g.silent.Wait()
+		g.withoutRequest.Wait()
 		close(all)
 	}()
 	select {
@@ -190,47 +190,47 @@ func (g *gate) hear(limit time.Duration) {
 	}
 }
 
-type guestKey struct{}
+type connKey struct{}
 
-// introduce stores the connection in the context for handlers. It is the
+// storeConn stores the connection in the context for handlers. It is the
 // server's ConnContext hook.
-func (g *gate) introduce(ctx context.Context, c net.Conn) context.Context {
-	return context.WithValue(ctx, guestKey{}, c)
+func (g *limitListener) storeConn(ctx context.Context, c net.Conn) context.Context {
+	return context.WithValue(ctx, connKey{}, c)
 }
 
-// asked records that the connection of a context has sent its first request.
-func asked(ctx context.Context) {
-	if v, ok := ctx.Value(guestKey{}).(*guest); ok {
-		v.speak()
+// recordFirstRequest records that the connection of a context has sent its first request.
+func recordFirstRequest(ctx context.Context) {
+	if v, ok := ctx.Value(connKey{}).(*trackedConn); ok {
+		v.recordRequest()
 	}
 }
 
-func (v *guest) speak() { v.asked.Do(v.gate.silent.Done) }
+func (v *trackedConn) recordRequest() { v.requested.Do(v.listener.withoutRequest.Done) }
 
-// serving marks the connection of a context as busy until the returned function
+// markBusy marks the connection of a context as busy until the returned function
 // is called.
-func serving(ctx context.Context) (done func()) {
-	v, ok := ctx.Value(guestKey{}).(*guest)
+func markBusy(ctx context.Context) (done func()) {
+	v, ok := ctx.Value(connKey{}).(*trackedConn)
 	if !ok {
 		return func() {}
 	}
-	v.serve(true)
-	return func() { v.serve(false) }
+	v.setBusy(true)
+	return func() { v.setBusy(false) }
 }
 
-// listening marks the connection of a context as a stream, which can be closed
+// markStream marks the connection of a context as a stream, which can be closed
 // to make room for others.
-func listening(ctx context.Context) {
-	if v, ok := ctx.Value(guestKey{}).(*guest); ok {
-		v.gate.mu.Lock()
-		defer v.gate.mu.Unlock()
+func markStream(ctx context.Context) {
+	if v, ok := ctx.Value(connKey{}).(*trackedConn); ok {
+		v.listener.mu.Lock()
+		defer v.listener.mu.Unlock()
 		v.idle, v.streams = time.Now(), true
 	}
 }
 
-func (v *guest) serve(busy bool) {
-	v.gate.mu.Lock()
-	defer v.gate.mu.Unlock()
+func (v *trackedConn) setBusy(busy bool) {
+	v.listener.mu.Lock()
+	defer v.listener.mu.Unlock()
 	v.idle, v.streams = time.Time{}, false
 	if !busy {
 		v.idle = time.Now()
@@ -238,20 +238,20 @@ func (v *guest) serve(busy bool) {
 }
 
 // Close closes the connection and frees its place in the gate.
-func (v *guest) Close() error {
-	v.speak()
+func (v *trackedConn) Close() error {
+	v.recordRequest()
 	v.once.Do(func() {
-		v.gate.mu.Lock()
-		delete(v.gate.open, v)
-		v.gate.mu.Unlock()
+		v.listener.mu.Lock()
+		delete(v.listener.open, v)
+		v.listener.mu.Unlock()
 	})
 	return v.Conn.Close()
 }
 
-// refuse sends an error response and closes the connection. It reads the
+// sendRefusal sends an error response and closes the connection. It reads the
 // request for at most a second: closing a connection with unread bytes resets
 // it, and the client would not see the response.
-func refuse(c net.Conn, e *api.Error) {
+func sendRefusal(c net.Conn, e *api.Error) {
 	defer c.Close()
 	c.SetDeadline(time.Now().Add(time.Second))
 	body, err := json.Marshal(api.Failure{Error: e})

@@ -41,13 +41,13 @@ type handler struct {
 // that a defect in one request does not affect the next.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := time.Now()
-	asked(r.Context())
-	a := &answer{w: w, control: http.NewResponseController(w), write: h.limits.Write}
+	recordFirstRequest(r.Context())
+	a := &response{w: w, control: http.NewResponseController(w), write: h.limits.Write}
 	op := "other"
 	defer func() {
 		if v := recover(); v != nil {
-			h.panicked(op, v, debug.Stack())
-			a.fail(api.Errorf(api.Internal, "something went wrong").WithHint("the daemon's log says what"))
+			h.recordPanic(op, v, debug.Stack())
+			a.sendError(api.Errorf(api.Internal, "something went wrong").WithHint("the daemon's log says what"))
 		}
 		h.counters.requests.WithLabelValues(op, a.code).Inc()
 		h.counters.seconds.WithLabelValues(op).Observe(time.Since(start).Seconds())
@@ -58,83 +58,83 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		// or by net/http. This deadline bounds that.
 		a.control.SetReadDeadline(time.Now().Add(h.limits.ReadBody))
 	}
-	if err := h.admit(r); err != nil {
-		a.fail(err)
+	if err := h.checkRequest(r); err != nil {
+		a.sendError(err)
 		return
 	}
 	switch path := r.URL.EscapedPath(); { // a path has one spelling
 	case path == "/healthz" && r.Method == http.MethodGet:
-		h.health(a)
+		h.answerHealth(a)
 	case path == "/metrics" && r.Method == http.MethodGet:
 		if h.endpoint.Fixed != nil {
-			a.fail(api.Errorf(api.Forbidden, "metrics are not served on a listener with a fixed scope"))
+			a.sendError(api.Errorf(api.Forbidden, "metrics are not served on a listener with a fixed scope"))
 			return
 		}
 		a.code = "ok"
 		promhttp.HandlerFor(h.registry, promhttp.HandlerOpts{DisableCompression: true}).ServeHTTP(w, r)
 	case path == "/mcp":
 		op = "mcp"
-		if err := h.speak(a, r, &op); err != nil {
-			h.note(op, err)
-			a.fail(err)
+		if err := h.answerMCP(a, r, &op); err != nil {
+			h.logError(op, err)
+			a.sendError(err)
 		}
 	case strings.HasPrefix(path, "/v1/"):
 		found, err := api.LookUp(strings.TrimPrefix(path, "/v1/"))
 		if err != nil {
-			a.fail(err)
+			a.sendError(err)
 			return
 		}
 		op = found.Name
-		if err := h.operate(a, r, found); err != nil {
-			h.note(op, err)
-			a.fail(err)
+		if err := h.answerOperation(a, r, found); err != nil {
+			h.logError(op, err)
+			a.sendError(err)
 		}
 	default:
-		a.fail(api.Errorf(api.NotFound, "there is nothing at %s", path).
+		a.sendError(api.Errorf(api.NotFound, "there is nothing at %s", path).
 			WithHint("operations are at /v1/<name>, tools for models at /mcp"))
 	}
 }
 
-// admit rejects requests that the owner's programs never send, and requests
+// checkRequest rejects requests that the owner's programs never send, and requests
 // over the rate limit.
-func (h *handler) admit(r *http.Request) error {
+func (h *handler) checkRequest(r *http.Request) error {
 	switch {
 	case len(r.Header.Values("Origin")) > 0:
 		return api.Errorf(api.Forbidden, "requests from web pages are refused")
 	case strings.Contains(r.Host, "."):
 		return api.Errorf(api.Forbidden, "the host %q has a dot", r.Host).
 			WithHint("any name without one will do, such as memwatchd or localhost")
-	case h.endpoint.Address != "" && !h.knowsToken(r):
+	case h.endpoint.Address != "" && !h.hasToken(r):
 		return api.Errorf(api.Forbidden, "the token is missing or wrong").
 			WithHint("send it as Authorization: Bearer <token>")
 	}
-	return h.admitAnother()
+	return h.checkRate()
 }
 
-// admitAnother applies the rate limit.
-func (h *handler) admitAnother() error {
+// checkRate applies the rate limit.
+func (h *handler) checkRate() error {
 	if !h.limiter.Allow() {
 		return api.Errorf(api.RateLimited, "more than %v requests a second", h.endpoint.Rate)
 	}
 	return nil
 }
 
-func (h *handler) knowsToken(r *http.Request) bool {
+func (h *handler) hasToken(r *http.Request) bool {
 	got := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
 	return subtle.ConstantTimeCompare([]byte(got), []byte(h.endpoint.Token)) == 1
 }
 
-// speak answers a request to /mcp. It stores the name of the requested
+// answerMCP answers a request to /mcp. It stores the name of the requested
 // operation in op.
-func (h *handler) speak(a *answer, r *http.Request, op *string) error {
+func (h *handler) answerMCP(a *response, r *http.Request, op *string) error {
 	done := func() {}
 	defer func() { done() }()
 	got, err := h.mcp.Answer(r, func() (body []byte, err error) {
 		if r.Method == http.MethodPost {
-			body, err = h.body(a, r)
+			body, err = h.readBody(a, r)
 		}
 		// Until here the client can be dismissed in favor of another.
-		done = serving(r.Context())
+		done = markBusy(r.Context())
 		return body, err
 	})
 	if err != nil {
@@ -151,24 +151,24 @@ func (h *handler) speak(a *answer, r *http.Request, op *string) error {
 	return nil
 }
 
-// speaker returns the handler for /mcp.
-func (h *handler) speaker(version string) *mcp.Handler {
+// newMCPHandler returns the handler for /mcp.
+func (h *handler) newMCPHandler(version string) *mcp.Handler {
 	return &mcp.Handler{
 		Fixed: h.endpoint.Fixed, Version: version, MaxRequest: h.limits.MaxRequest,
-		Do: h.backend.Do, Admit: h.admitAnother, Failed: h.note,
-		Panicked: func(v any, stack []byte) { h.panicked("mcp", v, stack) },
+		Do: h.backend.Do, Admit: h.checkRate, Failed: h.logError,
+		Panicked: func(v any, stack []byte) { h.recordPanic("mcp", v, stack) },
 	}
 }
 
-// panicked counts and logs a panic.
-func (h *handler) panicked(op string, v any, stack []byte) {
+// recordPanic counts and logs a panic.
+func (h *handler) recordPanic(op string, v any, stack []byte) {
 	h.counters.panics.Inc()
 	h.logger.Error("panic in a request", "operation", op, "err", v, "stack", string(stack))
 }
 
-// health answers a health check of a supervisor with a status code and one
+// answerHealth answers a health check of a supervisor with a status code and one
 // word.
-func (h *handler) health(a *answer) {
+func (h *handler) answerHealth(a *response) {
 	a.code = "ok"
 	status, word := http.StatusOK, "ok\n"
 	if !h.backend.Status().Healthy {
@@ -177,27 +177,27 @@ func (h *handler) health(a *answer) {
 	a.send(status, "text/plain; charset=utf-8", []byte(word))
 }
 
-// operate reads a request, determines its caller and answers it.
-func (h *handler) operate(a *answer, r *http.Request, op *api.Operation) error {
+// answerOperation reads a request, determines its caller and answers it.
+func (h *handler) answerOperation(a *response, r *http.Request, op *api.Operation) error {
 	if !h.endpoint.Fixed.Allows(op) {
 		return api.Errorf(api.Forbidden, "%s is not served on this listener", op.Name)
 	}
-	req, err := h.read(a, r, op)
+	req, err := h.readRequest(a, r, op)
 	if err != nil {
 		return err
 	}
 	caller := api.Caller{Scope: req.Scope(), Fixed: h.endpoint.Fixed, AsOwner: r.Header.Get(api.OwnerHeader) != ""}
 	ctx := r.Context()
-	done := serving(ctx)
+	done := markBusy(ctx)
 	defer done()
 	if op.Stream {
-		return h.stream(a, r, caller, req)
+		return h.sendEvents(a, r, caller, req)
 	}
 	got, err := h.backend.Do(ctx, caller, req)
 	if err != nil {
 		return err
 	}
-	body, err := api.Encode(got)
+	body, err := api.EncodeJSON(got)
 	if err != nil {
 		return err
 	}
@@ -207,9 +207,9 @@ func (h *handler) operate(a *answer, r *http.Request, op *api.Operation) error {
 	return nil
 }
 
-// read returns the request from the body of a POST or the query of a GET. It
+// readRequest returns the request from the body of a POST or the query of a GET. It
 // returns an error for a field that is unknown, repeated or out of bounds.
-func (h *handler) read(a *answer, r *http.Request, op *api.Operation) (*api.Request, error) {
+func (h *handler) readRequest(a *response, r *http.Request, op *api.Operation) (*api.Request, error) {
 	req := op.NewRequest()
 	switch {
 	case r.Method == http.MethodGet && (op.Name == "status" || op.Stream):
@@ -235,7 +235,7 @@ func (h *handler) read(a *answer, r *http.Request, op *api.Operation) (*api.Requ
 	case r.URL.RawQuery != "":
 		return nil, api.Errorf(api.Invalid, "a POST has no query string").WithHint("parameters go into the JSON object")
 	default:
-		body, err := h.body(a, r)
+		body, err := h.readBody(a, r)
 		if err != nil {
 			return nil, err
 		}
@@ -246,8 +246,8 @@ func (h *handler) read(a *answer, r *http.Request, op *api.Operation) (*api.Requ
 	return req, req.Check()
 }
 
-// body returns the complete body of a request.
-func (h *handler) body(a *answer, r *http.Request) ([]byte, error) {
+// readBody returns the complete body of a request.
+func (h *handler) readBody(a *response, r *http.Request) ([]byte, error) {
 	body, err := io.ReadAll(http.MaxBytesReader(a.w, r.Body, h.limits.MaxRequest))
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return nil, api.Errorf(api.TooLarge, "the request has more than %d bytes", h.limits.MaxRequest)
@@ -260,15 +260,15 @@ func (h *handler) body(a *answer, r *http.Request) ([]byte, error) {
 	return body, nil
 }
 
-// note logs an error whose text the client does not receive.
-func (h *handler) note(op string, err error) {
+// logError logs an error whose text the client does not receive.
+func (h *handler) logError(op string, err error) {
 	if _, ok := errors.AsType[*api.Error](err); !ok {
 		h.logger.Error("request failed", "operation", op, "err", err)
 	}
 }
 
 // An answer is a response that can be sent only once.
-type answer struct {
+type response struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
 	write   time.Duration
@@ -276,17 +276,17 @@ type answer struct {
 	code    string
 }
 
-func (a *answer) fail(err error) {
+func (a *response) sendError(err error) {
 	e, _ := secrets.RedactValue(api.AsError(err))
 	a.code = string(e.Code)
-	body, err := api.Encode(api.Failure{Error: e})
+	body, err := api.EncodeJSON(api.Failure{Error: e})
 	if err != nil {
 		return
 	}
 	a.send(e.Code.Status(), "application/json", body)
 }
 
-func (a *answer) send(status int, mediaType string, body []byte) {
+func (a *response) send(status int, mediaType string, body []byte) {
 	if a.sent {
 		return // a panic after the answer
 	}

@@ -166,7 +166,7 @@ func (e Endpoint) listenUnix() (*Listener, error) {
 	if err := removeStale(e.Path); err != nil {
 		return nil, err
 	}
-	l, err := e.bind()
+	l, err := e.bindSocket()
 	if err != nil {
 		return nil, err
 	}
@@ -194,22 +194,22 @@ func checkDir(dir string) error {
 		return err
 	}
 	const group, others = 0o020, 0o002
-	if err := unshared(real, group|others); err != nil {
+	if err := checkUnshared(real, group|others); err != nil {
 		return err
 	}
 	for real != filepath.Dir(real) {
 		real = filepath.Dir(real)
-		if err := unshared(real, others); err != nil {
+		if err := checkUnshared(real, others); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// unshared returns an error unless a directory belongs to this user or root and
+// checkUnshared returns an error unless a directory belongs to this user or root and
 // is not writable for the classes in writers. A directory with the sticky bit
 // may be writable, because its users cannot replace each other's files.
-func unshared(dir string, writers fs.FileMode) error {
+func checkUnshared(dir string, writers fs.FileMode) error {
 	info, err := os.Lstat(dir)
 	if err != nil {
 		return err
@@ -249,9 +249,9 @@ func removeStale(path string) error {
 	return os.Remove(path)
 }
 
-// bind creates the socket. It sets the mode between bind and listen, so that at
+// bindSocket creates the socket. It sets the mode between bind and listen, so that at
 // no moment an excluded process can connect.
-func (e Endpoint) bind() (*net.UnixListener, error) {
+func (e Endpoint) bindSocket() (*net.UnixListener, error) {
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0)
 	if err != nil {
 		return nil, fmt.Errorf("socket: %w", err)
@@ -262,7 +262,7 @@ func (e Endpoint) bind() (*net.UnixListener, error) {
 	if err := unix.Bind(fd, &unix.SockaddrUnix{Name: e.Path}); err != nil {
 		return nil, fmt.Errorf("bind: %w", err)
 	}
-	if err := e.permit(); err != nil {
+	if err := e.setPermissions(); err != nil {
 		return nil, errors.Join(err, os.Remove(e.Path))
 	}
 	if err := unix.Listen(fd, unix.SOMAXCONN); err != nil {
@@ -277,8 +277,8 @@ func (e Endpoint) bind() (*net.UnixListener, error) {
 	return u, nil
 }
 
-// permit sets the group and the mode of the socket file.
-func (e Endpoint) permit() error {
+// setPermissions sets the group and the mode of the socket file.
+func (e Endpoint) setPermissions() error {
 	if e.Group != "" {
 		gid, err := groupID(e.Group)
 		if err != nil {
@@ -316,9 +316,9 @@ func (l *Listener) Close() error {
 	return errors.Join(err, l.net.Close())
 }
 
-// admits checks the credentials that the kernel reports for the peer. It is
+// checkPeer checks the credentials that the kernel reports for the peer. It is
 // called once per connection.
-func (e Endpoint) admits(c net.Conn) error {
+func (e Endpoint) checkPeer(c net.Conn) error {
 	if e.Address != "" || e.Group != "" {
 		return nil // the token or the file mode decides
 	}
@@ -346,7 +346,7 @@ func peerOf(c net.Conn) (peer, error) {
 		return peer{}, err
 	}
 	var p peer
-	if e := raw.Control(func(fd uintptr) { p, err = credentials(int(fd)) }); e != nil {
+	if e := raw.Control(func(fd uintptr) { p, err = peerCredentials(int(fd)) }); e != nil {
 		return peer{}, e
 	}
 	return p, err

@@ -50,7 +50,7 @@ func newGauge(name, help string, value func(*api.Status) float64) gauge {
 }
 
 var allGauges = []gauge{
-	newGauge("healthy", "1 when everything works.", func(s *api.Status) float64 { return truth(s.Healthy) }),
+	newGauge("healthy", "1 when everything works.", func(s *api.Status) float64 { return boolValue(s.Healthy) }),
 	newGauge("files", "Files that are indexed.", func(s *api.Status) float64 { return float64(s.Files) }),
 	newGauge("entries", "Entries that are indexed.", func(s *api.Status) float64 { return float64(s.Entries) }),
 	newGauge("files_skipped", "Markdown files that are not read.",
@@ -62,7 +62,7 @@ var allGauges = []gauge{
 		func(s *api.Status) float64 { return float64(s.Index.Pending) }),
 	newGauge("index_bytes", "Size of the index on disk.", func(s *api.Status) float64 { return float64(s.Index.Size) }),
 	newGauge("index_degraded", "1 while the index is not whole, or cannot be written.",
-		func(s *api.Status) float64 { return truth(s.Index.Degraded) }),
+		func(s *api.Status) float64 { return boolValue(s.Index.Degraded) }),
 	newGauge("watched_directories", "Directories with a watch.",
 		func(s *api.Status) float64 { return float64(s.Watch.Directories) }),
 	newGauge("polled_directories", "Directories that are polled instead.",
@@ -76,7 +76,7 @@ var allGauges = []gauge{
 	newGauge("open_files", "Open file descriptors.", func(s *api.Status) float64 { return float64(s.OpenFiles) }),
 }
 
-func truth(b bool) float64 {
+func boolValue(b bool) float64 {
 	if b {
 		return 1
 	}

@@ -2,8 +2,8 @@ package ipc
 
 import "golang.org/x/sys/unix"
 
-// credentials returns the peer's uid and pid from the kernel.
-func credentials(fd int) (peer, error) {
+// peerCredentials returns the peer's uid and pid from the kernel.
+func peerCredentials(fd int) (peer, error) {
 	c, err := unix.GetsockoptXucred(fd, unix.SOL_LOCAL, unix.LOCAL_PEERCRED)
 	if err != nil {
 		return peer{}, err

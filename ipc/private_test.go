@@ -89,8 +89,8 @@ func (brokenBackend) Stream(context.Context, api.Caller, *api.Request) (func(fun
 	}, nil
 }
 
-// say sends a request and returns the complete response.
-func say(t *testing.T, network, address, request string) string {
+// sendRaw sends a request and returns the complete response.
+func sendRaw(t *testing.T, network, address, request string) string {
 	t.Helper()
 	c, err := net.Dial(network, address)
 	if err != nil {
@@ -114,14 +114,14 @@ func TestPanic(t *testing.T) {
 	t.Cleanup(func() { api.Operations = before })
 	api.Operations = slices.Clip(api.Operations)
 	for name, stream := range map[string]bool{"panic_now": false, "panic_later": true, "fail": false} {
-		api.Operations = append(api.Operations, api.Describe[request, struct{}](api.Operation{Name: name, Stream: stream}))
+		api.Operations = append(api.Operations, api.NewOperation[request, struct{}](api.Operation{Name: name, Stream: stream}))
 	}
 	var log strings.Builder
 	socket := filepath.Join(socketDir(t), "s")
 	serveOn(t, brokenBackend{}, slog.New(slog.NewTextHandler(&log, nil)), Endpoint{Path: socket})
 	const form = "POST /v1/%s HTTP/1.1\r\nHost: m\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}"
 	for _, op := range []string{"panic_now", "panic_later", "fail", "panic_now"} {
-		answer := say(t, "unix", socket, fmt.Sprintf(form, op))
+		answer := sendRaw(t, "unix", socket, fmt.Sprintf(form, op))
 		if strings.Contains(answer, "secret") || strings.Contains(answer, "goroutine") {
 			t.Errorf("%s tells %s", op, answer)
 		}
@@ -129,7 +129,7 @@ func TestPanic(t *testing.T) {
 			t.Errorf("%s answers %s", op, answer)
 		}
 	}
-	if answer := say(t, "unix", socket, "GET /metrics HTTP/1.1\r\nHost: m\r\nConnection: close\r\n\r\n"); !strings.Contains(answer, "memwatchd_panics_total 3") {
+	if answer := sendRaw(t, "unix", socket, "GET /metrics HTTP/1.1\r\nHost: m\r\nConnection: close\r\n\r\n"); !strings.Contains(answer, "memwatchd_panics_total 3") {
 		t.Errorf("panics are not counted: %s", answer)
 	}
 	for _, want := range []string{"secret of the stack", "secret of the stream", "/secret/place"} {
@@ -294,7 +294,7 @@ func TestTCP(t *testing.T) {
 		{"Authorization: Bearer " + token + "\r\nOrigin: http://localhost\r\n", http.StatusForbidden},
 		{"Authorization: Bearer " + token + "\r\n", http.StatusOK},
 	} {
-		answer := say(t, "tcp", address, "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"+c.header+"\r\n")
+		answer := sendRaw(t, "tcp", address, "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"+c.header+"\r\n")
 		if !strings.HasPrefix(answer, fmt.Sprintf("HTTP/1.1 %d", c.status)) || strings.Contains(answer, token) {
 			t.Errorf("%q: %s", c.header, answer)
 		}
@@ -336,7 +336,7 @@ func TestSlowBodyGivesWay(t *testing.T) {
 			if line, err := bufio.NewReader(slow).ReadString('\n'); !strings.Contains(line, "100 Continue") {
 				t.Fatalf("%q, %v", line, err) // the server reads the body from here on
 			}
-			if answer := say(t, "unix", socket, "GET /healthz HTTP/1.1\r\nHost: m\r\nConnection: close\r\n\r\n"); !strings.HasPrefix(answer, "HTTP/1.1 200") {
+			if answer := sendRaw(t, "unix", socket, "GET /healthz HTTP/1.1\r\nHost: m\r\nConnection: close\r\n\r\n"); !strings.HasPrefix(answer, "HTTP/1.1 200") {
 				t.Errorf("another client is answered %q", answer)
 			}
 		})

@@ -86,7 +86,7 @@ func (s *Server) Run(ctx context.Context, listeners ...*Listener) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for _, l := range listeners {
 		refused := func(reason string) { counters.refused.WithLabelValues(reason).Inc() }
-		g, err := newGate(l, limits.MaxConnections, refused, s.short)
+		g, err := newLimitListener(l, limits.MaxConnections, refused, s.recordShortage)
 		if err != nil {
 			return err
 		}
@@ -95,8 +95,8 @@ func (s *Server) Run(ctx context.Context, listeners ...*Listener) error {
 			counters: counters, registry: registry, ending: ctx,
 			limiter: newLimiter(l.Rate),
 		}
-		h.mcp = h.speaker(s.Version)
-		group.Go(func() error { return s.serve(ctx, g, h, limits) })
+		h.mcp = h.newMCPHandler(s.Version)
+		group.Go(func() error { return s.serveListener(ctx, g, h, limits) })
 	}
 	return group.Wait()
 }
@@ -110,10 +110,10 @@ func newLimiter(perSecond float64) *rate.Limiter {
 	return rate.NewLimiter(rate.Limit(perSecond), max(int(perSecond), 1))
 }
 
-// short records that connections are closed because too many files are open,
+// recordShortage records that connections are closed because too many files are open,
 // and logs the first of them.
-func (s *Server) short() {
-	if s.shortage.begins(time.Now()) {
+func (s *Server) recordShortage() {
+	if s.shortage.recordEvent(time.Now()) {
 		s.Logger.Warn("too many files are open, clients have to go", "limit", fileLimit())
 	}
 }
@@ -126,15 +126,15 @@ func (s *Server) Problems() []api.FileProblem {
 	return nil
 }
 
-func (s *Server) serve(ctx context.Context, g *gate, h *handler, limits Limits) error {
+func (s *Server) serveListener(ctx context.Context, g *limitListener, h *handler, limits Limits) error {
 	server := &http.Server{
 		Handler:                      h,
 		ReadHeaderTimeout:            limits.ReadHeader,
 		WriteTimeout:                 limits.Write, // for responses of net/http itself; handlers extend it
 		IdleTimeout:                  limits.Idle,
 		MaxHeaderBytes:               limits.MaxHeader,
-		ConnState:                    g.observe,
-		ConnContext:                  g.introduce,
+		ConnState:                    g.trackState,
+		ConnContext:                  g.storeConn,
 		DisableGeneralOptionsHandler: true,
 		ErrorLog:                     slog.NewLogLogger(s.Logger.Handler(), slog.LevelDebug),
 		// Requests in progress may finish when the daemon ends.
@@ -147,17 +147,17 @@ func (s *Server) serve(ctx context.Context, g *gate, h *handler, limits Limits) 
 	}
 	// The gate accepts no more connections. Accepted clients may be about to
 	// send a request, which a server that is shutting down would not answer.
-	g.hear(min(hearing, limits.Drain))
+	g.waitFirstRequests(min(firstRequestWait, limits.Drain))
 	patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), limits.Drain)
 	defer cancel()
 	if server.Shutdown(patience) != nil {
 		server.Close() // the drain time is over
 	}
-	g.going.Wait()
+	g.refusals.Wait()
 	return nil
 }
 
-// hearing bounds how long a server that shuts down waits for connected clients
+// firstRequestWait bounds how long a server that shuts down waits for connected clients
 // that have not sent a request yet. On a busy machine a client may need most of
 // a second for that.
-const hearing = 2 * time.Second
+const firstRequestWait = 2 * time.Second

@@ -8,9 +8,9 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 )
 
-// stream sends server-sent events until the client disconnects or the daemon
+// sendEvents sends server-sent events until the client disconnects or the daemon
 // ends.
-func (h *handler) stream(a *answer, r *http.Request, caller api.Caller, req *api.Request) error {
+func (h *handler) sendEvents(a *response, r *http.Request, caller api.Caller, req *api.Request) error {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	defer context.AfterFunc(h.ending, cancel)()
@@ -18,7 +18,7 @@ func (h *handler) stream(a *answer, r *http.Request, caller api.Caller, req *api
 	if err != nil {
 		return err
 	}
-	listening(ctx)
+	markStream(ctx)
 	a.sent, a.code = true, "ok"
 	header := a.w.Header()
 	header.Set("Content-Type", "text/event-stream")
@@ -38,14 +38,14 @@ func (h *handler) stream(a *answer, r *http.Request, caller api.Caller, req *api
 		return nil // the client has disconnected
 	}
 	err = run(func(event any) error {
-		body, err := api.Encode(event)
+		body, err := api.EncodeJSON(event)
 		if err != nil {
 			return err
 		}
 		return write(append(append([]byte("data: "), body...), '\n'))
 	})
 	if err != nil && ctx.Err() == nil {
-		h.note(req.Operation().Name, err)
+		h.logError(req.Operation().Name, err)
 	}
 	return nil
 }

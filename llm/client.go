@@ -34,7 +34,7 @@ import (
 // The limits of a conversation. A Client can set another timeout.
 const (
 	DefaultTimeout = 20 * time.Second
-	maxQuestion    = 96 << 10 // bytes of text, as much as smaller models can read at once
+	maxRequest     = 96 << 10 // bytes of text, as much as smaller models can read at once
 	maxAnswer      = 1 << 20  // bytes of a whole response
 )
 
@@ -50,29 +50,30 @@ type Client struct {
 	// is sent; without Redact nothing is sent.
 	Redact func(string) string
 
-	formless atomic.Bool // the service does not support schemas of answers
+	schemaUnsupported atomic.Bool // the service does not support schemas of answers
 
 	mu     sync.Mutex
 	status Status
 }
 
-// errForm reports an answer that does not have the required form.
-var errForm = errors.New("the model's answer is not what it was asked for")
+// errInvalidAnswer reports an answer that does not have the required form.
+var errInvalidAnswer = errors.New("the model's answer is not what it was asked for")
 
-// ask sends a question and decodes the answer, which is an object of the given
+// requestAnswer sends a question and decodes the answer, which is an object of the given
 // schema. The question is a JSON value, which the task declares to be data. If
 // check rejects the answer, the result is the error of check.
-func (c *Client) ask(ctx context.Context, task string, question, schema, answer any, check func() error) (err error) {
-	defer func() { c.count(err) }()
-	if err := c.converse(ctx, task, question, schema, answer); err != nil {
+func (c *Client) requestAnswer(ctx context.Context, task string, question, schema, answer any,
+	check func() error) (err error) {
+	defer func() { c.recordResult(err) }()
+	if err := c.completeChat(ctx, task, question, schema, answer); err != nil {
 		return err
 	}
 	return check()
 }
 
-// converse sends one request. If the service may lack support for schemas, it
+// completeChat sends one request. If the service may lack support for schemas, it
 // retries once without a schema.
-func (c *Client) converse(ctx context.Context, task string, question, schema, answer any) error {
+func (c *Client) completeChat(ctx context.Context, task string, question, schema, answer any) error {
 	if c.Redact == nil {
 		return errors.New("the model is not asked: nothing takes credentials out of what is sent")
 	}
@@ -80,9 +81,9 @@ func (c *Client) converse(ctx context.Context, task string, question, schema, an
 	if err != nil {
 		return err
 	}
-	if len(text) > maxQuestion {
+	if len(text) > maxRequest {
 		return fmt.Errorf("the model is not asked: there is too much text for it (%d bytes, at most %d)", len(text),
-			maxQuestion)
+			maxRequest)
 	}
 	key := ""
 	if c.Key != nil {
@@ -95,7 +96,7 @@ func (c *Client) converse(ctx context.Context, task string, question, schema, an
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	config := openai.DefaultConfig(key)
-	config.BaseURL, config.HTTPClient = c.Endpoint, door{}
+	config.BaseURL, config.HTTPClient = c.Endpoint, httpClient{}
 	client := openai.NewClientWithConfig(config)
 	request := openai.ChatCompletionRequest{Model: c.Model, Messages: []openai.ChatCompletionMessage{
 		{Role: openai.ChatMessageRoleSystem, Content: task},
@@ -105,7 +106,7 @@ func (c *Client) converse(ctx context.Context, task string, question, schema, an
 	if err != nil {
 		return err
 	}
-	if !c.formless.Load() {
+	if !c.schemaUnsupported.Load() {
 		request.ResponseFormat = &openai.ChatCompletionResponseFormat{
 			Type: openai.ChatCompletionResponseFormatTypeJSONSchema,
 			JSONSchema: &openai.ChatCompletionResponseFormatJSONSchema{Name: "answer", Schema: json.RawMessage(form),
@@ -121,24 +122,24 @@ func (c *Client) converse(ctx context.Context, task string, question, schema, an
 		request.ResponseFormat = nil
 		response, err = client.CreateChatCompletion(ctx, request)
 		if err == nil {
-			c.formless.Store(true)
+			c.schemaUnsupported.Store(true)
 		}
 	}
 	if err != nil {
-		return c.told(err, limit)
+		return c.describeError(err, limit)
 	}
 	if len(response.Choices) == 0 || response.Choices[0].Message.Content == "" {
 		return errors.New("the model's answer is empty")
 	}
-	if json.Unmarshal(inner(response.Choices[0].Message.Content), answer) != nil {
-		return errForm
+	if json.Unmarshal(extractObject(response.Choices[0].Message.Content), answer) != nil {
+		return errInvalidAnswer
 	}
 	return nil
 }
 
-// inner returns the JSON object in an answer. Without a schema, models write
+// extractObject returns the JSON object in an answer. Without a schema, models write
 // their reasoning before the object or put the object into a code fence.
-func inner(answer string) []byte {
+func extractObject(answer string) []byte {
 	if _, after, ok := strings.Cut(answer, "</think>"); ok {
 		answer = after
 	}
@@ -149,30 +150,30 @@ func inner(answer string) []byte {
 	return []byte(answer[from : to+1])
 }
 
-// object returns the schema of an object with exactly these properties, all
+// objectSchema returns the schema of an object with exactly these properties, all
 // required.
-func object(properties map[string]any) any {
+func objectSchema(properties map[string]any) any {
 	return map[string]any{
 		"type": "object", "additionalProperties": false,
 		"properties": properties, "required": slices.Sorted(maps.Keys(properties)),
 	}
 }
 
-// redact removes credentials from a text. If Redact is nil, text is unchanged,
+// redactText removes credentials from a text. If Redact is nil, text is unchanged,
 // but converse sends nothing then.
-func (c *Client) redact(text *string) {
+func (c *Client) redactText(text *string) {
 	if c.Redact != nil {
 		*text = c.Redact(*text)
 	}
 }
 
-// told converts an error to one that is safe for users and logs: a sentence
+// describeError converts an error to one that is safe for users and logs: a sentence
 // without addresses and without text from the service, which may repeat the
 // request.
-func (c *Client) told(err error, limit time.Duration) error {
+func (c *Client) describeError(err error, limit time.Duration) error {
 	status, isStatus := errors.AsType[statusError](err)
 	tooLarge, isTooLarge := errors.AsType[*http.MaxBytesError](err)
-	refusal, isRefusal := errors.AsType[refusal](err)
+	refusal, isRefusal := errors.AsType[responseError](err)
 	_, isNet := errors.AsType[*net.OpError](err)
 	_, isURL := errors.AsType[*url.Error](err)
 	switch {
@@ -197,7 +198,7 @@ func (c *Client) told(err error, limit time.Duration) error {
 		}
 		return fmt.Errorf("the model cannot be reached: %s", why)
 	}
-	return errForm
+	return errInvalidAnswer
 }
 
 // A statusError is the HTTP status of a failed request.
@@ -208,9 +209,9 @@ func (s statusError) Error() string {
 }
 
 // A refusal describes why a response was not read.
-type refusal string
+type responseError string
 
-func (r refusal) Error() string { return string(r) }
+func (r responseError) Error() string { return string(r) }
 
 // transport connects to the service directly, regardless of the proxies in the
 // environment, and closes the connection after the response.
@@ -224,12 +225,12 @@ var transport = &http.Transport{
 // A door is the HTTP client for the service. It sends requests to the
 // configured address only, without following redirects. It accepts only JSON
 // responses with status 200 and limits their size.
-type door struct{}
+type httpClient struct{}
 
 // Do implements [openai.HTTPDoer].
-func (door) Do(request *http.Request) (*http.Response, error) {
+func (httpClient) Do(request *http.Request) (*http.Response, error) {
 	client := http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
-		return refusal("the model's service sends to another address, which is not followed: configure that one")
+		return responseError("the model's service sends to another address, which is not followed: configure that one")
 	}}
 	response, err := client.Do(request)
 	if err != nil {
@@ -240,7 +241,7 @@ func (door) Do(request *http.Request) (*http.Response, error) {
 	case response.StatusCode != http.StatusOK:
 		err = statusError(response.StatusCode)
 	case kind != "application/json":
-		err = refusal("the model's service answers with something other than JSON: is the endpoint right?")
+		err = responseError("the model's service answers with something other than JSON: is the endpoint right?")
 	}
 	if err != nil {
 		response.Body.Close()

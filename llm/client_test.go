@@ -25,15 +25,15 @@ func completion(content string) string {
 	return fmt.Sprintf(`{"id":"1","object":"chat.completion","model":"m","choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":%s}}]}`, text)
 }
 
-func says(body string) http.HandlerFunc {
+func respondWith(body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json; charset=utf-8")
 		io.WriteString(w, body)
 	}
 }
 
-// aClient returns a client of a test service.
-func aClient(t *testing.T, service http.HandlerFunc) *Client {
+// newTestClient returns a client of a test service.
+func newTestClient(t *testing.T, service http.HandlerFunc) *Client {
 	t.Helper()
 	server := httptest.NewServer(service)
 	t.Cleanup(server.Close)
@@ -45,8 +45,8 @@ var (
 	inDraft = []memory.Mergeable{{ID: "d1", Section: "Facts", Title: "Where it listens", Text: "on port 8080"}}
 )
 
-func anything(*memory.Proposal) error { return nil }
-func anyText(string) error            { return nil }
+func acceptProposal(*memory.Proposal) error { return nil }
+func acceptText(string) error               { return nil }
 
 const same = `{"same":[{"existing":"e1","draft":"d1","text":"on port 8080"}]}`
 
@@ -73,10 +73,10 @@ func TestServices(t *testing.T) {
 		timeout time.Duration
 		want    string // expected error; empty for a proposal
 	}{
-		{name: "well", service: says(completion(same))},
-		{name: "in a fence", service: says(completion("Here it is:\n```json\n" + same + "\n```\n"))},
-		{name: "thinking aloud", service: says(completion("<think>maybe {e1}?</think>" + same))},
-		{name: "with more than was asked for", service: says(completion(`{"why":"so","same":[{"existing":"e1","draft":"d1","text":"on port 8080","sure":1}]}`))},
+		{name: "well", service: respondWith(completion(same))},
+		{name: "in a fence", service: respondWith(completion("Here it is:\n```json\n" + same + "\n```\n"))},
+		{name: "thinking aloud", service: respondWith(completion("<think>maybe {e1}?</think>" + same))},
+		{name: "with more than was asked for", service: respondWith(completion(`{"why":"so","same":[{"existing":"e1","draft":"d1","text":"on port 8080","sure":1}]}`))},
 		{name: "hangs", service: func(_ http.ResponseWriter, r *http.Request) {
 			io.Copy(io.Discard, r.Body) // so that the server detects the disconnect of the client
 			<-r.Context().Done()
@@ -124,29 +124,29 @@ func TestServices(t *testing.T) {
 			want: "the model's service answers with something other than JSON: is the endpoint right?"},
 		{name: "a stream without end", service: sends("application/json", strings.Repeat(" ", 1<<16), 0),
 			want: "the model's answer is larger than 1048576 bytes"},
-		{name: "a huge answer", service: says(completion(strings.Repeat("x", 2<<20))), want: "the model's answer is larger than 1048576 bytes"},
-		{name: "no answer", service: says(""), want: "the model's answer is not what it was asked for"},
-		{name: "no JSON", service: says("hunter2"), want: "the model's answer is not what it was asked for"},
-		{name: "half of it", service: says(completion(same)[:60]), want: "the model's answer ends in the middle"},
-		{name: "other JSON", service: says(`[1]`), want: "the model's answer is not what it was asked for"},
-		{name: "no choices", service: says(`{"choices":[]}`), want: "the model's answer is empty"},
-		{name: "says nothing", service: says(completion("")), want: "the model's answer is empty"},
-		{name: "declines", service: says(`{"choices":[{"message":{"role":"assistant","refusal":"no"}}]}`), want: "the model's answer is empty"},
-		{name: "talks", service: says(completion("They are the same: hunter2.")), want: "the model's answer is not what it was asked for"},
-		{name: "cut short", service: says(completion(same[:30])), want: "the model's answer is not what it was asked for"},
-		{name: "another object", service: says(completion(`{"equal":[]}`)), want: "the model's answer is not what it was asked for"},
-		{name: "other types", service: says(completion(`{"same":{"e1":"d1"}}`)), want: "the model's answer is not what it was asked for"},
+		{name: "a huge answer", service: respondWith(completion(strings.Repeat("x", 2<<20))), want: "the model's answer is larger than 1048576 bytes"},
+		{name: "no answer", service: respondWith(""), want: "the model's answer is not what it was asked for"},
+		{name: "no JSON", service: respondWith("hunter2"), want: "the model's answer is not what it was asked for"},
+		{name: "half of it", service: respondWith(completion(same)[:60]), want: "the model's answer ends in the middle"},
+		{name: "other JSON", service: respondWith(`[1]`), want: "the model's answer is not what it was asked for"},
+		{name: "no choices", service: respondWith(`{"choices":[]}`), want: "the model's answer is empty"},
+		{name: "says nothing", service: respondWith(completion("")), want: "the model's answer is empty"},
+		{name: "declines", service: respondWith(`{"choices":[{"message":{"role":"assistant","refusal":"no"}}]}`), want: "the model's answer is empty"},
+		{name: "talks", service: respondWith(completion("They are the same: hunter2.")), want: "the model's answer is not what it was asked for"},
+		{name: "cut short", service: respondWith(completion(same[:30])), want: "the model's answer is not what it was asked for"},
+		{name: "another object", service: respondWith(completion(`{"equal":[]}`)), want: "the model's answer is not what it was asked for"},
+		{name: "other types", service: respondWith(completion(`{"same":{"e1":"d1"}}`)), want: "the model's answer is not what it was asked for"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var asked atomic.Int32
-			c := aClient(t, func(w http.ResponseWriter, r *http.Request) {
+			c := newTestClient(t, func(w http.ResponseWriter, r *http.Request) {
 				asked.Add(1)
 				test.service(w, r)
 			})
 			c.Timeout = cmp.Or(test.timeout, 10*time.Second)
-			p, err := c.Propose(t.Context(), inFile, inDraft, anything)
+			p, err := c.ProposeMerge(t.Context(), inFile, inDraft, acceptProposal)
 			if test.want == "" {
-				want := &memory.Proposal{Same: []memory.Same{{Existing: "e1", Draft: "d1", Text: "on port 8080"}}}
+				want := &memory.Proposal{Pairs: []memory.ItemPair{{Existing: "e1", Draft: "d1", Text: "on port 8080"}}}
 				if diff := gocmp.Diff(want, p); err != nil || diff != "" {
 					t.Errorf("err = %v, proposal (-want +got):\n%s", err, diff)
 				}
@@ -164,7 +164,7 @@ func TestServices(t *testing.T) {
 // gets one repeated request, and no schemas from then on.
 func TestServiceWithoutSchemas(t *testing.T) {
 	var with, without int
-	c := aClient(t, func(w http.ResponseWriter, r *http.Request) {
+	c := newTestClient(t, func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		if strings.Contains(string(body), "response_format") {
 			with++
@@ -172,10 +172,10 @@ func TestServiceWithoutSchemas(t *testing.T) {
 			return
 		}
 		without++
-		says(completion(same))(w, r)
+		respondWith(completion(same))(w, r)
 	})
 	for range 3 {
-		if _, err := c.Propose(t.Context(), inFile, inDraft, anything); err != nil {
+		if _, err := c.ProposeMerge(t.Context(), inFile, inDraft, acceptProposal); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -189,16 +189,16 @@ func TestServiceWithoutSchemas(t *testing.T) {
 func TestWhatIsSent(t *testing.T) {
 	var header http.Header
 	var path, body string
-	c := aClient(t, func(w http.ResponseWriter, r *http.Request) {
+	c := newTestClient(t, func(w http.ResponseWriter, r *http.Request) {
 		text, _ := io.ReadAll(r.Body)
 		header, path, body = r.Header, r.URL.Path, string(text)
-		says(completion(same))(w, r)
+		respondWith(completion(same))(w, r)
 	})
 	key := "one"
 	c.Key = func() (string, error) { return key, nil }
 	tasks := []memory.Mergeable{{ID: "e2", Section: "Tasks hunter2", Text: "ask hunter2", Task: true, State: memory.Done}}
 	for range 2 {
-		if _, err := c.Propose(t.Context(), append(tasks, inFile...), inDraft, anything); err != nil {
+		if _, err := c.ProposeMerge(t.Context(), append(tasks, inFile...), inDraft, acceptProposal); err != nil {
 			t.Fatal(err)
 		}
 		if got := header.Get("Authorization"); got != "Bearer "+key || path != "/v1/chat/completions" {
@@ -245,11 +245,11 @@ func TestWhatIsNotSent(t *testing.T) {
 		{"unredacted", func(c *Client) { c.Redact = nil }, "a", "the model is not asked: nothing takes credentials out of what is sent"},
 		{"without its key", func(c *Client) { c.Key = func() (string, error) { return "", errors.New("k: gone") } }, "a",
 			"the model is not asked: its key cannot be read: k: gone"},
-		{"too much", func(*Client) {}, strings.Repeat("a", maxQuestion), "the model is not asked: there is too much text for it (98318 bytes, at most 98304)"},
+		{"too much", func(*Client) {}, strings.Repeat("a", maxRequest), "the model is not asked: there is too much text for it (98318 bytes, at most 98304)"},
 	} {
-		c := aClient(t, service)
+		c := newTestClient(t, service)
 		test.change(c)
-		if _, err := c.Summarize(t.Context(), []string{test.text}, anyText); err == nil || err.Error() != test.want {
+		if _, err := c.Summarize(t.Context(), []string{test.text}, acceptText); err == nil || err.Error() != test.want {
 			t.Errorf("%s: %v, want %q", test.name, err, test.want)
 		}
 	}
@@ -258,12 +258,12 @@ func TestWhatIsNotSent(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := aClient(t, service).Propose(ended, inFile, inDraft, anything); !errors.Is(err, context.Canceled) {
+	if _, err := newTestClient(t, service).ProposeMerge(ended, inFile, inDraft, acceptProposal); !errors.Is(err, context.Canceled) {
 		t.Errorf("a question whose asker has gone: %v", err)
 	}
-	gone := aClient(t, service)
+	gone := newTestClient(t, service)
 	gone.Endpoint = "http://127.0.0.1:1/v1"
-	if _, err := gone.Propose(t.Context(), inFile, inDraft, anything); err == nil || err.Error() != "the model cannot be reached: connection refused" {
+	if _, err := gone.ProposeMerge(t.Context(), inFile, inDraft, acceptProposal); err == nil || err.Error() != "the model cannot be reached: connection refused" {
 		t.Errorf("nobody there: %v", err)
 	}
 }
@@ -271,12 +271,12 @@ func TestWhatIsNotSent(t *testing.T) {
 func TestSummarize(t *testing.T) {
 	var body string
 	answer := `{"summary":"They moved to port 8080."}`
-	c := aClient(t, func(w http.ResponseWriter, r *http.Request) {
+	c := newTestClient(t, func(w http.ResponseWriter, r *http.Request) {
 		text, _ := io.ReadAll(r.Body)
 		body = string(text)
-		says(completion(answer))(w, r)
+		respondWith(completion(answer))(w, r)
 	})
-	got, err := c.Summarize(t.Context(), []string{"the port is 8080", "the word is hunter2"}, anyText)
+	got, err := c.Summarize(t.Context(), []string{"the port is 8080", "the word is hunter2"}, acceptText)
 	if err != nil || got != "They moved to port 8080." {
 		t.Errorf("got %q, %v", got, err)
 	}
@@ -284,7 +284,7 @@ func TestSummarize(t *testing.T) {
 		t.Errorf("sent %s", body)
 	}
 	for _, answer = range []string{`{"summary":" "}`, `{}`} {
-		if got, err := c.Summarize(t.Context(), []string{"a"}, anyText); err == nil {
+		if got, err := c.Summarize(t.Context(), []string{"a"}, acceptText); err == nil {
 			t.Errorf("%s is taken for %q", answer, got)
 		}
 	}
@@ -293,30 +293,30 @@ func TestSummarize(t *testing.T) {
 // TestStatus checks that a rejected answer is returned to the caller as an
 // error, and counted without any text of memory.
 func TestStatus(t *testing.T) {
-	c := aClient(t, says(completion(same)))
+	c := newTestClient(t, respondWith(completion(same)))
 	refuse := errors.New("8080 would be lost")
-	if _, err := c.Propose(t.Context(), inFile, inDraft, func(p *memory.Proposal) error {
-		if len(p.Same) != 1 {
+	if _, err := c.ProposeMerge(t.Context(), inFile, inDraft, func(p *memory.Proposal) error {
+		if len(p.Pairs) != 1 {
 			t.Errorf("checked %v", p)
 		}
 		return refuse
 	}); !errors.Is(err, refuse) || err.Error() != "the model's answer is not used: 8080 would be lost" {
 		t.Errorf("a refused proposal: %v", err)
 	}
-	if s := c.Status(); s.Asked != 1 || s.Failed != 1 || s.FailedAt.IsZero() || strings.Contains(s.Failure, "8080") || s.Failure == "" {
+	if s := c.Status(); s.Requests != 1 || s.Failed != 1 || s.FailedAt.IsZero() || strings.Contains(s.Failure, "8080") || s.Failure == "" {
 		t.Errorf("%+v", s)
 	}
-	if _, err := c.Propose(t.Context(), inFile, inDraft, anything); err != nil {
+	if _, err := c.ProposeMerge(t.Context(), inFile, inDraft, acceptProposal); err != nil {
 		t.Fatal(err)
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	c.Propose(ended, inFile, inDraft, anything)
-	if s := c.Status(); s.Asked != 3 || s.Failed != 1 {
+	c.ProposeMerge(ended, inFile, inDraft, acceptProposal)
+	if s := c.Status(); s.Requests != 3 || s.Failed != 1 {
 		t.Errorf("%+v", s)
 	}
 	c.Endpoint = "http://127.0.0.1:1"
-	c.Propose(t.Context(), inFile, inDraft, anything)
+	c.ProposeMerge(t.Context(), inFile, inDraft, acceptProposal)
 	if s := c.Status(); s.Failed != 2 || s.Failure != "the model cannot be reached: connection refused" {
 		t.Errorf("%+v", s)
 	}

@@ -24,54 +24,54 @@ Answer with JSON only: {"same": [{"existing": "<id in file>", "draft": "<id in d
 
 // A section is one section of the file and the draft, in the form sent to the
 // model.
-type section struct {
-	Section string `json:"section"`
-	File    []item `json:"file"`
-	Draft   []item `json:"draft"`
+type sectionItems struct {
+	Section string      `json:"section"`
+	File    []modelItem `json:"file"`
+	Draft   []modelItem `json:"draft"`
 }
 
-type item struct {
+type modelItem struct {
 	ID    string `json:"id"`
 	Title string `json:"title,omitempty"`
 	Text  string `json:"text"`
 	Done  *bool  `json:"done,omitempty"` // of tasks
 }
 
-// Propose requests the pairs of items of a draft and of a file that have the
+// ProposeMerge requests the pairs of items of a draft and of a file that have the
 // same subject. Both lists are sent without their credentials and otherwise
 // unchanged. If check rejects the proposal, the error is a *[RefusedError].
-func (c *Client) Propose(ctx context.Context, existing, draft []memory.Mergeable,
+func (c *Client) ProposeMerge(ctx context.Context, existing, draft []memory.Mergeable,
 	check func(*memory.Proposal) error) (*memory.Proposal, error) {
-	var sections []*section
-	of := func(name string) *section {
-		i := slices.IndexFunc(sections, func(s *section) bool { return s.Section == name })
+	var sections []*sectionItems
+	of := func(name string) *sectionItems {
+		i := slices.IndexFunc(sections, func(s *sectionItems) bool { return s.Section == name })
 		if i < 0 {
 			i = len(sections)
-			sections = append(sections, &section{Section: name, File: []item{}, Draft: []item{}})
+			sections = append(sections, &sectionItems{Section: name, File: []modelItem{}, Draft: []modelItem{}})
 		}
 		return sections[i]
 	}
 	for _, m := range existing {
 		s := of(m.Section)
-		s.File = append(s.File, c.item(m))
+		s.File = append(s.File, c.redactedItem(m))
 	}
 	for _, m := range draft {
 		s := of(m.Section)
-		s.Draft = append(s.Draft, c.item(m))
+		s.Draft = append(s.Draft, c.redactedItem(m))
 	}
 	for _, s := range sections {
-		c.redact(&s.Section)
+		c.redactText(&s.Section)
 	}
 	var answer struct {
-		Same *[]memory.Same `json:"same"`
+		Same *[]memory.ItemPair `json:"same"`
 	}
 	var proposal memory.Proposal
 	question := map[string]any{"sections": sections}
-	err := c.ask(ctx, mergeTask, question, mergeSchema(existing, draft), &answer, func() error {
+	err := c.requestAnswer(ctx, mergeTask, question, mergeSchema(existing, draft), &answer, func() error {
 		if answer.Same == nil {
-			return errForm
+			return errInvalidAnswer
 		}
-		proposal.Same = *answer.Same
+		proposal.Pairs = *answer.Same
 		return refused(check(&proposal))
 	})
 	if err != nil {
@@ -80,11 +80,11 @@ func (c *Client) Propose(ctx context.Context, existing, draft []memory.Mergeable
 	return &proposal, nil
 }
 
-// item returns an item in the form sent to the model, without credentials.
-func (c *Client) item(m memory.Mergeable) item {
-	i := item{ID: m.ID, Title: m.Title, Text: m.Text}
-	c.redact(&i.Title)
-	c.redact(&i.Text)
+// redactedItem returns an item in the form sent to the model, without credentials.
+func (c *Client) redactedItem(m memory.Mergeable) modelItem {
+	i := modelItem{ID: m.ID, Title: m.Title, Text: m.Text}
+	c.redactText(&i.Title)
+	c.redactText(&i.Text)
 	if m.Task {
 		done := m.State == memory.Done
 		i.Done = &done
@@ -102,7 +102,7 @@ func mergeSchema(existing, draft []memory.Mergeable) any {
 		}
 		return map[string]any{"type": "string", "enum": list}
 	}
-	return object(map[string]any{"same": map[string]any{"type": "array", "items": object(map[string]any{
+	return objectSchema(map[string]any{"same": map[string]any{"type": "array", "items": objectSchema(map[string]any{
 		"existing": ids(existing), "draft": ids(draft), "text": map[string]any{"type": "string"},
 	})}})
 }

@@ -9,7 +9,7 @@ import (
 
 // Status contains the statistics of a client.
 type Status struct {
-	Asked    int       // requests since the start
+	Requests int       // requests since the start
 	Failed   int       // requests without a usable answer
 	Failure  string    // last failure, without text of memory
 	FailedAt time.Time // time of the last failure; zero for never
@@ -40,12 +40,12 @@ func (e *RefusedError) Error() string {
 
 func (e *RefusedError) Unwrap() error { return e.Err }
 
-// count records the result of a request. A canceled request is not a failure.
-func (c *Client) count(err error) {
+// recordResult records the result of a request. A canceled request is not a failure.
+func (c *Client) recordResult(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := &c.status
-	s.Asked++
+	s.Requests++
 	if err == nil || errors.Is(err, context.Canceled) {
 		return
 	}

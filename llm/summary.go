@@ -22,13 +22,13 @@ Answer with JSON only: {"summary": "<the sentences>"}.`
 func (c *Client) Summarize(ctx context.Context, notes []string, check func(summary string) error) (string, error) {
 	sent := slices.Clone(notes)
 	for i := range sent {
-		c.redact(&sent[i])
+		c.redactText(&sent[i])
 	}
 	var answer struct {
 		Summary string `json:"summary"`
 	}
-	schema := object(map[string]any{"summary": map[string]any{"type": "string"}})
-	err := c.ask(ctx, summaryTask, map[string]any{"notes": sent}, schema, &answer, func() error {
+	schema := objectSchema(map[string]any{"summary": map[string]any{"type": "string"}})
+	err := c.requestAnswer(ctx, summaryTask, map[string]any{"notes": sent}, schema, &answer, func() error {
 		answer.Summary = strings.TrimSpace(answer.Summary)
 		if answer.Summary == "" {
 			return errors.New("the model's answer is empty")

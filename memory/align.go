@@ -2,7 +2,7 @@ package memory
 
 import "sort"
 
-// align pairs lines that occur in both a and b, in order. It pairs the common
+// alignLines pairs lines that occur in both a and b, in order. It pairs the common
 // prefix and suffix, the lines that occur exactly once in each text, and the
 // equal neighbours of those lines. It returns, for each line of a, the index of
 // the paired line of b, or -1.
@@ -10,7 +10,7 @@ import "sort"
 // The algorithm is the anchored diff of Go's own tools. It takes n log n in the
 // worst case, and frequent lines such as blank lines and brackets do not
 // mislead it.
-func align(a, b []string) []int {
+func alignLines(a, b []string) []int {
 	pairs := make([]int, len(a))
 	for i := range pairs {
 		pairs[i] = -1
@@ -25,7 +25,7 @@ func align(a, b []string) []int {
 		pairs[endA] = endB
 	}
 	doneA, doneB := start, start // everything before these is paired
-	for _, anchor := range anchors(a[start:endA], b[start:endB]) {
+	for _, anchor := range findAnchors(a[start:endA], b[start:endB]) {
 		i, j := start+anchor[0], start+anchor[1]
 		if i < doneA {
 			continue // already paired as the neighbour of an earlier anchor
@@ -42,9 +42,9 @@ func align(a, b []string) []int {
 	return pairs
 }
 
-// anchors returns the longest sequence of lines that occur exactly once in each
+// findAnchors returns the longest sequence of lines that occur exactly once in each
 // text and are in the same order in both.
-func anchors(a, b []string) [][2]int {
+func findAnchors(a, b []string) [][2]int {
 	type count struct{ inA, inB, atB int }
 	seen := make(map[string]*count, len(a))
 	for _, s := range a {

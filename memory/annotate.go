@@ -13,7 +13,7 @@ import (
 
 // setAttributes adds the edits that set the attributes of an entry. It changes
 // the entry's comment, adds a new one, or removes an empty one.
-func (w *work) setAttributes(e *Entry, attrs []Attribute) {
+func (w *passAttempt) setAttributes(e *Entry, attrs []Attribute) {
 	if len(attrs) == 0 {
 		return
 	}
@@ -22,9 +22,9 @@ func (w *work) setAttributes(e *Entry, attrs []Attribute) {
 		switch comment := newComment(attrs); {
 		case comment == "":
 		case e.lead > 0:
-			w.list = append(w.list, Edit{Span{e.lead, e.lead}, []byte(" " + comment)})
+			w.editList = append(w.editList, Edit{Span{e.lead, e.lead}, []byte(" " + comment)})
 		default:
-			w.list = append(w.list, d.commentBelow(e, comment))
+			w.editList = append(w.editList, d.commentBelow(e, comment))
 		}
 		return
 	}
@@ -32,9 +32,9 @@ func (w *work) setAttributes(e *Entry, attrs []Attribute) {
 	switch comment := editComment(old, attrs); {
 	case bytes.Equal(comment, old):
 	case len(comment) > 0:
-		w.list = append(w.list, Edit{e.Comment, comment})
+		w.editList = append(w.editList, Edit{e.Comment, comment})
 	default:
-		w.list = append(w.list, Edit{d.around(e.Comment), nil})
+		w.editList = append(w.editList, Edit{d.commentSpan(e.Comment), nil})
 	}
 }
 
@@ -48,7 +48,7 @@ func (d *Document) commentBelow(e *Entry, comment string) Edit {
 		text := strings.TrimLeft(line, " ")
 		indent = strings.Repeat(" ", len(line)-len(text)+min(listMarkerLen(text), 4))
 	}
-	end := string(d.ending(e.EndLine))
+	end := string(d.lineEnding(e.EndLine))
 	at := e.Span.End
 	if last := d.lines.span(e.EndLine,
 		e.EndLine); len(trimEnding(d.Source[last.Start:last.End])) == last.End-last.Start {
@@ -57,11 +57,11 @@ func (d *Document) commentBelow(e *Entry, comment string) Edit {
 	return Edit{Span{at, at}, []byte(indent + comment + end)}
 }
 
-// around returns the span of a comment with the white space in front of it, or
+// commentSpan returns the span of a comment with the white space in front of it, or
 // the whole line if the line contains nothing else.
-func (d *Document) around(s Span) Span {
+func (d *Document) commentSpan(s Span) Span {
 	line := d.lines.span(d.lines.at(s.Start), d.lines.at(s.End-1))
-	if blank(d.Source[line.Start:s.Start]) && blank(d.Source[s.End:line.End]) {
+	if isBlankText(d.Source[line.Start:s.Start]) && isBlankText(d.Source[s.End:line.End]) {
 		return line
 	}
 	for s.Start > line.Start && (d.Source[s.Start-1] == ' ' || d.Source[s.Start-1] == '\t') {
@@ -123,7 +123,7 @@ func editComment(comment []byte, attrs []Attribute) []byte {
 	for _, a := range attrs {
 		inner = editWord(inner, a)
 	}
-	if blank(inner) {
+	if isBlankText(inner) {
 		return nil
 	}
 	return slices.Concat(commentOpen, inner, commentClose)

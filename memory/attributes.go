@@ -111,8 +111,8 @@ func unclosedComment(b []byte) commentState {
 	return commentPlain
 }
 
-// known reports whether any attribute has a known key.
-func known(attrs []attr) bool {
+// hasKnownKey reports whether any attribute has a known key.
+func hasKnownKey(attrs []attr) bool {
 	return slices.ContainsFunc(attrs, func(a attr) bool { return slices.Contains(attributeKeys, a.Key) })
 }
 
@@ -125,14 +125,14 @@ func attrValue(attrs []attr, key string) (string, bool) {
 	return "", false
 }
 
-// restricts reports whether attributes make text private.
-func restricts(attrs []attr) bool {
+// setsPrivate reports whether attributes make text private.
+func setsPrivate(attrs []attr) bool {
 	v, ok := attrValue(attrs, "visibility")
 	return ok && ParseVisibility(v) == PrivateOnly
 }
 
 // applyAttributes copies attributes to the entry and returns the problems
-// found. It ignores the visibility, which [parse.visibility] decides.
+// found. It ignores the visibility, which [docParser.entryVisibility] decides.
 func (e *Entry) applyAttributes(attrs []attr) (problems []Problem) {
 	bad := func(code, format string, args ...any) {
 		problems = append(problems, Problem{code, e.Line, fmt.Sprintf(format, args...)})
@@ -156,13 +156,13 @@ func (e *Entry) applyAttributes(attrs []attr) (problems []Problem) {
 				bad("type_unknown", "the type is none of %s; it is ignored", strings.Join(entryTypes, ", "))
 			}
 		case "importance":
-			if f, ok := share(a.Value); ok {
+			if f, ok := parseFraction(a.Value); ok {
 				e.Importance = f
 			} else {
 				bad("importance_unreadable", "the importance is not a number from 0 to 1; it is ignored")
 			}
 		case "confidence":
-			if f, ok := share(a.Value); ok {
+			if f, ok := parseFraction(a.Value); ok {
 				e.Confidence, e.HasConfidence = f, true
 			} else {
 				bad("confidence_unreadable", "the confidence is not a number from 0 to 1; it is ignored")
@@ -185,7 +185,7 @@ func (e *Entry) applyAttributes(attrs []attr) (problems []Problem) {
 		case "supersedes":
 			e.Supersedes = a.Value
 		case "pin":
-			e.Pin = truth(a.Value)
+			e.Pin = isTrueWord(a.Value)
 		}
 	}
 	return problems
@@ -193,7 +193,7 @@ func (e *Entry) applyAttributes(attrs []attr) (problems []Problem) {
 
 func notInID(r rune) bool { return r <= ' ' || r == 0x7f }
 
-func share(s string) (float64, bool) {
+func parseFraction(s string) (float64, bool) {
 	f, err := strconv.ParseFloat(s, 64)
 	return f, err == nil && f >= 0 && f <= 1
 }

@@ -12,9 +12,9 @@ import (
 // shared is the directory in which a checkout may have real Markdown for tests.
 const shared = "../../shared/data"
 
-// corpus returns the files below a directory of real data, by path. It skips
+// loadCorpus returns the files below a directory of real data, by path. It skips
 // the test if there are none.
-func corpus(tb testing.TB, dir string) map[string][]byte {
+func loadCorpus(tb testing.TB, dir string) map[string][]byte {
 	tb.Helper()
 	root := filepath.Join(shared, dir)
 	if _, err := os.Stat(root); err != nil {
@@ -52,9 +52,9 @@ func benchmarkParse(b *testing.B, files map[string][]byte) {
 	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*len(files)), "µs/file")
 }
 
-func BenchmarkParseTIL(b *testing.B)     { benchmarkParse(b, corpus(b, "til")) }
-func BenchmarkParseEnglish(b *testing.B) { benchmarkParse(b, corpus(b, "memorybank-en")) }
-func BenchmarkParseChinese(b *testing.B) { benchmarkParse(b, corpus(b, "memorybank-zh")) }
+func BenchmarkParseTIL(b *testing.B)     { benchmarkParse(b, loadCorpus(b, "til")) }
+func BenchmarkParseEnglish(b *testing.B) { benchmarkParse(b, loadCorpus(b, "memorybank-en")) }
+func BenchmarkParseChinese(b *testing.B) { benchmarkParse(b, loadCorpus(b, "memorybank-zh")) }
 
 // BenchmarkParseSession parses a session's file of about 3 KB in the form of
 // the template.
@@ -68,9 +68,9 @@ func BenchmarkParseSession(b *testing.B) {
 	benchmarkParse(b, map[string][]byte{"2026-02-04/cli.md": []byte(s.String())})
 }
 
-// worst returns texts whose cost in a naive parser is far out of proportion to
+// worstCases returns texts whose cost in a naive parser is far out of proportion to
 // their size.
-func worst() map[string]string {
+func worstCases() map[string]string {
 	n := 1 << 18
 	rep := func(s string) string { return strings.Repeat(s, n/len(s)) }
 	return map[string]string{
@@ -136,7 +136,7 @@ func backticks(n int) string {
 func TestParseWorstCases(t *testing.T) {
 	var l Layout
 	const limit = 2 * time.Second * raceFactor
-	for name, text := range worst() {
+	for name, text := range worstCases() {
 		took := limit + 1
 		for tries := 5; took > limit && tries > 0; tries-- { // other programs may use the CPU
 			start := time.Now()

@@ -27,18 +27,18 @@ const (
 // paragraphs, so that no line is lost.
 var markdown = parser.NewParser(
 	parser.WithBlockParsers(
-		util.Prioritized(bounded{parser.NewSetextHeadingParser(), false}, 100),
-		util.Prioritized(bounded{parser.NewThematicBreakParser(), false}, 200),
-		util.Prioritized(bounded{parser.NewListParser(), true}, 300),
-		util.Prioritized(bounded{parser.NewListItemParser(), false}, 400),
-		util.Prioritized(bounded{parser.NewCodeBlockParser(), false}, 500),
-		util.Prioritized(bounded{parser.NewATXHeadingParser(), false}, 600),
-		util.Prioritized(bounded{parser.NewFencedCodeBlockParser(), false}, 700),
-		util.Prioritized(bounded{parser.NewBlockquoteParser(), true}, 800),
-		util.Prioritized(bounded{parser.NewHTMLBlockParser(), false}, 900),
-		util.Prioritized(bounded{parser.NewParagraphParser(), false}, 1000),
+		util.Prioritized(boundedParser{parser.NewSetextHeadingParser(), false}, 100),
+		util.Prioritized(boundedParser{parser.NewThematicBreakParser(), false}, 200),
+		util.Prioritized(boundedParser{parser.NewListParser(), true}, 300),
+		util.Prioritized(boundedParser{parser.NewListItemParser(), false}, 400),
+		util.Prioritized(boundedParser{parser.NewCodeBlockParser(), false}, 500),
+		util.Prioritized(boundedParser{parser.NewATXHeadingParser(), false}, 600),
+		util.Prioritized(boundedParser{parser.NewFencedCodeBlockParser(), false}, 700),
+		util.Prioritized(boundedParser{parser.NewBlockquoteParser(), true}, 800),
+		util.Prioritized(boundedParser{parser.NewHTMLBlockParser(), false}, 900),
+		util.Prioritized(boundedParser{parser.NewParagraphParser(), false}, 1000),
 	),
-	parser.WithParagraphTransformers(util.Prioritized(tables{}, 200)),
+	parser.WithParagraphTransformers(util.Prioritized(tableTransformer{}, 200)),
 )
 
 var budgetKey = parser.NewContextKey()
@@ -49,14 +49,14 @@ type budget struct {
 	tooDeep bool
 }
 
-// bounded limits a block parser: no block opens when the budget is used up, and
+// boundedParser limits a block parser: no block opens when the budget is used up, and
 // no container opens deeper than maxDepth.
-type bounded struct {
+type boundedParser struct {
 	parser.BlockParser
 	container bool
 }
 
-func (p bounded) Open(parent ast.Node, r text.Reader, pc parser.Context) (ast.Node, parser.State) {
+func (p boundedParser) Open(parent ast.Node, r text.Reader, pc parser.Context) (ast.Node, parser.State) {
 	left := pc.Get(budgetKey).(*budget)
 	if left.blocks == 0 {
 		return nil, parser.NoChildren
@@ -83,16 +83,16 @@ func (*table) Kind() ast.NodeKind         { return kindTable }
 func (*table) IsRaw() bool                { return true }
 func (t *table) Dump(src []byte, lvl int) { ast.DumpHelper(t, src, lvl, nil, nil) }
 
-// tables turns the end of a paragraph into a table if a header row is followed
+// tableTransformer turns the end of a paragraph into a table if a header row is followed
 // by a delimiter row with the same number of cells.
-type tables struct{}
+type tableTransformer struct{}
 
-func (tables) Transform(node *ast.Paragraph, r text.Reader, _ parser.Context) {
+func (tableTransformer) Transform(node *ast.Paragraph, r text.Reader, _ parser.Context) {
 	lines, src := node.Lines(), r.Source()
 	for i := 1; i < lines.Len(); i++ {
 		delimiter, header := lines.At(i), lines.At(i-1)
 		n := delimiterCells(delimiter.Value(src))
-		if n == 0 || n != cells(header.Value(src)) {
+		if n == 0 || n != countCells(header.Value(src)) {
 			continue
 		}
 		// Replace the paragraph even if lines of it stay above the table: a
@@ -126,11 +126,11 @@ func delimiterCells(line []byte) int {
 	if !bytes.ContainsAny(line, "|:") || !delimiterRE.Match(line) {
 		return 0
 	}
-	return cells(line)
+	return countCells(line)
 }
 
-// cells returns the number of cells of a table row.
-func cells(line []byte) int {
+// countCells returns the number of cells of a table row.
+func countCells(line []byte) int {
 	line = bytes.TrimSpace(line)
 	line = bytes.TrimPrefix(line, []byte("|"))
 	n, last := 1, -1
@@ -160,7 +160,7 @@ const (
 )
 
 // A top is a block of the top level, or an item of a list of the top level.
-type top struct {
+type topBlock struct {
 	kind         topKind
 	block        Block // of a topEntry
 	from, to     int   // lines, inclusive
@@ -169,9 +169,9 @@ type top struct {
 	introduction ast.Node // the paragraph that introduces a code block
 }
 
-// structure parses the blocks of text from offset body on. Every line that is
+// parseStructure parses the blocks of text from offset body on. Every line that is
 // not blank is in exactly one of the returned blocks.
-func structure(text []byte, body int, ln lines) (tops []top, problem *Problem) {
+func parseStructure(text []byte, body int, ln lines) (tops []topBlock, problem *Problem) {
 	root, problem := parseBlocks(text[body:len(text):len(text)])
 	add := func(node ast.Node, kind topKind, block Block, level int) {
 		line := ln.at(body + blockStart(node))
@@ -180,7 +180,7 @@ func structure(text []byte, body int, ln lines) (tops []top, problem *Problem) {
 		if n := len(tops); n > 0 && tops[n-1].from >= line {
 			return
 		}
-		tops = append(tops, top{kind: kind, block: block, from: line, level: level, node: node})
+		tops = append(tops, topBlock{kind: kind, block: block, from: line, level: level, node: node})
 	}
 	for n := root.FirstChild(); n != nil; n = n.NextSibling() {
 		switch n := n.(type) {
@@ -205,23 +205,23 @@ func structure(text []byte, body int, ln lines) (tops []top, problem *Problem) {
 		}
 	}
 	if n := len(tops); problem != nil && problem.Code == tooManyBlocks && n > 0 {
-		tops[n-1] = top{block: Paragraph, from: tops[n-1].from,
+		tops[n-1] = topBlock{block: Paragraph, from: tops[n-1].from,
 			node: ast.NewParagraph()} // includes the rest of the file
 	}
-	return cover(tops, text, body, ln), problem
+	return extendBlocks(tops, text, body, ln), problem
 }
 
-// cover extends each block to the line before the next one, without trailing
+// extendBlocks extends each block to the line before the next one, without trailing
 // blank lines. If a parser error leaves lines above the first block, they
 // become a paragraph.
-func cover(tops []top, text []byte, body int, ln lines) []top {
+func extendBlocks(tops []topBlock, text []byte, body int, ln lines) []topBlock {
 	first := ln.at(body)
-	isBlank := func(line int) bool { s := ln.span(line, line); return blank(text[s.Start:s.End]) }
+	isBlank := func(line int) bool { s := ln.span(line, line); return isBlankText(text[s.Start:s.End]) }
 	for first <= ln.count() && (ln.start(first) < body || isBlank(first)) {
 		first++
 	}
 	if first <= ln.count() && (len(tops) == 0 || tops[0].from > first) {
-		tops = append([]top{{block: Paragraph, from: first, node: ast.NewParagraph()}}, tops...)
+		tops = append([]topBlock{{block: Paragraph, from: first, node: ast.NewParagraph()}}, tops...)
 	}
 	for i := range tops {
 		to := ln.count()
@@ -270,7 +270,7 @@ func markupOnly(b []byte) bool {
 
 // codeLines returns the set of lines inside code blocks, at the top level or
 // nested.
-func codeLines(tops []top, body int, ln lines) map[int]bool {
+func codeLines(tops []topBlock, body int, ln lines) map[int]bool {
 	code := map[int]bool{}
 	var walk func(n ast.Node)
 	walk = func(n ast.Node) {

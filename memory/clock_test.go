@@ -91,7 +91,7 @@ func FuzzAppendSection(f *testing.F) {
 		if e.Heading < 0 || next.Headings[e.Heading].Text != heading || e.Partition.Visibility != visibility && visibility == PrivateOnly || len(e.Tasks) > 0 {
 			t.Fatalf("%q is read as %+v", out, e)
 		}
-		everybody := View{owners: map[string]string{d.public.Owner: ""}}
+		everybody := View{owners: map[string]string{d.publicPartition.Owner: ""}}
 		shown := func(d *Document) string {
 			d = d.For(everybody)
 			if d == nil {

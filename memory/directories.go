@@ -36,12 +36,12 @@ func ValidSubject(s string) error {
 // stays within the limits of file systems.
 const maxName = 200
 
-// sanitize returns a file name for an id. Characters other than ASCII letters,
+// sanitizeName returns a file name for an id. Characters other than ASCII letters,
 // digits, dots, dashes and underscores become underscores. A hash is appended
 // if the id contains such a character other than a colon, is too long or
 // hidden, or if the name is taken. So ids that differ in more than a colon get
 // different names.
-func sanitize(id string, taken func(name string) bool) string {
+func sanitizeName(id string, taken func(name string) bool) string {
 	var b strings.Builder
 	unsafe := id == ""
 	for _, r := range id {
@@ -57,7 +57,7 @@ func sanitize(id string, taken func(name string) bool) string {
 	if len(name) > maxName {
 		name, unsafe = name[:maxName], true
 	}
-	if hidden(name) { // a suffix would not change that, so replace the first character
+	if isHiddenName(name) { // a suffix would not change that, so replace the first character
 		name, unsafe = "_"+name[1:], true
 	}
 	if unsafe || taken(name) {
@@ -67,8 +67,8 @@ func sanitize(id string, taken func(name string) bool) string {
 	return name
 }
 
-// reserved reports whether a directory's name has a special meaning.
-func reserved(name string) bool {
+// isReserved reports whether a directory's name has a special meaning.
+func isReserved(name string) bool {
 	switch name {
 	case memoryDir, memoryFile, "index.sqlite", "users", longtermsDir, archiveDir:
 		return true
@@ -77,22 +77,22 @@ func reserved(name string) bool {
 }
 
 // SubjectDir returns the name of a subject's directory below _longterms.
-func SubjectDir(subject string) string { return sanitize(subject, reserved) }
+func SubjectDir(subject string) string { return sanitizeName(subject, isReserved) }
 
 // UserDir returns the name of a subject's directory at the root, in the layout
 // where that directory contains MEMORY.md and memory/.
 func UserDir(subject string) string {
-	if reserved(subject) || hidden(subject) {
+	if isReserved(subject) || isHiddenName(subject) {
 		subject = "user-" + subject
 	}
-	return sanitize(subject, reserved)
+	return sanitizeName(subject, isReserved)
 }
 
 // SessionFile returns the name of a session's file within the directory of its
 // day.
 func SessionFile(id string) string {
 	skipped := func(name string) bool { return new(Layout).Skip(name+".md") != "" }
-	name := sanitize(id, skipped)
+	name := sanitizeName(id, skipped)
 	if skipped(name) { // it looks like a conflict copy, whose name contains dots or dashes
 		name = strings.NewReplacer(".", "_", "-", "_").Replace(name)
 	}
@@ -122,10 +122,10 @@ type Directories struct {
 	// Owner is the subject that owns the root, as in [Layout]; "owner" when
 	// empty.
 	Owner string
-	// Unsure is true while some files are unread. A directory without a known
+	// Incomplete is true while some files are unread. A directory without a known
 	// claim may still belong to a subject, so only the owner of the root may
 	// open it.
-	Unsure bool
+	Incomplete bool
 
 	claims map[string]map[string]string // owner key → path → subject
 	keys   map[string]string            // path → owner key
@@ -184,10 +184,10 @@ func (d *Directories) Subject(owner string) string {
 
 func (d *Directories) owner() string { return (&Layout{Owner: d.Owner}).owner() }
 
-// opens reports whether a subject that maps to a directory may open it, which
+// canOpen reports whether a subject that maps to a directory may open it, which
 // requires that no other subject claims it.
-func (d *Directories) opens(key, subject string) bool {
-	if d.Unsure && len(d.claims[key]) == 0 {
+func (d *Directories) canOpen(key, subject string) bool {
+	if d.Incomplete && len(d.claims[key]) == 0 {
 		return subject == d.owner()
 	}
 	for _, claim := range d.claims[key] {
@@ -254,7 +254,7 @@ func (d *Directories) View(s Scope) (View, error) {
 		subjects = append(subjects, subject)
 		owners[subject] = subject
 		for _, key := range []string{longtermKey(SubjectDir(subject)), userKey(UserDir(subject))} {
-			if _, ok := owners[key]; !ok && d.opens(key, subject) {
+			if _, ok := owners[key]; !ok && d.canOpen(key, subject) {
 				owners[key] = subject
 			}
 		}

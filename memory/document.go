@@ -32,14 +32,14 @@ type Document struct {
 	// invalid UTF-8, an unclosed marker.
 	Unsound bool
 
-	masked  []byte    // source with secrets masked, of the same length; all other fields are parsed from it
-	excerpt *Document // the part that readers of public text may read
-	public  Partition // partition of the public entries of the file
-	private privacy   // lines that are private regardless of their entries
-	closed  Partition // partition of the private entries of the file
-	lines   lines
-	hidden  []lineRange // generated text and injected blocks
-	opened  []bool      // by heading: something public is below it or below one of its subheadings
+	masked           []byte        // source with secrets masked, of the same length; all other fields are parsed from it
+	excerpt          *Document     // the part that readers of public text may read
+	publicPartition  Partition     // partition of the public entries of the file
+	privateLines     privateRanges // lines that are private regardless of their entries
+	privatePartition Partition     // partition of the private entries of the file
+	lines            lines
+	hidden           []lineRange // generated text and injected blocks
+	publicBelow      []bool      // by heading: something public is below it or below one of its subheadings
 }
 
 // A Heading is a heading of the document. It gives the entries below it their
@@ -139,7 +139,7 @@ type Task struct {
 	FollowUp bool   // in a Follow Ups section
 	InTasks  bool   // in a Tasks section
 
-	top bool // the task is the entry itself
+	isEntry bool // the task is the entry itself
 }
 
 // A Link is a reference from an entry to a file or an anchor.
@@ -175,13 +175,13 @@ const IgnoreFile = ".memwatchdignore"
 // lists are sorted by path, byte for byte.
 type Tree struct {
 	From    string // the directory that was walked; empty for the whole root
-	Files   []Found
+	Files   []FoundFile
 	Skipped []Skipped
 	Failed  bool // a temporary failure hid part of the tree: walk again
 }
 
 // A Found is a file that may be read.
-type Found struct {
+type FoundFile struct {
 	Path  string
 	Stamp Stamp
 }
@@ -236,9 +236,9 @@ type excerptOf struct {
 	front bool // the excerpt begins with the frontmatter
 }
 
-// setApart sets the partition of the document and parses its excerpt.
-func (d *Document) setApart(l *Layout, meta Meta) {
-	d.Partition = d.closed
+// setExcerpt sets the partition of the document and parses its excerpt.
+func (d *Document) setExcerpt(l *Layout, meta Meta) {
+	d.Partition = d.privatePartition
 	public := d.Own.Visibility == PublicOK
 	for i := 0; !public && i < len(d.Entries); i++ {
 		public = d.Entries[i].Partition.Visibility == PublicOK
@@ -247,10 +247,10 @@ func (d *Document) setApart(l *Layout, meta Meta) {
 		return
 	}
 	// A view that reads the public text only.
-	v := View{owners: map[string]string{d.public.Owner: ""}}
-	if d.whole(v) {
-		if !blank(d.Source) {
-			d.Partition = d.public
+	v := View{owners: map[string]string{d.publicPartition.Owner: ""}}
+	if d.fullyReadable(v) {
+		if !isBlankText(d.Source) {
+			d.Partition = d.publicPartition
 		}
 		return
 	}
@@ -271,7 +271,7 @@ func (d *Document) setApart(l *Layout, meta Meta) {
 		masked = src
 	}
 	front := d.Front.Span.End > 0 && shown.Line(1) == 1
-	d.excerpt = l.parse(d.Place.Path, src, masked, meta, &excerptOf{d.public.Owner, front})
-	d.excerpt.Partition = d.public
+	d.excerpt = l.parse(d.Place.Path, src, masked, meta, &excerptOf{d.publicPartition.Owner, front})
+	d.excerpt.Partition = d.publicPartition
 	d.excerpt.Partition.Excerpt = true
 }

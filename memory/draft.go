@@ -9,7 +9,7 @@ import (
 )
 
 // A Draft is the input of a client about a session, without its frontmatter.
-// Its parts become items of the session's file (see [Draft.Parts]).
+// Its parts become items of the session's file (see [Draft.Entries]).
 type Draft struct {
 	Items     map[string][]DraftItem `json:"items,omitempty"`
 	Facts     []DraftItem            `json:"facts,omitempty"`
@@ -48,7 +48,7 @@ type DraftLink struct {
 }
 
 // A Part is one item of a draft.
-type Part struct {
+type DraftEntry struct {
 	Name    string   // in the draft: facts[0], items.Notes[2]
 	Section string   // target section, as named in the draft
 	Texts   []string // all client-supplied texts
@@ -69,15 +69,15 @@ const (
 	followUpsSection = "Follow Ups"
 )
 
-// Parts returns the items of the draft in the order of a new file: the sections
+// Entries returns the items of the draft in the order of a new file: the sections
 // in the order of [ShortTermSections], then the others by name. The error names
 // the first invalid item, with the reason.
-func (d *Draft) Parts() ([]Part, error) {
-	var list []Part
+func (d *Draft) Entries() ([]DraftEntry, error) {
+	var list []DraftEntry
 	var failed error
-	add := func(name string, i int, p Part, visibility string, err error) {
+	add := func(name string, i int, p DraftEntry, visibility string, err error) {
 		p.Name = fmt.Sprintf("%s[%d]", name, i)
-		p.Private = visibility != "" && visibility != PublicOK.String() || slices.ContainsFunc(p.Texts, SaysPrivate)
+		p.Private = visibility != "" && visibility != PublicOK.String() || slices.ContainsFunc(p.Texts, HasPrivateTag)
 		list = append(list, p)
 		if err != nil && failed == nil {
 			failed = fmt.Errorf("%s: %w", p.Name, err)
@@ -85,13 +85,13 @@ func (d *Draft) Parts() ([]Part, error) {
 	}
 	items := func(section, name string, items []DraftItem) {
 		for i, item := range items {
-			p, err := item.part(section)
+			p, err := item.toEntry(section)
 			add(name, i, p, item.Visibility, err)
 		}
 	}
 	tasks := func(section, name string, tasks []DraftTask) {
 		for i, t := range tasks {
-			p, err := t.part(section)
+			p, err := t.toEntry(section)
 			add(name, i, p, t.Visibility, err)
 		}
 	}
@@ -116,7 +116,7 @@ func (d *Draft) Parts() ([]Part, error) {
 			tasks(section, "follow_ups", d.FollowUps)
 		case RelatedLinks:
 			for i, l := range d.Links {
-				p, err := l.part(section)
+				p, err := l.toEntry(section)
 				add("links", i, p, l.Visibility, err)
 			}
 		}
@@ -134,8 +134,8 @@ func (d *Draft) Parts() ([]Part, error) {
 // HeadingLine returns a section name from a client as one line.
 func HeadingLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// SaysPrivate reports whether a text contains a <private> tag.
-func SaysPrivate(text string) bool {
+// HasPrivateTag reports whether a text contains a <private> tag.
+func HasPrivateTag(text string) bool {
 	for at := range len(text) {
 		if text[at] == '<' {
 			if n, _ := privateTag([]byte(text[at:])); n > 0 {
@@ -146,10 +146,10 @@ func SaysPrivate(text string) bool {
 	return false
 }
 
-// part returns the item as a title with a text, an event below its topic, or a
+// toEntry returns the item as a title with a text, an event below its topic, or a
 // plain text.
-func (i *DraftItem) part(section string) (Part, error) {
-	p := Part{
+func (i *DraftItem) toEntry(section string) (DraftEntry, error) {
+	p := DraftEntry{
 		Section: section, Texts: []string{section, i.Title, i.Text, i.Topic, i.Users, i.Datetime, i.Event, i.Result},
 		number: section == SessionSummary || section == TemporaryFacts,
 	}
@@ -177,8 +177,8 @@ func (i *DraftItem) part(section string) (Part, error) {
 	return p, nil
 }
 
-func (t *DraftTask) part(section string) (Part, error) {
-	p := Part{Section: section, Texts: []string{t.Text}, lines: []string{oneLine(t.Text)}, task: t}
+func (t *DraftTask) toEntry(section string) (DraftEntry, error) {
+	p := DraftEntry{Section: section, Texts: []string{t.Text}, lines: []string{oneLine(t.Text)}, task: t}
 	switch {
 	case p.lines[0] == "":
 		return p, errors.New("it has no text")
@@ -188,8 +188,8 @@ func (t *DraftTask) part(section string) (Part, error) {
 	return p, nil
 }
 
-func (l *DraftLink) part(section string) (Part, error) {
-	p := Part{Section: section, Texts: []string{l.Text, l.Target}, target: linkTarget(oneLine(l.Target))}
+func (l *DraftLink) toEntry(section string) (DraftEntry, error) {
+	p := DraftEntry{Section: section, Texts: []string{l.Text, l.Target}, target: linkTarget(oneLine(l.Target))}
 	if p.target == "" {
 		return p, errors.New("it has no target")
 	}
@@ -219,7 +219,7 @@ func linkTarget(s string) string {
 }
 
 // oneLine joins the lines of a text into one.
-func oneLine(s string) string { return strings.Join(strings.Fields(unbroken(s)), " ") }
+func oneLine(s string) string { return strings.Join(strings.Fields(joinWideBreaks(s)), " ") }
 
 // textLinesOf returns the lines of a text, with white space collapsed and
 // without blank lines.
@@ -233,8 +233,8 @@ func textLinesOf(s string) (lines []string) {
 	return lines
 }
 
-// item returns the part as a list item with a marker.
-func (p *Part) item(marker string) string {
+// listItem returns the part as a list item with a marker.
+func (p *DraftEntry) listItem(marker string) string {
 	lines := slices.Clone(p.lines)
 	for i, line := range lines {
 		switch {

@@ -13,52 +13,52 @@ import (
 
 // A draft holds the parts of an entry that are applied when the whole file has
 // been parsed, because only then its readers are known.
-type draft struct {
-	attrs  []attr
-	opened bool // attrs can make the entry public
-	closed bool // an attribute inside it makes it private
+type pendingAttributes struct {
+	attrs       []attr
+	mayPublish  bool // attrs can make the entry public
+	setsPrivate bool // an attribute inside it makes it private
 }
 
 // A block holds the parsed content of one top-level block. The parser reuses it
 // for the next block.
 type block struct {
-	found
+	inlineElements
 	leaves []leaf
-	items  []item // items[0] represents the block itself
+	items  []blockItem // items[0] represents the block itself
 }
 
 // An item is a list item in a block.
-type item struct {
+type blockItem struct {
 	parent int // index in block.items, -1 for none
 	lead   int // index in block.leaves, -1 for none
 }
 
 // read reads a block of the top level.
-func (p *parse) read(t *top) *block {
+func (p *docParser) read(t *topBlock) *block {
 	b := &p.block
-	b.found = found{marks: b.marks[:0], tags: b.tags[:0]}
+	b.inlineElements = inlineElements{marks: b.marks[:0], tags: b.tags[:0]}
 	clear(b.leaves)
-	b.leaves, b.items = b.leaves[:0], append(b.items[:0], item{parent: -1, lead: -1})
+	b.leaves, b.items = b.leaves[:0], append(b.items[:0], blockItem{parent: -1, lead: -1})
 	if t.introduction != nil {
-		p.collect(b, t.introduction, 0, true)
+		p.collectLeaves(b, t.introduction, 0, true)
 	}
-	p.collect(b, t.node, 0, t.introduction == nil)
+	p.collectLeaves(b, t.node, 0, t.introduction == nil)
 	p.marks = append(p.marks, b.marks...)
 	return b
 }
 
-// entry parses an entry, except the parts that depend on its readers, and
+// readEntry parses an entry, except the parts that depend on its readers, and
 // returns its index.
-func (p *parse) entry(t *top, heading int) int {
+func (p *docParser) readEntry(t *topBlock, heading int) int {
 	b := p.read(t)
 	e := Entry{Line: t.from, EndLine: t.to, Span: p.ln.span(t.from, t.to), Block: t.block, Heading: heading,
-		Sections: p.section(heading).path, level: t.level}
+		Sections: p.sectionAt(heading).path, level: t.level}
 	dr := p.ownAttributes(&e, b)
 	e.Text = p.entryText(&e, b)
 	switch {
 	case e.Block == EmptyHeading && len(b.leaves) > 0:
 		e.heading = b.leaves[0].heading()
-		e.Norm = Fold(plain(e.heading))
+		e.Norm = Fold(stripEmphasis(e.heading))
 	case e.Block == Code || e.Block == HTML:
 		e.Norm = Fold(e.Text)
 	default:
@@ -66,25 +66,25 @@ func (p *parse) entry(t *top, heading int) int {
 	}
 	e.Links = b.links
 	for i := range e.Links {
-		p.resolve(&e.Links[i])
+		p.resolveLink(&e.Links[i])
 	}
 	p.readLead(&e, b)
 	p.readTasks(&e, b)
 	e.Tags = slices.Clone(b.tags)
 	p.d.Entries = append(p.d.Entries, e)
-	p.drafts = append(p.drafts, dr)
+	p.pending = append(p.pending, dr)
 	return len(p.d.Entries) - 1
 }
 
 // readLead parses the beginning of an entry: title, anchor and added date.
-func (p *parse) readLead(e *Entry, b *block) {
+func (p *docParser) readLead(e *Entry, b *block) {
 	lead := ""
 	if len(b.leaves) > 0 && b.leaves[0].lead && e.Block != HTML && e.Block != Table {
-		lead = p.show(b.leaves[0].clean(0))
+		lead = p.displayOf(b.leaves[0].textFrom(0))
 	}
-	id, lead := anchor(lead)
+	id, lead := splitAnchor(lead)
 	if id == "" && e.Block != Code {
-		id, _ = anchor(e.Text)
+		id, _ = splitAnchor(e.Text)
 	}
 	if id != "" {
 		e.ID, e.Given = "^"+id, true
@@ -110,22 +110,22 @@ func (p *parse) readLead(e *Entry, b *block) {
 // ownAttributes finds the comment that applies to the entry: at the end of a
 // line of its first block, else at the very end of the entry. Any other comment
 // can only make the entry private.
-func (p *parse) ownAttributes(e *Entry, b *block) (dr draft) {
+func (p *docParser) ownAttributes(e *Entry, b *block) (dr pendingAttributes) {
 	for i := range b.leaves {
 		lf := &b.leaves[i]
 		for j := range lf.comments {
 			c := &lf.comments[j]
 			switch c.state {
 			case commentBroken:
-				p.broken(e.Line, p.ln.at(c.src.Start))
+				p.reportBroken(e.Line, p.ln.at(c.src.Start))
 			case commentUnclosed:
-				p.problem("comment_unclosed", p.ln.at(c.src.Start),
+				p.addProblem("comment_unclosed", p.ln.at(c.src.Start),
 					"a comment is not closed; everything from here on counts as text and is private. Add -->")
 				p.private.hideFrom(e.Line)
 			case commentAttributes:
-				dr.closed = dr.closed || restricts(c.attrs)
-				if rest := lf.buf[c.to:]; lf.lead && lf.item == 0 && blank(rest[:lineLen(rest)]) {
-					dr.attrs, dr.opened, e.Comment = c.attrs, true, c.src
+				dr.setsPrivate = dr.setsPrivate || setsPrivate(c.attrs)
+				if rest := lf.buf[c.to:]; lf.lead && lf.item == 0 && isBlankText(rest[:lineLen(rest)]) {
+					dr.attrs, dr.mayPublish, e.Comment = c.attrs, true, c.src
 				}
 			}
 		}
@@ -138,24 +138,24 @@ func (p *parse) ownAttributes(e *Entry, b *block) (dr draft) {
 	}
 	lf := &b.leaves[len(b.leaves)-1]
 	if n := len(lf.comments); n > 0 {
-		if c := lf.comments[n-1]; c.state == commentAttributes && blank(p.text[c.src.End:e.Span.End]) {
-			dr.attrs, dr.opened, e.Comment = c.attrs, lf.item == 0, c.src
+		if c := lf.comments[n-1]; c.state == commentAttributes && isBlankText(p.text[c.src.End:e.Span.End]) {
+			dr.attrs, dr.mayPublish, e.Comment = c.attrs, lf.item == 0, c.src
 		}
 	}
 	return dr
 }
 
-// show returns a piece of the text in its display form.
-func (p *parse) show(s string) string {
+// displayOf returns a piece of the text in its display form.
+func (p *docParser) displayOf(s string) string {
 	if p.plain {
 		return s
 	}
-	return display([]byte(s), false)
+	return displayText([]byte(s), false)
 }
 
 // entryText returns an entry's lines as written, without comments and hidden
 // lines.
-func (p *parse) entryText(e *Entry, b *block) string {
+func (p *docParser) entryText(e *Entry, b *block) string {
 	cuts := p.cuts[:0]
 	for i := range b.leaves {
 		for _, c := range b.leaves[i].comments {
@@ -170,7 +170,7 @@ func (p *parse) entryText(e *Entry, b *block) string {
 		if p.plain {
 			return strings.TrimRight(p.source[start-p.body:e.Span.End-p.body], "\n")
 		}
-		return display(bytes.TrimRight(p.d.masked[start:e.Span.End], "\r\n"), false)
+		return displayText(bytes.TrimRight(p.d.masked[start:e.Span.End], "\r\n"), false)
 	}
 	out := p.buf[:0]
 	for line := e.Line; line <= e.EndLine; line++ {
@@ -180,7 +180,7 @@ func (p *parse) entryText(e *Entry, b *block) string {
 		s := p.ln.span(line, line)
 		s.Start = max(s.Start, p.body)
 		n := len(out)
-		out = cut(out, p.d.masked[s.Start:s.End], s.Start, cuts)
+		out = removeSpans(out, p.d.masked[s.Start:s.End], s.Start, cuts)
 		if len(out)-n == s.End-s.Start {
 			continue
 		}
@@ -193,12 +193,12 @@ func (p *parse) entryText(e *Entry, b *block) string {
 		out = append(out, '\n')
 	}
 	p.buf = out
-	return display(bytes.TrimRight(out, "\r\n"), p.plain)
+	return displayText(bytes.TrimRight(out, "\r\n"), p.plain)
 }
 
-// cut appends to out a line that begins at start in the source, without the
+// removeSpans appends to out a line that begins at start in the source, without the
 // spans in cuts.
-func cut(out, line []byte, start int, cuts []Span) []byte {
+func removeSpans(out, line []byte, start int, cuts []Span) []byte {
 	at := 0
 	for _, c := range cuts {
 		from, to := max(c.Start-start, at), min(c.End-start, len(line))
@@ -213,8 +213,8 @@ func cut(out, line []byte, start int, cuts []Span) []byte {
 	return append(out, line[at:]...)
 }
 
-// collect gathers and scans the leaves of a block.
-func (p *parse) collect(b *block, node ast.Node, at int, lead bool) {
+// collectLeaves gathers and scans the leaves of a block.
+func (p *docParser) collectLeaves(b *block, node ast.Node, at int, lead bool) {
 	switch n := node.(type) {
 	case *ast.ListItem, *ast.Blockquote, *ast.List:
 		_, isItem := node.(*ast.ListItem)
@@ -222,9 +222,9 @@ func (p *parse) collect(b *block, node ast.Node, at int, lead bool) {
 		for c := node.FirstChild(); c != nil; c = c.NextSibling() {
 			child := at
 			if nested, ok := c.(*ast.ListItem); ok {
-				b.items = append(b.items, item{parent: at, lead: -1})
+				b.items = append(b.items, blockItem{parent: at, lead: -1})
 				child = len(b.items) - 1
-				p.collect(b, nested, child, false)
+				p.collectLeaves(b, nested, child, false)
 				continue
 			}
 			switch c.(type) {
@@ -233,7 +233,7 @@ func (p *parse) collect(b *block, node ast.Node, at int, lead bool) {
 					b.items[at].lead = len(b.leaves)
 				}
 			}
-			p.collect(b, c, child, first && lead || first && isItem && at == 0)
+			p.collectLeaves(b, c, child, first && lead || first && isItem && at == 0)
 			first = false
 		}
 	case *ast.CodeBlock, *ast.FencedCodeBlock:
@@ -243,15 +243,15 @@ func (p *parse) collect(b *block, node ast.Node, at int, lead bool) {
 			b.codeMarks(p.text[p.body+s.Start:p.body+s.Stop], func(i int) int { return p.body + s.Start + i })
 		}
 	default:
-		lf := p.leaf(n)
+		lf := p.readLeaf(n)
 		lf.item, lf.lead = at, lead
 		b.leaves = append(b.leaves, lf)
-		b.scan(&b.leaves[len(b.leaves)-1])
+		b.scanLeaf(&b.leaves[len(b.leaves)-1])
 	}
 }
 
-// leaf returns the text of a block that contains no other blocks.
-func (p *parse) leaf(node ast.Node) leaf {
+// readLeaf returns the text of a block that contains no other blocks.
+func (p *docParser) readLeaf(node ast.Node) leaf {
 	lf := leaf{at: p.body}
 	segs := node.Lines()
 	if html, ok := node.(*ast.HTMLBlock); ok {
@@ -300,7 +300,7 @@ type Author struct {
 // a subject that is neither the subject of the text nor one of the view's. The
 // zero View is that of an anonymous caller.
 func (a Author) Untrusted(v View) bool {
-	return FromOthers(a.Source) || a.By != "" && !slices.Contains(v.subjects, a.By)
+	return IsUntrustedSource(a.Source) || a.By != "" && !slices.Contains(v.subjects, a.By)
 }
 
 // Author returns the author of the entry.
@@ -309,9 +309,9 @@ func (e *Entry) Author() Author { return Author{e.Source, e.By} }
 // Author returns the author of the summary.
 func (f *Front) Author() Author { return Author{f.Source, f.By} }
 
-// FromOthers reports whether a source attribute names a source other than the
+// IsUntrustedSource reports whether a source attribute names a source other than the
 // subject.
-func FromOthers(source string) bool {
+func IsUntrustedSource(source string) bool {
 	return strings.HasPrefix(source, PublicSource) || strings.HasPrefix(source, TopicSource)
 }
 
@@ -359,10 +359,10 @@ func (s *Summary) String() string {
 	attributes := map[string]string{}
 	maps.Copy(attributes, s.Attributes)
 	attributes["visibility"] = s.Visibility.String()
-	return s.line() + " " + Comment(attributes, s.Evidence)
+	return s.itemLine() + " " + Comment(attributes, s.Evidence)
 }
 
-func (s *Summary) line() string { return fmt.Sprintf("- **%s**: %s", s.Title, s.Text) }
+func (s *Summary) itemLine() string { return fmt.Sprintf("- **%s**: %s", s.Title, s.Text) }
 
 // Check returns an error if the summary, in the file at path, would not be
 // parsed back as the same summary.
@@ -371,7 +371,7 @@ func (s *Summary) Check(path string, l *Layout) error {
 	if len(alone.Entries) == 1 && len(alone.Problems) == 0 && !alone.Unsound {
 		e := &alone.Entries[0]
 		_, given := s.Attributes["id"]
-		if s.Is(e) && s.Title != "" && s.Text != "" && e.Title == s.Title && len(e.Tasks) == 0 &&
+		if s.Matches(e) && s.Title != "" && s.Text != "" && e.Title == s.Title && len(e.Tasks) == 0 &&
 			strings.HasSuffix(e.Text, s.Text) && e.Given == given {
 			return nil
 		}
@@ -379,9 +379,9 @@ func (s *Summary) Check(path string, l *Layout) error {
 	return errors.New("what it says cannot be put into one line")
 }
 
-// Is reports whether an entry has the same text, visibility and evidence, in
+// Matches reports whether an entry has the same text, visibility and evidence, in
 // any list.
-func (s *Summary) Is(e *Entry) bool {
-	return e.Block == Item && e.Norm == normText(s.line()) && e.Partition.Visibility == s.Visibility &&
+func (s *Summary) Matches(e *Entry) bool {
+	return e.Block == Item && e.Norm == normText(s.itemLine()) && e.Partition.Visibility == s.Visibility &&
 		slices.Equal(e.Evidence, s.Evidence)
 }

@@ -17,11 +17,11 @@ var (
 	addressRE  = regexp.MustCompile("[A-Za-z][A-Za-z0-9+.-]*://[^\\s<>\"`，。；、！？（）】》」』]+")
 )
 
-// Lost returns the exact words of text that other does not contain, in the
+// MissingWords returns the exact words of text that other does not contain, in the
 // order of text. It takes time proportional to the product of the two lengths.
-func Lost(text, other string) []string {
+func MissingWords(text, other string) []string {
 	other = HeadingLine(other)
-	return slices.DeleteFunc(exactWords(text), func(word string) bool { return occurs(word, other) })
+	return slices.DeleteFunc(exactWords(text), func(word string) bool { return containsWord(word, other) })
 }
 
 // exactWords returns the words of a text that must be kept exactly.
@@ -29,7 +29,7 @@ func exactWords(text string) []string {
 	text = HeadingLine(text)
 	var words []string
 	add := func(word string) {
-		if word != "" && !slices.Contains(words, word) && occurs(word, text) { // skip a part of a longer word
+		if word != "" && !slices.Contains(words, word) && containsWord(word, text) { // skip a part of a longer word
 			words = append(words, word)
 		}
 	}
@@ -62,7 +62,7 @@ func wordEnd(text string, from int) int {
 		at := from + i
 		switch {
 		case r == ',' && at > from && at+1 < len(text) && isDigit(text[at-1]) && isDigit(text[at+1]):
-		case unicode.IsSpace(r), strings.ContainsRune("()<>[]{}\"'`|*,;!", r), spaceless(r),
+		case unicode.IsSpace(r), strings.ContainsRune("()<>[]{}\"'`|*,;!", r), isSpaceless(r),
 			r >= utf8.RuneSelf && unicode.IsPunct(r):
 			return at
 		}
@@ -70,9 +70,9 @@ func wordEnd(text string, from int) int {
 	return len(text)
 }
 
-// spaceless reports whether a character belongs to a script that is written
+// isSpaceless reports whether a character belongs to a script that is written
 // without spaces between words.
-func spaceless(r rune) bool {
+func isSpaceless(r rune) bool {
 	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai) || r == 'ー'
 }
 
@@ -109,9 +109,9 @@ func lowerBefore(word string, at int) bool {
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
-// occurs reports whether text contains word as a whole word, not as a part of a
+// containsWord reports whether text contains word as a whole word, not as a part of a
 // longer one. Both must be single-spaced.
-func occurs(word, text string) bool {
+func containsWord(word, text string) bool {
 	amount := strings.Trim(word, "0123456789.,:") == ""
 	for from := 0; ; {
 		at := strings.Index(text[from:], word)
@@ -119,24 +119,24 @@ func occurs(word, text string) bool {
 			return false
 		}
 		at += from
-		if !joined(text[:at], amount, true) && !joined(text[at+len(word):], amount, false) {
+		if !extendsWord(text[:at], amount, true) && !extendsWord(text[at+len(word):], amount, false) {
 			return true
 		}
 		from = at + 1
 	}
 }
 
-// joined reports whether the text beside a word belongs to the word. A number
+// extendsWord reports whether the text beside a word belongs to the word. A number
 // may be part of a range, a ratio or an address; a name must not be part of
 // another name.
-func joined(beside string, amount, before bool) bool {
+func extendsWord(beside string, amount, before bool) bool {
 	r, n := utf8.DecodeRuneInString(beside)
 	next, _ := utf8.DecodeRuneInString(beside[n:])
 	if before {
 		r, n = utf8.DecodeLastRuneInString(beside)
 		next, _ = utf8.DecodeLastRuneInString(beside[:len(beside)-n])
 	}
-	letter := func(r rune) bool { return (unicode.IsLetter(r) || unicode.IsDigit(r)) && !spaceless(r) }
+	letter := func(r rune) bool { return (unicode.IsLetter(r) || unicode.IsDigit(r)) && !isSpaceless(r) }
 	switch {
 	case n == 0:
 		return false
@@ -150,9 +150,9 @@ func joined(beside string, amount, before bool) bool {
 	return strings.ContainsRune(`-/\@#`, r) && letter(next)
 }
 
-// Shared returns the fraction of the words of text that other contains,
+// WordOverlap returns the fraction of the words of text that other contains,
 // ignoring case and order. If text has no words, Shared returns 1.
-func Shared(text, other string) float64 {
+func WordOverlap(text, other string) float64 {
 	all, has := wordSet(text), wordSet(other)
 	if len(all) == 0 {
 		return 1
@@ -166,21 +166,21 @@ func Shared(text, other string) float64 {
 	return float64(n) / float64(len(all))
 }
 
-// named reports whether other contains every name in text: every capitalized
+// containsNames reports whether other contains every name in text: every capitalized
 // word except the first. A script without capitals does not mark names, so each
 // of its characters counts as one.
-func named(text, other string) bool {
+func containsNames(text, other string) bool {
 	has := wordSet(other)
 	for i, word := range strings.Fields(text) {
 		for from := 0; from < len(word); {
 			r, n := utf8.DecodeRuneInString(word[from:])
-			if spaceless(r) && !has[Fold(word[from:from+n])] {
+			if isSpaceless(r) && !has[Fold(word[from:from+n])] {
 				return false
 			}
 			from += n
 		}
 		r, _ := utf8.DecodeRuneInString(strings.TrimLeftFunc(word, unicode.IsPunct))
-		if i > 0 && unicode.IsUpper(r) && Shared(word, other) < 1 {
+		if i > 0 && unicode.IsUpper(r) && WordOverlap(word, other) < 1 {
 			return false
 		}
 	}
@@ -196,11 +196,11 @@ func wordSet(text string) map[string]bool {
 		r, n := utf8.DecodeRuneInString(text[from:])
 		end := from + n
 		switch {
-		case spaceless(r):
+		case isSpaceless(r):
 			set[text[from:end]] = true
 		case unicode.IsLetter(r) || unicode.IsDigit(r):
 			rest := strings.IndexFunc(text[from:],
-				func(r rune) bool { return !unicode.In(r, unicode.L, unicode.N, unicode.M) || spaceless(r) })
+				func(r rune) bool { return !unicode.In(r, unicode.L, unicode.N, unicode.M) || isSpaceless(r) })
 			end = len(text)
 			if rest >= 0 {
 				end = from + rest

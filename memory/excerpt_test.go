@@ -18,9 +18,9 @@ func FuzzExcerpt(f *testing.F) {
 		l := testLayout()
 		d := l.Parse(paths[int(n)%len(paths)], src, testMeta)
 		var dirs Directories
-		owner := d.public.Owner
+		owner := d.publicPartition.Owner
 		for _, subject := range []string{"owner", "acct:42", "acct:1"} {
-			if v, err := dirs.View(Scope{Subject: subject}); err == nil && v.Readable(d.public) {
+			if v, err := dirs.View(Scope{Subject: subject}); err == nil && v.Readable(d.publicPartition) {
 				owner = subject
 			}
 		}
@@ -37,14 +37,14 @@ func FuzzExcerpt(f *testing.F) {
 		outside, inside := view(Scope{Subject: owner}), view(Scope{Subject: owner, Context: Private})
 		e := d.Excerpt()
 		switch {
-		case e == nil && d.For(outside) != nil && (d.For(outside) != d || d.Partition != d.public):
+		case e == nil && d.For(outside) != nil && (d.For(outside) != d || d.Partition != d.publicPartition):
 			t.Fatal("without an excerpt some see a part")
 		case e != nil && inside.Readable(d.Partition) && (d.For(outside) != e || d.For(inside) != d):
 			t.Fatal("one who may read all sees the excerpt, or the other way round")
 		case e == nil:
 			return
 		}
-		if !e.Partition.Excerpt || d.Partition.Visibility != PrivateOnly || !e.Shown(outside).Whole || e.excerpt != nil {
+		if !e.Partition.Excerpt || d.Partition.Visibility != PrivateOnly || !e.Shown(outside).Complete || e.excerpt != nil {
 			t.Fatalf("an excerpt in %+v of what is in %+v", e.Partition, d.Partition)
 		}
 		shown := d.Shown(outside)

@@ -14,14 +14,14 @@ import (
 // A fieldChange is a new value for a key of the frontmatter.
 type fieldChange struct{ key, value string }
 
-// holds reports whether the key already has the value.
-func (c fieldChange) holds(f *Front) bool {
+// alreadySet reports whether the key already has the value.
+func (c fieldChange) alreadySet(f *Front) bool {
 	field, ok := f.Field(c.key)
 	return ok && field.Value == any(c.value)
 }
 
-// scalar reports whether the value is a single text, not a list or a map.
-func (f *Field) scalar() bool {
+// isScalar reports whether the value is a single text, not a list or a map.
+func (f *Field) isScalar() bool {
 	_, ok := f.Value.(string)
 	return ok
 }
@@ -31,19 +31,19 @@ func (f *Field) scalar() bool {
 func (d *Document) setField(c fieldChange) ([]Edit, error) {
 	front := &d.Front
 	field, ok := front.Field(c.key)
-	if err := c.valid(); err != nil {
+	if err := c.checkValid(); err != nil {
 		return nil, err
 	}
 	switch {
-	case ok && c.holds(front):
+	case ok && c.alreadySet(front):
 		return nil, nil
-	case ok && !field.scalar():
+	case ok && !field.isScalar():
 		return nil, fmt.Errorf("line %d: %s is a list or a map; change it by hand", field.Line, c.key)
 	case ok && field.Span.End == 0, !ok && len(front.Fields) > 0 && front.Fields[len(front.Fields)-1].Span.End == 0:
 		return nil, fmt.Errorf("the keys of the frontmatter share lines or are indented; write each on a line of its own")
 	case !ok:
 		end := d.lines.start(d.lines.at(front.Span.End - 1)) // of the closing fence
-		return []Edit{{Span{end, end}, []byte(c.line() + string(d.ending(d.lines.at(end)-1)))}}, nil
+		return []Edit{{Span{end, end}, []byte(c.yamlLine() + string(d.lineEnding(d.lines.at(end)-1)))}}, nil
 	}
 	text := d.Source[field.Span.Start:field.Span.End]
 	v, err := scalarIn(text)
@@ -62,8 +62,8 @@ func (d *Document) setField(c fieldChange) ([]Edit, error) {
 	return edits, nil
 }
 
-// valid returns an error if the change does not have a valid key and value.
-func (c fieldChange) valid() error {
+// checkValid returns an error if the change does not have a valid key and value.
+func (c fieldChange) checkValid() error {
 	switch {
 	case c.key == "" || strings.ContainsFunc(c.key,
 		func(r rune) bool { return r != '_' && r != '-' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }):
@@ -74,9 +74,9 @@ func (c fieldChange) valid() error {
 	return nil
 }
 
-// line returns a new line for the key. It quotes the values that the templates
+// yamlLine returns a new line for the key. It quotes the values that the templates
 // quote.
-func (c fieldChange) line() string {
+func (c fieldChange) yamlLine() string {
 	quote := byte(0)
 	switch c.key {
 	case "summary", "tasks", "follow_ups":
@@ -90,11 +90,11 @@ func (c fieldChange) line() string {
 func (d *Document) newFront(fields []fieldChange) (Edit, error) {
 	at := bomLen(d.Source)
 	for _, c := range fields {
-		if err := c.valid(); err != nil {
+		if err := c.checkValid(); err != nil {
 			return Edit{}, err
 		}
 	}
-	end := string(d.ending(1))
+	end := string(d.lineEnding(1))
 	text := frontText(fields, end)
 	if len(d.Source) > at && !d.blankLine(1) {
 		text += end
@@ -106,7 +106,7 @@ func (d *Document) newFront(fields []fieldChange) (Edit, error) {
 func frontText(fields []fieldChange, end string) string {
 	text := "---" + end
 	for _, c := range fields {
-		text += c.line() + end
+		text += c.yamlLine() + end
 	}
 	return text + "---" + end
 }
@@ -257,7 +257,7 @@ func literalLen(b []byte) int {
 		n := yamlLineLen(b[at:])
 		line := b[at : at+n]
 		at += n
-		if blank(line) {
+		if isBlankText(line) {
 			if indent < 0 || at == len(b) {
 				end = at
 			}
@@ -281,7 +281,7 @@ func yamlScalar(s string, quote byte) string {
 	if quote == 0 && plainScalar(s) {
 		return s
 	}
-	if quote == '\'' && printable(s) {
+	if quote == '\'' && isPrintable(s) {
 		return "'" + strings.ReplaceAll(s, "'", "''") + "'"
 	}
 	var b strings.Builder
@@ -295,7 +295,7 @@ func yamlScalar(s string, quote byte) string {
 			b.WriteString(`\n`)
 		case r == '\t':
 			b.WriteString(`\t`)
-		case printable(string(r)):
+		case isPrintable(string(r)):
 			b.WriteRune(r)
 		case r < 0x10000:
 			fmt.Fprintf(&b, `\u%04X`, r)
@@ -307,9 +307,9 @@ func yamlScalar(s string, quote byte) string {
 	return b.String()
 }
 
-// printable reports whether a text can be written to one line of YAML without
+// isPrintable reports whether a text can be written to one line of YAML without
 // escapes.
-func printable(s string) bool {
+func isPrintable(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool {
 		return r < ' ' || r >= 0x7f && r < 0xa0 || r == 0x2028 || r == 0x2029 || r == 0xfeff || r == 0xfffe ||
 			r == 0xffff || !unicode.IsPrint(r) && r != 0xa0 && !unicode.Is(unicode.Cf, r) && !unicode.Is(unicode.Zs, r)
@@ -326,7 +326,7 @@ func plainScalar(s string) bool {
 	case "yes", "no", "on", "off", "y", "n": // booleans in older YAML parsers
 		return false
 	}
-	if !printable(s) || strings.TrimSpace(s) != s {
+	if !isPrintable(s) || strings.TrimSpace(s) != s {
 		return false
 	}
 	var doc yaml.Node
@@ -338,9 +338,9 @@ func plainScalar(s string) bool {
 		v.LineComment == "" && (v.Tag == "!!str" || v.Tag == "!!timestamp")
 }
 
-// ending returns the line ending of a line. If the line has none, ending
+// lineEnding returns the line ending of a line. If the line has none, ending
 // returns the one of the nearest line above, or a line feed.
-func (d *Document) ending(line int) []byte {
+func (d *Document) lineEnding(line int) []byte {
 	for line = min(line, d.lines.count()); line > 0; line-- {
 		s := d.lines.span(line, line)
 		b := d.Source[s.Start:s.End]

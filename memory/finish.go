@@ -9,36 +9,36 @@ import (
 	"time"
 )
 
-// finish computes the properties that depend on the whole file: the readers of
+// finishDocument computes the properties that depend on the whole file: the readers of
 // each entry, and from them its id, tags and times.
-func (p *parse) finish() {
+func (p *docParser) finishDocument() {
 	d := p.d
-	slices.SortFunc(p.marks, func(a, b mark) int { return a.at - b.at })
-	problems, unclosed := p.private.pair(p.marks, p.ln)
+	slices.SortFunc(p.marks, func(a, b privateMark) int { return a.at - b.at })
+	problems, unclosed := p.private.matchTags(p.marks, p.ln)
 	d.Problems = append(d.Problems, problems...)
 	d.Unsound = d.Unsound || unclosed
 	if p.of != nil {
-		p.private = privacy{} // already applied when the whole file was parsed
+		p.private = privateRanges{} // already applied when the whole file was parsed
 	}
-	d.private, d.closed, d.lines, d.hidden = p.private, p.partition(PrivateOnly), p.ln, p.hidden
+	d.privateLines, d.privatePartition, d.lines, d.hidden = p.private, p.partitionFor(PrivateOnly), p.ln, p.hidden
 
 	slices.SortFunc(d.Hidden, func(a, b Span) int { return a.Start - b.Start })
-	d.opened = make([]bool, len(d.Headings))
+	d.publicBelow = make([]bool, len(d.Headings))
 	for i := range d.Entries {
 		e := &d.Entries[i]
-		p.fill(e, &p.drafts[i])
-		for h := e.Heading; e.Partition.Visibility == PublicOK && h >= 0 && !d.opened[h]; h = d.Headings[h].Parent {
-			d.opened[h] = true
+		p.completeEntry(e, &p.pending[i])
+		for h := e.Heading; e.Partition.Visibility == PublicOK && h >= 0 && !d.publicBelow[h]; h = d.Headings[h].Parent {
+			d.publicBelow[h] = true
 		}
 	}
-	p.identify()
-	p.counters()
+	p.assignIDs()
+	p.checkCounters()
 	slices.SortStableFunc(d.Problems, func(a, b Problem) int { return a.Line - b.Line })
 }
 
-// counters compares the counters of the frontmatter with the boxes.
-func (p *parse) counters() {
-	tasks, followUps := p.d.counters()
+// checkCounters compares the counters of the frontmatter with the boxes.
+func (p *docParser) checkCounters() {
+	tasks, followUps := p.d.frontCounters()
 	for _, c := range []struct {
 		key, written string
 		counted      Progress
@@ -50,27 +50,27 @@ func (p *parse) counters() {
 	}
 }
 
-// visibility returns the visibility of an entry.
-func (p *parse) visibility(e *Entry, dr *draft) Visibility {
+// entryVisibility returns the visibility of an entry.
+func (p *docParser) entryVisibility(e *Entry, dr *pendingAttributes) Visibility {
 	switch v, ok := attrValue(dr.attrs, "visibility"); {
 	case p.of != nil:
 		return PublicOK
-	case dr.closed || p.private.closes(e.Line, e.EndLine):
+	case dr.setsPrivate || p.private.overlaps(e.Line, e.EndLine):
 		return PrivateOnly
-	case ok && dr.opened:
+	case ok && dr.mayPublish:
 		return ParseVisibility(v)
 	}
-	return p.fixed
+	return p.defaultVisibility
 }
 
-// fill completes an entry, except its id.
-func (p *parse) fill(e *Entry, dr *draft) {
-	e.Partition, e.Masked = p.partition(p.visibility(e, dr)), p.d.differs(e.Span)
+// completeEntry completes an entry, except its id.
+func (p *docParser) completeEntry(e *Entry, dr *pendingAttributes) {
+	e.Partition, e.Masked = p.partitionFor(p.entryVisibility(e, dr)), p.d.hasMaskedText(e.Span)
 	if dr.attrs != nil {
 		p.d.Problems = append(p.d.Problems, e.applyAttributes(dr.attrs)...)
 	}
 	for i := range e.Tasks {
-		if t := &e.Tasks[i]; t.ID == "" && e.Given && t.top {
+		if t := &e.Tasks[i]; t.ID == "" && e.Given && t.isEntry {
 			t.ID = e.ID
 		}
 	}
@@ -81,11 +81,11 @@ func (p *parse) fill(e *Entry, dr *draft) {
 	}
 	slices.Sort(e.Tags)
 	e.Tags = slices.Compact(e.Tags)
-	s := p.section(e.Heading)
+	s := p.sectionAt(e.Heading)
 	if e.Type == "" {
-		e.Type = p.kind(s)
+		e.Type = p.defaultType(s)
 	}
-	e.Time = p.time(e, dr, s)
+	e.Time = p.entryTime(e, dr, s)
 }
 
 // splitTitle splits a leading bold text and its colon from an entry's lead.
@@ -146,15 +146,15 @@ func unescapedIndex(s, mark string) int {
 	return -1
 }
 
-// time returns the best known time at which an entry was written or last
+// entryTime returns the best known time at which an entry was written or last
 // changed.
-func (p *parse) time(e *Entry, dr *draft, s section) time.Time {
+func (p *docParser) entryTime(e *Entry, dr *pendingAttributes, s section) time.Time {
 	loc, from, to := p.l.location(), p.from, p.to
 	t := p.meta.ModTime
-	switch updated, ok := p.updated(e, dr); {
+	switch updated, ok := p.updatedTime(e, dr); {
 	case ok:
 		t = updated
-	case p.dated && s.clock && (p.d.Place.Kind == Daily || p.d.Place.daily()):
+	case p.dated && s.clock && (p.d.Place.Kind == Daily || p.d.Place.isDailyNote()):
 		t = time.Date(from.Year(), from.Month(), from.Day(), s.hour, s.minute, s.second, 0, loc)
 	case e.Added != "":
 		t, _, _ = dayBounds(e.Added, loc)
@@ -175,14 +175,14 @@ func (p *parse) time(e *Entry, dr *draft, s section) time.Time {
 	return t.UTC()
 }
 
-func (p *parse) updated(e *Entry, dr *draft) (time.Time, bool) {
+func (p *docParser) updatedTime(e *Entry, dr *pendingAttributes) (time.Time, bool) {
 	v, ok := attrValue(dr.attrs, "updated")
 	if !ok {
 		return time.Time{}, false
 	}
 	t, ok := ParseTime(v, p.l.location())
 	if !ok {
-		p.problem("time_unreadable", e.Line, "the attribute updated is not a time; write it like 2026-02-04T12:34:56Z")
+		p.addProblem("time_unreadable", e.Line, "the attribute updated is not a time; write it like 2026-02-04T12:34:56Z")
 	}
 	return t, ok
 }
@@ -207,10 +207,10 @@ func NewID(taken map[string]bool, of ...string) string {
 	}
 }
 
-// identify gives every entry an id that is unique in the file. Public entries
+// assignIDs gives every entry an id that is unique in the file. Public entries
 // get their ids first, so that these ids are the same in the whole file and in
 // its excerpt.
-func (p *parse) identify() {
+func (p *docParser) assignIDs() {
 	taken := make(map[string]int, len(p.d.Entries)) // id → number of further entries with the same text
 	for _, v := range []Visibility{PublicOK, PrivateOnly} {
 		for i := range p.d.Entries {
@@ -219,27 +219,27 @@ func (p *parse) identify() {
 				continue
 			}
 			if _, ok := taken[e.ID]; ok && e.Given {
-				p.problem("id_duplicate", e.Line,
+				p.addProblem("id_duplicate", e.Line,
 					"another entry of the file has the same id; this one gets a derived id")
 				e.ID, e.Given = "", false
 			}
 			if !e.Given {
-				e.ID = p.derive(e, taken)
+				e.ID = p.deriveID(e, taken)
 			}
 			taken[e.ID] = 0
 		}
 	}
 }
 
-// derive returns an id derived from the position and text of an entry. It adds
+// deriveID returns an id derived from the position and text of an entry. It adds
 // a number to the input for each repetition.
-func (p *parse) derive(e *Entry, taken map[string]int) string {
+func (p *docParser) deriveID(e *Entry, taken map[string]int) string {
 	p.buf = append(p.buf[:0], p.d.Place.Path...)
 	for _, s := range e.Sections {
 		p.buf = append(append(p.buf, 0x1f), s...)
 	}
 	p.buf = append(append(p.buf, 0), e.Norm...)
-	first := digits(p.buf)
+	first := hashID(p.buf)
 	n, ok := taken[first]
 	if !ok {
 		return first
@@ -247,7 +247,7 @@ func (p *parse) derive(e *Entry, taken map[string]int) string {
 	for size := len(p.buf); ; {
 		n++
 		p.buf = strconv.AppendInt(append(p.buf[:size], 0), int64(n), 10)
-		if id := digits(p.buf); taken[id] == 0 {
+		if id := hashID(p.buf); taken[id] == 0 {
 			if _, ok := taken[id]; !ok {
 				taken[first] = n
 				return id
@@ -256,8 +256,8 @@ func (p *parse) derive(e *Entry, taken map[string]int) string {
 	}
 }
 
-// digits returns the derived id for a hash input.
-func digits(b []byte) string {
+// hashID returns the derived id for a hash input.
+func hashID(b []byte) string {
 	sum := sha256.Sum256(b)
 	var out [16]byte
 	idEncoding.Encode(out[:], sum[:10])

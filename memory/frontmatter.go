@@ -64,9 +64,9 @@ var bom = []byte("\xEF\xBB\xBF")
 // bomLen returns the length of the byte order mark at the start of b, or 0.
 func bomLen(b []byte) int { return len(b) - len(bytes.TrimPrefix(b, bom)) }
 
-// fence reports whether a line is a frontmatter fence: three dashes, or, if
+// isFence reports whether a line is a frontmatter fence: three dashes, or, if
 // closing, three dashes or dots.
-func fence(line []byte, closing bool) bool {
+func isFence(line []byte, closing bool) bool {
 	line = bytes.TrimRight(line, " \t\r\n")
 	return string(line) == "---" || closing && string(line) == "..."
 }
@@ -77,12 +77,12 @@ func fence(line []byte, closing bool) bool {
 func cutFront(text []byte) (front, inner Span, body int, open bool) {
 	at := bomLen(text)
 	from := at + lineLen(text[at:])
-	if !fence(text[at:from], false) {
+	if !isFence(text[at:from], false) {
 		return Span{}, Span{}, at, false
 	}
 	for end := from; end < len(text); end = body {
 		body = end + lineLen(text[end:])
-		if fence(text[end:body], true) {
+		if isFence(text[end:body], true) {
 			return Span{at, body}, Span{from, end}, body, true
 		}
 	}
@@ -94,7 +94,7 @@ func cutFront(text []byte) (front, inner Span, body int, open bool) {
 func readFront(src, text []byte, loc *time.Location) (f Front, body int, problems []Problem) {
 	front, inner, body, open := cutFront(text)
 	if !open {
-		if s, ok := misplaced(text[body:]); ok {
+		if s, ok := findMisplaced(text[body:]); ok {
 			f.Present, f.Broken = true, true
 			return f, body, append(problems,
 				Problem{"frontmatter_misplaced", 1 + bytes.Count(text[:body+s], []byte("\n")),
@@ -108,7 +108,7 @@ func readFront(src, text []byte, loc *time.Location) (f Front, body int, problem
 		return f, body, append(problems, Problem{"frontmatter_unclosed", 1,
 			"the frontmatter has no closing --- line; add it. Until then the file is private and never written to"})
 	}
-	if err := f.read(src, text, inner, loc, &problems); err != nil {
+	if err := f.parseFields(src, text, inner, loc, &problems); err != nil {
 		f = Front{Present: true, Broken: true, Span: front}
 		problems = []Problem{{"frontmatter_broken", errorLine(err),
 			err.Error() + ". Until it is mended the file is private and never written to"}}
@@ -116,12 +116,12 @@ func readFront(src, text []byte, loc *time.Location) (f Front, body int, problem
 	return f, body, problems
 }
 
-// misplaced finds a frontmatter below blank lines. Because "---" is also a
+// findMisplaced finds a frontmatter below blank lines. Because "---" is also a
 // horizontal rule, the text counts as frontmatter only if it has a known key.
-func misplaced(body []byte) (at int, ok bool) {
+func findMisplaced(body []byte) (at int, ok bool) {
 	for at < len(body) {
 		n := lineLen(body[at:])
-		if !blank(body[at : at+n]) {
+		if !isBlankText(body[at : at+n]) {
 			break
 		}
 		at += n
@@ -223,7 +223,7 @@ func plainYAML(n *yaml.Node, first, depth int) error {
 	return nil
 }
 
-func (f *Front) read(src, text []byte, inner Span, loc *time.Location, problems *[]Problem) error {
+func (f *Front) parseFields(src, text []byte, inner Span, loc *time.Location, problems *[]Problem) error {
 	const first = 2 // the line after the opening fence
 	root, err := yamlMapping(src[inner.Start:inner.End], maxFront, first)
 	if err != nil {
@@ -275,7 +275,7 @@ func trimComments(text []byte, from, to int) int {
 	end, at := from, from
 	for at < to {
 		n := lineLen(text[at:to])
-		if line := text[at : at+n]; at == from || !blank(line) && line[0] != '#' {
+		if line := text[at : at+n]; at == from || !isBlankText(line) && line[0] != '#' {
 			end = at + n
 		}
 		at += n
@@ -319,7 +319,7 @@ func (f *Front) setValues(loc *time.Location, problems *[]Problem) {
 	if f.HasVisibility {
 		text := f.text("visibility")
 		f.Visibility = ParseVisibility(text)
-		if !field.scalar() || text != f.Visibility.String() {
+		if !field.isScalar() || text != f.Visibility.String() {
 			*problems = append(*problems,
 				Problem{"visibility_unknown", field.Line,
 					"the visibility is neither public_ok nor private_only; it counts as private_only"})
@@ -339,9 +339,9 @@ func (f *Front) text(key string) string {
 	return strings.TrimSpace(text)
 }
 
-// mask masks secrets in the values. It keeps the ids: different ids must not
+// maskValues masks secrets in the values. It keeps the ids: different ids must not
 // become equal.
-func (f *Front) mask(hide func(string) string) {
+func (f *Front) maskValues(hide func(string) string) {
 	for _, s := range []*string{&f.Summary, &f.Source, &f.ContactNickname} {
 		*s = hide(*s)
 	}
@@ -369,8 +369,8 @@ func maskValue(v any, hide func(string) string) any {
 	return v
 }
 
-// truth reports whether s is one of the accepted spellings of true.
-func truth(s string) bool {
+// isTrueWord reports whether s is one of the accepted spellings of true.
+func isTrueWord(s string) bool {
 	switch strings.ToLower(s) {
 	case "true", "yes", "on", "1", "y":
 		return true

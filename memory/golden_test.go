@@ -53,8 +53,8 @@ func TestParseGolden(t *testing.T) {
 				if strings.HasSuffix(f.Name, " →") {
 					continue
 				}
-				d := testLayout().Parse(f.Name, unpicture(f.Data), testMeta)
-				got := dump(d)
+				d := testLayout().Parse(f.Name, decodePicture(f.Data), testMeta)
+				got := dumpDocument(d)
 				out.Files = append(out.Files, f, txtar.File{Name: f.Name + " →", Data: []byte(got)})
 				if diff := cmp.Diff(want[f.Name], got); diff != "" && !*update {
 					t.Errorf("%s (-want +got):\n%s", f.Name, diff)
@@ -69,13 +69,13 @@ func TestParseGolden(t *testing.T) {
 	}
 }
 
-func unpicture(b []byte) []byte {
+func decodePicture(b []byte) []byte {
 	s := strings.NewReplacer("␍␊\n", "\r\n", "␍\n", "\r", "␍", "\r", "␤\n", "", "␀", "\x00", "⌧", "\xff", "␊", "\n").Replace(string(b))
 	return []byte(s)
 }
 
-// dump returns all values of a document that are not zero.
-func dump(d *Document) string {
+// dumpDocument returns all values of a document that are not zero.
+func dumpDocument(d *Document) string {
 	var b strings.Builder
 	field := func(name, value string) {
 		if value != "" {

@@ -18,14 +18,17 @@ const FilteredHeader = "Long-term Memory (filtered)"
 
 var injectedRE = regexp.MustCompile(`^\[Memory:[^\]]*\]$`)
 
-// Injected reports whether a line is the header of a block made for a prompt.
+// IsInjectedHeader reports whether a line is the header of a block made for a prompt.
 // Such a line in a file means that a prompt was copied into it.
-func Injected(line string) bool { return line == FilteredHeader || injectedRE.MatchString(line) }
+func IsInjectedHeader(line string) bool {
+	return line == FilteredHeader || injectedRE.MatchString(line)
+}
 
-// hide replaces generated text and injected blocks with spaces in a copy of the
+// hideGenerated replaces generated text and injected blocks with spaces in a copy of the
 // text, so that memory never indexes its own output. It ignores lines inside
 // code. If there is nothing to hide, it returns text itself.
-func hide(text []byte, tops []top, body int, ln lines) (out []byte, regions []lineRange, problems []Problem) {
+func hideGenerated(text []byte, tops []topBlock, body int, ln lines) (out []byte, regions []lineRange,
+	problems []Problem) {
 	generated := bytes.Contains(text[body:], []byte("memwatchd:generated"))
 	if !generated && !bytes.Contains(text[body:], []byte("[Memory:")) &&
 		!bytes.Contains(text[body:], []byte(FilteredHeader)) {
@@ -55,9 +58,9 @@ func hide(text []byte, tops []top, body int, ln lines) (out []byte, regions []li
 					Problem{"generated_unclosed", i,
 						"generated text has no closing marker and counts as text; add " + GeneratedClose})
 			}
-		case Injected(s):
+		case IsInjectedHeader(s):
 			to = i
-			for to < ln.count() && belongs(line(to+1), s == FilteredHeader) {
+			for to < ln.count() && inInjectedBlock(line(to+1), s == FilteredHeader) {
 				to++
 			}
 		}
@@ -81,9 +84,9 @@ func hide(text []byte, tops []top, body int, ln lines) (out []byte, regions []li
 	return out, regions, problems
 }
 
-// belongs reports whether a line is part of an injected block: a bullet, an
+// inInjectedBlock reports whether a line is part of an injected block: a bullet, an
 // indented line, or the name of a namespace.
-func belongs(line string, filtered bool) bool {
+func inInjectedBlock(line string, filtered bool) bool {
 	if line == "" {
 		return false
 	}
@@ -104,18 +107,18 @@ func (r lineRange) overlaps(from, to int) bool { return from <= r.to && to >= r.
 
 // A privacy holds the lines that are private regardless of the attributes of
 // entries.
-type privacy struct {
+type privateRanges struct {
 	from    int         // all lines from this one on; 0 for none
 	regions []lineRange // sorted, without common lines
 }
 
-func (p *privacy) closes(from, to int) bool {
+func (p *privateRanges) overlaps(from, to int) bool {
 	return p.from > 0 && to >= p.from || p.regionFrom(from).overlaps(from, to)
 }
 
-// region returns the region that contains a line and the next one, or an empty
+// regionAt returns the region that contains a line and the next one, or an empty
 // one.
-func (p *privacy) region(line int) lineRange {
+func (p *privateRanges) regionAt(line int) lineRange {
 	if r := p.regionFrom(line + 1); r.overlaps(line, line) {
 		return r
 	}
@@ -124,7 +127,7 @@ func (p *privacy) region(line int) lineRange {
 
 // regionFrom returns the first region that ends on a line or below it, or an
 // empty one.
-func (p *privacy) regionFrom(line int) lineRange {
+func (p *privateRanges) regionFrom(line int) lineRange {
 	i, _ := slices.BinarySearchFunc(p.regions, line, func(r lineRange, line int) int { return r.to - line })
 	if i == len(p.regions) {
 		return lineRange{}
@@ -132,8 +135,8 @@ func (p *privacy) regionFrom(line int) lineRange {
 	return p.regions[i]
 }
 
-// merge sorts regions and joins those that have a line in common.
-func merge(regions []lineRange) []lineRange {
+// joinRegions sorts regions and joins those that have a line in common.
+func joinRegions(regions []lineRange) []lineRange {
 	slices.SortFunc(regions, func(a, b lineRange) int { return a.from - b.from })
 	merged := regions[:0]
 	for _, r := range regions {
@@ -147,16 +150,16 @@ func merge(regions []lineRange) []lineRange {
 }
 
 // hideFrom makes all lines from line on private.
-func (p *privacy) hideFrom(line int) {
+func (p *privateRanges) hideFrom(line int) {
 	if p.from == 0 || line < p.from {
 		p.from = line
 	}
 }
 
-// pair matches the <private> tags of a file. The marks must be sorted. An
+// matchTags matches the <private> tags of a file. The marks must be sorted. An
 // unclosed tag makes the rest of the file private; a closing tag without an
 // opening one makes its own line private.
-func (p *privacy) pair(marks []mark, ln lines) (problems []Problem, unclosed bool) {
+func (p *privateRanges) matchTags(marks []privateMark, ln lines) (problems []Problem, unclosed bool) {
 	depth, from := 0, 0
 	for _, m := range marks {
 		line := ln.at(m.at)
@@ -178,7 +181,7 @@ func (p *privacy) pair(marks []mark, ln lines) (problems []Problem, unclosed boo
 			problems = append(problems, Problem{"private_unopened", line, "</private> has no opening <private>"})
 		}
 	}
-	p.regions = merge(p.regions)
+	p.regions = joinRegions(p.regions)
 	if depth > 0 {
 		p.hideFrom(from)
 		problems = append(problems,

@@ -52,7 +52,7 @@ func ParseIdentities(src []byte) (*Identities, error) {
 			return nil, fail(&lineError{v.Line, "links is not a list of key: subject lines"})
 		}
 		for j := 0; j < len(v.Content); j += 2 {
-			if err := ids.link(v.Content[j].Value, v.Content[j+1].Value, v.Content[j+1].Tag); err != nil {
+			if err := ids.addLink(v.Content[j].Value, v.Content[j+1].Value, v.Content[j+1].Tag); err != nil {
 				return nil, fail(&lineError{v.Content[j].Line, err.Error()})
 			}
 		}
@@ -63,7 +63,7 @@ func ParseIdentities(src []byte) (*Identities, error) {
 	return ids, nil
 }
 
-func (ids *Identities) link(key, subject, tag string) error {
+func (ids *Identities) addLink(key, subject, tag string) error {
 	if err := ValidExternalKey(key); err != nil {
 		return err
 	}
@@ -155,7 +155,7 @@ func LinkKey(src []byte, key, subject string) ([]byte, error) {
 	if _, ok := want[key]; ok {
 		return nil, fmt.Errorf("%s is linked already", key)
 	}
-	if err := (&Identities{links: want, aliases: map[string][]string{}}).link(key, subject, "!!str"); err != nil {
+	if err := (&Identities{links: want, aliases: map[string][]string{}}).addLink(key, subject, "!!str"); err != nil {
 		return nil, err
 	}
 	keys, links, err := linkNodes(src)

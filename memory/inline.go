@@ -51,19 +51,19 @@ type comment struct {
 }
 
 // A mark is a <private> tag.
-type mark struct {
+type privateMark struct {
 	at    int // source offset
 	close bool
 	code  bool // inside code, so it applies only to the entry that contains it
 }
 
-// found holds the inline elements of an entry.
-type found struct {
+// inlineElements holds the inline elements of an entry.
+type inlineElements struct {
 	tags  []string
 	links []Link
-	marks []mark
+	marks []privateMark
 
-	endless bool // no further comment of this leaf is closed
+	noCommentEnd bool // no further comment of this leaf is closed
 }
 
 // maxRun bounds the run of backticks that opens a code span. The bound keeps
@@ -76,11 +76,11 @@ const (
 	maxLinkText = 1 << 10
 )
 
-// scan reads the inline elements of a leaf: comments, tags, links and <private>
+// scanLeaf reads the inline elements of a leaf: comments, tags, links and <private>
 // marks. Inside code it reads only <private> marks.
-func (f *found) scan(l *leaf) {
+func (f *inlineElements) scanLeaf(l *leaf) {
 	b := l.buf
-	f.endless = false
+	f.noCommentEnd = false
 	var failed [maxRun + 1]bool
 	var open []int // brackets
 	special := "\\`<[]#"
@@ -102,11 +102,11 @@ func (f *found) scan(l *leaf) {
 		case '`':
 			i = f.codeSpan(l, i, &failed)
 		case '<':
-			i = f.angle(l, i)
+			i = f.scanAngle(l, i)
 		case '#':
-			i = f.tag(b, i)
+			i = f.scanTag(b, i)
 		case '[':
-			if end, ok := f.wikilink(b, i); ok {
+			if end, ok := f.scanWikilink(b, i); ok {
 				i = end
 				break
 			}
@@ -119,14 +119,14 @@ func (f *found) scan(l *leaf) {
 			}
 			from := open[len(open)-1]
 			open = open[:len(open)-1]
-			i = f.link(b, from, i)
+			i = f.scanLink(b, from, i)
 		}
 	}
 }
 
 // codeSpan returns the offset after a code span, or after its backticks if the
 // span is not closed.
-func (f *found) codeSpan(l *leaf, i int, failed *[maxRun + 1]bool) int {
+func (f *inlineElements) codeSpan(l *leaf, i int, failed *[maxRun + 1]bool) int {
 	b := l.buf
 	n := runLen(b[i:], '`')
 	if n > maxRun || failed[n] {
@@ -157,13 +157,13 @@ func runLen[T string | []byte](b T, c byte) int {
 }
 
 // codeMarks records the <private> tags in code.
-func (f *found) codeMarks(b []byte, pos func(int) int) {
+func (f *inlineElements) codeMarks(b []byte, pos func(int) int) {
 	for i, c := range b {
 		if c != '<' {
 			continue
 		}
 		if n, closing := privateTag(b[i:]); n > 0 {
-			f.marks = append(f.marks, mark{at: pos(i), close: closing, code: true})
+			f.marks = append(f.marks, privateMark{at: pos(i), close: closing, code: true})
 		}
 	}
 }
@@ -194,16 +194,16 @@ var (
 	commentClose = []byte("-->")
 )
 
-// angle reads a comment, a <private> tag or an autolink at offset i, and
+// scanAngle reads a comment, a <private> tag or an autolink at offset i, and
 // returns the offset after it.
-func (f *found) angle(l *leaf, i int) int {
+func (f *inlineElements) scanAngle(l *leaf, i int) int {
 	b := l.buf
 	if bytes.HasPrefix(b[i:], commentOpen) {
 		from := i + len(commentOpen)
 		end := -1
-		if !f.endless {
+		if !f.noCommentEnd {
 			end = bytes.Index(b[from:], commentClose)
-			f.endless = end < 0 // no further comment of this leaf is closed either
+			f.noCommentEnd = end < 0 // no further comment of this leaf is closed either
 		}
 		c := comment{from: i, src: Span{l.pos(i), 0}}
 		if end < 0 {
@@ -228,7 +228,7 @@ func (f *found) angle(l *leaf, i int) int {
 		return c.to
 	}
 	if n, closing := privateTag(b[i:]); n > 0 {
-		f.marks = append(f.marks, mark{at: l.pos(i), close: closing})
+		f.marks = append(f.marks, privateMark{at: l.pos(i), close: closing})
 		return i + n
 	}
 	if l.html {
@@ -243,9 +243,9 @@ func (f *found) angle(l *leaf, i int) int {
 	return i + 1
 }
 
-// tag reads a #tag at offset i and returns the offset after it. A tag must be
+// scanTag reads a #tag at offset i and returns the offset after it. A tag must be
 // at the start of a word and must not be a number.
-func (f *found) tag(b []byte, i int) int {
+func (f *inlineElements) scanTag(b []byte, i int) int {
 	if i > 0 {
 		r, _ := utf8.DecodeLastRune(b[:i])
 		if !unicode.IsSpace(r) && !strings.ContainsRune("([{<\"'|*_~，。；：！？、（【《「“‘", r) {
@@ -277,8 +277,8 @@ func (f *found) tag(b []byte, i int) int {
 	return end
 }
 
-// wikilink reads [[target#anchor|text]].
-func (f *found) wikilink(b []byte, i int) (end int, ok bool) {
+// scanWikilink reads [[target#anchor|text]].
+func (f *inlineElements) scanWikilink(b []byte, i int) (end int, ok bool) {
 	if !bytes.HasPrefix(b[i:], []byte("[[")) {
 		return 0, false
 	}
@@ -299,9 +299,9 @@ func (f *found) wikilink(b []byte, i int) (end int, ok bool) {
 	return i + 2 + n + 2, true
 }
 
-// link reads the part of a link after the closing bracket of its text, and
+// scanLink reads the part of a link after the closing bracket of its text, and
 // returns the offset after it.
-func (f *found) link(b []byte, from, i int) int {
+func (f *inlineElements) scanLink(b []byte, from, i int) int {
 	if i >= len(b) {
 		return i
 	}
@@ -312,7 +312,7 @@ func (f *found) link(b []byte, from, i int) int {
 	switch {
 	case b[i] == '(':
 		var ok bool
-		target, end, ok = destination(b, i+1)
+		target, end, ok = parseDestination(b, i+1)
 		if !ok {
 			return i
 		}
@@ -339,10 +339,10 @@ func (f *found) link(b []byte, from, i int) int {
 	return end
 }
 
-// destination reads the parenthesized part of a link; i is the offset after the
+// parseDestination reads the parenthesized part of a link; i is the offset after the
 // opening parenthesis. It returns the target without its backslash escapes, and
 // the offset after the closing parenthesis.
-func destination(b []byte, i int) (target string, end int, ok bool) {
+func parseDestination(b []byte, i int) (target string, end int, ok bool) {
 	b = b[:min(len(b), i+maxTarget)]
 	skip := func() {
 		for i < len(b) && (b[i] == ' ' || b[i] == '\t' || b[i] == '\n') {
@@ -423,8 +423,8 @@ func unescape(b []byte) string {
 	return string(out)
 }
 
-// clean returns the leaf's text from an offset on, without comments.
-func (l *leaf) clean(from int) string {
+// textFrom returns the leaf's text from an offset on, without comments.
+func (l *leaf) textFrom(from int) string {
 	if len(l.comments) == 0 {
 		return string(l.buf[min(from, len(l.buf)):])
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // A spot is an insertion point below a line.
-type spot struct {
+type insertionPoint struct {
 	line     int       // 0 means above the first line
 	beside   int       // the entry that ends there, -1 for none
 	heading  bool      // the line is a heading's
@@ -21,9 +21,9 @@ type spot struct {
 	texts    []*Document
 }
 
-// alone parses a text that must be exactly one entry. The returned document has
+// parseSingle parses a text that must be exactly one entry. The returned document has
 // LF line endings and no blank lines around the entry.
-func (w *work) alone(text string) (*Document, error) {
+func (w *passAttempt) parseSingle(text string) (*Document, error) {
 	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
 	lines := trimBlank(strings.Split(text, "\n"))
 	one := w.parse([]byte(strings.Join(lines, "\n")))
@@ -38,9 +38,9 @@ func (w *work) alone(text string) (*Document, error) {
 }
 
 // insertTexts finds the insertion points of the texts and adds their edits.
-func (w *work) insertTexts() error {
+func (w *passAttempt) insertTexts() error {
 	for _, i := range slices.Sorted(maps.Keys(w.below)) {
-		s := spot{line: w.d.bodyLine() - 1, beside: i, gap: w.d.placement().headingGap()}
+		s := insertionPoint{line: w.d.bodyLine() - 1, beside: i, gap: w.d.placement().headingGap()}
 		if i >= 0 {
 			if c := w.entries[i]; c != nil && c.remove {
 				return fmt.Errorf("nothing can be put below an entry that goes; replace it")
@@ -53,7 +53,7 @@ func (w *work) insertTexts() error {
 		if err != nil {
 			return err
 		}
-		w.insert(s)
+		w.addInsertion(s)
 	}
 	if w.section == nil {
 		return nil
@@ -63,18 +63,18 @@ func (w *work) insertTexts() error {
 		return err
 	}
 	d := w.d.placement()
-	shown := slices.ContainsFunc(texts, func(one *Document) bool { return d.shows(&one.Entries[0]) })
-	var s spot
+	shown := slices.ContainsFunc(texts, func(one *Document) bool { return d.wouldBePublic(&one.Entries[0]) })
+	var s insertionPoint
 	if w.section.fresh {
 		s, err = d.newSection(w.section.path, shown)
 	} else {
-		s, err = d.endOf(wanted{w.section.path, w.section.order, shown})
+		s, err = d.endOf(sectionTarget{w.section.path, w.section.order, shown})
 	}
 	if err != nil {
 		return err
 	}
 	s.texts, s.gap = texts, d.gapOf(shown)
-	w.insert(s)
+	w.addInsertion(s)
 	return nil
 }
 
@@ -93,29 +93,29 @@ func (d placement) gapOf(shown bool) int {
 
 // newSection returns the insertion point at the end of the file, with the
 // heading of the new section.
-func (d placement) newSection(path []string, shown bool) (spot, error) {
+func (d placement) newSection(path []string, shown bool) (insertionPoint, error) {
 	head := Heading{Level: 2, Text: path[0]}
-	if shown && d.underSecret() {
+	if shown && d.underPrivateTitle() {
 		head.Level = 1
 	}
-	return spot{line: d.lines.count(), beside: -1, path: path, headings: []Heading{head}}, checkPath(path)
+	return insertionPoint{line: d.lines.count(), beside: -1, path: path, headings: []Heading{head}}, checkPath(path)
 }
 
-// underSecret reports whether a section at the end of the file would be below a
+// underPrivateTitle reports whether a section at the end of the file would be below a
 // title that public readers cannot see.
-func (d placement) underSecret() bool {
+func (d placement) underPrivateTitle() bool {
 	for _, p := range slices.Backward(d.outline()) {
 		if p.level == 1 {
-			return !d.announces(&p) && !d.dates(&p)
+			return !d.isPublicHeading(&p) && !d.isDayTitle(&p)
 		}
 	}
 	return false
 }
 
 // each parses texts, each alone.
-func (w *work) each(texts []string) (list []*Document, err error) {
+func (w *passAttempt) each(texts []string) (list []*Document, err error) {
 	for _, text := range texts {
-		one, err := w.alone(text)
+		one, err := w.parseSingle(text)
 		if err != nil {
 			return nil, err
 		}
@@ -124,19 +124,19 @@ func (w *work) each(texts []string) (list []*Document, err error) {
 	return list, nil
 }
 
-func (w *work) insert(s spot) {
-	w.spots = append(w.spots, s)
-	w.list = append(w.list, w.insertion(&s))
+func (w *passAttempt) addInsertion(s insertionPoint) {
+	w.insertPoints = append(w.insertPoints, s)
+	w.editList = append(w.editList, w.insertionEdit(&s))
 }
 
-// insertion returns the edit for a spot. It adds as many blank lines around the
+// insertionEdit returns the edit for a spot. It adds as many blank lines around the
 // text as the file has at similar places.
-func (w *work) insertion(s *spot) Edit {
+func (w *passAttempt) insertionEdit(s *insertionPoint) Edit {
 	d := w.d
-	end := d.ending(max(s.line, 1))
+	end := d.lineEnding(max(s.line, 1))
 	at := max(d.lines.start(s.line+1), bomLen(d.Source))
 	var b bytes.Buffer
-	unended := s.line > 0 && s.line == d.lines.count() && !d.placement().ended(s.line)
+	unended := s.line > 0 && s.line == d.lines.count() && !d.placement().hasEnding(s.line)
 	if unended {
 		b.Write(end)
 	}
@@ -167,18 +167,19 @@ func (w *work) insertion(s *spot) Edit {
 			blankLines(max(s.gap, w.atLeast()))
 		case i == 0 && s.line == 0 && len(s.headings) == 0:
 		case above != nil && above.Block == Item && e.Block == Item:
-			blankLines(max(d.placement().listGap(before, d.placement().shows(e)), w.atLeast()))
+			blankLines(max(d.placement().listGap(before, d.placement().wouldBePublic(e)), w.atLeast()))
 		default:
 			blankLines(1)
 		}
-		lines(d.placement().adapt(string(one.Source), d.placement().alike(before, d.placement().shows(e)), i))
+		lines(d.placement().
+			adaptItem(string(one.Source), d.placement().similarItem(before, d.placement().wouldBePublic(e)), i))
 		heading, above = false, e
 	}
 	if next := s.line + 1; next <= d.lines.count() && !d.blankLine(next) {
 		follows := d.placement().entryAt(next)
 		switch {
 		case above.Block == Item && follows >= 0 && d.Entries[follows].Block == Item:
-			blankLines(max(d.placement().listGap(s.beside, d.placement().shows(above)), w.atLeast()))
+			blankLines(max(d.placement().listGap(s.beside, d.placement().wouldBePublic(above)), w.atLeast()))
 		case above.Block == Item && follows < 0 && d.placement().headingAt(next) && !w.apart && len(s.headings) == 0:
 		default:
 			blankLines(1)
@@ -192,15 +193,15 @@ func (w *work) insertion(s *spot) Edit {
 }
 
 // atLeast returns the minimum number of blank lines between blocks.
-func (w *work) atLeast() int {
+func (w *passAttempt) atLeast() int {
 	if w.apart {
 		return 1
 	}
 	return 0
 }
 
-// ended reports whether a line has a line ending.
-func (d placement) ended(line int) bool {
+// hasEnding reports whether a line has a line ending.
+func (d placement) hasEnding(line int) bool {
 	s := d.lines.span(line, line)
 	return len(trimEnding(d.Source[s.Start:s.End])) < s.End-s.Start
 }
@@ -248,7 +249,7 @@ func (d placement) listGap(i int, shown bool) int {
 	if !shown || d.Partition.Visibility == PublicOK {
 		return d.gapIn(i)
 	}
-	if like := d.alike(i, true); like >= 0 && d.excerpt != nil {
+	if like := d.similarItem(i, true); like >= 0 && d.excerpt != nil {
 		id := d.Entries[like].ID // the excerpt has the same id for it
 		return d.excerpt.placement().
 			gapIn(slices.IndexFunc(d.excerpt.Entries, func(e Entry) bool { return e.ID == id }))
@@ -269,10 +270,10 @@ func (d placement) gapIn(i int) int {
 	return 0
 }
 
-// adapt gives an item the marker and indentation of the list that it joins. The
+// adaptItem gives an item the marker and indentation of the list that it joins. The
 // text becomes the nth item, from 0, after the item beside it, which determines
 // the number of a numbered item.
-func (d placement) adapt(text string, beside, nth int) string {
+func (d placement) adaptItem(text string, beside, nth int) string {
 	if beside < 0 || d.Entries[beside].Block != Item {
 		return text
 	}
@@ -299,16 +300,16 @@ func (d placement) adapt(text string, beside, nth int) string {
 	return strings.Join(lines, "\n")
 }
 
-// shows reports whether an entry that was parsed alone would be public inside
+// wouldBePublic reports whether an entry that was parsed alone would be public inside
 // the document.
-func (d placement) shows(e *Entry) bool {
+func (d placement) wouldBePublic(e *Entry) bool {
 	return e.Partition.Visibility == PublicOK && (d.Own.Visibility == PublicOK || e.Attributes["visibility"] != "")
 }
 
-// alike returns the item whose style a new item below an entry copies, or -1. A
+// similarItem returns the item whose style a new item below an entry copies, or -1. A
 // public item copies only a public item; otherwise its marker would reveal a
 // private list.
-func (d placement) alike(beside int, shown bool) int {
+func (d placement) similarItem(beside int, shown bool) int {
 	for i := beside; i >= 0 && d.Entries[i].Block == Item && d.Entries[i].Heading == d.Entries[beside].Heading; i-- {
 		if !shown || d.Entries[i].Partition.Visibility == PublicOK {
 			return i
@@ -323,12 +324,12 @@ func listMarker(s string) string { return strings.TrimRight(s[:listMarkerLen(s)]
 
 // replaceEntry adds the edit that replaces an entry with a text. If the text
 // has no attribute comment, replaceEntry keeps the one of the entry.
-func (w *work) replaceEntry(i int, c *entryChange) error {
+func (w *passAttempt) replaceEntry(i int, c *entryChange) error {
 	d, e := w.d, &w.d.Entries[i]
 	if len(c.tasks)+len(c.attributes) > 0 {
 		return fmt.Errorf("line %d: an entry that is replaced cannot change in other ways as well", e.Line)
 	}
-	one, err := w.alone(c.replace)
+	one, err := w.parseSingle(c.replace)
 	if err != nil {
 		return err
 	}
@@ -341,20 +342,20 @@ func (w *work) replaceEntry(i int, c *entryChange) error {
 			edit := one.commentBelow(fresh, comment)
 			text = text[:edit.Span.Start] + string(edit.New) + text[edit.Span.End:]
 		}
-		one, err = w.alone(text)
+		one, err = w.parseSingle(text)
 		if err != nil {
 			return err
 		}
 	}
-	w.fresh[i] = one
+	w.replacements[i] = one
 	text := string(one.Source)
 	if e.Block == Item {
-		text = d.placement().adapt(text, i, -1)
+		text = d.placement().adaptItem(text, i, -1)
 	}
-	text = strings.ReplaceAll(text, "\n", string(d.ending(e.Line)))
+	text = strings.ReplaceAll(text, "\n", string(d.lineEnding(e.Line)))
 	start := max(e.Span.Start, bomLen(d.Source))
 	end := start + len(trimEnding(d.Source[start:e.Span.End]))
-	w.list = append(w.list, Edit{Span{start, end}, []byte(text)})
+	w.editList = append(w.editList, Edit{Span{start, end}, []byte(text)})
 	return nil
 }
 

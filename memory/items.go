@@ -39,18 +39,18 @@ func (e *Entry) Item() (key, value string, ok bool) {
 		return "", "", false
 	}
 	head, below, _ := strings.Cut(e.Text, "\n")
-	title, rest := splitTitle(unmarked(head))
+	title, rest := splitTitle(trimMarkers(head))
 	if title == "" {
 		return "", "", false
 	}
 	key = unescape([]byte(title))
-	if _, s := anchor(rest); strings.TrimSpace(s) == "" {
-		if v, ok := fenced(below); ok {
+	if _, s := splitAnchor(rest); strings.TrimSpace(s) == "" {
+		if v, ok := fencedContent(below); ok {
 			return key, v, true
 		}
 	}
 	lines := append([]string{rest}, dedent(strings.Split(below, "\n"))...)
-	_, value = anchor(strings.TrimSpace(strings.Join(lines, "\n")))
+	_, value = splitAnchor(strings.TrimSpace(strings.Join(lines, "\n")))
 	return key, value, true
 }
 
@@ -146,7 +146,8 @@ func fencedBlock(value string, object bool) string {
 // value and comment attributes.
 func isItem(text, key, value, comment string) bool {
 	d := (&Layout{}).Parse(longtermsDir+"/owner/fact.md", []byte(text), Meta{})
-	if len(d.Entries) != 1 || len(d.Headings) > 0 || d.Unsound || d.private.from > 0 || d.private.regions != nil {
+	if len(d.Entries) != 1 || len(d.Headings) > 0 || d.Unsound || d.privateLines.from > 0 ||
+		d.privateLines.regions != nil {
 		return false
 	}
 	e := &d.Entries[0]
@@ -162,12 +163,12 @@ func isItem(text, key, value, comment string) bool {
 		maps.Equal(want, e.Attributes)
 }
 
-// ItemSpot returns the entry below which a new item of the given visibility is
+// ItemInsertionPoint returns the entry below which a new item of the given visibility is
 // inserted, or -1 for the top of the file. The insertion point is the end of
 // the list below the title of the file, or above its first heading. A public
 // item goes where public items are, and never below a heading that it alone
 // would make public.
-func (d *Document) ItemSpot(v Visibility) int {
+func (d *Document) ItemInsertionPoint(v Visibility) int {
 	type region struct {
 		end, list int  // last entry; last item that counts
 		counts    bool // an entry with a matching visibility is there
@@ -223,9 +224,9 @@ func escapeTitle(s string) string {
 	return b.String()
 }
 
-// fenced returns the content of a text that is one fenced block, indented or
+// fencedContent returns the content of a text that is one fenced block, indented or
 // not.
-func fenced(s string) (string, bool) {
+func fencedContent(s string) (string, bool) {
 	lines := dedent(strings.Split(strings.Trim(s, "\n"), "\n"))
 	if len(lines) < 2 {
 		return "", false

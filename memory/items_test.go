@@ -105,7 +105,7 @@ func FuzzItemText(f *testing.F) {
 			if i >= 0 {
 				r.Replace(i, text)
 			} else {
-				r.Insert(d.ItemSpot(PrivateOnly), text)
+				r.Insert(d.ItemInsertionPoint(PrivateOnly), text)
 			}
 			out, err := r.Apply(parse)
 			if err != nil && strings.HasPrefix(src, "```") {

@@ -12,7 +12,7 @@ import (
 
 // No rule can decide whether two differently worded items have the same
 // subject. [Merge.Undecided] lists items for an external judge, a model.
-// [Merge.Follow] applies the judge's proposal if nothing is lost by it.
+// [Merge.ApplyProposal] applies the judge's proposal if nothing is lost by it.
 
 // maxJudged is the largest number of entries of a section that a judge receives.
 const maxJudged = 1000
@@ -24,7 +24,7 @@ const maxJudged = 1000
 // open tasks of the draft, which must not be lost, and entries with more than a
 // title, a text and a list below, and sections with more than maxJudged entries.
 func (m *Merge) Undecided(tell func(v Visibility, text string) bool) (existing, draft []Mergeable) {
-	m.decide(m.sameText, m.sameNorm)
+	m.applyRules(m.sameText, m.sameNorm)
 	listed := map[int]bool{}
 	for i := range m.Items {
 		it := &m.Items[i]
@@ -71,15 +71,15 @@ func (m *Merge) Undecided(tell func(v Visibility, text string) bool) (existing, 
 // mergeable returns an entry in the form for the judge of an item. If that form
 // would not contain all of the entry, mergeable returns false.
 func (m *Merge) mergeable(e *Entry, it *MergeItem) (Mergeable, bool) {
-	p := Part{Section: it.Section}
+	p := DraftEntry{Section: it.Section}
 	was := Mergeable{Section: it.heading}
 	if len(e.Tasks) > 0 {
 		was.Task, was.State = true, e.Tasks[0].State
-		if len(e.Tasks) > 1 || !e.Tasks[0].top {
+		if len(e.Tasks) > 1 || !e.Tasks[0].isEntry {
 			return was, false
 		}
 	}
-	head, below, _ := strings.Cut(content(e), "\n")
+	head, below, _ := strings.Cut(itemContent(e), "\n")
 	if title, text := splitTitle(head); title != "" && !was.Task {
 		p.title, head = strings.TrimSpace(title), text
 	}
@@ -106,16 +106,16 @@ func (m *Merge) mergeable(e *Entry, it *MergeItem) (Mergeable, bool) {
 	if was.Task {
 		p.task = &DraftTask{Done: was.State == Done}
 	}
-	again, err := m.layout.readPart(m.doc.Place.Path, &p, it.heading, p.item("-"))
+	again, err := m.layout.parseDraftEntry(m.doc.Place.Path, &p, it.heading, p.listItem("-"))
 	return was, err == nil && again.Norm == e.Norm && was.Task == (it.task != nil)
 }
 
-// Follow applies a proposal for the items that [Merge.Undecided] returned. If
+// ApplyProposal applies a proposal for the items that [Merge.Undecided] returned. If
 // the proposal is invalid, Follow returns an error and changes nothing. The
 // function refuse returns an error for a text that must not be written. The
 // lists may come from another Merge of the same draft into the same source, if
 // Undecided was called for this one too.
-func (m *Merge) Follow(p *Proposal, existing, draft []Mergeable, refuse func(text string) error) (err error) {
+func (m *Merge) ApplyProposal(p *Proposal, existing, draft []Mergeable, refuse func(text string) error) (err error) {
 	items, taken := slices.Clone(m.Items), maps.Clone(m.taken)
 	defer func() {
 		if err != nil {
@@ -126,16 +126,16 @@ func (m *Merge) Follow(p *Proposal, existing, draft []Mergeable, refuse func(tex
 		return err
 	}
 	known, drafted := byID(existing), byID(draft)
-	for _, s := range p.Same {
+	for _, s := range p.Pairs {
 		was, is := known[s.Existing], drafted[s.Draft]
 		if was.Task {
-			if err := m.Same(is.at, was.at, ""); err != nil {
+			if err := m.PairItem(is.at, was.at, ""); err != nil {
 				return err
 			}
 			continue
 		}
-		one := mergedPart(was, is, s.Text)
-		if err := m.Same(is.at, was.at, one.item("-")); err != nil {
+		one := mergedEntry(was, is, s.Text)
+		if err := m.PairItem(is.at, was.at, one.listItem("-")); err != nil {
 			return err
 		}
 		it := &m.Items[is.at]
@@ -153,10 +153,10 @@ func (m *Merge) Follow(p *Proposal, existing, draft []Mergeable, refuse func(tex
 	return nil
 }
 
-// mergedPart returns the part that replaces two merged items. If one of them
+// mergedEntry returns the part that replaces two merged items. If one of them
 // has a list below its first line, the other lines of text become a list too.
-func mergedPart(was, is *Mergeable, text string) Part {
-	p := Part{title: mergedTitle(was, is), lines: textLinesOf(text), nested: len(was.lines)+len(is.lines) > 0}
+func mergedEntry(was, is *Mergeable, text string) DraftEntry {
+	p := DraftEntry{title: mergedTitle(was, is), lines: textLinesOf(text), nested: len(was.lines)+len(is.lines) > 0}
 	for i, line := range p.lines {
 		if n := listMarkerLen(line); n > 0 && (i > 0 || p.nested) {
 			p.lines[i] = strings.TrimSpace(line[n:])
@@ -164,15 +164,15 @@ func mergedPart(was, is *Mergeable, text string) Part {
 	}
 	if p.nested && p.title != "" &&
 		slices.ContainsFunc(slices.Concat(was.lines, is.lines),
-			func(l string) bool { return label(l) == label(p.lines[0]) }) {
+			func(l string) bool { return foldedLabel(l) == foldedLabel(p.lines[0]) }) {
 		p.lines = slices.Insert(p.lines, 0, "")
 	}
 	return p
 }
 
-// label returns the folded text before the colon of a line, or the whole line
+// foldedLabel returns the folded text before the colon of a line, or the whole line
 // if it has no colon.
-func label(line string) string {
+func foldedLabel(line string) string {
 	if at := strings.IndexAny(line, ":："); at >= 0 {
 		line = line[:at]
 	}
@@ -194,17 +194,17 @@ type Mergeable struct {
 	lines []string // lines of the text that are items of their own
 }
 
-// said returns title and text.
-func (m *Mergeable) said() string { return strings.TrimSpace(m.Title + " " + m.Text) }
+// titleAndText returns title and text.
+func (m *Mergeable) titleAndText() string { return strings.TrimSpace(m.Title + " " + m.Text) }
 
 // A Proposal pairs items of a draft with items of the file, with their merged
 // texts. It comes from a model, so it must pass [Proposal.Check] first.
 type Proposal struct {
-	Same []Same `json:"same"`
+	Pairs []ItemPair `json:"same"`
 }
 
-// Same is a pair of matching items.
-type Same struct {
+// ItemPair is a pair of matching items.
+type ItemPair struct {
 	Existing string `json:"existing"` // ID of the item of the file
 	Draft    string `json:"draft"`    // ID of the item of the draft
 	Text     string `json:"text"`     // merged text without the title; ignored for tasks, which keep their words
@@ -220,7 +220,7 @@ const slack = 100
 //
 // Each item must exist and be named at most once. A merged text must contain at
 // least half of the words of the draft's text, which is newer. It must contain
-// every exact word (see [Lost]) of both items and no others. Its length is at
+// every exact word (see [MissingWords]) of both items and no others. Its length is at
 // most that of both texts plus slack, and at least half of the shorter one.
 //
 // Tasks keep their words, so an open task of the draft never matches, and every
@@ -231,13 +231,13 @@ const slack = 100
 func (p *Proposal) Check(existing, draft []Mergeable, refuse func(text string) error) error {
 	known, drafted := byID(existing), byID(draft)
 	used := map[string]bool{}
-	for _, s := range p.Same {
+	for _, s := range p.Pairs {
 		was, is := known[s.Existing], drafted[s.Draft]
 		switch {
 		case was == nil:
-			return fmt.Errorf("it names an item %q that is not in the file", clip(s.Existing))
+			return fmt.Errorf("it names an item %q that is not in the file", clipWord(s.Existing))
 		case is == nil:
-			return fmt.Errorf("it names an item %q that is not in the draft", clip(s.Draft))
+			return fmt.Errorf("it names an item %q that is not in the draft", clipWord(s.Draft))
 		case used["e"+s.Existing], used["d"+s.Draft]:
 			return fmt.Errorf("it merges item %q and item %q, one of them for the second time", s.Existing, s.Draft)
 		case was.Section != is.Section:
@@ -266,12 +266,14 @@ func checkTasks(was, is *Mergeable, _ string, _ func(string) error) error {
 	if is.State == Open {
 		return errors.New("an open task would be lost")
 	}
-	for _, lost := range [][]string{Lost(is.said(), was.said()), Lost(was.said(), is.said())} {
+	for _, lost := range [][]string{MissingWords(is.titleAndText(), was.titleAndText()),
+		MissingWords(was.titleAndText(), is.titleAndText())} {
 		if len(lost) > 0 {
-			return fmt.Errorf("%q stands in one of two tasks only", clip(lost[0]))
+			return fmt.Errorf("%q stands in one of two tasks only", clipWord(lost[0]))
 		}
 	}
-	if Shared(was.said(), is.said()) < 0.5 || !named(was.said(), is.said()) {
+	if WordOverlap(was.titleAndText(), is.titleAndText()) < 0.5 ||
+		!containsNames(was.titleAndText(), is.titleAndText()) {
 		return errors.New("a task would be done because of another one")
 	}
 	return nil
@@ -295,14 +297,14 @@ func checkText(was, is *Mergeable, text string, refuse func(string) error) error
 		return err
 	}
 	for _, m := range []*Mergeable{was, is} {
-		if lost := Lost(m.said(), said); len(lost) > 0 {
-			return fmt.Errorf("%q would be lost", clip(lost[0]))
+		if lost := MissingWords(m.titleAndText(), said); len(lost) > 0 {
+			return fmt.Errorf("%q would be lost", clipWord(lost[0]))
 		}
 	}
-	if made := Lost(text, was.said()+" "+is.said()); len(made) > 0 {
-		return fmt.Errorf("%q is in neither text", clip(made[0]))
+	if made := MissingWords(text, was.titleAndText()+" "+is.titleAndText()); len(made) > 0 {
+		return fmt.Errorf("%q is in neither text", clipWord(made[0]))
 	}
-	if Shared(is.Text, said) < 0.5 {
+	if WordOverlap(is.Text, said) < 0.5 {
 		return errors.New("a merged text does not say what the draft says")
 	}
 	return nil
@@ -316,8 +318,8 @@ func byID(items []Mergeable) map[string]*Mergeable {
 	return m
 }
 
-// clip shortens a word for an error.
-func clip(s string) string {
+// clipWord shortens a word for an error.
+func clipWord(s string) string {
 	if r := []rune(s); len(r) > 40 {
 		return string(r[:40]) + "…"
 	}

@@ -29,7 +29,7 @@ func TestJudgeGolden(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := &txtar.Archive{Comment: a.Comment}
-			var c judged
+			var c mergeFixture
 			for _, f := range a.Files {
 				if strings.HasPrefix(f.Name, "→") {
 					continue
@@ -37,11 +37,11 @@ func TestJudgeGolden(t *testing.T) {
 				got.Files = append(got.Files, f)
 				switch word, _, _ := strings.Cut(f.Name, " "); word {
 				case "draft":
-					got.Files = append(got.Files, txtar.File{Name: "→ asked", Data: []byte(c.ask(t, f))})
+					got.Files = append(got.Files, txtar.File{Name: "→ asked", Data: []byte(c.listItems(t, f))})
 				case "proposal":
-					got.Files = append(got.Files, txtar.File{Name: "→ " + f.Name, Data: []byte(c.follow(t, f.Data))})
+					got.Files = append(got.Files, txtar.File{Name: "→ " + f.Name, Data: []byte(c.applyProposal(t, f.Data))})
 				default:
-					c = judged{layout: testLayout(), doc: testLayout().Parse(f.Name, f.Data, testMeta)}
+					c = mergeFixture{layout: testLayout(), doc: testLayout().Parse(f.Name, f.Data, testMeta)}
 				}
 			}
 			if *update {
@@ -55,44 +55,44 @@ func TestJudgeGolden(t *testing.T) {
 	}
 }
 
-// judged is a draft for a document.
-type judged struct {
-	layout *Layout
-	doc    *Document
-	parts  []Part
-	tell   func(Visibility, string) bool
+// mergeFixture is a draft for a document.
+type mergeFixture struct {
+	layout  *Layout
+	doc     *Document
+	entries []DraftEntry
+	filter  func(Visibility, string) bool
 }
 
-func (c *judged) merge(t *testing.T) (m *Merge, existing, draft []Mergeable) {
+func (c *mergeFixture) newMerge(t *testing.T) (m *Merge, existing, draft []Mergeable) {
 	t.Helper()
 	view, err := new(Directories).View(Scope{Subject: "owner", Context: Private})
 	if err == nil {
-		m, err = c.layout.Merge(view, c.doc, c.parts, readableIn(view))
+		m, err = c.layout.Merge(view, c.doc, c.entries, permitReadable(view))
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	existing, draft = m.Undecided(c.tell)
+	existing, draft = m.Undecided(c.filter)
 	return m, existing, draft
 }
 
-// ask returns the list of items for the judge.
-func (c *judged) ask(t *testing.T, f txtar.File) string {
+// listItems returns the list of items for the judge.
+func (c *mergeFixture) listItems(t *testing.T, f txtar.File) string {
 	t.Helper()
 	var d Draft
 	if err := json.Unmarshal(f.Data, &d); err != nil {
 		t.Fatal(err)
 	}
 	var err error
-	c.parts, err = d.Parts()
+	c.entries, err = d.Entries()
 	if err != nil {
 		t.Fatal(err)
 	}
 	public := strings.Contains(f.Name, "tell public")
-	c.tell = func(v Visibility, text string) bool {
+	c.filter = func(v Visibility, text string) bool {
 		return (v == PublicOK || !public) && !strings.Contains(text, "hunter2")
 	}
-	_, existing, draft := c.merge(t)
+	_, existing, draft := c.newMerge(t)
 	var b strings.Builder
 	for _, list := range [][]Mergeable{existing, draft} {
 		for _, m := range list {
@@ -106,17 +106,17 @@ func (c *judged) ask(t *testing.T, f txtar.File) string {
 	return b.String()
 }
 
-// follow returns the file after a proposal was applied, or the error.
-func (c *judged) follow(t *testing.T, data []byte) string {
+// applyProposal returns the file after a proposal was applied, or the error.
+func (c *mergeFixture) applyProposal(t *testing.T, data []byte) string {
 	t.Helper()
 	var p Proposal
 	if err := json.Unmarshal(data, &p); err != nil {
 		t.Fatal(err)
 	}
-	_, existing, draft := c.merge(t)
-	m, _, _ := c.merge(t) // a second one, as when the file is read again
+	_, existing, draft := c.newMerge(t)
+	m, _, _ := c.newMerge(t) // a second one, as when the file is read again
 	before := fmt.Sprint(m.Items, m.taken)
-	err := m.Follow(&p, existing, draft, func(text string) error {
+	err := m.ApplyProposal(&p, existing, draft, func(text string) error {
 		if strings.Contains(text, "hunter2") {
 			return fmt.Errorf("the text has a credential")
 		}

@@ -48,10 +48,10 @@ func FuzzParse(f *testing.F) {
 			checkShown(t, d, s)
 		}
 		again := l.Parse(path, src, testMeta)
-		if diff := cmp.Diff(d, again, cmp.AllowUnexported(Document{}, Entry{}, Task{}, Link{}, privacy{}, lineRange{}, lines{})); diff != "" {
+		if diff := cmp.Diff(d, again, cmp.AllowUnexported(Document{}, Entry{}, Task{}, Link{}, privateRanges{}, lineRange{}, lines{})); diff != "" {
 			t.Fatalf("parsed differently:\n%s", diff)
 		}
-		unsettled := l.Parse(path, src, Meta{Unsettled: true})
+		unsettled := l.Parse(path, src, Meta{Unstable: true})
 		for i := range unsettled.Entries {
 			if unsettled.Entries[i].Partition.Visibility == PublicOK {
 				t.Fatalf("line %d is public in a file that is being written", unsettled.Entries[i].Line)
@@ -103,7 +103,7 @@ func checkLines(t *testing.T, d *Document) {
 			t.Fatalf("the entry at line %d comes after one that ends at %d", e.Line, last)
 		}
 		last = e.EndLine
-		if s := d.lines.span(e.EndLine, e.EndLine); blank(d.Source[s.Start:s.End]) {
+		if s := d.lines.span(e.EndLine, e.EndLine); isBlankText(d.Source[s.Start:s.End]) {
 			t.Fatalf("the entry at line %d ends with a blank line", e.Line)
 		}
 	}
@@ -193,7 +193,7 @@ func checkShown(t *testing.T, d *Document, s Scope) {
 		t.Fatal(err)
 	}
 	shown := d.Shown(v)
-	if shown.Whole && len(shown.Lines) != d.lines.count() {
+	if shown.Complete && len(shown.Lines) != d.lines.count() {
 		t.Fatalf("%d lines are shown of %d", len(shown.Lines), d.lines.count())
 	}
 	for i := range shown.Lines {
@@ -209,7 +209,7 @@ func checkShown(t *testing.T, d *Document, s Scope) {
 			}
 		}
 	}
-	if !shown.Whole && !shown.Empty() && strings.TrimLeft(shown.Lines[0], " \t") == "" && v.Readable(d.Own) == false {
+	if !shown.Complete && !shown.Empty() && strings.TrimLeft(shown.Lines[0], " \t") == "" && v.Readable(d.Own) == false {
 		t.Fatal("a blank line is left at the top")
 	}
 }
@@ -226,7 +226,7 @@ func FuzzFold(f *testing.F) {
 		if utf8.ValidString(s) && Fold(Fold(s)) != Fold(s) {
 			t.Fatalf("Fold(%q) is %q, and that folds to %q", s, Fold(s), Fold(Fold(s)))
 		}
-		plain(s)
+		stripEmphasis(s)
 		taskNorm(taskText(s))
 	})
 }
@@ -249,7 +249,7 @@ func FuzzNames(f *testing.F) {
 			dir bool
 		}{{SubjectDir, true}, {UserDir, true}, {SessionFile, false}} {
 			got := name.of(a)
-			if got == "" || len(got) > 240 || strings.Trim(got, allowed) != "" || hidden(got) || name.dir && reserved(got) {
+			if got == "" || len(got) > 240 || strings.Trim(got, allowed) != "" || isHiddenName(got) || name.dir && isReserved(got) {
 				t.Fatalf("%q has the name %q", a, got)
 			}
 			if !name.dir && (new(Layout).Skip(got) != "" || new(Layout).Skip("2026-02-04/"+got) != "") {
@@ -259,7 +259,7 @@ func FuzzNames(f *testing.F) {
 				t.Fatal("the name changes")
 			}
 			if strings.Trim(a, allowed+":") == "" && strings.Trim(b, allowed+":") == "" && colons.Replace(a) != colons.Replace(b) &&
-				!reserved(a) && !reserved(b) && !hidden(a) && !hidden(b) && len(a) < maxName && len(b) < maxName && got == name.of(b) {
+				!isReserved(a) && !isReserved(b) && !isHiddenName(a) && !isHiddenName(b) && len(a) < maxName && len(b) < maxName && got == name.of(b) {
 				t.Fatalf("%q and %q share the name %q", a, b, got)
 			}
 		}
@@ -287,7 +287,7 @@ func FuzzIdentities(f *testing.F) {
 func TestLawsOnRealFiles(t *testing.T) {
 	for _, dir := range []string{"odd", "til", "memorybank-en", "memorybank-zh"} {
 		t.Run(dir, func(t *testing.T) {
-			for path, src := range corpus(t, dir) {
+			for path, src := range loadCorpus(t, dir) {
 				start := time.Now()
 				d := testLayout().Parse(path, src, testMeta)
 				if took := time.Since(start); took > time.Second*raceFactor {
@@ -301,9 +301,9 @@ func TestLawsOnRealFiles(t *testing.T) {
 	}
 }
 
-// pieces contains fragments of Markdown. Random combinations produce blocks
+// fuzzTokens contains fragments of Markdown. Random combinations produce blocks
 // that users do not write and parsers do not expect.
-var pieces = strings.Split("\n,\n,\n, ,  ,    ,\t,- ,-,* ,+ ,1. ,2) ,> ,#,# ,## ,a,b c,|,|-|,|a|,:-,---,***,===,```,~~~,<div>,</div>,<!--,-->,<!-- x -->,<!-- id=a -->,"+
+var fuzzTokens = strings.Split("\n,\n,\n, ,  ,    ,\t,- ,-,* ,+ ,1. ,2) ,> ,#,# ,## ,a,b c,|,|-|,|a|,:-,---,***,===,```,~~~,<div>,</div>,<!--,-->,<!-- x -->,<!-- id=a -->,"+
 	"<private>,</private>,[ ] ,[x] ,[,](,),`,``,**,_,\\,\r\n,\r,\ufeff,\x00,\xff,^a,#t ,[[,]],"+GeneratedOpen+"\n,"+GeneratedClose+"\n,[Memory:x]\n,<?,?>,<pre>,</pre>,<a>,é,中,(added 2026-01-01)", ",")
 
 func TestLawsOnRandomFiles(t *testing.T) {
@@ -312,7 +312,7 @@ func TestLawsOnRandomFiles(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 7))
 		var b strings.Builder
 		for range 1 + r.IntN(14) {
-			b.WriteString(pieces[r.IntN(len(pieces))])
+			b.WriteString(fuzzTokens[r.IntN(len(fuzzTokens))])
 		}
 		d := testLayout().Parse(paths[seed%2], []byte(b.String()), testMeta)
 		checkLines(t, d)

@@ -90,9 +90,9 @@ func (l *Layout) Place(path string) Place {
 		if len(dirs) == 1 {
 			return note
 		}
-		return l.longterm(path, dirs[1], dirs[2:], name, base)
+		return l.longtermPlace(path, dirs[1], dirs[2:], name, base)
 	}
-	if p, ok := l.personal(path, dirs, name, base, l.owner(), ""); ok {
+	if p, ok := l.personalPlace(path, dirs, name, base, l.owner(), ""); ok {
 		return p
 	}
 	if len(dirs) > 0 && dirs[0] == memoryDir {
@@ -101,8 +101,8 @@ func (l *Layout) Place(path string) Place {
 	if len(dirs) == 1 && IsDay(dirs[0]) {
 		return Place{Path: path, Kind: Session, Day: dirs[0], Session: base, Visibility: PublicOK}
 	}
-	if len(part) > 1 && !reserved(part[0]) && !hidden(part[0]) && l.Users != nil && l.Users(part[0]) {
-		if p, ok := l.personal(path, part[1:len(part)-1], name, base, userKey(part[0]), part[0]); ok {
+	if len(part) > 1 && !isReserved(part[0]) && !isHiddenName(part[0]) && l.Users != nil && l.Users(part[0]) {
+		if p, ok := l.personalPlace(path, part[1:len(part)-1], name, base, userKey(part[0]), part[0]); ok {
 			return p
 		}
 		if len(part) == 3 && part[1] == memoryDir {
@@ -112,9 +112,9 @@ func (l *Layout) Place(path string) Place {
 	return note
 }
 
-// personal returns the place of a file in the layout of one person, at the root
+// personalPlace returns the place of a file in the layout of one person, at the root
 // or in a user's directory.
-func (l *Layout) personal(path string, dirs []string, name, base, owner, dir string) (Place, bool) {
+func (l *Layout) personalPlace(path string, dirs []string, name, base, owner, dir string) (Place, bool) {
 	p := Place{Path: path, Owner: owner, Dir: dir}
 	switch {
 	case len(dirs) == 0 && name == memoryFile:
@@ -131,8 +131,8 @@ func (l *Layout) personal(path string, dirs []string, name, base, owner, dir str
 	return p, true
 }
 
-// longterm returns the place of a file below _longterms/<dir>/.
-func (l *Layout) longterm(path, dir string, below []string, name, base string) Place {
+// longtermPlace returns the place of a file below _longterms/<dir>/.
+func (l *Layout) longtermPlace(path, dir string, below []string, name, base string) Place {
 	p := Place{Path: path, Kind: Note, Owner: longtermKey(dir), Dir: dir}
 	switch {
 	case len(below) == 0 && name == indexFile:
@@ -141,7 +141,7 @@ func (l *Layout) longterm(path, dir string, below []string, name, base string) P
 		p.Kind, p.Namespace = Items, base
 	case len(below) == 2 && below[0] == archiveDir && IsDay(below[1]):
 		p.Kind, p.Day, p.Session, p.Visibility = Archive, below[1], base, PublicOK
-		if p.daily() {
+		if p.isDailyNote() {
 			p.Visibility = orDefault(l.Daily, PublicOK)
 		}
 	case len(below) > 0 && below[0] == archiveDir:
@@ -173,7 +173,7 @@ func trimMD(name string) (base string, ok bool) {
 	return name, false
 }
 
-func hidden(name string) bool { return strings.HasPrefix(name, ".") }
+func isHiddenName(name string) bool { return strings.HasPrefix(name, ".") }
 
 // Skip returns the reason why the file at a path is never read, or an empty
 // string. It examines only the name; file type, ignore patterns and size are
@@ -184,20 +184,20 @@ func (l *Layout) Skip(path string) string {
 		switch {
 		case dir == "", dir == ".", dir == "..":
 			return "not a path below the root"
-		case hidden(dir):
+		case isHiddenName(dir):
 			return "in a hidden directory"
 		}
 	}
 	name := part[len(part)-1]
 	base, md := trimMD(name)
 	switch {
-	case hidden(name):
+	case isHiddenName(name):
 		return "hidden file"
 	case !md || base == "":
 		return "not a Markdown file"
 	case name[0] == '#' || name[0] == '~':
 		return "temporary file of an editor"
-	case conflictCopy(base):
+	case isConflictCopy(base):
 		return "conflict copy of a sync tool"
 	}
 	return ""
@@ -213,7 +213,7 @@ var conflictMarks = []string{
 	" (conflict ", "(sfconflict ", " [conflicted]", " (冲突副本", " (冲突的副本",
 }
 
-func conflictCopy(base string) bool {
+func isConflictCopy(base string) bool {
 	low := strings.ToLower(base)
 	if slices.ContainsFunc(conflictMarks, func(mark string) bool { return strings.Contains(low, mark) }) {
 		return true
@@ -236,9 +236,9 @@ type Place struct {
 	Visibility Visibility // default of the entries
 }
 
-// daily reports whether the file is an archived daily note, which keeps the
+// isDailyNote reports whether the file is an archived daily note, which keeps the
 // name of its day. Every other file of an archived day was a session.
-func (p Place) daily() bool { return p.Kind == Archive && p.Day != "" && p.Session == p.Day }
+func (p Place) isDailyNote() bool { return p.Kind == Archive && p.Day != "" && p.Session == p.Day }
 
 // Archived returns the archive path of a session or daily note: below the given
 // subject, else the owner. The archived file keeps its content and its readers.

@@ -56,8 +56,8 @@ func trimEnding(b []byte) []byte {
 	return bytes.TrimSuffix(b, []byte("\r"))
 }
 
-// blank reports whether b contains only white space.
-func blank(b []byte) bool {
+// isBlankText reports whether b contains only white space.
+func isBlankText(b []byte) bool {
 	for _, c := range b {
 		if c != ' ' && c != '\n' && c != '\t' && c != '\r' {
 			return false
@@ -66,10 +66,10 @@ func blank(b []byte) bool {
 	return true
 }
 
-// display returns source bytes in their display form: LF line endings, and
+// displayText returns source bytes in their display form: LF line endings, and
 // replacement characters for invalid UTF-8 and NUL. If plain is true, b has
 // that form already.
-func display(b []byte, plain bool) string {
+func displayText(b []byte, plain bool) string {
 	if plain {
 		return string(b)
 	}

@@ -13,10 +13,10 @@ func hasScheme(s string) bool { return schemeRE.MatchString(s) }
 
 var schemeRE = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]+:`)
 
-// resolve sets the possible paths of a link: from the root, from the file, from
+// resolveLink sets the possible paths of a link: from the root, from the file, from
 // the places of the file before archiving, and the archive paths of all these.
 // Paths outside the root are ignored.
-func (p *parse) resolve(link *Link) {
+func (p *docParser) resolveLink(link *Link) {
 	if link.Target == "" || hasScheme(link.Target) || strings.HasPrefix(link.Target, "//") {
 		return
 	}
@@ -40,17 +40,17 @@ func (p *parse) resolve(link *Link) {
 	if rooted == target {
 		dir, _ := path.Split(p.d.Place.Path)
 		add(dir + target)
-		for _, dir := range p.d.Place.before() {
+		for _, dir := range p.d.Place.earlierDirs() {
 			add(dir + target)
 		}
 	}
 	for _, s := range link.Paths[:len(link.Paths):len(link.Paths)] {
-		p.archived(s, add)
+		p.addArchived(s, add)
 	}
 }
 
-// archived adds the archive paths of the file at a path.
-func (p *parse) archived(s string, add func(string)) {
+// addArchived adds the archive paths of the file at a path.
+func (p *docParser) addArchived(s string, add func(string)) {
 	if below, ok := strings.CutPrefix(s, longtermsDir+"/"); ok {
 		dir, rest, ok := strings.Cut(below, "/")
 		if ok && !strings.HasPrefix(rest, archiveDir+"/") {
@@ -78,10 +78,10 @@ func (p *parse) archived(s string, add func(string)) {
 	add(archivedDay(p.dir, day, name))
 }
 
-// before returns the directories that may have contained an archived file.
-func (p Place) before() []string {
+// earlierDirs returns the directories that may have contained an archived file.
+func (p Place) earlierDirs() []string {
 	switch {
-	case p.daily():
+	case p.isDailyNote():
 		return []string{memoryDir + "/"}
 	case p.Kind == Archive && p.Day != "":
 		return []string{p.Day + "/", memoryDir + "/" + p.Day + "/"}

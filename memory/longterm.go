@@ -12,12 +12,12 @@ import (
 // on its words and on the sections of its file.
 
 // A pick maps a kind of item to sections.
-type pick struct {
-	word     *regexp.Regexp // matches items of that kind
+type sectionRule struct {
+	pattern  *regexp.Regexp // matches items of that kind
 	sections []string       // in order of preference
 }
 
-var picks = []pick{{
+var sectionRules = []sectionRule{{
 	regexp.MustCompile(`(?i)\b(?:prefers?|likes?|loves?|hates?|dislikes?|favou?rite|usually|always|never)\b|喜欢|讨厌|偏好|习惯|通常|总是|从不`),
 	[]string{"User Preferences", "Preferences", "Preference", "偏好与习惯", "偏好"},
 }, {
@@ -31,29 +31,29 @@ var picks = []pick{{
 	[]string{"重要事件", "Important Events", "Events"},
 }}
 
-// facts lists the sections for all other items, in order of preference.
-var facts = []string{KeyFacts, "Facts", "笔记", "Notes", "其他", "Project Facts", "重要事件"}
+// factSections lists the sections for all other items, in order of preference.
+var factSections = []string{KeyFacts, "Facts", "笔记", "Notes", "其他", "Project Facts", "重要事件"}
 
 // SectionFor returns the section of a long-term file for a new item: the best
 // match among the existing sections, else a new section in the language of the
 // file's headings.
 func (d *Document) SectionFor(title, text string) string {
 	var wanted []string
-	for _, s := range picks {
-		if s.word.MatchString(title + "\n" + text) {
+	for _, s := range sectionRules {
+		if s.pattern.MatchString(title + "\n" + text) {
 			wanted = append(wanted, s.sections...)
 		}
 	}
 	list := d.placement().outline()
 	chinese := false
 	for _, p := range list {
-		chinese = chinese || p.level > 0 && han(p.path[len(p.path)-1])
+		chinese = chinese || p.level > 0 && hasHan(p.path[len(p.path)-1])
 	}
 	// Both sections belong to the template of a subject's file, even while they
 	// are empty and therefore missing.
 	template := !chinese && d.Place.Kind == Longterm && strings.HasSuffix(d.Place.Path, "/"+indexFile)
-	for _, name := range slices.Concat(wanted, facts) {
-		if i := findAmong(list, []string{name}, func(*piece) bool { return true }); i >= 0 {
+	for _, name := range slices.Concat(wanted, factSections) {
+		if i := findUsableHeading(list, []string{name}, func(*outlineNode) bool { return true }); i >= 0 {
 			return list[i].path[len(list[i].path)-1]
 		}
 		if template && (name == LongTermGoals || name == KeyFacts) {
@@ -61,20 +61,20 @@ func (d *Document) SectionFor(title, text string) string {
 		}
 	}
 	for _, name := range append(wanted, "笔记", KeyFacts) {
-		if han(name) == chinese {
+		if hasHan(name) == chinese {
 			return name
 		}
 	}
 	return KeyFacts
 }
 
-func han(s string) bool {
+func hasHan(s string) bool {
 	return strings.ContainsFunc(s, func(r rune) bool { return unicode.Is(unicode.Han, r) })
 }
 
-// declared maps names of sections and titles to namespaces. Text with such a
+// sectionNamespaces maps names of sections and titles to namespaces. Text with such a
 // name is not long-term memory but a keyed item of that namespace.
-var declared = map[string]string{
+var sectionNamespaces = map[string]string{
 	"profile": "profile", "user profile": "profile", "identity": "profile", "about me": "profile",
 	"画像": "profile", "身份": "profile", "个人资料": "profile", "个人信息": "profile",
 	"preference": "preference", "preferences": "preference", "user preferences": "preference", "偏好": "preference",
@@ -84,10 +84,10 @@ var declared = map[string]string{
 	"约束":                 "preference", "限制": "preference", "禁忌": "preference", "禁止": "preference",
 }
 
-// DeclaredAs returns the namespace for the name of a section, a type or a
+// NamespaceOf returns the namespace for the name of a section, a type or a
 // title, for example preference for User Preferences. Most names have none;
 // then it returns an empty string.
-func DeclaredAs(name string) string { return declared[sectionName(name)] }
+func NamespaceOf(name string) string { return sectionNamespaces[sectionName(name)] }
 
 // CountsTasks reports whether boxes in a section of that name are counted.
 func (l *Layout) CountsTasks(section string) bool {
@@ -104,7 +104,7 @@ const maxTitles = 10
 func (d *Document) Titles() string {
 	var items []*Entry
 	for i := range d.Entries {
-		if e := &d.Entries[i]; d.lists(e) {
+		if e := &d.Entries[i]; d.inGeneratedSummary(e) {
 			items = append(items, e)
 		}
 	}
@@ -120,16 +120,16 @@ func (d *Document) Titles() string {
 	return strings.Join(titles, "\n")
 }
 
-// Titled reports whether the summary of a long-term file is generated, which
+// HasGeneratedSummary reports whether the summary of a long-term file is generated, which
 // means that each of its lines is the title of an item. The file may have
 // further items that were added later.
-func (d *Document) Titled() bool {
+func (d *Document) HasGeneratedSummary() bool {
 	if _, ok := d.Front.Field("summary"); !ok || d.Place.Kind != Longterm {
 		return false
 	}
 	titles := map[string]bool{"": len(d.Titles()) == 0}
 	for i := range d.Entries {
-		if e := &d.Entries[i]; d.lists(e) {
+		if e := &d.Entries[i]; d.inGeneratedSummary(e) {
 			titles[e.titleLine()] = true
 		}
 	}
@@ -141,9 +141,9 @@ func (d *Document) Titled() bool {
 	return true
 }
 
-// lists reports whether a generated summary may include an entry: an item that
+// inGeneratedSummary reports whether a generated summary may include an entry: an item that
 // every reader of the summary may read.
-func (d *Document) lists(e *Entry) bool {
+func (d *Document) inGeneratedSummary(e *Entry) bool {
 	return e.Block == Item && e.Partition.Visibility >= d.Own.Visibility
 }
 
@@ -154,7 +154,7 @@ func (e *Entry) titleLine() string { return cmp.Or(e.Title, firstWords(e.Text)) 
 // date, shortened to 80 characters.
 func firstWords(s string) string {
 	s, _, _ = strings.Cut(s, "\n")
-	s = oneLine(unmarked(s))
+	s = oneLine(trimMarkers(s))
 	if day := addedSuffix(s); day != "" {
 		if i := strings.LastIndexAny(s, "(（"); i > 0 {
 			s = strings.TrimSpace(s[:i])

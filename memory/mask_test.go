@@ -90,15 +90,15 @@ func checkMasked(t *testing.T, d *Document, secret string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lines := strings.Join(d.Shown(d.viewOfAll()).Lines, "\n")
+	lines := strings.Join(d.Shown(d.viewOfEverything()).Lines, "\n")
 	if strings.Contains(string(text), secret) || strings.Contains(lines, secret) {
 		t.Fatalf("%q is told:\n%s\n%s", secret, text, lines)
 	}
 }
 
-// viewOfAll returns a view that may read the whole document.
-func (d *Document) viewOfAll() View {
-	owners := map[string]string{d.Own.Owner: "", d.closed.Owner: ""}
+// viewOfEverything returns a view that may read the whole document.
+func (d *Document) viewOfEverything() View {
+	owners := map[string]string{d.Own.Owner: "", d.privatePartition.Owner: ""}
 	for i := range d.Entries {
 		owners[d.Entries[i].Partition.Owner] = ""
 	}
@@ -168,7 +168,7 @@ func TestRewriteKeepsMasked(t *testing.T) {
 	parse := func(b []byte) *Document { return l.Parse("MEMORY.md", b, testMeta) }
 	src := "# A\n- " + credential + "\n- b\n- " + credential[:len(credential)-1] + "8\n- for c: " + credential + "\n- d\n"
 	d := parse([]byte(src))
-	v := d.viewOfAll()
+	v := d.viewOfEverything()
 	shown := d.Shown(v).Text()
 	masked := string(maskTokens([]byte(credential)))
 	for _, test := range []struct{ old, new, want string }{

@@ -8,28 +8,28 @@ import (
 	"strings"
 )
 
-// An unlikeError reports that an edited document differs from the intended
+// An mismatchError reports that an edited document differs from the intended
 // result.
-type unlikeError struct {
+type mismatchError struct {
 	line int // line of the original document, 0 for none
 	what string
 }
 
-func (e *unlikeError) Error() string {
+func (e *mismatchError) Error() string {
 	if e.line == 0 {
 		return "nothing is changed: " + e.what
 	}
 	return fmt.Sprintf("nothing is changed: the text at line %d %s", e.line, e.what)
 }
 
-func unlike(line int, what string) error { return &unlikeError{line, what} }
+func newMismatch(line int, what string) error { return &mismatchError{line, what} }
 
-// check compares the parsed result with the intended one. Each piece of the
+// checkResult compares the parsed result with the intended one. Each piece of the
 // original must exist unchanged or changed as requested, each new piece must be
 // at its insertion point, and there must be no other pieces.
-func (w *work) check(next *Document) error {
+func (w *passAttempt) checkResult(next *Document) error {
 	if next.Unsound {
-		return unlike(0, "the file would be damaged: "+next.WhyUnsound())
+		return newMismatch(0, "the file would be damaged: "+next.WhyUnsound())
 	}
 	if err := w.checkFront(next); err != nil {
 		return err
@@ -38,19 +38,19 @@ func (w *work) check(next *Document) error {
 		return err
 	}
 	list := next.placement().outline()
-	take := func() *piece {
+	take := func() *outlineNode {
 		if len(list) == 0 {
-			return &piece{entry: -1, heading: -1}
+			return &outlineNode{entry: -1, heading: -1}
 		}
 		q := &list[0]
 		list = list[1:]
 		return q
 	}
-	spots := slices.Clone(w.spots)
-	slices.SortStableFunc(spots, func(a, b spot) int { return a.line - b.line })
+	spots := slices.Clone(w.insertPoints)
+	slices.SortStableFunc(spots, func(a, b insertionPoint) int { return a.line - b.line })
 	arrive := func(line int) error {
 		for ; len(spots) > 0 && spots[0].line < line; spots = spots[1:] {
-			if err := spots[0].check(next, take); err != nil {
+			if err := spots[0].checkInserted(next, take); err != nil {
 				return err
 			}
 		}
@@ -60,11 +60,11 @@ func (w *work) check(next *Document) error {
 		if err := arrive(p.from); err != nil {
 			return err
 		}
-		if p.heading >= 0 && w.drop[p.heading] ||
+		if p.heading >= 0 && w.droppedHeadings[p.heading] ||
 			p.entry >= 0 && w.entries[p.entry] != nil && w.entries[p.entry].remove {
 			continue
 		}
-		if err := w.checkPiece(&p, next, take()); err != nil {
+		if err := w.checkNode(&p, next, take()); err != nil {
 			return err
 		}
 	}
@@ -72,71 +72,71 @@ func (w *work) check(next *Document) error {
 		return err
 	}
 	if len(list) > 0 {
-		return unlike(0, "there would be an entry too many at line "+fmt.Sprint(list[0].from))
+		return newMismatch(0, "there would be an entry too many at line "+fmt.Sprint(list[0].from))
 	}
 	return nil
 }
 
-// check verifies the pieces that were inserted at a spot.
-func (s *spot) check(next *Document, take func() *piece) error {
+// checkInserted verifies the pieces that were inserted at a spot.
+func (s *insertionPoint) checkInserted(next *Document, take func() *outlineNode) error {
 	for _, h := range s.headings {
 		if q := take(); q.level != h.Level || q.path[len(q.path)-1] != h.Text {
-			return unlike(0, fmt.Sprintf("%q cannot be made a heading", h.Text))
+			return newMismatch(0, fmt.Sprintf("%q cannot be made a heading", h.Text))
 		}
 	}
 	for _, one := range s.texts {
-		if err := checkFresh(&one.Entries[0], next, take(), s.path); err != nil {
+		if err := checkInsertedEntry(&one.Entries[0], next, take(), s.path); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// checkFresh compares an entry with the text that was inserted for it.
-func checkFresh(fresh *Entry, next *Document, q *piece, path []string) error {
+// checkInsertedEntry compares an entry with the text that was inserted for it.
+func checkInsertedEntry(fresh *Entry, next *Document, q *outlineNode, path []string) error {
 	if q.entry < 0 {
-		return unlike(0, "the new text would not be an entry of its own")
+		return newMismatch(0, "the new text would not be an entry of its own")
 	}
 	e := &next.Entries[q.entry]
 	switch {
 	case e.Block != fresh.Block || e.Norm != fresh.Norm || !maps.Equal(e.Attributes, fresh.Attributes):
-		return unlike(0, "the new text would run into others, or be read differently here")
+		return newMismatch(0, "the new text would run into others, or be read differently here")
 	case len(e.Sections) < len(path) ||
 		!slices.EqualFunc(e.Sections[len(e.Sections)-len(path):], path,
 			func(a, b string) bool { return sectionName(a) == sectionName(b) }):
-		return unlike(0, "the new text would stand in another section")
+		return newMismatch(0, "the new text would stand in another section")
 	}
 	for i, t := range fresh.Tasks {
 		if i >= len(e.Tasks) || e.Tasks[i].State != t.State || e.Tasks[i].Norm != t.Norm {
-			return unlike(0, "the tasks of the new text would be read differently here")
+			return newMismatch(0, "the tasks of the new text would be read differently here")
 		}
 	}
 	return nil
 }
 
-// checkPiece compares a heading or an entry with its original.
-func (w *work) checkPiece(p *piece, next *Document, q *piece) error {
+// checkNode compares a heading or an entry with its original.
+func (w *passAttempt) checkNode(p *outlineNode, next *Document, q *outlineNode) error {
 	d := w.d
 	if p.level != q.level {
-		return unlike(p.from, "would run into another")
+		return newMismatch(p.from, "would run into another")
 	}
 	if p.level > 0 && (p.entry < 0 || q.entry < 0) {
 		return w.checkHeading(p, next, q)
 	}
 	if q.entry < 0 {
-		return unlike(p.from, "would be lost")
+		return newMismatch(p.from, "would be lost")
 	}
 	a, b, c := &d.Entries[p.entry], &next.Entries[q.entry], w.entries[p.entry]
 	if c == nil {
 		c = &entryChange{}
 	}
-	if one := w.fresh[p.entry]; one != nil {
-		if err := checkFresh(&one.Entries[0], next, q, a.Sections); err != nil {
+	if one := w.replacements[p.entry]; one != nil {
+		if err := checkInsertedEntry(&one.Entries[0], next, q, a.Sections); err != nil {
 			return err
 		}
 		said := one.Entries[0].Attributes["visibility"] == PublicOK.String()
-		if b.Partition != a.Partition && !narrows(a.Partition, b.Partition) && !said {
-			return unlike(p.from, "would be shown to more people")
+		if b.Partition != a.Partition && !narrowsReaders(a.Partition, b.Partition) && !said {
+			return newMismatch(p.from, "would be shown to more people")
 		}
 		return nil
 	}
@@ -146,35 +146,35 @@ func (w *work) checkPiece(p *piece, next *Document, q *piece) error {
 // checkHeading compares a heading with its original. Each of the two may be an
 // empty heading, which is an entry. That difference alone must not make the
 // heading public.
-func (w *work) checkHeading(p *piece, next *Document, q *piece) error {
+func (w *passAttempt) checkHeading(p *outlineNode, next *Document, q *outlineNode) error {
 	switch {
 	case !slices.Equal(p.path, q.path):
-		return unlike(p.from, "would be read differently")
-	case next.announces(q) && !w.d.announces(p) && !w.d.dates(p):
-		return unlike(p.from, "would be shown to more people")
+		return newMismatch(p.from, "would be read differently")
+	case next.isPublicHeading(q) && !w.d.isPublicHeading(p) && !w.d.isDayTitle(p):
+		return newMismatch(p.from, "would be shown to more people")
 	}
 	return nil
 }
 
-// announces reports whether every reader of a document's public text sees a
+// isPublicHeading reports whether every reader of a document's public text sees a
 // heading.
-func (d *Document) announces(p *piece) bool {
+func (d *Document) isPublicHeading(p *outlineNode) bool {
 	if p.entry >= 0 {
 		return d.Entries[p.entry].Partition.Visibility == PublicOK
 	}
-	return d.opened[p.heading] && !d.private.closes(p.from, p.to)
+	return d.publicBelow[p.heading] && !d.privateLines.overlaps(p.from, p.to)
 }
 
-// dates reports whether a heading is the title of a day's file. Such a title
+// isDayTitle reports whether a heading is the title of a day's file. Such a title
 // contains no more than the file's path.
-func (d *Document) dates(p *piece) bool {
+func (d *Document) isDayTitle(p *outlineNode) bool {
 	day, title := d.Place.Day, p.path[len(p.path)-1]
 	return day != "" && p.level == 1 && (title == day || title == day+shortTermTitle)
 }
 
 // checkEntry compares an entry with its original, apart from the requested
 // changes.
-func (w *work) checkEntry(a, b *Entry, c *entryChange) error {
+func (w *passAttempt) checkEntry(a, b *Entry, c *entryChange) error {
 	mark := false // a check mark is added or removed at the start
 	for i := range c.tasks {
 		mark = mark || a.Tasks[i].Box.End == a.Tasks[i].Box.Start
@@ -200,19 +200,19 @@ func (w *work) checkEntry(a, b *Entry, c *entryChange) error {
 	switch {
 	case a.Block != b.Block || !changed && a.Text != b.Text || norm(a) != norm(b) ||
 		!mark && (a.Title != b.Title || a.Added != b.Added):
-		return unlike(a.Line, "would say something else")
+		return newMismatch(a.Line, "would say something else")
 	case !slices.Equal(a.Sections, b.Sections):
-		return unlike(a.Line, "would stand in another section")
+		return newMismatch(a.Line, "would stand in another section")
 	case !maps.Equal(attributes, b.Attributes):
-		return unlike(a.Line, "would have other attributes than it should")
-	case !slices.Equal(a.Tags, b.Tags) && !w.sets("tags"):
-		return unlike(a.Line, "would have other tags")
+		return newMismatch(a.Line, "would have other attributes than it should")
+	case !slices.Equal(a.Tags, b.Tags) && !w.changesField("tags"):
+		return newMismatch(a.Line, "would have other tags")
 	case !slices.EqualFunc(a.Links, b.Links, func(x, y Link) bool {
 		return x.Text == y.Text && x.Target == y.Target && x.Anchor == y.Anchor
 	}):
-		return unlike(a.Line, "would have other links")
+		return newMismatch(a.Line, "would have other links")
 	case len(a.Tasks) != len(b.Tasks):
-		return unlike(a.Line, "would have other tasks")
+		return newMismatch(a.Line, "would have other tasks")
 	}
 	for i := range a.Tasks {
 		s, t := &a.Tasks[i], &b.Tasks[i]
@@ -220,49 +220,49 @@ func (w *work) checkEntry(a, b *Entry, c *entryChange) error {
 		if !ok {
 			want = s.State
 		}
-		if s.ID != t.ID && !(s.top && a.Attributes["id"] != b.Attributes["id"]) {
-			return unlike(s.Line, "would have a task with another id")
+		if s.ID != t.ID && !(s.isEntry && a.Attributes["id"] != b.Attributes["id"]) {
+			return newMismatch(s.Line, "would have a task with another id")
 		}
 		if t.State != want || s.Norm != t.Norm || s.Under != t.Under || s.Parent != t.Parent ||
 			s.InTasks != t.InTasks || s.FollowUp != t.FollowUp {
-			return unlike(s.Line, "would have other tasks than it should")
+			return newMismatch(s.Line, "would have other tasks than it should")
 		}
 	}
 	return w.checkReaders(a, b, c)
 }
 
 // checkReaders compares the readers of an entry with those of its original.
-func (w *work) checkReaders(a, b *Entry, c *entryChange) error {
-	allowed := w.sets("visibility") || w.sets("subject_id")
+func (w *passAttempt) checkReaders(a, b *Entry, c *entryChange) error {
+	allowed := w.changesField("visibility") || w.changesField("subject_id")
 	for _, x := range c.attributes {
 		if x.Key != "visibility" {
 			continue
 		}
 		allowed = true
 		if v := ParseVisibility(x.Value); x.Value != "" && b.Partition.Visibility != v {
-			return unlike(a.Line, "stays private for another reason than its attribute")
+			return newMismatch(a.Line, "stays private for another reason than its attribute")
 		} else if x.Value != "" && v == PublicOK {
 			return nil
 		}
 	}
-	if b.Partition != a.Partition && (!allowed || !narrows(a.Partition, b.Partition)) {
-		return unlike(a.Line, "would be shown to others than before")
+	if b.Partition != a.Partition && (!allowed || !narrowsReaders(a.Partition, b.Partition)) {
+		return newMismatch(a.Line, "would be shown to others than before")
 	}
 	return nil
 }
 
-// sets reports whether the pass changes a key of the frontmatter.
-func (w *work) sets(key string) bool {
+// changesField reports whether the pass changes a key of the frontmatter.
+func (w *passAttempt) changesField(key string) bool {
 	return slices.ContainsFunc(w.fields, func(f fieldChange) bool { return f.key == key })
 }
 
-// narrows reports whether every reader of to is also a reader of from.
-func narrows(from, to Partition) bool {
+// narrowsReaders reports whether every reader of to is also a reader of from.
+func narrowsReaders(from, to Partition) bool {
 	return from.Visibility == PublicOK && (from.Owner == "" || from.Owner == to.Owner)
 }
 
 // checkFront compares the frontmatter with the intended one, field by field.
-func (w *work) checkFront(next *Document) error {
+func (w *passAttempt) checkFront(next *Document) error {
 	d := w.d
 	var want []Field
 	set := map[string]bool{}
@@ -284,16 +284,16 @@ func (w *work) checkFront(next *Document) error {
 	})
 	switch {
 	case !same || next.Front.Present != (d.Front.Present || len(w.fields) > 0):
-		return unlike(0, "the frontmatter would say something else than it should")
-	case next.Own != d.Own && !narrows(d.Own, next.Own), next.Claim != d.Claim && d.Claim != "":
-		return unlike(0, "the file would be shown to others than before")
+		return newMismatch(0, "the frontmatter would say something else than it should")
+	case next.Own != d.Own && !narrowsReaders(d.Own, next.Own), next.Claim != d.Claim && d.Claim != "":
+		return newMismatch(0, "the file would be shown to others than before")
 	}
 	return nil
 }
 
 // checkHidden verifies that the text that is not indexed is unchanged, apart
 // from that of removed and replaced entries.
-func (w *work) checkHidden(next *Document) error {
+func (w *passAttempt) checkHidden(next *Document) error {
 	texts := func(d *Document, gone []lineRange) (list []string) {
 		for _, s := range d.Hidden {
 			from, to := d.lines.at(s.Start), d.lines.at(s.End-1)
@@ -303,12 +303,12 @@ func (w *work) checkHidden(next *Document) error {
 		}
 		return list
 	}
-	gone := slices.Clone(w.gone)
-	for i := range w.fresh {
+	gone := slices.Clone(w.removedLines)
+	for i := range w.replacements {
 		gone = append(gone, lineRange{w.d.Entries[i].Line, w.d.Entries[i].EndLine})
 	}
 	if !slices.Equal(texts(w.d, gone), texts(next, nil)) {
-		return unlike(0, "comments or generated text would be read differently")
+		return newMismatch(0, "comments or generated text would be read differently")
 	}
 	return nil
 }

@@ -10,7 +10,7 @@ import (
 // A Merge is the state of merging a draft into the file of its session.
 //
 // First, items of the draft are paired with items of the file: explicitly by
-// [Merge.Same], for example from a model's proposal, then by rules
+// [Merge.PairItem], for example from a model's proposal, then by rules
 // ([Merge.ByRules]). Paired items replace their entries, the others are
 // appended, and all other text stays the same ([Merge.Revise]). Entries that
 // the view may not read are ignored.
@@ -27,7 +27,7 @@ type Merge struct {
 
 // A MergeItem is an item of a draft that is being merged.
 type MergeItem struct {
-	Part
+	DraftEntry
 	Text  string // Markdown of a list item
 	Title string // folded title for matching
 	Into  int    // the paired entry, -1 if the item is new
@@ -57,13 +57,13 @@ var ErrDraft = errors.New("the draft cannot be written")
 // of the view. If a part would not be parsed as intended, Merge returns an
 // [ErrDraft]. An item never changes an entry for which may returns false: the
 // item is added beside the entry, unless the file already contains it.
-func (l *Layout) Merge(v View, doc *Document, parts []Part, may func(*Entry) bool) (*Merge, error) {
+func (l *Layout) Merge(v View, doc *Document, parts []DraftEntry, may func(*Entry) bool) (*Merge, error) {
 	m := &Merge{doc: doc, view: v, may: may, layout: l, taken: map[[2]int]bool{}, sections: map[string]*sectionIndex{}}
 	for _, p := range parts {
-		item := MergeItem{Part: p, Text: p.item("-"), Into: -1, inTask: -1, heading: l.draftSections(p.Section)[0],
+		item := MergeItem{DraftEntry: p, Text: p.listItem("-"), Into: -1, inTask: -1, heading: l.draftSections(p.Section)[0],
 			section: m.indexSection(p.Section)}
 		var err error
-		item.entry, err = l.readPart(doc.Place.Path, &p, item.heading, item.Text)
+		item.entry, err = l.parseDraftEntry(doc.Place.Path, &p, item.heading, item.Text)
 		if err != nil {
 			return nil, fmt.Errorf("%w: %s: %w", ErrDraft, p.Name, err)
 		}
@@ -73,12 +73,12 @@ func (l *Layout) Merge(v View, doc *Document, parts []Part, may func(*Entry) boo
 	return m, nil
 }
 
-// Same pairs an item of the draft with an entry. The text, one list item with
+// PairItem pairs an item of the draft with an entry. The text, one list item with
 // the marker "-", replaces the entry; if text is empty, the item's own text
 // does. Same returns an error if the entry is not a candidate of the item, is
 // already paired, or contains an open task that would be lost. A task keeps its
 // words in the file, so it must be done and text must be empty.
-func (m *Merge) Same(item, entry int, text string) error {
+func (m *Merge) PairItem(item, entry int, text string) error {
 	if item < 0 || item >= len(m.Items) {
 		return fmt.Errorf("%w: there is no item %d", ErrDraft, item)
 	}
@@ -92,7 +92,7 @@ func (m *Merge) Same(item, entry int, text string) error {
 		return fmt.Errorf("%w: %s: it cannot be the same as entry %d", ErrDraft, it.Name, entry)
 	}
 	if text != "" {
-		fresh, err := m.layout.readPart(m.doc.Place.Path, &Part{}, it.heading, text)
+		fresh, err := m.layout.parseDraftEntry(m.doc.Place.Path, &DraftEntry{}, it.heading, text)
 		if err != nil {
 			return fmt.Errorf("%w: %s: %w", ErrDraft, it.Name, err)
 		}
@@ -105,11 +105,11 @@ func (m *Merge) Same(item, entry int, text string) error {
 	if it.task != nil {
 		it.entry = e
 	}
-	m.pair(it, entry)
+	m.recordPair(it, entry)
 	return nil
 }
 
-func (m *Merge) pair(it *MergeItem, entry int) {
+func (m *Merge) recordPair(it *MergeItem, entry int) {
 	it.Into = entry
 	m.taken[[2]int{entry, -1}] = true
 }
@@ -121,11 +121,11 @@ func (m *Merge) replaceable(it *MergeItem, entry int) bool {
 	if !m.may(e) {
 		return false
 	}
-	if it.task == nil && boxed(e) || it.task != nil && (len(e.Tasks) == 0 || !e.Tasks[0].top) {
+	if it.task == nil && hasBox(e) || it.task != nil && (len(e.Tasks) == 0 || !e.Tasks[0].isEntry) {
 		return false
 	}
 	return !slices.ContainsFunc(e.Tasks, func(t Task) bool {
-		return !t.top && t.State == Open &&
+		return !t.isEntry && t.State == Open &&
 			!slices.ContainsFunc(it.entry.Tasks, func(u Task) bool { return u.Norm == t.Norm })
 	})
 }
@@ -160,13 +160,13 @@ func (l *Layout) sectionOrder() (order [][]string) {
 // inSection reports whether an entry is in a section of a draft, under any of
 // the section's names.
 func (m *Merge) inSection(e *Entry, section string) bool {
-	names := fold(m.layout.draftSections(section))
+	names := foldNames(m.layout.draftSections(section))
 	return slices.ContainsFunc(e.Sections, func(s string) bool { return slices.Contains(names, sectionName(s)) })
 }
 
-// readPart parses a part of a draft as part of a file. It returns an error
+// parseDraftEntry parses a part of a draft as part of a file. It returns an error
 // unless the result is exactly one list item with the intended content.
-func (l *Layout) readPart(path string, p *Part, section, text string) (*Entry, error) {
+func (l *Layout) parseDraftEntry(path string, p *DraftEntry, section, text string) (*Entry, error) {
 	const above = "# Draft\n\n## "
 	d := l.Parse(path, []byte(above+section+"\n"+text+"\n"), Meta{})
 	switch {
@@ -200,7 +200,7 @@ func (l *Layout) readPart(path string, p *Part, section, text string) (*Entry, e
 // are ignored.
 func mergeTitle(e *Entry) string {
 	head, below, _ := strings.Cut(e.Text, "\n")
-	head = unmarked(head)
+	head = trimMarkers(head)
 	title, rest := splitTitle(head)
 	if Fold(title) == "topic" && oneLine(rest) != "" {
 		title = rest
@@ -211,12 +211,12 @@ func mergeTitle(e *Entry) string {
 			title = label
 		}
 	}
-	return strings.ReplaceAll(Fold(plain(title)), " ", "")
+	return strings.ReplaceAll(Fold(stripEmphasis(title)), " ", "")
 }
 
-// content returns the text of an item without its marker, box and indentation.
-func content(e *Entry) string {
+// itemContent returns the text of an item without its marker, box and indentation.
+func itemContent(e *Entry) string {
 	lines := strings.Split(e.Text, "\n")
-	_, head := anchor(unmarked(lines[0]))
+	_, head := splitAnchor(trimMarkers(lines[0]))
 	return strings.Join(append([]string{head}, dedent(lines[1:])...), "\n")
 }

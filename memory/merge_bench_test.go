@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// largeSession returns a session with n items and a draft of m items, half of
+// newLargeSession returns a session with n items and a draft of m items, half of
 // which update items of the session.
-func largeSession(n, m int) (file string, draft *Draft) {
+func newLargeSession(n, m int) (file string, draft *Draft) {
 	var b strings.Builder
 	b.WriteString("---\nsession_id: s1\n---\n\n# 2026-02-05 Short-Term Memory\n\n## Temporary Facts\n")
 	for i := range n {
@@ -26,10 +26,10 @@ func largeSession(n, m int) (file string, draft *Draft) {
 // BenchmarkMergeLarge merges 500 items into a file of 20,000.
 func BenchmarkMergeLarge(b *testing.B) {
 	l := &Layout{Location: time.UTC}
-	file, draft := largeSession(20_000, 500)
+	file, draft := newLargeSession(20_000, 500)
 	parse := func(source []byte) *Document { return l.Parse("memory/2026-02-05/s1.md", source, Meta{}) }
 	doc := parse([]byte(file))
-	parts, err := draft.Parts()
+	parts, err := draft.Entries()
 	if err != nil {
 		b.Fatal(err)
 	}

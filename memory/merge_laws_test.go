@@ -49,7 +49,7 @@ func randomDraft(r *rand.Rand) *sessionDraft {
 func mergeAtRandom(t *testing.T, d *Document, draft *sessionDraft, view View, source string) (*Document, error) {
 	t.Helper()
 	l := testLayout()
-	next, outcomes, err := merged(l, d, draft, view, source, mergeNow)
+	next, outcomes, err := mergeDraft(l, d, draft, view, source, mergeNow)
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +69,7 @@ func mergeAtRandom(t *testing.T, d *Document, draft *sessionDraft, view View, so
 		if o.Into >= 0 && o.Change == Updated {
 			touched[o.Into] = true
 		}
-		if o.Change == Added && (e.Author().Untrusted(View{}) != FromOthers(source) || e.Partition.Visibility != next.Own.Visibility) {
+		if o.Change == Added && (e.Author().Untrusted(View{}) != IsUntrustedSource(source) || e.Partition.Visibility != next.Own.Visibility) {
 			fail("new, and not marked as it should be: " + o.Name)
 		}
 	}
@@ -96,7 +96,7 @@ func mergeAtRandom(t *testing.T, d *Document, draft *sessionDraft, view View, so
 		}
 		at += found + 1
 	}
-	again, outcomes, err := merged(l, next, draft, view, source, mergeNow.Add(time.Hour))
+	again, outcomes, err := mergeDraft(l, next, draft, view, source, mergeNow.Add(time.Hour))
 	if err != nil {
 		fail("not the same again: " + err.Error())
 	}
@@ -166,7 +166,7 @@ func TestMergeAsIfTheRestDidNotExist(t *testing.T) {
 			continue // text below a private heading has no other place
 		}
 		parse := func(s string) *Document { return testLayout().Parse("2026-02-04/a.md", []byte(s), testMeta) }
-		all, some := parse(join(front, chunks)), parse(join(front, readableChunks(chunks)))
+		all, some := parse(joinChunks(front, chunks)), parse(joinChunks(front, readableChunks(chunks)))
 		mergeAtRandom(t, all, draft, private, "cli")
 		a, errA := mergeAtRandom(t, all, draft, public, PublicSource+"x")
 		b, errB := mergeAtRandom(t, some, draft, public, PublicSource+"x")

@@ -28,15 +28,15 @@ type sessionDraft struct {
 	SubjectID       string `json:"subject_id"`
 }
 
-// merged returns a document after a draft was merged into it, with the outcomes
+// mergeDraft returns a document after a draft was merged into it, with the outcomes
 // of the draft's items.
-func merged(l *Layout, d *Document, draft *sessionDraft, view View, source string, now time.Time) (*Document, []Outcome, error) {
+func mergeDraft(l *Layout, d *Document, draft *sessionDraft, view View, source string, now time.Time) (*Document, []Outcome, error) {
 	parse := func(b []byte) *Document { return l.Parse(d.Place.Path, b, testMeta) }
-	parts, err := draft.Parts()
+	parts, err := draft.Entries()
 	if err != nil {
 		return nil, nil, err
 	}
-	m, err := l.Merge(view, d, parts, readableIn(view))
+	m, err := l.Merge(view, d, parts, permitReadable(view))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -90,12 +90,12 @@ func TestMergeGolden(t *testing.T) {
 			for _, f := range out.Files {
 				result.Files = append(result.Files, f)
 				if !strings.HasPrefix(f.Name, "draft") {
-					d = l.Parse(f.Name, unpicture(f.Data), testMeta)
+					d = l.Parse(f.Name, decodePicture(f.Data), testMeta)
 					continue
 				}
 				var said []string
 				d, said = mergeCase(t, l, d, f)
-				result.Files = append(result.Files, txtar.File{Name: "→", Data: []byte(picture(d.Source))}, txtar.File{Name: "→ items", Data: []byte(strings.Join(said, ""))})
+				result.Files = append(result.Files, txtar.File{Name: "→", Data: []byte(encodePicture(d.Source))}, txtar.File{Name: "→ items", Data: []byte(strings.Join(said, ""))})
 			}
 			if *update {
 				if err := os.WriteFile(name, txtar.Format(result), 0o666); err != nil {
@@ -129,7 +129,7 @@ func mergeCase(t *testing.T, l *Layout, d *Document, f txtar.File) (*Document, [
 	if err != nil {
 		t.Fatal(err)
 	}
-	next, outcomes, err := merged(l, d, &draft, view, source, mergeNow)
+	next, outcomes, err := mergeDraft(l, d, &draft, view, source, mergeNow)
 	if err != nil {
 		return d, []string{"error: " + err.Error() + "\n"}
 	}
@@ -141,7 +141,7 @@ func mergeCase(t *testing.T, l *Layout, d *Document, f txtar.File) (*Document, [
 		}
 		said = append(said, fmt.Sprintf("%c %s line %d: %s\n", "+~="[o.Change], o.Name, o.Line, strings.TrimSpace(text)))
 	}
-	again, outcomes, err := merged(l, next, &draft, view, source, mergeNow.Add(time.Hour))
+	again, outcomes, err := mergeDraft(l, next, &draft, view, source, mergeNow.Add(time.Hour))
 	if err != nil {
 		t.Fatalf("once more: %v", err)
 	}
@@ -157,5 +157,5 @@ func mergeCase(t *testing.T, l *Layout, d *Document, f txtar.File) (*Document, [
 	return next, said
 }
 
-// readableIn permits changes of every entry that a view reads.
-func readableIn(v View) func(*Entry) bool { return func(e *Entry) bool { return e.Readable(v) } }
+// permitReadable permits changes of every entry that a view reads.
+func permitReadable(v View) func(*Entry) bool { return func(e *Entry) bool { return e.Readable(v) } }

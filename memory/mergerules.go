@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// boxed reports whether an entry is a task with a box. In a section where every
+// hasBox reports whether an entry is a task with a box. In a section where every
 // item is a task, the box is optional.
-func boxed(e *Entry) bool {
-	return len(e.Tasks) > 0 && e.Tasks[0].top && e.Tasks[0].Box.End > e.Tasks[0].Box.Start
+func hasBox(e *Entry) bool {
+	return len(e.Tasks) > 0 && e.Tasks[0].isEntry && e.Tasks[0].Box.End > e.Tasks[0].Box.Start
 }
 
 // ByRules pairs the remaining items, rule by rule: equal texts and tasks first,
 // then equal titles, then equal links. A title or a link matches only if
 // exactly one entry of the section has it.
-func (m *Merge) ByRules() { m.decide(m.sameText, m.sameNorm, m.sameTitle, m.sameLink) }
+func (m *Merge) ByRules() { m.applyRules(m.sameText, m.sameNorm, m.sameTitle, m.sameLink) }
 
-func (m *Merge) decide(rules ...func(*MergeItem) int) {
+func (m *Merge) applyRules(rules ...func(*MergeItem) int) {
 	for _, rule := range rules {
 		for i := range m.Items {
 			it := &m.Items[i]
@@ -26,7 +26,7 @@ func (m *Merge) decide(rules ...func(*MergeItem) int) {
 				continue
 			}
 			if e := rule(it); e >= 0 && it.inTask < 0 {
-				m.pair(it, e)
+				m.recordPair(it, e)
 			} else if e >= 0 {
 				it.Into = e
 				m.taken[[2]int{e, it.inTask}] = true
@@ -65,13 +65,13 @@ func (m *Merge) indexSection(section string) *sectionIndex {
 			in[e.Heading] = is
 		}
 		if is {
-			x.add(i, e)
+			x.addEntry(i, e)
 		}
 	}
 	return x
 }
 
-func (x *sectionIndex) add(i int, e *Entry) {
+func (x *sectionIndex) addEntry(i int, e *Entry) {
 	x.entries = append(x.entries, i)
 	put := func(m map[string][]int, key string) {
 		if list := m[key]; len(list) == 0 || list[len(list)-1] != i {
@@ -85,15 +85,15 @@ func (x *sectionIndex) add(i int, e *Entry) {
 	for j := range e.Tasks {
 		put(x.task, e.Tasks[j].Norm)
 	}
-	if !boxed(e) {
-		put(x.content, content(e))
+	if !hasBox(e) {
+		put(x.content, itemContent(e))
 		put(x.norm, e.Norm)
 	}
 }
 
-// only returns the single entry of a list if it is unpaired and replaceable,
+// singleCandidate returns the single entry of a list if it is unpaired and replaceable,
 // else -1.
-func (m *Merge) only(it *MergeItem, list []int) int {
+func (m *Merge) singleCandidate(it *MergeItem, list []int) int {
 	if len(list) == 1 && !m.taken[[2]int{list[0], -1}] && m.replaceable(it, list[0]) {
 		return list[0]
 	}
@@ -106,7 +106,7 @@ func (m *Merge) sameText(it *MergeItem) int {
 	if it.task != nil {
 		return m.sameTask(it)
 	}
-	for _, i := range it.section.content[content(it.entry)] {
+	for _, i := range it.section.content[itemContent(it.entry)] {
 		if !m.taken[[2]int{i, -1}] {
 			return i
 		}
@@ -138,16 +138,16 @@ func (m *Merge) sameTask(it *MergeItem) int {
 	for _, i := range it.section.task[norm] {
 		for j, t := range m.doc.Entries[i].Tasks {
 			switch {
-			case t.Norm != norm || m.taken[[2]int{i, j}], t.State != it.wanted(t.State) && !m.may(&m.doc.Entries[i]):
-			case t.top && !m.taken[[2]int{i, -1}]:
+			case t.Norm != norm || m.taken[[2]int{i, j}], t.State != it.targetState(t.State) && !m.may(&m.doc.Entries[i]):
+			case t.isEntry && !m.taken[[2]int{i, -1}]:
 				top = append(top, i)
-			case !t.top:
+			case !t.isEntry:
 				nested = append(nested, [2]int{i, j})
 			}
 		}
 	}
 	for _, i := range top {
-		if s := m.doc.Entries[i].Tasks[0].State; s == it.wanted(s) {
+		if s := m.doc.Entries[i].Tasks[0].State; s == it.targetState(s) {
 			return i
 		}
 	}
@@ -161,9 +161,9 @@ func (m *Merge) sameTask(it *MergeItem) int {
 	return -1
 }
 
-// wanted returns the state of a task after the merge, given its current state.
+// targetState returns the state of a task after the merge, given its current state.
 // Done takes precedence.
-func (it *MergeItem) wanted(is TaskState) TaskState {
+func (it *MergeItem) targetState(is TaskState) TaskState {
 	switch {
 	case it.task.Reopen:
 		return Open
@@ -177,7 +177,7 @@ func (m *Merge) sameTitle(it *MergeItem) int {
 	if it.Title == "" {
 		return -1
 	}
-	return m.only(it, it.section.title[it.Title])
+	return m.singleCandidate(it, it.section.title[it.Title])
 }
 
 func (m *Merge) sameLink(it *MergeItem) int {
@@ -186,7 +186,7 @@ func (m *Merge) sameLink(it *MergeItem) int {
 		list = append(list, it.section.link[linkKey(&it.entry.Links[i])]...)
 	}
 	slices.Sort(list)
-	fit := m.only(it, slices.Compact(list))
+	fit := m.singleCandidate(it, slices.Compact(list))
 	if fit >= 0 && mergeTitle(&m.doc.Entries[fit]) != it.Title {
 		return -1
 	}
@@ -215,12 +215,12 @@ func (m *Merge) Revise(r *Revision, author Author, now time.Time) {
 	for i := range m.Items {
 		it := &m.Items[i]
 		if it.Into >= 0 {
-			m.update(r, it, author, now)
+			m.updateEntry(r, it, author, now)
 			continue
 		}
 		place, known := places[it.Section]
 		if !known {
-			place = m.placeOf(it)
+			place = m.locateSection(it)
 			places[it.Section] = place
 		}
 		marker := "-"
@@ -228,7 +228,7 @@ func (m *Merge) Revise(r *Revision, author Author, now time.Time) {
 			numbers[place.heading]++
 			marker = strconv.Itoa(numbers[place.heading]) + "."
 		}
-		r.AppendInOrder(order, place.heading, m.behind(it.item(marker), comment))
+		r.AppendInOrder(order, place.heading, m.insertSuffix(it.listItem(marker), comment))
 	}
 }
 
@@ -238,20 +238,20 @@ type sectionPlace struct {
 	listed  bool   // a new item joins a list
 }
 
-// placeOf returns the section of the file for an item.
-func (m *Merge) placeOf(it *MergeItem) sectionPlace {
+// locateSection returns the section of the file for an item.
+func (m *Merge) locateSection(it *MergeItem) sectionPlace {
 	for _, name := range m.layout.draftSections(it.Section) {
 		shown := m.doc.Own.Visibility == PublicOK
-		spot, err := m.doc.placement().endOf(wanted{path: []string{name}, shown: shown})
+		spot, err := m.doc.placement().endOf(sectionTarget{path: []string{name}, shown: shown})
 		if err == nil && len(spot.headings) == 0 {
-			return sectionPlace{name, m.doc.placement().alike(spot.beside, shown) >= 0}
+			return sectionPlace{name, m.doc.placement().similarItem(spot.beside, shown) >= 0}
 		}
 	}
 	return sectionPlace{it.heading, false}
 }
 
-// update adds the changes of the entry that an item is paired with.
-func (m *Merge) update(r *Revision, it *MergeItem, author Author, now time.Time) {
+// updateEntry adds the changes of the entry that an item is paired with.
+func (m *Merge) updateEntry(r *Revision, it *MergeItem, author Author, now time.Time) {
 	e := &m.doc.Entries[it.Into]
 	it.change = Merged
 	text := it.text
@@ -259,7 +259,7 @@ func (m *Merge) update(r *Revision, it *MergeItem, author Author, now time.Time)
 	case it.task != nil:
 		at := max(it.inTask, 0)
 		was := &e.Tasks[at]
-		want := it.wanted(was.State)
+		want := it.targetState(was.State)
 		if was.Norm == it.entry.Tasks[0].Norm {
 			if want != was.State {
 				r.SetTask(it.Into, at, want)
@@ -267,24 +267,24 @@ func (m *Merge) update(r *Revision, it *MergeItem, author Author, now time.Time)
 			}
 			return
 		}
-		p, task := it.Part, *it.task
+		p, task := it.DraftEntry, *it.task
 		task.Done = want == Done
 		p.task = &task
-		text = p.item("-")
-	case content(e) == content(it.entry):
+		text = p.listItem("-")
+	case itemContent(e) == itemContent(it.entry):
 		return
 	case text == "":
 		text = it.Text
 	}
 	it.change = Updated
-	r.Replace(it.Into, m.behind(text, m.doc.keptBehind(e, author, now))+m.doc.Remarks(e))
+	r.Replace(it.Into, m.insertSuffix(text, m.doc.preservedSuffix(e, author, now))+m.doc.InnerComments(e))
 }
 
-// keptBehind returns the suffix that an entry keeps when its text is replaced:
+// preservedSuffix returns the suffix that an entry keeps when its text is replaced:
 // its given anchor and its attributes. It sets the attribute updated only if
 // the entry has one, and the author only if the old or the new one is
 // untrusted.
-func (d *Document) keptBehind(e *Entry, author Author, now time.Time) string {
+func (d *Document) preservedSuffix(e *Entry, author Author, now time.Time) string {
 	var attributes []Attribute
 	if author.Untrusted(View{}) || e.Author().Untrusted(View{}) {
 		attributes = append(attributes, Attribute{Key: "source", Value: author.Source},
@@ -300,8 +300,8 @@ func (d *Document) keptBehind(e *Entry, author Author, now time.Time) string {
 	return comment
 }
 
-// behind inserts a suffix after the first block of an item.
-func (m *Merge) behind(text, what string) string {
+// insertSuffix inserts a suffix after the first block of an item.
+func (m *Merge) insertSuffix(text, what string) string {
 	if what == "" {
 		return text
 	}
@@ -315,10 +315,10 @@ func (m *Merge) behind(text, what string) string {
 // An Outcome is the result of a merge for an item of a draft.
 type Outcome struct {
 	*MergeItem
-	Change Change
-	Entry  int    // in the document, -1 if not visible there
-	Line   int    // of the entry, or of the task in it; 0 if not visible
-	Says   string // the first line of the entry there, or the task's text
+	Change    Change
+	Entry     int    // in the document, -1 if not visible there
+	Line      int    // of the entry, or of the task in it; 0 if not visible
+	EntryText string // the first line of the entry there, or the task's text
 }
 
 // Outcomes returns the results for all items. The document after is the merged
@@ -330,9 +330,9 @@ func (m *Merge) Outcomes(after *Document) []Outcome {
 		it := &m.Items[i]
 		o := Outcome{MergeItem: it, Change: it.change, Entry: -1}
 		for j := range after.Entries {
-			line, says := it.in(&after.Entries[j])
+			line, says := it.findIn(&after.Entries[j])
 			if line > 0 && !seen[line] && after.Entries[j].Readable(m.view) && m.inSection(&after.Entries[j], it.Section) {
-				o.Entry, o.Line, o.Says = j, line, says
+				o.Entry, o.Line, o.EntryText = j, line, says
 				seen[line] = true
 				break
 			}
@@ -342,18 +342,18 @@ func (m *Merge) Outcomes(after *Document) []Outcome {
 	return list
 }
 
-// in returns the line and text of the item in an entry, or 0 if the entry does
+// findIn returns the line and text of the item in an entry, or 0 if the entry does
 // not contain the item.
-func (it *MergeItem) in(e *Entry) (line int, says string) {
+func (it *MergeItem) findIn(e *Entry) (line int, says string) {
 	if it.task == nil {
 		if e.Norm == it.entry.Norm {
-			says, _, _ = strings.Cut(content(e), "\n")
+			says, _, _ = strings.Cut(itemContent(e), "\n")
 			return e.Line, says
 		}
 		return 0, ""
 	}
 	for _, t := range e.Tasks {
-		if t.Norm == it.entry.Tasks[0].Norm && t.State == it.wanted(t.State) {
+		if t.Norm == it.entry.Tasks[0].Norm && t.State == it.targetState(t.State) {
 			return t.Line, t.Text
 		}
 	}

@@ -40,7 +40,8 @@ func foldFast(b []byte, s string) (out []byte, ok bool) {
 		case r >= 'A' && r <= 'Z', r >= 0x410 && r < 0x430 && r != 0x419:
 			r += 'a' - 'A' // Russian too
 		case r < utf8.RuneSelf, r >= 0x430 && r <= 0x44F && r != 0x439,
-			r >= 0x4E00 && r <= 0x9FFF, r >= 0x3001 && r <= 0x3003, r >= 0x3008 && r <= 0x3011, // CJK and its punctuation
+			r >= 0x4E00 && r <= 0x9FFF, r >= 0x3001 && r <= 0x3003,
+			r >= 0x3008 && r <= 0x3011, // CJK and its punctuation
 			r == '—', r == '–', r == '‘', r == '’', r == '“', r == '”':
 		default:
 			return nil, false
@@ -53,10 +54,10 @@ func foldFast(b []byte, s string) (out []byte, ok bool) {
 	return b, true
 }
 
-// plain removes emphasis and strike-through markers: runs that open before a
+// stripEmphasis removes emphasis and strike-through markers: runs that open before a
 // word and close after one. Unpaired runs and those inside a word (snake_case,
 // 2*3) are text.
-func plain(s string) string {
+func stripEmphasis(s string) string {
 	if !strings.ContainsAny(s, "*_~") {
 		return s
 	}
@@ -72,7 +73,7 @@ func plain(s string) string {
 		if kind < 0 || s[i] == '~' && n < 2 {
 			continue
 		}
-		opens, closes := flanks(s, i, i+n)
+		opens, closes := emphasisFlanks(s, i, i+n)
 		at := run{i, n}
 		if m := len(open[kind]); closes && m > 0 {
 			drop = append(drop, open[kind][m-1], at)
@@ -96,10 +97,10 @@ func plain(s string) string {
 	return out.String()
 }
 
-// flanks reports whether a run of markers can open or close emphasis. Inside a
+// emphasisFlanks reports whether a run of markers can open or close emphasis. Inside a
 // word only asterisks can, and only next to letters of scripts without spaces
 // between words.
-func flanks(s string, from, to int) (opens, closes bool) {
+func emphasisFlanks(s string, from, to int) (opens, closes bool) {
 	before, _ := utf8.DecodeLastRuneInString(s[:from])
 	after, _ := utf8.DecodeRuneInString(s[to:])
 	spaceBefore := from == 0 || unicode.IsSpace(before)
@@ -156,9 +157,9 @@ func boxLen(s string) int {
 
 var anchorRE = regexp.MustCompile(`(?:^|\s)\^([A-Za-z0-9][A-Za-z0-9-]*)\s*$`)
 
-// anchor returns the Obsidian block id at the end of a text, and the text
+// splitAnchor returns the Obsidian block id at the end of a text, and the text
 // before it.
-func anchor(s string) (id, before string) {
+func splitAnchor(s string) (id, before string) {
 	if strings.IndexByte(s, '^') < 0 {
 		return "", s
 	}
@@ -177,23 +178,23 @@ func anchor(s string) (id, before string) {
 // normText returns an entry's text in the form for duplicate detection: without
 // case, width, white space, emphasis, markers, boxes and anchors.
 func normText(text string) string {
-	_, text = anchor(text)
+	_, text = splitAnchor(text)
 	if strings.IndexByte(text, '\n') < 0 {
-		return Fold(plain(unmarked(text)))
+		return Fold(stripEmphasis(trimMarkers(text)))
 	}
 	var b strings.Builder
 	b.Grow(len(text))
 	for len(text) > 0 {
 		line, rest, _ := strings.Cut(text, "\n")
-		b.WriteString(unmarked(line))
+		b.WriteString(trimMarkers(line))
 		b.WriteByte('\n')
 		text = rest
 	}
-	return Fold(plain(b.String()))
+	return Fold(stripEmphasis(b.String()))
 }
 
-// unmarked returns a line without the markers of quotes, items and tasks.
-func unmarked(line string) string {
+// trimMarkers returns a line without the markers of quotes, items and tasks.
+func trimMarkers(line string) string {
 	line = strings.TrimLeft(line, " \t>")
 	line = line[listMarkerLen(line):]
 	return line[boxLen(line):]
@@ -211,7 +212,7 @@ var (
 
 // taskText returns a task's text on one line, without the marks of plugins.
 func taskText(s string) string {
-	_, s = anchor(s)
+	_, s = splitAnchor(s)
 	if strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf }) {
 		s = taskMarkRE.ReplaceAllString(s, "")
 	}
@@ -231,7 +232,7 @@ func taskNorm(text string) string {
 	if strings.Contains(text, "#") {
 		text = tagWordRE.ReplaceAllString(text, "$1")
 	}
-	text = Fold(plain(text))
+	text = Fold(stripEmphasis(text))
 	return strings.TrimRightFunc(text, func(r rune) bool {
 		return unicode.IsSpace(r) || strings.ContainsRune(".,;:!?。，；：！？、…", r)
 	})

@@ -36,7 +36,7 @@ func TestPlain(t *testing.T) {
 		"(_a_) \"*b*\", _c_.":       "(a) \"b\", c.",
 		"[x](_longterms/a/_b.md)":   "[x](_longterms/a/_b.md)",
 	} {
-		if got := plain(s); got != want {
+		if got := stripEmphasis(s); got != want {
 			t.Errorf("%q without emphasis is %q, want %q", s, got, want)
 		}
 	}

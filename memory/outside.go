@@ -30,7 +30,7 @@ func CheckText(text string) error {
 			return fmt.Errorf("the text has the control character %U; leave it out", r)
 		}
 	}
-	flat := strings.Join(words(text), " ") // the form that Line returns
+	flat := strings.Join(textWords(text), " ") // the form that Line returns
 	for at := range len(flat) {
 		if flat[at] != '<' {
 			continue
@@ -40,7 +40,7 @@ func CheckText(text string) error {
 		}
 	}
 	for line := range strings.Lines(text + "\n" + flat) {
-		if Injected(strings.TrimSpace(line)) {
+		if IsInjectedHeader(strings.TrimSpace(line)) {
 			return errors.New("the text has the header of a block of injected memory; leave that block out")
 		}
 	}
@@ -59,7 +59,8 @@ func Invisible(r rune) bool {
 	case unicode.IsControl(r), r == '\u2028', r == '\u2029', unicode.Is(unicode.Bidi_Control, r):
 		return true
 	}
-	return r == '\u180e' || r == '\u200b' || r >= 0x2060 && r <= 0x206f || r == '\ufeff' || r >= 0xfff9 && r <= 0xfffb ||
+	return r == '\u180e' || r == '\u200b' || r >= 0x2060 && r <= 0x206f || r == '\ufeff' ||
+		r >= 0xfff9 && r <= 0xfffb ||
 		r >= 0xe0000 && r <= 0xe007f
 }
 
@@ -70,32 +71,32 @@ const markerWord = "memwatchd:generated"
 // spaces, except after wide punctuation, which needs none. The line is escaped
 // so that it can only begin a paragraph, and does not end with a block id.
 func Line(text string) string {
-	return escapeEnd(escapeStart(strings.Join(words(text), " ")))
+	return escapeEnd(escapeStart(strings.Join(textWords(text), " ")))
 }
 
 // HeadingText returns client-supplied text as the text of a heading. It escapes
 // a closing sequence of hashes, which would not be part of the text.
 func HeadingText(text string) string {
-	words := words(text)
+	words := textWords(text)
 	if n := len(words) - 1; n >= 0 && strings.Trim(words[n], "#") == "" {
 		words[n] = `\` + words[n]
 	}
 	return strings.Join(words, " ")
 }
 
-// words returns the words of a text, separated by white space or byte order
+// textWords returns the words of a text, separated by white space or byte order
 // marks.
-func words(text string) []string {
-	return strings.FieldsFunc(unbroken(text), func(r rune) bool { return unicode.IsSpace(r) || r == '\ufeff' })
+func textWords(text string) []string {
+	return strings.FieldsFunc(joinWideBreaks(text), func(r rune) bool { return unicode.IsSpace(r) || r == '\ufeff' })
 }
 
 // wideBreak matches a line break after Chinese or Japanese punctuation, whose
 // wide glyph includes the space.
 var wideBreak = regexp.MustCompile(`([\x{3001}-\x{3003}\x{3008}-\x{3011}\x{3014}-\x{301F}\x{FF01}-\x{FF0F}\x{FF1A}-\x{FF20}])[ \t]*[\r\n]\s*`)
 
-// unbroken returns a text without the line breaks that need no space in their
+// joinWideBreaks returns a text without the line breaks that need no space in their
 // place.
-func unbroken(text string) string {
+func joinWideBreaks(text string) string {
 	if !strings.ContainsAny(text, "\r\n") {
 		return text
 	}
@@ -133,7 +134,7 @@ func escapeStart(s string) string {
 
 // escapeEnd escapes text that would be a block id at the end of a line.
 func escapeEnd(s string) string {
-	id, _ := anchor(s)
+	id, _ := splitAnchor(s)
 	if id == "" {
 		return s
 	}
@@ -174,12 +175,12 @@ func CleanLine(text string) string {
 		}
 		return r
 	}, strings.ToValidUTF8(text, "\ufffd"))
-	text = strings.Join(words(text), " ")
+	text = strings.Join(textWords(text), " ")
 	text = strings.ReplaceAll(text, "-->", "--&gt;")
 	text = strings.ReplaceAll(text, "<!--", "&lt;!--")
 	text = strings.ReplaceAll(text, markerWord, "memwatchd: generated")
 	var b strings.Builder
-	if Injected(strings.TrimSpace(text)) {
+	if IsInjectedHeader(strings.TrimSpace(text)) {
 		b.WriteByte('\\')
 	}
 	for at := range len(text) {

@@ -9,8 +9,8 @@ import (
 
 // Meta holds the properties of a file other than its content.
 type Meta struct {
-	ModTime   time.Time
-	Unsettled bool // the file was being written while it was read, so all of it is private
+	ModTime  time.Time
+	Unstable bool // the file was being written while it was read, so all of it is private
 }
 
 // Parse parses a file. It never fails: defects become a [Problem], and text of
@@ -22,16 +22,16 @@ func (l *Layout) Parse(path string, src []byte, meta Meta) *Document {
 		masked = l.Mask(src)
 	}
 	d := l.parse(path, src, masked, meta, nil)
-	d.setApart(l, meta)
+	d.setExcerpt(l, meta)
 	return d
 }
 
 // parse parses the masked source of a file, or of its excerpt.
 func (l *Layout) parse(path string, src, masked []byte, meta Meta, of *excerptOf) *Document {
 	d := &Document{Place: l.Place(path), Source: src, masked: masked}
-	p := &parse{l: l, d: d, meta: meta, of: of, text: unixText(masked), plain: utf8.Valid(src)}
+	p := &docParser{l: l, d: d, meta: meta, of: of, text: unixText(masked), plain: utf8.Valid(src)}
 	if !p.plain {
-		p.problem("utf8_invalid", 0,
+		p.addProblem("utf8_invalid", 0,
 			"the file is not valid UTF-8; it is read with replacement characters and never written to")
 		d.Unsound = true
 	}
@@ -50,16 +50,16 @@ func (l *Layout) parse(path string, src, masked []byte, meta Meta, of *excerptOf
 		d.Unsound = true
 		p.private.hideFrom(1)
 	}
-	if meta.Unsettled {
+	if meta.Unstable {
 		p.private.hideFrom(1)
 	}
-	p.own()
+	p.setOwner()
 	p.names, p.dir = l.sectionNames(), SubjectDir(l.owner())
 	p.from, p.to, p.dated = dayBounds(d.Place.Day, l.location())
 
-	tops, problem := structure(p.text, p.body, p.ln)
-	p.limits(tops, problem)
-	text, hidden, problems := hide(p.text, tops, p.body, p.ln)
+	tops, problem := parseStructure(p.text, p.body, p.ln)
+	p.recordLimit(tops, problem)
+	text, hidden, problems := hideGenerated(p.text, tops, p.body, p.ln)
 	d.Problems = append(d.Problems, problems...)
 	if len(problems) > 0 {
 		d.Unsound = true
@@ -67,10 +67,10 @@ func (l *Layout) parse(path string, src, masked []byte, meta Meta, of *excerptOf
 	p.hidden = hidden
 	if hidden != nil {
 		p.text = text
-		tops, _ = structure(p.text, p.body, p.ln)
+		tops, _ = parseStructure(p.text, p.body, p.ln)
 	}
-	p.blocks(tops)
-	p.finish()
+	p.readBlocks(tops)
+	p.finishDocument()
 	return d
 }
 
@@ -83,14 +83,14 @@ func (l *Layout) readFront(src, masked []byte) (Front, int, []Problem) {
 	}
 	f, body, problems := readFront(src, text, l.location())
 	if l.Mask != nil {
-		f.mask(func(s string) string { return string(l.Mask([]byte(s))) })
+		f.maskValues(func(s string) string { return string(l.Mask([]byte(s))) })
 	}
 	return f, body, problems
 }
 
-// limits records that a part of the structure could not be parsed, and makes
+// recordLimit records that a part of the structure could not be parsed, and makes
 // that part private, because a mark that makes it private may have been missed.
-func (p *parse) limits(tops []top, problem *Problem) {
+func (p *docParser) recordLimit(tops []topBlock, problem *Problem) {
 	if problem == nil {
 		return
 	}
@@ -125,27 +125,27 @@ func unixText(src []byte) []byte {
 	return out
 }
 
-// parse is the state of parsing one file.
-type parse struct {
-	l        *Layout
-	d        *Document
-	meta     Meta
-	of       *excerptOf // properties of the excerpt; nil for a whole file
-	text     []byte     // masked source with LF line endings, hidden text blanked
-	plain    bool       // the source is its own display form
-	source   string     // its body, if plain: entries share this string
-	ln       lines
-	body     int
-	hidden   []lineRange
-	private  privacy
-	marks    []mark
-	names    sectionNames
-	sections []section  // by heading
-	stack    []int      // the open headings, outermost first
-	drafts   []draft    // by entry
-	owner    string     // of the file's public entries
-	fixed    Visibility // of entries without an attribute visibility
-	dir      string     // archive directory of the root's owner
+// docParser is the state of parsing one file.
+type docParser struct {
+	l                 *Layout
+	d                 *Document
+	meta              Meta
+	of                *excerptOf // properties of the excerpt; nil for a whole file
+	text              []byte     // masked source with LF line endings, hidden text blanked
+	plain             bool       // the source is its own display form
+	source            string     // its body, if plain: entries share this string
+	ln                lines
+	body              int
+	hidden            []lineRange
+	private           privateRanges
+	marks             []privateMark
+	names             sectionNames
+	sections          []section           // by heading
+	stack             []int               // the open headings, outermost first
+	pending           []pendingAttributes // by entry
+	owner             string              // of the file's public entries
+	defaultVisibility Visibility          // of entries without an attribute visibility
+	dir               string              // archive directory of the root's owner
 
 	dated    bool      // the path contains a day
 	from, to time.Time // first and last second of that day
@@ -155,16 +155,17 @@ type parse struct {
 	buf   []byte // buffer for one entry
 }
 
-func (p *parse) problem(code string, line int, message string) {
+func (p *docParser) addProblem(code string, line int, message string) {
 	p.d.Problems = append(p.d.Problems, Problem{code, line, message})
 }
 
-// own determines the owner and the default visibility of the file.
-func (p *parse) own() {
+// setOwner determines the owner and the default visibility of the file.
+func (p *docParser) setOwner() {
 	d := p.d
 	place, subject := d.Place, d.Front.SubjectID
-	if place.Dir != "" && (hidden(place.Dir) || sanitize(place.Dir, func(string) bool { return false }) != place.Dir) {
-		p.problem("directory_unmapped", 0,
+	if place.Dir != "" &&
+		(isHiddenName(place.Dir) || sanitizeName(place.Dir, func(string) bool { return false }) != place.Dir) {
+		p.addProblem("directory_unmapped", 0,
 			"no subject has a directory of this name, so nobody reads what is in it; rename it")
 	}
 	if subject != "" {
@@ -183,7 +184,7 @@ func (p *parse) own() {
 		switch root := place.Dir == SubjectDir(p.l.owner()); { // the archive of files without a subject
 		case subject != "":
 			p.owner = subject
-		case root && place.daily():
+		case root && place.isDailyNote():
 			p.owner = p.l.owner()
 		case root || d.Front.SessionID != "":
 			p.owner = ""
@@ -200,37 +201,37 @@ func (p *parse) own() {
 	case subject != "":
 		p.owner = subject
 	}
-	p.fixed = place.Visibility
+	p.defaultVisibility = place.Visibility
 	if d.Front.HasVisibility {
-		p.fixed = d.Front.Visibility
+		p.defaultVisibility = d.Front.Visibility
 	}
 	if p.of != nil {
-		p.owner, p.fixed = p.of.owner, PublicOK
+		p.owner, p.defaultVisibility = p.of.owner, PublicOK
 	}
-	own := p.fixed
+	own := p.defaultVisibility
 	if p.private.from > 0 {
 		own = PrivateOnly
 	}
-	d.Own, d.public = p.partition(own), p.partition(PublicOK)
+	d.Own, d.publicPartition = p.partitionFor(own), p.partitionFor(PublicOK)
 }
 
-func (p *parse) frontProblem(code, key, message string) {
+func (p *docParser) frontProblem(code, key, message string) {
 	f, _ := p.d.Front.Field(key)
-	p.problem(code, f.Line, message)
+	p.addProblem(code, f.Line, message)
 }
 
-// partition returns the partition for text of a visibility. Private text always
+// partitionFor returns the partition for text of a visibility. Private text always
 // has a subject: by default the owner of the root.
-func (p *parse) partition(v Visibility) Partition {
+func (p *docParser) partitionFor(v Visibility) Partition {
 	if v == PrivateOnly && p.owner == "" {
 		return Partition{Owner: p.l.owner(), Visibility: v}
 	}
 	return Partition{Owner: p.owner, Visibility: v}
 }
 
-// blocks converts top-level blocks to headings, entries and hidden lines.
-func (p *parse) blocks(tops []top) {
-	p.d.Entries, p.drafts = make([]Entry, 0, len(tops)), make([]draft, 0, len(tops))
+// readBlocks converts top-level blocks to headings, entries and hidden lines.
+func (p *docParser) readBlocks(tops []topBlock) {
+	p.d.Entries, p.pending = make([]Entry, 0, len(tops)), make([]pendingAttributes, 0, len(tops))
 	for _, r := range p.hidden {
 		p.d.Hidden = append(p.d.Hidden, p.ln.span(r.from, r.to))
 	}
@@ -241,12 +242,12 @@ func (p *parse) blocks(tops []top) {
 		case topRule:
 			last = -1
 		case topComment:
-			last = p.comment(t, last)
+			last = p.readComment(t, last)
 		case topHeading:
 			if emptySection(tops[i:]) {
-				last = p.entry(t, p.above(t.level))
+				last = p.readEntry(t, p.closeHeadings(t.level))
 			} else {
-				p.heading(t)
+				p.readHeading(t)
 				last = -1
 			}
 		case topEntry:
@@ -255,14 +256,14 @@ func (p *parse) blocks(tops []top) {
 				code.from, code.introduction = t.from, t.node
 				t, i = &code, i+1
 			}
-			last = p.entry(t, p.current())
+			last = p.readEntry(t, p.currentHeading())
 		}
 	}
 }
 
 // emptySection reports whether the section of tops[0], a heading, contains
 // neither an entry nor a heading.
-func emptySection(tops []top) bool {
+func emptySection(tops []topBlock) bool {
 	for _, t := range tops[1:] {
 		switch t.kind {
 		case topHeading:
@@ -274,37 +275,37 @@ func emptySection(tops []top) bool {
 	return true
 }
 
-// comment reads comments between entries. One with attributes belongs to the
+// readComment reads comments between entries. One with attributes belongs to the
 // entry above it, which it may make private; the others become hidden lines. It
 // returns the index of the entry to which a further comment would belong.
-func (p *parse) comment(t *top, last int) int {
+func (p *docParser) readComment(t *topBlock, last int) int {
 	f := p.read(t)
 	state, attrs, span := commentPlain, []attr(nil), Span{}
 	for _, c := range f.leaves[0].comments {
-		if c.state == commentBroken || c.state == commentAttributes && known(c.attrs) && state == commentPlain {
+		if c.state == commentBroken || c.state == commentAttributes && hasKnownKey(c.attrs) && state == commentPlain {
 			state, attrs, span = c.state, c.attrs, c.src
 		}
 	}
 	switch {
-	case state == commentPlain || len(f.marks) > 0 && state == commentAttributes && !restricts(attrs):
+	case state == commentPlain || len(f.marks) > 0 && state == commentAttributes && !setsPrivate(attrs):
 	case state == commentBroken:
 		from := t.from
 		if last >= 0 {
 			from = p.d.Entries[last].Line
 		}
-		p.broken(from, t.from)
+		p.reportBroken(from, t.from)
 	case last >= 0:
-		e, dr := &p.d.Entries[last], &p.drafts[last]
+		e, dr := &p.d.Entries[last], &p.pending[last]
 		e.EndLine, e.Span = t.to, p.ln.span(e.Line, t.to)
-		dr.closed = dr.closed || restricts(attrs)
+		dr.setsPrivate = dr.setsPrivate || setsPrivate(attrs)
 		if dr.attrs == nil {
-			dr.attrs, dr.opened, e.Comment = attrs, true, span
+			dr.attrs, dr.mayPublish, e.Comment = attrs, true, span
 		}
 		return -1
 	default:
-		p.problem("attributes_stray", t.from,
+		p.addProblem("attributes_stray", t.from,
 			"attributes stand here without an entry above them; put them at the end of an entry")
-		if restricts(attrs) {
+		if setsPrivate(attrs) {
 			p.private.hideFrom(t.from)
 		}
 	}
@@ -312,8 +313,8 @@ func (p *parse) comment(t *top, last int) int {
 	return last
 }
 
-func (p *parse) broken(from, line int) {
-	p.problem("attributes_broken", line,
+func (p *docParser) reportBroken(from, line int) {
+	p.addProblem("attributes_broken", line,
 		"the attributes in this comment cannot be read; everything from here on is private. Write key=value pairs, with %20 for a space in a value")
 	p.private.hideFrom(from)
 }
@@ -327,37 +328,37 @@ type section struct {
 	clock                        bool
 }
 
-func (p *parse) current() int {
+func (p *docParser) currentHeading() int {
 	if len(p.stack) == 0 {
 		return -1
 	}
 	return p.stack[len(p.stack)-1]
 }
 
-// above closes the open headings of the given level or deeper, and returns the
+// closeHeadings closes the open headings of the given level or deeper, and returns the
 // innermost remaining one.
-func (p *parse) above(level int) int {
-	for len(p.stack) > 0 && p.d.Headings[p.current()].Level >= level {
+func (p *docParser) closeHeadings(level int) int {
+	for len(p.stack) > 0 && p.d.Headings[p.currentHeading()].Level >= level {
 		p.stack = p.stack[:len(p.stack)-1]
 	}
-	return p.current()
+	return p.currentHeading()
 }
 
-func (p *parse) heading(t *top) {
+func (p *docParser) readHeading(t *topBlock) {
 	text := ""
 	for _, lf := range p.read(t).leaves {
 		text = lf.heading()
 		for _, c := range lf.comments {
 			if c.state == commentBroken {
-				p.broken(t.from, t.from)
-			} else if restricts(c.attrs) {
-				p.problem("attributes_stray", t.from,
+				p.reportBroken(t.from, t.from)
+			} else if setsPrivate(c.attrs) {
+				p.addProblem("attributes_stray", t.from,
 					"the attributes of a heading hold for nothing but its visibility; everything from here on is private")
 				p.private.hideFrom(t.from)
 			}
 		}
 	}
-	parent := p.above(t.level)
+	parent := p.closeHeadings(t.level)
 	p.d.Headings = append(p.d.Headings,
 		Heading{Level: t.level, Text: text, Line: t.from, EndLine: t.to, Parent: parent})
 	p.stack = append(p.stack, len(p.d.Headings)-1)
@@ -366,13 +367,13 @@ func (p *parse) heading(t *top) {
 		s = p.sections[parent]
 		s.path = append(s.path[:len(s.path):len(s.path)], text)
 	}
-	p.sections = append(p.sections, p.names.section(s, text))
+	p.sections = append(p.sections, p.names.applyHeading(s, text))
 }
 
 // heading returns the leaf's text on one line.
-func (l *leaf) heading() string { return HeadingLine(display([]byte(l.clean(0)), false)) }
+func (l *leaf) heading() string { return HeadingLine(displayText([]byte(l.textFrom(0)), false)) }
 
-func (p *parse) section(heading int) section {
+func (p *docParser) sectionAt(heading int) section {
 	if heading < 0 {
 		return section{}
 	}

@@ -44,7 +44,7 @@ func TestLost(t *testing.T) {
 		{"case", "camelCase", "camelcase", []string{"camelCase"}},
 		{"each once", "5 5 5", "", []string{"5"}},
 	} {
-		if diff := cmp.Diff(test.want, Lost(test.text, test.other)); diff != "" && len(test.want)+len(Lost(test.text, test.other)) > 0 {
+		if diff := cmp.Diff(test.want, MissingWords(test.text, test.other)); diff != "" && len(test.want)+len(MissingWords(test.text, test.other)) > 0 {
 			t.Errorf("%s (-want +got):\n%s", test.name, diff)
 		}
 	}
@@ -61,7 +61,7 @@ func FuzzLost(f *testing.F) {
 			t.Skip("every word is looked for in all of the text")
 		}
 		for _, other := range []string{text, "x " + text + " y", "（" + text + "）"} {
-			if lost := Lost(text, other); len(lost) > 0 {
+			if lost := MissingWords(text, other); len(lost) > 0 {
 				t.Errorf("%q has lost %q", other, lost)
 			}
 		}
@@ -101,47 +101,47 @@ func TestProposalCheck(t *testing.T) {
 	}
 	for _, test := range []struct {
 		name string
-		same []Same
+		same []ItemPair
 		want string
 	}{
 		{"nothing", nil, ""},
-		{"two texts", []Same{{"e1", "d1", moved}}, ""},
-		{"several", []Same{{"e1", "d1", moved}, {"e2", "d3", "Alice looks after the service from now on, it was Bob"}, {"t1", "u1", ""}}, ""},
-		{"an invented item of the file", []Same{{"e9", "d1", moved}}, `it names an item "e9" that is not in the file`},
-		{"an invented item of the draft", []Same{{"e1", "d9", moved}}, `it names an item "d9" that is not in the draft`},
-		{"the lists exchanged", []Same{{"d1", "e1", moved}}, `it names an item "d1" that is not in the file`},
-		{"no item", []Same{{}}, `it names an item "" that is not in the file`},
-		{"a very long name", []Same{{strings.Repeat("x", 99), "d1", moved}},
+		{"two texts", []ItemPair{{"e1", "d1", moved}}, ""},
+		{"several", []ItemPair{{"e1", "d1", moved}, {"e2", "d3", "Alice looks after the service from now on, it was Bob"}, {"t1", "u1", ""}}, ""},
+		{"an invented item of the file", []ItemPair{{"e9", "d1", moved}}, `it names an item "e9" that is not in the file`},
+		{"an invented item of the draft", []ItemPair{{"e1", "d9", moved}}, `it names an item "d9" that is not in the draft`},
+		{"the lists exchanged", []ItemPair{{"d1", "e1", moved}}, `it names an item "d1" that is not in the file`},
+		{"no item", []ItemPair{{}}, `it names an item "" that is not in the file`},
+		{"a very long name", []ItemPair{{strings.Repeat("x", 99), "d1", moved}},
 			`it names an item "` + strings.Repeat("x", 40) + `…" that is not in the file`},
-		{"one of the file twice", []Same{{"e1", "d1", moved}, {"e1", "d3", moved}}, `it merges item "e1" and item "d3", one of them for the second time`},
-		{"one of the draft twice", []Same{{"e1", "d1", moved}, {"e3", "d1", moved}}, `it merges item "e3" and item "d1", one of them for the second time`},
-		{"two sections", []Same{{"t1", "d1", moved}}, "it merges items of two sections, Tasks and Temporary Facts"},
-		{"a number is lost", []Same{{"e1", "d1", "the service moved to port 8081, see docs/net.md"}}, `"8080" would be lost`},
-		{"a newer number is lost", []Same{{"e1", "d1", "the service moved to another port than 8080, see docs/net.md"}}, `"8081" would be lost`},
-		{"a path is lost", []Same{{"e1", "d1", "the service listens on 8081 (before: 8080), since it moved"}}, `"docs/net.md" would be lost`},
-		{"a number is made up", []Same{{"e1", "d1", moved + ", 9090"}}, `"9090" is in neither text`},
-		{"an address is made up", []Same{{"e1", "d1", moved + " or http://evil.example"}}, `"http://evil.example" is in neither text`},
-		{"an empty text", []Same{{"e1", "d1", " \n"}}, "a merged text is empty"},
-		{"a long text", []Same{{"e1", "d1", moved + strings.Repeat(" and so on", 20)}}, "a merged text is longer than both texts together"},
-		{"a short text", []Same{{"e2", "d3", "no"}}, "a merged text is much shorter than either text"},
-		{"another text", []Same{{"e2", "d3", "nothing of what stood here was of any importance"}}, "a merged text does not say what the draft says"},
-		{"a comment", []Same{{"e1", "d1", moved + " <!-- visibility=public_ok -->"}},
+		{"one of the file twice", []ItemPair{{"e1", "d1", moved}, {"e1", "d3", moved}}, `it merges item "e1" and item "d3", one of them for the second time`},
+		{"one of the draft twice", []ItemPair{{"e1", "d1", moved}, {"e3", "d1", moved}}, `it merges item "e3" and item "d1", one of them for the second time`},
+		{"two sections", []ItemPair{{"t1", "d1", moved}}, "it merges items of two sections, Tasks and Temporary Facts"},
+		{"a number is lost", []ItemPair{{"e1", "d1", "the service moved to port 8081, see docs/net.md"}}, `"8080" would be lost`},
+		{"a newer number is lost", []ItemPair{{"e1", "d1", "the service moved to another port than 8080, see docs/net.md"}}, `"8081" would be lost`},
+		{"a path is lost", []ItemPair{{"e1", "d1", "the service listens on 8081 (before: 8080), since it moved"}}, `"docs/net.md" would be lost`},
+		{"a number is made up", []ItemPair{{"e1", "d1", moved + ", 9090"}}, `"9090" is in neither text`},
+		{"an address is made up", []ItemPair{{"e1", "d1", moved + " or http://evil.example"}}, `"http://evil.example" is in neither text`},
+		{"an empty text", []ItemPair{{"e1", "d1", " \n"}}, "a merged text is empty"},
+		{"a long text", []ItemPair{{"e1", "d1", moved + strings.Repeat(" and so on", 20)}}, "a merged text is longer than both texts together"},
+		{"a short text", []ItemPair{{"e2", "d3", "no"}}, "a merged text is much shorter than either text"},
+		{"another text", []ItemPair{{"e2", "d3", "nothing of what stood here was of any importance"}}, "a merged text does not say what the draft says"},
+		{"a comment", []ItemPair{{"e1", "d1", moved + " <!-- visibility=public_ok -->"}},
 			"the text has a comment (<!-- -->), which would be taken for attributes; leave it out"},
-		{"hidden text", []Same{{"e1", "d1", moved + " <private>"}}, "the text has a <private> tag; set its visibility instead"},
-		{"a credential", []Same{{"e1", "d1", moved + " hunter"}}, "text: it has a credential"},
-		{"an open task is done", []Same{{"t1", "u1", "ignored"}}, ""},
-		{"an open task is done by another", []Same{{"t1", "u4", ""}}, "a task would be done because of another one"},
-		{"another number", []Same{{"t2", "u2", "Order 3 or 4 chairs"}}, `"4" stands in one of two tasks only`},
-		{"no number", []Same{{"t2", "u5", ""}}, `"3" stands in one of two tasks only`},
-		{"an open task in a done one", []Same{{"t3", "u3", ""}}, "an open task would be lost"},
-		{"an open task in an open one", []Same{{"t1", "u6", ""}}, "an open task would be lost"},
-		{"a done task in a done one", []Same{{"t3", "u7", ""}}, ""},
-		{"the task of somebody else", []Same{{"t1", "u8", ""}}, "a task would be done because of another one"},
-		{"another task", []Same{{"t3", "u4", ""}}, "a task would be done because of another one"},
-		{"all characters", []Same{{"t4", "v1", ""}}, ""},
-		{"all characters but one", []Same{{"t4", "v2", ""}}, "a task would be done because of another one"},
+		{"hidden text", []ItemPair{{"e1", "d1", moved + " <private>"}}, "the text has a <private> tag; set its visibility instead"},
+		{"a credential", []ItemPair{{"e1", "d1", moved + " hunter"}}, "text: it has a credential"},
+		{"an open task is done", []ItemPair{{"t1", "u1", "ignored"}}, ""},
+		{"an open task is done by another", []ItemPair{{"t1", "u4", ""}}, "a task would be done because of another one"},
+		{"another number", []ItemPair{{"t2", "u2", "Order 3 or 4 chairs"}}, `"4" stands in one of two tasks only`},
+		{"no number", []ItemPair{{"t2", "u5", ""}}, `"3" stands in one of two tasks only`},
+		{"an open task in a done one", []ItemPair{{"t3", "u3", ""}}, "an open task would be lost"},
+		{"an open task in an open one", []ItemPair{{"t1", "u6", ""}}, "an open task would be lost"},
+		{"a done task in a done one", []ItemPair{{"t3", "u7", ""}}, ""},
+		{"the task of somebody else", []ItemPair{{"t1", "u8", ""}}, "a task would be done because of another one"},
+		{"another task", []ItemPair{{"t3", "u4", ""}}, "a task would be done because of another one"},
+		{"all characters", []ItemPair{{"t4", "v1", ""}}, ""},
+		{"all characters but one", []ItemPair{{"t4", "v2", ""}}, "a task would be done because of another one"},
 	} {
-		p := &Proposal{Same: test.same}
+		p := &Proposal{Pairs: test.same}
 		got := ""
 		if err := p.Check(existing, draft, refuse); err != nil {
 			got = err.Error()
@@ -151,7 +151,7 @@ func TestProposalCheck(t *testing.T) {
 		}
 	}
 	mixed := []Mergeable{{ID: "x", Section: "S", Text: "a"}}
-	if err := (&Proposal{Same: []Same{{"x", "y", "a"}}}).Check(mixed, []Mergeable{{ID: "y", Section: "S", Text: "a", Task: true}}, CheckText); err == nil {
+	if err := (&Proposal{Pairs: []ItemPair{{"x", "y", "a"}}}).Check(mixed, []Mergeable{{ID: "y", Section: "S", Text: "a", Task: true}}, CheckText); err == nil {
 		t.Error("a task is taken for a text")
 	}
 }

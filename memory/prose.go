@@ -95,21 +95,21 @@ func (d *Document) proseEntries(shown Shown, v View) (entry []int, untrusted []b
 	return entry, untrusted
 }
 
-// remark matches a comment at any position; the empty comment has two shorter
+// commentRE matches a comment at any position; the empty comment has two shorter
 // forms.
-var remark = regexp.MustCompile(`(?s)<!-->|<!--->|<!--.*?-->`)
+var commentRE = regexp.MustCompile(`(?s)<!-->|<!--->|<!--.*?-->`)
 
-// Remarks returns the comments inside a list item that are not its attributes,
+// InnerComments returns the comments inside a list item that are not its attributes,
 // as lines for the end of the text that replaces it. This keeps notes of a user
 // that are never displayed. In an item with code it finds no comments, because
 // they may be part of the code.
-func (d *Document) Remarks(e *Entry) string {
+func (d *Document) InnerComments(e *Entry) string {
 	src := d.Source[e.Span.Start:e.Span.End]
 	if bytes.Contains(src, []byte("`")) || bytes.Contains(src, []byte("~~~")) {
 		return ""
 	}
 	var lines strings.Builder
-	for _, at := range remark.FindAllIndex(src, -1) {
+	for _, at := range commentRE.FindAllIndex(src, -1) {
 		text := oneLine(string(src[at[0]:at[1]]))
 		if from := e.Span.Start + at[0]; (from < e.Comment.Start || from >= e.Comment.End) &&
 			len(text) > len("<!--->") {

@@ -19,25 +19,25 @@ func (d *Document) bodyLine() int {
 
 // removeEntries adds the edits that remove entries, and headings that must not
 // stay without them.
-func (w *work) removeEntries() {
+func (w *passAttempt) removeEntries() {
 	d := w.d
-	w.drop = w.emptied()
+	w.droppedHeadings = w.emptiedHeadings()
 	for i, c := range w.entries {
 		if e := &d.Entries[i]; c.remove {
-			w.gone = append(w.gone, lineRange{e.Line, e.EndLine})
+			w.removedLines = append(w.removedLines, lineRange{e.Line, e.EndLine})
 		}
 	}
-	for h := range w.drop {
-		w.gone = append(w.gone, lineRange{d.Headings[h].Line, d.Headings[h].EndLine})
+	for h := range w.droppedHeadings {
+		w.removedLines = append(w.removedLines, lineRange{d.Headings[h].Line, d.Headings[h].EndLine})
 	}
-	slices.SortFunc(w.gone, func(a, b lineRange) int { return a.from - b.from })
-	for i := 0; i < len(w.gone); i++ {
-		r := w.gone[i]
-		for i+1 < len(w.gone) && d.blankBetween(r.to, w.gone[i+1].from) {
+	slices.SortFunc(w.removedLines, func(a, b lineRange) int { return a.from - b.from })
+	for i := 0; i < len(w.removedLines); i++ {
+		r := w.removedLines[i]
+		for i+1 < len(w.removedLines) && d.blankBetween(r.to, w.removedLines[i+1].from) {
 			i++
-			r.to = w.gone[i].to
+			r.to = w.removedLines[i].to
 		}
-		w.list = append(w.list, w.cutLines(r))
+		w.editList = append(w.editList, w.cutLines(r))
 	}
 }
 
@@ -54,7 +54,7 @@ func (d *Document) blankBetween(from, to int) bool {
 // cutLines returns the edit that removes lines together with the blank lines on
 // the side that has fewer, so that the larger gap stays. At the top of a file
 // no blank line stays, and at its end none is added.
-func (w *work) cutLines(r lineRange) Edit {
+func (w *passAttempt) cutLines(r lineRange) Edit {
 	d, first, n := w.d, w.d.bodyLine(), w.d.lines.count()
 	above, below := 0, 0
 	for r.from-above > first && d.blankLine(r.from-above-1) {
@@ -72,7 +72,7 @@ func (w *work) cutLines(r lineRange) Edit {
 		r.to += below
 	case above == 0 && below == 0:
 		if w.apart && r.from > 1 {
-			left = d.ending(r.from - 1)
+			left = d.lineEnding(r.from - 1)
 		}
 	case above < below:
 		r.from -= above
@@ -84,11 +84,11 @@ func (w *work) cutLines(r lineRange) Edit {
 	return Edit{s, left}
 }
 
-// emptied returns the headings to remove with the entries below them: headings
+// emptiedHeadings returns the headings to remove with the entries below them: headings
 // that would otherwise become visible to more readers, and headings with the
 // time of a removed note. A heading without entries is visible to every reader
 // of the file.
-func (w *work) emptied() map[int]bool {
+func (w *passAttempt) emptiedHeadings() map[int]bool {
 	d := w.d
 	had, left, public := make([]bool, len(d.Headings)), make([]bool, len(d.Headings)), make([]bool, len(d.Headings))
 	for i := range d.Entries {
@@ -107,17 +107,17 @@ func (w *work) emptied() map[int]bool {
 	drop := map[int]bool{}
 	for h := range d.Headings {
 		exposed := d.Own.Visibility == PublicOK && !public[h] &&
-			!d.private.closes(d.Headings[h].Line, d.Headings[h].EndLine)
-		if !left[h] && (exposed || had[h] && d.noted(h)) {
+			!d.privateLines.overlaps(d.Headings[h].Line, d.Headings[h].EndLine)
+		if !left[h] && (exposed || had[h] && d.isNoteHeading(h)) {
 			drop[h] = true
 		}
 	}
 	return drop
 }
 
-// noted reports whether a heading is that of a note with a time of day, and has
+// isNoteHeading reports whether a heading is that of a note with a time of day, and has
 // no subheadings.
-func (d *Document) noted(h int) bool {
+func (d *Document) isNoteHeading(h int) bool {
 	_, _, _, ok := headingClock(d.Headings[h].Text)
 	return ok && d.Place.Day != "" && !slices.ContainsFunc(d.Headings, func(o Heading) bool { return o.Parent == h })
 }

@@ -57,9 +57,9 @@ func (r *Revision) fail(format string, args ...any) {
 	}
 }
 
-// entry returns the change of an entry. If there is no such entry, it records
+// changeFor returns the change of an entry. If there is no such entry, it records
 // an error and returns nil.
-func (r *Revision) entry(i int) *entryChange {
+func (r *Revision) changeFor(i int) *entryChange {
 	if i < 0 || i >= len(r.doc.Entries) {
 		r.fail("there is no entry %d", i)
 		return nil
@@ -79,7 +79,7 @@ func (r *Revision) entry(i int) *entryChange {
 // a section whose tasks have no boxes, it adds or removes a check mark before
 // the text.
 func (r *Revision) SetTask(entry, task int, s TaskState) {
-	c := r.entry(entry)
+	c := r.changeFor(entry)
 	if c == nil {
 		return
 	}
@@ -105,7 +105,7 @@ func (r *Revision) SetField(key, value string) {
 // The rest of the entry's comment stays the same. An entry without a comment
 // gets one at the end of its first block.
 func (r *Revision) SetAttribute(entry int, key, value string) {
-	c := r.entry(entry)
+	c := r.changeFor(entry)
 	if c == nil {
 		return
 	}
@@ -121,7 +121,7 @@ func (r *Revision) SetAttribute(entry int, key, value string) {
 // heading whose section becomes empty stays, unless it would then become
 // visible to more readers or contains only the time of a removed note.
 func (r *Revision) Remove(entry int) {
-	if c := r.entry(entry); c != nil {
+	if c := r.changeFor(entry); c != nil {
 		c.remove = true
 	}
 }
@@ -129,7 +129,7 @@ func (r *Revision) Remove(entry int) {
 // Replace replaces an entry with a text, which must be one block of Markdown.
 // If the text has no attribute comment, that of the entry stays.
 func (r *Revision) Replace(entry int, text string) {
-	if c := r.entry(entry); c != nil {
+	if c := r.changeFor(entry); c != nil {
 		c.replace = text
 		if text == "" {
 			r.fail("entry %d cannot be replaced by nothing: remove it", entry)
@@ -141,7 +141,7 @@ func (r *Revision) Replace(entry int, text string) {
 // the top of the file below its frontmatter. A list item takes the marker and
 // indentation of the list around it.
 func (r *Revision) Insert(after int, text string) {
-	if after != -1 && r.entry(after) == nil {
+	if after != -1 && r.changeFor(after) == nil {
 		return
 	}
 	if r.below == nil {
@@ -190,9 +190,9 @@ func (r *Revision) AppendInOrder(order [][]string, section, text string) {
 func (r *Revision) SetCounters() { r.counters = true }
 
 // SetTitles updates the summary of a long-term file after all other changes, if
-// the summary is generated: see [Document.Titled]. A summary written by a user
+// the summary is generated: see [Document.HasGeneratedSummary]. A summary written by a user
 // stays.
-func (r *Revision) SetTitles() { r.titles = r.titles || r.doc.Titled() }
+func (r *Revision) SetTitles() { r.titles = r.titles || r.doc.HasGeneratedSummary() }
 
 // Changed yields the indexes of the entries that the revision replaces, removes
 // or changes, in no particular order.
@@ -225,7 +225,7 @@ func (r *Revision) Empty() bool {
 		}
 	}
 	for _, f := range r.fields {
-		if !f.holds(&r.doc.Front) {
+		if !f.alreadySet(&r.doc.Front) {
 			return false
 		}
 	}
@@ -252,7 +252,7 @@ func (r *Revision) Apply(parse func(source []byte) *Document) ([]byte, error) {
 	case d.Partition.Excerpt:
 		return nil, fmt.Errorf("edit %s: this is not the whole file", d.Place.Path)
 	}
-	for _, p := range r.passes() {
+	for _, p := range r.splitPasses() {
 		if p.titles {
 			p.fields = []fieldChange{{"summary", d.Titles()}}
 		}
@@ -286,7 +286,7 @@ type pass struct {
 	counters bool
 }
 
-func (r *Revision) passes() []pass {
+func (r *Revision) splitPasses() []pass {
 	var list []pass
 	if len(r.entries)+len(r.below)+len(r.fields) > 0 {
 		list = append(list, pass{entries: r.entries, below: r.below, fields: r.fields})
@@ -307,21 +307,21 @@ func (r *Revision) passes() []pass {
 // one, apply retries with blank lines between blocks, which keep them from
 // merging.
 func (p *pass) apply(d *Document, parse func([]byte) *Document) (*Document, error) {
-	next, err := p.try(d, parse, false)
-	if unlike := (*unlikeError)(nil); errors.As(err, &unlike) {
-		if apart, err := p.try(d, parse, true); err == nil {
+	next, err := p.tryApply(d, parse, false)
+	if unlike := (*mismatchError)(nil); errors.As(err, &unlike) {
+		if apart, err := p.tryApply(d, parse, true); err == nil {
 			return apart, nil
 		}
 	}
 	return next, err
 }
 
-func (p *pass) try(d *Document, parse func([]byte) *Document, apart bool) (*Document, error) {
-	w := &work{pass: p, d: d, parse: parse, apart: apart}
-	if err := w.edits(); err != nil {
+func (p *pass) tryApply(d *Document, parse func([]byte) *Document, apart bool) (*Document, error) {
+	w := &passAttempt{pass: p, d: d, parse: parse, apart: apart}
+	if err := w.computeEdits(); err != nil {
 		return nil, err
 	}
-	source, err := Splice(d.Source, w.list)
+	source, err := Splice(d.Source, w.editList)
 	if err != nil {
 		return nil, err
 	}
@@ -329,26 +329,26 @@ func (p *pass) try(d *Document, parse func([]byte) *Document, apart bool) (*Docu
 		return d, nil
 	}
 	next := parse(source)
-	return next, w.check(next)
+	return next, w.checkResult(next)
 }
 
-// work is the state of one attempt of a pass.
-type work struct {
+// passAttempt is the state of one attempt of a pass.
+type passAttempt struct {
 	*pass
 	d     *Document
 	parse func([]byte) *Document
 	apart bool // put blank lines between blocks that become adjacent
 
-	list  []Edit
-	gone  []lineRange       // removed lines, in order
-	drop  map[int]bool      // headings to remove with their section
-	fresh map[int]*Document // by entry: its replacement, parsed alone
-	spots []spot            // insertion points, in order
+	editList        []Edit
+	removedLines    []lineRange       // removed lines, in order
+	droppedHeadings map[int]bool      // headings to remove with their section
+	replacements    map[int]*Document // by entry: its replacement, parsed alone
+	insertPoints    []insertionPoint  // insertion points, in order
 }
 
-// edits computes the byte edits of the pass.
-func (w *work) edits() error {
-	w.fresh = map[int]*Document{}
+// computeEdits computes the byte edits of the pass.
+func (w *passAttempt) computeEdits() error {
+	w.replacements = map[int]*Document{}
 	for _, i := range slices.Sorted(maps.Keys(w.entries)) {
 		c, e := w.entries[i], &w.d.Entries[i]
 		switch {
@@ -372,7 +372,7 @@ func (w *work) edits() error {
 		if err != nil {
 			return err
 		}
-		w.list = append(w.list, front)
+		w.editList = append(w.editList, front)
 	}
 	for _, f := range w.fields {
 		if !w.d.Front.Present {
@@ -382,29 +382,29 @@ func (w *work) edits() error {
 		if err != nil {
 			return err
 		}
-		w.list = append(w.list, edits...)
+		w.editList = append(w.editList, edits...)
 	}
 	w.removeEntries()
 	return w.insertTexts()
 }
 
 // setTask adds the edit for a box, or for a check mark if the task has no box.
-func (w *work) setTask(t *Task, s TaskState) error {
+func (w *passAttempt) setTask(t *Task, s TaskState) error {
 	switch at := t.Box.Start; {
 	case t.State == s:
 	case t.Box.End > at && s == Done:
-		w.list = append(w.list, Edit{t.Box, []byte("x")})
+		w.editList = append(w.editList, Edit{t.Box, []byte("x")})
 	case t.Box.End > at:
-		w.list = append(w.list, Edit{t.Box, []byte(" ")})
+		w.editList = append(w.editList, Edit{t.Box, []byte(" ")})
 	case s == Done:
-		w.list = append(w.list, Edit{t.Box, []byte(checkMark + " ")})
+		w.editList = append(w.editList, Edit{t.Box, []byte(checkMark + " ")})
 	default:
 		rest, ok := bytes.CutPrefix(w.d.Source[at:], []byte(checkMark))
 		if !ok {
 			return fmt.Errorf("line %d: the check mark does not begin the text", t.Line)
 		}
 		rest = bytes.TrimLeft(bytes.TrimPrefix(rest, []byte(emojiStyle)), " \t")
-		w.list = append(w.list, Edit{Span{at, len(w.d.Source) - len(rest)}, nil})
+		w.editList = append(w.editList, Edit{Span{at, len(w.d.Source) - len(rest)}, nil})
 	}
 	return nil
 }
@@ -419,10 +419,10 @@ const (
 // wrongCounters returns the existing but wrong counters of the frontmatter,
 // with their correct values.
 func (d *Document) wrongCounters() []fieldChange {
-	tasks, followUps := d.counters()
+	tasks, followUps := d.frontCounters()
 	var wrong []fieldChange
 	for _, c := range []fieldChange{{"tasks", tasks.String()}, {"follow_ups", followUps.String()}} {
-		if f, ok := d.Front.Field(c.key); ok && f.Value != "" && f.scalar() && !c.holds(&d.Front) {
+		if f, ok := d.Front.Field(c.key); ok && f.Value != "" && f.isScalar() && !c.alreadySet(&d.Front) {
 			wrong = append(wrong, c)
 		}
 	}
@@ -446,9 +446,9 @@ func (d *Document) WhyUnsound() string {
 // values of the head and adds missing keys. A value that is a list or a map,
 // which is invalid for these keys, stays.
 func (r *Revision) CompleteSession(h SessionHead) {
-	r.complete(h.Now, h.Summary)
+	r.setCommonFields(h.Now, h.Summary)
 	for _, f := range h.fields() {
-		r.set(f.key, f.value, f.value != "")
+		r.ensureField(f.key, f.value, f.value != "")
 	}
 	r.SetCounters()
 }
@@ -456,29 +456,29 @@ func (r *Revision) CompleteSession(h SessionHead) {
 // CompleteLongTerm adds the missing keys of the frontmatter of a subject's
 // long-term file, and a generated summary if the file has none.
 func (r *Revision) CompleteLongTerm(subject string, now time.Time) {
-	r.complete(now, "")
-	r.set("subject_id", subject, false)
+	r.setCommonFields(now, "")
+	r.ensureField("subject_id", subject, false)
 	r.SetCounters()
 	summary, ok := r.doc.Front.Field("summary")
-	r.titles = r.titles || !ok || r.doc.Titled() || summary.scalar() && r.doc.Front.Summary == ""
+	r.titles = r.titles || !ok || r.doc.HasGeneratedSummary() || summary.isScalar() && r.doc.Front.Summary == ""
 }
 
-// complete sets the keys that every kind of frontmatter has.
-func (r *Revision) complete(now time.Time, summary string) {
-	r.set("created_at", Timestamp(now), false)
-	r.set("updated_at", Timestamp(now), true)
-	r.set("summary", summary, summary != "")
+// setCommonFields sets the keys that every kind of frontmatter has.
+func (r *Revision) setCommonFields(now time.Time, summary string) {
+	r.ensureField("created_at", Timestamp(now), false)
+	r.ensureField("updated_at", Timestamp(now), true)
+	r.ensureField("summary", summary, summary != "")
 	for _, key := range []string{"tasks", "follow_ups"} {
-		r.set(key, Progress{}.String(), false)
+		r.ensureField(key, Progress{}.String(), false)
 		r.counted = append(r.counted, key)
 	}
 }
 
-// set sets a key if it is missing or, if always is true, also if it has a
+// ensureField sets a key if it is missing or, if always is true, also if it has a
 // scalar value.
-func (r *Revision) set(key, value string, always bool) {
+func (r *Revision) ensureField(key, value string, always bool) {
 	f, ok := r.doc.Front.Field(key)
-	if !ok || always && f.scalar() {
+	if !ok || always && f.isScalar() {
 		r.SetField(key, value)
 	}
 }

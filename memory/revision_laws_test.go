@@ -39,10 +39,10 @@ func TestRevisionLawsOnRandomFiles(t *testing.T) {
 			b.WriteString([]string{"---\ntasks: 1/9\nsummary: >\n  a\n\n---\n", "\ufeff---\r\nfollow_ups: 0/0\r\n...\r\n", "---\nvisibility: private_only\n---\n"}[r.IntN(3)])
 		}
 		if seed%2 == 0 {
-			b.WriteString(join("", randomDocument(r, PublicOK)))
+			b.WriteString(joinChunks("", randomDocument(r, PublicOK)))
 		} else {
 			for range 1 + r.IntN(14) {
-				b.WriteString(pieces[r.IntN(len(pieces))])
+				b.WriteString(fuzzTokens[r.IntN(len(fuzzTokens))])
 			}
 		}
 		if reviseAtRandom(t, paths[r.IntN(2)], []byte(b.String()), r) {

@@ -46,10 +46,10 @@ func TestRevisionGolden(t *testing.T) {
 				f := a.Files[i]
 				if f.Name != "edit" && f.Name != "→" {
 					parse = func(b []byte) *Document { return testLayout().Parse(f.Name, b, testMeta) }
-					d = parse(unpicture(f.Data))
+					d = parse(decodePicture(f.Data))
 					continue
 				}
-				got := revised(t, d, string(f.Data), parse)
+				got := applyScript(t, d, string(f.Data), parse)
 				i++
 				if i == len(a.Files) || a.Files[i].Name != "→" {
 					a.Files = slices.Insert(a.Files, i, txtar.File{Name: "→"})
@@ -69,8 +69,8 @@ func TestRevisionGolden(t *testing.T) {
 	}
 }
 
-// revised returns the result of a revision of a document, with pictures.
-func revised(t *testing.T, d *Document, script string, parse func([]byte) *Document) string {
+// applyScript returns the result of a revision of a document, with pictures.
+func applyScript(t *testing.T, d *Document, script string, parse func([]byte) *Document) string {
 	t.Helper()
 	r := d.Revise()
 	for line := range strings.Lines(script) {
@@ -112,7 +112,7 @@ func revised(t *testing.T, d *Document, script string, parse func([]byte) *Docum
 	if r.Empty() != bytes.Equal(out, d.Source) {
 		t.Errorf("%s: Empty is %v", script, r.Empty())
 	}
-	return picture(out)
+	return encodePicture(out)
 }
 
 func splitWords(t *testing.T, line string) (words []string) {
@@ -132,8 +132,8 @@ func splitWords(t *testing.T, line string) (words []string) {
 	return words
 }
 
-// picture is the inverse of unpicture.
-func picture(b []byte) string {
+// encodePicture is the inverse of unpicture.
+func encodePicture(b []byte) string {
 	s := strings.NewReplacer("\r\n", "␍␊\n", "\r", "␍\n", "\x00", "␀", "\xff", "⌧").Replace(string(b))
 	if !bytes.HasSuffix(b, []byte("\n")) && !strings.HasSuffix(s, "␍\n") {
 		s += "␤\n"

@@ -13,9 +13,9 @@ import (
 
 var treeFlag = flag.String("tree", shared, "a directory of Markdown files, which TestRevisionOnTree edits in memory")
 
-// mostEdits bounds the number of entries and tasks that are tested in one file.
+// maxEdits bounds the number of entries and tasks that are tested in one file.
 // In a larger file, those tested are evenly spaced.
-const mostEdits = 150
+const maxEdits = 150
 
 // TestRevisionOnTree toggles every box, removes every entry and sets the
 // counters of all files below a directory, each alone, and checks that exactly
@@ -42,7 +42,7 @@ func TestRevisionOnTree(t *testing.T) {
 		parse := func(b []byte) *Document { return l.Parse(rel, b, testMeta) }
 		d := parse(src)
 		files++
-		most := mostEdits
+		most := maxEdits
 		if len(src) > 100<<10 {
 			most = 3
 		}
@@ -61,7 +61,7 @@ func TestRevisionOnTree(t *testing.T) {
 				boxes = append(boxes, [2]int{i, j})
 			}
 		}
-		for _, at := range spread(boxes, most) {
+		for _, at := range spreadIndexes(boxes, most) {
 			task := d.Entries[at[0]].Tasks[at[1]]
 			r := d.Revise()
 			r.SetTask(at[0], at[1], 1-task.State)
@@ -81,7 +81,7 @@ func TestRevisionOnTree(t *testing.T) {
 		for i := range all {
 			all[i] = i
 		}
-		for _, i := range spread(all, most) {
+		for _, i := range spreadIndexes(all, most) {
 			e := &d.Entries[i]
 			r := d.Revise()
 			r.Remove(i)
@@ -105,7 +105,7 @@ func TestRevisionOnTree(t *testing.T) {
 				below++
 			}
 			between := got[above : len(got)-below]
-			if !blank(between) || !blank(bytes.TrimPrefix(src[above:e.Span.Start], bom)) || !blank(src[e.Span.End:len(src)-below]) {
+			if !isBlankText(between) || !isBlankText(bytes.TrimPrefix(src[above:e.Span.Start], bom)) || !isBlankText(src[e.Span.End:len(src)-below]) {
 				t.Errorf("%s:%d: removing an entry changes other text: %q", path, e.Line, between)
 			}
 			if len(between) > 0 {
@@ -142,8 +142,8 @@ func TestRevisionOnTree(t *testing.T) {
 	}
 }
 
-// spread returns at most n elements of a list, evenly spaced.
-func spread[T any](list []T, n int) []T {
+// spreadIndexes returns at most n elements of a list, evenly spaced.
+func spreadIndexes[T any](list []T, n int) []T {
 	if len(list) <= n {
 		return list
 	}

@@ -41,43 +41,43 @@ var (
 func (d *Document) Rewrite(v View, text string, parse func(source []byte) *Document) ([]byte, error) {
 	lines := textLines(text)
 	shown := d.Shown(v)
-	if !d.Owned(v) {
+	if !d.PrivateReadable(v) {
 		lines = trimBlank(lines)
 	}
 	if slices.Equal(lines, shown.Lines) {
 		return d.Source, nil
 	}
-	err := d.writable(v, lines, parse)
+	err := d.checkWritable(v, lines, parse)
 	switch {
-	case d.Unsound && (d.Owned(v) || err == nil):
+	case d.Unsound && (d.PrivateReadable(v) || err == nil):
 		return nil, fmt.Errorf("%w until it is mended: %s", ErrUnwritable, d.WhyUnsound())
 	case err != nil:
 		return nil, err
 	}
-	pairs := align(shown.Lines, lines)
-	if err := d.keepsMasked(&shown, lines, pairs); err != nil {
+	pairs := alignLines(shown.Lines, lines)
+	if err := d.checkMaskedLines(&shown, lines, pairs); err != nil {
 		return nil, err
 	}
 	r := &rewrite{d: d, v: v, lines: lines, pairs: pairs, shown: &shown}
 	var last error
-	for _, way := range []func() [][]byte{r.late, r.early, r.near, r.end, r.top} {
-		source := r.finish(way())
+	for _, way := range []func() [][]byte{r.insertLate, r.insertEarly, r.moveNear, r.moveToEnd, r.moveToTop} {
+		source := r.joinLines(way())
 		next := parse(source)
-		last = r.check(next)
+		last = r.checkResult(next)
 		if last == nil {
 			return source, nil
 		}
-		if shown.Whole {
+		if shown.Complete {
 			break // there is no unreadable text to arrange
 		}
 	}
 	return nil, fmt.Errorf("%w: %w", ErrUnwritable, last)
 }
 
-// keepsMasked returns an error if it is ambiguous which masked lines the new
+// checkMaskedLines returns an error if it is ambiguous which masked lines the new
 // text contains. Several lines may look the same but have different text behind
 // their masks, so either all of them must stay or none.
-func (d *Document) keepsMasked(shown *Shown, lines []string, pairs []int) error {
+func (d *Document) checkMaskedLines(shown *Shown, lines []string, pairs []int) error {
 	if !d.Masked() {
 		return nil
 	}
@@ -89,13 +89,15 @@ func (d *Document) keepsMasked(shown *Shown, lines []string, pairs []int) error 
 	return nil
 }
 
-// Reads returns an [ErrText] if a view of the document, which must be parsed
+// CheckReadable returns an [ErrText] if a view of the document, which must be parsed
 // from text, would not show exactly that text. So it verifies that the author
 // of a text can read all of it.
-func (d *Document) Reads(v View, text string) error { return d.reads(v, textLines(text)) }
+func (d *Document) CheckReadable(v View, text string) error {
+	return d.checkReadableLines(v, textLines(text))
+}
 
-// reads is [Document.Reads] for a list of lines.
-func (d *Document) reads(v View, lines []string) error {
+// checkReadableLines is [Document.CheckReadable] for a list of lines.
+func (d *Document) checkReadableLines(v View, lines []string) error {
 	if d.Unsound {
 		return fmt.Errorf("%w: %s", ErrText, d.WhyUnsound())
 	}
@@ -127,19 +129,19 @@ func trimBlank(lines []string) []string {
 	return lines
 }
 
-// writable returns an error if the view must not write a text. It examines only
+// checkWritable returns an error if the view must not write a text. It examines only
 // the text and the readable frontmatter, so the result does not depend on text
 // outside the view.
-func (d *Document) writable(v View, lines []string, parse func([]byte) *Document) error {
+func (d *Document) checkWritable(v View, lines []string, parse func([]byte) *Document) error {
 	text := Shown{Lines: lines}.Text()
 	alone := parse([]byte(text))
 	if strings.Contains(text, "\x00") {
 		return fmt.Errorf("%w: it has a NUL character", ErrText)
 	}
-	if err := alone.reads(v, lines); err != nil {
+	if err := alone.checkReadableLines(v, lines); err != nil {
 		return err
 	}
-	if d.Owned(v) {
+	if d.PrivateReadable(v) {
 		return nil
 	}
 	var front Front
@@ -162,8 +164,8 @@ type rewrite struct {
 	pairs []int    // by visible line: index of the same line in lines, or -1
 }
 
-// source returns a line of the file with its ending, without a byte order mark.
-func (r *rewrite) source(line int) []byte {
+// sourceLine returns a line of the file with its ending, without a byte order mark.
+func (r *rewrite) sourceLine(line int) []byte {
 	s := r.d.lines.span(line, line)
 	b := r.d.Source[s.Start:s.End]
 	if line == 1 {
@@ -172,44 +174,44 @@ func (r *rewrite) source(line int) []byte {
 	return b
 }
 
-// fresh returns a new line with the ending of the given line.
-func (r *rewrite) fresh(text string, line int) []byte {
-	return append([]byte(text), r.d.ending(max(line, 1))...)
+// newLine returns a new line with the ending of the given line.
+func (r *rewrite) newLine(text string, line int) []byte {
+	return append([]byte(text), r.d.lineEnding(max(line, 1))...)
 }
 
-// late keeps every unreadable line at its position. New lines replace removed
+// insertLate keeps every unreadable line at its position. New lines replace removed
 // ones, or go directly above the next unchanged line.
-func (r *rewrite) late() [][]byte { return r.inPlace(false) }
+func (r *rewrite) insertLate() [][]byte { return r.inPlace(false) }
 
-// early is like late, but new lines go directly below the last unchanged line.
-func (r *rewrite) early() [][]byte { return r.inPlace(true) }
+// insertEarly is like late, but new lines go directly below the last unchanged line.
+func (r *rewrite) insertEarly() [][]byte { return r.inPlace(true) }
 
 func (r *rewrite) inPlace(early bool) (out [][]byte) {
 	next := 0                 // index in lines
 	put := func(to, at int) { // appends new lines up to index to, with the ending of line at
 		for ; next < to; next++ {
-			out = append(out, r.fresh(r.lines[next], at))
+			out = append(out, r.newLine(r.lines[next], at))
 		}
 	}
 	n := r.d.lines.count()
 	for line := 1; line <= n; line++ {
 		k := r.shown.Line(line) - 1
 		if k < 0 {
-			out = append(out, r.source(line))
+			out = append(out, r.sourceLine(line))
 			continue
 		}
 		if j := r.pairs[k]; j >= 0 {
 			put(j, line)
-			out = append(out, r.source(line))
+			out = append(out, r.sourceLine(line))
 			next = j + 1
 			if early && (k+1 == len(r.pairs) || r.pairs[k+1] >= 0) {
-				put(r.until(k+1), line)
+				put(r.nextUnchanged(k+1), line)
 			}
 			continue
 		}
 		// For a run of removed lines: each new line takes the place of one
 		// removed line, and the last place takes all remaining new lines.
-		until := r.until(k)
+		until := r.nextUnchanged(k)
 		if k+1 == len(r.pairs) || r.pairs[k+1] >= 0 {
 			put(until, line)
 		} else {
@@ -220,9 +222,9 @@ func (r *rewrite) inPlace(early bool) (out [][]byte) {
 	return out
 }
 
-// until returns the end of the new lines that precede the old line k: the index
+// nextUnchanged returns the end of the new lines that precede the old line k: the index
 // of the next unchanged line, or the number of lines.
-func (r *rewrite) until(k int) int {
+func (r *rewrite) nextUnchanged(k int) int {
 	for ; k < len(r.pairs); k++ {
 		if r.pairs[k] >= 0 {
 			return r.pairs[k]
@@ -233,9 +235,9 @@ func (r *rewrite) until(k int) int {
 
 // A stretch is a range of unreadable lines, which begins and ends with lines
 // that are not blank, and the number of new lines before it.
-type stretch struct{ from, to, after int }
+type unreadableRange struct{ from, to, after int }
 
-func (r *rewrite) stretches() (list []stretch) {
+func (r *rewrite) unreadableRanges() (list []unreadableRange) {
 	after, open := 0, false
 	for line := 1; line <= r.d.lines.count(); line++ {
 		k := r.shown.Line(line) - 1
@@ -249,41 +251,43 @@ func (r *rewrite) stretches() (list []stretch) {
 		case open:
 			list[len(list)-1].to = line
 		default:
-			list = append(list, stretch{line, line, after})
+			list = append(list, unreadableRange{line, line, after})
 			open = true
 		}
 	}
 	return list
 }
 
-// near moves unreadable text between the blocks of the new text, to the blank
+// moveNear moves unreadable text between the blocks of the new text, to the blank
 // lines nearest to its position.
-func (r *rewrite) near() [][]byte {
-	gaps := append([]int{len(r.lines)}, r.gaps()...)
-	return r.arrange(func(s stretch) int {
+func (r *rewrite) moveNear() [][]byte {
+	gaps := append([]int{len(r.lines)}, r.blockStarts()...)
+	return r.placeRanges(func(s unreadableRange) int {
 		return slices.MinFunc(gaps, func(a, b int) int { return max(a-s.after, s.after-a) - max(b-s.after, s.after-b) })
 	})
 }
 
-// end moves unreadable text to the end.
-func (r *rewrite) end() [][]byte { return r.arrange(func(stretch) int { return len(r.lines) }) }
+// moveToEnd moves unreadable text to the end.
+func (r *rewrite) moveToEnd() [][]byte {
+	return r.placeRanges(func(unreadableRange) int { return len(r.lines) })
+}
 
-// top moves unreadable text to the top, below the frontmatter.
-func (r *rewrite) top() [][]byte {
+// moveToTop moves unreadable text to the top, below the frontmatter.
+func (r *rewrite) moveToTop() [][]byte {
 	text := []byte(Shown{Lines: r.lines}.Text())
 	_, _, body, _ := cutFront(text)
 	at := bytes.Count(text[:body], []byte("\n"))
 	for at > 0 && at < len(r.lines) && strings.Trim(r.lines[at], " \t") == "" {
 		at++
 	}
-	return r.arrange(func(stretch) int { return at })
+	return r.placeRanges(func(unreadableRange) int { return at })
 }
 
-// gaps returns the new lines that begin a block below a blank line.
-func (r *rewrite) gaps() (list []int) {
+// blockStarts returns the new lines that begin a block below a blank line.
+func (r *rewrite) blockStarts() (list []int) {
 	text := []byte(Shown{Lines: r.lines}.Text())
 	_, _, body, _ := cutFront(text)
-	tops, _ := structure(text, body, splitLines(text))
+	tops, _ := parseStructure(text, body, splitLines(text))
 	for _, t := range tops {
 		if t.from > 1 && strings.Trim(r.lines[t.from-2], " \t") == "" {
 			list = append(list, t.from-1)
@@ -292,10 +296,10 @@ func (r *rewrite) gaps() (list []int) {
 	return list
 }
 
-// arrange places each stretch above a new line, with blank lines around it that
+// placeRanges places each stretch above a new line, with blank lines around it that
 // are not visible either.
-func (r *rewrite) arrange(place func(stretch) int) (out [][]byte) {
-	list := r.stretches()
+func (r *rewrite) placeRanges(place func(unreadableRange) int) (out [][]byte) {
+	list := r.unreadableRanges()
 	at := make([]int, len(list))
 	for i, s := range list {
 		at[i] = place(s)
@@ -312,48 +316,48 @@ func (r *rewrite) arrange(place func(stretch) int) (out [][]byte) {
 			if at[i] != j {
 				continue
 			}
-			if n := len(out); n > 0 && !blank(out[n-1]) {
-				out = append(out, r.d.ending(s.from))
+			if n := len(out); n > 0 && !isBlankText(out[n-1]) {
+				out = append(out, r.d.lineEnding(s.from))
 			}
 			for line := s.from; line <= s.to; line++ {
-				out = append(out, r.source(line))
+				out = append(out, r.sourceLine(line))
 			}
 			if j < len(r.lines) || i+1 < len(list) {
-				out = append(out, r.d.ending(s.to))
+				out = append(out, r.d.lineEnding(s.to))
 			}
 		}
 		if j == len(r.lines) {
 			break
 		}
 		if k, ok := old[j]; ok {
-			out = append(out, r.source(r.shown.Source(k+1)))
+			out = append(out, r.sourceLine(r.shown.Source(k+1)))
 		} else {
-			out = append(out, r.fresh(r.lines[j], 1))
+			out = append(out, r.newLine(r.lines[j], 1))
 		}
 	}
 	return out
 }
 
-// finish joins lines into a source. Every line has an ending, except the last
+// joinLines joins lines into a source. Every line has an ending, except the last
 // one if the file does not end with one.
-func (r *rewrite) finish(out [][]byte) []byte {
+func (r *rewrite) joinLines(out [][]byte) []byte {
 	n := r.d.lines.count()
 	source := append([]byte{}, r.d.Source[:bomLen(r.d.Source)]...) // not nil, which means no file
 	for i, line := range out {
 		bare := trimEnding(line)
 		switch last := i+1 == len(out); {
-		case last && n > 0 && !r.d.placement().ended(n):
+		case last && n > 0 && !r.d.placement().hasEnding(n):
 			line = bare
 		case len(bare) == len(line):
-			line = slices.Concat(line, r.d.ending(n))
+			line = slices.Concat(line, r.d.lineEnding(n))
 		}
 		source = append(source, line...)
 	}
 	return source
 }
 
-// check compares the parsed result with the intended one.
-func (r *rewrite) check(next *Document) error {
+// checkResult compares the parsed result with the intended one.
+func (r *rewrite) checkResult(next *Document) error {
 	shown := next.Shown(r.v)
 	unread := func(d *Document) (list []*Entry) {
 		for i := range d.Entries {

@@ -64,7 +64,7 @@ func TestRewriteAsIfTheRestDidNotExist(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 3))
 		file := files[r.IntN(len(files))]
 		chunks := randomDocument(r, PublicOK)
-		all, some := join(file.front, chunks), join(file.front, readableChunks(chunks))
+		all, some := joinChunks(file.front, chunks), joinChunks(file.front, readableChunks(chunks))
 		l := testLayout()
 		parse := func(b []byte) *Document { return l.Parse(file.path, b, testMeta) }
 		full, reduced := parse([]byte(all)), parse([]byte(some))
@@ -166,13 +166,13 @@ func TestAlign(t *testing.T) {
 		}
 		a, b := text(), text()
 		last := -1
-		for i, j := range align(a, b) {
+		for i, j := range alignLines(a, b) {
 			if j >= 0 && (j <= last || a[i] != b[j]) {
 				t.Fatalf("%q and %q: line %d is paired with %d after %d", a, b, i, j, last)
 			}
 			last = max(last, j)
 		}
-		for i, j := range align(a, a) {
+		for i, j := range alignLines(a, a) {
 			if i != j {
 				t.Fatalf("%q: line %d is paired with %d", a, i, j)
 			}

@@ -50,7 +50,7 @@ func (v View) Readable(p Partition) bool {
 	if p.Visibility != PublicOK && !v.private {
 		return false
 	}
-	if p.Excerpt && v.whole(p.Owner) {
+	if p.Excerpt && v.canReadAll(p.Owner) {
 		return false
 	}
 	if p.Owner == "" {
@@ -62,9 +62,9 @@ func (v View) Readable(p Partition) bool {
 	return ok
 }
 
-// whole reports whether the view may read all of a file whose public text
+// canReadAll reports whether the view may read all of a file whose public text
 // belongs to an owner.
-func (v View) whole(owner string) bool {
+func (v View) canReadAll(owner string) bool {
 	if owner == "" {
 		owner = v.root
 	}
@@ -86,7 +86,7 @@ func (v View) Private() bool { return v.private }
 // Partitions returns all readable partitions, sorted by owner and visibility.
 func (v View) Partitions() []Partition {
 	out := []Partition{{Visibility: PublicOK}}
-	if !v.whole("") {
+	if !v.canReadAll("") {
 		out = append(out, Partition{Visibility: PublicOK, Excerpt: true})
 	}
 	for owner := range v.owners {

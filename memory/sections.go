@@ -15,7 +15,7 @@ func (d *Document) placement() placement { return placement{d} }
 
 // A piece is a heading or an entry, in line order. An empty heading is both: it
 // is an entry, and becomes a plain heading when text is added below it.
-type piece struct {
+type outlineNode struct {
 	from, to int // lines
 	entry    int // -1 for a heading whose section is not empty
 	heading  int // index in Document.Headings, -1 for an entry
@@ -24,13 +24,13 @@ type piece struct {
 }
 
 // outline returns the pieces of a document.
-func (d placement) outline() []piece {
-	list := make([]piece, 0, len(d.Entries)+len(d.Headings))
+func (d placement) outline() []outlineNode {
+	list := make([]outlineNode, 0, len(d.Entries)+len(d.Headings))
 	h := 0
 	headings := func(before int) {
 		for ; h < len(d.Headings) && d.Headings[h].Line < before; h++ {
 			head := &d.Headings[h]
-			p := piece{head.Line, head.EndLine, -1, h, head.Level, []string{head.Text}}
+			p := outlineNode{head.Line, head.EndLine, -1, h, head.Level, []string{head.Text}}
 			for up := head.Parent; up >= 0; up = d.Headings[up].Parent {
 				p.path = append(p.path, d.Headings[up].Text)
 			}
@@ -41,7 +41,7 @@ func (d placement) outline() []piece {
 	for i := range d.Entries {
 		e := &d.Entries[i]
 		headings(e.Line)
-		p := piece{from: e.Line, to: e.EndLine, entry: i, heading: -1}
+		p := outlineNode{from: e.Line, to: e.EndLine, entry: i, heading: -1}
 		if e.Block == EmptyHeading {
 			p.level, p.path = e.level, append(slices.Clone(e.Sections), e.heading)
 		}
@@ -52,7 +52,7 @@ func (d placement) outline() []piece {
 }
 
 // A wanted specifies a section and, if it is missing, its insertion point.
-type wanted struct {
+type sectionTarget struct {
 	path  []string
 	order [][]string // sections of the file in order, each with its possible names
 	shown bool       // the text is for every reader of the file
@@ -60,31 +60,31 @@ type wanted struct {
 
 // endOf returns the insertion point at the end of a section, or that of a
 // missing section. For public text it ignores headings that are not public.
-func (d placement) endOf(w wanted) (spot, error) {
+func (d placement) endOf(w sectionTarget) (insertionPoint, error) {
 	path := w.path
 	if err := checkPath(path); err != nil {
-		return spot{}, err
+		return insertionPoint{}, err
 	}
 	last := d.lastLine(d.lines.count())
 	if len(path) == 0 {
-		return spot{line: last, beside: d.entryUpTo(last)}, nil
+		return insertionPoint{line: last, beside: d.entryUpTo(last)}, nil
 	}
 	list := d.outline()
-	usable := func(p *piece) bool { return !w.shown || d.shownPiece(p) }
-	if i := findAmong(list, path, usable); i >= 0 {
+	usable := func(p *outlineNode) bool { return !w.shown || d.isPublicNode(p) }
+	if i := findUsableHeading(list, path, usable); i >= 0 {
 		s := d.endOfSection(list, i, path, usable)
 		if w.shown {
-			d.belowShown(&s)
+			d.moveBelowPublic(&s)
 		}
-		if line := d.aboveClosed(s.line); w.shown && line < s.line {
+		if line := d.abovePrivateRange(s.line); w.shown && line < s.line {
 			s.line, s.beside, s.heading = line, d.entryUpTo(line), line == list[i].to
 		}
 		return s, nil
 	}
-	s := spot{line: last, beside: d.entryUpTo(last), path: path}
+	s := insertionPoint{line: last, beside: d.entryUpTo(last), path: path}
 	level, missing := topLevel(list, usable), path
 	for n := len(path) - 1; n > 0; n-- {
-		i := findAmong(list, path[:n], usable)
+		i := findUsableHeading(list, path[:n], usable)
 		if i < 0 {
 			continue
 		}
@@ -94,27 +94,27 @@ func (d placement) endOf(w wanted) (spot, error) {
 		break
 	}
 	if len(path) == 1 {
-		if line, of := d.inOrder(list, w, usable); of > 0 {
+		if line, of := d.templatePosition(list, w, usable); of > 0 {
 			s.line, s.beside, level = line, d.entryUpTo(line), of
 		}
 	}
 	if w.shown {
-		s.line = d.inTheOpen(list, s.line, level, usable)
+		s.line = d.publicLine(list, s.line, level, usable)
 		s.beside = d.entryUpTo(s.line)
 	}
 	for i, name := range missing {
 		if level+i > 6 {
-			return spot{}, errors.New("a section would be nested more than six levels deep")
+			return insertionPoint{}, errors.New("a section would be nested more than six levels deep")
 		}
 		s.headings = append(s.headings, Heading{Level: level + i, Text: name})
 	}
 	return s, nil
 }
 
-// belowShown moves an insertion point up below the last public entry, if the
+// moveBelowPublic moves an insertion point up below the last public entry, if the
 // private entries between them would change the number of blank lines that
 // public readers see. Items of the same list may stay.
-func (d placement) belowShown(s *spot) {
+func (d placement) moveBelowPublic(s *insertionPoint) {
 	i, items := s.beside, true
 	for ; i >= 0 && d.Entries[i].Partition.Visibility != PublicOK; i-- {
 		items = items && d.Entries[i].Block == Item
@@ -129,27 +129,27 @@ func (d placement) belowShown(s *spot) {
 	s.line, s.beside = e.EndLine, i
 }
 
-// shownPiece reports whether every reader of the document's public text sees a
+// isPublicNode reports whether every reader of the document's public text sees a
 // heading or an entry.
-func (d placement) shownPiece(p *piece) bool {
+func (d placement) isPublicNode(p *outlineNode) bool {
 	if p.level == 0 {
 		return d.Entries[p.entry].Partition.Visibility == PublicOK
 	}
-	return d.announces(p)
+	return d.isPublicHeading(p)
 }
 
-// inTheOpen returns the line below which a heading of the given level and its
+// publicLine returns the line below which a heading of the given level and its
 // text would be public. The result is as near as possible to line.
-func (d placement) inTheOpen(list []piece, line, level int, usable func(*piece) bool) int {
+func (d placement) publicLine(list []outlineNode, line, level int, usable func(*outlineNode) bool) int {
 	for {
-		next := d.aboveSecret(list, line, level, usable)
-		if r := d.private.region(next); r.to > 0 {
-			next = d.aboveClosed(next)
-			if d.aboveSecret(list, r.to, level, usable) == r.to {
+		next := d.abovePrivateHeading(list, line, level, usable)
+		if r := d.privateLines.regionAt(next); r.to > 0 {
+			next = d.abovePrivateRange(next)
+			if d.abovePrivateHeading(list, r.to, level, usable) == r.to {
 				next = r.to
 			}
 		}
-		next = min(next, d.aboveClosed(next))
+		next = min(next, d.abovePrivateRange(next))
 		if next == line {
 			return line
 		}
@@ -157,9 +157,9 @@ func (d placement) inTheOpen(list []piece, line, level int, usable func(*piece) 
 	}
 }
 
-// aboveSecret returns the last line up to line at which a heading of the given
+// abovePrivateHeading returns the last line up to line at which a heading of the given
 // level would not be below a heading that is not public.
-func (d placement) aboveSecret(list []piece, line, level int, usable func(*piece) bool) int {
+func (d placement) abovePrivateHeading(list []outlineNode, line, level int, usable func(*outlineNode) bool) int {
 	var around []int // enclosing headings, outermost first
 	for i, p := range list {
 		if p.from > line {
@@ -181,14 +181,14 @@ func (d placement) aboveSecret(list []piece, line, level int, usable func(*piece
 	return line
 }
 
-// aboveClosed returns the last line up to line below which inserted text is
+// abovePrivateRange returns the last line up to line below which inserted text is
 // outside private ranges.
-func (d placement) aboveClosed(line int) int {
-	if r := d.private.region(line); r.to > 0 {
-		return d.aboveClosed(d.lastLine(r.from - 1))
+func (d placement) abovePrivateRange(line int) int {
+	if r := d.privateLines.regionAt(line); r.to > 0 {
+		return d.abovePrivateRange(d.lastLine(r.from - 1))
 	}
-	if from := d.private.from; from > 0 && line >= from {
-		return d.aboveClosed(d.lastLine(from - 1))
+	if from := d.privateLines.from; from > 0 && line >= from {
+		return d.abovePrivateRange(d.lastLine(from - 1))
 	}
 	return line
 }
@@ -200,14 +200,15 @@ func checkPath(path []string) error {
 	return nil
 }
 
-// inOrder returns the insertion point and level of a new section according to
+// templatePosition returns the insertion point and level of a new section according to
 // the order of the template: after the last existing section that precedes it,
 // else before the first existing one that follows it. If there are none, the
 // level is 0.
-func (d placement) inOrder(list []piece, w wanted, usable func(*piece) bool) (line, level int) {
+func (d placement) templatePosition(list []outlineNode, w sectionTarget, usable func(*outlineNode) bool) (line,
+	level int) {
 	named := func(names []string) int {
 		for _, name := range names {
-			if i := findAmong(list, []string{name}, usable); i >= 0 {
+			if i := findUsableHeading(list, []string{name}, usable); i >= 0 {
 				return i
 			}
 		}
@@ -228,7 +229,7 @@ func (d placement) inOrder(list []piece, w wanted, usable func(*piece) bool) (li
 }
 
 // lastOf returns the last line of a section, including its subsections.
-func (d placement) lastOf(list []piece, at int) int {
+func (d placement) lastOf(list []outlineNode, at int) int {
 	for _, p := range list[at+1:] {
 		if p.level > 0 && p.level <= list[at].level {
 			return d.lastLine(p.from - 1)
@@ -239,15 +240,16 @@ func (d placement) lastOf(list []piece, at int) int {
 
 // endOfSection returns the insertion point at the end of the text directly
 // below a heading.
-func (d placement) endOfSection(list []piece, at int, path []string, usable func(*piece) bool) spot {
-	s := spot{line: list[at].to, beside: -1, heading: true, path: path}
+func (d placement) endOfSection(list []outlineNode, at int, path []string,
+	usable func(*outlineNode) bool) insertionPoint {
+	s := insertionPoint{line: list[at].to, beside: -1, heading: true, path: path}
 	to, last := d.lines.count(), true
 	for i := len(list) - 1; i > at; i-- {
 		if list[i].level > 0 {
 			to, last = list[i].from-1, last && !usable(&list[i])
 		}
 	}
-	var below []piece
+	var below []outlineNode
 	for _, p := range list[at+1:] {
 		if p.from > to {
 			break
@@ -255,9 +257,9 @@ func (d placement) endOfSection(list []piece, at int, path []string, usable func
 		s.line, s.beside, s.heading = p.to, p.entry, false
 		below = append(below, p)
 	}
-	below = slices.DeleteFunc(below, func(p piece) bool { return !usable(&p) })
-	if foot := d.foot(below, list[at].to, to); last && foot > 0 {
-		s = spot{line: d.lastLine(foot - 1), beside: d.entryUpTo(d.lastLine(foot - 1)), path: path}
+	below = slices.DeleteFunc(below, func(p outlineNode) bool { return !usable(&p) })
+	if foot := d.footLine(below, list[at].to, to); last && foot > 0 {
+		s = insertionPoint{line: d.lastLine(foot - 1), beside: d.entryUpTo(d.lastLine(foot - 1)), path: path}
 		s.heading = s.line == list[at].to
 		return s
 	}
@@ -267,11 +269,11 @@ func (d placement) endOfSection(list []piece, at int, path []string, usable func
 	return s
 }
 
-// foot returns the line of the rule that separates the foot of a file from the
+// footLine returns the line of the rule that separates the foot of a file from the
 // text directly below its last heading, or 0 if there is none. A foot contains
 // no list items. The lines from and to are the end of the heading and of the
 // text.
-func (d placement) foot(below []piece, from, to int) int {
+func (d placement) footLine(below []outlineNode, from, to int) int {
 	for line := to; line > from; line-- {
 		for len(below) > 0 && below[len(below)-1].from > line {
 			below = below[:len(below)-1]
@@ -295,9 +297,9 @@ func (d placement) entryOn(line int) int {
 
 var ruleRE = regexp.MustCompile(`^ {0,3}(?:(?:- *){3,}|(?:\* *){3,}|(?:_ *){3,})$`)
 
-// findAmong returns the first usable heading with the given path, ignoring case
+// findUsableHeading returns the first usable heading with the given path, ignoring case
 // and emphasis; else the first whose path ends with it; else -1.
-func findAmong(list []piece, path []string, usable func(*piece) bool) int {
+func findUsableHeading(list []outlineNode, path []string, usable func(*outlineNode) bool) int {
 	same := func(a, b string) bool { return sectionName(a) == sectionName(b) }
 	end := -1
 	for i, p := range list {
@@ -318,7 +320,7 @@ func findAmong(list []piece, path []string, usable func(*piece) bool) int {
 // topLevel returns the level of a new top-level section: the level of the
 // existing ones, or 2. A single heading of the first level is the title of the
 // file, not a section.
-func topLevel(list []piece, usable func(*piece) bool) int {
+func topLevel(list []outlineNode, usable func(*outlineNode) bool) int {
 	titles, level := 0, 0
 	for _, p := range list {
 		switch {

@@ -9,8 +9,8 @@ import (
 // Shown is the part of a file that a view may read. It does not depend on the
 // rest of the file.
 type Shown struct {
-	Lines []string // without line endings
-	Whole bool     // the view may read the whole file; line numbers are those of the file
+	Lines    []string // without line endings
+	Complete bool     // the view may read the whole file; line numbers are those of the file
 
 	source []int // line numbers in the file, if not Whole
 	found  bool  // there is text; a view that may read everything sees an empty file too
@@ -27,7 +27,7 @@ func (s Shown) Text() string {
 // Line returns the visible number of a line of the file, or 0 if it is not
 // visible.
 func (s Shown) Line(source int) int {
-	if s.Whole {
+	if s.Complete {
 		if source < 1 || source > len(s.Lines) {
 			return 0
 		}
@@ -46,7 +46,7 @@ func (s Shown) Source(line int) int {
 	switch {
 	case line < 1 || line > len(s.Lines):
 		return 0
-	case s.Whole:
+	case s.Complete:
 		return line
 	}
 	return s.source[line-1]
@@ -55,13 +55,13 @@ func (s Shown) Source(line int) int {
 // Readable reports whether a view may read the entry.
 func (e *Entry) Readable(v View) bool { return v.Readable(e.Partition) }
 
-// whole reports whether a view may read all of a file: every entry, the
+// fullyReadable reports whether a view may read all of a file: every entry, the
 // frontmatter, and the private ranges between entries.
-func (d *Document) whole(v View) bool {
+func (d *Document) fullyReadable(v View) bool {
 	if !v.Readable(d.Own) {
 		return false
 	}
-	if (d.private.from > 0 || d.private.regions != nil) && !v.Readable(d.closed) {
+	if (d.privateLines.from > 0 || d.privateLines.regions != nil) && !v.Readable(d.privatePartition) {
 		return false
 	}
 	for i := range d.Entries {
@@ -84,8 +84,8 @@ func (s Shown) Empty() bool { return !s.found }
 // file's own partition is readable. Around omitted lines, only as many blank
 // lines stay as there would be without those lines.
 func (d *Document) Shown(v View) Shown {
-	if d.whole(v) {
-		s := Shown{Lines: make([]string, d.lines.count()), Whole: true, found: v.Readable(d.closed)}
+	if d.fullyReadable(v) {
+		s := Shown{Lines: make([]string, d.lines.count()), Complete: true, found: v.Readable(d.privatePartition)}
 		for i := range s.Lines {
 			s.Lines[i] = d.line(i + 1)
 			s.found = s.found || strings.TrimLeft(s.Lines[i], " \t") != ""
@@ -93,14 +93,14 @@ func (d *Document) Shown(v View) Shown {
 		return s
 	}
 	lines := d.readableLines(v)
-	if !slices.Contains(lines, lineKept) {
+	if !slices.Contains(lines, lineVisible) {
 		return Shown{}
 	}
 	var s Shown
 	dropped, lastBlank := false, true
 	for line := 1; line <= d.lines.count(); line++ {
 		switch {
-		case lines[line] == lineDropped:
+		case lines[line] == lineHidden:
 			dropped = true
 			continue
 		case lines[line] == lineBlank && dropped && lastBlank:
@@ -124,8 +124,8 @@ type lineState uint8
 
 const (
 	lineBlank   lineState = iota // between entries
-	lineKept                     // visible
-	lineDropped                  // not visible
+	lineVisible                  // visible
+	lineHidden                   // not visible
 )
 
 // readableLines returns the state of each line for a view.
@@ -133,9 +133,9 @@ func (d *Document) readableLines(v View) []lineState {
 	n := d.lines.count()
 	lines := make([]lineState, n+2)
 	mark := func(from, to int, readable bool) {
-		state := lineDropped
+		state := lineHidden
 		if readable {
-			state = lineKept
+			state = lineVisible
 		}
 		for line := from; line <= to; line++ {
 			lines[line] = state
@@ -151,12 +151,12 @@ func (d *Document) readableLines(v View) []lineState {
 		}
 	}
 	for i, h := range d.Headings {
-		mark(h.Line, h.EndLine, below[i] && !d.private.closes(h.Line, h.EndLine))
+		mark(h.Line, h.EndLine, below[i] && !d.privateLines.overlaps(h.Line, h.EndLine))
 	}
 	file := v.Readable(d.Own)
 	for line := 1; line <= n; line++ {
 		if lines[line] == lineBlank && (line < d.bodyLine() || !d.blankLine(line)) {
-			mark(line, line, file && !d.private.closes(line, line))
+			mark(line, line, file && !d.privateLines.overlaps(line, line))
 		}
 	}
 	return lines
@@ -172,18 +172,18 @@ func (d *Document) lineWithout(line int, spans []Span) string {
 	s := d.lines.span(line, line)
 	text := d.masked[s.Start:s.End]
 	if spans != nil {
-		text = cut(nil, text, s.Start, spans)
+		text = removeSpans(nil, text, s.Start, spans)
 	}
 	text = trimEnding(text)
 	if line == 1 {
 		text = bytes.TrimPrefix(text, bom)
 	}
-	return display(text, false)
+	return displayText(text, false)
 }
 
-// Said returns unmasked lines of the document, each but the last ended by a
+// SourceLines returns unmasked lines of the document, each but the last ended by a
 // line feed. Use the result for comparisons only and never display it.
-func (d *Document) Said(from, to int) string {
+func (d *Document) SourceLines(from, to int) string {
 	if from < 1 || to < from || to > d.lines.count() {
 		return ""
 	}
@@ -195,13 +195,13 @@ func (d *Document) Said(from, to int) string {
 // Masked reports whether the document contains masked text. In that case its
 // visible text differs from its content, and a hash of the visible text does
 // not identify the content.
-func (d *Document) Masked() bool { return d.differs(Span{0, len(d.Source)}) }
+func (d *Document) Masked() bool { return d.hasMaskedText(Span{0, len(d.Source)}) }
 
 // MaskedLine reports whether a line contains masked text.
-func (d *Document) MaskedLine(line int) bool { return d.differs(d.lines.span(line, line)) }
+func (d *Document) MaskedLine(line int) bool { return d.hasMaskedText(d.lines.span(line, line)) }
 
-// differs reports whether a span contains masked text.
-func (d *Document) differs(s Span) bool {
+// hasMaskedText reports whether a span contains masked text.
+func (d *Document) hasMaskedText(s Span) bool {
 	return len(d.Source) > 0 && &d.Source[0] != &d.masked[0] &&
 		!bytes.Equal(d.Source[s.Start:s.End], d.masked[s.Start:s.End])
 }
@@ -220,26 +220,26 @@ func (d *Document) Progress(v View) (tasks, followUps Progress) {
 	for i := range d.Entries {
 		e := &d.Entries[i]
 		if v.Readable(e.Partition) {
-			e.count(&tasks, &followUps)
+			e.countTasks(&tasks, &followUps)
 		}
 	}
 	return tasks, followUps
 }
 
-// counters returns the correct counters for the frontmatter. It counts only
+// frontCounters returns the correct counters for the frontmatter. It counts only
 // boxes that every reader of the frontmatter may read, so that the counters do
 // not reveal others.
-func (d *Document) counters() (tasks, followUps Progress) {
+func (d *Document) frontCounters() (tasks, followUps Progress) {
 	for i := range d.Entries {
 		if e := &d.Entries[i]; e.Partition.Visibility == PublicOK || d.Own.Visibility != PublicOK {
-			e.count(&tasks, &followUps)
+			e.countTasks(&tasks, &followUps)
 		}
 	}
 	return tasks, followUps
 }
 
-// count adds an entry's boxes to the counters.
-func (e *Entry) count(tasks, followUps *Progress) {
+// countTasks adds an entry's boxes to the counters.
+func (e *Entry) countTasks(tasks, followUps *Progress) {
 	for _, t := range e.Tasks {
 		switch {
 		case t.InTasks:
@@ -257,7 +257,7 @@ func (p *Progress) add(s TaskState) {
 	}
 }
 
-// Owned reports whether a view may read private text of the file, if there is
+// PrivateReadable reports whether a view may read private text of the file, if there is
 // any. Errors for other views must not depend on text that they cannot read, so
 // they omit the reason why a file cannot be changed.
-func (d *Document) Owned(v View) bool { return v.Readable(d.closed) }
+func (d *Document) PrivateReadable(v View) bool { return v.Readable(d.privatePartition) }

@@ -143,7 +143,7 @@ func readableChunks(chunks []chunk) []chunk {
 	return out
 }
 
-func join(front string, chunks []chunk) string {
+func joinChunks(front string, chunks []chunk) string {
 	var b strings.Builder
 	b.WriteString(front)
 	for _, c := range chunks {
@@ -181,7 +181,7 @@ func TestShownAsIfTheRestDidNotExist(t *testing.T) {
 				chunks[i].private = chunks[i].private || chunks[i].heading > 0 || chunks[i].loose
 			}
 		}
-		all, some := join(file.front, chunks), join(file.without, readableChunks(chunks))
+		all, some := joinChunks(file.front, chunks), joinChunks(file.without, readableChunks(chunks))
 		l := testLayout()
 		full, reduced := l.Parse(file.path, []byte(all), testMeta), l.Parse(file.path, []byte(some), testMeta)
 		var dirs Directories
@@ -234,10 +234,10 @@ func TestShownGolden(t *testing.T) {
 	if diff := cmp.Diff(want, shown.Text()); diff != "" {
 		t.Errorf("nobody sees (-want +got):\n%s", diff)
 	}
-	if shown.Whole || shown.Line(17) != 12 || shown.Source(12) != 17 || shown.Line(16) != 0 || shown.Line(99) != 0 || shown.Source(99) != 0 {
+	if shown.Complete || shown.Line(17) != 12 || shown.Source(12) != 17 || shown.Line(16) != 0 || shown.Line(99) != 0 || shown.Source(99) != 0 {
 		t.Errorf("lines: %+v", shown)
 	}
-	if whole := d.Shown(owner); !whole.Whole || whole.Text() != src || whole.Line(16) != 16 || whole.Line(0) != 0 || whole.Line(99) != 0 || whole.Source(99) != 0 {
+	if whole := d.Shown(owner); !whole.Complete || whole.Text() != src || whole.Line(16) != 16 || whole.Line(0) != 0 || whole.Line(99) != 0 || whole.Source(99) != 0 {
 		t.Errorf("the owner sees %+v", whole)
 	}
 }

@@ -15,7 +15,7 @@ var namespaceTypes = map[string]string{
 // sectionName returns a heading in the form in which section names are
 // compared: folded, without emphasis, leading emoji and trailing colon.
 func sectionName(s string) string {
-	return strings.TrimSpace(strings.TrimFunc(Fold(plain(s)), func(r rune) bool {
+	return strings.TrimSpace(strings.TrimFunc(Fold(stripEmphasis(s)), func(r rune) bool {
 		return strings.ContainsRune(" :#✅☑🧠📝📌🎯⭐\ufe0f", r)
 	}))
 }
@@ -24,7 +24,7 @@ func sectionName(s string) string {
 // returned by [sectionName].
 type sectionNames struct{ tasks, followUps []string }
 
-func fold(names []string) []string {
+func foldNames(names []string) []string {
 	out := make([]string, len(names))
 	for i, n := range names {
 		out[i] = sectionName(n)
@@ -33,7 +33,7 @@ func fold(names []string) []string {
 }
 
 func (l *Layout) sectionNames() sectionNames {
-	return sectionNames{fold(orUsual(l.Tasks, DefaultTasks)), fold(orUsual(l.FollowUps, DefaultFollowUps))}
+	return sectionNames{foldNames(orUsual(l.Tasks, DefaultTasks)), foldNames(orUsual(l.FollowUps, DefaultFollowUps))}
 }
 
 func orUsual(names, usual []string) []string {
@@ -43,8 +43,8 @@ func orUsual(names, usual []string) []string {
 	return names
 }
 
-// section adds the properties of a heading to those of the headings around it.
-func (n sectionNames) section(s section, heading string) section {
+// applyHeading adds the properties of a heading to those of the headings around it.
+func (n sectionNames) applyHeading(s section, heading string) section {
 	name := sectionName(heading)
 	switch {
 	case slices.Contains(n.tasks, name):
@@ -69,8 +69,8 @@ func (n sectionNames) section(s section, heading string) section {
 	return s
 }
 
-// kind returns the default type of an entry without the attribute type.
-func (p *parse) kind(s section) string {
+// defaultType returns the default type of an entry without the attribute type.
+func (p *docParser) defaultType(s section) string {
 	place := p.d.Place
 	switch {
 	case place.Kind == Items:
@@ -84,26 +84,26 @@ func (p *parse) kind(s section) string {
 }
 
 // readTasks reads the tasks of an entry.
-func (p *parse) readTasks(e *Entry, b *block) {
-	s := p.section(e.Heading)
+func (p *docParser) readTasks(e *Entry, b *block) {
+	s := p.sectionAt(e.Heading)
 	var of map[int]int // list item → index of its task
 	for i, it := range b.items {
 		if it.lead < 0 {
 			continue
 		}
 		lf := &b.leaves[it.lead]
-		t, ok := p.task(lf, i == 0 && s.commitment)
+		t, ok := p.readTask(lf, i == 0 && s.commitment)
 		if !ok {
 			continue
 		}
-		t.Line, t.Parent, t.top = p.ln.at(lf.at), -1, i == 0
+		t.Line, t.Parent, t.isEntry = p.ln.at(lf.at), -1, i == 0
 		t.FollowUp, t.InTasks = s.followUps, s.tasks
 		for up := it.parent; up >= 0; up = b.items[up].parent {
 			if n, ok := of[up]; ok && t.Parent < 0 {
 				t.Parent = n
 			}
 			if lead := b.items[up].lead; lead >= 0 && t.Under == "" {
-				text := p.show(b.leaves[lead].clean(0))
+				text := p.displayOf(b.leaves[lead].textFrom(0))
 				text = text[boxLen(text):]
 				if s.commitment && up == 0 { // the task name must not depend on its state
 					text = strings.TrimPrefix(strings.TrimPrefix(text, "✅"), "\ufe0f")
@@ -120,13 +120,13 @@ func (p *parse) readTasks(e *Entry, b *block) {
 	}
 }
 
-// task reads the box at the start of a list item. In a section of commitments,
+// readTask reads the box at the start of a list item. In a section of commitments,
 // every top-level item is a task: done if it begins with a check mark, else
 // open.
-func (p *parse) task(lf *leaf, commitment bool) (Task, bool) {
+func (p *docParser) readTask(lf *leaf, commitment bool) (Task, bool) {
 	if n := boxLen(string(lf.buf[:min(len(lf.buf), 8)])); n > 0 {
 		at := lf.pos(1)
-		t := Task{Text: taskText(p.show(lf.clean(n))), Box: Span{at, at + 1}}
+		t := Task{Text: taskText(p.displayOf(lf.textFrom(n))), Box: Span{at, at + 1}}
 		if lf.buf[1] != ' ' {
 			t.State = Done
 		}
@@ -137,7 +137,7 @@ func (p *parse) task(lf *leaf, commitment bool) (Task, bool) {
 		strings.IndexByte(string(lf.buf[:min(len(lf.buf), 6)]), ']') > 0 {
 		return Task{}, false
 	}
-	text := p.show(lf.clean(0))
+	text := p.displayOf(lf.textFrom(0))
 	t := Task{Box: Span{lf.at, lf.at}}
 	if rest, ok := strings.CutPrefix(text, checkMark); ok {
 		text, t.State = strings.TrimPrefix(rest, emojiStyle), Done
@@ -154,7 +154,7 @@ func taskID(lf *leaf) string {
 			return id
 		}
 	}
-	if id, _ := anchor(lf.clean(0)); id != "" {
+	if id, _ := splitAnchor(lf.textFrom(0)); id != "" {
 		return "^" + id
 	}
 	return ""

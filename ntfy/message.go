@@ -53,13 +53,13 @@ type event struct {
 	Message
 }
 
-var errGarbage = errors.New("the server sends something else than messages")
+var errInvalidLine = errors.New("the server sends something else than messages")
 
-// parseEvent parses a line of a stream. It returns errGarbage for an invalid
+// parseEvent parses a line of a stream. It returns errInvalidLine for an invalid
 // line.
 func parseEvent(line []byte) (e event, err error) {
 	if json.Unmarshal(line, &e) != nil || e.Kind == "" || !idRE.MatchString(e.ID) {
-		return event{}, errGarbage
+		return event{}, errInvalidLine
 	}
 	if e.Unix > 0 {
 		e.Time = time.Unix(e.Unix, 0).UTC()

@@ -25,15 +25,15 @@ import (
 )
 
 const (
-	// silence is the time without data after which a connection counts as
+	// idleTimeout is the time without data after which a connection counts as
 	// broken. The server sends a keepalive every 45 seconds.
-	silence = 2 * time.Minute
+	idleTimeout = 2 * time.Minute
 
 	// After a failure the delay starts at soonest and doubles up to latest. A
 	// message or a keepalive resets it.
-	soonest, latest = time.Second, 5 * time.Minute
-	// mostPatient bounds the delay that a server can request.
-	mostPatient = time.Hour
+	minDelay, maxDelay = time.Second, 5 * time.Minute
+	// maxServerDelay bounds the delay that a server can request.
+	maxServerDelay = time.Hour
 )
 
 // A Subscriber subscribes to a topic. Its fields must not change while it runs.
@@ -75,7 +75,7 @@ func (s *Subscriber) Status() Status {
 	return s.status
 }
 
-func (s *Subscriber) update(f func(*Status)) {
+func (s *Subscriber) updateStatus(f func(*Status)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f(&s.status)
@@ -96,7 +96,7 @@ func CheckServer(server string) error {
 		return fmt.Errorf("%q is not a URL", server)
 	case u.Host == "" || u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "":
 		return fmt.Errorf("%q is not a URL such as https://ntfy.sh", server)
-	case u.Scheme == "https", u.Scheme == "http" && loopback(u.Hostname()):
+	case u.Scheme == "https", u.Scheme == "http" && isLoopback(u.Hostname()):
 		return nil
 	}
 	return fmt.Errorf("%s: only https is safe, and http to this machine", server)
@@ -110,7 +110,7 @@ func CheckTopic(topic string) error {
 	return nil
 }
 
-func loopback(host string) bool {
+func isLoopback(host string) bool {
 	addr, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && addr.IsLoopback()
 }
@@ -118,7 +118,7 @@ func loopback(host string) bool {
 // Run subscribes until the context ends, and returns the error of the context.
 // It retries after all other errors.
 func (s *Subscriber) Run(ctx context.Context) error {
-	defer s.update(func(st *Status) { st.Connected = false })
+	defer s.updateStatus(func(st *Status) { st.Connected = false })
 	transport := s.Transport
 	if transport == nil {
 		own := http.DefaultTransport.(*http.Transport).Clone()
@@ -128,20 +128,20 @@ func (s *Subscriber) Run(ctx context.Context) error {
 	client := &http.Client{Transport: transport, CheckRedirect: func(req *http.Request, _ []*http.Request) error {
 		return fmt.Errorf("the server sends us on to %s: configure that", req.URL.Host)
 	}}
-	at := s.recall()
+	at := s.loadPosition()
 	var wait backoff
 	for ctx.Err() == nil {
-		err := s.listen(ctx, client, at, &wait)
+		err := s.processConnection(ctx, client, at, &wait)
 		if ctx.Err() != nil {
 			break
 		}
-		delay := wait.next()
-		if refused, ok := errors.AsType[*refusedError](err); ok {
-			delay = max(delay, min(refused.after, mostPatient))
+		delay := wait.nextDelay()
+		if refused, ok := errors.AsType[*responseError](err); ok {
+			delay = max(delay, min(refused.retryAfter, maxServerDelay))
 		}
-		s.update(func(st *Status) { st.Connected, st.Problem = false, err.Error() })
+		s.updateStatus(func(st *Status) { st.Connected, st.Problem = false, err.Error() })
 		s.Logger.Warn("topic is not heard", "err", err, "again", delay.Round(time.Second))
-		pause(ctx, delay)
+		waitDelay(ctx, delay)
 	}
 	return ctx.Err()
 }
@@ -149,28 +149,28 @@ func (s *Subscriber) Run(ctx context.Context) error {
 // backoff computes the delays between attempts.
 type backoff struct{ last time.Duration }
 
-// next returns a random delay of at least half the present maximum, so that
+// nextDelay returns a random delay of at least half the present maximum, so that
 // clients do not all reconnect at the same moment.
-func (b *backoff) next() time.Duration {
-	b.last = min(cmp.Or(2*b.last, soonest), latest)
+func (b *backoff) nextDelay() time.Duration {
+	b.last = min(cmp.Or(2*b.last, minDelay), maxDelay)
 	return b.last/2 + rand.N(b.last/2)
 }
 
 func (b *backoff) reset() { b.last = 0 }
 
-// pause waits for d or until the context ends.
-func pause(ctx context.Context, d time.Duration) {
+// waitDelay waits for d or until the context ends.
+func waitDelay(ctx context.Context, d time.Duration) {
 	select {
 	case <-ctx.Done():
 	case <-time.After(d):
 	}
 }
 
-// handle calls Handle until it succeeds, and stores the new position. It skips
+// handleMessage calls Handle until it succeeds, and stores the new position. It skips
 // messages that were handled before. If the context ends first, the message
 // stays pending.
-func (s *Subscriber) handle(ctx context.Context, at *position, m Message) {
-	if at.heard(m) {
+func (s *Subscriber) handleMessage(ctx context.Context, at *position, m Message) {
+	if at.isHandled(m) {
 		return
 	}
 	var wait backoff
@@ -179,17 +179,17 @@ func (s *Subscriber) handle(ctx context.Context, at *position, m Message) {
 		if err == nil {
 			break
 		}
-		delay := wait.next()
-		s.update(func(st *Status) { st.Problem = "a message cannot be noted: " + err.Error() })
+		delay := wait.nextDelay()
+		s.updateStatus(func(st *Status) { st.Problem = "a message cannot be noted: " + err.Error() })
 		s.Logger.Warn("message cannot be noted", "id", m.ID, "err", err, "again", delay.Round(time.Second))
-		pause(ctx, delay)
+		waitDelay(ctx, delay)
 	}
 	if ctx.Err() != nil {
 		return
 	}
-	at.add(m)
-	s.remember(at)
-	s.update(func(st *Status) {
+	at.addHandled(m)
+	s.savePosition(at)
+	s.updateStatus(func(st *Status) {
 		st.Messages++
 		st.Last, st.Problem = m.Time, ""
 	})

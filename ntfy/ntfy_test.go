@@ -22,11 +22,11 @@ import (
 const topic = "notes_of-a-phone"
 
 // A visit is the behavior of the server on one connection.
-type visit func(w http.ResponseWriter, r *http.Request)
+type connectionScript func(w http.ResponseWriter, r *http.Request)
 
-// says sends lines and flushes each. The line "drop" aborts the connection,
+// sendLines sends lines and flushes each. The line "drop" aborts the connection,
 // "wait 1m" pauses, and a line that ends in "…" has no line feed.
-func says(lines ...string) visit {
+func sendLines(lines ...string) connectionScript {
 	return func(w http.ResponseWriter, r *http.Request) {
 		for _, line := range lines {
 			if line == "drop" {
@@ -34,7 +34,7 @@ func says(lines ...string) visit {
 			}
 			if d, ok := strings.CutPrefix(line, "wait "); ok {
 				d, _ := time.ParseDuration(d)
-				pause(r.Context(), d)
+				waitDelay(r.Context(), d)
 				continue
 			}
 			io.WriteString(w, line)
@@ -46,76 +46,76 @@ func says(lines ...string) visit {
 	}
 }
 
-func answers(status int, header ...string) visit {
+func sendStatus(status int, header ...string) connectionScript {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		for i := 0; i+1 < len(header); i += 2 {
 			w.Header().Set(header[i], header[i+1])
 		}
 		w.WriteHeader(status)
-		io.WriteString(w, says401)
+		io.WriteString(w, unauthorizedBody)
 	}
 }
 
-const says401 = `{"code":40101,"http":401,"error":"unauthorized"}`
+const unauthorizedBody = `{"code":40101,"http":401,"error":"unauthorized"}`
 
-func opened() string {
+func openEvent() string {
 	return fmt.Sprintf(`{"id":"open1","time":%d,"event":"open","topic":%q}`, time.Now().Unix(), topic)
 }
 
 const keepalive = `{"id":"keep1","time":1,"event":"keepalive","topic":"` + topic + `"}`
 
-func sent(id string) string {
+func messageEvent(id string) string {
 	return fmt.Sprintf(`{"id":%q,"time":%d,"event":"message","topic":%q,"message":"text of %s"}`, id, time.Now().Unix(), topic, id)
 }
 
 // A world is a subscription in a synctest bubble. Its server follows a script,
 // one visit per connection, and then only sends keepalives.
-type world struct {
+type subscriptionFixture struct {
 	*Subscriber
-	begin  time.Time
-	visits []visit
+	begin   time.Time
+	scripts []connectionScript
 
-	asked []string        // since parameters, by connection
-	when  []time.Duration // times of the connections, since begin
-	token []string
-	heard []string // ids of messages
-	fails int      // number of failures of Handle
-	saved []byte
-	full  bool // Save fails
+	sinceParams []string        // since parameters, by connection
+	when        []time.Duration // times of the connections, since begin
+	token       []string
+	handledIDs  []string // ids of messages
+	fails       int      // number of failures of Handle
+	saved       []byte
+	saveFails   bool // Save fails
 }
 
-func (w *world) Load() ([]byte, error) { return w.saved, nil }
+func (w *subscriptionFixture) Load() ([]byte, error) { return w.saved, nil }
 
-func (w *world) Save(data []byte) error {
-	if w.full {
+func (w *subscriptionFixture) Save(data []byte) error {
+	if w.saveFails {
 		return errors.New("no space left")
 	}
 	w.saved = data
 	return nil
 }
 
-// inWorld runs a subscription against the visits for 12 hours of the bubble's
+// runSubscription runs a subscription against the visits for 12 hours of the bubble's
 // time. It fails the test unless all visits took place and the subscription is
 // connected at the end.
-func inWorld(t *testing.T, w *world, visits ...visit) {
+func runSubscription(t *testing.T, w *subscriptionFixture, visits ...connectionScript) {
 	t.Helper()
-	w.visits = visits
+	w.scripts = visits
 	l := &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/"+topic+"/json" || r.Method != http.MethodGet {
 			t.Errorf("asked for %s %s", r.Method, r.URL)
 		}
-		w.asked, w.token = append(w.asked, r.URL.Query().Get("since")), append(w.token, r.Header.Get("Authorization"))
+		w.sinceParams, w.token = append(w.sinceParams, r.URL.Query().Get("since")), append(w.token, r.Header.Get("Authorization"))
 		w.when = append(w.when, time.Since(w.begin))
-		if len(w.visits) == 0 {
-			says(opened())(rw, r)
+		if len(w.scripts) == 0 {
+			sendLines(openEvent())(rw, r)
 			for r.Context().Err() == nil {
-				says(keepalive, "wait 45s")(rw, r)
+				sendLines(keepalive, "wait 45s")(rw, r)
 			}
 			return
 		}
-		next := w.visits[0]
-		w.visits = w.visits[1:]
+		next := w.scripts[0]
+		w.scripts = w.scripts[1:]
 		next(rw, r)
 	}))
 	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
@@ -135,7 +135,7 @@ func inWorld(t *testing.T, w *world, visits ...visit) {
 			w.fails--
 			return errors.New("not now")
 		}
-		w.heard = append(w.heard, m.ID)
+		w.handledIDs = append(w.handledIDs, m.ID)
 		return nil
 	}
 	w.begin = time.Now()
@@ -154,8 +154,8 @@ func inWorld(t *testing.T, w *world, visits ...visit) {
 	transport.CloseIdleConnections()
 	server.CloseClientConnections()
 	server.Close()
-	if len(w.visits) > 0 {
-		t.Errorf("%d visits were not made", len(w.visits))
+	if len(w.scripts) > 0 {
+		t.Errorf("%d visits were not made", len(w.scripts))
 	}
 }
 
@@ -199,62 +199,76 @@ func (p *pipes) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)
 func TestMisbehaviour(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		visits func() []visit
+		visits func() []connectionScript
 		heard  string
 		asked  string // since of the first connections, "-" for none
 		least  time.Duration
 		most   time.Duration // between the first connection and the last
 	}{
-		{"none", func() []visit { return nil }, "", "-", 0, 0},
-		{"two messages", func() []visit { return []visit{says(opened(), sent("a"), keepalive, sent("b"), "drop")} }, "a b", "- b", time.Second / 2, time.Second},
-		{"ends", func() []visit { return []visit{says(opened(), sent("a"))} }, "a", "- a", time.Second / 2, time.Second},
-		{"drops in the middle of a line", func() []visit {
-			return []visit{says(opened(), sent("a"), strings.TrimSuffix(sent("b"), `"}`)+"…", "drop"), says(opened(), sent("b"), "drop")}
-		}, "a b", "- a b", time.Second, 2 * time.Second},
-		{"ends in the middle of a line", func() []visit {
-			return []visit{says(opened(), sent("a"), strings.TrimSuffix(sent("b"), `"}`)+"…"), says(opened(), sent("b"), "drop")}
-		}, "a b", "- a b", time.Second, 2 * time.Second},
-		{"repeats", func() []visit {
-			return []visit{says(opened(), sent("a"), sent("a"), sent("b"), "drop"), says(opened(), sent("a"), sent("b"), sent("c"), sent("b"), "drop")}
-		}, "a b c", "- b c", time.Second, 2 * time.Second},
-		{"sends garbage", func() []visit {
-			return []visit{says(opened(), "", "garbage", "{}", `{"event":"message"}`, `{"id":"x y","event":"message"}`, `[1,2`, "null", `{"id":5}`, "\x00\xff", `{"id":"z","event":"message","time":"soon"}`, sent("x y"), sent("../z"), sent("a"), "drop")}
-		}, "a", "- a", time.Second / 2, time.Second},
-		{"sends nothing but garbage", func() []visit {
-			return []visit{says(slices.Concat(slices.Repeat([]string{"garbage"}, maxGarbage+5), slices.Repeat([]string{keepalive, "wait 1m"}, 60))...)}
-		}, "", "-", time.Second / 2, time.Second},
-		{"sends lines without an end", func() []visit {
-			long := fmt.Sprintf(`{"id":"long","event":"message","topic":%q,"message":"%s"}`, topic, strings.Repeat("x", 3*maxLine))
-			return []visit{says(opened(), long, sent("a"), long, sent("b"), strings.Repeat("y", 2*maxLine)+"…", "drop")}
+		{"none", func() []connectionScript { return nil }, "", "-", 0, 0},
+		{"two messages", func() []connectionScript {
+			return []connectionScript{sendLines(openEvent(), messageEvent("a"), keepalive, messageEvent("b"), "drop")}
 		}, "a b", "- b", time.Second / 2, time.Second},
-		{"sends what is for others", func() []visit {
-			return []visit{says(opened(), strings.ReplaceAll(sent("a"), topic, "other"), strings.ReplaceAll(sent("b"), `"message","topic"`, `"poll_request","topic"`), sent("c"), "drop")}
-		}, "c", "- c", time.Second / 2, time.Second},
-		{"sends what was before", func() []visit {
-			return []visit{says(opened(), strings.Replace(sent("old"), `"time":9`, `"time":8`, 1), sent("a"), "drop")}
+		{"ends", func() []connectionScript { return []connectionScript{sendLines(openEvent(), messageEvent("a"))} }, "a", "- a", time.Second / 2, time.Second},
+		{"drops in the middle of a line", func() []connectionScript {
+			return []connectionScript{sendLines(openEvent(), messageEvent("a"), strings.TrimSuffix(messageEvent("b"), `"}`)+"…", "drop"), sendLines(openEvent(), messageEvent("b"), "drop")}
+		}, "a b", "- a b", time.Second, 2 * time.Second},
+		{"ends in the middle of a line", func() []connectionScript {
+			return []connectionScript{sendLines(openEvent(), messageEvent("a"), strings.TrimSuffix(messageEvent("b"), `"}`)+"…"), sendLines(openEvent(), messageEvent("b"), "drop")}
+		}, "a b", "- a b", time.Second, 2 * time.Second},
+		{"repeats", func() []connectionScript {
+			return []connectionScript{sendLines(openEvent(), messageEvent("a"), messageEvent("a"), messageEvent("b"), "drop"), sendLines(openEvent(), messageEvent("a"), messageEvent("b"), messageEvent("c"), messageEvent("b"), "drop")}
+		}, "a b c", "- b c", time.Second, 2 * time.Second},
+		{"sends garbage", func() []connectionScript {
+			return []connectionScript{sendLines(openEvent(), "", "garbage", "{}", `{"event":"message"}`, `{"id":"x y","event":"message"}`, `[1,2`, "null", `{"id":5}`, "\x00\xff", `{"id":"z","event":"message","time":"soon"}`, messageEvent("x y"), messageEvent("../z"), messageEvent("a"), "drop")}
 		}, "a", "- a", time.Second / 2, time.Second},
-		{"is silent", func() []visit { return []visit{says(opened(), sent("a"), "wait 90s", keepalive, "wait 3h")} }, "a", "- a", 210 * time.Second, 212 * time.Second},
-		{"is silent from the beginning", func() []visit { return []visit{says("wait 3h")} }, "", "-", 2 * time.Minute, 122 * time.Second},
-		{"never answers", func() []visit { return []visit{says("wait 3h", "drop")} }, "", "-", 2 * time.Minute, 122 * time.Second},
-		{"drips", func() []visit { return []visit{says("x…", "wait 1m", "y…", "wait 1m", "z…", "wait 1m", "drop")} }, "", "-", 2 * time.Minute, 122 * time.Second},
-		{"wants a token", func() []visit { return []visit{answers(401), answers(403), says(opened(), sent("a"), "drop")} }, "a", "- - - a", 2 * time.Second, 4 * time.Second},
-		{"wants patience", func() []visit { return []visit{answers(429, "Retry-After", "600"), says(opened(), sent("a"), "drop")} }, "a", "- - a", 600 * time.Second, 602 * time.Second},
-		{"wants patience until then", func() []visit {
-			return []visit{answers(429, "Retry-After", time.Now().Add(10*time.Minute).UTC().Format(http.TimeFormat))}
+		{"sends nothing but garbage", func() []connectionScript {
+			return []connectionScript{sendLines(slices.Concat(slices.Repeat([]string{"garbage"}, maxInvalidLines+5), slices.Repeat([]string{keepalive, "wait 1m"}, 60))...)}
+		}, "", "-", time.Second / 2, time.Second},
+		{"sends lines without an end", func() []connectionScript {
+			long := fmt.Sprintf(`{"id":"long","event":"message","topic":%q,"message":"%s"}`, topic, strings.Repeat("x", 3*maxLine))
+			return []connectionScript{sendLines(openEvent(), long, messageEvent("a"), long, messageEvent("b"), strings.Repeat("y", 2*maxLine)+"…", "drop")}
+		}, "a b", "- b", time.Second / 2, time.Second},
+		{"sends what is for others", func() []connectionScript {
+			return []connectionScript{sendLines(openEvent(), strings.ReplaceAll(messageEvent("a"), topic, "other"), strings.ReplaceAll(messageEvent("b"), `"message","topic"`, `"poll_request","topic"`), messageEvent("c"), "drop")}
+		}, "c", "- c", time.Second / 2, time.Second},
+		{"sends what was before", func() []connectionScript {
+			return []connectionScript{sendLines(openEvent(), strings.Replace(messageEvent("old"), `"time":9`, `"time":8`, 1), messageEvent("a"), "drop")}
+		}, "a", "- a", time.Second / 2, time.Second},
+		{"is silent", func() []connectionScript {
+			return []connectionScript{sendLines(openEvent(), messageEvent("a"), "wait 90s", keepalive, "wait 3h")}
+		}, "a", "- a", 210 * time.Second, 212 * time.Second},
+		{"is silent from the beginning", func() []connectionScript { return []connectionScript{sendLines("wait 3h")} }, "", "-", 2 * time.Minute, 122 * time.Second},
+		{"never answers", func() []connectionScript { return []connectionScript{sendLines("wait 3h", "drop")} }, "", "-", 2 * time.Minute, 122 * time.Second},
+		{"drips", func() []connectionScript {
+			return []connectionScript{sendLines("x…", "wait 1m", "y…", "wait 1m", "z…", "wait 1m", "drop")}
+		}, "", "-", 2 * time.Minute, 122 * time.Second},
+		{"wants a token", func() []connectionScript {
+			return []connectionScript{sendStatus(401), sendStatus(403), sendLines(openEvent(), messageEvent("a"), "drop")}
+		}, "a", "- - - a", 2 * time.Second, 4 * time.Second},
+		{"wants patience", func() []connectionScript {
+			return []connectionScript{sendStatus(429, "Retry-After", "600"), sendLines(openEvent(), messageEvent("a"), "drop")}
+		}, "a", "- - a", 600 * time.Second, 602 * time.Second},
+		{"wants patience until then", func() []connectionScript {
+			return []connectionScript{sendStatus(429, "Retry-After", time.Now().Add(10*time.Minute).UTC().Format(http.TimeFormat))}
 		}, "", "-", 599 * time.Second, 601 * time.Second},
-		{"wants too much patience", func() []visit { return []visit{answers(503, "Retry-After", "2000000000")} }, "", "-", time.Hour, time.Hour + time.Second},
-		{"wants none", func() []visit { return []visit{answers(429, "Retry-After", "-5"), answers(500, "Retry-After", "soon")} }, "", "-", time.Second, 4 * time.Second},
-		{"sends us on", func() []visit { return []visit{answers(302, "Location", "http://example.com/")} }, "", "-", time.Second / 2, time.Second},
+		{"wants too much patience", func() []connectionScript { return []connectionScript{sendStatus(503, "Retry-After", "2000000000")} }, "", "-", time.Hour, time.Hour + time.Second},
+		{"wants none", func() []connectionScript {
+			return []connectionScript{sendStatus(429, "Retry-After", "-5"), sendStatus(500, "Retry-After", "soon")}
+		}, "", "-", time.Second, 4 * time.Second},
+		{"sends us on", func() []connectionScript {
+			return []connectionScript{sendStatus(302, "Location", "http://example.com/")}
+		}, "", "-", time.Second / 2, time.Second},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := &world{}
-				inWorld(t, w, c.visits()...)
-				if got := strings.Join(w.heard, " "); got != c.heard {
+				w := &subscriptionFixture{}
+				runSubscription(t, w, c.visits()...)
+				if got := strings.Join(w.handledIDs, " "); got != c.heard {
 					t.Errorf("heard %q, not %q", got, c.heard)
 				}
 				for i, want := range strings.Fields(c.asked) {
-					if got := w.asked[i]; want != "-" && got != want || want == "-" && strings.ContainsAny(got, "ab") {
+					if got := w.sinceParams[i]; want != "-" && got != want || want == "-" && strings.ContainsAny(got, "ab") {
 						t.Errorf("connection %d asks since %q", i, got)
 					}
 				}
@@ -271,21 +285,21 @@ func TestMisbehaviour(t *testing.T) {
 // message, and that a later subscription gets the messages since the last one.
 func TestFirstAndNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{}
-		inWorld(t, w, says(opened(), "drop"), says(opened(), sent("a"), "drop"))
+		w := &subscriptionFixture{}
+		runSubscription(t, w, sendLines(openEvent(), "drop"), sendLines(openEvent(), messageEvent("a"), "drop"))
 		begin := fmt.Sprint(w.begin.Unix())
-		if diff := cmp.Diff([]string{"", begin, "a"}, w.asked); diff != "" {
+		if diff := cmp.Diff([]string{"", begin, "a"}, w.sinceParams); diff != "" {
 			t.Errorf("asked since (-want +got):\n%s", diff)
 		}
-		again := &world{saved: w.saved}
-		inWorld(t, again, says(opened(), sent("a"), sent("b"), "drop"))
-		if diff := cmp.Diff([]string{"a", "b"}, again.asked); diff != "" || strings.Join(again.heard, " ") != "b" {
-			t.Errorf("heard %q, asked since (-want +got):\n%s", again.heard, diff)
+		again := &subscriptionFixture{saved: w.saved}
+		runSubscription(t, again, sendLines(openEvent(), messageEvent("a"), messageEvent("b"), "drop"))
+		if diff := cmp.Diff([]string{"a", "b"}, again.sinceParams); diff != "" || strings.Join(again.handledIDs, " ") != "b" {
+			t.Errorf("heard %q, asked since (-want +got):\n%s", again.handledIDs, diff)
 		}
 		for _, saved := range []string{"", "broken", `{"of":"http://127.0.0.1/another","begin":5,"heard":["x"]}`} {
-			other := &world{saved: []byte(saved)}
-			if inWorld(t, other); other.asked[0] != "" {
-				t.Errorf("with %q it asks since %q", saved, other.asked[0])
+			other := &subscriptionFixture{saved: []byte(saved)}
+			if runSubscription(t, other); other.sinceParams[0] != "" {
+				t.Errorf("with %q it asks since %q", saved, other.sinceParams[0])
 			}
 		}
 	})
@@ -295,12 +309,12 @@ func TestFirstAndNext(t *testing.T) {
 // skipped, even if the position cannot be stored.
 func TestFailingHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{fails: 9, full: true}
-		inWorld(t, w, says(opened(), sent("a"), sent("b"), "wait 90s", sent("c"), "drop"))
-		if len(w.asked) != 2 {
-			t.Errorf("%d connections for that", len(w.asked))
+		w := &subscriptionFixture{fails: 9, saveFails: true}
+		runSubscription(t, w, sendLines(openEvent(), messageEvent("a"), messageEvent("b"), "wait 90s", messageEvent("c"), "drop"))
+		if len(w.sinceParams) != 2 {
+			t.Errorf("%d connections for that", len(w.sinceParams))
 		}
-		if diff := cmp.Diff([]string{"a", "b", "c"}, w.heard); diff != "" {
+		if diff := cmp.Diff([]string{"a", "b", "c"}, w.handledIDs); diff != "" {
 			t.Errorf("heard (-want +got):\n%s", diff)
 		}
 	})
@@ -310,19 +324,19 @@ func TestFailingHandler(t *testing.T) {
 // message.
 func TestBackOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{}
-		visits := slices.Repeat([]visit{answers(500)}, 14)
-		inWorld(t, w, append(visits, says(opened(), sent("a"), "drop"))...)
-		longest := soonest
+		w := &subscriptionFixture{}
+		visits := slices.Repeat([]connectionScript{sendStatus(500)}, 14)
+		runSubscription(t, w, append(visits, sendLines(openEvent(), messageEvent("a"), "drop"))...)
+		longest := minDelay
 		for i := 1; i < len(w.when); i++ {
 			gap := w.when[i] - w.when[i-1]
 			if i == len(w.when)-1 {
-				longest = soonest
+				longest = minDelay
 			}
 			if gap < longest/2 || gap > longest {
 				t.Errorf("between connections %d and %d pass %v, not up to %v", i-1, i, gap, longest)
 			}
-			longest = min(2*longest, latest)
+			longest = min(2*longest, maxDelay)
 		}
 	})
 }
@@ -330,7 +344,7 @@ func TestBackOff(t *testing.T) {
 func TestToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tokens := []string{"one", "two", ""}
-		w := &world{}
+		w := &subscriptionFixture{}
 		w.Subscriber = &Subscriber{Token: func() (string, error) {
 			if len(tokens) == 0 {
 				return "", nil
@@ -342,7 +356,7 @@ func TestToken(t *testing.T) {
 			}
 			return token, nil
 		}}
-		inWorld(t, w, answers(401))
+		runSubscription(t, w, sendStatus(401))
 		if diff := cmp.Diff([]string{"Bearer one", ""}, w.token); diff != "" {
 			t.Errorf("tokens (-want +got):\n%s", diff)
 		}
@@ -351,16 +365,16 @@ func TestToken(t *testing.T) {
 
 func TestStatus(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{}
+		w := &subscriptionFixture{}
 		var seen Status
-		inWorld(t, w, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, func(rw http.ResponseWriter, r *http.Request) {
+		runSubscription(t, w, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, func(rw http.ResponseWriter, r *http.Request) {
 			seen = w.Status()
-			answers(403)(rw, r)
+			sendStatus(403)(rw, r)
 		}, func(rw http.ResponseWriter, r *http.Request) {
 			if s := w.Status(); s.Connected || !strings.Contains(s.Problem, "token") {
 				t.Errorf("the status is %+v", s)
 			}
-			says(opened(), sent("a"), "drop")(rw, r)
+			sendLines(openEvent(), messageEvent("a"), "drop")(rw, r)
 		})
 		if seen.Connected || seen.Problem == "" || strings.Contains(seen.Problem, topic) {
 			t.Errorf("the status is %+v", seen)
@@ -412,7 +426,7 @@ func TestBody(t *testing.T) {
 
 // FuzzParseEvent checks that every line is either a valid event or an error.
 func FuzzParseEvent(f *testing.F) {
-	for _, s := range []string{sent("a"), opened(), keepalive, "{}", `{"id":"a","event":"message","attachment":{"name":1}}`} {
+	for _, s := range []string{messageEvent("a"), openEvent(), keepalive, "{}", `{"id":"a","event":"message","attachment":{"name":1}}`} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, line []byte) {

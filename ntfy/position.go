@@ -10,20 +10,20 @@ import (
 	"time"
 )
 
-// maxHeard is the number of remembered message ids. They are needed because a
+// maxHandled is the number of remembered message ids. They are needed because a
 // server that no longer has the last message sends all its messages again.
-const maxHeard = 1000
+const maxHandled = 1000
 
 // A position is the progress of a subscription.
 type position struct {
-	Of    string   `json:"of"`    // the server and the topic
-	Begin int64    `json:"begin"` // time of the first connection, in seconds by the server's clock; 0 for not yet
-	Heard []string `json:"heard"` // ids of handled messages, oldest first
+	Topic   string   `json:"of"`    // the server and the topic
+	Begin   int64    `json:"begin"` // time of the first connection, in seconds by the server's clock; 0 for not yet
+	Handled []string `json:"heard"` // ids of handled messages, oldest first
 }
 
-// begin records the time of the first connection, because earlier messages are
+// setBegin records the time of the first connection, because earlier messages are
 // ignored. It reports false if the time is already known.
-func (p *position) begin(now time.Time) bool {
+func (p *position) setBegin(now time.Time) bool {
 	if p.Begin > 0 {
 		return false
 	}
@@ -38,43 +38,43 @@ func (p *position) begin(now time.Time) bool {
 // the first connection, or "" for new messages only.
 func (p *position) since() string {
 	switch {
-	case len(p.Heard) > 0:
-		return p.Heard[len(p.Heard)-1]
+	case len(p.Handled) > 0:
+		return p.Handled[len(p.Handled)-1]
 	case p.Begin > 0:
 		return strconv.FormatInt(p.Begin, 10)
 	}
 	return ""
 }
 
-// heard reports whether a message was handled before or is older than the first
+// isHandled reports whether a message was handled before or is older than the first
 // connection.
-func (p *position) heard(m Message) bool {
-	return slices.Contains(p.Heard, m.ID) || !m.Time.IsZero() && m.Time.Unix() < p.Begin
+func (p *position) isHandled(m Message) bool {
+	return slices.Contains(p.Handled, m.ID) || !m.Time.IsZero() && m.Time.Unix() < p.Begin
 }
 
-func (p *position) add(m Message) {
-	p.Heard = append(p.Heard, m.ID)
-	p.Heard = p.Heard[max(0, len(p.Heard)-maxHeard):]
+func (p *position) addHandled(m Message) {
+	p.Handled = append(p.Handled, m.ID)
+	p.Handled = p.Handled[max(0, len(p.Handled)-maxHandled):]
 }
 
-// recall returns the stored position, or a new one if the stored position is
+// loadPosition returns the stored position, or a new one if the stored position is
 // missing or belongs to another topic.
-func (s *Subscriber) recall() *position {
-	fresh := &position{Of: strings.TrimRight(s.Server, "/") + "/" + s.Topic}
+func (s *Subscriber) loadPosition() *position {
+	fresh := &position{Topic: strings.TrimRight(s.Server, "/") + "/" + s.Topic}
 	data, err := s.Load()
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		s.Logger.Warn("what was heard of the topic is not known", "err", err)
 	}
 	var p position
-	if err != nil || json.Unmarshal(data, &p) != nil || p.Of != fresh.Of {
+	if err != nil || json.Unmarshal(data, &p) != nil || p.Topic != fresh.Topic {
 		return fresh
 	}
 	return &p
 }
 
-// remember stores the position for the next run. If that fails, messages may be
+// savePosition stores the position for the next run. If that fails, messages may be
 // delivered again, and handlers recognize them by id.
-func (s *Subscriber) remember(p *position) {
+func (s *Subscriber) savePosition(p *position) {
 	data, err := json.Marshal(p)
 	if err == nil {
 		err = s.Save(data)

@@ -15,22 +15,22 @@ import (
 )
 
 const (
-	maxLine    = 64 << 10 // bytes; by default a message has at most 4 KiB
-	maxGarbage = 20       // invalid lines per connection
+	maxLine         = 64 << 10 // bytes; by default a message has at most 4 KiB
+	maxInvalidLines = 20       // invalid lines per connection
 )
 
 var (
-	errSilent = errors.New("the server is silent")
+	errIdle   = errors.New("the server is silent")
 	errClosed = errors.New("the server ended the connection")
 )
 
-// A refusedError is a response without a stream.
-type refusedError struct {
-	status int
-	after  time.Duration // delay requested by the server
+// A responseError is a response without a stream.
+type responseError struct {
+	status     int
+	retryAfter time.Duration // delay requested by the server
 }
 
-func (e *refusedError) Error() string {
+func (e *responseError) Error() string {
 	text := fmt.Sprintf("the server answers %d %s", e.status, http.StatusText(e.status))
 	if e.status == http.StatusUnauthorized || e.status == http.StatusForbidden {
 		text += ": it wants another token"
@@ -38,17 +38,17 @@ func (e *refusedError) Error() string {
 	return text
 }
 
-// listen processes the events of one connection and returns the error that
+// processConnection processes the events of one connection and returns the error that
 // ended it.
-func (s *Subscriber) listen(ctx context.Context, client *http.Client, at *position, wait *backoff) error {
+func (s *Subscriber) processConnection(ctx context.Context, client *http.Client, at *position, wait *backoff) error {
 	alive, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	watch := time.AfterFunc(silence, func() { cancel(errSilent) })
+	watch := time.AfterFunc(idleTimeout, func() { cancel(errIdle) })
 	defer watch.Stop()
-	res, err := s.open(alive, client, at)
+	res, err := s.openStream(alive, client, at)
 	if err == nil {
 		defer res.Body.Close()
-		err = s.read(ctx, res.Body, at, wait, watch)
+		err = s.readEvents(ctx, res.Body, at, wait, watch)
 	}
 	if cause := context.Cause(alive); cause != nil && ctx.Err() == nil {
 		return cause
@@ -56,8 +56,8 @@ func (s *Subscriber) listen(ctx context.Context, client *http.Client, at *positi
 	return err
 }
 
-// open requests the stream from the present position.
-func (s *Subscriber) open(ctx context.Context, client *http.Client, at *position) (*http.Response, error) {
+// openStream requests the stream from the present position.
+func (s *Subscriber) openStream(ctx context.Context, client *http.Client, at *position) (*http.Response, error) {
 	address := strings.TrimRight(s.Server, "/") + "/" + s.Topic + "/json"
 	if since := at.since(); since != "" {
 		address += "?since=" + url.QueryEscape(since)
@@ -77,18 +77,18 @@ func (s *Subscriber) open(ctx context.Context, client *http.Client, at *position
 	}
 	res, err := client.Do(req)
 	if err != nil {
-		return nil, reason(err)
+		return nil, stripURL(err)
 	}
 	if res.StatusCode != http.StatusOK {
 		res.Body.Close()
-		return nil, &refusedError{res.StatusCode, retryAfter(res.Header.Get("Retry-After"))}
+		return nil, &responseError{res.StatusCode, retryAfter(res.Header.Get("Retry-After"))}
 	}
 	return res, nil
 }
 
-// reason removes the URL from an error, because the URL contains the name of
+// stripURL removes the URL from an error, because the URL contains the name of
 // the topic.
-func reason(err error) error {
+func stripURL(err error) error {
 	if e, ok := errors.AsType[*url.Error](err); ok {
 		return e.Err
 	}
@@ -107,9 +107,10 @@ func retryAfter(s string) time.Duration {
 	return 0
 }
 
-// read processes the events of a stream until an error. It returns an error if
+// readEvents processes the events of a stream until an error. It returns an error if
 // the stream contains too many invalid lines.
-func (s *Subscriber) read(ctx context.Context, body io.Reader, at *position, wait *backoff, watch *time.Timer) error {
+func (s *Subscriber) readEvents(ctx context.Context, body io.Reader, at *position, wait *backoff,
+	watch *time.Timer) error {
 	r := bufio.NewReaderSize(body, maxLine)
 	garbage := 0
 	for {
@@ -123,7 +124,7 @@ func (s *Subscriber) read(ctx context.Context, body io.Reader, at *position, wai
 		}
 		if err != nil {
 			garbage++
-			if garbage > maxGarbage || !errors.Is(err, errGarbage) {
+			if garbage > maxInvalidLines || !errors.Is(err, errInvalidLine) {
 				return err
 			}
 			s.Logger.Warn("line of a topic makes no sense", "bytes", len(line))
@@ -132,28 +133,28 @@ func (s *Subscriber) read(ctx context.Context, body io.Reader, at *position, wai
 		watch.Stop() // the time of the handler does not count as silence
 		switch e.Kind {
 		case "open":
-			s.update(func(st *Status) { st.Connected, st.Problem = true, "" })
+			s.updateStatus(func(st *Status) { st.Connected, st.Problem = true, "" })
 			s.Logger.Info("topic is heard", "server", s.Server)
-			if at.begin(e.Time) {
-				s.remember(at)
+			if at.setBegin(e.Time) {
+				s.savePosition(at)
 			}
 		case "keepalive":
 			wait.reset()
 		case "message":
 			wait.reset()
 			if e.Topic == s.Topic {
-				s.handle(ctx, at, e.Message)
+				s.handleMessage(ctx, at, e.Message)
 			}
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		watch.Reset(silence)
+		watch.Reset(idleTimeout)
 	}
 }
 
 // readLine returns a line without its ending. It skips an overlong line and
-// returns errGarbage. If the stream ends within a line, it returns an error.
+// returns errInvalidLine. If the stream ends within a line, it returns an error.
 func readLine(r *bufio.Reader) ([]byte, error) {
 	line, err := r.ReadSlice('\n')
 	overlong := errors.Is(err, bufio.ErrBufferFull)
@@ -164,7 +165,7 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return nil, errClosed
 	case err == nil && overlong:
-		return nil, errGarbage
+		return nil, errInvalidLine
 	}
 	return bytes.TrimSpace(line), err
 }

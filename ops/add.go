@@ -20,21 +20,22 @@ import (
 
 // An adding is a change of a file that an operation makes for its caller, in
 // terms of the file's entries.
-type adding struct {
-	path  string
-	cause string // the operation
-	group string // group of changes that are undone together; empty for a new group
-	fresh []byte // initial content of a missing or blank file; nil if the file must exist
-	dry   bool   // nothing is written
+type fileEdit struct {
+	path    string
+	cause   string // the operation
+	group   string // group of changes that are undone together; empty for a new group
+	initial []byte // initial content of a missing or blank file; nil if the file must exist
+	dryRun  bool   // nothing is written
 
 	// change records the edits in the revision. It is called again for each
 	// version that others save meanwhile, so it must not depend on other state.
 	change func(*memory.Document, *memory.Revision) error
 }
 
-// add changes a file and returns its new, complete content. Results for the
+// editFile changes a file and returns its new, complete content. Results for the
 // caller must pass through [memory.Document.For].
-func (m writing) add(ctx context.Context, c Call, a adding) (after *memory.Document, written vault.Written, err error) {
+func (m writeOps) editFile(ctx context.Context, c Call, a fileEdit) (after *memory.Document, written vault.Written,
+	err error) {
 	if reason := m.Writer.Vault.Skips(a.path, false); reason != "" {
 		return nil, written, api.Errorf(api.Unavailable, "%s would not be read as memory: %s", a.path, reason)
 	}
@@ -42,14 +43,14 @@ func (m writing) add(ctx context.Context, c Call, a adding) (after *memory.Docum
 	owned := place.Owner != "" && ownPlace(c, place) // used if the file does not exist
 	var failed error                                 // replaces a write error that could reveal hidden parts
 	written, err = m.Writer.Write(ctx, vault.Change{
-		Path: a.path, Cause: a.cause, Group: a.group, Asked: true,
+		Path: a.path, Cause: a.cause, Group: a.group, Requested: true,
 		Edit: func(old *vault.File) (data []byte, err error) {
 			defer func() { failed = err }()
-			file := vault.File{Path: a.path, Data: a.fresh, ModTime: m.Now()}
+			file := vault.File{Path: a.path, Data: a.initial, ModTime: m.Now()}
 			switch {
-			case old != nil && (a.fresh == nil || len(bytes.TrimSpace(old.Data)) > 0):
+			case old != nil && (a.initial == nil || len(bytes.TrimSpace(old.Data)) > 0):
 				file = *old
-			case a.fresh == nil:
+			case a.initial == nil:
 				return nil, notFound("file", a.path)
 			}
 			parse := func(source []byte) *memory.Document {
@@ -58,8 +59,8 @@ func (m writing) add(ctx context.Context, c Call, a adding) (after *memory.Docum
 				after = m.Parse(next)
 				return after
 			}
-			before := m.known(file)
-			owned = old == nil || before.Owned(c.View)
+			before := m.parseFile(file)
+			owned = old == nil || before.PrivateReadable(c.View)
 			after = before
 			r := before.Revise()
 			if err := a.change(before, r); err != nil {
@@ -76,11 +77,11 @@ func (m writing) add(ctx context.Context, c Call, a adding) (after *memory.Docum
 				parse(data)
 			}
 			if after.Claim != "" && (old == nil || before.Claim == "") {
-				if err := m.mayFound(after.Place, after.Claim); err != nil {
+				if err := m.checkDirClaims(after.Place, after.Claim); err != nil {
 					return nil, err
 				}
 			}
-			if a.dry {
+			if a.dryRun {
 				data = nil
 			}
 			return data, mayClaim(c, after.Claim, "")
@@ -98,59 +99,59 @@ func (m writing) add(ctx context.Context, c Call, a adding) (after *memory.Docum
 	return after, written, err
 }
 
-// known returns a parsed file. It prefers the loaded document, because parsing
+// parseFile returns a parsed file. It prefers the loaded document, because parsing
 // a long file takes longer than the rest of the change.
-func (m writing) known(file vault.File) *memory.Document {
-	if doc, err := m.Files.Load(file.Path); err == nil && !file.Unsettled && bytes.Equal(doc.Source, file.Data) {
+func (m writeOps) parseFile(file vault.File) *memory.Document {
+	if doc, err := m.Files.Load(file.Path); err == nil && !file.Unstable && bytes.Equal(doc.Source, file.Data) {
 		return doc
 	}
 	return m.Parse(file)
 }
 
-// mayFound rejects the first file that claims a directory for a subject if
+// checkDirClaims rejects the first file that claims a directory for a subject if
 // another file there claims the directory for a different subject. That file
 // may be too new for the caller's view.
-func (m writing) mayFound(place memory.Place, subject string) error {
+func (m writeOps) checkDirClaims(place memory.Place, subject string) error {
 	dir := path.Dir(place.Path)
 	for _, name := range append(memory.Namespaces(), "_index") {
 		file, err := m.Writer.Vault.Read(dir + "/" + name + ".md")
 		if err == nil && m.Layout.Place(file.Path).Owner == place.Owner {
-			if claim := m.known(file).Claim; claim != "" && claim != subject {
-				return contested(dir)
+			if claim := m.parseFile(file).Claim; claim != "" && claim != subject {
+				return claimError(dir)
 			}
 		}
 	}
 	return nil
 }
 
-// contested returns the error for a directory that belongs to another subject.
-func contested(dir string) error {
+// claimError returns the error for a directory that belongs to another subject.
+func claimError(dir string) error {
 	return api.Errorf(api.SubjectConflict, "the directory %s is another subject's", dir).
 		WithHint("its files name another subject_id: rename that directory, or use another subject")
 }
 
-// home returns the caller's own directory below _longterms. It returns an error
+// subjectDir returns the caller's own directory below _longterms. It returns an error
 // if the directory belongs to another subject whose name maps to the same
 // directory.
-func (m writing) home(ctx context.Context, c *Call) (string, error) {
+func (m writeOps) subjectDir(ctx context.Context, c *Call) (string, error) {
 	dir := "_longterms/" + memory.SubjectDir(c.Scope.Subject)
 	place := m.Layout.Place(dir + "/_index.md")
 	mine := func() bool { return c.View.SubjectOf(memory.Partition{Owner: place.Owner}) == c.Scope.Subject }
 	if !mine() {
-		if err := m.whole(ctx, c); err != nil {
+		if err := m.waitAllRead(ctx, c); err != nil {
 			return "", err
 		}
 		if !mine() {
-			return "", contested(dir)
+			return "", claimError(dir)
 		}
 	}
 	return dir, nil
 }
 
-// whole waits up to Patience until every file has been read. Only then are the
+// waitAllRead waits up to Patience until every file has been read. Only then are the
 // files and the owners of the directories known. It renews the call's view.
-func (m *Memory) whole(ctx context.Context, c *Call) error {
-	wait, cancel := context.WithTimeout(ctx, m.Patience)
+func (m *Memory) waitAllRead(ctx context.Context, c *Call) error {
+	wait, cancel := context.WithTimeout(ctx, m.SyncTimeout)
 	defer cancel()
 	for c.degraded {
 		select {
@@ -158,7 +159,7 @@ func (m *Memory) whole(ctx context.Context, c *Call) error {
 			return api.Errorf(api.Unavailable, "not every file has been read yet").WithHint("try again in a moment")
 		case <-time.After(20 * time.Millisecond):
 		}
-		if err := m.look(c); err != nil {
+		if err := m.renewView(c); err != nil {
 			return err
 		}
 	}
@@ -169,7 +170,7 @@ func (m *Memory) whole(ctx context.Context, c *Call) error {
 // parent it is placed next to the recent day directories, so that a log that
 // appears in memory/ does not move later days. Without recent ones it is below
 // memory/ if that exists.
-func (m writing) dayDir(day string) string {
+func (m writeOps) dayDir(day string) string {
 	const dir = "memory"
 	below := dir + "/" + day
 	switch m.DaysIn {
@@ -200,9 +201,9 @@ func (m writing) dayDir(day string) string {
 	return day
 }
 
-// outside rejects a text from a caller that cannot be stored as plain text or
+// checkText rejects a text from a caller that cannot be stored as plain text or
 // that contains a live credential.
-func (m writing) outside(field, text string) error {
+func (m writeOps) checkText(field, text string) error {
 	if err := memory.CheckText(text); err != nil {
 		return api.Errorf(api.Invalid, "%s: %v", field, err)
 	}
@@ -215,7 +216,7 @@ func (m writing) outside(field, text string) error {
 // secretIn returns the name of the rule that detects a live credential in the
 // text, "redaction" if the text contains a mask, or an empty string. The result
 // never includes parts of the text.
-func (m writing) secretIn(text string) string { return secrets.Rule(text) }
+func (m writeOps) secretIn(text string) string { return secrets.MatchingRule(text) }
 
 // secretError returns the error for a text in which secretIn detects rule.
 func secretError(field, rule string) *api.Error {
@@ -227,10 +228,10 @@ func secretError(field, rule string) *api.Error {
 		WithHint("leave it out, and say where it is kept")
 }
 
-// origin returns the source attribute of an addition. Sources from outside a
+// sourceAttribute returns the source attribute of an addition. Sources from outside a
 // private context are marked as public; there, the listener of a fixed scope
 // replaces the source that the request gives.
-func origin(c Call, source string) string {
+func sourceAttribute(c Call, source string) string {
 	source = cmp.Or(oneLine(source), "api")
 	switch {
 	case c.View.Private():
@@ -243,7 +244,7 @@ func origin(c Call, source string) string {
 
 // author returns the author of an addition by the caller to a file.
 func (m *Memory) author(c Call, doc *memory.Document, source string) memory.Author {
-	a := memory.Author{Source: origin(c, source)}
+	a := memory.Author{Source: sourceAttribute(c, source)}
 	if c.Scope.Subject != m.holder(c, doc.Own) {
 		a.By = c.Scope.Subject
 	}
@@ -292,8 +293,8 @@ func (m *Memory) mayChangeEntry(c Call) func(*memory.Entry) bool {
 	}
 }
 
-// visible returns the visibility attribute of an addition to a file that others
+// visibilityAttribute returns the visibility attribute of an addition to a file that others
 // may read. The default is private_only.
-func visible(visibility string) string {
+func visibilityAttribute(visibility string) string {
 	return cmp.Or(visibility, memory.PrivateOnly.String())
 }

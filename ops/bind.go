@@ -19,7 +19,7 @@ type binding struct {
 // operation that is not [api.Operation.Long] ends after [api.MaxAnswerTime].
 // Errors meant for the caller are of type [*api.Error].
 func (m *Memory) Do(ctx context.Context, by api.Caller, req *api.Request) (any, error) {
-	c, err := m.call(by)
+	c, err := m.resolveCall(by)
 	if err != nil {
 		return nil, err
 	}
@@ -33,11 +33,11 @@ func (m *Memory) Do(ctx context.Context, by api.Caller, req *api.Request) (any, 
 		return nil, err
 	}
 	if fresh, ok := req.Value().(interface{ Waits() bool }); ok && fresh.Waits() {
-		if err := m.sync(ctx, &c); err != nil {
+		if err := m.syncIndex(ctx, &c); err != nil {
 			return nil, err
 		}
 	}
-	answer, err := m.binding(op).do(ctx, c, req.Value())
+	answer, err := m.bindingOf(op).do(ctx, c, req.Value())
 	if err != nil && ctx.Err() != nil {
 		return nil, api.Errorf(api.Unavailable, "%s took too long", op.Name)
 	}
@@ -49,7 +49,7 @@ func (m *Memory) Do(ctx context.Context, by api.Caller, req *api.Request) (any, 
 // error.
 func (m *Memory) Stream(ctx context.Context, by api.Caller, req *api.Request) (run func(send func(any) error) error,
 	err error) {
-	c, err := m.call(by)
+	c, err := m.resolveCall(by)
 	if err != nil {
 		return nil, err
 	}
@@ -57,13 +57,13 @@ func (m *Memory) Stream(ctx context.Context, by api.Caller, req *api.Request) (r
 		return nil, err
 	}
 	return func(send func(any) error) error {
-		return m.binding(req.Operation()).stream(ctx, c, req.Value(), send)
+		return m.bindingOf(req.Operation()).stream(ctx, c, req.Value(), send)
 	}, nil
 }
 
-// bind returns the functions of all operations by name.
-func (m *Memory) bind() map[string]binding {
-	r, w := m.reading(), m.writing()
+// bindAll returns the functions of all operations by name.
+func (m *Memory) bindAll() map[string]binding {
+	r, w := m.readOps(), m.writeOps()
 	return map[string]binding{
 		"search":                bindFunc(r.search),
 		"get":                   bindFunc(r.get),
@@ -108,9 +108,9 @@ func (m *Memory) bind() map[string]binding {
 	}
 }
 
-// binding returns the function of an operation.
-func (m *Memory) binding(op *api.Operation) binding {
-	m.bindOnce.Do(func() { m.bindings = m.bind() })
+// bindingOf returns the function of an operation.
+func (m *Memory) bindingOf(op *api.Operation) binding {
+	m.bindOnce.Do(func() { m.bindings = m.bindAll() })
 	return m.bindings[op.Name]
 }
 
@@ -121,9 +121,9 @@ func bindFunc[Request, Answer any](f func(context.Context, Call, *Request) (*Ans
 		do: func(ctx context.Context, c Call, r any) (any, error) {
 			answer, err := f(ctx, c, r.(*Request))
 			if err != nil {
-				return nil, redactedError(err)
+				return nil, redactError(err)
 			}
-			return redacted(answer), nil
+			return redactValue(answer), nil
 		},
 	}
 }
@@ -133,7 +133,7 @@ func bindStream[Request, Part any](f func(context.Context, Call, *Request, func(
 	return binding{
 		request: reflect.TypeFor[Request](), answer: reflect.TypeFor[Part](),
 		stream: func(ctx context.Context, c Call, r any, send func(any) error) error {
-			return redactedError(f(ctx, c, r.(*Request), func(part any) error { return send(redacted(part)) }))
+			return redactError(f(ctx, c, r.(*Request), func(part any) error { return send(redactValue(part)) }))
 		},
 	}
 }

@@ -21,8 +21,8 @@ import (
 	"github.com/memwatchd/memwatchd/ipc/mcp"
 )
 
-// bridged returns a client session over a bridge.
-func bridged(t *testing.T, b *mcp.Bridge) *sdk.ClientSession {
+// connectBridge returns a client session over a bridge.
+func connectBridge(t *testing.T, b *mcp.Bridge) *sdk.ClientSession {
 	t.Helper()
 	in, toBridge := io.Pipe()
 	fromBridge, out := io.Pipe()
@@ -70,7 +70,7 @@ func TestBridgeWithoutDaemon(t *testing.T) {
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	socket := filepath.Join(dir, "later")
-	session := bridged(t, &mcp.Bridge{Client: &client.Client{Socket: socket, AsOwner: true}, Profile: mcp.CoreTools})
+	session := connectBridge(t, &mcp.Bridge{Client: &client.Client{Socket: socket, AsOwner: true}, ToolSet: mcp.CoreTools})
 	if session.InitializeResult().Instructions == "" {
 		t.Error("there are no instructions")
 	}
@@ -103,7 +103,7 @@ func TestBridgeWithoutDaemon(t *testing.T) {
 // TestBridgeOffWithoutDaemon checks that no tools are listed without a daemon
 // if memory is known to be disabled.
 func TestBridgeOffWithoutDaemon(t *testing.T) {
-	session := bridged(t, &mcp.Bridge{Client: &client.Client{Socket: filepath.Join(t.TempDir(), "none")}, Off: true})
+	session := connectBridge(t, &mcp.Bridge{Client: &client.Client{Socket: filepath.Join(t.TempDir(), "none")}, Off: true})
 	if got := session.InitializeResult().Instructions; got != "" {
 		t.Errorf("the instructions are %q", got)
 	}
@@ -125,7 +125,7 @@ func TestBridgeFrozen(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	session := bridged(t, &mcp.Bridge{Client: &client.Client{Socket: filepath.Join(dir, "s")}, Profile: mcp.AllTools})
+	session := connectBridge(t, &mcp.Bridge{Client: &client.Client{Socket: filepath.Join(dir, "s")}, ToolSet: mcp.AllTools})
 	if names := namesOf(t, session); len(names) != len(mcp.Tools) {
 		t.Errorf("the tools are %v", names)
 	}
@@ -159,7 +159,7 @@ func TestBridgeScope(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		client client.Client
-		tools  mcp.Profile
+		tools  mcp.ToolSet
 		want   []string
 		words  string // expected search results
 	}{
@@ -171,7 +171,7 @@ func TestBridgeScope(t *testing.T) {
 		{"a fixed scope, all tools", client.Client{Socket: fixed, AsOwner: true}, mcp.AllTools, []string{"search", "session"}, "words that are private"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			session := bridged(t, &mcp.Bridge{Client: &c.client, Profile: c.tools})
+			session := connectBridge(t, &mcp.Bridge{Client: &c.client, ToolSet: c.tools})
 			if diff := cmp.Diff(c.want, namesOf(t, session)); diff != "" {
 				t.Errorf("the tools (-want +got):\n%s", diff)
 			}
@@ -192,7 +192,7 @@ func TestBridgeScope(t *testing.T) {
 func TestBridgeOff(t *testing.T) {
 	m := someMemory(t)
 	m.Disabled = true
-	session := bridged(t, &mcp.Bridge{Client: &client.Client{Socket: serveOps(t, m), AsOwner: true}, Profile: mcp.AllTools, Off: true})
+	session := connectBridge(t, &mcp.Bridge{Client: &client.Client{Socket: serveOps(t, m), AsOwner: true}, ToolSet: mcp.AllTools, Off: true})
 	if text := session.InitializeResult().Instructions; text != "" {
 		t.Errorf("the instructions are %q", text)
 	}

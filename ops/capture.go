@@ -11,16 +11,16 @@ import (
 )
 
 const (
-	maxBullets = 3
-	captured   = "Captured" // topic of their heading
-	ofSession  = "session"  // attribute name
+	maxBullets       = 3
+	captureTopic     = "Captured" // topic of their heading
+	sessionAttribute = "session"  // attribute name
 )
 
 // capture appends bullets to today's log; a text is first reduced to bullets. A
 // bullet that the same session captured in recent days is not written again if
 // the caller may read the earlier one, so a client can retry after a lost
 // answer.
-func (m writing) capture(ctx context.Context, c Call, r *api.CaptureRequest) (*api.CaptureAnswer, error) {
+func (m writeOps) capture(ctx context.Context, c Call, r *api.CaptureRequest) (*api.CaptureAnswer, error) {
 	if m.Disabled {
 		return &api.CaptureAnswer{Lines: []int{}, Disabled: true}, nil
 	}
@@ -30,19 +30,20 @@ func (m writing) capture(ctx context.Context, c Call, r *api.CaptureRequest) (*a
 	return m.captureBullets(ctx, c, r)
 }
 
-func (m writing) captureBullets(ctx context.Context, c Call, r *api.CaptureRequest) (*api.CaptureAnswer, error) {
+func (m writeOps) captureBullets(ctx context.Context, c Call, r *api.CaptureRequest) (*api.CaptureAnswer, error) {
 	blocks, err := m.captureBlocks(c, r)
 	if err != nil {
 		return nil, err
 	}
 	at := m.Now().In(m.Location)
 	there := func(e *memory.Entry, b *logBlock) bool {
-		return e.Block == memory.Item && e.Text == b.entry.Text && e.Attributes[ofSession] == b.attributes[ofSession] &&
+		return e.Block == memory.Item && e.Text == b.entry.Text &&
+			e.Attributes[sessionAttribute] == b.attributes[sessionAttribute] &&
 			e.Type == b.entry.Type && e.Partition.Visibility == b.entry.Partition.Visibility
 	}
 	fresh := blocks
 	if r.Session != "" { // it may have begun on an earlier day
-		fresh, err = m.unsaidBefore(c, blocks, at, there)
+		fresh, err = m.uncapturedBlocks(c, blocks, at, there)
 		if err != nil {
 			return nil, err
 		}
@@ -52,7 +53,8 @@ func (m writing) captureBullets(ctx context.Context, c Call, r *api.CaptureReque
 		answer.Note = "all of it was noted on an earlier day"
 		return answer, nil
 	}
-	done, err := m.log(ctx, c, logging{cause: "capture", at: at, topic: captured, blocks: fresh, there: there})
+	done, err := m.appendLog(ctx, c,
+		logEdit{cause: "capture", at: at, topic: captureTopic, blocks: fresh, contains: there})
 	if err != nil {
 		return nil, err
 	}
@@ -70,17 +72,17 @@ func (m writing) captureBullets(ctx context.Context, c Call, r *api.CaptureReque
 	return answer, nil
 }
 
-// unsaidBefore returns the blocks that are missing from the caller's logs of
+// uncapturedBlocks returns the blocks that are missing from the caller's logs of
 // the previous recent days, as far as the caller may read them. It ignores
 // today's log.
-func (m writing) unsaidBefore(c Call, blocks []logBlock, at time.Time,
+func (m writeOps) uncapturedBlocks(c Call, blocks []logBlock, at time.Time,
 	there func(*memory.Entry, *logBlock) bool) ([]logBlock, error) {
 	blocks = slices.Clone(blocks)
 	for ago := 1; ago <= m.recentDays() && len(blocks) > 0; ago++ {
 		day := at.AddDate(0, 0, -ago)
 		paths, _ := m.logPaths(c, day.Format(time.DateOnly))
 		for _, path := range paths {
-			doc, _, err := m.load(c, path)
+			doc, _, err := m.loadFile(c, path)
 			if err != nil || c.View.SubjectOf(doc.Own) != c.Scope.Subject {
 				continue
 			}
@@ -99,7 +101,7 @@ func (m writing) unsaidBefore(c Call, blocks []logBlock, at time.Time,
 }
 
 // captureBlocks returns the bullets in the form in which they are written.
-func (m writing) captureBlocks(c Call, r *api.CaptureRequest) ([]logBlock, error) {
+func (m writeOps) captureBlocks(c Call, r *api.CaptureRequest) ([]logBlock, error) {
 	if n := len(r.Bullets); n < 1 || n > maxBullets {
 		return nil, api.Errorf(api.Invalid, "bullets: there are %d, not one to three", n).
 			WithHint("capture what matters most")
@@ -109,15 +111,15 @@ func (m writing) captureBlocks(c Call, r *api.CaptureRequest) ([]logBlock, error
 	}
 	var blocks []logBlock
 	for _, bullet := range r.Bullets {
-		line, err := m.logText("bullets", unmarked(bullet))
+		line, err := m.logText("bullets", trimMarker(bullet))
 		if err != nil {
 			return nil, err
 		}
 		blocks = append(blocks, logBlock{
 			text: "- " + line, evidence: r.Evidence,
 			attributes: map[string]string{
-				"type": r.Type, "visibility": visible(r.Visibility), "source": origin(c, r.Source),
-				ofSession: oneLine(r.Session),
+				"type": r.Type, "visibility": visibilityAttribute(r.Visibility), "source": sourceAttribute(c, r.Source),
+				sessionAttribute: oneLine(r.Session),
 			},
 		})
 	}
@@ -125,7 +127,7 @@ func (m writing) captureBlocks(c Call, r *api.CaptureRequest) ([]logBlock, error
 }
 
 // captureOrigin rejects invalid sources, session names and evidence.
-func (m writing) captureOrigin(r *api.CaptureRequest) error {
+func (m writeOps) captureOrigin(r *api.CaptureRequest) error {
 	if err := m.logSource("source", r.Source); err != nil {
 		return err
 	}
@@ -135,8 +137,8 @@ func (m writing) captureOrigin(r *api.CaptureRequest) error {
 	return m.logEvidence(r.Evidence)
 }
 
-// unmarked returns a bullet without its list marker.
-func unmarked(bullet string) string {
+// trimMarker returns a bullet without its list marker.
+func trimMarker(bullet string) string {
 	bullet = strings.TrimSpace(bullet) + " "
 	for _, mark := range []string{"- ", "* ", "+ ", "• "} {
 		if rest, ok := strings.CutPrefix(bullet, mark); ok {

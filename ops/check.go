@@ -11,26 +11,26 @@ import (
 
 // check compares files and index. With Fix it also repairs the differences and
 // then returns the remaining ones.
-func (m writing) check(ctx context.Context, c Call, r *api.CheckRequest) (*api.CheckAnswer, error) {
-	answer, err := m.Keeper.Check(ctx, r.Path)
+func (m writeOps) check(ctx context.Context, c Call, r *api.CheckRequest) (*api.CheckAnswer, error) {
+	answer, err := m.Indexer.Check(ctx, r.Path)
 	if err != nil {
 		return nil, err
 	}
 	if r.Fix {
 		f := fix{m: m}
-		f.counters(ctx, answer.Problems)
-		f.index(ctx, answer.Differing)
-		if len(f.mended) > 0 {
-			if err := m.Keeper.Sync(ctx); err != nil {
+		f.repairCounters(ctx, answer.Problems)
+		f.repairIndex(ctx, answer.Differing)
+		if len(f.repaired) > 0 {
+			if err := m.Indexer.Sync(ctx); err != nil {
 				return nil, api.Errorf(api.Unavailable, "not everything that was put right is indexed yet").
 					WithHint("check again")
 			}
-			answer, err = m.Keeper.Check(ctx, r.Path)
+			answer, err = m.Indexer.Check(ctx, r.Path)
 			if err != nil {
 				return nil, err
 			}
 		}
-		answer.Mended, answer.Refused = f.mended, f.refused
+		answer.Repaired, answer.Refused = f.repaired, f.refused
 	}
 	answer.TookMS = c.took()
 	return answer, nil
@@ -38,14 +38,14 @@ func (m writing) check(ctx context.Context, c Call, r *api.CheckRequest) (*api.C
 
 // A fix repairs the problems that a check found.
 type fix struct {
-	m       writing
-	group   string // of the repairs that were written
-	mended  []api.Skipped
-	refused []api.Skipped
+	m        writeOps
+	group    string // of the repairs that were written
+	repaired []api.Skipped
+	refused  []api.Skipped
 }
 
-// counters rewrites incorrect counters and nothing else in a file.
-func (f *fix) counters(ctx context.Context, problems []api.FileProblem) {
+// repairCounters rewrites incorrect counters and nothing else in a file.
+func (f *fix) repairCounters(ctx context.Context, problems []api.FileProblem) {
 	last := ""
 	for _, p := range problems { // in path order
 		if p.Code != memory.CounterWrong || p.Path == last {
@@ -57,12 +57,12 @@ func (f *fix) counters(ctx context.Context, problems []api.FileProblem) {
 			continue
 		}
 		written, err := todosync.MendCounters(ctx, f.m.Writer, f.m.Parse,
-			vault.Change{Path: p.Path, Cause: "check", Group: f.group, Asked: true})
+			vault.Change{Path: p.Path, Cause: "check", Group: f.group, Requested: true})
 		switch {
 		case err != nil:
 			f.refused = append(f.refused, api.Skipped{Path: p.Path, Reason: err.Error()})
 		case written.Changed:
-			f.mended = append(f.mended, api.Skipped{Path: p.Path, Reason: "counters put right"})
+			f.repaired = append(f.repaired, api.Skipped{Path: p.Path, Reason: "counters put right"})
 			if f.group == "" {
 				f.group = written.ID
 			}
@@ -70,8 +70,8 @@ func (f *fix) counters(ctx context.Context, problems []api.FileProblem) {
 	}
 }
 
-// index reindexes the differing files.
-func (f *fix) index(ctx context.Context, differing []api.Skipped) {
+// repairIndex reindexes the differing files.
+func (f *fix) repairIndex(ctx context.Context, differing []api.Skipped) {
 	var paths []string
 	for _, d := range differing {
 		paths = append(paths, d.Path)
@@ -79,13 +79,13 @@ func (f *fix) index(ctx context.Context, differing []api.Skipped) {
 	if len(paths) == 0 {
 		return
 	}
-	if err := f.m.Keeper.Mend(ctx, paths); err != nil {
+	if err := f.m.Indexer.Reindex(ctx, paths); err != nil {
 		for _, p := range paths {
 			f.refused = append(f.refused, api.Skipped{Path: p, Reason: err.Error()})
 		}
 		return
 	}
 	for _, d := range differing {
-		f.mended = append(f.mended, api.Skipped{Path: d.Path, Reason: "indexed anew: it " + d.Reason})
+		f.repaired = append(f.repaired, api.Skipped{Path: d.Path, Reason: "indexed anew: it " + d.Reason})
 	}
 }

@@ -103,7 +103,7 @@ func TestClientScope(t *testing.T) {
 		{api.Scope{ExternalKey: new("tg:1")}, api.Scope{Subject: new("a")}, `{"subject":"a"}`},
 		{api.Scope{ExternalKey: new("tg:1")}, api.Scope{}, `{"external_key":"tg:1"}`},
 	} {
-		got, err := json.Marshal(c.client.Complete(api.RequestOf(api.StatusRequest{Scope: c.request})))
+		got, err := json.Marshal(c.client.CompleteFields(api.RequestOf(api.StatusRequest{Scope: c.request})))
 		if err != nil || string(got) != c.want {
 			t.Errorf("%s, %v; want %s", got, err, c.want)
 		}
@@ -126,7 +126,7 @@ func TestClientLosesNothing(t *testing.T) {
 		c := readOpsCase(t, archive)
 		other := serveOps(t, c.memory(t))
 		client := &client.Client{Socket: serveOps(t, c.memory(t)), AsOwner: true}
-		for _, a := range c.asks {
+		for _, a := range c.requests {
 			strict := a.op.NewRequest()
 			req := reflect.New(reflect.TypeOf(strict.Value()).Elem())
 			zero := func(p *api.Param) bool {
@@ -146,7 +146,7 @@ func TestClientLosesNothing(t *testing.T) {
 				}
 				out[0] = reflect.ValueOf(api.Failure{Error: e})
 			}
-			got, err := api.Encode(out[0].Interface())
+			got, err := api.EncodeJSON(out[0].Interface())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -13,25 +13,25 @@ import (
 )
 
 // compact plans and runs compaction. The plans contain the text of all files.
-func (m writing) compact(ctx context.Context, c Call, r *api.CompactRequest) (*api.CompactAnswer, error) {
+func (m writeOps) compact(ctx context.Context, c Call, r *api.CompactRequest) (*api.CompactAnswer, error) {
 	if m.Compactor == nil {
 		return nil, errNoWriter
 	}
 	if !r.DryRun {
-		back, err := m.Turn.Take(ctx)
+		back, err := m.Semaphore.Acquire(ctx)
 		if err != nil {
 			return nil, err
 		}
 		defer back()
 	}
 	report, err := m.Compactor.Compact(ctx,
-		compactor.Request{Path: r.Path, DryRun: r.DryRun, Explain: r.Explain, Asked: true})
+		compactor.Request{Path: r.Path, DryRun: r.DryRun, Explain: r.Explain, Requested: true})
 	switch {
 	case errors.Is(err, compactor.ErrUnlimited):
 		return nil, api.Errorf(api.Invalid, "path: %q is no long-term file with a limit", r.Path).
 			WithHint("compactor.limits in the configuration names those that have one")
 	case err != nil:
-		return nil, tidyError(err)
+		return nil, maintenanceError(err)
 	}
 	answer := &api.CompactAnswer{Plan: []api.CompactPlan{}, Applied: report.Applied, DryRun: r.DryRun,
 		AsOf: report.Time, Since: report.Since}
@@ -39,15 +39,15 @@ func (m writing) compact(ctx context.Context, c Call, r *api.CompactRequest) (*a
 	for _, p := range report.Plans {
 		answer.Plan = append(answer.Plan, p.CompactPlan)
 		if len(p.Hunks) > 0 {
-			answer.Diff = append(answer.Diff, differ.file(p.Path, p.Hunks))
+			answer.Diff = append(answer.Diff, differ.diffFile(p.Path, p.Hunks))
 		}
 	}
 	return answer, nil
 }
 
-// tidyError returns the error for a maintenance run that failed or stopped
+// maintenanceError returns the error for a maintenance run that failed or stopped
 // early.
-func tidyError(err error) error {
+func maintenanceError(err error) error {
 	if p, ok := errors.AsType[*compactor.PassiveError](err); ok {
 		return api.Errorf(api.Conflict, "%s tidies up this memory", p.Host).
 			WithHint("ask there, or set compactor.host on each machine")
@@ -56,7 +56,7 @@ func tidyError(err error) error {
 }
 
 // restore moves an archived entry back to its original file.
-func (m writing) restore(ctx context.Context, c Call, r *api.RestoreRequest) (*api.RestoreAnswer, error) {
+func (m writeOps) restore(ctx context.Context, c Call, r *api.RestoreRequest) (*api.RestoreAnswer, error) {
 	switch {
 	case !c.View.Private():
 		return nil, api.Errorf(api.Forbidden, "what is archived comes back in private only")
@@ -65,11 +65,11 @@ func (m writing) restore(ctx context.Context, c Call, r *api.RestoreRequest) (*a
 	case m.Compactor == nil:
 		return nil, errNoWriter
 	}
-	id, err := m.archived(ctx, c, r.ID)
+	id, err := m.findArchived(ctx, c, r.ID)
 	if err != nil {
 		return nil, err
 	}
-	doc, e, err := m.entry(ctx, c, id)
+	doc, e, err := m.findEntry(ctx, c, id)
 	if err != nil {
 		return nil, err
 	}
@@ -78,15 +78,16 @@ func (m writing) restore(ctx context.Context, c Call, r *api.RestoreRequest) (*a
 	}
 	back, err := m.Compactor.Restore(ctx, doc.Place.Path, e.ID)
 	if err != nil {
-		from, _, unread := m.load(c, e.Attributes["from"])
-		return nil, restoreError(id, err, c.Whole || doc.Owned(c.View) && unread == nil && from.Owned(c.View))
+		from, _, unread := m.loadFile(c, e.Attributes["from"])
+		return nil, restoreError(id, err, c.FullAccess ||
+			doc.PrivateReadable(c.View) && unread == nil && from.PrivateReadable(c.View))
 	}
 	return &api.RestoreAnswer{ID: back.Path + "#" + back.ID, Path: back.Path, Line: back.Line}, nil
 }
 
-// archived returns path#id for an id. If several entries have the id, it
+// findArchived returns path#id for an id. If several entries have the id, it
 // chooses the one in an archive.
-func (m writing) archived(ctx context.Context, c Call, id string) (string, error) {
+func (m writeOps) findArchived(ctx context.Context, c Call, id string) (string, error) {
 	if strings.Contains(id, "#") {
 		return id, nil
 	}
@@ -107,7 +108,7 @@ func (m writing) archived(ctx context.Context, c Call, id string) (string, error
 		return kept[0].Path + "#" + kept[0].ID, nil
 	}
 	return "", api.Errorf(api.Conflict, "more than one archived entry has the id %q", id).
-		WithHint("%s", candidates(kept))
+		WithHint("%s", candidateHint(kept))
 }
 
 // restoreError returns the error for a failed restore. Only callers that may
@@ -124,17 +125,17 @@ func restoreError(id string, err error, owned bool) error {
 	return writeError(err, true)
 }
 
-// used records that entries were returned. Compaction removes rarely used
+// recordUse records that entries were returned. Compaction removes rarely used
 // entries first; answers do not depend on the record.
-func (m reading) used(ids ...string) {
+func (m readOps) recordUse(ids ...string) {
 	if m.Used != nil && len(ids) > 0 {
 		m.Used(ids, m.Now())
 	}
 }
 
-// nearLimits returns hints for the caller's long-term files that are nearly
+// limitHints returns hints for the caller's long-term files that are nearly
 // full.
-func (m reading) nearLimits(c Call) []string {
+func (m readOps) limitHints(c Call) []string {
 	if m.Compactor == nil || !c.View.Private() {
 		return nil
 	}
@@ -153,13 +154,13 @@ const minCutoff = 24 * time.Hour
 
 // compress summarizes old sessions and daily notes and thereby removes them
 // from the recent files.
-func (m writing) compress(ctx context.Context, c Call, r *api.CompressRequest) (*api.CompressAnswer, error) {
+func (m writeOps) compress(ctx context.Context, c Call, r *api.CompressRequest) (*api.CompressAnswer, error) {
 	if m.Compress == nil {
 		return nil, errNoWriter
 	}
 	var cutoff time.Duration
 	if r.Cutoff != "" {
-		since, err := m.ago("cutoff", r.Cutoff)
+		since, err := m.parseSince("cutoff", r.Cutoff)
 		if err != nil {
 			return nil, err
 		}
@@ -173,14 +174,14 @@ func (m writing) compress(ctx context.Context, c Call, r *api.CompressRequest) (
 		plan, err := m.Compress.Plan(ctx, cutoff)
 		return &api.CompressAnswer{Plan: convertCompressPlan(plan), Left: []api.DayStay{}, DryRun: true}, err
 	}
-	back, err := m.Turn.Take(ctx)
+	back, err := m.Semaphore.Acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer back()
 	report, err := m.Compress.Run(ctx, cutoff, true)
 	if err != nil {
-		return nil, tidyError(err)
+		return nil, maintenanceError(err)
 	}
 	return &api.CompressAnswer{
 		Plan: convertCompressPlan(report.Plan), Applied: report.Applied, Left: report.Left,

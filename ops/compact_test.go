@@ -12,9 +12,9 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 )
 
-// TestWhatIsReturnedIsUsed checks that returned entries count as used unless
+// TestReturnedEntriesAreUsed checks that returned entries count as used unless
 // the request disables that, and that answers do not depend on the counts.
-func TestWhatIsReturnedIsUsed(t *testing.T) {
+func TestReturnedEntriesAreUsed(t *testing.T) {
 	c := readOpsCase(t, txtar.Parse([]byte(`
 -- MEMORY.md --
 - the wifi password <!-- id=wifi -->
@@ -47,7 +47,7 @@ func TestWhatIsReturnedIsUsed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ask := opsAsk{op: op, request: []byte(test.request)}
+		ask := opsRequest{op: op, request: []byte(test.request)}
 		used = nil
 		first, _ := ask.direct(t.Context(), m)
 		slices.Sort(used)

@@ -16,12 +16,12 @@ import (
 // listed if the caller may read something in the file; a heading, tag or
 // namespace if the caller may read an entry of it. Only the owner, in private,
 // sees all subjects; other callers see their own.
-func (m reading) complete(ctx context.Context, c Call, r *api.CompleteRequest) (*api.CompleteAnswer, error) {
+func (m readOps) complete(ctx context.Context, c Call, r *api.CompleteRequest) (*api.CompleteAnswer, error) {
 	if r.What == "" {
 		return nil, api.Errorf(api.Invalid, "what is empty").
 			WithHint("it is one of path, subject, namespace, session, section, tag")
 	}
-	answer := &api.CompleteAnswer{Values: []string{}, Index: m.state(c)}
+	answer := &api.CompleteAnswer{Values: []string{}, Index: m.indexState(c)}
 	if m.Disabled {
 		return answer, nil
 	}
@@ -35,7 +35,7 @@ func (m reading) complete(ctx context.Context, c Call, r *api.CompleteRequest) (
 	case "tag":
 		values, answer.Total, err = m.Index.Tags(ctx, c.View, listing)
 	default:
-		all := m.names(c, r)
+		all := m.listNames(c, r)
 		values, answer.Total = listing.Page(all), len(all)
 	}
 	if err != nil {
@@ -49,9 +49,9 @@ func (m reading) complete(ctx context.Context, c Call, r *api.CompleteRequest) (
 	return answer, nil
 }
 
-// names returns the sorted names of a kind as they are displayed. It omits
+// listNames returns the sorted names of a kind as they are displayed. It omits
 // names that contain a credential, because the masked name would match nothing.
-func (m reading) names(c Call, r *api.CompleteRequest) []string {
+func (m readOps) listNames(c Call, r *api.CompleteRequest) []string {
 	var list []string
 	add := func(name string) {
 		if !utf8.ValidString(name) {
@@ -86,13 +86,13 @@ func (m reading) names(c Call, r *api.CompleteRequest) []string {
 			}
 		})
 	case "namespace":
-		for _, i := range m.items(c, "", func(string) bool { return true }) {
+		for _, i := range m.findItems(c, "", func(string) bool { return true }) {
 			add(i.name.namespace)
 		}
 	case "subject":
 		own := c.View.Subjects()
-		if c.Whole {
-			own = append(own, m.subjects()...)
+		if c.FullAccess {
+			own = append(own, m.listSubjects()...)
 		}
 		for _, s := range own {
 			add(s)
@@ -105,9 +105,9 @@ func (m reading) names(c Call, r *api.CompleteRequest) []string {
 	})
 }
 
-// subjects returns all subjects with stored data or a linked external key. An
+// listSubjects returns all subjects with stored data or a linked external key. An
 // unclaimed directory counts as the subject of the same name.
-func (m reading) subjects() (list []string) {
+func (m readOps) listSubjects() (list []string) {
 	claimed := map[string]bool{} // directories
 	for _, f := range m.Index.Files(func(f *index.FileInfo) bool { return f.Claim != "" }) {
 		list = append(list, f.Claim)

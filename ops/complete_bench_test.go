@@ -20,7 +20,7 @@ func BenchmarkComplete(b *testing.B) {
 		})
 	}
 	m := readOpsCase(b, &txtar.Archive{Files: files}).memory(b)
-	call, err := m.call(api.Caller{AsOwner: true})
+	call, err := m.resolveCall(api.Caller{AsOwner: true})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func BenchmarkComplete(b *testing.B) {
 		}
 		b.Run(fmt.Sprintf("%s/%s,steps=%t,limit=%d", r.What, r.Prefix, r.Steps, r.Limit), func(b *testing.B) {
 			for b.Loop() {
-				answer, err := m.reading().complete(b.Context(), call, r)
+				answer, err := m.readOps().complete(b.Context(), call, r)
 				if err != nil || len(answer.Values) == 0 && r.What != "namespace" {
 					b.Fatalf("%+v, %v", answer, err)
 				}

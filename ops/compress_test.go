@@ -53,7 +53,7 @@ func compressing(t *testing.T) (m *Memory, files func() string) {
 	}
 	now := func() time.Time { return time.Date(2026, 2, 5, 12, 0, 0, 0, time.UTC) }
 	return &Memory{
-		Now: now, Location: time.UTC, Turn: new(compactor.Turn),
+		Now: now, Location: time.UTC, Semaphore: new(compactor.Semaphore),
 		Compress: &compactor.Compress{Root: compactor.Root{
 			Files: plainFiles{root, parse}, Disk: root, Writer: w, Mover: w, Parse: parse, Layout: layout, Now: now,
 			Paths: func() []string { return strings.Fields(files()) },
@@ -77,9 +77,9 @@ func (r plainFiles) Load(path string) (*memory.Document, error) {
 func TestCompress(t *testing.T) {
 	m, files := compressing(t)
 	ask := func(c Call, r api.CompressRequest) (*api.CompressAnswer, error) {
-		return m.writing().compress(t.Context(), c, &r)
+		return m.writeOps().compress(t.Context(), c, &r)
 	}
-	owner := Call{Whole: true}
+	owner := Call{FullAccess: true}
 	code := func(err error) api.Code {
 		if e, ok := errors.AsType[*api.Error](err); ok {
 			return e.Code
@@ -111,13 +111,13 @@ func TestCompress(t *testing.T) {
 	}
 	m.Compress.Claim = nil
 
-	back, err := m.Turn.Take(t.Context())
+	back, err := m.Semaphore.Acquire(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := m.writing().compress(ctx, owner, &api.CompressRequest{}); !errors.Is(err, context.Canceled) || files() != before {
+	if _, err := m.writeOps().compress(ctx, owner, &api.CompressRequest{}); !errors.Is(err, context.Canceled) || files() != before {
 		t.Errorf("while the clock does it: %v; %s", err, files())
 	}
 	back()

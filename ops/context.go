@@ -14,22 +14,22 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-func (m reading) context(ctx context.Context, c Call, r *api.ContextRequest) (*api.ContextAnswer, error) {
+func (m readOps) context(ctx context.Context, c Call, r *api.ContextRequest) (*api.ContextAnswer, error) {
 	if err := fitsFormat(r); err != nil {
 		return nil, err
 	}
-	answer := &api.ContextAnswer{Hints: []string{}, Index: m.state(c)}
+	answer := &api.ContextAnswer{Hints: []string{}, Index: m.indexState(c)}
 	if !m.Injection || m.Disabled {
 		answer.Hints = append(answer.Hints, "injection is switched off in the configuration")
 		return answer, nil
 	}
-	block, err := m.block(ctx, c, r)
+	block, err := m.renderBlock(ctx, c, r)
 	if err != nil {
 		return nil, err
 	}
-	answer.Text, answer.Items, answer.LeftOut = block.Text, block.Items, api.Left(block.Left)
+	answer.Text, answer.Items, answer.LeftOut = block.Text, block.Items, api.Omitted(block.Omitted)
 	answer.Chars, answer.Tokens = brief.Chars(block.Text), brief.Tokens(block.Text)
-	answer.Hints = append(append(answer.Hints, m.nearLimits(c)...), block.Hints...)
+	answer.Hints = append(append(answer.Hints, m.limitHints(c)...), block.Hints...)
 	return answer, nil
 }
 
@@ -46,9 +46,9 @@ func fitsFormat(r *api.ContextRequest) error {
 	return nil
 }
 
-// block renders the requested context block.
-func (m reading) block(ctx context.Context, c Call, r *api.ContextRequest) (brief.Block, error) {
-	style := m.style(c, r.Lang)
+// renderBlock renders the requested context block.
+func (m readOps) renderBlock(ctx context.Context, c Call, r *api.ContextRequest) (brief.Block, error) {
+	style := m.blockStyle(c, r.Lang)
 	if r.MaxItems != nil {
 		style.MaxItems = min(style.MaxItems, *r.MaxItems)
 	}
@@ -60,19 +60,19 @@ func (m reading) block(ctx context.Context, c Call, r *api.ContextRequest) (brie
 	}
 	switch r.Format {
 	case "boot":
-		return style.Boot(m.waking(c)), nil
+		return style.Boot(m.bootFiles(c)), nil
 	case "full":
-		return style.Full(m.wholeLongTerm(c)), nil
+		return style.Full(m.completeLongTerm(c)), nil
 	case "items":
 		return style.Items(m.allItems(c)), nil
 	case "relevant":
-		return m.relevant(ctx, c, style, r)
+		return m.renderRelevant(ctx, c, style, r)
 	}
 	return style.Summary(docsOf(m.longTerm(c)), docsOf(m.shortTerm(c, r.Days, r.Session))), nil
 }
 
-// style returns the block style for a caller.
-func (m reading) style(c Call, lang string) brief.Style {
+// blockStyle returns the block style for a caller.
+func (m readOps) blockStyle(c Call, lang string) brief.Style {
 	return brief.Style{
 		View: c.View, Omit: m.OmitUntrusted, Lang: brief.Lang(lang),
 		MaxItems: m.MaxItems, MaxChars: m.MaxChars, MaxFull: m.MaxFull,
@@ -84,8 +84,9 @@ func (m reading) style(c Call, lang string) brief.Style {
 // highest rank.
 const coverDepth = 32
 
-// relevant renders the entries that match the query.
-func (m reading) relevant(ctx context.Context, c Call, style brief.Style, r *api.ContextRequest) (brief.Block, error) {
+// renderRelevant renders the entries that match the query.
+func (m readOps) renderRelevant(ctx context.Context, c Call, style brief.Style, r *api.ContextRequest) (brief.Block,
+	error) {
 	limit := r.Limit
 	if r.MinCover > 0 {
 		limit = max(limit, coverDepth)
@@ -112,17 +113,17 @@ func (m reading) relevant(ctx context.Context, c Call, style brief.Style, r *api
 		for i, n := range shown {
 			ids[i] = matches[n].Path + "#" + matches[n].Entry.ID
 		}
-		m.used(ids...)
+		m.recordUse(ids...)
 	}
 	return block, nil
 }
 
-// waking returns the content that an agent loads at startup: the agent's
+// bootFiles returns the content that an agent loads at startup: the agent's
 // identity, the user, the notes of today and yesterday, and MEMORY.md.
-func (m reading) waking(c Call) brief.Waking {
+func (m readOps) bootFiles(c Call) brief.BootFiles {
 	var logs []*memory.Document
 	today, yesterday := m.day(0), m.day(-1)
-	for doc := range m.readable(c, func(f *index.FileInfo) bool {
+	for doc := range m.readableFiles(c, func(f *index.FileInfo) bool {
 		return (f.Day == today || f.Day == yesterday) && (f.Kind == memory.Daily || f.Kind == memory.Session)
 	}) {
 		if doc.Place.Kind == memory.Daily || m.isLog(c, doc) {
@@ -130,26 +131,26 @@ func (m reading) waking(c Call) brief.Waking {
 		}
 	}
 	slices.SortStableFunc(logs, func(a, b *memory.Document) int { return strings.Compare(b.Place.Day, a.Place.Day) })
-	return brief.Waking{Identity: docsOf(m.identity(c)), Logs: logs, LongTerm: m.wholeLongTerm(c)}
+	return brief.BootFiles{Identity: docsOf(m.identityFiles(c)), Logs: logs, LongTerm: m.completeLongTerm(c)}
 }
 
-// wholeLongTerm returns the readable parts of the long-term files that are
+// completeLongTerm returns the readable parts of the long-term files that are
 // shown completely: those named MEMORY.md.
-func (m reading) wholeLongTerm(c Call) []*memory.Document {
+func (m readOps) completeLongTerm(c Call) []*memory.Document {
 	var docs []*memory.Document
-	for doc := range m.readable(c, func(f *index.FileInfo) bool {
+	for doc := range m.readableFiles(c, func(f *index.FileInfo) bool {
 		return f.Kind == memory.Longterm && path.Base(f.Path) == "MEMORY.md"
 	}) {
 		docs = append(docs, doc)
 	}
-	rank := m.rank(c)
+	rank := m.subjectRank(c)
 	slices.SortStableFunc(docs, func(a, b *memory.Document) int { return cmp.Compare(rank(a), rank(b)) })
 	return docs
 }
 
 // allItems returns the items that the caller can read, one for each key.
-func (m reading) allItems(c Call) []brief.Item {
-	found := union(m.items(c, "", func(string) bool { return true }))
+func (m readOps) allItems(c Call) []brief.Item {
+	found := uniqueItems(m.findItems(c, "", func(string) bool { return true }))
 	items := make([]brief.Item, len(found))
 	for i, f := range found {
 		items[i] = brief.Item{Namespace: f.name.namespace, Key: f.name.key, Value: f.value,

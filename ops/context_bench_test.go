@@ -31,14 +31,14 @@ func BenchmarkContext(b *testing.B) {
 		files = append(files, txtar.File{Name: "_longterms/owner/" + namespace + ".md", Data: []byte(text.String())})
 	}
 	m := readOpsCase(b, &txtar.Archive{Files: files}).memory(b)
-	call, err := m.call(api.Caller{AsOwner: true})
+	call, err := m.resolveCall(api.Caller{AsOwner: true})
 	if err != nil {
 		b.Fatal(err)
 	}
 	for _, r := range []*api.ContextRequest{{Format: "summary"}, {Format: "items"}, {Format: "boot"}, {Format: "relevant", Query: "the layout of a session", Limit: 8, Count: new(bool)}} {
 		b.Run(r.Format, func(b *testing.B) {
 			for b.Loop() {
-				answer, err := m.reading().context(context.Background(), call, r)
+				answer, err := m.readOps().context(context.Background(), call, r)
 				if err != nil || answer.Text == "" && r.Format != "boot" {
 					b.Fatalf("%q, %v", answer.Text, err)
 				}

@@ -28,7 +28,7 @@ func TestContextCounts(t *testing.T) {
 		{"all of a file", api.ContextRequest{Format: "full"}, nil},
 	} {
 		used = nil
-		call, err := m.call(api.Caller{AsOwner: true})
+		call, err := m.resolveCall(api.Caller{AsOwner: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -37,7 +37,7 @@ func TestContextCounts(t *testing.T) {
 			c.r.Count = &yes
 		}
 		c.r.Limit = 8
-		answer, err := m.reading().context(t.Context(), call, &c.r)
+		answer, err := m.readOps().context(t.Context(), call, &c.r)
 		if err != nil || answer.Text == "" {
 			t.Fatalf("%s: %q, %v", c.what, answer.Text, err)
 		}

@@ -26,7 +26,7 @@ func (d *differ) hunks(hunks []journal.Hunk) (list []api.DiffHunk, truncated boo
 	return list, truncated
 }
 
-func (d *differ) file(path string, hunks []journal.Hunk) api.FileDiff {
+func (d *differ) diffFile(path string, hunks []journal.Hunk) api.FileDiff {
 	list, truncated := d.hunks(hunks)
 	return api.FileDiff{Path: path, Hunks: list, Truncated: truncated}
 }
@@ -34,7 +34,7 @@ func (d *differ) file(path string, hunks []journal.Hunk) api.FileDiff {
 // Diff returns the diff of one file without credentials, up to the size limit
 // of an answer.
 func Diff(path string, before, after []byte) api.FileDiff {
-	return new(differ).file(path, journal.Hunks(before, after))
+	return new(differ).diffFile(path, journal.Hunks(before, after))
 }
 
 // diffOf renders hunks up to room bytes and reports whether it truncated them.
@@ -45,11 +45,11 @@ func diffOf(hunks []journal.Hunk, room int) (list []api.DiffHunk, truncated bool
 	moved := 0 // line offset of the new file
 	for len(hunks) > 0 {
 		n := 1
-		for n < len(hunks) && hunks[n].Line-lines(hunks[n].Before) <= end(hunks[n-1])+lines(hunks[n-1].Behind) {
+		for n < len(hunks) && hunks[n].Line-countLines(hunks[n].Above) <= hunkEnd(hunks[n-1])+countLines(hunks[n-1].Below) {
 			n++
 		}
 		near := hunks[:n]
-		line, diff := hunks[0].Line+moved, unified(near, moved)
+		line, diff := hunks[0].Line+moved, formatUnified(near, moved)
 		if len(diff) > room {
 			cut := strings.LastIndexByte(diff[:room], '\n') + 1
 			if cut > 0 {
@@ -60,19 +60,19 @@ func diffOf(hunks []journal.Hunk, room int) (list []api.DiffHunk, truncated bool
 		list = append(list, api.DiffHunk{Line: line, Diff: diff})
 		room -= len(diff)
 		for _, h := range near {
-			moved += lines(h.New) - lines(h.Old)
+			moved += countLines(h.New) - countLines(h.Old)
 		}
 		hunks = hunks[n:]
 	}
 	return list, false
 }
 
-// end returns the old file's line after the text that a hunk replaces.
-func end(h journal.Hunk) int { return h.Line + lines(h.Old) }
+// hunkEnd returns the old file's line after the text that a hunk replaces.
+func hunkEnd(h journal.Hunk) int { return h.Line + countLines(h.Old) }
 
-// unified renders hunks with overlapping or adjacent context in the unified
+// formatUnified renders hunks with overlapping or adjacent context in the unified
 // format. moved is the line offset of the new file.
-func unified(hunks []journal.Hunk, moved int) string {
+func formatUnified(hunks []journal.Hunk, moved int) string {
 	var b strings.Builder
 	before, after := 0, 0
 	write := func(mark byte, text []byte) {
@@ -90,25 +90,25 @@ func unified(hunks []journal.Hunk, moved int) string {
 			}
 		}
 	}
-	from := hunks[0].Line - lines(hunks[0].Before)
+	from := hunks[0].Line - countLines(hunks[0].Above)
 	for i, h := range hunks {
 		h = maskHunk(h)
-		above := h.Before
+		above := h.Above
 		if i > 0 { // the context after the previous hunk is already written
-			for lines(above) > max(h.Line-from-before, 0) {
+			for countLines(above) > max(h.Line-from-before, 0) {
 				above = above[bytes.IndexByte(above, '\n')+1:]
 			}
 		}
 		write(' ', above)
 		write('-', h.Old)
 		write('+', h.New)
-		behind := h.Behind
+		behind := h.Below
 		if i+1 < len(hunks) {
-			behind = firstLines(behind, hunks[i+1].Line-end(h))
+			behind = firstLines(behind, hunks[i+1].Line-hunkEnd(h))
 		}
 		write(' ', behind)
 	}
-	return fmt.Sprintf("@@ -%s +%s @@\n%s", span(from, before), span(from+moved, after), b.String())
+	return fmt.Sprintf("@@ -%s +%s @@\n%s", formatRange(from, before), formatRange(from+moved, after), b.String())
 }
 
 // firstLines returns at most n lines of a text.
@@ -124,16 +124,16 @@ func firstLines(text []byte, n int) []byte {
 	return text[:at]
 }
 
-// span formats a line range of a file. An empty range starts at the line before
+// formatRange formats a line range of a file. An empty range starts at the line before
 // it, as the unified format requires.
-func span(from, n int) string {
+func formatRange(from, n int) string {
 	if n == 0 {
 		from--
 	}
 	return fmt.Sprintf("%d,%d", from, n)
 }
 
-func lines(text []byte) int {
+func countLines(text []byte) int {
 	n := bytes.Count(text, []byte("\n"))
 	if len(text) > 0 && text[len(text)-1] != '\n' {
 		n++

@@ -37,16 +37,16 @@ func TestDiffApplies(t *testing.T) {
 			is = strings.TrimSuffix(is, "\n")
 		}
 		hunks, _ := diffOf(journal.Hunks([]byte(was), []byte(is)), maxDiff)
-		got, err := applied(was, hunks)
+		got, err := applyHunks(was, hunks)
 		if err != nil || got != is {
 			t.Fatalf("%v: %q to %q\nbecomes %q by\n%v", err, was, is, got, hunks)
 		}
 	}
 }
 
-// applied applies hunks strictly. Each hunk must start after the previous one,
+// applyHunks applies hunks strictly. Each hunk must start after the previous one,
 // and its context must match.
-func applied(text string, hunks []api.DiffHunk) (string, error) {
+func applyHunks(text string, hunks []api.DiffHunk) (string, error) {
 	old := strings.SplitAfter(text, "\n")
 	var out []string
 	at := 0 // number of processed lines of the old text

@@ -13,7 +13,7 @@ import (
 )
 
 // edit replaces a text that occurs exactly once in the readable part of a file.
-func (m writing) edit(ctx context.Context, c Call, r *api.EditRequest) (*api.EditAnswer, error) {
+func (m writeOps) edit(ctx context.Context, c Call, r *api.EditRequest) (*api.EditAnswer, error) {
 	if m.Disabled {
 		return &api.EditAnswer{Path: r.Path, Disabled: true}, nil
 	}
@@ -25,10 +25,10 @@ func (m writing) edit(ctx context.Context, c Call, r *api.EditRequest) (*api.Edi
 	case before == after:
 		return nil, api.Errorf(api.Invalid, "old_text and new_text are the same")
 	}
-	if err := m.sync(ctx, &c); err != nil {
+	if err := m.syncIndex(ctx, &c); err != nil {
 		return nil, err
 	}
-	return m.rewrite(ctx, c, r.Path, "edit", func(doc *memory.Document, shown memory.Shown) (string, error) {
+	return m.rewriteFile(ctx, c, r.Path, "edit", func(doc *memory.Document, shown memory.Shown) (string, error) {
 		text := shown.Text()
 		at := strings.Index(text, before)
 		switch {
@@ -40,16 +40,16 @@ func (m writing) edit(ctx context.Context, c Call, r *api.EditRequest) (*api.Edi
 				WithHint("give more of the text around it")
 		}
 		next := text[:at] + after + text[at+len(before):]
-		if partMasked(doc, shown, next, at, at+len(before)) {
+		if splitsMask(doc, shown, next, at, at+len(before)) {
 			return "", memory.ErrMasked
 		}
 		return next, nil
 	})
 }
 
-// partMasked reports whether replacing the shown text between from and to would
+// splitsMask reports whether replacing the shown text between from and to would
 // move a part of a masked line into another line.
-func partMasked(doc *memory.Document, shown memory.Shown, next string, from, to int) bool {
+func splitsMask(doc *memory.Document, shown memory.Shown, next string, from, to int) bool {
 	text := shown.Text()
 	was, is := strings.Split(text, "\n"), strings.Split(next, "\n")
 	first, last := strings.Count(text[:from], "\n"), strings.Count(text[:to], "\n")
@@ -63,20 +63,20 @@ func partMasked(doc *memory.Document, shown memory.Shown, next string, from, to 
 
 // write creates a file, or replaces the readable part of one if the hash shows
 // that the caller knows its current content.
-func (m writing) write(ctx context.Context, c Call, r *api.WriteRequest) (*api.EditAnswer, error) {
+func (m writeOps) write(ctx context.Context, c Call, r *api.WriteRequest) (*api.EditAnswer, error) {
 	if m.Disabled {
 		return &api.EditAnswer{Path: r.Path, Disabled: true}, nil
 	}
 	if strings.Contains(r.Text, "\x00") {
 		return nil, api.Errorf(api.Invalid, "text: it has a NUL character")
 	}
-	if err := m.sync(ctx, &c); err != nil {
+	if err := m.syncIndex(ctx, &c); err != nil {
 		return nil, err
 	}
 	if r.Hash == "" {
-		return m.create(ctx, c, r)
+		return m.createFile(ctx, c, r)
 	}
-	return m.rewrite(ctx, c, r.Path, "write", func(doc *memory.Document, shown memory.Shown) (string, error) {
+	return m.rewriteFile(ctx, c, r.Path, "write", func(doc *memory.Document, shown memory.Shown) (string, error) {
 		if doc.Masked() {
 			return "", api.Errorf(api.Secret, "%s has a redaction, so all of its text cannot be replaced", r.Path).
 				WithHint("edit the lines without one")
@@ -94,12 +94,12 @@ func unixLines(s string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\r", "\n")
 }
 
-// rewrite applies change to the part of a file that the caller is shown. It
+// rewriteFile applies change to the part of a file that the caller is shown. It
 // calls change with the file as the caller knows it, and again if others save
 // the file meanwhile.
-func (m writing) rewrite(ctx context.Context, c Call, path, cause string,
+func (m writeOps) rewriteFile(ctx context.Context, c Call, path, cause string,
 	change func(*memory.Document, memory.Shown) (string, error)) (*api.EditAnswer, error) {
-	known, _, err := m.load(c, path)
+	known, _, err := m.loadFile(c, path)
 	if err != nil {
 		return nil, err
 	}
@@ -107,14 +107,14 @@ func (m writing) rewrite(ctx context.Context, c Call, path, cause string,
 		return nil, errNotAuthor
 	}
 	path = known.Place.Path
-	owned := known.Owned(c.View)
+	owned := known.PrivateReadable(c.View)
 	answer := &api.EditAnswer{Path: path}
 	var failed error // replaces a write error that could reveal hidden parts
 	written, err := m.Writer.Write(ctx, vault.Change{
-		Path: path, Cause: cause, Asked: true,
+		Path: path, Cause: cause, Requested: true,
 		Edit: func(old *vault.File) ([]byte, error) {
 			var data []byte
-			data, failed = m.edited(c, path, old, change)
+			data, failed = m.editSource(c, path, old, change)
 			if failed == nil {
 				answer.Hash, failed = m.hashAfter(c, *old, data)
 			}
@@ -133,14 +133,14 @@ func (m writing) rewrite(ctx context.Context, c Call, path, cause string,
 
 // mayChangeFile reports whether the caller may change everything in the readable
 // part of a file.
-func (m writing) mayChangeFile(c Call, doc *memory.Document) bool {
+func (m writeOps) mayChangeFile(c Call, doc *memory.Document) bool {
 	may := m.mayChangeEntry(c)
 	return m.mayChange(c, doc.Own, doc.Front.Author()) &&
 		!slices.ContainsFunc(doc.Entries, func(e memory.Entry) bool { return !may(&e) })
 }
 
-// edited returns the source of a file after a change of its shown part.
-func (m writing) edited(c Call, path string, old *vault.File,
+// editSource returns the source of a file after a change of its shown part.
+func (m writeOps) editSource(c Call, path string, old *vault.File,
 	change func(*memory.Document, memory.Shown) (string, error)) ([]byte, error) {
 	if old == nil {
 		return nil, notFound("file", path)
@@ -158,7 +158,7 @@ func (m writing) edited(c Call, path string, old *vault.File,
 	if err != nil {
 		return nil, err
 	}
-	if err := newSecret(shown, text); err != nil {
+	if err := checkNewSecret(shown, text); err != nil {
 		return nil, err
 	}
 	return whole.Rewrite(c.View, text, func(source []byte) *memory.Document {
@@ -170,7 +170,7 @@ func (m writing) edited(c Call, path string, old *vault.File,
 
 // hashAfter returns the hash that get will return for the changed file. It
 // returns an error if the file would claim its directory for another subject.
-func (m writing) hashAfter(c Call, file vault.File, data []byte) (string, error) {
+func (m writeOps) hashAfter(c Call, file vault.File, data []byte) (string, error) {
 	before := m.Parse(file)
 	file.Data = data
 	next := m.Parse(file)
@@ -202,8 +202,8 @@ func mayClaim(c Call, claim, before string) error {
 	return api.Errorf(api.SubjectConflict, "the subject_id in the text is not yours")
 }
 
-// create creates a file at a path that the caller could read.
-func (m writing) create(ctx context.Context, c Call, r *api.WriteRequest) (*api.EditAnswer, error) {
+// createFile creates a file at a path that the caller could read.
+func (m writeOps) createFile(ctx context.Context, c Call, r *api.WriteRequest) (*api.EditAnswer, error) {
 	if reason := badPath(r.Path); reason != "" {
 		return nil, api.Errorf(api.Invalid, "path: %q %s", r.Path, reason)
 	}
@@ -226,7 +226,7 @@ func (m writing) create(ctx context.Context, c Call, r *api.WriteRequest) (*api.
 		return nil, api.Errorf(api.Forbidden, "%s would be in the part of the memory that all subjects share", r.Path).
 			WithHint("note and session add to it; other files belong below the subject's own directory")
 	}
-	if err := next.Reads(c.View, r.Text); err != nil {
+	if err := next.CheckReadable(c.View, r.Text); err != nil {
 		return nil, writeError(err, true)
 	}
 	if err := mayClaim(c, next.Claim, ""); err != nil {
@@ -234,7 +234,7 @@ func (m writing) create(ctx context.Context, c Call, r *api.WriteRequest) (*api.
 	}
 	var failed error
 	written, err := m.Writer.Write(ctx, vault.Change{
-		Path: r.Path, Cause: "write", Asked: true,
+		Path: r.Path, Cause: "write", Requested: true,
 		Edit: func(old *vault.File) ([]byte, error) {
 			failed = nil
 			if old != nil {

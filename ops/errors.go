@@ -17,10 +17,10 @@ var errNoWriter = api.Errorf(api.Unavailable, "nothing can be written").WithHint
 // the request only.
 func (m *Memory) permit(c Call, op *api.Operation) error {
 	switch {
-	case op.Needs == api.TheOwner && !c.Whole:
+	case op.Needs == api.TheOwner && !c.FullAccess:
 		return api.Errorf(api.Forbidden, "%s is for the owner, in private", op.Name).
 			WithHint("use the owner's socket, without subject and context")
-	case op.Needs == api.Someone && !m.Disabled:
+	case op.Needs == api.AnySubject && !m.Disabled:
 		return m.mayAdd(c)
 	case op.Needs == api.InPrivate && !m.Disabled:
 		err := m.mayWrite(c)
@@ -94,7 +94,7 @@ func writeError(err error, owned bool) error {
 }
 
 // asError returns err in the form for the client, without credentials.
-func asError(err error) *api.Error { return api.AsError(redactedError(err)) }
+func asError(err error) *api.Error { return api.AsError(redactError(err)) }
 
 // notFound returns the same error for missing and unreadable objects.
 func notFound(what, name string) *api.Error {

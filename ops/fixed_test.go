@@ -16,7 +16,7 @@ import (
 // rejects administration. With -short the scopes together cover the entries
 // that otherwise each scope covers.
 func TestFixedScopesAllowNoMore(t *testing.T) {
-	leaves, targets := matrixLeaves()
+	leaves, targets := comparisonFiles()
 	scopes := []api.Fixed{
 		{Subject: "acct:42", Context: "private"}, {Subject: "acct:42", Context: "public"}, {Subject: "ext:telegram:1", Context: "private"},
 		{Subject: "bob", Context: "unknown"}, {Subject: "owner", Context: "private"}, {Subject: "", Context: "private"},
@@ -30,14 +30,14 @@ func TestFixedScopesAllowNoMore(t *testing.T) {
 		name := fmt.Sprintf("%q %s", fixed.Subject, fixed.Context)
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			g, asked := plant(t, leaves, nil), map[string]bool{}
+			g, asked := newTestMemory(t, leaves, nil), map[string]bool{}
 			for _, op := range api.Operations {
 				for i := first; i < len(targets); i += step {
-					for n, ask := range aims[op.Name].asks(targets[i]) {
-						request := encoded(t, ask.request)
+					for n, ask := range requestPlans[op.Name].requests(targets[i]) {
+						request := encodeRequest(t, ask.request)
 						if ask.before == nil && !asked[op.Name+request] {
 							asked[op.Name+request] = true
-							g.fixedAsk(t, &fixed, op, ask.request, i == first && n == 0)
+							g.checkFixed(t, &fixed, op, ask.request, i == first && n == 0)
 						}
 					}
 				}
@@ -46,7 +46,7 @@ func TestFixedScopesAllowNoMore(t *testing.T) {
 	}
 }
 
-func encoded(t *testing.T, request fields) string {
+func encodeRequest(t *testing.T, request fields) string {
 	t.Helper()
 	text, err := json.Marshal(request)
 	if err != nil {
@@ -55,14 +55,14 @@ func encoded(t *testing.T, request fields) string {
 	return string(text)
 }
 
-// fixedAsk sends a request to a listener with a fixed scope and, if beyond is
+// checkFixed sends a request to a listener with a fixed scope and, if beyond is
 // set, also with wider scopes.
-func (g *grove) fixedAsk(t *testing.T, fixed *api.Fixed, op *api.Operation, request fields, beyond bool) {
+func (g *testMemory) checkFixed(t *testing.T, fixed *api.Fixed, op *api.Operation, request fields, beyond bool) {
 	t.Helper()
 	ask := func(fixed *api.Fixed, scope fields) (string, *api.Error) {
 		full := maps.Clone(request)
 		maps.Copy(full, scope)
-		answer, failure := g.ask(t, fixed, op, encoded(t, full))
+		answer, failure := g.runRequest(t, fixed, op, encodeRequest(t, full))
 		if !op.ReadOnly {
 			g.restore(t)
 		}
@@ -87,7 +87,7 @@ func (g *grove) fixedAsk(t *testing.T, fixed *api.Fixed, op *api.Operation, requ
 		}
 		return
 	case op.Name == "complete" && request["what"] == "subject": // other subjects are visible elsewhere only
-		g.ownSubjects(t, fixed, got)
+		g.checkSubjects(t, fixed, got)
 	case op.Name == "sync", op.Name == "operations": // the available operations differ from those elsewhere
 	default:
 		if want, _ := ask(nil, fields{"subject": fixed.Subject, "context": fixed.Context}); got != want {
@@ -113,15 +113,15 @@ func (g *grove) fixedAsk(t *testing.T, fixed *api.Fixed, op *api.Operation, requ
 		}
 		within := (subject == "" || subject == fixed.Subject) && (context != "private" || fixed.Context == "private")
 		_, failure := ask(fixed, wider)
-		if is := failure != nil && failure.Error() == errFixed.Error(); is == within {
+		if is := failure != nil && failure.Error() == errFixedScope.Error(); is == within {
 			t.Errorf("%s %v, asked as %v: %v", op.Name, request, wider, failure)
 		}
 	}
 }
 
-// ownSubjects checks that an answer lists exactly the subjects that a fixed
+// checkSubjects checks that an answer lists exactly the subjects that a fixed
 // scope reads.
-func (g *grove) ownSubjects(t *testing.T, fixed *api.Fixed, answer string) {
+func (g *testMemory) checkSubjects(t *testing.T, fixed *api.Fixed, answer string) {
 	t.Helper()
 	v, err := g.View(g.Scope(fixed.Subject, contextOf(fixed)))
 	if err != nil {
@@ -129,7 +129,7 @@ func (g *grove) ownSubjects(t *testing.T, fixed *api.Fixed, answer string) {
 	}
 	want := v.Subjects()
 	slices.Sort(want)
-	if got := of[api.CompleteAnswer](answer).Values; !slices.Equal(got, want) {
+	if got := decodeAnswer[api.CompleteAnswer](answer).Values; !slices.Equal(got, want) {
 		t.Errorf("to %q the subjects are %q", fixed.Subject, got)
 	}
 }

@@ -19,44 +19,44 @@ import (
 )
 
 // A trace is an [api.Trace] with data that identifies its text.
-type trace struct {
-	api.Trace
-	digest string // of its lines
-	norm   string // of an entry
-	source string // its lines
+type occurrence struct {
+	api.Occurrence
+	digest     string // of its lines
+	normalized string // of an entry
+	source     string // its lines
 }
 
 const (
-	maxForget = 20 // entries per request; larger lists are unlikely to have been reviewed
-	maxTraces = 100
-	// lists bounds the number of stored lists. listLasts is their lifetime,
+	maxForget      = 20 // entries per request; larger lists are unlikely to have been reviewed
+	maxOccurrences = 100
+	// maxForgetLists bounds the number of stored lists. listLifetime is their lifetime,
 	// long enough for a person to review one.
-	lists     = 64
-	listLasts = 15 * time.Minute
+	maxForgetLists = 64
+	listLifetime   = 15 * time.Minute
 )
 
-// beyond describes the copies that forget cannot reach.
-const beyond = "what version control, backups, other machines, editors and the programs that asked for the text have kept is not in reach"
+// outOfReach describes the copies that forget cannot reach.
+const outOfReach = "what version control, backups, other machines, editors and the programs that asked for the text have kept is not in reach"
 
 // A forgetting holds the lists from which entries can be removed.
-type forgetting struct {
-	turn sync.Mutex // serializes removals
+type forgetLists struct {
+	eraseMu sync.Mutex // serializes removals
 
 	mu    sync.Mutex
-	lists map[string]list // by token
+	lists map[string]forgetList // by token
 }
 
 // A list is the result returned to one subject.
-type list struct {
-	subject string
-	match   string
-	traces  []trace
-	made    time.Time
+type forgetList struct {
+	subject     string
+	match       string
+	occurrences []occurrence
+	made        time.Time
 }
 
 // forget lists the occurrences of a text, or removes listed ones.
-func (m writing) forget(ctx context.Context, c Call, r *api.ForgetRequest) (*api.ForgetAnswer, error) {
-	answer := &api.ForgetAnswer{Entries: []api.Trace{}}
+func (m writeOps) forget(ctx context.Context, c Call, r *api.ForgetRequest) (*api.ForgetAnswer, error) {
+	answer := &api.ForgetAnswer{Entries: []api.Occurrence{}}
 	if m.Disabled {
 		answer.Disabled = true
 		return answer, nil
@@ -75,53 +75,54 @@ func (m writing) forget(ctx context.Context, c Call, r *api.ForgetRequest) (*api
 	case strings.TrimSpace(match) == "":
 		return nil, api.Errorf(api.Invalid, "match is empty").WithHint("give a text exactly as it stands in files")
 	}
-	if err := m.allKnown(ctx, &c); err != nil {
+	if err := m.waitAllIndexed(ctx, &c); err != nil {
 		return nil, err
 	}
-	traces := m.traces(c, match)
-	showTraces(answer, traces)
-	answer.Token, answer.Beyond = m.forgetting.keep(list{c.Scope.Subject, match, traces, m.Now()}), beyond
+	traces := m.findOccurrences(c, match)
+	addOccurrences(answer, traces)
+	answer.Token, answer.Beyond = m.forgetLists.storeList(forgetList{c.Scope.Subject, match, traces, m.Now()}),
+		outOfReach
 	return answer, nil
 }
 
-// allKnown waits until every file has been read and indexed, because an unread
+// waitAllIndexed waits until every file has been read and indexed, because an unread
 // file may contain the text.
-func (m writing) allKnown(ctx context.Context, c *Call) error {
-	if err := m.sync(ctx, c); err != nil {
+func (m writeOps) waitAllIndexed(ctx context.Context, c *Call) error {
+	if err := m.syncIndex(ctx, c); err != nil {
 		return err
 	}
 	if !c.synced {
 		return api.Errorf(api.Unavailable, "not every file has been read yet").WithHint("try again in a moment")
 	}
-	return m.whole(ctx, c)
+	return m.waitAllRead(ctx, c)
 }
 
-// showTraces adds the first traces to an answer and truncates their text.
-func showTraces(a *api.ForgetAnswer, traces []trace) {
+// addOccurrences adds the first traces to an answer and truncates their text.
+func addOccurrences(a *api.ForgetAnswer, traces []occurrence) {
 	a.Total = len(traces)
-	for _, t := range traces[:min(len(traces), maxTraces)] {
-		if r := []rune(t.Text); len(r) > maxTraceText {
-			t.Text = string(r[:maxTraceText-1]) + "…"
+	for _, t := range traces[:min(len(traces), maxOccurrences)] {
+		if r := []rune(t.Text); len(r) > maxOccurrenceText {
+			t.Text = string(r[:maxOccurrenceText-1]) + "…"
 		}
-		a.Entries = append(a.Entries, t.Trace)
+		a.Entries = append(a.Entries, t.Occurrence)
 	}
 }
 
-// keep stores a list and returns its token. The token depends on the subject,
+// storeList stores a list and returns its token. The token depends on the subject,
 // the text and the listed traces.
-func (f *forgetting) keep(l list) string {
+func (f *forgetLists) storeList(l forgetList) string {
 	sum := sha256.New()
-	for _, s := range append([]string{l.subject, l.match}, idsOf(l.traces)...) {
+	for _, s := range append([]string{l.subject, l.match}, idsOf(l.occurrences)...) {
 		fmt.Fprintf(sum, "%d:%s", len(s), s)
 	}
 	token := hex.EncodeToString(sum.Sum(nil)[:10])
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.lists == nil {
-		f.lists = map[string]list{}
+		f.lists = map[string]forgetList{}
 	}
-	maps.DeleteFunc(f.lists, func(_ string, old list) bool { return l.made.Sub(old.made) > listLasts })
-	for len(f.lists) >= lists {
+	maps.DeleteFunc(f.lists, func(_ string, old forgetList) bool { return l.made.Sub(old.made) > listLifetime })
+	for len(f.lists) >= maxForgetLists {
 		oldest := slices.MinFunc(slices.Sorted(maps.Keys(f.lists)),
 			func(a, b string) int { return f.lists[a].made.Compare(f.lists[b].made) })
 		delete(f.lists, oldest)
@@ -130,7 +131,7 @@ func (f *forgetting) keep(l list) string {
 	return token
 }
 
-func idsOf(traces []trace) []string {
+func idsOf(traces []occurrence) []string {
 	var ids []string
 	for _, t := range traces {
 		ids = append(ids, t.Path, t.What, t.ID, t.digest)
@@ -138,39 +139,40 @@ func idsOf(traces []trace) []string {
 	return ids
 }
 
-// listed returns the list of a token. It returns an error if the list is
+// findList returns the list of a token. It returns an error if the list is
 // unknown, expired or belongs to another subject.
-func (f *forgetting) listed(c Call, token string, now time.Time) (list, error) {
+func (f *forgetLists) findList(c Call, token string, now time.Time) (forgetList, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	l, ok := f.lists[strings.ToLower(strings.TrimSpace(token))]
-	if !ok || l.subject != c.Scope.Subject || now.Sub(l.made) > listLasts {
-		return list{}, api.Errorf(api.Conflict, "there is no list with that token any more").
+	if !ok || l.subject != c.Scope.Subject || now.Sub(l.made) > listLifetime {
+		return forgetList{}, api.Errorf(api.Conflict, "there is no list with that token any more").
 			WithHint("ask with match again")
 	}
 	return l, nil
 }
 
-// traces returns the occurrences of a text that the caller may read, in the
+// findOccurrences returns the occurrences of a text that the caller may read, in the
 // order of paths and lines.
-func (m writing) traces(c Call, match string) []trace {
-	traces := []trace{}
-	for doc, shown := range m.readable(c, func(*index.FileInfo) bool { return true }) {
-		traces = append(traces, m.tracesIn(c, doc, shown, match)...)
+func (m writeOps) findOccurrences(c Call, match string) []occurrence {
+	traces := []occurrence{}
+	for doc, shown := range m.readableFiles(c, func(*index.FileInfo) bool { return true }) {
+		traces = append(traces, m.occurrencesIn(c, doc, shown, match)...)
 	}
 	return traces
 }
 
-// tracesIn returns the occurrences of a text in one file, as far as the caller
+// occurrencesIn returns the occurrences of a text in one file, as far as the caller
 // may change them. It also searches
 // masked text, so a caller who knows a credential can have the credential
 // erased.
-func (m writing) tracesIn(c Call, doc *memory.Document, shown memory.Shown, match string) []trace {
+func (m writeOps) occurrencesIn(c Call, doc *memory.Document, shown memory.Shown, match string) []occurrence {
 	path, kind := doc.Place.Path, doc.Place.Kind.String()
 	may, mayFile := m.mayChangeEntry(c), m.mayChange(c, doc.Own, doc.Front.Author())
-	var traces []trace
+	var traces []occurrence
 	if mayFile && strings.Contains(path, match) {
-		traces = append(traces, trace{Trace: api.Trace{What: "path", Path: path, Kind: kind, Text: path}})
+		traces = append(traces,
+			occurrence{Occurrence: api.Occurrence{What: "path", Path: path, Kind: kind, Text: path}})
 	}
 	of := make([]bool, len(shown.Lines)+2) // lines that belong to a trace
 	for i := range doc.Entries {
@@ -179,9 +181,11 @@ func (m writing) tracesIn(c Call, doc *memory.Document, shown memory.Shown, matc
 		for line := from; line <= to; line++ {
 			of[line] = true
 		}
-		if text := doc.Said(e.Line, e.EndLine); says(e, text, match) && may(e) {
-			t := trace{Trace: api.Trace{ID: path + "#" + e.ID, What: "entry", Path: path, Line: from, EndLine: to,
-				Kind: kind, Text: e.Text, Untrusted: e.Author().Untrusted(c.View)}, digest: digestOf(text), norm: e.Norm, source: text}
+		if text := doc.SourceLines(e.Line, e.EndLine); entryContains(e, text, match) && may(e) {
+			t := occurrence{Occurrence: api.Occurrence{ID: path + "#" + e.ID, What: "entry", Path: path, Line: from,
+				EndLine: to,
+				Kind:    kind, Text: e.Text, Untrusted: e.Author().Untrusted(c.View)}, digest: digestOf(text),
+				normalized: e.Norm, source: text}
 			if n := len(e.Sections); n > 0 {
 				t.Section = e.Sections[n-1]
 			}
@@ -200,7 +204,7 @@ func (m writing) tracesIn(c Call, doc *memory.Document, shown memory.Shown, matc
 				of[at] = true
 			}
 		}
-		traces = append(traces, trace{digest: digestOf(said), Trace: api.Trace{
+		traces = append(traces, occurrence{digest: digestOf(said), Occurrence: api.Occurrence{
 			ID: path + "#" + summaryID, What: "summary", Path: path, Line: shown.Line(field.Line),
 			EndLine: shown.Line(field.Line),
 			Kind:    kind, Text: doc.Front.Summary, Untrusted: doc.Front.Author().Untrusted(c.View),
@@ -208,10 +212,11 @@ func (m writing) tracesIn(c Call, doc *memory.Document, shown memory.Shown, matc
 	}
 	for i, text := range shown.Lines {
 		source := shown.Source(i + 1)
-		if !mayFile || of[i+1] || !strings.Contains(doc.Said(source, source), match) {
+		if !mayFile || of[i+1] || !strings.Contains(doc.SourceLines(source, source), match) {
 			continue
 		}
-		t := trace{Trace: api.Trace{What: "hidden", Path: path, Line: i + 1, EndLine: i + 1, Kind: kind, Text: text}}
+		t := occurrence{Occurrence: api.Occurrence{What: "hidden", Path: path, Line: i + 1, EndLine: i + 1, Kind: kind,
+			Text: text}}
 		switch {
 		case source <= front:
 			t.What = "frontmatter"
@@ -221,7 +226,7 @@ func (m writing) tracesIn(c Call, doc *memory.Document, shown memory.Shown, matc
 		}
 		traces = append(traces, t)
 	}
-	slices.SortStableFunc(traces, func(a, b trace) int { return cmp.Compare(a.Line, b.Line) })
+	slices.SortStableFunc(traces, func(a, b occurrence) int { return cmp.Compare(a.Line, b.Line) })
 	return traces
 }
 
@@ -236,10 +241,10 @@ func summaryOf(doc *memory.Document) string {
 	}
 	lines := strings.Count(strings.TrimSuffix(unixLines(string(doc.Source[field.Span.Start:field.Span.End])), "\n"),
 		"\n")
-	return doc.Said(field.Line, field.Line+lines)
+	return doc.SourceLines(field.Line, field.Line+lines)
 }
 
-func says(e *memory.Entry, source, match string) bool {
+func entryContains(e *memory.Entry, source, match string) bool {
 	if strings.Contains(source, match) || strings.Contains(e.Text, match) {
 		return true
 	}
@@ -253,5 +258,5 @@ func says(e *memory.Entry, source, match string) bool {
 
 func digestOf(text string) string { return journal.Digest([]byte(text)) }
 
-// maxTraceText bounds the text of a trace in an answer, in characters.
-const maxTraceText = 400
+// maxOccurrenceText bounds the text of a trace in an answer, in characters.
+const maxOccurrenceText = 400

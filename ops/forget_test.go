@@ -19,16 +19,16 @@ import (
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
-// forgetter returns a memory on disk and the owner's call.
-func forgetter(t *testing.T, files map[string]string) (*diskCase, Call) {
+// newForgetCase returns a memory on disk and the owner's call.
+func newForgetCase(t *testing.T, files map[string]string) (*diskCase, Call) {
 	t.Helper()
 	archive := &txtar.Archive{}
 	for path, text := range files {
 		archive.Files = append(archive.Files, txtar.File{Name: path, Data: []byte(text)})
 	}
 	d := readOpsCase(t, archive).disk(t)
-	d.memory.Forgetting = filepath.Join(t.TempDir(), "forget.json")
-	call, err := d.memory.call(api.Caller{AsOwner: true})
+	d.memory.ErasureFile = filepath.Join(t.TempDir(), "forget.json")
+	call, err := d.memory.resolveCall(api.Caller{AsOwner: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func forgetter(t *testing.T, files map[string]string) (*diskCase, Call) {
 // list lists the entries with a text.
 func (d *diskCase) list(t *testing.T, c Call, match string) (ids []string, token string) {
 	t.Helper()
-	a, err := d.memory.writing().forget(t.Context(), c, &api.ForgetRequest{Match: match})
+	a, err := d.memory.writeOps().forget(t.Context(), c, &api.ForgetRequest{Match: match})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,12 +55,12 @@ func (d *diskCase) want(t *testing.T, path, text string) {
 	}
 }
 
-// held reports whether the journal contains a text.
-func (d *diskCase) held(t *testing.T, text string) bool {
+// journalContains reports whether the journal contains a text.
+func (d *diskCase) journalContains(t *testing.T, text string) bool {
 	t.Helper()
-	list, err := d.memory.Writer.Journal.Holding(func(journal.Record) bool { return true }, func(_ journal.Record, h journal.Hunk) bool {
+	list, err := d.memory.Writer.Journal.FindHunks(func(journal.Record) bool { return true }, func(_ journal.Record, h journal.Hunk) bool {
 		return bytes.Contains(h.Old, []byte(text)) || bytes.Contains(h.New, []byte(text)) ||
-			bytes.Contains(h.Before, []byte(text)) || bytes.Contains(h.Behind, []byte(text))
+			bytes.Contains(h.Above, []byte(text)) || bytes.Contains(h.Below, []byte(text))
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -70,7 +70,7 @@ func (d *diskCase) held(t *testing.T, text string) bool {
 
 // A purger is a Keeper whose Purge fails or whose index is incomplete.
 type purger struct {
-	Keeper
+	Indexer
 	err      error
 	degraded bool
 }
@@ -82,30 +82,30 @@ func (p *purger) State() api.IndexStatus { return api.IndexStatus{Degraded: p.de
 // TestForgetFinishesLater checks that a failed erasure is reported, recorded
 // without its text, and finished at the next start.
 func TestForgetFinishesLater(t *testing.T) {
-	d, c := forgetter(t, map[string]string{"MEMORY.md": "- a secret\n- tea\n"})
-	if _, err := d.memory.writing().edit(t.Context(), c, &api.EditRequest{Path: "MEMORY.md", OldText: "a secret", NewText: "the secret"}); err != nil {
+	d, c := newForgetCase(t, map[string]string{"MEMORY.md": "- a secret\n- tea\n"})
+	if _, err := d.memory.writeOps().edit(t.Context(), c, &api.EditRequest{Path: "MEMORY.md", OldText: "a secret", NewText: "the secret"}); err != nil {
 		t.Fatal(err)
 	}
-	keeper := &purger{Keeper: d.memory.Keeper, err: errors.New("no room")}
-	d.memory.Keeper = keeper
+	keeper := &purger{Indexer: d.memory.Indexer, err: errors.New("no room")}
+	d.memory.Indexer = keeper
 	ids, token := d.list(t, c, "secret")
-	a, err := d.memory.writing().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token})
+	a, err := d.memory.writeOps().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token})
 	if err != nil || !strings.Contains(a.Problem, "no room") || len(a.Removed) != 1 {
 		t.Fatalf("%+v, %v", a, err)
 	}
 	d.want(t, "MEMORY.md", "- tea\n")
-	note, err := os.ReadFile(d.memory.Forgetting)
+	note, err := os.ReadFile(d.memory.ErasureFile)
 	if err != nil || !bytes.Contains(note, []byte("MEMORY.md")) || bytes.Contains(note, []byte("secret")) {
 		t.Errorf("the note is %s, %v", note, err)
 	}
-	if err := d.memory.Forget(t.Context()); err == nil {
+	if err := d.memory.FinishErasures(t.Context()); err == nil {
 		t.Error("it is done although it cannot be")
 	}
 	keeper.err = nil
-	if err := d.memory.Forget(t.Context()); err != nil {
+	if err := d.memory.FinishErasures(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if left, err := d.memory.writing().unforgotten(); err != nil || len(left) > 0 {
+	if left, err := d.memory.writeOps().readErasures(); err != nil || len(left) > 0 {
 		t.Errorf("%+v, %v", left, err)
 	}
 }
@@ -114,32 +114,32 @@ func TestForgetFinishesLater(t *testing.T) {
 // failure, which may describe data of other subjects.
 func TestForgetProblemOfOthers(t *testing.T) {
 	for who, told := range map[string]bool{"owner": true, "acct:42": false} {
-		d, _ := forgetter(t, map[string]string{"2026-02-05/cli.md": "- a secret\n"})
-		d.memory.Keeper = &purger{Keeper: d.memory.Keeper, err: errors.New("read bob/diary.md: no room")}
+		d, _ := newForgetCase(t, map[string]string{"2026-02-05/cli.md": "- a secret\n"})
+		d.memory.Indexer = &purger{Indexer: d.memory.Indexer, err: errors.New("read bob/diary.md: no room")}
 		c := d.callAs(t, who, "private")
 		ids, token := d.list(t, c, "secret")
-		a, err := d.memory.writing().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token})
+		a, err := d.memory.writeOps().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token})
 		if err != nil || a.Problem == "" || strings.Contains(a.Problem, "diary") != told {
 			t.Errorf("%s: %+v, %v", who, a, err)
 		}
 	}
 }
 
-// TestForgetKeepsWhatWasNotChosen checks that only the chosen entries are
+// TestForgetLeavesUnchosen checks that only the chosen entries are
 // removed from a copy kept beside a file, unless every entry with the text was
 // chosen.
-func TestForgetKeepsWhatWasNotChosen(t *testing.T) {
+func TestForgetLeavesUnchosen(t *testing.T) {
 	const kept = "MEMORY.md.kept-0abc0000"
 	for _, test := range []struct {
 		chosen int
 		want   string
 	}{{1, "- the secret of cups\n- coffee\n"}, {2, "- coffee\n"}} {
-		d, c := forgetter(t, map[string]string{"MEMORY.md": "- the secret of tea\n- my secret\n- tea\n"})
+		d, c := newForgetCase(t, map[string]string{"MEMORY.md": "- the secret of tea\n- my secret\n- tea\n"})
 		if err := os.WriteFile(filepath.Join(d.dir, kept), []byte("- the secret of tea\n- the secret of cups\n- coffee\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		ids, token := d.list(t, c, "secret")
-		a, err := d.memory.writing().forget(t.Context(), c, &api.ForgetRequest{IDs: ids[:test.chosen], Token: token})
+		a, err := d.memory.writeOps().forget(t.Context(), c, &api.ForgetRequest{IDs: ids[:test.chosen], Token: token})
 		if err != nil || len(a.Removed) != test.chosen || len(a.Failed) > 0 {
 			t.Errorf("%+v, %v", a, err)
 		}
@@ -150,14 +150,14 @@ func TestForgetKeepsWhatWasNotChosen(t *testing.T) {
 // TestWipeFinishesLater checks that finishing an interrupted wipe leaves files
 // that were written after the request.
 func TestWipeFinishesLater(t *testing.T) {
-	d, _ := forgetter(t, map[string]string{
+	d, _ := newForgetCase(t, map[string]string{
 		"_longterms/acct_42/fact.md":   "---\nsubject_id: acct:42\n---\n- **a**: 1\n",
 		"_longterms/acct_42/_index.md": "---\nsubject_id: acct:42\n---\n- b\n",
 	})
-	keeper := &purger{Keeper: d.memory.Keeper, err: errors.New("no room")}
-	d.memory.Keeper = keeper
+	keeper := &purger{Indexer: d.memory.Indexer, err: errors.New("no room")}
+	d.memory.Indexer = keeper
 	c := d.callAs(t, "acct:42", "private")
-	a, err := d.memory.writing().wipeSubject(t.Context(), c, &api.WipeRequest{Confirm: "acct:42"})
+	a, err := d.memory.writeOps().wipeSubject(t.Context(), c, &api.WipeRequest{Confirm: "acct:42"})
 	if err != nil || a.Problem == "" || len(a.Deleted) != 2 {
 		t.Fatalf("%+v, %v", a, err)
 	}
@@ -172,7 +172,7 @@ func TestWipeFinishesLater(t *testing.T) {
 		}
 	}
 	keeper.err = nil
-	if err := d.memory.Forget(t.Context()); err != nil {
+	if err := d.memory.FinishErasures(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	d.want(t, "_longterms/acct_42/fact.md", "---\nsubject_id: acct:42\n---\n- **a**: 2\n")
@@ -184,10 +184,10 @@ func TestWipeFinishesLater(t *testing.T) {
 // TestForgetWithoutNote checks that an erasure that cannot be recorded does not
 // start.
 func TestForgetWithoutNote(t *testing.T) {
-	d, c := forgetter(t, map[string]string{"MEMORY.md": "- a secret\n- tea\n"})
+	d, c := newForgetCase(t, map[string]string{"MEMORY.md": "- a secret\n- tea\n"})
 	ids, token := d.list(t, c, "secret")
-	d.memory.Forgetting = filepath.Join(d.dir, "MEMORY.md", "forget.json")
-	_, err := d.memory.writing().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token})
+	d.memory.ErasureFile = filepath.Join(d.dir, "MEMORY.md", "forget.json")
+	_, err := d.memory.writeOps().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token})
 	if e, ok := errors.AsType[*api.Error](err); !ok || e.Code != api.Unavailable {
 		t.Errorf("%v", err)
 	}
@@ -199,35 +199,35 @@ func TestForgetWithoutNote(t *testing.T) {
 func TestForgetGoesOn(t *testing.T) {
 	files := map[string]string{"MEMORY.md": "---\nsummary: |-\n  of tea\n  the secret, too\n  of cups\n---\n- a secret\n- tea\n", "notes.md": "- secret 1\n- secret 2\n"}
 	for stop := range 3 {
-		d, c := forgetter(t, files)
+		d, c := newForgetCase(t, files)
 		kept := "MEMORY.md.kept-0abc0000"
 		if err := os.WriteFile(filepath.Join(d.dir, kept), []byte("- a secret\n- coffee\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := d.memory.writing().edit(t.Context(), c, &api.EditRequest{Path: "notes.md", OldText: "secret 1", NewText: "secret one"}); err != nil {
+		if _, err := d.memory.writeOps().edit(t.Context(), c, &api.EditRequest{Path: "notes.md", OldText: "secret 1", NewText: "secret one"}); err != nil {
 			t.Fatal(err)
 		}
 		ids, token := d.list(t, c, "secret")
-		l, err := d.memory.forgetting.listed(c, token, d.memory.Now())
+		l, err := d.memory.forgetLists.findList(c, token, d.memory.Now())
 		if err != nil {
 			t.Fatal(err)
 		}
-		chosen, err := l.choose(ids)
+		chosen, err := l.chooseOccurrences(ids)
 		if err != nil {
 			t.Fatal(err)
 		}
-		words := newNeedles(l.match, chosen)
-		plan := newOblivion(c.Scope.Subject, chosen, words)
-		plan.Journal, err = d.memory.writing().inJournal(c, words)
+		words := newTextMatcher(l.match, chosen)
+		plan := newErasure(c.Scope.Subject, chosen, words)
+		plan.Journal, err = d.memory.writeOps().findHunks(c, words)
 		if err != nil || len(plan.Journal) == 0 {
 			t.Fatalf("%+v, %v", plan.Journal, err)
 		}
-		if _, err := d.memory.writing().writeDown(plan); err != nil {
+		if _, err := d.memory.writeOps().recordErasure(plan); err != nil {
 			t.Fatal(err)
 		}
 		first := plan
 		first.Files = plan.Files[:stop]
-		d.memory.writing().removeListed(t.Context(), c, &first, words)
+		d.memory.writeOps().removeListed(t.Context(), c, &first, words)
 		left := "- tea\n"
 		if stop == 0 {
 			left = "- mine\n- tea\n"
@@ -235,7 +235,7 @@ func TestForgetGoesOn(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := d.memory.Forget(t.Context()); err != nil {
+		if err := d.memory.FinishErasures(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		d.want(t, "MEMORY.md", "---\nsummary: \"of tea\\nof cups\"\n---\n"+left)
@@ -243,7 +243,7 @@ func TestForgetGoesOn(t *testing.T) {
 		if stop > 0 {
 			d.want(t, kept, "- coffee\n")
 		}
-		if d.held(t, "secret") {
+		if d.journalContains(t, "secret") {
 			t.Errorf("stopped after %d files: the journal has it", stop)
 		}
 	}
@@ -253,13 +253,13 @@ func TestForgetGoesOn(t *testing.T) {
 // credential erased, although it is never shown.
 func TestForgetCredential(t *testing.T) {
 	key := "ghp_" + "k7Qz0mXw3RtV9bLp2NcJ5sYhF8gDaE4uKoT1"
-	d, c := forgetter(t, map[string]string{"MEMORY.md": "---\nsummary: my key is " + key + "\n---\n- the key: " + key + "\n\n<!-- " + key + " -->\n\n- tea\n"})
+	d, c := newForgetCase(t, map[string]string{"MEMORY.md": "---\nsummary: my key is " + key + "\n---\n- the key: " + key + "\n\n<!-- " + key + " -->\n\n- tea\n"})
 	d.memory.Layout.Mask = secrets.Mask
-	a, err := d.memory.writing().forget(t.Context(), c, &api.ForgetRequest{Match: key})
+	a, err := d.memory.writeOps().forget(t.Context(), c, &api.ForgetRequest{Match: key})
 	if err != nil || a.Total != 3 {
 		t.Fatalf("%+v, %v", a, err)
 	}
-	if said, err := api.Encode(redacted(a)); err != nil || bytes.Contains(said, []byte(key)) {
+	if said, err := api.EncodeJSON(redactValue(a)); err != nil || bytes.Contains(said, []byte(key)) {
 		t.Errorf("it is shown: %s, %v", said, err)
 	}
 	var ids []string
@@ -268,7 +268,7 @@ func TestForgetCredential(t *testing.T) {
 			ids = append(ids, e.ID)
 		}
 	}
-	a, err = d.memory.writing().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: a.Token})
+	a, err = d.memory.writeOps().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: a.Token})
 	if err != nil || len(a.Removed) != 2 || a.Total != 1 {
 		t.Fatalf("%+v, %v", a, err)
 	}
@@ -277,23 +277,23 @@ func TestForgetCredential(t *testing.T) {
 
 // TestForgetLists checks that lists expire and that their number is bounded.
 func TestForgetLists(t *testing.T) {
-	d, c := forgetter(t, map[string]string{"MEMORY.md": "- a secret\n"})
+	d, c := newForgetCase(t, map[string]string{"MEMORY.md": "- a secret\n"})
 	now := d.memory.Now()
 	d.memory.Now = func() time.Time { return now }
 	ids, token := d.list(t, c, "secret")
-	now = now.Add(listLasts + time.Second)
-	if _, err := d.memory.writing().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token}); asError(err).Code != api.Conflict {
+	now = now.Add(listLifetime + time.Second)
+	if _, err := d.memory.writeOps().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token}); asError(err).Code != api.Conflict {
 		t.Errorf("a list that is old: %v", err)
 	}
 	_, token = d.list(t, c, "secret")
-	for n := range lists {
+	for n := range maxForgetLists {
 		now = now.Add(time.Millisecond)
 		d.list(t, c, strings.Repeat("x", n+1))
 	}
-	if len(d.memory.forgetting.lists) > lists {
-		t.Errorf("%d lists are remembered", len(d.memory.forgetting.lists))
+	if len(d.memory.forgetLists.lists) > maxForgetLists {
+		t.Errorf("%d lists are remembered", len(d.memory.forgetLists.lists))
 	}
-	if _, err := d.memory.writing().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token}); asError(err).Code != api.Conflict {
+	if _, err := d.memory.writeOps().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token}); asError(err).Code != api.Conflict {
 		t.Errorf("one of too many lists: %v", err)
 	}
 }
@@ -301,20 +301,20 @@ func TestForgetLists(t *testing.T) {
 // TestForgetNotYet checks that nothing is listed or removed before all files
 // are indexed.
 func TestForgetNotYet(t *testing.T) {
-	d, c := forgetter(t, map[string]string{"MEMORY.md": "- a secret\n"})
+	d, c := newForgetCase(t, map[string]string{"MEMORY.md": "- a secret\n"})
 	ids, token := d.list(t, c, "secret")
-	d.memory.Keeper = &purger{Keeper: d.memory.Keeper, degraded: true}
+	d.memory.Indexer = &purger{Indexer: d.memory.Indexer, degraded: true}
 	for _, r := range []*api.ForgetRequest{{Match: "secret"}, {IDs: ids, Token: token}} {
-		if _, err := d.memory.writing().forget(t.Context(), c, r); asError(err).Code != api.Unavailable {
+		if _, err := d.memory.writeOps().forget(t.Context(), c, r); asError(err).Code != api.Unavailable {
 			t.Errorf("%+v: %v", r, err)
 		}
 	}
 	subject, private := "acct:42", "private"
-	c, err := d.memory.call(api.Caller{Scope: api.Scope{Subject: &subject, Context: &private}, AsOwner: true})
+	c, err := d.memory.resolveCall(api.Caller{Scope: api.Scope{Subject: &subject, Context: &private}, AsOwner: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.memory.writing().wipeSubject(t.Context(), c, &api.WipeRequest{Confirm: subject}); asError(err).Code != api.Unavailable {
+	if _, err := d.memory.writeOps().wipeSubject(t.Context(), c, &api.WipeRequest{Confirm: subject}); asError(err).Code != api.Unavailable {
 		t.Errorf("wiped: %v", err)
 	}
 }
@@ -322,7 +322,7 @@ func TestForgetNotYet(t *testing.T) {
 // TestForgetChangedJustNow checks that an entry that changes during the request
 // stays, even if its id is the same.
 func TestForgetChangedJustNow(t *testing.T) {
-	d, c := forgetter(t, map[string]string{"MEMORY.md": "- a secret <!-- id=s -->\n- tea\n"})
+	d, c := newForgetCase(t, map[string]string{"MEMORY.md": "- a secret <!-- id=s -->\n- tea\n"})
 	ids, token := d.list(t, c, "secret")
 	path := filepath.Join(d.dir, "MEMORY.md")
 	parse := d.memory.Parse
@@ -333,7 +333,7 @@ func TestForgetChangedJustNow(t *testing.T) {
 		}
 		return parse(f)
 	}
-	a, err := d.memory.writing().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token})
+	a, err := d.memory.writeOps().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token})
 	if err != nil || len(a.Failed) != 1 || !strings.Contains(a.Failed[0].Reason, "not what it was") {
 		t.Errorf("%+v, %v", a, err)
 	}
@@ -346,14 +346,14 @@ func TestForgetBesideOthers(t *testing.T) {
 	const path, theirs, by = "2026-02-05/cli.md", "- theirs: 555 <!-- visibility=private_only -->\n", " <!-- written_by=bob -->\n"
 	before := "# Day\n\n" + theirs + "- one: 555" + by + theirs + "- two: 555" + by + "- three: 555" + by + theirs + "\n## More\n\n" + theirs + "- four: 555" + by + "\nfive: 555" + by
 	for word, gone := range map[string]string{"one": "- one: 555" + by, "two": "- two: 555" + by, "three": "- three: 555" + by, "four": "- four: 555" + by, "five": "\nfive: 555" + by} {
-		d, _ := forgetter(t, map[string]string{path: before})
+		d, _ := newForgetCase(t, map[string]string{path: before})
 		bob, private := "bob", "private"
-		c, err := d.memory.call(api.Caller{Scope: api.Scope{Subject: &bob, Context: &private}})
+		c, err := d.memory.resolveCall(api.Caller{Scope: api.Scope{Subject: &bob, Context: &private}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		ids, token := d.list(t, c, word+": 555")
-		a, err := d.memory.writing().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token})
+		a, err := d.memory.writeOps().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token})
 		if err != nil || len(a.Removed) != 1 || len(a.Entries) != 0 {
 			t.Errorf("%s: %+v, %v", word, a, err)
 		}
@@ -370,15 +370,15 @@ func TestForgetLeavesGoneFilesOfOthers(t *testing.T) {
 		who  string
 		held bool
 	}{{"acct:42", true}, {"owner", false}} {
-		d, _ := forgetter(t, map[string]string{
+		d, _ := newForgetCase(t, map[string]string{
 			"_longterms/acct_42/_index.md": "- my secret place\n",
 			"_longterms/owner/_index.md":   "- my secret place\n",
 			path:                           "---\nsubject_id: acct:7\nvisibility: private_only\n---\n- a secret of seven\n",
 		})
-		_, err := d.memory.Writer.Write(t.Context(), vault.Change{Path: path, Cause: "edit", Asked: true, Edit: func(*vault.File) ([]byte, error) {
+		_, err := d.memory.Writer.Write(t.Context(), vault.Change{Path: path, Cause: "edit", Requested: true, Edit: func(*vault.File) ([]byte, error) {
 			return []byte("---\nsubject_id: acct:7\nvisibility: private_only\n---\n"), nil
 		}})
-		if err != nil || !d.held(t, "secret of seven") {
+		if err != nil || !d.journalContains(t, "secret of seven") {
 			t.Fatal(err)
 		}
 		if err := os.Remove(filepath.Join(d.dir, path)); err != nil {
@@ -386,11 +386,11 @@ func TestForgetLeavesGoneFilesOfOthers(t *testing.T) {
 		}
 		c := d.callAs(t, test.who, "private")
 		ids, token := d.list(t, c, "secret")
-		a, err := d.memory.writing().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token})
+		a, err := d.memory.writeOps().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token})
 		if err != nil || len(a.Removed) != len(ids) || len(ids) == 0 {
 			t.Fatalf("%s: %+v, %v", test.who, a, err)
 		}
-		if held := d.held(t, "secret of seven"); held != test.held {
+		if held := d.journalContains(t, "secret of seven"); held != test.held {
 			t.Errorf("%s forgets: the journal has what another one said: %v", test.who, held)
 		}
 	}
@@ -402,10 +402,10 @@ func TestForgetLeavesGoneFilesOfOthers(t *testing.T) {
 func TestForgetNoteBesideOthers(t *testing.T) {
 	const path = "2026-02-05/cli.md"
 	before := "# Day\n\n- tea\n\n## 10:30 AM - Phones\n\n- ours: 555 <!-- written_by=bob -->\n- theirs: 555 <!-- visibility=private_only -->\n"
-	d, _ := forgetter(t, map[string]string{path: before})
+	d, _ := newForgetCase(t, map[string]string{path: before})
 	c := d.callAs(t, "bob", "private")
 	ids, token := d.list(t, c, "ours: 555")
-	if _, err := d.memory.writing().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token}); err != nil {
+	if _, err := d.memory.writeOps().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token}); err != nil {
 		t.Fatal(err)
 	}
 	d.want(t, path, strings.Replace(before, "- ours: 555 <!-- written_by=bob -->\n", "", 1))

@@ -22,52 +22,52 @@ import (
 // from the journal, the use counts and the index.
 
 // An oblivion is the record of an erasure.
-type oblivion struct {
+type erasure struct {
 	Subject string            `json:"subject"` // of the caller
-	Files   []lostFile        `json:"files,omitempty"`
-	Journal []journal.Holding `json:"journal,omitempty"`
+	Files   []erasedFile      `json:"files,omitempty"`
+	Journal []journal.HunkSet `json:"journal,omitempty"`
 }
 
-// A lostFile is a file and the parts of it to erase.
-type lostFile struct {
-	Path    string      `json:"path"`
-	Entries []lostEntry `json:"entries,omitempty"` // none: the whole file
-	Summary []int       `json:"summary,omitempty"` // lines of the summary, from 0, if the summary is one of the entries; none: all
-	Digest  string      `json:"digest,omitempty"`  // of a file that is erased as a whole
+// A erasedFile is a file and the parts of it to erase.
+type erasedFile struct {
+	Path    string        `json:"path"`
+	Entries []erasedEntry `json:"entries,omitempty"` // none: the whole file
+	Summary []int         `json:"summary,omitempty"` // lines of the summary, from 0, if the summary is one of the entries; none: all
+	Digest  string        `json:"digest,omitempty"`  // of a file that is erased as a whole
 }
 
-// A lostEntry is an entry or the summary of a file.
-type lostEntry struct {
+// A erasedEntry is an entry or the summary of a file.
+type erasedEntry struct {
 	ID     string `json:"id"`
 	Digest string `json:"digest"` // of its text
 }
 
 // forgetListed removes the chosen entries of a list.
-func (m writing) forgetListed(ctx context.Context, c Call, r *api.ForgetRequest, answer *api.ForgetAnswer) error {
-	m.forgetting.turn.Lock()
-	defer m.forgetting.turn.Unlock()
-	l, err := m.forgetting.listed(c, r.Token, m.Now())
+func (m writeOps) forgetListed(ctx context.Context, c Call, r *api.ForgetRequest, answer *api.ForgetAnswer) error {
+	m.forgetLists.eraseMu.Lock()
+	defer m.forgetLists.eraseMu.Unlock()
+	l, err := m.forgetLists.findList(c, r.Token, m.Now())
 	if err != nil {
 		return err
 	}
-	chosen, err := l.choose(r.IDs)
+	chosen, err := l.chooseOccurrences(r.IDs)
 	if err != nil {
 		return err
 	}
-	if err := m.allKnown(ctx, &c); err != nil {
+	if err := m.waitAllIndexed(ctx, &c); err != nil {
 		return err
 	}
-	if err := m.stillThere(c, l.match, chosen); err != nil {
+	if err := m.checkUnchanged(c, l.match, chosen); err != nil {
 		return err
 	}
-	words := newNeedles(l.match, chosen)
-	words.all = !slices.ContainsFunc(l.traces, func(t trace) bool {
-		return t.What == "entry" && !slices.ContainsFunc(chosen, func(c trace) bool { return c.ID == t.ID })
+	words := newTextMatcher(l.match, chosen)
+	words.everyEntry = !slices.ContainsFunc(l.occurrences, func(t occurrence) bool {
+		return t.What == "entry" && !slices.ContainsFunc(chosen, func(c occurrence) bool { return c.ID == t.ID })
 	})
-	plan := newOblivion(c.Scope.Subject, chosen, words)
+	plan := newErasure(c.Scope.Subject, chosen, words)
 	var problem error
-	plan.Journal, problem = m.inJournal(c, words)
-	before, err := m.writeDown(plan)
+	plan.Journal, problem = m.findHunks(c, words)
+	before, err := m.recordErasure(plan)
 	if err != nil {
 		return err
 	}
@@ -75,39 +75,39 @@ func (m writing) forgetListed(ctx context.Context, c Call, r *api.ForgetRequest,
 	gone, failed := m.removeListed(ctx, c, &plan, words)
 	answer.Removed, answer.Failed = append(answer.Removed, gone...), failed
 	// Other programs may have written to the files meanwhile.
-	more, err := m.inJournal(c, words)
+	more, err := m.findHunks(c, words)
 	plan.Journal = append(plan.Journal, more...)
-	problem = errors.Join(problem, err, m.clear(ctx, &plan, words))
+	problem = errors.Join(problem, err, m.eraseCopies(ctx, &plan, words))
 	if problem == nil {
-		problem = m.writeAllDown(before)
+		problem = m.writeErasures(before)
 	}
 	if problem != nil {
 		answer.Problem = "it is not gone everywhere yet; that is tried again when the daemon is started"
-		if c.Whole { // the error may describe data of other subjects
+		if c.FullAccess { // the error may describe data of other subjects
 			answer.Problem = oneLine(problem.Error()) + "; it is tried again when the daemon is started"
 		}
 	}
-	if err := m.sync(ctx, &c); err != nil {
+	if err := m.syncIndex(ctx, &c); err != nil {
 		return err
 	}
-	showTraces(answer, m.traces(c, l.match))
-	answer.Beyond = beyond
+	addOccurrences(answer, m.findOccurrences(c, l.match))
+	answer.Beyond = outOfReach
 	return nil
 }
 
-// newOblivion returns the record that erases the chosen traces, grouped by
+// newErasure returns the record that erases the chosen traces, grouped by
 // file.
-func newOblivion(subject string, chosen []trace, words *needles) oblivion {
-	plan := oblivion{Subject: subject}
+func newErasure(subject string, chosen []occurrence, words *textMatcher) erasure {
+	plan := erasure{Subject: subject}
 	for _, t := range chosen {
 		_, id, _ := cutID(t.ID)
 		if n := len(plan.Files); n == 0 || plan.Files[n-1].Path != t.Path {
-			plan.Files = append(plan.Files, lostFile{Path: t.Path})
+			plan.Files = append(plan.Files, erasedFile{Path: t.Path})
 		}
 		f := &plan.Files[len(plan.Files)-1]
-		f.Entries = append(f.Entries, lostEntry{id, t.digest})
+		f.Entries = append(f.Entries, erasedEntry{id, t.digest})
 		if id == summaryID {
-			f.Summary = words.lost(t.Text)
+			f.Summary = words.matchingLines(t.Text)
 		}
 	}
 	return plan
@@ -120,28 +120,29 @@ func cutID(id string) (path, entry string, ok bool) {
 	return id[:max(i, 0)], id[i+1:], i >= 0
 }
 
-// choose returns the traces with the given ids, and the listed archived copies
+// chooseOccurrences returns the traces with the given ids, and the listed archived copies
 // of these entries. Without ids it returns none; this is valid only if no trace
 // has an id, when the text can still be removed from the journal and other
 // copies.
-func (l *list) choose(ids []string) ([]trace, error) {
-	var chosen []trace
-	if len(ids) == 0 && slices.ContainsFunc(l.traces, func(t trace) bool { return t.ID != "" }) {
+func (l *forgetList) chooseOccurrences(ids []string) ([]occurrence, error) {
+	var chosen []occurrence
+	if len(ids) == 0 && slices.ContainsFunc(l.occurrences, func(t occurrence) bool { return t.ID != "" }) {
 		return nil, api.Errorf(api.Invalid, "ids: none is given").
 			WithHint("give those of the list that are to be removed")
 	}
 	norms := map[string]bool{}
 	for _, id := range ids {
-		at := slices.IndexFunc(l.traces, func(t trace) bool { return t.ID == strings.TrimSpace(id) && t.ID != "" })
+		at := slices.IndexFunc(l.occurrences,
+			func(t occurrence) bool { return t.ID == strings.TrimSpace(id) && t.ID != "" })
 		if at < 0 {
 			return nil, api.Errorf(api.Invalid, "ids: %q is not in the list of that token", id)
 		}
-		if t := l.traces[at]; t.What == "entry" {
-			norms[t.norm] = true
+		if t := l.occurrences[at]; t.What == "entry" {
+			norms[t.normalized] = true
 		}
 	}
-	for _, t := range l.traces {
-		copied := t.Kind == memory.Archive.String() && t.What == "entry" && norms[t.norm]
+	for _, t := range l.occurrences {
+		copied := t.Kind == memory.Archive.String() && t.What == "entry" && norms[t.normalized]
 		if t.ID != "" && (copied ||
 			slices.ContainsFunc(ids, func(id string) bool { return strings.TrimSpace(id) == t.ID })) {
 			chosen = append(chosen, t)
@@ -150,18 +151,18 @@ func (l *list) choose(ids []string) ([]trace, error) {
 	return chosen, nil
 }
 
-// stillThere returns an error if a chosen trace has changed since it was
+// checkUnchanged returns an error if a chosen trace has changed since it was
 // listed.
-func (m writing) stillThere(c Call, match string, chosen []trace) error {
-	var now []trace
+func (m writeOps) checkUnchanged(c Call, match string, chosen []occurrence) error {
+	var now []occurrence
 	for i, t := range chosen {
 		if i == 0 || chosen[i-1].Path != t.Path {
 			now = nil
-			if doc, shown, err := m.load(c, t.Path); err == nil {
-				now = m.tracesIn(c, doc, shown, match)
+			if doc, shown, err := m.loadFile(c, t.Path); err == nil {
+				now = m.occurrencesIn(c, doc, shown, match)
 			}
 		}
-		if !slices.ContainsFunc(now, func(n trace) bool { return n.ID == t.ID && n.digest == t.digest }) {
+		if !slices.ContainsFunc(now, func(n occurrence) bool { return n.ID == t.ID && n.digest == t.digest }) {
 			return api.Errorf(api.Conflict, "%s is not what it was when it was listed", t.ID).
 				WithHint("ask with match again")
 		}
@@ -172,29 +173,31 @@ func (m writing) stillThere(c Call, match string, chosen []trace) error {
 // removeListed removes entries from their files and from the copies kept beside
 // these files. It returns the ids of the removed entries and the reasons for
 // failures.
-func (m writing) removeListed(ctx context.Context, c Call, plan *oblivion, words *needles) (gone []string,
+func (m writeOps) removeListed(ctx context.Context, c Call, plan *erasure, words *textMatcher) (gone []string,
 	failed []api.Refused) {
 	group := ""
 	for _, f := range plan.Files {
 		if len(f.Entries) == 0 {
 			continue
 		}
-		_, err := m.Writer.EditKept(ctx, f.Path,
-			func(kept *vault.File) ([]byte, error) { return m.without(c, lostFile{Path: f.Path}, *kept, words) })
+		_, err := m.Writer.EditConflictCopies(ctx, f.Path,
+			func(kept *vault.File) ([]byte, error) {
+				return m.eraseEntries(c, erasedFile{Path: f.Path}, *kept, words)
+			})
 		if err != nil {
 			failed = append(failed, api.Refused{ID: f.Path, Reason: "what was kept beside it: " + oneLine(err.Error())})
 		}
 		owned := false
 		var refused error // by the content of the file
 		written, err := m.Writer.Write(ctx, vault.Change{
-			Path: f.Path, Cause: "forget", Group: group, Asked: true, Secret: true,
+			Path: f.Path, Cause: "forget", Group: group, Requested: true, Secret: true,
 			Edit: func(old *vault.File) (data []byte, err error) {
 				defer func() { refused = err }()
 				if old == nil {
 					return nil, notFound("file", f.Path)
 				}
-				owned = m.Parse(*old).Owned(c.View)
-				data, err = m.without(c, f, *old, words)
+				owned = m.Parse(*old).PrivateReadable(c.View)
+				data, err = m.eraseEntries(c, f, *old, words)
 				if _, told := errors.AsType[*api.Error](err); err != nil && !told {
 					err = fmt.Errorf("%w: %w", memory.ErrUnwritable, err)
 				}
@@ -218,10 +221,10 @@ func (m writing) removeListed(ctx context.Context, c Call, plan *oblivion, words
 	return gone, failed
 }
 
-// without returns the file without the entries of f, all of which must be
+// eraseEntries returns the file without the entries of f, all of which must be
 // unchanged. If f has no entries, it removes those that match words. The rest
 // of the file changes only where it is derived from the entries.
-func (m writing) without(c Call, f lostFile, file vault.File, words *needles) ([]byte, error) {
+func (m writeOps) eraseEntries(c Call, f erasedFile, file vault.File, words *textMatcher) ([]byte, error) {
 	path, lost := f.Path, f.Entries
 	file.Path = path
 	parse := func(source []byte) *memory.Document {
@@ -239,19 +242,20 @@ func (m writing) without(c Call, f lostFile, file vault.File, words *needles) ([
 	drop, found := make([]bool, len(doc.Entries)), 0
 	for i := range doc.Entries {
 		e := &doc.Entries[i]
-		source := doc.Said(e.Line, e.EndLine)
+		source := doc.SourceLines(e.Line, e.EndLine)
 		if lost == nil {
-			drop[i] = words.entry(e, source)
+			drop[i] = words.matchesEntry(e, source)
 		} else {
-			drop[i] = slices.Contains(lost, lostEntry{e.ID, digestOf(source)})
+			drop[i] = slices.Contains(lost, erasedEntry{e.ID, digestOf(source)})
 		}
 		if drop[i] {
 			found++
 		}
 	}
-	summary := slices.Contains(lost, lostEntry{summaryID, digestOf(summaryOf(doc))})
+	summary := slices.Contains(lost, erasedEntry{summaryID, digestOf(summaryOf(doc))})
 	if lost == nil {
-		summary, f.Summary = words.all && words.in(summaryOf(doc)), words.lost(doc.Front.Summary)
+		summary, f.Summary = words.everyEntry && words.matchesText(summaryOf(doc)),
+			words.matchingLines(doc.Front.Summary)
 	}
 	if summary {
 		found++
@@ -263,7 +267,7 @@ func (m writing) without(c Call, f lostFile, file vault.File, words *needles) ([
 		return nil, api.Errorf(api.Conflict, "%s is not what it was when it was listed", path).
 			WithHint("ask with match again")
 	case doc != whole:
-		return removePublic(c, whole, doc, drop, summary, f.Summary, parse)
+		return removeVisible(c, whole, doc, drop, summary, f.Summary, parse)
 	}
 	rev := doc.Revise()
 	for i, gone := range drop {
@@ -271,7 +275,7 @@ func (m writing) without(c Call, f lostFile, file vault.File, words *needles) ([
 			rev.Remove(i)
 		}
 	}
-	if summary && !doc.Titled() {
+	if summary && !doc.HasGeneratedSummary() {
 		rev.SetField("summary", withoutLines(doc.Front.Summary, f.Summary))
 	}
 	rev.SetTitles()
@@ -279,11 +283,11 @@ func (m writing) without(c Call, f lostFile, file vault.File, words *needles) ([
 	return rev.Apply(parse)
 }
 
-// removePublic removes entries from a file that also has entries hidden from
+// removeVisible removes entries from a file that also has entries hidden from
 // the caller. The caller is then shown the file as if the hidden ones did not
 // exist. Hidden entries stay in place unless the remaining headings or blank
 // lines would reveal them.
-func removePublic(c Call, whole, doc *memory.Document, drop []bool, summary bool, lines []int,
+func removeVisible(c Call, whole, doc *memory.Document, drop []bool, summary bool, lines []int,
 	parse func([]byte) *memory.Document) ([]byte, error) {
 	gone := map[string]bool{} // an entry has the same id in the part that the caller may read
 	for i, e := range doc.Entries {
@@ -355,9 +359,9 @@ func cutLines(doc *memory.Document, shown memory.Shown, drop []bool) string {
 	return b.String()
 }
 
-// clear removes the text of an erasure from every place except the files
+// eraseCopies removes the text of an erasure from every place except the files
 // themselves.
-func (m writing) clear(ctx context.Context, plan *oblivion, words *needles) error {
+func (m writeOps) eraseCopies(ctx context.Context, plan *erasure, words *textMatcher) error {
 	var errs []error
 	for _, f := range plan.Files {
 		if err := m.Writer.Clear(ctx, f.Path); err != nil {
@@ -367,27 +371,27 @@ func (m writing) clear(ctx context.Context, plan *oblivion, words *needles) erro
 	errs = append(errs, m.Writer.Journal.Forget(plan.Journal))
 	if m.Compactor != nil && m.Compactor.Uses != nil {
 		errs = append(errs, m.Compactor.Uses.Forget(func(path, id, text string) bool {
-			return plan.drops(path, id) ||
-				words.in(text)
+			return plan.erasesEntry(path, id) ||
+				words.matchesText(text)
 		}))
 	}
-	return errors.Join(append(errs, m.Keeper.Purge(ctx))...)
+	return errors.Join(append(errs, m.Indexer.Purge(ctx))...)
 }
 
-// drops reports whether the erasure removes an entry.
-func (o *oblivion) drops(path, id string) bool {
-	return slices.ContainsFunc(o.Files, func(f lostFile) bool {
+// erasesEntry reports whether the erasure removes an entry.
+func (o *erasure) erasesEntry(path, id string) bool {
+	return slices.ContainsFunc(o.Files, func(f erasedFile) bool {
 		return f.Path == path &&
-			(len(f.Entries) == 0 || slices.ContainsFunc(f.Entries, func(e lostEntry) bool { return e.ID == id }))
+			(len(f.Entries) == 0 || slices.ContainsFunc(f.Entries, func(e erasedEntry) bool { return e.ID == id }))
 	})
 }
 
-// writeDown adds an erasure to the unfinished ones on disk and returns the
+// recordErasure adds an erasure to the unfinished ones on disk and returns the
 // previous ones.
-func (m writing) writeDown(plan oblivion) (before []oblivion, err error) {
-	before, err = m.unforgotten()
+func (m writeOps) recordErasure(plan erasure) (before []erasure, err error) {
+	before, err = m.readErasures()
 	if err == nil {
-		err = m.writeAllDown(append(slices.Clip(before), plan))
+		err = m.writeErasures(append(slices.Clip(before), plan))
 	}
 	if err != nil {
 		return nil, api.Errorf(api.Unavailable, "nothing is forgotten without a note of it: %v", err)
@@ -395,47 +399,47 @@ func (m writing) writeDown(plan oblivion) (before []oblivion, err error) {
 	return before, nil
 }
 
-func (m writing) writeAllDown(list []oblivion) error {
-	if m.Forgetting == "" {
+func (m writeOps) writeErasures(list []erasure) error {
+	if m.ErasureFile == "" {
 		return nil
 	}
 	data, err := json.Marshal(list)
 	if err != nil {
 		return err
 	}
-	return vault.WriteState(m.Forgetting, data)
+	return vault.WriteState(m.ErasureFile, data)
 }
 
-// unforgotten returns the recorded erasures, which may be unfinished.
-func (m writing) unforgotten() ([]oblivion, error) {
-	if m.Forgetting == "" {
+// readErasures returns the recorded erasures, which may be unfinished.
+func (m writeOps) readErasures() ([]erasure, error) {
+	if m.ErasureFile == "" {
 		return nil, nil
 	}
-	data, err := vault.ReadState(m.Forgetting)
+	data, err := vault.ReadState(m.ErasureFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	var left []oblivion
+	var left []erasure
 	if err := json.Unmarshal(data, &left); err != nil {
-		return nil, fmt.Errorf("what is to be forgotten: %s cannot be read: %w", m.Forgetting, err)
+		return nil, fmt.Errorf("what is to be forgotten: %s cannot be read: %w", m.ErasureFile, err)
 	}
 	return left, nil
 }
 
-// Forget finishes the erasures that were interrupted when the daemon stopped.
+// FinishErasures finishes the erasures that were interrupted when the daemon stopped.
 // Call it after all files have been read.
-func (m *Memory) Forget(ctx context.Context) error { return m.writing().finish(ctx) }
+func (m *Memory) FinishErasures(ctx context.Context) error { return m.writeOps().finishErasures(ctx) }
 
-func (m writing) finish(ctx context.Context) error {
-	m.forgetting.turn.Lock()
-	defer m.forgetting.turn.Unlock()
-	if m.Forgetting == "" || m.Writer == nil {
+func (m writeOps) finishErasures(ctx context.Context) error {
+	m.forgetLists.eraseMu.Lock()
+	defer m.forgetLists.eraseMu.Unlock()
+	if m.ErasureFile == "" || m.Writer == nil {
 		return nil
 	}
-	left, err := m.unforgotten()
+	left, err := m.readErasures()
 	if err != nil || len(left) == 0 {
 		return err
 	}
@@ -443,18 +447,18 @@ func (m writing) finish(ctx context.Context) error {
 	for i := range left {
 		plan := &left[i]
 		c := Call{Scope: memory.Scope{Subject: plan.Subject, Context: memory.Private}}
-		if err := m.look(&c); err != nil {
+		if err := m.renewView(&c); err != nil {
 			errs = append(errs, err)
 			continue
 		}
 		// Entries that changed since the record were removed or edited by
 		// others; they are left alone.
-		var there oblivion
-		words := &needles{}
+		var there erasure
+		words := &textMatcher{}
 		for _, f := range plan.Files {
 			whole := len(f.Entries) == 0
 			if !whole {
-				f = m.left(c, f, words)
+				f = m.remainingErasure(c, f, words)
 			}
 			if whole || len(f.Entries) > 0 {
 				there.Files = append(there.Files, f)
@@ -464,31 +468,31 @@ func (m writing) finish(ctx context.Context) error {
 		for _, f := range failed {
 			errs = append(errs, fmt.Errorf("forget %s: %s", f.ID, f.Reason))
 		}
-		errs = append(errs, m.removeWiped(ctx, &there, true), m.clear(ctx, plan, words))
+		errs = append(errs, m.removeFiles(ctx, &there, true), m.eraseCopies(ctx, plan, words))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	return m.writeAllDown(nil)
+	return m.writeErasures(nil)
 }
 
-// left returns the parts of a file that are still to be erased, and adds them
+// remainingErasure returns the parts of a file that are still to be erased, and adds them
 // to words.
-func (m writing) left(c Call, f lostFile, words *needles) lostFile {
-	there := lostFile{Path: f.Path, Summary: f.Summary}
-	doc, _, err := m.load(c, f.Path)
+func (m writeOps) remainingErasure(c Call, f erasedFile, words *textMatcher) erasedFile {
+	there := erasedFile{Path: f.Path, Summary: f.Summary}
+	doc, _, err := m.loadFile(c, f.Path)
 	if err != nil {
 		return there
 	}
 	for i := range doc.Entries {
 		e := &doc.Entries[i]
-		source := doc.Said(e.Line, e.EndLine)
-		if want := (lostEntry{e.ID, digestOf(source)}); slices.Contains(f.Entries, want) {
+		source := doc.SourceLines(e.Line, e.EndLine)
+		if want := (erasedEntry{e.ID, digestOf(source)}); slices.Contains(f.Entries, want) {
 			there.Entries = append(there.Entries, want)
-			words.add(source, e.Norm)
+			words.addEntry(source, e.Norm)
 		}
 	}
-	if want := (lostEntry{summaryID, digestOf(summaryOf(doc))}); slices.Contains(f.Entries, want) {
+	if want := (erasedEntry{summaryID, digestOf(summaryOf(doc))}); slices.Contains(f.Entries, want) {
 		there.Entries = append(there.Entries, want)
 	}
 	return there

@@ -11,7 +11,7 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-func (m reading) get(ctx context.Context, c Call, r *api.GetRequest) (*api.GetAnswer, error) {
+func (m readOps) get(ctx context.Context, c Call, r *api.GetRequest) (*api.GetAnswer, error) {
 	if (r.Path == "") == (r.ID == "") {
 		return nil, api.Errorf(api.Invalid, "either path or id is needed")
 	}
@@ -19,22 +19,22 @@ func (m reading) get(ctx context.Context, c Call, r *api.GetRequest) (*api.GetAn
 	if id == "" {
 		// A path may contain #, so a file with this exact name takes
 		// precedence.
-		if _, _, err := m.load(c, path); err != nil && strings.Contains(path, "#") {
+		if _, _, err := m.loadFile(c, path); err != nil && strings.Contains(path, "#") {
 			id = path
 		}
 	}
 	from, lines := r.From, r.Lines
 	if id != "" {
-		doc, e, err := m.entry(ctx, c, id)
+		doc, e, err := m.findEntry(ctx, c, id)
 		if err != nil {
 			return nil, err
 		}
 		shown := doc.Shown(c.View)
 		path, from = doc.Place.Path, shown.Line(e.Line)
 		lines = shown.Line(e.EndLine) - from + 1
-		defer m.used(path + "#" + e.ID)
+		defer m.recordUse(path + "#" + e.ID)
 	}
-	doc, shown, err := m.load(c, path)
+	doc, shown, err := m.loadFile(c, path)
 	if err != nil {
 		return nil, err
 	}
@@ -51,15 +51,15 @@ func (m reading) get(ctx context.Context, c Call, r *api.GetRequest) (*api.GetAn
 		Text:  memory.Shown{Lines: shown.Lines[from-1 : to]}.Text(),
 		Hash:  hashOf(doc, shown),
 		Stale: doc.Stale,
-		Index: m.state(c),
+		Index: m.indexState(c),
 	}
-	answer.Frontmatter = frontmatter(c, doc)
+	answer.Frontmatter = readableFrontmatter(c, doc)
 	return answer, nil
 }
 
-// frontmatter returns the frontmatter of a file, or nil if it is empty or the
+// readableFrontmatter returns the frontmatter of a file, or nil if it is empty or the
 // caller may not read it.
-func frontmatter(c Call, doc *memory.Document) map[string]any {
+func readableFrontmatter(c Call, doc *memory.Document) map[string]any {
 	if !c.View.Readable(doc.Own) || len(doc.Front.Fields) == 0 {
 		return nil
 	}
@@ -87,17 +87,17 @@ func hashOf(doc *memory.Document, shown memory.Shown) string {
 		return ""
 	}
 	data := doc.Source
-	if !shown.Whole {
+	if !shown.Complete {
 		data = []byte(shown.Text())
 	}
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
 }
 
-// entry finds an entry by path#id, or by an explicitly assigned id.
-func (m reading) entry(ctx context.Context, c Call, id string) (*memory.Document, *memory.Entry, error) {
+// findEntry finds an entry by path#id, or by an explicitly assigned id.
+func (m readOps) findEntry(ctx context.Context, c Call, id string) (*memory.Document, *memory.Entry, error) {
 	if path, bare, ok := cutID(id); ok {
-		doc, _, err := m.load(c, path)
+		doc, _, err := m.loadFile(c, path)
 		if err != nil {
 			return nil, nil, notFound("entry", id)
 		}
@@ -112,10 +112,10 @@ func (m reading) entry(ctx context.Context, c Call, id string) (*memory.Document
 	}
 	if len(refs) > 1 {
 		return nil, nil, api.Errorf(api.Conflict, "more than one entry has the id %q", id).
-			WithHint("%s", candidates(refs))
+			WithHint("%s", candidateHint(refs))
 	}
 	for _, ref := range refs {
-		doc, _, err := m.load(c, ref.Path)
+		doc, _, err := m.loadFile(c, ref.Path)
 		if err != nil {
 			break
 		}
@@ -135,8 +135,8 @@ func entryOf(c Call, doc *memory.Document, id string) *memory.Entry {
 	return nil
 }
 
-// candidates names the first of several entries that match an id.
-func candidates(refs []index.Ref) string {
+// candidateHint names the first of several entries that match an id.
+func candidateHint(refs []index.Ref) string {
 	const most = 10
 	var names []string
 	for i, ref := range refs {

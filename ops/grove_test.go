@@ -25,14 +25,14 @@ import (
 // A leaf is a test file with the readers of each of its blocks. The readers are
 // part of the test data and not a result of parsing, so the file can also be
 // rendered without the blocks that a reader may not read.
-type leaf struct {
-	path   string
-	kind   memory.Kind
-	owner  string   // subject; if empty, public text is readable by all and private text belongs to the root owner
-	shut   bool     // the file itself, with its frontmatter, is private
-	front  []string // lines of its frontmatter
-	blocks []block
-	loose  bool // with blank lines between items
+type testFile struct {
+	path       string
+	kind       memory.Kind
+	owner      string   // subject; if empty, public text is readable by all and private text belongs to the root owner
+	isPrivate  bool     // the file itself, with its frontmatter, is private
+	front      []string // lines of its frontmatter
+	blocks     []block
+	blankLines bool // with blank lines between items
 
 	// routing holds the frontmatter lines that set owner and privacy. Without
 	// them other text would change hands, so they are present whenever any text
@@ -48,17 +48,17 @@ type block struct {
 }
 
 // A reader holds the permissions of a caller.
-type reader struct {
+type readAccess struct {
 	subjects []string
 	private  bool // in a private context
 }
 
-// reads implements the documented rule of who may read an entry:
+// canRead implements the documented rule of who may read an entry:
 //
 //	readable = (no subject, or one of mine) and (public, or in a private context)
 //
 // Private text without a subject belongs to the root owner.
-func (r *reader) reads(owner string, private bool) bool {
+func (r *readAccess) canRead(owner string, private bool) bool {
 	if private && owner == "" {
 		owner = "owner"
 	}
@@ -67,11 +67,11 @@ func (r *reader) reads(owner string, private bool) bool {
 
 // render returns the file, or with a reader the file without unreadable blocks.
 // It returns false if nothing of the file remains.
-func (l *leaf) render(r *reader) (string, bool) {
-	may := func(private bool) bool { return r == nil || r.reads(l.owner, private) }
+func (l *testFile) render(r *readAccess) (string, bool) {
+	may := func(private bool) bool { return r == nil || r.canRead(l.owner, private) }
 	var parts []string
 	front := slices.Clone(l.routing)
-	if may(l.shut) {
+	if may(l.isPrivate) {
 		front = append(front, l.front...)
 	}
 	var headings []string // headings without content so far
@@ -87,14 +87,14 @@ func (l *leaf) render(r *reader) (string, bool) {
 				parts, item = append(parts, heading+"\n"), false
 			}
 			headings = nil
-			if is := strings.HasPrefix(b.text, "- "); is && item && !l.loose {
+			if is := strings.HasPrefix(b.text, "- "); is && item && !l.blankLines {
 				parts[len(parts)-1] += b.text + "\n"
 			} else {
 				parts, item = append(parts, b.text+"\n"), is
 			}
 		}
 	}
-	if len(parts) == 0 && !(may(l.shut) && len(front) > 0) {
+	if len(parts) == 0 && !(may(l.isPrivate) && len(front) > 0) {
 		return "", false
 	}
 	if len(front) > 0 {
@@ -103,29 +103,29 @@ func (l *leaf) render(r *reader) (string, bool) {
 	return strings.Join(parts, "\n"), true
 }
 
-// ours holds the links of every grove; users lists the user directories.
-const ours = "links:\n  telegram:1: acct:42\n"
+// testLinks holds the links of every grove; users lists the user directories.
+const testLinks = "links:\n  telegram:1: acct:42\n"
 
 var users = []string{"acct_42", "ext_telegram_1", "bob"}
 
 // A grove is a memory on disk with an index that is kept current.
-type grove struct {
+type testMemory struct {
 	*diskCase
-	index *index.Index
-	docs  map[string]*memory.Document // as indexed
-	base  map[string]string           // initial content of the files
-	still bool                        // files are in their initial state and indexed
+	index     *index.Index
+	docs      map[string]*memory.Document // as indexed
+	base      map[string]string           // initial content of the files
+	isInitial bool                        // files are in their initial state and indexed
 
-	running sync.WaitGroup // writers
-	retire  func()         // stops the last writer
+	running    sync.WaitGroup // writers
+	stopWriter func()         // stops the last writer
 }
 
-// plant creates a memory of leaves, complete or without the text that a reader
+// newTestMemory creates a memory of leaves, complete or without the text that a reader
 // may not read.
-func plant(t testing.TB, leaves []*leaf, r *reader) *grove {
+func newTestMemory(t testing.TB, leaves []*testFile, r *readAccess) *testMemory {
 	t.Helper()
 	c := readOpsCase(t, &txtar.Archive{Comment: []byte("quiet: none\n")})
-	g := &grove{diskCase: c.disk(t), docs: map[string]*memory.Document{}, base: map[string]string{memory.IdentitiesPath: ours}}
+	g := &testMemory{diskCase: c.disk(t), docs: map[string]*memory.Document{}, base: map[string]string{memory.IdentitiesPath: testLinks}}
 	for _, l := range leaves {
 		if text, ok := l.render(r); ok {
 			g.base[l.path] = text
@@ -144,13 +144,13 @@ func plant(t testing.TB, leaves []*leaf, r *reader) *grove {
 	g.index = x
 	m := g.memory
 	m.Layout.Users = func(dir string) bool { return slices.Contains(users, dir) }
-	m.Index, m.Files, m.Scopes, m.Keeper = x, g, g, g
+	m.Index, m.Files, m.Scopes, m.Indexer = x, g, g, g
 	m.Compactor.Files, m.Compactor.Disk, m.Compactor.Parse = g, g.vault, g.parse
 	m.Compress = &compactor.Compress{Root: compactor.Root{
 		Files: g, Disk: g.vault, Writer: m.Writer, Parse: g.parse, Paths: m.Compactor.Paths, Layout: m.Layout, Now: m.Now,
 	}}
 	t.Cleanup(func() {
-		g.retire()
+		g.stopWriter()
 		g.running.Wait()
 	})
 	g.restore(t)
@@ -160,27 +160,27 @@ func plant(t testing.TB, leaves []*leaf, r *reader) *grove {
 	return g
 }
 
-// hire starts a new writer. A new writer does not wait for the recheck of files
+// startWriter starts a new writer. A new writer does not wait for the recheck of files
 // that another one has just replaced.
-func (g *grove) hire(t testing.TB) {
+func (g *testMemory) startWriter(t testing.TB) {
 	t.Helper()
 	m := g.memory
-	if g.retire != nil {
-		g.retire()
+	if g.stopWriter != nil {
+		g.stopWriter()
 	}
 	w := &vault.Writer{Vault: g.vault, Journal: m.Writer.Journal, Settings: m.Writer.Settings, Quiet: -1, Logger: m.Writer.Logger}
 	m.Writer, m.Compactor.Writer, m.Todos.Writer = w, w, w
 	m.Undoer = &vault.Undoer{Writer: w}
 	ctx, stop := context.WithCancel(context.Background())
-	g.retire = stop
+	g.stopWriter = stop
 	g.running.Go(func() { w.Run(ctx) })
 }
 
 // restore resets the files to their initial content.
-func (g *grove) restore(t testing.TB) {
+func (g *testMemory) restore(t testing.TB) {
 	t.Helper()
-	g.still = false
-	g.hire(t)
+	g.isInitial = false
+	g.startWriter(t)
 	for path := range g.files(t) {
 		if _, ok := g.base[path]; !ok {
 			if err := os.Remove(filepath.Join(g.dir, path)); err != nil {
@@ -215,11 +215,11 @@ func (g *grove) restore(t testing.TB) {
 	if err := m.Todos.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	g.still = true
+	g.isInitial = true
 }
 
 // files returns all current files except temporary ones.
-func (g *grove) files(t testing.TB) map[string]string {
+func (g *testMemory) files(t testing.TB) map[string]string {
 	t.Helper()
 	is := map[string]string{}
 	err := filepath.WalkDir(g.dir, func(path string, e fs.DirEntry, err error) error {
@@ -237,9 +237,9 @@ func (g *grove) files(t testing.TB) map[string]string {
 	return is
 }
 
-// Sync implements [Keeper]. It indexes all files on disk.
-func (g *grove) Sync(ctx context.Context) error {
-	if g.still {
+// Sync implements [Indexer]. It indexes all files on disk.
+func (g *testMemory) Sync(ctx context.Context) error {
+	if g.isInitial {
 		return nil
 	}
 	var updates []index.Update
@@ -280,8 +280,8 @@ func (g *grove) Sync(ctx context.Context) error {
 }
 
 // Load implements [Files]. It does not parse unchanged files again.
-func (g *grove) Load(path string) (*memory.Document, error) {
-	if doc := g.docs[path]; doc != nil && g.still {
+func (g *testMemory) Load(path string) (*memory.Document, error) {
+	if doc := g.docs[path]; doc != nil && g.isInitial {
 		return doc, nil
 	}
 	file, err := g.vault.Read(path)
@@ -295,7 +295,7 @@ func (g *grove) Load(path string) (*memory.Document, error) {
 }
 
 // Stamp implements [index.Source]. It derives the stamp from the text.
-func (g *grove) Stamp(path string) (memory.Stamp, error) {
+func (g *testMemory) Stamp(path string) (memory.Stamp, error) {
 	doc, err := g.Load(path)
 	if err != nil {
 		return memory.Stamp{}, err
@@ -309,7 +309,7 @@ func (g *grove) Stamp(path string) (memory.Stamp, error) {
 }
 
 // View implements [Scopes].
-func (g *grove) View(s memory.Scope) (memory.View, error) {
+func (g *testMemory) View(s memory.Scope) (memory.View, error) {
 	var directories memory.Directories
 	for path := range g.docs {
 		if doc, err := g.Load(path); err == nil {
@@ -320,31 +320,31 @@ func (g *grove) View(s memory.Scope) (memory.View, error) {
 }
 
 // Scope implements [Scopes] with the current links.
-func (g *grove) Scope(subject string, context memory.Context) memory.Scope {
+func (g *testMemory) Scope(subject string, context memory.Context) memory.Scope {
 	return g.diskCase.Scope(subject, context)
 }
 
-// Check and Rebuild implement [Keeper] without effect.
-func (g *grove) Check(context.Context, string) (*api.CheckAnswer, error) {
-	return &api.CheckAnswer{Problems: []api.FileProblem{}, Conflicts: []api.Contest{}, Skipped: []api.Skipped{}, Differing: []api.Skipped{}}, nil
+// Check and Rebuild implement [Indexer] without effect.
+func (g *testMemory) Check(context.Context, string) (*api.CheckAnswer, error) {
+	return &api.CheckAnswer{Problems: []api.FileProblem{}, Conflicts: []api.ClaimConflict{}, Skipped: []api.Skipped{}, Differing: []api.Skipped{}}, nil
 }
 
-func (g *grove) Rebuild(context.Context) error { return nil }
+func (g *testMemory) Rebuild(context.Context) error { return nil }
 
-// Subscribe implements [Keeper]. It sends no changes.
-func (g *grove) Subscribe(_ context.Context, f func(Change) error) error {
+// Subscribe implements [Indexer]. It sends no changes.
+func (g *testMemory) Subscribe(_ context.Context, f func(Change) error) error {
 	return f(Change{Event: api.Event{Event: api.Listening}})
 }
 
-// ask runs an operation, on a listener with or without a fixed scope. It
+// runRequest runs an operation, on a listener with or without a fixed scope. It
 // returns the encoded answer without durations, or the error.
-func (g *grove) ask(t testing.TB, fixed *api.Fixed, op *api.Operation, request string) (answer string, failure *api.Error) {
+func (g *testMemory) runRequest(t testing.TB, fixed *api.Fixed, op *api.Operation, request string) (answer string, failure *api.Error) {
 	t.Helper()
-	g.still = g.still && op.ReadOnly
-	answer, err := g.asked(t.Context(), fixed, op, request)
+	g.isInitial = g.isInitial && op.ReadOnly
+	answer, err := g.tryRequest(t.Context(), fixed, op, request)
 	if err != nil {
 		failure = asError(err)
-		body, err := api.Encode(api.Failure{Error: failure})
+		body, err := api.EncodeJSON(api.Failure{Error: failure})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -353,7 +353,7 @@ func (g *grove) ask(t testing.TB, fixed *api.Fixed, op *api.Operation, request s
 	return opsTook.ReplaceAllString(answer, `"took_ms":0`), failure
 }
 
-func (g *grove) asked(ctx context.Context, fixed *api.Fixed, op *api.Operation, request string) (string, error) {
+func (g *testMemory) tryRequest(ctx context.Context, fixed *api.Fixed, op *api.Operation, request string) (string, error) {
 	if fixed != nil && !fixed.Allows(op) {
 		return "", api.Errorf(api.Forbidden, "%s is not served on this listener", op.Name)
 	}
@@ -372,7 +372,7 @@ func (g *grove) asked(ctx context.Context, fixed *api.Fixed, op *api.Operation, 
 		}
 		var all strings.Builder
 		err = run(func(part any) error {
-			body, err := api.Encode(part)
+			body, err := api.EncodeJSON(part)
 			all.Write(body)
 			return err
 		})
@@ -382,12 +382,12 @@ func (g *grove) asked(ctx context.Context, fixed *api.Fixed, op *api.Operation, 
 	if err != nil {
 		return "", err
 	}
-	body, err := api.Encode(got)
+	body, err := api.EncodeJSON(got)
 	return string(body), err
 }
 
 // readable returns the shown text of all files for a scope.
-func (g *grove) readable(t testing.TB, s memory.Scope) map[string]string {
+func (g *testMemory) readable(t testing.TB, s memory.Scope) map[string]string {
 	t.Helper()
 	v, err := g.View(g.Scope(s.Subject, s.Context))
 	if err != nil {
@@ -405,13 +405,13 @@ func (g *grove) readable(t testing.TB, s memory.Scope) map[string]string {
 	return is
 }
 
-// lost returns the first text of the leaves that the reader may not read and
+// firstMissing returns the first text of the leaves that the reader may not read and
 // that is missing from the files or out of order. It ignores the state of
 // boxes, because completing a task ticks all copies, including unreadable ones.
-func lost(leaves []*leaf, r *reader, is map[string]string) string {
+func firstMissing(leaves []*testFile, r *readAccess, is map[string]string) string {
 	for _, l := range leaves {
 		text := unticked.Replace(is[l.path])
-		if !r.reads(l.owner, l.shut) {
+		if !r.canRead(l.owner, l.isPrivate) {
 			for _, line := range l.front {
 				at := strings.Index(text, line+"\n")
 				if at < 0 {
@@ -421,7 +421,7 @@ func lost(leaves []*leaf, r *reader, is map[string]string) string {
 			}
 		}
 		for _, b := range l.blocks {
-			if b.heading || r.reads(l.owner, b.private) {
+			if b.heading || r.canRead(l.owner, b.private) {
 				continue
 			}
 			want := unticked.Replace(b.text)

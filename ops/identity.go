@@ -13,7 +13,7 @@ import (
 
 // resolve returns the subject of an external key. On a listener with a fixed
 // scope it accepts only keys of that scope's subject.
-func (m writing) resolve(_ context.Context, c Call, r *api.ResolveRequest) (*api.IdentityAnswer, error) {
+func (m writeOps) resolve(_ context.Context, c Call, r *api.ResolveRequest) (*api.IdentityAnswer, error) {
 	if r.ExternalKey == "" {
 		return &api.IdentityAnswer{Aliases: []string{}}, nil
 	}
@@ -21,13 +21,13 @@ func (m writing) resolve(_ context.Context, c Call, r *api.ResolveRequest) (*api
 		return nil, api.Errorf(api.Invalid, "%v", err)
 	}
 	if c.Fixed != nil && m.Scopes.Resolve(r.ExternalKey) != c.Scope.Subject {
-		return nil, errFixed
+		return nil, errFixedScope
 	}
 	return m.identityOf(c, r.ExternalKey), nil
 }
 
 // identityOf returns the current subject and aliases of an external key.
-func (m writing) identityOf(c Call, key string) *api.IdentityAnswer {
+func (m writeOps) identityOf(c Call, key string) *api.IdentityAnswer {
 	subject := m.Scopes.Resolve(key)
 	aliases := m.Scopes.Scope(subject, c.Scope.Context).Aliases
 	return &api.IdentityAnswer{Enabled: !m.Disabled, ExternalKey: key, Subject: subject,
@@ -35,7 +35,7 @@ func (m writing) identityOf(c Call, key string) *api.IdentityAnswer {
 }
 
 // links returns all links.
-func (m writing) links(context.Context, Call, *api.LinksRequest) (*api.LinksAnswer, error) {
+func (m writeOps) links(context.Context, Call, *api.LinksRequest) (*api.LinksAnswer, error) {
 	list, problem := m.Scopes.Links()
 	answer := &api.LinksAnswer{Links: []api.Link{}}
 	for _, l := range list {
@@ -48,7 +48,7 @@ func (m writing) links(context.Context, Call, *api.LinksRequest) (*api.LinksAnsw
 }
 
 // link adds a link. The next request already uses it.
-func (m writing) link(ctx context.Context, c Call, r *api.LinkRequest) (*api.IdentityAnswer, error) {
+func (m writeOps) link(ctx context.Context, c Call, r *api.LinkRequest) (*api.IdentityAnswer, error) {
 	if err := cmp.Or(memory.ValidExternalKey(r.ExternalKey), memory.ValidSubject(r.Subject)); err != nil {
 		return nil, api.Errorf(api.Invalid, "%v", err)
 	}
@@ -68,7 +68,7 @@ func (m writing) link(ctx context.Context, c Call, r *api.LinkRequest) (*api.Ide
 }
 
 // unlink removes a link. The data of the subject stays with the subject.
-func (m writing) unlink(ctx context.Context, c Call, r *api.UnlinkRequest) (*api.IdentityAnswer, error) {
+func (m writeOps) unlink(ctx context.Context, c Call, r *api.UnlinkRequest) (*api.IdentityAnswer, error) {
 	if err := memory.ValidExternalKey(r.ExternalKey); err != nil {
 		return nil, api.Errorf(api.Invalid, "%v", err)
 	}
@@ -83,7 +83,7 @@ func (m writing) unlink(ctx context.Context, c Call, r *api.UnlinkRequest) (*api
 // changeLinks changes the file of links. change receives its content and the
 // subject that the key is linked to. An invalid file is not changed; a person
 // must repair it.
-func (m writing) changeLinks(ctx context.Context, c Call, key string,
+func (m writeOps) changeLinks(ctx context.Context, c Call, key string,
 	change func(src []byte, linked string) ([]byte, error)) (*api.IdentityAnswer, error) {
 	if m.Disabled {
 		return &api.IdentityAnswer{ExternalKey: key, Aliases: []string{}, Disabled: true}, nil
@@ -98,7 +98,7 @@ func (m writing) changeLinks(ctx context.Context, c Call, key string,
 		return nil, unsound(err)
 	}
 	written, err := m.Writer.Write(ctx, vault.Change{
-		Path: memory.IdentitiesPath, Cause: "link", Asked: true,
+		Path: memory.IdentitiesPath, Cause: "link", Requested: true,
 		Edit: func(old *vault.File) ([]byte, error) {
 			var src []byte
 			if old != nil {

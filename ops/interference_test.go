@@ -20,20 +20,20 @@ import (
 // unreadable entries look alike. Every answer and all readable text must be the
 // same as without the unreadable text, and the unreadable text must not change.
 func TestInterference(t *testing.T) {
-	quick := *groveTime
+	quick := *testMemoryTime
 	if testing.Short() {
 		quick = min(quick, 5*time.Second)
 	}
-	n, steps, changes := *groveSeed, 0, 0
+	n, steps, changes := *testMemorySeed, 0, 0
 	for end := time.Now().Add(quick); time.Now().Before(end) && !t.Failed(); n++ {
 		t.Run(fmt.Sprint("grove ", n), func(t *testing.T) {
-			w := &wild{rand.New(rand.NewPCG(n, 5))}
-			leaves := w.leaves()
-			all := allAskers()
+			w := &randomSource{rand.New(rand.NewPCG(n, 5))}
+			leaves := w.randomFiles()
+			all := allTestCallers()
 			a := all[w.IntN(len(all)-3)] // without the three anonymous askers
-			x := newMatrix(t, leaves, a)
+			x := newComparison(t, leaves, a)
 			for range 40 {
-				changed, ok := w.step(x)
+				changed, ok := w.compareStep(x)
 				steps++
 				if changed {
 					changes++
@@ -44,29 +44,29 @@ func TestInterference(t *testing.T) {
 			}
 		})
 	}
-	t.Logf("%d memories, %d requests, %d of them changed something", n-*groveSeed, steps, changes)
+	t.Logf("%d memories, %d requests, %d of them changed something", n-*testMemorySeed, steps, changes)
 	if changes*5 < steps {
 		t.Errorf("of %d requests only %d changed something", steps, changes)
 	}
 }
 
 // A wild generates random memories and requests.
-type wild struct{ *rand.Rand }
+type randomSource struct{ *rand.Rand }
 
-func (w *wild) pick(list ...string) string { return list[w.IntN(len(list))] }
+func (w *randomSource) pickOne(list ...string) string { return list[w.IntN(len(list))] }
 
-func (w *wild) word() string { return w.pick("tea", "coffee", "the wifi", "喝茶", "Twin") }
+func (w *randomSource) word() string { return w.pickOne("tea", "coffee", "the wifi", "喝茶", "Twin") }
 
-func (w *wild) visibility() string { return w.pick("public_ok", "private_only") }
+func (w *randomSource) visibility() string { return w.pickOne("public_ok", "private_only") }
 
-// leaves returns a random part of the matrix files with random text.
-func (w *wild) leaves() (list []*leaf) {
-	all, _ := matrixLeaves()
+// randomFiles returns a random part of the matrix files with random text.
+func (w *randomSource) randomFiles() (list []*testFile) {
+	all, _ := comparisonFiles()
 	for _, l := range all {
 		if w.IntN(5) == 0 {
 			continue
 		}
-		l.blocks, l.loose = nil, true
+		l.blocks, l.blankLines = nil, true
 		switch {
 		case l.kind == memory.Daily || path.Base(l.path) == "bob.md":
 			// A log without readable entries has the title of a new one.
@@ -76,19 +76,19 @@ func (w *wild) leaves() (list []*leaf) {
 		}
 		for range 1 + w.IntN(7) {
 			if w.IntN(4) == 0 && l.kind != memory.Items {
-				l.blocks = append(l.blocks, block{heading: true, text: "## " + w.pick("Tasks", "Key Facts", "10:30 AM - tea", "About", "Follow Ups", "More")})
+				l.blocks = append(l.blocks, block{heading: true, text: "## " + w.pickOne("Tasks", "Key Facts", "10:30 AM - tea", "About", "Follow Ups", "More")})
 			}
 			b := block{private: w.IntN(2) == 0}
 			text := "- **" + w.word() + "**: " + w.word()
 			if l.kind != memory.Items {
-				text = w.pick(text, "- "+w.word(), "- [ ] "+w.word(), "- [x] "+w.word(), w.word()+" #tea", "- "+w.word()+" [x](SOUL.md)")
+				text = w.pickOne(text, "- "+w.word(), "- [ ] "+w.word(), "- [x] "+w.word(), w.word()+" #tea", "- "+w.word()+" [x](SOUL.md)")
 			}
 			attributes := ""
 			if w.IntN(3) == 0 {
-				attributes += " id=" + w.pick("k1", "k2", "k3")
+				attributes += " id=" + w.pickOne("k1", "k2", "k3")
 			}
 			if w.IntN(4) == 0 {
-				attributes += " " + w.pick("updated=2026-02-03T01:00:00Z", "created=2026-01-03T01:00:00Z", "source=public:x", "session=sid1", "type=crumb")
+				attributes += " " + w.pickOne("updated=2026-02-03T01:00:00Z", "created=2026-01-03T01:00:00Z", "source=public:x", "session=sid1", "type=crumb")
 			}
 			b.text = text + " <!--" + attributes + " visibility=" + visibilityOf(b.private) + " -->"
 			if n := len(l.blocks); n > 0 && l.blocks[n-1].text == b.text {
@@ -104,45 +104,45 @@ func (w *wild) leaves() (list []*leaf) {
 	return list
 }
 
-// step sends a random request to both memories and compares the results.
-func (w *wild) step(x *matrix) (changed, ok bool) {
+// compareStep sends a random request to both memories and compares the results.
+func (w *randomSource) compareStep(x *comparison) (changed, ok bool) {
 	x.Helper()
-	for _, g := range []*grove{x.whole, x.part} {
-		g.hire(x)
+	for _, g := range []*testMemory{x.complete, x.reduced} {
+		g.startWriter(x)
 	}
 	scope := memory.Scope{Subject: x.subject, Context: x.context}
-	before, was := x.part.readable(x, scope), x.whole.files(x)
+	before, was := x.reduced.readable(x, scope), x.complete.files(x)
 	op, request := w.request(before)
 	what, err := api.LookUp(op)
 	if err != nil {
 		x.Fatal(err)
 	}
-	answer, ok := w.same(x, what, request)
-	if next := w.next(op, request, answer); ok && next != nil {
-		_, ok = w.same(x, what, next)
+	answer, ok := w.compareAnswers(x, what, request)
+	if next := w.followUp(op, request, answer); ok && next != nil {
+		_, ok = w.compareAnswers(x, what, next)
 	}
 	if !ok {
 		return false, false
 	}
-	is := x.whole.files(x)
-	if diff := cmp.Diff(x.part.readable(x, scope), x.whole.readable(x, scope)); diff != "" {
+	is := x.complete.files(x)
+	if diff := cmp.Diff(x.reduced.readable(x, scope), x.complete.readable(x, scope)); diff != "" {
 		x.Errorf("%s %v: what can be read then (-as if the rest did not exist +as it is):\n%s", op, request, diff)
 	}
-	if line := lost(x.leaves, &x.reader, is); line != "" {
+	if line := firstMissing(x.leaves, &x.readAccess, is); line != "" {
 		file, _, _ := strings.Cut(line, ": ")
 		x.Errorf("%s %v: what cannot be read is lost: %s\n%s", op, request, line, cmp.Diff(was[file], is[file]))
 	}
 	return !maps.Equal(was, is), true
 }
 
-// same sends a request to both memories and compares the answers. It returns
+// compareAnswers sends a request to both memories and compares the answers. It returns
 // false if unreadable text makes the write impossible, which the answer
 // reports; the two memories differ from then on.
-func (w *wild) same(x *matrix, op *api.Operation, request fields) (answer string, ok bool) {
+func (w *randomSource) compareAnswers(x *comparison, op *api.Operation, request fields) (answer string, ok bool) {
 	x.Helper()
 	text := x.request(op, request)
-	answer, failure := x.whole.ask(x, nil, op, text)
-	part, _ := x.part.ask(x, nil, op, text)
+	answer, failure := x.complete.runRequest(x, nil, op, text)
+	part, _ := x.reduced.runRequest(x, nil, op, text)
 	if failure != nil && failure.Error() == errHidden.Error() || strings.Contains(answer, errHidden.Message) {
 		return answer, false
 	}
@@ -153,44 +153,44 @@ func (w *wild) same(x *matrix, op *api.Operation, request fields) (answer string
 }
 
 // request returns a random request, based on the readable text.
-func (w *wild) request(known map[string]string) (op string, request fields) {
+func (w *randomSource) request(known map[string]string) (op string, request fields) {
 	paths := slices.Sorted(maps.Keys(known))
 	file := "none.md"
 	if len(paths) > 0 {
 		file = paths[w.IntN(len(paths))]
 	}
-	id := file + "#" + w.pick("k1", "k2", "k3")
+	id := file + "#" + w.pickOne("k1", "k2", "k3")
 	switch w.IntN(17) {
 	case 0:
-		return "note", fields{"text": w.word(), "topic": w.pick("tea", "", "x"), "visibility": w.visibility(), "time": w.pick("", "10:30 AM")}
+		return "note", fields{"text": w.word(), "topic": w.pickOne("tea", "", "x"), "visibility": w.visibility(), "time": w.pickOne("", "10:30 AM")}
 	case 1:
-		return "capture", fields{"bullets": []string{w.word(), w.word()}, "session": w.pick("", "sid1"), "visibility": w.visibility()}
+		return "capture", fields{"bullets": []string{w.word(), w.word()}, "session": w.pickOne("", "sid1"), "visibility": w.visibility()}
 	case 2, 3:
-		draft := fields{"items": fields{w.pick("About", "Key Events", "New"): []fields{{"title": w.word(), "text": w.word()}}}, "tasks": []fields{{"text": w.word(), "done": w.IntN(2) == 0}}}
+		draft := fields{"items": fields{w.pickOne("About", "Key Events", "New"): []fields{{"title": w.word(), "text": w.word()}}}, "tasks": []fields{{"text": w.word(), "done": w.IntN(2) == 0}}}
 		if w.IntN(2) == 0 {
 			draft["summary"] = w.word()
 		}
-		return "session", fields{"session": w.pick("sid0", "sid1", "sid2", "sid3", "sid4", "fresh"), "draft": draft, "dry_run": w.IntN(4) == 0}
+		return "session", fields{"session": w.pickOne("sid0", "sid1", "sid2", "sid3", "sid4", "fresh"), "draft": draft, "dry_run": w.IntN(4) == 0}
 	case 4, 5:
-		return "item_put", fields{"namespace": w.pick("fact", "preference", "profile"), "key": w.word(), "value": w.word(), "visibility": w.visibility()}
+		return "item_put", fields{"namespace": w.pickOne("fact", "preference", "profile"), "key": w.word(), "value": w.word(), "visibility": w.visibility()}
 	case 6:
-		return "item_delete", fields{"namespace": w.pick("fact", "preference"), "key": w.word()}
+		return "item_delete", fields{"namespace": w.pickOne("fact", "preference"), "key": w.word()}
 	case 7:
-		return "item_visibility", fields{"id": w.pick("k1", "k2", "k3", id), "visibility": w.visibility()}
+		return "item_visibility", fields{"id": w.pickOne("k1", "k2", "k3", id), "visibility": w.visibility()}
 	case 8:
-		return "remember", fields{"title": w.pick("", w.word()), "text": w.word() + " " + w.pick("", "again"), "explicit": true, "session": w.pick("", "sid1")}
+		return "remember", fields{"title": w.pickOne("", w.word()), "text": w.word() + " " + w.pickOne("", "again"), "explicit": true, "session": w.pickOne("", "sid1")}
 	case 9, 10:
 		return "forget", fields{"match": w.word()}
 	case 11:
-		return "todo", fields{"text": w.word(), "state": w.pick("done", "open")}
+		return "todo", fields{"text": w.word(), "state": w.pickOne("done", "open")}
 	case 12:
 		lines := strings.Split(known[file], "\n")
 		line := lines[w.IntN(len(lines))]
-		return "edit", fields{"path": file, "old_text": line, "new_text": w.pick("- new "+w.word(), line+"\n- more", "")}
+		return "edit", fields{"path": file, "old_text": line, "new_text": w.pickOne("- new "+w.word(), line+"\n- more", "")}
 	case 13:
-		return w.pick("profile", "project"), fields{"name": w.word(), "text": w.word(), "evidence": []string{w.pick(id, file)}, "visibility": w.visibility()}
+		return w.pickOne("profile", "project"), fields{"name": w.word(), "text": w.word(), "evidence": []string{w.pickOne(id, file)}, "visibility": w.visibility()}
 	case 14:
-		format := w.pick("summary", "boot", "full", "items", "relevant")
+		format := w.pickOne("summary", "boot", "full", "items", "relevant")
 		request = fields{"format": format, "count": false}
 		if format == "relevant" {
 			request["query"] = strings.Join([]string{w.word(), w.word(), w.word()}[:1+w.IntN(3)], " ")
@@ -201,28 +201,28 @@ func (w *wild) request(known map[string]string) (op string, request fields) {
 		}
 		return "context", request
 	case 15:
-		return "load", fields{"session": w.pick("sid0", "sid1", "sid2"), "days": w.IntN(9)}
+		return "load", fields{"session": w.pickOne("sid0", "sid1", "sid2"), "days": w.IntN(9)}
 	}
 	switch w.IntN(6) {
 	case 0:
-		return "complete", fields{"what": w.pick("path", "path", "session", "namespace", "section", "tag"), "prefix": w.pick("", "", "m", "_", "t"), "steps": w.IntN(2) == 0, "limit": 1 + w.IntN(4)}
+		return "complete", fields{"what": w.pickOne("path", "path", "session", "namespace", "section", "tag"), "prefix": w.pickOne("", "", "m", "_", "t"), "steps": w.IntN(2) == 0, "limit": 1 + w.IntN(4)}
 	case 1:
-		return "item_list", fields{"limit": 1 + w.IntN(3), "prefix": w.pick("", "t")}
+		return "item_list", fields{"limit": 1 + w.IntN(3), "prefix": w.pickOne("", "t")}
 	case 2:
-		return "item_get", fields{"namespace": w.pick("fact", "preference"), "key": w.word()}
+		return "item_get", fields{"namespace": w.pickOne("fact", "preference"), "key": w.word()}
 	case 3:
-		return "get", fields{"id": w.pick("k1", "k2", id)}
+		return "get", fields{"id": w.pickOne("k1", "k2", id)}
 	case 4:
 		return "todos", fields{"state": "all"}
 	}
 	return "search", fields{"query": w.word(), "explain": true, "include_archived": true}
 }
 
-// next returns a request that follows from an answer, or nil.
-func (w *wild) next(op string, request fields, answer string) fields {
+// followUp returns a request that follows from an answer, or nil.
+func (w *randomSource) followUp(op string, request fields, answer string) fields {
 	switch op {
 	case "forget":
-		list := of[api.ForgetAnswer](answer)
+		list := decodeAnswer[api.ForgetAnswer](answer)
 		var ids []string
 		for _, e := range list.Entries {
 			if e.ID != "" && w.IntN(2) == 0 && path.Ext(e.Path) == ".md" {
@@ -233,11 +233,11 @@ func (w *wild) next(op string, request fields, answer string) fields {
 			return fields{"ids": ids, "token": list.Token}
 		}
 	case "complete":
-		if next := of[api.CompleteAnswer](answer).Next; next != "" {
+		if next := decodeAnswer[api.CompleteAnswer](answer).Next; next != "" {
 			return fields{"what": request["what"], "limit": 3, "after": next}
 		}
 	case "item_list":
-		if cursor := of[api.ItemListAnswer](answer).Next; cursor != "" {
+		if cursor := decodeAnswer[api.ItemListAnswer](answer).Next; cursor != "" {
 			return fields{"limit": 3, "cursor": cursor}
 		}
 	}

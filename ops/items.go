@@ -15,34 +15,34 @@ import (
 
 // itemGet returns an item. Anonymous callers have no items, and while the
 // memory is disabled none are found.
-func (m writing) itemGet(ctx context.Context, c Call, r *api.ItemGetRequest) (*api.ItemAnswer, error) {
+func (m writeOps) itemGet(ctx context.Context, c Call, r *api.ItemGetRequest) (*api.ItemAnswer, error) {
 	key := strings.TrimSpace(r.Key)
-	if err := needsNamespace(r.Namespace); err != nil {
+	if err := requireNamespace(r.Namespace); err != nil {
 		return nil, err
 	}
 	if key == "" {
 		return nil, api.Errorf(api.Invalid, "key: it is empty")
 	}
-	found := union(m.items(c, r.Namespace, func(k string) bool { return k == key }))
+	found := uniqueItems(m.findItems(c, r.Namespace, func(k string) bool { return k == key }))
 	if m.Disabled || len(found) == 0 {
 		return nil, notFound("item", r.Namespace+"/"+key)
 	}
-	item, state := found[0].show(c), m.state(c)
-	defer m.used(item.Path + "#" + item.ID)
+	item, state := found[0].show(c), m.indexState(c)
+	defer m.recordUse(item.Path + "#" + item.ID)
 	return &api.ItemAnswer{Item: item, Index: &state}, nil
 }
 
 // itemList returns one page of items.
-func (m writing) itemList(ctx context.Context, c Call, r *api.ItemListRequest) (*api.ItemListAnswer, error) {
-	from, err := itemCursor(r.Cursor)
+func (m writeOps) itemList(ctx context.Context, c Call, r *api.ItemListRequest) (*api.ItemListAnswer, error) {
+	from, err := parseCursor(r.Cursor)
 	if err != nil {
 		return nil, err
 	}
-	answer := &api.ItemListAnswer{Items: []*api.Item{}, Index: m.state(c)}
+	answer := &api.ItemListAnswer{Items: []*api.Item{}, Index: m.indexState(c)}
 	if m.Disabled {
 		return answer, nil
 	}
-	found := union(m.items(c, r.Namespace, func(k string) bool { return strings.HasPrefix(k, r.Prefix) }))
+	found := uniqueItems(m.findItems(c, r.Namespace, func(k string) bool { return strings.HasPrefix(k, r.Prefix) }))
 	found = slices.DeleteFunc(found, func(f *foundItem) bool { return r.Cursor != "" && f.name.compare(from) <= 0 })
 	if len(found) > r.Limit {
 		found = found[:r.Limit]
@@ -54,9 +54,9 @@ func (m writing) itemList(ctx context.Context, c Call, r *api.ItemListRequest) (
 	return answer, nil
 }
 
-// needsNamespace rejects a request without a namespace. Unknown namespaces are
+// requireNamespace rejects a request without a namespace. Unknown namespaces are
 // rejected earlier.
-func needsNamespace(namespace string) error {
+func requireNamespace(namespace string) error {
 	if namespace == "" {
 		return api.Errorf(api.Invalid, "namespace is empty").
 			WithHint("it is one of %s", strings.Join(memory.Namespaces(), ", "))
@@ -79,7 +79,7 @@ func (n itemName) cursor() string {
 	return base64.RawURLEncoding.EncodeToString([]byte(n.namespace + "/" + n.key))
 }
 
-func itemCursor(cursor string) (itemName, error) {
+func parseCursor(cursor string) (itemName, error) {
 	text, err := base64.RawURLEncoding.DecodeString(cursor)
 	namespace, key, ok := strings.Cut(string(text), "/")
 	if cursor != "" && (err != nil || !ok || !slices.Contains(memory.Namespaces(), namespace)) {
@@ -100,9 +100,9 @@ type foundItem struct {
 	shown func() memory.Shown // the shown text of the file
 }
 
-// items returns the items that the caller may read and whose keys are wanted.
+// findItems returns the items that the caller may read and whose keys are wanted.
 // An empty namespace means all namespaces.
-func (m reading) items(c Call, namespace string, wanted func(key string) bool) (list []*foundItem) {
+func (m readOps) findItems(c Call, namespace string, wanted func(key string) bool) (list []*foundItem) {
 	for rank, subject := range c.View.Subjects() {
 		for _, ns := range memory.Namespaces() {
 			if namespace != "" && ns != namespace {
@@ -133,9 +133,9 @@ func itemPath(subject, namespace string) string {
 
 // itemFile returns the caller's view of an item file of a subject, or nil if
 // the caller may read nothing in it.
-func (m reading) itemFile(c Call, subject, path string) *memory.Document {
+func (m readOps) itemFile(c Call, subject, path string) *memory.Document {
 	doc, err := m.Files.Load(path)
-	if err != nil || stolen(c, doc) {
+	if err != nil || claimsOtherSubject(c, doc) {
 		return nil
 	}
 	doc = doc.For(c.View)
@@ -145,9 +145,9 @@ func (m reading) itemFile(c Call, subject, path string) *memory.Document {
 	return doc
 }
 
-// union returns one item of each name, in order. Its result does not depend on
+// uniqueItems returns one item of each name, in order. Its result does not depend on
 // unreadable items, because the list contains only readable ones.
-func union(found []*foundItem) (list []*foundItem) {
+func uniqueItems(found []*foundItem) (list []*foundItem) {
 	slices.SortStableFunc(found, func(a, b *foundItem) int {
 		return cmp.Or(a.name.compare(b.name), a.compare(b))
 	})
@@ -170,7 +170,8 @@ func (f *foundItem) compare(o *foundItem) int {
 		}
 		return 0
 	}
-	return cmp.Or(untrusted(f)-untrusted(o), cmp.Compare(min(f.rank, 1), min(o.rank, 1)), o.entry.Time.Compare(f.entry.Time),
+	return cmp.Or(untrusted(f)-untrusted(o), cmp.Compare(min(f.rank, 1), min(o.rank, 1)),
+		o.entry.Time.Compare(f.entry.Time),
 		cmp.Compare(f.rank, o.rank), cmp.Compare(f.entry.Line, o.entry.Line))
 }
 
@@ -182,7 +183,8 @@ func itemOf(c Call, doc *memory.Document, shown memory.Shown, e *memory.Entry) *
 	key, value, _ := e.Item()
 	item := &api.Item{
 		ID: e.ID, Subject: c.View.SubjectOf(e.Partition), Namespace: doc.Place.Namespace, Key: key, Value: value,
-		Visibility: e.Partition.Visibility.String(), Source: e.Source, Untrusted: e.Author().Untrusted(c.View), Path: doc.Place.Path,
+		Visibility: e.Partition.Visibility.String(), Source: e.Source, Untrusted: e.Author().Untrusted(c.View),
+		Path: doc.Place.Path,
 		Line: shown.Line(e.Line),
 	}
 	if e.HasConfidence {

@@ -74,14 +74,14 @@ func BenchmarkItems(b *testing.B) {
 	for name, c := range map[string]Call{"private": private, "public": public} {
 		b.Run("get/"+name, func(b *testing.B) {
 			for b.Loop() {
-				if _, err := d.memory.writing().itemGet(b.Context(), c, &api.ItemGetRequest{Namespace: "fact", Key: "key_500"}); err != nil {
+				if _, err := d.memory.writeOps().itemGet(b.Context(), c, &api.ItemGetRequest{Namespace: "fact", Key: "key_500"}); err != nil {
 					b.Fatal(err)
 				}
 			}
 		})
 		b.Run("list/"+name, func(b *testing.B) {
 			for b.Loop() {
-				if _, err := d.memory.writing().itemList(b.Context(), c, &api.ItemListRequest{Limit: 50}); err != nil {
+				if _, err := d.memory.writeOps().itemList(b.Context(), c, &api.ItemListRequest{Limit: 50}); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -92,10 +92,10 @@ func BenchmarkItems(b *testing.B) {
 		for b.Loop() {
 			n++
 			c := Call{Scope: memory.Scope{Subject: subject(n), Context: memory.Private}}
-			if err := d.memory.look(&c); err != nil {
+			if err := d.memory.renewView(&c); err != nil {
 				b.Fatal(err)
 			}
-			if _, err := d.memory.writing().itemPut(b.Context(), c, &api.ItemPutRequest{Namespace: "fact", Key: "key_500", Value: fmt.Sprint(n)}); err != nil {
+			if _, err := d.memory.writeOps().itemPut(b.Context(), c, &api.ItemPutRequest{Namespace: "fact", Key: "key_500", Value: fmt.Sprint(n)}); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -110,8 +110,8 @@ func BenchmarkItems(b *testing.B) {
 		after := doc
 		for b.Loop() {
 			r := doc.Revise()
-			put := &puttingItem{m: d.memory.writing(), call: private, request: &api.ItemPutRequest{Namespace: "fact", Value: "x"}, name: itemName{"fact", "key_500"}, now: d.memory.Now()}
-			if err := put.change(doc, r); err != nil {
+			put := &itemEdit{m: d.memory.writeOps(), call: private, request: &api.ItemPutRequest{Namespace: "fact", Value: "x"}, name: itemName{"fact", "key_500"}, now: d.memory.Now()}
+			if err := put.insertItem(doc, r); err != nil {
 				b.Fatal(err)
 			}
 			if _, err := r.Apply(func(source []byte) *memory.Document {
@@ -130,7 +130,7 @@ func BenchmarkItems(b *testing.B) {
 	b.Run("part/write", func(b *testing.B) {
 		for b.Loop() {
 			n++
-			if _, err := d.memory.Writer.Write(b.Context(), vault.Change{Path: itemPath(subject(n), "fact"), Cause: "bench", Asked: true, Edit: func(*vault.File) ([]byte, error) {
+			if _, err := d.memory.Writer.Write(b.Context(), vault.Change{Path: itemPath(subject(n), "fact"), Cause: "bench", Requested: true, Edit: func(*vault.File) ([]byte, error) {
 				return fmt.Appendf(source(n), "- **n**: %d\n", n), nil
 			}}); err != nil {
 				b.Fatal(err)

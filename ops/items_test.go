@@ -18,7 +18,7 @@ import (
 // callAs returns a call of a subject with the current permissions.
 func (d *diskCase) callAs(t testing.TB, subject, context string) Call {
 	t.Helper()
-	c, err := d.memory.call(api.Caller{Scope: api.Scope{Subject: &subject, Context: &context}, AsOwner: true})
+	c, err := d.memory.resolveCall(api.Caller{Scope: api.Scope{Subject: &subject, Context: &context}, AsOwner: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,25 +31,25 @@ func (d *diskCase) callAs(t testing.TB, subject, context string) Call {
 func TestItemsOfTwoSubjectsInOneDirectory(t *testing.T) {
 	d := readOpsCase(t, &txtar.Archive{}).disk(t)
 	first, second := d.callAs(t, "acct:42", "private"), d.callAs(t, "acct_42", "private")
-	if _, err := d.memory.writing().itemPut(t.Context(), first, &api.ItemPutRequest{Namespace: "fact", Key: "k", Value: "v"}); err != nil {
+	if _, err := d.memory.writeOps().itemPut(t.Context(), first, &api.ItemPutRequest{Namespace: "fact", Key: "k", Value: "v"}); err != nil {
 		t.Fatal(err)
 	}
-	_, err := d.memory.writing().itemPut(t.Context(), second, &api.ItemPutRequest{Namespace: "profile", Key: "k", Value: "w"})
+	_, err := d.memory.writeOps().itemPut(t.Context(), second, &api.ItemPutRequest{Namespace: "profile", Key: "k", Value: "w"})
 	if asError(err).Code != api.SubjectConflict {
 		t.Errorf("the second one puts an item there: %v", err)
 	}
-	_, err = d.memory.writing().itemPut(t.Context(), second, &api.ItemPutRequest{Namespace: "fact", Key: "l", Value: "w"})
+	_, err = d.memory.writeOps().itemPut(t.Context(), second, &api.ItemPutRequest{Namespace: "fact", Key: "l", Value: "w"})
 	if asError(err).Code != api.SubjectConflict {
 		t.Errorf("the second one puts an item into the first one's file: %v", err)
 	}
-	_, err = d.memory.writing().itemGet(t.Context(), second, &api.ItemGetRequest{Namespace: "fact", Key: "k"})
+	_, err = d.memory.writeOps().itemGet(t.Context(), second, &api.ItemGetRequest{Namespace: "fact", Key: "k"})
 	if asError(err).Code != api.NotFound {
 		t.Errorf("the second one reads it: %v", err)
 	}
-	if _, _, err := d.memory.load(second, "_longterms/acct_42/fact.md"); asError(err).Code != api.NotFound {
+	if _, _, err := d.memory.loadFile(second, "_longterms/acct_42/fact.md"); asError(err).Code != api.NotFound {
 		t.Errorf("the second one reads the file: %v", err)
 	}
-	if _, _, err := d.memory.load(first, "_longterms/acct_42/fact.md"); err != nil {
+	if _, _, err := d.memory.loadFile(first, "_longterms/acct_42/fact.md"); err != nil {
 		t.Errorf("the first one does not: %v", err)
 	}
 	if _, err := os.Stat(filepath.Join(d.dir, "_longterms/acct_42/profile.md")); err == nil {
@@ -72,7 +72,7 @@ func TestItemPages(t *testing.T) {
 	var keys []string
 	r := &api.ItemListRequest{Limit: 3}
 	for page := 0; page == 0 || r.Cursor != ""; page++ {
-		a, err := d.memory.writing().itemList(t.Context(), c, r)
+		a, err := d.memory.writeOps().itemList(t.Context(), c, r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -82,14 +82,14 @@ func TestItemPages(t *testing.T) {
 		r.Cursor = a.Next
 		for _, change := range []func() error{
 			func() error {
-				_, err := d.memory.writing().itemPut(t.Context(), c, &api.ItemPutRequest{Namespace: "fact", Key: "a", Value: fmt.Sprint(page)})
+				_, err := d.memory.writeOps().itemPut(t.Context(), c, &api.ItemPutRequest{Namespace: "fact", Key: "a", Value: fmt.Sprint(page)})
 				return err
 			},
 			func() error { // every other time the item of the cursor
 				if page%2 == 0 {
 					return nil
 				}
-				_, err := d.memory.writing().itemDelete(t.Context(), c, &api.ItemDeleteRequest{Namespace: "fact", Key: keys[len(keys)-1]})
+				_, err := d.memory.writeOps().itemDelete(t.Context(), c, &api.ItemDeleteRequest{Namespace: "fact", Key: keys[len(keys)-1]})
 				return err
 			},
 		} {
@@ -154,7 +154,7 @@ func TestItemsAsIfTheRestDidNotExist(t *testing.T) {
 		}
 		var said [2]string
 		for i, d := range disks {
-			answer, err := (&opsAsk{op: op, request: []byte(step[1])}).direct(t.Context(), d.memory)
+			answer, err := (&opsRequest{op: op, request: []byte(step[1])}).direct(t.Context(), d.memory)
 			said[i] = string(answer)
 			if err != nil {
 				said[i] = asError(err).Error() + string(asError(err).Code)
@@ -202,11 +202,11 @@ func TestItemsOfSeveralFilesAreOneChange(t *testing.T) {
 	}
 	d := readOpsCase(t, &txtar.Archive{Files: files}).disk(t)
 	c := d.callAs(t, "acct:42", "private")
-	_, err := d.memory.writing().itemVisibility(t.Context(), c, &api.ItemVisibilityRequest{ID: itemPath("acct:42", "fact") + "#k", Visibility: "private_only"})
+	_, err := d.memory.writeOps().itemVisibility(t.Context(), c, &api.ItemVisibilityRequest{ID: itemPath("acct:42", "fact") + "#k", Visibility: "private_only"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.memory.writing().itemDelete(t.Context(), c, &api.ItemDeleteRequest{Namespace: "fact", Key: "k"}); err != nil {
+	if _, err := d.memory.writeOps().itemDelete(t.Context(), c, &api.ItemDeleteRequest{Namespace: "fact", Key: "k"}); err != nil {
 		t.Fatal(err)
 	}
 	list := d.memory.Writer.Journal.List(time.Time{}, "", 0)
@@ -232,15 +232,15 @@ func TestNamespacesOfOperations(t *testing.T) {
 func TestResolveOnFixedListener(t *testing.T) {
 	d := readOpsCase(t, &txtar.Archive{Files: []txtar.File{{Name: memory.IdentitiesPath, Data: []byte("links:\n  telegram:1: acct:42\n  telegram:2: acct:43\n")}}}).disk(t)
 	fixed := &api.Fixed{Subject: "acct:42"}
-	c, err := d.memory.call(api.Caller{Fixed: fixed})
+	c, err := d.memory.resolveCall(api.Caller{Fixed: fixed})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a, err := d.memory.writing().resolve(t.Context(), c, &api.ResolveRequest{ExternalKey: "telegram:1"}); err != nil || a.Subject != "acct:42" {
+	if a, err := d.memory.writeOps().resolve(t.Context(), c, &api.ResolveRequest{ExternalKey: "telegram:1"}); err != nil || a.Subject != "acct:42" {
 		t.Errorf("its own key is %+v, %v", a, err)
 	}
 	for _, key := range []string{"telegram:2", "telegram:3"} {
-		if _, err := d.memory.writing().resolve(t.Context(), c, &api.ResolveRequest{ExternalKey: key}); asError(err).Code != api.Forbidden {
+		if _, err := d.memory.writeOps().resolve(t.Context(), c, &api.ResolveRequest{ExternalKey: key}); asError(err).Code != api.Forbidden {
 			t.Errorf("%s: %v", key, err)
 		}
 	}
@@ -257,28 +257,28 @@ func TestRememberInADirectoryThatHasBecomeAnothers(t *testing.T) {
 	const path, text = "_longterms/acct_42/_index.md", "- **Dog**: Rex\n"
 	d := readOpsCase(t, &txtar.Archive{Files: []txtar.File{{Name: path, Data: []byte(text)}}}).disk(t)
 	first, second := d.callAs(t, "acct:42", "private"), d.callAs(t, "acct_42", "private")
-	if _, err := d.memory.writing().itemPut(t.Context(), first, &api.ItemPutRequest{Namespace: "fact", Key: "k", Value: "v"}); err != nil {
+	if _, err := d.memory.writeOps().itemPut(t.Context(), first, &api.ItemPutRequest{Namespace: "fact", Key: "k", Value: "v"}); err != nil {
 		t.Fatal(err)
 	}
-	_, err := d.memory.writing().remember(t.Context(), second, &api.RememberRequest{Title: "Cat", Text: "Mo", Explicit: true})
+	_, err := d.memory.writeOps().remember(t.Context(), second, &api.RememberRequest{Title: "Cat", Text: "Mo", Explicit: true})
 	if asError(err).Code != api.SubjectConflict {
 		t.Errorf("it is made the second one's: %v", err)
 	}
 	d.want(t, path, text)
 }
 
-// TestItemPutTellsOfNoOther checks that a caller who may not read its new item
+// TestItemPutHidesOthers checks that a caller who may not read its new item
 // gets back the item as written, not another one with the same id.
-func TestItemPutTellsOfNoOther(t *testing.T) {
+func TestItemPutHidesOthers(t *testing.T) {
 	const path = "_longterms/owner/fact.md"
 	d := readOpsCase(t, &txtar.Archive{Files: []txtar.File{{Name: path, Data: []byte(
 		"- **pin**: 1234 <!-- id=k1 visibility=private_only created=2026-01-01T00:00:00Z -->\n- **tea**: green <!-- id=k1 visibility=public_ok -->\n")}}}).disk(t)
 	owner, public := "owner", "public"
-	c, err := d.memory.call(api.Caller{Scope: api.Scope{Subject: &owner, Context: &public}})
+	c, err := d.memory.resolveCall(api.Caller{Scope: api.Scope{Subject: &owner, Context: &public}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := d.memory.writing().itemPut(t.Context(), c, &api.ItemPutRequest{Namespace: "fact", Key: "tea", Value: "black", Visibility: "private_only"})
+	a, err := d.memory.writeOps().itemPut(t.Context(), c, &api.ItemPutRequest{Namespace: "fact", Key: "tea", Value: "black", Visibility: "private_only"})
 	if err != nil || a.Item == nil || a.Item.Key != "tea" || a.Item.Value != "black" || a.Item.Line != 0 || a.Item.ID == "k1" {
 		t.Errorf("%+v, %v", a.Item, err)
 	}

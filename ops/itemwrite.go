@@ -16,32 +16,32 @@ import (
 // the existing item of that key, the new item is stored beside it. If the
 // caller may read several items of that key, one item replaces all of them and
 // keeps the id of the one that took precedence.
-func (m writing) itemPut(ctx context.Context, c Call, r *api.ItemPutRequest) (*api.ItemAnswer, error) {
+func (m writeOps) itemPut(ctx context.Context, c Call, r *api.ItemPutRequest) (*api.ItemAnswer, error) {
 	if m.Disabled {
 		return &api.ItemAnswer{Disabled: true}, nil
 	}
-	put := &puttingItem{m: m, call: c, request: r, name: itemName{r.Namespace, strings.TrimSpace(r.Key)}, now: m.Now().
+	put := &itemEdit{m: m, call: c, request: r, name: itemName{r.Namespace, strings.TrimSpace(r.Key)}, now: m.Now().
 		UTC().Truncate(time.Second)}
 	if err := put.check(); err != nil {
 		return nil, err
 	}
-	if _, err := m.home(ctx, &put.call); err != nil {
+	if _, err := m.subjectDir(ctx, &put.call); err != nil {
 		return nil, err
 	}
 	c = put.call
-	after, _, err := m.add(ctx, c, adding{
-		path: itemPath(c.Scope.Subject, r.Namespace), cause: "item", fresh: memory.NewItems(c.Scope.Subject),
-		change: put.change,
+	after, _, err := m.editFile(ctx, c, fileEdit{
+		path: itemPath(c.Scope.Subject, r.Namespace), cause: "item", initial: memory.NewItems(c.Scope.Subject),
+		change: put.insertItem,
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &api.ItemAnswer{Item: put.shown(after)}, nil
+	return &api.ItemAnswer{Item: put.answerItem(after)}, nil
 }
 
-// A puttingItem is an item that is being written to a file.
-type puttingItem struct {
-	m       writing
+// A itemEdit is an item that is being written to a file.
+type itemEdit struct {
+	m       writeOps
 	call    Call
 	request *api.ItemPutRequest
 	name    itemName
@@ -51,40 +51,40 @@ type puttingItem struct {
 	created time.Time
 }
 
-// shown returns the item in the form for the caller. If the caller may no
+// answerItem returns the item in the form for the caller. If the caller may no
 // longer read the item, shown returns it as the caller wrote it, because
 // another readable item may have the same id.
-func (p *puttingItem) shown(after *memory.Document) *api.Item {
+func (p *itemEdit) answerItem(after *memory.Document) *api.Item {
 	if item := shownItem(p.call, after, p.id); item != nil && item.Key == p.name.key && item.Value == p.request.Value {
 		return item
 	}
-	source := origin(p.call, p.request.Source)
+	source := sourceAttribute(p.call, p.request.Source)
 	return &api.Item{
 		ID: p.id, Subject: p.call.Scope.Subject, Namespace: p.name.namespace, Key: p.name.key, Value: p.request.Value,
-		Visibility: visible(p.request.Visibility), Confidence: p.request.Confidence, Source: source,
-		Untrusted: memory.FromOthers(source),
+		Visibility: visibilityAttribute(p.request.Visibility), Confidence: p.request.Confidence, Source: source,
+		Untrusted: memory.IsUntrustedSource(source),
 		Created:   p.created, Updated: p.now, Path: after.Place.Path,
 	}
 }
 
-func (p *puttingItem) check() error {
+func (p *itemEdit) check() error {
 	r := p.request
-	if err := needsNamespace(r.Namespace); err != nil {
+	if err := requireNamespace(r.Namespace); err != nil {
 		return err
 	}
 	if err := memory.CheckKey(p.name.key); err != nil {
 		return api.Errorf(api.Invalid, "key: %v", err)
 	}
 	for _, f := range [][2]string{{"key", p.name.key}, {"value", r.Value}, {"source", r.Source}} {
-		if err := p.m.outside(f[0], f[1]); err != nil {
+		if err := p.m.checkText(f[0], f[1]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// change inserts the item into its file.
-func (p *puttingItem) change(doc *memory.Document, r *memory.Revision) error {
+// insertItem inserts the item into its file.
+func (p *itemEdit) insertItem(doc *memory.Document, r *memory.Revision) error {
 	may := p.m.mayChangeEntry(p.call)
 	held := slices.DeleteFunc(itemsNamed(doc, p.call, p.name.key), func(i int) bool { return !may(&doc.Entries[i]) })
 	visibility := p.request.Visibility
@@ -115,16 +115,16 @@ func (p *puttingItem) change(doc *memory.Document, r *memory.Revision) error {
 		confidence = strconv.FormatFloat(*p.request.Confidence, 'g', -1, 64)
 	}
 	text, err := doc.ItemText(at, p.name.key, p.request.Value, []memory.Attribute{
-		{Key: "id", Value: p.id}, {Key: "visibility", Value: visible(visibility)},
+		{Key: "id", Value: p.id}, {Key: "visibility", Value: visibilityAttribute(visibility)},
 		{Key: "confidence", Value: confidence},
-		{Key: "source", Value: origin(p.call, p.request.Source)},
+		{Key: "source", Value: sourceAttribute(p.call, p.request.Source)},
 		{Key: "created", Value: p.created.Format(time.RFC3339)}, {Key: "updated", Value: p.now.Format(time.RFC3339)},
 	})
 	switch {
 	case err != nil:
 		return api.Errorf(api.Invalid, "value: %v", err)
 	case at < 0:
-		r.Insert(doc.ItemSpot(memory.ParseVisibility(visibility)), text)
+		r.Insert(doc.ItemInsertionPoint(memory.ParseVisibility(visibility)), text)
 	default:
 		r.Replace(at, text)
 		for _, i := range held[1:] {
@@ -154,7 +154,7 @@ func itemsNamed(doc *memory.Document, c Call, key string) (list []int) {
 
 // itemID returns an id that no item of the caller's subjects has, readable or
 // not.
-func (m writing) itemID(c Call, doc *memory.Document, of ...string) string {
+func (m writeOps) itemID(c Call, doc *memory.Document, of ...string) string {
 	taken := map[string]bool{}
 	for _, subject := range c.View.Subjects() {
 		for _, ns := range memory.Namespaces() {
@@ -175,7 +175,7 @@ func (m writing) itemID(c Call, doc *memory.Document, of ...string) string {
 }
 
 // itemDelete deletes every readable item of a name, in all files.
-func (m writing) itemDelete(ctx context.Context, c Call, r *api.ItemDeleteRequest) (*api.ItemDeleteAnswer, error) {
+func (m writeOps) itemDelete(ctx context.Context, c Call, r *api.ItemDeleteRequest) (*api.ItemDeleteAnswer, error) {
 	if m.Disabled {
 		return &api.ItemDeleteAnswer{Paths: []string{}, Disabled: true}, nil
 	}
@@ -191,7 +191,7 @@ func (m writing) itemDelete(ctx context.Context, c Call, r *api.ItemDeleteReques
 		}
 		name = f.name
 	}
-	list := m.items(c, name.namespace, func(k string) bool { return k == name.key })
+	list := m.findItems(c, name.namespace, func(k string) bool { return k == name.key })
 	if len(list) == 0 {
 		return nil, notFound("item", name.namespace+"/"+name.key)
 	}
@@ -200,27 +200,27 @@ func (m writing) itemDelete(ctx context.Context, c Call, r *api.ItemDeleteReques
 
 // itemDeleteNamespace deletes all readable items of a namespace. Other content
 // of the files stays.
-func (m writing) itemDeleteNamespace(ctx context.Context, c Call,
+func (m writeOps) itemDeleteNamespace(ctx context.Context, c Call,
 	r *api.ItemDeleteNamespaceRequest) (*api.ItemDeleteAnswer, error) {
 	if m.Disabled {
 		return &api.ItemDeleteAnswer{Paths: []string{}, Disabled: true}, nil
 	}
-	if err := needsNamespace(r.Namespace); err != nil {
+	if err := requireNamespace(r.Namespace); err != nil {
 		return nil, err
 	}
 	all := func(string) bool { return true }
-	return m.deleteItems(ctx, c, m.items(c, r.Namespace, all), all)
+	return m.deleteItems(ctx, c, m.findItems(c, r.Namespace, all), all)
 }
 
 // deleteItems removes items from their files. The canonical subject's file
 // comes last, so that after a failure the item that took precedence remains.
-func (m writing) deleteItems(ctx context.Context, c Call, list []*foundItem,
+func (m writeOps) deleteItems(ctx context.Context, c Call, list []*foundItem,
 	which func(key string) bool) (*api.ItemDeleteAnswer, error) {
-	answer := &api.ItemDeleteAnswer{Deleted: len(union(list)), Paths: []string{}}
+	answer := &api.ItemDeleteAnswer{Deleted: len(uniqueItems(list)), Paths: []string{}}
 	group := ""
 	err := eachFile(list, func(path string) error {
-		_, written, err := m.add(ctx, c,
-			adding{path: path, cause: "item", group: group,
+		_, written, err := m.editFile(ctx, c,
+			fileEdit{path: path, cause: "item", group: group,
 				change: func(doc *memory.Document, r *memory.Revision) error {
 					for i := range doc.Entries {
 						e := &doc.Entries[i]
@@ -261,7 +261,7 @@ func eachFile(list []*foundItem, do func(path string) error) error {
 // itemVisibility changes the visibility of an item. private_only applies to all
 // readable items of that name, so that none of the others becomes public in its
 // place. public_ok applies to the one item only.
-func (m writing) itemVisibility(ctx context.Context, c Call, r *api.ItemVisibilityRequest) (*api.ItemAnswer, error) {
+func (m writeOps) itemVisibility(ctx context.Context, c Call, r *api.ItemVisibilityRequest) (*api.ItemAnswer, error) {
 	if m.Disabled {
 		return &api.ItemAnswer{Disabled: true}, nil
 	}
@@ -274,13 +274,13 @@ func (m writing) itemVisibility(ctx context.Context, c Call, r *api.ItemVisibili
 	}
 	list := []*foundItem{f}
 	if r.Visibility == memory.PrivateOnly.String() {
-		list = m.items(c, f.name.namespace, func(k string) bool { return k == f.name.key })
+		list = m.findItems(c, f.name.namespace, func(k string) bool { return k == f.name.key })
 	}
 	answer, group := &api.ItemAnswer{}, ""
 	err = eachFile(list, func(path string) error {
 		at := -1
-		after, written, err := m.add(ctx, c,
-			adding{path: path, cause: "item", group: group,
+		after, written, err := m.editFile(ctx, c,
+			fileEdit{path: path, cause: "item", group: group,
 				change: func(doc *memory.Document, rev *memory.Revision) error {
 					at = -1
 					for _, i := range itemsNamed(doc, c, f.name.key) {
@@ -310,10 +310,10 @@ func (m writing) itemVisibility(ctx context.Context, c Call, r *api.ItemVisibili
 }
 
 // itemByID returns the readable item with an id or path#id.
-func (m writing) itemByID(c Call, id string) (*foundItem, error) {
+func (m writeOps) itemByID(c Call, id string) (*foundItem, error) {
 	path, bare, _ := cutID(id)
 	var found []*foundItem
-	for _, f := range m.items(c, "", func(string) bool { return true }) {
+	for _, f := range m.findItems(c, "", func(string) bool { return true }) {
 		if f.entry.ID == bare && (path == "" || path == f.doc.Place.Path) {
 			found = append(found, f)
 		}

@@ -14,16 +14,16 @@ import (
 )
 
 // journal returns the recorded changes to the owner.
-func (m writing) journal(_ context.Context, c Call, r *api.JournalRequest) (*api.JournalAnswer, error) {
+func (m writeOps) journal(_ context.Context, c Call, r *api.JournalRequest) (*api.JournalAnswer, error) {
 	if m.Undoer == nil {
 		return nil, errNoJournal
 	}
-	since, err := m.ago("since", r.Since)
+	since, err := m.parseSince("since", r.Since)
 	if err != nil {
 		return nil, err
 	}
 	path := strings.TrimSuffix(r.Path, "/")
-	answer, differ := &api.JournalAnswer{Writes: []api.Wrote{}}, differ{}
+	answer, differ := &api.JournalAnswer{Writes: []api.WriteRecord{}}, differ{}
 	for _, known := range m.Undoer.Writer.Journal.List(since, path, r.Limit) {
 		whole, err := m.Undoer.Writer.Journal.Get(known.ID)
 		switch {
@@ -41,11 +41,11 @@ func (m writing) journal(_ context.Context, c Call, r *api.JournalRequest) (*api
 }
 
 // undo reverts recorded changes.
-func (m writing) undo(ctx context.Context, c Call, r *api.UndoRequest) (*api.UndoAnswer, error) {
+func (m writeOps) undo(ctx context.Context, c Call, r *api.UndoRequest) (*api.UndoAnswer, error) {
 	if m.Undoer == nil {
 		return nil, errNoJournal
 	}
-	var list []vault.Undoing
+	var list []vault.UndoResult
 	switch {
 	case (r.ID == "") == (r.Since == ""):
 		return nil, api.Errorf(api.Invalid, "say what to undo: either an id or since").WithHint("journal lists ids")
@@ -56,16 +56,16 @@ func (m writing) undo(ctx context.Context, c Call, r *api.UndoRequest) (*api.Und
 			return nil, undoError(r.ID, err)
 		}
 	default:
-		since, err := m.ago("since", r.Since)
+		since, err := m.parseSince("since", r.Since)
 		if err != nil {
 			return nil, err
 		}
 		list = m.Undoer.UndoSince(ctx, since, r.DryRun)
 	}
-	answer, differ := &api.UndoAnswer{Undone: []api.Unwrote{}, DryRun: r.DryRun}, differ{}
+	answer, differ := &api.UndoAnswer{Undone: []api.UndoRecord{}, DryRun: r.DryRun}, differ{}
 	for _, u := range list {
-		u.Record.Hunks = reversed(u.Record.Hunks)
-		w := api.Unwrote{Wrote: differ.wrote(u.Record), By: u.By}
+		u.Record.Hunks = reverseHunks(u.Record.Hunks)
+		w := api.UndoRecord{WriteRecord: differ.wrote(u.Record), By: u.By}
 		if u.Err != nil {
 			answer.Refused++
 			w.Refusal = reasonOf(u.Err)
@@ -102,8 +102,8 @@ func reasonOf(err error) string {
 	return err.Error()
 }
 
-// ago parses a day, a time, or a duration before now.
-func (m writing) ago(name, s string) (time.Time, error) {
+// parseSince parses a day, a time, or a duration before now.
+func (m writeOps) parseSince(name, s string) (time.Time, error) {
 	if days, ok := strings.CutSuffix(s, "d"); ok {
 		if n, err := strconv.Atoi(days); err == nil && n >= 0 && n < 100_000 {
 			return m.Now().AddDate(0, 0, -n), nil
@@ -112,7 +112,7 @@ func (m writing) ago(name, s string) (time.Time, error) {
 	if d, err := time.ParseDuration(s); err == nil && d >= 0 {
 		return m.Now().Add(-d), nil
 	}
-	t, _, err := m.times(name, s)
+	t, _, err := m.parseTimes(name, s)
 	if err != nil {
 		return time.Time{}, api.Errorf(api.Invalid,
 			"%s: %q is neither a day such as 2026-02-04, nor a time such as 2026-02-04T12:30:00Z, nor so long ago as 12h or 7d", name, s)
@@ -120,21 +120,21 @@ func (m writing) ago(name, s string) (time.Time, error) {
 	return t, nil
 }
 
-// reversed returns the hunks that revert a change, with line numbers of the
+// reverseHunks returns the hunks that revert a change, with line numbers of the
 // changed file.
-func reversed(hunks []journal.Hunk) []journal.Hunk {
+func reverseHunks(hunks []journal.Hunk) []journal.Hunk {
 	moved := 0 // line offset of the changed file
 	list := slices.Clone(hunks)
 	for i, h := range hunks {
 		list[i].Line, list[i].Old, list[i].New = h.Line+moved, h.New, h.Old
-		moved += lines(h.New) - lines(h.Old)
+		moved += countLines(h.New) - countLines(h.Old)
 	}
 	return list
 }
 
 // wrote converts a record for an answer.
-func (d *differ) wrote(r journal.Record) api.Wrote {
-	w := api.Wrote{
+func (d *differ) wrote(r journal.Record) api.WriteRecord {
+	w := api.WriteRecord{
 		ID: r.ID, Group: r.Group, Time: r.Time, Path: r.Path, To: r.To, What: "changed",
 		Cause: r.Cause, Reason: r.Reason, State: string(r.State), Undoes: r.Undoes, Forgotten: r.Forgotten,
 	}

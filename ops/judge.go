@@ -13,7 +13,7 @@ import (
 // items of a file, and their merged text. Propose returns an error if check
 // rejects the proposal. Error messages are written for a person.
 type Judge interface {
-	Propose(ctx context.Context, existing, draft []memory.Mergeable,
+	ProposeMerge(ctx context.Context, existing, draft []memory.Mergeable,
 		check func(*memory.Proposal) error) (*memory.Proposal, error)
 }
 
@@ -23,8 +23,8 @@ const (
 	mergedSemantic = "semantic" // a judge decided which items match
 )
 
-// maxTold bounds the size of an item that is sent to a judge, in bytes.
-const maxTold = 4 << 10
+// maxJudgedText bounds the size of an item that is sent to a judge, in bytes.
+const maxJudgedText = 4 << 10
 
 // A judgement is the proposal for a draft and one version of a file.
 type judgement struct {
@@ -32,17 +32,17 @@ type judgement struct {
 	existing []memory.Mergeable
 	draft    []memory.Mergeable
 	proposal *memory.Proposal // nil if there is none
-	followed bool             // in the last merge of the draft
-	why      string           // why the rules decided despite a judge; empty if nothing was to be judged
+	applied  bool             // in the last merge of the draft
+	reason   string           // why the rules decided despite a judge; empty if nothing was to be judged
 }
 
-// judge requests a proposal for merging a draft into a file. Because that takes
+// requestProposal requests a proposal for merging a draft into a file. Because that takes
 // time, it happens before the write, and the proposal is used only if the file
 // is still the same then. The returned error is that of the context.
-func (m writing) judge(ctx context.Context, c Call, d *sessionDraft, path string,
+func (m writeOps) requestProposal(ctx context.Context, c Call, d *sessionDraft, path string,
 	isOurs func(*memory.Document) error) (*judgement, error) {
 	j := &judgement{}
-	if m.Judge == nil || len(d.parts) == 0 {
+	if m.Judge == nil || len(d.entries) == 0 {
 		return j, nil
 	}
 	file, err := m.Writer.Vault.Read(path)
@@ -53,72 +53,72 @@ func (m writing) judge(ctx context.Context, c Call, d *sessionDraft, path string
 	if isOurs(doc) != nil || doc.For(c.View) == nil {
 		return j, nil
 	}
-	merge, err := m.Layout.Merge(c.View, doc, d.parts, m.mayChangeEntry(c))
+	merge, err := m.Layout.Merge(c.View, doc, d.entries, m.mayChangeEntry(c))
 	if err != nil {
 		return j, nil // the write returns this error
 	}
-	j.existing, j.draft = merge.Undecided(m.tellJudge)
+	j.existing, j.draft = merge.Undecided(m.mayJudge)
 	if len(j.draft) == 0 {
 		if doc.Own.Visibility != memory.PublicOK && !m.JudgePrivate {
-			j.why = "the file is private, and private text is not sent to the model"
+			j.reason = "the file is private, and private text is not sent to the model"
 		}
 		return j, nil
 	}
 	j.file = file.Data
-	j.proposal, err = m.Judge.Propose(ctx, j.existing, j.draft, func(p *memory.Proposal) error {
-		if err := merge.Follow(p, j.existing, j.draft, m.mergedText); err != nil {
+	j.proposal, err = m.Judge.ProposeMerge(ctx, j.existing, j.draft, func(p *memory.Proposal) error {
+		if err := merge.ApplyProposal(p, j.existing, j.draft, m.checkMergedText); err != nil {
 			return err
 		}
 		merge.ByRules()
 		r := doc.Revise()
 		merge.Revise(r, m.draftAuthor(c, d, doc), d.head.Now)
 		_, err := r.Apply(func(source []byte) *memory.Document {
-			return m.Parse(vault.File{Path: file.Path, Data: source, ModTime: file.ModTime, Unsettled: file.Unsettled})
+			return m.Parse(vault.File{Path: file.Path, Data: source, ModTime: file.ModTime, Unstable: file.Unstable})
 		})
 		return err
 	})
 	if err != nil {
-		j.why = err.Error()
+		j.reason = err.Error()
 	}
 	return j, ctx.Err()
 }
 
-// heed applies the proposal if the file is the version that the judge received.
+// applyProposal applies the proposal if the file is the version that the judge received.
 // The rules no longer apply to the items that it decides.
-func (m writing) heed(j *judgement, merge *memory.Merge, doc *memory.Document) {
-	j.followed = false
+func (m writeOps) applyProposal(j *judgement, merge *memory.Merge, doc *memory.Document) {
+	j.applied = false
 	if j.proposal == nil {
 		return
 	}
 	if !bytes.Equal(doc.Source, j.file) {
-		j.why = "the file was changed while the model was asked"
+		j.reason = "the file was changed while the model was asked"
 		return
 	}
-	merge.Undecided(m.tellJudge)
-	if err := merge.Follow(j.proposal, j.existing, j.draft, m.mergedText); err != nil {
-		j.why = err.Error()
+	merge.Undecided(m.mayJudge)
+	if err := merge.ApplyProposal(j.proposal, j.existing, j.draft, m.checkMergedText); err != nil {
+		j.reason = err.Error()
 		return
 	}
-	j.followed = true
+	j.applied = true
 }
 
-// tell records in the answer how the draft was merged.
-func (j *judgement) tell(answer *api.SessionAnswer) {
+// recordMerge records in the answer how the draft was merged.
+func (j *judgement) recordMerge(answer *api.SessionAnswer) {
 	answer.Merge = mergedByRules
 	switch {
-	case j.followed:
+	case j.applied:
 		answer.Merge = mergedSemantic
-	case j.why != "":
-		answer.Hints = append(answer.Hints, "merged by rules: "+j.why)
+	case j.reason != "":
+		answer.Hints = append(answer.Hints, "merged by rules: "+j.reason)
 	}
 }
 
-// tellJudge reports whether a text may be sent to a judge. Private text needs
+// mayJudge reports whether a text may be sent to a judge. Private text needs
 // JudgePrivate. Text with a credential is never sent, because the judge would
 // return a mask in its place.
-func (m writing) tellJudge(v memory.Visibility, text string) bool {
-	return (v == memory.PublicOK || m.JudgePrivate) && len(text) <= maxTold && m.secretIn(text) == ""
+func (m writeOps) mayJudge(v memory.Visibility, text string) bool {
+	return (v == memory.PublicOK || m.JudgePrivate) && len(text) <= maxJudgedText && m.secretIn(text) == ""
 }
 
-// mergedText rejects a judge's text that cannot be stored in a file.
-func (m writing) mergedText(text string) error { return m.outside("the merged text", text) }
+// checkMergedText rejects a judge's text that cannot be stored in a file.
+func (m writeOps) checkMergedText(text string) error { return m.checkText("the merged text", text) }

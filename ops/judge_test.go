@@ -106,7 +106,7 @@ func (c *judgedCase) write(subject string, context memory.Context, r api.Session
 		c.t.Fatal(err)
 	}
 	r.Session = "s"
-	answer, err := c.memory.writing().session(c.t.Context(), Call{Scope: scope, View: view}, &r)
+	answer, err := c.memory.writeOps().session(c.t.Context(), Call{Scope: scope, View: view}, &r)
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -133,7 +133,7 @@ func proposes(content string) func(*judgedCase, http.ResponseWriter, *http.Reque
 
 // The ids in the model's request: e1 is the port, e2 the host, e3 the task; d1
 // the port, d2 the host, d3 the task.
-const judgedWell = `{"same":[
+const validProposal = `{"same":[
  {"existing":"e1","draft":"d1","text":"the service moved to port 8081 (before: 8080), see docs/net.md"},
  {"existing":"e2","draft":"d2","text":"it runs on hermes, before that on atlas"},
  {"existing":"e3","draft":"d3","text":""}]}`
@@ -141,7 +141,7 @@ const judgedWell = `{"same":[
 // TestSemanticMerge checks that a good proposal merges matching items and
 // changes nothing else.
 func TestSemanticMerge(t *testing.T) {
-	c := newJudgedCase(t, judgedFile, proposes(judgedWell))
+	c := newJudgedCase(t, judgedFile, proposes(validProposal))
 	answer, got := c.write("owner", memory.Private, api.SessionRequest{Draft: judgedDraft})
 	want := strings.NewReplacer(
 		"updated_at: 2026-02-05T09:00:00Z", "updated_at: 2026-02-05T12:00:00Z", `"0/1"`, `"1/1"`,
@@ -154,14 +154,14 @@ func TestSemanticMerge(t *testing.T) {
 	if answer.Merge != "semantic" || len(answer.Updated) != 3 || len(answer.Added) != 0 || len(answer.LeftOut) != 2 {
 		t.Errorf("%+v", answer)
 	}
-	if asked := c.asked(); len(asked) != 1 {
+	if asked := c.requestTexts(); len(asked) != 1 {
 		t.Errorf("the model was asked %d times", len(asked))
 	}
 }
 
 // TestSemanticMergeDryRun checks that a dry run shows the merge of the model.
 func TestSemanticMergeDryRun(t *testing.T) {
-	c := newJudgedCase(t, judgedFile, proposes(judgedWell))
+	c := newJudgedCase(t, judgedFile, proposes(validProposal))
 	answer, got := c.write("owner", memory.Private, api.SessionRequest{Draft: judgedDraft, DryRun: true})
 	if answer.Merge != "semantic" || got != judgedFile || !strings.Contains(fmt.Sprint(answer.Diff), "(before: 8080)") {
 		t.Errorf("%+v", answer)
@@ -181,7 +181,7 @@ func TestSemanticMergeFallsBack(t *testing.T) {
 		t.Errorf("by rules:\n%s", want)
 	}
 	text := func(existing, draft, text string) func(*judgedCase, http.ResponseWriter, *http.Request) {
-		p, _ := json.Marshal(memory.Proposal{Same: []memory.Same{{Existing: existing, Draft: draft, Text: text}}})
+		p, _ := json.Marshal(memory.Proposal{Pairs: []memory.ItemPair{{Existing: existing, Draft: draft, Text: text}}})
 		return proposes(string(p))
 	}
 	const refused = "the model's answer is not used: "
@@ -197,7 +197,7 @@ func TestSemanticMergeFallsBack(t *testing.T) {
 			w.Header().Set("Content-Type", "application/json")
 			io.WriteString(w, "well,")
 		}, "the model's answer is not what it was asked for"},
-		{"JSON cut short", proposes(judgedWell[:40]), "the model's answer is not what it was asked for"},
+		{"JSON cut short", proposes(validProposal[:40]), "the model's answer is not what it was asked for"},
 		{"an empty answer", proposes(""), "the model's answer is empty"},
 		{"an empty object", proposes("{}"), "the model's answer is not what it was asked for"},
 		{"another content type", func(_ *judgedCase, w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "<html>") },
@@ -227,7 +227,7 @@ func TestSemanticMergeFallsBack(t *testing.T) {
 		{"hidden text", text("e2", "d2", "it runs on hermes <private>"), refused + "the merged text: the text has a <private> tag; set its visibility instead"},
 		{"a credential", text("e2", "d2", "it runs on hermes "+testKey), refused + "the merged text has a live credential (github-pat)"},
 		{"saved meanwhile", func(c *judgedCase, w http.ResponseWriter, r *http.Request) {
-			proposes(judgedWell)(c, w, r)
+			proposes(validProposal)(c, w, r)
 			path := filepath.Join(c.dir, judgedPath)
 			if err := os.WriteFile(path+"~", []byte(judgedFile+"- by a person\n"), 0o600); err != nil {
 				t.Error(err)
@@ -252,22 +252,22 @@ func TestSemanticMergeFallsBack(t *testing.T) {
 			if !slices.ContainsFunc(answer.Hints, func(h string) bool { return strings.HasPrefix(h, "merged by rules: "+test.hint) }) || answer.Merge != "rules" {
 				t.Errorf("merged by %s, hints %q, want %q", answer.Merge, answer.Hints, test.hint)
 			}
-			c.seesNothing(t)
+			c.checkNothingSent(t)
 		})
 	}
 }
 
-// asked returns the requests that the model received, including aborted ones.
-func (c *judgedCase) asked() []string {
+// requestTexts returns the requests that the model received, including aborted ones.
+func (c *judgedCase) requestTexts() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.received)
 }
 
-// seesNothing fails if the model received text that it must not receive.
-func (c *judgedCase) seesNothing(t *testing.T) {
+// checkNothingSent fails if the model received text that it must not receive.
+func (c *judgedCase) checkNothingSent(t *testing.T) {
 	t.Helper()
-	asked := c.asked()
+	asked := c.requestTexts()
 	if len(asked) == 0 {
 		t.Error("the model was not asked")
 	}
@@ -306,7 +306,7 @@ func TestWhatAModelIsTold(t *testing.T) {
 			c := newJudgedCase(t, test.file, proposes(`{"same":[]}`))
 			c.memory.JudgePrivate = test.allowed
 			answer, _ := c.write(test.subject, test.context, api.SessionRequest{Draft: judgedDraft})
-			sent := strings.Join(c.asked(), "\n")
+			sent := strings.Join(c.requestTexts(), "\n")
 			if got := strings.Contains(sent, "docs/net.md"); got != test.told {
 				t.Errorf("told what is public: %v", got)
 			}
@@ -325,15 +325,15 @@ func TestWhatAModelIsTold(t *testing.T) {
 	}
 }
 
-// TestTellJudge checks that text with a credential or a mask, and text over the
+// TestMayJudge checks that text with a credential or a mask, and text over the
 // size limit, is not sent. Such text can therefore not be written back.
-func TestTellJudge(t *testing.T) {
+func TestMayJudge(t *testing.T) {
 	masked, _ := secrets.Redact("the token is " + testKey)
 	for text, want := range map[string]bool{
 		"the token is gone": true, "the token is " + testKey: false, masked: false,
-		strings.Repeat("x", maxTold): true, strings.Repeat("x", maxTold+1): false,
+		strings.Repeat("x", maxJudgedText): true, strings.Repeat("x", maxJudgedText+1): false,
 	} {
-		if got := new(Memory).writing().tellJudge(memory.PublicOK, text); got != want {
+		if got := new(Memory).writeOps().mayJudge(memory.PublicOK, text); got != want {
 			t.Errorf("%.60q is told: %v", text, got)
 		}
 	}
@@ -342,12 +342,12 @@ func TestTellJudge(t *testing.T) {
 // TestNothingToJudge checks that the model is not called for a new file and for
 // items with the same words.
 func TestNothingToJudge(t *testing.T) {
-	c := newJudgedCase(t, judgedFile, proposes(judgedWell))
+	c := newJudgedCase(t, judgedFile, proposes(validProposal))
 	same := api.Draft{Facts: []api.DraftItem{{Title: "host", Text: "it runs on atlas"}}, Tasks: []api.DraftTask{{Text: "write the report for Bob"}, {Text: "A new one"}}}
-	if answer, _ := c.write("owner", memory.Private, api.SessionRequest{Draft: same}); answer.Merge != "rules" || len(c.asked()) > 0 {
-		t.Errorf("%+v, asked %q", answer, c.asked())
+	if answer, _ := c.write("owner", memory.Private, api.SessionRequest{Draft: same}); answer.Merge != "rules" || len(c.requestTexts()) > 0 {
+		t.Errorf("%+v, asked %q", answer, c.requestTexts())
 	}
-	if answer, _ := c.write("owner", memory.Private, api.SessionRequest{Draft: judgedDraft, Day: "2026-02-04"}); answer.Merge != "rules" || len(c.asked()) > 0 {
-		t.Errorf("%+v, asked %q", answer, c.asked())
+	if answer, _ := c.write("owner", memory.Private, api.SessionRequest{Draft: judgedDraft, Day: "2026-02-04"}); answer.Merge != "rules" || len(c.requestTexts()) > 0 {
+		t.Errorf("%+v, asked %q", answer, c.requestTexts())
 	}
 }

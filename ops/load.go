@@ -14,25 +14,25 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-func (m reading) loadOp(ctx context.Context, c Call, r *api.LoadRequest) (*api.LoadAnswer, error) {
+func (m readOps) loadOp(ctx context.Context, c Call, r *api.LoadRequest) (*api.LoadAnswer, error) {
 	if r.Day != "" && !memory.IsDay(r.Day) {
 		return nil, api.Errorf(api.Invalid, "day: %q is not a day such as 2026-02-04", r.Day)
 	}
 	longTerm, recent := m.longTerm(c), m.shortTerm(c, r.Days, r.Session)
 	answer := &api.LoadAnswer{
-		Identity: filesOf(c, m.identity(c), true), LongTerm: filesOf(c, longTerm, true),
-		Recent: filesOf(c, recent, false), Index: m.state(c),
+		Identity: filesOf(c, m.identityFiles(c), true), LongTerm: filesOf(c, longTerm, true),
+		Recent: filesOf(c, recent, false), Index: m.indexState(c),
 	}
 	session := m.sessionFile(c, r.Session, cmp.Or(r.Day, m.day(0)))
 	if session != nil {
 		answer.Today = &filesOf(c, []shownFile{fileOf(c, session)}, true)[0]
 	}
 	if m.Injection && !m.Disabled {
-		style := m.style(c, "")
+		style := m.blockStyle(c, "")
 		style.MaxChars = brief.NoLimit
 		// In order: the agent's identity, the user, the notes of today and
 		// yesterday, long-term memory, the summaries, and the current session.
-		waking := m.waking(c)
+		waking := m.bootFiles(c)
 		waking.LongTerm, waking.Recent, waking.Session = docsOf(longTerm), docsOf(recent), session
 		answer.Block = style.Boot(waking).Text
 	}
@@ -41,7 +41,7 @@ func (m reading) loadOp(ctx context.Context, c Call, r *api.LoadRequest) (*api.L
 
 // sessionFile returns the file that a session continues on a day, however old,
 // or nil if there is none.
-func (m reading) sessionFile(c Call, session, day string) *memory.Document {
+func (m readOps) sessionFile(c Call, session, day string) *memory.Document {
 	if session == "" {
 		return nil
 	}
@@ -51,10 +51,10 @@ func (m reading) sessionFile(c Call, session, day string) *memory.Document {
 	return nil
 }
 
-// identity returns the agent's identity (SOUL.md) and then the user (USER.md).
-func (m reading) identity(c Call) []shownFile {
+// identityFiles returns the agent's identity (SOUL.md) and then the user (USER.md).
+func (m readOps) identityFiles(c Call) []shownFile {
 	var files []shownFile
-	for doc := range m.readable(c, func(f *index.FileInfo) bool { return f.Kind == memory.Identity }) {
+	for doc := range m.readableFiles(c, func(f *index.FileInfo) bool { return f.Kind == memory.Identity }) {
 		files = append(files, fileOf(c, doc))
 	}
 	slices.SortStableFunc(files,
@@ -101,7 +101,7 @@ func fileOf(c Call, doc *memory.Document) shownFile {
 // shortTerm returns the readable parts of the sessions and daily notes of the
 // given number of days: today's file of the named session first, then newest
 // first and by path.
-func (m reading) shortTerm(c Call, days int, session string) []shownFile {
+func (m readOps) shortTerm(c Call, days int, session string) []shownFile {
 	if days == 0 {
 		days = m.recentDays()
 	}
@@ -111,7 +111,7 @@ func (m reading) shortTerm(c Call, days int, session string) []shownFile {
 	recent := func(f *index.FileInfo) bool {
 		return (f.Kind == memory.Session || f.Kind == memory.Daily) && oldest <= f.Day && f.Day <= newest
 	}
-	for doc := range m.readable(c, recent) {
+	for doc := range m.readableFiles(c, recent) {
 		files = append(files, fileOf(c, doc))
 	}
 	order := func(f shownFile) int {
@@ -126,28 +126,28 @@ func (m reading) shortTerm(c Call, days int, session string) []shownFile {
 	return files
 }
 
-func (m reading) recentDays() int { return cmp.Or(m.Recent, 7) }
+func (m readOps) recentDays() int { return cmp.Or(m.Recent, 7) }
 
 // longTerm returns the readable parts of the long-term files: the caller's
 // subject first, then its aliases, each in path order. It returns none outside
 // a private context.
-func (m reading) longTerm(c Call) []shownFile {
+func (m readOps) longTerm(c Call) []shownFile {
 	if c.Scope.Context != memory.Private {
 		return nil
 	}
 	var files []shownFile
-	for doc := range m.readable(c, func(f *index.FileInfo) bool { return f.Kind == memory.Longterm }) {
+	for doc := range m.readableFiles(c, func(f *index.FileInfo) bool { return f.Kind == memory.Longterm }) {
 		files = append(files, fileOf(c, doc))
 	}
-	rank := m.rank(c)
+	rank := m.subjectRank(c)
 	slices.SortStableFunc(files, func(a, b shownFile) int {
 		return cmp.Or(cmp.Compare(rank(a.doc), rank(b.doc)), strings.Compare(a.Path, b.Path))
 	})
 	return files
 }
 
-// rank orders files by subject: the caller's subject first, then its aliases.
-func (m reading) rank(c Call) func(*memory.Document) int {
+// subjectRank orders files by subject: the caller's subject first, then its aliases.
+func (m readOps) subjectRank(c Call) func(*memory.Document) int {
 	subjects := append([]string{c.Scope.Subject}, c.Scope.Aliases...)
 	return func(doc *memory.Document) int { return slices.Index(subjects, c.View.SubjectOf(doc.Own)) }
 }

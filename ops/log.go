@@ -31,15 +31,15 @@ const (
 
 // A logging is a set of blocks that is appended to the log of a day in one
 // change.
-type logging struct {
+type logEdit struct {
 	cause  string    // the operation
 	at     time.Time // time of the event, in the time zone of days
 	topic  string    // text of the heading; may be empty
 	blocks []logBlock
 
-	// there reports whether a readable entry already contains a block, which is
+	// contains reports whether a readable entry already contains a block, which is
 	// then not appended. It may be nil.
-	there func(*memory.Entry, *logBlock) bool
+	contains func(*memory.Entry, *logBlock) bool
 }
 
 // A logBlock is a Markdown block with the attributes of its entry.
@@ -57,7 +57,7 @@ func (b *logBlock) source() string {
 }
 
 // A logged is the result of a logging.
-type logged struct {
+type logResult struct {
 	path    string // empty if the caller may read none of the blocks
 	lines   []int  // of each block in the caller's view, 0 for none
 	already int    // number of blocks that existed before
@@ -65,7 +65,7 @@ type logged struct {
 
 // logPaths returns the possible paths of a subject's log of a day, best first,
 // and the initial content of the log.
-func (m writing) logPaths(c Call, day string) (paths []string, fresh []byte) {
+func (m writeOps) logPaths(c Call, day string) (paths []string, fresh []byte) {
 	subject := c.Scope.Subject
 	if subject == m.Owner {
 		return []string{"memory/" + day + ".md"}, memory.NewDaily(day)
@@ -88,30 +88,30 @@ func logNames(subject string) []string {
 
 // isLog reports whether a file among the sessions of a day is the log of the
 // caller's subject or of one of its aliases.
-func (m reading) isLog(c Call, doc *memory.Document) bool {
+func (m readOps) isLog(c Call, doc *memory.Document) bool {
 	subject := c.View.SubjectOf(doc.Own)
 	return subject != "" && slices.Contains(logNames(subject), path.Base(doc.Place.Path))
 }
 
-// errNotTheirs reports that a file is not the caller's log.
-var errNotTheirs = api.Errorf(api.SubjectConflict, "the log of the day is another subject's").
+// errNotOwnLog reports that a file is not the caller's log.
+var errNotOwnLog = api.Errorf(api.SubjectConflict, "the log of the day is another subject's").
 	WithHint("its directory or its frontmatter names another subject_id")
 
-// log appends to the log of a day.
-func (m writing) log(ctx context.Context, c Call, l logging) (*logged, error) {
+// appendLog appends to the log of a day.
+func (m writeOps) appendLog(ctx context.Context, c Call, l logEdit) (*logResult, error) {
 	paths, fresh := m.logPaths(c, l.at.Format(time.DateOnly))
 	var err error
 	for _, path := range paths {
-		var done *logged
-		done, err = m.logTo(ctx, c, l, path, fresh)
-		if !errors.Is(err, errNotTheirs) {
+		var done *logResult
+		done, err = m.appendLogFile(ctx, c, l, path, fresh)
+		if !errors.Is(err, errNotOwnLog) {
 			return done, err
 		}
 	}
 	return nil, err
 }
 
-func (m writing) logTo(ctx context.Context, c Call, l logging, path string, fresh []byte) (*logged, error) {
+func (m writeOps) appendLogFile(ctx context.Context, c Call, l logEdit, path string, fresh []byte) (*logResult, error) {
 	for i := range l.blocks {
 		if err := m.finishBlock(&l.blocks[i], path, l.at); err != nil {
 			return nil, err
@@ -119,14 +119,14 @@ func (m writing) logTo(ctx context.Context, c Call, l logging, path string, fres
 	}
 	var there []int    // for each block the index of the entry that contains it, or -1
 	var texts []string // the appended blocks
-	after, _, err := m.add(ctx, c,
-		adding{path: path, cause: l.cause, fresh: fresh, change: func(doc *memory.Document, r *memory.Revision) error {
+	after, _, err := m.editFile(ctx, c,
+		fileEdit{path: path, cause: l.cause, initial: fresh, change: func(doc *memory.Document, r *memory.Revision) error {
 			if c.View.SubjectOf(doc.Own) != c.Scope.Subject {
-				return errNotTheirs
+				return errNotOwnLog
 			}
-			there, texts = l.find(doc, c.View), nil
+			there, texts = l.findBlocks(doc, c.View), nil
 			for i := range l.blocks {
-				if there[i] < 0 && !slices.ContainsFunc(l.blocks[:i], l.blocks[i].same) {
+				if there[i] < 0 && !slices.ContainsFunc(l.blocks[:i], l.blocks[i].sameText) {
 					texts = append(texts, l.blocks[i].source())
 				}
 			}
@@ -143,13 +143,13 @@ func (m writing) logTo(ctx context.Context, c Call, l logging, path string, fres
 	if err != nil {
 		return nil, err
 	}
-	return l.logged(after, c.View, there, len(texts)), nil
+	return l.locateBlocks(after, c.View, there, len(texts)), nil
 }
 
 // finishBlock completes the attributes of a block and parses the block. It
 // rejects a text that, with the attributes, does not parse to exactly one
 // matching entry.
-func (m writing) finishBlock(b *logBlock, path string, at time.Time) error {
+func (m writeOps) finishBlock(b *logBlock, path string, at time.Time) error {
 	b.attributes = maps.Clone(b.attributes)
 	// The headings of daily notes contain the time. Only the second of two
 	// equal hours at a clock change needs an attribute.
@@ -176,25 +176,25 @@ func (m writing) finishBlock(b *logBlock, path string, at time.Time) error {
 		WithHint("say it in plain words")
 }
 
-// same reports whether two blocks have the same text.
-func (b *logBlock) same(other logBlock) bool { return b.entry.Text == other.entry.Text }
+// sameText reports whether two blocks have the same text.
+func (b *logBlock) sameText(other logBlock) bool { return b.entry.Text == other.entry.Text }
 
-// find returns, for each block, the index of the readable entry that contains
+// findBlocks returns, for each block, the index of the readable entry that contains
 // it, or -1.
-func (l *logging) find(doc *memory.Document, v memory.View) []int {
+func (l *logEdit) findBlocks(doc *memory.Document, v memory.View) []int {
 	there := make([]int, len(l.blocks))
 	for i := range l.blocks {
 		there[i] = slices.IndexFunc(doc.Entries, func(e memory.Entry) bool {
-			return l.there != nil && e.Readable(v) && l.there(&e, &l.blocks[i])
+			return l.contains != nil && e.Readable(v) && l.contains(&e, &l.blocks[i])
 		})
 	}
 	return there
 }
 
-// logged returns the positions of the blocks in a view of the file. The fresh
+// locateBlocks returns the positions of the blocks in a view of the file. The fresh
 // ones are the last entries of the file.
-func (l *logging) logged(doc *memory.Document, v memory.View, there []int, fresh int) *logged {
-	done := &logged{lines: make([]int, len(l.blocks))}
+func (l *logEdit) locateBlocks(doc *memory.Document, v memory.View, there []int, fresh int) *logResult {
+	done := &logResult{lines: make([]int, len(l.blocks))}
 	known := doc.For(v)
 	if known == nil {
 		return done
@@ -203,7 +203,7 @@ func (l *logging) logged(doc *memory.Document, v memory.View, there []int, fresh
 	next := len(doc.Entries) - fresh
 	for i := range l.blocks {
 		at := there[i]
-		switch first := slices.IndexFunc(l.blocks[:i], l.blocks[i].same); {
+		switch first := slices.IndexFunc(l.blocks[:i], l.blocks[i].sameText); {
 		case at >= 0:
 			done.already++
 		case first >= 0:
@@ -224,7 +224,7 @@ func (l *logging) logged(doc *memory.Document, v memory.View, there []int, fresh
 
 // logTime returns the time of a note in the time zone of days. The default is
 // now.
-func (m writing) logTime(clock, day string) (time.Time, error) {
+func (m writeOps) logTime(clock, day string) (time.Time, error) {
 	now := m.Now().In(m.Location)
 	at := now
 	if day != "" {
@@ -257,8 +257,8 @@ func (m writing) logTime(clock, day string) (time.Time, error) {
 }
 
 // logText converts a caller's text into one line of a log.
-func (m writing) logText(field, text string) (string, error) {
-	if err := m.outside(field, text); err != nil {
+func (m writeOps) logText(field, text string) (string, error) {
+	if err := m.checkText(field, text); err != nil {
 		return "", err
 	}
 	switch line := memory.Line(text); {
@@ -273,9 +273,9 @@ func (m writing) logText(field, text string) (string, error) {
 }
 
 // logEvidence rejects invalid evidence.
-func (m writing) logEvidence(evidence []string) error {
+func (m writeOps) logEvidence(evidence []string) error {
 	for _, e := range evidence {
-		if err := m.outside("evidence", e); err != nil {
+		if err := m.checkText("evidence", e); err != nil {
 			return err
 		}
 		if e == "" || strings.ContainsAny(e, "\n\r") || len(e) > maxNote {
@@ -286,8 +286,8 @@ func (m writing) logEvidence(evidence []string) error {
 }
 
 // logSource rejects invalid sources.
-func (m writing) logSource(field, source string) error {
-	if err := m.outside(field, source); err != nil {
+func (m writeOps) logSource(field, source string) error {
+	if err := m.checkText(field, source); err != nil {
 		return err
 	}
 	if utf8.RuneCountInString(source) > maxTopic {
@@ -297,7 +297,7 @@ func (m writing) logSource(field, source string) error {
 }
 
 // withTags appends to a line the tags that it does not have yet.
-func (m writing) withTags(line string, tags []string) (string, error) {
+func (m writeOps) withTags(line string, tags []string) (string, error) {
 	read := func(text string) []string {
 		doc := m.Parse(vault.File{Path: "memory/log.md", Data: []byte(text + "\n")})
 		if len(doc.Entries) == 0 {
@@ -310,7 +310,7 @@ func (m writing) withTags(line string, tags []string) (string, error) {
 		if slices.Contains(read(line), strings.ToLower(name)) {
 			continue
 		}
-		if err := m.outside("tags", name); err != nil {
+		if err := m.checkText("tags", name); err != nil {
 			return "", err
 		}
 		line += " #" + name
@@ -322,8 +322,8 @@ func (m writing) withTags(line string, tags []string) (string, error) {
 	return line, nil
 }
 
-// attribute formats a number as an attribute; zero becomes empty.
-func attribute(x float64) string {
+// formatNumber formats a number as an attribute; zero becomes empty.
+func formatNumber(x float64) string {
 	if x == 0 {
 		return ""
 	}

@@ -9,24 +9,24 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 )
 
-// TestTooLongToBeKept checks that remember, profile and project reject a text
+// TestTextTooLong checks that remember, profile and project reject a text
 // over the size limit and then write nothing.
-func TestTooLongToBeKept(t *testing.T) {
+func TestTextTooLong(t *testing.T) {
 	d := readOpsCase(t, &txtar.Archive{}).disk(t)
 	c := d.callAs(t, "owner", "private")
 	fits, book := strings.Repeat("字", maxNote), strings.Repeat("字", maxNote+1)
-	based := api.Based{Evidence: []string{"https://example.com"}}
+	based := api.Basis{Evidence: []string{"https://example.com"}}
 	for name, ask := range map[string]func(text string) error{
 		"remember": func(text string) error {
-			_, err := d.memory.writing().remember(t.Context(), c, &api.RememberRequest{Text: text, Explicit: true})
+			_, err := d.memory.writeOps().remember(t.Context(), c, &api.RememberRequest{Text: text, Explicit: true})
 			return err
 		},
 		"profile": func(text string) error {
-			_, err := d.memory.writing().profile(t.Context(), c, &api.ProfileRequest{Name: "Profile", Text: text, Based: based})
+			_, err := d.memory.writeOps().profile(t.Context(), c, &api.ProfileRequest{Name: "Profile", Text: text, Basis: based})
 			return err
 		},
 		"project": func(text string) error {
-			_, err := d.memory.writing().project(t.Context(), c, &api.ProjectRequest{Name: "p", Text: text, Based: based})
+			_, err := d.memory.writeOps().project(t.Context(), c, &api.ProjectRequest{Name: "p", Text: text, Basis: based})
 			return err
 		},
 	} {

@@ -21,8 +21,8 @@ import (
 var everyEntry = flag.Bool("every", false, "ask what writes about every entry, too")
 
 var (
-	groveSeed = flag.Uint64("grove-seed", 1, "the first of the memories that are made at random")
-	groveTime = flag.Duration("grove-time", 20*time.Second, "for how long memories are made at random")
+	testMemorySeed = flag.Uint64("grove-seed", 1, "the first of the memories that are made at random")
+	testMemoryTime = flag.Duration("grove-time", 20*time.Second, "for how long memories are made at random")
 )
 
 // TestPrivacyMatrix runs every operation as every caller in every context about
@@ -35,22 +35,22 @@ func TestPrivacyMatrix(t *testing.T) {
 		t.Skip("takes a minute, and several with the race detector")
 	}
 	for _, op := range api.Operations {
-		if _, ok := aims[op.Name]; !ok {
+		if _, ok := requestPlans[op.Name]; !ok {
 			t.Errorf("%s has no aim: say in the table how it is asked about an entry", op.Name)
 		}
 	}
-	leaves, targets := matrixLeaves()
+	leaves, targets := comparisonFiles()
 	tally := map[string]map[outcome]int{}
 	cells, requests, ran := 0, 0, 0
 	var mu sync.Mutex
 	t.Run("askers", func(t *testing.T) {
-		for _, a := range askers() {
+		for _, a := range testCallers() {
 			t.Run(a.String(), func(t *testing.T) {
 				t.Parallel()
-				x := newMatrix(t, leaves, a)
+				x := newComparison(t, leaves, a)
 				for _, op := range api.Operations {
-					for _, target := range a.among(targets, op) {
-						got := x.cell(op, aims[op.Name], target)
+					for _, target := range a.selectTargets(targets, op) {
+						got := x.runTarget(op, requestPlans[op.Name], target)
 						mu.Lock()
 						if tally[op.Name] == nil {
 							tally[op.Name] = map[outcome]int{}
@@ -62,59 +62,59 @@ func TestPrivacyMatrix(t *testing.T) {
 						mu.Unlock()
 					}
 				}
-				x.untouched()
+				x.checkUnchanged()
 				mu.Lock()
 				ran++
 				mu.Unlock()
 			})
 		}
 	})
-	t.Logf("%d cells of %d operations, %d askers in a context and %d entries; %d requests", cells, len(api.Operations), len(askers()), len(targets), requests)
-	if ran < len(askers()) {
+	t.Logf("%d cells of %d operations, %d askers in a context and %d entries; %d requests", cells, len(api.Operations), len(testCallers()), len(targets), requests)
+	if ran < len(testCallers()) {
 		return // a filter selected only some of the askers
 	}
 	for _, op := range api.Operations {
 		n := tally[op.Name]
 		refused := n[hidden] + n[forbidden] + n[noSubject]
-		if n[allowed] == 0 || refused == 0 && aims[op.Name].sort != everybody {
+		if n[allowed] == 0 || refused == 0 && requestPlans[op.Name].rule != everybody {
 			t.Errorf("%s was asked %d times where that is allowed and %d times where it is not", op.Name, n[allowed], refused)
 		}
 	}
 }
 
 // An asker is a caller and the context of its answers.
-type asker struct {
-	says    map[string]any // scope fields of a request
-	subject string         // canonical
-	context memory.Context
-	reader
+type testCaller struct {
+	scopeFields map[string]any // scope fields of a request
+	subject     string         // canonical
+	context     memory.Context
+	readAccess
 }
 
-func (a asker) String() string { return fmt.Sprint(a.says) }
+func (a testCaller) String() string { return fmt.Sprint(a.scopeFields) }
 
 // thorough runs every asker in every context and reads every entry, which takes
 // minutes. Otherwise cases that match public or by-subject ones are skipped.
 var thorough = os.Getenv("FAULTS") != ""
 
-// askers returns the owner, a subject, its alias itself and by the linked key,
+// testCallers returns the owner, a subject, its alias itself and by the linked key,
 // another subject and an anonymous caller, each in every context; fewer if not
 // thorough or with -short.
-func askers() []asker {
-	return slices.DeleteFunc(allAskers(), func(a asker) bool {
-		alike := (a.context == memory.Unknown) != (a.subject == "") || a.says["external_key"] != nil
+func testCallers() []testCaller {
+	return slices.DeleteFunc(allTestCallers(), func(a testCaller) bool {
+		alike := (a.context == memory.Unknown) != (a.subject == "") || a.scopeFields["external_key"] != nil
 		few := a.private == (a.subject == "acct:42") || a.subject == "bob"
 		return !thorough && alike || testing.Short() && few
 	})
 }
 
-func allAskers() (list []asker) {
+func allTestCallers() (list []testCaller) {
 	for _, who := range []struct{ field, value, subject string }{
 		{"subject", "owner", "owner"}, {"subject", "acct:42", "acct:42"}, {"external_key", "telegram:1", "acct:42"},
 		{"subject", "ext:telegram:1", "ext:telegram:1"}, {"subject", "bob", "bob"}, {"subject", "", ""},
 	} {
 		for _, name := range []string{"private", "public", "unknown"} {
 			context, _ := memory.ParseContext(name)
-			a := asker{says: map[string]any{who.field: who.value, "context": name}, subject: who.subject, context: context}
+			a := testCaller{scopeFields: map[string]any{who.field: who.value, "context": name}, subject: who.subject, context: context}
 			a.private = name == "private"
 			switch who.subject {
 			case "":
@@ -129,16 +129,16 @@ func allAskers() (list []asker) {
 	return list
 }
 
-// among returns the entries for the requests of an operation by an asker. Of
+// selectTargets returns the entries for the requests of an operation by an asker. Of
 // other subjects' entries with the same kind and visibility it returns only
 // one, unless the operation only reads and the test is thorough.
-func (a *asker) among(targets []*target, op *api.Operation) (list []*target) {
+func (a *testCaller) selectTargets(targets []*target, op *api.Operation) (list []*target) {
 	if *everyEntry || op.ReadOnly && thorough {
 		return targets
 	}
 	seen := map[string]bool{}
 	for _, t := range targets {
-		if alike := fmt.Sprint(t.kind, t.shut, t.private); t.owner == "" || slices.Contains(a.subjects, t.owner) || !seen[alike] {
+		if alike := fmt.Sprint(t.kind, t.isPrivate, t.private); t.owner == "" || slices.Contains(a.subjects, t.owner) || !seen[alike] {
 			list, seen[alike] = append(list, t), seen[alike] || t.owner != "" && !slices.Contains(a.subjects, t.owner)
 		}
 	}
@@ -156,27 +156,27 @@ const (
 )
 
 // A sort is a class of operations with the same rule.
-type sort int
+type ruleKind int
 
 const (
-	reads     sort = iota // shows readable entries
-	adds                  // adds in every context, for a subject
-	changes               // changes readable entries, in private only, for a subject
-	keeps                 // for the root's owner, in private
-	everybody             // the same for every permitted caller
+	reads     ruleKind = iota // shows readable entries
+	adds                      // adds in every context, for a subject
+	changes                   // changes readable entries, in private only, for a subject
+	maintains                 // for the root's owner, in private
+	everybody                 // the same for every permitted caller
 )
 
-// may returns the outcome that the rule requires for a request about an entry.
+// requiredOutcome returns the outcome that the rule requires for a request about an entry.
 // An operation that does not cover entries of that kind shows none and changes
 // none.
-func (s sort) may(a *asker, entry *target, reaches bool) outcome {
-	there := reaches && a.reads(entry.owner, entry.private)
+func (s ruleKind) requiredOutcome(a *testCaller, entry *target, reaches bool) outcome {
+	there := reaches && a.canRead(entry.owner, entry.private)
 	switch {
 	case s == everybody:
 		return allowed
-	case s == keeps && (a.subject != "owner" || !a.private):
+	case s == maintains && (a.subject != "owner" || !a.private):
 		return forbidden
-	case s == keeps:
+	case s == maintains:
 		return allowed
 	case s == reads && !there:
 		return hidden
@@ -194,7 +194,7 @@ func (s sort) may(a *asker, entry *target, reaches bool) outcome {
 
 // A target is an entry that requests are about.
 type target struct {
-	*leaf
+	*testFile
 	private bool
 	n       int
 }
@@ -223,7 +223,7 @@ func visibilityOf(private bool) string {
 // line returns the entry, and task another entry that is a task.
 func (t *target) line() string {
 	from := ""
-	if dir, _, ok := strings.Cut(t.path, "/_archive/"); ok && t.shut {
+	if dir, _, ok := strings.Cut(t.path, "/_archive/"); ok && t.isPrivate {
 		from = " from=" + dir + "/_index.md"
 	}
 	return fmt.Sprintf("- **%s**: %s #%s [more](SOUL.md) <!-- id=%s visibility=%s%s -->", t.word(), t.proof(), t.word(), t.id(), visibilityOf(t.private), from)
@@ -233,11 +233,11 @@ func (t *target) task() string {
 	return fmt.Sprintf("- [ ] job %s %s <!-- id=j%03d visibility=%s -->", t.word(), t.proof(), t.n, visibilityOf(t.private))
 }
 
-// matrixLeaves returns files of every kind and owner, each with a public and a
+// comparisonFiles returns files of every kind and owner, each with a public and a
 // private target. Each file also has two entries with the same text and two
 // with the same title, of which one is public and the other private.
-func matrixLeaves() (leaves []*leaf, targets []*target) {
-	add := func(l *leaf) {
+func comparisonFiles() (leaves []*testFile, targets []*target) {
+	add := func(l *testFile) {
 		if l.kind == memory.Longterm || l.kind == memory.Session {
 			l.front = append(l.front, fmt.Sprintf("summary: ss%03d", len(leaves)), "tags: [file]")
 		}
@@ -269,74 +269,74 @@ func matrixLeaves() (leaves []*leaf, targets []*target) {
 	}
 	const day = "2026-02-05"
 	claim := func(subject string) []string { return []string{"subject_id: " + subject} }
-	add(&leaf{path: "memory/" + day + "/common.md", kind: memory.Session, front: []string{"session_id: sid0"}})
-	add(&leaf{path: "memory/2026-02-04/old.md", kind: memory.Session, shut: true, routing: []string{"visibility: private_only"}})
+	add(&testFile{path: "memory/" + day + "/common.md", kind: memory.Session, front: []string{"session_id: sid0"}})
+	add(&testFile{path: "memory/2026-02-04/old.md", kind: memory.Session, isPrivate: true, routing: []string{"visibility: private_only"}})
 	for i, s := range []string{"owner", "acct:42", "ext:telegram:1", "bob"} {
 		dir := "_longterms/" + memory.SubjectDir(s)
-		add(&leaf{path: fmt.Sprintf("memory/%s/chat%d.md", day, i), kind: memory.Session, owner: s, routing: claim(s), front: []string{fmt.Sprintf("session_id: sid%d", i+1)}})
+		add(&testFile{path: fmt.Sprintf("memory/%s/chat%d.md", day, i), kind: memory.Session, owner: s, routing: claim(s), front: []string{fmt.Sprintf("session_id: sid%d", i+1)}})
 		if s != "bob" { // bob has no other directory
 			home := memory.UserDir(s) + "/"
 			if s == "owner" {
 				home = ""
 			}
-			add(&leaf{path: home + "memory/" + day + ".md", kind: memory.Daily, owner: s})
-			add(&leaf{path: home + "SOUL.md", kind: memory.Identity, owner: s})
-			add(&leaf{path: home + "USER.md", kind: memory.Identity, owner: s, shut: true})
+			add(&testFile{path: home + "memory/" + day + ".md", kind: memory.Daily, owner: s})
+			add(&testFile{path: home + "SOUL.md", kind: memory.Identity, owner: s})
+			add(&testFile{path: home + "USER.md", kind: memory.Identity, owner: s, isPrivate: true})
 			if s != "ext:telegram:1" {
-				add(&leaf{path: home + "MEMORY.md", kind: memory.Longterm, owner: s, shut: true})
+				add(&testFile{path: home + "MEMORY.md", kind: memory.Longterm, owner: s, isPrivate: true})
 			}
 		} else {
-			add(&leaf{path: "memory/" + day + "/bob.md", kind: memory.Session, owner: s, shut: true, routing: append(claim(s), "visibility: private_only")})
+			add(&testFile{path: "memory/" + day + "/bob.md", kind: memory.Session, owner: s, isPrivate: true, routing: append(claim(s), "visibility: private_only")})
 		}
 		if s != "owner" {
-			add(&leaf{path: dir + "/_index.md", kind: memory.Longterm, owner: s, shut: true, routing: claim(s)})
+			add(&testFile{path: dir + "/_index.md", kind: memory.Longterm, owner: s, isPrivate: true, routing: claim(s)})
 		}
-		add(&leaf{path: dir + "/fact.md", kind: memory.Items, owner: s, shut: true})
-		add(&leaf{path: dir + "/preference.md", kind: memory.Items, owner: s, shut: true, routing: claim(s)})
-		add(&leaf{path: dir + "/_archive/2026-01.desk.md", kind: memory.Archive, owner: s, shut: true})
-		add(&leaf{path: dir + "/_archive/2025-12-01/chat.md", kind: memory.Archive, owner: s, routing: claim(s)})
+		add(&testFile{path: dir + "/fact.md", kind: memory.Items, owner: s, isPrivate: true})
+		add(&testFile{path: dir + "/preference.md", kind: memory.Items, owner: s, isPrivate: true, routing: claim(s)})
+		add(&testFile{path: dir + "/_archive/2026-01.desk.md", kind: memory.Archive, owner: s, isPrivate: true})
+		add(&testFile{path: dir + "/_archive/2025-12-01/chat.md", kind: memory.Archive, owner: s, routing: claim(s)})
 		note := dir + "/more.md"
 		if s == "owner" {
 			note = "notes/ideas.md"
 		}
-		add(&leaf{path: note, kind: memory.Note, owner: s, shut: true})
+		add(&testFile{path: note, kind: memory.Note, owner: s, isPrivate: true})
 	}
 	return leaves, targets
 }
 
 // A matrix is the environment of one asker: the whole memory, and a copy
 // without the text that the asker may not read.
-type matrix struct {
+type comparison struct {
 	*testing.T
-	asker
-	leaves      []*leaf
-	whole, part *grove
-	known       map[string]heard // by request; every request starts from the same files
+	testCaller
+	leaves            []*testFile
+	complete, reduced *testMemory
+	known             map[string]testResult // by request; every request starts from the same files
 }
 
 // A heard is the result of a request.
-type heard struct {
+type testResult struct {
 	answer  string
 	failure *api.Error
 	files   map[string]string // files of the whole memory afterwards
 }
 
-func newMatrix(t *testing.T, leaves []*leaf, a asker) *matrix {
-	return &matrix{T: t, asker: a, leaves: leaves, whole: plant(t, leaves, nil), part: plant(t, leaves, &a.reader), known: map[string]heard{}}
+func newComparison(t *testing.T, leaves []*testFile, a testCaller) *comparison {
+	return &comparison{T: t, testCaller: a, leaves: leaves, complete: newTestMemory(t, leaves, nil), reduced: newTestMemory(t, leaves, &a.readAccess), known: map[string]testResult{}}
 }
 
-// cell runs one operation about one entry and returns the outcome of each
+// runTarget runs one operation about one entry and returns the outcome of each
 // request.
-func (x *matrix) cell(op *api.Operation, how aim, entry *target) (got []outcome) {
+func (x *comparison) runTarget(op *api.Operation, how requestPlan, entry *target) (got []outcome) {
 	x.Helper()
-	for _, ask := range how.asks(entry) {
-		want := how.sort.may(&x.asker, entry, ask.reaches)
-		if ask.want != nil {
-			want = ask.want(&x.asker, want)
+	for _, ask := range how.requests(entry) {
+		want := how.rule.requiredOutcome(&x.testCaller, entry, ask.reaches)
+		if ask.adjust != nil {
+			want = ask.adjust(&x.testCaller, want)
 		}
 		how := how
-		how.tells = how.tells || ask.whole && x.subject == "owner" && x.private
-		result := x.try(op, how, ask)
+		how.fullRoot = how.fullRoot || ask.fullRoot && x.subject == "owner" && x.private
+		result := x.compareRequest(op, how, ask)
 		if ask.free {
 			continue
 		}
@@ -359,9 +359,9 @@ func (x *matrix) cell(op *api.Operation, how aim, entry *target) (got []outcome)
 	return got
 }
 
-// try sends a request to both memories and compares the answers and the text
+// compareRequest sends a request to both memories and compares the answers and the text
 // that can be read afterwards.
-func (x *matrix) try(op *api.Operation, how aim, ask asking) (result heard) {
+func (x *comparison) compareRequest(op *api.Operation, how requestPlan, ask testRequest) (result testResult) {
 	x.Helper()
 	request, key := ask.request, ""
 	if b := ask.before; b != nil {
@@ -369,7 +369,7 @@ func (x *matrix) try(op *api.Operation, how aim, ask asking) (result heard) {
 		if err != nil {
 			x.Fatal(err)
 		}
-		result = x.both(first, how, x.request(first, b.request))
+		result = x.requestBoth(first, how, x.request(first, b.request))
 		request = b.next(result.answer)
 	} else {
 		key = op.Name + x.request(op, request)
@@ -380,7 +380,7 @@ func (x *matrix) try(op *api.Operation, how aim, ask asking) (result heard) {
 	text := "nothing more"
 	if request != nil {
 		text = x.request(op, request)
-		result = x.both(op, how, text)
+		result = x.requestBoth(op, how, text)
 	}
 	defer func() {
 		if key != "" {
@@ -390,31 +390,31 @@ func (x *matrix) try(op *api.Operation, how aim, ask asking) (result heard) {
 	if op.ReadOnly {
 		return result
 	}
-	result.files = x.whole.files(x)
-	if !maps.Equal(result.files, x.whole.base) || !maps.Equal(x.part.files(x), x.part.base) {
+	result.files = x.complete.files(x)
+	if !maps.Equal(result.files, x.complete.base) || !maps.Equal(x.reduced.files(x), x.reduced.base) {
 		scope := memory.Scope{Subject: x.subject, Context: x.context}
-		if diff := cmp.Diff(x.part.readable(x, scope), x.whole.readable(x, scope)); diff != "" && !how.tells {
+		if diff := cmp.Diff(x.reduced.readable(x, scope), x.complete.readable(x, scope)); diff != "" && !how.fullRoot {
 			x.Errorf("%s %s: what can be read then (-as if the rest did not exist +as it is):\n%s", op.Name, text, diff)
 		}
-		if line := lost(x.leaves, &x.reader, result.files); line != "" && !how.tells {
+		if line := firstMissing(x.leaves, &x.readAccess, result.files); line != "" && !how.fullRoot {
 			x.Errorf("%s %s: what cannot be read is lost: %s\n%s", op.Name, text, line, result.files[strings.Split(line, ":")[0]])
 		}
 		if result.failure != nil {
 			x.Errorf("%s %s: it failed, and changed something: %v", op.Name, text, result.failure)
 		}
-		x.whole.restore(x)
-		x.part.restore(x)
+		x.complete.restore(x)
+		x.reduced.restore(x)
 	}
-	x.whole.still, x.part.still = true, true
+	x.complete.isInitial, x.reduced.isInitial = true, true
 	return result
 }
 
 // request returns the encoded request with the asker's scope. Operations on
 // identities name their subject themselves.
-func (x *matrix) request(op *api.Operation, request fields) string {
+func (x *comparison) request(op *api.Operation, request fields) string {
 	full := maps.Clone(request)
 	if !slices.Contains([]string{"resolve", "link", "unlink"}, op.Name) {
-		maps.Copy(full, x.says)
+		maps.Copy(full, x.scopeFields)
 	}
 	text, err := json.Marshal(full)
 	if err != nil {
@@ -423,22 +423,22 @@ func (x *matrix) request(op *api.Operation, request fields) string {
 	return strings.ReplaceAll(string(text), "$subject", x.subject)
 }
 
-// both sends the same request to both memories.
-func (x *matrix) both(op *api.Operation, how aim, request string) heard {
+// requestBoth sends the same request to both memories.
+func (x *comparison) requestBoth(op *api.Operation, how requestPlan, request string) testResult {
 	x.Helper()
-	answer, failure := x.whole.ask(x, nil, op, request)
-	if !how.tells {
-		if part, _ := x.part.ask(x, nil, op, request); part != answer {
+	answer, failure := x.complete.runRequest(x, nil, op, request)
+	if !how.fullRoot {
+		if part, _ := x.reduced.runRequest(x, nil, op, request); part != answer {
 			x.Errorf("%s %s (-as if the rest did not exist +as it is):\n%s", op.Name, request, cmp.Diff(part, answer))
 		}
 	}
-	return heard{answer: answer, failure: failure}
+	return testResult{answer: answer, failure: failure}
 }
 
-// untouched checks that read-only operations changed nothing.
-func (x *matrix) untouched() {
+// checkUnchanged checks that read-only operations changed nothing.
+func (x *comparison) checkUnchanged() {
 	x.Helper()
-	for _, g := range []*grove{x.whole, x.part} {
+	for _, g := range []*testMemory{x.complete, x.reduced} {
 		if diff := cmp.Diff(g.base, g.files(x)); diff != "" {
 			x.Errorf("something changed that nobody asked for:\n%s", diff)
 		}
@@ -446,6 +446,6 @@ func (x *matrix) untouched() {
 }
 
 // hasLine reports whether a file contains a line after the request.
-func (r *heard) hasLine(path, line string) bool {
+func (r *testResult) hasLine(path, line string) bool {
 	return slices.Contains(strings.Split(r.files[path], "\n"), line)
 }

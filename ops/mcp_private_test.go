@@ -18,15 +18,15 @@ import (
 // of the answers must be the same as without the text that the caller may not
 // read.
 func TestMCPMatrix(t *testing.T) {
-	leaves, targets := matrixLeaves()
+	leaves, targets := comparisonFiles()
 	messages := mcpMessages(leaves, targets)
-	for _, a := range askers() {
-		if a.says["external_key"] != nil {
+	for _, a := range testCallers() {
+		if a.scopeFields["external_key"] != nil {
 			continue // headers cannot send a key
 		}
 		t.Run(a.String(), func(t *testing.T) {
 			t.Parallel()
-			x := newMatrix(t, leaves, a)
+			x := newComparison(t, leaves, a)
 			says := as(a.subject, a.context.String())
 			fix := func(e *ipc.Endpoint, _ *ipc.Server) {
 				e.Fixed = &api.Fixed{Subject: a.subject, Context: a.context.String()}
@@ -37,9 +37,9 @@ func TestMCPMatrix(t *testing.T) {
 				whole, part string
 				header      http.Header
 			}{
-				{"by headers", serveOps(t, x.whole.memory), serveOps(t, x.part.memory), says},
-				{"fixed", serveAs(t, x.whole.memory, fix), serveAs(t, x.part.memory, fix), nil},
-				{"fixed, and said", serveAs(t, x.whole.memory, fix), serveAs(t, x.part.memory, fix), says},
+				{"by headers", serveOps(t, x.complete.memory), serveOps(t, x.reduced.memory), says},
+				{"fixed", serveAs(t, x.complete.memory, fix), serveAs(t, x.reduced.memory, fix), nil},
+				{"fixed, and said", serveAs(t, x.complete.memory, fix), serveAs(t, x.reduced.memory, fix), says},
 			} {
 				for i, m := range messages {
 					if way.name != "by headers" && i%6 > 0 && !thorough {
@@ -56,7 +56,7 @@ func TestMCPMatrix(t *testing.T) {
 					for _, hidden := range targets {
 						if strings.Contains(is, hidden.proof()) {
 							told++
-							if !a.reads(hidden.owner, hidden.private) {
+							if !a.canRead(hidden.owner, hidden.private) {
 								t.Errorf("%s %s tells of a %s: %s", way.name, m, hidden, is)
 							}
 						}
@@ -66,14 +66,14 @@ func TestMCPMatrix(t *testing.T) {
 			if told == 0 {
 				t.Error("nothing was read at all")
 			}
-			x.untouched()
+			x.checkUnchanged()
 		})
 	}
 }
 
 // mcpMessages returns MCP messages about files and entries: all requests that
 // change nothing, and invalid ones.
-func mcpMessages(leaves []*leaf, targets []*target) (list []string) {
+func mcpMessages(leaves []*testFile, targets []*target) (list []string) {
 	add := func(method string, params fields) { list = append(list, rpc(1, method, params)) }
 	ask := func(tool string, arguments fields) { list = append(list, call(tool, arguments)) }
 	typed := func(value string) {
@@ -155,9 +155,9 @@ func mcpMessages(leaves []*leaf, targets []*target) (list []string) {
 	return slices.Compact(list)
 }
 
-// TestMCPBatchIsOneAskers checks that all requests in a batch have the same
+// TestMCPBatchHasOneCaller checks that all requests in a batch have the same
 // caller, whatever ids they have.
-func TestMCPBatchIsOneAskers(t *testing.T) {
+func TestMCPBatchHasOneCaller(t *testing.T) {
 	with, without := serveOps(t, someMemory(t, privateFiles...)), serveOps(t, someMemory(t))
 	search := func(id any) string {
 		return rpc(id, "tools/call", fields{"name": "memory_search", "arguments": fields{"query": "words"}})

@@ -39,19 +39,19 @@ var privateFiles = []txtar.File{
 }
 
 // A said is an answer over HTTP.
-type said struct {
+type httpAnswer struct {
 	status int
 	header http.Header
 	body   string
 }
 
 // post sends a raw message to /mcp.
-func post(t testing.TB, socket, query, body string, header http.Header) said {
+func post(t testing.TB, socket, query, body string, header http.Header) httpAnswer {
 	t.Helper()
 	return send(t, socket, http.MethodPost, "/mcp"+query, body, header)
 }
 
-func send(t testing.TB, socket, method, path, body string, header http.Header) said {
+func send(t testing.TB, socket, method, path, body string, header http.Header) httpAnswer {
 	t.Helper()
 	client := &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{
 		DisableKeepAlives: true,
@@ -77,7 +77,7 @@ func send(t testing.TB, socket, method, path, body string, header http.Header) s
 	if err != nil {
 		t.Fatal(err)
 	}
-	return said{res.StatusCode, res.Header, string(got)}
+	return httpAnswer{res.StatusCode, res.Header, string(got)}
 }
 
 // rpc returns a message.
@@ -182,7 +182,7 @@ func TestMCPFixed(t *testing.T) {
 	}
 	for _, header := range []http.Header{{mcp.SubjectHeader: {"bob"}}, {mcp.SubjectHeader: {"nobody-knows"}}, as("owner", "private")} {
 		got := post(t, socket, "", call("memory_search", fields{"query": "words"}), header)
-		if got.status != http.StatusForbidden || !strings.Contains(got.body, errFixed.Message) || strings.Contains(got.body, "words") {
+		if got.status != http.StatusForbidden || !strings.Contains(got.body, errFixedScope.Message) || strings.Contains(got.body, "words") {
 			t.Errorf("widened by %v: %v", header, got)
 		}
 	}
@@ -331,14 +331,14 @@ func TestMCPPanic(t *testing.T) {
 	}
 }
 
-// A stuckKeeper never completes a sync.
-type stuckKeeper struct {
-	Keeper
-	asked, ended chan struct{}
+// A stuckIndexer never completes a sync.
+type stuckIndexer struct {
+	Indexer
+	called, ended chan struct{}
 }
 
-func (k *stuckKeeper) Sync(ctx context.Context) error {
-	close(k.asked)
+func (k *stuckIndexer) Sync(ctx context.Context) error {
+	close(k.called)
 	<-ctx.Done()
 	close(k.ended)
 	return ctx.Err()
@@ -348,15 +348,15 @@ func (k *stuckKeeper) Sync(ctx context.Context) error {
 // disconnects.
 func TestMCPClientGoes(t *testing.T) {
 	m := someMemory(t)
-	stuck := &stuckKeeper{m.Keeper, make(chan struct{}), make(chan struct{})}
-	m.Keeper, m.Patience = stuck, time.Hour
+	stuck := &stuckIndexer{m.Indexer, make(chan struct{}), make(chan struct{})}
+	m.Indexer, m.SyncTimeout = stuck, time.Hour
 	c, err := net.Dial("unix", serveOps(t, m))
 	if err != nil {
 		t.Fatal(err)
 	}
 	body := call("memory_todos", fields{})
 	fmt.Fprintf(c, "POST /mcp HTTP/1.1\r\nHost: m\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
-	<-stuck.asked
+	<-stuck.called
 	c.Close()
 	select {
 	case <-stuck.ended:

@@ -21,18 +21,18 @@ import (
 // A model sends requests to /mcp with the protocol's own client.
 type model struct {
 	session *sdk.ClientSession
-	says    http.Header // scope headers
+	headers http.Header // scope headers
 	memory  *Memory
-	tally   *tally
+	tally   *comparisonCount
 }
 
 // A tally counts the requests that were compared and all requests that have a
 // tool.
-type tally struct{ compared, all atomic.Int64 }
+type comparisonCount struct{ compared, all atomic.Int64 }
 
-// mostly fails the test at its end if fewer than 80 % of the requests were
+// requireMost fails the test at its end if fewer than 80 % of the requests were
 // compared.
-func (n *tally) mostly(t *testing.T) {
+func (n *comparisonCount) requireMost(t *testing.T) {
 	t.Cleanup(func() {
 		if compared, all := n.compared.Load(), n.all.Load(); compared*10 < all*8 && !t.Failed() {
 			t.Errorf("of %d requests, models have asked %d", all, compared)
@@ -41,9 +41,9 @@ func (n *tally) mostly(t *testing.T) {
 }
 
 // newModel returns a client of a memory that is served on a socket.
-func newModel(t testing.TB, m *Memory, socket, query string, n *tally) *model {
+func newModel(t testing.TB, m *Memory, socket, query string, n *comparisonCount) *model {
 	t.Helper()
-	c := &model{says: http.Header{}, memory: m, tally: n}
+	c := &model{headers: http.Header{}, memory: m, tally: n}
 	session, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), &sdk.StreamableClientTransport{
 		Endpoint: "http://memwatchd/mcp" + query, HTTPClient: &http.Client{Transport: c.over(socket)}, DisableStandaloneSSE: true, MaxRetries: -1,
 	}, nil)
@@ -68,19 +68,19 @@ func (c *model) over(socket string) http.RoundTripper {
 		},
 	}
 	return roundTrip(func(r *http.Request) (*http.Response, error) {
-		maps.Copy(r.Header, c.says)
+		maps.Copy(r.Header, c.headers)
 		return socketed.RoundTrip(r)
 	})
 }
 
 // as sets the scope of later requests.
 func (c *model) as(subject, context string) {
-	c.says = http.Header{mcp.SubjectHeader: {subject}, mcp.ContextHeader: {context}}
+	c.headers = http.Header{mcp.SubjectHeader: {subject}, mcp.ContextHeader: {context}}
 }
 
 // toolOf returns the tool of an operation, or nil.
 func toolOf(op *api.Operation) *mcp.Tool {
-	if i := slices.IndexFunc(mcp.Tools, func(t *mcp.Tool) bool { return t.Asks(op) }); i >= 0 {
+	if i := slices.IndexFunc(mcp.Tools, func(t *mcp.Tool) bool { return t.Executes(op) }); i >= 0 {
 		return mcp.Tools[i]
 	}
 	return nil
@@ -89,7 +89,7 @@ func toolOf(op *api.Operation) *mcp.Tool {
 // sameOver sends an HTTP request as a tool call, if possible, and reports
 // unexpected differences between the answers. It returns false if it sent
 // nothing.
-func (c *model) sameOver(t *testing.T, a *opsAsk, wire []byte) bool {
+func (c *model) sameOver(t *testing.T, a *opsRequest, wire []byte) bool {
 	t.Helper()
 	tool := toolOf(a.op)
 	if tool == nil {
@@ -97,13 +97,13 @@ func (c *model) sameOver(t *testing.T, a *opsAsk, wire []byte) bool {
 	}
 	c.tally.all.Add(1)
 	var request map[string]json.RawMessage
-	if json.Unmarshal(a.request, &request) != nil && len(a.request) > 0 || !c.introduce(request) {
+	if json.Unmarshal(a.request, &request) != nil && len(a.request) > 0 || !c.setScope(request) {
 		return false
 	}
-	if a.op != tool.Operations()[0] && saysNothing(orNull(request["namespace"])) && saysNothing(orNull(request["key"])) {
+	if a.op != tool.Operations()[0] && isBlank(orNull(request["namespace"])) && isBlank(orNull(request["key"])) {
 		return false // the tool would run another operation
 	}
-	arguments, err := scopeless(a.request)
+	arguments, err := withoutScope(a.request)
 	if err != nil {
 		return false // a duplicate field cannot be split
 	}
@@ -120,7 +120,7 @@ func (c *model) sameOver(t *testing.T, a *opsAsk, wire []byte) bool {
 	is, want := jsonOf(t, fields), jsonOf(t, wire)
 	failure, failed := want["error"].(map[string]any)
 	switch {
-	case failed && failure["code"] == string(api.NotFound) && a.op.Name == "get" && !saysNothing(orNull(request["path"])):
+	case failed && failure["code"] == string(api.NotFound) && a.op.Name == "get" && !isBlank(orNull(request["path"])):
 		path, _ := jsonOf(t, a.request)["path"].(string)
 		path = string(secrets.Mask([]byte(path)))
 		if is["missing"] != true || got.IsError || is["text"] != "" || is["path"] != path || textIn(got) != "" {
@@ -157,9 +157,9 @@ func (c *model) sameOver(t *testing.T, a *opsAsk, wire []byte) bool {
 	return true
 }
 
-// introduce sets the scope of a request. It returns false if headers cannot
+// setScope sets the scope of a request. It returns false if headers cannot
 // carry the scope.
-func (c *model) introduce(request map[string]json.RawMessage) bool {
+func (c *model) setScope(request map[string]json.RawMessage) bool {
 	subject, context := c.memory.Owner, "private"
 	for name, value := range map[string]*string{"subject": &subject, "context": &context} {
 		if raw, ok := request[name]; ok && string(raw) != "null" && json.Unmarshal(raw, value) != nil {
@@ -178,8 +178,8 @@ func (c *model) introduce(request map[string]json.RawMessage) bool {
 	return true
 }
 
-// scopeless returns a request without its scope fields.
-func scopeless(request []byte) (json.RawMessage, error) {
+// withoutScope returns a request without its scope fields.
+func withoutScope(request []byte) (json.RawMessage, error) {
 	arguments := map[string]json.RawMessage{}
 	err := api.EachField(request, func(name string, raw json.RawMessage) error {
 		if name != "subject" && name != "context" {
@@ -190,11 +190,11 @@ func scopeless(request []byte) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	return api.Encode(arguments)
+	return api.EncodeJSON(arguments)
 }
 
-// saysNothing reports whether a value is null or empty.
-func saysNothing(raw json.RawMessage) bool {
+// isBlank reports whether a value is null or empty.
+func isBlank(raw json.RawMessage) bool {
 	return slices.Contains([]string{"null", `""`, "[]", "{}"}, string(raw))
 }
 

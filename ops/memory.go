@@ -27,10 +27,10 @@ import (
 // A Memory holds the data and settings of the operations. Its fields must not
 // change while it is in use.
 type Memory struct {
-	Index  *index.Index
-	Files  compactor.Files // the current files of the memory, without excluded ones
-	Scopes Scopes
-	Keeper Keeper
+	Index   *index.Index
+	Files   compactor.Files // the current files of the memory, without excluded ones
+	Scopes  Scopes
+	Indexer Indexer
 
 	// Writers of files; nil if the memory is read-only.
 	Writer    *vault.Writer
@@ -38,7 +38,7 @@ type Memory struct {
 	Todos     *todosync.Syncer
 	Compactor *compactor.Compactor
 	Compress  *compactor.Compress
-	Turn      *compactor.Turn // semaphore that serializes maintenance runs
+	Semaphore *compactor.Semaphore // semaphore that serializes maintenance runs
 
 	Judge        Judge   // finds draft items that duplicate existing ones, in addition to the rules; may be nil
 	JudgePrivate bool    // private text may be sent to Judge and Reducer too
@@ -50,15 +50,15 @@ type Memory struct {
 	Disabled bool                              // nothing is written, and answers report that
 	Used     func(ids []string, now time.Time) // records the returned entries, as path#id; may be nil
 
-	Owner      string         // the subject that owns the root
-	Location   *time.Location // time zone of days
-	Recent     int            // number of recent days; 7 if zero
-	Forgetting string         // file that records unfinished erasures; empty if they are not recorded
-	Injection  bool           // whether context blocks have content
-	MaxItems   int            // limit of a context block
-	MaxChars   int            // limit of a context block of items or of relevant entries
-	MaxFull    int            // limit of MEMORY.md in a context block, in characters
-	Patience   time.Duration  // timeout of the wait for a fresh index before an answer
+	Owner       string         // the subject that owns the root
+	Location    *time.Location // time zone of days
+	Recent      int            // number of recent days; 7 if zero
+	ErasureFile string         // file that records unfinished erasures; empty if they are not recorded
+	Injection   bool           // whether context blocks have content
+	MaxItems    int            // limit of a context block
+	MaxChars    int            // limit of a context block of items or of relevant entries
+	MaxFull     int            // limit of MEMORY.md in a context block, in characters
+	SyncTimeout time.Duration  // timeout of the wait for a fresh index before an answer
 
 	OmitUntrusted bool // context blocks omit text written by others instead of marking it
 
@@ -66,8 +66,8 @@ type Memory struct {
 
 	queries Window
 
-	forgetting forgetting
-	reductions reductions
+	forgetLists forgetLists
+	reductions  reductionQueue
 
 	bindOnce sync.Once
 	bindings map[string]binding
@@ -76,15 +76,15 @@ type Memory struct {
 // The operations are methods of two types. Operations that only read have no
 // access to the methods that write.
 type (
-	reading struct{ *Memory } // searches, lists and shows
-	writing struct{ reading } // changes files, and maintains the memory
+	readOps  struct{ *Memory } // searches, lists and shows
+	writeOps struct{ readOps } // changes files, and maintains the memory
 )
 
-func (m *Memory) reading() reading { return reading{m} }
-func (m *Memory) writing() writing { return writing{m.reading()} }
+func (m *Memory) readOps() readOps   { return readOps{m} }
+func (m *Memory) writeOps() writeOps { return writeOps{m.readOps()} }
 
 // A Keeper keeps the index consistent with the files.
-type Keeper interface {
+type Indexer interface {
 	// Sync returns when the index contains everything that was saved before the
 	// call.
 	Sync(ctx context.Context) error
@@ -96,9 +96,9 @@ type Keeper interface {
 	// Check compares the files below path with the index by content. An empty
 	// path means all files.
 	Check(ctx context.Context, path string) (*api.CheckAnswer, error)
-	// Mend reindexes the files at paths, regardless of their current index
+	// Reindex reindexes the files at paths, regardless of their current index
 	// records.
-	Mend(ctx context.Context, paths []string) error
+	Reindex(ctx context.Context, paths []string) error
 	// State reports how far answers can be trusted. Each answer calls State, so
 	// it must be fast; Size may be missing.
 	State() api.IndexStatus
@@ -114,21 +114,21 @@ func (m *Memory) day(days int) string {
 	return time.Date(now.Year(), now.Month(), now.Day()+days, 12, 0, 0, 0, m.Location).Format(time.DateOnly)
 }
 
-// sync waits up to Patience until the index contains everything saved before
+// syncIndex waits up to Patience until the index contains everything saved before
 // the call, and records whether it does. It then renews the call's view,
 // because the saved changes may affect permissions.
-func (m *Memory) sync(ctx context.Context, c *Call) error {
-	wait, cancel := context.WithTimeout(ctx, m.Patience)
+func (m *Memory) syncIndex(ctx context.Context, c *Call) error {
+	wait, cancel := context.WithTimeout(ctx, m.SyncTimeout)
 	defer cancel()
-	c.synced = m.Keeper.Sync(wait) == nil
-	return m.look(c)
+	c.synced = m.Indexer.Sync(wait) == nil
+	return m.renewView(c)
 }
 
-// look sets the call's view to the current permissions of the caller. While the
+// renewView sets the call's view to the current permissions of the caller. While the
 // index is incomplete, the view may be too narrow; c.degraded records that,
 // even if the index is complete by the time of the answer.
-func (m *Memory) look(c *Call) (err error) {
-	c.degraded = m.Keeper.State().Degraded
+func (m *Memory) renewView(c *Call) (err error) {
+	c.degraded = m.Indexer.State().Degraded
 	c.Scope = m.Scopes.Scope(c.Scope.Subject, c.Scope.Context)
 	c.View, err = m.Scopes.View(c.Scope)
 	if err != nil {
@@ -137,21 +137,21 @@ func (m *Memory) look(c *Call) (err error) {
 	return nil
 }
 
-// state returns the state of the index as the caller may see it.
-func (m *Memory) state(c Call) api.IndexState {
-	report := m.Keeper.State()
+// indexState returns the state of the index as the caller may see it.
+func (m *Memory) indexState(c Call) api.IndexState {
+	report := m.Indexer.State()
 	s := api.IndexState{Synced: c.synced, Degraded: report.Degraded || c.degraded}
-	if c.Whole {
+	if c.FullAccess {
 		s.Revision, s.Pending, s.Problem = &report.Revision, &report.Pending, report.Problem
 	}
 	return s
 }
 
-// load returns the file at path, reduced to the parts that the caller may read.
+// loadFile returns the file at path, reduced to the parts that the caller may read.
 // A missing file and a file without readable parts return the same error after
 // the same time.
-func (m *Memory) load(c Call, path string) (*memory.Document, memory.Shown, error) {
-	path = m.unsaid(c, path)
+func (m *Memory) loadFile(c Call, path string) (*memory.Document, memory.Shown, error) {
+	path = m.resolvePath(c, path)
 	if info, ok := m.Index.File(path); ok && !info.Readable(c.View) {
 		return nil, memory.Shown{}, notFound("file", path)
 	}
@@ -159,7 +159,7 @@ func (m *Memory) load(c Call, path string) (*memory.Document, memory.Shown, erro
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, memory.Shown{}, err
 	}
-	if err == nil && !stolen(c, doc) {
+	if err == nil && !claimsOtherSubject(c, doc) {
 		doc = doc.For(c.View)
 		if doc != nil {
 			return doc, doc.Shown(c.View), nil
@@ -168,16 +168,16 @@ func (m *Memory) load(c Call, path string) (*memory.Document, memory.Shown, erro
 	return nil, memory.Shown{}, notFound("file", path)
 }
 
-// stolen reports whether a file claims another subject although the caller's
+// claimsOtherSubject reports whether a file claims another subject although the caller's
 // view assigns its directory to the caller. Such a file may have been written a
 // moment ago.
-func stolen(c Call, doc *memory.Document) bool {
+func claimsOtherSubject(c Call, doc *memory.Document) bool {
 	return doc.Claim != "" && doc.Claim != c.View.SubjectOf(doc.Own)
 }
 
-// unsaid returns the path of a file whose name is not valid UTF-8. The
+// resolvePath returns the path of a file whose name is not valid UTF-8. The
 // requested path has a replacement character for each invalid byte.
-func (m *Memory) unsaid(c Call, path string) string {
+func (m *Memory) resolvePath(c Call, path string) string {
 	if !strings.ContainsRune(path, utf8.RuneError) {
 		return path
 	}
@@ -195,13 +195,13 @@ func (m *Memory) unsaid(c Call, path string) string {
 	return meant[0].Path
 }
 
-// readable yields the files that the caller can read and keep accepts, in path
+// readableFiles yields the files that the caller can read and keep accepts, in path
 // order.
-func (m *Memory) readable(c Call, keep func(*index.FileInfo) bool) iter.Seq2[*memory.Document, memory.Shown] {
+func (m *Memory) readableFiles(c Call, keep func(*index.FileInfo) bool) iter.Seq2[*memory.Document, memory.Shown] {
 	list := m.Index.Files(func(f *index.FileInfo) bool { return keep(f) && f.Readable(c.View) })
 	return func(yield func(*memory.Document, memory.Shown) bool) {
 		for _, info := range list {
-			if doc, shown, err := m.load(c, info.Path); err == nil && !yield(doc, shown) {
+			if doc, shown, err := m.loadFile(c, info.Path); err == nil && !yield(doc, shown) {
 				return
 			}
 		}

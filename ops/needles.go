@@ -12,26 +12,26 @@ import (
 
 // A needles is the set of texts to find outside of entries: the matched text
 // and the lines of the removed entries. The zero value finds nothing.
-type needles struct {
-	match string
-	lines map[string]bool // normalized by bare
-	raw   map[string]bool // as they were written
-	norms map[string]bool // of whole entries
-	all   bool            // all entries with the text are removed
+type textMatcher struct {
+	match      string
+	lines      map[string]bool // normalized by bare
+	raw        map[string]bool // as they were written
+	norms      map[string]bool // of whole entries
+	everyEntry bool            // all entries with the text are removed
 }
 
-func newNeedles(match string, chosen []trace) *needles {
-	n := &needles{match: match}
+func newTextMatcher(match string, chosen []occurrence) *textMatcher {
+	n := &textMatcher{match: match}
 	for _, t := range chosen {
 		if t.What == "entry" {
-			n.add(t.source, t.norm)
+			n.addEntry(t.source, t.normalized)
 		}
 	}
 	return n
 }
 
-// add adds the lines of an entry.
-func (n *needles) add(source, norm string) {
+// addEntry adds the lines of an entry.
+func (n *textMatcher) addEntry(source, norm string) {
 	if n.lines == nil {
 		n.lines, n.raw, n.norms = map[string]bool{}, map[string]bool{}, map[string]bool{}
 	}
@@ -40,7 +40,7 @@ func (n *needles) add(source, norm string) {
 	}
 	for line := range strings.Lines(source) {
 		n.raw[strings.TrimSpace(line)] = true
-		line = bare(line)
+		line = normalizeLine(line)
 		if len(line) >= minLine {
 			n.lines[line] = true
 		}
@@ -56,19 +56,19 @@ var (
 	markerRE  = regexp.MustCompile(`^[\s>]*(?:[-*+]\s+|\d+[.)]\s+)?(?:\[.\]\s+)?`)
 )
 
-// bare returns a line without the parts that differ between its copies.
-func bare(line string) string {
+// normalizeLine returns a line without the parts that differ between its copies.
+func normalizeLine(line string) string {
 	line = markerRE.ReplaceAllString(commentRE.ReplaceAllString(line, ""), "")
 	return memory.TaskNorm(strings.TrimSpace(line))
 }
 
-// in reports whether a text contains the matched text or a removed line.
-func (n *needles) in(text string) bool {
+// matchesText reports whether a text contains the matched text or a removed line.
+func (n *textMatcher) matchesText(text string) bool {
 	if n.match != "" && strings.Contains(unixLines(text), n.match) {
 		return true
 	}
 	for line := range strings.Lines(text) {
-		line = bare(line)
+		line = normalizeLine(line)
 		if n.lines[line] {
 			return true
 		}
@@ -76,9 +76,9 @@ func (n *needles) in(text string) bool {
 	return false
 }
 
-// exactly reports whether a text contains a line of a removed entry in its
+// containsLine reports whether a text contains a line of a removed entry in its
 // original form.
-func (n *needles) exactly(text string) bool {
+func (n *textMatcher) containsLine(text string) bool {
 	for line := range strings.Lines(text) {
 		if n.raw[strings.TrimSpace(line)] {
 			return true
@@ -87,16 +87,16 @@ func (n *needles) exactly(text string) bool {
 	return false
 }
 
-// lost returns the numbers, from 0, of the lines that in finds. It returns none
+// matchingLines returns the numbers, from 0, of the lines that in finds. It returns none
 // if the matches cannot be attributed to single lines.
-func (n *needles) lost(text string) []int {
+func (n *textMatcher) matchingLines(text string) []int {
 	var lost []int
 	for i, line := range strings.Split(text, "\n") {
-		if n.in(line) {
+		if n.matchesText(line) {
 			lost = append(lost, i)
 		}
 	}
-	if n.match == "" || !n.in(text) || n.in(withoutLines(text, lost)) {
+	if n.match == "" || !n.matchesText(text) || n.matchesText(withoutLines(text, lost)) {
 		return nil
 	}
 	return lost
@@ -114,17 +114,17 @@ func withoutLines(text string, lost []int) string {
 	return strings.Join(kept, "\n")
 }
 
-// entry reports whether an entry of an older version of a file is removed. It
+// matchesEntry reports whether an entry of an older version of a file is removed. It
 // is if it equals a removed entry, or if all entries with the text are removed
 // and it contains the text.
-func (n *needles) entry(e *memory.Entry, source string) bool {
-	return n.norms[e.Norm] || n.all && n.match != "" && says(e, source, n.match)
+func (n *textMatcher) matchesEntry(e *memory.Entry, source string) bool {
+	return n.norms[e.Norm] || n.everyEntry && n.match != "" && entryContains(e, source, n.match)
 }
 
-// inJournal returns the journal hunks that contain the text. It covers the
+// findHunks returns the journal hunks that contain the text. It covers the
 // caller's files and the shared ones. If other subjects have the same text in a
 // shared file, only hunks with an exact line of a removed entry count.
-func (m writing) inJournal(c Call, words *needles) ([]journal.Holding, error) {
+func (m writeOps) findHunks(c Call, words *textMatcher) ([]journal.HunkSet, error) {
 	mine, shared := map[string]bool{}, map[string]bool{}
 	may := func(path string) bool {
 		if is, known := mine[path]; known {
@@ -133,14 +133,14 @@ func (m writing) inJournal(c Call, words *needles) ([]journal.Holding, error) {
 		mine[path], shared[path] = m.mayForget(c, path, words)
 		return mine[path]
 	}
-	return m.Writer.Journal.Holding(
+	return m.Writer.Journal.FindHunks(
 		func(r journal.Record) bool { return may(r.Path) || r.To != "" && may(r.To) },
 		func(r journal.Record, h journal.Hunk) bool {
-			return slices.ContainsFunc([][]byte{h.Old, h.New, h.Before, h.Behind}, func(b []byte) bool {
+			return slices.ContainsFunc([][]byte{h.Old, h.New, h.Above, h.Below}, func(b []byte) bool {
 				if text := string(bytes.ToValidUTF8(b, nil)); !shared[r.Path] {
-					return words.in(text)
+					return words.matchesText(text)
 				} else {
-					return words.exactly(text)
+					return words.containsLine(text)
 				}
 			})
 		})
@@ -148,7 +148,7 @@ func (m writing) inJournal(c Call, words *needles) ([]journal.Holding, error) {
 
 // mayForget reports whether the caller may erase earlier contents of a file,
 // and whether other subjects have the same text in the file now.
-func (m writing) mayForget(c Call, path string, words *needles) (may, shared bool) {
+func (m writeOps) mayForget(c Call, path string, words *textMatcher) (may, shared bool) {
 	place := m.Layout.Place(path)
 	if place.Owner != "" {
 		return c.View.Readable(memory.Partition{Owner: place.Owner}), false
@@ -159,7 +159,7 @@ func (m writing) mayForget(c Call, path string, words *needles) (may, shared boo
 	}
 	for i := range doc.Entries {
 		e := &doc.Entries[i]
-		if !e.Readable(c.View) && words.in(string(doc.Source[e.Span.Start:e.Span.End])) {
+		if !e.Readable(c.View) && words.matchesText(string(doc.Source[e.Span.Start:e.Span.End])) {
 			shared = true
 		}
 	}

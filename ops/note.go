@@ -9,18 +9,18 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// protects is the minimum importance of entries that compaction never removes.
-const protects = 0.8
+// protectedImportance is the minimum importance of entries that compaction never removes.
+const protectedImportance = 0.8
 
 // note appends a note to the log of a day.
-func (m writing) note(ctx context.Context, c Call, r *api.NoteRequest) (*api.NoteAnswer, error) {
+func (m writeOps) note(ctx context.Context, c Call, r *api.NoteRequest) (*api.NoteAnswer, error) {
 	if m.Disabled {
 		return &api.NoteAnswer{Disabled: true}, nil
 	}
-	if r.Importance >= protects && !c.View.Private() {
+	if r.Importance >= protectedImportance && !c.View.Private() {
 		return nil, api.Errorf(api.Forbidden,
 			"importance: %v would keep the note from being tidied away, which is for private contexts", r.Importance).
-			WithHint("give less than %v", protects)
+			WithHint("give less than %v", protectedImportance)
 	}
 	at, err := m.logTime(r.Time, r.Day)
 	if err != nil {
@@ -30,7 +30,7 @@ func (m writing) note(ctx context.Context, c Call, r *api.NoteRequest) (*api.Not
 	if err != nil {
 		return nil, err
 	}
-	done, err := m.log(ctx, c, logging{cause: "note", at: at, topic: r.Topic, blocks: []logBlock{block}})
+	done, err := m.appendLog(ctx, c, logEdit{cause: "note", at: at, topic: r.Topic, blocks: []logBlock{block}})
 	if err != nil {
 		return nil, err
 	}
@@ -38,12 +38,12 @@ func (m writing) note(ctx context.Context, c Call, r *api.NoteRequest) (*api.Not
 }
 
 // noteBlock returns a note in the form in which it is written.
-func (m writing) noteBlock(c Call, r *api.NoteRequest) (b logBlock, err error) {
+func (m writeOps) noteBlock(c Call, r *api.NoteRequest) (b logBlock, err error) {
 	b.text, err = m.logText("text", r.Text)
 	if err != nil {
 		return b, err
 	}
-	if err := m.outside("topic", r.Topic); err != nil {
+	if err := m.checkText("topic", r.Topic); err != nil {
 		return b, err
 	}
 	if utf8.RuneCountInString(memory.HeadingText(r.Topic)) > maxTopic {
@@ -62,8 +62,8 @@ func (m writing) noteBlock(c Call, r *api.NoteRequest) (b logBlock, err error) {
 	}
 	b.evidence = r.Evidence
 	b.attributes = map[string]string{
-		"type": r.Type, "importance": attribute(r.Importance), "visibility": visible(r.Visibility),
-		"source": origin(c, r.Source),
+		"type": r.Type, "importance": formatNumber(r.Importance), "visibility": visibilityAttribute(r.Visibility),
+		"source": sourceAttribute(c, r.Source),
 	}
 	return b, nil
 }
@@ -90,14 +90,16 @@ const (
 // nothing. Receive escapes Markdown structure and truncates long text. A
 // message that contains a credential or no text returns an error with the code
 // [api.Secret] or [api.Invalid]; a retry cannot succeed.
-func (m *Memory) Receive(ctx context.Context, r Received) error { return m.writing().receive(ctx, r) }
+func (m *Memory) Receive(ctx context.Context, r Received) error {
+	return m.writeOps().receiveMessage(ctx, r)
+}
 
-func (m writing) receive(ctx context.Context, r Received) error {
+func (m writeOps) receiveMessage(ctx context.Context, r Received) error {
 	if m.Disabled {
 		return nil
 	}
 	private := memory.Private.String()
-	c, err := m.call(api.Caller{Scope: api.Scope{Subject: &m.Owner, Context: &private}})
+	c, err := m.resolveCall(api.Caller{Scope: api.Scope{Subject: &m.Owner, Context: &private}})
 	if err != nil {
 		return err
 	}
@@ -116,9 +118,9 @@ func (m writing) receive(ctx context.Context, r Received) error {
 	if at.IsZero() || at.After(now.Add(receivedEarly)) || at.Before(now.Add(-receivedLate)) {
 		at = now
 	}
-	_, err = m.log(ctx, c, logging{
+	_, err = m.appendLog(ctx, c, logEdit{
 		cause: "note", at: at.In(m.Location), topic: title, blocks: []logBlock{block},
-		there: func(e *memory.Entry, _ *logBlock) bool { return e.Source == r.Source },
+		contains: func(e *memory.Entry, _ *logBlock) bool { return e.Source == r.Source },
 	})
 	return err
 }

@@ -56,8 +56,8 @@ func TestOperations(t *testing.T) {
 	if err != nil || len(names) == 0 {
 		t.Fatalf("no cases: %v", err)
 	}
-	var compared tally
-	compared.mostly(t)
+	var compared comparisonCount
+	compared.requireMost(t)
 	for _, name := range names {
 		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
 			t.Parallel()
@@ -70,7 +70,7 @@ func TestOperations(t *testing.T) {
 			other := c.memory(t)
 			socket := serveOps(t, other)
 			model := newModel(t, other, socket, "?tools=all", &compared)
-			for _, a := range c.asks {
+			for _, a := range c.requests {
 				answer := a.answer(t, m, socket, model)
 				if *updateOps {
 					archive.Files[a.at+1].Data = []byte(answer)
@@ -92,12 +92,12 @@ type opsCase struct {
 	settings map[string]string
 	files    []txtar.File
 	writes   []txtar.File
-	asks     []opsAsk
+	requests []opsRequest
 	index    *index.Index // of the files; built once, since no request changes it
 }
 
-// An opsAsk is one request of an archive.
-type opsAsk struct {
+// An opsRequest is one request of an archive.
+type opsRequest struct {
 	at      int // index of the section; the answer is in the next one
 	name    string
 	op      *api.Operation
@@ -133,7 +133,7 @@ func readOpsCase(t testing.TB, archive *txtar.Archive) *opsCase {
 		if i == len(archive.Files) {
 			t.Fatalf("%s has no section with its answer", f.Name)
 		}
-		c.asks = append(c.asks, opsAsk{i - 1, f.Name, op, strings.HasSuffix(f.Name, "in full"), f.Data})
+		c.requests = append(c.requests, opsRequest{i - 1, f.Name, op, strings.HasSuffix(f.Name, "in full"), f.Data})
 	}
 	return c
 }
@@ -178,10 +178,10 @@ func (c *opsCase) memory(t testing.TB) *Memory {
 		c.index = openOps(t, root, updates)
 	}
 	return &Memory{
-		Index: c.index, Files: root, Scopes: root, Keeper: root, Owner: "owner", Location: location,
+		Index: c.index, Files: root, Scopes: root, Indexer: root, Owner: "owner", Location: location,
 		MaxItems: number("max_items"), MaxChars: number("max_chars"), MaxFull: number("full_max_chars"),
 		OmitUntrusted: c.settings["untrusted"] == "omit", Disabled: c.settings["enabled"] != "true",
-		Injection: c.settings["injection"] == "true", Patience: time.Second, Now: func() time.Time { return now },
+		Injection: c.settings["injection"] == "true", SyncTimeout: time.Second, Now: func() time.Time { return now },
 		Undoer: c.undoer(t, now),
 		Compactor: &compactor.Compactor{
 			Root: compactor.Root{
@@ -201,7 +201,7 @@ func (c *opsCase) memory(t testing.TB) *Memory {
 // openOps returns a complete index of files.
 func openOps(t testing.TB, root *opsRoot, updates []index.Update) *index.Index {
 	t.Helper()
-	x, err := index.Open(t.TempDir(), index.Options{Source: root, Nap: time.Millisecond, Logger: slog.New(slog.DiscardHandler)})
+	x, err := index.Open(t.TempDir(), index.Options{Source: root, PersistDelay: time.Millisecond, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -234,7 +234,7 @@ func (c *opsCase) undoer(t testing.TB, now time.Time) *vault.Undoer {
 	w := &vault.Writer{Vault: &vault.Vault{Dir: t.TempDir()}, Journal: journal, Logger: slog.New(slog.DiscardHandler)}
 	for _, f := range c.writes {
 		_, err := w.Write(t.Context(), vault.Change{
-			Path: f.Name, Cause: "edit", Reason: "a test", Asked: true,
+			Path: f.Name, Cause: "edit", Reason: "a test", Requested: true,
 			Edit: func(*vault.File) ([]byte, error) { return f.Data, nil },
 		})
 		if err != nil {
@@ -245,12 +245,12 @@ func (c *opsCase) undoer(t testing.TB, now time.Time) *vault.Undoer {
 }
 
 // answer sends a request in all ways and renders the result.
-func (a *opsAsk) answer(t *testing.T, m *Memory, socket string, model *model) string {
+func (a *opsRequest) answer(t *testing.T, m *Memory, socket string, model *model) string {
 	t.Helper()
 	direct, failure := a.direct(t.Context(), m)
 	if failure != nil {
 		var err error
-		direct, err = api.Encode(api.Failure{Error: asError(failure)})
+		direct, err = api.EncodeJSON(api.Failure{Error: asError(failure)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -267,7 +267,7 @@ func (a *opsAsk) answer(t *testing.T, m *Memory, socket string, model *model) st
 }
 
 // render formats an answer or an error as the archives contain it.
-func (a *opsAsk) render(t *testing.T, direct []byte, failure error) string {
+func (a *opsRequest) render(t *testing.T, direct []byte, failure error) string {
 	t.Helper()
 	if failure != nil {
 		e := asError(failure)
@@ -287,7 +287,7 @@ func (a *opsAsk) render(t *testing.T, direct []byte, failure error) string {
 }
 
 // direct calls the operation's function.
-func (a *opsAsk) direct(ctx context.Context, m *Memory) ([]byte, error) {
+func (a *opsRequest) direct(ctx context.Context, m *Memory) ([]byte, error) {
 	req := a.op.NewRequest()
 	if err := req.Decode(a.request); err != nil {
 		return nil, err
@@ -299,7 +299,7 @@ func (a *opsAsk) direct(ctx context.Context, m *Memory) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return api.Encode(got)
+	return api.EncodeJSON(got)
 }
 
 // opsHits renders the hits, one a line.
@@ -455,7 +455,7 @@ func (r *opsRoot) Links() ([]memory.LinkedKey, error) { return r.identities.Link
 
 func (r *opsRoot) View(s memory.Scope) (memory.View, error) { return r.directories.View(s) }
 
-// The remaining methods of [Keeper] are stubs; the daemon's tests cover the
+// The remaining methods of [Indexer] are stubs; the daemon's tests cover the
 // real ones.
 func (r *opsRoot) Sync(context.Context) error { return nil }
 
@@ -471,6 +471,6 @@ func (r *opsRoot) Check(context.Context, string) (*api.CheckAnswer, error) {
 	return nil, errors.ErrUnsupported
 }
 
-func (r *opsRoot) Mend(context.Context, []string) error { return errors.ErrUnsupported }
+func (r *opsRoot) Reindex(context.Context, []string) error { return errors.ErrUnsupported }
 
 func (r *opsRoot) Subscribe(context.Context, func(Change) error) error { return errors.ErrUnsupported }

@@ -13,19 +13,19 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-func (m writing) profile(ctx context.Context, c Call, r *api.ProfileRequest) (*api.SummaryAnswer, error) {
-	return m.sumUp(ctx, c, "profile", r.Name, r.Text, r.Based)
+func (m writeOps) profile(ctx context.Context, c Call, r *api.ProfileRequest) (*api.SummaryAnswer, error) {
+	return m.writeSummary(ctx, c, "profile", r.Name, r.Text, r.Basis)
 }
 
-func (m writing) project(ctx context.Context, c Call, r *api.ProjectRequest) (*api.SummaryAnswer, error) {
-	return m.sumUp(ctx, c, "project", r.Name, r.Text, r.Based)
+func (m writeOps) project(ctx context.Context, c Call, r *api.ProjectRequest) (*api.SummaryAnswer, error) {
+	return m.writeSummary(ctx, c, "project", r.Name, r.Text, r.Basis)
 }
 
-// sumUp writes a summary to one of the subject's files and replaces the summary
+// writeSummary writes a summary to one of the subject's files and replaces the summary
 // with the same name and visibility. Because a summary speaks for the subject,
-// sumUp needs a private context even for a new name.
-func (m writing) sumUp(ctx context.Context, c Call, namespace, name, text string,
-	b api.Based) (*api.SummaryAnswer, error) {
+// writeSummary needs a private context even for a new name.
+func (m writeOps) writeSummary(ctx context.Context, c Call, namespace, name, text string,
+	b api.Basis) (*api.SummaryAnswer, error) {
 	if m.Disabled {
 		return &api.SummaryAnswer{Disabled: true}, nil
 	}
@@ -41,7 +41,7 @@ func (m writing) sumUp(ctx context.Context, c Call, namespace, name, text string
 	}
 	for _, given := range [][2]string{{"name", name}, {"text", text}, {"source", b.Source},
 		{"evidence", strings.Join(b.Evidence, " ")}} {
-		if err := m.outside(given[0], given[1]); err != nil {
+		if err := m.checkText(given[0], given[1]); err != nil {
 			return nil, err
 		}
 		if given[0] != "evidence" && utf8.RuneCountInString(given[1]) > maxNote {
@@ -49,12 +49,12 @@ func (m writing) sumUp(ctx context.Context, c Call, namespace, name, text string
 				WithHint("sum it up in a few sentences")
 		}
 	}
-	dir, err := m.home(ctx, &c)
+	dir, err := m.subjectDir(ctx, &c)
 	if err != nil {
 		return nil, err
 	}
 	path := dir + "/" + namespace + ".md"
-	if err := m.based(c, &s); err != nil {
+	if err := m.checkEvidence(c, &s); err != nil {
 		return nil, err
 	}
 	if err := s.Check(path, m.Layout); err != nil {
@@ -62,8 +62,8 @@ func (m writing) sumUp(ctx context.Context, c Call, namespace, name, text string
 			WithHint("leave out emphasis in the name, and an anchor such as ^id at the end of the text")
 	}
 	answer := &api.SummaryAnswer{Path: path}
-	doc, _, err := m.add(ctx, c, adding{
-		path: path, cause: namespace, fresh: memory.NewItems(c.Scope.Subject),
+	doc, _, err := m.editFile(ctx, c, fileEdit{
+		path: path, cause: namespace, initial: memory.NewItems(c.Scope.Subject),
 		change: func(doc *memory.Document, r *memory.Revision) (err error) {
 			answer.Replaced, err = m.putSummary(c, s, b.Source, doc, r)
 			return err
@@ -74,7 +74,7 @@ func (m writing) sumUp(ctx context.Context, c Call, namespace, name, text string
 	}
 	shown := doc.For(c.View)
 	for i := range shown.Entries {
-		if e := &shown.Entries[i]; e.IsSummary() && s.Is(e) {
+		if e := &shown.Entries[i]; e.IsSummary() && s.Matches(e) {
 			answer.Line = shown.Shown(c.View).Line(e.Line)
 		}
 	}
@@ -83,7 +83,7 @@ func (m writing) sumUp(ctx context.Context, c Call, namespace, name, text string
 
 // putSummary inserts a summary into a file. A summary with the same text stays
 // unchanged. The other attributes of a replaced summary are kept.
-func (m writing) putSummary(c Call, s memory.Summary, source string, doc *memory.Document,
+func (m writeOps) putSummary(c Call, s memory.Summary, source string, doc *memory.Document,
 	r *memory.Revision) (replaced bool, err error) {
 	var same []int
 	for i := range doc.Entries {
@@ -99,7 +99,7 @@ func (m writing) putSummary(c Call, s memory.Summary, source string, doc *memory
 	case 0:
 	case 1:
 		e := &doc.Entries[same[0]]
-		if s.Is(e) && e.Title == s.Title && strings.HasSuffix(e.Text, s.Text) {
+		if s.Matches(e) && e.Title == s.Title && strings.HasSuffix(e.Text, s.Text) {
 			return false, nil
 		}
 		s.Attributes = maps.Clone(e.Attributes)
@@ -107,7 +107,7 @@ func (m writing) putSummary(c Call, s memory.Summary, source string, doc *memory
 		return false, api.Errorf(api.Conflict, "there is more than one summary named %q", s.Title).
 			WithHint("choose another name, or leave one of them in %s", doc.Place.Path)
 	}
-	s.Attributes["source"], s.Attributes["updated"] = origin(c, source), now
+	s.Attributes["source"], s.Attributes["updated"] = sourceAttribute(c, source), now
 	if len(same) == 0 {
 		r.Append(s.Section(), s.String())
 	} else {
@@ -116,12 +116,12 @@ func (m writing) putSummary(c Call, s memory.Summary, source string, doc *memory
 	return len(same) > 0, nil
 }
 
-// based returns an error if a summary must not cite its evidence. Every reader
+// checkEvidence returns an error if a summary must not cite its evidence. Every reader
 // of the summary must be able to read the evidence.
-func (m writing) based(c Call, s *memory.Summary) error {
+func (m writeOps) checkEvidence(c Call, s *memory.Summary) error {
 	evidence := compactor.Evidence{Files: m.Files, Layout: m.Layout, View: c.View}
 	switch err := evidence.Check(s.Evidence); {
-	case errors.Is(err, compactor.ErrNotThere):
+	case errors.Is(err, compactor.ErrEvidenceNotFound):
 		return api.Errorf(api.NotFound, "%v", err)
 	case err != nil:
 		return api.Errorf(api.Invalid, "%v", err)

@@ -12,9 +12,9 @@ import (
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
-// redacted returns an answer without credentials. It copies the parts that it
+// redactValue returns an answer without credentials. It copies the parts that it
 // changes, because they may be shared.
-func redacted[T any](answer T) T {
+func redactValue[T any](answer T) T {
 	answer, masks := secrets.RedactValue(answer)
 	if s := reflect.Indirect(reflect.ValueOf(&answer).Elem()); masks > 0 && s.Kind() == reflect.Struct {
 		if f := s.FieldByName("Redaction"); f.IsValid() {
@@ -24,10 +24,10 @@ func redacted[T any](answer T) T {
 	return answer
 }
 
-// redactedError returns an error without credentials.
-func redactedError(err error) error {
+// redactError returns an error without credentials.
+func redactError(err error) error {
 	if e, ok := errors.AsType[*api.Error](err); ok {
-		return redacted(e)
+		return redactValue(e)
 	}
 	return err
 }
@@ -36,34 +36,34 @@ func redactedError(err error) error {
 // lines separately, because diff markers or lines of the other side would split
 // a private key.
 func maskHunk(h journal.Hunk) journal.Hunk {
-	side := func(middle []byte) []byte { return secrets.Mask(slices.Concat(h.Before, middle, h.Behind)) }
+	side := func(middle []byte) []byte { return secrets.Mask(slices.Concat(h.Above, middle, h.Below)) }
 	was, is := side(h.Old), side(h.New)
-	from := len(h.Before)
+	from := len(h.Above)
 	h.Old, h.New = was[from:from+len(h.Old)], is[from:from+len(h.New)]
-	h.Before, h.Behind = was[:from], was[from+len(h.Old):]
+	h.Above, h.Below = was[:from], was[from+len(h.Old):]
 	return h
 }
 
-// newSecret rejects a new text for the shown part of a file if it contains a
+// checkNewSecret rejects a new text for the shown part of a file if it contains a
 // credential, or a mask in a new or moved line, where the mask stands for no
 // credential.
-func newSecret(shown memory.Shown, text string) error {
+func checkNewSecret(shown memory.Shown, text string) error {
 	if found := secrets.Find(text); found != nil {
 		return secretError("the new text", found[0].Rule)
 	}
-	was, is := between(shown.Text(), text)
+	was, is := differingLines(shown.Text(), text)
 	switch {
-	case secrets.Masks(is) > secrets.Masks(was):
+	case secrets.CountMasks(is) > secrets.CountMasks(was):
 		return secretError("the new text", secrets.Redaction)
-	case secrets.Masks(is) > 0:
+	case secrets.CountMasks(is) > 0:
 		return memory.ErrMasked
 	}
 	return nil
 }
 
-// between returns the differing middle lines of two texts, without their common
+// differingLines returns the differing middle lines of two texts, without their common
 // first and last lines.
-func between(a, b string) (string, string) {
+func differingLines(a, b string) (string, string) {
 	from, to := strings.SplitAfter(a, "\n"), strings.SplitAfter(b, "\n")
 	for len(from) > 0 && len(to) > 0 && from[0] == to[0] {
 		from, to = from[1:], to[1:]

@@ -26,9 +26,9 @@ const (
 	privateKey = "-----BEGIN PRIVATE " + "KEY-----\n" + keyLine + "\n" + keyLine + "\nqL5h==\n-----END PRIVATE " + "KEY-----"
 )
 
-// placesForText holds files of one memory each. %s marks every place where text
+// textTemplates holds files of one memory each. %s marks every place where text
 // can stand.
-var placesForText = map[string]string{
+var textTemplates = map[string]string{
 	"text":        "- **deploy**: with %s or so\n",
 	"title":       "- **deploy %s**: so\n",
 	"task":        "## Tasks\n\n- [ ] deploy %s\n- [x] another\n",
@@ -58,7 +58,7 @@ var placesForText = map[string]string{
 // TestNoAnswerHasCredentials checks that no answer contains a credential from
 // any place in a file or from the request.
 func TestNoAnswerHasCredentials(t *testing.T) {
-	for place, text := range placesForText {
+	for place, text := range textTemplates {
 		t.Run(place, func(t *testing.T) {
 			t.Parallel()
 			text := strings.ReplaceAll(text, "%s", liveToken)
@@ -170,17 +170,17 @@ func TestRedactedCopies(t *testing.T) {
 	}
 	shared := []string{"a", liveToken}
 	a := &answer{Parts: []*part{{Name: "x " + liveToken, Map: map[string]any{liveToken: []any{liveToken}}, Many: shared, inner: "i"}}, Any: liveToken}
-	got := redacted(a)
+	got := redactValue(a)
 	if text := fmt.Sprintf("%+v %+v", got, got.Parts[0]); strings.Contains(text, liveToken) || got.Redacted != 5 || got.Parts[0].inner != "i" {
 		t.Errorf("redacted: %s", text)
 	}
 	if shared[1] != liveToken || a.Parts[0].Name != "x "+liveToken || a.Redacted != 0 {
 		t.Error("what was given has been changed")
 	}
-	if clear := (&answer{Parts: []*part{{Name: "a", Many: shared[:1]}}}); redacted(clear) != clear {
+	if clear := (&answer{Parts: []*part{{Name: "a", Many: shared[:1]}}}); redactValue(clear) != clear {
 		t.Error("an answer without credentials is not as it was")
 	}
-	if secrets.Rule(liveToken) == "" || secrets.Rule(privateKey) == "" {
+	if secrets.MatchingRule(liveToken) == "" || secrets.MatchingRule(privateKey) == "" {
 		t.Error("the tests' credentials are none")
 	}
 }
@@ -199,17 +199,17 @@ func TestEditOfAPrivateKey(t *testing.T) {
 				if err := os.WriteFile(path, []byte(above+privateKey+below), 0o600); err != nil {
 					t.Fatal(err)
 				}
-				_, shown, err := d.memory.load(c, "MEMORY.md")
+				_, shown, err := d.memory.loadFile(c, "MEMORY.md")
 				if err != nil {
 					t.Fatal(err)
 				}
 				old := strings.Join(shown.Lines[2+from:2+to], "\n") + by.end
-				_, err = d.memory.writing().edit(t.Context(), c, &api.EditRequest{Path: "MEMORY.md", OldText: old, NewText: by.text})
+				_, err = d.memory.writeOps().edit(t.Context(), c, &api.EditRequest{Path: "MEMORY.md", OldText: old, NewText: by.text})
 				data, failed := os.ReadFile(path)
 				if failed != nil {
 					t.Fatal(failed)
 				}
-				_, shown, failed = d.memory.load(c, "MEMORY.md")
+				_, shown, failed = d.memory.loadFile(c, "MEMORY.md")
 				text := shown.Text()
 				if failed != nil || strings.Contains(text, keyLine) || strings.Contains(text, "qL5h") || strings.Contains(string(data), "REDA") {
 					t.Fatalf("%q in place of %q: %v, %v\n%s\nis shown as\n%s", by.text, old, err, failed, data, text)

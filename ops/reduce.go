@@ -25,101 +25,101 @@ import (
 // error if check rejects the sentences. Error messages are written for a
 // person.
 type Reducer interface {
-	Bullets(ctx context.Context, message string, check func(bullets []string) error) ([]string, error)
+	ListAchievements(ctx context.Context, message string, check func(bullets []string) error) ([]string, error)
 }
 
 const (
-	maxReduced = 64 << 10 // size limit of a text to reduce, in bytes
-	maxBullet  = 300      // limit of one resulting bullet, in characters
-	maxWaiting = 16       // pending texts; further ones are reduced by rules
-	maxKnown   = 256      // number of accepted texts that are remembered
+	maxReduced       = 64 << 10 // size limit of a text to reduce, in bytes
+	maxBullet        = 300      // limit of one resulting bullet, in characters
+	maxPendingTexts  = 16       // pending texts; further ones are reduced by rules
+	maxAcceptedTexts = 256      // number of accepted texts that are remembered
 
-	// lateWrite limits writing the bullets of a text while the daemon stops.
-	lateWrite = 2 * time.Second
+	// lateWriteTimeout limits writing the bullets of a text while the daemon stops.
+	lateWriteTimeout = 2 * time.Second
 )
 
 // A reduction is a text that waits for a model.
-type reduction struct {
+type pendingText struct {
 	call    Call
 	request api.CaptureRequest
 }
 
-// reductions holds the pending texts and the digests of accepted ones. Accepted
+// reductionQueue holds the pending texts and the digests of accepted ones. Accepted
 // texts are recognized by digest, because a model words its bullets differently
 // each time.
-type reductions struct {
-	mu      sync.Mutex
-	waiting []reduction
-	woken   chan struct{}       // closed when a text is added; nil if no goroutine waits
-	known   [][sha256.Size]byte // newest last
-	ended   bool                // no goroutine takes texts any more
+type reductionQueue struct {
+	mu       sync.Mutex
+	pending  []pendingText
+	added    chan struct{}       // closed when a text is added; nil if no goroutine waits
+	accepted [][sha256.Size]byte // newest last
+	closed   bool                // no goroutine takes texts any more
 }
 
 // add accepts a text unless too many are pending, and reports whether it did. A
 // text that was accepted before is not queued again, and add returns true for
 // it.
-func (q *reductions) add(r reduction) bool {
+func (q *reductionQueue) add(r pendingText) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q", r.call.Scope.Subject, r.request.Session, r.request.Type,
 		r.request.Text))
 	switch {
-	case slices.Contains(q.known, sum):
+	case slices.Contains(q.accepted, sum):
 		return true
-	case q.ended, len(q.waiting) == maxWaiting:
+	case q.closed, len(q.pending) == maxPendingTexts:
 		return false
-	case len(q.known) == maxKnown:
-		q.known = slices.Delete(q.known, 0, 1)
+	case len(q.accepted) == maxAcceptedTexts:
+		q.accepted = slices.Delete(q.accepted, 0, 1)
 	}
-	q.known = append(q.known, sum)
-	q.waiting = append(q.waiting, r)
-	if q.woken != nil {
-		close(q.woken)
-		q.woken = nil
+	q.accepted = append(q.accepted, sum)
+	q.pending = append(q.pending, r)
+	if q.added != nil {
+		close(q.added)
+		q.added = nil
 	}
 	return true
 }
 
 // next returns the oldest pending text. If there is none, it returns a channel
 // that is closed when a text is added.
-func (q *reductions) next() (r reduction, ok bool, more <-chan struct{}) {
+func (q *reductionQueue) next() (r pendingText, ok bool, more <-chan struct{}) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.waiting) > 0 {
-		r = q.waiting[0]
-		q.waiting = slices.Delete(q.waiting, 0, 1)
+	if len(q.pending) > 0 {
+		r = q.pending[0]
+		q.pending = slices.Delete(q.pending, 0, 1)
 		return r, true, nil
 	}
-	if q.woken == nil {
-		q.woken = make(chan struct{})
+	if q.added == nil {
+		q.added = make(chan struct{})
 	}
-	return r, false, q.woken
+	return r, false, q.added
 }
 
-// end stops the queue if no text is pending, and reports whether it did. The
+// closeIfEmpty stops the queue if no text is pending, and reports whether it did. The
 // caller does not call next afterwards.
-func (q *reductions) end() bool {
+func (q *reductionQueue) closeIfEmpty() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.ended = len(q.waiting) == 0
-	return q.ended
+	q.closed = len(q.pending) == 0
+	return q.closed
 }
 
 // Reduce reduces pending texts with the model until the context ends, and the
 // remaining ones by rules. It passes errors to failed, whether or not a text is
 // lost.
 func (m *Memory) Reduce(ctx context.Context, failed func(error)) error {
-	return m.writing().run(ctx, failed)
+	return m.writeOps().reducePending(ctx, failed)
 }
 
-func (m writing) run(ctx context.Context, failed func(error)) error {
+func (m writeOps) reducePending(ctx context.Context, failed func(error)) error {
 	for {
 		r, ok, more := m.reductions.next()
 		switch {
 		case ok:
-			m.reduce(ctx, r, failed)
+			m.reduceText(ctx, r, failed)
 		case ctx.Err() != nil:
-			if m.reductions.end() {
+			if m.reductions.closeIfEmpty() {
 				return ctx.Err()
 			}
 		default:
@@ -131,9 +131,9 @@ func (m writing) run(ctx context.Context, failed func(error)) error {
 	}
 }
 
-// reduce writes the bullets that a model returns for a text.
-func (m writing) reduce(ctx context.Context, r reduction, failed func(error)) {
-	bullets, err := m.Reducer.Bullets(ctx, r.request.Text, func(bullets []string) error {
+// reduceText writes the bullets that a model returns for a text.
+func (m writeOps) reduceText(ctx context.Context, r pendingText, failed func(error)) {
+	bullets, err := m.Reducer.ListAchievements(ctx, r.request.Text, func(bullets []string) error {
 		return m.checkBullets(r.request.Text, bullets)
 	})
 	if err != nil {
@@ -143,10 +143,10 @@ func (m writing) reduce(ctx context.Context, r reduction, failed func(error)) {
 	if len(bullets) == 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lateWrite)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lateWriteTimeout)
 	defer cancel()
 	r.request.Bullets = bullets
-	if err = m.look(&r.call); err == nil { // permissions may have changed
+	if err = m.renewView(&r.call); err == nil { // permissions may have changed
 		_, err = m.captureBullets(ctx, r.call, &r.request)
 	}
 	if err != nil {
@@ -155,7 +155,7 @@ func (m writing) reduce(ctx context.Context, r reduction, failed func(error)) {
 }
 
 // captureText reduces a text now or queues it.
-func (m writing) captureText(ctx context.Context, c Call, r *api.CaptureRequest) (*api.CaptureAnswer, error) {
+func (m writeOps) captureText(ctx context.Context, c Call, r *api.CaptureRequest) (*api.CaptureAnswer, error) {
 	switch {
 	case len(r.Bullets) > 0:
 		return nil, api.Errorf(api.Invalid, "text and bullets exclude each other")
@@ -165,7 +165,7 @@ func (m writing) captureText(ctx context.Context, c Call, r *api.CaptureRequest)
 	if err := m.captureOrigin(r); err != nil {
 		return nil, err
 	}
-	if m.mayReduce(r) && m.reductions.add(reduction{c, *r}) {
+	if m.mayReduce(r) && m.reductions.add(pendingText{c, *r}) {
 		return &api.CaptureAnswer{Lines: []int{}, Queued: true}, nil
 	}
 	asked := *r
@@ -178,14 +178,14 @@ func (m writing) captureText(ctx context.Context, c Call, r *api.CaptureRequest)
 
 // mayReduce reports whether a text may be sent to a model. Private text needs
 // JudgePrivate. Text with a credential is never sent.
-func (m writing) mayReduce(r *api.CaptureRequest) bool {
-	return m.Reducer != nil && (visible(r.Visibility) == memory.PublicOK.String() || m.JudgePrivate) &&
+func (m writeOps) mayReduce(r *api.CaptureRequest) bool {
+	return m.Reducer != nil && (visibilityAttribute(r.Visibility) == memory.PublicOK.String() || m.JudgePrivate) &&
 		m.secretIn(r.Text) == ""
 }
 
 // bulletsOf reduces a text by rules to valid bullets without credentials.
-func (m writing) bulletsOf(text string) (bullets []string) {
-	bullets = transcript.Achieved(text, maxBullets,
+func (m writeOps) bulletsOf(text string) (bullets []string) {
+	bullets = transcript.Achievements(text, maxBullets,
 		func(line string) bool { return m.checkBullet(memory.CleanLine(line)) == nil })
 	for i := range bullets {
 		bullets[i] = memory.CleanLine(bullets[i])
@@ -195,12 +195,12 @@ func (m writing) bulletsOf(text string) (bullets []string) {
 
 // checkBullets returns an error if the bullets are not a valid reduction of a
 // text.
-func (m writing) checkBullets(text string, bullets []string) error {
+func (m writeOps) checkBullets(text string, bullets []string) error {
 	if len(bullets) > maxBullets {
 		return fmt.Errorf("there are %d bullets, not one to three", len(bullets))
 	}
 	for _, b := range bullets {
-		if len(memory.Lost(b, text)) > 0 {
+		if len(memory.MissingWords(b, text)) > 0 {
 			return errors.New("a bullet has a name or a number that the text has not")
 		}
 		if err := m.checkBullet(b); err != nil {
@@ -211,11 +211,11 @@ func (m writing) checkBullets(text string, bullets []string) error {
 }
 
 // checkBullet returns an error if a line is not a valid bullet.
-func (m writing) checkBullet(line string) error {
+func (m writeOps) checkBullet(line string) error {
 	if utf8.RuneCountInString(line) > maxBullet {
 		return fmt.Errorf("a bullet has more than %d characters", maxBullet)
 	}
-	line, err := m.logText("bullets", unmarked(line))
+	line, err := m.logText("bullets", trimMarker(line))
 	if err != nil {
 		return err
 	}

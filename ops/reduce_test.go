@@ -17,18 +17,18 @@ import (
 
 // A reducer returns the bullets that the test supplies.
 type reducer struct {
-	asked chan string
-	says  chan []string
+	messages chan string
+	replies  chan []string
 }
 
-func (r *reducer) Bullets(ctx context.Context, message string, check func([]string) error) ([]string, error) {
+func (r *reducer) ListAchievements(ctx context.Context, message string, check func([]string) error) ([]string, error) {
 	select {
-	case r.asked <- message:
+	case r.messages <- message:
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 	select {
-	case bullets := <-r.says:
+	case bullets := <-r.replies:
 		return bullets, check(bullets)
 	case <-ctx.Done():
 		return nil, ctx.Err()
@@ -48,7 +48,7 @@ func newReducedCase(t *testing.T) *reducedCase {
 	t.Helper()
 	c := &reducedCase{
 		t: t, diskCase: readOpsCase(t, &txtar.Archive{Files: []txtar.File{{Name: "MEMORY.md", Data: []byte("- there\n")}}}).disk(t),
-		reducer: &reducer{asked: make(chan string), says: make(chan []string)},
+		reducer: &reducer{messages: make(chan string), replies: make(chan []string)},
 	}
 	c.memory.Reducer, c.memory.JudgePrivate = c.reducer, true
 	ctx, cancel := context.WithCancel(t.Context())
@@ -70,12 +70,12 @@ func newReducedCase(t *testing.T) *reducedCase {
 
 func (c *reducedCase) capture(r api.CaptureRequest) *api.CaptureAnswer {
 	c.t.Helper()
-	call, err := c.memory.call(api.Caller{AsOwner: true})
+	call, err := c.memory.resolveCall(api.Caller{AsOwner: true})
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	r.Type, r.Session = "result", "s"
-	answer, err := c.memory.writing().capture(c.t.Context(), call, &r)
+	answer, err := c.memory.writeOps().capture(c.t.Context(), call, &r)
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -135,10 +135,10 @@ func TestReduce(t *testing.T) {
 					t.Errorf("the answer is %+v", a)
 				}
 			}
-			if got := <-c.asked; got != workDone {
+			if got := <-c.messages; got != workDone {
 				t.Errorf("the model is asked about %q", got)
 			}
-			c.says <- test.says
+			c.replies <- test.says
 			c.want(test.bullets, test.failures)
 		})
 	}
@@ -149,9 +149,9 @@ func TestReduce(t *testing.T) {
 func TestReduceEnds(t *testing.T) {
 	c := newReducedCase(t)
 	c.capture(api.CaptureRequest{Text: workDone})
-	<-c.asked // never answered
+	<-c.messages // never answered
 	var want []string
-	for i := range maxWaiting {
+	for i := range maxPendingTexts {
 		if a := c.capture(api.CaptureRequest{Text: fmt.Sprintf("Fixed the bug with the number %d.", i)}); !a.Queued {
 			t.Errorf("text %d: %+v", i, a)
 		}
@@ -165,7 +165,7 @@ func TestReduceEnds(t *testing.T) {
 		t.Errorf("one too late: %+v", a)
 	}
 	want = append([]string{"Fixed one too many.", "Fixed the race in store.go, at last.", "All 12 tests pass."}, append(want, "Fixed what came too late.")...)
-	failures := strings.TrimSuffix(strings.Repeat("a text is reduced by rules: context canceled; ", maxWaiting+1), "; ")
+	failures := strings.TrimSuffix(strings.Repeat("a text is reduced by rules: context canceled; ", maxPendingTexts+1), "; ")
 	c.want(strings.Join(want, "; "), failures)
 }
 
@@ -191,8 +191,8 @@ func TestReducePrivate(t *testing.T) {
 			t.Errorf("%+v: %+v", test, a)
 		}
 		if test.asked {
-			<-c.asked
-			c.says <- nil
+			<-c.messages
+			c.replies <- nil
 		}
 		if text := strings.Join(c.bullets(), "; "); test.asked != (text == "") || strings.Contains(text, "ghp_") {
 			t.Errorf("%+v: %q", test, text)

@@ -8,20 +8,20 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-func (m reading) related(ctx context.Context, c Call, r *api.RelatedRequest) (*api.RelatedAnswer, error) {
+func (m readOps) related(ctx context.Context, c Call, r *api.RelatedRequest) (*api.RelatedAnswer, error) {
 	if (r.Path == "") == (r.ID == "") {
 		return nil, api.Errorf(api.Invalid, "either path or id is needed")
 	}
 	var doc *memory.Document
 	var entries []*memory.Entry
 	if r.ID != "" {
-		d, e, err := m.entry(ctx, c, r.ID)
+		d, e, err := m.findEntry(ctx, c, r.ID)
 		if err != nil {
 			return nil, err
 		}
 		doc, entries = d, []*memory.Entry{e}
 	} else {
-		d, _, err := m.load(c, r.Path)
+		d, _, err := m.loadFile(c, r.Path)
 		if err != nil {
 			return nil, err
 		}
@@ -33,7 +33,7 @@ func (m reading) related(ctx context.Context, c Call, r *api.RelatedRequest) (*a
 		}
 	}
 	answer := &api.RelatedAnswer{Path: doc.Place.Path, To: []api.LinkTo{}, From: []api.LinkFrom{},
-		Index: m.state(c)}
+		Index: m.indexState(c)}
 	shown := doc.Shown(c.View)
 	for _, e := range entries {
 		for _, l := range e.Links {
@@ -41,7 +41,7 @@ func (m reading) related(ctx context.Context, c Call, r *api.RelatedRequest) (*a
 				break
 			}
 			answer.To = append(answer.To, api.LinkTo{
-				Line: shown.Line(e.Line), Text: l.Text, Target: l.Target, Path: m.follow(c, l), Anchor: l.Anchor,
+				Line: shown.Line(e.Line), Text: l.Text, Target: l.Target, Path: m.resolveLink(c, l), Anchor: l.Anchor,
 				Untrusted: e.Author().Untrusted(c.View),
 			})
 		}
@@ -54,13 +54,13 @@ func (m reading) related(ctx context.Context, c Call, r *api.RelatedRequest) (*a
 		if len(answer.From) == r.Limit {
 			break
 		}
-		other, _, err := m.load(c, ref.Path)
+		other, _, err := m.loadFile(c, ref.Path)
 		if err != nil {
 			continue // it was removed meanwhile
 		}
 		e := entryOf(c, other, ref.ID)
 		if e == nil || !slices.ContainsFunc(e.Links,
-			func(l memory.Link) bool { return m.follow(c, l) == doc.Place.Path }) {
+			func(l memory.Link) bool { return m.resolveLink(c, l) == doc.Place.Path }) {
 			continue
 		}
 		text, _ := firstRunes(e.Text, maxHitText)
@@ -71,11 +71,11 @@ func (m reading) related(ctx context.Context, c Call, r *api.RelatedRequest) (*a
 	return answer, nil
 }
 
-// follow returns the first possible target of a link that the caller can read,
+// resolveLink returns the first possible target of a link that the caller can read,
 // or an empty string.
-func (m reading) follow(c Call, l memory.Link) string {
+func (m readOps) resolveLink(c Call, l memory.Link) string {
 	for _, path := range l.Paths {
-		if _, _, err := m.load(c, path); err == nil {
+		if _, _, err := m.loadFile(c, path); err == nil {
 			return path
 		}
 	}

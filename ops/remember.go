@@ -15,14 +15,14 @@ import (
 )
 
 // remember stores one item in long-term memory.
-func (m writing) remember(ctx context.Context, c Call, r *api.RememberRequest) (*api.RememberAnswer, error) {
+func (m writeOps) remember(ctx context.Context, c Call, r *api.RememberRequest) (*api.RememberAnswer, error) {
 	return m.rememberItem(ctx, c, r, "", "")
 }
 
 // rememberItem stores one item in long-term memory, as part of a group of
 // changes that are undone together. An empty group starts a new one. day is the
 // day on which the session began, today if empty.
-func (m writing) rememberItem(ctx context.Context, c Call, r *api.RememberRequest, day,
+func (m writeOps) rememberItem(ctx context.Context, c Call, r *api.RememberRequest, day,
 	group string) (*api.RememberAnswer, error) {
 	answer := &api.RememberAnswer{Hints: []string{}}
 	if m.Disabled {
@@ -32,10 +32,10 @@ func (m writing) rememberItem(ctx context.Context, c Call, r *api.RememberReques
 	if err := m.mayWrite(c); err != nil {
 		return nil, err
 	}
-	item := &remembered{
+	item := &longTermEdit{
 		RememberRequest: r, subject: c.Scope.Subject, day: cmp.Or(day, m.day(0)), today: m.day(0), now: m.Now().UTC(),
 	}
-	if err := m.worthKeeping(item); err != nil {
+	if err := m.checkLongTerm(item); err != nil {
 		return nil, err
 	}
 	var err error
@@ -46,12 +46,12 @@ func (m writing) rememberItem(ctx context.Context, c Call, r *api.RememberReques
 	item.parse = func(source []byte) *memory.Document {
 		return m.Layout.Parse(item.path, source, memory.Meta{ModTime: item.now})
 	}
-	if err := m.belongs(item); err != nil {
+	if err := m.rejectNamespace(item); err != nil {
 		return nil, err
 	}
-	after, _, err := m.add(ctx, c, adding{
-		path: item.path, cause: "remember", group: group, fresh: item.fresh,
-		change: func(doc *memory.Document, rev *memory.Revision) error { return item.put(doc, rev) },
+	after, _, err := m.editFile(ctx, c, fileEdit{
+		path: item.path, cause: "remember", group: group, initial: item.fresh,
+		change: func(doc *memory.Document, rev *memory.Revision) error { return item.insertItem(doc, rev) },
 	})
 	if err != nil {
 		return nil, err
@@ -76,7 +76,7 @@ func (m writing) rememberItem(ctx context.Context, c Call, r *api.RememberReques
 }
 
 // A remembered is an item that is being written to long-term memory.
-type remembered struct {
+type longTermEdit struct {
 	*api.RememberRequest
 	subject string
 	day     string // first day of its session
@@ -86,19 +86,19 @@ type remembered struct {
 	fresh   []byte
 	parse   func([]byte) *memory.Document
 
-	section  string
-	norm     string // of the resulting entry
-	replaced bool
-	alike    int // number of items with the same title, if more than one
+	section    string
+	norm       string // of the resulting entry
+	replaced   bool
+	duplicates int // number of items with the same title, if more than one
 }
 
 var (
-	boxed  = regexp.MustCompile(`(?m)^\s*(?:(?:[-*+]|\d+[.)])\s+)?\[.\](?:\s|$)`)
-	tasked = regexp.MustCompile(`(?i)^\s*(?:to-?do|task|follow[ -]?up|remind (?:me|us)|待办|提醒我)\s*(?:[:：]|\b)|^\s*(?:待办|提醒我)`)
+	checkboxRE = regexp.MustCompile(`(?m)^\s*(?:(?:[-*+]|\d+[.)])\s+)?\[.\](?:\s|$)`)
+	taskRE     = regexp.MustCompile(`(?i)^\s*(?:to-?do|task|follow[ -]?up|remind (?:me|us)|待办|提醒我)\s*(?:[:：]|\b)|^\s*(?:待办|提醒我)`)
 )
 
-// worthKeeping rejects items that do not belong in long-term memory.
-func (m writing) worthKeeping(r *remembered) error {
+// checkLongTerm rejects items that do not belong in long-term memory.
+func (m writeOps) checkLongTerm(r *longTermEdit) error {
 	if strings.TrimSpace(r.Text) == "" {
 		return api.Errorf(api.Invalid, "text is empty")
 	}
@@ -108,7 +108,7 @@ func (m writing) worthKeeping(r *remembered) error {
 		given = append(given, struct{ field, text string }{"evidence", e})
 	}
 	for _, g := range given {
-		if err := m.outside(g.field, g.text); err != nil {
+		if err := m.checkText(g.field, g.text); err != nil {
 			return err
 		}
 	}
@@ -127,21 +127,21 @@ func (m writing) worthKeeping(r *remembered) error {
 	case !r.Explicit:
 		return api.Errorf(api.Invalid, "only what the user asked to be remembered is kept for long").
 			WithHint("set explicit if the user said so; note keeps everything else, for the day")
-	case boxed.MatchString(r.Text), tasked.MatchString(r.Text), tasked.MatchString(r.Title),
+	case checkboxRE.MatchString(r.Text), taskRE.MatchString(r.Text), taskRE.MatchString(r.Title),
 		m.Layout.CountsTasks(r.Section):
 		return api.Errorf(api.Invalid, "tasks are not kept for long").WithHint("put it into the tasks of the session")
 	}
 	return nil
 }
 
-// belongs rejects an item whose title or section names an item namespace.
+// rejectNamespace rejects an item whose title or section names an item namespace.
 // MEMORY.md accepts such items, because it has sections for them.
-func (m writing) belongs(r *remembered) error {
+func (m writeOps) rejectNamespace(r *longTermEdit) error {
 	if m.Layout.Place(r.path).Dir == "" || !strings.HasSuffix(r.path, "/_index.md") {
 		return nil
 	}
 	for _, name := range []string{r.Section, r.Title} {
-		if namespace := memory.DeclaredAs(name); namespace != "" {
+		if namespace := memory.NamespaceOf(name); namespace != "" {
 			return api.Errorf(api.Invalid, "%q is no long-term memory but kept by its key", name).
 				WithHint("item_put keeps it, with namespace %s", namespace)
 		}
@@ -152,16 +152,16 @@ func (m writing) belongs(r *remembered) error {
 // longTermFile returns the path of the caller's long-term file and its initial
 // content. It is MEMORY.md if that exists or the memory has this layout,
 // otherwise the _index.md of the caller's own directory.
-func (m writing) longTermFile(ctx context.Context, c *Call) (path string, fresh []byte, err error) {
+func (m writeOps) longTermFile(ctx context.Context, c *Call) (path string, fresh []byte, err error) {
 	subject := c.Scope.Subject
 	dir := memory.UserDir(subject) + "/MEMORY.md"
 	if subject == m.Owner {
 		dir = "MEMORY.md"
 	}
-	if m.exists(dir) {
+	if m.fileExists(dir) {
 		mine := func() bool { return c.View.SubjectOf(memory.Partition{Owner: m.Layout.Place(dir).Owner}) == subject }
 		if !mine() {
-			if err := m.whole(ctx, c); err != nil {
+			if err := m.waitAllRead(ctx, c); err != nil {
 				return "", nil, err
 			}
 		}
@@ -169,31 +169,31 @@ func (m writing) longTermFile(ctx context.Context, c *Call) (path string, fresh 
 			return dir, memory.NewMemory(), nil
 		}
 	}
-	home, err := m.home(ctx, c)
+	home, err := m.subjectDir(ctx, c)
 	if err != nil {
 		return "", nil, err
 	}
 	path = home + "/_index.md"
-	if subject == m.Owner && !m.exists(path) && strings.HasPrefix(m.dayDir(m.day(0)), "memory/") {
+	if subject == m.Owner && !m.fileExists(path) && strings.HasPrefix(m.dayDir(m.day(0)), "memory/") {
 		return dir, memory.NewMemory(), nil
 	}
 	return path, memory.NewLongTerm(subject, m.Now()), nil
 }
 
-// exists reports whether a file exists now.
-func (m writing) exists(path string) bool {
+// fileExists reports whether a file exists now.
+func (m writeOps) fileExists(path string) bool {
 	_, err := m.Files.Load(path)
 	return err == nil
 }
 
-// put inserts the item into the file. It replaces the matching item or appends
+// insertItem inserts the item into the file. It replaces the matching item or appends
 // to the section.
-func (r *remembered) put(doc *memory.Document, rev *memory.Revision) error {
+func (r *longTermEdit) insertItem(doc *memory.Document, rev *memory.Revision) error {
 	source := "api"
 	if session := oneLine(r.Session); session != "" {
 		source = "session:" + session
 	}
-	at, err := r.replaces(doc, source)
+	at, err := r.findReplaced(doc, source)
 	if err != nil {
 		return err
 	}
@@ -207,7 +207,7 @@ func (r *remembered) put(doc *memory.Document, rev *memory.Revision) error {
 	if old != nil && old.Attributes["updated"] != "" {
 		attributes = append(attributes, memory.Attribute{Key: "updated", Value: memory.Timestamp(r.now)})
 	}
-	item, err := r.item(doc.AttributeComment(old, attributes...))
+	item, err := r.itemText(doc.AttributeComment(old, attributes...))
 	if err != nil {
 		return err
 	}
@@ -224,7 +224,7 @@ func (r *remembered) put(doc *memory.Document, rev *memory.Revision) error {
 		if n := len(old.Sections); n > 0 {
 			r.section = old.Sections[n-1]
 		}
-		rev.Replace(at, item+doc.Remarks(old))
+		rev.Replace(at, item+doc.InnerComments(old))
 	}
 	if strings.HasSuffix(r.path, "/_index.md") {
 		rev.CompleteLongTerm(r.subject, r.now)
@@ -232,9 +232,9 @@ func (r *remembered) put(doc *memory.Document, rev *memory.Revision) error {
 	return nil
 }
 
-// item returns the text of the item. It adds today's date unless the text has a
+// itemText returns the text of the item. It adds today's date unless the text has a
 // date.
-func (r *remembered) item(comment string) (string, error) {
+func (r *longTermEdit) itemText(comment string) (string, error) {
 	for _, added := range []string{"", " (added " + r.today + ")"} {
 		item := memory.TitledItem(r.Title, strings.TrimSpace(r.Text)+added, comment)
 		alone := r.parse([]byte(item))
@@ -256,12 +256,12 @@ func (r *remembered) item(comment string) (string, error) {
 		WithHint("leave out what Markdown would read as something else")
 }
 
-// replaces returns the index of the item with the same title, or of an untitled
+// findReplaced returns the index of the item with the same title, or of an untitled
 // item with the same text. It returns -1 if there is none or more than one. A
 // session may add one item on each of its days, because a chat keeps its id for
 // years; another one is an error.
-func (r *remembered) replaces(doc *memory.Document, source string) (at int, err error) {
-	at, r.alike = -1, 0
+func (r *longTermEdit) findReplaced(doc *memory.Document, source string) (at int, err error) {
+	at, r.duplicates = -1, 0
 	title, text := memory.Fold(r.Title), memory.TaskNorm(r.Text)
 	other := false // another item of the session
 	for i := range doc.Entries {
@@ -269,7 +269,7 @@ func (r *remembered) replaces(doc *memory.Document, source string) (at int, err 
 		same := e.Block == memory.Item && len(e.Tasks) == 0 && memory.Fold(e.Title) == title &&
 			(title != "" || memory.TaskNorm(e.Norm) == text)
 		if same {
-			at, r.alike = i, r.alike+1
+			at, r.duplicates = i, r.duplicates+1
 		}
 		other = other || !same && r.Session != "" && e.Source == source && (e.Added == "" || e.Added >= r.day)
 	}
@@ -277,23 +277,24 @@ func (r *remembered) replaces(doc *memory.Document, source string) (at int, err 
 		return -1, api.Errorf(api.Limit, "one item of session %q is kept for long already, on that day", r.Session).
 			WithHint("leave session out if the user has asked for another")
 	}
-	if r.alike > 1 {
+	if r.duplicates > 1 {
 		at = -1
 	}
 	return at, nil
 }
 
 // hints returns advice on items that may need a revision.
-func (r *remembered) hints() []string {
+func (r *longTermEdit) hints() []string {
 	var hints []string
 	if words := memory.DateBound(r.Title+"\n"+r.Text, r.today); words != "" {
 		hints = append(hints,
 			fmt.Sprintf("%q will pass: keep for long what holds for weeks and months, and note the rest for the day",
 				words))
 	}
-	if r.alike > 1 {
+	if r.duplicates > 1 {
 		hints = append(hints,
-			fmt.Sprintf("%d items have this title: merge them, so that the next one can take their place", r.alike))
+			fmt.Sprintf("%d items have this title: merge them, so that the next one can take their place",
+				r.duplicates))
 	}
 	return hints
 }

@@ -23,11 +23,11 @@ type Scopes interface {
 	Links() ([]memory.LinkedKey, error)
 }
 
-// errFixed rejects any scope beyond a fixed one.
-var errFixed = api.Errorf(api.Forbidden, "this listener's scope is fixed and can only be narrowed")
+// errFixedScope rejects any scope beyond a fixed one.
+var errFixedScope = api.Errorf(api.Forbidden, "this listener's scope is fixed and can only be narrowed")
 
-// call resolves the scope of a request.
-func (m *Memory) call(by api.Caller) (Call, error) {
+// resolveCall resolves the scope of a request.
+func (m *Memory) resolveCall(by api.Caller) (Call, error) {
 	s, fixed := by.Scope, by.Fixed
 	if s.Subject != nil && s.ExternalKey != nil {
 		return Call{}, api.Errorf(api.Invalid, "subject and external_key exclude each other")
@@ -55,18 +55,18 @@ func (m *Memory) call(by api.Caller) (Call, error) {
 		}
 		context = c
 	}
-	if fixed != nil && !covers(fixed, subject, context) {
+	if fixed != nil && !coversScope(fixed, subject, context) {
 		// The error must not reveal whether the requested scope exists.
-		return Call{}, errFixed
+		return Call{}, errFixedScope
 	}
 	c := Call{
-		Scope: memory.Scope{Subject: subject, Context: context},
-		Whole: fixed == nil && subject == m.Owner && context == memory.Private,
-		Fixed: fixed,
+		Scope:      memory.Scope{Subject: subject, Context: context},
+		FullAccess: fixed == nil && subject == m.Owner && context == memory.Private,
+		Fixed:      fixed,
 
 		anonymous: fixed == nil && !by.AsOwner && !by.Model && s == api.Scope{}, start: time.Now(),
 	}
-	return c, m.look(&c)
+	return c, m.renewView(&c)
 }
 
 // contextOf returns the context of a fixed scope, unknown if it names none.
@@ -75,23 +75,23 @@ func contextOf(f *api.Fixed) memory.Context {
 	return c
 }
 
-// covers reports whether a scope is no wider than the fixed one.
-func covers(f *api.Fixed, subject string, context memory.Context) bool {
+// coversScope reports whether a scope is no wider than the fixed one.
+func coversScope(f *api.Fixed, subject string, context memory.Context) bool {
 	if subject != "" && subject != f.Subject {
 		return false
 	}
 	return context != memory.Private || contextOf(f) == memory.Private
 }
 
-// meets reports whether the caller has the rights that an operation needs.
-func (c Call) meets(n api.Need) bool {
+// meetsNeed reports whether the caller has the rights that an operation needs.
+func (c Call) meetsNeed(n api.Need) bool {
 	switch n {
-	case api.Someone:
+	case api.AnySubject:
 		return c.Scope.Subject != ""
 	case api.InPrivate:
 		return c.Scope.Subject != "" && c.Scope.Context == memory.Private
 	case api.TheOwner:
-		return c.Whole
+		return c.FullAccess
 	}
 	return true
 }
@@ -104,9 +104,9 @@ type Call struct {
 	Scope memory.Scope
 	View  memory.View // of the scope
 
-	// Whole is true for the owner in private on a listener without a fixed
+	// FullAccess is true for the owner in private on a listener without a fixed
 	// scope. It permits answers about the memory as a whole.
-	Whole bool
+	FullAccess bool
 
 	// Fixed is the fixed scope of the listener; nil if there is none.
 	Fixed *api.Fixed

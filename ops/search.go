@@ -15,7 +15,7 @@ import (
 // maxHitText bounds the text of a hit, in characters.
 const maxHitText = 2000
 
-func (m reading) search(ctx context.Context, c Call, r *api.SearchRequest) (*api.SearchAnswer, error) {
+func (m readOps) search(ctx context.Context, c Call, r *api.SearchRequest) (*api.SearchAnswer, error) {
 	q := index.Query{
 		Text: strings.TrimSpace(r.Query), Exclude: r.Exclude, Bias: *r.RecencyBias, All: r.All,
 		Offset: r.Offset, Limit: r.Limit, Explain: r.Explain,
@@ -46,19 +46,19 @@ func (m reading) search(ctx context.Context, c Call, r *api.SearchRequest) (*api
 		return nil, api.Errorf(api.Invalid, "exclude: %v", err)
 	}
 	var err error
-	q.Filter.Since, _, err = m.times("since", r.Since)
+	q.Filter.Since, _, err = m.parseTimes("since", r.Since)
 	if err != nil {
 		return nil, err
 	}
-	_, q.Filter.Until, err = m.times("until", r.Until)
+	_, q.Filter.Until, err = m.parseTimes("until", r.Until)
 	if err != nil {
 		return nil, err
 	}
-	return m.find(ctx, c, q, r.AsOf, *r.Count)
+	return m.runQuery(ctx, c, q, r.AsOf, *r.Count)
 }
 
-func (m reading) recent(ctx context.Context, c Call, r *api.RecentRequest) (*api.SearchAnswer, error) {
-	from, _, err := m.times("as_of", r.AsOf)
+func (m readOps) recent(ctx context.Context, c Call, r *api.RecentRequest) (*api.SearchAnswer, error) {
+	from, _, err := m.parseTimes("as_of", r.AsOf)
 	if err != nil {
 		return nil, err
 	}
@@ -67,17 +67,18 @@ func (m reading) recent(ctx context.Context, c Call, r *api.RecentRequest) (*api
 		from = m.Now()
 	}
 	q.Filter.Since = from.Add(-time.Duration(*r.Hours * float64(time.Hour)))
-	answer, err := m.find(ctx, c, q, r.AsOf, true)
-	if err == nil && answer.Total == 0 && answer.Note == nothing(c) {
+	answer, err := m.runQuery(ctx, c, q, r.AsOf, true)
+	if err == nil && answer.Total == 0 && answer.Note == noMatchNote(c) {
 		answer.Note = fmt.Sprintf("%s; entries of the last %g h were looked at", answer.Note, *r.Hours)
 	}
 	return answer, err
 }
 
-// find runs a query on the index.
-func (m reading) find(ctx context.Context, c Call, q index.Query, asOf string, count bool) (*api.SearchAnswer, error) {
+// runQuery runs a query on the index.
+func (m readOps) runQuery(ctx context.Context, c Call, q index.Query, asOf string, count bool) (*api.SearchAnswer,
+	error) {
 	var err error
-	q.AsOf, _, err = m.times("as_of", asOf)
+	q.AsOf, _, err = m.parseTimes("as_of", asOf)
 	if err != nil {
 		return nil, err
 	}
@@ -92,27 +93,27 @@ func (m reading) find(ctx context.Context, c Call, q index.Query, asOf string, c
 	m.queries.Add(time.Since(asked))
 	answer := &api.SearchAnswer{
 		Hits: make([]api.Hit, len(result.Hits)), Total: result.Total, AsOf: q.AsOf.UTC(), Note: result.Note,
-		Index: m.state(c), TookMS: c.took(),
+		Index: m.indexState(c), TookMS: c.took(),
 	}
 	answer.Index.Degraded = answer.Index.Degraded || result.Degraded
 	for i, h := range result.Hits {
 		answer.Hits[i] = hitOf(c, h)
 	}
 	if answer.Total == 0 && answer.Note == "" {
-		answer.Note = nothing(c)
+		answer.Note = noMatchNote(c)
 	}
 	if count {
 		ids := make([]string, len(answer.Hits))
 		for i, h := range answer.Hits {
 			ids[i] = h.ID
 		}
-		m.used(ids...)
+		m.recordUse(ids...)
 	}
 	return answer, nil
 }
 
-// nothing explains an empty result, as far as the caller's scope is the cause.
-func nothing(c Call) string {
+// noMatchNote explains an empty result, as far as the caller's scope is the cause.
+func noMatchNote(c Call) string {
 	switch {
 	case c.Scope.Subject == "":
 		return "nothing matches; without a subject, only public text that is nobody's is searched"
@@ -132,7 +133,8 @@ func hitOf(c Call, h index.Hit) api.Hit {
 		Day: doc.Place.Day, Session: sessionOf(c, doc), Section: strings.Join(e.Sections, " > "),
 		Title: e.Title, Snippet: h.Snippet, Highlights: h.Highlights, Type: e.Type, Tags: e.Tags,
 		Importance: e.Importance, Visibility: e.Partition.Visibility.String(), Task: taskState(e.Tasks),
-		Added: e.Added, Time: e.Time.UTC(), Untrusted: e.Author().Untrusted(c.View), Stale: doc.Stale, Why: convertWhy(h.Why),
+		Added: e.Added, Time: e.Time.UTC(), Untrusted: e.Author().Untrusted(c.View), Stale: doc.Stale,
+		Why: convertWhy(h.Why),
 	}
 	out.Text, out.Truncated = firstRunes(e.Text, maxHitText)
 	for _, ref := range h.AlsoAt {
@@ -177,9 +179,9 @@ func firstRunes(s string, n int) (string, bool) {
 	return s, false
 }
 
-// times returns the first and the last moment of a time or day. An empty string
+// parseTimes returns the first and the last moment of a time or day. An empty string
 // returns zero times.
-func (m reading) times(name, s string) (first, last time.Time, err error) {
+func (m readOps) parseTimes(name, s string) (first, last time.Time, err error) {
 	if s == "" {
 		return time.Time{}, time.Time{}, nil
 	}

@@ -18,12 +18,12 @@ import (
 // maxDraft is the largest number of items in a draft.
 const maxDraft = 500
 
-// publicByDesign is the hint of every draft that is written, unless a person
+// publicHint is the hint of every draft that is written, unless a person
 // has made the file private.
-const publicByDesign = "what a session writes is read in every context: leave out what is private"
+const publicHint = "what a session writes is read in every context: leave out what is private"
 
 // session merges a draft into the file of its session.
-func (m writing) session(ctx context.Context, c Call, r *api.SessionRequest) (*api.SessionAnswer, error) {
+func (m writeOps) session(ctx context.Context, c Call, r *api.SessionRequest) (*api.SessionAnswer, error) {
 	answer := &api.SessionAnswer{
 		Added: []api.SessionItem{}, Updated: []api.SessionItem{}, Merged: []api.SessionItem{}, LeftOut: []api.LeftOut{},
 		Todos: []api.TodoPlace{}, Hints: []string{}, DryRun: r.DryRun,
@@ -36,7 +36,7 @@ func (m writing) session(ctx context.Context, c Call, r *api.SessionRequest) (*a
 	if err != nil {
 		return nil, err
 	}
-	if err := m.sync(ctx, &c); err != nil {
+	if err := m.syncIndex(ctx, &c); err != nil {
 		return nil, err
 	}
 	group := ""
@@ -46,8 +46,8 @@ func (m writing) session(ctx context.Context, c Call, r *api.SessionRequest) (*a
 			return nil, err
 		}
 	}
-	m.promote(ctx, c, r, group, answer)
-	answer.Hints = append(answer.Hints, m.nearLimits(c)...)
+	m.promoteItem(ctx, c, r, group, answer)
+	answer.Hints = append(answer.Hints, m.limitHints(c)...)
 	return answer, nil
 }
 
@@ -56,16 +56,16 @@ type sessionDraft struct {
 	session string
 	day     string
 	head    memory.SessionHead
-	parts   []memory.Part
+	entries []memory.DraftEntry
 	dry     bool
 }
 
 // empty reports whether nothing remains to be written.
-func (d *sessionDraft) empty() bool { return len(d.parts) == 0 && d.head.Summary == "" }
+func (d *sessionDraft) empty() bool { return len(d.entries) == 0 && d.head.Summary == "" }
 
 // readDraft validates a request. It leaves out private and secret parts,
 // because everybody may read the file.
-func (m writing) readDraft(c Call, r *api.SessionRequest, answer *api.SessionAnswer) (*sessionDraft, error) {
+func (m writeOps) readDraft(c Call, r *api.SessionRequest, answer *api.SessionAnswer) (*sessionDraft, error) {
 	d := &sessionDraft{session: memory.HeadingLine(r.Session), day: cmp.Or(r.Day, m.day(0)),
 		dry: r.DryRun}
 	switch {
@@ -85,7 +85,7 @@ func (m writing) readDraft(c Call, r *api.SessionRequest, answer *api.SessionAns
 		{"session", d.session}, {"source", d.head.Source}, {"channel", d.head.Channel},
 		{"contact_id", d.head.ContactID}, {"contact_nickname", d.head.ContactNickname},
 	} {
-		if err := m.outside(f.name, f.text); err != nil {
+		if err := m.checkText(f.name, f.text); err != nil {
 			return nil, err
 		}
 	}
@@ -98,7 +98,7 @@ func (m writing) readDraft(c Call, r *api.SessionRequest, answer *api.SessionAns
 		}
 		d.head.SubjectID = subject
 	}
-	parts, err := convertDraft(&r.Draft).Parts()
+	parts, err := convertDraft(&r.Draft).Entries()
 	switch {
 	case err != nil:
 		return nil, api.Errorf(api.Invalid, "draft: %v", err)
@@ -109,7 +109,7 @@ func (m writing) readDraft(c Call, r *api.SessionRequest, answer *api.SessionAns
 		return nil, api.Errorf(api.Invalid, "draft: it says nothing").
 			WithHint("give it a summary, items, facts, tasks, follow_ups or links")
 	}
-	if reason, err := m.leaves("summary", d.head.Summary); err != nil {
+	if reason, err := m.omitReason("summary", d.head.Summary); err != nil {
 		return nil, err
 	} else if reason != "" {
 		answer.LeftOut = append(answer.LeftOut, api.LeftOut{Item: "summary", Reason: reason})
@@ -122,14 +122,14 @@ func (m writing) readDraft(c Call, r *api.SessionRequest, answer *api.SessionAns
 		}
 		for _, text := range p.Texts {
 			if reason == "" {
-				reason, err = m.leaves(p.Name, text)
+				reason, err = m.omitReason(p.Name, text)
 				if err != nil {
 					return nil, err
 				}
 			}
 		}
 		if reason == "" {
-			d.parts = append(d.parts, p)
+			d.entries = append(d.entries, p)
 		} else {
 			answer.LeftOut = append(answer.LeftOut, api.LeftOut{Item: p.Name, Reason: reason})
 		}
@@ -142,16 +142,16 @@ func noContact() *api.Error {
 		WithHint("the nickname may be empty, the id may not")
 }
 
-// leaves returns the reason to leave a text out of a public file, or an empty
+// omitReason returns the reason to leave a text out of a public file, or an empty
 // string. The error reports a text that is invalid in any file.
-func (m writing) leaves(field, text string) (reason string, err error) {
-	err = m.outside(field, text)
+func (m writeOps) omitReason(field, text string) (reason string, err error) {
+	err = m.checkText(field, text)
 	switch e, _ := errors.AsType[*api.Error](err); {
 	case err == nil:
 		return "", nil
 	case e != nil && e.Code == api.Secret:
 		return "it has a live credential in it", nil
-	case memory.SaysPrivate(text):
+	case memory.HasPrivateTag(text):
 		return "it is private", nil
 	}
 	return "", err
@@ -159,20 +159,20 @@ func (m writing) leaves(field, text string) (reason string, err error) {
 
 // mergeDraft merges a draft into the file of its session and adds the outcome
 // to the answer. It returns the group of the changes.
-func (m writing) mergeDraft(ctx context.Context, c Call, d *sessionDraft, answer *api.SessionAnswer) (group string,
+func (m writeOps) mergeDraft(ctx context.Context, c Call, d *sessionDraft, answer *api.SessionAnswer) (group string,
 	err error) {
-	var merge *merged
+	var merge *mergeResult
 	var before, after *memory.Document
 	var written vault.Written
-	notes, err := m.inSessionFile(c, d.session, d.day,
+	notes, err := m.useSessionFile(c, d.session, d.day,
 		func(path string, fresh bool, isOurs func(*memory.Document) error) (err error) {
-			a := adding{path: path, cause: "session", dry: d.dry}
+			a := fileEdit{path: path, cause: "session", dryRun: d.dry}
 			if fresh {
 				head := d.head
 				m.signSession(c, &head, &memory.Front{}, cmp.Or(head.SubjectID, m.Owner))
-				a.fresh = memory.NewSession(head)
+				a.initial = memory.NewSession(head)
 			}
-			judged, err := m.judge(ctx, c, d, path, isOurs)
+			judged, err := m.requestProposal(ctx, c, d, path, isOurs)
 			if err != nil {
 				return err
 			}
@@ -185,9 +185,9 @@ func (m writing) mergeDraft(ctx context.Context, c Call, d *sessionDraft, answer
 				}
 				return refused
 			}
-			after, written, err = m.add(ctx, c, a)
+			after, written, err = m.editFile(ctx, c, a)
 			if err = cmp.Or(refused, err); err == nil {
-				judged.tell(answer)
+				judged.recordMerge(answer)
 			}
 			return err
 		})
@@ -195,26 +195,26 @@ func (m writing) mergeDraft(ctx context.Context, c Call, d *sessionDraft, answer
 		return "", err
 	}
 	answer.Hints = append(answer.Hints, notes...)
-	m.tellMerge(c, d, merge, before, after, answer)
+	m.reportMerge(c, d, merge, before, after, answer)
 	if written.Changed {
-		answer.Todos = m.ticked(c, m.Todos.Request(ctx, answer.Path))
+		answer.Todos = m.tickedPlaces(c, m.Todos.Request(ctx, answer.Path))
 	}
 	return written.ID, nil
 }
 
 // reviseSession records the changes of a draft in the revision of its session's
 // file.
-func (m writing) reviseSession(c Call, d *sessionDraft, doc *memory.Document, r *memory.Revision,
-	judged *judgement) (*merged, error) {
+func (m writeOps) reviseSession(c Call, d *sessionDraft, doc *memory.Document, r *memory.Revision,
+	judged *judgement) (*mergeResult, error) {
 	front := &doc.Front
 	if front.ContactNickname != "" && front.ContactID == "" && d.head.ContactID == "" {
 		return nil, noContact()
 	}
-	merge, err := m.Layout.Merge(c.View, doc, d.parts, m.mayChangeEntry(c))
+	merge, err := m.Layout.Merge(c.View, doc, d.entries, m.mayChangeEntry(c))
 	if err != nil {
 		return nil, api.Errorf(api.Invalid, "draft: %v", err)
 	}
-	m.heed(judged, merge, doc)
+	m.applyProposal(judged, merge, doc)
 	merge.ByRules()
 	merge.Revise(r, m.draftAuthor(c, d, doc), d.head.Now)
 	head := d.head
@@ -232,20 +232,20 @@ func (m writing) reviseSession(c Call, d *sessionDraft, doc *memory.Document, r 
 	if head.Summary != "" && front.By != head.By {
 		r.SetField("written_by", head.By)
 	}
-	return &merged{merge, left && d.head.Summary != ""}, nil
+	return &mergeResult{merge, left && d.head.Summary != ""}, nil
 }
 
 // A merged is the result of merging a draft into a file.
-type merged struct {
+type mergeResult struct {
 	*memory.Merge
 	summaryLeft bool // the file has a summary that the caller may not replace
 }
 
 // draftAuthor returns the author of the items of a draft. If the draft has no
 // source, it is that of an earlier draft.
-func (m writing) draftAuthor(c Call, d *sessionDraft, doc *memory.Document) memory.Author {
+func (m writeOps) draftAuthor(c Call, d *sessionDraft, doc *memory.Document) memory.Author {
 	source := d.head.Source
-	if earlier := strings.TrimPrefix(doc.Front.Source, memory.PublicSource); m.outside("source", earlier) == nil {
+	if earlier := strings.TrimPrefix(doc.Front.Source, memory.PublicSource); m.checkText("source", earlier) == nil {
 		source = cmp.Or(source, earlier)
 	}
 	return m.author(c, doc, source)
@@ -254,8 +254,8 @@ func (m writing) draftAuthor(c Call, d *sessionDraft, doc *memory.Document) memo
 // signSession sets the author of a session's summary in the head for a file of
 // the subject holder. Without a new summary, the author stays. An empty source
 // keeps the one in the file.
-func (m writing) signSession(c Call, head *memory.SessionHead, front *memory.Front, holder string) {
-	author := memory.Author{Source: origin(c, head.Source)}
+func (m writeOps) signSession(c Call, head *memory.SessionHead, front *memory.Front, holder string) {
+	author := memory.Author{Source: sourceAttribute(c, head.Source)}
 	if c.Scope.Subject != holder {
 		author.By = c.Scope.Subject
 	}
@@ -270,9 +270,9 @@ func (m writing) signSession(c Call, head *memory.SessionHead, front *memory.Fro
 	}
 }
 
-// tellMerge adds the outcome of a draft to the answer, as its caller may see
+// reportMerge adds the outcome of a draft to the answer, as its caller may see
 // it.
-func (m writing) tellMerge(c Call, d *sessionDraft, merge *merged, before, after *memory.Document,
+func (m writeOps) reportMerge(c Call, d *sessionDraft, merge *mergeResult, before, after *memory.Document,
 	answer *api.SessionAnswer) {
 	answer.Path = after.Place.Path
 	if merge.summaryLeft {
@@ -285,7 +285,7 @@ func (m writing) tellMerge(c Call, d *sessionDraft, merge *merged, before, after
 	}
 	shown := doc.Shown(c.View)
 	for _, o := range merge.Outcomes(doc) {
-		item := api.SessionItem{Item: o.Name, Section: o.Section, Text: o.Says}
+		item := api.SessionItem{Item: o.Name, Section: o.Section, Text: o.EntryText}
 		if o.Entry >= 0 {
 			item.Line = shown.Line(o.Line)
 			if s := doc.Entries[o.Entry].Sections; len(s) > 0 {
@@ -296,9 +296,9 @@ func (m writing) tellMerge(c Call, d *sessionDraft, merge *merged, before, after
 			memory.Merged: &answer.Merged}[o.Change]
 		*list = append(*list, item)
 	}
-	answer.Frontmatter = frontmatter(c, doc)
+	answer.Frontmatter = readableFrontmatter(c, doc)
 	if doc.Own.Visibility == memory.PublicOK {
-		answer.Hints = append(answer.Hints, publicByDesign)
+		answer.Hints = append(answer.Hints, publicHint)
 	}
 	if d.head.SubjectID != "" && doc.Front.SubjectID != d.head.SubjectID {
 		answer.Hints = append(answer.Hints,
@@ -317,15 +317,15 @@ func (m writing) tellMerge(c Call, d *sessionDraft, merge *merged, before, after
 	}
 }
 
-// ticked returns the places of boxes that the caller may read.
-func (m writing) ticked(c Call, boxes []todosync.Copy) []api.TodoPlace {
+// tickedPlaces returns the places of boxes that the caller may read.
+func (m writeOps) tickedPlaces(c Call, boxes []todosync.Copy) []api.TodoPlace {
 	places := []api.TodoPlace{}
 	paths := map[string]bool{}
 	for _, b := range boxes {
 		paths[b.Path] = true
 	}
 	for _, path := range slices.Sorted(maps.Keys(paths)) {
-		doc, shown, err := m.load(c, path)
+		doc, shown, err := m.loadFile(c, path)
 		if err != nil {
 			continue
 		}
@@ -341,9 +341,10 @@ func (m writing) ticked(c Call, boxes []todosync.Copy) []api.TodoPlace {
 	return places
 }
 
-// promote stores at most one item of a draft in long-term memory, by the rules
+// promoteItem stores at most one item of a draft in long-term memory, by the rules
 // of remember. A rejected item does not undo the merge.
-func (m writing) promote(ctx context.Context, c Call, r *api.SessionRequest, group string, answer *api.SessionAnswer) {
+func (m writeOps) promoteItem(ctx context.Context, c Call, r *api.SessionRequest, group string,
+	answer *api.SessionAnswer) {
 	p := r.Draft.Promote
 	switch {
 	case p == nil:

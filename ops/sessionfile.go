@@ -14,33 +14,33 @@ import (
 
 // Reasons why a file is not the file of a session.
 var (
-	errOthers  = errors.New("the file is another session's")
-	errUnsound = errors.New("the file is never written to as it is")
+	errOtherSession = errors.New("the file is another session's")
+	errUnsound      = errors.New("the file is never written to as it is")
 )
 
 // maxUnsound is how many files of a session may need repair at a time.
 const maxUnsound = 9
 
-// A sessionUse uses the file of a session and creates the file if fresh is set.
+// A sessionFileFunc uses the file of a session and creates the file if fresh is set.
 // It passes the parsed file to isOurs and returns the error of isOurs.
-type sessionUse func(path string, fresh bool, isOurs func(*memory.Document) error) error
+type sessionFileFunc func(path string, fresh bool, isOurs func(*memory.Document) error) error
 
-// inSessionFile finds the file of a session of a day and calls use. For the
+// useSessionFile finds the file of a session of a day and calls use. For the
 // owner in private it prefers the file that contains the session id, then the
 // one with the session's name, then a new one. Any other caller has a file of
 // its own. If a file of that name belongs to another session or is unsound and
 // must not be written, the session gets another name. The notes describe unsound
 // files.
-func (m writing) inSessionFile(c Call, session, day string, use sessionUse) (notes []string, err error) {
+func (m writeOps) useSessionFile(c Call, session, day string, use sessionFileFunc) (notes []string, err error) {
 	try := func(path string, fresh, byName bool) error {
 		isOurs := func(doc *memory.Document) error {
 			switch id := doc.Front.SessionID; {
 			case id != session && (id != "" || !byName):
-				return errOthers
+				return errOtherSession
 			case doc.Unsound:
 				return errUnsound
 			case !c.View.Readable(doc.Own):
-				return errOthers
+				return errOtherSession
 			}
 			return nil
 		}
@@ -62,7 +62,7 @@ func (m writing) inSessionFile(c Call, session, day string, use sessionUse) (not
 			path := doc.Place.Path
 			err := try(path, false, true)
 			if gone := asError(err); err == nil ||
-				gone.Code != api.NotFound && !errors.Is(err, errOthers) && !errors.Is(err, errUnsound) {
+				gone.Code != api.NotFound && !errors.Is(err, errOtherSession) && !errors.Is(err, errUnsound) {
 				return notes, err
 			}
 		}
@@ -79,9 +79,9 @@ func (m writing) inSessionFile(c Call, session, day string, use sessionUse) (not
 			}
 			err := try(path, true, i == 0 && n == 1)
 			switch {
-			case errors.Is(err, errUnsound), n > 1 && errors.Is(err, errOthers):
+			case errors.Is(err, errUnsound), n > 1 && errors.Is(err, errOtherSession):
 				continue
-			case !errors.Is(err, errOthers):
+			case !errors.Is(err, errOtherSession):
 				return notes, err
 			}
 			break
@@ -94,7 +94,7 @@ func (m writing) inSessionFile(c Call, session, day string, use sessionUse) (not
 // unsoundNote describes the defect of a file to callers that may read the whole
 // file.
 func unsoundNote(c Call, doc *memory.Document) string {
-	if !doc.Owned(c.View) {
+	if !doc.PrivateReadable(c.View) {
 		return ""
 	}
 	return fmt.Sprintf("%s is not written to as it is, so the session goes on in another file: %s", doc.Place.Path,
@@ -103,10 +103,10 @@ func unsoundNote(c Call, doc *memory.Document) string {
 
 // sessionFiles returns the readable files of a session of a day. Files that
 // contain the session id come first.
-func (m reading) sessionFiles(c Call, session, day string) []*memory.Document {
+func (m readOps) sessionFiles(c Call, session, day string) []*memory.Document {
 	var list []*memory.Document
 	ofDay := func(f *index.FileInfo) bool { return f.Kind == memory.Session && f.Day == day }
-	for doc := range m.readable(c, ofDay) {
+	for doc := range m.readableFiles(c, ofDay) {
 		if sessionOf(c, doc) == session {
 			list = append(list, doc)
 		}

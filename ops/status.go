@@ -12,9 +12,9 @@ import (
 // statusOp returns the status of the memory, with the paths of files, to the
 // owner in private and to a program that names no subject. An answer for a
 // subject may be shown to anyone, so other callers get the health only.
-func (m writing) statusOp(_ context.Context, c Call, _ *api.StatusRequest) (*api.StatusAnswer, error) {
+func (m writeOps) statusOp(_ context.Context, c Call, _ *api.StatusRequest) (*api.StatusAnswer, error) {
 	s := m.Status()
-	if !c.Whole && !c.anonymous {
+	if !c.FullAccess && !c.anonymous {
 		return &api.StatusAnswer{Healthy: s.Healthy}, nil
 	}
 	return &api.StatusAnswer{Status: &s, Healthy: s.Healthy}, nil
@@ -22,7 +22,7 @@ func (m writing) statusOp(_ context.Context, c Call, _ *api.StatusRequest) (*api
 
 // Status returns the current status of the memory.
 func (m *Memory) Status() api.Status {
-	s := m.Keeper.Report()
+	s := m.Indexer.Report()
 	s.Latency.Query = m.queries.Quantiles()
 	if m.Todos != nil {
 		s.Todosync = convertTodosync(m.Todos.Status())
@@ -58,10 +58,10 @@ func (w *Window) Quantiles() api.Quantiles {
 	return api.Quantiles{P50: sorted[len(sorted)/2], P99: sorted[len(sorted)*99/100]}
 }
 
-func (m reading) operations(_ context.Context, c Call, _ *api.OperationsRequest) (*api.OperationsAnswer, error) {
+func (m readOps) operations(_ context.Context, c Call, _ *api.OperationsRequest) (*api.OperationsAnswer, error) {
 	answer := &api.OperationsAnswer{Enabled: !m.Disabled, Operations: []string{}}
 	for _, op := range api.Operations {
-		if c.Fixed.Allows(op) && c.meets(op.Needs) {
+		if c.Fixed.Allows(op) && c.meetsNeed(op.Needs) {
 			answer.Operations = append(answer.Operations, op.Name)
 		}
 	}

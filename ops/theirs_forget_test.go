@@ -26,14 +26,14 @@ func TestForgetInTheirFiles(t *testing.T) {
 	for i, path := range []string{"MEMORY.md", "2026-02-05/cli.md", "_longterms/owner/_index.md", "memory/2026-02-05.md"} {
 		t.Run(strings.ReplaceAll(path, "/", " "), func(t *testing.T) {
 			t.Parallel()
-			d, c := forgetter(t, nil)
+			d, c := newForgetCase(t, nil)
 			if err := os.MkdirAll(filepath.Dir(filepath.Join(d.dir, path)), 0o700); err != nil {
 				t.Fatal(err)
 			}
 			done := 0
 			for seed := range n / 4 {
 				r := rand.New(rand.NewPCG(seed, 100+uint64(i)))
-				lines := endedLine.FindAllString(theirFile(r), -1)
+				lines := endedLine.FindAllString(arbitraryFile(r), -1)
 				for range 1 + r.IntN(3) {
 					at := r.IntN(len(lines) + 1)
 					line := []string{"- zebra\n", "zebra\n", "  zebra\n", "\n- [ ] zebra\n", "- a <!-- id=z source=zebra -->\n", "## zebra\n", "<!-- zebra -->\n", "> zebra\n", "    - zebra\r\n", "|zebra|\n"}[r.IntN(10)]
@@ -57,7 +57,7 @@ func forgetIn(t *testing.T, d *diskCase, c Call, path, text string) (done bool) 
 	if err := d.memory.Index.Apply(t.Context(), []index.Update{{Path: path, Doc: was}}); err != nil {
 		t.Fatal(err)
 	}
-	listed, err := d.memory.writing().forget(t.Context(), c, &api.ForgetRequest{Match: "zebra"})
+	listed, err := d.memory.writeOps().forget(t.Context(), c, &api.ForgetRequest{Match: "zebra"})
 	if err != nil {
 		t.Fatalf("%v\n%q", err, text)
 	}
@@ -70,7 +70,7 @@ func forgetIn(t *testing.T, d *diskCase, c Call, path, text string) (done bool) 
 	if len(ids) == 0 {
 		return false
 	}
-	a, err := d.memory.writing().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: listed.Token})
+	a, err := d.memory.writeOps().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: listed.Token})
 	source := d.read(t, path)
 	fail := func(format string, args ...any) {
 		t.Helper()
@@ -154,7 +154,7 @@ func forgetIn(t *testing.T, d *diskCase, c Call, path, text string) (done bool) 
 	if strings.Contains(source, "zebra") != (len(a.Entries) > 0) {
 		fail("it is left in %d places, says the answer", len(a.Entries))
 	}
-	if d.held(t, "zebra") {
+	if d.journalContains(t, "zebra") {
 		fail("the journal has it")
 	}
 	return true

@@ -20,67 +20,67 @@ import (
 
 // A theirs is an operation that writes to a file with arbitrary content. All
 // text that it writes contains the word zebra, which no such file contains.
-type theirs struct {
+type arbitraryWrite struct {
 	name, path string
 	subject    string   // of the caller; the owner if empty
 	appends    bool     // the new content must start with the old one
 	head       string   // fixed start of the file
 	front      []string // keys of the frontmatter that it may change
-	ask        func(*testing.T, *Memory, Call) error
+	run        func(*testing.T, *Memory, Call) error
 }
 
 var completed = []string{"created_at", "updated_at", "summary", "tasks", "follow_ups", "session_id", "subject_id", "source", "channel"}
 
-var theirOperations = []theirs{
-	{name: "note", path: "memory/2026-02-05.md", appends: true, ask: func(t *testing.T, m *Memory, c Call) error {
-		_, err := m.writing().note(t.Context(), c, &api.NoteRequest{Text: "zebra one", Topic: "zebra", Tags: []string{"zebra"}})
+var arbitraryWrites = []arbitraryWrite{
+	{name: "note", path: "memory/2026-02-05.md", appends: true, run: func(t *testing.T, m *Memory, c Call) error {
+		_, err := m.writeOps().note(t.Context(), c, &api.NoteRequest{Text: "zebra one", Topic: "zebra", Tags: []string{"zebra"}})
 		return err
 	}},
-	{name: "capture", path: "memory/2026-02-05.md", appends: true, ask: func(t *testing.T, m *Memory, c Call) error {
-		_, err := m.writing().capture(t.Context(), c, &api.CaptureRequest{Bullets: []string{"zebra one", "- zebra two"}, Visibility: "public_ok"})
+	{name: "capture", path: "memory/2026-02-05.md", appends: true, run: func(t *testing.T, m *Memory, c Call) error {
+		_, err := m.writeOps().capture(t.Context(), c, &api.CaptureRequest{Bullets: []string{"zebra one", "- zebra two"}, Visibility: "public_ok"})
 		return err
 	}},
-	{name: "session", path: "2026-02-05/cli.md", front: completed, ask: func(t *testing.T, m *Memory, c Call) error {
-		_, err := m.writing().session(t.Context(), c, &api.SessionRequest{Session: "cli", Draft: api.Draft{
+	{name: "session", path: "2026-02-05/cli.md", front: completed, run: func(t *testing.T, m *Memory, c Call) error {
+		_, err := m.writeOps().session(t.Context(), c, &api.SessionRequest{Session: "cli", Draft: api.Draft{
 			Summary: "zebra", Facts: []api.DraftItem{{Title: "zebra", Text: "zebra\nzebra too"}}, Tasks: []api.DraftTask{{Text: "zebra one"}, {Text: "zebra two", Done: true}},
 			FollowUps: []api.DraftTask{{Text: "zebra three"}}, Links: []api.DraftLink{{Text: "zebra", Target: "zebra.md"}},
 			Items: map[string][]api.DraftItem{"A": {{Text: "zebra four"}}},
 		}})
 		return err
 	}},
-	{name: "remember", path: "_longterms/owner/_index.md", front: completed, ask: func(t *testing.T, m *Memory, c Call) error {
-		_, err := m.writing().remember(t.Context(), c, &api.RememberRequest{Title: "zebra", Text: "zebra\nlikes zebras", Explicit: true})
+	{name: "remember", path: "_longterms/owner/_index.md", front: completed, run: func(t *testing.T, m *Memory, c Call) error {
+		_, err := m.writeOps().remember(t.Context(), c, &api.RememberRequest{Title: "zebra", Text: "zebra\nlikes zebras", Explicit: true})
 		return err
 	}},
-	{name: "remember", path: "MEMORY.md", ask: func(t *testing.T, m *Memory, c Call) error {
-		_, err := m.writing().remember(t.Context(), c, &api.RememberRequest{Text: "zebra", Section: "A", Explicit: true})
+	{name: "remember", path: "MEMORY.md", run: func(t *testing.T, m *Memory, c Call) error {
+		_, err := m.writeOps().remember(t.Context(), c, &api.RememberRequest{Text: "zebra", Section: "A", Explicit: true})
 		return err
 	}},
-	{name: "item_put", path: "_longterms/owner/fact.md", ask: func(t *testing.T, m *Memory, c Call) error {
-		_, err := m.writing().itemPut(t.Context(), c, &api.ItemPutRequest{Namespace: "fact", Key: "zebra", Value: "zebra\nzebra too"})
+	{name: "item_put", path: "_longterms/owner/fact.md", run: func(t *testing.T, m *Memory, c Call) error {
+		_, err := m.writeOps().itemPut(t.Context(), c, &api.ItemPutRequest{Namespace: "fact", Key: "zebra", Value: "zebra\nzebra too"})
 		return err
 	}},
-	{name: "item_put", path: "_longterms/acct_42/fact.md", subject: "acct:42", ask: func(t *testing.T, m *Memory, c Call) error {
-		_, err := m.writing().itemPut(t.Context(), c, &api.ItemPutRequest{Namespace: "fact", Key: "zebra", Value: `{"zebra": [1, 2]}`, Visibility: "public_ok"})
+	{name: "item_put", path: "_longterms/acct_42/fact.md", subject: "acct:42", run: func(t *testing.T, m *Memory, c Call) error {
+		_, err := m.writeOps().itemPut(t.Context(), c, &api.ItemPutRequest{Namespace: "fact", Key: "zebra", Value: `{"zebra": [1, 2]}`, Visibility: "public_ok"})
 		return err
 	}},
-	{name: "profile", path: "_longterms/owner/profile.md", ask: func(t *testing.T, m *Memory, c Call) error {
-		_, err := m.writing().profile(t.Context(), c, &api.ProfileRequest{Name: "zebra", Text: "likes zebras", Based: api.Based{Evidence: []string{"https://example.com"}}})
+	{name: "profile", path: "_longterms/owner/profile.md", run: func(t *testing.T, m *Memory, c Call) error {
+		_, err := m.writeOps().profile(t.Context(), c, &api.ProfileRequest{Name: "zebra", Text: "likes zebras", Basis: api.Basis{Evidence: []string{"https://example.com"}}})
 		return err
 	}},
-	{name: "project", path: "_longterms/owner/project.md", ask: func(t *testing.T, m *Memory, c Call) error {
-		_, err := m.writing().project(t.Context(), c, &api.ProjectRequest{Name: "zebra", Text: "likes zebras", Based: api.Based{Evidence: []string{"https://example.com"}, Visibility: "public_ok"}})
+	{name: "project", path: "_longterms/owner/project.md", run: func(t *testing.T, m *Memory, c Call) error {
+		_, err := m.writeOps().project(t.Context(), c, &api.ProjectRequest{Name: "zebra", Text: "likes zebras", Basis: api.Basis{Evidence: []string{"https://example.com"}, Visibility: "public_ok"}})
 		return err
 	}},
-	{name: "note", path: "2026-02-05/acct_42.md", subject: "acct:42", head: "---\nsubject_id: acct:42\n---\n", appends: true, ask: func(t *testing.T, m *Memory, c Call) error {
-		_, err := m.writing().note(t.Context(), c, &api.NoteRequest{Text: "zebra one", Visibility: "public_ok"})
+	{name: "note", path: "2026-02-05/acct_42.md", subject: "acct:42", head: "---\nsubject_id: acct:42\n---\n", appends: true, run: func(t *testing.T, m *Memory, c Call) error {
+		_, err := m.writeOps().note(t.Context(), c, &api.NoteRequest{Text: "zebra one", Visibility: "public_ok"})
 		return err
 	}},
 }
 
-// theirFiles holds contents that people may have written. The generator joins
+// arbitraryFiles holds contents that people may have written. The generator joins
 // one or more of them.
-var theirFiles = []string{
+var arbitraryFiles = []string{
 	"", "\n", "x", "---\n", "---\n---\n", "---\n---", "\n---\na: b\n---\n", "----\na: b\n----\n", "---\na: b\n...\n- x\n", "---\n- a\n- b\n---\n", "---\njust words\n---\n",
 	"---\n{\"a\": 1, \"tasks\": \"0/9\"}\n---\n- x\n", "+++\na = 1\n+++\n", "---\na: 1\na: 2\n---\n", "---\na: &x [1]\nb: *x\n---\n", "---\na: [\n---\n", " ---\na: b\n---\n",
 	"---\nsummary: |\n  a\n\n  b\n# c\ntasks: '1/2' # c\n---\n\n# T\n", "---\nsummary: >-\n  a\nupdated_at: [2026]\n---\n- x\n", "---\nsummary: \"a\n  b\"\nfollow_ups:\n---\n- x\n", "---\nvisibility: private_only\n---\n# A\n- x\n",
@@ -95,20 +95,20 @@ var theirFiles = []string{
 	"## 10:30 AM - a\n\n- b\n", "# 2026-02-05\n\n## 10:30 AM - a\n\nb\n\n## 22:30 - c\n\nd\n", "---\ntasks: 0/0\nfollow_ups: 1/1\nsummary:\nsession_id: \"cli\"\n---\n\n# 2026-02-05 Short-Term Memory\n\n## Temporary Facts\n\n- **zoo**: a\n\n## Tasks\n\n- [ ] a\n\n## Related Links\n- [a](b)\n",
 }
 
-// theirPieces are fragments smaller than a line.
-var theirPieces = strings.Split("\n,\n,\n, ,  ,    ,\t,- ,-,* ,1. ,2) ,> ,#,# ,## ,a,b c,|,|-|,:-,---,***,===,```,~~~,<div>,</div>,<!--,-->,<!-- x -->,<private>,</private>,[ ] ,[x] ,[,](,),`,``,**,_,\\,\r,^a,#t ,<?,?>,<pre>,</pre>", ",")
+// textFragments are fragments smaller than a line.
+var textFragments = strings.Split("\n,\n,\n, ,  ,    ,\t,- ,-,* ,1. ,2) ,> ,#,# ,## ,a,b c,|,|-|,:-,---,***,===,```,~~~,<div>,</div>,<!--,-->,<!-- x -->,<private>,</private>,[ ] ,[x] ,[,](,),`,``,**,_,\\,\r,^a,#t ,<?,?>,<pre>,</pre>", ",")
 
-// theirFile returns a generated file, with variations that editors and other
+// arbitraryFile returns a generated file, with variations that editors and other
 // programs introduce.
-func theirFile(r *rand.Rand) string {
-	text := theirFiles[r.IntN(len(theirFiles))]
+func arbitraryFile(r *rand.Rand) string {
+	text := arbitraryFiles[r.IntN(len(arbitraryFiles))]
 	if r.IntN(3) == 0 { // unrealistic content
 		for range 1 + r.IntN(12) {
-			text += theirPieces[r.IntN(len(theirPieces))]
+			text += textFragments[r.IntN(len(textFragments))]
 		}
 	}
 	for r.IntN(3) > 0 {
-		text += []string{"", "\n", "\n\n"}[r.IntN(3)] + theirFiles[r.IntN(len(theirFiles))]
+		text += []string{"", "\n", "\n\n"}[r.IntN(3)] + arbitraryFiles[r.IntN(len(arbitraryFiles))]
 	}
 	switch r.IntN(8) {
 	case 0:
@@ -130,8 +130,8 @@ func TestTheirFiles(t *testing.T) {
 	if testing.Short() {
 		n = 100
 	}
-	for i := range theirOperations {
-		op := &theirOperations[i]
+	for i := range arbitraryWrites {
+		op := &arbitraryWrites[i]
 		t.Run(fmt.Sprint(op.name, " ", strings.ReplaceAll(op.path, "/", " ")), func(t *testing.T) {
 			t.Parallel()
 			done := 0
@@ -139,20 +139,20 @@ func TestTheirFiles(t *testing.T) {
 			if err := os.MkdirAll(filepath.Dir(filepath.Join(d.dir, op.path)), 0o700); err != nil {
 				t.Fatal(err)
 			}
-			for seed := range n / uint64(len(theirOperations)) {
-				text := theirFile(rand.New(rand.NewPCG(seed, uint64(i))))
+			for seed := range n / uint64(len(arbitraryWrites)) {
+				text := arbitraryFile(rand.New(rand.NewPCG(seed, uint64(i))))
 				text = op.head + text
-				if op.on(t, d, text) {
+				if op.runOn(t, d, text) {
 					done++
 				}
 			}
-			t.Logf("%d of %d were written", done, n/uint64(len(theirOperations)))
+			t.Logf("%d of %d were written", done, n/uint64(len(arbitraryWrites)))
 		})
 	}
 }
 
-// on runs the operation on a file and reports whether the file was written.
-func (op *theirs) on(t *testing.T, d *diskCase, text string) (done bool) {
+// runOn runs the operation on a file and reports whether the file was written.
+func (op *arbitraryWrite) runOn(t *testing.T, d *diskCase, text string) (done bool) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(d.dir, op.path), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -163,7 +163,7 @@ func (op *theirs) on(t *testing.T, d *diskCase, text string) (done bool) {
 	}
 	c := d.callAs(t, who, "private")
 	start := time.Now()
-	err := op.ask(t, d.memory, c)
+	err := op.run(t, d.memory, c)
 	if took := time.Since(start); took > 20*time.Second {
 		t.Errorf("%s took %v on %.200q", op.name, took, text)
 	}
@@ -191,7 +191,7 @@ func (op *theirs) on(t *testing.T, d *diskCase, text string) (done bool) {
 	if op.appends && !strings.HasPrefix(source, text) && strings.TrimSpace(text) != "" { // a blank file gets new initial content
 		fail("what was there is not there as it was")
 	}
-	op.kept(t, d, text, source, fail)
+	op.checkPreserved(t, d, text, source, fail)
 	undoer := &vault.Undoer{Writer: d.memory.Writer}
 	last := d.memory.Writer.Journal.List(time.Time{}, op.path, 1)
 	if _, err := undoer.Undo(t.Context(), last[0].ID, false); err != nil {
@@ -213,11 +213,11 @@ func (d *diskCase) read(t testing.TB, path string) string {
 	return string(data)
 }
 
-// kept compares a file with its old content. Every line must be present, in
+// checkPreserved compares a file with its old content. Every line must be present, in
 // order and with its ending, except fields that may change. New lines must
 // contain zebra or be headings. Every old entry must have the same text and the
 // same readers.
-func (op *theirs) kept(t *testing.T, d *diskCase, text, source string, fail func(string, ...any)) {
+func (op *arbitraryWrite) checkPreserved(t *testing.T, d *diskCase, text, source string, fail func(string, ...any)) {
 	t.Helper()
 	was, is := d.parseAt(op.path, text), d.parseAt(op.path, source)
 	if is.Unsound {
@@ -248,12 +248,12 @@ func (op *theirs) kept(t *testing.T, d *diskCase, text, source string, fail func
 			return
 		}
 		for _, fresh := range rest[:at] {
-			op.fresh(fresh, fail)
+			op.checkNewLine(fresh, fail)
 		}
 		rest = rest[at+1:]
 	}
 	for _, fresh := range rest {
-		op.fresh(fresh, fail)
+		op.checkNewLine(fresh, fail)
 	}
 	var next []memory.Entry
 	for _, e := range is.Entries {
@@ -283,8 +283,8 @@ func (op *theirs) kept(t *testing.T, d *diskCase, text, source string, fail func
 // endedLine matches a line with its ending.
 var endedLine = regexp.MustCompile(`[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+$`)
 
-// fresh checks a new line.
-func (op *theirs) fresh(line string, fail func(string, ...any)) {
+// checkNewLine checks a new line.
+func (op *arbitraryWrite) checkNewLine(line string, fail func(string, ...any)) {
 	line = strings.TrimSpace(line)
 	if !strings.Contains(line, "zebra") && !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, "```") {
 		fail("the line %q is new", line)

@@ -15,7 +15,7 @@ import (
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
-func (m writing) todo(ctx context.Context, c Call, r *api.TodoRequest) (*api.TodoAnswer, error) {
+func (m writeOps) todo(ctx context.Context, c Call, r *api.TodoRequest) (*api.TodoAnswer, error) {
 	plan := r.DryRun && r.ID == "" && r.Text == ""
 	if m.Disabled {
 		return &api.TodoAnswer{Changed: []api.TodoPlace{}, Left: []api.Skipped{}, DryRun: r.DryRun, Disabled: true}, nil
@@ -23,7 +23,7 @@ func (m writing) todo(ctx context.Context, c Call, r *api.TodoRequest) (*api.Tod
 	if m.Todos == nil {
 		return nil, errNoWriter
 	}
-	if plan && !c.Whole { // the plan depends on the tasks of all subjects
+	if plan && !c.FullAccess { // the plan depends on the tasks of all subjects
 		return nil, api.Errorf(api.Forbidden, "the plan is for the owner, in private").
 			WithHint("name a task to see what would be changed")
 	}
@@ -31,19 +31,19 @@ func (m writing) todo(ctx context.Context, c Call, r *api.TodoRequest) (*api.Tod
 		return nil, api.Errorf(api.Invalid, "either id or text is needed")
 	}
 	answer := &api.TodoAnswer{Changed: []api.TodoPlace{}, Left: []api.Skipped{}, DryRun: r.DryRun,
-		Index: m.state(c)}
+		Index: m.indexState(c)}
 	if plan {
 		answer.Plan = m.todoPlan(c)
 		return answer, nil
 	}
-	copies, err := m.meant(c, r)
+	copies, err := m.findTask(c, r)
 	if err != nil {
 		return nil, err
 	}
 	answer.Text, answer.State = copies[0].text, r.State
 	copies = slices.DeleteFunc(copies, func(t taskCopy) bool { return t.place.State == r.State })
 	if r.State == memory.Open.String() {
-		copies = m.lastTime(copies)
+		copies = m.lastCompletion(copies)
 	}
 	var boxes []todosync.Copy
 	for _, t := range copies {
@@ -68,13 +68,13 @@ func (m writing) todo(ctx context.Context, c Call, r *api.TodoRequest) (*api.Tod
 }
 
 // setTasks changes boxes. It returns an error if no box could be changed.
-func (m writing) setTasks(ctx context.Context, c Call, boxes []todosync.Copy, state memory.TaskState,
+func (m writeOps) setTasks(ctx context.Context, c Call, boxes []todosync.Copy, state memory.TaskState,
 	answer *api.TodoAnswer) error {
 	var failure error
 	for _, o := range m.Todos.Set(ctx, boxes, state, m.mayChangeEntry(c)) {
 		if o.Err != nil {
-			doc, _, err := m.load(c, o.Path)
-			failure = writeError(o.Err, err == nil && doc.Owned(c.View))
+			doc, _, err := m.loadFile(c, o.Path)
+			failure = writeError(o.Err, err == nil && doc.PrivateReadable(c.View))
 			answer.Left = append(answer.Left, api.Skipped{Path: o.Path, Reason: asError(failure).Message})
 		}
 		if !o.Changed {
@@ -87,31 +87,31 @@ func (m writing) setTasks(ctx context.Context, c Call, boxes []todosync.Copy, st
 	return nil
 }
 
-// meant returns all copies of the one task that a request means, newest first.
+// findTask returns all copies of the one task that a request means, newest first.
 // If several tasks match, the error lists them.
-func (m writing) meant(c Call, r *api.TodoRequest) ([]taskCopy, error) {
+func (m writeOps) findTask(c Call, r *api.TodoRequest) ([]taskCopy, error) {
 	var all []taskCopy
 	hasTasks := func(f *index.FileInfo) bool { return f.Tasks && todosync.Concerns(f.Kind) }
-	for doc, shown := range m.readable(c, hasTasks) {
+	for doc, shown := range m.readableFiles(c, hasTasks) {
 		all = append(all, tasksOf(c, doc, shown, "")...)
 	}
 	slices.SortStableFunc(all, taskCopy.compare)
-	seeds := named(all, r)
+	seeds := findCopies(all, r)
 	if len(seeds) == 0 {
 		return nil, notFound("task", r.ID+r.Text).
 			WithHint("todos lists those that there are; the text is all that a task says")
 	}
 	rules := taskRules(c)
 	if r.ID != "" && len(seeds) == 1 {
-		copies := slices.DeleteFunc(slices.Clone(all), func(t taskCopy) bool { return !t.same(rules, &seeds[0]) })
-		if len(grouped(c, copies)) > 1 { // a task without subject or contact matches those of several subjects
+		copies := slices.DeleteFunc(slices.Clone(all), func(t taskCopy) bool { return !t.sameTask(rules, &seeds[0]) })
+		if len(groupTasks(c, copies)) > 1 { // a task without subject or contact matches those of several subjects
 			copies = slices.DeleteFunc(copies, func(t taskCopy) bool {
 				return t.Contact != seeds[0].Contact || rules.Subject(t.Owner) != rules.Subject(seeds[0].Owner)
 			})
 		}
 		return copies, nil
 	}
-	groups := grouped(c, seeds)
+	groups := groupTasks(c, seeds)
 	if len(groups) > 1 {
 		// Possibly only one of them needs a change.
 		groups = slices.DeleteFunc(groups, func(g []taskCopy) bool {
@@ -123,20 +123,20 @@ func (m writing) meant(c Call, r *api.TodoRequest) ([]taskCopy, error) {
 		return seeds, nil
 	case 1:
 		return slices.DeleteFunc(all, func(t taskCopy) bool {
-			return slices.ContainsFunc(groups[0], func(g taskCopy) bool { return !t.same(rules, &g) })
+			return slices.ContainsFunc(groups[0], func(g taskCopy) bool { return !t.sameTask(rules, &g) })
 		}), nil
 	}
 	return nil, severalTasks(groups)
 }
 
-// same reports whether two copies belong to one task.
-func (t *taskCopy) same(rules *todosync.Rules, u *taskCopy) bool {
+// sameTask reports whether two copies belong to one task.
+func (t *taskCopy) sameTask(rules *todosync.Rules, u *taskCopy) bool {
 	return t.place == u.place || rules.Same(&t.Copy, &u.Copy)
 }
 
-// named returns the copies that a request names by text, by path#id, or by the
+// findCopies returns the copies that a request names by text, by path#id, or by the
 // id of the task or of its entry. A text that contains # may be an id.
-func named(all []taskCopy, r *api.TodoRequest) []taskCopy {
+func findCopies(all []taskCopy, r *api.TodoRequest) []taskCopy {
 	among := func(keep func(*taskCopy) bool) []taskCopy {
 		var list []taskCopy
 		for i := range all {
@@ -163,7 +163,7 @@ func named(all []taskCopy, r *api.TodoRequest) []taskCopy {
 	}
 	for _, keep := range []func(*taskCopy) bool{
 		func(t *taskCopy) bool { return t.Box.ID == id },
-		func(t *taskCopy) bool { return t.entry == id && t.whole },
+		func(t *taskCopy) bool { return t.entry == id && t.isEntry },
 		func(t *taskCopy) bool { return t.entry == id },
 	} {
 		if list := among(keep); len(list) > 0 {
@@ -190,10 +190,10 @@ func severalTasks(groups [][]taskCopy) error {
 		WithHint("ask by id, or with session, for one of %s", strings.Join(names, ", "))
 }
 
-// lastTime returns the copies of the most recent completion: those of the
+// lastCompletion returns the copies of the most recent completion: those of the
 // newest day and the ones that reconciliation ticked after them. The task may
 // have been completed before.
-func (m writing) lastTime(copies []taskCopy) []taskCopy {
+func (m writeOps) lastCompletion(copies []taskCopy) []taskCopy {
 	for i := range copies {
 		if t := &copies[i]; t.place.Day != copies[0].place.Day && m.Todos.ByHand(&t.Copy) {
 			return copies[:i]
@@ -204,15 +204,16 @@ func (m writing) lastTime(copies []taskCopy) []taskCopy {
 
 // todoPlan returns the reconciliation plan, reduced to tasks whose copies the
 // caller can read.
-func (m writing) todoPlan(c Call) *api.TodoPlan {
-	plan := &api.TodoPlan{Waiting: []api.TodoTick{}, Diff: []api.FileDiff{}, Unclear: []api.TodoTick{}, Offered: []api.TodoTick{},
-		Known: []api.TodoTick{}}
+func (m writeOps) todoPlan(c Call) *api.TodoPlan {
+	plan := &api.TodoPlan{Waiting: []api.TodoTick{}, Diff: []api.FileDiff{}, Unclear: []api.TodoTick{},
+		Offered: []api.TodoTick{},
+		Known:   []api.TodoTick{}}
 	p, rules := m.Todos.Plan(), m.Todos.Rules()
 	plan.Off = p.Off
-	if c.Whole {
+	if c.FullAccess {
 		plan.Problem = p.Problem
 	}
-	ticks := func(wishes []todosync.Wish) []api.TodoTick {
+	ticks := func(wishes []todosync.TickRequest) []api.TodoTick {
 		list := []api.TodoTick{}
 		for _, w := range wishes {
 			if t, ok := m.tickOf(c, rules, w); ok {
@@ -222,15 +223,15 @@ func (m writing) todoPlan(c Call) *api.TodoPlan {
 		return list
 	}
 	var differ differ
-	var due []todosync.Wish       // of the last file
-	for i, w := range p.Waiting { // in path order
-		for _, t := range ticks([]todosync.Wish{w.Wish}) {
+	var due []todosync.TickRequest // of the last file
+	for i, w := range p.Waiting {  // in path order
+		for _, t := range ticks([]todosync.TickRequest{w.TickRequest}) {
 			t.Reason = w.Reason
-			plan.Waiting, due = append(plan.Waiting, t), append(due, w.Wish)
+			plan.Waiting, due = append(plan.Waiting, t), append(due, w.TickRequest)
 		}
 		if i == len(p.Waiting)-1 || p.Waiting[i+1].Path != w.Path {
 			if hunks := m.tickedHunks(c, rules, w.Path, due); len(hunks) > 0 {
-				plan.Diff = append(plan.Diff, differ.file(w.Path, hunks))
+				plan.Diff = append(plan.Diff, differ.diffFile(w.Path, hunks))
 			}
 			due = nil
 		}
@@ -241,7 +242,8 @@ func (m writing) todoPlan(c Call) *api.TodoPlan {
 
 // tickedHunks returns the changes that wishes would make in the caller's view
 // of a file.
-func (m writing) tickedHunks(c Call, rules *todosync.Rules, path string, wishes []todosync.Wish) []journal.Hunk {
+func (m writeOps) tickedHunks(c Call, rules *todosync.Rules, path string,
+	wishes []todosync.TickRequest) []journal.Hunk {
 	doc, err := m.Files.Load(path)
 	if len(wishes) == 0 || err != nil {
 		return nil
@@ -260,9 +262,9 @@ func (m writing) tickedHunks(c Call, rules *todosync.Rules, path string, wishes 
 
 // tickOf converts a wish for the answer and reports whether the caller can read
 // both of its ends.
-func (m writing) tickOf(c Call, rules *todosync.Rules, w todosync.Wish) (t api.TodoTick, ok bool) {
+func (m writeOps) tickOf(c Call, rules *todosync.Rules, w todosync.TickRequest) (t api.TodoTick, ok bool) {
 	places := func(path string, meant func(*todosync.File) []int) (text string, list []api.Place) {
-		doc, shown, err := m.load(c, path)
+		doc, shown, err := m.loadFile(c, path)
 		if err != nil {
 			return "", nil
 		}
@@ -278,13 +280,14 @@ func (m writing) tickOf(c Call, rules *todosync.Rules, w todosync.Wish) (t api.T
 		return text, list
 	}
 	t.Text, t.Places = places(w.Path, func(f *todosync.File) []int { return rules.Candidates(f, &w.Done) })
-	_, done := places(w.Done.Path, func(f *todosync.File) []int { return f.Holding(w) })
+	_, done := places(w.Done.Path, func(f *todosync.File) []int { return f.FindDone(w) })
 	if len(t.Places) == 0 || len(done) == 0 {
 		return api.TodoTick{}, false
 	}
 	t.Done = done[0]
 	if a := w.Done.Author; a != (memory.Author{}) {
-		t.By = strings.TrimSpace(cmp.Or(a.By, c.View.SubjectOf(memory.Partition{Owner: w.Done.Owner}), m.Owner) + " " + a.Source)
+		t.By = strings.TrimSpace(cmp.Or(a.By, c.View.SubjectOf(memory.Partition{Owner: w.Done.Owner}), m.Owner) + " " +
+			a.Source)
 	}
 	return t, true
 }

@@ -15,15 +15,15 @@ import (
 // A taskCopy is a copy of a task that the caller can read.
 type taskCopy struct {
 	todosync.Copy
-	text    string
-	entry   string // id of its entry
-	whole   bool   // the task is the whole entry
-	session string // session of its file
-	theirs  bool   // written by others than its subject
-	place   api.TodoPlace
+	text      string
+	entry     string // id of its entry
+	isEntry   bool   // the task is the whole entry
+	session   string // session of its file
+	untrusted bool   // written by others than its subject
+	place     api.TodoPlace
 }
 
-func (m reading) todos(ctx context.Context, c Call, r *api.TodosRequest) (*api.TodosAnswer, error) {
+func (m readOps) todos(ctx context.Context, c Call, r *api.TodosRequest) (*api.TodosAnswer, error) {
 	oldest, newest := "", m.day(1)
 	if r.Days > 0 {
 		oldest = m.day(1 - r.Days)
@@ -32,12 +32,12 @@ func (m reading) todos(ctx context.Context, c Call, r *api.TodosRequest) (*api.T
 	hasTasks := func(f *index.FileInfo) bool {
 		return f.Tasks && todosync.Concerns(f.Kind) && (f.Day == "" || oldest <= f.Day && f.Day <= newest)
 	}
-	for doc, shown := range m.readable(c, hasTasks) {
+	for doc, shown := range m.readableFiles(c, hasTasks) {
 		copies = append(copies, tasksOf(c, doc, shown, r.Section)...)
 	}
-	answer := &api.TodosAnswer{Todos: []api.Todo{}, Index: m.state(c)}
+	answer := &api.TodosAnswer{Todos: []api.Todo{}, Index: m.indexState(c)}
 	var all []api.Todo
-	for _, copies := range grouped(c, copies) {
+	for _, copies := range groupTasks(c, copies) {
 		t := todoOf(copies)
 		all = append(all, t)
 		if r.State == "all" || t.State == r.State {
@@ -101,8 +101,8 @@ func taskRules(c Call) *todosync.Rules {
 	return &todosync.Rules{Subject: func(owner string) string { return c.View.SubjectOf(memory.Partition{Owner: owner}) }}
 }
 
-// grouped groups copies by task, newest first.
-func grouped(c Call, copies []taskCopy) [][]taskCopy {
+// groupTasks groups copies by task, newest first.
+func groupTasks(c Call, copies []taskCopy) [][]taskCopy {
 	slices.SortStableFunc(copies, taskCopy.compare)
 	boxes := make([]todosync.Copy, len(copies))
 	for i := range copies {
@@ -139,7 +139,7 @@ func todoOf(copies []taskCopy) api.Todo {
 		if copied.place.Day == newest.place.Day && copied.place.State == done {
 			t.State = done
 		}
-		t.Places, t.Untrusted = append(t.Places, copied.place), t.Untrusted && copied.theirs
+		t.Places, t.Untrusted = append(t.Places, copied.place), t.Untrusted && copied.untrusted
 	}
 	for _, p := range t.Places {
 		if t.State != done && p.State == done {

@@ -14,8 +14,8 @@ import (
 	"github.com/memwatchd/memwatchd/ipc/mcp"
 )
 
-// soundUse holds a use of each tool that succeeds in TestToolNeeds.
-var soundUse = map[string]fields{
+// validArguments holds a use of each tool that succeeds in TestToolNeeds.
+var validArguments = map[string]fields{
 	"memory_note":             {"text": "a note"},
 	"memory_remember":         {"title": "Editor", "text": "vim", "explicit": true},
 	"memory_session":          {"session": "s1", "draft": fields{"summary": "a summary"}},
@@ -37,7 +37,7 @@ func TestToolNeeds(t *testing.T) {
 				needed = append(needed, p.Name)
 			}
 		}
-		sound, ok := soundUse[tool.Name]
+		sound, ok := validArguments[tool.Name]
 		if ok != (needed != nil) {
 			t.Fatalf("%s needs %v: say in the table how it is used", tool.Name, needed)
 		}
@@ -48,7 +48,7 @@ func TestToolNeeds(t *testing.T) {
 		use := func(without string) mcp.Result {
 			arguments := maps.Clone(sound)
 			delete(arguments, without)
-			return tool.Use(t.Context(), askOf(d.memory), json.RawMessage(encoded(t, arguments)))
+			return tool.Use(t.Context(), executeOf(d.memory), json.RawMessage(encodeRequest(t, arguments)))
 		}
 		for _, name := range needed {
 			if a := use(name); !a.Failed {
@@ -61,17 +61,17 @@ func TestToolNeeds(t *testing.T) {
 	}
 }
 
-// askOf runs requests as the owner in private.
-func askOf(m *Memory) mcp.AskFunc { return askBy(m, api.Caller{AsOwner: true}) }
+// executeOf runs requests as the owner in private.
+func executeOf(m *Memory) mcp.ExecuteFunc { return executeAs(m, api.Caller{AsOwner: true}) }
 
-// askBy runs requests as the given caller.
-func askBy(m *Memory, by api.Caller) mcp.AskFunc {
+// executeAs runs requests as the given caller.
+func executeAs(m *Memory, by api.Caller) mcp.ExecuteFunc {
 	return func(ctx context.Context, req *api.Request) (json.RawMessage, error) {
 		answer, err := m.Do(ctx, by, req)
 		if err != nil {
 			return nil, err
 		}
-		return api.Encode(answer)
+		return api.EncodeJSON(answer)
 	}
 }
 
@@ -79,16 +79,16 @@ func askBy(m *Memory, by api.Caller) mcp.AskFunc {
 // the rules of the matrix.
 func TestNeedsAreTheRules(t *testing.T) {
 	for _, op := range api.Operations {
-		want := map[sort]api.Need{adds: api.Someone, changes: api.InPrivate, keeps: api.TheOwner}[aims[op.Name].sort]
+		want := map[ruleKind]api.Need{adds: api.AnySubject, changes: api.InPrivate, maintains: api.TheOwner}[requestPlans[op.Name].rule]
 		if op.Needs != want {
 			t.Errorf("%s needs %d, and by the rule %d", op.Name, op.Needs, want)
 		}
 	}
 }
 
-// TestOperationsTellWhatIsRefused checks that the operations answer lists the
+// TestOperationsListPermitted checks that the operations answer lists the
 // permitted operations of each caller.
-func TestOperationsTellWhatIsRefused(t *testing.T) {
+func TestOperationsListPermitted(t *testing.T) {
 	d := readOpsCase(t, &txtar.Archive{Files: []txtar.File{{Name: "notes/a.md", Data: []byte("some words\n")}}}).disk(t)
 	for _, c := range []struct {
 		fixed   *api.Fixed
@@ -105,11 +105,11 @@ func TestOperationsTellWhatIsRefused(t *testing.T) {
 		{&api.Fixed{Subject: "acct:42", Operations: []string{"get", "note"}}, "acct:42", "unknown", []string{"get", "note", "operations"}, []string{"search", "status", "complete"}},
 		{&api.Fixed{Subject: "acct:42", Operations: []string{"get", "note"}}, "", "public", []string{"get", "operations"}, []string{"search", "note"}},
 	} {
-		call, err := d.memory.call(api.Caller{Scope: api.Scope{Subject: &c.subject, Context: &c.context}, Fixed: c.fixed})
+		call, err := d.memory.resolveCall(api.Caller{Scope: api.Scope{Subject: &c.subject, Context: &c.context}, Fixed: c.fixed})
 		if err != nil {
 			t.Fatal(err)
 		}
-		answer, err := d.memory.reading().operations(t.Context(), call, &api.OperationsRequest{})
+		answer, err := d.memory.readOps().operations(t.Context(), call, &api.OperationsRequest{})
 		if err != nil || !answer.Enabled {
 			t.Fatal(answer, err)
 		}
@@ -136,7 +136,7 @@ func FuzzToolArguments(f *testing.F) {
 	}})
 	m := c.memory(f)
 	public := "public"
-	ask := askBy(m, api.Caller{Scope: api.Scope{Subject: &m.Owner, Context: &public}})
+	ask := executeAs(m, api.Caller{Scope: api.Scope{Subject: &m.Owner, Context: &public}})
 	for _, arguments := range []string{
 		`{}`, `{"query":"words","k":3}`, `{"path":"MEMORY.md"}`, `{"path":"2026-02-04/cli.md","from":2,"lines":1}`, `{"subject":"owner","context":"private"}`,
 		`{"query":"` + secret + `","scope":{"context":"private"},"Context":"private"}`, `{"namespace":"fact","key":"a"}`, `{"draft":{"items":{"A":[{"text":"x"}]}},"session":"s"}`,
@@ -149,7 +149,7 @@ func FuzzToolArguments(f *testing.F) {
 	f.Fuzz(func(t *testing.T, i int, arguments string) {
 		tool := mcp.Tools[uint(i)%uint(len(mcp.Tools))]
 		a := tool.Use(t.Context(), ask, json.RawMessage(arguments))
-		fields, err := api.Encode(a.Fields)
+		fields, err := api.EncodeJSON(a.Fields)
 		if err != nil {
 			t.Fatalf("%s %q: %v", tool.Name, arguments, err)
 		}

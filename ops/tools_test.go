@@ -49,7 +49,7 @@ func TestToolsAreOperations(t *testing.T) {
 		if (tool == nil) != slices.Contains(noTools, op.Name) {
 			t.Errorf("%s: it has the tool %v", op.Name, tool)
 		}
-		if tool != nil && (op.Admin || op.People || op.Programs && op.Name != "edit" && op.Name != "write") {
+		if tool != nil && (op.Admin || op.HumansOnly || op.ProgramsOnly && op.Name != "edit" && op.Name != "write") {
 			t.Errorf("%s is not for models", op.Name)
 		}
 	}
@@ -81,14 +81,14 @@ func toolTexts(t *testing.T, name string, asked map[string]bool) {
 	}
 	c := readOpsCase(t, archive)
 	d := c.disk(t)
-	model := newModel(t, d.memory, serveOps(t, d.memory), "?tools=all", &tally{})
-	for _, a := range c.asks {
+	model := newModel(t, d.memory, serveOps(t, d.memory), "?tools=all", &comparisonCount{})
+	for _, a := range c.requests {
 		tool, request := toolOf(a.op), map[string]json.RawMessage{}
-		if err := json.Unmarshal(a.request, &request); err != nil || tool == nil || !model.introduce(request) {
+		if err := json.Unmarshal(a.request, &request); err != nil || tool == nil || !model.setScope(request) {
 			t.Fatalf("%s cannot be asked: %v", a.name, err)
 		}
 		asked[tool.Name] = true
-		arguments, err := scopeless(a.request)
+		arguments, err := withoutScope(a.request)
 		if err != nil {
 			t.Fatal(err)
 		}

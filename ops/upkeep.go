@@ -13,22 +13,22 @@ import (
 // maxSync bounds the timeout of a sync request.
 const maxSync = 10 * time.Minute
 
-func (m writing) syncOp(ctx context.Context, c Call, r *api.SyncRequest) (*api.SyncAnswer, error) {
+func (m writeOps) syncOp(ctx context.Context, c Call, r *api.SyncRequest) (*api.SyncAnswer, error) {
 	timeout, err := time.ParseDuration(r.Timeout)
 	if err != nil || timeout < 0 || timeout > maxSync {
 		return nil, api.Errorf(api.Invalid, "timeout: %q is not a duration such as 500ms or 10s, up to 10m", r.Timeout)
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	if err := m.Keeper.Sync(ctx); err != nil {
+	if err := m.Indexer.Sync(ctx); err != nil {
 		return nil, api.Errorf(api.Unavailable, "not everything is indexed yet").
 			WithHint("ask again, or with a longer timeout")
 	}
-	return &api.SyncAnswer{Synced: true, Revision: m.state(c).Revision, TookMS: c.took()}, nil
+	return &api.SyncAnswer{Synced: true, Revision: m.indexState(c).Revision, TookMS: c.took()}, nil
 }
 
-func (m writing) rebuild(ctx context.Context, c Call, _ *api.RebuildRequest) (*api.RebuildAnswer, error) {
-	err := m.Keeper.Rebuild(ctx)
+func (m writeOps) rebuild(ctx context.Context, c Call, _ *api.RebuildRequest) (*api.RebuildAnswer, error) {
+	err := m.Indexer.Rebuild(ctx)
 	if errors.Is(err, index.ErrRebuilding) {
 		return nil, api.Errorf(api.Busy, "a rebuild is under way").WithHint("try again when it has ended")
 	}
@@ -48,24 +48,24 @@ type Change struct {
 
 // events sends the events of the memory, and of the files that the caller can
 // read.
-func (m writing) events(ctx context.Context, c Call, _ *api.EventsRequest, send func(any) error) error {
-	return m.Keeper.Subscribe(ctx, func(change Change) error {
+func (m writeOps) events(ctx context.Context, c Call, _ *api.EventsRequest, send func(any) error) error {
+	return m.Indexer.Subscribe(ctx, func(change Change) error {
 		if change.Before.Path == "" && change.After.Path == "" {
 			return send(change.Event)
 		}
-		if err := m.look(&c); err != nil { // permissions may have changed
+		if err := m.renewView(&c); err != nil { // permissions may have changed
 			return err
 		}
-		if !change.seen(c.View) {
+		if !change.restrictTo(c.View) {
 			return nil
 		}
 		return send(change.Event)
 	})
 }
 
-// seen rewrites the event for a view of the file. It reports whether the
+// restrictTo rewrites the event for a view of the file. It reports whether the
 // visible parts changed.
-func (c *Change) seen(v memory.View) bool {
+func (c *Change) restrictTo(v memory.View) bool {
 	before, _, was := c.Before.Version(v)
 	after, entries, is := c.After.Version(v)
 	c.Event.Event, c.Entries = "indexed", entries

@@ -15,7 +15,7 @@ import (
 )
 
 // A wiping lists the data of a subject to delete.
-type wiping struct {
+type wipePlan struct {
 	dirs  []string        // its directories
 	keys  map[string]bool // owner keys of the directories
 	files []string
@@ -23,7 +23,7 @@ type wiping struct {
 
 // wipeSubject deletes the directories of a subject and its aliases, the data
 // derived from them, and their contents in the journal.
-func (m writing) wipeSubject(ctx context.Context, c Call, r *api.WipeRequest) (*api.WipeAnswer, error) {
+func (m writeOps) wipeSubject(ctx context.Context, c Call, r *api.WipeRequest) (*api.WipeAnswer, error) {
 	answer := &api.WipeAnswer{Subjects: []string{}, Deleted: []string{}, Left: []string{}, Unlinked: []string{}}
 	if m.Disabled {
 		answer.Disabled = true
@@ -39,37 +39,37 @@ func (m writing) wipeSubject(ctx context.Context, c Call, r *api.WipeRequest) (*
 		return nil, api.Errorf(api.Invalid, "the owner's memory is all of the root and is not deleted").
 			WithHint("remove its files yourself")
 	}
-	m.forgetting.turn.Lock()
-	defer m.forgetting.turn.Unlock()
-	if err := m.allKnown(ctx, &c); err != nil {
+	m.forgetLists.eraseMu.Lock()
+	defer m.forgetLists.eraseMu.Unlock()
+	if err := m.waitAllIndexed(ctx, &c); err != nil {
 		return nil, err
 	}
 	if err := m.withAliases(&c); err != nil {
 		return nil, err
 	}
-	w, err := m.wiping(c, r.Sessions)
+	w, err := m.planWipe(c, r.Sessions)
 	if err != nil {
 		return nil, err
 	}
-	answer.Subjects, answer.Beyond = c.View.Subjects(), beyond
-	plan := oblivion{Subject: c.Scope.Subject}
+	answer.Subjects, answer.Beyond = c.View.Subjects(), outOfReach
+	plan := erasure{Subject: c.Scope.Subject}
 	for _, path := range w.files {
-		file := lostFile{Path: path}
+		file := erasedFile{Path: path}
 		if now, err := m.Writer.Vault.Read(path); err == nil {
 			file.Digest = journal.Digest(now.Data)
 		}
 		plan.Files = append(plan.Files, file)
 	}
 	var problem error
-	plan.Journal, problem = m.wipedJournal(c, w)
+	plan.Journal, problem = m.findWipedHunks(c, w)
 	if len(plan.Journal)+len(plan.Files) > 0 {
-		before, err := m.writeDown(plan)
+		before, err := m.recordErasure(plan)
 		if err != nil {
 			return nil, err
 		}
-		problem = errors.Join(problem, m.removeWiped(ctx, &plan, false), m.clear(ctx, &plan, &needles{}))
+		problem = errors.Join(problem, m.removeFiles(ctx, &plan, false), m.eraseCopies(ctx, &plan, &textMatcher{}))
 		if problem == nil {
-			problem = m.writeAllDown(before)
+			problem = m.writeErasures(before)
 		}
 	}
 	if unlinked, err := m.unlinkAll(ctx, c.Scope.Subject); err != nil {
@@ -82,7 +82,7 @@ func (m writing) wipeSubject(ctx context.Context, c Call, r *api.WipeRequest) (*
 		answer.Left, problem = append(answer.Left, left...), errors.Join(problem, err)
 	}
 	for _, path := range w.files {
-		if slices.Contains(answer.Left, path) || m.exists(path) {
+		if slices.Contains(answer.Left, path) || m.fileExists(path) {
 			answer.Failed = append(answer.Failed, path)
 		} else {
 			answer.Deleted = append(answer.Deleted, path)
@@ -97,7 +97,7 @@ func (m writing) wipeSubject(ctx context.Context, c Call, r *api.WipeRequest) (*
 
 // withAliases extends a call to every key that is linked to its subject, even
 // if other operations do not show the data of these keys.
-func (m writing) withAliases(c *Call) (err error) {
+func (m writeOps) withAliases(c *Call) (err error) {
 	links, _ := m.Scopes.Links() // the last valid links if the file is invalid
 	c.Scope.Aliases = nil
 	for _, l := range links {
@@ -112,10 +112,10 @@ func (m writing) withAliases(c *Call) (err error) {
 	return nil
 }
 
-// wiping finds the data of a subject and its aliases. If another subject claims
+// planWipe finds the data of a subject and its aliases. If another subject claims
 // one of the directories, wiping returns an error and nothing is deleted.
-func (m writing) wiping(c Call, sessions bool) (*wiping, error) {
-	w := &wiping{keys: map[string]bool{}}
+func (m writeOps) planWipe(c Call, sessions bool) (*wipePlan, error) {
+	w := &wipePlan{keys: map[string]bool{}}
 	for _, subject := range c.View.Subjects() {
 		for _, dir := range []string{"_longterms/" + memory.SubjectDir(subject), memory.UserDir(subject)} {
 			file := dir + "/MEMORY.md" // recognizes both kinds of directory
@@ -135,7 +135,7 @@ func (m writing) wiping(c Call, sessions bool) (*wiping, error) {
 			}
 			w.dirs, w.keys[place.Owner] = append(w.dirs, dir), true
 			for _, f := range files {
-				if m.exists(f.Path) {
+				if m.fileExists(f.Path) {
 					w.files = append(w.files, f.Path)
 				}
 			}
@@ -144,7 +144,7 @@ func (m writing) wiping(c Call, sessions bool) (*wiping, error) {
 	if !sessions {
 		return w, nil
 	}
-	for doc := range m.readable(c, func(f *index.FileInfo) bool { return f.Kind == memory.Session }) {
+	for doc := range m.readableFiles(c, func(f *index.FileInfo) bool { return f.Kind == memory.Session }) {
 		if slices.Contains(c.View.Subjects(), doc.Own.Owner) {
 			w.files = append(w.files, doc.Place.Path)
 		}
@@ -152,16 +152,16 @@ func (m writing) wiping(c Call, sessions bool) (*wiping, error) {
 	return w, nil
 }
 
-// wipedJournal returns the journal hunks about the subject: the contents of its
+// findWipedHunks returns the journal hunks about the subject: the contents of its
 // files, and its links.
-func (m writing) wipedJournal(c Call, w *wiping) ([]journal.Holding, error) {
-	return m.Writer.Journal.Holding(
+func (m writeOps) findWipedHunks(c Call, w *wipePlan) ([]journal.HunkSet, error) {
+	return m.Writer.Journal.FindHunks(
 		func(r journal.Record) bool {
-			return r.Path == memory.IdentitiesPath || m.wiped(w, r.Path) || r.To != "" && m.wiped(w, r.To)
+			return r.Path == memory.IdentitiesPath || m.isWiped(w, r.Path) || r.To != "" && m.isWiped(w, r.To)
 		},
 		func(r journal.Record, h journal.Hunk) bool {
 			return r.Path != memory.IdentitiesPath ||
-				slices.ContainsFunc([][]byte{h.Old, h.New, h.Before, h.Behind}, func(b []byte) bool {
+				slices.ContainsFunc([][]byte{h.Old, h.New, h.Above, h.Below}, func(b []byte) bool {
 					return bytes.Contains(b, []byte(c.Scope.Subject))
 				})
 		})
@@ -169,9 +169,9 @@ func (m writing) wipedJournal(c Call, w *wiping) ([]journal.Holding, error) {
 
 // unlinkAll removes all links of a subject: those to an account, or the one of
 // a key. It returns the removed keys.
-func (m writing) unlinkAll(ctx context.Context, subject string) (keys []string, err error) {
+func (m writeOps) unlinkAll(ctx context.Context, subject string) (keys []string, err error) {
 	_, err = m.Writer.Write(ctx, vault.Change{
-		Path: memory.IdentitiesPath, Cause: "wipe", Asked: true, Secret: true,
+		Path: memory.IdentitiesPath, Cause: "wipe", Requested: true, Secret: true,
 		Edit: func(old *vault.File) ([]byte, error) {
 			keys = nil
 			if old == nil {
@@ -191,14 +191,14 @@ func (m writing) unlinkAll(ctx context.Context, subject string) (keys []string, 
 	return keys, err
 }
 
-// wiped reports whether a file in the journal belonged to the subject.
-func (m writing) wiped(w *wiping, path string) bool {
+// isWiped reports whether a file in the journal belonged to the subject.
+func (m writeOps) isWiped(w *wipePlan, path string) bool {
 	return w.keys[m.Layout.Place(path).Owner] || slices.Contains(w.files, path)
 }
 
-// removeWiped removes whole files without recording their contents in the
+// removeFiles removes whole files without recording their contents in the
 // journal. If later is set, files that changed since the request stay.
-func (m writing) removeWiped(ctx context.Context, plan *oblivion, later bool) error {
+func (m writeOps) removeFiles(ctx context.Context, plan *erasure, later bool) error {
 	group := ""
 	var errs []error
 	for _, f := range plan.Files {
@@ -206,7 +206,7 @@ func (m writing) removeWiped(ctx context.Context, plan *oblivion, later bool) er
 			continue
 		}
 		written, err := m.Writer.Write(ctx, vault.Change{
-			Path: f.Path, Cause: "wipe", Group: group, Asked: true, Secret: true,
+			Path: f.Path, Cause: "wipe", Group: group, Requested: true, Secret: true,
 			Edit: func(old *vault.File) ([]byte, error) {
 				if old == nil || later && journal.Digest(old.Data) != f.Digest {
 					return nil, nil

@@ -40,8 +40,8 @@ func TestWrites(t *testing.T) {
 	if err != nil || len(names) == 0 {
 		t.Fatalf("no cases: %v", err)
 	}
-	var compared tally
-	compared.mostly(t)
+	var compared comparisonCount
+	compared.requireMost(t)
 	for _, name := range names {
 		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
 			t.Parallel()
@@ -54,11 +54,11 @@ func TestWrites(t *testing.T) {
 			socket, other := serveOps(t, wire.memory), serveOps(t, told.memory)
 			model := newModel(t, told.memory, other, "?tools=all", &compared)
 			hash, token := "", ""
-			for _, a := range c.asks {
+			for _, a := range c.requests {
 				a.request = []byte(strings.NewReplacer("$hash", hash, "$token", token).Replace(string(a.request)))
 				said, failure := a.direct(t.Context(), direct.memory)
 				if failure != nil {
-					said, err = api.Encode(api.Failure{Error: asError(failure)})
+					said, err = api.EncodeJSON(api.Failure{Error: asError(failure)})
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -129,7 +129,7 @@ func (c *opsCase) disk(t testing.TB) *diskCase {
 	layout := &memory.Layout{Location: m.Location, Users: d.user, Mask: secrets.Mask}
 	now := m.Now()
 	d.parse = func(f vault.File) *memory.Document {
-		return layout.Parse(f.Path, f.Data, memory.Meta{ModTime: now.AddDate(0, 0, -1), Unsettled: f.Unsettled})
+		return layout.Parse(f.Path, f.Data, memory.Meta{ModTime: now.AddDate(0, 0, -1), Unstable: f.Unstable})
 	}
 	d.vault = &vault.Vault{Dir: d.dir, Skip: layout.Skip}
 	journal, err := vault.OpenJournal(filepath.Join(t.TempDir(), "journal"), time.Hour)
@@ -292,11 +292,11 @@ func TestWriteBusy(t *testing.T) {
 		}
 		return parse(f)
 	}
-	call, err := d.memory.call(api.Caller{AsOwner: true})
+	call, err := d.memory.resolveCall(api.Caller{AsOwner: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = d.memory.writing().edit(context.Background(), call, &api.EditRequest{Path: "MEMORY.md", OldText: "- a", NewText: "- b"})
+	_, err = d.memory.writeOps().edit(context.Background(), call, &api.EditRequest{Path: "MEMORY.md", OldText: "- a", NewText: "- b"})
 	if got := asError(err).Code; got != api.Busy {
 		t.Errorf("the error is %v", err)
 	}
@@ -351,7 +351,7 @@ func TestWritesAsIfTheRestDidNotExist(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				ask := opsAsk{op: op, request: []byte(strings.ReplaceAll(step[1], "$hash", hash))}
+				ask := opsRequest{op: op, request: []byte(strings.ReplaceAll(step[1], "$hash", hash))}
 				answer, err := ask.direct(t.Context(), d.memory)
 				said[i] = opsTook.ReplaceAllString(string(answer), "")
 				if err != nil {
@@ -394,11 +394,11 @@ func TestWriteRefused(t *testing.T) {
 		{api.Scope{}, api.Conflict, "hard links"},
 		{api.Scope{Subject: &other, Context: &private}, api.Busy, "cannot be changed now"},
 	} {
-		call, err := d.memory.call(api.Caller{Scope: c.scope, AsOwner: true})
+		call, err := d.memory.resolveCall(api.Caller{Scope: c.scope, AsOwner: true})
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = d.memory.writing().edit(t.Context(), call, &api.EditRequest{Path: path, OldText: "- a", NewText: "- b"})
+		_, err = d.memory.writeOps().edit(t.Context(), call, &api.EditRequest{Path: path, OldText: "- a", NewText: "- b"})
 		if e := asError(err); e.Code != c.code || !strings.Contains(e.Message, c.says) {
 			t.Errorf("the error is %s %v", e.Code, err)
 		}

@@ -11,11 +11,11 @@ var (
 	keyEnd   = regexp.MustCompile(`^-----END[ A-Z0-9_-]{0,100}PRIVATE KEY(?: BLOCK)?-----`)
 )
 
-// leastKey is the minimum length of a key, leastLine that of its lines except
+// minKeyLen is the minimum length of a key, minKeyLineLen that of its lines except
 // the last. Words of prose are shorter.
 const (
-	leastKey  = 48
-	leastLine = 16
+	minKeyLen     = 48
+	minKeyLineLen = 16
 )
 
 // appendKey appends the private key after the first line of a PEM block, or of
@@ -33,12 +33,12 @@ func appendKey(list []Finding, text string, at int) []Finding {
 		switch n := base64Len(rest); {
 		case n > 0 && start < 0 && headerLen(rest) > 0:
 			i += headerLen(rest)
-		case n >= leastLine || n > 0 && start >= 0:
+		case n >= minKeyLineLen || n > 0 && start >= 0:
 			if start < 0 {
 				start = i
 			}
 			i, end, size = i+n, i+n, size+n
-			if n < leastLine {
+			if n < minKeyLineLen {
 				rest = "" // the last line
 			}
 		case strings.HasPrefix(rest, `\n`), strings.HasPrefix(rest, `\r`):
@@ -52,7 +52,7 @@ func appendKey(list []Finding, text string, at int) []Finding {
 			break
 		}
 	}
-	if size < leastKey || isMask(text[start:end]) {
+	if size < minKeyLen || isMask(text[start:end]) {
 		return list
 	}
 	return append(list, Finding{start, end, "private-key"})
@@ -61,7 +61,7 @@ func appendKey(list []Finding, text string, at int) []Finding {
 // base64Len returns the number of base64 characters at the beginning of a text.
 func base64Len(s string) int {
 	n := 0
-	for n < len(s) && (alnum(s[n]) || s[n] == '+' || s[n] == '/' || s[n] == '=') {
+	for n < len(s) && (isAlnum(s[n]) || s[n] == '+' || s[n] == '/' || s[n] == '=') {
 		n++
 	}
 	return n
@@ -71,7 +71,7 @@ func base64Len(s string) int {
 // the beginning of a text, or 0 if there is none.
 func headerLen(s string) int {
 	n := 0
-	for n < len(s) && (alnum(s[n]) || s[n] == '-') {
+	for n < len(s) && (isAlnum(s[n]) || s[n] == '-') {
 		n++
 	}
 	if !strings.HasPrefix(s[n:], ": ") {
@@ -83,16 +83,16 @@ func headerLen(s string) int {
 	return len(s)
 }
 
-// appendTail appends the end of a private key above the last line of its block,
+// appendKeyEnd appends the end of a private key above the last line of its block,
 // for a text that begins in the middle of the key.
-func appendTail(list []Finding, text string, at int) []Finding {
+func appendKeyEnd(list []Finding, text string, at int) []Finding {
 	if !keyEnd.MatchString(text[at:min(len(text), at+200)]) {
 		return list
 	}
 	start, end := at, -1
 	for rest := text[:lineStart(text, at)]; rest != ""; rest = rest[:lineStart(rest, len(rest)-1)] {
 		line := strings.Trim(rest[lineStart(rest, len(rest)-1):], " \t\r\n>")
-		if line == "" || base64Len(line) < len(line) || end >= 0 && len(line) < leastLine {
+		if line == "" || base64Len(line) < len(line) || end >= 0 && len(line) < minKeyLineLen {
 			break
 		}
 		start = strings.LastIndex(rest, line)

@@ -10,9 +10,9 @@ import (
 // maskWord is repeated to replace the letters and digits of a credential.
 const maskWord = "REDACTED"
 
-// leastMask is the minimum number of consecutive mask letters that count as a
+// minMaskLen is the minimum number of consecutive mask letters that count as a
 // mask and not as a word.
-const leastMask = 2 * len(maskWord)
+const minMaskLen = 2 * len(maskWord)
 
 // Mask returns source with a mask in place of each credential, or source itself
 // if there is none. A mask has the length of the credential and replaces
@@ -32,7 +32,7 @@ func Mask(source []byte) []byte {
 			out = slices.Clone(source)
 		}
 		for _, f := range found {
-			mask(out[f.Start:f.End], f.Start > 0 && source[f.Start-1] == '\\')
+			maskBytes(out[f.Start:f.End], f.Start > 0 && source[f.Start-1] == '\\')
 		}
 	}
 	return out
@@ -42,7 +42,7 @@ func Mask(source []byte) []byte {
 // results cached under other rules can be discarded.
 func Version() string {
 	h := fnv.New64a()
-	for _, r := range slices.Concat(published, further) {
+	for _, r := range slices.Concat(published, extraRules) {
 		fmt.Fprintf(h, "%q %q %q %v\n", r.words, r.form, r.sample, r.entropy)
 	}
 	return fmt.Sprintf("%x", h.Sum64())
@@ -54,16 +54,16 @@ func Redact(text string) (string, int) {
 	if found := Find(text); found != nil {
 		text = string(Mask([]byte(text)))
 	}
-	return text, Masks(text)
+	return text, CountMasks(text)
 }
 
-// mask replaces letters and digits, except a character after a backslash, which
+// maskBytes replaces letters and digits, except a character after a backslash, which
 // is part of an escape sequence.
-func mask(b []byte, escaped bool) {
+func maskBytes(b []byte, escaped bool) {
 	n := 0
 	for i, c := range b {
 		switch {
-		case escaped || !alnum(c):
+		case escaped || !isAlnum(c):
 			escaped = !escaped && c == '\\'
 			continue
 		case n == 0 && c <= '9':
@@ -80,7 +80,7 @@ func isMask(s string) bool {
 	n, escaped := 0, false
 	for i := range len(s) {
 		switch c := s[i]; {
-		case escaped || !alnum(c):
+		case escaped || !isAlnum(c):
 			escaped = !escaped && c == '\\'
 			continue
 		case c != maskWord[n%len(maskWord)] && (n > 0 || c != '0'):
@@ -91,17 +91,17 @@ func isMask(s string) bool {
 	return true
 }
 
-// Masks returns the number of masks in a text. The letters of a mask may be
+// CountMasks returns the number of masks in a text. The letters of a mask may be
 // separated by any character that occurs in a credential. Masked lines count as
 // one mask if a line continues the letters of the previous one, as in a private
 // key.
-func Masks(text string) int {
+func CountMasks(text string) int {
 	if !strings.Contains(text, maskWord) {
 		return 0
 	}
 	count, n, line := 0, 0, 0 // n: letters of the mask so far; line: those on this line
 	end := func() {
-		if n >= leastMask {
+		if n >= minMaskLen {
 			count++
 		}
 		n, line = 0, 0
@@ -111,7 +111,7 @@ func Masks(text string) int {
 		case c == '\\':
 			i++ // an escape such as \n
 			line = 0
-		case alnum(c):
+		case isAlnum(c):
 			if n > 0 && c != maskWord[n%len(maskWord)] {
 				end()
 			}
@@ -133,18 +133,18 @@ func Masks(text string) int {
 // a text were written to a file, the mask would replace the credential.
 const Redaction = "redaction"
 
-// Rule returns the name of the rule that matches a credential in a text,
+// MatchingRule returns the name of the rule that matches a credential in a text,
 // [Redaction] if the text has only a mask, and "" otherwise.
-func Rule(text string) string {
+func MatchingRule(text string) string {
 	if found := Find(text); found != nil {
 		return found[0].Rule
 	}
-	if Masks(text) > 0 {
+	if CountMasks(text) > 0 {
 		return Redaction
 	}
 	return ""
 }
 
-func alnum(c byte) bool {
+func isAlnum(c byte) bool {
 	return c-'0' < 10 || c|0x20-'a' < 26
 }

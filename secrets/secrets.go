@@ -33,10 +33,10 @@ type rule struct {
 	entropy float64  // minimum bits a character: placeholders have fewer
 }
 
-// further are the rules that the published set lacks, or has in a form that
+// extraRules are the rules that the published set lacks, or has in a form that
 // matches other text too. The forms are documented by the providers or by
 // Google's osv-scalibr.
-var further = []rule{
+var extraRules = []rule{
 	{name: "anthropic-token", words: []string{"sk-ant-"}, entropy: 3.5,
 		form: `\bsk-ant-[a-z]{2,10}[0-9]{2}-[\w-]{60,}`},
 	{name: "atlassian-api-token", words: []string{"ATATT3"}, entropy: 3.5, form: `\bATATT3[A-Za-z0-9_=-]{100,}`},
@@ -63,12 +63,12 @@ var further = []rule{
 // running time is proportional to the length of the text, and very short for a
 // text without similar words.
 func Find(text string) []Finding {
-	m := matchers()
+	m := sharedMatcher()
 	var list []Finding
 	var done map[int]int // by rule: end of the last line that it has searched
 	for at := m.next(text, 0); at >= 0; at = m.next(text, at+1) {
 		from, to := -1, 0
-		for _, w := range m.words[key(text[at:])] {
+		for _, w := range m.words[wordKey(text[at:])] {
 			if !strings.HasPrefix(text[at:], w.text) {
 				continue
 			}
@@ -76,15 +76,15 @@ func Find(text string) []Finding {
 			case keyRule:
 				list = appendKey(list, text, at)
 				continue
-			case tailRule:
-				list = appendTail(list, text, at)
+			case keyEndRule:
+				list = appendKeyEnd(list, text, at)
 				continue
 			}
 			if done[w.rule] > at {
 				continue
 			}
 			if from < 0 {
-				from, to = line(text, at)
+				from, to = lineBounds(text, at)
 			}
 			if done == nil {
 				done = map[int]int{}
@@ -93,12 +93,12 @@ func Find(text string) []Finding {
 			list = m.rules[w.rule].appendTo(list, text, from, to)
 		}
 	}
-	return apart(list)
+	return joinOverlaps(list)
 }
 
-// line returns the bounds of the line that contains an offset, without its
+// lineBounds returns the bounds of the line that contains an offset, without its
 // ending.
-func line(text string, at int) (from, to int) {
+func lineBounds(text string, at int) (from, to int) {
 	from, to = strings.LastIndexAny(text[:at], "\n\r")+1, len(text)
 	if n := strings.IndexAny(text[at:], "\n\r"); n >= 0 {
 		to = at + n
@@ -106,8 +106,8 @@ func line(text string, at int) (from, to int) {
 	return from, to
 }
 
-// apart sorts findings and joins overlapping ones.
-func apart(list []Finding) []Finding {
+// joinOverlaps sorts findings and joins overlapping ones.
+func joinOverlaps(list []Finding) []Finding {
 	if len(list) < 2 {
 		return list
 	}
@@ -127,9 +127,9 @@ func apart(list []Finding) []Finding {
 
 // A matcher searches for the words of all rules at once, by their first bytes.
 type matcher struct {
-	begins [1 << 16 / 64]uint64 // bit set of the hashes of the first three bytes of words
-	words  map[uint32][]word    // by their first three bytes
-	rules  []compiled
+	prefixBits [1 << 16 / 64]uint64 // bit set of the hashes of the first three bytes of words
+	words      map[uint32][]word    // by their first three bytes
+	rules      []compiledRule
 }
 
 type word struct {
@@ -139,16 +139,16 @@ type word struct {
 
 // The rule numbers of private keys, for their first and their last line.
 const (
-	keyRule  = -1
-	tailRule = -2
+	keyRule    = -1
+	keyEndRule = -2
 )
 
 // wordBytes is the minimum length of a word in bytes.
 const wordBytes = 3
 
-func key(s string) uint32 { return uint32(s[0]) | uint32(s[1])<<8 | uint32(s[2])<<16 }
+func wordKey(s string) uint32 { return uint32(s[0]) | uint32(s[1])<<8 | uint32(s[2])<<16 }
 
-func hash(k uint32) uint32 { return k * 0x9E3779B1 >> 16 }
+func hashKey(k uint32) uint32 { return k * 0x9E3779B1 >> 16 }
 
 // next returns the next offset, starting at from, at which a word may begin, or
 // -1.
@@ -159,50 +159,50 @@ func (m *matcher) next(text string, from int) int {
 	k := uint32(text[from])<<8 | uint32(text[from+1])<<16
 	for i := from + 2; i < len(text); i++ {
 		k = k>>8 | uint32(text[i])<<16
-		if h := hash(k); m.begins[h/64]&(1<<(h%64)) != 0 && m.words[k] != nil {
+		if h := hashKey(k); m.prefixBits[h/64]&(1<<(h%64)) != 0 && m.words[k] != nil {
 			return i - 2
 		}
 	}
 	return -1
 }
 
-// matchers compiles the matcher at the first use.
-var matchers = sync.OnceValue(func() *matcher {
+// sharedMatcher compiles the matcher at the first use.
+var sharedMatcher = sync.OnceValue(func() *matcher {
 	m := &matcher{words: map[uint32][]word{}}
 	add := func(s string, rule int) {
-		k := key(s)
-		h := hash(k)
-		m.begins[h/64] |= 1 << (h % 64)
+		k := wordKey(s)
+		h := hashKey(k)
+		m.prefixBits[h/64] |= 1 << (h % 64)
 		m.words[k] = append(m.words[k], word{s, rule})
 	}
-	for _, r := range slices.Concat(published, further) {
+	for _, r := range slices.Concat(published, extraRules) {
 		for _, w := range r.words {
 			add(w, len(m.rules))
 		}
-		m.rules = append(m.rules, compile(r))
+		m.rules = append(m.rules, compileRule(r))
 	}
 	add("-----BEGIN", keyRule)
-	add("-----END", tailRule)
+	add("-----END", keyEndRule)
 	return m
 })
 
-// compiled is a rule with expressions that are compiled at their first use,
+// compiledRule is a rule with expressions that are compiled at their first use,
 // because most are never used.
-type compiled struct {
+type compiledRule struct {
 	rule
 	match func() *regexp.Regexp
 	known func() *regexp.Regexp
 }
 
-func compile(r rule) compiled {
+func compileRule(r rule) compiledRule {
 	lazy := func(s string) func() *regexp.Regexp {
 		return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(s) })
 	}
-	return compiled{r, lazy(r.form), lazy(r.sample)}
+	return compiledRule{r, lazy(r.form), lazy(r.sample)}
 }
 
 // appendTo appends the credentials in a part of a text.
-func (c *compiled) appendTo(list []Finding, text string, from, to int) []Finding {
+func (c *compiledRule) appendTo(list []Finding, text string, from, to int) []Finding {
 	for _, loc := range c.match().FindAllStringSubmatchIndex(text[from:to], -1) {
 		start, end := from+loc[0], from+loc[1]
 		for i := 2; i < len(loc); i += 2 {
@@ -211,11 +211,11 @@ func (c *compiled) appendTo(list []Finding, text string, from, to int) []Finding
 				break
 			}
 		}
-		for end < to && (alnum(text[end]) || text[end] == '_' || text[end] == '-') {
+		for end < to && (isAlnum(text[end]) || text[end] == '_' || text[end] == '-') {
 			end++ // the rest of a longer credential
 		}
 		s := text[start:end]
-		if bitsOf(s) < c.entropy || isMask(s) || c.sample != "" && c.known().MatchString(s) {
+		if entropyOf(s) < c.entropy || isMask(s) || c.sample != "" && c.known().MatchString(s) {
 			continue
 		}
 		list = append(list, Finding{start, end, c.name})
@@ -223,8 +223,8 @@ func (c *compiled) appendTo(list []Finding, text string, from, to int) []Finding
 	return list
 }
 
-// bitsOf returns the Shannon entropy of the bytes of a text, in bits a byte.
-func bitsOf(s string) float64 {
+// entropyOf returns the Shannon entropy of the bytes of a text, in bits a byte.
+func entropyOf(s string) float64 {
 	var count [256]int
 	for i := range len(s) {
 		count[s[i]]++

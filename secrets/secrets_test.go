@@ -20,9 +20,9 @@ const (
 	base64 = token + "+/"
 )
 
-// made returns n pseudorandom characters, the same for each call. The source
+// pseudorandom returns n pseudorandom characters, the same for each call. The source
 // contains no credential, so that no scanner reports this file.
-func made(n int, of string) string {
+func pseudorandom(n int, of string) string {
 	r := rand.New(rand.NewSource(int64(n)))
 	b := make([]byte, n)
 	for i := range b {
@@ -34,42 +34,42 @@ func made(n int, of string) string {
 // samples returns a credential of each provider that agents use most.
 func samples() map[string]string {
 	return map[string]string{
-		"anthropic-api-key":                  "sk-ant-api03-" + made(93, token) + "AA",
-		"anthropic-token":                    "sk-ant-oat01-" + made(86, token),
-		"atlassian-api-token":                "ATATT3" + made(180, token) + "=ABCDEF01",
-		"aws-access-token":                   "AKIA" + made(16, base32),
-		"azure-client-secret":                "abc8Q~" + made(34, token),
-		"azure-storage-key":                  made(86, base64) + "==",
-		"digitalocean-pat":                   "dop_v1_" + made(64, hex),
-		"docker-pat":                         "dckr_pat_" + made(27, token),
-		"gcp-api-key":                        "AIza" + made(35, token),
-		"gcp-oauth-access-token":             "ya29." + made(120, token),
-		"gcp-oauth-client-secret":            "GOCSPX-" + made(28, token),
-		"github-fine-grained-pat":            "github_pat_" + made(22, token) + "_" + made(59, token),
-		"github-pat":                         "ghp_" + made(36, token),
-		"gitlab-pat":                         "glpat-" + made(20, token),
-		"grafana-service-account-token":      "glsa_" + made(32, token) + "_" + made(8, hex),
-		"groq-api-key":                       "gsk_" + made(52, token),
-		"hashicorp-tf-api-token":             made(14, token) + ".atlasv1." + made(64, token),
-		"huggingface-token":                  "hf_" + made(33, token) + "7",
-		"json-web-token":                     "eyJ" + made(20, token) + ".eyJ" + made(120, token) + "." + made(43, token),
-		"npm-access-token":                   "npm_" + made(36, token),
-		"openai-api-key":                     "sk-proj-" + made(74, token) + "T3BlbkFJ" + made(74, token),
-		"openrouter-api-key":                 "sk-or-v1-" + made(64, hex),
-		"pypi-upload-token":                  "pypi-AgEIcHlwaS5vcmc" + made(120, token),
-		"sendgrid-api-token":                 "SG." + made(22, token) + "." + made(43, token),
-		"slack-bot-token":                    "xoxb-" + made(11, digits) + "-" + made(12, digits) + "-" + made(24, token),
-		"slack-webhook-url":                  "https://hooks.slack.com/services/T" + made(8, upper) + "/B" + made(8, upper) + "/" + made(24, token),
-		"sourcegraph-token":                  "sgp_" + made(40, hex),
-		"stripe-access-token":                "sk_live_" + made(24, token),
-		"supabase-key":                       "sbp_" + made(40, hex),
-		"telegram-bot-token":                 "1234567890:AA" + made(33, token),
-		"vault-token":                        "hvs." + made(24, token),
-		"xai-api-key":                        "xai-" + made(80, token),
-		"flyio-access-token":                 "fo1_" + made(43, token),
-		"1password-secret-key":               "A3-" + made(6, upper+digits) + "-" + made(11, upper+digits) + "-" + made(5, upper+digits) + "-" + made(5, upper+"1") + "-" + made(5, upper+"2"),
-		"age-secret-key":                     "AGE-SECRET-KEY-1" + made(58, "QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L"),
-		"gitlab-runner-authentication-token": "glrt-" + made(20, token),
+		"anthropic-api-key":                  "sk-ant-api03-" + pseudorandom(93, token) + "AA",
+		"anthropic-token":                    "sk-ant-oat01-" + pseudorandom(86, token),
+		"atlassian-api-token":                "ATATT3" + pseudorandom(180, token) + "=ABCDEF01",
+		"aws-access-token":                   "AKIA" + pseudorandom(16, base32),
+		"azure-client-secret":                "abc8Q~" + pseudorandom(34, token),
+		"azure-storage-key":                  pseudorandom(86, base64) + "==",
+		"digitalocean-pat":                   "dop_v1_" + pseudorandom(64, hex),
+		"docker-pat":                         "dckr_pat_" + pseudorandom(27, token),
+		"gcp-api-key":                        "AIza" + pseudorandom(35, token),
+		"gcp-oauth-access-token":             "ya29." + pseudorandom(120, token),
+		"gcp-oauth-client-secret":            "GOCSPX-" + pseudorandom(28, token),
+		"github-fine-grained-pat":            "github_pat_" + pseudorandom(22, token) + "_" + pseudorandom(59, token),
+		"github-pat":                         "ghp_" + pseudorandom(36, token),
+		"gitlab-pat":                         "glpat-" + pseudorandom(20, token),
+		"grafana-service-account-token":      "glsa_" + pseudorandom(32, token) + "_" + pseudorandom(8, hex),
+		"groq-api-key":                       "gsk_" + pseudorandom(52, token),
+		"hashicorp-tf-api-token":             pseudorandom(14, token) + ".atlasv1." + pseudorandom(64, token),
+		"huggingface-token":                  "hf_" + pseudorandom(33, token) + "7",
+		"json-web-token":                     "eyJ" + pseudorandom(20, token) + ".eyJ" + pseudorandom(120, token) + "." + pseudorandom(43, token),
+		"npm-access-token":                   "npm_" + pseudorandom(36, token),
+		"openai-api-key":                     "sk-proj-" + pseudorandom(74, token) + "T3BlbkFJ" + pseudorandom(74, token),
+		"openrouter-api-key":                 "sk-or-v1-" + pseudorandom(64, hex),
+		"pypi-upload-token":                  "pypi-AgEIcHlwaS5vcmc" + pseudorandom(120, token),
+		"sendgrid-api-token":                 "SG." + pseudorandom(22, token) + "." + pseudorandom(43, token),
+		"slack-bot-token":                    "xoxb-" + pseudorandom(11, digits) + "-" + pseudorandom(12, digits) + "-" + pseudorandom(24, token),
+		"slack-webhook-url":                  "https://hooks.slack.com/services/T" + pseudorandom(8, upper) + "/B" + pseudorandom(8, upper) + "/" + pseudorandom(24, token),
+		"sourcegraph-token":                  "sgp_" + pseudorandom(40, hex),
+		"stripe-access-token":                "sk_live_" + pseudorandom(24, token),
+		"supabase-key":                       "sbp_" + pseudorandom(40, hex),
+		"telegram-bot-token":                 "1234567890:AA" + pseudorandom(33, token),
+		"vault-token":                        "hvs." + pseudorandom(24, token),
+		"xai-api-key":                        "xai-" + pseudorandom(80, token),
+		"flyio-access-token":                 "fo1_" + pseudorandom(43, token),
+		"1password-secret-key":               "A3-" + pseudorandom(6, upper+digits) + "-" + pseudorandom(11, upper+digits) + "-" + pseudorandom(5, upper+digits) + "-" + pseudorandom(5, upper+"1") + "-" + pseudorandom(5, upper+"2"),
+		"age-secret-key":                     "AGE-SECRET-KEY-1" + pseudorandom(58, "QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L"),
+		"gitlab-runner-authentication-token": "glrt-" + pseudorandom(20, token),
 	}
 }
 
@@ -100,15 +100,15 @@ func TestFind(t *testing.T) {
 func TestFindNothing(t *testing.T) {
 	for _, s := range []string{
 		"", "a", "gh", "ghp_", "ghp_short",
-		made(40, hex), "commit " + made(40, hex), made(64, hex), "sha256:" + made(64, hex), made(32, hex), "sha256-" + made(43, base64) + "=",
-		"123e4567-e89b-12d3-a456-426614174000", made(40, base64), made(200, token),
-		"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI" + made(43, base64) + " me@host",
+		pseudorandom(40, hex), "commit " + pseudorandom(40, hex), pseudorandom(64, hex), "sha256:" + pseudorandom(64, hex), pseudorandom(32, hex), "sha256-" + pseudorandom(43, base64) + "=",
+		"123e4567-e89b-12d3-a456-426614174000", pseudorandom(40, base64), pseudorandom(200, token),
+		"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI" + pseudorandom(43, base64) + " me@host",
 		"-----BEGIN CERTIFICATE-----\n" + pem(20) + "-----END CERTIFICATE-----", "-----BEGIN PUBLIC KEY-----\n" + pem(4) + "-----END PUBLIC KEY-----",
 		"-----BEGIN PRIVATE KEY-----\n...\n-----END PRIVATE KEY-----", "a line -----BEGIN PRIVATE KEY----- comes first, then what it says, in many words, then -----END PRIVATE KEY-----",
 		"postgres://user:password@localhost:5432/db", "https://user:secret@example.com",
 		"AKIAIOSFODNN7EXAMPLE", "ghp_" + strings.Repeat("x", 36), "npm_" + strings.Repeat("x", 36), "sk-ant-api03-...", "glpat-" + strings.Repeat("*", 20), "sk_live_" + strings.Repeat("0", 24),
 		"1234567890:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", "12:30:AAA", "the word eyJ.eyJ.x", "AIzaSyabcdefghijklmnopqrstuvwxyz1234567",
-		"sk_test_" + made(24, token), "k3f9", "~abcdefghij", "2026-02-04/telegram_12345.md", "msg:42", "acct:42", "telegram:123456", "sk-learn", "API-KEY", "hf_hub_download", "the SG. is here",
+		"sk_test_" + pseudorandom(24, token), "k3f9", "~abcdefghij", "2026-02-04/telegram_12345.md", "msg:42", "acct:42", "telegram:123456", "sk-learn", "API-KEY", "hf_hub_download", "the SG. is here",
 	} {
 		if found := Find(s); found != nil {
 			t.Errorf("%q has %+v", s, found)
@@ -120,7 +120,7 @@ func TestFindNothing(t *testing.T) {
 func pem(lines int) string {
 	var b strings.Builder
 	for i := range lines {
-		b.WriteString(made(64+i, base64)[i:] + "\n")
+		b.WriteString(pseudorandom(64+i, base64)[i:] + "\n")
 	}
 	return b.String() + "Qk9E==\n"
 }
@@ -142,7 +142,7 @@ func TestFindKeys(t *testing.T) {
 				continue
 			}
 			masked := string(Mask([]byte(text)))
-			if Masks(masked) == 0 || strings.Count(masked, "\n") != strings.Count(text, "\n") || !strings.Contains(masked, "PRIVATE KEY") || strings.Contains(text, "END") != strings.Contains(masked, "-----END") {
+			if CountMasks(masked) == 0 || strings.Count(masked, "\n") != strings.Count(text, "\n") || !strings.Contains(masked, "PRIVATE KEY") || strings.Contains(text, "END") != strings.Contains(masked, "-----END") {
 				t.Errorf("%q is masked as %q", text, masked)
 			}
 			if strings.Contains(masked, pem(1)[:64]) || strings.Contains(masked, "Qk9E") {
@@ -174,7 +174,7 @@ func TestMask(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{"none": "", "a " + ghp: "github-pat", "a " + string(Mask([]byte(ghp))): "redaction"} {
-		if got := Rule(text); got != want {
+		if got := MatchingRule(text); got != want {
 			t.Errorf("Rule(%q) = %q, not %q", text, got, want)
 		}
 	}
@@ -194,7 +194,7 @@ func FuzzMask(f *testing.F) {
 			t.Fatalf("%q is masked as %q", s, masked)
 		}
 		for i, c := range masked {
-			if c != s[i] && (!alnum(c) || !alnum(s[i])) {
+			if c != s[i] && (!isAlnum(c) || !isAlnum(s[i])) {
 				t.Fatalf("%q is masked as %q", s, masked)
 			}
 		}
@@ -215,12 +215,12 @@ func FuzzMask(f *testing.F) {
 // for the matcher.
 func TestRules(t *testing.T) {
 	names := map[string]bool{}
-	for _, r := range append(published[:len(published):len(published)], further...) {
+	for _, r := range append(published[:len(published):len(published)], extraRules...) {
 		if names[r.name] || len(r.words) == 0 || r.form == "" {
 			t.Errorf("%+v is not a rule", r)
 		}
 		names[r.name] = true
-		c := compile(r)
+		c := compileRule(r)
 		c.match()
 		if r.sample != "" {
 			c.known()

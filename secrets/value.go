@@ -7,20 +7,20 @@ import "reflect"
 // exported fields, slices, arrays, and the keys and values of maps. It does not
 // modify value; without a mask, the result is value itself.
 func RedactValue[T any](value T) (T, int) {
-	out, masks := clean(reflect.ValueOf(&value).Elem())
+	out, masks := redactReflect(reflect.ValueOf(&value).Elem())
 	if masks == 0 {
 		return value, 0
 	}
 	return out.Interface().(T), masks
 }
 
-// clean returns a copy without credentials, which is addressable, and the
+// redactReflect returns a copy without credentials, which is addressable, and the
 // number of masks in it.
-func clean(v reflect.Value) (out reflect.Value, masks int) {
+func redactReflect(v reflect.Value) (out reflect.Value, masks int) {
 	out = reflect.New(v.Type()).Elem()
 	out.Set(v)
 	part := func(v reflect.Value) reflect.Value {
-		in, n := clean(v)
+		in, n := redactReflect(v)
 		masks += n
 		return in
 	}

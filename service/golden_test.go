@@ -38,7 +38,7 @@ func TestServices(t *testing.T) {
 				}
 			}
 			add(s.Units())
-			agent, err := s.Agent("/Users/ana")
+			agent, err := s.LaunchdAgent("/Users/ana")
 			add([]File{agent}, err)
 			got := txtar.Format(made)
 			if *update {
@@ -136,7 +136,7 @@ func FuzzAgent(f *testing.F) {
 	f.Add("work", "/a & b/<c>", "--dir", "/x\"y'")
 	f.Fuzz(func(t *testing.T, name, program, arg, more string) {
 		s := &Service{Name: name, Program: program, Args: []string{arg, more}}
-		agent, err := s.Agent("/Users/ana")
+		agent, err := s.LaunchdAgent("/Users/ana")
 		if err != nil {
 			t.Skip()
 		}

@@ -14,14 +14,14 @@ func (s *Service) Label() string {
 	return "io.github.memwatchd." + s.Name
 }
 
-// Agent returns the property list of the launchd agent for the user with the home
+// LaunchdAgent returns the property list of the launchd agent for the user with the home
 // directory home. launchd starts the agent at login and restarts it after a failure.
-func (s *Service) Agent(home string) (File, error) {
-	if err := s.check(); err != nil {
+func (s *Service) LaunchdAgent(home string) (File, error) {
+	if err := s.checkValues(); err != nil {
 		return File{}, err
 	}
-	log := filepath.Join(home, "Library", "Logs", s.unit()+".log")
-	text := render("agent.tmpl", struct {
+	log := filepath.Join(home, "Library", "Logs", s.unitPrefix()+".log")
+	text := renderTemplate("agent.tmpl", struct {
 		*Service
 		Log string
 	}{s, log})

@@ -56,8 +56,8 @@ type Socket struct {
 // A File is a rendered file and its name in the directory of the service manager.
 type File struct{ Name, Text string }
 
-// unit returns the common prefix of the unit names.
-func (s *Service) unit() string {
+// unitPrefix returns the common prefix of the unit names.
+func (s *Service) unitPrefix() string {
 	if s.Name == "memwatchd" {
 		return s.Name
 	}
@@ -65,40 +65,40 @@ func (s *Service) unit() string {
 }
 
 // UnitName returns the name of the systemd service unit.
-func (s *Service) UnitName() string { return s.unit() + ".service" }
+func (s *Service) UnitName() string { return s.unitPrefix() + ".service" }
 
 // OwnsUnit reports whether name is a unit of this service, including socket units
 // of earlier configurations.
 func (s *Service) OwnsUnit(name string) bool {
-	suffix, ok := strings.CutPrefix(name, s.unit())
+	suffix, ok := strings.CutPrefix(name, s.unitPrefix())
 	return ok && unitSuffix.MatchString(suffix)
 }
 
 var unitSuffix = regexp.MustCompile(`^(\.service|(:[0-9]+)?\.socket)$`)
 
-const unsigned = "Made by memwatchd service install ()"
+const emptySignature = "Made by memwatchd service install ()"
 
-var signed = regexp.MustCompile(`Made by memwatchd service install \(([0-9a-f]{16})\)`)
+var signaturePattern = regexp.MustCompile(`Made by memwatchd service install \(([0-9a-f]{16})\)`)
 
-// sign inserts the digest of text into its line for the digest.
-func sign(text string) string {
-	return strings.Replace(text, unsigned, strings.TrimSuffix(unsigned, ")")+digest(text)+")", 1)
+// signUnit inserts the digest of text into its line for the digest.
+func signUnit(text string) string {
+	return strings.Replace(text, emptySignature, strings.TrimSuffix(emptySignature, ")")+unitDigest(text)+")", 1)
 }
 
-func digest(text string) string {
+func unitDigest(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:8])
 }
 
 // Unmodified reports whether text is a unit that Units returned, without changes.
 func Unmodified(text string) bool {
-	m := signed.FindStringSubmatchIndex(text)
-	return m != nil && digest(text[:m[0]]+unsigned+text[m[1]:]) == text[m[2]:m[3]]
+	m := signaturePattern.FindStringSubmatchIndex(text)
+	return m != nil && unitDigest(text[:m[0]]+emptySignature+text[m[1]:]) == text[m[2]:m[3]]
 }
 
-// check rejects names and paths that a unit file cannot represent. A setting ends
+// checkValues rejects names and paths that a unit file cannot represent. A setting ends
 // at the line break, unless a backslash precedes the line break.
-func (s *Service) check() error {
+func (s *Service) checkValues() error {
 	texts := slices.Concat([]string{s.Name, s.Memory, s.Program, s.User}, s.Args, s.Environment, s.Writable, s.Reads)
 	for _, socket := range s.Sockets {
 		texts = append(texts, socket.Path, socket.Mode, socket.Group)
@@ -124,21 +124,21 @@ var templateFiles embed.FS
 var templates = sync.OnceValue(func() *template.Template {
 	functions := template.FuncMap{
 		"base":     filepath.Base,
-		"below":    below,
+		"below":    isBelow,
 		"escape":   escapeSpecifiers,
-		"needs":    (*Service).needs,
+		"needs":    (*Service).needsPath,
 		"quote":    quoteWord,
 		"split":    func(pair string) []string { return strings.SplitN(pair, "=", 2) },
 		"text":     escapeXML,
-		"unsigned": func() string { return unsigned },
+		"unsigned": func() string { return emptySignature },
 		"variable": func(word string) string { return strings.ReplaceAll(word, "$", "$$") },
 		"writable": (*Service).readWritePaths,
 	}
 	return template.Must(template.New("").Funcs(functions).ParseFS(templateFiles, "*.tmpl"))
 })
 
-// render executes a template. The templates of this package cannot fail.
-func render(name string, data any) string {
+// renderTemplate executes a template. The templates of this package cannot fail.
+func renderTemplate(name string, data any) string {
 	var b strings.Builder
 	if err := templates().ExecuteTemplate(&b, name, data); err != nil {
 		panic(err)

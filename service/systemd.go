@@ -11,7 +11,7 @@ import (
 // Units returns the systemd units: the service, followed by one unit per socket.
 // The first socket unit has the name of the service; the others are numbered.
 func (s *Service) Units() ([]File, error) {
-	if err := s.check(); err != nil {
+	if err := s.checkValues(); err != nil {
 		return nil, err
 	}
 	if strings.ContainsAny(s.Program, `"'\`) {
@@ -21,17 +21,17 @@ func (s *Service) Units() ([]File, error) {
 	files := []File{{Name: s.UnitName()}}
 	var names []string
 	for i, socket := range s.Sockets {
-		name := s.unit() + ".socket"
+		name := s.unitPrefix() + ".socket"
 		if i > 0 {
-			name = fmt.Sprintf("%s:%d.socket", s.unit(), i+1)
+			name = fmt.Sprintf("%s:%d.socket", s.unitPrefix(), i+1)
 		}
 		names = append(names, name)
-		files = append(files, File{name, sign(render("socket.tmpl", struct {
+		files = append(files, File{name, signUnit(renderTemplate("socket.tmpl", struct {
 			*Service
 			Socket
 		}{s, socket}))})
 	}
-	files[0].Text = sign(render("service.tmpl", struct {
+	files[0].Text = signUnit(renderTemplate("service.tmpl", struct {
 		*Service
 		Units   string
 		Timeout int // seconds
@@ -44,24 +44,24 @@ func (s *Service) Units() ([]File, error) {
 func (s *Service) readWritePaths() string {
 	var paths []string
 	for _, path := range s.Writable {
-		if !below(path, "/var/lib/memwatchd", "/var/cache/memwatchd", "/var/lib/morph") {
+		if !isBelow(path, "/var/lib/memwatchd", "/var/cache/memwatchd", "/var/lib/morph") {
 			paths = append(paths, quoteWord(path))
 		}
 	}
 	return strings.Join(paths, " ")
 }
 
-// needs reports whether the service accesses a path in one of the directories.
-func (s *Service) needs(dirs ...string) bool {
+// needsPath reports whether the service accesses a path in one of the directories.
+func (s *Service) needsPath(dirs ...string) bool {
 	paths := slices.Concat([]string{s.Program, s.Memory}, s.Writable, s.Reads)
 	for _, socket := range s.Sockets {
 		paths = append(paths, socket.Path)
 	}
-	return slices.ContainsFunc(paths, func(path string) bool { return below(path, dirs...) })
+	return slices.ContainsFunc(paths, func(path string) bool { return isBelow(path, dirs...) })
 }
 
-// below reports whether path is one of the directories or is in one of them.
-func below(path string, dirs ...string) bool {
+// isBelow reports whether path is one of the directories or is in one of them.
+func isBelow(path string, dirs ...string) bool {
 	return slices.ContainsFunc(dirs, func(dir string) bool { return path == dir || strings.HasPrefix(path, dir+"/") })
 }
 

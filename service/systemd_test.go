@@ -14,7 +14,7 @@ import (
 // TestSystemdTakesTheUnits checks that systemd-analyze accepts the units. Their
 // program must be an existing file.
 func TestSystemdTakesTheUnits(t *testing.T) {
-	analyze := analyzer(t)
+	analyze := analyzerVersion(t)
 	for name, s := range services(t) {
 		if s.Version > analyze {
 			s.Version = analyze
@@ -60,7 +60,7 @@ func TestSystemdTakesTheUnits(t *testing.T) {
 const exposure = 1.5
 
 func TestSystemServiceIsConfined(t *testing.T) {
-	analyzer(t)
+	analyzerVersion(t)
 	dir := t.TempDir()
 	units := writeUnits(t, services(t)["system"], dir)
 	out, err := exec.Command("systemd-analyze", "security", "--offline=true", "--no-pager", units[0]).CombinedOutput()
@@ -76,9 +76,9 @@ func TestSystemServiceIsConfined(t *testing.T) {
 	}
 }
 
-// analyzer returns the version of systemd-analyze, and skips the test if it is
+// analyzerVersion returns the version of systemd-analyze, and skips the test if it is
 // missing or too old.
-func analyzer(t *testing.T) (version int) {
+func analyzerVersion(t *testing.T) (version int) {
 	t.Helper()
 	out, err := exec.Command("systemd-analyze", "--version").Output()
 	if err != nil {

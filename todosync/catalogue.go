@@ -26,7 +26,7 @@ func byPath(a, b *File) int { return strings.Compare(a.Path, b.Path) }
 // clone returns a copy that can be changed independently.
 func (c *Catalogue) clone() *Catalogue { return &Catalogue{c.Since, maps.Clone(c.files)} }
 
-// Learn updates the catalogue with the current state of files, which it does
+// Update updates the catalogue with the current state of files, which it does
 // not modify. A removed file needs only its path and Gone. Learn returns the
 // newly completed boxes, ordered by path and line, and a map from the old to
 // the new paths of moved files.
@@ -35,24 +35,25 @@ func (c *Catalogue) clone() *Catalogue { return &Catalogue{c.Since, maps.Clone(c
 // the state requested by a wish becomes Ticked and completes no other box. If
 // several files return to former versions, an older state of the tree was
 // restored, for example by git, and their boxes complete nothing either.
-func (c *Catalogue) Learn(files []*File, wishes []Wish, r *Rules) (done []Copy, moved map[string]string) {
+func (c *Catalogue) Update(files []*File, wishes []TickRequest, r *Rules) (done []Copy, moved map[string]string) {
 	if c.files == nil {
 		c.files = map[string]*File{}
 	}
 	files = slices.Clone(files)
 	slices.SortFunc(files, byPath)
-	l := learning{Catalogue: c, wishes: wishes, rules: r, lost: map[Digest][]*File{}, moved: map[string]string{}}
+	l := catalogueUpdate{Catalogue: c, requests: wishes, rules: r, missing: map[Digest][]*File{},
+		moved: map[string]string{}}
 	for _, f := range files {
 		if f.Gone {
-			l.gone(f.Path)
+			l.markGone(f.Path)
 		}
 	}
 	for _, f := range c.files {
 		if f.Gone {
-			l.lost[f.Hash] = append(l.lost[f.Hash], f)
+			l.missing[f.Hash] = append(l.missing[f.Hash], f)
 		}
 	}
-	for _, list := range l.lost {
+	for _, list := range l.missing {
 		slices.SortFunc(list, byPath)
 	}
 	// Compare each file with the state before any of the files was learnt.
@@ -62,15 +63,15 @@ func (c *Catalogue) Learn(files []*File, wishes []Wish, r *Rules) (done []Copy, 
 		if f.Gone {
 			continue
 		}
-		before[i] = l.origin(f)
-		if f.once(before[i]) {
+		before[i] = l.previousState(f)
+		if f.isReverted(before[i]) {
 			again++
 		}
 	}
-	l.broughtBack = again > 1
+	l.restored = again > 1
 	for i, f := range files {
 		if !f.Gone {
-			l.learn(f, before[i])
+			l.updateFile(f, before[i])
 		}
 	}
 	for from := range l.moved {
@@ -81,14 +82,14 @@ func (c *Catalogue) Learn(files []*File, wishes []Wish, r *Rules) (done []Copy, 
 	return l.done, l.moved
 }
 
-// Forget removes the files of days before first.
-func (c *Catalogue) Forget(first string) {
+// Prune removes the files of days before first.
+func (c *Catalogue) Prune(first string) {
 	maps.DeleteFunc(c.files, func(_ string, f *File) bool { return f.Day != "" && f.Day < first })
 	c.Since = max(c.Since, first)
 }
 
-// untick reopens the boxes of a file that wishes ticked.
-func (c *Catalogue) untick(path string, wishes []Wish, r *Rules) {
+// reopenBoxes reopens the boxes of a file that wishes ticked.
+func (c *Catalogue) reopenBoxes(path string, wishes []TickRequest, r *Rules) {
 	f := c.files[path]
 	if f == nil {
 		return
@@ -97,7 +98,7 @@ func (c *Catalogue) untick(path string, wishes []Wish, r *Rules) {
 	now.Boxes = slices.Clone(f.Boxes)
 	for i := range wishes {
 		for _, n := range r.Candidates(&now, &wishes[i].Done) {
-			if state := &now.Boxes[n].State; *state == Ticked || *state == Kept {
+			if state := &now.Boxes[n].State; *state == Ticked || *state == Unticked {
 				*state = Open
 			}
 		}
@@ -106,35 +107,35 @@ func (c *Catalogue) untick(path string, wishes []Wish, r *Rules) {
 }
 
 // A learning is the state of one call of Learn.
-type learning struct {
+type catalogueUpdate struct {
 	*Catalogue
-	wishes []Wish
-	rules  *Rules
-	lost   map[Digest][]*File // known missing files, by content, then by path
-	left   []*File            // files that this call found missing, by path
-	moved  map[string]string  // from → to
-	done   []Copy
+	requests     []TickRequest
+	rules        *Rules
+	missing      map[Digest][]*File // known missing files, by content, then by path
+	newlyMissing []*File            // files that this call found missing, by path
+	moved        map[string]string  // from → to
+	done         []Copy
 
-	broughtBack bool // several files returned to former versions
+	restored bool // several files returned to former versions
 }
 
-// gone keeps the last state of a missing file: the file may return or appear at
+// markGone keeps the last state of a missing file: the file may return or appear at
 // another path.
-func (l *learning) gone(path string) {
+func (l *catalogueUpdate) markGone(path string) {
 	if f := l.files[path]; f != nil && !f.Gone {
 		was := *f
 		was.Gone = true
 		l.files[path] = &was
-		l.left = append(l.left, &was)
+		l.newlyMissing = append(l.newlyMissing, &was)
 	}
 }
 
-// origin returns the previous state of a file, or nil. It prefers a file with
+// previousState returns the previous state of a file, or nil. It prefers a file with
 // the same content that this call found missing, because that file was moved
 // over the present path. Next is the state at the same path. Last are any
 // missing file with the same content and a newly missing file of the same
 // session.
-func (l *learning) origin(f *File) *File {
+func (l *catalogueUpdate) previousState(f *File) *File {
 	here := l.files[f.Path]
 	byHash := func(list []*File) *File {
 		i := slices.IndexFunc(list, func(was *File) bool { return was.Hash == f.Hash && was.Path != f.Path })
@@ -147,16 +148,16 @@ func (l *learning) origin(f *File) *File {
 	if here != nil && here.Hash == f.Hash {
 		return here
 	}
-	if was := byHash(l.left); was != nil {
+	if was := byHash(l.newlyMissing); was != nil {
 		return was
 	}
 	if here != nil && !here.Gone {
 		return here
 	}
-	if was := byHash(l.lost[f.Hash]); was != nil || here != nil {
+	if was := byHash(l.missing[f.Hash]); was != nil || here != nil {
 		return cmp.Or(was, here)
 	}
-	for _, was := range l.left {
+	for _, was := range l.newlyMissing {
 		if was.Session == f.Session && f.Session != "" && l.moved[was.Path] == "" {
 			l.moved[was.Path] = f.Path
 			return was
@@ -165,19 +166,19 @@ func (l *learning) origin(f *File) *File {
 	return nil
 }
 
-func (l *learning) learn(f, was *File) {
+func (l *catalogueUpdate) updateFile(f, was *File) {
 	now := *f
 	now.Boxes = slices.Clone(f.Boxes)
 	if now.Day == "" {
 		now.Boxes = slices.DeleteFunc(now.Boxes, func(b Box) bool { return b.ID == "" })
 	}
-	news := compare(&now, was)
+	news := compareBoxes(&now, was)
 	now.Past = pastOf(f, was)
-	old := now.Day != "" && now.Day < l.Since || l.broughtBack && f.once(was)
+	old := now.Day != "" && now.Day < l.Since || l.restored && f.isReverted(was)
 	for _, i := range news {
 		switch {
 		case old:
-		case l.wished(&now, i):
+		case l.isRequested(&now, i):
 			now.Boxes[i].State = Ticked
 		default:
 			l.done = append(l.done, now.Copy(i))
@@ -188,12 +189,12 @@ func (l *learning) learn(f, was *File) {
 	}
 }
 
-// past is the number of former versions kept per file.
-const past = 8
+// maxPast is the number of former versions kept per file.
+const maxPast = 8
 
-// once reports whether a file has returned to a version older than its previous
+// isReverted reports whether a file has returned to a version older than its previous
 // one.
-func (f *File) once(was *File) bool {
+func (f *File) isReverted(was *File) bool {
 	return was != nil && was.Hash != f.Hash && slices.Contains(was.Past, f.Hash)
 }
 
@@ -207,20 +208,21 @@ func pastOf(f, was *File) []Digest {
 	}
 	list := slices.DeleteFunc(slices.Clone(was.Past), func(d Digest) bool { return d == was.Hash || d == f.Hash })
 	list = append(list, was.Hash)
-	return list[max(0, len(list)-past):]
+	return list[max(0, len(list)-maxPast):]
 }
 
-// wished reports whether a box has reached the state requested by a wish.
-func (l *learning) wished(f *File, box int) bool {
+// isRequested reports whether a box has reached the state requested by a wish.
+func (l *catalogueUpdate) isRequested(f *File, box int) bool {
 	c := f.Copy(box)
-	return slices.ContainsFunc(l.wishes, func(w Wish) bool { return w.Path == f.Path && l.rules.Same(&w.Done, &c) })
+	return slices.ContainsFunc(l.requests,
+		func(w TickRequest) bool { return w.Path == f.Path && l.rules.Same(&w.Done, &c) })
 }
 
-// compare gives the boxes of a file their previous states and returns the newly
+// compareBoxes gives the boxes of a file their previous states and returns the newly
 // completed ones. It matches a box by all its properties, then by id, then by
 // text and position, then by text alone. Of identical boxes, as many as were
 // done before are not new.
-func compare(now, was *File) (news []int) {
+func compareBoxes(now, was *File) (news []int) {
 	if was == nil {
 		was = &File{}
 	}
@@ -252,7 +254,7 @@ func compare(now, was *File) (news []int) {
 					continue
 				}
 				j := slices.IndexFunc(old[k],
-					func(j int) bool { return !used[j] && (was.Boxes[j].State.done() == b.State.done()) == same })
+					func(j int) bool { return !used[j] && (was.Boxes[j].State.isDone() == b.State.isDone()) == same })
 				if j < 0 {
 					continue
 				}
@@ -261,16 +263,16 @@ func compare(now, was *File) (news []int) {
 				switch before := was.Boxes[j].State; {
 				case same:
 					b.State = before
-				case b.State.done():
+				case b.State.isDone():
 					news = append(news, i)
 				case before == Ticked:
-					b.State = Kept
+					b.State = Unticked
 				}
 			}
 		}
 	}
 	for i := range now.Boxes {
-		if !settled[i] && now.Boxes[i].State.done() {
+		if !settled[i] && now.Boxes[i].State.isDone() {
 			news = append(news, i)
 		}
 	}

@@ -11,7 +11,7 @@ type Parse func(source []byte) *memory.Document
 
 // Tick returns the source of a document with the boxes of wishes ticked and
 // matching counters. It returns nil if no wish applies any more.
-func (r *Rules) Tick(doc *memory.Document, wishes []Wish, parse Parse) ([]byte, error) {
+func (r *Rules) Tick(doc *memory.Document, wishes []TickRequest, parse Parse) ([]byte, error) {
 	f := FileOf(doc)
 	revision := doc.Revise()
 	for i := range wishes {
@@ -20,7 +20,7 @@ func (r *Rules) Tick(doc *memory.Document, wishes []Wish, parse Parse) ([]byte, 
 			revision.SetTask(b.Entry, b.Task, memory.Done)
 		}
 	}
-	return apply(revision, parse)
+	return applyRevision(revision, parse)
 }
 
 // Set returns the source of a document with the given boxes set to state. It
@@ -32,23 +32,23 @@ func Set(doc *memory.Document, boxes []Copy, state memory.TaskState, may func(*m
 	revision := doc.Revise()
 	for i := range f.Boxes {
 		b := &f.Boxes[i]
-		meant := slices.ContainsFunc(boxes, func(c Copy) bool { return c.is(b) })
+		meant := slices.ContainsFunc(boxes, func(c Copy) bool { return c.sameBox(b) })
 		if meant && may(&doc.Entries[b.Entry]) {
 			revision.SetTask(b.Entry, b.Task, state)
 		}
 	}
-	return apply(revision, parse)
+	return applyRevision(revision, parse)
 }
 
-// is reports whether two boxes are the same, regardless of their state.
-func (b *Box) is(other *Box) bool {
+// sameBox reports whether two boxes are the same, regardless of their state.
+func (b *Box) sameBox(other *Box) bool {
 	return b.ID == other.ID && b.Text == other.Text && b.Under == other.Under && b.Section == other.Section &&
 		b.Owner == other.Owner
 }
 
-// apply updates the counters and applies a revision. It returns nil if the
+// applyRevision updates the counters and applies a revision. It returns nil if the
 // revision is empty.
-func apply(revision *memory.Revision, parse Parse) ([]byte, error) {
+func applyRevision(revision *memory.Revision, parse Parse) ([]byte, error) {
 	if revision.Empty() {
 		return nil, nil
 	}
@@ -56,11 +56,11 @@ func apply(revision *memory.Revision, parse Parse) ([]byte, error) {
 	return revision.Apply(parse)
 }
 
-// Holding returns the index of the completed box in a file that caused a wish,
+// FindDone returns the index of the completed box in a file that caused a wish,
 // or nil.
-func (f *File) Holding(w Wish) []int {
+func (f *File) FindDone(w TickRequest) []int {
 	for i := range f.Boxes {
-		if b := &f.Boxes[i]; b.State.done() && b.is(&w.Done.Box) {
+		if b := &f.Boxes[i]; b.State.isDone() && b.sameBox(&w.Done.Box) {
 			return []int{i}
 		}
 	}

@@ -14,27 +14,27 @@ import (
 
 // A tale is a random tree and the random changes that users make to it. Its
 // files contain few different tasks, so that many copies exist.
-type tale struct{ *rand.Rand }
+type randomTree struct{ *rand.Rand }
 
-func (r tale) pick(list ...string) string { return list[r.IntN(len(list))] }
+func (r randomTree) pickOne(list ...string) string { return list[r.IntN(len(list))] }
 
-func (r tale) path() string {
+func (r randomTree) randomPath() string {
 	day := fmt.Sprintf("2026-02-%02d", 3+r.IntN(4))
-	return r.pick(day+"/a.md", day+"/b.md", "memory/"+day+".md", "alice/memory/"+day+".md", "MEMORY.md", "_longterms/anna/_index.md", "notes/x.md")
+	return r.pickOne(day+"/a.md", day+"/b.md", "memory/"+day+".md", "alice/memory/"+day+".md", "MEMORY.md", "_longterms/anna/_index.md", "notes/x.md")
 }
 
-// file returns the text of a random file.
-func (r tale) file() string {
+// randomFile returns the text of a random file.
+func (r randomTree) randomFile() string {
 	var b strings.Builder
-	eol := r.pick("\n", "\n", "\n", "\r\n")
+	eol := r.pickOne("\n", "\n", "\n", "\r\n")
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format, args...); b.WriteString(eol) }
 	if r.IntN(3) == 0 {
 		line("---")
 		if r.IntN(2) == 0 {
-			line("subject_id: %s", r.pick("anna", "bert", "alice", "owner"))
+			line("subject_id: %s", r.pickOne("anna", "bert", "alice", "owner"))
 		}
 		if r.IntN(2) == 0 {
-			line("contact_id: %s", r.pick("tg:1", "tg:2"))
+			line("contact_id: %s", r.pickOne("tg:1", "tg:2"))
 		}
 		if r.IntN(2) == 0 {
 			line("tasks: %q", "0/9")
@@ -45,11 +45,11 @@ func (r tale) file() string {
 		line("---")
 	}
 	for range 1 + r.IntN(3) {
-		line("## %s", r.pick("Tasks", "Tasks", "Follow Ups", "Notes", "待办与承诺"))
+		line("## %s", r.pickOne("Tasks", "Tasks", "Follow Ups", "Notes", "待办与承诺"))
 		for range r.IntN(4) {
-			indent := r.pick("", "", "", "  ", "\t")
-			line("%s- %s%s%s", indent, r.pick("[ ] ", "[ ] ", "[x] ", "[X] ", "", "✅ "), r.pick("Call Bob", "call *bob*.", "Pay", "Pay #work", "Sweep #recurring", "打电话"),
-				r.pick("", "", "", " <!-- id=k1 -->", " <!-- id=k2 -->", " <!-- visibility=private_only -->"))
+			indent := r.pickOne("", "", "", "  ", "\t")
+			line("%s- %s%s%s", indent, r.pickOne("[ ] ", "[ ] ", "[x] ", "[X] ", "", "✅ "), r.pickOne("Call Bob", "call *bob*.", "Pay", "Pay #work", "Sweep #recurring", "打电话"),
+				r.pickOne("", "", "", " <!-- id=k1 -->", " <!-- id=k2 -->", " <!-- visibility=private_only -->"))
 		}
 		if r.IntN(3) == 0 {
 			line("")
@@ -62,8 +62,8 @@ func (r tale) file() string {
 	return out
 }
 
-// edit returns a file after a random change by a user.
-func (r tale) edit(text []byte) []byte {
+// editFile returns a file after a random change by a user.
+func (r randomTree) editFile(text []byte) []byte {
 	lines := bytes.SplitAfter(text, []byte("\n"))
 	i := r.IntN(len(lines))
 	switch r.IntN(5) {
@@ -81,14 +81,14 @@ func (r tale) edit(text []byte) []byte {
 	case 3:
 		lines = slices.Delete(lines, i, i+1)
 	case 4:
-		return []byte(r.file())
+		return []byte(r.randomFile())
 	}
 	return bytes.Join(lines, nil)
 }
 
 // tickAll returns a file with the boxes of wishes ticked, or nil if the file
 // cannot be written.
-func (w *world) tickAll(path string, wishes []Wish) []byte {
+func (w *world) tickAll(path string, wishes []TickRequest) []byte {
 	doc := w.parse(path)
 	if doc.Unsound {
 		return nil
@@ -102,11 +102,11 @@ func (w *world) tickAll(path string, wishes []Wish) []byte {
 	return out
 }
 
-// step performs a daemon's work for the changed files and returns the files
+// runDaemon performs a daemon's work for the changed files and returns the files
 // that it wrote.
-func (w *world) step(changed []string) []string {
-	wishes, _ := w.plan(changed)
-	byFile := map[string][]Wish{}
+func (w *world) runDaemon(changed []string) []string {
+	wishes, _ := w.planRequests(changed)
+	byFile := map[string][]TickRequest{}
 	for _, wish := range wishes {
 		byFile[wish.Path] = append(byFile[wish.Path], wish)
 	}
@@ -115,10 +115,10 @@ func (w *world) step(changed []string) []string {
 	for _, path := range sortedKeys(byFile) {
 		if out := w.tickAll(path, byFile[path]); out != nil {
 			w.files[path] = out
-			files, wrote = append(files, w.seen(path)), append(wrote, path)
+			files, wrote = append(files, w.readFile(path)), append(wrote, path)
 		}
 	}
-	if done, _ := w.catalogue.Learn(files, wishes, &w.rules); len(done) > 0 {
+	if done, _ := w.catalogue.Update(files, wishes, &w.rules); len(done) > 0 {
 		w.t.Fatalf("what was ticked completes something: %+v", done)
 	}
 	return wrote
@@ -140,11 +140,11 @@ func (w *world) checkWritten(was map[string][]byte) {
 		for i := range fa.Boxes {
 			x, y := fa.Boxes[i], fb.Boxes[i]
 			switch {
-			case !x.is(&y) || x.State.done() && !y.State.done():
+			case !x.sameBox(&y) || x.State.isDone() && !y.State.isDone():
 				w.t.Fatalf("%s: task %d became another:\n%s\n%s", path, i, before, after)
-			case !x.State.done() && y.State.done():
+			case !x.State.isDone() && y.State.isDone():
 				c := fa.Copy(i)
-				if !w.hasTwin(was, &c) {
+				if !w.hasDoneCopy(was, &c) {
 					w.t.Fatalf("%s: task %d is done and nowhere else:\n%s", path, i, before)
 				}
 			}
@@ -152,14 +152,14 @@ func (w *world) checkWritten(was map[string][]byte) {
 	}
 }
 
-func (w *world) hasTwin(files map[string][]byte, c *Copy) bool {
+func (w *world) hasDoneCopy(files map[string][]byte, c *Copy) bool {
 	for path, text := range files {
 		if path == c.Path {
 			continue
 		}
 		f := FileOf(w.layout.Parse(path, text, memory.Meta{}))
 		for i := range f.Boxes {
-			if d := f.Copy(i); !f.Gone && d.State.done() && w.rules.Same(&d, c) {
+			if d := f.Copy(i); !f.Gone && d.State.isDone() && w.rules.Same(&d, c) {
 				return true
 			}
 		}
@@ -167,7 +167,7 @@ func (w *world) hasTwin(files map[string][]byte, c *Copy) bool {
 	return false
 }
 
-func (w *world) copyOf() *world {
+func (w *world) cloneWorld() *world {
 	v := newWorld(w.t, "2026-02-06", 7)
 	v.files = maps.Clone(w.files)
 	if w.catalogue != nil {
@@ -188,31 +188,31 @@ func FuzzLaws(f *testing.F) {
 		f.Add(seed, seed)
 	}
 	f.Fuzz(func(t *testing.T, a, b uint64) {
-		r := tale{rand.New(rand.NewPCG(a, b))}
+		r := randomTree{rand.New(rand.NewPCG(a, b))}
 		w := newWorld(t, "2026-02-06", 7)
 		for range 3 + r.IntN(5) {
-			w.save(r.path(), []byte(r.file()))
+			w.save(r.randomPath(), []byte(r.randomFile()))
 		}
-		if wrote := w.step(nil); len(wrote) > 0 {
+		if wrote := w.runDaemon(nil); len(wrote) > 0 {
 			t.Fatalf("the first start writes %v", wrote)
 		}
 		ticked := map[string]Copy{}
 		for range 6 {
-			changed := r.people(w)
+			changed := r.changeFiles(w)
 			was := maps.Clone(w.files)
-			other, kept := w.copyOf(), w.copyOf()
-			wrote := w.step(changed)
+			other, kept := w.cloneWorld(), w.cloneWorld()
+			wrote := w.runDaemon(changed)
 			w.checkWritten(was)
-			if again := w.step(wrote); len(again) > 0 {
+			if again := w.runDaemon(wrote); len(again) > 0 {
 				t.Fatalf("on its own result it writes %v", again)
 			}
 			r.Shuffle(len(changed), func(i, j int) { changed[i], changed[j] = changed[j], changed[i] })
-			other.step(changed)
+			other.runDaemon(changed)
 			sameFiles(t, "seen in another order", w, other)
 			for _, path := range wrote {
-				for i, box := range w.seen(path).Boxes {
-					if !kept.seen(path).Boxes[i].State.done() && box.State.done() {
-						c := w.seen(path).Copy(i)
+				for i, box := range w.readFile(path).Boxes {
+					if !kept.readFile(path).Boxes[i].State.isDone() && box.State.isDone() {
+						c := w.readFile(path).Copy(i)
 						ticked[path] = c
 					}
 				}
@@ -221,25 +221,25 @@ func FuzzLaws(f *testing.F) {
 		// Boxes unticked by hand stay open.
 		for _, path := range sortedKeys(ticked) {
 			c := ticked[path]
-			if !w.untick(&c) {
+			if !w.untickBox(&c) {
 				continue
 			}
-			w.step([]string{path})
+			w.runDaemon([]string{path})
 			for i := range 3 {
 				source := fmt.Sprintf("2026-02-06/last%d.md", i)
 				w.save(source, []byte("## Tasks\n- [x] Call Bob\n- [x] Pay\n- [x] x <!-- id=k1 -->\n- [x] y <!-- id=k2 -->\n## Follow Ups\n- [x] Call Bob\n- [x] Pay\n"))
-				w.step([]string{source})
+				w.runDaemon([]string{source})
 			}
-			if f := w.seen(path); !slices.ContainsFunc(f.Boxes, func(b Box) bool { return b.is(&c.Box) && b.State == Open }) {
+			if f := w.readFile(path); !slices.ContainsFunc(f.Boxes, func(b Box) bool { return b.sameBox(&c.Box) && b.State == Open }) {
 				t.Fatalf("%s was unticked by hand and ticked again:\n%s", path, w.files[path])
 			}
 		}
 	})
 }
 
-// untick unticks a box by hand, if the box is still ticked by reconciliation
+// untickBox unticks a box by hand, if the box is still ticked by reconciliation
 // and is the only one of its kind. It reports whether it did.
-func (w *world) untick(c *Copy) bool {
+func (w *world) untickBox(c *Copy) bool {
 	text, ok := w.files[c.Path]
 	f := w.catalogue.File(c.Path)
 	if !ok || f == nil {
@@ -249,11 +249,11 @@ func (w *world) untick(c *Copy) bool {
 	found := 0
 	for i, b := range FileOf(doc).Boxes {
 		t := doc.Entries[b.Entry].Tasks[b.Task]
-		if !b.is(&c.Box) {
+		if !b.sameBox(&c.Box) {
 			continue
 		}
 		found++
-		if i >= len(f.Boxes) || !f.Boxes[i].is(&b) || f.Boxes[i].State != Ticked || t.Box.Start == t.Box.End {
+		if i >= len(f.Boxes) || !f.Boxes[i].sameBox(&b) || f.Boxes[i].State != Ticked || t.Box.Start == t.Box.End {
 			return false
 		}
 		text = bytes.Clone(text)
@@ -263,20 +263,20 @@ func (w *world) untick(c *Copy) bool {
 	return found == 1
 }
 
-// people changes some files at random and returns their paths.
-func (r tale) people(w *world) []string {
+// changeFiles changes some files at random and returns their paths.
+func (r randomTree) changeFiles(w *world) []string {
 	changed := map[string]bool{}
 	for range 1 + r.IntN(3) {
-		path := r.path()
+		path := r.randomPath()
 		if _, ok := w.files[path]; ok && r.IntN(8) > 0 {
-			w.save(path, r.edit(w.files[path]))
+			w.save(path, r.editFile(w.files[path]))
 		} else {
-			w.save(path, []byte(r.file()))
+			w.save(path, []byte(r.randomFile()))
 		}
 		changed[path] = true
 	}
 	if paths := sortedKeys(w.files); len(paths) > 0 && r.IntN(6) == 0 { // one file moves
-		from, to := paths[r.IntN(len(paths))], r.path()
+		from, to := paths[r.IntN(len(paths))], r.randomPath()
 		w.save(to, w.files[from])
 		if from != to {
 			w.save(from, nil)
@@ -307,22 +307,22 @@ func FuzzTwo(f *testing.F) {
 		f.Add(seed, seed)
 	}
 	f.Fuzz(func(t *testing.T, a, b uint64) {
-		r := tale{rand.New(rand.NewPCG(a, b))}
+		r := randomTree{rand.New(rand.NewPCG(a, b))}
 		here := newWorld(t, "2026-02-06", 7)
 		for range 3 + r.IntN(5) {
-			here.save(r.path(), []byte(r.file()))
+			here.save(r.randomPath(), []byte(r.randomFile()))
 		}
-		here.step(nil)
-		there := here.copyOf()
+		here.runDaemon(nil)
+		there := here.cloneWorld()
 		base := maps.Clone(here.files)
 		for range 5 {
 			for _, w := range []*world{here, there} {
 				if r.IntN(2) == 0 {
-					w.step(r.people(w))
+					w.runDaemon(r.changeFiles(w))
 				}
 			}
 			rounds := 0
-			for ; synchronise(here, there, base); rounds++ {
+			for ; syncWorlds(here, there, base); rounds++ {
 				if rounds == 20 {
 					t.Fatal("they do not come to rest")
 				}
@@ -332,9 +332,9 @@ func FuzzTwo(f *testing.F) {
 	})
 }
 
-// synchronise copies the files changed since the last call and runs both
+// syncWorlds copies the files changed since the last call and runs both
 // daemons. It reports whether any file changed.
-func synchronise(here, there *world, base map[string][]byte) bool {
+func syncWorlds(here, there *world, base map[string][]byte) bool {
 	var toHere, toThere []string
 	all := map[string]bool{}
 	for _, m := range []map[string][]byte{here.files, there.files, base} {
@@ -356,7 +356,7 @@ func synchronise(here, there *world, base map[string][]byte) bool {
 	}
 	clear(base)
 	maps.Copy(base, here.files)
-	wrote := append(here.step(toHere), there.step(toThere)...)
+	wrote := append(here.runDaemon(toHere), there.runDaemon(toThere)...)
 	return len(toHere)+len(toThere)+len(wrote) > 0
 }
 

@@ -9,18 +9,18 @@ import (
 
 // A Planned is a box to tick and the reason for its delay.
 type Planned struct {
-	Wish
+	TickRequest
 	Reason string // why the last attempt failed; empty if there was none
 }
 
 // A Plan lists the changes that reconciliation would make now, by path.
 type Plan struct {
-	Waiting []Planned // boxes to tick
-	Unclear []Wish    // not ticked: more than one box of the file matches equally
-	Offered []Wish    // not ticked: the author of the completion may not change the box
-	Known   []Wish    // not ticked: unchanged since first seen, or changed by hand since
-	Off     bool      // reconciliation is off
-	Problem string    // why reconciliation cannot run
+	Waiting []Planned     // boxes to tick
+	Unclear []TickRequest // not ticked: more than one box of the file matches equally
+	Offered []TickRequest // not ticked: the author of the completion may not change the box
+	Known   []TickRequest // not ticked: unchanged since first seen, or changed by hand since
+	Off     bool          // reconciliation is off
+	Problem string        // why reconciliation cannot run
 }
 
 // Plan returns the changes that reconciliation would make now, without making
@@ -36,33 +36,33 @@ func (s *Syncer) Plan() Plan {
 	rules := s.Rules()
 	var files []*File
 	for _, path := range paths {
-		if f := s.read(path, rules); f != nil {
+		if f := s.readFile(path, rules); f != nil {
 			files = append(files, f)
 		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.catalogue.clone()
-	done, _ := c.Learn(files, s.wishes, rules)
+	done, _ := c.Update(files, s.requests, rules)
 	if s.Off {
 		done = nil
 	}
 	wishes, _, _ := c.Resolve(done, rules)
-	wishes = merge(c.Standing(s.wishes, rules), wishes)
+	wishes = mergeRequests(c.StillValid(s.requests, rules), wishes)
 	known, unclear, offered := c.Resolve(c.Completed(), rules)
 	p := Plan{Off: s.Off, Unclear: unclear, Offered: offered}
 	if s.unsaved != nil {
 		p.Problem = s.unsaved.Error()
 	}
 	for _, w := range wishes {
-		planned := Planned{Wish: w}
-		if a := s.at[w.Path]; a != nil {
+		planned := Planned{TickRequest: w}
+		if a := s.attempts[w.Path]; a != nil {
 			planned.Reason = a.reason
 		}
 		p.Waiting = append(p.Waiting, planned)
 	}
-	p.Known = slices.DeleteFunc(known, func(w Wish) bool {
-		return slices.ContainsFunc(wishes, func(v Wish) bool { return v.Path == w.Path && v.compare(w) == 0 })
+	p.Known = slices.DeleteFunc(known, func(w TickRequest) bool {
+		return slices.ContainsFunc(wishes, func(v TickRequest) bool { return v.Path == w.Path && v.compare(w) == 0 })
 	})
 	return p
 }
@@ -86,8 +86,9 @@ type Waiting struct {
 // Status returns the current state of reconciliation.
 func (s *Syncer) Status() Status {
 	p := s.Plan()
-	st := Status{Planned: len(boxes(p.wishes())), Unclear: len(boxes(p.Unclear)), Known: len(boxes(p.Known)),
-		Off: p.Off, Problem: p.Problem, Waiting: []Waiting{}}
+	st := Status{Planned: len(uniqueBoxes(p.tickRequests())), Unclear: len(uniqueBoxes(p.Unclear)),
+		Known: len(uniqueBoxes(p.Known)),
+		Off:   p.Off, Problem: p.Problem, Waiting: []Waiting{}}
 	for _, w := range p.Waiting {
 		if n := len(st.Waiting); w.Reason != "" && (n == 0 || st.Waiting[n-1].Path != w.Path) {
 			st.Waiting = append(st.Waiting, Waiting{w.Path, w.Reason})
@@ -96,23 +97,23 @@ func (s *Syncer) Status() Status {
 	return st
 }
 
-func (p *Plan) wishes() []Wish {
-	list := make([]Wish, len(p.Waiting))
+func (p *Plan) tickRequests() []TickRequest {
+	list := make([]TickRequest, len(p.Waiting))
 	for i, w := range p.Waiting {
-		list[i] = w.Wish
+		list[i] = w.TickRequest
 	}
 	return list
 }
 
-// boxes returns one wish for each target box.
-func boxes(list []Wish) []Wish {
-	same := func(a, b Wish) int {
+// uniqueBoxes returns one wish for each target box.
+func uniqueBoxes(list []TickRequest) []TickRequest {
+	same := func(a, b TickRequest) int {
 		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(a.Done.ID, b.Done.ID),
 			slices.Compare(a.Done.Text[:], b.Done.Text[:]),
 			slices.Compare(a.Done.Under[:], b.Done.Under[:]), cmp.Compare(a.Done.Section, b.Done.Section))
 	}
 	list = slices.SortedFunc(slices.Values(list), same)
-	return slices.CompactFunc(list, func(a, b Wish) bool { return same(a, b) == 0 })
+	return slices.CompactFunc(list, func(a, b TickRequest) bool { return same(a, b) == 0 })
 }
 
 // ByHand reports whether a box was done by hand, that is, not known to be
@@ -120,12 +121,12 @@ func boxes(list []Wish) []Wish {
 func (s *Syncer) ByHand(c *Copy) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if slices.ContainsFunc(s.with, func(w Copy) bool { return w.Path == c.Path && w.is(&c.Box) }) {
+	if slices.ContainsFunc(s.tickedWith, func(w Copy) bool { return w.Path == c.Path && w.sameBox(&c.Box) }) {
 		return false
 	}
 	if s.catalogue == nil {
 		return true
 	}
 	f := s.catalogue.files[c.Path]
-	return f == nil || !slices.ContainsFunc(f.Boxes, func(b Box) bool { return b.State == Ticked && b.is(&c.Box) })
+	return f == nil || !slices.ContainsFunc(f.Boxes, func(b Box) bool { return b.State == Ticked && b.sameBox(&c.Box) })
 }

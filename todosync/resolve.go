@@ -10,12 +10,12 @@ import (
 
 // A Wish is a request to tick a box in the file at Path, because its task was
 // done elsewhere.
-type Wish struct {
+type TickRequest struct {
 	Done Copy   `json:"done"`
 	Path string `json:"path"`
 }
 
-func (w Wish) compare(v Wish) int {
+func (w TickRequest) compare(v TickRequest) int {
 	return cmp.Or(strings.Compare(w.Path, v.Path), strings.Compare(w.Done.Path, v.Done.Path),
 		strings.Compare(w.Done.ID, v.Done.ID),
 		slices.Compare(w.Done.Text[:], v.Done.Text[:]), slices.Compare(w.Done.Under[:], v.Done.Under[:]),
@@ -28,15 +28,15 @@ func (w Wish) compare(v Wish) int {
 // the author of a completion may not change a box, the wish is a proposal and
 // ticks nothing. The lists are sorted and independent of the order of the
 // completions.
-func (c *Catalogue) Resolve(done []Copy, r *Rules) (wishes, ambiguous, proposals []Wish) {
+func (c *Catalogue) Resolve(done []Copy, r *Rules) (wishes, ambiguous, proposals []TickRequest) {
 	if len(done) == 0 {
 		return nil, nil, nil
 	}
 	x := newIndex(c)
 	for _, d := range done {
 		for _, f := range x.files(&d) {
-			w := Wish{d, f.Path}
-			switch c.judge(w, r, x) {
+			w := TickRequest{d, f.Path}
+			switch c.judgeRequest(w, r, x) {
 			case wanted:
 				wishes = append(wishes, w)
 			case unclear:
@@ -46,23 +46,23 @@ func (c *Catalogue) Resolve(done []Copy, r *Rules) (wishes, ambiguous, proposals
 			}
 		}
 	}
-	return merge(wishes, nil), merge(ambiguous, nil), merge(proposals, nil)
+	return mergeRequests(wishes, nil), mergeRequests(ambiguous, nil), mergeRequests(proposals, nil)
 }
 
-// merge returns the sorted union of two lists.
-func merge(a, b []Wish) []Wish {
+// mergeRequests returns the sorted union of two lists.
+func mergeRequests(a, b []TickRequest) []TickRequest {
 	list := slices.Concat(a, b)
-	slices.SortFunc(list, Wish.compare)
-	return slices.CompactFunc(list, func(a, b Wish) bool { return a.compare(b) == 0 })
+	slices.SortFunc(list, TickRequest.compare)
+	return slices.CompactFunc(list, func(a, b TickRequest) bool { return a.compare(b) == 0 })
 }
 
-// Standing returns the wishes that are still valid for the known files.
-func (c *Catalogue) Standing(wishes []Wish, r *Rules) []Wish {
+// StillValid returns the wishes that are still valid for the known files.
+func (c *Catalogue) StillValid(wishes []TickRequest, r *Rules) []TickRequest {
 	if len(wishes) == 0 {
 		return nil
 	}
 	x := newIndex(c)
-	return slices.DeleteFunc(slices.Clone(wishes), func(w Wish) bool { return c.judge(w, r, x) != wanted })
+	return slices.DeleteFunc(slices.Clone(wishes), func(w TickRequest) bool { return c.judgeRequest(w, r, x) != wanted })
 }
 
 // Completed returns all boxes that count as done by hand.
@@ -88,12 +88,12 @@ const (
 	wanted
 )
 
-// judge decides whether a completion ticks a box of a file. The box must be
+// judgeRequest decides whether a completion ticks a box of a file. The box must be
 // open, within the days of the rules, on the same day as the completion or
 // earlier, and not unticked by hand. The completion must still exist. No copy
 // of an earlier day may have been done by hand, because then the task is a
 // repeated one.
-func (c *Catalogue) judge(w Wish, r *Rules, x *boxIndex) verdict {
+func (c *Catalogue) judgeRequest(w TickRequest, r *Rules, x *boxIndex) verdict {
 	f, source := c.files[w.Path], c.files[w.Done.Path]
 	switch {
 	case f == nil || f.Gone || source == nil || source.Gone || f == source:
@@ -102,7 +102,7 @@ func (c *Catalogue) judge(w Wish, r *Rules, x *boxIndex) verdict {
 		return unwanted
 	case w.Done.Day != "" && (f.Day > w.Done.Day || w.Done.Day > r.Last):
 		return unwanted
-	case !source.holds(&w.Done):
+	case !source.hasDone(&w.Done):
 		return unwanted
 	}
 	list := r.Candidates(f, &w.Done)
@@ -138,16 +138,16 @@ func (r *Rules) mayTick(done, box *Copy) bool {
 	switch {
 	case *author == memory.Author{}, *author == box.Author:
 		return true
-	case memory.FromOthers(author.Source):
+	case memory.IsUntrustedSource(author.Source):
 		return false
 	}
 	return author.By != "" && author.By == r.Subject(box.Owner)
 }
 
-// holds reports whether a box is still done in the file.
-func (f *File) holds(d *Copy) bool {
+// hasDone reports whether a box is still done in the file.
+func (f *File) hasDone(d *Copy) bool {
 	return slices.ContainsFunc(f.Boxes, func(b Box) bool {
-		return b.State == Done && b.is(&d.Box)
+		return b.State == Done && b.sameBox(&d.Box)
 	})
 }
 

@@ -40,7 +40,7 @@ func TestRules(t *testing.T) {
 			for _, m := range regexp.MustCompile(`(?m)^(today|days): (.*)$`).FindAllSubmatch(a.Comment, -1) {
 				switch string(m[1]) {
 				case "today":
-					w.rules.First, w.rules.Last = window(string(m[2]), 7)
+					w.rules.First, w.rules.Last = tickWindow(string(m[2]), 7)
 				}
 			}
 			var saved []string
@@ -82,7 +82,7 @@ type world struct {
 func newWorld(t testing.TB, today string, days int) *world {
 	w := &world{layout: memory.Layout{Mask: secrets.Mask}, t: t, files: map[string][]byte{}}
 	w.layout.Users = func(dir string) bool { return dir == "alice" }
-	w.rules.First, w.rules.Last = window(today, days)
+	w.rules.First, w.rules.Last = tickWindow(today, days)
 	w.rules.Subject = func(owner string) string { return strings.Trim(owner, "?/") }
 	return w
 }
@@ -98,15 +98,15 @@ func (w *world) parse(path string) *memory.Document {
 	return w.layout.Parse(path, w.files[path], memory.Meta{})
 }
 
-func (w *world) seen(path string) *File {
+func (w *world) readFile(path string) *File {
 	if _, ok := w.files[path]; !ok {
 		return &File{Path: path, Gone: true}
 	}
 	return FileOf(w.parse(path))
 }
 
-// plan learns files and returns the resulting wishes.
-func (w *world) plan(paths []string) (wishes, unclear []Wish) {
+// planRequests learns files and returns the resulting wishes.
+func (w *world) planRequests(paths []string) (wishes, unclear []TickRequest) {
 	first := w.catalogue == nil
 	if first {
 		w.catalogue = &Catalogue{}
@@ -114,10 +114,10 @@ func (w *world) plan(paths []string) (wishes, unclear []Wish) {
 	}
 	var files []*File
 	for _, p := range paths {
-		files = append(files, w.seen(p))
+		files = append(files, w.readFile(p))
 	}
-	done, _ := w.catalogue.Learn(files, nil, &w.rules)
-	w.catalogue.Forget(w.rules.First)
+	done, _ := w.catalogue.Update(files, nil, &w.rules)
+	w.catalogue.Prune(w.rules.First)
 	if first {
 		return nil, nil
 	}
@@ -128,7 +128,7 @@ func (w *world) plan(paths []string) (wishes, unclear []Wish) {
 // reconcile plans and ticks the boxes of changed files, and returns a
 // description of the changes.
 func (w *world) reconcile(paths []string) string {
-	wishes, unclear := w.plan(paths)
+	wishes, unclear := w.planRequests(paths)
 	var b strings.Builder
 	for _, wish := range unclear {
 		fmt.Fprintf(&b, "%s: more than one fits %s\n", wish.Path, wish.Done.Path)
@@ -136,7 +136,7 @@ func (w *world) reconcile(paths []string) string {
 	var changed []string
 	for _, wish := range wishes {
 		doc := w.parse(wish.Path)
-		after := w.tick(wish)
+		after := w.tickRequest(wish)
 		for i, line := range bytes.Split(after, []byte("\n")) {
 			if was := bytes.Split(doc.Source, []byte("\n"))[i]; !bytes.Equal(was, line) {
 				fmt.Fprintf(&b, "%s:%d %s (%s)\n", wish.Path, i+1, bytes.TrimSpace(line), wish.Done.Path)
@@ -149,17 +149,17 @@ func (w *world) reconcile(paths []string) string {
 	}
 	var files []*File
 	for _, p := range changed {
-		files = append(files, w.seen(p))
+		files = append(files, w.readFile(p))
 	}
-	if done, _ := w.catalogue.Learn(files, wishes, &w.rules); len(done) > 0 {
+	if done, _ := w.catalogue.Update(files, wishes, &w.rules); len(done) > 0 {
 		w.t.Errorf("what reconciliation ticked completes something: %v", done)
 	}
 	return b.String()
 }
 
-// tick returns a file with the box of a wish ticked.
-func (w *world) tick(wish Wish) []byte {
-	out, err := w.rules.Tick(w.parse(wish.Path), []Wish{wish}, func(source []byte) *memory.Document {
+// tickRequest returns a file with the box of a wish ticked.
+func (w *world) tickRequest(wish TickRequest) []byte {
+	out, err := w.rules.Tick(w.parse(wish.Path), []TickRequest{wish}, func(source []byte) *memory.Document {
 		return w.layout.Parse(wish.Path, source, memory.Meta{})
 	})
 	if err != nil || out == nil {

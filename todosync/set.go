@@ -35,8 +35,8 @@ func (s *Syncer) Set(ctx context.Context, boxes []Copy, state memory.TaskState,
 			n++
 		}
 		written, err := s.Writer.Write(ctx, vault.Change{
-			Path: path, Cause: Cause, Group: group, Reason: "asked for: " + state.String(), Asked: true,
-			Edit: s.edit(path, func(doc *memory.Document, parse Parse) ([]byte, error) {
+			Path: path, Cause: Cause, Group: group, Reason: "asked for: " + state.String(), Requested: true,
+			Edit: s.editDocument(path, func(doc *memory.Document, parse Parse) ([]byte, error) {
 				return Set(doc, boxes[:n], state, may, parse)
 			}),
 		})
@@ -48,18 +48,18 @@ func (s *Syncer) Set(ctx context.Context, boxes []Copy, state memory.TaskState,
 		boxes = boxes[n:]
 	}
 	if state == memory.Done {
-		s.along(all)
+		s.recordTickedWith(all)
 	}
 	s.Request(ctx, changed...)
 	return outcomes
 }
 
-// maxWith limits the number of boxes remembered from days outside the
+// maxTickedWith limits the number of boxes remembered from days outside the
 // catalogue.
-const maxWith = 1000
+const maxTickedWith = 1000
 
-// along records which boxes were ticked together with boxes of a later day.
-func (s *Syncer) along(boxes []Copy) {
+// recordTickedWith records which boxes were ticked together with boxes of a later day.
+func (s *Syncer) recordTickedWith(boxes []Copy) {
 	last := slices.MaxFunc(boxes, func(a, b Copy) int { return strings.Compare(a.Day, b.Day) })
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,17 +67,18 @@ func (s *Syncer) along(boxes []Copy) {
 		if b.Day == last.Day || b.Day == "" {
 			continue
 		}
-		s.wishes = merge(s.wishes, []Wish{{last, b.Path}})
-		s.with = append(s.with, b)
-		if len(s.with) > maxWith {
-			s.with = slices.Delete(s.with, 0, maxWith/2)
+		s.requests = mergeRequests(s.requests, []TickRequest{{last, b.Path}})
+		s.tickedWith = append(s.tickedWith, b)
+		if len(s.tickedWith) > maxTickedWith {
+			s.tickedWith = slices.Delete(s.tickedWith, 0, maxTickedWith/2)
 		}
 	}
 }
 
-// edit converts a document change to an edit of an existing file. If the change
+// editDocument converts a document change to an edit of an existing file. If the change
 // fails, the edit returns a *vault.RefusedError.
-func (s *Syncer) edit(path string, change func(*memory.Document, Parse) ([]byte, error)) func(*vault.File) ([]byte,
+func (s *Syncer) editDocument(path string,
+	change func(*memory.Document, Parse) ([]byte, error)) func(*vault.File) ([]byte,
 	error) {
 	return func(old *vault.File) ([]byte, error) {
 		if old == nil {

@@ -13,28 +13,28 @@ import (
 // once every file has been found; it may be called again. Without a saved
 // state, Start only records the files.
 func (s *Syncer) Start(ctx context.Context) error {
-	s.turn.Lock()
-	defer s.turn.Unlock()
-	return s.survey(ctx)
+	s.workMu.Lock()
+	defer s.workMu.Unlock()
+	return s.compareAll(ctx)
 }
 
-// ahead reports whether the clock was ahead when files were last seen. In that
+// wasClockAhead reports whether the clock was ahead when files were last seen. In that
 // case the files of all days until now were too old to be kept.
-func (s *Syncer) ahead(r *Rules) bool {
+func (s *Syncer) wasClockAhead(r *Rules) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.catalogue.Since > r.Last
 }
 
-// survey compares all files with their known state.
-func (s *Syncer) survey(ctx context.Context) error {
-	first := s.recall()
+// compareAll compares all files with their known state.
+func (s *Syncer) compareAll(ctx context.Context) error {
+	first := s.loadState()
 	rules := s.Rules()
-	ahead := s.ahead(rules)
+	ahead := s.wasClockAhead(rules)
 	s.mu.Lock()
 	known := s.catalogue.clone()
 	s.mu.Unlock()
-	known.Forget(rules.First)
+	known.Prune(rules.First)
 	var files []*File
 	for _, listed := range s.List() {
 		if err := ctx.Err(); err != nil {
@@ -46,26 +46,26 @@ func (s *Syncer) survey(ctx context.Context) error {
 			was != nil && !was.Gone && was.Hash == HashDigest(listed.Hash) {
 			continue
 		}
-		if f := s.read(listed.Path, rules); f != nil {
+		if f := s.readFile(listed.Path, rules); f != nil {
 			files = append(files, f)
 		}
 	}
 	for _, f := range known.Files() {
-		if f := s.read(f.Path, rules); f != nil { // it may have lost its tasks
+		if f := s.readFile(f.Path, rules); f != nil { // it may have lost its tasks
 			files = append(files, f)
 		}
 	}
 	if first {
 		s.mu.Lock()
-		s.catalogue.Learn(files, nil, rules)
-		s.catalogue.Forget(rules.First)
+		s.catalogue.Update(files, nil, rules)
+		s.catalogue.Prune(rules.First)
 		s.dirty = s.now()
 		s.mu.Unlock()
-		s.save(true)
+		s.saveState(true)
 		s.logger().Info("tasks are noted as they are, what is done from now on is ticked elsewhere too", "files",
 			len(files))
 	} else {
-		s.learn(files, rules)
+		s.recordFiles(files, rules)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,22 +77,22 @@ func (s *Syncer) survey(ctx context.Context) error {
 	return nil
 }
 
-// recall loads the state saved by the last process and reports whether there
+// loadState loads the state saved by the last process and reports whether there
 // was none.
-func (s *Syncer) recall() (first bool) {
+func (s *Syncer) loadState() (first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.catalogue != nil {
-		return s.first && !s.started
+		return s.noSavedState && !s.started
 	}
-	s.at, s.ours = map[string]*attempt{}, map[string]own{}
-	s.ticks, s.takenBack = map[string]ticks{}, map[string][]Wish{}
+	s.attempts, s.ownWrites = map[string]*attempt{}, map[string]ownWrite{}
+	s.fulfilled, s.reverted = map[string]fulfilledRequests{}, map[string][]TickRequest{}
 	data, err := vault.ReadState(s.State)
 	if err == nil {
-		s.catalogue, s.wishes, err = decodeState(s.Root, data)
+		s.catalogue, s.requests, err = decodeState(s.Root, data)
 	}
-	if s.Off && len(s.wishes) > 0 {
-		s.wishes, s.dirty = nil, s.now()
+	if s.Off && len(s.requests) > 0 {
+		s.requests, s.dirty = nil, s.now()
 	}
 	if err == nil {
 		return false
@@ -100,6 +100,6 @@ func (s *Syncer) recall() (first bool) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		s.logger().Warn("what was known of tasks is lost, none are ticked until something changes", "err", err)
 	}
-	s.catalogue, s.wishes, s.first = &Catalogue{}, nil, true
+	s.catalogue, s.requests, s.noSavedState = &Catalogue{}, nil, true
 	return true
 }

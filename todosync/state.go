@@ -16,18 +16,18 @@ const stateVersion = 3
 // A state is the persistent part of a Syncer: the files seen and the pending
 // wishes.
 type state struct {
-	Version int     `json:"version"`
-	Root    string  `json:"root"`
-	Since   string  `json:"since"`
-	Files   []*File `json:"files"`
-	Wishes  []Wish  `json:"wishes,omitempty"`
+	Version  int           `json:"version"`
+	Root     string        `json:"root"`
+	Since    string        `json:"since"`
+	Files    []*File       `json:"files"`
+	Requests []TickRequest `json:"wishes,omitempty"`
 }
 
-func encodeState(root string, c *Catalogue, wishes []Wish) ([]byte, error) {
+func encodeState(root string, c *Catalogue, wishes []TickRequest) ([]byte, error) {
 	return json.Marshal(state{stateVersion, root, c.Since, c.Files(), wishes})
 }
 
-func decodeState(root string, data []byte) (c *Catalogue, wishes []Wish, err error) {
+func decodeState(root string, data []byte) (c *Catalogue, wishes []TickRequest, err error) {
 	var s state
 	if err := json.Unmarshal(data, &s); err != nil {
 		return nil, nil, fmt.Errorf("state of tasks: %w", err)
@@ -41,17 +41,17 @@ func decodeState(root string, data []byte) (c *Catalogue, wishes []Wish, err err
 	c = &Catalogue{Since: s.Since, files: make(map[string]*File, len(s.Files))}
 	for _, f := range s.Files {
 		if f == nil || f.Path == "" ||
-			slices.ContainsFunc(f.Boxes, func(b Box) bool { return b.State > Kept || b.Section > FollowUps }) {
+			slices.ContainsFunc(f.Boxes, func(b Box) bool { return b.State > Unticked || b.Section > FollowUps }) {
 			return nil, nil, fmt.Errorf("state of tasks: it is damaged")
 		}
 		c.files[f.Path] = f
 	}
-	return c, s.Wishes, nil
+	return c, s.Requests, nil
 }
 
-// save writes unsaved state, either now or once saveAfter has passed. It
+// saveState writes unsaved state, either now or once saveAfter has passed. It
 // reports whether all state is on disk.
-func (s *Syncer) save(now bool) bool {
+func (s *Syncer) saveState(now bool) bool {
 	s.mu.Lock()
 	t := s.now()
 	if s.dirty.IsZero() || s.catalogue == nil {
@@ -62,7 +62,7 @@ func (s *Syncer) save(now bool) bool {
 		s.mu.Unlock()
 		return false
 	}
-	data, err := encodeState(s.Root, s.catalogue, s.wishes)
+	data, err := encodeState(s.Root, s.catalogue, s.requests)
 	s.mu.Unlock()
 	if err == nil {
 		err = vault.WriteState(s.State, data)

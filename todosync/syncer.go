@@ -35,20 +35,20 @@ type Listed struct {
 
 // Default settings of a [Syncer].
 const (
-	DefaultDays   = 7
-	DefaultGather = time.Second
+	DefaultDays     = 7
+	DefaultDebounce = time.Second
 )
 
 const (
 	// saveAfter is the delay before observations are saved. Lost observations
 	// are simply made again.
 	saveAfter = 10 * time.Second
-	// hindsight is how long content from before the Syncer's own write may come
+	// staleReadTime is how long content from before the Syncer's own write may come
 	// from a read that started before the write.
-	hindsight = 2 * time.Second
-	// maxGather limits the debounce of files that change continuously, in
+	staleReadTime = 2 * time.Second
+	// maxDebounce limits the debounce of files that change continuously, in
 	// multiples of Gather.
-	maxGather = 10
+	maxDebounce = 10
 )
 
 // A Syncer keeps the copies of tasks in step while it runs. It receives hints
@@ -77,35 +77,35 @@ type Syncer struct {
 	// Off disables ticking. Changes are still recorded, so that old completions
 	// are not new when ticking is enabled.
 	Off bool
-	// Gather is the debounce time of files; 0 means [DefaultGather]. It should
+	// Debounce is the debounce time of files; 0 means [DefaultDebounce]. It should
 	// exceed the time until a missing file counts as gone, because otherwise a
 	// moved file appears to be a new one.
-	Gather time.Duration
+	Debounce time.Duration
 	// CatchUp blocks until Changed has been called for every earlier save. It
 	// may be nil.
 	CatchUp func(context.Context) error
 	Logger  *slog.Logger     // nil means the default logger
 	Now     func() time.Time // nil means time.Now
 
-	turn sync.Mutex // held while reading, writing or saving
+	workMu sync.Mutex // held while reading, writing or saving
 
-	mu        sync.Mutex
-	wake      chan struct{}
-	started   bool
-	catalogue *Catalogue
-	first     bool   // the process started without a saved state
-	wishes    []Wish // sorted
-	hints     map[string]bool
-	since     time.Time // time of the first hint
-	last      time.Time // time of the last hint
-	at        map[string]*attempt
-	ours      map[string]own
-	ticks     map[string]ticks
-	takenBack map[string][]Wish // by path: wishes whose write was reverted
-	with      []Copy            // boxes that a request ticked together with later ones
-	dirty     time.Time         // since when there is unsaved state; zero if there is none
-	unsaved   error             // error of the last save
-	retry     time.Time         // earliest time of the next save after a failure
+	mu           sync.Mutex
+	wake         chan struct{}
+	started      bool
+	catalogue    *Catalogue
+	noSavedState bool          // the process started without a saved state
+	requests     []TickRequest // sorted
+	hints        map[string]bool
+	since        time.Time // time of the first hint
+	last         time.Time // time of the last hint
+	attempts     map[string]*attempt
+	ownWrites    map[string]ownWrite
+	fulfilled    map[string]fulfilledRequests
+	reverted     map[string][]TickRequest // by path: wishes whose write was reverted
+	tickedWith   []Copy                   // boxes that a request ticked together with later ones
+	dirty        time.Time                // since when there is unsaved state; zero if there is none
+	unsaved      error                    // error of the last save
+	retry        time.Time                // earliest time of the next save after a failure
 }
 
 // An attempt is the result of the last attempt to write a file.
@@ -116,30 +116,30 @@ type attempt struct {
 	refused bool          // the file cannot be written in its current state
 }
 
-// own records the content of a file before the Syncer's own write.
-type own struct {
+// ownWrite records the content of a file before the Syncer's own write.
+type ownWrite struct {
 	before Digest
 	at     time.Time
 }
 
-// ticks holds the wishes that a write of a file fulfilled.
-type ticks struct {
-	wishes []Wish
-	at     time.Time
+// fulfilledRequests holds the wishes that a write of a file fulfilled.
+type fulfilledRequests struct {
+	requests []TickRequest
+	at       time.Time
 }
 
-// TakenBack restores the wishes of a write that was reverted because the user
+// Reverted restores the wishes of a write that was reverted because the user
 // saved the file at the same moment. It may be called while the Syncer writes.
 // See [vault.Writer.TakenBack].
-func (s *Syncer) TakenBack(path string) {
+func (s *Syncer) Reverted(path string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t, ok := s.ticks[path]
+	t, ok := s.fulfilled[path]
 	if !ok {
 		return
 	}
-	delete(s.ticks, path)
-	s.takenBack[path] = append(s.takenBack[path], t.wishes...)
+	delete(s.fulfilled, path)
+	s.reverted[path] = append(s.reverted[path], t.requests...)
 	s.hintLocked(path)
 	s.wakeUpLocked()
 }
@@ -153,17 +153,18 @@ func (s *Syncer) now() time.Time {
 
 func (s *Syncer) logger() *slog.Logger { return cmp.Or(s.Logger, slog.Default()) }
 
-func (s *Syncer) gather() time.Duration { return cmp.Or(s.Gather, DefaultGather) }
+func (s *Syncer) debounceTime() time.Duration { return cmp.Or(s.Debounce, DefaultDebounce) }
 
 // Rules returns the rules for today.
 func (s *Syncer) Rules() *Rules {
 	r := &Rules{Subject: s.Subject}
-	r.First, r.Last = window(s.now().In(cmp.Or(s.Location, time.UTC)).Format(time.DateOnly), cmp.Or(s.Days, DefaultDays))
+	r.First, r.Last = tickWindow(s.now().In(cmp.Or(s.Location, time.UTC)).Format(time.DateOnly),
+		cmp.Or(s.Days, DefaultDays))
 	return r
 }
 
-// wakeLocked returns the channel that wakes Run and creates it if necessary.
-func (s *Syncer) wakeLocked() chan struct{} {
+// wakeChanLocked returns the channel that wakes Run and creates it if necessary.
+func (s *Syncer) wakeChanLocked() chan struct{} {
 	if s.wake == nil {
 		s.wake = make(chan struct{}, 1)
 	}
@@ -177,7 +178,7 @@ func (s *Syncer) wakeLocked() chan struct{} {
 func (s *Syncer) Changed(path string, doc *memory.Document) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.concernsLocked(path, doc) || s.knownLocked(path, doc) {
+	if !s.concernsLocked(path, doc) || s.isCurrentLocked(path, doc) {
 		return
 	}
 	s.hintLocked(path)
@@ -200,11 +201,11 @@ func (s *Syncer) concernsLocked(path string, doc *memory.Document) bool {
 		slices.ContainsFunc(doc.Entries, func(e memory.Entry) bool { return len(e.Tasks) > 0 })
 }
 
-// knownLocked reports whether a file still has its last seen content, for
+// isCurrentLocked reports whether a file still has its last seen content, for
 // example because the request that wrote the file has already read it. It
 // returns false for a file whose write failed, so that the write is retried.
-func (s *Syncer) knownLocked(path string, doc *memory.Document) bool {
-	if doc == nil || s.catalogue == nil || s.hints[path] || s.at[path] != nil {
+func (s *Syncer) isCurrentLocked(path string, doc *memory.Document) bool {
+	if doc == nil || s.catalogue == nil || s.hints[path] || s.attempts[path] != nil {
 		return false
 	}
 	f := s.catalogue.files[path]
@@ -213,7 +214,7 @@ func (s *Syncer) knownLocked(path string, doc *memory.Document) bool {
 
 func (s *Syncer) wakeUpLocked() {
 	select {
-	case s.wakeLocked() <- struct{}{}:
+	case s.wakeChanLocked() <- struct{}{}:
 	default:
 	}
 }
@@ -222,16 +223,16 @@ func (s *Syncer) wakeUpLocked() {
 // debounce, and ticks the resulting boxes. It returns the ticked boxes, ordered
 // by path and position.
 func (s *Syncer) Request(ctx context.Context, paths ...string) []Copy {
-	s.turn.Lock()
-	defer s.turn.Unlock()
+	s.workMu.Lock()
+	defer s.workMu.Unlock()
 	if !s.Started() {
 		return nil
 	}
-	paths = append(paths[:len(paths):len(paths)], s.ripe()...)
+	paths = append(paths[:len(paths):len(paths)], s.debouncedFiles()...)
 	slices.Sort(paths)
-	s.look(slices.Compact(paths))
-	defer s.save(false)
-	return s.write(ctx)
+	s.processFiles(slices.Compact(paths))
+	defer s.saveState(false)
+	return s.writeDue(ctx)
 }
 
 // Started reports whether every file has been seen.
@@ -244,12 +245,12 @@ func (s *Syncer) Started() bool {
 // Run processes hints and wishes until the context ends, and returns its error.
 func (s *Syncer) Run(ctx context.Context) error {
 	s.mu.Lock()
-	wake := s.wakeLocked()
+	wake := s.wakeChanLocked()
 	s.mu.Unlock()
 	defer func() {
-		s.turn.Lock()
-		defer s.turn.Unlock()
-		s.save(true)
+		s.workMu.Lock()
+		defer s.workMu.Unlock()
+		s.saveState(true)
 	}()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -271,43 +272,43 @@ func (s *Syncer) Run(ctx context.Context) error {
 // Work does all due work. It reports whether more is pending, and returns the
 // time until then.
 func (s *Syncer) Work(ctx context.Context) (wait time.Duration, more bool) {
-	s.turn.Lock()
-	defer s.turn.Unlock()
+	s.workMu.Lock()
+	defer s.workMu.Unlock()
 	if !s.Started() {
 		return 0, false
 	}
-	if s.ahead(s.Rules()) && s.survey(ctx) != nil {
+	if s.wasClockAhead(s.Rules()) && s.compareAll(ctx) != nil {
 		return 0, false
 	}
-	if paths := s.ripe(); len(paths) > 0 {
-		s.look(paths)
+	if paths := s.debouncedFiles(); len(paths) > 0 {
+		s.processFiles(paths)
 	}
-	s.write(ctx)
-	s.save(false)
-	return s.next()
+	s.writeDue(ctx)
+	s.saveState(false)
+	return s.nextWork()
 }
 
-// ripe returns the files whose debounce has ended.
-func (s *Syncer) ripe() []string {
+// debouncedFiles returns the files whose debounce has ended.
+func (s *Syncer) debouncedFiles() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.hints) == 0 || s.now().Before(s.ripeAtLocked()) {
+	if len(s.hints) == 0 || s.now().Before(s.debounceEndLocked()) {
 		return nil
 	}
 	return slices.Sorted(maps.Keys(s.hints))
 }
 
-func (s *Syncer) ripeAtLocked() time.Time {
-	at := s.last.Add(s.gather())
-	if latest := s.since.Add(maxGather * s.gather()); latest.Before(at) {
+func (s *Syncer) debounceEndLocked() time.Time {
+	at := s.last.Add(s.debounceTime())
+	if latest := s.since.Add(maxDebounce * s.debounceTime()); latest.Before(at) {
 		return latest
 	}
 	return at
 }
 
-// next returns the time until the next pending work and reports whether there
+// nextWork returns the time until the next pending work and reports whether there
 // is any.
-func (s *Syncer) next() (wait time.Duration, more bool) {
+func (s *Syncer) nextWork() (wait time.Duration, more bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var at time.Time
@@ -317,9 +318,9 @@ func (s *Syncer) next() (wait time.Duration, more bool) {
 		}
 	}
 	if len(s.hints) > 0 {
-		soonest(s.ripeAtLocked())
+		soonest(s.debounceEndLocked())
 	}
-	for _, w := range s.wishes {
+	for _, w := range s.requests {
 		if at, ok := s.dueLocked(&w); ok {
 			soonest(at)
 		}

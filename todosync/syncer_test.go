@@ -92,7 +92,7 @@ func (d *disk) Write(_ context.Context, c vault.Change) (vault.Written, error) {
 		_, err := c.Edit(&vault.File{Path: c.Path})
 		return vault.Written{}, err
 	}
-	if wait := d.quiet - time.Since(d.saved[c.Path]); wait > 0 && !c.Asked {
+	if wait := d.quiet - time.Since(d.saved[c.Path]); wait > 0 && !c.Requested {
 		return vault.Written{}, &vault.WaitError{Path: c.Path, Reason: "it was changed a moment ago", For: wait}
 	}
 	out, err := c.Edit(&vault.File{Path: c.Path, Data: old})
@@ -105,8 +105,8 @@ func (d *disk) Write(_ context.Context, c vault.Change) (vault.Written, error) {
 	return vault.Written{ID: fmt.Sprint(len(d.writes)), Changed: true}, nil
 }
 
-// person saves a file, or removes it if text is empty.
-func (d *disk) person(path, text string) {
+// saveAsUser saves a file, or removes it if text is empty.
+func (d *disk) saveAsUser(path, text string) {
 	d.save(path, []byte(text))
 	d.saved[path] = time.Now()
 	doc, _ := d.Load(path)
@@ -164,21 +164,21 @@ func TestSyncer(t *testing.T) {
 	}
 	for name, f := range map[string]func(*testing.T, *disk){
 		"ticks, once": func(t *testing.T, d *disk) {
-			d.person(today, doneTask)
+			d.saveAsUser(today, doneTask)
 			d.run(t, 3*time.Second)
 			d.is(t, before, doneTask)
 			d.run(t, time.Hour)
 			d.wrote(t, before)
 		},
 		"what cannot be read for a moment": func(t *testing.T, d *disk) {
-			d.person(today, doneTask)
+			d.saveAsUser(today, doneTask)
 			d.unread[today] = 2
 			d.run(t, time.Minute)
 			d.is(t, before, doneTask)
 		},
 		"the same at the start": func(t *testing.T, d *disk) {
-			d.person(before, openTask+"- [ ] More\n")
-			d.person(today, doneTask)
+			d.saveAsUser(before, openTask+"- [ ] More\n")
+			d.saveAsUser(today, doneTask)
 			d.run(t, 5*time.Second)
 			d.wrote(t)
 			d.boot(d.syncer.State)
@@ -189,51 +189,51 @@ func TestSyncer(t *testing.T) {
 		"in one write": func(t *testing.T, d *disk) {
 			d.save(before, []byte("## Tasks\n- [ ] One\n- [ ] Two\n"))
 			d.run(t, time.Minute)
-			d.person("2026-02-05/c.md", "## Tasks\n- [x] One\n")
-			d.person(today, "## Tasks\n- [x] Two\n")
-			d.person(before, "## Tasks\n- [ ] One\n- [ ] Two\n")
+			d.saveAsUser("2026-02-05/c.md", "## Tasks\n- [x] One\n")
+			d.saveAsUser(today, "## Tasks\n- [x] Two\n")
+			d.saveAsUser(before, "## Tasks\n- [ ] One\n- [ ] Two\n")
 			d.run(t, time.Hour)
 			d.wrote(t, before)
 			d.is(t, before, "## Tasks\n- [x] One\n- [x] Two\n")
 		},
 		"a person unticks": func(t *testing.T, d *disk) {
-			d.person(today, doneTask)
+			d.saveAsUser(today, doneTask)
 			d.run(t, time.Minute)
-			d.person(before, openTask)
+			d.saveAsUser(before, openTask)
 			d.run(t, time.Hour)
-			d.person(today, doneTask+"- [ ] More\n")
+			d.saveAsUser(today, doneTask+"- [ ] More\n")
 			d.run(t, time.Hour)
 			d.boot(d.syncer.State)
 			d.run(t, time.Hour)
-			d.person("2026-02-06/c.md", doneTask)
+			d.saveAsUser("2026-02-06/c.md", doneTask)
 			d.run(t, time.Hour)
 			d.is(t, before, openTask)
 			d.wrote(t, before)
 		},
 		"unticked before anything was written": func(t *testing.T, d *disk) {
-			d.person(before, openTask+"- [ ] More\n")
-			d.person(today, doneTask)
+			d.saveAsUser(before, openTask+"- [ ] More\n")
+			d.saveAsUser(today, doneTask)
 			d.run(t, 5*time.Second)
 			if st := d.syncer.Status(); st.Planned != 1 || len(st.Waiting) != 1 || st.Waiting[0].Path != before {
 				t.Errorf("status %+v", st)
 			}
-			d.person(today, openTask)
+			d.saveAsUser(today, openTask)
 			d.run(t, time.Hour)
 			d.wrote(t)
 		},
 		"the source is unticked at the last moment": func(t *testing.T, d *disk) {
-			d.person(before, openTask+"- [ ] More\n")
-			d.person(today, doneTask)
+			d.saveAsUser(before, openTask+"- [ ] More\n")
+			d.saveAsUser(today, doneTask)
 			d.run(t, 9*time.Second+900*time.Millisecond)
-			d.person(today, openTask) // the file becomes writable before this change is read
+			d.saveAsUser(today, openTask) // the file becomes writable before this change is read
 			d.run(t, time.Hour)
 			d.wrote(t)
 		},
 		"the source is removed": func(t *testing.T, d *disk) {
-			d.person(before, openTask+"- [ ] More\n")
-			d.person(today, doneTask)
+			d.saveAsUser(before, openTask+"- [ ] More\n")
+			d.saveAsUser(today, doneTask)
 			d.run(t, 5*time.Second)
-			d.person(today, "")
+			d.saveAsUser(today, "")
 			d.run(t, time.Hour)
 			d.wrote(t)
 		},
@@ -241,82 +241,82 @@ func TestSyncer(t *testing.T) {
 			const third = "2026-02-05/c.md"
 			d.syncer.CatchUp = func(context.Context) error {
 				d.syncer.CatchUp = nil
-				d.person(third, openTask)
+				d.saveAsUser(third, openTask)
 				return nil
 			}
-			d.person(today, doneTask)
+			d.saveAsUser(today, doneTask)
 			d.run(t, time.Hour)
 			d.wrote(t, before, third)
 		},
 		"a tick is taken back": func(t *testing.T, d *disk) {
-			d.person(before, openTask)
-			d.person(today, doneTask)
+			d.saveAsUser(before, openTask)
+			d.saveAsUser(today, doneTask)
 			d.run(t, time.Minute)
 			d.wrote(t, before)
-			d.person(before, openTask+"- more\n") // by a program that had the old file open
-			d.syncer.TakenBack(before)
+			d.saveAsUser(before, openTask+"- more\n") // by a program that had the old file open
+			d.syncer.Reverted(before)
 			d.run(t, time.Hour)
 			d.wrote(t, before)
 		},
 		"a tick is taken back, and that is seen before it is told": func(t *testing.T, d *disk) {
-			d.person(before, openTask)
-			d.person(today, doneTask)
+			d.saveAsUser(before, openTask)
+			d.saveAsUser(today, doneTask)
 			d.run(t, time.Minute)
-			d.person(before, openTask+"- more\n")
+			d.saveAsUser(before, openTask+"- more\n")
 			d.run(t, time.Minute)
 			d.wrote(t, before)
-			d.syncer.TakenBack(before)
+			d.syncer.Reverted(before)
 			d.run(t, time.Hour)
 			d.wrote(t, before)
 		},
 		"the target is moved away for the moment of the write": func(t *testing.T, d *disk) {
-			d.person(before, openTask)
+			d.saveAsUser(before, openTask)
 			d.locked[before] = fs.ErrNotExist
 			d.failed = func(path string) { delete(d.locked, path) }
-			d.person(today, doneTask)
+			d.saveAsUser(today, doneTask)
 			d.run(t, time.Hour)
 			d.wrote(t, before)
 		},
 		"the target is empty for the moment of the write": func(t *testing.T, d *disk) {
-			d.person(before, openTask)
+			d.saveAsUser(before, openTask)
 			d.blank = map[string]bool{before: true}
-			d.person(today, doneTask)
+			d.saveAsUser(today, doneTask)
 			d.run(t, time.Hour)
 			d.wrote(t, before)
 		},
 		"the target is removed, and comes back": func(t *testing.T, d *disk) {
-			d.person(before, openTask+"- [ ] More\n")
-			d.person(today, doneTask)
+			d.saveAsUser(before, openTask+"- [ ] More\n")
+			d.saveAsUser(today, doneTask)
 			d.run(t, 5*time.Second)
-			d.person(before, "")
+			d.saveAsUser(before, "")
 			d.run(t, time.Hour)
-			d.person(before, openTask)
+			d.saveAsUser(before, openTask)
 			d.run(t, time.Hour)
 			d.wrote(t)
 		},
 		"the target is removed for a while": func(t *testing.T, d *disk) {
-			d.person(before, openTask+"- [ ] More\n")
-			d.person(today, doneTask)
+			d.saveAsUser(before, openTask+"- [ ] More\n")
+			d.saveAsUser(today, doneTask)
 			d.run(t, 3*time.Second)
-			d.person(before, "")
+			d.saveAsUser(before, "")
 			d.run(t, 3*time.Second)
-			d.person(before, openTask)
+			d.saveAsUser(before, openTask)
 			d.run(t, time.Hour)
 			d.wrote(t)
 		},
 		"the target is edited so that nothing fits": func(t *testing.T, d *disk) {
-			d.person(before, openTask+"- [ ] More\n")
-			d.person(today, doneTask)
+			d.saveAsUser(before, openTask+"- [ ] More\n")
+			d.saveAsUser(today, doneTask)
 			d.run(t, 5*time.Second)
-			d.person(before, "## Tasks\n- [ ] Call Bob's sister\n")
+			d.saveAsUser(before, "## Tasks\n- [ ] Call Bob's sister\n")
 			d.run(t, time.Hour)
-			d.person(before, openTask)
+			d.saveAsUser(before, openTask)
 			d.run(t, time.Hour)
 			d.wrote(t)
 		},
 		"it waits until its day is too long ago": func(t *testing.T, d *disk) {
 			d.locked[before] = vault.ErrBusy
-			d.person(today, doneTask)
+			d.saveAsUser(today, doneTask)
 			d.run(t, 6*24*time.Hour)
 			delete(d.locked, before)
 			d.boot(d.syncer.State)
@@ -327,8 +327,8 @@ func TestSyncer(t *testing.T) {
 			d.wrote(t)
 		},
 		"the target becomes unclear": func(t *testing.T, d *disk) {
-			d.person(today, doneTask)
-			d.person(before, openTask+"- [ ] call bob\n")
+			d.saveAsUser(today, doneTask)
+			d.saveAsUser(before, openTask+"- [ ] call bob\n")
 			d.run(t, time.Hour)
 			d.wrote(t)
 			if st := d.syncer.Status(); st.Unclear != 1 {
@@ -336,10 +336,10 @@ func TestSyncer(t *testing.T) {
 			}
 		},
 		"the target is edited elsewhere": func(t *testing.T, d *disk) {
-			d.person(before, openTask+"- [ ] More\n")
-			d.person(today, doneTask)
+			d.saveAsUser(before, openTask+"- [ ] More\n")
+			d.saveAsUser(today, doneTask)
 			d.run(t, 5*time.Second)
-			d.person(before, "Words\n\n"+openTask)
+			d.saveAsUser(before, "Words\n\n"+openTask)
 			d.run(t, 5*time.Second)
 			d.wrote(t)
 			d.run(t, time.Hour)
@@ -347,30 +347,30 @@ func TestSyncer(t *testing.T) {
 			d.is(t, before, "Words\n\n"+doneTask)
 		},
 		"the day of the source is renamed": func(t *testing.T, d *disk) {
-			d.person(before, openTask+"- [ ] More\n")
-			d.person(today, doneTask)
+			d.saveAsUser(before, openTask+"- [ ] More\n")
+			d.saveAsUser(today, doneTask)
 			d.run(t, 5*time.Second)
-			d.person(today, "")
-			d.person("2026-02-05/b.md", doneTask)
+			d.saveAsUser(today, "")
+			d.saveAsUser("2026-02-05/b.md", doneTask)
 			d.run(t, time.Hour)
 			d.wrote(t, before)
 		},
 		"the day of the target is renamed": func(t *testing.T, d *disk) {
-			d.person(today, doneTask)
+			d.saveAsUser(today, doneTask)
 			d.run(t, time.Hour)
-			d.person(before, openTask)
+			d.saveAsUser(before, openTask)
 			d.run(t, time.Hour)
-			d.person(before, "")
-			d.person("2026-02-03/a.md", openTask)
+			d.saveAsUser(before, "")
+			d.saveAsUser("2026-02-03/a.md", openTask)
 			d.run(t, time.Hour)
-			d.person("2026-02-06/c.md", doneTask)
+			d.saveAsUser("2026-02-06/c.md", doneTask)
 			d.run(t, time.Hour)
 			d.is(t, "2026-02-03/a.md", openTask) // a user unticked it, at another path
 			d.wrote(t, before)
 		},
 		"a restart while it waits": func(t *testing.T, d *disk) {
-			d.person(before, openTask+"- [ ] More\n")
-			d.person(today, doneTask)
+			d.saveAsUser(before, openTask+"- [ ] More\n")
+			d.saveAsUser(today, doneTask)
 			d.run(t, 5*time.Second)
 			d.wrote(t)
 			d.boot(d.syncer.State)
@@ -384,9 +384,9 @@ func TestSyncer(t *testing.T) {
 			d.wrote(t, before)
 		},
 		"moved while it was off": func(t *testing.T, d *disk) {
-			d.person("2026-02-05/c.md", "## Tasks\n- [x] Ring\n")
+			d.saveAsUser("2026-02-05/c.md", "## Tasks\n- [x] Ring\n")
 			d.run(t, time.Minute)
-			d.person(before, openTask+"- [ ] Ring\n")
+			d.saveAsUser(before, openTask+"- [ ] Ring\n")
 			d.run(t, time.Minute)
 			d.save("2026-02-05/c.md", nil)
 			d.save("2026-02-06/c.md", []byte("## Tasks\n- [x] Ring\n"))
@@ -402,10 +402,10 @@ func TestSyncer(t *testing.T) {
 			if st := d.syncer.Status(); st.Known != 1 || st.Planned != 0 {
 				t.Errorf("status %+v", st)
 			}
-			d.person(before, openTask+"- [ ] More\n")
+			d.saveAsUser(before, openTask+"- [ ] More\n")
 			d.run(t, time.Hour)
 			d.wrote(t)
-			d.person("2026-02-06/c.md", doneTask)
+			d.saveAsUser("2026-02-06/c.md", doneTask)
 			d.run(t, time.Hour)
 			d.wrote(t, before)
 		},
@@ -426,11 +426,11 @@ func TestSyncer(t *testing.T) {
 			d.wrote(t)
 		},
 		"a crash after the write": func(t *testing.T, d *disk) {
-			d.person("2026-02-03/c.md", openTask)
+			d.saveAsUser("2026-02-03/c.md", openTask)
 			d.run(t, time.Hour)
 			d.locked["2026-02-03/c.md"] = vault.ErrBusy
 			d.locked[before] = vault.ErrBusy
-			d.person(today, doneTask)
+			d.saveAsUser(today, doneTask)
 			d.run(t, time.Minute)
 			// The file was written, but the state was not saved.
 			state, err := vault.ReadState(d.syncer.State)
@@ -447,19 +447,19 @@ func TestSyncer(t *testing.T) {
 			d.boot(d.syncer.State)
 			d.run(t, time.Hour)
 			d.wrote(t, "2026-02-03/c.md")
-			d.person(before, openTask) // the tick is recorded as such
+			d.saveAsUser(before, openTask) // the tick is recorded as such
 			d.run(t, time.Hour)
-			d.person("2026-02-06/c.md", doneTask)
+			d.saveAsUser("2026-02-06/c.md", doneTask)
 			d.run(t, time.Hour)
 			d.is(t, before, openTask)
 		},
 		"refused until the file changes": func(t *testing.T, d *disk) {
 			d.locked[before] = &vault.RefusedError{Path: before, Reason: "it has two links"}
-			d.person(today, doneTask)
+			d.saveAsUser(today, doneTask)
 			d.run(t, time.Hour)
 			d.wrote(t)
 			delete(d.locked, before)
-			d.person(before, openTask+"- [ ] More\n")
+			d.saveAsUser(before, openTask+"- [ ] More\n")
 			d.run(t, 12*time.Second)
 			d.wrote(t, before)
 		},
@@ -470,7 +470,7 @@ func TestSyncer(t *testing.T) {
 				tries++
 				d.syncer.Changed(path, d.parse(path)) // the file was briefly away
 			}
-			d.person(today, doneTask)
+			d.saveAsUser(today, doneTask)
 			d.run(t, time.Hour)
 			if tries > 25 {
 				t.Errorf("tried %d times within an hour", tries)
@@ -482,7 +482,7 @@ func TestSyncer(t *testing.T) {
 		},
 		"refused until the directory changes": func(t *testing.T, d *disk) {
 			d.locked[before] = &vault.RefusedError{Path: before, Reason: "its directory cannot be written"}
-			d.person(today, doneTask)
+			d.saveAsUser(today, doneTask)
 			d.run(t, time.Hour)
 			d.wrote(t)
 			delete(d.locked, before) // without an event of the file
@@ -493,15 +493,15 @@ func TestSyncer(t *testing.T) {
 			d.boot(d.syncer.State)
 			d.syncer.Off = true
 			d.run(t, time.Minute)
-			d.person(today, doneTask)
+			d.saveAsUser(today, doneTask)
 			d.run(t, time.Hour)
 			d.boot(d.syncer.State) // enabled again
 			d.run(t, time.Hour)
 			d.wrote(t)
 		},
 		"turned off while it waits": func(t *testing.T, d *disk) {
-			d.person(before, openTask+"- [ ] More\n")
-			d.person(today, doneTask)
+			d.saveAsUser(before, openTask+"- [ ] More\n")
+			d.saveAsUser(today, doneTask)
 			d.run(t, 5*time.Second)
 			d.boot(d.syncer.State)
 			d.syncer.Off = true
@@ -517,35 +517,35 @@ func TestSyncer(t *testing.T) {
 			d.syncer.Days = 60
 			d.run(t, time.Hour)
 			d.wrote(t)
-			d.person("2026-01-12/a.md", "## Tasks\n- [x] Old\n") // the catalogue is incomplete for this day
+			d.saveAsUser("2026-01-12/a.md", "## Tasks\n- [x] Old\n") // the catalogue is incomplete for this day
 			d.run(t, time.Hour)
 			d.wrote(t)
 		},
 		"the clock was ahead": func(t *testing.T, d *disk) {
 			now := d.syncer.Now
 			d.syncer.Now = func() time.Time { return now().AddDate(1, 0, 0) }
-			d.person(before, openTask+"- [ ] More\n")
+			d.saveAsUser(before, openTask+"- [ ] More\n")
 			d.run(t, time.Hour)
 			d.syncer.Now = now
-			d.person("2026-02-05/c.md", "## Tasks\n- [x] More\n") // the catalogue has dropped this day
+			d.saveAsUser("2026-02-05/c.md", "## Tasks\n- [x] More\n") // the catalogue has dropped this day
 			d.run(t, time.Hour)
 			d.wrote(t)
-			d.person(today, doneTask)
+			d.saveAsUser(today, doneTask)
 			d.run(t, time.Hour)
 			d.wrote(t, before)
 			d.syncer.Now = func() time.Time { return now().AddDate(1, 0, 0) }
-			d.person("2027-02-05/c.md", openTask)
+			d.saveAsUser("2027-02-05/c.md", openTask)
 			d.run(t, time.Hour)
 			d.boot(d.syncer.State)
 			d.run(t, time.Hour)
 			d.wrote(t)
-			d.person(today, doneTask+"- [x] More\n")
+			d.saveAsUser(today, doneTask+"- [x] More\n")
 			d.run(t, time.Hour)
 			d.wrote(t, before)
 		},
 		"writing turned off": func(t *testing.T, d *disk) {
 			d.locked[before] = vault.ErrOff
-			d.person(today, doneTask)
+			d.saveAsUser(today, doneTask)
 			d.run(t, time.Hour)
 			if p := d.syncer.Plan(); len(p.Waiting) != 1 || p.Waiting[0].Reason != "writing is turned off" {
 				t.Errorf("plan %+v", p)
@@ -553,8 +553,8 @@ func TestSyncer(t *testing.T) {
 			d.wrote(t)
 		},
 		"asked for": func(t *testing.T, d *disk) {
-			d.person("2026-02-05/c.md", openTask)
-			d.person(today, openTask+"\n") // just changed, which a request ignores
+			d.saveAsUser("2026-02-05/c.md", openTask)
+			d.saveAsUser(today, openTask+"\n") // just changed, which a request ignores
 			d.run(t, 5*time.Second)
 			for _, o := range d.syncer.Set(t.Context(), []Copy{FileOf(d.parse(today)).Copy(0)}, memory.Done, func(*memory.Entry) bool { return true }) {
 				if o.Err != nil || !o.Changed {
@@ -567,7 +567,7 @@ func TestSyncer(t *testing.T) {
 			d.wrote(t, "2026-02-05/c.md")
 		},
 		"the plan shows what has not been looked at": func(t *testing.T, d *disk) {
-			d.person(today, doneTask)
+			d.saveAsUser(today, doneTask)
 			if p := d.syncer.Plan(); len(p.Waiting) != 1 || p.Waiting[0].Path != before {
 				t.Errorf("plan %+v", p)
 			}
@@ -576,7 +576,7 @@ func TestSyncer(t *testing.T) {
 		},
 		"the state cannot be saved": func(t *testing.T, d *disk) {
 			d.syncer.State = filepath.Join(t.TempDir(), "missing", "todosync.json")
-			d.person(today, doneTask)
+			d.saveAsUser(today, doneTask)
 			d.run(t, time.Hour)
 			d.wrote(t)
 			if st := d.syncer.Status(); st.Problem == "" || st.Planned != 1 {
@@ -601,7 +601,7 @@ func TestSyncerHindsight(t *testing.T) {
 		d.save(before, []byte(openTask))
 		d.save(today, []byte(openTask))
 		d.run(t, time.Hour)
-		d.person(today, doneTask)
+		d.saveAsUser(today, doneTask)
 		d.run(t, 1500*time.Millisecond)
 		d.wrote(t, before)
 		now := d.files[before]
@@ -612,10 +612,10 @@ func TestSyncerHindsight(t *testing.T) {
 		if f := d.syncer.catalogue.File(before); f.Boxes[0].State != Ticked {
 			t.Errorf("the box is in the state %d, want %d", f.Boxes[0].State, Ticked)
 		}
-		d.person(before, openTask)
+		d.saveAsUser(before, openTask)
 		d.run(t, time.Hour)
-		if f := d.syncer.catalogue.File(before); f.Boxes[0].State != Kept {
-			t.Errorf("the box is in the state %d, want %d", f.Boxes[0].State, Kept)
+		if f := d.syncer.catalogue.File(before); f.Boxes[0].State != Unticked {
+			t.Errorf("the box is in the state %d, want %d", f.Boxes[0].State, Unticked)
 		}
 	})
 }
@@ -640,7 +640,7 @@ func TestSyncerRequest(t *testing.T) {
 		d.save(before, []byte(openTask))
 		d.save(today, []byte(openTask))
 		d.run(t, time.Hour)
-		d.person(before, "words\n\n"+openTask)
+		d.saveAsUser(before, "words\n\n"+openTask)
 		d.save(today, []byte(doneTask))
 		d.syncer.Request(t.Context(), today)
 		d.wrote(t)
@@ -659,9 +659,9 @@ func TestSyncerState(t *testing.T) {
 	for i := range 50 {
 		path := fmt.Sprintf("2026-02-%02d/s%d.md", i%7+1, i)
 		w.save(path, []byte(openTask+fmt.Sprintf("- [x] Secret %d <!-- id=x%d -->\n", i, i)))
-		files = append(files, w.seen(path))
+		files = append(files, w.readFile(path))
 	}
-	done, _ := c.Learn(files, nil, &w.rules)
+	done, _ := c.Update(files, nil, &w.rules)
 	wishes, _, _ := c.Resolve(done, &w.rules)
 	data, err := encodeState("root", c, wishes)
 	if err != nil {
@@ -682,7 +682,7 @@ func TestSyncerState(t *testing.T) {
 			t.Error(diff)
 		}
 	}
-	if !slices.EqualFunc(wishes, wishesAgain, func(a, b Wish) bool { return a.compare(b) == 0 }) {
+	if !slices.EqualFunc(wishes, wishesAgain, func(a, b TickRequest) bool { return a.compare(b) == 0 }) {
 		t.Error("wishes differ")
 	}
 }
@@ -693,12 +693,12 @@ func TestTickUnclear(t *testing.T) {
 	w := newWorld(t, "2026-02-06", 7)
 	w.save(today, []byte(doneTask))
 	w.save(before, []byte(openTask+"- [ ] call bob\n"))
-	wish := Wish{Done: w.seen(today).Copy(0), Path: before}
-	if out := w.tickAll(before, []Wish{wish}); out != nil {
+	wish := TickRequest{Done: w.readFile(today).Copy(0), Path: before}
+	if out := w.tickAll(before, []TickRequest{wish}); out != nil {
 		t.Errorf("one of two boxes is ticked:\n%s", out)
 	}
 	w.save(before, []byte(openTask))
-	if out := w.tickAll(before, []Wish{wish}); string(out) != doneTask {
+	if out := w.tickAll(before, []TickRequest{wish}); string(out) != doneTask {
 		t.Errorf("the box is not ticked:\n%s", out)
 	}
 }
@@ -718,15 +718,15 @@ func BenchmarkTenThousandFiles(b *testing.B) {
 		files = append(files, FileOf(w.layout.Parse(path, []byte(text.String()), memory.Meta{})))
 	}
 	c := &Catalogue{}
-	c.Learn(files, nil, &w.rules)
+	c.Update(files, nil, &w.rules)
 	w.save(today, []byte("## Tasks\n- [x] Task 3 of 77\n"))
 	b.Run("learn", func(b *testing.B) {
 		for b.Loop() {
-			c.clone().Learn([]*File{w.seen(today)}, nil, &w.rules)
+			c.clone().Update([]*File{w.readFile(today)}, nil, &w.rules)
 		}
 	})
 	d := c.clone()
-	done, _ := d.Learn([]*File{w.seen(today)}, nil, &w.rules)
+	done, _ := d.Update([]*File{w.readFile(today)}, nil, &w.rules)
 	b.Run("resolve", func(b *testing.B) {
 		for b.Loop() {
 			d.Resolve(done, &w.rules)

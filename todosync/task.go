@@ -16,7 +16,7 @@ import (
 // the empty text.
 type Digest [12]byte
 
-func digest(s string) (d Digest) {
+func digestText(s string) (d Digest) {
 	if s != "" {
 		sum := sha256.Sum256([]byte(s))
 		copy(d[:], sum[:])
@@ -64,24 +64,24 @@ type State uint8
 
 // States of a box.
 const (
-	Open   State = iota
-	Done         // by a person or a program, as far as known
-	Ticked       // by reconciliation; completes no other box
-	Kept         // open, because the user unticked a box that reconciliation had ticked
+	Open     State = iota
+	Done           // by a person or a program, as far as known
+	Ticked         // by reconciliation; completes no other box
+	Unticked       // open, because the user unticked a box that reconciliation had ticked
 )
 
-func (s State) done() bool { return s == Done || s == Ticked }
+func (s State) isDone() bool { return s == Done || s == Ticked }
 
 // A Box is a task in a file, in the form used for comparison.
 type Box struct {
-	ID      string  `json:"id,omitempty"`
-	Text    Digest  `json:"text,omitzero"`  // normalised
-	Under   Digest  `json:"under,omitzero"` // the enclosing list item
-	Section Section `json:"section,omitempty"`
-	Owner   string  `json:"owner,omitempty"` // owner key of a [memory.Partition]
-	Private bool    `json:"private,omitempty"`
-	Apart   bool    `json:"apart,omitempty"` // has no copies: it recurs, or masking hides its differences from others
-	State   State   `json:"state,omitempty"`
+	ID       string  `json:"id,omitempty"`
+	Text     Digest  `json:"text,omitzero"`  // normalised
+	Under    Digest  `json:"under,omitzero"` // the enclosing list item
+	Section  Section `json:"section,omitempty"`
+	Owner    string  `json:"owner,omitempty"` // owner key of a [memory.Partition]
+	Private  bool    `json:"private,omitempty"`
+	NoCopies bool    `json:"apart,omitempty"` // has no copies: it recurs, or masking hides its differences from others
+	State    State   `json:"state,omitempty"`
 
 	// Author is set if the task was written in public or by another subject
 	// than the owner.
@@ -127,10 +127,10 @@ func FileOf(doc *memory.Document) *File {
 		for j := range e.Tasks {
 			t := &e.Tasks[j]
 			b := Box{
-				ID: strings.Clone(t.ID), Text: digest(t.Norm), Under: digest(t.Under),
+				ID: strings.Clone(t.ID), Text: digestText(t.Norm), Under: digestText(t.Under),
 				Owner:   strings.Clone(e.Partition.Owner),
-				Private: e.Partition.Visibility == memory.PrivateOnly, Apart: apart || e.Masked && t.ID == "" ||
-					recurs(e, j), Entry: i, Task: j,
+				Private: e.Partition.Visibility == memory.PrivateOnly, NoCopies: apart || e.Masked && t.ID == "" ||
+					isRecurring(e, j), Entry: i, Task: j,
 			}
 			switch {
 			case t.InTasks:
@@ -153,8 +153,8 @@ func FileOf(doc *memory.Document) *File {
 // recurring is the tag of repeated tasks.
 const recurring = "#recurring"
 
-// recurs reports whether a task or one of its parents has the recurring tag.
-func recurs(e *memory.Entry, task int) bool {
+// isRecurring reports whether a task or one of its parents has the recurring tag.
+func isRecurring(e *memory.Entry, task int) bool {
 	for ; task >= 0; task = e.Tasks[task].Parent {
 		for _, word := range strings.Fields(e.Tasks[task].Text) {
 			if strings.EqualFold(strings.TrimRight(word, ".,;:!?)"), recurring) {
@@ -174,7 +174,7 @@ type Copy struct {
 }
 
 // TextOf returns the digest that identifies a task with the given text.
-func TextOf(text string) Digest { return digest(memory.TaskNorm(text)) }
+func TextOf(text string) Digest { return digestText(memory.TaskNorm(text)) }
 
 // Copy returns one of the file's boxes with the properties of the file.
 func (f *File) Copy(box int) Copy { return Copy{f.Path, f.Day, f.Contact, f.Boxes[box]} }
@@ -187,9 +187,9 @@ type Rules struct {
 	First, Last string
 }
 
-// window returns the period from days before today to one day after today: it
+// tickWindow returns the period from days before today to one day after today: it
 // may already be tomorrow in another time zone.
-func window(today string, days int) (first, last string) {
+func tickWindow(today string, days int) (first, last string) {
 	t, err := time.Parse(time.DateOnly, today)
 	if err != nil {
 		return today, today
@@ -198,18 +198,18 @@ func window(today string, days int) (first, last string) {
 }
 
 // A fit is the quality of a match of two boxes.
-type fit uint8
+type matchKind uint8
 
 const (
-	different fit = iota
+	different matchKind = iota
 	byText
 	byID
 )
 
 // Same reports whether two boxes are copies of one task.
-func (r *Rules) Same(a, b *Copy) bool { return r.fit(a, b) != different }
+func (r *Rules) Same(a, b *Copy) bool { return r.matchBoxes(a, b) != different }
 
-// fit decides whether two boxes are copies of one task. It is not transitive: a
+// matchBoxes decides whether two boxes are copies of one task. It is not transitive: a
 // box without an owner matches the boxes of two different owners.
 //
 //	same task = same section, item around it and text, and the same audience
@@ -217,12 +217,12 @@ func (r *Rules) Same(a, b *Copy) bool { return r.fit(a, b) != different }
 //	audience  = subject and contact, each equal or absent in one
 //
 // A long-term task requires the same id and the same subject.
-func (r *Rules) fit(a, b *Copy) fit {
+func (r *Rules) matchBoxes(a, b *Copy) matchKind {
 	sameID := a.ID != "" && a.ID == b.ID
 	sameText := a.Section == b.Section && a.Text == b.Text && a.Under == b.Under && a.Text != Digest{}
 	longterm := a.Day == "" || b.Day == ""
 	switch {
-	case !sameID && (!sameText || longterm), a.Apart, b.Apart, !absentOrEqual(a.Contact, b.Contact):
+	case !sameID && (!sameText || longterm), a.NoCopies, b.NoCopies, !absentOrEqual(a.Contact, b.Contact):
 		return different
 	}
 	x, y := r.Subject(a.Owner), r.Subject(b.Owner)
@@ -242,21 +242,21 @@ func absentOrEqual(a, b string) bool { return a == "" || b == "" || a == b }
 // tick would disclose it. A public completion prefers public boxes.
 func (r *Rules) Candidates(f *File, of *Copy) []int {
 	if !of.Private {
-		if list := r.among(f, of, false); len(list) > 0 {
+		if list := r.bestMatches(f, of, false); len(list) > 0 {
 			return list
 		}
 	}
-	return r.among(f, of, true)
+	return r.bestMatches(f, of, true)
 }
 
-// among returns the indexes of the best matching boxes among the private or the
+// bestMatches returns the indexes of the best matching boxes among the private or the
 // public ones.
-func (r *Rules) among(f *File, of *Copy, private bool) []int {
+func (r *Rules) bestMatches(f *File, of *Copy, private bool) []int {
 	var list []int
 	best := different
 	for i := range f.Boxes {
 		c := f.Copy(i)
-		switch how := r.fit(of, &c); {
+		switch how := r.matchBoxes(of, &c); {
 		case how == different || how < best || c.Private != private:
 		case how == byText && c.Section == Elsewhere: // other sections may contain the same words by chance
 		case how > best:

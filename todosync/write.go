@@ -22,38 +22,38 @@ const (
 // Cause is the cause of every write of this package.
 const Cause = "todo"
 
-// write ticks the boxes of due wishes, one file after the other, and returns
+// writeDue ticks the boxes of due wishes, one file after the other, and returns
 // the ticked boxes.
-func (s *Syncer) write(ctx context.Context) (ticked []Copy) {
+func (s *Syncer) writeDue(ctx context.Context) (ticked []Copy) {
 	s.mu.Lock()
-	s.wishes = s.catalogue.Standing(s.wishes, s.Rules()) // the day may have changed
+	s.requests = s.catalogue.StillValid(s.requests, s.Rules()) // the day may have changed
 	s.mu.Unlock()
 	group := ""
 	for path, wishes := s.dueAfter(""); path != ""; path, wishes = s.dueAfter(path) {
 		// Save the wish before acting on it, so that a restart does not take
 		// the tick for a manual change.
-		if ctx.Err() != nil || !s.save(true) {
+		if ctx.Err() != nil || !s.saveState(true) {
 			return ticked
 		}
-		id, boxes, err := s.tick(ctx, path, wishes, group)
+		id, boxes, err := s.tickFile(ctx, path, wishes, group)
 		group, ticked = cmp.Or(group, id), append(ticked, boxes...)
 		if ctx.Err() != nil {
 			return ticked
 		}
-		s.note(path, err)
+		s.recordAttempt(path, err)
 	}
 	if group != "" {
-		s.save(true)
+		s.saveState(true)
 	}
 	return ticked
 }
 
 // dueAfter returns the first path after last that has wishes to attempt now,
 // with these wishes.
-func (s *Syncer) dueAfter(last string) (path string, list []Wish) {
+func (s *Syncer) dueAfter(last string) (path string, list []TickRequest) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, w := range s.wishes {
+	for _, w := range s.requests {
 		if path != "" && w.Path != path {
 			break
 		}
@@ -66,8 +66,8 @@ func (s *Syncer) dueAfter(last string) (path string, list []Wish) {
 
 // dueLocked returns the earliest time to attempt a wish. It reports false if
 // the wish must first wait until one of its files is read.
-func (s *Syncer) dueLocked(w *Wish) (at time.Time, ok bool) {
-	a := s.at[w.Path]
+func (s *Syncer) dueLocked(w *TickRequest) (at time.Time, ok bool) {
+	a := s.attempts[w.Path]
 	switch {
 	case s.hints[w.Path] || s.hints[w.Done.Path]:
 		return time.Time{}, false
@@ -77,14 +77,15 @@ func (s *Syncer) dueLocked(w *Wish) (at time.Time, ok bool) {
 	return laterOf(at, s.retry), true
 }
 
-// tick fulfils wishes in one file.
-func (s *Syncer) tick(ctx context.Context, path string, wishes []Wish, group string) (id string, ticked []Copy,
+// tickFile fulfils wishes in one file.
+func (s *Syncer) tickFile(ctx context.Context, path string, wishes []TickRequest, group string) (id string,
+	ticked []Copy,
 	err error) {
 	rules := s.Rules()
 	var before, after *File
 	written, err := s.Writer.Write(ctx, vault.Change{
-		Path: path, Cause: Cause, Group: group, Reason: reasonOf(wishes),
-		Edit: s.edit(path, func(doc *memory.Document, parse Parse) ([]byte, error) {
+		Path: path, Cause: Cause, Group: group, Reason: changeReason(wishes),
+		Edit: s.editDocument(path, func(doc *memory.Document, parse Parse) ([]byte, error) {
 			out, err := rules.Tick(doc, wishes, parse)
 			before, after = nil, nil
 			if out != nil {
@@ -97,7 +98,7 @@ func (s *Syncer) tick(ctx context.Context, path string, wishes []Wish, group str
 		return "", nil, err
 	}
 	if !written.Changed {
-		return "", nil, errOther
+		return "", nil, errChanged
 	}
 	if after != nil {
 		for i := range after.Boxes {
@@ -106,34 +107,34 @@ func (s *Syncer) tick(ctx context.Context, path string, wishes []Wish, group str
 			}
 		}
 		s.mu.Lock()
-		s.ours[path] = own{before.Hash, s.now()}
+		s.ownWrites[path] = ownWrite{before.Hash, s.now()}
 		s.rememberLocked(path, wishes)
-		s.learnLocked([]*File{after}, rules)
+		s.recordFilesLocked([]*File{after}, rules)
 		s.dirty = s.now()
 		s.mu.Unlock()
 		s.logger().Info("ticked what was done elsewhere", "path", path, "tasks", len(wishes))
 	}
-	s.drop(path)
+	s.dropRequests(path)
 	return written.ID, ticked, nil
 }
 
-// settledAfter is well above the time within which a write may be reverted.
-const settledAfter = time.Hour
+// revertWindow is well above the time within which a write may be reverted.
+const revertWindow = time.Hour
 
 // rememberLocked records the wishes that a write fulfilled, in case the write
 // is reverted.
-func (s *Syncer) rememberLocked(path string, wishes []Wish) {
+func (s *Syncer) rememberLocked(path string, wishes []TickRequest) {
 	now := s.now()
-	maps.DeleteFunc(s.ticks, func(_ string, t ticks) bool { return now.Sub(t.at) > settledAfter })
-	s.ticks[path] = ticks{wishes, now}
+	maps.DeleteFunc(s.fulfilled, func(_ string, t fulfilledRequests) bool { return now.Sub(t.at) > revertWindow })
+	s.fulfilled[path] = fulfilledRequests{wishes, now}
 }
 
-// errOther is the error of tick if the file has no box to tick: the user has
+// errChanged is the error of tick if the file has no box to tick: the user has
 // saved it since it was last read, or is saving it.
-var errOther = errors.New("it has changed since it was last read")
+var errChanged = errors.New("it has changed since it was last read")
 
-// reasonOf returns the reason for a change, as shown to the user.
-func reasonOf(wishes []Wish) string {
+// changeReason returns the reason for a change, as shown to the user.
+func changeReason(wishes []TickRequest) string {
 	others := map[string]bool{}
 	for _, w := range wishes {
 		others[w.Done.Path] = true
@@ -145,29 +146,29 @@ func reasonOf(wishes []Wish) string {
 	return reason
 }
 
-// drop removes the fulfilled wishes of a file.
-func (s *Syncer) drop(path string) {
+// dropRequests removes the fulfilled wishes of a file.
+func (s *Syncer) dropRequests(path string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.wishes = slices.DeleteFunc(s.wishes, func(w Wish) bool { return w.Path == path })
+	s.requests = slices.DeleteFunc(s.requests, func(w TickRequest) bool { return w.Path == path })
 	s.dirty = s.now()
-	delete(s.at, path)
+	delete(s.attempts, path)
 }
 
-// note records the result of an attempt and schedules the next one.
-func (s *Syncer) note(path string, err error) {
+// recordAttempt records the result of an attempt and schedules the next one.
+func (s *Syncer) recordAttempt(path string, err error) {
 	if err == nil {
 		return
 	}
-	other := errors.Is(err, errOther) || errors.Is(err, fs.ErrNotExist)
+	other := errors.Is(err, errChanged) || errors.Is(err, fs.ErrNotExist)
 	refused, isRefused := errors.AsType[*vault.RefusedError](err)
 	later, isLater := errors.AsType[*vault.WaitError](err)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	a := s.at[path]
+	a := s.attempts[path]
 	if a == nil {
 		a = &attempt{}
-		s.at[path] = a
+		s.attempts[path] = a
 	}
 	a.wait = min(max(2*a.wait, minWait), maxWait)
 	first, wait := a.reason == "", a.wait
@@ -180,7 +181,7 @@ func (s *Syncer) note(path string, err error) {
 	case other:
 		// The next read decides whether the wishes still stand. A file that was
 		// briefly moved away may return unchanged.
-		a.reason = errOther.Error()
+		a.reason = errChanged.Error()
 		s.hintLocked(path)
 		s.wakeUpLocked()
 	case errors.Is(err, vault.ErrOff):

@@ -9,40 +9,40 @@ import (
 	"unicode/utf8"
 )
 
-// done are patterns of statements by agents about completed work, with their
+// completionPatterns are patterns of statements by agents about completed work, with their
 // weight.
-var done = []struct {
+var completionPatterns = []struct {
 	worth int
 	is    *regexp.Regexp
 }{
-	{3, like(`^(?:[*_✅✓☑🎉]|\s)*(?:I(?:'ve| have)? |we(?:'ve| have)? |successfully |also )*(?:added|fixed|implemented|created|removed|renamed|refactored|updated|wrote|written|moved|replaced|migrated|merged|committed|deployed|released|published|configured|installed|upgraded|extracted|documented|tested|verified|resolved|converted|enabled|disabled|split|rewrote|optimi[sz]ed|simplified|corrected|reverted|set up|built|deleted|introduced|bumped|changed)\b`)},
-	{3, like(`^(?:[*_✅✓☑🎉]|\s)*(?:我)?(?:已经?|成功|都已)(?:经)?(?:将|把|为|在|给|全部)?.{0,12}(?:添加|修复|实现|完成|创建|删除|重命名|重构|更新|移动|替换|迁移|合并|提交|部署|发布|配置|安装|升级|修改|解决|优化|新增|改为|改成|写好|通过)|^(?:[*_✅✓☑🎉]|\s)*(?:修复了|新增了|添加了|实现了|完成了|更新了|删除了|重构了|解决了|修改了|优化了|创建了)`)},
-	{2, like(`\b(?:is|are) now \w+|\bnow (?:works?|passes|pass|returns?|uses?|supports?|handles?|builds?|runs?)\b|\b(?:all|the|\d+) (?:\w+ )?tests? (?:now )?(?:pass|are (?:green|passing))|现在(?:可以|能|会|已)|测试(?:全部|都|均)?(?:已)?通过`)},
+	{3, compilePattern(`^(?:[*_✅✓☑🎉]|\s)*(?:I(?:'ve| have)? |we(?:'ve| have)? |successfully |also )*(?:added|fixed|implemented|created|removed|renamed|refactored|updated|wrote|written|moved|replaced|migrated|merged|committed|deployed|released|published|configured|installed|upgraded|extracted|documented|tested|verified|resolved|converted|enabled|disabled|split|rewrote|optimi[sz]ed|simplified|corrected|reverted|set up|built|deleted|introduced|bumped|changed)\b`)},
+	{3, compilePattern(`^(?:[*_✅✓☑🎉]|\s)*(?:我)?(?:已经?|成功|都已)(?:经)?(?:将|把|为|在|给|全部)?.{0,12}(?:添加|修复|实现|完成|创建|删除|重命名|重构|更新|移动|替换|迁移|合并|提交|部署|发布|配置|安装|升级|修改|解决|优化|新增|改为|改成|写好|通过)|^(?:[*_✅✓☑🎉]|\s)*(?:修复了|新增了|添加了|实现了|完成了|更新了|删除了|重构了|解决了|修改了|优化了|创建了)`)},
+	{2, compilePattern(`\b(?:is|are) now \w+|\bnow (?:works?|passes|pass|returns?|uses?|supports?|handles?|builds?|runs?)\b|\b(?:all|the|\d+) (?:\w+ )?tests? (?:now )?(?:pass|are (?:green|passing))|现在(?:可以|能|会|已)|测试(?:全部|都|均)?(?:已)?通过`)},
 }
 
-// undone matches statements about work that is not, or not yet, complete.
-var undone = like(`\b(?:I'll|I will|let me|going to|next|should I|shall I|would you|could|can't|cannot|couldn't|unable|failed to|not yet|hasn't|haven't|todo|if you)\b|接下来|下一步|还没|尚未|未能|无法|需要我|如果你|要不要`)
+// incompleteRE matches statements about work that is not, or not yet, complete.
+var incompleteRE = compilePattern(`\b(?:I'll|I will|let me|going to|next|should I|shall I|would you|could|can't|cannot|couldn't|unable|failed to|not yet|hasn't|haven't|todo|if you)\b|接下来|下一步|还没|尚未|未能|无法|需要我|如果你|要不要`)
 
-// maxAchieved is the maximum length of a statement in characters.
-const maxAchieved = 300
+// maxAchievement is the maximum length of a statement in characters.
+const maxAchievement = 300
 
-// Achieved returns the statements in an agent's message about completed work:
+// Achievements returns the statements in an agent's message about completed work:
 // up to most statements that keep accepts. It prefers statements of a higher
 // weight, then earlier ones, and returns them in their order in the message. A
 // message with only answers or questions has none.
-func Achieved(message string, most int, keep func(string) bool) (lines []string) {
+func Achievements(message string, most int, keep func(string) bool) (lines []string) {
 	type found struct {
 		text      string
 		worth, at int
 	}
 	var all []found
 	seen := map[string]bool{}
-	for _, line := range Prose(message) {
-		for _, said := range utterances(line) {
-			if seen[said] || !tellsOfWork(said) {
+	for _, line := range ProseLines(message) {
+		for _, said := range splitSentences(line) {
+			if seen[said] || !isWorkStatement(said) {
 				continue
 			}
-			for _, d := range done {
+			for _, d := range completionPatterns {
 				if d.is.MatchString(said) {
 					seen[said] = true
 					all = append(all, found{said, d.worth, len(all)})
@@ -67,11 +67,12 @@ func Achieved(message string, most int, keep func(string) bool) (lines []string)
 	return lines
 }
 
-// tellsOfWork reports whether the form of a text permits a statement about
+// isWorkStatement reports whether the form of a text permits a statement about
 // completed work.
-func tellsOfWork(said string) bool {
+func isWorkStatement(said string) bool {
 	n := utf8.RuneCountInString(said)
 	last, _ := utf8.DecodeLastRuneInString(said)
-	return n >= minMark/2 && n <= maxAchieved && !strings.ContainsRune("?？:：", last) && !undone.MatchString(said) &&
+	return n >= minStatement/2 && n <= maxAchievement && !strings.ContainsRune("?？:：", last) &&
+		!incompleteRE.MatchString(said) &&
 		strings.IndexFunc(said, unicode.IsControl) < 0
 }

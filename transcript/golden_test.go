@@ -30,29 +30,29 @@ func TestGolden(t *testing.T) {
 			}
 			return out
 		},
-		"prose": func(text string) string { return joined(Prose(text)) },
+		"prose": func(text string) string { return joinLines(ProseLines(text)) },
 		"marks": func(text string) (out string) {
-			for _, m := range Marks(turnsOf(text), 10) {
+			for _, m := range Statements(parseMessages(text), 10) {
 				out += fmt.Sprintf("%s: %s\n", m.Kind, m.Text)
 			}
 			return out
 		},
-		"achieved": func(text string) string { return joined(Achieved(text, 3, anything)) },
-		"question": func(text string) string { return Question(text, 60) + "\n" },
+		"achieved": func(text string) string { return joinLines(Achievements(text, 3, acceptAny)) },
+		"question": func(text string) string { return CondensePrompt(text, 60) + "\n" },
 	} {
 		archives, err := filepath.Glob(filepath.Join("testdata", dir, "*.txtar"))
 		if err != nil || len(archives) == 0 {
 			t.Fatalf("no golden files of %s", dir)
 		}
 		for _, name := range archives {
-			t.Run(dir+"/"+strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) { golden(t, name, of) })
+			t.Run(dir+"/"+strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) { checkGolden(t, name, of) })
 		}
 	}
 }
 
-func anything(string) bool { return true }
+func acceptAny(string) bool { return true }
 
-func golden(t *testing.T, name string, of func(string) string) {
+func checkGolden(t *testing.T, name string, of func(string) string) {
 	a, err := txtar.ParseFile(name)
 	if err != nil {
 		t.Fatal(err)
@@ -81,16 +81,16 @@ func golden(t *testing.T, name string, of func(string) string) {
 	}
 }
 
-func turnsOf(text string) (turns []Turn) {
+func parseMessages(text string) (turns []Message) {
 	for line := range strings.Lines(text) {
 		line = strings.ReplaceAll(strings.TrimSuffix(line, "\n"), "⏎", "\n")
 		said, assistant := strings.CutPrefix(line, "A> ")
-		turns = append(turns, Turn{assistant, said})
+		turns = append(turns, Message{assistant, said})
 	}
 	return turns
 }
 
-func joined(lines []string) (out string) {
+func joinLines(lines []string) (out string) {
 	for _, line := range lines {
 		out += line + "\n"
 	}
@@ -117,29 +117,29 @@ func FuzzTranscript(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		Read([]byte(text))
-		turns := []Turn{{false, text}, {true, text}}
-		marks := Marks(turns, 3)
-		lines := Achieved(text, 2, anything)
+		turns := []Message{{false, text}, {true, text}}
+		marks := Statements(turns, 3)
+		lines := Achievements(text, 2, acceptAny)
 		if len(marks) > 3 || len(lines) > 2 {
 			t.Errorf("there are %d marks, and %d lines", len(marks), len(lines))
 		}
-		if diff := cmp.Diff(marks, Marks(turns, 3)); diff != "" {
+		if diff := cmp.Diff(marks, Statements(turns, 3)); diff != "" {
 			t.Error(diff)
 		}
 		for _, m := range marks {
 			lines = append(lines, m.Text)
 		}
-		for _, line := range append(lines, Prose(text)...) {
+		for _, line := range append(lines, ProseLines(text)...) {
 			if line == "" || !strings.Contains(text, line) || strings.ContainsAny(line, "\n\r") || strings.TrimSpace(line) != line {
 				t.Errorf("%q is no stretch of a line", line)
 			}
 		}
 		for _, m := range marks {
-			if len([]rune(m.Text)) > maxMark {
+			if len([]rune(m.Text)) > maxStatement {
 				t.Errorf("%q is too long", m.Text)
 			}
 		}
-		if q := Question(text, 100); len([]rune(q)) > 101 {
+		if q := CondensePrompt(text, 100); len([]rune(q)) > 101 {
 			t.Errorf("%q is too long a question", q)
 		}
 	})

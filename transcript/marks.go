@@ -27,18 +27,18 @@ func (k Kind) String() string { return kindNames[k] }
 
 // A Mark is a statement worth keeping, verbatim: a line or a sentence of a
 // line, without surrounding white space.
-type Mark struct {
+type Statement struct {
 	Kind Kind
 	Text string
 }
 
-// Lengths in characters: a mark has minMark to maxMark, where wide characters
-// count twice for minMark, and a line longer than maxLine is split into
+// Lengths in characters: a mark has minStatement to maxStatement, where wide characters
+// count twice for minStatement, and a line longer than maxLine is split into
 // sentences.
 const (
-	minMark = 12
-	maxLine = 240
-	maxMark = 400
+	minStatement = 12
+	maxLine      = 240
+	maxStatement = 400
 )
 
 // A person's message of more than maxTyped lines contains pasted text. Only its
@@ -48,28 +48,28 @@ const (
 	ownLines = 5
 )
 
-// Marks returns the statements of a conversation that are worth keeping: up to
+// Statements returns the statements of a conversation that are worth keeping: up to
 // most statements, preferring the more significant kinds and then the later
 // statements. They are in the order of the conversation, without duplicates.
 // The rules prefer missing a statement to keeping one that means nothing a week
 // later.
-func Marks(turns []Turn, most int) []Mark {
+func Statements(turns []Message, most int) []Statement {
 	type found struct {
-		Mark
+		Statement
 		at int
 	}
 	var all []found
 	last := map[string]int{} // last position of a text
 	for _, turn := range turns {
-		lines := Prose(turn.Text)
+		lines := ProseLines(turn.Text)
 		if !turn.Assistant && len(lines) > maxTyped {
 			lines = slices.Concat(lines[:ownLines], lines[len(lines)-ownLines:])
 		}
 		for _, line := range lines {
-			for _, said := range utterances(line) {
+			for _, said := range splitSentences(line) {
 				if kind, ok := kindOf(said, turn.Assistant); ok {
 					last[said] = len(all)
-					all = append(all, found{Mark{kind, said}, len(all)})
+					all = append(all, found{Statement{kind, said}, len(all)})
 				}
 			}
 		}
@@ -78,9 +78,9 @@ func Marks(turns []Turn, most int) []Mark {
 	slices.SortFunc(all, func(a, b found) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), b.at-a.at) })
 	all = all[:min(len(all), max(most, 0))]
 	slices.SortFunc(all, func(a, b found) int { return a.at - b.at })
-	marks := make([]Mark, len(all))
+	marks := make([]Statement, len(all))
 	for i, f := range all {
-		marks[i] = f.Mark
+		marks[i] = f.Statement
 	}
 	return marks
 }
@@ -89,8 +89,8 @@ func Marks(turns []Turn, most int) []Mark {
 // space, or Chinese punctuation, which needs none.
 var sentenceEnd = regexp.MustCompile(`[.!?]["')\]]*\s+|[。！？；][”’）」]*`)
 
-// utterances returns a line, or the sentences of a long line.
-func utterances(line string) (list []string) {
+// splitSentences returns a line, or the sentences of a long line.
+func splitSentences(line string) (list []string) {
 	if utf8.RuneCountInString(line) <= maxLine {
 		return []string{line}
 	}
@@ -110,69 +110,80 @@ func utterances(line string) (list []string) {
 
 // A rule matches statements of one kind.
 type rule struct {
-	kind   Kind
-	person bool           // applies to statements of the person only
-	words  string         // lower-case words, one of which must occur: a cheap filter, because most statements have none
-	is     *regexp.Regexp // case-insensitive
-	not    *regexp.Regexp // exceptions; nil for none
+	kind       Kind
+	personOnly bool           // applies to statements of the person only
+	words      string         // lower-case words, one of which must occur: a cheap filter, because most statements have none
+	pattern    *regexp.Regexp // case-insensitive
+	exception  *regexp.Regexp // exceptions; nil for none
 }
 
-func like(pattern string) *regexp.Regexp { return regexp.MustCompile(`(?i)` + pattern) }
+func compilePattern(pattern string) *regexp.Regexp { return regexp.MustCompile(`(?i)` + pattern) }
 
-// start matches the beginning of a sentence, including introductory words.
-const start = `(?:^|[.!;:,，。；！：]\s*)(?:(?:please|also|and|but|so|ok|okay|yes|no|btw|oh)[,:]?\s+|请|另外|还有|对了)*`
+// sentenceStart matches the beginning of a sentence, including introductory words.
+const sentenceStart = `(?:^|[.!;:,，。；！：]\s*)(?:(?:please|also|and|but|so|ok|okay|yes|no|btw|oh)[,:]?\s+|请|另外|还有|对了)*`
 
-// doubt matches words of statements that are undecided, conditional, or about
+// undecidedRE matches words of statements that are undecided, conditional, or about
 // other people.
-var doubt = like(`\b(?:if|whether|haven't|hasn't|have not|not (?:yet )?decided|undecided|might|maybe|perhaps|could|would have|unless|once (?:we|you)|before (?:we|you))\b|如果|要是|是否|要不要|没有?(?:决定|定)|决定不|尚未|可能|也许|或许`)
+var undecidedRE = compilePattern(`\b(?:if|whether|haven't|hasn't|have not|not (?:yet )?decided|undecided|might|maybe|perhaps|could|would have|unless|once (?:we|you)|before (?:we|you))\b|如果|要是|是否|要不要|没有?(?:决定|定)|决定不|尚未|可能|也许|或许`)
 
 var rules = []rule{
 	{Remember, true, `remember|note|forget|mind|reference|record`,
-		like(start + `(?:remember|note|don'?t forget|do not forget|keep in mind|bear in mind|make a note|for future reference|for the record)(?:\s+(?:that|this)|:|,)?\s+\S+`),
-		like(`\bremember (?:when|how we|the time|me\b|it\b)|\bremember [^.!]*\?|\bnote (?:the|how)\b`)},
-	{Remember, true, `from now on|going forward`, like(start + `(?:from now on|going forward)\b`), nil},
-	{Remember, true, `记|忘`, like(start + `(?:帮我|你要|你|要|一定要|务必)?(?:记住|记下来?|记一下|别忘了?|不要忘记?|牢记|请记得|记得(?:要|用|先|把|在)?)`),
-		like(`(?:我|还|不|都|你还|没|只)记得|记得.{0,12}[吗么嘛]|记住了[。！]?$`)},
+		compilePattern(sentenceStart +
+			`(?:remember|note|don'?t forget|do not forget|keep in mind|bear in mind|make a note|for future reference|for the record)(?:\s+(?:that|this)|:|,)?\s+\S+`),
+		compilePattern(`\bremember (?:when|how we|the time|me\b|it\b)|\bremember [^.!]*\?|\bnote (?:the|how)\b`)},
+	{Remember, true, `from now on|going forward`, compilePattern(sentenceStart + `(?:from now on|going forward)\b`),
+		nil},
+	{Remember, true, `记|忘`,
+		compilePattern(sentenceStart + `(?:帮我|你要|你|要|一定要|务必)?(?:记住|记下来?|记一下|别忘了?|不要忘记?|牢记|请记得|记得(?:要|用|先|把|在)?)`),
+		compilePattern(`(?:我|还|不|都|你还|没|只)记得|记得.{0,12}[吗么嘛]|记住了[。！]?$`)},
 	{Remember, true, `以后|今后|现在起|从今|下次`,
-		like(start + `(?:(?:以后|今后|从现在起|从今往后|从今以后)(?:都|请|不要|别|要|一律|就|统一|必须|默认|写|用|先)|下次(?:请|不要|别|要|记得|先))`), nil},
+		compilePattern(sentenceStart +
+			`(?:(?:以后|今后|从现在起|从今往后|从今以后)(?:都|请|不要|别|要|一律|就|统一|必须|默认|写|用|先)|下次(?:请|不要|别|要|记得|先))`), nil},
 
 	{Decision, false, `decision|decided|agree|resolution|决定|结论|约定`,
-		like(`^(?:\*\*)?(?:decision|decided|agreed|agreement|resolution|决定|结论|约定)(?:\*\*)?\s*[:：]`), nil},
+		compilePattern(`^(?:\*\*)?(?:decision|decided|agreed|agreement|resolution|决定|结论|约定)(?:\*\*)?\s*[:：]`), nil},
 	{Decision, false, `decided|agreed|settled on|opted|chosen`,
-		like(`\b(?:we|I|you)(?:'ve| have)? (?:decided|agreed (?:to|on|that)|settled on|opted (?:for|to))\b|\bwe(?:'ve| have) chosen\b`), doubt},
+		compilePattern(`\b(?:we|I|you)(?:'ve| have)? (?:decided|agreed (?:to|on|that)|settled on|opted (?:for|to))\b|\bwe(?:'ve| have) chosen\b`), undecidedRE},
 	{Decision, true, `chose|switched|moved|migrated|dropped`,
-		like(`\b(?:we|I)(?:'ve| have)? (?:chose|switched to|moved to|migrated to|dropped support)\b`), doubt},
+		compilePattern(`\b(?:we|I)(?:'ve| have)? (?:chose|switched to|moved to|migrated to|dropped support)\b`),
+		undecidedRE},
 	{Decision, true, `let|we`,
-		like(start + `(?:let'?s|let us|we(?:'ll| will|'re going to| are going to)) (?:go with|stick (?:with|to)|settle on|standardi[sz]e on|switch to|move to|migrate to|use|keep using|drop support)\b`), doubt},
-	{Decision, true, `going with`, like(`\bwe(?:'re| are) going with\b`), doubt},
-	{Decision, false, `我们|咱们|团队|大家`, like(`(?:我们|咱们|团队|大家)(?:已经|最终|最后|都)?(?:决定|商定|约定|选定|敲定|定下来|同意|一致认为)`), doubt},
+		compilePattern(sentenceStart +
+			`(?:let'?s|let us|we(?:'ll| will|'re going to| are going to)) (?:go with|stick (?:with|to)|settle on|standardi[sz]e on|switch to|move to|migrate to|use|keep using|drop support)\b`), undecidedRE},
+	{Decision, true, `going with`, compilePattern(`\bwe(?:'re| are) going with\b`), undecidedRE},
+	{Decision, false, `我们|咱们|团队|大家`, compilePattern(`(?:我们|咱们|团队|大家)(?:已经|最终|最后|都)?(?:决定|商定|约定|选定|敲定|定下来|同意|一致认为)`),
+		undecidedRE},
 	{Decision, true, `我|最终|改用|统一|确定|就`,
-		like(`(?:我(?:已经|最终|最后)?(?:决定|选定)|最终(?:选择|采用|决定)|(?:改用|统一用|统一使用|确定(?:用|采用|使用))\S|就(?:用|选|定)\S.*[吧了][。！]?$)`),
-		doubt},
+		compilePattern(`(?:我(?:已经|最终|最后)?(?:决定|选定)|最终(?:选择|采用|决定)|(?:改用|统一用|统一使用|确定(?:用|采用|使用))\S|就(?:用|选|定)\S.*[吧了][。！]?$)`),
+		undecidedRE},
 
 	{Constraint, true, `must`,
-		like(`\bmust (?:not|never|always|only)\b|\bmustn't\b|\bmust be (?:under|below|above|at (?:most|least)|less|more|compatible|backwards?|able|idempotent|unique|kept|written|sent|run|built|stored|set|done|\w+ed (?:by|before|in|with|on|to|as|at|from|through|via|without)\b)|` +
-			`\bmust (?:run|work|fit|stay|remain|support|use|build|pass|compile|return|go through|keep|start|finish|ship|handle|accept|match|come|live|contain|include)\b`), like(`\b(?:a|the) must\b`)},
+		compilePattern(`\bmust (?:not|never|always|only)\b|\bmustn't\b|\bmust be (?:under|below|above|at (?:most|least)|less|more|compatible|backwards?|able|idempotent|unique|kept|written|sent|run|built|stored|set|done|\w+ed (?:by|before|in|with|on|to|as|at|from|through|via|without)\b)|` +
+			`\bmust (?:run|work|fit|stay|remain|support|use|build|pass|compile|return|go through|keep|start|finish|ship|handle|accept|match|come|live|contain|include)\b`), compilePattern(`\b(?:a|the) must\b`)},
 	{Constraint, true, `allowed|forbidden|required|to `,
-		like(`\b(?:(?:is|are)(?: not|n't) allowed|not allowed to|(?:is|are) forbidden|(?:is|are) required to|ha(?:s|ve) to (?:run|work|fit|support|remain|stay (?:under|below|compatible))|needs? to (?:remain|keep working|work (?:on|with|without)))\b`), doubt},
+		compilePattern(`\b(?:(?:is|are)(?: not|n't) allowed|not allowed to|(?:is|are) forbidden|(?:is|are) required to|ha(?:s|ve) to (?:run|work|fit|support|remain|stay (?:under|below|compatible))|needs? to (?:remain|keep working|work (?:on|with|without)))\b`), undecidedRE},
 	{Constraint, true, `deadline|date|budget|limit|due|more than|at most|at least`,
-		like(`\b(?:the )?(?:deadline|release date|budget|limit) (?:is|was moved to|moves to|will be)\b|\b(?:is|are) due (?:on|by|in)\b|\b(?:no more than|at most|at least) \d`), doubt},
+		compilePattern(`\b(?:the )?(?:deadline|release date|budget|limit) (?:is|was moved to|moves to|will be)\b|\b(?:is|are) due (?:on|by|in)\b|\b(?:no more than|at most|at least) \d`), undecidedRE},
 	{Constraint, true, `必须|不|禁止|务必|千万|截止|期限|时间|预算|最多|至少|上限`,
-		like(`必须|不得|禁止|不允许|不准|务必|千万(?:别|不要)|不能(?:超过|使用|依赖|改动?|引入|出现|低于|晚于)|(?:截止|最后期限|上线时间|预算)(?:日期|时间)?[是为：:]|(?:最多|至少|不超过|上限是?)\s*\d`),
-		like(`必须的|必须(?:离开|去|走|承认|说)|不得不|不得了`)},
+		compilePattern(`必须|不得|禁止|不允许|不准|务必|千万(?:别|不要)|不能(?:超过|使用|依赖|改动?|引入|出现|低于|晚于)|(?:截止|最后期限|上线时间|预算)(?:日期|时间)?[是为：:]|(?:最多|至少|不超过|上限是?)\s*\d`),
+		compilePattern(`必须的|必须(?:离开|去|走|承认|说)|不得不|不得了`)},
 
 	{Preference, true, `prefer|i |dislike`,
-		like(`\b(?:I|we)(?:'d| would)? (?:always |really |much |strongly |generally |usually )*prefer\b|\bmy preference is\b|\bI (?:really )?(?:like|want) (?:my|all|our) [\w ]{1,40}?(?:to (?:be|have|use)|in|with|without|as)\b|\bI (?:really )?(?:hate|dislike)(?: it)? when\b`), nil},
+		compilePattern(`\b(?:I|we)(?:'d| would)? (?:always |really |much |strongly |generally |usually )*prefer\b|\bmy preference is\b|\bI (?:really )?(?:like|want) (?:my|all|our) [\w ]{1,40}?(?:to (?:be|have|use)|in|with|without|as)\b|\bI (?:really )?(?:hate|dislike)(?: it)? when\b`), nil},
 	{Preference, true, `always|never|avoid`,
-		like(`(?:^|[.!;]\s+)(?:please )?(?:(?:always|never) (?:` + chores + `)|avoid [a-z]+ing) \S+`), nil},
-	{Preference, true, `always|never|usually`, like(`\b(?:we|I) (?:always|never|usually) (?:` + chores + `)\b`), nil},
-	{Preference, true, `我`, like(`我(?:更|比较|一般|通常|一直)?(?:喜欢用|喜欢把|偏好|偏爱|倾向于?|习惯用|习惯于|希望你|更喜欢)|我不(?:喜欢|希望)`), nil},
+		compilePattern(`(?:^|[.!;]\s+)(?:please )?(?:(?:always|never) (?:` + habitVerbs + `)|avoid [a-z]+ing) \S+`),
+		nil},
+	{Preference, true, `always|never|usually`,
+		compilePattern(`\b(?:we|I) (?:always|never|usually) (?:` + habitVerbs + `)\b`), nil},
+	{Preference, true, `我`, compilePattern(`我(?:更|比较|一般|通常|一直)?(?:喜欢用|喜欢把|偏好|偏爱|倾向于?|习惯用|习惯于|希望你|更喜欢)|我不(?:喜欢|希望)`),
+		nil},
 	{Preference, true, `总是|永远|一律|尽量|再`,
-		like(`(?:^|[。！；])(?:请)?(?:总是|永远|一律|尽量)(?:要|不要|别|用|使用|先|写|把|避免)|(?:不要|别)再(?:用|写|提交|使用|改)`), like(`总是要求`)},
+		compilePattern(`(?:^|[。！；])(?:请)?(?:总是|永远|一律|尽量)(?:要|不要|别|用|使用|先|写|把|避免)|(?:不要|别)再(?:用|写|提交|使用|改)`),
+		compilePattern(`总是要求`)},
 }
 
-// chores are the verbs of habitual work in preferences.
-const chores = `use|run|write|add|commit|push|put|call|ask|check|test|keep|name|prefix|squash|rebase|sign|log|return|pin|format|import|make|include|start|` +
+// habitVerbs are the verbs of habitual work in preferences.
+const habitVerbs = `use|run|write|add|commit|push|put|call|ask|check|test|keep|name|prefix|squash|rebase|sign|log|return|pin|format|import|make|include|start|` +
 	`answer|reply|respond|explain|create|document|handle|validate|escape|close|wrap|set|deploy|build|review|delete|force|merge|mock|skip|touch|edit|change|modify|assume|guess|rely|leave|print|store|bump`
 
 // kindOf returns the kind of the first matching rule. It reports false if no
@@ -180,16 +191,16 @@ const chores = `use|run|write|add|commit|push|put|call|ask|check|test|keep|name|
 func kindOf(said string, assistant bool) (Kind, bool) {
 	low := strings.ToLower(said)
 	for _, r := range rules {
-		if !(r.person && assistant) && r.mayKnow(low) && r.is.MatchString(said) &&
-			(r.not == nil || !r.not.MatchString(said)) {
-			return r.kind, saying(said)
+		if !(r.personOnly && assistant) && r.containsWord(low) && r.pattern.MatchString(said) &&
+			(r.exception == nil || !r.exception.MatchString(said)) {
+			return r.kind, isStatement(said)
 		}
 	}
 	return 0, false
 }
 
-// mayKnow reports whether a lower-case text contains one of the rule's words.
-func (r *rule) mayKnow(low string) bool {
+// containsWord reports whether a lower-case text contains one of the rule's words.
+func (r *rule) containsWord(low string) bool {
 	for word := range strings.SplitSeq(r.words, "|") {
 		if strings.Contains(low, word) {
 			return true
@@ -198,16 +209,16 @@ func (r *rule) mayKnow(low string) bool {
 	return false
 }
 
-// asks matches questions without a question mark.
-var asks = like(`^(?:(?:so|and|but|ok|hm+|wait)[,\s]+)*(?:should|shall|could|would|can|do|does|did|is|are|was|were|what|which|why|how|who|when|where|whether|if)\b|[吗么呢嘛][。.！!]?$`)
+// questionRE matches questions without a question mark.
+var questionRE = compilePattern(`^(?:(?:so|and|but|ok|hm+|wait)[,\s]+)*(?:should|shall|could|would|can|do|does|did|is|are|was|were|what|which|why|how|who|when|where|whether|if)\b|[吗么呢嘛][。.！!]?$`)
 
-// output matches lines written by programs.
-var output = like(`^(?:\[?\d{4}-\d\d-\d\d[T ]\d\d:|\[?\d\d:\d\d:\d\d|[$%!/]|at \S+\(|(?:error|warn|warning|info|debug|fatal|panic|traceback)\b\s*[:\[\]]|\S+\.\w+:\d+)|[{};]$|=>|\):$`)
+// programOutputRE matches lines written by programs.
+var programOutputRE = compilePattern(`^(?:\[?\d{4}-\d\d-\d\d[T ]\d\d:|\[?\d\d:\d\d:\d\d|[$%!/]|at \S+\(|(?:error|warn|warning|info|debug|fatal|panic|traceback)\b\s*[:\[\]]|\S+\.\w+:\d+)|[{};]$|=>|\):$`)
 
-// saying reports whether a text has the form of a statement: of a suitable
+// isStatement reports whether a text has the form of a statement: of a suitable
 // length, consisting mainly of words, and neither a question nor program
 // output.
-func saying(text string) bool {
+func isStatement(text string) bool {
 	n := utf8.RuneCountInString(text)
 	letters, wide := 0, 0
 	for _, r := range text {
@@ -219,12 +230,12 @@ func saying(text string) bool {
 		}
 	}
 	switch {
-	case n > maxMark, n+wide < minMark, letters*3 < n*2:
+	case n > maxStatement, n+wide < minStatement, letters*3 < n*2:
 		return false
 	case wide == 0 && len(strings.Fields(text)) < 4:
 		return false
 	}
 	bare := strings.TrimRight(text, `"')*_”’） `)
-	return !strings.HasSuffix(bare, "?") && !strings.HasSuffix(bare, "？") && !asks.MatchString(text) &&
-		!output.MatchString(text) && strings.IndexFunc(text, unicode.IsControl) < 0
+	return !strings.HasSuffix(bare, "?") && !strings.HasSuffix(bare, "？") && !questionRE.MatchString(text) &&
+		!programOutputRE.MatchString(text) && strings.IndexFunc(text, unicode.IsControl) < 0
 }

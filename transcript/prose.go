@@ -7,17 +7,17 @@ import (
 	"unicode/utf8"
 )
 
-// Prose returns the lines of a message that may be sentences of a person,
+// ProseLines returns the lines of a message that may be sentences of a person,
 // without list markers. It omits code, tables, headings, quotations, the tags
 // that programs insert into prompts with their content, and blocks of injected
 // memory.
-func Prose(text string) (lines []string) {
+func ProseLines(text string) (lines []string) {
 	blank := true
-	for _, line := range speech(text) {
+	for _, line := range messageLines(text) {
 		said := strings.TrimSpace(line)
 		was := blank
 		blank = said == ""
-		mark := listMark.FindString(said)
+		mark := listMarkerRE.FindString(said)
 		switch {
 		case said == "", strings.ContainsAny(said[:1], "#|>"):
 		case mark == "" && was && strings.TrimLeft(line, " ") != line &&
@@ -33,15 +33,15 @@ func Prose(text string) (lines []string) {
 	return lines
 }
 
-// listMark matches the marker of a list item with its checkbox.
-var listMark = regexp.MustCompile(`^(?:[-*+•]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?`)
+// listMarkerRE matches the marker of a list item with its checkbox.
+var listMarkerRE = regexp.MustCompile(`^(?:[-*+•]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?`)
 
-// Question returns the part of a prompt that identifies its topic, in at most
+// CondensePrompt returns the part of a prompt that identifies its topic, in at most
 // most+1 characters: the beginning and the end, without code and without text
 // inserted by programs. Pasted text is mostly in the middle.
-func Question(prompt string, most int) string {
+func CondensePrompt(prompt string, most int) string {
 	var lines []string
-	for _, line := range speech(prompt) {
+	for _, line := range messageLines(prompt) {
 		line = strings.TrimSpace(line)
 		if line != "" {
 			lines = append(lines, line)
@@ -62,12 +62,12 @@ func Question(prompt string, most int) string {
 // characters can be one word.
 func isWord(r rune) bool { return r < 0x2e80 && !unicode.IsSpace(r) }
 
-// speech returns the lines of a text without fenced code, tags with their
+// messageLines returns the lines of a text without fenced code, tags with their
 // content, and blocks of injected memory. Each result is a part of one line of
 // the text.
-func speech(text string) (lines []string) {
+func messageLines(text string) (lines []string) {
 	fence, injected := "", false
-	for line := range strings.Lines(strings.ReplaceAll(untagged(text), "\r", "\n")) {
+	for line := range strings.Lines(strings.ReplaceAll(removeTags(text), "\r", "\n")) {
 		line = strings.TrimRightFunc(line, unicode.IsSpace)
 		said := strings.TrimSpace(line)
 		if fence != "" {
@@ -90,28 +90,28 @@ func speech(text string) (lines []string) {
 	return lines
 }
 
-// tag matches the opening tag of text that a program inserts into a prompt,
+// openingTagRE matches the opening tag of text that a program inserts into a prompt,
 // such as <system-reminder>. HTML has no such names.
-var tag = regexp.MustCompile(`<([a-z]+(?:[-_][a-z]+)+)(?:\s[^<>]*)?>`)
+var openingTagRE = regexp.MustCompile(`<([a-z]+(?:[-_][a-z]+)+)(?:\s[^<>]*)?>`)
 
-// others matches names of tags that enclose text of programs, pages and other
+// enclosingTagRE matches names of tags that enclose text of programs, pages and other
 // agents. Such text can contain the closing tag and then imitate the person, so
 // the enclosed text extends to the last closing tag.
-var others = regexp.MustCompile(`[-_](?:stdout|stderr|output|results?|notification|message|content)$`)
+var enclosingTagRE = regexp.MustCompile(`[-_](?:stdout|stderr|output|results?|notification|message|content)$`)
 
-// untagged returns a text without tags and their content. An unclosed tag
+// removeTags returns a text without tags and their content. An unclosed tag
 // extends to the end of the text. A line break replaces each tag.
-func untagged(text string) string {
+func removeTags(text string) string {
 	var b strings.Builder
 	for {
-		at := tag.FindStringSubmatchIndex(text)
+		at := openingTagRE.FindStringSubmatchIndex(text)
 		if at == nil {
 			return b.String() + text
 		}
 		b.WriteString(text[:at[0]] + "\n")
 		name := text[at[2]:at[3]]
 		closing, find := "</"+name+">", strings.Index
-		if others.MatchString(name) {
+		if enclosingTagRE.MatchString(name) {
 			find = strings.LastIndex
 		}
 		end := find(text[at[1]:], closing)

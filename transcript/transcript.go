@@ -4,7 +4,7 @@
 // The package is pure and uses rules only. Its results are verbatim parts of
 // single lines. Conversations contain much text that resembles speech but is
 // not: code, output of tools, text that programs insert into prompts, and
-// injected memory. All text therefore passes through [Prose] first.
+// injected memory. All text therefore passes through [ProseLines] first.
 package transcript
 
 import (
@@ -13,7 +13,7 @@ import (
 )
 
 // A Turn is one message of the person or the agent.
-type Turn struct {
+type Message struct {
 	Assistant bool // the agent, not the person
 	Text      string
 }
@@ -33,7 +33,7 @@ type record struct {
 }
 
 // A part is one part of a message.
-type part struct {
+type contentBlock struct {
 	Type string `json:"type"`
 	Text string `json:"text"`
 }
@@ -43,14 +43,14 @@ type part struct {
 // conversation are returned, because earlier ones did not survive the
 // compression. Read skips records of any other form, truncated lines, and text
 // that accompanies the output of a tool.
-func Read(text []byte) (turns []Turn) {
+func Read(text []byte) (turns []Message) {
 	for line := range bytes.Lines(text) {
 		has := func(word string) bool { return bytes.Contains(line, []byte(`"`+word+`"`)) }
 		if !has("user") && !has("assistant") && !has("compact_boundary") || has("tool_result") {
 			continue // most of a transcript is output of tools and internal notes of programs
 		}
 		var r record
-		if !decode(line, &r) || r.Sidechain {
+		if !decodeJSON(line, &r) || r.Sidechain {
 			continue
 		}
 		switch {
@@ -59,22 +59,22 @@ func Read(text []byte) (turns []Turn) {
 		case r.Meta, r.Summary, r.Failure:
 		case r.Type != r.Message.Role, r.Type != "user" && r.Type != "assistant":
 		default:
-			if said := r.text(); said != "" {
-				turns = append(turns, Turn{r.Type == "assistant", said})
+			if said := r.messageText(); said != "" {
+				turns = append(turns, Message{r.Type == "assistant", said})
 			}
 		}
 	}
 	return turns
 }
 
-// text returns the text of a record.
-func (r *record) text() string {
+// messageText returns the text of a record.
+func (r *record) messageText() string {
 	var said string
-	if decode(r.Message.Content, &said) && said != "" {
+	if decodeJSON(r.Message.Content, &said) && said != "" {
 		return said
 	}
-	var parts []part
-	decode(r.Message.Content, &parts)
+	var parts []contentBlock
+	decodeJSON(r.Message.Content, &parts)
 	for _, p := range parts {
 		if p.Type == "text" && p.Text != "" {
 			said += p.Text + "\n\n"
@@ -83,9 +83,9 @@ func (r *record) text() string {
 	return said
 }
 
-// decode decodes JSON and skips values of unexpected types. It reports whether
+// decodeJSON decodes JSON and skips values of unexpected types. It reports whether
 // the JSON is valid.
-func decode(text []byte, v any) bool {
+func decodeJSON(text []byte, v any) bool {
 	err := json.Unmarshal(text, v)
 	_, mistyped := err.(*json.UnmarshalTypeError)
 	return err == nil || mistyped

@@ -16,24 +16,24 @@ func TestMistakesInAChange(t *testing.T) {
 		want error
 	}{
 		"change panics": {func() error {
-			_, err := w.Write(t.Context(), Change{Path: "a.md", Asked: true, Edit: panics})
+			_, err := w.Write(t.Context(), Change{Path: "a.md", Requested: true, Edit: panics})
 			return err
 		}, errPanic},
 		"making panics": {func() error {
-			_, err := w.Write(t.Context(), Change{Path: "b.md", Asked: true, Edit: panics})
+			_, err := w.Write(t.Context(), Change{Path: "b.md", Requested: true, Edit: panics})
 			return err
 		}, errPanic},
 		"move panics": {func() error {
-			_, err := w.Move(t.Context(), "a.md", "c.md", Change{Asked: true, Edit: panics})
+			_, err := w.Move(t.Context(), "a.md", "c.md", Change{Requested: true, Edit: panics})
 			return err
 		}, errPanic},
 		"change in place": {func() error {
-			_, err := w.Write(t.Context(), Change{Path: "a.md", Asked: true, Edit: func(f *File) ([]byte, error) {
+			_, err := w.Write(t.Context(), Change{Path: "a.md", Requested: true, Edit: func(f *File) ([]byte, error) {
 				f.Data[3] = 'x'
 				return []byte("other\n"), nil
 			}})
 			return err
-		}, errMeddled},
+		}, errInputModified},
 	} {
 		if err := test.do(); !errors.Is(err, test.want) {
 			t.Errorf("%s: got %v, want %v", name, err, test.want)
@@ -43,7 +43,7 @@ func TestMistakesInAChange(t *testing.T) {
 	if list := w.Journal.List(time.Time{}, "", 0); len(list)+len(w.Journal.Pending()) > 0 {
 		t.Errorf("in the journal: %+v", list)
 	}
-	if _, err := w.Write(t.Context(), change("a.md", "[ ]", "[x]")); err != nil {
+	if _, err := w.Write(t.Context(), newChange("a.md", "[ ]", "[x]")); err != nil {
 		t.Error(err)
 	}
 }
@@ -58,7 +58,7 @@ func TestThinkingIsNotTheDisk(t *testing.T) {
 		return w.Vault.steps.list.Len()
 	}
 	for _, path := range []string{"a.md", "b.md"} {
-		_, err := w.Write(t.Context(), Change{Path: path, Asked: true, Edit: func(*File) ([]byte, error) {
+		_, err := w.Write(t.Context(), Change{Path: path, Requested: true, Edit: func(*File) ([]byte, error) {
 			if n := waiting(); n > 0 {
 				t.Errorf("%s: %d steps are waited for while a change thinks", path, n)
 			}

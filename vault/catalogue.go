@@ -18,8 +18,8 @@ import (
 // The zero value is empty. All methods are safe for concurrent use.
 type Catalogue struct {
 	mu      sync.RWMutex
-	entries map[string]entry
-	looks   uint64 // a counter of looks and walks
+	entries map[string]observation
+	seq     uint64 // a counter of looks and walks
 	walks   int    // walks in progress
 }
 
@@ -27,11 +27,11 @@ type Catalogue struct {
 // and cannot be examined now is both known and has a reason. During a walk an
 // entry with neither stays, because it is newer than the walk's observation of
 // the path.
-type entry struct {
+type observation struct {
 	known  bool
 	stamp  memory.Stamp
 	reason string // why the path is skipped
-	look   uint64
+	seq    uint64
 }
 
 // Lookup returns the stamp of a readable file.
@@ -57,10 +57,10 @@ func (c *Catalogue) Len() (n int) {
 // Files returns the readable files, sorted by path.
 func (c *Catalogue) Files() iter.Seq2[string, memory.Stamp] {
 	c.mu.RLock()
-	found := make([]memory.Found, 0, len(c.entries))
+	found := make([]memory.FoundFile, 0, len(c.entries))
 	for path, e := range c.entries {
 		if e.known {
-			found = append(found, memory.Found{Path: path, Stamp: e.stamp})
+			found = append(found, memory.FoundFile{Path: path, Stamp: e.stamp})
 		}
 	}
 	c.mu.RUnlock()
@@ -88,77 +88,77 @@ func (c *Catalogue) Skipped() []memory.Skipped {
 	return skipped
 }
 
-// look stores the result of a single observation.
-func (c *Catalogue) look(path string, stamp memory.Stamp, err error, reason string) {
+// setObserved stores the result of a single observation.
+func (c *Catalogue) setObserved(path string, stamp memory.Stamp, err error, reason string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.looks++
-	e := entry{look: c.looks}
+	c.seq++
+	e := observation{seq: c.seq}
 	switch {
 	case err == nil:
 		e.known, e.stamp = true, stamp
 	case !Absent(err):
 		// The file may still exist, so its entry stays.
 		e = c.entries[path]
-		e.reason, e.look = reason, c.looks
+		e.reason, e.seq = reason, c.seq
 	case isMarkdown(path):
 		e.reason = reason
 	}
-	c.set(path, e)
+	c.putObservation(path, e)
 }
 
-// begin registers a walk and returns the argument for end.
-func (c *Catalogue) begin() uint64 {
+// beginWalk registers a walk and returns the argument for end.
+func (c *Catalogue) beginWalk() uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.looks++
+	c.seq++
 	c.walks++
-	return c.looks
+	return c.seq
 }
 
-// end replaces the entries below tree.From with the results of a walk, except
+// endWalk replaces the entries below tree.From with the results of a walk, except
 // entries observed after the walk began and paths that the walk could not
 // examine. A nil tree means that the walk failed.
-func (c *Catalogue) end(began uint64, tree *memory.Tree) {
+func (c *Catalogue) endWalk(began uint64, tree *memory.Tree) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.walks--
 	if tree != nil {
 		unseen := tree.Unseen()
 		for path, e := range c.entries {
-			if e.look <= began && memory.Within(path, tree.From) && !memory.WithinAny(path, unseen) {
-				c.set(path, entry{look: began})
+			if e.seq <= began && memory.Within(path, tree.From) && !memory.WithinAny(path, unseen) {
+				c.putObservation(path, observation{seq: began})
 			}
 		}
 		for _, f := range tree.Files {
-			if c.entries[f.Path].look <= began {
-				c.set(f.Path, entry{known: true, stamp: f.Stamp, look: began})
+			if c.entries[f.Path].seq <= began {
+				c.putObservation(f.Path, observation{known: true, stamp: f.Stamp, seq: began})
 			}
 		}
 		for _, s := range tree.Skipped {
-			if e := c.entries[s.Path]; e.look <= began {
-				e.reason, e.look = s.Reason, began
-				c.set(s.Path, e)
+			if e := c.entries[s.Path]; e.seq <= began {
+				e.reason, e.seq = s.Reason, began
+				c.putObservation(s.Path, e)
 			}
 		}
 	}
 	if c.walks == 0 {
-		maps.DeleteFunc(c.entries, func(_ string, e entry) bool { return e.empty() })
+		maps.DeleteFunc(c.entries, func(_ string, e observation) bool { return e.isEmpty() })
 	}
 }
 
-func (c *Catalogue) set(path string, e entry) {
+func (c *Catalogue) putObservation(path string, e observation) {
 	if c.entries == nil {
-		c.entries = make(map[string]entry)
+		c.entries = make(map[string]observation)
 	}
-	if e.empty() && c.walks == 0 {
+	if e.isEmpty() && c.walks == 0 {
 		delete(c.entries, path)
 		return
 	}
 	c.entries[path] = e
 }
 
-func (e entry) empty() bool { return !e.known && e.reason == "" }
+func (e observation) isEmpty() bool { return !e.known && e.reason == "" }
 
-func foundByPath(a, b memory.Found) int     { return cmp.Compare(a.Path, b.Path) }
+func foundByPath(a, b memory.FoundFile) int { return cmp.Compare(a.Path, b.Path) }
 func skippedByPath(a, b memory.Skipped) int { return cmp.Compare(a.Path, b.Path) }

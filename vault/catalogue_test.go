@@ -11,8 +11,8 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// contents lists the entries of a catalogue, known files first.
-func contents(c *Catalogue) []string {
+// listContents lists the entries of a catalogue, known files first.
+func listContents(c *Catalogue) []string {
 	var list []string
 	for path := range c.Files() {
 		list = append(list, path)
@@ -28,16 +28,16 @@ func contents(c *Catalogue) []string {
 
 func checkContents(t *testing.T, c *Catalogue, want ...string) {
 	t.Helper()
-	if diff := cmp.Diff(want, contents(c)); diff != "" {
+	if diff := cmp.Diff(want, listContents(c)); diff != "" {
 		t.Errorf("catalogue (-want +got):\n%s", diff)
 	}
 }
 
-func TestLook(t *testing.T) {
+func TestObserve(t *testing.T) {
 	v := newVault(t, map[string]string{"a.md": "a", ".b.md": "b", "c.txt": "c"})
 	look := func(path string) {
 		t.Helper()
-		stamp, err := v.Look(path)
+		stamp, err := v.Observe(path)
 		if got, ok := v.Catalogue.Lookup(path); ok != (err == nil) || got != stamp {
 			t.Errorf("looked at %s: %v, %v; the catalogue has %v, %v", path, stamp, err, got, ok)
 		}
@@ -65,7 +65,7 @@ func TestCatalogueWithoutRoot(t *testing.T) {
 	_, err := v.Walk(t.Context(), "", nil)
 	must(t, err)
 	must(t, os.Rename(v.Dir, v.Dir+".away"))
-	if _, err := v.Look("a.md"); err == nil {
+	if _, err := v.Observe("a.md"); err == nil {
 		t.Error("looked without a root")
 	}
 	if _, err := v.Walk(t.Context(), "", nil); err == nil {
@@ -74,21 +74,21 @@ func TestCatalogueWithoutRoot(t *testing.T) {
 	checkContents(t, &v.Catalogue, "a.md")
 }
 
-// TestLookDuringWalk checks that a look during a walk takes precedence over the
+// TestObserveDuringWalk checks that a look during a walk takes precedence over the
 // walk's observation.
-func TestLookDuringWalk(t *testing.T) {
+func TestObserveDuringWalk(t *testing.T) {
 	v := newVault(t, map[string]string{"d/stays.md": "", "d/goes.md": "", "d/early.md": ""})
 	_, err := v.Walk(t.Context(), "", nil)
 	must(t, err)
-	stale := &memory.Tree{Files: []memory.Found{{Path: "d/goes.md"}, {Path: "d/stays.md"}}}
+	stale := &memory.Tree{Files: []memory.FoundFile{{Path: "d/goes.md"}, {Path: "d/stays.md"}}}
 
-	began := v.Catalogue.begin()
+	began := v.Catalogue.beginWalk()
 	must(t, os.Remove(filepath.Join(v.Dir, "d/goes.md")))
-	write(t, v, "d/comes.md", "")
+	writeFile(t, v, "d/comes.md", "")
 	for _, path := range []string{"d/goes.md", "d/comes.md"} {
-		v.Look(path)
+		v.Observe(path)
 	}
-	v.Catalogue.end(began, stale)
+	v.Catalogue.endWalk(began, stale)
 	checkContents(t, &v.Catalogue, "d/comes.md", "d/stays.md")
 	if n := len(v.Catalogue.entries); n != 2 {
 		t.Errorf("%d entries stay, want 2", n)
@@ -99,10 +99,10 @@ func TestLookDuringWalk(t *testing.T) {
 // entries.
 func TestUnseenStays(t *testing.T) {
 	c := new(Catalogue)
-	c.end(c.begin(), &memory.Tree{Files: []memory.Found{
+	c.endWalk(c.beginWalk(), &memory.Tree{Files: []memory.FoundFile{
 		{Path: "a/b/x.md"}, {Path: "a/x.md"}, {Path: "ab.md"}, {Path: "x.md"},
 	}})
-	c.end(c.begin(), &memory.Tree{Skipped: []memory.Skipped{
+	c.endWalk(c.beginWalk(), &memory.Tree{Skipped: []memory.Skipped{
 		{Path: "a", Reason: "permission denied", Unseen: true}, {Path: "x.md", Reason: "input/output error", Unseen: true},
 	}})
 	checkContents(t, c, "a/b/x.md", "a/x.md", "x.md", "a: permission denied", "x.md: input/output error")
@@ -110,8 +110,8 @@ func TestUnseenStays(t *testing.T) {
 		t.Errorf("only a known file is skipped for the moment: %v", s)
 	}
 	// A walk of that directory alone observes the path again.
-	c.end(c.begin(), &memory.Tree{From: "a", Files: []memory.Found{{Path: "a/x.md"}}})
+	c.endWalk(c.beginWalk(), &memory.Tree{From: "a", Files: []memory.FoundFile{{Path: "a/x.md"}}})
 	checkContents(t, c, "a/x.md", "x.md", "x.md: input/output error")
-	c.end(c.begin(), &memory.Tree{})
+	c.endWalk(c.beginWalk(), &memory.Tree{})
 	checkContents(t, c)
 }

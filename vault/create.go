@@ -10,23 +10,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// create makes a file if the change returns content. It creates the file
-// atomically and fails with errLost if another program creates it first.
-func (w *Writer) create(ctx context.Context, c *Change) (Written, error) {
-	data, err := w.ask(c, nil)
+// createFile makes a file if the change returns content. It creates the file
+// atomically and fails with errConcurrentSave if another program creates it first.
+func (w *Writer) createFile(ctx context.Context, c *Change) (Written, error) {
+	data, err := w.callEdit(c, nil)
 	if errors.Is(err, ErrRemove) {
 		return Written{}, nil
 	}
 	if err != nil || data == nil {
 		return Written{}, err
 	}
-	if err := w.gate().fits(c.Path, data); err != nil {
+	if err := w.writePolicy().checkContent(c.Path, data); err != nil {
 		return Written{}, err
 	}
-	if err := w.gate().mayTouch(c, time.Time{}); err != nil {
+	if err := w.writePolicy().checkIdle(c, time.Time{}); err != nil {
 		return Written{}, err
 	}
-	s, undo, err := w.openMaking(c.Path)
+	s, undo, err := w.createParent(c.Path)
 	if err != nil {
 		return Written{}, err
 	}
@@ -38,15 +38,15 @@ func (w *Writer) create(ctx context.Context, c *Change) (Written, error) {
 	return written, err
 }
 
-func (w *Writer) createAt(s *spot, c *Change, data []byte) (Written, error) {
-	draft, err := w.makeDraft(s, data, nil)
+func (w *Writer) createAt(s *dirEntry, c *Change, data []byte) (Written, error) {
+	draft, err := w.createTemp(s, data, nil)
 	if err != nil {
 		return Written{}, err
 	}
-	return w.journalled(s, c, draft, nil, data, time.Time{}, func() error {
-		err := w.call("name file", func() error { return supported(renameNew(s.dir, draft.name, s.dir, s.base)) })
+	return w.applyJournaled(s, c, draft, nil, data, time.Time{}, func() error {
+		err := w.runSyscall("name file", func() error { return exchangeError(renameNew(s.dir, draft.name, s.dir, s.base)) })
 		if errors.Is(err, fs.ErrExist) {
-			return errLost
+			return errConcurrentSave
 		}
 		if err != nil {
 			return err
@@ -55,16 +55,16 @@ func (w *Writer) createAt(s *spot, c *Change, data []byte) (Written, error) {
 		if err != nil {
 			// The caller will retry.
 			err = errors.Join(err,
-				w.call("take back", func() error { return renameNew(s.dir, s.base, s.dir, draft.temp()) }))
+				w.runSyscall("take back", func() error { return renameNew(s.dir, s.base, s.dir, draft.tempName()) }))
 		}
 		return err
 	})
 }
 
-// openMaking opens the directory of a file. It creates missing directories with
+// createParent opens the directory of a file. It creates missing directories with
 // the permissions of their parents. undo removes the created directories if
 // they are empty.
-func (w *Writer) openMaking(path string) (s *spot, undo func(), err error) {
+func (w *Writer) createParent(path string) (s *dirEntry, undo func(), err error) {
 	root, err := w.Vault.openRoot()
 	if err != nil {
 		return nil, nil, err
@@ -77,8 +77,8 @@ func (w *Writer) openMaking(path string) (s *spot, undo func(), err error) {
 	var made []string
 	undo = func() {
 		for len(made) > 0 {
-			if up, err := w.open(made[len(made)-1]); err == nil {
-				w.call("remove directory", func() error { return unix.Unlinkat(up.dir, up.base, unix.AT_REMOVEDIR) })
+			if up, err := w.openParent(made[len(made)-1]); err == nil {
+				w.runSyscall("remove directory", func() error { return unix.Unlinkat(up.dir, up.base, unix.AT_REMOVEDIR) })
 				up.close()
 			}
 			made = made[:len(made)-1]
@@ -87,7 +87,7 @@ func (w *Writer) openMaking(path string) (s *spot, undo func(), err error) {
 	for at := 0; ; {
 		slash := strings.IndexByte(path[at:], '/')
 		if slash < 0 {
-			return &spot{path, dir, path[at:]}, undo, nil
+			return &dirEntry{path, dir, path[at:]}, undo, nil
 		}
 		name := path[at : at+slash]
 		at += slash + 1
@@ -107,7 +107,7 @@ func (w *Writer) openMaking(path string) (s *spot, undo func(), err error) {
 
 // makeDir creates a directory and opens it.
 func (w *Writer) makeDir(parent int, name string) (int, error) {
-	err := w.call("make directory", func() error { return unix.Mkdirat(parent, name, 0o700) })
+	err := w.runSyscall("make directory", func() error { return unix.Mkdirat(parent, name, 0o700) })
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return -1, err
 	}
@@ -115,7 +115,7 @@ func (w *Writer) makeDir(parent int, name string) (int, error) {
 	if err != nil {
 		return -1, err
 	}
-	err = w.call("set mode of directory", func() error {
+	err = w.runSyscall("set mode of directory", func() error {
 		var above, st unix.Stat_t
 		if err := errors.Join(unix.Fstat(parent, &above), unix.Fstat(dir, &st)); err != nil {
 			return err
@@ -123,7 +123,7 @@ func (w *Writer) makeDir(parent int, name string) (int, error) {
 		return unix.Fchmod(dir, uint32(st.Mode)&0o7000|uint32(above.Mode)&0o777)
 	})
 	if err == nil {
-		err = w.call("sync directory", func() error { return unix.Fsync(parent) })
+		err = w.runSyscall("sync directory", func() error { return unix.Fsync(parent) })
 	}
 	if err != nil {
 		unix.Close(dir)
@@ -132,19 +132,19 @@ func (w *Writer) makeDir(parent int, name string) (int, error) {
 	return dir, nil
 }
 
-// remove removes a file. The file first gets a temporary name next to its path,
+// removeFile removes a file. The file first gets a temporary name next to its path,
 // until no program can still write to it. A version written to the renamed file
 // is put back.
-func (w *Writer) remove(s *spot, old *source, c *Change, foreign time.Time) (Written, error) {
-	away := &draft{name: draftName()}
-	return w.journalled(s, c, away, old.Data, nil, foreign, func() error {
-		if err := w.rename(s, &spot{dir: s.dir, base: away.temp()}, old, "take away", "put back"); err != nil {
+func (w *Writer) removeFile(s *dirEntry, old *source, c *Change, foreign time.Time) (Written, error) {
+	away := &tempFile{name: newStagingName()}
+	return w.applyJournaled(s, c, away, old.Data, nil, foreign, func() error {
+		if err := w.renameFile(s, &dirEntry{dir: s.dir, base: away.tempName()}, old, "take away", "put back"); err != nil {
 			return err
 		}
 		err := w.syncDir(s)
 		if err != nil {
 			err = errors.Join(err,
-				w.call("put back", func() error { return renameNew(s.dir, away.temp(), s.dir, s.base) }))
+				w.runSyscall("put back", func() error { return renameNew(s.dir, away.tempName(), s.dir, s.base) }))
 		}
 		return err
 	})

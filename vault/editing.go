@@ -14,40 +14,40 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// signAge is the age above which a file next to an edited file, such as a swap
+// staleAge is the age above which a file next to an edited file, such as a swap
 // or lock file, is considered stale.
-const signAge = 24 * time.Hour
+const staleAge = 24 * time.Hour
 
-// editing returns a description of the editor or version control system that
+// findEditor returns a description of the editor or version control system that
 // uses the file, or "". The check is a courtesy: a change is safe even without
 // it, so errors are ignored.
-func (w *Writer) editing(path string) string {
+func (w *Writer) findEditor(path string) string {
 	name := filepath.Join(w.Vault.Dir, filepath.FromSlash(path))
 	dir, base := filepath.Split(name)
 	now := w.now()
 	switch {
-	case swapped(filepath.Join(dir, "."+base+".swp"), now):
+	case hasSwapFile(filepath.Join(dir, "."+base+".swp"), now):
 		return "it is open in vim or nano"
-	case locked(filepath.Join(dir, ".#"+base), now):
+	case hasEmacsLock(filepath.Join(dir, ".#"+base), now):
 		return "it has unsaved changes in Emacs"
-	case recent(filepath.Join(dir, "#"+base+"#"), now):
+	case isRecent(filepath.Join(dir, "#"+base+"#"), now):
 		return "it has unsaved changes in Emacs"
 	}
-	_, busy := Versioned(dir, now)
+	_, busy := FindGitDir(dir, now)
 	return busy
 }
 
-// recent reports whether the file at path exists and is newer than signAge.
-func recent(path string, now time.Time) bool {
+// isRecent reports whether the file at path exists and is newer than staleAge.
+func isRecent(path string, now time.Time) bool {
 	info, err := os.Lstat(path)
-	return err == nil && now.Sub(info.ModTime()) < signAge
+	return err == nil && now.Sub(info.ModTime()) < staleAge
 }
 
-// swapped reports whether the swap file of a running vim or the lock file of a
+// hasSwapFile reports whether the swap file of a running vim or the lock file of a
 // running nano exists at path. Both begin with a block that identifies the
 // process.
-func swapped(path string, now time.Time) bool {
-	if !recent(path, now) {
+func hasSwapFile(path string, now time.Time) bool {
+	if !isRecent(path, now) {
 		return false
 	}
 	const (
@@ -63,14 +63,14 @@ func swapped(path string, now time.Time) bool {
 		return true
 	}
 	name, _, _ := strings.Cut(string(block[host:end]), "\x00")
-	return runs(int(int32(binary.LittleEndian.Uint32(block[pid:]))), name)
+	return mayBeRunning(int(int32(binary.LittleEndian.Uint32(block[pid:]))), name)
 }
 
-// locked reports whether the lock of a running Emacs exists at path. The lock
+// hasEmacsLock reports whether the lock of a running Emacs exists at path. The lock
 // is a link to user@host.pid:boot or, on systems without links, a file with
 // this text.
-func locked(path string, now time.Time) bool {
-	if !recent(path, now) {
+func hasEmacsLock(path string, now time.Time) bool {
+	if !isRecent(path, now) {
 		return false
 	}
 	owner, err := os.Readlink(path)
@@ -84,12 +84,12 @@ func locked(path string, now time.Time) bool {
 		return true
 	}
 	pid, err := strconv.Atoi(owner[dot+1:])
-	return err != nil || runs(pid, owner[at+1:dot])
+	return err != nil || mayBeRunning(pid, owner[at+1:dot])
 }
 
-// runs reports whether a process may be running. It reports true for other
+// mayBeRunning reports whether a process may be running. It reports true for other
 // machines.
-func runs(pid int, host string) bool {
+func mayBeRunning(pid int, host string) bool {
 	if here, err := os.Hostname(); err != nil || here != host || pid <= 0 {
 		return true
 	}
@@ -115,10 +115,10 @@ func readHead(path string, size int) ([]byte, error) {
 	return head[:max(n, 0)], err
 }
 
-// Versioned returns the git directory of the working tree that contains the
+// FindGitDir returns the git directory of the working tree that contains the
 // directory dir, or "". It also returns a description of an operation of git in
 // progress there, or "". The tree may be larger than the root.
-func Versioned(dir string, now time.Time) (git, busy string) {
+func FindGitDir(dir string, now time.Time) (git, busy string) {
 	dir, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return "", ""
@@ -160,7 +160,7 @@ func gitDir(path string) (string, bool) {
 // gitBusy returns the operation that git has in progress, or "". It ignores an
 // old lock as stale.
 func gitBusy(git string, now time.Time) string {
-	if recent(filepath.Join(git, "index.lock"), now) {
+	if isRecent(filepath.Join(git, "index.lock"), now) {
 		return "git is at work"
 	}
 	for _, what := range []struct{ name, doing string }{

@@ -70,7 +70,7 @@ func TestTooManyOpenFiles(t *testing.T) {
 func TestFewerOpenFiles(t *testing.T) {
 	v := newVault(t, map[string]string{"d/b.md": "b"})
 	release := exhaust(t, 0)
-	time.AfterFunc(patience/4, release)
+	time.AfterFunc(retryTime/4, release)
 	if f, err := v.Read("d/b.md"); err != nil || string(f.Data) != "b" {
 		t.Errorf("%q, %v", f.Data, err)
 	}

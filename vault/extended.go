@@ -15,11 +15,11 @@ import (
 // the file from. On Linux the attributes include the access control list.
 // Attributes that the directory gives to each new file are removed.
 func copyAttributes(from, to int) error {
-	want, err := attributes(from)
+	want, err := listAttributes(from)
 	if err != nil {
 		return err
 	}
-	have, err := attributes(to)
+	have, err := listAttributes(to)
 	if err != nil {
 		return err
 	}
@@ -34,13 +34,13 @@ func copyAttributes(from, to int) error {
 		if ownAttribute(name) {
 			continue
 		}
-		value, err := attribute(from, name)
+		value, err := readAttribute(from, name)
 		if err != nil {
 			return fmt.Errorf("extended attribute %s: %w", name, err)
 		}
 		if slices.Contains(have, name) {
 			// A label that cannot be set usually has the right value already.
-			if got, err := attribute(to, name); err == nil && bytes.Equal(got, value) {
+			if got, err := readAttribute(to, name); err == nil && bytes.Equal(got, value) {
 				continue
 			}
 		}
@@ -51,9 +51,9 @@ func copyAttributes(from, to int) error {
 	return nil
 }
 
-// attributes returns the names of a file's extended attributes, sorted.
-func attributes(fd int) ([]string, error) {
-	list, err := sized(func(buf []byte) (int, error) { return unix.Flistxattr(fd, buf) })
+// listAttributes returns the names of a file's extended attributes, sorted.
+func listAttributes(fd int) ([]string, error) {
+	list, err := readSized(func(buf []byte) (int, error) { return unix.Flistxattr(fd, buf) })
 	if err == unix.ENOTSUP {
 		return nil, nil // the file system has no extended attributes
 	}
@@ -65,13 +65,13 @@ func attributes(fd int) ([]string, error) {
 	return names, nil
 }
 
-func attribute(fd int, name string) ([]byte, error) {
-	return sized(func(buf []byte) (int, error) { return unix.Fgetxattr(fd, name, buf) })
+func readAttribute(fd int, name string) ([]byte, error) {
+	return readSized(func(buf []byte) (int, error) { return unix.Fgetxattr(fd, name, buf) })
 }
 
-// sized returns the result of a call whose size must be requested first and may
+// readSized returns the result of a call whose size must be requested first and may
 // grow before the second call.
-func sized(ask func(buf []byte) (int, error)) ([]byte, error) {
+func readSized(ask func(buf []byte) (int, error)) ([]byte, error) {
 	for {
 		size, err := ask(nil)
 		if err != nil || size == 0 {

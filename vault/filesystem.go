@@ -37,7 +37,7 @@ func TryExchange(dir string) (err error) {
 		return rootError(dir, err)
 	}
 	defer unix.Close(fd)
-	a, b := draftName(), draftName()
+	a, b := newStagingName(), newStagingName()
 	for _, name := range []string{a, b} {
 		file, err := openAt(fd, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW)
 		if err != nil {
@@ -45,5 +45,5 @@ func TryExchange(dir string) (err error) {
 		}
 		defer func() { err = errors.Join(err, unix.Close(file), unix.Unlinkat(fd, name, 0)) }()
 	}
-	return pathError("try to write", dir, supported(exchange(fd, a, b)))
+	return pathError("try to write", dir, exchangeError(exchange(fd, a, b)))
 }

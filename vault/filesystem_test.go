@@ -127,20 +127,20 @@ func TestVersioned(t *testing.T) {
 		t.Fatal(err)
 	}
 	now := time.Now()
-	if git, _ := Versioned(below, now); git != "" {
+	if git, _ := FindGitDir(below, now); git != "" {
 		t.Skipf("all temporary files are in the git repository %s", git)
 	}
 	dot := filepath.Join(top, ".git")
 	if err := os.Mkdir(dot, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if git, busy := Versioned(below, now); git != dot || busy != "" {
+	if git, busy := FindGitDir(below, now); git != dot || busy != "" {
 		t.Errorf("at rest: %q, %q", git, busy)
 	}
 	if err := os.WriteFile(filepath.Join(dot, "MERGE_HEAD"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if git, busy := Versioned(below, now); git != dot || busy != "a git merge is under way" {
+	if git, busy := FindGitDir(below, now); git != dot || busy != "a git merge is under way" {
 		t.Errorf("in a merge: %q, %q", git, busy)
 	}
 }

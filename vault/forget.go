@@ -17,16 +17,17 @@ import (
 // older version is left in them. A version that another program saved meanwhile
 // is put back.
 func (w *Writer) Clear(ctx context.Context, path string) error {
-	_, err := inTurn(ctx, w, func() (none struct{}, _ error) { return none, w.rechecks().finishLate(path) })
+	_, err := withSemaphore(ctx, w, func() (none struct{}, _ error) { return none, w.rechecks().finishRechecks(path) })
 	return err
 }
 
-// EditKept changes the versions that were kept next to a file after a
+// EditConflictCopies changes the versions that were kept next to a file after a
 // simultaneous save. It calls edit with each kept version and returns the paths
 // of the changed ones. The changes are not in the journal.
-func (w *Writer) EditKept(ctx context.Context, path string, edit func(kept *File) ([]byte, error)) ([]string, error) {
-	return inTurn(ctx, w, func() ([]string, error) {
-		s, err := w.open(path)
+func (w *Writer) EditConflictCopies(ctx context.Context, path string, edit func(kept *File) ([]byte, error)) ([]string,
+	error) {
+	return withSemaphore(ctx, w, func() ([]string, error) {
+		s, err := w.openParent(path)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, nil
 		}
@@ -42,8 +43,8 @@ func (w *Writer) EditKept(ctx context.Context, path string, edit func(kept *File
 				continue
 			}
 			parent := strings.TrimSuffix(path, s.base)
-			at := &spot{parent + name, s.dir, name}
-			if ok, err := w.editKept(at, edit); err != nil {
+			at := &dirEntry{parent + name, s.dir, name}
+			if ok, err := w.editConflictCopy(at, edit); err != nil {
 				errs = append(errs, fmt.Errorf("%s: %w", at.path, err))
 			} else if ok {
 				changed = append(changed, at.path)
@@ -53,7 +54,7 @@ func (w *Writer) EditKept(ctx context.Context, path string, edit func(kept *File
 	})
 }
 
-func (w *Writer) editKept(s *spot, edit func(*File) ([]byte, error)) (bool, error) {
+func (w *Writer) editConflictCopy(s *dirEntry, edit func(*File) ([]byte, error)) (bool, error) {
 	old, err := w.openSource(s)
 	if err != nil {
 		return false, err
@@ -63,11 +64,11 @@ func (w *Writer) editKept(s *spot, edit func(*File) ([]byte, error)) (bool, erro
 	if err != nil || data == nil || string(data) == string(old.Data) {
 		return false, err
 	}
-	c := &Change{Path: s.path, Cause: "forget", Asked: true, Secret: true}
-	if _, err := w.replace(s, old, c, data, time.Time{}); err != nil {
+	c := &Change{Path: s.path, Cause: "forget", Requested: true, Secret: true}
+	if _, err := w.replaceFile(s, old, c, data, time.Time{}); err != nil {
 		return false, err
 	}
-	return true, w.rechecks().finishLate(s.path)
+	return true, w.rechecks().finishRechecks(s.path)
 }
 
 // namesIn returns the names in an open directory, sorted.
@@ -87,8 +88,8 @@ func namesIn(dir int) ([]string, error) {
 // contain no files. It returns the paths of remaining files and of hidden
 // entries, which it does not enter.
 func (w *Writer) RemoveEmpty(ctx context.Context, dir string) ([]string, error) {
-	return inTurn(ctx, w, func() ([]string, error) {
-		s, err := w.open(dir)
+	return withSemaphore(ctx, w, func() ([]string, error) {
+		s, err := w.openParent(dir)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, nil
 		}
@@ -100,7 +101,7 @@ func (w *Writer) RemoveEmpty(ctx context.Context, dir string) ([]string, error) 
 	})
 }
 
-func (w *Writer) removeEmpty(s *spot) (left []string, err error) {
+func (w *Writer) removeEmpty(s *dirEntry) (left []string, err error) {
 	var st unix.Stat_t
 	if err := fstatat(s.dir, s.base, &st); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -121,7 +122,7 @@ func (w *Writer) removeEmpty(s *spot) (left []string, err error) {
 			left = append(left, joinPath(s.path, name))
 			continue
 		}
-		below, err := w.removeEmpty(&spot{joinPath(s.path, name), dir, name})
+		below, err := w.removeEmpty(&dirEntry{joinPath(s.path, name), dir, name})
 		if err != nil {
 			return nil, err
 		}
@@ -130,5 +131,6 @@ func (w *Writer) removeEmpty(s *spot) (left []string, err error) {
 	if len(left) > 0 {
 		return left, nil
 	}
-	return nil, w.call("remove directory", func() error { return unix.Unlinkat(s.dir, s.base, unix.AT_REMOVEDIR) })
+	return nil, w.runSyscall("remove directory",
+		func() error { return unix.Unlinkat(s.dir, s.base, unix.AT_REMOVEDIR) })
 }

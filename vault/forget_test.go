@@ -13,16 +13,16 @@ import (
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
-// setTo returns a change that sets the content of a file.
-func setTo(path, text string) Change {
-	return Change{Path: path, Cause: "test", Asked: true, Edit: func(*File) ([]byte, error) { return []byte(text), nil }}
+// contentChange returns a change that sets the content of a file.
+func contentChange(path, text string) Change {
+	return Change{Path: path, Cause: "test", Requested: true, Edit: func(*File) ([]byte, error) { return []byte(text), nil }}
 }
 
-func everywhere(journal.Record) bool { return true }
+func anyRecord(journal.Record) bool { return true }
 
-func has(text string) func(journal.Record, journal.Hunk) bool {
+func hunkContains(text string) func(journal.Record, journal.Hunk) bool {
 	return func(_ journal.Record, h journal.Hunk) bool {
-		return slices.ContainsFunc([][]byte{h.Old, h.New, h.Before, h.Behind}, func(b []byte) bool { return bytes.Contains(b, []byte(text)) })
+		return slices.ContainsFunc([][]byte{h.Old, h.New, h.Above, h.Below}, func(b []byte) bool { return bytes.Contains(b, []byte(text)) })
 	}
 }
 
@@ -30,20 +30,20 @@ func has(text string) func(journal.Record, journal.Hunk) bool {
 // and that the other hunks of a change stay.
 func TestJournalForgets(t *testing.T) {
 	w := newWriter(t, map[string]string{"a.md": "one\n2\n3\n4\n5\n6\n7\n8\n9\nend\n"})
-	changed, err := w.Write(t.Context(), setTo("a.md", "secret\n2\n3\n4\n5\n6\n7\n8\n9\nover\n"))
+	changed, err := w.Write(t.Context(), contentChange("a.md", "secret\n2\n3\n4\n5\n6\n7\n8\n9\nover\n"))
 	must(t, err)
-	other, err := w.Write(t.Context(), setTo("b.md", "b\n"))
+	other, err := w.Write(t.Context(), contentChange("b.md", "b\n"))
 	must(t, err)
-	list, err := w.Journal.Holding(everywhere, has("secret"))
+	list, err := w.Journal.FindHunks(anyRecord, hunkContains("secret"))
 	must(t, err)
 	if len(list) != 1 || list[0].ID != changed.ID || !slices.Equal(list[0].Hunks, []int{0}) {
 		t.Fatalf("%+v", list)
 	}
-	if none, _ := w.Journal.Holding(func(r journal.Record) bool { return r.Path == "b.md" }, has("secret")); none != nil {
+	if none, _ := w.Journal.FindHunks(func(r journal.Record) bool { return r.Path == "b.md" }, hunkContains("secret")); none != nil {
 		t.Errorf("of another file: %+v", none)
 	}
 	for range 2 { // repetition is harmless
-		must(t, w.Journal.Forget(append(list, journal.Holding{ID: "00000000"})))
+		must(t, w.Journal.Forget(append(list, journal.HunkSet{ID: "00000000"})))
 	}
 	again, err := OpenJournal(w.Journal.Dir, time.Hour)
 	must(t, err)
@@ -56,7 +56,7 @@ func TestJournalForgets(t *testing.T) {
 		if !r.Forgotten || len(r.Hunks) != 2 || string(r.Hunks[1].New) != "over\n" {
 			t.Errorf("%+v", r)
 		}
-		if left, err := j.Holding(everywhere, has("secret")); err != nil || left != nil {
+		if left, err := j.FindHunks(anyRecord, hunkContains("secret")); err != nil || left != nil {
 			t.Errorf("%+v, %v", left, err)
 		}
 	}
@@ -70,25 +70,25 @@ func TestJournalForgets(t *testing.T) {
 		t.Errorf("%+v, %v", undone, err)
 	}
 	// A Holding without hunks means all hunks.
-	must(t, w.Journal.Forget([]journal.Holding{{ID: changed.ID}}))
-	if left, _ := w.Journal.Holding(everywhere, has("over")); left != nil {
+	must(t, w.Journal.Forget([]journal.HunkSet{{ID: changed.ID}}))
+	if left, _ := w.Journal.FindHunks(anyRecord, hunkContains("over")); left != nil {
 		t.Errorf("%+v", left)
 	}
 }
 
-// TestJournalHoldingDamaged checks that Holding reports unreadable records and
+// TestFindHunksDamaged checks that Holding reports unreadable records and
 // still returns the others.
-func TestJournalHoldingDamaged(t *testing.T) {
+func TestFindHunksDamaged(t *testing.T) {
 	w := newWriter(t, map[string]string{"a.md": "one\n"})
-	first, err := w.Write(t.Context(), setTo("a.md", "secret 1\n"))
+	first, err := w.Write(t.Context(), contentChange("a.md", "secret 1\n"))
 	must(t, err)
-	_, err = w.Write(t.Context(), setTo("b.md", "secret 2\n"))
+	_, err = w.Write(t.Context(), contentChange("b.md", "secret 2\n"))
 	must(t, err)
 	path := filepath.Join(w.Journal.Dir, first.ID+".json")
 	data, err := os.ReadFile(path)
 	must(t, err)
 	must(t, os.WriteFile(path, append(bytes.TrimSuffix(data, []byte("\n")), "x\n"...), 0o600))
-	list, err := w.Journal.Holding(everywhere, has("secret"))
+	list, err := w.Journal.FindHunks(anyRecord, hunkContains("secret"))
 	if err == nil || !strings.Contains(err.Error(), first.ID) || len(list) != 1 {
 		t.Errorf("%+v, %v", list, err)
 	}
@@ -98,7 +98,7 @@ func TestJournalHoldingDamaged(t *testing.T) {
 // change.
 func TestSecretChange(t *testing.T) {
 	w := newWriter(t, map[string]string{"a.md": "one\nsecret\ntwo\n"})
-	c := setTo("a.md", "one\ntwo\n")
+	c := contentChange("a.md", "one\ntwo\n")
 	c.Secret = true
 	written, err := w.Write(t.Context(), c)
 	must(t, err)
@@ -120,11 +120,11 @@ func TestSecretChange(t *testing.T) {
 	}
 }
 
-func TestEditKept(t *testing.T) {
+func TestEditConflictCopies(t *testing.T) {
 	kept := "a.md.kept-0abc0000"
 	w := newWriter(t, map[string]string{"d/a.md": "now\n", "d/" + kept: "was\nsecret\n", "d/b.md.kept-0abc0000": "secret\n"})
 	must(t, os.Chmod(filepath.Join(w.Vault.Dir, "d", kept), 0o640))
-	changed, err := w.EditKept(t.Context(), "d/a.md", func(f *File) ([]byte, error) {
+	changed, err := w.EditConflictCopies(t.Context(), "d/a.md", func(f *File) ([]byte, error) {
 		return bytes.ReplaceAll(f.Data, []byte("secret\n"), nil), nil
 	})
 	if err != nil || !slices.Equal(changed, []string{"d/" + kept}) {
@@ -143,7 +143,7 @@ func TestEditKept(t *testing.T) {
 		},
 	} {
 		must(t, os.WriteFile(path, []byte("was\nsecret\n"), 0o640))
-		changed, err := w.EditKept(t.Context(), "d/a.md", func(*File) ([]byte, error) {
+		changed, err := w.EditConflictCopies(t.Context(), "d/a.md", func(*File) ([]byte, error) {
 			must(t, save())
 			return []byte("ours\n"), nil
 		})
@@ -158,10 +158,10 @@ func TestEditKept(t *testing.T) {
 		t.Errorf("something is left: %v", names)
 	}
 	refusal := errors.New("no")
-	if _, err := w.EditKept(t.Context(), "d/a.md", func(*File) ([]byte, error) { return nil, refusal }); !errors.Is(err, refusal) {
+	if _, err := w.EditConflictCopies(t.Context(), "d/a.md", func(*File) ([]byte, error) { return nil, refusal }); !errors.Is(err, refusal) {
 		t.Errorf("got %v", err)
 	}
-	if changed, err := w.EditKept(t.Context(), "none/a.md", nil); changed != nil || err != nil {
+	if changed, err := w.EditConflictCopies(t.Context(), "none/a.md", nil); changed != nil || err != nil {
 		t.Errorf("%v, %v", changed, err)
 	}
 }

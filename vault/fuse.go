@@ -6,52 +6,52 @@ import (
 	"time"
 )
 
-// If one file is written back [Writer.Fuse] times within fuseTime, further
-// write-backs are refused for fuseRest.
+// If one file is written back [Writer.MaxChangesPerMinute] times within rateWindow, further
+// write-backs are refused for ratePause.
 const (
-	fuseTime = time.Minute
-	fuseRest = time.Hour
+	rateWindow = time.Minute
+	ratePause  = time.Hour
 )
 
-// fuseOf returns an error if a file was changed too often and must not be
+// checkRate returns an error if a file was changed too often and must not be
 // changed for now.
-func (w *Writer) fuseOf(path string) error {
+func (w *Writer) checkRate(path string) error {
 	now := w.now()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if until, ok := w.blown[path]; ok && now.Before(until) {
-		return blownError(path, until)
+	if until, ok := w.pausedUntil[path]; ok && now.Before(until) {
+		return rateError(path, until)
 	}
-	delete(w.blown, path)
-	recent := w.spent[path][:0]
-	for _, at := range w.spent[path] {
-		if age := now.Sub(at); age >= 0 && age < fuseTime {
+	delete(w.pausedUntil, path)
+	recent := w.writeTimes[path][:0]
+	for _, at := range w.writeTimes[path] {
+		if age := now.Sub(at); age >= 0 && age < rateWindow {
 			recent = append(recent, at)
 		}
 	}
-	w.spent[path] = recent
+	w.writeTimes[path] = recent
 	if len(recent) == 0 {
-		delete(w.spent, path)
+		delete(w.writeTimes, path)
 	}
-	if len(recent) < cmp.Or(w.Fuse, DefaultFuse) {
+	if len(recent) < cmp.Or(w.MaxChangesPerMinute, DefaultMaxChangesPerMinute) {
 		return nil
 	}
-	until := now.Add(fuseRest)
-	w.blown[path] = until
+	until := now.Add(ratePause)
+	w.pausedUntil[path] = until
 	w.logger().Error("a file was changed too often, and is left alone", "path", path, "times", len(recent), "until",
 		until)
-	return blownError(path, until)
+	return rateError(path, until)
 }
 
-func blownError(path string, until time.Time) error {
+func rateError(path string, until time.Time) error {
 	return &RefusedError{path,
 		fmt.Sprintf("memwatchd has changed it too often within a minute, as if another program undid it each time; it is left alone until %s: see the journal for what was changed", until.Format(time.TimeOnly))}
 }
 
-// spend counts a write-back of the file at path.
-func (w *Writer) spend(path string) {
+// countWrite counts a write-back of the file at path.
+func (w *Writer) countWrite(path string) {
 	now := w.now()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.spent[path] = append(w.spent[path], now)
+	w.writeTimes[path] = append(w.writeTimes[path], now)
 }

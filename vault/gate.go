@@ -15,8 +15,8 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// refuses returns why a file is not to be changed, or nil.
-func (w gate) refuses(old *source) error {
+// checkWritable returns why a file is not to be changed, or nil.
+func (w writePolicy) checkWritable(old *source) error {
 	st := &old.stat
 	reason := ""
 	switch {
@@ -30,7 +30,7 @@ func (w gate) refuses(old *source) error {
 		reason = fmt.Sprintf("it has %d bytes, and files above %d are not changed; split it", st.Size, w.maxSize())
 	case !utf8.Valid(old.Data):
 		reason = "it is not valid UTF-8; save it as UTF-8"
-	case conflicted(old.Data):
+	case hasConflictMarkers(old.Data):
 		reason = "it has conflict markers (<<<<<<<); resolve the conflict"
 	default:
 		return nil
@@ -38,8 +38,8 @@ func (w gate) refuses(old *source) error {
 	return &RefusedError{old.Path, reason}
 }
 
-// fits returns why a new version is not to be written, or nil.
-func (w gate) fits(path string, data []byte) error {
+// checkContent returns why a new version is not to be written, or nil.
+func (w writePolicy) checkContent(path string, data []byte) error {
 	switch {
 	case int64(len(data)) > w.maxSize():
 		return &RefusedError{path,
@@ -50,9 +50,9 @@ func (w gate) fits(path string, data []byte) error {
 	return nil
 }
 
-// conflicted reports whether data contains the conflict markers of a version
+// hasConflictMarkers reports whether data contains the conflict markers of a version
 // control system.
-func conflicted(data []byte) bool {
+func hasConflictMarkers(data []byte) bool {
 	stage := 0
 	marks := []string{"<<<<<<< ", "=======", ">>>>>>> "}
 	for line := range bytes.Lines(data) {
@@ -67,8 +67,8 @@ func conflicted(data []byte) bool {
 	return false
 }
 
-// explain converts an error to the error that Write returns for the file.
-func explain(path string, err error) error {
+// writeError converts an error to the error that Write returns for the file.
+func writeError(path string, err error) error {
 	_, wait := errors.AsType[*WaitError](err)
 	_, refused := errors.AsType[*RefusedError](err)
 	switch {
@@ -84,7 +84,7 @@ func explain(path string, err error) error {
 		return &RefusedError{path, "it is larger than what is read; split it"}
 	case errors.Is(err, unix.EXDEV):
 		return &RefusedError{path, "it would have to move to another file system; move it yourself"}
-	case errors.Is(err, errUndress) && !passing(err):
+	case errors.Is(err, errMetadata) && !isResourceError(err):
 		return &RefusedError{path, fmt.Sprintf("%v; edit it yourself", err)}
 	case errors.Is(err, errJournal):
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, unix.EROFS):
@@ -94,67 +94,67 @@ func explain(path string, err error) error {
 	return pathError("write", path, err)
 }
 
-// passing reports whether an error does not concern the file but a lack of
+// isResourceError reports whether an error does not concern the file but a lack of
 // resources or a failing disk.
-func passing(err error) bool {
+func isResourceError(err error) bool {
 	causes := []error{unix.ENOSPC, unix.EDQUOT, unix.EIO, unix.ENOMEM, unix.EMFILE, unix.ENFILE}
 	return slices.ContainsFunc(causes, func(errno error) bool { return errors.Is(err, errno) })
 }
 
-// mayTouch returns why a file must not be changed now, or nil. foreign is the
+// checkIdle returns why a file must not be changed now, or nil. foreign is the
 // time of the last change by another program. Asked changes are always allowed.
-func (w gate) mayTouch(c *Change, foreign time.Time) error {
-	if c.Asked {
+func (w writePolicy) checkIdle(c *Change, foreign time.Time) error {
+	if c.Requested {
 		return nil
 	}
-	if err := w.fuseOf(c.Path); err != nil {
+	if err := w.checkRate(c.Path); err != nil {
 		return err
 	}
-	if left := w.quiet() - w.now().Sub(foreign); left > 0 {
+	if left := w.quietTime() - w.now().Sub(foreign); left > 0 {
 		return &WaitError{c.Path, "it was changed a moment ago", left}
 	}
-	if sign := w.editing(c.Path); sign != "" {
-		return &WaitError{c.Path, sign, max(w.quiet(), shortWait)}
+	if sign := w.findEditor(c.Path); sign != "" {
+		return &WaitError{c.Path, sign, max(w.quietTime(), shortWait)}
 	}
 	return nil
 }
 
 // A sighting records when a file was first observed with a stamp. The zero
 // stamp means that the file was gone.
-type sighting struct {
+type seenStamp struct {
 	stamp memory.Stamp
 	at    time.Time
 }
 
-// sightings bounds the number of files in Writer.seen.
-const sightings = 4096
+// maxSeenStamps bounds the number of files in Writer.seen.
+const maxSeenStamps = 4096
 
 // firstSeen returns when the file was first observed with the given stamp. Call
 // it only if the result matters, because it stores each observation.
-func (w gate) firstSeen(path string, stamp memory.Stamp) time.Time {
+func (w writePolicy) firstSeen(path string, stamp memory.Stamp) time.Time {
 	now := w.now()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if seen, ok := w.seen[path]; ok && seen.stamp == stamp {
 		return seen.at
 	}
-	if len(w.seen) >= sightings {
+	if len(w.seen) >= maxSeenStamps {
 		clear(w.seen) // at worst, some changes wait again
 	}
-	w.seen[path] = sighting{stamp, now}
+	w.seen[path] = seenStamp{stamp, now}
 	return now
 }
 
-// changed returns when another program last changed a file, disregarding this
+// lastExternalChange returns when another program last changed a file, disregarding this
 // writer's own version. If the times of the file lie in the future, changed
 // returns the first observation of its stamp instead. A clock that jumps
 // therefore adds no more than the usual delay.
-func (w gate) changed(old *source) time.Time {
+func (w writePolicy) lastExternalChange(old *source) time.Time {
 	w.mu.Lock()
-	ours, ok := w.ours[old.Path]
+	ours, ok := w.ownVersions[old.Path]
 	w.mu.Unlock()
 	if ok && ours.hash == old.hash {
-		return ours.foreign
+		return ours.external
 	}
 	seen := w.firstSeen(old.Path, old.Stamp)
 	told := time.Unix(0, max(old.Stamp.MTime, old.Stamp.CTime))
@@ -164,21 +164,21 @@ func (w gate) changed(old *source) time.Time {
 	return seen
 }
 
-// missing returns how long a missing file must still stay missing before it is
+// timeToDeletion returns how long a missing file must still stay missing before it is
 // treated as deleted. It returns zero or less if that time is over, if the file
 // was never observed, or if this writer removed it.
-func (w gate) missing(path string) time.Duration {
+func (w writePolicy) timeToDeletion(path string) time.Duration {
 	_, known := w.Vault.Catalogue.Lookup(path)
 	w.mu.Lock()
-	o, ours := w.ours[path]
+	o, ours := w.ownVersions[path]
 	w.mu.Unlock()
 	if !known && !ours || ours && o.hash == [32]byte{} {
 		return 0 // never there, or removed by us
 	}
-	left := vanish - w.now().Sub(w.firstSeen(path, memory.Stamp{}))
+	left := deletionDelay - w.now().Sub(w.firstSeen(path, memory.Stamp{}))
 	if left <= 0 {
 		w.mu.Lock()
-		delete(w.ours, path)
+		delete(w.ownVersions, path)
 		delete(w.seen, path)
 		w.mu.Unlock()
 	}

@@ -14,10 +14,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// unasked returns a change for which no caller waits.
-func unasked(path, old, new string) Change {
-	c := change(path, old, new)
-	c.Asked = false
+// unrequestedChange returns a change for which no caller waits.
+func unrequestedChange(path, old, new string) Change {
+	c := newChange(path, old, new)
+	c.Requested = false
 	return c
 }
 
@@ -49,10 +49,10 @@ func TestRefusedFiles(t *testing.T) {
 	before := func(path string) string { data, _ := os.ReadFile(name(path)); return string(data) }
 	for path, want := range want {
 		for _, asked := range []bool{true, false} {
-			c := change(path, "old", "new")
-			c.Asked = asked
+			c := newChange(path, "old", "new")
+			c.Requested = asked
 			if path == "grows.md" {
-				c = change(path, "old", strings.Repeat("x", 101))
+				c = newChange(path, "old", strings.Repeat("x", 101))
 			}
 			old := ""
 			if path != "pipe.md" {
@@ -68,16 +68,16 @@ func TestRefusedFiles(t *testing.T) {
 			}
 			// A change without effect is not refused.
 			if path == "linked.md" {
-				if _, err := w.Write(t.Context(), change(path, "nothing", "of this")); err != nil {
+				if _, err := w.Write(t.Context(), newChange(path, "nothing", "of this")); err != nil {
 					t.Errorf("%s: nothing to do: %v", path, err)
 				}
 			}
 		}
 	}
-	if _, err := w.Write(t.Context(), change("real.md", "old", "\xff")); err == nil {
+	if _, err := w.Write(t.Context(), newChange("real.md", "old", "\xff")); err == nil {
 		t.Error("what is not UTF-8 is written")
 	}
-	if _, err := w.Write(t.Context(), change("quoted.md", "old", "new")); err != nil {
+	if _, err := w.Write(t.Context(), newChange("quoted.md", "old", "new")); err != nil {
 		t.Error(err)
 	}
 	s := w.Status()
@@ -88,11 +88,11 @@ func TestRefusedFiles(t *testing.T) {
 	}
 	// Any change of the file allows a new attempt.
 	must(t, os.Remove(name("second.md")))
-	if got, err := w.Write(t.Context(), change("linked.md", "old", "new")); err != nil || !got.Changed {
+	if got, err := w.Write(t.Context(), newChange("linked.md", "old", "new")); err != nil || !got.Changed {
 		t.Errorf("when it has one name only: %v", err)
 	}
 	must(t, os.WriteFile(name("conflict.md"), []byte("resolved"), 0o600))
-	if _, err := w.Vault.Look("conflict.md"); err != nil {
+	if _, err := w.Vault.Observe("conflict.md"); err != nil {
 		t.Error(err)
 	}
 	for _, r := range w.Status().Refused {
@@ -113,14 +113,14 @@ func TestRefusedFiles(t *testing.T) {
 func wantWait(t *testing.T, w *Writer, what string) {
 	t.Helper()
 	var wait *WaitError
-	_, err := w.Write(t.Context(), unasked("d/a.md", "old", "new"))
+	_, err := w.Write(t.Context(), unrequestedChange("d/a.md", "old", "new"))
 	if !errors.As(err, &wait) || wait.Path != "d/a.md" || wait.For <= 0 || !strings.Contains(err.Error(), what) {
 		t.Errorf("%v, want %q", err, what)
 	}
 	if s := w.Status(); len(s.Waiting) != 1 || s.Waiting[0].Path != "d/a.md" {
 		t.Errorf("waiting: %v", s.Waiting)
 	}
-	for _, c := range []Change{change("d/a.md", "old", "new"), change("d/a.md", "new", "old")} {
+	for _, c := range []Change{newChange("d/a.md", "old", "new"), newChange("d/a.md", "new", "old")} {
 		if got, err := w.Write(t.Context(), c); err != nil || !got.Changed {
 			t.Errorf("%s, and asked: %v", what, err)
 		}
@@ -129,7 +129,7 @@ func wantWait(t *testing.T, w *Writer, what string) {
 
 func wantNoWait(t *testing.T, w *Writer, when string) {
 	t.Helper()
-	for _, c := range []Change{unasked("d/a.md", "old", "new"), unasked("d/a.md", "new", "old")} {
+	for _, c := range []Change{unrequestedChange("d/a.md", "old", "new"), unrequestedChange("d/a.md", "new", "old")} {
 		if got, err := w.Write(t.Context(), c); err != nil || !got.Changed {
 			t.Errorf("%s: %v", when, err)
 		}
@@ -211,7 +211,7 @@ func TestSomebodyIsEditing(t *testing.T) {
 				return // a merge or rebase never becomes stale
 			}
 			// A sign of this age is stale.
-			w.Now = func() time.Time { return time.Now().Add(signAge + time.Minute) }
+			w.Now = func() time.Time { return time.Now().Add(staleAge + time.Minute) }
 			wantNoWait(t, w, "a day later")
 		})
 	}
@@ -231,20 +231,20 @@ func TestQuiet(t *testing.T) {
 	t.Run("others", func(t *testing.T) {
 		w := newQuiet(t)
 		now = time.Now()
-		_, err := w.Write(t.Context(), unasked("d/a.md", "old", "new"))
+		_, err := w.Write(t.Context(), unrequestedChange("d/a.md", "old", "new"))
 		var wait *WaitError
 		if !errors.As(err, &wait) || wait.For < 8*time.Second || wait.For > 10*time.Second {
 			t.Fatalf("%v", err)
 		}
 		// An asked change in between does not affect the delay.
-		if _, err := w.Write(t.Context(), change("d/a.md", "old", "older, old")); err != nil {
+		if _, err := w.Write(t.Context(), newChange("d/a.md", "old", "older, old")); err != nil {
 			t.Error(err)
 		}
 		now = now.Add(wait.For - 100*time.Millisecond)
 		wantWait(t, w, "a moment ago")
 		now = now.Add(200 * time.Millisecond)
 		wantNoWait(t, w, "after that time")
-		write(t, w.Vault, "d/a.md", "old and saved again")
+		writeFile(t, w.Vault, "d/a.md", "old and saved again")
 		now = time.Now().Add(time.Second)
 		wantWait(t, w, "a moment ago")
 	})
@@ -260,7 +260,7 @@ func TestQuiet(t *testing.T) {
 		future := time.Now().Add(1000 * time.Hour)
 		must(t, os.Chtimes(filepath.Join(w.Vault.Dir, "d/a.md"), future, future))
 		now = time.Now()
-		if _, err := w.Write(t.Context(), unasked("d/a.md", "old", "new")); err == nil {
+		if _, err := w.Write(t.Context(), unrequestedChange("d/a.md", "old", "new")); err == nil {
 			t.Error("it was changed at once")
 		}
 		now = now.Add(11 * time.Second)
@@ -269,7 +269,7 @@ func TestQuiet(t *testing.T) {
 	t.Run("the clock is set back", func(t *testing.T) {
 		w := newQuiet(t)
 		now = time.Now().Add(-1000 * time.Hour)
-		if _, err := w.Write(t.Context(), unasked("d/a.md", "old", "new")); err == nil {
+		if _, err := w.Write(t.Context(), unrequestedChange("d/a.md", "old", "new")); err == nil {
 			t.Error("it was changed at once")
 		}
 		now = now.Add(11 * time.Second)
@@ -280,27 +280,27 @@ func TestQuiet(t *testing.T) {
 func TestFuse(t *testing.T) {
 	w := newWriter(t, map[string]string{"d/a.md": "count: 0\n", "b.md": "count: 0\n"})
 	now := time.Now()
-	w.Fuse, w.lateAfter, w.Now = 3, 1, func() time.Time { return now }
+	w.MaxChangesPerMinute, w.recheckDelay, w.Now = 3, 1, func() time.Time { return now }
 	for n := range 3 {
-		if _, err := w.Write(t.Context(), counted("d/a.md", false)); err != nil {
+		if _, err := w.Write(t.Context(), countingChange("d/a.md", false)); err != nil {
 			t.Fatalf("%d: %v", n, err)
 		}
 	}
 	var refused *RefusedError
 	for range 2 {
-		if _, err := w.Write(t.Context(), counted("d/a.md", false)); !errors.As(err, &refused) || !strings.Contains(err.Error(), "too often") {
+		if _, err := w.Write(t.Context(), countingChange("d/a.md", false)); !errors.As(err, &refused) || !strings.Contains(err.Error(), "too often") {
 			t.Errorf("the fourth time in a minute: %v", err)
 		}
 		now = now.Add(2 * time.Minute)
 	}
-	for _, c := range []Change{counted("b.md", false), counted("d/a.md", true)} {
+	for _, c := range []Change{countingChange("b.md", false), countingChange("d/a.md", true)} {
 		if _, err := w.Write(t.Context(), c); err != nil {
 			t.Errorf("another file, and what is asked for: %v", err)
 		}
 	}
-	now = now.Add(fuseRest)
+	now = now.Add(ratePause)
 	for n := range 9 {
-		if _, err := w.Write(t.Context(), counted("d/a.md", false)); err != nil {
+		if _, err := w.Write(t.Context(), countingChange("d/a.md", false)); err != nil {
 			t.Errorf("an hour later, the %d. time: %v", n, err)
 		}
 		now = now.Add(25 * time.Second)
@@ -311,21 +311,21 @@ func TestTurnedOff(t *testing.T) {
 	w := newWriter(t, map[string]string{"d/a.md": "old"})
 	on := false
 	w.Enabled = func() bool { return on }
-	if _, err := w.Write(t.Context(), unasked("d/a.md", "old", "new")); !errors.Is(err, ErrOff) {
+	if _, err := w.Write(t.Context(), unrequestedChange("d/a.md", "old", "new")); !errors.Is(err, ErrOff) {
 		t.Error(err)
 	}
-	if _, err := w.Move(t.Context(), "d/a.md", "b.md", unasked("", "", "")); !errors.Is(err, ErrOff) {
+	if _, err := w.Move(t.Context(), "d/a.md", "b.md", unrequestedChange("", "", "")); !errors.Is(err, ErrOff) {
 		t.Error(err)
 	}
 	if w.Status().Enabled {
 		t.Error("it is said to be on")
 	}
 	wantFiles(t, w, map[string]string{"d/a.md": "old"})
-	if _, err := w.Write(t.Context(), change("d/a.md", "old", "asked")); err != nil {
+	if _, err := w.Write(t.Context(), newChange("d/a.md", "old", "asked")); err != nil {
 		t.Error(err)
 	}
 	on = true
-	if _, err := w.Write(t.Context(), unasked("d/a.md", "asked", "new")); err != nil {
+	if _, err := w.Write(t.Context(), unrequestedChange("d/a.md", "asked", "new")); err != nil {
 		t.Error(err)
 	}
 }

@@ -40,8 +40,8 @@ func changeOf(path, before, after string) journal.Record {
 	}
 }
 
-// keepChanges records completed changes and returns their records.
-func keepChanges(t *testing.T, j *journal.Journal, records ...journal.Record) []journal.Record {
+// recordChanges records completed changes and returns their records.
+func recordChanges(t *testing.T, j *journal.Journal, records ...journal.Record) []journal.Record {
 	t.Helper()
 	for i, r := range records {
 		var err error
@@ -60,7 +60,7 @@ func keepChanges(t *testing.T, j *journal.Journal, records ...journal.Record) []
 	return records
 }
 
-func ids(records []journal.Record) string {
+func joinIDs(records []journal.Record) string {
 	var list []string
 	for _, r := range records {
 		list = append(list, r.ID)
@@ -73,7 +73,7 @@ func TestJournalOpensAsItWasLeft(t *testing.T) {
 	j := journalAt(t, dir, 0)
 	r := changeOf("2026-02-05/a\xff.md", "- [ ] one\n", "- [x] one\n")
 	r.Temp, r.Reason, r.To = ".memwatchd-1.tmp", "the same task is done", "2026-02-05/b.md"
-	done := keepChanges(t, j, r, changeOf("b.md", "", "new"))
+	done := recordChanges(t, j, r, changeOf("b.md", "", "new"))
 	begun, err := j.Begin(changeOf("c.md", "x\r\n", "y\r\n"))
 	if err != nil {
 		t.Fatal(err)
@@ -93,7 +93,7 @@ func TestJournalOpensAsItWasLeft(t *testing.T) {
 	if diff := cmp.Diff([]journal.Record{begun}, again.Pending()); diff != "" {
 		t.Errorf("pending (-want +got):\n%s", diff)
 	}
-	if got, want := ids(again.List(time.Time{}, "", 0)), done[1].ID+" "+done[0].ID; got != want {
+	if got, want := joinIDs(again.List(time.Time{}, "", 0)), done[1].ID+" "+done[0].ID; got != want {
 		t.Errorf("list: got %s, want %s", got, want)
 	}
 	got, err := again.Get(done[0].ID)
@@ -117,7 +117,7 @@ func TestJournalOpensAsItWasLeft(t *testing.T) {
 
 func TestJournalLists(t *testing.T) {
 	j := journalAt(t, t.TempDir(), 0)
-	r := keepChanges(t, j, changeOf("a.md", "1", "2"), changeOf("dir/b.md", "1", "2"), changeOf("dir2/c.md", "1", "2"), changeOf("a.md", "2", "3"))
+	r := recordChanges(t, j, changeOf("a.md", "1", "2"), changeOf("dir/b.md", "1", "2"), changeOf("dir2/c.md", "1", "2"), changeOf("a.md", "2", "3"))
 	for _, test := range []struct {
 		since time.Time
 		path  string
@@ -131,7 +131,7 @@ func TestJournalLists(t *testing.T) {
 		{since: r[2].Time, want: []journal.Record{r[3], r[2]}},
 		{since: r[3].Time.Add(1)},
 	} {
-		if got, want := ids(j.List(test.since, test.path, test.limit)), ids(test.want); got != want {
+		if got, want := joinIDs(j.List(test.since, test.path, test.limit)), joinIDs(test.want); got != want {
 			t.Errorf("since %v, path %q, limit %d: got %q, want %q", test.since, test.path, test.limit, got, want)
 		}
 	}
@@ -144,13 +144,13 @@ func TestJournalIDs(t *testing.T) {
 	j := journalAt(t, dir, 0)
 	clock := time.Date(2026, 2, 5, 12, 0, 0, 0, time.UTC)
 	j.Now = func() time.Time { return clock }
-	r := keepChanges(t, j, changeOf("a.md", "1", "2"), changeOf("a.md", "2", "3"))
+	r := recordChanges(t, j, changeOf("a.md", "1", "2"), changeOf("a.md", "2", "3"))
 	clock = clock.Add(-time.Hour) // set back
-	r = append(r, keepChanges(t, j, changeOf("a.md", "3", "4"))...)
+	r = append(r, recordChanges(t, j, changeOf("a.md", "3", "4"))...)
 	clock = clock.Add(24 * time.Hour)
-	r = append(r, keepChanges(t, j, changeOf("a.md", "4", "5"))...)
+	r = append(r, recordChanges(t, j, changeOf("a.md", "4", "5"))...)
 	if !slices.IsSortedFunc(r, func(a, b journal.Record) int { return strings.Compare(a.ID, b.ID) }) || r[0].ID == r[1].ID {
-		t.Errorf("ids are not in order: %s", ids(r))
+		t.Errorf("ids are not in order: %s", joinIDs(r))
 	}
 	typed := strings.ToUpper(strings.NewReplacer("0", "o", "1", "i").Replace(r[3].ID))
 	for _, id := range []string{r[3].ID, r[3].ID[:5], typed, " " + typed[:4] + "-" + typed[4:]} {
@@ -174,7 +174,7 @@ func TestJournalIDs(t *testing.T) {
 	if err := again.Abandon(last.ID); err != nil {
 		t.Fatal(err)
 	}
-	if next := keepChanges(t, again, changeOf("a.md", "5", "6")); next[0].ID <= last.ID {
+	if next := recordChanges(t, again, changeOf("a.md", "5", "6")); next[0].ID <= last.ID {
 		t.Errorf("id %s after %s", next[0].ID, last.ID)
 	}
 }
@@ -183,12 +183,12 @@ func TestJournalKnowsWhatIsUndone(t *testing.T) {
 	dir := t.TempDir()
 	j := journalAt(t, dir, 0)
 	undoing := func(r journal.Record, of ...journal.Record) journal.Record {
-		r.Undoes = strings.Fields(ids(of))
+		r.Undoes = strings.Fields(joinIDs(of))
 		return r
 	}
-	first := keepChanges(t, j, changeOf("a.md", "1", "2"), changeOf("b.md", "1", "2"), changeOf("c.md", "1", "2"))
-	undo := keepChanges(t, j, undoing(changeOf("a.md", "2", "1"), first[0]), undoing(changeOf("b.md", "2", "1"), first[1]))
-	redo := keepChanges(t, j, undoing(changeOf("a.md", "1", "2"), undo[0]))
+	first := recordChanges(t, j, changeOf("a.md", "1", "2"), changeOf("b.md", "1", "2"), changeOf("c.md", "1", "2"))
+	undo := recordChanges(t, j, undoing(changeOf("a.md", "2", "1"), first[0]), undoing(changeOf("b.md", "2", "1"), first[1]))
+	redo := recordChanges(t, j, undoing(changeOf("a.md", "1", "2"), undo[0]))
 	want := map[string]journal.State{
 		first[0].ID: journal.StateDone, first[1].ID: journal.StateUndone, first[2].ID: journal.StateDone,
 		undo[0].ID: journal.StateUndone, undo[1].ID: journal.StateDone, redo[0].ID: journal.StateDone,
@@ -212,12 +212,12 @@ func TestJournalPrunesWholeGroups(t *testing.T) {
 		r.Time, r.Group = now.Add(-ago), group
 		return r
 	}
-	keepChanges(t, j, at(3*time.Hour, ""), at(2*time.Hour, "g"))
+	recordChanges(t, j, at(3*time.Hour, ""), at(2*time.Hour, "g"))
 	begun, err := j.Begin(at(2*time.Hour, ""))
 	if err != nil {
 		t.Fatal(err)
 	}
-	keepChanges(t, j, at(time.Hour, "g"), at(time.Minute, ""))
+	recordChanges(t, j, at(time.Hour, "g"), at(time.Minute, ""))
 	for _, clock := range []time.Time{now, now.AddDate(1, 0, 0)} {
 		if err := j.Prune(clock); err != nil {
 			t.Fatal(err)
@@ -240,7 +240,7 @@ func TestJournalPrunesWholeGroups(t *testing.T) {
 func TestJournalSurvivesDamage(t *testing.T) {
 	dir := t.TempDir()
 	j := journalAt(t, dir, 0)
-	r := keepChanges(t, j, changeOf("a.md", "1", "2"), changeOf("b.md", "1", "2"), changeOf("c.md", "1", "2"), changeOf("d.md", "1", "2"))
+	r := recordChanges(t, j, changeOf("a.md", "1", "2"), changeOf("b.md", "1", "2"), changeOf("c.md", "1", "2"), changeOf("d.md", "1", "2"))
 	file := func(i int) string { return filepath.Join(dir, r[i].ID+".json") }
 	text, err := os.ReadFile(file(0))
 	if err != nil {
@@ -272,7 +272,7 @@ func TestJournalSurvivesDamage(t *testing.T) {
 	if got, want := len(again.Problems()), 7; got != want {
 		t.Errorf("%d problems, want %d: %q", got, want, again.Problems())
 	}
-	if got := ids(again.List(time.Time{}, "", 0)); got != r[0].ID {
+	if got := joinIDs(again.List(time.Time{}, "", 0)); got != r[0].ID {
 		t.Errorf("list: %s", got)
 	}
 	if _, err := again.Get(r[0].ID); err == nil || !strings.Contains(err.Error(), "damaged") {
@@ -282,7 +282,7 @@ func TestJournalSurvivesDamage(t *testing.T) {
 	if got := listNames(t, dir); !slices.Equal(got, want) {
 		t.Errorf("files: got %q, want %q", got, want)
 	}
-	if next := keepChanges(t, again, changeOf("a.md", "2", "3")); next[0].ID <= r[2].ID {
+	if next := recordChanges(t, again, changeOf("a.md", "2", "3")); next[0].ID <= r[2].ID {
 		t.Errorf("id %s is not after %s", next[0].ID, r[2].ID)
 	}
 }

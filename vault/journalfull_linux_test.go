@@ -42,7 +42,7 @@ func TestJournalOnAFullDisk(t *testing.T) {
 	v := newVault(t, before)
 	w := writerOn(t, v, filepath.Join(disk, "journal"))
 	now := time.Now()
-	w.Journal.Keep = time.Hour
+	w.Journal.Retention = time.Hour
 	w.Journal.Now = func() time.Time { return now }
 
 	first, err := w.Journal.Begin(changeOf("b.md", "1\n", "2\n"))
@@ -58,23 +58,23 @@ func TestJournalOnAFullDisk(t *testing.T) {
 	must(t, w.Journal.Abandon(third.ID))
 	fill()
 	names := listNames(t, w.Journal.Dir)
-	if _, err := w.Write(t.Context(), change("a.md", "[ ]", "[x]")); !errors.Is(err, unix.ENOSPC) {
+	if _, err := w.Write(t.Context(), newChange("a.md", "[ ]", "[x]")); !errors.Is(err, unix.ENOSPC) {
 		t.Errorf("got %v", err)
 	}
 	wantFiles(t, w, before)
 	if got := listNames(t, w.Journal.Dir); len(got) != len(names) || len(w.Journal.Pending()) > 0 {
 		t.Errorf("left in the journal: %q, pending %v", got, w.Journal.Pending())
 	}
-	if _, err := w.Write(t.Context(), removal("a.md")); !errors.Is(err, unix.ENOSPC) {
+	if _, err := w.Write(t.Context(), removalChange("a.md")); !errors.Is(err, unix.ENOSPC) {
 		t.Errorf("got %v", err)
 	}
 	wantFiles(t, w, before)
 
 	must(t, w.Journal.Prune(now)) // removes the first change
-	written, err := w.Write(t.Context(), change("a.md", "[ ]", "[x]"))
+	written, err := w.Write(t.Context(), newChange("a.md", "[ ]", "[x]"))
 	must(t, err)
 	again := writerOn(t, v, w.Journal.Dir)
-	if got := again.Journal.List(time.Time{}, "", 0); ids(got) != ids([]journal.Record{{ID: written.ID}, {ID: second.ID}}) || len(again.Journal.Problems()) > 0 {
+	if got := again.Journal.List(time.Time{}, "", 0); joinIDs(got) != joinIDs([]journal.Record{{ID: written.ID}, {ID: second.ID}}) || len(again.Journal.Problems()) > 0 {
 		t.Errorf("opened again: %+v, %q", got, again.Journal.Problems())
 	}
 }

@@ -41,7 +41,7 @@ func TestLateWriter(t *testing.T) {
 	w := newWriter(t, map[string]string{"d/a.md": "- [ ] one\n"})
 	w.Vault.noLeases = true
 	var takenBack []string
-	w.TakenBack = func(path string) { takenBack = append(takenBack, path) }
+	w.Reverted = func(path string) { takenBack = append(takenBack, path) }
 	ctx, end := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() { ended <- w.Run(ctx) }()
@@ -50,8 +50,8 @@ func TestLateWriter(t *testing.T) {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND, 0)
 	must(t, err)
 	defer f.Close()
-	w.lateAfter = 200 * time.Millisecond
-	got, err := w.Write(t.Context(), change("d/a.md", "[ ]", "[x]"))
+	w.recheckDelay = 200 * time.Millisecond
+	got, err := w.Write(t.Context(), newChange("d/a.md", "[ ]", "[x]"))
 	must(t, err)
 	if data, _ := os.ReadFile(name); string(data) != "- [x] one\n" {
 		t.Errorf("it was not changed: %q", data)
@@ -62,7 +62,7 @@ func TestLateWriter(t *testing.T) {
 	_, err = f.WriteString("- two\n")
 	must(t, err)
 	// The next change waits for the recheck.
-	if _, err := w.Write(t.Context(), change("d/a.md", "[ ]", "[x]")); err != nil {
+	if _, err := w.Write(t.Context(), newChange("d/a.md", "[ ]", "[x]")); err != nil {
 		t.Error(err)
 	}
 	if data, _ := os.ReadFile(name); string(data) != "- [x] one\n- two\n" {
@@ -78,7 +78,7 @@ func TestLateWriter(t *testing.T) {
 	end()
 	must(t, <-ended)
 	wantFiles(t, w, map[string]string{"d/a.md": "- [x] one\n- two\n"})
-	if _, err := w.Write(t.Context(), change("d/a.md", "[x]", "[ ]")); err != nil {
+	if _, err := w.Write(t.Context(), newChange("d/a.md", "[x]", "[ ]")); err != nil {
 		t.Error(err)
 	}
 	wantFiles(t, w, map[string]string{"d/a.md": "- [ ] one\n- two\n"})
@@ -120,7 +120,7 @@ func TestOpensWhenExchanged(t *testing.T) {
 			return false
 		})
 	})
-	c := change("a.md", "[ ]", "[x]")
+	c := newChange("a.md", "[ ]", "[x]")
 	began := time.Now()
 	if _, err := w.Write(t.Context(), c); err != nil {
 		t.Error(err)
@@ -148,18 +148,18 @@ func TestOpenForWriting(t *testing.T) {
 	must(t, err)
 	var wait *WaitError
 	for n := range 8 {
-		if _, err := w.Write(t.Context(), unasked("a.md", "old", "new")); !errors.As(err, &wait) || wait.For != min(shortWait<<n, longWait) {
+		if _, err := w.Write(t.Context(), unrequestedChange("a.md", "old", "new")); !errors.As(err, &wait) || wait.For != min(shortWait<<n, longWait) {
 			t.Errorf("%v; it waits for %v", err, wait.For)
 		}
 	}
-	if _, err := w.Write(t.Context(), change("a.md", "old", "new")); !errors.Is(err, ErrBusy) || !strings.Contains(err.Error(), "has it open") {
+	if _, err := w.Write(t.Context(), newChange("a.md", "old", "new")); !errors.Is(err, ErrBusy) || !strings.Contains(err.Error(), "has it open") {
 		t.Error(err)
 	}
 	if s := w.Status(); s.LostRaces != 0 {
 		t.Errorf("%+v", s)
 	}
 	must(t, f.Close())
-	if _, err := w.Write(t.Context(), unasked("a.md", "old", "new")); err != nil {
+	if _, err := w.Write(t.Context(), unrequestedChange("a.md", "old", "new")); err != nil {
 		t.Error(err)
 	}
 }
@@ -168,7 +168,7 @@ func TestOpenForWriting(t *testing.T) {
 // replaced file and one to the new file, both survive.
 func TestTwoSaveWhenReplaced(t *testing.T) {
 	w := newWriter(t, map[string]string{"d/a.md": "old"})
-	w.Vault.noLeases, w.lateAfter = true, time.Millisecond
+	w.Vault.noLeases, w.recheckDelay = true, time.Millisecond
 	name := filepath.Join(w.Vault.Dir, "d/a.md")
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND, 0)
 	must(t, err)
@@ -177,11 +177,11 @@ func TestTwoSaveWhenReplaced(t *testing.T) {
 		_, err := f.WriteString(" and one")
 		must(t, errors.Join(err, os.WriteFile(name, []byte("and another"), 0o600)))
 	})
-	got, err := w.Write(t.Context(), change("d/a.md", "old", "new"))
+	got, err := w.Write(t.Context(), newChange("d/a.md", "old", "new"))
 	must(t, err)
 	kept := "d/a.md.kept-" + got.ID
 	wantFiles(t, w, map[string]string{"d/a.md": "and another", kept: "old and one"})
-	if s := w.Status(); len(s.Kept) != 1 || s.Kept[0] != kept {
+	if s := w.Status(); len(s.ConflictCopies) != 1 || s.ConflictCopies[0] != kept {
 		t.Errorf("%+v", s)
 	}
 }
@@ -203,7 +203,7 @@ func TestSavesTwiceWhenExchanged(t *testing.T) {
 		}
 		return do()
 	}
-	if _, err := w.Write(t.Context(), change("a.md", "old", "new")); err != nil || saves != 2 {
+	if _, err := w.Write(t.Context(), newChange("a.md", "old", "new")); err != nil || saves != 2 {
 		t.Errorf("%v, %d saves", err, saves)
 	}
 	wantFiles(t, w, map[string]string{"a.md": "new 2"})
@@ -221,7 +221,7 @@ func TestSavesTwiceWhenExchanged(t *testing.T) {
 		}
 		return do()
 	}
-	if _, err := w.Write(t.Context(), change("a.md", "new", "newer")); err != nil || saves != 2 {
+	if _, err := w.Write(t.Context(), newChange("a.md", "new", "newer")); err != nil || saves != 2 {
 		t.Errorf("%v, %d saves", err, saves)
 	}
 	wantFiles(t, w, map[string]string{"a.md": "newer 3"})
@@ -235,7 +235,7 @@ func TestRenamedDirectory(t *testing.T) {
 	ended := make(chan error)
 	go func() { ended <- w.Run(ctx) }()
 	waitFor(t, "it runs", func() bool { w.mu.Lock(); defer w.mu.Unlock(); return w.running })
-	_, err := w.Write(t.Context(), change("d/a.md", "old", "new"))
+	_, err := w.Write(t.Context(), newChange("d/a.md", "old", "new"))
 	must(t, err)
 	must(t, os.Rename(filepath.Join(w.Vault.Dir, "d"), filepath.Join(w.Vault.Dir, "e")))
 	end()
@@ -269,14 +269,14 @@ func TestRepair(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := newWriter(t, map[string]string{"d/.memwatchd-x.part": "half a fi"})
-			r, err := w.Journal.Begin(record(&Change{Path: "d/a.md", Cause: "todo"}, ".memwatchd-x.tmp", []byte(before), []byte(after)))
+			r, err := w.Journal.Begin(newRecord(&Change{Path: "d/a.md", Cause: "todo"}, ".memwatchd-x.tmp", []byte(before), []byte(after)))
 			must(t, err)
 			if test.done {
 				must(t, w.Journal.Done(r.ID, hashOf([]byte(after))))
 			}
 			for path, text := range map[string]string{"d/a.md": test.base, "d/" + r.Temp: test.temp} {
 				if text != "" {
-					write(t, w.Vault, path, text)
+					writeFile(t, w.Vault, path, text)
 				}
 			}
 			must(t, w.Repair(t.Context()))
@@ -290,11 +290,11 @@ func TestRepair(t *testing.T) {
 			if _, err := w.Journal.Get(r.ID); (err == nil) != test.happened || len(w.Journal.Pending()) > 0 {
 				t.Errorf("%v; pending: %v", err, w.Journal.Pending())
 			}
-			if kept := w.Status().Kept; (len(kept) == 1) != (test.kept != "") {
+			if kept := w.Status().ConflictCopies; (len(kept) == 1) != (test.kept != "") {
 				t.Errorf("kept: %v", kept)
 			}
-			if len(w.late) > 0 {
-				t.Errorf("not settled: %+v", w.late)
+			if len(w.pendingRechecks) > 0 {
+				t.Errorf("not settled: %+v", w.pendingRechecks)
 			}
 		})
 	}
@@ -309,7 +309,7 @@ func TestRepairKeepsWhatItDoesNotKnow(t *testing.T) {
 	must(t, w.Repair(t.Context()))
 	must(t, os.Remove(filepath.Join(w.Vault.Dir, "d/.memwatchd-pipe.part")))
 	wantFiles(t, w, map[string]string{"d/e/.memwatchd-x.tmp": "whose?", ".hidden/.memwatchd-z.part": "not ours"})
-	if s := w.Status(); len(s.Kept) != 1 || s.Kept[0] != "d/e/.memwatchd-x.tmp" {
+	if s := w.Status(); len(s.ConflictCopies) != 1 || s.ConflictCopies[0] != "d/e/.memwatchd-x.tmp" {
 		t.Errorf("%+v", s)
 	}
 }
@@ -318,9 +318,9 @@ func TestRepairKeepsWhatItDoesNotKnow(t *testing.T) {
 // before the next start.
 func TestRepairInARenamedDirectory(t *testing.T) {
 	w := newWriter(t, map[string]string{"new/a.md": "after", "new/.memwatchd-x.tmp": "saved by others"})
-	r, err := w.Journal.Begin(record(&Change{Path: "old/a.md"}, ".memwatchd-x.tmp", []byte("before"), []byte("after")))
+	r, err := w.Journal.Begin(newRecord(&Change{Path: "old/a.md"}, ".memwatchd-x.tmp", []byte("before"), []byte("after")))
 	must(t, err)
-	gone, err := w.Journal.Begin(record(&Change{Path: "gone/a.md"}, ".memwatchd-y.tmp", []byte("before"), []byte("after")))
+	gone, err := w.Journal.Begin(newRecord(&Change{Path: "gone/a.md"}, ".memwatchd-y.tmp", []byte("before"), []byte("after")))
 	must(t, err)
 	must(t, w.Repair(t.Context()))
 	wantFiles(t, w, map[string]string{"new/a.md": "saved by others"})
@@ -337,15 +337,15 @@ func TestRepairInARenamedDirectory(t *testing.T) {
 // resolved later.
 func TestRepairLater(t *testing.T) {
 	w := newWriter(t, map[string]string{"d/a.md": "after", "d/.memwatchd-x.tmp": "before"})
-	_, err := w.Journal.Begin(record(&Change{Path: "d/a.md"}, ".memwatchd-x.tmp", []byte("before"), []byte("after")))
+	_, err := w.Journal.Begin(newRecord(&Change{Path: "d/a.md"}, ".memwatchd-x.tmp", []byte("before"), []byte("after")))
 	must(t, err)
 	w.fault = func(call string, do func() error) error { return unix.EIO }
 	must(t, w.Repair(t.Context()))
-	if _, err := w.Write(t.Context(), change("d/a.md", "after", "more")); !errors.Is(err, unix.EIO) {
+	if _, err := w.Write(t.Context(), newChange("d/a.md", "after", "more")); !errors.Is(err, unix.EIO) {
 		t.Errorf("changed before that: %v", err)
 	}
 	w.fault = nil
-	if _, err := w.Write(t.Context(), change("d/a.md", "after", "more")); err != nil {
+	if _, err := w.Write(t.Context(), newChange("d/a.md", "after", "more")); err != nil {
 		t.Error(err)
 	}
 	wantFiles(t, w, map[string]string{"d/a.md": "more"})

@@ -15,11 +15,11 @@ var errWriter = errors.New("open for writing")
 // Only a lease proves that a file is neither half written nor about to be
 // truncated. It does not block readers and renames.
 type lease struct {
-	mu    sync.Mutex
-	fd    int
-	over  bool
-	whole bool // held until it was released
-	timer *time.Timer
+	mu            sync.Mutex
+	fd            int
+	over          bool
+	uninterrupted bool // held until it was released
+	timer         *time.Timer
 }
 
 // takeLease takes a read lease on fd for at most the given time. The error is
@@ -71,8 +71,8 @@ func (l *lease) end(inTime bool) bool {
 	if !l.over {
 		l.over = true
 		kind, err := unix.FcntlInt(uintptr(l.fd), unix.F_GETLEASE, 0)
-		l.whole = inTime && err == nil && kind == unix.F_RDLCK
+		l.uninterrupted = inTime && err == nil && kind == unix.F_RDLCK
 		unix.FcntlInt(uintptr(l.fd), unix.F_SETLEASE, unix.F_UNLCK)
 	}
-	return l.whole
+	return l.uninterrupted
 }

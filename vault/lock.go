@@ -61,7 +61,7 @@ func AcquireLock(path string, who Holder) (*Lock, error) {
 		return nil, &LockedError{path, holder}
 	}
 	l := &Lock{file}
-	l.write(who)
+	l.writeHolder(who)
 	return l, nil
 }
 
@@ -80,9 +80,9 @@ func ReadHolder(path string) (Holder, bool) {
 	return who, unix.Kill(who.PID, 0) != unix.ESRCH
 }
 
-// write replaces the content of the lock's file. On a full disk this fails, but
+// writeHolder replaces the content of the lock's file. On a full disk this fails, but
 // the lock is held nevertheless.
-func (l *Lock) write(who Holder) {
+func (l *Lock) writeHolder(who Holder) {
 	text, err := json.Marshal(who)
 	if err == nil && l.file.Truncate(0) == nil {
 		l.file.WriteAt(append(text, '\n'), 0)

@@ -21,22 +21,22 @@ func (w *Writer) Move(ctx context.Context, from, to string, c Change) (Written, 
 		return Written{}, &RefusedError{from,
 			fmt.Sprintf("to %s: %s: it would not be read as memory any more", to, reason)}
 	}
-	return w.try(ctx, c, func() (Written, error) { return w.attemptMove(ctx, &c, to) })
+	return w.writeWithRetry(ctx, c, func() (Written, error) { return w.attemptMove(ctx, &c, to) })
 }
 
 func (w *Writer) attemptMove(ctx context.Context, c *Change, to string) (Written, error) {
-	s, err := w.open(c.Path)
+	s, err := w.openParent(c.Path)
 	if err != nil {
 		return Written{}, err
 	}
 	defer s.close()
-	old, err := w.read(ctx, s, c.Asked)
+	old, err := w.readSource(ctx, s, c.Requested)
 	if err != nil {
 		return Written{}, err
 	}
 	defer old.close()
 	if c.Edit != nil {
-		data, err := w.ask(c, old)
+		data, err := w.callEdit(c, old)
 		if err == nil && data != nil && !bytes.Equal(data, old.Data) {
 			err = errors.New("a file is either moved or changed")
 		}
@@ -44,34 +44,34 @@ func (w *Writer) attemptMove(ctx context.Context, c *Change, to string) (Written
 			return Written{}, err
 		}
 	}
-	if err := w.gate().refuses(old); err != nil {
+	if err := w.writePolicy().checkWritable(old); err != nil {
 		return Written{}, err
 	}
-	foreign := w.gate().changed(old)
-	if err := w.gate().mayTouch(c, foreign); err != nil {
+	foreign := w.writePolicy().lastExternalChange(old)
+	if err := w.writePolicy().checkIdle(c, foreign); err != nil {
 		return Written{}, err
 	}
-	target, undo, err := w.openMaking(to)
+	target, undo, err := w.createParent(to)
 	if err != nil {
 		return Written{}, err
 	}
 	defer target.close()
-	written, err := w.move(s, target, old, c, foreign)
+	written, err := w.moveFile(s, target, old, c, foreign)
 	if err != nil {
 		undo()
 	}
 	return written, err
 }
 
-func (w *Writer) move(s, target *spot, old *source, c *Change, foreign time.Time) (Written, error) {
-	r := record(c, "", old.Data, old.Data)
+func (w *Writer) moveFile(s, target *dirEntry, old *source, c *Change, foreign time.Time) (Written, error) {
+	r := newRecord(c, "", old.Data, old.Data)
 	r.To = target.path
 	r, err := w.Journal.Begin(r)
 	if err != nil {
 		return Written{}, fmt.Errorf("%w: %w", errJournal, err)
 	}
-	disown := w.own(target.path, old.hash, foreign)
-	err = w.rename(s, target, old, "move", "move back")
+	disown := w.recordOwnVersion(target.path, old.hash, foreign)
+	err = w.renameFile(s, target, old, "move", "move back")
 	switch {
 	case errors.Is(err, fs.ErrExist):
 		err = &RefusedError{s.path, fmt.Sprintf("there is a %s already; move one of them out of the way", target.path)}
@@ -79,37 +79,37 @@ func (w *Writer) move(s, target *spot, old *source, c *Change, foreign time.Time
 		err = errors.Join(w.syncDir(target), w.syncDir(s))
 		if err != nil {
 			err = errors.Join(err,
-				w.call("move back", func() error { return renameNew(target.dir, target.base, s.dir, s.base) }))
+				w.runSyscall("move back", func() error { return renameNew(target.dir, target.base, s.dir, s.base) }))
 		}
 	}
-	happened, unsettled := w.rechecks().settle(s, r, false)
+	happened, unsettled := w.rechecks().resolveChange(s, r, false)
 	written := Written{ID: r.ID, Hash: old.hash, Changed: true}
 	switch {
 	case unsettled != nil:
 		w.logger().Warn("the journal cannot note what became of a change", "path", c.Path, "err", unsettled)
-		w.rechecks().lookLater(lateLook{record: r, pause: lateAfter})
+		w.rechecks().scheduleRecheck(recheck{record: r, pause: recheckDelay})
 		if err == nil {
 			return written, nil
 		}
 	case happened:
 		if err != nil {
-			w.happened(c, err, target, s)
-		} else if !c.Asked {
-			w.spend(c.Path)
+			w.confirmDespiteError(c, err, target, s)
+		} else if !c.Requested {
+			w.countWrite(c.Path)
 		}
 		return written, nil
 	case err == nil:
-		err = errLost // the move was already reverted
+		err = errConcurrentSave // the move was already reverted
 	}
 	disown()
 	return Written{}, err
 }
 
-// rename moves a file to a name that does not exist, if the file is still the
-// version read. On errLost another program saved the file, which has its old
+// renameFile moves a file to a name that does not exist, if the file is still the
+// version read. On errConcurrentSave another program saved the file, which has its old
 // name again. The system calls are named do and undo.
-func (w *Writer) rename(s, target *spot, old *source, do, undo string) error {
-	hold, err := w.lease(old.fd)
+func (w *Writer) renameFile(s, target *dirEntry, old *source, do, undo string) error {
+	hold, err := w.leaseSource(old.fd)
 	if err != nil {
 		return err
 	}
@@ -117,34 +117,34 @@ func (w *Writer) rename(s, target *spot, old *source, do, undo string) error {
 	if err := w.unchanged(s, old, hold); err != nil {
 		return err
 	}
-	err = w.call(do, func() error { return supported(renameNew(s.dir, s.base, target.dir, target.base)) })
+	err = w.runSyscall(do, func() error { return exchangeError(renameNew(s.dir, s.base, target.dir, target.base)) })
 	if errors.Is(err, fs.ErrNotExist) {
-		return errLost
+		return errConcurrentSave
 	}
 	if err != nil {
 		return err
 	}
-	out, err := w.look(target.dir, target.base)
-	if err == nil && out.same(look{old.Stamp, old.hash}) && hold.held() {
+	out, err := w.readVersion(target.dir, target.base)
+	if err == nil && out.sameFile(fileVersion{old.Stamp, old.hash}) && hold.held() {
 		return nil
 	}
 	// If another program has created a new file meanwhile, that file stays, and
 	// settle resolves the moved file by its content.
-	err = errors.Join(err, w.call(undo, func() error { return renameNew(target.dir, target.base, s.dir, s.base) }))
+	err = errors.Join(err, w.runSyscall(undo, func() error { return renameNew(target.dir, target.base, s.dir, s.base) }))
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	return errLost
+	return errConcurrentSave
 }
 
-// settleMove reports whether a move was made. A new file may exist at the old
+// resolveMove reports whether a move was made. A new file may exist at the old
 // path.
-func (w *Writer) settleMove(r journal.Record) (happened bool, err error) {
-	find := func(path string) (l look, there bool, err error) {
-		s, err := w.open(path)
+func (w *Writer) resolveMove(r journal.Record) (happened bool, err error) {
+	find := func(path string) (l fileVersion, there bool, err error) {
+		s, err := w.openParent(path)
 		if err == nil {
 			defer s.close()
-			l, err = w.look(s.dir, s.base)
+			l, err = w.readVersion(s.dir, s.base)
 		}
 		if errors.Is(err, fs.ErrNotExist) {
 			return l, false, nil
@@ -156,5 +156,5 @@ func (w *Writer) settleMove(r journal.Record) (happened bool, err error) {
 		return false, err
 	}
 	to, arrived, err := find(r.To)
-	return arrived && (!stays || to.holds(r.After) && !from.holds(r.Before)), err
+	return arrived && (!stays || to.hasDigest(r.After) && !from.hasDigest(r.Before)), err
 }

@@ -10,7 +10,7 @@ import (
 // it returns why nothing below it is read. It examines names only, not the
 // disk.
 func (v *Vault) Skips(path string, dir bool) string {
-	if !valid(path) {
+	if !isValidPath(path) {
 		return "not a path"
 	}
 	rules := v.currentRules()

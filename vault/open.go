@@ -19,11 +19,11 @@ func (v *Vault) openRoot() (int, error) {
 	return fd, nil
 }
 
-// at calls do with the open parent directory of path and the last component of
+// withParent calls do with the open parent directory of path and the last component of
 // path.
-func at[T any](v *Vault, path string, do func(dir int, base string) (T, error)) (T, error) {
-	return patiently(v, func() (none T, err error) {
-		if !valid(path) {
+func withParent[T any](v *Vault, path string, do func(dir int, base string) (T, error)) (T, error) {
+	return runWithTimeout(v, func() (none T, err error) {
+		if !isValidPath(path) {
 			return none, fs.ErrNotExist
 		}
 		root, err := v.openRoot()
@@ -51,7 +51,7 @@ func openDir(root int, path string, flags int) (int, error) {
 		path = "."
 	}
 	fd, err := beneath(root, path, flags|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC)
-	return fd, translate(err)
+	return fd, translateErrno(err)
 }
 
 // openFile opens a regular file for reading. It opens nothing else, because
@@ -61,7 +61,7 @@ func (v *Vault) openFile(dir int, base string) (int, error) {
 		return -1, err
 	}
 	fd, err := openAt(dir, base, readOnly)
-	return fd, translate(err)
+	return fd, translateErrno(err)
 }
 
 // readOnly opens a file without following a link or waiting for a pipe.
@@ -100,11 +100,11 @@ func fstatat(dir int, base string, st *unix.Stat_t) error {
 	_, err := retry(func() (int, error) {
 		return 0, unix.Fstatat(dir, base, st, unix.AT_SYMLINK_NOFOLLOW)
 	})
-	return translate(err)
+	return translateErrno(err)
 }
 
-// translate maps errors of opening files to the errors of this package.
-func translate(err error) error {
+// translateErrno maps errors of opening files to the errors of this package.
+func translateErrno(err error) error {
 	switch err {
 	case unix.ELOOP:
 		return ErrSymlink
@@ -117,8 +117,8 @@ func translate(err error) error {
 // Files are open only briefly, so retrying nearly always succeeds when too many
 // are open. patience bounds the retries.
 const (
-	patience = time.Second
-	pause    = 10 * time.Millisecond
+	retryTime  = time.Second
+	retryPause = 10 * time.Millisecond
 )
 
 // retry repeats a call interrupted by a signal, as happens on network file
@@ -130,18 +130,18 @@ func retry(do func() (int, error)) (int, error) {
 		case err == nil:
 			return fd, nil
 		case err == unix.EINTR:
-		case exhausted(err) && waited < patience:
-			time.Sleep(pause)
-			waited += pause
+		case isFileLimit(err) && waited < retryTime:
+			time.Sleep(retryPause)
+			waited += retryPause
 		default:
 			return -1, err
 		}
 	}
 }
 
-// exhausted reports whether err means that this process or the machine has too
+// isFileLimit reports whether err means that this process or the machine has too
 // many files open. Such an error does not concern the file being opened.
-func exhausted(err error) bool {
+func isFileLimit(err error) bool {
 	return errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE)
 }
 

@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// answerTime bounds one step of disk access. A step may block forever if the
+// stepTimeout bounds one step of disk access. A step may block forever if the
 // server of a network file system is unreachable or a disk is failing, and
 // cannot be cancelled.
-const answerTime = 5 * time.Second
+const stepTimeout = 5 * time.Second
 
-// errNoAnswer reports a step longer than answerTime.
-var errNoAnswer = errors.New("it does not answer")
+// errNoResponse reports a step longer than stepTimeout.
+var errNoResponse = errors.New("it does not answer")
 
 // steps lists the pending disk operations, the oldest first. While the oldest
-// step exceeds answerTime, new steps fail at once; this bounds the number of
+// step exceeds stepTimeout, new steps fail at once; this bounds the number of
 // blocked goroutines.
 type steps struct {
 	mu   sync.Mutex
@@ -31,14 +31,14 @@ func (s *steps) begin() (step, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.stuckLocked() {
-		return nil, errNoAnswer
+		return nil, errNoResponse
 	}
 	return s.list.PushBack(time.Now()), nil
 }
 
-// again begins another step of a running operation, even if other steps are
+// beginAnyway begins another step of a running operation, even if other steps are
 // stuck.
-func (s *steps) again() step {
+func (s *steps) beginAnyway() step {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.list.PushBack(time.Now())
@@ -58,7 +58,7 @@ func (s *steps) end(e step) {
 	s.list.Remove(e)
 }
 
-func (s *steps) stuck() bool {
+func (s *steps) isStuck() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.stuckLocked()
@@ -66,13 +66,13 @@ func (s *steps) stuck() bool {
 
 func (s *steps) stuckLocked() bool {
 	first := s.list.Front()
-	return first != nil && time.Since(first.Value.(time.Time)) >= answerTime
+	return first != nil && time.Since(first.Value.(time.Time)) >= stepTimeout
 }
 
-// patiently calls do as one step and waits at most answerTime. If do takes
+// runWithTimeout calls do as one step and waits at most stepTimeout. If do takes
 // longer, the error is an [ErrRoot], because the state of every file is
 // unknown.
-func patiently[T any](v *Vault, do func() (T, error)) (T, error) {
+func runWithTimeout[T any](v *Vault, do func() (T, error)) (T, error) {
 	var none, value T
 	e, err := v.steps.begin()
 	if err != nil {
@@ -87,22 +87,22 @@ func patiently[T any](v *Vault, do func() (T, error)) (T, error) {
 	select {
 	case <-done:
 		return value, err
-	case <-time.After(answerTime):
-		return none, rootError(v.Dir, errNoAnswer)
+	case <-time.After(stepTimeout):
+		return none, rootError(v.Dir, errNoResponse)
 	}
 }
 
 // Errors of a faulty change. Only the change fails; the daemon continues.
 var (
-	errPanic   = errors.New("there is a mistake in memwatchd, which its log describes; please report it")
-	errMeddled = errors.New("there is a mistake in memwatchd: the change altered what it was given; please report it")
+	errPanic         = errors.New("there is a mistake in memwatchd, which its log describes; please report it")
+	errInputModified = errors.New("there is a mistake in memwatchd: the change altered what it was given; please report it")
 )
 
-// ask returns the content that a change requests; old is nil if there is no
+// callEdit returns the content that a change requests; old is nil if there is no
 // file. It recovers from panics: Edit runs on a separate goroutine, where a
 // panic would end the daemon, and would do so again whenever the daemon meets
 // the same file.
-func (w *Writer) ask(c *Change, old *source) (data []byte, err error) {
+func (w *Writer) callEdit(c *Change, old *source) (data []byte, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			w.logger().Error("panic in a change", "path", c.Path, "cause", c.Cause, "err", v, "stack",
@@ -111,13 +111,13 @@ func (w *Writer) ask(c *Change, old *source) (data []byte, err error) {
 		}
 	}()
 	w.Vault.steps.end(w.step) // the duration of Edit does not count as disk time
-	defer func() { w.step = w.Vault.steps.again() }()
+	defer func() { w.step = w.Vault.steps.beginAnyway() }()
 	if old == nil {
 		return c.Edit(nil)
 	}
 	data, err = c.Edit(&old.File)
 	if hashOf(old.Data) != old.hash {
-		return nil, errMeddled
+		return nil, errInputModified
 	}
 	return data, err
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // TestDiskDoesNotAnswer checks that the first call on an unresponsive disk
-// waits for answerTime, that later calls fail at once, and that all calls
+// waits for stepTimeout, that later calls fail at once, and that all calls
 // succeed when the disk responds again.
 func TestDiskDoesNotAnswer(t *testing.T) {
 	v := newVault(t, map[string]string{"a.md": "a", "d/b.md": "b"})
@@ -30,14 +30,14 @@ func TestDiskDoesNotAnswer(t *testing.T) {
 				}
 			}
 		}
-		ask(answerTime, how{"a file": func() error {
-			return second(patiently(v, func() (int, error) { <-hung; return 1, nil }))
+		ask(stepTimeout, how{"a file": func() error {
+			return second(runWithTimeout(v, func() (int, error) { <-hung; return 1, nil }))
 		}})
 		ask(0, how{
 			"root": func() error { return second(v.Root()) },
 			"stat": func() error { return second(v.Stat("a.md")) },
 			"read": func() error { return second(v.Read("d/b.md")) },
-			"look": func() error { return second(v.Look("d/b.md")) },
+			"look": func() error { return second(v.Observe("d/b.md")) },
 			"walk": func() error { return second(v.Walk(t.Context(), "", nil)) },
 			"part": func() error { return second(v.Walk(t.Context(), "d", nil)) },
 		})
@@ -61,7 +61,7 @@ func TestWalkGetsStuck(t *testing.T) {
 	}
 	v := newVault(t, files)
 	synctest.Test(t, func(t *testing.T) {
-		slow := func(memory.Directory) { time.Sleep(answerTime * 3 / 4) }
+		slow := func(memory.Directory) { time.Sleep(stepTimeout * 3 / 4) }
 		if tree, err := v.Walk(t.Context(), "", slow); err != nil || len(tree.Files) != 20 {
 			t.Errorf("a slow walk: %v", err)
 		}
@@ -72,7 +72,7 @@ func TestWalkGetsStuck(t *testing.T) {
 				<-hung
 			}
 		})
-		if took := time.Since(began); !errors.Is(err, ErrRoot) || took > 2*answerTime {
+		if took := time.Since(began); !errors.Is(err, ErrRoot) || took > 2*stepTimeout {
 			t.Errorf("a walk that is stuck: %v after %v", err, took)
 		}
 		if n := v.Catalogue.Len(); n != 20 {

@@ -41,7 +41,7 @@ func PrivateDir(path string) error {
 	var st unix.Stat_t
 	err = unix.Fstat(fd, &st)
 	if err == nil {
-		err = private(&st)
+		err = checkPrivate(&st)
 	}
 	if err == nil && st.Mode&0o777 != 0o700 {
 		err = unix.Fchmod(fd, 0o700)
@@ -54,7 +54,7 @@ func PrivateDir(path string) error {
 		return privateError(path, err)
 	}
 	for _, name := range names {
-		if err := privateFile(fd, name); err != nil {
+		if err := restrictFile(fd, name); err != nil {
 			return privateError(filepath.Join(path, name), err)
 		}
 	}
@@ -84,7 +84,7 @@ func CheckPrivateDir(path string) error {
 	case err == nil && st.Mode&unix.S_IFMT != unix.S_IFDIR:
 		err = errors.New("is not a directory of its own (a symbolic link?)")
 	case err == nil:
-		err = private(&st)
+		err = checkPrivate(&st)
 	}
 	if err != nil {
 		return privateError(path, err)
@@ -99,7 +99,7 @@ func CheckPrivateDir(path string) error {
 		}
 		name := filepath.Join(path, e.Name())
 		if err = unix.Lstat(name, &st); err == nil {
-			err = private(&st)
+			err = checkPrivate(&st)
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return privateError(name, err)
@@ -108,9 +108,9 @@ func CheckPrivateDir(path string) error {
 	return nil
 }
 
-// privateFile checks a file in a private directory and removes the permissions
+// restrictFile checks a file in a private directory and removes the permissions
 // of other users. It ignores everything but regular files.
-func privateFile(dir int, name string) error {
+func restrictFile(dir int, name string) error {
 	var st unix.Stat_t
 	switch err := fstatat(dir, name, &st); {
 	case errors.Is(err, fs.ErrNotExist):
@@ -120,7 +120,7 @@ func privateFile(dir int, name string) error {
 	case st.Mode&unix.S_IFMT != unix.S_IFREG:
 		return nil
 	}
-	if err := private(&st); err != nil {
+	if err := checkPrivate(&st); err != nil {
 		return err
 	}
 	if st.Mode&0o077 == 0 {
@@ -134,9 +134,9 @@ func privateFile(dir int, name string) error {
 	return err
 }
 
-// private returns why a file with the attributes st may have been written by
+// checkPrivate returns why a file with the attributes st may have been written by
 // another user, or nil.
-func private(st *unix.Stat_t) error {
+func checkPrivate(st *unix.Stat_t) error {
 	if int(st.Uid) != os.Geteuid() {
 		return fmt.Errorf("belongs to user %d, not to user %d who runs this", st.Uid, os.Geteuid())
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 // A person saves a file in the way that one kind of program does.
-type person struct {
+type saver struct {
 	name string
 	// save writes version n; higher numbers are later.
 	save func(name string, n int) error
@@ -24,24 +24,24 @@ type person struct {
 	appends bool
 }
 
-func personal(n int) []byte {
+func saverText(n int) []byte {
 	return fmt.Appendf(nil, "count: 0\nversion %d\n%send\n", n, strings.Repeat("padding\n", n%50))
 }
 
-// persons cover all observed ways to save.
-var persons = []person{
+// savers cover all observed ways to save.
+var savers = []saver{
 	{name: "renames over", save: func(name string, n int) error {
-		if err := os.WriteFile(name+".new", personal(n), 0o600); err != nil {
+		if err := os.WriteFile(name+".new", saverText(n), 0o600); err != nil {
 			return err
 		}
 		return os.Rename(name+".new", name)
 	}},
-	{name: "in place", save: func(name string, n int) error { return os.WriteFile(name, personal(n), 0o600) }},
+	{name: "in place", save: func(name string, n int) error { return os.WriteFile(name, saverText(n), 0o600) }},
 	{name: "moves away first", save: func(name string, n int) error {
 		if err := os.Rename(name, name+"~"); err != nil {
 			return err
 		}
-		if err := os.WriteFile(name, personal(n), 0o600); err != nil {
+		if err := os.WriteFile(name, saverText(n), 0o600); err != nil {
 			return err
 		}
 		return os.Remove(name + "~")
@@ -62,13 +62,13 @@ var persons = []person{
 // wantSaved returns an error if a saved version is missing. On systems without
 // leases, two simultaneous appends may each go to a different file, and a save
 // in slow, which kept the file open beyond the recheck, may be lost.
-func (p person) wantSaved(data []byte, kept [][]byte, last int, slow map[int]bool) error {
+func (p saver) wantSaved(data []byte, kept [][]byte, last int, slow map[int]bool) error {
 	if slow[last] && !p.appends {
 		return nil
 	}
 	if !p.appends {
 		_, theirs, ok := bytes.Cut(data, []byte("\n"))
-		_, want, _ := bytes.Cut(personal(last), []byte("\n"))
+		_, want, _ := bytes.Cut(saverText(last), []byte("\n"))
 		if !ok || !bytes.HasPrefix(data, []byte("count: ")) || !bytes.Equal(theirs, want) {
 			return fmt.Errorf("it is not version %d: %.80q", last, data)
 		}
@@ -90,10 +90,10 @@ func (p person) wantSaved(data []byte, kept [][]byte, last int, slow map[int]boo
 	return nil
 }
 
-// counted returns a change that increments a counter and is therefore never
+// countingChange returns a change that increments a counter and is therefore never
 // without effect.
-func counted(path string, asked bool) Change {
-	return Change{Path: path, Cause: "count", Asked: asked, Edit: func(f *File) ([]byte, error) {
+func countingChange(path string, asked bool) Change {
+	return Change{Path: path, Cause: "count", Requested: asked, Edit: func(f *File) ([]byte, error) {
 		var n int
 		if f == nil {
 			return nil, nil
@@ -114,7 +114,7 @@ func TestNoSaveIsLost(t *testing.T) {
 		rounds = 1000
 	}
 	for _, noLeases := range []bool{false, true} {
-		for _, p := range persons {
+		for _, p := range savers {
 			name := p.name
 			if noLeases {
 				name += ", without leases"
@@ -125,17 +125,17 @@ func TestNoSaveIsLost(t *testing.T) {
 				if !noLeases {
 					needLeases(t, w.Vault)
 				}
-				w.Vault.noLeases, w.Fuse, w.lateAfter = noLeases, 1<<30, time.Millisecond
+				w.Vault.noLeases, w.MaxChangesPerMinute, w.recheckDelay = noLeases, 1<<30, time.Millisecond
 				if noLeases {
-					w.lateAfter = 0
+					w.recheckDelay = 0
 				}
-				race(t, w, p, rounds)
+				runRace(t, w, p, rounds)
 			})
 		}
 	}
 }
 
-func race(t *testing.T, w *Writer, p person, rounds int) {
+func runRace(t *testing.T, w *Writer, p saver, rounds int) {
 	const path = "2026-02-04/cli.md"
 	name := w.Vault.Dir + "/" + path
 	ctx, end := context.WithCancel(t.Context())
@@ -148,7 +148,7 @@ func race(t *testing.T, w *Writer, p person, rounds int) {
 	work.Go(func() {
 		for n := 0; ctx.Err() == nil; n++ {
 			turn.Lock()
-			written, err := w.Write(ctx, counted(path, n%4 != 0))
+			written, err := w.Write(ctx, countingChange(path, n%4 != 0))
 			turn.Unlock()
 			var wait *WaitError
 			switch {
@@ -170,12 +170,12 @@ func race(t *testing.T, w *Writer, p person, rounds int) {
 			if err := p.save(name, last); err != nil {
 				t.Fatal(err)
 			}
-			slow[last] = w.Vault.noLeases && time.Since(began) > lateAfter/2
+			slow[last] = w.Vault.noLeases && time.Since(began) > recheckDelay/2
 		}
 		turn.Lock()
 		for {
 			// After a completed save the recheck need not wait.
-			_, err := inTurn(ctx, w, func() (none struct{}, _ error) { return none, w.rechecks().finishLate(path) })
+			_, err := withSemaphore(ctx, w, func() (none struct{}, _ error) { return none, w.rechecks().finishRechecks(path) })
 			if err == nil {
 				break
 			}
@@ -183,7 +183,7 @@ func race(t *testing.T, w *Writer, p person, rounds int) {
 		}
 		data, err := os.ReadFile(name)
 		var kept [][]byte
-		for _, path := range w.Status().Kept {
+		for _, path := range w.Status().ConflictCopies {
 			if data, err := os.ReadFile(w.Vault.Dir + "/" + path); err == nil && w.Vault.noLeases && p.appends {
 				kept = append(kept, data)
 			}
@@ -201,14 +201,14 @@ func race(t *testing.T, w *Writer, p person, rounds int) {
 	names, err := os.ReadDir(w.Vault.Dir + "/2026-02-04")
 	must(t, err)
 	s := w.Status()
-	if !w.Vault.noLeases && len(s.Kept) > 0 {
-		t.Errorf("left to a person: %v", s.Kept)
+	if !w.Vault.noLeases && len(s.ConflictCopies) > 0 {
+		t.Errorf("left to a person: %v", s.ConflictCopies)
 	}
-	if len(names) != 1+len(s.Kept) {
+	if len(names) != 1+len(s.ConflictCopies) {
 		t.Errorf("left over: %v", names)
 	}
 	if changed.Load() == 0 {
 		t.Error("it was never changed")
 	}
-	t.Logf("%d saves, %d changes, %d races lost, %d files kept", last, changed.Load(), s.LostRaces, len(s.Kept))
+	t.Logf("%d saves, %d changes, %d races lost, %d files kept", last, changed.Load(), s.LostRaces, len(s.ConflictCopies))
 }

@@ -13,14 +13,14 @@ const (
 	// leaseLimit is the size above which a file is not read under a lease,
 	// because writers must wait while a lease is held.
 	leaseLimit = 1 << 20
-	// leaseHold bounds the duration of a lease even if the disk is slow.
-	leaseHold = 50 * time.Millisecond
-	// believeEmpty is how long a file must stay empty before it is reported as
+	// readLeaseTime bounds the duration of a lease even if the disk is slow.
+	readLeaseTime = 50 * time.Millisecond
+	// emptyDelay is how long a file must stay empty before it is reported as
 	// empty on systems where no lease can rule out a writer: most programs
 	// truncate a file before they write it.
-	believeEmpty = 2 * time.Second
-	// attempts bounds how often a file that changes during reading is read.
-	attempts = 3
+	emptyDelay = 2 * time.Second
+	// maxReads bounds how often a file that changes during reading is read.
+	maxReads = 3
 )
 
 // A File is a snapshot of a file.
@@ -29,14 +29,14 @@ type File struct {
 	Stamp   memory.Stamp
 	Data    []byte
 	ModTime time.Time
-	// Unsettled reports that another program had the file open for writing, or
+	// Unstable reports that another program had the file open for writing, or
 	// that the file changed during reading: Data may be incomplete.
-	Unsettled bool
+	Unstable bool
 }
 
-// newbornWait is much longer than the time between creating and opening a file,
+// newFileDelay is much longer than the time between creating and opening a file,
 // even on a busy machine.
-const newbornWait = 50 * time.Millisecond
+const newFileDelay = 50 * time.Millisecond
 
 type emptied struct {
 	stamp memory.Stamp
@@ -44,16 +44,16 @@ type emptied struct {
 }
 
 // Read returns a whole file. It does not check whether the name is excluded
-// (see [Vault.Look]), and does not update the catalogue.
+// (see [Vault.Observe]), and does not update the catalogue.
 //
 // On systems with leases, Read holds one, so the content is complete. On other
 // systems the attributes of the file must be equal before and after reading,
 // and Read returns [ErrChanging] until a file has been empty for two seconds.
 func (v *Vault) Read(path string) (File, error) {
-	file, err := at(v, path, func(dir int, base string) (File, error) { return v.readAt(dir, base, path) })
+	file, err := withParent(v, path, func(dir int, base string) (File, error) { return v.readAt(dir, base, path) })
 	if err != nil {
 		if Absent(err) {
-			v.trust(path)
+			v.clearEmpty(path)
 		}
 		return File{}, pathError("read", path, err)
 	}
@@ -69,25 +69,25 @@ func (v *Vault) readAt(dir int, base, path string) (File, error) {
 		if err != nil {
 			return File{}, err
 		}
-		if state == changed && n < attempts {
+		if state == readChanged && n < maxReads {
 			continue
 		}
-		if len(data) == 0 && state == leased && !waited && time.Since(time.Unix(0, stamp.MTime)) < believeEmpty {
+		if len(data) == 0 && state == readLeased && !waited && time.Since(time.Unix(0, stamp.MTime)) < emptyDelay {
 			// A new file is empty and unopened for a moment between its
 			// creation and its opening. A lease does not reveal that.
 			waited = true
-			time.Sleep(newbornWait)
+			time.Sleep(newFileDelay)
 			continue
 		}
-		if len(data) == 0 && state != leased {
-			if err := v.doubt(path, stamp); err != nil {
+		if len(data) == 0 && state != readLeased {
+			if err := v.checkEmpty(path, stamp); err != nil {
 				return File{}, err
 			}
 		} else {
-			v.trust(path)
+			v.clearEmpty(path)
 		}
 		return File{
-			Path: path, Data: data, Stamp: stamp, Unsettled: state == changed || state == open,
+			Path: path, Data: data, Stamp: stamp, Unstable: state == readChanged || state == readOpen,
 			ModTime: time.Unix(0, stamp.MTime),
 		}, nil
 	}
@@ -97,10 +97,10 @@ func (v *Vault) readAt(dir int, base, path string) (File, error) {
 type readState int
 
 const (
-	same    readState = iota // equal attributes before and after reading
-	leased                   // no program could write meanwhile
-	open                     // another program has it open for writing
-	changed                  // it changed during reading
+	readUnchanged readState = iota // equal attributes before and after reading
+	readLeased                     // no program could write meanwhile
+	readOpen                       // another program has it open for writing
+	readChanged                    // it changed during reading
 )
 
 // readOnce reads the file once, under a lease if it can get one.
@@ -111,26 +111,26 @@ func (v *Vault) readOnce(dir int, base string) ([]byte, memory.Stamp, readState,
 	}
 	defer unix.Close(fd)
 
-	state := same
+	state := readUnchanged
 	var hold *lease
 	var before, after unix.Stat_t
 	if err := unix.Fstat(fd, &before); err != nil {
 		return nil, memory.Stamp{}, 0, err
 	}
-	switch l, err := v.lease(fd, leaseHold); {
+	switch l, err := v.leaseFile(fd, readLeaseTime); {
 	case errors.Is(err, errWriter):
-		state = open
+		state = readOpen
 	case err == nil && before.Size > leaseLimit:
 		l.release()
 	case err == nil:
-		hold, state = l, leased
+		hold, state = l, readLeased
 		defer hold.release()
 	}
 	// The attributes that count are those taken under the lease.
 	if err := unix.Fstat(fd, &before); err != nil {
 		return nil, memory.Stamp{}, 0, err
 	}
-	if err := v.readable(&before); err != nil {
+	if err := v.checkReadable(&before); err != nil {
 		return nil, memory.Stamp{}, 0, err
 	}
 	data, err := readAll(fd, before.Size, v.maxFileSize())
@@ -142,28 +142,28 @@ func (v *Vault) readOnce(dir int, base string) ([]byte, memory.Stamp, readState,
 	}
 	switch {
 	case int64(len(data)) != before.Size, hold != nil && !hold.release():
-		state = changed
+		state = readChanged
 	case hold == nil && stampOf(&before) != stampOf(&after):
 		// If a lease was held, only the name can have been removed from the
 		// file, by a replacement. That changes the stamp but not the content.
-		state = changed
+		state = readChanged
 	}
 	return data, stampOf(&before), state, nil
 }
 
-// lease takes a read lease on an open file for at most the given time. Until it
+// leaseFile takes a read lease on an open file for at most the given time. Until it
 // ends, other programs cannot write the file.
-func (v *Vault) lease(fd int, most time.Duration) (*lease, error) {
+func (v *Vault) leaseFile(fd int, most time.Duration) (*lease, error) {
 	if v.noLeases {
 		return nil, errors.ErrUnsupported
 	}
 	return takeLease(fd, most)
 }
 
-// doubt returns ErrChanging for an empty file that may be about to be written.
+// checkEmpty returns ErrChanging for an empty file that may be about to be written.
 // It measures time from the first observation, because the file's times may
 // come from another clock.
-func (v *Vault) doubt(path string, stamp memory.Stamp) error {
+func (v *Vault) checkEmpty(path string, stamp memory.Stamp) error {
 	now := time.Now()
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -175,13 +175,13 @@ func (v *Vault) doubt(path string, stamp memory.Stamp) error {
 		v.emptied[path] = emptied{stamp, now}
 		return ErrChanging
 	}
-	if now.Sub(seen.since) < believeEmpty {
+	if now.Sub(seen.since) < emptyDelay {
 		return ErrChanging
 	}
 	return nil
 }
 
-func (v *Vault) trust(path string) {
+func (v *Vault) clearEmpty(path string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	delete(v.emptied, path)
@@ -215,13 +215,13 @@ func readAll(fd int, size, limit int64) ([]byte, error) {
 // reports false on systems without leases. The error is fs.ErrNotExist if the
 // file does not exist.
 func (v *Vault) Writing(path string) (bool, error) {
-	writing, err := at(v, path, func(dir int, base string) (bool, error) {
+	writing, err := withParent(v, path, func(dir int, base string) (bool, error) {
 		fd, err := v.openFile(dir, base)
 		if err != nil {
 			return false, err
 		}
 		defer unix.Close(fd)
-		l, err := v.lease(fd, leaseHold)
+		l, err := v.leaseFile(fd, readLeaseTime)
 		if err == nil {
 			l.release()
 		}

@@ -31,18 +31,18 @@ func needLeases(t *testing.T, v *Vault) {
 	l.release()
 }
 
-// version returns a text that shows whether it is complete.
-func version(n, size int) []byte {
+// sizedText returns a text that shows whether it is complete.
+func sizedText(n, size int) []byte {
 	head := fmt.Sprintf("%d %d\n", n, size)
 	return append([]byte(head), bytes.Repeat([]byte{'a' + byte(n%26)}, size-len(head))...)
 }
 
-func whole(data []byte) bool {
+func isCompleteText(data []byte) bool {
 	var n, size int
 	if _, err := fmt.Sscanf(string(data[:min(len(data), 40)]), "%d %d\n", &n, &size); err != nil {
 		return false
 	}
-	return len(data) == size && bytes.Equal(data, version(n, size))
+	return len(data) == size && bytes.Equal(data, sizedText(n, size))
 }
 
 // TestNeverHalfWritten checks that, for each way to save, Read returns a
@@ -88,7 +88,7 @@ func TestNeverHalfWritten(t *testing.T) {
 			v := newVault(t, nil)
 			needLeases(t, v)
 			name := filepath.Join(v.Dir, "x.md")
-			must(t, os.WriteFile(name, version(0, way.size), 0o600))
+			must(t, os.WriteFile(name, sizedText(0, way.size), 0o600))
 			saved := make(chan error, 1)
 			stop := make(chan struct{})
 			go func() {
@@ -99,7 +99,7 @@ func TestNeverHalfWritten(t *testing.T) {
 						return
 					default:
 					}
-					if err := way.save(name, version(n, way.size)); err != nil {
+					if err := way.save(name, sizedText(n, way.size)); err != nil {
 						saved <- err
 						return
 					}
@@ -113,9 +113,9 @@ func TestNeverHalfWritten(t *testing.T) {
 				case errors.Is(err, fs.ErrNotExist) && way.name == "moved away first", errors.Is(err, ErrChanging):
 				case err != nil:
 					t.Fatal(err)
-				case f.Unsettled:
+				case f.Unstable:
 					halves++
-				case !whole(f.Data):
+				case !isCompleteText(f.Data):
 					t.Fatalf("read %d bytes that are not a version, as if they were", len(f.Data))
 				default:
 					good++
@@ -137,8 +137,8 @@ func TestWriting(t *testing.T) {
 		if writing, _ := v.Writing(path); writing {
 			t.Errorf("%s is being written by nobody", path)
 		}
-		if f, err := v.Read(path); err != nil || f.Unsettled {
-			t.Errorf("read of %s: unsettled %v, %v", path, f.Unsettled, err)
+		if f, err := v.Read(path); err != nil || f.Unstable {
+			t.Errorf("read of %s: unsettled %v, %v", path, f.Unstable, err)
 		}
 		r, err := os.Open(filepath.Join(v.Dir, path))
 		must(t, err)
@@ -151,8 +151,8 @@ func TestWriting(t *testing.T) {
 		if writing, _ := v.Writing(path); !writing {
 			t.Errorf("the writer of %s was not noticed", path)
 		}
-		if f, err := v.Read(path); err != nil || !f.Unsettled || len(f.Data) == 0 {
-			t.Errorf("read of %s with a writer: %d bytes, unsettled %v, %v", path, len(f.Data), f.Unsettled, err)
+		if f, err := v.Read(path); err != nil || !f.Unstable || len(f.Data) == 0 {
+			t.Errorf("read of %s with a writer: %d bytes, unsettled %v, %v", path, len(f.Data), f.Unstable, err)
 		}
 		must(t, w.Close())
 		if writing, _ := v.Writing(path); writing {
@@ -187,13 +187,13 @@ func TestLeaseIsBounded(t *testing.T) {
 	}
 }
 
-// TestEmptyIsDoubted checks that an emptied file returns ErrChanging for two
+// TestEmptyFile checks that an emptied file returns ErrChanging for two
 // seconds, unless no program can be writing it.
-func TestEmptyIsDoubted(t *testing.T) {
+func TestEmptyFile(t *testing.T) {
 	v := newVault(t, map[string]string{"x.md": "", "y.md": ""})
 	needLeases(t, v)
 	synctest.Test(t, func(t *testing.T) {
-		if f, err := v.Read("x.md"); err != nil || len(f.Data) != 0 || f.Unsettled {
+		if f, err := v.Read("x.md"); err != nil || len(f.Data) != 0 || f.Unstable {
 			t.Errorf("an empty file that nobody writes: %+v, %v", f, err)
 		}
 		name := filepath.Join(v.Dir, "x.md")
@@ -204,7 +204,7 @@ func TestEmptyIsDoubted(t *testing.T) {
 			if _, err := v.Read("x.md"); !errors.Is(err, ErrChanging) || Absent(err) {
 				t.Fatalf("just emptied: %v, want ErrChanging", err)
 			}
-			time.Sleep(believeEmpty - time.Nanosecond)
+			time.Sleep(emptyDelay - time.Nanosecond)
 			if _, err := v.Read("x.md"); !errors.Is(err, ErrChanging) {
 				t.Fatalf("still in doubt: %v, want ErrChanging", err)
 			}
@@ -214,8 +214,8 @@ func TestEmptyIsDoubted(t *testing.T) {
 		if _, err := v.Read("x.md"); !errors.Is(err, ErrChanging) {
 			t.Fatalf("emptied again: %v, want ErrChanging", err)
 		}
-		time.Sleep(believeEmpty)
-		if f, err := v.Read("x.md"); err != nil || len(f.Data) != 0 || !f.Unsettled {
+		time.Sleep(emptyDelay)
+		if f, err := v.Read("x.md"); err != nil || len(f.Data) != 0 || !f.Unstable {
 			t.Errorf("empty for long: %+v, %v", f, err)
 		}
 		_, err = w.WriteString("text")
@@ -313,7 +313,7 @@ func TestReplaced(t *testing.T) {
 	needLeases(t, v)
 	name := filepath.Join(v.Dir, "x.md")
 	replace := func(n int) error {
-		if err := os.WriteFile(name+".tmp", version(n, 256<<10), 0o600); err != nil {
+		if err := os.WriteFile(name+".tmp", sizedText(n, 256<<10), 0o600); err != nil {
 			return err
 		}
 		return os.Rename(name+".tmp", name)
@@ -336,9 +336,9 @@ func TestReplaced(t *testing.T) {
 	}()
 	unsettled := 0
 	for range 500 {
-		state, err := at(v, "x.md", func(dir int, base string) (readState, error) {
+		state, err := withParent(v, "x.md", func(dir int, base string) (readState, error) {
 			data, _, state, err := v.readOnce(dir, base)
-			if err == nil && !whole(data) {
+			if err == nil && !isCompleteText(data) {
 				t.Errorf("read %d bytes that are not a version", len(data))
 			}
 			return state, err
@@ -346,7 +346,7 @@ func TestReplaced(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if state != leased {
+		if state != readLeased {
 			unsettled++
 		}
 	}

@@ -14,38 +14,38 @@ import (
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
-// settle resolves a change that may be half done. It compares the temporary
+// resolveChange resolves a change that may be half done. It compares the temporary
 // file with the recorded digests, restores or removes it, and reports whether
 // the change was made. It records the result in the journal. made is true if
 // the journal already has the change as complete. settle never removes a
 // version written by another program.
 //
-// On error, the result is still undecided; errLost means that a program is
+// On error, the result is still undecided; errConcurrentSave means that a program is
 // still writing the replaced file. If s is nil, settle opens the directory of
 // the file itself.
-func (w rechecks) settle(s *spot, r journal.Record, made bool) (happened bool, err error) {
+func (w rechecks) resolveChange(s *dirEntry, r journal.Record, made bool) (happened bool, err error) {
 	if r.To != "" {
-		happened, err = w.settleMove(r)
+		happened, err = w.resolveMove(r)
 	} else {
-		happened, err = w.clearTemp(s, r, made)
+		happened, err = w.resolveTemp(s, r, made)
 	}
 	if err != nil {
 		return false, err
 	}
 	if made && !happened {
-		w.lost(r.Path)
-		if w.TakenBack != nil {
-			w.TakenBack(r.Path)
+		w.countLostRace(r.Path)
+		if w.Reverted != nil {
+			w.Reverted(r.Path)
 		}
 	}
-	return happened, w.conclude(r, made, happened)
+	return happened, w.closeRecord(r, made, happened)
 }
 
-// clearTemp removes, restores or keeps the temporary file of a change. It
+// resolveTemp removes, restores or keeps the temporary file of a change. It
 // reports whether the change was made.
-func (w rechecks) clearTemp(s *spot, r journal.Record, made bool) (happened bool, err error) {
+func (w rechecks) resolveTemp(s *dirEntry, r journal.Record, made bool) (happened bool, err error) {
 	if s == nil {
-		s, err = w.open(r.Path)
+		s, err = w.openParent(r.Path)
 		if errors.Is(err, fs.ErrNotExist) {
 			return made, nil // its directory is gone, too
 		} else if err != nil {
@@ -53,63 +53,63 @@ func (w rechecks) clearTemp(s *spot, r journal.Record, made bool) (happened bool
 		}
 		defer s.close()
 	}
-	if err := w.discard(s.dir, draftOf(r.Temp)); err != nil {
+	if err := w.unlinkFile(s.dir, stagingNameOf(r.Temp)); err != nil {
 		return false, err
 	}
 	if fd, err := openAt(s.dir, r.Temp, readOnly); err == nil {
 		defer unix.Close(fd)
-		hold, err := w.lease(fd)
+		hold, err := w.leaseSource(fd)
 		if err != nil {
 			return false, err
 		}
 		defer hold.release()
 		if !hold.held() {
-			return false, errLost
+			return false, errConcurrentSave
 		}
 	}
-	base, err := w.look(s.dir, s.base)
+	base, err := w.readVersion(s.dir, s.base)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return false, err
 	}
 	there := err == nil
-	ours := there && base.holds(r.After) || !there && r.After == ""
-	temp, err := w.look(s.dir, r.Temp)
+	ours := there && base.hasDigest(r.After) || !there && r.After == ""
+	temp, err := w.readVersion(s.dir, r.Temp)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return made || ours, nil
 	case err != nil:
 		return false, err
-	case temp.holds(r.After):
+	case temp.hasDigest(r.After):
 		// The new version was never in place or was put back.
-		return ours, w.discard(s.dir, r.Temp)
-	case temp.holds(r.Before):
-		return true, w.discard(s.dir, r.Temp)
+		return ours, w.unlinkFile(s.dir, r.Temp)
+	case temp.hasDigest(r.Before):
+		return true, w.unlinkFile(s.dir, r.Temp)
 	case !there: // which is also this writer's version if the change removes the file
 		// Other programs saved the replaced file and moved the new one away.
-		return false, w.call("put back", func() error { return renameNew(s.dir, r.Temp, s.dir, s.base) })
+		return false, w.runSyscall("put back", func() error { return renameNew(s.dir, r.Temp, s.dir, s.base) })
 	case !ours:
-		return made, w.keep(s, r)
+		return made, w.makeConflictCopy(s, r)
 	}
 	if err := w.putBack(s, r.Temp, base); err != nil {
 		return false, err
 	}
-	temp, err = w.look(s.dir, r.Temp)
+	temp, err = w.readVersion(s.dir, r.Temp)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return false, nil
 	case err != nil:
 		return false, err
-	case temp.holds(r.After):
-		return false, w.discard(s.dir, r.Temp)
+	case temp.hasDigest(r.After):
+		return false, w.unlinkFile(s.dir, r.Temp)
 	}
-	return false, w.keep(s, r)
+	return false, w.makeConflictCopy(s, r)
 }
 
-// keep renames a temporary file to a visible name for the user. The file
+// makeConflictCopy renames a temporary file to a visible name for the user. The file
 // contains a version saved by another program that a later save superseded.
-func (w rechecks) keep(s *spot, r journal.Record) error {
+func (w rechecks) makeConflictCopy(s *dirEntry, r journal.Record) error {
 	name := s.base + ".kept-" + r.ID
-	err := w.call("keep", func() error { return renameNew(s.dir, r.Temp, s.dir, name) })
+	err := w.runSyscall("keep", func() error { return renameNew(s.dir, r.Temp, s.dir, name) })
 	if errors.Is(err, unix.ENAMETOOLONG) || errors.Is(err, fs.ErrExist) {
 		name, err = r.Temp, nil
 	}
@@ -117,13 +117,13 @@ func (w rechecks) keep(s *spot, r journal.Record) error {
 		return err
 	}
 	parent, _ := cutLast(s.path)
-	w.kept(joinPath(parent, name))
+	w.addConflictCopy(joinPath(parent, name))
 	return nil
 }
 
-// conclude records in the journal whether a change was made, unless the journal
+// closeRecord records in the journal whether a change was made, unless the journal
 // has this result already.
-func (w rechecks) conclude(r journal.Record, made, happened bool) error {
+func (w rechecks) closeRecord(r journal.Record, made, happened bool) error {
 	var err error
 	switch {
 	case happened && !made:
@@ -142,22 +142,22 @@ func (w rechecks) conclude(r journal.Record, made, happened bool) error {
 }
 
 const (
-	// lateAfter is the delay before the recheck of a replaced file: a program
+	// recheckDelay is the delay before the recheck of a replaced file: a program
 	// that had the file open, or was opening it, may still write to it.
-	lateAfter = 50 * time.Millisecond
-	// lateMost bounds the delay between rechecks of a temporary file that
+	recheckDelay = 50 * time.Millisecond
+	// maxRecheckDelay bounds the delay between rechecks of a temporary file that
 	// cannot be cleared.
-	lateMost = time.Minute
+	maxRecheckDelay = time.Minute
 )
 
-// A lateLook is a pending recheck of a temporary file.
-type lateLook struct {
-	spot   *spot // nil after the first recheck; open so that a renamed directory does not matter
-	record journal.Record
-	due    time.Time
-	pause  time.Duration
-	made   bool // the journal has the change as complete
-	told   bool // a failure was logged
+// A recheck is a pending recheck of a temporary file.
+type recheck struct {
+	entry    *dirEntry // nil after the first recheck; open so that a renamed directory does not matter
+	record   journal.Record
+	due      time.Time
+	pause    time.Duration
+	recorded bool // the journal has the change as complete
+	logged   bool // a failure was logged
 }
 
 // Run rechecks recently replaced files and removes the old versions. It returns
@@ -172,7 +172,7 @@ func (w *Writer) Run(ctx context.Context) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for done := ctx.Done(); ; {
-		next, more := w.rechecks().nextLook(done == nil)
+		next, more := w.rechecks().nextRecheck(done == nil)
 		if !more {
 			return nil
 		}
@@ -187,34 +187,34 @@ func (w *Writer) Run(ctx context.Context) error {
 			continue
 		case <-timer.C:
 		}
-		inTurn(context.WithoutCancel(ctx), w, func() (none struct{}, _ error) {
-			w.rechecks().lookDue()
+		withSemaphore(context.WithoutCancel(ctx), w, func() (none struct{}, _ error) {
+			w.rechecks().runDueRechecks()
 			return none, nil
 		})
 	}
 }
 
-// nextLook returns the time until the next recheck is due. If ending is true
-// and no first recheck is pending, nextLook reports false and marks Run as
+// nextRecheck returns the time until the next recheck is due. If ending is true
+// and no first recheck is pending, nextRecheck reports false and marks Run as
 // ended.
-func (w rechecks) nextLook(ending bool) (wait time.Duration, more bool) {
+func (w rechecks) nextRecheck(ending bool) (wait time.Duration, more bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	wait = lateMost
-	for _, l := range w.late {
+	wait = maxRecheckDelay
+	for _, l := range w.pendingRechecks {
 		wait = min(wait, time.Until(l.due))
-		more = more || l.spot != nil
+		more = more || l.entry != nil
 	}
 	w.running = more || !ending
 	return max(wait, 0), w.running
 }
 
-// lookLater schedules a recheck and reports whether [Writer.Run] will make it.
-func (w rechecks) lookLater(l lateLook) bool {
+// scheduleRecheck schedules a recheck and reports whether [Writer.Run] will make it.
+func (w rechecks) scheduleRecheck(l recheck) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	l.due = time.Now().Add(l.pause)
-	w.late = append(w.late, l)
+	w.pendingRechecks = append(w.pendingRechecks, l)
 	select {
 	case w.wake <- struct{}{}:
 	default:
@@ -222,32 +222,32 @@ func (w rechecks) lookLater(l lateLook) bool {
 	return w.running
 }
 
-// lookDue makes the rechecks that are due.
-func (w rechecks) lookDue() {
+// runDueRechecks makes the rechecks that are due.
+func (w rechecks) runDueRechecks() {
 	now := time.Now()
-	for _, l := range w.takeLooks(func(l lateLook) bool { return !l.due.After(now) }) {
-		w.takeLook(l)
+	for _, l := range w.takeRechecks(func(l recheck) bool { return !l.due.After(now) }) {
+		w.runRecheck(l)
 	}
 }
 
-// finishLate makes the rechecks of a file before the file is changed again. It
+// finishRechecks makes the rechecks of a file before the file is changed again. It
 // waits until each first recheck is due.
-func (w rechecks) finishLate(path string) error {
+func (w rechecks) finishRechecks(path string) error {
 	var errs []error
-	for _, l := range w.takeLooks(func(l lateLook) bool { return l.record.Path == path || l.record.To == path }) {
-		if l.spot != nil {
+	for _, l := range w.takeRechecks(func(l recheck) bool { return l.record.Path == path || l.record.To == path }) {
+		if l.entry != nil {
 			time.Sleep(time.Until(l.due))
 		}
-		errs = append(errs, w.takeLook(l))
+		errs = append(errs, w.runRecheck(l))
 	}
 	return errors.Join(errs...)
 }
 
-// takeLooks removes the selected rechecks from the list and returns them.
-func (w rechecks) takeLooks(which func(lateLook) bool) (mine []lateLook) {
+// takeRechecks removes the selected rechecks from the list and returns them.
+func (w rechecks) takeRechecks(which func(recheck) bool) (mine []recheck) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.late = slices.DeleteFunc(w.late, func(l lateLook) bool {
+	w.pendingRechecks = slices.DeleteFunc(w.pendingRechecks, func(l recheck) bool {
 		if !which(l) {
 			return false
 		}
@@ -257,39 +257,39 @@ func (w rechecks) takeLooks(which func(lateLook) bool) (mine []lateLook) {
 	return mine
 }
 
-// takeLook resolves the change of one recheck. On failure it schedules another
+// runRecheck resolves the change of one recheck. On failure it schedules another
 // one.
-func (w rechecks) takeLook(l lateLook) error {
-	_, err := w.settle(l.spot, l.record, l.made)
-	if l.spot != nil {
-		l.spot.close()
+func (w rechecks) runRecheck(l recheck) error {
+	_, err := w.resolveChange(l.entry, l.record, l.recorded)
+	if l.entry != nil {
+		l.entry.close()
 	}
 	if err == nil {
 		return nil
 	}
-	if !errors.Is(err, errLost) && !l.told {
+	if !errors.Is(err, errConcurrentSave) && !l.logged {
 		w.logger().Warn("what a change has left cannot be cleared away yet", "path", l.record.Path, "err", err)
-		l.told = true
+		l.logged = true
 	}
-	l.spot, l.pause = nil, min(2*l.pause, lateMost)
-	w.lookLater(l)
+	l.entry, l.pause = nil, min(2*l.pause, maxRecheckDelay)
+	w.scheduleRecheck(l)
 	return err
 }
 
-// done records a complete change in the journal and schedules the recheck of
+// finishChange records a complete change in the journal and schedules the recheck of
 // the old file.
-func (w rechecks) done(s *spot, c *Change, r journal.Record, hash [32]byte) {
-	if !c.Asked {
-		w.spend(r.Path)
+func (w rechecks) finishChange(s *dirEntry, c *Change, r journal.Record, hash [32]byte) {
+	if !c.Requested {
+		w.countWrite(r.Path)
 	}
-	l := lateLook{record: r, pause: cmp.Or(w.lateAfter, lateAfter), made: w.conclude(r, false, true) == nil}
-	if l.made && r.Before == "" {
+	l := recheck{record: r, pause: cmp.Or(w.recheckDelay, recheckDelay), recorded: w.closeRecord(r, false, true) == nil}
+	if l.recorded && r.Before == "" {
 		return // there was no old file
 	}
 	if fd, err := unix.FcntlInt(uintptr(s.dir), unix.F_DUPFD_CLOEXEC, 0); err == nil {
-		l.spot = &spot{s.path, fd, s.base}
+		l.entry = &dirEntry{s.path, fd, s.base}
 	}
-	if !w.lookLater(l) {
-		w.finishLate(r.Path)
+	if !w.scheduleRecheck(l) {
+		w.finishRechecks(r.Path)
 	}
 }

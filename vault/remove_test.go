@@ -11,8 +11,8 @@ import (
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
-func removal(path string) Change {
-	return Change{Path: path, Cause: "undo", Asked: true, Edit: func(f *File) ([]byte, error) {
+func removalChange(path string) Change {
+	return Change{Path: path, Cause: "undo", Requested: true, Edit: func(f *File) ([]byte, error) {
 		if f == nil {
 			return nil, nil
 		}
@@ -24,7 +24,7 @@ func TestRemove(t *testing.T) {
 	for _, noLeases := range []bool{false, true} {
 		w := newWriter(t, map[string]string{"a.md": "one\n", "b.md": "two\n"})
 		w.Vault.noLeases = noLeases
-		got, err := w.Write(t.Context(), removal("a.md"))
+		got, err := w.Write(t.Context(), removalChange("a.md"))
 		must(t, err)
 		if !got.Changed || got.Hash != [32]byte{} {
 			t.Errorf("%+v", got)
@@ -34,7 +34,7 @@ func TestRemove(t *testing.T) {
 		if err != nil || r.State != journal.StateDone || r.Before != journal.Digest([]byte("one\n")) || r.After != "" {
 			t.Errorf("%+v, %v", r, err)
 		}
-		if got, err := w.Write(t.Context(), removal("a.md")); err != nil || got.Changed {
+		if got, err := w.Write(t.Context(), removalChange("a.md")); err != nil || got.Changed {
 			t.Errorf("nothing to remove: %+v, %v", got, err)
 		}
 	}
@@ -45,7 +45,7 @@ func TestRemove(t *testing.T) {
 func TestRemoveLosesTheRace(t *testing.T) {
 	w := newWriter(t, map[string]string{"a.md": "one\n"})
 	wants := errors.New("changed")
-	_, err := w.Write(t.Context(), Change{Path: "a.md", Asked: true, Edit: func(f *File) ([]byte, error) {
+	_, err := w.Write(t.Context(), Change{Path: "a.md", Requested: true, Edit: func(f *File) ([]byte, error) {
 		if string(f.Data) != "one\n" {
 			return nil, wants
 		}
@@ -73,7 +73,7 @@ func TestRepairOfARemoval(t *testing.T) {
 		{"saved to the old file", "", "one\nlate\n", map[string]string{"a.md": "one\nlate\n"}, false},
 	} {
 		w := newWriter(t, nil)
-		r := record(&Change{Path: "a.md", Cause: "undo"}, ".memwatchd-x.tmp", []byte("one\n"), nil)
+		r := newRecord(&Change{Path: "a.md", Cause: "undo"}, ".memwatchd-x.tmp", []byte("one\n"), nil)
 		r, err := w.Journal.Begin(r)
 		must(t, err)
 		for name, text := range map[string]string{"a.md": test.there, r.Temp: test.away} {
@@ -107,7 +107,7 @@ func TestRemoveAndSave(t *testing.T) {
 		}
 		return os.WriteFile(away[0], []byte("late\n"), 0o600)
 	}
-	_, err := w.Write(t.Context(), removal("a.md"))
+	_, err := w.Write(t.Context(), removalChange("a.md"))
 	must(t, err)
 	wantFiles(t, w, map[string]string{"a.md": "late\n"})
 	if kept := w.Journal.List(time.Time{}, "", 0); len(kept) > 0 {

@@ -23,12 +23,12 @@ import (
 //
 // The error is an [ErrRoot], or the context's.
 func (w *Writer) Repair(ctx context.Context) error {
-	_, err := inTurn(ctx, w, func() (none struct{}, _ error) { return none, w.rechecks().repair(ctx) })
+	_, err := withSemaphore(ctx, w, func() (none struct{}, _ error) { return none, w.rechecks().repairRoot(ctx) })
 	return err
 }
 
-func (w rechecks) repair(ctx context.Context) error {
-	found, empty, err := w.leftovers(ctx)
+func (w rechecks) repairRoot(ctx context.Context) error {
+	found, empty, err := w.findTempFiles(ctx)
 	if err != nil {
 		return err
 	}
@@ -41,9 +41,9 @@ func (w rechecks) repair(ctx context.Context) error {
 		path := r.Path
 		if dir, ok := found[r.Temp]; ok {
 			delete(found, r.Temp)
-			path = beside(dir, r.Path)
+			path = siblingPath(dir, r.Path)
 		}
-		w.resume(path, r, false)
+		w.resumeChange(path, r, false)
 	}
 	if len(found) == 0 {
 		return nil
@@ -51,11 +51,11 @@ func (w rechecks) repair(ctx context.Context) error {
 	for _, r := range w.Journal.List(time.Time{}, "", 0) {
 		if dir, ok := found[r.Temp]; ok {
 			delete(found, r.Temp)
-			w.resume(beside(dir, r.Path), r, true)
+			w.resumeChange(siblingPath(dir, r.Path), r, true)
 		}
 	}
 	for _, temp := range slices.Sorted(maps.Keys(found)) {
-		w.kept(joinPath(found[temp], temp))
+		w.addConflictCopy(joinPath(found[temp], temp))
 	}
 	return nil
 }
@@ -65,18 +65,18 @@ func (w rechecks) repair(ctx context.Context) error {
 // not mounted.
 var errEmpty = errors.New("it is empty, and files in it were about to be changed; mount its disk, or put a file there")
 
-// resume resolves a change that began before the daemon started.
-func (w rechecks) resume(path string, r journal.Record, made bool) {
+// resumeChange resolves a change that began before the daemon started.
+func (w rechecks) resumeChange(path string, r journal.Record, made bool) {
 	r.Path = path
-	if _, err := w.settle(nil, r, made); err != nil {
+	if _, err := w.resolveChange(nil, r, made); err != nil {
 		w.logger().Warn("a change that was interrupted cannot be settled yet", "path", path, "err", err)
-		w.lookLater(lateLook{record: r, pause: lateAfter, made: made, told: true})
+		w.scheduleRecheck(recheck{record: r, pause: recheckDelay, recorded: made, logged: true})
 	}
 }
 
-// leftovers removes drafts and returns the directories of temporary files by
+// findTempFiles removes drafts and returns the directories of temporary files by
 // name. It reports whether nothing at all is below the root.
-func (w rechecks) leftovers(ctx context.Context) (found map[string]string, empty bool, err error) {
+func (w rechecks) findTempFiles(ctx context.Context) (found map[string]string, empty bool, err error) {
 	root, err := w.Vault.openRoot()
 	if err != nil {
 		return nil, false, err
@@ -91,7 +91,7 @@ func (w rechecks) leftovers(ctx context.Context) (found map[string]string, empty
 		dir := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
 		fd, err := openDir(root, dir, unix.O_RDONLY)
-		if exhausted(err) {
+		if isFileLimit(err) {
 			return nil, false, rootError(w.Vault.Dir, err)
 		}
 		if err != nil {
@@ -106,11 +106,11 @@ func (w rechecks) leftovers(ctx context.Context) (found map[string]string, empty
 			case e.IsDir() && w.Vault.Skips(joinPath(dir, name), true) == "":
 				todo = append(todo, joinPath(dir, name))
 			case !strings.HasPrefix(name, tempPrefix) || !e.Type().IsRegular():
-			case strings.HasSuffix(name, draftSuffix):
-				if err := w.discard(fd, name); err != nil {
+			case strings.HasSuffix(name, stagingSuffix):
+				if err := w.unlinkFile(fd, name); err != nil {
 					w.logger().Warn("a temporary file cannot be removed", "path", joinPath(dir, name), "err", err)
 				}
-			case strings.HasSuffix(name, tempEnding):
+			case strings.HasSuffix(name, tempSuffix):
 				found[name] = dir
 			}
 		}
@@ -126,8 +126,8 @@ func joinPath(dir, base string) string {
 	return dir + "/" + base
 }
 
-// beside returns the path of a file of the same name in another directory.
-func beside(dir, path string) string {
+// siblingPath returns the path of a file of the same name in another directory.
+func siblingPath(dir, path string) string {
 	_, base := cutLast(path)
 	return joinPath(dir, base)
 }

@@ -12,9 +12,9 @@ import (
 // does not make pending changes count as not made.
 func TestRepairWaitsForTheDisk(t *testing.T) {
 	w := newWriter(t, map[string]string{"d/a.md": "theirs\n", "d/.memwatchd-x.tmp": "old\n", "b.md": "new\n"})
-	_, err := w.Journal.Begin(record(&Change{Path: "d/a.md"}, ".memwatchd-x.tmp", []byte("old\n"), []byte("new\n")))
+	_, err := w.Journal.Begin(newRecord(&Change{Path: "d/a.md"}, ".memwatchd-x.tmp", []byte("old\n"), []byte("new\n")))
 	must(t, err)
-	made, err := w.Journal.Begin(record(&Change{Path: "b.md"}, ".memwatchd-y.tmp", []byte("old\n"), []byte("new\n")))
+	made, err := w.Journal.Begin(newRecord(&Change{Path: "b.md"}, ".memwatchd-y.tmp", []byte("old\n"), []byte("new\n")))
 	must(t, err)
 
 	disk := w.Vault.Dir + "~"
@@ -24,7 +24,7 @@ func TestRepairWaitsForTheDisk(t *testing.T) {
 	if err := w.Repair(t.Context()); !errors.Is(err, ErrRoot) {
 		t.Errorf("got %v, want %v", err, ErrRoot)
 	}
-	if _, err := w.Write(t.Context(), change("c.md", "", "c\n")); !errors.Is(err, ErrRoot) {
+	if _, err := w.Write(t.Context(), newChange("c.md", "", "c\n")); !errors.Is(err, ErrRoot) {
 		t.Errorf("write: got %v, want %v", err, ErrRoot)
 	}
 	wantFiles(t, w, map[string]string{})
@@ -34,7 +34,7 @@ func TestRepairWaitsForTheDisk(t *testing.T) {
 
 	must(t, os.Remove(w.Vault.Dir))
 	must(t, os.Rename(disk, w.Vault.Dir))
-	_, err = w.Write(t.Context(), change("c.md", "", "c\n")) // which repairs first
+	_, err = w.Write(t.Context(), newChange("c.md", "", "c\n")) // which repairs first
 	must(t, err)
 	wantFiles(t, w, map[string]string{"d/a.md": "theirs\n", "b.md": "new\n", "c.md": "c\n"})
 	if list := w.Journal.List(time.Time{}, "b.md", 0); len(list) != 1 || list[0].ID != made.ID || len(w.Journal.Pending()) > 0 {
@@ -46,7 +46,7 @@ func TestRepairWaitsForTheDisk(t *testing.T) {
 func TestRepairOfAnEmptyRoot(t *testing.T) {
 	w := newWriter(t, nil)
 	must(t, w.Repair(t.Context()))
-	_, err := w.Write(t.Context(), change("a.md", "", "a\n"))
+	_, err := w.Write(t.Context(), newChange("a.md", "", "a\n"))
 	must(t, err)
 	must(t, os.Remove(filepath.Join(w.Vault.Dir, "a.md")))
 	must(t, writerOn(t, w.Vault, w.Journal.Dir).Repair(t.Context()))

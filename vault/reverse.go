@@ -50,16 +50,16 @@ func Reverse(now []byte, r journal.Record) ([]byte, error) {
 	case r.Before == "":
 		return nil, conflict("the file was changed since it was made; remove it yourself if it is not wanted")
 	}
-	found := make([]place, len(r.Hunks))
-	p := places{lines: journal.SplitLines(now)}
+	found := make([]lineRange, len(r.Hunks))
+	p := hunkLocator{lines: journal.SplitLines(now)}
 	for i, h := range r.Hunks {
-		at, reason := p.find(h, i == 0 && h.Line == 1, i == len(r.Hunks)-1)
+		at, reason := p.findHunk(h, i == 0 && h.Line == 1, i == len(r.Hunks)-1)
 		if reason != "" {
 			return nil, conflict("%s", reason)
 		}
 		found[i] = at
 	}
-	return p.replace(r.Hunks, found), nil
+	return p.replaceHunks(r.Hunks, found), nil
 }
 
 // reverseExactly reverses a change of a file that has not changed since.
@@ -90,20 +90,20 @@ func appendLines(text []byte, lines [][]byte) []byte {
 }
 
 // A place is the range of lines that a hunk occupies now.
-type place struct{ start, end int }
+type lineRange struct{ start, end int }
 
-// places locates hunks, in order, in a file changed by other programs.
-type places struct {
+// hunkLocator locates hunks, in order, in a file changed by other programs.
+type hunkLocator struct {
 	lines [][]byte
 	from  int // the first line below all hunks found so far
 }
 
-// find returns the unique place of a hunk, or the reason why there is none.
+// findHunk returns the unique place of a hunk, or the reason why there is none.
 // first and last report that the hunk was at the start or end of the file.
-func (p *places) find(h journal.Hunk, first, last bool) (place, string) {
-	written, above, below := journal.SplitLines(h.New), journal.SplitLines(h.Before), journal.SplitLines(h.Behind)
+func (p *hunkLocator) findHunk(h journal.Hunk, first, last bool) (lineRange, string) {
+	written, above, below := journal.SplitLines(h.New), journal.SplitLines(h.Above), journal.SplitLines(h.Below)
 	slices.Reverse(above) // the nearest first
-	var best place
+	var best lineRange
 	ties, most, seen := 0, -1, false
 	for start := p.from; start+len(written) <= len(p.lines); start++ {
 		end := start + len(written)
@@ -111,11 +111,11 @@ func (p *places) find(h journal.Hunk, first, last bool) (place, string) {
 			continue
 		}
 		seen = true
-		up := agreeing(above, func(i int) []byte { return p.line(start - 1 - i) })
-		down := agreeing(below, func(i int) []byte { return p.line(end + i) })
+		up := countMatching(above, func(i int) []byte { return p.lineAt(start - 1 - i) })
+		down := countMatching(below, func(i int) []byte { return p.lineAt(end + i) })
 		// The start or end of the file counts as matching context.
-		follows := telling(above, up) || first && len(above) == 0 && start == 0
-		precedes := telling(below, down) || last && len(below) == 0 && end == len(p.lines)
+		follows := isDistinctive(above, up) || first && len(above) == 0 && start == 0
+		precedes := isDistinctive(below, down) || last && len(below) == 0 && end == len(p.lines)
 		if !follows && !precedes {
 			continue
 		}
@@ -124,7 +124,7 @@ func (p *places) find(h journal.Hunk, first, last bool) (place, string) {
 			score++ // text added where lines were removed follows these lines
 		}
 		if score > most {
-			best, ties, most = place{start, end}, 0, score
+			best, ties, most = lineRange{start, end}, 0, score
 		}
 		if score == most {
 			ties++
@@ -135,17 +135,17 @@ func (p *places) find(h journal.Hunk, first, last bool) (place, string) {
 		p.from = best.end
 		return best, ""
 	case ties > 1 && len(written) > 0:
-		return place{}, fmt.Sprintf("line %d: the same lines stand in %d places now; change the right one yourself",
+		return lineRange{}, fmt.Sprintf("line %d: the same lines stand in %d places now; change the right one yourself",
 			h.Line, ties)
 	case ties > 1:
-		return place{}, fmt.Sprintf("line %d: the lines around it stand in %d places now; put back yourself what was there", h.Line, ties)
+		return lineRange{}, fmt.Sprintf("line %d: the lines around it stand in %d places now; put back yourself what was there", h.Line, ties)
 	case len(written) > 0 && !seen:
-		return place{}, fmt.Sprintf("line %d: %s no longer as written", h.Line, areOrIs(len(written)))
+		return lineRange{}, fmt.Sprintf("line %d: %s no longer as written", h.Line, changedLinesPhrase(len(written)))
 	}
-	return place{}, fmt.Sprintf("line %d: the lines around it are not what they were", h.Line)
+	return lineRange{}, fmt.Sprintf("line %d: the lines around it are not what they were", h.Line)
 }
 
-func areOrIs(lines int) string {
+func changedLinesPhrase(lines int) string {
 	if lines == 1 {
 		return "it is"
 	}
@@ -154,13 +154,13 @@ func areOrIs(lines int) string {
 
 // matches reports whether lines are at start. The last line of a file may have
 // lost or gained its newline since.
-func (p *places) matches(start int, lines [][]byte) bool {
+func (p *hunkLocator) matches(start int, lines [][]byte) bool {
 	for i, line := range lines {
 		now := p.lines[start+i]
 		if bytes.Equal(line, now) {
 			continue
 		}
-		if i < len(lines)-1 || !bytes.Equal(withoutEnd(line), withoutEnd(now)) ||
+		if i < len(lines)-1 || !bytes.Equal(trimLineEnd(line), trimLineEnd(now)) ||
 			len(lineEnd(line)) > 0 && len(lineEnd(now)) > 0 {
 			return false
 		}
@@ -168,34 +168,34 @@ func (p *places) matches(start int, lines [][]byte) bool {
 	return true
 }
 
-func (p *places) line(i int) []byte {
+func (p *hunkLocator) lineAt(i int) []byte {
 	if i < 0 || i >= len(p.lines) {
 		return nil
 	}
 	return p.lines[i]
 }
 
-// agreeing counts the unchanged lines of a context, starting with the nearest
+// countMatching counts the unchanged lines of a context, starting with the nearest
 // line.
-func agreeing(context [][]byte, now func(int) []byte) int {
+func countMatching(context [][]byte, now func(int) []byte) int {
 	for i, line := range context {
-		if at := now(i); at == nil || !bytes.Equal(withoutEnd(line), withoutEnd(at)) {
+		if at := now(i); at == nil || !bytes.Equal(trimLineEnd(line), trimLineEnd(at)) {
 			return i
 		}
 	}
 	return len(context)
 }
 
-// telling reports whether a context identifies a place: all of its lines match,
+// isDistinctive reports whether a context identifies a place: all of its lines match,
 // and at least one of them is not blank.
-func telling(context [][]byte, agree int) bool {
+func isDistinctive(context [][]byte, agree int) bool {
 	return agree == len(context) &&
 		slices.ContainsFunc(context, func(line []byte) bool { return len(bytes.TrimSpace(line)) > 0 })
 }
 
-// replace replaces each hunk with its old lines. Lines that were at the end of
+// replaceHunks replaces each hunk with its old lines. Lines that were at the end of
 // the file and no longer are get a newline.
-func (p *places) replace(hunks []journal.Hunk, found []place) []byte {
+func (p *hunkLocator) replaceHunks(hunks []journal.Hunk, found []lineRange) []byte {
 	out, at := []byte{}, 0
 	for i, h := range hunks {
 		out = appendLines(out, p.lines[at:found[i].start])
@@ -218,7 +218,7 @@ func (p *places) replace(hunks []journal.Hunk, found []place) []byte {
 }
 
 // newline returns the line ending of the file.
-func (p *places) newline() []byte {
+func (p *hunkLocator) newline() []byte {
 	if len(p.lines) > 0 {
 		if end := lineEnd(p.lines[0]); len(end) > 0 {
 			return end
@@ -238,4 +238,4 @@ func lineEnd(text []byte) []byte {
 	return nil
 }
 
-func withoutEnd(line []byte) []byte { return line[:len(line)-len(lineEnd(line))] }
+func trimLineEnd(line []byte) []byte { return line[:len(line)-len(lineEnd(line))] }

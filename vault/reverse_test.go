@@ -14,10 +14,10 @@ import (
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
-func show(hunks []journal.Hunk) string {
+func formatHunks(hunks []journal.Hunk) string {
 	var b strings.Builder
 	for _, h := range hunks {
-		fmt.Fprintf(&b, "%d %q -%q +%q %q\n", h.Line, h.Before, h.Old, h.New, h.Behind)
+		fmt.Fprintf(&b, "%d %q -%q +%q %q\n", h.Line, h.Above, h.Old, h.New, h.Below)
 	}
 	return b.String()
 }
@@ -39,7 +39,7 @@ func TestHunks(t *testing.T) {
 		// Moved lines are removed and added.
 		{"a\nb\nc\n", "b\nc\na\n", `1 "" -"a\n" +"" "b\nc\n"` + "\n" + `4 "b\nc\n" -"" +"a\n" ""` + "\n"},
 	} {
-		if diff := cmp.Diff(test.want, show(journal.Hunks([]byte(test.before), []byte(test.after)))); diff != "" {
+		if diff := cmp.Diff(test.want, formatHunks(journal.Hunks([]byte(test.before), []byte(test.after)))); diff != "" {
 			t.Errorf("%q to %q (-want +got):\n%s", test.before, test.after, diff)
 		}
 	}
@@ -135,11 +135,11 @@ func FuzzReverse(f *testing.F) {
 		r := journal.Record{Path: "a.md", Before: journal.Digest(before), After: journal.Digest(after), Hunks: journal.Hunks(before, after)}
 		got, err := Reverse(after, r)
 		if err != nil || !bytes.Equal(got, before) {
-			t.Fatalf("%q to %q: got %q, %v\n%s", before, after, got, err, show(r.Hunks))
+			t.Fatalf("%q to %q: got %q, %v\n%s", before, after, got, err, formatHunks(r.Hunks))
 		}
 		for i, h := range r.Hunks {
 			if i > 0 && h.Line <= r.Hunks[i-1].Line {
-				t.Fatalf("hunks out of order:\n%s", show(r.Hunks))
+				t.Fatalf("hunks out of order:\n%s", formatHunks(r.Hunks))
 			}
 		}
 	})

@@ -14,7 +14,7 @@ import (
 func TestWriteSettings(t *testing.T) {
 	const path = "_longterms/_links.yaml"
 	w := newWriter(t, map[string]string{"a.md": "a"})
-	_, err := w.Write(t.Context(), change(path, "", "x: y\n"))
+	_, err := w.Write(t.Context(), newChange(path, "", "x: y\n"))
 	if refused := (*RefusedError)(nil); !errors.As(err, &refused) {
 		t.Fatalf("it is written: %v", err)
 	}
@@ -22,7 +22,7 @@ func TestWriteSettings(t *testing.T) {
 	must(t, os.Chmod(w.Vault.Dir, 0o775))
 	must(t, os.Mkdir(filepath.Join(w.Vault.Dir, "_longterms"), 0o775))
 	must(t, os.Chmod(filepath.Join(w.Vault.Dir, "_longterms"), 0o775))
-	_, err = w.Write(t.Context(), change(path, "", "x: y\n"))
+	_, err = w.Write(t.Context(), newChange(path, "", "x: y\n"))
 	must(t, err)
 	info, err := os.Stat(filepath.Join(w.Vault.Dir, path))
 	must(t, err)
@@ -30,7 +30,7 @@ func TestWriteSettings(t *testing.T) {
 		t.Errorf("its mode is %v", info.Mode())
 	}
 	must(t, os.Chmod(filepath.Join(w.Vault.Dir, path), 0o640))
-	written, err := w.Write(t.Context(), change(path, "y", "z"))
+	written, err := w.Write(t.Context(), newChange(path, "y", "z"))
 	must(t, err)
 	wantFiles(t, w, map[string]string{"a.md": "a", path: "x: z\n"})
 	if info, err := os.Stat(filepath.Join(w.Vault.Dir, path)); err != nil || info.Mode().Perm() != 0o640 {
@@ -43,7 +43,7 @@ func TestWriteSettings(t *testing.T) {
 		t.Errorf("it is not undone: %+v", list)
 	}
 	wantFiles(t, w, map[string]string{"a.md": "a", path: "x: y\n"})
-	if _, err := w.Write(t.Context(), change("_longterms/other.yaml", "", "x")); err == nil {
+	if _, err := w.Write(t.Context(), newChange("_longterms/other.yaml", "", "x")); err == nil {
 		t.Error("another one is written")
 	}
 }

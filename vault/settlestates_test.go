@@ -29,7 +29,7 @@ func TestRepairLosesNothing(t *testing.T) {
 					case "remove":
 						after = nil
 					}
-					r, err := w.Journal.Begin(record(&Change{Path: "a.md"}, ".memwatchd-x.tmp", before, after))
+					r, err := w.Journal.Begin(newRecord(&Change{Path: "a.md"}, ".memwatchd-x.tmp", before, after))
 					must(t, err)
 					if made {
 						var hash [32]byte
@@ -44,7 +44,7 @@ func TestRepairLosesNothing(t *testing.T) {
 						}
 					}
 					must(t, w.Repair(t.Context()))
-					tree := w.tree(t)
+					tree := w.readTestTree(t)
 					left := slices.Collect(maps.Values(tree))
 					theirs := func(text string) bool { return !slices.Contains([]string{none, string(before), string(after)}, text) }
 					for _, text := range []string{there, temp} {
@@ -55,7 +55,7 @@ func TestRepairLosesNothing(t *testing.T) {
 					if got, ok := tree["a.md"]; theirs(there) && got != there || there == none && theirs(temp) && (!ok || got != temp) {
 						t.Errorf("%s: it is not in its place: %q", name, tree)
 					}
-					if n := len(w.Journal.Pending()) + len(w.late); n > 0 {
+					if n := len(w.Journal.Pending()) + len(w.pendingRechecks); n > 0 {
 						t.Errorf("%s: %d left to be done", name, n)
 					}
 				}

@@ -22,7 +22,7 @@ const maxState = 256 << 20
 // write the same path.
 func WriteState(path string, data []byte) error {
 	// The name is fixed, so that crashes leave at most one such file.
-	draft := path + journal.DraftEnding
+	draft := path + journal.TempSuffix
 	fd, err := openAt(unix.AT_FDCWD, draft, unix.O_WRONLY|unix.O_CREAT|unix.O_TRUNC|unix.O_NOFOLLOW|unix.O_NONBLOCK)
 	if err != nil {
 		return pathError("write state", path, err)

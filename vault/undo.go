@@ -17,7 +17,7 @@ import (
 type Undoer struct{ Writer *Writer }
 
 // An Undoing is the result of undoing one change.
-type Undoing struct {
+type UndoResult struct {
 	Record journal.Record // the change with its hunks
 	By     string         // ID of the change that undid it, or ""
 	Err    error          // why the change cannot be undone
@@ -32,7 +32,7 @@ type Undoing struct {
 // undone. Only a save of one of its files during the undo can leave the group
 // half undone; no text is lost then, because the newest changes are reversed
 // first. If dry is true, Undo only returns the expected results.
-func (u *Undoer) Undo(ctx context.Context, id string, dry bool) ([]Undoing, error) {
+func (u *Undoer) Undo(ctx context.Context, id string, dry bool) ([]UndoResult, error) {
 	r, err := u.Writer.Journal.Get(id)
 	if err != nil {
 		return nil, err
@@ -40,47 +40,47 @@ func (u *Undoer) Undo(ctx context.Context, id string, dry bool) ([]Undoing, erro
 	if r.State == journal.StateUndone {
 		return nil, &ConflictError{r.ID, r.Path, "it is undone already; what undid it can be undone"}
 	}
-	return u.undo(ctx, map[string]bool{r.Group: true}, dry), nil
+	return u.undoRecords(ctx, map[string]bool{r.Group: true}, dry), nil
 }
 
 // UndoSince is [Undoer.Undo] for all changes since a time and their groups.
-func (u *Undoer) UndoSince(ctx context.Context, since time.Time, dry bool) []Undoing {
+func (u *Undoer) UndoSince(ctx context.Context, since time.Time, dry bool) []UndoResult {
 	groups := map[string]bool{}
 	for _, r := range u.Writer.Journal.List(since, "", 0) {
 		groups[r.Group] = true
 	}
-	return u.undo(ctx, groups, dry)
+	return u.undoRecords(ctx, groups, dry)
 }
 
-// undo reverses the changes of groups.
-func (u *Undoer) undo(ctx context.Context, groups map[string]bool, dry bool) []Undoing {
+// undoRecords reverses the changes of groups.
+func (u *Undoer) undoRecords(ctx context.Context, groups map[string]bool, dry bool) []UndoResult {
 	all := u.Writer.Journal.List(time.Time{}, "", 0)
 	records := slices.DeleteFunc(all, func(r journal.Record) bool { return !groups[r.Group] })
 	p := &undoPlan{writer: u.Writer, failed: map[string]bool{}, errs: map[string]error{}}
-	p.make(records)
+	p.selectRecords(records)
 	if !dry {
 		p.apply(ctx)
 	}
-	return p.list(records)
+	return p.listResults(records)
 }
 
 // An undoPlan lists the changes to reverse.
 type undoPlan struct {
-	writer *Writer
-	whole  []journal.Record  // the changes to reverse, with their hunks, newest first
-	failed map[string]bool   // groups with a change that cannot be reversed
-	errs   map[string]error  // the reasons, by ID
-	by     map[string]string // the undoing changes, by ID; nil before apply
+	writer  *Writer
+	records []journal.Record  // the changes to reverse, with their hunks, newest first
+	failed  map[string]bool   // groups with a change that cannot be reversed
+	errs    map[string]error  // the reasons, by ID
+	by      map[string]string // the undoing changes, by ID; nil before apply
 }
 
-// make determines the reversible changes by reversing them in memory. Each
+// selectRecords determines the reversible changes by reversing them in memory. Each
 // change applies to the file without its later changes. make starts over
 // without the groups that fail, until none fails.
-func (p *undoPlan) make(records []journal.Record) {
+func (p *undoPlan) selectRecords(records []journal.Record) {
 	for {
 		before := len(p.failed)
-		p.whole = nil
-		chosen, undone, files := map[string]bool{}, map[string]bool{}, memoryFiles{p.writer.Vault, map[string][]byte{}}
+		p.records = nil
+		chosen, undone, files := map[string]bool{}, map[string]bool{}, plannedFiles{p.writer.Vault, map[string][]byte{}}
 		for _, r := range records {
 			chosen[r.ID], undone[r.ID] = true, r.State == journal.StateUndone
 		}
@@ -90,16 +90,16 @@ func (p *undoPlan) make(records []journal.Record) {
 			}
 			whole, err := p.writer.Journal.Get(r.ID)
 			if err == nil {
-				err = files.reverse(whole)
+				err = files.reverseChange(whole)
 			}
 			if err != nil {
 				p.failed[r.Group] = true
-				if !allIn(chosen, r.Undoes) { // otherwise the requested state is reached already
+				if !containsAll(chosen, r.Undoes) { // otherwise the requested state is reached already
 					p.errs[r.ID] = err
 				}
 				continue
 			}
-			p.whole = append(p.whole, whole)
+			p.records = append(p.records, whole)
 			for _, id := range r.Undoes {
 				undone[id] = false
 			}
@@ -110,17 +110,17 @@ func (p *undoPlan) make(records []journal.Record) {
 	}
 }
 
-func allIn(set map[string]bool, ids []string) bool {
+func containsAll(set map[string]bool, ids []string) bool {
 	return len(ids) > 0 && !slices.ContainsFunc(ids, func(id string) bool { return !set[id] })
 }
 
-// memoryFiles are files in the state that a plan gives them.
-type memoryFiles struct {
+// plannedFiles are files in the state that a plan gives them.
+type plannedFiles struct {
 	vault *Vault
 	known map[string][]byte
 }
 
-func (f *memoryFiles) read(path string) ([]byte, error) {
+func (f *plannedFiles) readFile(path string) ([]byte, error) {
 	if data, ok := f.known[path]; ok {
 		return data, nil
 	}
@@ -131,10 +131,10 @@ func (f *memoryFiles) read(path string) ([]byte, error) {
 	return file.Data, err
 }
 
-// reverse reverses one change in memory.
-func (f *memoryFiles) reverse(r journal.Record) error {
+// reverseChange reverses one change in memory.
+func (f *plannedFiles) reverseChange(r journal.Record) error {
 	at := r.FilePath()
-	data, err := f.read(at)
+	data, err := f.readFile(at)
 	if err == nil {
 		data, err = Reverse(data, r)
 	}
@@ -142,7 +142,7 @@ func (f *memoryFiles) reverse(r journal.Record) error {
 		return err
 	}
 	if r.To != "" {
-		there, err := f.read(r.Path)
+		there, err := f.readFile(r.Path)
 		if err != nil {
 			return err
 		}
@@ -160,12 +160,12 @@ func (f *memoryFiles) reverse(r journal.Record) error {
 func (p *undoPlan) apply(ctx context.Context) {
 	p.by = map[string]string{}
 	group := "" // shared by all changes of this undo
-	for _, step := range undoSteps(p.whole) {
+	for _, step := range undoSteps(p.records) {
 		step = slices.DeleteFunc(step, func(r journal.Record) bool { return p.failed[r.Group] })
 		if len(step) == 0 {
 			continue
 		}
-		written, err := p.write(ctx, step, group)
+		written, err := p.writeStep(ctx, step, group)
 		if err != nil {
 			for _, r := range step {
 				p.failed[r.Group], p.errs[r.ID] = true, err
@@ -181,11 +181,11 @@ func (p *undoPlan) apply(ctx context.Context) {
 	}
 }
 
-// write reverses changes of one file, newest first.
-func (p *undoPlan) write(ctx context.Context, step []journal.Record, group string) (Written, error) {
+// writeStep reverses changes of one file, newest first.
+func (p *undoPlan) writeStep(ctx context.Context, step []journal.Record, group string) (Written, error) {
 	first := step[0]
 	c := Change{
-		Path: first.FilePath(), Cause: "undo", Group: group, Asked: true,
+		Path: first.FilePath(), Cause: "undo", Group: group, Requested: true,
 		Reason: fmt.Sprintf("%s, %s: undone", first.Cause, first.Time.UTC().Format(time.DateTime)),
 		Edit: func(old *File) ([]byte, error) {
 			var data []byte
@@ -217,23 +217,23 @@ func (p *undoPlan) write(ctx context.Context, step []journal.Record, group strin
 	return p.writer.Write(ctx, c)
 }
 
-// list returns the result of each change. It omits changes that were undone
+// listResults returns the result of each change. It omits changes that were undone
 // before, and changes whose undo was reversed along with them.
-func (p *undoPlan) list(records []journal.Record) []Undoing {
+func (p *undoPlan) listResults(records []journal.Record) []UndoResult {
 	whole, reasons := map[string]journal.Record{}, map[string]bool{} // by ID; by group
-	for _, r := range p.whole {
+	for _, r := range p.records {
 		whole[r.ID] = r
 	}
 	for _, r := range records {
 		reasons[r.Group] = reasons[r.Group] || p.errs[r.ID] != nil
 	}
-	var list []Undoing
+	var list []UndoResult
 	for _, r := range records {
 		planned, ok := whole[r.ID]
 		if ok {
 			r = planned
 		}
-		u := Undoing{Record: r, By: p.by[r.ID], Err: p.errs[r.ID]}
+		u := UndoResult{Record: r, By: p.by[r.ID], Err: p.errs[r.ID]}
 		if u.By != "" {
 			u.Record.State = journal.StateUndone
 		}
@@ -257,12 +257,12 @@ func (p *undoPlan) list(records []journal.Record) []Undoing {
 // sequence for the older changes.
 func undoSteps(records []journal.Record) [][]journal.Record {
 	var all [][]journal.Record
-	w := wave{}
+	w := undoBatch{}
 	flush := func() {
 		all = append(all, w.steps()...)
-		w = wave{}
+		w = undoBatch{}
 	}
-	for _, group := range grouped(records) {
+	for _, group := range groupRecords(records) {
 		if w.add(group) {
 			continue
 		}
@@ -278,8 +278,8 @@ func undoSteps(records []journal.Record) [][]journal.Record {
 	return all
 }
 
-// grouped returns the changes by group, the group of the newest change first.
-func grouped(records []journal.Record) [][]journal.Record {
+// groupRecords returns the changes by group, the group of the newest change first.
+func groupRecords(records []journal.Record) [][]journal.Record {
 	var groups [][]journal.Record
 	at := map[string]int{}
 	for _, r := range records {
@@ -296,14 +296,14 @@ func grouped(records []journal.Record) [][]journal.Record {
 
 // A wave is a sequence of changes in which those of each file are reversed
 // together.
-type wave struct {
+type undoBatch struct {
 	paths   []string // in the order of reversal
 	records []journal.Record
 }
 
 // add adds a group to the wave. It reports false if the group changed files in
 // a conflicting order or moved a file.
-func (w *wave) add(group []journal.Record) bool {
+func (w *undoBatch) add(group []journal.Record) bool {
 	if slices.ContainsFunc(group, func(r journal.Record) bool { return r.To != "" }) {
 		return false
 	}
@@ -328,7 +328,7 @@ func (w *wave) add(group []journal.Record) bool {
 	return true
 }
 
-func (w *wave) steps() [][]journal.Record {
+func (w *undoBatch) steps() [][]journal.Record {
 	steps := make([][]journal.Record, len(w.paths))
 	for _, r := range w.records {
 		i := slices.Index(w.paths, r.Path)

@@ -19,14 +19,14 @@ import (
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
-// undoing is a root with a running writer and an undoer.
-type undoing struct {
+// undoTest is a root with a running writer and an undoer.
+type undoTest struct {
 	*testing.T
 	w *Writer
 	Undoer
 }
 
-func newUndoing(t *testing.T, files map[string]string) *undoing {
+func newUndoTest(t *testing.T, files map[string]string) *undoTest {
 	t.Helper()
 	w := newWriter(t, files)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -38,13 +38,13 @@ func newUndoing(t *testing.T, files map[string]string) *undoing {
 			t.Error(err)
 		}
 	})
-	return &undoing{t, w, Undoer{w}}
+	return &undoTest{t, w, Undoer{w}}
 }
 
 // set sets the content of a file or removes it.
-func (u *undoing) set(group, path string, content *string) string {
+func (u *undoTest) set(group, path string, content *string) string {
 	u.Helper()
-	written, err := u.w.Write(u.Context(), Change{Path: path, Cause: "edit", Group: group, Asked: true, Edit: func(*File) ([]byte, error) {
+	written, err := u.w.Write(u.Context(), Change{Path: path, Cause: "edit", Group: group, Requested: true, Edit: func(*File) ([]byte, error) {
 		if content == nil {
 			return nil, ErrRemove
 		}
@@ -54,23 +54,23 @@ func (u *undoing) set(group, path string, content *string) string {
 	return written.ID
 }
 
-func (u *undoing) write(group, path, content string) string { return u.set(group, path, &content) }
+func (u *undoTest) write(group, path, content string) string { return u.set(group, path, &content) }
 
-func (u *undoing) move(from, to string) string {
+func (u *undoTest) move(from, to string) string {
 	u.Helper()
-	written, err := u.w.Move(u.Context(), from, to, Change{Cause: "archive", Asked: true})
+	written, err := u.w.Move(u.Context(), from, to, Change{Cause: "archive", Requested: true})
 	must(u.T, err)
 	return written.ID
 }
 
-// byHand saves a file as a person would.
-func (u *undoing) byHand(path, content string) {
+// saveAsUser saves a file as a person would.
+func (u *undoTest) saveAsUser(path, content string) {
 	u.Helper()
 	must(u.T, os.WriteFile(filepath.Join(u.w.Vault.Dir, path), []byte(content), 0o600))
 }
 
 // files returns the readable files.
-func (u *undoing) files() map[string]string {
+func (u *undoTest) files() map[string]string {
 	u.Helper()
 	files := map[string]string{}
 	must(u.T, filepath.WalkDir(u.w.Vault.Dir, func(name string, e fs.DirEntry, err error) error {
@@ -84,7 +84,7 @@ func (u *undoing) files() map[string]string {
 	return files
 }
 
-func (u *undoing) want(what string, want map[string]string) {
+func (u *undoTest) want(what string, want map[string]string) {
 	u.Helper()
 	if diff := cmp.Diff(want, u.files()); diff != "" {
 		u.Fatalf("%s (-want +got):\n%s", what, diff)
@@ -92,7 +92,7 @@ func (u *undoing) want(what string, want map[string]string) {
 }
 
 // undo undoes a change and requires success.
-func (u *undoing) undo(id string) []Undoing {
+func (u *undoTest) undo(id string) []UndoResult {
 	u.Helper()
 	list, err := u.Undo(u.Context(), id, false)
 	must(u.T, err)
@@ -105,8 +105,8 @@ func (u *undoing) undo(id string) []Undoing {
 	return list
 }
 
-// told formats the file and error of each result.
-func told(list []Undoing) string {
+// formatResults formats the file and error of each result.
+func formatResults(list []UndoResult) string {
 	var b strings.Builder
 	for _, u := range list {
 		fmt.Fprintf(&b, "%s: %v\n", u.Record.FilePath(), u.Err)
@@ -122,7 +122,7 @@ func TestUndoRestoresEveryByte(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			rng := rand.New(rand.NewPCG(seed, 3))
-			u := newUndoing(t, map[string]string{"a.md": "one\r\ntwo\r\nthree", "2026-02-05/b.md": "\ufeff- [ ] x\n- [ ] y\n\n\n", "c.md": ""})
+			u := newUndoTest(t, map[string]string{"a.md": "one\r\ntwo\r\nthree", "2026-02-05/b.md": "\ufeff- [ ] x\n- [ ] y\n\n\n", "c.md": ""})
 			states, made := []map[string]string{u.files()}, []string{""}
 			for n := 0; len(states) < 10; n++ {
 				before := u.files()
@@ -175,7 +175,7 @@ func TestUndoRestoresEveryByte(t *testing.T) {
 // TestUndoOfUndo checks that an undo is in the journal and can itself be undone
 // repeatedly.
 func TestUndoOfUndo(t *testing.T) {
-	u := newUndoing(t, map[string]string{"a.md": "- [ ] one\n"})
+	u := newUndoTest(t, map[string]string{"a.md": "- [ ] one\n"})
 	id := u.write("", "a.md", "- [x] one\n")
 	ids := []string{id}
 	for i, want := range []string{"- [ ] one\n", "- [x] one\n", "- [ ] one\n", "- [x] one\n"} {
@@ -198,30 +198,30 @@ func TestUndoOfUndo(t *testing.T) {
 }
 
 func TestUndoKeepsWhatOthersWrote(t *testing.T) {
-	u := newUndoing(t, map[string]string{"a.md": "# A\n- [ ] one\n- two\n"})
+	u := newUndoTest(t, map[string]string{"a.md": "# A\n- [ ] one\n- two\n"})
 	ticked := u.write("", "a.md", "# A\n- [x] one\n- two\n")
 	added := u.write("", "a.md", "# A\n- [x] one\n- two\n- three\n")
-	u.byHand("a.md", "mine\n# A\n- [x] one\n- two\n- three\n- mine, too\n")
+	u.saveAsUser("a.md", "mine\n# A\n- [x] one\n- two\n- three\n- mine, too\n")
 	u.undo(ticked)
 	u.want("undo of the first", map[string]string{"a.md": "mine\n# A\n- [ ] one\n- two\n- three\n- mine, too\n"})
-	u.byHand("a.md", "mine\n# A\n- [ ] one\n- two\n- three!\n- mine, too\n")
+	u.saveAsUser("a.md", "mine\n# A\n- [ ] one\n- two\n- three!\n- mine, too\n")
 	list, err := u.Undo(t.Context(), added, false)
 	must(t, err)
-	if diff := cmp.Diff("a.md: undo "+added+": a.md: line 4: it is no longer as written\n", told(list)); diff != "" {
+	if diff := cmp.Diff("a.md: undo "+added+": a.md: line 4: it is no longer as written\n", formatResults(list)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	u.want("refused", map[string]string{"a.md": "mine\n# A\n- [ ] one\n- two\n- three!\n- mine, too\n"})
 }
 
 func TestUndoTakesAwayOnlyWhatNobodyChanged(t *testing.T) {
-	u := newUndoing(t, nil)
+	u := newUndoTest(t, nil)
 	first, second := u.write("", "a/b/one.md", "1\n"), u.write("", "a/two.md", "2\n")
-	u.byHand("a/two.md", "2\nmine\n")
+	u.saveAsUser("a/two.md", "2\nmine\n")
 	u.undo(first)
 	list, err := u.Undo(t.Context(), second, false)
 	must(t, err)
 	if len(list) != 1 || list[0].Err == nil || !strings.Contains(list[0].Err.Error(), "changed since it was made") {
-		t.Errorf("got %s", told(list))
+		t.Errorf("got %s", formatResults(list))
 	}
 	u.want("undo", map[string]string{"a/two.md": "2\nmine\n"})
 }
@@ -229,50 +229,50 @@ func TestUndoTakesAwayOnlyWhatNobodyChanged(t *testing.T) {
 // TestUndoOfAGroup checks that a group is undone entirely or not at all, in an
 // order in which all text exists somewhere at any time.
 func TestUndoOfAGroup(t *testing.T) {
-	archived := func(u *undoing) string {
+	archived := func(u *undoTest) string {
 		id := u.write("", "_archive/a.md", "old\n- gone\n")
 		u.write(id, "a.md", "# A\n- stays\n")
 		return id
 	}
 	files := map[string]string{"_archive/a.md": "old\n", "a.md": "# A\n- gone\n- stays\n"}
 
-	u := newUndoing(t, files)
+	u := newUndoTest(t, files)
 	id := archived(u)
 	u.undo(id)
 	u.want("undo", files)
 
-	u = newUndoing(t, files)
+	u = newUndoTest(t, files)
 	id = archived(u)
-	u.byHand("a.md", "# B\n- changed\n")
+	u.saveAsUser("a.md", "# B\n- changed\n")
 	list, err := u.Undo(t.Context(), id, false)
 	must(t, err)
 	if len(list) != 2 || list[0].Err == nil || list[1].Err == nil {
-		t.Errorf("got %s", told(list))
+		t.Errorf("got %s", formatResults(list))
 	}
 	u.want("refused", map[string]string{"_archive/a.md": "old\n- gone\n", "a.md": "# B\n- changed\n"})
 
-	u = newUndoing(t, files)
+	u = newUndoTest(t, files)
 	id = archived(u)
-	u.byHand("_archive/a.md", "old\n- gone!\n")
+	u.saveAsUser("_archive/a.md", "old\n- gone!\n")
 	list, err = u.Undo(t.Context(), id, false)
 	must(t, err)
 	if len(list) != 2 || list[0].Err == nil || list[1].Err == nil {
-		t.Errorf("got %s", told(list))
+		t.Errorf("got %s", formatResults(list))
 	}
 	u.want("refused", map[string]string{"_archive/a.md": "old\n- gone!\n", "a.md": "# A\n- stays\n"})
 
-	u = newUndoing(t, files)
+	u = newUndoTest(t, files)
 	id = archived(u)
 	u.w.fault = func(call string, do func() error) error { // other programs save the first file, again and again
 		if call == "exchange" {
-			return errLost
+			return errConcurrentSave
 		}
 		return do()
 	}
 	list, err = u.Undo(t.Context(), id, false)
 	must(t, err)
 	if len(list) != 2 || !errors.Is(list[0].Err, ErrBusy) || list[1].Err == nil {
-		t.Errorf("got %s", told(list))
+		t.Errorf("got %s", formatResults(list))
 	}
 	u.want("somebody saves", map[string]string{"_archive/a.md": "old\n- gone\n", "a.md": "# A\n- stays\n"})
 }
@@ -280,7 +280,7 @@ func TestUndoOfAGroup(t *testing.T) {
 // TestUndoSince checks that one change undoes many changes of a file, and that
 // conflicting changes stay.
 func TestUndoSince(t *testing.T) {
-	u := newUndoing(t, map[string]string{"a.md": "1\n", "b.md": "# B\n1\n"})
+	u := newUndoTest(t, map[string]string{"a.md": "1\n", "b.md": "# B\n1\n"})
 	clock := time.Date(2026, 2, 5, 12, 0, 0, 0, time.UTC)
 	u.w.Journal.Now = func() time.Time { clock = clock.Add(time.Minute); return clock }
 	u.write("", "a.md", "2\n")
@@ -288,18 +288,18 @@ func TestUndoSince(t *testing.T) {
 	u.write("", "a.md", "3\n")
 	b := u.write("", "b.md", "# B\n2\n")
 	u.write("", "a.md", "4\n")
-	u.byHand("b.md", "# B\n2 and a half\n")
+	u.saveAsUser("b.md", "# B\n2 and a half\n")
 	before := u.files()
 
 	list := u.UndoSince(t.Context(), since, true)
 	want := "a.md: <nil>\nb.md: undo " + b + ": b.md: line 2: it is no longer as written\na.md: <nil>\n"
-	if diff := cmp.Diff(want, told(list)); diff != "" {
+	if diff := cmp.Diff(want, formatResults(list)); diff != "" {
 		t.Errorf("dry run (-want +got):\n%s", diff)
 	}
 	u.want("dry run", before)
 
 	list = u.UndoSince(t.Context(), since, false)
-	if diff := cmp.Diff(want, told(list)); diff != "" {
+	if diff := cmp.Diff(want, formatResults(list)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	u.want("undo since", map[string]string{"a.md": "2\n", "b.md": "# B\n2 and a half\n"})
@@ -311,10 +311,10 @@ func TestUndoSince(t *testing.T) {
 // TestUndoSinceOfWhatIsUndone checks that UndoSince omits changes that are
 // already undone, regardless of the file's content.
 func TestUndoSinceOfWhatIsUndone(t *testing.T) {
-	u := newUndoing(t, map[string]string{"a.md": "1\n"})
+	u := newUndoTest(t, map[string]string{"a.md": "1\n"})
 	u.undo(u.write("", "a.md", "2\n"))
-	u.byHand("a.md", "mine\n")
-	if got := told(u.UndoSince(t.Context(), time.Time{}, false)); got != "" {
+	u.saveAsUser("a.md", "mine\n")
+	if got := formatResults(u.UndoSince(t.Context(), time.Time{}, false)); got != "" {
 		t.Errorf("got %s", got)
 	}
 	u.want("undo since", map[string]string{"a.md": "mine\n"})
@@ -323,11 +323,11 @@ func TestUndoSinceOfWhatIsUndone(t *testing.T) {
 // TestUndoOfWhatIsBelow checks that a dry run reports changes that cannot be
 // undone because another one cannot.
 func TestUndoOfWhatIsBelow(t *testing.T) {
-	u := newUndoing(t, map[string]string{"a.md": "1\n", "b.md": "1\n"})
+	u := newUndoTest(t, map[string]string{"a.md": "1\n", "b.md": "1\n"})
 	u.write("", "a.md", "2\n")
 	id := u.write("", "b.md", "2\n")
 	u.write(id, "a.md", "3\n")
-	u.byHand("b.md", "mine\n")
+	u.saveAsUser("b.md", "mine\n")
 	for _, dry := range []bool{true, false} {
 		for _, refused := range u.UndoSince(t.Context(), time.Time{}, dry) {
 			if refused.Err == nil {
@@ -339,15 +339,15 @@ func TestUndoOfWhatIsBelow(t *testing.T) {
 }
 
 func TestUndoMovesBack(t *testing.T) {
-	u := newUndoing(t, map[string]string{"2026-01-01/a.md": "1\n", "2026-01-01/b.md": "1\n"})
+	u := newUndoTest(t, map[string]string{"2026-01-01/a.md": "1\n", "2026-01-01/b.md": "1\n"})
 	a, b := u.move("2026-01-01/a.md", "_archive/2026-01-01/a.md"), u.move("2026-01-01/b.md", "_archive/2026-01-01/b.md")
-	u.byHand("_archive/2026-01-01/a.md", "1\nmine\n")
-	u.byHand("2026-01-01/b.md", "another\n")
+	u.saveAsUser("_archive/2026-01-01/a.md", "1\nmine\n")
+	u.saveAsUser("2026-01-01/b.md", "another\n")
 	u.undo(a)
 	list, err := u.Undo(t.Context(), b, false)
 	must(t, err)
 	if len(list) != 1 || list[0].Err == nil || !strings.Contains(list[0].Err.Error(), "another file") {
-		t.Errorf("got %s", told(list))
+		t.Errorf("got %s", formatResults(list))
 	}
 	u.want("undo", map[string]string{"2026-01-01/a.md": "1\nmine\n", "2026-01-01/b.md": "another\n", "_archive/2026-01-01/b.md": "1\n"})
 }

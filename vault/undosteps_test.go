@@ -31,7 +31,7 @@ func TestUndoSteps(t *testing.T) {
 		}
 		var got []string
 		for _, step := range undoSteps(records) {
-			got = append(got, step[0].FilePath()+":"+strings.ReplaceAll(ids(step), " ", ","))
+			got = append(got, step[0].FilePath()+":"+strings.ReplaceAll(joinIDs(step), " ", ","))
 		}
 		if diff := cmp.Diff(test.want, strings.Join(got, " ")); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", test.name, diff)

@@ -90,7 +90,7 @@ func (v *Vault) maxFileSize() int64 { return cmp.Or(v.MaxFileSize, DefaultMaxFil
 // Root returns the identity of the directory that is currently the root. The
 // error is an [ErrRoot].
 func (v *Vault) Root() (memory.FileID, error) {
-	return patiently(v, func() (memory.FileID, error) {
+	return runWithTimeout(v, func() (memory.FileID, error) {
 		fd, err := v.openRoot()
 		if err != nil {
 			return memory.FileID{}, err
@@ -107,7 +107,7 @@ func (v *Vault) Root() (memory.FileID, error) {
 // Stat returns the stamp of a file without opening it. The path is relative to
 // the root, with slashes, as in [memory.Place].
 func (v *Vault) Stat(path string) (memory.Stamp, error) {
-	stamp, err := at(v, path, func(dir int, base string) (memory.Stamp, error) {
+	stamp, err := withParent(v, path, func(dir int, base string) (memory.Stamp, error) {
 		st, err := v.lstat(dir, base)
 		if err != nil {
 			return memory.Stamp{}, err
@@ -127,7 +127,7 @@ func (v *Vault) Directory(path string) (memory.FileID, bool) {
 	if path == "" {
 		id, err = v.Root()
 	} else {
-		id, err = at(v, path, func(dir int, base string) (memory.FileID, error) {
+		id, err = withParent(v, path, func(dir int, base string) (memory.FileID, error) {
 			var st unix.Stat_t
 			if err := fstatat(dir, base, &st); err != nil {
 				return memory.FileID{}, err
@@ -138,20 +138,20 @@ func (v *Vault) Directory(path string) (memory.FileID, bool) {
 			return fileID(&st), nil
 		})
 	}
-	return id, err == nil || exhausted(err) ||
+	return id, err == nil || isFileLimit(err) ||
 		!Absent(err) && !errors.Is(err, ErrRoot) && !errors.Is(err, fs.ErrPermission)
 }
 
-// Look is [Vault.Stat] for a path that may be excluded: it returns [ErrSkipped]
+// Observe is [Vault.Stat] for a path that may be excluded: it returns [ErrSkipped]
 // for excluded names and patterns. It stores the result in the catalogue.
-func (v *Vault) Look(path string) (memory.Stamp, error) {
+func (v *Vault) Observe(path string) (memory.Stamp, error) {
 	if reason := v.Skips(path, false); reason != "" {
 		err := pathError("look at", path, fmt.Errorf("%w: %s", ErrSkipped, reason))
-		v.Catalogue.look(path, memory.Stamp{}, err, reason)
+		v.Catalogue.setObserved(path, memory.Stamp{}, err, reason)
 		return memory.Stamp{}, err
 	}
 	stamp, err := v.Stat(path)
-	v.Catalogue.look(path, stamp, err, reasonOf(err))
+	v.Catalogue.setObserved(path, stamp, err, reasonOf(err))
 	return stamp, err
 }
 
@@ -162,11 +162,11 @@ func (v *Vault) lstat(dir int, base string) (*unix.Stat_t, error) {
 	if err := fstatat(dir, base, &st); err != nil {
 		return nil, err
 	}
-	return &st, v.readable(&st)
+	return &st, v.checkReadable(&st)
 }
 
-// readable returns why a file with the attributes st is not read, or nil.
-func (v *Vault) readable(st *unix.Stat_t) error {
+// checkReadable returns why a file with the attributes st is not read, or nil.
+func (v *Vault) checkReadable(st *unix.Stat_t) error {
 	switch {
 	case st.Mode&unix.S_IFMT == unix.S_IFLNK:
 		return ErrSymlink
@@ -203,16 +203,16 @@ func rootError(dir string, err error) error {
 	// The text contains the cause, but the error does not wrap it: callers must
 	// not mistake a missing root for a missing file. Only too many open files
 	// are wrapped, because callers check for that error.
-	if exhausted(err) {
+	if isFileLimit(err) {
 		return &fs.PathError{Op: "open", Path: dir, Err: fmt.Errorf("%w: %w", ErrRoot, err)}
 	}
 	return &fs.PathError{Op: "open", Path: dir, Err: fmt.Errorf("%w: %v", ErrRoot, err)}
 }
 
-// valid reports whether path is relative, with slashes, and without empty, "."
+// isValidPath reports whether path is relative, with slashes, and without empty, "."
 // and ".." components. Unlike [fs.ValidPath], it accepts any bytes: names are
 // data.
-func valid(path string) bool {
+func isValidPath(path string) bool {
 	for name := range strings.SplitSeq(path, "/") {
 		if name == "" || name == "." || name == ".." {
 			return false

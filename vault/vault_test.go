@@ -20,12 +20,12 @@ func newVault(t *testing.T, files map[string]string) *Vault {
 		t.Fatal(err)
 	}
 	for path, text := range files {
-		write(t, v, path, text)
+		writeFile(t, v, path, text)
 	}
 	return v
 }
 
-func write(t *testing.T, v *Vault, path, text string) {
+func writeFile(t *testing.T, v *Vault, path, text string) {
 	t.Helper()
 	name := filepath.Join(v.Dir, path)
 	must(t, os.MkdirAll(filepath.Dir(name), 0o700))
@@ -48,9 +48,9 @@ func eachOpen(t *testing.T, test func(t *testing.T)) {
 	})
 }
 
-// refused returns a root with one path of each excluded kind, and the expected
+// newRefusedFiles returns a root with one path of each excluded kind, and the expected
 // errors.
-func refused(t *testing.T) (*Vault, map[string]error) {
+func newRefusedFiles(t *testing.T) (*Vault, map[string]error) {
 	v := newVault(t, map[string]string{
 		"ok.md": "ok", "d/ok.md": "ok", "large.md": strings.Repeat("x", 101), "edge.md": strings.Repeat("x", 100),
 	})
@@ -94,13 +94,13 @@ func refused(t *testing.T) (*Vault, map[string]error) {
 
 func mustCreate(t *testing.T, v *Vault, path string) string {
 	t.Helper()
-	write(t, v, path, "")
+	writeFile(t, v, path, "")
 	return filepath.Join(v.Dir, path)
 }
 
 func TestRefused(t *testing.T) {
 	eachOpen(t, func(t *testing.T) {
-		v, want := refused(t)
+		v, want := newRefusedFiles(t)
 		for path, want := range want {
 			if _, err := v.Read(path); !errors.Is(err, want) || !Absent(err) {
 				t.Errorf("Read(%q): %v, want %v", path, err, want)
@@ -126,7 +126,7 @@ func TestRefused(t *testing.T) {
 
 func TestDirectory(t *testing.T) {
 	eachOpen(t, func(t *testing.T) {
-		v, _ := refused(t)
+		v, _ := newRefusedFiles(t)
 		root, err := v.Root()
 		must(t, err)
 		if id, ok := v.Directory(""); !ok || id != root {
@@ -149,7 +149,7 @@ func TestRootComesAndGoes(t *testing.T) {
 	away := v.Dir + ".away"
 	must(t, os.Rename(v.Dir, away))
 	for op, err := range map[string]error{
-		"root": second(v.Root()), "stat": second(v.Stat("a.md")), "read": second(v.Read("a.md")), "look": second(v.Look("a.md")),
+		"root": second(v.Root()), "stat": second(v.Stat("a.md")), "read": second(v.Read("a.md")), "look": second(v.Observe("a.md")),
 		"walk": second(v.Walk(t.Context(), "", nil)),
 	} {
 		if !errors.Is(err, ErrRoot) || errors.Is(err, fs.ErrNotExist) || Absent(err) {
@@ -163,7 +163,7 @@ func TestRootComesAndGoes(t *testing.T) {
 		t.Errorf("read below a file: %v", err)
 	}
 	must(t, os.Remove(v.Dir))
-	write(t, v, "a.md", "two")
+	writeFile(t, v, "a.md", "two")
 	if f, err := v.Read("a.md"); err != nil || string(f.Data) != "two" {
 		t.Errorf("read from the new root: %q, %v", f.Data, err)
 	}
@@ -241,7 +241,7 @@ func TestErrorsNameOperationAndPathOnce(t *testing.T) {
 	v := newVault(t, nil)
 	for want, err := range map[string]error{
 		"read a/b.md: file does not exist":                                           second(v.Read("a/../b.md")),
-		"look at .x.md: not read: hidden or temporary file":                          second(v.Look(".x.md")),
+		"look at .x.md: not read: hidden or temporary file":                          second(v.Observe(".x.md")),
 		"stat none.md: no such file or directory":                                    second(v.Stat("none.md")),
 		"open /none/x: memory directory cannot be opened: no such file or directory": second((&Vault{Dir: "/none/x"}).Read("a.md")),
 	} {

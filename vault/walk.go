@@ -15,12 +15,12 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// walkers is the number of directories read concurrently. More gain nothing
+// maxWalkers is the number of directories read concurrently. More gain nothing
 // even on a disk with a queue; fewer leave such a disk idle.
-const walkers = 4
+const maxWalkers = 4
 
-// entriesAtOnce is the number of directory entries read per step.
-const entriesAtOnce = 1000
+// entriesPerRead is the number of directory entries read per step.
+const entriesPerRead = 1000
 
 // Walk observes every file below the directory from ("" is the root) and stores
 // the results in the catalogue. If from is missing or excluded, the tree is
@@ -34,13 +34,13 @@ const entriesAtOnce = 1000
 //
 // A walk of the whole root reads the ignore file first.
 func (v *Vault) Walk(ctx context.Context, from string, enter func(memory.Directory)) (*memory.Tree, error) {
-	began := v.Catalogue.begin()
-	tree, err := v.walk(ctx, from, enter)
-	v.Catalogue.end(began, tree)
+	began := v.Catalogue.beginWalk()
+	tree, err := v.walkTree(ctx, from, enter)
+	v.Catalogue.endWalk(began, tree)
 	return tree, err
 }
 
-func (v *Vault) walk(ctx context.Context, from string, enter func(memory.Directory)) (*memory.Tree, error) {
+func (v *Vault) walkTree(ctx context.Context, from string, enter func(memory.Directory)) (*memory.Tree, error) {
 	w := walk{vault: v, enter: enter}
 	w.more.L = &w.mu
 	tree := &memory.Tree{From: from}
@@ -48,7 +48,7 @@ func (v *Vault) walk(ctx context.Context, from string, enter func(memory.Directo
 		var err error
 		w.rules, err = v.loadRules()
 		if err != nil {
-			skip(tree, memory.IgnoreFile, err)
+			addSkipped(tree, memory.IgnoreFile, err)
 		}
 	} else {
 		w.rules = v.currentRules()
@@ -59,15 +59,15 @@ func (v *Vault) walk(ctx context.Context, from string, enter func(memory.Directo
 
 	w.todo, w.open = []string{from}, 1
 	defer context.AfterFunc(ctx, w.stop)()
-	parts := make([]memory.Tree, walkers)
+	parts := make([]memory.Tree, maxWalkers)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		w.all(parts)
+		w.readTree(parts)
 	}()
-	if !v.await(ended) {
+	if !v.waitEnded(ended) {
 		w.stop()
-		return nil, rootError(v.Dir, errNoAnswer)
+		return nil, rootError(v.Dir, errNoResponse)
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -85,17 +85,17 @@ func (v *Vault) walk(ctx context.Context, from string, enter func(memory.Directo
 	return tree, nil
 }
 
-// await waits until ended is closed and reports true. If the disk stops
+// waitEnded waits until ended is closed and reports true. If the disk stops
 // responding, it reports false.
-func (v *Vault) await(ended <-chan struct{}) bool {
-	tick := time.NewTicker(answerTime / 5)
+func (v *Vault) waitEnded(ended <-chan struct{}) bool {
+	tick := time.NewTicker(stepTimeout / 5)
 	defer tick.Stop()
 	for {
 		select {
 		case <-ended:
 			return true
 		case <-tick.C:
-			if v.steps.stuck() {
+			if v.steps.isStuck() {
 				return false
 			}
 		}
@@ -118,8 +118,8 @@ type walk struct {
 	failed error // the ErrRoot that ended the walk early
 }
 
-// all reads all directories; each goroutine fills its own part.
-func (w *walk) all(parts []memory.Tree) {
+// readTree reads all directories; each goroutine fills its own part.
+func (w *walk) readTree(parts []memory.Tree) {
 	root, err := w.openRoot()
 	if err != nil {
 		w.fail(err)
@@ -129,7 +129,7 @@ func (w *walk) all(parts []memory.Tree) {
 	w.root = root
 	var group sync.WaitGroup
 	for i := range parts {
-		group.Go(func() { w.run(&parts[i]) })
+		group.Go(func() { w.readDirs(&parts[i]) })
 	}
 	group.Wait()
 }
@@ -159,8 +159,8 @@ func (w *walk) fail(err error) {
 	w.failed = err
 }
 
-// run reads directories until none are left.
-func (w *walk) run(tree *memory.Tree) {
+// readDirs reads directories until none are left.
+func (w *walk) readDirs(tree *memory.Tree) {
 	for {
 		w.mu.Lock()
 		for len(w.todo) == 0 && w.open > 0 {
@@ -174,7 +174,7 @@ func (w *walk) run(tree *memory.Tree) {
 		w.todo = w.todo[:len(w.todo)-1]
 		w.mu.Unlock()
 
-		found := w.read(dir, tree)
+		found := w.readDir(dir, tree)
 
 		w.mu.Lock()
 		if w.open > 0 {
@@ -188,8 +188,8 @@ func (w *walk) run(tree *memory.Tree) {
 	}
 }
 
-// read observes the entries of one directory and returns its subdirectories.
-func (w *walk) read(dir string, tree *memory.Tree) (found []string) {
+// readDir observes the entries of one directory and returns its subdirectories.
+func (w *walk) readDir(dir string, tree *memory.Tree) (found []string) {
 	e, err := w.vault.steps.begin()
 	if err != nil {
 		w.fail(rootError(w.vault.Dir, err))
@@ -197,12 +197,12 @@ func (w *walk) read(dir string, tree *memory.Tree) (found []string) {
 	}
 	defer w.vault.steps.end(e)
 	fd, err := openDir(w.root, dir, unix.O_RDONLY)
-	if exhausted(err) {
+	if isFileLimit(err) {
 		w.fail(rootError(w.vault.Dir, err))
 		return nil
 	}
 	if err != nil {
-		skip(tree, dir, err)
+		addSkipped(tree, dir, err)
 		return nil
 	}
 	// os.File provides ReadDir and takes ownership of fd.
@@ -211,16 +211,16 @@ func (w *walk) read(dir string, tree *memory.Tree) (found []string) {
 	if w.enter != nil {
 		var st unix.Stat_t
 		if err := unix.Fstat(fd, &st); err != nil {
-			skip(tree, dir, err)
+			addSkipped(tree, dir, err)
 			return nil
 		}
 		w.enter(memory.Directory{Path: dir, ID: fileID(&st)})
 	}
 	for {
-		entries, err := f.ReadDir(entriesAtOnce)
+		entries, err := f.ReadDir(entriesPerRead)
 		for _, entry := range entries {
 			w.vault.steps.next(e)
-			if path := w.entry(fd, dir, entry, tree); path != "" {
+			if path := w.visitEntry(fd, dir, entry, tree); path != "" {
 				found = append(found, path)
 			}
 		}
@@ -228,15 +228,15 @@ func (w *walk) read(dir string, tree *memory.Tree) (found []string) {
 			return found
 		}
 		if err != nil {
-			skip(tree, dir, err)
+			addSkipped(tree, dir, err)
 			return found
 		}
 	}
 }
 
-// entry observes one entry of the open directory fd. It returns the path if the
+// visitEntry observes one entry of the open directory fd. It returns the path if the
 // entry is a directory to be read.
-func (w *walk) entry(fd int, dir string, e fs.DirEntry, tree *memory.Tree) string {
+func (w *walk) visitEntry(fd int, dir string, e fs.DirEntry, tree *memory.Tree) string {
 	path := joinPath(dir, e.Name())
 	switch {
 	case e.IsDir():
@@ -248,30 +248,30 @@ func (w *walk) entry(fd int, dir string, e fs.DirEntry, tree *memory.Tree) strin
 		}
 		return path
 	case isMarkdown(path):
-		w.look(fd, path, e.Name(), tree)
+		w.visitFile(fd, path, e.Name(), tree)
 	case e.Type() == fs.ModeSymlink && e.Name()[0] != '.':
 		tree.Skipped = append(tree.Skipped, memory.Skipped{Path: path, Reason: ErrSymlink.Error()})
 	}
 	return ""
 }
 
-// look observes one file in the open directory fd.
-func (w *walk) look(fd int, path, base string, tree *memory.Tree) {
+// visitFile observes one file in the open directory fd.
+func (w *walk) visitFile(fd int, path, base string, tree *memory.Tree) {
 	if reason := w.vault.skipFile(path, w.rules); reason != "" {
 		tree.Skipped = append(tree.Skipped, memory.Skipped{Path: path, Reason: reason})
 		return
 	}
 	st, err := w.vault.lstat(fd, base)
 	if err != nil {
-		skip(tree, path, err)
+		addSkipped(tree, path, err)
 		return
 	}
-	tree.Files = append(tree.Files, memory.Found{Path: path, Stamp: stampOf(st)})
+	tree.Files = append(tree.Files, memory.FoundFile{Path: path, Stamp: stampOf(st)})
 }
 
-// skip adds an unreadable path and its reason to the tree. It ignores a path
+// addSkipped adds an unreadable path and its reason to the tree. It ignores a path
 // that has vanished.
-func skip(tree *memory.Tree, path string, err error) {
+func addSkipped(tree *memory.Tree, path string, err error) {
 	if reason := reasonOf(err); reason != "" {
 		tree.Skipped = append(tree.Skipped, memory.Skipped{Path: path, Reason: reason, Unseen: !Absent(err)})
 		tree.Failed = tree.Failed || !Absent(err) && !errors.Is(err, fs.ErrPermission)

@@ -17,7 +17,7 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-func paths(files []memory.Found) []string {
+func paths(files []memory.FoundFile) []string {
 	var list []string
 	for _, f := range files {
 		list = append(list, f.Path)
@@ -122,7 +122,7 @@ func TestEnteredBeforeRead(t *testing.T) {
 	v := newVault(t, map[string]string{"d/x.md": ""})
 	tree, err := v.Walk(t.Context(), "", func(d memory.Directory) {
 		if d.Path == "d" {
-			write(t, v, "d/new.md", "")
+			writeFile(t, v, "d/new.md", "")
 		}
 	})
 	must(t, err)
@@ -133,8 +133,8 @@ func TestEnteredBeforeRead(t *testing.T) {
 
 func TestWalkStops(t *testing.T) {
 	v := newVault(t, map[string]string{"a/x.md": "", "b/x.md": "", "c/x.md": ""})
-	write(t, v, "seen.md", "")
-	_, err := v.Look("seen.md")
+	writeFile(t, v, "seen.md", "")
+	_, err := v.Observe("seen.md")
 	must(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	tree, err := v.Walk(ctx, "", func(memory.Directory) { cancel() })

@@ -21,26 +21,26 @@ const (
 	// DefaultQuiet is longer than an agent takes between reading and editing a
 	// file, and longer than the autosave interval of editors.
 	DefaultQuiet = 10 * time.Second
-	// DefaultFuse is the number of changes of one file per minute that only two
+	// DefaultMaxChangesPerMinute is the number of changes of one file per minute that only two
 	// programs undoing each other's work would exceed.
-	DefaultFuse = 20
+	DefaultMaxChangesPerMinute = 20
 )
 
 const (
-	// tries bounds the attempts at an asked change while other programs save
+	// maxAttempts bounds the attempts at an asked change while other programs save
 	// the file.
-	tries = 5
-	// lostPause is the delay before the second attempt; it doubles for each
+	maxAttempts = 5
+	// conflictPause is the delay before the second attempt; it doubles for each
 	// further one. A save takes a few milliseconds.
-	lostPause = 20 * time.Millisecond
+	conflictPause = 20 * time.Millisecond
 	// shortWait is the delay before retrying an unasked change after another
 	// program saved the file. It doubles with each conflict in a row, up to
 	// longWait.
 	shortWait = time.Second
 	longWait  = time.Minute
-	// vanish is how long a known file must be missing before it is treated as
+	// deletionDelay is how long a known file must be missing before it is treated as
 	// deleted: many programs save by moving the old file away first.
-	vanish = 500 * time.Millisecond
+	deletionDelay = 500 * time.Millisecond
 )
 
 // A Writer changes memory files, one at a time, without ever losing a saved
@@ -71,42 +71,42 @@ type Writer struct {
 	// readers and writers have access beyond that of memory's readers, so new
 	// ones are private to their owner.
 	Settings []string
-	// Fuse bounds the unasked changes of one file per minute; [DefaultFuse] if
+	// MaxChangesPerMinute bounds the unasked changes of one file per minute; [DefaultMaxChangesPerMinute] if
 	// zero.
-	Fuse int
+	MaxChangesPerMinute int
 	// Now returns the current time; if nil, time.Now is used.
 	Now func() time.Time
-	// TakenBack, if not nil, is called when a change that Write reported as
+	// Reverted, if not nil, is called when a change that Write reported as
 	// made is reverted: a program that had the old file open wrote to it
-	// afterwards, and that version is in place again. TakenBack must not call
+	// afterwards, and that version is in place again. Reverted must not call
 	// the Writer.
-	TakenBack func(path string)
+	Reverted func(path string)
 
-	once  sync.Once
-	queue chan struct{} // a semaphore: one operation at a time
-	wake  chan struct{} // wakes Run to recompute its timer
-	step  step          // of the operation that holds queue
+	once      sync.Once
+	semaphore chan struct{} // a semaphore: one operation at a time
+	wake      chan struct{} // wakes Run to recompute its timer
+	step      step          // of the operation that holds queue
 
 	repaired bool // Repair has succeeded; guarded by queue
 
-	mu      sync.Mutex
-	running bool                // Run is running
-	ours    map[string]ours     // the last version written, by path
-	seen    map[string]sighting // files that changed recently
-	spent   map[string][]time.Time
-	blown   map[string]time.Time // when the fuse allows changes again, by path
-	late    []lateLook           // pending rechecks
-	counts  counts
+	mu              sync.Mutex
+	running         bool                  // Run is running
+	ownVersions     map[string]ownVersion // the last version written, by path
+	seen            map[string]seenStamp  // files that changed recently
+	writeTimes      map[string][]time.Time
+	pausedUntil     map[string]time.Time // when the fuse allows changes again, by path
+	pendingRechecks []recheck            // pending rechecks
+	counts          counts
 
 	// Tests replace system calls and delays with these fields.
-	fault     func(call string, do func() error) error // runs or replaces a system call
-	lateAfter time.Duration                            // the constant lateAfter if zero
+	fault        func(call string, do func() error) error // runs or replaces a system call
+	recheckDelay time.Duration                            // the constant recheckDelay if zero
 }
 
 // A gate is a Writer deciding whether a file may be changed now.
-type gate struct{ *Writer }
+type writePolicy struct{ *Writer }
 
-func (w *Writer) gate() gate { return gate{w} }
+func (w *Writer) writePolicy() writePolicy { return writePolicy{w} }
 
 // A rechecks value is a Writer resolving changes after they were made: files that were
 // replaced a moment ago, and changes that a crash interrupted.
@@ -114,18 +114,18 @@ type rechecks struct{ *Writer }
 
 func (w *Writer) rechecks() rechecks { return rechecks{w} }
 
-// ours is the last version that this writer wrote to a file.
-type ours struct {
-	hash    [32]byte
-	foreign time.Time // when another program last changed the file before; zero if unknown
+// ownVersion is the last version that this writer wrote to a file.
+type ownVersion struct {
+	hash     [32]byte
+	external time.Time // when another program last changed the file before; zero if unknown
 }
 
 var (
-	// errLost reports that another program just saved the file. The attempt
+	// errConcurrentSave reports that another program just saved the file. The attempt
 	// left no trace.
-	errLost = errors.New("somebody is saving it")
+	errConcurrentSave = errors.New("somebody is saving it")
 	// errOpen reports that a program may save the file at any time.
-	errOpen = fmt.Errorf("%w: a program has it open for writing", errLost)
+	errOpen = fmt.Errorf("%w: a program has it open for writing", errConcurrentSave)
 )
 
 // Write makes a change. On success the change is complete, in the journal, and
@@ -143,21 +143,21 @@ var (
 // or between attempts. Any other error reports the step that failed; the change
 // may then be tried again.
 func (w *Writer) Write(ctx context.Context, c Change) (Written, error) {
-	return w.try(ctx, c, func() (Written, error) { return w.attempt(ctx, &c) })
+	return w.writeWithRetry(ctx, c, func() (Written, error) { return w.attemptWrite(ctx, &c) })
 }
 
-// try acquires the semaphore and repeats attempt while other programs save the
+// writeWithRetry acquires the semaphore and repeats attempt while other programs save the
 // file. Only asked changes are repeated.
-func (w *Writer) try(ctx context.Context, c Change, attempt func() (Written, error)) (Written, error) {
-	if !c.Asked && !w.enabled() {
+func (w *Writer) writeWithRetry(ctx context.Context, c Change, attempt func() (Written, error)) (Written, error) {
+	if !c.Requested && !w.isEnabled() {
 		return Written{}, fmt.Errorf("write %s: %w", c.Path, ErrOff)
 	}
 	if reason := w.Vault.Skips(c.Path, false); reason != "" && !slices.Contains(w.Settings, c.Path) {
 		return Written{}, &RefusedError{c.Path, reason + ": what is not read as memory is not written either"}
 	}
-	written, err := inTurn(ctx, w, func() (Written, error) {
+	written, err := withSemaphore(ctx, w, func() (Written, error) {
 		if !w.repaired {
-			if err := w.rechecks().repair(ctx); err != nil {
+			if err := w.rechecks().repairRoot(ctx); err != nil {
 				return Written{}, err
 			}
 		}
@@ -166,81 +166,81 @@ func (w *Writer) try(ctx context.Context, c Change, attempt func() (Written, err
 				return Written{}, err
 			}
 			var written Written
-			err := w.rechecks().finishLate(c.Path)
+			err := w.rechecks().finishRechecks(c.Path)
 			if err == nil {
 				written, err = attempt()
 			}
-			if !errors.Is(err, errLost) {
+			if !errors.Is(err, errConcurrentSave) {
 				return written, err
 			}
 			if !errors.Is(err, errOpen) {
-				w.lost(c.Path)
+				w.countLostRace(c.Path)
 			}
-			if !c.Asked {
+			if !c.Requested {
 				return Written{}, &WaitError{c.Path, err.Error(), w.backOff(c.Path)}
 			}
-			if n == tries {
+			if n == maxAttempts {
 				return Written{}, fmt.Errorf("%w: %w", ErrBusy, err)
 			}
-			sleep(ctx, lostPause<<(n-1))
+			sleepContext(ctx, conflictPause<<(n-1))
 		}
 	})
-	err = explain(c.Path, err)
-	w.note(c.Path, written, err)
+	err = writeError(c.Path, err)
+	w.recordOutcome(c.Path, written, err)
 	return written, err
 }
 
-// inTurn calls do while it holds the semaphore. If the disk does not respond,
+// withSemaphore calls do while it holds the semaphore. If the disk does not respond,
 // the error is an [ErrRoot], and do ends when it can.
-func inTurn[T any](ctx context.Context, w *Writer, do func() (T, error)) (T, error) {
+func withSemaphore[T any](ctx context.Context, w *Writer, do func() (T, error)) (T, error) {
 	var none, result T
 	w.init()
-	tick := time.NewTicker(answerTime / 5)
+	tick := time.NewTicker(stepTimeout / 5)
 	defer tick.Stop()
 	for waiting := true; waiting; {
 		select {
-		case w.queue <- struct{}{}:
+		case w.semaphore <- struct{}{}:
 			waiting = false
 		case <-ctx.Done():
 			return none, ctx.Err()
 		case <-tick.C:
-			if w.Vault.steps.stuck() {
-				return none, rootError(w.Vault.Dir, errNoAnswer)
+			if w.Vault.steps.isStuck() {
+				return none, rootError(w.Vault.Dir, errNoResponse)
 			}
 		}
 	}
 	step, err := w.Vault.steps.begin()
 	if err != nil {
-		<-w.queue
+		<-w.semaphore
 		return none, rootError(w.Vault.Dir, err)
 	}
 	w.step = step
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		defer func() { <-w.queue }()
+		defer func() { <-w.semaphore }()
 		defer func() { w.Vault.steps.end(w.step) }()
 		result, err = do()
 	}()
-	if !w.Vault.await(ended) {
-		return none, rootError(w.Vault.Dir, errNoAnswer)
+	if !w.Vault.waitEnded(ended) {
+		return none, rootError(w.Vault.Dir, errNoResponse)
 	}
 	return result, err
 }
 
 func (w *Writer) init() {
 	w.once.Do(func() {
-		w.queue, w.wake = make(chan struct{}, 1), make(chan struct{}, 1)
-		w.ours, w.seen = make(map[string]ours), make(map[string]sighting)
-		w.spent, w.blown = make(map[string][]time.Time), make(map[string]time.Time)
-		w.counts.waiting, w.counts.refused = make(map[string]hindered), make(map[string]hindered)
-		w.counts.kept = make(map[string]bool)
+		w.semaphore, w.wake = make(chan struct{}, 1), make(chan struct{}, 1)
+		w.ownVersions, w.seen = make(map[string]ownVersion), make(map[string]seenStamp)
+		w.writeTimes, w.pausedUntil = make(map[string][]time.Time), make(map[string]time.Time)
+		w.counts.waiting, w.counts.refused = make(map[string]unwritten), make(map[string]unwritten)
+		w.counts.conflictCopies = make(map[string]bool)
 	})
 }
 
-// call makes one system call that affects memory files, and repeats it if a
+// runSyscall makes one system call that affects memory files, and repeats it if a
 // signal interrupts it. The error starts with the purpose of the call.
-func (w *Writer) call(what string, do func() error) error {
+func (w *Writer) runSyscall(what string, do func() error) error {
 	w.Vault.steps.next(w.step)
 	if w.fault != nil {
 		real := do
@@ -256,34 +256,34 @@ func (w *Writer) call(what string, do func() error) error {
 	return nil
 }
 
-// Own reports whether the last version that this writer wrote to path has the
+// IsOwnVersion reports whether the last version that this writer wrote to path has the
 // given SHA-256.
-func (w *Writer) Own(path string, hash [32]byte) bool {
+func (w *Writer) IsOwnVersion(path string, hash [32]byte) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	o, ok := w.ours[path]
+	o, ok := w.ownVersions[path]
 	return ok && o.hash == hash
 }
 
-// own records the version about to be written, and returns a function that
+// recordOwnVersion records the version about to be written, and returns a function that
 // reverts this.
-func (w *Writer) own(path string, hash [32]byte, foreign time.Time) (undo func()) {
+func (w *Writer) recordOwnVersion(path string, hash [32]byte, foreign time.Time) (undo func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	before, had := w.ours[path]
-	w.ours[path] = ours{hash, foreign}
+	before, had := w.ownVersions[path]
+	w.ownVersions[path] = ownVersion{hash, foreign}
 	return func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if had {
-			w.ours[path] = before
+			w.ownVersions[path] = before
 		} else {
-			delete(w.ours, path)
+			delete(w.ownVersions, path)
 		}
 	}
 }
 
-func (w *Writer) enabled() bool { return w.Enabled == nil || w.Enabled() }
+func (w *Writer) isEnabled() bool { return w.Enabled == nil || w.Enabled() }
 
 func (w *Writer) now() time.Time {
 	if w.Now != nil {
@@ -296,12 +296,12 @@ func (w *Writer) logger() *slog.Logger { return cmp.Or(w.Logger, slog.Default())
 
 func (w *Writer) maxSize() int64 { return cmp.Or(w.MaxSize, DefaultMaxFileSize) }
 
-func (w *Writer) quiet() time.Duration { return max(0, cmp.Or(w.Quiet, DefaultQuiet)) }
+func (w *Writer) quietTime() time.Duration { return max(0, cmp.Or(w.Quiet, DefaultQuiet)) }
 
 func hashOf(data []byte) [32]byte { return sha256.Sum256(data) }
 
-// sleep waits for d or until the context ends.
-func sleep(ctx context.Context, d time.Duration) {
+// sleepContext waits for d or until the context ends.
+func sleepContext(ctx context.Context, d time.Duration) {
 	select {
 	case <-time.After(d):
 	case <-ctx.Done():
@@ -324,10 +324,10 @@ type Change struct {
 	// first.
 	Undoes []string
 
-	// Asked reports that a caller waits for the change. The change then does
+	// Requested reports that a caller waits for the change. The change then does
 	// not wait until the file is quiet, and is repeated if other programs save
 	// the file meanwhile.
-	Asked bool
+	Requested bool
 	// Secret keeps the text of the change out of the journal, so that the
 	// change cannot be undone.
 	Secret bool

@@ -36,7 +36,7 @@ func BenchmarkWrite(b *testing.B) {
 				if n/files%2 == 1 {
 					from, to = to, from
 				}
-				if _, err := w.Write(b.Context(), Change{Path: fmt.Sprintf("%d.md", n%files), Cause: "bench", Asked: true, Edit: func(old *File) ([]byte, error) {
+				if _, err := w.Write(b.Context(), Change{Path: fmt.Sprintf("%d.md", n%files), Cause: "bench", Requested: true, Edit: func(old *File) ([]byte, error) {
 					return bytes.Replace(old.Data, from, to, 1), nil
 				}}); err != nil {
 					b.Fatal(err)

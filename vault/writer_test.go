@@ -34,9 +34,9 @@ func writerOn(t *testing.T, v *Vault, journal string) *Writer {
 	return &Writer{Vault: v, Journal: j, Quiet: -1, Logger: slog.New(slog.DiscardHandler)}
 }
 
-// change returns an asked change that replaces old by new in a file.
-func change(path, old, new string) Change {
-	return Change{Path: path, Cause: "edit", Asked: true, Edit: func(f *File) ([]byte, error) {
+// newChange returns an asked change that replaces old by new in a file.
+func newChange(path, old, new string) Change {
+	return Change{Path: path, Cause: "edit", Requested: true, Edit: func(f *File) ([]byte, error) {
 		if f == nil {
 			return []byte(new), nil
 		}
@@ -47,7 +47,7 @@ func change(path, old, new string) Change {
 // wantFiles compares all files below the root, including temporary files.
 func wantFiles(t *testing.T, w *Writer, want map[string]string) {
 	t.Helper()
-	if diff := cmp.Diff(want, w.tree(t)); diff != "" {
+	if diff := cmp.Diff(want, w.readTestTree(t)); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
 }
@@ -56,10 +56,10 @@ func TestWrite(t *testing.T) {
 	for _, noLeases := range []bool{false, true} {
 		w := newWriter(t, map[string]string{"2026-02-04/cli.md": "- [ ] one\r\n- two"})
 		w.Vault.noLeases = noLeases
-		got, err := w.Write(t.Context(), change("2026-02-04/cli.md", "[ ]", "[x]"))
+		got, err := w.Write(t.Context(), newChange("2026-02-04/cli.md", "[ ]", "[x]"))
 		must(t, err)
 		after := "- [x] one\r\n- two"
-		if !got.Changed || got.Hash != hashOf([]byte(after)) || !w.Own("2026-02-04/cli.md", got.Hash) {
+		if !got.Changed || got.Hash != hashOf([]byte(after)) || !w.IsOwnVersion("2026-02-04/cli.md", got.Hash) {
 			t.Errorf("%+v", got)
 		}
 		wantFiles(t, w, map[string]string{"2026-02-04/cli.md": after})
@@ -67,7 +67,7 @@ func TestWrite(t *testing.T) {
 		if err != nil || r.State != journal.StateDone || r.Before != journal.Digest([]byte("- [ ] one\r\n- two")) || r.After != journal.Digest([]byte(after)) {
 			t.Errorf("%+v, %v", r, err)
 		}
-		if got, err := w.Write(t.Context(), change("2026-02-04/cli.md", "[ ]", "[x]")); err != nil || got.Changed || got.ID != "" || got.Hash != hashOf([]byte(after)) {
+		if got, err := w.Write(t.Context(), newChange("2026-02-04/cli.md", "[ ]", "[x]")); err != nil || got.Changed || got.ID != "" || got.Hash != hashOf([]byte(after)) {
 			t.Errorf("nothing to do: %+v, %v", got, err)
 		}
 		if s := w.Status(); s.Applied != 1 || s.LostRaces != 0 || !s.Enabled {
@@ -79,9 +79,9 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// TestWhatIsKept checks that a change keeps the permissions and attributes of a
+// TestAttributesPreserved checks that a change keeps the permissions and attributes of a
 // file and updates its times.
-func TestWhatIsKept(t *testing.T) {
+func TestAttributesPreserved(t *testing.T) {
 	w := newWriter(t, map[string]string{"d/a.md": "old"})
 	name, dir := filepath.Join(w.Vault.Dir, "d/a.md"), filepath.Join(w.Vault.Dir, "d")
 	must(t, os.Chmod(name, 0o640))
@@ -119,10 +119,10 @@ func TestWhatIsKept(t *testing.T) {
 		must(t, err)
 		st := info.Sys().(*syscall.Stat_t)
 		all = append(all, fmt.Sprint(info.Mode(), st.Uid, st.Gid))
-		names, err := attributes(int(f.Fd()))
+		names, err := listAttributes(int(f.Fd()))
 		must(t, err)
 		for _, name := range names {
-			value, err := attribute(int(f.Fd()), name)
+			value, err := readAttribute(int(f.Fd()), name)
 			must(t, err)
 			all = append(all, fmt.Sprintf("%s=%q", name, value))
 		}
@@ -131,7 +131,7 @@ func TestWhatIsKept(t *testing.T) {
 	for _, path := range []string{"d/a.md", "d/plain.md"} {
 		name := filepath.Join(w.Vault.Dir, path)
 		want, before := look(name), time.Now().Add(-time.Second)
-		_, err := w.Write(t.Context(), change(path, "old", "new"))
+		_, err := w.Write(t.Context(), newChange(path, "old", "new"))
 		must(t, err)
 		if diff := cmp.Diff(want, look(name)); diff != "" {
 			t.Errorf("%s (-before +after):\n%s", path, diff)
@@ -147,7 +147,7 @@ func TestWhatIsKept(t *testing.T) {
 		return do()
 	}
 	var refused *RefusedError
-	if _, err := w.Write(t.Context(), change("d/a.md", "new", "old")); !errors.As(err, &refused) || !strings.Contains(err.Error(), "cannot be kept") {
+	if _, err := w.Write(t.Context(), newChange("d/a.md", "new", "old")); !errors.As(err, &refused) || !strings.Contains(err.Error(), "cannot be kept") {
 		t.Errorf("an attribute that cannot be copied: %v", err)
 	}
 	wantFiles(t, w, map[string]string{"d/a.md": "new", "d/plain.md": "new"})
@@ -159,8 +159,8 @@ func TestCreate(t *testing.T) {
 	w := newWriter(t, map[string]string{"closed/a.md": "a", "open/a.md": "a"})
 	must(t, os.Chmod(filepath.Join(w.Vault.Dir, "open"), 0o755))
 	for _, path := range []string{"closed/b.md", "open/b.md", "open/d/e/b.md"} {
-		got, err := w.Write(t.Context(), change(path, "", "new "+path))
-		if err != nil || !got.Changed || !w.Own(path, hashOf([]byte("new "+path))) {
+		got, err := w.Write(t.Context(), newChange(path, "", "new "+path))
+		if err != nil || !got.Changed || !w.IsOwnVersion(path, hashOf([]byte("new "+path))) {
 			t.Errorf("%+v, %v", got, err)
 		}
 	}
@@ -172,7 +172,7 @@ func TestCreate(t *testing.T) {
 			t.Errorf("%s: %v, %v, want %v", path, info.Mode(), err, want)
 		}
 	}
-	if got, err := w.Write(t.Context(), Change{Path: "x/y.md", Asked: true, Edit: func(f *File) ([]byte, error) { return nil, nil }}); err != nil || got.Changed {
+	if got, err := w.Write(t.Context(), Change{Path: "x/y.md", Requested: true, Edit: func(f *File) ([]byte, error) { return nil, nil }}); err != nil || got.Changed {
 		t.Errorf("a file that is not wanted: %+v, %v", got, err)
 	}
 	if _, ok := w.Vault.Directory("x"); ok {
@@ -181,11 +181,11 @@ func TestCreate(t *testing.T) {
 	// Another program creates the file at the same instant.
 	w.fault = func(call string, do func() error) error {
 		if call == "name file" {
-			write(t, w.Vault, "closed/c.md", "theirs, old")
+			writeFile(t, w.Vault, "closed/c.md", "theirs, old")
 		}
 		return do()
 	}
-	if _, err := w.Write(t.Context(), change("closed/c.md", "old", "new")); err != nil {
+	if _, err := w.Write(t.Context(), newChange("closed/c.md", "old", "new")); err != nil {
 		t.Error(err)
 	}
 	if data, err := os.ReadFile(filepath.Join(w.Vault.Dir, "closed/c.md")); err != nil || string(data) != "theirs, new" {
@@ -196,7 +196,7 @@ func TestCreate(t *testing.T) {
 func TestMove(t *testing.T) {
 	w := newWriter(t, map[string]string{"d/a.md": "a", "d/b.md": "b", "e/b.md": "theirs"})
 	got, err := w.Move(t.Context(), "d/a.md", "_archive/d/a.md", Change{Cause: "archive"})
-	if err != nil || !got.Changed || got.Hash != hashOf([]byte("a")) || !w.Own("_archive/d/a.md", got.Hash) {
+	if err != nil || !got.Changed || got.Hash != hashOf([]byte("a")) || !w.IsOwnVersion("_archive/d/a.md", got.Hash) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	if r, err := w.Journal.Get(got.ID); err != nil || r.Path != "d/a.md" || r.To != "_archive/d/a.md" || r.State != journal.StateDone {
@@ -204,7 +204,7 @@ func TestMove(t *testing.T) {
 	}
 	for to, want := range map[string]string{"e/b.md": "there is a e/b.md already", "e/b.txt": "not a Markdown file", "../b.md": "not a path"} {
 		var refused *RefusedError
-		if _, err := w.Move(t.Context(), "d/b.md", to, Change{Asked: true}); !errors.As(err, &refused) || !strings.Contains(err.Error(), want) {
+		if _, err := w.Move(t.Context(), "d/b.md", to, Change{Requested: true}); !errors.As(err, &refused) || !strings.Contains(err.Error(), want) {
 			t.Errorf("to %s: %v, want %q", to, err, want)
 		}
 	}
@@ -212,11 +212,11 @@ func TestMove(t *testing.T) {
 		func(*File) ([]byte, error) { return nil, errors.New("it is still needed") },
 		func(*File) ([]byte, error) { return []byte("changed"), nil },
 	} {
-		if _, err := w.Move(t.Context(), "d/b.md", "f/b.md", Change{Asked: true, Edit: edit}); err == nil {
+		if _, err := w.Move(t.Context(), "d/b.md", "f/b.md", Change{Requested: true, Edit: edit}); err == nil {
 			t.Error("it was moved against its will")
 		}
 	}
-	if _, err := w.Move(t.Context(), "d/none.md", "f/none.md", Change{Asked: true}); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := w.Move(t.Context(), "d/none.md", "f/none.md", Change{Requested: true}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("nothing to move: %v", err)
 	}
 	wantFiles(t, w, map[string]string{"_archive/d/a.md": "a", "d/b.md": "b", "e/b.md": "theirs"})
@@ -228,9 +228,9 @@ func TestMove(t *testing.T) {
 	}
 }
 
-// TestAlwaysLost checks changes that conflict with a save just before each
+// TestRepeatedConflicts checks changes that conflict with a save just before each
 // exchange.
-func TestAlwaysLost(t *testing.T) {
+func TestRepeatedConflicts(t *testing.T) {
 	w := newWriter(t, map[string]string{"a.md": "old 0"})
 	saves := 0
 	w.fault = func(call string, do func() error) error {
@@ -242,19 +242,19 @@ func TestAlwaysLost(t *testing.T) {
 		}
 		return do()
 	}
-	if _, err := w.Write(t.Context(), change("a.md", "old", "new")); !errors.Is(err, ErrBusy) || strings.Count(err.Error(), "a.md") != 1 || saves != tries {
+	if _, err := w.Write(t.Context(), newChange("a.md", "old", "new")); !errors.Is(err, ErrBusy) || strings.Count(err.Error(), "a.md") != 1 || saves != maxAttempts {
 		t.Errorf("%v, after %d saves", err, saves)
 	}
 	var wait *WaitError
-	if _, err := w.Write(t.Context(), unasked("a.md", "old", "new")); !errors.As(err, &wait) || saves != tries+1 {
+	if _, err := w.Write(t.Context(), unrequestedChange("a.md", "old", "new")); !errors.As(err, &wait) || saves != maxAttempts+1 {
 		t.Errorf("%v, after %d saves", err, saves)
 	}
-	if s := w.Status(); s.LostRaces != tries+1 || s.Applied != 0 {
+	if s := w.Status(); s.LostRaces != maxAttempts+1 || s.Applied != 0 {
 		t.Errorf("%+v", s)
 	}
-	wantFiles(t, w, map[string]string{"a.md": fmt.Sprintf("old %d", tries+1)})
-	for n := range tries + 2 {
-		if w.Own("a.md", hashOf(fmt.Appendf(nil, "new %d", n))) {
+	wantFiles(t, w, map[string]string{"a.md": fmt.Sprintf("old %d", maxAttempts+1)})
+	for n := range maxAttempts + 2 {
+		if w.IsOwnVersion("a.md", hashOf(fmt.Appendf(nil, "new %d", n))) {
 			t.Errorf("what was not written is ours: %d", n)
 		}
 	}
@@ -277,7 +277,7 @@ func TestSavedBeforeItGoes(t *testing.T) {
 			must(t, os.Rename(name+"~", name))
 		})
 		needed := errors.New("it is needed")
-		_, err := do(w, Change{Path: "a.md", Asked: true, Edit: func(f *File) ([]byte, error) {
+		_, err := do(w, Change{Path: "a.md", Requested: true, Edit: func(f *File) ([]byte, error) {
 			switch {
 			case string(f.Data) == "saved":
 				return nil, needed
@@ -306,13 +306,13 @@ func TestGoneForAMoment(t *testing.T) {
 	must(t, err)
 	name := filepath.Join(w.Vault.Dir, "a.md")
 	must(t, os.Rename(name, name+"~"))
-	made := unasked("a.md", "old", "new")
+	made := unrequestedChange("a.md", "old", "new")
 	var wait *WaitError
-	if _, err := w.Write(t.Context(), made); !errors.As(err, &wait) || wait.For != vanish {
+	if _, err := w.Write(t.Context(), made); !errors.As(err, &wait) || wait.For != deletionDelay {
 		t.Errorf("%v", err)
 	}
 	edits := 0
-	c := change("a.md", "old", "new")
+	c := newChange("a.md", "old", "new")
 	edit := c.Edit
 	c.Edit = func(f *File) ([]byte, error) {
 		edits++
@@ -321,7 +321,7 @@ func TestGoneForAMoment(t *testing.T) {
 		}
 		return edit(f)
 	}
-	time.AfterFunc(5*lostPause, func() { os.Rename(name+"~", name) })
+	time.AfterFunc(5*conflictPause, func() { os.Rename(name+"~", name) })
 	if _, err := w.Write(t.Context(), c); err != nil || edits != 1 {
 		t.Errorf("%v, %d edits", err, edits)
 	}
@@ -330,7 +330,7 @@ func TestGoneForAMoment(t *testing.T) {
 	if _, err := w.Write(t.Context(), made); !errors.As(err, &wait) {
 		t.Errorf("%v", err)
 	}
-	now = now.Add(vanish)
+	now = now.Add(deletionDelay)
 	if got, err := w.Write(t.Context(), made); err != nil || !got.Changed {
 		t.Errorf("gone for good: %v", err)
 	}
@@ -350,16 +350,16 @@ func TestDiskDoesNotAnswerAWriter(t *testing.T) {
 		}
 		for range 2 {
 			began := time.Now()
-			if _, err := w.Write(t.Context(), change("a.md", "old", "new")); !errors.Is(err, ErrRoot) {
+			if _, err := w.Write(t.Context(), newChange("a.md", "old", "new")); !errors.Is(err, ErrRoot) {
 				t.Errorf("%v", err)
 			}
-			if took := time.Since(began); took > 2*answerTime {
+			if took := time.Since(began); took > 2*stepTimeout {
 				t.Errorf("it took %v", took)
 			}
 		}
 		close(hung)
 		synctest.Wait()
-		if got, err := w.Write(t.Context(), change("a.md", "old", "new")); err != nil || got.Changed {
+		if got, err := w.Write(t.Context(), newChange("a.md", "old", "new")); err != nil || got.Changed {
 			t.Errorf("when it answers again it is done: %+v, %v", got, err)
 		}
 		wantFiles(t, w, map[string]string{"a.md": "new"})
@@ -371,12 +371,12 @@ func TestDiskDoesNotAnswerAWriter(t *testing.T) {
 func TestTurns(t *testing.T) {
 	w := newWriter(t, map[string]string{"a.md": "old"})
 	ctx, cancel := context.WithCancel(t.Context())
-	first := change("a.md", "old", "new")
+	first := newChange("a.md", "old", "new")
 	edit := first.Edit
 	first.Edit = func(f *File) ([]byte, error) {
 		second := make(chan error)
 		go func() {
-			_, err := w.Write(ctx, change("b.md", "", "never"))
+			_, err := w.Write(ctx, newChange("b.md", "", "never"))
 			second <- err
 		}()
 		cancel()
@@ -396,15 +396,15 @@ func TestWriteWithTooManyOpenFiles(t *testing.T) {
 	w.Vault.Skips("d/a.md", false)
 	for _, left := range []int{0, 1, 2} { // a write needs three
 		release := exhaust(t, left)
-		_, err := w.Write(t.Context(), change("d/a.md", "old", "new"))
+		_, err := w.Write(t.Context(), newChange("d/a.md", "old", "new"))
 		release()
 		if !errors.Is(err, unix.EMFILE) {
 			t.Errorf("with %d to open: %v", left, err)
 		}
-		must(t, finishAll(t, w))
+		must(t, runAllRechecks(t, w))
 		wantFiles(t, w, map[string]string{"d/a.md": "old"})
 	}
-	if _, err := w.Write(t.Context(), change("d/a.md", "old", "new")); err != nil {
+	if _, err := w.Write(t.Context(), newChange("d/a.md", "old", "new")); err != nil {
 		t.Error(err)
 	}
 }

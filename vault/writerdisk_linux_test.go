@@ -19,18 +19,18 @@ import (
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
-// run runs a command that must succeed.
-func run(t *testing.T, args ...string) {
+// runCommand runs a command that must succeed.
+func runCommand(t *testing.T, args ...string) {
 	t.Helper()
 	if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v %s", strings.Join(args, " "), err, out)
 	}
 }
 
-// mounted mounts a file system at a new directory until the test ends.
-func mounted(t *testing.T, args ...string) (dir string) {
+// mountTemp mounts a file system at a new directory until the test ends.
+func mountTemp(t *testing.T, args ...string) (dir string) {
 	t.Helper()
-	faults(t)
+	requireFaults(t)
 	dir = filepath.Join(t.TempDir(), "mounted")
 	must(t, os.Mkdir(dir, 0o700))
 	if out, err := exec.Command(args[0], append(args[1:], dir)...).CombinedOutput(); err != nil {
@@ -44,18 +44,18 @@ func mounted(t *testing.T, args ...string) (dir string) {
 	return dir
 }
 
-func faults(t *testing.T) {
+func requireFaults(t *testing.T) {
 	t.Helper()
 	if os.Getenv("FAULTS") == "" {
 		t.Skip("takes long, or mounts disks; FAULTS=1 runs it")
 	}
 }
 
-func onDisk(t *testing.T, dir string, files map[string]string) *Writer {
+func newDiskWriter(t *testing.T, dir string, files map[string]string) *Writer {
 	v := &Vault{Dir: filepath.Join(dir, "root")}
 	must(t, os.Mkdir(v.Dir, 0o700))
 	for path, text := range files {
-		write(t, v, path, text)
+		writeFile(t, v, path, text)
 	}
 	return writerOn(t, v, filepath.Join(t.TempDir(), "journal"))
 }
@@ -63,9 +63,9 @@ func onDisk(t *testing.T, dir string, files map[string]string) *Writer {
 // TestWriteToAFullDisk checks that on a full disk no change is made until there
 // is space again.
 func TestWriteToAFullDisk(t *testing.T) {
-	disk := mounted(t, "mount", "-t", "tmpfs", "-o", "mode=700,size=256k", "tmpfs")
+	disk := mountTemp(t, "mount", "-t", "tmpfs", "-o", "mode=700,size=256k", "tmpfs")
 	long := strings.Repeat("- [ ] one\n", 8000)
-	w := onDisk(t, disk, map[string]string{"d/a.md": long})
+	w := newDiskWriter(t, disk, map[string]string{"d/a.md": long})
 	filler := filepath.Join(disk, "filler")
 	f, err := os.Create(filler)
 	must(t, err)
@@ -73,7 +73,7 @@ func TestWriteToAFullDisk(t *testing.T) {
 		_, err = f.Write(make([]byte, 4096))
 	}
 	must(t, f.Close())
-	for _, c := range []Change{change("d/a.md", "[ ]", "[x]"), change("d/b.md", "", long), change("e/f/b.md", "", long)} {
+	for _, c := range []Change{newChange("d/a.md", "[ ]", "[x]"), newChange("d/b.md", "", long), newChange("e/f/b.md", "", long)} {
 		if _, err := w.Write(t.Context(), c); !errors.Is(err, unix.ENOSPC) {
 			t.Errorf("%s: %v", c.Path, err)
 		}
@@ -86,7 +86,7 @@ func TestWriteToAFullDisk(t *testing.T) {
 		t.Error("a directory was left")
 	}
 	must(t, os.Remove(filler))
-	if _, err := w.Write(t.Context(), change("d/a.md", "[ ]", "[x]")); err != nil {
+	if _, err := w.Write(t.Context(), newChange("d/a.md", "[ ]", "[x]")); err != nil {
 		t.Error(err)
 	}
 	wantFiles(t, w, map[string]string{"d/a.md": strings.Replace(long, "[ ]", "[x]", 1)})
@@ -99,11 +99,11 @@ func TestWriteToAFullDisk(t *testing.T) {
 func wantRefused(t *testing.T, w *Writer, files map[string]string, what string) {
 	t.Helper()
 	for _, do := range []func() (Written, error){
-		func() (Written, error) { return w.Write(t.Context(), change("d/a.md", "old", "new")) },
-		func() (Written, error) { return w.Write(t.Context(), unasked("d/a.md", "old", "new")) },
-		func() (Written, error) { return w.Write(t.Context(), change("d/b.md", "", "new")) },
-		func() (Written, error) { return w.Move(t.Context(), "d/a.md", "d/c.md", Change{Asked: true}) },
-		func() (Written, error) { return w.Write(t.Context(), removal("d/a.md")) },
+		func() (Written, error) { return w.Write(t.Context(), newChange("d/a.md", "old", "new")) },
+		func() (Written, error) { return w.Write(t.Context(), unrequestedChange("d/a.md", "old", "new")) },
+		func() (Written, error) { return w.Write(t.Context(), newChange("d/b.md", "", "new")) },
+		func() (Written, error) { return w.Move(t.Context(), "d/a.md", "d/c.md", Change{Requested: true}) },
+		func() (Written, error) { return w.Write(t.Context(), removalChange("d/a.md")) },
 	} {
 		_, err := do()
 		var refused *RefusedError
@@ -121,13 +121,13 @@ func wantRefused(t *testing.T, w *Writer, files map[string]string, what string) 
 }
 
 func TestReadOnlyDisk(t *testing.T) {
-	disk := mounted(t, "mount", "-t", "tmpfs", "-o", "mode=700,size=256k", "tmpfs")
+	disk := mountTemp(t, "mount", "-t", "tmpfs", "-o", "mode=700,size=256k", "tmpfs")
 	files := map[string]string{"d/a.md": "old"}
-	w := onDisk(t, disk, files)
-	run(t, "mount", "-o", "remount,ro", disk)
+	w := newDiskWriter(t, disk, files)
+	runCommand(t, "mount", "-o", "remount,ro", disk)
 	wantRefused(t, w, files, "read-only")
-	run(t, "mount", "-o", "remount,rw", disk)
-	if _, err := w.Write(t.Context(), change("d/a.md", "old", "new")); err != nil {
+	runCommand(t, "mount", "-o", "remount,rw", disk)
+	if _, err := w.Write(t.Context(), newChange("d/a.md", "old", "new")); err != nil {
 		t.Error(err)
 	}
 }
@@ -143,7 +143,7 @@ func TestReadOnlyDirectory(t *testing.T) {
 	t.Cleanup(func() { os.Chmod(dir, 0o700) })
 	wantRefused(t, w, files, "allow memwatchd to write")
 	must(t, os.Chmod(dir, 0o700))
-	if _, err := w.Write(t.Context(), change("d/a.md", "old", "new")); err != nil {
+	if _, err := w.Write(t.Context(), newChange("d/a.md", "old", "new")); err != nil {
 		t.Error(err)
 	}
 }
@@ -151,7 +151,7 @@ func TestReadOnlyDirectory(t *testing.T) {
 // TestImmutable checks that a file that even its owner cannot change is
 // refused.
 func TestImmutable(t *testing.T) {
-	faults(t)
+	requireFaults(t)
 	w := newWriter(t, map[string]string{"d/a.md": "old"})
 	name := filepath.Join(w.Vault.Dir, "d/a.md")
 	if out, err := exec.Command("chattr", "+i", name).CombinedOutput(); err != nil {
@@ -159,7 +159,7 @@ func TestImmutable(t *testing.T) {
 	}
 	t.Cleanup(func() { exec.Command("chattr", "-i", name).Run() })
 	var refused *RefusedError
-	if _, err := w.Write(t.Context(), change("d/a.md", "old", "new")); !errors.As(err, &refused) {
+	if _, err := w.Write(t.Context(), newChange("d/a.md", "old", "new")); !errors.As(err, &refused) {
 		t.Error(err)
 	}
 	wantFiles(t, w, map[string]string{"d/a.md": "old"})
@@ -172,9 +172,9 @@ func TestNoExchange(t *testing.T) {
 		t.Skip("bindfs is not installed")
 	}
 	back := t.TempDir()
-	front := mounted(t, "bindfs", "--no-allow-other", back)
+	front := mountTemp(t, "bindfs", "--no-allow-other", back)
 	files := map[string]string{"d/a.md": "old"}
-	w := onDisk(t, front, files)
+	w := newDiskWriter(t, front, files)
 	wantRefused(t, w, files, "cannot exchange two files")
 	if s := w.Status(); !strings.Contains(s.Unable, "cannot exchange two files") {
 		t.Errorf("%+v", s)
@@ -184,28 +184,28 @@ func TestNoExchange(t *testing.T) {
 // TestFileSystems changes, creates, moves and removes a file on every file
 // system that supports it.
 func TestFileSystems(t *testing.T) {
-	faults(t)
+	requireFaults(t)
 	for _, kind := range []string{"ext4", "xfs", "btrfs", "tmpfs", "overlay"} {
 		t.Run(kind, func(t *testing.T) {
 			var disk string
 			switch kind {
 			case "tmpfs":
-				disk = mounted(t, "mount", "-t", "tmpfs", "tmpfs")
+				disk = mountTemp(t, "mount", "-t", "tmpfs", "tmpfs")
 			case "overlay":
 				dirs := t.TempDir()
 				for _, dir := range []string{"lower", "upper", "work"} {
 					must(t, os.Mkdir(filepath.Join(dirs, dir), 0o700))
 				}
-				disk = mounted(t, "mount", "-t", "overlay", "overlay",
+				disk = mountTemp(t, "mount", "-t", "overlay", "overlay",
 					"-o", fmt.Sprintf("lowerdir=%s/lower,upperdir=%s/upper,workdir=%s/work", dirs, dirs, dirs))
 			default:
 				if _, err := exec.LookPath("mkfs." + kind); err != nil {
 					t.Skipf("mkfs.%s is not installed", kind)
 				}
-				disk = mounted(t, "mount", "-o", "loop", newImage(t, kind, 400<<20))
+				disk = mountTemp(t, "mount", "-o", "loop", newImage(t, kind, 400<<20))
 			}
-			for _, deed := range deeds {
-				w := onDisk(t, disk, deed.before)
+			for _, deed := range changeKinds {
+				w := newDiskWriter(t, disk, deed.before)
 				got, err := deed.do(t.Context(), w)
 				if err != nil || !got.Changed {
 					t.Errorf("%s: %+v, %v", deed.name, got, err)
@@ -223,7 +223,7 @@ func newImage(t *testing.T, kind string, size int64) string {
 	f, err := os.Create(image)
 	must(t, err)
 	must(t, errors.Join(f.Truncate(size), f.Close()))
-	run(t, "mkfs."+kind, "-q", image)
+	runCommand(t, "mkfs."+kind, "-q", image)
 	return image
 }
 
@@ -231,7 +231,7 @@ func newImage(t *testing.T, kind string, size int64) string {
 // image. After the cut each file must be one of its versions, none older than
 // the last acknowledged one, and the journal must agree.
 func TestPowerCutWhileWriting(t *testing.T) {
-	faults(t)
+	requireFaults(t)
 	const cuts, files = 25, 20
 	image := newImage(t, "ext4", 64<<20)
 	cutOff := 0
@@ -247,14 +247,14 @@ func TestPowerCutWhileWriting(t *testing.T) {
 			dir := filepath.Join(disk, "journal")
 			if cut == 0 {
 				for n := range files {
-					write(t, v, fmt.Sprintf("d/%d.md", n), "count: 0\nend\n")
+					writeFile(t, v, fmt.Sprintf("d/%d.md", n), "count: 0\nend\n")
 				}
-				run(t, "sync", "-f", disk)
+				runCommand(t, "sync", "-f", disk)
 			} else {
-				cutOff += settleAfterCut(t, cut, v, dir, files, nil)
+				cutOff += repairAfterCut(t, cut, v, dir, files, nil)
 			}
 			acked := make([]atomic.Int64, files)
-			cmd := child(t, v.Dir, dir, fmt.Sprintf("VAULT_TEST_FILES=%d", files))
+			cmd := writerCommand(t, v.Dir, dir, fmt.Sprintf("VAULT_TEST_FILES=%d", files))
 			out, err := cmd.StdoutPipe()
 			must(t, err)
 			must(t, cmd.Start())
@@ -277,14 +277,14 @@ func TestPowerCutWhileWriting(t *testing.T) {
 			for i := range acked {
 				certain[i] = acked[i].Load()
 			}
-			run(t, "cp", "--sparse=always", image, image+".cut")
+			runCommand(t, "cp", "--sparse=always", image, image+".cut")
 			must(t, cmd.Process.Kill())
 			<-read
 			cmd.Wait()
-			run(t, "umount", disk)
+			runCommand(t, "umount", disk)
 			must(t, os.Rename(image+".cut", image))
-			run(t, "mount", "-o", "loop", image, disk)
-			cutOff += settleAfterCut(t, cut, v, dir, files, certain)
+			runCommand(t, "mount", "-o", "loop", image, disk)
+			cutOff += repairAfterCut(t, cut, v, dir, files, certain)
 		}()
 		if t.Failed() {
 			return
@@ -293,13 +293,13 @@ func TestPowerCutWhileWriting(t *testing.T) {
 	t.Logf("%d cuts, %d changes settled", cuts, cutOff)
 }
 
-// settleAfterCut repairs as a daemon does at its start and checks the files.
-func settleAfterCut(t *testing.T, cut int, v *Vault, dir string, files int, certain []int64) (settled int) {
+// repairAfterCut repairs as a daemon does at its start and checks the files.
+func repairAfterCut(t *testing.T, cut int, v *Vault, dir string, files int, certain []int64) (settled int) {
 	t.Helper()
 	w := writerOn(t, v, dir)
 	settled = len(w.Journal.Pending())
 	must(t, w.Repair(t.Context()))
-	tree := w.tree(t)
+	tree := w.readTestTree(t)
 	for n := range files {
 		path := fmt.Sprintf("d/%d.md", n)
 		var count int64

@@ -15,8 +15,8 @@ import (
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
-// deeds are the kinds of changes, each with the files before and after.
-var deeds = []struct {
+// changeKinds are the kinds of changes, each with the files before and after.
+var changeKinds = []struct {
 	name          string
 	before, after map[string]string
 	do            func(ctx context.Context, w *Writer) (Written, error)
@@ -24,24 +24,24 @@ var deeds = []struct {
 	{
 		"write", map[string]string{"d/a.md": "- [ ] one\n"}, map[string]string{"d/a.md": "- [x] one\n"},
 		func(ctx context.Context, w *Writer) (Written, error) {
-			return w.Write(ctx, change("d/a.md", "[ ]", "[x]"))
+			return w.Write(ctx, newChange("d/a.md", "[ ]", "[x]"))
 		},
 	},
 	{
 		"create", map[string]string{"b.md": "b"}, map[string]string{"b.md": "b", "x/y/a.md": "new\n"},
 		func(ctx context.Context, w *Writer) (Written, error) {
-			return w.Write(ctx, change("x/y/a.md", "old", "new\n"))
+			return w.Write(ctx, newChange("x/y/a.md", "old", "new\n"))
 		},
 	},
 	{
 		"move", map[string]string{"d/a.md": "one\n"}, map[string]string{"x/y/a.md": "one\n"},
 		func(ctx context.Context, w *Writer) (Written, error) {
-			return w.Move(ctx, "d/a.md", "x/y/a.md", Change{Cause: "move", Asked: true})
+			return w.Move(ctx, "d/a.md", "x/y/a.md", Change{Cause: "move", Requested: true})
 		},
 	},
 	{
 		"remove", map[string]string{"d/a.md": "one\n", "b.md": "b"}, map[string]string{"b.md": "b"},
-		func(ctx context.Context, w *Writer) (Written, error) { return w.Write(ctx, removal("d/a.md")) },
+		func(ctx context.Context, w *Writer) (Written, error) { return w.Write(ctx, removalChange("d/a.md")) },
 	},
 }
 
@@ -49,7 +49,7 @@ var deeds = []struct {
 // change must be made entirely or not at all, as the result reports; no files
 // may be left over; and the next attempt must succeed.
 func TestEachStepFails(t *testing.T) {
-	for _, deed := range deeds {
+	for _, deed := range changeKinds {
 		for _, errno := range []unix.Errno{unix.ENOSPC, unix.EIO, unix.EROFS, unix.EINTR} {
 			for _, how := range []string{"once", "once, afterwards", "from then on"} {
 				if errno == unix.EINTR && how == "from then on" {
@@ -67,7 +67,7 @@ func TestEachStepFails(t *testing.T) {
 					lasts := len(calls) - slices.Index(reversed(calls), "sync directory")
 					for n := 1; ; n++ {
 						w := newWriter(t, deed.before)
-						w.lateAfter = time.Millisecond
+						w.recheckDelay = time.Millisecond
 						calls = nil
 						w.fault = func(call string, do func() error) error {
 							calls = append(calls, call)
@@ -89,24 +89,24 @@ func TestEachStepFails(t *testing.T) {
 						if errno == unix.EINTR && err != nil {
 							t.Errorf("%s: a signal is no reason", at)
 						}
-						if err != nil && how != "from then on" && !undone(w, deed.before) {
+						if err != nil && how != "from then on" && !isUnchanged(w, deed.before) {
 							t.Errorf("%s: something has happened", at)
 						}
 						if err == nil && n <= lasts && how == "once" && errno != unix.EINTR {
 							t.Errorf("%s: it is not told", at)
 						}
-						if err == nil && (!got.Changed || !contains(w, deed.after)) {
+						if err == nil && (!got.Changed || !hasExactly(w, deed.after)) {
 							t.Errorf("%s: nothing has happened", at)
 						}
 						if err != nil && !strings.Contains(err.Error(), errno.Error()) {
 							t.Errorf("%s: the reason is not told", at)
 						}
 						if err != nil {
-							if _, err := deed.do(t.Context(), w); err != nil && !contains(w, deed.after) {
+							if _, err := deed.do(t.Context(), w); err != nil && !hasExactly(w, deed.after) {
 								t.Errorf("%s: afterwards: %v", at, err)
 							}
 						}
-						must(t, finishAll(t, w))
+						must(t, runAllRechecks(t, w))
 						wantFiles(t, w, deed.after)
 						if p := w.Journal.Pending(); len(p) > 0 {
 							t.Errorf("%s: pending: %+v", at, p)
@@ -130,12 +130,12 @@ func reversed(list []string) []string {
 	return list
 }
 
-// finishAll makes all pending rechecks.
-func finishAll(t *testing.T, w *Writer) error {
-	_, err := inTurn(t.Context(), w, func() (none struct{}, err error) {
-		for _, l := range w.rechecks().takeLooks(func(lateLook) bool { return true }) {
+// runAllRechecks makes all pending rechecks.
+func runAllRechecks(t *testing.T, w *Writer) error {
+	_, err := withSemaphore(t.Context(), w, func() (none struct{}, err error) {
+		for _, l := range w.rechecks().takeRechecks(func(recheck) bool { return true }) {
 			if err == nil {
-				err = w.rechecks().takeLook(l)
+				err = w.rechecks().runRecheck(l)
 			}
 		}
 		return none, err
@@ -143,9 +143,9 @@ func finishAll(t *testing.T, w *Writer) error {
 	return err
 }
 
-// contains reports whether exactly the given memory files exist.
-func contains(w *Writer, files map[string]string) bool {
-	if tree, err := w.Vault.walk(context.Background(), "", nil); err != nil || len(tree.Files) != len(files) {
+// hasExactly reports whether exactly the given memory files exist.
+func hasExactly(w *Writer, files map[string]string) bool {
+	if tree, err := w.Vault.walkTree(context.Background(), "", nil); err != nil || len(tree.Files) != len(files) {
 		return false
 	}
 	for path, text := range files {
@@ -156,17 +156,17 @@ func contains(w *Writer, files map[string]string) bool {
 	return true
 }
 
-// undone reports whether the memory files are as before and no directory was
+// isUnchanged reports whether the memory files are as before and no directory was
 // created. Temporary files may remain.
-func undone(w *Writer, files map[string]string) bool {
+func isUnchanged(w *Writer, files map[string]string) bool {
 	_, made := w.Vault.Directory("x")
-	return contains(w, files) && !made
+	return hasExactly(w, files) && !made
 }
 
 // TestNoChangeWithoutJournal checks that no change is made while the journal is
 // not writable.
 func TestNoChangeWithoutJournal(t *testing.T) {
-	for _, deed := range deeds {
+	for _, deed := range changeKinds {
 		v := newVault(t, deed.before)
 		dir := filepath.Join(t.TempDir(), "journal")
 		w := writerOn(t, v, dir)
@@ -199,12 +199,12 @@ func TestJournalFailsAtTheEnd(t *testing.T) {
 		}
 		return err
 	}
-	got, err := w.Write(t.Context(), change("a.md", "[ ]", "[x]"))
+	got, err := w.Write(t.Context(), newChange("a.md", "[ ]", "[x]"))
 	if err != nil || !got.Changed {
 		t.Errorf("%+v, %v", got, err)
 	}
 	must(t, os.Rename(dir+"~", dir))
-	must(t, finishAll(t, w))
+	must(t, runAllRechecks(t, w))
 	wantFiles(t, w, map[string]string{"a.md": "- [x] one\n"})
 	if r, err := w.Journal.Get(got.ID); err != nil || r.State != journal.StateDone || len(w.Journal.Pending()) != 0 {
 		t.Errorf("%+v, %v", r, err)

@@ -30,12 +30,12 @@ func writeUntilKilled() {
 	}
 	w := &Writer{
 		Vault: &Vault{Dir: os.Getenv("VAULT_TEST_WRITER")}, Journal: j, Quiet: -1, Logger: slog.New(slog.DiscardHandler),
-		lateAfter: time.Millisecond,
+		recheckDelay: time.Millisecond,
 	}
 	if files, err := strconv.Atoi(os.Getenv("VAULT_TEST_FILES")); err == nil {
 		go w.Run(context.Background())
 		for n := 1; ; n++ {
-			if got, err := w.Write(context.Background(), counted(fmt.Sprintf("d/%d.md", n%files), true)); err == nil && got.Changed {
+			if got, err := w.Write(context.Background(), countingChange(fmt.Sprintf("d/%d.md", n%files), true)); err == nil && got.Changed {
 				r, _ := j.Get(got.ID)
 				var count int
 				fmt.Sscanf(string(r.Hunks[0].New), "count: %d", &count)
@@ -51,7 +51,7 @@ func writeUntilKilled() {
 	if step == 0 {
 		go w.Run(context.Background())
 		for n := 0; ; n++ {
-			w.Write(context.Background(), counted("d/a.md", true))
+			w.Write(context.Background(), countingChange("d/a.md", true))
 		}
 	}
 	calls, saved := 0, os.Getenv("VAULT_TEST_SAVES") == ""
@@ -69,21 +69,21 @@ func writeUntilKilled() {
 		}
 		return do()
 	}
-	for _, deed := range deeds {
+	for _, deed := range changeKinds {
 		if deed.name == os.Getenv("VAULT_TEST_DEED") {
 			deed.do(context.Background(), w)
 		}
 	}
 }
 
-// theirs is the version that another program saves.
-const theirs = "- [ ] one, and more of it\n"
+// externalText is the version that another program saves.
+const externalText = "- [ ] one, and more of it\n"
 
 func saveAs(way, root string) error {
 	name := filepath.Join(root, "d/a.md")
 	switch way {
 	case "by renaming":
-		if err := os.WriteFile(name+".new", []byte(theirs), 0o600); err != nil {
+		if err := os.WriteFile(name+".new", []byte(externalText), 0o600); err != nil {
 			return err
 		}
 		return os.Rename(name+".new", name)
@@ -91,14 +91,14 @@ func saveAs(way, root string) error {
 		if err := os.Remove(name); err != nil {
 			return err
 		}
-		return os.WriteFile(name, []byte(theirs), 0o600)
+		return os.WriteFile(name, []byte(externalText), 0o600)
 	case "by making":
-		return os.WriteFile(filepath.Join(root, "x/y/a.md"), []byte(theirs), 0o600)
+		return os.WriteFile(filepath.Join(root, "x/y/a.md"), []byte(externalText), 0o600)
 	}
 	return errors.New("no such way")
 }
 
-func child(t *testing.T, root, journal string, env ...string) *exec.Cmd {
+func writerCommand(t *testing.T, root, journal string, env ...string) *exec.Cmd {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), append(env, "VAULT_TEST_WRITER="+root, "VAULT_TEST_JOURNAL="+journal)...)
 	cmd.Stderr = os.Stderr
@@ -109,24 +109,24 @@ func child(t *testing.T, root, journal string, env ...string) *exec.Cmd {
 // with and without a save by another program at the worst moment. The next
 // process must resolve the result.
 func TestKilledAtEachStep(t *testing.T) {
-	for _, deed := range deeds {
+	for _, deed := range changeKinds {
 		for _, way := range []string{"", "by renaming", "by removing", "by making"} {
 			if (way == "by making") != (deed.name == "create") && way != "" {
 				continue
 			}
 			t.Run(deed.name+" "+way, func(t *testing.T) {
 				t.Parallel()
-				for step := 1; killedAt(t, step, deed.name, way, deed.before, deed.after); step++ {
+				for step := 1; killAtStep(t, step, deed.name, way, deed.before, deed.after); step++ {
 				}
 			})
 		}
 	}
 }
 
-func killedAt(t *testing.T, step int, deed, way string, before, after map[string]string) (killed bool) {
+func killAtStep(t *testing.T, step int, deed, way string, before, after map[string]string) (killed bool) {
 	v := newVault(t, before)
 	journal := filepath.Join(t.TempDir(), "journal")
-	cmd := child(t, v.Dir, journal, "VAULT_TEST_STEP="+strconv.Itoa(step), "VAULT_TEST_DEED="+deed, "VAULT_TEST_SAVES="+way)
+	cmd := writerCommand(t, v.Dir, journal, "VAULT_TEST_STEP="+strconv.Itoa(step), "VAULT_TEST_DEED="+deed, "VAULT_TEST_SAVES="+way)
 	out, err := cmd.Output()
 	var exit *exec.ExitError
 	killed = errors.As(err, &exit) && strings.Contains(err.Error(), "killed")
@@ -135,8 +135,8 @@ func killedAt(t *testing.T, step int, deed, way string, before, after map[string
 	}
 	w := writerOn(t, v, journal)
 	must(t, w.Repair(t.Context()))
-	if len(w.late) > 0 {
-		t.Errorf("step %d: what is left to be done: %+v", step, w.late)
+	if len(w.pendingRechecks) > 0 {
+		t.Errorf("step %d: what is left to be done: %+v", step, w.pendingRechecks)
 	}
 	path := "d/a.md"
 	if deed == "create" {
@@ -151,7 +151,7 @@ func killedAt(t *testing.T, step int, deed, way string, before, after map[string
 			allowed = append(allowed, after)
 		}
 		for _, path := range []string{path, "x/y/a.md"} {
-			for _, text := range []string{theirs, strings.Replace(theirs, "[ ]", "[x]", 1), "new\n"} {
+			for _, text := range []string{externalText, strings.Replace(externalText, "[ ]", "[x]", 1), "new\n"} {
 				if text == "new\n" && deed != "create" {
 					continue
 				}
@@ -165,7 +165,7 @@ func killedAt(t *testing.T, step int, deed, way string, before, after map[string
 			}
 		}
 	}
-	tree := w.tree(t)
+	tree := w.readTestTree(t)
 	i := 0
 	for i < len(allowed) && fmt.Sprint(allowed[i]) != fmt.Sprint(tree) {
 		i++
@@ -177,7 +177,7 @@ func killedAt(t *testing.T, step int, deed, way string, before, after map[string
 		t.Errorf("step %d: pending: %+v", step, p)
 	}
 	made := w.Journal.List(time.Time{}, "", 0)
-	happened := fmt.Sprint(tree) != fmt.Sprint(before) && (way == "" || tree[path] != theirs)
+	happened := fmt.Sprint(tree) != fmt.Sprint(before) && (way == "" || tree[path] != externalText)
 	if len(made) > 1 || (len(made) == 1) != happened {
 		t.Errorf("step %d: the journal has %+v; there is %q", step, made, tree)
 	}
@@ -187,8 +187,8 @@ func killedAt(t *testing.T, step int, deed, way string, before, after map[string
 	return killed && !t.Failed()
 }
 
-// tree returns all files below the root, including temporary files.
-func (w *Writer) tree(t *testing.T) map[string]string {
+// readTestTree returns all files below the root, including temporary files.
+func (w *Writer) readTestTree(t *testing.T) map[string]string {
 	t.Helper()
 	got := map[string]string{}
 	must(t, filepath.WalkDir(w.Vault.Dir, func(name string, e os.DirEntry, err error) error {
@@ -212,11 +212,11 @@ func TestKilledAtAnyMoment(t *testing.T) {
 	}
 	settled, changes := 0, 0
 	for round := range rounds {
-		p := persons[round%len(persons)]
+		p := savers[round%len(savers)]
 		v := newVault(t, map[string]string{"d/a.md": "count: 0\n"})
 		needLeases(t, v)
 		journal := filepath.Join(t.TempDir(), "journal")
-		cmd := child(t, v.Dir, journal, "VAULT_TEST_STEP=0")
+		cmd := writerCommand(t, v.Dir, journal, "VAULT_TEST_STEP=0")
 		out, err := cmd.StdoutPipe()
 		must(t, err)
 		must(t, cmd.Start())
@@ -244,11 +244,11 @@ func TestKilledAtAnyMoment(t *testing.T) {
 		w := writerOn(t, v, journal)
 		settled += len(w.Journal.Pending())
 		must(t, w.Repair(t.Context()))
-		tree := w.tree(t)
+		tree := w.readTestTree(t)
 		if err := p.wantSaved([]byte(tree["d/a.md"]), nil, last, nil); err != nil {
 			t.Errorf("round %d, %s: %v", round, p.name, err)
 		}
-		if len(tree) != 1 || len(w.Journal.Pending()) > 0 || len(w.late) > 0 {
+		if len(tree) != 1 || len(w.Journal.Pending()) > 0 || len(w.pendingRechecks) > 0 {
 			t.Errorf("round %d, %s: left are %q, %+v", round, p.name, tree, w.Journal.Pending())
 		}
 		changes += len(w.Journal.List(time.Time{}, "", 0))

@@ -23,58 +23,59 @@ type WriterStatus struct {
 	// Waiting lists files with a pending change, and Refused lists files that
 	// cannot be changed in their present state, both by path. A file leaves the
 	// lists when any program changes it, or when no change is needed any more.
-	Waiting, Refused []Hindered
-	// Kept lists files that contain a saved version superseded by a later save.
+	Waiting, Refused []Unwritten
+	// ConflictCopies lists files that contain a saved version superseded by a later save.
 	// The user must compare and remove them.
-	Kept []string
+	ConflictCopies []string
 }
 
-// Hindered describes why a file is not changed.
-type Hindered struct{ Path, Reason string }
+// Unwritten describes why a file is not changed.
+type Unwritten struct{ Path, Reason string }
 
 // counts are the data behind WriterStatus.
 type counts struct {
-	applied, lost    int
-	unable           string
-	waiting, refused map[string]hindered
-	kept             map[string]bool
+	applied, lostRaces int
+	unable             string
+	waiting, refused   map[string]unwritten
+	conflictCopies     map[string]bool
 }
 
-type hindered struct {
+type unwritten struct {
 	reason string
 	stamp  memory.Stamp // the catalogue's stamp when the entry was made
 	until  time.Time    // when the entry expires; zero means never
 	times  int          // conflicts in a row
 }
 
-// waitingFor is how long after its next possible attempt a waiting change is
+// waitingExpiry is how long after its next possible attempt a waiting change is
 // listed. After that it is considered withdrawn.
-const waitingFor = time.Minute
+const waitingExpiry = time.Minute
 
 // Status returns the state of the writer. It does not wait for the disk.
 func (w *Writer) Status() WriterStatus {
-	now, enabled := w.now(), w.enabled()
+	now, enabled := w.now(), w.isEnabled()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	c := &w.counts
-	w.forget(c.waiting, now)
-	w.forget(c.refused, now)
+	w.dropExpired(c.waiting, now)
+	w.dropExpired(c.refused, now)
 	return WriterStatus{
-		Enabled: enabled, Unable: c.unable, Applied: c.applied, LostRaces: c.lost,
-		Waiting: listed(c.waiting), Refused: listed(c.refused), Kept: slices.Sorted(maps.Keys(c.kept)),
+		Enabled: enabled, Unable: c.unable, Applied: c.applied, LostRaces: c.lostRaces,
+		Waiting: sortUnwritten(c.waiting), Refused: sortUnwritten(c.refused),
+		ConflictCopies: slices.Sorted(maps.Keys(c.conflictCopies)),
 	}
 }
 
-// forget removes expired entries and entries of files that have changed.
-func (w *Writer) forget(from map[string]hindered, now time.Time) {
-	maps.DeleteFunc(from, func(path string, h hindered) bool {
+// dropExpired removes expired entries and entries of files that have changed.
+func (w *Writer) dropExpired(from map[string]unwritten, now time.Time) {
+	maps.DeleteFunc(from, func(path string, h unwritten) bool {
 		stamp, _ := w.Vault.Catalogue.Lookup(path)
 		return !h.until.IsZero() && now.After(h.until) || stamp != h.stamp
 	})
 }
 
-// note records the result of a change in the status.
-func (w *Writer) note(path string, written Written, err error) {
+// recordOutcome records the result of a change in the status.
+func (w *Writer) recordOutcome(path string, written Written, err error) {
 	stamp, _ := w.Vault.Catalogue.Lookup(path)
 	wait, isWait := errors.AsType[*WaitError](err)
 	refused, isRefused := errors.AsType[*RefusedError](err)
@@ -85,13 +86,13 @@ func (w *Writer) note(path string, written Written, err error) {
 	delete(c.waiting, path)
 	switch {
 	case isWait:
-		c.waiting[path] = hindered{wait.Reason, stamp, w.now().Add(wait.For + waitingFor), times}
+		c.waiting[path] = unwritten{wait.Reason, stamp, w.now().Add(wait.For + waitingExpiry), times}
 	case isRefused:
-		c.refused[path] = hindered{reason: refused.Reason, stamp: stamp}
+		c.refused[path] = unwritten{reason: refused.Reason, stamp: stamp}
 		if refused.Reason == errNoExchange.Error() {
 			c.unable = refused.Reason
 		}
-	case passing(err), errors.Is(err, errJournal), errors.Is(err, ErrRoot):
+	case isResourceError(err), errors.Is(err, errJournal), errors.Is(err, ErrRoot):
 		c.unable = err.Error()
 	case err == nil:
 		delete(c.refused, path)
@@ -109,26 +110,26 @@ func (w *Writer) backOff(path string) time.Duration {
 	return min(shortWait<<min(w.counts.waiting[path].times, 16), longWait)
 }
 
-// lost counts a change that conflicted with a save by another program.
-func (w *Writer) lost(path string) {
+// countLostRace counts a change that conflicted with a save by another program.
+func (w *Writer) countLostRace(path string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.counts.lost++
+	w.counts.lostRaces++
 	w.logger().Debug("somebody has saved a file that was to be changed", "path", path)
 }
 
-// kept adds a file to the list of those that the user must resolve.
-func (w *Writer) kept(path string) {
+// addConflictCopy adds a file to the list of those that the user must resolve.
+func (w *Writer) addConflictCopy(path string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.counts.kept[path] = true
+	w.counts.conflictCopies[path] = true
 	w.logger().Warn("a file holds what somebody has saved, and something was saved later; compare the two, then remove it", "path", path)
 }
 
-func listed(from map[string]hindered) []Hindered {
-	list := make([]Hindered, 0, len(from))
+func sortUnwritten(from map[string]unwritten) []Unwritten {
+	list := make([]Unwritten, 0, len(from))
 	for _, path := range slices.Sorted(maps.Keys(from)) {
-		list = append(list, Hindered{path, from[path].reason})
+		list = append(list, Unwritten{path, from[path].reason})
 	}
 	return list
 }

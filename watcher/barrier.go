@@ -12,38 +12,38 @@ type barrier struct {
 	done func(error)
 }
 
-// flush makes each entry that the newest barrier waits for due now, if the
+// skipDebounce makes each entry that the newest barrier waits for due now, if the
 // entry is only waiting for its debounce time, for its writer to close the
 // file, or for its first retry. Each entry costs a check of the file, so flush
 // runs once for all barriers that arrive together. It skips files already found
 // missing, because an event reports their return. It does not skip open files,
 // because no event reports that a file was closed.
-func (s *settler) flush(now time.Time) {
+func (s *debouncer) skipDebounce(now time.Time) {
 	newest := s.barriers[len(s.barriers)-1].seq
-	for _, e := range s.entries {
+	for _, e := range s.byPath {
 		switch {
-		case e.now, e.seq > newest:
+		case e.checked, e.seq > newest:
 			continue
-		case !e.gone.IsZero() && !e.fresh:
+		case !e.missingSince.IsZero() && !e.unchecked:
 			continue
-		case e.tries > 1 && e.err == nil && !e.busy:
+		case e.tries > 1 && e.err == nil && !e.open:
 			continue // reading has failed more than once
 		}
-		if s.check(now, e) {
-			e.now = true
-			s.schedule(e, now)
+		if s.checkPath(now, e) {
+			e.checked = true
+			s.scheduleCheck(e, now)
 		}
 	}
 }
 
-// pass completes the barriers that no longer wait for any path.
-func (s *settler) pass() {
+// completeBarriers completes the barriers that no longer wait for any path.
+func (s *debouncer) completeBarriers() {
 	if len(s.barriers) == 0 {
 		return
 	}
-	oldest := min(s.scanned.oldest(), s.inFlight.oldest())
-	for _, e := range s.entries {
-		if !e.free && e.why != Verify {
+	oldest := min(s.scanned.oldestSeq(), s.inFlight.oldestSeq())
+	for _, e := range s.byPath {
+		if !e.unawaited && e.reason != Verify {
 			oldest = min(oldest, e.seq)
 		}
 	}
@@ -56,9 +56,9 @@ func (s *settler) pass() {
 	})
 }
 
-// fail completes, with err, the barriers sent after the mark with sequence
+// failBarriers completes, with err, the barriers sent after the mark with sequence
 // number seq, which will not be delivered.
-func (s *settler) fail(seq uint64, err error) {
+func (s *debouncer) failBarriers(seq uint64, err error) {
 	s.barriers = slices.DeleteFunc(s.barriers, func(b *barrier) bool {
 		if b.seq < seq {
 			return false
@@ -68,14 +68,14 @@ func (s *settler) fail(seq uint64, err error) {
 	})
 }
 
-// oldest returns the lowest sequence number of the batch's paths, without
+// oldestSeq returns the lowest sequence number of the batch's paths, without
 // Verify paths, which no barrier waits for. It returns never for an empty or
 // nil batch.
-func (b *batch) oldest() uint64 {
+func (b *batch) oldestSeq() uint64 {
 	oldest := uint64(never)
 	if b != nil {
-		for _, e := range b.entries {
-			if e.why != Verify {
+		for _, e := range b.items {
+			if e.reason != Verify {
 				oldest = min(oldest, e.seq)
 			}
 		}

@@ -12,39 +12,39 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// events turns notifier events into marks. It watches and reads a new directory
+// forwardEvents turns notifier events into marks. It watches and reads a new directory
 // at once, before the next event, so that the event of a later cookie follows
 // every entry of the directory.
-func (w *Watcher) events(ctx context.Context) {
+func (w *Watcher) forwardEvents(ctx context.Context) {
 	var events chan fsnotify.Event
 	var group sync.WaitGroup
 	defer group.Wait()
-	buf := &buffer{}
+	buf := &hintBuffer{}
 	for {
-		w.below(buf)
-		var out chan []mark
-		if len(buf.marks) > 0 {
-			out = w.marks
+		w.hintMoved(buf)
+		var out chan []hint
+		if len(buf.hints) > 0 {
+			out = w.hints
 		}
 		select {
 		case fsn := <-w.watches.opened:
 			events = fsn.Events
-			group.Go(func() { w.failures(ctx, fsn.Errors) })
+			group.Go(func() { w.readErrors(ctx, fsn.Errors) })
 		case ev, ok := <-events:
 			if !ok {
 				events = nil
 				continue
 			}
-			w.event(ctx, buf, ev)
+			w.handleEvent(ctx, buf, ev)
 			for range len(events) { // drain the events that have already arrived
-				w.event(ctx, buf, <-events)
+				w.handleEvent(ctx, buf, <-events)
 			}
 		case marks := <-w.inject:
-			buf.marks = append(buf.marks, marks...)
-		case out <- buf.marks:
-			buf.marks = nil
+			buf.hints = append(buf.hints, marks...)
+		case out <- buf.hints:
+			buf.hints = nil
 		case <-ctx.Done():
-			for _, m := range buf.marks {
+			for _, m := range buf.hints {
 				if m.barrier != nil {
 					m.barrier.done(errStopped)
 				}
@@ -55,67 +55,67 @@ func (w *Watcher) events(ctx context.Context) {
 }
 
 // A buffer holds marks until the settler receives them.
-type buffer struct {
-	marks []mark
+type hintBuffer struct {
+	hints []hint
 	moved map[string]bool // directories whose known files must all be rechecked
 }
 
-// event records one event. The kind of event matters little: a path that was
+// handleEvent records one event. The kind of event matters little: a path that was
 // renamed may still exist.
-func (w *Watcher) event(ctx context.Context, buf *buffer, ev fsnotify.Event) {
+func (w *Watcher) handleEvent(ctx context.Context, buf *hintBuffer, ev fsnotify.Event) {
 	if name, ok := w.cookieName(ev.Name); ok {
 		switch {
 		case name == "" && (ev.Has(fsnotify.Remove) || ev.Has(fsnotify.Rename)):
-			w.watches.lostCookies()
-			w.syncs.arrivedAll()
+			w.watches.disableCookies()
+			w.syncs.completeAllCookies()
 		case name != "" && ev.Has(fsnotify.Create):
 			// The failures goroutine must first process any overflow that
 			// preceded this event.
 			select {
-			case w.heard <- struct{}{}:
+			case w.errorsRead <- struct{}{}:
 			case <-ctx.Done():
 			}
-			w.syncs.arrived(name)
+			w.syncs.completeCookie(name)
 		}
 		return
 	}
-	path, ok := w.watches.rel(ev.Name)
+	path, ok := w.watches.relPath(ev.Name)
 	switch {
 	case !ok:
 		return
 	case path == "":
-		w.scans.touched()
+		w.scans.requestRootCheck()
 		return
 	case path == memory.IgnoreFile:
-		w.scans.request(false)
+		w.scans.requestScan(false)
 		return
 	}
 	switch {
 	case ev.Has(fsnotify.Create), ev.Has(fsnotify.Rename):
-		if w.watches.forget(path, true) {
-			buf.move(path)
+		if w.watches.removeRecord(path, true) {
+			buf.addMoved(path)
 		}
-		w.appeared(ctx, buf, path)
+		w.readNewDir(ctx, buf, path)
 	case ev.Has(fsnotify.Remove):
 		// The removed directory was empty, unless another directory had been
 		// moved away from this path.
-		if w.watches.forget(path, false) {
-			buf.move(path)
-			w.appeared(ctx, buf, path)
+		if w.watches.removeRecord(path, false) {
+			buf.addMoved(path)
+			w.readNewDir(ctx, buf, path)
 		}
-	case ev.Has(fsnotify.Chmod) && w.watches.lostSight(path):
-		w.scans.request(false) // its entries are no longer readable
-	case ev.Has(fsnotify.Chmod) && !w.watches.covers(path):
-		buf.move(path)
-		w.appeared(ctx, buf, path) // it may be readable now
+	case ev.Has(fsnotify.Chmod) && w.watches.isUnreadable(path):
+		w.scans.requestScan(false) // its entries are no longer readable
+	case ev.Has(fsnotify.Chmod) && !w.watches.isCovered(path):
+		buf.addMoved(path)
+		w.readNewDir(ctx, buf, path) // it may be readable now
 	}
 	if w.Disk.Skips(path, false) == "" {
-		buf.marks = append(buf.marks, mark{path: path, why: Event})
+		buf.hints = append(buf.hints, hint{path: path, reason: Event})
 	}
 }
 
-// appeared watches and reads path dir if it is a directory.
-func (w *Watcher) appeared(ctx context.Context, buf *buffer, dir string) {
+// readNewDir watches and reads path dir if it is a directory.
+func (w *Watcher) readNewDir(ctx context.Context, buf *hintBuffer, dir string) {
 	if w.Disk.Skips(dir, true) != "" {
 		return
 	}
@@ -127,43 +127,43 @@ func (w *Watcher) appeared(ctx context.Context, buf *buffer, dir string) {
 		return
 	}
 	for _, f := range tree.Files {
-		buf.marks = append(buf.marks, mark{path: f.Path, why: Event})
+		buf.hints = append(buf.hints, hint{path: f.Path, reason: Event})
 	}
 }
 
-// failures reads the notifier's errors. It must not block on anything else: the
+// readErrors reads the notifier's errors. It must not block on anything else: the
 // notifier holds its lock while it sends some of them.
-func (w *Watcher) failures(ctx context.Context, failures <-chan error) {
+func (w *Watcher) readErrors(ctx context.Context, failures <-chan error) {
 	for {
 		select {
 		case err, ok := <-failures:
 			if ok {
-				w.lost(err)
+				w.handleError(err)
 			} else {
 				failures = nil
 			}
-		case <-w.heard:
+		case <-w.errorsRead:
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-// lost handles a notifier error. Unless err is harmless, lost requests a scan,
+// handleError handles a notifier error. Unless err is harmless, lost requests a scan,
 // because events may have been lost.
-func (w *Watcher) lost(err error) {
+func (w *Watcher) handleError(err error) {
 	switch {
 	case errors.Is(err, syscall.EINVAL):
 		return // the watch to remove had already gone with its directory
 	case !errors.Is(err, fsnotify.ErrEventOverflow):
 		w.Logger.Warn("notifier failed, looking at every file", "err", err)
-	case w.scans.overflowed():
+	case w.scans.countOverflow():
 		w.Logger.Warn("events were lost, looking at every file", "err", err)
 	}
-	w.scans.request(false)
+	w.scans.requestScan(false)
 	// The lost events may include those of cookies. The callers that wait for a
 	// cookie then wait for the scan.
-	w.syncs.arrivedAll()
+	w.syncs.completeAllCookies()
 }
 
 // cookieName returns the name of an event inside the cookie directory, or ""
@@ -176,19 +176,19 @@ func (w *Watcher) cookieName(name string) (string, bool) {
 	return strings.TrimPrefix(rest, "/"), true
 }
 
-// move records that a directory moved or changed identity, so that below
+// addMoved records that a directory moved or changed identity, so that below
 // rechecks the files known in it.
-func (b *buffer) move(dir string) {
+func (b *hintBuffer) addMoved(dir string) {
 	if b.moved == nil {
 		b.moved = make(map[string]bool)
 	}
 	b.moved[dir] = true
 }
 
-// below marks every known path below the directories that moved.
-func (w *Watcher) below(buf *buffer) {
-	for _, dir := range w.watches.met() {
-		buf.move(dir)
+// hintMoved marks every known path below the directories that moved.
+func (w *Watcher) hintMoved(buf *hintBuffer) {
+	for _, dir := range w.watches.takeMoved() {
+		buf.addMoved(dir)
 	}
 	if len(buf.moved) == 0 {
 		return
@@ -209,5 +209,5 @@ func (w *Watcher) below(buf *buffer) {
 		}
 		return paths
 	}
-	buf.marks = append(buf.marks, mark{why: Event, among: among})
+	buf.hints = append(buf.hints, hint{reason: Event, expand: among})
 }

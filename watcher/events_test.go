@@ -16,7 +16,7 @@ import (
 )
 
 func TestEvents(t *testing.T) {
-	r := started(t)
+	r := newStartedRig(t)
 	found := func(path string) func() bool {
 		return func() bool { _, ok := r.index.content(path); return ok }
 	}
@@ -33,7 +33,7 @@ func TestEvents(t *testing.T) {
 
 // TestNewDirectories checks files in directories that are milliseconds old.
 func TestNewDirectories(t *testing.T) {
-	r := started(t)
+	r := newStartedRig(t)
 	const rounds, depth = 500, 3
 	for i := range rounds {
 		dir := ""
@@ -52,7 +52,7 @@ func TestNewDirectories(t *testing.T) {
 // TestMovedDirectories checks that the index follows directories that move, and
 // that changes to a directory outside the root have no effect.
 func TestMovedDirectories(t *testing.T) {
-	r := started(t)
+	r := newStartedRig(t)
 	for _, path := range []string{"2026-02-04/s.md", "2026-02-04/sub/deep/t.md", "2026-02-05/s.md", "other/x.md"} {
 		r.write(path, path)
 	}
@@ -145,7 +145,7 @@ func TestNotWatched(t *testing.T) {
 
 // TestOtherNames checks that events of excluded names do not reach the sink.
 func TestOtherNames(t *testing.T) {
-	r := started(t)
+	r := newStartedRig(t)
 	r.write("d/a.md", "a")
 	r.sync()
 	r.index.take()
@@ -201,7 +201,7 @@ func TestWaysOfSaving(t *testing.T) {
 	for name, save := range ways {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := started(t)
+			r := newStartedRig(t)
 			text := func(n int) string {
 				return fmt.Sprintf("begin %d\n%send %d\n", n, strings.Repeat("line\n", 700), n)
 			}
@@ -217,7 +217,7 @@ func TestWaysOfSaving(t *testing.T) {
 				}
 				r.want("d/x.md", text(n))
 			}
-			for _, got := range r.index.settledContents("d/x.md") {
+			for _, got := range r.index.completeContents("d/x.md") {
 				if n := 0; got != "" {
 					if _, err := fmt.Sscanf(got, "begin %d\n", &n); err != nil || got != text(n) {
 						t.Errorf("%d bytes were taken for the content: %.20q", len(got), got)
@@ -234,7 +234,7 @@ func TestWaysOfSaving(t *testing.T) {
 // TestAppender checks that a file under constant appends is indexed all the
 // same, and completely once the appends end.
 func TestAppender(t *testing.T) {
-	r := started(t)
+	r := newStartedRig(t)
 	r.write("log.md", "start\n")
 	f, err := os.OpenFile(r.path("log.md"), os.O_WRONLY|os.O_APPEND, 0)
 	r.must(err)
@@ -257,8 +257,8 @@ func TestAppender(t *testing.T) {
 	r.wantDisk()
 }
 
-// mischief performs random operations on a tree and ignores their errors.
-func (r *rig) mischief(rng *rand.Rand, steps int, name string) {
+// randomOps performs random operations on a tree and ignores their errors.
+func (r *rig) randomOps(rng *rand.Rand, steps int, name string) {
 	dir := func() string {
 		var parts []string
 		for range rng.IntN(3) {
@@ -292,11 +292,11 @@ func (r *rig) mischief(rng *rand.Rand, steps int, name string) {
 	}
 }
 
-// forMischief returns a watcher of a tree with so many permanent files that
+// newRandomRig returns a watcher of a tree with so many permanent files that
 // mischief never triggers the hold, and a random generator.
-func forMischief(t *testing.T) (*rig, *rand.Rand) {
+func newRandomRig(t *testing.T) (*rig, *rand.Rand) {
 	r := newRig(t)
-	r.Vanish = 5 * time.Millisecond
+	r.DeletionDelay = 5 * time.Millisecond
 	for i := range 500 {
 		r.write(fmt.Sprintf("stays/%d.md", i), "")
 	}
@@ -309,26 +309,26 @@ func forMischief(t *testing.T) (*rig, *rand.Rand) {
 // TestAnything checks that after random operations and a sync the index matches
 // the tree.
 func TestAnything(t *testing.T) {
-	r, rng := forMischief(t)
+	r, rng := newRandomRig(t)
 	for round := range 100 {
-		r.mischief(rng, rng.IntN(30), fmt.Sprint(round))
+		r.randomOps(rng, rng.IntN(30), fmt.Sprint(round))
 		r.sync()
 		if r.wantDisk(); t.Failed() {
 			t.Fatalf("in round %d; status %+v", round, r.Status())
 		}
 	}
-	r.healthy()
+	r.wantHealthy()
 }
 
 // TestAnythingAtOnce repeats TestAnything with concurrent operations, syncs and
 // scans.
 func TestAnythingAtOnce(t *testing.T) {
-	r, rng := forMischief(t)
+	r, rng := newRandomRig(t)
 	for round := range 10 {
 		var group sync.WaitGroup
 		for g := range 3 {
 			rng := rand.New(rand.NewPCG(rng.Uint64(), 0))
-			group.Go(func() { r.mischief(rng, 200, fmt.Sprint(g)) })
+			group.Go(func() { r.randomOps(rng, 200, fmt.Sprint(g)) })
 		}
 		for i := range 4 {
 			group.Go(func() {
@@ -344,13 +344,13 @@ func TestAnythingAtOnce(t *testing.T) {
 			t.Fatalf("in round %d; status %+v", round, r.Status())
 		}
 	}
-	r.healthy()
+	r.wantHealthy()
 }
 
 // TestSyncUnderLoad saves and syncs while other goroutines change the tree.
 func TestSyncUnderLoad(t *testing.T) {
 	r := newRig(t)
-	r.Vanish = 5 * time.Millisecond
+	r.DeletionDelay = 5 * time.Millisecond
 	r.start()
 	stop := make(chan struct{})
 	var busy sync.WaitGroup

@@ -12,10 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// alone runs the rest of a test in a new process with its own limits and
+// inNamespace runs the rest of a test in a new process with its own limits and
 // mounts, to isolate it from the machine and from other tests. It returns true
 // in the new process.
-func alone(t *testing.T) bool {
+func inNamespace(t *testing.T) bool {
 	t.Helper()
 	if os.Getenv("WATCHER_TEST_ALONE") == t.Name() {
 		if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
@@ -43,8 +43,8 @@ func alone(t *testing.T) bool {
 	return false
 }
 
-// limit sets a limit of the process's own namespace.
-func limit(t *testing.T, name string, n int) {
+// setLimit sets a limit of the process's own namespace.
+func setLimit(t *testing.T, name string, n int) {
 	t.Helper()
 	if err := os.WriteFile("/proc/sys/user/"+name, fmt.Append(nil, n), 0o644); err != nil {
 		t.Skipf("no limits of our own here: %v", err)
@@ -68,10 +68,10 @@ func (r *rig) unmount(at string) {
 // TestTooManyDirectories checks that directories that cannot be watched are
 // polled, and reported as long as the problem lasts.
 func TestTooManyDirectories(t *testing.T) {
-	if !alone(t) {
+	if !inNamespace(t) {
 		return
 	}
-	limit(t, "max_inotify_watches", 10)
+	setLimit(t, "max_inotify_watches", 10)
 	r := newRig(t)
 	for i := range 30 {
 		r.write(fmt.Sprintf("d%02d/e/x.md", i), "x")
@@ -96,10 +96,10 @@ func TestTooManyDirectories(t *testing.T) {
 		t.Errorf("%d lines, want 1: %q", n, r.logs.lines)
 	}
 
-	limit(t, "max_inotify_watches", 1000)
+	setLimit(t, "max_inotify_watches", 1000)
 	r.Rescan()
 	r.sync()
-	r.healthy()
+	r.wantHealthy()
 	if s := r.Status(); s.Directories != 91 {
 		t.Errorf("%d directories are watched, want 91", s.Directories)
 	}
@@ -110,10 +110,10 @@ func TestTooManyDirectories(t *testing.T) {
 
 // TestNoNotifier checks that everything is polled if there is no notifier.
 func TestNoNotifier(t *testing.T) {
-	if !alone(t) {
+	if !inNamespace(t) {
 		return
 	}
-	limit(t, "max_inotify_instances", 0)
+	setLimit(t, "max_inotify_instances", 0)
 	r := newRig(t)
 	r.write("d/x.md", "x")
 	r.start()
@@ -127,10 +127,10 @@ func TestNoNotifier(t *testing.T) {
 	r.write("d/new/x.md", "without")
 	r.eventually("found", func() bool { text, _ := r.index.content("d/new/x.md"); return text == "without" })
 
-	limit(t, "max_inotify_instances", 100)
+	setLimit(t, "max_inotify_instances", 100)
 	r.Rescan()
 	r.sync()
-	r.healthy()
+	r.wantHealthy()
 	r.write("d/x.md", "watched")
 	r.sync()
 	r.want("d/x.md", "watched")
@@ -142,7 +142,7 @@ func TestNoNotifier(t *testing.T) {
 // TestUnmountedRoot checks that the disk of the root can be unmounted and that
 // its files stay known.
 func TestUnmountedRoot(t *testing.T) {
-	if !alone(t) {
+	if !inNamespace(t) {
 		return
 	}
 	r := newRig(t)
@@ -162,14 +162,14 @@ func TestUnmountedRoot(t *testing.T) {
 		r.sync()
 		r.want("d/000.md", fmt.Sprint("round ", i))
 		r.wantDisk()
-		r.healthy()
+		r.wantHealthy()
 	}
 }
 
 // TestMountBelowRoot checks that a disk mounted inside the root is found by a
 // scan and then watched. Mounting and unmounting cause no events.
 func TestMountBelowRoot(t *testing.T) {
-	if !alone(t) {
+	if !inNamespace(t) {
 		return
 	}
 	r := newRig(t)
@@ -194,13 +194,13 @@ func TestMountBelowRoot(t *testing.T) {
 	r.write("d/e/y.md", "z")
 	r.sync()
 	r.want("d/e/y.md", "z")
-	r.healthy()
+	r.wantHealthy()
 }
 
 // TestMountedTwice checks that a directory mounted at two paths is watched at
 // one and polled at the other.
 func TestMountedTwice(t *testing.T) {
-	if !alone(t) {
+	if !inNamespace(t) {
 		return
 	}
 	r := newRig(t)

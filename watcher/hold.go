@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// massive is the smallest number of missing files that can trigger a hold. If
+// minHold is the smallest number of missing files that can trigger a hold. If
 // at least massive files, and at least half of all known files, are missing, a
 // disk was probably unmounted, so they count as deleted only once a second scan
 // agrees.
-const massive = 20
+const minHold = 20
 
 // hold keeps back the paths that are probably missing because a disk was
 // unmounted.
@@ -22,10 +22,10 @@ type hold struct {
 	scan  time.Time // start of the last full scan
 }
 
-// scanned records the start of a full scan and the sorted paths it did not
+// releaseFound records the start of a full scan and the sorted paths it did not
 // find. It releases the held paths that the scan found. If that ends the hold,
 // scanned returns the number of paths that were held, otherwise 0.
-func (h *hold) scanned(began time.Time, gone []string) (back int) {
+func (h *hold) releaseFound(began time.Time, gone []string) (back int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.scan = began
@@ -40,8 +40,8 @@ func (h *hold) scanned(began time.Time, gone []string) (back int) {
 	return held
 }
 
-// due reports whether the second scan is due.
-func (h *hold) due(now time.Time, after time.Duration) bool {
+// secondScanDue reports whether the second scan is due.
+func (h *hold) secondScanDue(now time.Time, after time.Duration) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return len(h.paths) > 0 && now.Sub(h.since) >= after && h.scan.Sub(h.since) < after
@@ -54,15 +54,15 @@ func (h *hold) len() int {
 	return len(h.paths)
 }
 
-// check decides whether to hold the missing files in gone, where all is the
+// holdMissing decides whether to hold the missing files in gone, where all is the
 // number of known files. It returns held as true for files that must be held,
 // and news as true if they start a hold. A scan confirms that files are gone if
 // it began at least after past the start of the hold.
-func (h *hold) check(now time.Time, gone []string, all int, after time.Duration) (held, news bool) {
+func (h *hold) holdMissing(now time.Time, gone []string, all int, after time.Duration) (held, news bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	agreed := len(h.paths) > 0 && h.scan.Sub(h.since) >= after
-	if agreed || len(gone) < massive || 2*len(gone) < all {
+	if agreed || len(gone) < minHold || 2*len(gone) < all {
 		for _, path := range gone {
 			delete(h.paths, path)
 		}

@@ -44,7 +44,7 @@ func (q *queue) pop() (string, uint64) {
 
 func (q *queue) len() int { return len(q.items) }
 
-func (q *queue) oldest() uint64 {
+func (q *queue) oldestSeq() uint64 {
 	if len(q.items) == 0 {
 		return never
 	}
@@ -52,10 +52,10 @@ func (q *queue) oldest() uint64 {
 }
 
 // dueHeap is a min-heap of entries ordered by due time, then by path.
-type dueHeap []*entry
+type dueHeap []*pendingPath
 
 // put inserts an entry, or restores its position after its due time changed.
-func (h *dueHeap) put(e *entry) {
+func (h *dueHeap) put(e *pendingPath) {
 	if e.index < 0 {
 		heap.Push(h, e)
 	} else {
@@ -64,7 +64,7 @@ func (h *dueHeap) put(e *entry) {
 }
 
 // remove deletes an entry, if the heap contains it.
-func (h *dueHeap) remove(e *entry) {
+func (h *dueHeap) remove(e *pendingPath) {
 	if e.index >= 0 {
 		heap.Remove(h, e.index)
 	}
@@ -84,7 +84,7 @@ func (h dueHeap) Swap(i, j int) {
 
 // Push appends an entry.
 func (h *dueHeap) Push(x any) {
-	e := x.(*entry)
+	e := x.(*pendingPath)
 	e.index = len(*h)
 	*h = append(*h, e)
 }

@@ -27,14 +27,14 @@ func (r *rig) fill(dir string, n int) (known func() int) {
 	}
 }
 
-// state waits until the root is in state want.
-func (r *rig) state(want string) {
+// waitRootState waits until the root is in state want.
+func (r *rig) waitRootState(want string) {
 	r.t.Helper()
 	r.eventually("root "+want, func() bool { return r.Status().Root == want })
 }
 
-// healthy checks that the status contains no problem.
-func (r *rig) healthy() {
+// wantHealthy checks that the status contains no problem.
+func (r *rig) wantHealthy() {
 	r.t.Helper()
 	if s := r.Status(); s.Root != watcher.RootWatched || s.Held != 0 || len(s.Polled) != 0 || len(s.Warnings) != 0 {
 		r.t.Errorf("status %+v, want a healthy one", s)
@@ -55,11 +55,11 @@ func TestRootMissing(t *testing.T) {
 	r.write("d/x.md", "here at last")
 	r.sync() // the sync finds the root
 	r.want("d/x.md", "here at last")
-	r.healthy()
+	r.wantHealthy()
 	for i := range 3 {
 		before, _ := r.index.content("d/x.md")
 		r.must(os.Rename(r.root, away))
-		r.state(watcher.RootMissing)
+		r.waitRootState(watcher.RootMissing)
 		r.sync()
 		r.want("d/x.md", before)
 		r.must(os.WriteFile(filepath.Join(away, "d/x.md"), fmt.Append(nil, "written while away ", i), 0o600))
@@ -69,7 +69,7 @@ func TestRootMissing(t *testing.T) {
 		r.write("d/x.md", fmt.Sprint("written after ", i))
 		r.sync()
 		r.want("d/x.md", fmt.Sprint("written after ", i))
-		r.healthy()
+		r.wantHealthy()
 	}
 	if n := r.logs.count("WARN root is missing, waiting for it"); n != 4 {
 		t.Errorf("%d lines about a missing root, want 4: %q", n, r.logs.lines)
@@ -96,7 +96,7 @@ func TestRootReplaced(t *testing.T) {
 	r.sync()
 	r.want("e/c.md", "third")
 	r.wantDisk()
-	r.healthy()
+	r.wantHealthy()
 }
 
 // TestRootIsLink checks that the root may be a link and that its target may
@@ -120,7 +120,7 @@ func TestRootIsLink(t *testing.T) {
 	r.write("d/x.md", "two again")
 	r.sync()
 	r.want("d/x.md", "two again")
-	r.healthy()
+	r.wantHealthy()
 }
 
 // TestHold checks that half of all files missing at once are held until a
@@ -148,7 +148,7 @@ func TestHold(t *testing.T) {
 		t.Errorf("%d are known, want 29", known())
 	}
 	r.wantDisk()
-	r.healthy()
+	r.wantHealthy()
 	if n := r.logs.count("WARN many files are gone at once, nothing is forgotten until a second scan agrees"); n != 1 {
 		t.Errorf("%d lines about files that are gone, want 1: %q", n, r.logs.lines)
 	}
@@ -162,7 +162,7 @@ func TestHoldEnds(t *testing.T) {
 	r.must(os.RemoveAll(r.path("d")))
 	r.eventually("believed", func() bool { return known() == 0 })
 	r.eventually("over", func() bool { return r.Status().Held == 0 })
-	r.healthy()
+	r.wantHealthy()
 	if n := r.logs.count("WARN many files are gone at once, nothing is forgotten until a second scan agrees"); n != 1 {
 		t.Errorf("%d lines about files that are gone, want 1: %q", n, r.logs.lines)
 	}
@@ -187,7 +187,7 @@ func TestNotHeld(t *testing.T) {
 	if part() != 0 {
 		t.Errorf("%d are known, want none", part())
 	}
-	r.healthy()
+	r.wantHealthy()
 }
 
 // TestRootRemoved removes the root with all its files and creates it again.
@@ -196,14 +196,14 @@ func TestRootRemoved(t *testing.T) {
 	known := r.fill("d", 30)
 	r.start()
 	r.must(os.Rename(r.root, r.root+".away")) // atomic, unlike RemoveAll
-	r.state(watcher.RootMissing)
+	r.waitRootState(watcher.RootMissing)
 	r.must(os.RemoveAll(r.root + ".away"))
 	r.sync()
 	if known() != 30 {
 		t.Errorf("%d are known without a root, want 30", known())
 	}
 	r.must(os.Mkdir(r.root, 0o700))
-	r.state(watcher.RootWatched)
+	r.waitRootState(watcher.RootWatched)
 	r.sync()
 	if s := r.Status(); known() != 30 || s.Held != 30 {
 		t.Errorf("%d are known, status %+v, want 30 held", known(), s)
@@ -219,5 +219,5 @@ func TestRootRemoved(t *testing.T) {
 	r.Rescan()
 	r.sync()
 	r.wantDisk()
-	r.healthy()
+	r.wantHealthy()
 }

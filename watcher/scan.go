@@ -12,39 +12,39 @@ import (
 )
 
 const (
-	// share is the ratio of the time between scans to the duration of a scan.
+	// scanShare is the ratio of the time between scans to the duration of a scan.
 	// It limits scans to a thousandth of one processor, as a scan keeps nearly
 	// two busy.
-	share = 2000
+	scanShare = 2000
 	// pollShare is the same ratio for polling, which is the only source of
 	// changes in directories that cannot be watched.
 	pollShare = 20
-	// asleep is the excess gap between two ticks above which the machine must
+	// sleepGap is the excess gap between two ticks above which the machine must
 	// have slept, or the process been stopped, so that events may be stale.
-	asleep = 30 * time.Second
+	sleepGap = 30 * time.Second
 )
 
 // scans holds the scans requested of the scanner and their results.
 type scans struct {
-	kick chan struct{} // a scan was requested
-	root chan struct{} // the root may have changed
+	scanSignal chan struct{} // a scan was requested
+	rootSignal chan struct{} // the root may have changed
 
-	mu        sync.Mutex
-	requested uint64 // number of scans requested
-	done      uint64 // the last request that a finished scan has satisfied
-	finished  chan struct{}
-	verify    bool
-	lost      bool // events were lost and the scan for them has not begun
-	overflows int
-	last      time.Time     // end of the last scan
-	dir       memory.FileID // the root at the last scan; zero if it was missing
-	state     string        // of the root
-	cause     string        // why the root is missing
-	failed    int           // consecutive scans that could not read everything
-	missed    uint64        // number of failed reads, including walks of a part
-	before    uint64        // missed at the start of the current scan
-	unread    bool          // missed files have not been delivered since
-	retry     *time.Timer   // timer of the scan after a failed one
+	mu           sync.Mutex
+	requested    uint64 // number of scans requested
+	done         uint64 // the last request that a finished scan has satisfied
+	finished     chan struct{}
+	verify       bool
+	eventsLost   bool // events were lost and the scan for them has not begun
+	overflows    int
+	last         time.Time     // end of the last scan
+	dir          memory.FileID // the root at the last scan; zero if it was missing
+	state        string        // of the root
+	cause        string        // why the root is missing
+	failed       int           // consecutive scans that could not read everything
+	failedReads  uint64        // number of failed reads, including walks of a part
+	failedBefore uint64        // missed at the start of the current scan
+	unread       bool          // missed files have not been delivered since
+	retry        *time.Timer   // timer of the scan after a failed one
 }
 
 // States of the root.
@@ -55,63 +55,63 @@ const (
 )
 
 func (s *scans) init() {
-	s.kick = make(chan struct{}, 1)
-	s.root = make(chan struct{}, 1)
+	s.scanSignal = make(chan struct{}, 1)
+	s.rootSignal = make(chan struct{}, 1)
 	s.finished = make(chan struct{})
 	s.state = RootStarting
 }
 
-// request requests a full scan now because changes may have been missed. Sync
+// requestScan requests a full scan now because changes may have been missed. Sync
 // waits for this scan.
-func (s *scans) request(verify bool) {
+func (s *scans) requestScan(verify bool) {
 	s.mu.Lock()
 	s.requested++
 	s.mu.Unlock()
-	s.ask(verify)
+	s.scheduleScan(verify)
 }
 
-// ask schedules a full scan that Sync does not wait for, such as a periodic
+// scheduleScan schedules a full scan that Sync does not wait for, such as a periodic
 // one.
-func (s *scans) ask(verify bool) {
-	s.keep(verify)
-	signal(s.kick)
+func (s *scans) scheduleScan(verify bool) {
+	s.restoreVerify(verify)
+	notify(s.scanSignal)
 }
 
-// keep restores the verify flag after a failed scan, so that the next scan
+// restoreVerify restores the verify flag after a failed scan, so that the next scan
 // verifies.
-func (s *scans) keep(verify bool) {
+func (s *scans) restoreVerify(verify bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.verify = s.verify || verify
 }
 
-// touched requests a check of the root directory itself.
-func (s *scans) touched() { signal(s.root) }
+// requestRootCheck requests a check of the root directory itself.
+func (s *scans) requestRootCheck() { notify(s.rootSignal) }
 
-// overflowed counts an overflow and reports whether it is the first since the
+// countOverflow counts an overflow and reports whether it is the first since the
 // last scan began.
-func (s *scans) overflowed() bool {
+func (s *scans) countOverflow() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.overflows++
-	first := !s.lost
-	s.lost = true
+	first := !s.eventsLost
+	s.eventsLost = true
 	return first
 }
 
-// take returns the number of the last request and whether to verify, and clears
+// beginScan returns the number of the last request and whether to verify, and clears
 // the state that the next scan covers.
-func (s *scans) take() (request uint64, verify bool) {
+func (s *scans) beginScan() (request uint64, verify bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	request, verify = s.requested, s.verify
-	s.verify, s.lost, s.before = false, false, s.missed
+	s.verify, s.eventsLost, s.failedBefore = false, false, s.failedReads
 	return request, verify
 }
 
-// finish records the end of a scan and reports whether the state of the root
+// endScan records the end of a scan and reports whether the state of the root
 // changed.
-func (s *scans) finish(request uint64, root memory.FileID, state, cause string) bool {
+func (s *scans) endScan(request uint64, root memory.FileID, state, cause string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	news := s.state != state
@@ -125,33 +125,33 @@ func (s *scans) finish(request uint64, root memory.FileID, state, cause string) 
 	return news
 }
 
-// miss records that part of the root could not be read. It requests a scan,
+// recordMissed records that part of the root could not be read. It requests a scan,
 // unless a retry is already scheduled.
-func (s *scans) miss() {
+func (s *scans) recordMissed() {
 	s.mu.Lock()
-	s.missed++
+	s.failedReads++
 	s.unread = true
 	scheduled := s.failed > 0
 	s.mu.Unlock()
 	if !scheduled {
-		s.request(false)
+		s.requestScan(false)
 	}
 }
 
-// walked records the end of the walk of a scan. If any read failed since the
+// endWalk records the end of the walk of a scan. If any read failed since the
 // scan began, walked schedules another scan and returns nil. Otherwise it
 // returns the function to call after the scan's marks have been delivered, or
 // nil if none is needed.
-func (s *scans) walked(failed bool) (delivered func(error)) {
+func (s *scans) endWalk(failed bool) (delivered func(error)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if failed {
-		s.missed++
+		s.failedReads++
 		s.unread = true
 	}
-	missed := s.missed
+	missed := s.failedReads
 	switch {
-	case missed != s.before:
+	case missed != s.failedBefore:
 		s.retryLocked()
 		return nil
 	case !s.unread:
@@ -161,7 +161,7 @@ func (s *scans) walked(failed bool) (delivered func(error)) {
 	return func(err error) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if err != nil || s.missed != missed {
+		if err != nil || s.failedReads != missed {
 			s.retryLocked()
 			return
 		}
@@ -176,19 +176,19 @@ func (s *scans) retryLocked() {
 	if s.retry != nil {
 		s.retry.Stop()
 	}
-	s.retry = time.AfterFunc(after, func() { s.ask(false) })
+	s.retry = time.AfterFunc(after, func() { s.scheduleScan(false) })
 }
 
-// scanned returns the root at the last scan, or zero if it was missing, and
+// lastRoot returns the root at the last scan, or zero if it was missing, and
 // reports whether a scan has finished yet.
-func (s *scans) scanned() (memory.FileID, bool) {
+func (s *scans) lastRoot() (memory.FileID, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.dir, s.state != RootStarting
 }
 
-// wait blocks until every scan requested before the call has finished.
-func (s *scans) wait(ctx context.Context) error {
+// waitRequested blocks until every scan requested before the call has finished.
+func (s *scans) waitRequested(ctx context.Context) error {
 	s.mu.Lock()
 	for request := s.requested; s.done < request; {
 		finished := s.finished
@@ -204,16 +204,16 @@ func (s *scans) wait(ctx context.Context) error {
 	return nil
 }
 
-func signal(c chan struct{}) {
+func notify(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
 	default:
 	}
 }
 
-// scanner runs full scans on request and periodically, and polls the
+// runScans runs full scans on request and periodically, and polls the
 // directories that cannot be watched more often.
-func (w *Watcher) scanner(ctx context.Context) {
+func (w *Watcher) runScans(ctx context.Context) {
 	start := time.Now()
 	nextScan, nextVerify, nextPoll, lastTick := start, start.Add(w.Verify), start, start
 	tick := time.NewTicker(w.Poll)
@@ -222,20 +222,20 @@ func (w *Watcher) scanner(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-w.scans.kick:
+		case <-w.scans.scanSignal:
 			began := time.Now()
 			w.noteSleep(lastTick, began) // this scan covers a sleep
-			w.scan(ctx)
+			w.scanRoot(ctx)
 			now := time.Now()
 			took := now.Sub(began)
-			nextScan, nextPoll = now.Add(max(w.Reconcile, share*took)), now.Add(max(w.Poll, pollShare*took))
+			nextScan, nextPoll = now.Add(max(w.Reconcile, scanShare*took)), now.Add(max(w.Poll, pollShare*took))
 			lastTick = now
 			continue
-		case <-w.scans.root:
+		case <-w.scans.rootSignal:
 		case <-tick.C:
 			now := time.Now()
 			if w.noteSleep(lastTick, now) {
-				w.scans.request(false)
+				w.scans.requestScan(false)
 			}
 			lastTick = now
 		}
@@ -244,11 +244,11 @@ func (w *Watcher) scanner(ctx context.Context) {
 		switch {
 		case now.After(nextVerify):
 			nextVerify = now.Add(w.Verify)
-			w.scans.ask(true)
-		case now.After(nextScan), w.hold.due(now, w.Reconcile):
-			w.scans.ask(false)
+			w.scans.scheduleScan(true)
+		case now.After(nextScan), w.hold.secondScanDue(now, w.Reconcile):
+			w.scans.scheduleScan(false)
 		case now.After(nextPoll):
-			w.poll(ctx)
+			w.pollUnwatched(ctx)
 			lastTick = time.Now()
 			nextPoll = lastTick.Add(max(w.Poll, pollShare*lastTick.Sub(now)))
 		}
@@ -257,107 +257,107 @@ func (w *Watcher) scanner(ctx context.Context) {
 
 // noteSleep logs and reports whether the machine slept between two ticks.
 func (w *Watcher) noteSleep(last, now time.Time) bool {
-	is := slept(last, now, w.Poll)
+	is := hasSlept(last, now, w.Poll)
 	if is {
 		w.Logger.Info("woke up, looking at every file")
 	}
 	return is
 }
 
-// slept reports whether far more time than expected passed between two ticks.
+// hasSlept reports whether far more time than expected passed between two ticks.
 // It compares both clocks: the wall clock advances while the machine sleeps,
 // and the monotonic clock cannot be set.
-func slept(last, now time.Time, tick time.Duration) bool {
-	return max(now.Round(0).Sub(last.Round(0)), now.Sub(last)) > tick+asleep
+func hasSlept(last, now time.Time, tick time.Duration) bool {
+	return max(now.Round(0).Sub(last.Round(0)), now.Sub(last)) > tick+sleepGap
 }
 
 // checkRoot requests a scan if the root is no longer the directory that was
 // scanned.
 func (w *Watcher) checkRoot() {
-	scanned, ok := w.scans.scanned()
-	if id, err := w.Disk.Root(); ok && id != scanned && !exhausted(err) {
-		w.scans.request(false)
+	scanned, ok := w.scans.lastRoot()
+	if id, err := w.Disk.Root(); ok && id != scanned && !isFileLimit(err) {
+		w.scans.requestScan(false)
 	}
 }
 
-// scan compares the whole root with the files known to the sink.
-func (w *Watcher) scan(ctx context.Context) {
-	request, verify := w.scans.take()
+// scanRoot compares the whole root with the files known to the sink.
+func (w *Watcher) scanRoot(ctx context.Context) {
+	request, verify := w.scans.beginScan()
 	began := time.Now()
 	root, err := w.Disk.Root()
 	var tree *memory.Tree
 	if err == nil {
-		if scanned, ok := w.scans.scanned(); ok && root != scanned {
-			w.watches.reset()
+		if scanned, ok := w.scans.lastRoot(); ok && root != scanned {
+			w.watches.removeAll()
 		}
-		w.watches.begin()
-		tree, err = w.Disk.Walk(ctx, "", w.watches.enter)
+		w.watches.beginWalk()
+		tree, err = w.Disk.Walk(ctx, "", w.watches.watchDir)
 	}
 	switch {
 	case ctx.Err() != nil:
 		return
-	case exhausted(err):
+	case isFileLimit(err):
 		w.Logger.Warn("root cannot be looked at for the moment, trying again", "err", err)
-		w.scans.keep(verify)
-		time.AfterFunc(w.Poll, func() { signal(w.scans.kick) })
+		w.scans.restoreVerify(verify)
+		time.AfterFunc(w.Poll, func() { notify(w.scans.scanSignal) })
 		return
 	case err != nil:
 		// No file could be read, so all known files keep their state.
-		w.watches.reset()
-		w.scans.keep(verify)
-		if w.scans.finish(request, memory.FileID{}, RootMissing, err.Error()) {
+		w.watches.removeAll()
+		w.scans.restoreVerify(verify)
+		if w.scans.endScan(request, memory.FileID{}, RootMissing, err.Error()) {
 			w.Logger.Warn("root is missing, waiting for it", "err", err)
 		}
 		return
 	}
-	if w.watches.cookiesLost() {
+	if w.watches.reportCookieLoss() {
 		w.Logger.Warn("directory for cookies cannot be watched, sync looks at every file", "path", w.CookieDir)
 	}
-	for _, u := range w.watches.news() {
+	for _, u := range w.watches.newFailures() {
 		w.Logger.Warn("directory cannot be watched, polling it", "path", u.Path, "err", u.Reason)
 	}
 	among := func(inFlight []string) []string {
-		differ, gone := w.compare(tree, inFlight)
-		if n := w.hold.scanned(began, gone); n > 0 {
+		differ, gone := w.compareTree(tree, inFlight)
+		if n := w.hold.releaseFound(began, gone); n > 0 {
 			w.Logger.Info("files are back", "files", n)
 		}
 		w.Logger.Debug("scanned", "files", len(tree.Files), "differ", len(differ), "gone", len(gone))
 		return append(differ, gone...)
 	}
-	marks := []mark{{why: Scan, among: among}}
+	marks := []hint{{reason: Scan, expand: among}}
 	if verify {
 		for _, f := range tree.Files {
-			marks = append(marks, mark{path: f.Path, why: Verify})
+			marks = append(marks, hint{path: f.Path, reason: Verify})
 		}
 	}
-	if delivered := w.scans.walked(tree.Failed); delivered != nil {
-		marks = append(marks, mark{barrier: &barrier{done: delivered}})
+	if delivered := w.scans.endWalk(tree.Failed); delivered != nil {
+		marks = append(marks, hint{barrier: &barrier{done: delivered}})
 	}
-	w.send(ctx, marks)
-	w.watches.end()
-	if w.scans.finish(request, root, RootWatched, "") {
+	w.sendHints(ctx, marks)
+	w.watches.endWalk()
+	if w.scans.endScan(request, root, RootWatched, "") {
 		w.Logger.Info("watching", "path", w.Dir, "files", len(tree.Files), "directories", w.watches.len())
 	}
 }
 
-// exhausted reports whether err means that this process or the machine has too
+// isFileLimit reports whether err means that this process or the machine has too
 // many open files. Such an error contains no information about the root.
-func exhausted(err error) bool {
+func isFileLimit(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }
 
-// poll compares the directories that cannot be watched with the known files.
+// pollUnwatched compares the directories that cannot be watched with the known files.
 // There may be very many of them, and comparing each with all known files costs
 // more than one comparison of their common parent directory.
-func (w *Watcher) poll(ctx context.Context) {
-	unwatched := w.watches.unwatched()
+func (w *Watcher) pollUnwatched(ctx context.Context) {
+	unwatched := w.watches.listUnwatched()
 	if len(unwatched) == 0 {
 		return
 	}
 	dir := unwatched[0].Path
 	for _, u := range unwatched {
 		for !memory.Within(u.Path, dir) {
-			dir = parent(dir)
+			dir = parentDir(dir)
 		}
 	}
 	w.compareDir(ctx, dir)
@@ -370,18 +370,18 @@ func (w *Watcher) compareDir(ctx context.Context, dir string) {
 		return
 	}
 	among := func(inFlight []string) []string {
-		differ, gone := w.compare(tree, inFlight)
+		differ, gone := w.compareTree(tree, inFlight)
 		return append(differ, gone...)
 	}
-	w.send(ctx, []mark{{why: Scan, among: among}})
+	w.sendHints(ctx, []hint{{reason: Scan, expand: among}})
 }
 
 // walk walks a part of the root. If that fails, because the root is missing or
 // too many files are open, walk requests a scan and returns nil.
 func (w *Watcher) walk(ctx context.Context, dir string) *memory.Tree {
-	tree, err := w.Disk.Walk(ctx, dir, w.watches.enter)
+	tree, err := w.Disk.Walk(ctx, dir, w.watches.watchDir)
 	if err != nil && !errors.Is(err, context.Canceled) || err == nil && tree.Failed {
-		w.scans.miss()
+		w.scans.recordMissed()
 	}
 	if err != nil {
 		return nil
@@ -389,10 +389,10 @@ func (w *Watcher) walk(ctx context.Context, dir string) *memory.Tree {
 	return tree
 }
 
-// compare returns the files whose stamps differ from the known ones, and the
+// compareTree returns the files whose stamps differ from the known ones, and the
 // known or in-flight files that are missing. Files that could not be read are
 // in neither list.
-func (w *Watcher) compare(tree *memory.Tree, inFlight []string) (differ, gone []string) {
+func (w *Watcher) compareTree(tree *memory.Tree, inFlight []string) (differ, gone []string) {
 	known := make(map[string]memory.Stamp)
 	for _, path := range inFlight {
 		if memory.Within(path, tree.From) {

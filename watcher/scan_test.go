@@ -18,9 +18,9 @@ import (
 	"github.com/memwatchd/memwatchd/watcher"
 )
 
-// silently changes a file without an event in the root, through a hard link
+// writeWithoutEvent changes a file without an event in the root, through a hard link
 // outside it.
-func (r *rig) silently(path, text string) {
+func (r *rig) writeWithoutEvent(path, text string) {
 	r.t.Helper()
 	outside := filepath.Join(r.dir, "other-name")
 	if _, err := os.Stat(outside); err != nil {
@@ -32,12 +32,12 @@ func (r *rig) silently(path, text string) {
 	r.must(os.Chtimes(outside, time.Time{}, before.ModTime())) // as if restored from a backup
 }
 
-// verified waits until the files present at the start are verified, so that
+// waitVerified waits until the files present at the start are verified, so that
 // later checks have another cause.
-func (r *rig) verified() {
+func (r *rig) waitVerified() {
 	r.t.Helper()
 	r.eventually("verified at the start", func() bool {
-		return slices.ContainsFunc(r.index.take(), func(c call) bool { return c.why == watcher.Verify })
+		return slices.ContainsFunc(r.index.take(), func(c sinkCall) bool { return c.reason == watcher.Verify })
 	})
 }
 
@@ -47,8 +47,8 @@ func TestScanFindsSilentChanges(t *testing.T) {
 	r := newRig(t)
 	r.write("x.md", "before")
 	r.start()
-	r.verified()
-	r.silently("x.md", "behind")
+	r.waitVerified()
+	r.writeWithoutEvent("x.md", "behind")
 	r.sync()
 	r.want("x.md", "before") // no event arrived; otherwise the test is void
 	r.Rescan()
@@ -61,8 +61,8 @@ func TestReconcile(t *testing.T) {
 	r.Reconcile = 100 * time.Millisecond
 	r.write("x.md", "before")
 	r.start()
-	r.verified()
-	r.silently("x.md", "behind")
+	r.waitVerified()
+	r.writeWithoutEvent("x.md", "behind")
 	r.eventually("found without an event", func() bool { text, _ := r.index.content("x.md"); return text == "behind" })
 	last := r.Status().LastReconcile
 	r.eventually("another scan", func() bool { return r.Status().LastReconcile.After(last) })
@@ -84,8 +84,8 @@ func TestVerify(t *testing.T) {
 	verified := func() bool {
 		var got []string
 		for _, c := range r.index.take() {
-			if c.why != watcher.Verify {
-				t.Errorf("named for %v: %q", c.why, c.paths)
+			if c.reason != watcher.Verify {
+				t.Errorf("named for %v: %q", c.reason, c.paths)
 			}
 			got = append(got, c.paths...)
 		}
@@ -157,7 +157,7 @@ func TestOverflow(t *testing.T) {
 }
 
 func TestSinkFails(t *testing.T) {
-	r := started(t)
+	r := newStartedRig(t)
 	r.index.setFail(errors.New("disk full"))
 	r.write("x.md", "x")
 	err := r.Sync(t.Context())
@@ -286,20 +286,20 @@ func TestUnreadableDirectory(t *testing.T) {
 	r.want("d/x.md", "z")
 }
 
-// A blindDisk fails to read a directory while blind is set, as after a read
+// A unreadableDisk fails to read a directory while blind is set, as after a read
 // error.
-type blindDisk struct {
+type unreadableDisk struct {
 	*vault.Vault
-	dir   string
-	blind atomic.Bool
-	walks atomic.Int64           // of the whole root
-	hold  atomic.Pointer[func()] // called after each of them, if set
+	dir        string
+	unreadable atomic.Bool
+	walks      atomic.Int64           // of the whole root
+	hold       atomic.Pointer[func()] // called after each of them, if set
 }
 
-func (d *blindDisk) Walk(ctx context.Context, from string, enter func(memory.Directory)) (*memory.Tree, error) {
+func (d *unreadableDisk) Walk(ctx context.Context, from string, enter func(memory.Directory)) (*memory.Tree, error) {
 	tree, err := d.Vault.Walk(ctx, from, enter)
-	if err == nil && d.blind.Load() && (from == "" || from == d.dir) {
-		tree.Files = slices.DeleteFunc(tree.Files, func(f memory.Found) bool { return strings.HasPrefix(f.Path, d.dir+"/") })
+	if err == nil && d.unreadable.Load() && (from == "" || from == d.dir) {
+		tree.Files = slices.DeleteFunc(tree.Files, func(f memory.FoundFile) bool { return strings.HasPrefix(f.Path, d.dir+"/") })
 		tree.Skipped = append(tree.Skipped, memory.Skipped{Path: d.dir, Reason: "input/output error", Unseen: true})
 		tree.Failed = true
 	}
@@ -312,12 +312,12 @@ func (d *blindDisk) Walk(ctx context.Context, from string, enter func(memory.Dir
 	return tree, err
 }
 
-// newBlindRig returns a rig with a file in the unreadable directory "a" and a
+// newUnreadableRig returns a rig with a file in the unreadable directory "a" and a
 // file in "b".
-func newBlindRig(t *testing.T) (*rig, *blindDisk) {
+func newUnreadableRig(t *testing.T) (*rig, *unreadableDisk) {
 	r := newRig(t)
-	disk := &blindDisk{Vault: r.vault, dir: "a"}
-	disk.blind.Store(true)
+	disk := &unreadableDisk{Vault: r.vault, dir: "a"}
+	disk.unreadable.Store(true)
 	r.Disk = disk
 	r.write("a/one.md", "one")
 	r.write("b/two.md", "two")
@@ -328,13 +328,13 @@ func newBlindRig(t *testing.T) (*rig, *blindDisk) {
 // soon, before the next regular scan, and that the status reports it until its
 // files are known.
 func TestUnreadDirectory(t *testing.T) {
-	r, disk := newBlindRig(t)
+	r, disk := newUnreadableRig(t)
 	r.start()
 	r.want("b/two.md", "two")
 	if s := r.Status(); !s.Unread || len(s.Warnings) != 1 || r.index.len() != 1 {
 		t.Errorf("while a directory cannot be read, %d files are known and the status is %+v", r.index.len(), s)
 	}
-	disk.blind.Store(false)
+	disk.unreadable.Store(false)
 	r.eventually("everything is read", func() bool { return !r.Status().Unread })
 	r.want("a/one.md", "one")
 	if s := r.Status(); len(s.Warnings) != 0 {
@@ -342,7 +342,7 @@ func TestUnreadDirectory(t *testing.T) {
 	}
 
 	// The known files of a directory stay known when it becomes unreadable.
-	disk.blind.Store(true)
+	disk.unreadable.Store(true)
 	r.Rescan()
 	r.sync()
 	if s := r.Status(); !s.Unread || r.index.len() != 2 {
@@ -353,7 +353,7 @@ func TestUnreadDirectory(t *testing.T) {
 // TestUnreadForLong checks that a directory that stays unreadable and a failing
 // sink do not keep the scanner busy.
 func TestUnreadForLong(t *testing.T) {
-	r, disk := newBlindRig(t)
+	r, disk := newUnreadableRig(t)
 	r.start()
 	for range 20 {
 		r.Rescan()
@@ -369,7 +369,7 @@ func TestUnreadForLong(t *testing.T) {
 	}
 	quiet("while a directory cannot be read")
 	r.index.setFail(errors.New("disk full"))
-	disk.blind.Store(false)
+	disk.unreadable.Store(false)
 	r.Rescan()
 	quiet("while the sink fails")
 	r.index.setFail(nil)
@@ -383,14 +383,14 @@ func TestUnreadForLong(t *testing.T) {
 // succeeds.
 func TestUnreadAppears(t *testing.T) {
 	r := newRig(t)
-	disk := &blindDisk{Vault: r.vault, dir: "a"}
+	disk := &unreadableDisk{Vault: r.vault, dir: "a"}
 	r.Disk = disk
 	r.write("b/two.md", "two")
 	r.start()
-	disk.blind.Store(true)
+	disk.unreadable.Store(true)
 	r.Rescan()
 	r.sync() // a scan has failed
-	disk.blind.Store(false)
+	disk.unreadable.Store(false)
 	walked, ends := make(chan bool), make(chan bool)
 	hold := func() {
 		select {
@@ -402,10 +402,10 @@ func TestUnreadAppears(t *testing.T) {
 	disk.hold.Store(&hold)
 	r.Rescan()
 	<-walked
-	disk.blind.Store(true)
+	disk.unreadable.Store(true)
 	r.write("a/one.md", "one")
 	time.Sleep(200 * time.Millisecond) // the event of the new directory has been handled
-	disk.blind.Store(false)
+	disk.unreadable.Store(false)
 	disk.hold.Store(nil)
 	close(ends)
 	r.eventually("everything is read", func() bool { return !r.Status().Unread })

@@ -18,43 +18,43 @@ const ms = time.Millisecond
 
 // A bench runs a settler in fake time and logs its deliveries with the time
 // since the start.
-type bench struct {
-	*settler
-	in    chan []mark
+type debouncerTest struct {
+	*debouncer
+	in    chan []hint
 	start time.Time
 
 	mu      sync.Mutex
-	files   map[string]seen // ready if absent
-	refused map[string]bool // paths that a delivery returns for a retry
-	err     error           // returned by every delivery
-	slow    time.Duration   // duration of a delivery
-	looks   int
+	files   map[string]pathState // ready if absent
+	refused map[string]bool      // paths that a delivery returns for a retry
+	err     error                // returned by every delivery
+	slow    time.Duration        // duration of a delivery
+	checks  int
 	log     []string
 }
 
 // set changes the bench while the settler runs.
-func (b *bench) set(change func()) {
+func (b *debouncerTest) set(change func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	change()
 }
 
-// is sets the result of later checks of a path.
-func (b *bench) is(path string, s seen) { b.set(func() { b.files[path] = s }) }
+// setState sets the result of later checks of a path.
+func (b *debouncerTest) setState(path string, s pathState) { b.set(func() { b.files[path] = s }) }
 
-// settling runs a test with a settler that uses the default times.
-func settling(t *testing.T, test func(t *testing.T, b *bench)) {
+// testDebouncer runs a test with a settler that uses the default times.
+func testDebouncer(t *testing.T, test func(t *testing.T, b *debouncerTest)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		b := &bench{in: make(chan []mark), start: time.Now(), files: make(map[string]seen), refused: make(map[string]bool)}
-		b.settler = &settler{
-			settle: DefaultSettle, maxWait: DefaultMaxWait, vanish: DefaultVanish,
-			look: func(path string) (s seen) {
-				b.set(func() { s = b.files[path]; b.looks++ })
+		b := &debouncerTest{in: make(chan []hint), start: time.Now(), files: make(map[string]pathState), refused: make(map[string]bool)}
+		b.debouncer = &debouncer{
+			debounce: DefaultDebounce, maxWait: DefaultMaxWait, deletionDelay: DefaultDeletionDelay,
+			checkState: func(path string) (s pathState) {
+				b.set(func() { s = b.files[path]; b.checks++ })
 				return s
 			},
 			deliver: func(_ context.Context, batch batch) ([]string, error) {
-				line := fmt.Sprintf("%v %v", b.now(), batch.why)
+				line := fmt.Sprintf("%v %v", b.now(), batch.reason)
 				if len(batch.paths) > 3 {
 					line += fmt.Sprintf(" %d paths", len(batch.paths))
 				} else {
@@ -79,23 +79,23 @@ func settling(t *testing.T, test func(t *testing.T, b *bench)) {
 	})
 }
 
-func (b *bench) now() time.Duration { return time.Since(b.start) }
+func (b *debouncerTest) now() time.Duration { return time.Since(b.start) }
 
-// event sends marks for paths as the notifier does.
-func (b *bench) event(paths ...string) { b.mark(Event, paths...) }
+// sendEvents sends marks for paths as the notifier does.
+func (b *debouncerTest) sendEvents(paths ...string) { b.sendHints(Event, paths...) }
 
-func (b *bench) mark(why Why, paths ...string) {
-	var marks []mark
+func (b *debouncerTest) sendHints(why Reason, paths ...string) {
+	var marks []hint
 	for _, path := range paths {
-		marks = append(marks, mark{path: path, why: why})
+		marks = append(marks, hint{path: path, reason: why})
 	}
 	b.in <- marks
 	synctest.Wait()
 }
 
 // sync sends a barrier and logs its completion.
-func (b *bench) sync(name string) {
-	b.in <- []mark{{barrier: &barrier{done: func(err error) {
+func (b *debouncerTest) sync(name string) {
+	b.in <- []hint{{barrier: &barrier{done: func(err error) {
 		line := fmt.Sprintf("%v %s synced", b.now(), name)
 		if err != nil {
 			line += ": " + err.Error()
@@ -106,12 +106,12 @@ func (b *bench) sync(name string) {
 }
 
 // until sleeps until the time d after the start.
-func (b *bench) until(d time.Duration) {
+func (b *debouncerTest) until(d time.Duration) {
 	time.Sleep(d - b.now())
 	synctest.Wait()
 }
 
-func (b *bench) want(t *testing.T, want ...string) {
+func (b *debouncerTest) want(t *testing.T, want ...string) {
 	t.Helper()
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -121,11 +121,11 @@ func (b *bench) want(t *testing.T, want ...string) {
 	b.log = nil
 }
 
-func TestSettleQuiet(t *testing.T) {
-	settling(t, func(t *testing.T, b *bench) {
-		b.event("b", "a")
+func TestDebounceQuiet(t *testing.T) {
+	testDebouncer(t, func(t *testing.T, b *debouncerTest) {
+		b.sendEvents("b", "a")
 		b.until(20 * ms)
-		b.event("a") // restarts the debounce
+		b.sendEvents("a") // restarts the debounce
 		b.until(49 * ms)
 		b.want(t, "30ms event b")
 		b.until(time.Hour)
@@ -133,12 +133,12 @@ func TestSettleQuiet(t *testing.T) {
 	})
 }
 
-// TestSettleMaxWait checks that a constantly changing path is delivered all the
+// TestDebounceMaxWait checks that a constantly changing path is delivered all the
 // same.
-func TestSettleMaxWait(t *testing.T) {
-	settling(t, func(t *testing.T, b *bench) {
+func TestDebounceMaxWait(t *testing.T) {
+	testDebouncer(t, func(t *testing.T, b *debouncerTest) {
 		for b.now() < 2500*ms {
-			b.event("a")
+			b.sendEvents("a")
 			time.Sleep(10 * ms)
 		}
 		b.until(time.Hour)
@@ -146,57 +146,57 @@ func TestSettleMaxWait(t *testing.T) {
 	})
 }
 
-// TestSettleWriter checks that an open file delays its delivery, up to the
+// TestDebounceWriter checks that an open file delays its delivery, up to the
 // maximum.
-func TestSettleWriter(t *testing.T) {
-	settling(t, func(t *testing.T, b *bench) {
-		b.is("a", writing)
-		b.event("a")
+func TestDebounceWriter(t *testing.T) {
+	testDebouncer(t, func(t *testing.T, b *debouncerTest) {
+		b.setState("a", pathWriting)
+		b.sendEvents("a")
 		b.until(200 * ms)
-		b.is("a", ready)
+		b.setState("a", pathReady)
 		b.until(time.Second)
 		b.want(t, "230ms event a")
 
-		b.is("a", writing)
+		b.setState("a", pathWriting)
 		b.set(func() { b.refused["a"] = true })
-		b.event("a")
+		b.sendEvents("a")
 		b.until(10 * time.Second)
 		b.want(t, "2s overdue a") // read while being written, and not again while the write lasts
-		b.event("a")
+		b.sendEvents("a")
 		b.until(10500 * ms)
 		b.want(t)
 		b.until(20 * time.Second)
 		b.want(t, "11s overdue a") // unless the file changes
-		b.is("a", ready)
+		b.setState("a", pathReady)
 		b.set(func() { delete(b.refused, "a") })
 		b.until(time.Hour)
 		b.want(t, "20.25s event a")
 	})
 }
 
-// TestSettleVanish checks that a path counts as gone after it has been missing
+// TestDebounceDeletion checks that a path counts as gone after it has been missing
 // for a while.
-func TestSettleVanish(t *testing.T) {
-	settling(t, func(t *testing.T, b *bench) {
-		b.is("a", gone)
-		b.is("b", gone)
-		b.event("a", "b")
+func TestDebounceDeletion(t *testing.T) {
+	testDebouncer(t, func(t *testing.T, b *debouncerTest) {
+		b.setState("a", pathGone)
+		b.setState("b", pathGone)
+		b.sendEvents("a", "b")
 		b.until(100 * ms)
-		b.is("a", ready) // an editor has rewritten it
-		b.event("a")
+		b.setState("a", pathReady) // an editor has rewritten it
+		b.sendEvents("a")
 		b.until(time.Second)
 		b.want(t, "130ms event a", "530ms gone b")
 		// It returns without an event, just before the limit.
-		b.is("a", gone)
-		b.event("a")
+		b.setState("a", pathGone)
+		b.sendEvents("a")
 		b.until(1500 * ms)
-		b.is("a", ready)
+		b.setState("a", pathReady)
 		b.until(time.Hour)
 		b.want(t, "1.53s event a")
 	})
 }
 
-func many(prefix string, n int) []string {
+func manyPaths(prefix string, n int) []string {
 	var paths []string
 	for i := range n {
 		paths = append(paths, fmt.Sprintf("%s%05d", prefix, i))
@@ -204,20 +204,20 @@ func many(prefix string, n int) []string {
 	return paths
 }
 
-// TestSettleBurst checks that a checkout forms one batch, and that an endless
+// TestDebounceBurst checks that a checkout forms one batch, and that an endless
 // one is cut.
-func TestSettleBurst(t *testing.T) {
-	settling(t, func(t *testing.T, b *bench) {
-		paths := many("x", 2000)
+func TestDebounceBurst(t *testing.T) {
+	testDebouncer(t, func(t *testing.T, b *debouncerTest) {
+		paths := manyPaths("x", 2000)
 		for chunk := range slices.Chunk(paths, 100) {
-			b.event(chunk...)
+			b.sendEvents(chunk...)
 			time.Sleep(20 * ms)
 		}
 		b.until(time.Second)
 		b.want(t, "410ms event 2000 paths")
 
 		for b.now() < 3500*ms {
-			b.event(paths[:100]...)
+			b.sendEvents(paths[:100]...)
 			time.Sleep(20 * ms)
 		}
 		b.until(time.Hour)
@@ -225,44 +225,44 @@ func TestSettleBurst(t *testing.T) {
 	})
 }
 
-// TestSettleApart checks that few paths are delivered independently.
-func TestSettleApart(t *testing.T) {
-	settling(t, func(t *testing.T, b *bench) {
-		b.event(many("x", burst-1)...)
+// TestDebounceSeparately checks that few paths are delivered independently.
+func TestDebounceSeparately(t *testing.T) {
+	testDebouncer(t, func(t *testing.T, b *debouncerTest) {
+		b.sendEvents(manyPaths("x", burstSize-1)...)
 		time.Sleep(20 * ms)
-		b.event("a")
+		b.sendEvents("a")
 		b.until(time.Hour)
 		b.want(t, "30ms event 15 paths", "50ms event a")
 	})
 }
 
-// TestSettleGathers checks that the next batch collects paths during a
+// TestDebounceBatches checks that the next batch collects paths during a
 // delivery.
-func TestSettleGathers(t *testing.T) {
-	settling(t, func(t *testing.T, b *bench) {
+func TestDebounceBatches(t *testing.T) {
+	testDebouncer(t, func(t *testing.T, b *debouncerTest) {
 		b.set(func() { b.slow = 100 * ms })
-		b.event("a")
+		b.sendEvents("a")
 		b.until(40 * ms)
-		b.event("b")
+		b.sendEvents("b")
 		b.until(80 * ms)
-		b.event("c", "a")
+		b.sendEvents("c", "a")
 		b.until(time.Hour)
 		b.want(t, "30ms event a", "130ms event a b c")
 	})
 }
 
-// TestSettleScan checks that scanned paths are delivered in chunks, with newly
+// TestDebounceScan checks that scanned paths are delivered in chunks, with newly
 // saved files between them.
-func TestSettleScan(t *testing.T) {
-	settling(t, func(t *testing.T, b *bench) {
+func TestDebounceScan(t *testing.T) {
+	testDebouncer(t, func(t *testing.T, b *debouncerTest) {
 		b.set(func() { b.slow = 100 * ms })
-		paths := many("x", 2500)
-		b.mark(Scan, slices.Concat(paths, paths)...)
-		b.mark(Verify, append([]string{"a"}, paths...)...)
+		paths := manyPaths("x", 2500)
+		b.sendHints(Scan, slices.Concat(paths, paths)...)
+		b.sendHints(Verify, append([]string{"a"}, paths...)...)
 		if got := b.pending.Load(); got != 2500 {
 			t.Errorf("%d paths are pending, want 2500", got)
 		}
-		b.event("a")
+		b.sendEvents("a")
 		b.until(time.Hour)
 		b.want(t, "0s scan 1000 paths", "100ms event a", "200ms scan 1000 paths", "300ms scan 500 paths",
 			"400ms verify 1000 paths", "500ms verify 1000 paths", "600ms verify 501 paths")
@@ -272,32 +272,32 @@ func TestSettleScan(t *testing.T) {
 	})
 }
 
-// TestSettleScanGone checks that a path that a scan misses must stay missing as
+// TestDebounceScanGone checks that a path that a scan misses must stay missing as
 // long as any other.
-func TestSettleScanGone(t *testing.T) {
-	settling(t, func(t *testing.T, b *bench) {
-		b.is("a", gone)
-		b.is("b", writing)
-		b.is("c", gone)
-		b.mark(Scan, "a", "b", "c", "d")
+func TestDebounceScanGone(t *testing.T) {
+	testDebouncer(t, func(t *testing.T, b *debouncerTest) {
+		b.setState("a", pathGone)
+		b.setState("b", pathWriting)
+		b.setState("c", pathGone)
+		b.sendHints(Scan, "a", "b", "c", "d")
 		b.until(200 * ms)
-		b.is("c", ready)
+		b.setState("c", pathReady)
 		b.until(time.Hour)
 		b.want(t, "0s scan d", "500ms scan c", "500ms gone a", "1s overdue b")
 	})
 }
 
-// TestSettleBarrier checks that a barrier skips only the debounce.
-func TestSettleBarrier(t *testing.T) {
-	settling(t, func(t *testing.T, b *bench) {
+// TestDebounceBarrier checks that a barrier skips only the debounce.
+func TestDebounceBarrier(t *testing.T) {
+	testDebouncer(t, func(t *testing.T, b *debouncerTest) {
 		b.sync("nothing")
 		b.want(t, "0s nothing synced")
-		b.is("gone", gone)
-		b.is("held", writing)
-		b.event("a", "gone", "held")
+		b.setState("gone", pathGone)
+		b.setState("held", pathWriting)
+		b.sendEvents("a", "gone", "held")
 		b.until(10 * ms)
 		b.sync("first")
-		b.event("late")
+		b.sendEvents("late")
 		b.until(20 * ms)
 		b.want(t, "10ms event a")
 		b.until(time.Hour)
@@ -305,25 +305,25 @@ func TestSettleBarrier(t *testing.T) {
 	})
 }
 
-// TestSettleBarrierOpen checks that a barrier waits 50 ms for a changed file
+// TestDebounceBarrierOpen checks that a barrier waits 50 ms for a changed file
 // that is open for writing, and that changes after the barrier do not prolong
 // the wait.
-func TestSettleBarrierOpen(t *testing.T) {
-	settling(t, func(t *testing.T, b *bench) {
-		b.is("a", writing)
-		b.event("a")
+func TestDebounceBarrierOpen(t *testing.T) {
+	testDebouncer(t, func(t *testing.T, b *debouncerTest) {
+		b.setState("a", pathWriting)
+		b.sendEvents("a")
 		b.sync("closed")
 		b.until(40 * ms)
-		b.is("a", ready) // no event reports the close
+		b.setState("a", pathReady) // no event reports the close
 		b.until(time.Second)
 		b.want(t, "50ms event a", "50ms closed synced")
 
-		b.is("a", writing)
-		b.event("a")
+		b.setState("a", pathWriting)
+		b.sendEvents("a")
 		b.until(1020 * ms)
 		b.sync("open")
 		for at := 1030 * ms; at < 1200*ms; at += 10 * ms {
-			b.event("a")
+			b.sendEvents("a")
 			b.until(at)
 		}
 		b.want(t, "1.05s open synced")
@@ -332,31 +332,31 @@ func TestSettleBarrierOpen(t *testing.T) {
 		b.sync("taken")
 		b.want(t, "1h0m0s taken synced")
 
-		b.event("a")
+		b.sendEvents("a")
 		b.until(time.Hour + 100*ms)
-		b.is("a", ready)
+		b.setState("a", pathReady)
 		b.sync("just closed")
 		b.want(t, "1h0m0.1s event a", "1h0m0.1s just closed synced")
 	})
 }
 
-// TestSettleManyBarriers checks that barriers that arrive while many files are
+// TestDebounceManyBarriers checks that barriers that arrive while many files are
 // changing or missing do not each check every file. On a busy machine, barriers
 // would arrive faster than they complete.
-func TestSettleManyBarriers(t *testing.T) {
-	settling(t, func(t *testing.T, b *bench) {
+func TestDebounceManyBarriers(t *testing.T) {
+	testDebouncer(t, func(t *testing.T, b *debouncerTest) {
 		const files, barriers = 1000, 50
 		passed := 0
-		var marks []mark
+		var marks []hint
 		for n := range files {
 			path := fmt.Sprintf("%d", n)
 			if n%2 == 0 {
-				b.is(path, gone)
+				b.setState(path, pathGone)
 			}
-			marks = append(marks, mark{path: path, why: Event})
+			marks = append(marks, hint{path: path, reason: Event})
 		}
 		for range barriers {
-			marks = append(marks, mark{barrier: &barrier{done: func(error) { b.set(func() { passed++ }) }}})
+			marks = append(marks, hint{barrier: &barrier{done: func(error) { b.set(func() { passed++ }) }}})
 		}
 		b.in <- marks
 		synctest.Wait()
@@ -364,8 +364,8 @@ func TestSettleManyBarriers(t *testing.T) {
 			b.sync(fmt.Sprint(n))
 		}
 		b.set(func() {
-			if b.looks > files {
-				t.Errorf("%d looks at %d files for %d barriers", b.looks, files, 2*barriers)
+			if b.checks > files {
+				t.Errorf("%d looks at %d files for %d barriers", b.checks, files, 2*barriers)
 			}
 		})
 		b.until(time.Second)
@@ -375,26 +375,26 @@ func TestSettleManyBarriers(t *testing.T) {
 	})
 }
 
-// TestSettleBarrierBusy checks that further changes of a path do not delay a
+// TestDebounceBarrierBusy checks that further changes of a path do not delay a
 // barrier.
-func TestSettleBarrierBusy(t *testing.T) {
-	settling(t, func(t *testing.T, b *bench) {
-		b.is("gone", gone)
-		b.event("gone")
+func TestDebounceBarrierBusy(t *testing.T) {
+	testDebouncer(t, func(t *testing.T, b *debouncerTest) {
+		b.setState("gone", pathGone)
+		b.sendEvents("gone")
 		b.sync("it")
 		b.until(100 * ms)
-		b.is("gone", ready)
-		b.event("gone")
+		b.setState("gone", pathReady)
+		b.sendEvents("gone")
 		b.until(110 * ms)
 		b.want(t, "100ms event gone", "100ms it synced")
 
 		b.set(func() { b.slow = 100 * ms })
-		b.event("a")
+		b.sendEvents("a")
 		b.until(150 * ms)
-		b.event("b")
+		b.sendEvents("b")
 		b.sync("it")
 		for b.now() < 300*ms {
-			b.event("b")
+			b.sendEvents("b")
 			time.Sleep(10 * ms)
 		}
 		b.want(t, "140ms event a", "240ms event b")
@@ -403,38 +403,38 @@ func TestSettleBarrierBusy(t *testing.T) {
 	})
 }
 
-// TestSettleBarrierBehind checks that a barrier waits for the current delivery
+// TestDebounceLaterBarrier checks that a barrier waits for the current delivery
 // and for scanned paths, but not for paths that are only to be verified.
-func TestSettleBarrierBehind(t *testing.T) {
-	settling(t, func(t *testing.T, b *bench) {
+func TestDebounceLaterBarrier(t *testing.T) {
+	testDebouncer(t, func(t *testing.T, b *debouncerTest) {
 		b.set(func() { b.slow = 100 * ms })
-		b.mark(Scan, many("x", 1500)...)
-		b.mark(Verify, many("v", 1500)...)
+		b.sendHints(Scan, manyPaths("x", 1500)...)
+		b.sendHints(Verify, manyPaths("v", 1500)...)
 		b.sync("first")
 		b.until(50 * ms)
-		b.mark(Scan, "y")
+		b.sendHints(Scan, "y")
 		b.until(time.Hour)
 		b.want(t, "0s scan 1000 paths", "100ms scan 501 paths", "200ms first synced", "200ms verify 1000 paths", "300ms verify 500 paths")
 	})
 }
 
-// TestSettleBarrierInBurst checks that a burst does not delay a barrier.
-func TestSettleBarrierInBurst(t *testing.T) {
-	settling(t, func(t *testing.T, b *bench) {
-		b.event(many("x", 100)...)
+// TestDebounceBarrierInBurst checks that a burst does not delay a barrier.
+func TestDebounceBarrierInBurst(t *testing.T) {
+	testDebouncer(t, func(t *testing.T, b *debouncerTest) {
+		b.sendEvents(manyPaths("x", 100)...)
 		b.until(20 * ms)
-		b.event(many("y", 100)...)
+		b.sendEvents(manyPaths("y", 100)...)
 		b.sync("it")
 		b.want(t, "20ms event 200 paths", "20ms it synced")
 	})
 }
 
-// TestSettleError checks that failed paths are retried with growing delays,
+// TestDebounceError checks that failed paths are retried with growing delays,
 // that a barrier reports the error, and that it retries them at once.
-func TestSettleError(t *testing.T) {
-	settling(t, func(t *testing.T, b *bench) {
+func TestDebounceError(t *testing.T) {
+	testDebouncer(t, func(t *testing.T, b *debouncerTest) {
 		b.set(func() { b.err = errors.New("disk full") })
-		b.event("a")
+		b.sendEvents("a")
 		b.until(2 * time.Second)
 		b.want(t, "30ms event a", "280ms event a", "780ms event a", "1.78s event a")
 		b.sync("full")
@@ -453,29 +453,29 @@ func TestSettleError(t *testing.T) {
 	})
 }
 
-// TestSettleAgain checks that unreadable paths are retried and that barriers do
+// TestDebounceRetry checks that unreadable paths are retried and that barriers do
 // not wait for them.
-func TestSettleAgain(t *testing.T) {
-	settling(t, func(t *testing.T, b *bench) {
+func TestDebounceRetry(t *testing.T) {
+	testDebouncer(t, func(t *testing.T, b *debouncerTest) {
 		b.set(func() { b.refused["a"] = true })
-		b.event("a", "b")
+		b.sendEvents("a", "b")
 		b.until(time.Second)
 		b.want(t, "30ms event a b", "280ms event a", "780ms event a")
 		b.sync("it")
 		b.want(t, "1s it synced")
 		b.set(func() { delete(b.refused, "a") })
-		b.event("a") // a new change
+		b.sendEvents("a") // a new change
 		b.until(time.Hour)
 		b.want(t, "1.03s event a")
 	})
 }
 
-func TestSettleStops(t *testing.T) {
-	var b *bench
-	settling(t, func(t *testing.T, bb *bench) {
+func TestDebounceStops(t *testing.T) {
+	var b *debouncerTest
+	testDebouncer(t, func(t *testing.T, bb *debouncerTest) {
 		b = bb
 		b.set(func() { b.slow = time.Second })
-		b.event("a")
+		b.sendEvents("a")
 		b.until(40 * ms)
 		b.sync("it")
 		b.set(func() { b.log = nil })
@@ -494,12 +494,12 @@ func TestSlept(t *testing.T) {
 	}{
 		{start, false},
 		{start.Add(tick), false},
-		{start.Add(tick + asleep), false},
-		{start.Add(tick + asleep + 1), true},    // stopped: both clocks advanced
+		{start.Add(tick + sleepGap), false},
+		{start.Add(tick + sleepGap + 1), true},  // stopped: both clocks advanced
 		{start.Round(0).Add(time.Hour), true},   // slept: only the wall clock advanced
 		{start.Round(0).Add(-time.Hour), false}, // the wall clock was set back
 	} {
-		if got := slept(start, tt.now, tick); got != tt.want {
+		if got := hasSlept(start, tt.now, tick); got != tt.want {
 			t.Errorf("%v later: %v, want %v", tt.now.Sub(start), got, tt.want)
 		}
 	}

@@ -33,8 +33,8 @@ func (w *Watcher) Status() Status {
 	s := Status{
 		Directories: w.watches.len(),
 		Limit:       watchLimit(),
-		Polled:      w.watches.unwatched(),
-		Pending:     int(w.settler.pending.Load()),
+		Polled:      w.watches.listUnwatched(),
+		Pending:     int(w.debouncer.pending.Load()),
 		Held:        w.hold.len(),
 	}
 	w.scans.mu.Lock()

@@ -27,16 +27,16 @@ var errStopped = errors.New("watcher has stopped")
 type syncs struct {
 	wake chan struct{}
 
-	mu      sync.Mutex
-	next    *round // not started
-	stopped bool
-	cookies map[string]chan struct{} // pending cookies, by name
-	made    int
+	mu          sync.Mutex
+	next        *syncRound // not started
+	stopped     bool
+	cookies     map[string]chan struct{} // pending cookies, by name
+	cookieCount int
 }
 
 // A round is one or more calls of Sync that began before the round's cookie was
 // created.
-type round struct {
+type syncRound struct {
 	done chan struct{}
 	err  error // valid when done is closed
 }
@@ -55,7 +55,7 @@ func (s *syncs) init() {
 // watcher has stopped. A call before Run waits for Run.
 func (w *Watcher) Sync(ctx context.Context) error {
 	w.init()
-	r := w.syncs.join()
+	r := w.syncs.joinNext()
 	select {
 	case <-r.done:
 		if r.err != nil {
@@ -67,22 +67,22 @@ func (w *Watcher) Sync(ctx context.Context) error {
 	}
 }
 
-// join returns the round that starts next.
-func (s *syncs) join() *round {
+// joinNext returns the round that starts next.
+func (s *syncs) joinNext() *syncRound {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.next == nil {
-		s.next = &round{done: make(chan struct{})}
+		s.next = &syncRound{done: make(chan struct{})}
 		if s.stopped {
 			s.next.end(errStopped)
 		}
-		signal(s.wake)
+		notify(s.wake)
 	}
 	return s.next
 }
 
-// take starts the next round and returns it, or returns nil if there is none.
-func (s *syncs) take() *round {
+// takeNext starts the next round and returns it, or returns nil if there is none.
+func (s *syncs) takeNext() *syncRound {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.next
@@ -90,8 +90,8 @@ func (s *syncs) take() *round {
 	return r
 }
 
-// end ends the next round and all later ones with errStopped.
-func (s *syncs) end() {
+// stopAll ends the next round and all later ones with errStopped.
+func (s *syncs) stopAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.next != nil && !s.stopped {
@@ -100,13 +100,13 @@ func (s *syncs) end() {
 	s.stopped = true
 }
 
-func (r *round) end(err error) {
+func (r *syncRound) end(err error) {
 	r.err = err
 	close(r.done)
 }
 
-// syncer runs the rounds one after the other, each until its barrier is sent.
-func (w *Watcher) syncer(ctx context.Context) {
+// runSyncs runs the rounds one after the other, each until its barrier is sent.
+func (w *Watcher) runSyncs(ctx context.Context) {
 	w.removeCookies()
 	for {
 		select {
@@ -114,7 +114,7 @@ func (w *Watcher) syncer(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		r := w.syncs.take()
+		r := w.syncs.takeNext()
 		if r == nil {
 			continue
 		}
@@ -124,7 +124,7 @@ func (w *Watcher) syncer(ctx context.Context) {
 		}
 		b := &barrier{done: r.end}
 		select {
-		case w.inject <- []mark{{barrier: b}}:
+		case w.inject <- []hint{{barrier: b}}:
 		case <-ctx.Done():
 			r.end(errStopped)
 			return
@@ -135,30 +135,30 @@ func (w *Watcher) syncer(ctx context.Context) {
 // catchUp blocks until everything that happened before the call has been
 // marked. It returns only the context's error.
 func (w *Watcher) catchUp(ctx context.Context) error {
-	cookie := w.watches.hasCookies() && w.cookie(ctx)
+	cookie := w.watches.hasCookies() && w.waitCookie(ctx)
 	w.checkRoot()
 	// If events were lost, or no scan has finished yet, a scan is pending.
-	if err := w.scans.wait(ctx); err != nil {
+	if err := w.scans.waitRequested(ctx); err != nil {
 		return err
 	}
 	if cookie {
-		w.poll(ctx)
+		w.pollUnwatched(ctx)
 	} else {
 		w.compareDir(ctx, "")
 	}
 	return ctx.Err()
 }
 
-// cookie creates an entry in the cookie directory and waits for its event. All
+// waitCookie creates an entry in the cookie directory and waits for its event. All
 // earlier events have arrived by then. It reports whether the event arrived.
-func (w *Watcher) cookie(ctx context.Context) bool {
-	name, arrived := w.syncs.bake()
-	defer w.syncs.arrived(name)
+func (w *Watcher) waitCookie(ctx context.Context) bool {
+	name, arrived := w.syncs.newCookie()
+	defer w.syncs.completeCookie(name)
 	path := filepath.Join(w.CookieDir, name)
 	// A dangling symbolic link takes one call each to create and remove, and
 	// needs no content blocks, so it works on a full disk.
 	if err := os.Symlink("cookie", path); err != nil {
-		w.watches.lostCookies()
+		w.watches.disableCookies()
 		return false
 	}
 	defer os.Remove(path)
@@ -172,20 +172,20 @@ func (w *Watcher) cookie(ctx context.Context) bool {
 	}
 }
 
-// bake returns the name of a new cookie and a channel that is closed when the
+// newCookie returns the name of a new cookie and a channel that is closed when the
 // cookie's event arrives.
-func (s *syncs) bake() (string, chan struct{}) {
+func (s *syncs) newCookie() (string, chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.made++
-	name := fmt.Sprintf("%s%d-%d", cookiePrefix, os.Getpid(), s.made)
+	s.cookieCount++
+	name := fmt.Sprintf("%s%d-%d", cookiePrefix, os.Getpid(), s.cookieCount)
 	arrived := make(chan struct{})
 	s.cookies[name] = arrived
 	return name, arrived
 }
 
-// arrived records a cookie's event.
-func (s *syncs) arrived(name string) {
+// completeCookie records a cookie's event.
+func (s *syncs) completeCookie(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if c, ok := s.cookies[name]; ok {
@@ -194,8 +194,8 @@ func (s *syncs) arrived(name string) {
 	}
 }
 
-// arrivedAll completes all pending cookies, because their events may be lost.
-func (s *syncs) arrivedAll() {
+// completeAllCookies completes all pending cookies, because their events may be lost.
+func (s *syncs) completeAllCookies() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range s.cookies {

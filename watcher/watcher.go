@@ -51,34 +51,34 @@ type Sink interface {
 	// unless why is [Overdue], and the paths that do not exist, unless why is
 	// [Gone]. The sink keeps its data for the returned paths. An error applies
 	// to all paths.
-	Changed(ctx context.Context, paths []string, why Why) (again []string, err error)
+	Changed(ctx context.Context, paths []string, why Reason) (again []string, err error)
 }
 
-// Why is the reason why the watcher delivers a path.
-type Why uint8
+// Reason is the reason why the watcher delivers a path.
+type Reason uint8
 
 // Reasons for a delivery.
 const (
-	Event   Why = iota // an event named the path
-	Scan               // a scan found a difference from the known state
-	Verify             // the periodic comparison of contents is due, even where stamps are equal
-	Overdue            // the file has been open for writing for so long that its current content is used
-	Gone               // the file has been missing for so long that the sink drops it if it is still missing
+	Event   Reason = iota // an event named the path
+	Scan                  // a scan found a difference from the known state
+	Verify                // the periodic comparison of contents is due, even where stamps are equal
+	Overdue               // the file has been open for writing for so long that its current content is used
+	Gone                  // the file has been missing for so long that the sink drops it if it is still missing
 )
 
 // String returns the reason's name in logs.
-func (w Why) String() string {
+func (w Reason) String() string {
 	return [...]string{"event", "scan", "verify", "overdue", "gone"}[min(w, Gone)]
 }
 
 // Default durations of a Watcher.
 const (
-	DefaultSettle    = 30 * time.Millisecond
-	DefaultMaxWait   = time.Second
-	DefaultVanish    = 500 * time.Millisecond
-	DefaultReconcile = time.Minute
-	DefaultVerify    = 24 * time.Hour
-	DefaultPoll      = 2 * time.Second
+	DefaultDebounce      = 30 * time.Millisecond
+	DefaultMaxWait       = time.Second
+	DefaultDeletionDelay = 500 * time.Millisecond
+	DefaultReconcile     = time.Minute
+	DefaultVerify        = 24 * time.Hour
+	DefaultPoll          = 2 * time.Second
 )
 
 // A Watcher watches one root. Set the fields before the first call; a zero
@@ -88,12 +88,12 @@ type Watcher struct {
 	Disk Disk
 	Sink Sink
 
-	Settle    time.Duration // debounce time: how long a path must not change
-	MaxWait   time.Duration // upper limit of the debounce, from a path's first change
-	Vanish    time.Duration // how long a path must be missing to count as gone: editors move a file away before they rewrite it
-	Reconcile time.Duration // interval of full scans, if they are fast
-	Verify    time.Duration // interval of comparisons of all contents
-	Poll      time.Duration // interval of checks of the root and of directories that cannot be watched
+	Debounce      time.Duration // debounce time: how long a path must not change
+	MaxWait       time.Duration // upper limit of the debounce, from a path's first change
+	DeletionDelay time.Duration // how long a path must be missing to count as gone: editors move a file away before they rewrite it
+	Reconcile     time.Duration // interval of full scans, if they are fast
+	Verify        time.Duration // interval of comparisons of all contents
+	Poll          time.Duration // interval of checks of the root and of directories that cannot be watched
 
 	// CookieDir is a directory outside the root in which Sync creates and
 	// removes entries, to learn that every earlier event has arrived. If
@@ -102,36 +102,37 @@ type Watcher struct {
 
 	Logger *slog.Logger // nil disables logging
 
-	once    sync.Once
-	watches watches
-	settler settler
-	scans   scans
-	hold    hold
-	failing failing // used only by deliver
-	syncs   syncs
+	once        sync.Once
+	watches     watches
+	debouncer   debouncer
+	scans       scans
+	hold        hold
+	sinkFailure sinkFailure // used only by deliver
+	syncs       syncs
 
-	marks  chan []mark   // to the settler
-	inject chan []mark   // to the settler, after all events that have arrived
-	heard  chan struct{} // failures receives from it after handling the earlier notifier errors
+	hints      chan []hint   // to the settler
+	inject     chan []hint   // to the settler, after all events that have arrived
+	errorsRead chan struct{} // failures receives from it after handling the earlier notifier errors
 }
 
 // init sets the defaults. The first exported method called runs it once.
 func (w *Watcher) init() {
 	w.once.Do(func() {
-		w.Settle, w.MaxWait = cmp.Or(w.Settle, DefaultSettle), cmp.Or(w.MaxWait, DefaultMaxWait)
-		w.Vanish, w.Reconcile = cmp.Or(w.Vanish, DefaultVanish), cmp.Or(w.Reconcile, DefaultReconcile)
+		w.Debounce, w.MaxWait = cmp.Or(w.Debounce, DefaultDebounce), cmp.Or(w.MaxWait, DefaultMaxWait)
+		w.DeletionDelay, w.Reconcile = cmp.Or(w.DeletionDelay, DefaultDeletionDelay),
+			cmp.Or(w.Reconcile, DefaultReconcile)
 		w.Verify, w.Poll = cmp.Or(w.Verify, DefaultVerify), cmp.Or(w.Poll, DefaultPoll)
 		w.Logger = cmp.Or(w.Logger, slog.New(slog.DiscardHandler))
-		w.Dir = absolute(w.Dir)
-		w.CookieDir = absolute(w.CookieDir)
+		w.Dir = absPath(w.Dir)
+		w.CookieDir = absPath(w.CookieDir)
 		w.watches.init(w.Dir, w.CookieDir, w.Disk.Directory)
-		w.settler.settle, w.settler.maxWait, w.settler.vanish = w.Settle, w.MaxWait, w.Vanish
-		w.settler.look, w.settler.deliver = w.look, w.deliver
+		w.debouncer.debounce, w.debouncer.maxWait, w.debouncer.deletionDelay = w.Debounce, w.MaxWait, w.DeletionDelay
+		w.debouncer.checkState, w.debouncer.deliver = w.checkState, w.deliverBatch
 		w.scans.init()
 		w.syncs.init()
-		w.marks = make(chan []mark)
-		w.inject = make(chan []mark)
-		w.heard = make(chan struct{})
+		w.hints = make(chan []hint)
+		w.inject = make(chan []hint)
+		w.errorsRead = make(chan struct{})
 	})
 }
 
@@ -142,15 +143,15 @@ func (w *Watcher) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	// The first scan adds the watches, each before it reads the directory.
-	w.scans.request(true)
+	w.scans.requestScan(true)
 	var group sync.WaitGroup
-	for _, run := range []func(context.Context){w.events, w.scanner, w.syncer} {
+	for _, run := range []func(context.Context){w.forwardEvents, w.runScans, w.runSyncs} {
 		group.Go(func() { run(ctx) })
 	}
-	group.Go(func() { w.settler.run(ctx, w.marks) })
+	group.Go(func() { w.debouncer.run(ctx, w.hints) })
 	group.Wait()
 	w.watches.close()
-	w.syncs.end()
+	w.syncs.stopAll()
 	return ctx.Err()
 }
 
@@ -158,40 +159,40 @@ func (w *Watcher) Run(ctx context.Context) error {
 // the scan; Sync does.
 func (w *Watcher) Rescan() {
 	w.init()
-	w.scans.request(false)
+	w.scans.requestScan(false)
 }
 
 // VerifyNow requests a full scan that delivers every file with the reason
 // [Verify].
 func (w *Watcher) VerifyNow() {
 	w.init()
-	w.scans.request(true)
+	w.scans.requestScan(true)
 }
 
-// Name delivers paths to the sink as if a scan had found a difference. A Sync
+// RecheckPaths delivers paths to the sink as if a scan had found a difference. A Sync
 // that begins after Name has returned waits for them.
-func (w *Watcher) Name(ctx context.Context, paths []string) {
+func (w *Watcher) RecheckPaths(ctx context.Context, paths []string) {
 	w.init()
-	marks := make([]mark, 0, len(paths))
+	marks := make([]hint, 0, len(paths))
 	for _, path := range paths {
-		marks = append(marks, mark{path: path, why: Scan})
+		marks = append(marks, hint{path: path, reason: Scan})
 	}
-	w.send(ctx, marks)
+	w.sendHints(ctx, marks)
 }
 
-// send sends marks to the settler.
-func (w *Watcher) send(ctx context.Context, marks []mark) {
+// sendHints sends marks to the settler.
+func (w *Watcher) sendHints(ctx context.Context, marks []hint) {
 	if len(marks) == 0 {
 		return
 	}
 	select {
-	case w.marks <- marks:
+	case w.hints <- marks:
 	case <-ctx.Done():
 	}
 }
 
-// absolute returns the path under which the notifier reports a directory.
-func absolute(dir string) string {
+// absPath returns the path under which the notifier reports a directory.
+func absPath(dir string) string {
 	abs, err := filepath.Abs(dir)
 	if dir == "" || err != nil {
 		return dir

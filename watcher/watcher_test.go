@@ -30,14 +30,14 @@ type index struct {
 
 	mu    sync.Mutex
 	files map[string]vault.File
-	calls []call
+	calls []sinkCall
 	fail  error                   // returned by Changed
 	read  map[string][]vault.File // every file ever read
 }
 
-type call struct {
-	why   watcher.Why
-	paths []string
+type sinkCall struct {
+	reason watcher.Reason
+	paths  []string
 }
 
 func (x *index) Known() iter.Seq2[string, memory.Stamp] {
@@ -50,26 +50,26 @@ func (x *index) Known() iter.Seq2[string, memory.Stamp] {
 	return maps.All(known)
 }
 
-func (x *index) Changed(ctx context.Context, paths []string, why watcher.Why) (again []string, err error) {
+func (x *index) Changed(ctx context.Context, paths []string, why watcher.Reason) (again []string, err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.calls = append(x.calls, call{why, paths})
+	x.calls = append(x.calls, sinkCall{why, paths})
 	if x.fail != nil {
 		return nil, x.fail
 	}
 	for _, path := range paths {
 		f, err := vault.File{}, error(nil)
-		_, err = x.vault.Look(path)
+		_, err = x.vault.Observe(path)
 		if err == nil {
 			f, err = x.vault.Read(path)
 		}
 		switch {
-		case err == nil && f.Unsettled && why != watcher.Overdue:
+		case err == nil && f.Unstable && why != watcher.Overdue:
 			again = append(again, path)
 		case err == nil:
 			x.files[path] = f
 			x.read[path] = append(x.read[path], f)
-			if f.Unsettled {
+			if f.Unstable {
 				again = append(again, path)
 			}
 		case errors.Is(err, fs.ErrNotExist) && why != watcher.Gone:
@@ -90,14 +90,14 @@ func (x *index) content(path string) (string, bool) {
 	return string(f.Data), ok
 }
 
-// settledContents returns every content ever taken for the complete content of
+// completeContents returns every content ever taken for the complete content of
 // a file.
-func (x *index) settledContents(path string) []string {
+func (x *index) completeContents(path string) []string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	var contents []string
 	for _, f := range x.read[path] {
-		if !f.Unsettled {
+		if !f.Unstable {
 			contents = append(contents, string(f.Data))
 		}
 	}
@@ -117,7 +117,7 @@ func (x *index) setFail(err error) {
 }
 
 // take returns the calls of Changed since the last take.
-func (x *index) take() []call {
+func (x *index) take() []sinkCall {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	calls := x.calls
@@ -200,8 +200,8 @@ func (r *rig) start() {
 	r.sync()
 }
 
-// started returns a running watcher.
-func started(t *testing.T) *rig {
+// newStartedRig returns a running watcher.
+func newStartedRig(t *testing.T) *rig {
 	t.Helper()
 	r := newRig(t)
 	r.start()
@@ -223,7 +223,7 @@ func goroutines() string {
 	buf := make([]byte, 1<<20)
 	var left []string
 	for stack := range strings.SplitSeq(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
-		if strings.Contains(stack, "watcher.(*Watcher)") || strings.Contains(stack, "watcher.(*settler)") || strings.Contains(stack, "fsnotify.") {
+		if strings.Contains(stack, "watcher.(*Watcher)") || strings.Contains(stack, "watcher.(*debouncer)") || strings.Contains(stack, "fsnotify.") {
 			left = append(left, stack)
 		}
 	}

@@ -25,23 +25,23 @@ import (
 // its directory, no directory is watched under two paths, and the watches below
 // a path are removed before the path is watched again.
 type watches struct {
-	dir     string // the root
-	cookies string
-	lookup  func(string) (memory.FileID, bool)
-	opened  chan *fsnotify.Watcher // receives each notifier when it is opened
+	dir       string // the root
+	cookieDir string
+	lookup    func(string) (memory.FileID, bool)
+	opened    chan *fsnotify.Watcher // receives each notifier when it is opened
 
-	mu     sync.Mutex
-	fsn    *fsnotify.Watcher // nil while none is available
-	byPath map[string]watched
-	byID   map[memory.FileID]string
-	polled map[string]failure // directories that, with all below, cannot be watched
-	remote map[uint64]string  // device → why nothing on it can be watched
-	walk   int                // number of the current or last walk
-	told   map[string]bool    // reasons that have been logged
-	moved  []string           // directories found at another path
-	ahead  map[string]int     // unwatched directories with files that are already known → number of the walk
-	cookie bool               // the cookie directory is watched
-	lost   bool               // the failure to watch the cookie directory has been logged
+	mu               sync.Mutex
+	fsn              *fsnotify.Watcher // nil while none is available
+	byPath           map[string]watched
+	byID             map[memory.FileID]string
+	polled           map[string]failure // directories that, with all below, cannot be watched
+	remote           map[uint64]string  // device → why nothing on it can be watched
+	walk             int                // number of the current or last walk
+	logged           map[string]bool    // reasons that have been logged
+	moved            []string           // directories found at another path
+	knownUnwatched   map[string]int     // unwatched directories with files that are already known → number of the walk
+	cookieWatched    bool               // the cookie directory is watched
+	cookieLossLogged bool               // the failure to watch the cookie directory has been logged
 }
 
 type watched struct {
@@ -58,71 +58,71 @@ type failure struct {
 }
 
 func (w *watches) init(dir, cookies string, lookup func(string) (memory.FileID, bool)) {
-	w.dir, w.cookies, w.lookup = dir, cookies, lookup
+	w.dir, w.cookieDir, w.lookup = dir, cookies, lookup
 	w.opened = make(chan *fsnotify.Watcher, 1)
 	w.byPath = make(map[string]watched)
 	w.byID = make(map[memory.FileID]string)
 	w.polled = make(map[string]failure)
-	w.ahead = make(map[string]int)
+	w.knownUnwatched = make(map[string]int)
 }
 
-// begin prepares a full walk, which retries the directories that could not be
+// beginWalk prepares a full walk, which retries the directories that could not be
 // watched.
-func (w *watches) begin() {
+func (w *watches) beginWalk() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.walk++
 	w.remote = make(map[uint64]string)
 	if w.fsn == nil {
-		w.open()
+		w.openNotifier()
 	}
-	if w.fsn != nil && !w.cookie && w.cookies != "" {
-		w.cookie = w.fsn.Add(w.cookies) == nil
+	if w.fsn != nil && !w.cookieWatched && w.cookieDir != "" {
+		w.cookieWatched = w.fsn.Add(w.cookieDir) == nil
 	}
 }
 
-// open creates a notifier.
-func (w *watches) open() {
+// openNotifier creates a notifier.
+func (w *watches) openNotifier() {
 	fsn, err := fsnotify.NewBufferedWatcher(1024)
 	if err != nil {
-		w.fail("", cannotWatch(err))
+		w.recordFailure("", watchErrorText(err))
 		return
 	}
 	w.fsn = fsn
 	w.opened <- fsn
 }
 
-// end finishes a full walk after its differences have been sent to the settler.
+// endWalk finishes a full walk after its differences have been sent to the settler.
 // It removes the watches of directories that the walk did not visit.
-func (w *watches) end() {
+func (w *watches) endWalk() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for path, have := range w.byPath {
 		if have.walk != w.walk {
-			w.drop(path)
+			w.removeWatch(path)
 		}
 	}
 	maps.DeleteFunc(w.polled, func(_ string, f failure) bool { return f.walk != w.walk })
-	maps.DeleteFunc(w.ahead, func(_ string, walk int) bool { return walk != w.walk })
+	maps.DeleteFunc(w.knownUnwatched, func(_ string, walk int) bool { return walk != w.walk })
 }
 
-// taking records the paths of a delivery before it starts. If a path lies in a
+// recordDelivery records the paths of a delivery before it starts. If a path lies in a
 // directory that is not watched, the event of that directory is still to come.
 // If the directory is gone by then, ahead records that the sink knows files in
 // it; otherwise they would stay known for ever.
-func (w *watches) taking(paths []string) {
+func (w *watches) recordDelivery(paths []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, path := range paths {
-		for dir := parent(path); dir != "" && !w.covered(dir); dir = parent(dir) {
-			w.ahead[dir] = w.walk
+		for dir := parentDir(path); dir != "" && !w.isCoveredLocked(dir); dir = parentDir(dir) {
+			w.knownUnwatched[dir] = w.walk
 		}
 	}
 }
 
-// enter watches a directory. The walk calls it before reading the directory's
+// watchDir watches a directory. The walk calls it before reading the directory's
 // entries.
-func (w *watches) enter(d memory.Directory) {
+func (w *watches) watchDir(d memory.Directory) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.fsn == nil || w.isPolled(d.Path) {
@@ -133,23 +133,23 @@ func (w *watches) enter(d memory.Directory) {
 			w.byPath[d.Path] = watched{d.ID, w.walk}
 			return
 		}
-		w.forgetTree(d.Path)
+		w.removeWatches(d.Path)
 	}
 	if other, ok := w.byID[d.ID]; ok {
 		if id, ok := w.lookup(other); ok && id == d.ID {
-			w.fail(d.Path, fmt.Sprintf("the same directory as %q", other))
+			w.recordFailure(d.Path, fmt.Sprintf("the same directory as %q", other))
 			return
 		}
 		// The directory was moved, and the event of the move is still to come.
 		// By then the record of the watch at the old path would be lost.
-		w.forgetTree(other)
+		w.removeWatches(other)
 		w.moved = append(w.moved, other)
 	}
 	if why := w.remoteFS(d); why != "" {
-		w.fail(d.Path, why)
+		w.recordFailure(d.Path, why)
 		return
 	}
-	err := w.fsn.Add(w.abs(d.Path))
+	err := w.fsn.Add(w.absPath(d.Path))
 	switch {
 	case err == nil:
 		w.byPath[d.Path] = watched{d.ID, w.walk}
@@ -158,32 +158,32 @@ func (w *watches) enter(d memory.Directory) {
 		// The directory is gone again. If it was moved, an event reports its
 		// new path.
 	default:
-		w.fail(d.Path, cannotWatch(err))
+		w.recordFailure(d.Path, watchErrorText(err))
 	}
 }
 
-func (w *watches) fail(path, reason string) { w.polled[path] = failure{reason, w.walk} }
+func (w *watches) recordFailure(path, reason string) { w.polled[path] = failure{reason, w.walk} }
 
-// forget removes the record of a directory and reports whether the sink may
+// removeRecord removes the record of a directory and reports whether the sink may
 // know files in it. If below is set, forget also removes everything below the
 // directory, because it was moved.
-func (w *watches) forget(path string, below bool) bool {
+func (w *watches) removeRecord(path string, below bool) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	_, ahead := w.ahead[path]
-	delete(w.ahead, path)
+	_, ahead := w.knownUnwatched[path]
+	delete(w.knownUnwatched, path)
 	_, ok := w.byPath[path]
 	if ok && below {
-		w.forgetTree(path)
+		w.removeWatches(path)
 	} else if ok {
-		w.drop(path)
+		w.removeWatch(path)
 	}
 	return ok || ahead
 }
 
-// met returns the old paths of the directories found at another path since the
+// takeMoved returns the old paths of the directories found at another path since the
 // last call.
-func (w *watches) met() []string {
+func (w *watches) takeMoved() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	moved := w.moved
@@ -191,27 +191,27 @@ func (w *watches) met() []string {
 	return moved
 }
 
-// reset removes all watches: the root is another directory, or missing.
-func (w *watches) reset() {
+// removeAll removes all watches: the root is another directory, or missing.
+func (w *watches) removeAll() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.forgetTree("")
+	w.removeWatches("")
 	clear(w.polled)
 }
 
-func (w *watches) forgetTree(dir string) {
+func (w *watches) removeWatches(dir string) {
 	for path := range w.byPath {
 		if memory.Within(path, dir) {
-			w.drop(path)
+			w.removeWatch(path)
 		}
 	}
 }
 
-// drop removes one watch. It ignores the error if the notifier has already
+// removeWatch removes one watch. It ignores the error if the notifier has already
 // removed the watch.
-func (w *watches) drop(path string) {
+func (w *watches) removeWatch(path string) {
 	if w.fsn != nil {
-		w.fsn.Remove(w.abs(path))
+		w.fsn.Remove(w.absPath(path))
 	}
 	id := w.byPath[path].id
 	delete(w.byPath, path)
@@ -220,22 +220,22 @@ func (w *watches) drop(path string) {
 	}
 }
 
-// lostSight reports whether a directory is watched but no longer readable.
-func (w *watches) lostSight(path string) bool {
+// isUnreadable reports whether a directory is watched but no longer readable.
+func (w *watches) isUnreadable(path string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	_, ok := w.byPath[path]
-	return ok && unix.Access(w.abs(path), unix.R_OK|unix.X_OK) != nil
+	return ok && unix.Access(w.absPath(path), unix.R_OK|unix.X_OK) != nil
 }
 
-// covers reports whether a directory is watched or polled.
-func (w *watches) covers(path string) bool {
+// isCovered reports whether a directory is watched or polled.
+func (w *watches) isCovered(path string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.covered(path)
+	return w.isCoveredLocked(path)
 }
 
-func (w *watches) covered(path string) bool {
+func (w *watches) isCoveredLocked(path string) bool {
 	_, ok := w.byPath[path]
 	return ok || w.isPolled(path)
 }
@@ -250,7 +250,7 @@ func (w *watches) isPolled(path string) bool {
 		if path == "" {
 			break
 		}
-		path = parent(path)
+		path = parentDir(path)
 	}
 	return false
 }
@@ -260,20 +260,20 @@ func (w *watches) isPolled(path string) bool {
 func (w *watches) remoteFS(d memory.Directory) string {
 	why, ok := w.remote[d.ID.Device]
 	if !ok {
-		why = Remote(w.abs(d.Path))
+		why = Remote(w.absPath(d.Path))
 		w.remote[d.ID.Device] = why
 	}
 	return why
 }
 
-// unwatched returns the directories that must be polled, with the reasons.
-func (w *watches) unwatched() []Unwatched {
+// listUnwatched returns the directories that must be polled, with the reasons.
+func (w *watches) listUnwatched() []Unwatched {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.list()
+	return w.listUnwatchedLocked()
 }
 
-func (w *watches) list() []Unwatched {
+func (w *watches) listUnwatchedLocked() []Unwatched {
 	var list []Unwatched
 	for _, dir := range slices.Sorted(maps.Keys(w.polled)) {
 		list = append(list, Unwatched{dir, w.polled[dir].reason})
@@ -281,20 +281,20 @@ func (w *watches) list() []Unwatched {
 	return list
 }
 
-// news returns one polled directory for each current reason that has not been
+// newFailures returns one polled directory for each current reason that has not been
 // logged before.
-func (w *watches) news() []Unwatched {
+func (w *watches) newFailures() []Unwatched {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var news []Unwatched
 	told := make(map[string]bool)
-	for _, u := range w.list() {
-		if !w.told[u.Reason] && !told[u.Reason] {
+	for _, u := range w.listUnwatchedLocked() {
+		if !w.logged[u.Reason] && !told[u.Reason] {
 			news = append(news, u)
 		}
 		told[u.Reason] = true
 	}
-	w.told = told
+	w.logged = told
 	return news
 }
 
@@ -310,28 +310,28 @@ func (w *watches) len() int {
 func (w *watches) hasCookies() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return ordered && w.cookie
+	return ordered && w.cookieWatched
 }
 
-// cookiesLost reports, once, that the cookie directory is not watched.
-func (w *watches) cookiesLost() bool {
+// reportCookieLoss reports, once, that the cookie directory is not watched.
+func (w *watches) reportCookieLoss() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	lost := ordered && w.cookies != "" && w.fsn != nil && !w.cookie
-	news := lost && !w.lost
-	w.lost = lost
+	lost := ordered && w.cookieDir != "" && w.fsn != nil && !w.cookieWatched
+	news := lost && !w.cookieLossLogged
+	w.cookieLossLogged = lost
 	return news
 }
 
-// lostCookies disables cookies because their directory is missing or their
+// disableCookies disables cookies because their directory is missing or their
 // events do not arrive. The next walk watches the directory again.
-func (w *watches) lostCookies() {
+func (w *watches) disableCookies() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.cookie && w.fsn != nil {
-		w.fsn.Remove(w.cookies)
+	if w.cookieWatched && w.fsn != nil {
+		w.fsn.Remove(w.cookieDir)
 	}
-	w.cookie = false
+	w.cookieWatched = false
 }
 
 func (w *watches) close() {
@@ -342,11 +342,11 @@ func (w *watches) close() {
 	}
 }
 
-func (w *watches) abs(path string) string { return filepath.Join(w.dir, filepath.FromSlash(path)) }
+func (w *watches) absPath(path string) string { return filepath.Join(w.dir, filepath.FromSlash(path)) }
 
-// rel returns the path of an event relative to the root, and reports whether
+// relPath returns the path of an event relative to the root, and reports whether
 // the event is inside the root.
-func (w *watches) rel(name string) (string, bool) {
+func (w *watches) relPath(name string) (string, bool) {
 	if name == w.dir {
 		return "", true
 	}
@@ -358,8 +358,8 @@ func (w *watches) rel(name string) (string, bool) {
 	return filepath.ToSlash(path), ok
 }
 
-// cannotWatch describes why a directory cannot be watched and how to fix it.
-func cannotWatch(err error) string {
+// watchErrorText describes why a directory cannot be watched and how to fix it.
+func watchErrorText(err error) string {
 	switch {
 	case errors.Is(err, syscall.ENOSPC):
 		return "no more watches to be had (raise fs.inotify.max_user_watches)"
@@ -369,7 +369,7 @@ func cannotWatch(err error) string {
 	return err.Error()
 }
 
-// parent returns the directory of a path, or "" for the root.
-func parent(path string) string {
+// parentDir returns the directory of a path, or "" for the root.
+func parentDir(path string) string {
 	return path[:max(0, strings.LastIndexByte(path, '/'))]
 }

@@ -57,7 +57,7 @@ type Client struct {
 // Do executes an operation and returns the answer in its wire format. A failure
 // reported by the daemon is an *[api.Error].
 func (c *Client) Do(ctx context.Context, req *api.Request) (json.RawMessage, error) {
-	res, err := c.send(ctx, req)
+	res, err := c.sendRequest(ctx, req)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func (c *Client) Do(ctx context.Context, req *api.Request) (json.RawMessage, err
 // Stream executes an operation with an endless answer. It calls f for each part
 // of the answer until the context ends, the daemon ends, or f returns an error.
 func (c *Client) Stream(ctx context.Context, req *api.Request, f func(json.RawMessage) error) error {
-	res, err := c.send(ctx, req)
+	res, err := c.sendRequest(ctx, req)
 	if err != nil {
 		return err
 	}
@@ -94,8 +94,8 @@ func (c *Client) Stream(ctx context.Context, req *api.Request, f func(json.RawMe
 	return lines.Err()
 }
 
-func (c *Client) send(ctx context.Context, req *api.Request) (*http.Response, error) {
-	body, err := json.Marshal(c.Scope.Complete(req))
+func (c *Client) sendRequest(ctx context.Context, req *api.Request) (*http.Response, error) {
+	body, err := json.Marshal(c.Scope.CompleteFields(req))
 	if err != nil {
 		return nil, err
 	}

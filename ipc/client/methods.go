@@ -19,222 +19,222 @@ import (
 
 // Search returns the entries that match some words.
 func (c *Client) Search(ctx context.Context, r api.SearchRequest) (*api.SearchAnswer, error) {
-	return ask[api.SearchAnswer](ctx, c, r)
+	return executeTyped[api.SearchAnswer](ctx, c, r)
 }
 
 // Get returns a file, some of its lines, or one entry.
 func (c *Client) Get(ctx context.Context, r api.GetRequest) (*api.GetAnswer, error) {
-	return ask[api.GetAnswer](ctx, c, r)
+	return executeTyped[api.GetAnswer](ctx, c, r)
 }
 
 // Recent lists the newest entries.
 func (c *Client) Recent(ctx context.Context, r api.RecentRequest) (*api.SearchAnswer, error) {
-	return ask[api.SearchAnswer](ctx, c, r)
+	return executeTyped[api.SearchAnswer](ctx, c, r)
 }
 
 // Related lists the links from and to a file or an entry.
 func (c *Client) Related(ctx context.Context, r api.RelatedRequest) (*api.RelatedAnswer, error) {
-	return ask[api.RelatedAnswer](ctx, c, r)
+	return executeTyped[api.RelatedAnswer](ctx, c, r)
 }
 
 // Load returns the text that an agent reads at the start of a session.
 func (c *Client) Load(ctx context.Context, r api.LoadRequest) (*api.LoadAnswer, error) {
-	return ask[api.LoadAnswer](ctx, c, r)
+	return executeTyped[api.LoadAnswer](ctx, c, r)
 }
 
 // Context renders a block of memory for a prompt.
 func (c *Client) Context(ctx context.Context, r api.ContextRequest) (*api.ContextAnswer, error) {
-	return ask[api.ContextAnswer](ctx, c, r)
+	return executeTyped[api.ContextAnswer](ctx, c, r)
 }
 
 // Todos lists tasks. Copies of a task are listed together.
 func (c *Client) Todos(ctx context.Context, r api.TodosRequest) (*api.TodosAnswer, error) {
-	return ask[api.TodosAnswer](ctx, c, r)
+	return executeTyped[api.TodosAnswer](ctx, c, r)
 }
 
 // Todo ticks all copies of a task, or reopens them.
 func (c *Client) Todo(ctx context.Context, r api.TodoRequest) (*api.TodoAnswer, error) {
-	return ask[api.TodoAnswer](ctx, c, r)
+	return executeTyped[api.TodoAnswer](ctx, c, r)
 }
 
 // Complete lists names with a prefix.
 func (c *Client) Complete(ctx context.Context, r api.CompleteRequest) (*api.CompleteAnswer, error) {
-	return ask[api.CompleteAnswer](ctx, c, r)
+	return executeTyped[api.CompleteAnswer](ctx, c, r)
 }
 
 // Note appends a note to the log of the day.
 func (c *Client) Note(ctx context.Context, r api.NoteRequest) (*api.NoteAnswer, error) {
-	return ask[api.NoteAnswer](ctx, c, r)
+	return executeTyped[api.NoteAnswer](ctx, c, r)
 }
 
 // Capture appends one to three bullets to the log of the day.
 func (c *Client) Capture(ctx context.Context, r api.CaptureRequest) (*api.CaptureAnswer, error) {
-	return ask[api.CaptureAnswer](ctx, c, r)
+	return executeTyped[api.CaptureAnswer](ctx, c, r)
 }
 
 // Remember stores a fact permanently, at the request of the user.
 func (c *Client) Remember(ctx context.Context, r api.RememberRequest) (*api.RememberAnswer, error) {
-	return ask[api.RememberAnswer](ctx, c, r)
+	return executeTyped[api.RememberAnswer](ctx, c, r)
 }
 
 // Forget removes entries permanently, in two steps.
 func (c *Client) Forget(ctx context.Context, r api.ForgetRequest) (*api.ForgetAnswer, error) {
-	return ask[api.ForgetAnswer](ctx, c, r)
+	return executeTyped[api.ForgetAnswer](ctx, c, r)
 }
 
 // WipeSubject deletes all memory of a subject.
 func (c *Client) WipeSubject(ctx context.Context, r api.WipeRequest) (*api.WipeAnswer, error) {
-	return ask[api.WipeAnswer](ctx, c, r)
+	return executeTyped[api.WipeAnswer](ctx, c, r)
 }
 
 // Session merges a draft into the file of its session, which is public.
 func (c *Client) Session(ctx context.Context, r api.SessionRequest) (*api.SessionAnswer, error) {
-	return ask[api.SessionAnswer](ctx, c, r)
+	return executeTyped[api.SessionAnswer](ctx, c, r)
 }
 
 // Edit replaces a text that occurs exactly once in a file.
 func (c *Client) Edit(ctx context.Context, r api.EditRequest) (*api.EditAnswer, error) {
-	return ask[api.EditAnswer](ctx, c, r)
+	return executeTyped[api.EditAnswer](ctx, c, r)
 }
 
 // Write creates a file or replaces its content.
 func (c *Client) Write(ctx context.Context, r api.WriteRequest) (*api.EditAnswer, error) {
-	return ask[api.EditAnswer](ctx, c, r)
+	return executeTyped[api.EditAnswer](ctx, c, r)
 }
 
 // ItemPut stores or replaces an item.
 func (c *Client) ItemPut(ctx context.Context, r api.ItemPutRequest) (*api.ItemAnswer, error) {
-	return ask[api.ItemAnswer](ctx, c, r)
+	return executeTyped[api.ItemAnswer](ctx, c, r)
 }
 
 // ItemGet returns an item by its key.
 func (c *Client) ItemGet(ctx context.Context, r api.ItemGetRequest) (*api.ItemAnswer, error) {
-	return ask[api.ItemAnswer](ctx, c, r)
+	return executeTyped[api.ItemAnswer](ctx, c, r)
 }
 
 // ItemList lists the items of one namespace or of all namespaces.
 func (c *Client) ItemList(ctx context.Context, r api.ItemListRequest) (*api.ItemListAnswer, error) {
-	return ask[api.ItemListAnswer](ctx, c, r)
+	return executeTyped[api.ItemListAnswer](ctx, c, r)
 }
 
 // ItemDelete deletes an item.
 func (c *Client) ItemDelete(ctx context.Context, r api.ItemDeleteRequest) (*api.ItemDeleteAnswer, error) {
-	return ask[api.ItemDeleteAnswer](ctx, c, r)
+	return executeTyped[api.ItemDeleteAnswer](ctx, c, r)
 }
 
 // ItemDeleteNamespace deletes all items of a namespace.
 func (c *Client) ItemDeleteNamespace(ctx context.Context, r api.ItemDeleteNamespaceRequest) (*api.ItemDeleteAnswer,
 	error) {
-	return ask[api.ItemDeleteAnswer](ctx, c, r)
+	return executeTyped[api.ItemDeleteAnswer](ctx, c, r)
 }
 
 // ItemVisibility sets the visibility of an item.
 func (c *Client) ItemVisibility(ctx context.Context, r api.ItemVisibilityRequest) (*api.ItemAnswer, error) {
-	return ask[api.ItemAnswer](ctx, c, r)
+	return executeTyped[api.ItemAnswer](ctx, c, r)
 }
 
 // Resolve returns the subject of an external key.
 func (c *Client) Resolve(ctx context.Context, r api.ResolveRequest) (*api.IdentityAnswer, error) {
-	return ask[api.IdentityAnswer](ctx, c, r)
+	return executeTyped[api.IdentityAnswer](ctx, c, r)
 }
 
 // Link links an external key to a subject.
 func (c *Client) Link(ctx context.Context, r api.LinkRequest) (*api.IdentityAnswer, error) {
-	return ask[api.IdentityAnswer](ctx, c, r)
+	return executeTyped[api.IdentityAnswer](ctx, c, r)
 }
 
 // Unlink removes a link.
 func (c *Client) Unlink(ctx context.Context, r api.UnlinkRequest) (*api.IdentityAnswer, error) {
-	return ask[api.IdentityAnswer](ctx, c, r)
+	return executeTyped[api.IdentityAnswer](ctx, c, r)
 }
 
 // Links lists all links.
 func (c *Client) Links(ctx context.Context, r api.LinksRequest) (*api.LinksAnswer, error) {
-	return ask[api.LinksAnswer](ctx, c, r)
+	return executeTyped[api.LinksAnswer](ctx, c, r)
 }
 
 // Profile writes a summary of the subject.
 func (c *Client) Profile(ctx context.Context, r api.ProfileRequest) (*api.SummaryAnswer, error) {
-	return ask[api.SummaryAnswer](ctx, c, r)
+	return executeTyped[api.SummaryAnswer](ctx, c, r)
 }
 
 // Project writes a summary of a project.
 func (c *Client) Project(ctx context.Context, r api.ProjectRequest) (*api.SummaryAnswer, error) {
-	return ask[api.SummaryAnswer](ctx, c, r)
+	return executeTyped[api.SummaryAnswer](ctx, c, r)
 }
 
 // Compress summarizes and archives old sessions and daily notes.
 func (c *Client) Compress(ctx context.Context, r api.CompressRequest) (*api.CompressAnswer, error) {
-	return ask[api.CompressAnswer](ctx, c, r)
+	return executeTyped[api.CompressAnswer](ctx, c, r)
 }
 
 // Journal lists the changes to files, with their reasons.
 func (c *Client) Journal(ctx context.Context, r api.JournalRequest) (*api.JournalAnswer, error) {
-	return ask[api.JournalAnswer](ctx, c, r)
+	return executeTyped[api.JournalAnswer](ctx, c, r)
 }
 
 // Undo undoes changes to files.
 func (c *Client) Undo(ctx context.Context, r api.UndoRequest) (*api.UndoAnswer, error) {
-	return ask[api.UndoAnswer](ctx, c, r)
+	return executeTyped[api.UndoAnswer](ctx, c, r)
 }
 
 // Compact archives entries of long-term files to bring the files within their
 // limits.
 func (c *Client) Compact(ctx context.Context, r api.CompactRequest) (*api.CompactAnswer, error) {
-	return ask[api.CompactAnswer](ctx, c, r)
+	return executeTyped[api.CompactAnswer](ctx, c, r)
 }
 
 // Restore restores an archived entry to its original place.
 func (c *Client) Restore(ctx context.Context, r api.RestoreRequest) (*api.RestoreAnswer, error) {
-	return ask[api.RestoreAnswer](ctx, c, r)
+	return executeTyped[api.RestoreAnswer](ctx, c, r)
 }
 
 // Check compares the files with the index and lists the problems of files.
 func (c *Client) Check(ctx context.Context, r api.CheckRequest) (*api.CheckAnswer, error) {
-	return ask[api.CheckAnswer](ctx, c, r)
+	return executeTyped[api.CheckAnswer](ctx, c, r)
 }
 
 // Sync waits until everything saved is indexed.
 func (c *Client) Sync(ctx context.Context, r api.SyncRequest) (*api.SyncAnswer, error) {
-	return ask[api.SyncAnswer](ctx, c, r)
+	return executeTyped[api.SyncAnswer](ctx, c, r)
 }
 
 // Rebuild builds a new index from the files.
 func (c *Client) Rebuild(ctx context.Context, r api.RebuildRequest) (*api.RebuildAnswer, error) {
-	return ask[api.RebuildAnswer](ctx, c, r)
+	return executeTyped[api.RebuildAnswer](ctx, c, r)
 }
 
 // Status returns the state of the daemon, its files and its index.
 func (c *Client) Status(ctx context.Context, r api.StatusRequest) (*api.StatusAnswer, error) {
-	return ask[api.StatusAnswer](ctx, c, r)
+	return executeTyped[api.StatusAnswer](ctx, c, r)
 }
 
 // Operations returns the permitted operations.
 func (c *Client) Operations(ctx context.Context, r api.OperationsRequest) (*api.OperationsAnswer, error) {
-	return ask[api.OperationsAnswer](ctx, c, r)
+	return executeTyped[api.OperationsAnswer](ctx, c, r)
 }
 
 // Events calls f for each event until the context ends, the daemon ends, or f
 // returns an error.
 func (c *Client) Events(ctx context.Context, r api.EventsRequest, f func(*api.Event) error) error {
-	return listen(ctx, c, r, f)
+	return streamTyped(ctx, c, r, f)
 }
 
-// ask executes the operation of a typed request.
-func ask[Answer, R any](ctx context.Context, c *Client, r R) (*Answer, error) {
+// executeTyped executes the operation of a typed request.
+func executeTyped[Answer, R any](ctx context.Context, c *Client, r R) (*Answer, error) {
 	req := api.RequestOf(r)
 	raw, err := c.Do(ctx, req)
 	if err != nil {
 		return nil, err
 	}
-	return read[Answer](req, raw)
+	return decodeAnswer[Answer](req, raw)
 }
 
-// listen executes the operation of a typed request with an endless answer.
-func listen[Answer, R any](ctx context.Context, c *Client, r R, f func(*Answer) error) error {
+// streamTyped executes the operation of a typed request with an endless answer.
+func streamTyped[Answer, R any](ctx context.Context, c *Client, r R, f func(*Answer) error) error {
 	req := api.RequestOf(r)
 	return c.Stream(ctx, req, func(raw json.RawMessage) error {
-		answer, err := read[Answer](req, raw)
+		answer, err := decodeAnswer[Answer](req, raw)
 		if err != nil {
 			return err
 		}
@@ -242,7 +242,7 @@ func listen[Answer, R any](ctx context.Context, c *Client, r R, f func(*Answer) 
 	})
 }
 
-func read[Answer any](req *api.Request, raw json.RawMessage) (*Answer, error) {
+func decodeAnswer[Answer any](req *api.Request, raw json.RawMessage) (*Answer, error) {
 	answer := new(Answer)
 	if err := json.Unmarshal(raw, answer); err != nil {
 		return nil, fmt.Errorf("%s: the answer cannot be read: %w", req.Operation().Name, err)

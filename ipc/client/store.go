@@ -94,7 +94,7 @@ type Store struct {
 	Client *Client // the zero Client if nil
 }
 
-func (s *Store) client() *Client {
+func (s *Store) clientOrZero() *Client {
 	if s.Client == nil {
 		return new(Client)
 	}
@@ -111,12 +111,12 @@ func (s *Store) Get(ctx context.Context, subjectID, namespace, key string, opt R
 	if subjectID == "" {
 		return StoredItem{}, false, nil
 	}
-	answer, err := s.client().
+	answer, err := s.clientOrZero().
 		ItemGet(ctx, api.ItemGetRequest{Namespace: namespace, Key: key, Scope: scopeOf(subjectID, opt.Context)})
 	if err != nil {
 		return StoredItem{}, false, unlessMissing(err)
 	}
-	return stored(answer.Item), true, nil
+	return convertItem(answer.Item), true, nil
 }
 
 // List returns the items of a namespace, or of all if it is empty, that may be
@@ -133,12 +133,12 @@ func (s *Store) List(ctx context.Context, subjectID, namespace string, opt ReadO
 		if opt.Limit > 0 {
 			r.Limit = min(page, opt.Limit-len(items))
 		}
-		answer, err := s.client().ItemList(ctx, r)
+		answer, err := s.clientOrZero().ItemList(ctx, r)
 		if err != nil {
 			return nil, err
 		}
 		for _, i := range answer.Items {
-			items = append(items, stored(i))
+			items = append(items, convertItem(i))
 		}
 		r.Cursor = answer.Next
 		if r.Cursor == "" || len(items) == opt.Limit {
@@ -160,11 +160,11 @@ func (s *Store) Put(ctx context.Context, subjectID, namespace, key, value string
 	if opt.Source != nil {
 		r.Source = *opt.Source
 	}
-	answer, err := s.client().ItemPut(ctx, r)
+	answer, err := s.clientOrZero().ItemPut(ctx, r)
 	if err != nil {
 		return StoredItem{}, err
 	}
-	return stored(answer.Item), nil
+	return convertItem(answer.Item), nil
 }
 
 // Delete deletes the item of a key, if there is one.
@@ -172,7 +172,7 @@ func (s *Store) Delete(ctx context.Context, subjectID, namespace, key string) er
 	if subjectID == "" {
 		return nil
 	}
-	_, err := s.client().
+	_, err := s.clientOrZero().
 		ItemDelete(ctx, api.ItemDeleteRequest{Namespace: namespace, Key: key,
 			Scope: scopeOf(subjectID, ContextPrivate)})
 	return unlessMissing(err)
@@ -183,7 +183,7 @@ func (s *Store) DeleteNamespace(ctx context.Context, subjectID, namespace string
 	if subjectID == "" {
 		return nil
 	}
-	_, err := s.client().
+	_, err := s.clientOrZero().
 		ItemDeleteNamespace(ctx,
 			api.ItemDeleteNamespaceRequest{Namespace: namespace, Scope: scopeOf(subjectID, ContextPrivate)})
 	return unlessMissing(err)
@@ -195,7 +195,7 @@ func (s *Store) WipeSubject(ctx context.Context, subjectID string) error {
 	if subjectID == "" {
 		return nil
 	}
-	answer, err := s.client().
+	answer, err := s.clientOrZero().
 		WipeSubject(ctx, api.WipeRequest{Confirm: subjectID, Scope: scopeOf(subjectID, ContextPrivate)})
 	if err != nil {
 		return err
@@ -238,8 +238,8 @@ func (r *Resolver) Resolve(ctx context.Context, externalKey string) (Identity, e
 	return Identity{answer.Enabled, answer.ExternalKey, answer.Subject, answer.Aliases}, nil
 }
 
-// stored converts an item to a StoredItem.
-func stored(i *api.Item) StoredItem {
+// convertItem converts an item to a StoredItem.
+func convertItem(i *api.Item) StoredItem {
 	if i == nil {
 		return StoredItem{}
 	}

@@ -20,63 +20,64 @@ import (
 // restart, or start after the bridge.
 type Bridge struct {
 	Client  *client.Client
-	Profile Profile   // the tools on offer; empty for the core tools
+	ToolSet ToolSet   // the tools on offer; empty for the core tools
 	Version string    // of the program
 	Off     bool      // memory is known to be turned off
 	Stack   io.Writer // receives panics with their stacks; nil discards them
 }
 
 const (
-	// narrowing bounds the wait for the permitted operations before the list of
+	// permittedTimeout bounds the wait for the permitted operations before the list of
 	// tools is sent, because a starting agent waits for the list.
-	narrowing = 300 * time.Millisecond
+	permittedTimeout = 300 * time.Millisecond
 	// bridgeGrace is added to the maximum answer time of the daemon to get the
 	// timeout of a request.
 	bridgeGrace = 10 * time.Second
-	// lastWords bounds the wait for pending answers after the agent has closed
+	// lastAnswersTimeout bounds the wait for pending answers after the agent has closed
 	// its output.
-	lastWords = 2 * time.Second
+	lastAnswersTimeout = 2 * time.Second
 )
 
 // Run answers until the agent closes its output or the context ends.
 func (b *Bridge) Run(ctx context.Context, in io.Reader, out io.Writer) error {
-	s := &server{profile: b.Profile, version: b.Version, ask: b.ask, may: b.may, welcome: b.welcome, broken: b.broken}
-	if s.profile == "" {
-		s.profile = CoreTools
+	s := &server{toolSet: b.ToolSet, version: b.Version, execute: b.executeRequest, permitted: b.fetchPermitted,
+		initialState: b.localState, onPanic: b.recordPanic}
+	if s.toolSet == "" {
+		s.toolSet = CoreTools
 	}
 	messages, sound := io.Pipe()
-	l := &lineWire{out: out}
+	l := &lineFilter{out: out}
 	over := make(chan struct{})
 	defer close(over)
 	go func() { // ends with the input: a blocked read cannot be canceled
-		err := l.sift(in, sound)
-		l.wait(lastWords, over)
+		err := l.filterLines(in, sound)
+		l.waitAnswered(lastAnswersTimeout, over)
 		sound.CloseWithError(err)
 	}()
-	err := s.start().Run(ctx, &mcp.IOTransport{Reader: messages, Writer: l})
+	err := s.buildServer().Run(ctx, &mcp.IOTransport{Reader: messages, Writer: l})
 	if errors.Is(err, context.Canceled) || errors.Is(err, io.EOF) {
 		return nil
 	}
 	return err
 }
 
-func (b *Bridge) may(ctx context.Context) (*api.OperationsAnswer, bool) {
-	asking, cancel := context.WithTimeout(ctx, narrowing)
+func (b *Bridge) fetchPermitted(ctx context.Context) (*api.OperationsAnswer, bool) {
+	asking, cancel := context.WithTimeout(ctx, permittedTimeout)
 	defer cancel()
 	answer, err := b.Client.Operations(asking, api.OperationsRequest{})
 	if err != nil {
-		return b.welcome(ctx)
+		return b.localState(ctx)
 	}
 	return answer, true
 }
 
-// welcome returns the locally known state without a request: the first response
+// localState returns the locally known state without a request: the first response
 // must not wait for a daemon.
-func (b *Bridge) welcome(context.Context) (*api.OperationsAnswer, bool) {
+func (b *Bridge) localState(context.Context) (*api.OperationsAnswer, bool) {
 	return &api.OperationsAnswer{}, b.Off
 }
 
-func (b *Bridge) ask(ctx context.Context, req *api.Request) (json.RawMessage, error) {
+func (b *Bridge) executeRequest(ctx context.Context, req *api.Request) (json.RawMessage, error) {
 	if !req.Operation().Long {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, api.MaxAnswerTime+bridgeGrace)
@@ -93,7 +94,7 @@ func (b *Bridge) ask(ctx context.Context, req *api.Request) (json.RawMessage, er
 	return nil, api.Errorf(api.Unavailable, "%v", err)
 }
 
-func (b *Bridge) broken(_ context.Context, v any, stack []byte) {
+func (b *Bridge) recordPanic(_ context.Context, v any, stack []byte) {
 	if b.Stack != nil {
 		fmt.Fprintf(b.Stack, "panic: %v\n%s", v, stack)
 	}

@@ -48,19 +48,20 @@ type Handler struct {
 	Panicked func(v any, stack []byte)  // called for a panic
 
 	once    sync.Once
-	servers map[Profile]*server
+	servers map[ToolSet]*server
 	http    *mcp.StreamableHTTPHandler
 }
 
-func (h *Handler) start() {
-	h.servers = map[Profile]*server{}
-	may := func(ctx context.Context) (*api.OperationsAnswer, bool) { return exchangeOf(ctx).may, true }
-	for _, p := range []Profile{CoreTools, AllTools} {
-		s := &server{profile: p, version: h.Version, ask: h.ask, may: may, welcome: may, broken: h.broken}
-		h.servers[p] = s.start()
+func (h *Handler) startServers() {
+	h.servers = map[ToolSet]*server{}
+	may := func(ctx context.Context) (*api.OperationsAnswer, bool) { return exchangeOf(ctx).permitted, true }
+	for _, p := range []ToolSet{CoreTools, AllTools} {
+		s := &server{toolSet: p, version: h.Version, execute: h.executeRequest, permitted: may, initialState: may,
+			onPanic: h.recordPanic}
+		h.servers[p] = s.buildServer()
 	}
 	h.http = mcp.NewStreamableHTTPHandler(func(r *http.Request) *mcp.Server {
-		return h.servers[exchangeOf(r.Context()).profile].Server
+		return h.servers[exchangeOf(r.Context()).toolSet].Server
 	}, &mcp.StreamableHTTPOptions{
 		Stateless: true, JSONResponse: true, MaxRequestBodyBytes: h.MaxRequest,
 		DisableLocalhostProtection: true, // the listener has its own protection
@@ -69,7 +70,7 @@ func (h *Handler) start() {
 
 // An Answer is the response to a request to /mcp, with the operation for logs
 // and metrics.
-type Answer struct {
+type Response struct {
 	Status int
 	Header http.Header
 	Body   []byte
@@ -80,15 +81,15 @@ type Answer struct {
 
 // An exchange is one request to /mcp.
 type exchange struct {
-	profile Profile
-	caller  api.Caller
-	may     *api.OperationsAnswer // operations permitted to the caller
-	ctx     context.Context       // canceled when the client disconnects
+	toolSet   ToolSet
+	caller    api.Caller
+	permitted *api.OperationsAnswer // operations permitted to the caller
+	ctx       context.Context       // canceled when the client disconnects
 
-	mu    sync.Mutex
-	asked int    // number of operations
-	op    string // the last operation
-	code  string // its result
+	mu       sync.Mutex
+	executed int    // number of operations
+	op       string // the last operation
+	code     string // its result
 }
 
 type exchangeKey struct{}
@@ -97,9 +98,9 @@ func exchangeOf(ctx context.Context) *exchange { return ctx.Value(exchangeKey{})
 
 // Answer answers a request. It calls read, which returns the body, if any, only
 // after the caller is known. The client may see the text of the error.
-func (h *Handler) Answer(r *http.Request, read func() ([]byte, error)) (*Answer, error) {
-	h.once.Do(h.start)
-	e, err := h.exchange(r)
+func (h *Handler) Answer(r *http.Request, read func() ([]byte, error)) (*Response, error) {
+	h.once.Do(h.startServers)
+	e, err := h.newExchange(r)
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +108,7 @@ func (h *Handler) Answer(r *http.Request, read func() ([]byte, error)) (*Answer,
 	if err != nil {
 		return nil, err
 	}
-	if n := batched(body); n > maxBatch {
+	if n := countMessages(body); n > maxBatch {
 		return nil, api.Errorf(api.TooLarge, "the batch has %d messages and may have %d", n, maxBatch)
 	}
 	r = r.WithContext(context.WithValue(r.Context(), exchangeKey{}, e))
@@ -116,15 +117,15 @@ func (h *Handler) Answer(r *http.Request, read func() ([]byte, error)) (*Answer,
 	h.http.ServeHTTP(w, r)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return &Answer{Status: w.status, Header: w.header, Body: w.body.Bytes(), Operation: e.op,
+	return &Response{Status: w.status, Header: w.header, Body: w.body.Bytes(), Operation: e.op,
 		Code: cmp.Or(e.code, w.code())}, nil
 }
 
-// exchange determines the caller and the tools of a request.
-func (h *Handler) exchange(r *http.Request) (*exchange, error) {
-	e := &exchange{profile: CoreTools, caller: api.Caller{Fixed: h.Fixed, Model: true}, ctx: r.Context()}
+// newExchange determines the caller and the tools of a request.
+func (h *Handler) newExchange(r *http.Request) (*exchange, error) {
+	e := &exchange{toolSet: CoreTools, caller: api.Caller{Fixed: h.Fixed, Model: true}, ctx: r.Context()}
 	if h.Fixed != nil && len(h.Fixed.Operations) > 0 {
-		e.profile = AllTools // restricted to the operations of the listener
+		e.toolSet = AllTools // restricted to the operations of the listener
 	}
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -134,7 +135,7 @@ func (h *Handler) exchange(r *http.Request) (*exchange, error) {
 		if name != "tools" || len(values) != 1 {
 			return nil, api.Errorf(api.Invalid, "the query string of /mcp is tools=core, tools=all, or none")
 		}
-		e.profile, err = ParseProfile(values[0])
+		e.toolSet, err = ParseToolSet(values[0])
 		if err != nil {
 			return nil, err
 		}
@@ -155,12 +156,12 @@ func (h *Handler) exchange(r *http.Request) (*exchange, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.may = answer.(*api.OperationsAnswer)
+	e.permitted = answer.(*api.OperationsAnswer)
 	return e, nil
 }
 
-// batched returns the number of messages in a request body.
-func batched(body []byte) int {
+// countMessages returns the number of messages in a request body.
+func countMessages(body []byte) int {
 	body = bytes.TrimSpace(body)
 	if !bytes.HasPrefix(body, []byte("[")) {
 		return 1
@@ -170,12 +171,12 @@ func batched(body []byte) int {
 	return len(batch)
 }
 
-// ask executes an operation for a request to /mcp.
-func (h *Handler) ask(ctx context.Context, req *api.Request) (body json.RawMessage, err error) {
+// executeRequest executes an operation for a request to /mcp.
+func (h *Handler) executeRequest(ctx context.Context, req *api.Request) (body json.RawMessage, err error) {
 	e := exchangeOf(ctx)
 	e.mu.Lock()
-	e.asked++
-	more := e.asked > 1 // the first is covered by the admission of the request
+	e.executed++
+	more := e.executed > 1 // the first is covered by the admission of the request
 	e.mu.Unlock()
 	defer func() {
 		e.mu.Lock()
@@ -203,10 +204,10 @@ func (h *Handler) ask(ctx context.Context, req *api.Request) (body json.RawMessa
 	if err != nil {
 		return nil, err
 	}
-	return api.Encode(answer)
+	return api.EncodeJSON(answer)
 }
 
-func (h *Handler) broken(ctx context.Context, v any, stack []byte) {
+func (h *Handler) recordPanic(ctx context.Context, v any, stack []byte) {
 	h.Panicked(v, stack)
 	e := exchangeOf(ctx)
 	e.mu.Lock()

@@ -19,10 +19,10 @@ import (
 // of the library.
 const maxLine = 15 << 20
 
-// A lineWire filters the messages between an agent, which sends one per line,
+// A lineFilter filters the messages between an agent, which sends one per line,
 // and the protocol library. The library ends the session at a malformed line; a
-// lineWire answers it with an error instead.
-type lineWire struct {
+// lineFilter answers it with an error instead.
+type lineFilter struct {
 	batches bool // the agent uses an old revision of the protocol, which allows batches
 
 	mu      sync.Mutex
@@ -31,21 +31,21 @@ type lineWire struct {
 	idle    chan struct{} // closed when no answer is pending; nil without a waiter
 }
 
-// sift passes valid lines on to the library and answers the others, until the
+// filterLines passes valid lines on to the library and answers the others, until the
 // input ends.
-func (l *lineWire) sift(in io.Reader, to io.Writer) error {
+func (l *lineFilter) filterLines(in io.Reader, to io.Writer) error {
 	r := bufio.NewReaderSize(in, 64<<10)
 	for {
 		line, last := readLine(r)
 		line = bytes.TrimSpace(line)
 		if len(line) > 0 {
-			answers, problem := l.heard(line)
+			answers, problem := l.checkLine(line)
 			if problem != nil {
-				if err := l.refuse(problem); err != nil {
+				if err := l.answerInvalid(problem); err != nil {
 					return err
 				}
 			} else {
-				l.expect(answers)
+				l.addPending(answers)
 				if _, err := to.Write(append(line, '\n')); err != nil {
 					return err
 				}
@@ -71,9 +71,9 @@ func readLine(r *bufio.Reader) (line []byte, err error) {
 	}
 }
 
-// heard reports whether a line expects an answer, or returns an error if the
+// checkLine reports whether a line expects an answer, or returns an error if the
 // line is not a valid message.
-func (l *lineWire) heard(line []byte) (answered bool, problem *jsonrpc.Error) {
+func (l *lineFilter) checkLine(line []byte) (answered bool, problem *jsonrpc.Error) {
 	refused := func(code int64, format string, args ...any) (bool, *jsonrpc.Error) {
 		return false, &jsonrpc.Error{Code: code, Message: fmt.Sprintf(format, args...)}
 	}
@@ -117,19 +117,19 @@ func (l *lineWire) heard(line []byte) (answered bool, problem *jsonrpc.Error) {
 // firstWithoutBatches is the first revision of the protocol without batches.
 const firstWithoutBatches = "2025-06-18"
 
-// refuse answers an invalid line. The answer has a null id because the id of
+// answerInvalid answers an invalid line. The answer has a null id because the id of
 // the message is unknown.
-func (l *lineWire) refuse(problem *jsonrpc.Error) error {
-	answer, err := api.Encode(map[string]any{"jsonrpc": "2.0", "id": nil, "error": problem})
+func (l *lineFilter) answerInvalid(problem *jsonrpc.Error) error {
+	answer, err := api.EncodeJSON(map[string]any{"jsonrpc": "2.0", "id": nil, "error": problem})
 	if err != nil {
 		return err
 	}
-	l.expect(true)
+	l.addPending(true)
 	_, err = l.Write(answer)
 	return err
 }
 
-func (l *lineWire) expect(answer bool) {
+func (l *lineFilter) addPending(answer bool) {
 	if answer {
 		l.mu.Lock()
 		defer l.mu.Unlock()
@@ -138,7 +138,7 @@ func (l *lineWire) expect(answer bool) {
 }
 
 // Write implements [io.Writer]. Each call must contain one answer.
-func (l *lineWire) Write(p []byte) (int, error) {
+func (l *lineFilter) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	n, err := l.out.Write(p)
@@ -150,8 +150,8 @@ func (l *lineWire) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// wait waits until no answer is pending, over is closed, or limit has passed.
-func (l *lineWire) wait(limit time.Duration, over <-chan struct{}) {
+// waitAnswered waits until no answer is pending, over is closed, or limit has passed.
+func (l *lineFilter) waitAnswered(limit time.Duration, over <-chan struct{}) {
 	l.mu.Lock()
 	if l.pending <= 0 {
 		l.mu.Unlock()
@@ -169,4 +169,4 @@ func (l *lineWire) wait(limit time.Duration, over <-chan struct{}) {
 
 // Close implements [io.Closer]. It does nothing: the caller of Run owns the
 // output.
-func (l *lineWire) Close() error { return nil }
+func (l *lineFilter) Close() error { return nil }

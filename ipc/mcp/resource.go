@@ -58,7 +58,7 @@ func noResource(uri string) error {
 // readResource returns the content of a file.
 func (s *server) readResource(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 	path, _ := resourcePath(req.Params.URI)
-	answer, err := askFor[api.GetAnswer](ctx, s.ask, api.GetRequest{Path: path})
+	answer, err := executeTyped[api.GetAnswer](ctx, s.execute, api.GetRequest{Path: path})
 	if err != nil {
 		if code := api.AsError(err).Code; code == api.NotFound || code == api.Forbidden {
 			return nil, noResource(req.Params.URI)
@@ -79,7 +79,7 @@ const (
 // listResources lists the files that the caller can read, sorted by path. The
 // cursor is the last path of the previous page.
 func (s *server) listResources(ctx context.Context, after string, list *mcp.ListResourcesResult) error {
-	page, err := s.paths(ctx, api.CompleteRequest{After: after, Limit: resourcePage})
+	page, err := s.listPaths(ctx, api.CompleteRequest{After: after, Limit: resourcePage})
 	if err != nil {
 		return err
 	}
@@ -90,12 +90,12 @@ func (s *server) listResources(ctx context.Context, after string, list *mcp.List
 	return nil
 }
 
-// complete completes the path of a resource.
-func (s *server) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp.CompleteResult, error) {
+// completePath completes the path of a resource.
+func (s *server) completePath(ctx context.Context, req *mcp.CompleteRequest) (*mcp.CompleteResult, error) {
 	page := &api.CompleteAnswer{Values: []string{}}
 	if req.Params.Ref.URI == ResourceTemplate && req.Params.Argument.Name == "path" {
 		var err error
-		page, err = s.paths(ctx, api.CompleteRequest{Prefix: req.Params.Argument.Value, Limit: maxCompletions})
+		page, err = s.listPaths(ctx, api.CompleteRequest{Prefix: req.Params.Argument.Value, Limit: maxCompletions})
 		if err != nil {
 			return nil, err
 		}
@@ -105,11 +105,11 @@ func (s *server) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp.C
 	}}, nil
 }
 
-// paths lists paths. It returns an empty list if the listener forbids the
+// listPaths lists paths. It returns an empty list if the listener forbids the
 // operation.
-func (s *server) paths(ctx context.Context, r api.CompleteRequest) (*api.CompleteAnswer, error) {
+func (s *server) listPaths(ctx context.Context, r api.CompleteRequest) (*api.CompleteAnswer, error) {
 	r.What = "path"
-	page, err := askFor[api.CompleteAnswer](ctx, s.ask, r)
+	page, err := executeTyped[api.CompleteAnswer](ctx, s.execute, r)
 	switch {
 	case err == nil:
 		return page, nil
@@ -119,8 +119,8 @@ func (s *server) paths(ctx context.Context, r api.CompleteRequest) (*api.Complet
 	return nil, rpcError(err)
 }
 
-// askFor executes the operation of a typed request and decodes the answer.
-func askFor[Answer, R any](ctx context.Context, ask AskFunc, r R) (*Answer, error) {
+// executeTyped executes the operation of a typed request and decodes the answer.
+func executeTyped[Answer, R any](ctx context.Context, ask ExecuteFunc, r R) (*Answer, error) {
 	req := api.RequestOf(r).WithDefaults()
 	raw, err := ask(ctx, req)
 	if err != nil {

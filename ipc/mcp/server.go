@@ -16,53 +16,53 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 )
 
-// A server implements the Model Context Protocol on top of an AskFunc: that of
+// A server implements the Model Context Protocol on top of an ExecuteFunc: that of
 // the daemon itself or that of a client. It keeps no state between requests.
 type server struct {
 	*mcp.Server
-	profile Profile
+	toolSet ToolSet
 	version string
 
-	ask AskFunc
-	// may returns the operations permitted to the caller in the context, or
+	execute ExecuteFunc
+	// permitted returns the operations permitted to the caller in the context, or
 	// false if they are unknown.
-	may func(context.Context) (*api.OperationsAnswer, bool)
-	// welcome replaces may for the first response, which must not wait.
-	welcome func(context.Context) (*api.OperationsAnswer, bool)
-	// broken is called for a panic.
-	broken func(ctx context.Context, v any, stack []byte)
+	permitted func(context.Context) (*api.OperationsAnswer, bool)
+	// initialState replaces may for the first response, which must not wait.
+	initialState func(context.Context) (*api.OperationsAnswer, bool)
+	// onPanic is called for a panic.
+	onPanic func(ctx context.Context, v any, stack []byte)
 }
 
-// start creates the server from the fields.
-func (s *server) start() *server {
+// buildServer creates the server from the fields.
+func (s *server) buildServer() *server {
 	s.Server = mcp.NewServer(&mcp.Implementation{Name: "memwatchd", Title: "Memory", Version: s.version},
 		&mcp.ServerOptions{
 			Capabilities: &mcp.ServerCapabilities{
 				Tools: &mcp.ToolCapabilities{}, Resources: &mcp.ResourceCapabilities{},
 				Completions: &mcp.CompletionCapabilities{},
 			},
-			CompletionHandler: s.complete,
+			CompletionHandler: s.completePath,
 			// The list depends on the permissions of the caller.
 			SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { c.CacheScope = "private" },
 		})
 	for _, t := range Tools {
-		if s.profile.has(t) {
-			s.AddTool(t.described(), s.handler(t))
+		if s.toolSet.offersTool(t) {
+			s.AddTool(t.protocolTool(), s.toolHandler(t))
 		}
 	}
 	s.AddResourceTemplate(&mcp.ResourceTemplate{
 		Name: "file", Title: "A file of memory", Description: "A Markdown file of memory, by its path",
 		MIMEType: markdown, URITemplate: ResourceTemplate,
 	}, s.readResource)
-	s.AddReceivingMiddleware(s.receive)
+	s.AddReceivingMiddleware(s.wrapMethods)
 	return s
 }
 
-// described returns the protocol's description of a tool.
-func (t *Tool) described() *mcp.Tool {
+// protocolTool returns the protocol's description of a tool.
+func (t *Tool) protocolTool() *mcp.Tool {
 	readOnly := !slices.ContainsFunc(t.ops, func(op *api.Operation) bool { return !op.ReadOnly })
 	return &mcp.Tool{
-		Name: t.Name, Title: t.Title, Description: t.Text, InputSchema: t.schema(),
+		Name: t.Name, Title: t.Title, Description: t.Text, InputSchema: t.inputSchema(),
 		Annotations: &mcp.ToolAnnotations{
 			Title: t.Title, ReadOnlyHint: readOnly, IdempotentHint: readOnly || t.Idempotent,
 			DestructiveHint: new(t.Destructive), OpenWorldHint: new(false),
@@ -70,16 +70,16 @@ func (t *Tool) described() *mcp.Tool {
 	}
 }
 
-// handler returns the handler for calls of a tool. A failed operation is a
+// toolHandler returns the handler for calls of a tool. A failed operation is a
 // result for the model to read and not a protocol error.
-func (s *server) handler(t *Tool) mcp.ToolHandler {
+func (s *server) toolHandler(t *Tool) mcp.ToolHandler {
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		return t.Use(ctx, s.ask, req.Params.Arguments).result()
+		return t.Use(ctx, s.execute, req.Params.Arguments).callResult()
 	}
 }
 
-func (a Result) result() (*mcp.CallToolResult, error) {
-	fields, err := api.Encode(a.Fields)
+func (a Result) callResult() (*mcp.CallToolResult, error) {
+	fields, err := api.EncodeJSON(a.Fields)
 	if err != nil {
 		return nil, err
 	}
@@ -89,18 +89,18 @@ func (a Result) result() (*mcp.CallToolResult, error) {
 	}, nil
 }
 
-// receive wraps all methods. It converts a panic into an error response, so
+// wrapMethods wraps all methods. It converts a panic into an error response, so
 // that the next request is not affected, and removes tools from the list that
 // the caller may not use.
-func (s *server) receive(next mcp.MethodHandler) mcp.MethodHandler {
+func (s *server) wrapMethods(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (result mcp.Result, err error) {
 		defer func() {
 			if v := recover(); v != nil {
-				s.broken(ctx, v, debug.Stack())
+				s.onPanic(ctx, v, debug.Stack())
 				e := api.Errorf(api.Internal, "something went wrong").WithHint("the daemon's log says what")
 				result, err = nil, rpcError(e)
 				if method == "tools/call" {
-					result, err = failure(e).result()
+					result, err = failedResult(e).callResult()
 				}
 			}
 		}()
@@ -126,12 +126,12 @@ func (s *server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 		}
 		switch r := result.(type) {
 		case *mcp.InitializeResult:
-			r.Instructions = s.instructions(ctx)
+			r.Instructions = s.modelInstructions(ctx)
 		case *mcp.DiscoverResult:
-			r.Instructions = s.instructions(ctx)
+			r.Instructions = s.modelInstructions(ctx)
 		case *mcp.ListToolsResult:
-			if may, ok := s.may(ctx); ok {
-				r.Tools = slices.DeleteFunc(r.Tools, func(t *mcp.Tool) bool { return !toolNamed(t.Name).allowed(may) })
+			if may, ok := s.permitted(ctx); ok {
+				r.Tools = slices.DeleteFunc(r.Tools, func(t *mcp.Tool) bool { return !toolNamed(t.Name).isPermitted(may) })
 			}
 		case *mcp.ListResourcesResult:
 			if err := s.listResources(ctx, after, r); err != nil {
@@ -146,16 +146,16 @@ func toolNamed(name string) *Tool {
 	return Tools[slices.IndexFunc(Tools, func(t *Tool) bool { return t.Name == name })]
 }
 
-// instructions returns the instructions for the model, or "" if memory is
+// modelInstructions returns the instructions for the model, or "" if memory is
 // turned off.
-func (s *server) instructions(ctx context.Context) string {
-	may, known := s.welcome(ctx)
+func (s *server) modelInstructions(ctx context.Context) string {
+	may, known := s.initialState(ctx)
 	if known && !may.Enabled {
 		return ""
 	}
-	return instructions(func(name string) bool {
+	return instructionsFor(func(name string) bool {
 		t := toolNamed(name)
-		return s.profile.has(t) && (!known || t.allowed(may))
+		return s.toolSet.offersTool(t) && (!known || t.isPermitted(may))
 	})
 }
 
@@ -163,7 +163,7 @@ func (s *server) instructions(ctx context.Context) string {
 // whose results have no field for errors.
 func rpcError(err error) error {
 	e := errorOf(err)
-	data, err := api.Encode(api.Failure{Error: e})
+	data, err := api.EncodeJSON(api.Failure{Error: e})
 	if err != nil {
 		return err
 	}

@@ -32,11 +32,11 @@ type Tool struct {
 // unless a parameter is set that only another has.
 func (t *Tool) Operations() []*api.Operation { return t.ops }
 
-// Asks reports whether the tool may execute an operation.
-func (t *Tool) Asks(op *api.Operation) bool { return slices.Contains(t.ops, op) }
+// Executes reports whether the tool may execute an operation.
+func (t *Tool) Executes(op *api.Operation) bool { return slices.Contains(t.ops, op) }
 
-// tool completes a row of the table with its operations.
-func tool(t Tool, names ...string) *Tool {
+// newTool completes a row of the table with its operations.
+func newTool(t Tool, names ...string) *Tool {
 	for _, name := range names {
 		op, err := api.LookUp(name)
 		if err != nil {
@@ -48,27 +48,27 @@ func tool(t Tool, names ...string) *Tool {
 }
 
 // A Profile is a selection of tools.
-type Profile string
+type ToolSet string
 
 // The profiles.
 const (
-	CoreTools Profile = "core" // the tools that every agent needs
-	AllTools  Profile = "all"
+	CoreTools ToolSet = "core" // the tools that every agent needs
+	AllTools  ToolSet = "all"
 )
 
-// ParseProfile returns the profile with the given name.
-func ParseProfile(s string) (Profile, error) {
-	if p := Profile(s); p == CoreTools || p == AllTools {
+// ParseToolSet returns the profile with the given name.
+func ParseToolSet(s string) (ToolSet, error) {
+	if p := ToolSet(s); p == CoreTools || p == AllTools {
 		return p, nil
 	}
 	return "", api.Errorf(api.Invalid, "tools: %q is not one of %s, %s", s, CoreTools, AllTools)
 }
 
-func (p Profile) has(t *Tool) bool { return t.Core || p == AllTools }
+func (p ToolSet) offersTool(t *Tool) bool { return t.Core || p == AllTools }
 
-// allowed reports whether the caller may execute at least one of the tool's
+// isPermitted reports whether the caller may execute at least one of the tool's
 // operations.
-func (t *Tool) allowed(may *api.OperationsAnswer) bool {
+func (t *Tool) isPermitted(may *api.OperationsAnswer) bool {
 	return may.Enabled &&
 		slices.ContainsFunc(t.ops, func(op *api.Operation) bool { return slices.Contains(may.Operations, op.Name) })
 }
@@ -90,9 +90,9 @@ func (t *Tool) Params() []*api.Param {
 	return list
 }
 
-// request returns the request for a call of the tool. It decodes the arguments
+// parseRequest returns the request for a call of the tool. It decodes the arguments
 // as strictly as those of programs.
-func (t *Tool) request(arguments json.RawMessage) (*api.Request, error) {
+func (t *Tool) parseRequest(arguments json.RawMessage) (*api.Request, error) {
 	if len(arguments) == 0 || string(arguments) == "null" {
 		arguments = json.RawMessage("{}")
 	}
@@ -119,7 +119,7 @@ func (t *Tool) request(arguments json.RawMessage) (*api.Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	op := t.meant(fields)
+	op := t.selectOperation(fields)
 	req := op.NewRequest()
 	for _, name := range names {
 		p, err := op.Param(name)
@@ -129,7 +129,7 @@ func (t *Tool) request(arguments json.RawMessage) (*api.Request, error) {
 		case isEmpty(fields[name]):
 			continue
 		default:
-			err = api.Errorf(api.Invalid, "%s does not go with %s", name, t.marks(op))
+			err = api.Errorf(api.Invalid, "%s does not go with %s", name, t.selectingParams(op))
 		}
 		if err != nil {
 			return nil, err
@@ -148,10 +148,10 @@ func isEmpty(raw json.RawMessage) bool {
 	return false
 }
 
-// meant returns the operation selected by the fields.
-func (t *Tool) meant(fields map[string]json.RawMessage) *api.Operation {
+// selectOperation returns the operation selected by the fields.
+func (t *Tool) selectOperation(fields map[string]json.RawMessage) *api.Operation {
 	for _, op := range t.ops[1:] {
-		for _, p := range t.own(op) {
+		for _, p := range t.ownParams(op) {
 			if raw, ok := fields[p.Name]; ok && !isEmpty(raw) {
 				return op
 			}
@@ -160,26 +160,26 @@ func (t *Tool) meant(fields map[string]json.RawMessage) *api.Operation {
 	return t.ops[0]
 }
 
-// own returns the parameters that the tool takes from op: those that no earlier
+// ownParams returns the parameters that the tool takes from op: those that no earlier
 // operation has.
-func (t *Tool) own(op *api.Operation) []*api.Param {
+func (t *Tool) ownParams(op *api.Operation) []*api.Param {
 	return slices.DeleteFunc(t.Params(), func(p *api.Param) bool {
 		return !slices.Contains(op.Params, p)
 	})
 }
 
-// marks returns the names of the parameters that select an operation.
-func (t *Tool) marks(op *api.Operation) string {
+// selectingParams returns the names of the parameters that select an operation.
+func (t *Tool) selectingParams(op *api.Operation) string {
 	var names []string
-	for _, p := range t.own(op) {
+	for _, p := range t.ownParams(op) {
 		names = append(names, p.Name)
 	}
 	return strings.Join(names, " and ")
 }
 
-// An AskFunc executes an operation and returns the answer in its wire format.
+// An ExecuteFunc executes an operation and returns the answer in its wire format.
 // Errors are of type [*api.Error].
-type AskFunc func(context.Context, *api.Request) (json.RawMessage, error)
+type ExecuteFunc func(context.Context, *api.Request) (json.RawMessage, error)
 
 // A Result is the result of a tool call: a text for the model, and structured
 // content for programs, to be encoded.
@@ -190,10 +190,10 @@ type Result struct {
 }
 
 // Use calls the tool with arguments, which are a JSON object.
-func (t *Tool) Use(ctx context.Context, ask AskFunc, arguments json.RawMessage) Result {
-	req, err := t.request(arguments)
+func (t *Tool) Use(ctx context.Context, ask ExecuteFunc, arguments json.RawMessage) Result {
+	req, err := t.parseRequest(arguments)
 	if err != nil {
-		return failure(err)
+		return failedResult(err)
 	}
 	raw, err := ask(ctx, req)
 	if err != nil {
@@ -201,11 +201,11 @@ func (t *Tool) Use(ctx context.Context, ask AskFunc, arguments json.RawMessage) 
 			path, _ := secrets.Redact(get.Path)
 			return Result{Fields: noFile{Path: path, Missing: true}}
 		}
-		return failure(err)
+		return failedResult(err)
 	}
 	answer := req.Operation().NewAnswer()
 	if err := json.Unmarshal(raw, answer); err != nil {
-		return failure(api.Errorf(api.Internal, "%s: the answer cannot be read: %v", req.Operation().Name, err))
+		return failedResult(api.Errorf(api.Internal, "%s: the answer cannot be read: %v", req.Operation().Name, err))
 	}
 	if found, ok := answer.(*api.SearchAnswer); ok {
 		return Result{Text: textOf(answer), Fields: withLines(found)}
@@ -213,8 +213,8 @@ func (t *Tool) Use(ctx context.Context, ask AskFunc, arguments json.RawMessage) 
 	return Result{Text: textOf(answer), Fields: raw}
 }
 
-// failure returns a result that describes an error to the model.
-func failure(err error) Result {
+// failedResult returns a result that describes an error to the model.
+func failedResult(err error) Result {
 	e := errorOf(err)
 	text := string(e.Code) + ": " + e.Message
 	if e.Hint != "" {

@@ -51,7 +51,7 @@ func TestToolArguments(t *testing.T) {
 		{"memory_get", `{"pth":"a.md"}`, `unknown field "pth" (did you mean "path"?)`},
 		{"memory_get", `{"nmspace":"fact"}`, `unknown field "nmspace" (did you mean "namespace"?)`},
 	} {
-		req, err := toolNamed(c.tool).request(json.RawMessage(c.arguments))
+		req, err := toolNamed(c.tool).parseRequest(json.RawMessage(c.arguments))
 		got := ""
 		if err != nil {
 			got = err.Error()
@@ -71,18 +71,18 @@ func TestToolArguments(t *testing.T) {
 	}
 }
 
-// TestToolsAsTold compares all descriptions and instructions for models with a
+// TestToolDescriptions compares all descriptions and instructions for models with a
 // golden file.
-func TestToolsAsTold(t *testing.T) {
+func TestToolDescriptions(t *testing.T) {
 	var list []*mcp.Tool
 	for _, tool := range Tools {
-		list = append(list, tool.described())
+		list = append(list, tool.protocolTool())
 	}
 	got, err := json.MarshalIndent(list, "", "  ")
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := string(got) + "\n\n" + instructions(func(string) bool { return true })
+	text := string(got) + "\n\n" + instructionsFor(func(string) bool { return true })
 	const name = "testdata/told.txt"
 	if *update {
 		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {

@@ -11,105 +11,105 @@ import (
 // of parameters are part of the parameters; the texts here describe when to use
 // a tool.
 var Tools = []*Tool{
-	tool(Tool{
+	newTool(Tool{
 		Name: "memory_search", Title: "Search memory", Core: true,
 		Text: "Find entries of memory by their words, best match first, each with path and lines. " +
 			"Use it before you answer anything about earlier work, decisions, people, dates, preferences or todos. " +
 			"All words are optional and rare ones count most, so give several, names and exact identifiers included.",
 	}, "search"),
-	tool(Tool{
+	newTool(Tool{
 		Name: "memory_get", Title: "Read memory", Core: true,
 		Text: "Read a file of memory, or some of its lines, by the path that a search gave; or one entry by id; or one item by namespace and key. " +
 			"Read only the lines you need. A file that is not there is empty.",
 	}, "get", "item_get"),
-	tool(Tool{
+	newTool(Tool{
 		Name: "memory_recent", Title: "Recent entries", Core: true,
 		Text: "List the newest entries of memory, of the last day unless you say otherwise. Use it to see what happened lately, when there are no words to search for.",
 	}, "recent"),
-	tool(Tool{
+	newTool(Tool{
 		Name: "memory_related", Title: "Links in memory",
 		Text: "List what a file or entry of memory links to, and what links to it. Use it to follow up something you have found.",
 	}, "related"),
-	tool(Tool{
+	newTool(Tool{
 		Name: "memory_load", Title: "Wake up",
 		Text: "Read what an agent reads when a session starts: who it is, long-term memory, the summaries of recent days, and the session's own file of today.",
 	}, "load"),
-	tool(Tool{
+	newTool(Tool{
 		Name: "memory_context", Title: "Memory at a glance", Core: true,
 		Text: "Get a block of memory made for a prompt. Use it once when a conversation starts (format summary), or with format relevant and what was just said as query.",
 	}, "context"),
-	tool(Tool{
+	newTool(Tool{
 		Name: "memory_todos", Title: "List tasks", Core: true,
 		Text: "List tasks with where they stand, the oldest first; copies of one task are listed together.",
 	}, "todos"),
-	tool(Tool{
+	newTool(Tool{
 		Name: "memory_todo", Title: "Tick a task", Core: true, Idempotent: true,
 		Text: "Mark a task as done, or open it again, everywhere it stands. Use it as soon as a listed task is done; give its text as memory_todos shows it, or its id.",
 	}, "todo"),
-	tool(Tool{
+	newTool(Tool{
 		Name: "memory_note", Title: "Take a note", Core: true,
 		Text: "Append a note to the log of the day: a decision and why, a fact, something to pick up later. One concise paragraph each. It is private unless you say otherwise. Never note credentials.",
 	}, "note"),
-	tool(Tool{
+	newTool(Tool{
 		Name: "memory_capture", Title: "Capture bullets", Idempotent: true,
 		Text: "Append one to three short bullets to the log of the day: what was asked for, or achieved. Give the bullets, or a longer text that comes to them.",
 	}, "capture"),
-	tool(Tool{
+	newTool(Tool{
 		Name: "memory_remember", Title: "Remember for long", Core: true, Destructive: true, Idempotent: true,
 		Text: "Keep one thing in long-term memory. Only when the user asks in so many words that it be remembered: then set explicit to true. " +
 			"It replaces what has the same title. For anything else use memory_note.",
 	}, "remember"),
-	tool(Tool{
+	newTool(Tool{
 		Name: "memory_forget", Title: "Forget for good", Destructive: true,
 		Text: "Remove entries of memory for good, in two steps. First give match alone: it lists what has that text, with ids and a token, and removes nothing. " +
 			"Show the list to the user, and only when they agree give the ids and the token.",
 	}, "forget"),
-	tool(Tool{
+	newTool(Tool{
 		Name: "memory_session", Title: "Write up the session", Destructive: true, Idempotent: true,
 		Text: "Merge what this session has to say into its file of today: a summary, tasks, facts, links. Use it at the end of a conversation, and after each important step. " +
 			"Everybody may read what it writes, so leave out what is private.",
 	}, "session"),
-	tool(Tool{
+	newTool(Tool{
 		Name: "memory_edit", Title: "Edit a file", Destructive: true,
 		Text: "Replace a text in a file of memory. The old text must occur exactly once, as memory_get shows it. Use it to correct what is wrong; nothing else of the file changes.",
 	}, "edit"),
-	tool(Tool{
+	newTool(Tool{
 		Name: "memory_write", Title: "Write a file", Destructive: true, Idempotent: true,
 		Text: "Make a new file of memory, or replace all of one whose hash you have from memory_get. Prefer memory_edit and memory_note.",
 	}, "write"),
-	tool(Tool{
+	newTool(Tool{
 		Name: "memory_profile", Title: "Sum up a person", Destructive: true, Idempotent: true,
 		Text: "Write a summary of what is known of the user, in place of the one of that name. It must say what it is based on: paths or ids of entries that you have read.",
 	}, "profile"),
-	tool(Tool{
+	newTool(Tool{
 		Name: "memory_project", Title: "Sum up a project", Destructive: true, Idempotent: true,
 		Text: "Write a summary of a project, in place of the one of that name. It must say what it is based on: paths or ids of entries that you have read.",
 	}, "project"),
-	tool(Tool{
+	newTool(Tool{
 		Name: "memory_put", Title: "Put an item", Destructive: true, Idempotent: true,
 		Text: "Keep a value by namespace and key, such as profile and timezone, in place of what was there. Use it for what is looked up exactly: settings, preferences, the state of a task.",
 	}, "item_put"),
-	tool(Tool{
+	newTool(Tool{
 		Name: "memory_list", Title: "List items",
 		Text: "List the items that are kept by key, of one namespace or of all. memory_get reads one of them.",
 	}, "item_list"),
-	tool(Tool{
+	newTool(Tool{
 		Name: "memory_delete", Title: "Delete an item", Destructive: true, Idempotent: true,
 		Text: "Delete what is kept by a key, by namespace and key or by id. Only when the user wants it gone.",
 	}, "item_delete"),
-	tool(Tool{
+	newTool(Tool{
 		Name: "memory_delete_namespace", Title: "Delete a namespace", Destructive: true, Idempotent: true,
 		Text: "Delete all that is kept by keys of a namespace. Only when the user wants all of it gone.",
 	}, "item_delete_namespace"),
-	tool(Tool{
+	newTool(Tool{
 		Name: "memory_status", Title: "How memory is doing",
 		Text: "Tell whether memory works, and what is wrong if it does not. Use it when searches fail or writes are refused.",
 	}, "status"),
 }
 
-// instructions returns the instructions for a model. They mention only tools
+// instructionsFor returns the instructions for a model. They mention only tools
 // for which has returns true.
-func instructions(has func(name string) bool) string {
+func instructionsFor(has func(name string) bool) string {
 	var b strings.Builder
 	say := func(text string, needed ...string) {
 		if !slices.ContainsFunc(needed, func(name string) bool { return !has(name) }) {

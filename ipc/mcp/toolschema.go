@@ -48,8 +48,8 @@ func (p properties) MarshalJSON() ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// schema returns the schema of the arguments of a tool.
-func (t *Tool) schema() *schema {
+// inputSchema returns the schema of the arguments of a tool.
+func (t *Tool) inputSchema() *schema {
 	s := &schema{Type: "object", Properties: properties{}}
 	for _, p := range t.Params() {
 		s.Properties = append(s.Properties, property{p.Name, schemaOfParam(p)})

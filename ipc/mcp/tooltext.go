@@ -21,42 +21,42 @@ func textOf(answer any) string {
 	}
 	switch a := answer.(type) {
 	case *api.SearchAnswer:
-		b.found(a)
+		b.writeHits(a)
 	case *api.GetAnswer:
 		return a.Text
 	case *api.ContextAnswer:
-		b.hints(a.Hints)
+		b.writeHints(a.Hints)
 		return strings.TrimSpace(a.Text + "\n" + b.String())
 	case *api.LoadAnswer:
 		return a.Block
 	case *api.RelatedAnswer:
-		b.related(a)
+		b.writeLinks(a)
 	case *api.TodosAnswer:
-		b.todos(a)
+		b.writeTodos(a)
 	case *api.TodoAnswer:
-		b.todo(a)
+		b.writeTodo(a)
 	case *api.NoteAnswer:
-		b.written("noted", a.Path, a.Line)
+		b.writePosition("noted", a.Path, a.Line)
 	case *api.CaptureAnswer:
-		b.captured(a)
+		b.writeCaptured(a)
 	case *api.RememberAnswer:
-		b.remembered(a)
+		b.writeRemembered(a)
 	case *api.ForgetAnswer:
-		b.forgotten(a)
+		b.writeForgotten(a)
 	case *api.SessionAnswer:
-		b.session(a)
+		b.writeSession(a)
 	case *api.EditAnswer:
-		b.edited(a)
+		b.writeEdited(a)
 	case *api.SummaryAnswer:
-		b.written("summed up", a.Path, a.Line)
+		b.writePosition("summed up", a.Path, a.Line)
 	case *api.ItemAnswer:
-		b.item(a)
+		b.writeItem(a)
 	case *api.ItemListAnswer:
-		b.items(a)
+		b.writeItems(a)
 	case *api.ItemDeleteAnswer:
-		b.deleted(a)
+		b.writeDeleted(a)
 	case *api.StatusAnswer:
-		b.status(a)
+		b.writeStatus(a)
 	default:
 		text, err := json.Marshal(answer)
 		if err != nil {
@@ -70,54 +70,54 @@ func textOf(answer any) string {
 // A toolText builds the text of an answer.
 type toolText struct{ strings.Builder }
 
-func (b *toolText) line(format string, args ...any) {
+func (b *toolText) writeLine(format string, args ...any) {
 	fmt.Fprintf(b, format+"\n", args...)
 }
 
-// facts writes the nonempty parts on one line.
-func (b *toolText) facts(parts ...string) {
+// writeFields writes the nonempty parts on one line.
+func (b *toolText) writeFields(parts ...string) {
 	parts = slices.DeleteFunc(parts, func(s string) bool { return s == "" })
-	b.line("%s", strings.Join(parts, " | "))
+	b.writeLine("%s", strings.Join(parts, " | "))
 }
 
-func (b *toolText) hints(hints []string) {
+func (b *toolText) writeHints(hints []string) {
 	for _, h := range hints {
-		b.line("(%s)", h)
+		b.writeLine("(%s)", h)
 	}
 }
 
-// state writes why an answer may be incomplete.
-func (b *toolText) state(s api.IndexState) {
+// writeIndexState writes why an answer may be incomplete.
+func (b *toolText) writeIndexState(s api.IndexState) {
 	if s.Degraded {
-		b.line("(the index is not whole now: there may be more)")
+		b.writeLine("(the index is not whole now: there may be more)")
 	}
 	if s.Problem != "" {
-		b.line("(%s)", s.Problem)
+		b.writeLine("(%s)", s.Problem)
 	}
 }
 
-// mark returns the mark for text written by others.
-func mark(untrusted bool) string {
+// untrustedMark returns the mark for text written by others.
+func untrustedMark(untrusted bool) string {
 	if untrusted {
 		return brief.Mark
 	}
 	return ""
 }
 
-// written writes the position of new text. The path is empty if the caller may
+// writePosition writes the position of new text. The path is empty if the caller may
 // not read the file in this context.
-func (b *toolText) written(what, path string, line int) {
+func (b *toolText) writePosition(what, path string, line int) {
 	if path == "" {
-		b.line("%s", what)
+		b.writeLine("%s", what)
 		return
 	}
-	b.line("%s: %s:%d", what, path, line)
+	b.writeLine("%s: %s:%d", what, path, line)
 }
 
 // maxEntryText bounds the characters of an entry in a list.
 const maxEntryText = 600
 
-func (b *toolText) found(a *api.SearchAnswer) {
+func (b *toolText) writeHits(a *api.SearchAnswer) {
 	for i, h := range a.Hits {
 		if i > 0 {
 			b.WriteByte('\n')
@@ -130,17 +130,17 @@ func (b *toolText) found(a *api.SearchAnswer) {
 		if h.Stale {
 			stale = "stale: the file cannot be read now"
 		}
-		b.facts(placeOf(h.Path, h.Line, h.EndLine), mark(h.Untrusted), h.Section, task, h.Day, stale)
+		b.writeFields(placeOf(h.Path, h.Line, h.EndLine), untrustedMark(h.Untrusted), h.Section, task, h.Day, stale)
 		text, cut := h.Text, false
 		if runes := []rune(text); len(runes) > maxEntryText {
 			text, cut = string(runes[:maxEntryText]), true
 		}
-		b.line("%s", brief.Quote(text, h.Untrusted))
+		b.writeLine("%s", brief.Quote(text, h.Untrusted))
 		if cut || h.Truncated {
-			b.line("… (for all of it: memory_get from %d, lines %d)", h.Line, h.EndLine-h.Line+1)
+			b.writeLine("… (for all of it: memory_get from %d, lines %d)", h.Line, h.EndLine-h.Line+1)
 		}
 		for _, also := range h.AlsoAt {
-			b.line("also at %s:%d", also.Path, also.Line)
+			b.writeLine("also at %s:%d", also.Path, also.Line)
 		}
 	}
 	shown := 0
@@ -148,12 +148,12 @@ func (b *toolText) found(a *api.SearchAnswer) {
 		shown += 1 + len(h.AlsoAt)
 	}
 	if shown > 0 && shown < a.Total {
-		b.line("\n(%d of %d)", shown, a.Total)
+		b.writeLine("\n(%d of %d)", shown, a.Total)
 	}
 	if a.Note != "" {
-		b.line("(%s)", a.Note)
+		b.writeLine("(%s)", a.Note)
 	}
-	b.state(a.Index)
+	b.writeIndexState(a.Index)
 }
 
 // placeOf returns the position of an entry as path:line or path:line-line.
@@ -164,20 +164,20 @@ func placeOf(path string, from, to int) string {
 	return fmt.Sprintf("%s:%d", path, from)
 }
 
-func (b *toolText) related(a *api.RelatedAnswer) {
+func (b *toolText) writeLinks(a *api.RelatedAnswer) {
 	for _, l := range a.To {
-		b.facts(fmt.Sprintf("%s:%d -> %s", a.Path, l.Line, l.Target), brief.Quote(l.Text, l.Untrusted))
+		b.writeFields(fmt.Sprintf("%s:%d -> %s", a.Path, l.Line, l.Target), brief.Quote(l.Text, l.Untrusted))
 	}
 	for _, l := range a.From {
-		b.facts(fmt.Sprintf("%s:%d -> %s", l.Path, l.Line, a.Path), brief.Quote(l.Text, l.Untrusted))
+		b.writeFields(fmt.Sprintf("%s:%d -> %s", l.Path, l.Line, a.Path), brief.Quote(l.Text, l.Untrusted))
 	}
 	if len(a.To)+len(a.From) == 0 {
-		b.line("(no links from or to %s)", a.Path)
+		b.writeLine("(no links from or to %s)", a.Path)
 	}
-	b.state(a.Index)
+	b.writeIndexState(a.Index)
 }
 
-func (b *toolText) todos(a *api.TodosAnswer) {
+func (b *toolText) writeTodos(a *api.TodosAnswer) {
 	for _, t := range a.Todos {
 		since := ""
 		if t.Since != "" {
@@ -187,203 +187,204 @@ func (b *toolText) todos(a *api.TodosAnswer) {
 		for i, p := range t.Places {
 			places[i] = fmt.Sprintf("%s:%d", p.Path, p.Line)
 		}
-		b.facts(box(t.State)+" "+brief.Quote(t.Text, t.Untrusted), since, strings.Join(places, ", "))
+		b.writeFields(checkbox(t.State)+" "+brief.Quote(t.Text, t.Untrusted), since, strings.Join(places, ", "))
 	}
 	if len(a.Todos) == 0 {
-		b.line("(no tasks)")
+		b.writeLine("(no tasks)")
 	}
-	b.state(a.Index)
+	b.writeIndexState(a.Index)
 }
 
-func box(state string) string {
+func checkbox(state string) string {
 	if state == "done" {
 		return "[x]"
 	}
 	return "[ ]"
 }
 
-func (b *toolText) todo(a *api.TodoAnswer) {
+func (b *toolText) writeTodo(a *api.TodoAnswer) {
 	if a.Plan != nil {
 		for _, t := range a.Plan.Waiting {
-			b.facts("to be ticked: "+t.Text, t.Reason)
+			b.writeFields("to be ticked: "+t.Text, t.Reason)
 		}
-		b.line("(%d to be ticked, %d unclear, %d left alone)", len(a.Plan.Waiting), len(a.Plan.Unclear),
+		b.writeLine("(%d to be ticked, %d unclear, %d left alone)", len(a.Plan.Waiting), len(a.Plan.Unclear),
 			len(a.Plan.Known))
 		return
 	}
-	b.line("%s %s", box(a.State), a.Text)
+	b.writeLine("%s %s", checkbox(a.State), a.Text)
 	for _, p := range a.Changed {
-		b.line("%s:%d", p.Path, p.Line)
+		b.writeLine("%s:%d", p.Path, p.Line)
 	}
 	for _, l := range a.Left {
-		b.line("not changed: %s: %s", l.Path, l.Reason)
+		b.writeLine("not changed: %s: %s", l.Path, l.Reason)
 	}
 	switch {
 	case len(a.Changed)+len(a.Left) == 0:
-		b.line("(it was so already)")
+		b.writeLine("(it was so already)")
 	case a.DryRun:
-		b.line("(nothing was written)")
+		b.writeLine("(nothing was written)")
 	}
 }
 
-func (b *toolText) captured(a *api.CaptureAnswer) {
+func (b *toolText) writeCaptured(a *api.CaptureAnswer) {
 	switch {
 	case a.Queued:
-		b.line("(a model is asked, and what it says is captured later)")
+		b.writeLine("(a model is asked, and what it says is captured later)")
 	case a.Note != "":
-		b.line("(%s)", a.Note)
+		b.writeLine("(%s)", a.Note)
 	case a.Path == "":
-		b.line("captured")
+		b.writeLine("captured")
 		return
 	}
 	for _, line := range a.Lines {
 		if line > 0 {
-			b.line("captured: %s:%d", a.Path, line)
+			b.writeLine("captured: %s:%d", a.Path, line)
 		}
 	}
 	if a.Already > 0 {
-		b.line("(%d of them were there already)", a.Already)
+		b.writeLine("(%d of them were there already)", a.Already)
 	}
 }
 
-func (b *toolText) remembered(a *api.RememberAnswer) {
+func (b *toolText) writeRemembered(a *api.RememberAnswer) {
 	what := "remembered"
 	if a.Replaced {
 		what = "remembered, in place of what was there"
 	}
-	b.written(what, a.Path, a.Line)
-	b.hints(a.Hints)
+	b.writePosition(what, a.Path, a.Line)
+	b.writeHints(a.Hints)
 }
 
-func (b *toolText) forgotten(a *api.ForgetAnswer) {
+func (b *toolText) writeForgotten(a *api.ForgetAnswer) {
 	for _, id := range a.Removed {
-		b.line("forgotten: %s", id)
+		b.writeLine("forgotten: %s", id)
 	}
 	for _, f := range a.Failed {
-		b.line("still there: %s: %s", f.ID, f.Reason)
+		b.writeLine("still there: %s: %s", f.ID, f.Reason)
 	}
 	if a.Token == "" && a.Total > 0 {
-		b.line("the text is still in:")
+		b.writeLine("the text is still in:")
 	}
 	for _, e := range a.Entries {
 		id := "id " + e.ID
 		if e.ID == "" {
 			id = "cannot be removed by id: edit the file"
 		}
-		b.facts(placeOf(e.Path, max(e.Line, 1), e.EndLine), e.What, id)
-		b.line("%s", brief.Quote(strings.TrimRight(e.Text, "\n"), e.Untrusted))
+		b.writeFields(placeOf(e.Path, max(e.Line, 1), e.EndLine), e.What, id)
+		b.writeLine("%s", brief.Quote(strings.TrimRight(e.Text, "\n"), e.Untrusted))
 	}
 	switch more := a.Total - len(a.Entries); {
 	case a.Token != "" && a.Total == 0:
-		b.line("(nothing that you may read has this text)")
+		b.writeLine("(nothing that you may read has this text)")
 	case more > 0:
-		b.line("(and %d more)", more)
+		b.writeLine("(and %d more)", more)
 	}
 	if a.Token != "" && a.Total > 0 {
-		b.line("token: %s", a.Token)
-		b.line("(nothing was removed: show this to the user, then give ids and token)")
+		b.writeLine("token: %s", a.Token)
+		b.writeLine("(nothing was removed: show this to the user, then give ids and token)")
 	}
 	for _, s := range []string{a.Problem, a.Beyond} {
 		if s != "" && a.Token == "" {
-			b.line("(%s)", s)
+			b.writeLine("(%s)", s)
 		}
 	}
 }
 
-func (b *toolText) session(a *api.SessionAnswer) {
+func (b *toolText) writeSession(a *api.SessionAnswer) {
 	switch {
 	case a.DryRun:
-		b.line("%s (nothing was written)", a.Path)
+		b.writeLine("%s (nothing was written)", a.Path)
 	case a.Path != "":
-		b.line("written: %s", a.Path)
+		b.writeLine("written: %s", a.Path)
 	}
 	for _, list := range []struct {
 		sign  string
 		items []api.SessionItem
 	}{{"+", a.Added}, {"~", a.Updated}, {"=", a.Merged}} {
 		for _, i := range list.items {
-			b.line("%s %s: %s", list.sign, i.Section, i.Text)
+			b.writeLine("%s %s: %s", list.sign, i.Section, i.Text)
 		}
 	}
 	for _, l := range a.LeftOut {
-		b.line("- left out: %s: %s", l.Item, l.Reason)
+		b.writeLine("- left out: %s: %s", l.Item, l.Reason)
 	}
 	for _, t := range a.Todos {
-		b.line("%s %s:%d", box(t.State), t.Path, t.Line)
+		b.writeLine("%s %s:%d", checkbox(t.State), t.Path, t.Line)
 	}
 	if p := a.Promoted; p != nil && p.Path != "" {
-		b.line("kept for long: %s:%d", p.Path, p.Line)
+		b.writeLine("kept for long: %s:%d", p.Path, p.Line)
 	}
 	for _, h := range a.Diff {
-		b.line("%s:%d\n%s", a.Path, h.Line, strings.TrimRight(h.Diff, "\n"))
+		b.writeLine("%s:%d\n%s", a.Path, h.Line, strings.TrimRight(h.Diff, "\n"))
 	}
-	b.hints(a.Hints)
+	b.writeHints(a.Hints)
 }
 
-func (b *toolText) edited(a *api.EditAnswer) {
+func (b *toolText) writeEdited(a *api.EditAnswer) {
 	if a.Changed {
-		b.line("written: %s", a.Path)
+		b.writeLine("written: %s", a.Path)
 		return
 	}
-	b.line("%s says that already", a.Path)
+	b.writeLine("%s says that already", a.Path)
 }
 
-func (b *toolText) item(a *api.ItemAnswer) {
+func (b *toolText) writeItem(a *api.ItemAnswer) {
 	if a.Item == nil {
-		b.line("(nothing is kept by this key)")
+		b.writeLine("(nothing is kept by this key)")
 		return
 	}
-	b.itemLine(a.Item)
+	b.writeItemLine(a.Item)
 }
 
-func (b *toolText) itemLine(i *api.Item) {
+func (b *toolText) writeItemLine(i *api.Item) {
 	place := i.Path
 	if i.Line > 0 {
 		place = fmt.Sprintf("%s:%d", i.Path, i.Line)
 	}
-	b.facts(brief.Quote(i.Namespace+"/"+i.Key+": "+i.Value, i.Untrusted), i.Visibility, "id "+i.ID, place)
+	b.writeFields(brief.Quote(i.Namespace+"/"+i.Key+": "+i.Value, i.Untrusted), i.Visibility, "id "+i.ID, place)
 }
 
-func (b *toolText) items(a *api.ItemListAnswer) {
+func (b *toolText) writeItems(a *api.ItemListAnswer) {
 	for _, i := range a.Items {
-		b.itemLine(i)
+		b.writeItemLine(i)
 	}
 	if len(a.Items) == 0 {
-		b.line("(no items)")
+		b.writeLine("(no items)")
 	}
 	if a.Next != "" {
-		b.line("(there are more: cursor %s)", a.Next)
+		b.writeLine("(there are more: cursor %s)", a.Next)
 	}
-	b.state(a.Index)
+	b.writeIndexState(a.Index)
 }
 
-func (b *toolText) deleted(a *api.ItemDeleteAnswer) {
-	b.line("deleted: %d", a.Deleted)
+func (b *toolText) writeDeleted(a *api.ItemDeleteAnswer) {
+	b.writeLine("deleted: %d", a.Deleted)
 	for _, path := range a.Paths {
-		b.line("in %s", path)
+		b.writeLine("in %s", path)
 	}
 }
 
-func (b *toolText) status(a *api.StatusAnswer) {
+func (b *toolText) writeStatus(a *api.StatusAnswer) {
 	word := "memory works"
 	if !a.Healthy {
 		word = "memory is not healthy"
 	}
-	b.line("%s", word)
+	b.writeLine("%s", word)
 	s := a.Status
 	if s == nil {
 		return
 	}
-	b.line("%d files, %d entries, %d problems in files, %d skipped", s.Files, s.Entries, s.ProblemCount, s.SkippedFiles)
+	b.writeLine("%d files, %d entries, %d problems in files, %d skipped", s.Files, s.Entries, s.ProblemCount,
+		s.SkippedFiles)
 	for _, problem := range []string{s.Index.Problem, s.Watch.Problem, s.Write.Problem} {
 		if problem != "" {
-			b.line("%s", problem)
+			b.writeLine("%s", problem)
 		}
 	}
 	for _, w := range s.Write.Waiting {
-		b.line("waits to be written: %s: %s", w.Path, w.Reason)
+		b.writeLine("waits to be written: %s: %s", w.Path, w.Reason)
 	}
 	for _, p := range s.Problems {
-		b.facts(p.Path, p.Message)
+		b.writeFields(p.Path, p.Message)
 	}
 }

@@ -11,31 +11,31 @@ import (
 // another program saved during a change.
 
 // A Holding names hunks of a change in the journal by their indexes.
-type Holding struct {
+type HunkSet struct {
 	ID    string `json:"id"`
 	Hunks []int  `json:"hunks,omitempty"` // all hunks if empty
 }
 
-// Holding returns the hunks for which holds reports true, by change, oldest
+// FindHunks returns the hunks for which holds reports true, by change, oldest
 // first. It examines only the changes for which concerns reports true. It skips
 // records that it cannot read and reports them in the error; the list is valid
 // even then.
-func (j *Journal) Holding(concerns func(Record) bool, holds func(Record, Hunk) bool) ([]Holding, error) {
+func (j *Journal) FindHunks(concerns func(Record) bool, holds func(Record, Hunk) bool) ([]HunkSet, error) {
 	j.mu.Lock()
 	known := slices.Clone(j.records)
 	j.mu.Unlock()
-	var list []Holding
+	var list []HunkSet
 	var errs []error
 	for _, r := range known {
 		if !concerns(r) {
 			continue
 		}
-		whole, err := j.again(r.ID)
+		whole, err := j.rereadRecord(r.ID)
 		if err != nil {
 			errs = append(errs, err)
 			continue
 		}
-		held := Holding{ID: r.ID}
+		held := HunkSet{ID: r.ID}
 		for i, h := range whole.Hunks {
 			if holds(whole, h) {
 				held.Hunks = append(held.Hunks, i)
@@ -48,39 +48,39 @@ func (j *Journal) Holding(concerns func(Record) bool, holds func(Record, Hunk) b
 	return list, errors.Join(errs...)
 }
 
-// again reads a record from its file. If the record was pruned meanwhile, again
+// rereadRecord reads a record from its file. If the record was pruned meanwhile, again
 // returns a record without hunks.
-func (j *Journal) again(id string) (Record, error) {
+func (j *Journal) rereadRecord(id string) (Record, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	i, ok := j.find(id)
+	i, ok := j.findRecord(id)
 	if !ok {
 		return Record{}, nil
 	}
-	return j.read(j.records[i])
+	return j.readRecord(j.records[i])
 }
 
 // Forget permanently removes hunks from changes. The changes stay in the
 // journal but cannot be undone. Forget ignores changes that are no longer in
 // the journal.
-func (j *Journal) Forget(list []Holding) error {
+func (j *Journal) Forget(list []HunkSet) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	var errs []error
 	for _, held := range list {
-		i, ok := j.find(held.ID)
+		i, ok := j.findRecord(held.ID)
 		if !ok {
 			continue
 		}
-		if err := j.forget(&j.records[i], held.Hunks); err != nil {
+		if err := j.forgetHunks(&j.records[i], held.Hunks); err != nil {
 			errs = append(errs, fmt.Errorf("journal %s: %w", held.ID, err))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-func (j *Journal) forget(known *Record, hunks []int) error {
-	r, err := j.read(*known)
+func (j *Journal) forgetHunks(known *Record, hunks []int) error {
+	r, err := j.readRecord(*known)
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func (j *Journal) forget(known *Record, hunks []int) error {
 	if err != nil {
 		return err
 	}
-	if err := j.disk.Write(j.path(*known), data); err != nil {
+	if err := j.disk.Write(j.recordPath(*known), data); err != nil {
 		return err
 	}
 	known.Forgotten = true

@@ -21,10 +21,10 @@ type Hunk struct {
 	Old []byte `json:"old"` // the replaced bytes
 	New []byte `json:"new"` // the replacement
 
-	// Before and Behind are the unchanged lines on both sides: up to three, and
+	// Above and Behind are the unchanged lines on both sides: up to three, and
 	// fewer next to another hunk or at the start or end of the file.
-	Before []byte `json:"before"`
-	Behind []byte `json:"behind"`
+	Above []byte `json:"before"`
+	Below []byte `json:"behind"`
 }
 
 // Hunks returns the replacements that turn before into after, in the order of
@@ -32,7 +32,7 @@ type Hunk struct {
 // suffix and the lines that occur once on each side, as a human reader does.
 func Hunks(before, after []byte) []Hunk {
 	d := &differ{old: SplitLines(before), new: SplitLines(after)}
-	d.diff(0, len(d.old), 0, len(d.new), maxDepth)
+	d.diffRange(0, len(d.old), 0, len(d.new), maxDepth)
 	hunks := make([]Hunk, len(d.spans))
 	for i, s := range d.spans {
 		from, to := 0, len(d.old) // the limits of the unchanged lines around the hunk
@@ -43,11 +43,11 @@ func Hunks(before, after []byte) []Hunk {
 			to = d.spans[i+1].old
 		}
 		hunks[i] = Hunk{
-			Line:   s.old + 1,
-			Old:    bytes.Join(d.old[s.old:s.oldEnd], nil),
-			New:    bytes.Join(d.new[s.new:s.newEnd], nil),
-			Before: bytes.Join(d.old[max(from, s.old-contextLines):s.old], nil),
-			Behind: bytes.Join(d.old[s.oldEnd:min(to, s.oldEnd+contextLines)], nil),
+			Line:  s.old + 1,
+			Old:   bytes.Join(d.old[s.old:s.oldEnd], nil),
+			New:   bytes.Join(d.new[s.new:s.newEnd], nil),
+			Above: bytes.Join(d.old[max(from, s.old-contextLines):s.old], nil),
+			Below: bytes.Join(d.old[s.oldEnd:min(to, s.oldEnd+contextLines)], nil),
 		}
 	}
 	return hunks
@@ -75,9 +75,9 @@ type differ struct {
 	spans    []lineSpan
 }
 
-// diff compares a range of old lines with a range of new lines. It divides the
+// diffRange compares a range of old lines with a range of new lines. It divides the
 // ranges at their anchors, recursively, at most depth times.
-func (d *differ) diff(a, aEnd, b, bEnd, depth int) {
+func (d *differ) diffRange(a, aEnd, b, bEnd, depth int) {
 	for a < aEnd && b < bEnd && bytes.Equal(d.old[a], d.new[b]) {
 		a, b = a+1, b+1
 	}
@@ -89,24 +89,24 @@ func (d *differ) diff(a, aEnd, b, bEnd, depth int) {
 	}
 	var anchors []anchor
 	if depth > 0 {
-		anchors = d.anchors(a, aEnd, b, bEnd)
+		anchors = d.findAnchors(a, aEnd, b, bEnd)
 	}
 	if len(anchors) == 0 {
-		d.add(lineSpan{a, aEnd, b, bEnd})
+		d.addSpan(lineSpan{a, aEnd, b, bEnd})
 		return
 	}
 	for _, at := range anchors {
 		// Between two anchors no line is unique in the whole range, but a line
 		// may be unique between them.
-		d.diff(a, at.old, b, at.new, depth-1)
+		d.diffRange(a, at.old, b, at.new, depth-1)
 		a, b = at.old+1, at.new+1
 	}
-	d.diff(a, aEnd, b, bEnd, depth-1)
+	d.diffRange(a, aEnd, b, bEnd, depth-1)
 }
 
-// add appends a difference and merges it with the preceding one if the two
+// addSpan appends a difference and merges it with the preceding one if the two
 // touch.
-func (d *differ) add(s lineSpan) {
+func (d *differ) addSpan(s lineSpan) {
 	if n := len(d.spans); n > 0 && d.spans[n-1].oldEnd == s.old && d.spans[n-1].newEnd == s.new {
 		d.spans[n-1].oldEnd, d.spans[n-1].newEnd = s.oldEnd, s.newEnd
 		return
@@ -117,9 +117,9 @@ func (d *differ) add(s lineSpan) {
 // An anchor is a pair of equal lines, one in each file.
 type anchor struct{ old, new int }
 
-// anchors returns the longest sequence of lines that occur once in each range
+// findAnchors returns the longest sequence of lines that occur once in each range
 // and have the same order in both.
-func (d *differ) anchors(a, aEnd, b, bEnd int) []anchor {
+func (d *differ) findAnchors(a, aEnd, b, bEnd int) []anchor {
 	type places struct{ old, olds, new, news int }
 	seen := map[string]*places{}
 	for i := a; i < aEnd; i++ {
@@ -141,12 +141,12 @@ func (d *differ) anchors(a, aEnd, b, bEnd int) []anchor {
 			once = append(once, anchor{i, p.new})
 		}
 	}
-	return rising(once)
+	return longestIncreasing(once)
 }
 
-// rising returns the longest subsequence of list whose new lines increase, by
+// longestIncreasing returns the longest subsequence of list whose new lines increase, by
 // patience sorting. The old lines of list increase already.
-func rising(list []anchor) []anchor {
+func longestIncreasing(list []anchor) []anchor {
 	var tops []int // by chain length: the index in list of the smallest last line
 	before := make([]int, len(list))
 	for i, at := range list {

@@ -31,12 +31,12 @@ import (
 type Journal struct {
 	// Now returns the current time; if nil, time.Now is used.
 	Now func() time.Time
-	// Happened, if not nil, is called with each completed change, without its
+	// Completed, if not nil, is called with each completed change, without its
 	// hunks. It must not block or call the journal.
-	Happened func(Record)
+	Completed func(Record)
 
-	Dir  string        // the directory of the records; set by Open
-	Keep time.Duration // retention of changes; zero means forever
+	Dir       string        // the directory of the records; set by Open
+	Retention time.Duration // retention of changes; zero means forever
 
 	disk Disk
 
@@ -47,9 +47,9 @@ type Journal struct {
 }
 
 const (
-	intentEnding = ".intent.json"
-	madeEnding   = ".json"
-	draftEnding  = intentEnding + DraftEnding // temporary file of a record
+	intentSuffix = ".intent.json"
+	doneSuffix   = ".json"
+	tempSuffix   = intentSuffix + TempSuffix // temporary file of a record
 
 	// maxHeader exceeds the length of the longest paths and reasons.
 	maxHeader = 64 << 10
@@ -64,13 +64,13 @@ var (
 	ErrAmbiguous = errors.New("more than one change begins like this")
 )
 
-// DraftEnding is the suffix of temporary files, which are being written.
-const DraftEnding = ".new"
+// TempSuffix is the suffix of temporary files, which are being written.
+const TempSuffix = ".new"
 
 // A Disk creates the directory of a journal and writes its files.
 type Disk struct {
 	MakeDir func(path string) error              // creates a directory private to this user, if missing
-	Write   func(path string, data []byte) error // replaces a file atomically and durably, through path + DraftEnding
+	Write   func(path string, data []byte) error // replaces a file atomically and durably, through path + TempSuffix
 }
 
 // Open opens the journal in the directory dir and creates the directory if it
@@ -85,25 +85,25 @@ func Open(disk Disk, dir string, keep time.Duration) (*Journal, error) {
 	if err != nil {
 		return nil, fmt.Errorf("journal: %w", err)
 	}
-	j := &Journal{Dir: dir, Keep: keep, disk: disk}
+	j := &Journal{Dir: dir, Retention: keep, disk: disk}
 	for _, e := range entries {
-		j.load(e)
+		j.loadFile(e)
 	}
-	j.settle()
+	j.markUndone()
 	return j, nil
 }
 
-// reason returns the text of an error without the path, which the caller adds.
-func reason(err error) string {
+// errorText returns the text of an error without the path, which the caller adds.
+func errorText(err error) string {
 	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		err = path.Err
 	}
 	return err.Error()
 }
 
-// load reads the record in one file of the directory. It removes temporary
+// loadFile reads the record in one file of the directory. It removes temporary
 // files, and records a problem for damaged and foreign files.
-func (j *Journal) load(e fs.DirEntry) {
+func (j *Journal) loadFile(e fs.DirEntry) {
 	name := e.Name()
 	id, ending, _ := strings.Cut(name, ".")
 	n, ok := parseID(id)
@@ -111,10 +111,10 @@ func (j *Journal) load(e fs.DirEntry) {
 	switch {
 	case name == "CACHEDIR.TAG":
 		return
-	case !ok || !e.Type().IsRegular() || ending != intentEnding && ending != madeEnding && ending != draftEnding:
+	case !ok || !e.Type().IsRegular() || ending != intentSuffix && ending != doneSuffix && ending != tempSuffix:
 		j.problems = append(j.problems, name+": not a file of the journal")
 		return
-	case ending == draftEnding:
+	case ending == tempSuffix:
 		os.Remove(filepath.Join(j.Dir, name)) // the record was incomplete, so the change had not begun
 		return
 	}
@@ -124,11 +124,11 @@ func (j *Journal) load(e fs.DirEntry) {
 		err = errors.New("not what its name says")
 	}
 	if err != nil {
-		j.problems = append(j.problems, name+": "+reason(err))
+		j.problems = append(j.problems, name+": "+errorText(err))
 		return
 	}
 	r.State = StateDone
-	if ending == intentEnding {
+	if ending == intentSuffix {
 		r.State = StateIntent
 	}
 	j.records = append(j.records, r)
@@ -151,10 +151,10 @@ func readHeader(path string) (Record, error) {
 	return r, err
 }
 
-// settle computes which changes are undone: those undone by a change that is
+// markUndone computes which changes are undone: those undone by a change that is
 // not undone itself. An undo is newer than the changes that it undoes, so one
 // pass from the newest to the oldest change is enough.
-func (j *Journal) settle() {
+func (j *Journal) markUndone() {
 	undone := map[string]bool{}
 	for i := range slices.Backward(j.records) {
 		r := &j.records[i]
@@ -203,8 +203,8 @@ func (j *Journal) Begin(r Record) (Record, error) {
 	if err != nil {
 		return Record{}, fmt.Errorf("journal: %w", err)
 	}
-	if err := j.disk.Write(j.path(r), data); err != nil {
-		os.Remove(j.path(r)) // it may exist without being durable
+	if err := j.disk.Write(j.recordPath(r), data); err != nil {
+		os.Remove(j.recordPath(r)) // it may exist without being durable
 		return Record{}, fmt.Errorf("journal: %w", err)
 	}
 	j.last = n
@@ -214,8 +214,8 @@ func (j *Journal) Begin(r Record) (Record, error) {
 	return r, nil
 }
 
-// sync makes the names in the directory durable.
-func (j *Journal) sync() error {
+// syncDir makes the names in the directory durable.
+func (j *Journal) syncDir() error {
 	dir, err := os.Open(j.Dir)
 	if err != nil {
 		return err
@@ -230,7 +230,7 @@ func (j *Journal) sync() error {
 func (j *Journal) Done(id string, after [32]byte) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	i, ok := j.find(id)
+	i, ok := j.findRecord(id)
 	if !ok {
 		return fmt.Errorf("journal %s: %w", id, ErrNoRecord)
 	}
@@ -243,17 +243,17 @@ func (j *Journal) Done(id string, after [32]byte) error {
 	}
 	made := *r
 	made.State = StateDone
-	if err := os.Rename(j.path(*r), j.path(made)); err != nil {
+	if err := os.Rename(j.recordPath(*r), j.recordPath(made)); err != nil {
 		return fmt.Errorf("journal: %w", err)
 	}
 	*r = made
 	if len(r.Undoes) > 0 {
-		j.settle()
+		j.markUndone()
 	}
-	if j.Happened != nil {
-		j.Happened(*r)
+	if j.Completed != nil {
+		j.Completed(*r)
 	}
-	if err := j.sync(); err != nil {
+	if err := j.syncDir(); err != nil {
 		return fmt.Errorf("journal %s: %w", id, err)
 	}
 	return nil
@@ -264,33 +264,33 @@ func (j *Journal) Done(id string, after [32]byte) error {
 func (j *Journal) Abandon(id string) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	i, ok := j.find(id)
+	i, ok := j.findRecord(id)
 	if !ok {
 		return fmt.Errorf("journal %s: %w", id, ErrNoRecord)
 	}
-	if err := os.Remove(j.path(j.records[i])); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Remove(j.recordPath(j.records[i])); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("journal: %w", err)
 	}
 	undoes := len(j.records[i].Undoes) > 0
 	j.records = slices.Delete(j.records, i, i+1)
 	if undoes {
-		j.settle()
+		j.markUndone()
 	}
-	if err := j.sync(); err != nil {
+	if err := j.syncDir(); err != nil {
 		return fmt.Errorf("journal %s: %w", id, err)
 	}
 	return nil
 }
 
-func (j *Journal) find(id string) (int, bool) {
+func (j *Journal) findRecord(id string) (int, bool) {
 	return slices.BinarySearchFunc(j.records, id, func(r Record, id string) int { return strings.Compare(r.ID, id) })
 }
 
-// path returns the path of the file of a record.
-func (j *Journal) path(r Record) string {
-	ending := madeEnding
+// recordPath returns the path of the file of a record.
+func (j *Journal) recordPath(r Record) string {
+	ending := doneSuffix
 	if r.State == StateIntent {
-		ending = intentEnding
+		ending = intentSuffix
 	}
 	return filepath.Join(j.Dir, r.ID+ending)
 }
@@ -309,13 +309,13 @@ func (j *Journal) now() time.Time {
 func (j *Journal) Prune(now time.Time) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.Keep <= 0 {
+	if j.Retention <= 0 {
 		return nil
 	}
 	if n := len(j.records); n > 0 && j.records[n-1].Time.Before(now) {
 		now = j.records[n-1].Time
 	}
-	oldest := now.Add(-j.Keep)
+	oldest := now.Add(-j.Retention)
 	stays := map[string]bool{} // groups to keep
 	for _, r := range j.records {
 		if r.State == StateIntent || !r.Time.Before(oldest) {
@@ -327,7 +327,7 @@ func (j *Journal) Prune(now time.Time) error {
 		if stays[r.Group] {
 			return false
 		}
-		err := os.Remove(j.path(r))
+		err := os.Remove(j.recordPath(r))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, err)
 			return false

@@ -17,7 +17,7 @@ func (j *Journal) Pending() []Record {
 	var list []Record
 	for _, r := range j.records {
 		if r.State == StateIntent {
-			if whole, err := j.read(r); err == nil {
+			if whole, err := j.readRecord(r); err == nil {
 				r = whole
 			}
 			list = append(list, r)
@@ -35,7 +35,7 @@ func (j *Journal) List(since time.Time, path string, limit int) []Record {
 	defer j.mu.Unlock()
 	var list []Record
 	for _, r := range slices.Backward(j.records) {
-		if r.State == StateIntent || r.Time.Before(since) || !r.concerns(path) {
+		if r.State == StateIntent || r.Time.Before(since) || !r.affectsPath(path) {
 			continue
 		}
 		list = append(list, r)
@@ -46,9 +46,9 @@ func (j *Journal) List(since time.Time, path string, limit int) []Record {
 	return list
 }
 
-// concerns reports whether the change affects the file at path or a file below
+// affectsPath reports whether the change affects the file at path or a file below
 // the directory at path.
-func (r *Record) concerns(path string) bool {
+func (r *Record) affectsPath(path string) bool {
 	below := func(file string) bool {
 		rest, ok := strings.CutPrefix(file, path)
 		return ok && (rest == "" || rest[0] == '/')
@@ -62,8 +62,8 @@ func (r *Record) concerns(path string) bool {
 func (j *Journal) Get(id string) (Record, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	typed := tidyID.Replace(strings.ToLower(strings.TrimSpace(id)))
-	i, _ := j.find(typed)
+	typed := idNormalizer.Replace(strings.ToLower(strings.TrimSpace(id)))
+	i, _ := j.findRecord(typed)
 	var found []Record
 	for _, r := range j.records[i:] {
 		if typed == "" || !strings.HasPrefix(r.ID, typed) {
@@ -77,18 +77,18 @@ func (j *Journal) Get(id string) (Record, error) {
 	case 0:
 		return Record{}, fmt.Errorf("journal %q: %w", id, ErrNoRecord)
 	case 1:
-		return j.read(found[0])
+		return j.readRecord(found[0])
 	}
 	return Record{}, fmt.Errorf("journal %q: %w: %s, %s", id, ErrAmbiguous, found[0].ID, found[1].ID)
 }
 
-// read returns the record known with its hunks.
-func (j *Journal) read(known Record) (Record, error) {
-	data, err := os.ReadFile(j.path(known))
+// readRecord returns the record known with its hunks.
+func (j *Journal) readRecord(known Record) (Record, error) {
+	data, err := os.ReadFile(j.recordPath(known))
 	if err != nil {
 		return Record{}, fmt.Errorf("journal: %w", err)
 	}
-	r, err := decode(data)
+	r, err := decodeRecord(data)
 	if err == nil && r.ID != known.ID {
 		err = fmt.Errorf("damaged: it says that it is %q", r.ID)
 	}

@@ -134,8 +134,8 @@ func decodeHeader(line []byte) (r Record, hunks string, err error) {
 	return r, h.Hunks, nil
 }
 
-// decode parses a record's file and checks that its hunks match the checksum.
-func decode(data []byte) (Record, error) {
+// decodeRecord parses a record's file and checks that its hunks match the checksum.
+func decodeRecord(data []byte) (Record, error) {
 	first, hunks, _ := bytes.Cut(data, []byte("\n"))
 	r, digest, err := decodeHeader(first)
 	if err != nil {
@@ -185,6 +185,6 @@ func parseID(id string) (n int64, ok bool) {
 	return n, true
 }
 
-// tidyID normalizes a typed ID or prefix of an ID: it replaces letters that
+// idNormalizer normalizes a typed ID or prefix of an ID: it replaces letters that
 // look like digits and drops hyphens and spaces.
-var tidyID = strings.NewReplacer("o", "0", "i", "1", "l", "1", "-", "", " ", "")
+var idNormalizer = strings.NewReplacer("o", "0", "i", "1", "l", "1", "-", "", " ", "")

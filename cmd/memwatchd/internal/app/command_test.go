@@ -29,7 +29,7 @@ func TestCommandsExplainThemselves(t *testing.T) {
 					t.Errorf("%s: %s is not explained", op.Name, p.Name)
 				case argument && !strings.Contains(c.Long, "  "+p.Name+" "):
 					t.Errorf("%s: the argument %s is not in its help:\n%s", way.Words, p.Name, c.Long)
-				case !argument && !p.Scope && way.Takes(p) && root.PersistentFlags().Lookup(p.Flag) != nil:
+				case !argument && !p.Scope && way.TakesParam(p) && root.PersistentFlags().Lookup(p.Flag) != nil:
 					t.Errorf("%s: --%s means something else; give %s another flag", way.Words, p.Flag, p.Name)
 				}
 			}

@@ -15,8 +15,8 @@ import (
 // agents is a command of this program.
 func TestInstalledCommandsAreThere(t *testing.T) {
 	for _, a := range agents.All {
-		for _, part := range []agents.Part{agents.MCP, agents.Hooks} {
-			if !a.Has(part, agents.User) {
+		for _, part := range []agents.Component{agents.MCP, agents.Hooks} {
+			if !a.Supports(part, agents.User) {
 				continue
 			}
 			command := agents.Command{"memwatchd"}

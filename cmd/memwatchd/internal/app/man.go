@@ -35,7 +35,7 @@ func newMan(g *cli.Globals) *cobra.Command {
 		},
 		ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := writeManual(cmd.Root(), build.Current(), args[0]); err != nil {
+			if err := writeManual(cmd.Root(), build.ReadInfo(), args[0]); err != nil {
 				return err
 			}
 			fmt.Fprintln(g.Stdout, "manual written to "+term.EscapeLine(args[0]))
@@ -55,7 +55,7 @@ func writeManual(root *cobra.Command, b build.Info, dir string) error {
 			return err
 		}
 	}
-	root.Long = manualHead + surroundings()
+	root.Long = manualIntro + referenceSections()
 	root.DisableAutoGenTag = true
 	prepareForManual(root)
 	source := "memwatchd " + b.Version
@@ -80,7 +80,7 @@ func prepareForManual(c *cobra.Command) {
 	}
 }
 
-const manualHead = "Memwatchd watches a directory of Markdown files that is somebody's memory, keeps an index of it fresh, and answers " +
+const manualIntro = "Memwatchd watches a directory of Markdown files that is somebody's memory, keeps an index of it fresh, and answers " +
 	"questions about it over a Unix socket: to people on the command line, and to agents. It writes to the files only what was asked for, " +
 	"or what its configuration allows, and every change can be undone.\n\n" +
 	"`memwatchd serve` is the daemon. Most other commands ask it, and act as the owner of the memory, in private, unless `--subject` and " +
@@ -88,9 +88,9 @@ const manualHead = "Memwatchd watches a directory of Markdown files that is some
 	"Beginning from nothing:\n\n" +
 	"  memwatchd init\n  memwatchd serve\n  memwatchd search certificate expired\n"
 
-// surroundings returns the sections about exit status, environment and files,
+// referenceSections returns the sections about exit status, environment and files,
 // as Markdown.
-func surroundings() string {
+func referenceSections() string {
 	var b strings.Builder
 	b.WriteString("\n# EXIT STATUS\n")
 	for _, e := range []struct {

@@ -27,7 +27,7 @@ Without --tools all, the agent is given the core of them: search, get, context, 
 		Example: "  memwatchd mcp\n  memwatchd mcp --tools all --subject acct:42 --context public",
 		Args:    cli.OnlyCommands,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			profile, err := mcp.ParseProfile(tools)
+			profile, err := mcp.ParseToolSet(tools)
 			if err != nil {
 				return err
 			}
@@ -39,7 +39,7 @@ Without --tools all, the agent is given the core of them: search, get, context, 
 				fmt.Fprintln(g.Stderr,
 					term.Wrap("This is for agents, which start it and send messages of the Model Context Protocol: memwatchd mcp install puts it into their settings. Ctrl-D ends it.", term.Width(g.Stderr), ""))
 			}
-			b := &mcp.Bridge{Client: client, Profile: profile, Version: build.Version(), Off: !config.Memory.Enabled,
+			b := &mcp.Bridge{Client: client, ToolSet: profile, Version: build.Version(), Off: !config.Memory.Enabled,
 				Stack: g.Stderr}
 			return b.Run(cmd.Context(), cmd.InOrStdin(), g.Stdout)
 		},

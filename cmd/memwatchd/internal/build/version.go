@@ -29,19 +29,19 @@ var archivedCommit string
 // pseudoVersion matches a version with the time (UTC) and the hash of a commit.
 var pseudoVersion = regexp.MustCompile(`[-.](\d{14})-([0-9a-f]{12})(?:\+|$)`)
 
-// Current returns the build information that the Go toolchain recorded: the
+// ReadInfo returns the build information that the Go toolchain recorded: the
 // commit of a checkout, or the version of a downloaded module, which may
 // contain a commit. Without a commit in either, Current uses the note that git
 // left in an archive of the sources.
-func Current() Info {
+func ReadInfo() Info {
 	info, _ := debug.ReadBuildInfo()
 	if info == nil {
 		info = new(debug.BuildInfo)
 	}
-	return buildOf(info, archivedCommit)
+	return infoOf(info, archivedCommit)
 }
 
-func buildOf(info *debug.BuildInfo, archived string) Info {
+func infoOf(info *debug.BuildInfo, archived string) Info {
 	b := Info{Version: cmp.Or(info.Main.Version, "(devel)"), Go: cmp.Or(info.GoVersion, runtime.Version()),
 		Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	for _, s := range info.Settings {
@@ -68,7 +68,7 @@ func buildOf(info *debug.BuildInfo, archived string) Info {
 }
 
 // Version returns the version of this program.
-func Version() string { return Current().Version }
+func Version() string { return ReadInfo().Version }
 
 // String returns the version and the known details, one per line.
 func (b Info) String() string {

@@ -43,7 +43,7 @@ func TestBuild(t *testing.T) {
 			c.want.Go = "go1.26.0"
 		}
 		c.want.Platform = runtime.GOOS + "/" + runtime.GOARCH
-		if diff := cmp.Diff(c.want, buildOf(c.info, c.archived)); diff != "" {
+		if diff := cmp.Diff(c.want, infoOf(c.info, c.archived)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}

@@ -47,7 +47,7 @@ func newBash(g *Globals) *cobra.Command {
 				columns = 0 // menu completion (37) and insert-completions (42) insert each reply verbatim
 			}
 			fmt.Fprintln(g.Stdout, bashOptions(list, directive))
-			for _, reply := range last.replies(list, columns) {
+			for _, reply := range last.buildReplies(list, columns) {
 				fmt.Fprintln(g.Stdout, reply)
 			}
 			return nil
@@ -57,7 +57,7 @@ func newBash(g *Globals) *cobra.Command {
 
 // parseCompletions parses the output of cobra: one name per line, optionally
 // followed by a tab and a description, and finally the directive.
-func parseCompletions(out string) (list []name, directive cobra.ShellCompDirective) {
+func parseCompletions(out string) (list []candidate, directive cobra.ShellCompDirective) {
 	for line := range strings.Lines(out) {
 		line = strings.TrimSuffix(line, "\n")
 		if number, ok := strings.CutPrefix(line, ":"); ok {
@@ -67,7 +67,7 @@ func parseCompletions(out string) (list []name, directive cobra.ShellCompDirecti
 			}
 		}
 		text, about, _ := strings.Cut(line, "\t")
-		list = append(list, name{text, about})
+		list = append(list, candidate{text, about})
 	}
 	if directive&cobra.ShellCompDirectiveFilterFileExt != 0 {
 		list = nil // file extensions, not names
@@ -77,7 +77,7 @@ func parseCompletions(out string) (list []name, directive cobra.ShellCompDirecti
 
 // bashOptions returns the options of compopt for the names and for the case
 // without names.
-func bashOptions(list []name, d cobra.ShellCompDirective) string {
+func bashOptions(list []candidate, d cobra.ShellCompDirective) string {
 	var options []string
 	switch {
 	case d&cobra.ShellCompDirectiveError != 0:
@@ -153,20 +153,20 @@ func parseBash(line, breaks string) (words []string, last bashWord) {
 	return words, last
 }
 
-// replies returns the text to insert: quoted names without the first w.head
+// buildReplies returns the text to insert: quoted names without the first w.head
 // bytes. If there are several, replies appends descriptions within the given
 // columns; bash then inserts only the common prefix.
-func (w *bashWord) replies(list []name, columns int) (replies []string) {
+func (w *bashWord) buildReplies(list []candidate, columns int) (replies []string) {
 	flag := ""
 	if at := strings.IndexByte(w.text, '='); at >= 0 && strings.HasPrefix(w.text, "-") {
 		flag = w.text[:at+1] // the names complete the value of the flag
 	}
 	width := 0
 	var about []string
-	for _, n := range w.fitting(list, flag) {
-		reply := w.quoted((flag + n.text)[w.head:])
+	for _, n := range w.matchNames(list, flag) {
+		reply := w.quoteText((flag + n.text)[w.head:])
 		if !slices.Contains(replies, reply) {
-			replies, about = append(replies, reply), append(about, n.about)
+			replies, about = append(replies, reply), append(about, n.description)
 			width = max(width, uniseg.StringWidth(reply))
 		}
 	}
@@ -182,17 +182,17 @@ func (w *bashWord) replies(list []name, columns int) (replies []string) {
 	return replies
 }
 
-// fitting returns the names with the typed prefix. If there are none and the
+// matchNames returns the names with the typed prefix. If there are none and the
 // whole word is replaced, it returns the names with that prefix in another
 // case, or else those that contain it.
-func (w *bashWord) fitting(list []name, flag string) []name {
+func (w *bashWord) matchNames(list []candidate, flag string) []candidate {
 	typed := strings.ToLower(w.text)
 	for _, fits := range []func(text string) bool{
 		func(text string) bool { return strings.HasPrefix(text, w.text) },
 		func(text string) bool { return w.head == 0 && strings.HasPrefix(strings.ToLower(text), typed) },
 		func(text string) bool { return w.head == 0 && strings.Contains(strings.ToLower(text), typed) },
 	} {
-		var some []name
+		var some []candidate
 		for _, n := range list {
 			if fits(flag + n.text) {
 				some = append(some, n)
@@ -205,8 +205,8 @@ func (w *bashWord) fitting(list []name, flag string) []name {
 	return nil
 }
 
-// quoted returns text with the quoting that the position of the word requires.
-func (w *bashWord) quoted(text string) string {
+// quoteText returns text with the quoting that the position of the word requires.
+func (w *bashWord) quoteText(text string) string {
 	switch w.quote {
 	case '\'':
 		return strings.ReplaceAll(text, "'", `'\''`)

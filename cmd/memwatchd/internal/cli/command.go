@@ -28,9 +28,9 @@ func addOperations(root *cobra.Command, g *Globals) {
 			parent := root
 			words := strings.Fields(op.Commands[i].Words)
 			for _, w := range words[:len(words)-1] {
-				parent = group(parent, w)
+				parent = ensureGroup(parent, w)
 			}
-			c := operationCommand(op, &op.Commands[i], words[len(words)-1], g)
+			c := newOperationCommand(op, &op.Commands[i], words[len(words)-1], g)
 			if parent == root {
 				c.GroupID = "ask"
 			}
@@ -39,47 +39,48 @@ func addOperations(root *cobra.Command, g *Globals) {
 	}
 }
 
-// groups describe the commands that have subcommands.
-var groups = map[string]string{
+// groupSummaries describe the commands that have subcommands.
+var groupSummaries = map[string]string{
 	"identity": "Say which account an external key belongs to",
 	"item":     "Keep things by their keys, show and delete them",
 	"session":  "Write what a session has to say",
 	"todo":     "List tasks, tick them and open them again",
 }
 
-// group returns the subcommand of parent with that name. It creates a command
+// ensureGroup returns the subcommand of parent with that name. It creates a command
 // that only has subcommands if there is none.
-func group(parent *cobra.Command, name string) *cobra.Command {
-	if c := below(parent, name); c != nil {
+func ensureGroup(parent *cobra.Command, name string) *cobra.Command {
+	if c := findSubcommand(parent, name); c != nil {
 		return c
 	}
 	c := &cobra.Command{
-		Use: name, Short: cmp.Or(groups[name], "Commands about "+name), GroupID: "ask", Args: OnlyCommands, RunE: ShowHelp,
+		Use: name, Short: cmp.Or(groupSummaries[name], "Commands about "+name), GroupID: "ask", Args: OnlyCommands,
+		RunE: ShowHelp,
 	}
 	parent.AddCommand(c)
 	return c
 }
 
-// operationCommand returns a command of an operation, with positional arguments
+// newOperationCommand returns a command of an operation, with positional arguments
 // and flags from the parameters of the request.
-func operationCommand(op *api.Operation, way *api.Command, name string, g *Globals) *cobra.Command {
+func newOperationCommand(op *api.Operation, way *api.Command, name string, g *Globals) *cobra.Command {
 	req := op.NewRequest()
 	c := &cobra.Command{
-		Use:   strings.Join(append([]string{name}, positional(op, way)...), " "),
+		Use:   strings.Join(append([]string{name}, usageArguments(op, way)...), " "),
 		Short: way.Summary,
-		Long:  withArguments(op, way),
+		Long:  longHelp(op, way),
 		Args: func(cmd *cobra.Command, args []string) error {
 			return setArguments(op, way, req, args, cmd.InOrStdin())
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return ask(cmd, op, req, g)
+			return runOperation(cmd, op, req, g)
 		},
 	}
 	switch op.Name {
 	case "forget":
-		addForget(c, op, req, g)
+		addForgetSteps(c, op, req, g)
 	case "status":
-		addVerbose(c, g)
+		addVerboseFlag(c, g)
 	}
 	if way.Example != "" {
 		c.Example = "  memwatchd " + way.Words + " " + way.Example
@@ -90,11 +91,11 @@ func operationCommand(op *api.Operation, way *api.Command, name string, g *Globa
 				panic(fmt.Sprintf("command %s: %v", way.Words, err)) // a mistake in the table; every test would fail
 			}
 		}
-		if !way.Takes(p) || p.Arg != "" || p.Scope && (p.Name == "subject" || p.Name == "context") {
+		if !way.TakesParam(p) || p.Arg != "" || p.Scope && (p.Name == "subject" || p.Name == "context") {
 			continue // a positional argument or a global flag
 		}
 		v := &paramFlag{param: p, req: req, stdin: c.InOrStdin}
-		f := c.Flags().VarPF(v, p.Flag, "", explained(p))
+		f := c.Flags().VarPF(v, p.Flag, "", describeParam(p))
 		if p.Kind() == "boolean" {
 			f.NoOptDefVal = "true"
 		}
@@ -124,7 +125,7 @@ func (f *paramFlag) Set(s string) error {
 		values = strings.Split(s, ",")
 	}
 	for _, v := range values {
-		if err := setTyped(f.req, f.param, v, f.stdin()); err != nil {
+		if err := setValue(f.req, f.param, v, f.stdin()); err != nil {
 			return err
 		}
 	}
@@ -155,8 +156,8 @@ func (f *paramFlag) Type() string {
 	}
 }
 
-// positional returns the arguments of a command for its usage line.
-func positional(op *api.Operation, way *api.Command) []string {
+// usageArguments returns the arguments of a command for its usage line.
+func usageArguments(op *api.Operation, way *api.Command) []string {
 	var words []string
 	for _, p := range Arguments(op, way) {
 		word := "[" + p.Name + "]"
@@ -168,9 +169,9 @@ func positional(op *api.Operation, way *api.Command) []string {
 	return words
 }
 
-// withArguments returns the long help of a command: its summary and the
+// longHelp returns the long help of a command: its summary and the
 // description of its arguments.
-func withArguments(op *api.Operation, way *api.Command) string {
+func longHelp(op *api.Operation, way *api.Command) string {
 	list := Arguments(op, way)
 	if len(list) == 0 {
 		return way.Summary
@@ -179,7 +180,7 @@ func withArguments(op *api.Operation, way *api.Command) string {
 	fmt.Fprintf(&b, "%s\n\nArguments:\n", way.Summary)
 	w := tabwriter.NewWriter(&b, 0, 0, 3, ' ', 0)
 	for _, p := range list {
-		text := explained(p)
+		text := describeParam(p)
 		if p.Default != "" {
 			text += fmt.Sprintf(" (default %s)", p.Default)
 		}
@@ -189,8 +190,8 @@ func withArguments(op *api.Operation, way *api.Command) string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// explained returns the description of a parameter for the help.
-func explained(p *api.Param) string {
+// describeParam returns the description of a parameter for the help.
+func describeParam(p *api.Param) string {
 	if p.Stdin {
 		return p.Doc + "; - reads it from the standard input"
 	}
@@ -201,7 +202,7 @@ func explained(p *api.Param) string {
 func Arguments(op *api.Operation, way *api.Command) []*api.Param {
 	var list []*api.Param
 	for _, p := range op.Params {
-		if p.Arg != "" && way.Takes(p) {
+		if p.Arg != "" && way.TakesParam(p) {
 			list = append(list, p)
 		}
 	}
@@ -225,7 +226,7 @@ func setArguments(op *api.Operation, way *api.Command, req *api.Request, args []
 			args = args[1:]
 		}
 		for _, v := range values {
-			if err := setTyped(req, p, v, stdin); err != nil {
+			if err := setValue(req, p, v, stdin); err != nil {
 				return UsageError{Err: err}
 			}
 		}
@@ -236,11 +237,11 @@ func setArguments(op *api.Operation, way *api.Command, req *api.Request, args []
 	return nil
 }
 
-// setTyped sets a parameter to a value from the command line. If the parameter
-// accepts standard input and the value is a dash, setTyped reads standard
+// setValue sets a parameter to a value from the command line. If the parameter
+// accepts standard input and the value is a dash, setValue reads standard
 // input: for a list one item per line, otherwise the text without its final
 // line break, which commands append.
-func setTyped(req *api.Request, p *api.Param, s string, stdin io.Reader) error {
+func setValue(req *api.Request, p *api.Param, s string, stdin io.Reader) error {
 	if s != "-" || !p.Stdin {
 		return req.Set(p, s)
 	}
@@ -271,48 +272,49 @@ func setTyped(req *api.Request, p *api.Param, s string, stdin io.Reader) error {
 // much fits into memory.
 const maxStdin = 64 << 20
 
-// ask sends a request and prints the answer.
-func ask(cmd *cobra.Command, op *api.Operation, req *api.Request, g *Globals) error {
-	a, err := newAsking(cmd, op, req, g)
+// runOperation sends a request and prints the answer.
+func runOperation(cmd *cobra.Command, op *api.Operation, req *api.Request, g *Globals) error {
+	a, err := newInvocation(cmd, op, req, g)
 	if err != nil {
 		return err
 	}
 	if op.Stream {
-		err := a.client.Stream(cmd.Context(), req, func(raw json.RawMessage) error { return a.show(append(raw, '\n')) })
+		err := a.client.Stream(cmd.Context(), req,
+			func(raw json.RawMessage) error { return a.printResponse(append(raw, '\n')) })
 		return cmp.Or(err, context.Cause(cmd.Context()))
 	}
 	watched := func() {}
 	if op.Name == "rebuild" {
-		watched = a.watchRebuild(cmd.Context())
+		watched = a.showRebuildProgress(cmd.Context())
 	}
 	raw, err := a.client.Do(cmd.Context(), req)
 	watched()
 	if err != nil {
 		return err
 	}
-	if err := a.show(raw); err != nil {
+	if err := a.printResponse(raw); err != nil {
 		return err
 	}
-	return verdict(op, raw)
+	return answerError(op, raw)
 }
 
 // An asking holds the parts needed to send a request and show its answer.
-type asking struct {
+type invocation struct {
 	op     *api.Operation
 	g      *Globals
 	client *client.Client
 	out    *Printer
 }
 
-// newAsking connects to the daemon with the scope of the flags and converts the
+// newInvocation connects to the daemon with the scope of the flags and converts the
 // paths in the request.
-func newAsking(cmd *cobra.Command, op *api.Operation, req *api.Request, g *Globals) (*asking, error) {
+func newInvocation(cmd *cobra.Command, op *api.Operation, req *api.Request, g *Globals) (*invocation, error) {
 	c, client, err := g.Connect(cmd)
 	if err != nil {
 		return nil, err
 	}
 	for _, p := range op.Params {
-		if _, given := req.Given(p); given && p.Name == "external_key" && client.Scope.Subject != nil {
+		if _, given := req.GivenValue(p); given && p.Name == "external_key" && client.Scope.Subject != nil {
 			return nil, api.Errorf(api.Invalid, "subject and external_key exclude each other") // as the daemon does
 		}
 	}
@@ -324,13 +326,13 @@ func newAsking(cmd *cobra.Command, op *api.Operation, req *api.Request, g *Globa
 			return nil, err
 		}
 	}
-	return &asking{op, g, client, out}, nil
+	return &invocation{op, g, client, out}, nil
 }
 
 // pageOf returns the page of hits that a request selects.
 func pageOf(op *api.Operation, req *api.Request) (asked page) {
 	for _, p := range op.Params {
-		given, _ := req.Given(p)
+		given, _ := req.GivenValue(p)
 		switch p.Name {
 		case "offset":
 			asked.offset, _ = strconv.Atoi(given) // a missing offset is zero
@@ -353,7 +355,8 @@ func (g *Globals) Connect(cmd *cobra.Command) (*config.Config, *client.Client, e
 		}
 		c = config.Default() // the socket is known despite the invalid configuration
 	}
-	client := &client.Client{Socket: cmp.Or(g.Socket, c.Socket()), AsOwner: true, ServerUIDs: c.IPC.ServerUIDs, Starter: g.Config.Command("serve")}
+	client := &client.Client{Socket: cmp.Or(g.Socket, c.Socket()), AsOwner: true, ServerUIDs: c.IPC.ServerUIDs,
+		Starter: g.Config.Command("serve")}
 	if cmd.Flags().Changed("subject") {
 		client.Scope.Subject = &g.Subject
 	}
@@ -363,8 +366,8 @@ func (g *Globals) Connect(cmd *cobra.Command) (*config.Config, *client.Client, e
 	return c, client, nil
 }
 
-// show prints an answer.
-func (a *asking) show(raw json.RawMessage) error {
+// printResponse prints an answer.
+func (a *invocation) printResponse(raw json.RawMessage) error {
 	if a.g.JSON {
 		_, err := a.g.Stdout.Write(raw)
 		return err
@@ -373,12 +376,12 @@ func (a *asking) show(raw json.RawMessage) error {
 	if err := json.Unmarshal(raw, answer); err != nil {
 		return fmt.Errorf("%s: the answer cannot be read: %w", a.op.Name, err)
 	}
-	return a.out.print(answer)
+	return a.out.printAnswer(answer)
 }
 
-// verdict returns an error if the answer, which was already shown, reports a
+// answerError returns an error if the answer, which was already shown, reports a
 // failure.
-func verdict(op *api.Operation, raw json.RawMessage) error {
+func answerError(op *api.Operation, raw json.RawMessage) error {
 	var told struct {
 		Healthy bool
 		Refused int

@@ -41,9 +41,9 @@ func completeGlobals(root *cobra.Command, g *Globals) {
 		"config":  cobra.FixedCompletions([]string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt),
 		"dir":     cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs),
 		"socket":  cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault),
-		"name":    configured,
+		"name":    completeMemoryNames,
 		"subject": func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-			return (&naming{g: g, cmd: cmd}).names("subject", typed)
+			return (&completer{g: g, cmd: cmd}).completeNames("subject", typed)
 		},
 	} {
 		if err := root.RegisterFlagCompletionFunc(flag, complete); err != nil {
@@ -63,8 +63,8 @@ func CompleteWords(words ...string) cobra.CompletionFunc {
 	}
 }
 
-// configured completes the names of memories that have a configuration file.
-func configured(*cobra.Command, []string, string) (names []string, _ cobra.ShellCompDirective) {
+// completeMemoryNames completes the names of memories that have a configuration file.
+func completeMemoryNames(*cobra.Command, []string, string) (names []string, _ cobra.ShellCompDirective) {
 	files, _ := filepath.Glob(filepath.Join(xdg.ConfigHome, "memwatchd", "*.yaml"))
 	for _, f := range files {
 		names = append(names, strings.TrimSuffix(filepath.Base(f), ".yaml"))
@@ -78,8 +78,8 @@ func completeArguments(op *api.Operation, way *api.Command, req *api.Request, g 
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		for i, p := range Arguments(op, way) {
 			if i == len(args) || i < len(args) && p.Arg == "rest" {
-				n := naming{g: g, cmd: cmd, way: way, req: req, args: args[:i], words: args[i:]}
-				names, directive := n.param(p, typed)
+				n := completer{g: g, cmd: cmd, way: way, req: req, args: args[:i], words: args[i:]}
+				names, directive := n.completeParam(p, typed)
 				// A task or a file name must not become a flag.
 				return slices.DeleteFunc(names, func(name string) bool { return strings.HasPrefix(name, "-") }),
 					directive
@@ -92,13 +92,13 @@ func completeArguments(op *api.Operation, way *api.Command, req *api.Request, g 
 // completeFlag returns the completion function for a flag of a command.
 func completeFlag(p *api.Param, way *api.Command, req *api.Request, g *Globals) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-		n := naming{g: g, cmd: cmd, way: way, req: req, args: args}
-		return n.param(p, typed)
+		n := completer{g: g, cmd: cmd, way: way, req: req, args: args}
+		return n.completeParam(p, typed)
 	}
 }
 
 // A naming finds the completions for one position of a command line.
-type naming struct {
+type completer struct {
 	g     *Globals
 	cmd   *cobra.Command
 	way   *api.Command
@@ -107,16 +107,16 @@ type naming struct {
 	words []string     // previous words of the current argument, if it takes several
 }
 
-// param completes a parameter. In a list it completes the text after the last
+// completeParam completes a parameter. In a list it completes the text after the last
 // comma.
-func (n *naming) param(p *api.Param, typed string) ([]string, cobra.ShellCompDirective) {
+func (n *completer) completeParam(p *api.Param, typed string) ([]string, cobra.ShellCompDirective) {
 	before := ""
 	if p.Kind() == "strings" && p.Arg == "" {
 		before = typed[:strings.LastIndexByte(typed, ',')+1]
 	}
 	names, directive := p.Enum, noFiles
 	if p.Complete != "" {
-		names, directive = n.names(p.Complete, typed[len(before):])
+		names, directive = n.completeNames(p.Complete, typed[len(before):])
 	}
 	var out []string
 	for _, found := range names {
@@ -127,9 +127,9 @@ func (n *naming) param(p *api.Param, typed string) ([]string, cobra.ShellCompDir
 	return out, directive
 }
 
-// names returns the names of a sort that match the typed text.
-func (n *naming) names(sort, typed string) ([]string, cobra.ShellCompDirective) {
-	list := n.ask(sort, typed)
+// completeNames returns the names of a sort that match the typed text.
+func (n *completer) completeNames(sort, typed string) ([]string, cobra.ShellCompDirective) {
+	list := n.requestNames(sort, typed)
 	directive := noFiles
 	if sort == "path" && slices.ContainsFunc(list, func(name string) bool { return strings.HasSuffix(name, "/") }) {
 		directive |= noSpace // a path below the directory follows

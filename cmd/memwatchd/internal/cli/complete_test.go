@@ -15,7 +15,7 @@ import (
 // can be completed.
 func TestEverySortOfNameIsKnown(t *testing.T) {
 	known := []string{"path", "subject", "session", "section", "tag"}
-	for sort := range namers {
+	for sort := range nameSources {
 		known = append(known, sort)
 	}
 	for _, op := range api.Operations {
@@ -27,8 +27,8 @@ func TestEverySortOfNameIsKnown(t *testing.T) {
 	}
 }
 
-// usualBreaks are the default word-break characters of bash.
-const usualBreaks = " \t\n\"'><=;|&(:"
+// defaultBreaks are the default word-break characters of bash.
+const defaultBreaks = " \t\n\"'><=;|&(:"
 
 func TestBashWords(t *testing.T) {
 	for _, c := range []struct {
@@ -54,18 +54,18 @@ func TestBashWords(t *testing.T) {
 		{`memwatchd get 2>err x`, "memwatchd|get|2", "x", 0, 0},
 		{`memwatchd get x\`, "memwatchd|get", `x\`, 0, 0},
 	} {
-		words, last := parseBash(c.line, usualBreaks)
+		words, last := parseBash(c.line, defaultBreaks)
 		if got := strings.Join(words, "|"); got != c.words || last.text != c.text || last.head != c.head || last.quote != c.quote || last.file {
 			t.Errorf("%s: %q and %+v", c.line, got, last)
 		}
 	}
-	if _, last := parseBash("memwatchd get x > f", usualBreaks); !last.file {
+	if _, last := parseBash("memwatchd get x > f", defaultBreaks); !last.file {
 		t.Error("what is redirected to is taken for an argument")
 	}
 }
 
 func TestBashReplies(t *testing.T) {
-	list := []name{{"notes/a b.md", ""}, {"notes/it's", ""}, {"hm!!rm $(x)`y`", ""}, {"acct:42", "somebody"}, {"acct:43", "somebody else, of whom much could be said"}}
+	list := []candidate{{"notes/a b.md", ""}, {"notes/it's", ""}, {"hm!!rm $(x)`y`", ""}, {"acct:42", "somebody"}, {"acct:43", "somebody else, of whom much could be said"}}
 	for _, c := range []struct {
 		typed   string
 		columns int
@@ -85,8 +85,8 @@ func TestBashReplies(t *testing.T) {
 		{`t\'s`, 80, []string{`notes/it\'s`}},
 		{"x:A", 80, nil},
 	} {
-		_, last := parseBash("memwatchd x "+c.typed, usualBreaks)
-		if diff := cmp.Diff(c.want, last.replies(list, c.columns)); diff != "" {
+		_, last := parseBash("memwatchd x "+c.typed, defaultBreaks)
+		if diff := cmp.Diff(c.want, last.buildReplies(list, c.columns)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.typed, diff)
 		}
 	}
@@ -108,18 +108,18 @@ func FuzzBashQuoting(f *testing.F) {
 			if quote != "" {
 				w.quote = quote[0]
 			}
-			raw := quote + w.quoted(text[:typed])
-			words, last := parseBash("memwatchd get "+raw, usualBreaks)
+			raw := quote + w.quoteText(text[:typed])
+			words, last := parseBash("memwatchd get "+raw, defaultBreaks)
 			if last.text != text[:typed] || len(words) != 2 {
 				t.Fatalf("%s is read as %q", raw, last.text)
 			}
-			replies := last.replies([]name{{text: text}}, 80)
+			replies := last.buildReplies([]candidate{{text: text}}, 80)
 			if len(replies) != 1 {
 				t.Fatalf("%s may be %q", raw, replies)
 			}
 			// Bash replaces the rest of the word and closes the quotation.
-			kept, _ := keptOf(raw, last)
-			_, done := parseBash("memwatchd get "+kept+replies[0]+string(bytes.Trim([]byte{last.quote}, "\x00")), usualBreaks)
+			kept, _ := retainedPrefix(raw, last)
+			_, done := parseBash("memwatchd get "+kept+replies[0]+string(bytes.Trim([]byte{last.quote}, "\x00")), defaultBreaks)
 			if done.text != text || done.quote != 0 {
 				t.Fatalf("%s becomes %s, which is %q and not %q", raw, kept+replies[0], done.text, text)
 			}
@@ -127,11 +127,11 @@ func FuzzBashQuoting(f *testing.F) {
 	})
 }
 
-// keptOf returns the part of a word that bash keeps: the longest prefix whose
+// retainedPrefix returns the part of a word that bash keeps: the longest prefix whose
 // unquoted text is the head.
-func keptOf(raw string, w bashWord) (kept string, ok bool) {
+func retainedPrefix(raw string, w bashWord) (kept string, ok bool) {
 	for i := len(raw); i >= 0; i-- {
-		_, part := parseBash("memwatchd get "+raw[:i], usualBreaks)
+		_, part := parseBash("memwatchd get "+raw[:i], defaultBreaks)
 		if len(part.text) == w.head && part.head == w.head && part.quote == w.quote {
 			return raw[:i], true
 		}

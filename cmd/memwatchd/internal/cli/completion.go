@@ -38,7 +38,7 @@ func newCompletion(g *Globals) *cobra.Command {
 			if len(args) != 1 {
 				return UsageError{Err: fmt.Errorf("completion: say for which shell: bash, zsh or fish")}
 			}
-			if err := config.OneOf(args[0], shells); err != nil {
+			if err := config.CheckOneOf(args[0], shells); err != nil {
 				return UsageError{Err: fmt.Errorf("completion: %w", err)}
 			}
 			return nil

@@ -16,29 +16,29 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 )
 
-// addForget adds both steps to the forget command: it lists the entries with a
+// addForgetSteps adds both steps to the forget command: it lists the entries with a
 // text, requests consent and removes them. Without a terminal it only lists
 // them, unless --yes is set.
-func addForget(c *cobra.Command, op *api.Operation, req *api.Request, g *Globals) {
+func addForgetSteps(c *cobra.Command, op *api.Operation, req *api.Request, g *Globals) {
 	yes := c.Flags().Bool("yes", false, "remove everything that is listed, without asking")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		for _, step := range []string{"ids", "token"} {
 			if cmd.Flags().Changed(step) {
-				return ask(cmd, op, req, g)
+				return runOperation(cmd, op, req, g)
 			}
 		}
-		a, err := newAsking(cmd, op, req, g)
+		a, err := newInvocation(cmd, op, req, g)
 		if err != nil {
 			return err
 		}
-		return a.forget(cmd, req, *yes)
+		return a.forgetEntries(cmd, req, *yes)
 	}
 }
 
-// forgetAtOnce bounds the entries that one request removes.
-const forgetAtOnce = 20
+// maxForgetBatch bounds the entries that one request removes.
+const maxForgetBatch = 20
 
-func (a *asking) forget(cmd *cobra.Command, req *api.Request, yes bool) error {
+func (a *invocation) forgetEntries(cmd *cobra.Command, req *api.Request, yes bool) error {
 	for first := true; ; first = false {
 		raw, err := a.client.Do(cmd.Context(), req)
 		if err != nil {
@@ -49,23 +49,23 @@ func (a *asking) forget(cmd *cobra.Command, req *api.Request, yes bool) error {
 			return fmt.Errorf("forget: the answer cannot be read: %w", err)
 		}
 		if first && (!a.g.JSON || !yes) {
-			if err := a.show(raw); err != nil {
+			if err := a.printResponse(raw); err != nil {
 				return err
 			}
 		}
 		var ids []string
 		for _, e := range list.Entries {
-			if e.ID != "" && len(ids) < forgetAtOnce {
+			if e.ID != "" && len(ids) < maxForgetBatch {
 				ids = append(ids, e.ID)
 			}
 		}
 		switch {
 		case list.Disabled:
 			return nil
-		case first && !yes && !agrees(cmd.InOrStdin(), cmd.ErrOrStderr(), list.Total, len(ids)):
+		case first && !yes && !confirmRemoval(cmd.InOrStdin(), cmd.ErrOrStderr(), list.Total, len(ids)):
 			return nil
 		}
-		raw, err = a.remove(cmd, req, ids, list.Token)
+		raw, err = a.removeEntries(cmd, req, ids, list.Token)
 		if err != nil {
 			return err
 		}
@@ -73,23 +73,24 @@ func (a *asking) forget(cmd *cobra.Command, req *api.Request, yes bool) error {
 		if err := json.Unmarshal(raw, &done); err != nil {
 			return fmt.Errorf("forget: the answer cannot be read: %w", err)
 		}
-		more := slices.ContainsFunc(done.Entries, func(e api.Trace) bool { return e.ID != "" })
+		more := slices.ContainsFunc(done.Entries, func(e api.Occurrence) bool { return e.ID != "" })
 		if more && len(done.Removed) > 0 {
 			continue // more entries than one request can remove
 		}
-		if err := a.show(raw); err != nil {
+		if err := a.printResponse(raw); err != nil {
 			return err
 		}
-		return verdict(a.op, raw)
+		return answerError(a.op, raw)
 	}
 }
 
-// remove requests the removal of the listed entries, in the scope of the list.
-func (a *asking) remove(cmd *cobra.Command, list *api.Request, ids []string, token string) (json.RawMessage, error) {
+// removeEntries requests the removal of the listed entries, in the scope of the list.
+func (a *invocation) removeEntries(cmd *cobra.Command, list *api.Request, ids []string, token string) (json.RawMessage,
+	error) {
 	req := a.op.NewRequest()
 	for _, p := range a.op.Params {
 		var values []string
-		switch value, given := list.Given(p); {
+		switch value, given := list.GivenValue(p); {
 		case p.Scope && given:
 			values = []string{value}
 		case p.Name == "token":
@@ -106,9 +107,9 @@ func (a *asking) remove(cmd *cobra.Command, list *api.Request, ids []string, tok
 	return a.client.Do(cmd.Context(), req)
 }
 
-// agrees requests consent on the terminal and reports whether it was given.
+// confirmRemoval requests consent on the terminal and reports whether it was given.
 // Without a terminal it returns false.
-func agrees(in io.Reader, out io.Writer, total, removable int) bool {
+func confirmRemoval(in io.Reader, out io.Writer, total, removable int) bool {
 	f, ok := in.(*os.File)
 	if !ok || !term.IsTerminal(f) || total > 0 && removable == 0 {
 		return false

@@ -23,7 +23,7 @@ func newHelp() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			about := cmd.Root()
 			for _, name := range args {
-				next := below(about, name)
+				next := findSubcommand(about, name)
 				if next == nil {
 					return UnknownCommand(about, name)
 				}
@@ -37,7 +37,7 @@ func newHelp() *cobra.Command {
 			_ cobra.ShellCompDirective) {
 			about := cmd.Root()
 			for _, name := range args {
-				about = below(about, name)
+				about = findSubcommand(about, name)
 				if about == nil {
 					return nil, noFiles
 				}
@@ -52,8 +52,8 @@ func newHelp() *cobra.Command {
 	}
 }
 
-// below returns the subcommand with that name, or nil.
-func below(cmd *cobra.Command, name string) *cobra.Command {
+// findSubcommand returns the subcommand with that name, or nil.
+func findSubcommand(cmd *cobra.Command, name string) *cobra.Command {
 	for _, c := range cmd.Commands() {
 		if c.Name() == name {
 			return c
@@ -72,7 +72,7 @@ func UnknownCommand(cmd *cobra.Command, name string) error {
 		}
 	}
 	return UsageError{Err: fmt.Errorf("unknown command %q for %q%s", name, cmd.CommandPath(),
-		config.Suggestion(name, names))}
+		config.SuggestName(name, names))}
 }
 
 // ShowHelp runs a command that only has subcommands.
@@ -93,7 +93,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok && unknown.GetSpecifiedShortnames() == "" {
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
-		err = fmt.Errorf("%w%s", err, config.Suggestion("--"+unknown.GetSpecifiedName(), names))
+		err = fmt.Errorf("%w%s", err, config.SuggestName("--"+unknown.GetSpecifiedName(), names))
 	}
 	return UsageError{Err: err}
 }
@@ -113,9 +113,9 @@ func WrapHelp(root *cobra.Command, width int) {
 	})
 }
 
-// column matches the text before the description of a flag, an argument or a
+// helpColumn matches the text before the description of a flag, an argument or a
 // command.
-var column = regexp.MustCompile(`^ +\S(?:.*?\S)? {2,}`)
+var helpColumn = regexp.MustCompile(`^ +\S(?:.*?\S)? {2,}`)
 
 // wrapColumn wraps a line of help. Continuation lines start in the column of
 // the description, if there is one, else at the indent of the line. Examples
@@ -124,7 +124,7 @@ func wrapColumn(line string, width int) string {
 	if strings.HasPrefix(line, "  memwatchd ") {
 		return line
 	}
-	head := column.FindString(line)
+	head := helpColumn.FindString(line)
 	if head == "" || width-len(head) < 16 {
 		head = line[:len(line)-len(strings.TrimLeft(line, " "))]
 	}

@@ -115,7 +115,7 @@ func NewRoot(g *Globals) *cobra.Command {
 	root.SetErr(g.Stderr)
 	root.SetFlagErrorFunc(flagError)
 	root.Version = build.Version()
-	root.SetVersionTemplate(build.Current().String())
+	root.SetVersionTemplate(build.ReadInfo().String())
 	root.CompletionOptions.DisableDefaultCmd = true
 	WrapHelp(root, term.Width(g.Stdout))
 
@@ -154,7 +154,7 @@ func newConfig(g *Globals) *cobra.Command {
 			if err != nil {
 				return UsageError{Err: err}
 			}
-			text, err := config.Print(c, config.Header(c))
+			text, err := config.FormatYAML(c, config.SourceComment(c))
 			if err != nil {
 				return err
 			}

@@ -14,49 +14,49 @@ import (
 	"github.com/memwatchd/memwatchd/ipc/client"
 )
 
-// namesPatience bounds the time for names from the daemon, because the user
+// namesTimeout bounds the time for names from the daemon, because the user
 // continues typing. If the daemon fails or does not answer in time, there are
 // no names and no error message.
-const namesPatience = 300 * time.Millisecond
+const namesTimeout = 300 * time.Millisecond
 
-// Limits of the names for a shell. maxTexts applies to names that are slower to
+// Limits of the names for a shell. maxSlowCandidates applies to names that are slower to
 // find.
 const (
-	maxNames = 1000
-	maxTexts = 100
+	maxCandidates     = 1000
+	maxSlowCandidates = 100
 )
 
 // A name is a completion with its description.
-type name struct{ text, about string }
+type candidate struct{ text, description string }
 
-// namers request names from the daemon, by sort. The operation complete
+// nameSources request names from the daemon, by sort. The operation complete
 // provides the other sorts. They return nil after an error.
-var namers = map[string]func(context.Context, *client.Client, *naming, string) []name{
-	"key":          keys,
-	"todo":         tasks,
-	"external_key": externalKeys,
-	"change":       changes,
-	"archived":     archived,
+var nameSources = map[string]func(context.Context, *client.Client, *completer, string) []candidate{
+	"key":          listItemKeys,
+	"todo":         listTasks,
+	"external_key": listExternalKeys,
+	"change":       listChanges,
+	"archived":     listArchived,
 }
 
-// ask requests the names of a sort in the scope of the flags.
-func (n *naming) ask(sort, typed string) []string {
+// requestNames requests the names of a sort in the scope of the flags.
+func (n *completer) requestNames(sort, typed string) []string {
 	_, client, err := n.g.Connect(n.cmd)
 	if err != nil {
 		return nil
 	}
-	n.impersonate(client)
-	ctx, cancel := context.WithTimeout(n.cmd.Context(), namesPatience)
+	n.setExternalKey(client)
+	ctx, cancel := context.WithTimeout(n.cmd.Context(), namesTimeout)
 	defer cancel()
-	namer := namers[sort]
+	namer := nameSources[sort]
 	if namer == nil {
-		namer = listed(sort)
+		namer = completeValues(sort)
 	}
 	var out []string
 	for _, found := range namer(ctx, client, n, typed) {
 		// Shells read one name per line and trim it.
 		if found.text == strings.TrimSpace(found.text) &&
-			!strings.ContainsFunc(found.text, func(r rune) bool { return term.Harmful(r, false) }) &&
+			!strings.ContainsFunc(found.text, func(r rune) bool { return term.IsHarmful(r, false) }) &&
 			utf8.ValidString(found.text) {
 			out = append(out, found.completion())
 		}
@@ -64,29 +64,29 @@ func (n *naming) ask(sort, typed string) []string {
 	return out
 }
 
-// impersonate sets the scope to an external key, if the command line has one
+// setExternalKey sets the scope to an external key, if the command line has one
 // instead of a subject.
-func (n *naming) impersonate(client *client.Client) {
+func (n *completer) setExternalKey(client *client.Client) {
 	if n.req == nil || client.Scope.Subject != nil {
 		return
 	}
 	for _, p := range n.req.Params() {
-		if key, given := n.req.Given(p); given && p.Scope && p.Name == "external_key" {
+		if key, given := n.req.GivenValue(p); given && p.Scope && p.Name == "external_key" {
 			client.Scope.ExternalKey = &key
 		}
 	}
 }
 
 // completion returns the name in the format of cobra.
-func (n name) completion() string {
-	if n.about == "" {
+func (n candidate) completion() string {
+	if n.description == "" {
 		return n.text
 	}
-	return cobra.CompletionWithDesc(n.text, shortly(n.about))
+	return cobra.CompletionWithDesc(n.text, shortenDescription(n.description))
 }
 
-// shortly returns a description as one short line.
-func shortly(text string) string {
+// shortenDescription returns a description as one short line.
+func shortenDescription(text string) string {
 	const most = 60
 	text = strings.Join(strings.FieldsFunc(text, unicode.IsSpace), " ")
 	if runes := []rune(text); len(runes) > most {
@@ -95,28 +95,28 @@ func shortly(text string) string {
 	return term.EscapeLine(text)
 }
 
-// listed returns a function that requests names without descriptions. Paths are
+// completeValues returns a function that requests names without descriptions. Paths are
 // completed one directory at a time.
-func listed(what string) func(context.Context, *client.Client, *naming, string) []name {
-	return func(ctx context.Context, c *client.Client, _ *naming, typed string) (list []name) {
+func completeValues(what string) func(context.Context, *client.Client, *completer, string) []candidate {
+	return func(ctx context.Context, c *client.Client, _ *completer, typed string) (list []candidate) {
 		answer, err := c.Complete(ctx,
-			api.CompleteRequest{What: what, Prefix: typed, Steps: what == "path", Limit: maxNames, Fresh: AtOnce})
+			api.CompleteRequest{What: what, Prefix: typed, Steps: what == "path", Limit: maxCandidates, Fresh: WithoutSync})
 		if err != nil {
 			return nil
 		}
 		for _, value := range answer.Values {
-			list = append(list, name{text: value})
+			list = append(list, candidate{text: value})
 		}
 		return list
 	}
 }
 
-// AtOnce requests an answer without waiting for the latest changes.
-var AtOnce = api.Fresh{Sync: new(bool)}
+// WithoutSync requests an answer without waiting for the latest changes.
+var WithoutSync = api.Fresh{Sync: new(bool)}
 
-// keys returns the keys of items, in the namespace of the previous argument.
-func keys(ctx context.Context, c *client.Client, n *naming, typed string) (list []name) {
-	r := api.ItemListRequest{Prefix: typed, Limit: maxNames, Fresh: AtOnce}
+// listItemKeys returns the keys of items, in the namespace of the previous argument.
+func listItemKeys(ctx context.Context, c *client.Client, n *completer, typed string) (list []candidate) {
+	r := api.ItemListRequest{Prefix: typed, Limit: maxCandidates, Fresh: WithoutSync}
 	if len(n.args) > 0 {
 		r.Namespace = n.args[0]
 	}
@@ -125,25 +125,25 @@ func keys(ctx context.Context, c *client.Client, n *naming, typed string) (list 
 		return nil
 	}
 	for _, item := range answer.Items {
-		list = append(list, name{item.Key, item.Value})
+		list = append(list, candidate{item.Key, item.Value})
 	}
 	return list
 }
 
-// tasks returns the tasks that can be done or reopened: those with the typed
+// listTasks returns the tasks that can be done or reopened: those with the typed
 // prefix, or else those that contain the typed text. If previous words of a
 // task are present, tasks returns the rest of its text.
-func tasks(ctx context.Context, c *client.Client, n *naming, typed string) (begin []name) {
+func listTasks(ctx context.Context, c *client.Client, n *completer, typed string) (begin []candidate) {
 	state := "open"
 	if n.way.Set["state"] == state {
 		state = "done"
 	}
-	answer, err := c.Todos(ctx, api.TodosRequest{State: state, Fresh: AtOnce})
+	answer, err := c.Todos(ctx, api.TodosRequest{State: state, Fresh: WithoutSync})
 	if err != nil {
 		return nil
 	}
 	before := strings.Join(append(n.words, ""), " ")
-	var within []name
+	var within []candidate
 	for _, t := range answer.Todos {
 		about := t.Places[0].Path
 		if t.Since != "" {
@@ -152,9 +152,9 @@ func tasks(ctx context.Context, c *client.Client, n *naming, typed string) (begi
 		rest, ok := strings.CutPrefix(t.Text, before)
 		switch {
 		case ok && strings.HasPrefix(rest, typed):
-			begin = append(begin, name{rest, about})
+			begin = append(begin, candidate{rest, about})
 		case len(n.words) == 0 && strings.Contains(strings.ToLower(t.Text), strings.ToLower(typed)):
-			within = append(within, name{t.Text, about})
+			within = append(within, candidate{t.Text, about})
 		}
 	}
 	if begin == nil {
@@ -163,51 +163,51 @@ func tasks(ctx context.Context, c *client.Client, n *naming, typed string) (begi
 	return begin
 }
 
-// externalKeys returns the linked external keys.
-func externalKeys(ctx context.Context, c *client.Client, _ *naming, typed string) (list []name) {
+// listExternalKeys returns the linked external keys.
+func listExternalKeys(ctx context.Context, c *client.Client, _ *completer, typed string) (list []candidate) {
 	answer, err := c.Links(ctx, api.LinksRequest{})
 	if err != nil {
 		return nil
 	}
 	for _, l := range answer.Links {
 		if strings.HasPrefix(l.ExternalKey, typed) {
-			list = append(list, name{l.ExternalKey, l.Subject})
+			list = append(list, candidate{l.ExternalKey, l.Subject})
 		}
 	}
 	return list
 }
 
-// changes returns the changes in the journal that can be undone, newest first.
-func changes(ctx context.Context, c *client.Client, _ *naming, typed string) (list []name) {
-	answer, err := c.Journal(ctx, api.JournalRequest{Limit: maxTexts})
+// listChanges returns the changes in the journal that can be undone, newest first.
+func listChanges(ctx context.Context, c *client.Client, _ *completer, typed string) (list []candidate) {
+	answer, err := c.Journal(ctx, api.JournalRequest{Limit: maxSlowCandidates})
 	if err != nil {
 		return nil
 	}
 	for _, w := range answer.Writes {
 		if w.State == "done" && strings.HasPrefix(w.ID, typed) {
-			list = append(list, name{w.ID, w.Time.Local().Format("01-02 15:04") + " " + w.Cause + ", " + w.Path})
+			list = append(list, candidate{w.ID, w.Time.Local().Format("01-02 15:04") + " " + w.Cause + ", " + w.Path})
 		}
 	}
 	return list
 }
 
-// archived returns entries of the archive, limited to one file if the typed
+// listArchived returns entries of the archive, limited to one file if the typed
 // text contains its name.
-func archived(ctx context.Context, c *client.Client, _ *naming, typed string) (list []name) {
+func listArchived(ctx context.Context, c *client.Client, _ *completer, typed string) (list []candidate) {
 	file, _, _ := strings.Cut(typed, "#")
 	if !strings.HasSuffix(file, ".md") {
 		file = ""
 	}
 	answer, err := c.Search(ctx, api.SearchRequest{
-		Mode: "overlap", All: true, Kinds: []string{"archive"}, Path: file, Limit: maxTexts, Count: new(bool),
-		Fresh: AtOnce,
+		Mode: "overlap", All: true, Kinds: []string{"archive"}, Path: file, Limit: maxSlowCandidates, Count: new(bool),
+		Fresh: WithoutSync,
 	})
 	if err != nil {
 		return nil
 	}
 	for _, h := range answer.Hits {
 		if strings.HasPrefix(h.ID, typed) {
-			list = append(list, name{h.ID, h.Text})
+			list = append(list, candidate{h.ID, h.Text})
 		}
 	}
 	return list

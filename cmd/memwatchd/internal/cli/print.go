@@ -35,10 +35,10 @@ type Printer struct {
 	location *time.Location // time zone of its dates
 	now      time.Time
 
-	aside      io.Writer // destination of hints; nil for none
-	asideColor bool
-	asideWidth int             // of that terminal, in columns; 0 for other outputs
-	said       strings.Builder // pending hints
+	hintWriter io.Writer // destination of hints; nil for none
+	hintColor  bool
+	hintWidth  int             // of that terminal, in columns; 0 for other outputs
+	hints      strings.Builder // pending hints
 }
 
 // NewPrinter returns a printer of answers to w and of hints to aside.
@@ -46,80 +46,80 @@ func NewPrinter(w, aside io.Writer, c *config.Config, noColor bool) *Printer {
 	return &Printer{
 		w: w, color: term.WantsColor(term.Width(w) > 0, noColor), width: term.Width(w),
 		location: cmp.Or(c.Location, time.Local), now: clock.Now(),
-		aside: aside, asideColor: term.WantsColor(term.Width(aside) > 0, noColor), asideWidth: term.Width(aside),
+		hintWriter: aside, hintColor: term.WantsColor(term.Width(aside) > 0, noColor), hintWidth: term.Width(aside),
 	}
 }
 
-// print shows one answer. Types without a format of their own are shown as
+// printAnswer shows one answer. Types without a format of their own are shown as
 // JSON.
-func (p *Printer) print(answer any) error {
+func (p *Printer) printAnswer(answer any) error {
 	disabled := reflect.ValueOf(answer).Elem().FieldByName("Disabled") // in each answer to a write
 	if disabled.IsValid() && disabled.Bool() {
-		p.say(term.AsText, unwritten)
+		p.addHint(term.AsText, disabledHint)
 		return p.flush()
 	}
 	switch a := answer.(type) {
 	case *api.StatusAnswer:
-		p.status(a)
+		p.printStatus(a)
 	case *api.SearchAnswer:
-		p.hits(a)
+		p.printHits(a)
 	case *api.GetAnswer:
 		p.out.WriteString(term.EscapeText(a.Text))
 		if a.Stale {
-			p.say(term.AsBad, "the file cannot be read: this is what it said last")
+			p.addHint(term.AsBad, "the file cannot be read: this is what it said last")
 		}
 	case *api.RelatedAnswer:
-		p.related(a)
+		p.printRelated(a)
 	case *api.LoadAnswer:
 		p.out.WriteString(term.EscapeText(a.Block))
 	case *api.ContextAnswer:
-		p.context(a)
+		p.printContext(a)
 	case *api.TodosAnswer:
-		p.todos(a)
+		p.printTodos(a)
 	case *api.CompactAnswer:
-		p.compact(a)
+		p.printCompact(a)
 	case *api.RestoreAnswer:
-		p.println(p.paintedPlace(a.Path, a.Line))
+		p.println(p.paintPlace(a.Path, a.Line))
 	case *api.TodoAnswer:
-		p.todo(a)
+		p.printTodo(a)
 	case *api.NoteAnswer:
-		p.noted(a.Path, []int{a.Line})
+		p.printNotePlaces(a.Path, []int{a.Line})
 	case *api.CaptureAnswer:
-		p.captured(a)
+		p.printCapture(a)
 	case *api.SessionAnswer:
-		p.session(a)
+		p.printSession(a)
 	case *api.CheckAnswer:
-		p.check(a)
+		p.printCheck(a)
 	case *api.SyncAnswer:
 		p.println("everything that was saved is found")
 	case *api.RebuildAnswer:
 		p.printf("%s indexed in %.1f s\n", term.Plural(a.Entries, "entry"), a.TookMS/1000)
 	case *api.SummaryAnswer:
-		p.summary(a)
+		p.printSummary(a)
 	case *api.CompressAnswer:
-		p.compress(a)
+		p.printCompress(a)
 	case *api.JournalAnswer:
-		p.journal(a)
+		p.printJournal(a)
 	case *api.UndoAnswer:
-		p.undo(a)
+		p.printUndo(a)
 	case *api.RememberAnswer:
-		p.remember(a)
+		p.printRemember(a)
 	case *api.ForgetAnswer:
-		p.forget(a)
+		p.printForget(a)
 	case *api.WipeAnswer:
-		p.wipe(a)
+		p.printWipe(a)
 	case *api.Event:
-		p.event(a)
+		p.printEvent(a)
 	case *api.ItemAnswer:
-		p.item(a)
+		p.printItem(a)
 	case *api.ItemListAnswer:
-		p.items(a)
+		p.printItems(a)
 	case *api.ItemDeleteAnswer:
-		p.itemsDeleted(a)
+		p.printDeletedItems(a)
 	case *api.IdentityAnswer:
-		p.identity(a)
+		p.printIdentity(a)
 	case *api.LinksAnswer:
-		p.links(a)
+		p.printLinks(a)
 	default:
 		var indented bytes.Buffer
 		if err := json.Indent(&indented, AsJSON(a), "", "  "); err != nil {
@@ -128,7 +128,7 @@ func (p *Printer) print(answer any) error {
 		p.out.WriteString(term.EscapeText(indented.String()))
 	}
 	if a, ok := answer.(interface{ Masks() int }); ok && a.Masks() > 0 {
-		p.say(term.AsText, "credentials are masked in %s; check lists where they are", term.Plural(a.Masks(), "place"))
+		p.addHint(term.AsText, "credentials are masked in %s; check lists where they are", term.Plural(a.Masks(), "place"))
 	}
 	return p.flush()
 }
@@ -140,30 +140,30 @@ func (p *Printer) println(text string) { p.out.WriteString(text + "\n") }
 // flush writes the text of an answer and then the pending hints.
 func (p *Printer) flush() error {
 	_, err := io.WriteString(p.w, p.out.String())
-	if p.aside != nil && p.said.Len() > 0 {
-		_, failure := io.WriteString(p.aside, p.said.String())
+	if p.hintWriter != nil && p.hints.Len() > 0 {
+		_, failure := io.WriteString(p.hintWriter, p.hints.String())
 		err = errors.Join(err, failure)
 	}
 	p.out.Reset()
-	p.said.Reset()
+	p.hints.Reset()
 	return err
 }
 
-// say adds a hint about an answer, on lines of its own.
-func (p *Printer) say(as term.Style, format string, args ...any) {
-	text := term.Wrap(term.EscapeLine(fmt.Sprintf(format, args...)), p.asideWidth, "")
+// addHint adds a hint about an answer, on lines of its own.
+func (p *Printer) addHint(as term.Style, format string, args ...any) {
+	text := term.Wrap(term.EscapeLine(fmt.Sprintf(format, args...)), p.hintWidth, "")
 	for line := range strings.Lines(text + "\n") {
 		line = strings.TrimSuffix(line, "\n")
-		if p.asideColor {
+		if p.hintColor {
 			line = as.Paint(line)
 		}
-		p.said.WriteString(line + "\n")
+		p.hints.WriteString(line + "\n")
 	}
 }
 
 // AsJSON returns a value as one line of JSON, like the answers of the daemon.
 func AsJSON(v any) []byte {
-	line, err := api.Encode(v)
+	line, err := api.EncodeJSON(v)
 	if err != nil {
 		panic(err) // unreachable: the values of the callers can be encoded
 	}

@@ -61,7 +61,7 @@ func TestAge(t *testing.T) {
 	} {
 		for width, want := range map[int]string{80: test.want, 0: test.piped} {
 			p := &Printer{location: berlin, now: now, width: width}
-			if got := p.age(test.t); got != want {
+			if got := p.formatAge(test.t); got != want {
 				t.Errorf("age of %v, %d columns, is %q, want %q", test.t, width, got, want)
 			}
 		}

@@ -11,33 +11,33 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// check shows each finding on a line that editors can open, and then hints for
+// printCheck shows each finding on a line that editors can open, and then hints for
 // fixing them.
-func (p *Printer) check(a *api.CheckAnswer) {
-	for _, s := range a.Mended {
-		p.finding(s.Path, 0, s.Reason, "mended")
+func (p *Printer) printCheck(a *api.CheckAnswer) {
+	for _, s := range a.Repaired {
+		p.printFinding(s.Path, 0, s.Reason, "mended")
 	}
 	for _, s := range a.Refused {
-		p.finding(s.Path, 0, s.Reason, "not mended")
+		p.printFinding(s.Path, 0, s.Reason, "not mended")
 	}
 	for _, d := range a.Differing {
-		p.finding(d.Path, 0, d.Reason, "differs")
+		p.printFinding(d.Path, 0, d.Reason, "differs")
 	}
 	for _, f := range a.Problems {
-		p.problem(f)
+		p.printProblem(f)
 	}
 	for _, s := range a.Skipped {
-		p.finding(s.Path, 0, s.Reason, "skipped")
+		p.printFinding(s.Path, 0, s.Reason, "skipped")
 	}
 	p.printf("%s compared, %d differ from the index, %s, %d skipped\n",
 		term.Plural(a.Files, "file"), len(a.Differing), term.Plural(len(a.Problems), "problem"), len(a.Skipped))
-	for _, advice := range advised(a) {
-		p.say(term.AsMuted, "%s", advice)
+	for _, advice := range listAdvice(a) {
+		p.addHint(term.AsMuted, "%s", advice)
 	}
 }
 
-// advised returns hints for findings that do not contain their own remedy.
-func advised(a *api.CheckAnswer) []string {
+// listAdvice returns hints for findings that do not contain their own remedy.
+func listAdvice(a *api.CheckAnswer) []string {
 	because := func(reason string) bool {
 		return slices.ContainsFunc(a.Skipped, func(s api.Skipped) bool { return strings.Contains(s.Reason, reason) })
 	}
@@ -60,22 +60,22 @@ func advised(a *api.CheckAnswer) []string {
 	return list
 }
 
-// problem shows a problem of a file or of the daemon.
-func (p *Printer) problem(f api.FileProblem) {
-	p.finding(f.Path, f.Line, f.Message, f.Code)
+// printProblem shows a problem of a file or of the daemon.
+func (p *Printer) printProblem(f api.FileProblem) {
+	p.printFinding(f.Path, f.Line, f.Message, f.Code)
 }
 
-// finding shows a place, a message and its sort in the format of compilers. If
+// printFinding shows a place, a message and its sort in the format of compilers. If
 // the place leaves too little room, the message goes to the next line.
-func (p *Printer) finding(path string, line int, message, sort string) {
-	t, show := p.placeText(path, line), p.long
+func (p *Printer) printFinding(path string, line int, message, sort string) {
+	t, show := p.placeText(path, line), p.printWrapped
 	if path == "" {
 		t.add(term.AsPath, "memwatchd")
 	}
 	t.add(term.AsText, ": ")
-	if p.width > 0 && uniseg.StringWidth(t.s)+roomy > p.width-len(indent) {
-		p.println(strings.TrimRight(p.painted(t, 0, len(t.s)), " "))
-		t, show = text{}, func(t text) { p.lines(0, t) }
+	if p.width > 0 && uniseg.StringWidth(t.s)+minTextWidth > p.width-len(indent) {
+		p.println(strings.TrimRight(p.paintText(t, 0, len(t.s)), " "))
+		t, show = text{}, func(t text) { p.printIndented(0, t) }
 	}
 	t.add(term.AsText, message+" ")
 	t.add(term.AsMuted, "["+sort+"]")

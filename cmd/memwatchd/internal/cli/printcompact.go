@@ -10,15 +10,15 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 )
 
-// compact shows the items to archive with their reasons and, for a dry run, the
+// printCompact shows the items to archive with their reasons and, for a dry run, the
 // resulting differences.
-func (p *Printer) compact(a *api.CompactAnswer) {
+func (p *Printer) printCompact(a *api.CompactAnswer) {
 	planned, files := 0, 0
 	for _, plan := range a.Plan {
 		i := slices.IndexFunc(a.Diff, func(f api.FileDiff) bool { return f.Path == plan.Path })
-		p.plan(&plan, a.Since, i >= 0)
+		p.printPlan(&plan, a.Since, i >= 0)
 		if i >= 0 {
-			p.diff(plan.Path, plan.Path, a.Diff[i].Hunks)
+			p.printDiff(plan.Path, plan.Path, a.Diff[i].Hunks)
 		}
 		p.println("")
 		if n := len(plan.Steps); n > 0 {
@@ -30,53 +30,53 @@ func (p *Printer) compact(a *api.CompactAnswer) {
 		p.printf("%s would go from %s to the archive\n", term.Plural(planned, "item"), term.Plural(files, "file"))
 	case a.Applied > 0:
 		p.printf("%s gone to the archive\n", term.Plural(a.Applied, "item"))
-		p.say(term.AsMuted, "memwatchd journal lists it, undo takes it back")
+		p.addHint(term.AsMuted, "memwatchd journal lists it, undo takes it back")
 	default:
 		p.println("nothing is to go")
 	}
 }
 
-// states describe the states of files that need attention.
-var states = map[string]string{
+// compactStates describe the states of files that need attention.
+var compactStates = map[string]string{
 	api.Near:      "nearly full",
 	api.More:      "still over its limit: the next run goes on",
 	api.OverLimit: "over its limit, and all that is left is protected: tidy it up",
 	api.LeftAlone: "left alone",
 }
 
-// plan shows the items to archive from one file with their reasons. If short is
+// printPlan shows the items to archive from one file with their reasons. If short is
 // set, a difference shows their text.
-func (p *Printer) plan(plan *api.CompactPlan, since time.Time, short bool) {
-	state := states[plan.State]
+func (p *Printer) printPlan(plan *api.CompactPlan, since time.Time, short bool) {
+	state := compactStates[plan.State]
 	if plan.State == api.Waiting {
 		state = "over its limit; what is used is known two weeks after counting began"
 		if !since.IsZero() {
 			state += ", on " + since.AddDate(0, 0, 14).In(p.location).Format(time.DateOnly)
 		}
 	}
-	p.titled("", plan.Path, 0, "", sizes(plan), state)
+	p.printTitle("", plan.Path, 0, "", formatSizes(plan), state)
 	if plan.Problem != "" {
-		p.lines(0, plainText(term.AsBad, plan.Problem))
+		p.printIndented(0, plainText(term.AsBad, plan.Problem))
 	}
 	if plan.Archive != "" {
-		p.printf("%sto %s\n", indent, p.paintedPlace(plan.Archive, 0))
+		p.printf("%sto %s\n", indent, p.paintPlace(plan.Archive, 0))
 	}
 	for _, s := range plan.Steps {
-		p.step(plan.Path, s, short)
+		p.printStep(plan.Path, s, short)
 	}
 	if len(plan.Kept) > 0 {
-		p.lines(0, plainText(term.AsMuted, "what stays, beginning with what would go next:"))
+		p.printIndented(0, plainText(term.AsMuted, "what stays, beginning with what would go next:"))
 	}
 	for _, s := range plan.Kept {
-		p.step(plan.Path, s, false)
+		p.printStep(plan.Path, s, false)
 	}
 }
 
-// step shows the result for one item.
-func (p *Printer) step(path string, s api.CompactStep, short bool) {
-	p.titled(indent, path, s.Line, strings.Join(s.Section, sectionMark), s.Reason)
+// printStep shows the result for one item.
+func (p *Printer) printStep(path string, s api.CompactStep, short bool) {
+	p.printTitle(indent, path, s.Line, strings.Join(s.Section, sectionMark), s.Reason)
 	if s.Score != nil {
-		p.hanging(indent+"  ", "", 0,
+		p.printHanging(indent+"  ", "", 0,
 			plainText(term.AsMuted, fmt.Sprintf("score %.3f = use %.3f (%.2f uses, %s) + recency %.3f (%.0f days old)",
 				s.Score.Total, s.Score.Use, s.Score.Uses, term.Plural(s.Score.Links, "link"), s.Score.Recency,
 				s.Score.AgeDays)))
@@ -89,12 +89,12 @@ func (p *Printer) step(path string, s api.CompactStep, short bool) {
 		mark, as = "  ", term.AsText
 	}
 	for line := range strings.SplitSeq(s.Text, "\n") {
-		p.hanging(indent, p.Style(as, mark), maxSnippet, plainText(as, line))
+		p.printHanging(indent, p.Style(as, mark), maxSnippet, plainText(as, line))
 	}
 }
 
-// sizes returns the size of a file before and after, with its limits.
-func sizes(plan *api.CompactPlan) string {
+// formatSizes returns the size of a file before and after, with its limits.
+func formatSizes(plan *api.CompactPlan) string {
 	of := func(before, after, limit int, what string) string {
 		s := fmt.Sprint(before)
 		if after != before {

@@ -7,24 +7,24 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 )
 
-// context shows a block unchanged, because it is piped into prompts. Hints
+// printContext shows a block unchanged, because it is piped into prompts. Hints
 // about omitted entries go to standard error.
-func (p *Printer) context(a *api.ContextAnswer) {
+func (p *Printer) printContext(a *api.ContextAnswer) {
 	if p.width > 0 {
 		p.out.WriteString(term.EscapeText(a.Text))
 	} else {
 		p.out.WriteString(a.Text)
 	}
-	if left := leftOut(a.LeftOut); left != "" {
-		p.say(term.AsMuted, "left out: %s", left)
+	if left := formatOmitted(a.LeftOut); left != "" {
+		p.addHint(term.AsMuted, "left out: %s", left)
 	}
 	for _, hint := range a.Hints {
-		p.say(term.AsText, "hint: %s", hint)
+		p.addHint(term.AsText, "hint: %s", hint)
 	}
 }
 
-// leftOut returns the numbers of omitted entries by kind.
-func leftOut(l api.Left) string {
+// formatOmitted returns the numbers of omitted entries by kind.
+func formatOmitted(l api.Omitted) string {
 	var parts []string
 	for _, c := range []struct {
 		n   int

@@ -15,26 +15,26 @@ import (
 // output starts with nothing that these programs recognize. The place of a hunk
 // follows its header, for readers.
 
-// diff shows the difference of a file. An empty name stands for a missing file,
+// printDiff shows the difference of a file. An empty name stands for a missing file,
 // before or after the change.
-func (p *Printer) diff(before, after string, hunks []api.DiffHunk) {
+func (p *Printer) printDiff(before, after string, hunks []api.DiffHunk) {
 	if len(hunks) == 0 {
 		return
 	}
-	p.diffHead(sided("a/", before), sided("b/", after))
+	p.printDiffHeader(addSidePrefix("a/", before), addSidePrefix("b/", after))
 	for _, h := range hunks {
 		head, lines, _ := strings.Cut(h.Diff, "\n")
 		p.printf("%s %s\n", p.Style(term.AsHunk, term.EscapeLine(head)),
-			p.paintedPlace(cmp.Or(after, before), h.Line))
+			p.paintPlace(cmp.Or(after, before), h.Line))
 		for line := range strings.Lines(lines) {
-			p.diffLine(strings.TrimSuffix(line, "\n"))
+			p.printDiffLine(strings.TrimSuffix(line, "\n"))
 		}
 	}
 }
 
-// sided returns a path with the prefix of one side of a difference, or "" for a
+// addSidePrefix returns a path with the prefix of one side of a difference, or "" for a
 // missing file.
-func sided(side, path string) string {
+func addSidePrefix(side, path string) string {
 	if path == "" {
 		return ""
 	}
@@ -49,7 +49,7 @@ const maxDiffLine = 400
 // path. The output is for reading only, not for patch.
 func (p *Printer) OutsideDiff(before, after string, d api.FileDiff) string {
 	defer p.out.Reset()
-	p.diffHead(before, after)
+	p.printDiffHeader(before, after)
 	for _, h := range d.Hunks {
 		head, lines, _ := strings.Cut(h.Diff, "\n")
 		p.println(p.Style(term.AsHunk, head))
@@ -58,7 +58,7 @@ func (p *Printer) OutsideDiff(before, after string, d api.FileDiff) string {
 			if utf8.RuneCountInString(line) > maxDiffLine {
 				line = string([]rune(line)[:maxDiffLine]) + "…"
 			}
-			p.diffLine(line)
+			p.printDiffLine(line)
 		}
 	}
 	if d.Truncated {
@@ -67,21 +67,21 @@ func (p *Printer) OutsideDiff(before, after string, d api.FileDiff) string {
 	return p.out.String()
 }
 
-// diffHead shows the names of a file on both sides. A missing file has the name
+// printDiffHeader shows the names of a file on both sides. A missing file has the name
 // /dev/null.
-func (p *Printer) diffHead(before, after string) {
+func (p *Printer) printDiffHeader(before, after string) {
 	for _, side := range [][2]string{{"--- ", before}, {"+++ ", after}} {
 		name := "/dev/null"
 		if side[1] != "" {
-			name = diffName(side[1])
+			name = quoteDiffName(side[1])
 		}
 		p.println(p.Style(term.AsTitle, side[0]+name))
 	}
 }
 
-// diffLine shows one line of a hunk. It omits a final carriage return only on a
+// printDiffLine shows one line of a hunk. It omits a final carriage return only on a
 // terminal, because elsewhere the character belongs to the line.
-func (p *Printer) diffLine(line string) {
+func (p *Printer) printDiffLine(line string) {
 	text, dos := strings.CutSuffix(line, "\r")
 	as := term.AsText
 	switch {
@@ -99,10 +99,10 @@ func (p *Printer) diffLine(line string) {
 	p.println("")
 }
 
-// diffName returns a name in the format of git: quoted if it contains special
+// quoteDiffName returns a name in the format of git: quoted if it contains special
 // characters, and followed by a tab if it contains a space, because patch could
 // end the name there.
-func diffName(name string) string {
+func quoteDiffName(name string) string {
 	if term.EscapeLine(name) == name && !strings.ContainsAny(name, `"\`) {
 		if strings.Contains(name, " ") {
 			return name + "\t"
@@ -125,9 +125,9 @@ func diffName(name string) string {
 	return `"` + b.String() + `"`
 }
 
-// createdBy returns the name of a file before its first hunk, or "" if the file
+// pathBefore returns the name of a file before its first hunk, or "" if the file
 // was empty or missing.
-func createdBy(path string, hunks []api.DiffHunk) string {
+func pathBefore(path string, hunks []api.DiffHunk) string {
 	if len(hunks) > 0 && strings.HasPrefix(hunks[0].Diff, "@@ -0,0 ") {
 		return ""
 	}

@@ -10,9 +10,9 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 )
 
-// event shows one event on one line: time, kind, place and details. On a
+// printEvent shows one event on one line: time, kind, place and details. On a
 // terminal time and kind form columns.
-func (p *Printer) event(e *api.Event) {
+func (p *Printer) printEvent(e *api.Event) {
 	detail := e.Message
 	switch e.Event {
 	case "indexed":
@@ -30,13 +30,13 @@ func (p *Printer) event(e *api.Event) {
 	}
 	line, where := when+" "+what, ""
 	if e.Path != "" {
-		where = p.place(e.Path, 0)
+		where = p.formatPlace(e.Path, 0)
 		line += "  " + where
 	}
 	detail = term.EscapeLine(detail)
 	if room := p.width - uniseg.StringWidth(line) - 2; p.width > 0 && detail != "" {
-		detail = term.CutEnd(detail, max(room, roomy))
+		detail = term.CutEnd(detail, max(room, minTextWidth))
 	}
 	p.printf("%s %s%s%s\n", p.Style(term.AsMuted, when), p.Style(as, what),
-		joined(p.Style(term.AsPath, where)), joined(detail))
+		joinNonEmpty(p.Style(term.AsPath, where)), joinNonEmpty(detail))
 }

@@ -7,63 +7,63 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 )
 
-// remember shows the place of the saved fact.
-func (p *Printer) remember(a *api.RememberAnswer) {
+// printRemember shows the place of the saved fact.
+func (p *Printer) printRemember(a *api.RememberAnswer) {
 	note := "under " + a.Section
 	if a.Replaced {
 		note += ", in the place of what was there"
 	}
-	p.titled("", a.Path, a.Line, "", note)
+	p.printTitle("", a.Path, a.Line, "", note)
 	for _, hint := range a.Hints {
-		p.say(term.AsMuted, "%s", hint)
+		p.addHint(term.AsMuted, "%s", hint)
 	}
 }
 
-// forget shows the entries with a text, or the result of their removal.
-func (p *Printer) forget(a *api.ForgetAnswer) {
+// printForget shows the entries with a text, or the result of their removal.
+func (p *Printer) printForget(a *api.ForgetAnswer) {
 	for _, id := range a.Removed {
 		p.printf("forgotten: %s\n", term.EscapeLine(id))
 	}
 	for _, f := range a.Failed {
-		p.long(plainText(term.AsBad, "still there: "+f.ID+": "+f.Reason))
+		p.printWrapped(plainText(term.AsBad, "still there: "+f.ID+": "+f.Reason))
 	}
 	if a.Problem != "" {
-		p.long(plainText(term.AsBad, a.Problem))
+		p.printWrapped(plainText(term.AsBad, a.Problem))
 	}
 	switch {
 	case a.Token != "" && a.Total == 0:
-		p.say(term.AsMuted, "nothing that you may read has this text")
+		p.addHint(term.AsMuted, "nothing that you may read has this text")
 	case a.Token == "" && a.Total > 0:
 		p.println("the text is still in:")
 	}
 	for _, e := range a.Entries {
-		p.trace(&e)
+		p.printOccurrence(&e)
 	}
 	if more := a.Total - len(a.Entries); more > 0 {
-		p.say(term.AsMuted, "and %d more", more)
+		p.addHint(term.AsMuted, "and %d more", more)
 	}
 	if a.Token == "" && a.Beyond != "" {
-		p.say(term.AsMuted, "%s", a.Beyond)
+		p.addHint(term.AsMuted, "%s", a.Beyond)
 	}
 }
 
-// trace shows the complete text that would be removed, because the user must
+// printOccurrence shows the complete text that would be removed, because the user must
 // see it all to consent.
-func (p *Printer) trace(e *api.Trace) {
+func (p *Printer) printOccurrence(e *api.Occurrence) {
 	note := ""
 	if e.ID == "" {
 		note = "cannot be removed from here: edit the file (" + e.What + ")"
 	} else if e.What != "entry" {
 		note = e.What
 	}
-	p.titled("", e.Path, e.Line, "", note)
+	p.printTitle("", e.Path, e.Line, "", note)
 	for line := range strings.Lines(e.Text) {
-		p.lines(0, plainText(term.AsText, strings.TrimSuffix(line, "\n")))
+		p.printIndented(0, plainText(term.AsText, strings.TrimSuffix(line, "\n")))
 	}
 }
 
-// wipe shows the deleted files of a subject.
-func (p *Printer) wipe(a *api.WipeAnswer) {
+// printWipe shows the deleted files of a subject.
+func (p *Printer) printWipe(a *api.WipeAnswer) {
 	p.printf("%s of %s deleted\n", term.Plural(len(a.Deleted), "file"),
 		term.EscapeLine(strings.Join(a.Subjects, ", ")))
 	for _, path := range a.Deleted {
@@ -73,15 +73,15 @@ func (p *Printer) wipe(a *api.WipeAnswer) {
 		p.printf("unlinked: %s\n", term.EscapeLine(key))
 	}
 	for _, path := range a.Failed {
-		p.printf("%s%s\n", p.Style(term.AsBad, "still there: "), p.paintedPlace(path, 0))
+		p.printf("%s%s\n", p.Style(term.AsBad, "still there: "), p.paintPlace(path, 0))
 	}
 	if a.Problem != "" {
-		p.long(plainText(term.AsBad, a.Problem))
+		p.printWrapped(plainText(term.AsBad, a.Problem))
 	}
 	for _, path := range a.Left {
-		p.printf("left, as it is no memory: %s\n", p.paintedPlace(path, 0))
+		p.printf("left, as it is no memory: %s\n", p.paintPlace(path, 0))
 	}
 	if a.Beyond != "" {
-		p.say(term.AsMuted, "%s", a.Beyond)
+		p.addHint(term.AsMuted, "%s", a.Beyond)
 	}
 }

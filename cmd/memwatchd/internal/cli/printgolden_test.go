@@ -54,20 +54,20 @@ func TestPrintGolden(t *testing.T) {
 					out.Files = append(out.Files, txtar.File{Name: name, Data: []byte(text)})
 				}
 			}
-			l := looker{t, a.Files[0], true}
-			piped, aside := l.look(0, false)
-			narrow, _ := l.look(80, false)
-			wide, _ := l.look(200, false)
-			painted, paintedAside := l.look(80, true)
+			l := printTester{t, a.Files[0], true}
+			piped, aside := l.printAnswer(0, false)
+			narrow, _ := l.printAnswer(80, false)
+			wide, _ := l.printAnswer(200, false)
+			painted, paintedAside := l.printAnswer(80, true)
 			add("piped", piped)
 			add("aside", aside)
 			add("80", narrow)
 			if wide != narrow {
 				add("200", wide)
 			}
-			add("80 in colours", pictured(painted))
-			add("aside in colours", pictured(paintedAside))
-			if diff := cmp.Diff(term.Styles.ReplaceAllString(painted, ""), narrow); diff != "" {
+			add("80 in colours", renderSequences(painted))
+			add("aside in colours", renderSequences(paintedAside))
+			if diff := cmp.Diff(term.StyleSequence.ReplaceAllString(painted, ""), narrow); diff != "" {
 				t.Errorf("colours change more than colours (-with +without):\n%s", diff)
 			}
 			got, want := string(txtar.Format(out)), string(txtar.Format(a))
@@ -83,8 +83,8 @@ func TestPrintGolden(t *testing.T) {
 	}
 }
 
-func pictured(s string) string {
-	s = term.Styles.ReplaceAllStringFunc(s, func(code string) string { return "⟦" + code[len("\x1b["):len(code)-1] + "⟧" })
+func renderSequences(s string) string {
+	s = term.StyleSequence.ReplaceAllStringFunc(s, func(code string) string { return "⟦" + code[len("\x1b["):len(code)-1] + "⟧" })
 	return strings.ReplaceAll(s, "⟦0⟧", "⟦⟧")
 }
 
@@ -105,13 +105,13 @@ func TestPrintsNothingHostile(t *testing.T) {
 			if err := json.Unmarshal(a.Files[0].Data, &answer); err != nil {
 				t.Fatal(err)
 			}
-			text, err := json.Marshal(hostile(answer))
+			text, err := json.Marshal(injectSequences(answer))
 			if err != nil {
 				t.Fatal(err)
 			}
-			l := looker{t, txtar.File{Name: a.Files[0].Name, Data: text}, false}
-			for _, width := range []int{0, term.Narrowest, 80} {
-				painted, _ := l.look(width, true)
+			l := printTester{t, txtar.File{Name: a.Files[0].Name, Data: text}, false}
+			for _, width := range []int{0, term.MinWidth, 80} {
+				painted, _ := l.printAnswer(width, true)
 				if block := strings.HasPrefix(l.answer.Name, "context"); !block && strings.Contains(painted, "owned") && !strings.Contains(painted, `1b[2J`) {
 					t.Errorf("it is not told what is hostile:\n%q", painted)
 				}
@@ -120,16 +120,16 @@ func TestPrintsNothingHostile(t *testing.T) {
 	}
 }
 
-// hostile returns an answer with harmful terminal sequences in its texts.
-func hostile(answer any) any {
+// injectSequences returns an answer with harmful terminal sequences in its texts.
+func injectSequences(answer any) any {
 	switch a := answer.(type) {
 	case map[string]any:
 		for name, value := range a {
-			a[name] = hostile(value)
+			a[name] = injectSequences(value)
 		}
 	case []any:
 		for i, value := range a {
-			a[i] = hostile(value)
+			a[i] = injectSequences(value)
 		}
 	case string:
 		if _, err := time.Parse(time.RFC3339, a); err != nil {
@@ -140,22 +140,22 @@ func hostile(answer any) any {
 }
 
 // A looker prints an answer and checks the output.
-type looker struct {
+type printTester struct {
 	t      *testing.T
 	answer txtar.File
 	fits   bool // each line fits the width, except for unbreakable ones
 }
 
-// look prints the answer and checks that the output has no effect on a terminal
+// printAnswer prints the answer and checks that the output has no effect on a terminal
 // and fits its width.
-func (l looker) look(width int, color bool) (text, aside string) {
+func (l printTester) printAnswer(width int, color bool) (text, aside string) {
 	l.t.Helper()
 	op := operationOf(l.t, l.answer.Name)
 	_, given, _ := strings.Cut(strings.TrimSuffix(l.answer.Name, ".json"), " ")
 	req, answer := op.NewRequest(), op.NewAnswer()
 	var said, b bytes.Buffer
 	p := &Printer{
-		w: &b, aside: &said, color: color, asideColor: color, width: width, asideWidth: width,
+		w: &b, hintWriter: &said, color: color, hintColor: color, width: width, hintWidth: width,
 		location: time.UTC, now: time.Date(2026, 2, 5, 12, 0, 0, 0, time.UTC),
 	}
 	for word := range strings.FieldsSeq(given) {
@@ -173,10 +173,10 @@ func (l looker) look(width int, color bool) (text, aside string) {
 	if err := json.Unmarshal(l.answer.Data, answer); err != nil {
 		l.t.Fatal(err)
 	}
-	if err := p.print(answer); err != nil {
+	if err := p.printAnswer(answer); err != nil {
 		l.t.Fatal(err)
 	}
-	for line := range strings.Lines(term.Styles.ReplaceAllString(b.String()+said.String(), "")) {
+	for line := range strings.Lines(term.StyleSequence.ReplaceAllString(b.String()+said.String(), "")) {
 		line = strings.TrimSuffix(line, "\n")
 		if width == 0 { // it may belong to a difference
 			line = strings.TrimSuffix(line, "\r")
@@ -184,7 +184,7 @@ func (l looker) look(width int, color bool) (text, aside string) {
 		if term.EscapeText(line) != line && (op.Name != "context" || width > 0) { // blocks go into a prompt unchanged
 			l.t.Errorf("%q does something to a terminal", line)
 		}
-		if l.fits && width > 0 && uniseg.StringWidth(line) > width && strings.Contains(strings.TrimSpace(line), " ") && !asTheyAre[op.Name] {
+		if l.fits && width > 0 && uniseg.StringWidth(line) > width && strings.Contains(strings.TrimSpace(line), " ") && !verbatimOperations[op.Name] {
 			l.t.Errorf("%d columns are too many for %d: %q", uniseg.StringWidth(line), width, line)
 		}
 	}
@@ -203,5 +203,5 @@ func operationOf(t *testing.T, file string) *api.Operation {
 	return api.Operations[i]
 }
 
-// asTheyAre contains the operations whose answers are unchanged text of files.
-var asTheyAre = map[string]bool{"get": true, "load": true, "context": true}
+// verbatimOperations contains the operations whose answers are unchanged text of files.
+var verbatimOperations = map[string]bool{"get": true, "load": true, "context": true}

@@ -8,34 +8,34 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// unwritten is the hint for a write without effect because memory is turned
+// disabledHint is the hint for a write without effect because memory is turned
 // off.
-const unwritten = "memory is turned off: nothing was written"
+const disabledHint = "memory is turned off: nothing was written"
 
-// item shows the value of an item that was read, or the place of an item that
+// printItem shows the value of an item that was read, or the place of an item that
 // was written.
-func (p *Printer) item(a *api.ItemAnswer) {
+func (p *Printer) printItem(a *api.ItemAnswer) {
 	switch {
 	case a.Item == nil:
-		p.say(term.AsText, unwritten)
+		p.addHint(term.AsText, disabledHint)
 	case a.Index != nil:
 		p.out.WriteString(term.EscapeText(a.Item.Value))
 		p.println("")
 	default:
-		p.titled("", a.Item.Path, a.Item.Line, "", append([]string{a.Item.Key}, itemNotes(a.Item)...)...)
+		p.printTitle("", a.Item.Path, a.Item.Line, "", append([]string{a.Item.Key}, itemNotes(a.Item)...)...)
 	}
 }
 
-// items lists items by namespace: each key with its value. A value of several
+// printItems lists items by namespace: each key with its value. A value of several
 // lines follows below the key.
-func (p *Printer) items(a *api.ItemListAnswer) {
+func (p *Printer) printItems(a *api.ItemListAnswer) {
 	namespace := ""
 	for _, item := range a.Items {
 		if item.Namespace != namespace {
 			namespace = item.Namespace
 			p.println(p.Style(term.AsTitle, term.EscapeLine(namespace)+":"))
 		}
-		notes := joined(itemNotes(item)...)
+		notes := joinNonEmpty(itemNotes(item)...)
 		value := strings.TrimRight(item.Value, "\n")
 		t := plainText(term.AsText, "  "+item.Key+":")
 		if !strings.Contains(value, "\n") {
@@ -43,18 +43,18 @@ func (p *Printer) items(a *api.ItemListAnswer) {
 			value = ""
 		}
 		t.add(term.AsMuted, notes)
-		p.long(t)
+		p.printWrapped(t)
 		for line := range strings.Lines(value) {
-			p.lines(0, plainText(term.AsText, strings.TrimRight(line, "\r\n")))
+			p.printIndented(0, plainText(term.AsText, strings.TrimRight(line, "\r\n")))
 		}
 	}
 	switch {
 	case a.Next != "":
-		p.say(term.AsMuted, "--cursor %s shows more", a.Next)
+		p.addHint(term.AsMuted, "--cursor %s shows more", a.Next)
 	case len(a.Items) == 0:
-		p.say(term.AsMuted, "no items")
+		p.addHint(term.AsMuted, "no items")
 	}
-	p.note("", a.Index)
+	p.addIndexHints("", a.Index)
 }
 
 // itemNotes returns the id of an item, and "public" for public items.
@@ -66,16 +66,16 @@ func itemNotes(item *api.Item) []string {
 	return notes
 }
 
-// itemsDeleted shows the number of deleted items and their files.
-func (p *Printer) itemsDeleted(a *api.ItemDeleteAnswer) {
+// printDeletedItems shows the number of deleted items and their files.
+func (p *Printer) printDeletedItems(a *api.ItemDeleteAnswer) {
 	p.printf("%s deleted\n", term.Plural(a.Deleted, "item"))
 	for _, path := range a.Paths {
-		p.printf("%s%s\n", indent, p.paintedPlace(path, 0))
+		p.printf("%s%s\n", indent, p.paintPlace(path, 0))
 	}
 }
 
-// identity shows the subject of an external key.
-func (p *Printer) identity(a *api.IdentityAnswer) {
+// printIdentity shows the subject of an external key.
+func (p *Printer) printIdentity(a *api.IdentityAnswer) {
 	if a.Subject == "" {
 		p.println("nobody")
 		return
@@ -86,14 +86,14 @@ func (p *Printer) identity(a *api.IdentityAnswer) {
 	}
 }
 
-// links lists external keys with their subjects.
-func (p *Printer) links(a *api.LinksAnswer) {
+// printLinks lists external keys with their subjects.
+func (p *Printer) printLinks(a *api.LinksAnswer) {
 	for _, l := range a.Links {
 		p.printf("%s is %s\n", term.EscapeLine(l.ExternalKey), term.EscapeLine(l.Subject))
 	}
 	if a.Problem != "" {
-		p.say(term.AsBad, "%s", a.Problem)
+		p.addHint(term.AsBad, "%s", a.Problem)
 	} else if len(a.Links) == 0 {
-		p.say(term.AsMuted, "nothing is linked")
+		p.addHint(term.AsMuted, "nothing is linked")
 	}
 }

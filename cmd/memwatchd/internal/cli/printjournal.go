@@ -9,8 +9,8 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 )
 
-// journal shows the changes, newest first, as differences.
-func (p *Printer) journal(a *api.JournalAnswer) {
+// printJournal shows the changes, newest first, as differences.
+func (p *Printer) printJournal(a *api.JournalAnswer) {
 	for i, w := range a.Writes {
 		if i > 0 {
 			p.println("")
@@ -19,27 +19,27 @@ func (p *Printer) journal(a *api.JournalAnswer) {
 		if w.State != "done" {
 			state = "[" + w.State + "]"
 		}
-		p.wrote(w, term.AsBad, state)
+		p.printWrite(w, term.AsBad, state)
 	}
 	if len(a.Writes) == 0 {
-		p.say(term.AsMuted, "nothing was written")
+		p.addHint(term.AsMuted, "nothing was written")
 	}
 }
 
-// undo shows undone changes as the resulting differences, and refused ones with
+// printUndo shows undone changes as the resulting differences, and refused ones with
 // their place only.
-func (p *Printer) undo(a *api.UndoAnswer) {
+func (p *Printer) printUndo(a *api.UndoAnswer) {
 	by := "" // id of a change that undid another
 	for _, u := range a.Undone {
 		switch {
 		case u.Refusal != "":
-			p.change(u.Wrote, term.AsBad, "not undone: "+u.Refusal)
-			p.printf("%s%s\n", indent, p.paintedPlace(cmp.Or(u.To, u.Path), 0))
+			p.printChangeHeader(u.WriteRecord, term.AsBad, "not undone: "+u.Refusal)
+			p.printf("%s%s\n", indent, p.paintPlace(cmp.Or(u.To, u.Path), 0))
 		case a.DryRun:
-			p.wrote(backwards(u.Wrote), term.AsText, "would be undone")
+			p.printWrite(reverseChange(u.WriteRecord), term.AsText, "would be undone")
 		default:
 			by = u.By
-			p.wrote(backwards(u.Wrote), term.AsText, "undone")
+			p.printWrite(reverseChange(u.WriteRecord), term.AsText, "undone")
 		}
 		p.println("")
 	}
@@ -49,13 +49,13 @@ func (p *Printer) undo(a *api.UndoAnswer) {
 	}
 	p.printf("%s %s%s\n", term.Plural(len(a.Undone)-a.Refused, "change"), done, andSome(a.Refused, "not"))
 	if by != "" {
-		p.say(term.AsMuted, "memwatchd undo %s makes them again", by)
+		p.addHint(term.AsMuted, "memwatchd undo %s makes them again", by)
 	}
 }
 
-// backwards returns an undone change in the reverse direction. Its hunks are
+// reverseChange returns an undone change in the reverse direction. Its hunks are
 // already reversed.
-func backwards(w api.Wrote) api.Wrote {
+func reverseChange(w api.WriteRecord) api.WriteRecord {
 	switch w.What {
 	case "created":
 		w.What = "removed"
@@ -67,9 +67,9 @@ func backwards(w api.Wrote) api.Wrote {
 	return w
 }
 
-// wrote shows one change: its header, its state and its difference.
-func (p *Printer) wrote(w api.Wrote, as term.Style, state string) {
-	p.change(w, as, state)
+// printWrite shows one change: its header, its state and its difference.
+func (p *Printer) printWrite(w api.WriteRecord, as term.Style, state string) {
+	p.printChangeHeader(w, as, state)
 	before, after := w.Path, cmp.Or(w.To, w.Path)
 	switch w.What {
 	case "created":
@@ -77,29 +77,29 @@ func (p *Printer) wrote(w api.Wrote, as term.Style, state string) {
 	case "removed":
 		after = ""
 	case "moved":
-		from, to := diffName("a/"+w.Path), diffName("b/"+w.To)
+		from, to := quoteDiffName("a/"+w.Path), quoteDiffName("b/"+w.To)
 		p.println(p.Style(term.AsTitle,
 			"diff --git "+strings.TrimSuffix(from, "\t")+" "+strings.TrimSuffix(to, "\t")))
-		p.printf("rename from %s\nrename to %s\n", strings.TrimSuffix(diffName(w.Path), "\t"),
-			strings.TrimSuffix(diffName(w.To), "\t"))
+		p.printf("rename from %s\nrename to %s\n", strings.TrimSuffix(quoteDiffName(w.Path), "\t"),
+			strings.TrimSuffix(quoteDiffName(w.To), "\t"))
 	}
 	if len(w.Hunks) == 0 && w.What != "changed" && w.What != "moved" {
-		p.printf("%s%s %s\n", indent, p.paintedPlace(w.Path, 0), term.EscapeLine(w.What))
+		p.printf("%s%s %s\n", indent, p.paintPlace(w.Path, 0), term.EscapeLine(w.What))
 	}
-	p.diff(before, after, w.Hunks)
+	p.printDiff(before, after, w.Hunks)
 	if w.Forgotten {
-		p.lines(0, plainText(term.AsMuted, "(what it wrote was to be forgotten, and is not kept)"))
+		p.printIndented(0, plainText(term.AsMuted, "(what it wrote was to be forgotten, and is not kept)"))
 	}
 	if w.Truncated {
-		p.lines(0, plainText(term.AsMuted, "(more was changed than is shown)"))
+		p.printIndented(0, plainText(term.AsMuted, "(more was changed than is shown)"))
 	}
 	if w.Problem != "" {
-		p.lines(0, plainText(term.AsBad, w.Problem))
+		p.printIndented(0, plainText(term.AsBad, w.Problem))
 	}
 }
 
-// change shows the header line of a change with its state.
-func (p *Printer) change(w api.Wrote, as term.Style, state string) {
+// printChangeHeader shows the header line of a change with its state.
+func (p *Printer) printChangeHeader(w api.WriteRecord, as term.Style, state string) {
 	var t text
 	t.add(term.AsText, w.Time.In(p.location).Format(time.DateTime)+"  "+w.Cause)
 	if w.Reason != "" {
@@ -112,5 +112,5 @@ func (p *Printer) change(w api.Wrote, as term.Style, state string) {
 		t.add(term.AsText, "  ")
 		t.add(as, state)
 	}
-	p.hanging("", p.Style(term.AsTitle, term.EscapeLine(w.ID))+"  ", 0, t)
+	p.printHanging("", p.Style(term.AsTitle, term.EscapeLine(w.ID))+"  ", 0, t)
 }

@@ -9,9 +9,9 @@ import (
 
 func TestPrintModel(t *testing.T) {
 	p := &Printer{location: time.Local}
-	p.model(&api.ModelStatus{Endpoint: "http://127.0.0.1:1/v1", Model: "m"})
-	p.model(&api.ModelStatus{
-		Endpoint: "http://127.0.0.1:1/v1", Model: "m", Private: true, Asked: 3, Failed: 1,
+	p.printModel(&api.ModelStatus{Endpoint: "http://127.0.0.1:1/v1", Model: "m"})
+	p.printModel(&api.ModelStatus{
+		Endpoint: "http://127.0.0.1:1/v1", Model: "m", Private: true, Requests: 3, Failed: 1,
 		Failure: "the model gave no answer within 20s", FailedAt: time.Date(2026, 2, 4, 12, 0, 0, 0, time.Local),
 	})
 	const want = `model      m at http://127.0.0.1:1/v1, 0 questions

@@ -13,11 +13,11 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 )
 
-// place returns path:line in the form that terminals and editors open. An
+// formatPlace returns path:line in the form that terminals and editors open. An
 // existing file below the root gets its full path, or a path relative to the
 // working directory if it lies below that; other paths stay as the daemon sent
 // them. A place is never cut, because a cut path cannot be opened.
-func (p *Printer) place(path string, line int) string {
+func (p *Printer) formatPlace(path string, line int) string {
 	return p.placeText(path, line).s
 }
 
@@ -31,10 +31,10 @@ func (p *Printer) placeText(path string, line int) text {
 	return t
 }
 
-// paintedPlace returns place in its colors.
-func (p *Printer) paintedPlace(path string, line int) string {
+// paintPlace returns place in its colors.
+func (p *Printer) paintPlace(path string, line int) string {
 	t := p.placeText(path, line)
-	return p.painted(t, 0, len(t.s))
+	return p.paintText(t, 0, len(t.s))
 }
 
 // locate returns the path of a memory file for use on this machine.
@@ -45,13 +45,13 @@ func (p *Printer) locate(path string) string {
 	if there, _ := p.memory.Has(path); !there {
 		return path
 	}
-	return FromHere(filepath.Join(p.memory.Dir, filepath.FromSlash(path)))
+	return RelativePath(filepath.Join(p.memory.Dir, filepath.FromSlash(path)))
 }
 
-// FromHere returns path relative to the working directory if it lies below
+// RelativePath returns path relative to the working directory if it lies below
 // that, else path.
-func FromHere(path string) string {
-	if dir, err := os.Getwd(); err == nil && config.Within(path, dir) {
+func RelativePath(path string) string {
+	if dir, err := os.Getwd(); err == nil && config.IsWithin(path, dir) {
 		if rel, err := filepath.Rel(dir, path); err == nil {
 			return rel
 		}
@@ -59,21 +59,21 @@ func FromHere(path string) string {
 	return path
 }
 
-// roomy is the minimum width for text that may be shortened, in columns.
-const roomy = 16
+// minTextWidth is the minimum width for text that may be shortened, in columns.
+const minTextWidth = 16
 
-// titled shows a place followed by the headings above it and a few facts. It
+// printTitle shows a place followed by the headings above it and a few facts. It
 // shortens the headings if the terminal is too narrow, and moves text that
 // still does not fit to the next line.
-func (p *Printer) titled(before, path string, line int, section string, facts ...string) {
-	place, section, rest := before+p.place(path, line), term.EscapeLine(section),
-		term.EscapeLine(joined(facts...))
+func (p *Printer) printTitle(before, path string, line int, section string, facts ...string) {
+	place, section, rest := before+p.formatPlace(path, line), term.EscapeLine(section),
+		term.EscapeLine(joinNonEmpty(facts...))
 	room := p.width - uniseg.StringWidth(place)
-	p.out.WriteString(before + p.paintedPlace(path, line))
-	switch whole := joined(section) + rest; {
+	p.out.WriteString(before + p.paintPlace(path, line))
+	switch whole := joinNonEmpty(section) + rest; {
 	case p.width == 0 || uniseg.StringWidth(whole) <= room:
 		p.println(p.Style(term.AsMuted, whole))
-	case section != "" && room-uniseg.StringWidth(rest)-2 >= roomy:
+	case section != "" && room-uniseg.StringWidth(rest)-2 >= minTextWidth:
 		section = term.CutPath(section, sectionMark, room-uniseg.StringWidth(rest)-2)
 		p.println(p.Style(term.AsMuted, "  "+section+rest))
 	case section != "" && uniseg.StringWidth(rest) <= room:
@@ -81,7 +81,7 @@ func (p *Printer) titled(before, path string, line int, section string, facts ..
 		p.printf("%s\n%s%s\n", p.Style(term.AsMuted, rest), before+indent, p.Style(term.AsMuted, section))
 	default:
 		p.println("")
-		p.hanging(before+indent, "", maxSnippet, plainText(term.AsMuted, strings.TrimLeft(whole, " ")))
+		p.printHanging(before+indent, "", maxSnippet, plainText(term.AsMuted, strings.TrimLeft(whole, " ")))
 	}
 }
 
@@ -92,9 +92,9 @@ const (
 	sectionMark = " > "
 )
 
-// age returns the time since t in one unit, or the date if the output is not a
+// formatAge returns the time since t in one unit, or the date if the output is not a
 // terminal.
-func (p *Printer) age(t time.Time) string {
+func (p *Printer) formatAge(t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}

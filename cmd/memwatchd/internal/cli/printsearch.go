@@ -16,26 +16,26 @@ type page struct {
 
 // Limits of the lines of text and of the other places of a hit on a terminal.
 const (
-	maxSnippet = 3
-	maxAlso    = 3
+	maxSnippet     = 3
+	maxOtherPlaces = 3
 )
 
-// hits shows search results: for each a place with section and age, and below
+// printHits shows search results: for each a place with section and age, and below
 // it the indented match.
-func (p *Printer) hits(a *api.SearchAnswer) {
+func (p *Printer) printHits(a *api.SearchAnswer) {
 	for i := range a.Hits {
 		if i > 0 {
 			p.println("")
 		}
-		p.hit(&a.Hits[i])
+		p.printHit(&a.Hits[i])
 	}
-	if p.more(a) && p.width > 0 {
+	if p.addMoreHint(a) && p.width > 0 {
 		p.println("")
 	}
-	p.note(a.Note, a.Index)
+	p.addIndexHints(a.Note, a.Index)
 }
 
-func (p *Printer) hit(h *api.Hit) {
+func (p *Printer) printHit(h *api.Hit) {
 	stale := ""
 	if h.Stale {
 		stale = "stale: the file cannot be read"
@@ -44,22 +44,22 @@ func (p *Printer) hit(h *api.Hit) {
 	if h.Untrusted {
 		others = "written by others"
 	}
-	p.titled("", h.Path, h.Line, h.Section, h.Task, p.age(h.Time), others, stale)
+	p.printTitle("", h.Path, h.Line, h.Section, h.Task, p.formatAge(h.Time), others, stale)
 	if h.Snippet == "" {
 		first, _, _ := strings.Cut(strings.TrimSpace(h.Text), "\n")
-		p.lines(maxSnippet, plainText(term.AsText, first))
+		p.printIndented(maxSnippet, plainText(term.AsText, first))
 	} else {
-		p.lines(maxSnippet, markedText(h.Snippet, h.Highlights))
+		p.printIndented(maxSnippet, markedText(h.Snippet, h.Highlights))
 	}
-	also := firstOf(h.AlsoAt, maxAlso, p.width == 0)
+	also := firstOf(h.AlsoAt, maxOtherPlaces, p.width == 0)
 	for _, place := range also {
-		p.printf("%s%s%s\n", indent, p.Style(term.AsMuted, "also at "), p.paintedPlace(place.Path, place.Line))
+		p.printf("%s%s%s\n", indent, p.Style(term.AsMuted, "also at "), p.paintPlace(place.Path, place.Line))
 	}
 	if n := len(h.AlsoAt) - len(also); n > 0 {
 		p.printf("%s%s\n", indent, p.Style(term.AsMuted, fmt.Sprintf("and at %s more", term.Plural(n, "place"))))
 	}
 	if h.Why != nil {
-		p.lines(0, plainText(term.AsMuted, why(h)))
+		p.printIndented(0, plainText(term.AsMuted, explainScore(h)))
 	}
 }
 
@@ -72,9 +72,9 @@ func firstOf[T any](list []T, most int, all bool) []T {
 	return list[:most]
 }
 
-// more reports whether there are further hits. If so, it adds a hint with their
+// addMoreHint reports whether there are further hits. If so, it adds a hint with their
 // number and the flag that shows them.
-func (p *Printer) more(a *api.SearchAnswer) bool {
+func (p *Printer) addMoreHint(a *api.SearchAnswer) bool {
 	shown := p.page.offset // in entries: those with equal text are one hit
 	for _, h := range a.Hits {
 		shown += 1 + len(h.AlsoAt)
@@ -88,12 +88,12 @@ func (p *Printer) more(a *api.SearchAnswer) bool {
 	} else if p.page.next != "" {
 		text += fmt.Sprintf("; a higher --%s shows more", p.page.next)
 	}
-	p.say(term.AsMuted, "%s", text)
+	p.addHint(term.AsMuted, "%s", text)
 	return true
 }
 
-// why returns the components of a score on one line.
-func why(h *api.Hit) string {
+// explainScore returns the components of a score on one line.
+func explainScore(h *api.Hit) string {
 	w := h.Why
 	var parts []string
 	for _, part := range []struct {
@@ -118,21 +118,21 @@ func why(h *api.Hit) string {
 	return s
 }
 
-// note adds the note of an answer and problems of the index as hints.
-func (p *Printer) note(note string, state api.IndexState) {
+// addIndexHints adds the note of an answer and problems of the index as hints.
+func (p *Printer) addIndexHints(note string, state api.IndexState) {
 	if note != "" {
-		p.say(term.AsMuted, "%s", note)
+		p.addHint(term.AsMuted, "%s", note)
 	}
 	if state.Degraded {
-		p.say(term.AsBad, "the index is not whole: the answer may not be either")
+		p.addHint(term.AsBad, "the index is not whole: the answer may not be either")
 	}
 	if state.Problem != "" {
-		p.say(term.AsBad, "%s", state.Problem)
+		p.addHint(term.AsBad, "%s", state.Problem)
 	}
 }
 
-// joined returns the nonempty parts, each preceded by two spaces.
-func joined(parts ...string) string {
+// joinNonEmpty returns the nonempty parts, each preceded by two spaces.
+func joinNonEmpty(parts ...string) string {
 	var b strings.Builder
 	for _, s := range parts {
 		if s != "" {

@@ -12,69 +12,69 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 )
 
-// addVerbose adds --verbose to the status command.
-func addVerbose(c *cobra.Command, g *Globals) {
+// addVerboseFlag adds --verbose to the status command.
+func addVerboseFlag(c *cobra.Command, g *Globals) {
 	c.Flags().BoolVarP(&g.verbose, "verbose", "v", false, "show everything that is known, and not only what matters")
 }
 
 // maxNotices bounds the listed files of a kind without --verbose.
 const maxNotices = 3
 
-// status shows current failures first, then the state of the memory in a few
+// printStatus shows current failures first, then the state of the memory in a few
 // lines, then the files that need attention. Further details need --verbose.
-func (p *Printer) status(a *api.StatusAnswer) {
+func (p *Printer) printStatus(a *api.StatusAnswer) {
 	state := plainText(term.AsGood, "healthy")
 	if !a.Healthy {
 		state = plainText(term.AsBad, "not healthy")
 	}
 	s := a.Status
 	if s == nil {
-		p.long(state)
+		p.printWrapped(state)
 		return
 	}
 	state.add(term.AsText, fmt.Sprintf(": memwatchd %s, process %d, up %s", s.Version, s.PID, s.Uptime))
-	p.long(state)
-	for _, text := range wrongs(s) {
-		p.hanging("", p.Style(term.AsBad, "!")+" ", 0, plainText(term.AsBad, text))
+	p.printWrapped(state)
+	for _, text := range listFailures(s) {
+		p.printHanging("", p.Style(term.AsBad, "!")+" ", 0, plainText(term.AsBad, text))
 	}
-	p.row("root", "%s (%s)", s.Root, s.RootState)
+	p.printRow("root", "%s (%s)", s.Root, s.RootState)
 	for _, socket := range s.Sockets {
-		p.row("socket", "%s", socket)
+		p.printRow("socket", "%s", socket)
 	}
-	p.row("files", "%s, %s, %d skipped, %s", term.Plural(s.Files, "file"), term.Plural(s.Entries, "entry"),
+	p.printRow("files", "%s, %s, %d skipped, %s", term.Plural(s.Files, "file"), term.Plural(s.Entries, "entry"),
 		s.SkippedFiles, term.Plural(s.ProblemCount, "problem"))
-	p.index(&s.Index)
-	p.watch(&s.Watch)
-	p.writing(&s.Write)
+	p.printIndex(&s.Index)
+	p.printWatch(&s.Watch)
+	p.printWriting(&s.Write)
 	if s.Todosync != nil {
-		p.todosync(s.Todosync)
+		p.printTodosync(s.Todosync)
 	}
 	if s.Compactor != nil {
-		p.tidying(s.Compactor)
+		p.printCompactor(s.Compactor)
 	}
 	if s.LLM != nil {
-		p.model(s.LLM)
+		p.printModel(s.LLM)
 	}
 	if s.Topic != nil {
-		p.heard(s.Topic)
+		p.printTopic(s.Topic)
 	}
 	if p.verbose {
-		p.row("latency", "save to search %.0f ms (p99 %.0f), query %.1f ms (p99 %.1f)",
+		p.printRow("latency", "save to search %.0f ms (p99 %.0f), query %.1f ms (p99 %.1f)",
 			s.Latency.SaveToSearch.P50, s.Latency.SaveToSearch.P99, s.Latency.Query.P50, s.Latency.Query.P99)
-		p.row("process", "%s of memory, %s, %s", term.Bytes(int64(s.MemoryBytes)),
+		p.printRow("process", "%s of memory, %s, %s", term.FormatBytes(int64(s.MemoryBytes)),
 			term.Plural(s.OpenFiles, "open file"), term.Plural(s.Goroutines, "goroutine"))
 	}
 	listed := firstOf(s.Problems, maxNotices, p.verbose)
 	for _, f := range listed {
-		p.problem(f)
+		p.printProblem(f)
 	}
 	if n := s.ProblemCount - len(listed); n > 0 {
-		p.say(term.AsMuted, "%s: check lists all", term.Plural(n, "more problem"))
+		p.addHint(term.AsMuted, "%s: check lists all", term.Plural(n, "more problem"))
 	}
 }
 
-// wrongs returns the current failures, without duplicates.
-func wrongs(s *api.Status) []string {
+// listFailures returns the current failures, without duplicates.
+func listFailures(s *api.Status) []string {
 	var list []string
 	told := map[string]bool{"": true}
 	add := func(where, text string) {
@@ -101,9 +101,9 @@ func wrongs(s *api.Status) []string {
 	return list
 }
 
-// row shows a name with its text. An empty name continues the row above.
-func (p *Printer) row(name, format string, args ...any) {
-	p.hanging("", p.Style(term.AsMuted, name)+strings.Repeat(" ", max(11-len(name), 1)), 0,
+// printRow shows a name with its text. An empty name continues the row above.
+func (p *Printer) printRow(name, format string, args ...any) {
+	p.printHanging("", p.Style(term.AsMuted, name)+strings.Repeat(" ", max(11-len(name), 1)), 0,
 		plainText(term.AsText, fmt.Sprintf(format, args...)))
 }
 
@@ -115,76 +115,76 @@ func andSome(n int, what string) string {
 	return fmt.Sprintf(", %d %s", n, what)
 }
 
-// rows shows a list of continuation rows. Without --verbose it shows only the
+// printRows shows a list of continuation rows. Without --verbose it shows only the
 // first few.
-func (p *Printer) rows(list []string) {
+func (p *Printer) printRows(list []string) {
 	shown := firstOf(list, maxNotices, p.verbose)
 	for _, text := range shown {
-		p.row("", "%s", text)
+		p.printRow("", "%s", text)
 	}
 	if n := len(list) - len(shown); n > 0 {
-		p.row("", "and %d more: status --verbose lists them", n)
+		p.printRow("", "and %d more: status --verbose lists them", n)
 	}
 }
 
-func (p *Printer) index(x *api.IndexStatus) {
+func (p *Printer) printIndex(x *api.IndexStatus) {
 	if !p.verbose && !x.Degraded && x.Total == 0 && x.Pending == 0 {
 		return
 	}
-	line := fmt.Sprintf("revision %d, %d pending, %s", x.Revision, x.Pending, term.Bytes(x.Size))
+	line := fmt.Sprintf("revision %d, %d pending, %s", x.Revision, x.Pending, term.FormatBytes(x.Size))
 	if x.Total > 0 {
 		line += fmt.Sprintf(", building %d/%d", x.Done, x.Total)
 	}
 	if x.Degraded {
 		line += ", degraded"
 	}
-	p.row("index", "%s", line)
+	p.printRow("index", "%s", line)
 }
 
-func (p *Printer) watch(w *api.WatchStatus) {
+func (p *Printer) printWatch(w *api.WatchStatus) {
 	if !p.verbose && len(w.Polled) == 0 {
 		return
 	}
-	p.row("watch", "%s watched%s", term.Plural(w.Directories, "directory"), andSome(len(w.Polled), "polled"))
+	p.printRow("watch", "%s watched%s", term.Plural(w.Directories, "directory"), andSome(len(w.Polled), "polled"))
 }
 
-// writing shows the state of writing to files and the actions that need a
+// printWriting shows the state of writing to files and the actions that need a
 // person.
-func (p *Printer) writing(w *api.WriteStatus) {
+func (p *Printer) printWriting(w *api.WriteStatus) {
 	line := term.Plural(w.Applied, "change") + " made"
 	if !w.Enabled {
 		line += ", none that nobody asked for"
 	}
-	p.row("writing", "%s%s%s", line, andSome(len(w.Waiting), "waiting"), andSome(len(w.Refused), "refused"))
+	p.printRow("writing", "%s%s%s", line, andSome(len(w.Waiting), "waiting"), andSome(len(w.Refused), "refused"))
 	var list []string
-	for _, path := range w.Kept { // first, because only a person can resolve them
+	for _, path := range w.ConflictCopies { // first, because only a person can resolve them
 		list = append(list, path+": what was saved at the moment of a crash; compare it with the file, then remove it")
 	}
 	for _, h := range slices.Concat(w.Waiting, w.Refused) {
 		list = append(list, h.Path+": "+h.Reason)
 	}
-	p.rows(list)
+	p.printRows(list)
 }
 
-// todosync shows the state of todosync.
-func (p *Printer) todosync(s *api.TodosyncStatus) {
+// printTodosync shows the state of todosync.
+func (p *Printer) printTodosync(s *api.TodosyncStatus) {
 	switch {
 	case s.Off && p.verbose:
-		p.row("tasks", "turned off")
+		p.printRow("tasks", "turned off")
 		return
 	case s.Off || !p.verbose && s.Planned+s.Unclear == 0:
 		return
 	}
-	p.row("tasks", "%d to be ticked, %d left alone as unclear, %d as known before", s.Planned, s.Unclear, s.Known)
+	p.printRow("tasks", "%d to be ticked, %d left alone as unclear, %d as known before", s.Planned, s.Unclear, s.Known)
 	var list []string
 	for _, w := range s.Waiting {
 		list = append(list, w.Path+": waits: "+w.Reason)
 	}
-	p.rows(list)
+	p.printRows(list)
 }
 
-// tidying shows the schedule of the compactor and the files near their limits.
-func (p *Printer) tidying(c *api.CompactorStatus) {
+// printCompactor shows the schedule of the compactor and the files near their limits.
+func (p *Printer) printCompactor(c *api.CompactorStatus) {
 	var list []string
 	for _, f := range c.NearLimit {
 		list = append(list, f.Path+": "+f.Hint)
@@ -202,29 +202,29 @@ func (p *Printer) tidying(c *api.CompactorStatus) {
 			line += ", last at " + c.LastRun.In(p.location).Format(time.DateTime)
 		}
 	}
-	p.row("tidying", "%s", line)
-	p.rows(list)
+	p.printRow("tidying", "%s", line)
+	p.printRows(list)
 }
 
-// model shows the language model and its last failure.
-func (p *Printer) model(m *api.ModelStatus) {
+// printModel shows the language model and its last failure.
+func (p *Printer) printModel(m *api.ModelStatus) {
 	private := ""
 	if m.Private {
 		private = ", sees private text"
 	}
-	p.row("model", "%s at %s, %s%s%s", m.Model, m.Endpoint, term.Plural(m.Asked, "question"),
+	p.printRow("model", "%s at %s, %s%s%s", m.Model, m.Endpoint, term.Plural(m.Requests, "question"),
 		andSome(m.Failed, "failed"), private)
 	if m.Failure != "" {
-		p.row("", "%s: %s", m.FailedAt.In(p.location).Format(time.DateTime), m.Failure)
+		p.printRow("", "%s: %s", m.FailedAt.In(p.location).Format(time.DateTime), m.Failure)
 	}
 }
 
-// heard shows the state of the ntfy topic.
-func (p *Printer) heard(s *api.TopicStatus) {
+// printTopic shows the state of the ntfy topic.
+func (p *Printer) printTopic(s *api.TopicStatus) {
 	state := "not connected"
 	if s.Connected {
 		state = "connected"
 	}
-	p.row("topic", "%s to %s/%s, %s%s", state, strings.TrimRight(s.Server, "/"), s.Topic,
+	p.printRow("topic", "%s to %s/%s, %s%s", state, strings.TrimRight(s.Server, "/"), s.Topic,
 		term.Plural(s.Messages, "message"), andSome(s.Refused, "never noted"))
 }

@@ -56,29 +56,29 @@ func markedText(s string, ranges [][2]int) text {
 	return t
 }
 
-// lines shows an indented text; see hanging.
-func (p *Printer) lines(most int, t text) { p.hanging(indent, "", most, t) }
+// printIndented shows an indented text; see hanging.
+func (p *Printer) printIndented(most int, t text) { p.printHanging(indent, "", most, t) }
 
-// hanging shows a text after an indent and a short head. Continuation lines
+// printHanging shows a text after an indent and a short head. Continuation lines
 // start in the column of the text. On a terminal it shows at most the given
 // number of lines, those with the most matches; zero is no limit.
-func (p *Printer) hanging(before, head string, most int, t text) {
+func (p *Printer) printHanging(before, head string, most int, t text) {
 	if head == "" && t.s == "" {
 		p.println("")
 		return
 	}
 	p.out.WriteString(before + head)
 	if p.width == 0 {
-		p.println(p.painted(t, 0, len(t.s)))
+		p.println(p.paintText(t, 0, len(t.s)))
 		return
 	}
-	column := len(before) + uniseg.StringWidth(term.Styles.ReplaceAllString(head, ""))
-	width := max(p.width-column, roomy)
+	column := len(before) + uniseg.StringWidth(term.StyleSequence.ReplaceAllString(head, ""))
+	width := max(p.width-column, minTextWidth)
 	parts := term.Fold(t.s, width)
 	left, right := "", ""
 	if most > 0 && len(parts) > most {
 		parts = term.Fold(t.s, width-2) // leaves room for a mark on both sides
-		from := t.best(parts, most)
+		from := t.bestWindow(parts, most)
 		if from > 0 {
 			left = "…"
 		}
@@ -91,30 +91,30 @@ func (p *Printer) hanging(before, head string, most int, t text) {
 		if i > 0 {
 			p.out.WriteString("\n" + strings.Repeat(" ", column))
 		}
-		p.out.WriteString(left + p.painted(t, part[0], part[1]))
+		p.out.WriteString(left + p.paintText(t, part[0], part[1]))
 		left = ""
 	}
 	p.println(right)
 }
 
-// long shows a whole text on a line of its own. On a terminal it wraps the text
+// printWrapped shows a whole text on a line of its own. On a terminal it wraps the text
 // and indents continuation lines.
-func (p *Printer) long(t text) {
+func (p *Printer) printWrapped(t text) {
 	if p.width == 0 || uniseg.StringWidth(t.s) <= p.width {
-		p.println(p.painted(t, 0, len(t.s)))
+		p.println(p.paintText(t, 0, len(t.s)))
 		return
 	}
 	for i, part := range term.Fold(t.s, p.width-len(indent)) {
 		if i > 0 {
 			p.out.WriteString(indent)
 		}
-		p.println(p.painted(t, part[0], part[1]))
+		p.println(p.paintText(t, part[0], part[1]))
 	}
 }
 
-// best returns the index of the first of most consecutive parts with the most
+// bestWindow returns the index of the first of most consecutive parts with the most
 // matches.
-func (t *text) best(parts [][2]int, most int) int {
+func (t *text) bestWindow(parts [][2]int, most int) int {
 	best, marks := 0, -1
 	for from := 0; from+most <= len(parts); from++ {
 		n := 0
@@ -130,8 +130,8 @@ func (t *text) best(parts [][2]int, most int) int {
 	return best
 }
 
-// painted returns a part of a text in its styles.
-func (p *Printer) painted(t text, from, to int) string {
+// paintText returns a part of a text in its styles.
+func (p *Printer) paintText(t text, from, to int) string {
 	var b strings.Builder
 	for _, s := range t.spans {
 		if begin, end := max(s.from, from), min(s.to, to); begin < end {

@@ -7,9 +7,9 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 )
 
-// watchRebuild shows the progress of the requested rebuild on a terminal until
+// showRebuildProgress shows the progress of the requested rebuild on a terminal until
 // the returned function is called.
-func (a *asking) watchRebuild(ctx context.Context) (done func()) {
+func (a *invocation) showRebuildProgress(ctx context.Context) (done func()) {
 	if term.Width(a.g.Stderr) == 0 {
 		return func() {}
 	}

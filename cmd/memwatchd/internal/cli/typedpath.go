@@ -26,26 +26,26 @@ type Root struct {
 // values, such as patterns, stay unchanged.
 func setPaths(op *api.Operation, req *api.Request, root *Root) error {
 	for _, p := range op.Params {
-		typed, given := req.Given(p)
+		typed, given := req.GivenValue(p)
 		if !given || p.Complete != "path" || p.Kind() != "string" {
 			continue
 		}
-		if err := req.Set(p, belowRoot(root, typed)); err != nil {
+		if err := req.Set(p, resolvePath(root, typed)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// atLine matches the line number after a path.
-var atLine = regexp.MustCompile(`:[0-9]+$`)
+// lineSuffix matches the line number after a path.
+var lineSuffix = regexp.MustCompile(`:[0-9]+$`)
 
-// belowRoot returns the path of a file below the root for any typed form. It
+// resolvePath returns the path of a file below the root for any typed form. It
 // prefers an exact file name over a line number.
-func belowRoot(root *Root, typed string) string {
+func resolvePath(root *Root, typed string) string {
 	path, entry, named := strings.Cut(typed, "#")
-	for _, path := range []string{path, atLine.ReplaceAllString(path, "")} {
-		found, ok := findBelow(root, path)
+	for _, path := range []string{path, lineSuffix.ReplaceAllString(path, "")} {
+		found, ok := findInRoot(root, path)
 		switch {
 		case ok && named:
 			return found + "#" + entry
@@ -56,9 +56,9 @@ func belowRoot(root *Root, typed string) string {
 	return typed
 }
 
-// findBelow returns a path below the root. It tries the path relative to the
+// findInRoot returns a path below the root. It tries the path relative to the
 // root first, then relative to the working directory.
-func findBelow(root *Root, path string) (string, bool) {
+func findInRoot(root *Root, path string) (string, bool) {
 	if path == "" {
 		return "", false
 	}
@@ -73,7 +73,7 @@ func findBelow(root *Root, path string) (string, bool) {
 	}
 	dir := root.Dir
 	for range 2 {
-		if rel, err := filepath.Rel(dir, abs); err == nil && rel != "." && config.Within(abs, dir) {
+		if rel, err := filepath.Rel(dir, abs); err == nil && rel != "." && config.IsWithin(abs, dir) {
 			rel = filepath.ToSlash(rel)
 			there, _ := root.Has(rel)
 			return rel, there

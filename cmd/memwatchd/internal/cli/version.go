@@ -14,7 +14,7 @@ func newVersion(g *Globals) *cobra.Command {
 		Short: "Print the version, the commit and how it was built",
 		Args:  NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			b := build.Current()
+			b := build.ReadInfo()
 			if g.JSON {
 				_, err := g.Stdout.Write(AsJSON(b))
 				return err

@@ -214,12 +214,12 @@ func (s size) String() string {
 	return "0B"
 }
 
-var validName = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}$`)
+var namePattern = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}$`)
 
 // Finish computes derived values, such as absolute paths and the location, and
 // checks the constraints that tags cannot express.
 func (c *Config) Finish() error {
-	if !validName.MatchString(c.Name) {
+	if !namePattern.MatchString(c.Name) {
 		return fmt.Errorf("name: %q must be made of letters, digits, dots, dashes and underscores", c.Name)
 	}
 	if err := memory.ValidSubject(c.Memory.Owner); err != nil {
@@ -240,11 +240,11 @@ func (c *Config) Finish() error {
 		key  string
 		path *string
 	}{{"memory.dir", &c.Memory.Dir}, {"index.dir", &c.Index.Dir}, {"state.dir", &c.State.Dir}} {
-		*p.path, err = Absolute(*p.path)
+		*p.path, err = AbsolutePath(*p.path)
 		if err != nil {
 			return fmt.Errorf("%s: %w", p.key, err)
 		}
-		if p.path != &c.Memory.Dir && Within(*p.path, c.Memory.Dir) {
+		if p.path != &c.Memory.Dir && IsWithin(*p.path, c.Memory.Dir) {
 			return fmt.Errorf("%s: %s lies in the memory directory, where it would be watched and synced", p.key,
 				*p.path)
 		}
@@ -275,19 +275,19 @@ func (c *Config) Finish() error {
 		c.IPC.Listeners = []Listener{{Path: client.DefaultSocket(c.Name), Mode: "0600"}}
 	}
 	for i := range c.IPC.Listeners {
-		if err := c.IPC.Listeners[i].finish(); err != nil {
+		if err := c.IPC.Listeners[i].completeListener(); err != nil {
 			return fmt.Errorf("ipc.listeners: %w", err)
 		}
 	}
 	return nil
 }
 
-func (l *Listener) finish() (err error) {
+func (l *Listener) completeListener() (err error) {
 	if (l.Path == "") == (l.Address == "") {
 		return fmt.Errorf("each has either a path or an address")
 	}
 	if l.Path != "" {
-		l.Path, err = Absolute(l.Path)
+		l.Path, err = AbsolutePath(l.Path)
 		if err != nil {
 			return err
 		}
@@ -308,7 +308,7 @@ func (l *Listener) finish() (err error) {
 		names = append(names, op.Name)
 	}
 	for _, op := range l.Operations {
-		if err := OneOf(op, names); err != nil {
+		if err := CheckOneOf(op, names); err != nil {
 			return fmt.Errorf("operations: %w", err)
 		}
 	}
@@ -324,7 +324,7 @@ func (l *Listener) Endpoint(rate float64) (ipc.Endpoint, error) {
 		Address: l.Address, Rate: cmp.Or(l.Rate, rate),
 	}
 	if l.TokenFile != "" {
-		path, err := Absolute(l.TokenFile)
+		path, err := AbsolutePath(l.TokenFile)
 		if err != nil {
 			return ipc.Endpoint{}, err
 		}
@@ -335,7 +335,8 @@ func (l *Listener) Endpoint(rate float64) (ipc.Endpoint, error) {
 		e.Token = strings.TrimSpace(string(token))
 	}
 	if l.Subject != "" || l.Context != "" || len(l.Operations) > 0 {
-		e.Fixed = &api.Fixed{Name: strings.TrimSuffix(filepath.Base(e.Name()), ".sock"), Subject: l.Subject, Context: l.Context, Operations: l.Operations}
+		e.Fixed = &api.Fixed{Name: strings.TrimSuffix(filepath.Base(e.Name()), ".sock"), Subject: l.Subject,
+			Context: l.Context, Operations: l.Operations}
 	}
 	return e, nil
 }
@@ -376,8 +377,8 @@ func (c *Config) LogLevel() slog.Level {
 	return level
 }
 
-// Absolute returns an absolute path and expands a leading "~/".
-func Absolute(path string) (string, error) {
+// AbsolutePath returns an absolute path and expands a leading "~/".
+func AbsolutePath(path string) (string, error) {
 	if rest, ok := strings.CutPrefix(path, "~/"); ok {
 		home, err := os.UserHomeDir()
 		if err != nil {
@@ -388,8 +389,8 @@ func Absolute(path string) (string, error) {
 	return filepath.Abs(path)
 }
 
-// Within reports whether path is dir or lies below dir.
-func Within(path, dir string) bool {
+// IsWithin reports whether path is dir or lies below dir.
+func IsWithin(path, dir string) bool {
 	rel, err := filepath.Rel(dir, path)
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, "../")
 }

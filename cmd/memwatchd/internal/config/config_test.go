@@ -21,7 +21,7 @@ const exampleHeader = "# Configuration of memwatchd: all keys with their default
 // with its default.
 func TestExampleIsTheDefaults(t *testing.T) {
 	const path = "../../../../config.example.yaml"
-	want, err := Print(Default(), exampleHeader)
+	want, err := FormatYAML(Default(), exampleHeader)
 	if err != nil {
 		t.Fatal(err)
 	}

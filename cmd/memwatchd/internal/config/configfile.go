@@ -126,7 +126,7 @@ func (f Flags) Absolute() (Flags, error) {
 			continue
 		}
 		var err error
-		*path, err = Absolute(*path)
+		*path, err = AbsolutePath(*path)
 		if err != nil {
 			return f, err
 		}
@@ -171,36 +171,36 @@ func (c *Config) ReadYAML(path string, text []byte) error {
 	return nil
 }
 
-// An errAt is an error with its line in the file.
-type errAt struct {
+// An lineError is an error with its line in the file.
+type lineError struct {
 	line int
 	err  error
 }
 
-func (e *errAt) Error() string { return fmt.Sprintf("%d: %v", e.line, e.err) }
+func (e *lineError) Error() string { return fmt.Sprintf("%d: %v", e.line, e.err) }
 
-func errorAt(n *yaml.Node, format string, args ...any) error {
-	return &errAt{n.Line, fmt.Errorf(format, args...)}
+func errorAtLine(n *yaml.Node, format string, args ...any) error {
+	return &lineError{n.Line, fmt.Errorf(format, args...)}
 }
 
-// setNode sets the keys of a mapping. Its errors have the type *[errAt].
+// setNode sets the keys of a mapping. Its errors have the type *[lineError].
 func setNode(v reflect.Value, prefix string, keys []Key, n *yaml.Node) error {
 	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
 		return nil // all keys of the section are commented out
 	}
 	if n.Kind != yaml.MappingNode {
-		return errorAt(n, "%s must be a mapping", cmp.Or(strings.TrimSuffix(prefix, "."), "the configuration"))
+		return errorAtLine(n, "%s must be a mapping", cmp.Or(strings.TrimSuffix(prefix, "."), "the configuration"))
 	}
 	seen := map[string]bool{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		at, value := n.Content[i], n.Content[i+1]
 		name := prefix + at.Value
 		if seen[name] {
-			return errorAt(at, "%s is there twice", name)
+			return errorAtLine(at, "%s is there twice", name)
 		}
 		seen[name] = true
 		if value.Kind == yaml.AliasNode {
-			return errorAt(at, "%s: aliases are not supported", name)
+			return errorAtLine(at, "%s: aliases are not supported", name)
 		}
 		if slices.ContainsFunc(keys, func(k Key) bool { return strings.HasPrefix(k.Name, name+".") }) {
 			if err := setNode(v, name+".", keys, value); err != nil {
@@ -210,13 +210,13 @@ func setNode(v reflect.Value, prefix string, keys []Key, n *yaml.Node) error {
 		}
 		j := slices.IndexFunc(keys, func(k Key) bool { return k.Name == name })
 		if j < 0 {
-			return errorAt(at, "unknown key %s%s", name, Suggestion(name, KeyNames(keys)))
+			return errorAtLine(at, "unknown key %s%s", name, SuggestName(name, KeyNames(keys)))
 		}
 		if err := keys[j].setNode(v, value); err != nil {
-			if _, ok := errors.AsType[*errAt](err); ok {
+			if _, ok := errors.AsType[*lineError](err); ok {
 				return err // an error in a list item already has its line
 			}
-			return errorAt(value, "%s: %w", name, err)
+			return errorAtLine(value, "%s: %w", name, err)
 		}
 	}
 	return nil
@@ -231,10 +231,10 @@ func KeyNames(keys []Key) []string {
 	return names
 }
 
-// Suggestion returns ": did you mean …?" with the nearest of names, or "" if
+// SuggestName returns ": did you mean …?" with the nearest of names, or "" if
 // none is near.
-func Suggestion(name string, names []string) string {
-	if near := api.Nearest(name, names); near != "" {
+func SuggestName(name string, names []string) string {
+	if near := api.NearestName(name, names); near != "" {
 		return ": did you mean " + near + "?"
 	}
 	return ""
@@ -253,7 +253,7 @@ func (c *Config) readEnv(environ []string) error {
 		}
 		i := slices.Index(names, name)
 		if i < 0 {
-			return fmt.Errorf("environment: unknown variable %s%s", name, Suggestion(name, names))
+			return fmt.Errorf("environment: unknown variable %s%s", name, SuggestName(name, names))
 		}
 		if err := Keys[i].setText(reflect.ValueOf(c).Elem(), value); err != nil {
 			return fmt.Errorf("environment: %s: %w", name, err)
@@ -353,7 +353,7 @@ func (k Key) setScalar(field reflect.Value, s string) error {
 		}
 	}
 	if names := k.Tag("enum"); names != "" && s != "" {
-		if err := OneOf(s, strings.Split(names, ",")); err != nil {
+		if err := CheckOneOf(s, strings.Split(names, ",")); err != nil {
 			return err
 		}
 	}
@@ -361,12 +361,12 @@ func (k Key) setScalar(field reflect.Value, s string) error {
 	return nil
 }
 
-// OneOf returns an error with a suggestion if s is not one of names.
-func OneOf(s string, names []string) error {
+// CheckOneOf returns an error with a suggestion if s is not one of names.
+func CheckOneOf(s string, names []string) error {
 	if slices.Contains(names, s) {
 		return nil
 	}
-	return fmt.Errorf("%q is not one of %s%s", s, strings.Join(names, ", "), Suggestion(s, names))
+	return fmt.Errorf("%q is not one of %s%s", s, strings.Join(names, ", "), SuggestName(s, names))
 }
 
 func parseScalar(t reflect.Type, s string) (reflect.Value, error) {

@@ -12,17 +12,17 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 )
 
-// Header returns a comment with the source of a configuration.
-func Header(c *Config) string {
+// SourceComment returns a comment with the source of a configuration.
+func SourceComment(c *Config) string {
 	if c.File == "" {
 		return "# Nothing is configured in a file.\n"
 	}
 	return "# Read from " + term.EscapeLine(c.File) + "\n"
 }
 
-// Print returns a configuration as YAML, each key with its description. Reading
+// FormatYAML returns a configuration as YAML, each key with its description. Reading
 // the YAML gives the same configuration.
-func Print(c *Config, header string) (string, error) {
+func FormatYAML(c *Config, header string) (string, error) {
 	var b strings.Builder
 	b.WriteString(header)
 	if err := printKeys(&b, reflect.ValueOf(c).Elem(), ""); err != nil {

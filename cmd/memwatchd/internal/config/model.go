@@ -24,11 +24,11 @@ func (c *Config) finishLLM() (err error) {
 		return errors.New("llm.endpoint: it must have no user, query or fragment; keys are for llm.key_file")
 	case l.Model == "":
 		return errors.New("llm.model: it is missing; say which model of llm.endpoint is asked")
-	case l.Private && u.Scheme == "http" && !Loopback(u.Hostname()):
+	case l.Private && u.Scheme == "http" && !IsLoopback(u.Hostname()):
 		return errors.New("llm.private: private text is not sent over http to another machine; use https")
 	}
 	if l.KeyFile != "" {
-		l.KeyFile, err = Absolute(l.KeyFile)
+		l.KeyFile, err = AbsolutePath(l.KeyFile)
 		if err != nil {
 			return fmt.Errorf("llm.key_file: %w", err)
 		}
@@ -36,17 +36,17 @@ func (c *Config) finishLLM() (err error) {
 	return nil
 }
 
-// Loopback reports whether a host is this machine. It decides by the name or
+// IsLoopback reports whether a host is this machine. It decides by the name or
 // address alone, without a lookup.
-func Loopback(host string) bool {
+func IsLoopback(host string) bool {
 	if ip, err := netip.ParseAddr(host); err == nil {
 		return ip.Unmap().IsLoopback()
 	}
 	return host == "localhost" || strings.HasSuffix(host, ".localhost")
 }
 
-// maxKey bounds the size of a key file, in bytes. Keys are shorter.
-const maxKey = 16 << 10
+// maxKeyBytes bounds the size of a key file, in bytes. Keys are shorter.
+const maxKeyBytes = 16 << 10
 
 // ReadKey reads the key of a service from a file. The file must be inaccessible
 // to other users.
@@ -59,7 +59,7 @@ func ReadKey(path string) (string, error) {
 	if info.Mode().Perm()&0o077 != 0 {
 		return "", fmt.Errorf("%s can be read or written by others: chmod 600 it", path)
 	}
-	text, err := io.ReadAll(io.LimitReader(f, maxKey))
+	text, err := io.ReadAll(io.LimitReader(f, maxKeyBytes))
 	if err != nil {
 		return "", err
 	}

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// Existing returns path if it exists, else "".
-func Existing(path string) string {
+// ExistingPath returns path if it exists, else "".
+func ExistingPath(path string) string {
 	if _, err := os.Stat(path); err != nil {
 		return ""
 	}

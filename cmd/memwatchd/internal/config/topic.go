@@ -19,7 +19,7 @@ func (c *Config) finishTopic() (err error) {
 		return fmt.Errorf("capture.ntfy.server: %w", err)
 	}
 	if n.TokenFile != "" {
-		n.TokenFile, err = Absolute(n.TokenFile)
+		n.TokenFile, err = AbsolutePath(n.TokenFile)
 		if err != nil {
 			return fmt.Errorf("capture.ntfy.token_file: %w", err)
 		}

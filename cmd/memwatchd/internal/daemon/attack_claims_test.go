@@ -14,7 +14,7 @@ import (
 // subject read access to the text of others: neither by making a directory its
 // own, nor by writing where other subjects' files are read.
 func TestFilesAreMadeInPlacesOfOnesOwn(t *testing.T) {
-	ownHome(t)
+	isolateHome(t)
 	root := filepath.Join(t.TempDir(), "m")
 	private := map[string]string{
 		"proj/memory/2026-01-01.md": "- zorb one\n", "proj/memory/plan.md": "- zorb two\n", "proj/USER.md": "- zorb three\n", "proj/SOUL.md": "- zorb four\n",
@@ -24,7 +24,7 @@ func TestFilesAreMadeInPlacesOfOnesOwn(t *testing.T) {
 	g := startTarget(t, root, nil)
 	c := g.dial("s")
 	write := func(subject, path, text string) (int, string) {
-		return g.ask(t, c, "write", object{"path": path, "text": text, "subject": subject, "context": "private"})
+		return g.sendRequest(t, c, "write", object{"path": path, "text": text, "subject": subject, "context": "private"})
 	}
 	for _, subject := range []string{"proj", "kept", "eve"} {
 		for _, path := range []string{
@@ -34,12 +34,12 @@ func TestFilesAreMadeInPlacesOfOnesOwn(t *testing.T) {
 			for _, front := range []string{"subject_id: " + subject, "visibility: public_ok", "visibility: public_ok\nsubject_id: " + subject} {
 				if status, body := write(subject, path, "---\n"+front+"\n---\n- mine\n"); status == http.StatusOK {
 					t.Errorf("%s makes %s with %q", subject, path, front)
-				} else if got := failure(t, body); got != "not_found" {
+				} else if got := errorCode(t, body); got != "not_found" {
 					t.Errorf("%s makes %s with %q: %s", subject, path, front, body)
 				}
 			}
 		}
-		body := g.answer(t, c, "search", object{"query": "zorb", "subject": subject, "context": "private"})
+		body := g.mustSend(t, c, "search", object{"query": "zorb", "subject": subject, "context": "private"})
 		if strings.Contains(body, "zorb ") {
 			t.Errorf("%s finds %s", subject, body)
 		}
@@ -55,7 +55,7 @@ func TestFilesAreMadeInPlacesOfOnesOwn(t *testing.T) {
 		"_longterms/_identities.yaml", ".memwatchdignore", "notes.txt", "_longterms/owner/.hidden.md", ".hidden/a.md", "../out.md", "a/../b.md", "/abs.md", "a//b.md",
 		"a\nb.md", "a\x00.md", "a/./b.md", "a.md/", "", "#a.md", "~a.md", "a.sync-conflict-20260101-120000-ABCDEFG.md", "notes.md/a.md", strings.Repeat("a", 300) + ".md",
 	} {
-		if status, body := write(rootOwner, path, "- mine\n"); status == http.StatusOK || failure(t, body) != "invalid" {
+		if status, body := write(rootOwner, path, "- mine\n"); status == http.StatusOK || errorCode(t, body) != "invalid" {
 			t.Errorf("%q is made: %d %s", path, status, body)
 		}
 	}
@@ -65,7 +65,7 @@ func TestFilesAreMadeInPlacesOfOnesOwn(t *testing.T) {
 // marker names another subject's file reveals neither the content nor the
 // existence of that file.
 func TestRestoreTellsNothingOfOthersFiles(t *testing.T) {
-	ownHome(t)
+	isolateHome(t)
 	for _, from := range []string{"_longterms/alice/_index.md", "MEMORY.md"} {
 		archived := "- zorb <!-- id=k1 from=" + from + " section=A archived=2026-01-01T00:00:00Z -->\n"
 		answers := map[string]string{}
@@ -81,7 +81,7 @@ func TestRestoreTellsNothingOfOthersFiles(t *testing.T) {
 				}
 			}
 			g := startTarget(t, root, nil)
-			status, body := g.ask(t, g.dial("s"), "restore", object{"id": "_longterms/bob/_archive/2026-01.md#k1", "subject": "bob", "context": "private"})
+			status, body := g.sendRequest(t, g.dial("s"), "restore", object{"id": "_longterms/bob/_archive/2026-01.md#k1", "subject": "bob", "context": "private"})
 			answers[name] = fmt.Sprint(status, " ", body)
 			if status == http.StatusOK {
 				t.Errorf("%s: %s", name, body)

@@ -28,17 +28,17 @@ type target struct {
 	root   string
 	base   string // directory of everything else: short, because sockets are in it
 	daemon *daemon
-	log    logbook
+	log    logBuffer
 
-	opened func(*daemon) // called before the daemon runs, if not nil
-	panics bool          // the test makes the daemon panic and recover
+	beforeRun func(*daemon) // called before the daemon runs, if not nil
+	panics    bool          // the test makes the daemon panic and recover
 
 	stop func() error
 }
 
-// ownHome keeps the files that daemons write outside their configured
+// isolateHome keeps the files that daemons write outside their configured
 // directories out of the home of the user who runs the tests.
-func ownHome(t testing.TB) {
+func isolateHome(t testing.TB) {
 	t.Helper()
 	home := t.TempDir()
 	for name, sub := range map[string]string{
@@ -74,7 +74,7 @@ func shortDir(t testing.TB) string {
 func startTarget(t testing.TB, root string, configure func(*config.Config, string)) *target {
 	t.Helper()
 	g := openTarget(t, root, configure)
-	g.whole()
+	g.waitComplete()
 	return g
 }
 
@@ -82,11 +82,11 @@ func startTarget(t testing.TB, root string, configure func(*config.Config, strin
 func openTarget(t testing.TB, root string, configure func(*config.Config, string)) *target {
 	t.Helper()
 	g := &target{t: t, root: root, base: shortDir(t)}
-	g.start(configure)
+	g.startDaemon(configure)
 	return g
 }
 
-func (g *target) start(configure func(*config.Config, string)) {
+func (g *target) startDaemon(configure func(*config.Config, string)) {
 	g.t.Helper()
 	c := config.Default()
 	c.Memory.Dir, c.Memory.Timezone = g.root, "UTC"
@@ -100,16 +100,16 @@ func (g *target) start(configure func(*config.Config, string)) {
 	if err := c.Finish(); err != nil {
 		g.t.Fatal(err)
 	}
-	s := &succession{stderr: &g.log}
+	s := &reloader{stderr: &g.log}
 	d, err := openDaemon(c, slog.New(slog.NewTextHandler(&g.log, &slog.HandlerOptions{Level: slog.LevelDebug})))
 	if err != nil {
 		g.t.Fatal(err)
 	}
 	g.daemon = d
-	if g.opened != nil {
-		g.opened(d)
+	if g.beforeRun != nil {
+		g.beforeRun(d)
 	}
-	listeners, err := s.listen(c)
+	listeners, err := s.openListeners(c)
 	if err != nil {
 		g.t.Fatal(err, d.close())
 	}
@@ -140,17 +140,17 @@ func (g *target) start(configure func(*config.Config, string)) {
 	})
 }
 
-// whole waits until the index is complete.
-func (g *target) whole() {
+// waitComplete waits until the index is complete.
+func (g *target) waitComplete() {
 	g.t.Helper()
-	eventually(g.t, "the index is whole", func() bool {
+	waitUntil(g.t, "the index is whole", func() bool {
 		s := g.daemon.Report()
 		return !s.Index.Degraded && s.Index.Pending == 0
 	})
 }
 
-// eventually polls until so returns true, for up to 30 seconds.
-func eventually(t testing.TB, what string, so func() bool) {
+// waitUntil polls until so returns true, for up to 30 seconds.
+func waitUntil(t testing.TB, what string, so func() bool) {
 	t.Helper()
 	for end := time.Now().Add(3 * time.Minute); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		if so() {
@@ -178,10 +178,10 @@ func (g *target) dial(name string) *http.Client {
 // object is a JSON object.
 type object map[string]any
 
-// ask posts a request and returns the status and the body of the response.
-func (g *target) ask(t testing.TB, c *http.Client, operation string, request object) (int, string) {
+// sendRequest posts a request and returns the status and the body of the response.
+func (g *target) sendRequest(t testing.TB, c *http.Client, operation string, request object) (int, string) {
 	t.Helper()
-	body, err := json.Marshal(with(request, nil))
+	body, err := json.Marshal(mergeObjects(request, nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,18 +197,18 @@ func (g *target) ask(t testing.TB, c *http.Client, operation string, request obj
 	return res.StatusCode, string(answer)
 }
 
-// answer is ask for a request that must succeed.
-func (g *target) answer(t testing.TB, c *http.Client, operation string, request object) string {
+// mustSend is ask for a request that must succeed.
+func (g *target) mustSend(t testing.TB, c *http.Client, operation string, request object) string {
 	t.Helper()
-	status, body := g.ask(t, c, operation, request)
+	status, body := g.sendRequest(t, c, operation, request)
 	if status != http.StatusOK {
 		t.Fatalf("%s %v: %d %s", operation, request, status, body)
 	}
 	return body
 }
 
-// failure returns the error code of a response that must be an error.
-func failure(t testing.TB, body string) api.Code {
+// errorCode returns the error code of a response that must be an error.
+func errorCode(t testing.TB, body string) api.Code {
 	t.Helper()
 	var e struct{ Error *api.Error }
 	if err := json.Unmarshal([]byte(body), &e); err != nil || e.Error == nil {
@@ -235,19 +235,19 @@ func writeTree(t testing.TB, root string, files map[string]string, when time.Tim
 }
 
 // A logbook holds the output of a daemon's log.
-type logbook struct {
+type logBuffer struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
 }
 
 // Write implements [io.Writer].
-func (l *logbook) Write(p []byte) (int, error) {
+func (l *logBuffer) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.buf.Write(p)
 }
 
-func (l *logbook) String() string {
+func (l *logBuffer) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.buf.String()

@@ -24,9 +24,9 @@ import (
 // reachable by another path.
 const canary = "zorbcanary"
 
-// sings fails the test if the canary is in an answer to any subject, or in a
+// checkCanary fails the test if the canary is in an answer to any subject, or in a
 // file that the daemon keeps.
-func (g *target) sings(t *testing.T) {
+func (g *target) checkCanary(t *testing.T) {
 	t.Helper()
 	c := g.dial("s")
 	for _, subject := range []string{"", "owner", "acct:42", "bob"} {
@@ -34,7 +34,7 @@ func (g *target) sings(t *testing.T) {
 		for op, request := range map[string]object{
 			"search": {"query": canary, "include_archived": true, "limit": 100}, "recent": {"hours": 876000, "limit": 100}, "load": {"days": 3650}, "context": {"days": 3650}, "todos": {"state": "all"}, "check": {},
 		} {
-			if _, body := g.ask(t, c, op, with(scope, request)); strings.Contains(body, canary) {
+			if _, body := g.sendRequest(t, c, op, mergeObjects(scope, request)); strings.Contains(body, canary) {
 				t.Errorf("%s by %q: %s", op, subject, body)
 			}
 		}
@@ -59,7 +59,7 @@ func (g *target) sings(t *testing.T) {
 // TestLinksAndOddFiles checks that the daemon reads only regular files that lie
 // below the root by their own names.
 func TestLinksAndOddFiles(t *testing.T) {
-	ownHome(t)
+	isolateHome(t)
 	dir := t.TempDir()
 	root, outside := filepath.Join(dir, "m"), filepath.Join(dir, "outside")
 	writeTree(t, root, map[string]string{"2026-02-04/s.md": "- tea\n", "MEMORY.md": "- private tea\n"}, time.Now().Add(-time.Hour))
@@ -101,7 +101,7 @@ func TestLinksAndOddFiles(t *testing.T) {
 		t.Logf("no socket in the memory: %v", err) // another file system
 	}
 	g := startTarget(t, root, nil)
-	g.sings(t)
+	g.checkCanary(t)
 	c := g.dial("s")
 	owner := object{"subject": "owner", "context": "private"}
 	for _, path := range []string{
@@ -111,14 +111,14 @@ func TestLinksAndOddFiles(t *testing.T) {
 		"MEMORY.md\x00", "\x00", "MEMORY.md\x00.md", "2026-02-04\\s.md", "C:\\MEMORY.md", "memory.md", "MEMORY.MD", "~/MEMORY.md", "%2e%2e/outside/s.md", "file:///etc/passwd", strings.Repeat("a/", 3000) + "b.md", strings.Repeat("a", 300) + ".md", "#", "#x", "..", ".", " ", "\xff.md",
 	} {
 		for _, request := range []object{{"path": path}, {"id": path + "#x"}} {
-			if status, body := g.ask(t, c, "get", with(owner, request)); status != http.StatusNotFound {
+			if status, body := g.sendRequest(t, c, "get", mergeObjects(owner, request)); status != http.StatusNotFound {
 				t.Errorf("%q: %d %.200s", path, status, body)
 			}
 		}
-		if status, _ := g.ask(t, c, "related", with(owner, object{"path": path})); status != http.StatusNotFound {
+		if status, _ := g.sendRequest(t, c, "related", mergeObjects(owner, object{"path": path})); status != http.StatusNotFound {
 			t.Errorf("related to %q: %d", path, status)
 		}
-		if status, body := g.ask(t, c, "search", with(owner, object{"path": path, "query": "tea"})); status != http.StatusOK && status != http.StatusBadRequest {
+		if status, body := g.sendRequest(t, c, "search", mergeObjects(owner, object{"path": path, "query": "tea"})); status != http.StatusOK && status != http.StatusBadRequest {
 			t.Errorf("search below %q: %d %.200s", path, status, body)
 		}
 	}
@@ -133,7 +133,7 @@ func TestLinksAndOddFiles(t *testing.T) {
 	if err := os.Link(filepath.Join(outside, "shared.md"), filepath.Join(root, "2026-02-04/hard.md")); err != nil {
 		t.Fatal(err)
 	}
-	if body := g.answer(t, c, "search", object{"query": "zorbshared"}); !strings.Contains(body, "hard.md") {
+	if body := g.mustSend(t, c, "search", object{"query": "zorbshared"}); !strings.Contains(body, "hard.md") {
 		t.Errorf("a hard link is not read: %s", body)
 	}
 }
@@ -141,7 +141,7 @@ func TestLinksAndOddFiles(t *testing.T) {
 // TestLinksSwappedIn checks that a file, or a directory on its path, that
 // becomes a link between any two checks is never followed.
 func TestLinksSwappedIn(t *testing.T) {
-	ownHome(t)
+	isolateHome(t)
 	dir := t.TempDir()
 	root, outside := filepath.Join(dir, "m"), filepath.Join(dir, "outside")
 	writeTree(t, root, map[string]string{"2026-02-04/s.md": "- tea\n", "2026-02-05/s.md": "- tea\n", "a/b/c.md": "- tea <!-- visibility=public_ok -->\n"}, time.Now().Add(-time.Hour))
@@ -180,25 +180,25 @@ func TestLinksSwappedIn(t *testing.T) {
 		for op, request := range map[string]object{
 			"search": {"query": canary + " tea", "sync": false}, "recent": {"hours": 876000, "sync": false},
 		} {
-			if _, body := g.ask(t, c, op, with(object{"subject": "owner", "context": "private"}, request)); strings.Contains(body, canary) {
+			if _, body := g.sendRequest(t, c, op, mergeObjects(object{"subject": "owner", "context": "private"}, request)); strings.Contains(body, canary) {
 				t.Fatalf("%s: %s", op, body)
 			}
 		}
 		for _, path := range []string{"2026-02-04/s.md", "2026-02-05/s.md", "a/b/c.md"} {
-			if _, body := g.ask(t, c, "get", object{"path": path, "subject": "owner", "context": "private", "sync": false}); strings.Contains(body, canary) {
+			if _, body := g.sendRequest(t, c, "get", object{"path": path, "subject": "owner", "context": "private", "sync": false}); strings.Contains(body, canary) {
 				t.Fatalf("get %s: %s", path, body)
 			}
 		}
 	}
 	close(over)
 	group.Wait()
-	g.sings(t)
+	g.checkCanary(t)
 }
 
 // TestVisibilityFlips checks that when a file's visibility changes, its text
 // disappears from every answer at once, or appears in it.
 func TestVisibilityFlips(t *testing.T) {
-	ownHome(t)
+	isolateHome(t)
 	root := filepath.Join(t.TempDir(), "m")
 	now := day(0)
 	open := "---\nsummary: the zorbword story\ntags: [zorbtag]\n---\n\n## Tasks\n\n- [ ] zorbtask [to](MEMORY.md) <!-- id=zorbid -->\n- zorbword #zorbtag\n"
@@ -214,7 +214,7 @@ func TestVisibilityFlips(t *testing.T) {
 			{"search", object{"path": now}}, {"get", object{"path": now + "/s.md"}}, {"get", object{"id": "zorbid"}}, {"recent", object{"hours": 1000}}, {"related", object{"path": now + "/other.md"}},
 			{"load", object{"session": "s"}}, {"context", object{}}, {"todos", object{}},
 		} {
-			_, body := g.ask(t, c, p.operation, p.request)
+			_, body := g.sendRequest(t, c, p.operation, p.request)
 			// Errors quote the request.
 			all.WriteString(strings.NewReplacer(`entry \"zorbid\" not found`, "", "[it]("+now+"/s.md)", "").Replace(body))
 		}
@@ -276,7 +276,7 @@ func TestVisibilityFlips(t *testing.T) {
 	if err := os.Rename(name, filepath.Join(root, "MEMORY.md")); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "a file that has gone is told of no more", func() bool {
+	waitUntil(t, "a file that has gone is told of no more", func() bool {
 		body := told()
 		return !strings.Contains(strings.ReplaceAll(body, "MEMORY.md", ""), "/s.md#")
 	})
@@ -285,7 +285,7 @@ func TestVisibilityFlips(t *testing.T) {
 // TestWrittenSlowly checks that while a file is being written, only its owner
 // may see its new text.
 func TestWrittenSlowly(t *testing.T) {
-	ownHome(t)
+	isolateHome(t)
 	root := filepath.Join(t.TempDir(), "m")
 	writeTree(t, root, map[string]string{"2026-02-04/a.md": "- tea\n"}, time.Now().Add(-time.Hour))
 	g := startTarget(t, root, func(c *config.Config, _ string) { c.Watch.MaxWait = 100 * time.Millisecond })
@@ -297,19 +297,19 @@ func TestWrittenSlowly(t *testing.T) {
 	defer f.Close()
 	owner := object{"subject": "owner", "context": "private", "query": "zorbhalf", "sync": false}
 	public := object{"query": "zorbhalf", "sync": false}
-	seen := func(scope object) bool { return strings.Contains(g.answer(t, c, "search", scope), "new.md#") }
+	seen := func(scope object) bool { return strings.Contains(g.mustSend(t, c, "search", scope), "new.md#") }
 	for i := range 60 {
 		if _, err := fmt.Fprintf(f, "- zorbhalf %d\n", i); err != nil {
 			t.Fatal(err)
 		}
 		if seen(public) {
-			t.Fatalf("half of a file is public: %s", g.answer(t, c, "search", public))
+			t.Fatalf("half of a file is public: %s", g.mustSend(t, c, "search", public))
 		}
-		if _, body := g.ask(t, c, "get", object{"path": "2026-02-04/new.md", "sync": false}); strings.Contains(body, "zorbhalf") {
+		if _, body := g.sendRequest(t, c, "get", object{"path": "2026-02-04/new.md", "sync": false}); strings.Contains(body, "zorbhalf") {
 			t.Fatalf("half of a file is public: %s", body)
 		}
 	}
-	eventually(t, "a file that is written without pause is found by its owner", func() bool {
+	waitUntil(t, "a file that is written without pause is found by its owner", func() bool {
 		fmt.Fprintln(f, "- more")
 		return seen(owner)
 	})
@@ -319,13 +319,13 @@ func TestWrittenSlowly(t *testing.T) {
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the whole of it is public", func() bool { return seen(public) })
+	waitUntil(t, "the whole of it is public", func() bool { return seen(public) })
 }
 
 // TestNothingIsInjected checks that control characters in a name or a text
 // reach terminals and logs only in escaped form.
 func TestNothingIsInjected(t *testing.T) {
-	ownHome(t)
+	isolateHome(t)
 	root := filepath.Join(t.TempDir(), "m")
 	evil := []string{"\x1b[31mred\x1b[0m", "\x1b]0;title\x07", "a\nlevel=ERROR msg=forged", "\u202etxt.exe", "\u2066x\u2069", "\u009b31m", "\x7f\b\b\b", "\r", "\ufeff", "\u2028", "bad\xffbyte", "\U000e0041"}
 	files := map[string]string{}
@@ -371,7 +371,7 @@ func TestNothingIsInjected(t *testing.T) {
 		var log bytes.Buffer
 		c := config.Default()
 		c.Log.Format = format
-		logger := (&succession{stderr: &log}).log(c)
+		logger := (&reloader{stderr: &log}).newLogger(c)
 		for _, e := range evil {
 			logger.Warn("odd", "path", e, "err", fmt.Errorf("read %s: %w", e, fs.ErrNotExist))
 		}
@@ -385,7 +385,7 @@ func TestNothingIsInjected(t *testing.T) {
 // TestEventsTellNothingElse checks that a subscriber receives events about
 // changes to text it may read, and no event about other changes.
 func TestEventsTellNothingElse(t *testing.T) {
-	ownHome(t)
+	isolateHome(t)
 	root := filepath.Join(t.TempDir(), "m")
 	const name = "2026-02-04/s.md"
 	text := func(public, private string) string {
@@ -427,7 +427,7 @@ func TestEventsTellNothingElse(t *testing.T) {
 		defer mu.Unlock()
 		return events
 	}
-	eventually(t, "it listens", func() bool { return len(heard()) == 1 })
+	waitUntil(t, "it listens", func() bool { return len(heard()) == 1 })
 	change := func(path, text string) {
 		t.Helper()
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(root, path)), 0o755); err != nil {
@@ -436,7 +436,7 @@ func TestEventsTellNothingElse(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(root, path), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		g.answer(t, c, "sync", nil)
+		g.mustSend(t, c, "sync", nil)
 	}
 	change("MEMORY.md", "- y\n")                                            // another subject's file
 	change(name, text("one", "b"))                                          // a part it may not read
@@ -446,7 +446,7 @@ func TestEventsTellNothingElse(t *testing.T) {
 	change("2026-02-05/p.md", "- other <!-- visibility=private_only -->\n") //
 	change(name, text("three", "c"))                                        // indexed
 	want := []string{"listening", "indexed " + name, "gone " + name, "indexed " + name}
-	eventually(t, "it has heard of everything", func() bool { return len(heard()) >= len(want) })
+	waitUntil(t, "it has heard of everything", func() bool { return len(heard()) >= len(want) })
 	if got := heard(); strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("heard %q, want %q", got, want)
 	}

@@ -16,7 +16,7 @@ import (
 // removed from the file. A link gives the holder of the key access to the
 // memory of the account, and the account access to that of the key.
 func TestLinksOfKeys(t *testing.T) {
-	ownHome(t)
+	isolateHome(t)
 	root := filepath.Join(t.TempDir(), "m")
 	const linked = "links:\n  telegram:1: acct:42\n"
 	writeTree(t, root, map[string]string{
@@ -33,7 +33,7 @@ func TestLinksOfKeys(t *testing.T) {
 	words := "zorbaccount zorbchat zorbother"
 	told := func(key, value string) string {
 		t.Helper()
-		body := g.answer(t, c, "search", object{key: value, "context": "private", "query": words})
+		body := g.mustSend(t, c, "search", object{key: value, "context": "private", "query": words})
 		var found []string
 		for word := range strings.FieldsSeq(words) {
 			if strings.Contains(body, `"text":"- `+word) {
@@ -54,7 +54,7 @@ func TestLinksOfKeys(t *testing.T) {
 		check(when, "subject", "acct:42", "zorbaccount zorbchat")
 		check(when, "subject", "ext:telegram:1", "zorbchat")
 		check(when, "external_key", "telegram:2", "zorbother")
-		if status, body := g.ask(t, fixed, "search", object{"external_key": "telegram:1", "query": "zorbchat"}); status != http.StatusOK || !strings.Contains(body, "zorbchat") {
+		if status, body := g.sendRequest(t, fixed, "search", object{"external_key": "telegram:1", "query": "zorbchat"}); status != http.StatusOK || !strings.Contains(body, "zorbchat") {
 			t.Errorf("%s, the listener of the account: %d %s", when, status, body)
 		}
 	}
@@ -62,7 +62,7 @@ func TestLinksOfKeys(t *testing.T) {
 		t.Helper()
 		check(when, "external_key", "telegram:1", "zorbchat")
 		check(when, "subject", "acct:42", "zorbaccount")
-		if status, body := g.ask(t, fixed, "search", object{"external_key": "telegram:1", "query": "zorbchat"}); status != http.StatusForbidden {
+		if status, body := g.sendRequest(t, fixed, "search", object{"external_key": "telegram:1", "query": "zorbchat"}); status != http.StatusForbidden {
 			t.Errorf("%s, the listener of the account: %d %s", when, status, body)
 		}
 	}

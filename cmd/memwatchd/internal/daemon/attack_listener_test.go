@@ -16,9 +16,9 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 )
 
-// guarded is a memory with private words of every subject, and with public
+// guardedFiles is a memory with private words of every subject, and with public
 // words.
-var guarded = map[string]string{
+var guardedFiles = map[string]string{
 	"_longterms/_identities.yaml":      identities,
 	"MEMORY.md":                        "- zorbowner\n- openowner <!-- visibility=public_ok -->\n",
 	"_longterms/acct_42/_index.md":     "---\nsubject_id: acct:42\n---\n- zorbmine\n- openmine <!-- visibility=public_ok -->\n",
@@ -37,9 +37,9 @@ var guarded = map[string]string{
 // "nobody" for anonymous callers, and "few" for a few operations.
 func startGuarded(t *testing.T) *target {
 	t.Helper()
-	ownHome(t)
+	isolateHome(t)
 	root := filepath.Join(t.TempDir(), "m")
-	writeTree(t, root, guarded, time.Now().Add(-time.Hour))
+	writeTree(t, root, guardedFiles, time.Now().Add(-time.Hour))
 	return startTarget(t, root, func(c *config.Config, base string) {
 		for name, l := range map[string]config.Listener{
 			"public":  {Subject: "acct:42", Context: "public"},
@@ -147,7 +147,7 @@ func TestFixedScopeIsNotWidened(t *testing.T) {
 		`{"tags":[` + strings.Repeat(`"a",`, 200) + `"a"]}`, `{"path":"` + strings.Repeat("{a,a}", 40) + `"}`, `{"query":"` + strings.Repeat(`\"a\" \"b\" `, 1) + manyPhrases(40) + `"}`, `{"exclude":"` + strings.Repeat("a b ", 200) + `"}`,
 	} {
 		status, body := g.post(t, c, "/v1/search", trick, nil)
-		if status != http.StatusBadRequest || failure(t, body) != api.Invalid {
+		if status != http.StatusBadRequest || errorCode(t, body) != api.Invalid {
 			t.Errorf("%.100s: %d %.300s", trick, status, body)
 		}
 		within(strings.ReplaceAll(body, "zorbowner", "")) // an error may quote the query
@@ -195,7 +195,7 @@ func TestFixedScopeDoesNotAdminister(t *testing.T) {
 			"/v1/check%00", "/v1/Check", "/v1/CHECK", "/v1", "/v1/", "/debug/pprof/", "/debug/vars", "/", "*",
 		} {
 			for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodDelete, http.MethodOptions, http.MethodPatch, "TRACE", "PROPFIND", "get"} {
-				status, answer := g.raw(t, name, method+" "+path+" HTTP/1.1\r\nHost: memwatchd\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}")
+				status, answer := g.sendRaw(t, name, method+" "+path+" HTTP/1.1\r\nHost: memwatchd\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}")
 				if status < 400 || strings.Contains(answer, "zorb") || strings.Contains(answer, "memwatchd_") || strings.Contains(answer, g.root) {
 					t.Errorf("%s: %s %s: %d %s", name, method, path, status, answer)
 				}
@@ -211,17 +211,17 @@ func TestFixedScopeDoesNotAdminister(t *testing.T) {
 			t.Errorf("%s although it is not listed: %d %s", op, status, answer)
 		}
 	}
-	if status, answer := g.ask(t, g.dial("nobody"), "search", object{"query": "zorbowner openall openmine openbob"}); status != http.StatusOK || strings.Contains(answer, "zorb") || strings.Contains(answer, "openmine") || !strings.Contains(answer, "openall") {
+	if status, answer := g.sendRequest(t, g.dial("nobody"), "search", object{"query": "zorbowner openall openmine openbob"}); status != http.StatusOK || strings.Contains(answer, "zorb") || strings.Contains(answer, "openmine") || !strings.Contains(answer, "openall") {
 		t.Errorf("nobody finds %s", answer)
 	}
-	if status, answer := g.ask(t, g.dial("private"), "search", object{"query": "zorbmine zorbowner zorbbob zorbsession"}); status != http.StatusOK || !strings.Contains(answer, "zorbmine") || strings.Contains(answer, "zorbowner") || strings.Contains(answer, "zorbbob") || strings.Contains(answer, "zorbsession") {
+	if status, answer := g.sendRequest(t, g.dial("private"), "search", object{"query": "zorbmine zorbowner zorbbob zorbsession"}); status != http.StatusOK || !strings.Contains(answer, "zorbmine") || strings.Contains(answer, "zorbowner") || strings.Contains(answer, "zorbbob") || strings.Contains(answer, "zorbsession") {
 		t.Errorf("the private listener finds %s", answer)
 	}
 }
 
-// raw sends a request and returns the status of the first response and all
+// sendRaw sends a request and returns the status of the first response and all
 // bytes of the response.
-func (g *target) raw(t testing.TB, socket, request string) (int, string) {
+func (g *target) sendRaw(t testing.TB, socket, request string) (int, string) {
 	t.Helper()
 	c, err := net.Dial("unix", g.socket(socket))
 	if err != nil {
@@ -263,7 +263,7 @@ func TestSmuggledRequests(t *testing.T) {
 		"a URL without a path": "GET http://memwatchd HTTP/1.1\r\nHost: memwatchd\r\n\r\n",
 		"a space in the name":  "POST /v1/search HTTP/1.1\r\nHost : memwatchd\r\nContent-Length: 2\r\n\r\n{}" + inner,
 	} {
-		_, answer := g.raw(t, "public", request+"GET /healthz HTTP/1.1\r\nHost: memwatchd\r\nConnection: close\r\n\r\n")
+		_, answer := g.sendRaw(t, "public", request+"GET /healthz HTTP/1.1\r\nHost: memwatchd\r\nConnection: close\r\n\r\n")
 		if strings.Contains(answer, `"problems"`) || strings.Contains(answer, "zorb") || strings.Contains(answer, "differing") {
 			t.Errorf("%s: %s", name, answer)
 		}
@@ -276,7 +276,7 @@ func TestSmuggledRequests(t *testing.T) {
 // TestNotFoundTakesAsLongForWhatIsThere checks that the time until a "not
 // found" answer does not reveal whether the file exists.
 func TestNotFoundTakesAsLongForWhatIsThere(t *testing.T) {
-	ownHome(t)
+	isolateHome(t)
 	root := filepath.Join(t.TempDir(), "m")
 	files := map[string]string{"2026-02-04/open.md": "- open\n"}
 	for i := range 20 {
@@ -290,7 +290,7 @@ func TestNotFoundTakesAsLongForWhatIsThere(t *testing.T) {
 		for _, path := range []string{fmt.Sprintf("_longterms/bob/large%02d.md", n%20), fmt.Sprintf("_longterms/bob/absent%02d.md", n%20)} {
 			kind := path[len("_longterms/bob/") : len("_longterms/bob/")+3]
 			start := time.Now()
-			status, _ := g.ask(t, c, "get", object{"path": path, "subject": "acct:42", "context": "private", "sync": false})
+			status, _ := g.sendRequest(t, c, "get", object{"path": path, "subject": "acct:42", "context": "private", "sync": false})
 			took[kind] = append(took[kind], time.Since(start))
 			if status != http.StatusNotFound {
 				t.Fatalf("%s: %d", path, status)

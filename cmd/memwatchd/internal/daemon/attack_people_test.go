@@ -15,7 +15,7 @@ import (
 // another subject's directory never gains access to it, not even while the
 // daemon starts and has not read the claims.
 func TestClaimsBeforeAnythingIsRead(t *testing.T) {
-	ownHome(t)
+	isolateHome(t)
 	root := filepath.Join(t.TempDir(), "m")
 	files := map[string]string{
 		"_longterms/acct_42/fact.md":    "- the safe is behind the zorbpicture\n",
@@ -37,16 +37,16 @@ func TestClaimsBeforeAnythingIsRead(t *testing.T) {
 		t.Helper()
 		twin := object{"subject": "acct_42", "context": "private"}
 		for _, path := range []string{"_longterms/acct_42/fact.md", "_longterms/acct_42/profile.md"} {
-			if status, body := g.ask(t, c, "get", with(twin, object{"path": path})); status != http.StatusNotFound {
+			if status, body := g.sendRequest(t, c, "get", mergeObjects(twin, object{"path": path})); status != http.StatusNotFound {
 				t.Fatalf("another's file is opened: %s", body)
 			}
 		}
 		for _, query := range []string{"zorbpicture", "zorbname", ""} {
-			if body := g.answer(t, c, "search", with(twin, object{"query": query, "limit": 100})); strings.Contains(body, "acct_42/") {
+			if body := g.mustSend(t, c, "search", mergeObjects(twin, object{"query": query, "limit": 100})); strings.Contains(body, "acct_42/") {
 				t.Fatalf("another's entry is found: %s", body)
 			}
 		}
-		if body := g.answer(t, c, "load", twin); strings.Contains(body, "zorb") {
+		if body := g.mustSend(t, c, "load", twin); strings.Contains(body, "zorb") {
 			t.Fatalf("another's file is loaded: %s", body)
 		}
 	}
@@ -60,10 +60,10 @@ func TestClaimsBeforeAnythingIsRead(t *testing.T) {
 	probe(g, c)
 	t.Logf("asked %d times while the first index was built", asked)
 	mine := object{"subject": "acct:42", "context": "private", "path": "_longterms/acct_42/fact.md"}
-	if body := g.answer(t, c, "get", mine); !strings.Contains(body, "zorbpicture") {
+	if body := g.mustSend(t, c, "get", mine); !strings.Contains(body, "zorbpicture") {
 		t.Errorf("its own subject does not read it: %s", body)
 	}
-	if body := g.answer(t, c, "get", object{"subject": "plain", "context": "private", "path": "_longterms/plain/fact.md"}); !strings.Contains(body, "zorbplain") {
+	if body := g.mustSend(t, c, "get", object{"subject": "plain", "context": "private", "path": "_longterms/plain/fact.md"}); !strings.Contains(body, "zorbplain") {
 		t.Errorf("a directory that names nobody is not opened: %s", body)
 	}
 	if err := g.stop(); err != nil {
@@ -72,11 +72,11 @@ func TestClaimsBeforeAnythingIsRead(t *testing.T) {
 
 	// After a restart the claim is known from the index and holds at once,
 	// unless the file that made it has changed.
-	g.start(configure)
+	g.startDaemon(configure)
 	c = g.dial("s")
-	eventually(t, "its own subject reads it after a restart", func() bool {
+	waitUntil(t, "its own subject reads it after a restart", func() bool {
 		probe(g, c)
-		status, _ := g.ask(t, c, "get", mine)
+		status, _ := g.sendRequest(t, c, "get", mine)
 		return status == http.StatusOK
 	})
 	for g.daemon.Report().Index.Degraded {
@@ -89,9 +89,9 @@ func TestClaimsBeforeAnythingIsRead(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(root, "_longterms/acct_42/zz.md"), []byte("---\nsubject_id: acct_42\n---\n- theirs\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	g.start(configure)
-	g.whole()
-	if status, _ := g.ask(t, g.dial("s"), "get", mine); status != http.StatusNotFound {
+	g.startDaemon(configure)
+	g.waitComplete()
+	if status, _ := g.sendRequest(t, g.dial("s"), "get", mine); status != http.StatusNotFound {
 		t.Errorf("a claim that has gone still opens the directory: %d", status)
 	}
 }
@@ -99,7 +99,7 @@ func TestClaimsBeforeAnythingIsRead(t *testing.T) {
 // TestClaimOfABrokenFile checks that a claim is not lost while the file that
 // makes it is broken.
 func TestClaimOfABrokenFile(t *testing.T) {
-	ownHome(t)
+	isolateHome(t)
 	root := filepath.Join(t.TempDir(), "m")
 	writeTree(t, root, map[string]string{
 		"_longterms/acct_42/fact.md":   "- zorb\n",
@@ -113,8 +113,8 @@ func TestClaimOfABrokenFile(t *testing.T) {
 		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		g.answer(t, c, "sync", nil)
-		if status, body := g.ask(t, c, "get", twin); status != http.StatusNotFound {
+		g.mustSend(t, c, "sync", nil)
+		if status, body := g.sendRequest(t, c, "get", twin); status != http.StatusNotFound {
 			t.Errorf("%q opens the directory to another: %s", text, body)
 		}
 	}
@@ -122,13 +122,13 @@ func TestClaimOfABrokenFile(t *testing.T) {
 	if err := os.WriteFile(name, []byte("- x\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if status, body := g.ask(t, c, "get", twin); status != http.StatusOK {
+	if status, body := g.sendRequest(t, c, "get", twin); status != http.StatusOK {
 		t.Errorf("a directory that names nobody is not opened: %s", body)
 	}
 }
 
-// with returns the fields of a and of b. Those of b take precedence.
-func with(a, b object) object {
+// mergeObjects returns the fields of a and of b. Those of b take precedence.
+func mergeObjects(a, b object) object {
 	all := object{}
 	for _, o := range []object{a, b} {
 		for k, v := range o {

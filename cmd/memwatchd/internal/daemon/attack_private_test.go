@@ -23,22 +23,22 @@ import (
 )
 
 var (
-	woods    = flag.Int("woods", 0, "how many random memories are attacked; 0 for as many as a quick run has time for")
-	woodSeed = flag.Uint64("wood-seed", 1, "the first random memory")
+	memoryCount = flag.Int("woods", 0, "how many random memories are attacked; 0 for as many as a quick run has time for")
+	memorySeed  = flag.Uint64("wood-seed", 1, "the first random memory")
 )
 
 // An asker is a reader with the request fields that identify it.
-type asker struct {
-	name   string
-	says   object
-	fixed  string // the socket with this scope fixed, on which no such fields are needed; empty for none
-	reader reader
+type caller struct {
+	name        string
+	scopeFields object
+	fixed       string // the socket with this scope fixed, on which no such fields are needed; empty for none
+	reader      reader
 }
 
-// askers returns every reader, in every context.
-func askers() []asker {
+// allCallers returns every reader, in every context.
+func allCallers() []caller {
 	linked := []string{"acct:42", "ext:telegram:1", "ext:slack:T1:U7"}
-	var all []asker
+	var all []caller
 	for _, who := range []struct {
 		key, value string
 		subjects   []string
@@ -50,12 +50,12 @@ func askers() []asker {
 		{"subject", "x:y", []string{"x:y"}}, {"subject", "x_y", []string{"x_y"}}, {"subject", "c:d", []string{"c:d"}}, {"external_key", "", nil},
 	} {
 		for _, context := range []string{"private", "public", "unknown", ""} {
-			a := asker{says: object{}, reader: reader{who.subjects, context == "private"}}
+			a := caller{scopeFields: object{}, reader: reader{who.subjects, context == "private"}}
 			if who.key != "" {
-				a.says[who.key] = who.value
+				a.scopeFields[who.key] = who.value
 			}
 			if context != "" {
-				a.says["context"] = context
+				a.scopeFields["context"] = context
 			}
 			if who.key == "subject" && context != "" {
 				a.fixed = "f" + fmt.Sprint(len(all))
@@ -67,16 +67,16 @@ func askers() []asker {
 	return all
 }
 
-// woodConfig sets the configuration under which every random memory is served.
-func woodConfig(c *config.Config, base string) {
+// randomMemoryConfig sets the configuration under which every random memory is served.
+func randomMemoryConfig(c *config.Config, base string) {
 	c.Memory.Users = []string{"alice"}
-	for _, a := range askers() {
+	for _, a := range allCallers() {
 		if a.fixed == "" {
 			continue
 		}
-		subject, _ := a.says["subject"].(string)
+		subject, _ := a.scopeFields["subject"].(string)
 		c.IPC.Listeners = append(c.IPC.Listeners, config.Listener{
-			Path: filepath.Join(base, a.fixed), Mode: "0600", Subject: subject, Context: a.says["context"].(string),
+			Path: filepath.Join(base, a.fixed), Mode: "0600", Subject: subject, Context: a.scopeFields["context"].(string),
 		})
 	}
 }
@@ -87,9 +87,9 @@ type probe struct {
 	request   object
 }
 
-// probes returns requests about everything in a memory, more than most readers
+// newProbes returns requests about everything in a memory, more than most readers
 // may see, and about things not in it.
-func (w *wood) probes(ids []string) []probe {
+func (w *randomMemory) newProbes(ids []string) []probe {
 	var all []probe
 	add := func(operation string, request object) { all = append(all, probe{operation, request}) }
 	now := w.today.Format(time.RFC3339)
@@ -114,17 +114,17 @@ func (w *wood) probes(ids []string) []probe {
 		set(30, "include_archived", true)
 		set(15, "all", true)
 		set(20, "recency_bias", float64(w.r.IntN(11))/10)
-		set(15, "kinds", []string{w.pick("session", "daily", "longterm", "items", "note", "archive", "identity")})
-		set(12, "types", []string{w.pick("fact", "crumb", "decision"), "request"})
-		set(12, "tags", []string{w.pick("tea", "zorbtag", "home", "project:x"), w.pick("tea", "file")})
+		set(15, "kinds", []string{w.pickOne("session", "daily", "longterm", "items", "note", "archive", "identity")})
+		set(12, "types", []string{w.pickOne("fact", "crumb", "decision"), "request"})
+		set(12, "tags", []string{w.pickOne("tea", "zorbtag", "home", "project:x"), w.pickOne("tea", "file")})
 		set(8, "any_tag", true)
-		set(10, "sections", []string{w.pick("Tasks", "key facts", "Alpha")})
-		set(15, "path", w.pick("memory", "_longterms/**", "*/*.md", w.paths[w.r.IntN(len(w.paths))], "alice", "**/s1.md"))
+		set(10, "sections", []string{w.pickOne("Tasks", "key facts", "Alpha")})
+		set(15, "path", w.pickOne("memory", "_longterms/**", "*/*.md", w.paths[w.r.IntN(len(w.paths))], "alice", "**/s1.md"))
 		set(12, "since", days[w.r.IntN(len(days))])
 		set(12, "until", days[w.r.IntN(len(days))])
-		set(12, "state", w.pick("open", "done"))
-		set(10, "session", w.pick("s1", "s2", "cli"))
-		set(8, "contact", w.pick("c1", "c2"))
+		set(12, "state", w.pickOne("open", "done"))
+		set(10, "session", w.pickOne("s1", "s2", "cli"))
+		set(8, "contact", w.pickOne("c1", "c2"))
 		add("search", q)
 	}
 	for i, path := range w.paths {
@@ -143,11 +143,11 @@ func (w *wood) probes(ids []string) []probe {
 	}
 	for _, hours := range []float64{24, 100, 876000} {
 		add("recent", object{"hours": hours, "as_of": now, "limit": 100})
-		add("recent", object{"hours": hours, "as_of": now, "limit": 3, "tags": []string{w.pick("tea", "zorbtag")}})
+		add("recent", object{"hours": hours, "as_of": now, "limit": 3, "tags": []string{w.pickOne("tea", "zorbtag")}})
 	}
 	add("load", object{})
 	add("load", object{"session": "s1"})
-	add("load", object{"session": w.pick("s1", "s2", "cli"), "day": w.day(1), "days": 30})
+	add("load", object{"session": w.pickOne("s1", "s2", "cli"), "day": w.day(1), "days": 30})
 	add("context", object{})
 	add("context", object{"max_items": 2, "days": 30, "session": "s2"})
 	for _, state := range []string{"open", "done", "all"} {
@@ -164,27 +164,27 @@ func (w *wood) probes(ids []string) []probe {
 	return all
 }
 
-var took = regexp.MustCompile(`"took_ms":[0-9.e-]+`)
+var tookField = regexp.MustCompile(`"took_ms":[0-9.e-]+`)
 
-// listen sends all probes over a socket and returns the answers, without the
+// sendProbes sends all probes over a socket and returns the answers, without the
 // times they took.
-func (w *wood) listen(t *testing.T, g *target, c *http.Client, says object, probes []probe) []string {
+func (w *randomMemory) sendProbes(t *testing.T, g *target, c *http.Client, says object, probes []probe) []string {
 	answers := make([]string, len(probes))
 	for i, p := range probes {
 		request := maps.Clone(p.request)
 		maps.Copy(request, says)
-		status, body := g.ask(t, c, p.operation, request)
-		answers[i] = fmt.Sprint(status, " ", took.ReplaceAllString(body, `"took_ms":0`))
+		status, body := g.sendRequest(t, c, p.operation, request)
+		answers[i] = fmt.Sprint(status, " ", tookField.ReplaceAllString(body, `"took_ms":0`))
 	}
 	return answers
 }
 
-// everyID lists the ids of all entries, as their owners see them.
-func (w *wood) everyID(g *target, c *http.Client) []string {
+// listIDs lists the ids of all entries, as their owners see them.
+func (w *randomMemory) listIDs(g *target, c *http.Client) []string {
 	var ids []string
 	for _, subject := range []string{rootOwner, "acct:42", "acct_42", "bob", "alice", "x:y"} {
 		var answer struct{ Hits []struct{ ID string } }
-		body := g.answer(g.t, c, "recent", object{"subject": subject, "context": "private", "hours": 876000, "limit": 100})
+		body := g.mustSend(g.t, c, "recent", object{"subject": subject, "context": "private", "hours": 876000, "limit": 100})
 		if err := json.Unmarshal([]byte(body), &answer); err != nil {
 			g.t.Fatal(err)
 		}
@@ -199,15 +199,15 @@ func (w *wood) everyID(g *target, c *http.Client) []string {
 // TestNonInterference checks that every byte of every answer is the same as if
 // the text that the caller may not read had never been written.
 func TestNonInterference(t *testing.T) {
-	ownHome(t)
+	isolateHome(t)
 	quick := 20 * time.Second
 	if testing.Short() {
 		quick = 4 * time.Second
 	}
 	end := time.Now().Add(quick)
 	n, answers := uint64(0), atomic.Int64{}
-	for ; *woods == 0 && time.Now().Before(end) && !t.Failed() || n < uint64(*woods); n++ {
-		t.Run(fmt.Sprint("wood ", *woodSeed+n), func(t *testing.T) { attackWood(t, *woodSeed+n, &answers) })
+	for ; *memoryCount == 0 && time.Now().Before(end) && !t.Failed() || n < uint64(*memoryCount); n++ {
+		t.Run(fmt.Sprint("wood ", *memorySeed+n), func(t *testing.T) { attackMemory(t, *memorySeed+n, &answers) })
 	}
 	t.Logf("%d memories, %d pairs of answers", n, answers.Load())
 	if answers.Load() < 1000 {
@@ -215,21 +215,21 @@ func TestNonInterference(t *testing.T) {
 	}
 }
 
-// attackWood compares, for some askers, a memory with the part that they may
+// attackMemory compares, for some askers, a memory with the part that they may
 // see.
-func attackWood(t *testing.T, seed uint64, answers *atomic.Int64) {
-	w := newWood(seed)
+func attackMemory(t *testing.T, seed uint64, answers *atomic.Int64) {
+	w := newRandomMemory(seed)
 	when := w.today.Add(-50 * time.Hour).Truncate(time.Second)
-	everything := w.tree(nil)
+	everything := w.visibleFiles(nil)
 	root := filepath.Join(t.TempDir(), "m")
-	w.plant(t, root, everything, when)
-	whole := startTarget(t, root, woodConfig)
+	w.writeFiles(t, root, everything, when)
+	whole := startTarget(t, root, randomMemoryConfig)
 	open := whole.dial("s")
-	probes := w.probes(w.everyID(whole, open))
+	probes := w.newProbes(w.listIDs(whole, open))
 	// Askers who may see the same text share one daemon.
-	groups := map[string][]asker{}
-	for _, a := range askers() {
-		seen := fmt.Sprint(w.tree(&a.reader)) // maps are printed in the order of their keys
+	groups := map[string][]caller{}
+	for _, a := range allCallers() {
+		seen := fmt.Sprint(w.visibleFiles(&a.reader)) // maps are printed in the order of their keys
 		groups[seen] = append(groups[seen], a)
 	}
 	keys := slices.Sorted(maps.Keys(groups))
@@ -239,20 +239,20 @@ func attackWood(t *testing.T, seed uint64, answers *atomic.Int64) {
 		w.r.Shuffle(len(group), func(i, j int) { group[i], group[j] = group[j], group[i] })
 		t.Run(strings.TrimSpace(group[0].name), func(t *testing.T) {
 			t.Parallel()
-			some := w.tree(&group[0].reader)
+			some := w.visibleFiles(&group[0].reader)
 			root := filepath.Join(t.TempDir(), "m")
-			w.plant(t, root, some, when)
-			part := startTarget(t, root, woodConfig)
+			w.writeFiles(t, root, some, when)
+			part := startTarget(t, root, randomMemoryConfig)
 			for _, a := range group[:min(len(group), 4)] {
-				w.compare(t, whole, part, a, probes, everything, some)
+				w.compareAnswers(t, whole, part, a, probes, everything, some)
 				answers.Add(int64(len(probes)))
 			}
 		})
 	}
 }
 
-// plant writes files, and the directories that make a directory a user's.
-func (w *wood) plant(t *testing.T, root string, files map[string]string, when time.Time) {
+// writeFiles writes files, and the directories that make a directory a user's.
+func (w *randomMemory) writeFiles(t *testing.T, root string, files map[string]string, when time.Time) {
 	t.Helper()
 	writeTree(t, root, files, when)
 	for _, f := range w.files {
@@ -264,9 +264,9 @@ func (w *wood) plant(t *testing.T, root string, files map[string]string, when ti
 	}
 }
 
-// compare sends all probes to the whole memory and to the part that the asker
+// compareAnswers sends all probes to the whole memory and to the part that the asker
 // may see, and compares the answers.
-func (w *wood) compare(t *testing.T, whole, part *target, a asker, probes []probe, everything, some map[string]string) {
+func (w *randomMemory) compareAnswers(t *testing.T, whole, part *target, a caller, probes []probe, everything, some map[string]string) {
 	t.Helper()
 	compare := func(how string, got, want []string) {
 		t.Helper()
@@ -277,7 +277,7 @@ func (w *wood) compare(t *testing.T, whole, part *target, a asker, probes []prob
 			if w.day(0) != day(0) {
 				t.Skip("it is another day by now: answers about today differ")
 			}
-			t.Errorf("%s, %s: %s %v (-as if the rest did not exist +as it is)\n%s", a.name, how, p.operation, p.request, cmp.Diff(pretty(want[i]), pretty(got[i])))
+			t.Errorf("%s, %s: %s %v (-as if the rest did not exist +as it is)\n%s", a.name, how, p.operation, p.request, cmp.Diff(formatAnswer(want[i]), formatAnswer(got[i])))
 			if path, ok := p.request["path"].(string); ok && everything[path] != some[path] {
 				t.Logf("%s:\n%s\n--- as seen:\n%s", path, everything[path], some[path])
 			}
@@ -286,21 +286,21 @@ func (w *wood) compare(t *testing.T, whole, part *target, a asker, probes []prob
 	}
 	var said []string
 	if !slices.Equal(a.reader.subjects, []string{rootOwner}) || !a.reader.private { // the root owner's answers include the state of the whole memory
-		said = w.listen(t, whole, whole.dial("s"), a.says, probes)
-		compare("asked", said, w.listen(t, part, part.dial("s"), a.says, probes))
+		said = w.sendProbes(t, whole, whole.dial("s"), a.scopeFields, probes)
+		compare("asked", said, w.sendProbes(t, part, part.dial("s"), a.scopeFields, probes))
 	}
 	if a.fixed == "" {
 		return
 	}
-	heard := w.listen(t, whole, whole.dial(a.fixed), nil, probes)
-	compare("over a listener of its own", heard, w.listen(t, part, part.dial(a.fixed), nil, probes))
+	heard := w.sendProbes(t, whole, whole.dial(a.fixed), nil, probes)
+	compare("over a listener of its own", heard, w.sendProbes(t, part, part.dial(a.fixed), nil, probes))
 	if said != nil {
 		compare("over a listener of its own and over the owner's", heard, said)
 	}
 }
 
-// pretty formats an answer on many lines.
-func pretty(answer string) string {
+// formatAnswer formats an answer on many lines.
+func formatAnswer(answer string) string {
 	status, body, _ := strings.Cut(answer, " ")
 	var v any
 	if json.Unmarshal([]byte(body), &v) != nil {
@@ -331,17 +331,17 @@ func TestExcerpts(t *testing.T) {
 	var dirs memory.Directories
 	excerpts := 0
 	for seed := range n {
-		w := newWood(seed)
-		all := w.tree(nil)
+		w := newRandomMemory(seed)
+		all := w.visibleFiles(nil)
 		for _, who := range []string{"", rootOwner, "acct:42", "bob", "alice"} {
 			a := reader{subjects: []string{who}}
 			v, err := dirs.View(memory.Scope{Subject: who})
 			if err != nil {
 				t.Fatal(err)
 			}
-			some := w.tree(&a)
+			some := w.visibleFiles(&a)
 			for _, f := range w.files {
-				if public, _ := a.sees(f); !public {
+				if public, _ := a.canRead(f); !public {
 					continue
 				}
 				meta := memory.Meta{ModTime: w.today}
@@ -350,7 +350,7 @@ func TestExcerpts(t *testing.T) {
 				if text, ok := some[f.path]; ok {
 					want = layout.Parse(f.path, []byte(text), meta).For(v)
 				}
-				if diff := cmp.Diff(learned(want), learned(got), cmpopts.IgnoreUnexported(memory.Entry{}, memory.Task{}, memory.Link{})); diff != "" {
+				if diff := cmp.Diff(knownProperties(want), knownProperties(got), cmpopts.IgnoreUnexported(memory.Entry{}, memory.Task{}, memory.Link{})); diff != "" {
 					t.Fatalf("wood %d: %q sees %s otherwise (-as if the rest did not exist +as it is):\n%s\n%s\n--- as seen:\n%s", seed, who, f.path, diff, all[f.path], some[f.path])
 				}
 				if got != nil && len(got.Source) < len(all[f.path]) {
@@ -364,8 +364,8 @@ func TestExcerpts(t *testing.T) {
 	}
 }
 
-// learned returns the information in a document that its reader can see.
-func learned(d *memory.Document) any {
+// knownProperties returns the information in a document that its reader can see.
+func knownProperties(d *memory.Document) any {
 	if d == nil {
 		return "nothing"
 	}

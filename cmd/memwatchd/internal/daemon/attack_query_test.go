@@ -13,7 +13,7 @@ import (
 // TestQueriesOfDeath checks that no single request occupies a processor or
 // memory for long.
 func TestQueriesOfDeath(t *testing.T) {
-	ownHome(t)
+	isolateHome(t)
 	root := filepath.Join(t.TempDir(), "m")
 	files := map[string]string{
 		// One entry, and a path that globs can match in many ways.
@@ -78,7 +78,7 @@ func TestQueriesOfDeath(t *testing.T) {
 		"what becomes much more": {"query": strings.Repeat("\ufdfa", 100000)},
 	} {
 		start := time.Now()
-		status, body := g.ask(t, c, "search", request)
+		status, body := g.sendRequest(t, c, "search", request)
 		if took := time.Since(start); took > limit {
 			t.Errorf("%s takes %v", name, took)
 		} else {
@@ -89,7 +89,7 @@ func TestQueriesOfDeath(t *testing.T) {
 		}
 	}
 	for name, choices := range map[string]string{"choices without end": strings.Repeat("{a,a,a}", 40), "nested without end": strings.Repeat("{{a,a},{a,a}}", 40), "a glob without end": strings.Repeat("a", 5000)} {
-		if status, body := g.ask(t, c, "search", object{"query": "tea", "path": "notes/" + choices}); status != http.StatusBadRequest {
+		if status, body := g.sendRequest(t, c, "search", object{"query": "tea", "path": "notes/" + choices}); status != http.StatusBadRequest {
 			t.Errorf("%s: %d %.200s", name, status, body)
 		}
 	}

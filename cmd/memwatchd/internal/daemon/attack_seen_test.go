@@ -12,9 +12,9 @@ type reader struct {
 	private  bool
 }
 
-// sees reports whether a reader may see a file's public and private text.
-func (a reader) sees(f *leafFile) (public, private bool) {
-	if f.nobody {
+// canRead reports whether a reader may see a file's public and private text.
+func (a reader) canRead(f *testFile) (public, private bool) {
+	if f.contested {
 		return false, false
 	}
 	among := func(owners ...string) bool {
@@ -26,16 +26,16 @@ func (a reader) sees(f *leafFile) (public, private bool) {
 	return among(f.owners...), a.private && among(f.owners...)
 }
 
-// tree returns the memory as if text that the reader may not see had never been
+// visibleFiles returns the memory as if text that the reader may not see had never been
 // written. A nil reader gets all of it.
-func (w *wood) tree(a *reader) map[string]string {
+func (w *randomMemory) visibleFiles(a *reader) map[string]string {
 	out := map[string]string{"_longterms/_identities.yaml": identities}
 	for _, f := range w.files {
 		public, private := true, true
 		if a != nil {
-			public, private = a.sees(f)
+			public, private = a.canRead(f)
 		}
-		if text, ok := f.render(public, private); ok {
+		if text, ok := f.renderVisible(public, private); ok {
 			out[f.path] = text
 		}
 	}
@@ -43,16 +43,16 @@ func (w *wood) tree(a *reader) map[string]string {
 	// is in the directory.
 	for _, f := range w.files {
 		dir, _, _ := strings.Cut(f.path, "/")
-		if f.marker && out[f.path] == "" && !slices.ContainsFunc(places(out), func(p string) bool { return strings.HasPrefix(p, dir+"/memory/") }) {
+		if f.marker && out[f.path] == "" && !slices.ContainsFunc(sortedPaths(out), func(p string) bool { return strings.HasPrefix(p, dir+"/memory/") }) {
 			delete(out, f.path)
 		}
 	}
 	return out
 }
 
-// render returns a file without the hidden text. It reports false if nothing is
+// renderVisible returns a file without the hidden text. It reports false if nothing is
 // left.
-func (f *leafFile) render(public, private bool) (string, bool) {
+func (f *testFile) renderVisible(public, private bool) (string, bool) {
 	if !public {
 		return "", f.marker
 	}
@@ -73,7 +73,7 @@ func (f *leafFile) render(public, private bool) (string, bool) {
 			continue
 		}
 		below := false
-		for j := i + 1; j < len(f.chunks) && (!f.chunks[j].heads() || f.chunks[j].depth() > p.level); j++ {
+		for j := i + 1; j < len(f.chunks) && (!f.chunks[j].isHeading() || f.chunks[j].headingLevel() > p.level); j++ {
 			below = below || f.chunks[j].entry && (private || !f.chunks[j].private)
 		}
 		kept[i] = below
@@ -95,7 +95,7 @@ func (f *leafFile) render(public, private bool) (string, bool) {
 		return "", f.marker
 	}
 	text := b.String()
-	if f.cut && kept[len(kept)-1] {
+	if f.unterminated && kept[len(kept)-1] {
 		text = strings.TrimSuffix(text, "\n")
 	}
 	if f.crlf {
@@ -104,11 +104,11 @@ func (f *leafFile) render(public, private bool) (string, bool) {
 	return text, true
 }
 
-// heads reports whether a piece is a heading, as an entry or not.
-func (p *piece) heads() bool { return strings.HasPrefix(p.text, "#") }
+// isHeading reports whether a piece is a heading, as an entry or not.
+func (p *chunk) isHeading() bool { return strings.HasPrefix(p.text, "#") }
 
-// depth returns the level of a heading.
-func (p *piece) depth() int { return len(p.text) - len(strings.TrimLeft(p.text, "#")) }
+// headingLevel returns the level of a heading.
+func (p *chunk) headingLevel() int { return len(p.text) - len(strings.TrimLeft(p.text, "#")) }
 
-// places returns every path, sorted.
-func places(files map[string]string) []string { return slices.Sorted(maps.Keys(files)) }
+// sortedPaths returns every path, sorted.
+func sortedPaths(files map[string]string) []string { return slices.Sorted(maps.Keys(files)) }

@@ -23,7 +23,7 @@ import (
 // startSmall serves a small memory under small limits.
 func startSmall(t *testing.T, more func(*config.Config, string)) *target {
 	t.Helper()
-	ownHome(t)
+	isolateHome(t)
 	root := filepath.Join(t.TempDir(), "m")
 	writeTree(t, root, map[string]string{
 		"MEMORY.md": "- tea\n", "2026-02-04/long.md": strings.Repeat("- tea "+strings.Repeat("x", 190)+"\n", 5000),
@@ -38,16 +38,16 @@ func startSmall(t *testing.T, more func(*config.Config, string)) *target {
 	})
 }
 
-// answers returns how long an honest client waits on a socket. While all
+// measureAnswer returns how long an honest client waits on a socket. While all
 // admitted connections are busy, the daemon answers 503 or closes the
 // connection, and the client retries.
-func (g *target) answers(t *testing.T, socket string) time.Duration {
+func (g *target) measureAnswer(t *testing.T, socket string) time.Duration {
 	t.Helper()
 	start := time.Now()
 	const request = "POST /v1/search HTTP/1.1\r\nHost: memwatchd\r\nContent-Length: 31\r\nConnection: close\r\n\r\n" + `{"query":"tea","subject":"own"}`
-	status, body := g.raw(t, socket, request)
+	status, body := g.sendRaw(t, socket, request)
 	for (status == http.StatusServiceUnavailable || status == 0) && time.Since(start) < 2*time.Minute { // eight connections may be busy, and not slow
-		status, body = g.raw(t, socket, request)
+		status, body = g.sendRaw(t, socket, request)
 	}
 	if status != http.StatusOK {
 		t.Errorf("an honest client of %q is answered %.200q", socket, body)
@@ -96,19 +96,19 @@ func TestMalformedRequests(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			start := time.Now()
-			status, answer := g.raw(t, "s", strings.Replace(c.request, "Host: m\r\n", "Host: m\r\nConnection: close\r\n", 1))
+			status, answer := g.sendRaw(t, "s", strings.Replace(c.request, "Host: m\r\n", "Host: m\r\nConnection: close\r\n", 1))
 			if status == http.StatusOK || c.status != 0 && status != c.status && (status != 0 || c.status != http.StatusRequestHeaderFieldsTooLarge && c.status != http.StatusRequestEntityTooLarge) {
 				t.Errorf("%d %.300q, want %d", status, answer, c.status)
 			}
 			if _, body, ok := strings.Cut(answer, "\r\n\r\n"); ok && c.code != "" && status != 0 {
-				if got := failure(t, strings.TrimSpace(body)); got != c.code {
+				if got := errorCode(t, strings.TrimSpace(body)); got != c.code {
 					t.Errorf("%s, want %s", got, c.code)
 				}
 			}
 			if took := time.Since(start); took > time.Minute {
 				t.Errorf("it took %v", took)
 			}
-			g.answers(t, "s")
+			g.measureAnswer(t, "s")
 		})
 	}
 }
@@ -139,7 +139,7 @@ func TestSlowClients(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := startSmall(t, nil)
-			usual := g.answers(t, "s")
+			usual := g.measureAnswer(t, "s")
 			over := make(chan struct{})
 			var group sync.WaitGroup
 			defer group.Wait()
@@ -155,10 +155,10 @@ func TestSlowClients(t *testing.T) {
 				group.Go(func() { dawdle(c, over) })
 			}
 			for range 10 {
-				if took := g.answers(t, "s"); took > 20*usual+30*time.Second {
+				if took := g.measureAnswer(t, "s"); took > 20*usual+30*time.Second {
 					t.Errorf("another client waits %v, alone it waited %v", took, usual)
 				}
-				if took := g.answers(t, "other"); took > 20*usual+30*time.Second {
+				if took := g.measureAnswer(t, "other"); took > 20*usual+30*time.Second {
 					t.Errorf("a client of another socket waits %v, alone it waited %v", took, usual)
 				}
 			}
@@ -233,7 +233,7 @@ func TestCrowd(t *testing.T) {
 	if outcomes["HTTP/1.1 200 OK"] < 40 {
 		t.Errorf("only %d of 400 were answered", outcomes["HTTP/1.1 200 OK"])
 	}
-	g.answers(t, "s")
+	g.measureAnswer(t, "s")
 }
 
 // TestRate checks that a listener with a rate answers that many requests a
@@ -243,25 +243,25 @@ func TestRate(t *testing.T) {
 	limited := 0
 	c := g.dial("other")
 	for range 40 {
-		if status, body := g.ask(t, c, "search", object{"query": "tea", "sync": false}); status == http.StatusTooManyRequests {
-			if failure(t, body) != api.RateLimited {
+		if status, body := g.sendRequest(t, c, "search", object{"query": "tea", "sync": false}); status == http.StatusTooManyRequests {
+			if errorCode(t, body) != api.RateLimited {
 				t.Errorf("%s", body)
 			}
 			limited++
 		}
-		g.answers(t, "s")
+		g.measureAnswer(t, "s")
 	}
 	if limited != 39 { // however busy the machine is, 40 requests take less than 1,000 s
 		t.Errorf("%d of 40 requests are too many for one in 1,000 seconds", limited)
 	}
 }
 
-// otherUser is the environment variable that makes the test binary a client of
+// otherUserEnv is the environment variable that makes the test binary a client of
 // another user.
-const otherUser = "TEST_ASKS_SOCKET"
+const otherUserEnv = "TEST_ASKS_SOCKET"
 
 func init() {
-	socket := os.Getenv(otherUser)
+	socket := os.Getenv(otherUserEnv)
 	if socket == "" {
 		return
 	}
@@ -308,7 +308,7 @@ func TestOtherUsers(t *testing.T) {
 	}
 	as := func(uid, gid uint32, socket string) string {
 		cmd := exec.Command(binary)
-		cmd.Env = []string{otherUser + "=" + g.socket(socket)}
+		cmd.Env = []string{otherUserEnv + "=" + g.socket(socket)}
 		cmd.Dir = "/"
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: gid}}
 		out, err := cmd.CombinedOutput()

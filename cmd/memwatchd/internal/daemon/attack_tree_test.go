@@ -12,33 +12,33 @@ import (
 // subjects may read it. The wood chose this itself, and parses nothing: the
 // same memory can be written as if the text hidden from a reader had never been
 // there.
-type wood struct {
+type randomMemory struct {
 	r     *rand.Rand
 	today time.Time
-	files []*leafFile
+	files []*testFile
 
 	paths   []string // of all files, and of some that do not exist
 	secrets []string // words found in private text only
 }
 
-// A leafFile is one file of a wood.
-type leafFile struct {
-	path    string
-	owners  []string // subjects that it belongs to; none: public text is open to all, private text belongs to the root owner
-	nobody  bool     // contested: no subject reads it
-	public  bool     // its own attributes are public
-	front   []string // lines of its frontmatter
-	routing []string // those that set owner and visibility: without them other text would change owners
-	bare    bool     // routing only makes the file private: without routing, the public text is as public
-	broken  bool     // all of it is private, despite its attributes
-	marker  bool     // its existence makes its directory a user's
-	chunks  []piece
-	crlf    bool
-	cut     bool // the last line has no ending
+// A testFile is one file of a wood.
+type testFile struct {
+	path         string
+	owners       []string // subjects that it belongs to; none: public text is open to all, private text belongs to the root owner
+	contested    bool     // contested: no subject reads it
+	public       bool     // its own attributes are public
+	front        []string // lines of its frontmatter
+	routing      []string // those that set owner and visibility: without them other text would change owners
+	bare         bool     // routing only makes the file private: without routing, the public text is as public
+	broken       bool     // all of it is private, despite its attributes
+	marker       bool     // its existence makes its directory a user's
+	chunks       []chunk
+	crlf         bool
+	unterminated bool // the last line has no ending
 }
 
 // A piece is a block of a file.
-type piece struct {
+type chunk struct {
 	text    string
 	level   int  // of a heading that is not an entry, else 0
 	entry   bool // else a heading, a comment, a rule or a line with a <private> tag
@@ -54,28 +54,28 @@ const rootOwner = "owner"
 // identities are the links of every wood.
 const identities = "links:\n  telegram:1: acct:42\n  slack:T1:U7: acct:42\n"
 
-func newWood(seed uint64) *wood {
-	w := &wood{r: rand.New(rand.NewPCG(seed, 7)), today: time.Now().UTC()}
+func newRandomMemory(seed uint64) *randomMemory {
+	w := &randomMemory{r: rand.New(rand.NewPCG(seed, 7)), today: time.Now().UTC()}
 	for i := range 4 {
 		w.secrets = append(w.secrets, fmt.Sprintf("zorb%d", i), fmt.Sprintf("密%d", i))
 	}
-	w.grow()
+	w.chooseFiles()
 	return w
 }
 
-func (w *wood) day(ago int) string { return w.today.AddDate(0, 0, -ago).Format(time.DateOnly) }
+func (w *randomMemory) day(ago int) string { return w.today.AddDate(0, 0, -ago).Format(time.DateOnly) }
 
-func (w *wood) chance(percent int) bool { return w.r.IntN(100) < percent }
+func (w *randomMemory) chance(percent int) bool { return w.r.IntN(100) < percent }
 
-func (w *wood) pick(list ...string) string { return list[w.r.IntN(len(list))] }
+func (w *randomMemory) pickOne(list ...string) string { return list[w.r.IntN(len(list))] }
 
-// grow chooses the files of the memory.
-func (w *wood) grow() {
+// chooseFiles chooses the files of the memory.
+func (w *randomMemory) chooseFiles() {
 	subjects := []string{"", "", "", "", rootOwner, "acct:42", "acct_42", "ext:telegram:1", "bob", "x:y"}
 	for _, ago := range []int{-1, 0, 0, 1, 2, 5, 20, -400} {
 		for range 2 {
 			if w.chance(55) {
-				w.session(w.pick("", "memory/")+w.day(ago), w.pick(subjects...))
+				w.addSession(w.pickOne("", "memory/")+w.day(ago), w.pickOne(subjects...))
 			}
 		}
 	}
@@ -89,7 +89,7 @@ func (w *wood) grow() {
 		{"owner", []string{"owner"}, "", false},
 		{"acct_42", []string{"acct:42"}, "acct:42", false},
 		{"ext_telegram_1", []string{"ext:telegram:1", "ext_telegram_1"}, "", false},
-		{"bob", []string{"bob"}, w.pick("", "bob"), false},
+		{"bob", []string{"bob"}, w.pickOne("", "bob"), false},
 		{"x_y", []string{"x:y", "x_y"}, "", false},
 		{"c_d", nil, "c:d", true},
 	} {
@@ -104,7 +104,7 @@ func (w *wood) grow() {
 			if !w.chance(45) && (claimed || d.claim == "" || name != "_index.md") {
 				continue
 			}
-			f := &leafFile{path: "_longterms/" + d.dir + "/" + name, owners: d.owners, nobody: d.clashes}
+			f := &testFile{path: "_longterms/" + d.dir + "/" + name, owners: d.owners, contested: d.clashes}
 			archived := strings.Count(name, "/") == 2
 			if archived {
 				f.public = true
@@ -113,11 +113,11 @@ func (w *wood) grow() {
 				}
 				switch w.r.IntN(3) {
 				case 0:
-					f.owners, f.nobody = []string{"bob"}, false
+					f.owners, f.contested = []string{"bob"}, false
 					f.routing = []string{"subject_id: bob"}
 				case 1:
-					f.owners, f.nobody = nil, false
-					f.routing = []string{"session_id: s" + w.pick("1", "2")}
+					f.owners, f.contested = nil, false
+					f.routing = []string{"session_id: s" + w.pickOne("1", "2")}
 				}
 			} else if d.claim != "" && (!claimed || w.chance(30)) {
 				f.routing = []string{"subject_id: " + d.claim}
@@ -128,16 +128,16 @@ func (w *wood) grow() {
 			} else if w.chance(10) {
 				f.routing = []string{"subject_id: somebody-else"} // does not match the path, and is ignored
 			}
-			w.write(f)
+			w.addFile(f)
 		}
 		if d.clashes {
 			// Besides any other files, two files name two subjects.
 			for i, subject := range []string{"c:d", "c_d"} {
-				w.write(&leafFile{path: fmt.Sprintf("_longterms/c_d/n%d.md", i), nobody: true, routing: []string{"subject_id: " + subject}})
+				w.addFile(&testFile{path: fmt.Sprintf("_longterms/c_d/n%d.md", i), contested: true, routing: []string{"subject_id: " + subject}})
 			}
 		}
 	}
-	for _, f := range []leafFile{
+	for _, f := range []testFile{
 		{path: "MEMORY.md", owners: []string{rootOwner}},
 		{path: "SOUL.md", owners: []string{rootOwner}, public: true},
 		{path: "USER.md", owners: []string{rootOwner}},
@@ -157,42 +157,42 @@ func (w *wood) grow() {
 		{path: "alice/misc.md", owners: []string{rootOwner}},
 	} {
 		if w.chance(65) {
-			w.write(&f)
+			w.addFile(&f)
 		}
 	}
 	if w.chance(60) { // a user's directory that no configuration lists
-		w.write(&leafFile{path: "bob/MEMORY.md", owners: []string{"bob"}, marker: true})
-		w.write(&leafFile{path: "bob/memory/" + w.day(1) + ".md", owners: []string{"bob"}, public: true})
+		w.addFile(&testFile{path: "bob/MEMORY.md", owners: []string{"bob"}, marker: true})
+		w.addFile(&testFile{path: "bob/memory/" + w.day(1) + ".md", owners: []string{"bob"}, public: true})
 	}
 	for _, f := range w.files {
 		w.paths = append(w.paths, f.path)
 	}
 	w.paths = append(w.paths, "absent.md", "_longterms/acct_42/none.md", w.day(0)+"/none.md", "../MEMORY.md", "alice")
 	for _, f := range w.files {
-		w.fill(f)
+		w.fillFile(f)
 	}
 }
 
-func (w *wood) session(dir, subject string) {
-	f := &leafFile{path: dir + "/" + w.pick("cli", "telegram_1", "s1", "s2", "slack", "web", "café") + ".md", public: true}
+func (w *randomMemory) addSession(dir, subject string) {
+	f := &testFile{path: dir + "/" + w.pickOne("cli", "telegram_1", "s1", "s2", "slack", "web", "café") + ".md", public: true}
 	if subject != "" {
 		f.owners, f.routing = []string{subject}, []string{"subject_id: " + subject}
 	}
-	w.write(f)
+	w.addFile(f)
 }
 
-// write adds a file, unless one of that name exists.
-func (w *wood) write(f *leafFile) {
-	if !slices.ContainsFunc(w.files, func(g *leafFile) bool { return g.path == f.path }) {
+// addFile adds a file, unless one of that name exists.
+func (w *randomMemory) addFile(f *testFile) {
+	if !slices.ContainsFunc(w.files, func(g *testFile) bool { return g.path == f.path }) {
 		w.files = append(w.files, f)
 	}
 }
 
-// fill chooses the content of a file.
-func (w *wood) fill(f *leafFile) {
+// fillFile chooses the content of a file.
+func (w *randomMemory) fillFile(f *testFile) {
 	f.crlf = w.chance(10)
 	if w.chance(20) {
-		line := "visibility: " + w.pick("private_only", "public_ok", "nonsense")
+		line := "visibility: " + w.pickOne("private_only", "public_ok", "nonsense")
 		f.public = line == "visibility: public_ok"
 		f.bare = !f.public && len(f.routing) == 0 && w.chance(50)
 		f.routing = append(f.routing, line)
@@ -200,9 +200,9 @@ func (w *wood) fill(f *leafFile) {
 	if len(f.routing) > 0 || w.chance(60) {
 		f.front = slices.Clone(f.routing)
 		for _, line := range []string{
-			"summary: " + strings.NewReplacer("\xff", "", "\x00", "").Replace(w.words(4, !f.public)), "tags: [" + w.pick("home", "work", "x/y") + ", " + w.pick("tea", "file", "zorbtag") + "]",
-			"updated_at: " + w.day(w.r.IntN(9)) + "T0" + w.pick("1", "2", "3") + ":00:00Z", "contact_id: c" + w.pick("1", "2"),
-			"contact_nickname: " + w.pick("Zed", "小明"), "tasks: 1/3", "channel: cli # why", "odd: {a: [1, x]}",
+			"summary: " + strings.NewReplacer("\xff", "", "\x00", "").Replace(w.randomWords(4, !f.public)), "tags: [" + w.pickOne("home", "work", "x/y") + ", " + w.pickOne("tea", "file", "zorbtag") + "]",
+			"updated_at: " + w.day(w.r.IntN(9)) + "T0" + w.pickOne("1", "2", "3") + ":00:00Z", "contact_id: c" + w.pickOne("1", "2"),
+			"contact_nickname: " + w.pickOne("Zed", "小明"), "tasks: 1/3", "channel: cli # why", "odd: {a: [1, x]}",
 		} {
 			if w.chance(35) {
 				f.front = append(f.front, line)
@@ -210,23 +210,23 @@ func (w *wood) fill(f *leafFile) {
 		}
 		if !slices.ContainsFunc(f.front, func(s string) bool { return strings.HasPrefix(s, "session_id") }) && w.chance(30) {
 			if !strings.Contains(f.path, "/_archive/") {
-				f.front = append(f.front, "session_id: s"+w.pick("1", "2"))
+				f.front = append(f.front, "session_id: s"+w.pickOne("1", "2"))
 			}
 		}
 		w.r.Shuffle(len(f.front), func(i, j int) { f.front[i], f.front[j] = f.front[j], f.front[i] })
 	}
 	if len(f.routing) == 0 && w.chance(4) { // broken frontmatter makes the whole file private
-		f.front, f.public = []string{"summary: [" + w.words(1, true)}, false
+		f.front, f.public = []string{"summary: [" + w.randomWords(1, true)}, false
 		f.broken = true
 	}
-	w.compose(f)
-	f.cut = len(f.chunks) > 0 && w.chance(10)
+	w.composeBlocks(f)
+	f.unterminated = len(f.chunks) > 0 && w.chance(10)
 }
 
-// compose writes a file's blocks.
-func (w *wood) compose(f *leafFile) {
+// composeBlocks writes a file's blocks.
+func (w *randomMemory) composeBlocks(f *testFile) {
 	within, rest := false, f.broken // inside <private>, or private up to the end
-	add := func(p piece) {
+	add := func(p chunk) {
 		p.private = p.private || within || rest
 		if n := len(f.chunks); p.item && n > 0 && f.chunks[n-1].item && w.chance(75) {
 			p.tight = true
@@ -245,59 +245,59 @@ func (w *wood) compose(f *leafFile) {
 			if within {
 				tag = "</private>"
 			}
-			f.chunks = append(f.chunks, piece{text: tag, private: true})
+			f.chunks = append(f.chunks, chunk{text: tag, private: true})
 			within = !within
 		case n < 24 && !within: // a separate test covers who owns a heading in a private stretch
 			deep := 1 + w.r.IntN(min(level+1, 4))
 			level = deep
-			text := strings.Repeat("#", deep) + " " + w.pick("Tasks", "Follow Ups", "10:30 AM - "+w.words(1, false), "Key Facts", "待办与承诺", w.words(2, false), "Alpha")
+			text := strings.Repeat("#", deep) + " " + w.pickOne("Tasks", "Follow Ups", "10:30 AM - "+w.randomWords(1, false), "Key Facts", "待办与承诺", w.randomWords(2, false), "Alpha")
 			if w.chance(15) { // a section without content is an entry
-				add(piece{text: text, entry: true, private: !f.public})
+				add(chunk{text: text, entry: true, private: !f.public})
 				// The next piece must not be below it.
-				add(piece{text: strings.Repeat("#", deep) + " " + w.pick("Tasks", "Beta"), level: deep})
+				add(chunk{text: strings.Repeat("#", deep) + " " + w.pickOne("Tasks", "Beta"), level: deep})
 			} else {
-				add(piece{text: text, level: deep})
+				add(chunk{text: text, level: deep})
 				if w.chance(20) {
 					level++
-					add(piece{text: strings.Repeat("#", level) + " " + w.words(1, false), level: level})
+					add(chunk{text: strings.Repeat("#", level) + " " + w.randomWords(1, false), level: level})
 				}
 			}
-			w.entry(f, add)
+			w.addEntry(f, add)
 		case n < 30:
-			add(piece{text: w.pick("<!-- a note to oneself -->", "***", "<!-- memwatchd:generated -->\n- made up tea\n<!-- /memwatchd:generated -->"), private: !f.public, prose: true})
+			add(chunk{text: w.pickOne("<!-- a note to oneself -->", "***", "<!-- memwatchd:generated -->\n- made up tea\n<!-- /memwatchd:generated -->"), private: !f.public, prose: true})
 		default:
-			w.entry(f, add)
+			w.addEntry(f, add)
 		}
 	}
 	// A heading at the end would be an entry.
 	if n := len(f.chunks); n > 0 && f.chunks[n-1].level > 0 {
-		w.entry(f, add)
+		w.addEntry(f, add)
 	}
 	if within {
-		f.chunks = append(f.chunks, piece{text: "</private>", private: true})
+		f.chunks = append(f.chunks, chunk{text: "</private>", private: true})
 		within = false
 	}
 	if w.chance(8) { // an unclosed tag or a duplicate id makes the rest private
-		f.chunks = append(f.chunks, piece{text: w.pick("<private>", "- "+w.words(2, true)+" <!-- id=a id=b -->"), private: true, entry: true})
+		f.chunks = append(f.chunks, chunk{text: w.pickOne("<private>", "- "+w.randomWords(2, true)+" <!-- id=a id=b -->"), private: true, entry: true})
 		rest = true
 		for range w.r.IntN(3) {
-			w.entry(f, add)
+			w.addEntry(f, add)
 		}
 	}
 }
 
-// entry writes one entry, with all attributes that entries can have.
-func (w *wood) entry(f *leafFile, add func(piece)) {
-	p := piece{entry: true, private: w.chance(45)}
+// addEntry writes one entry, with all attributes that entries can have.
+func (w *randomMemory) addEntry(f *testFile, add func(chunk)) {
+	p := chunk{entry: true, private: w.chance(45)}
 	var attrs []string
 	maybe := func(percent int, attr string) {
 		if w.chance(percent) {
 			attrs = append(attrs, attr)
 		}
 	}
-	maybe(25, "id="+w.pick("k1", "k2", "k3", "k4"))
-	maybe(15, "type="+w.pick("fact", "decision", "request"))
-	maybe(15, "importance="+w.pick("0.1", "0.5", "0.9"))
+	maybe(25, "id="+w.pickOne("k1", "k2", "k3", "k4"))
+	maybe(15, "type="+w.pickOne("fact", "decision", "request"))
+	maybe(15, "importance="+w.pickOne("0.1", "0.5", "0.9"))
 	maybe(10, "updated="+w.day(w.r.IntN(4))+"T05:00:00Z")
 	maybe(5, "source=msg:1")
 	hidden := "" // markup in the text that makes it private
@@ -305,7 +305,7 @@ func (w *wood) entry(f *leafFile, add func(piece)) {
 	case p.private && (f.public || w.chance(30)):
 		switch w.r.IntN(4) {
 		case 0:
-			hidden = " <private>" + w.words(2, true) + "</private>"
+			hidden = " <private>" + w.randomWords(2, true) + "</private>"
 		case 1:
 			attrs = append(attrs, "visibility=secret")
 		default:
@@ -320,37 +320,37 @@ func (w *wood) entry(f *leafFile, add func(piece)) {
 		comment := "<!-- " + strings.Join(attrs, " ") + " -->"
 		inline, below = " "+comment, "\n"+comment
 	}
-	text := w.text(p.private)
-	var above piece
+	text := w.randomText(p.private)
+	var above chunk
 	if n := len(f.chunks); n > 0 {
 		above = f.chunks[n-1]
 	}
 	switch w.r.IntN(13) {
 	case 0, 1, 2, 3:
 		p.item = true
-		p.text = w.pick("- ", "- ", "- [ ] ", "- [x] ", "- [ ] ") + text + hidden + inline
+		p.text = w.pickOne("- ", "- ", "- [ ] ", "- [x] ", "- [ ] ") + text + hidden + inline
 		if w.chance(30) {
-			p.text += "\n  - " + w.pick("", "[ ] ", "[x] ") + w.text(p.private)
+			p.text += "\n  - " + w.pickOne("", "[ ] ", "[x] ") + w.randomText(p.private)
 			if p.private && w.chance(30) { // a private nested item makes the whole entry private
 				p.text += " <!-- visibility=private_only -->"
 			}
 		}
 		if w.chance(10) {
-			p.text += "\n\n  " + w.text(p.private)
+			p.text += "\n\n  " + w.randomText(p.private)
 		}
 	case 4, 5, 6:
 		p.prose = true
-		p.text = text + w.pick("", "\n"+w.words(3, p.private)) + hidden + inline
+		p.text = text + w.pickOne("", "\n"+w.randomWords(3, p.private)) + hidden + inline
 	case 7:
 		p.text = "> " + text + hidden + inline
 	case 8:
-		p.text = "|a|b|\n|-|-|\n|" + w.words(1, p.private) + "|" + w.words(1, p.private) + hidden + "|" + below
+		p.text = "|a|b|\n|-|-|\n|" + w.randomWords(1, p.private) + "|" + w.randomWords(1, p.private) + hidden + "|" + below
 	case 9:
-		code := "```\n- [ ] " + w.words(2, p.private) + "\n\n# " + w.words(1, p.private) + "\n```"
+		code := "```\n- [ ] " + w.randomWords(2, p.private) + "\n\n# " + w.randomWords(1, p.private) + "\n```"
 		if hidden != "" {
 			code = "```\n<private>\n```"
 		}
-		p.text = w.words(2, p.private) + ":\n\n" + code + below
+		p.text = w.randomWords(2, p.private) + ":\n\n" + code + below
 		if !above.prose && w.chance(60) { // once hidden text is removed, the prose above would introduce the code block
 			p.text = code + below
 		}
@@ -358,39 +358,39 @@ func (w *wood) entry(f *leafFile, add func(piece)) {
 		p.text = "<div>\n" + text + hidden + "\n</div>" + below
 	case 12:
 		if hidden == "" && below == "" && p.private == !f.public && !above.prose && !above.item { // likewise; or an item above would include it
-			p.text = "    " + w.words(2, p.private) + "\n\n    " + w.words(1, p.private)
+			p.text = "    " + w.randomWords(2, p.private) + "\n\n    " + w.randomWords(1, p.private)
 			break
 		}
 		p.item = true
-		p.text = w.pick("1. ", "7) ", "+ ") + text + hidden + inline
+		p.text = w.pickOne("1. ", "7) ", "+ ") + text + hidden + inline
 	case 11:
 		p.prose = true
-		p.text = text + " `code` \\* " + w.link() + hidden + inline
+		p.text = text + " `code` \\* " + w.randomLink() + hidden + inline
 	}
 	add(p)
 }
 
-// text returns the text of an entry. Some of it is the same everywhere.
-func (w *wood) text(private bool) string {
+// randomText returns the text of an entry. Some of it is the same everywhere.
+func (w *randomMemory) randomText(private bool) string {
 	switch w.r.IntN(6) {
 	case 0:
-		return w.pick("same words", "Same  *words*", "喝茶", "water the plants", "see [home](MEMORY.md)")
+		return w.pickOne("same words", "Same  *words*", "喝茶", "water the plants", "see [home](MEMORY.md)")
 	case 1:
-		return "**" + w.words(1, private) + "**: " + w.words(3, private)
+		return "**" + w.randomWords(1, private) + "**: " + w.randomWords(3, private)
 	case 2:
-		return w.words(2, private) + " #" + w.pick("tea", "project:x", "zorbtag", "标签") + " " + w.words(1, private)
+		return w.randomWords(2, private) + " #" + w.pickOne("tea", "project:x", "zorbtag", "标签") + " " + w.randomWords(1, private)
 	case 3:
-		return w.words(2, private) + " " + w.link()
+		return w.randomWords(2, private) + " " + w.randomLink()
 	case 4:
-		return w.words(3, private) + " (added " + w.day(w.r.IntN(10)) + ")"
+		return w.randomWords(3, private) + " (added " + w.day(w.r.IntN(10)) + ")"
 	}
 	if w.chance(2) {
-		return w.words(400, private) // more than a hit shows
+		return w.randomWords(400, private) // more than a hit shows
 	}
-	return w.words(4, private)
+	return w.randomWords(4, private)
 }
 
-func (w *wood) link() string {
+func (w *randomMemory) randomLink() string {
 	path := w.paths[w.r.IntN(len(w.paths))]
 	switch w.r.IntN(5) {
 	case 0:
@@ -400,18 +400,18 @@ func (w *wood) link() string {
 	case 2:
 		return "[at](" + strings.ReplaceAll(path, " ", "%20") + "#k1)"
 	case 3:
-		return "<https://example.com/" + w.pick("a", "b") + ">"
+		return "<https://example.com/" + w.pickOne("a", "b") + ">"
 	}
 	return "[to](/" + path + ")"
 }
 
-// words returns n words. Private text includes words found nowhere else.
-func (w *wood) words(n int, private bool) string {
+// randomWords returns n words. Private text includes words found nowhere else.
+func (w *randomMemory) randomWords(n int, private bool) string {
 	out := make([]string, n)
 	for i := range out {
-		out[i] = w.pick("tea", "coffee", "green", "deploy", "server", "certificate", "snake_case", "HTTPServer", "running", "runs", "喝茶", "北京", "7", "the", "café", "привет", "ba\xffd", "nu\x00l")
+		out[i] = w.pickOne("tea", "coffee", "green", "deploy", "server", "certificate", "snake_case", "HTTPServer", "running", "runs", "喝茶", "北京", "7", "the", "café", "привет", "ba\xffd", "nu\x00l")
 		if private && w.chance(30) {
-			out[i] = w.pick(w.secrets...)
+			out[i] = w.pickOne(w.secrets...)
 		}
 	}
 	return strings.Join(out, " ")

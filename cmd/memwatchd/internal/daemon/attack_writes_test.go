@@ -22,18 +22,18 @@ import (
 // from the caller had never been written. Not a byte of the hidden text
 // changes.
 func TestNonInterferenceOfWrites(t *testing.T) {
-	ownHome(t)
+	isolateHome(t)
 	quick := 15 * time.Second
 	if testing.Short() {
 		quick = 3 * time.Second
 	}
 	end := time.Now().Add(quick)
-	n, tally := uint64(0), &writesTally{}
-	for ; *woods == 0 && time.Now().Before(end) && !t.Failed() || n < uint64(*woods); n++ {
-		t.Run(fmt.Sprint("wood ", *woodSeed+n), func(t *testing.T) { attackWoodWrites(t, *woodSeed+n, tally) })
+	n, tally := uint64(0), &writeCounts{}
+	for ; *memoryCount == 0 && time.Now().Before(end) && !t.Failed() || n < uint64(*memoryCount); n++ {
+		t.Run(fmt.Sprint("wood ", *memorySeed+n), func(t *testing.T) { attackMemoryWrites(t, *memorySeed+n, tally) })
 	}
-	t.Logf("%d memories: %d requests, %d files changed, %d refused for what is hidden", n, tally.asked, tally.changed, tally.hidden)
-	if *woods == 0 && !testing.Short() && tally.changed < 20 {
+	t.Logf("%d memories: %d requests, %d files changed, %d refused for what is hidden", n, tally.requested, tally.changed, tally.hidden)
+	if *memoryCount == 0 && !testing.Short() && tally.changed < 20 {
 		t.Errorf("only %d changes were made", tally.changed)
 	}
 	if tally.hidden*3 > tally.changed+10 {
@@ -41,37 +41,37 @@ func TestNonInterferenceOfWrites(t *testing.T) {
 	}
 }
 
-// A writesTally counts the attempts of a test.
-type writesTally struct{ asked, changed, hidden int }
+// A writeCounts counts the attempts of a test.
+type writeCounts struct{ requested, changed, hidden int }
 
 // writesConfig sets the configuration under which writes are compared. It turns
 // off automatic writes, which other tests cover.
 func writesConfig(c *config.Config, base string) {
-	woodConfig(c, base)
+	randomMemoryConfig(c, base)
 	c.Write.Enabled = false
 }
 
-// attackWoodWrites lets some askers write to a memory, and to the part of it
+// attackMemoryWrites lets some askers write to a memory, and to the part of it
 // that they may see.
-func attackWoodWrites(t *testing.T, seed uint64, tally *writesTally) {
-	w := newWood(seed)
+func attackMemoryWrites(t *testing.T, seed uint64, tally *writeCounts) {
+	w := newRandomMemory(seed)
 	when := w.today.Add(-50 * time.Hour).Truncate(time.Second)
-	var writers []asker
-	for _, a := range askers() {
+	var writers []caller
+	for _, a := range allCallers() {
 		if a.reader.private || w.chance(5) {
 			writers = append(writers, a)
 		}
 	}
 	w.r.Shuffle(len(writers), func(i, j int) { writers[i], writers[j] = writers[j], writers[i] })
 	for _, a := range writers[:2] {
-		everything, some := w.tree(nil), w.tree(&a.reader)
+		everything, some := w.visibleFiles(nil), w.visibleFiles(&a.reader)
 		plant := func(files map[string]string) *target {
 			root := filepath.Join(t.TempDir(), "m")
-			w.plant(t, root, files, when)
+			w.writeFiles(t, root, files, when)
 			return startTarget(t, root, writesConfig)
 		}
 		whole, part := plant(everything), plant(some)
-		w.write2(t, whole, part, a, everything, some, tally)
+		w.compareWrites(t, whole, part, a, everything, some, tally)
 		whole.stop()
 		part.stop()
 	}
@@ -79,18 +79,18 @@ func attackWoodWrites(t *testing.T, seed uint64, tally *writesTally) {
 
 var writtenTimes = regexp.MustCompile(`"(took_ms|time|updated_at)":("[^"]*"|[0-9.e-]+)`)
 
-// write2 requests the same changes of both daemons.
-func (w *wood) write2(t *testing.T, whole, part *target, a asker, everything, some map[string]string, tally *writesTally) {
+// compareWrites requests the same changes of both daemons.
+func (w *randomMemory) compareWrites(t *testing.T, whole, part *target, a caller, everything, some map[string]string, tally *writeCounts) {
 	t.Helper()
 	c, d := whole.dial("s"), part.dial("s")
 	ask := func(operation string, request object) string {
 		t.Helper()
-		maps.Copy(request, a.says)
-		tally.asked++
+		maps.Copy(request, a.scopeFields)
+		tally.requested++
 		path, _ := request["path"].(string)
 		was, _ := os.ReadFile(filepath.Join(part.root, path))
-		status, body := part.ask(t, d, operation, request)
-		status2, body2 := whole.ask(t, c, operation, request)
+		status, body := part.sendRequest(t, d, operation, request)
+		status2, body2 := whole.sendRequest(t, c, operation, request)
 		want := fmt.Sprint(status, " ", writtenTimes.ReplaceAllString(body, `"$1":0`))
 		got := fmt.Sprint(status2, " ", writtenTimes.ReplaceAllString(body2, `"$1":0`))
 		if strings.Contains(got, "the file cannot be changed now") && strings.HasPrefix(want, "200") {
@@ -104,7 +104,7 @@ func (w *wood) write2(t *testing.T, whole, part *target, a asker, everything, so
 			return body
 		}
 		if want != got {
-			t.Errorf("%s: %s %v (-as if the rest did not exist +as it is)\n%s\n%s\n--- as seen:\n%s", a.name, operation, request, cmp.Diff(pretty(want), pretty(got)), everything[path], some[path])
+			t.Errorf("%s: %s %v (-as if the rest did not exist +as it is)\n%s\n%s\n--- as seen:\n%s", a.name, operation, request, cmp.Diff(formatAnswer(want), formatAnswer(got)), everything[path], some[path])
 			t.FailNow()
 		}
 		if testing.Verbose() {
@@ -121,9 +121,9 @@ func (w *wood) write2(t *testing.T, whole, part *target, a asker, everything, so
 	}
 	paths = append(paths, w.paths...)
 	for range 4 {
-		paths = append(paths, w.pick("", "memory/")+w.day(w.r.IntN(3))+"/new"+fmt.Sprint(w.r.IntN(3))+".md",
-			"_longterms/"+w.pick("acct_42", "bob", "x_y", "c_d", "owner")+"/"+w.pick("new.md", "fact.md", "_index.md"),
-			w.pick("alice", "bob", "notes", "new")+"/"+w.pick("MEMORY.md", "memory/new.md", "new.md"))
+		paths = append(paths, w.pickOne("", "memory/")+w.day(w.r.IntN(3))+"/new"+fmt.Sprint(w.r.IntN(3))+".md",
+			"_longterms/"+w.pickOne("acct_42", "bob", "x_y", "c_d", "owner")+"/"+w.pickOne("new.md", "fact.md", "_index.md"),
+			w.pickOne("alice", "bob", "notes", "new")+"/"+w.pickOne("MEMORY.md", "memory/new.md", "new.md"))
 	}
 	for range 60 {
 		path := paths[w.r.IntN(len(paths))]
@@ -140,19 +140,19 @@ func (w *wood) write2(t *testing.T, whole, part *target, a asker, everything, so
 			if _, taken := everything[path]; taken && some[path] == "" {
 				break // a write to a hidden file's path fails: the daemon reveals that much
 			}
-			ask("write", object{"path": path, "text": w.draft(known.Text), "hash": w.pick("", known.Hash)})
+			ask("write", object{"path": path, "text": w.editText(known.Text), "hash": w.pickOne("", known.Hash)})
 		case n < 3 && known.Hash != "":
-			ask("write", object{"path": path, "text": w.draft(known.Text), "hash": known.Hash})
+			ask("write", object{"path": path, "text": w.editText(known.Text), "hash": known.Hash})
 		case n < 4:
-			ask("edit", object{"path": path, "old_text": w.pick("tea", "zorb1", "visibility", "<private>", "# "), "new_text": w.pick("x", "", "y\n")})
+			ask("edit", object{"path": path, "old_text": w.pickOne("tea", "zorb1", "visibility", "<private>", "# "), "new_text": w.pickOne("x", "", "y\n")})
 		case n < 8:
 			lines := strings.SplitAfter(known.Text, "\n")
 			from := w.r.IntN(len(lines))
 			to := min(len(lines), from+1+w.r.IntN(3))
-			ask("edit", object{"path": path, "old_text": strings.Join(lines[from:to], ""), "new_text": w.pick("", strings.Join(lines[from:to], "")+w.line(), w.line()+strings.Join(lines[from:to], ""), w.line())})
+			ask("edit", object{"path": path, "old_text": strings.Join(lines[from:to], ""), "new_text": w.pickOne("", strings.Join(lines[from:to], "")+w.randomLine(), w.randomLine()+strings.Join(lines[from:to], ""), w.randomLine())})
 		default:
 			ask("todos", object{"state": "all"})
-			ask("todo", object{"text": w.pick("same words", "喝茶", "water the plants"), "state": w.pick("open", "done"), "dry_run": w.chance(20)})
+			ask("todo", object{"text": w.pickOne("same words", "喝茶", "water the plants"), "state": w.pickOne("open", "done"), "dry_run": w.chance(20)})
 		}
 	}
 	for path := range some {
@@ -172,16 +172,16 @@ func (w *wood) write2(t *testing.T, whole, part *target, a asker, everything, so
 		if some[path] == "" {
 			t.Errorf("%s: %s, which cannot be read, has become\n%s", a.name, path, data)
 		}
-		if line := lostLine(f.hidden(a.reader), string(data)); line != "" {
+		if line := firstMissingLine(f.hiddenLines(a.reader), string(data)); line != "" {
 			t.Errorf("%s: %s has lost %q:\n%s\n--- as seen:\n%s\n--- now:\n%s", a.name, path, line, before, some[path], data)
 		}
 	}
 }
 
-// hidden lists the non-blank lines that a reader does not see of a file it sees
+// hiddenLines lists the non-blank lines that a reader does not see of a file it sees
 // in part. It omits the task counter, which is updated by any reader's changes.
-func (f *leafFile) hidden(a reader) (list []string) {
-	public, private := a.sees(f)
+func (f *testFile) hiddenLines(a reader) (list []string) {
+	public, private := a.canRead(f)
 	if !public || private {
 		return nil
 	}
@@ -200,9 +200,9 @@ func (f *leafFile) hidden(a reader) (list []string) {
 	return slices.DeleteFunc(list, func(s string) bool { return strings.TrimSpace(s) == "" })
 }
 
-// lostLine returns the first of lines that is missing from text behind the
+// firstMissingLine returns the first of lines that is missing from text behind the
 // lines before it, or "".
-func lostLine(lines []string, text string) string {
+func firstMissingLine(lines []string, text string) string {
 	for line := range strings.SplitSeq(text, "\n") {
 		if len(lines) > 0 && strings.TrimRight(line, "\r") == lines[0] {
 			lines = lines[1:]
@@ -214,16 +214,16 @@ func lostLine(lines []string, text string) string {
 	return lines[0]
 }
 
-// line returns a line to write to a file.
-func (w *wood) line() string {
-	return w.pick("- [ ] water the plants\n", "- [x] same words\n", "## New heading\n", "\n", "words of mine\n\n", "- item <!-- id=n1 -->\n",
+// randomLine returns a line to write to a file.
+func (w *randomMemory) randomLine() string {
+	return w.pickOne("- [ ] water the plants\n", "- [x] same words\n", "## New heading\n", "\n", "words of mine\n\n", "- item <!-- id=n1 -->\n",
 		"- item <!-- visibility=private_only -->\n", "- item <!-- visibility=public_ok -->\n", "<private>\n", "</private>\n", "<!-- \n", "-->\n", "---\n", "```\n",
 		"text <!-- memwatchd:generated -->\n", "<!-- /memwatchd:generated -->\n", "- a\n  - [ ] nested\n", "subject_id: acct:42\n", "visibility: public_ok\n", "summary: mine\n",
 		"    code\n", "> quote\n", "|a|b|\n|-|-|\n|1|2|\n", "***\n", "===\n", "[a]: /b\n", "<div>\n", "Long-term Memory (filtered)\n- k: v\n")
 }
 
-// draft returns a new text for a file.
-func (w *wood) draft(known string) string {
+// editText returns a new text for a file.
+func (w *randomMemory) editText(known string) string {
 	lines := strings.SplitAfter(known, "\n")
 	for range w.r.IntN(3) {
 		i := w.r.IntN(len(lines))
@@ -233,11 +233,11 @@ func (w *wood) draft(known string) string {
 		}
 	}
 	for range 1 + w.r.IntN(3) {
-		lines = slices.Insert(lines, w.r.IntN(len(lines)+1), w.line())
+		lines = slices.Insert(lines, w.r.IntN(len(lines)+1), w.randomLine())
 	}
 	text := strings.Join(lines, "")
 	if w.chance(10) {
-		text = "---\n" + w.pick("summary: s", "subject_id: bob", "subject_id: acct:42", "visibility: private_only", "visibility: public_ok") + "\n---\n" + text
+		text = "---\n" + w.pickOne("summary: s", "subject_id: bob", "subject_id: acct:42", "visibility: private_only", "visibility: public_ok") + "\n---\n" + text
 	}
 	return text
 }

@@ -36,7 +36,7 @@ type daemon struct {
 	sockets []string
 
 	vault    *vault.Vault
-	people   *people
+	subjects *subjectMap
 	index    *index.Index
 	pipeline *pipeline
 	watcher  *watcher.Watcher
@@ -47,32 +47,32 @@ type daemon struct {
 	model *llm.Client // nil if no model is configured
 	topic *topic      // nil if no topic is configured
 
-	upkeep     *upkeep // nil if there is no writer
-	unwritable error   // why writer is nil
+	maintenance *maintenance // nil if there is no writer
+	writerErr   error        // why writer is nil
 
 	supervisor supervisor // the service manager to notify; zero if there is none
 
-	known chan struct{} // closed when every file has been seen
-	lost  chan struct{} // receives when the index was set aside and every file must be applied again
-	locks []*vault.Lock
+	scanned         chan struct{} // closed when every file has been seen
+	indexIncomplete chan struct{} // receives when the index was set aside and every file must be applied again
+	locks           []*vault.Lock
 }
 
-var _ ops.Keeper = (*daemon)(nil)
+var _ ops.Indexer = (*daemon)(nil)
 
 // openDaemon takes the locks and opens the vault, the index and the writer.
 func openDaemon(c *config.Config, logger *slog.Logger) (*daemon, error) {
-	d := &daemon{config: c, logger: logger, started: time.Now(), known: make(chan struct{}),
-		lost: make(chan struct{}, 1), server: new(ipc.Server)}
+	d := &daemon{config: c, logger: logger, started: time.Now(), scanned: make(chan struct{}),
+		indexIncomplete: make(chan struct{}, 1), server: new(ipc.Server)}
 	for _, l := range c.IPC.Listeners {
 		d.sockets = append(d.sockets, cmp.Or(l.Path, l.Address))
 	}
-	if err := d.open(); err != nil {
+	if err := d.openComponents(); err != nil {
 		return nil, errors.Join(err, d.close())
 	}
 	return d, nil
 }
 
-func (d *daemon) open() error {
+func (d *daemon) openComponents() error {
 	c := d.config
 	cookies := filepath.Join(c.State.Dir, "cookies")
 	for _, dir := range []string{c.State.Dir, c.Index.Dir, cookies} {
@@ -80,7 +80,7 @@ func (d *daemon) open() error {
 			return err
 		}
 	}
-	if err := d.lock(); err != nil {
+	if err := d.acquireLocks(); err != nil {
 		return err
 	}
 	var err error
@@ -96,24 +96,24 @@ func (d *daemon) open() error {
 	d.vault = &vault.Vault{
 		Dir: c.Memory.Dir, MaxFileSize: int64(c.Watch.MaxFileSize), Ignore: c.Watch.Ignore, Skip: layout.Skip,
 	}
-	d.people = &people{vault: d.vault, listed: c.Memory.Users, union: c.Identity.Read == "union",
-		users: map[string]bool{}, mains: map[string]bool{}}
-	d.people.directories.Owner, d.people.directories.Unsure = c.Memory.Owner, true
-	d.people.problem() // reads the links before the first request
-	layout.Users = d.people.Users
-	d.pipeline = &pipeline{vault: d.vault, layout: &layout, people: d.people, logger: d.logger,
-		known: map[string]known{}, unread: map[string]bool{}}
-	d.pipeline.documents = &documents{vault: d.vault, parse: d.pipeline.parse,
-		kept: map[string]*list.Element{}, taken: map[string]*keptDocument{}}
-	version, err := d.version()
+	d.subjects = &subjectMap{vault: d.vault, configured: c.Memory.Users, union: c.Identity.Read == "union",
+		users: map[string]bool{}, memoryMDs: map[string]bool{}}
+	d.subjects.directories.Owner, d.subjects.directories.Incomplete = c.Memory.Owner, true
+	d.subjects.linksProblem() // reads the links before the first request
+	layout.Users = d.subjects.IsUserDir
+	d.pipeline = &pipeline{vault: d.vault, layout: &layout, subjects: d.subjects, logger: d.logger,
+		problems: map[string]fileProblems{}, unreadable: map[string]bool{}}
+	d.pipeline.documents = &documents{vault: d.vault, parse: d.pipeline.parseFile,
+		cached: map[string]*list.Element{}, pinned: map[string]*cachedDocument{}}
+	version, err := d.indexVersion()
 	if err != nil {
 		return err
 	}
 	d.index, err = index.Open(c.Index.Dir, index.Options{
-		Source: d.pipeline.documents, Paths: d.paths, Version: version, Logger: d.logger,
-		Lost: func() {
+		Source: d.pipeline.documents, Paths: d.listPaths, Version: version, Logger: d.logger,
+		OnIncomplete: func() {
 			select {
-			case d.lost <- struct{}{}:
+			case d.indexIncomplete <- struct{}{}:
 			default:
 			}
 		},
@@ -124,16 +124,16 @@ func (d *daemon) open() error {
 	d.pipeline.index = d.index
 	d.watcher = &watcher.Watcher{
 		Dir: c.Memory.Dir, Disk: d.vault, Sink: d.pipeline, CookieDir: cookies, Logger: d.logger,
-		Settle: c.Watch.Settle, MaxWait: c.Watch.MaxWait, Vanish: c.Watch.Vanish,
+		Debounce: c.Watch.Settle, MaxWait: c.Watch.MaxWait, DeletionDelay: c.Watch.Vanish,
 		Reconcile: c.Watch.Reconcile, Verify: c.Watch.Verify, Poll: c.Watch.Poll,
 	}
 	return d.openWriting()
 }
 
-// lock ensures that no other daemon uses the same state directory, index
+// acquireLocks ensures that no other daemon uses the same state directory, index
 // directory or root. The path of the root's lock does not depend on the
 // configuration.
-func (d *daemon) lock() error {
+func (d *daemon) acquireLocks() error {
 	root := config.RealPath(d.config.Memory.Dir)
 	if err := vault.PrivateDir(config.RootLocks()); err != nil {
 		return err
@@ -156,9 +156,9 @@ func (d *daemon) lock() error {
 	return nil
 }
 
-// version returns the configuration and the secret rules that decide how files
+// indexVersion returns the configuration and the secret rules that decide how files
 // are interpreted. An index made with another version is rebuilt.
-func (d *daemon) version() (string, error) {
+func (d *daemon) indexVersion() (string, error) {
 	c := d.config
 	text, err := json.Marshal([]any{
 		c.Memory.Owner, c.Memory.Timezone, c.Location.String(), c.Memory.Users, c.Visibility,
@@ -167,8 +167,8 @@ func (d *daemon) version() (string, error) {
 	return string(text), err
 }
 
-// paths lists the files in the catalogue.
-func (d *daemon) paths() []string {
+// listPaths lists the files in the catalogue.
+func (d *daemon) listPaths() []string {
 	var paths []string
 	for path := range d.vault.Catalogue.Files() {
 		paths = append(paths, path)
@@ -191,14 +191,14 @@ func (d *daemon) close() error {
 func (d *daemon) run(ctx context.Context, listeners []*ipc.Listener) error {
 	c := d.config
 	m := &ops.Memory{
-		Index: d.index, Files: catalogued{d.pipeline.documents}, Scopes: d.people, Keeper: d,
+		Index: d.index, Files: catalogueFiles{d.pipeline.documents}, Scopes: d.subjects, Indexer: d,
 		Owner: c.Memory.Owner, Location: c.Location, Recent: c.Memory.ShortTermDays,
 		Injection: c.Memory.Enabled && c.Memory.Injection.Enabled, MaxItems: c.Memory.Injection.MaxItems,
 		MaxChars: c.Memory.Injection.MaxChars, MaxFull: c.Memory.FullMaxChars,
 		OmitUntrusted: c.Context.Untrusted == "omit",
-		Patience:      c.IPC.SyncTimeout, Parse: d.pipeline.parse, Layout: d.pipeline.layout, DaysIn: c.Memory.Layout,
+		SyncTimeout:   c.IPC.SyncTimeout, Parse: d.pipeline.parseFile, Layout: d.pipeline.layout, DaysIn: c.Memory.Layout,
 		Disabled: !c.Memory.Enabled, Now: clock.Now,
-		Forgetting: filepath.Join(c.State.Dir, "forget.json"),
+		ErasureFile: filepath.Join(c.State.Dir, "forget.json"),
 	}
 	d.server.Logger, d.server.Backend, d.server.Version = d.logger, m, build.Version()
 	d.server.Limits = ipc.Limits{
@@ -206,22 +206,22 @@ func (d *daemon) run(ctx context.Context, listeners []*ipc.Listener) error {
 		ReadHeader: c.IPC.ReadHeader, ReadBody: c.IPC.ReadBody, Write: c.IPC.Write, Idle: c.IPC.Idle,
 		MaxConnections: c.IPC.MaxConnections, Drain: c.IPC.Drain,
 	}
-	d.lend(m)
+	d.attachWriter(m)
 	if d.model != nil {
 		m.Judge, m.JudgePrivate = d.model, c.LLM.Private
 		m.Reducer = d.model
 	}
-	d.recall()
+	d.restoreClaims()
 	epoch := d.index.Status().Epoch // before the watcher's first scan
 	group, working := errgroup.WithContext(ctx)
 	group.Go(func() error { return d.watcher.Run(working) })
-	group.Go(func() error { return d.complete(working, epoch) })
-	group.Go(func() error { return d.lookAtUsers(working) })
-	group.Go(func() error { return d.runWriting(working) })
+	group.Go(func() error { return d.runConfirmation(working, epoch) })
+	group.Go(func() error { return d.recheckUserDirs(working) })
+	group.Go(func() error { return d.runWriteJobs(working) })
 	group.Go(func() error { return d.server.Run(working, listeners...) })
-	group.Go(func() error { return d.supervisor.attend(working, listeners, d.State, d.logger) })
-	group.Go(func() error { return d.forget(working, m) })
-	group.Go(func() error { return d.hear(working, m) })
+	group.Go(func() error { return d.supervisor.runNotifications(working, listeners, d.State, d.logger) })
+	group.Go(func() error { return d.completeForgets(working, m) })
+	group.Go(func() error { return d.runTopic(working, m) })
 	group.Go(func() error {
 		return m.Reduce(working, func(err error) { d.logger.Warn("captured text", "err", err) })
 	})
@@ -232,14 +232,14 @@ func (d *daemon) run(ctx context.Context, listeners []*ipc.Listener) error {
 	return err
 }
 
-// forget completes, once all files are known, the forget operations that were
+// completeForgets completes, once all files are known, the forget operations that were
 // pending when the daemon stopped.
-func (d *daemon) forget(ctx context.Context, m *ops.Memory) error {
+func (d *daemon) completeForgets(ctx context.Context, m *ops.Memory) error {
 	if err := d.awaitKnown(ctx); err != nil {
 		return err
 	}
 	for wait := time.Second; ; wait = min(2*wait, time.Hour) { // Forget rebuilds the index on each attempt
-		err := m.Forget(ctx)
+		err := m.FinishErasures(ctx)
 		if err == nil || ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -255,46 +255,46 @@ func (d *daemon) awaitKnown(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-d.known:
+	case <-d.scanned:
 		return nil
 	}
 }
 
-// recall restores from the index which subjects the directories belong to, so
+// restoreClaims restores from the index which subjects the directories belong to, so
 // that none is attributed to the wrong subject before all files have been read.
 // It ignores the claim of a file that has changed since.
-func (d *daemon) recall() {
+func (d *daemon) restoreClaims() {
 	known := func(f *index.FileInfo) bool {
-		_, ok := mainOf(f.Path)
+		_, ok := memoryMDDir(f.Path)
 		return ok || f.Claim != ""
 	}
 	for _, info := range d.index.Files(known) {
-		d.people.recallMain(info.Path)
+		d.subjects.restoreMemoryMD(info.Path)
 		if stamp, err := d.vault.Stat(info.Path); err == nil && stamp == info.Stamp {
-			d.people.recall(d.pipeline.layout.Place(info.Path), info.Claim)
+			d.subjects.restoreClaim(d.pipeline.layout.Place(info.Path), info.Claim)
 		}
 	}
 }
 
-// lookAgain bounds the wait between attempts to complete an index that cannot
+// maxRetryWait bounds the wait between attempts to complete an index that cannot
 // be written.
-const lookAgain = 30 * time.Second
+const maxRetryWait = 30 * time.Second
 
-// complete confirms that the index is complete after the first scan, and each
+// runConfirmation confirms that the index is complete after the first scan, and each
 // time the index was opened again. epoch is the index's epoch before that scan.
-func (d *daemon) complete(ctx context.Context, epoch uint64) error {
+func (d *daemon) runConfirmation(ctx context.Context, epoch uint64) error {
 	for first := true; ; first = false {
-		built := roomToBuild()
-		err := d.cover(ctx, epoch)
+		built := raiseHeapLimit()
+		err := d.confirmIndex(ctx, epoch)
 		built()
-		blind := errors.Is(err, errUnread)
+		blind := errors.Is(err, errUnreadable)
 		if err != nil && !blind {
 			return err
 		}
 		if first {
-			close(d.known)
+			close(d.scanned)
 		}
-		for blind && d.blind() {
+		for blind && d.mayMissFiles() {
 			if err := sleep(ctx, time.Second); err != nil {
 				return err
 			}
@@ -305,47 +305,47 @@ func (d *daemon) complete(ctx context.Context, epoch uint64) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-d.lost:
+		case <-d.indexIncomplete:
 		}
 		epoch = d.index.Status().Epoch
 		d.watcher.VerifyNow()
 	}
 }
 
-// errUnread is returned by cover while part of the memory cannot be read.
-var errUnread = errors.New("part of the memory cannot be read")
+// errUnreadable is returned by cover while part of the memory cannot be read.
+var errUnreadable = errors.New("part of the memory cannot be read")
 
-// blind reports whether unknown files may exist: the root is missing, or a
+// mayMissFiles reports whether unknown files may exist: the root is missing, or a
 // directory or a file that may claim its directory could not be read.
-func (d *daemon) blind() bool {
-	return d.away() || d.watcher.Status().Unread || d.pipeline.claimsUnread()
+func (d *daemon) mayMissFiles() bool {
+	return d.isRootMissing() || d.watcher.Status().Unread || d.pipeline.hasUnreadableClaim()
 }
 
-// cover waits until every file has been compared with the index, and confirms
+// confirmIndex waits until every file has been compared with the index, and confirms
 // that. A scan must have been requested since the epoch was read. While part of
-// the memory cannot be read, cover confirms nothing and returns errUnread. The
+// the memory cannot be read, cover confirms nothing and returns errUnreadable. The
 // order of the steps matters: see coverage in package index.
-func (d *daemon) cover(ctx context.Context, epoch uint64) error {
-	for wait := time.Second; ; wait = min(2*wait, lookAgain) {
-		if d.people.unsure() {
-			d.recall() // the root may not have been there before
+func (d *daemon) confirmIndex(ctx context.Context, epoch uint64) error {
+	for wait := time.Second; ; wait = min(2*wait, maxRetryWait) {
+		if d.subjects.isIncomplete() {
+			d.restoreClaims() // the root may not have been there before
 		}
-		d.watcher.Name(ctx, d.misplaced())
+		d.watcher.RecheckPaths(ctx, d.listMisplaced())
 		err := d.watcher.Sync(ctx)
-		blind := d.blind()
+		blind := d.mayMissFiles()
 		if err == nil && !blind {
-			d.people.settled()
+			d.subjects.markComplete()
 			err = d.index.Confirm(epoch)
 		}
 		if err == nil {
-			err = d.startWriting(ctx)
+			err = d.startWriteJobs(ctx)
 		}
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case err == nil && blind:
-			d.logger.Warn("index is not complete yet", "err", errUnread)
-			return errUnread
+			d.logger.Warn("index is not complete yet", "err", errUnreadable)
+			return errUnreadable
 		case err == nil:
 			status := d.index.Status()
 			d.logger.Info("index is complete", "files", status.Files, "entries", status.Entries,
@@ -361,9 +361,9 @@ func (d *daemon) cover(ctx context.Context, epoch uint64) error {
 	}
 }
 
-// misplaced lists the files whose indexed kind or owner no longer matches their
+// listMisplaced lists the files whose indexed kind or owner no longer matches their
 // path, because their directory became a user's directory or stopped being one.
-func (d *daemon) misplaced() []string {
+func (d *daemon) listMisplaced() []string {
 	if _, err := d.vault.Root(); err != nil {
 		return nil // no directory can be examined
 	}
@@ -376,18 +376,18 @@ func (d *daemon) misplaced() []string {
 	return paths
 }
 
-// lookAtUsers checks every Reconcile interval whether directories became users'
+// recheckUserDirs checks every Reconcile interval whether directories became users'
 // directories: a new empty directory changes no file.
-func (d *daemon) lookAtUsers(ctx context.Context) error {
+func (d *daemon) recheckUserDirs(ctx context.Context) error {
 	for {
 		if err := sleep(ctx, d.config.Watch.Reconcile); err != nil {
 			return err
 		}
 		var mains []string // naming a directory's MEMORY.md makes the watcher's round reread the directory
-		for _, dir := range d.people.differing() {
+		for _, dir := range d.subjects.listChangedDirs() {
 			mains = append(mains, dir+"/MEMORY.md")
 		}
-		d.watcher.Name(ctx, mains)
+		d.watcher.RecheckPaths(ctx, mains)
 	}
 }
 
@@ -414,7 +414,7 @@ func (d *daemon) Sync(ctx context.Context) error {
 
 // Rebuild rebuilds the index.
 func (d *daemon) Rebuild(ctx context.Context) error {
-	return d.index.Rebuild(ctx, d.paths(), d.pipeline.read)
+	return d.index.Rebuild(ctx, d.listPaths(), d.pipeline.readForRebuild)
 }
 
 // Purge rebuilds the index and deletes the indexes set aside earlier.
@@ -437,14 +437,14 @@ func (d *daemon) Subscribe(ctx context.Context, f func(ops.Change) error) error 
 	return d.pipeline.events.subscribe(ctx, f)
 }
 
-// catalogued loads only the files that a walk has found, so a path chosen by a
+// catalogueFiles loads only the files that a walk has found, so a path chosen by a
 // client is never opened unless it is in the catalogue.
-type catalogued struct{ *documents }
+type catalogueFiles struct{ *documents }
 
 // Load implements [ops.Files].
-func (c catalogued) Load(path string) (*memory.Document, error) {
+func (c catalogueFiles) Load(path string) (*memory.Document, error) {
 	if _, ok := c.vault.Catalogue.Lookup(path); !ok {
-		return nil, missing(path)
+		return nil, notExistError(path)
 	}
 	return c.documents.Load(path)
 }

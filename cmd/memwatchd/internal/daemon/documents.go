@@ -20,10 +20,10 @@ import (
 const cacheBytes = 12 << 20
 
 // While a file is being written and no earlier version of it is known, load
-// rereads it up to tries times, tryAgain apart.
+// rereads it up to tries times, readRetryPause apart.
 const (
-	tries    = 4
-	tryAgain = 10 * time.Millisecond
+	maxReads       = 4
+	readRetryPause = 10 * time.Millisecond
 )
 
 // documents loads the current files, parsed, and caches the most recently used
@@ -34,18 +34,18 @@ type documents struct {
 	vault *vault.Vault
 	parse func(vault.File) *memory.Document
 
-	mu    sync.Mutex
-	kept  map[string]*list.Element // of *keptDocument
-	order list.List                // most recently used first
-	bytes int
-	taken map[string]*keptDocument // indexed while still being written, because the writing does not pause
+	mu     sync.Mutex
+	cached map[string]*list.Element // of *cachedDocument
+	order  list.List                // most recently used first
+	bytes  int
+	pinned map[string]*cachedDocument // indexed while still being written, because the writing does not pause
 
-	// forgotten counts the calls of forget. A file parsed before such a call
+	// invalidations counts the calls of forget. A file parsed before such a call
 	// may be attributed to the wrong user and is not cached.
-	forgotten int
+	invalidations int
 }
 
-type keptDocument struct {
+type cachedDocument struct {
 	path  string
 	stamp memory.Stamp
 	hash  [sha256.Size]byte
@@ -59,63 +59,63 @@ func (d *documents) Stamp(path string) (memory.Stamp, error) {
 	if err == nil {
 		return stamp, nil
 	}
-	if k, ok := d.lookUp(path); ok && lasting(err) {
+	if k, ok := d.lookUp(path); ok && isTransient(err) {
 		return k.stamp, nil
 	}
-	return memory.Stamp{}, missing(path)
+	return memory.Stamp{}, notExistError(path)
 }
 
 // Load returns the current version of a file, or its last one. A file of which
 // no version is known counts as missing.
 func (d *documents) Load(path string) (*memory.Document, error) {
-	doc, _, err := d.load(path)
+	doc, _, err := d.loadHashed(path)
 	return doc, err
 }
 
-// load is Load with the hash of the file's bytes.
-func (d *documents) load(path string) (*memory.Document, [sha256.Size]byte, error) {
+// loadHashed is Load with the hash of the file's bytes.
+func (d *documents) loadHashed(path string) (*memory.Document, [sha256.Size]byte, error) {
 	stamp, err := d.vault.Stat(path)
 	k, known := d.lookUp(path)
 	if err == nil && known && k.stamp == stamp {
 		return k.doc, k.hash, nil
 	}
 	d.mu.Lock()
-	forgotten := d.forgotten
+	forgotten := d.invalidations
 	d.mu.Unlock()
 	var file vault.File
 	for try := 0; err == nil; try++ {
 		file, err = d.vault.Read(path)
-		if known || err != nil || !file.Unsettled || try == tries {
+		if known || err != nil || !file.Unstable || try == maxReads {
 			break
 		}
-		time.Sleep(tryAgain) // no earlier version can be returned
+		time.Sleep(readRetryPause) // no earlier version can be returned
 	}
 	switch {
-	case err == nil && !file.Unsettled:
-		k = &keptDocument{path, file.Stamp, sha256.Sum256(file.Data), d.parse(file)}
+	case err == nil && !file.Unstable:
+		k = &cachedDocument{path, file.Stamp, sha256.Sum256(file.Data), d.parse(file)}
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		if d.forgotten == forgotten {
-			d.keepLocked(k)
+		if d.invalidations == forgotten {
+			d.cacheLocked(k)
 		}
 		return k.doc, k.hash, nil
-	case known && (err == nil || lasting(err)):
-		return k.last(err), k.hash, nil
+	case known && (err == nil || isTransient(err)):
+		return k.lastVersion(err), k.hash, nil
 	}
-	return nil, [sha256.Size]byte{}, missing(path)
+	return nil, [sha256.Size]byte{}, notExistError(path)
 }
 
-// lasting reports whether the last version of a file may still be valid after
+// isTransient reports whether the last version of a file may still be valid after
 // err: editors move a file away before they rewrite it, and an unreadable file
 // is not empty.
-func lasting(err error) bool {
+func isTransient(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || !vault.Absent(err)
 }
 
-// last returns the document, marked as stale if the file cannot be read. A file
+// lastVersion returns the document, marked as stale if the file cannot be read. A file
 // that is being written or missing for a moment does not make the document
 // stale.
-func (k *keptDocument) last(err error) *memory.Document {
+func (k *cachedDocument) lastVersion(err error) *memory.Document {
 	if err == nil || vault.Absent(err) || errors.Is(err, vault.ErrChanging) {
 		return k.doc
 	}
@@ -124,47 +124,47 @@ func (k *keptDocument) last(err error) *memory.Document {
 	return &stale
 }
 
-func (d *documents) lookUp(path string) (*keptDocument, bool) {
+func (d *documents) lookUp(path string) (*cachedDocument, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if k, ok := d.taken[path]; ok {
+	if k, ok := d.pinned[path]; ok {
 		return k, true
 	}
-	e, ok := d.kept[path]
+	e, ok := d.cached[path]
 	if !ok {
 		return nil, false
 	}
 	d.order.MoveToFront(e)
-	return e.Value.(*keptDocument), true
+	return e.Value.(*cachedDocument), true
 }
 
-// keep caches a complete file.
-func (d *documents) keep(k *keptDocument) {
+// cacheDocument caches a complete file.
+func (d *documents) cacheDocument(k *cachedDocument) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.keepLocked(k)
+	d.cacheLocked(k)
 }
 
-func (d *documents) keepLocked(k *keptDocument) {
-	d.forgetLocked(k.path)
-	d.kept[k.path] = d.order.PushFront(k)
-	d.bytes += cost(k)
+func (d *documents) cacheLocked(k *cachedDocument) {
+	d.dropLocked(k.path)
+	d.cached[k.path] = d.order.PushFront(k)
+	d.bytes += estimateSize(k)
 	for d.bytes > cacheBytes && d.order.Len() > 1 {
-		d.forgetLocked(d.order.Back().Value.(*keptDocument).path)
+		d.dropLocked(d.order.Back().Value.(*cachedDocument).path)
 	}
 }
 
-// take records a file that was indexed while still being written. Every reader
+// pinVersion records a file that was indexed while still being written. Every reader
 // gets this version.
-func (d *documents) take(k *keptDocument) {
+func (d *documents) pinVersion(k *cachedDocument) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.forgetLocked(k.path)
-	d.taken[k.path] = k
+	d.dropLocked(k.path)
+	d.pinned[k.path] = k
 }
 
-// cost estimates the bytes that a parsed file and its excerpt occupy.
-func cost(k *keptDocument) int {
+// estimateSize estimates the bytes that a parsed file and its excerpt occupy.
+func estimateSize(k *cachedDocument) int {
 	n := 1024
 	for _, doc := range []*memory.Document{k.doc, k.doc.Excerpt()} {
 		if doc != nil {
@@ -174,38 +174,38 @@ func cost(k *keptDocument) int {
 	return n
 }
 
-// drop removes a deleted file from the cache.
-func (d *documents) drop(path string) {
+// dropFile removes a deleted file from the cache.
+func (d *documents) dropFile(path string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.forgetLocked(path)
+	d.dropLocked(path)
 }
 
-// forget drops the files below a directory that now belongs to another user.
-func (d *documents) forget(dir string) {
+// dropDirectory drops the files below a directory that now belongs to another user.
+func (d *documents) dropDirectory(dir string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.forgotten++
-	for _, paths := range []iter.Seq[string]{maps.Keys(d.kept), maps.Keys(d.taken)} {
+	d.invalidations++
+	for _, paths := range []iter.Seq[string]{maps.Keys(d.cached), maps.Keys(d.pinned)} {
 		for path := range paths {
 			if strings.HasPrefix(path, dir+"/") {
-				d.forgetLocked(path)
+				d.dropLocked(path)
 			}
 		}
 	}
 }
 
-func (d *documents) forgetLocked(path string) {
-	delete(d.taken, path)
-	if e, ok := d.kept[path]; ok {
+func (d *documents) dropLocked(path string) {
+	delete(d.pinned, path)
+	if e, ok := d.cached[path]; ok {
 		d.order.Remove(e)
-		delete(d.kept, path)
-		d.bytes -= cost(e.Value.(*keptDocument))
+		delete(d.cached, path)
+		d.bytes -= estimateSize(e.Value.(*cachedDocument))
 	}
 }
 
-// missing returns the error for a file that cannot be loaded: the caller cannot
+// notExistError returns the error for a file that cannot be loaded: the caller cannot
 // distinguish it from a missing file.
-func missing(path string) error {
+func notExistError(path string) error {
 	return &fs.PathError{Op: "read", Path: path, Err: fs.ErrNotExist}
 }

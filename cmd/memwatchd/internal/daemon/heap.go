@@ -11,32 +11,32 @@ import (
 // garbage that a small heap would take a third of the time. GOGC and GOMEMLIMIT
 // take precedence.
 const (
-	garbageAtRest   = 40
-	garbageBuilding = 80
+	gcPercentIdle     = 40
+	gcPercentBuilding = 80
 )
 
 // heapLimit is the soft memory limit, unless the live heap exceeds half of it:
 // a file of many entries needs some 200 MiB for a moment.
 const heapLimit = 240 << 20
 
-// settling is roughly how long bleve continues to work after a first build.
-const settling = 20 * time.Second
+// mergeTime is roughly how long bleve continues to work after a first build.
+const mergeTime = 20 * time.Second
 
-// roomToBuild lets the heap grow until built is called, and then returns the
+// raiseHeapLimit lets the heap grow until built is called, and then returns the
 // memory that only the build needed to the system.
-func roomToBuild() (built func()) {
+func raiseHeapLimit() (built func()) {
 	done := make(chan struct{})
-	limitHeap(garbageBuilding)
+	limitHeap(gcPercentBuilding)
 	go func() {
 		tick := time.NewTicker(time.Second)
 		defer tick.Stop()
 		for {
 			select {
 			case <-tick.C:
-				limitHeap(garbageBuilding)
+				limitHeap(gcPercentBuilding)
 			case <-done:
 				trimHeap()
-				time.AfterFunc(settling, trimHeap)
+				time.AfterFunc(mergeTime, trimHeap)
 				return
 			}
 		}
@@ -46,7 +46,7 @@ func roomToBuild() (built func()) {
 
 func trimHeap() {
 	debug.FreeOSMemory()
-	limitHeap(garbageAtRest)
+	limitHeap(gcPercentIdle)
 }
 
 func limitHeap(garbage int) {
@@ -54,5 +54,5 @@ func limitHeap(garbage int) {
 		return
 	}
 	debug.SetGCPercent(garbage)
-	debug.SetMemoryLimit(max(heapLimit, 2*int64(metric("/gc/heap/live:bytes"))))
+	debug.SetMemoryLimit(max(heapLimit, 2*int64(readMetric("/gc/heap/live:bytes"))))
 }

@@ -9,21 +9,21 @@ import (
 	"github.com/memwatchd/memwatchd/ops"
 )
 
-// maxBehind bounds the events queued for a listener. Further events are
+// maxQueuedEvents bounds the events queued for a listener. Further events are
 // dropped, so that a slow listener can neither block the daemon nor make it
 // grow.
-const maxBehind = 1024
+const maxQueuedEvents = 1024
 
 // A hub publishes changes to its listeners. The zero hub is ready; it is safe
 // for concurrent use.
 type hub struct {
-	mu        sync.Mutex
-	listeners map[*listener]struct{}
+	mu          sync.Mutex
+	subscribers map[*subscriber]struct{}
 }
 
-type listener struct {
-	events chan ops.Change
-	lost   bool // an event was dropped since the last "lost" event
+type subscriber struct {
+	events  chan ops.Change
+	dropped bool // an event was dropped since the last "lost" event
 }
 
 // publish sends a change to every listener without waiting.
@@ -31,11 +31,11 @@ func (h *hub) publish(c ops.Change) {
 	c.Time = time.Now().UTC()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for l := range h.listeners {
+	for l := range h.subscribers {
 		select {
 		case l.events <- c:
 		default:
-			l.lost = true
+			l.dropped = true
 		}
 	}
 }
@@ -44,16 +44,16 @@ func (h *hub) publish(c ops.Change) {
 // returns an error. The first event marks the start: every change made after f
 // has received it is delivered, or counted as lost.
 func (h *hub) subscribe(ctx context.Context, f func(ops.Change) error) error {
-	l := &listener{events: make(chan ops.Change, maxBehind)}
+	l := &subscriber{events: make(chan ops.Change, maxQueuedEvents)}
 	h.mu.Lock()
-	if h.listeners == nil {
-		h.listeners = map[*listener]struct{}{}
+	if h.subscribers == nil {
+		h.subscribers = map[*subscriber]struct{}{}
 	}
-	h.listeners[l] = struct{}{}
+	h.subscribers[l] = struct{}{}
 	h.mu.Unlock()
 	defer func() {
 		h.mu.Lock()
-		delete(h.listeners, l)
+		delete(h.subscribers, l)
 		h.mu.Unlock()
 	}()
 	notify := func(event, message string) error {
@@ -70,7 +70,7 @@ func (h *hub) subscribe(ctx context.Context, f func(ops.Change) error) error {
 			if err := f(c); err != nil {
 				return err
 			}
-			if h.caughtUp(l) {
+			if h.clearDropped(l) {
 				if err := notify("lost", "some events were left out because they were not read in time"); err != nil {
 					return err
 				}
@@ -79,14 +79,14 @@ func (h *hub) subscribe(ctx context.Context, f func(ops.Change) error) error {
 	}
 }
 
-// caughtUp reports, once, that a listener lost events and has received the
+// clearDropped reports, once, that a listener lost events and has received the
 // queued ones.
-func (h *hub) caughtUp(l *listener) bool {
+func (h *hub) clearDropped(l *subscriber) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !l.lost || len(l.events) > 0 {
+	if !l.dropped || len(l.events) > 0 {
 		return false
 	}
-	l.lost = false
+	l.dropped = false
 	return true
 }

@@ -16,17 +16,17 @@ func TestLogIsMasked(t *testing.T) {
 	credential := "glpat-" + "Zx81Kq" + "mR4vTw" + "9sLh7Bqw"
 	for _, format := range []string{"text", "json"} {
 		var b bytes.Buffer
-		s := &succession{stderr: &b}
+		s := &reloader{stderr: &b}
 		c := &config.Config{}
 		c.Log.Format, c.Log.Level = format, "debug"
-		logger := s.log(c)
+		logger := s.newLogger(c)
 		logger.With("path", credential+".md").Warn("a "+credential, "err", errors.New("of "+credential), slog.Group("g", "x", []string{credential}))
 		logger.Debug("key", "text", "-----BEGIN PRIVATE "+"KEY-----\n"+strings.Repeat("MIIEvQIBADANBgkq", 4)+"\n-----END PRIVATE "+"KEY-----")
 		if out := b.String(); strings.Contains(out, credential) || strings.Contains(out, "MIIEvQIBADANBgkq") || strings.Count(out, "REDAC-TED") != 4 || strings.Count(out, "\n") != 2 {
 			t.Errorf("%s:\n%s", format, out)
 		}
 	}
-	if n, err := (masked{io.Discard}).Write([]byte(credential)); n != len(credential) || err != nil {
+	if n, err := (maskingWriter{io.Discard}).Write([]byte(credential)); n != len(credential) || err != nil {
 		t.Errorf("writing %d bytes: %d, %v", len(credential), n, err)
 	}
 }

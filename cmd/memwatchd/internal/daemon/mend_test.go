@@ -15,7 +15,7 @@ import (
 // TestMendIndex checks that if the index differs from a file and its stamp
 // does not show it, Check finds the difference and Mend corrects it.
 func TestMendIndex(t *testing.T) {
-	ownHome(t)
+	isolateHome(t)
 	root := t.TempDir()
 	for name, text := range map[string]string{"a.md": "- one\n- two\n", "b.md": "- three\n"} {
 		if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o600); err != nil {
@@ -39,16 +39,16 @@ func TestMendIndex(t *testing.T) {
 	client := g.dial("s")
 	check := func(fix bool) (a api.CheckAnswer) {
 		t.Helper()
-		status, body := g.ask(t, client, "check", object{"fix": fix, "subject": "owner", "context": "private"})
+		status, body := g.sendRequest(t, client, "check", object{"fix": fix, "subject": "owner", "context": "private"})
 		if err := json.Unmarshal([]byte(body), &a); err != nil || status != 200 {
 			t.Fatalf("%d %s", status, body)
 		}
 		return a
 	}
-	if a := check(false); len(a.Differing) != 2 || len(a.Mended) != 0 {
+	if a := check(false); len(a.Differing) != 2 || len(a.Repaired) != 0 {
 		t.Fatalf("a check finds %+v", a)
 	}
-	if a := check(true); len(a.Differing) != 0 || len(a.Mended) != 2 || len(a.Refused) != 0 {
+	if a := check(true); len(a.Differing) != 0 || len(a.Repaired) != 2 || len(a.Refused) != 0 {
 		t.Errorf("a check that mends answers %+v", a)
 	}
 	if a := check(false); len(a.Differing) != 0 {

@@ -30,21 +30,21 @@ func (d *daemon) openModel() (*llm.Client, error) {
 			return nil, fmt.Errorf("llm.key_file: %w", err)
 		}
 	}
-	if u, err := url.Parse(l.Endpoint); err == nil && u.Scheme == "http" && !config.Loopback(u.Hostname()) {
+	if u, err := url.Parse(l.Endpoint); err == nil && u.Scheme == "http" && !config.IsLoopback(u.Hostname()) {
 		d.logger.Warn("what the model is asked crosses the network unencrypted", "host", u.Hostname())
 	}
 	return client, nil
 }
 
-// tellModel reports whether a text may be sent to the model: private text only
+// maySendToModel reports whether a text may be sent to the model: private text only
 // if that is configured, text with a credential never.
-func (d *daemon) tellModel(v memory.Visibility, text string) bool {
-	return (v == memory.PublicOK || d.config.LLM.Private) && secrets.Rule(text) == ""
+func (d *daemon) maySendToModel(v memory.Visibility, text string) bool {
+	return (v == memory.PublicOK || d.config.LLM.Private) && secrets.MatchingRule(text) == ""
 }
 
-// refuseModel returns an error if a text from the model cannot be written.
-func refuseModel(text string) error {
-	if secrets.Rule(text) != "" {
+// checkModelText returns an error if a text from the model cannot be written.
+func checkModelText(text string) error {
+	if secrets.MatchingRule(text) != "" {
 		return errors.New("it has a credential in it, or a redaction")
 	}
 	return memory.CheckText(text)
@@ -58,6 +58,6 @@ func (d *daemon) modelStatus() *api.ModelStatus {
 	s, l := d.model.Status(), &d.config.LLM
 	return &api.ModelStatus{
 		Endpoint: l.Endpoint, Model: l.Model, Private: l.Private,
-		Asked: s.Asked, Failed: s.Failed, Failure: s.Failure, FailedAt: s.FailedAt.UTC(),
+		Requests: s.Requests, Failed: s.Failed, Failure: s.Failure, FailedAt: s.FailedAt.UTC(),
 	}
 }

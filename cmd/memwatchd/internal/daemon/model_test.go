@@ -15,7 +15,7 @@ import (
 // crosses the network unencrypted.
 func TestModelInTheClear(t *testing.T) {
 	for endpoint, warns := range map[string]bool{"http://10.0.0.7/v1": true, "http://[::ffff:127.0.0.1]/v1": false, "https://10.0.0.7/v1": false} {
-		var log testkit.Printed
+		var log testkit.Output
 		d := &daemon{config: config.Default(), logger: slog.New(slog.NewTextHandler(&log, nil))}
 		d.config.LLM.Endpoint, d.config.LLM.Model = endpoint, "m"
 		if client, err := d.openModel(); err != nil || client.Endpoint != endpoint {

@@ -17,59 +17,59 @@ import (
 	"github.com/memwatchd/memwatchd/vault"
 )
 
-// people maps directories and external keys to subjects: it determines which
+// subjectMap maps directories and external keys to subjects: it determines which
 // directories are a user's, which subject each directory belongs to, and which
 // external keys are linked to which subject. It is safe for concurrent use.
-type people struct {
-	vault  *vault.Vault
-	listed []string // directories that are always a user's
-	union  bool     // linked keys are read too
+type subjectMap struct {
+	vault      *vault.Vault
+	configured []string // directories that are always a user's
+	union      bool     // linked keys are read too
 
-	looking sync.Mutex // held from examining a directory until the result is in users
+	checkMu sync.Mutex // held from examining a directory until the result is in users
 
 	mu          sync.RWMutex
 	directories memory.Directories
 	users       map[string]bool // results of the last look at each directory
-	mains       map[string]bool // directories with a MEMORY.md that was read and is not believed gone
-	links       links
+	memoryMDs   map[string]bool // directories with a MEMORY.md that was read and is not believed gone
+	links       linkState
 }
 
-// links are the identities as last read.
-type links struct {
-	sound   *memory.Identities // the last valid ones
+// linkState are the identities as last read.
+type linkState struct {
+	valid   *memory.Identities // the last valid ones
 	stamp   memory.Stamp       // of the file that sound, or the problem, comes from
 	problem string             // why the current file is not used
 }
 
-var _ ops.Scopes = (*people)(nil)
+var _ ops.Scopes = (*subjectMap)(nil)
 
-// Users reports whether a directory of the root is a user's.
-func (p *people) Users(dir string) bool {
-	if is, known := p.user(dir); known {
+// IsUserDir reports whether a directory of the root is a user's.
+func (p *subjectMap) IsUserDir(dir string) bool {
+	if is, known := p.lookUpDir(dir); known {
 		return is
 	}
-	p.looking.Lock()
-	defer p.looking.Unlock()
-	is, known := p.user(dir)
+	p.checkMu.Lock()
+	defer p.checkMu.Unlock()
+	is, known := p.lookUpDir(dir)
 	if !known {
-		is = p.look(dir)
+		is = p.recheckDir(dir)
 	}
 	return is
 }
 
-func (p *people) user(dir string) (is, known bool) {
+func (p *subjectMap) lookUpDir(dir string) (is, known bool) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	is, known = p.users[dir]
 	return is, known
 }
 
-// look checks and records whether a directory is a user's. If the check fails,
+// recheckDir checks and records whether a directory is a user's. If the check fails,
 // the last result stays. The caller holds p.looking.
-func (p *people) look(dir string) bool {
-	is, err := p.check(dir)
+func (p *subjectMap) recheckDir(dir string) bool {
+	is, err := p.checkDir(dir)
 	if err != nil {
-		is, _ = p.user(dir)
+		is, _ = p.lookUpDir(dir)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -77,11 +77,11 @@ func (p *people) look(dir string) bool {
 	return is
 }
 
-// check reports whether a directory is a user's: it is listed, or has MEMORY.md
+// checkDir reports whether a directory is a user's: it is listed, or has MEMORY.md
 // and memory/. A missing MEMORY.md counts as present until it is believed gone,
 // because many editors move a file away before they write it.
-func (p *people) check(dir string) (bool, error) {
-	if slices.Contains(p.listed, dir) {
+func (p *subjectMap) checkDir(dir string) (bool, error) {
+	if slices.Contains(p.configured, dir) {
 		return true, nil
 	}
 	_, err := p.vault.Stat(dir + "/memory")
@@ -95,195 +95,195 @@ func (p *people) check(dir string) (bool, error) {
 	if err != nil && !vault.Absent(err) {
 		return false, err
 	}
-	return err == nil || errors.Is(err, fs.ErrNotExist) && p.hasMain(dir), nil
+	return err == nil || errors.Is(err, fs.ErrNotExist) && p.hasMemoryMD(dir), nil
 }
 
-func (p *people) hasMain(dir string) bool {
+func (p *subjectMap) hasMemoryMD(dir string) bool {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	return p.mains[dir]
+	return p.memoryMDs[dir]
 }
 
-// mainOf returns the directory of the root whose MEMORY.md is path.
-func mainOf(path string) (dir string, ok bool) {
+// memoryMDDir returns the directory of the root whose MEMORY.md is path.
+func memoryMDDir(path string) (dir string, ok bool) {
 	dir, ok = strings.CutSuffix(path, "/MEMORY.md")
 	return dir, ok && !strings.Contains(dir, "/")
 }
 
-// noteMainLocked records that a file exists if it is a directory's MEMORY.md.
-func (p *people) noteMainLocked(path string) {
-	if dir, ok := mainOf(path); ok {
-		p.mains[dir] = true
+// addMemoryMDLocked records that a file exists if it is a directory's MEMORY.md.
+func (p *subjectMap) addMemoryMDLocked(path string) {
+	if dir, ok := memoryMDDir(path); ok {
+		p.memoryMDs[dir] = true
 	}
 }
 
-// changed rechecks directories and returns those that became a user's or
+// recheckDirs rechecks directories and returns those that became a user's or
 // stopped being one. It omits directories that were never checked before,
 // because none of their files has been read.
-func (p *people) changed(dirs []string) []string {
-	p.looking.Lock()
-	defer p.looking.Unlock()
+func (p *subjectMap) recheckDirs(dirs []string) []string {
+	p.checkMu.Lock()
+	defer p.checkMu.Unlock()
 	var out []string
 	for _, dir := range dirs {
-		before, known := p.user(dir)
-		if is := p.look(dir); known && is != before {
+		before, known := p.lookUpDir(dir)
+		if is := p.recheckDir(dir); known && is != before {
 			out = append(out, dir)
 		}
 	}
 	return out
 }
 
-// differing returns, of the directories that were ever checked, those that
+// listChangedDirs returns, of the directories that were ever checked, those that
 // became a user's, or stopped being one, since then. It records nothing.
-func (p *people) differing() []string {
-	p.looking.Lock()
-	defer p.looking.Unlock()
+func (p *subjectMap) listChangedDirs() []string {
+	p.checkMu.Lock()
+	defer p.checkMu.Unlock()
 	var out []string
-	for _, dir := range p.known() {
-		before, _ := p.user(dir)
-		if is, err := p.check(dir); err == nil && is != before {
+	for _, dir := range p.listCheckedDirs() {
+		before, _ := p.lookUpDir(dir)
+		if is, err := p.checkDir(dir); err == nil && is != before {
 			out = append(out, dir)
 		}
 	}
 	return out
 }
 
-// known lists, sorted, the directories that were ever checked.
-func (p *people) known() []string {
+// listCheckedDirs lists, sorted, the directories that were ever checked.
+func (p *subjectMap) listCheckedDirs() []string {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	return slices.Sorted(maps.Keys(p.users))
 }
 
-// claim records the subject that a file claims its directory for. An invalid
+// recordClaim records the subject that a file claims its directory for. An invalid
 // file, such as one that is being written, leaves the previous claim in force.
-func (p *people) claim(doc *memory.Document, unsettled bool) {
+func (p *subjectMap) recordClaim(doc *memory.Document, unsettled bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.noteMainLocked(doc.Place.Path)
+	p.addMemoryMDLocked(doc.Place.Path)
 	if doc.Claim == "" && (unsettled || doc.Front.Broken) {
 		return
 	}
 	p.directories.Set(doc.Place, doc.Claim)
 }
 
-// recall records a claim known from the index. Until settled is called,
+// restoreClaim records a claim known from the index. Until settled is called,
 // directories without a claim belong to no subject.
-func (p *people) recall(place memory.Place, claim string) {
+func (p *subjectMap) restoreClaim(place memory.Place, claim string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.directories.Set(place, claim)
 }
 
-// recallMain records that a MEMORY.md existed according to the index.
-func (p *people) recallMain(path string) {
+// restoreMemoryMD records that a MEMORY.md existed according to the index.
+func (p *subjectMap) restoreMemoryMD(path string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.noteMainLocked(path)
+	p.addMemoryMDLocked(path)
 }
 
-// unsure reports whether settled has not been called.
-func (p *people) unsure() bool {
+// isIncomplete reports whether settled has not been called.
+func (p *subjectMap) isIncomplete() bool {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	return p.directories.Unsure
+	return p.directories.Incomplete
 }
 
-// settled records that every file has been read.
-func (p *people) settled() {
+// markComplete records that every file has been read.
+func (p *subjectMap) markComplete() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.directories.Unsure = false
+	p.directories.Incomplete = false
 }
 
-// gone removes the claim of a deleted file.
-func (p *people) gone(path string) {
+// removeFile removes the claim of a deleted file.
+func (p *subjectMap) removeFile(path string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.directories.Remove(path)
-	if dir, ok := mainOf(path); ok {
-		delete(p.mains, dir)
+	if dir, ok := memoryMDDir(path); ok {
+		delete(p.memoryMDs, dir)
 	}
 }
 
-func (p *people) conflicts() []memory.Conflict {
+func (p *subjectMap) listConflicts() []memory.Conflict {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	return p.directories.Conflicts()
 }
 
 // Resolve returns the subject of an external key.
-func (p *people) Resolve(externalKey string) string {
-	subject, _ := p.identities().Resolve(externalKey)
+func (p *subjectMap) Resolve(externalKey string) string {
+	subject, _ := p.currentIdentities().Resolve(externalKey)
 	return subject
 }
 
 // Links returns the external keys that are linked to a subject. The error
 // reports why the current file is not used; the list is then the last valid
 // one.
-func (p *people) Links() ([]memory.LinkedKey, error) {
-	list := p.identities().Links()
-	if problem := p.problem(); problem != "" {
+func (p *subjectMap) Links() ([]memory.LinkedKey, error) {
+	list := p.currentIdentities().Links()
+	if problem := p.linksProblem(); problem != "" {
 		return list, errors.New(problem)
 	}
 	return list, nil
 }
 
 // Scope returns the scope of a subject with its aliases.
-func (p *people) Scope(subject string, context memory.Context) memory.Scope {
+func (p *subjectMap) Scope(subject string, context memory.Context) memory.Scope {
 	s := memory.Scope{Subject: subject, Context: context}
 	if p.union && subject != "" {
-		s.Aliases = p.identities().AliasesOf(subject)
+		s.Aliases = p.currentIdentities().AliasesOf(subject)
 	}
 	return s
 }
 
-// subject returns the subject of an owner key.
-func (p *people) subject(owner string) string {
+// subjectOf returns the subject of an owner key.
+func (p *subjectMap) subjectOf(owner string) string {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	return p.directories.Subject(owner)
 }
 
 // View returns the entries a scope may read.
-func (p *people) View(s memory.Scope) (memory.View, error) {
+func (p *subjectMap) View(s memory.Scope) (memory.View, error) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	return p.directories.View(s)
 }
 
-// identities returns the current links. It checks the file on each call, so
+// currentIdentities returns the current links. It checks the file on each call, so
 // that a removed link ends at once. While the file is unreadable or invalid,
 // the last valid links apply.
-func (p *people) identities() *memory.Identities {
+func (p *subjectMap) currentIdentities() *memory.Identities {
 	stamp, err := p.vault.Stat(memory.IdentitiesPath)
 	p.mu.RLock()
 	now := p.links
 	p.mu.RUnlock()
 	if err == nil && stamp == now.stamp {
-		return now.sound
+		return now.valid
 	}
-	next := links{sound: now.sound, stamp: stamp}
+	next := linkState{valid: now.valid, stamp: stamp}
 	missing := os.IsNotExist(err)
 	if err == nil {
-		next.sound, err = p.readLinks(stamp)
+		next.valid, err = p.readLinks(stamp)
 	}
 	switch {
 	case missing:
-		next = links{}
+		next = linkState{}
 	case err != nil:
-		next.sound, next.problem = now.sound, err.Error()
+		next.valid, next.problem = now.valid, err.Error()
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.links = next
-	return next.sound
+	return next.valid
 }
 
 // readLinks reads the file of links. Since a link gives another key access to a
 // subject's memory, the file must belong to the daemon's user and must not be
 // writable by others.
-func (p *people) readLinks(stamp memory.Stamp) (*memory.Identities, error) {
+func (p *subjectMap) readLinks(stamp memory.Stamp) (*memory.Identities, error) {
 	file, err := p.vault.Read(memory.IdentitiesPath)
 	if err != nil {
 		return nil, err
@@ -294,7 +294,7 @@ func (p *people) readLinks(stamp memory.Stamp) (*memory.Identities, error) {
 	}
 	st, ok := info.Sys().(*syscall.Stat_t)
 	switch {
-	case !ok || st.Ino != file.Stamp.Inode || file.Stamp != stamp || file.Unsettled:
+	case !ok || st.Ino != file.Stamp.Inode || file.Stamp != stamp || file.Unstable:
 		return nil, fmt.Errorf("%s is being changed", memory.IdentitiesPath)
 	case int(st.Uid) != os.Geteuid():
 		return nil, fmt.Errorf("%s belongs to uid %d and is not read", memory.IdentitiesPath, st.Uid)
@@ -304,9 +304,9 @@ func (p *people) readLinks(stamp memory.Stamp) (*memory.Identities, error) {
 	return memory.ParseIdentities(file.Data)
 }
 
-// problem returns why the current file of links is not used, or "".
-func (p *people) problem() string {
-	p.identities()
+// linksProblem returns why the current file of links is not used, or "".
+func (p *subjectMap) linksProblem() string {
+	p.currentIdentities()
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	return p.links.problem

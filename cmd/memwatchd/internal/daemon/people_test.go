@@ -13,16 +13,16 @@ import (
 // while the root is missing.
 func TestUsersWhileRootIsMissing(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "root")
-	testkit.Put(t, filepath.Join(root, "alice/MEMORY.md"), "# Alice\n")
-	testkit.Put(t, filepath.Join(root, "alice/memory/2026-01-01.md"), "- quince\n")
-	p := &people{vault: &vault.Vault{Dir: root}, users: map[string]bool{}, mains: map[string]bool{}}
-	if !p.Users("alice") || p.Users("bob") {
+	testkit.WriteFile(t, filepath.Join(root, "alice/MEMORY.md"), "# Alice\n")
+	testkit.WriteFile(t, filepath.Join(root, "alice/memory/2026-01-01.md"), "- quince\n")
+	p := &subjectMap{vault: &vault.Vault{Dir: root}, users: map[string]bool{}, memoryMDs: map[string]bool{}}
+	if !p.IsUserDir("alice") || p.IsUserDir("bob") {
 		t.Fatal("alice is a user, and bob is not")
 	}
 	if err := os.Rename(root, root+".away"); err != nil {
 		t.Fatal(err)
 	}
-	if dirs := p.changed([]string{"alice", "bob"}); len(dirs) > 0 || !p.Users("alice") || p.Users("bob") {
+	if dirs := p.recheckDirs([]string{"alice", "bob"}); len(dirs) > 0 || !p.IsUserDir("alice") || p.IsUserDir("bob") {
 		t.Errorf("while the root is missing, %q have changed", dirs)
 	}
 	if err := os.Remove(root + ".away/alice/MEMORY.md"); err != nil {
@@ -31,7 +31,7 @@ func TestUsersWhileRootIsMissing(t *testing.T) {
 	if err := os.Rename(root+".away", root); err != nil {
 		t.Fatal(err)
 	}
-	if dirs := p.changed([]string{"alice"}); len(dirs) != 1 || p.Users("alice") {
+	if dirs := p.recheckDirs([]string{"alice"}); len(dirs) != 1 || p.IsUserDir("alice") {
 		t.Errorf("when the root is back without MEMORY.md, %q have changed", dirs)
 	}
 }

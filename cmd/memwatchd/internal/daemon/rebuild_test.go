@@ -12,35 +12,35 @@ import (
 	"github.com/memwatchd/memwatchd/todosync"
 )
 
-// gathered exceeds the time in which task reconciliation gathers changes.
-const gathered = 3 * todosync.DefaultGather
+// gatherTime exceeds the time in which task reconciliation gathers changes.
+const gatherTime = 3 * todosync.DefaultDebounce
 
 // TestRebuildHidesNoSave checks that a save that a rebuild reads before the
 // pipeline does still reaches task reconciliation.
 func TestRebuildHidesNoSave(t *testing.T) {
-	ownHome(t)
+	isolateHome(t)
 	root := t.TempDir()
-	list, did := filepath.Join(root, testkit.Ago(1), "list.md"), filepath.Join(root, testkit.Ago(0), "did.md")
-	testkit.Put(t, list, "## Tasks\n- [ ] Call Ann\n")
-	testkit.Put(t, did, "## Tasks\n")
+	list, did := filepath.Join(root, testkit.DaysAgo(1), "list.md"), filepath.Join(root, testkit.DaysAgo(0), "did.md")
+	testkit.WriteFile(t, list, "## Tasks\n- [ ] Call Ann\n")
+	testkit.WriteFile(t, did, "## Tasks\n")
 	g := startTarget(t, root, func(c *config.Config, _ string) { c.Write.Quiet = 0 })
 	d := g.daemon
-	eventually(t, "tasks are reconciled", func() bool { return d.todos != nil && d.todos.Started() })
+	waitUntil(t, "tasks are reconciled", func() bool { return d.todos != nil && d.todos.Started() })
 
-	time.Sleep(gathered)
-	d.pipeline.changing.Lock()
-	testkit.Put(t, list, "## Tasks\n- [ ] Call Bob\n")
+	time.Sleep(gatherTime)
+	d.pipeline.applyMu.Lock()
+	testkit.WriteFile(t, list, "## Tasks\n- [ ] Call Bob\n")
 	err := d.Rebuild(t.Context())
-	d.pipeline.changing.Unlock()
+	d.pipeline.applyMu.Unlock()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := d.Sync(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(gathered)
-	testkit.Put(t, did, "## Tasks\n- [x] Call Bob\n")
-	eventually(t, "the other copy is ticked", func() bool {
+	time.Sleep(gatherTime)
+	testkit.WriteFile(t, did, "## Tasks\n- [x] Call Bob\n")
+	waitUntil(t, "the other copy is ticked", func() bool {
 		text, err := os.ReadFile(list)
 		return err == nil && strings.Contains(string(text), "- [x] Call Bob")
 	})

@@ -27,9 +27,9 @@ const maxListed = 20
 
 // State returns how far answers can be trusted. Since every answer includes it,
 // State does nothing that takes time.
-func (d *daemon) State() api.IndexStatus { return d.state(d.watcher.Status()) }
+func (d *daemon) State() api.IndexStatus { return d.indexState(d.watcher.Status()) }
 
-func (d *daemon) state(w watcher.Status) api.IndexStatus {
+func (d *daemon) indexState(w watcher.Status) api.IndexStatus {
 	x := d.index.Status()
 	s := api.IndexStatus{
 		Revision: x.Revision, Pending: w.Pending, Generation: x.Generation, Degraded: x.Degraded, Problem: x.Problem,
@@ -44,7 +44,7 @@ func (d *daemon) state(w watcher.Status) api.IndexStatus {
 		s.Problem = failure.Error()
 	}
 	if state := rootState(w); state == api.RootHolding || state == watcher.RootMissing || w.Unread ||
-		d.pipeline.isUnread() {
+		d.pipeline.hasUnreadable() {
 		// Answers come from the last known files, and report that.
 		s.Degraded = true
 		s.Problem = cmp.Or(s.Problem, strings.Join(w.Warnings, "; "))
@@ -67,14 +67,14 @@ func (d *daemon) Report() api.Status {
 		Uptime: time.Since(d.started).Truncate(time.Second).String(),
 		Root:   d.config.Memory.Dir, RootState: rootState(w),
 		Files: x.Files, Entries: x.Entries, Saves: int(d.pipeline.saves.Load()),
-		Index: d.state(w),
+		Index: d.indexState(w),
 		Watch: api.WatchStatus{
 			Directories: w.Directories, Limit: w.Limit, Polled: []string{}, Overflows: w.Overflows,
 			LastReconcile: w.LastReconcile, Problem: strings.Join(w.Warnings, "; "),
 		},
 		Latency: api.Latency{SaveToSearch: d.pipeline.latency.Quantiles()},
-		Skipped: []api.Skipped{}, Problems: d.problems(), Sockets: d.sockets,
-		OpenFiles: openFiles(), MemoryBytes: heldMemory(), Goroutines: runtime.NumGoroutine(),
+		Skipped: []api.Skipped{}, Problems: d.listProblems(), Sockets: d.sockets,
+		OpenFiles: countOpenFiles(), MemoryBytes: runtimeMemory(), Goroutines: runtime.NumGoroutine(),
 	}
 	s.Index.Size = d.index.Size()
 	s.Index.Degraded = s.Index.Degraded || x.Problem != "" // answers may be complete all the same
@@ -89,17 +89,17 @@ func (d *daemon) Report() api.Status {
 	s.ProblemCount = len(s.Problems)
 	s.Problems = s.Problems[:min(len(s.Problems), maxListed)]
 	s.LLM, s.Topic = d.modelStatus(), d.topicStatus()
-	s.Write, s.Compactor = d.writing(), d.upkeep.status(d.config.Compactor.Enabled)
+	s.Write, s.Compactor = d.writeStatus(), d.maintenance.status(d.config.Compactor.Enabled)
 	s.Healthy = w.Root != watcher.RootMissing && w.Held == 0 && s.Index.Problem == "" && d.writer != nil
 	return s
 }
 
-// writing returns the status of writing to files.
-func (d *daemon) writing() api.WriteStatus {
+// writeStatus returns the status of writing to files.
+func (d *daemon) writeStatus() api.WriteStatus {
 	s := api.WriteStatus{Enabled: d.config.Write.Enabled, Waiting: []api.Skipped{}, Refused: []api.Skipped{},
-		Kept: []string{}}
+		ConflictCopies: []string{}}
 	if d.writer == nil {
-		s.Problem = "no file is changed without a journal: " + d.unwritable.Error()
+		s.Problem = "no file is changed without a journal: " + d.writerErr.Error()
 		return s
 	}
 	w := d.writer.Status()
@@ -110,7 +110,7 @@ func (d *daemon) writing() api.WriteStatus {
 	for _, h := range w.Refused[:min(len(w.Refused), maxListed)] {
 		s.Refused = append(s.Refused, api.Skipped{Path: h.Path, Reason: h.Reason})
 	}
-	s.Kept = append(s.Kept, w.Kept...)
+	s.ConflictCopies = append(s.ConflictCopies, w.ConflictCopies...)
 	return s
 }
 
@@ -120,17 +120,17 @@ func (p *pipeline) lastFailure() error {
 	return p.failure
 }
 
-// problems lists the problems of the memory as a whole, then those of files by
+// listProblems lists the problems of the memory as a whole, then those of files by
 // path and line.
-func (d *daemon) problems() []api.FileProblem {
+func (d *daemon) listProblems() []api.FileProblem {
 	list := d.server.Problems()
 	add := func(path, code, message string) {
 		list = append(list, api.FileProblem{Path: path, Problem: api.Problem{Code: code, Message: message}})
 	}
-	if text := d.people.problem(); text != "" {
+	if text := d.subjects.linksProblem(); text != "" {
 		add(memory.IdentitiesPath, "identities_broken", text+"; the last links that were read hold")
 	}
-	for _, c := range d.people.conflicts() {
+	for _, c := range d.subjects.listConflicts() {
 		add(c.Dir, "subject_conflict", "its files name more than one subject: "+strings.Join(c.Subjects, ", "))
 	}
 	if d.writer != nil {
@@ -139,25 +139,25 @@ func (d *daemon) problems() []api.FileProblem {
 		}
 	}
 	p := d.pipeline
-	tomorrow := p.tomorrow()
+	tomorrow := p.lastValidDay()
 	p.mu.Lock()
-	for path, k := range p.known {
+	for path, k := range p.problems {
 		if k.day > tomorrow {
 			add(path, "day_in_future", k.day+" is later than tomorrow; if it is not meant, rename it")
 		}
-		if k.reading != "" {
-			add(path, "unreadable", "cannot be read, what was read of it last stays: "+k.reading)
+		if k.readError != "" {
+			add(path, "unreadable", "cannot be read, what was read of it last stays: "+k.readError)
 		}
 		for _, problem := range k.problems {
 			list = append(list, api.FileProblem{Path: path, Problem: api.Problem(problem)})
 		}
 	}
 	p.mu.Unlock()
-	slices.SortFunc(list, byPlace)
+	slices.SortFunc(list, compareProblems)
 	return list
 }
 
-func byPlace(a, b api.FileProblem) int {
+func compareProblems(a, b api.FileProblem) int {
 	return cmp.Or(strings.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line),
 		strings.Compare(a.Code, b.Code), strings.Compare(a.Message, b.Message))
 }
@@ -167,7 +167,7 @@ func byPlace(a, b api.FileProblem) int {
 func (d *daemon) Check(ctx context.Context, path string) (*api.CheckAnswer, error) {
 	path = strings.TrimSuffix(path, "/")
 	among := func(p string) bool { return path == "" || p == path || strings.HasPrefix(p, path+"/") }
-	a := &api.CheckAnswer{Problems: []api.FileProblem{}, Conflicts: []api.Contest{}, Skipped: []api.Skipped{},
+	a := &api.CheckAnswer{Problems: []api.FileProblem{}, Conflicts: []api.ClaimConflict{}, Skipped: []api.Skipped{},
 		Differing: []api.Skipped{}}
 	tree, err := d.vault.Walk(ctx, "", nil)
 	if errors.Is(err, vault.ErrRoot) {
@@ -191,17 +191,17 @@ func (d *daemon) Check(ctx context.Context, path string) (*api.CheckAnswer, erro
 		found[f.Path] = true
 		info, ok := d.index.File(f.Path)
 		file, err := d.vault.Read(f.Path)
-		a.Problems = append(a.Problems, credentials(f.Path, file.Data)...)
+		a.Problems = append(a.Problems, findCredentials(f.Path, file.Data)...)
 		switch {
 		case err != nil:
 			differs(f.Path, "cannot be read: %v", err)
 		case !ok:
 			differs(f.Path, "is not in the index")
-		case info.Hash != sha256.Sum256(file.Data) && file.Unsettled:
+		case info.Hash != sha256.Sum256(file.Data) && file.Unstable:
 			differs(f.Path, "is being written, and indexed as it was")
 		case info.Hash != sha256.Sum256(file.Data):
 			differs(f.Path, "is indexed with another content")
-		case info.Entries != len(d.pipeline.parse(file).Entries):
+		case info.Entries != len(d.pipeline.parseFile(file).Entries):
 			differs(f.Path, "is indexed with %d entries", info.Entries)
 		}
 	}
@@ -216,23 +216,23 @@ func (d *daemon) Check(ctx context.Context, path string) (*api.CheckAnswer, erro
 			a.Skipped = append(a.Skipped, api.Skipped{Path: s.Path, Reason: s.Reason})
 		}
 	}
-	for _, f := range d.problems() {
+	for _, f := range d.listProblems() {
 		if among(f.Path) {
 			a.Problems = append(a.Problems, f)
 		}
 	}
-	slices.SortStableFunc(a.Problems, byPlace)
-	for _, c := range d.people.conflicts() {
+	slices.SortStableFunc(a.Problems, compareProblems)
+	for _, c := range d.subjects.listConflicts() {
 		if among(c.Dir) {
-			a.Conflicts = append(a.Conflicts, api.Contest(c))
+			a.Conflicts = append(a.Conflicts, api.ClaimConflict(c))
 		}
 	}
 	return a, nil
 }
 
-// credentials lists where a file contains live credentials. Line 0 stands for
+// findCredentials lists where a file contains live credentials. Line 0 stands for
 // the file's name.
-func credentials(path string, text []byte) (list []api.FileProblem) {
+func findCredentials(path string, text []byte) (list []api.FileProblem) {
 	tell := func(line int, rule string) {
 		list = append(list, api.FileProblem{Path: path, Problem: api.Problem{
 			Code: "secret", Line: line,
@@ -251,23 +251,23 @@ func credentials(path string, text []byte) (list []api.FileProblem) {
 	return list
 }
 
-// Mend applies files to the index again and waits for a scan.
-func (d *daemon) Mend(ctx context.Context, paths []string) error {
-	if err := d.pipeline.mend(ctx, paths); err != nil {
+// Reindex applies files to the index again and waits for a scan.
+func (d *daemon) Reindex(ctx context.Context, paths []string) error {
+	if err := d.pipeline.reindexFiles(ctx, paths); err != nil {
 		return err
 	}
 	d.watcher.Rescan()
 	return d.watcher.Sync(ctx)
 }
 
-// heldMemory returns the bytes of system memory that the runtime holds.
-func heldMemory() uint64 {
-	return metric("/memory/classes/total:bytes") - metric("/memory/classes/heap/released:bytes")
+// runtimeMemory returns the bytes of system memory that the runtime holds.
+func runtimeMemory() uint64 {
+	return readMetric("/memory/classes/total:bytes") - readMetric("/memory/classes/heap/released:bytes")
 }
 
-// openFiles counts the process's file descriptors, or returns 0 if the system
+// countOpenFiles counts the process's file descriptors, or returns 0 if the system
 // does not list them.
-func openFiles() int {
+func countOpenFiles() int {
 	for _, dir := range []string{"/proc/self/fd", "/dev/fd"} {
 		if entries, err := os.ReadDir(dir); err == nil {
 			return len(entries) - 1 // excludes the descriptor of the directory itself
@@ -276,7 +276,7 @@ func openFiles() int {
 	return 0
 }
 
-func metric(name string) uint64 {
+func readMetric(name string) uint64 {
 	sample := []metrics.Sample{{Name: name}}
 	metrics.Read(sample)
 	return sample[0].Value.Uint64()

@@ -23,13 +23,13 @@ import (
 // the configuration. If the new configuration is invalid or the daemon cannot
 // start with it, the old one stays.
 func Run(ctx context.Context, flags config.Flags, c *config.Config, stderr io.Writer) error {
-	s := &succession{flags: flags, stderr: stderr, supervisor: findSupervisor()}
-	return s.serve(ctx, c)
+	s := &reloader{flags: flags, stderr: stderr, supervisor: findSupervisor()}
+	return s.runAll(ctx, c)
 }
 
 // A succession runs a daemon, and a new one whenever the configuration changes.
 // Sockets stay open from one to the next, so that no client finds them gone.
-type succession struct {
+type reloader struct {
 	flags      config.Flags
 	stderr     io.Writer
 	supervisor supervisor
@@ -38,40 +38,40 @@ type succession struct {
 
 var errReload = errors.New("the configuration changed")
 
-// serve runs one daemon after the other until the context ends.
-func (s *succession) serve(ctx context.Context, c *config.Config) error {
+// runAll runs one daemon after the other until the context ends.
+func (s *reloader) runAll(ctx context.Context, c *config.Config) error {
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)
 	defer s.closeListeners(func(*ipc.Listener) bool { return true })
-	defer context.AfterFunc(ctx, s.supervisor.stopping)()
+	defer context.AfterFunc(ctx, s.supervisor.notifyStopping)()
 	var good *config.Config // the last configuration that ran
 	for {
-		next, ran, err := s.once(ctx, c, hup)
+		next, ran, err := s.runOnce(ctx, c, hup)
 		switch {
 		case errors.Is(err, errReload):
 			good, c = c, next
 		case err == nil || ran || good == nil:
 			return err
 		default:
-			s.log(good).Error("new configuration does not work, the old one stays", "err", err)
+			s.newLogger(good).Error("new configuration does not work, the old one stays", "err", err)
 			c, good = good, nil
 		}
 	}
 }
 
-// once runs one daemon until it ends. With errReload it returns the next
+// runOnce runs one daemon until it ends. With errReload it returns the next
 // configuration. ran reports whether the daemon started.
-func (s *succession) once(ctx context.Context, c *config.Config, hup <-chan os.Signal) (next *config.Config, ran bool,
+func (s *reloader) runOnce(ctx context.Context, c *config.Config, hup <-chan os.Signal) (next *config.Config, ran bool,
 	err error) {
-	logger := s.log(c)
+	logger := s.newLogger(c)
 	slog.SetDefault(logger) // libraries log there too
 	d, err := openDaemon(c, logger)
 	if err != nil {
 		return nil, false, err
 	}
 	defer func() { err = errors.Join(err, d.close()) }()
-	listeners, err := s.listen(c)
+	listeners, err := s.openListeners(c)
 	if err != nil {
 		return nil, false, err
 	}
@@ -86,7 +86,7 @@ func (s *succession) once(ctx context.Context, c *config.Config, hup <-chan os.S
 			cancel(errReload)
 		}
 	}()
-	go s.progress(ctx, d)
+	go s.showProgress(ctx, d)
 	err = d.run(ctx, listeners)
 	if err == nil && context.Cause(ctx) == errReload {
 		return <-reloaded, true, errReload
@@ -99,28 +99,28 @@ func (s *succession) once(ctx context.Context, c *config.Config, hup <-chan os.S
 
 // awaitReload returns the next valid configuration, or nil when the context
 // ends.
-func (s *succession) awaitReload(ctx context.Context, hup <-chan os.Signal, logger *slog.Logger) *config.Config {
+func (s *reloader) awaitReload(ctx context.Context, hup <-chan os.Signal, logger *slog.Logger) *config.Config {
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-hup:
-			s.supervisor.reloading()
+			s.supervisor.notifyReloading()
 			c, err := config.Load(s.flags, os.Environ())
 			if err == nil {
 				logger.Info("configuration is read again")
 				return c
 			}
 			logger.Error("new configuration is refused, the old one stays", "err", err)
-			s.supervisor.ready("the new configuration is refused: " + term.EscapeLine(err.Error()))
+			s.supervisor.notifyReady("the new configuration is refused: " + term.EscapeLine(err.Error()))
 		}
 	}
 }
 
-// listen opens the missing sockets and closes those no longer configured.
-func (s *succession) listen(c *config.Config) ([]*ipc.Listener, error) {
+// openListeners opens the missing sockets and closes those no longer configured.
+func (s *reloader) openListeners(c *config.Config) ([]*ipc.Listener, error) {
 	var wanted, opened []*ipc.Listener
-	if err := s.supervisor.check(c.IPC.Listeners); err != nil {
+	if err := s.supervisor.checkSockets(c.IPC.Listeners); err != nil {
 		return nil, err
 	}
 	for i := range c.IPC.Listeners {
@@ -133,7 +133,7 @@ func (s *succession) listen(c *config.Config) ([]*ipc.Listener, error) {
 				continue
 			}
 			s.closeListeners(func(l *ipc.Listener) bool { return l.Name() == e.Name() })
-			l, err = s.supervisor.listen(e)
+			l, err = s.supervisor.openListener(e)
 		}
 		if err != nil {
 			for _, l := range opened {
@@ -149,7 +149,7 @@ func (s *succession) listen(c *config.Config) ([]*ipc.Listener, error) {
 }
 
 // closeListeners closes some of the open sockets.
-func (s *succession) closeListeners(which func(*ipc.Listener) bool) {
+func (s *reloader) closeListeners(which func(*ipc.Listener) bool) {
 	s.listeners = slices.DeleteFunc(s.listeners, func(l *ipc.Listener) bool {
 		if !which(l) {
 			return false
@@ -161,37 +161,37 @@ func (s *succession) closeListeners(which func(*ipc.Listener) bool) {
 	})
 }
 
-// log returns the daemon's logger: throttled, masked and written to stderr.
-func (s *succession) log(c *config.Config) *slog.Logger {
+// newLogger returns the daemon's logger: throttled, masked and written to stderr.
+func (s *reloader) newLogger(c *config.Config) *slog.Logger {
 	var w io.Writer = s.stderr
-	if s.terminal() != nil {
-		w = term.OverBar{Writer: w}
+	if s.stderrTerminal() != nil {
+		w = term.BarWriter{Writer: w}
 	}
-	w = masked{w}
+	w = maskingWriter{w}
 	options := &slog.HandlerOptions{Level: c.LogLevel()}
 	if c.Log.Format == "json" {
-		options.ReplaceAttr = term.Harmless // the other format quotes by itself
+		options.ReplaceAttr = term.EscapeAttr // the other format quotes by itself
 		return slog.New(newThrottle(slog.NewJSONHandler(w, options)))
 	}
 	return slog.New(newThrottle(slog.NewTextHandler(w, options)))
 }
 
-// terminal returns stderr if it is a terminal, and nil otherwise.
-func (s *succession) terminal() *os.File {
+// stderrTerminal returns stderr if it is a terminal, and nil otherwise.
+func (s *reloader) stderrTerminal() *os.File {
 	if f, ok := s.stderr.(*os.File); ok && term.IsTerminal(f) {
 		return f
 	}
 	return nil
 }
 
-// masked masks the credentials in the lines written to it.
-type masked struct{ io.Writer }
+// maskingWriter masks the credentials in the lines written to it.
+type maskingWriter struct{ io.Writer }
 
-func (w masked) Write(p []byte) (int, error) { return w.Writer.Write(secrets.Mask(p)) }
+func (w maskingWriter) Write(p []byte) (int, error) { return w.Writer.Write(secrets.Mask(p)) }
 
-// progress shows the progress of the first index on a terminal.
-func (s *succession) progress(ctx context.Context, d *daemon) {
-	if f := s.terminal(); f != nil {
+// showProgress shows the progress of the first index on a terminal.
+func (s *reloader) showProgress(ctx context.Context, d *daemon) {
+	if f := s.stderrTerminal(); f != nil {
 		term.ShowProgress(ctx, f, func() (done, total int, more bool) {
 			index := d.State()
 			return index.Done, index.Total, index.Degraded

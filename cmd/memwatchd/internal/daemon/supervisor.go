@@ -25,21 +25,21 @@ import (
 // daemon that sends no keep-alive. The zero supervisor stands for none.
 type supervisor struct {
 	sockets  []*os.File    // named as in the service manager's configuration
-	listens  bool          // it receives notifications
+	notifies bool          // it receives notifications
 	watchdog time.Duration // the longest time between keep-alives; zero: unlimited
 }
 
 // findSupervisor reads the service manager's environment variables and removes
 // those meant for this process alone.
 func findSupervisor() supervisor {
-	s := supervisor{sockets: activation.Files(true), listens: os.Getenv("NOTIFY_SOCKET") != ""}
+	s := supervisor{sockets: activation.Files(true), notifies: os.Getenv("NOTIFY_SOCKET") != ""}
 	s.watchdog, _ = sd.SdWatchdogEnabled(true) // an invalid value counts as none
 	return s
 }
 
-// check rejects a socket without a listener: its clients would wait for ever. A
+// checkSockets rejects a socket without a listener: its clients would wait for ever. A
 // socket belongs to the listener with its path, and has the name of that file.
-func (s *supervisor) check(listeners []config.Listener) error {
+func (s *supervisor) checkSockets(listeners []config.Listener) error {
 	for _, f := range s.sockets {
 		path, err := ipc.SocketPath(f)
 		if err != nil {
@@ -56,9 +56,9 @@ func (s *supervisor) check(listeners []config.Listener) error {
 	return nil
 }
 
-// listen opens a listener, on the service manager's socket for its path if
+// openListener opens a listener, on the service manager's socket for its path if
 // there is one.
-func (s *supervisor) listen(e ipc.Endpoint) (*ipc.Listener, error) {
+func (s *supervisor) openListener(e ipc.Endpoint) (*ipc.Listener, error) {
 	for _, f := range s.sockets {
 		if path, err := ipc.SocketPath(f); err == nil && path == e.Path {
 			return e.Adopt(f)
@@ -67,12 +67,12 @@ func (s *supervisor) listen(e ipc.Endpoint) (*ipc.Listener, error) {
 	return e.Listen()
 }
 
-// attend reports that the daemon is ready as soon as its own socket answers,
+// runNotifications reports that the daemon is ready as soon as its own socket answers,
 // and sends a keep-alive each time the socket answers: a daemon that cannot
 // answer its clients sends no keep-alive.
-func (s *supervisor) attend(ctx context.Context, listeners []*ipc.Listener, state func() api.IndexStatus,
+func (s *supervisor) runNotifications(ctx context.Context, listeners []*ipc.Listener, state func() api.IndexStatus,
 	logger *slog.Logger) error {
-	if !s.listens {
+	if !s.notifies {
 		return nil
 	}
 	// A listener on a path, or else any: all are served alike.
@@ -82,7 +82,7 @@ func (s *supervisor) attend(ctx context.Context, listeners []*ipc.Listener, stat
 	interval := cmp.Or(s.watchdog/4, 30*time.Second)
 	for said, ready := "", false; ; {
 		wait := interval
-		if err := ping(ctx, own, interval); err == nil {
+		if err := pingListener(ctx, own, interval); err == nil {
 			index := state()
 			status := "serving"
 			switch {
@@ -94,11 +94,11 @@ func (s *supervisor) attend(ctx context.Context, listeners []*ipc.Listener, stat
 			}
 			switch {
 			case !ready:
-				s.ready(status)
+				s.notifyReady(status)
 			case status != said:
-				s.say(sd.SdNotifyWatchdog, "STATUS="+status)
+				s.sendLines(sd.SdNotifyWatchdog, "STATUS="+status)
 			default:
-				s.say(sd.SdNotifyWatchdog)
+				s.sendLines(sd.SdNotifyWatchdog)
 			}
 			said, ready = status, true
 		} else if ctx.Err() == nil {
@@ -111,32 +111,32 @@ func (s *supervisor) attend(ctx context.Context, listeners []*ipc.Listener, stat
 	}
 }
 
-func ping(ctx context.Context, l *ipc.Listener, patience time.Duration) error {
+func pingListener(ctx context.Context, l *ipc.Listener, patience time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	return l.Ping(ctx)
 }
 
-// ready notifies that the daemon serves, for the first time or after a reload.
-func (s *supervisor) ready(status string) {
-	s.say(sd.SdNotifyReady, sd.SdNotifyWatchdog, "STATUS="+status)
+// notifyReady notifies that the daemon serves, for the first time or after a reload.
+func (s *supervisor) notifyReady(status string) {
+	s.sendLines(sd.SdNotifyReady, sd.SdNotifyWatchdog, "STATUS="+status)
 }
 
-// reloading notifies that the configuration is being reloaded. The command that
+// notifyReloading notifies that the configuration is being reloaded. The command that
 // requested the reload waits until ready is called.
-func (s *supervisor) reloading() {
-	s.say(sd.SdNotifyReloading, strings.TrimSpace(sd.SdNotifyMonotonicUsec()), sd.SdNotifyWatchdog)
+func (s *supervisor) notifyReloading() {
+	s.sendLines(sd.SdNotifyReloading, strings.TrimSpace(sd.SdNotifyMonotonicUsec()), sd.SdNotifyWatchdog)
 }
 
-// stopping notifies that the daemon was requested to stop.
-func (s *supervisor) stopping() {
-	s.say(sd.SdNotifyStopping, "STATUS=finishing what is under way")
+// notifyStopping notifies that the daemon was requested to stop.
+func (s *supervisor) notifyStopping() {
+	s.sendLines(sd.SdNotifyStopping, "STATUS=finishing what is under way")
 }
 
-// say sends lines to the service manager. It ignores errors, because none can
+// sendLines sends lines to the service manager. It ignores errors, because none can
 // be handled.
-func (s *supervisor) say(lines ...string) {
-	if s.listens {
+func (s *supervisor) sendLines(lines ...string) {
+	if s.notifies {
 		sd.SdNotify(false, strings.Join(lines, "\n"))
 	}
 }

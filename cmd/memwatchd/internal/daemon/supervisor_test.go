@@ -22,14 +22,14 @@ import (
 // TestSupervisorIsToldHowFar checks that the status contains the progress of
 // the index.
 func TestSupervisorIsToldHowFar(t *testing.T) {
-	s, l, m := attended(t, time.Hour)
+	s, l, m := newTestSupervisor(t, time.Hour)
 	serveOn(t, l)
 	index := make(chan api.IndexStatus, 3)
 	index <- api.IndexStatus{Degraded: true, Done: 3, Total: 12}
 	index <- api.IndexStatus{Problem: "the disk is full\n"}
 	index <- api.IndexStatus{}
 	s.watchdog = 40 * time.Millisecond
-	attend(t, s, l, m, func() api.IndexStatus { return <-index }, slog.New(slog.DiscardHandler))
+	runSupervisor(t, s, l, m, func() api.IndexStatus { return <-index }, slog.New(slog.DiscardHandler))
 	for _, want := range [][]string{
 		{"READY=1", "WATCHDOG=1", "STATUS=indexing: 3 of 12 files"},
 		{"WATCHDOG=1", `STATUS=the disk is full\n`},
@@ -51,9 +51,9 @@ func TestSupervisorIsToldHowFar(t *testing.T) {
 // does not answer is not ready and sends no keep-alive, neither before its
 // first answer nor after its last.
 func TestSilenceIsNoSignOfLife(t *testing.T) {
-	s, l, m := attended(t, 200*time.Millisecond)
-	var log testkit.Printed
-	attend(t, s, l, m, func() api.IndexStatus { return api.IndexStatus{} }, slog.New(slog.NewTextHandler(&log, nil)))
+	s, l, m := newTestSupervisor(t, 200*time.Millisecond)
+	var log testkit.Output
+	runSupervisor(t, s, l, m, func() api.IndexStatus { return api.IndexStatus{} }, slog.New(slog.NewTextHandler(&log, nil)))
 	silences := func() int { return strings.Count(log.String(), "own socket does not answer") }
 	silent := func(n int) {
 		t.Helper()
@@ -64,26 +64,26 @@ func TestSilenceIsNoSignOfLife(t *testing.T) {
 		}
 	}
 	silent(2)
-	if !m.Quiet() {
+	if !m.NonePending() {
 		t.Error("there was a sign of life, and no answer")
 	}
 	stop := serveOn(t, l)
-	m.Await("READY=1")
-	m.Await("WATCHDOG=1")
+	m.AwaitLine("READY=1")
+	m.AwaitLine("WATCHDOG=1")
 	stop()
 	silent(silences() + 1)
-	m.Quiet() // drains earlier notifications
+	m.NonePending() // drains earlier notifications
 	silent(silences() + 2)
-	if !m.Quiet() {
+	if !m.NonePending() {
 		t.Error("there was a sign of life after the last answer")
 	}
 	serveOn(t, l)
-	m.Await("WATCHDOG=1")
+	m.AwaitLine("WATCHDOG=1")
 }
 
-// attended returns a supervisor with a watchdog, a socket of the daemon that
+// newTestSupervisor returns a supervisor with a watchdog, a socket of the daemon that
 // nothing serves yet, and the service manager that receives the notifications.
-func attended(t *testing.T, watchdog time.Duration) (*supervisor, net.Listener, *testkit.Manager) {
+func newTestSupervisor(t *testing.T, watchdog time.Duration) (*supervisor, net.Listener, *testkit.Manager) {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "mw")
 	if err != nil {
@@ -96,15 +96,15 @@ func attended(t *testing.T, watchdog time.Duration) (*supervisor, net.Listener, 
 	}
 	t.Cleanup(func() { l.Close() })
 	t.Setenv("NOTIFY_SOCKET", filepath.Join(dir, "n"))
-	return &supervisor{listens: true, watchdog: watchdog}, l, testkit.NewManager(t, filepath.Join(dir, "n"))
+	return &supervisor{notifies: true, watchdog: watchdog}, l, testkit.NewManager(t, filepath.Join(dir, "n"))
 }
 
-// attend runs the supervisor's side of a daemon until the test ends.
-func attend(t *testing.T, s *supervisor, l net.Listener, m *testkit.Manager, state func() api.IndexStatus, logger *slog.Logger) {
+// runSupervisor runs the supervisor's side of a daemon until the test ends.
+func runSupervisor(t *testing.T, s *supervisor, l net.Listener, m *testkit.Manager, state func() api.IndexStatus, logger *slog.Logger) {
 	ctx, cancel := context.WithCancel(context.Background())
 	own := []*ipc.Listener{{Endpoint: ipc.Endpoint{Address: "127.0.0.1:1"}}, {Endpoint: ipc.Endpoint{Path: l.Addr().String()}}}
 	ended := make(chan error, 1)
-	go func() { ended <- s.attend(ctx, own, state, logger) }()
+	go func() { ended <- s.runNotifications(ctx, own, state, logger) }()
 	t.Cleanup(func() {
 		cancel()
 		m.Conn.Close() // an open connection that is never read makes attend wait

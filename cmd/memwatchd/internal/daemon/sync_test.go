@@ -15,7 +15,7 @@ import (
 // TestNotSynced checks that while the daemon cannot confirm that everything is
 // indexed, sync fails in time, and answers report that they may be old.
 func TestNotSynced(t *testing.T) {
-	ownHome(t)
+	isolateHome(t)
 	root := filepath.Join(t.TempDir(), "m")
 	writeTree(t, root, map[string]string{"MEMORY.md": "- tea\n"}, time.Now().Add(-time.Hour))
 	g := startTarget(t, root, func(c *config.Config, _ string) { c.IPC.SyncTimeout = 200 * time.Millisecond })
@@ -23,13 +23,13 @@ func TestNotSynced(t *testing.T) {
 	scope := object{"subject": "owner", "context": "private"}
 	synced := func() (status int, body string, fresh bool) {
 		t.Helper()
-		status, body = g.ask(t, c, "sync", with(scope, object{"timeout": "200ms"}))
-		return status, body, strings.Contains(g.answer(t, c, "search", with(scope, object{"query": "coffee"})), `"synced":true`)
+		status, body = g.sendRequest(t, c, "sync", mergeObjects(scope, object{"timeout": "200ms"}))
+		return status, body, strings.Contains(g.mustSend(t, c, "search", mergeObjects(scope, object{"query": "coffee"})), `"synced":true`)
 	}
 	for name, hold := range map[string]func() (release func()){
 		"nothing can be taken over": func() func() {
-			g.daemon.pipeline.changing.Lock()
-			return g.daemon.pipeline.changing.Unlock
+			g.daemon.pipeline.applyMu.Lock()
+			return g.daemon.pipeline.applyMu.Unlock
 		},
 		"the root is away": func() func() {
 			rename := func(from, to string) {
@@ -51,7 +51,7 @@ func TestNotSynced(t *testing.T) {
 		for range 3 {
 			began := time.Now()
 			status, body, fresh := synced()
-			if status != http.StatusServiceUnavailable || failure(t, body) != api.Unavailable {
+			if status != http.StatusServiceUnavailable || errorCode(t, body) != api.Unavailable {
 				t.Errorf("while %s: sync answers %d %s", name, status, body)
 			}
 			if fresh {
@@ -62,7 +62,7 @@ func TestNotSynced(t *testing.T) {
 			}
 		}
 		release()
-		eventually(t, "everything is indexed", func() bool {
+		waitUntil(t, "everything is indexed", func() bool {
 			status, _, fresh := synced()
 			return status == http.StatusOK && fresh
 		})

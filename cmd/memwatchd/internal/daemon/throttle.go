@@ -21,10 +21,10 @@ const (
 // A throttle keeps a repeated message from filling the disk.
 type throttle struct {
 	slog.Handler
-	seen *seenMessages
+	counts *messageCounts
 }
 
-type seenMessages struct {
+type messageCounts struct {
 	mu    sync.Mutex
 	since time.Time
 	count map[message]int
@@ -36,12 +36,12 @@ type message struct {
 }
 
 func newThrottle(h slog.Handler) slog.Handler {
-	return &throttle{h, &seenMessages{count: map[message]int{}}}
+	return &throttle{h, &messageCounts{count: map[message]int{}}}
 }
 
 // Handle passes a record on, unless its message exceeded throttleFree.
 func (t *throttle) Handle(ctx context.Context, r slog.Record) error {
-	n, over := t.seen.note(message{r.Level, r.Message}, r.Time)
+	n, over := t.counts.countMessage(message{r.Level, r.Message}, r.Time)
 	for _, m := range slices.SortedFunc(maps.Keys(over), compareMessages) {
 		left := slog.NewRecord(r.Time, m.level, "messages were left out", 0)
 		left.AddAttrs(slog.String("message", m.text), slog.Int("times", over[m]))
@@ -55,9 +55,9 @@ func (t *throttle) Handle(ctx context.Context, r slog.Record) error {
 	return t.Handler.Handle(ctx, r)
 }
 
-// note counts a message. At the end of a period it also returns how often each
+// countMessage counts a message. At the end of a period it also returns how often each
 // message was left out in it.
-func (s *seenMessages) note(m message, now time.Time) (n int, over map[message]int) {
+func (s *messageCounts) countMessage(m message, now time.Time) (n int, over map[message]int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if now.Sub(s.since) >= throttlePeriod {
@@ -80,10 +80,10 @@ func compareMessages(a, b message) int {
 
 // WithAttrs implements [slog.Handler].
 func (t *throttle) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return &throttle{t.Handler.WithAttrs(attrs), t.seen}
+	return &throttle{t.Handler.WithAttrs(attrs), t.counts}
 }
 
 // WithGroup implements [slog.Handler].
 func (t *throttle) WithGroup(name string) slog.Handler {
-	return &throttle{t.Handler.WithGroup(name), t.seen}
+	return &throttle{t.Handler.WithGroup(name), t.counts}
 }

@@ -14,37 +14,38 @@ import (
 func (d *daemon) openTodos() {
 	c := d.config
 	d.todos = &todosync.Syncer{
-		Files: present{d}, Writer: d.writer, List: d.withTasks, Parse: d.pipeline.parse, Subject: d.people.subject,
-		State: filepath.Join(c.State.Dir, "todosync.json"), Root: c.Memory.Dir,
+		Files: taskFiles{d}, Writer: d.writer, List: d.listTaskFiles, Parse: d.pipeline.parseFile,
+		Subject: d.subjects.subjectOf,
+		State:   filepath.Join(c.State.Dir, "todosync.json"), Root: c.Memory.Dir,
 		Days: c.Todosync.Days, Location: c.Location, Off: !c.Todosync.Enabled,
-		Gather: max(todosync.DefaultGather, 2*c.Watch.Vanish), Logger: d.logger, Now: clock.Now,
+		Debounce: max(todosync.DefaultDebounce, 2*c.Watch.Vanish), Logger: d.logger, Now: clock.Now,
 		CatchUp: d.watcher.Sync,
 	}
 	d.pipeline.todos = d.todos
-	d.writer.TakenBack = d.todos.TakenBack
+	d.writer.Reverted = d.todos.Reverted
 }
 
-// present loads files from documents, and distinguishes a deleted file from one
+// taskFiles loads files from documents, and distinguishes a deleted file from one
 // that cannot be read at this moment, as during a save. Deletions are detected
 // where changes are followed.
-type present struct{ *daemon }
+type taskFiles struct{ *daemon }
 
 // Load implements [todosync.Files].
-func (p present) Load(path string) (*memory.Document, error) {
+func (p taskFiles) Load(path string) (*memory.Document, error) {
 	doc, err := p.pipeline.documents.Load(path)
 	if err == nil {
 		return doc, nil
 	}
 	// A file unknown to the index may be gone, provided that the index is
 	// complete.
-	if _, known := p.index.File(path); known || p.index.Status().Degraded || p.blind() {
+	if _, known := p.index.File(path); known || p.index.Status().Degraded || p.mayMissFiles() {
 		return nil, fmt.Errorf("read %s: not now", path)
 	}
 	return doc, err
 }
 
-// withTasks lists the files that have tasks.
-func (d *daemon) withTasks() []todosync.Listed {
+// listTaskFiles lists the files that have tasks.
+func (d *daemon) listTaskFiles() []todosync.Listed {
 	var list []todosync.Listed
 	for _, f := range d.index.Files(func(f *index.FileInfo) bool { return f.Tasks && todosync.Concerns(f.Kind) }) {
 		list = append(list, todosync.Listed{Path: f.Path, Day: f.Day, Hash: f.Hash})

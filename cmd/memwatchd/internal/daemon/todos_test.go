@@ -14,15 +14,15 @@ import (
 // cannot be read. It does not count as deleted, and the record of its tasks is
 // kept.
 func TestPresent(t *testing.T) {
-	ownHome(t)
+	isolateHome(t)
 	root := t.TempDir()
-	testkit.Put(t, filepath.Join(root, "MEMORY.md"), "- [ ] one\n")
+	testkit.WriteFile(t, filepath.Join(root, "MEMORY.md"), "- [ ] one\n")
 	d := startTarget(t, root, nil).daemon
-	files := present{d}
+	files := taskFiles{d}
 	if _, err := files.Load("MEMORY.md"); err != nil {
 		t.Fatal(err)
 	}
-	d.pipeline.documents.drop("MEMORY.md")
+	d.pipeline.documents.dropFile("MEMORY.md")
 	f, err := os.OpenFile(filepath.Join(root, "MEMORY.md"), os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)

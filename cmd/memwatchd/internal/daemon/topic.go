@@ -44,8 +44,8 @@ func (d *daemon) openTopic() (*topic, error) {
 	return t, nil
 }
 
-// hear notes the messages of the topic, once every file has been seen.
-func (d *daemon) hear(ctx context.Context, m *ops.Memory) error {
+// runTopic notes the messages of the topic, once every file has been seen.
+func (d *daemon) runTopic(ctx context.Context, m *ops.Memory) error {
 	if d.topic == nil {
 		return nil
 	}

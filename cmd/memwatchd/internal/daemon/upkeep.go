@@ -19,32 +19,33 @@ import (
 	"github.com/memwatchd/memwatchd/vault"
 )
 
-// upkeep is the maintenance that frees space, on a schedule or by request. Of
+// maintenance is the maintenance that frees space, on a schedule or by request. Of
 // the machines that share a memory only one runs it, one job at a time.
-type upkeep struct {
+type maintenance struct {
 	compactor *compactor.Compactor
 	compress  *compactor.Compress
 	host      *compactor.Host
-	turn      compactor.Turn
+	semaphore compactor.Semaphore
 	scheduler *compactor.Scheduler
 }
 
-// openUpkeep opens maintenance with the saved counts of use. If they are
+// openMaintenance opens maintenance with the saved counts of use. If they are
 // damaged, counting starts again.
-func (d *daemon) openUpkeep() (*upkeep, error) {
+func (d *daemon) openMaintenance() (*maintenance, error) {
 	c, p, w := d.config, d.pipeline, d.writer
 	name, err := d.hostName()
 	if err != nil {
 		return nil, err
 	}
-	u := &upkeep{host: &compactor.Host{Name: name, Configured: c.Compactor.Host, Disk: d.vault, Writer: w,
+	u := &maintenance{host: &compactor.Host{Name: name, Configured: c.Compactor.Host, Disk: d.vault, Writer: w,
 		Now: clock.Now}}
 	root := compactor.Root{
-		Files: p.documents, Disk: d.vault, Writer: w, Mover: w, Parse: p.parse, Layout: p.layout, Paths: d.paths,
+		Files: p.documents, Disk: d.vault, Writer: w, Mover: w, Parse: p.parseFile, Layout: p.layout,
+		Paths: d.listPaths,
 		Claim: u.host.Claim, Location: c.Location, Now: clock.Now,
 	}
 	u.compactor = &compactor.Compactor{
-		Root: root, Links: d.linksTo, Logger: d.logger,
+		Root: root, Links: d.countLinks, Logger: d.logger,
 		Host: name, Soft: compactor.SoftLimits(c.Memory.FullMaxChars), MaxLoss: c.Compactor.MaxLoss,
 	}
 	u.compactor.Moved = func(path, archive string, items int) {
@@ -64,11 +65,12 @@ func (d *daemon) openUpkeep() (*upkeep, error) {
 	}
 	u.compress = &compactor.Compress{Root: root, Cutoff: c.Compress.Cutoff}
 	if d.model != nil {
-		u.compress.Summarizer = &compactor.Summarizer{Ask: d.model.Summarize, Tell: d.tellModel, Refuse: refuseModel}
+		u.compress.Summarizer = &compactor.Summarizer{Summarize: d.model.Summarize, MaySend: d.maySendToModel,
+			CheckText: checkModelText}
 	}
 	night := &compactor.Maintenance{
 		Host: u.host, Compactor: u.compactor, Logger: d.logger, Enabled: c.Write.Enabled,
-		Prune: func() error { return w.Journal.Prune(clock.Now()) }, Counters: d.mendCounters,
+		Prune: func() error { return w.Journal.Prune(clock.Now()) }, Counters: d.correctCounters,
 	}
 	if c.Compress.Enabled {
 		night.Compress = u.compress
@@ -78,22 +80,23 @@ func (d *daemon) openUpkeep() (*upkeep, error) {
 	}
 	ran := filepath.Join(c.State.Dir, "compactor.json")
 	u.scheduler = &compactor.Scheduler{
-		Schedule: c.Schedule, Location: c.Location, Turn: &u.turn, Logger: d.logger, Now: clock.Now, Job: night.Run,
+		Schedule: c.Schedule, Location: c.Location, Semaphore: &u.semaphore, Logger: d.logger, Now: clock.Now,
+		Job:  night.Run,
 		Load: func() ([]byte, error) { return vault.ReadState(ran) },
 		Save: func(data []byte) error { return vault.WriteState(ran, data) },
 	}
 	return u, nil
 }
 
-// mendCounters corrects wrong counters. A file that cannot be written now is
+// correctCounters corrects wrong counters. A file that cannot be written now is
 // retried the next night.
-func (d *daemon) mendCounters(ctx context.Context) error {
+func (d *daemon) correctCounters(ctx context.Context) error {
 	group := ""
-	for _, p := range d.problems() {
+	for _, p := range d.listProblems() {
 		if p.Code != memory.CounterWrong {
 			continue
 		}
-		written, err := todosync.MendCounters(ctx, d.writer, d.pipeline.parse,
+		written, err := todosync.MendCounters(ctx, d.writer, d.pipeline.parseFile,
 			vault.Change{Path: p.Path, Cause: "check", Group: group})
 		switch {
 		case ctx.Err() != nil:
@@ -107,24 +110,24 @@ func (d *daemon) mendCounters(ctx context.Context) error {
 	return nil
 }
 
-// runUpkeep counts uses, and runs the scheduled maintenance once every file has
+// runMaintenance counts uses, and runs the scheduled maintenance once every file has
 // been seen.
-func (d *daemon) runUpkeep(ctx context.Context) error {
+func (d *daemon) runMaintenance(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return d.upkeep.compactor.Uses.Run(ctx) })
+	group.Go(func() error { return d.maintenance.compactor.Uses.Run(ctx) })
 	if d.config.Compactor.Enabled {
 		group.Go(func() error {
 			if err := d.awaitKnown(ctx); err != nil {
 				return err
 			}
-			return d.upkeep.scheduler.Run(ctx)
+			return d.maintenance.scheduler.Run(ctx)
 		})
 	}
 	return group.Wait()
 }
 
 // status returns the status of maintenance; nil without a writer.
-func (u *upkeep) status(enabled bool) *api.CompactorStatus {
+func (u *maintenance) status(enabled bool) *api.CompactorStatus {
 	if u == nil {
 		return nil
 	}
@@ -135,7 +138,7 @@ func (u *upkeep) status(enabled bool) *api.CompactorStatus {
 	}
 	duty, err := u.host.Duty()
 	if err == nil {
-		s.Passive, s.Host = !duty.Ours, duty.Host
+		s.Passive, s.Host = !duty.Active, duty.Host
 	}
 	for _, f := range u.compactor.Near() {
 		s.NearLimit = append(s.NearLimit, api.NearLimit{Path: f.Path, Share: f.Share, Hint: f.Hint()})
@@ -162,9 +165,9 @@ func (d *daemon) hostName() (string, error) {
 	return name, nil
 }
 
-// linksTo counts the links to the entries of a long-term file, from all files
+// countLinks counts the links to the entries of a long-term file, from all files
 // that its subject may read.
-func (d *daemon) linksTo(ctx context.Context, doc *memory.Document) (map[string]int, error) {
+func (d *daemon) countLinks(ctx context.Context, doc *memory.Document) (map[string]int, error) {
 	subject := doc.Claim
 	switch {
 	case subject != "":
@@ -173,7 +176,7 @@ func (d *daemon) linksTo(ctx context.Context, doc *memory.Document) (map[string]
 	default:
 		subject = doc.Own.Owner
 	}
-	view, err := d.people.View(d.people.Scope(subject, memory.Private))
+	view, err := d.subjects.View(d.subjects.Scope(subject, memory.Private))
 	if err != nil {
 		return nil, nil // the subject is not a valid name
 	}

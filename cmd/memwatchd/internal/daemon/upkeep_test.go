@@ -17,10 +17,10 @@ import (
 // TestJobPanics checks that a job that panics counts as failed and is reported.
 // The daemon continues, and so does a caller that requests the same job.
 func TestJobPanics(t *testing.T) {
-	ownHome(t)
+	isolateHome(t)
 	var runs atomic.Int32
-	g := &target{t: t, root: t.TempDir(), base: shortDir(t), panics: true, opened: func(d *daemon) {
-		d.upkeep.scheduler.Job = func(context.Context) error {
+	g := &target{t: t, root: t.TempDir(), base: shortDir(t), panics: true, beforeRun: func(d *daemon) {
+		d.maintenance.scheduler.Job = func(context.Context) error {
 			runs.Add(1)
 			panic("out of luck")
 		}
@@ -36,14 +36,14 @@ func TestJobPanics(t *testing.T) {
 	if err := vault.WriteState(filepath.Join(state, "compactor.json"), []byte(`{"schedule":"0 3 * * *","until":"`+until+`"}`)); err != nil {
 		t.Fatal(err)
 	}
-	g.start(nil)
-	g.whole()
-	eventually(t, "the failure is told", func() bool { return strings.Contains(g.daemon.Report().Compactor.Problem, "panic: out of luck") })
+	g.startDaemon(nil)
+	g.waitComplete()
+	waitUntil(t, "the failure is told", func() bool { return strings.Contains(g.daemon.Report().Compactor.Problem, "panic: out of luck") })
 	c := g.dial("s")
-	if a := g.answer(t, c, "search", object{"subject": "owner", "context": "private", "query": "quince"}); !strings.Contains(a, "a.md") {
+	if a := g.mustSend(t, c, "search", object{"subject": "owner", "context": "private", "query": "quince"}); !strings.Contains(a, "a.md") {
 		t.Errorf("it answers %s", a)
 	}
-	g.answer(t, c, "compact", object{"subject": "owner", "context": "private", "dry_run": true})
+	g.mustSend(t, c, "compact", object{"subject": "owner", "context": "private", "dry_run": true})
 	if n := runs.Load(); n != 1 {
 		t.Errorf("a run that was missed was made up for %d times", n)
 	}
@@ -55,12 +55,12 @@ func TestJobPanics(t *testing.T) {
 // TestNightMendsCounters checks that nightly maintenance corrects counters that
 // do not agree with the boxes, and changes nothing else in the file.
 func TestNightMendsCounters(t *testing.T) {
-	ownHome(t)
+	isolateHome(t)
 	root := t.TempDir()
 	const path, text = "2026-02-04/cli.md", "---\ntasks: 7/8 # by hand\n---\n## Tasks\n- [x] one\n- [ ] two\n"
-	testkit.Put(t, filepath.Join(root, path), text)
+	testkit.WriteFile(t, filepath.Join(root, path), text)
 	g := startTarget(t, root, func(c *config.Config, _ string) { c.Write.Quiet = 0 })
-	if err := g.daemon.upkeep.scheduler.Job(t.Context()); err != nil {
+	if err := g.daemon.maintenance.scheduler.Job(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	got, err := os.ReadFile(filepath.Join(root, path))

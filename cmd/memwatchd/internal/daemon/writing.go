@@ -25,21 +25,21 @@ func (d *daemon) openWriting() (err error) {
 	records, err := vault.OpenJournal(filepath.Join(c.State.Dir, "journal"), c.Journal.Keep)
 	if err != nil {
 		d.logger.Error("no file is changed without a journal", "err", err)
-		d.unwritable = err
+		d.writerErr = err
 		return nil
 	}
 	records.Now = clock.Now
-	records.Happened = func(r journal.Record) { d.pipeline.events.publish(ops.Change{Event: ops.WriteEvent(r)}) }
+	records.Completed = func(r journal.Record) { d.pipeline.events.publish(ops.Change{Event: ops.WriteEvent(r)}) }
 	d.writer = &vault.Writer{
 		Vault: d.vault, Journal: records, Logger: d.logger, Enabled: d.mayWrite,
 		Settings: []string{memory.IdentitiesPath}, Quiet: cmp.Or(c.Write.Quiet, -1), MaxSize: int64(c.Write.MaxSize),
-		Fuse: c.Write.Fuse,
+		MaxChangesPerMinute: c.Write.Fuse,
 	}
-	d.upkeep, err = d.openUpkeep()
+	d.maintenance, err = d.openMaintenance()
 	if err != nil {
 		return err
 	}
-	d.pipeline.compactor = d.upkeep.compactor
+	d.pipeline.compactor = d.maintenance.compactor
 	d.openTodos()
 	return nil
 }
@@ -50,35 +50,35 @@ func (d *daemon) mayWrite() bool {
 	return d.config.Write.Enabled && rootState(d.watcher.Status()) == watcher.RootWatched
 }
 
-// lend gives the operations the writer and the jobs that change files.
-func (d *daemon) lend(m *ops.Memory) {
+// attachWriter gives the operations the writer and the jobs that change files.
+func (d *daemon) attachWriter(m *ops.Memory) {
 	if d.writer == nil {
 		return
 	}
 	m.Writer, m.Todos = d.writer, d.todos
 	m.Undoer = &vault.Undoer{Writer: d.writer}
-	m.Compactor, m.Compress, m.Turn = d.upkeep.compactor, d.upkeep.compress, &d.upkeep.turn
-	m.Used = d.upkeep.compactor.Uses.Used
+	m.Compactor, m.Compress, m.Semaphore = d.maintenance.compactor, d.maintenance.compress, &d.maintenance.semaphore
+	m.Used = d.maintenance.compactor.Uses.Used
 }
 
-// startWriting surveys the long-term files and starts the task syncer, now that
+// startWriteJobs surveys the long-term files and starts the task syncer, now that
 // every file has been seen.
-func (d *daemon) startWriting(ctx context.Context) error {
+func (d *daemon) startWriteJobs(ctx context.Context) error {
 	if d.writer == nil {
 		return nil
 	}
-	if err := d.upkeep.compactor.Survey(ctx); err != nil {
+	if err := d.maintenance.compactor.Survey(ctx); err != nil {
 		d.logger.Warn("how full long-term files are is not known", "err", err)
 	}
-	if d.blind() {
+	if d.mayMissFiles() {
 		return nil // runTodos waits for the unread files
 	}
 	return d.todos.Start(ctx)
 }
 
-// away reports whether the root is missing, as while its disk is not mounted
+// isRootMissing reports whether the root is missing, as while its disk is not mounted
 // yet.
-func (d *daemon) away() bool { return d.watcher.Status().Root == watcher.RootMissing }
+func (d *daemon) isRootMissing() bool { return d.watcher.Status().Root == watcher.RootMissing }
 
 // runTodos keeps the copies of tasks in step. It starts once the root can be
 // read, because changes made before the first snapshot must not count as new.
@@ -90,7 +90,7 @@ func (d *daemon) runTodos(ctx context.Context) error {
 		if err := sleep(ctx, time.Second); err != nil {
 			return err
 		}
-		if d.watcher.Sync(ctx) != nil || d.blind() {
+		if d.watcher.Sync(ctx) != nil || d.mayMissFiles() {
 			continue
 		}
 		if err := d.todos.Start(ctx); err != nil && ctx.Err() == nil {
@@ -100,21 +100,21 @@ func (d *daemon) runTodos(ctx context.Context) error {
 	return d.todos.Run(ctx)
 }
 
-// runWriting runs the jobs that change files until the context ends.
-func (d *daemon) runWriting(ctx context.Context) error {
+// runWriteJobs runs the jobs that change files until the context ends.
+func (d *daemon) runWriteJobs(ctx context.Context) error {
 	if d.writer == nil {
 		<-ctx.Done()
 		return ctx.Err()
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return d.write(ctx) })
+	group.Go(func() error { return d.runWriter(ctx) })
 	group.Go(func() error { return d.runTodos(ctx) })
-	group.Go(func() error { return d.runUpkeep(ctx) })
+	group.Go(func() error { return d.runMaintenance(ctx) })
 	return group.Wait()
 }
 
-// write repairs interrupted changes and then rechecks the replaced files.
-func (d *daemon) write(ctx context.Context) error {
+// runWriter repairs interrupted changes and then rechecks the replaced files.
+func (d *daemon) runWriter(ctx context.Context) error {
 	told := "" // the error that was logged last
 	for err := d.writer.Repair(ctx); err != nil; err = d.writer.Repair(ctx) {
 		if ctx.Err() == nil && err.Error() != told &&
@@ -122,7 +122,7 @@ func (d *daemon) write(ctx context.Context) error {
 			told = err.Error()
 			d.logger.Warn("what was interrupted cannot be settled yet", "err", err)
 		}
-		if err := sleep(ctx, lookAgain); err != nil {
+		if err := sleep(ctx, maxRetryWait); err != nil {
 			return err
 		}
 	}

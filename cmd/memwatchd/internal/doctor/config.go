@@ -58,14 +58,14 @@ func inspectConfig(e *examination) (list findings) {
 			list.add(note, "", "", "%s", f.text)
 		}
 	}
-	if u, err := url.Parse(c.LLM.Endpoint); err == nil && u.Scheme == "http" && !config.Loopback(u.Hostname()) {
+	if u, err := url.Parse(c.LLM.Endpoint); err == nil && u.Scheme == "http" && !config.IsLoopback(u.Hostname()) {
 		list.add(warning, "Use https in llm.endpoint.", "", "Requests to the model at %s are not encrypted.", u.Host)
 	}
-	return list.orFine("%s", c.File)
+	return list.orPassed("%s", c.File)
 }
 
-// inspectEffect reports whether the daemon uses this configuration.
-func inspectEffect(e *examination) (list findings) {
+// inspectLoadedConfig reports whether the daemon uses this configuration.
+func inspectLoadedConfig(e *examination) (list findings) {
 	c, s := e.config, e.status
 	if s == nil {
 		return nil
@@ -84,7 +84,7 @@ func inspectEffect(e *examination) (list findings) {
 	if err == nil && info.ModTime().After(s.Started.Add(time.Second)) {
 		list.add(note, advice, command, "%s was changed after the start of the daemon.", c.File)
 	}
-	return list.orFine("The daemon serves %s.", c.Memory.Dir)
+	return list.orPassed("The daemon serves %s.", c.Memory.Dir)
 }
 
 // inspectKeys reports whether only this user can read the files with keys of
@@ -105,14 +105,14 @@ func inspectKeys(e *examination) (list findings) {
 		if f.path == "" {
 			continue
 		}
-		path, err := config.Absolute(f.path)
+		path, err := config.AbsolutePath(f.path)
 		if err == nil {
 			_, err = config.ReadKey(path)
 		}
 		info, statErr := os.Stat(path)
 		switch {
 		case err == nil:
-			list.add(fine, "", "", "%s: %s", f.key, path)
+			list.add(passed, "", "", "%s: %s", f.key, path)
 		case statErr == nil && info.Mode().Perm()&0o077 != 0:
 			list.add(problem, "Replace the key if other users may know it.", "chmod 600 "+term.QuoteWord(path),
 				"%s: %v", f.key, err)

@@ -20,7 +20,7 @@ import (
 func inspectProcess(e *examination) (list findings) {
 	switch {
 	case e.status != nil:
-		list.add(fine, "", "", "Process %d answers at %s, up %s.", e.status.PID, e.socket, e.status.Uptime)
+		list.add(passed, "", "", "Process %d answers at %s, up %s.", e.status.PID, e.socket, e.status.Uptime)
 	case e.answered:
 		list.add(note, "Use the socket of the owner: omit --socket.", "",
 			"%s is the socket of an agent. There the daemon reports its health only.", e.socket)
@@ -78,7 +78,7 @@ func inspectSockets(e *examination) (list findings) {
 			list = append(list, e.socketFindings(l)...)
 		}
 	}
-	runtime := config.Existing(fmt.Sprintf("/run/user/%d", os.Getuid()))
+	runtime := config.ExistingPath(fmt.Sprintf("/run/user/%d", os.Getuid()))
 	if e.status == nil && runtime != "" && os.Getenv("XDG_RUNTIME_DIR") == "" {
 		list.add(note, "A daemon of a login session has its socket there.", "export XDG_RUNTIME_DIR="+runtime,
 			"XDG_RUNTIME_DIR is not set, and sockets are searched for in the state directory.")
@@ -92,10 +92,10 @@ func (e *examination) socketFindings(l *config.Listener) (list findings) {
 	want, _ := strconv.ParseUint(l.Mode, 8, 9)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && e.status != nil && slices.Contains(e.status.Sockets, l.Path):
-		list.add(problem, "Restart the daemon.", e.restart(e.status.PID),
+		list.add(problem, "Restart the daemon.", e.restartCommand(e.status.PID),
 			"%s was removed while the daemon listened there.", l.Path)
 	case errors.Is(err, fs.ErrNotExist):
-		list.add(fine, "", "", "%s does not exist yet.", l.Path)
+		list.add(passed, "", "", "%s does not exist yet.", l.Path)
 	case err != nil:
 		list.add(problem, "", "", "%v", err)
 	case info.Mode().Type() != fs.ModeSocket:
@@ -107,11 +107,11 @@ func (e *examination) socketFindings(l *config.Listener) (list findings) {
 		list.add(warning, "", "chmod "+l.Mode+" "+term.QuoteWord(l.Path),
 			"%s has mode %04o, and the configuration has %s.", l.Path, info.Mode().Perm(), l.Mode)
 	}
-	return list.orFine("%s has mode %s.", l.Path, l.Mode)
+	return list.orPassed("%s has mode %s.", l.Path, l.Mode)
 }
 
-// restart returns a command that ends a daemon and starts it again.
-func (e *examination) restart(pid int) string {
+// restartCommand returns a command that ends a daemon and starts it again.
+func (e *examination) restartCommand(pid int) string {
 	return fmt.Sprintf("kill %d; %s", pid, e.flags.Command("serve"))
 }
 
@@ -141,7 +141,7 @@ func inspectLocks(e *examination) (list findings) {
 		case i >= needed:
 			list.add(note, "", status, "Process %d serves another memory.", holder.PID)
 		case holder.Socket == e.socket:
-			list.add(problem, "Restart the daemon.", e.restart(holder.PID),
+			list.add(problem, "Restart the daemon.", e.restartCommand(holder.PID),
 				"Process %d has the lock %s, and its socket %s was removed.", holder.PID, path, holder.Socket)
 		case status != "":
 			list.add(problem, "Use that daemon, or end it.", status,
@@ -151,7 +151,7 @@ func inspectLocks(e *examination) (list findings) {
 				"Process %d, another daemon, has the lock %s.", holder.PID, path)
 		}
 	}
-	return list.orFine("No other daemon has the directories.")
+	return list.orPassed("No other daemon has the directories.")
 }
 
 // inspectStateDirs reports whether the daemon accepts its own directories.
@@ -163,5 +163,5 @@ func inspectStateDirs(e *examination) (list findings) {
 			list.add(problem, "Correct the permissions. No daemon starts before that.", "", "%v", err)
 		}
 	}
-	return list.orFine("%s and %s are private.", state, index)
+	return list.orPassed("%s and %s are private.", state, index)
 }

@@ -25,44 +25,44 @@ import (
 )
 
 // A mark is the severity of a finding.
-type mark int
+type severity int
 
 const (
-	fine    mark = iota
-	note         // good to know
-	warning      // may cost something
-	problem      // keeps the memory from working
+	passed  severity = iota
+	note             // good to know
+	warning          // may cost something
+	problem          // keeps the memory from working
 )
 
-var markNames = [...]string{"ok", "note", "warning", "problem"}
+var severityNames = [...]string{"ok", "note", "warning", "problem"}
 
-func (m mark) String() string { return markNames[m] }
+func (m severity) String() string { return severityNames[m] }
 
 // MarshalText implements [encoding.TextMarshaler].
-func (m mark) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
+func (m severity) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
 
 // A finding is one result of an inspection. It contains no text of memory.
 type finding struct {
-	Group   string `json:"group"` // of the inspection
-	Name    string `json:"name"`  // of the inspection
-	Mark    mark   `json:"mark"`
-	Text    string `json:"text"`
-	Advice  string `json:"advice,omitempty"`  // the suggested action
-	Command string `json:"command,omitempty"` // for a shell
+	Group    string   `json:"group"` // of the inspection
+	Name     string   `json:"name"`  // of the inspection
+	Severity severity `json:"mark"`
+	Text     string   `json:"text"`
+	Advice   string   `json:"advice,omitempty"`  // the suggested action
+	Command  string   `json:"command,omitempty"` // for a shell
 }
 
 // findings are the results of an inspection. The caller of the inspection sets
 // group and name.
 type findings []finding
 
-func (l *findings) add(m mark, advice, command, format string, args ...any) {
-	*l = append(*l, finding{Mark: m, Text: fmt.Sprintf(format, args...), Advice: advice, Command: command})
+func (l *findings) add(m severity, advice, command, format string, args ...any) {
+	*l = append(*l, finding{Severity: m, Text: fmt.Sprintf(format, args...), Advice: advice, Command: command})
 }
 
-// orFine returns l, or one finding without a fault if l is empty.
-func (l findings) orFine(format string, args ...any) findings {
+// orPassed returns l, or one finding without a fault if l is empty.
+func (l findings) orPassed(format string, args ...any) findings {
 	if len(l) == 0 {
-		l.add(fine, "", "", format, args...)
+		l.add(passed, "", "", format, args...)
 	}
 	return l
 }
@@ -92,7 +92,7 @@ var inspections = []inspection{
 	{daemonGroup, "locks", true, inspectLocks},
 	{daemonGroup, "state", true, inspectStateDirs},
 	{configGroup, "configuration", false, inspectConfig},
-	{configGroup, "in effect", true, inspectEffect},
+	{configGroup, "in effect", true, inspectLoadedConfig},
 	{configGroup, "keys", true, inspectKeys},
 	{memoryGroup, "directory", true, inspectDirectory},
 	{memoryGroup, "file system", true, inspectFileSystem},
@@ -130,8 +130,8 @@ type examination struct {
 	statusErr error
 	check     *api.CheckAnswer
 	checkErr  error
-	tree      *survey
-	treeErr   error
+	survey    *survey
+	surveyErr error
 }
 
 // NewCommand returns the command doctor.
@@ -149,8 +149,8 @@ func NewCommand(g *cli.Globals) *cobra.Command {
 		Args:    cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			e := newExamination(cmd.Context(), g, tryWrite)
-			list := e.run(cmd.Context(), inspections)
-			healthy := !slices.ContainsFunc(list, func(f finding) bool { return f.Mark == problem })
+			list := e.runInspections(cmd.Context(), inspections)
+			healthy := !slices.ContainsFunc(list, func(f finding) bool { return f.Severity == problem })
 			var err error
 			if g.JSON {
 				_, err = g.Stdout.Write(cli.AsJSON(struct {
@@ -193,7 +193,7 @@ func newExamination(ctx context.Context, g *cli.Globals, tryWrite bool) *examina
 	var surveying sync.WaitGroup
 	if e.config != nil {
 		surveying.Go(func() {
-			e.tree, e.treeErr = callWithin(ctx, surveyTime, func(ctx context.Context) (*survey, error) {
+			e.survey, e.surveyErr = callWithTimeout(ctx, surveyTime, func(ctx context.Context) (*survey, error) {
 				return surveyTree(ctx, e.config.Memory.Dir)
 			})
 		})
@@ -209,7 +209,7 @@ func (e *examination) requestReports(ctx context.Context) {
 	if e.config != nil {
 		client.ServerUIDs = e.config.IPC.ServerUIDs
 	}
-	answer, err := callWithin(ctx, statusTime, func(ctx context.Context) (*api.StatusAnswer, error) {
+	answer, err := callWithTimeout(ctx, statusTime, func(ctx context.Context) (*api.StatusAnswer, error) {
 		return client.Status(ctx, api.StatusRequest{})
 	})
 	if err != nil {
@@ -221,14 +221,14 @@ func (e *examination) requestReports(ctx context.Context) {
 		return // the socket of an agent, which refuses check as well
 	}
 	e.status.Healthy = answer.Healthy
-	e.check, e.checkErr = callWithin(ctx, checkTime, func(ctx context.Context) (*api.CheckAnswer, error) {
+	e.check, e.checkErr = callWithTimeout(ctx, checkTime, func(ctx context.Context) (*api.CheckAnswer, error) {
 		return client.Check(ctx, api.CheckRequest{})
 	})
 }
 
-// run runs inspections concurrently, each within its time limit, and returns their
+// runInspections runs inspections concurrently, each within its time limit, and returns their
 // findings in order.
-func (e *examination) run(ctx context.Context, inspections []inspection) findings {
+func (e *examination) runInspections(ctx context.Context, inspections []inspection) findings {
 	lists := make([]findings, len(inspections))
 	var running sync.WaitGroup
 	for i, p := range inspections {
@@ -236,7 +236,7 @@ func (e *examination) run(ctx context.Context, inspections []inspection) finding
 			continue // inspectConfig reports it
 		}
 		running.Go(func() {
-			list, err := callWithin(ctx, inspectionTime,
+			list, err := callWithTimeout(ctx, inspectionTime,
 				func(context.Context) (findings, error) { return p.inspect(e), nil })
 			if err != nil {
 				list.add(warning, "A disk or a service does not answer. Run the command again.", "",
@@ -255,9 +255,9 @@ func (e *examination) run(ctx context.Context, inspections []inspection) finding
 // errTimeout is returned when a call reaches its time limit.
 var errTimeout = errors.New("time limit exceeded")
 
-// callWithin calls do and returns its result, or errTimeout after the limit. A call that
+// callWithTimeout calls do and returns its result, or errTimeout after the limit. A call that
 // hangs, for example on a dead disk, is abandoned.
-func callWithin[T any](
+func callWithTimeout[T any](
 	ctx context.Context, limit time.Duration, do func(context.Context) (T, error),
 ) (value T, err error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
@@ -287,7 +287,7 @@ func callWithin[T any](
 // group, unless all is set.
 func printFindings(w io.Writer, width int, p *cli.Printer, list findings, all bool) error {
 	var b strings.Builder
-	var counts [len(markNames)]int
+	var counts [len(severityNames)]int
 	for rest := list; len(rest) > 0; {
 		n := slices.IndexFunc(rest, func(f finding) bool { return f.Group != rest[0].Group })
 		if n < 0 {
@@ -296,8 +296,8 @@ func printFindings(w io.Writer, width int, p *cli.Printer, list findings, all bo
 		fmt.Fprintln(&b, p.Style(term.AsTitle, rest[0].Group))
 		var names []string // of inspections without a fault
 		for _, f := range rest[:n] {
-			counts[f.Mark]++
-			if f.Mark == fine && !all {
+			counts[f.Severity]++
+			if f.Severity == passed && !all {
 				names = append(names, f.Name)
 			}
 		}
@@ -305,7 +305,7 @@ func printFindings(w io.Writer, width int, p *cli.Printer, list findings, all bo
 			printFinding(&b, p, width, finding{Text: strings.Join(slices.Compact(names), ", ")})
 		}
 		for _, f := range rest[:n] {
-			if f.Mark != fine || all {
+			if f.Severity != passed || all {
 				printFinding(&b, p, width, f)
 			}
 		}
@@ -313,7 +313,7 @@ func printFindings(w io.Writer, width int, p *cli.Printer, list findings, all bo
 		rest = rest[n:]
 	}
 	fmt.Fprintf(&b, "%s, %s, %s, %d ok\n", term.Plural(counts[problem], "problem"),
-		term.Plural(counts[warning], "warning"), term.Plural(counts[note], "note"), counts[fine])
+		term.Plural(counts[warning], "warning"), term.Plural(counts[note], "note"), counts[passed])
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -322,9 +322,9 @@ func printFindings(w io.Writer, width int, p *cli.Printer, list findings, all bo
 const findingIndent = "           "
 
 func printFinding(b *strings.Builder, p *cli.Printer, width int, f finding) {
-	style := [...]term.Style{fine: term.AsGood, note: term.AsMuted, warning: term.AsChanged,
-		problem: term.AsBad}[f.Mark]
-	fmt.Fprintf(b, "  %s  %s\n", p.Style(style, fmt.Sprintf("%-7s", f.Mark)),
+	style := [...]term.Style{passed: term.AsGood, note: term.AsMuted, warning: term.AsChanged,
+		problem: term.AsBad}[f.Severity]
+	fmt.Fprintf(b, "  %s  %s\n", p.Style(style, fmt.Sprintf("%-7s", f.Severity)),
 		term.Wrap(term.EscapeLine(f.Text), width, findingIndent))
 	if f.Advice != "" {
 		fmt.Fprintln(b, findingIndent+term.Wrap(term.EscapeLine(f.Advice), width, findingIndent))

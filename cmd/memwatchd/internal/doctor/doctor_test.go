@@ -41,15 +41,15 @@ func TestJudgements(t *testing.T) {
 		return exchangeFindings(vault.FileSystem{Name: "FUSE", Exchange: able}, "memwatchd doctor --try-write")
 	}
 	is := func(state programState) func(string) programState { return func(string) programState { return state } }
-	agent := func(name string, parts ...agents.Part) agents.Finding {
+	agent := func(name string, parts ...agents.Component) agents.Finding {
 		a, ok := agents.Named(name)
 		if !ok {
 			t.Fatalf("there is no agent %s", name)
 		}
 		f := agents.Finding{Agent: a}
 		for _, p := range parts {
-			f.Has = append(f.Has,
-				agents.Installation{Part: p, Scope: agents.User, File: "/h/s",
+			f.Installations = append(f.Installations,
+				agents.Installation{Component: p, Scope: agents.User, File: "/h/s",
 					Command: agents.Command{"/b/memwatchd"}})
 		}
 		return f
@@ -57,7 +57,7 @@ func TestJudgements(t *testing.T) {
 	broken := agents.Finding{Agent: agent("codex").Agent,
 		Faults: []agents.Fault{{File: "/h/s", Err: errors.New("3:1: no value")}}}
 	other := agent("codex", agents.MCP)
-	other.Has[0].Command = agents.Command{"npx", "memwatchd"}
+	other.Installations[0].Command = agents.Command{"npx", "memwatchd"}
 	defaults := config.Default()
 	defaults.Location = time.UTC
 	model := config.Default()
@@ -150,19 +150,19 @@ func TestJudgements(t *testing.T) {
 		{"agent: broken settings", agentFindings(broken, nil, typed),
 			[]string{"warning|/h/s: 3:1: no value|Correct the file"}},
 
-		{"service: no manager", installed{}.findings(typed), nil},
-		{"service: none", installed{managed: true, answers: true}.findings(typed),
+		{"service: no manager", serviceState{}.findings(typed), nil},
+		{"service: none", serviceState{managed: true, answers: true}.findings(typed),
 			[]string{"note|No service|memwatchd service install"}},
-		{"service: no program", installed{file: "/u", program: noProgram}.findings(typed),
+		{"service: no program", serviceState{file: "/u", program: noProgram}.findings(typed),
 			[]string{"warning|/u starts a program that does not exist"}},
-		{"service: no answer", installed{managed: true, file: "/u"}.findings(typed),
+		{"service: no answer", serviceState{managed: true, file: "/u"}.findings(typed),
 			[]string{"warning|/u is installed|service status"}},
-		{"service: not started by it", installed{managed: true, file: "/u", answers: true}.findings(typed),
+		{"service: not started by it", serviceState{managed: true, file: "/u", answers: true}.findings(typed),
 			[]string{"note|/u|did not start"}},
 		{"service: other program",
-			installed{file: "/u", answers: true, started: true,
+			serviceState{file: "/u", answers: true, started: true,
 				program: otherProgram}.findings(typed), []string{"note|another program"}},
-		{"service", installed{managed: true, file: "/u", answers: true, started: true}.findings(typed),
+		{"service", serviceState{managed: true, file: "/u", answers: true, started: true}.findings(typed),
 			[]string{"ok|/u"}},
 	} {
 		t.Run(c.name, func(t *testing.T) { compareFindings(t, c.got, c.want) })
@@ -210,10 +210,10 @@ func compareFindings(t *testing.T, got findings, want []string) {
 				t.Errorf("%q is not in:\n%s", part, all)
 			}
 		}
-		if f.Mark.String() != parts[0] {
-			t.Errorf("the mark is %s, want %s: %s", f.Mark, parts[0], all)
+		if f.Severity.String() != parts[0] {
+			t.Errorf("the mark is %s, want %s: %s", f.Severity, parts[0], all)
 		}
-		if f.Mark == fine && f.Advice+f.Command != "" {
+		if f.Severity == passed && f.Advice+f.Command != "" {
 			t.Errorf("a finding without a fault has advice: %s", all)
 		}
 	}
@@ -247,7 +247,7 @@ func TestStatus(t *testing.T) {
 		{"files", func(s *api.Status) {
 			s.Write.Refused = []api.Skipped{{Path: "a.md", Reason: "read-only"}}
 			s.Write.Waiting = []api.Skipped{{Path: "b.md", Reason: "open"}, {Path: "c.md", Reason: "new"}}
-			s.Write.Kept = []string{".d.tmp", "e.md.kept-0a"}
+			s.Write.ConflictCopies = []string{".d.tmp", "e.md.kept-0a"}
 		}, []string{"warning|a.md (read-only)|status --verbose", "note|b.md (open), c.md (new)", "warning|.d.tmp|Compare"}},
 		{"tasks", func(s *api.Status) {
 			s.Todosync = &api.TodosyncStatus{Problem: "damaged", Unclear: 2,
@@ -258,9 +258,9 @@ func TestStatus(t *testing.T) {
 				NearLimit: []api.NearLimit{{Path: "x.md", Share: 0.9}, {Path: "y.md", Share: 1.2}}}
 		}, []string{"warning|disk full|compact --dry-run", "note|attic|compactor.host",
 			"warning|y.md (120 %)", "note|x.md (90 %)"}},
-		{"model", func(s *api.Status) { s.LLM = &api.ModelStatus{Asked: 3, Failed: 2, Failure: "too slow"} },
+		{"model", func(s *api.Status) { s.LLM = &api.ModelStatus{Requests: 3, Failed: 2, Failure: "too slow"} },
 			[]string{"warning|2 of 3, the last with: too slow|rules"}},
-		{"model works", func(s *api.Status) { s.LLM = &api.ModelStatus{Asked: 3} }, []string{"ok|"}},
+		{"model works", func(s *api.Status) { s.LLM = &api.ModelStatus{Requests: 3} }, []string{"ok|"}},
 		{"topic", func(s *api.Status) { s.Topic = &api.TopicStatus{Connected: true} }, []string{"ok|"}},
 		{"topic fails", func(s *api.Status) { s.Topic = &api.TopicStatus{Connected: true, Problem: "401"} },
 			[]string{"warning|401"}},
@@ -339,7 +339,7 @@ func TestSyncTools(t *testing.T) {
 		{"/home/x/OneDrive/memory", []string{".stfolder"}, []string{"Syncthing", "OneDrive"}},
 		{"/home/x/dropbox-notes", nil, nil},
 	} {
-		if diff := cmp.Diff(c.want, toolsOf(c.dir, c.hidden)); diff != "" {
+		if diff := cmp.Diff(c.want, findSyncTools(c.dir, c.hidden)); diff != "" {
 			t.Errorf("%s %q (-want +got):\n%s", c.dir, c.hidden, diff)
 		}
 	}
@@ -351,11 +351,11 @@ func TestTimeLimit(t *testing.T) {
 	defer close(hung)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
-	_, err := callWithin(ctx, time.Hour, func(context.Context) (int, error) { <-hung; return 1, nil })
+	_, err := callWithTimeout(ctx, time.Hour, func(context.Context) (int, error) { <-hung; return 1, nil })
 	if !errors.Is(err, errTimeout) {
 		t.Errorf("a call that hangs returns the error %v", err)
 	}
-	got := new(examination).run(ctx, []inspection{
+	got := new(examination).runInspections(ctx, []inspection{
 		{machineGroup, "disk", false, func(*examination) findings { <-hung; return nil }},
 		{machineGroup, "clock", true,
 			func(*examination) findings { panic("it needs a configuration") }},
@@ -383,11 +383,11 @@ func TestPrint(t *testing.T) {
 		{Group: "Daemon", Name: "process", Text: "process 7 answers"},
 		{Group: "Daemon", Name: "socket", Text: "/run/s"},
 		{Group: "Daemon", Name: "socket", Text: "/run/t"},
-		{Group: "Daemon", Name: "health", Mark: problem,
+		{Group: "Daemon", Name: "health", Severity: problem,
 			Text:    "the disk is full, and nothing can be written there until there is room again",
 			Advice:  "make room",
 			Command: "rm -r /tmp/a-file-with-a-name-that-is-longer-than-a-line-of-the-terminal"},
-		{Group: "Files", Name: "check", Mark: note, Text: "a\x1b[31m.md"},
+		{Group: "Files", Name: "check", Severity: note, Text: "a\x1b[31m.md"},
 	}
 	var b bytes.Buffer
 	p := new(cli.Printer)
@@ -435,7 +435,7 @@ func TestSurvey(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, want := fmt.Sprint(s.directories, s.markdown,
-		s.kept.first), "4 2 [_longterms/x/_index.md.kept-0a]"; got != want {
+		s.savedCopies.listed), "4 2 [_longterms/x/_index.md.kept-0a]"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	if _, err := surveyTree(t.Context(), filepath.Join(dir, "none")); !errors.Is(err, fs.ErrNotExist) {

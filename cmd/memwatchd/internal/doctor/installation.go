@@ -49,7 +49,8 @@ func inspectProgram(e *examination) (list findings) {
 	if s := e.status; s != nil {
 		// The kernel marks the file of a process after an update has replaced it.
 		exe, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", s.PID))
-		list = versionFindings(s.Version, build.Version(), strings.HasSuffix(exe, " (deleted)"), e.restart(s.PID))
+		list = versionFindings(s.Version, build.Version(), strings.HasSuffix(exe, " (deleted)"),
+			e.restartCommand(s.PID))
 	}
 	switch compareProgram("memwatchd") {
 	case noProgram:
@@ -58,7 +59,7 @@ func inspectProgram(e *examination) (list findings) {
 		list.add(warning, "Remove one of them, or correct PATH.", "command -v memwatchd",
 			"The memwatchd of PATH is another program than this.")
 	}
-	return list.orFine("memwatchd %s", build.Version())
+	return list.orPassed("memwatchd %s", build.Version())
 }
 
 func versionFindings(daemon, this string, replaced bool, restart string) (list findings) {
@@ -89,7 +90,7 @@ func inspectService(e *examination) findings {
 		}
 		places = append(places, filepath.Join(dir, s.Label()+".plist"))
 	}
-	i := installed{answers: e.answered, started: true}
+	i := serviceState{answers: e.answered, started: true}
 	for _, place := range places {
 		text, err := os.ReadFile(place)
 		if err != nil {
@@ -111,13 +112,13 @@ func inspectService(e *examination) findings {
 	return i.findings(e.flags.Command)
 }
 
-// started matches the program that a unit of systemd or an agent of launchd starts.
-var started = regexp.MustCompile(`(?m)^ExecStart=("(?:[^"\\]|\\.)*"|\S+)|<key>ProgramArguments</key>\s*<array>\s*<string>([^<]*)</string>`)
+// programPattern matches the program that a unit of systemd or an agent of launchd starts.
+var programPattern = regexp.MustCompile(`(?m)^ExecStart=("(?:[^"\\]|\\.)*"|\S+)|<key>ProgramArguments</key>\s*<array>\s*<string>([^<]*)</string>`)
 
 // programOf returns the path of the program that a unit or an agent starts, or ""
 // if the text does not contain one.
 func programOf(text string) string {
-	m := started.FindStringSubmatch(text)
+	m := programPattern.FindStringSubmatch(text)
 	switch {
 	case m == nil:
 		return ""
@@ -128,7 +129,7 @@ func programOf(text string) string {
 }
 
 // An installed value describes the service of a machine.
-type installed struct {
+type serviceState struct {
 	managed bool         // the machine has a service manager
 	file    string       // the unit, or the agent of launchd; empty if there is none
 	program programState // that it starts
@@ -136,7 +137,7 @@ type installed struct {
 	started bool         // the manager started it, as far as is known
 }
 
-func (i installed) findings(command func(string) string) (list findings) {
+func (i serviceState) findings(command func(string) string) (list findings) {
 	install, status := command("service install"), command("service status")
 	if runtime.GOOS == "darwin" {
 		install, status = command("service print"), command("service print")
@@ -158,7 +159,7 @@ func (i installed) findings(command func(string) string) (list findings) {
 		list.add(note, "To change that, install the service again.", install, "%s starts another program than this.",
 			i.file)
 	}
-	return list.orFine("%s starts the daemon.", i.file)
+	return list.orPassed("%s starts the daemon.", i.file)
 }
 
 // inspectAgents reports which agents are on this machine, and whether their settings
@@ -168,7 +169,7 @@ func inspectAgents(e *examination) (list findings) {
 	if err != nil {
 		return nil
 	}
-	for _, a := range agents.Found(m) {
+	for _, a := range agents.DetectAgents(m) {
 		list = append(list, agentFindings(a, compareProgram, e.flags.Command)...)
 	}
 	return list
@@ -179,15 +180,15 @@ func agentFindings(a agents.Finding, compare func(string) programState, command 
 	for _, f := range a.Faults {
 		list.add(warning, "Correct the file.", "", "%s: %s: %v", title, f.File, f.Err)
 	}
-	for _, part := range []agents.Part{agents.MCP, agents.Hooks} {
-		if !a.Agent.Has(part, agents.User) {
+	for _, part := range []agents.Component{agents.MCP, agents.Hooks} {
+		if !a.Agent.Supports(part, agents.User) {
 			continue
 		}
-		name := map[agents.Part]string{agents.MCP: "tools", agents.Hooks: "hooks"}[part]
+		name := map[agents.Component]string{agents.MCP: "tools", agents.Hooks: "hooks"}[part]
 		install := command(string(part) + " install --agent " + a.Agent.Name)
 		found, worst := agents.Installation{}, sameProgram
-		for _, i := range a.Has {
-			if i.Part != part {
+		for _, i := range a.Installations {
+			if i.Component != part {
 				continue
 			}
 			state := sameProgram // of a server at an address
@@ -209,7 +210,7 @@ func agentFindings(a agents.Finding, compare func(string) programState, command 
 			list.add(note, "To change that, install the "+name+" again, in "+found.File+".", install,
 				"%s starts %s, another program than this.", title, found.Command[0])
 		default:
-			list.add(fine, "", "", "%s has the %s of memwatchd.", title, name)
+			list.add(passed, "", "", "%s has the %s of memwatchd.", title, name)
 		}
 	}
 	return list

@@ -18,8 +18,8 @@ import (
 func inspectWatches(e *examination) findings {
 	w := readWatches()
 	w.needed = 1
-	if e.tree != nil {
-		w.needed = e.tree.directories + 1 // the directory of the cookies
+	if e.survey != nil {
+		w.needed = e.survey.directories + 1 // the directory of the cookies
 	}
 	if e.status != nil {
 		w.running, w.watched = true, e.status.Watch.Directories
@@ -37,8 +37,8 @@ type watches struct {
 	watched             int // by the daemon
 }
 
-// raiseLimit returns a command that raises a limit of inotify permanently.
-func raiseLimit(key string, to int) string {
+// raiseLimitCommand returns a command that raises a limit of inotify permanently.
+func raiseLimitCommand(key string, to int) string {
 	return fmt.Sprintf("echo fs.inotify.%s=%d | sudo tee -a /etc/sysctl.d/60-memwatchd.conf && sudo sysctl --system",
 		key, to)
 }
@@ -52,7 +52,7 @@ func (w watches) findings() (list findings) {
 		enough *= 2
 	}
 	left := w.limit - max(w.used-w.watched, 0)
-	raise := raiseLimit("max_user_watches", enough)
+	raise := raiseLimitCommand("max_user_watches", enough)
 	switch {
 	case left < w.needed:
 		list.add(warning, "The daemon polls the directories that it cannot watch. Raise the limit.", raise,
@@ -61,7 +61,7 @@ func (w watches) findings() (list findings) {
 		list.add(note, "Raise the limit before the memory grows.", raise,
 			"The memory has %d directories, and %d of %d watches are left.", w.needed, left, w.limit)
 	}
-	more := raiseLimit("max_user_instances", 2*w.instances)
+	more := raiseLimitCommand("max_user_instances", 2*w.instances)
 	switch {
 	case w.instances == 0:
 	case !w.running && w.instUsed >= w.instances:
@@ -69,7 +69,7 @@ func (w watches) findings() (list findings) {
 	case w.instUsed >= w.instances*9/10:
 		list.add(note, "", more, "%d of %d instances of inotify are in use.", w.instUsed, w.instances)
 	}
-	return list.orFine("The memory needs %d of %d watches.", w.needed, w.limit)
+	return list.orPassed("The memory needs %d of %d watches.", w.needed, w.limit)
 }
 
 // inspectOpenFiles reports whether the daemon can open enough files.
@@ -85,11 +85,11 @@ func inspectOpenFiles(e *examination) findings {
 	return openFileFindings(uint64(open), limit)
 }
 
-// fewFiles is a limit of open files that suffices for a few clients only.
-const fewFiles = 1024
+// minOpenFiles is a limit of open files that suffices for a few clients only.
+const minOpenFiles = 1024
 
 func openFileFindings(open, limit uint64) (list findings) {
-	if limit < fewFiles || open*2 >= limit {
+	if limit < minOpenFiles || open*2 >= limit {
 		m := warning
 		if open*10 >= limit*9 {
 			m = problem
@@ -97,7 +97,7 @@ func openFileFindings(open, limit uint64) (list findings) {
 		list.add(m, "Raise LimitNOFILE= of the service, or ulimit -n before the start.", "",
 			"The daemon has %d of %d files open.", open, limit)
 	}
-	return list.orFine("The daemon has %d of %d files open.", open, limit)
+	return list.orPassed("The daemon has %d of %d files open.", open, limit)
 }
 
 // inspectDisk reports the free space of the disks that the daemon writes to.
@@ -129,7 +129,7 @@ const (
 // spaceFindings reports the free space of the disk of dir, where need bytes may be
 // written at once.
 func spaceFindings(dir string, kind vault.FileSystem, need uint64) (list findings) {
-	free := term.Bytes(int64(min(kind.Free, math.MaxInt64)))
+	free := term.FormatBytes(int64(min(kind.Free, math.MaxInt64)))
 	advice := "Free space on that disk."
 	switch {
 	case kind.Total == 0:
@@ -141,16 +141,16 @@ func spaceFindings(dir string, kind vault.FileSystem, need uint64) (list finding
 	case kind.Free < littleSpace || kind.Free < 2*need:
 		list.add(warning, advice, "", "The disk of %s has %s free.", dir, free)
 	}
-	return list.orFine("The disk of %s has %s free.", dir, free)
+	return list.orPassed("The disk of %s has %s free.", dir, free)
 }
 
 // inspectClock reports whether the clock can be right.
 func inspectClock(e *examination) findings {
 	var newest time.Time
-	if e.tree != nil {
-		newest = e.tree.newest
+	if e.survey != nil {
+		newest = e.survey.newest
 	}
-	return clockFindings(e.now, build.Current().Time, newest)
+	return clockFindings(e.now, build.ReadInfo().Time, newest)
 }
 
 // clockFindings compares now with times that are not later: that of the build, and
@@ -165,5 +165,5 @@ func clockFindings(now, built, newest time.Time) (list findings) {
 		list.add(warning, advice, "timedatectl", "The clock reads %s, and a file has the later time %s.",
 			now.Format(time.DateTime), newest.In(now.Location()).Format(time.DateTime))
 	}
-	return list.orFine("The clock reads %s.", now.Format(time.DateTime))
+	return list.orPassed("The clock reads %s.", now.Format(time.DateTime))
 }

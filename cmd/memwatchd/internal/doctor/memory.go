@@ -35,8 +35,8 @@ func inspectDirectory(e *examination) (list findings) {
 	case err == nil && !info.IsDir():
 		list.add(problem, "Correct memory.dir.", "", "memory.dir: %s is not a directory.", dir)
 		return list
-	case e.tree == nil:
-		list.add(problem, "", "chmod u+rwx "+term.QuoteWord(dir), "memory.dir cannot be read: %v", e.treeErr)
+	case e.survey == nil:
+		list.add(problem, "", "chmod u+rwx "+term.QuoteWord(dir), "memory.dir cannot be read: %v", e.surveyErr)
 		return list
 	}
 	list = permissionFindings(config.RealPath(dir))
@@ -45,20 +45,20 @@ func inspectDirectory(e *examination) (list findings) {
 			"%s cannot be written (%v).", dir, err)
 	}
 	for _, c := range []struct {
-		paths        counted
-		mark         mark
+		paths        pathSample
+		mark         severity
 		kind, advice string
 	}{
-		{e.tree.foreign, warning, "files of other users", "Change their owner with chown."},
-		{e.tree.readOnly, note, "read-only files", "Allow writing with chmod u+w."},
-		{e.tree.linked, note, "files with several names (hard links)", "Replace the links by copies."},
+		{e.survey.otherOwner, warning, "files of other users", "Change their owner with chown."},
+		{e.survey.readOnly, note, "read-only files", "Allow writing with chmod u+w."},
+		{e.survey.linked, note, "files with several names (hard links)", "Replace the links by copies."},
 	} {
 		if c.paths.n > 0 {
 			list.add(c.mark, c.advice, "", "The daemon does not change %s: %s.", c.kind, c.paths)
 		}
 	}
-	return list.orFine("%s has %s in %s, and other users cannot read it.", dir,
-		term.Plural(e.tree.markdown, "Markdown file"), term.Plural(e.tree.directories, "directory"))
+	return list.orPassed("%s has %s in %s, and other users cannot read it.", dir,
+		term.Plural(e.survey.markdown, "Markdown file"), term.Plural(e.survey.directories, "directory"))
 }
 
 // permissionFindings reports whether other users can reach dir, a path without links.
@@ -134,17 +134,17 @@ func exchangeFindings(kind vault.FileSystem, try string) (list findings) {
 		list.add(note, "Try it with two empty files, which the command removes.", try,
 			"It is unknown whether the file system can exchange two files (%s). Writing depends on that.", kind.Name)
 	}
-	return list.orFine("The file system can exchange two files (%s).", kind.Name)
+	return list.orPassed("The file system can exchange two files (%s).", kind.Name)
 }
 
 // inspectSync reports tools that copy the memory directory, and versions that a person
 // has to compare: conflict copies, and versions that the daemon kept.
 func inspectSync(e *examination) (list findings) {
-	if e.tree == nil {
+	if e.survey == nil {
 		return nil
 	}
-	tools := toolsOf(config.RealPath(e.config.Memory.Dir), e.tree.hidden)
-	git, busy := vault.Versioned(e.config.Memory.Dir, e.now)
+	tools := findSyncTools(config.RealPath(e.config.Memory.Dir), e.survey.hidden)
+	git, busy := vault.FindGitDir(e.config.Memory.Dir, e.now)
 	repository := filepath.Dir(git)
 	switch {
 	case busy != "":
@@ -154,7 +154,7 @@ func inspectSync(e *examination) (list findings) {
 	case git != "":
 		list.add(note, "Its history keeps what you forget.", "", "The memory is in the git repository %s.",
 			repository)
-	case len(tools) == 0 && e.tree.markdown > 0:
+	case len(tools) == 0 && e.survey.markdown > 0:
 		list.add(note, "Make sure that your backup includes it.", "",
 			"Neither git nor a sync tool keeps a second copy of the memory.")
 	}
@@ -165,11 +165,11 @@ func inspectSync(e *examination) (list findings) {
 		}
 		list.add(note, advice, "", "The memory seems to be synchronized by %s.", strings.Join(tools, ", "))
 	}
-	if c := e.tree.conflicts; c.n > 0 {
+	if c := e.survey.conflicts; c.n > 0 {
 		list.add(warning, "Copy missing lines to the file itself, then remove the conflict copy.", "",
 			"The daemon does not read the conflict copies of a sync tool: %s.", c)
 	}
-	if c := e.tree.kept; c.n > 0 {
+	if c := e.survey.savedCopies; c.n > 0 {
 		list.add(warning, "Compare each with the file of the name before .kept, then remove it.", "",
 			"The daemon kept versions that were saved during a write: %s.", c)
 	}
@@ -183,42 +183,42 @@ type survey struct {
 	markdown    int
 	newest      time.Time // latest modification of a Markdown file
 
-	conflicts counted // conflict copies of sync tools
-	kept      counted // versions that the daemon kept
-	foreign   counted // Markdown files of other users
-	readOnly  counted // Markdown files that their owner cannot write
-	linked    counted // Markdown files with several names
+	conflicts   pathSample // conflict copies of sync tools
+	savedCopies pathSample // versions that the daemon kept
+	otherOwner  pathSample // Markdown files of other users
+	readOnly    pathSample // Markdown files that their owner cannot write
+	linked      pathSample // Markdown files with several names
 
-	hidden []string // names of files for toolsOf
+	hidden []string // names of files for findSyncTools
 }
 
-// counted is a number of paths with the first of them.
-type counted struct {
-	n     int
-	first []string
+// pathSample is a number of paths with the first of them.
+type pathSample struct {
+	n      int
+	listed []string
 }
 
 // maxListed is the number of paths that a finding lists.
 const maxListed = 3
 
-func (c *counted) add(path string) {
+func (c *pathSample) add(path string) {
 	c.n++
 	if c.n <= maxListed {
-		c.first = append(c.first, path)
+		c.listed = append(c.listed, path)
 	}
 }
 
 // String returns the first paths and the number of the others.
-func (c counted) String() string {
-	s := strings.Join(c.first, ", ")
-	if more := c.n - len(c.first); more > 0 {
+func (c pathSample) String() string {
+	s := strings.Join(c.listed, ", ")
+	if more := c.n - len(c.listed); more > 0 {
 		s += fmt.Sprintf(" and %d more", more)
 	}
 	return s
 }
 
-// keptName matches names that the daemon gives to the versions it keeps.
-var keptName = regexp.MustCompile(`\.kept-[0-9a-z]+$`)
+// savedCopyName matches names that the daemon gives to the versions it keeps.
+var savedCopyName = regexp.MustCompile(`\.kept-[0-9a-z]+$`)
 
 // surveyTree reads the names below root. It skips hidden directories, and directories
 // that cannot be read.
@@ -263,8 +263,8 @@ func (s *survey) addFile(path string, d fs.DirEntry) {
 		s.hidden = append(s.hidden, name)
 	}
 	switch {
-	case keptName.MatchString(name):
-		s.kept.add(path)
+	case savedCopyName.MatchString(name):
+		s.savedCopies.add(path)
 	case isConflict((&memory.Layout{}).Skip(path)):
 		s.conflicts.add(path)
 	case strings.EqualFold(filepath.Ext(name), ".md") && d.Type().IsRegular():
@@ -279,7 +279,7 @@ func (s *survey) addFile(path string, d fs.DirEntry) {
 		st, ok := info.Sys().(*syscall.Stat_t)
 		switch {
 		case ok && int(st.Uid) != os.Geteuid():
-			s.foreign.add(path)
+			s.otherOwner.add(path)
 		case info.Mode()&0o200 == 0:
 			s.readOnly.add(path)
 		case ok && st.Nlink > 1:
@@ -309,9 +309,9 @@ var syncTools = []struct {
 	{"another tool", []string{".sync", ".SeafileCollection", ".unison"}, nil},
 }
 
-// toolsOf returns the names of the tools that seem to copy dir, which contains the
+// findSyncTools returns the names of the tools that seem to copy dir, which contains the
 // hidden names, or a directory above it.
-func toolsOf(dir string, hidden []string) (tools []string) {
+func findSyncTools(dir string, hidden []string) (tools []string) {
 	for _, tool := range syncTools {
 		found := slices.ContainsFunc(tool.parts, func(part string) bool { return strings.Contains(dir+"/", part) })
 		for _, pattern := range tool.files {

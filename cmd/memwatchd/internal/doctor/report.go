@@ -12,10 +12,10 @@ import (
 
 // A remedy describes a problem that the daemon reports, and its solution.
 type remedy struct {
-	mark    mark
-	format  string // of the text; its verb is the detail
-	advice  string
-	command string // arguments of memwatchd
+	severity severity
+	format   string // of the text; its verb is the detail
+	advice   string
+	command  string // arguments of memwatchd
 }
 
 // remedies maps codes to remedies. The codes of problems in files are those of
@@ -69,9 +69,9 @@ var remedies = map[string]remedy{
 	"skipped":    {note, "The daemon skips files in %s.", "", "check"},
 }
 
-// describe adds the finding for a problem with a code of remedies; any other code is a
+// addProblem adds the finding for a problem with a code of remedies; any other code is a
 // warning.
-func (l *findings) describe(code, detail string, command func(string) string) {
+func (l *findings) addProblem(code, detail string, command func(string) string) {
 	r, ok := remedies[code]
 	if !ok {
 		r = remedy{warning, "%s", "", ""}
@@ -79,7 +79,7 @@ func (l *findings) describe(code, detail string, command func(string) string) {
 	if r.command != "" {
 		r.command = command(r.command)
 	}
-	l.add(r.mark, r.advice, r.command, r.format, detail)
+	l.add(r.severity, r.advice, r.command, r.format, detail)
 }
 
 // inspectStatus shows the problems that the daemon reports of itself.
@@ -96,12 +96,12 @@ func statusFindings(s *api.Status, command func(string) string) (list findings) 
 	seen := map[string]bool{"": true}
 	add := func(code, detail string) {
 		if !seen[detail] {
-			list.describe(code, detail, command)
+			list.addProblem(code, detail, command)
 		}
 		seen[detail] = true
 	}
 	addFiles := func(code string, files []api.Skipped) {
-		var paths counted
+		var paths pathSample
 		for _, f := range files {
 			paths.add(f.Path + " (" + f.Reason + ")")
 		}
@@ -129,9 +129,9 @@ func statusFindings(s *api.Status, command func(string) string) (list findings) 
 	}
 	addFiles("refused", s.Write.Refused)
 	addFiles("waiting", s.Write.Waiting)
-	var kept counted
-	for _, path := range s.Write.Kept {
-		if !keptName.MatchString(path) { // inspectSync shows these
+	var kept pathSample
+	for _, path := range s.Write.ConflictCopies {
+		if !savedCopyName.MatchString(path) { // inspectSync shows these
 			kept.add(path)
 		}
 	}
@@ -148,7 +148,7 @@ func statusFindings(s *api.Status, command func(string) string) (list findings) 
 		if c.Passive {
 			add("passive", c.Host)
 		}
-		var near, over counted
+		var near, over pathSample
 		for _, f := range c.NearLimit {
 			paths := &near
 			if f.Share > 1 {
@@ -160,7 +160,7 @@ func statusFindings(s *api.Status, command func(string) string) (list findings) 
 		add("near_limit", near.String())
 	}
 	if m := s.LLM; m != nil && m.Failure != "" {
-		add("model", fmt.Sprintf("%d of %d, the last with: %s", m.Failed, m.Asked, m.Failure))
+		add("model", fmt.Sprintf("%d of %d, the last with: %s", m.Failed, m.Requests, m.Failure))
 	}
 	if s.Topic != nil && !s.Topic.Connected {
 		add("topic", cmp.Or(s.Topic.Problem, "no connection to "+s.Topic.Server))
@@ -172,10 +172,10 @@ func statusFindings(s *api.Status, command func(string) string) (list findings) 
 			add(p.Code, p.Message)
 		}
 	}
-	if !s.Healthy && !slices.ContainsFunc(list, func(f finding) bool { return f.Mark == problem }) {
+	if !s.Healthy && !slices.ContainsFunc(list, func(f finding) bool { return f.Severity == problem }) {
 		add("unhealthy", s.Root)
 	}
-	return list.orFine("The daemon is healthy: %s, %s, index at revision %d.",
+	return list.orPassed("The daemon is healthy: %s, %s, index at revision %d.",
 		term.Plural(s.Files, "file"), term.Plural(s.Entries, "entry"), s.Index.Revision)
 }
 
@@ -194,9 +194,9 @@ func inspectCheck(e *examination) (list findings) {
 // checkFindings returns a finding with counts and places for each kind of problem
 // in a. It does not include messages, since a message may quote a file.
 func checkFindings(a *api.CheckAnswer, command func(string) string) (list findings) {
-	kinds := map[string]*counted{}
+	kinds := map[string]*pathSample{}
 	add := func(code, place string) {
-		kinds[code] = cmp.Or(kinds[code], &counted{})
+		kinds[code] = cmp.Or(kinds[code], &pathSample{})
 		kinds[code].add(place)
 	}
 	for _, d := range a.Differing {
@@ -221,7 +221,7 @@ func checkFindings(a *api.CheckAnswer, command func(string) string) (list findin
 	}
 	for _, code := range slices.Sorted(maps.Keys(kinds)) {
 		c := kinds[code]
-		list.describe(code, fmt.Sprintf("%s: %s", term.Plural(c.n, "place"), c), command)
+		list.addProblem(code, fmt.Sprintf("%s: %s", term.Plural(c.n, "place"), c), command)
 	}
-	return list.orFine("The index agrees with %s.", term.Plural(a.Files, "file"))
+	return list.orPassed("The index agrees with %s.", term.Plural(a.Files, "file"))
 }

@@ -248,9 +248,9 @@ func diamond(op *api.Operation) string {
 func toolOf(op *api.Operation) string {
 	for _, t := range mcp.Tools {
 		switch {
-		case t.Asks(op) && t.Core:
+		case t.Executes(op) && t.Core:
 			return "`" + t.Name + "` *"
-		case t.Asks(op):
+		case t.Executes(op):
 			return "`" + t.Name + "`"
 		}
 	}
@@ -342,7 +342,7 @@ func facts(op *api.Operation) string {
 		list = append(list, "Read-only.")
 	}
 	switch op.Needs {
-	case api.Someone:
+	case api.AnySubject:
 		needs = append(needs, "a subject")
 	case api.InPrivate:
 		needs = append(needs, "a subject", "a private context")
@@ -359,10 +359,10 @@ func facts(op *api.Operation) string {
 		}
 		list = append(list, "Requires "+text+".")
 	}
-	if op.People {
+	if op.HumansOnly {
 		list = append(list, "Not available to agents as a tool.")
 	}
-	if op.Programs {
+	if op.ProgramsOnly {
 		list = append(list, "Has no command.")
 	}
 	if len(list) == 0 {

@@ -147,9 +147,9 @@ func (w way) try(t *testing.T) {
 		fresh: filepath.Join(base, "fresh.md"),
 		old:   content("old", 3), new: content("new", 29),
 	}
-	testkit.Put(t, e.path, e.old)
-	testkit.Put(t, e.fresh, e.new)
-	testkit.Put(t, filepath.Join(base, "root/2026-02-04/other.md"), "- something else\n")
+	testkit.WriteFile(t, e.path, e.old)
+	testkit.WriteFile(t, e.fresh, e.new)
+	testkit.WriteFile(t, filepath.Join(base, "root/2026-02-04/other.md"), "- something else\n")
 	// A slow save must still count as one save.
 	e.live = newLive(t, filepath.Join(base, "root"), "watch: {max_wait: 10s}\n")
 	if w.name == "git checkout" {
@@ -312,7 +312,7 @@ func (e *edit) saved() {
 
 func (e *edit) put(content string) {
 	e.t.Helper()
-	testkit.Put(e.t, e.path, content)
+	testkit.WriteFile(e.t, e.path, content)
 }
 
 // branch puts the memory under version control: the old version on main, the
@@ -429,7 +429,7 @@ func TestReplacedWhileAsked(t *testing.T) {
 	t.Parallel()
 	base := homeDir(t)
 	e := &edit{path: filepath.Join(base, "root", editedPath), old: content("old", 3), new: content("new", 29)}
-	testkit.Put(t, e.path, e.old)
+	testkit.WriteFile(t, e.path, e.old)
 	e.live = startLive(t, filepath.Join(base, "root"), "")
 	versions := [][]string{e.want(e.old), e.want(e.new)}
 	var over atomic.Bool
@@ -453,7 +453,7 @@ func TestReplacedWhileAsked(t *testing.T) {
 	}
 	replaced := 0
 	for end := time.Now().Add(3 * time.Second); time.Now().Before(end) && !t.Failed(); replaced++ {
-		testkit.Put(t, e.path+".tmp", []string{e.new, e.old}[replaced%2])
+		testkit.WriteFile(t, e.path+".tmp", []string{e.new, e.old}[replaced%2])
 		if err := os.Rename(e.path+".tmp", e.path); err != nil {
 			t.Fatal(err)
 		}

@@ -103,7 +103,7 @@ func conversationFile(t *testing.T, turns ...string) string {
 		b.Write(append(text, '\n'))
 	}
 	path := filepath.Join(t.TempDir(), "s1.jsonl")
-	testkit.Put(t, path, b.String())
+	testkit.WriteFile(t, path, b.String())
 	return path
 }
 

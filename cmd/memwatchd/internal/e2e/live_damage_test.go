@@ -96,7 +96,7 @@ func asDir(t *testing.T, names ...string) {
 	t.Helper()
 	remove(t, names...)
 	for _, name := range names {
-		testkit.Put(t, filepath.Join(name, "x"), "x")
+		testkit.WriteFile(t, filepath.Join(name, "x"), "x")
 	}
 }
 
@@ -134,7 +134,7 @@ func TestDamagedIndex(t *testing.T) {
 		{"root a directory", root, asDir, 1},
 		{"store empty", (*live).store, func(t *testing.T, names ...string) { remove(t, names...); os.Mkdir(names[0], 0o700) }, 0},
 		{"store removed", (*live).store, remove, 0},
-		{"store a file", (*live).store, func(t *testing.T, names ...string) { remove(t, names...); testkit.Put(t, names[0], "x") }, 1},
+		{"store a file", (*live).store, func(t *testing.T, names ...string) { remove(t, names...); testkit.WriteFile(t, names[0], "x") }, 1},
 		{"everything removed", (*live).indexDir, remove, 0},
 		{"version empty", small("version"), empty, 0},
 		{"version removed", small("version"), remove, 0},
@@ -142,14 +142,14 @@ func TestDamagedIndex(t *testing.T) {
 		{"current garbage", small("current"), garbage, 0},
 		{"current removed", small("current"), remove, 0},
 		{"current a directory", small("current"), asDir, 0},
-		{"current another", small("current"), func(t *testing.T, names ...string) { testkit.Put(t, names[0], "index-7") }, 0},
-		{"opening garbage", small("opening"), func(t *testing.T, names ...string) { testkit.Put(t, names[0], "\x00\xff") }, 0},
+		{"current another", small("current"), func(t *testing.T, names ...string) { testkit.WriteFile(t, names[0], "index-7") }, 0},
+		{"opening garbage", small("opening"), func(t *testing.T, names ...string) { testkit.WriteFile(t, names[0], "\x00\xff") }, 0},
 		{"opening a directory", small("opening"), asDir, 0},
-		{"quarantine a file", small("quarantine"), func(t *testing.T, names ...string) { testkit.Put(t, names[0], "x") }, 0},
+		{"quarantine a file", small("quarantine"), func(t *testing.T, names ...string) { testkit.WriteFile(t, names[0], "x") }, 0},
 		{"strays", (*live).store, func(t *testing.T, names ...string) {
-			testkit.Put(t, filepath.Join(names[0], "._000000000001.zap"), "x")
-			testkit.Put(t, filepath.Join(names[0], "foo.zap"), "x")
-			testkit.Put(t, filepath.Join(names[0], "x.tmp"), "x")
+			testkit.WriteFile(t, filepath.Join(names[0], "._000000000001.zap"), "x")
+			testkit.WriteFile(t, filepath.Join(names[0], "foo.zap"), "x")
+			testkit.WriteFile(t, filepath.Join(names[0], "x.tmp"), "x")
 		}, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -41,7 +41,7 @@ func (l *live) holding(text string) (list []string) {
 				var hunks []journal.Hunk
 				if json.Unmarshal(second, &hunks) == nil {
 					for _, h := range hunks {
-						data = slices.Concat(data, h.Old, h.New, h.Before, h.Behind)
+						data = slices.Concat(data, h.Old, h.New, h.Above, h.Below)
 					}
 				}
 			}
@@ -99,9 +99,9 @@ func TestForgottenEverywhere(t *testing.T) {
 	l.write("_longterms/owner/_index.md", "---\nsummary: mine\n---\n\n# Facts\n\n- [x] **Told**: the word is "+quark+"\n- **The "+quark+"**: is a word\n- two\n- three\n")
 	l.write("MEMORY.md", "# Facts\n\n- a word\n- tea\n")
 	l.write("MEMORY.md.kept-0abc0000", "# Facts\n\n- "+quark+"\n- coffee\n")
-	l.write(testkit.Ago(1)+"/cli.md", "---\nsummary: We spoke of "+quark+".\n---\n\n## Session Summary\n\n1. **Word**: "+quark+"\n   - Result: said\n2. other\n\n## Tasks\n\n- [ ] say "+quark+"\n")
+	l.write(testkit.DaysAgo(1)+"/cli.md", "---\nsummary: We spoke of "+quark+".\n---\n\n## Session Summary\n\n1. **Word**: "+quark+"\n   - Result: said\n2. other\n\n## Tasks\n\n- [ ] say "+quark+"\n")
 	l.write("notes.md", "- x "+quark+"\n")
-	l.write("memory/"+testkit.Ago(0)+".md", "# "+testkit.Ago(0)+"\n\n## 10:30 AM - Words\n\nAmong others "+quark+", at least.\n")
+	l.write("memory/"+testkit.DaysAgo(0)+".md", "# "+testkit.DaysAgo(0)+"\n\n## 10:30 AM - Words\n\nAmong others "+quark+", at least.\n")
 	l.start()
 
 	var edited api.EditAnswer
@@ -118,7 +118,7 @@ func TestForgottenEverywhere(t *testing.T) {
 	}
 	shorter(t, l.segments()...)
 	l.start()
-	l.wantHeld(quark, "_archive", "MEMORY.md", ".kept-", "cli.md", "memory/"+testkit.Ago(0), "journal", "uses.json")
+	l.wantHeld(quark, "_archive", "MEMORY.md", ".kept-", "cli.md", "memory/"+testkit.DaysAgo(0), "journal", "uses.json")
 	before, aside := l.store(), filepath.Join(l.indexDir(), "quarantine")
 	if _, err := os.Stat(aside); err != nil {
 		t.Error(err)
@@ -142,11 +142,11 @@ func TestForgottenEverywhere(t *testing.T) {
 		t.Errorf("it is found: %+v", a.Hits)
 	}
 	for path, text := range map[string]string{
-		"MEMORY.md":                        "# Facts\n\n- tea\n",
-		"MEMORY.md.kept-0abc0000":          "# Facts\n\n- coffee\n",
-		testkit.Ago(1) + "/cli.md":         "---\nsummary: \"\"\n---\n\n## Session Summary\n\n2. other\n\n## Tasks\n",
-		"memory/" + testkit.Ago(0) + ".md": "# " + testkit.Ago(0) + "\n",
-		"notes.md":                         "- y\n",
+		"MEMORY.md":                            "# Facts\n\n- tea\n",
+		"MEMORY.md.kept-0abc0000":              "# Facts\n\n- coffee\n",
+		testkit.DaysAgo(1) + "/cli.md":         "---\nsummary: \"\"\n---\n\n## Session Summary\n\n2. other\n\n## Tasks\n",
+		"memory/" + testkit.DaysAgo(0) + ".md": "# " + testkit.DaysAgo(0) + "\n",
+		"notes.md":                             "- y\n",
 	} {
 		if data, err := os.ReadFile(l.path(path)); err != nil || string(data) != text {
 			t.Errorf("%s is %q, %v", path, data, err)
@@ -185,7 +185,7 @@ func TestForgottenByOne(t *testing.T) {
 	theirs := fields{"subject": "acct:42", "context": "private"}
 	l.write("MEMORY.md", "- mine: "+quark+"\n")
 	l.write("_longterms/acct_42/_index.md", "---\nsubject_id: acct:42\n---\n- theirs\n")
-	mixed := testkit.Ago(1) + "/group.md"
+	mixed := testkit.DaysAgo(1) + "/group.md"
 	rest := "- 1\n- 2\n- 3\n- 4\n"
 	l.write(mixed, "- for all: "+quark+"\n"+rest+"- the owner's: "+quark+" <!-- visibility=private_only -->\n")
 	l.write("gone.md", "- x\n")
@@ -296,8 +296,8 @@ func TestWiped(t *testing.T) {
 	l.write("_longterms/acct_42/profile.md", "- **Name**: "+quark+"\n")
 	l.write("_longterms/acct_42/gone.md", "- x\n")
 	l.write("_longterms/acct_42/photo.txt", "a photo")
-	l.write(testkit.Ago(1)+"/ann.md", "---\nsubject_id: acct:42\n---\n- said "+quark+"\n")
-	l.write(testkit.Ago(1)+"/all.md", "- said by others\n")
+	l.write(testkit.DaysAgo(1)+"/ann.md", "---\nsubject_id: acct:42\n---\n- said "+quark+"\n")
+	l.write(testkit.DaysAgo(1)+"/all.md", "- said by others\n")
 	l.start()
 	var edited api.EditAnswer
 	l.must("edit", ann.with(fields{"path": "_longterms/acct_42/_index.md", "old_text": "two", "new_text": "**Two " + quark + "**: two"}), &edited)
@@ -322,7 +322,7 @@ func TestWiped(t *testing.T) {
 	if held := l.holding(quark); held != nil {
 		t.Errorf("it is still held in %q", held)
 	}
-	if data, err := os.ReadFile(l.path(testkit.Ago(1) + "/all.md")); err != nil || string(data) != "- said by others\n" {
+	if data, err := os.ReadFile(l.path(testkit.DaysAgo(1) + "/all.md")); err != nil || string(data) != "- said by others\n" {
 		t.Errorf("%q, %v", data, err)
 	}
 	if data, err := os.ReadFile(l.path("_longterms/_identities.yaml")); err != nil || string(data) != "links:\n  telegram:2: acct:7\n" {

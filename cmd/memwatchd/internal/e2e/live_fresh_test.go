@@ -215,7 +215,7 @@ func TestMovedDirectories(t *testing.T) {
 	move("renamed and back", l.path("2026-02-05"), l.path("2026-02-04"))
 	move("moved out", l.path("2026-02-04"), away)
 	// Changes outside the memory are ignored.
-	testkit.Put(t, filepath.Join(away, "deep/er/ghost.md"), "- ghost\n")
+	testkit.WriteFile(t, filepath.Join(away, "deep/er/ghost.md"), "- ghost\n")
 	if a := l.search(owner, "ghost", nil); a.Total != 0 {
 		t.Errorf("what happens in a directory that was moved out is found: %q", texts(a))
 	}

@@ -55,7 +55,7 @@ func (l *live) fail(f failing, on ...string) (end func()) {
 	needs(l.t, "strace")
 	pid := strconv.Itoa(l.cmd.Process.Pid)
 	cmd := exec.Command("strace", append(l.strace(f, on...), "-p", pid)...)
-	var log testkit.Printed
+	var log testkit.Output
 	cmd.Stderr = &log
 	if err := cmd.Start(); err != nil {
 		l.t.Fatal(err)

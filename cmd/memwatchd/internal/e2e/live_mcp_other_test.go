@@ -33,7 +33,7 @@ func installOther(t *testing.T) (program string) {
 		t.Fatal(err)
 	}
 	program = filepath.Join(dir, "client.mjs")
-	testkit.Put(t, program, string(text))
+	testkit.WriteFile(t, program, string(text))
 	return program
 }
 

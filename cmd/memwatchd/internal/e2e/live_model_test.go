@@ -66,7 +66,7 @@ func TestLiveModel(t *testing.T) {
 	t.Parallel()
 	service := newModelService(t)
 	root := t.TempDir()
-	testkit.Put(t, filepath.Join(root, "2026-01-05/old.md"), "- We chose PostgreSQL 17.\n- Rent is 900. <!-- visibility=private_only -->\n")
+	testkit.WriteFile(t, filepath.Join(root, "2026-01-05/old.md"), "- We chose PostgreSQL 17.\n- Rent is 900. <!-- visibility=private_only -->\n")
 	l := newLive(t, root, "")
 	key := filepath.Join(filepath.Dir(l.config), "key")
 	if err := os.WriteFile(key, []byte("sk-local\n"), 0o600); err != nil {
@@ -106,7 +106,7 @@ func TestLiveModel(t *testing.T) {
 	if a.Merge != "rules" || len(a.Added) != 1 || !slices.Contains(a.Hints, "merged by rules: the model's service answers 500 Internal Server Error") {
 		t.Errorf("%+v", a)
 	}
-	if s := l.mustStatus(); s.LLM == nil || s.LLM.Asked != 2 || s.LLM.Failed != 1 || s.LLM.Model != "tiny" || !strings.Contains(s.LLM.Failure, "500") || !s.Healthy {
+	if s := l.mustStatus(); s.LLM == nil || s.LLM.Requests != 2 || s.LLM.Failed != 1 || s.LLM.Model != "tiny" || !strings.Contains(s.LLM.Failure, "500") || !s.Healthy {
 		t.Errorf("status %+v", s.LLM)
 	}
 

@@ -146,8 +146,8 @@ func oddThings(t *testing.T, root, outside string) map[string]string {
 			t.Fatal(err)
 		}
 	}
-	testkit.Put(t, filepath.Join(outside, "secret.md"), "- canary\n")
-	testkit.Put(t, filepath.Join(root, "real/in.md"), "- marker\n")
+	testkit.WriteFile(t, filepath.Join(outside, "secret.md"), "- canary\n")
+	testkit.WriteFile(t, filepath.Join(root, "real/in.md"), "- marker\n")
 	at := func(name string) string { return filepath.Join(root, name) }
 	reasons := map[string]string{}
 	for name, target := range map[string]string{
@@ -162,14 +162,14 @@ func oddThings(t *testing.T, root, outside string) map[string]string {
 	try(err)
 	t.Cleanup(func() { l.Close() })
 	try(os.Mkdir(at("dir.md"), 0o700))
-	testkit.Put(t, at("dir.md/in.md"), "- marker\n")
+	testkit.WriteFile(t, at("dir.md/in.md"), "- marker\n")
 	if err := unix.Mknod(at("null.md"), unix.S_IFCHR|0o600, int(unix.Mkdev(1, 3))); err == nil {
 		reasons["null.md"] = "not a regular file"
 	} else {
 		t.Logf("a device cannot be made here: %v", err)
 	}
 	for name, size := range map[string]int64{"sparse-100g.md": 100 << 30, "sparse-1g.md": 1 << 30, "one-too-many.md": 4<<20 + 1} {
-		testkit.Put(t, at(name), "")
+		testkit.WriteFile(t, at(name), "")
 		if err := os.Truncate(at(name), size); err != nil {
 			t.Logf("a file of %d bytes cannot be made here: %v", size, err)
 			continue
@@ -217,7 +217,7 @@ func TestOddMemory(t *testing.T) {
 	}
 
 	// The same files, one after the other, in a watched memory.
-	testkit.Put(t, filepath.Join(base, "second/first.md"), "- marker\n")
+	testkit.WriteFile(t, filepath.Join(base, "second/first.md"), "- marker\n")
 	second := startLive(t, filepath.Join(base, "second"), "")
 	names := slices.Sorted(func(yield func(string) bool) {
 		for name := range files {

@@ -172,7 +172,7 @@ func TestRootReplaced(t *testing.T) {
 
 	// A link to another directory: only the root may be a link.
 	other := filepath.Join(base, "other")
-	testkit.Put(t, filepath.Join(other, "a.md"), "- quince a\n")
+	testkit.WriteFile(t, filepath.Join(other, "a.md"), "- quince a\n")
 	if err := os.Rename(root, root+".old"); err != nil {
 		t.Fatal(err)
 	}
@@ -181,13 +181,13 @@ func TestRootReplaced(t *testing.T) {
 	}
 	l.wantTold("holding", 31)
 	l.wantWell(1)
-	testkit.Put(t, filepath.Join(other, "b.md"), "- quince b\n")
+	testkit.WriteFile(t, filepath.Join(other, "b.md"), "- quince b\n")
 	l.wantWell(2)
 	// The target of the link is replaced.
 	if err := os.Rename(other, other+".old"); err != nil {
 		t.Fatal(err)
 	}
-	testkit.Put(t, filepath.Join(other, "c.md"), "- quince c\n")
+	testkit.WriteFile(t, filepath.Join(other, "c.md"), "- quince c\n")
 	l.wantWell(1)
 }
 

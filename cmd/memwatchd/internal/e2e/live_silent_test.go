@@ -46,7 +46,7 @@ func TestSilentChanges(t *testing.T) {
 	}
 	for round := range 2 {
 		// Through another name, in a directory that is not watched.
-		testkit.Put(t, outside, fmt.Sprintf("- quince in round %d\n", round))
+		testkit.WriteFile(t, outside, fmt.Sprintf("- quince in round %d\n", round))
 		found(fmt.Sprintf(`"quince in round %d"`, round))
 
 		// Through a memory mapping, which is not even a write.
@@ -147,7 +147,7 @@ func TestChangedBeneath(t *testing.T) {
 	if err := os.Mkdir(at, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	testkit.Put(t, disk, "")
+	testkit.WriteFile(t, disk, "")
 	if err := os.Truncate(disk, 16<<20); err != nil {
 		t.Fatal(err)
 	}
@@ -262,7 +262,7 @@ func bound(t *testing.T, from, to string) *os.Process {
 	}
 	// The kernel's cache would be stale for a second.
 	cmd := exec.Command("bindfs", "-f", "-o", "attr_timeout=0,entry_timeout=0,negative_timeout=0", from, to)
-	var out testkit.Printed
+	var out testkit.Output
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -295,7 +295,7 @@ func TestChangedElsewhere(t *testing.T) {
 	faults(t)
 	base := t.TempDir()
 	elsewhere := filepath.Join(base, "elsewhere")
-	testkit.Put(t, filepath.Join(elsewhere, "a.md"), "- quince 0\n")
+	testkit.WriteFile(t, filepath.Join(elsewhere, "a.md"), "- quince 0\n")
 	bound(t, elsewhere, filepath.Join(base, "root"))
 	l := startLive(t, filepath.Join(base, "root"), "watch: {poll: 200ms}\n")
 	if s := l.mustStatus(); len(s.Watch.Polled) != 1 || !strings.Contains(s.Watch.Problem, "FUSE") || !s.Healthy {
@@ -303,8 +303,8 @@ func TestChangedElsewhere(t *testing.T) {
 	}
 	for n := 1; n < 20; n++ {
 		sync := n%2 == 0
-		testkit.Put(t, filepath.Join(elsewhere, "a.md"), fmt.Sprintf("- quince %d\n", n))
-		testkit.Put(t, filepath.Join(elsewhere, fmt.Sprintf("d%d/new.md", n)), fmt.Sprintf("- medlar %d\n", n))
+		testkit.WriteFile(t, filepath.Join(elsewhere, "a.md"), fmt.Sprintf("- quince %d\n", n))
+		testkit.WriteFile(t, filepath.Join(elsewhere, fmt.Sprintf("d%d/new.md", n)), fmt.Sprintf("- medlar %d\n", n))
 		found := func() bool {
 			a, b := l.search(owner, fmt.Sprintf(`"quince %d"`, n), fields{"sync": sync}), l.search(owner, "medlar", fields{"sync": sync})
 			return a.Total == 1 && b.Total == n
@@ -327,14 +327,14 @@ func TestDiskHangs(t *testing.T) {
 	base := t.TempDir()
 	elsewhere := filepath.Join(base, "elsewhere")
 	for n := range 40 {
-		testkit.Put(t, filepath.Join(elsewhere, fmt.Sprintf("d%d/s%d.md", n%4, n)), fmt.Sprintf("- quince %d\n", n))
+		testkit.WriteFile(t, filepath.Join(elsewhere, fmt.Sprintf("d%d/s%d.md", n%4, n)), fmt.Sprintf("- quince %d\n", n))
 	}
 	disk := bound(t, elsewhere, filepath.Join(base, "root"))
 	l := startLive(t, filepath.Join(base, "root"), quick)
 	l.wantWell(40)
 	for round := range 2 {
 		disk.Signal(syscall.SIGSTOP)
-		testkit.Put(t, filepath.Join(elsewhere, "meanwhile.md"), fmt.Sprintf("- quince %d meanwhile\n", round))
+		testkit.WriteFile(t, filepath.Join(elsewhere, "meanwhile.md"), fmt.Sprintf("- quince %d meanwhile\n", round))
 		// Until the daemon has detected the hang, a caller waits for a few
 		// seconds.
 		if err := l.ask("sync", owner.with(fields{"timeout": "1s"}), &struct{}{}); err == nil || !strings.Contains(err.Error(), "unavailable") {

@@ -141,7 +141,7 @@ func TestSocketInBadPlaces(t *testing.T) {
 	if err := os.Symlink("nowhere", filepath.Join(base, "dangling")); err != nil {
 		t.Fatal(err)
 	}
-	testkit.Put(t, filepath.Join(base, "file"), "mine\n")
+	testkit.WriteFile(t, filepath.Join(base, "file"), "mine\n")
 	long := filepath.Join(base, strings.Repeat("x", 108-len(base)-1))
 	for socket, want := range map[string]string{
 		long:                                    "108 bytes",

@@ -44,7 +44,7 @@ type live struct {
 
 	cmd  *exec.Cmd
 	done chan error
-	log  testkit.Printed
+	log  testkit.Output
 }
 
 // startLive starts a daemon on a root and waits until its index is complete.
@@ -282,7 +282,7 @@ func (l *live) path(path string) string { return filepath.Join(l.root, path) }
 
 func (l *live) write(path, text string) {
 	l.t.Helper()
-	testkit.Put(l.t, l.path(path), text)
+	testkit.WriteFile(l.t, l.path(path), text)
 }
 
 // peak returns the daemon's peak resident memory in MiB.

@@ -30,9 +30,9 @@ func startChores(t *testing.T, config string) *chores {
 
 func startChoresAt(t *testing.T, root, config string) *chores {
 	t.Helper()
-	c := &chores{before: testkit.Ago(1) + "/cli_1.md", now: testkit.Ago(0) + "/cli_2.md"}
-	testkit.Put(t, filepath.Join(root, c.before), oneTask)
-	testkit.Put(t, filepath.Join(root, c.now), oneTask)
+	c := &chores{before: testkit.DaysAgo(1) + "/cli_1.md", now: testkit.DaysAgo(0) + "/cli_2.md"}
+	testkit.WriteFile(t, filepath.Join(root, c.before), oneTask)
+	testkit.WriteFile(t, filepath.Join(root, c.now), oneTask)
 	c.live = startLive(t, root, config)
 	c.noted()
 	return c
@@ -76,7 +76,7 @@ func (c *chores) becomes(path, want string) {
 // saved before has been decided too.
 func (c *chores) sentinel(name string) {
 	c.t.Helper()
-	older, newer := testkit.Ago(1)+"/sentinel_"+name+".md", testkit.Ago(0)+"/sentinel_"+name+".md"
+	older, newer := testkit.DaysAgo(1)+"/sentinel_"+name+".md", testkit.DaysAgo(0)+"/sentinel_"+name+".md"
 	c.write(older, "## Tasks\n- [ ] sentinel "+name+"\n")
 	c.sync()
 	c.until("the sentinel is noted", func() bool { return c.planned() == 0 })
@@ -116,7 +116,7 @@ const quickly = "write: {quiet: 50ms}\n"
 func TestTodoTicksOnce(t *testing.T) {
 	t.Parallel()
 	c := startChores(t, quickly)
-	third := testkit.Ago(2) + "/telegram_1.md"
+	third := testkit.DaysAgo(2) + "/telegram_1.md"
 	const crlf = "\ufeff## Follow Ups\r\n- [ ] Renew the certificate\r\n\r\n## Tasks\r\n* [ ]  renew the **certificate**."
 	c.write(third, crlf)
 	c.sync()
@@ -154,7 +154,7 @@ func TestTodoUntickedStays(t *testing.T) {
 	}
 	c.start()
 	c.noted()
-	c.write(testkit.Ago(0)+"/cli_3.md", "## Tasks\n- [x] Renew the certificate\n")
+	c.write(testkit.DaysAgo(0)+"/cli_3.md", "## Tasks\n- [x] Renew the certificate\n")
 	c.sentinel("b")
 	if text := c.read(c.before); !strings.Contains(text, "- [ ] Renew") {
 		t.Errorf("what a person unticked was ticked again:\n%s", text)
@@ -177,10 +177,10 @@ func TestTodoPersonWins(t *testing.T) {
 			c.edit(c.now, "---\n", "---\nsubject_id: bert\n")
 		},
 		"renames the day": func(c *chores) {
-			if err := os.Rename(c.path(testkit.Ago(1)), c.path(testkit.Ago(3))); err != nil {
+			if err := os.Rename(c.path(testkit.DaysAgo(1)), c.path(testkit.DaysAgo(3))); err != nil {
 				c.t.Fatal(err)
 			}
-			c.before = testkit.Ago(3) + "/cli_1.md"
+			c.before = testkit.DaysAgo(3) + "/cli_1.md"
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -262,7 +262,7 @@ func TestTodoWaitsAcrossKill(t *testing.T) {
 func TestTodoStarts(t *testing.T) {
 	t.Parallel()
 	c := startChores(t, quickly)
-	older, newer := testkit.Ago(1)+"/old.md", testkit.Ago(0)+"/old.md"
+	older, newer := testkit.DaysAgo(1)+"/old.md", testkit.DaysAgo(0)+"/old.md"
 	if err := c.stop(); err != nil {
 		t.Fatal(err)
 	}
@@ -272,8 +272,8 @@ func TestTodoStarts(t *testing.T) {
 	if err := c.stop(); err != nil {
 		t.Fatal(err)
 	}
-	testkit.Put(t, c.path(older), "## Tasks\n- [ ] Call Bob\n")
-	testkit.Put(t, c.path(newer), "## Tasks\n- [x] Call Bob\n")
+	testkit.WriteFile(t, c.path(older), "## Tasks\n- [ ] Call Bob\n")
+	testkit.WriteFile(t, c.path(newer), "## Tasks\n- [x] Call Bob\n")
 	c.forget()
 	c.start()
 	c.noted()
@@ -333,9 +333,9 @@ func TestTodoWritingOff(t *testing.T) {
 func TestTodoRefused(t *testing.T) {
 	t.Parallel()
 	c := startChores(t, quickly)
-	broken := testkit.Ago(1) + "/broken.md"
+	broken := testkit.DaysAgo(1) + "/broken.md"
 	c.write(broken, "---\nsummary: [\n---\n## Tasks\n- [ ] Renew the certificate\n")
-	linked := testkit.Ago(2) + "/linked.md"
+	linked := testkit.DaysAgo(2) + "/linked.md"
 	c.write(linked, "## Tasks\n- [ ] Renew the certificate\n")
 	if err := os.Link(c.path(linked), filepath.Join(t.TempDir(), "link")); err != nil {
 		t.Skipf("no hard link can be made: %v", err)
@@ -361,9 +361,9 @@ func TestTodoRootComesLater(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()
 	root, away := filepath.Join(base, "root"), filepath.Join(base, "away")
-	c := &chores{before: testkit.Ago(1) + "/cli_1.md", now: testkit.Ago(0) + "/cli_2.md"}
-	testkit.Put(t, filepath.Join(away, c.before), oneTask)
-	testkit.Put(t, filepath.Join(away, c.now), strings.Replace(oneTask, "[ ]", "[x]", 1))
+	c := &chores{before: testkit.DaysAgo(1) + "/cli_1.md", now: testkit.DaysAgo(0) + "/cli_2.md"}
+	testkit.WriteFile(t, filepath.Join(away, c.before), oneTask)
+	testkit.WriteFile(t, filepath.Join(away, c.now), strings.Replace(oneTask, "[ ]", "[x]", 1))
 	c.live = newLive(t, root, quickly+quick)
 	c.launch()
 	c.until("it has seen that there is nothing", func() bool { return strings.Contains(c.log.String(), "part of the memory cannot be read") })

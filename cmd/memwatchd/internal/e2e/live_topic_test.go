@@ -104,7 +104,7 @@ func TestTopic(t *testing.T) {
 	root := t.TempDir()
 	l := newLive(t, root, "")
 	token := filepath.Join(filepath.Dir(l.config), "token")
-	testkit.Put(t, token, "tk_wrong\n")
+	testkit.WriteFile(t, token, "tk_wrong\n")
 	config := fmt.Sprintf("capture: {ntfy: {server: %q, topic: %s, token_file: %q}}\n", p.URL, phoneTopic, token)
 	l.configure(config)
 	l.start()
@@ -112,7 +112,7 @@ func TestTopic(t *testing.T) {
 		s := l.mustStatus().Topic
 		return s != nil && !s.Connected && strings.Contains(s.Problem, "token")
 	})
-	testkit.Put(t, token, phoneToken+"\n")
+	testkit.WriteFile(t, token, phoneToken+"\n")
 	l.until("the topic is heard", func() bool { return l.mustStatus().Topic.Connected })
 
 	heard := func(n int) {
@@ -156,7 +156,7 @@ func TestTopic(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	testkit.Put(t, state[0], strings.Replace(string(was), `"one","two"`, "", 1))
+	testkit.WriteFile(t, state[0], strings.Replace(string(was), `"one","two"`, "", 1))
 	l.start()
 	heard(3)
 	p.send("four", "", "the last one")

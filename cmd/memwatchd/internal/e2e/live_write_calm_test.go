@@ -126,12 +126,12 @@ func TestWriteSwitches(t *testing.T) {
 			if !strings.Contains(config, "write:") {
 				config += "write: {quiet: 0s}\n"
 			}
-			c := &chores{live: newLive(t, t.TempDir(), config), before: testkit.Ago(1) + "/cli_1.md", now: testkit.Ago(0) + "/cli_2.md"}
+			c := &chores{live: newLive(t, t.TempDir(), config), before: testkit.DaysAgo(1) + "/cli_1.md", now: testkit.DaysAgo(0) + "/cli_2.md"}
 			c.write(c.before, oneTask)
 			c.write(c.now, oneTask)
-			c.write(testkit.Ago(3)+"/done.md", "## Tasks\n- [x] Call Bob\n")
-			c.write(testkit.Ago(4)+"/open.md", "## Tasks\n- [ ] Call Bob\n")
-			counter := testkit.Ago(5) + "/counter.md"
+			c.write(testkit.DaysAgo(3)+"/done.md", "## Tasks\n- [x] Call Bob\n")
+			c.write(testkit.DaysAgo(4)+"/open.md", "## Tasks\n- [ ] Call Bob\n")
+			counter := testkit.DaysAgo(5) + "/counter.md"
 			c.write(counter, "---\ntasks: \"7/9\"\n---\n## Tasks\n- [ ] Water the plants\n")
 			index := c.crowd()
 			crowded := c.read(index)
@@ -204,7 +204,7 @@ func TestWriteNightsChangeNothing(t *testing.T) {
 	l := newLive(t, t.TempDir(), "write: {quiet: 0s}\n")
 	for n := range 40 {
 		private := []string{"public_ok", "private_only"}[n%2]
-		l.write(fmt.Sprintf("%s/telegram_%d.md", testkit.Ago(n), n), fmt.Sprintf(`---
+		l.write(fmt.Sprintf("%s/telegram_%d.md", testkit.DaysAgo(n), n), fmt.Sprintf(`---
 session_id: telegram_%d
 platform: telegram
 contact_id: "acct:%d"
@@ -225,7 +225,7 @@ follow_ups: "0/1"
 
 ## Notes
 - He likes tea, [as before](../%[6]s/telegram_%[4]d.md)
-`, n, n%3, private, n+1, testkit.Ago(n), testkit.Ago(n+1)))
+`, n, n%3, private, n+1, testkit.DaysAgo(n), testkit.DaysAgo(n+1)))
 	}
 	for n := range 3 {
 		dir := fmt.Sprintf("_longterms/acct_%d/", n)

@@ -177,14 +177,14 @@ func TestWriteWaitsForGit(t *testing.T) {
 	}
 	c.becomes(c.before, tickedTask)
 
-	third := testkit.Ago(2) + "/cli_3.md"
+	third := testkit.DaysAgo(2) + "/cli_3.md"
 	c.write(third, "## Tasks\n- [ ] Call Bob\n")
 	c.sync()
 	for _, doing := range []string{"rebase", "merge"} {
 		if err := git(doing, "theirs"); err == nil {
 			t.Fatalf("git %s finds nothing to ask a person about", doing)
 		}
-		c.write(testkit.Ago(0)+"/"+doing+".md", strings.ReplaceAll("## Tasks\n- [x] Call Bob\n", "Bob", map[string]string{"rebase": "Bob", "merge": "Eve"}[doing]))
+		c.write(testkit.DaysAgo(0)+"/"+doing+".md", strings.ReplaceAll("## Tasks\n- [x] Call Bob\n", "Bob", map[string]string{"rebase": "Bob", "merge": "Eve"}[doing]))
 		c.waitsFor(third, "a git "+doing+" is under way")
 		if err := git(doing, "--abort"); err != nil {
 			t.Fatal(err)

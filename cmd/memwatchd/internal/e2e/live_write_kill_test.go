@@ -21,7 +21,9 @@ type wave struct {
 	files int
 }
 
-func (w *wave) path(n int) string { return fmt.Sprintf("%s/%s_%02d.md", testkit.Ago(1+n%7), w.name, n) }
+func (w *wave) path(n int) string {
+	return fmt.Sprintf("%s/%s_%02d.md", testkit.DaysAgo(1+n%7), w.name, n)
+}
 
 func (w *wave) text(n int) string {
 	return strings.Replace(personal(n), "Renew the certificate", "Send "+w.name, 1)
@@ -56,7 +58,7 @@ func (c *chores) newWave(name string, files int) *wave {
 }
 
 // source returns the file in which the task is completed.
-func (w *wave) source() string { return testkit.Ago(0) + "/source_" + w.name + ".md" }
+func (w *wave) source() string { return testkit.DaysAgo(0) + "/source_" + w.name + ".md" }
 
 // come completes the task in place, which needs no space on a disk.
 func (w *wave) come() {

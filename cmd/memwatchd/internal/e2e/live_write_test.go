@@ -198,7 +198,7 @@ func (p saver) race(t *testing.T, rounds int) {
 		t.Errorf("in the end there is\n%s\nwant\n%s", got, want)
 	}
 	s := c.mustStatus().Write
-	if changed == 0 || s.Applied == 0 || len(s.Kept) > 0 {
+	if changed == 0 || s.Applied == 0 || len(s.ConflictCopies) > 0 {
 		t.Errorf("it was changed %d times: %+v", changed, s)
 	}
 	t.Logf("%d saves; %d questions, %d changes of the file, %d of all; %d races lost", rounds, asked, changed, s.Applied, s.LostRaces)
@@ -220,7 +220,7 @@ func TestTickRaces(t *testing.T) {
 }
 
 func (p saver) raceTicks(t *testing.T, files int) {
-	path := func(n int) string { return fmt.Sprintf("%s/s%04d.md", testkit.Ago(1), n) }
+	path := func(n int) string { return fmt.Sprintf("%s/s%04d.md", testkit.DaysAgo(1), n) }
 	call := func(n, version int) string {
 		return strings.Replace(personal(version), "Renew the certificate", fmt.Sprintf("Call number %d", n), 1)
 	}
@@ -228,7 +228,7 @@ func (p saver) raceTicks(t *testing.T, files int) {
 	needLeases(t, root)
 	done := "## Tasks\n"
 	for n := range files {
-		testkit.Put(t, filepath.Join(root, path(n)), call(n, 0))
+		testkit.WriteFile(t, filepath.Join(root, path(n)), call(n, 0))
 		done += fmt.Sprintf("- [x] Call number %d\n", n)
 	}
 	c := &chores{live: startLive(t, root, eager)}
@@ -236,7 +236,7 @@ func (p saver) raceTicks(t *testing.T, files int) {
 		defer c.starve()()
 	}
 	c.noted()
-	c.write(testkit.Ago(0)+"/now.md", done)
+	c.write(testkit.DaysAgo(0)+"/now.md", done)
 	ticked := func(n int) bool {
 		text, err := os.ReadFile(c.path(path(n)))
 		return err == nil && boxes.Match(text)
@@ -287,7 +287,7 @@ func (p saver) raceTicks(t *testing.T, files int) {
 		}
 	}
 	s := c.mustStatus().Write
-	if len(s.Kept) > 0 || s.Applied < files {
+	if len(s.ConflictCopies) > 0 || s.Applied < files {
 		t.Errorf("%d of %d are open; %+v", open, files, s)
 	}
 	t.Logf("%d files; %d saved before they were ticked, %d left open; %d changes, %d races lost", files, met, open, s.Applied, s.LostRaces)

@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"memwatchd": func() {
 		if clockFace := os.Getenv(stopped); clockFace != "" {
 			clock.Now = func() time.Time { return readClock(clockFace) }
-			hook.Limit = time.Minute // makes the output of hooks independent of the load
+			hook.TimeLimit = time.Minute // makes the output of hooks independent of the load
 		}
 		app.Main()
 	}})

@@ -159,7 +159,7 @@ func truthOf(who fields, docs []*memory.Document, view memory.View, differs *dif
 			continue
 		}
 		shown := doc.Shown(view)
-		if shown.Whole && bytes.Equal(doc.Source, whole.Source) {
+		if shown.Complete && bytes.Equal(doc.Source, whole.Source) {
 			sum := sha256.Sum256(whole.Source)
 			tr.hashes[doc.Place.Path] = hex.EncodeToString(sum[:])
 		}

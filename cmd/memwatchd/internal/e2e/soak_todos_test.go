@@ -29,7 +29,7 @@ const (
 )
 
 func (h *household) list(chore, day int) string {
-	return fmt.Sprintf("%s/chores_%d.md", testkit.Ago(day), chore%choreLists)
+	return fmt.Sprintf("%s/chores_%d.md", testkit.DaysAgo(day), chore%choreLists)
 }
 
 func (h *household) chore(n int) string {
@@ -53,7 +53,7 @@ func (h *household) renew() error {
 }
 
 // did returns the file in which chores are completed.
-func (h *household) did() string { return testkit.Ago(0) + "/chores_did.md" }
+func (h *household) did() string { return testkit.DaysAgo(0) + "/chores_did.md" }
 
 func (h *household) act() error {
 	if h.done == choresAtOnce {

@@ -158,7 +158,7 @@ func (s *syncStress) clients() []*actor {
 	for path, text := range map[string]string{
 		"bob/MEMORY.md": "# Bob\n", "_longterms/acct_42/_index.md": "---\nsubject_id: acct:42\n---\n- index\n",
 	} {
-		testkit.Put(s.t, s.path(path), text)
+		testkit.WriteFile(s.t, s.path(path), text)
 	}
 	actors := []*actor{s.mainSaver(1)}
 	for n := range 6 { // of each, so that they wait for the same barrier
@@ -194,7 +194,7 @@ func (s *syncStress) saver(n int, who fields, socket, pattern, front string) *ac
 		d.next++
 		path := fmt.Sprintf(pattern, d.next)
 		d.files = append(d.files, path)
-		testkit.Put(s.t, d.path(path), "- nothing\n")
+		testkit.WriteFile(s.t, d.path(path), "- nothing\n")
 	}
 	return &actor{name: "saver of " + pattern, act: func(ctx context.Context) error {
 		path, word := d.one(), d.word()
@@ -237,7 +237,7 @@ func (s *syncStress) claimer(n int) *actor {
 	d, c := s.desk(n), newHTTPClient(s.socket)
 	subjects := []string{fmt.Sprintf("acct:%d", n), fmt.Sprintf("acct_%d", n)} // both map to one directory
 	dir := "_longterms/" + subjects[1] + "/"
-	testkit.Put(s.t, d.path(dir+"fact.md"), "- nothing\n")
+	testkit.WriteFile(s.t, d.path(dir+"fact.md"), "- nothing\n")
 	return &actor{name: "claimer", act: func(ctx context.Context) error {
 		i, word := d.IntN(2), d.word()
 		s.replacing.RLock()

@@ -31,7 +31,7 @@ func TestSupervisorIsTold(t *testing.T) {
 	m := testkit.NewManager(t, address)
 	l.env = append(l.env, "NOTIFY_SOCKET="+address)
 	l.launch()
-	_, before := m.Await("READY=1")
+	_, before := m.AwaitLine("READY=1")
 	if before != nil {
 		t.Errorf("told %q before it was ready", before)
 	}
@@ -53,14 +53,14 @@ func TestSupervisorIsTold(t *testing.T) {
 		}
 		asked := monotonic(t)
 		l.cmd.Process.Signal(syscall.SIGHUP)
-		reloading, _ := m.Await("RELOADING=1")
+		reloading, _ := m.AwaitLine("RELOADING=1")
 		at, ok := strings.CutPrefix(reloading[1], "MONOTONIC_USEC=")
 		if since, err := strconv.ParseInt(at, 10, 64); ok && (err != nil || since < asked || since > monotonic(t)) {
 			t.Errorf("%s: told %q, asked at %d", c.name, reloading, asked)
 		} else if !ok && asked != 0 {
 			t.Errorf("%s: told %q", c.name, reloading)
 		}
-		ready, before := m.Await("READY=1")
+		ready, before := m.AwaitLine("READY=1")
 		if !slices.ContainsFunc(ready, func(s string) bool { return strings.HasPrefix(s, c.status) }) || before != nil {
 			t.Errorf("%s: told %q after %q, want %s", c.name, ready, before, c.status)
 		}
@@ -71,7 +71,7 @@ func TestSupervisorIsTold(t *testing.T) {
 	if err := l.stop(); err != nil {
 		t.Error(err)
 	}
-	m.Await("STOPPING=1")
+	m.AwaitLine("STOPPING=1")
 }
 
 // monotonic returns the clock that systemd compares with, in microseconds, or
@@ -97,8 +97,8 @@ func TestFrozenDaemonIsSilent(t *testing.T) {
 	m := testkit.NewManager(t, address)
 	l.env = append(l.env, "NOTIFY_SOCKET="+address, "WATCHDOG_USEC=40000")
 	l.launch()
-	m.Await("READY=1")
-	m.Await("WATCHDOG=1")
+	m.AwaitLine("READY=1")
+	m.AwaitLine("WATCHDOG=1")
 	l.cmd.Process.Signal(syscall.SIGSTOP)
 	l.until("it is stopped", func() bool {
 		threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", l.cmd.Process.Pid))
@@ -107,12 +107,12 @@ func TestFrozenDaemonIsSilent(t *testing.T) {
 			return err == nil && !bytes.Contains(text, []byte(") T "))
 		})
 	})
-	m.Quiet()
+	m.NonePending()
 	if m.Next(400*time.Millisecond) != nil {
 		t.Error("there was a sign of life")
 	}
 	l.cmd.Process.Signal(syscall.SIGCONT)
-	m.Await("WATCHDOG=1")
+	m.AwaitLine("WATCHDOG=1")
 }
 
 // activated passes sockets at the paths to the daemon, with the given names.
@@ -146,7 +146,7 @@ func TestSocketsOutliveTheDaemon(t *testing.T) {
 	l := newLive(t, t.TempDir(), "")
 	bot := filepath.Join(filepath.Dir(l.config), "bot.sock")
 	config := func(rate int) {
-		testkit.Put(t, l.config, fmt.Sprintf("memory: {dir: %q, timezone: UTC}\nipc: {rate: %d, listeners: [{path: %q}, {path: %q, context: public}]}\n", l.root, rate, l.socket, bot))
+		testkit.WriteFile(t, l.config, fmt.Sprintf("memory: {dir: %q, timezone: UTC}\nipc: {rate: %d, listeners: [{path: %q}, {path: %q, context: public}]}\n", l.root, rate, l.socket, bot))
 	}
 	config(1000)
 	l.activated("bot.sock:s", bot, l.socket)

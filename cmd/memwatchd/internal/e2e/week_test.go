@@ -80,7 +80,7 @@ func (w *week) byHand() {
 	t := w.t
 	typed := newWeek(t)
 	for path, text := range filesBelow(t, w.root) {
-		testkit.Put(t, typed.path(path), text)
+		testkit.WriteFile(t, typed.path(path), text)
 		info, err := os.Stat(w.path(path))
 		if err != nil {
 			t.Fatal(err)
@@ -178,7 +178,7 @@ func newWeek(t *testing.T) *week {
 	}
 	l := newLive(t, t.TempDir(), "write: {quiet: 0s}\ncompactor: {limits: [{path: '_longterms/*/_index.md', items: 4}]}\n")
 	// The name of an archive contains the name of the machine.
-	testkit.Put(t, filepath.Join(filepath.Dir(l.config), "state", "memwatchd", "memwatchd", "host"), "desk")
+	testkit.WriteFile(t, filepath.Join(filepath.Dir(l.config), "state", "memwatchd", "memwatchd", "host"), "desk")
 	w := &week{live: l, zone: zone, clock: filepath.Join(filepath.Dir(l.config), "clock")}
 	l.env = append(l.env, stopped+"="+w.clock, "MEMWATCHD_MEMORY_TIMEZONE="+zone.String(), "CONFIG="+l.config)
 	return w

@@ -48,7 +48,7 @@ func TestCommandsAnswerAsHTTP(t *testing.T) {
 				asked++
 			}
 		}
-		forPeople := func(a *wiresAsk) bool { return !a.op.Programs }
+		forPeople := func(a *wiresAsk) bool { return !a.op.ProgramsOnly }
 		if asked == 0 && slices.ContainsFunc(c.asks, forPeople) {
 			t.Error("no request could be asked as a command")
 		}
@@ -102,7 +102,7 @@ func TestCommandsWriteAsHTTP(t *testing.T) {
 			}
 		}
 		for _, ask := range c.asks {
-			if !ask.op.Programs && asked[ask.op.Name] == 0 {
+			if !ask.op.ProgramsOnly && asked[ask.op.Name] == 0 {
 				t.Errorf("no request for %s could be asked as a command", ask.op.Name)
 			}
 		}
@@ -188,7 +188,7 @@ func (c *wiresCase) live(t *testing.T) *live {
 	root := t.TempDir()
 	for _, f := range c.files {
 		path := filepath.Join(root, filepath.FromSlash(f.Name))
-		testkit.Put(t, path, string(f.Data))
+		testkit.WriteFile(t, path, string(f.Data))
 		if err := os.Chtimes(path, time.Time{}, now.AddDate(0, 0, -1)); err != nil {
 			t.Fatal(err)
 		}
@@ -295,7 +295,7 @@ func commandLine(op *api.Operation, f fields, piped bool) (line typedLine, ok bo
 		if _, set := way.Set[p.Name]; set || !given {
 			continue
 		}
-		if !way.Takes(p) {
+		if !way.TakesParam(p) {
 			return line, false
 		}
 		values, isList := value.([]any)
@@ -353,7 +353,7 @@ func wayOf(op *api.Operation, f fields) *api.Command {
 				value = p.Default
 			}
 			set, ok := way.Set[p.Name]
-			fits = fits && (!ok || set == fmt.Sprint(value)) && (!given || ok || way.Takes(p))
+			fits = fits && (!ok || set == fmt.Sprint(value)) && (!given || ok || way.TakesParam(p))
 		}
 		if fits {
 			return way

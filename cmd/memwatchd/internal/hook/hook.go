@@ -29,10 +29,10 @@ import (
 // either its complete output or nothing; only --debug prints the reason for no
 // output.
 
-// Limit bounds the time of a hook from the start of its command. With the start
+// TimeLimit bounds the time of a hook from the start of its command. With the start
 // and the end of the process that makes less than 300 ms, even on a busy
 // machine.
-var Limit = 200 * time.Millisecond
+var TimeLimit = 200 * time.Millisecond
 
 // hookGrace is the extra time for a hook that is printing when Limit is
 // reached.
@@ -58,18 +58,19 @@ var Events = []struct {
 	flags func(*hook, *cobra.Command)
 }{
 	{
-		Name: "session-start", Event: "SessionStart", short: "Print what a session begins with", run: sessionStart,
-		flags: startFormat,
+		Name: "session-start", Event: "SessionStart", short: "Print what a session begins with",
+		run:   printSessionContext,
+		flags: addFormatFlag,
 		long:  "It is printed for a session that begins, and again when it was cleared or compressed. One that is resumed or forked has it still, in the conversation that goes on.",
 		try:   `{"source": "startup"}`,
 	}, {
-		Name: "prompt", Event: "UserPromptSubmit", short: "Print what a prompt is about", run: prompt,
+		Name: "prompt", Event: "UserPromptSubmit", short: "Print what a prompt is about", run: printRelevant,
 		long: "These are the entries that a prompt is about. Most prompts are about nothing in memory (\"run the tests again\"), and nothing is printed for them. Of a long one the beginning and the end count, without code.",
 		try:  `{"prompt": "why did the deployment fail?"}`,
 	}, {
 		Name: "pre-compact", Event: "PreCompact", short: "Save what matters of a conversation before it is compressed",
-		run:  saveMarks,
-		long: marksLong, try: `{"transcript_path": "~/session.jsonl"}`,
+		run:  saveStatements,
+		long: statementsHelp, try: `{"transcript_path": "~/session.jsonl"}`,
 	}, {
 		Name: "stop", Event: "Stop", short: "Save what an answer has achieved, if hooks.store_responses is true",
 		run:  saveAnswer,
@@ -77,12 +78,12 @@ var Events = []struct {
 		try:  `{"last_assistant_message": "Fixed the login."}`,
 	}, {
 		Name: "session-end", Event: "SessionEnd", short: "Save what matters of a conversation when it ends",
-		run:  saveMarks,
-		long: marksLong, try: `{"transcript_path": "~/session.jsonl"}`,
+		run:  saveStatements,
+		long: statementsHelp, try: `{"transcript_path": "~/session.jsonl"}`,
 	},
 }
 
-const marksLong = "That is what somebody asked to remember, what was decided, what has to be so, and what is preferred: at most ten lines, as they were said, " +
+const statementsHelp = "That is what somebody asked to remember, what was decided, what has to be so, and what is preferred: at most ten lines, as they were said, " +
 	"of the end of the conversation. They go to the log of the day, for private contexts, each once. Code, the output of tools, other agents and credentials are left out."
 
 // NewCommand returns the hook command with one subcommand per event.
@@ -104,7 +105,7 @@ Agents such as Claude Code call these commands by themselves, with JSON on the s
 			Use: e.Name, Short: e.short, Long: e.short + ".\n\n" + e.long,
 			Example: "  memwatchd hook " + e.Name + " --debug <<<'" + e.try + "'",
 			Args:    cli.NoArgs, Annotations: c.Annotations,
-			Run: func(cmd *cobra.Command, _ []string) { h.run(cmd, e.run) },
+			Run: func(cmd *cobra.Command, _ []string) { h.runAction(cmd, e.run) },
 		}
 		sub.Flags().BoolVar(&h.debug, "debug", false, "say on the standard error why nothing was printed or saved")
 		if e.flags != nil {
@@ -124,10 +125,10 @@ type hook struct {
 
 	format string // of the context at the start of a session
 
-	config *config.Config
-	client *client.Client
-	input  hookInput
-	said   atomic.Bool // printing has started, or the time is over
+	config        *config.Config
+	client        *client.Client
+	input         hookInput
+	outputStarted atomic.Bool // printing has started, or the time is over
 }
 
 // hookInput holds the fields of the agent's input that hooks use.
@@ -142,34 +143,34 @@ type hookInput struct {
 	Message string `json:"last_assistant_message"` // Stop
 }
 
-// run executes the action of a hook. After Limit it ends the process with
+// runAction executes the action of a hook. After Limit it ends the process with
 // status 0.
-func (h *hook) run(cmd *cobra.Command, do func(context.Context, *hook) error) {
+func (h *hook) runAction(cmd *cobra.Command, do func(context.Context, *hook) error) {
 	if term.IsTerminal(cmd.InOrStdin()) {
 		fmt.Fprintf(h.g.Stderr,
 			"%s is for agents, which give it JSON on the standard input: memwatchd hook install puts it into their settings\n", cmd.CommandPath())
 		return
 	}
 	signal.Ignore(syscall.SIGPIPE) // the agent may have closed the pipe
-	time.AfterFunc(Limit, func() {
-		if !h.said.CompareAndSwap(false, true) {
+	time.AfterFunc(TimeLimit, func() {
+		if !h.outputStarted.CompareAndSwap(false, true) {
 			time.Sleep(hookGrace)
 		}
-		h.tell(errors.New("there was no time left"))
+		h.logDebug(errors.New("there was no time left"))
 		os.Exit(0)
 	})
 	defer func() {
 		if r := recover(); r != nil { // a panic would exit with status 2
-			h.tell(fmt.Errorf("it panicked: %v", r))
+			h.logDebug(fmt.Errorf("it panicked: %v", r))
 		}
 	}()
-	ctx, cancel := context.WithTimeout(cmd.Context(), Limit)
+	ctx, cancel := context.WithTimeout(cmd.Context(), TimeLimit)
 	defer cancel()
 	err := h.prepare(cmd)
 	if err == nil {
 		err = do(ctx, h)
 	}
-	h.tell(err)
+	h.logDebug(err)
 }
 
 // prepare loads the configuration and reads the input. It returns an error if
@@ -208,8 +209,8 @@ func readHookInput(r io.Reader) (in hookInput, err error) {
 	return in, err
 }
 
-// tell prints the reason for missing output if --debug is set.
-func (h *hook) tell(err error) {
+// logDebug prints the reason for missing output if --debug is set.
+func (h *hook) logDebug(err error) {
 	if h.debug && err != nil {
 		fmt.Fprintf(h.g.Stderr, "memwatchd hook: %s: %s\n", h.event, term.EscapeLine(err.Error()))
 	}

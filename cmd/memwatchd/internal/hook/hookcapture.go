@@ -19,39 +19,39 @@ import (
 )
 
 const (
-	maxTranscript = 1 << 20  // bytes read from the end of a transcript, in a tenth of the time limit
-	maxMarks      = 10       // marks saved by one hook
-	maxMessage    = 48 << 10 // bytes used from the end of an answer
-	atOneGo       = 3        // bullets in one capture request
+	maxTranscript     = 1 << 20  // bytes read from the end of a transcript, in a tenth of the time limit
+	maxStatements     = 10       // marks saved by one hook
+	maxMessage        = 48 << 10 // bytes used from the end of an answer
+	bulletsPerRequest = 3        // bullets in one capture request
 
 	hookSource = "claude-code" // source of the saved entries
 )
 
-// saveMarks saves the important sentences of a conversation before it is
+// saveStatements saves the important sentences of a conversation before it is
 // compressed or ends. The daemon skips entries that any hook saved before.
-func saveMarks(ctx context.Context, h *hook) error {
+func saveStatements(ctx context.Context, h *hook) error {
 	if !h.config.Hooks.Capture {
 		return errors.New("hooks.capture is false")
 	}
-	text, err := readEnd(h.input.Transcript)
+	text, err := readTail(h.input.Transcript)
 	if err != nil {
 		return err
 	}
 	var bullets []string
-	for _, mark := range transcript.Marks(transcript.Read(text), maxMarks) {
-		if secrets.Rule(mark.Text) == "" {
+	for _, mark := range transcript.Statements(transcript.Read(text), maxStatements) {
+		if secrets.MatchingRule(mark.Text) == "" {
 			bullets = append(bullets, memory.CleanLine(mark.Text))
 		}
 	}
 	if len(bullets) == 0 {
 		return errors.New("nothing is to be saved")
 	}
-	for some := range slices.Chunk(bullets, atOneGo) {
-		err := h.capture(ctx, api.CaptureRequest{Bullets: some, Type: "crumb"})
-		if refused(err) { // one bullet was rejected; the others may be valid
+	for some := range slices.Chunk(bullets, bulletsPerRequest) {
+		err := h.saveBullets(ctx, api.CaptureRequest{Bullets: some, Type: "crumb"})
+		if isRejected(err) { // one bullet was rejected; the others may be valid
 			for _, one := range some {
-				if err = h.capture(ctx, api.CaptureRequest{Bullets: []string{one}, Type: "crumb"}); refused(err) {
-					h.tell(err)
+				if err = h.saveBullets(ctx, api.CaptureRequest{Bullets: []string{one}, Type: "crumb"}); isRejected(err) {
+					h.logDebug(err)
 					err = nil
 				}
 			}
@@ -63,9 +63,9 @@ func saveMarks(ctx context.Context, h *hook) error {
 	return nil
 }
 
-// refused reports whether the daemon rejected the content of a request, so that
+// isRejected reports whether the daemon rejected the content of a request, so that
 // a request with other content can succeed.
-func refused(err error) bool {
+func isRejected(err error) bool {
 	e, ok := errors.AsType[*api.Error](err)
 	return ok && (e.Code == api.Secret || e.Code == api.Invalid || e.Code == api.TooLarge)
 }
@@ -81,7 +81,7 @@ func saveAnswer(ctx context.Context, h *hook) error {
 	}
 	message := h.input.Message
 	if strings.TrimSpace(message) == "" {
-		text, err := readEnd(h.input.Transcript)
+		text, err := readTail(h.input.Transcript)
 		if err != nil {
 			return err
 		}
@@ -97,26 +97,26 @@ func saveAnswer(ctx context.Context, h *hook) error {
 		}
 		message = message[at:]
 	}
-	return h.capture(ctx, api.CaptureRequest{Text: message, Type: "result"})
+	return h.saveBullets(ctx, api.CaptureRequest{Text: message, Type: "result"})
 }
 
-// capture saves entries of the session, for private contexts.
-func (h *hook) capture(ctx context.Context, r api.CaptureRequest) error {
+// saveBullets saves entries of the session, for private contexts.
+func (h *hook) saveBullets(ctx context.Context, r api.CaptureRequest) error {
 	r.Source, r.Session = hookSource, h.input.Session
 	a, err := h.client.Capture(ctx, r)
 	if err == nil && a.Note != "" {
-		h.tell(errors.New(a.Note))
+		h.logDebug(errors.New(a.Note))
 	}
 	return err
 }
 
-// readEnd reads the end of a transcript. It accepts only a regular file of the
+// readTail reads the end of a transcript. It accepts only a regular file of the
 // current user, and no symbolic link.
-func readEnd(path string) ([]byte, error) {
+func readTail(path string) ([]byte, error) {
 	if path == "" {
 		return nil, errors.New("there is no transcript")
 	}
-	path, err := config.Absolute(path)
+	path, err := config.AbsolutePath(path)
 	if err != nil {
 		return nil, err
 	}

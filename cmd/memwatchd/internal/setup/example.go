@@ -34,7 +34,7 @@ func writeExample(dir string, now time.Time) (files int, err error) {
 		}
 		files++
 		name := filepath.FromSlash(days.Replace(strings.TrimPrefix(path, "example/")))
-		_, err = writeNew(filepath.Join(dir, name), days.Replace(string(text)))
+		_, err = writeIfMissing(filepath.Join(dir, name), days.Replace(string(text)))
 		return err
 	})
 	return files, err

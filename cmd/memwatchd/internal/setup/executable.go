@@ -11,10 +11,10 @@ import (
 // programs. They prefer the name by which it was called to the path of the file
 // itself, because an update may replace the file.
 
-// invoked returns the path of this program by the name under which it was
+// invokedPath returns the path of this program by the name under which it was
 // called. If that is a link, it stays a link, which may later lead to a newer
 // version.
-func invoked() (string, error) {
+func invokedPath() (string, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return "", err
@@ -28,9 +28,9 @@ func invoked() (string, error) {
 	return self, nil
 }
 
-// callable returns the command that starts this program in a shell: "memwatchd"
+// programCommand returns the command that starts this program in a shell: "memwatchd"
 // if PATH leads to this program, or else its path.
-func callable() (string, error) {
+func programCommand() (string, error) {
 	path, err := os.Executable()
 	if err != nil {
 		return "", fmt.Errorf("where this program is cannot be told (say it with --program): %w", err)

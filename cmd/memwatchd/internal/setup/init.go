@@ -34,11 +34,11 @@ func NewInit(g *cli.Globals) *cobra.Command {
 				return cli.UsageError{Err: errors.New("init: --example has a MEMORY.md of its own: leave it or --template out")}
 			}
 			if template != "" {
-				if err := config.OneOf(template, templates); err != nil {
+				if err := config.CheckOneOf(template, templates); err != nil {
 					return cli.UsageError{Err: fmt.Errorf("init: --template: %w", err)}
 				}
 			}
-			return initialise(g, example, template)
+			return createMemory(g, example, template)
 		},
 	}
 	c.Flags().BoolVar(&example, "example", false, "put a few example files into it, if it is empty")
@@ -51,10 +51,11 @@ func NewInit(g *cli.Globals) *cobra.Command {
 // templates lists the templates of MEMORY.md.
 var templates = []string{"pet"}
 
-// initialise creates the missing files and directories, and changes no existing
+// createMemory creates the missing files and directories, and changes no existing
 // ones.
-func initialise(g *cli.Globals, example bool, template string) error {
-	c, err := config.Load(config.Flags{Name: g.Config.Name, Dir: g.Config.Dir, File: config.Existing(g.Config.File)},
+func createMemory(g *cli.Globals, example bool, template string) error {
+	c, err := config.Load(config.Flags{Name: g.Config.Name, Dir: g.Config.Dir,
+		File: config.ExistingPath(g.Config.File)},
 		os.Environ())
 	if err != nil {
 		return cli.UsageError{Err: err}
@@ -74,7 +75,7 @@ func initialise(g *cli.Globals, example bool, template string) error {
 		}
 	}
 	if template != "" {
-		made, err := writeNew(filepath.Join(c.Memory.Dir, "MEMORY.md"), string(memory.NewPetMemory()))
+		made, err := writeIfMissing(filepath.Join(c.Memory.Dir, "MEMORY.md"), string(memory.NewPetMemory()))
 		if err != nil {
 			return err
 		}
@@ -83,9 +84,9 @@ func initialise(g *cli.Globals, example bool, template string) error {
 			note = " (its MEMORY.md was there)"
 		}
 	}
-	fmt.Fprintln(g.Stdout, "memory:        "+term.EscapeLine(cli.FromHere(c.Memory.Dir))+note)
+	fmt.Fprintln(g.Stdout, "memory:        "+term.EscapeLine(cli.RelativePath(c.Memory.Dir))+note)
 	path := cmp.Or(g.Config.File, filepath.Join(xdg.ConfigHome, "memwatchd", c.Name+".yaml"))
-	made, err := writeNew(path, starterConfig(c))
+	made, err := writeIfMissing(path, starterConfig(c))
 	if err != nil {
 		return err
 	}
@@ -138,8 +139,8 @@ func MachineZone() string {
 	return "Local"
 }
 
-// writeNew writes a file unless it exists, and reports whether it did.
-func writeNew(path, text string) (made bool, err error) {
+// writeIfMissing writes a file unless it exists, and reports whether it did.
+func writeIfMissing(path, text string) (made bool, err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return false, err
 	}

@@ -20,9 +20,9 @@ import (
 // An installer adds a part of memwatchd to the settings of agents, or removes
 // it. It only shows the changes, unless write is set.
 type installer struct {
-	g      *cli.Globals
-	part   agents.Part
-	remove bool
+	g         *cli.Globals
+	component agents.Component
+	remove    bool
 
 	agents         []string
 	all            bool
@@ -33,19 +33,19 @@ type installer struct {
 }
 
 // AddInstall adds the commands install and uninstall to the command of a part.
-func AddInstall(parent *cobra.Command, g *cli.Globals, part agents.Part) {
+func AddInstall(parent *cobra.Command, g *cli.Globals, part agents.Component) {
 	for _, remove := range []bool{false, true} {
-		i := &installer{g: g, part: part, remove: remove}
-		parent.AddCommand(i.command())
+		i := &installer{g: g, component: part, remove: remove}
+		parent.AddCommand(i.newCommand())
 	}
 }
 
-func (i *installer) command() *cobra.Command {
+func (i *installer) newCommand() *cobra.Command {
 	what := "the server of memwatchd"
-	if i.part == agents.Hooks {
+	if i.component == agents.Hooks {
 		what = "the hooks of memwatchd"
 	}
-	name := "memwatchd " + string(i.part)
+	name := "memwatchd " + string(i.component)
 	c := &cobra.Command{
 		Use:   "install --agent NAME",
 		Short: fmt.Sprintf("Put %s into the settings of an agent", what),
@@ -60,16 +60,16 @@ func (i *installer) command() *cobra.Command {
 		c.Example = fmt.Sprintf("  %s uninstall --agent claude-code\n  %[1]s uninstall --all --write", name)
 	}
 	c.Args = cli.NoArgs
-	c.RunE = func(cmd *cobra.Command, _ []string) error { return i.run(cmd) }
+	c.RunE = func(cmd *cobra.Command, _ []string) error { return i.runInstaller(cmd) }
 	f := c.Flags()
-	names := agents.Names(i.part)
+	names := agents.Names(i.component)
 	f.StringSliceVar(&i.agents, "agent", nil, "whose settings, as a `list`: "+strings.Join(names, ", "))
 	c.RegisterFlagCompletionFunc("agent", cli.CompleteWords(names...))
 	f.BoolVar(&i.all, "all", false, "the settings of all agents that are on this machine")
 	f.BoolVar(&i.write, "write", false, "change the files")
 	f.BoolVar(&i.project, "project", false,
 		"the settings of the project in the working directory, which may be shared, instead of your own")
-	if i.part == agents.Hooks {
+	if i.component == agents.Hooks {
 		f.BoolVar(&i.local, "local", false, "your own settings of the project in the working directory")
 	}
 	if i.remove {
@@ -77,14 +77,14 @@ func (i *installer) command() *cobra.Command {
 	}
 	f.StringVar(&i.program, "program", "",
 		"what the agent starts: by default memwatchd, if that is this program, else where it is")
-	if i.part == agents.MCP {
+	if i.component == agents.MCP {
 		f.StringVar(&i.tools, "tools", "", "which tools the agent is given: core (if not given) or all")
 		c.RegisterFlagCompletionFunc("tools", cli.CompleteWords(Profiles...))
 	}
 	return c
 }
 
-func (i *installer) run(cmd *cobra.Command) error {
+func (i *installer) runInstaller(cmd *cobra.Command) error {
 	switch {
 	case i.all && len(i.agents) > 0:
 		return cli.UsageError{Err: errors.New("--all is all agents: leave --agent out")}
@@ -95,18 +95,18 @@ func (i *installer) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	list, err := i.chosen(m)
+	list, err := i.selectAgents(m)
 	if err != nil {
 		return cli.UsageError{Err: err}
 	}
-	command, err := i.starts(cmd)
+	command, err := i.agentCommand(cmd)
 	if err != nil {
 		return err
 	}
-	var changes []*change
+	var changes []*fileChange
 	var failed []error
 	for _, a := range list {
-		some, err := i.plan(a, m, command)
+		some, err := i.planAgent(a, m, command)
 		changes = append(changes, some...)
 		failed = append(failed, err)
 	}
@@ -115,26 +115,26 @@ func (i *installer) run(cmd *cobra.Command) error {
 	}
 	if i.write {
 		for _, c := range changes {
-			if c.needed() {
-				failed = append(failed, c.write())
+			if c.isNeeded() {
+				failed = append(failed, c.writeFile())
 			}
 		}
 	}
-	if err := i.show(changes); err != nil {
+	if err := i.printChanges(changes); err != nil {
 		return err
 	}
 	return errors.Join(failed...)
 }
 
-// chosen returns the selected agents.
-func (i *installer) chosen(m agents.Machine) ([]agents.Agent, error) {
+// selectAgents returns the selected agents.
+func (i *installer) selectAgents(m agents.Machine) ([]agents.Agent, error) {
 	var found []string
-	for _, f := range agents.Found(m) {
-		if f.Agent.Has(i.part, i.scope()) {
+	for _, f := range agents.DetectAgents(m) {
+		if f.Agent.Supports(i.component, i.scope()) {
 			found = append(found, f.Agent.Name)
 		}
 	}
-	names := agents.Names(i.part)
+	names := agents.Names(i.component)
 	here := "none of them is on this machine"
 	if len(found) > 0 {
 		here = "on this machine: " + strings.Join(found, ", ")
@@ -149,7 +149,7 @@ func (i *installer) chosen(m agents.Machine) ([]agents.Agent, error) {
 	}
 	var list []agents.Agent
 	for _, name := range i.agents {
-		if err := config.OneOf(name, names); err != nil {
+		if err := config.CheckOneOf(name, names); err != nil {
 			return nil, fmt.Errorf("--agent: %w (%s)", err, here)
 		}
 		a, _ := agents.Named(name)
@@ -170,16 +170,16 @@ func (i *installer) scope() agents.Scope {
 	return agents.User
 }
 
-// starts returns the command that the agent starts, with the given flags. Paths
+// agentCommand returns the command that the agent starts, with the given flags. Paths
 // are absolute, because an agent may run in any directory.
-func (i *installer) starts(cmd *cobra.Command) (agents.Command, error) {
+func (i *installer) agentCommand(cmd *cobra.Command) (agents.Command, error) {
 	if i.remove {
 		return nil, nil
 	}
 	program := i.program
 	if program == "" {
 		var err error
-		program, err = callable()
+		program, err = programCommand()
 		if err != nil {
 			return nil, err
 		}
@@ -190,7 +190,7 @@ func (i *installer) starts(cmd *cobra.Command) (agents.Command, error) {
 	}
 	c := append(agents.Command{program}, flags.Words()...)
 	if i.g.Socket != "" {
-		socket, err := config.Absolute(i.g.Socket)
+		socket, err := config.AbsolutePath(i.g.Socket)
 		if err != nil {
 			return nil, err
 		}
@@ -200,15 +200,15 @@ func (i *installer) starts(cmd *cobra.Command) (agents.Command, error) {
 		c = append(c, "--subject", i.g.Subject)
 	}
 	if i.g.Context != "" {
-		if err := config.OneOf(i.g.Context, cli.Contexts); err != nil {
+		if err := config.CheckOneOf(i.g.Context, cli.Contexts); err != nil {
 			return nil, cli.UsageError{Err: fmt.Errorf("--context: %w", err)}
 		}
 		c = append(c, "--context", i.g.Context)
 	}
-	if i.part == agents.MCP {
+	if i.component == agents.MCP {
 		c = append(c, "mcp")
 		if i.tools != "" {
-			if _, err := mcp.ParseProfile(i.tools); err != nil {
+			if _, err := mcp.ParseToolSet(i.tools); err != nil {
 				return nil, cli.UsageError{Err: err}
 			}
 			c = append(c, "--tools", i.tools)
@@ -217,24 +217,24 @@ func (i *installer) starts(cmd *cobra.Command) (agents.Command, error) {
 	return c, nil
 }
 
-// plan returns the changes for one agent, and writes nothing.
-func (i *installer) plan(a agents.Agent, m agents.Machine, command agents.Command) ([]*change, error) {
+// planAgent returns the changes for one agent, and writes nothing.
+func (i *installer) planAgent(a agents.Agent, m agents.Machine, command agents.Command) ([]*fileChange, error) {
 	scope := i.scope()
-	if !a.Has(i.part, scope) {
+	if !a.Supports(i.component, scope) {
 		return nil, cli.UsageError{Err: fmt.Errorf("%s has no %s settings for this", a.Title, scope)}
 	}
-	files := a.Files(i.part, scope, m)
+	files := a.Files(i.component, scope, m)
 	if !i.remove {
-		files = []string{a.File(i.part, scope, m)}
+		files = []string{a.File(i.component, scope, m)}
 	}
-	var all, needed []*change
+	var all, needed []*fileChange
 	for _, file := range files {
-		c, err := i.change(a, m, file, command)
+		c, err := i.planFile(a, m, file, command)
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, c)
-		if c.needed() {
+		if c.isNeeded() {
 			needed = append(needed, c)
 		}
 	}
@@ -244,29 +244,31 @@ func (i *installer) plan(a agents.Agent, m agents.Machine, command agents.Comman
 	return needed, nil
 }
 
-// change returns the change of one file. In a project, it rejects a link that
+// planFile returns the change of one file. In a project, it rejects a link that
 // leads out of the project: the author of the project could point it at other
 // settings.
-func (i *installer) change(a agents.Agent, m agents.Machine, file string, command agents.Command) (*change, error) {
+func (i *installer) planFile(a agents.Agent, m agents.Machine, file string, command agents.Command) (*fileChange,
+	error) {
 	s, err := openSettings(file)
 	if err != nil {
 		return nil, err
 	}
 	if i.scope() != agents.User {
-		if inside, err := s.within(m.Dir); err != nil {
+		if inside, err := s.isWithin(m.Dir); err != nil {
 			return nil, err
 		} else if !inside {
 			return nil, fmt.Errorf("%s: a link leads out of the project, to %s: take the link away, or leave --%s out",
 				file, s.path, i.scope())
 		}
 	}
-	c := &change{Agent: a.Name, Part: i.part, Scope: i.scope(), File: file, Command: command, title: a.Title,
+	c := &fileChange{Agent: a.Name, Component: i.component, Scope: i.scope(), File: file, Command: command,
+		title:    a.Title,
 		settings: s, after: s.data}
 	switch {
 	case !i.remove:
-		c.after, err = a.Install(i.part, s.data, command)
+		c.after, err = a.Install(i.component, s.data, command)
 	case s.info != nil:
-		c.after, err = a.Uninstall(i.part, s.data)
+		c.after, err = a.Uninstall(i.component, s.data)
 	}
 	if at, ok := errors.AsType[*agents.Error](err); ok {
 		return nil, fmt.Errorf("%s:%w", file, at)
@@ -274,20 +276,20 @@ func (i *installer) change(a agents.Agent, m agents.Machine, file string, comman
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	if !i.remove {
-		if unread := a.Unread(i.part, c.after); unread != nil {
+		if unread := a.CheckSyntax(i.component, c.after); unread != nil {
 			c.Warning = fmt.Sprintf("%s:%v", file, unread)
 		}
-		c.Note = a.Note(i.part, c.Scope)
+		c.Note = a.Note(i.component, c.Scope)
 	}
-	c.compare(i.g.Diff)
+	c.setDiff(i.g.Diff)
 	return c, nil
 }
 
-// show prints the planned or written changes.
-func (i *installer) show(changes []*change) error {
+// printChanges prints the planned or written changes.
+func (i *installer) printChanges(changes []*fileChange) error {
 	if i.g.JSON {
 		_, err := i.g.Stdout.Write(cli.AsJSON(struct {
-			Changes []*change `json:"changes"`
+			Changes []*fileChange `json:"changes"`
 		}{changes}))
 		return err
 	}
@@ -295,8 +297,8 @@ func (i *installer) show(changes []*change) error {
 	var b strings.Builder
 	needed := false
 	for _, c := range changes {
-		needed = needed || c.needed()
-		c.print(&b, p, i.remove)
+		needed = needed || c.isNeeded()
+		c.printChange(&b, p, i.remove)
 	}
 	if needed && !i.write {
 		fmt.Fprintf(&b, "\nNothing is changed yet. With --write it is:\n  %s\n",

@@ -10,7 +10,7 @@ import (
 	"github.com/memwatchd/memwatchd/agents"
 )
 
-func openTest(t *testing.T, path string) *settings {
+func openTest(t *testing.T, path string) *settingsFile {
 	t.Helper()
 	s, err := openSettings(path)
 	if err != nil {
@@ -37,7 +37,7 @@ func TestSettingsChangedMeanwhile(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	refused := func(s *settings) {
+	refused := func(s *settingsFile) {
 		t.Helper()
 		if err := s.replace([]byte("ours"), false); err == nil || !strings.Contains(err.Error(), "changed meanwhile") {
 			t.Errorf("got %v", err)

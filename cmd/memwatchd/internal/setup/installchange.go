@@ -15,28 +15,28 @@ import (
 )
 
 // A change is a planned or written change of one file.
-type change struct {
-	Agent   string         `json:"agent"`
-	Part    agents.Part    `json:"part"`
-	Scope   agents.Scope   `json:"scope"`
-	File    string         `json:"file"`
-	Action  string         `json:"action"` // create, change or none
-	Command agents.Command `json:"command,omitempty"`
-	Diff    []api.DiffHunk `json:"diff,omitempty"`
-	Warning string         `json:"warning,omitempty"` // why the agent does not read the file
-	Note    string         `json:"note,omitempty"`    // a confirmation that the agent requires
-	Written bool           `json:"written"`
+type fileChange struct {
+	Agent     string           `json:"agent"`
+	Component agents.Component `json:"part"`
+	Scope     agents.Scope     `json:"scope"`
+	File      string           `json:"file"`
+	Action    string           `json:"action"` // create, change or none
+	Command   agents.Command   `json:"command,omitempty"`
+	Diff      []api.DiffHunk   `json:"diff,omitempty"`
+	Warning   string           `json:"warning,omitempty"` // why the agent does not read the file
+	Note      string           `json:"note,omitempty"`    // a confirmation that the agent requires
+	Written   bool             `json:"written"`
 
 	title    string // of the agent
-	settings *settings
+	settings *settingsFile
 	after    []byte
 	diff     api.FileDiff
 }
 
-func (c *change) needed() bool { return c.Action != "none" }
+func (c *fileChange) isNeeded() bool { return c.Action != "none" }
 
-// compare sets the action and the diff.
-func (c *change) compare(diff func(path string, before, after []byte) api.FileDiff) {
+// setDiff sets the action and the diff.
+func (c *fileChange) setDiff(diff func(path string, before, after []byte) api.FileDiff) {
 	switch {
 	case bytes.Equal(c.settings.data, c.after):
 		c.Action = "none"
@@ -50,20 +50,20 @@ func (c *change) compare(diff func(path string, before, after []byte) api.FileDi
 	c.Diff = c.diff.Hunks
 }
 
-// write changes the file.
-func (c *change) write() error {
+// writeFile changes the file.
+func (c *fileChange) writeFile() error {
 	err := c.settings.replace(c.after, c.Scope == agents.Project)
 	c.Written = err == nil
 	return err
 }
 
-// print prints the change as text.
-func (c *change) print(b *strings.Builder, p *cli.Printer, remove bool) {
-	file := p.Style(term.AsPath, term.EscapeLine(underHome(c.File)))
+// printChange prints the change as text.
+func (c *fileChange) printChange(b *strings.Builder, p *cli.Printer, remove bool) {
+	file := p.Style(term.AsPath, term.EscapeLine(abbreviateHome(c.File)))
 	switch {
-	case !c.needed() && remove:
+	case !c.isNeeded() && remove:
 		fmt.Fprintf(b, "%s: %s has nothing of memwatchd in %s\n", p.Style(term.AsTitle, c.Agent), c.title, file)
-	case !c.needed():
+	case !c.isNeeded():
 		fmt.Fprintf(b, "%s: %s has memwatchd in %s\n", p.Style(term.AsTitle, c.Agent), c.title, file)
 	case c.Written && remove:
 		fmt.Fprintf(b, "%s: taken out of %s\n", p.Style(term.AsTitle, c.Agent), file)
@@ -83,10 +83,10 @@ func (c *change) print(b *strings.Builder, p *cli.Printer, remove bool) {
 	}
 }
 
-// underHome returns a path with ~ for the home directory.
-func underHome(path string) string {
+// abbreviateHome returns a path with ~ for the home directory.
+func abbreviateHome(path string) string {
 	home, err := os.UserHomeDir()
-	if err != nil || home == "/" || !config.Within(path, home) {
+	if err != nil || home == "/" || !config.IsWithin(path, home) {
 		return path
 	}
 	rel, err := filepath.Rel(home, path)

@@ -14,21 +14,21 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 )
 
-// settings holds an agent's settings file as it was read.
-type settings struct {
+// settingsFile holds an agent's settings file as it was read.
+type settingsFile struct {
 	path string      // with all links resolved
 	data []byte      // nil if the file is missing
 	info fs.FileInfo // nil if the file is missing
 }
 
 // openSettings reads a settings file, which may be missing.
-func openSettings(path string) (*settings, error) {
+func openSettings(path string) (*settingsFile, error) {
 	real, err := filepath.EvalSymlinks(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if to, err := os.Readlink(path); err == nil {
 			return nil, fmt.Errorf("%s: this is a link to %s, which is not there: make that file, or take the link away", path, to)
 		}
-		return &settings{path: path}, nil
+		return &settingsFile{path: path}, nil
 	}
 	if err != nil {
 		return nil, err
@@ -42,12 +42,12 @@ func openSettings(path string) (*settings, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &settings{path: real, data: data, info: info}, nil
+	return &settingsFile{path: real, data: data, info: info}, nil
 }
 
-// within reports whether the file is, or will be, below a directory after all
+// isWithin reports whether the file is, or will be, below a directory after all
 // links are resolved.
-func (s *settings) within(dir string) (bool, error) {
+func (s *settingsFile) isWithin(dir string) (bool, error) {
 	dir, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return false, err
@@ -55,7 +55,7 @@ func (s *settings) within(dir string) (bool, error) {
 	for at := s.path; ; at = filepath.Dir(at) {
 		real, err := filepath.EvalSymlinks(at)
 		if err == nil || !errors.Is(err, fs.ErrNotExist) || at == filepath.Dir(at) {
-			return config.Within(real, dir), err
+			return config.IsWithin(real, dir), err
 		}
 	}
 }
@@ -75,7 +75,7 @@ func readSettings(path string) ([]byte, error) {
 // replace replaces the file through a temporary file, if it is unchanged since
 // it was read. A complete file exists at any time, with the previous owner and
 // mode. If shared is set, other users may read a new file.
-func (s *settings) replace(data []byte, shared bool) error {
+func (s *settingsFile) replace(data []byte, shared bool) error {
 	dirMode, mode := fs.FileMode(0o700), fs.FileMode(0o600)
 	if shared {
 		dirMode, mode = 0o777, 0o666 // less the umask
@@ -85,7 +85,7 @@ func (s *settings) replace(data []byte, shared bool) error {
 		if err := os.MkdirAll(dir, dirMode); err != nil {
 			return err
 		}
-	} else if err := s.replaceable(); err != nil {
+	} else if err := s.checkReplaceable(); err != nil {
 		return err
 	}
 	path := filepath.Join(dir, fmt.Sprintf(".%s.memwatchd-%d", name, os.Getpid()))
@@ -96,7 +96,7 @@ func (s *settings) replace(data []byte, shared bool) error {
 	}
 	defer os.Remove(path)
 	if s.info != nil {
-		err = s.adopt(temp)
+		err = s.copyOwner(temp)
 	}
 	if err == nil {
 		_, err = temp.Write(data)
@@ -114,8 +114,8 @@ func (s *settings) replace(data []byte, shared bool) error {
 	return os.Rename(path, s.path)
 }
 
-// replaceable returns an error if an existing file must not be replaced.
-func (s *settings) replaceable() error {
+// checkReplaceable returns an error if an existing file must not be replaced.
+func (s *settingsFile) checkReplaceable() error {
 	if s.info.Mode().Perm()&0o222 == 0 {
 		return fmt.Errorf("%s: the file is for reading only", s.path)
 	}
@@ -126,8 +126,8 @@ func (s *settings) replaceable() error {
 	return nil
 }
 
-// adopt gives a new file the owner and the mode of the old one.
-func (s *settings) adopt(temp *os.File) error {
+// copyOwner gives a new file the owner and the mode of the old one.
+func (s *settingsFile) copyOwner(temp *os.File) error {
 	if stat, ok := s.info.Sys().(*syscall.Stat_t); ok && (int(stat.Uid) != os.Geteuid() || int(stat.Gid) != os.Getegid()) {
 		if err := temp.Chown(int(stat.Uid), int(stat.Gid)); err != nil {
 			return fmt.Errorf("%s: the owner of the file cannot be kept: %w", s.path, err)

@@ -64,7 +64,7 @@ func NewService(g *cli.Globals) *cobra.Command {
 	install.Flags().BoolVar(&s.force, "force", false, "replace units that were changed by hand")
 	uninstall := add("uninstall", "Stop the service and remove its units", "uninstall --name work", s.uninstall)
 	uninstall.Flags().BoolVar(&s.force, "force", false, "remove units that were changed by hand")
-	printed := add("print", "Print the units without installing them", "print --system --user memory", s.print)
+	printed := add("print", "Print the units without installing them", "print --system --user memory", s.printUnits)
 	printed.Flags().BoolVar(&s.launchd, "launchd", s.launchd, "print an agent for launchd instead")
 	status := add("status", "Show the state of the service and its units", "status", s.status)
 	for _, c := range []*cobra.Command{install, printed, status} {
@@ -85,9 +85,9 @@ func (s *serviceCommand) checkManager(name string) error {
 	return nil
 }
 
-// print prints the units, each after a comment with its path, or the agent.
-func (s *serviceCommand) print(ctx context.Context) error {
-	_, daemon, err := s.plan()
+// printUnits prints the units, each after a comment with its path, or the agent.
+func (s *serviceCommand) printUnits(ctx context.Context) error {
+	_, daemon, err := s.planService()
 	if err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func (s *serviceCommand) printAgent(daemon *service.Service) error {
 	if err != nil {
 		return fmt.Errorf("service print: %w", err)
 	}
-	agent, err := daemon.Agent(home)
+	agent, err := daemon.LaunchdAgent(home)
 	if err != nil {
 		return err
 	}
@@ -139,7 +139,7 @@ func (s *serviceCommand) install(ctx context.Context) error {
 				"`useradd --system --shell /usr/sbin/nologin %[1]s`, or name another with --user", s.account)
 		}
 	}
-	c, daemon, err := s.plan()
+	c, daemon, err := s.planService()
 	if err != nil {
 		return err
 	}
@@ -153,15 +153,15 @@ func (s *serviceCommand) install(ctx context.Context) error {
 	var wanted, present, stale []string
 	changed := false
 	for _, u := range units {
-		if u.is != "" {
+		if u.current != "" {
 			present = append(present, u.name)
 		}
-		if u.want == "" {
+		if u.wanted == "" {
 			stale = append(stale, u.name)
 		} else {
 			wanted = append(wanted, u.name)
 		}
-		changed = changed || u.is != u.want
+		changed = changed || u.current != u.wanted
 	}
 	wanted = append(wanted[1:], wanted[0]) // sockets before the service
 	var before, after [][]string           // commands of systemctl
@@ -180,7 +180,7 @@ func (s *serviceCommand) install(ctx context.Context) error {
 	if !s.noStart {
 		after = append(after, append([]string{"start"}, wanted...))
 	}
-	if err := s.run(ctx, before...); err != nil {
+	if err := s.runSystemctl(ctx, before...); err != nil {
 		return err
 	}
 	if s.system {
@@ -188,10 +188,10 @@ func (s *serviceCommand) install(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := s.write(units); err != nil {
+	if err := s.writeUnits(units); err != nil {
 		return err
 	}
-	if err := s.run(ctx, after...); err != nil {
+	if err := s.runSystemctl(ctx, after...); err != nil {
 		return fmt.Errorf("service install: the units are written but not active: %w\nsee the log: %s",
 			err, s.logCommand(daemon.UnitName()))
 	}
@@ -212,7 +212,7 @@ func (s *serviceCommand) install(ctx context.Context) error {
 func (s *serviceCommand) uninstall(ctx context.Context) error {
 	s.setEnvironment()
 	daemon := &service.Service{Name: s.memoryName()}
-	units, err := s.compare(daemon, nil)
+	units, err := s.readUnits(daemon, nil)
 	if err != nil {
 		return err
 	}
@@ -234,13 +234,13 @@ func (s *serviceCommand) uninstall(ctx context.Context) error {
 	for _, u := range units {
 		disable = append(disable, u.name)
 	}
-	if err := s.run(ctx, disable); err != nil {
+	if err := s.runSystemctl(ctx, disable); err != nil {
 		return err
 	}
-	if err := s.write(units); err != nil {
+	if err := s.writeUnits(units); err != nil {
 		return err
 	}
-	if err := s.run(ctx, []string{"daemon-reload"}); err != nil {
+	if err := s.runSystemctl(ctx, []string{"daemon-reload"}); err != nil {
 		return err
 	}
 	fmt.Fprintln(s.g.Stdout, "The memory, the configuration and the index are still there.")
@@ -250,7 +250,7 @@ func (s *serviceCommand) uninstall(ctx context.Context) error {
 // status prints the output of systemctl status and compares the units with
 // those that install would write.
 func (s *serviceCommand) status(ctx context.Context) error {
-	_, daemon, err := s.plan()
+	_, daemon, err := s.planService()
 	if err != nil {
 		return err
 	}
@@ -258,7 +258,7 @@ func (s *serviceCommand) status(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	text, inactive := s.query(ctx, "status", "--no-pager", "--full", "--lines=0", daemon.UnitName())
+	text, inactive := s.querySystemctl(ctx, "status", "--no-pager", "--full", "--lines=0", daemon.UnitName())
 	if inactive != nil {
 		text = cmp.Or(text, inactive.Error()+"\n")
 	}
@@ -267,11 +267,11 @@ func (s *serviceCommand) status(ctx context.Context) error {
 	for _, u := range units {
 		state := "as installed"
 		switch {
-		case u.is == "":
+		case u.current == "":
 			state, outdated = "missing", true
-		case !service.Unmodified(u.is):
+		case !service.Unmodified(u.current):
 			state = "changed by hand"
-		case u.is != u.want:
+		case u.current != u.wanted:
 			state, outdated = "out of date", true
 		}
 		fmt.Fprintf(s.g.Stdout, "%s (%s)\n", term.EscapeLine(u.path), state)

@@ -67,7 +67,7 @@ func (s *serviceCommand) setEnvironment() {
 	}
 	// systemd always sets XDG_RUNTIME_DIR; su and cron, for example, do not.
 	dir := fmt.Sprintf("/run/user/%d", os.Getuid())
-	if os.Getenv("XDG_RUNTIME_DIR") == "" && config.Existing(dir) != "" {
+	if os.Getenv("XDG_RUNTIME_DIR") == "" && config.ExistingPath(dir) != "" {
 		os.Setenv("XDG_RUNTIME_DIR", dir)
 	}
 }
@@ -80,11 +80,11 @@ func (s *serviceCommand) memoryName() string {
 	return cmp.Or(s.g.Config.Name, "memwatchd")
 }
 
-// plan returns the configuration of the service and its description. If a system
+// planService returns the configuration of the service and its description. If a system
 // service has no configuration file, File is the path of the one to write.
-func (s *serviceCommand) plan() (*config.Config, *service.Service, error) {
+func (s *serviceCommand) planService() (*config.Config, *service.Service, error) {
 	s.setEnvironment()
-	program, err := invoked()
+	program, err := invokedPath()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -94,7 +94,7 @@ func (s *serviceCommand) plan() (*config.Config, *service.Service, error) {
 	}
 	flags := s.g.Config
 	path := cmp.Or(flags.File, filepath.Join(xdg.ConfigHome, "memwatchd", s.memoryName()+".yaml"))
-	create := s.system && config.Existing(path) == ""
+	create := s.system && config.ExistingPath(path) == ""
 	if create {
 		flags.File, flags.Dir = "", cmp.Or(flags.Dir, systemMemory)
 	}
@@ -107,7 +107,7 @@ func (s *serviceCommand) plan() (*config.Config, *service.Service, error) {
 	}
 	daemon := &service.Service{
 		Name: c.Name, Memory: c.Memory.Dir, Drain: c.IPC.Drain,
-		Program: program, Args: args.Words(), Environment: s.environment(),
+		Program: program, Args: args.Words(), Environment: s.serviceEnvironment(),
 		Network: c.LLM.Endpoint != "" || c.Capture.Ntfy.Topic != "",
 		Reads:   []string{c.File, c.LLM.KeyFile, c.Capture.Ntfy.TokenFile},
 	}
@@ -130,9 +130,9 @@ func (s *serviceCommand) plan() (*config.Config, *service.Service, error) {
 	return c, daemon, nil
 }
 
-// environment returns the variables that change the behaviour of the daemon.
+// serviceEnvironment returns the variables that change the behaviour of the daemon.
 // systemd sets XDG_RUNTIME_DIR for a user's service.
-func (s *serviceCommand) environment() []string {
+func (s *serviceCommand) serviceEnvironment() []string {
 	names := []string{"XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME"}
 	if s.system {
 		names = append(names, "XDG_RUNTIME_DIR")
@@ -151,18 +151,18 @@ func (s *serviceCommand) writeConfig(c *config.Config) error {
 	if err := os.MkdirAll(filepath.Dir(c.File), 0o755); err != nil {
 		return err
 	}
-	made, err := writeNew(c.File, starterConfig(c))
+	made, err := writeIfMissing(c.File, starterConfig(c))
 	if err != nil || !made {
 		return err
 	}
-	s.report("write", term.EscapeLine(c.File))
+	s.printAction("write", term.EscapeLine(c.File))
 	return os.Chmod(c.File, 0o644)
 }
 
 // A unit is a systemd file with its current and its wanted text.
 type unit struct {
-	name, path string
-	is, want   string // empty: no file
+	name, path      string
+	current, wanted string // empty: no file
 }
 
 // wantedUnits returns the units that install would write or remove.
@@ -176,11 +176,11 @@ func (s *serviceCommand) wantedUnits(ctx context.Context, daemon *service.Servic
 	if err != nil {
 		return nil, err
 	}
-	return s.compare(daemon, files)
+	return s.readUnits(daemon, files)
 }
 
-// compare returns the wanted files, followed by the other units of the service.
-func (s *serviceCommand) compare(daemon *service.Service, wanted []service.File) ([]unit, error) {
+// readUnits returns the wanted files, followed by the other units of the service.
+func (s *serviceCommand) readUnits(daemon *service.Service, wanted []service.File) ([]unit, error) {
 	dir := s.unitDir()
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -209,32 +209,32 @@ func (s *serviceCommand) compare(daemon *service.Service, wanted []service.File)
 // difference.
 func (s *serviceCommand) checkEdited(units []unit, verb string) error {
 	for _, u := range units {
-		if s.force || u.is == "" || service.Unmodified(u.is) {
+		if s.force || u.current == "" || service.Unmodified(u.current) {
 			continue
 		}
-		if u.want != "" {
+		if u.wanted != "" {
 			p := cli.NewPrinter(s.g.Stderr, s.g.Stderr, config.Default(), s.g.NoColor)
-			fmt.Fprint(s.g.Stderr, p.OutsideDiff(u.path, u.path, s.g.Diff(u.path, []byte(u.is), []byte(u.want))))
+			fmt.Fprint(s.g.Stderr, p.OutsideDiff(u.path, u.path, s.g.Diff(u.path, []byte(u.current), []byte(u.wanted))))
 		}
 		return fmt.Errorf("service: %s was changed by hand and would be %s: move it away, or use --force", u.path, verb)
 	}
 	return nil
 }
 
-// write writes and removes units, and prints each action.
-func (s *serviceCommand) write(units []unit) error {
+// writeUnits writes and removes units, and prints each action.
+func (s *serviceCommand) writeUnits(units []unit) error {
 	for _, u := range units {
 		action, err := "unchanged", error(nil)
 		switch {
-		case u.want == "":
+		case u.wanted == "":
 			action, err = "remove", os.Remove(u.path)
-		case u.is != u.want:
+		case u.current != u.wanted:
 			action, err = "write", writeUnit(u)
 		}
 		if err != nil {
 			return fmt.Errorf("service: %w", err)
 		}
-		s.report(action, term.EscapeLine(u.path))
+		s.printAction(action, term.EscapeLine(u.path))
 	}
 	return nil
 }
@@ -244,44 +244,44 @@ func writeUnit(u unit) error {
 		return err
 	}
 	temporary := filepath.Join(filepath.Dir(u.path), "."+u.name+".new")
-	if err := os.WriteFile(temporary, []byte(u.want), 0o644); err != nil {
+	if err := os.WriteFile(temporary, []byte(u.wanted), 0o644); err != nil {
 		return err
 	}
 	return os.Rename(temporary, u.path)
 }
 
-// report prints one action of install or uninstall.
-func (s *serviceCommand) report(action, object string) {
+// printAction prints one action of install or uninstall.
+func (s *serviceCommand) printAction(action, object string) {
 	fmt.Fprintf(s.g.Stdout, "%-9s %s\n", action, object)
 }
 
-// systemctl returns the words of a command line.
-func (s *serviceCommand) systemctl(args ...string) []string {
+// systemctlArgs returns the words of a command line.
+func (s *serviceCommand) systemctlArgs(args ...string) []string {
 	if s.system {
 		return append([]string{"systemctl"}, args...)
 	}
 	return append([]string{"systemctl", "--user"}, args...)
 }
 
-// query runs systemctl and returns its standard output, also after an error.
-func (s *serviceCommand) query(ctx context.Context, args ...string) (string, error) {
-	words := s.systemctl(args...)
+// querySystemctl runs systemctl and returns its standard output, also after an error.
+func (s *serviceCommand) querySystemctl(ctx context.Context, args ...string) (string, error) {
+	words := s.systemctlArgs(args...)
 	var out, failure bytes.Buffer
 	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
 	cmd.Stdout, cmd.Stderr = &out, &failure
 	err := cmd.Run()
 	if err != nil {
 		reason, _, _ := strings.Cut(strings.TrimSpace(failure.String()), "\n")
-		err = fmt.Errorf("%s: %s", strings.Join(s.systemctl(args[0]), " "), cmp.Or(reason, err.Error()))
+		err = fmt.Errorf("%s: %s", strings.Join(s.systemctlArgs(args[0]), " "), cmp.Or(reason, err.Error()))
 	}
 	return out.String(), err
 }
 
-// run prints and runs commands of systemctl.
-func (s *serviceCommand) run(ctx context.Context, commands ...[]string) error {
+// runSystemctl prints and runs commands of systemctl.
+func (s *serviceCommand) runSystemctl(ctx context.Context, commands ...[]string) error {
 	for _, args := range commands {
-		s.report("run", strings.Join(s.systemctl(args...), " "))
-		if _, err := s.query(ctx, args...); err != nil {
+		s.printAction("run", strings.Join(s.systemctlArgs(args...), " "))
+		if _, err := s.querySystemctl(ctx, args...); err != nil {
 			return err
 		}
 	}
@@ -302,7 +302,7 @@ func (s *serviceCommand) systemdVersion(ctx context.Context) (int, error) {
 	if _, err := exec.LookPath("systemctl"); err != nil {
 		return 0, errors.New("service: systemd is not installed: start `memwatchd serve` with another supervisor")
 	}
-	text, err := s.query(ctx, "show", "--property=Version", "--value")
+	text, err := s.querySystemctl(ctx, "show", "--property=Version", "--value")
 	if err != nil {
 		return 0, fmt.Errorf("service: systemd does not answer: %w\n"+
 			"in a container, start `memwatchd serve` with another supervisor; "+
@@ -325,7 +325,7 @@ func (s *serviceCommand) checkServing(ctx context.Context, c *config.Config, dae
 		return nil
 	}
 	pid := strconv.Itoa(status.PID)
-	main, err := s.query(ctx, "show", "--property=MainPID", "--value", daemon.UnitName())
+	main, err := s.querySystemctl(ctx, "show", "--property=MainPID", "--value", daemon.UnitName())
 	if err == nil && strings.TrimSpace(main) == pid {
 		return nil
 	}

@@ -14,15 +14,15 @@ import (
 // would move the cursor, end the line, change the direction of writing or stay
 // invisible as escape sequences, so that the terminal cannot show a text that s
 // does not contain.
-func EscapeLine(s string) string { return escape(s, false) }
+func EscapeLine(s string) string { return escapeHarmful(s, false) }
 
 // EscapeText is EscapeLine for text of several lines: it keeps newlines and
 // tabs.
-func EscapeText(s string) string { return escape(s, true) }
+func EscapeText(s string) string { return escapeHarmful(s, true) }
 
-// Harmless escapes the text of a log attribute for a terminal. It is a
+// EscapeAttr escapes the text of a log attribute for a terminal. It is a
 // ReplaceAttr function of [slog.HandlerOptions].
-func Harmless(_ []string, a slog.Attr) slog.Attr {
+func EscapeAttr(_ []string, a slog.Attr) slog.Attr {
 	switch v := a.Value.Any().(type) {
 	case string:
 		a.Value = slog.StringValue(EscapeLine(v))
@@ -32,8 +32,8 @@ func Harmless(_ []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-func escape(s string, lines bool) string {
-	if !strings.ContainsFunc(s, func(r rune) bool { return Harmful(r, lines) }) && utf8.ValidString(s) {
+func escapeHarmful(s string, lines bool) string {
+	if !strings.ContainsFunc(s, func(r rune) bool { return IsHarmful(r, lines) }) && utf8.ValidString(s) {
 		return s
 	}
 	var b strings.Builder
@@ -43,7 +43,7 @@ func escape(s string, lines bool) string {
 		switch {
 		case r == utf8.RuneError && n == 1:
 			fmt.Fprintf(&b, `\x%02x`, s[i])
-		case !Harmful(r, lines), r == zeroWidthSpace && unicode.In(last, unspaced...):
+		case !IsHarmful(r, lines), r == zeroWidthSpace && unicode.In(last, spacelessScripts...):
 			b.WriteRune(r)
 		case r == '\n':
 			b.WriteString(`\n`)
@@ -71,11 +71,11 @@ func escape(s string, lines bool) string {
 // scripts it can split a word invisibly.
 const zeroWidthSpace = '\u200b'
 
-var unspaced = []*unicode.RangeTable{unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar}
+var spacelessScripts = []*unicode.RangeTable{unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar}
 
-// Harmful reports whether r is a control character, a line separator, an
+// IsHarmful reports whether r is a control character, a line separator, an
 // invisible character or a character that changes the direction of writing. If
 // lines is set, newlines and tabs are harmless.
-func Harmful(r rune, lines bool) bool {
+func IsHarmful(r rune, lines bool) bool {
 	return memory.Invisible(r) || !lines && (r == '\n' || r == '\t')
 }

@@ -9,16 +9,16 @@ import (
 )
 
 const (
-	lookEvery = 100 * time.Millisecond // interval of updates
-	worthABar = 1000                   // files; smaller runs show no bar
-	barWidth  = 30                     // columns
+	updateInterval = 100 * time.Millisecond // interval of updates
+	minBarTotal    = 1000                   // files; smaller runs show no bar
+	barWidth       = 30                     // columns
 )
 
 // ShowProgress shows a progress bar on a terminal. It calls look at intervals
 // until look returns more == false or ctx is done, and then clears the bar.
 func ShowProgress(ctx context.Context, w io.Writer, look func() (done, total int, more bool)) {
 	shown := false
-	tick := time.NewTicker(lookEvery)
+	tick := time.NewTicker(updateInterval)
 	defer tick.Stop()
 	for ctx.Err() == nil {
 		select {
@@ -30,9 +30,9 @@ func ShowProgress(ctx context.Context, w io.Writer, look func() (done, total int
 		if !more {
 			break
 		}
-		if total >= worthABar {
+		if total >= minBarTotal {
 			shown = true
-			io.WriteString(w, clearLine+bar(done, total)) // an error is ignored: the bar is only decoration
+			io.WriteString(w, clearLine+formatBar(done, total)) // an error is ignored: the bar is only decoration
 		}
 	}
 	if shown {
@@ -43,16 +43,16 @@ func ShowProgress(ctx context.Context, w io.Writer, look func() (done, total int
 // clearLine moves the cursor to the start of the line and clears the line.
 const clearLine = "\r\x1b[K"
 
-// bar returns a progress bar that fits every terminal.
-func bar(done, total int) string {
+// formatBar returns a progress bar that fits every terminal.
+func formatBar(done, total int) string {
 	n := min(barWidth*done/max(total, 1), barWidth)
 	return fmt.Sprintf("indexing [%s%s] %d/%d", strings.Repeat("=", n), strings.Repeat(" ", barWidth-n), done, total)
 }
 
-// OverBar writes lines over a progress bar on the last line of the terminal.
-type OverBar struct{ io.Writer }
+// BarWriter writes lines over a progress bar on the last line of the terminal.
+type BarWriter struct{ io.Writer }
 
-func (w OverBar) Write(p []byte) (int, error) {
+func (w BarWriter) Write(p []byte) (int, error) {
 	if _, err := io.WriteString(w.Writer, clearLine); err != nil {
 		return 0, err
 	}

@@ -40,7 +40,7 @@ func TestFollow(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var b bytes.Buffer
 	ShowProgress(ctx, &b, func() (int, int, bool) { cancel(); return 1, 5000, true })
-	if got, want := b.String(), clearLine+bar(1, 5000)+clearLine; got != want {
+	if got, want := b.String(), clearLine+formatBar(1, 5000)+clearLine; got != want {
 		t.Errorf("when the answer has come, got\n%q\nwant\n%q", got, want)
 	}
 }

@@ -34,8 +34,8 @@ func (s Style) Paint(text string) string {
 	return "\x1b[" + string(s) + "m" + text + "\x1b[0m"
 }
 
-// Styles matches the escape sequences that Paint writes. They have no width.
-var Styles = regexp.MustCompile("\x1b\\[[0-9;]*m")
+// StyleSequence matches the escape sequences that Paint writes. They have no width.
+var StyleSequence = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
 // WantsColor reports whether to color the output: never with a flag or
 // NO_COLOR, always with CLICOLOR_FORCE or FORCE_COLOR, otherwise on terminals

@@ -17,18 +17,18 @@ func Width(w io.Writer) int {
 		return 0
 	}
 	if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
-		return max(width, Narrowest)
+		return max(width, MinWidth)
 	}
-	return usualWidth
+	return defaultWidth
 }
 
 const (
-	usualWidth = 80 // of a terminal that does not report its width
-	Narrowest  = 40 // smallest supported width
+	defaultWidth = 80 // of a terminal that does not report its width
+	MinWidth     = 40 // smallest supported width
 )
 
-// Bytes formats a number of bytes for people.
-func Bytes(n int64) string {
+// FormatBytes formats a number of bytes for people.
+func FormatBytes(n int64) string {
 	switch {
 	case n >= 1<<30:
 		return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))

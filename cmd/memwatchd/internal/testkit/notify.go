@@ -45,9 +45,9 @@ func (m *Manager) Next(patience time.Duration) []string {
 	return strings.Split(string(b[:n]), "\n")
 }
 
-// Await returns the first notification that contains line, and the
+// AwaitLine returns the first notification that contains line, and the
 // notifications before it except watchdog pings.
-func (m *Manager) Await(line string) (message []string, before [][]string) {
+func (m *Manager) AwaitLine(line string) (message []string, before [][]string) {
 	m.t.Helper()
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
 		message = m.Next(time.Second)
@@ -62,9 +62,9 @@ func (m *Manager) Await(line string) (message []string, before [][]string) {
 	return nil, nil
 }
 
-// Quiet reports whether no notification is pending. It discards pending
+// NonePending reports whether no notification is pending. It discards pending
 // notifications.
-func (m *Manager) Quiet() bool {
+func (m *Manager) NonePending() bool {
 	quiet := true
 	for m.Next(0) != nil {
 		quiet = false

@@ -9,27 +9,27 @@ import (
 	"time"
 )
 
-// Printed collects the output of a process. It is safe for concurrent use.
-type Printed struct {
+// Output collects the output of a process. It is safe for concurrent use.
+type Output struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
 }
 
 // Write implements [io.Writer].
-func (t *Printed) Write(p []byte) (int, error) {
+func (t *Output) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.buf.Write(p)
 }
 
-func (t *Printed) String() string {
+func (t *Output) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.buf.String()
 }
 
-// Put writes a file and creates its missing parent directories.
-func Put(t *testing.T, path, text string) {
+// WriteFile writes a file and creates its missing parent directories.
+func WriteFile(t *testing.T, path, text string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		t.Fatal(err)
@@ -39,7 +39,7 @@ func Put(t *testing.T, path, text string) {
 	}
 }
 
-// Ago returns the date of the given number of days ago, in UTC. A test that
+// DaysAgo returns the date of the given number of days ago, in UTC. A test that
 // runs past midnight still passes, because tasks are ticked in files up to a
 // week old.
-func Ago(days int) string { return time.Now().UTC().AddDate(0, 0, -days).Format(time.DateOnly) }
+func DaysAgo(days int) string { return time.Now().UTC().AddDate(0, 0, -days).Format(time.DateOnly) }
