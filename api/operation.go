@@ -36,12 +36,13 @@ type Operation struct {
 // A Need is a requirement on the caller of an operation.
 type Need int
 
-// The requirements of operations. Each one includes those before it.
+// The requirements of operations.
 const (
 	AnyCaller  Need = iota
 	AnySubject      // a subject: writes of anonymous callers are refused
-	InPrivate       // a private context: elsewhere callers can only add
-	TheOwner        // the root's owner, on a listener without a fixed scope
+	InPrivate       // a subject in a private context: elsewhere callers can only add
+	TheOwner        // the root's owner in private, on a listener without a fixed scope
+	Operator        // as TheOwner, or a request that names no subject, on such a listener
 )
 
 // A Command is one of several commands for an operation.

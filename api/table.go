@@ -111,15 +111,15 @@ var Operations = []*Operation{
 		Command: "identity resolve", Example: "telegram:123456", ReadOnly: true,
 	}),
 	NewOperation[LinkRequest, IdentityAnswer](Operation{
-		Name: "link", Summary: "Link a user of a channel to a subject", Needs: TheOwner,
+		Name: "link", Summary: "Link a user of a channel to a subject", Needs: Operator,
 		Command: "identity link", Example: "telegram:123456 acct:42", Admin: true,
 	}),
 	NewOperation[UnlinkRequest, IdentityAnswer](Operation{
-		Name: "unlink", Summary: "Remove the link of a user of a channel", Needs: TheOwner,
+		Name: "unlink", Summary: "Remove the link of a user of a channel", Needs: Operator,
 		Command: "identity unlink", Example: "telegram:123456", Admin: true,
 	}),
 	NewOperation[LinksRequest, LinksAnswer](Operation{
-		Name: "links", Summary: "List the links between users of channels and subjects", Needs: TheOwner,
+		Name: "links", Summary: "List the links between users of channels and subjects", Needs: Operator,
 		Command: "identity list", Admin: true, ReadOnly: true,
 	}),
 	NewOperation[CompressRequest, CompressAnswer](Operation{
@@ -147,7 +147,7 @@ var Operations = []*Operation{
 		Example: "--subject acct:42 acct:42", Admin: true, Long: true, HumansOnly: true,
 	}),
 	NewOperation[CheckRequest, CheckAnswer](Operation{
-		Name: "check", Summary: "Compare the files with the index, and list problems in files", Needs: TheOwner,
+		Name: "check", Summary: "Compare the files with the index, and list problems in files", Needs: Operator,
 		Example: "--fix", Admin: true, Long: true,
 	}),
 	NewOperation[SyncRequest, SyncAnswer](Operation{
@@ -155,7 +155,7 @@ var Operations = []*Operation{
 		ReadOnly: true, Long: true,
 	}),
 	NewOperation[RebuildRequest, RebuildAnswer](Operation{
-		Name: "rebuild", Summary: "Rebuild the index from the files", Needs: TheOwner,
+		Name: "rebuild", Summary: "Rebuild the index from the files", Needs: Operator,
 		Admin: true, Long: true,
 	}),
 	NewOperation[StatusRequest, StatusAnswer](Operation{
@@ -167,7 +167,7 @@ var Operations = []*Operation{
 		ReadOnly: true, ProgramsOnly: true, Always: true,
 	}),
 	NewOperation[EventsRequest, Event](Operation{
-		Name: "events", Summary: "Stream events as they happen", Needs: TheOwner,
+		Name: "events", Summary: "Stream events as they happen", Needs: Operator,
 		Admin: true, ReadOnly: true, Long: true, Stream: true,
 	}),
 }

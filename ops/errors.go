@@ -17,7 +17,7 @@ var errNoWriter = api.Errorf(api.Unavailable, "nothing can be written").WithHint
 // the request only.
 func (m *Memory) permit(c Call, op *api.Operation) error {
 	switch {
-	case op.Needs == api.TheOwner && !c.FullAccess:
+	case op.Needs >= api.TheOwner && !c.meetsNeed(op.Needs):
 		return api.Errorf(api.Forbidden, "%s is for the owner, in private", op.Name).
 			WithHint("use the owner's socket, without subject and context")
 	case op.Needs == api.AnySubject && !m.Disabled:

@@ -64,6 +64,8 @@ func (m *Memory) resolveCall(by api.Caller) (Call, error) {
 		FullAccess: fixed == nil && subject == m.Owner && context == memory.Private,
 		Fixed:      fixed,
 
+		operator: fixed == nil && !by.Model && s.Subject == nil && s.ExternalKey == nil &&
+			(s.Context == nil || context == memory.Private),
 		anonymous: fixed == nil && !by.AsOwner && !by.Model && s == api.Scope{}, start: time.Now(),
 	}
 	return c, m.renewView(&c)
@@ -92,6 +94,8 @@ func (c Call) meetsNeed(n api.Need) bool {
 		return c.Scope.Subject != "" && c.Scope.Context == memory.Private
 	case api.TheOwner:
 		return c.FullAccess
+	case api.Operator:
+		return c.FullAccess || c.operator
 	}
 	return true
 }
@@ -111,6 +115,7 @@ type Call struct {
 	// Fixed is the fixed scope of the listener; nil if there is none.
 	Fixed *api.Fixed
 
+	operator  bool // a program on a listener without a fixed scope that names no subject and no other context than private
 	anonymous bool // no scope in the request and none fixed for the listener
 	degraded  bool // the index was incomplete when the view was made
 	synced    bool // the index contains everything saved before the call

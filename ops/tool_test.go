@@ -80,9 +80,41 @@ func executeAs(m *Memory, by api.Caller) mcp.ExecuteFunc {
 func TestNeedsAreTheRules(t *testing.T) {
 	for _, op := range api.Operations {
 		want := map[ruleKind]api.Need{adds: api.AnySubject, changes: api.InPrivate, maintains: api.TheOwner}[requestPlans[op.Name].rule]
-		if op.Needs != want {
+		if op.Needs != want && op.Needs != api.Operator {
 			t.Errorf("%s needs %d, and by the rule %d", op.Name, op.Needs, want)
 		}
+	}
+}
+
+// TestAdministrationRefusesScopes checks that every operation of administration
+// refuses a scope in the request other than the owner in private.
+func TestAdministrationRefusesScopes(t *testing.T) {
+	d := readOpsCase(t, &txtar.Archive{Files: []txtar.File{{Name: "notes/a.md", Data: []byte("some words\n")}}}).disk(t)
+	checked := 0
+	for _, op := range api.Operations {
+		if op.Needs < api.TheOwner {
+			continue
+		}
+		for _, scope := range []string{`{"subject": "acct:9", "context": "public"}`, `{"subject": "owner", "context": "public"}`, `{"context": "unknown"}`} {
+			req := op.NewRequest()
+			if err := req.Decode([]byte(scope)); err != nil {
+				t.Fatal(err)
+			}
+			by := api.Caller{Scope: req.Scope(), AsOwner: true}
+			var err error
+			if op.Stream {
+				_, err = d.memory.Stream(t.Context(), by, req)
+			} else {
+				_, err = d.memory.Do(t.Context(), by, req)
+			}
+			if err == nil || asError(err).Code != api.Forbidden {
+				t.Errorf("%s %s: %v", op.Name, scope, err)
+			}
+			checked++
+		}
+	}
+	if checked < 30 {
+		t.Errorf("only %d requests were checked", checked)
 	}
 }
 

@@ -348,6 +348,8 @@ func facts(op *api.Operation) string {
 		needs = append(needs, "a subject", "a private context")
 	case api.TheOwner:
 		needs = append(needs, "the owner", "a private context")
+	case api.Operator:
+		needs = append(needs, "the owner in a private context (or no subject)")
 	}
 	if op.Admin {
 		needs = append(needs, "a listener without a fixed scope")
