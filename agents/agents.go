@@ -217,13 +217,13 @@ func (a Agent) File(p Component, s Scope, m Machine) string {
 func (a Agent) Note(p Component, s Scope) string {
 	switch {
 	case a.Name == "claude-code" && s == Project && p == MCP:
-		return "Claude Code asks before it starts a server that a project has"
+		return "Claude Code asks for confirmation before it starts a server of a project"
 	case a.Name == "claude-code" && s != User && p == Hooks:
 		return "Claude Code runs hooks of a project in directories that you trust"
 	case a.Name == "codex" && s == Project:
-		return "Codex reads settings only of projects that it is told to trust"
+		return "Codex reads the settings of trusted projects only"
 	case a.Name == "gemini":
-		return "Gemini CLI starts servers only in directories that it is told to trust"
+		return "Gemini CLI starts servers in trusted directories only"
 	}
 	return ""
 }
@@ -258,7 +258,7 @@ func (a Agent) CheckSyntax(p Component, data []byte) *Error {
 	if err != nil {
 		return nil
 	}
-	at, noun := len(d.text), "comma behind the last item"
+	at, noun := len(d.text), "trailing comma"
 	for v := range d.root.All() {
 		list, _ := listItems(v)
 		if n := len(list); n > 0 && list[n-1].Value.AfterExtra != nil {

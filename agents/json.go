@@ -42,7 +42,7 @@ const bom, blank = "\ufeff", " \t\r\n"
 // splitBOM checks the size of a settings file and cuts off its byte order mark.
 func splitBOM(data []byte) (mark, text string, err error) {
 	if len(data) > MaxSize {
-		return "", "", errorAt("", 0, "it has more than %d MiB", MaxSize>>20)
+		return "", "", errorAt("", 0, "the file is larger than %d MiB", MaxSize>>20)
 	}
 	text = strings.TrimPrefix(string(data), bom)
 	return string(data[:len(data)-len(text)]), text, nil
@@ -105,7 +105,7 @@ func (d *jsonDoc) applyEdit() error {
 // parseText replaces the text, and finds its style.
 func (d *jsonDoc) parseText(text []byte) (err error) {
 	if bytes.Count(text, []byte("{"))+bytes.Count(text, []byte("[")) > maxContainers {
-		return errorAt("", 0, "it has more than %d objects and lists", maxContainers)
+		return errorAt("", 0, "the file contains more than %d objects and lists", maxContainers)
 	}
 	d.text = string(text)
 	d.root, err = hujson.Parse(text)
@@ -152,7 +152,7 @@ func (d *jsonDoc) findMember(v *hujson.Value, key string) (found *hujson.Value, 
 			continue
 		}
 		if found != nil {
-			return nil, errorAt(d.text, m.Name.StartOffset, "%q is there twice", key)
+			return nil, errorAt(d.text, m.Name.StartOffset, "key %q is duplicated", key)
 		}
 		found = &object.Members[i].Value
 	}

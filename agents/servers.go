@@ -131,7 +131,7 @@ func (s jsonServers) addCommand(data []byte, c Command) ([]byte, error) {
 }
 
 // addressError is the error about a server that memwatchd cannot have installed.
-const addressError = "%s is a server at an address here: uninstall it first"
+const addressError = "%s is configured as a remote server: uninstall it first"
 
 // updateMember sets a member of the entry of memwatchd that has another value.
 func (s jsonServers) updateMember(d *jsonDoc, key string, value any) error {

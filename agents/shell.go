@@ -30,7 +30,7 @@ func quoteWord(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-var errQuote = errors.New("a quote does not end")
+var errQuote = errors.New("unterminated string")
 
 // splitWords splits a command into words as a shell does, without expansion.
 func splitWords(line string) (Command, error) {

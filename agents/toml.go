@@ -25,7 +25,7 @@ type tomlServers struct{}
 const (
 	tomlKey     = "mcp_servers"
 	tomlTable   = tomlKey + "." + serverName
-	removeError = "%s cannot be removed as it is written: delete its lines, from this one on"
+	removeError = "%s cannot be removed in this notation: delete its lines, starting with this one"
 )
 
 // tomlHeader matches the start of a header of the server's table, or of one below.
@@ -135,7 +135,7 @@ func (tomlServers) addCommand(data []byte, c Command) ([]byte, error) {
 	case err != nil && d.server != nil:
 		return nil, d.errorAt(serverName, removeError, tomlTable)
 	case err != nil:
-		return nil, d.errorAt(tomlKey, "%s has another form: write each server as a table, [%[1]s.<name>]", tomlKey)
+		return nil, d.errorAt(tomlKey, "%s has an unsupported form: write each server as a table, [%[1]s.<name>]", tomlKey)
 	}
 	return after, nil
 }

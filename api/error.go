@@ -97,5 +97,5 @@ func AsError(err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e
 	}
-	return Errorf(Internal, "something went wrong").WithHint("the daemon's log says what")
+	return Errorf(Internal, "internal error").WithHint("see the log of the daemon")
 }

@@ -209,7 +209,7 @@ func RequestOf[R any](r R) *Request {
 		}
 		return req
 	}
-	panic(fmt.Sprintf("%T is the request of no operation", r))
+	panic(fmt.Sprintf("%T is not the request of an operation", r))
 }
 
 // LookUp returns the operation with the given wire name. The error is an
@@ -222,7 +222,7 @@ func LookUp(name string) (*Operation, error) {
 		}
 		names[i] = op.Name
 	}
-	return nil, Errorf(NotFound, "there is no operation %q", name).suggest(name, names)
+	return nil, Errorf(NotFound, "unknown operation %q", name).suggest(name, names)
 }
 
 // MaxAnswerTime bounds an operation that is not [Operation.Long], so that an

@@ -113,7 +113,7 @@ func (p *Param) setString(req reflect.Value, s string) error {
 	case "integer":
 		v, err := strconv.Atoi(s)
 		if err != nil {
-			return Errorf(Invalid, "%s: %q is not a whole number", p.Name, s)
+			return Errorf(Invalid, "%s: %q is not an integer", p.Name, s)
 		}
 		field.SetInt(int64(v))
 	case "number":
@@ -137,10 +137,10 @@ func (p *Param) setJSON(req reflect.Value, raw json.RawMessage) error {
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(field.Addr().Interface()); err != nil {
 		if t, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-			return Errorf(Invalid, "%s: %s where a %s belongs", p.Name, t.Value, p.typeName())
+			return Errorf(Invalid, "%s: got %s, want %s", p.Name, t.Value, p.typeName())
 		}
 		if _, ok := errors.AsType[*json.SyntaxError](err); ok {
-			return Errorf(Invalid, "%s: it is no JSON: %v", p.Name, syntaxError(err))
+			return Errorf(Invalid, "%s: invalid JSON: %v", p.Name, syntaxError(err))
 		}
 		return Errorf(Invalid, "%s: %s", p.Name, strings.TrimPrefix(syntaxError(err).Error(), "json: "))
 	}
@@ -150,7 +150,7 @@ func (p *Param) setJSON(req reflect.Value, raw json.RawMessage) error {
 func (p *Param) typeName() string {
 	switch p.Kind() {
 	case "integer":
-		return "whole number"
+		return "integer"
 	case "strings":
 		return "list of strings"
 	case "object":
@@ -180,13 +180,13 @@ func (p *Param) checkValue(req reflect.Value) error {
 		number = field.Float()
 	}
 	if bound, err := strconv.ParseFloat(p.Min, 64); err == nil && number < bound {
-		return Errorf(Invalid, "%s: %v is less than %s", p.Name, field.Interface(), p.Min)
+		return Errorf(Invalid, "%s: %v is below the minimum %s", p.Name, field.Interface(), p.Min)
 	}
 	if bound, err := strconv.ParseFloat(p.Max, 64); err == nil && number > bound {
-		return Errorf(Invalid, "%s: %v is more than %s", p.Name, field.Interface(), p.Max)
+		return Errorf(Invalid, "%s: %v is above the maximum %s", p.Name, field.Interface(), p.Max)
 	}
 	if field.Kind() == reflect.Slice && field.Len() > MaxValues {
-		return Errorf(Invalid, "%s: %d are more than %d", p.Name, field.Len(), MaxValues)
+		return Errorf(Invalid, "%s: %d elements, maximum %d", p.Name, field.Len(), MaxValues)
 	}
 	if len(p.Enum) == 0 {
 		return nil
@@ -227,7 +227,7 @@ func EachField(body []byte, f func(name string, raw json.RawMessage) error) erro
 			return Errorf(Invalid, "the request is not JSON: %v", syntaxError(err))
 		}
 		if seen[name] {
-			return Errorf(Invalid, "field %q is there twice", name)
+			return Errorf(Invalid, "duplicate field %q", name)
 		}
 		seen[name] = true
 		if err := f(name, raw); err != nil {
@@ -238,7 +238,7 @@ func EachField(body []byte, f func(name string, raw json.RawMessage) error) erro
 		return Errorf(Invalid, "the request is not JSON: %v", syntaxError(err))
 	}
 	if _, err := dec.Token(); err != io.EOF {
-		return Errorf(Invalid, "there is something after the JSON object")
+		return Errorf(Invalid, "trailing data after the JSON object")
 	}
 	return nil
 }
@@ -246,7 +246,7 @@ func EachField(body []byte, f func(name string, raw json.RawMessage) error) erro
 // syntaxError replaces an end-of-file error with one that describes truncated input.
 func syntaxError(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return errors.New("it ends in the middle")
+		return errors.New("unexpected end of input")
 	}
 	return err
 }

@@ -91,15 +91,15 @@ func fillHints(items, maxItems, chars, maxChars int) []string {
 	var how string
 	switch {
 	case share > 1:
-		how = "more than the block has room for"
+		how = "over the limit of the block"
 	case share >= nearlyFull:
-		how = "nearly all that the block has room for"
+		how = "close to the limit of the block"
 	case share >= nearShare:
-		how = "soon more than the block has room for"
+		how = "approaching the limit of the block"
 	default:
 		return nil
 	}
-	return []string{fmt.Sprintf("the items are %s (%s, %s): delete or merge some, or give it more", how,
+	return []string{fmt.Sprintf("the items are %s (%s, %s): delete or merge items, or raise max_items or max_chars", how,
 		formatCount(items, maxItems, "items"), formatCount(chars, maxChars, "characters"))}
 }
 

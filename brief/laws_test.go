@@ -157,7 +157,7 @@ func TestCutShares(t *testing.T) {
 	text := strings.Repeat("x", 10000)
 	got, left := shortenText([]memory.ProseLine{{Text: text, Entry: -1}}, 5000, phrasesByLang[English])
 	head, rest, _ := strings.Cut(got, "…\n[… ")
-	said, tail, _ := strings.Cut(rest, " characters left out …]\n…")
+	said, tail, _ := strings.Cut(rest, " characters omitted …]\n…")
 	if len(head) != 3498 || len(tail) != 998 || said != "5504" || left != 5504 {
 		t.Errorf("%d and %d characters stay, %d (%q) go", len(head), len(tail), left, said)
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // errArchiveFull reports that an archive file has reached its maximum size.
-var errArchiveFull = errors.New("the archive is continued in another file")
+var errArchiveFull = errors.New("the archive file is full")
 
 // A move transfers the entries of a plan from one file to its archive.
 type move struct {
@@ -43,7 +43,7 @@ func (c *Compactor) applyPlan(ctx context.Context, doc *memory.Document, plan *P
 		return 0, err
 	}
 	if m.subject != "" && c.contested(path.Dir(m.dir)+"/", m.subject) {
-		return 0, fmt.Errorf("its archive, %s, is another subject's", m.dir)
+		return 0, fmt.Errorf("the archive %s belongs to another subject", m.dir)
 	}
 	for _, p := range c.Paths() {
 		if strings.HasPrefix(p, m.dir+"/") && strings.Count(p, "/") == 3 {

@@ -88,7 +88,7 @@ func (c *Compactor) parseItem(lines []byte, modified time.Time) (*memory.Documen
 	if doc.Unsound || len(doc.Problems) > 0 && doc.Problems[0].Code == "comment_unclosed" || len(doc.Entries) != 1 ||
 		doc.Entries[0].Block != memory.Item ||
 		len(doc.Hidden)+len(doc.Headings) > 0 || !bytes.Equal(linesOf(doc, &doc.Entries[0]), lines) {
-		return nil, errors.New("it does not stand for itself")
+		return nil, errors.New("the entry is not a separate list item")
 	}
 	return doc, nil
 }
@@ -105,7 +105,7 @@ func (c *Compactor) copyOf(doc *memory.Document, e *memory.Entry, now time.Time)
 	}
 	it := &alone.Entries[0]
 	if it.Norm != e.Norm || it.Title != e.Title {
-		return nil, errors.New("it says something else by itself")
+		return nil, errors.New("the entry would be parsed differently on its own")
 	}
 	r := alone.Revise()
 	var inherited []string
@@ -117,7 +117,7 @@ func (c *Compactor) copyOf(doc *memory.Document, e *memory.Entry, now time.Time)
 	switch {
 	case it.Partition.Visibility == e.Partition.Visibility:
 	case written || e.Partition.Visibility != memory.PublicOK:
-		return nil, errors.New("who may read it depends on what stands around it")
+		return nil, errors.New("the visibility of the entry depends on the surrounding text")
 	default:
 		set("visibility", memory.PublicOK.String())
 	}
@@ -129,7 +129,7 @@ func (c *Compactor) copyOf(doc *memory.Document, e *memory.Entry, now time.Time)
 	}
 	for _, key := range []string{attrFrom, attrSection, attrArchived} {
 		if _, written := e.Attributes[key]; written {
-			return nil, fmt.Errorf("it has an attribute %s already", key)
+			return nil, fmt.Errorf("the entry already has the attribute %s", key)
 		}
 	}
 	r.SetAttribute(0, attrFrom, doc.Place.Path)
@@ -142,7 +142,7 @@ func (c *Compactor) copyOf(doc *memory.Document, e *memory.Entry, now time.Time)
 		return nil, err
 	}
 	if back, err := c.originalLines(copied); err != nil || !bytes.Equal(back, lines) {
-		return nil, errors.New("it could not be brought back as it is")
+		return nil, errors.New("the entry could not be restored unchanged")
 	}
 	if err := c.checkPlacement(copied, doc.Place.Path, e); err != nil {
 		return nil, err
@@ -162,7 +162,7 @@ func (c *Compactor) checkPlacement(copied []byte, from string, e *memory.Entry) 
 	}
 	it := &parse(b).Entries[0]
 	if it.Type != e.Type || it.Partition.Visibility != e.Partition.Visibility {
-		return errors.New("it would mean something else in the archive")
+		return errors.New("the type or visibility of the entry would change in the archive")
 	}
 	return nil
 }
@@ -221,7 +221,7 @@ func archiveOf(doc *memory.Document) (dir, subject string, err error) {
 		subject = doc.Claim
 	}
 	if subject == "" {
-		return "", "", errors.New("whose it is, is not known: write its subject_id into its frontmatter")
+		return "", "", errors.New("unknown owner: set subject_id in the frontmatter")
 	}
 	return "_longterms/" + memory.SubjectDir(subject) + "/_archive", subject, nil
 }

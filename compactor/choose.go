@@ -30,7 +30,7 @@ func (p *planner) protectStuck() bool {
 	stuck := p.Unremovable(p.doc, p.plan.entries())
 	for i := range p.items {
 		if c := &p.items[i]; slices.Contains(stuck, c.entry) {
-			c.protected = "what stands around it would run together"
+			c.protected = "the surrounding text would merge"
 		}
 	}
 	return len(stuck) > 0
@@ -165,7 +165,7 @@ func (p *planner) mergeDuplicates() {
 	for i := range p.items {
 		c := &p.items[i]
 		if other := newest[key(c)]; other != nil && other != c && !alone(c) && !isImportant(c.e) && c.protected == "" {
-			p.selectItem(c, api.Merge, fmt.Sprintf("the same as line %d, which is newer", other.e.Line))
+			p.selectItem(c, api.Merge, fmt.Sprintf("same as line %d, which is newer", other.e.Line))
 		}
 	}
 }

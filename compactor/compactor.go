@@ -128,7 +128,7 @@ type Report struct {
 }
 
 // ErrUnlimited reports that no limit matches a path.
-var ErrUnlimited = errors.New("no limit in compactor.limits is for a long-term file of that path")
+var ErrUnlimited = errors.New("not a long-term file with a limit in compactor.limits")
 
 // Compact makes one run over the files with a limit. A failure in one file is
 // recorded in its plan and does not stop the run. Runs that change files must
@@ -220,7 +220,7 @@ func (c *Compactor) executePlan(ctx context.Context, doc *memory.Document, plan 
 		fallthrough
 	default:
 		plan.Problem = err.Error()
-		c.Logger.Warn("long-term file could not be compacted", "path", plan.Path, "err", err)
+		c.Logger.Warn("cannot compact a long-term file", "path", plan.Path, "err", err)
 	}
 	return nil
 }

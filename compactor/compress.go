@@ -92,7 +92,7 @@ func compressFile(d *memory.Document, t CompressTerms, taken map[string]bool) (*
 		f.subject = cmp.Or(t.Layout.Owner, "owner")
 	}
 	if t.Contested(f.subject) {
-		return nil, fmt.Errorf("the directory of %s is another subject's", f.subject)
+		return nil, fmt.Errorf("the directory of %s belongs to another subject", f.subject)
 	}
 	var stay, gone []int
 	for i := range d.Entries {
@@ -104,7 +104,7 @@ func compressFile(d *memory.Document, t CompressTerms, taken map[string]bool) (*
 		}
 	}
 	if len(gone) == 0 && len(stay) > 0 {
-		return nil, errors.New("there is nothing but open tasks in it")
+		return nil, errors.New("the file contains only open tasks")
 	}
 	archived := d
 	f.Partial = len(stay) > 0
@@ -159,7 +159,7 @@ func (f *Compressed) targetPath(d *memory.Document, t CompressTerms, taken map[s
 		case taken[to]:
 		case there == nil, f.Partial && bytes.Equal(there.Source, f.archived):
 			if !sameReaders(d, t.Layout.Parse(to, d.Source, memory.Meta{})) {
-				return "", fmt.Errorf("there is a %s.md already", stem)
+				return "", fmt.Errorf("%s.md already exists", stem)
 			}
 			return to, nil
 		}
@@ -220,7 +220,7 @@ func summaryLines(d *memory.Document, entries []int, subject string, t CompressT
 		lines = append(lines, line)
 	}
 	if len(lines) == 0 {
-		return nil, errors.New("nothing in it can be summed up")
+		return nil, errors.New("nothing to summarize")
 	}
 	return lines, nil
 }

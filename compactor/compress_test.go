@@ -132,11 +132,11 @@ func TestCompressShowsNobodyMore(t *testing.T) {
 func TestCompressMeanwhile(t *testing.T) {
 	cli := "2026-01-01/cli.md"
 	for _, test := range []struct{ name, at, path, text, want string }{
-		{"a person writes more before it is summed up", "_longterms/owner/profile.md", cli, "- #project:atlas is done <!-- type=decision -->\n", "changed meanwhile"},
-		{"a task is opened before it moves", cli, cli, "- [ ] open\n", "changed meanwhile"},
-		{"it is gone", cli, cli, "", "changed meanwhile"},
-		{"the archive has another file", "2026-01-02/parted.md", "_longterms/owner/_archive/2026-01-02/parted.md", "- other\n", "is something else"},
-		{"the summary becomes another's", "_longterms/acct_42/profile.md", "_longterms/acct_42/profile.md", "---\nsubject_id: acct_42\n---\n", "another subject's"},
+		{"a person writes more before it is summed up", "_longterms/owner/profile.md", cli, "- #project:atlas is done <!-- type=decision -->\n", "the file changed during the run"},
+		{"a task is opened before it moves", cli, cli, "- [ ] open\n", "the file changed during the run"},
+		{"the file no longer exists", cli, cli, "", "the file changed during the run"},
+		{"the archive has another file", "2026-01-02/parted.md", "_longterms/owner/_archive/2026-01-02/parted.md", "- other\n", "parted.md has other content"},
+		{"the summary becomes another's", "_longterms/acct_42/profile.md", "_longterms/acct_42/profile.md", "---\nsubject_id: acct_42\n---\n", "profile.md belongs to another subject"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			tr := treeOf(t, "testdata/compress/days.txtar")
@@ -165,7 +165,7 @@ func TestCompressMeanwhile(t *testing.T) {
 			}
 		})
 	}
-	t.Run("writing is turned off", func(t *testing.T) {
+	t.Run("writing is disabled", func(t *testing.T) {
 		tr := treeOf(t, "testdata/compress/days.txtar")
 		c := newCompress(tr)
 		c.Writer = offWriter{}

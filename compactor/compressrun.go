@@ -39,7 +39,7 @@ type CompressReport struct {
 }
 
 // errChanged reports that the file no longer matches the plan.
-var errChanged = errors.New("it has changed meanwhile")
+var errChanged = errors.New("the file changed during the run")
 
 // Plan returns the plan for files older than cutoff, or than the configured
 // cutoff if it is zero. If there is a summarizer, Plan requests the missing
@@ -147,14 +147,14 @@ func (c *compression) processFile(f *Compressed) error {
 	}
 	if !f.Partial {
 		return c.recordGroup(c.Mover.Move(c.ctx, f.From, f.To,
-			c.newChange(f.From, "summed up, to the archive", func(old *vault.File) ([]byte, error) {
+			c.newChange(f.From, "summarized and archived", func(old *vault.File) ([]byte, error) {
 				if err := c.checkPlan(f, old); err != nil {
 					return nil, err
 				}
 				return old.Data, nil
 			})))
 	}
-	if err := c.writeFile(f.To, "what was summed up of "+f.From, func(old *vault.File) ([]byte, error) {
+	if err := c.writeFile(f.To, "archived part of "+f.From, func(old *vault.File) ([]byte, error) {
 		if old != nil {
 			return nil, nil // written by an interrupted run; if not, the comparison below stops the removal
 		}
@@ -162,7 +162,7 @@ func (c *compression) processFile(f *Compressed) error {
 	}); err != nil {
 		return err
 	}
-	return c.writeFile(f.From, "summed up, to "+f.To, func(old *vault.File) ([]byte, error) {
+	return c.writeFile(f.From, "summarized and archived in "+f.To, func(old *vault.File) ([]byte, error) {
 		if err := c.checkPlan(f, old); err != nil {
 			return nil, err
 		}
@@ -171,7 +171,7 @@ func (c *compression) processFile(f *Compressed) error {
 			return nil, err
 		}
 		if !bytes.Equal(archived.Data, f.archived) {
-			return nil, fmt.Errorf("%s is something else", f.To)
+			return nil, fmt.Errorf("%s has other content", f.To)
 		}
 		return f.remaining, nil
 	})
@@ -204,7 +204,7 @@ func (c *compression) addSummary(f *Compressed, target string, old *vault.File) 
 	}
 	doc := parse(old.Data)
 	if doc.Claim != "" && doc.Claim != f.subject {
-		return nil, fmt.Errorf("%s is another subject's", target)
+		return nil, fmt.Errorf("%s belongs to another subject", target)
 	}
 	var missing []summaryLine
 	for _, l := range f.lines {

@@ -19,11 +19,11 @@ type Evidence struct {
 }
 
 // ErrNoEvidence reports that a summary has no evidence.
-var ErrNoEvidence = errors.New("a summary names what it is based on: give the paths, path#id or URLs as evidence")
+var ErrNoEvidence = errors.New("evidence is missing: list the paths, path#id or URLs that support the summary")
 
 // ErrEvidenceNotFound reports that a piece of evidence does not exist or is not
 // readable.
-var ErrEvidenceNotFound = errors.New("there is no such file or entry")
+var ErrEvidenceNotFound = errors.New("no such file or entry")
 
 // Check returns an error if there is no evidence or a piece does not exist. A
 // piece is a URL, the path of a memory file, or such a path with # and an entry
@@ -44,7 +44,7 @@ func (v *Evidence) Check(pieces []string) error {
 func (v *Evidence) checkSource(piece string) error {
 	if scheme, _, ok := strings.Cut(piece, "://"); ok && !strings.ContainsAny(scheme, "/#") {
 		if u, err := url.Parse(piece); err != nil || u.Scheme == "" || u.Host == "" && u.Scheme != "file" {
-			return errors.New("this is not a URL")
+			return errors.New("not a URL")
 		}
 		return nil
 	}

@@ -130,7 +130,7 @@ func HostName(name string) string {
 type PassiveError struct{ Host string }
 
 func (e *PassiveError) Error() string {
-	return fmt.Sprintf("%s tidies up this memory; to choose this machine, set compactor.host here and there", e.Host)
+	return fmt.Sprintf("%s maintains this memory; to choose this machine, set compactor.host on both machines", e.Host)
 }
 
 // A Host determines whether this machine runs maintenance. Its fields must not
@@ -148,7 +148,7 @@ type Host struct {
 func (h *Host) Duty() (Duty, error) {
 	file, err := h.Disk.Read(ClaimPath)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return Duty{}, fmt.Errorf("which machine tidies up is not known: %w", err)
+		return Duty{}, fmt.Errorf("read the maintenance host: %w", err)
 	}
 	return h.dutyFor(file.Data), nil
 }
@@ -172,7 +172,7 @@ func (h *Host) Claim(ctx context.Context, asked bool) error {
 		return nil
 	}
 	_, err = h.Writer.Write(ctx, vault.Change{
-		Path: ClaimPath, Cause: "host", Reason: "say to other machines that " + d.Host + " tidies up", Requested: asked,
+		Path: ClaimPath, Cause: "host", Reason: "record " + d.Host + " as the maintenance host", Requested: asked,
 		Edit: func(old *vault.File) ([]byte, error) {
 			var source []byte
 			if old != nil {

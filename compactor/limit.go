@@ -94,17 +94,17 @@ func share(l api.CompactLimit, s api.CompactSize) float64 {
 func checkTrimmable(doc *memory.Document) error {
 	switch {
 	case doc.Place.Kind != memory.Longterm:
-		return errors.New("only long-term files are trimmed")
+		return errors.New("not a long-term file")
 	case doc.Stale:
-		return errors.New("it cannot be read now")
+		return errors.New("the file cannot be read now")
 	case doc.Unsound:
-		return errors.New("something in it cannot be read for sure: see check")
+		return errors.New("the structure of the file is ambiguous; run `memwatchd check`")
 	}
 	for _, p := range doc.Problems {
 		// Everything after the comment is private, so removing a part might
 		// change the readers of the rest.
 		if p.Code == "comment_unclosed" || p.Code == "attributes_broken" {
-			return fmt.Errorf("a comment in line %d hides what follows: see check", p.Line)
+			return fmt.Errorf("the comment in line %d hides the rest of the file; run `memwatchd check`", p.Line)
 		}
 	}
 	return nil

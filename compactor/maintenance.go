@@ -40,7 +40,7 @@ func (m *Maintenance) Run(ctx context.Context) error {
 		return errors.Join(append(errs, err)...)
 	}
 	if !duty.Active {
-		m.Logger.Info("another machine tidies up", "host", duty.Host)
+		m.Logger.Info("another machine runs maintenance", "host", duty.Host)
 		return errors.Join(errs...)
 	}
 	errs = append(errs, m.compactFiles(ctx), m.Counters(ctx))

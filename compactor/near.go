@@ -53,9 +53,9 @@ func (f Fill) Hint() string {
 	}
 	what := "the least used items will be archived"
 	if f.Soft {
-		what = "what is over will not be shown"
+		what = "the excess will not be shown"
 	}
-	return fmt.Sprintf("long-term memory is %s (%s): tidy it up, or %s", how, strings.Join(of, ", "), what)
+	return fmt.Sprintf("long-term memory is %s (%s): delete or merge items, or %s", how, strings.Join(of, ", "), what)
 }
 
 // fillCache caches the files near their limits.

@@ -52,11 +52,11 @@ func PlanDays(docs []*memory.Document, t DayTerms) DayPlan {
 		to, err := archivedAt(d, t.Layout)
 		switch {
 		case open[day] == path:
-			err = errors.New("it has an open task")
+			err = errors.New("the file has an open task")
 		case open[day] != "":
 			err = fmt.Errorf("%s has an open task", open[day])
 		case err == nil && (taken[to] || t.Taken(to)):
-			err = fmt.Errorf("there is a %s already", to)
+			err = fmt.Errorf("%s already exists", to)
 		}
 		if err != nil {
 			plan.Stay = append(plan.Stay, api.DayStay{Day: day, Path: path, Reason: err.Error()})
@@ -86,13 +86,13 @@ func archivedAt(d *memory.Document, l *memory.Layout) (string, error) {
 	to := l.Archived(d.Place, d.Front.SubjectID)
 	switch {
 	case d.Stale:
-		return "", errors.New("it cannot be read now")
+		return "", errors.New("the file cannot be read now")
 	case d.Unsound:
-		return "", errors.New("it is left alone until it is mended")
+		return "", errors.New("the structure of the file is ambiguous; run `memwatchd check`")
 	case to == "":
-		return "", errors.New("nothing like it can be told from others in the archive")
+		return "", errors.New("the archive has no distinct path for the file")
 	case !sameReaders(d, l.Parse(to, d.Source, memory.Meta{})):
-		return "", errors.New("others could read it in the archive")
+		return "", errors.New("the file would have other readers in the archive")
 	}
 	return to, nil
 }
@@ -143,7 +143,7 @@ func (o *OldDays) Plan(ctx context.Context) (DayPlan, error) {
 		}
 		doc, err := o.Files.Load(path)
 		if err != nil { // it may contain an open task
-			unread = append(unread, api.DayStay{Day: day, Path: path, Reason: "it cannot be read now"})
+			unread = append(unread, api.DayStay{Day: day, Path: path, Reason: "the file cannot be read now"})
 			continue
 		}
 		docs = append(docs, doc)
@@ -176,7 +176,7 @@ func (o *OldDays) Run(ctx context.Context) (*DayReport, error) {
 	group := ""
 	for _, m := range plan.Moves {
 		written, err := o.Mover.Move(ctx, m.From, m.To, vault.Change{
-			Path: m.From, Cause: "archive", Group: group, Reason: "the day is older than " + formatDays(o.After),
+			Path: m.From, Cause: "archive", Group: group, Reason: "day is older than " + formatDays(o.After),
 			Edit: func(old *vault.File) ([]byte, error) { return o.checkPlan(m, old) },
 		})
 		switch {
@@ -198,14 +198,14 @@ func (o *OldDays) Run(ctx context.Context) (*DayReport, error) {
 // plan no longer applies.
 func (o *OldDays) checkPlan(m DayMove, old *vault.File) ([]byte, error) {
 	if old == nil {
-		return nil, errors.New("it is gone")
+		return nil, errors.New("the file no longer exists")
 	}
 	terms := DayTerms{Before: "9999-99-99", Layout: o.Layout, Taken: func(string) bool { return false }}
 	switch plan := PlanDays([]*memory.Document{o.Parse(*old)}, terms); {
 	case len(plan.Stay) > 0:
 		return nil, errors.New(plan.Stay[0].Reason)
 	case !slices.Equal(plan.Moves, []DayMove{m}):
-		return nil, errors.New("it has changed meanwhile")
+		return nil, errors.New("the file changed during the run")
 	}
 	return old.Data, nil
 }

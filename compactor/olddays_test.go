@@ -79,7 +79,7 @@ func TestOldDaysThatCannotBeRead(t *testing.T) {
 	if len(plan.Moves) != 1 || plan.Moves[0].From != "2026-01-02/b.md" {
 		t.Errorf("moves %+v", plan.Moves)
 	}
-	if diff := cmp.Diff([]api.DayStay{{Day: "2026-01-01", Path: "2026-01-01/busy.md", Reason: "it cannot be read now"}}, plan.Stay); diff != "" {
+	if diff := cmp.Diff([]api.DayStay{{Day: "2026-01-01", Path: "2026-01-01/busy.md", Reason: "the file cannot be read now"}}, plan.Stay); diff != "" {
 		t.Errorf("stays (-want +got):\n%s", diff)
 	}
 }
@@ -191,11 +191,11 @@ func TestOldDaysMeanwhile(t *testing.T) {
 			}
 		}
 		report, err := oldDays(tr).Run(t.Context())
-		if err != nil || len(report.Left) != 1 || !strings.Contains(report.Left[0].Reason, "changed meanwhile") {
+		if err != nil || len(report.Left) != 1 || !strings.Contains(report.Left[0].Reason, "the file changed during the run") {
 			t.Errorf("left %+v, %v", report.Left, err)
 		}
 	})
-	t.Run("writing is turned off", func(t *testing.T) {
+	t.Run("writing is disabled", func(t *testing.T) {
 		tr := treeOf(t, "testdata/olddays/days.txtar")
 		o := oldDays(tr)
 		o.Mover = offMover{}

@@ -26,7 +26,7 @@ type insertion struct {
 // one.
 func insertEntries(doc *memory.Document, list []insertion, parse func([]byte) *memory.Document) ([]byte, error) {
 	if doc.Unsound {
-		return nil, errors.New("something in the file cannot be read for sure: see check")
+		return nil, errors.New("the structure of the file is ambiguous; run `memwatchd check`")
 	}
 	// Adjacent lists may merge. Separate them with blank lines or, for an
 	// indented item, a comment. If nothing can follow the content, as with an
@@ -43,7 +43,7 @@ func insertEntries(doc *memory.Document, list []insertion, parse func([]byte) *m
 			}
 		}
 	}
-	return nil, errors.New("it would not be the same there")
+	return nil, errors.New("no position keeps both the entry and the rest of the file unchanged")
 }
 
 // spacing describes how inserted entries are separated from the surrounding

@@ -20,7 +20,7 @@ type Restored struct {
 
 // ErrNotArchived reports that an entry was not archived individually or is not
 // in an archive.
-var ErrNotArchived = errors.New("no entry of an archive that says where it comes from")
+var ErrNotArchived = errors.New("not an archived entry with a source")
 
 // Restore moves an archived entry back to its source file: to the end of its
 // section, with the same bytes and readers. It recreates a missing file or
@@ -54,7 +54,7 @@ func (c *Compactor) Restore(ctx context.Context, archive, id string) (*Restored,
 		Path: archive, Cause: "restore", Requested: true, Reason: "back to " + o.from, Group: in.ID, Edit: b.removeCopy,
 	})
 	if err != nil {
-		return fail(fmt.Errorf("it is back in %s, but still in the archive too: %w", o.from, err))
+		return fail(fmt.Errorf("the entry is restored to %s, but remains in the archive: %w", o.from, err))
 	}
 	return &b.restored, nil
 }
@@ -81,7 +81,7 @@ func (b *restoration) insertEntry(old *vault.File) ([]byte, error) {
 	// The source path comes from the entry itself, so check that this is the
 	// archive of that file.
 	if dir, _, err := archiveOf(doc); err != nil || doc.Place.Kind != memory.Longterm || dir != path.Dir(b.archive) {
-		return nil, fmt.Errorf("it says that it comes from %s, whose archive this is not", b.from)
+		return nil, fmt.Errorf("the entry names %s as its source, but that file has another archive", b.from)
 	}
 	if at := b.findEntry(doc); at >= 0 && doc.Entries[at].Partition.Visibility == b.visibility {
 		// A killed process restored the entry, or it was never removed.

@@ -37,12 +37,12 @@ func TestRestore(t *testing.T) {
 			"---\nvisibility: public_ok\n---\n- one\n- **Home**: Lisbon <!-- id=home -->\n", ""},
 		{"it was public by itself", "- one\n", archive("visibility=public_ok from=_longterms/acct_42/_index.md"),
 			"- one\n- **Home**: Lisbon <!-- id=home visibility=public_ok -->\n", ""},
-		{"somebody else's file", "- one\n", archive("from=_longterms/acct_43/_index.md"), "", "whose archive this is not"},
+		{"somebody else's file", "- one\n", archive("from=_longterms/acct_43/_index.md"), "", "as its source, but that file has another archive"},
 		{"out of the root", "- one\n", archive("from=../other/_index.md"), "", "not a path"},
-		{"a session", "- one\n", archive("from=2026-01-01/cli.md"), "", "whose archive this is not"},
-		{"an archive", "- one\n", archive("from=_longterms/acct_42/_archive/x.md"), "", "whose archive this is not"},
+		{"a session", "- one\n", archive("from=2026-01-01/cli.md"), "", "as its source, but that file has another archive"},
+		{"an archive", "- one\n", archive("from=_longterms/acct_42/_archive/x.md"), "", "as its source, but that file has another archive"},
 		{"nowhere", "- one\n", archive("source=cli"), "", ErrNotArchived.Error()},
-		{"a broken file", "---\nx: [\n---\n- one\n", archive(from), "", "cannot be read for sure"},
+		{"a broken file", "---\nx: [\n---\n- one\n", archive(from), "", "the structure of the file is ambiguous"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			r := newTestRoot(t, t.TempDir(), []txtar.File{{Name: archivePath, Data: []byte(test.archive)}})
@@ -88,7 +88,7 @@ func TestRestoreHalfDone(t *testing.T) {
 		}
 		return nil
 	}
-	if _, err := r.Restore(t.Context(), archivePath, "one"); !errors.Is(err, failure) || !strings.Contains(err.Error(), "still in the archive") {
+	if _, err := r.Restore(t.Context(), archivePath, "one"); !errors.Is(err, failure) || !strings.Contains(err.Error(), "remains in the archive") {
 		t.Errorf("got %v", err)
 	}
 	if got := r.text(indexPath) + r.text(archivePath); got != "- two\n- one <!-- id=one -->\n"+in {
@@ -107,7 +107,7 @@ func TestNothingGoesToAnothersArchive(t *testing.T) {
 	r.Limits = []api.CompactLimit{{Pattern: "MEMORY.md", Items: 1}}
 	before := r.String()
 	report := r.compact(Request{})
-	if len(report.Plans) != 1 || !strings.Contains(report.Plans[0].Problem, "another subject's") || r.String() != before {
+	if len(report.Plans) != 1 || !strings.Contains(report.Plans[0].Problem, "belongs to another subject") || r.String() != before {
 		t.Errorf("%+v\n%s", report.Plans, r)
 	}
 	r.save("_longterms/acct_42/preference.md", "- **a**: b\n")

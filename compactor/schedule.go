@@ -46,12 +46,12 @@ func ParseSchedule(spec string) (*Schedule, error) {
 func parseSchedule(spec string) (s *Schedule, err error) {
 	defer func() { // the parser panics on some unexpected input
 		if r := recover(); r != nil {
-			s, err = nil, errors.New("it cannot be read")
+			s, err = nil, errors.New("invalid syntax")
 		}
 	}()
 	upper := strings.ToUpper(spec)
 	if strings.HasPrefix(upper, "TZ=") || strings.HasPrefix(upper, "CRON_TZ=") {
-		return nil, errors.New("it cannot have a time zone of its own: use memory.timezone")
+		return nil, errors.New("time zones are not supported: set memory.timezone")
 	}
 	fields, err := cron.ParseStandard(spec)
 	if err != nil {
@@ -60,18 +60,18 @@ func parseSchedule(spec string) (s *Schedule, err error) {
 	switch f := fields.(type) {
 	case cron.ConstantDelaySchedule:
 		if f.Delay < minInterval {
-			return nil, fmt.Errorf("%s is more often than once a minute", spec)
+			return nil, fmt.Errorf("%s is more frequent than once a minute", spec)
 		}
 		return &Schedule{spec: spec, every: f.Delay}, nil
 	case *cron.SpecSchedule:
 		f.Location = time.UTC
 		if f.Next(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)).
 			IsZero() { // any date that exists occurs within five years
-			return nil, errors.New("there is no such day")
+			return nil, errors.New("no such day")
 		}
 		return &Schedule{spec: spec, fields: f, hourly: f.Hour&allHours == allHours}, nil
 	}
-	return nil, errors.New("it cannot be read")
+	return nil, errors.New("invalid syntax")
 }
 
 // String returns the spec.

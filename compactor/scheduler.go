@@ -104,7 +104,7 @@ func (s *Scheduler) loadState() {
 		err = json.Unmarshal(data, &before)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		s.Logger.Warn("when the compactor ran last cannot be read, no run is made up for", "err", err)
+		s.Logger.Warn("cannot read the time of the last compactor run, missed runs are skipped", "err", err)
 		before = scheduleState{}
 	}
 	s.mu.Lock()
@@ -205,7 +205,7 @@ func (s *Scheduler) saveState() {
 		err = s.Save(data)
 	}
 	if err != nil {
-		s.Logger.Warn("when the compactor ran cannot be written down", "err", err)
+		s.Logger.Warn("cannot save the time of the compactor run", "err", err)
 	}
 }
 

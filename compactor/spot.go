@@ -80,7 +80,7 @@ func findInsertionPoint(doc *memory.Document, section []string, top bool) (*inse
 		return &insertionPoint{at: at}, nil
 	}
 	if slices.ContainsFunc(section, func(name string) bool { return name == "" || strings.ContainsAny(name, "\r\n") }) {
-		return nil, errors.New("its section cannot be made")
+		return nil, errors.New("the section cannot be created")
 	}
 	for n := len(section); n > 0; n-- {
 		h := headingOf(doc, section[:n])
@@ -101,7 +101,7 @@ func findInsertionPoint(doc *memory.Document, section []string, top bool) (*inse
 // nestedPoint returns a spot for new sections below a section of the given level.
 func nestedPoint(at int, section []string, deeper, level int) (*insertionPoint, error) {
 	if level+deeper > 6 {
-		return nil, errors.New("its section cannot be made")
+		return nil, errors.New("the section cannot be created")
 	}
 	return &insertionPoint{at: at, section: section, level: level + 1}, nil
 }

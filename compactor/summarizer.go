@@ -108,16 +108,16 @@ func (s *Summarizer) requestMissing(ctx context.Context, plan *CompressPlan) (le
 func (s *Summarizer) checkSummary(summary string, notes []string) error {
 	all := strings.Join(notes, "\n")
 	if strings.ContainsAny(summary, "\n\r") {
-		return errors.New("a summary has more than one line")
+		return errors.New("the summary has more than one line")
 	}
 	if n := utf8.RuneCountInString(summary); n > maxSummary {
-		return fmt.Errorf("a summary has %d characters, at most %d", n, maxSummary)
+		return fmt.Errorf("the summary has %d characters, more than %d", n, maxSummary)
 	}
 	if made := memory.MissingWords(summary, all); len(made) > 0 {
-		return fmt.Errorf("%q is in none of the notes", made[0])
+		return fmt.Errorf("%q is not in the notes", made[0])
 	}
 	if memory.WordOverlap(summary, all) < 0.5 {
-		return errors.New("a summary does not say what the notes say")
+		return errors.New("the summary has too few words of the notes")
 	}
 	return s.CheckText(summary)
 }

@@ -89,12 +89,12 @@ func (u *Uses) Open() error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("counts of use: %w", err)
+		return fmt.Errorf("usage counts: %w", err)
 	}
 	var state usesState
 	if err := json.Unmarshal(data, &state); err != nil || state.Version != 1 || state.Since.IsZero() {
 		u.dirty = true
-		return fmt.Errorf("counts of use: %s cannot be read, they start anew: %w", u.Path,
+		return fmt.Errorf("usage counts: cannot read %s, counting restarts: %w", u.Path,
 			cmp.Or(err, errors.New("unknown version")))
 	}
 	u.since = state.Since
@@ -197,7 +197,7 @@ func (u *Uses) Forget(which func(path, id, text string) bool) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.dirty && u.loaded {
-		return errors.New("counts of use cannot be saved")
+		return errors.New("cannot save usage counts")
 	}
 	return nil
 }
@@ -236,7 +236,7 @@ func (u *Uses) Save() {
 		err = write(u.Path, data)
 	}
 	if err != nil {
-		u.Logger.Warn("counts of use cannot be saved", "path", u.Path, "err", err)
+		u.Logger.Warn("cannot save usage counts", "path", u.Path, "err", err)
 		u.mu.Lock()
 		u.dirty = true
 		u.mu.Unlock()

@@ -189,7 +189,7 @@ func (b *background) countBatch() error {
 	defer b.mu.Unlock()
 	b.unsaved++
 	if err := b.errLocked(); err != nil && b.unsaved > maxUnsaved {
-		return fmt.Errorf("%d changes wait for the disk: %w", b.unsaved, err)
+		return fmt.Errorf("%d changes are not on disk: %w", b.unsaved, err)
 	}
 	return nil
 }

@@ -225,10 +225,10 @@ func (x *Index) Confirm(epoch uint64) error {
 	}
 	x.mu.Unlock()
 	if !confirmed {
-		return errors.New("index was opened again while files were compared with it")
+		return errors.New("index was reopened during the comparison with the files")
 	}
 	if err := x.store.writeBatch(nil, nil, true); err != nil {
-		x.opt.Logger.Warn("index is not on disk yet", "err", err)
+		x.opt.Logger.Warn("cannot save the index to disk yet", "err", err)
 	}
 	return nil
 }
@@ -252,7 +252,7 @@ func (x *Index) Close() error {
 		return nil
 	}
 	if err := x.store.writeBatch(nil, nil, true); err != nil {
-		x.opt.Logger.Warn("index is closed without all being on disk", "err", err)
+		x.opt.Logger.Warn("index closed with unsaved changes", "err", err)
 	}
 	err := x.store.close()
 	x.store = nil

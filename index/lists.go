@@ -37,7 +37,7 @@ func (s *store) openSnapshot() (*scorch.IndexSnapshot, error) {
 	}
 	snapshot, ok := r.(*scorch.IndexSnapshot)
 	if !ok {
-		return nil, errors.Join(fmt.Errorf("read index: a reader is a %T", r), r.Close())
+		return nil, errors.Join(fmt.Errorf("read index: unexpected reader type %T", r), r.Close())
 	}
 	return snapshot, nil
 }
@@ -170,7 +170,7 @@ func (n *numbering) blockNumbers(s *scorch.SegmentSnapshot, snapshot *scorch.Ind
 		}
 		number, ok := numberOf(id)
 		if !ok {
-			return nil, fmt.Errorf("read index: %q is no block's number", id)
+			return nil, fmt.Errorf("read index: invalid block number %q", id)
 		}
 		numbers[i] = number
 	}

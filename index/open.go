@@ -38,10 +38,10 @@ func Open(dir string, opt Options) (*Index, error) {
 	}
 	var poison error
 	if n := x.countOpening(); n >= maxCrashes {
-		poison = fmt.Errorf("it was in use at %d crashes in a row", n)
+		poison = fmt.Errorf("in use during %d consecutive crashes", n)
 	}
 	if err := x.openCurrent(poison); err != nil {
-		x.opt.Logger.Error("index cannot be opened, files are read to answer", "err", err)
+		x.opt.Logger.Error("cannot open the index, requests read the files instead", "err", err)
 	}
 	x.stableTimer = time.AfterFunc(stableAfter, x.endOpening)
 	return x, nil
@@ -68,7 +68,7 @@ func (x *Index) countOpening() int {
 		next = 1
 	}
 	if err := x.writeFile("opening", strconv.Itoa(next)); err != nil {
-		x.opt.Logger.Warn("crashes cannot be counted", "err", err)
+		x.opt.Logger.Warn("cannot update the crash counter", "err", err)
 	}
 	return n
 }
@@ -76,7 +76,7 @@ func (x *Index) countOpening() int {
 // endOpening resets the counter of openings.
 func (x *Index) endOpening() {
 	if err := os.Remove(x.path("opening")); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		x.opt.Logger.Warn("count of crashes cannot be reset", "err", err)
+		x.opt.Logger.Warn("cannot reset the crash counter", "err", err)
 	}
 }
 
@@ -117,7 +117,7 @@ func (x *Index) removeStray() error {
 		old := indexName.MatchString(e.Name()) && e.Name() != current && (x.next == nil || e.Name() != x.next.name)
 		if old || strings.HasSuffix(e.Name(), ".tmp") {
 			if err := os.RemoveAll(x.path(e.Name())); err != nil {
-				x.opt.Logger.Warn("what a crash left cannot be removed", "err", err)
+				x.opt.Logger.Warn("cannot remove an unused index", "err", err)
 			}
 		}
 	}
@@ -183,7 +183,7 @@ func (x *Index) loadStore(name string) (*store, *table, error) {
 		})
 		stray := func(n uint32) bool { return int(n) >= len(t.blocks) || t.blocks[n].variant == noVariant }
 		if err == nil && (len(blocks) != want || slices.ContainsFunc(blocks, stray)) {
-			err = errors.New("blocks are not those of the records")
+			err = errors.New("blocks do not match the records")
 		}
 		if err != nil {
 			return fmt.Errorf("read index: %w", err)
@@ -216,7 +216,7 @@ func (x *Index) openCurrent(poison error) error {
 	if diskFull(err) {
 		x.freeDiskSpace()
 	}
-	x.problem = x.describeError("index cannot be opened, files are read to answer", err)
+	x.problem = x.describeError("cannot open the index, requests read the files instead", err)
 	return err
 }
 
@@ -232,8 +232,8 @@ func (x *Index) loadOrReplace(poison error) (s *store, t *table, err error) {
 		}
 	}
 	// The last damaged index is kept for inspection.
-	x.opt.Logger.Warn("index is set aside and built again", "dir", x.path(x.name), "err", err)
-	x.problem = x.describeError("index was set aside, and is built again from the files", err)
+	x.opt.Logger.Warn("index quarantined, rebuilding", "dir", x.path(x.name), "err", err)
+	x.problem = x.describeError("index quarantined, rebuilding from the files", err)
 	err = os.RemoveAll(x.path("quarantine"))
 	if err == nil {
 		err = os.Rename(x.path(x.name), x.path("quarantine"))
@@ -248,7 +248,7 @@ func (x *Index) loadOrReplace(poison error) (s *store, t *table, err error) {
 func (x *Index) describeError(what string, err error) string {
 	text := what + ": " + err.Error()
 	if diskFull(err) {
-		text = "disk full, make room on that of " + x.dir + ": " + text
+		text = "disk full, free space on the disk of " + x.dir + ": " + text
 	}
 	return text
 }
@@ -256,7 +256,7 @@ func (x *Index) describeError(what string, err error) string {
 // freeDiskSpace removes the quarantined index, which is kept only for inspection.
 func (x *Index) freeDiskSpace() {
 	if err := os.RemoveAll(x.path("quarantine")); err != nil {
-		x.opt.Logger.Warn("quarantine cannot be removed", "err", err)
+		x.opt.Logger.Warn("cannot remove the quarantined index", "err", err)
 	}
 }
 
@@ -276,10 +276,10 @@ func (x *Index) DropQuarantine() error {
 func (x *Index) handleStoreError(s *store, err error, news bool) {
 	switch {
 	case err == nil:
-		x.opt.Logger.Info("index is on disk again")
+		x.opt.Logger.Info("index is saved to disk again")
 		return
 	case news:
-		x.opt.Logger.Warn("index cannot be brought to disk, trying again", "err", err)
+		x.opt.Logger.Warn("cannot save the index to disk, retrying", "err", err)
 	}
 	if diskFull(err) {
 		x.freeDiskSpace()
@@ -316,19 +316,19 @@ func (x *Index) recoverStore(generation uint64, cause error) {
 	if x.closed || x.generation.Load() != generation {
 		return
 	}
-	x.opt.Logger.Error("index failed, opening it again", "err", cause)
+	x.opt.Logger.Error("index failed, reopening", "err", cause)
 	var poison error
 	if !x.completeness.complete && !lacksResources(cause) {
 		poison = cause
 	}
 	if x.store != nil {
 		if err := x.store.close(); err != nil {
-			x.opt.Logger.Warn("index did not close", "err", err)
+			x.opt.Logger.Warn("cannot close the index", "err", err)
 		}
 	}
-	x.problem = x.describeError("index failed, and every file is looked at again", cause)
+	x.problem = x.describeError("index failed, rechecking all files", cause)
 	if err := x.openCurrent(poison); err != nil {
-		x.opt.Logger.Error("index cannot be opened, files are read to answer", "err", err)
+		x.opt.Logger.Error("cannot open the index, requests read the files instead", "err", err)
 	}
 	if x.opt.OnIncomplete != nil {
 		go x.opt.OnIncomplete()
@@ -342,7 +342,7 @@ func (x *Index) ensureOpen() error {
 	defer x.mu.Unlock()
 	switch {
 	case x.closed:
-		return errors.New("write index: it is closed")
+		return errors.New("write index: index is closed")
 	case x.store != nil:
 		return nil
 	case time.Now().Before(x.retryAfter):

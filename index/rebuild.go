@@ -30,7 +30,7 @@ type rebuild struct {
 var ErrUnreadable = errors.New("file cannot be read")
 
 // ErrRebuilding is returned by Rebuild if another rebuild is in progress.
-var ErrRebuilding = errors.New("a rebuild is under way")
+var ErrRebuilding = errors.New("a rebuild is already running")
 
 // rebuildBatch is the number of files that are applied together. It balances
 // speed and memory.
@@ -79,7 +79,7 @@ func (x *Index) beginRebuild(files int) (*rebuild, error) {
 	x.writing.Lock()
 	defer x.writing.Unlock()
 	if x.closed {
-		return nil, errors.New("rebuild index: it is closed")
+		return nil, errors.New("rebuild index: index is closed")
 	}
 	n, _ := strconv.Atoi(strings.TrimPrefix(x.name, indexPrefix))
 	next := &rebuild{name: indexPrefix + strconv.Itoa(n%999_999_999+1), files: files}
@@ -120,7 +120,7 @@ func (x *Index) addLocked(ctx context.Context, next *rebuild, paths []string) er
 		return next.err
 	}
 	if x.closed {
-		return errors.New("it was closed")
+		return errors.New("index is closed")
 	}
 	var updates []Update
 	for _, path := range paths {
@@ -168,7 +168,7 @@ func (x *Index) activateRebuild(ctx context.Context, next *rebuild) error {
 		return err
 	}
 	if err := x.writeFile("version", x.formatVersion()); err != nil {
-		x.opt.Logger.Warn("the next start builds the index again", "err", err)
+		x.opt.Logger.Warn("cannot save the index version, the next start rebuilds the index", "err", err)
 	}
 	x.mu.Lock()
 	old, name := x.store, x.name
@@ -190,7 +190,7 @@ func (x *Index) activateRebuild(ctx context.Context, next *rebuild) error {
 		err = old.close()
 	}
 	if err = errors.Join(err, os.RemoveAll(x.path(name))); err != nil {
-		x.opt.Logger.Warn("old index was not put away", "dir", x.path(name), "err", err)
+		x.opt.Logger.Warn("cannot remove the old index", "dir", x.path(name), "err", err)
 	}
 	return nil
 }

@@ -127,7 +127,7 @@ func (x *Index) Status() Status {
 	}
 	if x.store != nil {
 		if err := x.store.writeError(); err != nil {
-			st.Problem = x.describeError("index cannot be brought to disk, trying again", err)
+			st.Problem = x.describeError("cannot save the index to disk, retrying", err)
 		}
 	}
 	return st

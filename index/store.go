@@ -67,7 +67,7 @@ func openStore(dir string, nap time.Duration, report func(*store, error, bool)) 
 	info, err := os.Stat(filepath.Join(dir, rootName))
 	fresh := errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0
 	if fresh && segments > 0 {
-		return nil, fmt.Errorf("open index %s: %d segments, and none of them in %s", dir, segments, rootName)
+		return nil, fmt.Errorf("open index %s: %d segments are missing from %s", dir, segments, rootName)
 	}
 	s := &store{dir: dir, queue: bleve.NewAnalysisQueue(2)}
 	s.background = newBackground(func(err error, news bool) { report(s, err, news) })
@@ -244,7 +244,7 @@ func (s *store) close() error {
 	case err := <-closed:
 		return err
 	case <-time.After(closeLimit):
-		return fmt.Errorf("close index: it works on after %v", closeLimit)
+		return fmt.Errorf("close index: still running after %v", closeLimit)
 	}
 }
 
@@ -288,7 +288,7 @@ func checkSegment(name string) error {
 		return err
 	}
 	if info.Size() < 4 {
-		return &fs.PathError{Op: "check", Path: name, Err: fmt.Errorf("%d bytes are no segment", info.Size())}
+		return &fs.PathError{Op: "check", Path: name, Err: fmt.Errorf("%d bytes are too few for a segment", info.Size())}
 	}
 	sum := crc32.NewIEEE()
 	if _, err := io.CopyN(sum, f, info.Size()-4); err != nil {
@@ -299,7 +299,7 @@ func checkSegment(name string) error {
 		return err
 	}
 	if binary.BigEndian.Uint32(tail[:]) != sum.Sum32() {
-		return &fs.PathError{Op: "check", Path: name, Err: fmt.Errorf("checksum differs")}
+		return &fs.PathError{Op: "check", Path: name, Err: fmt.Errorf("checksum mismatch")}
 	}
 	return nil
 }

@@ -108,7 +108,7 @@ func (t *table) assignBlocks(f *file) error {
 			}
 			n := uint32(len(t.blocks))
 			if n >= maxBlocks {
-				return fmt.Errorf("index %s: more than %d blocks of entries", f.path, maxBlocks)
+				return fmt.Errorf("index %s: more than %d blocks", f.path, maxBlocks)
 			}
 			t.growTo(n)
 			p.blocks[i] = n

@@ -52,7 +52,7 @@ const maxPhrases = 32
 // CheckText returns an error if the text of a query has too many phrases.
 func CheckText(text string) error {
 	if quoted, _ := splitPhrases(quotes.Replace(text)); len(quoted) > maxPhrases {
-		return fmt.Errorf("%d phrases are more than %d", len(quoted), maxPhrases)
+		return fmt.Errorf("%d phrases, more than %d", len(quoted), maxPhrases)
 	}
 	return nil
 }
@@ -64,7 +64,7 @@ func Unquoted(text string) string { return strings.ReplaceAll(quotes.Replace(tex
 // CheckExclude is CheckText for excluded text, of which no word can be dropped.
 func CheckExclude(text string) error {
 	if n := len(strings.Fields(normalizePhrase(text))); n > maxTerms {
-		return fmt.Errorf("%d words are more than %d", n, maxTerms)
+		return fmt.Errorf("%d words, more than %d", n, maxTerms)
 	}
 	return CheckText(text)
 }

@@ -22,7 +22,7 @@ import (
 func (e Endpoint) Adopt(f *os.File) (*Listener, error) {
 	l, err := e.adoptSocket(f)
 	if err != nil {
-		return nil, fmt.Errorf("listen on %s: the socket that was handed over: %w", e.Name(), err)
+		return nil, fmt.Errorf("listen on %s: inherited socket: %w", e.Name(), err)
 	}
 	return l, nil
 }
@@ -33,7 +33,7 @@ func (e Endpoint) adoptSocket(f *os.File) (*Listener, error) {
 		return nil, err
 	}
 	if path != e.Path {
-		return nil, fmt.Errorf("it is at %s", path)
+		return nil, fmt.Errorf("unexpected path %s", path)
 	}
 	if err := checkDir(filepath.Dir(path)); err != nil {
 		return nil, err
@@ -58,11 +58,11 @@ func (e Endpoint) checkPermissions() error {
 		return err
 	}
 	if info.Mode().Type() != fs.ModeSocket {
-		return errors.New("something that is not a socket is in its place")
+		return errors.New("the file at this path is not a socket")
 	}
 	mode := info.Mode().Perm()
 	if more := mode &^ e.mode(); more != 0 {
-		return fmt.Errorf("its mode is %04o and the listener's %04o: whoever made it has to say so too", mode, e.mode())
+		return fmt.Errorf("mode %04o admits more users than the listener's mode %04o: set SocketMode= in the socket unit", mode, e.mode())
 	}
 	if e.Group == "" || mode&0o070 == 0 {
 		return nil
@@ -72,7 +72,7 @@ func (e Endpoint) checkPermissions() error {
 		return err
 	}
 	if st, ok := info.Sys().(*syscall.Stat_t); ok && int(st.Gid) != gid {
-		return fmt.Errorf("its group is %d and the listener's %s: whoever made it has to say so too", st.Gid, e.Group)
+		return fmt.Errorf("group %d is not the listener's group %s: set SocketGroup= in the socket unit", st.Gid, e.Group)
 	}
 	return nil
 }
@@ -109,7 +109,7 @@ func listenPath(fd int) (string, error) {
 		return "", err
 	}
 	if kind != unix.SOCK_STREAM || listening == 0 {
-		return "", errors.New("not a stream socket that is listened on")
+		return "", errors.New("not a listening stream socket")
 	}
 	return local.Name, nil
 }

@@ -68,15 +68,15 @@ func TestAdoptRefuses(t *testing.T) {
 		name, want string
 		spoil      func(t *testing.T, e *Endpoint, f *os.File) *os.File
 	}{
-		{"another path", "it is at /", func(t *testing.T, e *Endpoint, f *os.File) *os.File {
+		{"another path", "unexpected path /", func(t *testing.T, e *Endpoint, f *os.File) *os.File {
 			e.Path += "2"
 			return f
 		}},
-		{"open to more", "its mode is 0666 and the listener's 0600", func(t *testing.T, e *Endpoint, f *os.File) *os.File {
+		{"open to more", "mode 0666 admits more users than the listener's mode 0600", func(t *testing.T, e *Endpoint, f *os.File) *os.File {
 			chmod(t, e.Path, 0o666)
 			return f
 		}},
-		{"another group", "the listener's " + strconv.Itoa(os.Getegid()+1), func(t *testing.T, e *Endpoint, f *os.File) *os.File {
+		{"another group", "not the listener's group " + strconv.Itoa(os.Getegid()+1), func(t *testing.T, e *Endpoint, f *os.File) *os.File {
 			chmod(t, e.Path, 0o660)
 			e.Mode, e.Group = 0o660, strconv.Itoa(os.Getegid()+1)
 			return f
@@ -86,7 +86,7 @@ func TestAdoptRefuses(t *testing.T) {
 			e.Mode, e.Group = 0o660, "no-such-group"
 			return f
 		}},
-		{"in a directory of others", "others may write", func(t *testing.T, e *Endpoint, f *os.File) *os.File {
+		{"in a directory of others", "other users can write", func(t *testing.T, e *Endpoint, f *os.File) *os.File {
 			chmod(t, filepath.Dir(e.Path), 0o777)
 			return f
 		}},
@@ -94,7 +94,7 @@ func TestAdoptRefuses(t *testing.T) {
 			os.Remove(e.Path)
 			return f
 		}},
-		{"something else in its place", "not a socket is in its place", func(t *testing.T, e *Endpoint, f *os.File) *os.File {
+		{"something else in its place", "the file at this path is not a socket", func(t *testing.T, e *Endpoint, f *os.File) *os.File {
 			os.Remove(e.Path)
 			if err := os.WriteFile(e.Path, nil, 0o600); err != nil {
 				t.Fatal(err)
@@ -109,7 +109,7 @@ func TestAdoptRefuses(t *testing.T) {
 			t.Cleanup(func() { f.Close() })
 			return f
 		}},
-		{"a socket for datagrams", "not a stream socket", func(t *testing.T, e *Endpoint, _ *os.File) *os.File {
+		{"a socket for datagrams", "not a listening stream socket", func(t *testing.T, e *Endpoint, _ *os.File) *os.File {
 			os.Remove(e.Path)
 			c, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: e.Path, Net: "unixgram"})
 			if err != nil {

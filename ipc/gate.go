@@ -127,7 +127,7 @@ func (g *limitListener) admitConn(c net.Conn) (*trackedConn, *api.Error) {
 	}
 	if len(g.open) >= g.max && !g.evictLocked() {
 		g.onRefused("connections")
-		return nil, api.Errorf(api.Unavailable, "%d connections are open, and there may be no more", len(g.open))
+		return nil, api.Errorf(api.Unavailable, "too many connections: %d are open", len(g.open))
 	}
 	g.open[v] = struct{}{}
 	g.withoutRequest.Add(1)

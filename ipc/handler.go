@@ -47,7 +47,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer func() {
 		if v := recover(); v != nil {
 			h.recordPanic(op, v, debug.Stack())
-			a.sendError(api.Errorf(api.Internal, "something went wrong").WithHint("the daemon's log says what"))
+			a.sendError(api.Errorf(api.Internal, "internal error").WithHint("see the log of the daemon"))
 		}
 		h.counters.requests.WithLabelValues(op, a.code).Inc()
 		h.counters.seconds.WithLabelValues(op).Observe(time.Since(start).Seconds())
@@ -67,7 +67,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.answerHealth(a)
 	case path == "/metrics" && r.Method == http.MethodGet:
 		if h.endpoint.Fixed != nil {
-			a.sendError(api.Errorf(api.Forbidden, "metrics are not served on a listener with a fixed scope"))
+			a.sendError(api.Errorf(api.Forbidden, "a listener with a fixed scope serves no metrics"))
 			return
 		}
 		a.code = "ok"
@@ -90,8 +90,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			a.sendError(err)
 		}
 	default:
-		a.sendError(api.Errorf(api.NotFound, "there is nothing at %s", path).
-			WithHint("operations are at /v1/<name>, tools for models at /mcp"))
+		a.sendError(api.Errorf(api.NotFound, "path %s not found", path).
+			WithHint("use /v1/<name> for operations, or /mcp for tools"))
 	}
 }
 
@@ -102,11 +102,11 @@ func (h *handler) checkRequest(r *http.Request) error {
 	case len(r.Header.Values("Origin")) > 0:
 		return api.Errorf(api.Forbidden, "requests from web pages are refused")
 	case strings.Contains(r.Host, "."):
-		return api.Errorf(api.Forbidden, "the host %q has a dot", r.Host).
-			WithHint("any name without one will do, such as memwatchd or localhost")
+		return api.Errorf(api.Forbidden, "host name %q contains a dot", r.Host).
+			WithHint("use a host name without a dot, such as memwatchd or localhost")
 	case h.endpoint.Address != "" && !h.hasToken(r):
-		return api.Errorf(api.Forbidden, "the token is missing or wrong").
-			WithHint("send it as Authorization: Bearer <token>")
+		return api.Errorf(api.Forbidden, "token is missing or wrong").
+			WithHint("set the header Authorization: Bearer <token>")
 	}
 	return h.checkRate()
 }
@@ -114,7 +114,7 @@ func (h *handler) checkRequest(r *http.Request) error {
 // checkRate applies the rate limit.
 func (h *handler) checkRate() error {
 	if !h.limiter.Allow() {
-		return api.Errorf(api.RateLimited, "more than %v requests a second", h.endpoint.Rate)
+		return api.Errorf(api.RateLimited, "more than %v requests per second", h.endpoint.Rate)
 	}
 	return nil
 }
@@ -215,7 +215,7 @@ func (h *handler) readRequest(a *response, r *http.Request, op *api.Operation) (
 	case r.Method == http.MethodGet && (op.Name == "status" || op.Stream):
 		query, err := url.ParseQuery(r.URL.RawQuery)
 		if err != nil {
-			return nil, api.Errorf(api.Invalid, "the query string cannot be read")
+			return nil, api.Errorf(api.Invalid, "invalid query string")
 		}
 		for _, name := range slices.Sorted(maps.Keys(query)) {
 			p, err := op.Param(name)
@@ -223,17 +223,17 @@ func (h *handler) readRequest(a *response, r *http.Request, op *api.Operation) (
 				return nil, err
 			}
 			if len(query[name]) > 1 {
-				return nil, api.Errorf(api.Invalid, "field %q is there twice", name)
+				return nil, api.Errorf(api.Invalid, "duplicate field %q", name)
 			}
 			if err := req.Set(p, query.Get(name)); err != nil {
 				return nil, err
 			}
 		}
 	case r.Method != http.MethodPost:
-		return nil, api.Errorf(api.Invalid, "%s is not a %s", op.Name, r.Method).
+		return nil, api.Errorf(api.Invalid, "%s does not accept the method %s", op.Name, r.Method).
 			WithHint("POST a JSON object to /v1/%s", op.Name)
 	case r.URL.RawQuery != "":
-		return nil, api.Errorf(api.Invalid, "a POST has no query string").WithHint("parameters go into the JSON object")
+		return nil, api.Errorf(api.Invalid, "a POST request must not have a query string").WithHint("send the parameters in the JSON object")
 	default:
 		body, err := h.readBody(a, r)
 		if err != nil {
@@ -250,10 +250,10 @@ func (h *handler) readRequest(a *response, r *http.Request, op *api.Operation) (
 func (h *handler) readBody(a *response, r *http.Request) ([]byte, error) {
 	body, err := io.ReadAll(http.MaxBytesReader(a.w, r.Body, h.limits.MaxRequest))
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return nil, api.Errorf(api.TooLarge, "the request has more than %d bytes", h.limits.MaxRequest)
+		return nil, api.Errorf(api.TooLarge, "request has more than %d bytes", h.limits.MaxRequest)
 	}
 	if err != nil {
-		return nil, api.Errorf(api.Invalid, "the request did not arrive whole")
+		return nil, api.Errorf(api.Invalid, "request body is incomplete")
 	}
 	// The only remaining read detects the end of the connection.
 	a.control.SetReadDeadline(time.Time{})

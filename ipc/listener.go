@@ -108,7 +108,7 @@ func (e Endpoint) checkAddress() error {
 		return err
 	}
 	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return errors.New("only a loopback address is allowed")
+		return errors.New("not a loopback address")
 	}
 	if len(e.Token) < 16 {
 		return errors.New("a TCP listener needs a token of at least 16 characters")
@@ -118,10 +118,10 @@ func (e Endpoint) checkAddress() error {
 
 func (e Endpoint) checkPath() error {
 	if len(e.Path) > maxSocketPath {
-		return fmt.Errorf("the path has %d bytes and a socket's may have %d", len(e.Path), maxSocketPath)
+		return fmt.Errorf("socket path has %d bytes, more than %d", len(e.Path), maxSocketPath)
 	}
 	if !filepath.IsAbs(e.Path) {
-		return errors.New("the path is not absolute")
+		return errors.New("socket path is not absolute")
 	}
 	return nil
 }
@@ -136,7 +136,7 @@ func (e Endpoint) listenTCP() (*Listener, error) {
 	}
 	tcp := l.(*net.TCPListener)
 	if !tcp.Addr().(*net.TCPAddr).IP.IsLoopback() { // regardless of the address that localhost resolves to
-		return nil, errors.Join(fmt.Errorf("listen on %s: it is not a loopback address", e.Address), l.Close())
+		return nil, errors.Join(fmt.Errorf("listen on %s: not a loopback address", e.Address), l.Close())
 	}
 	return &Listener{Endpoint: e, net: tcp}, nil
 }
@@ -187,7 +187,7 @@ func checkDir(dir string) error {
 		return err
 	}
 	if !info.IsDir() {
-		return fmt.Errorf("%s is not a directory of its own (a symlink?)", dir)
+		return fmt.Errorf("%s is not a directory (symbolic links are not allowed)", dir)
 	}
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {
@@ -215,10 +215,10 @@ func checkUnshared(dir string, writers fs.FileMode) error {
 		return err
 	}
 	if st, ok := info.Sys().(*syscall.Stat_t); ok && int(st.Uid) != os.Geteuid() && st.Uid != 0 {
-		return fmt.Errorf("the directory %s belongs to uid %d", dir, st.Uid)
+		return fmt.Errorf("directory %s belongs to uid %d", dir, st.Uid)
 	}
 	if info.Mode().Perm()&writers != 0 && info.Mode()&fs.ModeSticky == 0 {
-		return fmt.Errorf("others may write to the directory %s: chmod go-w %s", dir, dir)
+		return fmt.Errorf("other users can write to the directory %s: run `chmod go-w %s`", dir, dir)
 	}
 	return nil
 }
@@ -233,18 +233,18 @@ func removeStale(path string) error {
 		return err
 	}
 	if info.Mode().Type() != fs.ModeSocket {
-		return errors.New("something that is not a socket is there")
+		return errors.New("a file that is not a socket exists at this path")
 	}
 	c, err := net.DialTimeout("unix", path, time.Second)
 	if err == nil {
 		defer c.Close()
 		if p, err := peerOf(c); err == nil && p.pid != 0 {
-			return fmt.Errorf("process %d already listens there", p.pid)
+			return fmt.Errorf("process %d already listens on this socket", p.pid)
 		}
-		return errors.New("another process already listens there")
+		return errors.New("another process already listens on this socket")
 	}
 	if !errors.Is(err, syscall.ECONNREFUSED) {
-		return fmt.Errorf("the socket that is there may be in use: %w", err)
+		return fmt.Errorf("the existing socket may be in use: %w", err)
 	}
 	return os.Remove(path)
 }
@@ -324,13 +324,13 @@ func (e Endpoint) checkPeer(c net.Conn) error {
 	}
 	p, err := peerOf(c)
 	if err != nil {
-		return api.Errorf(api.Forbidden, "who you are cannot be told: %v", err)
+		return api.Errorf(api.Forbidden, "cannot identify the caller: %v", err)
 	}
 	if p.uid == 0 || p.uid == os.Geteuid() || slices.Contains(e.AllowUIDs, p.uid) {
 		return nil
 	}
-	return api.Errorf(api.Forbidden, "uid %d may not use this socket", p.uid).
-		WithHint("its owner can list the uid in allow_uids")
+	return api.Errorf(api.Forbidden, "uid %d is not allowed to use this socket", p.uid).
+		WithHint("add the uid to allow_uids of the listener")
 }
 
 // peer is the process at the other end of a Unix socket.

@@ -20,17 +20,17 @@ type counters struct {
 func newCounters(r prometheus.Registerer, b Backend) (*counters, error) {
 	c := &counters{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "memwatchd_requests_total", Help: "Requests answered, by operation and code.",
+			Name: "memwatchd_requests_total", Help: "Completed requests, by operation and code.",
 		}, []string{"operation", "code"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "memwatchd_request_seconds", Help: "Time to answer a request, by operation.",
+			Name: "memwatchd_request_seconds", Help: "Request duration in seconds, by operation.",
 			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 14), // 0.5 ms to 4 s
 		}, []string{"operation"}),
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "memwatchd_connections_refused_total", Help: "Connections sent away, by reason.",
+			Name: "memwatchd_connections_refused_total", Help: "Rejected connections, by reason.",
 		}, []string{"reason"}),
 		panics: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "memwatchd_panics_total", Help: "Panics in requests. Each is a mistake to report.",
+			Name: "memwatchd_panics_total", Help: "Panics in requests. Please report them as bugs.",
 		}),
 	}
 	return c, errors.Join(r.Register(c.requests), r.Register(c.seconds), r.Register(c.refused),
@@ -50,28 +50,28 @@ func newGauge(name, help string, value func(*api.Status) float64) gauge {
 }
 
 var allGauges = []gauge{
-	newGauge("healthy", "1 when everything works.", func(s *api.Status) float64 { return boolValue(s.Healthy) }),
-	newGauge("files", "Files that are indexed.", func(s *api.Status) float64 { return float64(s.Files) }),
-	newGauge("entries", "Entries that are indexed.", func(s *api.Status) float64 { return float64(s.Entries) }),
-	newGauge("files_skipped", "Markdown files that are not read.",
+	newGauge("healthy", "1 if the daemon is healthy.", func(s *api.Status) float64 { return boolValue(s.Healthy) }),
+	newGauge("files", "Indexed files.", func(s *api.Status) float64 { return float64(s.Files) }),
+	newGauge("entries", "Indexed entries.", func(s *api.Status) float64 { return float64(s.Entries) }),
+	newGauge("files_skipped", "Skipped Markdown files.",
 		func(s *api.Status) float64 { return float64(s.SkippedFiles) }),
 	newGauge("problems", "Problems found in files.", func(s *api.Status) float64 { return float64(s.ProblemCount) }),
-	newGauge("saves_total", "Files looked at because they changed.",
+	newGauge("saves_total", "Files checked because of a change.",
 		func(s *api.Status) float64 { return float64(s.Saves) }),
-	newGauge("index_pending", "Files that changed and are not indexed yet.",
+	newGauge("index_pending", "Changed files that are not indexed yet.",
 		func(s *api.Status) float64 { return float64(s.Index.Pending) }),
-	newGauge("index_bytes", "Size of the index on disk.", func(s *api.Status) float64 { return float64(s.Index.Size) }),
-	newGauge("index_degraded", "1 while the index is not whole, or cannot be written.",
+	newGauge("index_bytes", "Size of the index on disk in bytes.", func(s *api.Status) float64 { return float64(s.Index.Size) }),
+	newGauge("index_degraded", "1 if the index is incomplete or cannot be written.",
 		func(s *api.Status) float64 { return boolValue(s.Index.Degraded) }),
-	newGauge("watched_directories", "Directories with a watch.",
+	newGauge("watched_directories", "Watched directories.",
 		func(s *api.Status) float64 { return float64(s.Watch.Directories) }),
-	newGauge("polled_directories", "Directories that are polled instead.",
+	newGauge("polled_directories", "Polled directories.",
 		func(s *api.Status) float64 { return float64(len(s.Watch.Polled)) }),
-	newGauge("watch_overflows_total", "Times that events were lost and the tree was scanned.",
+	newGauge("watch_overflows_total", "Full scans after lost file events.",
 		func(s *api.Status) float64 { return float64(s.Watch.Overflows) }),
-	newGauge("save_to_search_p99_ms", "From a save to its being found, of the last ones.",
+	newGauge("save_to_search_p99_ms", "99th percentile of the recent times from a save to its appearance in search, in milliseconds.",
 		func(s *api.Status) float64 { return s.Latency.SaveToSearch.P99 }),
-	newGauge("memory_bytes", "Memory held from the system.",
+	newGauge("memory_bytes", "Memory obtained from the operating system, in bytes.",
 		func(s *api.Status) float64 { return float64(s.MemoryBytes) }),
 	newGauge("open_files", "Open file descriptors.", func(s *api.Status) float64 { return float64(s.OpenFiles) }),
 }

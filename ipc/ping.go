@@ -28,7 +28,7 @@ func (l *Listener) Ping(ctx context.Context) error {
 	}
 	res, err := transport.RoundTrip(r)
 	if err != nil {
-		return fmt.Errorf("ask %s: %w", l.Name(), err)
+		return fmt.Errorf("ping %s: %w", l.Name(), err)
 	}
 	return res.Body.Close()
 }

@@ -175,10 +175,10 @@ func TestSocketPlaces(t *testing.T) {
 		{long, ""},
 		{long + "x", "108 bytes"},
 		{"s", "not absolute"},
-		{filepath.Join(mkdir("group", 0o770), "s"), "others may write"},
-		{filepath.Join(mkdir("world", 0o777), "s"), "others may write"},
-		{filepath.Join(mkdir("world/below", 0o700), "s"), "others may write"},
-		{filepath.Join(dir, "link", "s"), "symlink"},
+		{filepath.Join(mkdir("group", 0o770), "s"), "other users can write"},
+		{filepath.Join(mkdir("world", 0o777), "s"), "other users can write"},
+		{filepath.Join(mkdir("world/below", 0o700), "s"), "other users can write"},
+		{filepath.Join(dir, "link", "s"), "symbolic links are not allowed"},
 		{filepath.Join(private, "file"), "not a socket"},
 		{filepath.Join(private, "file", "s"), "not a directory"},
 		{filepath.Join(private, "dangling"), "not a socket"},
@@ -266,8 +266,8 @@ func TestSocketOfAnother(t *testing.T) {
 func TestTCP(t *testing.T) {
 	const token = "0123456789abcdef"
 	for _, c := range []struct{ address, token, want string }{
-		{"0.0.0.0:0", token, "only a loopback address"}, {":0", token, "only a loopback address"}, {"[::]:0", token, "only a loopback address"},
-		{"example.com:0", token, "only a loopback address"}, {"127.0.0.1", token, "missing port"}, {"127.0.0.1:0", "", "needs a token"}, {"127.0.0.1:0", "short", "needs a token"},
+		{"0.0.0.0:0", token, "not a loopback address"}, {":0", token, "not a loopback address"}, {"[::]:0", token, "not a loopback address"},
+		{"example.com:0", token, "not a loopback address"}, {"127.0.0.1", token, "missing port"}, {"127.0.0.1:0", "", "needs a token"}, {"127.0.0.1:0", "short", "needs a token"},
 	} {
 		l, err := Endpoint{Address: c.address, Token: c.token}.Listen()
 		if err == nil || !strings.Contains(err.Error(), c.want) {

@@ -114,7 +114,7 @@ func newLimiter(perSecond float64) *rate.Limiter {
 // and logs the first of them.
 func (s *Server) recordShortage() {
 	if s.shortage.recordEvent(time.Now()) {
-		s.Logger.Warn("too many files are open, clients have to go", "limit", fileLimit())
+		s.Logger.Warn("too many open files, rejecting connections", "limit", fileLimit())
 	}
 }
 

@@ -57,7 +57,7 @@ type Client struct {
 }
 
 // errInvalidAnswer reports an answer that does not have the required form.
-var errInvalidAnswer = errors.New("the model's answer is not what it was asked for")
+var errInvalidAnswer = errors.New("model response does not match the requested format")
 
 // requestAnswer sends a question and decodes the answer, which is an object of the given
 // schema. The question is a JSON value, which the task declares to be data. If
@@ -75,21 +75,21 @@ func (c *Client) requestAnswer(ctx context.Context, task string, question, schem
 // retries once without a schema.
 func (c *Client) completeChat(ctx context.Context, task string, question, schema, answer any) error {
 	if c.Redact == nil {
-		return errors.New("the model is not asked: nothing takes credentials out of what is sent")
+		return errors.New("model request not sent: no redaction of credentials is configured")
 	}
 	text, err := json.Marshal(question)
 	if err != nil {
 		return err
 	}
 	if len(text) > maxRequest {
-		return fmt.Errorf("the model is not asked: there is too much text for it (%d bytes, at most %d)", len(text),
+		return fmt.Errorf("model request not sent: text has %d bytes, at most %d", len(text),
 			maxRequest)
 	}
 	key := ""
 	if c.Key != nil {
 		key, err = c.Key()
 		if err != nil {
-			return fmt.Errorf("the model is not asked: its key cannot be read: %w", err)
+			return fmt.Errorf("model request not sent: read key: %w", err)
 		}
 	}
 	limit := cmp.Or(c.Timeout, DefaultTimeout)
@@ -129,7 +129,7 @@ func (c *Client) completeChat(ctx context.Context, task string, question, schema
 		return c.describeError(err, limit)
 	}
 	if len(response.Choices) == 0 || response.Choices[0].Message.Content == "" {
-		return errors.New("the model's answer is empty")
+		return errors.New("model response is empty")
 	}
 	if json.Unmarshal(extractObject(response.Choices[0].Message.Content), answer) != nil {
 		return errInvalidAnswer
@@ -178,25 +178,25 @@ func (c *Client) describeError(err error, limit time.Duration) error {
 	_, isURL := errors.AsType[*url.Error](err)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("the model gave no answer within %s", limit)
+		return fmt.Errorf("no response from the model within %s", limit)
 	case errors.Is(err, context.Canceled):
 		return context.Canceled
 	case isStatus:
 		return status
 	case isTooLarge:
-		return fmt.Errorf("the model's answer is larger than %d bytes", tooLarge.Limit)
+		return fmt.Errorf("model response is larger than %d bytes", tooLarge.Limit)
 	case isRefusal:
 		return refusal
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return errors.New("the model's answer ends in the middle")
+		return errors.New("model response is truncated")
 	case isNet, isURL:
-		why := "the connection failed"
+		why := "connection failed"
 		if cause, ok := errors.AsType[syscall.Errno](err); ok {
 			why = cause.Error()
 		} else if dns, ok := errors.AsType[*net.DNSError](err); ok {
 			why = dns.Err
 		}
-		return fmt.Errorf("the model cannot be reached: %s", why)
+		return fmt.Errorf("cannot reach the model: %s", why)
 	}
 	return errInvalidAnswer
 }
@@ -205,7 +205,7 @@ func (c *Client) describeError(err error, limit time.Duration) error {
 type statusError int
 
 func (s statusError) Error() string {
-	return strings.TrimSpace(fmt.Sprintf("the model's service answers %d %s", int(s), http.StatusText(int(s))))
+	return strings.TrimSpace(fmt.Sprintf("model endpoint returned %d %s", int(s), http.StatusText(int(s))))
 }
 
 // A refusal describes why a response was not read.
@@ -230,7 +230,7 @@ type httpClient struct{}
 // Do implements [openai.HTTPDoer].
 func (httpClient) Do(request *http.Request) (*http.Response, error) {
 	client := http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
-		return responseError("the model's service sends to another address, which is not followed: configure that one")
+		return responseError("model endpoint redirects to another address, which is not followed: set llm.endpoint to that address")
 	}}
 	response, err := client.Do(request)
 	if err != nil {
@@ -241,7 +241,7 @@ func (httpClient) Do(request *http.Request) (*http.Response, error) {
 	case response.StatusCode != http.StatusOK:
 		err = statusError(response.StatusCode)
 	case kind != "application/json":
-		err = responseError("the model's service answers with something other than JSON: is the endpoint right?")
+		err = responseError("model endpoint did not return JSON: check llm.endpoint")
 	}
 	if err != nil {
 		response.Body.Close()

@@ -80,62 +80,62 @@ func TestServices(t *testing.T) {
 		{name: "hangs", service: func(_ http.ResponseWriter, r *http.Request) {
 			io.Copy(io.Discard, r.Body) // so that the server detects the disconnect of the client
 			<-r.Context().Done()
-		}, timeout: 50 * time.Millisecond, want: "the model gave no answer within 50ms"},
+		}, timeout: 50 * time.Millisecond, want: "no response from the model within 50ms"},
 		{name: "hangs within the answer", service: func(w http.ResponseWriter, r *http.Request) {
 			io.Copy(io.Discard, r.Body)
 			w.Header().Set("Content-Type", "application/json")
 			io.WriteString(w, `{"choices":[`)
 			w.(http.Flusher).Flush()
 			<-r.Context().Done()
-		}, timeout: 200 * time.Millisecond, want: "the model gave no answer within 200ms"},
+		}, timeout: 200 * time.Millisecond, want: "no response from the model within 200ms"},
 		{name: "hangs up", service: func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
-			want: "the model cannot be reached: the connection failed"},
+			want: "cannot reach the model: connection failed"},
 		{name: "hangs up within the answer", service: func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			w.Header().Set("Content-Length", "1000")
 			io.WriteString(w, `{"choices":[`)
 			w.(http.Flusher).Flush()
 			panic(http.ErrAbortHandler)
-		}, want: "the model's answer ends in the middle"},
+		}, want: "model response is truncated"},
 		{name: "401", service: func(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(401)
 			io.Copy(w, r.Body) // echoes the request
-		}, want: "the model's service answers 401 Unauthorized"},
+		}, want: "model endpoint returned 401 Unauthorized"},
 		{name: "429", service: func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Retry-After", "0")
 			w.WriteHeader(429)
-		}, want: "the model's service answers 429 Too Many Requests"},
+		}, want: "model endpoint returned 429 Too Many Requests"},
 		{name: "500", service: func(w http.ResponseWriter, _ *http.Request) { http.Error(w, `{"error":{"message":"hunter2"}}`, 500) },
-			want: "the model's service answers 500 Internal Server Error"},
-		{name: "599", service: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(599) }, want: "the model's service answers 599"},
-		{name: "no content", service: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) }, want: "the model's service answers 204 No Content"},
-		{name: "400 to everything", service: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(400) }, want: "the model's service answers 400 Bad Request"},
+			want: "model endpoint returned 500 Internal Server Error"},
+		{name: "599", service: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(599) }, want: "model endpoint returned 599"},
+		{name: "no content", service: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) }, want: "model endpoint returned 204 No Content"},
+		{name: "400 to everything", service: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(400) }, want: "model endpoint returned 400 Bad Request"},
 		{name: "sends to itself", service: func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/v2", http.StatusTemporaryRedirect) },
-			want: "the model's service sends to another address, which is not followed: configure that one"},
+			want: "model endpoint redirects to another address, which is not followed: set llm.endpoint to that address"},
 		{name: "sends elsewhere", service: func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, elsewhere.URL, http.StatusPermanentRedirect)
 		},
-			want: "the model's service sends to another address, which is not followed: configure that one"},
+			want: "model endpoint redirects to another address, which is not followed: set llm.endpoint to that address"},
 		{name: "a page", service: func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/html")
 			io.WriteString(w, completion(same))
-		}, want: "the model's service answers with something other than JSON: is the endpoint right?"},
+		}, want: "model endpoint did not return JSON: check llm.endpoint"},
 		{name: "a stream of events", service: sends("text/event-stream", "data: {}\n\n", 0),
-			want: "the model's service answers with something other than JSON: is the endpoint right?"},
+			want: "model endpoint did not return JSON: check llm.endpoint"},
 		{name: "a stream without end", service: sends("application/json", strings.Repeat(" ", 1<<16), 0),
-			want: "the model's answer is larger than 1048576 bytes"},
-		{name: "a huge answer", service: respondWith(completion(strings.Repeat("x", 2<<20))), want: "the model's answer is larger than 1048576 bytes"},
-		{name: "no answer", service: respondWith(""), want: "the model's answer is not what it was asked for"},
-		{name: "no JSON", service: respondWith("hunter2"), want: "the model's answer is not what it was asked for"},
-		{name: "half of it", service: respondWith(completion(same)[:60]), want: "the model's answer ends in the middle"},
-		{name: "other JSON", service: respondWith(`[1]`), want: "the model's answer is not what it was asked for"},
-		{name: "no choices", service: respondWith(`{"choices":[]}`), want: "the model's answer is empty"},
-		{name: "says nothing", service: respondWith(completion("")), want: "the model's answer is empty"},
-		{name: "declines", service: respondWith(`{"choices":[{"message":{"role":"assistant","refusal":"no"}}]}`), want: "the model's answer is empty"},
-		{name: "talks", service: respondWith(completion("They are the same: hunter2.")), want: "the model's answer is not what it was asked for"},
-		{name: "cut short", service: respondWith(completion(same[:30])), want: "the model's answer is not what it was asked for"},
-		{name: "another object", service: respondWith(completion(`{"equal":[]}`)), want: "the model's answer is not what it was asked for"},
-		{name: "other types", service: respondWith(completion(`{"same":{"e1":"d1"}}`)), want: "the model's answer is not what it was asked for"},
+			want: "model response is larger than 1048576 bytes"},
+		{name: "a huge answer", service: respondWith(completion(strings.Repeat("x", 2<<20))), want: "model response is larger than 1048576 bytes"},
+		{name: "no answer", service: respondWith(""), want: "model response does not match the requested format"},
+		{name: "no JSON", service: respondWith("hunter2"), want: "model response does not match the requested format"},
+		{name: "half of it", service: respondWith(completion(same)[:60]), want: "model response is truncated"},
+		{name: "other JSON", service: respondWith(`[1]`), want: "model response does not match the requested format"},
+		{name: "no choices", service: respondWith(`{"choices":[]}`), want: "model response is empty"},
+		{name: "says nothing", service: respondWith(completion("")), want: "model response is empty"},
+		{name: "declines", service: respondWith(`{"choices":[{"message":{"role":"assistant","refusal":"no"}}]}`), want: "model response is empty"},
+		{name: "talks", service: respondWith(completion("They are the same: hunter2.")), want: "model response does not match the requested format"},
+		{name: "cut short", service: respondWith(completion(same[:30])), want: "model response does not match the requested format"},
+		{name: "another object", service: respondWith(completion(`{"equal":[]}`)), want: "model response does not match the requested format"},
+		{name: "other types", service: respondWith(completion(`{"same":{"e1":"d1"}}`)), want: "model response does not match the requested format"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var asked atomic.Int32
@@ -242,10 +242,10 @@ func TestWhatIsNotSent(t *testing.T) {
 		text   string
 		want   string
 	}{
-		{"unredacted", func(c *Client) { c.Redact = nil }, "a", "the model is not asked: nothing takes credentials out of what is sent"},
+		{"unredacted", func(c *Client) { c.Redact = nil }, "a", "model request not sent: no redaction of credentials is configured"},
 		{"without its key", func(c *Client) { c.Key = func() (string, error) { return "", errors.New("k: gone") } }, "a",
-			"the model is not asked: its key cannot be read: k: gone"},
-		{"too much", func(*Client) {}, strings.Repeat("a", maxRequest), "the model is not asked: there is too much text for it (98318 bytes, at most 98304)"},
+			"model request not sent: read key: k: gone"},
+		{"too much", func(*Client) {}, strings.Repeat("a", maxRequest), "model request not sent: text has 98318 bytes, at most 98304"},
 	} {
 		c := newTestClient(t, service)
 		test.change(c)
@@ -263,7 +263,7 @@ func TestWhatIsNotSent(t *testing.T) {
 	}
 	gone := newTestClient(t, service)
 	gone.Endpoint = "http://127.0.0.1:1/v1"
-	if _, err := gone.ProposeMerge(t.Context(), inFile, inDraft, acceptProposal); err == nil || err.Error() != "the model cannot be reached: connection refused" {
+	if _, err := gone.ProposeMerge(t.Context(), inFile, inDraft, acceptProposal); err == nil || err.Error() != "cannot reach the model: connection refused" {
 		t.Errorf("nobody there: %v", err)
 	}
 }
@@ -300,7 +300,7 @@ func TestStatus(t *testing.T) {
 			t.Errorf("checked %v", p)
 		}
 		return refuse
-	}); !errors.Is(err, refuse) || err.Error() != "the model's answer is not used: 8080 would be lost" {
+	}); !errors.Is(err, refuse) || err.Error() != "model response rejected: 8080 would be lost" {
 		t.Errorf("a refused proposal: %v", err)
 	}
 	if s := c.Status(); s.Requests != 1 || s.Failed != 1 || s.FailedAt.IsZero() || strings.Contains(s.Failure, "8080") || s.Failure == "" {
@@ -317,7 +317,7 @@ func TestStatus(t *testing.T) {
 	}
 	c.Endpoint = "http://127.0.0.1:1"
 	c.ProposeMerge(t.Context(), inFile, inDraft, acceptProposal)
-	if s := c.Status(); s.Failed != 2 || s.Failure != "the model cannot be reached: connection refused" {
+	if s := c.Status(); s.Failed != 2 || s.Failure != "cannot reach the model: connection refused" {
 		t.Errorf("%+v", s)
 	}
 }

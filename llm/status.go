@@ -35,7 +35,7 @@ func refused(err error) error {
 }
 
 func (e *RefusedError) Error() string {
-	return fmt.Sprintf("the model's answer is not used: %v", e.Err)
+	return fmt.Sprintf("model response rejected: %v", e.Err)
 }
 
 func (e *RefusedError) Unwrap() error { return e.Err }
@@ -53,6 +53,6 @@ func (c *Client) recordResult(err error) {
 	s.FailedAt = time.Now()
 	s.Failure = err.Error()
 	if errors.As(err, new(*RefusedError)) {
-		s.Failure = "the model's answer did not hold what it was asked to keep, and was not used"
+		s.Failure = "model response rejected: required text is missing or changed"
 	}
 }

@@ -31,7 +31,7 @@ func (c *Client) Summarize(ctx context.Context, notes []string, check func(summa
 	err := c.requestAnswer(ctx, summaryTask, map[string]any{"notes": sent}, schema, &answer, func() error {
 		answer.Summary = strings.TrimSpace(answer.Summary)
 		if answer.Summary == "" {
-			return errors.New("the model's answer is empty")
+			return errors.New("model response is empty")
 		}
 		return refused(check(answer.Summary))
 	})

@@ -145,7 +145,7 @@ func (e *Entry) applyAttributes(attrs []attr) (problems []Problem) {
 		switch a.Key {
 		case "id":
 			if a.Value == "" || strings.ContainsFunc(a.Value, notInID) {
-				bad("id_unusable", "the id has spaces or control characters, or is empty; it is ignored")
+				bad("id_unusable", "invalid id (empty, or with spaces or control characters), ignored")
 			} else {
 				e.ID, e.Given = a.Value, true
 			}
@@ -153,24 +153,24 @@ func (e *Entry) applyAttributes(attrs []attr) (problems []Problem) {
 			if slices.Contains(entryTypes, a.Value) {
 				e.Type = a.Value
 			} else {
-				bad("type_unknown", "the type is none of %s; it is ignored", strings.Join(entryTypes, ", "))
+				bad("type_unknown", "unknown type, ignored; use one of %s", strings.Join(entryTypes, ", "))
 			}
 		case "importance":
 			if f, ok := parseFraction(a.Value); ok {
 				e.Importance = f
 			} else {
-				bad("importance_unreadable", "the importance is not a number from 0 to 1; it is ignored")
+				bad("importance_unreadable", "importance is not a number from 0 to 1, ignored")
 			}
 		case "confidence":
 			if f, ok := parseFraction(a.Value); ok {
 				e.Confidence, e.HasConfidence = f, true
 			} else {
-				bad("confidence_unreadable", "the confidence is not a number from 0 to 1; it is ignored")
+				bad("confidence_unreadable", "confidence is not a number from 0 to 1, ignored")
 			}
 		case "visibility":
 			if a.Value != PublicOK.String() && a.Value != PrivateOnly.String() {
 				bad("visibility_unknown",
-					"the visibility is neither public_ok nor private_only; it counts as private_only")
+					"unknown visibility, treated as private_only; use public_ok or private_only")
 			}
 		case "evidence":
 			for raw := range strings.SplitSeq(a.raw, ",") {

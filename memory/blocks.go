@@ -317,7 +317,7 @@ func parseBlocks(src []byte) (root ast.Node, problem *Problem) {
 		if recover() != nil {
 			root = ast.NewDocument()
 			problem = &Problem{Code: markdownUnreadable,
-				Message: "the structure of the file cannot be read; it counts as one private entry"}
+				Message: "cannot parse the structure of the file; the whole file is one private entry"}
 		}
 	}()
 	pc := parser.NewContext()
@@ -327,10 +327,10 @@ func parseBlocks(src []byte) (root ast.Node, problem *Problem) {
 	switch {
 	case left.blocks == 0:
 		problem = &Problem{Code: tooManyBlocks,
-			Message: "the file has too many items and paragraphs; the rest of it counts as one private entry. Split it"}
+			Message: "the file has too many items and paragraphs; the rest is one private entry. Split the file"}
 	case left.tooDeep:
 		problem = &Problem{Code: nestingTooDeep,
-			Message: "blocks are nested too deeply; the innermost are read as plain text"}
+			Message: "blocks are nested too deeply; the innermost blocks are plain text"}
 	}
 	return root, problem
 }

@@ -23,7 +23,7 @@ func ValidSubject(s string) error {
 	case len(s) > maxSubject:
 		return fmt.Errorf("subject is longer than %d bytes", maxSubject)
 	case s[0] == '?':
-		return errors.New("subject begins with a question mark")
+		return errors.New("subject starts with a question mark")
 	case !utf8.ValidString(s):
 		return errors.New("subject is not valid UTF-8")
 	case strings.ContainsFunc(s, unicode.IsControl):

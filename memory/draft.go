@@ -123,7 +123,7 @@ func (d *Draft) Entries() ([]DraftEntry, error) {
 	}
 	for _, s := range sections {
 		if name := HeadingLine(s); name == "" {
-			failed = errors.Join(failed, errors.New("items: a section has no name"))
+			failed = errors.Join(failed, errors.New("items: section name is empty"))
 		} else {
 			items(name, "items."+name, d.Items[s])
 		}
@@ -155,7 +155,7 @@ func (i *DraftItem) toEntry(section string) (DraftEntry, error) {
 	}
 	p.title = strings.TrimRight(oneLine(i.Title+i.Topic), ":： ")
 	if oneLine(i.Title) != "" && oneLine(i.Topic) != "" {
-		return p, errors.New("it has a title and a topic; one of them is enough")
+		return p, errors.New("title and topic exclude each other")
 	}
 	text := textLinesOf(i.Text)
 	p.lines = text
@@ -172,7 +172,7 @@ func (i *DraftItem) toEntry(section string) (DraftEntry, error) {
 		}
 	}
 	if p.title == "" && strings.Join(p.lines, "") == "" {
-		return p, errors.New("it says nothing; give it a text")
+		return p, errors.New("text is empty")
 	}
 	return p, nil
 }
@@ -181,9 +181,9 @@ func (t *DraftTask) toEntry(section string) (DraftEntry, error) {
 	p := DraftEntry{Section: section, Texts: []string{t.Text}, lines: []string{oneLine(t.Text)}, task: t}
 	switch {
 	case p.lines[0] == "":
-		return p, errors.New("it has no text")
+		return p, errors.New("text is empty")
 	case t.Done && t.Reopen:
-		return p, errors.New("it is done, and to be reopened; it cannot be both")
+		return p, errors.New("done and reopen exclude each other")
 	}
 	return p, nil
 }
@@ -191,7 +191,7 @@ func (t *DraftTask) toEntry(section string) (DraftEntry, error) {
 func (l *DraftLink) toEntry(section string) (DraftEntry, error) {
 	p := DraftEntry{Section: section, Texts: []string{l.Text, l.Target}, target: linkTarget(oneLine(l.Target))}
 	if p.target == "" {
-		return p, errors.New("it has no target")
+		return p, errors.New("target is missing")
 	}
 	text := oneLine(l.Text)
 	if text == "" {

@@ -120,7 +120,7 @@ func (p *docParser) ownAttributes(e *Entry, b *block) (dr pendingAttributes) {
 				p.reportBroken(e.Line, p.ln.at(c.src.Start))
 			case commentUnclosed:
 				p.addProblem("comment_unclosed", p.ln.at(c.src.Start),
-					"a comment is not closed; everything from here on counts as text and is private. Add -->")
+					"unclosed comment; the rest of the file is plain text and private. Add -->")
 				p.private.hideFrom(e.Line)
 			case commentAttributes:
 				dr.setsPrivate = dr.setsPrivate || setsPrivate(c.attrs)
@@ -376,7 +376,7 @@ func (s *Summary) Check(path string, l *Layout) error {
 			return nil
 		}
 	}
-	return errors.New("what it says cannot be put into one line")
+	return errors.New("the summary does not fit into one line of Markdown")
 }
 
 // Matches reports whether an entry has the same text, visibility and evidence, in

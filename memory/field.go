@@ -38,9 +38,9 @@ func (d *Document) setField(c fieldChange) ([]Edit, error) {
 	case ok && c.alreadySet(front):
 		return nil, nil
 	case ok && !field.isScalar():
-		return nil, fmt.Errorf("line %d: %s is a list or a map; change it by hand", field.Line, c.key)
+		return nil, fmt.Errorf("line %d: %s is a list or a map; edit the value by hand", field.Line, c.key)
 	case ok && field.Span.End == 0, !ok && len(front.Fields) > 0 && front.Fields[len(front.Fields)-1].Span.End == 0:
-		return nil, fmt.Errorf("the keys of the frontmatter share lines or are indented; write each on a line of its own")
+		return nil, fmt.Errorf("keys of the frontmatter share lines or are indented; write each key on a line of its own")
 	case !ok:
 		end := d.lines.start(d.lines.at(front.Span.End - 1)) // of the closing fence
 		return []Edit{{Span{end, end}, []byte(c.yamlLine() + string(d.lineEnding(d.lines.at(end)-1)))}}, nil
@@ -140,7 +140,7 @@ func scalarIn(b []byte) (s scalarSpan, err error) {
 		case at == line && !bytes.ContainsRune([]byte("\"'|>!&[{#"), rune(below)):
 			s.head.End = plainEnd(b, colon)
 		default:
-			return s, errors.New("has a value that does not begin behind the colon; write it in one line")
+			return s, errors.New("has a value that starts below the key; write the value on the line of the key")
 		}
 	case b[at] == '"' || b[at] == '\'':
 		s.quote = b[at]
@@ -151,7 +151,7 @@ func scalarIn(b []byte) (s scalarSpan, err error) {
 		}
 		s.rest = Span{next, next + literalLen(b[next:])}
 	case b[at] == '!':
-		return s, errors.New("has a tag; write it in one line without one")
+		return s, errors.New("has a YAML tag; write the value on one line without a tag")
 	default:
 		s.head.End = plainEnd(b, at)
 	}
@@ -201,7 +201,7 @@ func keyEnd(b []byte) (int, error) {
 			return at + 1, nil
 		}
 	}
-	return 0, errors.New("is written in an unusual way; write it as key: value in one line")
+	return 0, errors.New("is not written as key: value; use that form on one line")
 }
 
 // quotedLen returns the length of the quoted text at the start of b.

@@ -45,7 +45,7 @@ func (p *docParser) checkCounters() {
 	}{{"tasks", p.d.Front.Tasks, tasks}, {"follow_ups", p.d.Front.FollowUps, followUps}} {
 		if c.written != "" && c.written != c.counted.String() {
 			p.frontProblem(CounterWrong, c.key,
-				c.key+" says "+strconv.Quote(c.written)+", but the boxes say "+c.counted.String())
+				c.key+" is "+strconv.Quote(c.written)+", but the boxes count "+c.counted.String())
 		}
 	}
 }
@@ -182,7 +182,7 @@ func (p *docParser) updatedTime(e *Entry, dr *pendingAttributes) (time.Time, boo
 	}
 	t, ok := ParseTime(v, p.l.location())
 	if !ok {
-		p.addProblem("time_unreadable", e.Line, "the attribute updated is not a time; write it like 2026-02-04T12:34:56Z")
+		p.addProblem("time_unreadable", e.Line, "attribute updated is not a time such as 2026-02-04T12:34:56Z")
 	}
 	return t, ok
 }
@@ -220,7 +220,7 @@ func (p *docParser) assignIDs() {
 			}
 			if _, ok := taken[e.ID]; ok && e.Given {
 				p.addProblem("id_duplicate", e.Line,
-					"another entry of the file has the same id; this one gets a derived id")
+					"duplicate id; this entry gets a derived id")
 				e.ID, e.Given = "", false
 			}
 			if !e.Given {

@@ -98,7 +98,7 @@ func readFront(src, text []byte, loc *time.Location) (f Front, body int, problem
 			f.Present, f.Broken = true, true
 			return f, body, append(problems,
 				Problem{"frontmatter_misplaced", 1 + bytes.Count(text[:body+s], []byte("\n")),
-					"the frontmatter is not at the top of the file and is ignored; remove the blank lines above it. Until then the file is private"})
+					"frontmatter is not at the top of the file and is ignored; remove the blank lines above the frontmatter. Until then, the file is private"})
 		}
 		return f, body, nil
 	}
@@ -106,12 +106,12 @@ func readFront(src, text []byte, loc *time.Location) (f Front, body int, problem
 	if front.End == 0 {
 		f.Broken = true
 		return f, body, append(problems, Problem{"frontmatter_unclosed", 1,
-			"the frontmatter has no closing --- line; add it. Until then the file is private and never written to"})
+			"frontmatter has no closing --- line; add this line. Until then, the file is private and never changed"})
 	}
 	if err := f.parseFields(src, text, inner, loc, &problems); err != nil {
 		f = Front{Present: true, Broken: true, Span: front}
 		problems = []Problem{{"frontmatter_broken", errorLine(err),
-			err.Error() + ". Until it is mended the file is private and never written to"}}
+			err.Error() + ". Until the frontmatter is fixed, the file is private and never changed"}}
 	}
 	return f, body, problems
 }
@@ -160,10 +160,10 @@ func errorLine(err error) int {
 // for errors.
 func yamlMapping(text []byte, limit, first int) (*yaml.Node, error) {
 	if len(text) > limit {
-		return nil, &lineError{first, fmt.Sprintf("it is longer than %d KiB", limit>>10)}
+		return nil, &lineError{first, fmt.Sprintf("longer than %d KiB", limit>>10)}
 	}
 	if !utf8.Valid(text) {
-		return nil, &lineError{first, "it is not valid UTF-8"}
+		return nil, &lineError{first, "not valid UTF-8"}
 	}
 	var doc yaml.Node
 	if err := yaml.Unmarshal(text, &doc); err != nil {
@@ -183,7 +183,7 @@ func yamlMapping(text []byte, limit, first int) (*yaml.Node, error) {
 		return &yaml.Node{Kind: yaml.MappingNode}, nil
 	}
 	if root.Kind != yaml.MappingNode {
-		return nil, &lineError{first, "it is not made of key: value lines"}
+		return nil, &lineError{first, "not a mapping of key: value lines"}
 	}
 	if err := plainYAML(root, first, 0); err != nil {
 		return nil, err
@@ -198,19 +198,19 @@ func plainYAML(n *yaml.Node, first, depth int) error {
 	at := first + n.Line - 1
 	switch {
 	case n.Kind == yaml.AliasNode || n.Anchor != "":
-		return &lineError{at, "it has an anchor or an alias"}
+		return &lineError{at, "YAML anchors and aliases are not supported"}
 	case depth > maxNested:
-		return &lineError{at, "it is nested too deeply"}
+		return &lineError{at, "nested too deeply"}
 	}
 	if n.Kind == yaml.MappingNode {
 		seen := make(map[string]bool, len(n.Content)/2)
 		for i := 0; i < len(n.Content); i += 2 {
 			k := n.Content[i]
 			if k.Kind != yaml.ScalarNode {
-				return &lineError{first + k.Line - 1, "it has a key that is not plain text"}
+				return &lineError{first + k.Line - 1, "a key is not plain text"}
 			}
 			if seen[k.Value] {
-				return &lineError{first + k.Line - 1, fmt.Sprintf("the key %q comes twice", k.Value)}
+				return &lineError{first + k.Line - 1, fmt.Sprintf("duplicate key %q", k.Value)}
 			}
 			seen[k.Value] = true
 		}
@@ -322,7 +322,7 @@ func (f *Front) setValues(loc *time.Location, problems *[]Problem) {
 		if !field.isScalar() || text != f.Visibility.String() {
 			*problems = append(*problems,
 				Problem{"visibility_unknown", field.Line,
-					"the visibility is neither public_ok nor private_only; it counts as private_only"})
+					"unknown visibility, treated as private_only; use public_ok or private_only"})
 			f.Visibility = PrivateOnly
 		}
 	}
@@ -384,7 +384,7 @@ func (f *Front) time(key string, loc *time.Location, problems *[]Problem) time.T
 	if !ok && text != "" {
 		field, _ := f.Field(key)
 		*problems = append(*problems,
-			Problem{"time_unreadable", field.Line, key + " is not a time; write it like 2026-02-04T12:34:56Z"})
+			Problem{"time_unreadable", field.Line, key + " is not a time such as 2026-02-04T12:34:56Z"})
 	}
 	return t
 }

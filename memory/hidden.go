@@ -56,7 +56,7 @@ func hideGenerated(text []byte, tops []topBlock, body int, ln lines) (out []byte
 				unclosed = true // applies to all later markers, so do not search again
 				problems = append(problems,
 					Problem{"generated_unclosed", i,
-						"generated text has no closing marker and counts as text; add " + GeneratedClose})
+						"generated text has no closing marker and is treated as text; add " + GeneratedClose})
 			}
 		case IsInjectedHeader(s):
 			to = i
@@ -186,7 +186,7 @@ func (p *privateRanges) matchTags(marks []privateMark, ln lines) (problems []Pro
 		p.hideFrom(from)
 		problems = append(problems,
 			Problem{"private_unclosed", from,
-				"<private> is not closed; everything from here on is private. Add </private>"})
+				"unclosed <private>; the rest of the file is private. Add </private>"})
 	}
 	return problems, depth > 0
 }

@@ -43,13 +43,13 @@ func ParseIdentities(src []byte) (*Identities, error) {
 	for i := 0; i < len(root.Content); i += 2 {
 		k, v := root.Content[i], root.Content[i+1]
 		if k.Value != "links" {
-			return nil, fail(&lineError{k.Line, fmt.Sprintf("unknown key %q, only links is known", k.Value)})
+			return nil, fail(&lineError{k.Line, fmt.Sprintf("unknown key %q; the only key is links", k.Value)})
 		}
 		if v.Tag == "!!null" {
 			continue
 		}
 		if v.Tag != "!!map" {
-			return nil, fail(&lineError{v.Line, "links is not a list of key: subject lines"})
+			return nil, fail(&lineError{v.Line, "links is not a mapping of key: subject lines"})
 		}
 		for j := 0; j < len(v.Content); j += 2 {
 			if err := ids.addLink(v.Content[j].Value, v.Content[j+1].Value, v.Content[j+1].Tag); err != nil {
@@ -68,13 +68,13 @@ func (ids *Identities) addLink(key, subject, tag string) error {
 		return err
 	}
 	if tag != "!!str" {
-		return errors.New("the subject is not text; put it in quotes")
+		return errors.New("subject is not text; quote the subject")
 	}
 	if err := ValidSubject(subject); err != nil {
 		return err
 	}
 	if strings.HasPrefix(subject, "ext:") {
-		return errors.New("a key cannot be linked to another key's subject")
+		return errors.New("cannot link a key to the subject of another key")
 	}
 	ids.links[key] = subject
 	ids.aliases[subject] = append(ids.aliases[subject], ExternalSubject(key))
@@ -86,7 +86,7 @@ func (ids *Identities) addLink(key, subject, tag string) error {
 func ValidExternalKey(s string) error {
 	channel, user, _ := strings.Cut(s, ":")
 	if channel == "" || user == "" {
-		return errors.New("external key is not of the form channel:user")
+		return errors.New("external key does not have the form channel:user")
 	}
 	if err := ValidSubject(ExternalSubject(s)); err != nil {
 		return fmt.Errorf("external key: %w", err)
@@ -153,7 +153,7 @@ func LinkKey(src []byte, key, subject string) ([]byte, error) {
 	}
 	want := maps.Clone(ids.links)
 	if _, ok := want[key]; ok {
-		return nil, fmt.Errorf("%s is linked already", key)
+		return nil, fmt.Errorf("%s is already linked", key)
 	}
 	if err := (&Identities{links: want, aliases: map[string][]string{}}).addLink(key, subject, "!!str"); err != nil {
 		return nil, err
@@ -196,7 +196,7 @@ func LinkKey(src []byte, key, subject string) ([]byte, error) {
 			return next, nil
 		}
 	}
-	return nil, fmt.Errorf("%s line %d: write each link in a line of its own below links, or add this one by hand",
+	return nil, fmt.Errorf("%s line %d: write each link on a line of its own below links, or add the new link by hand",
 		IdentitiesPath, max(line, 1))
 }
 
@@ -229,7 +229,7 @@ func UnlinkKey(src []byte, key string) ([]byte, error) {
 			return next, nil
 		}
 	}
-	return nil, fmt.Errorf("%s line %d: write the link in a line of its own, or remove it by hand", IdentitiesPath,
+	return nil, fmt.Errorf("%s line %d: write the link on a line of its own, or remove the link by hand", IdentitiesPath,
 		line)
 }
 

@@ -49,22 +49,22 @@ func TestIdentitiesEmpty(t *testing.T) {
 
 func TestIdentitiesErrors(t *testing.T) {
 	for src, want := range map[string]string{
-		"links:\n  telegram:1: acct:1\n  telegram:1: acct:2\n": "line 3: the key \"telegram:1\" comes twice",
+		"links:\n  telegram:1: acct:1\n  telegram:1: acct:2\n": "line 3: duplicate key \"telegram:1\"",
 		"links:\n  telegram:1: acct:1\nmore: x\n":              "line 3: unknown key \"more\"",
-		"links:\n  telegram:1: 42\n":                           "line 2: the subject is not text",
-		"links:\n  telegram:1: [a]\n":                          "line 2: the subject is not text",
-		"links:\n  telegram:1:\n":                              "line 2: the subject is not text",
+		"links:\n  telegram:1: 42\n":                           "line 2: subject is not text",
+		"links:\n  telegram:1: [a]\n":                          "line 2: subject is not text",
+		"links:\n  telegram:1:\n":                              "line 2: subject is not text",
 		"links:\n  telegram:1: \"\"\n":                         "line 2: subject is empty",
-		"links:\n  telegram:1: \"?acct_1\"\n":                  "line 2: subject begins with a question mark",
-		"links:\n  telegram:1: ext:telegram:2\n":               "line 2: a key cannot be linked to another key's subject",
-		"links:\n  telegram: acct:1\n":                         "line 2: external key is not of the form",
-		"links: &a\n  telegram:1: x\n":                         "line 1: it has an anchor",
-		"links:\n  ? [a]\n  : b\n":                             "line 2: it has a key that is not plain text",
-		"links:\n- a\n":                                        "line 2: links is not a list of key: subject lines",
-		"- a\n":                                                "line 1: it is not made of key: value lines",
+		"links:\n  telegram:1: \"?acct_1\"\n":                  "line 2: subject starts with a question mark",
+		"links:\n  telegram:1: ext:telegram:2\n":               "line 2: cannot link a key to the subject of another key",
+		"links:\n  telegram: acct:1\n":                         "line 2: external key does not have the form",
+		"links: &a\n  telegram:1: x\n":                         "line 1: YAML anchors",
+		"links:\n  ? [a]\n  : b\n":                             "line 2: a key is not plain text",
+		"links:\n- a\n":                                        "line 2: links is not a mapping of key: subject lines",
+		"- a\n":                                                "line 1: not a mapping of key: value lines",
 		"links:\n  a: b: c\n":                                  "line 2: mapping values are not allowed",
-		"\xff":                                                 "line 1: it is not valid UTF-8",
-		strings.Repeat("#", 2<<20):                             "line 1: it is longer than 1024 KiB",
+		"\xff":                                                 "line 1: not valid UTF-8",
+		strings.Repeat("#", 2<<20):                             "line 1: longer than 1024 KiB",
 	} {
 		_, err := ParseIdentities([]byte(src))
 		if err == nil || !strings.Contains(err.Error(), IdentitiesPath+" "+want) {

@@ -29,10 +29,10 @@ func (w *passAttempt) parseSingle(text string) (*Document, error) {
 	one := w.parse([]byte(strings.Join(lines, "\n")))
 	switch {
 	case one.Unsound:
-		return nil, fmt.Errorf("the text cannot be put into a file: %s", one.WhyUnsound())
+		return nil, fmt.Errorf("invalid text for a file: %s", one.WhyUnsound())
 	case one.Front.Present || len(one.Entries) != 1 || len(one.Headings) > 0 || len(one.Hidden) > 0 ||
 		one.Entries[0].EndLine != len(lines):
-		return nil, errors.New("the text is not one paragraph, list item or other block")
+		return nil, errors.New("text is not exactly one paragraph, list item or other block")
 	}
 	return one, nil
 }
@@ -43,7 +43,7 @@ func (w *passAttempt) insertTexts() error {
 		s := insertionPoint{line: w.d.bodyLine() - 1, beside: i, gap: w.d.placement().headingGap()}
 		if i >= 0 {
 			if c := w.entries[i]; c != nil && c.remove {
-				return fmt.Errorf("nothing can be put below an entry that goes; replace it")
+				return fmt.Errorf("cannot insert below a removed entry; replace the entry")
 			}
 			e := &w.d.Entries[i]
 			s.line, s.path, s.heading = e.EndLine, e.Sections, e.Block == EmptyHeading
@@ -327,7 +327,7 @@ func listMarker(s string) string { return strings.TrimRight(s[:listMarkerLen(s)]
 func (w *passAttempt) replaceEntry(i int, c *entryChange) error {
 	d, e := w.d, &w.d.Entries[i]
 	if len(c.tasks)+len(c.attributes) > 0 {
-		return fmt.Errorf("line %d: an entry that is replaced cannot change in other ways as well", e.Line)
+		return fmt.Errorf("line %d: a replaced entry cannot have other changes", e.Line)
 	}
 	one, err := w.parseSingle(c.replace)
 	if err != nil {

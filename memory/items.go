@@ -58,14 +58,14 @@ func (e *Entry) Item() (key, value string, ok bool) {
 func CheckKey(key string) error {
 	switch {
 	case key == "":
-		return errors.New("it is empty")
+		return errors.New("empty")
 	case key != strings.TrimSpace(key):
-		return errors.New("it begins or ends with white space")
+		return errors.New("leading or trailing white space")
 	case len(key) > MaxKey:
-		return fmt.Errorf("it is longer than %d bytes", MaxKey)
+		return fmt.Errorf("longer than %d bytes", MaxKey)
 	case strings.ContainsFunc(key,
 		func(r rune) bool { return unicode.IsControl(r) || unicode.In(r, unicode.Zl, unicode.Zp) }):
-		return errors.New("it has a line break or another control character")
+		return errors.New("contains a line break or another control character")
 	}
 	return CheckText(key)
 }
@@ -108,9 +108,9 @@ func (d *Document) ItemText(entry int, key, value string, attributes []Attribute
 	block := head + comment + "\n" + fencedBlock(value, object)
 	if !isItem(block, key, value, comment) {
 		if strings.IndexByte(value, '\r') >= 0 {
-			return "", fmt.Errorf("%w: it has carriage returns; end its lines with line feeds", ErrText)
+			return "", fmt.Errorf("%w: value contains carriage returns; end lines with line feeds", ErrText)
 		}
-		return "", fmt.Errorf("%w: key or value would be read differently", ErrText)
+		return "", fmt.Errorf("%w: key or value would be parsed differently", ErrText)
 	}
 	return block, nil
 }

@@ -140,14 +140,14 @@ func (m *Merge) ApplyProposal(p *Proposal, existing, draft []Mergeable, refuse f
 		}
 		it := &m.Items[is.at]
 		if Fold(it.entry.Title) != Fold(one.title) {
-			return errors.New("a merged text has a title of its own")
+			return errors.New("a merged text has a new title")
 		}
 		title := mergeTitle(it.entry)
 		if title != "" && title != mergeTitle(&m.doc.Entries[was.at]) &&
 			slices.ContainsFunc(it.section.entries, func(i int) bool {
 				return mergeTitle(&m.doc.Entries[i]) == title
 			}) {
-			return errors.New("it gives an item the title of another one")
+			return errors.New("an item gets the title of another item")
 		}
 	}
 	return nil
@@ -235,15 +235,15 @@ func (p *Proposal) Check(existing, draft []Mergeable, refuse func(text string) e
 		was, is := known[s.Existing], drafted[s.Draft]
 		switch {
 		case was == nil:
-			return fmt.Errorf("it names an item %q that is not in the file", clipWord(s.Existing))
+			return fmt.Errorf("item %q is not in the file", clipWord(s.Existing))
 		case is == nil:
-			return fmt.Errorf("it names an item %q that is not in the draft", clipWord(s.Draft))
+			return fmt.Errorf("item %q is not in the draft", clipWord(s.Draft))
 		case used["e"+s.Existing], used["d"+s.Draft]:
-			return fmt.Errorf("it merges item %q and item %q, one of them for the second time", s.Existing, s.Draft)
+			return fmt.Errorf("items %q and %q are merged, one of them for the second time", s.Existing, s.Draft)
 		case was.Section != is.Section:
-			return fmt.Errorf("it merges items of two sections, %s and %s", was.Section, is.Section)
+			return fmt.Errorf("items of different sections are merged, %s and %s", was.Section, is.Section)
 		case was.Task != is.Task:
-			return fmt.Errorf("it merges a task and what is none")
+			return fmt.Errorf("a task is merged with an item that is not a task")
 		}
 		used["e"+s.Existing], used["d"+s.Draft] = true, true
 		check := checkText
@@ -269,12 +269,12 @@ func checkTasks(was, is *Mergeable, _ string, _ func(string) error) error {
 	for _, lost := range [][]string{MissingWords(is.titleAndText(), was.titleAndText()),
 		MissingWords(was.titleAndText(), is.titleAndText())} {
 		if len(lost) > 0 {
-			return fmt.Errorf("%q stands in one of two tasks only", clipWord(lost[0]))
+			return fmt.Errorf("%q occurs in only one of two merged tasks", clipWord(lost[0]))
 		}
 	}
 	if WordOverlap(was.titleAndText(), is.titleAndText()) < 0.5 ||
 		!containsNames(was.titleAndText(), is.titleAndText()) {
-		return errors.New("a task would be done because of another one")
+		return errors.New("a task would be marked done because of a different task")
 	}
 	return nil
 }
@@ -305,7 +305,7 @@ func checkText(was, is *Mergeable, text string, refuse func(string) error) error
 		return fmt.Errorf("%q is in neither text", clipWord(made[0]))
 	}
 	if WordOverlap(is.Text, said) < 0.5 {
-		return errors.New("a merged text does not say what the draft says")
+		return errors.New("a merged text has too few words of the draft")
 	}
 	return nil
 }

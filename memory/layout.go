@@ -183,7 +183,7 @@ func (l *Layout) Skip(path string) string {
 	for _, dir := range part[:len(part)-1] {
 		switch {
 		case dir == "", dir == ".", dir == "..":
-			return "not a path below the root"
+			return "not a path below the memory directory"
 		case isHiddenName(dir):
 			return "in a hidden directory"
 		}

@@ -19,17 +19,17 @@ func TestLinkKey(t *testing.T) {
 		{"links:\n  a:1: x", "b:1", "z", "links:\n  a:1: x\n  b:1: z"},
 		{"links:\n  a:1: x\n", "b: 1", "42", "links:\n  a:1: x\n  \"b: 1\": \"42\"\n"},
 		{"links:\n  a:1: x\n", "b:#1", "2026-02-04", "links:\n  a:1: x\n  \"b:#1\": \"2026-02-04\"\n"},
-		{"links:\n  a:\n    x\n", "a:1", "y", "error _longterms/_identities.yaml line 2: external key is not of the form channel:user"},
+		{"links:\n  a:\n    x\n", "a:1", "y", "error _longterms/_identities.yaml line 2: external key does not have the form channel:user"},
 		{"links:\n  a:1:\n    x\n", "b:1", "z", "links:\n  a:1:\n    x\n  b:1: z\n"},
-		{"links:\n  a:1: \"x\n    y\"\n", "b:1", "y", "error _longterms/_identities.yaml line 2: write each link in a line of its own below links, or add this one by hand"},
-		{"links: {a:1: x}\n", "b:1", "y", "error _longterms/_identities.yaml line 1: write each link in a line of its own below links, or add this one by hand"},
-		{"links: {}\n", "b:1", "y", "error _longterms/_identities.yaml line 1: write each link in a line of its own below links, or add this one by hand"},
+		{"links:\n  a:1: \"x\n    y\"\n", "b:1", "y", "error _longterms/_identities.yaml line 2: write each link on a line of its own below links, or add the new link by hand"},
+		{"links: {a:1: x}\n", "b:1", "y", "error _longterms/_identities.yaml line 1: write each link on a line of its own below links, or add the new link by hand"},
+		{"links: {}\n", "b:1", "y", "error _longterms/_identities.yaml line 1: write each link on a line of its own below links, or add the new link by hand"},
 		{"links:\n  a:1: x\n...\n", "b:1", "z", "links:\n  a:1: x\n  b:1: z\n...\n"},
-		{"links:\n  a:1: x\n", "a:1", "y", "error a:1 is linked already"},
-		{"links:\n  a:1: x\n", "a", "y", "error external key is not of the form channel:user"},
-		{"links:\n  a:1: x\n", "b:1", "ext:a:1", "error a key cannot be linked to another key's subject"},
+		{"links:\n  a:1: x\n", "a:1", "y", "error a:1 is already linked"},
+		{"links:\n  a:1: x\n", "a", "y", "error external key does not have the form channel:user"},
+		{"links:\n  a:1: x\n", "b:1", "ext:a:1", "error cannot link a key to the subject of another key"},
 		{"links:\n  a:1: x\n", "b:1", "", "error subject is empty"},
-		{"links:\n  a:1: x\n  a:1: y\n", "b:1", "z", "error _longterms/_identities.yaml line 3: the key \"a:1\" comes twice"},
+		{"links:\n  a:1: x\n  a:1: y\n", "b:1", "z", "error _longterms/_identities.yaml line 3: duplicate key \"a:1\""},
 	} {
 		got, err := LinkKey([]byte(c.src), c.key, c.subject)
 		if err != nil {
@@ -47,10 +47,10 @@ func TestUnlinkKey(t *testing.T) {
 		{"# who\nlinks:\r\n  a:1: x\r\n  # Ann\r\n  'b:1': y # b\r\n\r\n  c:1: z", "b:1", "# who\nlinks:\r\n  a:1: x\r\n  # Ann\r\n\r\n  c:1: z"},
 		{"links:\n  a:1:\n    x\n  b:1: y\n", "a:1", "links:\n  b:1: y\n"},
 		{"links:\n  a:1: x\n", "b:1", "error b:1 is not linked"},
-		{"links: {a:1: x, b:1: y}\n", "b:1", "error _longterms/_identities.yaml line 1: write the link in a line of its own, or remove it by hand"},
-		{"links: {b:1: y}\n", "b:1", "error _longterms/_identities.yaml line 1: write the link in a line of its own, or remove it by hand"},
-		{"links:\n  a:1: \"x\n    y\"\n", "a:1", "error _longterms/_identities.yaml line 2: write the link in a line of its own, or remove it by hand"},
-		{"links:\n  a:1\n", "a:1", "error _longterms/_identities.yaml line 2: links is not a list of key: subject lines"},
+		{"links: {a:1: x, b:1: y}\n", "b:1", "error _longterms/_identities.yaml line 1: write the link on a line of its own, or remove the link by hand"},
+		{"links: {b:1: y}\n", "b:1", "error _longterms/_identities.yaml line 1: write the link on a line of its own, or remove the link by hand"},
+		{"links:\n  a:1: \"x\n    y\"\n", "a:1", "error _longterms/_identities.yaml line 2: write the link on a line of its own, or remove the link by hand"},
+		{"links:\n  a:1\n", "a:1", "error _longterms/_identities.yaml line 2: links is not a mapping of key: subject lines"},
 	} {
 		got, err := UnlinkKey([]byte(c.src), c.key)
 		if err != nil {

@@ -17,9 +17,9 @@ type mismatchError struct {
 
 func (e *mismatchError) Error() string {
 	if e.line == 0 {
-		return "nothing is changed: " + e.what
+		return "not changed: " + e.what
 	}
-	return fmt.Sprintf("nothing is changed: the text at line %d %s", e.line, e.what)
+	return fmt.Sprintf("not changed: the text at line %d %s", e.line, e.what)
 }
 
 func newMismatch(line int, what string) error { return &mismatchError{line, what} }
@@ -72,7 +72,7 @@ func (w *passAttempt) checkResult(next *Document) error {
 		return err
 	}
 	if len(list) > 0 {
-		return newMismatch(0, "there would be an entry too many at line "+fmt.Sprint(list[0].from))
+		return newMismatch(0, "an extra entry would appear at line "+fmt.Sprint(list[0].from))
 	}
 	return nil
 }
@@ -81,7 +81,7 @@ func (w *passAttempt) checkResult(next *Document) error {
 func (s *insertionPoint) checkInserted(next *Document, take func() *outlineNode) error {
 	for _, h := range s.headings {
 		if q := take(); q.level != h.Level || q.path[len(q.path)-1] != h.Text {
-			return newMismatch(0, fmt.Sprintf("%q cannot be made a heading", h.Text))
+			return newMismatch(0, fmt.Sprintf("%q cannot be a heading", h.Text))
 		}
 	}
 	for _, one := range s.texts {
@@ -95,20 +95,20 @@ func (s *insertionPoint) checkInserted(next *Document, take func() *outlineNode)
 // checkInsertedEntry compares an entry with the text that was inserted for it.
 func checkInsertedEntry(fresh *Entry, next *Document, q *outlineNode, path []string) error {
 	if q.entry < 0 {
-		return newMismatch(0, "the new text would not be an entry of its own")
+		return newMismatch(0, "the new text would not be a separate entry")
 	}
 	e := &next.Entries[q.entry]
 	switch {
 	case e.Block != fresh.Block || e.Norm != fresh.Norm || !maps.Equal(e.Attributes, fresh.Attributes):
-		return newMismatch(0, "the new text would run into others, or be read differently here")
+		return newMismatch(0, "the new text would merge with other text, or be parsed differently here")
 	case len(e.Sections) < len(path) ||
 		!slices.EqualFunc(e.Sections[len(e.Sections)-len(path):], path,
 			func(a, b string) bool { return sectionName(a) == sectionName(b) }):
-		return newMismatch(0, "the new text would stand in another section")
+		return newMismatch(0, "the new text would be in another section")
 	}
 	for i, t := range fresh.Tasks {
 		if i >= len(e.Tasks) || e.Tasks[i].State != t.State || e.Tasks[i].Norm != t.Norm {
-			return newMismatch(0, "the tasks of the new text would be read differently here")
+			return newMismatch(0, "the tasks of the new text would be parsed differently here")
 		}
 	}
 	return nil
@@ -118,7 +118,7 @@ func checkInsertedEntry(fresh *Entry, next *Document, q *outlineNode, path []str
 func (w *passAttempt) checkNode(p *outlineNode, next *Document, q *outlineNode) error {
 	d := w.d
 	if p.level != q.level {
-		return newMismatch(p.from, "would run into another")
+		return newMismatch(p.from, "would merge with other text")
 	}
 	if p.level > 0 && (p.entry < 0 || q.entry < 0) {
 		return w.checkHeading(p, next, q)
@@ -136,7 +136,7 @@ func (w *passAttempt) checkNode(p *outlineNode, next *Document, q *outlineNode) 
 		}
 		said := one.Entries[0].Attributes["visibility"] == PublicOK.String()
 		if b.Partition != a.Partition && !narrowsReaders(a.Partition, b.Partition) && !said {
-			return newMismatch(p.from, "would be shown to more people")
+			return newMismatch(p.from, "would have more readers")
 		}
 		return nil
 	}
@@ -149,9 +149,9 @@ func (w *passAttempt) checkNode(p *outlineNode, next *Document, q *outlineNode) 
 func (w *passAttempt) checkHeading(p *outlineNode, next *Document, q *outlineNode) error {
 	switch {
 	case !slices.Equal(p.path, q.path):
-		return newMismatch(p.from, "would be read differently")
+		return newMismatch(p.from, "would be parsed differently")
 	case next.isPublicHeading(q) && !w.d.isPublicHeading(p) && !w.d.isDayTitle(p):
-		return newMismatch(p.from, "would be shown to more people")
+		return newMismatch(p.from, "would have more readers")
 	}
 	return nil
 }
@@ -200,19 +200,19 @@ func (w *passAttempt) checkEntry(a, b *Entry, c *entryChange) error {
 	switch {
 	case a.Block != b.Block || !changed && a.Text != b.Text || norm(a) != norm(b) ||
 		!mark && (a.Title != b.Title || a.Added != b.Added):
-		return newMismatch(a.Line, "would say something else")
+		return newMismatch(a.Line, "would have another meaning")
 	case !slices.Equal(a.Sections, b.Sections):
-		return newMismatch(a.Line, "would stand in another section")
+		return newMismatch(a.Line, "would be in another section")
 	case !maps.Equal(attributes, b.Attributes):
-		return newMismatch(a.Line, "would have other attributes than it should")
+		return newMismatch(a.Line, "would have wrong attributes")
 	case !slices.Equal(a.Tags, b.Tags) && !w.changesField("tags"):
-		return newMismatch(a.Line, "would have other tags")
+		return newMismatch(a.Line, "would have different tags")
 	case !slices.EqualFunc(a.Links, b.Links, func(x, y Link) bool {
 		return x.Text == y.Text && x.Target == y.Target && x.Anchor == y.Anchor
 	}):
-		return newMismatch(a.Line, "would have other links")
+		return newMismatch(a.Line, "would have different links")
 	case len(a.Tasks) != len(b.Tasks):
-		return newMismatch(a.Line, "would have other tasks")
+		return newMismatch(a.Line, "would have different tasks")
 	}
 	for i := range a.Tasks {
 		s, t := &a.Tasks[i], &b.Tasks[i]
@@ -221,11 +221,11 @@ func (w *passAttempt) checkEntry(a, b *Entry, c *entryChange) error {
 			want = s.State
 		}
 		if s.ID != t.ID && !(s.isEntry && a.Attributes["id"] != b.Attributes["id"]) {
-			return newMismatch(s.Line, "would have a task with another id")
+			return newMismatch(s.Line, "would have a task with a different id")
 		}
 		if t.State != want || s.Norm != t.Norm || s.Under != t.Under || s.Parent != t.Parent ||
 			s.InTasks != t.InTasks || s.FollowUp != t.FollowUp {
-			return newMismatch(s.Line, "would have other tasks than it should")
+			return newMismatch(s.Line, "would have wrong tasks")
 		}
 	}
 	return w.checkReaders(a, b, c)
@@ -240,13 +240,13 @@ func (w *passAttempt) checkReaders(a, b *Entry, c *entryChange) error {
 		}
 		allowed = true
 		if v := ParseVisibility(x.Value); x.Value != "" && b.Partition.Visibility != v {
-			return newMismatch(a.Line, "stays private for another reason than its attribute")
+			return newMismatch(a.Line, "would stay private despite the attribute visibility")
 		} else if x.Value != "" && v == PublicOK {
 			return nil
 		}
 	}
 	if b.Partition != a.Partition && (!allowed || !narrowsReaders(a.Partition, b.Partition)) {
-		return newMismatch(a.Line, "would be shown to others than before")
+		return newMismatch(a.Line, "would have different readers")
 	}
 	return nil
 }
@@ -284,9 +284,9 @@ func (w *passAttempt) checkFront(next *Document) error {
 	})
 	switch {
 	case !same || next.Front.Present != (d.Front.Present || len(w.fields) > 0):
-		return newMismatch(0, "the frontmatter would say something else than it should")
+		return newMismatch(0, "the frontmatter would have wrong values")
 	case next.Own != d.Own && !narrowsReaders(d.Own, next.Own), next.Claim != d.Claim && d.Claim != "":
-		return newMismatch(0, "the file would be shown to others than before")
+		return newMismatch(0, "the file would have different readers")
 	}
 	return nil
 }
@@ -308,7 +308,7 @@ func (w *passAttempt) checkHidden(next *Document) error {
 		gone = append(gone, lineRange{w.d.Entries[i].Line, w.d.Entries[i].EndLine})
 	}
 	if !slices.Equal(texts(w.d, gone), texts(next, nil)) {
-		return newMismatch(0, "comments or generated text would be read differently")
+		return newMismatch(0, "comments or generated text would be parsed differently")
 	}
 	return nil
 }

@@ -80,16 +80,16 @@ func (l *Layout) Merge(v View, doc *Document, parts []DraftEntry, may func(*Entr
 // words in the file, so it must be done and text must be empty.
 func (m *Merge) PairItem(item, entry int, text string) error {
 	if item < 0 || item >= len(m.Items) {
-		return fmt.Errorf("%w: there is no item %d", ErrDraft, item)
+		return fmt.Errorf("%w: no item %d", ErrDraft, item)
 	}
 	it := &m.Items[item]
 	switch {
 	case it.task != nil && text != "":
-		return fmt.Errorf("%w: %s: it is a task, which keeps its words", ErrDraft, it.Name)
+		return fmt.Errorf("%w: %s: the text of a task cannot change", ErrDraft, it.Name)
 	case it.Into >= 0:
-		return fmt.Errorf("%w: %s: it is the same as another already", ErrDraft, it.Name)
+		return fmt.Errorf("%w: %s: already merged", ErrDraft, it.Name)
 	case !slices.Contains(it.section.entries, entry) || m.taken[[2]int{entry, -1}]:
-		return fmt.Errorf("%w: %s: it cannot be the same as entry %d", ErrDraft, it.Name, entry)
+		return fmt.Errorf("%w: %s: cannot be merged with entry %d", ErrDraft, it.Name, entry)
 	}
 	if text != "" {
 		fresh, err := m.layout.parseDraftEntry(m.doc.Place.Path, &DraftEntry{}, it.heading, text)
@@ -171,9 +171,9 @@ func (l *Layout) parseDraftEntry(path string, p *DraftEntry, section, text strin
 	d := l.Parse(path, []byte(above+section+"\n"+text+"\n"), Meta{})
 	switch {
 	case d.Unsound || d.Front.Present || len(d.Headings) != 2 || d.Headings[1].Text != section || len(d.Hidden) > 0:
-		return nil, errors.New("the text, or the name of its section, would be taken for something else")
+		return nil, errors.New("the text or the section name contains Markdown markup")
 	case len(d.Entries) != 1 || d.Entries[0].EndLine != d.lines.count():
-		return nil, errors.New("the text would not be one item of a list")
+		return nil, errors.New("text is not exactly one list item")
 	}
 	e := &d.Entries[0]
 	tasks := 0
@@ -183,14 +183,14 @@ func (l *Layout) parseDraftEntry(path string, p *DraftEntry, section, text strin
 	plain := l.Parse(path, []byte(text+"\n"), Meta{}) // without the section, in which every item may be a task
 	switch {
 	case e.Block != Item || e.Comment.End > 0 || e.Given || e.Partition.Visibility != d.Own.Visibility:
-		return nil, errors.New("the text would be read as more than a text")
+		return nil, errors.New("text contains attributes, tags or other markup")
 	case p.title != "" && Fold(e.Title) != Fold(p.title):
-		return nil, fmt.Errorf("%q cannot be a title; leave out asterisks", p.title)
+		return nil, fmt.Errorf("%q cannot be a title; remove asterisks", p.title)
 	case len(plain.Entries) != 1 || len(plain.Entries[0].Tasks) != tasks ||
 		tasks > 0 && plain.Entries[0].Tasks[0].Norm != TaskNorm(Line(p.lines[0])):
-		return nil, errors.New("the text would be read as another number of tasks, or as another one")
+		return nil, errors.New("text would be parsed as different tasks")
 	case p.target != "" && len(e.Links) != 1:
-		return nil, errors.New("it would not be read as one link")
+		return nil, errors.New("text and target do not form one link")
 	}
 	return e, nil
 }

@@ -19,15 +19,15 @@ import (
 func CheckText(text string) error {
 	switch {
 	case !utf8.ValidString(text):
-		return errors.New("the text is not valid UTF-8")
+		return errors.New("text is not valid UTF-8")
 	case strings.Contains(text, "<!--"), strings.Contains(text, "-->"):
-		return errors.New("the text has a comment (<!-- -->), which would be taken for attributes; leave it out")
+		return errors.New("text contains a comment (<!-- -->); remove the comment")
 	case strings.Contains(text, markerWord):
-		return errors.New("the text has a marker of generated text; leave it out")
+		return errors.New("text contains a marker of generated text; remove the marker")
 	}
 	for _, r := range text {
 		if Invisible(r) && r != '\r' {
-			return fmt.Errorf("the text has the control character %U; leave it out", r)
+			return fmt.Errorf("text contains the control character %U; remove the character", r)
 		}
 	}
 	flat := strings.Join(textWords(text), " ") // the form that Line returns
@@ -36,12 +36,12 @@ func CheckText(text string) error {
 			continue
 		}
 		if n, _ := privateTag([]byte(flat[at:] + " >")); n > 0 { // text that follows may close the tag
-			return errors.New("the text has a <private> tag; set its visibility instead")
+			return errors.New("text contains a <private> tag; set visibility instead")
 		}
 	}
 	for line := range strings.Lines(text + "\n" + flat) {
 		if IsInjectedHeader(strings.TrimSpace(line)) {
-			return errors.New("the text has the header of a block of injected memory; leave that block out")
+			return errors.New("text contains a block of injected memory; remove the block")
 		}
 	}
 	return nil

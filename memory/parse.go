@@ -32,7 +32,7 @@ func (l *Layout) parse(path string, src, masked []byte, meta Meta, of *excerptOf
 	p := &docParser{l: l, d: d, meta: meta, of: of, text: unixText(masked), plain: utf8.Valid(src)}
 	if !p.plain {
 		p.addProblem("utf8_invalid", 0,
-			"the file is not valid UTF-8; it is read with replacement characters and never written to")
+			"not valid UTF-8; the file is read with replacement characters and never changed")
 		d.Unsound = true
 	}
 	p.plain = p.plain && bytes.IndexByte(src, '\r') < 0 && bytes.IndexByte(src, 0) < 0
@@ -166,7 +166,7 @@ func (p *docParser) setOwner() {
 	if place.Dir != "" &&
 		(isHiddenName(place.Dir) || sanitizeName(place.Dir, func(string) bool { return false }) != place.Dir) {
 		p.addProblem("directory_unmapped", 0,
-			"no subject has a directory of this name, so nobody reads what is in it; rename it")
+			"the name of the directory belongs to no subject, so its files have no readers; rename the directory")
 	}
 	if subject != "" {
 		if err := ValidSubject(subject); err != nil {
@@ -176,7 +176,7 @@ func (p *docParser) setOwner() {
 	}
 	if d.Front.ContactNickname != "" && d.Front.ContactID == "" {
 		p.frontProblem("contact_id_missing", "contact_nickname",
-			"a session with a contact names it in contact_id as well")
+			"contact_nickname is set without contact_id; set contact_id")
 	}
 	p.owner = place.Owner
 	switch {
@@ -195,7 +195,7 @@ func (p *docParser) setOwner() {
 			d.Claim = subject
 		} else if subject != "" {
 			p.frontProblem("subject_conflict", "subject_id",
-				"the subject_id does not belong to this directory and is ignored; that subject's is "+longtermsDir+"/"+
+				"the subject_id does not match this directory and is ignored; the directory of this subject is "+longtermsDir+"/"+
 					SubjectDir(subject))
 		}
 	case subject != "":
@@ -304,7 +304,7 @@ func (p *docParser) readComment(t *topBlock, last int) int {
 		return -1
 	default:
 		p.addProblem("attributes_stray", t.from,
-			"attributes stand here without an entry above them; put them at the end of an entry")
+			"attributes without an entry above; move the attributes to the end of an entry")
 		if setsPrivate(attrs) {
 			p.private.hideFrom(t.from)
 		}
@@ -315,7 +315,7 @@ func (p *docParser) readComment(t *topBlock, last int) int {
 
 func (p *docParser) reportBroken(from, line int) {
 	p.addProblem("attributes_broken", line,
-		"the attributes in this comment cannot be read; everything from here on is private. Write key=value pairs, with %20 for a space in a value")
+		"invalid attributes in this comment; the rest of the file is private. Write key=value pairs, with %20 for a space in a value")
 	p.private.hideFrom(from)
 }
 
@@ -353,7 +353,7 @@ func (p *docParser) readHeading(t *topBlock) {
 				p.reportBroken(t.from, t.from)
 			} else if setsPrivate(c.attrs) {
 				p.addProblem("attributes_stray", t.from,
-					"the attributes of a heading hold for nothing but its visibility; everything from here on is private")
+					"attributes of a heading have no effect except for visibility; the rest of the file is private")
 				p.private.hideFrom(t.from)
 			}
 		}

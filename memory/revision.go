@@ -61,7 +61,7 @@ func (r *Revision) fail(format string, args ...any) {
 // an error and returns nil.
 func (r *Revision) changeFor(i int) *entryChange {
 	if i < 0 || i >= len(r.doc.Entries) {
-		r.fail("there is no entry %d", i)
+		r.fail("no entry %d", i)
 		return nil
 	}
 	if r.entries == nil {
@@ -132,7 +132,7 @@ func (r *Revision) Replace(entry int, text string) {
 	if c := r.changeFor(entry); c != nil {
 		c.replace = text
 		if text == "" {
-			r.fail("entry %d cannot be replaced by nothing: remove it", entry)
+			r.fail("entry %d cannot be replaced by an empty text: remove the entry", entry)
 		}
 	}
 }
@@ -173,7 +173,7 @@ func (r *Revision) appendTo(section []string, text string) *sectionText {
 // first if it would otherwise make a private title public.
 func (r *Revision) AppendSection(heading string, texts ...string) {
 	if len(texts) == 0 {
-		r.fail("the section %q has no text", heading)
+		r.fail("text for the section %q is empty", heading)
 	}
 	r.sections = append(r.sections, sectionText{path: []string{heading}, texts: slices.Clone(texts), fresh: true})
 }
@@ -247,10 +247,10 @@ func (r *Revision) Apply(parse func(source []byte) *Document) ([]byte, error) {
 	case r.Empty():
 		return d.Source, nil
 	case d.Unsound:
-		return nil, fmt.Errorf("edit %s: the file is never written to until it is mended: %s", d.Place.Path,
+		return nil, fmt.Errorf("edit %s: the file cannot be changed until this problem is fixed: %s", d.Place.Path,
 			d.WhyUnsound())
 	case d.Partition.Excerpt:
-		return nil, fmt.Errorf("edit %s: this is not the whole file", d.Place.Path)
+		return nil, fmt.Errorf("edit %s: the document is only an excerpt of the file", d.Place.Path)
 	}
 	for _, p := range r.splitPasses() {
 		if p.titles {
@@ -401,7 +401,7 @@ func (w *passAttempt) setTask(t *Task, s TaskState) error {
 	default:
 		rest, ok := bytes.CutPrefix(w.d.Source[at:], []byte(checkMark))
 		if !ok {
-			return fmt.Errorf("line %d: the check mark does not begin the text", t.Line)
+			return fmt.Errorf("line %d: the check mark is not at the start of the text", t.Line)
 		}
 		rest = bytes.TrimLeft(bytes.TrimPrefix(rest, []byte(emojiStyle)), " \t")
 		w.editList = append(w.editList, Edit{Span{at, len(w.d.Source) - len(rest)}, nil})
@@ -439,7 +439,7 @@ func (d *Document) WhyUnsound() string {
 			return p.Message
 		}
 	}
-	return "its structure is in doubt"
+	return "the structure of the file is ambiguous"
 }
 
 // CompleteSession completes the frontmatter of a session's file: it sets the

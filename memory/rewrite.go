@@ -17,7 +17,7 @@ var (
 	ErrText = errors.New("the text cannot be written")
 	// ErrMasked reports that the text changes a part of a line with masked
 	// text, or contains such a line in a different place.
-	ErrMasked = errors.New("what is not shown in a line would be lost")
+	ErrMasked = errors.New("redacted text would be lost")
 	// ErrUnwritable reports that the file must not be written in its current
 	// state, or that no arrangement with the text outside the view is possible.
 	ErrUnwritable = errors.New("the file cannot be written")
@@ -50,7 +50,7 @@ func (d *Document) Rewrite(v View, text string, parse func(source []byte) *Docum
 	err := d.checkWritable(v, lines, parse)
 	switch {
 	case d.Unsound && (d.PrivateReadable(v) || err == nil):
-		return nil, fmt.Errorf("%w until it is mended: %s", ErrUnwritable, d.WhyUnsound())
+		return nil, fmt.Errorf("%w until this problem is fixed: %s", ErrUnwritable, d.WhyUnsound())
 	case err != nil:
 		return nil, err
 	}
@@ -102,7 +102,7 @@ func (d *Document) checkReadableLines(v View, lines []string) error {
 		return fmt.Errorf("%w: %s", ErrText, d.WhyUnsound())
 	}
 	if shown := d.Shown(v); d.For(v) == nil || shown.Empty() || !slices.Equal(shown.Lines, lines) {
-		return fmt.Errorf("%w: you could not read all of it afterwards", ErrText)
+		return fmt.Errorf("%w: you could not read all of the text afterwards", ErrText)
 	}
 	return nil
 }
@@ -136,7 +136,7 @@ func (d *Document) checkWritable(v View, lines []string, parse func([]byte) *Doc
 	text := Shown{Lines: lines}.Text()
 	alone := parse([]byte(text))
 	if strings.Contains(text, "\x00") {
-		return fmt.Errorf("%w: it has a NUL character", ErrText)
+		return fmt.Errorf("%w: text contains a NUL character", ErrText)
 	}
 	if err := alone.checkReadableLines(v, lines); err != nil {
 		return err
@@ -150,7 +150,7 @@ func (d *Document) checkWritable(v View, lines []string, parse func([]byte) *Doc
 	}
 	if alone.Front.Present != front.Present || alone.Front.SubjectID != front.SubjectID ||
 		alone.Front.HasVisibility != front.HasVisibility || alone.Front.Visibility != front.Visibility {
-		return fmt.Errorf("%w: who reads the file is changed by its owner", ErrText)
+		return fmt.Errorf("%w: only the owner can change the readers of the file", ErrText)
 	}
 	return nil
 }
@@ -375,9 +375,9 @@ func (r *rewrite) checkResult(next *Document) error {
 	case next.Unsound:
 		return errors.New(next.WhyUnsound())
 	case shown.Empty() || !slices.Equal(shown.Lines, r.lines):
-		return errors.New("it would not be shown as it is written")
+		return errors.New("the file would not be shown as written")
 	case !same:
-		return errors.New("what else is in it would change")
+		return errors.New("other parts of the file would change")
 	}
 	return nil
 }
@@ -400,7 +400,7 @@ func Splice(source []byte, edits []Edit) ([]byte, error) {
 	size, at := len(source), 0
 	for _, e := range edits {
 		if e.Span.Start < at || e.Span.End < e.Span.Start || e.Span.End > len(source) {
-			return nil, fmt.Errorf("two changes touch the bytes from %d on", e.Span.Start)
+			return nil, fmt.Errorf("two changes overlap at byte %d", e.Span.Start)
 		}
 		size += len(e.New) - (e.Span.End - e.Span.Start)
 		at = e.Span.End

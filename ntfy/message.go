@@ -53,7 +53,7 @@ type event struct {
 	Message
 }
 
-var errInvalidLine = errors.New("the server sends something else than messages")
+var errInvalidLine = errors.New("server response is not an ntfy stream")
 
 // parseEvent parses a line of a stream. It returns errInvalidLine for an invalid
 // line.

@@ -99,13 +99,13 @@ func CheckServer(server string) error {
 	case u.Scheme == "https", u.Scheme == "http" && isLoopback(u.Hostname()):
 		return nil
 	}
-	return fmt.Errorf("%s: only https is safe, and http to this machine", server)
+	return fmt.Errorf("%s: use https, or http for a server on this machine", server)
 }
 
 // CheckTopic returns an error if a text is not a valid topic name.
 func CheckTopic(topic string) error {
 	if !topicRE.MatchString(topic) {
-		return fmt.Errorf("%q is not a topic: they have 1 to 64 letters, digits, dashes and underscores", topic)
+		return fmt.Errorf("%q is not a topic: use 1 to 64 letters, digits, dashes and underscores", topic)
 	}
 	return nil
 }
@@ -126,7 +126,7 @@ func (s *Subscriber) Run(ctx context.Context) error {
 		transport = own
 	}
 	client := &http.Client{Transport: transport, CheckRedirect: func(req *http.Request, _ []*http.Request) error {
-		return fmt.Errorf("the server sends us on to %s: configure that", req.URL.Host)
+		return fmt.Errorf("server redirects to %s: set capture.ntfy.server to that host", req.URL.Host)
 	}}
 	at := s.loadPosition()
 	var wait backoff
@@ -140,7 +140,7 @@ func (s *Subscriber) Run(ctx context.Context) error {
 			delay = max(delay, min(refused.retryAfter, maxServerDelay))
 		}
 		s.updateStatus(func(st *Status) { st.Connected, st.Problem = false, err.Error() })
-		s.Logger.Warn("topic is not heard", "err", err, "again", delay.Round(time.Second))
+		s.Logger.Warn("cannot receive the topic", "err", err, "again", delay.Round(time.Second))
 		waitDelay(ctx, delay)
 	}
 	return ctx.Err()
@@ -180,8 +180,8 @@ func (s *Subscriber) handleMessage(ctx context.Context, at *position, m Message)
 			break
 		}
 		delay := wait.nextDelay()
-		s.updateStatus(func(st *Status) { st.Problem = "a message cannot be noted: " + err.Error() })
-		s.Logger.Warn("message cannot be noted", "id", m.ID, "err", err, "again", delay.Round(time.Second))
+		s.updateStatus(func(st *Status) { st.Problem = "cannot save a message: " + err.Error() })
+		s.Logger.Warn("cannot save a message", "id", m.ID, "err", err, "again", delay.Round(time.Second))
 		waitDelay(ctx, delay)
 	}
 	if ctx.Err() != nil {

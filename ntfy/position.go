@@ -63,7 +63,7 @@ func (s *Subscriber) loadPosition() *position {
 	fresh := &position{Topic: strings.TrimRight(s.Server, "/") + "/" + s.Topic}
 	data, err := s.Load()
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		s.Logger.Warn("what was heard of the topic is not known", "err", err)
+		s.Logger.Warn("cannot read the position in the topic", "err", err)
 	}
 	var p position
 	if err != nil || json.Unmarshal(data, &p) != nil || p.Topic != fresh.Topic {
@@ -80,6 +80,6 @@ func (s *Subscriber) savePosition(p *position) {
 		err = s.Save(data)
 	}
 	if err != nil {
-		s.Logger.Warn("what was heard of the topic cannot be kept", "err", err)
+		s.Logger.Warn("cannot save the position in the topic", "err", err)
 	}
 }

@@ -20,8 +20,8 @@ const (
 )
 
 var (
-	errIdle   = errors.New("the server is silent")
-	errClosed = errors.New("the server ended the connection")
+	errIdle   = errors.New("no data from the server")
+	errClosed = errors.New("server closed the connection")
 )
 
 // A responseError is a response without a stream.
@@ -31,9 +31,9 @@ type responseError struct {
 }
 
 func (e *responseError) Error() string {
-	text := fmt.Sprintf("the server answers %d %s", e.status, http.StatusText(e.status))
+	text := fmt.Sprintf("server returned %d %s", e.status, http.StatusText(e.status))
 	if e.status == http.StatusUnauthorized || e.status == http.StatusForbidden {
-		text += ": it wants another token"
+		text += ": check capture.ntfy.token_file"
 	}
 	return text
 }
@@ -127,14 +127,14 @@ func (s *Subscriber) readEvents(ctx context.Context, body io.Reader, at *positio
 			if garbage > maxInvalidLines || !errors.Is(err, errInvalidLine) {
 				return err
 			}
-			s.Logger.Warn("line of a topic makes no sense", "bytes", len(line))
+			s.Logger.Warn("invalid line in the topic stream, skipped", "bytes", len(line))
 			continue
 		}
 		watch.Stop() // the time of the handler does not count as silence
 		switch e.Kind {
 		case "open":
 			s.updateStatus(func(st *Status) { st.Connected, st.Problem = true, "" })
-			s.Logger.Info("topic is heard", "server", s.Server)
+			s.Logger.Info("receiving the topic", "server", s.Server)
 			if at.setBegin(e.Time) {
 				s.savePosition(at)
 			}

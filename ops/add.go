@@ -37,7 +37,7 @@ type fileEdit struct {
 func (m writeOps) editFile(ctx context.Context, c Call, a fileEdit) (after *memory.Document, written vault.Written,
 	err error) {
 	if reason := m.Writer.Vault.Skips(a.path, false); reason != "" {
-		return nil, written, api.Errorf(api.Unavailable, "%s would not be read as memory: %s", a.path, reason)
+		return nil, written, api.Errorf(api.Unavailable, "%s is excluded from memory: %s", a.path, reason)
 	}
 	place := m.Layout.Place(a.path)
 	owned := place.Owner != "" && ownPlace(c, place) // used if the file does not exist
@@ -92,7 +92,7 @@ func (m writeOps) editFile(ctx context.Context, c Call, a fileEdit) (after *memo
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		err = api.Errorf(api.Unavailable, "a part of %s is a file, not a directory", a.path)
+		err = api.Errorf(api.Unavailable, "cannot create %s: a parent is not a directory", a.path)
 	case err != nil:
 		err = writeError(err, owned)
 	}
@@ -126,8 +126,8 @@ func (m writeOps) checkDirClaims(place memory.Place, subject string) error {
 
 // claimError returns the error for a directory that belongs to another subject.
 func claimError(dir string) error {
-	return api.Errorf(api.SubjectConflict, "the directory %s is another subject's", dir).
-		WithHint("its files name another subject_id: rename that directory, or use another subject")
+	return api.Errorf(api.SubjectConflict, "directory %s belongs to another subject", dir).
+		WithHint("rename the directory, whose files have another subject_id, or use another subject")
 }
 
 // subjectDir returns the caller's own directory below _longterms. It returns an error
@@ -156,7 +156,7 @@ func (m *Memory) waitAllRead(ctx context.Context, c *Call) error {
 	for c.degraded {
 		select {
 		case <-wait.Done():
-			return api.Errorf(api.Unavailable, "not every file has been read yet").WithHint("try again in a moment")
+			return api.Errorf(api.Unavailable, "not all files have been read yet").WithHint("retry in a moment")
 		case <-time.After(20 * time.Millisecond):
 		}
 		if err := m.renewView(c); err != nil {
@@ -221,11 +221,11 @@ func (m writeOps) secretIn(text string) string { return secrets.MatchingRule(tex
 // secretError returns the error for a text in which secretIn detects rule.
 func secretError(field, rule string) *api.Error {
 	if rule == secrets.Redaction {
-		return api.Errorf(api.Secret, "%s has a redaction, which stands for a credential that is not shown", field).
-			WithHint("leave that part out: it would take the credential's place")
+		return api.Errorf(api.Secret, "%s contains a redaction, which replaces a hidden credential", field).
+			WithHint("remove the redaction, which would overwrite the credential")
 	}
-	return api.Errorf(api.Secret, "%s has a live credential (%s)", field, rule).
-		WithHint("leave it out, and say where it is kept")
+	return api.Errorf(api.Secret, "%s contains a live credential (%s)", field, rule).
+		WithHint("remove the credential, and name the place where it is stored")
 }
 
 // sourceAttribute returns the source attribute of an addition. Sources from outside a

@@ -78,16 +78,16 @@ func TestBridgeWithoutDaemon(t *testing.T) {
 		t.Errorf("the tools (-want +got):\n%s", diff)
 	}
 	got, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "memory_search", Arguments: fields{"query": "words"}})
-	if want := "unavailable: no daemon answers on " + socket + ": start it with `memwatchd serve`"; err != nil || !got.IsError || textIn(got) != want {
+	if want := "unavailable: no daemon answers on " + socket + ": run `memwatchd serve`"; err != nil || !got.IsError || textIn(got) != want {
 		t.Errorf("%v, %v", got, err)
 	}
 	for _, err := range session.Resources(t.Context(), nil) {
-		if err == nil || !strings.Contains(err.Error(), "start it with") {
+		if err == nil || !strings.Contains(err.Error(), "run `memwatchd serve`") {
 			t.Errorf("the files: %v", err)
 		}
 	}
 	_, err = session.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: "memory://a.md"})
-	if err == nil || !strings.Contains(err.Error(), "start it with") {
+	if err == nil || !strings.Contains(err.Error(), "run `memwatchd serve`") {
 		t.Errorf("a file: %v", err)
 	}
 
@@ -224,7 +224,7 @@ func TestBridgeLines(t *testing.T) {
 		{"a batch of notifications", "2025-03-26", `[{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":99}}]`, nil},
 		{"a batch of nothing", "2025-03-26", "[]", []string{`"code":-32600`}},
 		{"a batch with noise", "2025-03-26", "[" + rpc(7, "ping", nil) + ",1]", []string{`"code":-32600`}},
-		{"a batch of one id", "2025-03-26", "[" + rpc(7, "ping", nil) + "," + rpc(7, "ping", nil) + "]", []string{`"code":-32600`, "one id"}},
+		{"a batch of one id", "2025-03-26", "[" + rpc(7, "ping", nil) + "," + rpc(7, "ping", nil) + "]", []string{`"code":-32600`, "duplicate message id"}},
 		{"a large batch", "2025-03-26", "[" + strings.Repeat(ping+",", 20) + ping + "]", []string{`"code":-32600`}},
 		{"a batch, too late", "2025-06-18", "[" + rpc(7, "ping", nil) + "]", []string{`"code":-32600`}},
 		{"an unknown method", "2024-11-05", rpc(7, "nope", nil), []string{`"code":-32601`}},
@@ -242,7 +242,7 @@ func TestBridgeLines(t *testing.T) {
 			}
 			for line := range strings.Lines(out.String()) {
 				if !json.Valid([]byte(line)) {
-					t.Errorf("this is no message: %s", line)
+					t.Errorf("invalid message: %s", line)
 				}
 			}
 			for _, want := range append(c.want, `"protocolVersion":"`+c.version+`"`, `"id":"last"`, "words for all") {

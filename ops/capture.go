@@ -50,7 +50,7 @@ func (m writeOps) captureBullets(ctx context.Context, c Call, r *api.CaptureRequ
 	}
 	answer := &api.CaptureAnswer{Lines: []int{}, Already: len(blocks) - len(fresh)}
 	if len(fresh) == 0 {
-		answer.Note = "all of it was noted on an earlier day"
+		answer.Note = "all bullets were captured on an earlier day"
 		return answer, nil
 	}
 	done, err := m.appendLog(ctx, c,
@@ -103,8 +103,8 @@ func (m writeOps) uncapturedBlocks(c Call, blocks []logBlock, at time.Time,
 // captureBlocks returns the bullets in the form in which they are written.
 func (m writeOps) captureBlocks(c Call, r *api.CaptureRequest) ([]logBlock, error) {
 	if n := len(r.Bullets); n < 1 || n > maxBullets {
-		return nil, api.Errorf(api.Invalid, "bullets: there are %d, not one to three", n).
-			WithHint("capture what matters most")
+		return nil, api.Errorf(api.Invalid, "bullets: got %d, want one to three", n).
+			WithHint("keep the most important bullets")
 	}
 	if err := m.captureOrigin(r); err != nil {
 		return nil, err

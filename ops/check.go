@@ -22,8 +22,8 @@ func (m writeOps) check(ctx context.Context, c Call, r *api.CheckRequest) (*api.
 		f.repairIndex(ctx, answer.Differing)
 		if len(f.repaired) > 0 {
 			if err := m.Indexer.Sync(ctx); err != nil {
-				return nil, api.Errorf(api.Unavailable, "not everything that was put right is indexed yet").
-					WithHint("check again")
+				return nil, api.Errorf(api.Unavailable, "some corrected files are not indexed yet").
+					WithHint("run `memwatchd check` again")
 			}
 			answer, err = m.Indexer.Check(ctx, r.Path)
 			if err != nil {
@@ -53,7 +53,7 @@ func (f *fix) repairCounters(ctx context.Context, problems []api.FileProblem) {
 		}
 		last = p.Path
 		if f.m.Writer == nil {
-			f.refused = append(f.refused, api.Skipped{Path: p.Path, Reason: "nothing can be written; status says why"})
+			f.refused = append(f.refused, api.Skipped{Path: p.Path, Reason: "the daemon cannot write files; run `memwatchd status` for the reason"})
 			continue
 		}
 		written, err := todosync.MendCounters(ctx, f.m.Writer, f.m.Parse,
@@ -62,7 +62,7 @@ func (f *fix) repairCounters(ctx context.Context, problems []api.FileProblem) {
 		case err != nil:
 			f.refused = append(f.refused, api.Skipped{Path: p.Path, Reason: err.Error()})
 		case written.Changed:
-			f.repaired = append(f.repaired, api.Skipped{Path: p.Path, Reason: "counters put right"})
+			f.repaired = append(f.repaired, api.Skipped{Path: p.Path, Reason: "counters corrected"})
 			if f.group == "" {
 				f.group = written.ID
 			}
@@ -86,6 +86,6 @@ func (f *fix) repairIndex(ctx context.Context, differing []api.Skipped) {
 		return
 	}
 	for _, d := range differing {
-		f.repaired = append(f.repaired, api.Skipped{Path: d.Path, Reason: "indexed anew: it " + d.Reason})
+		f.repaired = append(f.repaired, api.Skipped{Path: d.Path, Reason: "reindexed: the file " + d.Reason})
 	}
 }

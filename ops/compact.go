@@ -28,8 +28,8 @@ func (m writeOps) compact(ctx context.Context, c Call, r *api.CompactRequest) (*
 		compactor.Request{Path: r.Path, DryRun: r.DryRun, Explain: r.Explain, Requested: true})
 	switch {
 	case errors.Is(err, compactor.ErrUnlimited):
-		return nil, api.Errorf(api.Invalid, "path: %q is no long-term file with a limit", r.Path).
-			WithHint("compactor.limits in the configuration names those that have one")
+		return nil, api.Errorf(api.Invalid, "path: %q is not a long-term file with a limit", r.Path).
+			WithHint("set a limit in compactor.limits")
 	case err != nil:
 		return nil, maintenanceError(err)
 	}
@@ -49,8 +49,8 @@ func (m writeOps) compact(ctx context.Context, c Call, r *api.CompactRequest) (*
 // early.
 func maintenanceError(err error) error {
 	if p, ok := errors.AsType[*compactor.PassiveError](err); ok {
-		return api.Errorf(api.Conflict, "%s tidies up this memory", p.Host).
-			WithHint("ask there, or set compactor.host on each machine")
+		return api.Errorf(api.Conflict, "%s maintains this memory", p.Host).
+			WithHint("run the command on that machine, or set compactor.host on each machine")
 	}
 	return api.Errorf(api.Unavailable, "%v", err)
 }
@@ -59,9 +59,9 @@ func maintenanceError(err error) error {
 func (m writeOps) restore(ctx context.Context, c Call, r *api.RestoreRequest) (*api.RestoreAnswer, error) {
 	switch {
 	case !c.View.Private():
-		return nil, api.Errorf(api.Forbidden, "what is archived comes back in private only")
+		return nil, api.Errorf(api.Forbidden, "restore requires a private context")
 	case r.ID == "":
-		return nil, api.Errorf(api.Invalid, "id is needed").WithHint("search with include_archived finds it")
+		return nil, api.Errorf(api.Invalid, "id is missing").WithHint("search with include_archived to find the id")
 	case m.Compactor == nil:
 		return nil, errNoWriter
 	}
@@ -116,11 +116,11 @@ func (m writeOps) findArchived(ctx context.Context, c Call, id string) (string, 
 func restoreError(id string, err error, owned bool) error {
 	switch {
 	case errors.Is(err, compactor.ErrNotArchived):
-		return api.Errorf(api.Invalid, "%s is not an archived entry that says where it comes from", id)
+		return api.Errorf(api.Invalid, "%s is not an archived entry with a source", id)
 	case !owned:
 		return errHidden
 	case errors.Is(err, vault.ErrBusy):
-		return api.Errorf(api.Busy, "%v", err).WithHint("ask again when it is left alone")
+		return api.Errorf(api.Busy, "%v", err).WithHint("retry when the file is no longer being edited")
 	}
 	return writeError(err, true)
 }
@@ -166,7 +166,7 @@ func (m writeOps) compress(ctx context.Context, c Call, r *api.CompressRequest) 
 		}
 		cutoff = m.Now().Sub(since)
 		if cutoff < minCutoff {
-			return nil, api.Errorf(api.Invalid, "cutoff: %s is less than %s: what is still written to would go",
+			return nil, api.Errorf(api.Invalid, "cutoff: %s is less than %s, and would archive files that are still in use",
 				r.Cutoff, minCutoff)
 		}
 	}

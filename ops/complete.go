@@ -18,8 +18,8 @@ import (
 // sees all subjects; other callers see their own.
 func (m readOps) complete(ctx context.Context, c Call, r *api.CompleteRequest) (*api.CompleteAnswer, error) {
 	if r.What == "" {
-		return nil, api.Errorf(api.Invalid, "what is empty").
-			WithHint("it is one of path, subject, namespace, session, section, tag")
+		return nil, api.Errorf(api.Invalid, "parameter what is empty").
+			WithHint("set what to path, subject, namespace, session, section or tag")
 	}
 	answer := &api.CompleteAnswer{Values: []string{}, Index: m.indexState(c)}
 	if m.Disabled {

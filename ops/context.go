@@ -20,7 +20,7 @@ func (m readOps) context(ctx context.Context, c Call, r *api.ContextRequest) (*a
 	}
 	answer := &api.ContextAnswer{Hints: []string{}, Index: m.indexState(c)}
 	if !m.Injection || m.Disabled {
-		answer.Hints = append(answer.Hints, "injection is switched off in the configuration")
+		answer.Hints = append(answer.Hints, "injection is disabled in the configuration")
 		return answer, nil
 	}
 	block, err := m.renderBlock(ctx, c, r)
@@ -37,11 +37,11 @@ func (m readOps) context(ctx context.Context, c Call, r *api.ContextRequest) (*a
 func fitsFormat(r *api.ContextRequest) error {
 	switch {
 	case r.Format == "relevant" && strings.TrimSpace(r.Query) == "":
-		return api.Errorf(api.Invalid, "query: the format relevant needs one")
+		return api.Errorf(api.Invalid, "query: required by the format relevant")
 	case r.Format != "relevant" && r.Query != "":
-		return api.Errorf(api.Invalid, "query: the format %s has none", r.Format).WithHint("use the format relevant")
+		return api.Errorf(api.Invalid, "query: not supported by the format %s", r.Format).WithHint("use the format relevant")
 	case r.Format == "summary" && r.MaxChars != nil:
-		return api.Errorf(api.Invalid, "max_chars: the format summary is bounded by max_items alone")
+		return api.Errorf(api.Invalid, "max_chars: not supported by the format summary; set max_items")
 	}
 	return nil
 }

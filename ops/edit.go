@@ -21,7 +21,7 @@ func (m writeOps) edit(ctx context.Context, c Call, r *api.EditRequest) (*api.Ed
 	switch {
 	case before == "":
 		return nil, api.Errorf(api.Invalid, "old_text is empty").
-			WithHint("write makes files and replaces all of their text")
+			WithHint("use write to create a file or replace all of its text")
 	case before == after:
 		return nil, api.Errorf(api.Invalid, "old_text and new_text are the same")
 	}
@@ -33,11 +33,11 @@ func (m writeOps) edit(ctx context.Context, c Call, r *api.EditRequest) (*api.Ed
 		at := strings.Index(text, before)
 		switch {
 		case at < 0:
-			return "", api.Errorf(api.NotFound, "old_text is not in %s", r.Path).
-				WithHint("get the file: it may have changed")
+			return "", api.Errorf(api.NotFound, "old_text does not occur in %s", r.Path).
+				WithHint("get the file again, because the text may have changed")
 		case strings.LastIndex(text, before) != at:
-			return "", api.Errorf(api.Conflict, "old_text is in %s more than once", r.Path).
-				WithHint("give more of the text around it")
+			return "", api.Errorf(api.Conflict, "old_text occurs more than once in %s", r.Path).
+				WithHint("include more of the surrounding text")
 		}
 		next := text[:at] + after + text[at+len(before):]
 		if splitsMask(doc, shown, next, at, at+len(before)) {
@@ -68,7 +68,7 @@ func (m writeOps) write(ctx context.Context, c Call, r *api.WriteRequest) (*api.
 		return &api.EditAnswer{Path: r.Path, Disabled: true}, nil
 	}
 	if strings.Contains(r.Text, "\x00") {
-		return nil, api.Errorf(api.Invalid, "text: it has a NUL character")
+		return nil, api.Errorf(api.Invalid, "text: contains a NUL character")
 	}
 	if err := m.syncIndex(ctx, &c); err != nil {
 		return nil, err
@@ -78,12 +78,12 @@ func (m writeOps) write(ctx context.Context, c Call, r *api.WriteRequest) (*api.
 	}
 	return m.rewriteFile(ctx, c, r.Path, "write", func(doc *memory.Document, shown memory.Shown) (string, error) {
 		if doc.Masked() {
-			return "", api.Errorf(api.Secret, "%s has a redaction, so all of its text cannot be replaced", r.Path).
-				WithHint("edit the lines without one")
+			return "", api.Errorf(api.Secret, "cannot replace the whole text of %s, which contains a redaction", r.Path).
+				WithHint("use edit for the lines without a redaction")
 		}
 		if hashOf(doc, shown) != strings.ToLower(r.Hash) {
-			return "", api.Errorf(api.Conflict, "%s is not what it was when that hash was given", r.Path).
-				WithHint("get it again")
+			return "", api.Errorf(api.Conflict, "%s has changed since the given hash", r.Path).
+				WithHint("get the file again")
 		}
 		return r.Text, nil
 	})
@@ -199,7 +199,7 @@ func mayClaim(c Call, claim, before string) error {
 			return nil
 		}
 	}
-	return api.Errorf(api.SubjectConflict, "the subject_id in the text is not yours")
+	return api.Errorf(api.SubjectConflict, "subject_id in the text belongs to another subject")
 }
 
 // createFile creates a file at a path that the caller could read.
@@ -213,14 +213,14 @@ func (m writeOps) createFile(ctx context.Context, c Call, r *api.WriteRequest) (
 		}
 	}
 	if reason := m.Writer.Vault.Skips(r.Path, false); reason != "" {
-		return nil, api.Errorf(api.Invalid, "path: %s would not be read as memory: %s", r.Path, reason)
+		return nil, api.Errorf(api.Invalid, "path: %s is excluded from memory: %s", r.Path, reason)
 	}
 	parse := func(source []byte) *memory.Document {
 		return m.Parse(vault.File{Path: r.Path, Data: source, ModTime: m.Now()})
 	}
 	next := parse([]byte(r.Text))
 	if !ownPlace(c, next.Place) || next.For(c.View) == nil {
-		return nil, notFound("file", r.Path).WithHint("it would not be yours to read")
+		return nil, notFound("file", r.Path).WithHint("choose a path that you can read")
 	}
 	if !m.mayChange(c, next.Own, memory.Author{}) {
 		return nil, api.Errorf(api.Forbidden, "%s would be in the part of the memory that all subjects share", r.Path).
@@ -238,8 +238,8 @@ func (m writeOps) createFile(ctx context.Context, c Call, r *api.WriteRequest) (
 		Edit: func(old *vault.File) ([]byte, error) {
 			failed = nil
 			if old != nil {
-				failed = api.Errorf(api.Conflict, "a file %s cannot be made", r.Path).
-					WithHint("get it and give its hash, or choose another name")
+				failed = api.Errorf(api.Conflict, "cannot create %s, which already exists", r.Path).
+					WithHint("get the file and set its hash, or choose another name")
 				return nil, failed
 			}
 			return []byte(r.Text), nil
@@ -249,7 +249,7 @@ func (m writeOps) createFile(ctx context.Context, c Call, r *api.WriteRequest) (
 	case failed != nil:
 		return nil, failed
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, api.Errorf(api.Invalid, "path: a part of %s is a file, not a directory", r.Path)
+		return nil, api.Errorf(api.Invalid, "path: a parent of %s is not a directory", r.Path)
 	case err != nil:
 		return nil, writeError(err, true)
 	}
@@ -270,11 +270,11 @@ func badPath(path string) string {
 	for name := range strings.SplitSeq(path, "/") {
 		switch {
 		case name == "" || name == "." || name == "..":
-			return "is not relative to the root, or has an empty part, . or .. in it"
+			return "is not relative to the memory directory, or contains an empty part, . or .."
 		case strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\ufffd' }):
-			return "has characters that names should not have"
+			return "contains control characters or invalid UTF-8"
 		case len(name) > 255:
-			return "has a name that is too long"
+			return "contains a name of more than 255 bytes"
 		}
 	}
 	return ""

@@ -11,7 +11,7 @@ import (
 )
 
 // errNoWriter reports that the daemon does not write to files.
-var errNoWriter = api.Errorf(api.Unavailable, "nothing can be written").WithHint("status says why")
+var errNoWriter = api.Errorf(api.Unavailable, "the daemon cannot write files").WithHint("run `memwatchd status` for the reason")
 
 // permit rejects callers that do not meet the needs of an operation. It looks at
 // the request only.
@@ -36,7 +36,7 @@ func (m *Memory) permit(c Call, op *api.Operation) error {
 func (m *Memory) mayAdd(c Call) error {
 	switch {
 	case c.Scope.Subject == "":
-		return api.Errorf(api.NoSubject, "nobody cannot write").WithHint("say who asks in subject or external_key")
+		return api.Errorf(api.NoSubject, "an anonymous caller cannot write").WithHint("set subject or external_key")
 	case m.Writer == nil:
 		return errNoWriter
 	}
@@ -47,7 +47,7 @@ func (m *Memory) mayAdd(c Call) error {
 // and callers outside a private context.
 func (m *Memory) mayWrite(c Call) error {
 	if c.Scope.Subject != "" && c.Scope.Context != memory.Private {
-		return api.Errorf(api.Forbidden, "what is there is changed in a private context only")
+		return api.Errorf(api.Forbidden, "changing existing text requires a private context")
 	}
 	return m.mayAdd(c)
 }
@@ -60,7 +60,7 @@ var errNotAuthor = api.Errorf(api.Forbidden, "the text was written by another au
 // errHidden replaces any write error whose reason may lie in parts of the file
 // that the caller may not read.
 var errHidden = api.Errorf(api.Busy, "the file cannot be changed now").
-	WithHint("get it again, and try later or with less changed")
+	WithHint("get the file again, then retry later or with a smaller change")
 
 // writeError returns the error of a change in the form for the caller. Only
 // callers that may read the whole file see details about it.
@@ -73,14 +73,14 @@ func writeError(err error, owned bool) error {
 	switch {
 	case errors.Is(err, memory.ErrMasked):
 		return api.Errorf(api.Secret, "%v", err).
-			WithHint("a line with a redaction stays as it is, or goes as a whole; forget takes out the entry that it is in")
+			WithHint("keep or delete whole lines with a redaction, or remove their entry with forget")
 	case errors.Is(err, memory.ErrText):
 		return api.Errorf(api.Invalid, "%v", err)
 	case errors.Is(err, vault.ErrBusy):
-		return api.Errorf(api.Busy, "the file keeps changing: others save it all the time").
-			WithHint("get it again, and try later")
+		return api.Errorf(api.Busy, "the file keeps changing: other programs save the file repeatedly").
+			WithHint("get the file again, then retry later")
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return api.Errorf(api.Unavailable, "there was no time to write the file").WithHint("try again")
+		return api.Errorf(api.Unavailable, "timeout before the file was written").WithHint("retry")
 	case isWait && owned:
 		return api.Errorf(api.Busy, "%v", wait)
 	case isRefused && owned:

@@ -36,7 +36,7 @@ const (
 )
 
 // outOfReach describes the copies that forget cannot reach.
-const outOfReach = "what version control, backups, other machines, editors and the programs that asked for the text have kept is not in reach"
+const outOfReach = "copies in version control, backups, editors, other machines and programs that requested the text are not removed"
 
 // A forgetting holds the lists from which entries can be removed.
 type forgetLists struct {
@@ -64,16 +64,16 @@ func (m writeOps) forget(ctx context.Context, c Call, r *api.ForgetRequest) (*ap
 	match := strings.Trim(unixLines(r.Match), "\n")
 	switch {
 	case r.Token != "" && match != "":
-		return nil, api.Errorf(api.Invalid, "match lists, and ids with their token remove; give one or the other")
+		return nil, api.Errorf(api.Invalid, "match and token exclude each other: match lists entries, ids with a token remove entries")
 	case len(r.IDs) > maxForget:
-		return nil, api.Errorf(api.Invalid, "ids: %d are more than %d at a time", len(r.IDs), maxForget)
+		return nil, api.Errorf(api.Invalid, "ids: got %d, at most %d per request", len(r.IDs), maxForget)
 	case r.Token != "":
 		return answer, m.forgetListed(ctx, c, r, answer)
 	case len(r.IDs) > 0:
 		return nil, api.Errorf(api.Invalid, "token is missing").
-			WithHint("ask with match first: what is removed is what that lists")
+			WithHint("send match first, then the ids and the token of its answer")
 	case strings.TrimSpace(match) == "":
-		return nil, api.Errorf(api.Invalid, "match is empty").WithHint("give a text exactly as it stands in files")
+		return nil, api.Errorf(api.Invalid, "match is empty").WithHint("set match to a text exactly as written in the files")
 	}
 	if err := m.waitAllIndexed(ctx, &c); err != nil {
 		return nil, err
@@ -92,7 +92,7 @@ func (m writeOps) waitAllIndexed(ctx context.Context, c *Call) error {
 		return err
 	}
 	if !c.synced {
-		return api.Errorf(api.Unavailable, "not every file has been read yet").WithHint("try again in a moment")
+		return api.Errorf(api.Unavailable, "not all files have been read yet").WithHint("retry in a moment")
 	}
 	return m.waitAllRead(ctx, c)
 }
@@ -146,8 +146,8 @@ func (f *forgetLists) findList(c Call, token string, now time.Time) (forgetList,
 	defer f.mu.Unlock()
 	l, ok := f.lists[strings.ToLower(strings.TrimSpace(token))]
 	if !ok || l.subject != c.Scope.Subject || now.Sub(l.made) > listLifetime {
-		return forgetList{}, api.Errorf(api.Conflict, "there is no list with that token any more").
-			WithHint("ask with match again")
+		return forgetList{}, api.Errorf(api.Conflict, "token is unknown or expired").
+			WithHint("send match again for a new list")
 	}
 	return l, nil
 }

@@ -334,7 +334,7 @@ func TestForgetChangedJustNow(t *testing.T) {
 		return parse(f)
 	}
 	a, err := d.memory.writeOps().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token})
-	if err != nil || len(a.Failed) != 1 || !strings.Contains(a.Failed[0].Reason, "not what it was") {
+	if err != nil || len(a.Failed) != 1 || !strings.Contains(a.Failed[0].Reason, "has changed") {
 		t.Errorf("%+v, %v", a, err)
 	}
 	d.want(t, "MEMORY.md", "- a secret, and more <!-- id=s -->\n- tea\n")

@@ -82,9 +82,9 @@ func (m writeOps) forgetListed(ctx context.Context, c Call, r *api.ForgetRequest
 		problem = m.writeErasures(before)
 	}
 	if problem != nil {
-		answer.Problem = "it is not gone everywhere yet; that is tried again when the daemon is started"
+		answer.Problem = "copies of the text remain; the removal is retried when the daemon starts"
 		if c.FullAccess { // the error may describe data of other subjects
-			answer.Problem = oneLine(problem.Error()) + "; it is tried again when the daemon is started"
+			answer.Problem = oneLine(problem.Error()) + "; the removal is retried when the daemon starts"
 		}
 	}
 	if err := m.syncIndex(ctx, &c); err != nil {
@@ -127,15 +127,15 @@ func cutID(id string) (path, entry string, ok bool) {
 func (l *forgetList) chooseOccurrences(ids []string) ([]occurrence, error) {
 	var chosen []occurrence
 	if len(ids) == 0 && slices.ContainsFunc(l.occurrences, func(t occurrence) bool { return t.ID != "" }) {
-		return nil, api.Errorf(api.Invalid, "ids: none is given").
-			WithHint("give those of the list that are to be removed")
+		return nil, api.Errorf(api.Invalid, "ids are missing").
+			WithHint("set ids to the listed entries to remove")
 	}
 	norms := map[string]bool{}
 	for _, id := range ids {
 		at := slices.IndexFunc(l.occurrences,
 			func(t occurrence) bool { return t.ID == strings.TrimSpace(id) && t.ID != "" })
 		if at < 0 {
-			return nil, api.Errorf(api.Invalid, "ids: %q is not in the list of that token", id)
+			return nil, api.Errorf(api.Invalid, "ids: %q is not in the list of the token", id)
 		}
 		if t := l.occurrences[at]; t.What == "entry" {
 			norms[t.normalized] = true
@@ -163,8 +163,8 @@ func (m writeOps) checkUnchanged(c Call, match string, chosen []occurrence) erro
 			}
 		}
 		if !slices.ContainsFunc(now, func(n occurrence) bool { return n.ID == t.ID && n.digest == t.digest }) {
-			return api.Errorf(api.Conflict, "%s is not what it was when it was listed", t.ID).
-				WithHint("ask with match again")
+			return api.Errorf(api.Conflict, "%s has changed since the list was made", t.ID).
+				WithHint("send match again for a new list")
 		}
 	}
 	return nil
@@ -185,7 +185,7 @@ func (m writeOps) removeListed(ctx context.Context, c Call, plan *erasure, words
 				return m.eraseEntries(c, erasedFile{Path: f.Path}, *kept, words)
 			})
 		if err != nil {
-			failed = append(failed, api.Refused{ID: f.Path, Reason: "what was kept beside it: " + oneLine(err.Error())})
+			failed = append(failed, api.Refused{ID: f.Path, Reason: "saved copy of the file: " + oneLine(err.Error())})
 		}
 		owned := false
 		var refused error // by the content of the file
@@ -264,8 +264,8 @@ func (m writeOps) eraseEntries(c Call, f erasedFile, file vault.File, words *tex
 	case found == 0 && lost == nil:
 		return nil, nil
 	case found < len(lost):
-		return nil, api.Errorf(api.Conflict, "%s is not what it was when it was listed", path).
-			WithHint("ask with match again")
+		return nil, api.Errorf(api.Conflict, "%s has changed since the list was made", path).
+			WithHint("send match again for a new list")
 	case doc != whole:
 		return removeVisible(c, whole, doc, drop, summary, f.Summary, parse)
 	}
@@ -365,7 +365,7 @@ func (m writeOps) eraseCopies(ctx context.Context, plan *erasure, words *textMat
 	var errs []error
 	for _, f := range plan.Files {
 		if err := m.Writer.Clear(ctx, f.Path); err != nil {
-			errs = append(errs, fmt.Errorf("beside %s: %w", f.Path, err))
+			errs = append(errs, fmt.Errorf("saved copies of %s: %w", f.Path, err))
 		}
 	}
 	errs = append(errs, m.Writer.Journal.Forget(plan.Journal))
@@ -394,7 +394,7 @@ func (m writeOps) recordErasure(plan erasure) (before []erasure, err error) {
 		err = m.writeErasures(append(slices.Clip(before), plan))
 	}
 	if err != nil {
-		return nil, api.Errorf(api.Unavailable, "nothing is forgotten without a note of it: %v", err)
+		return nil, api.Errorf(api.Unavailable, "cannot record the removal, nothing was removed: %v", err)
 	}
 	return before, nil
 }
@@ -424,7 +424,7 @@ func (m writeOps) readErasures() ([]erasure, error) {
 	}
 	var left []erasure
 	if err := json.Unmarshal(data, &left); err != nil {
-		return nil, fmt.Errorf("what is to be forgotten: %s cannot be read: %w", m.ErasureFile, err)
+		return nil, fmt.Errorf("read pending removals in %s: %w", m.ErasureFile, err)
 	}
 	return left, nil
 }

@@ -13,7 +13,7 @@ import (
 
 func (m readOps) get(ctx context.Context, c Call, r *api.GetRequest) (*api.GetAnswer, error) {
 	if (r.Path == "") == (r.ID == "") {
-		return nil, api.Errorf(api.Invalid, "either path or id is needed")
+		return nil, api.Errorf(api.Invalid, "set either path or id")
 	}
 	path, id := r.Path, r.ID
 	if id == "" {
@@ -146,5 +146,5 @@ func candidateHint(refs []index.Ref) string {
 		}
 		names = append(names, ref.Path+"#"+ref.ID)
 	}
-	return "ask for one of " + strings.Join(names, ", ")
+	return "get one of " + strings.Join(names, ", ")
 }

@@ -53,7 +53,7 @@ func (m writeOps) link(ctx context.Context, c Call, r *api.LinkRequest) (*api.Id
 		return nil, api.Errorf(api.Invalid, "%v", err)
 	}
 	if strings.HasPrefix(r.Subject, memory.ExternalSubject("")) {
-		return nil, api.Errorf(api.Invalid, "subject: %s is another key's, not an account", r.Subject).
+		return nil, api.Errorf(api.Invalid, "subject: %s belongs to an external key, not to an account", r.Subject).
 			WithHint("link both keys to one subject, such as acct:42")
 	}
 	return m.changeLinks(ctx, c, r.ExternalKey, func(src []byte, linked string) ([]byte, error) {
@@ -63,7 +63,7 @@ func (m writeOps) link(ctx context.Context, c Call, r *api.LinkRequest) (*api.Id
 		case "":
 			return memory.LinkKey(src, r.ExternalKey, r.Subject)
 		}
-		return nil, api.Errorf(api.Conflict, "%s is linked to %s", r.ExternalKey, linked).WithHint("unlink it first")
+		return nil, api.Errorf(api.Conflict, "%s is linked to %s", r.ExternalKey, linked).WithHint("unlink the key first")
 	})
 }
 
@@ -74,7 +74,7 @@ func (m writeOps) unlink(ctx context.Context, c Call, r *api.UnlinkRequest) (*ap
 	}
 	return m.changeLinks(ctx, c, r.ExternalKey, func(src []byte, linked string) ([]byte, error) {
 		if linked == "" {
-			return nil, notFound("link of", r.ExternalKey)
+			return nil, notFound("link for", r.ExternalKey)
 		}
 		return memory.UnlinkKey(src, r.ExternalKey)
 	})
@@ -92,7 +92,7 @@ func (m writeOps) changeLinks(ctx context.Context, c Call, key string,
 		return nil, errNoWriter
 	}
 	unsound := func(err error) error {
-		return api.Errorf(api.Conflict, "%v", err).WithHint("mend the file of links, then try again")
+		return api.Errorf(api.Conflict, "%v", err).WithHint("fix the links file, then retry")
 	}
 	if _, err := m.Scopes.Links(); err != nil {
 		return nil, unsound(err)

@@ -21,7 +21,7 @@ func (m writeOps) itemGet(ctx context.Context, c Call, r *api.ItemGetRequest) (*
 		return nil, err
 	}
 	if key == "" {
-		return nil, api.Errorf(api.Invalid, "key: it is empty")
+		return nil, api.Errorf(api.Invalid, "key is empty")
 	}
 	found := uniqueItems(m.findItems(c, r.Namespace, func(k string) bool { return k == key }))
 	if m.Disabled || len(found) == 0 {
@@ -59,7 +59,7 @@ func (m writeOps) itemList(ctx context.Context, c Call, r *api.ItemListRequest) 
 func requireNamespace(namespace string) error {
 	if namespace == "" {
 		return api.Errorf(api.Invalid, "namespace is empty").
-			WithHint("it is one of %s", strings.Join(memory.Namespaces(), ", "))
+			WithHint("use one of %s", strings.Join(memory.Namespaces(), ", "))
 	}
 	return nil
 }
@@ -83,8 +83,8 @@ func parseCursor(cursor string) (itemName, error) {
 	text, err := base64.RawURLEncoding.DecodeString(cursor)
 	namespace, key, ok := strings.Cut(string(text), "/")
 	if cursor != "" && (err != nil || !ok || !slices.Contains(memory.Namespaces(), namespace)) {
-		return itemName{}, api.Errorf(api.Invalid, "cursor: %q is none", cursor).
-			WithHint("it is next, of the answer before")
+		return itemName{}, api.Errorf(api.Invalid, "cursor: %q is invalid", cursor).
+			WithHint("use next of the previous answer")
 	}
 	return itemName{namespace, key}, nil
 }

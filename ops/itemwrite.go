@@ -182,7 +182,7 @@ func (m writeOps) itemDelete(ctx context.Context, c Call, r *api.ItemDeleteReque
 	name := itemName{r.Namespace, strings.TrimSpace(r.Key)}
 	switch {
 	case r.ID == "" && (name.namespace == "" || name.key == ""), r.ID != "" && name != itemName{}:
-		return nil, api.Errorf(api.Invalid, "either namespace and key are needed, or id")
+		return nil, api.Errorf(api.Invalid, "set either namespace and key, or id")
 	}
 	if r.ID != "" {
 		f, err := m.itemByID(c, r.ID)
@@ -266,7 +266,7 @@ func (m writeOps) itemVisibility(ctx context.Context, c Call, r *api.ItemVisibil
 		return &api.ItemAnswer{Disabled: true}, nil
 	}
 	if r.ID == "" || r.Visibility == "" {
-		return nil, api.Errorf(api.Invalid, "id and visibility are needed")
+		return nil, api.Errorf(api.Invalid, "id and visibility are required")
 	}
 	f, err := m.itemByID(c, r.ID)
 	if err != nil {
@@ -329,7 +329,7 @@ func (m writeOps) itemByID(c Call, id string) (*foundItem, error) {
 		names = append(names, f.doc.Place.Path+"#"+bare)
 	}
 	return nil, api.Errorf(api.Conflict, "more than one item has the id %q", id).
-		WithHint("ask for one of %s", strings.Join(names, ", "))
+		WithHint("use one of %s", strings.Join(names, ", "))
 }
 
 // shownItem returns an item of a file in the form for the caller, or nil if the

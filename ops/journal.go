@@ -48,7 +48,7 @@ func (m writeOps) undo(ctx context.Context, c Call, r *api.UndoRequest) (*api.Un
 	var list []vault.UndoResult
 	switch {
 	case (r.ID == "") == (r.Since == ""):
-		return nil, api.Errorf(api.Invalid, "say what to undo: either an id or since").WithHint("journal lists ids")
+		return nil, api.Errorf(api.Invalid, "set either id or since").WithHint("run `memwatchd journal` to list ids")
 	case r.ID != "":
 		var err error
 		list, err = m.Undoer.Undo(ctx, r.ID, r.DryRun)
@@ -76,17 +76,17 @@ func (m writeOps) undo(ctx context.Context, c Call, r *api.UndoRequest) (*api.Un
 }
 
 // errNoJournal reports that the journal cannot be opened.
-var errNoJournal = api.Errorf(api.Unavailable, "there is no journal").WithHint("status says why")
+var errNoJournal = api.Errorf(api.Unavailable, "the journal is unavailable").WithHint("run `memwatchd status` for the reason")
 
 // undoError returns the error for an id that cannot be undone.
 func undoError(id string, err error) error {
 	conflict, undone := errors.AsType[*vault.ConflictError](err)
 	switch {
 	case errors.Is(err, journal.ErrNoRecord):
-		return notFound("change", id).WithHint("journal lists those that are kept")
+		return notFound("change", id).WithHint("run `memwatchd journal` to list the changes")
 	case errors.Is(err, journal.ErrAmbiguous):
-		return api.Errorf(api.Conflict, "more than one change has an id that begins with %q", id).
-			WithHint("give more of it")
+		return api.Errorf(api.Conflict, "more than one change has an id that starts with %q", id).
+			WithHint("use a longer prefix of the id")
 	case undone:
 		return api.Errorf(api.Conflict, "change %s: %s", conflict.ID, conflict.Reason)
 	}
@@ -115,7 +115,7 @@ func (m writeOps) parseSince(name, s string) (time.Time, error) {
 	t, _, err := m.parseTimes(name, s)
 	if err != nil {
 		return time.Time{}, api.Errorf(api.Invalid,
-			"%s: %q is neither a day such as 2026-02-04, nor a time such as 2026-02-04T12:30:00Z, nor so long ago as 12h or 7d", name, s)
+			"%s: %q is not a day such as 2026-02-04, a time such as 2026-02-04T12:30:00Z, or an age such as 12h or 7d", name, s)
 	}
 	return t, nil
 }

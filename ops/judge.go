@@ -60,7 +60,7 @@ func (m writeOps) requestProposal(ctx context.Context, c Call, d *sessionDraft, 
 	j.existing, j.draft = merge.Undecided(m.mayJudge)
 	if len(j.draft) == 0 {
 		if doc.Own.Visibility != memory.PublicOK && !m.JudgePrivate {
-			j.reason = "the file is private, and private text is not sent to the model"
+			j.reason = "private text is not sent to the model"
 		}
 		return j, nil
 	}
@@ -91,7 +91,7 @@ func (m writeOps) applyProposal(j *judgement, merge *memory.Merge, doc *memory.D
 		return
 	}
 	if !bytes.Equal(doc.Source, j.file) {
-		j.reason = "the file was changed while the model was asked"
+		j.reason = "the file changed during the request to the model"
 		return
 	}
 	merge.Undecided(m.mayJudge)

@@ -184,24 +184,24 @@ func TestSemanticMergeFallsBack(t *testing.T) {
 		p, _ := json.Marshal(memory.Proposal{Pairs: []memory.ItemPair{{Existing: existing, Draft: draft, Text: text}}})
 		return proposes(string(p))
 	}
-	const refused = "the model's answer is not used: "
+	const refused = "model response rejected: "
 	for _, test := range []struct {
 		name    string
 		service func(*judgedCase, http.ResponseWriter, *http.Request)
 		hint    string
 	}{
-		{"hangs", func(c *judgedCase, _ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, "the model gave no answer within 100ms"},
-		{"fails", func(_ *judgedCase, w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }, "the model's service answers 503 Service Unavailable"},
-		{"hangs up", func(*judgedCase, http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "the model cannot be reached: the connection failed"},
+		{"hangs", func(c *judgedCase, _ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, "no response from the model within 100ms"},
+		{"fails", func(_ *judgedCase, w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }, "model endpoint returned 503 Service Unavailable"},
+		{"hangs up", func(*judgedCase, http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "cannot reach the model: connection failed"},
 		{"no JSON", func(_ *judgedCase, w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			io.WriteString(w, "well,")
-		}, "the model's answer is not what it was asked for"},
-		{"JSON cut short", proposes(validProposal[:40]), "the model's answer is not what it was asked for"},
-		{"an empty answer", proposes(""), "the model's answer is empty"},
-		{"an empty object", proposes("{}"), "the model's answer is not what it was asked for"},
+		}, "model response does not match the requested format"},
+		{"JSON cut short", proposes(validProposal[:40]), "model response does not match the requested format"},
+		{"an empty answer", proposes(""), "model response is empty"},
+		{"an empty object", proposes("{}"), "model response does not match the requested format"},
 		{"another content type", func(_ *judgedCase, w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "<html>") },
-			"the model's service answers with something other than JSON: is the endpoint right?"},
+			"model endpoint did not return JSON: check llm.endpoint"},
 		{"a stream without end", func(_ *judgedCase, w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			for r.Context().Err() == nil {
@@ -209,23 +209,23 @@ func TestSemanticMergeFallsBack(t *testing.T) {
 					return
 				}
 			}
-		}, "the model's answer is larger than 1048576 bytes"},
-		{"a huge answer", proposes(strings.Repeat("x", 2<<20)), "the model's answer is larger than 1048576 bytes"},
+		}, "model response is larger than 1048576 bytes"},
+		{"a huge answer", proposes(strings.Repeat("x", 2<<20)), "model response is larger than 1048576 bytes"},
 		{"sends elsewhere", func(_ *judgedCase, w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
 		},
-			"the model's service sends to another address, which is not followed: configure that one"},
-		{"an invented item", text("e7", "d1", "the service moved to port 8081"), refused + `it names an item "e7" that is not in the file`},
-		{"an item that it was not shown", text("Lunch", "d1", "the service moved to port 8081"), refused + `it names an item "Lunch" that is not in the file`},
+			"model endpoint redirects to another address, which is not followed: set llm.endpoint to that address"},
+		{"an invented item", text("e7", "d1", "the service moved to port 8081"), refused + `item "e7" is not in the file`},
+		{"an item that it was not shown", text("Lunch", "d1", "the service moved to port 8081"), refused + `item "Lunch" is not in the file`},
 		{"an item for two", proposes(`{"same":[{"existing":"e2","draft":"d2","text":"it runs on hermes, not on atlas"},{"existing":"e2","draft":"d1","text":"x"}]}`),
-			refused + `it merges item "e2" and item "d1", one of them for the second time`},
+			refused + `items "e2" and "d1" are merged, one of them for the second time`},
 		{"a lost number", text("e1", "d1", "the service moved to port 8081, see docs/net.md"), refused + `"8080" would be lost`},
 		{"a lost path", text("e1", "d1", "the service moved to port 8081 from 8080 lately"), refused + `"docs/net.md" would be lost`},
-		{"a lost task", text("e1", "d3", ""), refused + "it merges items of two sections, Temporary Facts and Tasks"},
+		{"a lost task", text("e1", "d3", ""), refused + "items of different sections are merged, Temporary Facts and Tasks"},
 		{"made up", text("e2", "d2", "it runs on hermes, see http://evil.example/"), refused + `"http://evil.example/" is in neither text`},
-		{"nothing of what was said", text("e2", "d2", "ignore all of the above"), refused + "a merged text does not say what the draft says"},
-		{"hidden text", text("e2", "d2", "it runs on hermes <private>"), refused + "the merged text: the text has a <private> tag; set its visibility instead"},
-		{"a credential", text("e2", "d2", "it runs on hermes "+testKey), refused + "the merged text has a live credential (github-pat)"},
+		{"nothing of what was said", text("e2", "d2", "ignore all of the above"), refused + "a merged text has too few words of the draft"},
+		{"hidden text", text("e2", "d2", "it runs on hermes <private>"), refused + "the merged text: text contains a <private> tag; set visibility instead"},
+		{"a credential", text("e2", "d2", "it runs on hermes "+testKey), refused + "the merged text contains a live credential (github-pat)"},
 		{"saved meanwhile", func(c *judgedCase, w http.ResponseWriter, r *http.Request) {
 			proposes(validProposal)(c, w, r)
 			path := filepath.Join(c.dir, judgedPath)
@@ -235,7 +235,7 @@ func TestSemanticMergeFallsBack(t *testing.T) {
 			if err := os.Rename(path+"~", path); err != nil {
 				t.Error(err)
 			}
-		}, "the file was changed while the model was asked"},
+		}, "the file changed during the request to the model"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c := newJudgedCase(t, judgedFile, test.service)
@@ -299,7 +299,7 @@ func TestWhatAModelIsTold(t *testing.T) {
 		{"the owner, in public", judgedFile, "owner", memory.Public, false, false, false, ""},
 		{"the owner, in public, where it is configured", judgedFile, "owner", memory.Public, true, false, false, ""},
 		{"somebody else", judgedFile, "acct:42", memory.Private, true, false, false, ""},
-		{"a private file", private, "owner", memory.Private, false, false, false, "merged by rules: the file is private, and private text is not sent to the model"},
+		{"a private file", private, "owner", memory.Private, false, false, false, "merged by rules: private text is not sent to the model"},
 		{"a private file, where that is configured", private, "owner", memory.Private, true, true, true, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -94,8 +94,8 @@ func (m readOps) isLog(c Call, doc *memory.Document) bool {
 }
 
 // errNotOwnLog reports that a file is not the caller's log.
-var errNotOwnLog = api.Errorf(api.SubjectConflict, "the log of the day is another subject's").
-	WithHint("its directory or its frontmatter names another subject_id")
+var errNotOwnLog = api.Errorf(api.SubjectConflict, "the log of the day belongs to another subject").
+	WithHint("correct subject_id in the frontmatter, or rename the directory")
 
 // appendLog appends to the log of a day.
 func (m writeOps) appendLog(ctx context.Context, c Call, l logEdit) (*logResult, error) {
@@ -172,8 +172,8 @@ func (m writeOps) finishBlock(b *logBlock, path string, at time.Time) error {
 			return nil
 		}
 	}
-	return api.Errorf(api.Invalid, "the text cannot be told from the structure of the file").
-		WithHint("say it in plain words")
+	return api.Errorf(api.Invalid, "text would be parsed as the structure of the file").
+		WithHint("remove Markdown markup")
 }
 
 // sameText reports whether two blocks have the same text.
@@ -266,7 +266,7 @@ func (m writeOps) logText(field, text string) (string, error) {
 		return "", api.Errorf(api.Invalid, "%s is empty", field)
 	case utf8.RuneCountInString(line) > maxNote:
 		return "", api.Errorf(api.TooLarge, "%s has more than %d characters", field, maxNote).
-			WithHint("say it in one concise paragraph")
+			WithHint("shorten the text to one concise paragraph")
 	default:
 		return line, nil
 	}
@@ -316,7 +316,7 @@ func (m writeOps) withTags(line string, tags []string) (string, error) {
 		line += " #" + name
 		if !slices.Contains(read(line), strings.ToLower(name)) {
 			return "", api.Errorf(api.Invalid, "tags: %q cannot be a tag", tag).
-				WithHint("a tag is one word of letters, digits and -_/:. with a letter in it")
+				WithHint("use one word of letters, digits and -_/:. with at least one letter")
 		}
 	}
 	return line, nil

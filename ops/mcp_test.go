@@ -246,13 +246,13 @@ func TestMCPRefuses(t *testing.T) {
 		{"nothing", "POST", "/mcp", "", nil, 400, ""},
 		{"no message", "POST", "/mcp", `{"a":1}`, nil, 400, ""},
 		{"too much", "POST", "/mcp", call("memory_search", fields{"query": strings.Repeat("x", 5000)}), nil, 413, `"too_large"`},
-		{"a large batch", "POST", "/mcp", batch, nil, 413, "the batch has 21 messages and may have 20"},
+		{"a large batch", "POST", "/mcp", batch, nil, 413, "batch has 21 messages, more than 20"},
 		{"other tools", "POST", "/mcp?tools=none", ping, nil, 400, `tools: \"none\" is not one of core, all`},
 		{"tools twice", "POST", "/mcp?tools=all&tools=core", ping, nil, 400, `"invalid"`},
 		{"another query", "POST", "/mcp?subject=owner", ping, nil, 400, `"invalid"`},
 		{"a query that is none", "POST", "/mcp?%zz", ping, nil, 400, `"invalid"`},
-		{"two subjects", "POST", "/mcp", ping, http.Header{mcp.SubjectHeader: {"a", "b"}}, 400, "the header Memwatchd-Subject is there twice"},
-		{"two contexts", "POST", "/mcp", ping, http.Header{mcp.ContextHeader: {"public", "private"}}, 400, "the header Memwatchd-Context is there twice"},
+		{"two subjects", "POST", "/mcp", ping, http.Header{mcp.SubjectHeader: {"a", "b"}}, 400, "duplicate header Memwatchd-Subject"},
+		{"two contexts", "POST", "/mcp", ping, http.Header{mcp.ContextHeader: {"public", "private"}}, 400, "duplicate header Memwatchd-Context"},
 		{"another context", "POST", "/mcp", ping, http.Header{mcp.ContextHeader: {"secret"}}, 400, `context: \"secret\" is not one of`},
 		{"another revision", "POST", "/mcp", ping, http.Header{"Mcp-Protocol-Version": {"1999-01-01"}}, 400, ""},
 		{"another path", "POST", "/mcp/", ping, nil, 404, ""},
@@ -316,7 +316,7 @@ func TestMCPPanic(t *testing.T) {
 		call("memory_search", fields{"query": "words"}), rpc(1, "resources/read", fields{"uri": "memory://a.md"}), rpc(1, "resources/list", fields{}),
 		rpc(1, "completion/complete", fields{"ref": fields{"type": "ref/resource", "uri": mcp.ResourceTemplate}, "argument": fields{"name": "path", "value": ""}}),
 	} {
-		if got := post(t, socket, "", message, nil); got.status != 200 || !strings.Contains(got.body, "something went wrong") {
+		if got := post(t, socket, "", message, nil); got.status != 200 || !strings.Contains(got.body, "internal error") {
 			t.Errorf("%s: %v", message, got)
 		}
 	}

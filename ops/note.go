@@ -19,8 +19,8 @@ func (m writeOps) note(ctx context.Context, c Call, r *api.NoteRequest) (*api.No
 	}
 	if r.Importance >= protectedImportance && !c.View.Private() {
 		return nil, api.Errorf(api.Forbidden,
-			"importance: %v would keep the note from being tidied away, which is for private contexts", r.Importance).
-			WithHint("give less than %v", protectedImportance)
+			"importance: %v protects a note from compaction, which requires a private context", r.Importance).
+			WithHint("set importance below %v", protectedImportance)
 	}
 	at, err := m.logTime(r.Time, r.Day)
 	if err != nil {
@@ -48,7 +48,7 @@ func (m writeOps) noteBlock(c Call, r *api.NoteRequest) (b logBlock, err error) 
 	}
 	if utf8.RuneCountInString(memory.HeadingText(r.Topic)) > maxTopic {
 		return b, api.Errorf(api.TooLarge, "topic has more than %d characters", maxTopic).
-			WithHint("a few words are enough: the rest belongs into the text")
+			WithHint("shorten the topic to a few words")
 	}
 	if err := m.logSource("source", r.Source); err != nil {
 		return b, err

@@ -35,9 +35,9 @@ func (m writeOps) writeSummary(ctx context.Context, c Call, namespace, name, tex
 	}
 	switch {
 	case s.Title == "":
-		return nil, api.Errorf(api.Invalid, "name: it is empty")
+		return nil, api.Errorf(api.Invalid, "name is empty")
 	case s.Text == "":
-		return nil, api.Errorf(api.Invalid, "text: it is empty")
+		return nil, api.Errorf(api.Invalid, "text is empty")
 	}
 	for _, given := range [][2]string{{"name", name}, {"text", text}, {"source", b.Source},
 		{"evidence", strings.Join(b.Evidence, " ")}} {
@@ -46,7 +46,7 @@ func (m writeOps) writeSummary(ctx context.Context, c Call, namespace, name, tex
 		}
 		if given[0] != "evidence" && utf8.RuneCountInString(given[1]) > maxNote {
 			return nil, api.Errorf(api.TooLarge, "%s has more than %d characters", given[0], maxNote).
-				WithHint("sum it up in a few sentences")
+				WithHint("shorten the summary to a few sentences")
 		}
 	}
 	dir, err := m.subjectDir(ctx, &c)
@@ -59,7 +59,7 @@ func (m writeOps) writeSummary(ctx context.Context, c Call, namespace, name, tex
 	}
 	if err := s.Check(path, m.Layout); err != nil {
 		return nil, api.Errorf(api.Invalid, "name, text: %v", err).
-			WithHint("leave out emphasis in the name, and an anchor such as ^id at the end of the text")
+			WithHint("remove emphasis from the name, and an anchor such as ^id from the end of the text")
 	}
 	answer := &api.SummaryAnswer{Path: path}
 	doc, _, err := m.editFile(ctx, c, fileEdit{
@@ -104,8 +104,8 @@ func (m writeOps) putSummary(c Call, s memory.Summary, source string, doc *memor
 		}
 		s.Attributes = maps.Clone(e.Attributes)
 	default:
-		return false, api.Errorf(api.Conflict, "there is more than one summary named %q", s.Title).
-			WithHint("choose another name, or leave one of them in %s", doc.Place.Path)
+		return false, api.Errorf(api.Conflict, "more than one summary is named %q", s.Title).
+			WithHint("choose another name, or delete the duplicates in %s", doc.Place.Path)
 	}
 	s.Attributes["source"], s.Attributes["updated"] = sourceAttribute(c, source), now
 	if len(same) == 0 {
@@ -136,8 +136,8 @@ func (m writeOps) checkEvidence(c Call, s *memory.Summary) error {
 		return api.Errorf(api.Invalid, "%v", err)
 	}
 	if err := evidence.Check(s.Evidence); err != nil {
-		return api.Errorf(api.Invalid, "%v in public", err).
-			WithHint("what everybody may read names nothing that only some may; leave it out, or make the summary private_only")
+		return api.Errorf(api.Invalid, "%v for public readers", err).
+			WithHint("remove the evidence, or set visibility to private_only")
 	}
 	return nil
 }

@@ -137,7 +137,7 @@ func (m writeOps) reduceText(ctx context.Context, r pendingText, failed func(err
 		return m.checkBullets(r.request.Text, bullets)
 	})
 	if err != nil {
-		failed(fmt.Errorf("a text is reduced by rules: %w", err))
+		failed(fmt.Errorf("text reduced by rules: %w", err))
 		bullets = m.bulletsOf(r.request.Text)
 	}
 	if len(bullets) == 0 {
@@ -150,7 +150,7 @@ func (m writeOps) reduceText(ctx context.Context, r pendingText, failed func(err
 		_, err = m.captureBullets(ctx, r.call, &r.request)
 	}
 	if err != nil {
-		failed(fmt.Errorf("what a text was reduced to is lost: %w", err))
+		failed(fmt.Errorf("save bullets: %w", err))
 	}
 }
 
@@ -160,7 +160,7 @@ func (m writeOps) captureText(ctx context.Context, c Call, r *api.CaptureRequest
 	case len(r.Bullets) > 0:
 		return nil, api.Errorf(api.Invalid, "text and bullets exclude each other")
 	case len(r.Text) > maxReduced:
-		return nil, api.Errorf(api.TooLarge, "text has more than %d bytes", maxReduced).WithHint("give the end of it")
+		return nil, api.Errorf(api.TooLarge, "text has more than %d bytes", maxReduced).WithHint("send only the end of the text")
 	}
 	if err := m.captureOrigin(r); err != nil {
 		return nil, err
@@ -171,7 +171,7 @@ func (m writeOps) captureText(ctx context.Context, c Call, r *api.CaptureRequest
 	asked := *r
 	asked.Bullets = m.bulletsOf(r.Text)
 	if len(asked.Bullets) == 0 {
-		return &api.CaptureAnswer{Lines: []int{}, Note: "the text tells of nothing that was achieved"}, nil
+		return &api.CaptureAnswer{Lines: []int{}, Note: "the text contains no achievements"}, nil
 	}
 	return m.captureBullets(ctx, c, &asked)
 }
@@ -197,11 +197,11 @@ func (m writeOps) bulletsOf(text string) (bullets []string) {
 // text.
 func (m writeOps) checkBullets(text string, bullets []string) error {
 	if len(bullets) > maxBullets {
-		return fmt.Errorf("there are %d bullets, not one to three", len(bullets))
+		return fmt.Errorf("%d bullets instead of one to three", len(bullets))
 	}
 	for _, b := range bullets {
 		if len(memory.MissingWords(b, text)) > 0 {
-			return errors.New("a bullet has a name or a number that the text has not")
+			return errors.New("a bullet has a name or a number that is not in the text")
 		}
 		if err := m.checkBullet(b); err != nil {
 			return err

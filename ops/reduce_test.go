@@ -121,12 +121,12 @@ func TestReduce(t *testing.T) {
 	}{
 		"bullets":       {[]string{"The race in store.go is fixed", "12 tests pass"}, "The race in store.go is fixed; 12 tests pass", ""},
 		"nothing":       {nil, "", ""},
-		"too many":      {[]string{"a", "b", "c", "d"}, "Fixed the race in store.go, at last.; All 12 tests pass.", "a text is reduced by rules: there are 4 bullets, not one to three"},
-		"made up":       {[]string{"13 tests pass"}, "Fixed the race in store.go, at last.; All 12 tests pass.", "a text is reduced by rules: a bullet has a name or a number that the text has not"},
-		"too long":      {[]string{strings.Repeat("a ", 200)}, "Fixed the race in store.go, at last.; All 12 tests pass.", "a text is reduced by rules: a bullet has more than 300 characters"},
-		"a comment":     {[]string{"fixed <!-- at last -->"}, "Fixed the race in store.go, at last.; All 12 tests pass.", "a text is reduced by rules: bullets: the text has a comment (<!-- -->), which would be taken for attributes; leave it out"},
-		"a credential":  {[]string{"the ghp_0123456789abcdefghijABCDEFGHIJ456789"}, "Fixed the race in store.go, at last.; All 12 tests pass.", "a text is reduced by rules: a bullet has a name or a number that the text has not"},
-		"an empty line": {[]string{" "}, "Fixed the race in store.go, at last.; All 12 tests pass.", "a text is reduced by rules: bullets is empty"},
+		"too many":      {[]string{"a", "b", "c", "d"}, "Fixed the race in store.go, at last.; All 12 tests pass.", "text reduced by rules: 4 bullets instead of one to three"},
+		"made up":       {[]string{"13 tests pass"}, "Fixed the race in store.go, at last.; All 12 tests pass.", "text reduced by rules: a bullet has a name or a number that is not in the text"},
+		"too long":      {[]string{strings.Repeat("a ", 200)}, "Fixed the race in store.go, at last.; All 12 tests pass.", "text reduced by rules: a bullet has more than 300 characters"},
+		"a comment":     {[]string{"fixed <!-- at last -->"}, "Fixed the race in store.go, at last.; All 12 tests pass.", "text reduced by rules: bullets: text contains a comment (<!-- -->); remove the comment"},
+		"a credential":  {[]string{"the ghp_0123456789abcdefghijABCDEFGHIJ456789"}, "Fixed the race in store.go, at last.; All 12 tests pass.", "text reduced by rules: a bullet has a name or a number that is not in the text"},
+		"an empty line": {[]string{" "}, "Fixed the race in store.go, at last.; All 12 tests pass.", "text reduced by rules: bullets is empty"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newReducedCase(t)
@@ -165,7 +165,7 @@ func TestReduceEnds(t *testing.T) {
 		t.Errorf("one too late: %+v", a)
 	}
 	want = append([]string{"Fixed one too many.", "Fixed the race in store.go, at last.", "All 12 tests pass."}, append(want, "Fixed what came too late.")...)
-	failures := strings.TrimSuffix(strings.Repeat("a text is reduced by rules: context canceled; ", maxPendingTexts+1), "; ")
+	failures := strings.TrimSuffix(strings.Repeat("text reduced by rules: context canceled; ", maxPendingTexts+1), "; ")
 	c.want(strings.Join(want, "; "), failures)
 }
 

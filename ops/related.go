@@ -10,7 +10,7 @@ import (
 
 func (m readOps) related(ctx context.Context, c Call, r *api.RelatedRequest) (*api.RelatedAnswer, error) {
 	if (r.Path == "") == (r.ID == "") {
-		return nil, api.Errorf(api.Invalid, "either path or id is needed")
+		return nil, api.Errorf(api.Invalid, "set either path or id")
 	}
 	var doc *memory.Document
 	var entries []*memory.Entry

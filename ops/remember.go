@@ -114,22 +114,22 @@ func (m writeOps) checkLongTerm(r *longTermEdit) error {
 	}
 	for _, e := range r.Evidence {
 		if strings.TrimSpace(e) == "" || strings.Contains(e, ",") {
-			return api.Errorf(api.Invalid, "evidence: %q is empty, or has a comma in it", e)
+			return api.Errorf(api.Invalid, "evidence: %q is empty or contains a comma", e)
 		}
 	}
 	for _, g := range given[:3] {
 		if utf8.RuneCountInString(g.text) > maxNote {
 			return api.Errorf(api.TooLarge, "%s has more than %d characters", g.field, maxNote).
-				WithHint("a sentence or two are remembered; a file of its own keeps the rest")
+				WithHint("shorten the text to one or two sentences, and write details to a separate file")
 		}
 	}
 	switch {
 	case !r.Explicit:
-		return api.Errorf(api.Invalid, "only what the user asked to be remembered is kept for long").
-			WithHint("set explicit if the user said so; note keeps everything else, for the day")
+		return api.Errorf(api.Invalid, "saving permanently requires a request of the user").
+			WithHint("set explicit to true after a request of the user; otherwise use note")
 	case checkboxRE.MatchString(r.Text), taskRE.MatchString(r.Text), taskRE.MatchString(r.Title),
 		m.Layout.CountsTasks(r.Section):
-		return api.Errorf(api.Invalid, "tasks are not kept for long").WithHint("put it into the tasks of the session")
+		return api.Errorf(api.Invalid, "cannot save a task in long-term memory").WithHint("add the task to the tasks of the session")
 	}
 	return nil
 }
@@ -142,8 +142,8 @@ func (m writeOps) rejectNamespace(r *longTermEdit) error {
 	}
 	for _, name := range []string{r.Section, r.Title} {
 		if namespace := memory.NamespaceOf(name); namespace != "" {
-			return api.Errorf(api.Invalid, "%q is no long-term memory but kept by its key", name).
-				WithHint("item_put keeps it, with namespace %s", namespace)
+			return api.Errorf(api.Invalid, "%q is the name of an item, not of a long-term entry", name).
+				WithHint("use item_put with namespace %s", namespace)
 		}
 	}
 	return nil
@@ -239,21 +239,21 @@ func (r *longTermEdit) itemText(comment string) (string, error) {
 		item := memory.TitledItem(r.Title, strings.TrimSpace(r.Text)+added, comment)
 		alone := r.parse([]byte(item))
 		if len(alone.Entries) != 1 || len(alone.Entries[0].Tasks) > 0 {
-			return "", api.Errorf(api.Invalid, "text: it cannot be one item of a list").
-				WithHint("leave out what Markdown would read as something else")
+			return "", api.Errorf(api.Invalid, "text is not exactly one list item").
+				WithHint("remove Markdown markup")
 		}
 		e := &alone.Entries[0]
 		if title := oneLine(r.Title); e.Title != title && title != "" {
 			return "", api.Errorf(api.Invalid, "title: %q cannot be a title", title).
-				WithHint("leave out what Markdown would read as something else")
+				WithHint("remove Markdown markup")
 		}
 		r.norm = e.Norm
 		if e.Added != "" {
 			return item, nil
 		}
 	}
-	return "", api.Errorf(api.Invalid, "text: it cannot end with the date of today").
-		WithHint("leave out what Markdown would read as something else")
+	return "", api.Errorf(api.Invalid, "text cannot be followed by the date of today").
+		WithHint("remove Markdown markup")
 }
 
 // findReplaced returns the index of the item with the same title, or of an untitled
@@ -274,8 +274,8 @@ func (r *longTermEdit) findReplaced(doc *memory.Document, source string) (at int
 		other = other || !same && r.Session != "" && e.Source == source && (e.Added == "" || e.Added >= r.day)
 	}
 	if other {
-		return -1, api.Errorf(api.Limit, "one item of session %q is kept for long already, on that day", r.Session).
-			WithHint("leave session out if the user has asked for another")
+		return -1, api.Errorf(api.Limit, "session %q has already saved an item permanently on that day", r.Session).
+			WithHint("omit session if the user requested another item")
 	}
 	if r.duplicates > 1 {
 		at = -1
@@ -288,12 +288,12 @@ func (r *longTermEdit) hints() []string {
 	var hints []string
 	if words := memory.DateBound(r.Title+"\n"+r.Text, r.today); words != "" {
 		hints = append(hints,
-			fmt.Sprintf("%q will pass: keep for long what holds for weeks and months, and note the rest for the day",
+			fmt.Sprintf("%q is temporary: save only lasting facts permanently, and use note for the rest",
 				words))
 	}
 	if r.duplicates > 1 {
 		hints = append(hints,
-			fmt.Sprintf("%d items have this title: merge them, so that the next one can take their place",
+			fmt.Sprintf("%d items have this title: merge these items, so that the next one can replace the result",
 				r.duplicates))
 	}
 	return hints

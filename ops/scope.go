@@ -24,7 +24,7 @@ type Scopes interface {
 }
 
 // errFixedScope rejects any scope beyond a fixed one.
-var errFixedScope = api.Errorf(api.Forbidden, "this listener's scope is fixed and can only be narrowed")
+var errFixedScope = api.Errorf(api.Forbidden, "the scope of this listener is fixed and can only be narrowed")
 
 // resolveCall resolves the scope of a request.
 func (m *Memory) resolveCall(by api.Caller) (Call, error) {

@@ -69,7 +69,7 @@ func (m readOps) recent(ctx context.Context, c Call, r *api.RecentRequest) (*api
 	q.Filter.Since = from.Add(-time.Duration(*r.Hours * float64(time.Hour)))
 	answer, err := m.runQuery(ctx, c, q, r.AsOf, true)
 	if err == nil && answer.Total == 0 && answer.Note == noMatchNote(c) {
-		answer.Note = fmt.Sprintf("%s; entries of the last %g h were looked at", answer.Note, *r.Hours)
+		answer.Note = fmt.Sprintf("%s; searched entries of the last %g h", answer.Note, *r.Hours)
 	}
 	return answer, err
 }
@@ -116,7 +116,7 @@ func (m readOps) runQuery(ctx context.Context, c Call, q index.Query, asOf strin
 func noMatchNote(c Call) string {
 	switch {
 	case c.Scope.Subject == "":
-		return "nothing matches; without a subject, only public text that is nobody's is searched"
+		return "nothing matches; without a subject, only public text without an owner is searched"
 	case c.Scope.Context != memory.Private:
 		return "nothing matches; outside a private context, only public text is searched"
 	}
@@ -192,7 +192,7 @@ func (m readOps) parseTimes(name, s string) (first, last time.Time, err error) {
 	if err != nil || !utf8.ValidString(s) {
 		return time.Time{}, time.Time{},
 			api.Errorf(api.Invalid,
-				"%s: %q is neither a day such as 2026-02-04 nor a time such as 2026-02-04T12:30:00Z", name, s)
+				"%s: %q is not a day such as 2026-02-04 or a time such as 2026-02-04T12:30:00Z", name, s)
 	}
 	return d, d.AddDate(0, 0, 1).Add(-time.Nanosecond), nil
 }

@@ -20,7 +20,7 @@ const maxDraft = 500
 
 // publicHint is the hint of every draft that is written, unless a person
 // has made the file private.
-const publicHint = "what a session writes is read in every context: leave out what is private"
+const publicHint = "session files are readable in every context: omit private text"
 
 // session merges a draft into the file of its session.
 func (m writeOps) session(ctx context.Context, c Call, r *api.SessionRequest) (*api.SessionAnswer, error) {
@@ -70,7 +70,7 @@ func (m writeOps) readDraft(c Call, r *api.SessionRequest, answer *api.SessionAn
 		dry: r.DryRun}
 	switch {
 	case d.session == "":
-		return nil, api.Errorf(api.Invalid, "session is needed").WithHint("give the id of the session")
+		return nil, api.Errorf(api.Invalid, "session is missing").WithHint("set session to the id of the session")
 	case !memory.IsDay(d.day):
 		return nil, api.Errorf(api.Invalid, "day: %q is not a day such as 2026-02-04", d.day)
 	case d.day > m.day(1):
@@ -94,7 +94,7 @@ func (m writeOps) readDraft(c Call, r *api.SessionRequest, answer *api.SessionAn
 	}
 	if subject := r.Draft.SubjectID; subject != "" {
 		if !slices.Contains(c.View.Subjects(), subject) {
-			return nil, api.Errorf(api.SubjectConflict, "the subject_id in the draft is not yours")
+			return nil, api.Errorf(api.SubjectConflict, "subject_id in the draft belongs to another subject")
 		}
 		d.head.SubjectID = subject
 	}
@@ -103,11 +103,11 @@ func (m writeOps) readDraft(c Call, r *api.SessionRequest, answer *api.SessionAn
 	case err != nil:
 		return nil, api.Errorf(api.Invalid, "draft: %v", err)
 	case len(parts) > maxDraft:
-		return nil, api.Errorf(api.TooLarge, "draft: %d items are more than %d", len(parts), maxDraft).
+		return nil, api.Errorf(api.TooLarge, "draft: %d items, maximum %d", len(parts), maxDraft).
 			WithHint("split the draft")
 	case len(parts) == 0 && d.head.Summary == "" && r.Draft.Promote == nil:
-		return nil, api.Errorf(api.Invalid, "draft: it says nothing").
-			WithHint("give it a summary, items, facts, tasks, follow_ups or links")
+		return nil, api.Errorf(api.Invalid, "draft is empty").
+			WithHint("set summary, items, facts, tasks, follow_ups or links")
 	}
 	if reason, err := m.omitReason("summary", d.head.Summary); err != nil {
 		return nil, err
@@ -118,7 +118,7 @@ func (m writeOps) readDraft(c Call, r *api.SessionRequest, answer *api.SessionAn
 	for _, p := range parts {
 		reason := ""
 		if p.Private {
-			reason = "it is private"
+			reason = "private text"
 		}
 		for _, text := range p.Texts {
 			if reason == "" {
@@ -138,8 +138,8 @@ func (m writeOps) readDraft(c Call, r *api.SessionRequest, answer *api.SessionAn
 }
 
 func noContact() *api.Error {
-	return api.Errorf(api.Invalid, "contact_id is needed for a session with a contact").
-		WithHint("the nickname may be empty, the id may not")
+	return api.Errorf(api.Invalid, "contact_id is missing").
+		WithHint("set contact_id; contact_nickname is optional")
 }
 
 // omitReason returns the reason to leave a text out of a public file, or an empty
@@ -150,9 +150,9 @@ func (m writeOps) omitReason(field, text string) (reason string, err error) {
 	case err == nil:
 		return "", nil
 	case e != nil && e.Code == api.Secret:
-		return "it has a live credential in it", nil
+		return "contains a live credential", nil
 	case memory.HasPrivateTag(text):
-		return "it is private", nil
+		return "private text", nil
 	}
 	return "", err
 }
@@ -302,11 +302,11 @@ func (m writeOps) reportMerge(c Call, d *sessionDraft, merge *mergeResult, befor
 	}
 	if d.head.SubjectID != "" && doc.Front.SubjectID != d.head.SubjectID {
 		answer.Hints = append(answer.Hints,
-			"the file is not that subject's: subject_id is given with the first draft of a session")
+			"subject_id was ignored: set subject_id in the first draft of a session")
 	}
 	if doc.Front.Summary == "" {
 		answer.Hints = append(answer.Hints,
-			"the session has no summary, which is all that others are shown of it: give one with the next draft")
+			"the session has no summary, the only part that other readers see: set summary in the next draft")
 	}
 	if d.dry {
 		was := ""
@@ -350,7 +350,7 @@ func (m writeOps) promoteItem(ctx context.Context, c Call, r *api.SessionRequest
 	case p == nil:
 		return
 	case r.DryRun:
-		answer.Hints = append(answer.Hints, "promote: a dry run does not try it")
+		answer.Hints = append(answer.Hints, "promote: skipped by a dry run")
 		return
 	}
 	kept, err := m.rememberItem(ctx, c,

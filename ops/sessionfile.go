@@ -14,8 +14,8 @@ import (
 
 // Reasons why a file is not the file of a session.
 var (
-	errOtherSession = errors.New("the file is another session's")
-	errUnsound      = errors.New("the file is never written to as it is")
+	errOtherSession = errors.New("the file belongs to another session")
+	errUnsound      = errors.New("the file cannot be changed until its problems are fixed")
 )
 
 // maxUnsound is how many files of a session may need repair at a time.
@@ -87,8 +87,8 @@ func (m writeOps) useSessionFile(c Call, session, day string, use sessionFileFun
 			break
 		}
 	}
-	return notes, api.Errorf(api.Unavailable, "all names for the file of session %q are taken", session).
-		WithHint("status tells which files have to be mended")
+	return notes, api.Errorf(api.Unavailable, "all file names for session %q are taken", session).
+		WithHint("run `memwatchd check` and fix the listed files")
 }
 
 // unsoundNote describes the defect of a file to callers that may read the whole
@@ -97,7 +97,7 @@ func unsoundNote(c Call, doc *memory.Document) string {
 	if !doc.PrivateReadable(c.View) {
 		return ""
 	}
-	return fmt.Sprintf("%s is not written to as it is, so the session goes on in another file: %s", doc.Place.Path,
+	return fmt.Sprintf("cannot write %s, so the session continues in another file: %s", doc.Place.Path,
 		doc.WhyUnsound())
 }
 

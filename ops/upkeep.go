@@ -21,8 +21,8 @@ func (m writeOps) syncOp(ctx context.Context, c Call, r *api.SyncRequest) (*api.
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	if err := m.Indexer.Sync(ctx); err != nil {
-		return nil, api.Errorf(api.Unavailable, "not everything is indexed yet").
-			WithHint("ask again, or with a longer timeout")
+		return nil, api.Errorf(api.Unavailable, "some changes are not indexed yet").
+			WithHint("retry, or use a longer timeout")
 	}
 	return &api.SyncAnswer{Synced: true, Revision: m.indexState(c).Revision, TookMS: c.took()}, nil
 }
@@ -30,7 +30,7 @@ func (m writeOps) syncOp(ctx context.Context, c Call, r *api.SyncRequest) (*api.
 func (m writeOps) rebuild(ctx context.Context, c Call, _ *api.RebuildRequest) (*api.RebuildAnswer, error) {
 	err := m.Indexer.Rebuild(ctx)
 	if errors.Is(err, index.ErrRebuilding) {
-		return nil, api.Errorf(api.Busy, "a rebuild is under way").WithHint("try again when it has ended")
+		return nil, api.Errorf(api.Busy, "a rebuild is already running").WithHint("retry after the rebuild")
 	}
 	if err != nil {
 		return nil, err

@@ -33,11 +33,11 @@ func (m writeOps) wipeSubject(ctx context.Context, c Call, r *api.WipeRequest) (
 	case m.Writer == nil:
 		return nil, errNoWriter
 	case r.Confirm != c.Scope.Subject:
-		return nil, api.Errorf(api.Invalid, "confirm: %q is not the subject that is asked for", r.Confirm).
-			WithHint("name the same one in subject and in confirm")
+		return nil, api.Errorf(api.Invalid, "confirm: %q is not the subject of the request", r.Confirm).
+			WithHint("set confirm to the subject")
 	case c.Scope.Subject == m.Owner:
-		return nil, api.Errorf(api.Invalid, "the owner's memory is all of the root and is not deleted").
-			WithHint("remove its files yourself")
+		return nil, api.Errorf(api.Invalid, "the memory of the owner cannot be deleted, because it is the whole memory directory").
+			WithHint("remove the files yourself")
 	}
 	m.forgetLists.eraseMu.Lock()
 	defer m.forgetLists.eraseMu.Unlock()
@@ -90,7 +90,7 @@ func (m writeOps) wipeSubject(ctx context.Context, c Call, r *api.WipeRequest) (
 	}
 	answer.Left = slices.DeleteFunc(answer.Left, func(path string) bool { return slices.Contains(w.files, path) })
 	if problem != nil {
-		answer.Problem = oneLine(problem.Error()) + "; it is tried again when the daemon is started"
+		answer.Problem = oneLine(problem.Error()) + "; the removal is retried when the daemon starts"
 	}
 	return answer, nil
 }
@@ -128,8 +128,8 @@ func (m writeOps) planWipe(c Call, sessions bool) (*wipePlan, error) {
 			})
 			if owner := c.View.SubjectOf(memory.Partition{Owner: place.Owner}); owner != subject && owner == "" &&
 				len(files) > 0 {
-				return nil, api.Errorf(api.SubjectConflict, "the directory %s is another subject's", dir).
-					WithHint("its files name another subject_id: rename that directory first")
+				return nil, api.Errorf(api.SubjectConflict, "directory %s belongs to another subject", dir).
+					WithHint("rename the directory, whose files have another subject_id")
 			} else if owner != subject {
 				continue
 			}

@@ -28,7 +28,7 @@ var platforms = []platform{{"darwin", "amd64"}, {"darwin", "arm64"}, {"linux", "
 type platform struct{ os, arch string }
 
 // documents contains the paths in the repository that every archive includes.
-var documents = []string{"README.md", "CHANGELOG.md", "config.example.yaml", "docs"}
+var documents = []string{"README.md", "CHANGELOG.md", "LICENSE", "config.example.yaml", "docs"}
 
 // made returns the release of the checked-out commit of a repository: the
 // archives and their checksums. It works in a temporary directory whose name
@@ -190,6 +190,11 @@ func (m *maker) common(host string) ([]file, error) {
 		}
 		files = append(files, more...)
 	}
+	licenses, err := exec.Command(host, "version", "--licenses").Output()
+	if err != nil {
+		return nil, fmt.Errorf("licenses: %w", err)
+	}
+	files = append(files, file{name: "THIRD_PARTY_LICENSES", data: licenses})
 	for shell, name := range map[string]string{"bash": program + ".bash", "zsh": "_" + program,
 		"fish": program + ".fish"} {
 		script, err := exec.Command(host, "completion", shell).Output()

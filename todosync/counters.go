@@ -12,7 +12,7 @@ import (
 // caller waits for the write.
 func MendCounters(ctx context.Context, w Writer, parse func(vault.File) *memory.Document,
 	c vault.Change) (vault.Written, error) {
-	c.Reason = "counters put right"
+	c.Reason = "counters corrected"
 	c.Edit = func(old *vault.File) ([]byte, error) {
 		if old == nil {
 			return nil, nil

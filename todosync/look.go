@@ -23,7 +23,7 @@ func (s *Syncer) processFiles(paths []string) {
 		err := s.CatchUp(ctx)
 		cancel()
 		if err != nil {
-			s.logger().Debug("tasks are compared without waiting for earlier saves", "err", err)
+			s.logger().Debug("comparing tasks without waiting for earlier saves", "err", err)
 		}
 		s.mu.Lock()
 		newer := slices.Sorted(maps.Keys(s.hints))
@@ -142,7 +142,7 @@ func (s *Syncer) recordFilesLocked(files []*File, rules *Rules) []Copy {
 	wishes, unclear, _ := c.Resolve(done, rules)
 	s.requests = mergeRequests(s.requests, wishes)
 	for _, w := range unclear {
-		s.logger().Info("a task that was done elsewhere is left alone: more than one box fits it equally", "path",
+		s.logger().Info("task not ticked, more than one box matches equally", "path",
 			w.Path)
 	}
 	return done

@@ -30,7 +30,7 @@ func (s *Syncer) Plan() Plan {
 	paths := slices.Sorted(maps.Keys(s.hints))
 	if s.catalogue == nil || !s.started {
 		s.mu.Unlock()
-		return Plan{Off: s.Off, Problem: "not every file was seen yet"}
+		return Plan{Off: s.Off, Problem: "not all files have been scanned yet"}
 	}
 	s.mu.Unlock()
 	rules := s.Rules()

@@ -35,7 +35,7 @@ func (s *Syncer) Set(ctx context.Context, boxes []Copy, state memory.TaskState,
 			n++
 		}
 		written, err := s.Writer.Write(ctx, vault.Change{
-			Path: path, Cause: Cause, Group: group, Reason: "asked for: " + state.String(), Requested: true,
+			Path: path, Cause: Cause, Group: group, Reason: "requested: " + state.String(), Requested: true,
 			Edit: s.editDocument(path, func(doc *memory.Document, parse Parse) ([]byte, error) {
 				return Set(doc, boxes[:n], state, may, parse)
 			}),

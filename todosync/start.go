@@ -62,7 +62,7 @@ func (s *Syncer) compareAll(ctx context.Context) error {
 		s.dirty = s.now()
 		s.mu.Unlock()
 		s.saveState(true)
-		s.logger().Info("tasks are noted as they are, what is done from now on is ticked elsewhere too", "files",
+		s.logger().Info("recorded the current tasks, synchronizing changes from now on", "files",
 			len(files))
 	} else {
 		s.recordFiles(files, rules)
@@ -98,7 +98,7 @@ func (s *Syncer) loadState() (first bool) {
 		return false
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
-		s.logger().Warn("what was known of tasks is lost, none are ticked until something changes", "err", err)
+		s.logger().Warn("cannot read the task state, only new changes are synchronized", "err", err)
 	}
 	s.catalogue, s.requests, s.noSavedState = &Catalogue{}, nil, true
 	return true

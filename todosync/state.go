@@ -30,19 +30,19 @@ func encodeState(root string, c *Catalogue, wishes []TickRequest) ([]byte, error
 func decodeState(root string, data []byte) (c *Catalogue, wishes []TickRequest, err error) {
 	var s state
 	if err := json.Unmarshal(data, &s); err != nil {
-		return nil, nil, fmt.Errorf("state of tasks: %w", err)
+		return nil, nil, fmt.Errorf("task state: %w", err)
 	}
 	if s.Version != stateVersion {
-		return nil, nil, fmt.Errorf("state of tasks: version %d is not %d", s.Version, stateVersion)
+		return nil, nil, fmt.Errorf("task state: version %d, expected %d", s.Version, stateVersion)
 	}
 	if s.Root != root {
-		return nil, nil, fmt.Errorf("state of tasks: it is that of %s", s.Root)
+		return nil, nil, fmt.Errorf("task state: written for %s", s.Root)
 	}
 	c = &Catalogue{Since: s.Since, files: make(map[string]*File, len(s.Files))}
 	for _, f := range s.Files {
 		if f == nil || f.Path == "" ||
 			slices.ContainsFunc(f.Boxes, func(b Box) bool { return b.State > Unticked || b.Section > FollowUps }) {
-			return nil, nil, fmt.Errorf("state of tasks: it is damaged")
+			return nil, nil, fmt.Errorf("task state: invalid file entry")
 		}
 		c.files[f.Path] = f
 	}
@@ -78,9 +78,9 @@ func (s *Syncer) saveState(now bool) bool {
 	s.mu.Unlock()
 	switch {
 	case news && err != nil:
-		s.logger().Warn("what is known of tasks cannot be saved, none are ticked until it can", "err", err)
+		s.logger().Warn("cannot save the task state, ticking is paused", "err", err)
 	case news:
-		s.logger().Info("what is known of tasks is saved again")
+		s.logger().Info("task state is saved again")
 	}
 	return err == nil
 }

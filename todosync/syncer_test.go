@@ -93,7 +93,7 @@ func (d *disk) Write(_ context.Context, c vault.Change) (vault.Written, error) {
 		return vault.Written{}, err
 	}
 	if wait := d.quiet - time.Since(d.saved[c.Path]); wait > 0 && !c.Requested {
-		return vault.Written{}, &vault.WaitError{Path: c.Path, Reason: "it was changed a moment ago", For: wait}
+		return vault.Written{}, &vault.WaitError{Path: c.Path, Reason: "the file was changed a moment ago", For: wait}
 	}
 	out, err := c.Edit(&vault.File{Path: c.Path, Data: old})
 	if err != nil || out == nil || bytes.Equal(out, old) {
@@ -547,7 +547,7 @@ func TestSyncer(t *testing.T) {
 			d.locked[before] = vault.ErrOff
 			d.saveAsUser(today, doneTask)
 			d.run(t, time.Hour)
-			if p := d.syncer.Plan(); len(p.Waiting) != 1 || p.Waiting[0].Reason != "writing is turned off" {
+			if p := d.syncer.Plan(); len(p.Waiting) != 1 || p.Waiting[0].Reason != "writing is disabled" {
 				t.Errorf("plan %+v", p)
 			}
 			d.wrote(t)

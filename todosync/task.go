@@ -43,7 +43,7 @@ func (d *Digest) UnmarshalText(text []byte) error {
 	}
 	b, err := base64.RawURLEncoding.AppendDecode(nil, text)
 	if err == nil && len(b) != len(d) {
-		err = fmt.Errorf("digest: %d bytes are not %d", len(b), len(d))
+		err = fmt.Errorf("digest: %d bytes, expected %d", len(b), len(d))
 	}
 	copy(d[:], b)
 	return err

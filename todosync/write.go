@@ -112,7 +112,7 @@ func (s *Syncer) tickFile(ctx context.Context, path string, wishes []TickRequest
 		s.recordFilesLocked([]*File{after}, rules)
 		s.dirty = s.now()
 		s.mu.Unlock()
-		s.logger().Info("ticked what was done elsewhere", "path", path, "tasks", len(wishes))
+		s.logger().Info("ticked tasks that were done elsewhere", "path", path, "tasks", len(wishes))
 	}
 	s.dropRequests(path)
 	return written.ID, ticked, nil
@@ -131,7 +131,7 @@ func (s *Syncer) rememberLocked(path string, wishes []TickRequest) {
 
 // errChanged is the error of tick if the file has no box to tick: the user has
 // saved it since it was last read, or is saving it.
-var errChanged = errors.New("it has changed since it was last read")
+var errChanged = errors.New("the file has changed since the last read")
 
 // changeReason returns the reason for a change, as shown to the user.
 func changeReason(wishes []TickRequest) string {
@@ -194,6 +194,6 @@ func (s *Syncer) recordAttempt(path string, err error) {
 	a.after = s.now().Add(wait)
 	if expected := isLater || other || errors.Is(err, vault.ErrOff) ||
 		errors.Is(err, vault.ErrBusy); first && !expected {
-		s.logger().Warn("task cannot be ticked", "path", path, "err", err)
+		s.logger().Warn("cannot tick a task", "path", path, "err", err)
 	}
 }

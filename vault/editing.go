@@ -27,11 +27,11 @@ func (w *Writer) findEditor(path string) string {
 	now := w.now()
 	switch {
 	case hasSwapFile(filepath.Join(dir, "."+base+".swp"), now):
-		return "it is open in vim or nano"
+		return "the file is open in vim or nano"
 	case hasEmacsLock(filepath.Join(dir, ".#"+base), now):
-		return "it has unsaved changes in Emacs"
+		return "the file has unsaved changes in Emacs"
 	case isRecent(filepath.Join(dir, "#"+base+"#"), now):
-		return "it has unsaved changes in Emacs"
+		return "the file has unsaved changes in Emacs"
 	}
 	_, busy := FindGitDir(dir, now)
 	return busy
@@ -161,13 +161,13 @@ func gitDir(path string) (string, bool) {
 // old lock as stale.
 func gitBusy(git string, now time.Time) string {
 	if isRecent(filepath.Join(git, "index.lock"), now) {
-		return "git is at work"
+		return "git is running"
 	}
 	for _, what := range []struct{ name, doing string }{
 		{"rebase-merge", "rebase"}, {"rebase-apply", "rebase"}, {"MERGE_HEAD", "merge"},
 	} {
 		if _, err := os.Lstat(filepath.Join(git, what.name)); err == nil {
-			return fmt.Sprintf("a git %s is under way", what.doing)
+			return fmt.Sprintf("a git %s is in progress", what.doing)
 		}
 	}
 	return ""

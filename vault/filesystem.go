@@ -41,9 +41,9 @@ func TryExchange(dir string) (err error) {
 	for _, name := range []string{a, b} {
 		file, err := openAt(fd, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW)
 		if err != nil {
-			return pathError("try to write", filepath.Join(dir, name), err)
+			return pathError("test atomic exchange in", filepath.Join(dir, name), err)
 		}
 		defer func() { err = errors.Join(err, unix.Close(file), unix.Unlinkat(fd, name, 0)) }()
 	}
-	return pathError("try to write", dir, exchangeError(exchange(fd, a, b)))
+	return pathError("test atomic exchange in", dir, exchangeError(exchange(fd, a, b)))
 }

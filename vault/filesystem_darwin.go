@@ -11,7 +11,7 @@ import (
 func FileSystemOf(dir string) (FileSystem, error) {
 	var st unix.Statfs_t
 	if _, err := retry(func() (int, error) { return 0, unix.Statfs(dir, &st) }); err != nil {
-		return FileSystem{}, pathError("look at the file system of", dir, err)
+		return FileSystem{}, pathError("statfs", dir, err)
 	}
 	name, _, _ := strings.Cut(string(st.Fstypename[:]), "\x00")
 	size := uint64(st.Bsize)

@@ -42,7 +42,7 @@ var fileSystems = map[uint32]struct {
 func FileSystemOf(dir string) (FileSystem, error) {
 	var st unix.Statfs_t
 	if _, err := retry(func() (int, error) { return 0, unix.Statfs(dir, &st) }); err != nil {
-		return FileSystem{}, pathError("look at the file system of", dir, err)
+		return FileSystem{}, pathError("statfs", dir, err)
 	}
 	kind, ok := fileSystems[uint32(st.Type)]
 	if !ok {

@@ -140,7 +140,7 @@ func TestVersioned(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dot, "MERGE_HEAD"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if git, busy := FindGitDir(below, now); git != dot || busy != "a git merge is under way" {
+	if git, busy := FindGitDir(below, now); git != dot || busy != "a git merge is in progress" {
 		t.Errorf("in a merge: %q, %q", git, busy)
 	}
 }

@@ -38,14 +38,14 @@ func (w *Writer) checkRate(path string) error {
 	}
 	until := now.Add(ratePause)
 	w.pausedUntil[path] = until
-	w.logger().Error("a file was changed too often, and is left alone", "path", path, "times", len(recent), "until",
+	w.logger().Error("file changed too often, writing paused", "path", path, "times", len(recent), "until",
 		until)
 	return rateError(path, until)
 }
 
 func rateError(path string, until time.Time) error {
 	return &RefusedError{path,
-		fmt.Sprintf("memwatchd has changed it too often within a minute, as if another program undid it each time; it is left alone until %s: see the journal for what was changed", until.Format(time.TimeOnly))}
+		fmt.Sprintf("memwatchd changed the file too often within a minute, possibly because another program reverts the changes; writing is paused until %s; run `memwatchd journal` to list the changes", until.Format(time.TimeOnly))}
 }
 
 // countWrite counts a write-back of the file at path.

@@ -21,17 +21,17 @@ func (w writePolicy) checkWritable(old *source) error {
 	reason := ""
 	switch {
 	case st.Nlink > 1:
-		reason = fmt.Sprintf("it has %d names (hard links), and the others would keep the old text; make it a file of its own", st.Nlink)
+		reason = fmt.Sprintf("the file has %d hard links, and the other links would keep the old text; replace the links by copies", st.Nlink)
 	case int(st.Uid) != os.Geteuid():
-		reason = fmt.Sprintf("it belongs to user %d, and memwatchd runs as user %d; change its owner, or edit it yourself", st.Uid, os.Geteuid())
+		reason = fmt.Sprintf("the file belongs to user %d, but memwatchd runs as user %d; change the owner with chown, or edit the file yourself", st.Uid, os.Geteuid())
 	case st.Mode&0o200 == 0:
-		reason = "it is read-only; allow its owner to write it (chmod u+w), or edit it yourself"
+		reason = "read-only; allow writing with chmod u+w, or edit the file yourself"
 	case st.Size > w.maxSize():
-		reason = fmt.Sprintf("it has %d bytes, and files above %d are not changed; split it", st.Size, w.maxSize())
+		reason = fmt.Sprintf("the file has %d bytes, more than the limit of %d; split the file, or raise write.max_size", st.Size, w.maxSize())
 	case !utf8.Valid(old.Data):
-		reason = "it is not valid UTF-8; save it as UTF-8"
+		reason = "not valid UTF-8; save the file as UTF-8"
 	case hasConflictMarkers(old.Data):
-		reason = "it has conflict markers (<<<<<<<); resolve the conflict"
+		reason = "the file has conflict markers (<<<<<<<); resolve the conflict"
 	default:
 		return nil
 	}
@@ -43,9 +43,9 @@ func (w writePolicy) checkContent(path string, data []byte) error {
 	switch {
 	case int64(len(data)) > w.maxSize():
 		return &RefusedError{path,
-			fmt.Sprintf("it would have %d bytes, and files above %d are not written; split it", len(data), w.maxSize())}
+			fmt.Sprintf("the file would have %d bytes, more than the limit of %d; split the text, or raise write.max_size", len(data), w.maxSize())}
 	case !utf8.Valid(data):
-		return &RefusedError{path, "it would not be valid UTF-8; write text only"}
+		return &RefusedError{path, "the new text is not valid UTF-8; write UTF-8 text"}
 	}
 	return nil
 }
@@ -77,19 +77,19 @@ func writeError(path string, err error) error {
 	case errors.Is(err, errNoExchange):
 		return &RefusedError{path, errNoExchange.Error()}
 	case errors.Is(err, ErrSymlink):
-		return &RefusedError{path, "it is, or lies behind, a symbolic link; put the file itself there"}
+		return &RefusedError{path, "the path contains a symbolic link; replace the link by the file itself"}
 	case errors.Is(err, ErrNotRegular):
-		return &RefusedError{path, "it is not a regular file"}
+		return &RefusedError{path, "not a regular file"}
 	case errors.Is(err, ErrTooLarge):
-		return &RefusedError{path, "it is larger than what is read; split it"}
+		return &RefusedError{path, "the file is larger than the limit for reading; split the file, or raise watch.max_file_size"}
 	case errors.Is(err, unix.EXDEV):
-		return &RefusedError{path, "it would have to move to another file system; move it yourself"}
+		return &RefusedError{path, "the new path is on another file system; move the file yourself"}
 	case errors.Is(err, errMetadata) && !isResourceError(err):
-		return &RefusedError{path, fmt.Sprintf("%v; edit it yourself", err)}
+		return &RefusedError{path, fmt.Sprintf("%v; edit the file yourself", err)}
 	case errors.Is(err, errJournal):
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, unix.EROFS):
 		return &RefusedError{path,
-			fmt.Sprintf("%v; allow memwatchd to write the file and its directory, or edit it yourself", err)}
+			fmt.Sprintf("%v; allow memwatchd to write the file and its directory, or edit the file yourself", err)}
 	}
 	return pathError("write", path, err)
 }
@@ -111,7 +111,7 @@ func (w writePolicy) checkIdle(c *Change, foreign time.Time) error {
 		return err
 	}
 	if left := w.quietTime() - w.now().Sub(foreign); left > 0 {
-		return &WaitError{c.Path, "it was changed a moment ago", left}
+		return &WaitError{c.Path, "the file was changed a moment ago", left}
 	}
 	if sign := w.findEditor(c.Path); sign != "" {
 		return &WaitError{c.Path, sign, max(w.quietTime(), shortWait)}

@@ -37,7 +37,7 @@ func TestRefusedFiles(t *testing.T) {
 	must(t, unix.Mkfifo(name("pipe.md"), 0o600))
 	must(t, os.Mkdir(name("folder.md"), 0o700))
 	want := map[string]string{
-		"linked.md": "2 names", "second.md": "2 names", "read-only.md": "chmod u+w", "latin.md": "UTF-8", "large.md": "split it",
+		"linked.md": "2 hard links", "second.md": "2 hard links", "read-only.md": "chmod u+w", "latin.md": "UTF-8", "large.md": "split the file",
 		"grows.md": "would have", "link.md": "symbolic link", "dir/a.md": "symbolic link", "pipe.md": "not a regular file",
 		"folder.md": "not a regular file", "text.txt": "not a Markdown file", ".git/config.md": "hidden directory", "../a.md": "not a path",
 		"conflict.md": "resolve the conflict",
@@ -180,7 +180,7 @@ func TestSomebodyIsEditing(t *testing.T) {
 		{"an Emacs elsewhere", link("d/.#a.md", fmt.Sprintf("alice@a.b.%d", dead)), "Emacs"},
 		{"Emacs without links", file("d/.#a.md", fmt.Sprintf("alice@%s.%d:1", host, self)), "Emacs"},
 		{"autosaved", file("d/#a.md#", "older"), "Emacs"},
-		{"git is at work", file(".git/index.lock", ""), "git is at work"},
+		{"git is running", file(".git/index.lock", ""), "git is running"},
 		{"a repository", file(".git/HEAD", "ref: refs/heads/main\n"), ""},
 		{"a rebase", file(".git/rebase-merge/done", ""), "rebase"},
 		{"a rebase of patches", file("d/.git/rebase-apply/next", ""), "rebase"},

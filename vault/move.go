@@ -19,7 +19,7 @@ func (w *Writer) Move(ctx context.Context, from, to string, c Change) (Written, 
 	c.Path = from
 	if reason := w.Vault.Skips(to, false); reason != "" {
 		return Written{}, &RefusedError{from,
-			fmt.Sprintf("to %s: %s: it would not be read as memory any more", to, reason)}
+			fmt.Sprintf("cannot move to %s: %s: excluded from memory", to, reason)}
 	}
 	return w.writeWithRetry(ctx, c, func() (Written, error) { return w.attemptMove(ctx, &c, to) })
 }
@@ -38,7 +38,7 @@ func (w *Writer) attemptMove(ctx context.Context, c *Change, to string) (Written
 	if c.Edit != nil {
 		data, err := w.callEdit(c, old)
 		if err == nil && data != nil && !bytes.Equal(data, old.Data) {
-			err = errors.New("a file is either moved or changed")
+			err = errors.New("a move must not change the content")
 		}
 		if err != nil {
 			return Written{}, err
@@ -74,7 +74,7 @@ func (w *Writer) moveFile(s, target *dirEntry, old *source, c *Change, foreign t
 	err = w.renameFile(s, target, old, "move", "move back")
 	switch {
 	case errors.Is(err, fs.ErrExist):
-		err = &RefusedError{s.path, fmt.Sprintf("there is a %s already; move one of them out of the way", target.path)}
+		err = &RefusedError{s.path, fmt.Sprintf("%s already exists; move one of the two files", target.path)}
 	case err == nil:
 		err = errors.Join(w.syncDir(target), w.syncDir(s))
 		if err != nil {
@@ -86,7 +86,7 @@ func (w *Writer) moveFile(s, target *dirEntry, old *source, c *Change, foreign t
 	written := Written{ID: r.ID, Hash: old.hash, Changed: true}
 	switch {
 	case unsettled != nil:
-		w.logger().Warn("the journal cannot note what became of a change", "path", c.Path, "err", unsettled)
+		w.logger().Warn("cannot record the outcome of a change in the journal", "path", c.Path, "err", unsettled)
 		w.rechecks().scheduleRecheck(recheck{record: r, pause: recheckDelay})
 		if err == nil {
 			return written, nil

@@ -14,7 +14,7 @@ import (
 const stepTimeout = 5 * time.Second
 
 // errNoResponse reports a step longer than stepTimeout.
-var errNoResponse = errors.New("it does not answer")
+var errNoResponse = errors.New("the file system does not respond")
 
 // steps lists the pending disk operations, the oldest first. While the oldest
 // step exceeds stepTimeout, new steps fail at once; this bounds the number of
@@ -94,8 +94,8 @@ func runWithTimeout[T any](v *Vault, do func() (T, error)) (T, error) {
 
 // Errors of a faulty change. Only the change fails; the daemon continues.
 var (
-	errPanic         = errors.New("there is a mistake in memwatchd, which its log describes; please report it")
-	errInputModified = errors.New("there is a mistake in memwatchd: the change altered what it was given; please report it")
+	errPanic         = errors.New("internal error, described in the log of the daemon; please report this bug")
+	errInputModified = errors.New("internal error: the change modified its input; please report this bug")
 )
 
 // callEdit returns the content that a change requests; old is nil if there is no

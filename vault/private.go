@@ -15,7 +15,7 @@ import (
 const tagName = "CACHEDIR.TAG"
 
 const cacheTag = "Signature: 8a477f597d28d172789f06886806bc55\n" +
-	"# Everything here is made by memwatchd.\n"
+	"# This directory was created by memwatchd.\n"
 
 // PrivateDir ensures that the directory at path exists, is readable and
 // writable by this user only, and contains a CACHEDIR.TAG. It creates a missing
@@ -31,7 +31,7 @@ func PrivateDir(path string) error {
 	}
 	fd, err := openAt(unix.AT_FDCWD, path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW)
 	if err == unix.ELOOP || err == unix.ENOTDIR {
-		err = errors.New("is a symbolic link; name the directory itself")
+		err = errors.New("symbolic link; use the path of the directory itself")
 	}
 	if err != nil {
 		return privateError(path, err)
@@ -82,7 +82,7 @@ func CheckPrivateDir(path string) error {
 	case err == unix.ENOENT:
 		return nil
 	case err == nil && st.Mode&unix.S_IFMT != unix.S_IFDIR:
-		err = errors.New("is not a directory of its own (a symbolic link?)")
+		err = errors.New("not a directory (symbolic links are not allowed)")
 	case err == nil:
 		err = checkPrivate(&st)
 	}
@@ -138,10 +138,10 @@ func restrictFile(dir int, name string) error {
 // another user, or nil.
 func checkPrivate(st *unix.Stat_t) error {
 	if int(st.Uid) != os.Geteuid() {
-		return fmt.Errorf("belongs to user %d, not to user %d who runs this", st.Uid, os.Geteuid())
+		return fmt.Errorf("belongs to user %d, but memwatchd runs as user %d", st.Uid, os.Geteuid())
 	}
 	if st.Mode&0o022 != 0 {
-		return fmt.Errorf("can be written by others (mode %04o); make sure that it is as you left it, then take that away (chmod go-w)", st.Mode&0o777)
+		return fmt.Errorf("writable by other users (mode %04o); check the content, then run `chmod go-w`", st.Mode&0o777)
 	}
 	return nil
 }

@@ -56,10 +56,10 @@ func TestPrivateDirRefuses(t *testing.T) {
 	must(t, os.WriteFile(at("with-file/x"), nil, 0o600))
 	must(t, os.Chmod(at("with-file/x"), 0o602))
 	want := map[string]string{
-		"writable":  "can be written by others (mode 0770)",
-		"link":      "is a symbolic link",
+		"writable":  "writable by other users (mode 0770)",
+		"link":      "symbolic link; use the path of the directory itself",
 		"file":      "not a directory",
-		"with-file": "with-file/x: can be written by others (mode 0602)",
+		"with-file": "with-file/x: writable by other users (mode 0602)",
 	}
 	if os.Geteuid() == 0 {
 		must(t, os.Chown(at("others"), 12345, 12345))

@@ -268,7 +268,7 @@ func (w rechecks) runRecheck(l recheck) error {
 		return nil
 	}
 	if !errors.Is(err, errConcurrentSave) && !l.logged {
-		w.logger().Warn("what a change has left cannot be cleared away yet", "path", l.record.Path, "err", err)
+		w.logger().Warn("cannot clean up after a change, retrying later", "path", l.record.Path, "err", err)
 		l.logged = true
 	}
 	l.entry, l.pause = nil, min(2*l.pause, maxRecheckDelay)

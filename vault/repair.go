@@ -63,13 +63,13 @@ func (w rechecks) repairRoot(ctx context.Context) error {
 // errEmpty reports a root without any files although changes are pending.
 // Missing files then prove nothing about the changes. Most probably the disk is
 // not mounted.
-var errEmpty = errors.New("it is empty, and files in it were about to be changed; mount its disk, or put a file there")
+var errEmpty = errors.New("empty, but changes of its files are pending; mount the disk, or create a file in the directory")
 
 // resumeChange resolves a change that began before the daemon started.
 func (w rechecks) resumeChange(path string, r journal.Record, made bool) {
 	r.Path = path
 	if _, err := w.resolveChange(nil, r, made); err != nil {
-		w.logger().Warn("a change that was interrupted cannot be settled yet", "path", path, "err", err)
+		w.logger().Warn("cannot resolve an interrupted change, retrying later", "path", path, "err", err)
 		w.scheduleRecheck(recheck{record: r, pause: recheckDelay, recorded: made, logged: true})
 	}
 }
@@ -108,7 +108,7 @@ func (w rechecks) findTempFiles(ctx context.Context) (found map[string]string, e
 			case !strings.HasPrefix(name, tempPrefix) || !e.Type().IsRegular():
 			case strings.HasSuffix(name, stagingSuffix):
 				if err := w.unlinkFile(fd, name); err != nil {
-					w.logger().Warn("a temporary file cannot be removed", "path", joinPath(dir, name), "err", err)
+					w.logger().Warn("cannot remove a temporary file", "path", joinPath(dir, name), "err", err)
 				}
 			case strings.HasSuffix(name, tempSuffix):
 				found[name] = dir

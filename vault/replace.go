@@ -159,7 +159,7 @@ func (w *Writer) waitPresent(ctx context.Context, s *dirEntry, asked bool) error
 		case left <= 0:
 			return fs.ErrNotExist
 		case !asked:
-			return &WaitError{s.path, "it is gone, and may be about to be saved", left}
+			return &WaitError{s.path, "the file is missing, possibly because of a save in progress", left}
 		case ctx.Err() != nil:
 			return ctx.Err()
 		}
@@ -207,7 +207,7 @@ func (w *Writer) applyJournaled(s *dirEntry, c *Change, draft *tempFile, before,
 	}
 	switch happened, unsettled := w.rechecks().resolveChange(s, r, false); {
 	case unsettled != nil:
-		w.logger().Warn("what a change has left cannot be cleared away yet", "path", c.Path, "err", unsettled)
+		w.logger().Warn("cannot clean up after a change, retrying later", "path", c.Path, "err", unsettled)
 		w.rechecks().scheduleRecheck(recheck{record: r, pause: recheckDelay, logged: true})
 	case happened:
 		w.confirmDespiteError(c, err, s)
@@ -224,10 +224,10 @@ func (w *Writer) confirmDespiteError(c *Change, said error, spots ...*dirEntry) 
 	if !c.Requested {
 		w.countWrite(c.Path)
 	}
-	w.logger().Warn("a change was made although that was said to fail", "path", c.Path, "err", said)
+	w.logger().Warn("change took effect despite an error", "path", c.Path, "err", said)
 	for _, s := range spots {
 		if err := w.syncDir(s); err != nil {
-			w.logger().Warn("a change was made, and may not outlast a power failure", "path", c.Path, "err", err)
+			w.logger().Warn("change took effect, but may not survive a power failure", "path", c.Path, "err", err)
 		}
 	}
 }
@@ -237,7 +237,7 @@ func (w *Writer) syncDir(s *dirEntry) error {
 }
 
 // errJournal reports an error of the journal, not of the file.
-var errJournal = errors.New("it is not changed without a note in the journal")
+var errJournal = errors.New("cannot record the change in the journal")
 
 // newRecord returns the journal's record of a change.
 func newRecord(c *Change, temp string, before, after []byte) journal.Record {
@@ -425,7 +425,7 @@ func (w *Writer) copyMetadata(f *os.File, s *dirEntry, old *source) error {
 }
 
 // errMetadata reports that the new file would lack attributes of the old file.
-var errMetadata = errors.New("owner and attributes cannot be kept")
+var errMetadata = errors.New("cannot preserve owner and attributes")
 
 // discardTemp removes a useless draft, and schedules a recheck if that fails.
 func (w *Writer) discardTemp(s *dirEntry, d *tempFile) {
@@ -448,7 +448,7 @@ func (w *Writer) unlinkFile(dir int, name string) error {
 
 // errNoExchange reports that the file system cannot exchange two files
 // atomically. No other method of replacing is safe.
-var errNoExchange = errors.New("the file system cannot exchange two files in one step, without which a save at the same moment could be lost; edit the file yourself, or keep memory on another file system")
+var errNoExchange = errors.New("the file system cannot exchange two files atomically, so a concurrent save could be lost; edit the file yourself, or move the memory to another file system")
 
 // exchangeError returns errNoExchange if err means that the file system never
 // supports the operation, and err otherwise.
@@ -478,7 +478,7 @@ func (l fileVersion) hasDigest(digest string) bool {
 
 // readVersion returns the identity and hash of a file of any size.
 func (w *Writer) readVersion(dir int, base string) (l fileVersion, err error) {
-	err = w.runSyscall("look at "+base, func() error {
+	err = w.runSyscall("stat "+base, func() error {
 		var st unix.Stat_t
 		if err := fstatat(dir, base, &st); err != nil {
 			return err

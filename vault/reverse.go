@@ -34,21 +34,21 @@ func Reverse(now []byte, r journal.Record) ([]byte, error) {
 	digest := journal.Digest(now)
 	switch {
 	case r.Forgotten:
-		return nil, conflict("what it wrote was to be forgotten, and is not kept")
+		return nil, conflict("the text of this change was forgotten")
 	case digest == r.After:
 		old, ok := reverseExactly(now, r)
 		if !ok {
-			return nil, conflict("the journal's lines are not those that were written; nothing can be done")
+			return nil, conflict("the record of the change does not match the file; this change cannot be undone")
 		}
 		return old, nil
 	case digest == r.Before:
-		return nil, conflict("the file is as it was before")
+		return nil, conflict("the file already has its earlier content")
 	case now == nil:
-		return nil, conflict("the file is gone; put it back and try again")
+		return nil, conflict("the file is missing; restore the file, then retry")
 	case r.After == "":
-		return nil, conflict("there is a file again; move it away and try again")
+		return nil, conflict("a new file exists at this path; move the new file, then retry")
 	case r.Before == "":
-		return nil, conflict("the file was changed since it was made; remove it yourself if it is not wanted")
+		return nil, conflict("the file was changed after its creation; if you do not need the file, remove it yourself")
 	}
 	found := make([]lineRange, len(r.Hunks))
 	p := hunkLocator{lines: journal.SplitLines(now)}
@@ -135,21 +135,21 @@ func (p *hunkLocator) findHunk(h journal.Hunk, first, last bool) (lineRange, str
 		p.from = best.end
 		return best, ""
 	case ties > 1 && len(written) > 0:
-		return lineRange{}, fmt.Sprintf("line %d: the same lines stand in %d places now; change the right one yourself",
+		return lineRange{}, fmt.Sprintf("line %d: the same lines occur in %d places; edit the right place yourself",
 			h.Line, ties)
 	case ties > 1:
-		return lineRange{}, fmt.Sprintf("line %d: the lines around it stand in %d places now; put back yourself what was there", h.Line, ties)
+		return lineRange{}, fmt.Sprintf("line %d: the surrounding lines occur in %d places; restore the removed lines yourself", h.Line, ties)
 	case len(written) > 0 && !seen:
-		return lineRange{}, fmt.Sprintf("line %d: %s no longer as written", h.Line, changedLinesPhrase(len(written)))
+		return lineRange{}, fmt.Sprintf("line %d: %s changed afterwards", h.Line, changedLinesPhrase(len(written)))
 	}
-	return lineRange{}, fmt.Sprintf("line %d: the lines around it are not what they were", h.Line)
+	return lineRange{}, fmt.Sprintf("line %d: the surrounding lines were changed afterwards", h.Line)
 }
 
 func changedLinesPhrase(lines int) string {
 	if lines == 1 {
-		return "it is"
+		return "the line was"
 	}
-	return fmt.Sprintf("it and the %d below are", lines-1)
+	return fmt.Sprintf("the line and the %d below were", lines-1)
 }
 
 // matches reports whether lines are at start. The last line of a file may have

@@ -38,7 +38,7 @@ func (u *Undoer) Undo(ctx context.Context, id string, dry bool) ([]UndoResult, e
 		return nil, err
 	}
 	if r.State == journal.StateUndone {
-		return nil, &ConflictError{r.ID, r.Path, "it is undone already; what undid it can be undone"}
+		return nil, &ConflictError{r.ID, r.Path, "already undone; to restore this change, undo the change that reverted it"}
 	}
 	return u.undoRecords(ctx, map[string]bool{r.Group: true}, dry), nil
 }
@@ -147,7 +147,7 @@ func (f *plannedFiles) reverseChange(r journal.Record) error {
 			return err
 		}
 		if there != nil {
-			return &ConflictError{r.ID, r.Path, "there is another file of that name; move it away and try again"}
+			return &ConflictError{r.ID, r.Path, "another file has this name; move the other file, then retry"}
 		}
 	}
 	f.known[at] = nil
@@ -238,7 +238,7 @@ func (p *undoPlan) listResults(records []journal.Record) []UndoResult {
 			u.Record.State = journal.StateUndone
 		}
 		if u.Err == nil && u.By == "" && reasons[r.Group] && r.State != journal.StateUndone {
-			u.Err = &ConflictError{r.ID, r.FilePath(), "another change that was made with it cannot be undone"}
+			u.Err = &ConflictError{r.ID, r.FilePath(), "another change of the same group cannot be undone"}
 		}
 		if u.Err != nil || u.By != "" || ok && p.by == nil {
 			list = append(list, u)

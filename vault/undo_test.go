@@ -186,7 +186,7 @@ func TestUndoOfUndo(t *testing.T) {
 		if r.Cause != "undo" || !slices.Equal(r.Undoes, []string{ids[i]}) {
 			t.Errorf("%+v", r)
 		}
-		if _, err := u.Undo(t.Context(), ids[i], false); err == nil || !strings.Contains(err.Error(), "undone already") {
+		if _, err := u.Undo(t.Context(), ids[i], false); err == nil || !strings.Contains(err.Error(), "already undone") {
 			t.Errorf("undone twice: %v", err)
 		}
 		ids = append(ids, list[0].By)
@@ -207,7 +207,7 @@ func TestUndoKeepsWhatOthersWrote(t *testing.T) {
 	u.saveAsUser("a.md", "mine\n# A\n- [ ] one\n- two\n- three!\n- mine, too\n")
 	list, err := u.Undo(t.Context(), added, false)
 	must(t, err)
-	if diff := cmp.Diff("a.md: undo "+added+": a.md: line 4: it is no longer as written\n", formatResults(list)); diff != "" {
+	if diff := cmp.Diff("a.md: undo "+added+": a.md: line 4: the line was changed afterwards\n", formatResults(list)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	u.want("refused", map[string]string{"a.md": "mine\n# A\n- [ ] one\n- two\n- three!\n- mine, too\n"})
@@ -220,7 +220,7 @@ func TestUndoTakesAwayOnlyWhatNobodyChanged(t *testing.T) {
 	u.undo(first)
 	list, err := u.Undo(t.Context(), second, false)
 	must(t, err)
-	if len(list) != 1 || list[0].Err == nil || !strings.Contains(list[0].Err.Error(), "changed since it was made") {
+	if len(list) != 1 || list[0].Err == nil || !strings.Contains(list[0].Err.Error(), "changed after its creation") {
 		t.Errorf("got %s", formatResults(list))
 	}
 	u.want("undo", map[string]string{"a/two.md": "2\nmine\n"})
@@ -292,7 +292,7 @@ func TestUndoSince(t *testing.T) {
 	before := u.files()
 
 	list := u.UndoSince(t.Context(), since, true)
-	want := "a.md: <nil>\nb.md: undo " + b + ": b.md: line 2: it is no longer as written\na.md: <nil>\n"
+	want := "a.md: <nil>\nb.md: undo " + b + ": b.md: line 2: the line was changed afterwards\na.md: <nil>\n"
 	if diff := cmp.Diff(want, formatResults(list)); diff != "" {
 		t.Errorf("dry run (-want +got):\n%s", diff)
 	}

@@ -35,7 +35,7 @@ var (
 	// ErrRoot reports that the root cannot be opened or that its disk does not
 	// respond. The state of every file is then unknown; in particular, no file
 	// may be assumed to be gone.
-	ErrRoot = errors.New("memory directory cannot be opened")
+	ErrRoot = errors.New("cannot open the memory directory")
 	// ErrSymlink reports that the path or a directory on it is a symbolic link.
 	ErrSymlink = errors.New("symbolic link")
 	// ErrNotRegular reports a directory, pipe, socket or device.
@@ -43,7 +43,7 @@ var (
 	// ErrTooLarge reports a file larger than [Vault.MaxFileSize].
 	ErrTooLarge = errors.New("file too large")
 	// ErrSkipped reports a path excluded by its name or an ignore pattern.
-	ErrSkipped = errors.New("not read")
+	ErrSkipped = errors.New("skipped")
 	// ErrChanging reports that the file was just emptied and is probably about
 	// to be written. The content last read stays the best available.
 	ErrChanging = errors.New("file is being written")
@@ -146,7 +146,7 @@ func (v *Vault) Directory(path string) (memory.FileID, bool) {
 // for excluded names and patterns. It stores the result in the catalogue.
 func (v *Vault) Observe(path string) (memory.Stamp, error) {
 	if reason := v.Skips(path, false); reason != "" {
-		err := pathError("look at", path, fmt.Errorf("%w: %s", ErrSkipped, reason))
+		err := pathError("stat", path, fmt.Errorf("%w: %s", ErrSkipped, reason))
 		v.Catalogue.setObserved(path, memory.Stamp{}, err, reason)
 		return memory.Stamp{}, err
 	}

@@ -240,10 +240,10 @@ func inode(t *testing.T, name string) uint64 {
 func TestErrorsNameOperationAndPathOnce(t *testing.T) {
 	v := newVault(t, nil)
 	for want, err := range map[string]error{
-		"read a/b.md: file does not exist":                                           second(v.Read("a/../b.md")),
-		"look at .x.md: not read: hidden or temporary file":                          second(v.Observe(".x.md")),
-		"stat none.md: no such file or directory":                                    second(v.Stat("none.md")),
-		"open /none/x: memory directory cannot be opened: no such file or directory": second((&Vault{Dir: "/none/x"}).Read("a.md")),
+		"read a/b.md: file does not exist":                                          second(v.Read("a/../b.md")),
+		"stat .x.md: skipped: hidden or temporary file":                             second(v.Observe(".x.md")),
+		"stat none.md: no such file or directory":                                   second(v.Stat("none.md")),
+		"open /none/x: cannot open the memory directory: no such file or directory": second((&Vault{Dir: "/none/x"}).Read("a.md")),
 	} {
 		want = strings.Replace(want, "a/b.md", "a/../b.md", 1)
 		if err == nil || err.Error() != want {

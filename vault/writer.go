@@ -123,9 +123,9 @@ type ownVersion struct {
 var (
 	// errConcurrentSave reports that another program just saved the file. The attempt
 	// left no trace.
-	errConcurrentSave = errors.New("somebody is saving it")
+	errConcurrentSave = errors.New("another program is saving the file")
 	// errOpen reports that a program may save the file at any time.
-	errOpen = fmt.Errorf("%w: a program has it open for writing", errConcurrentSave)
+	errOpen = fmt.Errorf("%w: open for writing", errConcurrentSave)
 )
 
 // Write makes a change. On success the change is complete, in the journal, and
@@ -153,7 +153,7 @@ func (w *Writer) writeWithRetry(ctx context.Context, c Change, attempt func() (W
 		return Written{}, fmt.Errorf("write %s: %w", c.Path, ErrOff)
 	}
 	if reason := w.Vault.Skips(c.Path, false); reason != "" && !slices.Contains(w.Settings, c.Path) {
-		return Written{}, &RefusedError{c.Path, reason + ": what is not read as memory is not written either"}
+		return Written{}, &RefusedError{c.Path, reason + ": excluded from memory"}
 	}
 	written, err := withSemaphore(ctx, w, func() (Written, error) {
 		if !w.repaired {
@@ -358,7 +358,7 @@ var (
 	// ErrRemove, returned by [Change.Edit], requests removal of the file.
 	ErrRemove = errors.New("the file is to be removed")
 	// ErrOff reports that unasked changes are turned off.
-	ErrOff = errors.New("writing is turned off")
+	ErrOff = errors.New("writing is disabled")
 )
 
 // A WaitError reports that a file must not be written now because another

@@ -147,7 +147,7 @@ func TestAttributesPreserved(t *testing.T) {
 		return do()
 	}
 	var refused *RefusedError
-	if _, err := w.Write(t.Context(), newChange("d/a.md", "new", "old")); !errors.As(err, &refused) || !strings.Contains(err.Error(), "cannot be kept") {
+	if _, err := w.Write(t.Context(), newChange("d/a.md", "new", "old")); !errors.As(err, &refused) || !strings.Contains(err.Error(), "cannot preserve owner and attributes") {
 		t.Errorf("an attribute that cannot be copied: %v", err)
 	}
 	wantFiles(t, w, map[string]string{"d/a.md": "new", "d/plain.md": "new"})
@@ -202,7 +202,7 @@ func TestMove(t *testing.T) {
 	if r, err := w.Journal.Get(got.ID); err != nil || r.Path != "d/a.md" || r.To != "_archive/d/a.md" || r.State != journal.StateDone {
 		t.Errorf("%+v, %v", r, err)
 	}
-	for to, want := range map[string]string{"e/b.md": "there is a e/b.md already", "e/b.txt": "not a Markdown file", "../b.md": "not a path"} {
+	for to, want := range map[string]string{"e/b.md": "e/b.md already exists", "e/b.txt": "not a Markdown file", "../b.md": "not a path"} {
 		var refused *RefusedError
 		if _, err := w.Move(t.Context(), "d/b.md", to, Change{Requested: true}); !errors.As(err, &refused) || !strings.Contains(err.Error(), want) {
 			t.Errorf("to %s: %v, want %q", to, err, want)

@@ -115,7 +115,7 @@ func (w *Writer) countLostRace(path string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.counts.lostRaces++
-	w.logger().Debug("somebody has saved a file that was to be changed", "path", path)
+	w.logger().Debug("another program saved the file first", "path", path)
 }
 
 // addConflictCopy adds a file to the list of those that the user must resolve.
@@ -123,7 +123,7 @@ func (w *Writer) addConflictCopy(path string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.counts.conflictCopies[path] = true
-	w.logger().Warn("a file holds what somebody has saved, and something was saved later; compare the two, then remove it", "path", path)
+	w.logger().Warn("saved copy left after concurrent saves, compare it with the file, then remove the copy", "path", path)
 }
 
 func sortUnwritten(from map[string]unwritten) []Unwritten {

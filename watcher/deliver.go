@@ -33,7 +33,7 @@ func (w *Watcher) deliverBatch(ctx context.Context, b batch) ([]string, error) {
 		}
 		held, news := w.hold.holdMissing(time.Now(), gone, all, w.Reconcile)
 		if news {
-			w.Logger.Warn("many files are gone at once, nothing is forgotten until a second scan agrees",
+			w.Logger.Warn("many files disappeared at once, keeping their entries until a second scan",
 				"gone", len(gone), "of", all, "after", w.Reconcile)
 		}
 		if held {
@@ -49,7 +49,7 @@ func (w *Watcher) deliverBatch(ctx context.Context, b batch) ([]string, error) {
 		w.sinkFailure = sinkFailure{}
 	case w.sinkFailure.err != err.Error() || began.Sub(w.sinkFailure.logged) >= failureLogInterval:
 		w.sinkFailure = sinkFailure{err.Error(), began}
-		w.Logger.Error("changes could not be taken over, trying again", "files", len(b.paths), "err", err)
+		w.Logger.Error("cannot process changes, retrying", "files", len(b.paths), "err", err)
 	}
 	w.Logger.Debug("changed", "why", b.reason, "files", len(b.paths), "again", len(again), "took", time.Since(began))
 	return again, err

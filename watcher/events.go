@@ -156,9 +156,9 @@ func (w *Watcher) handleError(err error) {
 	case errors.Is(err, syscall.EINVAL):
 		return // the watch to remove had already gone with its directory
 	case !errors.Is(err, fsnotify.ErrEventOverflow):
-		w.Logger.Warn("notifier failed, looking at every file", "err", err)
+		w.Logger.Warn("notifier failed, scanning all files", "err", err)
 	case w.scans.countOverflow():
-		w.Logger.Warn("events were lost, looking at every file", "err", err)
+		w.Logger.Warn("events were lost, scanning all files", "err", err)
 	}
 	w.scans.requestScan(false)
 	// The lost events may include those of cookies. The callers that wait for a

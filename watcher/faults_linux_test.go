@@ -92,7 +92,7 @@ func TestTooManyDirectories(t *testing.T) {
 	r.eventually("found", func() bool { text, _ := r.index.content("d29/e/x.md"); return text == "without a sync" })
 	r.Rescan()
 	r.sync()
-	if n := r.logs.count("WARN directory cannot be watched, polling it"); n != 1 {
+	if n := r.logs.count("WARN cannot watch a directory, polling"); n != 1 {
 		t.Errorf("%d lines, want 1: %q", n, r.logs.lines)
 	}
 
@@ -208,7 +208,7 @@ func TestMountedTwice(t *testing.T) {
 	r.mount(r.path("a"), r.path("b"))
 	r.start()
 	for range 2 {
-		if s := r.Status(); len(s.Polled) == 0 || !strings.Contains(s.Polled[0].Reason, "the same directory as") {
+		if s := r.Status(); len(s.Polled) == 0 || !strings.Contains(s.Polled[0].Reason, "same directory as") {
 			t.Errorf("status %+v", s)
 		}
 		for i, path := range []string{"a/d/x.md", "b/d/x.md", "a/d/new/y.md", "b/y.md"} {

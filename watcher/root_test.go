@@ -71,7 +71,7 @@ func TestRootMissing(t *testing.T) {
 		r.want("d/x.md", fmt.Sprint("written after ", i))
 		r.wantHealthy()
 	}
-	if n := r.logs.count("WARN root is missing, waiting for it"); n != 4 {
+	if n := r.logs.count("WARN memory directory is missing, waiting"); n != 4 {
 		t.Errorf("%d lines about a missing root, want 4: %q", n, r.logs.lines)
 	}
 }
@@ -149,7 +149,7 @@ func TestHold(t *testing.T) {
 	}
 	r.wantDisk()
 	r.wantHealthy()
-	if n := r.logs.count("WARN many files are gone at once, nothing is forgotten until a second scan agrees"); n != 1 {
+	if n := r.logs.count("WARN many files disappeared at once, keeping their entries until a second scan"); n != 1 {
 		t.Errorf("%d lines about files that are gone, want 1: %q", n, r.logs.lines)
 	}
 }
@@ -163,7 +163,7 @@ func TestHoldEnds(t *testing.T) {
 	r.eventually("believed", func() bool { return known() == 0 })
 	r.eventually("over", func() bool { return r.Status().Held == 0 })
 	r.wantHealthy()
-	if n := r.logs.count("WARN many files are gone at once, nothing is forgotten until a second scan agrees"); n != 1 {
+	if n := r.logs.count("WARN many files disappeared at once, keeping their entries until a second scan"); n != 1 {
 		t.Errorf("%d lines about files that are gone, want 1: %q", n, r.logs.lines)
 	}
 }

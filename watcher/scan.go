@@ -259,7 +259,7 @@ func (w *Watcher) runScans(ctx context.Context) {
 func (w *Watcher) noteSleep(last, now time.Time) bool {
 	is := hasSlept(last, now, w.Poll)
 	if is {
-		w.Logger.Info("woke up, looking at every file")
+		w.Logger.Info("resumed from sleep, scanning all files")
 	}
 	return is
 }
@@ -297,7 +297,7 @@ func (w *Watcher) scanRoot(ctx context.Context) {
 	case ctx.Err() != nil:
 		return
 	case isFileLimit(err):
-		w.Logger.Warn("root cannot be looked at for the moment, trying again", "err", err)
+		w.Logger.Warn("cannot scan the memory directory, retrying", "err", err)
 		w.scans.restoreVerify(verify)
 		time.AfterFunc(w.Poll, func() { notify(w.scans.scanSignal) })
 		return
@@ -306,20 +306,20 @@ func (w *Watcher) scanRoot(ctx context.Context) {
 		w.watches.removeAll()
 		w.scans.restoreVerify(verify)
 		if w.scans.endScan(request, memory.FileID{}, RootMissing, err.Error()) {
-			w.Logger.Warn("root is missing, waiting for it", "err", err)
+			w.Logger.Warn("memory directory is missing, waiting", "err", err)
 		}
 		return
 	}
 	if w.watches.reportCookieLoss() {
-		w.Logger.Warn("directory for cookies cannot be watched, sync looks at every file", "path", w.CookieDir)
+		w.Logger.Warn("cannot watch the cookie directory, sync scans all files", "path", w.CookieDir)
 	}
 	for _, u := range w.watches.newFailures() {
-		w.Logger.Warn("directory cannot be watched, polling it", "path", u.Path, "err", u.Reason)
+		w.Logger.Warn("cannot watch a directory, polling", "path", u.Path, "err", u.Reason)
 	}
 	among := func(inFlight []string) []string {
 		differ, gone := w.compareTree(tree, inFlight)
 		if n := w.hold.releaseFound(began, gone); n > 0 {
-			w.Logger.Info("files are back", "files", n)
+			w.Logger.Info("missing files are back", "files", n)
 		}
 		w.Logger.Debug("scanned", "files", len(tree.Files), "differ", len(differ), "gone", len(gone))
 		return append(differ, gone...)

@@ -144,7 +144,7 @@ func TestOverflow(t *testing.T) {
 	if s := r.Status(); s.Overflows == 0 {
 		t.Errorf("no overflow, so this tests nothing; status %+v", s)
 	}
-	if n := r.logs.count("WARN events were lost, looking at every file"); n != 1 {
+	if n := r.logs.count("WARN events were lost, scanning all files"); n != 1 {
 		t.Errorf("%d lines about lost events, want 1: %q", n, r.logs.lines)
 	}
 	// Everything is watched as before.
@@ -167,7 +167,7 @@ func TestSinkFails(t *testing.T) {
 	for range 3 {
 		r.Sync(t.Context())
 	}
-	if n := r.logs.count("ERROR changes could not be taken over, trying again"); n != 1 {
+	if n := r.logs.count("ERROR cannot process changes, retrying"); n != 1 {
 		t.Errorf("%d lines about it, want 1: %q", n, r.logs.lines)
 	}
 	if s := r.Status(); s.Pending != 1 {

@@ -46,16 +46,16 @@ func (w *Watcher) Status() Status {
 	}
 	if s.Held > 0 {
 		s.Warnings = append(s.Warnings,
-			fmt.Sprintf("%d files are gone at once; they are kept until a second scan agrees", s.Held))
+			fmt.Sprintf("%d files disappeared at once; their entries are kept until a second scan confirms the loss", s.Held))
 	}
 	if s.Unread && s.Root == RootWatched {
-		s.Warnings = append(s.Warnings, "part of the memory cannot be read, trying again: see the skipped files")
+		s.Warnings = append(s.Warnings, "part of the memory cannot be read, retrying: see the skipped files")
 	}
 	told := make(map[string]bool)
 	for _, u := range s.Polled {
 		if !told[u.Reason] {
 			told[u.Reason] = true
-			s.Warnings = append(s.Warnings, fmt.Sprintf("polled instead of watched: %q: %s", u.Path, u.Reason))
+			s.Warnings = append(s.Warnings, fmt.Sprintf("polling %q: %s", u.Path, u.Reason))
 		}
 	}
 	return s

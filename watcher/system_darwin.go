@@ -7,7 +7,7 @@ import "golang.org/x/sys/unix"
 func Remote(dir string) string {
 	var st unix.Statfs_t
 	if unix.Statfs(dir, &st) == nil && st.Flags&unix.MNT_LOCAL == 0 {
-		return "on a network file system, which tells of no changes made elsewhere"
+		return "on a network file system without events for remote changes"
 	}
 	return ""
 }

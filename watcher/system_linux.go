@@ -41,7 +41,7 @@ func Remote(dir string) string {
 		return ""
 	}
 	if name, ok := remotes[uint32(st.Type)]; ok {
-		return fmt.Sprintf("on a file system of type %s, which tells of no changes made elsewhere", name)
+		return fmt.Sprintf("on a file system of type %s without events for remote changes", name)
 	}
 	return ""
 }

@@ -137,7 +137,7 @@ func (w *watches) watchDir(d memory.Directory) {
 	}
 	if other, ok := w.byID[d.ID]; ok {
 		if id, ok := w.lookup(other); ok && id == d.ID {
-			w.recordFailure(d.Path, fmt.Sprintf("the same directory as %q", other))
+			w.recordFailure(d.Path, fmt.Sprintf("same directory as %q", other))
 			return
 		}
 		// The directory was moved, and the event of the move is still to come.
@@ -362,7 +362,7 @@ func (w *watches) relPath(name string) (string, bool) {
 func watchErrorText(err error) string {
 	switch {
 	case errors.Is(err, syscall.ENOSPC):
-		return "no more watches to be had (raise fs.inotify.max_user_watches)"
+		return "watch limit reached (raise fs.inotify.max_user_watches)"
 	case errors.Is(err, syscall.EMFILE):
 		return "too many open files or notifiers (raise fs.inotify.max_user_instances, or ulimit -n)"
 	}

@@ -64,7 +64,7 @@ func (c *Client) Do(ctx context.Context, req *api.Request) (json.RawMessage, err
 	defer res.Body.Close()
 	body, err := io.ReadAll(res.Body)
 	if err != nil {
-		return nil, fmt.Errorf("%s: the answer broke off: %w", req.Operation().Name, err)
+		return nil, fmt.Errorf("%s: incomplete answer: %w", req.Operation().Name, err)
 	}
 	return body, nil
 }
@@ -126,10 +126,10 @@ func (c *Client) sendRequest(ctx context.Context, req *api.Request) (*http.Respo
 	res, err := transport.RoundTrip(r)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
-		return nil, fmt.Errorf("%w on %s: start it with `%s`", ErrNoDaemon, socket,
+		return nil, fmt.Errorf("%w on %s: run `%s`", ErrNoDaemon, socket,
 			cmp.Or(c.Starter, "memwatchd serve"))
 	case errors.Is(err, fs.ErrPermission):
-		return nil, fmt.Errorf("%w on %s: %w, the socket is another user's", ErrNoDaemon, socket, fs.ErrPermission)
+		return nil, fmt.Errorf("%w on %s: %w: the socket belongs to another user", ErrNoDaemon, socket, fs.ErrPermission)
 	case errors.Is(err, errForeign):
 		return nil, fmt.Errorf("%w on %s: %w", ErrNoDaemon, socket, errForeign)
 	case err != nil:
@@ -140,7 +140,7 @@ func (c *Client) sendRequest(ctx context.Context, req *api.Request) (*http.Respo
 	defer res.Body.Close()
 	var failure api.Failure
 	if err := json.NewDecoder(io.LimitReader(res.Body, 1<<20)).Decode(&failure); err != nil || failure.Error == nil {
-		return nil, fmt.Errorf("%s: the daemon answers %s", req.Operation().Name, res.Status)
+		return nil, fmt.Errorf("%s: unexpected status: %s", req.Operation().Name, res.Status)
 	}
 	return nil, failure.Error
 }

@@ -245,7 +245,7 @@ func streamTyped[Answer, R any](ctx context.Context, c *Client, r R, f func(*Ans
 func decodeAnswer[Answer any](req *api.Request, raw json.RawMessage) (*Answer, error) {
 	answer := new(Answer)
 	if err := json.Unmarshal(raw, answer); err != nil {
-		return nil, fmt.Errorf("%s: the answer cannot be read: %w", req.Operation().Name, err)
+		return nil, fmt.Errorf("%s: read the answer: %w", req.Operation().Name, err)
 	}
 	return answer, nil
 }

@@ -201,7 +201,7 @@ func (s *Store) WipeSubject(ctx context.Context, subjectID string) error {
 		return err
 	}
 	if len(answer.Failed) > 0 {
-		return api.Errorf(api.Unavailable, "%d files of %s could not be deleted", len(answer.Failed), subjectID).
+		return api.Errorf(api.Unavailable, "cannot delete %d files of %s", len(answer.Failed), subjectID).
 			WithHint("%s", answer.Failed[0])
 	}
 	return nil

@@ -88,8 +88,8 @@ func (b *Bridge) executeRequest(ctx context.Context, req *api.Request) (json.Raw
 		return raw, err
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		return nil, api.Errorf(api.Unavailable, "%s: the daemon does not answer", req.Operation().Name).
-			WithHint("restart it, or look at its log")
+		return nil, api.Errorf(api.Unavailable, "%s: timeout waiting for the daemon", req.Operation().Name).
+			WithHint("restart the daemon, or see its log")
 	}
 	return nil, api.Errorf(api.Unavailable, "%v", err)
 }

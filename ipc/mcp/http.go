@@ -109,7 +109,7 @@ func (h *Handler) Answer(r *http.Request, read func() ([]byte, error)) (*Respons
 		return nil, err
 	}
 	if n := countMessages(body); n > maxBatch {
-		return nil, api.Errorf(api.TooLarge, "the batch has %d messages and may have %d", n, maxBatch)
+		return nil, api.Errorf(api.TooLarge, "batch has %d messages, more than %d", n, maxBatch)
 	}
 	r = r.WithContext(context.WithValue(r.Context(), exchangeKey{}, e))
 	r.Body = io.NopCloser(bytes.NewReader(body))
@@ -129,11 +129,11 @@ func (h *Handler) newExchange(r *http.Request) (*exchange, error) {
 	}
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return nil, api.Errorf(api.Invalid, "the query string cannot be read")
+		return nil, api.Errorf(api.Invalid, "invalid query string")
 	}
 	for name, values := range query {
 		if name != "tools" || len(values) != 1 {
-			return nil, api.Errorf(api.Invalid, "the query string of /mcp is tools=core, tools=all, or none")
+			return nil, api.Errorf(api.Invalid, "invalid query string: /mcp accepts only tools=core or tools=all")
 		}
 		e.toolSet, err = ParseToolSet(values[0])
 		if err != nil {
@@ -149,7 +149,7 @@ func (h *Handler) newExchange(r *http.Request) (*exchange, error) {
 		case 1:
 			*f.value = &values[0]
 		default:
-			return nil, api.Errorf(api.Invalid, "the header %s is there twice", f.name)
+			return nil, api.Errorf(api.Invalid, "duplicate header %s", f.name)
 		}
 	}
 	answer, err := h.Do(e.ctx, e.caller, api.RequestOf(api.OperationsRequest{}))

@@ -79,23 +79,23 @@ func (l *lineFilter) checkLine(line []byte) (answered bool, problem *jsonrpc.Err
 	}
 	switch {
 	case len(line) > maxLine:
-		return refused(jsonrpc.CodeInvalidRequest, "the message has more than %d bytes", maxLine)
+		return refused(jsonrpc.CodeInvalidRequest, "message has more than %d bytes", maxLine)
 	case !json.Valid(line):
-		return refused(jsonrpc.CodeParseError, "the message is not JSON")
+		return refused(jsonrpc.CodeParseError, "message is not JSON")
 	}
 	messages := []json.RawMessage{line}
 	if line[0] == '[' {
 		messages = nil // otherwise Unmarshal would overwrite the line
 		if err := json.Unmarshal(line, &messages); err != nil || !l.batches || len(messages) == 0 ||
 			len(messages) > maxBatch {
-			return refused(jsonrpc.CodeInvalidRequest, "such a batch of messages is not part of the protocol")
+			return refused(jsonrpc.CodeInvalidRequest, "batch is empty, too large, or not supported by this version of the protocol")
 		}
 	}
 	ids := map[any]bool{}
 	for _, raw := range messages {
 		m, err := jsonrpc.DecodeMessage(raw)
 		if err != nil {
-			return refused(jsonrpc.CodeInvalidRequest, "this is no message: %v", err)
+			return refused(jsonrpc.CodeInvalidRequest, "invalid message: %v", err)
 		}
 		req, ok := m.(*jsonrpc.Request)
 		if !ok || !req.IsCall() {
@@ -103,7 +103,7 @@ func (l *lineFilter) checkLine(line []byte) (answered bool, problem *jsonrpc.Err
 		}
 		answered = true
 		if ids[req.ID.Raw()] {
-			return refused(jsonrpc.CodeInvalidRequest, "two messages of a batch have one id")
+			return refused(jsonrpc.CodeInvalidRequest, "duplicate message id in a batch")
 		}
 		ids[req.ID.Raw()] = true
 		if req.Method == "initialize" {

@@ -128,7 +128,7 @@ func executeTyped[Answer, R any](ctx context.Context, ask ExecuteFunc, r R) (*An
 	}
 	answer := new(Answer)
 	if err := json.Unmarshal(raw, answer); err != nil {
-		return nil, fmt.Errorf("%s: the answer cannot be read: %w", req.Operation().Name, err)
+		return nil, fmt.Errorf("%s: read the answer: %w", req.Operation().Name, err)
 	}
 	return answer, nil
 }

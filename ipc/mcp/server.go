@@ -51,7 +51,7 @@ func (s *server) buildServer() *server {
 		}
 	}
 	s.AddResourceTemplate(&mcp.ResourceTemplate{
-		Name: "file", Title: "A file of memory", Description: "A Markdown file of memory, by its path",
+		Name: "file", Title: "Memory file", Description: "Read a Markdown file of the memory by path",
 		MIMEType: markdown, URITemplate: ResourceTemplate,
 	}, s.readResource)
 	s.AddReceivingMiddleware(s.wrapMethods)
@@ -97,7 +97,7 @@ func (s *server) wrapMethods(next mcp.MethodHandler) mcp.MethodHandler {
 		defer func() {
 			if v := recover(); v != nil {
 				s.onPanic(ctx, v, debug.Stack())
-				e := api.Errorf(api.Internal, "something went wrong").WithHint("the daemon's log says what")
+				e := api.Errorf(api.Internal, "internal error").WithHint("see the log of the daemon")
 				result, err = nil, rpcError(e)
 				if method == "tools/call" {
 					result, err = failedResult(e).callResult()

@@ -107,11 +107,11 @@ func (t *Tool) parseRequest(arguments json.RawMessage) (*api.Request, error) {
 			name = meant
 		}
 		if fields[name] != nil {
-			return api.Errorf(api.Invalid, "field %q is there twice", name)
+			return api.Errorf(api.Invalid, "duplicate field %q", name)
 		}
 		fields[name], names = raw, append(names, name)
 		if api.IsScope(name) {
-			return api.Errorf(api.Invalid, "unknown field %q", name).WithHint("who asks is not for a tool to say")
+			return api.Errorf(api.Invalid, "unknown field %q", name).WithHint("remove the field; a tool call cannot set the scope of the caller")
 		}
 		_, err := api.FindParam(params, name)
 		return err
@@ -129,7 +129,7 @@ func (t *Tool) parseRequest(arguments json.RawMessage) (*api.Request, error) {
 		case isEmpty(fields[name]):
 			continue
 		default:
-			err = api.Errorf(api.Invalid, "%s does not go with %s", name, t.selectingParams(op))
+			err = api.Errorf(api.Invalid, "%s cannot be combined with %s", name, t.selectingParams(op))
 		}
 		if err != nil {
 			return nil, err
@@ -205,7 +205,7 @@ func (t *Tool) Use(ctx context.Context, ask ExecuteFunc, arguments json.RawMessa
 	}
 	answer := req.Operation().NewAnswer()
 	if err := json.Unmarshal(raw, answer); err != nil {
-		return failedResult(api.Errorf(api.Internal, "%s: the answer cannot be read: %v", req.Operation().Name, err))
+		return failedResult(api.Errorf(api.Internal, "%s: read the answer: %v", req.Operation().Name, err))
 	}
 	if found, ok := answer.(*api.SearchAnswer); ok {
 		return Result{Text: textOf(answer), Fields: withLines(found)}

@@ -17,7 +17,7 @@ import (
 func textOf(answer any) string {
 	var b toolText
 	if f := reflect.ValueOf(answer).Elem().FieldByName("Disabled"); f.IsValid() && f.Bool() {
-		return "memory is turned off: nothing was written"
+		return "memory is disabled: nothing was written"
 	}
 	switch a := answer.(type) {
 	case *api.SearchAnswer:
@@ -48,7 +48,7 @@ func textOf(answer any) string {
 	case *api.EditAnswer:
 		b.writeEdited(a)
 	case *api.SummaryAnswer:
-		b.writePosition("summed up", a.Path, a.Line)
+		b.writePosition("summarized", a.Path, a.Line)
 	case *api.ItemAnswer:
 		b.writeItem(a)
 	case *api.ItemListAnswer:
@@ -89,7 +89,7 @@ func (b *toolText) writeHints(hints []string) {
 // writeIndexState writes why an answer may be incomplete.
 func (b *toolText) writeIndexState(s api.IndexState) {
 	if s.Degraded {
-		b.writeLine("(the index is not whole now: there may be more)")
+		b.writeLine("(the index is incomplete: results may be missing)")
 	}
 	if s.Problem != "" {
 		b.writeLine("(%s)", s.Problem)
@@ -128,7 +128,7 @@ func (b *toolText) writeHits(a *api.SearchAnswer) {
 		}
 		stale := ""
 		if h.Stale {
-			stale = "stale: the file cannot be read now"
+			stale = "stale: the file is unreadable"
 		}
 		b.writeFields(placeOf(h.Path, h.Line, h.EndLine), untrustedMark(h.Untrusted), h.Section, task, h.Day, stale)
 		text, cut := h.Text, false
@@ -137,7 +137,7 @@ func (b *toolText) writeHits(a *api.SearchAnswer) {
 		}
 		b.writeLine("%s", brief.Quote(text, h.Untrusted))
 		if cut || h.Truncated {
-			b.writeLine("… (for all of it: memory_get from %d, lines %d)", h.Line, h.EndLine-h.Line+1)
+			b.writeLine("… (for the full text: memory_get from %d, lines %d)", h.Line, h.EndLine-h.Line+1)
 		}
 		for _, also := range h.AlsoAt {
 			b.writeLine("also at %s:%d", also.Path, also.Line)
@@ -205,9 +205,9 @@ func checkbox(state string) string {
 func (b *toolText) writeTodo(a *api.TodoAnswer) {
 	if a.Plan != nil {
 		for _, t := range a.Plan.Waiting {
-			b.writeFields("to be ticked: "+t.Text, t.Reason)
+			b.writeFields("to tick: "+t.Text, t.Reason)
 		}
-		b.writeLine("(%d to be ticked, %d unclear, %d left alone)", len(a.Plan.Waiting), len(a.Plan.Unclear),
+		b.writeLine("(%d to tick, %d ambiguous, %d skipped)", len(a.Plan.Waiting), len(a.Plan.Unclear),
 			len(a.Plan.Known))
 		return
 	}
@@ -220,7 +220,7 @@ func (b *toolText) writeTodo(a *api.TodoAnswer) {
 	}
 	switch {
 	case len(a.Changed)+len(a.Left) == 0:
-		b.writeLine("(it was so already)")
+		b.writeLine("(already in this state)")
 	case a.DryRun:
 		b.writeLine("(nothing was written)")
 	}
@@ -229,7 +229,7 @@ func (b *toolText) writeTodo(a *api.TodoAnswer) {
 func (b *toolText) writeCaptured(a *api.CaptureAnswer) {
 	switch {
 	case a.Queued:
-		b.writeLine("(a model is asked, and what it says is captured later)")
+		b.writeLine("(queued: a model reduces the text, and the bullets are captured later)")
 	case a.Note != "":
 		b.writeLine("(%s)", a.Note)
 	case a.Path == "":
@@ -242,14 +242,14 @@ func (b *toolText) writeCaptured(a *api.CaptureAnswer) {
 		}
 	}
 	if a.Already > 0 {
-		b.writeLine("(%d of them were there already)", a.Already)
+		b.writeLine("(%d of the bullets already existed)", a.Already)
 	}
 }
 
 func (b *toolText) writeRemembered(a *api.RememberAnswer) {
 	what := "remembered"
 	if a.Replaced {
-		what = "remembered, in place of what was there"
+		what = "remembered, replacing the old entry"
 	}
 	b.writePosition(what, a.Path, a.Line)
 	b.writeHints(a.Hints)
@@ -260,28 +260,28 @@ func (b *toolText) writeForgotten(a *api.ForgetAnswer) {
 		b.writeLine("forgotten: %s", id)
 	}
 	for _, f := range a.Failed {
-		b.writeLine("still there: %s: %s", f.ID, f.Reason)
+		b.writeLine("not removed: %s: %s", f.ID, f.Reason)
 	}
 	if a.Token == "" && a.Total > 0 {
-		b.writeLine("the text is still in:")
+		b.writeLine("the text remains in:")
 	}
 	for _, e := range a.Entries {
 		id := "id " + e.ID
 		if e.ID == "" {
-			id = "cannot be removed by id: edit the file"
+			id = "no id: edit the file to remove this text"
 		}
 		b.writeFields(placeOf(e.Path, max(e.Line, 1), e.EndLine), e.What, id)
 		b.writeLine("%s", brief.Quote(strings.TrimRight(e.Text, "\n"), e.Untrusted))
 	}
 	switch more := a.Total - len(a.Entries); {
 	case a.Token != "" && a.Total == 0:
-		b.writeLine("(nothing that you may read has this text)")
+		b.writeLine("(no readable entry contains this text)")
 	case more > 0:
 		b.writeLine("(and %d more)", more)
 	}
 	if a.Token != "" && a.Total > 0 {
 		b.writeLine("token: %s", a.Token)
-		b.writeLine("(nothing was removed: show this to the user, then give ids and token)")
+		b.writeLine("(nothing was removed: show this list to the user, then give ids and token)")
 	}
 	for _, s := range []string{a.Problem, a.Beyond} {
 		if s != "" && a.Token == "" {
@@ -312,7 +312,7 @@ func (b *toolText) writeSession(a *api.SessionAnswer) {
 		b.writeLine("%s %s:%d", checkbox(t.State), t.Path, t.Line)
 	}
 	if p := a.Promoted; p != nil && p.Path != "" {
-		b.writeLine("kept for long: %s:%d", p.Path, p.Line)
+		b.writeLine("saved permanently: %s:%d", p.Path, p.Line)
 	}
 	for _, h := range a.Diff {
 		b.writeLine("%s:%d\n%s", a.Path, h.Line, strings.TrimRight(h.Diff, "\n"))
@@ -325,12 +325,12 @@ func (b *toolText) writeEdited(a *api.EditAnswer) {
 		b.writeLine("written: %s", a.Path)
 		return
 	}
-	b.writeLine("%s says that already", a.Path)
+	b.writeLine("%s already has this text", a.Path)
 }
 
 func (b *toolText) writeItem(a *api.ItemAnswer) {
 	if a.Item == nil {
-		b.writeLine("(nothing is kept by this key)")
+		b.writeLine("(no item has this key)")
 		return
 	}
 	b.writeItemLine(a.Item)
@@ -352,7 +352,7 @@ func (b *toolText) writeItems(a *api.ItemListAnswer) {
 		b.writeLine("(no items)")
 	}
 	if a.Next != "" {
-		b.writeLine("(there are more: cursor %s)", a.Next)
+		b.writeLine("(more items: cursor %s)", a.Next)
 	}
 	b.writeIndexState(a.Index)
 }
@@ -382,7 +382,7 @@ func (b *toolText) writeStatus(a *api.StatusAnswer) {
 		}
 	}
 	for _, w := range s.Write.Waiting {
-		b.writeLine("waits to be written: %s: %s", w.Path, w.Reason)
+		b.writeLine("pending: %s: %s", w.Path, w.Reason)
 	}
 	for _, p := range s.Problems {
 		b.writeFields(p.Path, p.Message)

@@ -61,7 +61,7 @@ var (
 	ErrNoRecord = errors.New("no such change in the journal")
 	// ErrAmbiguous reports that the IDs of several changes have the given
 	// prefix.
-	ErrAmbiguous = errors.New("more than one change begins like this")
+	ErrAmbiguous = errors.New("ambiguous change id")
 )
 
 // TempSuffix is the suffix of temporary files, which are being written.
@@ -112,7 +112,7 @@ func (j *Journal) loadFile(e fs.DirEntry) {
 	case name == "CACHEDIR.TAG":
 		return
 	case !ok || !e.Type().IsRegular() || ending != intentSuffix && ending != doneSuffix && ending != tempSuffix:
-		j.problems = append(j.problems, name+": not a file of the journal")
+		j.problems = append(j.problems, name+": unexpected file in the journal")
 		return
 	case ending == tempSuffix:
 		os.Remove(filepath.Join(j.Dir, name)) // the record was incomplete, so the change had not begun
@@ -121,7 +121,7 @@ func (j *Journal) loadFile(e fs.DirEntry) {
 	j.last = max(j.last, n)
 	r, err := readHeader(filepath.Join(j.Dir, name))
 	if err == nil && r.ID != id {
-		err = errors.New("not what its name says")
+		err = errors.New("file name and id differ")
 	}
 	if err != nil {
 		j.problems = append(j.problems, name+": "+errorText(err))
@@ -142,7 +142,7 @@ func readHeader(path string) (Record, error) {
 	defer f.Close()
 	line, err := bufio.NewReader(io.LimitReader(f, maxHeader)).ReadBytes('\n')
 	if err == io.EOF {
-		return Record{}, errors.New("damaged: it has no end")
+		return Record{}, errors.New("damaged: incomplete header")
 	}
 	if err != nil {
 		return Record{}, err
@@ -192,7 +192,7 @@ func (j *Journal) Begin(r Record) (Record, error) {
 	}
 	n := max(j.last+1, idNumber(r.Time))
 	if n >= 1<<(5*idLength) {
-		return Record{}, fmt.Errorf("journal: no id for a change at %s: set the clock right",
+		return Record{}, fmt.Errorf("journal: no id for a change at %s: correct the clock",
 			r.Time.Format(time.RFC3339))
 	}
 	r.ID, r.State = formatID(n), StateIntent
@@ -239,7 +239,7 @@ func (j *Journal) Done(id string, after [32]byte) error {
 		return nil
 	}
 	if r.After != DigestOf(after) {
-		return fmt.Errorf("journal %s: %s is not what it was to become", id, r.Path)
+		return fmt.Errorf("journal %s: %s does not have the recorded content", id, r.Path)
 	}
 	made := *r
 	made.State = StateDone

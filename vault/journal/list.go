@@ -90,7 +90,7 @@ func (j *Journal) readRecord(known Record) (Record, error) {
 	}
 	r, err := decodeRecord(data)
 	if err == nil && r.ID != known.ID {
-		err = fmt.Errorf("damaged: it says that it is %q", r.ID)
+		err = fmt.Errorf("damaged: unexpected id %q", r.ID)
 	}
 	if err != nil {
 		return Record{}, fmt.Errorf("journal %s: %w", known.ID, err)

@@ -143,7 +143,7 @@ func decodeRecord(data []byte) (Record, error) {
 	}
 	hunks = bytes.TrimSuffix(hunks, []byte("\n"))
 	if Digest(hunks) != digest {
-		return Record{}, fmt.Errorf("damaged: the lines are not those that were written")
+		return Record{}, fmt.Errorf("damaged: digest mismatch")
 	}
 	return r, json.Unmarshal(hunks, &r.Hunks)
 }

@@ -29,7 +29,7 @@ func newMan(g *cli.Globals) *cobra.Command {
 			"  memwatchd man ~/.local/share/man\n  man memwatchd",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return cli.UsageError{Err: fmt.Errorf("man: say into which directory")}
+				return cli.UsageError{Err: fmt.Errorf("man: name the target directory")}
 			}
 			return nil
 		},
@@ -80,12 +80,12 @@ func prepareForManual(c *cobra.Command) {
 	}
 }
 
-const manualIntro = "Memwatchd watches a directory of Markdown files that is somebody's memory, keeps an index of it fresh, and answers " +
-	"questions about it over a Unix socket: to people on the command line, and to agents. It writes to the files only what was asked for, " +
-	"or what its configuration allows, and every change can be undone.\n\n" +
-	"`memwatchd serve` is the daemon. Most other commands ask it, and act as the owner of the memory, in private, unless `--subject` and " +
-	"`--context` say otherwise. Where no daemon answers they say how to start it.\n\n" +
-	"Beginning from nothing:\n\n" +
+const manualIntro = "Memwatchd watches a directory of Markdown files that is the memory of an agent or a person, keeps a full-text index of it " +
+	"fresh, and answers requests of people on the command line and of agents. It changes files only on request or as configured, " +
+	"and every change can be undone.\n\n" +
+	"`memwatchd serve` runs the daemon. Most other commands are requests to the daemon. They act as the owner of the memory in a " +
+	"private context, unless `--subject` and `--context` select another one.\n\n" +
+	"First steps:\n\n" +
 	"  memwatchd init\n  memwatchd serve\n  memwatchd search certificate expired\n"
 
 // referenceSections returns the sections about exit status, environment and files,
@@ -97,9 +97,9 @@ func referenceSections() string {
 		code int
 		text string
 	}{
-		{0, "It is done."}, {cli.ExitFailed, "It failed."},
-		{cli.ExitUsage, "What was typed, or a configuration, is not right."},
-		{cli.ExitUnhealthy, "There is an answer, and something is not as it should be."},
+		{0, "The command succeeded."}, {cli.ExitFailed, "The command failed."},
+		{cli.ExitUsage, "The command line or the configuration is invalid."},
+		{cli.ExitUnhealthy, "The answer reports a problem."},
 		{cli.ExitNoDaemon, "No daemon answers."},
 	} {
 		fmt.Fprintf(&b, "\n**%d**\n: %s\n", e.code, e.text)

@@ -17,7 +17,7 @@ func newMCP(g *cli.Globals) *cobra.Command {
 	tools := string(mcp.CoreTools)
 	c := &cobra.Command{
 		Use:     "mcp",
-		Short:   "Give an agent memory, over the Model Context Protocol",
+		Short:   "Serve the memory to an agent over the Model Context Protocol",
 		GroupID: "agents",
 		Long: `Speak the Model Context Protocol on standard input and output, for an agent that starts this command itself.
 
@@ -44,7 +44,7 @@ Without --tools all, the agent is given the core of them: search, get, context, 
 			return b.Run(cmd.Context(), cmd.InOrStdin(), g.Stdout)
 		},
 	}
-	c.Flags().StringVar(&tools, "tools", tools, "which tools the agent is given: core or all")
+	c.Flags().StringVar(&tools, "tools", tools, "tools for the agent: core or all")
 	c.RegisterFlagCompletionFunc("tools", cli.CompleteWords(setup.Profiles...))
 	setup.AddInstall(c, g, agents.MCP)
 	return c

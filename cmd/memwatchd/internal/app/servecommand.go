@@ -13,7 +13,7 @@ import (
 func newServe(g *cli.Globals) *cobra.Command {
 	return &cobra.Command{
 		Use:   "serve",
-		Short: "Watch the memory, and answer questions about it",
+		Short: "Run the daemon: watch the memory and answer requests",
 		Long: `Watch the memory, and answer questions about it, until SIGINT (Ctrl-C) or SIGTERM ends it. The log goes to the standard error.
 
 It needs no configuration: without one it watches ~/.morph/memory, and waits for that directory if it is not there. SIGHUP has it read its configuration again. To have the system start it: memwatchd service install.`,

@@ -26,7 +26,7 @@ const bashRequest = "__bash"
 // newBash returns the command that the bash script runs.
 func newBash(g *Globals) *cobra.Command {
 	return &cobra.Command{
-		Use: bashRequest + " LINE BREAKS TYPE COLUMNS", Short: "Tell bash how a line may go on",
+		Use: bashRequest + " LINE BREAKS TYPE COLUMNS", Short: "Print completions for bash",
 		Hidden: true, DisableFlagParsing: true, Args: cobra.ExactArgs(4),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			words, last := parseBash(args[0], args[1])

@@ -41,10 +41,10 @@ func addOperations(root *cobra.Command, g *Globals) {
 
 // groupSummaries describe the commands that have subcommands.
 var groupSummaries = map[string]string{
-	"identity": "Say which account an external key belongs to",
-	"item":     "Keep things by their keys, show and delete them",
-	"session":  "Write what a session has to say",
-	"todo":     "List tasks, tick them and open them again",
+	"identity": "Link external keys to accounts",
+	"item":     "Save, show and delete items by key",
+	"session":  "Write session summaries",
+	"todo":     "List, complete and reopen tasks",
 }
 
 // ensureGroup returns the subcommand of parent with that name. It creates a command
@@ -193,7 +193,7 @@ func longHelp(op *api.Operation, way *api.Command) string {
 // describeParam returns the description of a parameter for the help.
 func describeParam(p *api.Param) string {
 	if p.Stdin {
-		return p.Doc + "; - reads it from the standard input"
+		return p.Doc + "; - reads standard input"
 	}
 	return p.Doc
 }
@@ -232,7 +232,7 @@ func setArguments(op *api.Operation, way *api.Command, req *api.Request, args []
 		}
 	}
 	if len(args) > 0 {
-		return UsageError{Err: fmt.Errorf("%s: %q is one argument too many", way.Words, args[0])}
+		return UsageError{Err: fmt.Errorf("%s: unexpected argument %q", way.Words, args[0])}
 	}
 	return nil
 }
@@ -248,11 +248,11 @@ func setValue(req *api.Request, p *api.Param, s string, stdin io.Reader) error {
 	text, err := io.ReadAll(io.LimitReader(stdin, maxStdin+1))
 	switch {
 	case err != nil:
-		return fmt.Errorf("%s: the standard input cannot be read: %w", p.Name, err)
+		return fmt.Errorf("%s: read standard input: %w", p.Name, err)
 	case len(text) > maxStdin:
-		return fmt.Errorf("%s: the standard input has more than %d bytes", p.Name, maxStdin)
+		return fmt.Errorf("%s: standard input exceeds %d bytes", p.Name, maxStdin)
 	case len(text) == 0: // the program that writes it has probably failed
-		return fmt.Errorf("%s: the standard input is empty", p.Name)
+		return fmt.Errorf("%s: standard input is empty", p.Name)
 	}
 	if p.Kind() != "strings" {
 		return req.Set(p, strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r"))
@@ -374,7 +374,7 @@ func (a *invocation) printResponse(raw json.RawMessage) error {
 	}
 	answer := a.op.NewAnswer()
 	if err := json.Unmarshal(raw, answer); err != nil {
-		return fmt.Errorf("%s: the answer cannot be read: %w", a.op.Name, err)
+		return fmt.Errorf("%s: read the answer: %w", a.op.Name, err)
 	}
 	return a.out.printAnswer(answer)
 }
@@ -396,7 +396,7 @@ func answerError(op *api.Operation, raw json.RawMessage) error {
 	case op.Name == "undo" && told.Refused > 0:
 		return fmt.Errorf("undo: %s cannot be undone", term.Plural(told.Refused, "change"))
 	case (op.Name == "forget" || op.Name == "wipe_subject") && (len(told.Failed) > 0 || told.Problem != ""):
-		return fmt.Errorf("%s: not everything is gone", op.Command)
+		return fmt.Errorf("%s: some copies remain", op.Command)
 	}
 	return nil
 }

@@ -22,7 +22,7 @@ func newCompletion(g *Globals) *cobra.Command {
 	shells := []string{"bash", "zsh", "fish"}
 	return &cobra.Command{
 		Use:   "completion bash|zsh|fish",
-		Short: "Print the completion script for a shell", GroupID: "shell",
+		Short: "Print a completion script for a shell", GroupID: "shell",
 		Long: "Print the completion script for a shell. To have it in every new one:\n\n" +
 			"bash:\n" +
 			"  mkdir -p ~/.local/share/bash-completion/completions\n" +
@@ -36,7 +36,7 @@ func newCompletion(g *Globals) *cobra.Command {
 		ValidArgs: shells,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return UsageError{Err: fmt.Errorf("completion: say for which shell: bash, zsh or fish")}
+				return UsageError{Err: fmt.Errorf("completion: name a shell: bash, zsh or fish")}
 			}
 			if err := config.CheckOneOf(args[0], shells); err != nil {
 				return UsageError{Err: fmt.Errorf("completion: %w", err)}

@@ -20,7 +20,7 @@ import (
 // text, requests consent and removes them. Without a terminal it only lists
 // them, unless --yes is set.
 func addForgetSteps(c *cobra.Command, op *api.Operation, req *api.Request, g *Globals) {
-	yes := c.Flags().Bool("yes", false, "remove everything that is listed, without asking")
+	yes := c.Flags().Bool("yes", false, "remove all listed text without confirmation")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		for _, step := range []string{"ids", "token"} {
 			if cmd.Flags().Changed(step) {
@@ -46,7 +46,7 @@ func (a *invocation) forgetEntries(cmd *cobra.Command, req *api.Request, yes boo
 		}
 		var list api.ForgetAnswer
 		if err := json.Unmarshal(raw, &list); err != nil {
-			return fmt.Errorf("forget: the answer cannot be read: %w", err)
+			return fmt.Errorf("forget: read the answer: %w", err)
 		}
 		if first && (!a.g.JSON || !yes) {
 			if err := a.printResponse(raw); err != nil {
@@ -71,7 +71,7 @@ func (a *invocation) forgetEntries(cmd *cobra.Command, req *api.Request, yes boo
 		}
 		var done api.ForgetAnswer
 		if err := json.Unmarshal(raw, &done); err != nil {
-			return fmt.Errorf("forget: the answer cannot be read: %w", err)
+			return fmt.Errorf("forget: read the answer: %w", err)
 		}
 		more := slices.ContainsFunc(done.Entries, func(e api.Occurrence) bool { return e.ID != "" })
 		if more && len(done.Removed) > 0 {
@@ -114,9 +114,9 @@ func confirmRemoval(in io.Reader, out io.Writer, total, removable int) bool {
 	if !ok || !term.IsTerminal(f) || total > 0 && removable == 0 {
 		return false
 	}
-	question := "Remove everything that is listed, from files, archive, journal and index, for good?"
+	question := "Permanently remove all listed text from files, archive, journal and index?"
 	if total == 0 {
-		question = "Remove what the journal has of it, for good?"
+		question = "Permanently remove the text from the journal?"
 	}
 	fmt.Fprintf(out, "%s [y/N] ", question)
 	line, err := bufio.NewReader(in).ReadString('\n')

@@ -124,10 +124,10 @@ func NewRoot(g *Globals) *cobra.Command {
 	f.StringVar(&g.Config.Name, "name", "", "name of the memory, when there are several")
 	f.StringVar(&g.Config.Dir, "dir", "", "memory directory")
 	f.StringVar(&g.Socket, "socket", "", "socket of the daemon")
-	f.StringVar(&g.Subject, "subject", "", "ask as this subject (the owner if not given)")
-	f.StringVar(&g.Context, "context", "", "where the answer will be shown: private (if not given), public or unknown")
-	f.BoolVar(&g.JSON, "json", false, "print the answer as it came over the wire")
-	f.BoolVar(&g.NoColor, "no-color", false, "print without colours")
+	f.StringVar(&g.Subject, "subject", "", "act as this subject (default: the owner)")
+	f.StringVar(&g.Context, "context", "", "where the answer is shown: private (default), public or unknown")
+	f.BoolVar(&g.JSON, "json", false, "print the answer as JSON")
+	f.BoolVar(&g.NoColor, "no-color", false, "disable colors")
 	completeGlobals(root, g)
 
 	root.AddGroup(&cobra.Group{ID: "daemon", Title: "The daemon:"},
@@ -167,7 +167,7 @@ func newConfig(g *Globals) *cobra.Command {
 // NoArgs returns an error if there are arguments.
 func NoArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return UsageError{Err: fmt.Errorf("%s takes no arguments, and %q is one", cmd.CommandPath(), args[0])}
+		return UsageError{Err: fmt.Errorf("%s takes no arguments, but got %q", cmd.CommandPath(), args[0])}
 	}
 	return nil
 }

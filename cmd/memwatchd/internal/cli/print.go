@@ -66,7 +66,7 @@ func (p *Printer) printAnswer(answer any) error {
 	case *api.GetAnswer:
 		p.out.WriteString(term.EscapeText(a.Text))
 		if a.Stale {
-			p.addHint(term.AsBad, "the file cannot be read: this is what it said last")
+			p.addHint(term.AsBad, "the file is unreadable; this is its last readable content")
 		}
 	case *api.RelatedAnswer:
 		p.printRelated(a)
@@ -91,7 +91,7 @@ func (p *Printer) printAnswer(answer any) error {
 	case *api.CheckAnswer:
 		p.printCheck(a)
 	case *api.SyncAnswer:
-		p.println("everything that was saved is found")
+		p.println("the index contains all saved changes")
 	case *api.RebuildAnswer:
 		p.printf("%s indexed in %.1f s\n", term.Plural(a.Entries, "entry"), a.TookMS/1000)
 	case *api.SummaryAnswer:

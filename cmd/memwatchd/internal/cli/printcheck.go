@@ -18,7 +18,7 @@ func (p *Printer) printCheck(a *api.CheckAnswer) {
 		p.printFinding(s.Path, 0, s.Reason, "mended")
 	}
 	for _, s := range a.Refused {
-		p.printFinding(s.Path, 0, s.Reason, "not mended")
+		p.printFinding(s.Path, 0, s.Reason, "not corrected")
 	}
 	for _, d := range a.Differing {
 		p.printFinding(d.Path, 0, d.Reason, "differs")
@@ -48,8 +48,8 @@ func listAdvice(a *api.CheckAnswer) []string {
 		text string
 	}{
 		{len(a.Refused) == 0 && (wrong || len(a.Differing) > 0),
-			"check --fix puts counters and the index right, and changes nothing else"},
-		{len(a.Refused) > 0, "status says what a file waits for that could not be mended"},
+			"check --fix corrects counters and the index, and changes nothing else"},
+		{len(a.Refused) > 0, "run `memwatchd status` for the reason"},
 		{because("conflict copy"), "compare a conflict copy with its file, and remove it"},
 		{because("file too large"), "split a file that is too large, or raise watch.max_file_size"},
 	} {

@@ -27,21 +27,21 @@ func (p *Printer) printCompact(a *api.CompactAnswer) {
 	}
 	switch {
 	case a.DryRun && planned > 0:
-		p.printf("%s would go from %s to the archive\n", term.Plural(planned, "item"), term.Plural(files, "file"))
+		p.printf("%s would be moved from %s to the archive\n", term.Plural(planned, "item"), term.Plural(files, "file"))
 	case a.Applied > 0:
-		p.printf("%s gone to the archive\n", term.Plural(a.Applied, "item"))
-		p.addHint(term.AsMuted, "memwatchd journal lists it, undo takes it back")
+		p.printf("%s archived\n", term.Plural(a.Applied, "item"))
+		p.addHint(term.AsMuted, "run `memwatchd journal` to list the change, `memwatchd undo` to revert it")
 	default:
-		p.println("nothing is to go")
+		p.println("nothing to archive")
 	}
 }
 
 // compactStates describe the states of files that need attention.
 var compactStates = map[string]string{
 	api.Near:      "nearly full",
-	api.More:      "still over its limit: the next run goes on",
-	api.OverLimit: "over its limit, and all that is left is protected: tidy it up",
-	api.LeftAlone: "left alone",
+	api.More:      "still over its limit; the next run continues",
+	api.OverLimit: "over its limit, and all remaining items are protected: shorten the file by hand",
+	api.LeftAlone: "skipped",
 }
 
 // printPlan shows the items to archive from one file with their reasons. If short is
@@ -49,7 +49,7 @@ var compactStates = map[string]string{
 func (p *Printer) printPlan(plan *api.CompactPlan, since time.Time, short bool) {
 	state := compactStates[plan.State]
 	if plan.State == api.Waiting {
-		state = "over its limit; what is used is known two weeks after counting began"
+		state = "over its limit; usage statistics are complete two weeks after counting began"
 		if !since.IsZero() {
 			state += ", on " + since.AddDate(0, 0, 14).In(p.location).Format(time.DateOnly)
 		}
@@ -65,7 +65,7 @@ func (p *Printer) printPlan(plan *api.CompactPlan, since time.Time, short bool) 
 		p.printStep(plan.Path, s, short)
 	}
 	if len(plan.Kept) > 0 {
-		p.printIndented(0, plainText(term.AsMuted, "what stays, beginning with what would go next:"))
+		p.printIndented(0, plainText(term.AsMuted, "remaining items, the next to archive first:"))
 	}
 	for _, s := range plan.Kept {
 		p.printStep(plan.Path, s, false)

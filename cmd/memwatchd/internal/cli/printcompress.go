@@ -15,14 +15,14 @@ func (p *Printer) printCompress(a *api.CompressAnswer) {
 		t.add(term.AsText, " -> ")
 		t.add(term.AsPath, f.To)
 		if f.Partial {
-			t.add(term.AsMuted, "  (but for open tasks)")
+			t.add(term.AsMuted, "  (except open tasks)")
 		}
 		p.printWrapped(t)
 		for _, l := range f.Lines {
 			p.printHanging("  ", p.Style(term.AsAdded, "+")+" ", 0, plainText(term.AsText, l.Path+": "+l.Text))
 			whose := ""
 			if l.Model {
-				whose = ", in the words of the model"
+				whose = ", summarized by the model"
 			}
 			p.printIndented(0, plainText(term.AsMuted, l.Visibility+", from "+strings.Join(l.Evidence, ", ")+whose))
 		}
@@ -32,10 +32,10 @@ func (p *Printer) printCompress(a *api.CompressAnswer) {
 	}
 	switch {
 	case len(a.Plan.Files)+len(a.Plan.Stay) == 0:
-		p.addHint(term.AsMuted, "nothing is as old")
+		p.addHint(term.AsMuted, "no sessions are old enough")
 	case a.DryRun:
-		p.printf("%s would be summed up and archived\n", term.Plural(len(a.Plan.Files), "file"))
+		p.printf("%s would be summarized and archived\n", term.Plural(len(a.Plan.Files), "file"))
 	default:
-		p.printf("%s summed up and archived\n", term.Plural(a.Applied, "file"))
+		p.printf("%s summarized and archived\n", term.Plural(a.Applied, "file"))
 	}
 }

@@ -16,7 +16,7 @@ func (p *Printer) printContext(a *api.ContextAnswer) {
 		p.out.WriteString(a.Text)
 	}
 	if left := formatOmitted(a.LeftOut); left != "" {
-		p.addHint(term.AsMuted, "left out: %s", left)
+		p.addHint(term.AsMuted, "omitted: %s", left)
 	}
 	for _, hint := range a.Hints {
 		p.addHint(term.AsText, "hint: %s", hint)

@@ -62,7 +62,7 @@ func (p *Printer) OutsideDiff(before, after string, d api.FileDiff) string {
 		}
 	}
 	if d.Truncated {
-		p.println(p.Style(term.AsMuted, "(more is changed than is shown)"))
+		p.println(p.Style(term.AsMuted, "(more changes than shown)"))
 	}
 	return p.out.String()
 }

@@ -11,7 +11,7 @@ import (
 func (p *Printer) printRemember(a *api.RememberAnswer) {
 	note := "under " + a.Section
 	if a.Replaced {
-		note += ", in the place of what was there"
+		note += ", replacing the previous value"
 	}
 	p.printTitle("", a.Path, a.Line, "", note)
 	for _, hint := range a.Hints {
@@ -32,7 +32,7 @@ func (p *Printer) printForget(a *api.ForgetAnswer) {
 	}
 	switch {
 	case a.Token != "" && a.Total == 0:
-		p.addHint(term.AsMuted, "nothing that you may read has this text")
+		p.addHint(term.AsMuted, "no readable entry contains this text")
 	case a.Token == "" && a.Total > 0:
 		p.println("the text is still in:")
 	}
@@ -79,7 +79,7 @@ func (p *Printer) printWipe(a *api.WipeAnswer) {
 		p.printWrapped(plainText(term.AsBad, a.Problem))
 	}
 	for _, path := range a.Left {
-		p.printf("left, as it is no memory: %s\n", p.paintPlace(path, 0))
+		p.printf("kept, not part of memory: %s\n", p.paintPlace(path, 0))
 	}
 	if a.Beyond != "" {
 		p.addHint(term.AsMuted, "%s", a.Beyond)

@@ -10,7 +10,7 @@ import (
 
 // disabledHint is the hint for a write without effect because memory is turned
 // off.
-const disabledHint = "memory is turned off: nothing was written"
+const disabledHint = "memory is disabled; nothing was written"
 
 // printItem shows the value of an item that was read, or the place of an item that
 // was written.
@@ -77,7 +77,7 @@ func (p *Printer) printDeletedItems(a *api.ItemDeleteAnswer) {
 // printIdentity shows the subject of an external key.
 func (p *Printer) printIdentity(a *api.IdentityAnswer) {
 	if a.Subject == "" {
-		p.println("nobody")
+		p.println("anonymous")
 		return
 	}
 	p.printf("%s is %s\n", term.EscapeLine(a.ExternalKey), term.EscapeLine(a.Subject))
@@ -94,6 +94,6 @@ func (p *Printer) printLinks(a *api.LinksAnswer) {
 	if a.Problem != "" {
 		p.addHint(term.AsBad, "%s", a.Problem)
 	} else if len(a.Links) == 0 {
-		p.addHint(term.AsMuted, "nothing is linked")
+		p.addHint(term.AsMuted, "no links")
 	}
 }

@@ -49,7 +49,7 @@ func (p *Printer) printUndo(a *api.UndoAnswer) {
 	}
 	p.printf("%s %s%s\n", term.Plural(len(a.Undone)-a.Refused, "change"), done, andSome(a.Refused, "not"))
 	if by != "" {
-		p.addHint(term.AsMuted, "memwatchd undo %s makes them again", by)
+		p.addHint(term.AsMuted, "run `memwatchd undo %s` to redo them", by)
 	}
 }
 
@@ -88,10 +88,10 @@ func (p *Printer) printWrite(w api.WriteRecord, as term.Style, state string) {
 	}
 	p.printDiff(before, after, w.Hunks)
 	if w.Forgotten {
-		p.printIndented(0, plainText(term.AsMuted, "(what it wrote was to be forgotten, and is not kept)"))
+		p.printIndented(0, plainText(term.AsMuted, "(its text was forgotten)"))
 	}
 	if w.Truncated {
-		p.printIndented(0, plainText(term.AsMuted, "(more was changed than is shown)"))
+		p.printIndented(0, plainText(term.AsMuted, "(more changes than shown)"))
 	}
 	if w.Problem != "" {
 		p.printIndented(0, plainText(term.AsBad, w.Problem))

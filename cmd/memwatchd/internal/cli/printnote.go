@@ -9,7 +9,7 @@ import (
 // them and a hint reports that.
 func (p *Printer) printNotePlaces(path string, lines []int) {
 	if path == "" {
-		p.addHint(term.AsMuted, "noted, for private contexts only")
+		p.addHint(term.AsMuted, "noted; readable in private contexts only")
 	}
 	for _, line := range lines {
 		if line > 0 {
@@ -23,14 +23,14 @@ func (p *Printer) printNotePlaces(path string, lines []int) {
 func (p *Printer) printCapture(a *api.CaptureAnswer) {
 	switch {
 	case a.Queued:
-		p.addHint(term.AsMuted, "a model is asked what it comes to, and that is noted later")
+		p.addHint(term.AsMuted, "a model will summarize the text; the note follows")
 	case a.Note != "":
-		p.addHint(term.AsMuted, "nothing is noted: %s", a.Note)
+		p.addHint(term.AsMuted, "nothing noted: %s", a.Note)
 	default:
 		p.printNotePlaces(a.Path, a.Lines)
 	}
 	if a.Already > 0 {
-		p.addHint(term.AsMuted, "%s noted before", term.Plural(a.Already, "bullet"))
+		p.addHint(term.AsMuted, "%s noted earlier", term.Plural(a.Already, "bullet"))
 	}
 }
 
@@ -41,7 +41,7 @@ func (p *Printer) printSummary(a *api.SummaryAnswer) {
 		replaced = "replaced"
 	}
 	if a.Path == "" {
-		p.addHint(term.AsMuted, "written, for private contexts only")
+		p.addHint(term.AsMuted, "written; readable in private contexts only")
 		return
 	}
 	p.printTitle("", a.Path, a.Line, "", replaced)

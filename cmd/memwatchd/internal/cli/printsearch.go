@@ -38,7 +38,7 @@ func (p *Printer) printHits(a *api.SearchAnswer) {
 func (p *Printer) printHit(h *api.Hit) {
 	stale := ""
 	if h.Stale {
-		stale = "stale: the file cannot be read"
+		stale = "stale: the file is unreadable"
 	}
 	others := ""
 	if h.Untrusted {
@@ -124,7 +124,7 @@ func (p *Printer) addIndexHints(note string, state api.IndexState) {
 		p.addHint(term.AsMuted, "%s", note)
 	}
 	if state.Degraded {
-		p.addHint(term.AsBad, "the index is not whole: the answer may not be either")
+		p.addHint(term.AsBad, "the index is incomplete; the answer may be incomplete")
 	}
 	if state.Problem != "" {
 		p.addHint(term.AsBad, "%s", state.Problem)

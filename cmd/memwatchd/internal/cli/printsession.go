@@ -32,11 +32,11 @@ func (p *Printer) printSession(a *api.SessionAnswer) {
 		p.printf("  %s %s\n", p.formatCheckbox(t.State), p.paintPlace(t.Path, t.Line))
 	}
 	if a.Promoted != nil && a.Promoted.Path != "" {
-		p.printf("  kept for long: %s\n", p.paintPlace(a.Promoted.Path, a.Promoted.Line))
+		p.printf("  saved permanently: %s\n", p.paintPlace(a.Promoted.Path, a.Promoted.Line))
 	}
 	p.printDiff(pathBefore(a.Path, a.Diff), a.Path, a.Diff)
 	if a.DryRun && a.Path != "" {
-		p.addHint(term.AsMuted, "nothing was written: this is what would change")
+		p.addHint(term.AsMuted, "dry run: nothing was written")
 	}
 	for _, hint := range a.Hints {
 		p.addHint(term.AsMuted, "%s", hint)

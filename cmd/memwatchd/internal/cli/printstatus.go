@@ -14,7 +14,7 @@ import (
 
 // addVerboseFlag adds --verbose to the status command.
 func addVerboseFlag(c *cobra.Command, g *Globals) {
-	c.Flags().BoolVarP(&g.verbose, "verbose", "v", false, "show everything that is known, and not only what matters")
+	c.Flags().BoolVarP(&g.verbose, "verbose", "v", false, "show all details")
 }
 
 // maxNotices bounds the listed files of a kind without --verbose.
@@ -69,7 +69,7 @@ func (p *Printer) printStatus(a *api.StatusAnswer) {
 		p.printProblem(f)
 	}
 	if n := s.ProblemCount - len(listed); n > 0 {
-		p.addHint(term.AsMuted, "%s: check lists all", term.Plural(n, "more problem"))
+		p.addHint(term.AsMuted, "%s: run `memwatchd check` for the full list", term.Plural(n, "more problem"))
 	}
 }
 
@@ -84,7 +84,7 @@ func listFailures(s *api.Status) []string {
 		}
 	}
 	if s.RootState == api.RootMissing {
-		add("root", "the directory is not there; what was in it is still found")
+		add("root", "the directory is missing; its entries are still found")
 	}
 	add("index", s.Index.Problem)
 	add("watch", s.Watch.Problem) // may repeat the problem of the index
@@ -153,12 +153,12 @@ func (p *Printer) printWatch(w *api.WatchStatus) {
 func (p *Printer) printWriting(w *api.WriteStatus) {
 	line := term.Plural(w.Applied, "change") + " made"
 	if !w.Enabled {
-		line += ", none that nobody asked for"
+		line += ", requested writes only"
 	}
 	p.printRow("writing", "%s%s%s", line, andSome(len(w.Waiting), "waiting"), andSome(len(w.Refused), "refused"))
 	var list []string
 	for _, path := range w.ConflictCopies { // first, because only a person can resolve them
-		list = append(list, path+": what was saved at the moment of a crash; compare it with the file, then remove it")
+		list = append(list, path+": saved copy from the moment of a crash; compare it with the file, then remove it")
 	}
 	for _, h := range slices.Concat(w.Waiting, w.Refused) {
 		list = append(list, h.Path+": "+h.Reason)
@@ -170,12 +170,12 @@ func (p *Printer) printWriting(w *api.WriteStatus) {
 func (p *Printer) printTodosync(s *api.TodosyncStatus) {
 	switch {
 	case s.Off && p.verbose:
-		p.printRow("tasks", "turned off")
+		p.printRow("tasks", "disabled")
 		return
 	case s.Off || !p.verbose && s.Planned+s.Unclear == 0:
 		return
 	}
-	p.printRow("tasks", "%d to be ticked, %d left alone as unclear, %d as known before", s.Planned, s.Unclear, s.Known)
+	p.printRow("tasks", "%d to tick, %d ambiguous, %d done before", s.Planned, s.Unclear, s.Known)
 	var list []string
 	for _, w := range s.Waiting {
 		list = append(list, w.Path+": waits: "+w.Reason)
@@ -210,7 +210,7 @@ func (p *Printer) printCompactor(c *api.CompactorStatus) {
 func (p *Printer) printModel(m *api.ModelStatus) {
 	private := ""
 	if m.Private {
-		private = ", sees private text"
+		private = ", including private text"
 	}
 	p.printRow("model", "%s at %s, %s%s%s", m.Model, m.Endpoint, term.Plural(m.Requests, "question"),
 		andSome(m.Failed, "failed"), private)

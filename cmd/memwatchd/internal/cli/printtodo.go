@@ -26,7 +26,7 @@ func (p *Printer) printTodos(a *api.TodosAnswer) {
 			if d, ok := days[t.Since]; ok {
 				progress = fmt.Sprintf("%d of %d done", d.Done, d.Done+d.Open)
 			}
-			p.printf("%s%s\n", p.Style(term.AsTitle, cmp.Or(term.EscapeLine(t.Since), "no day")),
+			p.printf("%s%s\n", p.Style(term.AsTitle, cmp.Or(term.EscapeLine(t.Since), "undated")),
 				p.Style(term.AsMuted, joinNonEmpty(p.formatDayDistance(t.Since), progress)))
 		}
 		p.printHanging("  ", p.formatCheckbox(t.State)+" ", maxSnippet, plainText(term.AsText, t.Text))
@@ -40,7 +40,7 @@ func (p *Printer) printTodos(a *api.TodosAnswer) {
 	}
 	if len(a.Todos) == 0 {
 		p.addHint(term.AsMuted,
-			"no tasks in sessions and notes of days; memwatchd search --state open finds those of other files, too")
+			"no tasks in sessions and daily notes; run `memwatchd search --state open` to find tasks in other files")
 	}
 	p.addIndexHints("", a.Index)
 }
@@ -79,13 +79,13 @@ func (p *Printer) printTodo(a *api.TodoAnswer) {
 		p.printf("    %s\n", p.paintPlace(c.Path, c.Line))
 	}
 	for _, l := range a.Left {
-		p.addHint(term.AsBad, "left as it is: %s", l.Reason)
+		p.addHint(term.AsBad, "unchanged: %s", l.Reason)
 	}
 	switch {
 	case len(a.Changed)+len(a.Left) == 0:
-		p.addHint(term.AsMuted, "it is so already")
+		p.addHint(term.AsMuted, "already in this state")
 	case a.DryRun:
-		p.addHint(term.AsMuted, "nothing was written: this is what would be changed")
+		p.addHint(term.AsMuted, "dry run: nothing was written")
 	}
 }
 
@@ -101,23 +101,23 @@ func (p *Printer) formatCheckbox(state string) string {
 // reason.
 func (p *Printer) printTodoPlan(plan *api.TodoPlan) {
 	if plan.Off {
-		p.addHint(term.AsText, "todosync is turned off: nothing is ticked by itself")
+		p.addHint(term.AsText, "todosync is disabled: no task is ticked automatically")
 	}
 	if plan.Problem != "" {
 		p.addHint(term.AsBad, "%s", plan.Problem)
 	}
-	p.printTicks("to be ticked", plan.Waiting)
+	p.printTicks("to tick", plan.Waiting)
 	for _, f := range plan.Diff {
 		p.printDiff(f.Path, f.Path, f.Hunks)
 	}
 	if len(plan.Diff) > 0 && len(plan.Unclear)+len(plan.Offered)+len(plan.Known) > 0 {
 		p.println("")
 	}
-	p.printTicks("left alone, more than one box fits", plan.Unclear)
+	p.printTicks("skipped: several boxes match", plan.Unclear)
 	p.printTicks("left alone, done by another author: tick them with todo done", plan.Offered)
-	p.printTicks("left alone, done before memwatchd looked or decided by hand since", plan.Known)
+	p.printTicks("skipped: done before memwatchd started, or changed by hand", plan.Known)
 	if len(plan.Waiting)+len(plan.Unclear)+len(plan.Offered)+len(plan.Known) == 0 {
-		p.addHint(term.AsMuted, "nothing to be ticked")
+		p.addHint(term.AsMuted, "nothing to tick")
 	}
 }
 

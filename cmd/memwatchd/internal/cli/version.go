@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -9,13 +10,18 @@ import (
 )
 
 func newVersion(g *Globals) *cobra.Command {
-	return &cobra.Command{
+	licenses := false
+	c := &cobra.Command{
 		Use:   "version",
-		Short: "Print the version, the commit and how it was built",
+		Short: "Print the version, the commit and the build",
 		Args:  NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			b := build.ReadInfo()
-			if g.JSON {
+			switch {
+			case licenses:
+				_, err := io.WriteString(g.Stdout, build.Licenses)
+				return err
+			case g.JSON:
 				_, err := g.Stdout.Write(AsJSON(b))
 				return err
 			}
@@ -23,4 +29,6 @@ func newVersion(g *Globals) *cobra.Command {
 			return err
 		},
 	}
+	c.Flags().BoolVar(&licenses, "licenses", false, "print the licenses of the libraries in this program")
+	return c
 }

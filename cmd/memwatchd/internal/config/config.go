@@ -220,7 +220,7 @@ var namePattern = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}$`)
 // checks the constraints that tags cannot express.
 func (c *Config) Finish() error {
 	if !namePattern.MatchString(c.Name) {
-		return fmt.Errorf("name: %q must be made of letters, digits, dots, dashes and underscores", c.Name)
+		return fmt.Errorf("name: %q may contain letters, digits, dots, dashes and underscores only", c.Name)
 	}
 	if err := memory.ValidSubject(c.Memory.Owner); err != nil {
 		return fmt.Errorf("memory.owner: %w", err)
@@ -245,7 +245,7 @@ func (c *Config) Finish() error {
 			return fmt.Errorf("%s: %w", p.key, err)
 		}
 		if p.path != &c.Memory.Dir && IsWithin(*p.path, c.Memory.Dir) {
-			return fmt.Errorf("%s: %s lies in the memory directory, where it would be watched and synced", p.key,
+			return fmt.Errorf("%s: %s is in the memory directory, where it would be indexed and synchronized: move it out", p.key,
 				*p.path)
 		}
 	}
@@ -258,11 +258,11 @@ func (c *Config) Finish() error {
 	}
 	for _, l := range c.Compactor.Limits {
 		if !doublestar.ValidatePattern(l.Path) || l.Path == "" {
-			return fmt.Errorf("compactor.limits: %q is not a pattern of paths", l.Path)
+			return fmt.Errorf("compactor.limits: %q is not a path pattern", l.Path)
 		}
 	}
 	if c.Archive.After != 0 && c.Archive.After < 48*time.Hour {
-		return fmt.Errorf("archive.after: %s is less than 48h: days that are still written to would go",
+		return fmt.Errorf("archive.after: %s is less than 48h; days still in use would be archived",
 			c.Archive.After)
 	}
 	if err := c.finishLLM(); err != nil {
@@ -284,7 +284,7 @@ func (c *Config) Finish() error {
 
 func (l *Listener) completeListener() (err error) {
 	if (l.Path == "") == (l.Address == "") {
-		return fmt.Errorf("each has either a path or an address")
+		return fmt.Errorf("set either path or address")
 	}
 	if l.Path != "" {
 		l.Path, err = AbsolutePath(l.Path)

@@ -163,7 +163,7 @@ func (c *Config) ReadYAML(path string, text []byte) error {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	if err := dec.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
-		return fmt.Errorf("%s: there is a second document in it", path)
+		return fmt.Errorf("%s: more than one YAML document", path)
 	}
 	if err := setNode(reflect.ValueOf(c).Elem(), "", Keys, doc.Content[0]); err != nil {
 		return fmt.Errorf("%s:%w", path, err)
@@ -196,7 +196,7 @@ func setNode(v reflect.Value, prefix string, keys []Key, n *yaml.Node) error {
 		at, value := n.Content[i], n.Content[i+1]
 		name := prefix + at.Value
 		if seen[name] {
-			return errorAtLine(at, "%s is there twice", name)
+			return errorAtLine(at, "%s is duplicated", name)
 		}
 		seen[name] = true
 		if value.Kind == yaml.AliasNode {

@@ -15,7 +15,7 @@ import (
 // SourceComment returns a comment with the source of a configuration.
 func SourceComment(c *Config) string {
 	if c.File == "" {
-		return "# Nothing is configured in a file.\n"
+		return "# No configuration file; defaults and environment only.\n"
 	}
 	return "# Read from " + term.EscapeLine(c.File) + "\n"
 }

@@ -19,13 +19,13 @@ func (c *Config) finishLLM() (err error) {
 	u, err := url.Parse(l.Endpoint)
 	switch {
 	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
-		return fmt.Errorf("llm.endpoint: it is not an address such as http://127.0.0.1:11434/v1")
+		return fmt.Errorf("llm.endpoint: not a URL such as http://127.0.0.1:11434/v1")
 	case u.User != nil, u.RawQuery != "", u.Fragment != "":
-		return errors.New("llm.endpoint: it must have no user, query or fragment; keys are for llm.key_file")
+		return errors.New("llm.endpoint: remove user, query and fragment; set a key in llm.key_file")
 	case l.Model == "":
-		return errors.New("llm.model: it is missing; say which model of llm.endpoint is asked")
+		return errors.New("llm.model: required with llm.endpoint")
 	case l.Private && u.Scheme == "http" && !IsLoopback(u.Hostname()):
-		return errors.New("llm.private: private text is not sent over http to another machine; use https")
+		return errors.New("llm.private: private text requires https for a remote endpoint")
 	}
 	if l.KeyFile != "" {
 		l.KeyFile, err = AbsolutePath(l.KeyFile)
@@ -57,7 +57,7 @@ func ReadKey(path string) (string, error) {
 	}
 	defer f.Close()
 	if info.Mode().Perm()&0o077 != 0 {
-		return "", fmt.Errorf("%s can be read or written by others: chmod 600 it", path)
+		return "", fmt.Errorf("%s is accessible to other users: run `chmod 600` on it", path)
 	}
 	text, err := io.ReadAll(io.LimitReader(f, maxKeyBytes))
 	if err != nil {
@@ -65,7 +65,7 @@ func ReadKey(path string) (string, error) {
 	}
 	key := strings.TrimSpace(string(text))
 	if key == "" || strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return "", fmt.Errorf("%s does not hold one line with a key", path)
+		return "", fmt.Errorf("%s must contain one line with the key", path)
 	}
 	return key, nil
 }

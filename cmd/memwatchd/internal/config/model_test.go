@@ -44,12 +44,12 @@ func TestReadKey(t *testing.T) {
 	for _, test := range []struct{ name, path, want, problem string }{
 		{"a key", write("a", "sk-1\n", 0o600), "sk-1", ""},
 		{"read only", write("b", " sk-2 ", 0o400), "sk-2", ""},
-		{"open to others", write("c", "sk-3", 0o644), "", "can be read or written by others: chmod 600 it"},
-		{"empty", write("d", "\n", 0o600), "", "does not hold one line with a key"},
-		{"two lines", write("e", "sk-1\nsk-2\n", 0o600), "", "does not hold one line with a key"},
+		{"open to others", write("c", "sk-3", 0o644), "", "is accessible to other users: run `chmod 600` on it"},
+		{"empty", write("d", "\n", 0o600), "", "must contain one line with the key"},
+		{"two lines", write("e", "sk-1\nsk-2\n", 0o600), "", "must contain one line with the key"},
 		{"missing", filepath.Join(dir, "none"), "", "no such file"},
-		{"a directory", dir, "", "is not a file"},
-		{"a pipe", pipe, "", "is not a file"},
+		{"a directory", dir, "", "is not a regular file"},
+		{"a pipe", pipe, "", "is not a regular file"},
 	} {
 		got, err := ReadKey(test.path)
 		if got != test.want || (err == nil) != (test.problem == "") || err != nil && !strings.Contains(err.Error(), test.problem) {

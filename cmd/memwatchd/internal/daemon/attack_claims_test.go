@@ -44,8 +44,13 @@ func TestFilesAreMadeInPlacesOfOnesOwn(t *testing.T) {
 			t.Errorf("%s finds %s", subject, body)
 		}
 	}
+	for _, path := range []string{day(0) + "/s.md", "2026-01-01/new.md"} { // shared by all subjects
+		if status, body := write("proj", path, "- mine\n"); status != http.StatusForbidden {
+			t.Errorf("proj makes %s: %s", path, body)
+		}
+	}
 	for path, who := range map[string]string{
-		day(0) + "/s.md": "proj", "_longterms/eve/fact.md": "eve", "_longterms/kept/note.md": "kept", "notes.md": rootOwner, "new/MEMORY.md": rootOwner,
+		day(0) + "/s.md": rootOwner, "_longterms/eve/fact.md": "eve", "_longterms/kept/note.md": "kept", "notes.md": rootOwner, "new/MEMORY.md": rootOwner,
 	} {
 		if status, body := write(who, path, "- mine\n"); status != http.StatusOK {
 			t.Errorf("%s cannot make %s: %s", who, path, body)

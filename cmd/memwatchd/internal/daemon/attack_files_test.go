@@ -388,13 +388,21 @@ func TestEventsTellNothingElse(t *testing.T) {
 	isolateHome(t)
 	root := filepath.Join(t.TempDir(), "m")
 	const name = "2026-02-04/s.md"
-	text := func(public, private string) string {
-		return "- " + public + "\n- " + private + " <!-- visibility=private_only -->\n"
-	}
-	writeTree(t, root, map[string]string{name: text("one", "a"), "MEMORY.md": "- x\n"}, time.Now().Add(-time.Hour))
+	theirs := func(text string) string { return "---\nsubject_id: acct:42\n---\n- " + text + "\n" }
+	writeTree(t, root, map[string]string{name: "- one\n", "2026-02-05/p.md": theirs("x")}, time.Now().Add(-time.Hour))
 	g := startTarget(t, root, nil)
 	c := g.dial("s")
-	res, err := g.dial("s").Get("http://memwatchd/v1/events?subject=bob&context=private")
+	for _, scope := range []string{"subject=bob&context=private", "subject=owner&context=public", "context=unknown"} {
+		refused, err := g.dial("s").Get("http://memwatchd/v1/events?" + scope)
+		if err != nil {
+			t.Fatal(err)
+		}
+		refused.Body.Close()
+		if refused.StatusCode != http.StatusForbidden {
+			t.Errorf("%s: %s", scope, refused.Status)
+		}
+	}
+	res, err := g.dial("s").Get("http://memwatchd/v1/events?subject=owner&context=private")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -438,13 +446,11 @@ func TestEventsTellNothingElse(t *testing.T) {
 		}
 		g.mustSend(t, c, "sync", nil)
 	}
-	change("MEMORY.md", "- y\n")                                            // another subject's file
-	change(name, text("one", "b"))                                          // a part it may not read
-	change("2026-02-05/p.md", "- new <!-- visibility=private_only -->\n")   //
-	change(name, text("two", "b"))                                          // indexed
-	change(name, "- two <!-- visibility=private_only -->\n")                // gone
-	change("2026-02-05/p.md", "- other <!-- visibility=private_only -->\n") //
-	change(name, text("three", "c"))                                        // indexed
+	change("2026-02-05/p.md", theirs("y")) // another subject's file
+	change(name, "- two\n")                // indexed
+	change(name, theirs("two"))            // gone
+	change(name, theirs("three"))          //
+	change(name, "- four\n")               // indexed
 	want := []string{"listening", "indexed " + name, "gone " + name, "indexed " + name}
 	waitUntil(t, "it has heard of everything", func() bool { return len(heard()) >= len(want) })
 	if got := heard(); strings.Join(got, "\n") != strings.Join(want, "\n") {

@@ -323,13 +323,13 @@ func TestOtherUsers(t *testing.T) {
 		want     string
 	}{
 		{0, 0, "s", "200 OK"},
-		{4711, 4711, "s", "permission denied"},     // by the mode
-		{4711, 4711, "other", "200 OK"},            // allowed by its uid
-		{4712, 4712, "other", "403 Forbidden"},     // although the mode permits it
-		{4712, 4712, "wide", "uid 4712 may not"},   //
-		{4712, 0, "wide", "403 Forbidden"},         // root's group is not root
-		{4714, 4713, "group", "200 OK"},            // the mode decides
-		{4714, 4714, "group", "permission denied"}, //
+		{4711, 4711, "s", "permission denied"},          // by the mode
+		{4711, 4711, "other", "200 OK"},                 // allowed by its uid
+		{4712, 4712, "other", "403 Forbidden"},          // although the mode permits it
+		{4712, 4712, "wide", "uid 4712 is not allowed"}, //
+		{4712, 0, "wide", "403 Forbidden"},              // root's group is not root
+		{4714, 4713, "group", "200 OK"},                 // the mode decides
+		{4714, 4714, "group", "permission denied"},      //
 	} {
 		if got := as(c.uid, c.gid, c.socket); !strings.Contains(got, c.want) {
 			t.Errorf("uid %d gid %d on %q: %.300s, want %s", c.uid, c.gid, c.socket, got, c.want)

@@ -141,7 +141,7 @@ func (d *daemon) acquireLocks() error {
 	holder := vault.Holder{PID: os.Getpid(), Socket: d.sockets[0]}
 	for _, l := range []struct{ path, what string }{
 		{config.RootLock(root), "runs on " + root},
-		{filepath.Join(d.config.State.Dir, "lock"), "has the same name, or uses " + d.config.State.Dir},
+		{filepath.Join(d.config.State.Dir, "lock"), "uses the same name or directory: " + d.config.State.Dir},
 		{filepath.Join(d.config.Index.Dir, "lock"), "uses " + d.config.Index.Dir},
 	} {
 		lock, err := vault.AcquireLock(l.path, holder)
@@ -243,7 +243,7 @@ func (d *daemon) completeForgets(ctx context.Context, m *ops.Memory) error {
 		if err == nil || ctx.Err() != nil {
 			return ctx.Err()
 		}
-		d.logger.Warn("what is to be forgotten is not yet gone everywhere", "err", err)
+		d.logger.Warn("forget is incomplete, retrying", "err", err)
 		if err := sleep(ctx, wait); err != nil {
 			return err
 		}

@@ -71,7 +71,7 @@ func (h *hub) subscribe(ctx context.Context, f func(ops.Change) error) error {
 				return err
 			}
 			if h.clearDropped(l) {
-				if err := notify("lost", "some events were left out because they were not read in time"); err != nil {
+				if err := notify("lost", "some events were dropped because the client read too slowly"); err != nil {
 					return err
 				}
 			}

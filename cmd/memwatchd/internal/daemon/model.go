@@ -31,7 +31,7 @@ func (d *daemon) openModel() (*llm.Client, error) {
 		}
 	}
 	if u, err := url.Parse(l.Endpoint); err == nil && u.Scheme == "http" && !config.IsLoopback(u.Hostname()) {
-		d.logger.Warn("what the model is asked crosses the network unencrypted", "host", u.Hostname())
+		d.logger.Warn("requests to the model are not encrypted", "host", u.Hostname())
 	}
 	return client, nil
 }
@@ -45,7 +45,7 @@ func (d *daemon) maySendToModel(v memory.Visibility, text string) bool {
 // checkModelText returns an error if a text from the model cannot be written.
 func checkModelText(text string) error {
 	if secrets.MatchingRule(text) != "" {
-		return errors.New("it has a credential in it, or a redaction")
+		return errors.New("contains a credential or a redaction")
 	}
 	return memory.CheckText(text)
 }

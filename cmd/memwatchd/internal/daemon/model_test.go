@@ -21,7 +21,7 @@ func TestModelInTheClear(t *testing.T) {
 		if client, err := d.openModel(); err != nil || client.Endpoint != endpoint {
 			t.Errorf("%s: %v", endpoint, err)
 		}
-		if got := strings.Contains(log.String(), "unencrypted"); got != warns {
+		if got := strings.Contains(log.String(), "not encrypted"); got != warns {
 			t.Errorf("%s: the log says %q", endpoint, log.String())
 		}
 	}

@@ -295,11 +295,11 @@ func (p *subjectMap) readLinks(stamp memory.Stamp) (*memory.Identities, error) {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	switch {
 	case !ok || st.Ino != file.Stamp.Inode || file.Stamp != stamp || file.Unstable:
-		return nil, fmt.Errorf("%s is being changed", memory.IdentitiesPath)
+		return nil, fmt.Errorf("%s is changing", memory.IdentitiesPath)
 	case int(st.Uid) != os.Geteuid():
-		return nil, fmt.Errorf("%s belongs to uid %d and is not read", memory.IdentitiesPath, st.Uid)
+		return nil, fmt.Errorf("%s is ignored: owned by uid %d", memory.IdentitiesPath, st.Uid)
 	case info.Mode().Perm()&0o022 != 0:
-		return nil, fmt.Errorf("%s can be written by others and is not read: chmod go-w it", memory.IdentitiesPath)
+		return nil, fmt.Errorf("%s is ignored: writable by other users: run `chmod go-w` on it", memory.IdentitiesPath)
 	}
 	return memory.ParseIdentities(file.Data)
 }

@@ -429,8 +429,8 @@ func (p *pipeline) recordUnreadable(path string, err error) {
 	p.problems[path] = k
 	p.mu.Unlock()
 	if news {
-		p.logger.Warn("file cannot be read, what was read of it last stays", "path", path, "err", reason)
+		p.logger.Warn("file is unreadable, using its last readable version", "path", path, "err", reason)
 		p.events.publish(ops.Change{Event: api.Event{Event: "problem", Path: path,
-			Message: "cannot be read: " + reason}})
+			Message: "unreadable: " + reason}})
 	}
 }

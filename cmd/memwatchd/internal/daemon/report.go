@@ -99,7 +99,7 @@ func (d *daemon) writeStatus() api.WriteStatus {
 	s := api.WriteStatus{Enabled: d.config.Write.Enabled, Waiting: []api.Skipped{}, Refused: []api.Skipped{},
 		ConflictCopies: []string{}}
 	if d.writer == nil {
-		s.Problem = "no file is changed without a journal: " + d.writerErr.Error()
+		s.Problem = "journal is unavailable, no files are changed: " + d.writerErr.Error()
 		return s
 	}
 	w := d.writer.Status()
@@ -128,10 +128,10 @@ func (d *daemon) listProblems() []api.FileProblem {
 		list = append(list, api.FileProblem{Path: path, Problem: api.Problem{Code: code, Message: message}})
 	}
 	if text := d.subjects.linksProblem(); text != "" {
-		add(memory.IdentitiesPath, "identities_broken", text+"; the last links that were read hold")
+		add(memory.IdentitiesPath, "identities_broken", text+"; the last valid links stay in effect")
 	}
 	for _, c := range d.subjects.listConflicts() {
-		add(c.Dir, "subject_conflict", "its files name more than one subject: "+strings.Join(c.Subjects, ", "))
+		add(c.Dir, "subject_conflict", "conflicting subject_id in its files: "+strings.Join(c.Subjects, ", "))
 	}
 	if d.writer != nil {
 		for _, text := range d.writer.Journal.Problems() {
@@ -143,10 +143,10 @@ func (d *daemon) listProblems() []api.FileProblem {
 	p.mu.Lock()
 	for path, k := range p.problems {
 		if k.day > tomorrow {
-			add(path, "day_in_future", k.day+" is later than tomorrow; if it is not meant, rename it")
+			add(path, "day_in_future", k.day+" is later than tomorrow; if that is a mistake, rename the file")
 		}
 		if k.readError != "" {
-			add(path, "unreadable", "cannot be read, what was read of it last stays: "+k.readError)
+			add(path, "unreadable", "unreadable, using the last readable version: "+k.readError)
 		}
 		for _, problem := range k.problems {
 			list = append(list, api.FileProblem{Path: path, Problem: api.Problem(problem)})
@@ -198,16 +198,16 @@ func (d *daemon) Check(ctx context.Context, path string) (*api.CheckAnswer, erro
 		case !ok:
 			differs(f.Path, "is not in the index")
 		case info.Hash != sha256.Sum256(file.Data) && file.Unstable:
-			differs(f.Path, "is being written, and indexed as it was")
+			differs(f.Path, "is changing; the previous version is indexed")
 		case info.Hash != sha256.Sum256(file.Data):
-			differs(f.Path, "is indexed with another content")
+			differs(f.Path, "is indexed with different content")
 		case info.Entries != len(d.pipeline.parseFile(file).Entries):
 			differs(f.Path, "is indexed with %d entries", info.Entries)
 		}
 	}
 	for p := range d.index.Known() {
 		if among(p) && !found[p] {
-			differs(p, "is in the index and not in the directory")
+			differs(p, "is indexed but missing in the directory")
 		}
 	}
 	slices.SortFunc(a.Differing, func(x, y api.Skipped) int { return strings.Compare(x.Path, y.Path) })
@@ -236,8 +236,8 @@ func findCredentials(path string, text []byte) (list []api.FileProblem) {
 	tell := func(line int, rule string) {
 		list = append(list, api.FileProblem{Path: path, Problem: api.Problem{
 			Code: "secret", Line: line,
-			Message: "it has a live credential (" + rule +
-				"), which is masked wherever it is shown; revoke it, and take it out",
+			Message: "live credential (" + rule +
+				") masked in all output; revoke the credential and remove it from the file",
 		}})
 	}
 	for _, f := range secrets.Find(path) {

@@ -54,7 +54,7 @@ func (s *reloader) runAll(ctx context.Context, c *config.Config) error {
 		case err == nil || ran || good == nil:
 			return err
 		default:
-			s.newLogger(good).Error("new configuration does not work, the old one stays", "err", err)
+			s.newLogger(good).Error("new configuration failed, keeping the old one", "err", err)
 			c, good = good, nil
 		}
 	}
@@ -108,11 +108,11 @@ func (s *reloader) awaitReload(ctx context.Context, hup <-chan os.Signal, logger
 			s.supervisor.notifyReloading()
 			c, err := config.Load(s.flags, os.Environ())
 			if err == nil {
-				logger.Info("configuration is read again")
+				logger.Info("configuration reloaded")
 				return c
 			}
-			logger.Error("new configuration is refused, the old one stays", "err", err)
-			s.supervisor.notifyReady("the new configuration is refused: " + term.EscapeLine(err.Error()))
+			logger.Error("new configuration is invalid, keeping the old one", "err", err)
+			s.supervisor.notifyReady("the new configuration is invalid: " + term.EscapeLine(err.Error()))
 		}
 	}
 }

@@ -130,7 +130,7 @@ func (s *supervisor) notifyReloading() {
 
 // notifyStopping notifies that the daemon was requested to stop.
 func (s *supervisor) notifyStopping() {
-	s.sendLines(sd.SdNotifyStopping, "STATUS=finishing what is under way")
+	s.sendLines(sd.SdNotifyStopping, "STATUS=finishing requests")
 }
 
 // sendLines sends lines to the service manager. It ignores errors, because none can

@@ -59,7 +59,7 @@ func (d *daemon) runTopic(ctx context.Context, m *ops.Memory) error {
 		})
 		if e, ok := errors.AsType[*api.Error](err); ok && (e.Code == api.Secret || e.Code == api.Invalid) {
 			d.topic.refused.Add(1)
-			d.logger.Warn("message is never noted", "id", msg.ID, "err", err)
+			d.logger.Warn("message cannot be noted", "id", msg.ID, "err", err)
 			return nil
 		}
 		return err

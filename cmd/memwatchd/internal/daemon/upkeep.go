@@ -61,7 +61,7 @@ func (d *daemon) openMaintenance() (*maintenance, error) {
 		Logger: d.logger, Now: clock.Now,
 	}
 	if err := u.compactor.Uses.Open(); err != nil {
-		d.logger.Warn("what is used is counted anew", "err", err)
+		d.logger.Warn("usage counts were reset", "err", err)
 	}
 	u.compress = &compactor.Compress{Root: root, Cutoff: c.Compress.Cutoff}
 	if d.model != nil {
@@ -102,7 +102,7 @@ func (d *daemon) correctCounters(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case err != nil:
-			d.logger.Warn("counters cannot be put right", "path", p.Path, "err", err)
+			d.logger.Warn("counters cannot be corrected", "path", p.Path, "err", err)
 		case group == "":
 			group = written.ID
 		}
@@ -160,7 +160,7 @@ func (d *daemon) hostName() (string, error) {
 	}
 	name = compactor.HostName(name)
 	if err := vault.WriteState(path, []byte(name)); err != nil {
-		d.logger.Warn("the name of this machine cannot be noted", "err", err)
+		d.logger.Warn("the host name cannot be recorded", "err", err)
 	}
 	return name, nil
 }

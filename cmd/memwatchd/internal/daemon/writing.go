@@ -24,7 +24,7 @@ func (d *daemon) openWriting() (err error) {
 	c := d.config
 	records, err := vault.OpenJournal(filepath.Join(c.State.Dir, "journal"), c.Journal.Keep)
 	if err != nil {
-		d.logger.Error("no file is changed without a journal", "err", err)
+		d.logger.Error("journal is unavailable, no files are changed", "err", err)
 		d.writerErr = err
 		return nil
 	}
@@ -68,7 +68,7 @@ func (d *daemon) startWriteJobs(ctx context.Context) error {
 		return nil
 	}
 	if err := d.maintenance.compactor.Survey(ctx); err != nil {
-		d.logger.Warn("how full long-term files are is not known", "err", err)
+		d.logger.Warn("usage of long-term files is unknown", "err", err)
 	}
 	if d.mayMissFiles() {
 		return nil // runTodos waits for the unread files
@@ -94,7 +94,7 @@ func (d *daemon) runTodos(ctx context.Context) error {
 			continue
 		}
 		if err := d.todos.Start(ctx); err != nil && ctx.Err() == nil {
-			d.logger.Warn("tasks cannot be noted yet", "err", err)
+			d.logger.Warn("task state cannot be recorded yet", "err", err)
 		}
 	}
 	return d.todos.Run(ctx)
@@ -120,14 +120,14 @@ func (d *daemon) runWriter(ctx context.Context) error {
 		if ctx.Err() == nil && err.Error() != told &&
 			!errors.Is(err, vault.ErrRoot) { // the watcher reports a missing root
 			told = err.Error()
-			d.logger.Warn("what was interrupted cannot be settled yet", "err", err)
+			d.logger.Warn("an interrupted change cannot be recovered yet", "err", err)
 		}
 		if err := sleep(ctx, maxRetryWait); err != nil {
 			return err
 		}
 	}
 	if err := d.writer.Journal.Prune(clock.Now()); err != nil {
-		d.logger.Warn("old changes cannot be forgotten", "err", err)
+		d.logger.Warn("old journal entries cannot be removed", "err", err)
 	}
 	return d.writer.Run(ctx)
 }

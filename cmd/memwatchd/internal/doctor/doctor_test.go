@@ -384,7 +384,7 @@ func TestPrint(t *testing.T) {
 		{Group: "Daemon", Name: "socket", Text: "/run/s"},
 		{Group: "Daemon", Name: "socket", Text: "/run/t"},
 		{Group: "Daemon", Name: "health", Severity: problem,
-			Text:    "the disk is full, and nothing can be written there until there is room again",
+			Text:    "the disk is full, and the daemon cannot write files there until there is room again",
 			Advice:  "make room",
 			Command: "rm -r /tmp/a-file-with-a-name-that-is-longer-than-a-line-of-the-terminal"},
 		{Group: "Files", Name: "check", Severity: note, Text: "a\x1b[31m.md"},
@@ -396,8 +396,8 @@ func TestPrint(t *testing.T) {
 	}
 	want := `Daemon
   ok       process, socket
-  problem  the disk is full, and nothing can be written
-           there until there is room again
+  problem  the disk is full, and the daemon cannot write
+           files there until there is room again
            make room
            rm -r /tmp/a-file-with-a-name-that-is-longer-than-a-line-of-the-terminal
 

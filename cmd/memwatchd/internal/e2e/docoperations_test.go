@@ -432,7 +432,7 @@ func (r *reference) fields(of reflect.Type) {
 // all structs, for fields without a comment of their own.
 var usualFields = map[string]string{
 	"day":        "day, YYYY-MM-DD",
-	"disabled":   "memory is turned off: nothing was written",
+	"disabled":   "memory is disabled; nothing was written",
 	"dry_run":    "the request was a dry run, which changes nothing",
 	"end_line":   "last line",
 	"hints":      "hints for the reader, such as a way to get more",

@@ -124,7 +124,7 @@ func TestHooks(t *testing.T) {
 		}
 	}
 	for _, source := range []string{"resume", "fork"} {
-		if got := start(source); !strings.HasPrefix(got, "nothing: the session was given its memory") {
+		if got := start(source); !strings.HasPrefix(got, "nothing: the session already has its memory block") {
 			t.Errorf("%s is told %q", source, got)
 		}
 	}
@@ -270,7 +270,7 @@ func TestHookInput(t *testing.T) {
 			if out != "" || why == "" {
 				t.Errorf("%s, given %s, prints %q, and says %q", e.Name, what, out, why)
 			}
-			if e.Name == "pre-compact" && (what == "a pipe" || what == "a directory" || what == "a device") && !strings.Contains(why, "is not a file") {
+			if e.Name == "pre-compact" && (what == "a pipe" || what == "a directory" || what == "a device") && !strings.Contains(why, "is not a regular file") {
 				t.Errorf("%s, given %s, says %q", e.Name, what, why)
 			}
 		}
@@ -295,7 +295,7 @@ func TestHookInput(t *testing.T) {
 	}
 	defer w.Close()
 	defer r.Close()
-	if _, why := l.hook("prompt", r); !strings.Contains(why, "no time left") {
+	if _, why := l.hook("prompt", r); !strings.Contains(why, "out of time") {
 		t.Errorf("a prompt that does not come: %q", why)
 	}
 	fmt.Fprint(w, `{"prompt": "where is the billing database?"}`)

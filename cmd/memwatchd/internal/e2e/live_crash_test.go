@@ -83,7 +83,7 @@ func TestPoisonedIndex(t *testing.T) {
 	}
 	l.wantFirst(files)
 	l.wantWell(files)
-	if l.aside() != 1 || !strings.Contains(l.log.String(), "3 crashes in a row") {
+	if l.aside() != 1 || !strings.Contains(l.log.String(), "3 consecutive crashes") {
 		t.Error("it is not said that the index was set aside for its crashes")
 	}
 }

@@ -52,7 +52,7 @@ func (l *live) wantFirst(files int) {
 	}
 }
 
-const setAside = "index is set aside"
+const setAside = "index quarantined"
 
 // aside returns how often the log reports that an index was set aside.
 func (l *live) aside() int { return strings.Count(l.log.String(), setAside) }

@@ -97,7 +97,7 @@ func TestNothingCanBeWritten(t *testing.T) {
 	l.wantCalm("nothing can be written")
 	l.limitFiles(unix.RLIM_INFINITY)
 	l.wantWell(files + 40)
-	if !strings.Contains(l.log.String(), "index is on disk again") {
+	if !strings.Contains(l.log.String(), "index is saved to disk again") {
 		t.Error("it is not said that it is over")
 	}
 	// It was written to disk.
@@ -187,7 +187,7 @@ func TestFullDisk(t *testing.T) {
 			l.start()
 			fillAll()
 			if index {
-				l.wantFailing(0, files, "disk full, make room on that of "+l.indexDir())
+				l.wantFailing(0, files, "disk full, free space on the disk of "+l.indexDir())
 			} else {
 				l.write("2026-03-01/n.md", "- quince\n")
 				l.wantWell(files + 1)

@@ -46,7 +46,7 @@ func TestTooFewWatches(t *testing.T) {
 		return l.search(owner, "loquat", fields{"sync": false}).Total == 100
 	})
 	t.Logf("%d directories watched, %d polled; found after %s", s.Watch.Directories, len(s.Watch.Polled), time.Since(began))
-	if n := strings.Count(l.log.String(), "cannot be watched, polling it"); n != 1 {
+	if n := strings.Count(l.log.String(), "cannot watch a directory, polling"); n != 1 {
 		t.Errorf("it is logged %d times, want once", n)
 	}
 	l.wantCalm("directories are polled")
@@ -174,7 +174,7 @@ func TestFewOpenFiles(t *testing.T) {
 		})
 	}
 	l.until("status still says that clients have to go", short) // the request for the status may be cut off too
-	if n := strings.Count(l.log.String(), "clients have to go"); n != 1 {
+	if n := strings.Count(l.log.String(), "too many open files, rejecting connections"); n != 1 {
 		t.Errorf("it is logged %d times, want once", n)
 	}
 	l.wantCalm("clients have to go")

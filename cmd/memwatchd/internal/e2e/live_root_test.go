@@ -71,7 +71,7 @@ func (l *live) wantTold(state string, files int) {
 		l.t.Errorf("the command ends with %v, and prints:\n%s", err, out)
 	}
 	out, err = l.command("check").CombinedOutput()
-	if want := map[string]string{"missing": "cannot be opened", "holding": "is in the index and not in the directory"}[state]; !strings.Contains(string(out), want) {
+	if want := map[string]string{"missing": "cannot open the memory directory", "holding": "is indexed but missing in the directory"}[state]; !strings.Contains(string(out), want) {
 		l.t.Errorf("while the root is %s, check ends with %v, and prints:\n%s", state, err, out)
 	}
 }

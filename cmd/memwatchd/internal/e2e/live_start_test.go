@@ -145,9 +145,9 @@ func TestSocketInBadPlaces(t *testing.T) {
 	long := filepath.Join(base, strings.Repeat("x", 108-len(base)-1))
 	for socket, want := range map[string]string{
 		long:                                    "108 bytes",
-		filepath.Join(dir("group", 0o770), "s"): "others may write",
-		filepath.Join(dir("everybody", 0o707), "s"):      "others may write",
-		filepath.Join(base, "link", "s"):                 "symlink",
+		filepath.Join(dir("group", 0o770), "s"): "other users can write",
+		filepath.Join(dir("everybody", 0o707), "s"):      "other users can write",
+		filepath.Join(base, "link", "s"):                 "symbolic link",
 		filepath.Join(base, "dangling"):                  "not a socket",
 		filepath.Join(base, "file"):                      "not a socket",
 		filepath.Join(base, "file", "s"):                 "not a directory",

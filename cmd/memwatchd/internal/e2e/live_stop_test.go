@@ -38,7 +38,7 @@ func TestStopped(t *testing.T) {
 			if a := l.search(owner, "quince", fields{"limit": 1}); a.Total != want || !a.Index.Synced {
 				t.Errorf("awake, it finds %d of %d; %+v", a.Total, want, a.Index)
 			}
-			l.until("it says that it was asleep", func() bool { return strings.Contains(l.log.String(), "woke up") })
+			l.until("it says that it was asleep", func() bool { return strings.Contains(l.log.String(), "resumed from sleep") })
 			l.wantWell(want)
 		})
 	}

@@ -313,7 +313,7 @@ func TestTodoWritingOff(t *testing.T) {
 	c.until("it is told", func() bool { return len(c.mustStatus().Todosync.Waiting) == 1 })
 	var plan api.TodoAnswer
 	c.must("todo", owner.with(fields{"dry_run": true}), &plan)
-	if len(plan.Plan.Waiting) != 1 || plan.Plan.Waiting[0].Places[0].Path != c.before || plan.Plan.Waiting[0].Reason != "writing is turned off" {
+	if len(plan.Plan.Waiting) != 1 || plan.Plan.Waiting[0].Places[0].Path != c.before || plan.Plan.Waiting[0].Reason != "writing is disabled" {
 		t.Errorf("the plan is %+v", plan.Plan)
 	}
 	if diff := cmp.Diff(tree, c.tree()); diff != "" {

@@ -27,7 +27,7 @@ const ownLine = "- a line of mine"
 
 var sittings = []sitting{
 	{
-		name: "vim", program: "vim -u DEFAULTS", needs: []string{"vim", "tmux"}, reason: "it is open in vim",
+		name: "vim", program: "vim -u DEFAULTS", needs: []string{"vim", "tmux"}, reason: "the file is open in vim",
 		keys: func(s *screen) { s.send("G", "o"); s.send("-l", "--", ownLine); s.send("Escape") },
 		save: func(s *screen) { s.send("-l", ":wq"); s.send("Enter") },
 		insist: func(s *screen) {
@@ -41,7 +41,7 @@ var sittings = []sitting{
 		},
 	},
 	{
-		name: "emacs", program: "emacs -nw -q", needs: []string{"emacs", "tmux"}, reason: "it has unsaved changes in Emacs",
+		name: "emacs", program: "emacs -nw -q", needs: []string{"emacs", "tmux"}, reason: "the file has unsaved changes in Emacs",
 		keys: func(s *screen) { s.send("M->"); s.send("-l", "--", ownLine); s.send("Enter") },
 		save: func(s *screen) { s.send("C-x", "C-s"); s.wait("Wrote "); s.send("C-x", "C-c") },
 		insist: func(s *screen) {
@@ -168,7 +168,7 @@ func TestWriteWaitsForGit(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.edit(c.now, "[ ]", "[x]")
-	c.waitsFor(c.before, "git is at work")
+	c.waitsFor(c.before, "git is running")
 	if text := c.read(c.before); text != oneTask {
 		t.Errorf("it was not left alone:\n%s", text)
 	}
@@ -185,7 +185,7 @@ func TestWriteWaitsForGit(t *testing.T) {
 			t.Fatalf("git %s finds nothing to ask a person about", doing)
 		}
 		c.write(testkit.DaysAgo(0)+"/"+doing+".md", strings.ReplaceAll("## Tasks\n- [x] Call Bob\n", "Bob", map[string]string{"rebase": "Bob", "merge": "Eve"}[doing]))
-		c.waitsFor(third, "a git "+doing+" is under way")
+		c.waitsFor(third, "a git "+doing+" is in progress")
 		if err := git(doing, "--abort"); err != nil {
 			t.Fatal(err)
 		}

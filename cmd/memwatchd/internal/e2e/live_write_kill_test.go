@@ -205,6 +205,6 @@ func TestWriteReloaded(t *testing.T) {
 	c.configure("write: {quit: 1s}\n")
 	c.cmd.Process.Signal(syscall.SIGHUP)
 	c.until("the configuration that makes no sense is refused", func() bool {
-		return strings.Contains(c.log.String(), "is refused, the old one stays")
+		return strings.Contains(c.log.String(), "is invalid, keeping the old one")
 	})
 }

@@ -328,11 +328,11 @@ func (s *syncStress) mustNotFind(ctx context.Context, c *http.Client, who fields
 // reloadAndWait makes the daemon reload its configuration and waits until it
 // serves.
 func (s *syncStress) reloadAndWait(ctx context.Context, random *rand.Rand) error {
-	before := strings.Count(s.log.String(), "configuration is read again")
+	before := strings.Count(s.log.String(), "configuration reloaded")
 	if err := s.reload(); err != nil {
 		return err
 	}
-	for strings.Count(s.log.String(), "configuration is read again") == before {
+	for strings.Count(s.log.String(), "configuration reloaded") == before {
 		if !wait(ctx, 5*time.Millisecond) {
 			return ctx.Err()
 		}

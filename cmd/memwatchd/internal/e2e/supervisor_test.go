@@ -45,7 +45,7 @@ func TestSupervisorIsTold(t *testing.T) {
 	}
 	for _, c := range []struct{ name, config, status string }{
 		{"the same", string(good), "STATUS="},
-		{"one that makes no sense", "memory: {dri: x}\n", "STATUS=the new configuration is refused: "},
+		{"one that makes no sense", "memory: {dri: x}\n", "STATUS=the new configuration is invalid: "},
 		{"one with which nothing starts", string(good) + "index: {dir: /proc/none}\n", "STATUS="},
 	} {
 		if err := os.WriteFile(l.config, []byte(c.config), 0o600); err != nil {

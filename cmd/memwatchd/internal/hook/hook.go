@@ -58,42 +58,43 @@ var Events = []struct {
 	flags func(*hook, *cobra.Command)
 }{
 	{
-		Name: "session-start", Event: "SessionStart", short: "Print what a session begins with",
+		Name: "session-start", Event: "SessionStart", short: "Print the memory block for the start of a session",
 		run:   printSessionContext,
 		flags: addFormatFlag,
-		long:  "It is printed for a session that begins, and again when it was cleared or compressed. One that is resumed or forked has it still, in the conversation that goes on.",
+		long:  "The block is printed when a session starts, is cleared or is compacted. Resumed and forked sessions already contain it.",
 		try:   `{"source": "startup"}`,
 	}, {
-		Name: "prompt", Event: "UserPromptSubmit", short: "Print what a prompt is about", run: printRelevant,
-		long: "These are the entries that a prompt is about. Most prompts are about nothing in memory (\"run the tests again\"), and nothing is printed for them. Of a long one the beginning and the end count, without code.",
+		Name: "prompt", Event: "UserPromptSubmit", short: "Print the entries that match a prompt", run: printRelevant,
+		long: "Most prompts match nothing in memory (\"run the tests again\"); nothing is printed for them. Of a long prompt, the beginning and the end are used, without code.",
 		try:  `{"prompt": "why did the deployment fail?"}`,
 	}, {
-		Name: "pre-compact", Event: "PreCompact", short: "Save what matters of a conversation before it is compressed",
+		Name: "pre-compact", Event: "PreCompact", short: "Save the essential statements of a conversation before it is compacted",
 		run:  saveStatements,
 		long: statementsHelp, try: `{"transcript_path": "~/session.jsonl"}`,
 	}, {
-		Name: "stop", Event: "Stop", short: "Save what an answer has achieved, if hooks.store_responses is true",
+		Name: "stop", Event: "Stop", short: "Save the result of an answer, if hooks.store_responses is true",
 		run:  saveAnswer,
-		long: "It is one to three lines of the answer, or what the model of llm.endpoint says of it. That takes longer than a hook may, so the daemon asks it later.",
+		long: "The capture is one to three lines of the answer, or a summary by the model of llm.endpoint, which the daemon requests after the hook has returned.",
 		try:  `{"last_assistant_message": "Fixed the login."}`,
 	}, {
-		Name: "session-end", Event: "SessionEnd", short: "Save what matters of a conversation when it ends",
+		Name: "session-end", Event: "SessionEnd", short: "Save the essential statements of a conversation when it ends",
 		run:  saveStatements,
 		long: statementsHelp, try: `{"transcript_path": "~/session.jsonl"}`,
 	},
 }
 
-const statementsHelp = "That is what somebody asked to remember, what was decided, what has to be so, and what is preferred: at most ten lines, as they were said, " +
-	"of the end of the conversation. They go to the log of the day, for private contexts, each once. Code, the output of tools, other agents and credentials are left out."
+const statementsHelp = "Requests to remember, decisions, requirements and preferences are saved: at most ten lines, verbatim, from the end " +
+	"of the conversation. They are appended to the log of the day, private, each once. Code, tool output, other agents and " +
+	"credentials are omitted."
 
 // NewCommand returns the hook command with one subcommand per event.
 func NewCommand(g *cli.Globals) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "hook",
-		Short: "Give an agent its memory, and keep what it says, at the moments of a session",
-		Long: `Give an agent its memory, and keep what it says, at the moments of a session.
+		Short: "Connect the memory to the sessions of an agent",
+		Long: `Connect the memory to the sessions of an agent.
 
-Agents such as Claude Code call these commands by themselves, with JSON on the standard input. They take less than 300 ms, end with 0 and print nothing if the daemon is away.`,
+Agents such as Claude Code run these commands with JSON on standard input. The commands take less than 300 ms, and exit with 0 without output if no daemon answers.`,
 		GroupID:     "agents",
 		Args:        cli.OnlyCommands,
 		Annotations: map[string]string{cli.NeverFails: ""},
@@ -107,7 +108,7 @@ Agents such as Claude Code call these commands by themselves, with JSON on the s
 			Args:    cli.NoArgs, Annotations: c.Annotations,
 			Run: func(cmd *cobra.Command, _ []string) { h.runAction(cmd, e.run) },
 		}
-		sub.Flags().BoolVar(&h.debug, "debug", false, "say on the standard error why nothing was printed or saved")
+		sub.Flags().BoolVar(&h.debug, "debug", false, "print to standard error why nothing was printed or saved")
 		if e.flags != nil {
 			e.flags(h, sub)
 		}
@@ -148,7 +149,7 @@ type hookInput struct {
 func (h *hook) runAction(cmd *cobra.Command, do func(context.Context, *hook) error) {
 	if term.IsTerminal(cmd.InOrStdin()) {
 		fmt.Fprintf(h.g.Stderr,
-			"%s is for agents, which give it JSON on the standard input: memwatchd hook install puts it into their settings\n", cmd.CommandPath())
+			"%s is run by agents with JSON on standard input: run `memwatchd hook install` to add it to their settings\n", cmd.CommandPath())
 		return
 	}
 	signal.Ignore(syscall.SIGPIPE) // the agent may have closed the pipe
@@ -156,12 +157,12 @@ func (h *hook) runAction(cmd *cobra.Command, do func(context.Context, *hook) err
 		if !h.outputStarted.CompareAndSwap(false, true) {
 			time.Sleep(hookGrace)
 		}
-		h.logDebug(errors.New("there was no time left"))
+		h.logDebug(errors.New("out of time"))
 		os.Exit(0)
 	})
 	defer func() {
 		if r := recover(); r != nil { // a panic would exit with status 2
-			h.logDebug(fmt.Errorf("it panicked: %v", r))
+			h.logDebug(fmt.Errorf("panic: %v", r))
 		}
 	}()
 	ctx, cancel := context.WithTimeout(cmd.Context(), TimeLimit)
@@ -191,7 +192,7 @@ func (h *hook) prepare(cmd *cobra.Command) (err error) {
 		return err
 	}
 	if e := h.input.Event; e != "" && e != h.event {
-		return fmt.Errorf("it is for %s, and this is %s", h.event, e)
+		return fmt.Errorf("the hook is for %s, but the event is %s", h.event, e)
 	}
 	return nil
 }
@@ -204,7 +205,7 @@ func readHookInput(r io.Reader) (in hookInput, err error) {
 		err = nil
 	}
 	if err != nil {
-		err = fmt.Errorf("the standard input is not what agents send: %w", err)
+		err = fmt.Errorf("standard input is not a valid hook event: %w", err)
 	}
 	return in, err
 }

@@ -44,7 +44,7 @@ func saveStatements(ctx context.Context, h *hook) error {
 		}
 	}
 	if len(bullets) == 0 {
-		return errors.New("nothing is to be saved")
+		return errors.New("nothing to save")
 	}
 	for some := range slices.Chunk(bullets, bulletsPerRequest) {
 		err := h.saveBullets(ctx, api.CaptureRequest{Bullets: some, Type: "crumb"})
@@ -77,7 +77,7 @@ func saveAnswer(ctx context.Context, h *hook) error {
 	case !h.config.Hooks.StoreResponses:
 		return errors.New("hooks.store_responses is false")
 	case h.input.Active:
-		return errors.New("the agent goes on because of a hook")
+		return errors.New("the agent continues because of a hook")
 	}
 	message := h.input.Message
 	if strings.TrimSpace(message) == "" {
@@ -87,7 +87,7 @@ func saveAnswer(ctx context.Context, h *hook) error {
 		}
 		turns := transcript.Read(text)
 		if n := len(turns); n == 0 || !turns[n-1].Assistant {
-			return errors.New("the agent has said nothing")
+			return errors.New("the answer is empty")
 		}
 		message = turns[len(turns)-1].Text
 	}
@@ -114,7 +114,7 @@ func (h *hook) saveBullets(ctx context.Context, r api.CaptureRequest) error {
 // current user, and no symbolic link.
 func readTail(path string) ([]byte, error) {
 	if path == "" {
-		return nil, errors.New("there is no transcript")
+		return nil, errors.New("no transcript")
 	}
 	path, err := config.AbsolutePath(path)
 	if err != nil {
@@ -126,7 +126,7 @@ func readTail(path string) ([]byte, error) {
 	}
 	defer f.Close()
 	if st, ok := info.Sys().(*syscall.Stat_t); !ok || int(st.Uid) != os.Geteuid() {
-		return nil, fmt.Errorf("%s is another user's", path)
+		return nil, fmt.Errorf("%s belongs to another user", path)
 	}
 	return io.ReadAll(io.NewSectionReader(f, max(0, info.Size()-maxTranscript), maxTranscript))
 }

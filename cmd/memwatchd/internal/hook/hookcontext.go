@@ -17,7 +17,7 @@ import (
 // addFormatFlag adds the flag for the context format at the start of a session.
 func addFormatFlag(h *hook, cmd *cobra.Command) {
 	cmd.Flags().StringVar(&h.format, "format", "summary",
-		"summary, boot or full: what the session is given, as in memwatchd context")
+		"format of the block, as in memwatchd context: summary, boot or full")
 	cmd.RegisterFlagCompletionFunc("format", cli.CompleteWords("summary", "boot", "full"))
 }
 
@@ -25,7 +25,7 @@ func addFormatFlag(h *hook, cmd *cobra.Command) {
 // when the session was cleared or compressed.
 func printSessionContext(ctx context.Context, h *hook) error {
 	if s := h.input.Source; s == "resume" || s == "fork" { // the continued conversation has the memory block
-		return fmt.Errorf("the session was given its memory when it began: this is a %s", s)
+		return fmt.Errorf("the session already has its memory block: this is a %s", s)
 	}
 	r := api.ContextRequest{Format: h.format, Fresh: cli.WithoutSync}
 	if h.format == "summary" {
@@ -49,7 +49,7 @@ const maxQueryChars = 1200
 func printRelevant(ctx context.Context, h *hook) error {
 	query := transcript.CondensePrompt(h.input.Prompt, maxQueryChars)
 	if strings.TrimSpace(query) == "" {
-		return errors.New("the prompt says nothing")
+		return errors.New("the prompt is empty")
 	}
 	return h.printContext(ctx, api.ContextRequest{
 		Format: "relevant", Query: query, MinCover: minCover,
@@ -65,7 +65,7 @@ func (h *hook) printContext(ctx context.Context, r api.ContextRequest) error {
 	}
 	text := truncateBlock(a.Text, h.config.Hooks.ContextMaxChars)
 	if text == "" {
-		return errors.New(strings.Join(append([]string{"nothing is to be shown"}, a.Hints...), "; "))
+		return errors.New(strings.Join(append([]string{"nothing to show"}, a.Hints...), "; "))
 	}
 	return h.writeOutput(text)
 }

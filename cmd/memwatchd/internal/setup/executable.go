@@ -33,7 +33,7 @@ func invokedPath() (string, error) {
 func programCommand() (string, error) {
 	path, err := os.Executable()
 	if err != nil {
-		return "", fmt.Errorf("where this program is cannot be told (say it with --program): %w", err)
+		return "", fmt.Errorf("find the path of this program (set --program): %w", err)
 	}
 	if found, err := exec.LookPath("memwatchd"); err == nil && sameFile(found, path) {
 		return "memwatchd", nil

@@ -25,13 +25,13 @@ func NewInit(g *cli.Globals) *cobra.Command {
 	var template string
 	c := &cobra.Command{
 		Use:     "init",
-		Short:   "Make a memory directory and a configuration",
-		Long:    `Make a memory directory, for you alone, and a configuration that says where it is and where its days begin and end. What is there already stays as it is.`,
+		Short:   "Create a memory directory and a configuration",
+		Long:    `Create a private memory directory, and a configuration with its path and time zone. Existing files are not changed.`,
 		Example: "  memwatchd init\n  memwatchd init --name work --dir ~/work/notes",
 		Args:    cli.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if template != "" && example {
-				return cli.UsageError{Err: errors.New("init: --example has a MEMORY.md of its own: leave it or --template out")}
+				return cli.UsageError{Err: errors.New("init: --example contains a MEMORY.md: omit --example or --template")}
 			}
 			if template != "" {
 				if err := config.CheckOneOf(template, templates); err != nil {
@@ -41,9 +41,9 @@ func NewInit(g *cli.Globals) *cobra.Command {
 			return createMemory(g, example, template)
 		},
 	}
-	c.Flags().BoolVar(&example, "example", false, "put a few example files into it, if it is empty")
+	c.Flags().BoolVar(&example, "example", false, "create example files if the directory is empty")
 	c.Flags().StringVar(&template, "template", "",
-		"put a MEMORY.md into it, if there is none: pet, for an agent that is somebody's pet, in Chinese")
+		"create a MEMORY.md from a template if there is none: pet (a pet agent, in Chinese)")
 	c.RegisterFlagCompletionFunc("template", cli.CompleteWords(templates...))
 	return c
 }
@@ -81,7 +81,7 @@ func createMemory(g *cli.Globals, example bool, template string) error {
 		}
 		note = " (with a MEMORY.md)"
 		if !made {
-			note = " (its MEMORY.md was there)"
+			note = " (existing MEMORY.md)"
 		}
 	}
 	fmt.Fprintln(g.Stdout, "memory:        "+term.EscapeLine(cli.RelativePath(c.Memory.Dir))+note)
@@ -92,7 +92,7 @@ func createMemory(g *cli.Globals, example bool, template string) error {
 	}
 	note = ""
 	if !made {
-		note = " (was there)"
+		note = " (exists)"
 	}
 	fmt.Fprintln(g.Stdout, "configuration: "+term.EscapeLine(path)+note)
 	about := config.Flags{File: g.Config.File}

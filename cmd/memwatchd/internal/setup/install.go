@@ -48,27 +48,28 @@ func (i *installer) newCommand() *cobra.Command {
 	name := "memwatchd " + string(i.component)
 	c := &cobra.Command{
 		Use:   "install --agent NAME",
-		Short: fmt.Sprintf("Put %s into the settings of an agent", what),
-		Long: fmt.Sprintf("Put %s into the settings of an agent, or bring it up to date there. What would be changed is shown; with --write it is changed. Nothing else in the file changes: neither comments nor the order of keys nor white space.\n\n"+
-			"The flags --config, --name, --dir, --socket, --subject and --context, if they are given here, are given to memwatchd by the agent, too.", what),
+		Short: fmt.Sprintf("Add %s to the settings of an agent", what),
+		Long: fmt.Sprintf("Add %s to the settings of an agent, or update the existing entry. The command shows the change; "+
+			"--write applies it. Comments, the order of keys and white space in the rest of the file do not change.\n\n"+
+			"The flags --config, --name, --dir, --socket, --subject and --context become part of the agent's command.", what),
 		Example: fmt.Sprintf("  %s install --agent claude-code\n  %[1]s install --agent claude-code --write", name),
 	}
 	if i.remove {
 		c.Use = "uninstall --agent NAME"
-		c.Short = fmt.Sprintf("Take %s out of the settings of an agent", what)
-		c.Long = c.Short + ". What would be changed is shown; with --write it is changed. The rest of the file stays as it is."
+		c.Short = fmt.Sprintf("Remove %s from the settings of an agent", what)
+		c.Long = c.Short + ". The command shows the change; --write applies it. The rest of the file does not change."
 		c.Example = fmt.Sprintf("  %s uninstall --agent claude-code\n  %[1]s uninstall --all --write", name)
 	}
 	c.Args = cli.NoArgs
 	c.RunE = func(cmd *cobra.Command, _ []string) error { return i.runInstaller(cmd) }
 	f := c.Flags()
 	names := agents.Names(i.component)
-	f.StringSliceVar(&i.agents, "agent", nil, "whose settings, as a `list`: "+strings.Join(names, ", "))
+	f.StringSliceVar(&i.agents, "agent", nil, "comma-separated `list` of agents: "+strings.Join(names, ", "))
 	c.RegisterFlagCompletionFunc("agent", cli.CompleteWords(names...))
-	f.BoolVar(&i.all, "all", false, "the settings of all agents that are on this machine")
-	f.BoolVar(&i.write, "write", false, "change the files")
+	f.BoolVar(&i.all, "all", false, "settings of all agents found on this machine")
+	f.BoolVar(&i.write, "write", false, "apply the change")
 	f.BoolVar(&i.project, "project", false,
-		"the settings of the project in the working directory, which may be shared, instead of your own")
+		"settings of the project in the working directory, which may be shared, instead of your own")
 	if i.component == agents.Hooks {
 		f.BoolVar(&i.local, "local", false, "your own settings of the project in the working directory")
 	}
@@ -76,9 +77,9 @@ func (i *installer) newCommand() *cobra.Command {
 		return c
 	}
 	f.StringVar(&i.program, "program", "",
-		"what the agent starts: by default memwatchd, if that is this program, else where it is")
+		"program that the agent starts (default: memwatchd if PATH finds this program, else its path)")
 	if i.component == agents.MCP {
-		f.StringVar(&i.tools, "tools", "", "which tools the agent is given: core (if not given) or all")
+		f.StringVar(&i.tools, "tools", "", "tools for the agent: core (default) or all")
 		c.RegisterFlagCompletionFunc("tools", cli.CompleteWords(Profiles...))
 	}
 	return c
@@ -87,9 +88,9 @@ func (i *installer) newCommand() *cobra.Command {
 func (i *installer) runInstaller(cmd *cobra.Command) error {
 	switch {
 	case i.all && len(i.agents) > 0:
-		return cli.UsageError{Err: errors.New("--all is all agents: leave --agent out")}
+		return cli.UsageError{Err: errors.New("--all selects all agents: omit --agent")}
 	case i.project && i.local:
-		return cli.UsageError{Err: errors.New("--project and --local are two files: give one")}
+		return cli.UsageError{Err: errors.New("--project and --local exclude each other")}
 	}
 	m, err := ThisMachine()
 	if err != nil {
@@ -135,17 +136,17 @@ func (i *installer) selectAgents(m agents.Machine) ([]agents.Agent, error) {
 		}
 	}
 	names := agents.Names(i.component)
-	here := "none of them is on this machine"
+	here := "none found on this machine"
 	if len(found) > 0 {
-		here = "on this machine: " + strings.Join(found, ", ")
+		here = "found on this machine: " + strings.Join(found, ", ")
 	}
 	switch {
 	case i.all && len(found) == 0:
-		return nil, fmt.Errorf("there is no agent: known are %s", strings.Join(names, ", "))
+		return nil, fmt.Errorf("no agent found on this machine; known agents: %s", strings.Join(names, ", "))
 	case i.all:
 		i.agents = found
 	case len(i.agents) == 0:
-		return nil, fmt.Errorf("say for which agent, with --agent: one of %s (%s)", strings.Join(names, ", "), here)
+		return nil, fmt.Errorf("--agent is required: one of %s (%s)", strings.Join(names, ", "), here)
 	}
 	var list []agents.Agent
 	for _, name := range i.agents {
@@ -257,7 +258,7 @@ func (i *installer) planFile(a agents.Agent, m agents.Machine, file string, comm
 		if inside, err := s.isWithin(m.Dir); err != nil {
 			return nil, err
 		} else if !inside {
-			return nil, fmt.Errorf("%s: a link leads out of the project, to %s: take the link away, or leave --%s out",
+			return nil, fmt.Errorf("%s: a symbolic link leaves the project, to %s: remove the link, or omit --%s",
 				file, s.path, i.scope())
 		}
 	}
@@ -301,7 +302,7 @@ func (i *installer) printChanges(changes []*fileChange) error {
 		c.printChange(&b, p, i.remove)
 	}
 	if needed && !i.write {
-		fmt.Fprintf(&b, "\nNothing is changed yet. With --write it is:\n  %s\n",
+		fmt.Fprintf(&b, "\nNothing was changed. To apply the change:\n  %s\n",
 			term.ShellLine(slices.Concat([]string{"memwatchd"}, os.Args[1:], []string{"--write"})...))
 	}
 	_, err := io.WriteString(i.g.Stdout, b.String())

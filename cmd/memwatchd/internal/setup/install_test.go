@@ -39,7 +39,7 @@ func TestSettingsChangedMeanwhile(t *testing.T) {
 	}
 	refused := func(s *settingsFile) {
 		t.Helper()
-		if err := s.replace([]byte("ours"), false); err == nil || !strings.Contains(err.Error(), "changed meanwhile") {
+		if err := s.replace([]byte("ours"), false); err == nil || !strings.Contains(err.Error(), "changed during the operation") {
 			t.Errorf("got %v", err)
 		}
 		if names, _ := filepath.Glob(filepath.Join(dir, ".*")); len(names) > 0 {
@@ -124,7 +124,7 @@ func TestSettingsInADirectoryForReading(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer os.Chmod(dir, 0o700)
-	if err := s.replace([]byte("{ }"), false); err == nil || !strings.Contains(err.Error(), "none can be made") {
+	if err := s.replace([]byte("{ }"), false); err == nil || !strings.Contains(err.Error(), "create temporary file beside it") {
 		t.Errorf("got %v", err)
 	}
 	wantFile(t, path, "{}")
@@ -137,7 +137,7 @@ func TestSettingsOfAnotherSort(t *testing.T) {
 	if err := syscall.Mkfifo(path, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := openSettings(path); err == nil || !strings.Contains(err.Error(), "is not a file") {
+	if _, err := openSettings(path); err == nil || !strings.Contains(err.Error(), "is not a regular file") {
 		t.Errorf("got %v", err)
 	}
 	large := filepath.Join(t.TempDir(), "large.json")
@@ -148,7 +148,7 @@ func TestSettingsOfAnotherSort(t *testing.T) {
 		t.Fatal(err)
 	}
 	a, _ := agents.Named("gemini")
-	if _, err := a.Install(agents.MCP, openTest(t, large).data, agents.Command{"memwatchd", "mcp"}); err == nil || !strings.Contains(err.Error(), "more than 16 MiB") {
+	if _, err := a.Install(agents.MCP, openTest(t, large).data, agents.Command{"memwatchd", "mcp"}); err == nil || !strings.Contains(err.Error(), "larger than 16 MiB") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -66,9 +66,9 @@ func (c *fileChange) printChange(b *strings.Builder, p *cli.Printer, remove bool
 	case !c.isNeeded():
 		fmt.Fprintf(b, "%s: %s has memwatchd in %s\n", p.Style(term.AsTitle, c.Agent), c.title, file)
 	case c.Written && remove:
-		fmt.Fprintf(b, "%s: taken out of %s\n", p.Style(term.AsTitle, c.Agent), file)
+		fmt.Fprintf(b, "%s: removed from %s\n", p.Style(term.AsTitle, c.Agent), file)
 	case c.Written:
-		fmt.Fprintf(b, "%s: put into %s\n", p.Style(term.AsTitle, c.Agent), file)
+		fmt.Fprintf(b, "%s: added to %s\n", p.Style(term.AsTitle, c.Agent), file)
 	default:
 		from := c.File
 		if c.settings.info == nil {

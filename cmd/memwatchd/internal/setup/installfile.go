@@ -26,7 +26,7 @@ func openSettings(path string) (*settingsFile, error) {
 	real, err := filepath.EvalSymlinks(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if to, err := os.Readlink(path); err == nil {
-			return nil, fmt.Errorf("%s: this is a link to %s, which is not there: make that file, or take the link away", path, to)
+			return nil, fmt.Errorf("%s: symbolic link to %s, which does not exist: create that file, or remove the link", path, to)
 		}
 		return &settingsFile{path: path}, nil
 	}
@@ -91,7 +91,7 @@ func (s *settingsFile) replace(data []byte, shared bool) error {
 	path := filepath.Join(dir, fmt.Sprintf(".%s.memwatchd-%d", name, os.Getpid()))
 	temp, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
-		return fmt.Errorf("%s: it is replaced by a file that is made beside it, and there none can be made: %w", s.path,
+		return fmt.Errorf("%s: create temporary file beside it: %w", s.path,
 			err)
 	}
 	defer os.Remove(path)
@@ -109,7 +109,7 @@ func (s *settingsFile) replace(data []byte, shared bool) error {
 		return err
 	}
 	if (now.info == nil) != (s.info == nil) || !bytes.Equal(now.data, s.data) {
-		return fmt.Errorf("%s: the file was changed meanwhile, and is left as it is: try again", s.path)
+		return fmt.Errorf("%s: the file changed during the operation; nothing was written: try again", s.path)
 	}
 	return os.Rename(path, s.path)
 }
@@ -117,10 +117,10 @@ func (s *settingsFile) replace(data []byte, shared bool) error {
 // checkReplaceable returns an error if an existing file must not be replaced.
 func (s *settingsFile) checkReplaceable() error {
 	if s.info.Mode().Perm()&0o222 == 0 {
-		return fmt.Errorf("%s: the file is for reading only", s.path)
+		return fmt.Errorf("%s: the file is read-only", s.path)
 	}
 	if stat, ok := s.info.Sys().(*syscall.Stat_t); ok && stat.Nlink > 1 {
-		return fmt.Errorf("%s: the file has %d names (hard links), of which the others would keep the old text", s.path,
+		return fmt.Errorf("%s: the file has %d hard links, and the others would keep the old text", s.path,
 			stat.Nlink)
 	}
 	return nil
@@ -130,7 +130,7 @@ func (s *settingsFile) checkReplaceable() error {
 func (s *settingsFile) copyOwner(temp *os.File) error {
 	if stat, ok := s.info.Sys().(*syscall.Stat_t); ok && (int(stat.Uid) != os.Geteuid() || int(stat.Gid) != os.Getegid()) {
 		if err := temp.Chown(int(stat.Uid), int(stat.Gid)); err != nil {
-			return fmt.Errorf("%s: the owner of the file cannot be kept: %w", s.path, err)
+			return fmt.Errorf("%s: keep the owner of the file: %w", s.path, err)
 		}
 	}
 	return temp.Chmod(s.info.Mode().Perm())

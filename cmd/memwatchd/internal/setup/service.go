@@ -243,7 +243,7 @@ func (s *serviceCommand) uninstall(ctx context.Context) error {
 	if err := s.runSystemctl(ctx, []string{"daemon-reload"}); err != nil {
 		return err
 	}
-	fmt.Fprintln(s.g.Stdout, "The memory, the configuration and the index are still there.")
+	fmt.Fprintln(s.g.Stdout, "The memory, the configuration and the index were kept.")
 	return nil
 }
 
