@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// An Operation is one row of the table of operations.
+// An Operation describes one operation of the API.
 type Operation struct {
 	Name    string // on the wire, in snake_case
 	Summary string // one line, for help and for schemas

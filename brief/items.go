@@ -95,7 +95,8 @@ func keyText(key string) string {
 	return key
 }
 
-// valueText returns a value as JSON on one line.
+// valueText formats a value as JSON on one line. A value that is not valid JSON
+// becomes a JSON string.
 func valueText(value string) string {
 	if v := strings.TrimSpace(value); json.Valid([]byte(v)) {
 		if strings.ContainsAny(v, "\r\n") {

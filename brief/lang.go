@@ -9,7 +9,7 @@ import (
 // A Lang is a language for memwatchd's own words in a block.
 type Lang string
 
-// The languages.
+// Supported languages.
 const (
 	English Lang = "en"
 	Chinese Lang = "zh"

@@ -101,8 +101,8 @@ func SessionFile(id string) string {
 
 // SessionNames returns candidate names for a session's file, without .md, in
 // order of preference. The second name is for a day in which the first one is
-// the file of another session. For the owner of the root, reader is empty; for
-// any other caller it identifies the caller, who has one name only.
+// the file of another session. A caller that has a file of its own has one name
+// only, which depends on reader, an identification of the caller.
 func SessionNames(id, reader string) []string {
 	name := strings.TrimSuffix(SessionFile(id), ".md")
 	apart := func(s string) string {

@@ -168,7 +168,8 @@ func (f *inlineElements) codeMarks(b []byte, pos func(int) int) {
 	}
 }
 
-// privateTag returns the length of a <private> tag at the start of b, or 0.
+// privateTag returns the length of the <private> or </private> tag at the start of
+// b, or 0 if there is none, and whether it is a closing tag. b begins with "<".
 func privateTag(b []byte) (n int, closing bool) {
 	rest := b[1:]
 	if len(rest) > 0 && rest[0] == '/' {
@@ -243,8 +244,8 @@ func (f *inlineElements) scanAngle(l *leaf, i int) int {
 	return i + 1
 }
 
-// scanTag reads a #tag at offset i and returns the offset after it. A tag must be
-// at the start of a word and must not be a number.
+// scanTag scans a #tag at b[i] and returns the offset after it. A tag must start a
+// word and must not be a number.
 func (f *inlineElements) scanTag(b []byte, i int) int {
 	if i > 0 {
 		r, _ := utf8.DecodeLastRune(b[:i])

@@ -35,7 +35,7 @@ func (m *Merge) Undecided(tell func(v Visibility, text string) bool) (existing, 
 		fit := 0
 		for _, j := range it.section.entries {
 			e := &m.doc.Entries[j]
-			if m.taken[[2]int{j, -1}] || !tell(e.Partition.Visibility, string(m.doc.Source[e.Span.Start:e.Span.End])) {
+			if m.taken[[2]int{j, -1}] || !m.may(e) || !tell(e.Partition.Visibility, string(m.doc.Source[e.Span.Start:e.Span.End])) {
 				continue
 			}
 			was, ok := m.mergeable(e, it)

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// hasScheme reports whether a target is a URL.
+// hasScheme reports whether s starts with a URL scheme.
 func hasScheme(s string) bool { return schemeRE.MatchString(s) }
 
 var schemeRE = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]+:`)

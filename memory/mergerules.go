@@ -91,9 +91,10 @@ func (x *sectionIndex) addEntry(i int, e *Entry) {
 	}
 }
 
-// singleCandidate returns the single entry of a list if it is unpaired and replaceable,
-// else -1.
+// singleCandidate returns the single changeable entry of a list if it is unpaired
+// and replaceable, else -1.
 func (m *Merge) singleCandidate(it *MergeItem, list []int) int {
+	list = slices.DeleteFunc(slices.Clone(list), func(i int) bool { return !m.may(&m.doc.Entries[i]) })
 	if len(list) == 1 && !m.taken[[2]int{list[0], -1}] && m.replaceable(it, list[0]) {
 		return list[0]
 	}

@@ -175,8 +175,9 @@ func splitAnchor(s string) (id, before string) {
 	return t[i+1:], strings.TrimRight(t[:i], " \t\n")
 }
 
-// normText returns an entry's text in the form for duplicate detection: without
-// case, width, white space, emphasis, markers, boxes and anchors.
+// normText normalizes an entry's text for duplicate detection: it folds case,
+// character width and white space, and removes emphasis, list markers, checkboxes
+// and anchors.
 func normText(text string) string {
 	_, text = splitAnchor(text)
 	if strings.IndexByte(text, '\n') < 0 {

@@ -239,7 +239,7 @@ func (m writeOps) createFile(ctx context.Context, c Call, r *api.WriteRequest) (
 			failed = nil
 			if old != nil {
 				failed = api.Errorf(api.Conflict, "cannot create %s, which already exists", r.Path).
-					WithHint("get the file and set its hash, or choose another name")
+					WithHint("to replace the file, get it and pass its hash; otherwise choose another path")
 				return nil, failed
 			}
 			return []byte(r.Text), nil

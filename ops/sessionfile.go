@@ -25,12 +25,11 @@ const maxUnsound = 9
 // It passes the parsed file to isOurs and returns the error of isOurs.
 type sessionFileFunc func(path string, fresh bool, isOurs func(*memory.Document) error) error
 
-// useSessionFile finds the file of a session of a day and calls use. For the
-// owner in private it prefers the file that contains the session id, then the
-// one with the session's name, then a new one. Any other caller has a file of
-// its own. If a file of that name belongs to another session or is unsound and
-// must not be written, the session gets another name. The notes describe unsound
-// files.
+// useSessionFile finds the file of a session of a day and calls use. It prefers
+// the readable file that contains the session id, then the one with the
+// session's name, then a new one. A caller on a listener with a fixed scope has a
+// file of its own, unless it is the owner in private. If a file of that name belongs to another session or is unsound and must not be written,
+// the session gets another name. The notes describe unsound files.
 func (m writeOps) useSessionFile(c Call, session, day string, use sessionFileFunc) (notes []string, err error) {
 	try := func(path string, fresh, byName bool) error {
 		isOurs := func(doc *memory.Document) error {
@@ -56,8 +55,11 @@ func (m writeOps) useSessionFile(c Call, session, day string, use sessionFileFun
 		}
 		return use(path, fresh, isOurs)
 	}
-	names := memory.SessionNames(session, "")
-	if c.Scope.Subject == m.Owner && c.View.Private() {
+	// On a listener with a fixed scope, the name must not depend on files that the
+	// caller may not read. Other programs can act as any subject.
+	own := memory.SessionNames(session, c.identity())
+	names := own
+	if c.Fixed == nil || c.Scope.Subject == m.Owner && c.View.Private() {
 		for _, doc := range m.sessionFiles(c, session, day) {
 			path := doc.Place.Path
 			err := try(path, false, true)
@@ -66,9 +68,7 @@ func (m writeOps) useSessionFile(c Call, session, day string, use sessionFileFun
 				return notes, err
 			}
 		}
-	} else {
-		// The name must not depend on files that the caller may not read.
-		names = memory.SessionNames(session, c.identity())
+		names = append(memory.SessionNames(session, ""), own...)
 	}
 	dir := m.dayDir(day)
 	for i, name := range names {

@@ -139,7 +139,7 @@ func (s *scans) recordMissed() {
 }
 
 // endWalk records the end of the walk of a scan. If any read failed since the
-// scan began, walked schedules another scan and returns nil. Otherwise it
+// scan began, endWalk schedules another scan and returns nil. Otherwise it
 // returns the function to call after the scan's marks have been delivered, or
 // nil if none is needed.
 func (s *scans) endWalk(failed bool) (delivered func(error)) {

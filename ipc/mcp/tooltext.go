@@ -229,7 +229,7 @@ func (b *toolText) writeTodo(a *api.TodoAnswer) {
 func (b *toolText) writeCaptured(a *api.CaptureAnswer) {
 	switch {
 	case a.Queued:
-		b.writeLine("(queued: a model reduces the text, and the bullets are captured later)")
+		b.writeLine("(queued: the model will summarize the text, and the bullets will be captured later)")
 	case a.Note != "":
 		b.writeLine("(%s)", a.Note)
 	case a.Path == "":

@@ -59,7 +59,7 @@ func Digest(data []byte) string {
 	return DigestOf(sha256.Sum256(data))
 }
 
-// DigestOf returns the digest of content with the given SHA-256, "" if that is
+// DigestOf returns the digest for a SHA-256 hash, or "" if all of its bytes are
 // zero.
 func DigestOf(hash [32]byte) string {
 	if hash == [32]byte{} {

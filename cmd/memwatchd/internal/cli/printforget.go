@@ -34,7 +34,7 @@ func (p *Printer) printForget(a *api.ForgetAnswer) {
 	case a.Token != "" && a.Total == 0:
 		p.addHint(term.AsMuted, "no readable entry contains this text")
 	case a.Token == "" && a.Total > 0:
-		p.println("the text is still in:")
+		p.println("the text remains in:")
 	}
 	for _, e := range a.Entries {
 		p.printOccurrence(&e)

@@ -39,7 +39,7 @@ func (p taskFiles) Load(path string) (*memory.Document, error) {
 	// A file unknown to the index may be gone, provided that the index is
 	// complete.
 	if _, known := p.index.File(path); known || p.index.Status().Degraded || p.mayMissFiles() {
-		return nil, fmt.Errorf("read %s: not now", path)
+		return nil, fmt.Errorf("read %s: the file is changing", path)
 	}
 	return doc, err
 }

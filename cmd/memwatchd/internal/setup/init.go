@@ -116,8 +116,8 @@ func starterConfig(c *config.Config) string {
 		"name: %s\nmemory:\n  dir: %q\n  timezone: %s\n", c.Name, c.Memory.Dir, zone)
 }
 
-// MachineZone returns the IANA name of the machine's time zone, as far as it
-// can be determined.
+// MachineZone returns the IANA name of the local time zone, or "Local" if it
+// cannot be determined.
 func MachineZone() string {
 	candidates := []string{strings.TrimPrefix(os.Getenv("TZ"), ":")}
 	if target, err := filepath.EvalSymlinks("/etc/localtime"); err == nil {
