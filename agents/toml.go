@@ -135,7 +135,8 @@ func (tomlServers) addCommand(data []byte, c Command) ([]byte, error) {
 	case err != nil && d.server != nil:
 		return nil, d.errorAt(serverName, removeError, tomlTable)
 	case err != nil:
-		return nil, d.errorAt(tomlKey, "%s has an unsupported form: write each server as a table, [%[1]s.<name>]", tomlKey)
+		return nil, d.errorAt(tomlKey, "%s has an unsupported form: write each server as a table, "+
+			"[%[1]s.<name>]", tomlKey)
 	}
 	return after, nil
 }

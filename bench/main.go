@@ -70,7 +70,8 @@ func parseFlags() (*config, error) {
 	flag.IntVar(&c.saves, "saves", 300, "saves of each sort")
 	flag.DurationVar(&c.idle, "idle", time.Minute, "how long the idle daemon is watched")
 	flag.StringVar(&c.work, "work", "",
-		"where trees and indexes are made: on a disk, as tests of saving on a memory file system say little (default: the user's cache directory)")
+		"where trees and indexes are made: on a disk, as tests of saving on a memory file system say little "+
+			"(default: the user's cache directory)")
 	flag.Parse()
 	for _, s := range strings.FieldsFunc(*files, isComma) {
 		n, err := strconv.Atoi(s)

@@ -20,7 +20,8 @@ func report(m machine, results []*result) string {
 	var b strings.Builder
 	b.WriteString(introduction)
 	if m.busy > busyFrom {
-		fmt.Fprintf(&b, "**Other processes used %.0f %% of the processors at the start of the run. Do not rely on these figures.**\n\n",
+		fmt.Fprintf(&b, "**Other processes used %.0f %% of the processors at the start of the run. Do not rely on "+
+			"these figures.**\n\n",
 			100*m.busy)
 	}
 	if len(results) > 0 {
@@ -141,7 +142,8 @@ func (v *verdicts) judge(what, value, target string, reached bool) string {
 
 func (r *result) report(b *strings.Builder, v *verdicts) {
 	c := r.census
-	fmt.Fprintf(b, "%s files with %s entries and %s of text. The owner can read %s entries in a private context and %s in a public one.\n\n",
+	fmt.Fprintf(b, "%s files with %s entries and %s of text. The owner can read %s entries in a private context "+
+		"and %s in a public one.\n\n",
 		thousands(c.files), thousands(c.entries), megabytes(c.bytes), thousands(c.private), thousands(c.public))
 	if !hasProc() {
 		b.WriteString("This system has no /proc, so the memory and processor time of the daemon are unknown.\n\n")

@@ -85,7 +85,8 @@ func newVocabulary(seed uint64) *vocabulary {
 }
 
 var (
-	onsets = strings.Fields("b c d f g h l m n p r s t v w b c d f g l m n p r s t j k br ch cl cr dr fl gr pr sh st tr")
+	onsets = strings.Fields("b c d f g h l m n p r s t v w b c d f g l m n p r s t j k br ch cl cr dr fl gr pr " +
+		"sh st tr")
 	vowels = strings.Fields("a a a e e e i i o o u u ea oo ou")
 	codas  = strings.Fields("b d l m n p r s t n r t l nd ng nt ck st")
 )

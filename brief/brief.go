@@ -99,7 +99,8 @@ func fillHints(items, maxItems, chars, maxChars int) []string {
 	default:
 		return nil
 	}
-	return []string{fmt.Sprintf("the items are %s (%s, %s): delete or merge items, or raise max_items or max_chars", how,
+	return []string{fmt.Sprintf("the items are %s (%s, %s): delete or merge items, or raise max_items or "+
+		"max_chars", how,
 		formatCount(items, maxItems, "items"), formatCount(chars, maxChars, "characters"))}
 }
 

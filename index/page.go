@@ -135,7 +135,8 @@ func (p *page) filterPhrases(want, not []string) error {
 		}
 		f := p.over.variantAt(c.variant).file
 		if !read[f] && len(read) == maxPhraseFiles {
-			p.note = fmt.Sprintf("more than %d files contain the words of the phrase, only the best were searched; add words or a filter", maxPhraseFiles)
+			p.note = fmt.Sprintf("more than %d files contain the words of the phrase, only the best were "+
+				"searched; add words or a filter", maxPhraseFiles)
 			break
 		}
 		read[f] = true

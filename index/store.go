@@ -288,7 +288,8 @@ func checkSegment(name string) error {
 		return err
 	}
 	if info.Size() < 4 {
-		return &fs.PathError{Op: "check", Path: name, Err: fmt.Errorf("%d bytes are too few for a segment", info.Size())}
+		return &fs.PathError{Op: "check", Path: name, Err: fmt.Errorf("%d bytes are too few for a "+
+			"segment", info.Size())}
 	}
 	sum := crc32.NewIEEE()
 	if _, err := io.CopyN(sum, f, info.Size()-4); err != nil {

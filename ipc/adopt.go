@@ -62,7 +62,8 @@ func (e Endpoint) checkPermissions() error {
 	}
 	mode := info.Mode().Perm()
 	if more := mode &^ e.mode(); more != 0 {
-		return fmt.Errorf("mode %04o admits more users than the listener's mode %04o: set SocketMode= in the socket unit", mode, e.mode())
+		return fmt.Errorf("mode %04o admits more users than the listener's mode %04o: set SocketMode= in the "+
+			"socket unit", mode, e.mode())
 	}
 	if e.Group == "" || mode&0o070 == 0 {
 		return nil
@@ -72,7 +73,8 @@ func (e Endpoint) checkPermissions() error {
 		return err
 	}
 	if st, ok := info.Sys().(*syscall.Stat_t); ok && int(st.Gid) != gid {
-		return fmt.Errorf("group %d is not the listener's group %s: set SocketGroup= in the socket unit", st.Gid, e.Group)
+		return fmt.Errorf("group %d is not the listener's group %s: set SocketGroup= in the "+
+			"socket unit", st.Gid, e.Group)
 	}
 	return nil
 }

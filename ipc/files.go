@@ -71,7 +71,8 @@ func (s *shortage) problem(now time.Time) (api.FileProblem, bool) {
 	}
 	return api.FileProblem{Problem: api.Problem{
 		Code: "too_many_files",
-		Message: fmt.Sprintf("too many open files (limit %d), new connections are rejected: raise LimitNOFILE= of the service, or ulimit -n",
+		Message: fmt.Sprintf("too many open files (limit %d), new connections are rejected: raise LimitNOFILE= of "+
+			"the service, or ulimit -n",
 			fileLimit()),
 	}}, true
 }

@@ -233,7 +233,8 @@ func (h *handler) readRequest(a *response, r *http.Request, op *api.Operation) (
 		return nil, api.Errorf(api.Invalid, "%s does not accept the method %s", op.Name, r.Method).
 			WithHint("POST a JSON object to /v1/%s", op.Name)
 	case r.URL.RawQuery != "":
-		return nil, api.Errorf(api.Invalid, "a POST request must not have a query string").WithHint("send the parameters in the JSON object")
+		return nil, api.Errorf(api.Invalid, "a POST request must not have a "+
+			"query string").WithHint("send the parameters in the JSON object")
 	default:
 		body, err := h.readBody(a, r)
 		if err != nil {

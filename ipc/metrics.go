@@ -60,7 +60,8 @@ var allGauges = []gauge{
 		func(s *api.Status) float64 { return float64(s.Saves) }),
 	newGauge("index_pending", "Changed files that are not indexed yet.",
 		func(s *api.Status) float64 { return float64(s.Index.Pending) }),
-	newGauge("index_bytes", "Size of the index on disk in bytes.", func(s *api.Status) float64 { return float64(s.Index.Size) }),
+	newGauge("index_bytes", "Size of the index on disk "+
+		"in bytes.", func(s *api.Status) float64 { return float64(s.Index.Size) }),
 	newGauge("index_degraded", "1 if the index is incomplete or cannot be written.",
 		func(s *api.Status) float64 { return boolValue(s.Index.Degraded) }),
 	newGauge("watched_directories", "Watched directories.",
@@ -69,7 +70,8 @@ var allGauges = []gauge{
 		func(s *api.Status) float64 { return float64(len(s.Watch.Polled)) }),
 	newGauge("watch_overflows_total", "Full scans after lost file events.",
 		func(s *api.Status) float64 { return float64(s.Watch.Overflows) }),
-	newGauge("save_to_search_p99_ms", "99th percentile of the recent times from a save to its appearance in search, in milliseconds.",
+	newGauge("save_to_search_p99_ms", "99th percentile of the recent times from a save to its appearance in "+
+		"search, in milliseconds.",
 		func(s *api.Status) float64 { return s.Latency.SaveToSearch.P99 }),
 	newGauge("memory_bytes", "Memory obtained from the operating system, in bytes.",
 		func(s *api.Status) float64 { return float64(s.MemoryBytes) }),

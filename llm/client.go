@@ -230,7 +230,8 @@ type httpClient struct{}
 // Do implements [openai.HTTPDoer].
 func (httpClient) Do(request *http.Request) (*http.Response, error) {
 	client := http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
-		return responseError("model endpoint redirects to another address, which is not followed: set llm.endpoint to that address")
+		return responseError("model endpoint redirects to another address, which is not followed: set " +
+			"llm.endpoint to that address")
 	}}
 	response, err := client.Do(request)
 	if err != nil {

@@ -40,7 +40,8 @@ func (d *Document) setField(c fieldChange) ([]Edit, error) {
 	case ok && !field.isScalar():
 		return nil, fmt.Errorf("line %d: %s is a list or a map; edit the value by hand", field.Line, c.key)
 	case ok && field.Span.End == 0, !ok && len(front.Fields) > 0 && front.Fields[len(front.Fields)-1].Span.End == 0:
-		return nil, fmt.Errorf("keys of the frontmatter share lines or are indented; write each key on a line of its own")
+		return nil, fmt.Errorf("keys of the frontmatter share lines or are indented; write each key on a line of " +
+			"its own")
 	case !ok:
 		end := d.lines.start(d.lines.at(front.Span.End - 1)) // of the closing fence
 		return []Edit{{Span{end, end}, []byte(c.yamlLine() + string(d.lineEnding(d.lines.at(end)-1)))}}, nil

@@ -98,7 +98,8 @@ func readFront(src, text []byte, loc *time.Location) (f Front, body int, problem
 			f.Present, f.Broken = true, true
 			return f, body, append(problems,
 				Problem{"frontmatter_misplaced", 1 + bytes.Count(text[:body+s], []byte("\n")),
-					"frontmatter is not at the top of the file and is ignored; remove the blank lines above the frontmatter. Until then, the file is private"})
+					"frontmatter is not at the top of the file and is ignored; remove the blank lines above the " +
+						"frontmatter. Until then, the file is private"})
 		}
 		return f, body, nil
 	}

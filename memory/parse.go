@@ -195,7 +195,8 @@ func (p *docParser) setOwner() {
 			d.Claim = subject
 		} else if subject != "" {
 			p.frontProblem("subject_conflict", "subject_id",
-				"the subject_id does not match this directory and is ignored; the directory of this subject is "+longtermsDir+"/"+
+				"the subject_id does not match this directory and is ignored; the directory of this "+
+					"subject is "+longtermsDir+"/"+
 					SubjectDir(subject))
 		}
 	case subject != "":
@@ -315,7 +316,8 @@ func (p *docParser) readComment(t *topBlock, last int) int {
 
 func (p *docParser) reportBroken(from, line int) {
 	p.addProblem("attributes_broken", line,
-		"invalid attributes in this comment; the rest of the file is private. Write key=value pairs, with %20 for a space in a value")
+		"invalid attributes in this comment; the rest of the file is private. Write key=value pairs, with %20 for "+
+			"a space in a value")
 	p.private.hideFrom(from)
 }
 

@@ -166,7 +166,8 @@ func (m writeOps) compress(ctx context.Context, c Call, r *api.CompressRequest) 
 		}
 		cutoff = m.Now().Sub(since)
 		if cutoff < minCutoff {
-			return nil, api.Errorf(api.Invalid, "cutoff: %s is less than %s, and would archive files that are still in use",
+			return nil, api.Errorf(api.Invalid, "cutoff: %s is less than %s, and would archive files that are "+
+				"still in use",
 				r.Cutoff, minCutoff)
 		}
 	}

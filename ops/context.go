@@ -39,7 +39,8 @@ func fitsFormat(r *api.ContextRequest) error {
 	case r.Format == "relevant" && strings.TrimSpace(r.Query) == "":
 		return api.Errorf(api.Invalid, "query: required by the format relevant")
 	case r.Format != "relevant" && r.Query != "":
-		return api.Errorf(api.Invalid, "query: not supported by the format %s", r.Format).WithHint("set format to \"relevant\"")
+		return api.Errorf(api.Invalid, "query: not supported by the "+
+			"format %s", r.Format).WithHint("set format to \"relevant\"")
 	case r.Format == "summary" && r.MaxChars != nil:
 		return api.Errorf(api.Invalid, "max_chars: not supported by the format summary; set max_items")
 	}

@@ -78,7 +78,8 @@ func (m writeOps) write(ctx context.Context, c Call, r *api.WriteRequest) (*api.
 	}
 	return m.rewriteFile(ctx, c, r.Path, "write", func(doc *memory.Document, shown memory.Shown) (string, error) {
 		if doc.Masked() {
-			return "", api.Errorf(api.Secret, "cannot replace the whole text of %s, which contains a redaction", r.Path).
+			return "", api.Errorf(api.Secret, "cannot replace the whole text of %s, which contains a "+
+				"redaction", r.Path).
 				WithHint("use edit for the lines without a redaction")
 		}
 		if hashOf(doc, shown) != strings.ToLower(r.Hash) {

@@ -36,7 +36,8 @@ const (
 )
 
 // outOfReach describes the copies that forget cannot reach.
-const outOfReach = "copies in version control, backups, editors, other machines and programs that requested the text are not removed"
+const outOfReach = "copies in version control, backups, editors, other machines and programs that requested the " +
+	"text are not removed"
 
 // A forgetting holds the lists from which entries can be removed.
 type forgetLists struct {
@@ -64,7 +65,8 @@ func (m writeOps) forget(ctx context.Context, c Call, r *api.ForgetRequest) (*ap
 	match := strings.Trim(unixLines(r.Match), "\n")
 	switch {
 	case r.Token != "" && match != "":
-		return nil, api.Errorf(api.Invalid, "match and token exclude each other: match lists entries, ids with a token remove entries")
+		return nil, api.Errorf(api.Invalid, "match and token exclude each other: match lists entries, ids with a "+
+			"token remove entries")
 	case len(r.IDs) > maxForget:
 		return nil, api.Errorf(api.Invalid, "ids: got %d, at most %d per request", len(r.IDs), maxForget)
 	case r.Token != "":
@@ -73,7 +75,8 @@ func (m writeOps) forget(ctx context.Context, c Call, r *api.ForgetRequest) (*ap
 		return nil, api.Errorf(api.Invalid, "token is missing").
 			WithHint("send match first, then the ids and the token of its answer")
 	case strings.TrimSpace(match) == "":
-		return nil, api.Errorf(api.Invalid, "match is empty").WithHint("set match to a text exactly as written in the files")
+		return nil, api.Errorf(api.Invalid, "match is empty").WithHint("set match to a text exactly as written in " +
+			"the files")
 	}
 	if err := m.waitAllIndexed(ctx, &c); err != nil {
 		return nil, err

@@ -115,7 +115,8 @@ func (m writeOps) parseSince(name, s string) (time.Time, error) {
 	t, _, err := m.parseTimes(name, s)
 	if err != nil {
 		return time.Time{}, api.Errorf(api.Invalid,
-			"%s: %q is not a day such as 2026-02-04, a time such as 2026-02-04T12:30:00Z, or an age such as 12h or 7d", name, s)
+			"%s: %q is not a day such as 2026-02-04, a time such as 2026-02-04T12:30:00Z, or an age such as "+
+				"12h or 7d", name, s)
 	}
 	return t, nil
 }

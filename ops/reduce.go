@@ -160,7 +160,8 @@ func (m writeOps) captureText(ctx context.Context, c Call, r *api.CaptureRequest
 	case len(r.Bullets) > 0:
 		return nil, api.Errorf(api.Invalid, "text and bullets exclude each other")
 	case len(r.Text) > maxReduced:
-		return nil, api.Errorf(api.TooLarge, "text has more than %d bytes", maxReduced).WithHint("send only the end of the text")
+		return nil, api.Errorf(api.TooLarge, "text has more than %d bytes", maxReduced).WithHint("send only the " +
+			"end of the text")
 	}
 	if err := m.captureOrigin(r); err != nil {
 		return nil, err

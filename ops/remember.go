@@ -129,7 +129,8 @@ func (m writeOps) checkLongTerm(r *longTermEdit) error {
 			WithHint("set explicit to true after a request of the user; otherwise use note")
 	case checkboxRE.MatchString(r.Text), taskRE.MatchString(r.Text), taskRE.MatchString(r.Title),
 		m.Layout.CountsTasks(r.Section):
-		return api.Errorf(api.Invalid, "cannot save a task in long-term memory").WithHint("add the task to the tasks of the session")
+		return api.Errorf(api.Invalid, "cannot save a task in long-term memory").WithHint("add the task to the " +
+			"tasks of the session")
 	}
 	return nil
 }

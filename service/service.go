@@ -104,7 +104,8 @@ func (s *Service) checkValues() error {
 		texts = append(texts, socket.Path, socket.Mode, socket.Group)
 		name := filepath.Base(socket.Path)
 		if strings.ContainsFunc(name, func(r rune) bool { return r == ':' || r > unicode.MaxASCII }) {
-			return fmt.Errorf("service %s: socket name %q contains a colon or a character outside ASCII: rename the socket",
+			return fmt.Errorf("service %s: socket name %q contains a colon or a character outside ASCII: rename "+
+				"the socket",
 				s.Name, name)
 		}
 	}

@@ -21,13 +21,16 @@ func (w writePolicy) checkWritable(old *source) error {
 	reason := ""
 	switch {
 	case st.Nlink > 1:
-		reason = fmt.Sprintf("the file has %d hard links, and the other links would keep the old text; replace the links by copies", st.Nlink)
+		reason = fmt.Sprintf("the file has %d hard links, and the other links would keep the old text; replace "+
+			"the links by copies", st.Nlink)
 	case int(st.Uid) != os.Geteuid():
-		reason = fmt.Sprintf("the file belongs to user %d, but memwatchd runs as user %d; change the owner with chown, or edit the file yourself", st.Uid, os.Geteuid())
+		reason = fmt.Sprintf("the file belongs to user %d, but memwatchd runs as user %d; change the owner with "+
+			"chown, or edit the file yourself", st.Uid, os.Geteuid())
 	case st.Mode&0o200 == 0:
 		reason = "read-only; allow writing with chmod u+w, or edit the file yourself"
 	case st.Size > w.maxSize():
-		reason = fmt.Sprintf("the file has %d bytes, more than the limit of %d; split the file, or raise write.max_size", st.Size, w.maxSize())
+		reason = fmt.Sprintf("the file has %d bytes, more than the limit of %d; split the file, or raise "+
+			"write.max_size", st.Size, w.maxSize())
 	case !utf8.Valid(old.Data):
 		reason = "not valid UTF-8; save the file as UTF-8"
 	case hasConflictMarkers(old.Data):
@@ -43,7 +46,8 @@ func (w writePolicy) checkContent(path string, data []byte) error {
 	switch {
 	case int64(len(data)) > w.maxSize():
 		return &RefusedError{path,
-			fmt.Sprintf("the file would have %d bytes, more than the limit of %d; split the text, or raise write.max_size", len(data), w.maxSize())}
+			fmt.Sprintf("the file would have %d bytes, more than the limit of %d; split the text, or raise "+
+				"write.max_size", len(data), w.maxSize())}
 	case !utf8.Valid(data):
 		return &RefusedError{path, "the new text is not valid UTF-8; write UTF-8 text"}
 	}
@@ -81,7 +85,8 @@ func writeError(path string, err error) error {
 	case errors.Is(err, ErrNotRegular):
 		return &RefusedError{path, "not a regular file"}
 	case errors.Is(err, ErrTooLarge):
-		return &RefusedError{path, "the file is larger than the limit for reading; split the file, or raise watch.max_file_size"}
+		return &RefusedError{path, "the file is larger than the limit for reading; split the file, or raise " +
+			"watch.max_file_size"}
 	case errors.Is(err, unix.EXDEV):
 		return &RefusedError{path, "the new path is on another file system; move the file yourself"}
 	case errors.Is(err, errMetadata) && !isResourceError(err):

@@ -63,7 +63,8 @@ func (w rechecks) repairRoot(ctx context.Context) error {
 // errEmpty reports a root without any files although changes are pending.
 // Missing files then prove nothing about the changes. Most probably the disk is
 // not mounted.
-var errEmpty = errors.New("empty, but changes of its files are pending; mount the disk, or create a file in the directory")
+var errEmpty = errors.New("empty, but changes of its files are pending; mount the disk, or create a file in the " +
+	"directory")
 
 // resumeChange resolves a change that began before the daemon started.
 func (w rechecks) resumeChange(path string, r journal.Record, made bool) {

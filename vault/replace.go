@@ -448,7 +448,8 @@ func (w *Writer) unlinkFile(dir int, name string) error {
 
 // errNoExchange reports that the file system cannot exchange two files
 // atomically. No other method of replacing is safe.
-var errNoExchange = errors.New("the file system cannot exchange two files atomically, so a concurrent save could be lost; edit the file yourself, or move the memory to another file system")
+var errNoExchange = errors.New("the file system cannot exchange two files atomically, so a concurrent save could " +
+	"be lost; edit the file yourself, or move the memory to another file system")
 
 // exchangeError returns errNoExchange if err means that the file system never
 // supports the operation, and err otherwise.

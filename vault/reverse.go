@@ -138,7 +138,8 @@ func (p *hunkLocator) findHunk(h journal.Hunk, first, last bool) (lineRange, str
 		return lineRange{}, fmt.Sprintf("line %d: the same lines occur in %d places; edit the right place yourself",
 			h.Line, ties)
 	case ties > 1:
-		return lineRange{}, fmt.Sprintf("line %d: the surrounding lines occur in %d places; restore the removed lines yourself", h.Line, ties)
+		return lineRange{}, fmt.Sprintf("line %d: the surrounding lines occur in %d places; restore the removed "+
+			"lines yourself", h.Line, ties)
 	case len(written) > 0 && !seen:
 		return lineRange{}, fmt.Sprintf("line %d: %s changed afterwards", h.Line, changedLinesPhrase(len(written)))
 	}

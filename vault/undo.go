@@ -38,7 +38,8 @@ func (u *Undoer) Undo(ctx context.Context, id string, dry bool) ([]UndoResult, e
 		return nil, err
 	}
 	if r.State == journal.StateUndone {
-		return nil, &ConflictError{r.ID, r.Path, "already undone; to restore this change, undo the change that reverted it"}
+		return nil, &ConflictError{r.ID, r.Path, "already undone; to restore this change, undo the change that " +
+			"reverted it"}
 	}
 	return u.undoRecords(ctx, map[string]bool{r.Group: true}, dry), nil
 }

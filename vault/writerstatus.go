@@ -123,7 +123,8 @@ func (w *Writer) addConflictCopy(path string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.counts.conflictCopies[path] = true
-	w.logger().Warn("saved copy left after concurrent saves, compare it with the file, then remove the copy", "path", path)
+	w.logger().Warn("saved copy left after concurrent saves, compare it with the file, then remove "+
+		"the copy", "path", path)
 }
 
 func sortUnwritten(from map[string]unwritten) []Unwritten {

@@ -46,7 +46,8 @@ func (w *Watcher) Status() Status {
 	}
 	if s.Held > 0 {
 		s.Warnings = append(s.Warnings,
-			fmt.Sprintf("%d files disappeared at once; their entries are kept until a second scan confirms the loss", s.Held))
+			fmt.Sprintf("%d files disappeared at once; their entries are kept until a second scan confirms "+
+				"the loss", s.Held))
 	}
 	if s.Unread && s.Root == RootWatched {
 		s.Warnings = append(s.Warnings, "part of the memory cannot be read, retrying: see the skipped files")

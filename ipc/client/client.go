@@ -129,7 +129,8 @@ func (c *Client) sendRequest(ctx context.Context, req *api.Request) (*http.Respo
 		return nil, fmt.Errorf("%w on %s: run `%s`", ErrNoDaemon, socket,
 			cmp.Or(c.Starter, "memwatchd serve"))
 	case errors.Is(err, fs.ErrPermission):
-		return nil, fmt.Errorf("%w on %s: %w: the socket belongs to another user", ErrNoDaemon, socket, fs.ErrPermission)
+		return nil, fmt.Errorf("%w on %s: %w: the socket belongs to "+
+			"another user", ErrNoDaemon, socket, fs.ErrPermission)
 	case errors.Is(err, errForeign):
 		return nil, fmt.Errorf("%w on %s: %w", ErrNoDaemon, socket, errForeign)
 	case err != nil:
@@ -146,7 +147,8 @@ func (c *Client) sendRequest(ctx context.Context, req *api.Request) (*http.Respo
 }
 
 // errForeign reports a daemon that the client does not trust.
-var errForeign = errors.New("another user listens there; if you trust that user's daemon, add the user ID to ipc.server_uids")
+var errForeign = errors.New("another user listens there; if you trust that user's daemon, add the user ID to " +
+	"ipc.server_uids")
 
 // checkServer returns an error unless the other end of a connection belongs to
 // the caller, to root, or to a user in ServerUIDs.

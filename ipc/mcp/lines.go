@@ -88,7 +88,8 @@ func (l *lineFilter) checkLine(line []byte) (answered bool, problem *jsonrpc.Err
 		messages = nil // otherwise Unmarshal would overwrite the line
 		if err := json.Unmarshal(line, &messages); err != nil || !l.batches || len(messages) == 0 ||
 			len(messages) > maxBatch {
-			return refused(jsonrpc.CodeInvalidRequest, "batch is empty, too large, or not supported by this version of the protocol")
+			return refused(jsonrpc.CodeInvalidRequest, "batch is empty, too large, or not supported by this "+
+				"version of the protocol")
 		}
 	}
 	ids := map[any]bool{}

@@ -111,7 +111,8 @@ func (t *Tool) parseRequest(arguments json.RawMessage) (*api.Request, error) {
 		}
 		fields[name], names = raw, append(names, name)
 		if api.IsScope(name) {
-			return api.Errorf(api.Invalid, "unknown field %q", name).WithHint("remove the field; a tool call cannot set the scope of the caller")
+			return api.Errorf(api.Invalid, "unknown field %q", name).WithHint("remove the field; a tool call " +
+				"cannot set the scope of the caller")
 		}
 		_, err := api.FindParam(params, name)
 		return err

@@ -80,8 +80,10 @@ func prepareForManual(c *cobra.Command) {
 	}
 }
 
-const manualIntro = "Memwatchd watches a directory of Markdown files that is the memory of an agent or a person, keeps a full-text index of it " +
-	"fresh, and answers requests of people on the command line and of agents. It changes files only on request or as configured, " +
+const manualIntro = "Memwatchd watches a directory of Markdown files that is the memory of an agent or a person, " +
+	"keeps a full-text index of it " +
+	"fresh, and answers requests of people on the command line and of agents. It changes files only on request or " +
+	"as configured, " +
 	"and every change can be undone.\n\n" +
 	"`memwatchd serve` runs the daemon. Most other commands are requests to the daemon. They act as the owner of the memory in a " +
 	"private context, unless `--subject` and `--context` select another one.\n\n" +
@@ -141,8 +143,10 @@ func referenceSections() string {
 func configurationPage() string {
 	var b strings.Builder
 	b.WriteString("# NAME\nmemwatchd.yaml - configuration of memwatchd\n\n# DESCRIPTION\n" +
-		"A YAML file, *$XDG_CONFIG_HOME/memwatchd/memwatchd.yaml* unless **--config** or **--name** say otherwise. What it leaves out has " +
-		"its default; a key that does not exist is an error. Every key can also be set in the environment, which goes before the file: " +
+		"A YAML file, *$XDG_CONFIG_HOME/memwatchd/memwatchd.yaml* unless **--config** or **--name** say " +
+		"otherwise. What it leaves out has " +
+		"its default; a key that does not exist is an error. Every key can also be set in the environment, which " +
+		"goes before the file: " +
 		"**watch.settle** is **MEMWATCHD_WATCH_SETTLE**.\n\n" +
 		"**memwatchd config** prints what is in effect. A daemon reads the file again when it is sent SIGHUP.\n\n" +
 		"Durations are written with their units, as 30ms, 1h30m or 7d; sizes as 16KiB or 4MiB.\n\n# KEYS\n")
@@ -154,9 +158,11 @@ func configurationPage() string {
 			}
 		}
 	}
-	b.WriteString("\n# EXAMPLES\nWhat differs from machine to machine:\n\n    memory:\n      dir: ~/notes\n      timezone: Europe/Berlin\n\n" +
+	b.WriteString("\n# EXAMPLES\nWhat differs from machine to machine:\n\n    memory:\n      dir: ~/notes\n      " +
+		"timezone: Europe/Berlin\n\n" +
 		"A second socket for an agent in a sandbox, which sees public memory of one subject only:\n\n" +
-		"    ipc:\n      listeners:\n        - path: /run/user/1000/memwatchd/memwatchd.sock\n        - path: /srv/groupbot/memory.sock\n" +
+		"    ipc:\n      listeners:\n        - path: /run/user/1000/memwatchd/memwatchd.sock\n        - path: " +
+		"/srv/groupbot/memory.sock\n" +
 		"          subject: acct:42\n          context: public\n          operations: [search, get, context, note]\n" +
 		"          mode: \"0660\"\n          group: groupbot\n\n" +
 		"# SEE ALSO\n**memwatchd(1)**, **memwatchd-config(1)**, **memwatchd-serve(1)**\n")

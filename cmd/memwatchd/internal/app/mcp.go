@@ -37,7 +37,9 @@ Without --tools all, the agent is given the core of them: search, get, context, 
 			}
 			if term.IsTerminal(cmd.InOrStdin()) {
 				fmt.Fprintln(g.Stderr,
-					term.Wrap("This is for agents, which start it and send messages of the Model Context Protocol: memwatchd mcp install puts it into their settings. Ctrl-D ends it.", term.Width(g.Stderr), ""))
+					term.Wrap("This is for agents, which start it and send messages of the Model Context "+
+						"Protocol: memwatchd mcp install puts it into their settings. Ctrl-D "+
+						"ends it.", term.Width(g.Stderr), ""))
 			}
 			b := &mcp.Bridge{Client: client, ToolSet: profile, Version: build.Version(), Off: !config.Memory.Enabled,
 				Stack: g.Stderr}

@@ -128,7 +128,8 @@ func (p *Printer) printAnswer(answer any) error {
 		p.out.WriteString(term.EscapeText(indented.String()))
 	}
 	if a, ok := answer.(interface{ Masks() int }); ok && a.Masks() > 0 {
-		p.addHint(term.AsText, "credentials are masked in %s; check lists where they are", term.Plural(a.Masks(), "place"))
+		p.addHint(term.AsText, "credentials are masked in %s; check lists where "+
+			"they are", term.Plural(a.Masks(), "place"))
 	}
 	return p.flush()
 }

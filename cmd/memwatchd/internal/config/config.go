@@ -245,7 +245,8 @@ func (c *Config) Finish() error {
 			return fmt.Errorf("%s: %w", p.key, err)
 		}
 		if p.path != &c.Memory.Dir && IsWithin(*p.path, c.Memory.Dir) {
-			return fmt.Errorf("%s: %s is in the memory directory, where it would be indexed and synchronized: move it out", p.key,
+			return fmt.Errorf("%s: %s is in the memory directory, where it would be indexed and synchronized: "+
+				"move it out", p.key,
 				*p.path)
 		}
 	}

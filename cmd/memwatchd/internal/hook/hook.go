@@ -61,21 +61,25 @@ var Events = []struct {
 		Name: "session-start", Event: "SessionStart", short: "Print the memory block for the start of a session",
 		run:   printSessionContext,
 		flags: addFormatFlag,
-		long:  "The block is printed when a session starts, is cleared or is compacted. Resumed and forked sessions already contain it.",
-		try:   `{"source": "startup"}`,
+		long: "The block is printed when a session starts, is cleared or is compacted. Resumed and forked " +
+			"sessions already contain it.",
+		try: `{"source": "startup"}`,
 	}, {
 		Name: "prompt", Event: "UserPromptSubmit", short: "Print the entries that match a prompt", run: printRelevant,
-		long: "Most prompts match nothing in memory (\"run the tests again\"); nothing is printed for them. Of a long prompt, the beginning and the end are used, without code.",
-		try:  `{"prompt": "why did the deployment fail?"}`,
+		long: "Most prompts match nothing in memory (\"run the tests again\"); nothing is printed for them. Of a " +
+			"long prompt, the beginning and the end are used, without code.",
+		try: `{"prompt": "why did the deployment fail?"}`,
 	}, {
-		Name: "pre-compact", Event: "PreCompact", short: "Save the essential statements of a conversation before it is compacted",
+		Name: "pre-compact", Event: "PreCompact", short: "Save the essential statements of a conversation before " +
+			"it is compacted",
 		run:  saveStatements,
 		long: statementsHelp, try: `{"transcript_path": "~/session.jsonl"}`,
 	}, {
 		Name: "stop", Event: "Stop", short: "Save the result of an answer, if hooks.store_responses is true",
-		run:  saveAnswer,
-		long: "The capture is one to three lines of the answer, or a summary by the model of llm.endpoint, which the daemon requests after the hook has returned.",
-		try:  `{"last_assistant_message": "Fixed the login."}`,
+		run: saveAnswer,
+		long: "The capture is one to three lines of the answer, or a summary by the model of llm.endpoint, which " +
+			"the daemon requests after the hook has returned.",
+		try: `{"last_assistant_message": "Fixed the login."}`,
 	}, {
 		Name: "session-end", Event: "SessionEnd", short: "Save the essential statements of a conversation when it ends",
 		run:  saveStatements,
@@ -83,8 +87,10 @@ var Events = []struct {
 	},
 }
 
-const statementsHelp = "Requests to remember, decisions, requirements and preferences are saved: at most ten lines, verbatim, from the end " +
-	"of the conversation. They are appended to the log of the day, private, each once. Code, tool output, other agents and " +
+const statementsHelp = "Requests to remember, decisions, requirements and preferences are saved: at most ten " +
+	"lines, verbatim, from the end " +
+	"of the conversation. They are appended to the log of the day, private, each once. Code, tool output, other " +
+	"agents and " +
 	"credentials are omitted."
 
 // NewCommand returns the hook command with one subcommand per event.

@@ -31,7 +31,8 @@ func NewInit(g *cli.Globals) *cobra.Command {
 		Args:    cli.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if template != "" && example {
-				return cli.UsageError{Err: errors.New("init: --example contains a MEMORY.md: omit --example or --template")}
+				return cli.UsageError{Err: errors.New("init: --example contains a MEMORY.md: omit --example or " +
+					"--template")}
 			}
 			if template != "" {
 				if err := config.CheckOneOf(template, templates); err != nil {

@@ -49,9 +49,12 @@ func (i *installer) newCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "install --agent NAME",
 		Short: fmt.Sprintf("Add %s to the settings of an agent", what),
-		Long: fmt.Sprintf("Add %s to the settings of an agent, or update the existing entry. The command shows the change; "+
-			"--write applies it. Comments, the order of keys and white space in the rest of the file do not change.\n\n"+
-			"The flags --config, --name, --dir, --socket, --subject and --context become part of the agent's command.", what),
+		Long: fmt.Sprintf("Add %s to the settings of an agent, or update the existing entry. The command shows "+
+			"the change; "+
+			"--write applies it. Comments, the order of keys and white space in the rest of the file do not "+
+			"change.\n\n"+
+			"The flags --config, --name, --dir, --socket, --subject and --context become part of the agent's "+
+			"command.", what),
 		Example: fmt.Sprintf("  %s install --agent claude-code\n  %[1]s install --agent claude-code --write", name),
 	}
 	if i.remove {

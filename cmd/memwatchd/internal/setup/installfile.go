@@ -26,7 +26,8 @@ func openSettings(path string) (*settingsFile, error) {
 	real, err := filepath.EvalSymlinks(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if to, err := os.Readlink(path); err == nil {
-			return nil, fmt.Errorf("%s: symbolic link to %s, which does not exist: create that file, or remove the link", path, to)
+			return nil, fmt.Errorf("%s: symbolic link to %s, which does not exist: create that file, or remove "+
+				"the link", path, to)
 		}
 		return &settingsFile{path: path}, nil
 	}

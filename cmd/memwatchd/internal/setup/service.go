@@ -47,7 +47,8 @@ func NewService(g *cli.Globals) *cobra.Command {
 			Use: name, Short: short, Args: cli.NoArgs, Example: "  memwatchd service " + example,
 			RunE: func(cmd *cobra.Command, _ []string) error {
 				if cmd.Flags().Changed("user") && !s.system {
-					return cli.UsageError{Err: errors.New("service: --user requires --system: your own service runs as you")}
+					return cli.UsageError{Err: errors.New("service: --user requires --system: your own service " +
+						"runs as you")}
 				}
 				if err := s.checkManager(name); err != nil {
 					return err
