@@ -259,6 +259,7 @@ func (w *Writer) runSyscall(what string, do func() error) error {
 // IsOwnVersion reports whether the last version that this writer wrote to path has the
 // given SHA-256.
 func (w *Writer) IsOwnVersion(path string, hash [32]byte) bool {
+	w.init()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	o, ok := w.ownVersions[path]

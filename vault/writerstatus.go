@@ -53,6 +53,7 @@ const waitingExpiry = time.Minute
 
 // Status returns the state of the writer. It does not wait for the disk.
 func (w *Writer) Status() WriterStatus {
+	w.init()
 	now, enabled := w.now(), w.isEnabled()
 	w.mu.Lock()
 	defer w.mu.Unlock()
