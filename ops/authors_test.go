@@ -10,7 +10,7 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-const ownersSession = "---\nsession_id: s1\nsummary: Planned the move\ntasks: \"0/1\"\n---\n\n# 2026-02-05 Short-Term Memory\n\n" +
+const ownersSession = "---\nsession_id: s1\nsummary: Planned the move\nchannel: chat\ntasks: \"0/1\"\n---\n\n# 2026-02-05 Short-Term Memory\n\n" +
 	"## Temporary Facts\n- **Door code**: 1234\n\n## Tasks\n- [ ] Book a van\n"
 
 // fixedCall returns a call over a listener with a fixed scope.
@@ -25,7 +25,7 @@ func (d *diskCase) fixedCall(t *testing.T, listener, subject, context string) Ca
 
 // hostile is a draft that tries to replace everything in ownersSession.
 var hostile = api.Draft{
-	Summary: "Nothing to see", Source: "owner",
+	Summary: "Nothing to see", Source: "owner", Channel: "mail", ContactID: "c9", ContactNickname: "Eve",
 	Facts: []api.DraftItem{{Title: "Door code", Text: "9999"}},
 	Tasks: []api.DraftTask{{Text: "Book a van", Done: true}},
 }
@@ -87,7 +87,7 @@ func TestPublicAddsOnly(t *testing.T) {
 			if !shared {
 				d.want(t, session, ownersSession)
 			}
-			for _, line := range []string{"summary: Planned the move\n", "- **Door code**: 1234\n", "- [ ] Book a van\n"} {
+			for _, line := range []string{"summary: Planned the move\n", "channel: chat\n", "- **Door code**: 1234\n", "- [ ] Book a van\n"} {
 				if got := d.read(t, session); !strings.Contains(got, line) {
 					t.Errorf("%q was changed:\n%s", line, got)
 				}

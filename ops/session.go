@@ -169,7 +169,7 @@ func (m writeOps) mergeDraft(ctx context.Context, c Call, d *sessionDraft, answe
 			a := fileEdit{path: path, cause: "session", dryRun: d.dry}
 			if fresh {
 				head := d.head
-				m.signSession(c, &head, &memory.Front{}, cmp.Or(head.SubjectID, m.Owner))
+				m.signSession(c, &head, &memory.Front{}, cmp.Or(head.SubjectID, m.Owner), true)
 				a.initial = memory.NewSession(head)
 			}
 			judged, err := m.requestProposal(ctx, c, d, path, isOurs)
@@ -222,11 +222,15 @@ func (m writeOps) reviseSession(c Call, d *sessionDraft, doc *memory.Document, r
 	if front.SessionID != "" {
 		head.SessionID = ""
 	}
-	left := !m.mayChange(c, doc.Own, front.Author()) && front.Summary != ""
+	left := false
+	if !m.mayChange(c, doc.Own, front.Author()) {
+		head = memory.SessionHead{Now: head.Now, SessionID: head.SessionID, Summary: head.Summary, Source: head.Source}
+		left = front.Summary != ""
+	}
 	if left {
-		head = memory.SessionHead{Now: head.Now, SessionID: head.SessionID}
+		head.Summary, head.Source = "", ""
 	} else {
-		m.signSession(c, &head, front, m.holder(c, doc.Own))
+		m.signSession(c, &head, front, m.holder(c, doc.Own), false)
 	}
 	r.CompleteSession(head)
 	if head.Summary != "" && front.By != head.By {
@@ -235,7 +239,7 @@ func (m writeOps) reviseSession(c Call, d *sessionDraft, doc *memory.Document, r
 	return &mergeResult{merge, left && d.head.Summary != ""}, nil
 }
 
-// A merged is the result of merging a draft into a file.
+// A mergeResult is the result of merging a draft into a file.
 type mergeResult struct {
 	*memory.Merge
 	summaryLeft bool // the file has a summary that the caller may not replace
@@ -252,15 +256,17 @@ func (m writeOps) draftAuthor(c Call, d *sessionDraft, doc *memory.Document) mem
 }
 
 // signSession sets the author of a session's summary in the head for a file of
-// the subject holder. Without a new summary, the author stays. An empty source
-// keeps the one in the file.
-func (m writeOps) signSession(c Call, head *memory.SessionHead, front *memory.Front, holder string) {
+// the subject holder. Without a new summary, the author stays, unless the file is
+// fresh. An empty source keeps the one in the file.
+func (m writeOps) signSession(c Call, head *memory.SessionHead, front *memory.Front, holder string, fresh bool) {
 	author := memory.Author{Source: sourceAttribute(c, head.Source)}
 	if c.Scope.Subject != holder {
 		author.By = c.Scope.Subject
 	}
 	was := front.Author().Untrusted(memory.View{})
 	switch is := author.Untrusted(memory.View{}); {
+	case fresh && is:
+		head.Source, head.By = author.Source, author.By
 	case head.Summary == "" && (head.Source == "" || is != was):
 		head.Source, head.By = "", front.By
 	case head.Source == "" && is == was && front.By == author.By:

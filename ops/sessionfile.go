@@ -28,8 +28,9 @@ type sessionFileFunc func(path string, fresh bool, isOurs func(*memory.Document)
 // useSessionFile finds the file of a session of a day and calls use. It prefers
 // the readable file that contains the session id, then the one with the
 // session's name, then a new one. A caller on a listener with a fixed scope has a
-// file of its own, unless it is the owner in private. If a file of that name belongs to another session or is unsound and must not be written,
-// the session gets another name. The notes describe unsound files.
+// file of its own, unless it is the owner in private. If a file of that name
+// belongs to another session or is unsound and must not be written, the session
+// gets another name. The notes describe unsound files.
 func (m writeOps) useSessionFile(c Call, session, day string, use sessionFileFunc) (notes []string, err error) {
 	try := func(path string, fresh, byName bool) error {
 		isOurs := func(doc *memory.Document) error {
