@@ -187,7 +187,7 @@ func TestForgottenByOne(t *testing.T) {
 	l.write("_longterms/acct_42/_index.md", "---\nsubject_id: acct:42\n---\n- theirs\n")
 	mixed := testkit.DaysAgo(1) + "/group.md"
 	rest := "- 1\n- 2\n- 3\n- 4\n"
-	l.write(mixed, "- for all: "+quark+"\n"+rest+"- the owner's: "+quark+" <!-- visibility=private_only -->\n")
+	l.write(mixed, "- by 42: "+quark+" <!-- written_by=acct:42 -->\n"+rest+"- the owner's: "+quark+" <!-- visibility=private_only -->\n")
 	l.write("gone.md", "- x\n")
 	l.start()
 	var edited api.EditAnswer
