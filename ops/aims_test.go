@@ -268,8 +268,8 @@ var requestPlans = map[string]requestPlan{
 	}},
 
 	"resolve": {rule: everybody, requests: fixedRequest(fields{"external_key": "telegram:1"})},
-	"link":    {rule: maintains, requests: fixedRequest(fields{"external_key": "slack:9", "subject": "bob"}), fullRoot: true},
-	"unlink":  {rule: maintains, requests: fixedRequest(fields{"external_key": "telegram:1"}), fullRoot: true},
+	"link":    {rule: everybody, requests: fixedRequest(fields{"external_key": "slack:9", "subject": "bob"})},
+	"unlink":  {rule: everybody, requests: fixedRequest(fields{"external_key": "telegram:1"})},
 	"links":   {rule: maintains, requests: fixedRequest(fields{}), fullRoot: true},
 
 	"compress": {rule: maintains, requests: fixedRequest(fields{"dry_run": true}), fullRoot: true},
@@ -281,12 +281,12 @@ var requestPlans = map[string]requestPlan{
 		ask := removalRequest(e, archived, fields{"id": e.path + "#" + e.id()})
 		ask.adjust = func(a *testCaller, rule outcome) outcome {
 			switch {
+			case a.subject == "":
+				return noSubject
 			case !a.private:
 				return forbidden
 			case !archived && a.canRead(e.owner, e.private):
 				return "invalid"
-			case a.subject == "":
-				return hidden
 			}
 			return rule
 		}
