@@ -18,7 +18,7 @@ import (
 	"slices"
 )
 
-// A Part is a part of memwatchd that can be installed in an agent.
+// A Component is a part of memwatchd that can be installed in an agent.
 type Component string
 
 const (
@@ -50,11 +50,11 @@ type Agent struct {
 	noComments, noCommas bool
 }
 
-// A place returns the files that may contain a part. The first is created if
+// A locateFunc returns the files that may contain a part. The first is created if
 // none exists.
 type locateFunc func(m Machine) []string
 
-// A form is the syntax of a part in a settings file.
+// A syntax is the syntax of a part in a settings file.
 type syntax interface {
 	addCommand(data []byte, c Command) ([]byte, error)
 	removeCommand(data []byte) ([]byte, error)

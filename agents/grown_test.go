@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A grower writes settings in an unusual style: with white space, comments and
+// A jsonGenerator writes settings in an unusual style: with white space, comments and
 // commas anywhere, and with the keys of memwatchd among others.
 type jsonGenerator struct {
 	*rand.Rand

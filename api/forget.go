@@ -25,9 +25,9 @@ type ForgetAnswer struct {
 	Redaction
 }
 
-// A Trace is a place that contains a text.
+// An Occurrence is a place that contains a text.
 type Occurrence struct {
-	ID        string `json:"id,omitempty"` // for removal; a trace without id must be edited by hand
+	ID        string `json:"id,omitempty"` // for removal; an occurrence without id must be edited by hand
 	What      string `json:"what"`         // entry, summary, frontmatter, heading, hidden, or path
 	Path      string `json:"path"`
 	Line      int    `json:"line,omitempty"`

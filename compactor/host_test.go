@@ -91,7 +91,7 @@ func TestHostName(t *testing.T) {
 	}
 }
 
-// A shelf holds one file and implements its writer.
+// A claimDisk holds one file and implements its writer.
 type claimDisk struct {
 	data    []byte // nil for none
 	changes []vault.Change

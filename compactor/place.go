@@ -10,7 +10,7 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// A placing is an entry to append to a section. Its lines end with line feeds;
+// An insertion is an entry to append to a section. Its lines end with line feeds;
 // only the line endings are adapted to the file.
 type insertion struct {
 	section []string

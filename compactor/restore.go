@@ -59,7 +59,7 @@ func (c *Compactor) Restore(ctx context.Context, archive, id string) (*Restored,
 	return &b.restored, nil
 }
 
-// A back is an entry being restored.
+// A restoration is an entry being restored.
 type restoration struct {
 	*Compactor
 	origin

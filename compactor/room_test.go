@@ -21,7 +21,7 @@ import (
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
-// A room is a compactor on a root of its own, with its journal and writer.
+// A testRoot is a compactor on a root of its own, with its journal and writer.
 type testRoot struct {
 	*Compactor
 	t       *testing.T

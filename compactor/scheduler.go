@@ -16,7 +16,7 @@ import (
 // A Scheduler runs a job at the times of a schedule, in wall clock time.
 //
 // If times pass while the daemon is off, the machine sleeps or another run
-// holds the Turn, the Scheduler runs the job once for all of them. The first
+// holds the Semaphore, the Scheduler runs the job once for all of them. The first
 // start has no missed times. A job that panics counts as failed, and later runs
 // continue. A change of the clock causes at most one run and repeats none.
 type Scheduler struct {
@@ -145,7 +145,7 @@ func (s *Scheduler) nextLocked(now time.Time) time.Time {
 	return next
 }
 
-// runJob runs the job once it holds the Turn. It saves the run beforehand, so that
+// runJob runs the job once it holds the Semaphore. It saves the run beforehand, so that
 // a job that kills the process does not do so at every start.
 func (s *Scheduler) runJob(ctx context.Context, meant time.Time) {
 	back, err := s.Semaphore.Acquire(ctx)

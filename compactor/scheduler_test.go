@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A clockwork is a scheduler with an adjustable wall clock and persistent
+// A testScheduler is a scheduler with an adjustable wall clock and persistent
 // state. It logs its runs with the wall clock time.
 type testScheduler struct {
 	t         *testing.T

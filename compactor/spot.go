@@ -9,7 +9,7 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// A spot is an insertion point for the entries and subsections of a section.
+// An insertionPoint is an insertion point for the entries and subsections of a section.
 type insertionPoint struct {
 	at           int // offset in the source, at the start of a line or the end of the file
 	section      []string
@@ -98,7 +98,7 @@ func findInsertionPoint(doc *memory.Document, section []string, top bool) (*inse
 	return nestedPoint(len(doc.Source), nil, len(section), topLevel(doc)-1)
 }
 
-// nestedPoint returns a spot for new sections below a section of the given level.
+// nestedPoint returns an insertion point for new sections below a section of the given level.
 func nestedPoint(at int, section []string, deeper, level int) (*insertionPoint, error) {
 	if level+deeper > 6 {
 		return nil, errors.New("the section cannot be created")

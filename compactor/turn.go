@@ -5,15 +5,15 @@ import (
 	"sync"
 )
 
-// A Turn is a mutual exclusion lock whose acquisition can be cancelled. The
-// zero value is unlocked; a Turn must not be copied.
+// A Semaphore is a mutual exclusion lock whose acquisition can be cancelled. The
+// zero value is unlocked; a Semaphore must not be copied.
 type Semaphore struct {
 	once sync.Once
 	slot chan struct{}
 }
 
-// Acquire acquires the Turn, or returns an error when the context ends. The
-// returned function releases the Turn.
+// Acquire acquires the Semaphore, or returns an error when the context ends. The
+// returned function releases the Semaphore.
 func (t *Semaphore) Acquire(ctx context.Context) (back func(), err error) {
 	t.once.Do(func() { t.slot = make(chan struct{}, 1) })
 	if err := ctx.Err(); err != nil {

@@ -33,7 +33,7 @@ type background struct {
 	unsaved       int                    // batches since the last one on disk
 }
 
-// A trial is a step that scorch retries until it succeeds.
+// A retryState is a step that scorch retries until it succeeds.
 type retryState struct {
 	err   error // last error
 	pause time.Duration

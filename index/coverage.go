@@ -1,6 +1,6 @@
 package index
 
-// A coverage records whether the index holds every file. It is the one place
+// A completeness records whether the index holds every file. It is the one place
 // that decides whether an answer may claim to be complete.
 //
 // An answer covers a save if four things hold:

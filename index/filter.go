@@ -11,7 +11,7 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// A sieve is a prepared filter. It evaluates postings once, the conditions on a
+// A preparedFilter is a prepared filter. It evaluates postings once, the conditions on a
 // part once for each part, and the remaining conditions for each record.
 type preparedFilter struct {
 	*Filter

@@ -40,7 +40,7 @@ type Options struct {
 	OnIncomplete func()
 	// PersistDelay is the time for which changes are collected before they are written
 	// to disk together. Zero means 200 ms, which suits many small updates.
-	// Confirm and Close wait for the disk, and thus for Nap.
+	// Confirm and Close wait for the disk, and thus for PersistDelay.
 	PersistDelay time.Duration
 	// Logger receives messages for the operator; nil discards them.
 	Logger *slog.Logger
@@ -71,7 +71,7 @@ type Index struct {
 	builders   sync.Pool
 }
 
-// An Update is the current state of one file.
+// A Update is the current state of one file.
 type Update struct {
 	Path  string
 	Doc   *memory.Document // nil if the file does not exist

@@ -20,7 +20,7 @@ type postingReader struct {
 	segments []segmentPostings
 }
 
-// A listed is one segment. It keeps the buffers of one list for the next.
+// A segmentPostings is one segment. It keeps the buffers of one list for the next.
 type segmentPostings struct {
 	terms   segment.TermDictionary
 	deleted *roaring.Bitmap

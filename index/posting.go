@@ -56,7 +56,7 @@ func levelOf(n int) level {
 // of integers do not depend on the order in which bleve returns documents.
 var levelTenths = [8]uint8{0, 4, 10, 20, 30, 45, 65, 100}
 
-// A slots value holds the levels of one term in the slots of one block.
+// A slots holds the levels of one term in the slots of one block.
 type slots uint64
 
 func (s slots) level(slot int) level { return level(s >> (3 * slot) & 7) }

@@ -30,7 +30,7 @@ type file struct {
 	tasks bool // some entry has a task; not stored
 }
 
-// A part is the content of a file in one partition, and all that a view of this
+// A variant is the content of a file in one partition, and all that a view of this
 // partition can read of the file. No view can read two parts of a file.
 // Searches find and rank a part like a file.
 type variant struct {

@@ -50,7 +50,7 @@ type scratch struct {
 // hidden marks parts that the overlay replaces.
 const hidden = -1
 
-// A found is one posting.
+// A termPosting is one posting.
 type termPosting struct {
 	slots
 	block uint32

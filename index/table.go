@@ -68,7 +68,7 @@ func leafOf(p *variant, n int) (l leaf) {
 	return l
 }
 
-// A partition contains the sums of a partition for ranking.
+// A partitionStats contains the sums of a partition for ranking.
 type partitionStats struct {
 	memory.Partition
 	prefix  string // of its terms

@@ -16,7 +16,7 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 )
 
-// A gate limits and authorizes the connections of a server. It accepts
+// A limitListener limits and authorizes the connections of a server. It accepts
 // permitted connections up to a maximum and sends an error response to the
 // others.
 type limitListener struct {
@@ -35,7 +35,7 @@ type limitListener struct {
 	open map[*trackedConn]struct{}
 }
 
-// A guest is an accepted connection.
+// A trackedConn is an accepted connection.
 type trackedConn struct {
 	net.Conn
 	listener *limitListener

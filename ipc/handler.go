@@ -268,7 +268,7 @@ func (h *handler) logError(op string, err error) {
 	}
 }
 
-// An answer is a response that can be sent only once.
+// A response is a response that can be sent only once.
 type response struct {
 	w       http.ResponseWriter
 	control *http.ResponseController

@@ -208,7 +208,7 @@ func (s statusError) Error() string {
 	return strings.TrimSpace(fmt.Sprintf("model endpoint returned %d %s", int(s), http.StatusText(int(s))))
 }
 
-// A refusal describes why a response was not read.
+// A responseError describes why a response was not read.
 type responseError string
 
 func (r responseError) Error() string { return string(r) }
@@ -222,7 +222,7 @@ var transport = &http.Transport{
 	DisableKeepAlives:      true,
 }
 
-// A door is the HTTP client for the service. It sends requests to the
+// A httpClient is the HTTP client for the service. It sends requests to the
 // configured address only, without following redirects. It accepts only JSON
 // responses with status 200 and limits their size.
 type httpClient struct{}

@@ -22,7 +22,7 @@ Tasks (items with "done") keep their words: for these the text is "". A task of 
 Name each item at most once.
 Answer with JSON only: {"same": [{"existing": "<id in file>", "draft": "<id in draft>", "text": "<the one text>"}]}, or {"same": []} if there is nothing to merge.`
 
-// A section is one section of the file and the draft, in the form sent to the
+// A sectionItems is one section of the file and the draft, in the form sent to the
 // model.
 type sectionItems struct {
 	Section string      `json:"section"`

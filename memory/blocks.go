@@ -159,7 +159,7 @@ const (
 	topComment
 )
 
-// A top is a block of the top level, or an item of a list of the top level.
+// A topBlock is a block of the top level, or an item of a list of the top level.
 type topBlock struct {
 	kind         topKind
 	block        Block // of a topEntry

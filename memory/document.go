@@ -180,7 +180,7 @@ type Tree struct {
 	Failed  bool // a temporary failure hid part of the tree: walk again
 }
 
-// A Found is a file that may be read.
+// A FoundFile is a file that may be read.
 type FoundFile struct {
 	Path  string
 	Stamp Stamp

@@ -47,7 +47,7 @@ type DraftLink struct {
 	Visibility string `json:"visibility,omitempty"`
 }
 
-// A Part is one item of a draft.
+// A DraftEntry is one item of a draft.
 type DraftEntry struct {
 	Name    string   // in the draft: facts[0], items.Notes[2]
 	Section string   // target section, as named in the draft

@@ -11,7 +11,7 @@ import (
 	"github.com/yuin/goldmark/ast"
 )
 
-// A draft holds the parts of an entry that are applied when the whole file has
+// A pendingAttributes holds the parts of an entry that are applied when the whole file has
 // been parsed, because only then its readers are known.
 type pendingAttributes struct {
 	attrs       []attr
@@ -27,7 +27,7 @@ type block struct {
 	items  []blockItem // items[0] represents the block itself
 }
 
-// An item is a list item in a block.
+// A blockItem is a list item in a block.
 type blockItem struct {
 	parent int // index in block.items, -1 for none
 	lead   int // index in block.leaves, -1 for none

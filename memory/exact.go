@@ -151,7 +151,7 @@ func extendsWord(beside string, amount, before bool) bool {
 }
 
 // WordOverlap returns the fraction of the words of text that other contains,
-// ignoring case and order. If text has no words, Shared returns 1.
+// ignoring case and order. If text has no words, WordOverlap returns 1.
 func WordOverlap(text, other string) float64 {
 	all, has := wordSet(text), wordSet(other)
 	if len(all) == 0 {

@@ -105,7 +105,7 @@ type lineRange struct{ from, to int }
 
 func (r lineRange) overlaps(from, to int) bool { return from <= r.to && to >= r.from }
 
-// A privacy holds the lines that are private regardless of the attributes of
+// A privateRanges holds the lines that are private regardless of the attributes of
 // entries.
 type privateRanges struct {
 	from    int         // all lines from this one on; 0 for none

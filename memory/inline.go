@@ -50,7 +50,7 @@ type comment struct {
 	state    commentState
 }
 
-// A mark is a <private> tag.
+// A privateMark is a <private> tag.
 type privateMark struct {
 	at    int // source offset
 	close bool

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// A spot is an insertion point below a line.
+// An insertionPoint is an insertion point below a line.
 type insertionPoint struct {
 	line     int       // 0 means above the first line
 	beside   int       // the entry that ends there, -1 for none
@@ -129,7 +129,7 @@ func (w *passAttempt) addInsertion(s insertionPoint) {
 	w.editList = append(w.editList, w.insertionEdit(&s))
 }
 
-// insertionEdit returns the edit for a spot. It adds as many blank lines around the
+// insertionEdit returns the edit for an insertion point. It adds as many blank lines around the
 // text as the file has at similar places.
 func (w *passAttempt) insertionEdit(s *insertionPoint) Edit {
 	d := w.d

@@ -111,7 +111,7 @@ func (m *Merge) mergeable(e *Entry, it *MergeItem) (Mergeable, bool) {
 }
 
 // ApplyProposal applies a proposal for the items that [Merge.Undecided] returned. If
-// the proposal is invalid, Follow returns an error and changes nothing. The
+// the proposal is invalid, ApplyProposal returns an error and changes nothing. The
 // function refuse returns an error for a text that must not be written. The
 // lists may come from another Merge of the same draft into the same source, if
 // Undecided was called for this one too.

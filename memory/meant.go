@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// An mismatchError reports that an edited document differs from the intended
+// A mismatchError reports that an edited document differs from the intended
 // result.
 type mismatchError struct {
 	line int // line of the original document, 0 for none
@@ -77,7 +77,7 @@ func (w *passAttempt) checkResult(next *Document) error {
 	return nil
 }
 
-// checkInserted verifies the pieces that were inserted at a spot.
+// checkInserted verifies the pieces that were inserted at an insertion point.
 func (s *insertionPoint) checkInserted(next *Document, take func() *outlineNode) error {
 	for _, h := range s.headings {
 		if q := take(); q.level != h.Level || q.path[len(q.path)-1] != h.Text {

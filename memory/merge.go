@@ -75,7 +75,7 @@ func (l *Layout) Merge(v View, doc *Document, parts []DraftEntry, may func(*Entr
 
 // PairItem pairs an item of the draft with an entry. The text, one list item with
 // the marker "-", replaces the entry; if text is empty, the item's own text
-// does. Same returns an error if the entry is not a candidate of the item, is
+// does. PairItem returns an error if the entry is not a candidate of the item, is
 // already paired, or contains an open task that would be lost. A task keeps its
 // words in the file, so it must be done and text must be empty.
 func (m *Merge) PairItem(item, entry int, text string) error {

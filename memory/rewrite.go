@@ -233,7 +233,7 @@ func (r *rewrite) nextUnchanged(k int) int {
 	return len(r.lines)
 }
 
-// A stretch is a range of unreadable lines, which begins and ends with lines
+// An unreadableRange is a range of unreadable lines, which begins and ends with lines
 // that are not blank, and the number of new lines before it.
 type unreadableRange struct{ from, to, after int }
 

@@ -13,7 +13,7 @@ type placement struct{ *Document }
 
 func (d *Document) placement() placement { return placement{d} }
 
-// A piece is a heading or an entry, in line order. An empty heading is both: it
+// An outlineNode is a heading or an entry, in line order. An empty heading is both: it
 // is an entry, and becomes a plain heading when text is added below it.
 type outlineNode struct {
 	from, to int // lines
@@ -51,7 +51,7 @@ func (d placement) outline() []outlineNode {
 	return list
 }
 
-// A wanted specifies a section and, if it is missing, its insertion point.
+// A sectionTarget specifies a section and, if it is missing, its insertion point.
 type sectionTarget struct {
 	path  []string
 	order [][]string // sections of the file in order, each with its possible names

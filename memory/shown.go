@@ -12,7 +12,7 @@ type Shown struct {
 	Lines    []string // without line endings
 	Complete bool     // the view may read the whole file; line numbers are those of the file
 
-	source []int // line numbers in the file, if not Whole
+	source []int // line numbers in the file, if not Complete
 	found  bool  // there is text; a view that may read everything sees an empty file too
 }
 

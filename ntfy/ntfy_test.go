@@ -21,7 +21,7 @@ import (
 
 const topic = "notes_of-a-phone"
 
-// A visit is the behavior of the server on one connection.
+// A connectionScript is the behavior of the server on one connection.
 type connectionScript func(w http.ResponseWriter, r *http.Request)
 
 // sendLines sends lines and flushes each. The line "drop" aborts the connection,
@@ -68,7 +68,7 @@ func messageEvent(id string) string {
 	return fmt.Sprintf(`{"id":%q,"time":%d,"event":"message","topic":%q,"message":"text of %s"}`, id, time.Now().Unix(), topic, id)
 }
 
-// A world is a subscription in a synctest bubble. Its server follows a script,
+// A subscriptionFixture is a subscription in a synctest bubble. Its server follows a script,
 // one visit per connection, and then only sends keepalives.
 type subscriptionFixture struct {
 	*Subscriber

@@ -18,7 +18,7 @@ import (
 	"github.com/memwatchd/memwatchd/vault"
 )
 
-// An adding is a change of a file that an operation makes for its caller, in
+// A fileEdit is a change of a file that an operation makes for its caller, in
 // terms of the file's entries.
 type fileEdit struct {
 	path    string
@@ -148,7 +148,7 @@ func (m writeOps) subjectDir(ctx context.Context, c *Call) (string, error) {
 	return dir, nil
 }
 
-// waitAllRead waits up to Patience until every file has been read. Only then are the
+// waitAllRead waits up to SyncTimeout until every file has been read. Only then are the
 // files and the owners of the directories known. It renews the call's view.
 func (m *Memory) waitAllRead(ctx context.Context, c *Call) error {
 	wait, cancel := context.WithTimeout(ctx, m.SyncTimeout)

@@ -11,14 +11,14 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// An aim describes the test requests of an operation about an entry.
+// A requestPlan describes the test requests of an operation about an entry.
 type requestPlan struct {
 	rule     ruleKind
 	requests func(*target) []testRequest
 	fullRoot bool // administration: the answer covers the whole root
 }
 
-// An asking is one request.
+// A testRequest is one request.
 type testRequest struct {
 	request  fields
 	reaches  bool                                      // the operation covers entries of that kind

@@ -18,7 +18,7 @@ import (
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
-// A trace is an [api.Trace] with data that identifies its text.
+// An occurrence is an [api.Occurrence] with data that identifies its text.
 type occurrence struct {
 	api.Occurrence
 	digest     string // of its lines
@@ -39,7 +39,7 @@ const (
 const outOfReach = "copies in version control, backups, editors, other machines and programs that requested the " +
 	"text are not removed"
 
-// A forgetting holds the lists from which entries can be removed.
+// A forgetLists holds the lists from which entries can be removed.
 type forgetLists struct {
 	eraseMu sync.Mutex // serializes removals
 
@@ -47,7 +47,7 @@ type forgetLists struct {
 	lists map[string]forgetList // by token
 }
 
-// A list is the result returned to one subject.
+// A forgetList is the result returned to one subject.
 type forgetList struct {
 	subject     string
 	match       string
@@ -100,7 +100,7 @@ func (m writeOps) waitAllIndexed(ctx context.Context, c *Call) error {
 	return m.waitAllRead(ctx, c)
 }
 
-// addOccurrences adds the first traces to an answer and truncates their text.
+// addOccurrences adds the first occurrences to an answer and truncates their text.
 func addOccurrences(a *api.ForgetAnswer, traces []occurrence) {
 	a.Total = len(traces)
 	for _, t := range traces[:min(len(traces), maxOccurrences)] {
@@ -112,7 +112,7 @@ func addOccurrences(a *api.ForgetAnswer, traces []occurrence) {
 }
 
 // storeList stores a list and returns its token. The token depends on the subject,
-// the text and the listed traces.
+// the text and the listed occurrences.
 func (f *forgetLists) storeList(l forgetList) string {
 	sum := sha256.New()
 	for _, s := range append([]string{l.subject, l.match}, idsOf(l.occurrences)...) {
@@ -177,7 +177,7 @@ func (m writeOps) occurrencesIn(c Call, doc *memory.Document, shown memory.Shown
 		traces = append(traces,
 			occurrence{Occurrence: api.Occurrence{What: "path", Path: path, Kind: kind, Text: path}})
 	}
-	of := make([]bool, len(shown.Lines)+2) // lines that belong to a trace
+	of := make([]bool, len(shown.Lines)+2) // lines that belong to an occurrence
 	for i := range doc.Entries {
 		e := &doc.Entries[i]
 		from, to := shown.Line(e.Line), shown.Line(e.EndLine)
@@ -261,5 +261,5 @@ func entryContains(e *memory.Entry, source, match string) bool {
 
 func digestOf(text string) string { return journal.Digest([]byte(text)) }
 
-// maxOccurrenceText bounds the text of a trace in an answer, in characters.
+// maxOccurrenceText bounds the text of an occurrence in an answer, in characters.
 const maxOccurrenceText = 400

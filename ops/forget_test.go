@@ -68,7 +68,7 @@ func (d *diskCase) journalContains(t *testing.T, text string) bool {
 	return len(list) > 0
 }
 
-// A purger is a Keeper whose Purge fails or whose index is incomplete.
+// A purger is an Indexer whose Purge fails or whose index is incomplete.
 type purger struct {
 	Indexer
 	err      error

@@ -21,14 +21,14 @@ import (
 // removed from the copies kept beside its files, then from the files, and then
 // from the journal, the use counts and the index.
 
-// An oblivion is the record of an erasure.
+// An erasure is the record of an erasure.
 type erasure struct {
 	Subject string            `json:"subject"` // of the caller
 	Files   []erasedFile      `json:"files,omitempty"`
 	Journal []journal.HunkSet `json:"journal,omitempty"`
 }
 
-// A erasedFile is a file and the parts of it to erase.
+// An erasedFile is a file and the parts of it to erase.
 type erasedFile struct {
 	Path    string        `json:"path"`
 	Entries []erasedEntry `json:"entries,omitempty"` // none: the whole file
@@ -36,7 +36,7 @@ type erasedFile struct {
 	Digest  string        `json:"digest,omitempty"`  // of a file that is erased as a whole
 }
 
-// A erasedEntry is an entry or the summary of a file.
+// An erasedEntry is an entry or the summary of a file.
 type erasedEntry struct {
 	ID     string `json:"id"`
 	Digest string `json:"digest"` // of its text
@@ -95,7 +95,7 @@ func (m writeOps) forgetListed(ctx context.Context, c Call, r *api.ForgetRequest
 	return nil
 }
 
-// newErasure returns the record that erases the chosen traces, grouped by
+// newErasure returns the record that erases the chosen occurrences, grouped by
 // file.
 func newErasure(subject string, chosen []occurrence, words *textMatcher) erasure {
 	plan := erasure{Subject: subject}
@@ -120,8 +120,8 @@ func cutID(id string) (path, entry string, ok bool) {
 	return id[:max(i, 0)], id[i+1:], i >= 0
 }
 
-// chooseOccurrences returns the traces with the given ids, and the listed archived copies
-// of these entries. Without ids it returns none; this is valid only if no trace
+// chooseOccurrences returns the occurrences with the given ids, and the listed archived copies
+// of these entries. Without ids it returns none; this is valid only if no occurrence
 // has an id, when the text can still be removed from the journal and other
 // copies.
 func (l *forgetList) chooseOccurrences(ids []string) ([]occurrence, error) {
@@ -151,7 +151,7 @@ func (l *forgetList) chooseOccurrences(ids []string) ([]occurrence, error) {
 	return chosen, nil
 }
 
-// checkUnchanged returns an error if a chosen trace has changed since it was
+// checkUnchanged returns an error if a chosen occurrence has changed since it was
 // listed.
 func (m writeOps) checkUnchanged(c Call, match string, chosen []occurrence) error {
 	var now []occurrence

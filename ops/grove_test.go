@@ -22,7 +22,7 @@ import (
 	"github.com/memwatchd/memwatchd/vault"
 )
 
-// A leaf is a test file with the readers of each of its blocks. The readers are
+// A testFile is a test file with the readers of each of its blocks. The readers are
 // part of the test data and not a result of parsing, so the file can also be
 // rendered without the blocks that a reader may not read.
 type testFile struct {
@@ -47,7 +47,7 @@ type block struct {
 	private bool
 }
 
-// A reader holds the permissions of a caller.
+// A readAccess holds the permissions of a caller.
 type readAccess struct {
 	subjects []string
 	private  bool // in a private context
@@ -103,12 +103,12 @@ func (l *testFile) render(r *readAccess) (string, bool) {
 	return strings.Join(parts, "\n"), true
 }
 
-// testLinks holds the links of every grove; users lists the user directories.
+// testLinks holds the links of every test memory; users lists the user directories.
 const testLinks = "links:\n  telegram:1: acct:42\n"
 
 var users = []string{"acct_42", "ext_telegram_1", "bob"}
 
-// A grove is a memory on disk with an index that is kept current.
+// A testMemory is a memory on disk with an index that is kept current.
 type testMemory struct {
 	*diskCase
 	index     *index.Index

@@ -30,7 +30,7 @@ func TestInterference(t *testing.T) {
 			w := &randomSource{rand.New(rand.NewPCG(n, 5))}
 			leaves := w.randomFiles()
 			all := allTestCallers()
-			a := all[w.IntN(len(all)-3)] // without the three anonymous askers
+			a := all[w.IntN(len(all)-3)] // without the three anonymous callers
 			x := newComparison(t, leaves, a)
 			for range 40 {
 				changed, ok := w.compareStep(x)
@@ -50,7 +50,7 @@ func TestInterference(t *testing.T) {
 	}
 }
 
-// A wild generates random memories and requests.
+// A randomSource generates random memories and requests.
 type randomSource struct{ *rand.Rand }
 
 func (w *randomSource) pickOne(list ...string) string { return list[w.IntN(len(list))] }

@@ -39,7 +39,7 @@ func (m writeOps) itemPut(ctx context.Context, c Call, r *api.ItemPutRequest) (*
 	return &api.ItemAnswer{Item: put.answerItem(after)}, nil
 }
 
-// A itemEdit is an item that is being written to a file.
+// An itemEdit is an item that is being written to a file.
 type itemEdit struct {
 	m       writeOps
 	call    Call

@@ -10,7 +10,7 @@ import (
 )
 
 // A Judge, such as a model, proposes which items of a draft match existing
-// items of a file, and their merged text. Propose returns an error if check
+// items of a file, and their merged text. ProposeMerge returns an error if check
 // rejects the proposal. Error messages are written for a person.
 type Judge interface {
 	ProposeMerge(ctx context.Context, existing, draft []memory.Mergeable,

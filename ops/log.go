@@ -29,7 +29,7 @@ const (
 	maxTopic = 200
 )
 
-// A logging is a set of blocks that is appended to the log of a day in one
+// A logEdit is a set of blocks that is appended to the log of a day in one
 // change.
 type logEdit struct {
 	cause  string    // the operation
@@ -56,7 +56,7 @@ func (b *logBlock) source() string {
 	return b.text + " " + memory.Comment(b.attributes, b.evidence)
 }
 
-// A logged is the result of a logging.
+// A logResult is the result of a logging.
 type logResult struct {
 	path    string // empty if the caller may read none of the blocks
 	lines   []int  // of each block in the caller's view, 0 for none

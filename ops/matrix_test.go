@@ -71,7 +71,7 @@ func TestPrivacyMatrix(t *testing.T) {
 	})
 	t.Logf("%d cells of %d operations, %d askers in a context and %d entries; %d requests", cells, len(api.Operations), len(testCallers()), len(targets), requests)
 	if ran < len(testCallers()) {
-		return // a filter selected only some of the askers
+		return // a filter selected only some of the callers
 	}
 	for _, op := range api.Operations {
 		n := tally[op.Name]
@@ -82,7 +82,7 @@ func TestPrivacyMatrix(t *testing.T) {
 	}
 }
 
-// An asker is a caller and the context of its answers.
+// A testCaller is a caller and the context of its answers.
 type testCaller struct {
 	scopeFields map[string]any // scope fields of a request
 	subject     string         // canonical
@@ -92,7 +92,7 @@ type testCaller struct {
 
 func (a testCaller) String() string { return fmt.Sprint(a.scopeFields) }
 
-// thorough runs every asker in every context and reads every entry, which takes
+// thorough runs every caller in every context and reads every entry, which takes
 // minutes. Otherwise cases that match public or by-subject ones are skipped.
 var thorough = os.Getenv("FAULTS") != ""
 
@@ -129,7 +129,7 @@ func allTestCallers() (list []testCaller) {
 	return list
 }
 
-// selectTargets returns the entries for the requests of an operation by an asker. Of
+// selectTargets returns the entries for the requests of an operation by a caller. Of
 // other subjects' entries with the same kind and visibility it returns only
 // one, unless the operation only reads and the test is thorough.
 func (a *testCaller) selectTargets(targets []*target, op *api.Operation) (list []*target) {
@@ -155,7 +155,7 @@ const (
 	noSubject outcome = "no_subject"
 )
 
-// A sort is a class of operations with the same rule.
+// A ruleKind is a class of operations with the same rule.
 type ruleKind int
 
 const (
@@ -304,8 +304,8 @@ func comparisonFiles() (leaves []*testFile, targets []*target) {
 	return leaves, targets
 }
 
-// A matrix is the environment of one asker: the whole memory, and a copy
-// without the text that the asker may not read.
+// A comparison is the environment of one caller: the whole memory, and a copy
+// without the text that the caller may not read.
 type comparison struct {
 	*testing.T
 	testCaller
@@ -314,7 +314,7 @@ type comparison struct {
 	known             map[string]testResult // by request; every request starts from the same files
 }
 
-// A heard is the result of a request.
+// A testResult is the result of a request.
 type testResult struct {
 	answer  string
 	failure *api.Error
@@ -409,7 +409,7 @@ func (x *comparison) compareRequest(op *api.Operation, how requestPlan, ask test
 	return result
 }
 
-// request returns the encoded request with the asker's scope. Operations on
+// request returns the encoded request with the caller's scope. Operations on
 // identities name their subject themselves.
 func (x *comparison) request(op *api.Operation, request fields) string {
 	full := maps.Clone(request)

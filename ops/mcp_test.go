@@ -38,7 +38,7 @@ var privateFiles = []txtar.File{
 	{Name: "_longterms/bob/profile.md", Data: []byte("---\nsubject_id: bob\nkind: profile\n---\n\n- **city**: words of bob\n")},
 }
 
-// A said is an answer over HTTP.
+// A httpAnswer is an answer over HTTP.
 type httpAnswer struct {
 	status int
 	header http.Header

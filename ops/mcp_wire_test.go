@@ -26,7 +26,7 @@ type model struct {
 	tally   *comparisonCount
 }
 
-// A tally counts the requests that were compared and all requests that have a
+// A comparisonCount counts the requests that were compared and all requests that have a
 // tool.
 type comparisonCount struct{ compared, all atomic.Int64 }
 

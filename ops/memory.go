@@ -83,7 +83,7 @@ type (
 func (m *Memory) readOps() readOps   { return readOps{m} }
 func (m *Memory) writeOps() writeOps { return writeOps{m.readOps()} }
 
-// A Keeper keeps the index consistent with the files.
+// An Indexer keeps the index consistent with the files.
 type Indexer interface {
 	// Sync returns when the index contains everything that was saved before the
 	// call.
@@ -114,7 +114,7 @@ func (m *Memory) day(days int) string {
 	return time.Date(now.Year(), now.Month(), now.Day()+days, 12, 0, 0, 0, m.Location).Format(time.DateOnly)
 }
 
-// syncIndex waits up to Patience until the index contains everything saved before
+// syncIndex waits up to SyncTimeout until the index contains everything saved before
 // the call, and records whether it does. It then renews the call's view,
 // because the saved changes may affect permissions.
 func (m *Memory) syncIndex(ctx context.Context, c *Call) error {

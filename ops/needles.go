@@ -10,7 +10,7 @@ import (
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
-// A needles is the set of texts to find outside of entries: the matched text
+// A textMatcher is the set of texts to find outside of entries: the matched text
 // and the lines of the removed entries. The zero value finds nothing.
 type textMatcher struct {
 	match      string

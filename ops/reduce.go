@@ -21,7 +21,7 @@ import (
 // model fails or the daemon stops first, the rules apply.
 
 // A Reducer, such as a model, summarizes the achievements in an agent's message
-// in one to three sentences, or in none if there are none. Bullets returns an
+// in one to three sentences, or in none if there are none. ListAchievements returns an
 // error if check rejects the sentences. Error messages are written for a
 // person.
 type Reducer interface {
@@ -38,7 +38,7 @@ const (
 	lateWriteTimeout = 2 * time.Second
 )
 
-// A reduction is a text that waits for a model.
+// A pendingText is a text that waits for a model.
 type pendingText struct {
 	call    Call
 	request api.CaptureRequest

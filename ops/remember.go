@@ -75,7 +75,7 @@ func (m writeOps) rememberItem(ctx context.Context, c Call, r *api.RememberReque
 	return answer, nil
 }
 
-// A remembered is an item that is being written to long-term memory.
+// A longTermEdit is an item that is being written to long-term memory.
 type longTermEdit struct {
 	*api.RememberRequest
 	subject string

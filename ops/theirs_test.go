@@ -18,7 +18,7 @@ import (
 	"github.com/memwatchd/memwatchd/vault"
 )
 
-// A theirs is an operation that writes to a file with arbitrary content. All
+// An arbitraryWrite is an operation that writes to a file with arbitrary content. All
 // text that it writes contains the word zebra, which no such file contains.
 type arbitraryWrite struct {
 	name, path string

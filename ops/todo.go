@@ -240,7 +240,7 @@ func (m writeOps) todoPlan(c Call) *api.TodoPlan {
 	return plan
 }
 
-// tickedHunks returns the changes that wishes would make in the caller's view
+// tickedHunks returns the changes that requests would make in the caller's view
 // of a file.
 func (m writeOps) tickedHunks(c Call, rules *todosync.Rules, path string,
 	wishes []todosync.TickRequest) []journal.Hunk {
@@ -260,7 +260,7 @@ func (m writeOps) tickedHunks(c Call, rules *todosync.Rules, path string,
 	return journal.Hunks([]byte(before.Shown(c.View).Text()), []byte(after.Shown(c.View).Text()))
 }
 
-// tickOf converts a wish for the answer and reports whether the caller can read
+// tickOf converts a request for the answer and reports whether the caller can read
 // both of its ends.
 func (m writeOps) tickOf(c Call, rules *todosync.Rules, w todosync.TickRequest) (t api.TodoTick, ok bool) {
 	places := func(path string, meant func(*todosync.File) []int) (text string, list []api.Place) {

@@ -14,7 +14,7 @@ import (
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
-// A wiping lists the data of a subject to delete.
+// A wipePlan lists the data of a subject to delete.
 type wipePlan struct {
 	dirs  []string        // its directories
 	keys  map[string]bool // owner keys of the directories

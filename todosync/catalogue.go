@@ -27,12 +27,12 @@ func byPath(a, b *File) int { return strings.Compare(a.Path, b.Path) }
 func (c *Catalogue) clone() *Catalogue { return &Catalogue{c.Since, maps.Clone(c.files)} }
 
 // Update updates the catalogue with the current state of files, which it does
-// not modify. A removed file needs only its path and Gone. Learn returns the
+// not modify. A removed file needs only its path and Gone. Update returns the
 // newly completed boxes, ordered by path and line, and a map from the old to
 // the new paths of moved files.
 //
 // The result depends only on the files, not on their order. A box that reaches
-// the state requested by a wish becomes Ticked and completes no other box. If
+// the state that a request sets becomes Ticked and completes no other box. If
 // several files return to former versions, an older state of the tree was
 // restored, for example by git, and their boxes complete nothing either.
 func (c *Catalogue) Update(files []*File, wishes []TickRequest, r *Rules) (done []Copy, moved map[string]string) {
@@ -88,7 +88,7 @@ func (c *Catalogue) Prune(first string) {
 	c.Since = max(c.Since, first)
 }
 
-// reopenBoxes reopens the boxes of a file that wishes ticked.
+// reopenBoxes reopens the boxes of a file that requests ticked.
 func (c *Catalogue) reopenBoxes(path string, wishes []TickRequest, r *Rules) {
 	f := c.files[path]
 	if f == nil {
@@ -106,7 +106,7 @@ func (c *Catalogue) reopenBoxes(path string, wishes []TickRequest, r *Rules) {
 	c.files[path] = &now
 }
 
-// A learning is the state of one call of Learn.
+// A catalogueUpdate is the state of one call of Update.
 type catalogueUpdate struct {
 	*Catalogue
 	requests     []TickRequest
@@ -211,7 +211,7 @@ func pastOf(f, was *File) []Digest {
 	return list[max(0, len(list)-maxPast):]
 }
 
-// isRequested reports whether a box has reached the state requested by a wish.
+// isRequested reports whether a box has the state that a request sets.
 func (l *catalogueUpdate) isRequested(f *File, box int) bool {
 	c := f.Copy(box)
 	return slices.ContainsFunc(l.requests,

@@ -9,8 +9,8 @@ import (
 // Parse parses a version of a file that is not written yet.
 type Parse func(source []byte) *memory.Document
 
-// Tick returns the source of a document with the boxes of wishes ticked and
-// matching counters. It returns nil if no wish applies any more.
+// Tick returns the source of a document with the boxes of requests ticked and
+// matching counters. It returns nil if no request applies any more.
 func (r *Rules) Tick(doc *memory.Document, wishes []TickRequest, parse Parse) ([]byte, error) {
 	f := FileOf(doc)
 	revision := doc.Revise()
@@ -56,7 +56,7 @@ func applyRevision(revision *memory.Revision, parse Parse) ([]byte, error) {
 	return revision.Apply(parse)
 }
 
-// FindDone returns the index of the completed box in a file that caused a wish,
+// FindDone returns the index of the completed box in a file that caused a request,
 // or nil.
 func (f *File) FindDone(w TickRequest) []int {
 	for i := range f.Boxes {

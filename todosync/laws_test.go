@@ -12,7 +12,7 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// A tale is a random tree and the random changes that users make to it. Its
+// A randomTree is a random tree and the random changes that users make to it. Its
 // files contain few different tasks, so that many copies exist.
 type randomTree struct{ *rand.Rand }
 
@@ -86,7 +86,7 @@ func (r randomTree) editFile(text []byte) []byte {
 	return bytes.Join(lines, nil)
 }
 
-// tickAll returns a file with the boxes of wishes ticked, or nil if the file
+// tickAll returns a file with the boxes of requests ticked, or nil if the file
 // cannot be written.
 func (w *world) tickAll(path string, wishes []TickRequest) []byte {
 	doc := w.parse(path)

@@ -12,7 +12,7 @@ import (
 // catchUpTime limits the time that a look waits for earlier saves.
 const catchUpTime = 5 * time.Second
 
-// processFiles records the current content of files and creates the resulting wishes. A
+// processFiles records the current content of files and creates the resulting requests. A
 // completion acts once, on the known state. If there is a completion, look
 // therefore first reads the files that were saved earlier and not read since.
 func (s *Syncer) processFiles(paths []string) {
@@ -112,7 +112,7 @@ func (s *Syncer) readFile(path string, rules *Rules) *File {
 	return nil
 }
 
-// recordFiles records files and creates the resulting wishes.
+// recordFiles records files and creates the resulting requests.
 func (s *Syncer) recordFiles(files []*File, rules *Rules) {
 	s.mu.Lock()
 	s.catalogue.Prune(rules.First)

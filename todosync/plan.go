@@ -105,7 +105,7 @@ func (p *Plan) tickRequests() []TickRequest {
 	return list
 }
 
-// uniqueBoxes returns one wish for each target box.
+// uniqueBoxes returns one request for each target box.
 func uniqueBoxes(list []TickRequest) []TickRequest {
 	same := func(a, b TickRequest) int {
 		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(a.Done.ID, b.Done.ID),

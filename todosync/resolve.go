@@ -8,7 +8,7 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// A Wish is a request to tick a box in the file at Path, because its task was
+// A TickRequest is a request to tick a box in the file at Path, because its task was
 // done elsewhere.
 type TickRequest struct {
 	Done Copy   `json:"done"`
@@ -23,9 +23,9 @@ func (w TickRequest) compare(v TickRequest) int {
 		strings.Compare(w.Done.Owner, v.Done.Owner))
 }
 
-// Resolve returns the wishes that completions cause in the known files. If
-// several boxes of a file match, the wish is ambiguous and ticks none of them. If
-// the author of a completion may not change a box, the wish is a proposal and
+// Resolve returns the requests that completions cause in the known files. If
+// several boxes of a file match, the request is ambiguous and ticks none of them. If
+// the author of a completion may not change a box, the request is a proposal and
 // ticks nothing. The lists are sorted and independent of the order of the
 // completions.
 func (c *Catalogue) Resolve(done []Copy, r *Rules) (wishes, ambiguous, proposals []TickRequest) {
@@ -56,7 +56,7 @@ func mergeRequests(a, b []TickRequest) []TickRequest {
 	return slices.CompactFunc(list, func(a, b TickRequest) bool { return a.compare(b) == 0 })
 }
 
-// StillValid returns the wishes that are still valid for the known files.
+// StillValid returns the requests that are still valid for the known files.
 func (c *Catalogue) StillValid(wishes []TickRequest, r *Rules) []TickRequest {
 	if len(wishes) == 0 {
 		return nil
@@ -78,7 +78,7 @@ func (c *Catalogue) Completed() []Copy {
 	return list
 }
 
-// A verdict is the result of judging a wish.
+// A verdict is the result of judging a request.
 type verdict uint8
 
 const (

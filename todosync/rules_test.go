@@ -105,7 +105,7 @@ func (w *world) readFile(path string) *File {
 	return FileOf(w.parse(path))
 }
 
-// planRequests learns files and returns the resulting wishes.
+// planRequests learns files and returns the resulting requests.
 func (w *world) planRequests(paths []string) (wishes, unclear []TickRequest) {
 	first := w.catalogue == nil
 	if first {
@@ -157,7 +157,7 @@ func (w *world) reconcile(paths []string) string {
 	return b.String()
 }
 
-// tickRequest returns a file with the box of a wish ticked.
+// tickRequest returns a file with the box of a request ticked.
 func (w *world) tickRequest(wish TickRequest) []byte {
 	out, err := w.rules.Tick(w.parse(wish.Path), []TickRequest{wish}, func(source []byte) *memory.Document {
 		return w.layout.Parse(wish.Path, source, memory.Meta{})

@@ -14,7 +14,7 @@ import (
 const stateVersion = 3
 
 // A state is the persistent part of a Syncer: the files seen and the pending
-// wishes.
+// requests.
 type state struct {
 	Version  int           `json:"version"`
 	Root     string        `json:"root"`

@@ -47,7 +47,7 @@ const (
 	// from a read that started before the write.
 	staleReadTime = 2 * time.Second
 	// maxDebounce limits the debounce of files that change continuously, in
-	// multiples of Gather.
+	// multiples of Debounce.
 	maxDebounce = 10
 )
 
@@ -101,7 +101,7 @@ type Syncer struct {
 	attempts     map[string]*attempt
 	ownWrites    map[string]ownWrite
 	fulfilled    map[string]fulfilledRequests
-	reverted     map[string][]TickRequest // by path: wishes whose write was reverted
+	reverted     map[string][]TickRequest // by path: requests whose write was reverted
 	tickedWith   []Copy                   // boxes that a request ticked together with later ones
 	dirty        time.Time                // since when there is unsaved state; zero if there is none
 	unsaved      error                    // error of the last save
@@ -122,13 +122,13 @@ type ownWrite struct {
 	at     time.Time
 }
 
-// fulfilledRequests holds the wishes that a write of a file fulfilled.
+// fulfilledRequests holds the requests that a write of a file fulfilled.
 type fulfilledRequests struct {
 	requests []TickRequest
 	at       time.Time
 }
 
-// Reverted restores the wishes of a write that was reverted because the user
+// Reverted restores the requests of a write that was reverted because the user
 // saved the file at the same moment. It may be called while the Syncer writes.
 // See [vault.Writer.TakenBack].
 func (s *Syncer) Reverted(path string) {
@@ -242,7 +242,7 @@ func (s *Syncer) Started() bool {
 	return s.started
 }
 
-// Run processes hints and wishes until the context ends, and returns its error.
+// Run processes hints and requests until the context ends, and returns its error.
 func (s *Syncer) Run(ctx context.Context) error {
 	s.mu.Lock()
 	wake := s.wakeChanLocked()

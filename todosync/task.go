@@ -197,7 +197,7 @@ func tickWindow(today string, days int) (first, last string) {
 	return t.AddDate(0, 0, -days).Format(time.DateOnly), t.AddDate(0, 0, 1).Format(time.DateOnly)
 }
 
-// A fit is the quality of a match of two boxes.
+// A matchKind is the quality of a match of two boxes.
 type matchKind uint8
 
 const (

@@ -22,7 +22,7 @@ const (
 // Cause is the cause of every write of this package.
 const Cause = "todo"
 
-// writeDue ticks the boxes of due wishes, one file after the other, and returns
+// writeDue ticks the boxes of due requests, one file after the other, and returns
 // the ticked boxes.
 func (s *Syncer) writeDue(ctx context.Context) (ticked []Copy) {
 	s.mu.Lock()
@@ -30,7 +30,7 @@ func (s *Syncer) writeDue(ctx context.Context) (ticked []Copy) {
 	s.mu.Unlock()
 	group := ""
 	for path, wishes := s.dueAfter(""); path != ""; path, wishes = s.dueAfter(path) {
-		// Save the wish before acting on it, so that a restart does not take
+		// Save the request before acting on it, so that a restart does not take
 		// the tick for a manual change.
 		if ctx.Err() != nil || !s.saveState(true) {
 			return ticked
@@ -48,8 +48,8 @@ func (s *Syncer) writeDue(ctx context.Context) (ticked []Copy) {
 	return ticked
 }
 
-// dueAfter returns the first path after last that has wishes to attempt now,
-// with these wishes.
+// dueAfter returns the first path after last that has requests to attempt now,
+// with these requests.
 func (s *Syncer) dueAfter(last string) (path string, list []TickRequest) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -64,8 +64,8 @@ func (s *Syncer) dueAfter(last string) (path string, list []TickRequest) {
 	return path, list
 }
 
-// dueLocked returns the earliest time to attempt a wish. It reports false if
-// the wish must first wait until one of its files is read.
+// dueLocked returns the earliest time to attempt a request. It reports false if
+// the request must first wait until one of its files is read.
 func (s *Syncer) dueLocked(w *TickRequest) (at time.Time, ok bool) {
 	a := s.attempts[w.Path]
 	switch {
@@ -77,7 +77,7 @@ func (s *Syncer) dueLocked(w *TickRequest) (at time.Time, ok bool) {
 	return laterOf(at, s.retry), true
 }
 
-// tickFile fulfils wishes in one file.
+// tickFile fulfils requests in one file.
 func (s *Syncer) tickFile(ctx context.Context, path string, wishes []TickRequest, group string) (id string,
 	ticked []Copy,
 	err error) {
@@ -121,7 +121,7 @@ func (s *Syncer) tickFile(ctx context.Context, path string, wishes []TickRequest
 // revertWindow is well above the time within which a write may be reverted.
 const revertWindow = time.Hour
 
-// rememberLocked records the wishes that a write fulfilled, in case the write
+// rememberLocked records the requests that a write fulfilled, in case the write
 // is reverted.
 func (s *Syncer) rememberLocked(path string, wishes []TickRequest) {
 	now := s.now()
@@ -146,7 +146,7 @@ func changeReason(wishes []TickRequest) string {
 	return reason
 }
 
-// dropRequests removes the fulfilled wishes of a file.
+// dropRequests removes the fulfilled requests of a file.
 func (s *Syncer) dropRequests(path string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -179,7 +179,7 @@ func (s *Syncer) recordAttempt(path string, err error) {
 	case isLater:
 		wait, a.reason = max(later.For, minWait/10), later.Reason // the error contains the time
 	case other:
-		// The next read decides whether the wishes still stand. A file that was
+		// The next read decides whether the requests still stand. A file that was
 		// briefly moved away may return unchanged.
 		a.reason = errChanged.Error()
 		s.hintLocked(path)

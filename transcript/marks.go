@@ -25,7 +25,7 @@ var kindNames = [...]string{"remember", "decision", "constraint", "preference"}
 // String returns the name of the kind.
 func (k Kind) String() string { return kindNames[k] }
 
-// A Mark is a statement worth keeping, verbatim: a line or a sentence of a
+// A Statement is a statement worth keeping, verbatim: a line or a sentence of a
 // line, without surrounding white space.
 type Statement struct {
 	Kind Kind

@@ -12,7 +12,7 @@ import (
 	"encoding/json"
 )
 
-// A Turn is one message of the person or the agent.
+// A Message is one message of the person or the agent.
 type Message struct {
 	Assistant bool // the agent, not the person
 	Text      string
@@ -32,7 +32,7 @@ type record struct {
 	} `json:"message"`
 }
 
-// A part is one part of a message.
+// A contentBlock is one part of a message.
 type contentBlock struct {
 	Type string `json:"type"`
 	Text string `json:"text"`

@@ -23,7 +23,7 @@ type Catalogue struct {
 	walks   int    // walks in progress
 }
 
-// An entry is the latest observation of a path. A file that was readable before
+// An observation is the latest observation of a path. A file that was readable before
 // and cannot be examined now is both known and has a reason. During a walk an
 // entry with neither stays, because it is newer than the walk's observation of
 // the path.

@@ -107,7 +107,7 @@ func isResourceError(err error) bool {
 }
 
 // checkIdle returns why a file must not be changed now, or nil. foreign is the
-// time of the last change by another program. Asked changes are always allowed.
+// time of the last change by another program. Requested changes are always allowed.
 func (w writePolicy) checkIdle(c *Change, foreign time.Time) error {
 	if c.Requested {
 		return nil
@@ -124,7 +124,7 @@ func (w writePolicy) checkIdle(c *Change, foreign time.Time) error {
 	return nil
 }
 
-// A sighting records when a file was first observed with a stamp. The zero
+// A seenStamp records when a file was first observed with a stamp. The zero
 // stamp means that the file was gone.
 type seenStamp struct {
 	stamp memory.Stamp

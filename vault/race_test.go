@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// A person saves a file in the way that one kind of program does.
+// A saver saves a file in the way that one kind of program does.
 type saver struct {
 	name string
 	// save writes version n; higher numbers are later.

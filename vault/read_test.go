@@ -46,7 +46,7 @@ func isCompleteText(data []byte) bool {
 }
 
 // TestNeverHalfWritten checks that, for each way to save, Read returns a
-// complete version, sets Unsettled, or returns ErrChanging.
+// complete version, sets Unstable, or returns ErrChanging.
 func TestNeverHalfWritten(t *testing.T) {
 	inPlace := func(name string, data []byte) error { return os.WriteFile(name, data, 0o600) }
 	ways := []struct {

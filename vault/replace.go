@@ -19,7 +19,7 @@ import (
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
-// A spot is the open directory of a file and the name of the file in it.
+// A dirEntry is the open directory of a file and the name of the file in it.
 type dirEntry struct {
 	path string
 	dir  int
@@ -331,7 +331,7 @@ const (
 	stagingSuffix = ".part"
 )
 
-// A draft is a complete new version of a file, durable on disk.
+// A tempFile is a complete new version of a file, durable on disk.
 type tempFile struct {
 	name    string
 	version fileVersion
@@ -460,7 +460,7 @@ func exchangeError(err error) error {
 	return err
 }
 
-// A look identifies a file and its content at one moment. The hash is zero if
+// A fileVersion identifies a file and its content at one moment. The hash is zero if
 // the file is not regular or not readable.
 type fileVersion struct {
 	stamp memory.Stamp

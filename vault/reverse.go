@@ -89,7 +89,7 @@ func appendLines(text []byte, lines [][]byte) []byte {
 	return text
 }
 
-// A place is the range of lines that a hunk occupies now.
+// A lineRange is the range of lines that a hunk occupies now.
 type lineRange struct{ start, end int }
 
 // hunkLocator locates hunks, in order, in a file changed by other programs.

@@ -16,7 +16,7 @@ import (
 // journal and can be undone.
 type Undoer struct{ Writer *Writer }
 
-// An Undoing is the result of undoing one change.
+// An UndoResult is the result of undoing one change.
 type UndoResult struct {
 	Record journal.Record // the change with its hunks
 	By     string         // ID of the change that undid it, or ""
@@ -295,7 +295,7 @@ func groupRecords(records []journal.Record) [][]journal.Record {
 	return groups
 }
 
-// A wave is a sequence of changes in which those of each file are reversed
+// An undoBatch is a sequence of changes in which those of each file are reversed
 // together.
 type undoBatch struct {
 	paths   []string // in the order of reversal

@@ -103,12 +103,12 @@ type Writer struct {
 	recheckDelay time.Duration                            // the constant recheckDelay if zero
 }
 
-// A gate is a Writer deciding whether a file may be changed now.
+// A writePolicy is a Writer deciding whether a file may be changed now.
 type writePolicy struct{ *Writer }
 
 func (w *Writer) writePolicy() writePolicy { return writePolicy{w} }
 
-// A rechecks value is a Writer resolving changes after they were made: files that were
+// A rechecks is a Writer resolving changes after they were made: files that were
 // replaced a moment ago, and changes that a crash interrupted.
 type rechecks struct{ *Writer }
 
@@ -131,7 +131,7 @@ var (
 // Write makes a change. On success the change is complete, in the journal, and
 // durable on disk. On error nothing has changed.
 //
-// An unasked change (Asked is false) is made only if other programs have not
+// An automatic change (Requested is false) is made only if other programs have not
 // changed the file for a while and no program seems to edit it; otherwise the
 // error is a [*WaitError]. If writing is turned off, the error is [ErrOff]. An
 // asked change is made at once, even if the file is open in an editor: no text

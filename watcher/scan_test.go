@@ -286,7 +286,7 @@ func TestUnreadableDirectory(t *testing.T) {
 	r.want("d/x.md", "z")
 }
 
-// A unreadableDisk fails to read a directory while blind is set, as after a read
+// An unreadableDisk fails to read a directory while blind is set, as after a read
 // error.
 type unreadableDisk struct {
 	*vault.Vault

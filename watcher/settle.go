@@ -26,7 +26,7 @@ const (
 	closeWait = 50 * time.Millisecond
 )
 
-// A mark is a hint that a path may have changed, or a barrier.
+// A hint is a hint that a path may have changed, or a barrier.
 type hint struct {
 	path   string
 	reason Reason
@@ -76,7 +76,7 @@ type debouncer struct {
 	inFlight   *batch
 }
 
-// An entry is a path that has changed or that must be delivered again.
+// A pendingPath is a path that has changed or that must be delivered again.
 type pendingPath struct {
 	path         string
 	seq          uint64

@@ -16,7 +16,7 @@ import (
 
 const ms = time.Millisecond
 
-// A bench runs a settler in fake time and logs its deliveries with the time
+// A debouncerTest runs a settler in fake time and logs its deliveries with the time
 // since the start.
 type debouncerTest struct {
 	*debouncer

@@ -34,7 +34,7 @@ type syncs struct {
 	cookieCount int
 }
 
-// A round is one or more calls of Sync that began before the round's cookie was
+// A syncRound is one or more calls of Sync that began before the round's cookie was
 // created.
 type syncRound struct {
 	done chan struct{}

@@ -170,7 +170,7 @@ func (w *Watcher) VerifyNow() {
 }
 
 // RecheckPaths delivers paths to the sink as if a scan had found a difference. A Sync
-// that begins after Name has returned waits for them.
+// that begins after RecheckPaths has returned waits for them.
 func (w *Watcher) RecheckPaths(ctx context.Context, paths []string) {
 	w.init()
 	marks := make([]hint, 0, len(paths))

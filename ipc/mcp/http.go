@@ -68,7 +68,7 @@ func (h *Handler) startServers() {
 	})
 }
 
-// An Answer is the response to a request to /mcp, with the operation for logs
+// A Response is the response to a request to /mcp, with the operation for logs
 // and metrics.
 type Response struct {
 	Status int

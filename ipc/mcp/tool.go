@@ -47,7 +47,7 @@ func newTool(t Tool, names ...string) *Tool {
 	return &t
 }
 
-// A Profile is a selection of tools.
+// A ToolSet is a selection of tools.
 type ToolSet string
 
 // The profiles.

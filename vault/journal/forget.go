@@ -10,7 +10,7 @@ import (
 // versions of it for undo, and next to a file there may be a version that
 // another program saved during a change.
 
-// A Holding names hunks of a change in the journal by their indexes.
+// A HunkSet names hunks of a change in the journal by their indexes.
 type HunkSet struct {
 	ID    string `json:"id"`
 	Hunks []int  `json:"hunks,omitempty"` // all hunks if empty

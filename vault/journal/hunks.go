@@ -21,7 +21,7 @@ type Hunk struct {
 	Old []byte `json:"old"` // the replaced bytes
 	New []byte `json:"new"` // the replacement
 
-	// Above and Behind are the unchanged lines on both sides: up to three, and
+	// Above and Below are the unchanged lines on both sides: up to three, and
 	// fewer next to another hunk or at the start or end of the file.
 	Above []byte `json:"before"`
 	Below []byte `json:"behind"`

@@ -302,7 +302,7 @@ func (j *Journal) now() time.Time {
 	return time.Now()
 }
 
-// Prune deletes changes that are older than Keep. It measures age from now or
+// Prune deletes changes that are older than Retention. It measures age from now or
 // from the newest change, whichever is earlier: a clock that runs ahead must
 // not delete the whole undo history. The changes of a group are deleted
 // together, and groups with a pending change are kept.

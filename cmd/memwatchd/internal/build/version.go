@@ -31,7 +31,7 @@ var pseudoVersion = regexp.MustCompile(`[-.](\d{14})-([0-9a-f]{12})(?:\+|$)`)
 
 // ReadInfo returns the build information that the Go toolchain recorded: the
 // commit of a checkout, or the version of a downloaded module, which may
-// contain a commit. Without a commit in either, Current uses the note that git
+// contain a commit. Without a commit in either, ReadInfo uses the note that git
 // left in an archive of the sources.
 func ReadInfo() Info {
 	info, _ := debug.ReadBuildInfo()

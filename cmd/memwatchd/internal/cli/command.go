@@ -298,7 +298,7 @@ func runOperation(cmd *cobra.Command, op *api.Operation, req *api.Request, g *Gl
 	return answerError(op, raw)
 }
 
-// An asking holds the parts needed to send a request and show its answer.
+// An invocation holds the parts needed to send a request and show its answer.
 type invocation struct {
 	op     *api.Operation
 	g      *Globals

@@ -97,7 +97,7 @@ func completeFlag(p *api.Param, way *api.Command, req *api.Request, g *Globals) 
 	}
 }
 
-// A naming finds the completions for one position of a command line.
+// A completer finds the completions for one position of a command line.
 type completer struct {
 	g     *Globals
 	cmd   *cobra.Command

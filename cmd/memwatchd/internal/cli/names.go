@@ -26,7 +26,7 @@ const (
 	maxSlowCandidates = 100
 )
 
-// A name is a completion with its description.
+// A candidate is a completion with its description.
 type candidate struct{ text, description string }
 
 // nameSources request names from the daemon, by sort. The operation complete

@@ -139,7 +139,7 @@ func injectSequences(answer any) any {
 	return answer
 }
 
-// A looker prints an answer and checks the output.
+// A printTester prints an answer and checks the output.
 type printTester struct {
 	t      *testing.T
 	answer txtar.File

@@ -171,7 +171,7 @@ func (c *Config) ReadYAML(path string, text []byte) error {
 	return nil
 }
 
-// An lineError is an error with its line in the file.
+// A lineError is an error with its line in the file.
 type lineError struct {
 	line int
 	err  error

@@ -234,7 +234,7 @@ func writeTree(t testing.TB, root string, files map[string]string, when time.Tim
 	}
 }
 
-// A logbook holds the output of a daemon's log.
+// A logBuffer holds the output of a daemon's log.
 type logBuffer struct {
 	mu  sync.Mutex
 	buf bytes.Buffer

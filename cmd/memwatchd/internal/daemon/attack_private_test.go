@@ -27,7 +27,7 @@ var (
 	memorySeed  = flag.Uint64("wood-seed", 1, "the first random memory")
 )
 
-// An asker is a reader with the request fields that identify it.
+// A caller is a reader with the request fields that identify it.
 type caller struct {
 	name        string
 	scopeFields object
@@ -215,7 +215,7 @@ func TestNonInterference(t *testing.T) {
 	}
 }
 
-// attackMemory compares, for some askers, a memory with the part that they may
+// attackMemory compares, for some callers, a memory with the part that they may
 // see.
 func attackMemory(t *testing.T, seed uint64, answers *atomic.Int64) {
 	w := newRandomMemory(seed)
@@ -264,7 +264,7 @@ func (w *randomMemory) writeFiles(t *testing.T, root string, files map[string]st
 	}
 }
 
-// compareAnswers sends all probes to the whole memory and to the part that the asker
+// compareAnswers sends all probes to the whole memory and to the part that the caller
 // may see, and compares the answers.
 func (w *randomMemory) compareAnswers(t *testing.T, whole, part *target, a caller, probes []probe, everything, some map[string]string) {
 	t.Helper()

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A wood is a random memory that records, for every line it writes, which
-// subjects may read it. The wood chose this itself, and parses nothing: the
+// A randomMemory is a random memory that records, for every line it writes, which
+// subjects may read it. The random memory chose this itself, and parses nothing: the
 // same memory can be written as if the text hidden from a reader had never been
 // there.
 type randomMemory struct {
@@ -21,7 +21,7 @@ type randomMemory struct {
 	secrets []string // words found in private text only
 }
 
-// A testFile is one file of a wood.
+// A testFile is one file of a random memory.
 type testFile struct {
 	path         string
 	owners       []string // subjects that it belongs to; none: public text is open to all, private text belongs to the root owner
@@ -37,7 +37,7 @@ type testFile struct {
 	unterminated bool // the last line has no ending
 }
 
-// A piece is a block of a file.
+// A chunk is a block of a file.
 type chunk struct {
 	text    string
 	level   int  // of a heading that is not an entry, else 0
@@ -51,7 +51,7 @@ type chunk struct {
 // rootOwner is the subject that owns the root.
 const rootOwner = "owner"
 
-// identities are the links of every wood.
+// identities are the links of every random memory.
 const identities = "links:\n  telegram:1: acct:42\n  slack:T1:U7: acct:42\n"
 
 func newRandomMemory(seed uint64) *randomMemory {

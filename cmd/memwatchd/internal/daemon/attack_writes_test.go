@@ -51,7 +51,7 @@ func writesConfig(c *config.Config, base string) {
 	c.Write.Enabled = false
 }
 
-// attackMemoryWrites lets some askers write to a memory, and to the part of it
+// attackMemoryWrites lets some callers write to a memory, and to the part of it
 // that they may see.
 func attackMemoryWrites(t *testing.T, seed uint64, tally *writeCounts) {
 	w := newRandomMemory(seed)

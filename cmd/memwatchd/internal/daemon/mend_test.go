@@ -13,7 +13,7 @@ import (
 )
 
 // TestMendIndex checks that if the index differs from a file and its stamp
-// does not show it, Check finds the difference and Mend corrects it.
+// does not show it, Check finds the difference and Reindex corrects it.
 func TestMendIndex(t *testing.T) {
 	isolateHome(t)
 	root := t.TempDir()

@@ -167,7 +167,7 @@ func (p *subjectMap) recordClaim(doc *memory.Document, unsettled bool) {
 	p.directories.Set(doc.Place, doc.Claim)
 }
 
-// restoreClaim records a claim known from the index. Until settled is called,
+// restoreClaim records a claim known from the index. Until markComplete is called,
 // directories without a claim belong to no subject.
 func (p *subjectMap) restoreClaim(place memory.Place, claim string) {
 	p.mu.Lock()
@@ -182,7 +182,7 @@ func (p *subjectMap) restoreMemoryMD(path string) {
 	p.addMemoryMDLocked(path)
 }
 
-// isIncomplete reports whether settled has not been called.
+// isIncomplete reports whether markComplete has not been called.
 func (p *subjectMap) isIncomplete() bool {
 	p.mu.RLock()
 	defer p.mu.RUnlock()

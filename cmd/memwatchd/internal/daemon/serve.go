@@ -27,7 +27,7 @@ func Run(ctx context.Context, flags config.Flags, c *config.Config, stderr io.Wr
 	return s.runAll(ctx, c)
 }
 
-// A succession runs a daemon, and a new one whenever the configuration changes.
+// A reloader runs a daemon, and a new one whenever the configuration changes.
 // Sockets stay open from one to the next, so that no client finds them gone.
 type reloader struct {
 	flags      config.Flags

@@ -24,7 +24,7 @@ import (
 	"github.com/memwatchd/memwatchd/ipc/client"
 )
 
-// A mark is the severity of a finding.
+// A severity ranks a finding.
 type severity int
 
 const (

@@ -128,7 +128,7 @@ func programOf(text string) string {
 	return html.UnescapeString(m[2])
 }
 
-// An installed value describes the service of a machine.
+// A serviceState describes the service of a machine.
 type serviceState struct {
 	managed bool         // the machine has a service manager
 	file    string       // the unit, or the agent of launchd; empty if there is none

@@ -27,7 +27,7 @@ func inspectWatches(e *examination) findings {
 	return w.findings()
 }
 
-// A watches value contains the limits of inotify and their use. Limits are zero if
+// A watches contains the limits of inotify and their use. Limits are zero if
 // they are unknown.
 type watches struct {
 	limit, used         int // directories and files, of all programs of this user

@@ -34,7 +34,7 @@ func (s *soak) askers() []*actor {
 	}
 }
 
-// newHTTPClient returns a client that keeps its connections. Each asker has
+// newHTTPClient returns a client that keeps its connections. Each caller has
 // one.
 func newHTTPClient(socket string) *http.Client {
 	return &http.Client{Timeout: time.Minute, Transport: &http.Transport{

@@ -216,7 +216,7 @@ func (w *week) scene(at time.Time, name, text string) string {
 			s := w.mustStatus()
 			return s.Compactor != nil && s.Compactor.LastRun.Equal(at)
 		})
-		// LastRun is set when the run starts. This request waits for the Turn,
+		// LastRun is set when the run starts. This request waits for the semaphore,
 		// which the run holds, and fails because SOUL.md has no limit.
 		if err := w.ask("compact", owner.with(fields{"path": "SOUL.md"}), nil); err == nil {
 			w.t.Fatal("there is room to be made in SOUL.md")

@@ -23,7 +23,7 @@ import (
 )
 
 // An agent calls a hook at some event of a session and waits for the hook to
-// end. Therefore a hook ends within Limit, or hookGrace later if it is
+// end. Therefore a hook ends within TimeLimit, or hookGrace later if it is
 // printing, for any input and any state of the daemon. It exits with status 0,
 // because agents show other codes to people and stop at status 2. It prints
 // either its complete output or nothing; only --debug prints the reason for no
@@ -34,7 +34,7 @@ import (
 // machine.
 var TimeLimit = 200 * time.Millisecond
 
-// hookGrace is the extra time for a hook that is printing when Limit is
+// hookGrace is the extra time for a hook that is printing when TimeLimit is
 // reached.
 const hookGrace = 20 * time.Millisecond
 
@@ -150,7 +150,7 @@ type hookInput struct {
 	Message string `json:"last_assistant_message"` // Stop
 }
 
-// runAction executes the action of a hook. After Limit it ends the process with
+// runAction executes the action of a hook. After TimeLimit it ends the process with
 // status 0.
 func (h *hook) runAction(cmd *cobra.Command, do func(context.Context, *hook) error) {
 	if term.IsTerminal(cmd.InOrStdin()) {

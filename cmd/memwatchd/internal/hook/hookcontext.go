@@ -70,7 +70,7 @@ func (h *hook) printContext(ctx context.Context, r api.ContextRequest) error {
 	return h.writeOutput(text)
 }
 
-// An injection is the output of a hook in the format of the agents.
+// A hookOutput is the output of a hook in the format of the agents.
 type hookOutput struct {
 	Output struct {
 		Event   string `json:"hookEventName"`

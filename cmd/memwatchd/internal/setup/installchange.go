@@ -14,7 +14,7 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 )
 
-// A change is a planned or written change of one file.
+// A fileChange is a planned or written change of one file.
 type fileChange struct {
 	Agent     string           `json:"agent"`
 	Component agents.Component `json:"part"`

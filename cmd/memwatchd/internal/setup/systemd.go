@@ -159,7 +159,7 @@ func (s *serviceCommand) writeConfig(c *config.Config) error {
 	return os.Chmod(c.File, 0o644)
 }
 
-// A unit is a systemd file with its current and its wanted text.
+// An unit is a systemd file with its current and its wanted text.
 type unit struct {
 	name, path      string
 	current, wanted string // empty: no file
