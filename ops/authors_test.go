@@ -1,6 +1,8 @@
 package ops
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -141,5 +143,43 @@ func (d *diskCase) marked(t *testing.T, path, context string) {
 	}
 	if !doc.Front.Author().Untrusted(memory.View{}) {
 		t.Errorf("the summary of %s is not marked as untrusted", path)
+	}
+}
+
+// TestForgetOwnTextOnly checks that forgetting in a shared file removes the
+// caller's text from the file, the journal and saved copies, and leaves the same
+// words of the owner everywhere.
+func TestForgetOwnTextOnly(t *testing.T) {
+	const path, quark = "2026-02-05/cli.md", "zyzzyvaquark"
+	const mine, owners = "- by 42: the word is " + quark + " <!-- written_by=acct:42 -->\n", "- the owner's: " + quark + " is the word\n"
+	const rest = "- 1\n- 2\n- 3\n- 4\n- 5\n- 6\n- 7\n- 8\n"
+	d, _ := newForgetCase(t, map[string]string{path: mine + rest + "- the owner's\n"})
+	edit := func(subject, from, to string) {
+		t.Helper()
+		call := d.callAs(t, subject, "private")
+		if _, err := d.memory.writeOps().edit(t.Context(), call, &api.EditRequest{Path: path, OldText: from, NewText: to}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	edit("owner", "- the owner's\n", owners)
+	saved := filepath.Join(d.dir, "2026-02-05", "cli.md.kept-0hxj0001")
+	if err := os.WriteFile(saved, []byte(mine+rest+owners), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := d.callAs(t, "acct:42", "private")
+	ids, token := d.list(t, c, quark)
+	if len(ids) != 1 {
+		t.Fatalf("the list has %q", ids)
+	}
+	a, err := d.memory.writeOps().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token})
+	if err != nil || len(a.Removed) != 1 || len(a.Failed) > 0 {
+		t.Fatalf("%+v, %v", a, err)
+	}
+	d.want(t, path, rest+owners)
+	if data, err := os.ReadFile(saved); err != nil || string(data) != rest+owners {
+		t.Errorf("the saved copy is %q, %v", data, err)
+	}
+	if !d.journalContains(t, "the owner's: "+quark) {
+		t.Error("the owner's change was removed from the journal")
 	}
 }

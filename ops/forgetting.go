@@ -222,8 +222,9 @@ func (m writeOps) removeListed(ctx context.Context, c Call, plan *erasure, words
 }
 
 // eraseEntries returns the file without the entries of f, all of which must be
-// unchanged. If f has no entries, it removes those that match words. The rest
-// of the file changes only where it is derived from the entries.
+// unchanged. If f has no entries, it removes those that match words and that
+// the caller may change. The rest of the file changes only where it is derived
+// from the entries.
 func (m writeOps) eraseEntries(c Call, f erasedFile, file vault.File, words *textMatcher) ([]byte, error) {
 	path, lost := f.Path, f.Entries
 	file.Path = path
@@ -239,12 +240,13 @@ func (m writeOps) eraseEntries(c Call, f erasedFile, file vault.File, words *tex
 	} else if doc == nil {
 		return nil, notFound("file", path)
 	}
+	may := m.mayChangeEntry(c)
 	drop, found := make([]bool, len(doc.Entries)), 0
 	for i := range doc.Entries {
 		e := &doc.Entries[i]
 		source := doc.SourceLines(e.Line, e.EndLine)
 		if lost == nil {
-			drop[i] = words.matchesEntry(e, source)
+			drop[i] = words.matchesEntry(e, source) && may(e)
 		} else {
 			drop[i] = slices.Contains(lost, erasedEntry{e.ID, digestOf(source)})
 		}
@@ -254,8 +256,9 @@ func (m writeOps) eraseEntries(c Call, f erasedFile, file vault.File, words *tex
 	}
 	summary := slices.Contains(lost, erasedEntry{summaryID, digestOf(summaryOf(doc))})
 	if lost == nil {
-		summary, f.Summary = words.everyEntry && words.matchesText(summaryOf(doc)),
-			words.matchingLines(doc.Front.Summary)
+		summary = words.everyEntry && words.matchesText(summaryOf(doc)) &&
+			m.mayChange(c, doc.Own, doc.Front.Author())
+		f.Summary = words.matchingLines(doc.Front.Summary)
 	}
 	if summary {
 		found++

@@ -122,8 +122,8 @@ func (n *textMatcher) matchesEntry(e *memory.Entry, source string) bool {
 }
 
 // findHunks returns the journal hunks that contain the text. It covers the
-// caller's files and the shared ones. If other subjects have the same text in a
-// shared file, only hunks with an exact line of a removed entry count.
+// caller's files and the shared ones. In a shared file that contains text of
+// others, only hunks with an exact line of a removed entry count.
 func (m writeOps) findHunks(c Call, words *textMatcher) ([]journal.HunkSet, error) {
 	mine, shared := map[string]bool{}, map[string]bool{}
 	may := func(path string) bool {
@@ -147,7 +147,8 @@ func (m writeOps) findHunks(c Call, words *textMatcher) ([]journal.HunkSet, erro
 }
 
 // mayForget reports whether the caller may erase earlier contents of a file,
-// and whether other subjects have the same text in the file now.
+// and whether the file is shared with others: it is if they have the same text
+// in it now, or if the caller may change only what it wrote itself.
 func (m writeOps) mayForget(c Call, path string, words *textMatcher) (may, shared bool) {
 	place := m.Layout.Place(path)
 	if place.Owner != "" {
@@ -157,6 +158,7 @@ func (m writeOps) mayForget(c Call, path string, words *textMatcher) (may, share
 	if err != nil { // the file is gone, so its readers are unknown
 		return true, c.Scope.Subject != m.Owner
 	}
+	shared = !m.mayChange(c, doc.Own, memory.Author{})
 	for i := range doc.Entries {
 		e := &doc.Entries[i]
 		if !e.Readable(c.View) && words.matchesText(string(doc.Source[e.Span.Start:e.Span.End])) {
