@@ -31,13 +31,13 @@ type TodoAnswer struct {
 // TodoPlan lists the boxes that will be ticked because their task was completed
 // elsewhere, and those that will not.
 type TodoPlan struct {
-	Waiting []TodoTick `json:"waiting"`           // will be ticked
-	Diff    []FileDiff `json:"diff"`              // resulting changes to the files, as visible to the caller
-	Unclear []TodoTick `json:"unclear"`           // not changed: several boxes of the file match equally
-	Offered []TodoTick `json:"offered"`           // not changed: the author of the completion may not change the box
-	Known   []TodoTick `json:"known"`             // not changed: same state when first seen, or set by a person since
-	Off     bool       `json:"off,omitempty"`     // automatic ticking is off
-	Problem string     `json:"problem,omitempty"` // why nothing is ticked now
+	Waiting  []TodoTick `json:"waiting"`           // will be ticked
+	Diff     []FileDiff `json:"diff"`              // resulting changes to the files, as visible to the caller
+	Unclear  []TodoTick `json:"unclear"`           // not changed: several boxes of the file match equally
+	Proposed []TodoTick `json:"proposed"`          // not changed: the author of the completion may not change the box
+	Known    []TodoTick `json:"known"`             // not changed: same state when first seen, or set by a person since
+	Off      bool       `json:"off,omitempty"`     // automatic ticking is off
+	Problem  string     `json:"problem,omitempty"` // why nothing is ticked now
 }
 
 // A TodoTick is a box that is ticked, or left alone, because of another one.

@@ -103,7 +103,7 @@ func TestPublicAddsOnly(t *testing.T) {
 				t.Errorf("the owner's item is %+v, %v", item, err)
 			}
 			if !shared {
-				d.offered(t, "Book a van", who.subject)
+				d.checkProposed(t, "Book a van", who.subject)
 				d.marked(t, a.Path, who.context)
 			}
 		})
@@ -112,16 +112,16 @@ func TestPublicAddsOnly(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// offered checks that a completion by another author is in the plan as a
+// checkProposed checks that a completion by another author is in the plan as a
 // proposal.
-func (d *diskCase) offered(t *testing.T, text, author string) {
+func (d *diskCase) checkProposed(t *testing.T, text, author string) {
 	t.Helper()
 	d.memory.Todos.Request(t.Context())
 	plan, err := d.memory.writeOps().todo(t.Context(), d.callAs(t, "owner", "private"), &api.TodoRequest{DryRun: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, o := range plan.Plan.Offered {
+	for _, o := range plan.Plan.Proposed {
 		if o.Text == text && strings.HasPrefix(o.By, author) {
 			return
 		}

@@ -206,8 +206,8 @@ func (m writeOps) lastCompletion(copies []taskCopy) []taskCopy {
 // caller can read.
 func (m writeOps) todoPlan(c Call) *api.TodoPlan {
 	plan := &api.TodoPlan{Waiting: []api.TodoTick{}, Diff: []api.FileDiff{}, Unclear: []api.TodoTick{},
-		Offered: []api.TodoTick{},
-		Known:   []api.TodoTick{}}
+		Proposed: []api.TodoTick{},
+		Known:    []api.TodoTick{}}
 	p, rules := m.Todos.Plan(), m.Todos.Rules()
 	plan.Off = p.Off
 	if c.FullAccess {
@@ -236,7 +236,7 @@ func (m writeOps) todoPlan(c Call) *api.TodoPlan {
 			due = nil
 		}
 	}
-	plan.Unclear, plan.Offered, plan.Known = ticks(p.Unclear), ticks(p.Offered), ticks(p.Known)
+	plan.Unclear, plan.Proposed, plan.Known = ticks(p.Unclear), ticks(p.Proposed), ticks(p.Known)
 	return plan
 }
 

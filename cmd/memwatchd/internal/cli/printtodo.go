@@ -110,13 +110,13 @@ func (p *Printer) printTodoPlan(plan *api.TodoPlan) {
 	for _, f := range plan.Diff {
 		p.printDiff(f.Path, f.Path, f.Hunks)
 	}
-	if len(plan.Diff) > 0 && len(plan.Unclear)+len(plan.Offered)+len(plan.Known) > 0 {
+	if len(plan.Diff) > 0 && len(plan.Unclear)+len(plan.Proposed)+len(plan.Known) > 0 {
 		p.println("")
 	}
 	p.printTicks("skipped: several boxes match", plan.Unclear)
-	p.printTicks("left alone, done by another author: tick them with todo done", plan.Offered)
+	p.printTicks("left alone, done by another author: tick them with todo done", plan.Proposed)
 	p.printTicks("skipped: done before memwatchd started, or changed by hand", plan.Known)
-	if len(plan.Waiting)+len(plan.Unclear)+len(plan.Offered)+len(plan.Known) == 0 {
+	if len(plan.Waiting)+len(plan.Unclear)+len(plan.Proposed)+len(plan.Known) == 0 {
 		p.addHint(term.AsMuted, "nothing to tick")
 	}
 }
