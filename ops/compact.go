@@ -58,8 +58,6 @@ func maintenanceError(err error) error {
 // restore moves an archived entry back to its original file.
 func (m writeOps) restore(ctx context.Context, c Call, r *api.RestoreRequest) (*api.RestoreAnswer, error) {
 	switch {
-	case !c.View.Private():
-		return nil, api.Errorf(api.Forbidden, "restore requires a private context")
 	case r.ID == "":
 		return nil, api.Errorf(api.Invalid, "id is missing").WithHint("search with include_archived to find the id")
 	case m.Compactor == nil:
