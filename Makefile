@@ -1,5 +1,5 @@
-# Go, git, make and a C compiler (for the race detector, and for the SQLite that
-# make bench compares with) are all that is needed. `make` without a word builds.
+# Requirements: Go, git, make and a C compiler (for the race detector, and for
+# SQLite, which make bench compares with). `make` builds the program.
 
 GO          ?= go
 GOTESTSUM   ?= gotest.tools/gotestsum@v1.13.0
@@ -9,8 +9,8 @@ EVAL        ?=
 
 EXAMPLE = example/config.yaml
 
-# What make bench measures: generated trees of so many files, and other flags of
-# bench/. All of it, in half an hour or more:
+# Numbers of generated files for make bench, and other flags of bench/. To
+# measure everything, which takes half an hour or more:
 # make bench BENCHFILES=1000,10000,100000 BENCHFLAGS='-out ../docs/performance.md'
 BENCHFILES ?= 1000,10000
 BENCHFLAGS ?=
@@ -20,8 +20,8 @@ BENCHFLAGS ?=
 build:
 	$(GO) build -o memwatchd ./cmd/memwatchd
 
-# make, and then make install: with sudo, if it is not for yourself alone, as in
-# make install PREFIX=~/.local. DESTDIR is for those who make packages.
+# Run make before make install. To install for your user only, set
+# PREFIX=~/.local; otherwise use sudo. DESTDIR is for packagers.
 PREFIX  ?= /usr/local
 BINARY  ?= memwatchd
 INSTALL  = $(DESTDIR)$(PREFIX)
@@ -30,7 +30,7 @@ ZSH      = $(INSTALL)/share/zsh/site-functions
 FISH     = $(INSTALL)/share/fish/vendor_completions.d
 
 install:
-	@test -x $(BINARY) || { echo 'there is nothing to install yet: make builds it'; exit 1; }
+	@test -x $(BINARY) || { echo '$(BINARY) does not exist; run make first'; exit 1; }
 	umask 022; mkdir -p $(INSTALL)/bin $(INSTALL)/share/man $(BASH) $(ZSH) $(FISH)
 	install -m 755 $(BINARY) $(INSTALL)/bin/memwatchd
 	umask 022; $(INSTALL)/bin/memwatchd man $(INSTALL)/share/man
@@ -42,20 +42,20 @@ uninstall:
 	rm -f $(INSTALL)/bin/memwatchd $(BASH)/memwatchd $(ZSH)/_memwatchd $(FISH)/memwatchd.fish
 	rm -f $(INSTALL)/share/man/man1/memwatchd.1 $(INSTALL)/share/man/man1/memwatchd-*.1 $(INSTALL)/share/man/man5/memwatchd.yaml.5
 
-# The daemon on a small memory, which is made in example/ if there is none.
+# Run the daemon on a small example memory, created in example/ if missing.
 run: build
 	@test -e $(EXAMPLE) || ./memwatchd init --example --name example --dir example/files --config $(EXAMPLE) >/dev/null
 	@printf '%s\n' '' \
-	  'A daemon watches example/files. Ask it from another terminal, in this directory:' '' \
+	  'The daemon watches example/files. Use it from another terminal, in this directory:' '' \
 	  "  alias memwatchd='./memwatchd --config $(EXAMPLE)'" \
 	  '  memwatchd search certificate' \
 	  '  memwatchd todo list' \
 	  '  memwatchd context' \
 	  '  memwatchd help' '' \
-	  'Change a file below example/files, and ask again. Ctrl-C ends the daemon.' ''
+	  'Change a file in example/files, and search again. Ctrl-C stops the daemon.' ''
 	@exec ./memwatchd serve --config $(EXAMPLE) --dir example/files
 
-# What is skipped is listed at the end, with what this machine lacks for it.
+# Lists the skipped tests at the end, with the reason.
 TEST = $(GO) run $(GOTESTSUM) --format pkgname --
 
 # Packages without goroutines: the race detector would only slow their tests down.
@@ -63,32 +63,39 @@ PURE = agents|brief|memory|service|transcript
 
 # Tests that do less with -short: they measure time or memory, or compute for
 # long in one goroutine. TestMakefileListsShortTests compares the list.
-FULL = TestCoverageModel|TestExcerpts|TestFixedScopesAllowNoMore|TestForgetInTheirFiles|TestInterference|TestLargeFilesComeWithinTheirLimits|TestMCPMatrix|TestManyBrokenFiles|TestNonInterference|TestNonInterferenceOfWrites|TestPrivacyMatrix|TestQueriesOfDeath|TestSoak|TestTheirFiles
+FULL = TestCoverageModel|TestExcerpts|TestFixedScopesAllowNoMore|TestForgetInTheirFiles|TestInterference|TestLargeFilesComeWithinTheirLimits|TestMCPMatrix|TestNoAnswerHasCredentials|TestNonInterference|TestNonInterferenceOfWrites|TestPrivacyMatrix|TestQueriesOfDeath|TestSoak|TestTheirFiles
+
+# The tests of the whole program in which many things happen to a daemon at
+# once: they run with the race detector, the others of E2E without it.
+E2E   = ./cmd/memwatchd/internal/e2e
+RACED = TestBesideHardQuestions|TestHookDaemon|TestLiveBridgeSurvivesRestart|TestLiveEveryTool|TestManyBadRequests|TestMovedDirectories|TestReloadAnswersAll|TestReplacedWhileAsked|TestRootReplaced|TestSavedIsFoundInACrowd|TestSoak|TestStressSync|TestTickRaces|TestTodoTicksOnce|TestVerySlowWriter|TestWriteRaces|TestWriteReloaded|TestWriteStopped|TestWriteTwoCopies
 
 # Each test runs once: with the race detector, which -short leaves time for, or
 # without it where it finds nothing or changes the result. Most tests wait for
 # daemons: more run at a time than there may be processors.
 test:
-	$(TEST) -parallel 8 -timeout 40m -race -short $$($(GO) list ./... | grep -vE '/($(PURE))$$')
+	$(TEST) -parallel 8 -timeout 40m -race -short $$($(GO) list ./... | grep -vE '/($(PURE)|e2e)$$')
+	$(TEST) -parallel 8 -timeout 40m -race -short -run '^($(RACED))$$' $(E2E)
+	$(TEST) -parallel 8 -timeout 40m -skip '^($(RACED))$$' $(E2E)
 	$(TEST) -timeout 40m $$($(GO) list ./... | grep -E '/($(PURE))$$')
 	$(TEST) -parallel 8 -timeout 40m -run '^($(FULL))$$' ./cmd/memwatchd/... ./compactor ./index ./ops
 	cd bench && CGO_ENABLED=0 $(TEST) ./...
 	cd release && $(TEST) ./...
 
-# Beside all others, the tests that take long or change limits of the machine
-# for a while: as root, and with nothing else at work.
+# All tests, including those that take long or change limits of the machine
+# temporarily. Run it as root on an otherwise idle machine.
 faults:
 	FAULTS=1 $(TEST) -p 1 -parallel 8 -count=1 -timeout 2h ./...
 
-# One daemon and everything that may happen to it at once, for SOAK; make test
-# has it for half a minute.
+# One daemon under simultaneous load of all kinds for the duration SOAK; make
+# test does this for half a minute.
 SOAK ?= 1h
 
 soak:
 	SOAK=$(SOAK) $(GO) test ./cmd/memwatchd/internal/e2e -count=1 -v -run '^TestSoak$$' -timeout 0
 
-# Many saves, each with a question or a tick that depends on it, while the daemon
-# is reloaded, stopped for moments and short of processors: an hour or more.
+# Many saves, each followed by a query or a tick that depends on it, while the
+# daemon is reloaded, paused and short of CPU. Takes an hour or more.
 stress:
 	STRESS=1 $(GO) test ./cmd/memwatchd/internal/e2e -count=1 -v -run '^(TestStressSync|TestTickRaces)$$' -timeout 0
 
@@ -102,13 +109,12 @@ lint:
 	cd release && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./... && $(GO) mod tidy -diff
 	cd secrets/rules && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./... && $(GO) mod tidy -diff && $(GO) run . -check
 
-# The program as its users meet it, beside SQLite's FTS5 and rg; then its parts
-# by themselves.
+# Benchmarks of the program beside SQLite's FTS5 and ripgrep, then of its packages.
 bench:
 	cd bench && $(GO) run -tags sqlite_fts5 . -files $(BENCHFILES) $(BENCHFLAGS)
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 
-# Every fuzz target for FUZZTIME.
+# Run every fuzz target for FUZZTIME.
 fuzz:
 	@for pkg in $$($(GO) list ./...); do \
 	  for target in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz'); do \
@@ -117,20 +123,20 @@ fuzz:
 	  done; \
 	done
 
-# How well is found what should be, on judged collections, which are not part of
-# this repository: EVAL=DIR says where they are.
+# Evaluate the ranking on judged collections in the directory EVAL, which are
+# not part of this repository.
 eval:
-	@test -d "$(EVAL)" || { echo 'where are the judged collections? make eval EVAL=DIR'; exit 1; }
+	@test -d "$(EVAL)" || { echo 'set EVAL to the directory of the judged collections: make eval EVAL=DIR'; exit 1; }
 	$(GO) test ./index -count=1 -v -run '^TestEval$$' -timeout 30m -eval "$$(cd '$(EVAL)' && pwd)"
 
-# docs/demo.svg anew, from the present output of the commands in it. make test
-# fails if the image is stale.
+# Update docs/demo.svg with the current output of its commands. make test fails
+# if the image is stale.
 demo:
 	$(GO) test ./cmd/memwatchd/internal/e2e -count=1 -run '^TestPagesDemo$$' -update
 
-# What is released of the commit that is checked out: archives for linux and
-# darwin, and their checksums, in dist/. make dist-check makes it twice, the
-# second time from nothing, and compares: half an hour on two cores.
+# Build the release archives for linux and darwin, and their checksums, in
+# dist/. make dist-check builds them twice, the second time without caches, and
+# compares them; it takes half an hour on two cores.
 dist:
 	cd release && $(GO) run . -out ../dist
 

@@ -15,17 +15,10 @@ import (
 )
 
 // TestMakefileListsShortTests checks that make test runs every test in full that
-// does less with -short.
+// does less with -short. The tests of this package run with -short only if they
+// run with the race detector.
 func TestMakefileListsShortTests(t *testing.T) {
-	makefile, err := os.ReadFile(filepath.Join(repository, "Makefile"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	list := regexp.MustCompile(`(?m)^FULL = (.*)$`).FindSubmatch(makefile)
-	if list == nil {
-		t.Fatal("the Makefile does not set FULL")
-	}
-	listed := strings.Split(string(list[1]), "|")
+	full, raced := makefileList(t, "FULL"), makefileList(t, "RACED")
 	var short []string
 	for _, pattern := range []string{repository + "/*", repository + "/ipc/*", repository + "/cmd/memwatchd/internal/*"} {
 		dirs, err := filepath.Glob(pattern)
@@ -33,13 +26,52 @@ func TestMakefileListsShortTests(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, dir := range dirs {
-			short = append(short, shortTests(t, dir)...)
+			for _, name := range shortTests(t, dir) {
+				if filepath.Base(dir) != "e2e" || slices.Contains(raced, name) {
+					short = append(short, name)
+				}
+			}
 		}
 	}
 	slices.Sort(short)
-	if diff := cmp.Diff(short, listed); diff != "" {
+	if diff := cmp.Diff(short, full); diff != "" {
 		t.Errorf("FULL in the Makefile lists other tests than those that call testing.Short (-calls +listed):\n%s", diff)
 	}
+}
+
+// TestMakefileListsRacedTests checks that the tests in RACED exist.
+func TestMakefileListsRacedTests(t *testing.T) {
+	files, err := filepath.Glob("*_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var source strings.Builder
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		source.Write(data)
+	}
+	for _, name := range makefileList(t, "RACED") {
+		if !strings.Contains(source.String(), "\nfunc "+name+"(t *testing.T)") {
+			t.Errorf("RACED in the Makefile contains %s, which does not exist", name)
+		}
+	}
+}
+
+// makefileList returns the tests in a variable of the Makefile.
+func makefileList(t *testing.T, variable string) []string {
+	t.Helper()
+	makefile, err := os.ReadFile(filepath.Join(repository, "Makefile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := regexp.MustCompile(`(?m)^` + variable + ` += (.*)$`).FindSubmatch(makefile)
+	if list == nil {
+		t.Fatalf("the Makefile does not set %s", variable)
+	}
+	return strings.Split(string(list[1]), "|")
 }
 
 // shortTests returns the tests of a directory that call testing.Short, directly
