@@ -39,3 +39,8 @@ func (s Scope) CompleteFields(r *Request) map[string]any {
 // on a listener with a fixed scope, and grants nothing that a request could not
 // name itself.
 const OwnerHeader = "Memwatchd-As-Owner"
+
+// RootHeader is the HTTP header with the memory directory that the client
+// expects, an absolute path without symbolic links. A daemon that serves another
+// directory refuses the request.
+const RootHeader = "Memwatchd-Root"

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -27,6 +28,7 @@ import (
 // A handler answers the requests of one listener.
 type handler struct {
 	backend  Backend
+	root     string
 	logger   *slog.Logger
 	limits   Limits
 	endpoint Endpoint
@@ -182,6 +184,9 @@ func (h *handler) answerOperation(a *response, r *http.Request, op *api.Operatio
 	if !h.endpoint.Fixed.Allows(op) {
 		return api.Errorf(api.Forbidden, "%s is not served on this listener", op.Name)
 	}
+	if err := h.checkRoot(r.Header.Get(api.RootHeader)); err != nil {
+		return err
+	}
 	req, err := h.readRequest(a, r, op)
 	if err != nil {
 		return err
@@ -204,6 +209,26 @@ func (h *handler) answerOperation(a *response, r *http.Request, op *api.Operatio
 	done()
 	a.code = "ok"
 	a.send(http.StatusOK, "application/json", body)
+	return nil
+}
+
+// checkRoot rejects a request for another memory directory. A caller with a
+// fixed scope must not learn the directory.
+func (h *handler) checkRoot(escaped string) error {
+	if escaped == "" {
+		return nil
+	}
+	if h.endpoint.Fixed != nil {
+		return api.Errorf(api.Invalid, "a listener with a fixed scope does not compare memory directories").
+			WithHint("select this daemon with --socket only")
+	}
+	root, err := url.PathUnescape(escaped)
+	real, _ := filepath.EvalSymlinks(h.root) // empty while the directory is missing
+	if err != nil || root != h.root && root != real {
+		return api.Errorf(api.Invalid, "the daemon on %s serves %s, not %s", h.endpoint.Name(), h.root, root).
+			WithHint("select the daemon of the other memory with --name or --socket, or start it: " +
+				"memwatchd serve --name NAME --dir DIRECTORY")
+	}
 	return nil
 }
 

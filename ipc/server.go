@@ -58,6 +58,7 @@ type Backend interface {
 // A Server answers on listeners. Its fields must not change while it runs.
 type Server struct {
 	Backend Backend
+	Root    string // absolute path of the memory directory; requests for another one are refused
 	Version string // of the program, reported to models
 	Logger  *slog.Logger
 	Limits  Limits
@@ -91,7 +92,7 @@ func (s *Server) Run(ctx context.Context, listeners ...*Listener) error {
 			return err
 		}
 		h := &handler{
-			backend: s.Backend, logger: s.Logger, limits: limits, endpoint: l.Endpoint,
+			backend: s.Backend, root: s.Root, logger: s.Logger, limits: limits, endpoint: l.Endpoint,
 			counters: counters, registry: registry, ending: ctx,
 			limiter: newLimiter(l.Rate),
 		}

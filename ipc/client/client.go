@@ -15,6 +15,7 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -50,6 +51,10 @@ type Client struct {
 	// ServerUIDs are the users whose daemons the client trusts, besides its own
 	// user and root. The client sends nothing to a daemon of any other user.
 	ServerUIDs []int
+
+	// Root is the memory directory that the daemon must serve, an absolute path
+	// without symbolic links. If it is empty, any will do.
+	Root string
 
 	Starter string // command that starts the daemon, for the error without one; empty: memwatchd serve
 }
@@ -107,6 +112,9 @@ func (c *Client) sendRequest(ctx context.Context, req *api.Request) (*http.Respo
 	r.Header.Set("Content-Type", "application/json")
 	if c.AsOwner {
 		r.Header.Set(api.OwnerHeader, "1")
+	}
+	if c.Root != "" {
+		r.Header.Set(api.RootHeader, url.PathEscape(c.Root)) // a header cannot contain every path
 	}
 	socket := cmp.Or(c.Socket, DefaultSocket(""))
 	transport := &http.Transport{

@@ -355,8 +355,11 @@ func (g *Globals) Connect(cmd *cobra.Command) (*config.Config, *client.Client, e
 		}
 		c = config.Default() // the socket is known despite the invalid configuration
 	}
-	client := &client.Client{Socket: cmp.Or(g.Socket, c.Socket()), AsOwner: true, ServerUIDs: c.IPC.ServerUIDs,
+	client := &client.Client{Socket: g.SocketOf(c), AsOwner: true, ServerUIDs: c.IPC.ServerUIDs,
 		Starter: g.Config.Command("serve")}
+	if g.Config.Dir != "" || c.NamesDir && g.Socket == "" {
+		client.Root = config.RealPath(c.Memory.Dir)
+	}
 	if cmd.Flags().Changed("subject") {
 		client.Scope.Subject = &g.Subject
 	}
@@ -364,6 +367,17 @@ func (g *Globals) Connect(cmd *cobra.Command) (*config.Config, *client.Client, e
 		client.Scope.Context = &g.Context
 	}
 	return c, client, nil
+}
+
+// SocketOf returns the socket to connect to: that of --socket, or that of the
+// daemon that serves the directory of --dir if neither --name nor --config is
+// given, or that of the configuration.
+func (g *Globals) SocketOf(c *config.Config) string {
+	socket := g.Socket
+	if socket == "" && g.Config == (config.Flags{Dir: g.Config.Dir}) && g.Config.Dir != "" {
+		socket = config.DaemonSocket(c.Memory.Dir)
+	}
+	return cmp.Or(socket, c.Socket())
 }
 
 // printResponse prints an answer.

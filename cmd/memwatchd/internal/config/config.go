@@ -157,6 +157,7 @@ type Config struct {
 	} `yaml:"log"`
 
 	File     string // path of the configuration file; empty without one
+	NamesDir bool   // the file, the environment or a flag sets memory.dir
 	Location *time.Location
 	Schedule *compactor.Schedule
 }

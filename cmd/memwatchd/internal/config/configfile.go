@@ -79,6 +79,8 @@ func (f Flags) Command(words string) string {
 // flags.File names it.
 func Load(flags Flags, environ []string) (*Config, error) {
 	c := Default()
+	defaultDir := c.Memory.Dir
+	c.Memory.Dir = ""
 	name, path := flags.Name, flags.File
 	if i := slices.IndexFunc(environ, func(s string) bool { return strings.HasPrefix(s, EnvPrefix+"NAME=") }); i >= 0 &&
 		name == "" {
@@ -102,6 +104,8 @@ func Load(flags Flags, environ []string) (*Config, error) {
 	}
 	c.Name = cmp.Or(name, c.Name)
 	c.Memory.Dir = cmp.Or(flags.Dir, c.Memory.Dir)
+	c.NamesDir = c.Memory.Dir != ""
+	c.Memory.Dir = cmp.Or(c.Memory.Dir, defaultDir)
 	if err := c.Finish(); err != nil {
 		return nil, fmt.Errorf("configuration: %w", err)
 	}

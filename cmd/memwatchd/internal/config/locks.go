@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 
 	"github.com/adrg/xdg"
+
+	"github.com/memwatchd/memwatchd/vault"
 )
 
 // RootLocks returns the directory with the locks of all roots, independent of
@@ -17,6 +19,13 @@ func RootLocks() string { return filepath.Join(xdg.StateHome, "memwatchd", "root
 func RootLock(root string) string {
 	sum := sha256.Sum256([]byte(root))
 	return filepath.Join(RootLocks(), hex.EncodeToString(sum[:8])+".lock")
+}
+
+// DaemonSocket returns the socket of the daemon that serves a root, or "" if none
+// does.
+func DaemonSocket(root string) string {
+	holder, _ := vault.ReadHolder(RootLock(RealPath(root)))
+	return holder.Socket
 }
 
 // RealPath returns path without symbolic links, or path itself if the file is

@@ -138,7 +138,7 @@ func (d *daemon) acquireLocks() error {
 	if err := vault.PrivateDir(config.RootLocks()); err != nil {
 		return err
 	}
-	holder := vault.Holder{PID: os.Getpid(), Socket: d.sockets[0]}
+	holder := vault.Holder{PID: os.Getpid(), Socket: d.config.Socket()}
 	for _, l := range []struct{ path, what string }{
 		{config.RootLock(root), "runs on " + root},
 		{filepath.Join(d.config.State.Dir, "lock"), "uses the same name or directory: " + d.config.State.Dir},
@@ -201,6 +201,7 @@ func (d *daemon) run(ctx context.Context, listeners []*ipc.Listener) error {
 		ErasureFile: filepath.Join(c.State.Dir, "forget.json"),
 	}
 	d.server.Logger, d.server.Backend, d.server.Version = d.logger, m, build.Version()
+	d.server.Root = d.config.Memory.Dir
 	d.server.Limits = ipc.Limits{
 		MaxRequest: int64(c.IPC.MaxRequest), MaxHeader: int(c.IPC.MaxHeader),
 		ReadHeader: c.IPC.ReadHeader, ReadBody: c.IPC.ReadBody, Write: c.IPC.Write, Idle: c.IPC.Idle,

@@ -4,6 +4,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -182,13 +183,9 @@ func NewCommand(g *cli.Globals) *cobra.Command {
 func newExamination(ctx context.Context, g *cli.Globals, tryWrite bool) *examination {
 	e := &examination{flags: g.Config, environ: os.Environ(), now: clock.Now(), tryWrite: tryWrite}
 	e.config, e.configErr = config.Load(g.Config, e.environ)
-	switch {
-	case g.Socket != "":
-		e.socket = g.Socket
-	case e.config != nil:
-		e.socket = e.config.Socket()
-	default:
-		e.socket = client.DefaultSocket(g.Config.Name)
+	e.socket = cmp.Or(g.Socket, client.DefaultSocket(g.Config.Name))
+	if e.config != nil {
+		e.socket = g.SocketOf(e.config)
 	}
 	var surveying sync.WaitGroup
 	if e.config != nil {
