@@ -28,6 +28,8 @@ func (w *passAttempt) parseSingle(text string) (*Document, error) {
 	lines := trimBlank(strings.Split(text, "\n"))
 	one := w.parse([]byte(strings.Join(lines, "\n")))
 	switch {
+	case one == nil:
+		return nil, ErrStopped
 	case one.Unsound:
 		return nil, fmt.Errorf("invalid text for a file: %s", one.WhyUnsound())
 	case one.Front.Present || len(one.Entries) != 1 || len(one.Headings) > 0 || len(one.Hidden) > 0 ||

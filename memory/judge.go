@@ -2,6 +2,7 @@ package memory
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -23,10 +24,26 @@ const maxJudged = 1000
 // are the visibility and the text of each in the file. It also omits links,
 // open tasks of the draft, which must not be lost, and entries with more than a
 // title, a text and a list below, and sections with more than maxJudged entries.
-func (m *Merge) Undecided(tell func(v Visibility, text string) bool) (existing, draft []Mergeable) {
-	m.applyRules(m.sameText, m.sameNorm)
-	listed := map[int]bool{}
+// If the context ends, the lists are empty.
+func (m *Merge) Undecided(ctx context.Context, tell func(v Visibility, text string) bool) (existing,
+	draft []Mergeable) {
+	if m.applyRules(ctx, m.sameText, m.sameNorm) != nil {
+		return nil, nil
+	}
+	listed, told := map[int]bool{}, map[int]bool{}
+	mayTell := func(j int) bool {
+		may, known := told[j]
+		if !known {
+			e := &m.doc.Entries[j]
+			may = m.may(e) && tell(e.Partition.Visibility, string(m.doc.Source[e.Span.Start:e.Span.End]))
+			told[j] = may
+		}
+		return may
+	}
 	for i := range m.Items {
+		if ctx.Err() != nil {
+			return nil, nil
+		}
 		it := &m.Items[i]
 		if it.Into >= 0 || it.target != "" || it.task != nil && !it.task.Done || len(it.section.entries) > maxJudged ||
 			!tell(m.doc.Own.Visibility, it.Text) {
@@ -35,7 +52,7 @@ func (m *Merge) Undecided(tell func(v Visibility, text string) bool) (existing, 
 		fit := 0
 		for _, j := range it.section.entries {
 			e := &m.doc.Entries[j]
-			if m.taken[[2]int{j, -1}] || !m.may(e) || !tell(e.Partition.Visibility, string(m.doc.Source[e.Span.Start:e.Span.End])) {
+			if m.taken[[2]int{j, -1}] || !mayTell(j) {
 				continue
 			}
 			was, ok := m.mergeable(e, it)

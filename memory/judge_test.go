@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -72,7 +73,7 @@ func (c *mergeFixture) newMerge(t *testing.T) (m *Merge, existing, draft []Merge
 	if err != nil {
 		t.Fatal(err)
 	}
-	existing, draft = m.Undecided(c.filter)
+	existing, draft = m.Undecided(context.Background(), c.filter)
 	return m, existing, draft
 }
 
@@ -128,7 +129,9 @@ func (c *mergeFixture) applyProposal(t *testing.T, data []byte) string {
 		}
 		return err.Error() + "\n"
 	}
-	m.ByRules()
+	if err := m.ByRules(context.Background()); err != nil {
+		return err.Error() + "\n"
+	}
 	r := c.doc.Revise()
 	m.Revise(r, Author{Source: "api"}, mergeNow)
 	out, err := r.Apply(func(b []byte) *Document { return c.layout.Parse(c.doc.Place.Path, b, testMeta) })

@@ -39,7 +39,9 @@ func BenchmarkMergeLarge(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		m.ByRules()
+		if err := m.ByRules(b.Context()); err != nil {
+			b.Fatal(err)
+		}
 		r := doc.Revise()
 		m.Revise(r, Author{}, now)
 		if _, err := r.Apply(parse); err != nil {

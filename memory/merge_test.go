@@ -2,6 +2,7 @@ package memory
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -40,7 +41,9 @@ func mergeDraft(l *Layout, d *Document, draft *sessionDraft, view View, source s
 	if err != nil {
 		return nil, nil, err
 	}
-	m.ByRules()
+	if err := m.ByRules(context.Background()); err != nil {
+		return nil, nil, err
+	}
 	r := d.Revise()
 	m.Revise(r, Author{Source: source}, now)
 	r.CompleteSession(SessionHead{

@@ -1,6 +1,8 @@
 package memory
 
 import (
+	"context"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,12 +17,17 @@ func hasBox(e *Entry) bool {
 
 // ByRules pairs the remaining items, rule by rule: equal texts and tasks first,
 // then equal titles, then equal links. A title or a link matches only if
-// exactly one entry of the section has it.
-func (m *Merge) ByRules() { m.applyRules(m.sameText, m.sameNorm, m.sameTitle, m.sameLink) }
+// exactly one entry of the section has it. The error is that of the context.
+func (m *Merge) ByRules(ctx context.Context) error {
+	return m.applyRules(ctx, m.sameText, m.sameNorm, m.sameTitle, m.sameLink)
+}
 
-func (m *Merge) applyRules(rules ...func(*MergeItem) int) {
+func (m *Merge) applyRules(ctx context.Context, rules ...func(*MergeItem) int) error {
 	for _, rule := range rules {
 		for i := range m.Items {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
 			it := &m.Items[i]
 			if it.Into >= 0 {
 				continue
@@ -33,10 +40,13 @@ func (m *Merge) applyRules(rules ...func(*MergeItem) int) {
 			}
 		}
 	}
+	return nil
 }
 
 // A sectionIndex finds the list items of a section by the properties that the
-// rules compare. The lists are in the order of the file.
+// rules compare. The lists are in the order of the file. Those for norm, title
+// and link contain changeable entries only. Those for title and link end after
+// two entries, because only a single entry matches.
 type sectionIndex struct {
 	entries                          []int
 	content, norm, title, link, task map[string][]int
@@ -65,36 +75,39 @@ func (m *Merge) indexSection(section string) *sectionIndex {
 			in[e.Heading] = is
 		}
 		if is {
-			x.addEntry(i, e)
+			x.addEntry(i, e, m.may(e))
 		}
 	}
 	return x
 }
 
-func (x *sectionIndex) addEntry(i int, e *Entry) {
+func (x *sectionIndex) addEntry(i int, e *Entry, may bool) {
 	x.entries = append(x.entries, i)
-	put := func(m map[string][]int, key string) {
-		if list := m[key]; len(list) == 0 || list[len(list)-1] != i {
+	put := func(m map[string][]int, key string, most int) {
+		if list := m[key]; len(list) == 0 || len(list) < most && list[len(list)-1] != i {
 			m[key] = append(list, i)
 		}
 	}
-	put(x.title, mergeTitle(e))
-	for j := range e.Links {
-		put(x.link, linkKey(&e.Links[j]))
+	if may {
+		put(x.title, mergeTitle(e), 2)
+		for j := range e.Links {
+			put(x.link, linkKey(&e.Links[j]), 2)
+		}
 	}
 	for j := range e.Tasks {
-		put(x.task, e.Tasks[j].Norm)
+		put(x.task, e.Tasks[j].Norm, math.MaxInt)
 	}
 	if !hasBox(e) {
-		put(x.content, itemContent(e))
-		put(x.norm, e.Norm)
+		put(x.content, itemContent(e), math.MaxInt)
+		if may {
+			put(x.norm, e.Norm, math.MaxInt)
+		}
 	}
 }
 
-// singleCandidate returns the single changeable entry of a list if it is unpaired
-// and replaceable, else -1.
+// singleCandidate returns the single entry of a list if it is unpaired and
+// replaceable, else -1.
 func (m *Merge) singleCandidate(it *MergeItem, list []int) int {
-	list = slices.DeleteFunc(slices.Clone(list), func(i int) bool { return !m.may(&m.doc.Entries[i]) })
 	if len(list) == 1 && !m.taken[[2]int{list[0], -1}] && m.replaceable(it, list[0]) {
 		return list[0]
 	}
@@ -122,7 +135,7 @@ func (m *Merge) sameNorm(it *MergeItem) int {
 		return -1
 	}
 	for _, i := range it.section.norm[it.entry.Norm] {
-		if !m.taken[[2]int{i, -1}] && m.may(&m.doc.Entries[i]) {
+		if !m.taken[[2]int{i, -1}] {
 			return i
 		}
 	}
@@ -326,13 +339,20 @@ type Outcome struct {
 // file as visible to the reader.
 func (m *Merge) Outcomes(after *Document) []Outcome {
 	list := make([]Outcome, len(m.Items))
+	merged := &Merge{doc: after, view: m.view, may: func(*Entry) bool { return true }, layout: m.layout,
+		sections: map[string]*sectionIndex{}}
 	seen := map[int]bool{} // lines
 	for i := range m.Items {
 		it := &m.Items[i]
 		o := Outcome{MergeItem: it, Change: it.change, Entry: -1}
-		for j := range after.Entries {
+		x := merged.indexSection(it.Section)
+		like := x.norm[it.entry.Norm]
+		if it.task != nil {
+			like = x.task[it.entry.Tasks[0].Norm]
+		}
+		for _, j := range like {
 			line, says := it.findIn(&after.Entries[j])
-			if line > 0 && !seen[line] && after.Entries[j].Readable(m.view) && m.inSection(&after.Entries[j], it.Section) {
+			if line > 0 && !seen[line] {
 				o.Entry, o.Line, o.EntryText = j, line, says
 				seen[line] = true
 				break

@@ -31,6 +31,9 @@ type Revision struct {
 	err      error // the first invalid change
 }
 
+// ErrStopped reports that a function for parsing has stopped the edit of a file.
+var ErrStopped = errors.New("stopped")
+
 // An entryChange is the change of an entry.
 type entryChange struct {
 	remove     bool
@@ -239,6 +242,8 @@ func (r *Revision) Empty() bool {
 // tasks, attributes and readers, and every other field of the frontmatter keeps
 // its value. No text becomes readable to more readers, except an entry whose
 // attribute visibility is set.
+//
+// If parse returns nil, Apply ends with [ErrStopped].
 func (r *Revision) Apply(parse func(source []byte) *Document) ([]byte, error) {
 	d := r.doc
 	switch {
@@ -329,6 +334,9 @@ func (p *pass) tryApply(d *Document, parse func([]byte) *Document, apart bool) (
 		return d, nil
 	}
 	next := parse(source)
+	if next == nil {
+		return nil, ErrStopped
+	}
 	return next, w.checkResult(next)
 }
 

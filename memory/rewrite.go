@@ -37,7 +37,7 @@ var (
 // A line with masked text either stays or is removed as a whole. In a new line
 // the mask is ordinary text, so the caller must reject new lines with masks.
 // The function parse must parse a source in the same way as the document was
-// parsed.
+// parsed. If it returns nil, Rewrite ends with [ErrStopped].
 func (d *Document) Rewrite(v View, text string, parse func(source []byte) *Document) ([]byte, error) {
 	lines := textLines(text)
 	shown := d.Shown(v)
@@ -63,6 +63,9 @@ func (d *Document) Rewrite(v View, text string, parse func(source []byte) *Docum
 	for _, way := range []func() [][]byte{r.insertLate, r.insertEarly, r.moveNear, r.moveToEnd, r.moveToTop} {
 		source := r.joinLines(way())
 		next := parse(source)
+		if next == nil {
+			return nil, ErrStopped
+		}
 		last = r.checkResult(next)
 		if last == nil {
 			return source, nil
@@ -135,6 +138,9 @@ func trimBlank(lines []string) []string {
 func (d *Document) checkWritable(v View, lines []string, parse func([]byte) *Document) error {
 	text := Shown{Lines: lines}.Text()
 	alone := parse([]byte(text))
+	if alone == nil {
+		return ErrStopped
+	}
 	if strings.Contains(text, "\x00") {
 		return fmt.Errorf("%w: text contains a NUL character", ErrText)
 	}

@@ -53,10 +53,9 @@ func (m writeOps) editFile(ctx context.Context, c Call, a fileEdit) (after *memo
 			case a.initial == nil:
 				return nil, notFound("file", a.path)
 			}
+			parseNext := m.parser(ctx, file)
 			parse := func(source []byte) *memory.Document {
-				next := file
-				next.Data = source
-				after = m.Parse(next)
+				after = parseNext(source)
 				return after
 			}
 			before := m.parseFile(file)
@@ -70,7 +69,10 @@ func (m writeOps) editFile(ctx context.Context, c Call, a fileEdit) (after *memo
 				return nil, errNotAuthor
 			}
 			data, err = r.Apply(parse)
-			if err != nil {
+			switch {
+			case ctx.Err() != nil:
+				return nil, ctx.Err()
+			case err != nil:
 				return nil, fmt.Errorf("%w: %w", memory.ErrUnwritable, err)
 			}
 			if !bytes.Equal(after.Source, data) { // Apply also tried another variant
@@ -97,6 +99,19 @@ func (m writeOps) editFile(ctx context.Context, c Call, a fileEdit) (after *memo
 		err = writeError(err, owned)
 	}
 	return after, written, err
+}
+
+// parser returns a function that parses sources of a file until the context
+// ends, and then returns nil.
+func (m writeOps) parser(ctx context.Context, file vault.File) func(source []byte) *memory.Document {
+	return func(source []byte) *memory.Document {
+		if ctx.Err() != nil {
+			return nil
+		}
+		next := file
+		next.Data = source
+		return m.Parse(next)
+	}
 }
 
 // parseFile returns a parsed file. It prefers the loaded document, because parsing

@@ -115,7 +115,7 @@ func (m writeOps) rewriteFile(ctx context.Context, c Call, path, cause string,
 		Path: path, Cause: cause, Requested: true,
 		Edit: func(old *vault.File) ([]byte, error) {
 			var data []byte
-			data, failed = m.editSource(c, path, old, change)
+			data, failed = m.editSource(ctx, c, path, old, change)
 			if failed == nil {
 				answer.Hash, failed = m.hashAfter(c, *old, data)
 			}
@@ -141,7 +141,7 @@ func (m writeOps) mayChangeFile(c Call, doc *memory.Document) bool {
 }
 
 // editSource returns the source of a file after a change of its shown part.
-func (m writeOps) editSource(c Call, path string, old *vault.File,
+func (m writeOps) editSource(ctx context.Context, c Call, path string, old *vault.File,
 	change func(*memory.Document, memory.Shown) (string, error)) ([]byte, error) {
 	if old == nil {
 		return nil, notFound("file", path)
@@ -162,11 +162,7 @@ func (m writeOps) editSource(c Call, path string, old *vault.File,
 	if err := checkNewSecret(shown, text); err != nil {
 		return nil, err
 	}
-	return whole.Rewrite(c.View, text, func(source []byte) *memory.Document {
-		next := *old
-		next.Data = source
-		return m.Parse(next)
-	})
+	return whole.Rewrite(c.View, text, m.parser(ctx, *old))
 }
 
 // hashAfter returns the hash that get will return for the changed file. It

@@ -6,7 +6,6 @@ import (
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
-	"github.com/memwatchd/memwatchd/vault"
 )
 
 // A Judge, such as a model, proposes which items of a draft match existing
@@ -49,7 +48,7 @@ func (m writeOps) requestProposal(ctx context.Context, c Call, d *sessionDraft, 
 	if err != nil {
 		return j, nil // there is nothing to compare with
 	}
-	doc := m.Parse(file)
+	doc := m.parseFile(file)
 	if isOurs(doc) != nil || doc.For(c.View) == nil {
 		return j, nil
 	}
@@ -57,7 +56,7 @@ func (m writeOps) requestProposal(ctx context.Context, c Call, d *sessionDraft, 
 	if err != nil {
 		return j, nil // the write returns this error
 	}
-	j.existing, j.draft = merge.Undecided(m.mayJudge)
+	j.existing, j.draft = merge.Undecided(ctx, m.mayJudge)
 	if len(j.draft) == 0 {
 		if doc.Own.Visibility != memory.PublicOK && !m.JudgePrivate {
 			j.reason = "private text is not sent to the model"
@@ -69,12 +68,12 @@ func (m writeOps) requestProposal(ctx context.Context, c Call, d *sessionDraft, 
 		if err := merge.ApplyProposal(p, j.existing, j.draft, m.checkMergedText); err != nil {
 			return err
 		}
-		merge.ByRules()
+		if err := merge.ByRules(ctx); err != nil {
+			return err
+		}
 		r := doc.Revise()
 		merge.Revise(r, m.draftAuthor(c, d, doc), d.head.Now)
-		_, err := r.Apply(func(source []byte) *memory.Document {
-			return m.Parse(vault.File{Path: file.Path, Data: source, ModTime: file.ModTime, Unstable: file.Unstable})
-		})
+		_, err := r.Apply(m.parser(ctx, file))
 		return err
 	})
 	if err != nil {
@@ -85,7 +84,7 @@ func (m writeOps) requestProposal(ctx context.Context, c Call, d *sessionDraft, 
 
 // applyProposal applies the proposal if the file is the version that the judge received.
 // The rules no longer apply to the items that it decides.
-func (m writeOps) applyProposal(j *judgement, merge *memory.Merge, doc *memory.Document) {
+func (m writeOps) applyProposal(ctx context.Context, j *judgement, merge *memory.Merge, doc *memory.Document) {
 	j.applied = false
 	if j.proposal == nil {
 		return
@@ -94,7 +93,7 @@ func (m writeOps) applyProposal(j *judgement, merge *memory.Merge, doc *memory.D
 		j.reason = "the file changed during the request to the model"
 		return
 	}
-	merge.Undecided(m.mayJudge)
+	merge.Undecided(ctx, m.mayJudge)
 	if err := merge.ApplyProposal(j.proposal, j.existing, j.draft, m.checkMergedText); err != nil {
 		j.reason = err.Error()
 		return

@@ -15,8 +15,12 @@ import (
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
-// maxDraft is the largest number of items in a draft.
-const maxDraft = 500
+// maxDraft is the largest number of items in a draft, and maxDraftSections that
+// of their sections, each of which takes a pass over the file.
+const (
+	maxDraft         = 500
+	maxDraftSections = 20
+)
 
 // publicHint is the hint of every draft that is written, unless a person
 // has made the file private.
@@ -105,6 +109,9 @@ func (m writeOps) readDraft(c Call, r *api.SessionRequest, answer *api.SessionAn
 	case len(parts) > maxDraft:
 		return nil, api.Errorf(api.TooLarge, "draft: %d items, maximum %d", len(parts), maxDraft).
 			WithHint("split the draft")
+	case countSections(parts) > maxDraftSections:
+		return nil, api.Errorf(api.TooLarge, "draft: %d sections, maximum %d", countSections(parts), maxDraftSections).
+			WithHint("split the draft")
 	case len(parts) == 0 && d.head.Summary == "" && r.Draft.Promote == nil:
 		return nil, api.Errorf(api.Invalid, "draft is empty").
 			WithHint("set summary, items, facts, tasks, follow_ups or links")
@@ -135,6 +142,15 @@ func (m writeOps) readDraft(c Call, r *api.SessionRequest, answer *api.SessionAn
 		}
 	}
 	return d, nil
+}
+
+// countSections returns the number of different sections of a draft.
+func countSections(parts []memory.DraftEntry) int {
+	sections := map[string]bool{}
+	for _, p := range parts {
+		sections[p.Section] = true
+	}
+	return len(sections)
 }
 
 func noContact() *api.Error {
@@ -181,7 +197,7 @@ func (m writeOps) mergeDraft(ctx context.Context, c Call, d *sessionDraft, answe
 				before, refused = doc, nil
 				refused = isOurs(doc)
 				if refused == nil {
-					merge, refused = m.reviseSession(c, d, doc, r, judged)
+					merge, refused = m.reviseSession(ctx, c, d, doc, r, judged)
 				}
 				return refused
 			}
@@ -204,8 +220,8 @@ func (m writeOps) mergeDraft(ctx context.Context, c Call, d *sessionDraft, answe
 
 // reviseSession records the changes of a draft in the revision of its session's
 // file.
-func (m writeOps) reviseSession(c Call, d *sessionDraft, doc *memory.Document, r *memory.Revision,
-	judged *judgement) (*mergeResult, error) {
+func (m writeOps) reviseSession(ctx context.Context, c Call, d *sessionDraft, doc *memory.Document,
+	r *memory.Revision, judged *judgement) (*mergeResult, error) {
 	front := &doc.Front
 	if front.ContactNickname != "" && front.ContactID == "" && d.head.ContactID == "" {
 		return nil, noContact()
@@ -214,8 +230,10 @@ func (m writeOps) reviseSession(c Call, d *sessionDraft, doc *memory.Document, r
 	if err != nil {
 		return nil, api.Errorf(api.Invalid, "draft: %v", err)
 	}
-	m.applyProposal(judged, merge, doc)
-	merge.ByRules()
+	m.applyProposal(ctx, judged, merge, doc)
+	if err := merge.ByRules(ctx); err != nil {
+		return nil, err
+	}
 	merge.Revise(r, m.draftAuthor(c, d, doc), d.head.Now)
 	head := d.head
 	head.SubjectID = "" // the subject is set only when the file is created

@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -13,6 +14,8 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/vault"
 )
 
 // TestSessionDraftsAllSurvive checks that concurrent drafts of one session are
@@ -79,4 +82,80 @@ func TestSessionDraftsAllSurvive(t *testing.T) {
 	if !slices.Equal(found, sessions) {
 		t.Errorf("the files are those of %q", found)
 	}
+}
+
+// TestDraftEndsWithItsContext checks that once the context of a large draft has
+// ended, nothing is parsed any more, however far the merge is, and the file
+// stays the same.
+func TestDraftEndsWithItsContext(t *testing.T) {
+	d := readOpsCase(t, &txtar.Archive{}).disk(t)
+	private := memory.Private.String()
+	c, err := d.memory.resolveCall(api.Caller{Scope: api.Scope{Subject: &d.memory.Owner, Context: &private}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	draft := func(text string) *api.SessionRequest {
+		items := map[string][]api.DraftItem{}
+		for i := range maxDraft {
+			section := fmt.Sprint("Section ", i%maxDraftSections)
+			items[section] = append(items[section], api.DraftItem{Title: fmt.Sprint("Title ", i), Text: text})
+		}
+		return &api.SessionRequest{Session: "s", Draft: api.Draft{Summary: text, Items: items}}
+	}
+	if _, err := d.memory.writeOps().session(t.Context(), c, draft("first")); err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.ReadFile(filepath.Join(d.dir, "2026-02-05/s.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	parse, total := d.memory.Parse, 0
+	send := func(last int) (late int, err error) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		total = 0
+		d.memory.Parse = func(f vault.File) *memory.Document {
+			total++
+			if ctx.Err() != nil {
+				late++
+			}
+			if total == last {
+				cancel()
+			}
+			return parse(f)
+		}
+		request := draft("second")
+		request.DryRun = last == 0
+		_, err = d.memory.writeOps().session(ctx, c, request)
+		return late, err
+	}
+	if _, err := send(0); err != nil {
+		t.Fatal(err)
+	}
+	if total < maxDraft {
+		t.Fatalf("only %d calls of Parse: the draft is not large", total)
+	}
+	for last := 1; last < total; last += total / 7 {
+		late, err := send(last)
+		if late > 0 || err == nil {
+			t.Errorf("canceled in the call %d of Parse: %d more calls, %v", last, late, err)
+		}
+	}
+	after, err := os.ReadFile(filepath.Join(d.dir, "2026-02-05/s.md"))
+	if err != nil || string(after) != string(before) {
+		t.Errorf("the file has changed: %v", err)
+	}
+	if _, err := d.memory.writeOps().session(t.Context(), c, &api.SessionRequest{Session: "s", Draft: api.Draft{
+		Items: manySections(maxDraftSections + 1)}}); asError(err).Code != api.TooLarge {
+		t.Errorf("too many sections: %v", err)
+	}
+}
+
+// manySections returns n sections of one item each.
+func manySections(n int) map[string][]api.DraftItem {
+	items := map[string][]api.DraftItem{}
+	for i := range n {
+		items[fmt.Sprint("Section ", i)] = []api.DraftItem{{Text: "text"}}
+	}
+	return items
 }

@@ -45,7 +45,7 @@ func (m writeOps) useSessionFile(c Call, session, day string, use sessionFileFun
 			return nil
 		}
 		if file, err := m.Writer.Vault.Read(path); err == nil {
-			doc := m.Parse(file)
+			doc := m.parseFile(file)
 			if err := isOurs(doc); err != nil {
 				if note := unsoundNote(c, doc); note != "" && !slices.Contains(notes, note) &&
 					errors.Is(err, errUnsound) {
