@@ -5,10 +5,11 @@ import "slices"
 // A Caller identifies the origin of a request, as far as the connection and the
 // fields of the request reveal it.
 type Caller struct {
-	Scope   Scope  // from the fields of the request
-	Fixed   *Fixed // scope to which the listener restricts its callers; nil without a fixed scope
-	AsOwner bool   // missing scope fields default to the owner and a private context
-	Model   bool   // the request comes from a model, on behalf of its users
+	Scope    Scope  // from the fields of the request
+	Listener string // name of the listener; listeners take turns at changing files
+	Fixed    *Fixed // scope to which the listener restricts its callers; nil without a fixed scope
+	AsOwner  bool   // missing scope fields default to the owner and a private context
+	Model    bool   // the request comes from a model, on behalf of its users
 }
 
 // Fixed is the scope to which a listener restricts its callers.

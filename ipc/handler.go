@@ -156,7 +156,7 @@ func (h *handler) answerMCP(a *response, r *http.Request, op *string) error {
 // newMCPHandler returns the handler for /mcp.
 func (h *handler) newMCPHandler(version string) *mcp.Handler {
 	return &mcp.Handler{
-		Fixed: h.endpoint.Fixed, Version: version, MaxRequest: h.limits.MaxRequest,
+		Listener: h.endpoint.Name(), Fixed: h.endpoint.Fixed, Version: version, MaxRequest: h.limits.MaxRequest,
 		Do: h.backend.Do, Admit: h.checkRate, Failed: h.logError,
 		Panicked: func(v any, stack []byte) { h.recordPanic("mcp", v, stack) },
 	}
@@ -191,7 +191,8 @@ func (h *handler) answerOperation(a *response, r *http.Request, op *api.Operatio
 	if err != nil {
 		return err
 	}
-	caller := api.Caller{Scope: req.Scope(), Fixed: h.endpoint.Fixed, AsOwner: r.Header.Get(api.OwnerHeader) != ""}
+	caller := api.Caller{Scope: req.Scope(), Listener: h.endpoint.Name(), Fixed: h.endpoint.Fixed,
+		AsOwner: r.Header.Get(api.OwnerHeader) != ""}
 	ctx := r.Context()
 	done := markBusy(ctx)
 	defer done()

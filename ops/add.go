@@ -41,6 +41,7 @@ func (m writeOps) editFile(ctx context.Context, c Call, a fileEdit) (after *memo
 	}
 	place := m.Layout.Place(a.path)
 	owned := place.Owner != "" && ownPlace(c, place) // used if the file does not exist
+	claims := false                                  // the change claims the directory of the file
 	var failed error                                 // replaces a write error that could reveal hidden parts
 	written, err = m.Writer.Write(ctx, vault.Change{
 		Path: a.path, Cause: a.cause, Group: a.group, Requested: true,
@@ -78,15 +79,17 @@ func (m writeOps) editFile(ctx context.Context, c Call, a fileEdit) (after *memo
 			if !bytes.Equal(after.Source, data) { // Apply also tried another variant
 				parse(data)
 			}
-			if after.Claim != "" && (old == nil || before.Claim == "") {
-				if err := m.checkDirClaims(after.Place, after.Claim); err != nil {
-					return nil, err
-				}
-			}
+			claims = after.Claim != "" && (old == nil || before.Claim == "")
 			if a.dryRun {
 				data = nil
 			}
 			return data, mayClaim(c, after.Claim, "")
+		},
+		Check: func() error {
+			if claims {
+				failed = m.checkDirClaims(after.Place, after.Claim)
+			}
+			return failed
 		},
 	})
 	if failed != nil {

@@ -5,6 +5,7 @@ import (
 	"reflect"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/vault"
 )
 
 // A binding is the function that implements an operation.
@@ -23,6 +24,7 @@ func (m *Memory) Do(ctx context.Context, by api.Caller, req *api.Request) (any, 
 	if err != nil {
 		return nil, err
 	}
+	ctx = vault.WithCaller(ctx, by.Listener)
 	op := req.Operation()
 	if !op.Long {
 		var cancel context.CancelFunc

@@ -169,16 +169,25 @@ func (w writePolicy) lastExternalChange(old *source) time.Time {
 	return seen
 }
 
+// wasPresent reports whether a missing file existed before and was not removed
+// by this writer.
+func (w writePolicy) wasPresent(path string) bool {
+	_, known := w.Vault.Catalogue.Lookup(path)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	o, ours := w.ownVersions[path]
+	if ours {
+		return o.hash != [32]byte{}
+	}
+	return known
+}
+
 // timeToDeletion returns how long a missing file must still stay missing before it is
 // treated as deleted. It returns zero or less if that time is over, if the file
 // was never observed, or if this writer removed it.
 func (w writePolicy) timeToDeletion(path string) time.Duration {
-	_, known := w.Vault.Catalogue.Lookup(path)
-	w.mu.Lock()
-	o, ours := w.ownVersions[path]
-	w.mu.Unlock()
-	if !known && !ours || ours && o.hash == [32]byte{} {
-		return 0 // never there, or removed by us
+	if !w.wasPresent(path) {
+		return 0
 	}
 	left := deletionDelay - w.now().Sub(w.firstSeen(path, memory.Stamp{}))
 	if left <= 0 {

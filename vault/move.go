@@ -21,7 +21,12 @@ func (w *Writer) Move(ctx context.Context, from, to string, c Change) (Written, 
 		return Written{}, &RefusedError{from,
 			fmt.Sprintf("cannot move to %s: %s: excluded from memory", to, reason)}
 	}
-	return w.writeWithRetry(ctx, c, func() (Written, error) { return w.attemptMove(ctx, &c, to) })
+	release, err := w.takeTurn(ctx, &c)
+	if err != nil {
+		return Written{}, err
+	}
+	defer release()
+	return w.writeWithRetry(ctx, &c, func() (Written, error) { return w.attemptMove(ctx, &c, to) })
 }
 
 func (w *Writer) attemptMove(ctx context.Context, c *Change, to string) (Written, error) {

@@ -3,7 +3,6 @@ package vault
 import (
 	"container/list"
 	"errors"
-	"runtime/debug"
 	"sync"
 	"time"
 )
@@ -97,27 +96,3 @@ var (
 	errPanic         = errors.New("internal error, described in the log of the daemon; please report this bug")
 	errInputModified = errors.New("internal error: the change modified its input; please report this bug")
 )
-
-// callEdit returns the content that a change requests; old is nil if there is no
-// file. It recovers from panics: Edit runs on a separate goroutine, where a
-// panic would end the daemon, and would do so again whenever the daemon meets
-// the same file.
-func (w *Writer) callEdit(c *Change, old *source) (data []byte, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			w.logger().Error("panic in a change", "path", c.Path, "cause", c.Cause, "err", v, "stack",
-				string(debug.Stack()))
-			data, err = nil, errPanic
-		}
-	}()
-	w.Vault.steps.end(w.step) // the duration of Edit does not count as disk time
-	defer func() { w.step = w.Vault.steps.beginAnyway() }()
-	if old == nil {
-		return c.Edit(nil)
-	}
-	data, err = c.Edit(&old.File)
-	if hashOf(old.Data) != old.hash {
-		return nil, errInputModified
-	}
-	return data, err
-}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
@@ -84,6 +83,8 @@ type Writer struct {
 
 	once      sync.Once
 	semaphore chan struct{} // a semaphore: one operation at a time
+	callers   turns         // one change of a caller at a time
+	files     turns         // one change of a file at a time
 	wake      chan struct{} // wakes Run to recompute its timer
 	step      step          // of the operation that holds queue
 
@@ -143,18 +144,18 @@ var (
 // or between attempts. Any other error reports the step that failed; the change
 // may then be tried again.
 func (w *Writer) Write(ctx context.Context, c Change) (Written, error) {
-	return w.writeWithRetry(ctx, c, func() (Written, error) { return w.attemptWrite(ctx, &c) })
+	release, err := w.takeTurn(ctx, &c)
+	if err != nil {
+		return Written{}, err
+	}
+	defer release()
+	w.prepareEdit(&c)
+	return w.writeWithRetry(ctx, &c, func() (Written, error) { return w.attemptWrite(ctx, &c) })
 }
 
 // writeWithRetry acquires the semaphore and repeats attempt while other programs save the
 // file. Only asked changes are repeated.
-func (w *Writer) writeWithRetry(ctx context.Context, c Change, attempt func() (Written, error)) (Written, error) {
-	if !c.Requested && !w.isEnabled() {
-		return Written{}, fmt.Errorf("write %s: %w", c.Path, ErrOff)
-	}
-	if reason := w.Vault.Skips(c.Path, false); reason != "" && !slices.Contains(w.Settings, c.Path) {
-		return Written{}, &RefusedError{c.Path, reason + ": excluded from memory"}
-	}
+func (w *Writer) writeWithRetry(ctx context.Context, c *Change, attempt func() (Written, error)) (Written, error) {
 	written, err := withSemaphore(ctx, w, func() (Written, error) {
 		if !w.repaired {
 			if err := w.rechecks().repairRoot(ctx); err != nil {
@@ -338,10 +339,16 @@ type Change struct {
 	// the result [ErrRemove] removes the file, and Write returns any other
 	// error.
 	//
-	// Edit is called again after each conflicting save, so it must depend on
-	// old only. It must not modify old, call the [Writer], or take seconds,
-	// because it blocks all other writes.
+	// Edit is called before the change waits for other files' changes, and
+	// again for each version that others save meanwhile, so it must depend on
+	// old only. It must not modify old or call the [Writer].
 	Edit func(old *File) ([]byte, error)
+	// Check, if not nil, is called after Edit, while no other change is made.
+	// An error stops the change. Check must be quick, because it blocks all
+	// other changes, and must not call the Writer.
+	Check func() error
+
+	prepared *preparedEdit // nil if Edit has not been called yet
 }
 
 // Written is the result of a change.

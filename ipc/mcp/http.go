@@ -38,6 +38,7 @@ const maxBatch = 20
 
 // A Handler answers POST /mcp on one listener.
 type Handler struct {
+	Listener   string     // name of the listener
 	Fixed      *api.Fixed // scope to which the listener restricts its callers
 	Version    string     // of the program
 	MaxRequest int64      // bytes of a request body
@@ -123,7 +124,7 @@ func (h *Handler) Answer(r *http.Request, read func() ([]byte, error)) (*Respons
 
 // newExchange determines the caller and the tools of a request.
 func (h *Handler) newExchange(r *http.Request) (*exchange, error) {
-	e := &exchange{toolSet: CoreTools, caller: api.Caller{Fixed: h.Fixed, Model: true}, ctx: r.Context()}
+	e := &exchange{toolSet: CoreTools, caller: api.Caller{Listener: h.Listener, Fixed: h.Fixed, Model: true}, ctx: r.Context()}
 	if h.Fixed != nil && len(h.Fixed.Operations) > 0 {
 		e.toolSet = AllTools // restricted to the operations of the listener
 	}
