@@ -48,9 +48,19 @@ func (b *builder) buildFile(doc *memory.Document, stamp memory.Stamp, hash [32]b
 	return f, w.blocks
 }
 
+// maxFileTerms bounds the distinct terms of a variant in the index, because each
+// takes about a kilobyte and ten microseconds when bleve stores it. Four
+// megabytes of English text have fewer. Texts with fewer than
+// minCounted bytes cannot have as many.
+const (
+	maxFileTerms = 100_000
+	minCounted   = 64 << 10
+)
+
 // A fileWriter divides one file into blocks.
 type fileWriter struct {
 	*builder
+	terms   map[string]struct{} // distinct terms of the variant, nil for a short text
 	file    *file
 	only    map[string]bool
 	blocks  []*block // in order; the first one starts the file
@@ -62,6 +72,10 @@ type fileWriter struct {
 func (w *fileWriter) writeDocument(doc *memory.Document, sum uint64) {
 	w.variant = &variant{partition: doc.Partition, sum: sum, entries: make([]entry, 0, len(doc.Entries))}
 	w.file.variants = append(w.file.variants, w.variant)
+	w.terms = nil
+	if len(doc.Source) >= minCounted {
+		w.terms = make(map[string]struct{})
+	}
 	w.newBlock()
 	w.writeHead(doc)
 	for i := range doc.Entries {
@@ -106,7 +120,9 @@ func (w *fileWriter) writeEntry(n int, e *memory.Entry) {
 	w.countTokens(e.Title)
 	for _, tag := range e.Tags {
 		w.eachToken(tag, func(t token) {
-			w.builder.counts[t.term] = max(1, w.builder.counts[t.term])
+			if w.admit(kindWord, t.term) {
+				w.builder.counts[t.term] = max(1, w.builder.counts[t.term])
+			}
 		})
 	}
 	w.writeCounts(slot)
@@ -149,7 +165,9 @@ func (w *fileWriter) writeEntry(n int, e *memory.Entry) {
 // countTokens adds the tokens of s to the slot being built and returns their number.
 func (w *fileWriter) countTokens(s string) (n int) {
 	w.eachToken(s, func(t token) {
-		w.builder.counts[t.term]++
+		if w.admit(kindWord, t.term) {
+			w.builder.counts[t.term]++
+		}
 		n++
 	})
 	return n
@@ -165,9 +183,27 @@ func (w *fileWriter) writeCounts(slot int) {
 	w.variant.length += uint32(length)
 }
 
+// admit reports whether the variant has room for a term. The order of the calls
+// decides which terms have, so it must depend on the text only.
+func (w *fileWriter) admit(s termKind, term string) bool {
+	if w.terms == nil {
+		return true
+	}
+	key := termKey("", s, term)
+	if _, ok := w.terms[key]; ok {
+		return true
+	}
+	if len(w.terms) >= maxFileTerms {
+		w.file.truncated = true
+		return false
+	}
+	w.terms[key] = struct{}{}
+	return true
+}
+
 func (w *fileWriter) raiseLevel(b *block, s termKind, term string, slot int, l level) {
 	key := termKey("", s, term)
-	if w.only != nil && !w.only[key] {
+	if w.only != nil && !w.only[key] || !w.admit(s, term) {
 		return
 	}
 	v := b.terms[key]

@@ -25,6 +25,7 @@ type file struct {
 	session   string     // session_id; readable with the frontmatter
 	contact   string     // contact_id; readable with the frontmatter
 	claim     string     // subject that the file claims its directory for
+	truncated bool       // some terms are missing, see maxFileTerms
 	variants  []*variant // the whole file, then its excerpt if it has one
 
 	tasks bool // some entry has a task; not stored
@@ -92,7 +93,7 @@ func slotOf(entry int) (b, s int) { return (entry + 1) / slotsPerBlock, (entry +
 
 // recordVersion identifies the encoding, the analysis and the meaning of
 // postings. An index with another version is rebuilt.
-const recordVersion = 6
+const recordVersion = 7
 
 // The kinds of partitions in terms and records.
 const (
@@ -133,6 +134,11 @@ func (f *file) marshal() []byte {
 	b = appendString(b, f.session)
 	b = appendString(b, f.contact)
 	b = appendString(b, f.claim)
+	truncated := byte(0)
+	if f.truncated {
+		truncated = 1
+	}
+	b = append(b, truncated)
 	b = binary.AppendUvarint(b, uint64(len(f.variants)))
 	for _, p := range f.variants {
 		b = p.marshal(b)
@@ -191,6 +197,7 @@ func unmarshalFile(b []byte) (*file, error) {
 	f.session = d.string()
 	f.contact = d.string()
 	f.claim = d.string()
+	f.truncated = d.byte() != 0
 	f.variants = make([]*variant, d.count(12))
 	for i := range f.variants {
 		f.variants[i] = d.readVariant()

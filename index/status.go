@@ -19,12 +19,16 @@ type FileInfo struct {
 	Hash    [32]byte // SHA-256 of the indexed bytes
 	Entries int
 	Tasks   bool // some entry has a task
+	// Truncated reports that the file has more different words than the index
+	// contains of one file, so that searches do not find all of its text.
+	Truncated bool
 
 	file *file
 }
 
 func (f *file) info() FileInfo {
-	return FileInfo{f.path, f.kind, f.owner, f.day, f.session, f.claim, f.stamp, f.hash, f.entryCount(), f.tasks, f}
+	return FileInfo{f.path, f.kind, f.owner, f.day, f.session, f.claim, f.stamp, f.hash, f.entryCount(), f.tasks,
+		f.truncated, f}
 }
 
 // Readable reports whether the view may read any part of the indexed file.

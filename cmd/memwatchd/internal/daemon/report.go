@@ -16,6 +16,7 @@ import (
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/build"
+	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/secrets"
 	"github.com/memwatchd/memwatchd/vault"
@@ -137,6 +138,10 @@ func (d *daemon) listProblems() []api.FileProblem {
 		for _, text := range d.writer.Journal.Problems() {
 			add("", "journal_damaged", "journal: "+text)
 		}
+	}
+	for _, f := range d.index.Files(func(f *index.FileInfo) bool { return f.Truncated }) {
+		add(f.Path, "too_many_words", "the file has more different words than the index keeps of one file; searches "+
+			"find only a part of its text. Split the file")
 	}
 	p := d.pipeline
 	tomorrow := p.lastValidDay()
