@@ -38,17 +38,19 @@ var attributeKeys = []string{"id", "type", "importance", "visibility", "confiden
 // error must not make hidden text public.
 func parseComment(s string) ([]attr, commentState) {
 	var attrs []attr
+	var keys map[string]bool
 	for w := range strings.FieldsSeq(s) {
 		a, ok := parseAttr(w)
-		if !ok || slices.ContainsFunc(attrs, func(b attr) bool { return a.Key == b.Key }) {
+		if !ok || keys[a.Key] {
 			if meantAsAttributes(strings.Fields(s)) {
 				return nil, commentBroken
 			}
 			return nil, commentPlain
 		}
 		if attrs == nil {
-			attrs = make([]attr, 0, strings.Count(s, "=")+1)
+			attrs, keys = make([]attr, 0, strings.Count(s, "=")+1), make(map[string]bool)
 		}
+		keys[a.Key] = true
 		attrs = append(attrs, a)
 	}
 	if attrs == nil {
