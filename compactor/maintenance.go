@@ -8,7 +8,7 @@ import (
 )
 
 // Maintenance runs the nightly tasks in order. A machine that is not on duty
-// only runs the first task.
+// runs none.
 type Maintenance struct {
 	Host      *Host
 	Compactor *Compactor
@@ -17,7 +17,6 @@ type Maintenance struct {
 	Logger    *slog.Logger
 
 	Enabled  bool                        // files may be changed without a request
-	Prune    func() error                // deletes old records of the journal
 	Counters func(context.Context) error // corrects counters in frontmatter
 }
 
@@ -34,16 +33,15 @@ func (m *Maintenance) Run(ctx context.Context) error {
 	if !m.Enabled {
 		return nil
 	}
-	errs := []error{m.Prune()}
 	duty, err := m.Host.Duty()
 	if err != nil {
-		return errors.Join(append(errs, err)...)
+		return err
 	}
 	if !duty.Active {
 		m.Logger.Info("another machine runs maintenance", "host", duty.Host)
-		return errors.Join(errs...)
+		return nil
 	}
-	errs = append(errs, m.compactFiles(ctx), m.Counters(ctx))
+	errs := []error{m.compactFiles(ctx), m.Counters(ctx)}
 	if m.Compress != nil {
 		_, err := m.Compress.Run(ctx, 0, false)
 		errs = append(errs, err)

@@ -219,7 +219,7 @@ func TestJournalPrunesWholeGroups(t *testing.T) {
 	}
 	recordChanges(t, j, at(time.Hour, "g"), at(time.Minute, ""))
 	for _, clock := range []time.Time{now, now.AddDate(1, 0, 0)} {
-		if err := j.Prune(clock); err != nil {
+		if err := j.Prune(clock, false); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -229,6 +229,13 @@ func TestJournalPrunesWholeGroups(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"1m0s", "1h0m0s", "2h0m0s"}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+	// With a steady clock, the newest change expires, too.
+	if err := j.Prune(now.AddDate(1, 0, 0), true); err != nil {
+		t.Fatal(err)
+	}
+	if got := j.List(time.Time{}, "", 0); len(got) != 0 {
+		t.Errorf("kept for a year: %v", got)
 	}
 	if p := j.Pending(); len(p) != 1 || p[0].ID != begun.ID {
 		t.Errorf("pending: %v", p)

@@ -70,7 +70,7 @@ func TestJournalOnAFullDisk(t *testing.T) {
 	}
 	wantFiles(t, w, before)
 
-	must(t, w.Journal.Prune(now)) // removes the first change
+	must(t, w.Journal.Prune(now, false)) // removes the first change
 	written, err := w.Write(t.Context(), newChange("a.md", "[ ]", "[x]"))
 	must(t, err)
 	again := writerOn(t, v, w.Journal.Dir)

@@ -302,17 +302,18 @@ func (j *Journal) now() time.Time {
 	return time.Now()
 }
 
-// Prune deletes changes that are older than Retention. It measures age from now or
-// from the newest change, whichever is earlier: a clock that runs ahead must
-// not delete the whole undo history. The changes of a group are deleted
-// together, and groups with a pending change are kept.
-func (j *Journal) Prune(now time.Time) error {
+// Prune deletes changes that are older than Retention. A clock that runs ahead
+// must not delete the whole undo history: unless the clock is steady, Prune
+// measures age from now or from the newest change, whichever is earlier. The
+// changes of a group are deleted together, and groups with a pending change are
+// kept.
+func (j *Journal) Prune(now time.Time, steady bool) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.Retention <= 0 {
 		return nil
 	}
-	if n := len(j.records); n > 0 && j.records[n-1].Time.Before(now) {
+	if n := len(j.records); !steady && n > 0 && j.records[n-1].Time.Before(now) {
 		now = j.records[n-1].Time
 	}
 	oldest := now.Add(-j.Retention)

@@ -70,7 +70,7 @@ func (d *daemon) openMaintenance() (*maintenance, error) {
 	}
 	night := &compactor.Maintenance{
 		Host: u.host, Compactor: u.compactor, Logger: d.logger, Enabled: c.Write.Enabled,
-		Prune: func() error { return w.Journal.Prune(clock.Now()) }, Counters: d.correctCounters,
+		Counters: d.correctCounters,
 	}
 	if c.Compress.Enabled {
 		night.Compress = u.compress

@@ -108,6 +108,7 @@ func (d *daemon) runWriteJobs(ctx context.Context) error {
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return d.runWriter(ctx) })
+	group.Go(func() error { return d.runPruning(ctx) })
 	group.Go(func() error { return d.runTodos(ctx) })
 	group.Go(func() error { return d.runMaintenance(ctx) })
 	return group.Wait()
@@ -126,8 +127,30 @@ func (d *daemon) runWriter(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := d.writer.Journal.Prune(clock.Now()); err != nil {
-		d.logger.Warn("old journal entries cannot be removed", "err", err)
-	}
 	return d.writer.Run(ctx)
+}
+
+const (
+	// pruneInterval is the time between two attempts to delete old changes from
+	// the journal. Clocks that are wrong at the start of a machine are usually
+	// corrected sooner.
+	pruneInterval = time.Hour
+	// maxClockDrift is the largest correction per interval of a steady clock.
+	maxClockDrift = time.Minute
+)
+
+// runPruning deletes old changes from the journal, now and every pruneInterval.
+func (d *daemon) runPruning(ctx context.Context) error {
+	for steady := false; ; {
+		if err := d.writer.Journal.Prune(clock.Now(), steady); err != nil {
+			d.logger.Warn("old journal entries cannot be removed", "err", err)
+		}
+		start := time.Now()
+		if err := sleep(ctx, pruneInterval); err != nil {
+			return err
+		}
+		// Sub uses the monotonic clock, which ignores corrections of the time.
+		took := time.Since(start)
+		steady = (time.Now().Round(0).Sub(start.Round(0)) - took).Abs() < maxClockDrift
+	}
 }
