@@ -97,7 +97,7 @@ soak:
 # Many saves, each followed by a query or a tick that depends on it, while the
 # daemon is reloaded, paused and short of CPU. Takes an hour or more.
 stress:
-	STRESS=1 $(GO) test ./cmd/memwatchd/internal/e2e -count=1 -v -run '^(TestStressSync|TestTickRaces)$$' -timeout 0
+	STRESS=1 $(GO) test ./cmd/memwatchd/internal/e2e -count=1 -v -run '^(TestStressSync|TestTickRaces|TestSavedIsChanged)$$' -timeout 0
 
 lint:
 	@echo 'gofmt'; test -z "$$(gofmt -l $$(git ls-files '*.go') | tee /dev/stderr)"
