@@ -246,7 +246,7 @@ func newRecord(c *Change, temp string, before, after []byte) journal.Record {
 		Before: journal.Digest(before), After: journal.Digest(after), Temp: temp, Forgotten: c.Secret,
 	}
 	if !c.Secret {
-		r.Hunks = journal.Hunks(before, after)
+		r.Hunks = c.prepared.hunksOf(before, after)
 	}
 	return r
 }
