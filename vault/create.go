@@ -62,8 +62,7 @@ func (w *Writer) createAt(s *dirEntry, c *Change, data []byte) (Written, error) 
 }
 
 // createParent opens the directory of a file. It creates missing directories with
-// the permissions of their parents. undo removes the created directories if
-// they are empty.
+// the mode 0700. undo removes the created directories if they are empty.
 func (w *Writer) createParent(path string) (s *dirEntry, undo func(), err error) {
 	root, err := w.Vault.openRoot()
 	if err != nil {
@@ -105,10 +104,13 @@ func (w *Writer) createParent(path string) (s *dirEntry, undo func(), err error)
 	}
 }
 
-// makeDir creates a directory and opens it.
+// makeDir creates a directory for the user of the process only, and opens it.
 func (w *Writer) makeDir(parent int, name string) (int, error) {
 	err := w.runSyscall("make directory", func() error { return unix.Mkdirat(parent, name, 0o700) })
-	if err != nil && !errors.Is(err, fs.ErrExist) {
+	if errors.Is(err, fs.ErrExist) { // another program has just created the directory
+		return openDir(parent, name, unix.O_RDONLY)
+	}
+	if err != nil {
 		return -1, err
 	}
 	dir, err := openDir(parent, name, unix.O_RDONLY)
@@ -116,11 +118,11 @@ func (w *Writer) makeDir(parent int, name string) (int, error) {
 		return -1, err
 	}
 	err = w.runSyscall("set mode of directory", func() error {
-		var above, st unix.Stat_t
-		if err := errors.Join(unix.Fstat(parent, &above), unix.Fstat(dir, &st)); err != nil {
+		var st unix.Stat_t
+		if err := unix.Fstat(dir, &st); err != nil {
 			return err
 		}
-		return unix.Fchmod(dir, uint32(st.Mode)&0o7000|uint32(above.Mode)&0o777)
+		return unix.Fchmod(dir, uint32(st.Mode)&0o7000|0o700) // the group may be inherited, its rights are not
 	})
 	if err == nil {
 		err = w.runSyscall("sync directory", func() error { return unix.Fsync(parent) })

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -346,9 +345,7 @@ func stagingNameOf(temp string) string { return strings.TrimSuffix(temp, tempSuf
 func newStagingName() string { return tempPrefix + strings.ToLower(rand.Text()[:13]) + stagingSuffix }
 
 // createTemp writes data to a draft next to the file at s. The draft has the
-// attributes of the old file but new times. Without an old file, the draft is
-// as accessible as the directory, or private to its owner for one of
-// [Writer.Settings].
+// attributes of the old file but new times. Without an old file, its mode is 0600.
 func (w *Writer) createTemp(s *dirEntry, data []byte, old *source) (*tempFile, error) {
 	d := &tempFile{name: newStagingName()}
 	var f *os.File
@@ -360,7 +357,7 @@ func (w *Writer) createTemp(s *dirEntry, data []byte, old *source) (*tempFile, e
 		return err
 	})
 	if err == nil {
-		if err = w.fillTemp(f, s, data, old); err == nil {
+		if err = w.fillTemp(f, data, old); err == nil {
 			d.version, err = readOpenVersion(int(f.Fd()))
 		}
 	}
@@ -374,7 +371,7 @@ func (w *Writer) createTemp(s *dirEntry, data []byte, old *source) (*tempFile, e
 	return d, nil
 }
 
-func (w *Writer) fillTemp(f *os.File, s *dirEntry, data []byte, old *source) error {
+func (w *Writer) fillTemp(f *os.File, data []byte, old *source) error {
 	for rest := data; len(rest) > 0; {
 		err := w.runSyscall("write temporary file", func() error {
 			n, err := unix.Write(int(f.Fd()), rest)
@@ -385,14 +382,15 @@ func (w *Writer) fillTemp(f *os.File, s *dirEntry, data []byte, old *source) err
 			return err
 		}
 	}
-	if err := w.copyMetadata(f, s, old); err != nil {
+	if err := w.copyMetadata(f, old); err != nil {
 		return err
 	}
 	return w.runSyscall("sync temporary file", f.Sync)
 }
 
 // copyMetadata gives a draft the owner, attributes and mode of the old file.
-func (w *Writer) copyMetadata(f *os.File, s *dirEntry, old *source) error {
+// Without an old file, only the user of the process can access the draft.
+func (w *Writer) copyMetadata(f *os.File, old *source) error {
 	fd := int(f.Fd())
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
@@ -402,14 +400,7 @@ func (w *Writer) copyMetadata(f *os.File, s *dirEntry, old *source) error {
 		return w.runSyscall("set mode of temporary file", func() error { return unix.Fchmod(fd, bits) })
 	}
 	if old == nil {
-		var parent unix.Stat_t
-		if err := unix.Fstat(s.dir, &parent); err != nil {
-			return err
-		}
-		if slices.Contains(w.Settings, s.path) {
-			return mode(0o600)
-		}
-		return mode(uint32(parent.Mode) & 0o666)
+		return mode(0o600) // whatever the umask and the directory's default ACL
 	}
 	if st.Uid != old.stat.Uid || st.Gid != old.stat.Gid {
 		err := w.runSyscall("set owner of temporary file",

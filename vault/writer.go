@@ -66,9 +66,7 @@ type Writer struct {
 	// MaxSize is the size in bytes above which a file is neither changed nor
 	// created; [DefaultMaxFileSize] if zero.
 	MaxSize int64
-	// Settings lists the paths of writable files that are not memory. Their
-	// readers and writers have access beyond that of memory's readers, so new
-	// ones are private to their owner.
+	// Settings lists the paths of writable files that are not memory.
 	Settings []string
 	// MaxChangesPerMinute bounds the unasked changes of one file per minute; [DefaultMaxChangesPerMinute] if
 	// zero.

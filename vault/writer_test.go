@@ -153,11 +153,12 @@ func TestAttributesPreserved(t *testing.T) {
 	wantFiles(t, w, map[string]string{"d/a.md": "new", "d/plain.md": "new"})
 }
 
-// TestCreate checks that a new file is as accessible as its directory and never
-// replaces another file.
+// TestCreate checks that a new file and its new directories are accessible to
+// their owner only, even in a directory that others can write, and that a new
+// file never replaces another file.
 func TestCreate(t *testing.T) {
 	w := newWriter(t, map[string]string{"closed/a.md": "a", "open/a.md": "a"})
-	must(t, os.Chmod(filepath.Join(w.Vault.Dir, "open"), 0o755))
+	must(t, os.Chmod(filepath.Join(w.Vault.Dir, "open"), 0o2775))
 	for _, path := range []string{"closed/b.md", "open/b.md", "open/d/e/b.md"} {
 		got, err := w.Write(t.Context(), newChange(path, "", "new "+path))
 		if err != nil || !got.Changed || !w.IsOwnVersion(path, hashOf([]byte("new "+path))) {
@@ -165,7 +166,7 @@ func TestCreate(t *testing.T) {
 		}
 	}
 	modes := map[string]os.FileMode{
-		"closed/b.md": 0o600, "open/b.md": 0o644, "open/d": 0o755, "open/d/e": 0o755, "open/d/e/b.md": 0o644,
+		"closed/b.md": 0o600, "open": 0o775, "open/b.md": 0o600, "open/d": 0o700, "open/d/e": 0o700, "open/d/e/b.md": 0o600,
 	}
 	for path, want := range modes {
 		if info, err := os.Stat(filepath.Join(w.Vault.Dir, path)); err != nil || info.Mode().Perm() != want {

@@ -2,6 +2,7 @@ package app
 
 import (
 	"os"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -24,6 +25,7 @@ It needs no configuration: without one it watches ~/.morph/memory, and waits for
 			if err != nil {
 				return cli.UsageError{Err: err}
 			}
+			syscall.Umask(0o077) // libraries create files too
 			return daemon.Run(cmd.Context(), g.Config, c, g.Stderr)
 		},
 	}
