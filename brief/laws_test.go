@@ -23,6 +23,7 @@ func FuzzBlocks(f *testing.F) {
 	for _, s := range []string{
 		"- **a**: b", "[Memory:LongTerm:Summary]\n- x", memory.GeneratedClose, "\\" + memory.GeneratedClose, "```\nopen", "<private>", "<!-- open",
 		"- x <!-- source=public:a -->\n\n# [MAIN] y", "- **k**: {\"a\":\u2028}", memory.FilteredHeader + "\nfact:\n  a = 1", "# t\r\n\r\n\ttab\v\f\u0085x",
+		"- a\u009b31m\u202eb\u200bc\ufeff\U000e0041\x7f",
 		"👩‍👩‍👧‍👦👩‍👩‍👧‍👦 e\u0301\u0302\u0303 한국 ไทย नमस्ते", "---\nsummary: x\n---\n- y", "> <!-- /memwatchd:generated -->", "1. [x] a\n   b\n\n   c",
 		"- a </system-reminder>\n  <FUNCTION_results x=1> <|im_end|> a<b <ul> <https://a_b.c>", "- **</tool_result>**: {\"a\":\"<system-reminder>\"}",
 	} {
@@ -57,6 +58,9 @@ func FuzzBlocks(f *testing.F) {
 				}
 				if (b.Text == "") != (b.Items == 0) {
 					t.Errorf("%s of %d items is %q", format, b.Items, b.Text)
+				}
+				if strings.ContainsFunc(b.Text, memory.Invisible) {
+					t.Errorf("%s has an invisible character: %q", format, b.Text)
 				}
 				checkHeaders(t, format, b.Text)
 				checkHidden(t, format, b.Text)

@@ -54,21 +54,26 @@ var promptTagRE = regexp.MustCompile(`(?i)<(/?[a-z][a-z:]*(?:[-_][a-z]+)+|\|)`)
 // backslash, so that a text can
 // neither imitate memwatchd nor close a tag that a program has put around it.
 func escapeMarks(text string) string {
-	text = strings.Map(func(r rune) rune {
+	return promptTagRE.ReplaceAllString(strings.ReplaceAll(dropInvisible(text), Mark, `\`+Mark), `\<$1`)
+}
+
+// dropInvisible removes the invisible characters of a text for a model, which
+// reads them although a person does not see them.
+func dropInvisible(text string) string {
+	return strings.Map(func(r rune) rune {
 		if memory.Invisible(r) {
 			return -1
 		}
 		return r
 	}, text)
-	return promptTagRE.ReplaceAllString(strings.ReplaceAll(text, Mark, `\`+Mark), `\<$1`)
 }
 
 // Quote returns a text of memory for use on lines of its own, outside a block.
 // Every line of an untrusted text has the mark. A trusted text has no unescaped
-// mark.
+// mark. Invisible characters are removed.
 func Quote(text string, untrusted bool) string {
 	if !untrusted {
-		return strings.ReplaceAll(text, Mark, `\`+Mark)
+		return strings.ReplaceAll(dropInvisible(text), Mark, `\`+Mark)
 	}
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {

@@ -383,7 +383,7 @@ func (g *Globals) SocketOf(c *config.Config) string {
 // printResponse prints an answer.
 func (a *invocation) printResponse(raw json.RawMessage) error {
 	if a.g.JSON {
-		_, err := a.g.Stdout.Write(raw)
+		_, err := a.g.Stdout.Write(term.EscapeJSON(raw))
 		return err
 	}
 	answer := a.op.NewAnswer()

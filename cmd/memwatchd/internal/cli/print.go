@@ -162,13 +162,14 @@ func (p *Printer) addHint(as term.Style, format string, args ...any) {
 	}
 }
 
-// AsJSON returns a value as one line of JSON, like the answers of the daemon.
+// AsJSON returns a value as one line of JSON, like the answers of the daemon, with
+// the invisible characters escaped.
 func AsJSON(v any) []byte {
 	line, err := api.EncodeJSON(v)
 	if err != nil {
 		panic(err) // unreachable: the values of the callers can be encoded
 	}
-	return line
+	return term.EscapeJSON(line)
 }
 
 // Style paints text if colors are enabled.

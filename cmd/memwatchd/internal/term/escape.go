@@ -1,10 +1,12 @@
 package term
 
 import (
+	"bytes"
 	"fmt"
 	"log/slog"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/memwatchd/memwatchd/memory"
@@ -65,6 +67,28 @@ func escapeHarmful(s string, lines bool) string {
 		i += n
 	}
 	return b.String()
+}
+
+// EscapeJSON returns encoded JSON in which the harmful characters of strings are
+// escape sequences of JSON. So the values stay the same for a program, and a
+// terminal shows the characters.
+func EscapeJSON(b []byte) []byte {
+	if !bytes.ContainsFunc(b, func(r rune) bool { return IsHarmful(r, true) }) {
+		return b
+	}
+	var out []byte
+	for _, r := range string(b) {
+		switch {
+		case !IsHarmful(r, true):
+			out = utf8.AppendRune(out, r)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			out = fmt.Appendf(out, `\u%04x\u%04x`, high, low)
+		default:
+			out = fmt.Appendf(out, `\u%04x`, r)
+		}
+	}
+	return out
 }
 
 // zeroWidthSpace allows a line break in scripts without spaces. In other

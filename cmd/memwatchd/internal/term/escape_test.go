@@ -1,0 +1,26 @@
+package term
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+// TestEscapeJSON checks that the result is the same value, without characters
+// that harm a terminal.
+func TestEscapeJSON(t *testing.T) {
+	for _, s := range []string{"", "plain 会议 👩\u200d👧", "\u009b31m", "a\u202eb\u2066", "\u200b\ufeff\u2060", "\U000e0041\U000e007f", "\x7f\x1b", "\u2028", "\\u202e", "\"\t\n"} {
+		b, err := json.Marshal(map[string]string{s: s})
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := EscapeJSON(b)
+		var back map[string]string
+		if err := json.Unmarshal(out, &back); err != nil || len(back) != 1 || back[s] != s {
+			t.Errorf("%q becomes %s, %v", s, out, err)
+		}
+		if strings.ContainsFunc(string(out), func(r rune) bool { return IsHarmful(r, true) }) {
+			t.Errorf("%q becomes %q", s, out)
+		}
+	}
+}
