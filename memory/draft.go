@@ -51,7 +51,7 @@ type DraftLink struct {
 type DraftEntry struct {
 	Name    string   // in the draft: facts[0], items.Notes[2]
 	Section string   // target section, as named in the draft
-	Texts   []string // all client-supplied texts
+	Texts   []string // all client-supplied texts, and those that are written as one
 	Private bool     // the client marks it as private, so it does not belong in a session's file
 
 	title  string // as given
@@ -150,7 +150,8 @@ func HasPrivateTag(text string) bool {
 // plain text.
 func (i *DraftItem) toEntry(section string) (DraftEntry, error) {
 	p := DraftEntry{
-		Section: section, Texts: []string{section, i.Title, i.Text, i.Topic, i.Users, i.Datetime, i.Event, i.Result},
+		Section: section, Texts: []string{section, i.Title, i.Text, i.Topic, i.Users, i.Datetime, i.Event, i.Result,
+			i.Title + ": " + i.Text},
 		number: section == SessionSummary || section == TemporaryFacts,
 	}
 	p.title = strings.TrimRight(oneLine(i.Title+i.Topic), ":： ")

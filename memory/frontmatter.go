@@ -350,21 +350,22 @@ func (f *Front) maskValues(hide func(string) string) {
 		f.Tags[i] = hide(f.Tags[i])
 	}
 	for i := range f.Fields {
-		f.Fields[i].Value = maskValue(f.Fields[i].Value, hide)
+		f.Fields[i].Value = maskValue(f.Fields[i].Key, f.Fields[i].Value, hide)
 	}
 }
 
-func maskValue(v any, hide func(string) string) any {
+// maskValue masks secrets in the value of a key, which may name the secret.
+func maskValue(key string, v any, hide func(string) string) any {
 	switch v := v.(type) {
 	case string:
-		return hide(v)
+		return hide(key + ": " + v)[len(key)+2:]
 	case []any:
 		for i := range v {
-			v[i] = maskValue(v[i], hide)
+			v[i] = maskValue(key, v[i], hide)
 		}
 	case map[string]any:
 		for key := range v {
-			v[key] = maskValue(v[key], hide)
+			v[key] = maskValue(key, v[key], hide)
 		}
 	}
 	return v

@@ -231,6 +231,15 @@ func (m writeOps) checkText(field, text string) error {
 	return nil
 }
 
+// checkNamed rejects a text that is a credential because of the name in front of
+// it, such as password.
+func (m writeOps) checkNamed(field, name, text string) error {
+	if rule := m.secretIn(name + ": " + text); rule != "" {
+		return secretError(field, rule)
+	}
+	return nil
+}
+
 // secretIn returns the name of the rule that detects a live credential in the
 // text, "redaction" if the text contains a mask, or an empty string. The result
 // never includes parts of the text.

@@ -80,7 +80,7 @@ func (p *itemEdit) check() error {
 			return err
 		}
 	}
-	return nil
+	return p.m.checkNamed("value", p.name.key, r.Value)
 }
 
 // insertItem inserts the item into its file.

@@ -49,6 +49,9 @@ func (m writeOps) writeSummary(ctx context.Context, c Call, namespace, name, tex
 				WithHint("shorten the summary to a few sentences")
 		}
 	}
+	if err := m.checkNamed("text", name, text); err != nil {
+		return nil, err
+	}
 	dir, err := m.subjectDir(ctx, &c)
 	if err != nil {
 		return nil, err

@@ -112,6 +112,9 @@ func (m writeOps) checkLongTerm(r *longTermEdit) error {
 			return err
 		}
 	}
+	if err := m.checkNamed("text", r.Title, r.Text); err != nil {
+		return err
+	}
 	for _, e := range r.Evidence {
 		if strings.TrimSpace(e) == "" || strings.Contains(e, ",") {
 			return api.Errorf(api.Invalid, "evidence: %q is empty or contains a comma", e)

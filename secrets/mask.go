@@ -42,6 +42,8 @@ func Mask(source []byte) []byte {
 // results cached under other rules can be discarded.
 func Version() string {
 	h := fnv.New64a()
+	fmt.Fprintln(h, "passwords 1", placeholderWords, passwordCode, passwordName, verb, purpose, nextField, clauseEnd,
+		numberEnd, cardIssuers, cardGroups)
 	for _, r := range slices.Concat(published, extraRules) {
 		fmt.Fprintf(h, "%q %q %q %v\n", r.words, r.form, r.sample, r.entropy)
 	}
@@ -94,8 +96,27 @@ func isMask(s string) bool {
 // CountMasks returns the number of masks in a text. The letters of a mask may be
 // separated by any character that occurs in a credential. Masked lines count as
 // one mask if a line continues the letters of the previous one, as in a private
-// key.
+// key. The masks of a password and of a card number may be shorter.
 func CountMasks(text string) int {
+	count := countLongMasks(text)
+	for _, f := range joinOverlaps(find(text, true)) {
+		if countLongMasks(text[f.Start:f.End]) == 0 {
+			count++
+		}
+	}
+	if strings.Contains(text, "0EDA") {
+		for _, s := range maskedCard.FindAllString(text, -1) {
+			letters := len(s) - strings.Count(s, " ") - strings.Count(s, "-")
+			if letters >= minCard && isMask(s) && countLongMasks(s) == 0 {
+				count++
+			}
+		}
+	}
+	return count
+}
+
+// countLongMasks returns the number of masks of at least minMaskLen letters.
+func countLongMasks(text string) int {
 	if !strings.Contains(text, maskWord) {
 		return 0
 	}

@@ -1,10 +1,10 @@
 // Package secrets detects live credentials by their form: tokens with a
-// provider's own marker, and private keys.
+// provider's own marker, private keys, and payment card numbers. It detects
+// passwords and PINs by the words in front of them.
 //
-// Neither a nearby name nor randomness alone makes a text a credential, because
-// users want to remember hashes, UUIDs and commit ids. For the same reason
-// passwords in URLs are not detected: they have no form of their own, and most
-// are examples.
+// Randomness alone does not make a text a credential, because users want to
+// remember hashes, UUIDs and commit ids. Passwords in URLs are not detected:
+// they have no form of their own, and most are examples.
 package secrets
 
 import (
@@ -31,6 +31,10 @@ type rule struct {
 	form    string   // regular expression; its first group, if any, is the credential
 	sample  string   // regular expression of examples in documentation; empty for none
 	entropy float64  // minimum bits a character: placeholders have fewer
+
+	// accept, if not nil, reports whether the text after the form, instead of its
+	// first group, is a credential. The function passed to it matches the sample.
+	accept func(v passwordValue, isSample func(string) bool) bool
 }
 
 // extraRules are the rules that the published set lacks, or has in a form that
@@ -56,13 +60,18 @@ var extraRules = []rule{
 		form: `\b(?:sbp_[a-f0-9]{40}|sb_secret_[\w-]{31,36})`},
 	{name: "telegram-bot-token", words: []string{":AA"}, entropy: 3.5, form: `\b[0-9]{8,10}:AA[\w-]{33}(?:\b|\W|$)`},
 	{name: "vault-token", words: []string{"hvb.", "hvr.", "hvs."}, entropy: 3, form: `\bhv[sbr]\.[\w-]{24,}`},
+	passwordRule, pinRule,
 	{name: "xai-api-key", words: []string{"xai-"}, entropy: 3.5, form: `\bxai-(?:token-)?[A-Za-z0-9]{80}\b`},
 }
 
 // Find returns the credentials in a text, sorted and without overlaps. Its
 // running time is proportional to the length of the text, and very short for a
 // text without similar words.
-func Find(text string) []Finding {
+func Find(text string) []Finding { return joinOverlaps(appendCards(find(text, false), text)) }
+
+// find returns the credentials in a text that are found by words. If masked is
+// set, it returns the masks of passwords instead.
+func find(text string, masked bool) []Finding {
 	m := sharedMatcher()
 	var list []Finding
 	var done map[int]int // by rule: end of the last line that it has searched
@@ -72,15 +81,22 @@ func Find(text string) []Finding {
 			if !strings.HasPrefix(text[at:], w.text) {
 				continue
 			}
-			switch w.rule {
-			case keyRule:
+			switch {
+			case masked && (w.rule < 0 || m.rules[w.rule].accept == nil):
+				continue
+			case w.rule == keyRule:
 				list = appendKey(list, text, at)
 				continue
-			case keyEndRule:
+			case w.rule == keyEndRule:
 				list = appendKeyEnd(list, text, at)
 				continue
 			}
 			if done[w.rule] > at {
+				continue
+			}
+			c := &m.rules[w.rule]
+			if c.accept != nil {
+				list = c.appendPassword(list, text, at, masked)
 				continue
 			}
 			if from < 0 {
@@ -90,10 +106,10 @@ func Find(text string) []Finding {
 				done = map[int]int{}
 			}
 			done[w.rule] = max(to, at+1)
-			list = m.rules[w.rule].appendTo(list, text, from, to)
+			list = c.appendTo(list, text, from, to)
 		}
 	}
-	return joinOverlaps(list)
+	return list
 }
 
 // lineBounds returns the bounds of the line that contains an offset, without its

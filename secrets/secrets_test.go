@@ -188,6 +188,7 @@ func FuzzMask(f *testing.F) {
 		f.Add("a: \"" + s + s + "\n" + s)
 	}
 	f.Add("-----BEGIN PRIVATE KEY-----\n" + pem(4) + "-----END PRIVATE KEY-----")
+	f.Add("password: hunter2, pwd='s3cr3t' 密码是 abc12345 PIN: 4711 | 4111 1111 1111 1111")
 	f.Fuzz(func(t *testing.T, s string) {
 		masked := Mask([]byte(s))
 		if len(masked) != len(s) {
@@ -246,6 +247,8 @@ func BenchmarkFind(b *testing.B) {
 		"chinese": strings.Repeat("- **部署**：测试环境的证书已于二月四日更新，详见会议记录。\n", 10_000),
 		"almost":  strings.Repeat("ghp_ eyJ. sk-ant- AKIA glpat- xoxb- API- EAAA npm_ dapi SG. hf_ .acc_ v1.0- -----BEGIN PRIVATE KEY-----\n", 10_000),
 		"dense":   strings.Repeat("eyJ-", 250_000),
+		"words":   strings.Repeat("the password is in the vault, pin it, 密码 20260204 ", 20_000),
+		"digits":  strings.Repeat("4111 1111 ", 100_000),
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(len(text)))

@@ -1,0 +1,173 @@
+package secrets
+
+import (
+	"bytes"
+	"regexp"
+	"strings"
+)
+
+// Payment card numbers are found by the prefix of their issuer, their length,
+// the usual groups and the check digit. Digits that continue a name, a path or
+// another number are ids.
+
+const (
+	cardName = "payment-card"
+	minCard  = 13 // digits
+	maxCard  = 19
+)
+
+// cardIssuers matches the numbers of each issuer.
+var cardIssuers = regexp.MustCompile(`^(?:` +
+	`4(?:\d{12}|\d{15}|\d{18})` + // Visa
+	`|(?:5[1-5]\d\d|222[1-9]|22[3-9]\d|2[3-6]\d\d|27[01]\d|2720)\d{12}` + // Mastercard
+	`|220[0-4]\d{12}` + // Mir
+	`|3[47]\d{13}` + // American Express
+	`|3(?:0[0-5]|[689]\d)\d{11}` + // Diners Club
+	`|35(?:2[89]|[3-8]\d)\d{12}` + // JCB
+	`|(?:6011\d\d|64[4-9]\d\d\d|65\d{4})\d{10}` + // Discover
+	`|62\d{14,17}` + // UnionPay
+	`|(?:5018|5020|5038|5893|6304|6759|676[1-3])\d{12}` + // Maestro
+	`)$`)
+
+// cardGroups are the usual groups of digits.
+var cardGroups = [][]int{{4, 4, 4, 4, 3}, {4, 4, 4, 4}, {4, 6, 5}, {4, 6, 4}, {4, 3, 3, 3}, {6, 13}}
+
+// cardWord matches a name directly in front of a card number.
+var cardWord = regexp.MustCompile(`(?i)(?:card|karte|visa|amex|number|nummer|no|nr|cc|pan)["']?[:=]$`)
+
+// appendCards appends the payment card numbers in a text.
+func appendCards(list []Finding, text string) []Finding {
+	// Of two neighbouring bytes of a card number, one is a digit, and the number
+	// covers every position that is a multiple of step, or the one after it.
+	const step = minCard - 1
+	for i, done := 0, 0; i+1 < len(text); i += step {
+		if !isDigit(text[i]) && !isDigit(text[i+1]) || i+1 < done {
+			continue
+		}
+		start := i
+		if !isDigit(text[start]) {
+			start++
+		}
+		for start > done && (isDigit(text[start-1]) || start > done+1 && isSeparated(text, start-2)) {
+			start--
+		}
+		done = start
+		for done < len(text) && (isDigit(text[done]) || isSeparated(text, done-1)) {
+			done++
+		}
+		list = appendCardsIn(list, text, start, done)
+	}
+	return list
+}
+
+func isDigit(c byte) bool { return c-'0' < 10 }
+
+// isSeparated reports whether the digit at an offset is followed by a separator
+// and another digit.
+func isSeparated(text string, at int) bool {
+	return at+2 < len(text) && isDigit(text[at]) && (text[at+1] == ' ' || text[at+1] == '-') && isDigit(text[at+2])
+}
+
+// appendCardsIn appends the card numbers in a maximal run of digits and single
+// separators.
+func appendCardsIn(list []Finding, text string, from, to int) []Finding {
+	for at := from; to-at >= minCard; {
+		end := cardEnd(text, at, to)
+		if end > 0 {
+			list = append(list, Finding{at, end, cardName})
+			at = end
+		}
+		for at < to && isDigit(text[at]) {
+			at++
+		}
+		at++
+	}
+	return list
+}
+
+// cardEnd returns the end of the card number at an offset, or 0.
+func cardEnd(text string, at, to int) int {
+	if !startsNumber(text, at) {
+		return 0
+	}
+	n := at
+	for n < to && isDigit(text[n]) {
+		n++
+	}
+	if size := n - at; size >= minCard {
+		// A Visa number of 19 digits is rarer than an id of 19 digits.
+		id := size == maxCard && text[at] == '4'
+		if size <= maxCard && !id && n == to && endsNumber(text, n) && isCard(text[at:n]) {
+			return n
+		}
+		return 0
+	}
+	for _, groups := range cardGroups {
+		end, ok := at, n < to
+		for i, size := range groups {
+			if i > 0 {
+				ok = ok && end < to && text[end] == text[n]
+				end++
+			}
+			for range size {
+				ok = ok && end < to && isDigit(text[end])
+				end++
+			}
+		}
+		if ok && (end == to || !isDigit(text[end])) && endsNumber(text, end) && isCard(text[at:end]) {
+			return end
+		}
+	}
+	return 0
+}
+
+// startsNumber reports whether the digits at an offset do not continue a name,
+// a path or another number.
+func startsNumber(text string, at int) bool {
+	if at == 0 {
+		return true
+	}
+	switch c := text[at-1]; {
+	case c == ':', c == '=':
+		return cardWord.MatchString(text[max(0, at-20):at])
+	case isAlnum(c), strings.IndexByte("_/#@.-+&$", c) >= 0:
+		return false
+	}
+	return true
+}
+
+// endsNumber reports whether the digits before an offset do not continue.
+func endsNumber(text string, end int) bool {
+	if end == len(text) {
+		return true
+	}
+	c := text[end]
+	return !isAlnum(c) && c != '_' && c != '/' && c != '@' && c != '-' &&
+		(c != '.' && c != ':' || end+1 == len(text) || !isAlnum(text[end+1]))
+}
+
+// isCard reports whether a number, without its separators, is the number of an
+// issuer with a valid check digit.
+func isCard(number string) bool {
+	digits := make([]byte, 0, maxCard)
+	for i := range len(number) {
+		if isDigit(number[i]) {
+			digits = append(digits, number[i])
+		}
+	}
+	sum := 0
+	for i := range digits {
+		d := int(digits[len(digits)-1-i] - '0')
+		if i%2 == 1 {
+			d *= 2
+			if d > 9 {
+				d -= 9
+			}
+		}
+		sum += d
+	}
+	return sum%10 == 0 && cardIssuers.Match(digits) && bytes.Count(digits, digits[:1]) < len(digits)
+}
+
+// maskedCard matches the masks of card numbers.
+var maskedCard = regexp.MustCompile(`\b0EDA(?:[ -]?[ACDERT]{2,6}){2,4}\b`)

@@ -1,0 +1,284 @@
+package secrets
+
+import (
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// A password has no form of its own. It is found by the words in front of it,
+// such as "password:" or "the PIN is", if the text after these words can be a
+// password. Two kinds of connections are distinguished: a colon or an equals
+// sign announces a value; after a verb, a dash or a cell border, most texts
+// are prose, so a value must look more like a password.
+
+// passwordRule and pinRule find passwords in words. Their forms match one of
+// their words, which is a word or the end of one.
+var (
+	passwordRule = rule{
+		name: "password",
+		words: []string{"assword", "asswort", "asswd", "assphrase", "asscode", "ASSWORD", "ASSWORT", "ASSWD",
+			"ASSPHRASE", "ASSCODE", "pwd", "Pwd", "PWD", "pw:", "pw=", "PW:", "PW=", "ennwort", "ENNWORT",
+			"密码", "密碼", "口令", "ароль", "АРОЛЬ"},
+		form:   `^(?i:asswor[dt]|asswd|assphrase|asscode|pwd|ennwort|密码|密碼|口令|ароль|pw)`,
+		sample: placeholder,
+		accept: acceptPassword,
+	}
+	pinRule = rule{
+		name:   "pin",
+		words:  []string{"PIN", "Pin", "pin", "ПИН", "Пин", "пин"},
+		form:   `^(?i:pin|пин)(?i:[- ]?(?:number|nummer|code|код)|码)?`,
+		sample: placeholder,
+		accept: acceptPIN,
+	}
+)
+
+// skipConnection returns the length of the text between a word and its value: an
+// optional purpose, such as "for the router", then a sign or a verb. If there
+// is none, ok is false.
+func skipConnection(s string) (n int, sign, ok bool) {
+	if n, sign, ok = skipVerb(s); ok {
+		return n, sign, true
+	}
+	at := skipAny(s, closing, 3)
+	if n, sign, ok = skipVerb(s[at:]); ok {
+		return at + n, sign, true
+	}
+	end := at
+	if loc := purpose.FindStringIndex(s[at:]); loc != nil {
+		// The purpose is the shortest text in front of a verb.
+		for range maxPurpose {
+			end = at + loc[1]
+			if n, sign, ok = skipVerb(s[end+skipAny(s[end:], closing, 3):]); ok {
+				return end + skipAny(s[end:], closing, 3) + n, sign, true
+			}
+			word := nextWord.FindStringIndex(s[end:])
+			if word == nil {
+				break
+			}
+			at, loc = end, word
+		}
+	}
+	if loc := remark.FindStringIndex(s[end:]); loc != nil {
+		end += loc[1]
+		end += skipAny(s[end:], closing, 3)
+		n, sign, ok = skipVerb(s[end:])
+	}
+	return end + n, sign, ok
+}
+
+// maxPurpose is the maximum number of words of a purpose.
+const maxPurpose = 4
+
+var (
+	purpose  = regexp.MustCompile(`^\s+(?i:for|of|to|on|fürs?|vom|von|zum|zur|des|der|im|от|для|к|на|в)` + oneWord)
+	nextWord = regexp.MustCompile(`^` + oneWord)
+	remark   = regexp.MustCompile(`^\s*[(（][^()（）]{1,40}[)）]`)
+)
+
+const oneWord = `\s+[\p{L}\p{N}_.'@-]+`
+
+// skipVerb returns the length of a sign or a verb and the spaces and emphasis
+// around it.
+func skipVerb(s string) (n int, sign, ok bool) {
+	at := skipAny(s, " \t", len(s))
+	n = at
+	for _, text := range []string{":=", "=>", "->", "→", ":", "=", "：", "＝"} {
+		if strings.HasPrefix(s[at:], text) {
+			n, sign = at+len(text), true
+			break
+		}
+	}
+	if !sign && at < len(s) && (s[at] >= utf8.RuneSelf || strings.IndexByte("'-|cCiIhHlLnNrRsSwW", s[at]) >= 0) {
+		n = at + len(verb.FindString(s[at:]))
+	}
+	if n == at {
+		return 0, false, false
+	}
+	if strings.HasPrefix(s[n:], "**") || strings.HasPrefix(s[n:], "__") {
+		n += 2
+	}
+	return n + skipAny(s[n:], " \t", len(s)), sign, true
+}
+
+var verb = regexp.MustCompile(`^(?i:` +
+	`(?:(?:now|has\sbeen|was|is)\s)?(?:set|reset|changed)\sto\s|` +
+	`(?:is|was|['’]s)(?:\s+(?:now|still|currently))?(?:\s*:|\s)|` +
+	`(?:ist|war|lautet)(?:\s+(?:jetzt|nun))?(?:\s*:|\s)|` +
+	`(?:现在)?(?:是|为|為|改为|改成|设为|设置为)[:：]?|` +
+	`это\s|[—–-]\s|\|)`)
+
+// closing are quotes, emphasis and brackets after a word or a value.
+const closing = "\"'*_`）)]}"
+
+// skipAny returns the length of the characters of a set at the beginning of a
+// text, at most limit of them.
+func skipAny(s, set string, limit int) int {
+	n := 0
+	for i, r := range s {
+		if n == limit || !strings.ContainsRune(set, r) {
+			return i
+		}
+		n++
+	}
+	return len(s)
+}
+
+// placeholder matches values of prose, of documentation and of code, beside
+// placeholderWords.
+const placeholder = `(?i)^(?:[x*.•_-]+|` +
+	`[a-z_-]*(?:pass(?:word|wort|wd|phrase|code)?|passw|pwd|kennwort)[0-9]?` +
+	`(?:[_-](?:here|hash|field|manager|reset|policy))?|` +
+	`(?:your|my|new|old|the|some|user|db)[_-][a-z_-]+|` +
+	`(?:base-?64|sha-?[0-9]+|md5|utf-?8|argon2[id]*|pbkdf2|[2m]fa|oauth2?|aes-?[0-9]*|http2|ipv[46])(?:-[a-z0-9]+)*|` +
+	`[0-9]{1,4}-?(?:bits?|bytes?|char(?:acter)?s?|digits?|letters?|words?|days?|hours?|stellig)|` +
+	`v?[0-9]+(?:\.[0-9]+)+|[0-9]{4}-[0-9]{2}-[0-9]{2}(?:t[0-9:.z+-]*)?|[0-9]{1,2}:[0-9]{2}|[0-9]{1,3}-[0-9]{1,3}|` +
+	`(?:env|file|vault|op|ref|arn):.*|![a-z]+)$`
+
+// placeholderWords are types and values of code, values of examples, words of
+// prose, and places where passwords are kept.
+var placeholderWords = setOf(
+	"string|text|char|varchar|byte|bytes|bool|boolean|int|integer|number|object|any|none|null|nil",
+	"undefined|void|true|false|required|optional|default|hidden|secure|input|prompt|value|field|env",
+	"vault|stdin|type|name|label|secret|testing|example|sample|admin|root|guest|user|postgres|mysql",
+	"changeme|foobar|placeholder|unknown|unchanged|forgotten|missing|empty|blank|wrong|correct|incorrect",
+	"invalid|valid|expired|unset|same|private|needed|changed|rotated|reset|hashed|encrypted|stored|saved",
+	"removed|deleted|disabled|enabled|protected|updated|shared|geheim|falsch|richtig|vergessen|geändert",
+	"unbekannt|1password|bitwarden|keepass|keepassxc|lastpass|dashlane|enpass|keychain|nordpass",
+	"protonpass|proton-pass|bcrypt|scrypt",
+)
+
+func setOf(lists ...string) map[string]bool {
+	set := map[string]bool{}
+	for _, list := range lists {
+		for w := range strings.SplitSeq(list, "|") {
+			set[w] = true
+		}
+	}
+	return set
+}
+
+var (
+	// passwordCode matches values that are expressions of a language, references to
+	// variables, paths, links or regular expressions.
+	passwordCode = regexp.MustCompile(`^[<{(\[$@/~&|=:\\+]|^%[a-zA-Z(]|^#[{0-9]|^--|^[A-Za-z_][\w.:]*[(\[<]|` +
+		`\$\{|\{\{|://|</|=>|->|\\[dwsbAZ]|\(\?|\[\^|\[[A-Za-z0-9]-|\.[*+]|[\])][+*{?]|^[A-Za-z0-9]+[?]$|\w\|\w`)
+	// passwordName matches names of constants, variables and fields.
+	passwordName = regexp.MustCompile(
+		`^(?:[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|_?[A-Za-z]+(?:_[A-Za-z]+)+|[A-Za-z_]+(?:\.[A-Za-z_]+)+)$`)
+	// nextField matches the end of a value in front of another field.
+	nextField = regexp.MustCompile(`^[&,;]\s*["']?[\w-]+["']?\s*[=:]`)
+	// clauseEnd matches the text after a word at the end of a clause, numberEnd the
+	// text after a number.
+	clauseEnd = regexp.MustCompile(`^[.!。]?\s*(?:$|\||<|\\n|[(#^]\w|[），；。])`)
+	numberEnd = regexp.MustCompile(`^(?:$|[,;!?|]|\.(?:\D|$)|[^\x00-\x7f]|\s*(?:$|[(#^<|*—–-])|` +
+		`\s+(?:for|and|on|at|until|since|für|und|seit|bis|для|и|с|до)\s)`)
+)
+
+// A passwordValue is the text in which a password is expected.
+type passwordValue struct {
+	text   string
+	rest   string // of the line
+	quoted bool
+	sign   bool // a colon or an equals sign announces it
+	inWord bool // the word before it is the end of a longer one
+}
+
+// readPasswordValue returns the value at an offset of a line, and its offset.
+func readPasswordValue(line string, at int) (v passwordValue, start int) {
+	if strings.HasPrefix(line[at:], "**") || strings.HasPrefix(line[at:], "__") {
+		at += 2
+	}
+	if at < len(line) && strings.IndexByte("\"'`", line[at]) >= 0 {
+		at++
+		end := strings.IndexByte(line[at:], line[at-1])
+		if end >= 0 && end <= maxPassword {
+			return passwordValue{text: line[at : at+end], quoted: true}, at
+		}
+	}
+	end := at
+	for end < len(line) && end-at <= maxPassword {
+		r, n := utf8.DecodeRuneInString(line[end:])
+		if r <= ' ' || r == '|' || r == '`' || r >= utf8.RuneSelf && !unicode.Is(unicode.Latin, r) ||
+			strings.HasPrefix(line[end:], "<!") || nextField.MatchString(line[end:]) {
+			break
+		}
+		end += n
+	}
+	v.text = strings.TrimRight(line[at:end], ".,;:!?)]}\"'*_")
+	v.rest = line[at+len(v.text):]
+	return v, at
+}
+
+// maxPassword is the maximum length of a password in bytes.
+const maxPassword = 128
+
+// acceptPassword reports whether a value can be a password.
+func acceptPassword(v passwordValue, isPlaceholder func(string) bool) bool {
+	s := v.text
+	if len(s) < 4 || strings.ContainsAny(s, " \t") {
+		return false
+	}
+	letters, digits, signs, others := false, false, false, false
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c-'0' < 10:
+			digits = true
+		case isAlnum(c), c >= utf8.RuneSelf:
+			letters = true
+		case strings.IndexByte("-_.'/", c) >= 0:
+			others = true
+		default:
+			signs = true
+		}
+	}
+	switch {
+	case digits && letters, signs && (digits || letters):
+	case digits:
+		if !v.quoted && !numberEnd.MatchString(v.rest[skipAny(v.rest, closing, 3):]) {
+			return false
+		}
+	case !letters, !v.quoted && (!v.sign || len(s) < 6 || !clauseEnd.MatchString(v.rest[skipAny(v.rest, closing, 3):])):
+		return false
+	}
+	if (signs || others) && (passwordCode.MatchString(s) || passwordName.MatchString(s)) {
+		return false
+	}
+	return !placeholderWords[strings.ToLower(s)] && !isPlaceholder(s) && strings.Count(s, s[:1]) < len(s)
+}
+
+// acceptPIN reports whether a value is a PIN: four to eight digits.
+func acceptPIN(v passwordValue, _ func(string) bool) bool {
+	s := v.text
+	return !v.inWord && len(s) >= 4 && len(s) <= 8 && strings.Trim(s, "0123456789") == "" &&
+		(v.quoted || numberEnd.MatchString(v.rest[skipAny(v.rest, closing, 3):]))
+}
+
+// maxConnection is the maximum length of a form, and of the text that is
+// examined after a value, in bytes.
+const maxConnection = 256
+
+// appendPassword appends the password after a word at an offset, or its mask if
+// masked is set.
+func (c *compiledRule) appendPassword(list []Finding, text string, at int, masked bool) []Finding {
+	line := text[at:min(len(text), at+2*maxConnection+maxPassword)]
+	if end := strings.IndexAny(line, "\r\n"); end >= 0 {
+		line = line[:end]
+	}
+	size := len(c.match().FindString(line))
+	n, sign, ok := skipConnection(line[size:min(len(line), size+maxConnection)])
+	if !ok {
+		return list
+	}
+	v, start := readPasswordValue(line, size+n)
+	before, _ := utf8.DecodeLastRuneInString(text[:at])
+	v.sign, v.inWord = sign, unicode.IsLetter(before) || unicode.IsDigit(before)
+	if isMask(v.text) != masked || v.text == "" {
+		return list
+	}
+	if masked && len(v.text) >= 4 && strings.ContainsAny(v.text, "0R") || !masked && c.accept(v, c.known().MatchString) {
+		list = append(list, Finding{at + start, at + start + len(v.text), c.name})
+	}
+	return list
+}
