@@ -149,11 +149,21 @@ func (x *Index) beginSearch(ctx context.Context, b *builder, view memory.View, q
 	for path, doc := range over {
 		lay(path, doc)
 	}
-	if x.isDegraded() && x.opt.Paths != nil {
-		if err := x.scanMissing(ctx, s.over, lay); err != nil {
-			end()
-			return nil, nil, err
+	var unread []string
+	for path, f := range x.table.unstored {
+		if slices.ContainsFunc(f.variants, func(p *variant) bool { return view.Readable(p.partition) }) {
+			unread = append(unread, path)
 		}
+	}
+	if x.isDegraded() && x.opt.Paths != nil {
+		unread = append(unread, slices.DeleteFunc(x.opt.Paths(),
+			func(path string) bool { return x.table.files[path] != nil })...)
+	}
+	var err error
+	p.incomplete, err = x.layFiles(ctx, unread, s.over, lay)
+	if err != nil {
+		end()
+		return nil, nil, err
 	}
 	s.selectPartitions()
 	return p, end, nil
@@ -162,25 +172,27 @@ func (x *Index) beginSearch(ctx context.Context, b *builder, view memory.View, q
 // isDegraded reports whether the index may lack files.
 func (x *Index) isDegraded() bool { return !x.completeness.complete || x.store == nil }
 
-// scanMissing adds the files that the index lacks to the overlay, as many as it can
-// read within scanBudget.
-func (x *Index) scanMissing(ctx context.Context, over *overlay, lay func(string, *memory.Document)) error {
-	paths := x.opt.Paths()
-	paths = slices.DeleteFunc(paths, func(path string) bool { return over.hides(path) || x.table.files[path] != nil })
+// layFiles adds files that are not on disk in the index to the overlay, as many as
+// it can read within scanBudget. It reports whether some are left out.
+func (x *Index) layFiles(ctx context.Context, paths []string, over *overlay,
+	lay func(string, *memory.Document)) (leftOut bool, err error) {
 	slices.Sort(paths)
 	limit := time.Now().Add(scanBudget)
 	for _, path := range paths {
 		if err := ctx.Err(); err != nil {
-			return err
+			return true, err
+		}
+		if over.hides(path) {
+			continue
 		}
 		if time.Now().After(limit) {
-			return nil
+			return true, nil
 		}
 		if doc, err := x.opt.Source.Load(path); err == nil { // indexing the file reports the error
 			lay(path, doc)
 		}
 	}
-	return nil
+	return false, nil
 }
 
 // searchOnce runs one search of the index, with the given files replacing their
@@ -196,6 +208,7 @@ func (x *Index) searchOnce(ctx context.Context, b *builder, view memory.View, q 
 		return nil, res, err
 	}
 	defer end()
+	res.Degraded = res.Degraded || p.incomplete
 	p.words = w.included
 	if q.Explain && q.Mode == Relevance {
 		p.terms = make(map[termOf]TermScore)

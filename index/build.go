@@ -4,9 +4,11 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/secrets"
 )
 
 // A builder makes records and blocks of documents. It has buffers, so each
@@ -37,6 +39,9 @@ func (b *builder) buildFile(doc *memory.Document, stamp memory.Stamp, hash [32]b
 		contact: doc.Front.ContactID,
 		claim:   doc.Claim,
 	}
+	f.unstored = slices.ContainsFunc(
+		[]string{f.path, f.name, f.session, f.contact, doc.Front.SubjectID, f.owner, doc.Partition.Owner},
+		func(s string) bool { return secrets.Find(s) != nil })
 	w := fileWriter{builder: b, file: f, only: only}
 	w.writeDocument(doc, sumOf(hash))
 	if excerpt := doc.Excerpt(); excerpt != nil {

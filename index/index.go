@@ -169,9 +169,11 @@ func (x *Index) writeUpdates(s *store, t *table, updates []Update, files []*file
 			for _, b := range blocks[i] {
 				b.number = f.variants[b.variant].blocks[b.nth]
 			}
-			blocks[i][0].record = f.marshal()
 			t.addFile(f)
-			all = append(all, blocks[i]...)
+			if !f.unstored {
+				blocks[i][0].record = f.marshal()
+				all = append(all, blocks[i]...)
+			}
 		}
 		if old := t.files[u.Path]; old != nil {
 			for _, p := range old.variants {

@@ -23,6 +23,8 @@ type page struct {
 	stale  map[string]bool // paths of files that differ from the index
 	note   string
 
+	incomplete bool // some files that the index lacks were not read
+
 	chosen   []candidate // candidates that pass the phrases, if read is set
 	filtered bool        // phrases were evaluated
 }

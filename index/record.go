@@ -29,6 +29,11 @@ type file struct {
 	variants  []*variant // the whole file, then its excerpt if it has one
 
 	tasks bool // some entry has a task; not stored
+
+	// unstored is set for a file whose path or ids contain a credential. The
+	// table holds its record, but nothing of it is on disk, and searches read
+	// the file.
+	unstored bool
 }
 
 // A variant is the content of a file in one partition, and all that a view of this

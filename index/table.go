@@ -13,10 +13,11 @@ import (
 // with every batch, so it always matches bleve.
 type table struct {
 	files        map[string]*file
-	variants     []*variant // by number
-	rows         []row      // by part number
-	blocks       []ref      // by number
-	leaves       []leaf     // by block number
+	unstored     map[string]*file // those that are not on disk
+	variants     []*variant       // by number
+	rows         []row            // by part number
+	blocks       []ref            // by number
+	leaves       []leaf           // by block number
 	freeVariants []uint32
 	freeBlocks   []uint32
 	partitions   map[memory.Partition]*partitionStats
@@ -79,7 +80,8 @@ type partitionStats struct {
 }
 
 func newTable() *table {
-	return &table{files: make(map[string]*file), partitions: make(map[memory.Partition]*partitionStats)}
+	return &table{files: make(map[string]*file), unstored: make(map[string]*file),
+		partitions: make(map[memory.Partition]*partitionStats)}
 }
 
 func (t *table) statsOf(p memory.Partition) *partitionStats {
@@ -147,6 +149,9 @@ func (t *table) addFile(f *file) {
 // commitFile makes a prepared file count.
 func (t *table) commitFile(f *file) {
 	t.files[f.path] = f
+	if f.unstored {
+		t.unstored[f.path] = f
+	}
 	t.countFile(f, 1)
 }
 
@@ -154,6 +159,7 @@ func (t *table) commitFile(f *file) {
 func (t *table) removeFile(f *file) {
 	t.countFile(f, -1)
 	delete(t.files, f.path)
+	delete(t.unstored, f.path)
 	t.freeNumbers(f)
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/memwatchd/memwatchd/compactor"
 	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/secrets"
 	"github.com/memwatchd/memwatchd/todosync"
 	"github.com/memwatchd/memwatchd/vault"
 )
@@ -175,24 +176,33 @@ func claimsOtherSubject(c Call, doc *memory.Document) bool {
 	return doc.Claim != "" && doc.Claim != c.View.SubjectOf(doc.Own)
 }
 
-// resolvePath returns the path of a file whose name is not valid UTF-8. The
-// requested path has a replacement character for each invalid byte.
+// resolvePath returns the path of a file whose name answers show in another form:
+// with a replacement character for each invalid byte, and with masks of
+// credentials. If the names of several files have the same masks, it returns
+// none of them.
 func (m *Memory) resolvePath(c Call, path string) string {
-	if !strings.ContainsRune(path, utf8.RuneError) {
+	masked := secrets.CountMasks(path) > 0
+	if !masked && !strings.ContainsRune(path, utf8.RuneError) {
 		return path
 	}
 	meant := m.Index.Files(func(f *index.FileInfo) bool {
-		return f.Path == path || string([]rune(f.Path)) == path && f.Readable(c.View)
+		return f.Path == path || shownPath(f.Path) == path && f.Readable(c.View)
 	})
 	for _, f := range meant {
 		if f.Path == path {
 			return path
 		}
 	}
-	if len(meant) == 0 {
+	if len(meant) == 0 || masked && len(meant) > 1 {
 		return path
 	}
 	return meant[0].Path
+}
+
+// shownPath returns a path as answers show it.
+func shownPath(path string) string {
+	path, _ = secrets.Redact(string([]rune(path)))
+	return path
 }
 
 // readableFiles yields the files that the caller can read and keep accepts, in path
