@@ -124,7 +124,8 @@ func (h *Handler) Answer(r *http.Request, read func() ([]byte, error)) (*Respons
 
 // newExchange determines the caller and the tools of a request.
 func (h *Handler) newExchange(r *http.Request) (*exchange, error) {
-	e := &exchange{toolSet: CoreTools, caller: api.Caller{Listener: h.Listener, Fixed: h.Fixed, Model: true}, ctx: r.Context()}
+	caller := api.Caller{Listener: h.Listener, Fixed: h.Fixed, Model: true}
+	e := &exchange{toolSet: CoreTools, caller: caller, ctx: r.Context()}
 	if h.Fixed != nil && len(h.Fixed.Operations) > 0 {
 		e.toolSet = AllTools // restricted to the operations of the listener
 	}
