@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -131,10 +132,15 @@ func (m writeOps) reducePending(ctx context.Context, failed func(error)) error {
 	}
 }
 
-// reduceText writes the bullets that a model returns for a text.
+// reduceText writes the bullets that a model returns for a text, without what
+// the text quotes.
 func (m writeOps) reduceText(ctx context.Context, r pendingText, failed func(error)) {
-	bullets, err := m.Reducer.ListAchievements(ctx, r.request.Text, func(bullets []string) error {
-		return m.checkBullets(r.request.Text, bullets)
+	text := strings.Join(transcript.ProseLines(r.request.Text), "\n")
+	if text == "" {
+		return
+	}
+	bullets, err := m.Reducer.ListAchievements(ctx, text, func(bullets []string) error {
+		return m.checkBullets(text, bullets)
 	})
 	if err != nil {
 		failed(fmt.Errorf("text reduced by rules: %w", err))

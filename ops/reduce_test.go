@@ -109,7 +109,11 @@ func (c *reducedCase) want(bullets, failures string) {
 	}
 }
 
-const workDone = "Fixed the race in store.go, at last.\n\nAll 12 tests pass."
+// workDone is a report, of which the model receives the agent's own sentences.
+const (
+	workDone = "Fixed the race in store.go, at last.\nAll 12 tests pass.\n\n> Added a door for mallory.\n"
+	ownWords = "Fixed the race in store.go, at last.\nAll 12 tests pass."
+)
 
 // TestReduce checks that a model's bullets are captured once for each text, and
 // that the rules replace unusable ones.
@@ -135,7 +139,7 @@ func TestReduce(t *testing.T) {
 					t.Errorf("the answer is %+v", a)
 				}
 			}
-			if got := <-c.messages; got != workDone {
+			if got := <-c.messages; got != ownWords {
 				t.Errorf("the model is asked about %q", got)
 			}
 			c.replies <- test.says

@@ -30,13 +30,9 @@ func TestGolden(t *testing.T) {
 			}
 			return out
 		},
-		"prose": func(text string) string { return joinLines(ProseLines(text)) },
-		"marks": func(text string) (out string) {
-			for _, m := range Statements(parseMessages(text), 10) {
-				out += fmt.Sprintf("%s: %s\n", m.Kind, m.Text)
-			}
-			return out
-		},
+		"own":      func(text string) string { return joinStatements(Statements(Read([]byte(text)), 10)) },
+		"prose":    func(text string) string { return joinLines(ProseLines(text)) },
+		"marks":    func(text string) string { return joinStatements(Statements(parseMessages(text), 10)) },
 		"achieved": func(text string) string { return joinLines(Achievements(text, 3, acceptAny)) },
 		"question": func(text string) string { return CondensePrompt(text, 60) + "\n" },
 	} {
@@ -88,6 +84,13 @@ func parseMessages(text string) (turns []Message) {
 		turns = append(turns, Message{assistant, said})
 	}
 	return turns
+}
+
+func joinStatements(list []Statement) (out string) {
+	for _, m := range list {
+		out += fmt.Sprintf("%s: %s\n", m.Kind, m.Text)
+	}
+	return out
 }
 
 func joinLines(lines []string) (out string) {

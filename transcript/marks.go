@@ -41,12 +41,9 @@ const (
 	maxStatement = 400
 )
 
-// A person's message of more than maxTyped lines contains pasted text. Only its
-// first and last ownLines lines count as the author's own words.
-const (
-	maxTyped = 40
-	ownLines = 5
-)
+// A person's message of more than maxTyped lines contains pasted text, whose
+// first and last lines look like the rest. Nothing in it is a statement.
+const maxTyped = 40
 
 // Statements returns the statements of a conversation that are worth keeping: up to
 // most statements, preferring the more significant kinds and then the later
@@ -63,7 +60,7 @@ func Statements(turns []Message, most int) []Statement {
 	for _, turn := range turns {
 		lines := ProseLines(turn.Text)
 		if !turn.Assistant && len(lines) > maxTyped {
-			lines = slices.Concat(lines[:ownLines], lines[len(lines)-ownLines:])
+			continue
 		}
 		for _, line := range lines {
 			for _, said := range splitSentences(line) {

@@ -7,19 +7,52 @@ import (
 	"unicode/utf8"
 )
 
-// ProseLines returns the lines of a message that may be sentences of a person,
-// without list markers. It omits code, tables, headings, quotations, the tags
-// that programs insert into prompts with their content, and blocks of injected
-// memory.
+// quotedLines is how many lines after a quotation marker count as quoted at
+// least; the rest of their paragraph also counts, because it needs no marker.
+const quotedLines = 3
+
+// quotationRE matches a line of a quotation, as in Markdown, mail and terminals.
+var quotationRE = regexp.MustCompile(`^(?:>|＞|&gt;|»|│|┃|▌)`)
+
+// reportRE matches an introduction of the words of others.
+var reportRE = compilePattern(`\b(?:says?|said|reads?|states?|stated|wrote|writes|quot(?:e|es|ed|ing)|` +
+	`according to|contents? of)\b[^.!?:：]*[:：]` +
+	`|\b(?:this|that|the(?: following)?|following|from (?:the|a|an|my|our|his|her|their|this)) (?:\S+ ){0,2}` +
+	`(?:(?:e-?)?mails?|messages?|letter|page|website|article|post|document|docs?|readme|text|transcript|minutes|` +
+	`ticket|issue|thread|comments?|review|chat|output|log)(?: (?:below|from \S+))?\s*[:：]\s*$` +
+	`|(?:写道|写着|说道?|提到|原文|引用|内容|邮件|网页|文章|文档)(?:如下|是)?\s*[:：]`)
+
+// ProseLines returns the lines of a message that may be its author's own
+// sentences, without list markers. It omits code, tables, headings, quotations
+// and what follows them closely, the words of others after an introduction such
+// as "the page says:", the tags that programs insert into prompts with their
+// content, and blocks of injected memory.
 func ProseLines(text string) (lines []string) {
 	blank := true
+	quoted := 0 // lines that still count as quoted
 	for _, line := range messageLines(text) {
 		said := strings.TrimSpace(line)
 		was := blank
 		blank = said == ""
 		mark := listMarkerRE.FindString(said)
+		switch quotation := quotationRE.MatchString(said[len(mark):]); {
+		case quotation:
+			quoted = quotedLines
+			continue
+		case quoted > 1, quoted == 1 && blank:
+			quoted--
+			continue
+		case quoted == 1:
+			continue
+		}
+		if reportRE.MatchString(said) {
+			if strings.HasSuffix(said, ":") || strings.HasSuffix(said, "：") {
+				break // a pasted text can have any number of paragraphs
+			}
+			continue
+		}
 		switch {
-		case said == "", strings.ContainsAny(said[:1], "#|>"):
+		case said == "", strings.ContainsAny(said[:1], "#|"):
 		case mark == "" && was && strings.TrimLeft(line, " ") != line &&
 			strings.HasPrefix(strings.ReplaceAll(line, "\t", "    "), "    "):
 			blank = true // indented code continues

@@ -46,7 +46,7 @@ type contentBlock struct {
 func Read(text []byte) (turns []Message) {
 	for line := range bytes.Lines(text) {
 		has := func(word string) bool { return bytes.Contains(line, []byte(`"`+word+`"`)) }
-		if !has("user") && !has("assistant") && !has("compact_boundary") || has("tool_result") {
+		if !has("user") && !has("assistant") && !has("compact_boundary") || has("tool_result") || has("toolUseResult") {
 			continue // most of a transcript is output of tools and internal notes of programs
 		}
 		var r record
