@@ -165,7 +165,7 @@ type Config struct {
 // A Listener is one address to listen on. A listener with a subject, a context
 // or operations has a fixed scope.
 type Listener struct {
-	Path       string   `yaml:"path" doc:"Path of a Unix socket"`
+	Path       string   `yaml:"path" doc:"Path of a Unix socket. File names of sockets with a fixed scope must differ"`
 	Mode       string   `yaml:"mode" default:"0600" doc:"Permissions of the socket, in octal"`
 	Group      string   `yaml:"group" doc:"Group of the socket. If set, the permissions alone decide who can connect"`
 	AllowUIDs  []int    `yaml:"allow_uids" doc:"IDs of users that can connect, in addition to the daemon's user and root"`
@@ -276,12 +276,31 @@ func (c *Config) Finish() error {
 	if len(c.IPC.Listeners) == 0 {
 		c.IPC.Listeners = []Listener{{Path: client.DefaultSocket(c.Name), Mode: "0600"}}
 	}
+	named := map[string]string{}
 	for i := range c.IPC.Listeners {
-		if err := c.IPC.Listeners[i].completeListener(); err != nil {
+		l := &c.IPC.Listeners[i]
+		if err := l.completeListener(); err != nil {
 			return fmt.Errorf("ipc.listeners: %w", err)
 		}
+		if !l.hasFixedScope() {
+			continue
+		}
+		if other := named[l.name()]; other != "" {
+			return fmt.Errorf("ipc.listeners: %s and %s have the same name %q, which identifies the author of a text; "+
+				"rename one of the sockets", other, cmp.Or(l.Path, l.Address), l.name())
+		}
+		named[l.name()] = cmp.Or(l.Path, l.Address)
 	}
 	return nil
+}
+
+// hasFixedScope reports whether the callers on the listener are restricted.
+func (l *Listener) hasFixedScope() bool { return l.Subject != "" || l.Context != "" || len(l.Operations) > 0 }
+
+// name returns the name of the listener, by which the texts of its callers are
+// recognized.
+func (l *Listener) name() string {
+	return strings.TrimSuffix(filepath.Base(cmp.Or(l.Path, l.Address)), ".sock")
 }
 
 func (l *Listener) completeListener() (err error) {
@@ -336,9 +355,8 @@ func (l *Listener) Endpoint(rate float64) (ipc.Endpoint, error) {
 		}
 		e.Token = strings.TrimSpace(string(token))
 	}
-	if l.Subject != "" || l.Context != "" || len(l.Operations) > 0 {
-		e.Fixed = &api.Fixed{Name: strings.TrimSuffix(filepath.Base(e.Name()), ".sock"), Subject: l.Subject,
-			Context: l.Context, Operations: l.Operations}
+	if l.hasFixedScope() {
+		e.Fixed = &api.Fixed{Name: l.name(), Subject: l.Subject, Context: l.Context, Operations: l.Operations}
 	}
 	return e, nil
 }
@@ -347,7 +365,7 @@ func (l *Listener) Endpoint(rate float64) (ipc.Endpoint, error) {
 // socket. The owner's tools connect to it.
 func (c *Config) Socket() string {
 	for _, l := range c.IPC.Listeners {
-		if l.Path != "" && l.Subject == "" && l.Context == "" && len(l.Operations) == 0 {
+		if l.Path != "" && !l.hasFixedScope() {
 			return l.Path
 		}
 	}
