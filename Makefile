@@ -95,9 +95,11 @@ soak:
 	SOAK=$(SOAK) $(GO) test ./cmd/memwatchd/internal/e2e -count=1 -v -run '^TestSoak$$' -timeout 0
 
 # Many saves, each followed by a query or a tick that depends on it, while the
-# daemon is reloaded, paused and short of CPU. Takes an hour or more.
+# daemon is reloaded, paused and short of CPU. Takes an hour or more. Then 20,000
+# requests whose answers must not depend on hidden files.
 stress:
 	STRESS=1 $(GO) test ./cmd/memwatchd/internal/e2e -count=1 -v -run '^(TestStressSync|TestTickRaces|TestSavedIsChanged)$$' -timeout 0
+	$(GO) test ./ops -count=1 -v -run '^TestHiddenFiles$$' -parallel 16 -timeout 0 -hidden-requests 20000
 
 lint:
 	@echo 'gofmt'; test -z "$$(gofmt -l $$(git ls-files '*.go') | tee /dev/stderr)"

@@ -59,6 +59,10 @@ const (
 
 var namespaces = [...]string{"profile", "preference", "fact", "project", "task_state"}
 
+// PublicItems ends the name, without .md, of an item file for items that were put
+// in public through a listener with a fixed scope.
+const PublicItems = "-public"
+
 // Namespaces returns the names of the item files, in display order. The result
 // must not be modified.
 func Namespaces() []string { return namespaces[:] }
@@ -137,8 +141,8 @@ func (l *Layout) longtermPlace(path, dir string, below []string, name, base stri
 	switch {
 	case len(below) == 0 && name == indexFile:
 		p.Kind = Longterm
-	case len(below) == 0 && name == base+".md" && isNamespace(base):
-		p.Kind, p.Namespace = Items, base
+	case len(below) == 0 && name == base+".md" && isNamespace(strings.TrimSuffix(base, PublicItems)):
+		p.Kind, p.Namespace = Items, strings.TrimSuffix(base, PublicItems)
 	case len(below) == 2 && below[0] == archiveDir && IsDay(below[1]):
 		p.Kind, p.Day, p.Session, p.Visibility = Archive, below[1], base, PublicOK
 		if p.isDailyNote() {

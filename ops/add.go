@@ -99,7 +99,12 @@ func (m writeOps) editFile(ctx context.Context, c Call, a fileEdit) (after *memo
 	case errors.Is(err, fs.ErrNotExist):
 		err = api.Errorf(api.Unavailable, "cannot create %s: a parent is not a directory", a.path)
 	case err != nil:
+		_, refused := errors.AsType[*vault.RefusedError](err)
+		unusable := refused || errors.Is(err, memory.ErrUnwritable)
 		err = writeError(err, owned)
+		if unusable {
+			err = fmt.Errorf("%w: %w", errUnusable, err)
+		}
 	}
 	return after, written, err
 }
@@ -131,7 +136,11 @@ func (m writeOps) parseFile(file vault.File) *memory.Document {
 // may be too new for the caller's view.
 func (m writeOps) checkDirClaims(place memory.Place, subject string) error {
 	dir := path.Dir(place.Path)
-	for _, name := range append(memory.Namespaces(), "_index") {
+	names := []string{"_index"}
+	for _, ns := range memory.Namespaces() {
+		names = append(names, ns, ns+memory.PublicItems)
+	}
+	for _, name := range names {
 		file, err := m.Writer.Vault.Read(dir + "/" + name + ".md")
 		if err == nil && m.Layout.Place(file.Path).Owner == place.Owner {
 			if claim := m.parseFile(file).Claim; claim != "" && claim != subject {

@@ -57,6 +57,10 @@ func (m *Memory) mayWrite(c Call) error {
 var errNotAuthor = api.Errorf(api.Forbidden, "the text was written by another author").
 	WithHint("add to the memory with note, session or item_put instead")
 
+// errUnusable reports that the state of a file prevents a change, which another
+// file may accept. The error for the caller is wrapped with it.
+var errUnusable = errors.New("the file cannot be changed")
+
 // errHidden replaces any write error whose reason may lie in parts of the file
 // that the caller may not read.
 var errHidden = api.Errorf(api.Busy, "the file cannot be changed now").

@@ -108,18 +108,20 @@ func (m readOps) findItems(c Call, namespace string, wanted func(key string) boo
 			if namespace != "" && ns != namespace {
 				continue
 			}
-			doc := m.itemFile(c, subject, itemPath(subject, ns))
-			if doc == nil {
-				continue
-			}
-			shown := sync.OnceValue(func() memory.Shown { return doc.Shown(c.View) })
-			for i := range doc.Entries {
-				e := &doc.Entries[i]
-				if e.Title == "" || !wanted(e.Title) || !e.Readable(c.View) {
+			for _, path := range itemPaths(subject, ns) {
+				doc := m.itemFile(c, subject, path)
+				if doc == nil {
 					continue
 				}
-				if key, value, ok := e.Item(); ok {
-					list = append(list, &foundItem{itemName{ns, key}, value, rank, doc, e, shown})
+				shown := sync.OnceValue(func() memory.Shown { return doc.Shown(c.View) })
+				for i := range doc.Entries {
+					e := &doc.Entries[i]
+					if e.Title == "" || !wanted(e.Title) || !e.Readable(c.View) {
+						continue
+					}
+					if key, value, ok := e.Item(); ok {
+						list = append(list, &foundItem{itemName{ns, key}, value, rank, doc, e, shown})
+					}
 				}
 			}
 		}
@@ -127,8 +129,15 @@ func (m readOps) findItems(c Call, namespace string, wanted func(key string) boo
 	return list
 }
 
+// itemPath returns the path of a subject's item file of a namespace.
 func itemPath(subject, namespace string) string {
 	return "_longterms/" + memory.SubjectDir(subject) + "/" + namespace + ".md"
+}
+
+// itemPaths returns the paths of both item files of a namespace. The second one
+// is for items that callers with files of their own put in public.
+func itemPaths(subject, namespace string) []string {
+	return []string{itemPath(subject, namespace), itemPath(subject, namespace+memory.PublicItems)}
 }
 
 // itemFile returns the caller's view of an item file of a subject, or nil if

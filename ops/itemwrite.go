@@ -29,8 +29,13 @@ func (m writeOps) itemPut(ctx context.Context, c Call, r *api.ItemPutRequest) (*
 		return nil, err
 	}
 	c = put.call
+	paths := itemPaths(c.Scope.Subject, r.Namespace)
+	path := paths[0]
+	if m.ownFiles(c) && !c.View.Private() {
+		path = paths[1]
+	}
 	after, _, err := m.editFile(ctx, c, fileEdit{
-		path: itemPath(c.Scope.Subject, r.Namespace), cause: "item", initial: memory.NewItems(c.Scope.Subject),
+		path: path, cause: "item", initial: memory.NewItems(c.Scope.Subject),
 		change: put.insertItem,
 	})
 	if err != nil {
@@ -158,16 +163,18 @@ func (m writeOps) itemID(c Call, doc *memory.Document, of ...string) string {
 	taken := map[string]bool{}
 	for _, subject := range c.View.Subjects() {
 		for _, ns := range memory.Namespaces() {
-			d, path := doc, itemPath(subject, ns)
-			if path != doc.Place.Path {
-				var err error
-				d, err = m.Files.Load(path)
-				if err != nil {
-					continue
+			for _, path := range itemPaths(subject, ns) {
+				d := doc
+				if path != doc.Place.Path {
+					var err error
+					d, err = m.Files.Load(path)
+					if err != nil {
+						continue
+					}
 				}
-			}
-			for i := range d.Entries {
-				taken[d.Entries[i].ID] = true
+				for i := range d.Entries {
+					taken[d.Entries[i].ID] = true
+				}
 			}
 		}
 	}

@@ -20,7 +20,7 @@ import (
 // time; existing text does not change. The log of the owner, and of a subject
 // with a directory of its own, is the daily note. The log of any other subject
 // is a file among the sessions of the day, because a directory made for the log
-// would belong to no subject.
+// would belong to no subject. A caller with files of its own has such a file too.
 
 // Limits of a log entry and of its heading, in characters. Longer texts are not
 // notes.
@@ -67,23 +67,32 @@ type logResult struct {
 // and the initial content of the log.
 func (m writeOps) logPaths(c Call, day string) (paths []string, fresh []byte) {
 	subject := c.Scope.Subject
-	if subject == m.Owner {
+	names := logNames(subject)
+	switch dir := memory.UserDir(subject); {
+	case m.ownFiles(c) && !c.View.Private():
+		names = names[2:]
+	case subject == m.Owner:
 		return []string{"memory/" + day + ".md"}, memory.NewDaily(day)
-	}
-	if dir := memory.UserDir(subject); m.Layout.Users != nil && m.Layout.Users(dir) {
+	case m.Layout.Users != nil && m.Layout.Users(dir):
 		return []string{dir + "/memory/" + day + ".md"}, memory.NewDaily(day)
+	case m.ownFiles(c):
+		names = names[1:2]
+	default:
+		names = names[:2]
 	}
-	for _, name := range logNames(subject) {
+	for _, name := range names {
 		paths = append(paths, m.dayDir(day)+"/"+name)
 	}
 	return paths, memory.NewSession(memory.SessionHead{Day: day, Now: m.Now(), SubjectID: subject, Private: true})
 }
 
 // logNames returns the possible file names of a subject's log among the
-// sessions of a day, best first. There are two because a session of another
-// subject may use the subject's name.
+// sessions of a day. The second one is for callers with files of their own, and
+// because a session of another subject may use the subject's name; the third one
+// contains what callers with files of their own write in public.
 func logNames(subject string) []string {
-	return []string{memory.SessionFile(subject), memory.SessionFile("log of " + subject)}
+	return []string{memory.SessionFile(subject), memory.SessionFile("log of " + subject),
+		memory.SessionFile("log of " + subject + " in public")}
 }
 
 // isLog reports whether a file among the sessions of a day is the log of the
@@ -104,7 +113,7 @@ func (m writeOps) appendLog(ctx context.Context, c Call, l logEdit) (*logResult,
 	for _, path := range paths {
 		var done *logResult
 		done, err = m.appendLogFile(ctx, c, l, path, fresh)
-		if !errors.Is(err, errNotOwnLog) {
+		if !errors.Is(err, errNotOwnLog) && !errors.Is(err, errUnusable) {
 			return done, err
 		}
 	}

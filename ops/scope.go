@@ -122,6 +122,13 @@ type Call struct {
 	start     time.Time
 }
 
+// ownFiles reports whether the caller writes to files of its own, so that no
+// answer depends on the files of others: on a listener with a fixed scope, unless
+// it is the owner in private. Programs on other listeners can act as any subject.
+func (m *Memory) ownFiles(c Call) bool {
+	return c.Fixed != nil && !(c.Scope.Subject == m.Owner && c.View.Private())
+}
+
 // identity identifies the caller by subject, privacy of the context and listener.
 func (c Call) identity() string {
 	name := ""

@@ -56,22 +56,22 @@ func (m writeOps) useSessionFile(c Call, session, day string, use sessionFileFun
 		}
 		return use(path, fresh, isOurs)
 	}
-	// On a listener with a fixed scope, the name must not depend on files that the
-	// caller may not read. Other programs can act as any subject.
 	own := memory.SessionNames(session, c.identity())
 	names := own
-	if c.Fixed == nil || c.Scope.Subject == m.Owner && c.View.Private() {
+	if !m.ownFiles(c) {
 		for _, doc := range m.sessionFiles(c, session, day) {
 			path := doc.Place.Path
 			err := try(path, false, true)
 			if gone := asError(err); err == nil ||
-				gone.Code != api.NotFound && !errors.Is(err, errOtherSession) && !errors.Is(err, errUnsound) {
+				gone.Code != api.NotFound && !errors.Is(err, errOtherSession) && !errors.Is(err, errUnsound) &&
+					!errors.Is(err, errUnusable) {
 				return notes, err
 			}
 		}
 		names = append(memory.SessionNames(session, ""), own...)
 	}
 	dir := m.dayDir(day)
+	var unusable error
 	for i, name := range names {
 		for n := 1; n <= maxUnsound; n++ {
 			path := dir + "/" + name + ".md"
@@ -79,14 +79,20 @@ func (m writeOps) useSessionFile(c Call, session, day string, use sessionFileFun
 				path = fmt.Sprintf("%s/%s-%d.md", dir, name, n)
 			}
 			err := try(path, true, i == 0 && n == 1)
+			if errors.Is(err, errUnusable) {
+				unusable = cmp.Or(unusable, err)
+			}
 			switch {
-			case errors.Is(err, errUnsound), n > 1 && errors.Is(err, errOtherSession):
+			case errors.Is(err, errUnsound), errors.Is(err, errUnusable), n > 1 && errors.Is(err, errOtherSession):
 				continue
 			case !errors.Is(err, errOtherSession):
 				return notes, err
 			}
 			break
 		}
+	}
+	if unusable != nil {
+		return notes, unusable
 	}
 	return notes, api.Errorf(api.Unavailable, "all file names for session %q are taken", session).
 		WithHint("run `memwatchd check` and fix the listed files")

@@ -1,0 +1,272 @@
+package ops
+
+import (
+	"flag"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/vault"
+)
+
+var hiddenRequests = flag.Int("hidden-requests", 100, "how many requests are compared beside hidden files")
+
+// guests are the callers on listeners with a fixed scope.
+var guests = []api.Fixed{
+	{Name: "groupbot", Subject: "acct:42", Context: "public"}, {Name: "groupbot", Subject: "owner", Context: "public"},
+	{Name: "helper", Subject: "acct:42", Context: "private"}, {Name: "other", Subject: "acct:7"},
+	{Name: "chat", Subject: "ext:telegram:1", Context: "private"},
+}
+
+// hiddenStates make a file that the caller cannot read, by kind. Sound ones
+// belong to another subject or are private; the others have no readable text.
+var hiddenStates = map[string]func(t testing.TB, name string){
+	"sound":       writeState("---\nvisibility: private_only\n---\n# About\n\n- **tea**: zqhidden\n- [ ] coffee\n"),
+	"session":     writeState("---\nsession_id: fresh\nsummary: zqhidden\nvisibility: private_only\n---\n# About\n\n- **tea**: zqhidden\n"),
+	"theirs":      writeState("---\nsubject_id: bob\nvisibility: private_only\n---\n# About\n\n- **tea**: zqhidden\n"),
+	"frontmatter": writeState("---\nsession_id: fresh\nsubject_id: [\n# About\n\n- **tea**: zqhidden\n"),
+	"unclosed":    writeState("<private>\n# About\n\n- **tea**: zqhidden\n"),
+	"oversize":    writeState("<private>\n" + strings.Repeat("zqhidden zqhidden\n", 300_000)),
+	"binary":      writeState("<private>\n\x00\xff\xfe zqhidden\n"),
+	"secret":      writeState("<private>\n- **tea**: ghp_0123456789abcdefghijABCDEFGHIJ456789\n</private>\n"),
+	"unreadable": func(t testing.TB, name string) {
+		writeState("zqhidden\n")(t, name)
+		checkError(t, os.Chmod(name, 0))
+	},
+	"directory": func(t testing.TB, name string) { checkError(t, os.Mkdir(name, 0o700)) },
+	"symlink":   func(t testing.TB, name string) { checkError(t, os.Symlink("/etc/hostname", name)) },
+	"dangling":  func(t testing.TB, name string) { checkError(t, os.Symlink("nowhere.md", name)) },
+}
+
+func writeState(text string) func(testing.TB, string) {
+	return func(t testing.TB, name string) { checkError(t, os.WriteFile(name, []byte(text), 0o600)) }
+}
+
+func checkError(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestHiddenFiles sends random requests on a listener with a fixed scope to a
+// memory with hidden files of all kinds at the paths that operations choose, and
+// to one without them. Each answer and each readable file, names included, must
+// be byte for byte the same, and the hidden text must not change. Only took_ms,
+// the duration of a request, is not compared.
+func TestHiddenFiles(t *testing.T) {
+	const perMemory = 20
+	var compared, changed, planted atomic.Int64
+	t.Run("memories", func(t *testing.T) {
+		for n := range (*hiddenRequests + perMemory - 1) / perMemory {
+			t.Run(fmt.Sprint(*testMemorySeed+uint64(n)), func(t *testing.T) {
+				t.Parallel()
+				w := &randomSource{rand.New(rand.NewPCG(*testMemorySeed+uint64(n), 7))}
+				h := w.newHiddenCase(t, &guests[n%len(guests)])
+				planted.Add(int64(len(h.hidden)))
+				for range perMemory {
+					if h.compareRequest(t, w) {
+						changed.Add(1)
+					}
+					compared.Add(1)
+				}
+			})
+		}
+	})
+	t.Logf("%d requests compared, %d changed something, beside %d hidden files", compared.Load(), changed.Load(), planted.Load())
+	if changed.Load()*5 < compared.Load() || planted.Load() == 0 {
+		t.Error("too few requests changed something beside hidden files")
+	}
+}
+
+// A hiddenCase is a memory with hidden files and the same memory without them.
+type hiddenCase struct {
+	fixed       *api.Fixed
+	whole, part *testMemory
+	hidden      map[string]string // hidden files by path, with their text or kind
+}
+
+// hiddenPaths returns the paths that operations of a caller would choose if it had
+// no files of its own. It omits the names of the caller's own files, at which
+// nobody else's file is by chance: the answer shows another name if the owner has
+// hidden or broken such a file.
+func hiddenPaths(subject string, private bool) []string {
+	const day = "2026-02-05"
+	paths := []string{"memory/" + day + ".md", "memory/2026-02-04.md", "MEMORY.md", "SOUL.md", "notes/new.md",
+		"memory/" + day + "/" + memory.SessionFile(subject), "memory/2026-02-04/" + memory.SessionFile(subject)}
+	for _, session := range []string{"fresh", "sid0", "sid1", "mine"} {
+		for _, name := range memory.SessionNames(session, "") {
+			paths = append(paths, "memory/"+day+"/"+name+".md", "memory/"+day+"/"+name+"-2.md")
+		}
+	}
+	for _, s := range []string{"owner", "bob", subject} {
+		if s == subject && private {
+			continue // its subject reads everything there, and is told what is wrong
+		}
+		for _, ns := range append(memory.Namespaces(), "_index", "new") {
+			paths = append(paths, "_longterms/"+memory.SubjectDir(s)+"/"+ns+".md")
+		}
+		paths = append(paths, memory.UserDir(s)+"/MEMORY.md", memory.UserDir(s)+"/memory/"+day+".md")
+	}
+	return paths
+}
+
+// newHiddenCase creates both memories.
+func (w *randomSource) newHiddenCase(t *testing.T, fixed *api.Fixed) *hiddenCase {
+	t.Helper()
+	access := &readAccess{subjects: []string{fixed.Subject}, private: fixed.Context == "private"}
+	if fixed.Subject == "acct:42" {
+		access.subjects = append(access.subjects, "ext:telegram:1")
+	}
+	leaves := w.randomFiles()
+	h := &hiddenCase{fixed: fixed, whole: newTestMemory(t, leaves, nil), part: newTestMemory(t, leaves, access), hidden: map[string]string{}}
+	for _, path := range hiddenPaths(fixed.Subject, access.private) {
+		// The directories are the same in both memories: where days are stored is
+		// a property of the root.
+		for _, g := range []*testMemory{h.whole, h.part} {
+			checkError(t, os.MkdirAll(filepath.Dir(filepath.Join(g.dir, path)), 0o700))
+		}
+		name := filepath.Join(h.whole.dir, path)
+		if _, err := os.Lstat(name); err == nil || w.IntN(3) == 0 {
+			continue
+		}
+		kinds := slices.Sorted(maps.Keys(hiddenStates))
+		kind := kinds[w.IntN(len(kinds))]
+		// A claim decides which subject owns a directory, in both memories.
+		if kind == "theirs" && !strings.HasPrefix(path, "memory/2026-02-05/") {
+			kind = "sound"
+		}
+		hiddenStates[kind](t, name)
+		if h.reads(t, path) {
+			checkError(t, os.RemoveAll(name))
+			continue
+		}
+		h.hidden[path] = stateOf(name)
+	}
+	for _, g := range []*testMemory{h.whole, h.part} {
+		g.isInitial = false
+		g.memory.SyncTimeout = time.Minute // a slow machine must not leave the index of one of them behind
+		checkError(t, g.Sync(t.Context()))
+	}
+	return h
+}
+
+// reads reports whether the caller can read a part of a file.
+func (h *hiddenCase) reads(t *testing.T, path string) bool {
+	t.Helper()
+	doc, err := h.whole.Load(path)
+	return err == nil && doc.For(h.view(t, h.whole)) != nil
+}
+
+func (h *hiddenCase) view(t *testing.T, g *testMemory) memory.View {
+	t.Helper()
+	v, err := g.View(g.Scope(h.fixed.Subject, contextOf(h.fixed)))
+	checkError(t, err)
+	return v
+}
+
+// stateOf returns the text of a regular file, or the type of another one.
+func stateOf(name string) string {
+	info, err := os.Lstat(name)
+	if err != nil {
+		return "missing"
+	}
+	if !info.Mode().IsRegular() {
+		return info.Mode().String()
+	}
+	data, _ := os.ReadFile(name) // empty in both memories if it cannot be read
+	return string(data)
+}
+
+// readable returns the shown text of the files that the caller can read.
+func (h *hiddenCase) readable(t *testing.T, g *testMemory) map[string]string {
+	t.Helper()
+	v, is := h.view(t, g), map[string]string{}
+	err := filepath.WalkDir(g.dir, func(name string, e fs.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() || strings.HasPrefix(e.Name(), ".memwatchd-") {
+			return err
+		}
+		path, _ := filepath.Rel(g.dir, name)
+		if doc, err := g.Load(path); err == nil {
+			if doc = doc.For(v); doc != nil {
+				is[path] = doc.Shown(v).Text()
+			}
+		}
+		return nil
+	})
+	checkError(t, err)
+	return is
+}
+
+// compareRequest sends a random request to both memories and compares the answers
+// and what they leave. It reports whether the request changed something.
+func (h *hiddenCase) compareRequest(t *testing.T, w *randomSource) bool {
+	t.Helper()
+	before := h.readable(t, h.part)
+	name, request := w.writeRequest(before)
+	for name != "" {
+		op, err := api.LookUp(name)
+		checkError(t, err)
+		text := encodeRequest(t, request)
+		h.whole.startWriter(t)
+		h.part.startWriter(t)
+		got, _ := h.whole.runRequest(t, h.fixed, op, text)
+		want, _ := h.part.runRequest(t, h.fixed, op, text)
+		if strings.Contains(got+want, vault.ErrRoot.Error()) {
+			t.Skip("the disk is too slow")
+		}
+		if got != want {
+			t.Fatalf("%v: %s %s (-without the hidden files +beside them):\n%s", *h.fixed, name, text, cmp.Diff(want, got))
+		}
+		next := w.followUp(name, request, got)
+		if next == nil {
+			name = ""
+		}
+		request = next
+	}
+	after := h.readable(t, h.part)
+	if diff := cmp.Diff(after, h.readable(t, h.whole)); diff != "" {
+		t.Fatalf("%v: what can be read then (-without the hidden files +beside them):\n%s", *h.fixed, diff)
+	}
+	for path, was := range h.hidden {
+		if is := stateOf(filepath.Join(h.whole.dir, path)); is != was && !strings.Contains(is, was) {
+			t.Fatalf("%v: the hidden file %s was changed:\n%s", *h.fixed, path, cmp.Diff(was, is))
+		}
+	}
+	return cmp.Diff(before, after) != ""
+}
+
+// writeRequest returns a random request, mostly of the operations that choose a
+// path.
+func (w *randomSource) writeRequest(known map[string]string) (op string, request fields) {
+	switch w.IntN(12) {
+	case 0, 1:
+		return "note", fields{"text": w.word() + " " + fmt.Sprint(w.IntN(1000)), "visibility": w.pickOne("public_ok", "public_ok", "private_only"), "day": w.pickOne("", "2026-02-04"), "tags": []string{"tea"}}
+	case 2:
+		return "capture", fields{"bullets": []string{w.word() + fmt.Sprint(w.IntN(100))}, "session": w.pickOne("", "mine"), "visibility": w.visibility()}
+	case 3, 4:
+		draft := fields{"summary": w.word(), "items": fields{"About": []fields{{"title": w.word(), "text": w.word()}}}, "tasks": []fields{{"text": w.word(), "done": w.IntN(2) == 0}}}
+		return "session", fields{"session": w.pickOne("fresh", "mine", "sid0", "sid1", "a/b"), "draft": draft, "day": w.pickOne("", "2026-02-05", "2026-02-04"), "dry_run": w.IntN(5) == 0}
+	case 5, 6:
+		return "item_put", fields{"namespace": w.pickOne(memory.Namespaces()...), "key": w.word(), "value": fmt.Sprint(w.IntN(100)), "visibility": w.visibility()}
+	case 7:
+		path := w.pickOne("notes/new.md", "MEMORY.md", "_longterms/bob/fact.md", "memory/2026-02-05/fresh.md", "_longterms/"+memory.SubjectDir("acct:42")+"/mine.md")
+		return "write", fields{"path": path, "text": "words of " + w.word() + "\n", "hash": w.pickOne("", strings.Repeat("0", 64))}
+	case 8:
+		paths := hiddenPaths("acct:42", false)
+		return w.pickOne("get", "related"), fields{"path": paths[w.IntN(len(paths))]}
+	}
+	return w.request(known)
+}
