@@ -183,3 +183,41 @@ func TestForgetOwnTextOnly(t *testing.T) {
 		t.Error("the owner's change was removed from the journal")
 	}
 }
+
+// TestSessionIsNotTaken checks that a caller in public cannot make another
+// caller's draft go to its file by using the id of that caller's session.
+func TestSessionIsNotTaken(t *testing.T) {
+	session, err := api.LookUp("session")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, files := range map[string][]*testFile{
+		"a new session": nil,
+		"a private one": {{path: "memory/2026-02-05/s1.md", front: []string{"session_id: s1", "visibility: private_only"}}},
+		"one elsewhere": {{path: "memory/2026-02-05/talk.md", front: []string{"session_id: s1", "visibility: private_only"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := newTestMemory(t, files, nil)
+			draft := func(fixed *api.Fixed, scope, title, text string) string {
+				answer, failure := g.runRequest(t, fixed, session, `{"session": "s1", "draft": {"summary": "About `+title+`", "facts": [{"title": "`+title+`", "text": "`+text+`"}]}`+scope+`}`)
+				if failure != nil {
+					t.Fatal(failure)
+				}
+				g.isInitial = false
+				return decodeAnswer[api.SessionAnswer](answer).Path
+			}
+			theirs := draft(&api.Fixed{Name: "groupbot", Subject: "acct:42", Context: "public"}, "", "Tea", "green")
+			own := draft(nil, `, "subject": "owner", "context": "private"`, "Door code", "1234")
+			want := "memory/2026-02-05/s1.md"
+			if len(files) > 0 {
+				want = files[0].path
+			}
+			if own != want {
+				t.Errorf("the owner's draft goes to %s instead of %s; the other caller's file is %s", own, want, theirs)
+			}
+			if got := g.files(t)[theirs]; strings.Contains(got, "1234") {
+				t.Errorf("the other caller's file contains it:\n%s", got)
+			}
+		})
+	}
+}

@@ -60,6 +60,10 @@ func (m writeOps) useSessionFile(c Call, session, day string, use sessionFileFun
 	names := own
 	if !m.ownFiles(c) {
 		for _, doc := range m.sessionFiles(c, session, day) {
+			author := doc.Front.Author()
+			if author.Untrusted(c.View) && (c.View.Private() || !m.mayChange(c, doc.Own, author)) {
+				continue // a guessed session id must not attract the text of others
+			}
 			path := doc.Place.Path
 			err := try(path, false, true)
 			if gone := asError(err); err == nil ||
