@@ -219,7 +219,10 @@ func (m writeOps) createFile(ctx context.Context, c Call, r *api.WriteRequest) (
 	if !ownPlace(c, next.Place) || next.For(c.View) == nil {
 		return nil, notFound("file", r.Path).WithHint("choose a path that you can read")
 	}
-	if !m.mayChange(c, next.Own, memory.Author{}) {
+	// Among the files of others, also a text of the caller's own would show whether
+	// a file exists at the path.
+	shared := next.Place.Owner == "" && !slices.Contains(c.View.Subjects(), m.Owner)
+	if shared || !m.mayChange(c, next.Own, memory.Author{}) {
 		return nil, api.Errorf(api.Forbidden, "%s would be in the part of the memory that all subjects share", r.Path).
 			WithHint("note and session add to it; other files belong below the subject's own directory")
 	}

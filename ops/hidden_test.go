@@ -262,8 +262,8 @@ func (w *randomSource) writeRequest(known map[string]string) (op string, request
 	case 5, 6:
 		return "item_put", fields{"namespace": w.pickOne(memory.Namespaces()...), "key": w.word(), "value": fmt.Sprint(w.IntN(100)), "visibility": w.visibility()}
 	case 7:
-		path := w.pickOne("notes/new.md", "MEMORY.md", "_longterms/bob/fact.md", "memory/2026-02-05/fresh.md", "_longterms/"+memory.SubjectDir("acct:42")+"/mine.md")
-		return "write", fields{"path": path, "text": "words of " + w.word() + "\n", "hash": w.pickOne("", strings.Repeat("0", 64))}
+		path := w.pickOne("notes/new.md", "MEMORY.md", "_longterms/bob/fact.md", "memory/2026-02-05/fresh.md", "memory/2026-02-05/sid0.md", "memory/2026-02-05/mine.md", "_longterms/"+memory.SubjectDir("acct:42")+"/mine.md")
+		return "write", fields{"path": path, "text": w.pickOne("", "---\nsubject_id: acct:42\n---\n", "---\nsubject_id: ext:telegram:1\n---\n") + "words of " + w.word() + "\n", "hash": w.pickOne("", strings.Repeat("0", 64))}
 	case 8:
 		paths := hiddenPaths("acct:42", false)
 		return w.pickOne("get", "related"), fields{"path": paths[w.IntN(len(paths))]}
