@@ -3,6 +3,8 @@ package ops
 import (
 	"context"
 	"errors"
+	"io/fs"
+	"path/filepath"
 	"strings"
 
 	"github.com/memwatchd/memwatchd/api"
@@ -93,6 +95,12 @@ func writeError(err error, owned bool) error {
 		return api.Errorf(api.Conflict, "%s", strings.TrimPrefix(err.Error(), memory.ErrUnwritable.Error()+": "))
 	case isWait, isRefused, errors.Is(err, memory.ErrUnwritable):
 		return errHidden
+	}
+	// Not every caller may know where the memory and its journal are.
+	path, isPath := errors.AsType[*fs.PathError](err)
+	if isPath && filepath.IsAbs(path.Path) {
+		return api.Errorf(api.Unavailable, "cannot write: %v", path.Err).
+			WithHint("run `memwatchd status` for the reason, then retry")
 	}
 	return api.Errorf(api.Unavailable, "%v", err)
 }
