@@ -40,7 +40,7 @@ var hiddenStates = map[string]func(t testing.TB, name string){
 	"unclosed":    writeState("<private>\n# About\n\n- **tea**: zqhidden\n"),
 	"oversize":    writeState("<private>\n" + strings.Repeat("zqhidden zqhidden\n", 300_000)),
 	"binary":      writeState("<private>\n\x00\xff\xfe zqhidden\n"),
-	"secret":      writeState("<private>\n- **tea**: ghp_0123456789abcdefghijABCDEFGHIJ456789\n</private>\n"),
+	"secret":      writeState("<private>\n- **tea**: " + liveToken + "\n</private>\n"),
 	"unreadable": func(t testing.TB, name string) {
 		writeState("zqhidden\n")(t, name)
 		checkError(t, os.Chmod(name, 0))
