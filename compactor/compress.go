@@ -41,13 +41,14 @@ type Compressed struct {
 
 	lines               []summaryLine
 	archived, remaining []byte // the two files that result from a split
-	subject             string // subject whose summary receives the lines
+	subject             string // subject of the file, or the owner
 }
 
 // A summaryLine is one of the lines of a file to summarize.
 type summaryLine struct {
 	api.SummaryLine
 	summary memory.Summary
+	subject string   // subject of the summary file
 	notes   []string // input for a model
 }
 
@@ -61,12 +62,16 @@ func (s summaryLine) inPrivate() summaryLine {
 // PlanCompress plans the summaries. It is a pure function of the files, in any
 // order; it uses only sessions and daily notes.
 //
-// A summary contains at most three sentences of the entries that share a
-// #project: tag, or have none, and have the same readers. It takes decisions
-// first, then sorts by importance, by time from the newest, and by position.
-// Summaries of projects belong to the subject's project.md, others to its
-// profile.md. The subject is the one named by the file, or the owner. If the
-// Summarizer has a summary of these entries, the plan uses it instead.
+// A summary contains at most three sentences of the entries of one file that
+// share a #project: tag, or have none, and have the same readers and the same
+// author. It takes decisions first, then sorts by importance, by time from the
+// newest, and by position. If the Summarizer has a summary of these entries, the
+// plan uses it instead.
+//
+// Summaries of projects belong to the subject's project.md, those of a
+// conversation with a contact to a file of that contact, and others to the
+// subject's profile.md. The subject is the one named by the file; else the
+// author, if the entries are readable by every subject; else the owner.
 func PlanCompress(docs []*memory.Document, t CompressTerms) CompressPlan {
 	plan := CompressPlan{Files: []Compressed{}, Stay: []api.DayStay{}}
 	taken := map[string]bool{}
@@ -125,7 +130,7 @@ func compressFile(d *memory.Document, t CompressTerms, taken map[string]bool) (*
 	if err != nil {
 		return nil, err
 	}
-	f.lines, err = summaryLines(d, gone, f.subject, t)
+	f.lines, err = f.summaryLines(d, gone, t)
 	if err != nil {
 		return nil, err
 	}
@@ -167,15 +172,37 @@ func (f *Compressed) targetPath(d *memory.Document, t CompressTerms, taken map[s
 	}
 }
 
-// summaryLines returns the summary lines for some entries of a file.
-func summaryLines(d *memory.Document, entries []int, subject string, t CompressTerms) ([]summaryLine, error) {
-	type about struct {
-		project    string
-		visibility memory.Visibility
+// A lineTopic is the common property of the entries that a summary line joins.
+type lineTopic struct {
+	project    string
+	visibility memory.Visibility
+	subject    string        // subject of the summary
+	author     memory.Author // zero if the subject wrote the entries in private
+}
+
+// topicOf returns the topic of an entry, without its project.
+func (f *Compressed) topicOf(e *memory.Entry) lineTopic {
+	a := lineTopic{visibility: e.Partition.Visibility, subject: f.subject, author: memory.Author{By: e.By}}
+	switch {
+	case strings.HasPrefix(e.Source, memory.TopicSource):
+		a.author.Source = memory.TopicSource // the rest is the id of a message
+	case memory.IsUntrustedSource(e.Source):
+		a.author.Source = e.Source
 	}
-	groups := map[about][]int{}
-	var order []about
-	add := func(a about, i int) {
+	if e.Partition.Owner == "" && memory.ValidSubject(e.By) == nil {
+		a.subject = e.By
+	}
+	if a.author.By == a.subject {
+		a.author.By = ""
+	}
+	return a
+}
+
+// summaryLines returns the summary lines for some entries of a file.
+func (f *Compressed) summaryLines(d *memory.Document, entries []int, t CompressTerms) ([]summaryLine, error) {
+	groups := map[lineTopic][]int{}
+	var order []lineTopic
+	add := func(a lineTopic, i int) {
 		if groups[a] == nil {
 			order = append(order, a)
 		}
@@ -183,18 +210,26 @@ func summaryLines(d *memory.Document, entries []int, subject string, t CompressT
 	}
 	for _, i := range entries {
 		e, projects := &d.Entries[i], 0
+		a := f.topicOf(e)
 		for _, tag := range e.Tags {
 			if name, ok := strings.CutPrefix(tag, "project:"); ok && name != "" {
-				add(about{name, e.Partition.Visibility}, i)
+				a.project = name
+				add(a, i)
 				projects++
 			}
 		}
-		if projects == 0 {
-			add(about{"", e.Partition.Visibility}, i)
+		if projects > 0 {
+			continue
 		}
+		if d.Front.ContactID != "" { // the path of the summary contains the contact
+			a.visibility = memory.PrivateOnly
+		}
+		add(a, i)
 	}
-	slices.SortFunc(order, func(a, b about) int {
-		return cmp.Or(strings.Compare(a.project, b.project), cmp.Compare(a.visibility, b.visibility))
+	slices.SortFunc(order, func(a, b lineTopic) int {
+		return cmp.Or(strings.Compare(a.project, b.project), cmp.Compare(a.visibility, b.visibility),
+			strings.Compare(a.subject, b.subject), strings.Compare(a.author.By, b.author.By),
+			strings.Compare(a.author.Source, b.author.Source))
 	})
 	var lines []summaryLine
 	for _, a := range order {
@@ -202,17 +237,20 @@ func summaryLines(d *memory.Document, entries []int, subject string, t CompressT
 		if len(chosen) == 0 {
 			continue
 		}
+		if a.subject != f.subject && t.Contested(a.subject) {
+			return nil, fmt.Errorf("the directory of %s belongs to another subject", a.subject)
+		}
 		of := make([]int, len(chosen))
 		for i, s := range chosen {
 			of[i] = s.entry
 		}
-		line, err := newLine(d, of, joinSentences(chosen), subject, a.project, a.visibility, t.Layout)
+		line, err := newLine(d, of, joinSentences(chosen), a, t.Layout)
 		if err != nil {
 			return nil, err
 		}
 		notes, told := t.Summarizer.selectNotes(d, groups[a], a.visibility)
 		if said := t.Summarizer.cachedSummary(notes); said != "" {
-			if better, err := newLine(d, told, said, subject, a.project, a.visibility, t.Layout); err == nil {
+			if better, err := newLine(d, told, said, a, t.Layout); err == nil {
 				line, line.Model = better, true
 			}
 		}
@@ -225,21 +263,19 @@ func summaryLines(d *memory.Document, entries []int, subject string, t CompressT
 	return lines, nil
 }
 
-// newLine returns the summary line for some entries and checks that its
-// text parses as intended.
-func newLine(d *memory.Document, entries []int, text, subject, project string, v memory.Visibility,
-	l *memory.Layout) (summaryLine, error) {
-	s := summaryLine{SummaryLine: api.SummaryLine{
-		Path: "_longterms/" + memory.SubjectDir(subject) + "/profile.md", Project: project, Visibility: v.String(),
-		Text: text,
+// newLine returns the summary line for some entries with a common topic, and checks
+// that its text parses as intended.
+func newLine(d *memory.Document, entries []int, text string, a lineTopic, l *memory.Layout) (summaryLine, error) {
+	s := summaryLine{subject: a.subject, SummaryLine: api.SummaryLine{
+		Path: memory.SummaryPath(a.subject, a.project, d.Front.ContactID), Project: a.project,
+		Visibility: a.visibility.String(), Text: text,
 	}}
 	title := d.Place.Day
 	if d.Place.Kind == memory.Session {
 		title += "/" + d.Place.Session
 	}
-	if project != "" {
-		s.Path = "_longterms/" + memory.SubjectDir(subject) + "/project.md"
-		title = project + " " + title
+	if a.project != "" {
+		title = a.project + " " + title
 	}
 	title = strings.Map(func(r rune) rune {
 		if strings.ContainsRune("*_`\\<>[]", r) {
@@ -262,8 +298,13 @@ func newLine(d *memory.Document, entries []int, text, subject, project string, v
 		}
 	}
 	s.summary = memory.Summary{
-		Title: title, Text: s.Text, Visibility: v, Evidence: s.Evidence,
+		Title: title, Text: s.Text, Visibility: a.visibility, Evidence: s.Evidence,
 		Attributes: map[string]string{"updated": updated.UTC().Format(time.RFC3339)},
+	}
+	for key, value := range map[string]string{"source": a.author.Source, "written_by": a.author.By} {
+		if value != "" {
+			s.summary.Attributes[key] = value
+		}
 	}
 	return s, s.summary.Check(s.Path, l)
 }

@@ -196,14 +196,16 @@ func (c *compression) addSummary(f *Compressed, target string, old *vault.File) 
 	if err := c.checkUnchanged(f); err != nil {
 		return nil, err
 	}
+	of := slices.IndexFunc(f.lines, func(l summaryLine) bool { return l.Path == target })
+	subject := f.lines[of].subject
 	if old == nil {
-		old = &vault.File{Path: target, Data: memory.NewItems(f.subject)}
+		old = &vault.File{Path: target, Data: memory.NewItems(subject)}
 	}
 	parse := func(source []byte) *memory.Document {
 		return c.Parse(vault.File{Path: target, Data: source, ModTime: old.ModTime})
 	}
 	doc := parse(old.Data)
-	if doc.Claim != "" && doc.Claim != f.subject {
+	if doc.Claim != "" && doc.Claim != subject {
 		return nil, fmt.Errorf("%s belongs to another subject", target)
 	}
 	var missing []summaryLine

@@ -315,8 +315,9 @@ func IsUntrustedSource(source string) bool {
 	return strings.HasPrefix(source, PublicSource) || strings.HasPrefix(source, TopicSource)
 }
 
-// A Summary is a line that summarizes a subject, in its profile.md, or one of
-// its projects, in its project.md:
+// A Summary is a line that summarizes a subject, in its profile.md, one of its
+// projects, in its project.md, or its conversations with a contact, in a file of
+// the contact (see [SummaryPath]):
 //
 //   - **2026-02-04/cli**: We chose PostgreSQL. <!-- visibility=public_ok evidence=2026-02-04/cli.md updated=… -->
 //
@@ -337,6 +338,21 @@ const (
 	privateSummaries = "Summaries"
 	publicSummaries  = "Public summaries"
 )
+
+// SummaryPath returns the path of the file for the summaries of a subject: of its
+// project if that is not empty, else of its conversations with a contact if that
+// is not empty, else of the subject itself.
+func SummaryPath(subject, project, contact string) string {
+	name := "profile.md"
+	switch {
+	case project != "":
+		name = "project.md"
+	case contact != "":
+		// Ids that differ in a colon only need different names, too.
+		name = "contacts/" + sanitizeName(contact, func(name string) bool { return name != contact }) + ".md"
+	}
+	return longtermsDir + "/" + SubjectDir(subject) + "/" + name
+}
 
 // IsSummary reports whether an entry of a file of keyed items is a summary,
 // which means that it has evidence and is in a section of summaries.

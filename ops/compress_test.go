@@ -74,6 +74,29 @@ func (r plainFiles) Load(path string) (*memory.Document, error) {
 	return r.parse(file), nil
 }
 
+// TestCompressContact checks that the operation keeps a conversation with a contact
+// out of the owner's profile, and private.
+func TestCompressContact(t *testing.T) {
+	m, files := compressing(t)
+	w := m.Compress.Writer
+	text := "---\nvisibility: public_ok\ncontact_id: alice\n---\n- Alice moves.\n"
+	_, err := w.Write(t.Context(), vault.Change{Path: "2026-01-01/cli.md", Requested: true,
+		Edit: func(*vault.File) ([]byte, error) { return []byte(text), nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := m.writeOps().compress(t.Context(), Call{FullAccess: true}, &api.CompressRequest{})
+	if err != nil || a.Applied != 1 {
+		t.Fatalf("%+v, %v", a, err)
+	}
+	if got, want := files(), "_longterms/owner/_archive/2026-01-01/cli.md _longterms/owner/contacts/alice.md"; got != want {
+		t.Errorf("files are %s, not %s", got, want)
+	}
+	if l := a.Plan.Files[0].Lines; len(l) != 1 || l[0].Visibility != "private_only" {
+		t.Errorf("lines %+v", l)
+	}
+}
+
 func TestCompress(t *testing.T) {
 	m, files := compressing(t)
 	ask := func(c Call, r api.CompressRequest) (*api.CompressAnswer, error) {
