@@ -4,7 +4,7 @@ package api
 type SessionRequest struct {
 	Session string `json:"session" need:"true" complete:"session" doc:"id of the session"`
 	Day     string `json:"day" doc:"day on which the session began, YYYY-MM-DD, so that the session keeps its file after midnight; default: today"`
-	Draft   Draft  `json:"draft" arg:"1" stdin:"true" doc:"content to merge, readable by everyone: {summary, source, channel, contact_id, contact_nickname, subject_id, items: {section: [{title, text} or {topic, users, datetime, event, result}]}, facts: [{title, text}], tasks: [{text, done, reopen}], follow_ups: [{text, done, reopen}], links: [{text, target}], promote: {title, text, explicit}}"`
+	Draft   Draft  `json:"draft" arg:"1" stdin:"true" doc:"content to merge: {summary, source, channel, contact_id, contact_nickname, subject_id, items: {section: [{title, text} or {topic, users, datetime, event, result}]}, facts: [{title, text}], tasks: [{text, done, reopen}], follow_ups: [{text, done, reopen}], links: [{text, target}], promote: {title, text, explicit}}"`
 	DryRun  bool   `json:"dry_run" doc:"show the changes, without changing files"`
 	Scope
 }
@@ -50,7 +50,7 @@ type Draft struct {
 	Channel         string                 `json:"channel,omitempty" doc:"channel of the session"`
 	ContactID       string                 `json:"contact_id,omitempty" doc:"stable id of the contact"`
 	ContactNickname string                 `json:"contact_nickname,omitempty" doc:"display name of the contact; requires contact_id"`
-	SubjectID       string                 `json:"subject_id,omitempty" doc:"subject that the session belongs to; default: none"`
+	SubjectID       string                 `json:"subject_id,omitempty" doc:"subject that the session belongs to; default: the caller if the file is private and the caller is not the owner, else none"`
 	Items           map[string][]DraftItem `json:"items,omitempty" doc:"items by section"`
 	Facts           []DraftItem            `json:"facts,omitempty" doc:"facts that stay valid for some time"`
 	Tasks           []DraftTask            `json:"tasks,omitempty" doc:"tasks"`
@@ -69,7 +69,7 @@ type DraftItem struct {
 	Datetime   string `json:"datetime,omitempty" doc:"time of the event"`
 	Event      string `json:"event,omitempty" doc:"description of the event"`
 	Result     string `json:"result,omitempty" doc:"result of the event"`
-	Visibility string `json:"visibility,omitempty" doc:"public_ok or empty; an item with any other value is private and is omitted"`
+	Visibility string `json:"visibility,omitempty" doc:"private_only: omit the item from a session file that is public"`
 }
 
 // A DraftTask is a task. A completed task stays completed unless it is
@@ -78,14 +78,14 @@ type DraftTask struct {
 	Text       string `json:"text,omitempty"`
 	Done       bool   `json:"done,omitempty"`
 	Reopen     bool   `json:"reopen,omitempty" doc:"open a completed task again"`
-	Visibility string `json:"visibility,omitempty" doc:"public_ok or empty; an item with any other value is private and is omitted"`
+	Visibility string `json:"visibility,omitempty" doc:"private_only: omit the item from a session file that is public"`
 }
 
 // A DraftLink is a link to a file of memory or to any other target.
 type DraftLink struct {
 	Text       string `json:"text,omitempty"`
 	Target     string `json:"target,omitempty" doc:"path of a file of memory, or URL"`
-	Visibility string `json:"visibility,omitempty" doc:"public_ok or empty; an item with any other value is private and is omitted"`
+	Visibility string `json:"visibility,omitempty" doc:"private_only: omit the item from a session file that is public"`
 }
 
 // A Promotion is a fact to store permanently.

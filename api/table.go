@@ -65,7 +65,7 @@ var Operations = []*Operation{
 		Example: `"the old phone number"`, Long: true,
 	}),
 	NewOperation[SessionRequest, SessionAnswer](Operation{
-		Name: "session", Summary: "Merge the content of a session into its file, which everyone can read", Needs: AnySubject,
+		Name: "session", Summary: "Merge the content of a session into its file", Needs: AnySubject,
 		Command: "session write", Example: `--session cli_1 '{"summary": "Chose a layout", "tasks": [{"text": "Write it down"}]}'`,
 	}),
 	NewOperation[EditRequest, EditAnswer](Operation{

@@ -139,8 +139,9 @@ func blockOf(t testing.TB, s Style, format string, files []txtar.File) Block {
 	t.Helper()
 	var identity, logs, longTerm, whole, sessions, all []*memory.Document
 	var items []Item
+	layout := &memory.Layout{Daily: memory.PublicOK, Sessions: memory.PublicOK}
 	for _, f := range files {
-		doc := new(memory.Layout).Parse(f.Name, f.Data, testMeta).For(s.View)
+		doc := layout.Parse(f.Name, f.Data, testMeta).For(s.View)
 		if doc == nil {
 			continue
 		}

@@ -159,8 +159,7 @@ func TestLinksFollowOldDays(t *testing.T) {
 // regardless of the configured visibility of daily notes.
 func TestOldDaysOfPrivateNotes(t *testing.T) {
 	tr := treeOf(t, "testdata/olddays/days.txtar")
-	private := memory.PrivateOnly
-	tr.layout.Daily = &private
+	tr.layout.Daily = memory.PrivateOnly
 	seen := tr.seen(t)
 	if report, err := oldDays(tr).Run(t.Context()); err != nil || !slices.Contains(report.Moved, "_longterms/owner/_archive/2026-01-01/2026-01-01.md") {
 		t.Fatalf("report %+v, %v", report, err)

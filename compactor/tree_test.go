@@ -35,7 +35,7 @@ type tree struct {
 var errKilled = errors.New("killed")
 
 func newTree(files []txtar.File) *tree {
-	tr := &tree{layout: &memory.Layout{Location: time.UTC}, files: map[string]string{}, left: -1}
+	tr := &tree{layout: &memory.Layout{Location: time.UTC, Daily: memory.PublicOK, Sessions: memory.PublicOK}, files: map[string]string{}, left: -1}
 	for _, f := range files {
 		tr.files[f.Name] = string(f.Data)
 	}

@@ -52,7 +52,7 @@ type DraftEntry struct {
 	Name    string   // in the draft: facts[0], items.Notes[2]
 	Section string   // target section, as named in the draft
 	Texts   []string // all client-supplied texts, and those that are written as one
-	Private bool     // the client marks it as private, so it does not belong in a session's file
+	Private bool     // the client marks it as private, so it does not belong in a public file
 
 	title  string // as given
 	lines  []string

@@ -16,11 +16,12 @@ import (
 var update = flag.Bool("update", false, "rewrite the golden files")
 
 // testLayout returns a root in a time zone other than UTC, with user
-// directories.
+// directories, whose daily notes and sessions are public.
 func testLayout() *Layout {
 	return &Layout{
 		Location: time.FixedZone("CST", 8*60*60),
 		Users:    func(dir string) bool { return dir == "alice" || strings.HasPrefix(dir, "user-") },
+		Daily:    PublicOK, Sessions: PublicOK,
 	}
 }
 

@@ -20,8 +20,9 @@ type Layout struct {
 	// contains both MEMORY.md and memory/, or is listed in the configuration.
 	// Nil means that there are none.
 	Users func(dir string) bool
-	// Daily is the default visibility of daily notes, public_ok when nil.
-	Daily *Visibility
+	// Daily and Sessions are the default visibilities of daily notes and of
+	// sessions, also in the archive.
+	Daily, Sessions Visibility
 	// Identity is the default visibility of SOUL.md and USER.md; when nil,
 	// SOUL.md is public_ok and USER.md private_only.
 	Identity *Visibility
@@ -103,7 +104,7 @@ func (l *Layout) Place(path string) Place {
 		dirs = dirs[1:]
 	}
 	if len(dirs) == 1 && IsDay(dirs[0]) {
-		return Place{Path: path, Kind: Session, Day: dirs[0], Session: base, Visibility: PublicOK}
+		return Place{Path: path, Kind: Session, Day: dirs[0], Session: base, Visibility: l.Sessions}
 	}
 	if len(part) > 1 && !isReserved(part[0]) && !isHiddenName(part[0]) && l.Users != nil && l.Users(part[0]) {
 		if p, ok := l.personalPlace(path, part[1:len(part)-1], name, base, userKey(part[0]), part[0]); ok {
@@ -128,7 +129,7 @@ func (l *Layout) personalPlace(path string, dirs []string, name, base, owner, di
 	case len(dirs) == 0 && name == userFile:
 		p.Kind, p.Visibility = Identity, orDefault(l.Identity, PrivateOnly)
 	case len(dirs) == 1 && dirs[0] == memoryDir && IsDay(base):
-		p.Kind, p.Day, p.Visibility = Daily, base, orDefault(l.Daily, PublicOK)
+		p.Kind, p.Day, p.Visibility = Daily, base, l.Daily
 	default:
 		return Place{}, false
 	}
@@ -144,9 +145,9 @@ func (l *Layout) longtermPlace(path, dir string, below []string, name, base stri
 	case len(below) == 0 && name == base+".md" && isNamespace(strings.TrimSuffix(base, PublicItems)):
 		p.Kind, p.Namespace = Items, strings.TrimSuffix(base, PublicItems)
 	case len(below) == 2 && below[0] == archiveDir && IsDay(below[1]):
-		p.Kind, p.Day, p.Session, p.Visibility = Archive, below[1], base, PublicOK
+		p.Kind, p.Day, p.Session, p.Visibility = Archive, below[1], base, l.Sessions
 		if p.isDailyNote() {
-			p.Visibility = orDefault(l.Daily, PublicOK)
+			p.Visibility = l.Daily
 		}
 	case len(below) > 0 && below[0] == archiveDir:
 		p.Kind = Archive

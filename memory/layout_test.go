@@ -56,17 +56,23 @@ func TestPlace(t *testing.T) {
 }
 
 func TestLayoutOptions(t *testing.T) {
-	private, public := PrivateOnly, PublicOK
-	l := &Layout{Owner: "me", Daily: &private, Identity: &public, Tasks: []string{"Aufgaben"}, FollowUps: []string{}}
+	public := PublicOK
+	l := &Layout{Owner: "me", Identity: &public, Tasks: []string{"Aufgaben"}, FollowUps: []string{}}
 	if p := l.Place("memory/2026-02-04.md"); p.Visibility != PrivateOnly || p.Owner != "me" {
 		t.Errorf("daily note: %+v", p)
+	}
+	for _, path := range []string{"2026-02-04/s.md", "_longterms/me/_archive/2026-02-04/s.md",
+		"_longterms/me/_archive/2026-02-04/2026-02-04.md"} {
+		if p := l.Place(path); p.Visibility != PrivateOnly {
+			t.Errorf("%s: %+v", path, p)
+		}
 	}
 	if p := l.Place("USER.md"); p.Visibility != PublicOK {
 		t.Errorf("identity: %+v", p)
 	}
 	d := l.Parse("2026-02-04/s.md", []byte("## AUFGABEN:\n- [x] a\n\n## Tasks\n- [ ] b\n\n## Follow Ups\n- [ ] c\n"), Meta{})
-	var dirs Directories
-	v, _ := dirs.View(Scope{})
+	dirs := Directories{Owner: "me"}
+	v, _ := dirs.View(Scope{Subject: "me", Context: Private})
 	if tasks, followUps := d.Progress(v); tasks != (Progress{1, 1}) || followUps != (Progress{}) {
 		t.Errorf("progress: %v %v", tasks, followUps)
 	}

@@ -38,15 +38,15 @@ type SessionHead struct {
 	SubjectID       string
 	ContactID       string
 	ContactNickname string // written with every contact, even if empty
-	Private         bool   // default visibility is private
+	Visibility      string // default visibility of the entries; empty for that of the layout
 }
 
 // NewSession returns the file of a new session: frontmatter, with counters for
 // no tasks, and title.
 func NewSession(h SessionHead) []byte {
 	fields := h.fields()
-	if h.Private {
-		fields = append(fields, fieldChange{"visibility", PrivateOnly.String()})
+	if h.Visibility != "" {
+		fields = append(fields, fieldChange{"visibility", h.Visibility})
 	}
 	return newFile(h.Now, h.Summary, fields, "# "+h.Day+shortTermTitle)
 }

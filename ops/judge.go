@@ -52,7 +52,7 @@ func (m writeOps) requestProposal(ctx context.Context, c Call, d *sessionDraft, 
 	if isOurs(doc) != nil || doc.For(c.View) == nil {
 		return j, nil
 	}
-	merge, err := m.Layout.Merge(c.View, doc, d.entries, m.mayChangeEntry(c))
+	merge, err := m.Layout.Merge(c.View, doc, d.entriesFor(doc), m.mayChangeEntry(c))
 	if err != nil {
 		return j, nil // the write returns this error
 	}

@@ -83,7 +83,8 @@ func (m writeOps) logPaths(c Call, day string) (paths []string, fresh []byte) {
 	for _, name := range names {
 		paths = append(paths, m.dayDir(day)+"/"+name)
 	}
-	return paths, memory.NewSession(memory.SessionHead{Day: day, Now: m.Now(), SubjectID: subject, Private: true})
+	return paths, memory.NewSession(memory.SessionHead{Day: day, Now: m.Now(), SubjectID: subject,
+		Visibility: memory.PrivateOnly.String()})
 }
 
 // logNames returns the possible file names of a subject's log among the

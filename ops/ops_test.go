@@ -106,13 +106,13 @@ type opsRequest struct {
 }
 
 var (
-	opsSetting = regexp.MustCompile(`(?m)^(now|timezone|max_items|max_chars|full_max_chars|untrusted|injection|enabled|quiet|read): (.*)$`)
+	opsSetting = regexp.MustCompile(`(?m)^(now|timezone|max_items|max_chars|full_max_chars|untrusted|injection|enabled|quiet|read|visibility): (.*)$`)
 	opsTook    = regexp.MustCompile(`"took_ms":[0-9.e+-]+`)
 )
 
 func readOpsCase(t testing.TB, archive *txtar.Archive) *opsCase {
 	t.Helper()
-	c := &opsCase{settings: map[string]string{"now": "2026-02-05T12:00:00Z", "timezone": "UTC", "max_items": "50", "max_chars": "6000", "full_max_chars": "5000", "injection": "true", "enabled": "true"}}
+	c := &opsCase{settings: map[string]string{"now": "2026-02-05T12:00:00Z", "timezone": "UTC", "max_items": "50", "max_chars": "6000", "full_max_chars": "5000", "injection": "true", "enabled": "true", "visibility": "public_ok"}}
 	for _, m := range opsSetting.FindAllSubmatch(archive.Comment, -1) {
 		c.settings[string(m[1])] = string(m[2])
 	}
@@ -157,7 +157,8 @@ func (c *opsCase) memory(t testing.TB) *Memory {
 		return n
 	}
 	root := &opsRoot{docs: map[string]*memory.Document{}}
-	layout := &memory.Layout{Location: location, Users: root.user, Mask: secrets.Mask}
+	days := memory.ParseVisibility(c.settings["visibility"])
+	layout := &memory.Layout{Location: location, Users: root.user, Mask: secrets.Mask, Daily: days, Sessions: days}
 	var updates []index.Update
 	for _, f := range c.files {
 		if f.Name != memory.IdentitiesPath {
@@ -180,7 +181,7 @@ func (c *opsCase) memory(t testing.TB) *Memory {
 	return &Memory{
 		Index: c.index, Files: root, Scopes: root, Indexer: root, Owner: "owner", Location: location,
 		MaxItems: number("max_items"), MaxChars: number("max_chars"), MaxFull: number("full_max_chars"),
-		OmitUntrusted: c.settings["untrusted"] == "omit", Disabled: c.settings["enabled"] != "true",
+		Layout: layout, OmitUntrusted: c.settings["untrusted"] == "omit", Disabled: c.settings["enabled"] != "true",
 		Injection: c.settings["injection"] == "true", SyncTimeout: time.Second, Now: func() time.Time { return now },
 		Undoer: c.undoer(t, now),
 		Compactor: &compactor.Compactor{

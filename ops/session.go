@@ -22,9 +22,9 @@ const (
 	maxDraftSections = 20
 )
 
-// publicHint is the hint of every draft that is written, unless a person
-// has made the file private.
-const publicHint = "session files are readable in every context: omit private text"
+// publicHint is the hint for a draft from a private context in a file that is
+// public, because of its frontmatter or the configuration.
+const publicHint = "the session file is readable in every context: omit private text"
 
 // session merges a draft into the file of its session.
 func (m writeOps) session(ctx context.Context, c Call, r *api.SessionRequest) (*api.SessionAnswer, error) {
@@ -67,8 +67,8 @@ type sessionDraft struct {
 // empty reports whether nothing remains to be written.
 func (d *sessionDraft) empty() bool { return len(d.entries) == 0 && d.head.Summary == "" }
 
-// readDraft validates a request. It leaves out private and secret parts,
-// because everybody may read the file.
+// readDraft validates a request. It leaves out secret parts, and private parts if
+// the file of a new session would be public.
 func (m writeOps) readDraft(c Call, r *api.SessionRequest, answer *api.SessionAnswer) (*sessionDraft, error) {
 	d := &sessionDraft{session: memory.HeadingLine(r.Session), day: cmp.Or(r.Day, m.day(0)),
 		dry: r.DryRun}
@@ -102,6 +102,7 @@ func (m writeOps) readDraft(c Call, r *api.SessionRequest, answer *api.SessionAn
 		}
 		d.head.SubjectID = subject
 	}
+	public := m.newSessionVisibility(c) == memory.PublicOK
 	parts, err := convertDraft(&r.Draft).Entries()
 	switch {
 	case err != nil:
@@ -124,8 +125,8 @@ func (m writeOps) readDraft(c Call, r *api.SessionRequest, answer *api.SessionAn
 	}
 	for _, p := range parts {
 		reason := ""
-		if p.Private {
-			reason = "private text"
+		if p.Private && public {
+			reason = privateText
 		}
 		for _, text := range p.Texts {
 			if reason == "" {
@@ -153,6 +154,41 @@ func countSections(parts []memory.DraftEntry) int {
 	return len(sections)
 }
 
+// privateText is the reason to leave a text out of a public file.
+const privateText = "private text"
+
+// entriesFor returns the entries of the draft that belong in a file. A public
+// file gets no private entries.
+func (d *sessionDraft) entriesFor(doc *memory.Document) []memory.DraftEntry {
+	if doc.Own.Visibility != memory.PublicOK {
+		return d.entries
+	}
+	return slices.DeleteFunc(slices.Clone(d.entries), func(p memory.DraftEntry) bool { return p.Private })
+}
+
+// newSessionVisibility returns the visibility of a file that the caller creates
+// for a session. A file that is created in public is public, because its author
+// could not read it otherwise.
+func (m *Memory) newSessionVisibility(c Call) memory.Visibility {
+	if !c.View.Private() {
+		return memory.PublicOK
+	}
+	return m.Layout.Sessions
+}
+
+// newSessionFile returns the file of a new session. A public file says so if it
+// is created in public; a private one has a subject, which can read it.
+func (m writeOps) newSessionFile(c Call, head memory.SessionHead) []byte {
+	switch {
+	case !c.View.Private():
+		head.Visibility = memory.PublicOK.String()
+	case head.SubjectID == "" && c.Scope.Subject != m.Owner && m.newSessionVisibility(c) != memory.PublicOK:
+		head.SubjectID = c.Scope.Subject
+	}
+	m.signSession(c, &head, &memory.Front{}, cmp.Or(head.SubjectID, m.Owner), true)
+	return memory.NewSession(head)
+}
+
 func noContact() *api.Error {
 	return api.Errorf(api.Invalid, "contact_id is missing").
 		WithHint("set contact_id; contact_nickname is optional")
@@ -168,7 +204,7 @@ func (m writeOps) omitReason(field, text string) (reason string, err error) {
 	case e != nil && e.Code == api.Secret:
 		return "contains a live credential", nil
 	case memory.HasPrivateTag(text):
-		return "private text", nil
+		return privateText, nil
 	}
 	return "", err
 }
@@ -184,9 +220,7 @@ func (m writeOps) mergeDraft(ctx context.Context, c Call, d *sessionDraft, answe
 		func(path string, fresh bool, isOurs func(*memory.Document) error) (err error) {
 			a := fileEdit{path: path, cause: "session", dryRun: d.dry}
 			if fresh {
-				head := d.head
-				m.signSession(c, &head, &memory.Front{}, cmp.Or(head.SubjectID, m.Owner), true)
-				a.initial = memory.NewSession(head)
+				a.initial = m.newSessionFile(c, d.head)
 			}
 			judged, err := m.requestProposal(ctx, c, d, path, isOurs)
 			if err != nil {
@@ -226,7 +260,7 @@ func (m writeOps) reviseSession(ctx context.Context, c Call, d *sessionDraft, do
 	if front.ContactNickname != "" && front.ContactID == "" && d.head.ContactID == "" {
 		return nil, noContact()
 	}
-	merge, err := m.Layout.Merge(c.View, doc, d.entries, m.mayChangeEntry(c))
+	merge, err := m.Layout.Merge(c.View, doc, d.entriesFor(doc), m.mayChangeEntry(c))
 	if err != nil {
 		return nil, api.Errorf(api.Invalid, "draft: %v", err)
 	}
@@ -307,6 +341,16 @@ func (m writeOps) reportMerge(c Call, d *sessionDraft, merge *mergeResult, befor
 	if doc == nil {
 		return
 	}
+	if doc.Own.Visibility == memory.PublicOK {
+		for _, p := range d.entries {
+			if p.Private {
+				answer.LeftOut = append(answer.LeftOut, api.LeftOut{Item: p.Name, Reason: privateText})
+			}
+		}
+		if c.View.Private() {
+			answer.Hints = append(answer.Hints, publicHint)
+		}
+	}
 	shown := doc.Shown(c.View)
 	for _, o := range merge.Outcomes(doc) {
 		item := api.SessionItem{Item: o.Name, Section: o.Section, Text: o.EntryText}
@@ -321,9 +365,6 @@ func (m writeOps) reportMerge(c Call, d *sessionDraft, merge *mergeResult, befor
 		*list = append(*list, item)
 	}
 	answer.Frontmatter = readableFrontmatter(c, doc)
-	if doc.Own.Visibility == memory.PublicOK {
-		answer.Hints = append(answer.Hints, publicHint)
-	}
 	if d.head.SubjectID != "" && doc.Front.SubjectID != d.head.SubjectID {
 		answer.Hints = append(answer.Hints,
 			"subject_id was ignored: set subject_id in the first draft of a session")

@@ -28,9 +28,10 @@ type sessionFileFunc func(path string, fresh bool, isOurs func(*memory.Document)
 // useSessionFile finds the file of a session of a day and calls use. It prefers
 // the readable file that contains the session id, then the one with the
 // session's name, then a new one. A caller on a listener with a fixed scope has a
-// file of its own, unless it is the owner in private. If a file of that name
-// belongs to another session or is unsound and must not be written, the session
-// gets another name. The notes describe unsound files.
+// file of its own, unless it is the owner in private. If sessions are private, a
+// new file in public has a name that does not depend on private files. If a file
+// of that name belongs to another session or is unsound and must not be written,
+// the session gets another name. The notes describe unsound files.
 func (m writeOps) useSessionFile(c Call, session, day string, use sessionFileFunc) (notes []string, err error) {
 	try := func(path string, fresh, byName bool) error {
 		isOurs := func(doc *memory.Document) error {
@@ -39,7 +40,7 @@ func (m writeOps) useSessionFile(c Call, session, day string, use sessionFileFun
 				return errOtherSession
 			case doc.Unsound:
 				return errUnsound
-			case !c.View.Readable(doc.Own):
+			case !m.continuesIn(c, doc):
 				return errOtherSession
 			}
 			return nil
@@ -73,6 +74,10 @@ func (m writeOps) useSessionFile(c Call, session, day string, use sessionFileFun
 			}
 		}
 		names = append(memory.SessionNames(session, ""), own...)
+		if !c.View.Private() && m.Layout.Sessions != memory.PublicOK {
+			// A private session may have the plain name.
+			names = memory.SessionNames(session, memory.Public.String())
+		}
 	}
 	dir := m.dayDir(day)
 	var unusable error
@@ -102,6 +107,17 @@ func (m writeOps) useSessionFile(c Call, session, day string, use sessionFileFun
 		WithHint("run `memwatchd check` and fix the listed files")
 }
 
+// continuesIn reports whether the caller continues its session in a file. If
+// sessions are private, a caller in private does not continue a file that was
+// written in public: the text would become public with it.
+func (m *Memory) continuesIn(c Call, doc *memory.Document) bool {
+	if c.View.Private() && m.newSessionVisibility(c) != memory.PublicOK && doc.Own.Visibility == memory.PublicOK &&
+		strings.HasPrefix(doc.Front.Source, memory.PublicSource) {
+		return false
+	}
+	return c.View.Readable(doc.Own)
+}
+
 // unsoundNote describes the defect of a file to callers that may read the whole
 // file.
 func unsoundNote(c Call, doc *memory.Document) string {
@@ -113,7 +129,7 @@ func unsoundNote(c Call, doc *memory.Document) string {
 }
 
 // sessionFiles returns the readable files of a session of a day. Files that
-// contain the session id come first.
+// contain the session id come first, files that the caller does not continue last.
 func (m readOps) sessionFiles(c Call, session, day string) []*memory.Document {
 	var list []*memory.Document
 	ofDay := func(f *index.FileInfo) bool { return f.Kind == memory.Session && f.Day == day }
@@ -123,13 +139,16 @@ func (m readOps) sessionFiles(c Call, session, day string) []*memory.Document {
 		}
 	}
 	slices.SortStableFunc(list, func(a, b *memory.Document) int {
-		named := func(doc *memory.Document) int {
-			if doc.Front.SessionID == session {
-				return 0
+		rank := func(doc *memory.Document) int {
+			switch {
+			case !m.continuesIn(c, doc):
+				return 2
+			case doc.Front.SessionID != session:
+				return 1
 			}
-			return 1
+			return 0
 		}
-		return cmp.Or(named(a)-named(b), strings.Compare(a.Place.Path, b.Place.Path))
+		return cmp.Or(rank(a)-rank(b), strings.Compare(a.Place.Path, b.Place.Path))
 	})
 	return list
 }

@@ -31,7 +31,8 @@ import (
 // token.
 //
 // The setting quiet: none lets operations without a request write to files that
-// changed a moment ago.
+// changed a moment ago. The setting visibility is that of daily notes and
+// sessions that set none themselves.
 //
 // TestWrites runs all requests on three disks: as functions, over HTTP on a
 // Unix socket, and over MCP where possible.
@@ -126,7 +127,8 @@ func (c *opsCase) disk(t testing.TB) *diskCase {
 			t.Fatal(err)
 		}
 	}
-	layout := &memory.Layout{Location: m.Location, Users: d.user, Mask: secrets.Mask}
+	days := memory.ParseVisibility(c.settings["visibility"])
+	layout := &memory.Layout{Location: m.Location, Users: d.user, Mask: secrets.Mask, Daily: days, Sessions: days}
 	now := m.Now()
 	d.parse = func(f vault.File) *memory.Document {
 		return layout.Parse(f.Path, f.Data, memory.Meta{ModTime: now.AddDate(0, 0, -1), Unstable: f.Unstable})

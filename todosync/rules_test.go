@@ -80,7 +80,7 @@ type world struct {
 }
 
 func newWorld(t testing.TB, today string, days int) *world {
-	w := &world{layout: memory.Layout{Mask: secrets.Mask}, t: t, files: map[string][]byte{}}
+	w := &world{layout: memory.Layout{Mask: secrets.Mask, Daily: memory.PublicOK, Sessions: memory.PublicOK}, t: t, files: map[string][]byte{}}
 	w.layout.Users = func(dir string) bool { return dir == "alice" }
 	w.rules.First, w.rules.Last = tickWindow(today, days)
 	w.rules.Subject = func(owner string) string { return strings.Trim(owner, "?/") }

@@ -87,7 +87,7 @@ func (c *Client) WipeSubject(ctx context.Context, r api.WipeRequest) (*api.WipeA
 	return executeTyped[api.WipeAnswer](ctx, c, r)
 }
 
-// Session merges a draft into the file of its session, which is public.
+// Session merges a draft into the file of its session.
 func (c *Client) Session(ctx context.Context, r api.SessionRequest) (*api.SessionAnswer, error) {
 	return executeTyped[api.SessionAnswer](ctx, c, r)
 }

@@ -46,7 +46,8 @@ type Config struct {
 	} `yaml:"memory"`
 
 	Visibility struct {
-		Daily    string `yaml:"daily" default:"public_ok" enum:"public_ok,private_only" doc:"Visibility of daily notes that set none themselves: public_ok or private_only"`
+		Daily    string `yaml:"daily" default:"private_only" enum:"private_only,public_ok" doc:"Visibility of daily notes that set none themselves: private_only or public_ok"`
+		Sessions string `yaml:"sessions" default:"private_only" enum:"private_only,public_ok" doc:"Visibility of sessions that set none themselves: private_only or public_ok"`
 		Identity string `yaml:"identity" default:"auto" enum:"auto,public_ok,private_only" doc:"Visibility of SOUL.md and USER.md: public_ok, private_only, or auto (SOUL.md is public, USER.md is private)"`
 	} `yaml:"visibility"`
 
@@ -377,10 +378,9 @@ func (c *Config) Layout() memory.Layout {
 	l := memory.Layout{
 		Owner: c.Memory.Owner, Location: c.Location,
 		Tasks: c.Todosync.Tasks, FollowUps: c.Todosync.FollowUps,
+		Daily: memory.ParseVisibility(c.Visibility.Daily), Sessions: memory.ParseVisibility(c.Visibility.Sessions),
 		Mask: secrets.Mask,
 	}
-	daily := memory.ParseVisibility(c.Visibility.Daily)
-	l.Daily = &daily
 	if c.Visibility.Identity != "auto" {
 		identity := memory.ParseVisibility(c.Visibility.Identity)
 		l.Identity = &identity

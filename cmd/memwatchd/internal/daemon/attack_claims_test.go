@@ -21,7 +21,7 @@ func TestFilesAreMadeInPlacesOfOnesOwn(t *testing.T) {
 		"kept/MEMORY.md": "- zorb five\n",
 	}
 	writeTree(t, root, private, time.Now().Add(-time.Hour))
-	g := startTarget(t, root, nil)
+	g := startTarget(t, root, publicDays)
 	c := g.dial("s")
 	write := func(subject, path, text string) (int, string) {
 		return g.sendRequest(t, c, "write", object{"path": path, "text": text, "subject": subject, "context": "private"})

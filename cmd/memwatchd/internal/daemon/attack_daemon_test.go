@@ -78,6 +78,11 @@ func startTarget(t testing.TB, root string, configure func(*config.Config, strin
 	return g
 }
 
+// publicDays makes daily notes and sessions that set no visibility public.
+func publicDays(c *config.Config, _ string) {
+	c.Visibility.Daily, c.Visibility.Sessions = "public_ok", "public_ok"
+}
+
 // openTarget is startTarget without the wait.
 func openTarget(t testing.TB, root string, configure func(*config.Config, string)) *target {
 	t.Helper()

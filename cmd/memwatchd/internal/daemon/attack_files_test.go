@@ -100,7 +100,7 @@ func TestLinksAndOddFiles(t *testing.T) {
 	if err := os.Rename(socket.Path, filepath.Join(root, "2026-02-04/socket.md")); err != nil {
 		t.Logf("no socket in the memory: %v", err) // another file system
 	}
-	g := startTarget(t, root, nil)
+	g := startTarget(t, root, publicDays)
 	g.checkCanary(t)
 	c := g.dial("s")
 	owner := object{"subject": "owner", "context": "private"}
@@ -204,7 +204,7 @@ func TestVisibilityFlips(t *testing.T) {
 	open := "---\nsummary: the zorbword story\ntags: [zorbtag]\n---\n\n## Tasks\n\n- [ ] zorbtask [to](MEMORY.md) <!-- id=zorbid -->\n- zorbword #zorbtag\n"
 	paths := map[string]string{now + "/s.md": open, "MEMORY.md": "- home\n", now + "/other.md": "- see [it](" + now + "/s.md)\n"}
 	writeTree(t, root, paths, time.Now().Add(-time.Hour))
-	g := startTarget(t, root, nil)
+	g := startTarget(t, root, publicDays)
 	c := g.dial("s")
 	name := filepath.Join(root, now, "s.md")
 	told := func() string {
@@ -288,7 +288,10 @@ func TestWrittenSlowly(t *testing.T) {
 	isolateHome(t)
 	root := filepath.Join(t.TempDir(), "m")
 	writeTree(t, root, map[string]string{"2026-02-04/a.md": "- tea\n"}, time.Now().Add(-time.Hour))
-	g := startTarget(t, root, func(c *config.Config, _ string) { c.Watch.MaxWait = 100 * time.Millisecond })
+	g := startTarget(t, root, func(c *config.Config, base string) {
+		publicDays(c, base)
+		c.Watch.MaxWait = 100 * time.Millisecond
+	})
 	c := g.dial("s")
 	f, err := os.Create(filepath.Join(root, "2026-02-04/new.md"))
 	if err != nil {

@@ -24,11 +24,11 @@ var guardedFiles = map[string]string{
 	"_longterms/acct_42/_index.md":     "---\nsubject_id: acct:42\n---\n- zorbmine\n- openmine <!-- visibility=public_ok -->\n",
 	"_longterms/ext_telegram_1/x.md":   "- zorblinked\n- openlinked <!-- visibility=public_ok -->\n",
 	"_longterms/bob/_index.md":         "- zorbbob\n- openbob <!-- visibility=public_ok -->\n",
-	"2026-02-04/s.md":                  "- openall\n- zorbsession <!-- visibility=private_only -->\n",
+	"2026-02-04/s.md":                  "---\nvisibility: public_ok\n---\n- openall\n- zorbsession <!-- visibility=private_only -->\n",
 	"2026-02-04/zorbpath.md":           "- zorbinside <!-- visibility=private_only -->\n",
 	"_longterms/acct_42/zorbfile.md":   "- zorbtext\n",
 	"2026-02-05/mine.md":               "---\nsubject_id: acct:42\nsummary: zorbsummary\nvisibility: private_only\n---\n- zorbprivate\n",
-	"2026-02-05/telegram.md":           "---\nsubject_id: ext:telegram:1\n---\n- openchat\n",
+	"2026-02-05/telegram.md":           "---\nsubject_id: ext:telegram:1\nvisibility: public_ok\n---\n- openchat\n",
 	"_longterms/acct_42/preference.md": "- **zorbkey**: zorbvalue\n",
 }
 

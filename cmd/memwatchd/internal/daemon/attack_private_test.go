@@ -70,6 +70,7 @@ func allCallers() []caller {
 // randomMemoryConfig sets the configuration under which every random memory is served.
 func randomMemoryConfig(c *config.Config, base string) {
 	c.Memory.Users = []string{"alice"}
+	publicDays(c, base)
 	for _, a := range allCallers() {
 		if a.fixed == "" {
 			continue
@@ -322,6 +323,7 @@ func TestExcerpts(t *testing.T) {
 	t.Parallel()
 	n := uint64(300)
 	c := config.Default()
+	publicDays(c, "")
 	c.Memory.Timezone = "UTC"
 	if err := c.Finish(); err != nil {
 		t.Fatal(err)

@@ -83,10 +83,14 @@ func newLive(t *testing.T, root, config string) *live {
 	return l
 }
 
-// configure writes the daemon's configuration.
+// configure writes the daemon's configuration. Unless config sets a visibility, daily
+// notes and sessions are public, so that many tests cover public text too.
 func (l *live) configure(config string) {
 	l.t.Helper()
 	text := fmt.Sprintf("memory: {dir: %q, timezone: UTC}\nipc: {listeners: [{path: %q}]}\n%s", l.root, l.socket, config)
+	if !strings.Contains(config, "visibility:") {
+		text += "visibility: {daily: public_ok, sessions: public_ok}\n"
+	}
 	if err := os.WriteFile(l.config, []byte(text), 0o600); err != nil {
 		l.t.Fatal(err)
 	}

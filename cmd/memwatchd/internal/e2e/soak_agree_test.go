@@ -116,7 +116,7 @@ func (d *differences) add(format string, args ...any) {
 // read reads and parses every file below the root, and counts the directories.
 func (s *soak) read() (docs []*memory.Document, dirs int, directories *memory.Directories) {
 	s.t.Helper()
-	layout := &memory.Layout{Users: func(dir string) bool { return dir == "alice" }}
+	layout := &memory.Layout{Users: func(dir string) bool { return dir == "alice" }, Daily: memory.PublicOK, Sessions: memory.PublicOK}
 	directories = &memory.Directories{}
 	err := filepath.WalkDir(s.root, func(path string, d fs.DirEntry, err error) error {
 		switch {

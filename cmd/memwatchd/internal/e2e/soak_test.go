@@ -156,6 +156,7 @@ func (s *soak) fixed() string { return filepath.Join(filepath.Dir(s.socket), "f"
 // reload has an effect.
 func (s *soak) configureSoak() error {
 	text := fmt.Sprintf(`memory: {dir: %q, timezone: UTC, users: [alice]}
+visibility: {daily: public_ok, sessions: public_ok}
 ipc:
   listeners:
     - path: %q

@@ -176,7 +176,7 @@ func newWeek(t *testing.T) *week {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := newLive(t, t.TempDir(), "write: {quiet: 0s}\ncompactor: {limits: [{path: '_longterms/*/_index.md', items: 4}]}\n")
+	l := newLive(t, t.TempDir(), "visibility: {daily: private_only, sessions: private_only}\nwrite: {quiet: 0s}\ncompactor: {limits: [{path: '_longterms/*/_index.md', items: 4}]}\n")
 	// The name of an archive contains the name of the machine.
 	testkit.WriteFile(t, filepath.Join(filepath.Dir(l.config), "state", "memwatchd", "memwatchd", "host"), "desk")
 	w := &week{live: l, zone: zone, clock: filepath.Join(filepath.Dir(l.config), "clock")}

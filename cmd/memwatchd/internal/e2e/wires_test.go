@@ -135,7 +135,7 @@ func (a *wiresAsk) with(words ...string) (f fields) {
 	return f
 }
 
-var wiresSetting = regexp.MustCompile(`(?m)^(now|timezone|enabled|layout|read): (.*)$`)
+var wiresSetting = regexp.MustCompile(`(?m)^(now|timezone|enabled|layout|read|visibility): (.*)$`)
 
 func eachArchive(t *testing.T, dir string, test func(*testing.T, *wiresCase)) {
 	names, err := filepath.Glob(repository + "/ops/testdata/" + dir + "/*.txtar")
@@ -149,7 +149,7 @@ func eachArchive(t *testing.T, dir string, test func(*testing.T, *wiresCase)) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			c := &wiresCase{settings: map[string]string{"now": "2026-02-05T12:00:00Z", "timezone": "UTC", "enabled": "true", "layout": "auto", "read": "union"}}
+			c := &wiresCase{settings: map[string]string{"now": "2026-02-05T12:00:00Z", "timezone": "UTC", "enabled": "true", "layout": "auto", "read": "union", "visibility": "public_ok"}}
 			for _, m := range wiresSetting.FindAllSubmatch(archive.Comment, -1) {
 				c.settings[string(m[1])] = string(m[2])
 			}
@@ -195,7 +195,8 @@ func (c *wiresCase) live(t *testing.T) *live {
 	}
 	l := newLive(t, root, "write: {quiet: 1h}\ncompactor: {enabled: false}\n")
 	l.env = append(l.env, stopped+"="+c.settings["now"], "MEMWATCHD_MEMORY_TIMEZONE="+c.settings["timezone"],
-		"MEMWATCHD_MEMORY_ENABLED="+c.settings["enabled"], "MEMWATCHD_MEMORY_LAYOUT="+c.settings["layout"], "MEMWATCHD_IDENTITY_READ="+c.settings["read"])
+		"MEMWATCHD_MEMORY_ENABLED="+c.settings["enabled"], "MEMWATCHD_MEMORY_LAYOUT="+c.settings["layout"], "MEMWATCHD_IDENTITY_READ="+c.settings["read"],
+		"MEMWATCHD_VISIBILITY_DAILY="+c.settings["visibility"], "MEMWATCHD_VISIBILITY_SESSIONS="+c.settings["visibility"])
 	return l
 }
 
