@@ -98,6 +98,7 @@ var inspections = []inspection{
 	{memoryGroup, "directory", true, inspectDirectory},
 	{memoryGroup, "file system", true, inspectFileSystem},
 	{memoryGroup, "sync", true, inspectSync},
+	{memoryGroup, "visibility", true, inspectVisibility},
 	{machineGroup, "watches", true, inspectWatches},
 	{machineGroup, "open files", false, inspectOpenFiles},
 	{machineGroup, "disk", true, inspectDisk},

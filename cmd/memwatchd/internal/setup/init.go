@@ -24,9 +24,13 @@ func NewInit(g *cli.Globals) *cobra.Command {
 	var example bool
 	var template string
 	c := &cobra.Command{
-		Use:     "init",
-		Short:   "Create a memory directory and a configuration",
-		Long:    `Create a private memory directory, and a configuration with its path and time zone. Existing files are not changed.`,
+		Use:   "init",
+		Short: "Create a memory directory and a configuration",
+		Long: "Create a private memory directory, and a configuration with its path and time zone. Existing files " +
+			"are not changed.\n\nDaily notes and sessions are private. If the directory serves groups already, the " +
+			"configuration makes the sessions public (a session has a contact, a channel with the word group, or another " +
+			"subject than other sessions) or the daily notes (the directory contains directories of users), and the " +
+			"output says so.",
 		Example: "  memwatchd init\n  memwatchd init --name work --dir ~/work/notes",
 		Args:    cli.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -87,7 +91,8 @@ func createMemory(g *cli.Globals, example bool, template string) error {
 	}
 	fmt.Fprintln(g.Stdout, "memory:        "+term.EscapeLine(cli.RelativePath(c.Memory.Dir))+note)
 	path := cmp.Or(g.Config.File, filepath.Join(xdg.ConfigHome, "memwatchd", c.Name+".yaml"))
-	made, err := writeIfMissing(path, starterConfig(c))
+	public := publicDays(c)
+	made, err := writeIfMissing(path, starterConfig(c, public))
 	if err != nil {
 		return err
 	}
@@ -96,6 +101,15 @@ func createMemory(g *cli.Globals, example bool, template string) error {
 		note = " (exists)"
 	}
 	fmt.Fprintln(g.Stdout, "configuration: "+term.EscapeLine(path)+note)
+	if made {
+		for _, p := range public {
+			fmt.Fprintln(g.Stdout, term.EscapeLine("public:        "+p.kind+", because "+p.sign.Line()))
+		}
+		if len(public) > 0 {
+			fmt.Fprintln(g.Stdout, "\nEvery context can read this text. To keep it private, remove the keys below `visibility` "+
+				"from the configuration.")
+		}
+	}
 	about := config.Flags{File: g.Config.File}
 	if about.File == "" {
 		about.Name = g.Config.Name
@@ -105,16 +119,44 @@ func createMemory(g *cli.Globals, example bool, template string) error {
 	return nil
 }
 
+// A publicKind is a kind of files that the configuration makes public.
+type publicKind struct {
+	key, kind string // key below visibility, and the name of the kind
+	sign      config.GroupSign
+}
+
+// publicDays returns the kinds of files to make public, because the memory serves
+// groups.
+func publicDays(c *config.Config) (list []publicKind) {
+	layout := c.Layout()
+	for _, k := range []publicKind{
+		{"sessions", "sessions", config.GroupSessions(c.Memory.Dir, &layout)},
+		{"daily", "daily notes", config.GroupUsers(c.Memory.Dir, &layout)},
+	} {
+		if k.sign.Path != "" {
+			list = append(list, k)
+		}
+	}
+	return list
+}
+
 // starterConfig returns a configuration file with the settings that differ by
 // machine. It contains the name of the time zone: days must not shift when the
 // machine moves.
-func starterConfig(c *config.Config) string {
+func starterConfig(c *config.Config, public []publicKind) string {
 	zone := c.Memory.Timezone
 	if zone == "Local" {
 		zone = MachineZone()
 	}
-	return fmt.Sprintf("# Every key is in config.example.yaml, and `memwatchd config` prints what is in effect.\n"+
+	text := fmt.Sprintf("# Every key is in config.example.yaml, and `memwatchd config` prints what is in effect.\n"+
 		"name: %s\nmemory:\n  dir: %q\n  timezone: %s\n", c.Name, c.Memory.Dir, zone)
+	for i, p := range public {
+		if i == 0 {
+			text += "visibility:\n"
+		}
+		text += "  " + p.key + ": " + memory.PublicOK.String() + "\n"
+	}
+	return text
 }
 
 // MachineZone returns the IANA name of the local time zone, or "Local" if it

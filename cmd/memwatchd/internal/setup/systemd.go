@@ -151,7 +151,7 @@ func (s *serviceCommand) writeConfig(c *config.Config) error {
 	if err := os.MkdirAll(filepath.Dir(c.File), 0o755); err != nil {
 		return err
 	}
-	made, err := writeIfMissing(c.File, starterConfig(c))
+	made, err := writeIfMissing(c.File, starterConfig(c, nil))
 	if err != nil || !made {
 		return err
 	}
