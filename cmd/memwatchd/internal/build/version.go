@@ -1,3 +1,7 @@
+// Package build contains the version of the program and the licenses of the
+// modules in it. ReadInfo returns the version, the commit and the toolchain,
+// for all ways to obtain the sources: a checkout, a downloaded module or an
+// archive.
 package build
 
 import (

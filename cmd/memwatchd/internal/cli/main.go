@@ -1,3 +1,10 @@
+// Package cli implements the commands of the program that call a daemon: they
+// are generated from the table of operations in package api.
+//
+// NewRoot returns the root command, to which other packages add their commands,
+// and Execute runs it. A Globals contains the global flags; its method Connect
+// returns a client of the daemon. A Printer prints answers as text. The package
+// also generates help and shell completion.
 package cli
 
 import (

@@ -1,3 +1,10 @@
+// Package config reads the configuration of the program. Load combines the
+// defaults, the file, the environment and the flags into a Config, and checks
+// it.
+//
+// The struct tags of Config define for each key its name, default, constraints
+// and description. The documentation, the example file and the errors are
+// generated from these tags.
 package config
 
 import (

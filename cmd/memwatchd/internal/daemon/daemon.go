@@ -1,3 +1,10 @@
+// Package daemon runs the daemon of one memory directory: it connects the
+// watcher to the index, the reconciliation of tasks and the maintenance, and
+// serves the operations of package ops over package ipc.
+//
+// Run is the entry point. It takes the locks of the directory, opens all
+// components, serves requests until its context ends, then closes the
+// components. SIGHUP makes it start again with a new configuration.
 package daemon
 
 import (

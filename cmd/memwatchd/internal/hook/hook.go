@@ -1,3 +1,12 @@
+// Package hook implements the commands that agents run at events of a session:
+// they print memory for the session, or save statements from it. NewCommand
+// returns these commands; Events lists the events.
+//
+// An agent waits for a hook to end. Therefore a hook ends within TimeLimit, or
+// hookGrace later if it is printing, for any input and any state of the daemon.
+// It exits with status 0, because agents show other statuses to people and stop
+// at status 2. It prints either its complete output or nothing; only --debug
+// prints the reason for no output.
 package hook
 
 import (
@@ -22,16 +31,9 @@ import (
 	"github.com/memwatchd/memwatchd/ipc/client"
 )
 
-// An agent calls a hook at some event of a session and waits for the hook to
-// end. Therefore a hook ends within TimeLimit, or hookGrace later if it is
-// printing, for any input and any state of the daemon. It exits with status 0,
-// because agents show other codes to people and stop at status 2. It prints
-// either its complete output or nothing; only --debug prints the reason for no
-// output.
-
-// TimeLimit bounds the time of a hook from the start of its command. With the start
-// and the end of the process that makes less than 300 ms, even on a busy
-// machine.
+// TimeLimit bounds the time of a hook from the start of its command. Including
+// the start and the end of the process, a hook takes less than 300 ms, even on
+// a busy machine.
 var TimeLimit = 200 * time.Millisecond
 
 // hookGrace is the extra time for a hook that is printing when TimeLimit is

@@ -1,3 +1,8 @@
+// Package setup implements the commands that install memwatchd: init creates a
+// memory and a configuration, service installs the daemon as a service of the
+// operating system, and install and uninstall edit the settings of agents. The
+// texts come from the packages service and agents; this package reads and
+// writes the files, and runs systemctl.
 package setup
 
 import (

@@ -1,3 +1,6 @@
+// Package term formats text for terminals: it escapes control characters,
+// measures, wraps and shortens text in columns, colors text, shows progress,
+// and quotes words for shells.
 package term
 
 import (

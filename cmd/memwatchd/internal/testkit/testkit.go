@@ -1,3 +1,5 @@
+// Package testkit contains helpers that the tests of several packages share.
+// Its functions stop the test on failure.
 package testkit
 
 import (
