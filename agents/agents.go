@@ -174,7 +174,7 @@ func Named(name string) (Agent, bool) {
 	return All[i], true
 }
 
-// Names returns the names of the agents that support a part, in order.
+// Names returns the names of the agents that support a part, sorted.
 func Names(p Component) []string {
 	var names []string
 	for _, a := range All {
@@ -188,8 +188,9 @@ func Names(p Component) []string {
 // Supports reports whether the agent supports a part in a scope.
 func (a Agent) Supports(p Component, s Scope) bool { return a.components[p][s] != nil }
 
-// Files returns the files that may contain a part, all of which the agent
-// reads. There is at least one if the agent supports the part in that scope.
+// Files returns the paths of the files that may contain a part, all of which
+// the agent reads. It returns at least one path if the agent supports the part
+// in that scope, otherwise nil. The files may be missing.
 func (a Agent) Files(p Component, s Scope, m Machine) []string {
 	if !a.Supports(p, s) {
 		return nil
@@ -197,8 +198,9 @@ func (a Agent) Files(p Component, s Scope, m Machine) []string {
 	return a.components[p][s](m)
 }
 
-// File returns the file to install a supported part into: the one that contains
-// it, or the first existing one, or the first.
+// File returns the path of the file to install a part into: the one that
+// contains the part, or the first existing one, or the first. The agent must
+// support the part in that scope.
 func (a Agent) File(p Component, s Scope, m Machine) string {
 	files := a.Files(p, s, m)
 	for _, file := range files {
@@ -228,21 +230,26 @@ func (a Agent) Note(p Component, s Scope) string {
 	return ""
 }
 
-// Install adds memwatchd to a settings file, or updates its entry there. c
-// starts memwatchd: for hooks it is the program and its flags, without the
-// hook's own arguments; for the server it is the whole command.
+// Install returns the text of a settings file with memwatchd added, or with its
+// entry updated. Empty data means a missing file. c starts memwatchd: for hooks
+// it is the program and its flags, without the hook's own arguments; for the
+// server it is the whole command. If the file has a defect, the error is an
+// *[Error]. The agent must support the part.
 func (a Agent) Install(p Component, data []byte, c Command) ([]byte, error) {
 	return a.syntaxes[p].addCommand(data, c)
 }
 
-// Uninstall removes memwatchd from a settings file, with any command.
+// Uninstall returns the text of a settings file without memwatchd, regardless
+// of its command. A file without memwatchd stays as it is. If the file has a
+// defect, the error is an *[Error].
 func (a Agent) Uninstall(p Component, data []byte) ([]byte, error) {
 	return a.syntaxes[p].removeCommand(data)
 }
 
 // Installed returns the commands of memwatchd in a settings file: those of
-// hooks in the order of the file, or the one of the server. The command of a
-// server at an address is empty.
+// hooks in the order of the file, or the one of the server. It returns none if
+// memwatchd is not installed. The command of a server at an address is empty.
+// If the file has a defect, the error is an *[Error].
 func (a Agent) Installed(p Component, data []byte) ([]Command, error) {
 	return a.syntaxes[p].listCommands(data)
 }

@@ -29,7 +29,9 @@ type Fault struct {
 	Err  error
 }
 
-// DetectAgents returns the agents on a machine, by name.
+// DetectAgents returns the agents of which the machine has the settings
+// directory or the program, sorted by name. Settings files that cannot be read
+// are faults of the result.
 func DetectAgents(m Machine) []Finding {
 	var list []Finding
 	for _, a := range All {

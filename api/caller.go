@@ -20,8 +20,8 @@ type Fixed struct {
 	Operations []string // the permitted operations; empty for all that a fixed scope may use
 }
 
-// Allows reports whether the fixed scope permits an operation. A nil f permits
-// all operations.
+// Allows reports whether a listener with this fixed scope permits an operation.
+// A nil f, which means no fixed scope, permits all operations.
 func (f *Fixed) Allows(op *Operation) bool {
 	return f == nil || !op.Admin && (op.Always || len(f.Operations) == 0 || slices.Contains(f.Operations, op.Name))
 }

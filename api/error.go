@@ -51,7 +51,7 @@ func (c Code) Status() int {
 	}
 }
 
-// An Error is a failure in its wire format.
+// An Error is a failed operation in its wire format.
 type Error struct {
 	Code    Code   `json:"code"`
 	Message string `json:"message"`
@@ -76,7 +76,8 @@ func Errorf(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// WithHint sets the formatted hint of e and returns e.
+// WithHint sets the hint of e to the formatted text. It modifies e, which it
+// returns for chaining.
 func (e *Error) WithHint(format string, args ...any) *Error {
 	e.Hint = fmt.Sprintf(format, args...)
 	return e
@@ -90,8 +91,8 @@ func (e *Error) suggest(typed string, names []string) *Error {
 	return e
 }
 
-// AsError returns err in its wire format. An error that is not an *Error
-// becomes one with the code [Internal] and without its text, because that text
+// AsError returns the *Error in the chain of err. For any other error it
+// returns one with the code [Internal] and without the text, because that text
 // may name things hidden from the caller.
 func AsError(err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {

@@ -60,8 +60,8 @@ func (c *Command) TakesParam(p *Param) bool {
 	return !set && !slices.Contains(c.Without, p.Name)
 }
 
-// NewOperation adds the types of the request and of the answer to a row of the
-// table. For a stream, Answer is the type of one event.
+// NewOperation returns a row of the table with the types of its request and its
+// answer. For a stream, Answer is the type of one event.
 func NewOperation[Request, Answer any](op Operation) *Operation {
 	op.request, op.answer = reflect.TypeFor[Request](), reflect.TypeFor[Answer]()
 	op.Params = paramsOf(op.request)
@@ -74,13 +74,15 @@ func NewOperation[Request, Answer any](op Operation) *Operation {
 	return &op
 }
 
-// Param calls [FindParam] on the parameters of the operation.
+// Param returns the parameter with the given name, with the errors of
+// [FindParam].
 func (op *Operation) Param(name string) (*Param, error) { return FindParam(op.Params, name) }
 
-// NewAnswer returns a pointer to an empty answer for decoding.
+// NewAnswer returns a pointer to a zero answer of the operation, for decoding.
 func (op *Operation) NewAnswer() any { return reflect.New(op.answer).Interface() }
 
-// NewRequest returns a request with its default values.
+// NewRequest returns a request with its default values. It panics if a default
+// in a tag is invalid.
 func (op *Operation) NewRequest() *Request {
 	v := reflect.New(op.request)
 	for _, p := range op.Params {
@@ -89,7 +91,7 @@ func (op *Operation) NewRequest() *Request {
 	return &Request{op: op, value: v}
 }
 
-// A Request is a request for an operation.
+// A Request is a request for an operation. It is not safe for concurrent use.
 type Request struct {
 	op    *Operation
 	value reflect.Value
@@ -99,7 +101,9 @@ type Request struct {
 // Params returns the parameters of the request.
 func (r *Request) Params() []*Param { return r.op.Params }
 
-// Set sets a parameter to a typed value. For a list, Set appends the value.
+// Set sets a parameter to the value that s represents. For a list, Set appends
+// the value. If s is not a value of the parameter's type, Set returns an
+// [*Error] with the code [Invalid].
 func (r *Request) Set(p *Param, s string) error {
 	if r.markGiven(p) {
 		r.value.Elem().FieldByIndex(p.index).SetZero()
@@ -107,7 +111,9 @@ func (r *Request) Set(p *Param, s string) error {
 	return p.setString(r.value.Elem(), s)
 }
 
-// SetJSON sets a parameter to a JSON value. The value null has no effect.
+// SetJSON sets a parameter to a JSON value. The value null has no effect. If
+// raw is not a value of the parameter's type, SetJSON returns an [*Error] with
+// the code [Invalid].
 func (r *Request) SetJSON(p *Param, raw json.RawMessage) error {
 	if string(raw) == "null" {
 		return nil
@@ -116,9 +122,9 @@ func (r *Request) SetJSON(p *Param, raw json.RawMessage) error {
 	return p.setJSON(r.value.Elem(), raw)
 }
 
-// Decode sets parameters from one JSON object, strictly: a field that is
-// unknown, repeated or of another type is an [*Error] that names it. An empty
-// body sets no parameters.
+// Decode sets parameters from one JSON object. An empty body sets none. If a
+// field is unknown, repeated or of another type, Decode returns an [*Error]
+// that names the field; earlier fields stay set.
 func (r *Request) Decode(body []byte) error {
 	if len(bytes.TrimSpace(body)) == 0 {
 		return nil // an operation without parameters is requested without a body
@@ -163,8 +169,8 @@ func (r *Request) Fields() map[string]any {
 	return fields
 }
 
-// WithDefaults returns a copy in which unset parameters have their defaults,
-// for a caller that does not send the request to a daemon.
+// WithDefaults returns a copy of the request in which unset parameters have
+// their defaults, for a caller that does not send the request to a daemon.
 func (r *Request) WithDefaults() *Request {
 	whole := r.op.NewRequest()
 	for _, p := range r.given {
@@ -175,7 +181,7 @@ func (r *Request) WithDefaults() *Request {
 }
 
 // Check compares the parameters with the bounds and values in their tags. It
-// returns an [*Error] that names the first invalid parameter.
+// returns an [*Error] that names the first invalid parameter, or nil.
 func (r *Request) Check() error {
 	for _, p := range r.op.Params {
 		if err := p.checkValue(r.value.Elem()); err != nil {
@@ -212,8 +218,9 @@ func RequestOf[R any](r R) *Request {
 	panic(fmt.Sprintf("%T is not the request of an operation", r))
 }
 
-// LookUp returns the operation with the given wire name. The error is an
-// [*Error] that names the nearest operation.
+// LookUp returns the operation with the given wire name. If there is none,
+// LookUp returns an [*Error] with the code [NotFound] and the nearest name as
+// hint.
 func LookUp(name string) (*Operation, error) {
 	names := make([]string, len(Operations))
 	for i, op := range Operations {
@@ -229,8 +236,10 @@ func LookUp(name string) (*Operation, error) {
 // expensive request does not occupy a processor for ever.
 const MaxAnswerTime = time.Minute
 
-// EncodeJSON returns the wire format of v: one line of JSON. It leaves <, > and &
-// unescaped, for programs that do not unescape them.
+// EncodeJSON returns the wire format of v: one line of JSON, ended by a line
+// feed. It leaves <, > and & unescaped, for programs that do not unescape them.
+// If v cannot be encoded, EncodeJSON returns the error of
+// [json.Encoder.Encode].
 func EncodeJSON(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

@@ -205,9 +205,10 @@ func (p *Param) checkValue(req reflect.Value) error {
 	return nil
 }
 
-// EachField calls f for every field of a JSON object, until f returns an error.
-// It returns an [*Error] for a repeated field and for a body that is not a JSON
-// object.
+// EachField calls f for every field of a JSON object, in order, until f returns
+// an error, which EachField then returns. For a repeated field, and for a body
+// that is not one JSON object, it returns an [*Error] with the code [Invalid].
+// Fields before the defect have been passed to f by then.
 func EachField(body []byte, f func(name string, raw json.RawMessage) error) error {
 	dec := json.NewDecoder(bytes.NewReader(body))
 	if t, err := dec.Token(); err != nil {
@@ -251,8 +252,9 @@ func syntaxError(err error) error {
 	return err
 }
 
-// FindParam returns the parameter with the given name. The error is an [*Error]
-// that names the nearest one.
+// FindParam returns the parameter with the given name. If there is none,
+// FindParam returns an [*Error] with the code [Invalid] and the nearest name as
+// hint.
 func FindParam(params []*Param, name string) (*Param, error) {
 	names := make([]string, len(params))
 	for i, p := range params {
@@ -303,8 +305,8 @@ func IsScope(name string) bool {
 
 var scopeParams = paramsOf(reflect.TypeFor[Scope]())
 
-// NearestName returns the name most similar to the typed one, or "" if no name is
-// similar.
+// NearestName returns the name most similar to the typed one, or "" if none is
+// similar. Of equally similar names it returns the first in the order of bytes.
 func NearestName(typed string, names []string) string {
 	best, distance := "", max(2, len(typed)/3)+1
 	for _, n := range names {

@@ -12,9 +12,9 @@ type Scope struct {
 	Context     *string `json:"context,omitempty" enum:"private,public,unknown" doc:"where the answer will be shown: private, public or unknown"`
 }
 
-// CompleteFields returns the fields that were set in the request. It adds the fields
-// of s that the request leaves open. A subject and an external key exclude each
-// other.
+// CompleteFields returns the fields that were set in the request, and those of
+// s that the request leaves open and its operation accepts. A request with a
+// subject or an external key gets neither from s.
 func (s Scope) CompleteFields(r *Request) map[string]any {
 	fields := r.Fields()
 	said := func(name string) bool {

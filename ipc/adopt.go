@@ -13,12 +13,13 @@ import (
 )
 
 // Adopt listens on a Unix socket that a service manager has created and keeps
-// open, so that clients can connect while no daemon runs. The socket must
-// satisfy the conditions of Listen: it lies at the endpoint's path, its mode
-// and group admit no more processes than the endpoint's, and no other user can
-// replace it in its directory. The socket remains the property of its creator:
-// closing the listener neither removes nor shuts down the socket, and f stays
-// open, to be adopted again.
+// open, so that clients can connect while no daemon runs. Adopt returns an
+// error if f is another file, if the socket is not at the endpoint's path, if
+// its mode or group admits more processes than the endpoint's, or if another
+// user can replace it in its directory.
+//
+// The socket remains the property of its creator: closing the listener neither
+// removes nor shuts down the socket, and f stays open, to be adopted again.
 func (e Endpoint) Adopt(f *os.File) (*Listener, error) {
 	l, err := e.adoptSocket(f)
 	if err != nil {
@@ -79,8 +80,8 @@ func (e Endpoint) checkPermissions() error {
 	return nil
 }
 
-// SocketPath returns the path of a listening Unix stream socket. It returns an
-// error if f is any other file.
+// SocketPath returns the absolute path of a listening Unix stream socket. If f
+// is any other file, it returns an error.
 func SocketPath(f *os.File) (path string, err error) {
 	raw, err := f.SyscallConn()
 	if err != nil {

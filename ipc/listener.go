@@ -35,7 +35,8 @@ type Endpoint struct {
 	Rate  float64    // requests a second; zero is no limit
 }
 
-// Name returns the name of the endpoint for messages and metrics.
+// Name returns the address or the path of the endpoint, for messages and
+// metrics.
 func (e Endpoint) Name() string {
 	if e.Address != "" {
 		return e.Address
@@ -70,8 +71,9 @@ func nodeOf(path string) (node, error) {
 	return node{uint64(st.Dev), st.Ino}, nil
 }
 
-// Listen starts to listen. It replaces a socket on which no process answers,
-// and returns an error if a process answers.
+// Listen starts to listen. It replaces a socket file on which no process
+// answers. It returns nil and an error if a process answers there, if the
+// endpoint is invalid (see [Endpoint.Check]), or if the system refuses.
 func (e Endpoint) Listen() (*Listener, error) {
 	if e.Address != "" {
 		return e.listenTCP()
@@ -83,9 +85,9 @@ func (e Endpoint) Listen() (*Listener, error) {
 	return l, nil
 }
 
-// Check returns the error that prevents listening, as far as it can be detected
-// without changes. Missing files and directories are not errors, since Listen
-// creates them.
+// Check returns the error that Listen would return, as far as it can be
+// detected without changes, or nil. Missing files and directories are not
+// errors, since Listen creates them.
 func (e Endpoint) Check() error {
 	var err error
 	switch {
@@ -307,7 +309,8 @@ func groupID(name string) (int, error) {
 // Close stops listening and removes the socket file if it is still the one that
 // Listen created. It removes the file before it closes the socket: while the
 // socket is open, no other daemon replaces the file and no other file gets its
-// inode number.
+// inode number. The error is that of the removal or of the socket; the listener
+// is closed in either case.
 func (l *Listener) Close() error {
 	var err error
 	if n, e := nodeOf(l.Path); l.Path != "" && e == nil && n == l.node {

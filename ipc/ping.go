@@ -8,8 +8,8 @@ import (
 )
 
 // Ping checks, as a client with a connection of its own, whether the listener
-// answers before the context ends. Any response counts, regardless of its
-// content.
+// answers before the context ends. It returns nil for any response, regardless
+// of its content, and otherwise the error of the connection.
 func (l *Listener) Ping(ctx context.Context) error {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://memwatchd/healthz", nil)
 	if err != nil {

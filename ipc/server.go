@@ -70,9 +70,10 @@ type Server struct {
 // metric that does not fluctuate.
 var liveHeap = collectors.GoRuntimeMetricsRule{Matcher: regexp.MustCompile("^/gc/heap/live:bytes$")}
 
-// Run answers requests until the context ends. It then waits up to Limits.Drain
-// for the requests in progress. The listeners stay open: their owner closes
-// them.
+// Run answers requests on the listeners until the context ends. It then waits
+// up to Limits.Drain for the requests in progress and returns nil. If a
+// listener fails, Run stops answering on all of them and returns the error. The
+// listeners stay open: their owner closes them.
 func (s *Server) Run(ctx context.Context, listeners ...*Listener) error {
 	limits := s.Limits.withDefaults()
 	registry := prometheus.NewRegistry()
@@ -119,7 +120,8 @@ func (s *Server) recordShortage() {
 	}
 }
 
-// Problems returns the problems of the listeners, for the user.
+// Problems returns the current problems of the listeners, or nil. It is safe
+// for concurrent use.
 func (s *Server) Problems() []api.FileProblem {
 	if p, ok := s.shortage.problem(time.Now()); ok {
 		return []api.FileProblem{p}

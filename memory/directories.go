@@ -80,7 +80,7 @@ func isReserved(name string) bool {
 func SubjectDir(subject string) string { return sanitizeName(subject, isReserved) }
 
 // UserDir returns the name of a subject's directory at the root, in the layout
-// where that directory contains MEMORY.md and memory/.
+// where that directory contains MEMORY.md and a directory memory.
 func UserDir(subject string) string {
 	if isReserved(subject) || isHiddenName(subject) {
 		subject = "user-" + subject
@@ -99,10 +99,10 @@ func SessionFile(id string) string {
 	return name + ".md"
 }
 
-// SessionNames returns candidate names for a session's file, without .md, in
+// SessionNames returns the possible names of a session's file, without .md, in
 // order of preference. The second name is for a day in which the first one is
-// the file of another session. A caller that has a file of its own has one name
-// only, which depends on reader, an identification of the caller.
+// the file of another session. If reader is not empty, the caller has a file of
+// its own: the only name then depends on reader, which identifies the caller.
 func SessionNames(id, reader string) []string {
 	name := strings.TrimSuffix(SessionFile(id), ".md")
 	apart := func(s string) string {
@@ -235,7 +235,7 @@ func keyDir(key string) string {
 }
 
 // View returns the view of a scope. For an anonymous scope it ignores aliases.
-// If the subject or an alias is invalid, View returns an error and an empty
+// If the subject or an alias is invalid, View returns an error and the zero
 // view.
 func (d *Directories) View(s Scope) (View, error) {
 	v := View{root: d.owner(), private: s.Context == Private}

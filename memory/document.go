@@ -210,8 +210,9 @@ type FileID struct{ Device, Inode uint64 }
 // the private ones. So the excerpt cannot depend on private lines in any way,
 // neither in its entries and introductions nor in ids, numbers or times.
 
-// For returns the document as visible to a view: the whole, its excerpt, or nil
-// if the view can read nothing of it. Callers treat nil like a missing file.
+// For returns the document as visible to a view: the document itself, its
+// excerpt, or nil if the view may read none of it. Callers treat nil like a
+// missing file.
 func (d *Document) For(v View) *Document {
 	switch {
 	case v.Readable(d.Partition):
@@ -227,7 +228,7 @@ func (d *Document) For(v View) *Document {
 }
 
 // Excerpt returns the document for readers of its public text only. It is nil
-// if all of the document is public, or none of it.
+// if the document is entirely public or entirely private.
 func (d *Document) Excerpt() *Document { return d.excerpt }
 
 // excerptOf holds the properties of an excerpt that its text does not contain.

@@ -195,8 +195,9 @@ const idDigits = 10
 // one collides with a probability of one in a million.
 const shortDigits = 6
 
-// NewID returns a short id for an entry that is not in taken. It derives the id
-// from of, which should distinguish the entry from others.
+// NewID returns a short id that is not in taken. It derives the id from the
+// texts of, which should distinguish the entry from others: equal texts give
+// equal ids.
 func NewID(taken map[string]bool, of ...string) string {
 	source := strings.Join(of, "\x00")
 	for n := 0; ; n++ {

@@ -49,7 +49,7 @@ type Field struct {
 	Span  Span // the lines of the key and its value; empty if they share a line with others
 }
 
-// Field returns the field with the given key.
+// Field returns the field with the given key and reports whether it exists.
 func (f *Front) Field(key string) (Field, bool) {
 	for _, field := range f.Fields {
 		if field.Key == key {

@@ -32,7 +32,8 @@ func ExternalSubject(key string) string { return "ext:" + key }
 //	  telegram:123456: acct:42
 //
 // Parsing is strict, because a link opens one subject's memory to another key:
-// any error invalidates the whole file. Errors contain the line number.
+// for any defect, ParseIdentities returns nil and an error with the line
+// number.
 func ParseIdentities(src []byte) (*Identities, error) {
 	fail := func(err error) error { return fmt.Errorf("%s line %d: %w", IdentitiesPath, errorLine(err), err) }
 	root, err := yamlMapping(src, maxIdentities, 1)
@@ -95,7 +96,8 @@ func ValidExternalKey(s string) error {
 }
 
 // Resolve returns the subject of an external key, and the other subjects whose
-// memory is read with it. For an empty key the subject is empty, which means an
+// memory is read with it. A key without a link has a subject of its own (see
+// [ExternalSubject]). For an empty key the subject is empty, which means an
 // anonymous caller.
 func (ids *Identities) Resolve(externalKey string) (subject string, aliases []string) {
 	if externalKey == "" {
@@ -109,7 +111,8 @@ func (ids *Identities) Resolve(externalKey string) (subject string, aliases []st
 	return ExternalSubject(externalKey), nil
 }
 
-// AliasesOf returns the subjects of the keys linked to a subject, sorted.
+// AliasesOf returns the subjects of the keys linked to a subject, sorted, or
+// nil if there are none.
 func (ids *Identities) AliasesOf(subject string) []string {
 	if ids == nil {
 		return nil

@@ -74,7 +74,8 @@ func CheckKey(key string) error {
 // in a fenced block if the value is JSON or does not fit on one line. The text
 // is for replacing an entry of the document: it keeps the entry's box, if it is
 // a task, and the attributes that are not given. For entry -1 the text is a new
-// entry. If the value cannot be written, ItemText returns an [ErrText].
+// entry. If the value cannot be written, ItemText returns an error that matches
+// [ErrText].
 func (d *Document) ItemText(entry int, key, value string, attributes []Attribute) (string, error) {
 	if err := CheckText(value); err != nil {
 		return "", fmt.Errorf("%w: %w", ErrText, err)

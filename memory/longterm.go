@@ -34,9 +34,9 @@ var sectionRules = []sectionRule{{
 // factSections lists the sections for all other items, in order of preference.
 var factSections = []string{KeyFacts, "Facts", "笔记", "Notes", "其他", "Project Facts", "重要事件"}
 
-// SectionFor returns the section of a long-term file for a new item: the best
-// match among the existing sections, else a new section in the language of the
-// file's headings.
+// SectionFor returns the name of the section of a long-term file for a new
+// item: the best match among the existing sections, else a new section in the
+// language of the file's headings.
 func (d *Document) SectionFor(title, text string) string {
 	var wanted []string
 	for _, s := range sectionRules {

@@ -35,7 +35,8 @@ func (k Kind) String() string {
 	return fmt.Sprintf("kind(%d)", uint8(k))
 }
 
-// ParseKind is the inverse of [Kind.String].
+// ParseKind returns the kind with the given name in the API and reports whether
+// the name is valid.
 func ParseKind(s string) (Kind, bool) {
 	k := slices.Index(kindNames[:], s)
 	return Kind(max(k, 0)), k >= 0
@@ -84,7 +85,8 @@ var contextNames = [...]string{"unknown", "public", "private"}
 // String returns the context's name in the API.
 func (c Context) String() string { return contextNames[min(int(c), len(contextNames)-1)] }
 
-// ParseContext is the inverse of [Context.String].
+// ParseContext returns the context with the given name in the API and reports
+// whether the name is valid. For an invalid name the context is Unknown.
 func ParseContext(s string) (Context, bool) {
 	c := slices.Index(contextNames[:], s)
 	return Context(max(c, 0)), c >= 0

@@ -54,9 +54,10 @@ const (
 var ErrDraft = errors.New("the draft cannot be written")
 
 // Merge starts to merge parts of a draft into a whole document, for the readers
-// of the view. If a part would not be parsed as intended, Merge returns an
-// [ErrDraft]. An item never changes an entry for which may returns false: the
-// item is added beside the entry, unless the file already contains it.
+// of the view. If a part would not be parsed as intended, Merge returns nil and
+// an error that matches [ErrDraft]. An item never changes an entry for which
+// may returns false: the item is added beside the entry, unless the file
+// already contains it.
 func (l *Layout) Merge(v View, doc *Document, parts []DraftEntry, may func(*Entry) bool) (*Merge, error) {
 	m := &Merge{doc: doc, view: v, may: may, layout: l, taken: map[[2]int]bool{}, sections: map[string]*sectionIndex{}}
 	for _, p := range parts {
@@ -73,11 +74,12 @@ func (l *Layout) Merge(v View, doc *Document, parts []DraftEntry, may func(*Entr
 	return m, nil
 }
 
-// PairItem pairs an item of the draft with an entry. The text, one list item with
-// the marker "-", replaces the entry; if text is empty, the item's own text
-// does. PairItem returns an error if the entry is not a candidate of the item, is
-// already paired, or contains an open task that would be lost. A task keeps its
-// words in the file, so it must be done and text must be empty.
+// PairItem pairs an item of the draft with an entry, both by index. The text,
+// one list item with the marker "-", replaces the entry; if text is empty, the
+// item's own text does. PairItem returns an error that matches [ErrDraft], and
+// changes nothing, if the entry is not a candidate of the item, is already
+// paired, or contains an open task that would be lost. A task keeps its words
+// in the file, so it must be done and text must be empty.
 func (m *Merge) PairItem(item, entry int, text string) error {
 	if item < 0 || item >= len(m.Items) {
 		return fmt.Errorf("%w: no item %d", ErrDraft, item)

@@ -51,7 +51,7 @@ type sectionText struct {
 	order [][]string
 }
 
-// Revise returns an empty revision of the document.
+// Revise returns a new revision of the document, without changes.
 func (d *Document) Revise() *Revision { return &Revision{doc: d} }
 
 func (r *Revision) fail(format string, args ...any) {
@@ -237,11 +237,13 @@ func (r *Revision) Empty() bool {
 
 // Apply applies the changes and returns the new source, or the source of the
 // document if the revision is empty. The function parse must parse a source in
-// the same way as the document was parsed. Apply uses it to verify that only
-// the requested changes happened: every other entry keeps its text, section,
-// tasks, attributes and readers, and every other field of the frontmatter keeps
-// its value. No text becomes readable to more readers, except an entry whose
-// attribute visibility is set.
+// the same way as the document was parsed.
+//
+// Apply returns an error if a recorded change is invalid, if the document is
+// unsound or an excerpt, or if more than the requested changes would happen.
+// Every other entry keeps its text, section, tasks, attributes and readers, and
+// every other field of the frontmatter keeps its value. No text becomes
+// readable to more readers, except an entry whose attribute visibility is set.
 //
 // If parse returns nil, Apply ends with [ErrStopped].
 func (r *Revision) Apply(parse func(source []byte) *Document) ([]byte, error) {
@@ -438,7 +440,7 @@ func (d *Document) wrongCounters() []fieldChange {
 }
 
 // WhyUnsound returns the message of the first problem that prevents writing to
-// the file.
+// the file. Its result is meaningful only if d.Unsound is set.
 func (d *Document) WhyUnsound() string {
 	for _, p := range d.Problems {
 		switch p.Code {

@@ -394,9 +394,9 @@ type Edit struct {
 	New  []byte
 }
 
-// Splice applies edits to a source. The edits may be in any order and must not
-// overlap. Edits at the same position are applied in the given order,
-// insertions first.
+// Splice returns a copy of source with edits applied. The edits may be in any
+// order. Edits at the same position are applied in the given order, insertions
+// first. If edits overlap or lie outside the source, Splice returns an error.
 func Splice(source []byte, edits []Edit) ([]byte, error) {
 	edits = slices.Clone(edits)
 	slices.SortStableFunc(edits, func(a, b Edit) int {

@@ -206,7 +206,8 @@ func (d *Document) hasMaskedText(s Span) bool {
 		!bytes.Equal(d.Source[s.Start:s.End], d.masked[s.Start:s.End])
 }
 
-// Summary returns the summary of the file, if a view may read it.
+// Summary returns the summary of the file, or "" if it has none or the view may
+// not read it.
 func (d *Document) Summary(v View) string {
 	if !v.Readable(d.Own) {
 		return ""
@@ -257,7 +258,7 @@ func (p *Progress) add(s TaskState) {
 	}
 }
 
-// PrivateReadable reports whether a view may read private text of the file, if there is
-// any. Errors for other views must not depend on text that they cannot read, so
-// they omit the reason why a file cannot be changed.
+// PrivateReadable reports whether a view may read private text in the file,
+// whether or not there is any. Errors for other views must not depend on text
+// that they cannot read, so they omit the reason why a file cannot be changed.
 func (d *Document) PrivateReadable(v View) bool { return v.Readable(d.privatePartition) }

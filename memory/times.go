@@ -19,9 +19,9 @@ var (
 	dayLayouts = []string{time.DateOnly, "20060102", "2006/01/02", "2006.01.02"}
 )
 
-// ParseTime parses a timestamp in any usual form of ISO 8601. A date without a
-// time is the start of that day in loc; a time without a zone is UTC. The
-// result is in UTC.
+// ParseTime parses a timestamp in any usual form of ISO 8601 and reports
+// whether it is valid. A date without a time is the start of that day in loc; a
+// time without a zone is UTC. The result is in UTC, and zero if s is invalid.
 func ParseTime(s string, loc *time.Location) (time.Time, bool) {
 	s = strings.TrimSpace(s)
 	if len(s) < len("20060102") || len(s) > 40 {
@@ -150,7 +150,8 @@ func (d *Document) fullClock() bool {
 	return false
 }
 
-// ParseClock parses a time of day, such as 10:30 AM or 22:30.
+// ParseClock parses a time of day, such as 10:30 AM or 22:30, and reports
+// whether s is one.
 func ParseClock(s string) (hour, minute int, ok bool) {
 	hour, minute, _, ok = headingClock(s)
 	return hour, minute, ok && clockRE.FindString(s) == s && strings.ContainsAny(s[len(s)-1:], "0123456789mM.")
@@ -177,10 +178,11 @@ var boundRE = regexp.MustCompile(`(?i)` + strings.Join([]string{
 var numbersRE = regexp.MustCompile(`\d+`)
 
 // DateBound returns the first words that bind a text to a time that will pass,
-// or an empty string. Such a text is not worth storing in long-term memory. The
-// words are a day relative to now, a weekday to come, a deadline, a number of
-// hours or days, or a date that is not before today. DateBound knows some
-// English and Chinese words and ignores the topic of the text.
+// or "" if there are none. A text with such words is not worth storing in
+// long-term memory. The words are a day relative to now, a weekday to come, a
+// deadline, a number of hours or days, or a date that is not before today,
+// which is written YYYY-MM-DD. DateBound knows some English and Chinese words
+// and ignores the topic of the text.
 func DateBound(text, today string) string {
 	for _, found := range boundRE.FindAllString(text, -1) {
 		if strings.HasPrefix(found, "每") || strings.HasPrefix(found, "上") {

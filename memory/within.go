@@ -2,7 +2,7 @@ package memory
 
 import "strings"
 
-// Unseen returns the paths that could not be examined.
+// Unseen returns the set of paths that could not be examined.
 func (t *Tree) Unseen() map[string]bool {
 	unseen := make(map[string]bool)
 	for _, s := range t.Skipped {

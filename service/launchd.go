@@ -14,8 +14,10 @@ func (s *Service) Label() string {
 	return "io.github.memwatchd." + s.Name
 }
 
-// LaunchdAgent returns the property list of the launchd agent for the user with the home
-// directory home. launchd starts the agent at login and restarts it after a failure.
+// LaunchdAgent returns the property list of the launchd agent for the user with
+// the home directory home. launchd starts the agent at login and restarts it
+// after a failure. LaunchdAgent returns an error if a name or path cannot be
+// represented.
 func (s *Service) LaunchdAgent(home string) (File, error) {
 	if err := s.checkValues(); err != nil {
 		return File{}, err

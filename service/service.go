@@ -67,8 +67,8 @@ func (s *Service) unitPrefix() string {
 // UnitName returns the name of the systemd service unit.
 func (s *Service) UnitName() string { return s.unitPrefix() + ".service" }
 
-// OwnsUnit reports whether name is a unit of this service, including socket units
-// of earlier configurations.
+// OwnsUnit reports whether name is the name of a unit of this service,
+// including socket units of earlier configurations.
 func (s *Service) OwnsUnit(name string) bool {
 	suffix, ok := strings.CutPrefix(name, s.unitPrefix())
 	return ok && unitSuffix.MatchString(suffix)
@@ -90,7 +90,9 @@ func unitDigest(text string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// Unmodified reports whether text is a unit that Units returned, without changes.
+// Unmodified reports whether text is a unit that [Service.Units] returned,
+// possibly of another version, without changes. It returns false for any other
+// text.
 func Unmodified(text string) bool {
 	m := signaturePattern.FindStringSubmatchIndex(text)
 	return m != nil && unitDigest(text[:m[0]]+emptySignature+text[m[1]:]) == text[m[2]:m[3]]

@@ -8,8 +8,10 @@ import (
 	"time"
 )
 
-// Units returns the systemd units: the service, followed by one unit per socket.
-// The first socket unit has the name of the service; the others are numbered.
+// Units returns the systemd units: the service, followed by one unit per
+// socket. The first socket unit has the name of the service; the others are
+// numbered. Units returns an error if a name or path cannot be represented in a
+// unit.
 func (s *Service) Units() ([]File, error) {
 	if err := s.checkValues(); err != nil {
 		return nil, err

@@ -82,7 +82,8 @@ func (c *Catalogue) Update(files []*File, wishes []TickRequest, r *Rules) (done 
 	return l.done, l.moved
 }
 
-// Prune removes the files of days before first.
+// Prune removes the files of days before first, which is written YYYY-MM-DD.
+// Files without a day stay.
 func (c *Catalogue) Prune(first string) {
 	maps.DeleteFunc(c.files, func(_ string, f *File) bool { return f.Day != "" && f.Day < first })
 	c.Since = max(c.Since, first)

@@ -8,8 +8,9 @@ import (
 )
 
 // MendCounters corrects the counters in a file's frontmatter to match its boxes
-// and changes nothing else. The change c sets the path, the cause and whether a
-// caller waits for the write.
+// and changes nothing else; a missing file stays missing. The change c sets the
+// path, the cause and whether a caller waits for the write. The error is that
+// of w.Write.
 func MendCounters(ctx context.Context, w Writer, parse func(vault.File) *memory.Document,
 	c vault.Change) (vault.Written, error) {
 	c.Reason = "counters corrected"

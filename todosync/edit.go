@@ -10,7 +10,8 @@ import (
 type Parse func(source []byte) *memory.Document
 
 // Tick returns the source of a document with the boxes of requests ticked and
-// matching counters. It returns nil if no request applies any more.
+// matching counters. It returns nil without an error if no request applies any
+// more. The error is that of [memory.Revision.Apply].
 func (r *Rules) Tick(doc *memory.Document, wishes []TickRequest, parse Parse) ([]byte, error) {
 	f := FileOf(doc)
 	revision := doc.Revise()
@@ -24,8 +25,9 @@ func (r *Rules) Tick(doc *memory.Document, wishes []TickRequest, parse Parse) ([
 }
 
 // Set returns the source of a document with the given boxes set to state. It
-// changes only boxes that still match their copies, in entries that may allows.
-// It returns nil if no box changes.
+// changes only boxes that still match their copies, in entries for which may
+// returns true. It returns nil without an error if no box changes. The error is
+// that of [memory.Revision.Apply].
 func Set(doc *memory.Document, boxes []Copy, state memory.TaskState, may func(*memory.Entry) bool, parse Parse) ([]byte,
 	error) {
 	f := FileOf(doc)
@@ -56,8 +58,8 @@ func applyRevision(revision *memory.Revision, parse Parse) ([]byte, error) {
 	return revision.Apply(parse)
 }
 
-// FindDone returns the index of the completed box in a file that caused a request,
-// or nil.
+// FindDone returns the index of the completed box in a file that caused a
+// request, as a list of one, or nil if the file has no such box.
 func (f *File) FindDone(w TickRequest) []int {
 	for i := range f.Boxes {
 		if b := &f.Boxes[i]; b.State.isDone() && b.sameBox(&w.Done.Box) {

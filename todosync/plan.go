@@ -24,7 +24,7 @@ type Plan struct {
 }
 
 // Plan returns the changes that reconciliation would make now, without making
-// them.
+// them. Before every file has been seen, the plan contains only a problem.
 func (s *Syncer) Plan() Plan {
 	s.mu.Lock()
 	paths := slices.Sorted(maps.Keys(s.hints))
@@ -116,8 +116,8 @@ func uniqueBoxes(list []TickRequest) []TickRequest {
 	return slices.CompactFunc(list, func(a, b TickRequest) bool { return same(a, b) == 0 })
 }
 
-// ByHand reports whether a box was done by hand, that is, not known to be
-// ticked by reconciliation.
+// ByHand reports whether a box counts as done by hand, which means that
+// reconciliation is not known to have ticked it.
 func (s *Syncer) ByHand(c *Copy) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -17,11 +17,12 @@ type Outcome struct {
 	Err     error // from [Writer]
 }
 
-// Set opens or ticks boxes at a caller's request, in entries that may allows,
-// and then ticks the resulting copies elsewhere. It returns the outcomes by
-// path; together they are one change in the journal. Of copies on several days,
-// those of the last day count as done by hand, and the others as ticked with
-// them.
+// Set opens or ticks boxes at a caller's request, in entries for which may
+// returns true, and then ticks the resulting copies elsewhere. It returns one
+// outcome per file, ordered by path; a failed file does not stop the others.
+// Together the changes are one change in the journal. Of copies on several
+// days, those of the last day count as done by hand, and the others as ticked
+// with them. The list of boxes must not be empty.
 func (s *Syncer) Set(ctx context.Context, boxes []Copy, state memory.TaskState,
 	may func(*memory.Entry) bool) []Outcome {
 	boxes = slices.SortedFunc(slices.Values(boxes), func(a, b Copy) int { return strings.Compare(a.Path, b.Path) })

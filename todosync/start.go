@@ -11,7 +11,8 @@ import (
 
 // Start compares all files with the state saved by the last process. Call it
 // once every file has been found; it may be called again. Without a saved
-// state, Start only records the files.
+// state, Start only records the files. The only error is that of the context:
+// unreadable files are retried later.
 func (s *Syncer) Start(ctx context.Context) error {
 	s.workMu.Lock()
 	defer s.workMu.Unlock()

@@ -155,7 +155,7 @@ func (s *Syncer) logger() *slog.Logger { return cmp.Or(s.Logger, slog.Default())
 
 func (s *Syncer) debounceTime() time.Duration { return cmp.Or(s.Debounce, DefaultDebounce) }
 
-// Rules returns the rules for today.
+// Rules returns the rules for the current day.
 func (s *Syncer) Rules() *Rules {
 	r := &Rules{Subject: s.Subject}
 	r.First, r.Last = tickWindow(s.now().In(cmp.Or(s.Location, time.UTC)).Format(time.DateOnly),
@@ -221,7 +221,8 @@ func (s *Syncer) wakeUpLocked() {
 
 // Request reads the files at paths and all due files at once, without the
 // debounce, and ticks the resulting boxes. It returns the ticked boxes, ordered
-// by path and position.
+// by path and position. Before every file has been seen, it does nothing and
+// returns nil. A box whose file cannot be written now is ticked later.
 func (s *Syncer) Request(ctx context.Context, paths ...string) []Copy {
 	s.workMu.Lock()
 	defer s.workMu.Unlock()
@@ -235,14 +236,15 @@ func (s *Syncer) Request(ctx context.Context, paths ...string) []Copy {
 	return s.writeDue(ctx)
 }
 
-// Started reports whether every file has been seen.
+// Started reports whether every file has been seen, as [Syncer.Start] records.
 func (s *Syncer) Started() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.started
 }
 
-// Run processes hints and requests until the context ends, and returns its error.
+// Run processes hints and requests until the context ends. It then saves the
+// state and returns the error of the context.
 func (s *Syncer) Run(ctx context.Context) error {
 	s.mu.Lock()
 	wake := s.wakeChanLocked()
@@ -270,7 +272,7 @@ func (s *Syncer) Run(ctx context.Context) error {
 }
 
 // Work does all due work. It reports whether more is pending, and returns the
-// time until then.
+// time until then. Run calls it; tests call it directly.
 func (s *Syncer) Work(ctx context.Context) (wait time.Duration, more bool) {
 	s.workMu.Lock()
 	defer s.workMu.Unlock()

@@ -27,7 +27,8 @@ func digestText(s string) (d Digest) {
 // HashDigest returns the digest of data with the given SHA-256.
 func HashDigest(sum [32]byte) Digest { return Digest(sum[:len(Digest{})]) }
 
-// MarshalText implements [encoding.TextMarshaler].
+// MarshalText implements [encoding.TextMarshaler]. The text is base64, or empty
+// for the zero digest. The error is always nil.
 func (d Digest) MarshalText() ([]byte, error) {
 	if d == (Digest{}) {
 		return nil, nil
@@ -35,7 +36,8 @@ func (d Digest) MarshalText() ([]byte, error) {
 	return base64.RawURLEncoding.AppendEncode(nil, d[:]), nil
 }
 
-// UnmarshalText implements [encoding.TextUnmarshaler].
+// UnmarshalText implements [encoding.TextUnmarshaler]. It returns an error if
+// the text is not one of [Digest.MarshalText].
 func (d *Digest) UnmarshalText(text []byte) error {
 	*d = Digest{}
 	if len(text) == 0 {
@@ -206,7 +208,8 @@ const (
 	byID
 )
 
-// Same reports whether two boxes are copies of one task.
+// Same reports whether two boxes are copies of one task. The relation is
+// symmetric but not transitive.
 func (r *Rules) Same(a, b *Copy) bool { return r.matchBoxes(a, b) != different }
 
 // matchBoxes decides whether two boxes are copies of one task. It is not transitive: a
@@ -238,8 +241,8 @@ func (r *Rules) matchBoxes(a, b *Copy) matchKind {
 func absentOrEqual(a, b string) bool { return a == "" || b == "" || a == b }
 
 // Candidates returns the indexes of the boxes that a completion may refer to,
-// open or not. A private completion never matches a public box, because the
-// tick would disclose it. A public completion prefers public boxes.
+// open or not, or nil. A private completion never matches a public box, because
+// the tick would disclose it. A public completion prefers public boxes.
 func (r *Rules) Candidates(f *File, of *Copy) []int {
 	if !of.Private {
 		if list := r.bestMatches(f, of, false); len(list) > 0 {

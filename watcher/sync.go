@@ -51,8 +51,9 @@ func (s *syncs) init() {
 // the file counts as gone, and for up to 50 ms until a changed file that is
 // open for writing is closed. A file that stays open is not complete.
 //
-// Sync returns the error of the context or the sink, or an error that the
-// watcher has stopped. A call before Run waits for Run.
+// A nil error means that the sink has received these changes. Otherwise the
+// error is that of the context or the sink, or reports that the watcher has
+// stopped. A call before Run waits for Run.
 func (w *Watcher) Sync(ctx context.Context) error {
 	w.init()
 	r := w.syncs.joinNext()

@@ -136,7 +136,8 @@ func (w *Watcher) init() {
 	})
 }
 
-// Run watches until ctx is done and returns the context's error. When Run
+// Run watches until ctx is done and returns the context's error, the only one:
+// it retries after every failure, and Status contains the problem. When Run
 // returns, all goroutines of the watcher have ended. Run may be called once.
 func (w *Watcher) Run(ctx context.Context) error {
 	w.init()
@@ -163,14 +164,16 @@ func (w *Watcher) Rescan() {
 }
 
 // VerifyNow requests a full scan that delivers every file with the reason
-// [Verify].
+// [Verify]. It does not wait for the scan.
 func (w *Watcher) VerifyNow() {
 	w.init()
 	w.scans.requestScan(true)
 }
 
-// RecheckPaths delivers paths to the sink as if a scan had found a difference. A Sync
-// that begins after RecheckPaths has returned waits for them.
+// RecheckPaths delivers paths to the sink as if a scan had found a difference.
+// A Sync that begins after RecheckPaths has returned waits for them.
+// RecheckPaths blocks before Run is called; if the context ends first, the
+// paths are not delivered.
 func (w *Watcher) RecheckPaths(ctx context.Context, paths []string) {
 	w.init()
 	marks := make([]hint, 0, len(paths))

@@ -37,12 +37,24 @@ func DefaultSocket(name string) string {
 	return filepath.Join(dir, "memwatchd", cmp.Or(name, "memwatchd")+".sock")
 }
 
-// ErrNoDaemon means that no daemon answers on the socket.
+// ErrNoDaemon means that no daemon answers on the socket, or only one that the
+// client may not use or does not trust.
 var ErrNoDaemon = errors.New("no daemon answers")
 
-// A Client calls the operations of a daemon. The zero Client uses the default
-// socket, as an anonymous caller in an unknown context. It is safe for
-// concurrent use, as long as its fields do not change.
+// A Client calls the operations of a daemon, with one method per operation. The
+// zero Client uses the default socket, as an anonymous caller in an unknown
+// context. A Client is safe for concurrent use, as long as its fields do not
+// change.
+//
+// The daemon replaces a zero field of a request by its default; a field whose
+// zero value has another meaning is a pointer:
+//
+//	c.Search(ctx, api.SearchRequest{Query: "certificate", Limit: 3, Count: new(false)})
+//
+// On failure every method returns a nil answer. The error matches [ErrNoDaemon]
+// if no daemon answers on the socket, and is an *[api.Error] if the daemon
+// rejects the request; its Code is the kind of the error. Any other error is
+// the context's or that of the connection: a change may have been made.
 type Client struct {
 	Socket  string    // of the daemon; empty for the default one
 	Scope   api.Scope // default for requests that leave the caller or the context open
@@ -59,8 +71,8 @@ type Client struct {
 	Starter string // command that starts the daemon, for the error without one; empty: memwatchd serve
 }
 
-// Do executes an operation and returns the answer in its wire format. A failure
-// reported by the daemon is an *[api.Error].
+// Do executes an operation and returns the answer in its wire format. On
+// failure the answer is nil; [Client] describes the errors.
 func (c *Client) Do(ctx context.Context, req *api.Request) (json.RawMessage, error) {
 	res, err := c.sendRequest(ctx, req)
 	if err != nil {
@@ -74,8 +86,10 @@ func (c *Client) Do(ctx context.Context, req *api.Request) (json.RawMessage, err
 	return body, nil
 }
 
-// Stream executes an operation with an endless answer. It calls f for each part
-// of the answer until the context ends, the daemon ends, or f returns an error.
+// Stream executes an operation with an endless answer and calls f for each part
+// of the answer, until the context ends, the daemon ends, or f returns an
+// error. It returns the error of f, or nil in the other two cases. If the
+// answer does not begin, the error is one of those that [Client] describes.
 func (c *Client) Stream(ctx context.Context, req *api.Request, f func(json.RawMessage) error) error {
 	res, err := c.sendRequest(ctx, req)
 	if err != nil {

@@ -8,21 +8,15 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 )
 
-// The operations as methods, in the order of the table. The daemon replaces a
-// zero field of a request by its default; a field whose zero value has another
-// meaning is a pointer:
-//
-//	c.Search(ctx, api.SearchRequest{Query: "certificate", Limit: 3, Count: new(false)})
-//
-// An error of the daemon is an *[api.Error], whose Code is the kind of the
-// error.
+// The methods are in the order of the table in package api.
 
-// Search returns the entries that match some words.
+// Search returns the entries that match a query, the best match first.
 func (c *Client) Search(ctx context.Context, r api.SearchRequest) (*api.SearchAnswer, error) {
 	return executeTyped[api.SearchAnswer](ctx, c, r)
 }
 
-// Get returns a file, some of its lines, or one entry.
+// Get returns a file, some of its lines, or one entry. A missing file and one
+// that the scope may not read both give the code [api.NotFound].
 func (c *Client) Get(ctx context.Context, r api.GetRequest) (*api.GetAnswer, error) {
 	return executeTyped[api.GetAnswer](ctx, c, r)
 }
@@ -47,12 +41,13 @@ func (c *Client) Context(ctx context.Context, r api.ContextRequest) (*api.Contex
 	return executeTyped[api.ContextAnswer](ctx, c, r)
 }
 
-// Todos lists tasks. Copies of a task are listed together.
+// Todos lists tasks, each with all its copies.
 func (c *Client) Todos(ctx context.Context, r api.TodosRequest) (*api.TodosAnswer, error) {
 	return executeTyped[api.TodosAnswer](ctx, c, r)
 }
 
-// Todo ticks all copies of a task, or reopens them.
+// Todo ticks all copies of a task, or reopens them. If more than one task
+// matches, the error has the code [api.Conflict].
 func (c *Client) Todo(ctx context.Context, r api.TodoRequest) (*api.TodoAnswer, error) {
 	return executeTyped[api.TodoAnswer](ctx, c, r)
 }
@@ -67,7 +62,7 @@ func (c *Client) Note(ctx context.Context, r api.NoteRequest) (*api.NoteAnswer, 
 	return executeTyped[api.NoteAnswer](ctx, c, r)
 }
 
-// Capture appends one to three bullets to the log of the day.
+// Capture appends one to three list items to the log of the day.
 func (c *Client) Capture(ctx context.Context, r api.CaptureRequest) (*api.CaptureAnswer, error) {
 	return executeTyped[api.CaptureAnswer](ctx, c, r)
 }
@@ -77,7 +72,8 @@ func (c *Client) Remember(ctx context.Context, r api.RememberRequest) (*api.Reme
 	return executeTyped[api.RememberAnswer](ctx, c, r)
 }
 
-// Forget removes entries permanently, in two steps.
+// Forget removes entries permanently, in two steps: the first request lists the
+// entries, the second one confirms their removal.
 func (c *Client) Forget(ctx context.Context, r api.ForgetRequest) (*api.ForgetAnswer, error) {
 	return executeTyped[api.ForgetAnswer](ctx, c, r)
 }
@@ -92,12 +88,15 @@ func (c *Client) Session(ctx context.Context, r api.SessionRequest) (*api.Sessio
 	return executeTyped[api.SessionAnswer](ctx, c, r)
 }
 
-// Edit replaces a text that occurs exactly once in a file.
+// Edit replaces a text that occurs exactly once in a file. If the text is
+// missing, the error has the code [api.NotFound]; if it occurs more than once,
+// [api.Conflict].
 func (c *Client) Edit(ctx context.Context, r api.EditRequest) (*api.EditAnswer, error) {
 	return executeTyped[api.EditAnswer](ctx, c, r)
 }
 
-// Write creates a file or replaces its content.
+// Write creates a file or replaces its content. If the file has changed since
+// the hash in the request, the error has the code [api.Conflict].
 func (c *Client) Write(ctx context.Context, r api.WriteRequest) (*api.EditAnswer, error) {
 	return executeTyped[api.EditAnswer](ctx, c, r)
 }
@@ -107,7 +106,8 @@ func (c *Client) ItemPut(ctx context.Context, r api.ItemPutRequest) (*api.ItemAn
 	return executeTyped[api.ItemAnswer](ctx, c, r)
 }
 
-// ItemGet returns an item by its key.
+// ItemGet returns an item by its key. If there is none in the scope, the error
+// has the code [api.NotFound].
 func (c *Client) ItemGet(ctx context.Context, r api.ItemGetRequest) (*api.ItemAnswer, error) {
 	return executeTyped[api.ItemAnswer](ctx, c, r)
 }
@@ -209,13 +209,12 @@ func (c *Client) Status(ctx context.Context, r api.StatusRequest) (*api.StatusAn
 	return executeTyped[api.StatusAnswer](ctx, c, r)
 }
 
-// Operations returns the permitted operations.
+// Operations returns the operations that the listener permits.
 func (c *Client) Operations(ctx context.Context, r api.OperationsRequest) (*api.OperationsAnswer, error) {
 	return executeTyped[api.OperationsAnswer](ctx, c, r)
 }
 
-// Events calls f for each event until the context ends, the daemon ends, or f
-// returns an error.
+// Events calls f for each event, with the results of [Client.Stream].
 func (c *Client) Events(ctx context.Context, r api.EventsRequest, f func(*api.Event) error) error {
 	return streamTyped(ctx, c, r, f)
 }

@@ -88,8 +88,9 @@ type PutOptions struct {
 // default socket. It is safe for concurrent use.
 //
 // An empty subject and disabled memory are not errors: reads return nothing and
-// writes have no effect, so programs need no check. Writes use a private
-// context, so the daemon's listener must allow that context.
+// writes have no effect, so programs need no check. All other errors are those
+// of [Client]. Writes use a private context, so the daemon's listener must
+// allow that context.
 type Store struct {
 	Client *Client // the zero Client if nil
 }
@@ -107,6 +108,7 @@ func scopeOf(subjectID string, c RequestContext) api.Scope {
 }
 
 // Get returns the item of a key and reports whether it exists and may be shown.
+// A missing item is not an error.
 func (s *Store) Get(ctx context.Context, subjectID, namespace, key string, opt ReadOptions) (StoredItem, bool, error) {
 	if subjectID == "" {
 		return StoredItem{}, false, nil
@@ -119,8 +121,9 @@ func (s *Store) Get(ctx context.Context, subjectID, namespace, key string, opt R
 	return convertItem(answer.Item), true, nil
 }
 
-// List returns the items of a namespace, or of all if it is empty, that may be
-// shown. They are sorted by namespace and key.
+// List returns the items of a namespace, or of all namespaces if it is empty,
+// that may be shown, sorted by namespace and key. On failure it returns no
+// items.
 func (s *Store) List(ctx context.Context, subjectID, namespace string, opt ReadOptions) ([]StoredItem, error) {
 	const page = 1000
 	if subjectID == "" {
@@ -148,7 +151,7 @@ func (s *Store) List(ctx context.Context, subjectID, namespace string, opt ReadO
 }
 
 // Put stores an item in place of any item of the same key. It returns the
-// stored item, which is empty if nothing was stored.
+// stored item, or the zero StoredItem if nothing was stored.
 func (s *Store) Put(ctx context.Context, subjectID, namespace, key, value string, opt PutOptions) (StoredItem, error) {
 	if subjectID == "" {
 		return StoredItem{}, nil
@@ -167,7 +170,7 @@ func (s *Store) Put(ctx context.Context, subjectID, namespace, key, value string
 	return convertItem(answer.Item), nil
 }
 
-// Delete deletes the item of a key, if there is one.
+// Delete deletes the item of a key. A missing item is not an error.
 func (s *Store) Delete(ctx context.Context, subjectID, namespace, key string) error {
 	if subjectID == "" {
 		return nil
@@ -178,7 +181,8 @@ func (s *Store) Delete(ctx context.Context, subjectID, namespace, key string) er
 	return unlessMissing(err)
 }
 
-// DeleteNamespace deletes all items of a namespace.
+// DeleteNamespace deletes all items of a namespace. An empty namespace is not
+// an error.
 func (s *Store) DeleteNamespace(ctx context.Context, subjectID, namespace string) error {
 	if subjectID == "" {
 		return nil
@@ -190,7 +194,9 @@ func (s *Store) DeleteNamespace(ctx context.Context, subjectID, namespace string
 }
 
 // WipeSubject deletes all memory of a subject and of the keys linked to it,
-// except sessions. It needs a listener without a fixed scope.
+// except sessions. It needs a listener without a fixed scope. If some files
+// could not be deleted, it returns an *[api.Error] with the code
+// [api.Unavailable]; the call can be repeated.
 func (s *Store) WipeSubject(ctx context.Context, subjectID string) error {
 	if subjectID == "" {
 		return nil
@@ -221,8 +227,8 @@ type Resolver struct {
 	Client *Client // the zero Client if nil
 }
 
-// Resolve returns the identity of an external key. An empty key has the zero
-// Identity.
+// Resolve returns the identity of an external key, or the zero Identity for an
+// empty key and on failure. The errors are those of [Client].
 func (r *Resolver) Resolve(ctx context.Context, externalKey string) (Identity, error) {
 	if externalKey == "" {
 		return Identity{}, nil

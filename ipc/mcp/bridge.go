@@ -38,7 +38,10 @@ const (
 	lastAnswersTimeout = 2 * time.Second
 )
 
-// Run answers until the agent closes its output or the context ends.
+// Run answers the messages in in on out until in ends or the context ends, and
+// then returns nil. An error means that in or out failed. A failed request, or
+// a missing daemon, is an answer for the agent and does not end Run. A read of
+// in that blocks continues after Run has returned.
 func (b *Bridge) Run(ctx context.Context, in io.Reader, out io.Writer) error {
 	s := &server{toolSet: b.ToolSet, version: b.Version, execute: b.executeRequest, permitted: b.fetchPermitted,
 		initialState: b.localState, onPanic: b.recordPanic}

@@ -98,7 +98,9 @@ type exchangeKey struct{}
 func exchangeOf(ctx context.Context) *exchange { return ctx.Value(exchangeKey{}).(*exchange) }
 
 // Answer answers a request. It calls read, which returns the body, if any, only
-// after the caller is known. The client may see the text of the error.
+// after the caller is known. A failed operation is part of the response. The
+// error is that of read, or an [*api.Error] for an invalid request; the client
+// may see its text.
 func (h *Handler) Answer(r *http.Request, read func() ([]byte, error)) (*Response, error) {
 	h.once.Do(h.startServers)
 	e, err := h.newExchange(r)

@@ -56,7 +56,8 @@ const (
 	AllTools  ToolSet = "all"
 )
 
-// ParseToolSet returns the profile with the given name.
+// ParseToolSet returns the set with the given name, core or all. For any other
+// name it returns an [*api.Error] with the code [api.Invalid].
 func ParseToolSet(s string) (ToolSet, error) {
 	if p := ToolSet(s); p == CoreTools || p == AllTools {
 		return p, nil
@@ -190,7 +191,9 @@ type Result struct {
 	Failed bool
 }
 
-// Use calls the tool with arguments, which are a JSON object.
+// Use calls the tool with arguments, which are a JSON object, empty or null. A
+// failure is a Result with Failed set and an [api.Failure] as fields, except
+// that a missing file of get is a result with missing set.
 func (t *Tool) Use(ctx context.Context, ask ExecuteFunc, arguments json.RawMessage) Result {
 	req, err := t.parseRequest(arguments)
 	if err != nil {
