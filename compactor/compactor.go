@@ -131,8 +131,10 @@ type Report struct {
 var ErrUnlimited = errors.New("not a long-term file with a limit in compactor.limits")
 
 // Compact makes one run over the files with a limit. A failure in one file is
-// recorded in its plan and does not stop the run. Runs that change files must
-// share a [Semaphore].
+// recorded in its plan and does not stop the run. If r.Path matches no such
+// file, Compact returns nil and [ErrUnlimited]. After any other error the
+// report contains the files processed so far. Runs that change files must share
+// a [Semaphore].
 func (c *Compactor) Compact(ctx context.Context, r Request) (*Report, error) {
 	report := &Report{Time: c.Now().UTC().Truncate(time.Second), Plans: []*Plan{}}
 	if c.Uses != nil {

@@ -43,7 +43,7 @@ var errChanged = errors.New("the file changed during the run")
 
 // Plan returns the plan for files older than cutoff, or than the configured
 // cutoff if it is zero. If there is a summarizer, Plan requests the missing
-// summaries from it.
+// summaries from it. The only error is the context's.
 func (c *Compress) Plan(ctx context.Context, cutoff time.Duration) (CompressPlan, error) {
 	before := c.day(cmp.Or(cutoff, c.Cutoff, DefaultCutoff))
 	var docs []*memory.Document
@@ -92,7 +92,9 @@ func (c *Compress) planTerms(before string) CompressTerms {
 
 // Run summarizes old files as one group of changes. Files that fail are in the
 // report and are retried by the next run. Run returns an error only from the
-// context or the claim, or if writing is disabled altogether.
+// context or the claim, or if writing is turned off or the root is missing; the
+// report then contains the files processed so far, or is nil if there is no
+// plan.
 func (c *Compress) Run(ctx context.Context, cutoff time.Duration, asked bool) (*CompressReport, error) {
 	plan, err := c.Plan(ctx, cutoff)
 	if err != nil {

@@ -25,10 +25,11 @@ var ErrNoEvidence = errors.New("evidence is missing: list the paths, path#id or 
 // readable.
 var ErrEvidenceNotFound = errors.New("no such file or entry")
 
-// Check returns an error if there is no evidence or a piece does not exist. A
-// piece is a URL, the path of a memory file, or such a path with # and an entry
-// id. Check also finds files that have been archived since. Files and entries
-// that the view cannot read count as missing.
+// Check returns [ErrNoEvidence] if there is no evidence, and an error for the
+// first piece that is not valid or does not exist (see [ErrEvidenceNotFound]).
+// A piece is a URL, the path of a memory file, or such a path with # and an
+// entry id. Check also finds files that have been archived since. Files and
+// entries that the view cannot read count as missing.
 func (v *Evidence) Check(pieces []string) error {
 	if len(pieces) == 0 {
 		return ErrNoEvidence

@@ -58,7 +58,7 @@ compactor.host in the configuration of each.
 }
 
 // ParseClaim parses a claim file. If a field is missing, or duplicated by a
-// merge, ParseClaim returns no claim.
+// merge, ParseClaim returns the zero Claim.
 func ParseClaim(src []byte) Claim {
 	var c Claim
 	for line := range bytes.Lines(src) {
@@ -144,7 +144,8 @@ type Host struct {
 }
 
 // Duty returns which machine runs maintenance, according to the claim file on
-// this machine.
+// this machine. A missing file is no claim. If the file cannot be read, Duty
+// returns the zero Duty, which is not active, and an error.
 func (h *Host) Duty() (Duty, error) {
 	file, err := h.Disk.Read(ClaimPath)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -28,7 +28,9 @@ const (
 )
 
 // Run runs all tasks once. A failed task does not stop the others; Run returns
-// the joined errors.
+// the joined errors. If maintenance is disabled, Run does nothing. If another
+// machine runs maintenance, Run only prunes the journal and returns without an
+// error.
 func (m *Maintenance) Run(ctx context.Context) error {
 	if !m.Enabled {
 		return nil

@@ -71,7 +71,7 @@ func (c *Compactor) Limited(path string) bool {
 	return hard || soft
 }
 
-// FillOf returns how full a file is. It reports false if the file has no limit.
+// FillOf returns how full a file is and reports whether the file has a limit.
 func (c *Compactor) FillOf(doc *memory.Document) (Fill, bool) {
 	if doc.Place.Kind != memory.Longterm {
 		return Fill{}, false

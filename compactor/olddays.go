@@ -123,7 +123,7 @@ type DayReport struct {
 }
 
 // Plan returns the current plan. A day with an unreadable file stays until the
-// next run.
+// next run. The only error is the context's.
 func (o *OldDays) Plan(ctx context.Context) (DayPlan, error) {
 	if o.After <= 0 {
 		return DayPlan{Moves: []DayMove{}, Stay: []api.DayStay{}}, nil
@@ -161,7 +161,8 @@ func (o *OldDays) Plan(ctx context.Context) (DayPlan, error) {
 
 // Run moves old files as one group of changes. Files that fail are in the
 // report and are retried by the next run. Run returns an error only from the
-// context or the claim, or if writing is disabled altogether.
+// context or the claim, or if writing is turned off or the root is missing; the
+// report then contains the files moved so far, or is nil if there is no plan.
 func (o *OldDays) Run(ctx context.Context) (*DayReport, error) {
 	plan, err := o.Plan(ctx)
 	if err != nil {

@@ -27,6 +27,10 @@ var ErrNotArchived = errors.New("not an archived entry with a source")
 // section. It then removes the entry from the archive; both changes can be
 // undone together. If the entry is already in its file, Restore only removes it
 // from the archive.
+//
+// If archive and id identify no archived entry, the error is [ErrNotArchived].
+// If only the removal from the archive fails, the error reports this, and the
+// entry is in both files.
 func (c *Compactor) Restore(ctx context.Context, archive, id string) (*Restored, error) {
 	fail := func(err error) (*Restored, error) { return nil, fmt.Errorf("restore %s#%s: %w", archive, id, err) }
 	file, err := c.Disk.Read(archive)

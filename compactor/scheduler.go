@@ -66,8 +66,9 @@ const (
 	maxClockStep = 24 * time.Hour
 )
 
-// Run runs the job at its scheduled times until the context ends. It returns
-// once the job has returned.
+// Run runs the job at its scheduled times until the context ends, waits for a
+// running job, and returns the error of the context. It logs the failures of
+// jobs.
 func (s *Scheduler) Run(ctx context.Context) error {
 	s.loadState()
 	for {

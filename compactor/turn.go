@@ -12,8 +12,9 @@ type Semaphore struct {
 	slot chan struct{}
 }
 
-// Acquire acquires the Semaphore, or returns an error when the context ends. The
-// returned function releases the Semaphore.
+// Acquire waits until the Semaphore is free and acquires it. The returned
+// function releases it and must be called once. If the context ends first,
+// Acquire returns nil and the error of the context.
 func (t *Semaphore) Acquire(ctx context.Context) (back func(), err error) {
 	t.once.Do(func() { t.slot = make(chan struct{}, 1) })
 	if err := ctx.Err(); err != nil {

@@ -77,8 +77,9 @@ type usesState struct {
 	Files   map[string]*usedFile `json:"files"`
 }
 
-// Open reads the counts. If the file is unreadable, counting starts anew, which
-// only delays trimming.
+// Open reads the counts. A missing file is not an error. If the file is
+// unreadable, Open returns an error and counting starts anew, which only delays
+// trimming.
 func (u *Uses) Open() error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -149,8 +150,9 @@ func (u *Uses) Used(ids []string, now time.Time) {
 // countAt returns the count at a time.
 func (e *usedEntry) countAt(now time.Time) float64 { return e.Count * decay(max(0, now.Sub(e.Last))) }
 
-// Of returns how often an entry of a file was returned or shown. Each use counts
-// 1, halved every 30 days.
+// Of returns the decayed number of times that an entry of a file was returned
+// or shown: each use counts 1, halved every 30 days. It returns 0 for an
+// unknown entry.
 func (u *Uses) Of(path, id string, now time.Time) float64 {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -203,6 +205,7 @@ func (u *Uses) Forget(which func(path, id, text string) bool) error {
 }
 
 // Run saves the counts periodically until the context ends, and then once more.
+// It returns the error of the context.
 func (u *Uses) Run(ctx context.Context) error {
 	for {
 		select {

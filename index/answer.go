@@ -26,7 +26,8 @@ const scanBudget = 1500 * time.Millisecond
 // result.
 //
 // If the index is damaged, Search sets the index aside and answers from the
-// files.
+// files. It returns an error if the context ends or if files that it must read
+// instead of the index are temporarily unreadable.
 func (x *Index) Search(ctx context.Context, view memory.View, q Query) (res Result, err error) {
 	b := x.builders.Get().(*builder)
 	defer x.builders.Put(b)
@@ -281,12 +282,14 @@ func refTo(doc *memory.Document, e *memory.Entry) Ref {
 	return Ref{Path: doc.Place.Path, ID: e.ID, Line: e.Line}
 }
 
-// ByID returns the entries with an explicit id, ordered by path.
+// ByID returns the readable entries with an explicit id, ordered by path, or
+// none. The errors are those of [Index.Search].
 func (x *Index) ByID(ctx context.Context, view memory.View, id string) ([]Ref, error) {
 	return x.findRefs(ctx, view, kindID, id)
 }
 
-// LinksTo returns the entries that link to a file, ordered by path.
+// LinksTo returns the readable entries that link to a file, ordered by path, or
+// none. The errors are those of [Index.Search].
 func (x *Index) LinksTo(ctx context.Context, view memory.View, path string) ([]Ref, error) {
 	return x.findRefs(ctx, view, kindLink, path)
 }

@@ -235,8 +235,9 @@ func (x *Index) Confirm(epoch uint64) error {
 	return nil
 }
 
-// Close waits until everything is on disk and closes the index. Data that
-// cannot be written is indexed again from the files after the next Open.
+// Close waits until everything is on disk and closes the index, for good even
+// if it returns an error. Data that cannot be written is indexed again from the
+// files after the next Open.
 func (x *Index) Close() error {
 	// A rebuild removes its unfinished index itself. Wait for it, because
 	// another index may be opened in the same directory after Close.

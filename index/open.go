@@ -260,8 +260,9 @@ func (x *Index) freeDiskSpace() {
 	}
 }
 
-// DropQuarantine removes the quarantined index and stray indexes. They contain
-// words of earlier file contents.
+// DropQuarantine removes the quarantined index and stray indexes, because they
+// contain words of earlier file contents. On error some of these words may
+// still be on disk.
 func (x *Index) DropQuarantine() error {
 	x.writing.Lock()
 	defer x.writing.Unlock()

@@ -37,9 +37,12 @@ var ErrRebuilding = errors.New("a rebuild is already running")
 const rebuildBatch = 256
 
 // Rebuild makes a new index from the files at paths and replaces the one in
-// use, which serves searches until then. Read returns the current state of a
-// file; an Update without Doc omits the path. Concurrent updates are applied to
-// both indexes.
+// use, which serves searches until then. The function read returns the current
+// state of a file; an Update without Doc omits the path. Concurrent updates are
+// applied to both indexes.
+//
+// If another rebuild is in progress, the error is [ErrRebuilding]. After any
+// error the old index stays in use.
 func (x *Index) Rebuild(ctx context.Context, paths []string,
 	read func(ctx context.Context, path string) (Update, error)) error {
 	select {

@@ -48,7 +48,7 @@ func (i FileInfo) SessionFor(v memory.View) string {
 }
 
 // Version returns a value that changes with the content that the view may read,
-// and the number of readable entries. It reports false if the view cannot read
+// and the number of readable entries. It returns false if the view cannot read
 // any part of the file.
 func (i FileInfo) Version(v memory.View) (version uint64, entries int, ok bool) {
 	if i.file == nil {

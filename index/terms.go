@@ -17,8 +17,8 @@ type Listing struct {
 	Limit  int    // maximum number of names
 }
 
-// Page returns the selected names. The given names must be sorted and have the
-// prefix.
+// Page returns the selected names, a part of names. The given names must be
+// sorted and have the prefix.
 func (l Listing) Page(names []string) []string {
 	if l.After != "" {
 		at, found := slices.BinarySearch(names, l.After)
@@ -30,7 +30,7 @@ func (l Listing) Page(names []string) []string {
 	return names[:min(len(names), l.Limit)]
 }
 
-// Owners returns the sorted owner keys of all indexed content.
+// Owners returns the owner keys of all indexed content, sorted, each once.
 func (x *Index) Owners() (owners []string) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -41,8 +41,8 @@ func (x *Index) Owners() (owners []string) {
 	return slices.Compact(owners)
 }
 
-// Tags returns a page of the tags of readable entries, and the total number of
-// tags with the prefix.
+// Tags returns a page of the sorted tags of readable entries, and the total
+// number of tags with the prefix. The errors are those of [Index.Search].
 func (x *Index) Tags(ctx context.Context, view memory.View, l Listing) (tags []string, total int, err error) {
 	err = x.readTerms(ctx, view, kindTag, l.Prefix, func(_ *page, terms []string) error {
 		tags, total = l.Page(terms), len(terms)
@@ -54,7 +54,7 @@ func (x *Index) Tags(ctx context.Context, view memory.View, l Listing) (tags []s
 // Sections returns a page of the headings above readable entries, and the total
 // number of headings with the prefix. Each heading is spelled as in its first
 // occurrence. Headings that searches treat as equal are listed once. The order
-// is that of the squashed headings.
+// is that of the normalized headings. The errors are those of [Index.Search].
 func (x *Index) Sections(ctx context.Context, view memory.View, l Listing) (names []string, total int, err error) {
 	if l.After != "" {
 		l.After = normalizePhrase(l.After)

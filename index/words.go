@@ -61,7 +61,9 @@ func CheckText(text string) error {
 // quote many things that occur in no file.
 func Unquoted(text string) string { return strings.ReplaceAll(quotes.Replace(text), `"`, " ") }
 
-// CheckExclude is CheckText for excluded text, of which no word can be dropped.
+// CheckExclude returns an error if the excluded text of a query has too many
+// phrases or words. Unlike in the text of a query, no word of it can be
+// dropped.
 func CheckExclude(text string) error {
 	if n := len(strings.Fields(normalizePhrase(text))); n > maxTerms {
 		return fmt.Errorf("%d words, more than %d", n, maxTerms)

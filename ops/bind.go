@@ -17,8 +17,9 @@ type binding struct {
 }
 
 // Do runs the requested operation and returns a pointer to its answer type. An
-// operation that is not [api.Operation.Long] ends after [api.MaxAnswerTime].
-// Errors meant for the caller are of type [*api.Error].
+// operation that is not [api.Operation.Long] ends after [api.MaxAnswerTime],
+// with the code [api.Unavailable]. Errors meant for the caller are of type
+// [*api.Error]; the text of any other error must not be shown to the caller.
 func (m *Memory) Do(ctx context.Context, by api.Caller, req *api.Request) (any, error) {
 	c, err := m.resolveCall(by)
 	if err != nil {
@@ -48,7 +49,8 @@ func (m *Memory) Do(ctx context.Context, by api.Caller, req *api.Request) (any, 
 
 // Stream prepares an operation whose answer is a stream. The returned function
 // sends the parts of the answer until the context ends or send returns an
-// error.
+// error, which the function returns. The errors of Stream itself are those of
+// [Memory.Do].
 func (m *Memory) Stream(ctx context.Context, by api.Caller, req *api.Request) (run func(send func(any) error) error,
 	err error) {
 	c, err := m.resolveCall(by)

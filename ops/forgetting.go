@@ -432,8 +432,9 @@ func (m writeOps) readErasures() ([]erasure, error) {
 	return left, nil
 }
 
-// FinishErasures finishes the erasures that were interrupted when the daemon stopped.
-// Call it after all files have been read.
+// FinishErasures finishes the erasures that were interrupted when the daemon
+// stopped. Call it after all files have been read. The joined errors name the
+// files that failed; their erasure stays pending.
 func (m *Memory) FinishErasures(ctx context.Context) error { return m.writeOps().finishErasures(ctx) }
 
 func (m writeOps) finishErasures(ctx context.Context) error {

@@ -107,8 +107,8 @@ func (q *reductionQueue) closeIfEmpty() bool {
 }
 
 // Reduce reduces pending texts with the model until the context ends, and the
-// remaining ones by rules. It passes errors to failed, whether or not a text is
-// lost.
+// remaining ones by rules, and returns the error of the context. It passes
+// other errors to failed, whether or not a text is lost.
 func (m *Memory) Reduce(ctx context.Context, failed func(error)) error {
 	return m.writeOps().reducePending(ctx, failed)
 }

@@ -34,7 +34,8 @@ type observation struct {
 	seq    uint64
 }
 
-// Lookup returns the stamp of a readable file.
+// Lookup returns the stamp of the file at path and reports whether the
+// catalogue contains it as a readable file.
 func (c *Catalogue) Lookup(path string) (memory.Stamp, bool) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()

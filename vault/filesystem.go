@@ -28,9 +28,10 @@ type FileSystem struct {
 }
 
 // TryExchange tests whether the file system of the directory dir can exchange
-// two files atomically. It creates two empty files with names of drafts, which
-// are not memory and which [Writer.Repair] would remove, and removes them
-// again.
+// two files atomically, and returns nil if it can. It creates two empty files
+// with names of drafts, which are not memory and which [Writer.Repair] would
+// remove, and removes them again. If the directory cannot be opened, the error
+// is an [ErrRoot].
 func TryExchange(dir string) (err error) {
 	fd, err := openAt(unix.AT_FDCWD, dir, pathOnly|unix.O_DIRECTORY)
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// FileSystemOf describes the file system of the directory dir. It may block on
-// a disk that does not respond.
+// FileSystemOf describes the file system of the directory dir, or returns the
+// error of statfs(2). It may block on a disk that does not respond.
 func FileSystemOf(dir string) (FileSystem, error) {
 	var st unix.Statfs_t
 	if _, err := retry(func() (int, error) { return 0, unix.Statfs(dir, &st) }); err != nil {

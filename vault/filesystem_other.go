@@ -7,7 +7,7 @@ import (
 	"fmt"
 )
 
-// FileSystemOf is not supported on this system.
+// FileSystemOf returns an error, because this system is not supported.
 func FileSystemOf(dir string) (FileSystem, error) {
 	return FileSystem{}, fmt.Errorf("file system of %s: %w", dir, errors.ErrUnsupported)
 }

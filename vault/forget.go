@@ -14,16 +14,19 @@ import (
 )
 
 // Clear resolves the temporary files of earlier changes of a file, so that no
-// older version is left in them. A version that another program saved meanwhile
-// is put back.
+// older version is left in them. It puts back a version that another program
+// saved meanwhile. If a temporary file cannot be resolved yet, Clear returns an
+// error, and [Writer.Run] retries.
 func (w *Writer) Clear(ctx context.Context, path string) error {
 	_, err := withSemaphore(ctx, w, func() (none struct{}, _ error) { return none, w.rechecks().finishRechecks(path) })
 	return err
 }
 
 // EditConflictCopies changes the versions that were kept next to a file after a
-// simultaneous save. It calls edit with each kept version and returns the paths
-// of the changed ones. The changes are not in the journal.
+// simultaneous save. It calls edit with each kept version; edit returns the new
+// content, or nil for no change. The changes are not in the journal.
+// EditConflictCopies returns the paths of the changed versions, also if it
+// returns an error because others could not be changed.
 func (w *Writer) EditConflictCopies(ctx context.Context, path string, edit func(kept *File) ([]byte, error)) ([]string,
 	error) {
 	return withSemaphore(ctx, w, func() ([]string, error) {
@@ -86,7 +89,8 @@ func namesIn(dir int) ([]string, error) {
 
 // RemoveEmpty removes a directory below the root and its subdirectories if they
 // contain no files. It returns the paths of remaining files and of hidden
-// entries, which it does not enter.
+// entries, which it does not enter, or nil if the directory is removed or was
+// missing. On error, some subdirectories may have been removed.
 func (w *Writer) RemoveEmpty(ctx context.Context, dir string) ([]string, error) {
 	return withSemaphore(ctx, w, func() ([]string, error) {
 		s, err := w.openParent(dir)

@@ -66,11 +66,13 @@ func AcquireLock(path string, who Holder) (*Lock, error) {
 }
 
 // ReadHolder returns the holder that the lock's file names and reports whether
-// a process with that ID runs. It does not touch the lock. A released lock's
-// file is empty, half-written or foreign text identifies no process, and a
-// killed process does not run. The result is information
-// for the user: only acquiring the lock shows for certain that it is free, and
-// acquiring it would lock out a process that needs it at that moment.
+// a process with that ID runs. It does not touch the lock. If the file is
+// missing, empty, half written or foreign, ReadHolder returns the zero Holder
+// and false.
+//
+// The result is information for the user: only acquiring the lock shows for
+// certain that it is free, and acquiring it would lock out a process that needs
+// it at that moment.
 func ReadHolder(path string) (Holder, bool) {
 	text, err := readHead(path, 4096)
 	var who Holder
@@ -89,7 +91,8 @@ func (l *Lock) writeHolder(who Holder) {
 	}
 }
 
-// Close releases the lock. The file stays.
+// Close releases the lock and returns the error of closing its file. The file
+// stays.
 func (l *Lock) Close() error {
 	// Otherwise the file would name a process that no longer holds the lock.
 	l.file.Truncate(0)

@@ -73,8 +73,9 @@ func PrivateDir(path string) error {
 	return nil
 }
 
-// CheckPrivateDir returns why [PrivateDir] would refuse the directory at path.
-// It changes nothing and accepts a missing directory.
+// CheckPrivateDir returns the reason why [PrivateDir] would refuse the
+// directory at path, or nil. It changes nothing and accepts a missing
+// directory.
 func CheckPrivateDir(path string) error {
 	var st unix.Stat_t
 	err := unix.Lstat(path, &st)

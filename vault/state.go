@@ -18,8 +18,9 @@ const maxState = 256 << 20
 
 // WriteState atomically replaces the daemon's state file at path, which is not
 // below a root. The file is readable by this user only, and is durable on disk
-// when WriteState returns. The directory must exist, and no concurrent call may
-// write the same path.
+// when WriteState returns nil. On error the file has its old or its new
+// content. The directory must exist, and no concurrent call may write the same
+// path.
 func WriteState(path string, data []byte) error {
 	// The name is fixed, so that crashes leave at most one such file.
 	draft := path + journal.TempSuffix
@@ -74,8 +75,8 @@ func ReadState(path string) ([]byte, error) {
 	return data, pathError("read state", path, err)
 }
 
-// OpenJournal opens the journal in the directory dir and creates the directory
-// if it is missing. Changes are kept for keep, or forever if keep is zero.
+// OpenJournal calls [journal.Open] with [PrivateDir] and [WriteState] as its
+// access to the disk.
 func OpenJournal(dir string, keep time.Duration) (*journal.Journal, error) {
 	return journal.Open(journal.Disk{MakeDir: PrivateDir, Write: WriteState}, dir, keep)
 }

@@ -45,6 +45,7 @@ func (u *Undoer) Undo(ctx context.Context, id string, dry bool) ([]UndoResult, e
 }
 
 // UndoSince is [Undoer.Undo] for all changes since a time and their groups.
+// Without any such change the list is empty.
 func (u *Undoer) UndoSince(ctx context.Context, since time.Time, dry bool) []UndoResult {
 	groups := map[string]bool{}
 	for _, r := range u.Writer.Journal.List(since, "", 0) {

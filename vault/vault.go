@@ -105,7 +105,8 @@ func (v *Vault) Root() (memory.FileID, error) {
 }
 
 // Stat returns the stamp of a file without opening it. The path is relative to
-// the root, with slashes, as in [memory.Place].
+// the root, with slashes, as in [memory.Place]. If there is no regular file at
+// path, the error is one for which [Absent] reports true.
 func (v *Vault) Stat(path string) (memory.Stamp, error) {
 	stamp, err := withParent(v, path, func(dir int, base string) (memory.Stamp, error) {
 		st, err := v.lstat(dir, base)

@@ -130,11 +130,11 @@ var (
 // Write makes a change. On success the change is complete, in the journal, and
 // durable on disk. On error nothing has changed.
 //
-// An automatic change (Requested is false) is made only if other programs have not
-// changed the file for a while and no program seems to edit it; otherwise the
-// error is a [*WaitError]. If writing is turned off, the error is [ErrOff]. An
-// asked change is made at once, even if the file is open in an editor: no text
-// is lost, and the editor warns its user. If other programs save the file
+// An automatic change (Requested is false) is made only if other programs have
+// not changed the file for a while and no program seems to edit it; otherwise
+// the error is a [*WaitError]. If writing is turned off, the error is [ErrOff].
+// A requested change is made at once, even if the file is open in an editor: no
+// text is lost, and the editor warns its user. If other programs save the file
 // during each attempt, the error is [ErrBusy].
 //
 // If the file is not to be changed, the error is a [*RefusedError]. Write also

@@ -62,7 +62,8 @@ func (j *Journal) rereadRecord(id string) (Record, error) {
 
 // Forget permanently removes hunks from changes. The changes stay in the
 // journal but cannot be undone. Forget ignores changes that are no longer in
-// the journal.
+// the journal. An error lists the changes whose hunks are still stored; the
+// others are removed.
 func (j *Journal) Forget(list []HunkSet) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()

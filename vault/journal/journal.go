@@ -74,7 +74,8 @@ type Disk struct {
 }
 
 // Open opens the journal in the directory dir and creates the directory if it
-// is missing. Changes are kept for keep, or forever if keep is zero.
+// is missing. Changes are kept for keep, or forever if keep is zero. If the
+// directory cannot be created or read, Open returns nil and an error.
 //
 // Open leaves damaged and foreign files in place; see [Journal.Problems].
 func Open(disk Disk, dir string, keep time.Duration) (*Journal, error) {
@@ -181,9 +182,10 @@ func (j *Journal) Problems() []string {
 }
 
 // Begin records a change that is about to be made. It returns the record with
-// its ID, its Time if that was zero, and its Group if that was empty. When
-// Begin succeeds, the record is durable on disk. The caller must then call
-// [Journal.Done] or [Journal.Abandon].
+// its ID, its Time if that was zero, and its Group if that was empty. If Begin
+// succeeds, the record is durable on disk, and the caller must then call
+// [Journal.Done] or [Journal.Abandon]. On error nothing is recorded, and the
+// change must not be made.
 func (j *Journal) Begin(r Record) (Record, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -260,7 +262,8 @@ func (j *Journal) Done(id string, after [32]byte) error {
 }
 
 // Abandon deletes the record of a change that was not made and will not be, or
-// that was reverted at once.
+// that was reverted at once. The error is [ErrNoRecord] if there is no such
+// record, or that of the disk.
 func (j *Journal) Abandon(id string) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -306,7 +309,7 @@ func (j *Journal) now() time.Time {
 // must not delete the whole undo history: unless the clock is steady, Prune
 // measures age from now or from the newest change, whichever is earlier. The
 // changes of a group are deleted together, and groups with a pending change are
-// kept.
+// kept. A record that cannot be deleted stays and is part of the error.
 func (j *Journal) Prune(now time.Time, steady bool) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
