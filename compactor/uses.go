@@ -78,7 +78,7 @@ type usesState struct {
 }
 
 // Open reads the counts. A missing file is not an error. If the file is
-// unreadable, Open returns an error and counting starts anew, which only delays
+// unreadable, Open returns an error and counting restarts, which only delays
 // trimming.
 func (u *Uses) Open() error {
 	u.mu.Lock()

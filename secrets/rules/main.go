@@ -91,7 +91,7 @@ func main() {
 	}
 	if len(os.Args) == 2 && os.Args[1] == "-check" {
 		if old, err := os.ReadFile("../table.go"); err != nil || !bytes.Equal(old, out) {
-			log.Fatal("secrets/table.go is stale: go generate ./secrets writes it anew")
+			log.Fatal("secrets/table.go is stale: run go generate ./secrets")
 		}
 		return
 	}

@@ -138,8 +138,8 @@ func NewRoot(g *Globals) *cobra.Command {
 	completeGlobals(root, g)
 
 	root.AddGroup(&cobra.Group{ID: "daemon", Title: "The daemon:"},
-		&cobra.Group{ID: "agents", Title: "Connect agents:"}, &cobra.Group{ID: "ask", Title: "Ask it:"},
-		&cobra.Group{ID: "shell", Title: "At the command line:"})
+		&cobra.Group{ID: "agents", Title: "Connect agents:"}, &cobra.Group{ID: "ask", Title: "Read and write the memory:"},
+		&cobra.Group{ID: "shell", Title: "Help and completion:"})
 	for _, c := range []*cobra.Command{newConfig(g), newVersion(g)} {
 		c.GroupID = "daemon"
 		root.AddCommand(c)

@@ -193,7 +193,7 @@ func (s *serviceCommand) install(ctx context.Context) error {
 		return err
 	}
 	if err := s.runSystemctl(ctx, after...); err != nil {
-		return fmt.Errorf("service install: the units are written but not active: %w\nsee the log: %s",
+		return fmt.Errorf("service install: the units are written but not active: %w (see the log: %s)",
 			err, s.logCommand(daemon.UnitName()))
 	}
 	socket := term.EscapeLine(c.Socket())

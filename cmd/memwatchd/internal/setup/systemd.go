@@ -304,9 +304,9 @@ func (s *serviceCommand) systemdVersion(ctx context.Context) (int, error) {
 	}
 	text, err := s.querySystemctl(ctx, "show", "--property=Version", "--value")
 	if err != nil {
-		return 0, fmt.Errorf("service: systemd does not answer: %w\n"+
-			"in a container, start `memwatchd serve` with another supervisor; "+
-			"after su or sudo, log in as that user or run `sudo loginctl enable-linger %s`",
+		return 0, fmt.Errorf("service: systemd does not answer: %w "+
+			"(in a container, start `memwatchd serve` with another supervisor; "+
+			"after su or sudo, log in as that user or run `sudo loginctl enable-linger %s`)",
 			err, cmp.Or(os.Getenv("USER"), strconv.Itoa(os.Getuid())))
 	}
 	var version int
