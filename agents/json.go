@@ -239,8 +239,8 @@ func (d *jsonDoc) setMember(v *hujson.Value, key string, value any) error {
 // comment.
 func (d *jsonDoc) addItem(v *hujson.Value, key string, value any) error {
 	list, after := listItems(v)
-	kept := bytes.TrimRight(after, blank)
-	rest := string(after[len(kept):])
+	trimmed := bytes.TrimRight(after, blank)
+	rest := string(after[len(trimmed):])
 	base, _ := d.indentAt(v.StartOffset)
 	indent, lines, sep := base+d.unit, d.lines, ""
 	var m hujson.ObjectMember
@@ -254,10 +254,10 @@ func (d *jsonDoc) addItem(v *hujson.Value, key string, value any) error {
 	} else if lines && !strings.Contains(rest, "\n") {
 		rest = d.eol + base + rest
 	}
-	if lines || !hujson.Extra(kept).IsValid() { // without its line end a line comment is invalid
+	if lines || !hujson.Extra(trimmed).IsValid() { // without its line end a line comment is invalid
 		sep = d.eol + indent
 	}
-	m.Name.BeforeExtra = slices.Concat(kept, []byte(sep))
+	m.Name.BeforeExtra = slices.Concat(trimmed, []byte(sep))
 	m.Value.Value = d.render(value, indent, lines)
 	if key != "" {
 		m.Name.Value = hujson.Literal(encodeJSON(key))
@@ -279,11 +279,11 @@ func (d *jsonDoc) removeItem(v *hujson.Value, i int) error {
 	if i < len(list)-1 {
 		next = &list[i+1].Name.BeforeExtra
 	}
-	kept := hujson.Extra(bytes.TrimRight(removed.Name.BeforeExtra, blank))
-	if !slices.Concat(kept, *next).IsValid() {
-		kept = removed.Name.BeforeExtra // with the line end of its last comment
+	rest := hujson.Extra(bytes.TrimRight(removed.Name.BeforeExtra, blank))
+	if !slices.Concat(rest, *next).IsValid() {
+		rest = removed.Name.BeforeExtra // with the line end of its last comment
 	}
-	*next = slices.Concat(kept, *next)
+	*next = slices.Concat(rest, *next)
 	if i > 0 && i == len(list)-1 {
 		last := &list[i-1].Value
 		if removed.Value.AfterExtra != nil { // a comma is behind it

@@ -63,7 +63,7 @@ func commandOf(server any) Command {
 
 // findServer returns the object of all servers and the entry of memwatchd. Each is nil
 // if it is missing.
-func (s jsonServers) findServer(d *jsonDoc) (servers, ours *hujson.Value, err error) {
+func (s jsonServers) findServer(d *jsonDoc) (servers, entry *hujson.Value, err error) {
 	servers, err = d.findKind(&d.root, s.key, '{')
 	if err != nil || servers == nil {
 		return nil, nil, err
@@ -79,8 +79,8 @@ func (s jsonServers) findServer(d *jsonDoc) (servers, ours *hujson.Value, err er
 			}
 		}
 	}
-	ours, err = d.findKind(servers, serverName, '{')
-	return servers, ours, err
+	entry, err = d.findKind(servers, serverName, '{')
+	return servers, entry, err
 }
 
 // containsObjects distinguishes an object of servers from a server.
@@ -95,11 +95,11 @@ func (s jsonServers) listCommands(data []byte) ([]Command, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, ours, err := s.findServer(d)
-	if err != nil || ours == nil {
+	_, entry, err := s.findServer(d)
+	if err != nil || entry == nil {
 		return nil, err
 	}
-	return []Command{commandOf(decodeValue(ours))}, nil
+	return []Command{commandOf(decodeValue(entry))}, nil
 }
 
 func (s jsonServers) addCommand(data []byte, c Command) ([]byte, error) {
@@ -107,16 +107,16 @@ func (s jsonServers) addCommand(data []byte, c Command) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	servers, ours, err := s.findServer(d)
+	servers, entry, err := s.findServer(d)
 	switch {
 	case err != nil:
 		return nil, err
 	case servers == nil:
 		return d.fileContent(d.addItem(&d.root, s.key, map[string]any{serverName: s.newEntry(c)}))
-	case ours == nil:
+	case entry == nil:
 		return d.fileContent(d.addItem(servers, serverName, s.newEntry(c)))
 	}
-	for _, m := range ours.Value.(*hujson.Object).Members {
+	for _, m := range entry.Value.(*hujson.Object).Members {
 		switch m.Name.Value.(hujson.Literal).String() {
 		case "url", "serverUrl", "httpUrl": // the key of an address differs by agent
 			return nil, errorAt(d.text, m.Name.StartOffset, addressError, serverName)
@@ -135,21 +135,21 @@ const addressError = "%s is configured as a remote server: uninstall it first"
 
 // updateMember sets a member of the entry of memwatchd that has another value.
 func (s jsonServers) updateMember(d *jsonDoc, key string, value any) error {
-	_, ours, err := s.findServer(d)
+	_, entry, err := s.findServer(d)
 	if err != nil {
 		return err
 	}
-	if old, err := d.findMember(ours, key); err != nil || old != nil && reflect.DeepEqual(decodeValue(old), value) {
+	if old, err := d.findMember(entry, key); err != nil || old != nil && reflect.DeepEqual(decodeValue(old), value) {
 		return err
 	}
-	return d.setMember(ours, key, value)
+	return d.setMember(entry, key, value)
 }
 
 func (s jsonServers) removeCommand(data []byte) ([]byte, error) {
 	d, err := readJSON(data)
 	for err == nil {
-		servers, ours, failed := s.findServer(d)
-		if failed != nil || ours == nil {
+		servers, entry, failed := s.findServer(d)
+		if failed != nil || entry == nil {
 			return d.fileContent(failed)
 		}
 		outer, _ := d.findMember(&d.root, s.key)

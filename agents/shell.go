@@ -86,10 +86,10 @@ func hookOf(line string) string {
 	if err != nil {
 		return ""
 	}
-	ours := false
+	memwatchd := false
 	for i, word := range words {
-		ours = ours || strings.HasPrefix(path.Base(word), serverName)
-		if ours && word == "hook" && i+1 < len(words) {
+		memwatchd = memwatchd || strings.HasPrefix(path.Base(word), serverName)
+		if memwatchd && word == "hook" && i+1 < len(words) {
 			for _, h := range hookEvents {
 				if words[i+1] == h.command {
 					return h.command

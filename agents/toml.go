@@ -28,15 +28,17 @@ const (
 	removeError = "%s cannot be removed in this notation: delete its lines, starting with this one"
 )
 
-// tomlHeader matches the start of a header of the server's table, or of one below.
+// tomlHeader matches the start of a header of the server's table, or of one
+// below.
 const tomlHeader = `[ \t]*\[[ \t]*["']?mcp_servers["']?[ \t]*\.[ \t]*["']?memwatchd["']?[ \t]*[].]`
 
 var (
 	tomlBegin = regexp.MustCompile(`(?m)^# memwatchd: begin\r?$`)
 
-	// tomlLines matches the lines of the server: a mark, a member of mcp_servers, or
-	// its tables up to the last line that is not blank and no comment. A pattern
-	// cannot recognize all of TOML, so replace compares the decoded files.
+	// tomlLines matches the lines of the server: a mark, a member of
+	// mcp_servers, or its tables up to the last line that is not blank and no
+	// comment. A pattern cannot recognize all of TOML, so replaceText compares
+	// the decoded files.
 	tomlLines = regexp.MustCompile(`(?m)^(?:# memwatchd: (?:begin|end)\r?$\n?` +
 		`|[ \t]*(?:mcp_servers[ \t]*\.[ \t]*)?memwatchd[ \t]*[.=].*\n?` +
 		`|` + tomlHeader + `.*\n?(?:(?:[ \t]*(?:#.*)?\r?\n)*(?:[ \t]*[^\s[#]|` + tomlHeader + `).*\n?)*)`)
@@ -156,8 +158,8 @@ func (tomlServers) removeCommand(data []byte) ([]byte, error) {
 	return after, nil
 }
 
-// replaceText returns the file with another text, after a check that this changes the
-// server as expected and nothing else.
+// replaceText returns the file with another text, after a check that this
+// changes the server as expected and nothing else.
 func (d *tomlDoc) replaceText(text string, server any) ([]byte, error) {
 	data := []byte(d.bom + text)
 	after, err := readTOML(data)
@@ -171,9 +173,10 @@ func (d *tomlDoc) replaceText(text string, server any) ([]byte, error) {
 	return data, nil
 }
 
-// withoutServer returns the text without the lines of the server, from the last mark that
-// begins a block or from the top, and without the blank line before. Comments
-// after the server, and tables that an agent inserted before the last mark, stay.
+// withoutServer returns the text without the lines of the server, from the last
+// mark that begins a block or from the top, and without the blank line before.
+// Comments after the server, and tables that an agent inserted before the last
+// mark, stay.
 func (d *tomlDoc) withoutServer() string {
 	start := 0
 	for _, begin := range tomlBegin.FindAllStringIndex(d.text, -1) {
@@ -196,8 +199,8 @@ func (d *tomlDoc) withoutServer() string {
 	return head + rest
 }
 
-// renderTOML returns a string or a list of strings as TOML. A string in JSON is one
-// in TOML, except for a character that JSON does not escape.
+// renderTOML returns a string or a list of strings as TOML. A string in JSON is
+// one in TOML, except for a character that JSON does not escape.
 func renderTOML(v any) string {
 	return strings.ReplaceAll(string(new(jsonDoc).render(v, "", false)), "\x7f", `\u007f`)
 }

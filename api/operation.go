@@ -172,12 +172,12 @@ func (r *Request) Fields() map[string]any {
 // WithDefaults returns a copy of the request in which unset parameters have
 // their defaults, for a caller that does not send the request to a daemon.
 func (r *Request) WithDefaults() *Request {
-	whole := r.op.NewRequest()
+	full := r.op.NewRequest()
 	for _, p := range r.given {
-		whole.value.Elem().FieldByIndex(p.index).Set(r.value.Elem().FieldByIndex(p.index))
+		full.value.Elem().FieldByIndex(p.index).Set(r.value.Elem().FieldByIndex(p.index))
 	}
-	whole.given = r.given
-	return whole
+	full.given = r.given
+	return full
 }
 
 // Check compares the parameters with the bounds and values in their tags. It

@@ -17,16 +17,16 @@ type Scope struct {
 // subject or an external key gets neither from s.
 func (s Scope) CompleteFields(r *Request) map[string]any {
 	fields := r.Fields()
-	said := func(name string) bool {
+	isSet := func(name string) bool {
 		return slices.ContainsFunc(r.given, func(p *Param) bool { return p.Scope && p.Name == name })
 	}
 	add := func(name string, value *string) {
 		takes := slices.ContainsFunc(r.Params(), func(p *Param) bool { return p.Scope && p.Name == name })
-		if value != nil && takes && !said(name) {
+		if value != nil && takes && !isSet(name) {
 			fields[name] = *value
 		}
 	}
-	if !said("subject") && !said("external_key") {
+	if !isSet("subject") && !isSet("external_key") {
 		add("subject", s.Subject)
 		add("external_key", s.ExternalKey)
 	}

@@ -17,13 +17,13 @@ type insertion struct {
 	lines   []byte
 }
 
-// insertEntries appends entries to their sections in a file and checks the result: each
-// entry keeps its meaning, and the rest of the file is unchanged. It creates a
-// missing section at the end of its innermost existing parent.
+// insertEntries appends entries to their sections in a file and checks the
+// result: each entry keeps its meaning, and the rest of the file is unchanged.
+// It creates a missing section at the end of its innermost existing parent.
 //
-// Unlike [memory.Revision], which adapts text to the surrounding list, place
-// keeps every byte of the lines, so that a restored entry equals the archived
-// one.
+// Unlike [memory.Revision], which adapts text to the surrounding list,
+// insertEntries keeps every byte of the lines, so that a restored entry equals
+// the archived one.
 func insertEntries(doc *memory.Document, list []insertion, parse func([]byte) *memory.Document) ([]byte, error) {
 	if doc.Unsound {
 		return nil, errors.New("the structure of the file is ambiguous; run `memwatchd check`")

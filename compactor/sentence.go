@@ -153,8 +153,7 @@ func chooseSentences(doc *memory.Document, entries []int) []sentence {
 	return chosen
 }
 
-// byWeight returns the entries in the order in which choose takes their
-// sentences.
+// byWeight returns the entries in the order in which their sentences are chosen.
 func byWeight(doc *memory.Document, entries []int) []int {
 	first := func(e *memory.Entry) int {
 		if e.Type == "decision" {

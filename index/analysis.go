@@ -116,8 +116,8 @@ func classOf(r rune) class {
 	return classNone
 }
 
-// eachToken calls emit for every token of s, in the order of the text. The parts of
-// an identifier follow the whole.
+// eachToken calls emit for every token of s, in the order of the text. The
+// parts of an identifier follow the whole.
 func (a *analyzer) eachToken(s string, emit func(token)) {
 	a.emit = emit
 	a.word = a.word[:0]
@@ -311,7 +311,7 @@ func scriptOf(r rune) script {
 	return scriptOther
 }
 
-// foldedAs contains the letters that fold does not derive from Unicode.
+// foldedAs contains the letters that cannot be derived from Unicode.
 var foldedAs = map[rune][]rune{
 	'ё': {'е'}, 'й': {'й'}, 'ß': {'s', 's'}, 'ø': {'o'}, 'ł': {'l'}, 'æ': {'a', 'e'}, 'œ': {'o', 'e'},
 }
@@ -340,9 +340,9 @@ func foldRune(r rune) []rune {
 
 func isApostrophe(r rune) bool { return r == '\'' || r == '’' }
 
-// splitIdentifier returns the parts of an identifier, or nil for a plain word. It splits
-// at '_', between lower case and upper case, before the last capital of a run
-// of capitals ("HTTPServer"), and between letters and digits.
+// splitIdentifier returns the parts of an identifier, or nil for a plain word.
+// It splits at '_', between lower case and upper case, before the last capital
+// of a run of capitals ("HTTPServer"), and between letters and digits.
 func splitIdentifier(w []wordRune) [][]wordRune {
 	var parts [][]wordRune
 	start := 0
@@ -388,10 +388,10 @@ func firstRunes(s string, n int) (string, bool) {
 	return s, false
 }
 
-// normalizePhrase returns text in the form in which phrases are compared. The text is
-// normalized and folded like a token. Every run of other characters than
-// letters, digits and marks becomes one space. A space at both ends makes a
-// phrase match whole words only. Text of scripts without spaces is compared
+// normalizePhrase returns text in the form in which phrases are compared. The
+// text is normalized and folded like a token. Every run of other characters
+// than letters, digits and marks becomes one space. A space at both ends makes
+// a phrase match whole words only. Text of scripts without spaces is compared
 // character by character.
 func normalizePhrase(s string) string {
 	var b strings.Builder

@@ -69,11 +69,11 @@ type fileWriter struct {
 	file    *file
 	only    map[string]bool
 	blocks  []*block // in order; the first one starts the file
-	variant *variant // last part
+	variant *variant // last variant
 	open    *block   // last block
 }
 
-// writeDocument writes a part: the whole file or its excerpt.
+// writeDocument writes a variant: the whole file or its excerpt.
 func (w *fileWriter) writeDocument(doc *memory.Document, sum uint64) {
 	w.variant = &variant{partition: doc.Partition, sum: sum, entries: make([]entry, 0, len(doc.Entries))}
 	w.file.variants = append(w.file.variants, w.variant)
@@ -112,7 +112,7 @@ func (w *fileWriter) writeHead(doc *memory.Document) {
 	w.writeCounts(0)
 }
 
-// writeEntry writes the n-th entry of a part.
+// writeEntry writes the n-th entry of a variant.
 func (w *fileWriter) writeEntry(n int, e *memory.Entry) {
 	_, slot := slotOf(n)
 	if slot == 0 {

@@ -11,8 +11,9 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// A preparedFilter is a prepared filter. It evaluates postings once, the conditions on a
-// part once for each part, and the remaining conditions for each record.
+// A preparedFilter is a prepared filter. It evaluates postings once, the
+// conditions on a variant once for each variant, and the remaining conditions for
+// each record.
 type preparedFilter struct {
 	*Filter
 	view  memory.View
@@ -31,8 +32,8 @@ func (s entrySet) has(p *variant, e int) bool {
 
 func (s entrySet) hasSlot(block uint32, slot int) bool { return s[block]>>slot&1 != 0 }
 
-// entriesWith returns the entries that have any of the terms at the given level or
-// above.
+// entriesWith returns the entries that have any of the terms at the given level
+// or above.
 func (s *search) entriesWith(sort termKind, least level, terms ...string) entrySet {
 	set := make(entrySet, len(s.table.blocks)+len(s.over.blocks))
 	for _, term := range terms {
@@ -109,9 +110,9 @@ func cleanTags(tags []string) []string {
 	return slices.Compact(clean)
 }
 
-// passesVariant reports whether a part passes the conditions that concern all of its
-// entries. It reads the record of the part only if necessary. If ask is set, the
-// caller must also evaluate the record of each entry.
+// passesVariant reports whether a variant passes the conditions that concern all
+// of its entries. It reads the record of the variant only if necessary. If ask is
+// set, the caller must also evaluate the record of each entry.
 func (v *preparedFilter) passesVariant(o *overlay, n uint32) (pass, ask bool) {
 	r := o.rowAt(n)
 	if len(v.Kinds) > 0 && !slices.Contains(v.Kinds, r.kind) ||
@@ -145,8 +146,8 @@ func (v *preparedFilter) passesFile(f *file) bool {
 // forever is later than any time.
 const forever = math.MaxInt64
 
-// passesEntry reports whether one entry passes the conditions that part does not
-// cover.
+// passesEntry reports whether one entry passes the conditions that passesVariant
+// does not cover.
 func (v *preparedFilter) passesEntry(p *variant, e int) bool {
 	return (v.set == nil || v.set.has(p, e)) && v.passesRecord(&p.entries[e])
 }

@@ -119,7 +119,7 @@ func (p *page) scoreBound(score float64) float64 {
 
 const rounding = 1 + 1e-9
 
-// variantBound returns an upper bound of the exact scores in a part, and the number of
+// variantBound returns an upper bound of the exact scores in a variant, and the number of
 // its candidates. The bound is infinite if it requires reading each candidate.
 func (p *page) variantBound(a *acc) (score float64, candidates int) {
 	switch {
@@ -149,8 +149,8 @@ func (p *page) exactScore(c candidate) (float64, Why) {
 	return c.score + recency, Why{Recency: recency}
 }
 
-// cellOf returns the accumulator and the cells of the part of a candidate, or
-// nil if the part contains no query terms.
+// cellOf returns the accumulator and the cells of the variant of a candidate, or
+// nil if the variant contains no query terms.
 func (p *page) cellOf(c candidate) (a *acc, cells []cell) {
 	i := p.at[c.variant]
 	if i <= 0 {

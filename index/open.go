@@ -105,8 +105,8 @@ func (x *Index) writeFile(name, content string) error {
 	return writeFile(x.path(name), content)
 }
 
-// removeStray removes all indexes except the one in use and the one being built. Others
-// remain after a crash or a change of the format.
+// removeStray removes all indexes except the one in use and the one being
+// built. Others remain after a crash or a change of the format.
 func (x *Index) removeStray() error {
 	entries, err := os.ReadDir(x.dir)
 	if err != nil {
@@ -156,8 +156,8 @@ func (x *Index) formatVersion() string {
 	return fmt.Sprintf("memwatchd index %d, bleve 2.5.7\n%s\n", recordVersion, x.opt.Version)
 }
 
-// loadStore opens a store and reads its records into a table. It returns an error if
-// the records and the blocks do not match.
+// loadStore opens a store and reads its records into a table. It returns an
+// error if the records and the blocks do not match.
 func (x *Index) loadStore(name string) (*store, *table, error) {
 	s, err := openStore(x.path(name), x.opt.PersistDelay, x.handleStoreError)
 	if err != nil {
@@ -200,8 +200,8 @@ func (x *Index) loadStore(name string) (*store, *table, error) {
 // reopenPause is the pause before another attempt to open a store.
 const reopenPause = time.Second
 
-// openCurrent opens the index in use. If that index is damaged, or poison holds the
-// reason why it is unusable, open replaces it with an empty one. The caller
+// openCurrent opens the index in use. If that index is damaged, or poison holds
+// the reason why it is unusable, openCurrent replaces it with an empty one. The caller
 // must hold x.writing and x.mu.
 func (x *Index) openCurrent(poison error) error {
 	x.retryAfter = time.Now().Add(reopenPause)
@@ -272,8 +272,9 @@ func (x *Index) DropQuarantine() error {
 	return nil
 }
 
-// handleStoreError handles reports from the goroutines of a store. A nil err means
-// recovery. If the store cannot recover by itself, trouble opens it again.
+// handleStoreError handles reports from the goroutines of a store. A nil err
+// means recovery. If the store cannot recover by itself, handleStoreError opens
+// it again.
 func (x *Index) handleStoreError(s *store, err error, news bool) {
 	switch {
 	case err == nil:
@@ -305,12 +306,12 @@ func (x *Index) handleStoreError(s *store, err error, news bool) {
 	}()
 }
 
-// recoverStore handles a failure of the store. The store and the table may differ from
-// then on, so fail opens the index again, and every file must be applied again.
-// The index is set aside if it cannot be opened. It is also set aside if it
-// failed before it was complete, unless the cause is a lack of resources. If the
-// index has been opened again since the generation that failed, fail does
-// nothing. The caller must hold x.writing.
+// recoverStore handles a failure of the store. The store and the table may
+// differ from then on, so recoverStore opens the index again, and every file
+// must be applied again. The index is set aside if it cannot be opened. It is
+// also set aside if it failed before it was complete, unless the cause is a
+// lack of resources. If the index has been opened again since the generation
+// that failed, recoverStore does nothing. The caller must hold x.writing.
 func (x *Index) recoverStore(generation uint64, cause error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -45,7 +45,7 @@ func (o *overlay) hides(path string) bool {
 	return ok
 }
 
-// variantAt returns the part with a number, from the table or the overlay.
+// variantAt returns the variant with a number, from the table or the overlay.
 func (o *overlay) variantAt(n uint32) *variant {
 	if k := int(n) - len(o.table.variants); k >= 0 {
 		return o.variants[k]

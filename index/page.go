@@ -58,8 +58,8 @@ func (p *page) loadFiles(all []candidate) error {
 	return err
 }
 
-// loadCurrent returns the document of a file, or nil if the file does not exist or
-// differs from the index.
+// loadCurrent returns the document of a file, or nil if the file does not exist
+// or differs from the index.
 func (p *page) loadCurrent(f *file) (doc *memory.Document, err error) {
 	stamp, err := p.source.Stamp(f.path)
 	if err == nil && stamp == f.stamp {
@@ -71,10 +71,10 @@ func (p *page) loadCurrent(f *file) (doc *memory.Document, err error) {
 	return doc, err
 }
 
-// resolveCandidate returns the current entry of a candidate and its document, which is
-// the whole file or the excerpt, depending on the view. If the file differs
-// from the index, document returns nil and marks the file as stale, which makes
-// the search restart with the current file.
+// resolveCandidate returns the current entry of a candidate and its document,
+// which is the whole file or the excerpt, depending on the view. If the file
+// differs from the index, resolveCandidate returns nil and marks the file as
+// stale, which makes the search restart with the current file.
 func (p *page) resolveCandidate(c candidate) (*memory.Document, *memory.Entry, error) {
 	pt := p.over.variantAt(c.variant)
 	if err := p.loadFiles([]candidate{c}); err != nil {
@@ -92,8 +92,8 @@ func (p *page) resolveCandidate(c candidate) (*memory.Document, *memory.Entry, e
 	return nil, nil, nil
 }
 
-// filterPhrases keeps the candidates that contain every wanted phrase and no excluded
-// phrase. It reads the text of the candidates.
+// filterPhrases keeps the candidates that contain every wanted phrase and no
+// excluded phrase. It reads the text of the candidates.
 func (p *page) filterPhrases(want, not []string) error {
 	if len(want) == 0 && len(not) == 0 {
 		return nil

@@ -88,7 +88,7 @@ func (s slots) count() int { return bits.OnesCount64(uint64(s.used())) }
 
 // Bleve writes a frequency in bytes of seven bits each, so small numbers are
 // short. A term is usually in one slot, or in several slots with the same
-// level. rank maps the most frequent level to the smallest number.
+// level. rankOf maps the most frequent level to the smallest number, and levelRanked is its inverse.
 func rankOf(l level) uint64      { return uint64(l+5) % 7 }
 func levelRanked(r uint64) level { return level((r+1)%7 + 1) }
 
@@ -158,7 +158,7 @@ func termKey(prefix string, s termKind, term string) string {
 // blocks have the same length for bleve, which writes the length with every
 // posting.
 type block struct {
-	variant int    // index of the part in its file
+	variant int    // index of the variant in its file
 	nth     int    // index of the block in its part
 	number  uint32 // number in the table
 	prefix  string // prefix of the partition

@@ -38,7 +38,7 @@ type file struct {
 
 // A variant is the content of a file in one partition, and all that a view of this
 // partition can read of the file. No view can read two parts of a file.
-// Searches find and rank a part like a file.
+// Searches find and rank a variant like a file.
 type variant struct {
 	partition memory.Partition
 	sum       uint64   // hash of the text
@@ -89,7 +89,7 @@ const (
 	flagImportance                   // has an importance; stored only
 )
 
-// entryOfSlot returns the index in the entries of the part for slot s of block
+// entryOfSlot returns the index in the entries of the variant for slot s of block
 // b, or -1 for the head of the file.
 func entryOfSlot(b, s int) int { return b*slotsPerBlock + s - 1 }
 
@@ -213,7 +213,7 @@ func unmarshalFile(b []byte) (*file, error) {
 	return f, nil
 }
 
-// readVariant reads a part that part.marshal encoded.
+// readVariant reads a variant that marshal encoded.
 func (d *decoder) readVariant() *variant {
 	p := new(variant)
 	p.partition.Owner = d.string()
@@ -339,7 +339,7 @@ func (f *file) frontReadable(v memory.View) bool {
 	return slices.ContainsFunc(f.variants[:f.lastFront+1], func(p *variant) bool { return v.Readable(p.partition) })
 }
 
-// documentOf returns the document of the part, which is doc or its excerpt. It returns
+// documentOf returns the document of the variant, which is doc or its excerpt. It returns
 // nil if the document does not match the record.
 func (p *variant) documentOf(doc *memory.Document) *memory.Document {
 	if p != p.file.variants[0] {

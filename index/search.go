@@ -58,7 +58,7 @@ type termPosting struct {
 	acc   int32
 }
 
-// An acc accumulates the data of the query terms for one part.
+// An acc accumulates the data of the query terms for one variant.
 type acc struct {
 	score     float64
 	dups      uint64 // set of the dups of its entries that contain query terms, modulo 64
@@ -191,7 +191,7 @@ func (s *search) damaged(err error) error {
 	return errDamaged{err}
 }
 
-// accumulatorOf returns the index of the accumulator of a part, which it adds if
+// accumulatorOf returns the index of the accumulator of a variant, which it adds if
 // necessary.
 func (s *search) accumulatorOf(number uint32) int32 {
 	if i := s.at[number]; i > 0 {
@@ -209,7 +209,7 @@ func (s *search) accumulatorOf(number uint32) int32 {
 	return int32(len(s.accs) - 1)
 }
 
-// scoreTerms adds the contributions of all terms to the cells and parts.
+// scoreTerms adds the score of each term to the entries that contain it, in their cells, and to their variants.
 func (s *search) scoreTerms() {
 	entries := norms{tuning.k1, tuning.b, max(1, s.length/float64(max(s.entries, 1)))}
 	files := norms{tuning.fileK1, tuning.fileB, max(1, s.filelen/float64(max(s.files, 1)))}

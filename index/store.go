@@ -244,7 +244,7 @@ func (s *store) close() error {
 	case err := <-closed:
 		return err
 	case <-time.After(closeLimit):
-		return fmt.Errorf("close index: still running after %v", closeLimit)
+		return fmt.Errorf("close index: not finished after %v", closeLimit)
 	}
 }
 

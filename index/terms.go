@@ -60,7 +60,7 @@ func (x *Index) Sections(ctx context.Context, view memory.View, l Listing) (name
 		l.After = normalizePhrase(l.After)
 	}
 	// The prefix may end inside a word. Appending a letter prevents the space
-	// that squash adds after a whole word.
+	// that normalizePhrase adds after a whole word.
 	const more = "x"
 	prefix := strings.TrimSuffix(normalizePhrase(l.Prefix+more), more+" ")
 	err = x.readTerms(ctx, view, kindSection, prefix, func(p *page, terms []string) error {
@@ -117,8 +117,8 @@ func (p *page) inOrder(c, d candidate) int {
 		cmp.Compare(c.entry, d.entry))
 }
 
-// termsWithPrefix returns the sorted terms of a sort that begin with a prefix and occur
-// in the readable partitions, including the overlay.
+// termsWithPrefix returns the sorted terms of a sort that begin with a prefix
+// and occur in the readable partitions, including the overlay.
 func (s *search) termsWithPrefix(sort termKind, prefix string) ([]string, error) {
 	found := map[string]bool{}
 	for _, p := range s.partitions {
@@ -133,8 +133,8 @@ func (s *search) termsWithPrefix(sort termKind, prefix string) ([]string, error)
 	return slices.Sorted(maps.Keys(found)), nil
 }
 
-// spellHeading returns the spelling of a heading in its first occurrence, or "" if
-// the heading no longer occurs there.
+// spellHeading returns the spelling of a heading in its first occurrence, or ""
+// if the heading no longer occurs there.
 func (p *page) spellHeading(term string) (string, error) {
 	first, found := candidate{}, false
 	p.eachBlock(kindSection, term, func(_ uint32, r ref, v slots) {

@@ -184,9 +184,9 @@ func (p *docParser) entryText(e *Entry, b *block) string {
 		if len(out)-n == s.End-s.Start {
 			continue
 		}
-		kept := bytes.TrimRight(out[n:], " \t\r\n")
-		out = out[:n+len(kept)]
-		if len(bytes.TrimLeft(kept, " \t>")) == 0 && (line > e.Line || e.Block != Item) {
+		rest := bytes.TrimRight(out[n:], " \t\r\n")
+		out = out[:n+len(rest)]
+		if len(bytes.TrimLeft(rest, " \t>")) == 0 && (line > e.Line || e.Block != Item) {
 			out = out[:n] // the line contained only the comment
 			continue
 		}
@@ -264,12 +264,12 @@ func (p *docParser) readLeaf(node ast.Node) leaf {
 	if n == 0 {
 		return lf
 	}
-	whole := true
-	for i := 1; i < n && whole; i++ {
-		whole = segs.At(i).Start == segs.At(i-1).Stop
+	contiguous := true
+	for i := 1; i < n && contiguous; i++ {
+		contiguous = segs.At(i).Start == segs.At(i-1).Stop
 	}
 	lf.at = p.body + segs.At(0).Start
-	if whole {
+	if contiguous {
 		lf.buf = p.text[lf.at : p.body+segs.At(n-1).Stop]
 		return lf
 	}

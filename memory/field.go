@@ -75,8 +75,8 @@ func (c fieldChange) checkValid() error {
 	return nil
 }
 
-// yamlLine returns a new line for the key. It quotes the values that the templates
-// quote.
+// yamlLine returns a new line for the key. It quotes the values that the
+// templates quote.
 func (c fieldChange) yamlLine() string {
 	quote := byte(0)
 	switch c.key {
@@ -339,8 +339,8 @@ func plainScalar(s string) bool {
 		v.LineComment == "" && (v.Tag == "!!str" || v.Tag == "!!timestamp")
 }
 
-// lineEnding returns the line ending of a line. If the line has none, ending
-// returns the one of the nearest line above, or a line feed.
+// lineEnding returns the line ending of a line. If the line has none,
+// lineEnding returns the one of the nearest line above, or a line feed.
 func (d *Document) lineEnding(line int) []byte {
 	for line = min(line, d.lines.count()); line > 0; line-- {
 		s := d.lines.span(line, line)

@@ -67,7 +67,7 @@ func (w *passAttempt) insertTexts() error {
 	d := w.d.placement()
 	shown := slices.ContainsFunc(texts, func(one *Document) bool { return d.wouldBePublic(&one.Entries[0]) })
 	var s insertionPoint
-	if w.section.fresh {
+	if w.section.atEnd {
 		s, err = d.newSection(w.section.path, shown)
 	} else {
 		s, err = d.endOf(sectionTarget{w.section.path, w.section.order, shown})
@@ -282,17 +282,17 @@ func (d placement) adaptItem(text string, beside, nth int) string {
 	like := d.line(d.Entries[beside].Line)
 	indent := like[:len(like)-len(strings.TrimLeft(like, " "))]
 	like = like[len(indent):]
-	marker, own := listMarker(like), listMarker(text)
-	if own == "" || marker == "" || strings.HasPrefix(text, " ") {
+	marker, textMarker := listMarker(like), listMarker(text)
+	if textMarker == "" || marker == "" || strings.HasPrefix(text, " ") {
 		return text
 	}
-	if number, err := strconv.Atoi(marker[:len(marker)-1]); err == nil && len(own) == 1 {
+	if number, err := strconv.Atoi(marker[:len(marker)-1]); err == nil && len(textMarker) == 1 {
 		marker = strconv.Itoa(number+1+nth) + marker[len(marker)-1:]
-	} else if len(own) > 1 {
-		marker = own
+	} else if len(textMarker) > 1 {
+		marker = textMarker
 	}
-	lines := strings.Split(marker+text[len(own):], "\n")
-	shift := indent + strings.Repeat(" ", max(0, len(marker)-len(own)))
+	lines := strings.Split(marker+text[len(textMarker):], "\n")
+	shift := indent + strings.Repeat(" ", max(0, len(marker)-len(textMarker)))
 	lines[0] = indent + lines[0]
 	for i, line := range lines[1:] {
 		if line != "" {
@@ -335,13 +335,13 @@ func (w *passAttempt) replaceEntry(i int, c *entryChange) error {
 	if err != nil {
 		return err
 	}
-	if fresh := &one.Entries[0]; fresh.Comment.End == 0 && e.Comment.End > 0 {
+	if inserted := &one.Entries[0]; inserted.Comment.End == 0 && e.Comment.End > 0 {
 		comment := string(d.comment(e))
 		text := string(one.Source)
-		if at := fresh.lead; at > 0 {
+		if at := inserted.lead; at > 0 {
 			text = text[:at] + " " + comment + text[at:]
 		} else {
-			edit := one.commentBelow(fresh, comment)
+			edit := one.commentBelow(inserted, comment)
 			text = text[:edit.Span.Start] + string(edit.New) + text[edit.Span.End:]
 		}
 		one, err = w.parseSingle(text)

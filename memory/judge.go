@@ -35,7 +35,7 @@ func (m *Merge) Undecided(ctx context.Context, tell func(v Visibility, text stri
 		may, known := told[j]
 		if !known {
 			e := &m.doc.Entries[j]
-			may = m.may(e) && tell(e.Partition.Visibility, string(m.doc.Source[e.Span.Start:e.Span.End]))
+			may = m.allowed(e) && tell(e.Partition.Visibility, string(m.doc.Source[e.Span.Start:e.Span.End]))
 			told[j] = may
 		}
 		return may

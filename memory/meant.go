@@ -11,18 +11,18 @@ import (
 // A mismatchError reports that an edited document differs from the intended
 // result.
 type mismatchError struct {
-	line int // line of the original document, 0 for none
-	what string
+	line    int // line of the original document, 0 for none
+	problem string
 }
 
 func (e *mismatchError) Error() string {
 	if e.line == 0 {
-		return "not changed: " + e.what
+		return "not changed: " + e.problem
 	}
-	return fmt.Sprintf("not changed: the text at line %d %s", e.line, e.what)
+	return fmt.Sprintf("not changed: the text at line %d %s", e.line, e.problem)
 }
 
-func newMismatch(line int, what string) error { return &mismatchError{line, what} }
+func newMismatch(line int, problem string) error { return &mismatchError{line, problem} }
 
 // checkResult compares the parsed result with the intended one. Each piece of the
 // original must exist unchanged or changed as requested, each new piece must be
@@ -93,20 +93,20 @@ func (s *insertionPoint) checkInserted(next *Document, take func() *outlineNode)
 }
 
 // checkInsertedEntry compares an entry with the text that was inserted for it.
-func checkInsertedEntry(fresh *Entry, next *Document, q *outlineNode, path []string) error {
+func checkInsertedEntry(want *Entry, next *Document, q *outlineNode, path []string) error {
 	if q.entry < 0 {
 		return newMismatch(0, "the new text would not be a separate entry")
 	}
 	e := &next.Entries[q.entry]
 	switch {
-	case e.Block != fresh.Block || e.Norm != fresh.Norm || !maps.Equal(e.Attributes, fresh.Attributes):
+	case e.Block != want.Block || e.Norm != want.Norm || !maps.Equal(e.Attributes, want.Attributes):
 		return newMismatch(0, "the new text would merge with other text, or be parsed differently here")
 	case len(e.Sections) < len(path) ||
 		!slices.EqualFunc(e.Sections[len(e.Sections)-len(path):], path,
 			func(a, b string) bool { return sectionName(a) == sectionName(b) }):
 		return newMismatch(0, "the new text would be in another section")
 	}
-	for i, t := range fresh.Tasks {
+	for i, t := range want.Tasks {
 		if i >= len(e.Tasks) || e.Tasks[i].State != t.State || e.Tasks[i].Norm != t.Norm {
 			return newMismatch(0, "the tasks of the new text would be parsed differently here")
 		}
@@ -134,8 +134,8 @@ func (w *passAttempt) checkNode(p *outlineNode, next *Document, q *outlineNode) 
 		if err := checkInsertedEntry(&one.Entries[0], next, q, a.Sections); err != nil {
 			return err
 		}
-		said := one.Entries[0].Attributes["visibility"] == PublicOK.String()
-		if b.Partition != a.Partition && !narrowsReaders(a.Partition, b.Partition) && !said {
+		public := one.Entries[0].Attributes["visibility"] == PublicOK.String()
+		if b.Partition != a.Partition && !narrowsReaders(a.Partition, b.Partition) && !public {
 			return newMismatch(p.from, "would have more readers")
 		}
 		return nil
@@ -294,20 +294,20 @@ func (w *passAttempt) checkFront(next *Document) error {
 // checkHidden verifies that the text that is not indexed is unchanged, apart
 // from that of removed and replaced entries.
 func (w *passAttempt) checkHidden(next *Document) error {
-	texts := func(d *Document, gone []lineRange) (list []string) {
+	texts := func(d *Document, removed []lineRange) (list []string) {
 		for _, s := range d.Hidden {
 			from, to := d.lines.at(s.Start), d.lines.at(s.End-1)
-			if !slices.ContainsFunc(gone, func(r lineRange) bool { return r.overlaps(from, to) }) {
+			if !slices.ContainsFunc(removed, func(r lineRange) bool { return r.overlaps(from, to) }) {
 				list = append(list, string(trimEnding(d.Source[s.Start:s.End])))
 			}
 		}
 		return list
 	}
-	gone := slices.Clone(w.removedLines)
+	removed := slices.Clone(w.removedLines)
 	for i := range w.replacements {
-		gone = append(gone, lineRange{w.d.Entries[i].Line, w.d.Entries[i].EndLine})
+		removed = append(removed, lineRange{w.d.Entries[i].Line, w.d.Entries[i].EndLine})
 	}
-	if !slices.Equal(texts(w.d, gone), texts(next, nil)) {
+	if !slices.Equal(texts(w.d, removed), texts(next, nil)) {
 		return newMismatch(0, "comments or generated text would be parsed differently")
 	}
 	return nil

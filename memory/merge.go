@@ -19,7 +19,7 @@ type Merge struct {
 
 	doc      *Document
 	view     View
-	may      func(*Entry) bool // whether the author of the draft may change an entry
+	allowed  func(*Entry) bool // whether the author of the draft may change an entry
 	layout   *Layout
 	sections map[string]*sectionIndex // by the name in a draft
 	taken    map[[2]int]bool          // paired entries, and their tasks; task -1 is the entry as a whole
@@ -56,10 +56,10 @@ var ErrDraft = errors.New("the draft cannot be written")
 // Merge starts to merge parts of a draft into a whole document, for the readers
 // of the view. If a part would not be parsed as intended, Merge returns nil and
 // an error that matches [ErrDraft]. An item never changes an entry for which
-// may returns false: the item is added beside the entry, unless the file
+// allowed returns false: the item is added beside the entry, unless the file
 // already contains it.
-func (l *Layout) Merge(v View, doc *Document, parts []DraftEntry, may func(*Entry) bool) (*Merge, error) {
-	m := &Merge{doc: doc, view: v, may: may, layout: l, taken: map[[2]int]bool{}, sections: map[string]*sectionIndex{}}
+func (l *Layout) Merge(v View, doc *Document, parts []DraftEntry, allowed func(*Entry) bool) (*Merge, error) {
+	m := &Merge{doc: doc, view: v, allowed: allowed, layout: l, taken: map[[2]int]bool{}, sections: map[string]*sectionIndex{}}
 	for _, p := range parts {
 		item := MergeItem{DraftEntry: p, Text: p.listItem("-"), Into: -1, inTask: -1, heading: l.draftSections(p.Section)[0],
 			section: m.indexSection(p.Section)}
@@ -94,11 +94,11 @@ func (m *Merge) PairItem(item, entry int, text string) error {
 		return fmt.Errorf("%w: %s: cannot be merged with entry %d", ErrDraft, it.Name, entry)
 	}
 	if text != "" {
-		fresh, err := m.layout.parseDraftEntry(m.doc.Place.Path, &DraftEntry{}, it.heading, text)
+		replacement, err := m.layout.parseDraftEntry(m.doc.Place.Path, &DraftEntry{}, it.heading, text)
 		if err != nil {
 			return fmt.Errorf("%w: %s: %w", ErrDraft, it.Name, err)
 		}
-		it.entry, it.text = fresh, text
+		it.entry, it.text = replacement, text
 	}
 	e := &m.doc.Entries[entry]
 	if !m.replaceable(it, entry) || it.task != nil && (len(e.Tasks) == 0 || !it.task.Done) {
@@ -120,7 +120,7 @@ func (m *Merge) recordPair(it *MergeItem, entry int) {
 // without the loss of an open task.
 func (m *Merge) replaceable(it *MergeItem, entry int) bool {
 	e := &m.doc.Entries[entry]
-	if !m.may(e) {
+	if !m.allowed(e) {
 		return false
 	}
 	if it.task == nil && hasBox(e) || it.task != nil && (len(e.Tasks) == 0 || !e.Tasks[0].isEntry) {
@@ -216,7 +216,8 @@ func mergeTitle(e *Entry) string {
 	return strings.ReplaceAll(Fold(stripEmphasis(title)), " ", "")
 }
 
-// itemContent returns the text of an item without its marker, box and indentation.
+// itemContent returns the text of an item without its marker, box and
+// indentation.
 func itemContent(e *Entry) string {
 	lines := strings.Split(e.Text, "\n")
 	_, head := splitAnchor(trimMarkers(lines[0]))

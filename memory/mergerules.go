@@ -75,7 +75,7 @@ func (m *Merge) indexSection(section string) *sectionIndex {
 			in[e.Heading] = is
 		}
 		if is {
-			x.addEntry(i, e, m.may(e))
+			x.addEntry(i, e, m.allowed(e))
 		}
 	}
 	return x
@@ -152,7 +152,7 @@ func (m *Merge) sameTask(it *MergeItem) int {
 	for _, i := range it.section.task[norm] {
 		for j, t := range m.doc.Entries[i].Tasks {
 			switch {
-			case t.Norm != norm || m.taken[[2]int{i, j}], t.State != it.targetState(t.State) && !m.may(&m.doc.Entries[i]):
+			case t.Norm != norm || m.taken[[2]int{i, j}], t.State != it.targetState(t.State) && !m.allowed(&m.doc.Entries[i]):
 			case t.isEntry && !m.taken[[2]int{i, -1}]:
 				top = append(top, i)
 			case !t.isEntry:
@@ -339,7 +339,7 @@ type Outcome struct {
 // file as visible to the reader.
 func (m *Merge) Outcomes(after *Document) []Outcome {
 	list := make([]Outcome, len(m.Items))
-	merged := &Merge{doc: after, view: m.view, may: func(*Entry) bool { return true }, layout: m.layout,
+	merged := &Merge{doc: after, view: m.view, allowed: func(*Entry) bool { return true }, layout: m.layout,
 		sections: map[string]*sectionIndex{}}
 	seen := map[int]bool{} // lines
 	for i := range m.Items {

@@ -209,11 +209,11 @@ func (p *docParser) setOwner() {
 	if p.of != nil {
 		p.owner, p.defaultVisibility = p.of.owner, PublicOK
 	}
-	own := p.defaultVisibility
+	visibility := p.defaultVisibility
 	if p.private.from > 0 {
-		own = PrivateOnly
+		visibility = PrivateOnly
 	}
-	d.Own, d.publicPartition = p.partitionFor(own), p.partitionFor(PublicOK)
+	d.Own, d.publicPartition = p.partitionFor(visibility), p.partitionFor(PublicOK)
 }
 
 func (p *docParser) frontProblem(code, key, message string) {

@@ -64,7 +64,7 @@ func (w *passAttempt) cutLines(r lineRange) Edit {
 		below++
 	}
 	atEnd, atTop := r.to+below == n, r.from-above == first && first == 1
-	var left []byte
+	var replacement []byte
 	switch {
 	case atEnd:
 		r.from -= above
@@ -72,7 +72,7 @@ func (w *passAttempt) cutLines(r lineRange) Edit {
 		r.to += below
 	case above == 0 && below == 0:
 		if w.apart && r.from > 1 {
-			left = d.lineEnding(r.from - 1)
+			replacement = d.lineEnding(r.from - 1)
 		}
 	case above < below:
 		r.from -= above
@@ -81,7 +81,7 @@ func (w *passAttempt) cutLines(r lineRange) Edit {
 	}
 	s := d.lines.span(r.from, r.to)
 	s.Start = max(s.Start, bomLen(d.Source))
-	return Edit{s, left}
+	return Edit{s, replacement}
 }
 
 // emptiedHeadings returns the headings to remove with the entries below them: headings
@@ -90,25 +90,25 @@ func (w *passAttempt) cutLines(r lineRange) Edit {
 // of the file.
 func (w *passAttempt) emptiedHeadings() map[int]bool {
 	d := w.d
-	had, left, public := make([]bool, len(d.Headings)), make([]bool, len(d.Headings)), make([]bool, len(d.Headings))
+	had, remains, public := make([]bool, len(d.Headings)), make([]bool, len(d.Headings)), make([]bool, len(d.Headings))
 	for i := range d.Entries {
 		c := w.entries[i]
 		for h := d.Entries[i].Heading; h >= 0; h = d.Headings[h].Parent {
-			gone := c != nil && c.remove
-			had[h], left[h] = had[h] || gone, left[h] || !gone
+			removed := c != nil && c.remove
+			had[h], remains[h] = had[h] || removed, remains[h] || !removed
 			public[h] = public[h] || d.Entries[i].Partition.Visibility == PublicOK
 		}
 	}
 	for _, i := range slices.Sorted(maps.Keys(w.below)) {
 		for h := d.headingOf(i); h >= 0; h = d.Headings[h].Parent {
-			left[h] = true
+			remains[h] = true
 		}
 	}
 	drop := map[int]bool{}
 	for h := range d.Headings {
 		exposed := d.Own.Visibility == PublicOK && !public[h] &&
 			!d.privateLines.overlaps(d.Headings[h].Line, d.Headings[h].EndLine)
-		if !left[h] && (exposed || had[h] && d.isNoteHeading(h)) {
+		if !remains[h] && (exposed || had[h] && d.isNoteHeading(h)) {
 			drop[h] = true
 		}
 	}

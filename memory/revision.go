@@ -47,7 +47,7 @@ type entryChange struct {
 type sectionText struct {
 	path  []string
 	texts []string
-	fresh bool
+	atEnd bool
 	order [][]string
 }
 
@@ -161,7 +161,7 @@ func (r *Revision) Insert(after int, text string) {
 func (r *Revision) Append(section []string, text string) { r.appendTo(section, text) }
 
 func (r *Revision) appendTo(section []string, text string) *sectionText {
-	i := slices.IndexFunc(r.sections, func(s sectionText) bool { return !s.fresh && slices.Equal(s.path, section) })
+	i := slices.IndexFunc(r.sections, func(s sectionText) bool { return !s.atEnd && slices.Equal(s.path, section) })
 	if i < 0 {
 		i = len(r.sections)
 		r.sections = append(r.sections, sectionText{path: slices.Clone(section)})
@@ -178,7 +178,7 @@ func (r *Revision) AppendSection(heading string, texts ...string) {
 	if len(texts) == 0 {
 		r.fail("text for the section %q is empty", heading)
 	}
-	r.sections = append(r.sections, sectionText{path: []string{heading}, texts: slices.Clone(texts), fresh: true})
+	r.sections = append(r.sections, sectionText{path: []string{heading}, texts: slices.Clone(texts), atEnd: true})
 }
 
 // AppendInOrder is like [Revision.Append] for a top-level section. A missing

@@ -60,8 +60,8 @@ func (d *Document) Rewrite(v View, text string, parse func(source []byte) *Docum
 	}
 	r := &rewrite{d: d, v: v, lines: lines, pairs: pairs, shown: &shown}
 	var last error
-	for _, way := range []func() [][]byte{r.insertLate, r.insertEarly, r.moveNear, r.moveToEnd, r.moveToTop} {
-		source := r.joinLines(way())
+	for _, arrange := range []func() [][]byte{r.insertLate, r.insertEarly, r.moveNear, r.moveToEnd, r.moveToTop} {
+		source := r.joinLines(arrange())
 		next := parse(source)
 		if next == nil {
 			return nil, ErrStopped

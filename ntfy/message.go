@@ -32,17 +32,17 @@ func (m *Message) Body() string {
 	if a := m.Attachment; a != nil {
 		parts = append(parts, strings.TrimSpace(a.Name+" "+a.URL))
 	}
-	var said []string
+	var lines []string
 	for _, p := range parts {
 		p = strings.TrimSpace(p)
 		if p != "" {
-			said = append(said, p)
+			lines = append(lines, p)
 		}
 	}
-	if len(said) == 0 {
+	if len(lines) == 0 {
 		return strings.TrimSpace(m.Title)
 	}
-	return strings.Join(said, " ")
+	return strings.Join(lines, " ")
 }
 
 // An event is one line of a stream.

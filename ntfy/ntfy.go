@@ -121,9 +121,9 @@ func (s *Subscriber) Run(ctx context.Context) error {
 	defer s.updateStatus(func(st *Status) { st.Connected = false })
 	transport := s.Transport
 	if transport == nil {
-		own := http.DefaultTransport.(*http.Transport).Clone()
-		defer own.CloseIdleConnections()
-		transport = own
+		ownTransport := http.DefaultTransport.(*http.Transport).Clone()
+		defer ownTransport.CloseIdleConnections()
+		transport = ownTransport
 	}
 	client := &http.Client{Transport: transport, CheckRedirect: func(req *http.Request, _ []*http.Request) error {
 		return fmt.Errorf("server redirects to %s: set capture.ntfy.server to that host", req.URL.Host)

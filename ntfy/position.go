@@ -60,14 +60,14 @@ func (p *position) addHandled(m Message) {
 // loadPosition returns the stored position, or a new one if the stored position is
 // missing or belongs to another topic.
 func (s *Subscriber) loadPosition() *position {
-	fresh := &position{Topic: strings.TrimRight(s.Server, "/") + "/" + s.Topic}
+	initial := &position{Topic: strings.TrimRight(s.Server, "/") + "/" + s.Topic}
 	data, err := s.Load()
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		s.Logger.Warn("cannot read the position in the topic", "err", err)
 	}
 	var p position
-	if err != nil || json.Unmarshal(data, &p) != nil || p.Topic != fresh.Topic {
-		return fresh
+	if err != nil || json.Unmarshal(data, &p) != nil || p.Topic != initial.Topic {
+		return initial
 	}
 	return &p
 }

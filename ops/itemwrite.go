@@ -57,7 +57,7 @@ type itemEdit struct {
 }
 
 // answerItem returns the item in the form for the caller. If the caller may no
-// longer read the item, shown returns it as the caller wrote it, because
+// longer read the item, answerItem returns it as the caller wrote it, because
 // another readable item may have the same id.
 func (p *itemEdit) answerItem(after *memory.Document) *api.Item {
 	if item := shownItem(p.call, after, p.id); item != nil && item.Key == p.name.key && item.Value == p.request.Value {

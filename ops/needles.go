@@ -87,8 +87,8 @@ func (n *textMatcher) containsLine(text string) bool {
 	return false
 }
 
-// matchingLines returns the numbers, from 0, of the lines that in finds. It returns none
-// if the matches cannot be attributed to single lines.
+// matchingLines returns the numbers, from 0, of the matching lines. It returns
+// none if the matches cannot be attributed to single lines.
 func (n *textMatcher) matchingLines(text string) []int {
 	var lost []int
 	for i, line := range strings.Split(text, "\n") {
@@ -114,9 +114,9 @@ func withoutLines(text string, lost []int) string {
 	return strings.Join(kept, "\n")
 }
 
-// matchesEntry reports whether an entry of an older version of a file is removed. It
-// is if it equals a removed entry, or if all entries with the text are removed
-// and it contains the text.
+// matchesEntry reports whether an entry of an older version of a file is
+// removed. It is if it equals a removed entry, or if all entries with the text
+// are removed and it contains the text.
 func (n *textMatcher) matchesEntry(e *memory.Entry, source string) bool {
 	return n.norms[e.Norm] || n.everyEntry && n.match != "" && entryContains(e, source, n.match)
 }

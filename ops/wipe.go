@@ -114,7 +114,7 @@ func (m writeOps) withAliases(c *Call) (err error) {
 }
 
 // planWipe finds the data of a subject and its aliases. If another subject claims
-// one of the directories, wiping returns an error and nothing is deleted.
+// one of the directories, planWipe returns an error and nothing is deleted.
 func (m writeOps) planWipe(c Call, sessions bool) (*wipePlan, error) {
 	w := &wipePlan{keys: map[string]bool{}}
 	for _, subject := range c.View.Subjects() {

@@ -35,13 +35,13 @@ func (c *Catalogue) clone() *Catalogue { return &Catalogue{c.Since, maps.Clone(c
 // the state that a request sets becomes Ticked and completes no other box. If
 // several files return to former versions, an older state of the tree was
 // restored, for example by git, and their boxes complete nothing either.
-func (c *Catalogue) Update(files []*File, wishes []TickRequest, r *Rules) (done []Copy, moved map[string]string) {
+func (c *Catalogue) Update(files []*File, requests []TickRequest, r *Rules) (done []Copy, moved map[string]string) {
 	if c.files == nil {
 		c.files = map[string]*File{}
 	}
 	files = slices.Clone(files)
 	slices.SortFunc(files, byPath)
-	l := catalogueUpdate{Catalogue: c, requests: wishes, rules: r, missing: map[Digest][]*File{},
+	l := catalogueUpdate{Catalogue: c, requests: requests, rules: r, missing: map[Digest][]*File{},
 		moved: map[string]string{}}
 	for _, f := range files {
 		if f.Gone {
@@ -56,19 +56,19 @@ func (c *Catalogue) Update(files []*File, wishes []TickRequest, r *Rules) (done 
 	for _, list := range l.missing {
 		slices.SortFunc(list, byPath)
 	}
-	// Compare each file with the state before any of the files was learnt.
+	// Compare each file with the catalogue before this update.
 	before := make([]*File, len(files))
-	again := 0
+	reverted := 0
 	for i, f := range files {
 		if f.Gone {
 			continue
 		}
 		before[i] = l.previousState(f)
 		if f.isReverted(before[i]) {
-			again++
+			reverted++
 		}
 	}
-	l.restored = again > 1
+	l.restored = reverted > 1
 	for i, f := range files {
 		if !f.Gone {
 			l.updateFile(f, before[i])
@@ -90,15 +90,15 @@ func (c *Catalogue) Prune(first string) {
 }
 
 // reopenBoxes reopens the boxes of a file that requests ticked.
-func (c *Catalogue) reopenBoxes(path string, wishes []TickRequest, r *Rules) {
+func (c *Catalogue) reopenBoxes(path string, requests []TickRequest, r *Rules) {
 	f := c.files[path]
 	if f == nil {
 		return
 	}
 	now := *f
 	now.Boxes = slices.Clone(f.Boxes)
-	for i := range wishes {
-		for _, n := range r.Candidates(&now, &wishes[i].Done) {
+	for i := range requests {
+		for _, n := range r.Candidates(&now, &requests[i].Done) {
 			if state := &now.Boxes[n].State; *state == Ticked || *state == Unticked {
 				*state = Open
 			}
@@ -124,10 +124,10 @@ type catalogueUpdate struct {
 // another path.
 func (l *catalogueUpdate) markGone(path string) {
 	if f := l.files[path]; f != nil && !f.Gone {
-		was := *f
-		was.Gone = true
-		l.files[path] = &was
-		l.newlyMissing = append(l.newlyMissing, &was)
+		gone := *f
+		gone.Gone = true
+		l.files[path] = &gone
+		l.newlyMissing = append(l.newlyMissing, &gone)
 	}
 }
 
@@ -137,46 +137,46 @@ func (l *catalogueUpdate) markGone(path string) {
 // missing file with the same content and a newly missing file of the same
 // session.
 func (l *catalogueUpdate) previousState(f *File) *File {
-	here := l.files[f.Path]
+	current := l.files[f.Path]
 	byHash := func(list []*File) *File {
-		i := slices.IndexFunc(list, func(was *File) bool { return was.Hash == f.Hash && was.Path != f.Path })
+		i := slices.IndexFunc(list, func(candidate *File) bool { return candidate.Hash == f.Hash && candidate.Path != f.Path })
 		if i < 0 {
 			return nil
 		}
 		l.moved[list[i].Path] = f.Path
 		return list[i]
 	}
-	if here != nil && here.Hash == f.Hash {
-		return here
+	if current != nil && current.Hash == f.Hash {
+		return current
 	}
-	if was := byHash(l.newlyMissing); was != nil {
-		return was
+	if candidate := byHash(l.newlyMissing); candidate != nil {
+		return candidate
 	}
-	if here != nil && !here.Gone {
-		return here
+	if current != nil && !current.Gone {
+		return current
 	}
-	if was := byHash(l.missing[f.Hash]); was != nil || here != nil {
-		return cmp.Or(was, here)
+	if candidate := byHash(l.missing[f.Hash]); candidate != nil || current != nil {
+		return cmp.Or(candidate, current)
 	}
-	for _, was := range l.newlyMissing {
-		if was.Session == f.Session && f.Session != "" && l.moved[was.Path] == "" {
-			l.moved[was.Path] = f.Path
-			return was
+	for _, candidate := range l.newlyMissing {
+		if candidate.Session == f.Session && f.Session != "" && l.moved[candidate.Path] == "" {
+			l.moved[candidate.Path] = f.Path
+			return candidate
 		}
 	}
 	return nil
 }
 
-func (l *catalogueUpdate) updateFile(f, was *File) {
+func (l *catalogueUpdate) updateFile(f, before *File) {
 	now := *f
 	now.Boxes = slices.Clone(f.Boxes)
 	if now.Day == "" {
 		now.Boxes = slices.DeleteFunc(now.Boxes, func(b Box) bool { return b.ID == "" })
 	}
-	news := compareBoxes(&now, was)
-	now.Past = pastOf(f, was)
-	old := now.Day != "" && now.Day < l.Since || l.restored && f.isReverted(was)
-	for _, i := range news {
+	completed := compareBoxes(&now, before)
+	now.Past = pastOf(f, before)
+	old := now.Day != "" && now.Day < l.Since || l.restored && f.isReverted(before)
+	for _, i := range completed {
 		switch {
 		case old:
 		case l.isRequested(&now, i):
@@ -185,7 +185,7 @@ func (l *catalogueUpdate) updateFile(f, was *File) {
 			l.done = append(l.done, now.Copy(i))
 		}
 	}
-	if len(now.Boxes) > 0 || was != nil {
+	if len(now.Boxes) > 0 || before != nil {
 		l.files[f.Path] = &now
 	}
 }
@@ -195,20 +195,20 @@ const maxPast = 8
 
 // isReverted reports whether a file has returned to a version older than its previous
 // one.
-func (f *File) isReverted(was *File) bool {
-	return was != nil && was.Hash != f.Hash && slices.Contains(was.Past, f.Hash)
+func (f *File) isReverted(before *File) bool {
+	return before != nil && before.Hash != f.Hash && slices.Contains(before.Past, f.Hash)
 }
 
 // pastOf returns the former versions of a file, given its previous state.
-func pastOf(f, was *File) []Digest {
+func pastOf(f, before *File) []Digest {
 	switch {
-	case was == nil:
+	case before == nil:
 		return nil
-	case was.Hash == f.Hash:
-		return was.Past
+	case before.Hash == f.Hash:
+		return before.Past
 	}
-	list := slices.DeleteFunc(slices.Clone(was.Past), func(d Digest) bool { return d == was.Hash || d == f.Hash })
-	list = append(list, was.Hash)
+	list := slices.DeleteFunc(slices.Clone(before.Past), func(d Digest) bool { return d == before.Hash || d == f.Hash })
+	list = append(list, before.Hash)
 	return list[max(0, len(list)-maxPast):]
 }
 
@@ -223,9 +223,9 @@ func (l *catalogueUpdate) isRequested(f *File, box int) bool {
 // completed ones. It matches a box by all its properties, then by id, then by
 // text and position, then by text alone. Of identical boxes, as many as were
 // done before are not new.
-func compareBoxes(now, was *File) (news []int) {
-	if was == nil {
-		was = &File{}
+func compareBoxes(now, before *File) (completed []int) {
+	if before == nil {
+		before = &File{}
 	}
 	type key struct {
 		id, owner   string
@@ -238,11 +238,11 @@ func compareBoxes(now, was *File) (news []int) {
 		func(b *Box) (key, bool) { return key{text: b.Text, under: b.Under, section: b.Section}, true },
 		func(b *Box) (key, bool) { return key{text: b.Text}, true },
 	}
-	settled, used := make([]bool, len(now.Boxes)), make([]bool, len(was.Boxes))
+	settled, used := make([]bool, len(now.Boxes)), make([]bool, len(before.Boxes))
 	for _, keyOf := range keys {
 		old := map[key][]int{}
-		for i := range was.Boxes {
-			if k, ok := keyOf(&was.Boxes[i]); ok && !used[i] {
+		for i := range before.Boxes {
+			if k, ok := keyOf(&before.Boxes[i]); ok && !used[i] {
 				old[k] = append(old[k], i)
 			}
 		}
@@ -255,17 +255,17 @@ func compareBoxes(now, was *File) (news []int) {
 					continue
 				}
 				j := slices.IndexFunc(old[k],
-					func(j int) bool { return !used[j] && (was.Boxes[j].State.isDone() == b.State.isDone()) == same })
+					func(j int) bool { return !used[j] && (before.Boxes[j].State.isDone() == b.State.isDone()) == same })
 				if j < 0 {
 					continue
 				}
 				j = old[k][j]
 				settled[i], used[j] = true, true
-				switch before := was.Boxes[j].State; {
+				switch before := before.Boxes[j].State; {
 				case same:
 					b.State = before
 				case b.State.isDone():
-					news = append(news, i)
+					completed = append(completed, i)
 				case before == Ticked:
 					b.State = Unticked
 				}
@@ -274,9 +274,9 @@ func compareBoxes(now, was *File) (news []int) {
 	}
 	for i := range now.Boxes {
 		if !settled[i] && now.Boxes[i].State.isDone() {
-			news = append(news, i)
+			completed = append(completed, i)
 		}
 	}
-	slices.Sort(news)
-	return news
+	slices.Sort(completed)
+	return completed
 }

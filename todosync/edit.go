@@ -12,11 +12,11 @@ type Parse func(source []byte) *memory.Document
 // Tick returns the source of a document with the boxes of requests ticked and
 // matching counters. It returns nil without an error if no request applies any
 // more. The error is that of [memory.Revision.Apply].
-func (r *Rules) Tick(doc *memory.Document, wishes []TickRequest, parse Parse) ([]byte, error) {
+func (r *Rules) Tick(doc *memory.Document, requests []TickRequest, parse Parse) ([]byte, error) {
 	f := FileOf(doc)
 	revision := doc.Revise()
-	for i := range wishes {
-		if list := r.Candidates(f, &wishes[i].Done); len(list) == 1 && f.Boxes[list[0]].State == Open {
+	for i := range requests {
+		if list := r.Candidates(f, &requests[i].Done); len(list) == 1 && f.Boxes[list[0]].State == Open {
 			b := f.Boxes[list[0]]
 			revision.SetTask(b.Entry, b.Task, memory.Done)
 		}
@@ -25,17 +25,17 @@ func (r *Rules) Tick(doc *memory.Document, wishes []TickRequest, parse Parse) ([
 }
 
 // Set returns the source of a document with the given boxes set to state. It
-// changes only boxes that still match their copies, in entries for which may
-// returns true. It returns nil without an error if no box changes. The error is
-// that of [memory.Revision.Apply].
-func Set(doc *memory.Document, boxes []Copy, state memory.TaskState, may func(*memory.Entry) bool, parse Parse) ([]byte,
+// changes only boxes that still match their copies, in entries for which
+// allowed returns true. It returns nil without an error if no box changes. The
+// error is that of [memory.Revision.Apply].
+func Set(doc *memory.Document, boxes []Copy, state memory.TaskState, allowed func(*memory.Entry) bool, parse Parse) ([]byte,
 	error) {
 	f := FileOf(doc)
 	revision := doc.Revise()
 	for i := range f.Boxes {
 		b := &f.Boxes[i]
-		meant := slices.ContainsFunc(boxes, func(c Copy) bool { return c.sameBox(b) })
-		if meant && may(&doc.Entries[b.Entry]) {
+		selected := slices.ContainsFunc(boxes, func(c Copy) bool { return c.sameBox(b) })
+		if selected && allowed(&doc.Entries[b.Entry]) {
 			revision.SetTask(b.Entry, b.Task, state)
 		}
 	}
@@ -48,8 +48,8 @@ func (b *Box) sameBox(other *Box) bool {
 		b.Owner == other.Owner
 }
 
-// applyRevision updates the counters and applies a revision. It returns nil if the
-// revision is empty.
+// applyRevision updates the counters and applies a revision. It returns nil if
+// the revision is empty.
 func applyRevision(revision *memory.Revision, parse Parse) ([]byte, error) {
 	if revision.Empty() {
 		return nil, nil

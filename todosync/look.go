@@ -12,9 +12,10 @@ import (
 // catchUpTime limits the time that a look waits for earlier saves.
 const catchUpTime = 5 * time.Second
 
-// processFiles records the current content of files and creates the resulting requests. A
-// completion acts once, on the known state. If there is a completion, look
-// therefore first reads the files that were saved earlier and not read since.
+// processFiles records the current content of files and creates the resulting
+// requests. A completion acts once, on the known state. If there is a
+// completion, processFiles therefore first reads the files that were saved
+// earlier and not read since.
 func (s *Syncer) processFiles(paths []string) {
 	rules := s.Rules()
 	files := s.readAll(paths, rules)
@@ -49,10 +50,10 @@ func (s *Syncer) readAll(paths []string, rules *Rules) []*File {
 	for _, path := range paths {
 		s.mu.Lock()
 		delete(s.hints, path)
-		if wishes := s.reverted[path]; len(wishes) > 0 {
+		if requests := s.reverted[path]; len(requests) > 0 {
 			delete(s.reverted, path)
-			s.catalogue.reopenBoxes(path, wishes, rules)
-			s.requests = mergeRequests(s.requests, wishes)
+			s.catalogue.reopenBoxes(path, requests, rules)
+			s.requests = mergeRequests(s.requests, requests)
 		}
 		s.mu.Unlock()
 		f := s.readFile(path, rules)
@@ -72,10 +73,10 @@ func (s *Syncer) readAll(paths []string, rules *Rules) []*File {
 	return files
 }
 
-// resetAttemptLocked resets the retry state of a file that has changed. If its content
-// is unchanged, resetAttemptLocked resets the state only after a refused write, because
-// the owner or mode may have changed. Other failed writes may themselves have
-// touched the file at their last step.
+// resetAttemptLocked resets the retry state of a file that has changed. If its
+// content is unchanged, resetAttemptLocked resets the state only after a
+// refused write, because the owner or mode may have changed. Other failed
+// writes may themselves have touched the file at their last step.
 func (s *Syncer) resetAttemptLocked(path string, f *File) {
 	known, a := s.catalogue.files[path], s.attempts[path]
 	if a == nil || !a.refused && f != nil && known != nil && f.Gone == known.Gone && f.Hash == known.Hash {
@@ -84,16 +85,16 @@ func (s *Syncer) resetAttemptLocked(path string, f *File) {
 	delete(s.attempts, path)
 }
 
-// tries and readRetryPause bound the attempts to read a file that is unreadable, for
-// example during a save. After the last attempt the file waits for the next
-// change report.
+// tries and readRetryPause bound the attempts to read a file that is
+// unreadable, for example during a save. After the last attempt the file waits
+// for the next change report.
 const (
 	maxReads       = 5
 	readRetryPause = 50 * time.Millisecond
 )
 
-// readFile returns the parsed state of a file, or nil if the file cannot be read or
-// is too old.
+// readFile returns the parsed state of a file, or nil if the file cannot be
+// read or is too old.
 func (s *Syncer) readFile(path string, rules *Rules) *File {
 	doc, err := s.Files.Load(path)
 	for n := 1; n < maxReads && err != nil && !errors.Is(err, fs.ErrNotExist); n++ {
@@ -139,8 +140,8 @@ func (s *Syncer) recordFilesLocked(files []*File, rules *Rules) []Copy {
 		}
 	}
 	s.requests = mergeRequests(c.StillValid(s.requests, rules), nil)
-	wishes, unclear, _ := c.Resolve(done, rules)
-	s.requests = mergeRequests(s.requests, wishes)
+	requests, unclear, _ := c.Resolve(done, rules)
+	s.requests = mergeRequests(s.requests, requests)
 	for _, w := range unclear {
 		s.logger().Info("task not ticked, more than one box matches equally", "path",
 			w.Path)

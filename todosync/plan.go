@@ -47,14 +47,14 @@ func (s *Syncer) Plan() Plan {
 	if s.Off {
 		done = nil
 	}
-	wishes, _, _ := c.Resolve(done, rules)
-	wishes = mergeRequests(c.StillValid(s.requests, rules), wishes)
+	requests, _, _ := c.Resolve(done, rules)
+	requests = mergeRequests(c.StillValid(s.requests, rules), requests)
 	known, unclear, proposed := c.Resolve(c.Completed(), rules)
 	p := Plan{Off: s.Off, Unclear: unclear, Proposed: proposed}
 	if s.unsaved != nil {
 		p.Problem = s.unsaved.Error()
 	}
-	for _, w := range wishes {
+	for _, w := range requests {
 		planned := Planned{TickRequest: w}
 		if a := s.attempts[w.Path]; a != nil {
 			planned.Reason = a.reason
@@ -62,7 +62,7 @@ func (s *Syncer) Plan() Plan {
 		p.Waiting = append(p.Waiting, planned)
 	}
 	p.Known = slices.DeleteFunc(known, func(w TickRequest) bool {
-		return slices.ContainsFunc(wishes, func(v TickRequest) bool { return v.Path == w.Path && v.compare(w) == 0 })
+		return slices.ContainsFunc(requests, func(v TickRequest) bool { return v.Path == w.Path && v.compare(w) == 0 })
 	})
 	return p
 }

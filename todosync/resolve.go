@@ -28,7 +28,7 @@ func (w TickRequest) compare(v TickRequest) int {
 // the author of a completion may not change a box, the request is a proposal and
 // ticks nothing. The lists are sorted and independent of the order of the
 // completions.
-func (c *Catalogue) Resolve(done []Copy, r *Rules) (wishes, ambiguous, proposals []TickRequest) {
+func (c *Catalogue) Resolve(done []Copy, r *Rules) (requests, ambiguous, proposals []TickRequest) {
 	if len(done) == 0 {
 		return nil, nil, nil
 	}
@@ -38,7 +38,7 @@ func (c *Catalogue) Resolve(done []Copy, r *Rules) (wishes, ambiguous, proposals
 			w := TickRequest{d, f.Path}
 			switch c.judgeRequest(w, r, x) {
 			case wanted:
-				wishes = append(wishes, w)
+				requests = append(requests, w)
 			case unclear:
 				ambiguous = append(ambiguous, w)
 			case proposed:
@@ -46,7 +46,7 @@ func (c *Catalogue) Resolve(done []Copy, r *Rules) (wishes, ambiguous, proposals
 			}
 		}
 	}
-	return mergeRequests(wishes, nil), mergeRequests(ambiguous, nil), mergeRequests(proposals, nil)
+	return mergeRequests(requests, nil), mergeRequests(ambiguous, nil), mergeRequests(proposals, nil)
 }
 
 // mergeRequests returns the sorted union of two lists.
@@ -57,12 +57,12 @@ func mergeRequests(a, b []TickRequest) []TickRequest {
 }
 
 // StillValid returns the requests that are still valid for the known files.
-func (c *Catalogue) StillValid(wishes []TickRequest, r *Rules) []TickRequest {
-	if len(wishes) == 0 {
+func (c *Catalogue) StillValid(requests []TickRequest, r *Rules) []TickRequest {
+	if len(requests) == 0 {
 		return nil
 	}
 	x := newIndex(c)
-	return slices.DeleteFunc(slices.Clone(wishes), func(w TickRequest) bool { return c.judgeRequest(w, r, x) != wanted })
+	return slices.DeleteFunc(slices.Clone(requests), func(w TickRequest) bool { return c.judgeRequest(w, r, x) != wanted })
 }
 
 // Completed returns all boxes that count as done by hand.

@@ -17,14 +17,14 @@ type Outcome struct {
 	Err     error // from [Writer]
 }
 
-// Set opens or ticks boxes at a caller's request, in entries for which may
+// Set opens or ticks boxes at a caller's request, in entries for which allowed
 // returns true, and then ticks the resulting copies elsewhere. It returns one
 // outcome per file, ordered by path; a failed file does not stop the others.
 // Together the changes are one change in the journal. Of copies on several
 // days, those of the last day count as done by hand, and the others as ticked
 // with them. The list of boxes must not be empty.
 func (s *Syncer) Set(ctx context.Context, boxes []Copy, state memory.TaskState,
-	may func(*memory.Entry) bool) []Outcome {
+	allowed func(*memory.Entry) bool) []Outcome {
 	boxes = slices.SortedFunc(slices.Values(boxes), func(a, b Copy) int { return strings.Compare(a.Path, b.Path) })
 	all := boxes
 	var outcomes []Outcome
@@ -38,7 +38,7 @@ func (s *Syncer) Set(ctx context.Context, boxes []Copy, state memory.TaskState,
 		written, err := s.Writer.Write(ctx, vault.Change{
 			Path: path, Cause: Cause, Group: group, Reason: "requested: " + state.String(), Requested: true,
 			Edit: s.editDocument(path, func(doc *memory.Document, parse Parse) ([]byte, error) {
-				return Set(doc, boxes[:n], state, may, parse)
+				return Set(doc, boxes[:n], state, allowed, parse)
 			}),
 		})
 		group = cmp.Or(group, written.ID)
@@ -59,7 +59,8 @@ func (s *Syncer) Set(ctx context.Context, boxes []Copy, state memory.TaskState,
 // catalogue.
 const maxTickedWith = 1000
 
-// recordTickedWith records which boxes were ticked together with boxes of a later day.
+// recordTickedWith records which boxes were ticked together with boxes of a
+// later day.
 func (s *Syncer) recordTickedWith(boxes []Copy) {
 	last := slices.MaxFunc(boxes, func(a, b Copy) int { return strings.Compare(a.Day, b.Day) })
 	s.mu.Lock()
@@ -76,8 +77,8 @@ func (s *Syncer) recordTickedWith(boxes []Copy) {
 	}
 }
 
-// editDocument converts a document change to an edit of an existing file. If the change
-// fails, the edit returns a *vault.RefusedError.
+// editDocument converts a document change to an edit of an existing file. If
+// the change fails, the edit returns a *vault.RefusedError.
 func (s *Syncer) editDocument(path string,
 	change func(*memory.Document, Parse) ([]byte, error)) func(*vault.File) ([]byte,
 	error) {

@@ -41,10 +41,10 @@ func (s *Syncer) compareAll(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("compare tasks: %w", err)
 		}
-		was := known.files[listed.Path]
+		before := known.files[listed.Path]
 		delete(known.files, listed.Path)
 		if listed.Day != "" && listed.Day < rules.First ||
-			was != nil && !was.Gone && was.Hash == HashDigest(listed.Hash) {
+			before != nil && !before.Gone && before.Hash == HashDigest(listed.Hash) {
 			continue
 		}
 		if f := s.readFile(listed.Path, rules); f != nil {

@@ -23,11 +23,11 @@ type state struct {
 	Requests []TickRequest `json:"wishes,omitempty"`
 }
 
-func encodeState(root string, c *Catalogue, wishes []TickRequest) ([]byte, error) {
-	return json.Marshal(state{stateVersion, root, c.Since, c.Files(), wishes})
+func encodeState(root string, c *Catalogue, requests []TickRequest) ([]byte, error) {
+	return json.Marshal(state{stateVersion, root, c.Since, c.Files(), requests})
 }
 
-func decodeState(root string, data []byte) (c *Catalogue, wishes []TickRequest, err error) {
+func decodeState(root string, data []byte) (c *Catalogue, requests []TickRequest, err error) {
 	var s state
 	if err := json.Unmarshal(data, &s); err != nil {
 		return nil, nil, fmt.Errorf("task state: %w", err)
@@ -68,7 +68,7 @@ func (s *Syncer) saveState(now bool) bool {
 		err = vault.WriteState(s.State, data)
 	}
 	s.mu.Lock()
-	news := (err == nil) != (s.unsaved == nil)
+	changed := (err == nil) != (s.unsaved == nil)
 	s.unsaved = err
 	if err == nil {
 		s.dirty, s.retry = time.Time{}, time.Time{}
@@ -77,9 +77,9 @@ func (s *Syncer) saveState(now bool) bool {
 	}
 	s.mu.Unlock()
 	switch {
-	case news && err != nil:
+	case changed && err != nil:
 		s.logger().Warn("cannot save the task state, ticking is paused", "err", err)
-	case news:
+	case changed:
 		s.logger().Info("task state is saved again")
 	}
 	return err == nil

@@ -43,8 +43,8 @@ const (
 	// saveAfter is the delay before observations are saved. Lost observations
 	// are simply made again.
 	saveAfter = 10 * time.Second
-	// staleReadTime is how long content from before the Syncer's own write may come
-	// from a read that started before the write.
+	// staleReadTime is how long content from before the Syncer's own write may
+	// come from a read that started before the write.
 	staleReadTime = 2 * time.Second
 	// maxDebounce limits the debounce of files that change continuously, in
 	// multiples of Debounce.
@@ -77,9 +77,9 @@ type Syncer struct {
 	// Off disables ticking. Changes are still recorded, so that old completions
 	// are not new when ticking is enabled.
 	Off bool
-	// Debounce is the debounce time of files; 0 means [DefaultDebounce]. It should
-	// exceed the time until a missing file counts as gone, because otherwise a
-	// moved file appears to be a new one.
+	// Debounce is the debounce time of files; 0 means [DefaultDebounce]. It
+	// should exceed the time until a missing file counts as gone, because
+	// otherwise a moved file appears to be a new one.
 	Debounce time.Duration
 	// CatchUp blocks until Changed has been called for every earlier save. It
 	// may be nil.
@@ -130,7 +130,7 @@ type fulfilledRequests struct {
 
 // Reverted restores the requests of a write that was reverted because the user
 // saved the file at the same moment. It may be called while the Syncer writes.
-// See [vault.Writer.TakenBack].
+// See [vault.Writer.Reverted].
 func (s *Syncer) Reverted(path string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

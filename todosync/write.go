@@ -29,13 +29,13 @@ func (s *Syncer) writeDue(ctx context.Context) (ticked []Copy) {
 	s.requests = s.catalogue.StillValid(s.requests, s.Rules()) // the day may have changed
 	s.mu.Unlock()
 	group := ""
-	for path, wishes := s.dueAfter(""); path != ""; path, wishes = s.dueAfter(path) {
+	for path, requests := s.dueAfter(""); path != ""; path, requests = s.dueAfter(path) {
 		// Save the request before acting on it, so that a restart does not take
 		// the tick for a manual change.
 		if ctx.Err() != nil || !s.saveState(true) {
 			return ticked
 		}
-		id, boxes, err := s.tickFile(ctx, path, wishes, group)
+		id, boxes, err := s.tickFile(ctx, path, requests, group)
 		group, ticked = cmp.Or(group, id), append(ticked, boxes...)
 		if ctx.Err() != nil {
 			return ticked
@@ -78,15 +78,15 @@ func (s *Syncer) dueLocked(w *TickRequest) (at time.Time, ok bool) {
 }
 
 // tickFile fulfils requests in one file.
-func (s *Syncer) tickFile(ctx context.Context, path string, wishes []TickRequest, group string) (id string,
+func (s *Syncer) tickFile(ctx context.Context, path string, requests []TickRequest, group string) (id string,
 	ticked []Copy,
 	err error) {
 	rules := s.Rules()
 	var before, after *File
 	written, err := s.Writer.Write(ctx, vault.Change{
-		Path: path, Cause: Cause, Group: group, Reason: changeReason(wishes),
+		Path: path, Cause: Cause, Group: group, Reason: changeReason(requests),
 		Edit: s.editDocument(path, func(doc *memory.Document, parse Parse) ([]byte, error) {
-			out, err := rules.Tick(doc, wishes, parse)
+			out, err := rules.Tick(doc, requests, parse)
 			before, after = nil, nil
 			if out != nil {
 				before, after = FileOf(doc), FileOf(parse(out))
@@ -108,11 +108,11 @@ func (s *Syncer) tickFile(ctx context.Context, path string, wishes []TickRequest
 		}
 		s.mu.Lock()
 		s.ownWrites[path] = ownWrite{before.Hash, s.now()}
-		s.rememberLocked(path, wishes)
+		s.rememberLocked(path, requests)
 		s.recordFilesLocked([]*File{after}, rules)
 		s.dirty = s.now()
 		s.mu.Unlock()
-		s.logger().Info("ticked tasks that were done elsewhere", "path", path, "tasks", len(wishes))
+		s.logger().Info("ticked tasks that were done elsewhere", "path", path, "tasks", len(requests))
 	}
 	s.dropRequests(path)
 	return written.ID, ticked, nil
@@ -123,10 +123,10 @@ const revertWindow = time.Hour
 
 // rememberLocked records the requests that a write fulfilled, in case the write
 // is reverted.
-func (s *Syncer) rememberLocked(path string, wishes []TickRequest) {
+func (s *Syncer) rememberLocked(path string, requests []TickRequest) {
 	now := s.now()
 	maps.DeleteFunc(s.fulfilled, func(_ string, t fulfilledRequests) bool { return now.Sub(t.at) > revertWindow })
-	s.fulfilled[path] = fulfilledRequests{wishes, now}
+	s.fulfilled[path] = fulfilledRequests{requests, now}
 }
 
 // errChanged is the error of tick if the file has no box to tick: the user has
@@ -134,12 +134,12 @@ func (s *Syncer) rememberLocked(path string, wishes []TickRequest) {
 var errChanged = errors.New("the file has changed since the last read")
 
 // changeReason returns the reason for a change, as shown to the user.
-func changeReason(wishes []TickRequest) string {
+func changeReason(requests []TickRequest) string {
 	others := map[string]bool{}
-	for _, w := range wishes {
+	for _, w := range requests {
 		others[w.Done.Path] = true
 	}
-	reason := "done in " + wishes[0].Done.Path
+	reason := "done in " + requests[0].Done.Path
 	if n := len(others) - 1; n > 0 {
 		reason += fmt.Sprintf(" and %d more", n)
 	}

@@ -12,8 +12,8 @@ import (
 // completionPatterns are patterns of statements by agents about completed work, with their
 // weight.
 var completionPatterns = []struct {
-	worth int
-	is    *regexp.Regexp
+	worth   int
+	pattern *regexp.Regexp
 }{
 	{3, compilePattern(`^(?:[*_✅✓☑🎉]|\s)*(?:I(?:'ve| have)? |we(?:'ve| have)? |successfully |also )*(?:added|fixed|implemented|created|removed|renamed|refactored|updated|wrote|written|moved|replaced|migrated|merged|committed|deployed|released|published|configured|installed|upgraded|extracted|documented|tested|verified|resolved|converted|enabled|disabled|split|rewrote|optimi[sz]ed|simplified|corrected|reverted|set up|built|deleted|introduced|bumped|changed)\b`)},
 	{3, compilePattern(`^(?:[*_✅✓☑🎉]|\s)*(?:我)?(?:已经?|成功|都已)(?:经)?(?:将|把|为|在|给|全部)?.{0,12}(?:添加|修复|实现|完成|创建|删除|重命名|重构|更新|移动|替换|迁移|合并|提交|部署|发布|配置|安装|升级|修改|解决|优化|新增|改为|改成|写好|通过)|^(?:[*_✅✓☑🎉]|\s)*(?:修复了|新增了|添加了|实现了|完成了|更新了|删除了|重构了|解决了|修改了|优化了|创建了)`)},
@@ -38,26 +38,26 @@ func Achievements(message string, most int, keep func(string) bool) (lines []str
 	var all []found
 	seen := map[string]bool{}
 	for _, line := range ProseLines(message) {
-		for _, said := range splitSentences(line) {
-			if seen[said] || !isWorkStatement(said) {
+		for _, sentence := range splitSentences(line) {
+			if seen[sentence] || !isWorkStatement(sentence) {
 				continue
 			}
 			for _, d := range completionPatterns {
-				if d.is.MatchString(said) {
-					seen[said] = true
-					all = append(all, found{said, d.worth, len(all)})
+				if d.pattern.MatchString(sentence) {
+					seen[sentence] = true
+					all = append(all, found{sentence, d.worth, len(all)})
 					break
 				}
 			}
 		}
 	}
 	slices.SortFunc(all, func(a, b found) int { return cmp.Or(b.worth-a.worth, a.at-b.at) })
-	kept := 0
+	accepted := 0
 	all = slices.DeleteFunc(all, func(f found) bool {
-		if kept == most || !keep(f.text) {
+		if accepted == most || !keep(f.text) {
 			return true
 		}
-		kept++
+		accepted++
 		return false
 	})
 	slices.SortFunc(all, func(a, b found) int { return a.at - b.at })
@@ -69,10 +69,10 @@ func Achievements(message string, most int, keep func(string) bool) (lines []str
 
 // isWorkStatement reports whether the form of a text permits a statement about
 // completed work.
-func isWorkStatement(said string) bool {
-	n := utf8.RuneCountInString(said)
-	last, _ := utf8.DecodeLastRuneInString(said)
+func isWorkStatement(sentence string) bool {
+	n := utf8.RuneCountInString(sentence)
+	last, _ := utf8.DecodeLastRuneInString(sentence)
 	return n >= minStatement/2 && n <= maxAchievement && !strings.ContainsRune("?？:：", last) &&
-		!incompleteRE.MatchString(said) &&
-		strings.IndexFunc(said, unicode.IsControl) < 0
+		!incompleteRE.MatchString(sentence) &&
+		strings.IndexFunc(sentence, unicode.IsControl) < 0
 }

@@ -63,10 +63,10 @@ func Statements(turns []Message, most int) []Statement {
 			continue
 		}
 		for _, line := range lines {
-			for _, said := range splitSentences(line) {
-				if kind, ok := kindOf(said, turn.Assistant); ok {
-					last[said] = len(all)
-					all = append(all, found{Statement{kind, said}, len(all)})
+			for _, sentence := range splitSentences(line) {
+				if kind, ok := kindOf(sentence, turn.Assistant); ok {
+					last[sentence] = len(all)
+					all = append(all, found{Statement{kind, sentence}, len(all)})
 				}
 			}
 		}
@@ -185,12 +185,12 @@ const habitVerbs = `use|run|write|add|commit|push|put|call|ask|check|test|keep|n
 
 // kindOf returns the kind of the first matching rule. It reports false if no
 // rule matches or the text is not a statement.
-func kindOf(said string, assistant bool) (Kind, bool) {
-	low := strings.ToLower(said)
+func kindOf(sentence string, assistant bool) (Kind, bool) {
+	low := strings.ToLower(sentence)
 	for _, r := range rules {
-		if !(r.personOnly && assistant) && r.containsWord(low) && r.pattern.MatchString(said) &&
-			(r.exception == nil || !r.exception.MatchString(said)) {
-			return r.kind, isStatement(said)
+		if !(r.personOnly && assistant) && r.containsWord(low) && r.pattern.MatchString(sentence) &&
+			(r.exception == nil || !r.exception.MatchString(sentence)) {
+			return r.kind, isStatement(sentence)
 		}
 	}
 	return 0, false

@@ -59,8 +59,8 @@ func Read(text []byte) (turns []Message) {
 		case r.Meta, r.Summary, r.Failure:
 		case r.Type != r.Message.Role, r.Type != "user" && r.Type != "assistant":
 		default:
-			if said := r.messageText(); said != "" {
-				turns = append(turns, Message{r.Type == "assistant", said})
+			if trimmed := r.messageText(); trimmed != "" {
+				turns = append(turns, Message{r.Type == "assistant", trimmed})
 			}
 		}
 	}
@@ -69,18 +69,18 @@ func Read(text []byte) (turns []Message) {
 
 // messageText returns the text of a record.
 func (r *record) messageText() string {
-	var said string
-	if decodeJSON(r.Message.Content, &said) && said != "" {
-		return said
+	var trimmed string
+	if decodeJSON(r.Message.Content, &trimmed) && trimmed != "" {
+		return trimmed
 	}
 	var parts []contentBlock
 	decodeJSON(r.Message.Content, &parts)
 	for _, p := range parts {
 		if p.Type == "text" && p.Text != "" {
-			said += p.Text + "\n\n"
+			trimmed += p.Text + "\n\n"
 		}
 	}
-	return said
+	return trimmed
 }
 
 // decodeJSON decodes JSON and skips values of unexpected types. It reports whether

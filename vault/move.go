@@ -110,9 +110,9 @@ func (w *Writer) moveFile(s, target *dirEntry, old *source, c *Change, foreign t
 	return Written{}, err
 }
 
-// renameFile moves a file to a name that does not exist, if the file is still the
-// version read. On errConcurrentSave another program saved the file, which has its old
-// name again. The system calls are named do and undo.
+// renameFile moves a file to a name that does not exist, if the file is still
+// the version read. On errConcurrentSave another program saved the file, which
+// has its old name again. The system calls are named do and undo.
 func (w *Writer) renameFile(s, target *dirEntry, old *source, do, undo string) error {
 	hold, err := w.leaseSource(old.fd)
 	if err != nil {
@@ -134,7 +134,7 @@ func (w *Writer) renameFile(s, target *dirEntry, old *source, do, undo string) e
 		return nil
 	}
 	// If another program has created a new file meanwhile, that file stays, and
-	// settle resolves the moved file by its content.
+	// resolveChange resolves the moved file by its content.
 	err = errors.Join(err, w.runSyscall(undo, func() error { return renameNew(target.dir, target.base, s.dir, s.base) }))
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return err

@@ -14,15 +14,15 @@ import (
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
-// resolveChange resolves a change that may be half done. It compares the temporary
-// file with the recorded digests, restores or removes it, and reports whether
-// the change was made. It records the result in the journal. made is true if
-// the journal already has the change as complete. settle never removes a
-// version written by another program.
+// resolveChange resolves a change that may be half done. It compares the
+// temporary file with the recorded digests, restores or removes it, and reports
+// whether the change was made. It records the result in the journal. made is
+// true if the journal already has the change as complete. settle never removes
+// a version written by another program.
 //
-// On error, the result is still undecided; errConcurrentSave means that a program is
-// still writing the replaced file. If s is nil, settle opens the directory of
-// the file itself.
+// On error, the result is still undecided; errConcurrentSave means that a
+// program is still writing the replaced file. If s is nil, resolveChange opens
+// the directory of the file itself.
 func (w rechecks) resolveChange(s *dirEntry, r journal.Record, made bool) (happened bool, err error) {
 	if r.To != "" {
 		happened, err = w.resolveMove(r)
@@ -105,8 +105,9 @@ func (w rechecks) resolveTemp(s *dirEntry, r journal.Record, made bool) (happene
 	return false, w.makeConflictCopy(s, r)
 }
 
-// makeConflictCopy renames a temporary file to a visible name for the user. The file
-// contains a version saved by another program that a later save superseded.
+// makeConflictCopy renames a temporary file to a visible name for the user. The
+// file contains a version saved by another program that a later save
+// superseded.
 func (w rechecks) makeConflictCopy(s *dirEntry, r journal.Record) error {
 	name := s.base + ".kept-" + r.ID
 	err := w.runSyscall("keep", func() error { return renameNew(s.dir, r.Temp, s.dir, name) })
@@ -121,8 +122,8 @@ func (w rechecks) makeConflictCopy(s *dirEntry, r journal.Record) error {
 	return nil
 }
 
-// closeRecord records in the journal whether a change was made, unless the journal
-// has this result already.
+// closeRecord records in the journal whether a change was made, unless the
+// journal has this result already.
 func (w rechecks) closeRecord(r journal.Record, made, happened bool) error {
 	var err error
 	switch {
@@ -209,7 +210,8 @@ func (w rechecks) nextRecheck(ending bool) (wait time.Duration, more bool) {
 	return max(wait, 0), w.running
 }
 
-// scheduleRecheck schedules a recheck and reports whether [Writer.Run] will make it.
+// scheduleRecheck schedules a recheck and reports whether [Writer.Run] will
+// make it.
 func (w rechecks) scheduleRecheck(l recheck) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -230,8 +232,8 @@ func (w rechecks) runDueRechecks() {
 	}
 }
 
-// finishRechecks makes the rechecks of a file before the file is changed again. It
-// waits until each first recheck is due.
+// finishRechecks makes the rechecks of a file before the file is changed again.
+// It waits until each first recheck is due.
 func (w rechecks) finishRechecks(path string) error {
 	var errs []error
 	for _, l := range w.takeRechecks(func(l recheck) bool { return l.record.Path == path || l.record.To == path }) {
@@ -276,8 +278,8 @@ func (w rechecks) runRecheck(l recheck) error {
 	return err
 }
 
-// finishChange records a complete change in the journal and schedules the recheck of
-// the old file.
+// finishChange records a complete change in the journal and schedules the
+// recheck of the old file.
 func (w rechecks) finishChange(s *dirEntry, c *Change, r journal.Record, hash [32]byte) {
 	if !c.Requested {
 		w.countWrite(r.Path)

@@ -143,8 +143,8 @@ func (w *Writer) openSource(s *dirEntry) (*source, error) {
 }
 
 // waitPresent returns fs.ErrNotExist if the file is missing. If the file existed
-// until recently, believe first waits, because a program may be saving it by
-// moving the old file away; for an unasked change it returns a [*WaitError]
+// until recently, waitPresent first waits, because a program may be saving it by
+// moving the old file away; for an automatic change it returns a [*WaitError]
 // instead.
 func (w *Writer) waitPresent(ctx context.Context, s *dirEntry, asked bool) error {
 	for {
@@ -185,7 +185,7 @@ func (w *Writer) replaceFile(s *dirEntry, old *source, c *Change, data []byte, f
 }
 
 // applyJournaled records a change in the journal, calls do to put the draft in
-// place, and records the result. If do fails, journalled examines the files to
+// place, and records the result. If do fails, applyJournaled examines the files to
 // find out whether the change was made, regardless of the error.
 func (w *Writer) applyJournaled(s *dirEntry, c *Change, draft *tempFile, before, after []byte, foreign time.Time,
 	do func() error) (Written, error) {
@@ -255,7 +255,7 @@ func newRecord(c *Change, temp string, before, after []byte) journal.Record {
 // saved the file, and its version is in place.
 //
 // With a lease, no program can have the file open for writing during the
-// exchange. A program about to open the file is blocked; swap detects this
+// exchange. A program about to open the file is blocked; exchangeTemp detects this
 // before the program continues, and puts back the file that the program is
 // going to write.
 func (w *Writer) exchangeTemp(s *dirEntry, old *source, d *tempFile) error {

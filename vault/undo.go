@@ -75,9 +75,9 @@ type undoPlan struct {
 	by      map[string]string // the undoing changes, by ID; nil before apply
 }
 
-// selectRecords determines the reversible changes by reversing them in memory. Each
-// change applies to the file without its later changes. make starts over
-// without the groups that fail, until none fails.
+// selectRecords determines the reversible changes by reversing them in memory.
+// Each change applies to the file without its later changes. selectRecords
+// starts over without the groups that fail, until none fails.
 func (p *undoPlan) selectRecords(records []journal.Record) {
 	for {
 		before := len(p.failed)
@@ -219,8 +219,8 @@ func (p *undoPlan) writeStep(ctx context.Context, step []journal.Record, group s
 	return p.writer.Write(ctx, c)
 }
 
-// listResults returns the result of each change. It omits changes that were undone
-// before, and changes whose undo was reversed along with them.
+// listResults returns the result of each change. It omits changes that were
+// undone before, and changes whose undo was reversed along with them.
 func (p *undoPlan) listResults(records []journal.Record) []UndoResult {
 	whole, reasons := map[string]journal.Record{}, map[string]bool{} // by ID; by group
 	for _, r := range p.records {
@@ -280,7 +280,8 @@ func undoSteps(records []journal.Record) [][]journal.Record {
 	return all
 }
 
-// groupRecords returns the changes by group, the group of the newest change first.
+// groupRecords returns the changes by group, the group of the newest change
+// first.
 func groupRecords(records []journal.Record) [][]journal.Record {
 	var groups [][]journal.Record
 	at := map[string]int{}

@@ -12,12 +12,12 @@ type barrier struct {
 	done func(error)
 }
 
-// skipDebounce makes each entry that the newest barrier waits for due now, if the
-// entry is only waiting for its debounce time, for its writer to close the
-// file, or for its first retry. Each entry costs a check of the file, so flush
-// runs once for all barriers that arrive together. It skips files already found
-// missing, because an event reports their return. It does not skip open files,
-// because no event reports that a file was closed.
+// skipDebounce makes each entry that the newest barrier waits for due now, if
+// the entry is only waiting for its debounce time, for its writer to close the
+// file, or for its first retry. Each entry costs a check of the file, so
+// skipDebounce runs once for all barriers that arrive together. It skips files
+// already found missing, because an event reports their return. It does not
+// skip open files, because no event reports that a file was closed.
 func (s *debouncer) skipDebounce(now time.Time) {
 	newest := s.barriers[len(s.barriers)-1].seq
 	for _, e := range s.byPath {
@@ -56,8 +56,8 @@ func (s *debouncer) completeBarriers() {
 	})
 }
 
-// failBarriers completes, with err, the barriers sent after the mark with sequence
-// number seq, which will not be delivered.
+// failBarriers completes, with err, the barriers sent after the mark with
+// sequence number seq, which will not be delivered.
 func (s *debouncer) failBarriers(seq uint64, err error) {
 	s.barriers = slices.DeleteFunc(s.barriers, func(b *barrier) bool {
 		if b.seq < seq {

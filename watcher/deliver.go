@@ -31,8 +31,8 @@ func (w *Watcher) deliverBatch(ctx context.Context, b batch) ([]string, error) {
 			}
 			slices.Sort(gone)
 		}
-		held, news := w.hold.holdMissing(time.Now(), gone, all, w.Reconcile)
-		if news {
+		held, started := w.hold.holdMissing(time.Now(), gone, all, w.Reconcile)
+		if started {
 			w.Logger.Warn("many files disappeared at once, keeping their entries until a second scan",
 				"gone", len(gone), "of", all, "after", w.Reconcile)
 		}
@@ -42,7 +42,7 @@ func (w *Watcher) deliverBatch(ctx context.Context, b batch) ([]string, error) {
 	}
 	w.watches.recordDelivery(b.paths)
 	began := time.Now()
-	again, err := w.Sink.Changed(ctx, b.paths, b.reason)
+	retry, err := w.Sink.Changed(ctx, b.paths, b.reason)
 	switch {
 	case ctx.Err() != nil:
 	case err == nil:
@@ -51,8 +51,8 @@ func (w *Watcher) deliverBatch(ctx context.Context, b batch) ([]string, error) {
 		w.sinkFailure = sinkFailure{err.Error(), began}
 		w.Logger.Error("cannot process changes, retrying", "files", len(b.paths), "err", err)
 	}
-	w.Logger.Debug("changed", "why", b.reason, "files", len(b.paths), "again", len(again), "took", time.Since(began))
-	return again, err
+	w.Logger.Debug("changed", "why", b.reason, "files", len(b.paths), "again", len(retry), "took", time.Since(began))
+	return retry, err
 }
 
 // checkState reports the state of a path to the settler.

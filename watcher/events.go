@@ -149,7 +149,7 @@ func (w *Watcher) readErrors(ctx context.Context, failures <-chan error) {
 	}
 }
 
-// handleError handles a notifier error. Unless err is harmless, lost requests a scan,
+// handleError handles a notifier error. Unless err is harmless, handleError requests a scan,
 // because events may have been lost.
 func (w *Watcher) handleError(err error) {
 	switch {
@@ -176,8 +176,7 @@ func (w *Watcher) cookieName(name string) (string, bool) {
 	return strings.TrimPrefix(rest, "/"), true
 }
 
-// addMoved records that a directory moved or changed identity, so that below
-// rechecks the files known in it.
+// addMoved records that a directory moved or changed identity, so that hintMoved rechecks the files known in it.
 func (b *hintBuffer) addMoved(dir string) {
 	if b.moved == nil {
 		b.moved = make(map[string]bool)

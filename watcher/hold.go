@@ -24,8 +24,8 @@ type hold struct {
 
 // releaseFound records the start of a full scan and the sorted paths it did not
 // find. It releases the held paths that the scan found. If that ends the hold,
-// scanned returns the number of paths that were held, otherwise 0.
-func (h *hold) releaseFound(began time.Time, gone []string) (back int) {
+// releaseFound returns the number of paths that were held, otherwise 0.
+func (h *hold) releaseFound(began time.Time, gone []string) (released int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.scan = began
@@ -54,11 +54,11 @@ func (h *hold) len() int {
 	return len(h.paths)
 }
 
-// holdMissing decides whether to hold the missing files in gone, where all is the
-// number of known files. It returns held as true for files that must be held,
-// and news as true if they start a hold. A scan confirms that files are gone if
-// it began at least after past the start of the hold.
-func (h *hold) holdMissing(now time.Time, gone []string, all int, after time.Duration) (held, news bool) {
+// holdMissing decides whether to hold the missing files in gone, where all is
+// the number of known files. It returns held as true for files that must be
+// held, and started as true if they start a hold. A scan confirms that files
+// are gone if it began at least after past the start of the hold.
+func (h *hold) holdMissing(now time.Time, gone []string, all int, after time.Duration) (held, started bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	agreed := len(h.paths) > 0 && h.scan.Sub(h.since) >= after
@@ -68,13 +68,13 @@ func (h *hold) holdMissing(now time.Time, gone []string, all int, after time.Dur
 		}
 		return false, false
 	}
-	news = len(h.paths) == 0
-	if news {
+	started = len(h.paths) == 0
+	if started {
 		h.paths = make(map[string]bool)
 		h.since = now
 	}
 	for _, path := range gone {
 		h.paths[path] = true
 	}
-	return true, news
+	return true, started
 }

@@ -114,7 +114,7 @@ func (s *scans) beginScan() (request uint64, verify bool) {
 func (s *scans) endScan(request uint64, root memory.FileID, state, cause string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	news := s.state != state
+	changed := s.state != state
 	s.dir, s.state, s.cause = root, state, cause
 	if state == RootWatched {
 		s.last = time.Now()
@@ -122,7 +122,7 @@ func (s *scans) endScan(request uint64, root memory.FileID, state, cause string)
 	s.done = max(s.done, request)
 	close(s.finished)
 	s.finished = make(chan struct{})
-	return news
+	return changed
 }
 
 // recordMissed records that part of the root could not be read. It requests a scan,
@@ -257,11 +257,11 @@ func (w *Watcher) runScans(ctx context.Context) {
 
 // noteSleep logs and reports whether the machine slept between two ticks.
 func (w *Watcher) noteSleep(last, now time.Time) bool {
-	is := hasSlept(last, now, w.Poll)
-	if is {
+	slept := hasSlept(last, now, w.Poll)
+	if slept {
 		w.Logger.Info("resumed from sleep, scanning all files")
 	}
-	return is
+	return slept
 }
 
 // hasSlept reports whether far more time than expected passed between two ticks.

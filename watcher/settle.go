@@ -12,8 +12,8 @@ const (
 	// path is delivered on its own. A higher number indicates a checkout or an
 	// import, whose paths are delivered in one batch.
 	burstSize = 16
-	// chunkSize is the number of scanned paths in one batch. Between chunks, newly
-	// saved files go first.
+	// chunkSize is the number of scanned paths in one batch. Between chunks,
+	// newly saved files go first.
 	chunkSize = 1000
 	// firstRetry and lastRetry are the shortest and longest delays before the
 	// retry of a path that could not be read.
@@ -60,7 +60,7 @@ type debouncer struct {
 	debounce, maxWait, deletionDelay time.Duration
 
 	checkState func(path string) pathState
-	deliver    func(context.Context, batch) (again []string, err error) // never called concurrently
+	deliver    func(context.Context, batch) (retry []string, err error) // never called concurrently
 
 	pending atomic.Int64 // paths known to differ and not yet delivered
 
@@ -112,8 +112,8 @@ func (s *debouncer) run(ctx context.Context, in <-chan []hint) {
 		s.completeBarriers()
 		if next != nil {
 			go func() {
-				again, err := s.deliver(ctx, *next)
-				results <- func() { s.finishDelivery(time.Now(), again, err) }
+				retry, err := s.deliver(ctx, *next)
+				results <- func() { s.finishDelivery(time.Now(), retry, err) }
 			}()
 		}
 		timer.Reset(wait)
@@ -198,7 +198,7 @@ func (s *debouncer) ensurePath(path string, seq uint64) *pendingPath {
 }
 
 // checkPath checks a path and reports whether it may be delivered now. If not,
-// check schedules the next check.
+// checkPath schedules the next check.
 func (s *debouncer) checkPath(now time.Time, e *pendingPath) bool {
 	if e.unchecked {
 		e.unchecked = false
@@ -207,9 +207,9 @@ func (s *debouncer) checkPath(now time.Time, e *pendingPath) bool {
 	if e.first.IsZero() {
 		e.first, e.last = now, now
 	}
-	look := s.checkState(e.path)
-	e.open = look == pathWriting
-	switch look {
+	state := s.checkState(e.path)
+	e.open = state == pathWriting
+	switch state {
 	case pathGone:
 		e.unawaited = false
 		if e.missingSince.IsZero() {
@@ -301,8 +301,8 @@ func (s *debouncer) nextBatch(now time.Time) (*batch, time.Duration) {
 	return nil, time.Hour
 }
 
-// takeChunk moves paths from a queue to the batch. Paths that are not ready become
-// entries.
+// takeChunk moves paths from a queue to the batch. Paths that are not ready
+// become entries.
 func (s *debouncer) takeChunk(now time.Time, b *batch, why Reason, q *queue) {
 	for len(b.paths) < chunkSize && q.len() > 0 {
 		path, seq := q.pop()
@@ -318,9 +318,9 @@ func (s *debouncer) takeChunk(now time.Time, b *batch, why Reason, q *queue) {
 	}
 }
 
-// mergeScanned handles a scanned path that already has an entry. If the path could
-// not be read before, sighted schedules another attempt, which barriers wait
-// for.
+// mergeScanned handles a scanned path that already has an entry. If the path
+// could not be read before, mergeScanned schedules another attempt, which
+// barriers wait for.
 func (s *debouncer) mergeScanned(now time.Time, e *pendingPath, why Reason, seq uint64) {
 	e.reason, e.seq = min(e.reason, why), min(e.seq, seq)
 	if e.tries > 0 && !e.overdue {
@@ -360,7 +360,7 @@ func (s *debouncer) scheduleCheck(e *pendingPath, due time.Time) {
 }
 
 // finishDelivery records the result of a delivery.
-func (s *debouncer) finishDelivery(now time.Time, again []string, err error) {
+func (s *debouncer) finishDelivery(now time.Time, retry []string, err error) {
 	b := s.inFlight
 	s.inFlight = nil
 	if err != nil {
@@ -370,14 +370,14 @@ func (s *debouncer) finishDelivery(now time.Time, again []string, err error) {
 		s.failBarriers(b.oldestSeq(), err)
 		return
 	}
-	if len(again) == 0 {
+	if len(retry) == 0 {
 		return
 	}
 	given := make(map[string]*pendingPath, len(b.items))
 	for _, e := range b.items {
 		given[e.path] = e
 	}
-	for _, path := range again {
+	for _, path := range retry {
 		e := given[path]
 		if e == nil { // the sink checked more paths than the batch contained
 			e = &pendingPath{path: path, reason: Scan}

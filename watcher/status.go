@@ -52,10 +52,10 @@ func (w *Watcher) Status() Status {
 	if s.Unread && s.Root == RootWatched {
 		s.Warnings = append(s.Warnings, "part of the memory cannot be read, retrying: see the skipped files")
 	}
-	told := make(map[string]bool)
+	listed := make(map[string]bool)
 	for _, u := range s.Polled {
-		if !told[u.Reason] {
-			told[u.Reason] = true
+		if !listed[u.Reason] {
+			listed[u.Reason] = true
 			s.Warnings = append(s.Warnings, fmt.Sprintf("polling %q: %s", u.Path, u.Reason))
 		}
 	}

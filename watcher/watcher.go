@@ -51,7 +51,7 @@ type Sink interface {
 	// unless why is [Overdue], and the paths that do not exist, unless why is
 	// [Gone]. The sink keeps its data for the returned paths. An error applies
 	// to all paths.
-	Changed(ctx context.Context, paths []string, why Reason) (again []string, err error)
+	Changed(ctx context.Context, paths []string, why Reason) (retry []string, err error)
 }
 
 // Reason is the reason why the watcher delivers a path.

@@ -92,8 +92,8 @@ func (w *watches) openNotifier() {
 	w.opened <- fsn
 }
 
-// endWalk finishes a full walk after its differences have been sent to the settler.
-// It removes the watches of directories that the walk did not visit.
+// endWalk finishes a full walk after its differences have been sent to the
+// settler. It removes the watches of directories that the walk did not visit.
 func (w *watches) endWalk() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -106,10 +106,10 @@ func (w *watches) endWalk() {
 	maps.DeleteFunc(w.knownUnwatched, func(_ string, walk int) bool { return walk != w.walk })
 }
 
-// recordDelivery records the paths of a delivery before it starts. If a path lies in a
-// directory that is not watched, the event of that directory is still to come.
-// If the directory is gone by then, ahead records that the sink knows files in
-// it; otherwise they would stay known for ever.
+// recordDelivery records the paths of a delivery before it starts. If a path
+// lies in a directory that is not watched, the event of that directory is still
+// to come. If the directory is gone by then, recordDelivery records that the
+// sink knows files in it; otherwise they would stay known for ever.
 func (w *watches) recordDelivery(paths []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -165,7 +165,7 @@ func (w *watches) watchDir(d memory.Directory) {
 func (w *watches) recordFailure(path, reason string) { w.polled[path] = failure{reason, w.walk} }
 
 // removeRecord removes the record of a directory and reports whether the sink may
-// know files in it. If below is set, forget also removes everything below the
+// know files in it. If below is set, removeRecord also removes everything below the
 // directory, because it was moved.
 func (w *watches) removeRecord(path string, below bool) bool {
 	w.mu.Lock()
@@ -181,8 +181,8 @@ func (w *watches) removeRecord(path string, below bool) bool {
 	return ok || ahead
 }
 
-// takeMoved returns the old paths of the directories found at another path since the
-// last call.
+// takeMoved returns the old paths of the directories found at another path
+// since the last call.
 func (w *watches) takeMoved() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -281,21 +281,21 @@ func (w *watches) listUnwatchedLocked() []Unwatched {
 	return list
 }
 
-// newFailures returns one polled directory for each current reason that has not been
-// logged before.
+// newFailures returns one polled directory for each current reason that has not
+// been logged before.
 func (w *watches) newFailures() []Unwatched {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	var news []Unwatched
-	told := make(map[string]bool)
+	var failures []Unwatched
+	logged := make(map[string]bool)
 	for _, u := range w.listUnwatchedLocked() {
-		if !w.logged[u.Reason] && !told[u.Reason] {
-			news = append(news, u)
+		if !w.logged[u.Reason] && !logged[u.Reason] {
+			failures = append(failures, u)
 		}
-		told[u.Reason] = true
+		logged[u.Reason] = true
 	}
-	w.logged = told
-	return news
+	w.logged = logged
+	return failures
 }
 
 func (w *watches) len() int {
@@ -317,10 +317,10 @@ func (w *watches) hasCookies() bool {
 func (w *watches) reportCookieLoss() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	lost := ordered && w.cookieDir != "" && w.fsn != nil && !w.cookieWatched
-	news := lost && !w.cookieLossLogged
-	w.cookieLossLogged = lost
-	return news
+	unwatched := ordered && w.cookieDir != "" && w.fsn != nil && !w.cookieWatched
+	isNew := unwatched && !w.cookieLossLogged
+	w.cookieLossLogged = unwatched
+	return isNew
 }
 
 // disableCookies disables cookies because their directory is missing or their

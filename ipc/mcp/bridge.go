@@ -48,14 +48,14 @@ func (b *Bridge) Run(ctx context.Context, in io.Reader, out io.Writer) error {
 	if s.toolSet == "" {
 		s.toolSet = CoreTools
 	}
-	messages, sound := io.Pipe()
+	messages, filtered := io.Pipe()
 	l := &lineFilter{out: out}
-	over := make(chan struct{})
-	defer close(over)
+	stopped := make(chan struct{})
+	defer close(stopped)
 	go func() { // ends with the input: a blocked read cannot be canceled
-		err := l.filterLines(in, sound)
-		l.waitAnswered(lastAnswersTimeout, over)
-		sound.CloseWithError(err)
+		err := l.filterLines(in, filtered)
+		l.waitAnswered(lastAnswersTimeout, stopped)
+		filtered.CloseWithError(err)
 	}()
 	err := s.buildServer().Run(ctx, &mcp.IOTransport{Reader: messages, Writer: l})
 	if errors.Is(err, context.Canceled) || errors.Is(err, io.EOF) {
@@ -65,9 +65,9 @@ func (b *Bridge) Run(ctx context.Context, in io.Reader, out io.Writer) error {
 }
 
 func (b *Bridge) fetchPermitted(ctx context.Context) (*api.OperationsAnswer, bool) {
-	asking, cancel := context.WithTimeout(ctx, permittedTimeout)
+	waitCtx, cancel := context.WithTimeout(ctx, permittedTimeout)
 	defer cancel()
-	answer, err := b.Client.Operations(asking, api.OperationsRequest{})
+	answer, err := b.Client.Operations(waitCtx, api.OperationsRequest{})
 	if err != nil {
 		return b.localState(ctx)
 	}
@@ -87,7 +87,7 @@ func (b *Bridge) executeRequest(ctx context.Context, req *api.Request) (json.Raw
 		defer cancel()
 	}
 	raw, err := b.Client.Do(ctx, req)
-	if _, told := errors.AsType[*api.Error](err); err == nil || told {
+	if _, isAnswer := errors.AsType[*api.Error](err); err == nil || isAnswer {
 		return raw, err
 	}
 	if errors.Is(err, context.DeadlineExceeded) {

@@ -55,9 +55,9 @@ type Handler struct {
 
 func (h *Handler) startServers() {
 	h.servers = map[ToolSet]*server{}
-	may := func(ctx context.Context) (*api.OperationsAnswer, bool) { return exchangeOf(ctx).permitted, true }
+	permitted := func(ctx context.Context) (*api.OperationsAnswer, bool) { return exchangeOf(ctx).permitted, true }
 	for _, p := range []ToolSet{CoreTools, AllTools} {
-		s := &server{toolSet: p, version: h.Version, execute: h.executeRequest, permitted: may, initialState: may,
+		s := &server{toolSet: p, version: h.Version, execute: h.executeRequest, permitted: permitted, initialState: permitted,
 			onPanic: h.recordPanic}
 		h.servers[p] = s.buildServer()
 	}

@@ -31,8 +31,8 @@ type lineFilter struct {
 	idle    chan struct{} // closed when no answer is pending; nil without a waiter
 }
 
-// filterLines passes valid lines on to the library and answers the others, until the
-// input ends.
+// filterLines passes valid lines on to the library and answers the others,
+// until the input ends.
 func (l *lineFilter) filterLines(in io.Reader, to io.Writer) error {
 	r := bufio.NewReaderSize(in, 64<<10)
 	for {
@@ -118,8 +118,8 @@ func (l *lineFilter) checkLine(line []byte) (answered bool, problem *jsonrpc.Err
 // firstWithoutBatches is the first revision of the protocol without batches.
 const firstWithoutBatches = "2025-06-18"
 
-// answerInvalid answers an invalid line. The answer has a null id because the id of
-// the message is unknown.
+// answerInvalid answers an invalid line. The answer has a null id because the
+// id of the message is unknown.
 func (l *lineFilter) answerInvalid(problem *jsonrpc.Error) error {
 	answer, err := api.EncodeJSON(map[string]any{"jsonrpc": "2.0", "id": nil, "error": problem})
 	if err != nil {
@@ -151,8 +151,9 @@ func (l *lineFilter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// waitAnswered waits until no answer is pending, over is closed, or limit has passed.
-func (l *lineFilter) waitAnswered(limit time.Duration, over <-chan struct{}) {
+// waitAnswered waits until no answer is pending, stopped is closed, or limit
+// has passed.
+func (l *lineFilter) waitAnswered(limit time.Duration, stopped <-chan struct{}) {
 	l.mu.Lock()
 	if l.pending <= 0 {
 		l.mu.Unlock()
@@ -163,7 +164,7 @@ func (l *lineFilter) waitAnswered(limit time.Duration, over <-chan struct{}) {
 	l.mu.Unlock()
 	select {
 	case <-idle:
-	case <-over:
+	case <-stopped:
 	case <-time.After(limit):
 	}
 }

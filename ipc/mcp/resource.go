@@ -120,9 +120,9 @@ func (s *server) listPaths(ctx context.Context, r api.CompleteRequest) (*api.Com
 }
 
 // executeTyped executes the operation of a typed request and decodes the answer.
-func executeTyped[Answer, R any](ctx context.Context, ask ExecuteFunc, r R) (*Answer, error) {
+func executeTyped[Answer, R any](ctx context.Context, execute ExecuteFunc, r R) (*Answer, error) {
 	req := api.RequestOf(r).WithDefaults()
-	raw, err := ask(ctx, req)
+	raw, err := execute(ctx, req)
 	if err != nil {
 		return nil, err
 	}

@@ -130,8 +130,8 @@ func (s *server) wrapMethods(next mcp.MethodHandler) mcp.MethodHandler {
 		case *mcp.DiscoverResult:
 			r.Instructions = s.modelInstructions(ctx)
 		case *mcp.ListToolsResult:
-			if may, ok := s.permitted(ctx); ok {
-				r.Tools = slices.DeleteFunc(r.Tools, func(t *mcp.Tool) bool { return !toolNamed(t.Name).isPermitted(may) })
+			if answer, ok := s.permitted(ctx); ok {
+				r.Tools = slices.DeleteFunc(r.Tools, func(t *mcp.Tool) bool { return !toolNamed(t.Name).isPermitted(answer) })
 			}
 		case *mcp.ListResourcesResult:
 			if err := s.listResources(ctx, after, r); err != nil {
@@ -149,13 +149,13 @@ func toolNamed(name string) *Tool {
 // modelInstructions returns the instructions for the model, or "" if memory is
 // turned off.
 func (s *server) modelInstructions(ctx context.Context) string {
-	may, known := s.initialState(ctx)
-	if known && !may.Enabled {
+	answer, known := s.initialState(ctx)
+	if known && !answer.Enabled {
 		return ""
 	}
 	return instructionsFor(func(name string) bool {
 		t := toolNamed(name)
-		return s.toolSet.offersTool(t) && (!known || t.isPermitted(may))
+		return s.toolSet.offersTool(t) && (!known || t.isPermitted(answer))
 	})
 }
 

@@ -69,9 +69,9 @@ func (p ToolSet) offersTool(t *Tool) bool { return t.Core || p == AllTools }
 
 // isPermitted reports whether the caller may execute at least one of the tool's
 // operations.
-func (t *Tool) isPermitted(may *api.OperationsAnswer) bool {
-	return may.Enabled &&
-		slices.ContainsFunc(t.ops, func(op *api.Operation) bool { return slices.Contains(may.Operations, op.Name) })
+func (t *Tool) isPermitted(permitted *api.OperationsAnswer) bool {
+	return permitted.Enabled &&
+		slices.ContainsFunc(t.ops, func(op *api.Operation) bool { return slices.Contains(permitted.Operations, op.Name) })
 }
 
 // aliases are parameter names that models know from other tools.
@@ -104,8 +104,8 @@ func (t *Tool) parseRequest(arguments json.RawMessage) (*api.Request, error) {
 	fields := map[string]json.RawMessage{}
 	var names []string // in the given order
 	err := api.EachField(arguments, func(name string, raw json.RawMessage) error {
-		if meant := aliases[name]; has(meant) {
-			name = meant
+		if canonical := aliases[name]; has(canonical) {
+			name = canonical
 		}
 		if fields[name] != nil {
 			return api.Errorf(api.Invalid, "duplicate field %q", name)
@@ -194,12 +194,12 @@ type Result struct {
 // Use calls the tool with arguments, which are a JSON object, empty or null. A
 // failure is a Result with Failed set and an [api.Failure] as fields, except
 // that a missing file of get is a result with missing set.
-func (t *Tool) Use(ctx context.Context, ask ExecuteFunc, arguments json.RawMessage) Result {
+func (t *Tool) Use(ctx context.Context, execute ExecuteFunc, arguments json.RawMessage) Result {
 	req, err := t.parseRequest(arguments)
 	if err != nil {
 		return failedResult(err)
 	}
-	raw, err := ask(ctx, req)
+	raw, err := execute(ctx, req)
 	if err != nil {
 		if get, ok := req.Value().(*api.GetRequest); ok && get.Path != "" && api.AsError(err).Code == api.NotFound {
 			path, _ := secrets.Redact(get.Path)

@@ -106,12 +106,12 @@ func untrustedMark(untrusted bool) string {
 
 // writePosition writes the position of new text. The path is empty if the caller may
 // not read the file in this context.
-func (b *toolText) writePosition(what, path string, line int) {
+func (b *toolText) writePosition(label, path string, line int) {
 	if path == "" {
-		b.writeLine("%s", what)
+		b.writeLine("%s", label)
 		return
 	}
-	b.writeLine("%s: %s:%d", what, path, line)
+	b.writeLine("%s: %s:%d", label, path, line)
 }
 
 // maxEntryText bounds the characters of an entry in a list.
@@ -247,11 +247,11 @@ func (b *toolText) writeCaptured(a *api.CaptureAnswer) {
 }
 
 func (b *toolText) writeRemembered(a *api.RememberAnswer) {
-	what := "remembered"
+	verb := "remembered"
 	if a.Replaced {
-		what = "remembered, replacing the old entry"
+		verb = "remembered, replacing the old entry"
 	}
-	b.writePosition(what, a.Path, a.Line)
+	b.writePosition(verb, a.Path, a.Line)
 	b.writeHints(a.Hints)
 }
 

@@ -48,8 +48,8 @@ func (j *Journal) FindHunks(concerns func(Record) bool, holds func(Record, Hunk)
 	return list, errors.Join(errs...)
 }
 
-// rereadRecord reads a record from its file. If the record was pruned meanwhile, again
-// returns a record without hunks.
+// rereadRecord reads a record from its file. If the record was pruned
+// meanwhile, rereadRecord returns a record without hunks.
 func (j *Journal) rereadRecord(id string) (Record, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

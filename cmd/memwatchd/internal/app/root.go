@@ -12,7 +12,7 @@ import (
 // disk.
 func openRoot(dir string) *cli.Root {
 	v := &vault.Vault{Dir: dir}
-	return &cli.Root{Dir: dir, Has: func(path string) (there, known bool) {
+	return &cli.Root{Dir: dir, Has: func(path string) (exists, known bool) {
 		if _, dir := v.Directory(path); dir {
 			return true, true
 		}

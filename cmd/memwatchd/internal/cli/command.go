@@ -63,14 +63,14 @@ func ensureGroup(parent *cobra.Command, name string) *cobra.Command {
 
 // newOperationCommand returns a command of an operation, with positional arguments
 // and flags from the parameters of the request.
-func newOperationCommand(op *api.Operation, way *api.Command, name string, g *Globals) *cobra.Command {
+func newOperationCommand(op *api.Operation, form *api.Command, name string, g *Globals) *cobra.Command {
 	req := op.NewRequest()
 	c := &cobra.Command{
-		Use:   strings.Join(append([]string{name}, usageArguments(op, way)...), " "),
-		Short: way.Summary,
-		Long:  longHelp(op, way),
+		Use:   strings.Join(append([]string{name}, usageArguments(op, form)...), " "),
+		Short: form.Summary,
+		Long:  longHelp(op, form),
 		Args: func(cmd *cobra.Command, args []string) error {
-			return setArguments(op, way, req, args, cmd.InOrStdin())
+			return setArguments(op, form, req, args, cmd.InOrStdin())
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return runOperation(cmd, op, req, g)
@@ -82,16 +82,16 @@ func newOperationCommand(op *api.Operation, way *api.Command, name string, g *Gl
 	case "status":
 		addVerboseFlag(c, g)
 	}
-	if way.Example != "" {
-		c.Example = "  memwatchd " + way.Words + " " + way.Example
+	if form.Example != "" {
+		c.Example = "  memwatchd " + form.Words + " " + form.Example
 	}
 	for _, p := range op.Params {
-		if value, ok := way.Set[p.Name]; ok {
+		if value, ok := form.Set[p.Name]; ok {
 			if err := req.Set(p, value); err != nil {
-				panic(fmt.Sprintf("command %s: %v", way.Words, err)) // a mistake in the table; every test would fail
+				panic(fmt.Sprintf("command %s: %v", form.Words, err)) // a mistake in the table; every test would fail
 			}
 		}
-		if !way.TakesParam(p) || p.Arg != "" || p.Scope && (p.Name == "subject" || p.Name == "context") {
+		if !form.TakesParam(p) || p.Arg != "" || p.Scope && (p.Name == "subject" || p.Name == "context") {
 			continue // a positional argument or a global flag
 		}
 		v := &paramFlag{param: p, req: req, stdin: c.InOrStdin}
@@ -99,9 +99,9 @@ func newOperationCommand(op *api.Operation, way *api.Command, name string, g *Gl
 		if p.Kind() == "boolean" {
 			f.NoOptDefVal = "true"
 		}
-		c.RegisterFlagCompletionFunc(f.Name, completeFlag(p, way, req, g))
+		c.RegisterFlagCompletionFunc(f.Name, completeFlag(p, form, req, g))
 	}
-	c.ValidArgsFunction = completeArguments(op, way, req, g)
+	c.ValidArgsFunction = completeArguments(op, form, req, g)
 	return c
 }
 
@@ -157,9 +157,9 @@ func (f *paramFlag) Type() string {
 }
 
 // usageArguments returns the arguments of a command for its usage line.
-func usageArguments(op *api.Operation, way *api.Command) []string {
+func usageArguments(op *api.Operation, form *api.Command) []string {
 	var words []string
-	for _, p := range Arguments(op, way) {
+	for _, p := range Arguments(op, form) {
 		word := "[" + p.Name + "]"
 		if p.Arg == "rest" {
 			word = "[" + p.Name + "...]"
@@ -171,13 +171,13 @@ func usageArguments(op *api.Operation, way *api.Command) []string {
 
 // longHelp returns the long help of a command: its summary and the
 // description of its arguments.
-func longHelp(op *api.Operation, way *api.Command) string {
-	list := Arguments(op, way)
+func longHelp(op *api.Operation, form *api.Command) string {
+	list := Arguments(op, form)
 	if len(list) == 0 {
-		return way.Summary
+		return form.Summary
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n\nArguments:\n", way.Summary)
+	fmt.Fprintf(&b, "%s\n\nArguments:\n", form.Summary)
 	w := tabwriter.NewWriter(&b, 0, 0, 3, ' ', 0)
 	for _, p := range list {
 		text := describeParam(p)
@@ -199,10 +199,10 @@ func describeParam(p *api.Param) string {
 }
 
 // Arguments returns the positional parameters, in order.
-func Arguments(op *api.Operation, way *api.Command) []*api.Param {
+func Arguments(op *api.Operation, form *api.Command) []*api.Param {
 	var list []*api.Param
 	for _, p := range op.Params {
-		if p.Arg != "" && way.TakesParam(p) {
+		if p.Arg != "" && form.TakesParam(p) {
 			list = append(list, p)
 		}
 	}
@@ -210,8 +210,8 @@ func Arguments(op *api.Operation, way *api.Command) []*api.Param {
 	return list
 }
 
-func setArguments(op *api.Operation, way *api.Command, req *api.Request, args []string, stdin io.Reader) error {
-	for _, p := range Arguments(op, way) {
+func setArguments(op *api.Operation, form *api.Command, req *api.Request, args []string, stdin io.Reader) error {
+	for _, p := range Arguments(op, form) {
 		if len(args) == 0 {
 			return nil
 		}
@@ -232,7 +232,7 @@ func setArguments(op *api.Operation, way *api.Command, req *api.Request, args []
 		}
 	}
 	if len(args) > 0 {
-		return UsageError{Err: fmt.Errorf("%s: unexpected argument %q", way.Words, args[0])}
+		return UsageError{Err: fmt.Errorf("%s: unexpected argument %q", form.Words, args[0])}
 	}
 	return nil
 }
@@ -330,18 +330,18 @@ func newInvocation(cmd *cobra.Command, op *api.Operation, req *api.Request, g *G
 }
 
 // pageOf returns the page of hits that a request selects.
-func pageOf(op *api.Operation, req *api.Request) (asked page) {
+func pageOf(op *api.Operation, req *api.Request) (selected page) {
 	for _, p := range op.Params {
 		given, _ := req.GivenValue(p)
 		switch p.Name {
 		case "offset":
-			asked.offset, _ = strconv.Atoi(given) // a missing offset is zero
-			asked.next = p.Name
+			selected.offset, _ = strconv.Atoi(given) // a missing offset is zero
+			selected.next = p.Name
 		case "limit":
-			asked.next = cmp.Or(asked.next, p.Name)
+			selected.next = cmp.Or(selected.next, p.Name)
 		}
 	}
-	return asked
+	return selected
 }
 
 // Connect returns the configuration and a client of the daemon with the scope
@@ -396,20 +396,20 @@ func (a *invocation) printResponse(raw json.RawMessage) error {
 // answerError returns an error if the answer, which was already shown, reports a
 // failure.
 func answerError(op *api.Operation, raw json.RawMessage) error {
-	var told struct {
+	var answer struct {
 		Healthy bool
 		Refused int
 		Failed  []any
 		Problem string
 	}
-	switch err := json.Unmarshal(raw, &told); {
+	switch err := json.Unmarshal(raw, &answer); {
 	case err != nil:
 		return nil
-	case op.Name == "status" && !told.Healthy:
+	case op.Name == "status" && !answer.Healthy:
 		return ErrUnhealthy
-	case op.Name == "undo" && told.Refused > 0:
-		return fmt.Errorf("undo: %s cannot be undone", term.Plural(told.Refused, "change"))
-	case (op.Name == "forget" || op.Name == "wipe_subject") && (len(told.Failed) > 0 || told.Problem != ""):
+	case op.Name == "undo" && answer.Refused > 0:
+		return fmt.Errorf("undo: %s cannot be undone", term.Plural(answer.Refused, "change"))
+	case (op.Name == "forget" || op.Name == "wipe_subject") && (len(answer.Failed) > 0 || answer.Problem != ""):
 		return fmt.Errorf("%s: some copies remain", op.Command)
 	}
 	return nil

@@ -74,11 +74,11 @@ func completeMemoryNames(*cobra.Command, []string, string) (names []string, _ co
 
 // completeArguments returns the completion function for the arguments of a
 // command.
-func completeArguments(op *api.Operation, way *api.Command, req *api.Request, g *Globals) cobra.CompletionFunc {
+func completeArguments(op *api.Operation, form *api.Command, req *api.Request, g *Globals) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-		for i, p := range Arguments(op, way) {
+		for i, p := range Arguments(op, form) {
 			if i == len(args) || i < len(args) && p.Arg == "rest" {
-				n := completer{g: g, cmd: cmd, way: way, req: req, args: args[:i], words: args[i:]}
+				n := completer{g: g, cmd: cmd, form: form, req: req, args: args[:i], words: args[i:]}
 				names, directive := n.completeParam(p, typed)
 				// A task or a file name must not become a flag.
 				return slices.DeleteFunc(names, func(name string) bool { return strings.HasPrefix(name, "-") }),
@@ -90,9 +90,9 @@ func completeArguments(op *api.Operation, way *api.Command, req *api.Request, g 
 }
 
 // completeFlag returns the completion function for a flag of a command.
-func completeFlag(p *api.Param, way *api.Command, req *api.Request, g *Globals) cobra.CompletionFunc {
+func completeFlag(p *api.Param, form *api.Command, req *api.Request, g *Globals) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-		n := completer{g: g, cmd: cmd, way: way, req: req, args: args}
+		n := completer{g: g, cmd: cmd, form: form, req: req, args: args}
 		return n.completeParam(p, typed)
 	}
 }
@@ -101,7 +101,7 @@ func completeFlag(p *api.Param, way *api.Command, req *api.Request, g *Globals) 
 type completer struct {
 	g     *Globals
 	cmd   *cobra.Command
-	way   *api.Command
+	form  *api.Command
 	req   *api.Request // with the flags on the command line
 	args  []string     // arguments before the current one
 	words []string     // previous words of the current argument, if it takes several

@@ -19,8 +19,8 @@ import (
 // no names and no error message.
 const namesTimeout = 300 * time.Millisecond
 
-// Limits of the names for a shell. maxSlowCandidates applies to names that are slower to
-// find.
+// Limits of the names for a shell. maxSlowCandidates applies to names that are
+// slower to find.
 const (
 	maxCandidates     = 1000
 	maxSlowCandidates = 100
@@ -95,12 +95,12 @@ func shortenDescription(text string) string {
 	return term.EscapeLine(text)
 }
 
-// completeValues returns a function that requests names without descriptions. Paths are
-// completed one directory at a time.
-func completeValues(what string) func(context.Context, *client.Client, *completer, string) []candidate {
+// completeValues returns a function that requests names without descriptions.
+// Paths are completed one directory at a time.
+func completeValues(kind string) func(context.Context, *client.Client, *completer, string) []candidate {
 	return func(ctx context.Context, c *client.Client, _ *completer, typed string) (list []candidate) {
 		answer, err := c.Complete(ctx,
-			api.CompleteRequest{What: what, Prefix: typed, Steps: what == "path", Limit: maxCandidates, Fresh: WithoutSync})
+			api.CompleteRequest{What: kind, Prefix: typed, Steps: kind == "path", Limit: maxCandidates, Fresh: WithoutSync})
 		if err != nil {
 			return nil
 		}
@@ -114,7 +114,8 @@ func completeValues(what string) func(context.Context, *client.Client, *complete
 // WithoutSync requests an answer without waiting for the latest changes.
 var WithoutSync = api.Fresh{Sync: new(bool)}
 
-// listItemKeys returns the keys of items, in the namespace of the previous argument.
+// listItemKeys returns the keys of items, in the namespace of the previous
+// argument.
 func listItemKeys(ctx context.Context, c *client.Client, n *completer, typed string) (list []candidate) {
 	r := api.ItemListRequest{Prefix: typed, Limit: maxCandidates, Fresh: WithoutSync}
 	if len(n.args) > 0 {
@@ -130,12 +131,12 @@ func listItemKeys(ctx context.Context, c *client.Client, n *completer, typed str
 	return list
 }
 
-// listTasks returns the tasks that can be done or reopened: those with the typed
-// prefix, or else those that contain the typed text. If previous words of a
-// task are present, tasks returns the rest of its text.
+// listTasks returns the tasks that can be done or reopened: those with the
+// typed prefix, or else those that contain the typed text. If previous words of
+// a task are present, listTasks returns the rest of its text.
 func listTasks(ctx context.Context, c *client.Client, n *completer, typed string) (begin []candidate) {
 	state := "open"
-	if n.way.Set["state"] == state {
+	if n.form.Set["state"] == state {
 		state = "done"
 	}
 	answer, err := c.Todos(ctx, api.TodosRequest{State: state, Fresh: WithoutSync})
@@ -177,7 +178,8 @@ func listExternalKeys(ctx context.Context, c *client.Client, _ *completer, typed
 	return list
 }
 
-// listChanges returns the changes in the journal that can be undone, newest first.
+// listChanges returns the changes in the journal that can be undone, newest
+// first.
 func listChanges(ctx context.Context, c *client.Client, _ *completer, typed string) (list []candidate) {
 	answer, err := c.Journal(ctx, api.JournalRequest{Limit: maxSlowCandidates})
 	if err != nil {

@@ -95,7 +95,7 @@ func (p *Printer) printStep(path string, s api.CompactStep, short bool) {
 
 // formatSizes returns the size of a file before and after, with its limits.
 func formatSizes(plan *api.CompactPlan) string {
-	of := func(before, after, limit int, what string) string {
+	of := func(before, after, limit int, unit string) string {
 		s := fmt.Sprint(before)
 		if after != before {
 			s += fmt.Sprintf(" -> %d", after)
@@ -103,7 +103,7 @@ func formatSizes(plan *api.CompactPlan) string {
 		if limit > 0 {
 			s += fmt.Sprintf(" of %d", limit)
 		}
-		return s + " " + what
+		return s + " " + unit
 	}
 	return of(plan.Before.Items, plan.After.Items, plan.Limit.Items, "items") + ", " +
 		of(plan.Before.Characters, plan.After.Characters, plan.Limit.Characters, "characters")

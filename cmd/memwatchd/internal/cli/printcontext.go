@@ -15,8 +15,8 @@ func (p *Printer) printContext(a *api.ContextAnswer) {
 	} else {
 		p.out.WriteString(a.Text)
 	}
-	if left := formatOmitted(a.LeftOut); left != "" {
-		p.addHint(term.AsMuted, "omitted: %s", left)
+	if omitted := formatOmitted(a.LeftOut); omitted != "" {
+		p.addHint(term.AsMuted, "omitted: %s", omitted)
 	}
 	for _, hint := range a.Hints {
 		p.addHint(term.AsText, "hint: %s", hint)

@@ -24,11 +24,11 @@ func (p *Printer) printEvent(e *api.Event) {
 	if e.Event == "problem" || e.Event == "lost" {
 		as = term.AsBad
 	}
-	when, what := e.Time.In(p.location).Format(time.DateTime), term.EscapeLine(e.Event)
+	when, name := e.Time.In(p.location).Format(time.DateTime), term.EscapeLine(e.Event)
 	if p.width > 0 {
-		when, what = e.Time.In(p.location).Format(time.TimeOnly), fmt.Sprintf("%-9s", what)
+		when, name = e.Time.In(p.location).Format(time.TimeOnly), fmt.Sprintf("%-9s", name)
 	}
-	line, where := when+" "+what, ""
+	line, where := when+" "+name, ""
 	if e.Path != "" {
 		where = p.formatPlace(e.Path, 0)
 		line += "  " + where
@@ -37,6 +37,6 @@ func (p *Printer) printEvent(e *api.Event) {
 	if room := p.width - uniseg.StringWidth(line) - 2; p.width > 0 && detail != "" {
 		detail = term.CutEnd(detail, max(room, minTextWidth))
 	}
-	p.printf("%s %s%s%s\n", p.Style(term.AsMuted, when), p.Style(as, what),
+	p.printf("%s %s%s%s\n", p.Style(term.AsMuted, when), p.Style(as, name),
 		joinNonEmpty(p.Style(term.AsPath, where)), joinNonEmpty(detail))
 }

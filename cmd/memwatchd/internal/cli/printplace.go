@@ -42,7 +42,7 @@ func (p *Printer) locate(path string) string {
 	if p.memory == nil || path == "" {
 		return path
 	}
-	if there, _ := p.memory.Has(path); !there {
+	if exists, _ := p.memory.Has(path); !exists {
 		return path
 	}
 	return RelativePath(filepath.Join(p.memory.Dir, filepath.FromSlash(path)))
@@ -70,9 +70,9 @@ func (p *Printer) printTitle(before, path string, line int, section string, fact
 		term.EscapeLine(joinNonEmpty(facts...))
 	room := p.width - uniseg.StringWidth(place)
 	p.out.WriteString(before + p.paintPlace(path, line))
-	switch whole := joinNonEmpty(section) + rest; {
-	case p.width == 0 || uniseg.StringWidth(whole) <= room:
-		p.println(p.Style(term.AsMuted, whole))
+	switch title := joinNonEmpty(section) + rest; {
+	case p.width == 0 || uniseg.StringWidth(title) <= room:
+		p.println(p.Style(term.AsMuted, title))
 	case section != "" && room-uniseg.StringWidth(rest)-2 >= minTextWidth:
 		section = term.CutPath(section, sectionMark, room-uniseg.StringWidth(rest)-2)
 		p.println(p.Style(term.AsMuted, "  "+section+rest))
@@ -81,7 +81,7 @@ func (p *Printer) printTitle(before, path string, line int, section string, fact
 		p.printf("%s\n%s%s\n", p.Style(term.AsMuted, rest), before+indent, p.Style(term.AsMuted, section))
 	default:
 		p.println("")
-		p.printHanging(before+indent, "", maxSnippet, plainText(term.AsMuted, strings.TrimLeft(whole, " ")))
+		p.printHanging(before+indent, "", maxSnippet, plainText(term.AsMuted, strings.TrimLeft(title, " ")))
 	}
 }
 

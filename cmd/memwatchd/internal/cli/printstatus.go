@@ -76,10 +76,10 @@ func (p *Printer) printStatus(a *api.StatusAnswer) {
 // listFailures returns the current failures, without duplicates.
 func listFailures(s *api.Status) []string {
 	var list []string
-	told := map[string]bool{"": true}
+	listed := map[string]bool{"": true}
 	add := func(where, text string) {
-		if !told[text] {
-			told[text] = true
+		if !listed[text] {
+			listed[text] = true
 			list = append(list, where+": "+text)
 		}
 	}
@@ -108,11 +108,11 @@ func (p *Printer) printRow(name, format string, args ...any) {
 }
 
 // andSome returns a further part of a list: a number, or "" for none.
-func andSome(n int, what string) string {
+func andSome(n int, noun string) string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf(", %d %s", n, what)
+	return fmt.Sprintf(", %d %s", n, noun)
 }
 
 // printRows shows a list of continuation rows. Without --verbose it shows only the

@@ -14,9 +14,9 @@ func (a *invocation) showRebuildProgress(ctx context.Context) (done func()) {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	gone := make(chan struct{})
+	cleared := make(chan struct{})
 	go func() {
-		defer close(gone)
+		defer close(cleared)
 		term.ShowProgress(ctx, a.g.Stderr, func() (int, int, bool) {
 			s, err := a.client.Status(ctx, api.StatusRequest{})
 			if err != nil || s.Status == nil {
@@ -25,5 +25,5 @@ func (a *invocation) showRebuildProgress(ctx context.Context) (done func()) {
 			return s.Index.Done, s.Index.Total, true
 		})
 	}()
-	return func() { cancel(); <-gone }
+	return func() { cancel(); <-cleared }
 }

@@ -19,7 +19,7 @@ type Root struct {
 	Dir string
 	// Has reports whether path names a file or a directory below the root. If
 	// the root itself is missing, known is false.
-	Has func(path string) (there, known bool)
+	Has func(path string) (exists, known bool)
 }
 
 // setPaths converts the typed paths in a request to paths below the root. Other
@@ -63,8 +63,8 @@ func findInRoot(root *Root, path string) (string, bool) {
 		return "", false
 	}
 	if !filepath.IsAbs(path) {
-		if there, known := root.Has(strings.TrimSuffix(path, "/")); there || !known {
-			return path, there
+		if exists, known := root.Has(strings.TrimSuffix(path, "/")); exists || !known {
+			return path, exists
 		}
 	}
 	abs, err := filepath.Abs(path)
@@ -75,8 +75,8 @@ func findInRoot(root *Root, path string) (string, bool) {
 	for range 2 {
 		if rel, err := filepath.Rel(dir, abs); err == nil && rel != "." && config.IsWithin(abs, dir) {
 			rel = filepath.ToSlash(rel)
-			there, _ := root.Has(rel)
-			return rel, there
+			exists, _ := root.Has(rel)
+			return rel, exists
 		}
 		// The root or the path may contain symbolic links.
 		if resolved, err := filepath.EvalSymlinks(dir); err == nil {

@@ -331,7 +331,7 @@ func (d *daemon) mayMissFiles() bool {
 
 // confirmIndex waits until every file has been compared with the index, and confirms
 // that. A scan must have been requested since the epoch was read. While part of
-// the memory cannot be read, cover confirms nothing and returns errUnreadable. The
+// the memory cannot be read, confirmIndex confirms nothing and returns errUnreadable. The
 // order of the steps matters: see coverage in package index.
 func (d *daemon) confirmIndex(ctx context.Context, epoch uint64) error {
 	for wait := time.Second; ; wait = min(2*wait, maxRetryWait) {

@@ -7,8 +7,7 @@ import (
 )
 
 // The GC percentages, at rest and while the index is built. Most of the heap is
-// the index's table, which is cheap to scan. Reading many files makes so much
-// garbage that a small heap would take a third of the time. GOGC and GOMEMLIMIT
+// the index's table, which is cheap to scan. Reading many files makes so much garbage that collecting it in a small heap would take a third of the time. GOGC and GOMEMLIMIT
 // take precedence.
 const (
 	gcPercentIdle     = 40

@@ -37,7 +37,7 @@ type subjectMap struct {
 // linkState are the identities as last read.
 type linkState struct {
 	valid   *memory.Identities // the last valid ones
-	stamp   memory.Stamp       // of the file that sound, or the problem, comes from
+	stamp   memory.Stamp       // of the file that the state or the problem comes from
 	problem string             // why the current file is not used
 }
 
@@ -45,41 +45,41 @@ var _ ops.Scopes = (*subjectMap)(nil)
 
 // IsUserDir reports whether a directory of the root is a user's.
 func (p *subjectMap) IsUserDir(dir string) bool {
-	if is, known := p.lookUpDir(dir); known {
-		return is
+	if isUser, known := p.lookUpDir(dir); known {
+		return isUser
 	}
 	p.checkMu.Lock()
 	defer p.checkMu.Unlock()
-	is, known := p.lookUpDir(dir)
+	isUser, known := p.lookUpDir(dir)
 	if !known {
-		is = p.recheckDir(dir)
+		isUser = p.recheckDir(dir)
 	}
-	return is
+	return isUser
 }
 
-func (p *subjectMap) lookUpDir(dir string) (is, known bool) {
+func (p *subjectMap) lookUpDir(dir string) (isUser, known bool) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	is, known = p.users[dir]
-	return is, known
+	isUser, known = p.users[dir]
+	return isUser, known
 }
 
-// recheckDir checks and records whether a directory is a user's. If the check fails,
-// the last result stays. The caller holds p.looking.
+// recheckDir checks and records whether a directory is a user's. If the check
+// fails, the last result stays. The caller holds p.checkMu.
 func (p *subjectMap) recheckDir(dir string) bool {
-	is, err := p.checkDir(dir)
+	isUser, err := p.checkDir(dir)
 	if err != nil {
-		is, _ = p.lookUpDir(dir)
+		isUser, _ = p.lookUpDir(dir)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.users[dir] = is
-	return is
+	p.users[dir] = isUser
+	return isUser
 }
 
-// checkDir reports whether a directory is a user's: it is listed, or has MEMORY.md
-// and memory/. A missing MEMORY.md counts as present until it is believed gone,
-// because many editors move a file away before they write it.
+// checkDir reports whether a directory is a user's: it is listed, or has
+// MEMORY.md and memory/. A missing MEMORY.md counts as present until it is
+// believed gone, because many editors move a file away before they write it.
 func (p *subjectMap) checkDir(dir string) (bool, error) {
 	if slices.Contains(p.configured, dir) {
 		return true, nil
@@ -126,7 +126,7 @@ func (p *subjectMap) recheckDirs(dirs []string) []string {
 	var out []string
 	for _, dir := range dirs {
 		before, known := p.lookUpDir(dir)
-		if is := p.recheckDir(dir); known && is != before {
+		if isUser := p.recheckDir(dir); known && isUser != before {
 			out = append(out, dir)
 		}
 	}
@@ -141,7 +141,7 @@ func (p *subjectMap) listChangedDirs() []string {
 	var out []string
 	for _, dir := range p.listCheckedDirs() {
 		before, _ := p.lookUpDir(dir)
-		if is, err := p.checkDir(dir); err == nil && is != before {
+		if isUser, err := p.checkDir(dir); err == nil && isUser != before {
 			out = append(out, dir)
 		}
 	}
@@ -155,8 +155,9 @@ func (p *subjectMap) listCheckedDirs() []string {
 	return slices.Sorted(maps.Keys(p.users))
 }
 
-// recordClaim records the subject that a file claims its directory for. An invalid
-// file, such as one that is being written, leaves the previous claim in force.
+// recordClaim records the subject that a file claims its directory for. An
+// invalid file, such as one that is being written, leaves the previous claim in
+// force.
 func (p *subjectMap) recordClaim(doc *memory.Document, unsettled bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -167,8 +168,8 @@ func (p *subjectMap) recordClaim(doc *memory.Document, unsettled bool) {
 	p.directories.Set(doc.Place, doc.Claim)
 }
 
-// restoreClaim records a claim known from the index. Until markComplete is called,
-// directories without a claim belong to no subject.
+// restoreClaim records a claim known from the index. Until markComplete is
+// called, directories without a claim belong to no subject.
 func (p *subjectMap) restoreClaim(place memory.Place, claim string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -252,8 +253,8 @@ func (p *subjectMap) View(s memory.Scope) (memory.View, error) {
 	return p.directories.View(s)
 }
 
-// currentIdentities returns the current links. It checks the file on each call, so
-// that a removed link ends at once. While the file is unreadable or invalid,
+// currentIdentities returns the current links. It checks the file on each call,
+// so that a removed link ends at once. While the file is unreadable or invalid,
 // the last valid links apply.
 func (p *subjectMap) currentIdentities() *memory.Identities {
 	stamp, err := p.vault.Stat(memory.IdentitiesPath)

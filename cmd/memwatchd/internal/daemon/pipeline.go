@@ -90,7 +90,7 @@ type scanResult struct {
 func (p *pipeline) Known() iter.Seq2[string, memory.Stamp] { return p.index.Known() }
 
 // Changed examines paths and makes the index match. See [watcher.Sink].
-func (p *pipeline) Changed(ctx context.Context, paths []string, why watcher.Reason) (again []string, err error) {
+func (p *pipeline) Changed(ctx context.Context, paths []string, why watcher.Reason) (retry []string, err error) {
 	p.applyMu.Lock()
 	defer p.applyMu.Unlock()
 	defer func() { p.recordFailure(ctx, err) }()
@@ -99,24 +99,24 @@ func (p *pipeline) Changed(ctx context.Context, paths []string, why watcher.Reas
 	}
 	named := topDirs(paths)
 	moved := p.invalidateDirs(p.subjects.recheckDirs(named))
-	again, gone, err := p.applyPaths(ctx, paths, why)
+	retry, gone, err := p.applyPaths(ctx, paths, why)
 	for err == nil && (len(moved) > 0 || gone) {
 		if gone { // it may have been a user's MEMORY.md
 			moved = append(moved, p.invalidateDirs(p.subjects.recheckDirs(named))...)
 		}
 		var more []string
 		more, gone, err = p.applyPaths(ctx, moved, watcher.Scan)
-		again, moved = append(again, more...), nil
+		retry, moved = append(retry, more...), nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	return again, nil
+	return retry, nil
 }
 
 // applyPaths examines paths and makes the index match. It reports whether one of
 // them is gone.
-func (p *pipeline) applyPaths(ctx context.Context, paths []string, why watcher.Reason) (again []string, gone bool,
+func (p *pipeline) applyPaths(ctx context.Context, paths []string, why watcher.Reason) (retry []string, gone bool,
 	err error) {
 	for len(paths) > 0 {
 		looks, n, err := p.examineBatch(ctx, paths, why)
@@ -126,7 +126,7 @@ func (p *pipeline) applyPaths(ctx context.Context, paths []string, why watcher.R
 		var updates []index.Update
 		for _, l := range looks {
 			if l.retry {
-				again = append(again, l.update.Path)
+				retry = append(retry, l.update.Path)
 			}
 			if l.apply {
 				updates = append(updates, l.update)
@@ -144,7 +144,7 @@ func (p *pipeline) applyPaths(ctx context.Context, paths []string, why watcher.R
 		}
 		paths = paths[n:]
 	}
-	return again, gone, nil
+	return retry, gone, nil
 }
 
 // recordResult records the result of a look once the index matches it, and passes
@@ -281,7 +281,7 @@ func (p *pipeline) examineFile(path string, why watcher.Reason) scanResult {
 		// When the file is complete it must be applied, changed or not: no file
 		// has the zero stamp.
 		file.Stamp = memory.Stamp{}
-	} else if _, kept := p.documents.lookUp(path); kept || why == watcher.Event || why == watcher.Overdue {
+	} else if _, known := p.documents.lookUp(path); known || why == watcher.Event || why == watcher.Overdue {
 		p.documents.cacheDocument(k) // returned by documents during the next write of the file
 	}
 	l.update = index.Update{Path: path, Doc: doc, Stamp: file.Stamp, Hash: hash}
@@ -424,11 +424,11 @@ func (p *pipeline) recordUnreadable(path string, err error) {
 	}
 	p.mu.Lock()
 	k := p.problems[path]
-	news := k.readError != reason
+	changed := k.readError != reason
 	k.readError = reason
 	p.problems[path] = k
 	p.mu.Unlock()
-	if news {
+	if changed {
 		p.logger.Warn("file is unreadable, using its last readable version", "path", path, "err", reason)
 		p.events.publish(ops.Change{Event: api.Event{Event: "problem", Path: path,
 			Message: "unreadable: " + reason}})

@@ -238,7 +238,7 @@ func (d *daemon) Check(ctx context.Context, path string) (*api.CheckAnswer, erro
 // findCredentials lists where a file contains live credentials. Line 0 stands for
 // the file's name.
 func findCredentials(path string, text []byte) (list []api.FileProblem) {
-	tell := func(line int, rule string) {
+	add := func(line int, rule string) {
 		list = append(list, api.FileProblem{Path: path, Problem: api.Problem{
 			Code: "secret", Line: line,
 			Message: "live credential (" + rule +
@@ -246,12 +246,12 @@ func findCredentials(path string, text []byte) (list []api.FileProblem) {
 		}})
 	}
 	for _, f := range secrets.Find(path) {
-		tell(0, f.Rule)
+		add(0, f.Rule)
 	}
 	line, at := 1, 0
 	for _, f := range secrets.Find(string(text)) {
 		line, at = line+bytes.Count(text[at:f.Start], []byte("\n")), f.Start
-		tell(line, f.Rule)
+		add(line, f.Rule)
 	}
 	return list
 }

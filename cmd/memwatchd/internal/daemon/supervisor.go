@@ -76,13 +76,13 @@ func (s *supervisor) runNotifications(ctx context.Context, listeners []*ipc.List
 		return nil
 	}
 	// A listener on a path, or else any: all are served alike.
-	own := listeners[max(0, slices.IndexFunc(listeners, func(l *ipc.Listener) bool { return l.Path != "" }))]
+	probed := listeners[max(0, slices.IndexFunc(listeners, func(l *ipc.Listener) bool { return l.Path != "" }))]
 	// A quarter of the watchdog's time leaves time for a ping without an answer
 	// and another one.
 	interval := cmp.Or(s.watchdog/4, 30*time.Second)
-	for said, ready := "", false; ; {
+	for sent, ready := "", false; ; {
 		wait := interval
-		if err := pingListener(ctx, own, interval); err == nil {
+		if err := pingListener(ctx, probed, interval); err == nil {
 			index := state()
 			status := "serving"
 			switch {
@@ -95,12 +95,12 @@ func (s *supervisor) runNotifications(ctx context.Context, listeners []*ipc.List
 			switch {
 			case !ready:
 				s.notifyReady(status)
-			case status != said:
+			case status != sent:
 				s.sendLines(sd.SdNotifyWatchdog, "STATUS="+status)
 			default:
 				s.sendLines(sd.SdNotifyWatchdog)
 			}
-			said, ready = status, true
+			sent, ready = status, true
 		} else if ctx.Err() == nil {
 			logger.Warn("own socket does not answer", "err", err)
 			wait = min(wait, time.Second)

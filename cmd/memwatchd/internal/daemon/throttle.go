@@ -43,9 +43,9 @@ func newThrottle(h slog.Handler) slog.Handler {
 func (t *throttle) Handle(ctx context.Context, r slog.Record) error {
 	n, over := t.counts.countMessage(message{r.Level, r.Message}, r.Time)
 	for _, m := range slices.SortedFunc(maps.Keys(over), compareMessages) {
-		left := slog.NewRecord(r.Time, m.level, "messages were skipped", 0)
-		left.AddAttrs(slog.String("message", m.text), slog.Int("times", over[m]))
-		if err := t.Handler.Handle(ctx, left); err != nil {
+		summary := slog.NewRecord(r.Time, m.level, "messages were skipped", 0)
+		summary.AddAttrs(slog.String("message", m.text), slog.Int("times", over[m]))
+		if err := t.Handler.Handle(ctx, summary); err != nil {
 			return err
 		}
 	}

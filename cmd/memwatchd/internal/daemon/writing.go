@@ -116,11 +116,11 @@ func (d *daemon) runWriteJobs(ctx context.Context) error {
 
 // runWriter repairs interrupted changes and then rechecks the replaced files.
 func (d *daemon) runWriter(ctx context.Context) error {
-	told := "" // the error that was logged last
+	logged := "" // the error that was logged last
 	for err := d.writer.Repair(ctx); err != nil; err = d.writer.Repair(ctx) {
-		if ctx.Err() == nil && err.Error() != told &&
+		if ctx.Err() == nil && err.Error() != logged &&
 			!errors.Is(err, vault.ErrRoot) { // the watcher reports a missing root
-			told = err.Error()
+			logged = err.Error()
 			d.logger.Warn("an interrupted change cannot be recovered yet", "err", err)
 		}
 		if err := sleep(ctx, maxRetryWait); err != nil {

@@ -115,20 +115,19 @@ func (e *examination) restartCommand(pid int) string {
 	return fmt.Sprintf("kill %d; %s", pid, e.flags.Command("serve"))
 }
 
-// inspectLocks reports other daemons: those that have the directories of this
-// configuration, and those of other memories.
+// inspectLocks reports other running daemons: those that hold a lock of this configuration, and those of other memories.
 func inspectLocks(e *examination) (list findings) {
 	if e.answered && e.status == nil {
 		return nil // a daemon without a known process
 	}
-	ours := config.RootLock(config.RealPath(e.config.Memory.Dir))
-	locks := []string{ours, filepath.Join(e.config.State.Dir, "lock"), filepath.Join(e.config.Index.Dir, "lock")}
+	lock := config.RootLock(config.RealPath(e.config.Memory.Dir))
+	locks := []string{lock, filepath.Join(e.config.State.Dir, "lock"), filepath.Join(e.config.Index.Dir, "lock")}
 	needed := len(locks)
 	others, _ := filepath.Glob(filepath.Join(config.RootLocks(), "*.lock"))
 	seen := map[int]bool{}
 	for i, path := range append(locks, others...) {
-		holder, held := vault.ReadHolder(path)
-		if !held || seen[holder.PID] || e.status != nil && holder.PID == e.status.PID || errors.Is(e.statusErr,
+		holder, running := vault.ReadHolder(path)
+		if !running || seen[holder.PID] || e.status != nil && holder.PID == e.status.PID || errors.Is(e.statusErr,
 			errTimeout) {
 			continue
 		}

@@ -51,15 +51,15 @@ func (w watches) findings() (list findings) {
 	for enough < 2*(w.needed+w.used) {
 		enough *= 2
 	}
-	left := w.limit - max(w.used-w.watched, 0)
+	available := w.limit - max(w.used-w.watched, 0)
 	raise := raiseLimitCommand("max_user_watches", enough)
 	switch {
-	case left < w.needed:
+	case available < w.needed:
 		list.add(warning, "The daemon polls the directories that it cannot watch. Raise the limit.", raise,
-			"The memory has %d directories, and %d of %d watches are left.", w.needed, left, w.limit)
-	case left < 2*w.needed:
+			"The memory has %d directories, and %d of %d watches are left.", w.needed, available, w.limit)
+	case available < 2*w.needed:
 		list.add(note, "Raise the limit before the memory grows.", raise,
-			"The memory has %d directories, and %d of %d watches are left.", w.needed, left, w.limit)
+			"The memory has %d directories, and %d of %d watches are left.", w.needed, available, w.limit)
 	}
 	more := raiseLimitCommand("max_user_instances", 2*w.instances)
 	switch {
@@ -105,7 +105,7 @@ func inspectDisk(e *examination) (list findings) {
 	c := e.config
 	need := map[string]uint64{c.Memory.Dir: 0, c.State.Dir: 0, c.Index.Dir: 0}
 	if e.status != nil {
-		need[c.Index.Dir] = uint64(max(e.status.Index.Size, 0)) // of a rebuilt index beside it
+		need[c.Index.Dir] = uint64(max(e.status.Index.Size, 0)) // a rebuild needs space for a second index
 	}
 	for _, path := range []string{c.Memory.Dir, c.State.Dir, c.Index.Dir} {
 		dir := path

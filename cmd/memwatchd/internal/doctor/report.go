@@ -129,13 +129,13 @@ func statusFindings(s *api.Status, command func(string) string) (list findings) 
 	}
 	addFiles("refused", s.Write.Refused)
 	addFiles("waiting", s.Write.Waiting)
-	var kept pathSample
+	var found pathSample
 	for _, path := range s.Write.ConflictCopies {
 		if !savedCopyName.MatchString(path) { // inspectSync shows these
-			kept.add(path)
+			found.add(path)
 		}
 	}
-	add("kept", kept.String())
+	add("kept", found.String())
 	if t := s.Todosync; t != nil {
 		add("todosync", t.Problem)
 		addFiles("todos_waiting", t.Waiting)

@@ -41,25 +41,25 @@ func AddInstall(parent *cobra.Command, g *cli.Globals, part agents.Component) {
 }
 
 func (i *installer) newCommand() *cobra.Command {
-	what := "the server of memwatchd"
+	object := "the server of memwatchd"
 	if i.component == agents.Hooks {
-		what = "the hooks of memwatchd"
+		object = "the hooks of memwatchd"
 	}
 	name := "memwatchd " + string(i.component)
 	c := &cobra.Command{
 		Use:   "install --agent NAME",
-		Short: fmt.Sprintf("Add %s to the settings of an agent", what),
+		Short: fmt.Sprintf("Add %s to the settings of an agent", object),
 		Long: fmt.Sprintf("Add %s to the settings of an agent, or update the existing entry. The command shows "+
 			"the change; "+
 			"--write applies it. Comments, the order of keys and white space in the rest of the file do not "+
 			"change.\n\n"+
 			"The flags --config, --name, --dir, --socket, --subject and --context become part of the agent's "+
-			"command.", what),
+			"command.", object),
 		Example: fmt.Sprintf("  %s install --agent claude-code\n  %[1]s install --agent claude-code --write", name),
 	}
 	if i.remove {
 		c.Use = "uninstall --agent NAME"
-		c.Short = fmt.Sprintf("Remove %s from the settings of an agent", what)
+		c.Short = fmt.Sprintf("Remove %s from the settings of an agent", object)
 		c.Long = c.Short + ". The command shows the change; --write applies it. The rest of the file does not change."
 		c.Example = fmt.Sprintf("  %s uninstall --agent claude-code\n  %[1]s uninstall --all --write", name)
 	}
@@ -139,9 +139,9 @@ func (i *installer) selectAgents(m agents.Machine) ([]agents.Agent, error) {
 		}
 	}
 	names := agents.Names(i.component)
-	here := "none found on this machine"
+	detected := "none found on this machine"
 	if len(found) > 0 {
-		here = "found on this machine: " + strings.Join(found, ", ")
+		detected = "found on this machine: " + strings.Join(found, ", ")
 	}
 	switch {
 	case i.all && len(found) == 0:
@@ -149,12 +149,12 @@ func (i *installer) selectAgents(m agents.Machine) ([]agents.Agent, error) {
 	case i.all:
 		i.agents = found
 	case len(i.agents) == 0:
-		return nil, fmt.Errorf("--agent is required: one of %s (%s)", strings.Join(names, ", "), here)
+		return nil, fmt.Errorf("--agent is required: one of %s (%s)", strings.Join(names, ", "), detected)
 	}
 	var list []agents.Agent
 	for _, name := range i.agents {
 		if err := config.CheckOneOf(name, names); err != nil {
-			return nil, fmt.Errorf("--agent: %w (%s)", err, here)
+			return nil, fmt.Errorf("--agent: %w (%s)", err, detected)
 		}
 		a, _ := agents.Named(name)
 		if !slices.ContainsFunc(list, func(other agents.Agent) bool { return other.Name == name }) {

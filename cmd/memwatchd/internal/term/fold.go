@@ -70,8 +70,8 @@ func cutMiddle(s string, width int) string {
 		return s
 	}
 	head := firstColumns(s, width/2)
-	back := uniseg.ReverseString(s)
-	tail := uniseg.ReverseString(firstColumns(back, width-1-uniseg.StringWidth(head)))
+	reversed := uniseg.ReverseString(s)
+	tail := uniseg.ReverseString(firstColumns(reversed, width-1-uniseg.StringWidth(head)))
 	return strings.TrimRight(head, " ") + "…" + strings.TrimLeft(tail, " ")
 }
 
@@ -106,11 +106,11 @@ func CutPath(s, separator string, width int) string {
 	parts := strings.Split(s, separator)
 	last := len(parts) - 1
 	for n := 1; n <= last; n++ { // number of removed parts
-		kept := append([]string{parts[0], "…"}, parts[min(1+n, last):]...)
+		list := append([]string{parts[0], "…"}, parts[min(1+n, last):]...)
 		if n == last {
-			kept = kept[1:]
+			list = list[1:]
 		}
-		if short := strings.Join(kept, separator); uniseg.StringWidth(short) <= width {
+		if short := strings.Join(list, separator); uniseg.StringWidth(short) <= width {
 			return short
 		}
 	}

@@ -14,9 +14,10 @@ const (
 	barWidth       = 30                     // columns
 )
 
-// ShowProgress shows a progress bar on a terminal. It calls look at intervals
-// until look returns more == false or ctx is done, and then clears the bar.
-func ShowProgress(ctx context.Context, w io.Writer, look func() (done, total int, more bool)) {
+// ShowProgress shows a progress bar on a terminal. It calls progress at
+// intervals until progress returns more == false or ctx is done, and then
+// clears the bar.
+func ShowProgress(ctx context.Context, w io.Writer, progress func() (done, total int, more bool)) {
 	shown := false
 	tick := time.NewTicker(updateInterval)
 	defer tick.Stop()
@@ -26,7 +27,7 @@ func ShowProgress(ctx context.Context, w io.Writer, look func() (done, total int
 			continue
 		case <-tick.C:
 		}
-		done, total, more := look()
+		done, total, more := progress()
 		if !more {
 			break
 		}
