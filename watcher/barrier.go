@@ -6,7 +6,7 @@ import (
 )
 
 // A barrier completes after every mark sent before it has been delivered. The
-// settler calls done once.
+// debouncer calls done once.
 type barrier struct {
 	seq  uint64
 	done func(error)

@@ -54,7 +54,7 @@ func (w *Watcher) forwardEvents(ctx context.Context) {
 	}
 }
 
-// A hintBuffer holds marks until the settler receives them.
+// A hintBuffer holds marks until the debouncer receives them.
 type hintBuffer struct {
 	hints []hint
 	moved map[string]bool // directories whose known files must all be rechecked

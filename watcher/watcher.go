@@ -110,8 +110,8 @@ type Watcher struct {
 	sinkFailure sinkFailure // used only by deliver
 	syncs       syncs
 
-	hints      chan []hint   // to the settler
-	inject     chan []hint   // to the settler, after all events that have arrived
+	hints      chan []hint   // to the debouncer
+	inject     chan []hint   // to the debouncer, after all events that have arrived
 	errorsRead chan struct{} // failures receives from it after handling the earlier notifier errors
 }
 
@@ -183,7 +183,7 @@ func (w *Watcher) RecheckPaths(ctx context.Context, paths []string) {
 	w.sendHints(ctx, marks)
 }
 
-// sendHints sends marks to the settler.
+// sendHints sends marks to the debouncer.
 func (w *Watcher) sendHints(ctx context.Context, marks []hint) {
 	if len(marks) == 0 {
 		return

@@ -93,7 +93,7 @@ func (w *watches) openNotifier() {
 }
 
 // endWalk finishes a full walk after its differences have been sent to the
-// settler. It removes the watches of directories that the walk did not visit.
+// debouncer. It removes the watches of directories that the walk did not visit.
 func (w *watches) endWalk() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 
 const ms = time.Millisecond
 
-// A debouncerTest runs a settler in fake time and logs its deliveries with the time
+// A debouncerTest runs a debouncer in fake time and logs its deliveries with the time
 // since the start.
 type debouncerTest struct {
 	*debouncer
@@ -32,7 +32,7 @@ type debouncerTest struct {
 	log     []string
 }
 
-// set changes the bench while the settler runs.
+// set changes the bench while the debouncer runs.
 func (b *debouncerTest) set(change func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -42,7 +42,7 @@ func (b *debouncerTest) set(change func()) {
 // setState sets the result of later checks of a path.
 func (b *debouncerTest) setState(path string, s pathState) { b.set(func() { b.files[path] = s }) }
 
-// testDebouncer runs a test with a settler that uses the default times.
+// testDebouncer runs a test with a debouncer that uses the default times.
 func testDebouncer(t *testing.T, test func(t *testing.T, b *debouncerTest)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

@@ -30,7 +30,7 @@ const (
 type hint struct {
 	path   string
 	reason Reason
-	// expand, if not nil, returns the paths that replace path. The settler calls
+	// expand, if not nil, returns the paths that replace path. The debouncer calls
 	// it when it processes the mark, and passes the paths being delivered at
 	// that time, because the sink may be about to know them.
 	expand  func(inFlight []string) []string
