@@ -219,7 +219,7 @@ func (a Agent) File(p Component, s Scope, m Machine) string {
 func (a Agent) Note(p Component, s Scope) string {
 	switch {
 	case a.Name == "claude-code" && s == Project && p == MCP:
-		return "Claude Code asks for confirmation before it starts a server of a project"
+		return "Claude Code requires confirmation before it starts a server of a project"
 	case a.Name == "claude-code" && s != User && p == Hooks:
 		return "Claude Code runs hooks of a project in directories that you trust"
 	case a.Name == "codex" && s == Project:

@@ -46,13 +46,13 @@ const (
 // Source returns the content of the claim file, for users and other machines.
 func (c Claim) Source() []byte {
 	return fmt.Appendf(nil, `%s
-One machine tidies up this memory for all that share it:
+One machine runs maintenance for all machines that share this memory:
 
 %s%s
 %s%s
 
-If it has not said so for %d days, another one may. To choose one, set
-compactor.host in the configuration of each.
+If it does not renew this claim for %d days, another machine takes over. To
+choose a machine, set compactor.host in the configuration of all machines.
 %s
 `, memory.GeneratedOpen, claimHost, c.Host, claimRenewed, c.Renewed, staleAfter, memory.GeneratedClose)
 }

@@ -25,7 +25,7 @@ func newMan(g *cli.Globals) *cobra.Command {
 	return &cobra.Command{
 		Use:   "man DIR",
 		Short: "Write the pages of the manual into a directory", GroupID: "shell",
-		Long: "Write the pages of the manual into a directory, below man1 and man5. For yourself:\n\n" +
+		Long: "Write the pages of the manual into a directory, below man1 and man5. To install the pages for your account only:\n\n" +
 			"  memwatchd man ~/.local/share/man\n  man memwatchd",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -143,12 +143,11 @@ func referenceSections() string {
 func configurationPage() string {
 	var b strings.Builder
 	b.WriteString("# NAME\nmemwatchd.yaml - configuration of memwatchd\n\n# DESCRIPTION\n" +
-		"A YAML file, *$XDG_CONFIG_HOME/memwatchd/memwatchd.yaml* unless **--config** or **--name** say " +
-		"otherwise. What it leaves out has " +
-		"its default; a key that does not exist is an error. Every key can also be set in the environment, which " +
-		"goes before the file: " +
-		"**watch.settle** is **MEMWATCHD_WATCH_SETTLE**.\n\n" +
-		"**memwatchd config** prints what is in effect. A daemon reads the file again when it is sent SIGHUP.\n\n" +
+		"The configuration is a YAML file: *$XDG_CONFIG_HOME/memwatchd/memwatchd.yaml*, unless **--config** or " +
+		"**--name** selects another one. A missing key has its default; an unknown key is an error. Every key can " +
+		"also be set in the environment, which overrides the file: **watch.settle** is " +
+		"**MEMWATCHD_WATCH_SETTLE**.\n\n" +
+		"**memwatchd config** prints the configuration in effect. On SIGHUP, a daemon reads the file again.\n\n" +
 		"Durations are written with their units, as 30ms, 1h30m or 7d; sizes as 16KiB or 4MiB.\n\n# KEYS\n")
 	for _, k := range config.Keys {
 		fmt.Fprintf(&b, "\n**%s**\n: %s\n", k.Name, keyMeaning(k))
@@ -158,7 +157,7 @@ func configurationPage() string {
 			}
 		}
 	}
-	b.WriteString("\n# EXAMPLES\nWhat differs from machine to machine:\n\n    memory:\n      dir: ~/notes\n      " +
+	b.WriteString("\n# EXAMPLES\nSettings that differ between machines:\n\n    memory:\n      dir: ~/notes\n      " +
 		"timezone: Europe/Berlin\n\n" +
 		"A second socket for an agent in a sandbox, which sees public memory of one subject only:\n\n" +
 		"    ipc:\n      listeners:\n        - path: /run/user/1000/memwatchd/memwatchd.sock\n        - path: " +

@@ -19,11 +19,11 @@ func newMCP(g *cli.Globals) *cobra.Command {
 		Use:     "mcp",
 		Short:   "Serve the memory to an agent over the Model Context Protocol",
 		GroupID: "agents",
-		Long: `Speak the Model Context Protocol on standard input and output, for an agent that starts this command itself.
+		Long: `Serve the Model Context Protocol on standard input and output, for an agent that starts this command itself.
 
-Its tools ask the daemon, which need not run yet: a tool that is used without one says how to start it. They act as the owner, in private, unless --subject and --context say otherwise; nothing that the agent sends changes that.
+The tools send requests to the daemon, which need not run yet: without a daemon, a tool returns the command that starts it. The tools act as the owner in a private context, unless --subject and --context select another scope. Messages of the agent cannot change this scope.
 
-Without --tools all, the agent is given the core of them: search, get, context, recent, todos, todo, note and remember.`,
+By default, the agent gets the core tools: search, get, context, recent, todos, todo, note and remember.`,
 		Example: "  memwatchd mcp\n  memwatchd mcp --tools all --subject acct:42 --context public",
 		Args:    cli.OnlyCommands,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -37,9 +37,9 @@ Without --tools all, the agent is given the core of them: search, get, context, 
 			}
 			if term.IsTerminal(cmd.InOrStdin()) {
 				fmt.Fprintln(g.Stderr,
-					term.Wrap("This is for agents, which start it and send messages of the Model Context "+
-						"Protocol: memwatchd mcp install puts it into their settings. Ctrl-D "+
-						"ends it.", term.Width(g.Stderr), ""))
+					term.Wrap("This command is for agents, which start it and send messages of the Model Context "+
+						"Protocol. To add it to the settings of an agent, run memwatchd mcp install. Ctrl-D "+
+						"ends the command.", term.Width(g.Stderr), ""))
 			}
 			b := &mcp.Bridge{Client: client, ToolSet: profile, Version: build.Version(), Off: !config.Memory.Enabled,
 				Stack: g.Stderr}

@@ -15,9 +15,9 @@ func newServe(g *cli.Globals) *cobra.Command {
 	return &cobra.Command{
 		Use:   "serve",
 		Short: "Run the daemon: watch the memory and answer requests",
-		Long: `Watch the memory, and answer questions about it, until SIGINT (Ctrl-C) or SIGTERM ends it. The log goes to the standard error.
+		Long: `Watch the memory and answer requests until SIGINT (Ctrl-C) or SIGTERM. The log goes to standard error.
 
-It needs no configuration: without one it watches ~/.morph/memory, and waits for that directory if it is not there. SIGHUP has it read its configuration again. To have the system start it: memwatchd service install.`,
+The daemon needs no configuration file: by default it watches ~/.morph/memory, and waits for that directory if it is missing. SIGHUP reloads the configuration. To run the daemon as a service, use memwatchd service install.`,
 		Example: "  memwatchd serve\n  memwatchd serve --name work --dir ~/work/notes",
 		Args:    cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -18,7 +18,7 @@ import (
 func inspectConfig(e *examination) (list findings) {
 	c := e.config
 	if c == nil {
-		advice := "Correct it; config.example.yaml has each key. Inspections that need it were left out."
+		advice := "Correct it; config.example.yaml lists all keys. Inspections that need the configuration were skipped."
 		if strings.Contains(e.configErr.Error(), "memory.timezone") {
 			advice = "If the time zone exists, install its data (the package is often called tzdata)."
 		}
@@ -52,7 +52,7 @@ func inspectConfig(e *examination) (list findings) {
 		{!c.Memory.Enabled, "memory.enabled is false: agents receive no memory, and what they write has no effect."},
 		{!c.Write.Enabled, "write.enabled is false: the daemon changes files on request only."},
 		{c.Memory.Timezone == "Local",
-			"memory.timezone is the zone of the machine: days change with it, and a service may have another."},
+			"memory.timezone is the zone of the machine: days change with it, and a service may have a different one."},
 	} {
 		if f.holds {
 			list.add(note, "", "", "%s", f.text)
@@ -70,7 +70,7 @@ func inspectLoadedConfig(e *examination) (list findings) {
 	if s == nil {
 		return nil
 	}
-	advice, command := "Have the daemon load the configuration again.", fmt.Sprintf("kill -HUP %d", s.PID)
+	advice, command := "Reload the configuration of the daemon.", fmt.Sprintf("kill -HUP %d", s.PID)
 	if s.Root != c.Memory.Dir {
 		list.add(warning, advice, command, "The daemon serves %s, and memory.dir is %s.", s.Root, c.Memory.Dir)
 	}

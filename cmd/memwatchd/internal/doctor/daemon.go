@@ -32,10 +32,10 @@ func inspectProcess(e *examination) (list findings) {
 		switch {
 		case holder.PID == 0:
 		case processState(holder.PID) == 'T':
-			advice = fmt.Sprintf("Process %d has the lock and is stopped. Let it continue.", holder.PID)
+			advice = fmt.Sprintf("Process %d holds the lock and is suspended. Resume it.", holder.PID)
 			command = fmt.Sprintf("kill -CONT %d", holder.PID)
 		default:
-			advice = fmt.Sprintf("Process %d has the lock. End it and start it again.", holder.PID)
+			advice = fmt.Sprintf("Process %d holds the lock. Restart it.", holder.PID)
 			command = fmt.Sprintf("kill %d", holder.PID)
 		}
 		list.add(problem, advice, command, "A process listens at %s and does not answer within %s.", e.socket,
@@ -81,7 +81,7 @@ func inspectSockets(e *examination) (list findings) {
 	runtime := config.ExistingPath(fmt.Sprintf("/run/user/%d", os.Getuid()))
 	if e.status == nil && runtime != "" && os.Getenv("XDG_RUNTIME_DIR") == "" {
 		list.add(note, "A daemon of a login session has its socket there.", "export XDG_RUNTIME_DIR="+runtime,
-			"XDG_RUNTIME_DIR is not set, and sockets are searched for in the state directory.")
+			"XDG_RUNTIME_DIR is not set, so this program looks for sockets in the state directory.")
 	}
 	return list
 }
@@ -141,16 +141,16 @@ func inspectLocks(e *examination) (list findings) {
 			list.add(note, "", status, "Process %d serves another memory.", holder.PID)
 		case holder.Socket == e.socket:
 			list.add(problem, "Restart the daemon.", e.restartCommand(holder.PID),
-				"Process %d has the lock %s, and its socket %s was removed.", holder.PID, path, holder.Socket)
+				"Process %d holds the lock %s, and its socket %s was removed.", holder.PID, path, holder.Socket)
 		case status != "":
-			list.add(problem, "Use that daemon, or end it.", status,
-				"Process %d, another daemon, has the lock %s and answers at %s.", holder.PID, path, holder.Socket)
+			list.add(problem, "Use that daemon, or stop it.", status,
+				"Process %d, another daemon, holds the lock %s and answers at %s.", holder.PID, path, holder.Socket)
 		default:
-			list.add(problem, "Use that daemon, or end it.", fmt.Sprintf("kill %d", holder.PID),
-				"Process %d, another daemon, has the lock %s.", holder.PID, path)
+			list.add(problem, "Use that daemon, or stop it.", fmt.Sprintf("kill %d", holder.PID),
+				"Process %d, another daemon, holds the lock %s.", holder.PID, path)
 		}
 	}
-	return list.orPassed("No other daemon has the directories.")
+	return list.orPassed("No other daemon uses the directories.")
 }
 
 // inspectStateDirs reports whether the daemon accepts its own directories.

@@ -145,7 +145,7 @@ func TestJudgements(t *testing.T) {
 		{"agent: no program", agentFindings(agent("codex", agents.MCP), is(noProgram), typed),
 			[]string{"warning|starts /b/memwatchd, which does not exist|/h/s|memwatchd mcp install --agent codex"}},
 		{"agent: other program", agentFindings(agent("codex", agents.MCP), is(otherProgram), typed),
-			[]string{"note|another program|/h/s|mcp install"}},
+			[]string{"note|a different program|/h/s|mcp install"}},
 		{"agent: a starter", agentFindings(other, is(otherProgram), typed), []string{"ok|Codex"}},
 		{"agent: broken settings", agentFindings(broken, nil, typed),
 			[]string{"warning|/h/s: 3:1: no value|Correct the file"}},
@@ -161,7 +161,7 @@ func TestJudgements(t *testing.T) {
 			[]string{"note|/u|did not start"}},
 		{"service: other program",
 			serviceState{file: "/u", answers: true, started: true,
-				program: otherProgram}.findings(typed), []string{"note|another program"}},
+				program: otherProgram}.findings(typed), []string{"note|a different program"}},
 		{"service", serviceState{managed: true, file: "/u", answers: true, started: true}.findings(typed),
 			[]string{"ok|/u"}},
 	} {
@@ -182,7 +182,7 @@ func TestProgram(t *testing.T) {
 		}
 	}
 	t.Setenv("PATH", t.TempDir())
-	compareFindings(t, inspectProgram(&examination{}), []string{"note|PATH has no memwatchd"})
+	compareFindings(t, inspectProgram(&examination{}), []string{"note|PATH does not contain memwatchd"})
 }
 
 // TestOpenLimit reads the limit of this process.
@@ -240,7 +240,7 @@ func TestStatus(t *testing.T) {
 		{"index building", func(s *api.Status) { s.Index = api.IndexStatus{Degraded: true, Done: 3, Total: 9} },
 			[]string{"note|3 of 9 files"}},
 		{"no journal", func(s *api.Status) { s.Healthy, s.Write.Problem = false, "no journal" },
-			[]string{"problem|writes to no file: no journal|Restart"}},
+			[]string{"problem|cannot write to any file: no journal|Restart"}},
 		{"cannot write", func(s *api.Status) { s.Write.Problem = "disk full" }, []string{"warning|disk full"}},
 		{"polled", func(s *api.Status) { s.Watch.Problem = "too few" }, []string{"warning|too few|polls"}},
 		{"overflow", func(s *api.Status) { s.Watch.Overflows = 2 }, []string{"note|lost 2 times|max_queued_events"}},

@@ -54,10 +54,10 @@ func inspectProgram(e *examination) (list findings) {
 	}
 	switch compareProgram("memwatchd") {
 	case noProgram:
-		list.add(note, "In the commands of this report, type the path of this program.", "", "PATH has no memwatchd.")
+		list.add(note, "In the commands of this report, type the path of this program.", "", "PATH does not contain memwatchd.")
 	case otherProgram:
 		list.add(warning, "Remove one of them, or correct PATH.", "command -v memwatchd",
-			"The memwatchd of PATH is another program than this.")
+			"The memwatchd in PATH is a different program.")
 	}
 	return list.orPassed("memwatchd %s", build.Version())
 }
@@ -153,10 +153,10 @@ func (i serviceState) findings(command func(string) string) (list findings) {
 		list.add(warning, "Find out why the service does not run.", status, "%s is installed, and no daemon answers.",
 			i.file)
 	case !i.started:
-		list.add(note, "End the daemon, and start the service.", status,
+		list.add(note, "Stop the daemon, then start the service.", status,
 			"%s is installed, and did not start the daemon.", i.file)
 	case i.program == otherProgram:
-		list.add(note, "To change that, install the service again.", install, "%s starts another program than this.",
+		list.add(note, "To change that, install the service again.", install, "%s starts a different program.",
 			i.file)
 	}
 	return list.orPassed("%s starts the daemon.", i.file)
@@ -208,7 +208,7 @@ func agentFindings(a agents.Finding, compare func(string) programState, command 
 				"%s starts %s, which does not exist.", title, found.Command[0])
 		case worst == otherProgram && strings.HasPrefix(filepath.Base(found.Command[0]), "memwatchd"):
 			list.add(note, "To change that, install the "+name+" again, in "+found.File+".", install,
-				"%s starts %s, another program than this.", title, found.Command[0])
+				"%s starts %s, a different program.", title, found.Command[0])
 		default:
 			list.add(passed, "", "", "%s has the %s of memwatchd.", title, name)
 		}

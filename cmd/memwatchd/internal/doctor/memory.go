@@ -148,11 +148,11 @@ func inspectSync(e *examination) (list findings) {
 	repository := filepath.Dir(git)
 	switch {
 	case busy != "":
-		list.add(warning, "Finish it. Until then the daemon writes on request only.",
+		list.add(warning, "Finish this operation. Until then, the daemon writes on request only.",
 			"git -C "+term.QuoteWord(repository)+" status",
 			"In %s, %s.", repository, busy)
 	case git != "":
-		list.add(note, "Its history keeps what you forget.", "", "The memory is in the git repository %s.",
+		list.add(note, "Its history keeps text that you forget.", "", "The memory is in the git repository %s.",
 			repository)
 	case len(tools) == 0 && e.survey.markdown > 0:
 		list.add(note, "Make sure that your backup includes it.", "",

@@ -296,7 +296,7 @@ func TestHookInput(t *testing.T) {
 	}
 	defer w.Close()
 	defer r.Close()
-	if _, why := l.hook("prompt", r); !strings.Contains(why, "out of time") {
+	if _, why := l.hook("prompt", r); !strings.Contains(why, "time limit reached") {
 		t.Errorf("a prompt that does not come: %q", why)
 	}
 	fmt.Fprint(w, `{"prompt": "where is the billing database?"}`)

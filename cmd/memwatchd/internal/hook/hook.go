@@ -165,7 +165,7 @@ func (h *hook) runAction(cmd *cobra.Command, do func(context.Context, *hook) err
 		if !h.outputStarted.CompareAndSwap(false, true) {
 			time.Sleep(hookGrace)
 		}
-		h.logDebug(errors.New("out of time"))
+		h.logDebug(errors.New("time limit reached"))
 		os.Exit(0)
 	})
 	defer func() {

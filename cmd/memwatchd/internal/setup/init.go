@@ -119,7 +119,7 @@ func createMemory(g *cli.Globals, example bool, template string) error {
 	if about.File == "" {
 		about.Name = g.Config.Name
 	}
-	fmt.Fprintf(g.Stdout, "\nStart the daemon with `%s`, or have the system do that: `%s`.\n", about.Command("serve"),
+	fmt.Fprintf(g.Stdout, "\nTo start the daemon, run `%s` or `%s`.\n", about.Command("serve"),
 		about.Command("service install"))
 	return nil
 }
@@ -153,7 +153,7 @@ func starterConfig(c *config.Config, public []publicKind) string {
 	if zone == "Local" {
 		zone = MachineZone()
 	}
-	text := fmt.Sprintf("# Every key is in config.example.yaml, and `memwatchd config` prints what is in effect.\n"+
+	text := fmt.Sprintf("# Every key is in config.example.yaml, and `memwatchd config` prints the configuration in effect.\n"+
 		"name: %s\nmemory:\n  dir: %q\n  timezone: %s\n", c.Name, c.Memory.Dir, zone)
 	for i, p := range public {
 		if i == 0 {

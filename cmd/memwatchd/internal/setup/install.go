@@ -225,7 +225,7 @@ func (i *installer) agentCommand(cmd *cobra.Command) (agents.Command, error) {
 func (i *installer) planAgent(a agents.Agent, m agents.Machine, command agents.Command) ([]*fileChange, error) {
 	scope := i.scope()
 	if !a.Supports(i.component, scope) {
-		return nil, cli.UsageError{Err: fmt.Errorf("%s has no %s settings for this", a.Title, scope)}
+		return nil, cli.UsageError{Err: fmt.Errorf("%s has no %s settings for this part of memwatchd", a.Title, scope)}
 	}
 	files := a.Files(i.component, scope, m)
 	if !i.remove {

@@ -124,7 +124,7 @@ func TestSettingsInADirectoryForReading(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer os.Chmod(dir, 0o700)
-	if err := s.replace([]byte("{ }"), false); err == nil || !strings.Contains(err.Error(), "create temporary file beside it") {
+	if err := s.replace([]byte("{ }"), false); err == nil || !strings.Contains(err.Error(), "create temporary file in its directory") {
 		t.Errorf("got %v", err)
 	}
 	wantFile(t, path, "{}")

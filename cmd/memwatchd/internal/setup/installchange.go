@@ -62,7 +62,7 @@ func (c *fileChange) printChange(b *strings.Builder, p *cli.Printer, remove bool
 	file := p.Style(term.AsPath, term.EscapeLine(abbreviateHome(c.File)))
 	switch {
 	case !c.isNeeded() && remove:
-		fmt.Fprintf(b, "%s: %s has nothing of memwatchd in %s\n", p.Style(term.AsTitle, c.Agent), c.title, file)
+		fmt.Fprintf(b, "%s: %s has no entry of memwatchd in %s\n", p.Style(term.AsTitle, c.Agent), c.title, file)
 	case !c.isNeeded():
 		fmt.Fprintf(b, "%s: %s has memwatchd in %s\n", p.Style(term.AsTitle, c.Agent), c.title, file)
 	case c.Written && remove:

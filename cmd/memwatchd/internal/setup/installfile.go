@@ -92,7 +92,7 @@ func (s *settingsFile) replace(data []byte, shared bool) error {
 	path := filepath.Join(dir, fmt.Sprintf(".%s.memwatchd-%d", name, os.Getpid()))
 	temp, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
-		return fmt.Errorf("%s: create temporary file beside it: %w", s.path,
+		return fmt.Errorf("%s: create temporary file in its directory: %w", s.path,
 			err)
 	}
 	defer os.Remove(path)
