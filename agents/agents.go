@@ -72,7 +72,8 @@ type Machine struct {
 	LookPath func(program string) (string, error)
 }
 
-// dirFrom returns the directory that a variable names, or else one below the home.
+// dirFrom returns the directory that a variable names, or else one below the
+// home.
 func (m Machine) dirFrom(variable string, below ...string) string {
 	if dir := m.Getenv(variable); dir != "" {
 		return dir
@@ -90,7 +91,7 @@ func (m Machine) cursor() string  { return filepath.Join(m.Home, ".cursor") }
 func (m Machine) project() string { return m.Dir }
 
 // claudeState returns the file that Claude Code itself writes, which contains
-// its servers. It is beside the settings directory, or in the directory that
+// its servers. It is next to the settings directory, or in the directory that
 // CLAUDE_CONFIG_DIR names. A file of the old name in the settings directory
 // takes precedence.
 func claudeState(m Machine) []string {
@@ -254,9 +255,9 @@ func (a Agent) Installed(p Component, data []byte) ([]Command, error) {
 	return a.syntaxes[p].listCommands(data)
 }
 
-// CheckSyntax returns an error about the first comment, or the first comma behind a last
-// item, in a settings file of an agent that does not read these. It returns nil if
-// the agent reads the file.
+// CheckSyntax returns an error about the first comment, or the first comma
+// after a last item, in a settings file of an agent that does not read these.
+// It returns nil if the agent reads the file.
 func (a Agent) CheckSyntax(p Component, data []byte) *Error {
 	if !a.noComments && !a.noCommas {
 		return nil

@@ -19,7 +19,8 @@ const MaxSize = 16 << 20
 // each level, at up to 1 KiB of stack, and Go ends a program at 1 GB of stack.
 const maxContainers = 250_000
 
-// An Error is a defect of a settings file. Line and Column (of bytes) count from 1.
+// An Error is a defect of a settings file. Line and Column (of bytes) count
+// from 1.
 type Error struct {
 	Line, Column int
 	Text         string
@@ -56,8 +57,8 @@ func eolOf(text string) string {
 	return "\n"
 }
 
-// A jsonDoc is a settings file in JSON with comments. Each edit changes the syntax
-// tree, packs it and parses it again.
+// A jsonDoc is a settings file in JSON with comments. Each edit changes the
+// syntax tree, packs it and parses it again.
 type jsonDoc struct {
 	data      []byte // the file as read
 	bom, text string // the file after the edits
@@ -143,8 +144,8 @@ func (d *jsonDoc) indentAt(offset int) (indent string, alone bool) {
 	return line[:len(line)-len(rest)], start > 0 && rest == ""
 }
 
-// findMember returns a member of an object, or nil. A duplicate key is an error, because
-// programs differ in the member that they read.
+// findMember returns a member of an object, or nil. A duplicate key is an
+// error, because programs differ in the member that they read.
 func (d *jsonDoc) findMember(v *hujson.Value, key string) (found *hujson.Value, err error) {
 	object := v.Value.(*hujson.Object)
 	for i, m := range object.Members {
@@ -181,8 +182,8 @@ func decodeValue(v *hujson.Value) (decoded any) {
 	return decoded
 }
 
-// listItems returns the items of an object or a list, and the extra after them. In an
-// item of a list the name has only an offset and the extra before it.
+// listItems returns the items of an object or a list, and the extra after them.
+// In an item of a list the name has only an offset and the extra before it.
 func listItems(v *hujson.Value) (list []hujson.ObjectMember, after hujson.Extra) {
 	switch c := v.Value.(type) {
 	case *hujson.Object:
@@ -219,8 +220,8 @@ func isOnlyItem(v *hujson.Value) bool {
 		list[0].Name.BeforeExtra.IsStandard() && list[0].Value.AfterExtra.IsStandard()
 }
 
-// setMember replaces the member of an object, or adds it. A replaced value stays in one
-// line or in several.
+// setMember replaces the member of an object, or adds it. A replaced value
+// stays in one line or in several.
 func (d *jsonDoc) setMember(v *hujson.Value, key string, value any) error {
 	found, err := d.findMember(v, key)
 	if err != nil {
@@ -235,8 +236,8 @@ func (d *jsonDoc) setMember(v *hujson.Value, key string, value any) error {
 	return d.applyEdit()
 }
 
-// addItem appends an item to an object or, without a key, to a list, after the last
-// comment.
+// addItem appends an item to an object or, without a key, to a list, after the
+// last comment.
 func (d *jsonDoc) addItem(v *hujson.Value, key string, value any) error {
 	list, after := listItems(v)
 	trimmed := bytes.TrimRight(after, blank)
@@ -247,7 +248,7 @@ func (d *jsonDoc) addItem(v *hujson.Value, key string, value any) error {
 	if len(list) > 0 {
 		last := list[len(list)-1]
 		indent, lines = d.indentAt(last.Name.StartOffset)
-		m.Value.AfterExtra = last.Value.AfterExtra[:0] // nil unless a comma is behind the last item
+		m.Value.AfterExtra = last.Value.AfterExtra[:0] // nil unless a comma follows the last item
 		if !d.tight {
 			sep = " "
 		}
@@ -268,8 +269,8 @@ func (d *jsonDoc) addItem(v *hujson.Value, key string, value any) error {
 	return d.setItems(v, append(list, m), hujson.Extra(rest))
 }
 
-// removeItem removes an item of an object or a list, with its line. Comments beside
-// the item stay.
+// removeItem removes an item of an object or a list, with its line. Comments
+// next to the item stay.
 func (d *jsonDoc) removeItem(v *hujson.Value, i int) error {
 	if isOnlyItem(v) {
 		return d.setItems(v, nil, nil)
@@ -286,7 +287,7 @@ func (d *jsonDoc) removeItem(v *hujson.Value, i int) error {
 	*next = slices.Concat(rest, *next)
 	if i > 0 && i == len(list)-1 {
 		last := &list[i-1].Value
-		if removed.Value.AfterExtra != nil { // a comma is behind it
+		if removed.Value.AfterExtra != nil { // a comma follows it
 			last.AfterExtra = append(hujson.Extra{}, last.AfterExtra...)
 		} else {
 			after, last.AfterExtra = slices.Concat(last.AfterExtra, after), nil

@@ -24,7 +24,7 @@ type UnlinkRequest struct {
 // LinksRequest requests all links.
 type LinksRequest struct{ Scope }
 
-// IdentityAnswer is the identity behind an external key.
+// IdentityAnswer is the identity of an external key.
 type IdentityAnswer struct {
 	Enabled     bool     `json:"enabled"` // the key belongs to a subject, and memory is on
 	ExternalKey string   `json:"external_key"`

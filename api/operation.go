@@ -233,7 +233,7 @@ func LookUp(name string) (*Operation, error) {
 }
 
 // MaxAnswerTime bounds an operation that is not [Operation.Long], so that an
-// expensive request does not occupy a processor for ever.
+// expensive request does not occupy a processor forever.
 const MaxAnswerTime = time.Minute
 
 // EncodeJSON returns the wire format of v: one line of JSON, ended by a line

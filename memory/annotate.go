@@ -57,8 +57,8 @@ func (d *Document) commentBelow(e *Entry, comment string) Edit {
 	return Edit{Span{at, at}, []byte(indent + comment + end)}
 }
 
-// commentSpan returns the span of a comment with the white space in front of it, or
-// the whole line if the line contains nothing else.
+// commentSpan returns the span of a comment with the white space in front of
+// it, or the whole line if the line contains nothing else.
 func (d *Document) commentSpan(s Span) Span {
 	line := d.lines.span(d.lines.at(s.Start), d.lines.at(s.End-1))
 	if isBlankText(d.Source[line.Start:s.Start]) && isBlankText(d.Source[s.End:line.End]) {
@@ -130,7 +130,7 @@ func editComment(comment []byte, attrs []Attribute) []byte {
 }
 
 // editWord sets or removes one attribute inside a comment. A new attribute goes
-// behind the last one.
+// after the last one.
 func editWord(inner []byte, a Attribute) []byte {
 	words := wordRE.FindAllIndex(inner, -1)
 	at := slices.IndexFunc(words, func(w []int) bool {

@@ -17,8 +17,9 @@ var (
 	addressRE  = regexp.MustCompile("[A-Za-z][A-Za-z0-9+.-]*://[^\\s<>\"`，。；、！？（）】》」』]+")
 )
 
-// MissingWords returns the exact words of text that other does not contain, in the
-// order of text. It takes time proportional to the product of the two lengths.
+// MissingWords returns the exact words of text that other does not contain, in
+// the order of text. It takes time proportional to the product of the two
+// lengths.
 func MissingWords(text, other string) []string {
 	other = HeadingLine(other)
 	return slices.DeleteFunc(exactWords(text), func(word string) bool { return containsWord(word, other) })
@@ -109,8 +110,8 @@ func lowerBefore(word string, at int) bool {
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
-// containsWord reports whether text contains word as a whole word, not as a part of a
-// longer one. Both must be single-spaced.
+// containsWord reports whether text contains word as a whole word, not as a
+// part of a longer one. Both must be single-spaced.
 func containsWord(word, text string) bool {
 	amount := strings.Trim(word, "0123456789.,:") == ""
 	for from := 0; ; {
@@ -126,9 +127,9 @@ func containsWord(word, text string) bool {
 	}
 }
 
-// extendsWord reports whether the text beside a word belongs to the word. A number
-// may be part of a range, a ratio or an address; a name must not be part of
-// another name.
+// extendsWord reports whether the text next to a word belongs to the word. A
+// number may be part of a range, a ratio or an address; a name must not be part
+// of another name.
 func extendsWord(beside string, amount, before bool) bool {
 	r, n := utf8.DecodeRuneInString(beside)
 	next, _ := utf8.DecodeRuneInString(beside[n:])
@@ -166,9 +167,9 @@ func WordOverlap(text, other string) float64 {
 	return float64(n) / float64(len(all))
 }
 
-// containsNames reports whether other contains every name in text: every capitalized
-// word except the first. A script without capitals does not mark names, so each
-// of its characters counts as one.
+// containsNames reports whether other contains every name in text: every
+// capitalized word except the first. A script without capitals does not mark
+// names, so each of its characters counts as one.
 func containsNames(text, other string) bool {
 	has := wordSet(other)
 	for i, word := range strings.Fields(text) {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// finishDocument computes the properties that depend on the whole file: the readers of
-// each entry, and from them its id, tags and times.
+// finishDocument computes the properties that depend on the whole file: the
+// readers of each entry, and from them its id, tags and times.
 func (p *docParser) finishDocument() {
 	d := p.d
 	slices.SortFunc(p.marks, func(a, b privateMark) int { return a.at - b.at })
@@ -104,7 +104,7 @@ func splitTitle(lead string) (title, rest string) {
 	}
 	title, rest = strings.TrimSpace(body[:end]), strings.TrimLeft(body[end+len(mark):], "*")
 	rest, cut := cutColon(rest)
-	if !cut { // a colon behind the title would leave one in the title
+	if !cut { // a colon after the title would leave one in the title
 		title, cut = cutLastColon(title)
 	}
 	rest = strings.TrimLeft(rest, " \t")

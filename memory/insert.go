@@ -21,8 +21,8 @@ type insertionPoint struct {
 	texts    []*Document
 }
 
-// parseSingle parses a text that must be exactly one entry. The returned document has
-// LF line endings and no blank lines around the entry.
+// parseSingle parses a text that must be exactly one entry. The returned
+// document has LF line endings and no blank lines around the entry.
 func (w *passAttempt) parseSingle(text string) (*Document, error) {
 	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
 	lines := trimBlank(strings.Split(text, "\n"))
@@ -103,8 +103,8 @@ func (d placement) newSection(path []string, shown bool) (insertionPoint, error)
 	return insertionPoint{line: d.lines.count(), beside: -1, path: path, headings: []Heading{head}}, checkPath(path)
 }
 
-// underPrivateTitle reports whether a section at the end of the file would be below a
-// title that public readers cannot see.
+// underPrivateTitle reports whether a section at the end of the file would be
+// below a title that public readers cannot see.
 func (d placement) underPrivateTitle() bool {
 	for _, p := range slices.Backward(d.outline()) {
 		if p.level == 1 {
@@ -131,8 +131,8 @@ func (w *passAttempt) addInsertion(s insertionPoint) {
 	w.editList = append(w.editList, w.insertionEdit(&s))
 }
 
-// insertionEdit returns the edit for an insertion point. It adds as many blank lines around the
-// text as the file has at similar places.
+// insertionEdit returns the edit for an insertion point. It adds as many blank
+// lines around the text as the file has at similar places.
 func (w *passAttempt) insertionEdit(s *insertionPoint) Edit {
 	d := w.d
 	end := d.lineEnding(max(s.line, 1))
@@ -272,9 +272,9 @@ func (d placement) gapIn(i int) int {
 	return 0
 }
 
-// adaptItem gives an item the marker and indentation of the list that it joins. The
-// text becomes the nth item, from 0, after the item beside it, which determines
-// the number of a numbered item.
+// adaptItem gives an item the marker and indentation of the list that it joins.
+// The text becomes the nth item, from 0, after the item beside it, which
+// determines the number of a numbered item.
 func (d placement) adaptItem(text string, beside, nth int) string {
 	if beside < 0 || d.Entries[beside].Block != Item {
 		return text
@@ -302,15 +302,15 @@ func (d placement) adaptItem(text string, beside, nth int) string {
 	return strings.Join(lines, "\n")
 }
 
-// wouldBePublic reports whether an entry that was parsed alone would be public inside
-// the document.
+// wouldBePublic reports whether an entry that was parsed alone would be public
+// inside the document.
 func (d placement) wouldBePublic(e *Entry) bool {
 	return e.Partition.Visibility == PublicOK && (d.Own.Visibility == PublicOK || e.Attributes["visibility"] != "")
 }
 
-// similarItem returns the item whose style a new item below an entry copies, or -1. A
-// public item copies only a public item; otherwise its marker would reveal a
-// private list.
+// similarItem returns the item whose style a new item below an entry copies, or
+// -1. A public item copies only a public item; otherwise its marker would
+// reveal a private list.
 func (d placement) similarItem(beside int, shown bool) int {
 	for i := beside; i >= 0 && d.Entries[i].Block == Item && d.Entries[i].Heading == d.Entries[beside].Heading; i-- {
 		if !shown || d.Entries[i].Partition.Visibility == PublicOK {
@@ -362,16 +362,16 @@ func (w *passAttempt) replaceEntry(i int, c *entryChange) error {
 }
 
 // TitledItem returns a client's title and text as one list item, with the title
-// in bold. The parameter behind, for example a comment, is appended to the last
+// in bold. The parameter suffix, for example a comment, is appended to the last
 // line. Without a title the item is that of [ListItem].
-func TitledItem(title, text, behind string) string {
+func TitledItem(title, text, suffix string) string {
 	item := ListItem(text)
 	title = HeadingLine(title)
 	if title != "" {
 		item = "- **" + title + "**: " + strings.TrimPrefix(item, "- ")
 	}
-	if behind != "" {
-		item += " " + behind
+	if suffix != "" {
+		item += " " + suffix
 	}
 	return item
 }

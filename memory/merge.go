@@ -56,7 +56,7 @@ var ErrDraft = errors.New("the draft cannot be written")
 // Merge starts to merge parts of a draft into a whole document, for the readers
 // of the view. If a part would not be parsed as intended, Merge returns nil and
 // an error that matches [ErrDraft]. An item never changes an entry for which
-// allowed returns false: the item is added beside the entry, unless the file
+// allowed returns false: the item is added as a separate entry, unless the file
 // already contains it.
 func (l *Layout) Merge(v View, doc *Document, parts []DraftEntry, allowed func(*Entry) bool) (*Merge, error) {
 	m := &Merge{doc: doc, view: v, allowed: allowed, layout: l, taken: map[[2]int]bool{}, sections: map[string]*sectionIndex{}}

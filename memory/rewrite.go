@@ -78,7 +78,7 @@ func (d *Document) Rewrite(v View, text string, parse func(source []byte) *Docum
 }
 
 // checkMaskedLines returns an error if it is ambiguous which masked lines the new
-// text contains. Several lines may look the same but have different text behind
+// text contains. Several lines may look the same but have different text under
 // their masks, so either all of them must stay or none.
 func (d *Document) checkMaskedLines(shown *Shown, lines []string, pairs []int) error {
 	if !d.Masked() {
@@ -92,9 +92,9 @@ func (d *Document) checkMaskedLines(shown *Shown, lines []string, pairs []int) e
 	return nil
 }
 
-// CheckReadable returns an [ErrText] if a view of the document, which must be parsed
-// from text, would not show exactly that text. So it verifies that the author
-// of a text can read all of it.
+// CheckReadable returns an [ErrText] if a view of the document, which must be
+// parsed from text, would not show exactly that text. So it verifies that the
+// author of a text can read all of it.
 func (d *Document) CheckReadable(v View, text string) error {
 	return d.checkReadableLines(v, textLines(text))
 }
@@ -132,9 +132,9 @@ func trimBlank(lines []string) []string {
 	return lines
 }
 
-// checkWritable returns an error if the view must not write a text. It examines only
-// the text and the readable frontmatter, so the result does not depend on text
-// outside the view.
+// checkWritable returns an error if the view must not write a text. It examines
+// only the text and the readable frontmatter, so the result does not depend on
+// text outside the view.
 func (d *Document) checkWritable(v View, lines []string, parse func([]byte) *Document) error {
 	text := Shown{Lines: lines}.Text()
 	alone := parse([]byte(text))
@@ -170,7 +170,8 @@ type rewrite struct {
 	pairs []int    // by visible line: index of the same line in lines, or -1
 }
 
-// sourceLine returns a line of the file with its ending, without a byte order mark.
+// sourceLine returns a line of the file with its ending, without a byte order
+// mark.
 func (r *rewrite) sourceLine(line int) []byte {
 	s := r.d.lines.span(line, line)
 	b := r.d.Source[s.Start:s.End]
@@ -185,11 +186,12 @@ func (r *rewrite) newLine(text string, line int) []byte {
 	return append([]byte(text), r.d.lineEnding(max(line, 1))...)
 }
 
-// insertLate keeps every unreadable line at its position. New lines replace removed
-// ones, or go directly above the next unchanged line.
+// insertLate keeps every unreadable line at its position. New lines replace
+// removed ones, or go directly above the next unchanged line.
 func (r *rewrite) insertLate() [][]byte { return r.inPlace(false) }
 
-// insertEarly is like late, but new lines go directly below the last unchanged line.
+// insertEarly is like late, but new lines go directly below the last unchanged
+// line.
 func (r *rewrite) insertEarly() [][]byte { return r.inPlace(true) }
 
 func (r *rewrite) inPlace(early bool) (out [][]byte) {
@@ -228,8 +230,8 @@ func (r *rewrite) inPlace(early bool) (out [][]byte) {
 	return out
 }
 
-// nextUnchanged returns the end of the new lines that precede the old line k: the index
-// of the next unchanged line, or the number of lines.
+// nextUnchanged returns the end of the new lines that precede the old line k:
+// the index of the next unchanged line, or the number of lines.
 func (r *rewrite) nextUnchanged(k int) int {
 	for ; k < len(r.pairs); k++ {
 		if r.pairs[k] >= 0 {
@@ -239,8 +241,8 @@ func (r *rewrite) nextUnchanged(k int) int {
 	return len(r.lines)
 }
 
-// An unreadableRange is a range of unreadable lines, which begins and ends with lines
-// that are not blank, and the number of new lines before it.
+// An unreadableRange is a range of unreadable lines, which begins and ends with
+// lines that are not blank, and the number of new lines before it.
 type unreadableRange struct{ from, to, after int }
 
 func (r *rewrite) unreadableRanges() (list []unreadableRange) {
@@ -302,8 +304,8 @@ func (r *rewrite) blockStarts() (list []int) {
 	return list
 }
 
-// placeRanges places each stretch above a new line, with blank lines around it that
-// are not visible either.
+// placeRanges places each stretch above a new line, with blank lines around it
+// that are not visible either.
 func (r *rewrite) placeRanges(place func(unreadableRange) int) (out [][]byte) {
 	list := r.unreadableRanges()
 	at := make([]int, len(list))

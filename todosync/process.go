@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// catchUpTime limits the time that a look waits for earlier saves.
+// catchUpTime limits the time that processFiles waits for earlier saves.
 const catchUpTime = 5 * time.Second
 
 // processFiles records the current content of files and creates the resulting

@@ -19,14 +19,14 @@ import (
 type Catalogue struct {
 	mu      sync.RWMutex
 	entries map[string]observation
-	seq     uint64 // a counter of looks and walks
+	seq     uint64 // a counter of observations and walks
 	walks   int    // walks in progress
 }
 
-// An observation is the latest observation of a path. A file that was readable before
-// and cannot be examined now is both known and has a reason. During a walk an
-// entry with neither stays, because it is newer than the walk's observation of
-// the path.
+// An observation is the latest observation of a path. A file that was readable
+// before and cannot be examined now is both known and has a reason. During a
+// walk an entry with neither stays, because it is newer than the walk's
+// observation of the path.
 type observation struct {
 	known  bool
 	stamp  memory.Stamp

@@ -125,7 +125,7 @@ func (w writePolicy) checkIdle(c *Change, foreign time.Time) error {
 }
 
 // A seenStamp records when a file was first observed with a stamp. The zero
-// stamp means that the file was gone.
+// stamp means that the file was missing.
 type seenStamp struct {
 	stamp memory.Stamp
 	at    time.Time

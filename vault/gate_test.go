@@ -108,7 +108,7 @@ func TestRefusedFiles(t *testing.T) {
 	}))
 }
 
-// wantWait checks that an unasked change has to wait and an asked one does not.
+// wantWait checks that an automatic change has to wait and an asked one does not.
 // It then reverses the asked change.
 func wantWait(t *testing.T, w *Writer, what string) {
 	t.Helper()

@@ -26,13 +26,13 @@ const (
 )
 
 const (
-	// maxAttempts bounds the attempts at an asked change while other programs save
+	// maxAttempts bounds the attempts at a requested change while other programs save
 	// the file.
 	maxAttempts = 5
 	// conflictPause is the delay before the second attempt; it doubles for each
 	// further one. A save takes a few milliseconds.
 	conflictPause = 20 * time.Millisecond
-	// shortWait is the delay before retrying an unasked change after another
+	// shortWait is the delay before retrying an automatic change after another
 	// program saved the file. It doubles with each conflict in a row, up to
 	// longWait.
 	shortWait = time.Second
@@ -57,18 +57,18 @@ type Writer struct {
 	Journal *journal.Journal
 	Logger  *slog.Logger // slog.Default() if nil
 
-	// Enabled reports whether unasked changes are made; always, if nil. It may
+	// Enabled reports whether automatic changes are made; always, if nil. It may
 	// be called at any time.
 	Enabled func() bool
 	// Quiet is how long a file must be unchanged by other programs before an
-	// unasked change: [DefaultQuiet] if zero, no time if negative.
+	// automatic change: [DefaultQuiet] if zero, no time if negative.
 	Quiet time.Duration
 	// MaxSize is the size in bytes above which a file is neither changed nor
 	// created; [DefaultMaxFileSize] if zero.
 	MaxSize int64
 	// Settings lists the paths of writable files that are not memory.
 	Settings []string
-	// MaxChangesPerMinute bounds the unasked changes of one file per minute; [DefaultMaxChangesPerMinute] if
+	// MaxChangesPerMinute bounds the automatic changes of one file per minute; [DefaultMaxChangesPerMinute] if
 	// zero.
 	MaxChangesPerMinute int
 	// Now returns the current time; if nil, time.Now is used.
@@ -152,7 +152,7 @@ func (w *Writer) Write(ctx context.Context, c Change) (Written, error) {
 }
 
 // writeWithRetry acquires the semaphore and repeats attempt while other programs save the
-// file. Only asked changes are repeated.
+// file. Only requested changes are repeated.
 func (w *Writer) writeWithRetry(ctx context.Context, c *Change, attempt func() (Written, error)) (Written, error) {
 	written, err := withSemaphore(ctx, w, func() (Written, error) {
 		if !w.repaired {
@@ -363,7 +363,7 @@ var (
 	ErrBusy = errors.New("file keeps changing")
 	// ErrRemove, returned by [Change.Edit], requests removal of the file.
 	ErrRemove = errors.New("the file is to be removed")
-	// ErrOff reports that unasked changes are turned off.
+	// ErrOff reports that automatic changes are turned off.
 	ErrOff = errors.New("writing is disabled")
 )
 

@@ -34,7 +34,7 @@ func writerOn(t *testing.T, v *Vault, journal string) *Writer {
 	return &Writer{Vault: v, Journal: j, Quiet: -1, Logger: slog.New(slog.DiscardHandler)}
 }
 
-// newChange returns an asked change that replaces old by new in a file.
+// newChange returns a requested change that replaces old by new in a file.
 func newChange(path, old, new string) Change {
 	return Change{Path: path, Cause: "edit", Requested: true, Edit: func(f *File) ([]byte, error) {
 		if f == nil {
@@ -79,8 +79,8 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// TestAttributesPreserved checks that a change keeps the permissions and attributes of a
-// file and updates its times.
+// TestAttributesPreserved checks that a change keeps the permissions and
+// attributes of a file and updates its times.
 func TestAttributesPreserved(t *testing.T) {
 	w := newWriter(t, map[string]string{"d/a.md": "old"})
 	name, dir := filepath.Join(w.Vault.Dir, "d/a.md"), filepath.Join(w.Vault.Dir, "d")

@@ -11,7 +11,7 @@ import (
 
 // WriterStatus is the state of a [Writer].
 type WriterStatus struct {
-	// Enabled reports whether unasked changes are made.
+	// Enabled reports whether automatic changes are made.
 	Enabled bool
 	// Unable is the likely cause that prevents all writing, such as a full disk
 	// or a file system without atomic exchange. It is "" after a successful
@@ -24,15 +24,15 @@ type WriterStatus struct {
 	// cannot be changed in their present state, both by path. A file leaves the
 	// lists when any program changes it, or when no change is needed any more.
 	Waiting, Refused []Unwritten
-	// ConflictCopies lists files that contain a saved version superseded by a later save.
-	// The user must compare and remove them.
+	// ConflictCopies lists files that contain a saved version superseded by a
+	// later save. The user must compare and remove them.
 	ConflictCopies []string
 }
 
 // Unwritten describes why a file is not changed.
 type Unwritten struct{ Path, Reason string }
 
-// counts are the data behind WriterStatus.
+// counts are the data of a WriterStatus.
 type counts struct {
 	applied, lostRaces int
 	unable             string

@@ -109,7 +109,7 @@ func (w *watches) endWalk() {
 // recordDelivery records the paths of a delivery before it starts. If a path
 // lies in a directory that is not watched, the event of that directory is still
 // to come. If the directory is gone by then, recordDelivery records that the
-// sink knows files in it; otherwise they would stay known for ever.
+// sink knows files in it; otherwise they would stay known forever.
 func (w *watches) recordDelivery(paths []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -164,9 +164,9 @@ func (w *watches) watchDir(d memory.Directory) {
 
 func (w *watches) recordFailure(path, reason string) { w.polled[path] = failure{reason, w.walk} }
 
-// removeRecord removes the record of a directory and reports whether the sink may
-// know files in it. If below is set, removeRecord also removes everything below the
-// directory, because it was moved.
+// removeRecord removes the record of a directory and reports whether the sink
+// may know files in it. If below is set, removeRecord also removes everything
+// below the directory, because it was moved.
 func (w *watches) removeRecord(path string, below bool) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

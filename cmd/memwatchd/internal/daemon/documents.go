@@ -16,7 +16,7 @@ import (
 )
 
 // cacheBytes bounds the estimated size of the cached documents: enough for the
-// files that requests are about, and little beside the index.
+// files that requests are about, and little compared with the index.
 const cacheBytes = 12 << 20
 
 // While a file is being written and no earlier version of it is known, load
@@ -112,9 +112,9 @@ func isTransient(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || !vault.Absent(err)
 }
 
-// lastVersion returns the document, marked as stale if the file cannot be read. A file
-// that is being written or missing for a moment does not make the document
-// stale.
+// lastVersion returns the document, marked as stale if the file cannot be read.
+// A file that is being written or missing for a moment does not make the
+// document stale.
 func (k *cachedDocument) lastVersion(err error) *memory.Document {
 	if err == nil || vault.Absent(err) || errors.Is(err, vault.ErrChanging) {
 		return k.doc
@@ -154,8 +154,8 @@ func (d *documents) cacheLocked(k *cachedDocument) {
 	}
 }
 
-// pinVersion records a file that was indexed while still being written. Every reader
-// gets this version.
+// pinVersion records a file that was indexed while still being written. Every
+// reader gets this version.
 func (d *documents) pinVersion(k *cachedDocument) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -181,7 +181,8 @@ func (d *documents) dropFile(path string) {
 	d.dropLocked(path)
 }
 
-// dropDirectory drops the files below a directory that now belongs to another user.
+// dropDirectory drops the files below a directory that now belongs to another
+// user.
 func (d *documents) dropDirectory(dir string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -204,8 +205,8 @@ func (d *documents) dropLocked(path string) {
 	}
 }
 
-// notExistError returns the error for a file that cannot be loaded: the caller cannot
-// distinguish it from a missing file.
+// notExistError returns the error for a file that cannot be loaded: the caller
+// cannot distinguish it from a missing file.
 func notExistError(path string) error {
 	return &fs.PathError{Op: "read", Path: path, Err: fs.ErrNotExist}
 }

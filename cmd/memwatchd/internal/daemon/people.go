@@ -29,8 +29,8 @@ type subjectMap struct {
 
 	mu          sync.RWMutex
 	directories memory.Directories
-	users       map[string]bool // results of the last look at each directory
-	memoryMDs   map[string]bool // directories with a MEMORY.md that was read and is not believed gone
+	users       map[string]bool // results of the last check of each directory
+	memoryMDs   map[string]bool // directories with a MEMORY.md that was read and does not count as missing
 	links       linkState
 }
 
@@ -78,8 +78,9 @@ func (p *subjectMap) recheckDir(dir string) bool {
 }
 
 // checkDir reports whether a directory is a user's: it is listed, or has
-// MEMORY.md and memory/. A missing MEMORY.md counts as present until it is
-// believed gone, because many editors move a file away before they write it.
+// MEMORY.md and memory/. A missing MEMORY.md counts as present until the
+// watcher reports it as missing, because many editors move a file away before
+// they write it.
 func (p *subjectMap) checkDir(dir string) (bool, error) {
 	if slices.Contains(p.configured, dir) {
 		return true, nil

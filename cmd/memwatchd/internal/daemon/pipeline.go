@@ -36,7 +36,7 @@ const (
 	// first build needs little memory.
 	batchFiles  = 512
 	batchWeight = 8 << 20
-	// entryWeight is the weight of an entry beside its text.
+	// entryWeight is the weight of an entry without its text.
 	entryWeight = 1 << 10
 	// Parsing a file of this size needs many times as much memory, so only one
 	// such file is parsed at a time.
@@ -119,12 +119,12 @@ func (p *pipeline) Changed(ctx context.Context, paths []string, why watcher.Reas
 func (p *pipeline) applyPaths(ctx context.Context, paths []string, why watcher.Reason) (retry []string, gone bool,
 	err error) {
 	for len(paths) > 0 {
-		looks, n, err := p.examineBatch(ctx, paths, why)
+		results, n, err := p.examineBatch(ctx, paths, why)
 		if err != nil {
 			return nil, false, err
 		}
 		var updates []index.Update
-		for _, l := range looks {
+		for _, l := range results {
 			if l.retry {
 				retry = append(retry, l.update.Path)
 			}
@@ -135,20 +135,20 @@ func (p *pipeline) applyPaths(ctx context.Context, paths []string, why watcher.R
 		if err := p.applyUpdates(ctx, updates); err != nil {
 			return nil, false, err
 		}
-		for _, l := range looks {
+		for _, l := range results {
 			p.recordResult(l)
 			gone = gone || l.deleted
 		}
 		if why == watcher.Event {
-			p.measureLatency(looks)
+			p.measureLatency(results)
 		}
 		paths = paths[n:]
 	}
 	return retry, gone, nil
 }
 
-// recordResult records the result of a look once the index matches it, and passes
-// it on to the cache and the tasks.
+// recordResult records the result of an examination once the index matches it,
+// and passes it on to the cache and the tasks.
 func (p *pipeline) recordResult(l scanResult) {
 	p.mu.Lock()
 	switch {
@@ -179,7 +179,8 @@ func (p *pipeline) hasUnreadable() bool {
 	return len(p.unreadable) > 0
 }
 
-// hasUnreadableClaim reports whether one of the unread files may claim its directory.
+// hasUnreadableClaim reports whether one of the unread files may claim its
+// directory.
 func (p *pipeline) hasUnreadableClaim() bool {
 	p.mu.Lock()
 	paths := slices.Collect(maps.Keys(p.unreadable))
@@ -197,8 +198,8 @@ func (p *pipeline) recordFailure(ctx context.Context, err error) {
 	p.failure = err
 }
 
-// invalidateDirs lists the files of directories that became a user's or stopped being
-// one: they are interpreted differently now.
+// invalidateDirs lists the files of directories that became a user's or stopped
+// being one: they are interpreted differently now.
 func (p *pipeline) invalidateDirs(dirs []string) []string {
 	var paths []string
 	for _, dir := range dirs {
@@ -213,10 +214,10 @@ func (p *pipeline) invalidateDirs(dirs []string) []string {
 }
 
 // examineBatch examines the first paths, as many as make a batch. It returns the
-// looks and their number.
+// results and their number.
 func (p *pipeline) examineBatch(ctx context.Context, paths []string, why watcher.Reason) ([]scanResult, int, error) {
 	paths = paths[:min(len(paths), batchFiles)]
-	looks := make([]scanResult, len(paths))
+	results := make([]scanResult, len(paths))
 	var next, weight atomic.Int64
 	group, ctx := errgroup.WithContext(ctx)
 	for range min(parsers, len(paths)) {
@@ -229,8 +230,8 @@ func (p *pipeline) examineBatch(ctx context.Context, paths []string, why watcher
 				if err := ctx.Err(); err != nil {
 					return err
 				}
-				looks[i] = p.examineFile(paths[i], why)
-				weight.Add(int64(looks[i].weight))
+				results[i] = p.examineFile(paths[i], why)
+				weight.Add(int64(results[i].weight))
 			}
 			return nil
 		})
@@ -239,7 +240,7 @@ func (p *pipeline) examineBatch(ctx context.Context, paths []string, why watcher
 		return nil, 0, err
 	}
 	n := min(int(next.Load()), len(paths))
-	return looks[:n], n, nil
+	return results[:n], n, nil
 }
 
 // examineFile reads and parses a file, or finds it gone.
@@ -323,9 +324,9 @@ func (p *pipeline) applyUpdates(ctx context.Context, updates []index.Update) err
 	return nil
 }
 
-// reindexFiles applies files to the index whether or not the index seems to have them.
-// Deleted files are left to the next scan, which knows how many may be gone at
-// once.
+// reindexFiles applies files to the index whether or not the index seems to
+// have them. Deleted files are left to the next scan, which knows how many may
+// be gone at once.
 func (p *pipeline) reindexFiles(ctx context.Context, paths []string) error {
 	p.applyMu.Lock()
 	defer p.applyMu.Unlock()
@@ -346,8 +347,8 @@ func (p *pipeline) reindexFiles(ctx context.Context, paths []string) error {
 }
 
 // measureLatency records the time from each save until now.
-func (p *pipeline) measureLatency(looks []scanResult) {
-	for _, l := range looks {
+func (p *pipeline) measureLatency(results []scanResult) {
+	for _, l := range results {
 		// A copied file keeps an older time, and clocks may differ.
 		if took := time.Since(l.mtime); l.apply && took >= 0 && took < time.Minute {
 			p.latency.Add(took)
@@ -355,9 +356,9 @@ func (p *pipeline) measureLatency(looks []scanResult) {
 	}
 }
 
-// readForRebuild returns a file for a rebuild. A file that is being written or cannot be
-// read is returned as last read, if a version is known. It gets the zero stamp,
-// which no file has, so that it is applied when it can be read.
+// readForRebuild returns a file for a rebuild. A file that is being written or
+// cannot be read is returned as last read, if a version is known. It gets the
+// zero stamp, which no file has, so that it is applied when it can be read.
 func (p *pipeline) readForRebuild(_ context.Context, path string) (index.Update, error) {
 	file, err := p.vault.Read(path)
 	switch {
@@ -395,8 +396,8 @@ func (p *pipeline) recordProblems(path string, doc *memory.Document) {
 	p.problems[path] = k
 }
 
-// lastValidDay returns the last day that a file may be about: clocks and time zones
-// differ by less.
+// lastValidDay returns the last day that a file may be about: clocks and time
+// zones differ by less.
 func (p *pipeline) lastValidDay() string {
 	now := time.Now()
 	if p.layout.Location != nil {
@@ -415,8 +416,8 @@ func (p *pipeline) forgetProblems(path string) {
 	delete(p.problems, path)
 }
 
-// recordUnreadable records that a file cannot be read, and logs and publishes each
-// reason once.
+// recordUnreadable records that a file cannot be read, and logs and publishes
+// each reason once.
 func (p *pipeline) recordUnreadable(path string, err error) {
 	reason := err.Error()
 	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {

@@ -37,8 +37,9 @@ func findSupervisor() supervisor {
 	return s
 }
 
-// checkSockets rejects a socket without a listener: its clients would wait for ever. A
-// socket belongs to the listener with its path, and has the name of that file.
+// checkSockets rejects a socket without a listener: its clients would wait
+// forever. A socket belongs to the listener with its path, and has the name of
+// that file.
 func (s *supervisor) checkSockets(listeners []config.Listener) error {
 	for _, f := range s.sockets {
 		path, err := ipc.SocketPath(f)
@@ -67,9 +68,9 @@ func (s *supervisor) openListener(e ipc.Endpoint) (*ipc.Listener, error) {
 	return e.Listen()
 }
 
-// runNotifications reports that the daemon is ready as soon as its own socket answers,
-// and sends a keep-alive each time the socket answers: a daemon that cannot
-// answer its clients sends no keep-alive.
+// runNotifications reports that the daemon is ready as soon as its own socket
+// answers, and sends a keep-alive each time the socket answers: a daemon that
+// cannot answer its clients sends no keep-alive.
 func (s *supervisor) runNotifications(ctx context.Context, listeners []*ipc.Listener, state func() api.IndexStatus,
 	logger *slog.Logger) error {
 	if !s.notifies {
@@ -117,13 +118,14 @@ func pingListener(ctx context.Context, l *ipc.Listener, patience time.Duration) 
 	return l.Ping(ctx)
 }
 
-// notifyReady notifies that the daemon serves, for the first time or after a reload.
+// notifyReady notifies that the daemon serves, for the first time or after a
+// reload.
 func (s *supervisor) notifyReady(status string) {
 	s.sendLines(sd.SdNotifyReady, sd.SdNotifyWatchdog, "STATUS="+status)
 }
 
-// notifyReloading notifies that the configuration is being reloaded. The command that
-// requested the reload waits until ready is called.
+// notifyReloading notifies that the configuration is being reloaded. The
+// command that requested the reload waits until ready is called.
 func (s *supervisor) notifyReloading() {
 	s.sendLines(sd.SdNotifyReloading, strings.TrimSpace(sd.SdNotifyMonotonicUsec()), sd.SdNotifyWatchdog)
 }
@@ -133,8 +135,8 @@ func (s *supervisor) notifyStopping() {
 	s.sendLines(sd.SdNotifyStopping, "STATUS=finishing requests")
 }
 
-// sendLines sends lines to the service manager. It ignores errors, because none can
-// be handled.
+// sendLines sends lines to the service manager. It ignores errors, because none
+// can be handled.
 func (s *supervisor) sendLines(lines ...string) {
 	if s.notifies {
 		sd.SdNotify(false, strings.Join(lines, "\n"))

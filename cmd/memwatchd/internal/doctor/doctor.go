@@ -1,6 +1,7 @@
 // Package doctor implements the command doctor. It inspects the daemon, the
-// configuration, the memory directory, the machine and the installation, and prints
-// findings with advice. It changes nothing, and prints no text of memory.
+// configuration, the memory directory, the machine and the installation, and
+// prints findings with advice. It changes nothing, and prints no text of
+// memory.
 package doctor
 
 import (
@@ -30,7 +31,7 @@ type severity int
 
 const (
 	passed  severity = iota
-	note             // good to know
+	note             // for information
 	warning          // may lead to a problem
 	problem          // keeps the memory from working
 )
@@ -116,8 +117,8 @@ const (
 	inspectionTime = 5 * time.Second
 )
 
-// An examination contains the input of the inspections. They only read it, since an
-// inspection may still run after its time limit.
+// An examination contains the input of the inspections. They only read it,
+// since an inspection may still run after its time limit.
 type examination struct {
 	flags     config.Flags
 	environ   []string
@@ -179,8 +180,8 @@ func NewCommand(g *cli.Globals) *cobra.Command {
 	return c
 }
 
-// newExamination loads the configuration, requests status and check from the daemon,
-// and surveys the memory directory.
+// newExamination loads the configuration, requests status and check from the
+// daemon, and surveys the memory directory.
 func newExamination(ctx context.Context, g *cli.Globals, tryWrite bool) *examination {
 	e := &examination{flags: g.Config, environ: os.Environ(), now: clock.Now(), tryWrite: tryWrite}
 	e.config, e.configErr = config.Load(g.Config, e.environ)
@@ -224,8 +225,8 @@ func (e *examination) requestReports(ctx context.Context) {
 	})
 }
 
-// runInspections runs inspections concurrently, each within its time limit, and returns their
-// findings in order.
+// runInspections runs inspections concurrently, each within its time limit, and
+// returns their findings in order.
 func (e *examination) runInspections(ctx context.Context, inspections []inspection) findings {
 	lists := make([]findings, len(inspections))
 	var running sync.WaitGroup
@@ -253,8 +254,8 @@ func (e *examination) runInspections(ctx context.Context, inspections []inspecti
 // errTimeout is returned when a call reaches its time limit.
 var errTimeout = errors.New("time limit exceeded")
 
-// callWithTimeout calls do and returns its result, or errTimeout after the limit. A call that
-// hangs, for example on a dead disk, is abandoned.
+// callWithTimeout calls do and returns its result, or errTimeout after the
+// limit. A call that hangs, for example on a dead disk, is abandoned.
 func callWithTimeout[T any](
 	ctx context.Context, limit time.Duration, do func(context.Context) (T, error),
 ) (value T, err error) {
@@ -281,8 +282,8 @@ func callWithTimeout[T any](
 	return value, err
 }
 
-// printFindings prints findings by group. Findings without a fault take one line of the
-// group, unless all is set.
+// printFindings prints findings by group. Findings without a fault take one
+// line of the group, unless all is set.
 func printFindings(w io.Writer, width int, p *cli.Printer, list findings, all bool) error {
 	var b strings.Builder
 	var counts [len(severityNames)]int
