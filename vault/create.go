@@ -55,7 +55,7 @@ func (w *Writer) createAt(s *dirEntry, c *Change, data []byte) (Written, error) 
 		if err != nil {
 			// The caller will retry.
 			err = errors.Join(err,
-				w.runSyscall("take back", func() error { return renameNew(s.dir, s.base, s.dir, draft.tempName()) }))
+				w.runSyscall("undo create", func() error { return renameNew(s.dir, s.base, s.dir, draft.tempName()) }))
 		}
 		return err
 	})
@@ -140,7 +140,7 @@ func (w *Writer) makeDir(parent int, name string) (int, error) {
 func (w *Writer) removeFile(s *dirEntry, old *source, c *Change, foreign time.Time) (Written, error) {
 	away := &tempFile{name: newStagingName()}
 	return w.applyJournaled(s, c, away, old.Data, nil, foreign, func() error {
-		if err := w.renameFile(s, &dirEntry{dir: s.dir, base: away.tempName()}, old, "take away", "put back"); err != nil {
+		if err := w.renameFile(s, &dirEntry{dir: s.dir, base: away.tempName()}, old, "move aside", "put back"); err != nil {
 			return err
 		}
 		err := w.syncDir(s)

@@ -23,6 +23,7 @@ type LockedError struct {
 	Holder Holder
 }
 
+// Error returns the path of the lock and its holder, if known.
 func (e *LockedError) Error() string {
 	if e.Holder.PID == 0 {
 		return fmt.Sprintf("lock %s: held by another process", e.Path)

@@ -268,8 +268,8 @@ func TestRepeatedConflicts(t *testing.T) {
 // removal is passed to Edit.
 func TestSavedBeforeItGoes(t *testing.T) {
 	for call, do := range map[string]func(w *Writer, c Change) (Written, error){
-		"move":      func(w *Writer, c Change) (Written, error) { return w.Move(t.Context(), "a.md", "b.md", c) },
-		"take away": func(w *Writer, c Change) (Written, error) { return w.Write(t.Context(), c) },
+		"move":       func(w *Writer, c Change) (Written, error) { return w.Move(t.Context(), "a.md", "b.md", c) },
+		"move aside": func(w *Writer, c Change) (Written, error) { return w.Write(t.Context(), c) },
 	} {
 		w := newWriter(t, map[string]string{"a.md": "old"})
 		name := filepath.Join(w.Vault.Dir, "a.md")

@@ -60,7 +60,7 @@ func writeUntilKilled() {
 		if calls == step {
 			unix.Kill(os.Getpid(), unix.SIGKILL)
 		}
-		if !saved && (slices.Contains([]string{"exchange", "move", "name file", "take away"}, call)) {
+		if !saved && (slices.Contains([]string{"exchange", "move", "name file", "move aside"}, call)) {
 			saved = true
 			if err := saveAs(os.Getenv("VAULT_TEST_SAVES"), w.Vault.Dir); err != nil {
 				panic(err)

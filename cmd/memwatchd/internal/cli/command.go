@@ -346,7 +346,8 @@ func pageOf(op *api.Operation, req *api.Request) (selected page) {
 
 // Connect returns the configuration and a client of the daemon with the scope
 // of the flags. An empty subject is an anonymous caller; without a subject the
-// caller is the owner.
+// caller is the owner. Connect sends no request. An invalid configuration is a
+// [UsageError], unless --socket is given.
 func (g *Globals) Connect(cmd *cobra.Command) (*config.Config, *client.Client, error) {
 	c, err := config.Load(g.Config, os.Environ())
 	if err != nil {

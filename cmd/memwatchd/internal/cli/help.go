@@ -79,7 +79,8 @@ func UnknownCommand(cmd *cobra.Command, name string) error {
 func ShowHelp(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 
 // OnlyCommands validates the arguments of a runnable command that has
-// subcommands: each argument is an unknown subcommand.
+// subcommands. It returns an error for the first argument, which is an unknown
+// subcommand, or nil without arguments.
 func OnlyCommands(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return UnknownCommand(cmd, args[0])

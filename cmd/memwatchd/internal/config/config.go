@@ -226,7 +226,8 @@ func (s size) String() string {
 var namePattern = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}$`)
 
 // Finish computes derived values, such as absolute paths and the location, and
-// checks the constraints that tags cannot express.
+// checks the constraints that tags cannot express. It returns an error for the
+// first invalid key.
 func (c *Config) Finish() error {
 	if !namePattern.MatchString(c.Name) {
 		return fmt.Errorf("name: %q may contain letters, digits, dots, dashes and underscores only", c.Name)
@@ -345,7 +346,8 @@ func (l *Listener) completeListener() (err error) {
 }
 
 // Endpoint returns the listener as an [ipc.Endpoint] and reads its token file.
-// rate applies if the listener has no rate of its own.
+// rate applies if the listener has no rate of its own. The error is that of
+// reading the token.
 func (l *Listener) Endpoint(rate float64) (ipc.Endpoint, error) {
 	mode, _ := strconv.ParseUint(l.Mode, 8, 9) // finish has checked it
 	e := ipc.Endpoint{
@@ -404,7 +406,8 @@ func (c *Config) LogLevel() slog.Level {
 	return level
 }
 
-// AbsolutePath returns an absolute path and expands a leading "~/".
+// AbsolutePath returns an absolute path and expands a leading "~/". It returns
+// an error if the home or the working directory is unknown.
 func AbsolutePath(path string) (string, error) {
 	if rest, ok := strings.CutPrefix(path, "~/"); ok {
 		home, err := os.UserHomeDir()

@@ -76,7 +76,7 @@ func (f Flags) Command(words string) string {
 
 // Load returns the configuration: the defaults, overridden by the file, the
 // environment and the flags, in this order. A missing file is an error only if
-// flags.File names it.
+// flags.File names it. On error Load returns nil.
 func Load(flags Flags, environ []string) (*Config, error) {
 	c := Default()
 	defaultDir := c.Memory.Dir
@@ -123,7 +123,7 @@ func (f Flags) Words() (words []string) {
 }
 
 // Absolute returns the flags with absolute paths, for a program that starts in
-// another directory.
+// another directory. The errors are those of [AbsolutePath].
 func (f Flags) Absolute() (Flags, error) {
 	for _, path := range []*string{&f.File, &f.Dir} {
 		if *path == "" {

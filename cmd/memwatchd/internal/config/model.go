@@ -48,8 +48,9 @@ func IsLoopback(host string) bool {
 // maxKeyBytes bounds the size of a key file, in bytes. Keys are shorter.
 const maxKeyBytes = 16 << 10
 
-// ReadKey reads the key of a service from a file. The file must be inaccessible
-// to other users.
+// ReadKey returns the key of a service from a file, without white space around
+// it. It returns an error if the file is unreadable or accessible to other
+// users, or does not contain one line of printable ASCII characters.
 func ReadKey(path string) (string, error) {
 	f, info, err := OpenFile(path, 0)
 	if err != nil {

@@ -19,9 +19,10 @@ import (
 	"github.com/memwatchd/memwatchd/secrets"
 )
 
-// Run runs a daemon until the context ends and logs to stderr. SIGHUP reloads
-// the configuration. If the new configuration is invalid or the daemon cannot
-// start with it, the old one stays.
+// Run runs a daemon until the context ends, then returns nil, and logs to
+// stderr. It returns an error if the daemon cannot start or fails. SIGHUP
+// reloads the configuration. If the new configuration is invalid or the daemon
+// cannot start with it, the old one stays.
 func Run(ctx context.Context, flags config.Flags, c *config.Config, stderr io.Writer) error {
 	s := &reloader{flags: flags, stderr: stderr, supervisor: findSupervisor()}
 	return s.runAll(ctx, c)

@@ -25,6 +25,7 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
+// NewInit returns the command init.
 func NewInit(g *cli.Globals) *cobra.Command {
 	var example bool
 	var template string

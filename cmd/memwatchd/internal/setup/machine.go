@@ -8,7 +8,8 @@ import (
 )
 
 // ThisMachine returns the facts needed to find agents: the user's home, and the
-// working directory as the directory of a project.
+// working directory as the directory of a project. It returns an error if
+// either is unknown.
 func ThisMachine() (agents.Machine, error) {
 	home, err := os.UserHomeDir()
 	if err != nil {

@@ -31,7 +31,8 @@ const SystemUnits = "/etc/systemd/system"
 // UserUnits returns the directory for units of the user.
 func UserUnits() string { return filepath.Join(xdg.ConfigHome, "systemd", "user") }
 
-// LaunchAgents returns the directory for launchd agents of the user.
+// LaunchAgents returns the directory for launchd agents of the user, or an
+// error if the user's home is unknown.
 func LaunchAgents() (string, error) {
 	home, err := os.UserHomeDir()
 	if err != nil {

@@ -53,6 +53,7 @@ func formatBar(done, total int) string {
 // BarWriter writes lines over a progress bar on the last line of the terminal.
 type BarWriter struct{ io.Writer }
 
+// Write clears the progress bar, then writes p.
 func (w BarWriter) Write(p []byte) (int, error) {
 	if _, err := io.WriteString(w.Writer, clearLine); err != nil {
 		return 0, err
