@@ -59,7 +59,8 @@ var ErrDraft = errors.New("the draft cannot be written")
 // allowed returns false: the item is added as a separate entry, unless the file
 // already contains it.
 func (l *Layout) Merge(v View, doc *Document, parts []DraftEntry, allowed func(*Entry) bool) (*Merge, error) {
-	m := &Merge{doc: doc, view: v, allowed: allowed, layout: l, taken: map[[2]int]bool{}, sections: map[string]*sectionIndex{}}
+	m := &Merge{doc: doc, view: v, allowed: allowed, layout: l, taken: map[[2]int]bool{},
+		sections: map[string]*sectionIndex{}}
 	for _, p := range parts {
 		item := MergeItem{DraftEntry: p, Text: p.listItem("-"), Into: -1, inTask: -1, heading: l.draftSections(p.Section)[0],
 			section: m.indexSection(p.Section)}

@@ -152,7 +152,8 @@ func (m *Merge) sameTask(it *MergeItem) int {
 	for _, i := range it.section.task[norm] {
 		for j, t := range m.doc.Entries[i].Tasks {
 			switch {
-			case t.Norm != norm || m.taken[[2]int{i, j}], t.State != it.targetState(t.State) && !m.allowed(&m.doc.Entries[i]):
+			case t.Norm != norm || m.taken[[2]int{i, j}],
+				t.State != it.targetState(t.State) && !m.allowed(&m.doc.Entries[i]):
 			case t.isEntry && !m.taken[[2]int{i, -1}]:
 				top = append(top, i)
 			case !t.isEntry:

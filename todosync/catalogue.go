@@ -139,7 +139,7 @@ func (l *catalogueUpdate) markGone(path string) {
 func (l *catalogueUpdate) previousState(f *File) *File {
 	current := l.files[f.Path]
 	byHash := func(list []*File) *File {
-		i := slices.IndexFunc(list, func(candidate *File) bool { return candidate.Hash == f.Hash && candidate.Path != f.Path })
+		i := slices.IndexFunc(list, func(c *File) bool { return c.Hash == f.Hash && c.Path != f.Path })
 		if i < 0 {
 			return nil
 		}

@@ -28,8 +28,8 @@ func (r *Rules) Tick(doc *memory.Document, requests []TickRequest, parse Parse) 
 // changes only boxes that still match their copies, in entries for which
 // allowed returns true. It returns nil without an error if no box changes. The
 // error is that of [memory.Revision.Apply].
-func Set(doc *memory.Document, boxes []Copy, state memory.TaskState, allowed func(*memory.Entry) bool, parse Parse) ([]byte,
-	error) {
+func Set(doc *memory.Document, boxes []Copy, state memory.TaskState, allowed func(*memory.Entry) bool,
+	parse Parse) ([]byte, error) {
 	f := FileOf(doc)
 	revision := doc.Revise()
 	for i := range f.Boxes {

@@ -62,7 +62,8 @@ func (c *Catalogue) StillValid(requests []TickRequest, r *Rules) []TickRequest {
 		return nil
 	}
 	x := newIndex(c)
-	return slices.DeleteFunc(slices.Clone(requests), func(w TickRequest) bool { return c.judgeRequest(w, r, x) != wanted })
+	return slices.DeleteFunc(slices.Clone(requests),
+		func(w TickRequest) bool { return c.judgeRequest(w, r, x) != wanted })
 }
 
 // Completed returns all boxes that count as done by hand.

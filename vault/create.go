@@ -140,7 +140,8 @@ func (w *Writer) makeDir(parent int, name string) (int, error) {
 func (w *Writer) removeFile(s *dirEntry, old *source, c *Change, foreign time.Time) (Written, error) {
 	away := &tempFile{name: newStagingName()}
 	return w.applyJournaled(s, c, away, old.Data, nil, foreign, func() error {
-		if err := w.renameFile(s, &dirEntry{dir: s.dir, base: away.tempName()}, old, "move aside", "put back"); err != nil {
+		if err := w.renameFile(s, &dirEntry{dir: s.dir, base: away.tempName()}, old, "move aside",
+			"put back"); err != nil {
 			return err
 		}
 		err := w.syncDir(s)

@@ -57,8 +57,9 @@ func (h *Handler) startServers() {
 	h.servers = map[ToolSet]*server{}
 	permitted := func(ctx context.Context) (*api.OperationsAnswer, bool) { return exchangeOf(ctx).permitted, true }
 	for _, p := range []ToolSet{CoreTools, AllTools} {
-		s := &server{toolSet: p, version: h.Version, execute: h.executeRequest, permitted: permitted, initialState: permitted,
-			onPanic: h.recordPanic}
+		s := &server{toolSet: p, version: h.Version, execute: h.executeRequest, permitted: permitted,
+			initialState: permitted,
+			onPanic:      h.recordPanic}
 		h.servers[p] = s.buildServer()
 	}
 	h.http = mcp.NewStreamableHTTPHandler(func(r *http.Request) *mcp.Server {

@@ -131,7 +131,8 @@ func (s *server) wrapMethods(next mcp.MethodHandler) mcp.MethodHandler {
 			r.Instructions = s.modelInstructions(ctx)
 		case *mcp.ListToolsResult:
 			if answer, ok := s.permitted(ctx); ok {
-				r.Tools = slices.DeleteFunc(r.Tools, func(t *mcp.Tool) bool { return !toolNamed(t.Name).isPermitted(answer) })
+				r.Tools = slices.DeleteFunc(r.Tools,
+					func(t *mcp.Tool) bool { return !toolNamed(t.Name).isPermitted(answer) })
 			}
 		case *mcp.ListResourcesResult:
 			if err := s.listResources(ctx, after, r); err != nil {

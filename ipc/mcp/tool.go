@@ -71,7 +71,8 @@ func (p ToolSet) offersTool(t *Tool) bool { return t.Core || p == AllTools }
 // operations.
 func (t *Tool) isPermitted(permitted *api.OperationsAnswer) bool {
 	return permitted.Enabled &&
-		slices.ContainsFunc(t.ops, func(op *api.Operation) bool { return slices.Contains(permitted.Operations, op.Name) })
+		slices.ContainsFunc(t.ops,
+			func(op *api.Operation) bool { return slices.Contains(permitted.Operations, op.Name) })
 }
 
 // aliases are parameter names that models know from other tools.

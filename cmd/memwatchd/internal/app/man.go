@@ -25,7 +25,8 @@ func newMan(g *cli.Globals) *cobra.Command {
 	return &cobra.Command{
 		Use:   "man DIR",
 		Short: "Write the pages of the manual into a directory", GroupID: "shell",
-		Long: "Write the pages of the manual into a directory, below man1 and man5. To install the pages for your account only:\n\n" +
+		Long: "Write the pages of the manual into a directory, below man1 and man5. To install the pages for " +
+			"your account only:\n\n" +
 			"  memwatchd man ~/.local/share/man\n  man memwatchd",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {

@@ -138,7 +138,8 @@ func NewRoot(g *Globals) *cobra.Command {
 	completeGlobals(root, g)
 
 	root.AddGroup(&cobra.Group{ID: "daemon", Title: "The daemon:"},
-		&cobra.Group{ID: "agents", Title: "Connect agents:"}, &cobra.Group{ID: "ask", Title: "Read and write the memory:"},
+		&cobra.Group{ID: "agents", Title: "Connect agents:"},
+		&cobra.Group{ID: "ask", Title: "Read and write the memory:"},
 		&cobra.Group{ID: "shell", Title: "Help and completion:"})
 	for _, c := range []*cobra.Command{newConfig(g), newVersion(g)} {
 		c.GroupID = "daemon"

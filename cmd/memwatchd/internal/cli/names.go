@@ -100,7 +100,8 @@ func shortenDescription(text string) string {
 func completeValues(kind string) func(context.Context, *client.Client, *completer, string) []candidate {
 	return func(ctx context.Context, c *client.Client, _ *completer, typed string) (list []candidate) {
 		answer, err := c.Complete(ctx,
-			api.CompleteRequest{What: kind, Prefix: typed, Steps: kind == "path", Limit: maxCandidates, Fresh: WithoutSync})
+			api.CompleteRequest{What: kind, Prefix: typed, Steps: kind == "path", Limit: maxCandidates,
+				Fresh: WithoutSync})
 		if err != nil {
 			return nil
 		}

@@ -7,8 +7,9 @@ import (
 )
 
 // The GC percentages, at rest and while the index is built. Most of the heap is
-// the index's table, which is cheap to scan. Reading many files makes so much garbage that collecting it in a small heap would take a third of the time. GOGC and GOMEMLIMIT
-// take precedence.
+// the index's table, which is cheap to scan. Reading many files makes so much
+// garbage that collecting it in a small heap would take a third of the time.
+// GOGC and GOMEMLIMIT take precedence.
 const (
 	gcPercentIdle     = 40
 	gcPercentBuilding = 80

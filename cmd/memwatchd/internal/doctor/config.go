@@ -18,7 +18,8 @@ import (
 func inspectConfig(e *examination) (list findings) {
 	c := e.config
 	if c == nil {
-		advice := "Correct it; config.example.yaml lists all keys. Inspections that need the configuration were skipped."
+		advice := "Correct it; config.example.yaml lists all keys. Inspections that need the configuration " +
+			"were skipped."
 		if strings.Contains(e.configErr.Error(), "memory.timezone") {
 			advice = "If the time zone exists, install its data (the package is often called tzdata)."
 		}

@@ -51,8 +51,8 @@ func inspectProcess(e *examination) (list findings) {
 	return list
 }
 
-// processState returns the letter of the state of a process, such as T for stopped,
-// or 0 if the system does not report it.
+// processState returns the letter of the state of a process, such as T for
+// stopped, or 0 if the system does not report it.
 func processState(pid int) byte {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	// The name before it is in parentheses and may contain more of them.
@@ -115,7 +115,8 @@ func (e *examination) restartCommand(pid int) string {
 	return fmt.Sprintf("kill %d; %s", pid, e.flags.Command("serve"))
 }
 
-// inspectLocks reports other running daemons: those that hold a lock of this configuration, and those of other memories.
+// inspectLocks reports other running daemons: those that hold a lock of this
+// configuration, and those of other memories.
 func inspectLocks(e *examination) (list findings) {
 	if e.answered && e.status == nil {
 		return nil // a daemon without a known process

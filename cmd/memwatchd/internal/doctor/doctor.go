@@ -146,7 +146,8 @@ func NewCommand(g *cli.Globals) *cobra.Command {
 		Long: "Inspect the daemon, the configuration, the memory directory, the machine and the installation, " +
 			"and print findings with advice. The command changes nothing and prints no text of memory. " +
 			"Without a daemon it omits the reports of the daemon.\n\n" +
-			"A problem keeps the memory from working, a warning may lead to a problem, and a note is for information. " +
+			"A problem keeps the memory from working, a warning may lead to a problem, and a note is for " +
+			"information. " +
 			"The exit code is 3 if there is a problem.",
 		Example: "  memwatchd doctor\n  memwatchd doctor --json | jq '.findings[] | select(.mark == \"problem\")'",
 		Args:    cli.NoArgs,

@@ -54,7 +54,8 @@ func inspectProgram(e *examination) (list findings) {
 	}
 	switch compareProgram("memwatchd") {
 	case noProgram:
-		list.add(note, "In the commands of this report, type the path of this program.", "", "PATH does not contain memwatchd.")
+		list.add(note, "In the commands of this report, type the path of this program.", "",
+			"PATH does not contain memwatchd.")
 	case otherProgram:
 		list.add(warning, "Remove one of them, or correct PATH.", "command -v memwatchd",
 			"The memwatchd in PATH is a different program.")

@@ -64,9 +64,10 @@ var remedies = map[string]remedy{
 		"Correct subject_id in the files that name the wrong subject.", "check"},
 	"identities_broken": {warning, "The links between identities cannot be read in %s.",
 		"The last links that were read stay in use. Correct the file.", "check"},
-	"unreadable": {warning, "The daemon cannot read files in %s.", "The entries that it read last stay in use.", "check"},
-	"format":     {note, "Files have problems of format in %s.", "", "check"},
-	"skipped":    {note, "The daemon skips files in %s.", "", "check"},
+	"unreadable": {warning, "The daemon cannot read files in %s.", "The entries that it read last stay in use.",
+		"check"},
+	"format":  {note, "Files have problems of format in %s.", "", "check"},
+	"skipped": {note, "The daemon skips files in %s.", "", "check"},
 }
 
 // addProblem adds the finding for a problem with a code of remedies; any other code is a

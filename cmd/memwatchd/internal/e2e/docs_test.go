@@ -199,7 +199,7 @@ func TestPagesProse(t *testing.T) {
 
 // citation matches a code span that cites a file of the repository, and a name in
 // that file, such as `index.go: Index.Apply`.
-var citation = regexp.MustCompile("^([a-z_0-9/]+\\.go)(?:: ([A-Za-z_0-9.]+))?$")
+var citation = regexp.MustCompile(`^([a-z_0-9/]+\.go)(?:: ([A-Za-z_0-9.]+))?$`)
 
 // TestPagesCitations checks that cited files, and the names cited from them,
 // exist. Paths begin at the repository, at index or at the packages of the

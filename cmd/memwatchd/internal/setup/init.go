@@ -154,7 +154,8 @@ func starterConfig(c *config.Config, public []publicKind) string {
 	if zone == "Local" {
 		zone = MachineZone()
 	}
-	text := fmt.Sprintf("# Every key is in config.example.yaml, and `memwatchd config` prints the configuration in effect.\n"+
+	text := fmt.Sprintf("# Every key is in config.example.yaml, and `memwatchd config` prints the configuration "+
+		"in effect.\n"+
 		"name: %s\nmemory:\n  dir: %q\n  timezone: %s\n", c.Name, c.Memory.Dir, zone)
 	for i, p := range public {
 		if i == 0 {
