@@ -304,7 +304,9 @@ func (c *Config) Finish() error {
 }
 
 // hasFixedScope reports whether the callers on the listener are restricted.
-func (l *Listener) hasFixedScope() bool { return l.Subject != "" || l.Context != "" || len(l.Operations) > 0 }
+func (l *Listener) hasFixedScope() bool {
+	return l.Subject != "" || l.Context != "" || len(l.Operations) > 0
+}
 
 // name returns the name of the listener, by which the texts of its callers are
 // recognized.
