@@ -3,14 +3,14 @@ package api
 // ContextRequest requests a block of text for a prompt.
 type ContextRequest struct {
 	Query    string  `json:"query" arg:"rest" doc:"relevant: text to match, such as the user's last message; quotation marks have no special meaning"`
-	Format   string  `json:"format" default:"summary" enum:"summary,boot,full,items,relevant" doc:"summary: summaries of long-term memory and recent sessions, with paths; boot: SOUL.md, USER.md, the notes of today and yesterday, and MEMORY.md; full: MEMORY.md; items: keyed items; relevant: entries that match the query"`
-	Session  string  `json:"session" complete:"session" doc:"summary: id of the current session, whose file of today is listed first"`
-	Days     int     `json:"days" min:"0" max:"3650" doc:"summary: number of days of sessions, 0 to 3650; 0 means the configured number"`
+	Format   string  `json:"format" default:"auto" enum:"auto,summary,boot,full,items,relevant" doc:"auto: memory for the start of a session, whatever the layout: SOUL.md and USER.md, long-term memory, the notes of today and yesterday, keyed items, open tasks and summaries of sessions; summary: summaries of long-term memory and recent sessions, with paths; boot: SOUL.md, USER.md, the notes of today and yesterday, and MEMORY.md; full: MEMORY.md; items: keyed items; relevant: entries that match the query"`
+	Session  string  `json:"session" complete:"session" doc:"auto, summary: id of the current session, whose file of today is listed first"`
+	Days     int     `json:"days" min:"0" max:"3650" doc:"auto, summary: number of days of sessions, 0 to 3650; 0 means the configured number"`
 	Limit    int     `json:"limit" default:"8" min:"1" max:"100" doc:"relevant: maximum number of entries, 1 to 100"`
 	MinCover float64 `json:"min_cover" min:"0" max:"1" doc:"relevant: minimum share of the query that an entry contains, 0 to 1; rare words weigh more; 0.4 excludes entries that share only a word or two by chance"`
-	MaxItems *int    `json:"max_items" min:"0" max:"10000" doc:"summary, items: maximum number of lines or items, 0 to 10000; cannot raise the configured limit"`
-	MaxChars *int    `json:"max_chars" min:"0" max:"10000000" doc:"boot, full, items, relevant: maximum number of characters, 0 to 10000000; cannot raise the configured limit"`
-	Lang     string  `json:"lang" enum:"en,zh" doc:"boot, full: language of headings and notices: en or zh; default: the language of the text"`
+	MaxItems *int    `json:"max_items" min:"0" max:"10000" doc:"auto, summary, items: maximum number of lines of each list, 0 to 10000; cannot raise the configured limit"`
+	MaxChars *int    `json:"max_chars" min:"0" max:"10000000" doc:"auto, boot, full, items, relevant: maximum number of characters, 0 to 10000000; default for auto: 9000; cannot raise the configured limit of items and relevant"`
+	Lang     string  `json:"lang" enum:"en,zh" doc:"auto, boot, full: language of headings and notices: en or zh; default: the language of the text"`
 	Count    *bool   `json:"count" default:"true" doc:"relevant: count the shown entries as used; used entries stay longer in long-term memory"`
 	Fresh
 	Scope
@@ -37,7 +37,8 @@ type Omitted struct {
 	Recent     int `json:"recent,omitempty"`     // number of omitted summaries of sessions and daily notes
 	Files      int `json:"files,omitempty"`      // number of omitted files
 	Items      int `json:"items,omitempty"`      // number of omitted keyed items
+	Tasks      int `json:"tasks,omitempty"`      // number of omitted open tasks
 	Entries    int `json:"entries,omitempty"`    // number of omitted matching entries
-	Characters int `json:"characters,omitempty"` // number of characters omitted from the middle of MEMORY.md
+	Characters int `json:"characters,omitempty"` // number of characters omitted from MEMORY.md and other files
 	Untrusted  int `json:"untrusted,omitempty"`  // number of omitted untrusted summaries, items or entries
 }

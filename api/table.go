@@ -24,7 +24,7 @@ var Operations = []*Operation{
 	}),
 	NewOperation[ContextRequest, ContextAnswer](Operation{
 		Name: "context", Summary: "Render memory as a text block for a prompt",
-		Example: "--format summary", ReadOnly: true,
+		Example: "--max-chars 5000", ReadOnly: true,
 	}),
 	NewOperation[TodosRequest, TodosAnswer](Operation{
 		Name: "todos", Summary: "List tasks, with the copies of each task grouped",

@@ -92,7 +92,7 @@ func (w *bootBuilder) addFile(what string, doc *memory.Document) {
 	if bounded && what == tagMain {
 		most = lowerLimit(most, max(0, room))
 	}
-	text, left := shortenText(lines, most, own)
+	text, left := shortenText(lines, most, cutMiddle, own)
 	if text == "" || bounded && Chars(text) > room {
 		w.block.Omitted.Files++
 		return

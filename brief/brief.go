@@ -48,8 +48,9 @@ type Omitted struct {
 	Recent     int `json:"recent,omitempty"`     // summaries of sessions and daily notes
 	Files      int `json:"files,omitempty"`      // whole files
 	Items      int `json:"items,omitempty"`      // keyed items
+	Tasks      int `json:"tasks,omitempty"`      // open tasks
 	Entries    int `json:"entries,omitempty"`    // entries that matched
-	Characters int `json:"characters,omitempty"` // in the middle of MEMORY.md
+	Characters int `json:"characters,omitempty"` // of MEMORY.md and other files
 	Untrusted  int `json:"untrusted,omitempty"`  // summaries, items or entries
 }
 

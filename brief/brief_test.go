@@ -177,6 +177,25 @@ func blockOf(t testing.TB, s Style, format string, files []txtar.File) Block {
 			w.Session = sessions[0]
 		}
 		return s.Boot(w)
+	case "start":
+		f := StartFiles{BootFiles: BootFiles{Identity: identity, Logs: logs, LongTerm: whole, Recent: sessions}, Items: items,
+			Hints: func(lang Lang) []string { return []string{"a hint in " + string(lang)} }}
+		for _, doc := range longTerm {
+			if doc.Place.Path != "MEMORY.md" {
+				f.Index = append(f.Index, doc)
+			}
+		}
+		for _, doc := range all {
+			for i := range doc.Entries {
+				e := &doc.Entries[i]
+				for _, task := range e.Tasks {
+					if task.State == memory.Open {
+						f.Tasks = append(f.Tasks, Task{task.Text, doc.Place.Path, task.Line, e.Author().Untrusted(s.View)})
+					}
+				}
+			}
+		}
+		return s.Start(f)
 	case "full":
 		return s.Full(whole)
 	case "items":

@@ -1,8 +1,10 @@
 package brief
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 	"unicode/utf8"
 
@@ -10,6 +12,54 @@ import (
 
 	"github.com/memwatchd/memwatchd/memory"
 )
+
+// Fit adds hints to a block and shortens the block until fits accepts it. It cuts
+// between lines, keeps the line that ends generated text, and adds a line with
+// the number of omitted lines. If not even one line fits beside the hints, it
+// omits the hints. It returns "" if that leaves nothing.
+func Fit(text string, hints []string, fits func(string) bool) string {
+	if text == "" {
+		return ""
+	}
+	body, generated := strings.CutSuffix(text, memory.GeneratedClose+"\n")
+	end := ""
+	if generated {
+		end = memory.GeneratedClose + "\n"
+	}
+	if list, n := listText(hintsHeader, hints, NoLimit); n > 0 {
+		short := fitLines(body, "\n"+list+end, fits)
+		if short != "" {
+			return short
+		}
+	}
+	return fitLines(body, end, fits)
+}
+
+// fitLines returns as many lines of body as fit before end, or "" if none does.
+func fitLines(body, end string, fits func(string) bool) string {
+	if fits(body + end) {
+		return body + end
+	}
+	lines := slices.Collect(strings.Lines(body))
+	notice := phrasesByLang[LanguageOf(body)].omittedLines
+	shortened := func(n int) string {
+		return strings.Join(lines[:n], "") + fmt.Sprintf(notice, len(lines)-n) + "\n" + end
+	}
+	n := sort.Search(len(lines), func(n int) bool { return !fits(shortened(n)) }) - 1
+	for n > 0 && (strings.TrimSpace(lines[n-1]) == "" || isHeader(lines[n-1])) {
+		n--
+	}
+	if n <= 0 {
+		return ""
+	}
+	return shortened(n)
+}
+
+// isHeader reports whether a line of a block is the header of a part.
+func isHeader(line string) bool {
+	return strings.HasPrefix(line, "[Memory:") || strings.HasPrefix(line, "# [") ||
+		strings.TrimSpace(line) == memory.GeneratedOpen
+}
 
 // visibleProse returns the visible lines of the body of a file and the number of
 // untrusted entries that it omitted.
@@ -46,12 +96,27 @@ func renderLine(l memory.ProseLine) string {
 	return escapeStructure(l.Text)
 }
 
-// shortenText shortens a text to at most the given number of code points. Of a longer
-// text it keeps the first 70 % and the last 20 %, with a mark between them. It
-// cuts between lines if that keeps at least half of either part, otherwise
-// within a line, but never within a grapheme cluster. It returns the number of
-// code points left out. If not even the mark fits, the text is empty.
-func shortenText(lines []memory.ProseLine, most int, w phrases) (text string, left int) {
+// A cut describes the part of a text that remains if the text is too long.
+type cut struct {
+	head, tail int // percentages of the limit, for the beginning and the end
+
+	// added returns the day on which an entry was added, or "". If it is set, the
+	// newest entries between the two ends remain too, as far as there is space.
+	added func(entry int) string
+}
+
+var (
+	cutMiddle    = cut{head: 70, tail: 20}
+	cutBeginning = cut{tail: 90}
+	cutEnd       = cut{head: 90}
+)
+
+// shortenText shortens a text to at most the given number of code points. Of a
+// longer text it keeps both ends, with a mark between them. It cuts between
+// lines if that keeps at least half of either end, otherwise within a line, but
+// never within a grapheme cluster. It returns the number of code points left
+// out. If not even the mark fits, the text is empty.
+func shortenText(lines []memory.ProseLine, most int, c cut, w phrases) (text string, left int) {
 	out := make([]string, len(lines))
 	total, rendered := -1, -1 // without the last line feed
 	for i, l := range lines {
@@ -61,7 +126,7 @@ func shortenText(lines []memory.ProseLine, most int, w phrases) (text string, le
 	if withinLimit(rendered, most) {
 		return strings.Join(out, "\n"), 0
 	}
-	head, tail := most*7/10, most*2/10
+	head, tail := most*c.head/100, most*c.tail/100
 	mark := fmt.Sprintf(w.cut, total)
 	if Chars(mark)+2 > most-head-tail { // on a line of its own
 		mark = shortCutMark
@@ -71,11 +136,63 @@ func shortenText(lines []memory.ProseLine, most int, w phrases) (text string, le
 	}
 	before, keptBefore := takeEnds(lines, out, head, true)
 	after, keptAfter := takeEnds(lines, out, tail, false)
-	left = total - keptBefore - keptAfter
+	var newest []string
+	keptNewest := 0
+	if c.added != nil {
+		from, to := len(before), len(lines)-len(after)
+		room := most - Chars(strings.Join(before, "\n")+strings.Join(after, "\n")+mark+shortCutMark) - 4
+		newest, keptNewest = takeNewest(lines, out, from, to, room, c.added)
+	}
+	left = total - keptBefore - keptNewest - keptAfter
 	if mark != shortCutMark {
 		mark = fmt.Sprintf(w.cut, left)
 	}
-	return strings.Join(slices.Concat(before, []string{mark}, after), "\n"), left
+	return strings.Join(slices.Concat(before, []string{mark}, newest, after), "\n"), left
+}
+
+// takeNewest returns those entries of the lines from, inclusive, to to,
+// exclusive, that were added last, in their order in the text and followed by a
+// mark. It takes as many complete entries as have space. It also returns the
+// number of their code points in the original text.
+func takeNewest(lines []memory.ProseLine, out []string, from, to, room int, added func(int) string) (kept []string,
+	chars int) {
+	type span struct {
+		day      string
+		from, to int
+	}
+	var entries []span
+	for i := from; i < to; {
+		e, end := lines[i].Entry, i+1
+		for e >= 0 && end < len(lines) && lines[end].Entry == e {
+			end++
+		}
+		complete := end <= to && (i == 0 || lines[i-1].Entry != e)
+		if e >= 0 && complete && added(e) != "" {
+			entries = append(entries, span{added(e), i, end})
+		}
+		i = end
+	}
+	slices.SortStableFunc(entries, func(a, b span) int {
+		return cmp.Or(strings.Compare(b.day, a.day), cmp.Compare(b.from, a.from))
+	})
+	for i, e := range entries {
+		room -= Chars(strings.Join(out[e.from:e.to], "\n")) + 1
+		if room < 0 {
+			entries = entries[:i]
+			break
+		}
+	}
+	slices.SortFunc(entries, func(a, b span) int { return cmp.Compare(a.from, b.from) })
+	for _, e := range entries {
+		kept = append(kept, out[e.from:e.to]...)
+		for _, l := range lines[e.from:e.to] {
+			chars += Chars(l.Text) + 1
+		}
+	}
+	if kept != nil {
+		kept = append(kept, shortCutMark)
+	}
+	return kept, chars
 }
 
 // takeEnds returns the first or the last lines of a text in their form within a

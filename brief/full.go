@@ -51,7 +51,7 @@ func (s Style) Full(docs []*memory.Document) Block {
 	if s.MaxChars >= 0 {
 		most = lowerLimit(most, max(0, s.MaxChars-Chars(wrapGenerated(head+"\n"))))
 	}
-	text, left := shortenText(lines, most, w)
+	text, left := shortenText(lines, most, cutMiddle, w)
 	b.Omitted.Characters = left
 	if text == "" {
 		b.Omitted.Files = len(paths)

@@ -45,7 +45,7 @@ func FuzzBlocks(f *testing.F) {
 		}
 		for _, budget := range []int{NoLimit, int(budget)} {
 			s := Style{View: testView(t, memory.Private), Omit: omit, MaxItems: NoLimit, MaxChars: budget, MaxFull: budget}
-			for _, format := range []string{"summary", "boot", "wake", "full", "items", "relevant"} {
+			for _, format := range []string{"summary", "start", "boot", "wake", "full", "items", "relevant"} {
 				b := blockOf(t, s, format, files)
 				if format == "summary" {
 					budget = NoLimit // the only limit of a summary is MaxItems
@@ -110,7 +110,7 @@ func FuzzCut(f *testing.F) {
 		for line := range strings.SplitSeq(text, "\n") {
 			lines = append(lines, memory.ProseLine{Text: line, Entry: -1})
 		}
-		got, left := shortenText(lines, int(most), phrasesByLang[English])
+		got, left := shortenText(lines, int(most), cutMiddle, phrasesByLang[English])
 		if n := Chars(got); n > int(most) {
 			t.Fatalf("%d characters, of %d", n, most)
 		}
@@ -159,7 +159,7 @@ func FuzzCut(f *testing.F) {
 // characters.
 func TestCutShares(t *testing.T) {
 	text := strings.Repeat("x", 10000)
-	got, left := shortenText([]memory.ProseLine{{Text: text, Entry: -1}}, 5000, phrasesByLang[English])
+	got, left := shortenText([]memory.ProseLine{{Text: text, Entry: -1}}, 5000, cutMiddle, phrasesByLang[English])
 	head, rest, _ := strings.Cut(got, "…\n[… ")
 	said, tail, _ := strings.Cut(rest, " characters omitted …]\n…")
 	if len(head) != 3498 || len(tail) != 998 || said != "5504" || left != 5504 {

@@ -2,6 +2,7 @@ package brief
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/memwatchd/memwatchd/memory"
@@ -15,7 +16,8 @@ const (
 
 // Summary returns the summaries of long-term files, without their paths,
 // because the paths would reveal the subjects. The summaries of recent sessions
-// and daily notes follow, with their paths. Both are in the given order:
+// and daily notes follow, with their paths. The first item of a session stands
+// for a missing summary. Both are in the given order:
 //
 //	[Memory:LongTerm:Summary]
 //	- <a line of a summary>
@@ -26,18 +28,30 @@ const (
 // MaxItems bounds the lines, and is the only limit.
 func (s Style) Summary(longTerm, recent []*memory.Document) Block {
 	var b Block
-	var long, short []string
+	var long []string
 	for _, doc := range longTerm {
 		for line := range strings.Lines(doc.Summary(s.View)) {
 			// A summary may be a list itself.
 			line = strings.TrimPrefix(oneLine(line), "- ")
 			if line != "" {
-				long = s.summaryLine(long, &b.Omitted, doc, "", line, "")
+				long = s.summaryLine(long, &b.Omitted, doc.Front.Author(), "", line, "")
 			}
 		}
 	}
-	for _, doc := range recent {
-		summary := oneLine(doc.Summary(s.View))
+	short := s.recentLines(recent, &b.Omitted)
+	b.Omitted.LongTerm = b.addList(longTermHeader, long, s.MaxItems)
+	b.Omitted.Recent = b.addList(recentHeader, short, s.MaxItems)
+	return b
+}
+
+// recentLines returns the lines of sessions and daily notes with a summary, and
+// of sessions with an item in its place.
+func (s Style) recentLines(docs []*memory.Document, left *Omitted) (lines []string) {
+	for _, doc := range docs {
+		summary, author := oneLine(doc.Summary(s.View)), doc.Front.Author()
+		if summary == "" && doc.Place.Kind == memory.Session {
+			summary, author = s.firstItem(doc)
+		}
 		if summary == "" {
 			continue
 		}
@@ -46,19 +60,54 @@ func (s Style) Summary(longTerm, recent []*memory.Document) Block {
 			tasks, followUps := doc.Progress(s.View)
 			after += fmt.Sprintf(" [progress: tasks %s, follow_ups %s]", tasks, followUps)
 		}
-		short = s.summaryLine(short, &b.Omitted, doc, doc.Place.Day+": ", summary, after)
+		lines = s.summaryLine(lines, left, author, doc.Place.Day+": ", summary, after)
 	}
-	b.Omitted.LongTerm = b.addList(longTermHeader, long, s.MaxItems)
-	b.Omitted.Recent = b.addList(recentHeader, short, s.MaxItems)
-	return b
+	return lines
 }
+
+// maxFirstItem is the maximum number of code points of an item that is shown in
+// place of a summary.
+const maxFirstItem = 160
+
+// firstItem returns the first line of a session's first list item, or of its
+// first entry if it has no list, and its author.
+func (s Style) firstItem(doc *memory.Document) (text string, author memory.Author) {
+	var first *memory.Entry
+	for i := range doc.Entries {
+		e := &doc.Entries[i]
+		if !e.Readable(s.View) || e.Block == memory.EmptyHeading {
+			continue
+		}
+		if first == nil {
+			first = e
+		}
+		if e.Block == memory.Item {
+			first = e
+			break
+		}
+	}
+	if first == nil {
+		return "", author
+	}
+	lines := textLines(first.Text)
+	if len(lines) == 0 {
+		return "", author
+	}
+	text = strings.Join(strings.Fields(boxRE.ReplaceAllString(lines[0], "")), " ") // textLines has escaped it
+	if short := graphemePrefix(text, maxFirstItem); short != text {
+		text = strings.TrimSpace(trimLastWord(short)) + " …"
+	}
+	return text, first.Author()
+}
+
+var boxRE = regexp.MustCompile(`^\[[ xX]\]\s+`)
 
 // summaryLine appends a line with a summary. It marks an untrusted summary, or
 // omits and counts it.
-func (s Style) summaryLine(lines []string, left *Omitted, doc *memory.Document, before, summary,
+func (s Style) summaryLine(lines []string, left *Omitted, author memory.Author, before, summary,
 	after string) []string {
 	switch {
-	case !doc.Front.Author().Untrusted(s.View):
+	case !author.Untrusted(s.View):
 	case s.Omit:
 		left.Untrusted++
 		return lines

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/brief"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -30,32 +31,61 @@ type Fill struct {
 	Share float64 // 1 is at the limit
 }
 
-// Hint returns a hint for users who may tidy up the file, or "" if the file is
-// not near its limit. It omits the path, which may reveal the subject.
-func (f Fill) Hint() string {
+// fillHint contains the words of a hint in one language.
+type fillHint struct {
+	over, nearly, near string
+	items, characters  string // with the number and the limit
+	separator          string
+	archived, notShown string // consequence of a limit, or of a soft one
+	hint               string // with the three of them
+}
+
+var fillHints = map[brief.Lang]fillHint{
+	brief.English: {
+		over: "over its limit", nearly: "nearly full", near: "filling up",
+		items: "%d of %d items", characters: "%d of %d characters", separator: ", ",
+		archived: "the least used items will be archived", notShown: "the excess will not be shown",
+		hint: "long-term memory is %s (%s): delete or merge items, or %s",
+	},
+	brief.Chinese: {
+		over: "已超出上限", nearly: "快满了", near: "接近上限",
+		items: "%d/%d 条", characters: "%d/%d 字", separator: "，",
+		archived: "否则最少用到的条目会被归档", notShown: "否则超出的部分不会显示",
+		hint: "长期记忆%s（%s）：请删除或合并条目，%s",
+	},
+}
+
+// Hint returns a hint for users who may tidy up the file, in English or
+// another supported language, or "" if the file is not near its limit. It omits
+// the path, which may reveal the subject.
+func (f Fill) Hint(lang brief.Lang) string {
+	w, ok := fillHints[lang]
+	if !ok {
+		w = fillHints[brief.English]
+	}
 	var how string
 	switch {
 	case f.Share > 1:
-		how = "over its limit"
+		how = w.over
 	case f.Share >= nearlyFull:
-		how = "nearly full"
+		how = w.nearly
 	case f.Share >= nearShare:
-		how = "filling up"
+		how = w.near
 	default:
 		return ""
 	}
 	var of []string
 	if f.Limit.Items > 0 {
-		of = append(of, fmt.Sprintf("%d of %d items", f.Size.Items, f.Limit.Items))
+		of = append(of, fmt.Sprintf(w.items, f.Size.Items, f.Limit.Items))
 	}
 	if f.Limit.Characters > 0 {
-		of = append(of, fmt.Sprintf("%d of %d characters", f.Size.Characters, f.Limit.Characters))
+		of = append(of, fmt.Sprintf(w.characters, f.Size.Characters, f.Limit.Characters))
 	}
-	what := "the least used items will be archived"
+	what := w.archived
 	if f.Soft {
-		what = "the excess will not be shown"
+		what = w.notShown
 	}
-	return fmt.Sprintf("long-term memory is %s (%s): delete or merge items, or %s", how, strings.Join(of, ", "), what)
+	return fmt.Sprintf(w.hint, how, strings.Join(of, w.separator), what)
 }
 
 // fillCache caches the files near their limits.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/brief"
 	"github.com/memwatchd/memwatchd/compactor"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
@@ -133,14 +134,14 @@ func (m readOps) recordUse(ids ...string) {
 
 // limitHints returns hints for the caller's long-term files that are nearly
 // full.
-func (m readOps) limitHints(c Call) []string {
+func (m readOps) limitHints(c Call, lang brief.Lang) []string {
 	if m.Compactor == nil || !c.View.Private() {
 		return nil
 	}
 	var hints []string
 	for _, f := range m.longTerm(c) {
-		if fill, ok := m.Compactor.FillOf(f.doc); ok && fill.Hint() != "" {
-			hints = append(hints, fill.Hint())
+		if fill, ok := m.Compactor.FillOf(f.doc); ok && fill.Hint(lang) != "" {
+			hints = append(hints, fill.Hint(lang))
 		}
 	}
 	return hints

@@ -29,8 +29,35 @@ func (m readOps) context(ctx context.Context, c Call, r *api.ContextRequest) (*a
 	}
 	answer.Text, answer.Items, answer.LeftOut = block.Text, block.Items, api.Omitted(block.Omitted)
 	answer.Chars, answer.Tokens = brief.Chars(block.Text), brief.Tokens(block.Text)
-	answer.Hints = append(append(answer.Hints, m.limitHints(c)...), block.Hints...)
+	if r.Format != "auto" { // its block contains them
+		lang := cmp.Or(brief.Lang(r.Lang), brief.LanguageOf(block.Text))
+		answer.Hints = append(answer.Hints, m.limitHints(c, lang)...)
+	}
+	answer.Hints = append(answer.Hints, block.Hints...)
+	if block.Text == "" {
+		answer.Hints = append(answer.Hints, m.emptyReason(c, r, block.Omitted))
+	}
 	return answer, nil
+}
+
+// emptyReason returns the reason for an empty block.
+func (m readOps) emptyReason(c Call, r *api.ContextRequest, left brief.Omitted) string {
+	switch {
+	case left == brief.Omitted{Untrusted: left.Untrusted} && left.Untrusted > 0:
+		return "the block is empty: untrusted text is omitted"
+	case left != brief.Omitted{}:
+		return "the block is empty: everything was omitted; raise the limits"
+	case r.Format == "relevant":
+		return "the block is empty: no entry matches the query"
+	case !c.View.Private():
+		return "the block is empty: this context shows nothing of this format"
+	case r.Format == "auto":
+		for range m.readableFiles(c, func(*index.FileInfo) bool { return true }) {
+			return "the block is empty: there is no long-term memory, and nothing of recent days; search for older entries"
+		}
+		return "the block is empty: nothing was saved yet; save with remember or note"
+	}
+	return "the block is empty: there is nothing of this format; use the format auto"
 }
 
 // fitsFormat rejects a request whose fields do not fit its format.
@@ -53,13 +80,21 @@ func (m readOps) renderBlock(ctx context.Context, c Call, r *api.ContextRequest)
 	if r.MaxItems != nil {
 		style.MaxItems = min(style.MaxItems, *r.MaxItems)
 	}
-	if r.Format == "boot" || r.Format == "full" {
+	switch r.Format {
+	case "auto":
+		style.MaxChars = brief.DefaultStartChars
+		if r.MaxChars != nil {
+			style.MaxChars = *r.MaxChars
+		}
+	case "boot", "full":
 		style.MaxChars = brief.NoLimit // only MEMORY.md is limited
 	}
 	if r.MaxChars != nil && (style.MaxChars < 0 || *r.MaxChars < style.MaxChars) {
 		style.MaxChars = *r.MaxChars
 	}
 	switch r.Format {
+	case "auto":
+		return style.Start(m.startFiles(c, r)), nil
 	case "boot":
 		return style.Boot(m.bootFiles(c)), nil
 	case "full":
@@ -133,6 +168,42 @@ func (m readOps) bootFiles(c Call) brief.BootFiles {
 	}
 	slices.SortStableFunc(logs, func(a, b *memory.Document) int { return strings.Compare(b.Place.Day, a.Place.Day) })
 	return brief.BootFiles{Identity: docsOf(m.identityFiles(c)), Logs: logs, LongTerm: m.completeLongTerm(c)}
+}
+
+// startTaskDays is the number of days whose open tasks are part of the memory
+// for the start of a session, in addition to tasks without a day.
+const startTaskDays = 30
+
+// startFiles returns the content for the start of a session.
+func (m readOps) startFiles(c Call, r *api.ContextRequest) brief.StartFiles {
+	files := brief.StartFiles{
+		BootFiles: m.bootFiles(c), Items: m.allItems(c),
+		Hints: func(lang brief.Lang) []string { return m.limitHints(c, lang) },
+	}
+	whole := map[string]bool{} // paths of files whose text is shown
+	for _, doc := range slices.Concat(files.Logs, files.LongTerm) {
+		whole[doc.Place.Path] = true
+	}
+	for _, f := range m.longTerm(c) {
+		if !whole[f.Path] {
+			whole[f.Path] = true
+			files.Index = append(files.Index, f.doc)
+		}
+	}
+	for _, f := range m.shortTerm(c, r.Days, r.Session) {
+		if !whole[f.Path] {
+			files.Recent = append(files.Recent, f.doc)
+		}
+	}
+	tasks := m.openTasks(c, max(startTaskDays, r.Days))
+	slices.SortStableFunc(tasks, func(a, b api.Todo) int { return strings.Compare(b.Since, a.Since) })
+	for _, t := range tasks {
+		if !slices.ContainsFunc(t.Places, func(p api.TodoPlace) bool { return whole[p.Path] }) {
+			files.Tasks = append(files.Tasks, brief.Task{Text: t.Text, Path: t.Places[0].Path, Line: t.Places[0].Line,
+				Untrusted: t.Untrusted})
+		}
+	}
+	return files
 }
 
 // completeLongTerm returns the readable parts of the long-term files that are

@@ -35,7 +35,7 @@ func BenchmarkContext(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	for _, r := range []*api.ContextRequest{{Format: "summary"}, {Format: "items"}, {Format: "boot"}, {Format: "relevant", Query: "the layout of a session", Limit: 8, Count: new(bool)}} {
+	for _, r := range []*api.ContextRequest{{Format: "auto"}, {Format: "summary"}, {Format: "items"}, {Format: "boot"}, {Format: "relevant", Query: "the layout of a session", Limit: 8, Count: new(bool)}} {
 		b.Run(r.Format, func(b *testing.B) {
 			for b.Loop() {
 				answer, err := m.readOps().context(context.Background(), call, r)

@@ -190,7 +190,7 @@ func (w *randomSource) request(known map[string]string) (op string, request fiel
 	case 13:
 		return w.pickOne("profile", "project"), fields{"name": w.word(), "text": w.word(), "evidence": []string{w.pickOne(id, file)}, "visibility": w.visibility()}
 	case 14:
-		format := w.pickOne("summary", "boot", "full", "items", "relevant")
+		format := w.pickOne("auto", "auto", "summary", "boot", "full", "items", "relevant")
 		request = fields{"format": format, "count": false}
 		if format == "relevant" {
 			request["query"] = strings.Join([]string{w.word(), w.word(), w.word()}[:1+w.IntN(3)], " ")

@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/brief"
@@ -100,7 +101,7 @@ func fileOf(c Call, doc *memory.Document) shownFile {
 
 // shortTerm returns the readable parts of the sessions and daily notes of the
 // given number of days: today's file of the named session first, then newest
-// first and by path.
+// first.
 func (m readOps) shortTerm(c Call, days int, session string) []shownFile {
 	if days == 0 {
 		days = m.recentDays()
@@ -114,6 +115,10 @@ func (m readOps) shortTerm(c Call, days int, session string) []shownFile {
 	for doc := range m.readableFiles(c, recent) {
 		files = append(files, fileOf(c, doc))
 	}
+	changed := make(map[string]time.Time, len(files))
+	for _, f := range files {
+		changed[f.Path] = m.changedAt(c, f.doc)
+	}
 	order := func(f shownFile) int {
 		if session != "" && f.Day == today && f.Session == session {
 			return 0
@@ -121,9 +126,33 @@ func (m readOps) shortTerm(c Call, days int, session string) []shownFile {
 		return 1
 	}
 	slices.SortFunc(files, func(a, b shownFile) int {
-		return cmp.Or(order(a)-order(b), strings.Compare(b.Day, a.Day), strings.Compare(a.Path, b.Path))
+		return cmp.Or(order(a)-order(b), strings.Compare(b.Day, a.Day), changed[b.Path].Compare(changed[a.Path]),
+			strings.Compare(a.Path, b.Path))
 	})
 	return files
+}
+
+// changedAt returns when a file was last changed: updated_at, else created_at,
+// else the time of the file. The caller must not learn that time if private text
+// of the file would be hidden from the caller, because a change to such text
+// also sets it.
+func (m readOps) changedAt(c Call, doc *memory.Document) time.Time {
+	if c.View.Readable(doc.Own) {
+		if !doc.Front.Updated.IsZero() {
+			return doc.Front.Updated
+		}
+		if created, ok := doc.Front.Field("created_at"); ok {
+			if text, ok := created.Value.(string); ok {
+				if at, ok := memory.ParseTime(text, m.Location); ok {
+					return at
+				}
+			}
+		}
+	}
+	if info, ok := m.Index.File(doc.Place.Path); ok && doc.PrivateReadable(c.View) {
+		return time.Unix(0, info.Stamp.MTime)
+	}
+	return time.Time{}
 }
 
 func (m readOps) recentDays() int { return cmp.Or(m.Recent, 7) }

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/brief"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -67,8 +68,8 @@ func (m writeOps) rememberItem(ctx context.Context, c Call, r *api.RememberReque
 		}
 		answer.Hints = append(answer.Hints, item.hints()...)
 		if m.Compactor != nil {
-			if fill, ok := m.Compactor.FillOf(after); ok && fill.Hint() != "" {
-				answer.Hints = append(answer.Hints, fill.Hint())
+			if fill, ok := m.Compactor.FillOf(after); ok && fill.Hint(brief.English) != "" {
+				answer.Hints = append(answer.Hints, fill.Hint(brief.English))
 			}
 		}
 	}

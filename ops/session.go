@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/brief"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/todosync"
 	"github.com/memwatchd/memwatchd/vault"
@@ -51,7 +52,7 @@ func (m writeOps) session(ctx context.Context, c Call, r *api.SessionRequest) (*
 		}
 	}
 	m.promoteItem(ctx, c, r, group, answer)
-	answer.Hints = append(answer.Hints, m.limitHints(c)...)
+	answer.Hints = append(answer.Hints, m.limitHints(c, brief.English)...)
 	return answer, nil
 }
 

@@ -24,33 +24,50 @@ type taskCopy struct {
 }
 
 func (m readOps) todos(ctx context.Context, c Call, r *api.TodosRequest) (*api.TodosAnswer, error) {
+	answer := &api.TodosAnswer{Todos: []api.Todo{}, Index: m.indexState(c)}
+	all := m.allTasks(c, r.Days, r.Section)
+	for _, t := range all {
+		if r.State == "all" || t.State == r.State {
+			answer.Todos = append(answer.Todos, t)
+		}
+	}
+	answer.Days = todoDays(all)
+	slices.SortFunc(answer.Todos, compareTodos)
+	return answer, nil
+}
+
+// allTasks returns the tasks of the given number of days, 0 for all, and below a
+// section, "" for all.
+func (m readOps) allTasks(c Call, days int, section string) (all []api.Todo) {
 	oldest, newest := "", m.day(1)
-	if r.Days > 0 {
-		oldest = m.day(1 - r.Days)
+	if days > 0 {
+		oldest = m.day(1 - days)
 	}
 	var copies []taskCopy
 	hasTasks := func(f *index.FileInfo) bool {
 		return f.Tasks && todosync.Concerns(f.Kind) && (f.Day == "" || oldest <= f.Day && f.Day <= newest)
 	}
 	for doc, shown := range m.readableFiles(c, hasTasks) {
-		copies = append(copies, tasksOf(c, doc, shown, r.Section)...)
+		copies = append(copies, tasksOf(c, doc, shown, section)...)
 	}
-	answer := &api.TodosAnswer{Todos: []api.Todo{}, Index: m.indexState(c)}
-	var all []api.Todo
 	for _, copies := range groupTasks(c, copies) {
-		t := todoOf(copies)
-		all = append(all, t)
-		if r.State == "all" || t.State == r.State {
-			answer.Todos = append(answer.Todos, t)
-		}
+		all = append(all, todoOf(copies))
 	}
-	answer.Days = todoDays(all)
-	slices.SortFunc(answer.Todos, func(a, b api.Todo) int {
-		return cmp.Or(strings.Compare(a.Since, b.Since),
-			strings.Compare(a.Places[0].Path, b.Places[0].Path), cmp.Compare(a.Places[0].Line, b.Places[0].Line),
-			strings.Compare(a.Text, b.Text))
-	})
-	return answer, nil
+	return all
+}
+
+// openTasks returns the open tasks of the given number of days, oldest first.
+func (m readOps) openTasks(c Call, days int) []api.Todo {
+	open := slices.DeleteFunc(m.allTasks(c, days, ""), func(t api.Todo) bool { return t.State != memory.Open.String() })
+	slices.SortFunc(open, compareTodos)
+	return open
+}
+
+// compareTodos orders tasks by day, oldest first, then by place.
+func compareTodos(a, b api.Todo) int {
+	return cmp.Or(strings.Compare(a.Since, b.Since),
+		strings.Compare(a.Places[0].Path, b.Places[0].Path), cmp.Compare(a.Places[0].Line, b.Places[0].Line),
+		strings.Compare(a.Text, b.Text))
 }
 
 // todoDays counts tasks by the day of their Since field.

@@ -40,8 +40,8 @@ var Tools = []*Tool{
 	}, "load"),
 	newTool(Tool{
 		Name: "memory_context", Title: "Memory overview", Core: true,
-		Text: "Get a block of memory for a prompt. Use this tool once when a conversation starts (format " +
-			"summary), or with format relevant and the last message as query.",
+		Text: "Get a block of memory for a prompt. Use this tool once when a conversation starts, or with " +
+			"format relevant and the last message as query.",
 	}, "context"),
 	newTool(Tool{
 		Name: "memory_todos", Title: "List tasks", Core: true,

@@ -31,7 +31,7 @@ func formatOmitted(l api.Omitted) string {
 		one string
 	}{
 		{l.LongTerm, "long-term line"}, {l.Recent, "recent summary"}, {l.Files, "file"}, {l.Items, "item"},
-		{l.Entries, "entry"}, {l.Characters, "character"}, {l.Untrusted, "untrusted text"},
+		{l.Tasks, "task"}, {l.Entries, "entry"}, {l.Characters, "character"}, {l.Untrusted, "untrusted text"},
 	} {
 		if c.n > 0 {
 			parts = append(parts, term.Plural(c.n, c.one))

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/brief"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/clock"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 	"github.com/memwatchd/memwatchd/compactor"
@@ -141,7 +142,7 @@ func (u *maintenance) status(enabled bool) *api.CompactorStatus {
 		s.Passive, s.Host = !duty.Active, duty.Host
 	}
 	for _, f := range u.compactor.Near() {
-		s.NearLimit = append(s.NearLimit, api.NearLimit{Path: f.Path, Share: f.Share, Hint: f.Hint()})
+		s.NearLimit = append(s.NearLimit, api.NearLimit{Path: f.Path, Share: f.Share, Hint: f.Hint(brief.English)})
 	}
 	return s
 }

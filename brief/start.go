@@ -1,0 +1,386 @@
+package brief
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/memwatchd/memwatchd/memory"
+)
+
+// StartFiles contains the memory for the start of a session, as readable by its
+// scope.
+type StartFiles struct {
+	BootFiles
+	Index []*memory.Document // the subject's _index.md files
+	Items []Item
+	Tasks []Task                   // open tasks, newest first
+	Hints func(lang Lang) []string // hints to tidy up, in the language of the block; may be nil
+}
+
+// A Task is an open task with its place.
+type Task struct {
+	Text      string
+	Path      string
+	Line      int
+	Untrusted bool
+}
+
+// The headers of the parts of a start block that are not files with a path.
+const (
+	indexHeader   = "[Memory:LongTerm]"
+	tasksHeader   = "[Memory:Tasks:Open]"
+	omittedHeader = "[Memory:NotShown]"
+	hintsHeader   = "[Memory:Hints]"
+)
+
+// The shares of a start block. A part that needs less than its share leaves the
+// rest to the others, in proportion to their shares. So with 9,000 characters,
+// a MEMORY.md of 5,000 fits whole beside any other parts.
+const (
+	identityShare = 8 // of each file
+	longTermShare = 56
+	logShare      = 7 // twice that for the newest
+	itemsShare    = 8
+	tasksShare    = 6
+	sessionsShare = 9
+)
+
+// DefaultStartChars is the usual limit of a start block, in characters. It is
+// slightly less than agents accept from a hook.
+const DefaultStartChars = 9000
+
+// Start returns the memory for the start of a session, whatever its layout:
+//
+//   - SOUL.md and USER.md, below their tag and path as in [Style.Boot];
+//   - MEMORY.md, without such files below the title and the instruction of
+//     [Style.Full], and the text of the _index.md files, without their paths;
+//   - the notes of today and of yesterday;
+//   - keyed items, open tasks and the summaries of sessions, as lists.
+//
+// As in Boot, the notes precede MEMORY.md if there is SOUL.md or USER.md. Each
+// part has a share of MaxChars. A part that does not fit is cut: long-term
+// memory in the middle, where its newest entries stay, notes at the beginning,
+// other files and lists at the end. The last part lists the omitted text with
+// the calls that return it. The block is enclosed in the lines of generated
+// text.
+func (s Style) Start(files StartFiles) Block {
+	b := startBuilder{Style: s}
+	b.collect(files)
+	b.render(files.Hints)
+	return b.block
+}
+
+// startBuilder is a start block under construction.
+type startBuilder struct {
+	Style
+	own      phrases
+	lang     Lang
+	block    Block
+	parts    []startPart
+	identity int    // number of parts before the head
+	head     string // notices after the identity
+}
+
+// A startPart renders one part of a start block within room code points.
+type startPart struct {
+	share  int
+	render func(room int) renderedPart
+}
+
+type renderedPart struct {
+	text    string
+	items   int
+	omitted Omitted // for lack of space
+	note    string  // description of the omitted text, with the call that returns it
+}
+
+// A startFile is a file with its part in a start block.
+type startFile struct {
+	doc   *memory.Document
+	lines []memory.ProseLine
+	tag   string // "" for an _index.md file
+	share int
+	cut   cut
+}
+
+// collect adds the parts that have content.
+func (b *startBuilder) collect(files StartFiles) {
+	identity := b.filesOf(files.Identity, tagIdentity, identityShare, cutEnd)
+	logs := b.filesOf(files.Logs, tagRecent, logShare, cutBeginning)
+	main := b.filesOf(files.LongTerm, tagMain, longTermShare, cutMiddle)
+	index := b.filesOf(slices.DeleteFunc(slices.Clone(files.Index), isEmptyTemplate), "", longTermShare, cutMiddle)
+	if len(logs) > 1 {
+		logs[0].share *= 2 // the newest
+	}
+	sessions := b.recentLines(files.Recent, &b.block.Omitted)
+	tasks := b.taskLines(files.Tasks)
+	var text []memory.ProseLine // of the block, for its language
+	for _, f := range slices.Concat(identity, main, index, logs) {
+		text = append(text, f.lines...)
+	}
+	for _, line := range slices.Concat(tasks, sessions) {
+		text = append(text, memory.ProseLine{Text: line})
+	}
+	b.lang = cmp.Or(b.Lang, languageOf(text))
+	b.own = b.phrasesFor(text)
+
+	for _, f := range identity {
+		b.addFile(f)
+	}
+	b.identity = len(b.parts)
+	if len(identity) == 0 && len(main) > 0 {
+		b.head = b.own.title + "\n\n"
+		if b.View.Private() {
+			var paths []string
+			for _, f := range main {
+				paths = append(paths, oneLine(f.doc.Place.Path))
+			}
+			b.head += fmt.Sprintf(b.own.maintenanceHint, strings.Join(paths, ", ")) + "\n\n"
+		}
+	}
+	b.head += b.own.dataNotice + "\n"
+	following := slices.Concat(main, index, logs)
+	if len(identity) > 0 {
+		following = slices.Concat(logs, main, index)
+	}
+	for _, f := range following {
+		b.addFile(f)
+	}
+	b.addItems(files.Items)
+	b.addList(tasksShare, tasksHeader, tasks, func(left int) renderedPart {
+		return renderedPart{note: fmt.Sprintf(b.own.omittedTasks, left), omitted: Omitted{Tasks: left}}
+	})
+	b.addList(sessionsShare, recentHeader, sessions, func(left int) renderedPart {
+		return renderedPart{note: fmt.Sprintf(b.own.omittedSessions, left), omitted: Omitted{Recent: left}}
+	})
+}
+
+// isEmptyTemplate reports whether a file has headings only.
+func isEmptyTemplate(doc *memory.Document) bool {
+	return !slices.ContainsFunc(doc.Entries, func(e memory.Entry) bool { return e.Block != memory.EmptyHeading })
+}
+
+// filesOf returns the files with visible text.
+func (b *startBuilder) filesOf(docs []*memory.Document, tag string, share int, c cut) (files []startFile) {
+	for _, doc := range docs {
+		lines, untrusted := b.visibleProse(doc)
+		b.block.Omitted.Untrusted += untrusted
+		if len(lines) == 0 {
+			continue
+		}
+		f := startFile{doc, lines, tag, share, c}
+		if share == longTermShare {
+			f.cut.added = func(entry int) string { return doc.Entries[entry].Added }
+		}
+		files = append(files, f)
+	}
+	return files
+}
+
+// taskLines returns the lines of tasks with their places.
+func (b *startBuilder) taskLines(tasks []Task) (lines []string) {
+	for _, t := range tasks {
+		text := oneLine(t.Text)
+		if t.Untrusted && b.Omit {
+			b.block.Omitted.Untrusted++
+			continue
+		}
+		if t.Untrusted {
+			text = Mark + " " + text
+		}
+		lines = append(lines, fmt.Sprintf("[ ] %s (%s:%d)", text, oneLine(t.Path), t.Line))
+	}
+	return lines
+}
+
+func (b *startBuilder) addFile(f startFile) {
+	head, path := indexHeader+"\n\n", oneLine(f.doc.Place.Path)
+	if f.tag != "" {
+		head = "# [" + f.tag + "] " + path + "\n\n"
+	}
+	limit := NoLimit
+	if f.tag == tagMain {
+		limit = b.MaxFull
+	}
+	b.parts = append(b.parts, startPart{f.share, func(room int) (p renderedPart) {
+		most := limit
+		if room >= 0 {
+			most = lowerLimit(most, max(0, room-Chars(head)-1))
+		}
+		text, left := shortenText(f.lines, most, f.cut, b.own)
+		if left > 0 {
+			p.note = fmt.Sprintf(b.own.omittedFile, path, left)
+		}
+		if text == "" {
+			p.omitted.Files = 1
+			return p
+		}
+		p.text, p.items, p.omitted.Characters = head+text+"\n", 1, left
+		return p
+	}})
+}
+
+func (b *startBuilder) addItems(items []Item) {
+	style := b.Style
+	style.MaxChars = NoLimit
+	all := style.Items(items)
+	b.block.Omitted.Untrusted += all.Omitted.Untrusted
+	if all.Items+all.Omitted.Items == 0 {
+		return
+	}
+	b.parts = append(b.parts, startPart{itemsShare, func(room int) (p renderedPart) {
+		style.MaxChars = room
+		shown := style.Items(items)
+		p.text, p.items, p.omitted.Items = shown.Text, shown.Items, shown.Omitted.Items
+		if p.omitted.Items > 0 {
+			p.note = fmt.Sprintf(b.own.omittedItems, p.omitted.Items)
+		}
+		return p
+	}})
+}
+
+// addList adds a list, if it has lines. omitted describes omitted lines by their
+// number.
+func (b *startBuilder) addList(share int, header string, lines []string, omitted func(left int) renderedPart) {
+	if len(lines) == 0 {
+		return
+	}
+	b.parts = append(b.parts, startPart{share, func(room int) (p renderedPart) {
+		shown := lines
+		if b.MaxItems >= 0 {
+			shown = lines[:min(len(lines), b.MaxItems)]
+		}
+		text, n := listText(header, shown, room)
+		if n < len(lines) {
+			p = omitted(len(lines) - n)
+		}
+		p.text, p.items = text, n
+		return p
+	}})
+}
+
+// listText returns a list below its header, with as many of its first lines as
+// fit into room code points, and their number.
+func listText(header string, lines []string, room int) (text string, n int) {
+	text = header + "\n"
+	used := Chars(text)
+	for _, line := range lines {
+		used += Chars(line) + 3
+		if !withinLimit(used, room) {
+			break
+		}
+		text += "- " + line + "\n"
+		n++
+	}
+	if n == 0 {
+		return "", 0
+	}
+	return text, n
+}
+
+// Space that is kept for the list of omitted text, at most: for its header, and
+// for the line of a part.
+const (
+	omittedHeaderRoom = 30
+	omittedLineRoom   = 120
+)
+
+// render renders the parts within the limit of the block.
+func (b *startBuilder) render(hints func(Lang) []string) {
+	if len(b.parts) == 0 {
+		return
+	}
+	tidy := ""
+	if hints != nil {
+		tidy, _ = listText(hintsHeader, hints(b.lang), NoLimit)
+	}
+	shown := make([]renderedPart, len(b.parts))
+	needs, shares, need := make([]int, len(b.parts)), make([]int, len(b.parts)), 0
+	for i, p := range b.parts {
+		shown[i] = p.render(NoLimit)
+		needs[i], shares[i] = Chars(shown[i].text)+1, p.share // with the blank line before the next part
+		need += needs[i]
+	}
+	if b.MaxChars >= 0 {
+		room := b.MaxChars - Chars(wrapGenerated(b.head)) - 1
+		if Chars(tidy) > room/4 {
+			tidy = ""
+		}
+		room -= Chars(tidy) + 1
+		if need+Chars(omittedText(shown, NoLimit)) > room {
+			rooms := divideRoom(room-min(room/4, omittedHeaderRoom+omittedLineRoom*len(b.parts)), needs, shares)
+			for i, p := range b.parts {
+				shown[i] = p.render(max(0, rooms[i]-1))
+			}
+		}
+	}
+	b.join(shown, tidy)
+}
+
+// join sets the text and the counts of the block.
+func (b *startBuilder) join(shown []renderedPart, tidy string) {
+	var texts []string
+	for i, p := range shown {
+		if i == b.identity && len(b.head) > 0 {
+			texts = append(texts, b.head)
+		}
+		if p.text != "" {
+			texts = append(texts, p.text)
+		}
+		b.block.Items += p.items
+		o := &b.block.Omitted
+		o.Files, o.Characters, o.Items = o.Files+p.omitted.Files, o.Characters+p.omitted.Characters, o.Items+p.omitted.Items
+		o.Tasks, o.Recent = o.Tasks+p.omitted.Tasks, o.Recent+p.omitted.Recent
+	}
+	if b.block.Items == 0 {
+		return
+	}
+	room := NoLimit
+	if b.MaxChars >= 0 {
+		room = max(0, b.MaxChars-Chars(wrapGenerated(strings.Join(texts, "\n")))-Chars(tidy)-2)
+	}
+	for _, text := range []string{omittedText(shown, room), tidy} {
+		if text != "" {
+			texts = append(texts, text)
+		}
+	}
+	text := wrapGenerated(strings.Join(texts, "\n"))
+	if !withinLimit(Chars(text), b.MaxChars) {
+		b.block.Items = 0 // not even the notices fit
+		return
+	}
+	b.block.Text = text
+}
+
+// omittedText returns the list of omitted text.
+func omittedText(shown []renderedPart, room int) string {
+	var notes []string
+	for _, p := range shown {
+		if p.note != "" {
+			notes = append(notes, p.note)
+		}
+	}
+	text, _ := listText(omittedHeader, notes, room)
+	return text
+}
+
+// divideRoom divides room among parts in proportion to their shares. A part
+// that needs less than its share leaves the rest to the others.
+func divideRoom(room int, needs, shares []int) []int {
+	order := make([]int, len(needs))
+	total := 0
+	for i := range order {
+		order[i] = i
+		total += shares[i]
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(needs[i]*shares[j], needs[j]*shares[i]) })
+	rooms := make([]int, len(needs))
+	for _, i := range order {
+		rooms[i] = min(needs[i], max(0, room)*shares[i]/total)
+		room -= rooms[i]
+		total -= shares[i]
+	}
+	return rooms
+}
