@@ -137,11 +137,12 @@ type Config struct {
 	} `yaml:"capture"`
 
 	Hooks struct {
-		Enabled         bool `yaml:"enabled" default:"true" doc:"If false, the hooks of agents do nothing"`
-		Capture         bool `yaml:"capture" default:"true" doc:"If true, decisions, preferences and things to remember are saved before a conversation is compressed or ends"`
-		StoreResponses  bool `yaml:"store_responses" default:"false" doc:"If true, one to three bullets with the result are saved after each answer of an agent"`
-		ContextLimit    int  `yaml:"context_limit" default:"8" min:"1" max:"100" doc:"Maximum number of entries added to a prompt"`
-		ContextMaxChars int  `yaml:"context_max_chars" default:"4000" min:"100" max:"9000" doc:"Maximum number of characters of memory added to a session or a prompt"`
+		Enabled         bool   `yaml:"enabled" default:"true" doc:"If false, the hooks of agents do nothing"`
+		Capture         bool   `yaml:"capture" default:"true" doc:"If true, decisions, preferences and things to remember are saved before a conversation is compressed or ends"`
+		StoreResponses  bool   `yaml:"store_responses" default:"false" doc:"If true, one to three bullets with the result are saved after each answer of an agent"`
+		Format          string `yaml:"format" default:"auto" enum:"auto,summary,boot,full,items" doc:"Format of the memory at the start of a session, as in memwatchd context: auto, which fits every layout, summary, boot, full or items"`
+		ContextLimit    int    `yaml:"context_limit" default:"8" min:"1" max:"100" doc:"Maximum number of entries added to a prompt"`
+		ContextMaxChars int    `yaml:"context_max_chars" default:"9000" min:"100" max:"9000" doc:"Maximum number of characters of memory added to a session or a prompt"`
 	} `yaml:"hooks"`
 
 	IPC struct {

@@ -284,7 +284,7 @@ func startProcess(cmd *exec.Cmd) (*scriptProcess, error) {
 // scriptEnviron returns the part of a script's environment that the program
 // uses.
 func scriptEnviron(ts *testscript.TestScript) []string {
-	names := []string{"PATH", "HOME", "TZ", "TMPDIR", "GOCOVERDIR", "GORACE", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"}
+	names := []string{"PATH", "HOME", "TZ", "TMPDIR", "GOCOVERDIR", "GORACE", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", stopped}
 	for _, k := range config.Keys {
 		names = append(names, k.Env())
 	}

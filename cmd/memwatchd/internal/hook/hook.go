@@ -44,10 +44,9 @@ const hookGrace = 20 * time.Millisecond
 // less.
 const maxHookInput = 4 << 20
 
-// maxHookOutput bounds the output of a hook, in bytes. Agents withhold more
-// than 10,000 characters from the model. Their unit of counting does not
-// matter: each character, even when escaped, has at least one byte.
-const maxHookOutput = 9000
+// maxHookOutput bounds the output of a hook, in UTF-16 code units. Agents
+// withhold more than 10,000 characters from the model.
+const maxHookOutput = 10_000
 
 // Events are the events of a session with a hook, in their order.
 var Events = []struct {
@@ -221,6 +220,11 @@ func readHookInput(r io.Reader) (in hookInput, err error) {
 // logDebug prints the reason for missing output if --debug is set.
 func (h *hook) logDebug(err error) {
 	if h.debug && err != nil {
-		fmt.Fprintf(h.g.Stderr, "memwatchd hook: %s: %s\n", h.event, term.EscapeLine(err.Error()))
+		h.log(err)
 	}
+}
+
+// log prints a message to standard error, which agents do not show to the model.
+func (h *hook) log(err error) {
+	fmt.Fprintf(h.g.Stderr, "memwatchd hook: %s: %s\n", h.event, term.EscapeLine(err.Error()))
 }

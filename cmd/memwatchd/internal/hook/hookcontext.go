@@ -1,6 +1,7 @@
 package hook
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,30 +11,42 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/brief"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
 	"github.com/memwatchd/memwatchd/transcript"
 )
 
+// formats are the context formats for the start of a session.
+var formats = []string{"auto", "summary", "boot", "full", "items"}
+
 // addFormatFlag adds the flag for the context format at the start of a session.
 func addFormatFlag(h *hook, cmd *cobra.Command) {
-	cmd.Flags().StringVar(&h.format, "format", "summary",
-		"format of the block, as in memwatchd context: summary, boot or full")
-	cmd.RegisterFlagCompletionFunc("format", cli.CompleteWords("summary", "boot", "full"))
+	cmd.Flags().StringVar(&h.format, "format", "",
+		"format of the block in place of hooks.format: auto, summary, boot, full or items")
+	cmd.RegisterFlagCompletionFunc("format", cli.CompleteWords(formats...))
 }
 
 // printSessionContext prints the context of a new session. It prints the context again
-// when the session was cleared or compressed.
+// when the session was cleared or compressed. It explains an empty block.
 func printSessionContext(ctx context.Context, h *hook) error {
 	if s := h.input.Source; s == "resume" || s == "fork" { // the continued conversation has the memory block
 		return fmt.Errorf("the session already has its memory block: this is a %s", s)
 	}
-	r := api.ContextRequest{Format: h.format, Fresh: cli.WithoutSync}
-	if h.format == "summary" {
+	r := api.ContextRequest{Format: cmp.Or(h.format, h.config.Hooks.Format)}
+	switch r.Format {
+	case "auto":
+		r.Session, r.MaxChars = h.input.Session, &h.config.Hooks.ContextMaxChars
+	case "summary":
 		r.Session = h.input.Session
-	} else {
+	default:
 		r.MaxChars = &h.config.Hooks.ContextMaxChars
 	}
-	return h.printContext(ctx, r)
+	err := h.printContext(ctx, r)
+	if empty, ok := errors.AsType[emptyError](err); ok {
+		h.log(empty)
+		return nil
+	}
+	return err
 }
 
 // minCover is the minimum share of a prompt that an entry must cover. Most
@@ -53,22 +66,41 @@ func printRelevant(ctx context.Context, h *hook) error {
 	}
 	return h.printContext(ctx, api.ContextRequest{
 		Format: "relevant", Query: query, MinCover: minCover,
-		Limit: h.config.Hooks.ContextLimit, MaxChars: &h.config.Hooks.ContextMaxChars, Fresh: cli.WithoutSync,
+		Limit: h.config.Hooks.ContextLimit, MaxChars: &h.config.Hooks.ContextMaxChars,
 	})
 }
 
 // printContext prints a memory block for the agent.
 func (h *hook) printContext(ctx context.Context, r api.ContextRequest) error {
-	a, err := h.client.Context(ctx, r)
+	// The previous session may have saved something a moment ago.
+	wait, cancel := context.WithTimeout(ctx, TimeLimit/2)
+	defer cancel()
+	a, err := h.client.Context(wait, r)
+	if err != nil && wait.Err() != nil && ctx.Err() == nil {
+		r.Fresh = cli.WithoutSync
+		a, err = h.client.Context(ctx, r)
+	}
 	if err != nil {
 		return err
 	}
-	text := truncateBlock(a.Text, h.config.Hooks.ContextMaxChars)
+	text := brief.Fit(a.Text, a.Hints, func(text string) bool {
+		return utf16Length(text) <= h.config.Hooks.ContextMaxChars &&
+			utf16Length(string(h.encodeOutput(text))) <= maxHookOutput
+	})
 	if text == "" {
-		return errors.New(strings.Join(append([]string{"nothing to show"}, a.Hints...), "; "))
+		return emptyError(strings.Join(append([]string{"nothing to show"}, a.Hints...), "; "))
 	}
 	return h.writeOutput(text)
 }
+
+// An emptyError is the reason for an empty block.
+type emptyError string
+
+func (e emptyError) Error() string { return string(e) }
+
+// utf16Length returns the length of a text in UTF-16 code units, in which agents
+// count characters. It is at least the number of code points.
+func utf16Length(text string) int { return len(utf16.Encode([]rune(text))) }
 
 // A hookOutput is the output of a hook in the format of the agents.
 type hookOutput struct {
@@ -78,34 +110,19 @@ type hookOutput struct {
 	} `json:"hookSpecificOutput"`
 }
 
-// writeOutput prints a text for the agent, unless the time is over.
-func (h *hook) writeOutput(text string) error {
+// encodeOutput returns the output that contains a text for the agent.
+func (h *hook) encodeOutput(text string) []byte {
 	var out hookOutput
 	out.Output.Event, out.Output.Context = h.event, text
-	line := cli.AsJSON(out)
+	return cli.AsJSON(out)
+}
+
+// writeOutput prints a text for the agent, unless the time is over.
+func (h *hook) writeOutput(text string) error {
+	line := h.encodeOutput(text)
 	if !h.outputStarted.CompareAndSwap(false, true) {
 		return nil
 	}
 	_, err := h.g.Stdout.Write(line)
 	return err
-}
-
-// truncateBlock returns the first lines of a block within chars UTF-16 code units
-// and maxHookOutput. It drops trailing headers without entries.
-func truncateBlock(text string, chars int) string {
-	bytes := maxHookOutput - len(cli.AsJSON(hookOutput{})) - len("UserPromptSubmit")
-	end, filled := 0, 0
-	for line := range strings.Lines(text) {
-		chars -= len(utf16.Encode([]rune(line)))
-		bytes -= len(cli.AsJSON(line)) - len("\"\"\n")
-		if chars < 0 || bytes < 0 {
-			break
-		}
-		end += len(line)
-		line = strings.TrimSpace(line)
-		if line != "" && !strings.HasPrefix(line, "[Memory:") {
-			filled = end
-		}
-	}
-	return text[:filled]
 }
