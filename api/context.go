@@ -7,7 +7,7 @@ type ContextRequest struct {
 	Session  string  `json:"session" complete:"session" doc:"auto, summary: id of the current session, whose file of today is listed first"`
 	Days     int     `json:"days" min:"0" max:"3650" doc:"auto, summary: number of days of sessions, 0 to 3650; 0 means the configured number"`
 	Limit    int     `json:"limit" default:"8" min:"1" max:"100" doc:"relevant: maximum number of entries, 1 to 100"`
-	MinCover float64 `json:"min_cover" min:"0" max:"1" doc:"relevant: minimum share of the query that an entry contains, 0 to 1; rare words weigh more; 0.4 excludes entries that share only a word or two by chance"`
+	MinCover float64 `json:"min_cover" min:"0" max:"1" doc:"relevant: minimum share of the query that the best entry contains, 0 to 1, else none is shown; rare words weigh more; 0.4 excludes everyday messages that share words with memory by chance"`
 	MaxItems *int    `json:"max_items" min:"0" max:"10000" doc:"auto, summary, items: maximum number of lines of each list, 0 to 10000; cannot raise the configured limit"`
 	MaxChars *int    `json:"max_chars" min:"0" max:"10000000" doc:"auto, boot, full, items, relevant: maximum number of characters, 0 to 10000000; default for auto: 9000; cannot raise the configured limit of items and relevant"`
 	Lang     string  `json:"lang" enum:"en,zh" doc:"auto, boot, full: language of headings and notices: en or zh; default: the language of the text"`

@@ -1,7 +1,10 @@
 package index
 
 import (
+	"regexp"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/memwatchd/memwatchd/memory"
 )
@@ -10,27 +13,45 @@ import (
 // not in memory. The coverage of a query by an entry detects this case: the
 // share of the words of the query that occur in the entry. Each word is weighted
 // by its rarity among the entries that the view may read. A word that occurs in
-// at most one entry has the maximum weight 1.
+// at most coverRare entries has the maximum weight 1. The words
+// of everyday messages count a fraction of that, even where they are rare.
 //
 // An entry easily covers a few words, even by chance, and no entry covers a
 // large part of many words. So the denominator of the share is at least
-// coverFew and at most coverMany words. With the threshold 0.4, two rare words
-// always suffice, one word never does, and neither do many common words in a
-// long text.
+// coverFew and at most coverMany words. With the threshold 0.4, one rare word of
+// a short question is enough, and common words in a long text never are.
+// Messages that are neither a question nor only words of a topic are mostly
+// instructions ("make a backup first"): for these, at least two words must
+// occur.
 //
 // The constants were chosen with this threshold on three sets of queries in
 // English and Chinese: questions about conversations, questions about other
 // conversations, and everyday messages to agents ("run the tests again").
 // [TestEvalCover] prints the results.
 const (
-	coverFew  = 3.5
-	coverMany = 5
-	coverPair = 0.8 // weight of a pair of Han characters: a word forms several pairs with its neighbours
+	coverFew     = 2.2
+	coverOther   = 3.5 // in place of coverFew, for other messages
+	coverMany    = 4
+	coverPair    = 0.95 // weight of a pair of Han characters: a word forms several pairs with its neighbours
+	coverRoutine = 0.25 // weight of a word of [routineWords]
+	coverRare    = 2    // number of entries with a rare word
+	coverNext    = 0.7  // share of the threshold for the entries beside the best one
 )
+
+// Covered returns the hits of a query that concern it, in their order: none if
+// no hit covers the share min of the query, else those that cover nearly as
+// much. If one entry concerns a query, others with some of its words are likely
+// to as well.
+func Covered(hits []Hit, min float64) []Hit {
+	if !slices.ContainsFunc(hits, func(h Hit) bool { return h.Cover >= min }) {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(hits), func(h Hit) bool { return h.Cover < coverNext*min })
+}
 
 // computeCover returns the share of the query that an entry covers, from 0 to 1.
 func (p *page) computeCover(e *memory.Entry) float64 {
-	most := idf(p.entries, 1)
+	most := idf(p.entries, coverRare)
 	worth := make(map[string]float64, len(p.words.terms))
 	all := 0.0
 	for i, t := range p.words.terms {
@@ -41,6 +62,9 @@ func (p *page) computeCover(e *memory.Entry) float64 {
 			}
 			w *= coverPair
 		}
+		if isRoutine(t.term) {
+			w *= coverRoutine
+		}
 		worth[t.term] = w
 		all += w
 	}
@@ -49,5 +73,26 @@ func (p *page) computeCover(e *memory.Entry) float64 {
 		sum += worth[t.term]
 		delete(worth, t.term)
 	})
-	return min(1, sum/min(max(all, coverFew), coverMany))
+	few := coverFew
+	if !p.analyzer.isTopic(p.query.Text) {
+		few = coverOther
+	}
+	return min(1, sum/min(max(all, few), coverMany))
+}
+
+// questionRE matches questions in English and Chinese.
+var questionRE = regexp.MustCompile(`(?i)[?？]|^\W*(?:who|whose|what|when|where|which|why|how)\b|[吗呢什哪谁几怎]|多少|为何`)
+
+// isTopic reports whether a message is a question, or only words of a topic.
+func (a *analyzer) isTopic(text string) bool {
+	if questionRE.MatchString(text) {
+		return true
+	}
+	topic := true
+	a.eachToken(text, func(t token) {
+		if r, size := utf8.DecodeRuneInString(t.term); classOf(r) != classCJK || size < len(t.term) {
+			topic = topic && !isRoutine(t.term)
+		}
+	})
+	return topic
 }

@@ -134,7 +134,10 @@ func (m readOps) renderRelevant(ctx context.Context, c Call, style brief.Style, 
 	if err != nil {
 		return brief.Block{}, err
 	}
-	hits := slices.DeleteFunc(result.Hits, func(h index.Hit) bool { return h.Cover < r.MinCover })
+	hits := result.Hits
+	if r.MinCover > 0 {
+		hits = index.Covered(hits, r.MinCover)
+	}
 	hits = hits[:min(len(hits), r.Limit)]
 	matches := make([]brief.Match, len(hits))
 	for i, h := range hits {

@@ -68,7 +68,8 @@ var Events = []struct {
 	}, {
 		Name: "prompt", Event: "UserPromptSubmit", short: "Print the entries that match a prompt", run: printRelevant,
 		long: "Most prompts match nothing in memory (\"run the tests again\"); nothing is printed for them. Of a " +
-			"long prompt, the beginning and the end are used, without code.",
+			"long prompt, the beginning and the end are used, without code. The word #nomemory in a prompt turns this " +
+			"off for the prompt.",
 		try: `{"prompt": "why did the deployment fail?"}`,
 	}, {
 		Name: "pre-compact", Event: "PreCompact", short: "Save the essential statements of a conversation before " +

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"unicode/utf16"
 
@@ -49,7 +50,7 @@ func printSessionContext(ctx context.Context, h *hook) error {
 	return err
 }
 
-// minCover is the minimum share of a prompt that an entry must cover. Most
+// minCover is the minimum share of a prompt that the best entry must cover. Most
 // prompts ("go on") match nothing in memory, and unrelated entries distract the
 // agent.
 const minCover = 0.4
@@ -58,8 +59,14 @@ const minCover = 0.4
 // words as a search uses.
 const maxQueryChars = 1200
 
+// optOutRE matches the tag that turns memory off for a prompt.
+var optOutRE = regexp.MustCompile(`(?i)(?:^|[^\pL\pN#])#nomemory(?:$|[^\pL\pN])`)
+
 // printRelevant prints the entries that match a prompt.
 func printRelevant(ctx context.Context, h *hook) error {
+	if optOutRE.MatchString(h.input.Prompt) {
+		return errors.New("the prompt contains #nomemory")
+	}
 	query := transcript.CondensePrompt(h.input.Prompt, maxQueryChars)
 	if strings.TrimSpace(query) == "" {
 		return errors.New("the prompt is empty")
