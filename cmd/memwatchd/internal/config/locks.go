@@ -14,6 +14,10 @@ import (
 // the names of the memories.
 func RootLocks() string { return filepath.Join(xdg.StateHome, "memwatchd", "roots") }
 
+// SpoolDir returns the directory of the captures that hooks could not deliver.
+// It belongs to the user of the hooks, who may be another than the daemon's.
+func SpoolDir() string { return filepath.Join(xdg.StateHome, "memwatchd", "spool") }
+
 // RootLock returns the path of the lock of a root. The path of the root must
 // not contain symbolic links.
 func RootLock(root string) string {

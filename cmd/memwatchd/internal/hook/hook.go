@@ -102,7 +102,7 @@ func NewCommand(g *cli.Globals) *cobra.Command {
 		Short: "Connect the memory to the sessions of an agent",
 		Long: `Connect the memory to the sessions of an agent.
 
-Agents such as Claude Code run these commands with JSON on standard input. The commands take less than 300 ms, and exit with 0 without output if no daemon answers.`,
+Agents such as Claude Code run these commands with JSON on standard input. The commands take less than 300 ms, and exit with 0 without output if no daemon answers; they report that once per session on standard error. What they could not save meanwhile, a later hook saves.`,
 		GroupID:     "agents",
 		Args:        cli.OnlyCommands,
 		Annotations: map[string]string{cli.NeverFails: ""},
@@ -136,6 +136,7 @@ type hook struct {
 
 	config        *config.Config
 	client        *client.Client
+	away          error // of a capture that the daemon did not accept; it is in the spool
 	input         hookInput
 	outputStarted atomic.Bool // printing has started, or the time is over
 }
@@ -178,8 +179,19 @@ func (h *hook) runAction(cmd *cobra.Command, do func(context.Context, *hook) err
 	err := h.prepare(cmd)
 	if err == nil {
 		err = do(ctx, h)
+		if err == nil {
+			err = h.away
+		}
+		h.reportAway(err)
 	}
 	h.logDebug(err)
+}
+
+// reportAway reports a daemon that is not running, once per session.
+func (h *hook) reportAway(err error) {
+	if !h.debug && errors.Is(err, client.ErrNoDaemon) && spoolOf(h.client).reportOnce(h.input.Session) {
+		h.log(err)
+	}
 }
 
 // prepare loads the configuration and reads the input. It returns an error if

@@ -47,16 +47,7 @@ func saveStatements(ctx context.Context, h *hook) error {
 		return errors.New("nothing to save")
 	}
 	for some := range slices.Chunk(bullets, bulletsPerRequest) {
-		err := h.saveBullets(ctx, api.CaptureRequest{Bullets: some, Type: "crumb"})
-		if isRejected(err) { // one bullet was rejected; the others may be valid
-			for _, one := range some {
-				if err = h.saveBullets(ctx, api.CaptureRequest{Bullets: []string{one}, Type: "crumb"}); isRejected(err) {
-					h.logDebug(err)
-					err = nil
-				}
-			}
-		}
-		if err != nil {
+		if err := h.saveBullets(ctx, api.CaptureRequest{Bullets: some, Type: "crumb"}); err != nil {
 			return err
 		}
 	}
@@ -100,14 +91,68 @@ func saveAnswer(ctx context.Context, h *hook) error {
 	return h.saveBullets(ctx, api.CaptureRequest{Text: message, Type: "result"})
 }
 
-// saveBullets saves entries of the session, for private contexts.
+// saveBullets saves entries of the session, for private contexts, after those
+// that earlier hooks could not save. If the daemon is away, it sets h.away and
+// keeps the entries for a later hook.
 func (h *hook) saveBullets(ctx context.Context, r api.CaptureRequest) error {
 	r.Source, r.Session = hookSource, h.input.Session
-	a, err := h.client.Capture(ctx, r)
-	if err == nil && a.Note != "" {
-		h.logDebug(errors.New(a.Note))
+	waiting := spoolOf(h.client)
+	err := h.away // known from an earlier request of this hook
+	if err == nil {
+		early, cancel := beforeDeadline(ctx)
+		defer cancel()
+		err = h.deliverSpool(early)
+		if err == nil {
+			err = h.sendCapture(early, r)
+		}
 	}
-	return err
+	if !isAway(err) {
+		return err
+	}
+	h.away = err
+	if secrets.MatchingRule(r.Text) != "" {
+		return fmt.Errorf("the text contains a credential and was not kept: %w", err)
+	}
+	if kept := waiting.add(r); kept != nil {
+		return fmt.Errorf("the capture was lost: %w: %w", kept, err)
+	}
+	return nil
+}
+
+// deliverSpool delivers the captures that earlier hooks kept.
+func (h *hook) deliverSpool(ctx context.Context) error {
+	return spoolOf(h.client).deliver(ctx, func(r api.CaptureRequest) error { return h.sendCapture(ctx, r) })
+}
+
+// beforeDeadline returns a context that ends before ctx does, so that the hook
+// can still write files.
+func beforeDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
+	end, _ := ctx.Deadline()
+	return context.WithDeadline(ctx, end.Add(-TimeLimit/4))
+}
+
+// sendCapture sends a capture. If the daemon rejects it, sendCapture sends each
+// bullet separately, because the others may be valid, and skips those that the
+// daemon rejects. Every error means that the capture can be sent again.
+func (h *hook) sendCapture(ctx context.Context, r api.CaptureRequest) error {
+	a, err := h.client.Capture(ctx, r)
+	switch {
+	case isAway(err):
+		return err
+	case err == nil && a.Note != "":
+		h.logDebug(errors.New(a.Note))
+	case isRejected(err) && len(r.Bullets) > 1:
+		for _, one := range r.Bullets {
+			single := r
+			single.Bullets = []string{one}
+			if err := h.sendCapture(ctx, single); err != nil {
+				return err
+			}
+		}
+	case err != nil:
+		h.logDebug(err)
+	}
+	return nil
 }
 
 // readTail reads the end of a transcript. It accepts only a regular file of the

@@ -79,6 +79,13 @@ func printRelevant(ctx context.Context, h *hook) error {
 
 // printContext prints a memory block for the agent.
 func (h *hook) printContext(ctx context.Context, r api.ContextRequest) error {
+	// Earlier captures belong to the block. Without a daemon, the request below
+	// reports the same error.
+	deliver, stop := context.WithTimeout(ctx, TimeLimit/4)
+	defer stop()
+	if err := h.deliverSpool(deliver); err != nil {
+		h.logDebug(err)
+	}
 	// The previous session may have saved something a moment ago.
 	wait, cancel := context.WithTimeout(ctx, TimeLimit/2)
 	defer cancel()

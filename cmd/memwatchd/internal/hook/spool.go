@@ -1,0 +1,198 @@
+package hook
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
+	"github.com/memwatchd/memwatchd/ipc/client"
+)
+
+// A spool is a private directory of captures that the daemon did not accept,
+// because it was not running or did not answer in time. Each is a file; their
+// names are in the order of the captures. A later hook delivers them.
+type spool struct{ dir string }
+
+const (
+	spoolSuffix    = ".json"
+	maxSpooled     = 1000    // captures in a spool
+	maxSpooledSize = 1 << 20 // bytes of a capture
+	lockRetry      = 5 * time.Millisecond
+)
+
+// spoolOf returns the spool for captures of one caller to one daemon.
+func spoolOf(c *client.Client) spool {
+	text := func(p *string) string {
+		if p == nil {
+			return "-"
+		}
+		return "=" + *p
+	}
+	sum := sha256.Sum256([]byte(c.Socket + "\x00" + text(c.Scope.Subject) + "\x00" + text(c.Scope.Context)))
+	return spool{filepath.Join(config.SpoolDir(), hex.EncodeToString(sum[:8]))}
+}
+
+// add appends a capture. The file appears complete or not at all.
+func (s spool) add(r api.CaptureRequest) error {
+	if r.Session == "" {
+		r.Session = "hook-" + rand.Text()[:8] // the daemon recognizes a capture that is delivered twice by its session
+	}
+	data, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+		return err
+	}
+	names, err := s.names()
+	if err != nil {
+		return err
+	}
+	if len(names) >= maxSpooled {
+		return fmt.Errorf("%d captures wait for the daemon: start it", len(names))
+	}
+	name := filepath.Join(s.dir, fmt.Sprintf("%020d-%s", time.Now().UnixNano(), rand.Text()[:8]))
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	err = cmp.Or(err, f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(name, name+spoolSuffix)
+	}
+	if err != nil {
+		os.Remove(name)
+	}
+	return err
+}
+
+// names returns the names of the captures, in order.
+func (s spool) names() (names []string, err error) {
+	entries, err := os.ReadDir(s.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	for _, e := range entries {
+		if e.Type().IsRegular() && strings.HasSuffix(e.Name(), spoolSuffix) {
+			names = append(names, e.Name())
+		}
+	}
+	return names, err
+}
+
+// deliver sends the captures in order and removes each one when send returns.
+// It stops at the first error. Only one process delivers at a time; the others
+// wait for it until the context ends.
+func (s spool) deliver(ctx context.Context, send func(api.CaptureRequest) error) error {
+	names, err := s.names()
+	if err != nil || len(names) == 0 {
+		return err
+	}
+	unlock, err := s.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	names, err = s.names()
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		path := filepath.Join(s.dir, name)
+		r, err := readSpooled(path)
+		if err == nil {
+			err = send(r)
+		}
+		if err != nil {
+			return err
+		}
+		if err := os.Remove(path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readSpooled reads a capture. It renames a damaged one, so that the following
+// ones can be delivered.
+func readSpooled(path string) (r api.CaptureRequest, err error) {
+	f, info, err := config.OpenFile(path, syscall.O_NOFOLLOW)
+	if err != nil {
+		return r, err
+	}
+	defer f.Close()
+	if info.Size() <= maxSpooledSize {
+		err = json.NewDecoder(f).Decode(&r)
+	}
+	if err != nil || info.Size() > maxSpooledSize {
+		damaged := strings.TrimSuffix(path, spoolSuffix) + ".damaged"
+		return r, cmp.Or(os.Rename(path, damaged), fmt.Errorf("%s cannot be read", damaged))
+	}
+	return r, nil
+}
+
+// lock locks the spool. The lock ends with unlock, or with the process.
+func (s spool) lock(ctx context.Context) (unlock func(), err error) {
+	f, err := os.OpenFile(filepath.Join(s.dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil {
+			return func() { f.Close() }, nil
+		}
+		select {
+		case <-ctx.Done():
+			f.Close()
+			return nil, ctx.Err()
+		case <-time.After(lockRetry):
+		}
+	}
+}
+
+// maxReported is the time for which the spool remembers the sessions of
+// reportOnce.
+const maxReported = 7 * 24 * time.Hour
+
+// reportOnce reports whether this is the first call for a session.
+func (s spool) reportOnce(session string) bool {
+	dir := filepath.Join(s.dir, "reported")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return true
+	}
+	sum := sha256.Sum256([]byte(session))
+	f, err := os.OpenFile(filepath.Join(dir, hex.EncodeToString(sum[:8])), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return !errors.Is(err, fs.ErrExist)
+	}
+	f.Close()
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > maxReported {
+			os.Remove(filepath.Join(dir, e.Name()))
+		}
+	}
+	return true
+}
+
+// isAway reports whether an error means that the daemon is not running or does
+// not answer. The same request can succeed later.
+func isAway(err error) bool {
+	e, ok := errors.AsType[*api.Error](err)
+	return err != nil && (!ok || e.Code == api.Unavailable || e.Code == api.Busy || e.Code == api.RateLimited)
+}

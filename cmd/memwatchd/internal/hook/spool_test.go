@@ -1,0 +1,86 @@
+package hook
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/memwatchd/memwatchd/api"
+)
+
+// TestSpool checks that captures are delivered in order, each by one of several
+// processes, and that an undelivered one stays the first.
+func TestSpool(t *testing.T) {
+	s := spool{filepath.Join(t.TempDir(), "spool")}
+	var want []string
+	for i := range 20 {
+		text := strconv.Itoa(i)
+		want = append(want, text)
+		if err := s.add(api.CaptureRequest{Bullets: []string{text}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	away := errors.New("away")
+	if err := s.deliver(t.Context(), func(api.CaptureRequest) error { return away }); !errors.Is(err, away) {
+		t.Errorf("deliver returns %v", err)
+	}
+	names, err := s.names()
+	if err != nil || len(names) != len(want) {
+		t.Fatalf("%d captures remain, want %d; %v", len(names), len(want), err)
+	}
+	// A damaged capture does not block the following ones.
+	if err := os.WriteFile(filepath.Join(s.dir, names[0]), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.deliver(t.Context(), func(api.CaptureRequest) error { return nil }); err == nil {
+		t.Error("a damaged capture is not reported")
+	}
+	var mu sync.Mutex
+	var got []string
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			err := s.deliver(t.Context(), func(r api.CaptureRequest) error {
+				mu.Lock()
+				defer mu.Unlock()
+				got = append(got, r.Bullets...)
+				return nil
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if diff := cmp.Diff(want[1:], got); diff != "" {
+		t.Errorf("delivered (-want +got):\n%s", diff)
+	}
+}
+
+// TestSpoolWaits checks that a process does not deliver while another one does.
+func TestSpoolWaits(t *testing.T) {
+	s := spool{t.TempDir()}
+	if err := s.add(api.CaptureRequest{Bullets: []string{"one"}}); err != nil {
+		t.Fatal(err)
+	}
+	unlock, err := s.lock(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	send := func(api.CaptureRequest) error { t.Error("delivered"); return nil }
+	if err := s.deliver(ctx, send); !errors.Is(err, context.Canceled) {
+		t.Errorf("deliver returns %v", err)
+	}
+	unlock()
+	if !s.reportOnce("a") || s.reportOnce("a") || !s.reportOnce("b") {
+		t.Error("a session is not reported once")
+	}
+}
