@@ -51,13 +51,14 @@ const (
 // slightly less than agents accept from a hook.
 const DefaultStartChars = 9000
 
-// Start returns the memory for the start of a session, whatever its layout:
+// Start returns the memory for the start of a session, in every layout:
 //
 //   - SOUL.md and USER.md, below their tag and path as in [Style.Boot];
 //   - MEMORY.md, without such files below the title and the instruction of
 //     [Style.Full], and the text of the _index.md files, without their paths;
-//   - the notes of today and of yesterday;
-//   - keyed items, open tasks and the summaries of sessions, as lists.
+//   - daily notes, usually of today and of yesterday;
+//   - keyed items, open tasks, and the summaries of sessions and earlier notes,
+//     as lists.
 //
 // As in Boot, the notes precede MEMORY.md if there is SOUL.md or USER.md. Each
 // part has a share of MaxChars. A part that does not fit is cut: long-term
@@ -114,7 +115,7 @@ func (b *startBuilder) collect(files StartFiles) {
 	if len(logs) > 1 {
 		logs[0].share *= 2 // the newest
 	}
-	sessions := b.recentLines(files.Recent, &b.block.Omitted)
+	sessions := b.recentLines(files.Recent, true, &b.block.Omitted)
 	tasks := b.taskLines(files.Tasks)
 	var text []memory.ProseLine // of the block, for its language
 	for _, f := range slices.Concat(identity, main, index, logs) {

@@ -38,18 +38,19 @@ func (s Style) Summary(longTerm, recent []*memory.Document) Block {
 			}
 		}
 	}
-	short := s.recentLines(recent, &b.Omitted)
+	short := s.recentLines(recent, false, &b.Omitted)
 	b.Omitted.LongTerm = b.addList(longTermHeader, long, s.MaxItems)
 	b.Omitted.Recent = b.addList(recentHeader, short, s.MaxItems)
 	return b
 }
 
-// recentLines returns the lines of sessions and daily notes with a summary, and
-// of sessions with an item in its place.
-func (s Style) recentLines(docs []*memory.Document, left *Omitted) (lines []string) {
+// recentLines returns the lines of sessions and daily notes with a summary. The
+// first item stands for the summary of a session without one and, if all is
+// set, of a daily note.
+func (s Style) recentLines(docs []*memory.Document, all bool, left *Omitted) (lines []string) {
 	for _, doc := range docs {
 		summary, author := oneLine(doc.Summary(s.View)), doc.Front.Author()
-		if summary == "" && doc.Place.Kind == memory.Session {
+		if summary == "" && (all || doc.Place.Kind == memory.Session) {
 			summary, author = s.firstItem(doc)
 		}
 		if summary == "" {
@@ -69,8 +70,8 @@ func (s Style) recentLines(docs []*memory.Document, left *Omitted) (lines []stri
 // place of a summary.
 const maxFirstItem = 160
 
-// firstItem returns the first line of a session's first list item, or of its
-// first entry if it has no list, and its author.
+// firstItem returns the first line of the first list item of a file, or of its
+// first entry if it has no list, and the author.
 func (s Style) firstItem(doc *memory.Document) (text string, author memory.Author) {
 	var first *memory.Entry
 	for i := range doc.Entries {

@@ -177,11 +177,22 @@ func (m readOps) bootFiles(c Call) brief.BootFiles {
 // for the start of a session, in addition to tasks without a day.
 const startTaskDays = 30
 
-// startFiles returns the content for the start of a session.
+// startFiles returns the content for the start of a session. If there are no
+// notes of today and yesterday, it includes the latest ones, and if there is
+// nothing of the recent days, the sessions of the latest day.
 func (m readOps) startFiles(c Call, r *api.ContextRequest) brief.StartFiles {
 	files := brief.StartFiles{
 		BootFiles: m.bootFiles(c), Items: m.allItems(c),
 		Hints: func(lang brief.Lang) []string { return m.limitHints(c, lang) },
+	}
+	recent := docsOf(m.shortTerm(c, cmp.Or(r.Days, m.daysSinceLast(c)), r.Session))
+	if len(files.Logs) == 0 { // for example after a weekend
+		i := slices.IndexFunc(recent, func(doc *memory.Document) bool {
+			return doc.Place.Kind == memory.Daily || m.isLog(c, doc)
+		})
+		if i >= 0 {
+			files.Logs = recent[i : i+1]
+		}
 	}
 	whole := map[string]bool{} // paths of files whose text is shown
 	for _, doc := range slices.Concat(files.Logs, files.LongTerm) {
@@ -193,9 +204,9 @@ func (m readOps) startFiles(c Call, r *api.ContextRequest) brief.StartFiles {
 			files.Index = append(files.Index, f.doc)
 		}
 	}
-	for _, f := range m.shortTerm(c, r.Days, r.Session) {
-		if !whole[f.Path] {
-			files.Recent = append(files.Recent, f.doc)
+	for _, doc := range recent {
+		if !whole[doc.Place.Path] {
+			files.Recent = append(files.Recent, doc)
 		}
 	}
 	tasks := m.openTasks(c, max(startTaskDays, r.Days))
@@ -207,6 +218,24 @@ func (m readOps) startFiles(c Call, r *api.ContextRequest) brief.StartFiles {
 		}
 	}
 	return files
+}
+
+// daysSinceLast returns the configured number of recent days or, if the caller
+// can read nothing of them, the number of days since the last session or daily
+// note.
+func (m readOps) daysSinceLast(c Call) int {
+	last := ""
+	for _, f := range m.Index.Files(func(f *index.FileInfo) bool {
+		return (f.Kind == memory.Session || f.Kind == memory.Daily) && f.Day <= m.day(1) && f.Readable(c.View)
+	}) {
+		last = max(last, f.Day)
+	}
+	from, err := time.Parse(time.DateOnly, last)
+	if err != nil {
+		return m.recentDays()
+	}
+	today, _ := time.Parse(time.DateOnly, m.day(0))
+	return max(m.recentDays(), int(today.Sub(from).Hours()/24)+1)
 }
 
 // completeLongTerm returns the readable parts of the long-term files that are

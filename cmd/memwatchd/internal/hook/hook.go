@@ -5,8 +5,9 @@
 // An agent waits for a hook to end. Therefore a hook ends within TimeLimit, or
 // hookGrace later if it is printing, for any input and any state of the daemon.
 // It exits with status 0, because agents show other statuses to people and stop
-// at status 2. It prints either its complete output or nothing; only --debug
-// prints the reason for no output.
+// at status 2. It prints either its complete output or nothing. --debug also
+// prints the reason for no output; an empty memory at the start of a session is
+// always explained.
 package hook
 
 import (
