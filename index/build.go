@@ -132,20 +132,20 @@ func (w *fileWriter) writeEntry(n int, e *memory.Entry) {
 	}
 	w.writeCounts(slot)
 	for _, s := range e.Sections {
-		w.eachToken(s, func(t token) { w.raiseLevel(b, kindWord, t.term, slot, levelSection) })
-		w.raiseLevel(b, kindSection, normalizePhrase(s), slot, 1)
+		w.eachToken(s, func(t token) { w.setLevel(b, kindWord, t.term, slot, level.inSection) })
+		w.markTerm(b, kindSection, normalizePhrase(s), slot)
 	}
 	for _, tag := range e.Tags {
-		w.raiseLevel(b, kindTag, tag, slot, 1)
+		w.markTerm(b, kindTag, tag, slot)
 	}
-	w.raiseLevel(b, kindType, e.Type, slot, 1)
+	w.markTerm(b, kindType, e.Type, slot)
 	for _, l := range e.Links {
 		for _, target := range l.Paths {
-			w.raiseLevel(b, kindLink, target, slot, 1)
+			w.markTerm(b, kindLink, target, slot)
 		}
 	}
 	if e.Given {
-		w.raiseLevel(b, kindID, e.ID, slot, 1)
+		w.markTerm(b, kindID, e.ID, slot)
 	}
 
 	rec := entry{
@@ -183,7 +183,7 @@ func (w *fileWriter) writeCounts(slot int) {
 	length := 0
 	for term, n := range w.builder.counts {
 		length += n
-		w.raiseLevel(w.open, kindWord, term, slot, levelOf(n))
+		w.setLevel(w.open, kindWord, term, slot, func(level) level { return levelOf(n) })
 	}
 	w.variant.length += uint32(length)
 }
@@ -206,13 +206,19 @@ func (w *fileWriter) admit(s termKind, term string) bool {
 	return true
 }
 
-func (w *fileWriter) raiseLevel(b *block, s termKind, term string, slot int, l level) {
+// markTerm writes a term that has no frequency to a slot.
+func (w *fileWriter) markTerm(b *block, s termKind, term string, slot int) {
+	w.setLevel(b, s, term, slot, func(level) level { return 1 })
+}
+
+// setLevel replaces the level of a term in a slot.
+func (w *fileWriter) setLevel(b *block, s termKind, term string, slot int, with func(level) level) {
 	key := termKey("", s, term)
 	if w.only != nil && !w.only[key] || !w.admit(s, term) {
 		return
 	}
 	v := b.terms[key]
-	v.raise(slot, l)
+	v.set(slot, with(v.level(slot)))
 	b.terms[key] = v
 }
 

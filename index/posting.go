@@ -30,42 +30,47 @@ const slotsPerBlock = 20
 // A level is the weight of a term in a slot, in three bits.
 type level uint8
 
-// Levels with names.
+// Levels with names. A term above levelSection occurs in the entry itself.
 const (
 	levelSection level = 1 // in the section path, not in the entry
 	levelOnce    level = 2 // once in the entry, the most frequent level
+	levelMany    level = 5 // four times in the entry, or more
+	levelBoth    level = 6 // in the section path, and once in the entry
+	levelBothTwo level = 7 // in the section path, and several times in the entry
 )
 
 // levelOf returns the level of a term that occurs n times in the entry itself.
 // Occurrences in the title add to n.
 func levelOf(n int) level {
-	switch {
-	case n <= 0:
+	if n <= 0 {
 		return 0
-	case n <= 3:
-		return level(n + 1)
-	case n <= 5:
-		return 5
-	case n <= 8:
-		return 6
 	}
-	return 7
+	return min(level(n+1), levelMany)
+}
+
+// inSection returns the level of a term that also occurs in the section path.
+func (l level) inSection() level {
+	switch l {
+	case 0, levelSection:
+		return levelSection
+	case levelOnce, levelBoth:
+		return levelBoth
+	}
+	return levelBothTwo
 }
 
 // levelTenths contains the term frequency of each level, times ten, because sums
-// of integers do not depend on the order in which bleve returns documents.
-var levelTenths = [8]uint8{0, 4, 10, 20, 30, 45, 65, 100}
+// of integers do not depend on the order in which bleve returns documents. A
+// term in the section path counts like 2.5 more occurrences, or like 1.5 if the
+// entry itself does not contain it.
+var levelTenths = [8]uint8{0, 15, 10, 20, 30, 50, 35, 52}
 
 // A slots holds the levels of one term in the slots of one block.
 type slots uint64
 
 func (s slots) level(slot int) level { return level(s >> (3 * slot) & 7) }
 
-func (s *slots) raise(slot int, l level) {
-	if s.level(slot) < l {
-		*s = *s&^(7<<(3*slot)) | slots(l)<<(3*slot)
-	}
-}
+func (s *slots) set(slot int, l level) { *s = *s&^(7<<(3*slot)) | slots(l)<<(3*slot) }
 
 // next returns the first slot that contains the term, and its level. The value
 // s must not be zero.

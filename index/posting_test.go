@@ -10,7 +10,7 @@ import (
 func TestSlots(t *testing.T) {
 	var s slots
 	for slot := range slotsPerBlock {
-		s.raise(slot, level(slot%8))
+		s.set(slot, level(slot%8))
 	}
 	n := 0
 	for slot := range slotsPerBlock {
@@ -24,9 +24,9 @@ func TestSlots(t *testing.T) {
 	if got := s.count(); got != n {
 		t.Errorf("%d slots have the term, want %d", got, n)
 	}
-	s.raise(3, 1)
-	if got := s.level(3); got != 3 {
-		t.Errorf("a lower level replaced a higher one: %d", got)
+	s.set(3, 1)
+	if got := s.level(3); got != 1 {
+		t.Errorf("slot 3 is %d after it was set to 1", got)
 	}
 }
 
@@ -55,7 +55,7 @@ func TestFrequency(t *testing.T) {
 		var s slots
 		l := level(1 + r.IntN(7))
 		for range 1 + r.IntN(slotsPerBlock) {
-			s.raise(r.IntN(slotsPerBlock), l)
+			s.set(r.IntN(slotsPerBlock), l)
 		}
 		check(s, 1<<(slotsPerBlock+5)-1)
 	}

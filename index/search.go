@@ -220,7 +220,7 @@ func (s *search) scoreTerms() {
 		s.eachBlock(kindWord, t.term, func(block uint32, r ref, v slots) {
 			n := s.accumulatorOf(r.variant)
 			if a := &s.accs[n]; a.tf == 0 {
-				a.tf = 1 // only a mark: each level adds at least four
+				a.tf = 1 // only a mark: each level adds at least ten
 				touched = append(touched, n)
 			}
 			s.list = append(s.list, termPosting{v, block, r.nth, n})

@@ -1,0 +1,52 @@
+package index
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// newFiles returns a complete index of the given files.
+func newFiles(t *testing.T, text map[string]string) *Index {
+	t.Helper()
+	s := &mapSource{text: text}
+	x := s.open(t, t.TempDir())
+	s.confirmComplete(t, x)
+	return x
+}
+
+// wantHits compares the hits of a query with the wanted ones, as path:line.
+func wantHits(t *testing.T, x *Index, q Query, want ...string) {
+	t.Helper()
+	if diff := cmp.Diff(want, hitsOf(t, x, q)); diff != "" {
+		t.Errorf("%+v (-want +got):\n%s", q, diff)
+	}
+}
+
+// TestHeadingWords checks that the words of a heading count for the entries
+// below it, and that overlap and exclusion only use the words of the entry.
+func TestHeadingWords(t *testing.T) {
+	x := newFiles(t, map[string]string{
+		"a.md": "# Trains\n\n- A window seat.\n- Trains are late.\n- Trains and trains, trains, trains.\n",
+		"b.md": "# Travel\n\n- Trains run at night.\n- A seat by the window.\n",
+	})
+	wantHits(t, x, Query{Text: "window trains"}, "a.md:3", "a.md:4", "b.md:4", "a.md:5", "b.md:3")
+	wantHits(t, x, Query{Text: "trains", Mode: Overlap}, "a.md:4", "a.md:5", "b.md:3")
+	wantHits(t, x, Query{Text: "trains", Exclude: "late"}, "a.md:5", "a.md:3", "b.md:3")
+}
+
+func TestLevelInSection(t *testing.T) {
+	for n := range 12 {
+		l := levelOf(n)
+		both := l.inSection()
+		if both.inSection() != both {
+			t.Errorf("level %d in two headings is %d, in one %d", l, both.inSection(), both)
+		}
+		if levelTenths[both] <= levelTenths[l] || n > 1 && levelTenths[l] < levelTenths[levelOf(n-1)] {
+			t.Errorf("level %d counts %d, with a heading %d", l, levelTenths[l], levelTenths[both])
+		}
+		if (both > levelSection) != (n > 0) {
+			t.Errorf("%d occurrences and a heading are level %d", n, both)
+		}
+	}
+}
