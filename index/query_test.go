@@ -35,6 +35,13 @@ func TestHeadingWords(t *testing.T) {
 	wantHits(t, x, Query{Text: "trains", Exclude: "late"}, "a.md:5", "a.md:3", "b.md:3")
 }
 
+// TestRepeatedWords checks that a word counts more if the query repeats it.
+func TestRepeatedWords(t *testing.T) {
+	x := newFiles(t, map[string]string{"a.md": "- red paper\n- a line\n- green paper\n"})
+	wantHits(t, x, Query{Text: "green red red"}, "a.md:1", "a.md:3")
+	wantHits(t, x, Query{Text: "red green green"}, "a.md:3", "a.md:1")
+}
+
 func TestLevelInSection(t *testing.T) {
 	for n := range 12 {
 		l := levelOf(n)

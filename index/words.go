@@ -2,6 +2,7 @@ package index
 
 import (
 	"fmt"
+	"math"
 	"strings"
 )
 
@@ -20,27 +21,31 @@ type qterm struct {
 }
 
 // parseQuery parses a query text. Quotes mark phrases, whose words are also terms;
-// an unpaired quote is ordinary text. Stop words are dropped, unless all is set
-// or the query has no other words.
+// an unpaired quote is ordinary text. The weight of a term grows with the square
+// root of its occurrences. Stop words are dropped, unless all is set or the query has no other
+// words.
 func (a *analyzer) parseQuery(text string, all bool) words {
 	var w words
-	seen := make(map[string]bool)
+	count := make(map[string]float64)
 	text = quotes.Replace(text)
 	var stops []qterm
 	a.eachToken(text, func(t token) {
+		count[t.term]++
 		switch {
-		case seen[t.term]:
+		case count[t.term] > 1:
 		case !all && stopWords[t.term]:
 			stops = append(stops, qterm{t.term, weightOf(t)})
 		default:
 			w.terms = append(w.terms, qterm{t.term, weightOf(t)})
 		}
-		seen[t.term] = true
 	})
 	if len(w.terms) == 0 {
 		w.terms = stops
 	}
 	w.terms = w.terms[:min(len(w.terms), maxTerms)]
+	for i := range w.terms {
+		w.terms[i].weight *= math.Sqrt(count[w.terms[i].term])
+	}
 	w.phrases, _ = splitPhrases(text)
 	return w
 }
