@@ -1,6 +1,7 @@
 package index
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -40,6 +41,22 @@ func TestRepeatedWords(t *testing.T) {
 	x := newFiles(t, map[string]string{"a.md": "- red paper\n- a line\n- green paper\n"})
 	wantHits(t, x, Query{Text: "green red red"}, "a.md:1", "a.md:3")
 	wantHits(t, x, Query{Text: "red green green"}, "a.md:3", "a.md:1")
+}
+
+// TestStopWords checks that only whole words are stop words, however a
+// contraction is written.
+func TestStopWords(t *testing.T) {
+	x := newFiles(t, map[string]string{"a.md": "- a shell for the well\n- paper\n- he'd be ill; she'll shed it in hell\n- will he?\n"})
+	for word, want := range map[string]string{"shell": "a.md:1", "well": "a.md:1", "ill": "a.md:3", "shed": "a.md:3", "hell": "a.md:3"} {
+		if got := hitsOf(t, x, Query{Text: word + " paper"}); !slices.Contains(got, want) {
+			t.Errorf("%s is not found: %v", word, got)
+		}
+	}
+	for _, stop := range []string{"she'll", "He’d", "will", "the", "dont"} {
+		wantHits(t, x, Query{Text: stop + " paper"}, "a.md:2")
+	}
+	wantHits(t, x, Query{Text: "will"}, "a.md:4")
+	wantHits(t, x, Query{Text: "we'll drill a well"}, "a.md:1")
 }
 
 func TestLevelInSection(t *testing.T) {

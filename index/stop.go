@@ -1,14 +1,22 @@
 package index
 
-// stopWords contains the analyzed form of terms that contribute little to a
-// query.
+import "strings"
+
+// stopWords contains words that contribute little to a query, in lower case and
+// as they are written: "she'll" is a stop word and "shell" is not, although
+// they are one term.
 var stopWords = func() map[string]bool {
 	m := make(map[string]bool)
 	newAnalyzer().eachToken(stopText, func(t token) {
-		m[t.term] = true
+		m[stopText[t.start:t.end]] = true
 	})
 	return m
 }()
+
+// isStopWord reports whether a token of a text is a stop word.
+func isStopWord(text string, t token) bool {
+	return stopWords[strings.ToLower(strings.ReplaceAll(text[t.start:t.end], "’", "'"))]
+}
 
 const stopText = `a about above after again against all am an and any are aren't as at be because been before
 being below between both but by can can't cannot could couldn't did didn't do does doesn't doing don't down during each
@@ -19,4 +27,5 @@ such than that that's the their theirs them themselves then there there's these 
 this those through to too under until up very was wasn't we we'd we'll we're we've were weren't what what's when when's
 where where's which while who who's whom why will with won't would wouldn't you you'd you'll you're you've your yours
 yourself yourselves
+arent cant couldnt didnt doesnt dont hadnt hasnt havent im isnt ive shouldnt thats theyre wasnt werent wont wouldnt youre
 的 了 是 在 我 你 他 她 它 们 有 和 就 不 也 都 这 那 吗 呢 吧 啊 么 什 与 及 或 被 把 从 为 于 之 以 而`

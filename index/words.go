@@ -26,25 +26,25 @@ type qterm struct {
 // words.
 func (a *analyzer) parseQuery(text string, all bool) words {
 	var w words
-	count := make(map[string]float64)
-	text = quotes.Replace(text)
 	var stops []qterm
+	counts, stopCounts := make(map[string]float64), make(map[string]float64)
+	text = quotes.Replace(text)
 	a.eachToken(text, func(t token) {
-		count[t.term]++
-		switch {
-		case count[t.term] > 1:
-		case !all && stopWords[t.term]:
-			stops = append(stops, qterm{t.term, weightOf(t)})
-		default:
-			w.terms = append(w.terms, qterm{t.term, weightOf(t)})
+		terms, counts := &w.terms, counts
+		if !all && isStopWord(text, t) {
+			terms, counts = &stops, stopCounts
+		}
+		counts[t.term]++
+		if counts[t.term] == 1 {
+			*terms = append(*terms, qterm{t.term, weightOf(t)})
 		}
 	})
 	if len(w.terms) == 0 {
-		w.terms = stops
+		w.terms, counts = stops, stopCounts
 	}
 	w.terms = w.terms[:min(len(w.terms), maxTerms)]
 	for i := range w.terms {
-		w.terms[i].weight *= math.Sqrt(count[w.terms[i].term])
+		w.terms[i].weight *= math.Sqrt(counts[w.terms[i].term])
 	}
 	w.phrases, _ = splitPhrases(text)
 	return w
