@@ -23,6 +23,7 @@ import (
 //	enum     permitted values, separated by commas
 //	arg      "1", "2": a positional argument of the command; "rest": all remaining arguments
 //	flag     flag of the command, if it differs from the name
+//	bare     value of the flag if it is given without one
 //	stdin    "true": the command reads the value from standard input if the argument is -
 //	complete kind of name, such as path or tag, for completion
 //	need     "true": a request without it, or with an empty value, is refused
@@ -37,6 +38,7 @@ type Param struct {
 	Min, Max string
 	Arg      string
 	Flag     string // without the dashes
+	Bare     string // value of the flag without a value; empty if it needs one
 	Stdin    bool
 	Need     bool
 	Complete string // empty if the value is not a name
@@ -81,12 +83,16 @@ func paramsOf(t reflect.Type) []*Param {
 			Name: name, Doc: f.Tag.Get("doc"), Default: f.Tag.Get("default"),
 			Min: f.Tag.Get("min"), Max: f.Tag.Get("max"), Arg: f.Tag.Get("arg"),
 			Flag: cmp.Or(f.Tag.Get("flag"), strings.ReplaceAll(name, "_", "-")), Stdin: f.Tag.Get("stdin") != "",
+			Bare:     f.Tag.Get("bare"),
 			Need:     f.Tag.Get("need") != "",
 			Complete: f.Tag.Get("complete"),
 			Scope:    t.FieldByIndex(f.Index[:1]).Type == reflect.TypeFor[Scope](), index: f.Index, typ: f.Type,
 		}
 		if e := f.Tag.Get("enum"); e != "" {
 			p.Enum = strings.Split(e, ",")
+		}
+		if p.Kind() == "boolean" {
+			p.Bare = "true"
 		}
 		params = append(params, p)
 	}

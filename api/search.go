@@ -6,7 +6,8 @@ import (
 
 // SearchRequest requests entries.
 type SearchRequest struct {
-	Query           string   `json:"query" arg:"rest" doc:"words, all optional; entries with more words and rarer words rank higher; a \"quoted phrase\" must occur"`
+	Query           string   `json:"query" arg:"rest" doc:"words, all optional; entries with more words and rarer words rank higher; entries with a \"quoted phrase\" come first"`
+	Phrase          string   `json:"phrase" flag:"exact" default:"first" bare:"required" enum:"first,required" doc:"quoted phrases: first (entries that contain them come first), or required (hits contain all of them)"`
 	Exclude         string   `json:"exclude" doc:"words and quoted phrases that no hit may contain"`
 	Limit           int      `json:"limit" default:"10" min:"1" max:"100" doc:"maximum number of hits, 1 to 100"`
 	Offset          int      `json:"offset" min:"0" max:"100000" doc:"number of hits to skip, 0 to 100000"`

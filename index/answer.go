@@ -217,7 +217,7 @@ func (x *Index) searchOnce(ctx context.Context, b *builder, view memory.View, q 
 	p.filter = p.prepareFilter(w.excluded)
 	p.scoreTerms()
 	if p.err == nil {
-		p.err = p.filterPhrases(w.included.phrases, w.excluded.phrases)
+		p.err = p.applyPhrases(w.included.phrases, w.excluded.phrases)
 	}
 	if p.err == nil {
 		p.err = p.buildHits(&res)
@@ -231,13 +231,14 @@ func (p *page) buildHits(res *Result) error {
 	res.Note = p.note
 	if p.query.Limit <= 0 {
 		_, res.Total = p.bestCandidates(0)
+		res.Note = p.phraseNote(res.Total)
 		return nil
 	}
 	if len(p.stale) > 0 {
 		return nil // the search restarts
 	}
 	found, others, total := p.foldDuplicates(p.query.Offset, p.query.Limit)
-	res.Total = total
+	res.Total, res.Note = total, p.phraseNote(total)
 	if err := p.loadFiles(found); err != nil {
 		return err
 	}

@@ -7,9 +7,12 @@ import (
 	"slices"
 )
 
-// compare orders candidates by rank. The order is total: score, importance,
-// newer time, path, position in the file.
+// compare orders candidates by rank. The order is total: number of phrases,
+// score, importance, newer time, path, position in the file.
 func (p *page) compare(c, d candidate) int {
+	if c.phrases != d.phrases {
+		return cmp.Compare(d.phrases, c.phrases)
+	}
 	if c.score != d.score {
 		return cmp.Compare(d.score, c.score)
 	}
@@ -36,10 +39,16 @@ func (w *worstHeap) Pop() any           { panic("the heap only grows and replace
 // candidates, because an exact score requires reading the record.
 func (p *page) bestCandidates(n int) (top []candidate, total int) {
 	w := &worstHeap{page: p}
-	low := func(score float64) bool { return len(w.all) == n && (n == 0 || score < w.all[0].score) }
+	low := func(score float64, phrases uint8) bool {
+		if len(w.all) < n || n == 0 {
+			return n == 0
+		}
+		worst := &w.all[0]
+		return phrases < worst.phrases || phrases == worst.phrases && score < worst.score
+	}
 	skip := func(a *acc) bool {
 		score, candidates := p.variantBound(a)
-		if math.IsInf(score, 1) || !low(score) {
+		if math.IsInf(score, 1) || !low(score, p.mostPhrases[a.variant]) {
 			return false
 		}
 		total += candidates
@@ -47,7 +56,7 @@ func (p *page) bestCandidates(n int) (top []candidate, total int) {
 	}
 	p.eachMatch(skip, func(c candidate) {
 		total++
-		if low(p.scoreBound(c.score)) {
+		if low(p.scoreBound(c.score), c.phrases) {
 			return
 		}
 		c.score, _ = p.exactScore(c)

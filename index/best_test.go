@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -17,12 +18,15 @@ func TestBestAreTheFirst(t *testing.T) {
 	for seed := range uint64(8) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
-			r := rand.New(rand.NewPCG(seed, 8))
+			r, quoted := rand.New(rand.NewPCG(seed, 8)), rand.New(rand.NewPCG(seed, 9))
 			x := openTest(t, randomTree(t, r, 40))
 			passed := 0
 			for range 80 {
 				view, q := randomView(t, r), randomQuery(r)
 				q.Mode, q.Explain = []Mode{Relevance, Relevance, Relevance, Recent}[r.IntN(4)], true
+				if words := strings.Fields(q.Text); quoted.IntN(3) == 0 {
+					q.Text = fmt.Sprintf("%q %s", strings.Join(words[:min(2, len(words))], " "), q.Text)
+				}
 				q.Offset, q.Limit = 0, 100_000
 				all, err := x.Search(t.Context(), view, q)
 				if err != nil {

@@ -199,7 +199,7 @@ func TestPhrasesAndExclusion(t *testing.T) {
 		{"智能", `"智能手机"`, []string{"c.md:1"}},
 		{`"not there"`, "", nil},
 	} {
-		if diff := cmp.Diff(tc.want, hitsOf(t, x, Query{Text: tc.text, Exclude: tc.exclude})); diff != "" {
+		if diff := cmp.Diff(tc.want, hitsOf(t, x, Query{Text: tc.text, Exclude: tc.exclude, Exact: true})); diff != "" {
 			t.Errorf("%s without %s (-want +got):\n%s", tc.text, tc.exclude, diff)
 		}
 	}

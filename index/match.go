@@ -8,12 +8,20 @@ type candidate struct {
 	entry   int32
 	score   float64
 	dup     uint16 // end of the dup of the entry
+	phrases uint8  // number of phrases of the query in the entry
 }
 
 // eachMatch calls yield for every entry that matches the query and passes the
 // filter, part by part. It omits parts with words for which skip returns true.
 // The scores lack the additions of [page.exactScore].
 func (p *page) eachMatch(skip func(*acc) bool, yield func(candidate)) {
+	if len(p.phrases) > 0 {
+		plain := yield
+		yield = func(c candidate) {
+			c.phrases = p.phrases[entryKey{c.variant, c.entry}]
+			plain(c)
+		}
+	}
 	if p.filtered {
 		for _, c := range p.chosen {
 			yield(c)
@@ -53,7 +61,7 @@ func (p *page) eachRanked(skip func(*acc) bool, yield func(candidate)) {
 		file := a.score * tuning.file
 		if a.some == 0 {
 			if pt := p.over.variantAt(a.variant); sections && p.filter.passesEntry(pt, 0) {
-				yield(candidate{a.variant, 0, file, uint16(pt.entries[0].dup)})
+				yield(candidate{variant: a.variant, score: file, dup: uint16(pt.entries[0].dup)})
 			}
 			continue
 		}
@@ -64,7 +72,8 @@ func (p *page) eachRanked(skip func(*acc) bool, yield func(candidate)) {
 				a.checkEach && !p.filter.passesRecord(&p.over.variantAt(a.variant).entries[e]) {
 				continue
 			}
-			yield(candidate{a.variant, int32(e), float64(c.own) + neighbourScore(cells, e)*tuning.near + file, c.dup})
+			score := float64(c.own) + neighbourScore(cells, e)*tuning.near + file
+			yield(candidate{variant: a.variant, entry: int32(e), score: score, dup: c.dup})
 		}
 	}
 }

@@ -25,8 +25,18 @@ type page struct {
 
 	incomplete bool // some files that the index lacks were not read
 
-	chosen   []candidate // candidates that pass the phrases, if read is set
-	filtered bool        // phrases were evaluated
+	chosen   []candidate // candidates that pass the phrases, if filtered is set
+	filtered bool        // phrases exclude candidates
+
+	phrases     map[entryKey]uint8 // number of phrases in the candidates that contain some; nil without phrases
+	mostPhrases map[uint32]uint8   // maximum of phrases, by part number
+	complete    int                // number of candidates that contain all phrases
+}
+
+// An entryKey identifies an entry.
+type entryKey struct {
+	variant uint32
+	entry   int32
 }
 
 // loaders bounds the number of files that are read concurrently.
@@ -92,35 +102,44 @@ func (p *page) resolveCandidate(c candidate) (*memory.Document, *memory.Entry, e
 	return nil, nil, nil
 }
 
-// filterPhrases keeps the candidates that contain every wanted phrase and no
-// excluded phrase. It reads the text of the candidates.
-func (p *page) filterPhrases(want, not []string) error {
+// applyPhrases counts the wanted phrases in each candidate, and drops the
+// candidates with excluded phrases or, if the query requires its phrases, without
+// them. It reads the text of candidates.
+func (p *page) applyPhrases(want, not []string) error {
 	if len(want) == 0 && len(not) == 0 {
 		return nil
 	}
 	// All words of a phrase must occur in an entry. This condition leaves few
 	// files to read.
-	var need []string
-	for _, phrase := range want {
+	sets := make([][]entrySet, len(want))
+	known := make(map[string]entrySet)
+	for i, phrase := range want {
 		p.analyzer.eachToken(phrase, func(t token) {
-			if !t.subword {
-				need = append(need, t.term)
+			if !t.subword && known[t.term] == nil && len(known) < maxTerms {
+				known[t.term] = p.entriesWith(kindWord, levelSection+1, t.term)
+			}
+			if set := known[t.term]; set != nil {
+				sets[i] = append(sets[i], set)
 			}
 		})
-	}
-	slices.Sort(need)
-	need = slices.Compact(need)
-	var sets []entrySet
-	for _, term := range need[:min(len(need), maxTerms)] {
-		sets = append(sets, p.entriesWith(kindWord, levelSection+1, term))
 	}
 	if p.err != nil {
 		return p.err
 	}
+	// countPossible returns the number of phrases whose words an entry contains.
+	countPossible := func(c candidate) (n int) {
+		pt := p.over.variantAt(c.variant)
+		for _, words := range sets {
+			if !slices.ContainsFunc(words, func(s entrySet) bool { return !s.has(pt, int(c.entry)) }) {
+				n++
+			}
+		}
+		return n
+	}
 	var found []candidate
 	p.eachMatch(func(*acc) bool { return false }, func(c candidate) {
-		pt := p.over.variantAt(c.variant)
-		if !slices.ContainsFunc(sets, func(s entrySet) bool { return !s.has(pt, int(c.entry)) }) {
+		n := countPossible(c)
+		if n == len(want) && n > 0 || !p.query.Exact && (n > 0 || len(not) > 0) || len(want) == 0 {
 			found = append(found, c)
 		}
 	})
@@ -129,7 +148,9 @@ func (p *page) filterPhrases(want, not []string) error {
 		d.score, _ = p.exactScore(d)
 		return p.compare(c, d)
 	})
-	p.filtered = true
+	p.filtered = p.query.Exact && len(want) > 0 || len(not) > 0
+	p.phrases = make(map[entryKey]uint8)
+	p.mostPhrases = make(map[uint32]uint8)
 	read := make(map[*file]bool)
 	for _, c := range found {
 		if err := p.ctx.Err(); err != nil {
@@ -150,11 +171,40 @@ func (p *page) filterPhrases(want, not []string) error {
 			continue
 		}
 		text := normalizePhrase(e.Text)
-		holds := func(phrase string) bool { return strings.Contains(text, phrase) }
-		lacks := func(phrase string) bool { return !holds(phrase) }
-		if !slices.ContainsFunc(want, lacks) && !slices.ContainsFunc(not, holds) {
+		contains := func(phrase string) bool { return strings.Contains(text, phrase) }
+		if slices.ContainsFunc(not, contains) {
+			continue
+		}
+		n := uint8(0)
+		for _, phrase := range want {
+			if contains(phrase) {
+				n++
+			}
+		}
+		if n > 0 {
+			p.phrases[entryKey{c.variant, c.entry}] = n
+			p.mostPhrases[c.variant] = max(p.mostPhrases[c.variant], n)
+		}
+		if int(n) == len(want) {
+			p.complete++
+		}
+		if int(n) == len(want) || !p.query.Exact {
 			p.chosen = append(p.chosen, c)
 		}
 	}
 	return nil
+}
+
+// phraseNote explains the hits of a query with phrases, of which total entries
+// contain some words.
+func (p *page) phraseNote(total int) string {
+	switch n := len(p.words.phrases); {
+	case p.note != "" || n == 0 || p.query.Exact || total == p.complete:
+		return p.note
+	case p.complete == 0 && n > 1:
+		return "no entry contains all phrases; these entries contain words of them"
+	case p.complete == 0:
+		return "no entry contains the phrase; these entries contain words of it"
+	}
+	return fmt.Sprintf("the phrase occurs in %d of these entries; they come first", p.complete)
 }

@@ -34,7 +34,8 @@ func ParseMode(s string) (Mode, bool) {
 
 // A Query describes a search. The zero Query has no hits.
 type Query struct {
-	Text    string // words, all optional; "quoted phrases" must occur
+	Text    string // words, all optional; entries with the "quoted phrases" come first
+	Exact   bool   // hits contain all phrases
 	Exclude string // no hit contains any of these words or quoted phrases
 	Mode    Mode
 	Bias    float64   // Overlap: weight of recency, 0 to 1
@@ -106,7 +107,7 @@ type TermScore struct {
 type Result struct {
 	Hits     []Hit
 	Total    int    // readable entries that match, before entries with equal text are folded
-	Note     string // explanation if hits are missing
+	Note     string // explanation of missing hits, or of hits without the phrases
 	Degraded bool   // entries may be missing: the index is not complete, or files changed faster than they could be read
 }
 

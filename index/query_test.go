@@ -59,6 +59,43 @@ func TestStopWords(t *testing.T) {
 	wantHits(t, x, Query{Text: "we'll drill a well"}, "a.md:1")
 }
 
+// TestPhrasesComeFirst checks the order of entries with all, some and none of the
+// phrases, and the note.
+func TestPhrasesComeFirst(t *testing.T) {
+	x := newFiles(t, map[string]string{
+		"a.md": "- the red lamp, the red lamp\n- a lamp that is red\n- a green chair\n",
+		"b.md": "- in a corner, between two windows and behind a curtain: a red lamp, and a green chair\n",
+	})
+	for _, tc := range []struct {
+		text, exclude string
+		exact         bool
+		note          string
+		want          []string
+	}{
+		{`"red lamp"`, "", false, "the phrase occurs in 2 of these entries; they come first", []string{"a.md:1", "b.md:1", "a.md:2"}},
+		{`"red lamp"`, "", true, "", []string{"a.md:1", "b.md:1"}},
+		{`"lamp red"`, "", false, "no entry contains the phrase; these entries contain words of it", []string{"a.md:1", "a.md:2", "b.md:1"}},
+		{`"lamp red"`, "", true, "", nil},
+		{`"red lamp" "green chair"`, "", false, "the phrase occurs in 1 of these entries; they come first",
+			[]string{"b.md:1", "a.md:3", "a.md:1", "a.md:2"}},
+		{`"red lamp" "green chair"`, "", true, "", []string{"b.md:1"}},
+		{`"red lamp" "curtain rod"`, "", false, "no entry contains all phrases; these entries contain words of them",
+			[]string{"b.md:1", "a.md:1", "a.md:2"}},
+		{`"red lamp"`, `"green chair"`, false, "the phrase occurs in 1 of these entries; they come first", []string{"a.md:1", "a.md:2"}},
+		{`"nowhere at all"`, "", false, "", nil},
+	} {
+		q := Query{Text: tc.text, Exclude: tc.exclude, Exact: tc.exact, Limit: 10}
+		wantHits(t, x, q, tc.want...)
+		for _, limit := range []int{0, 1} {
+			q.Limit = limit
+			res, err := x.Search(t.Context(), ownerView(t), q)
+			if err != nil || res.Note != tc.note {
+				t.Errorf("%+v has the note %q, want %q; %v", q, res.Note, tc.note, err)
+			}
+		}
+	}
+}
+
 func TestLevelInSection(t *testing.T) {
 	for n := range 12 {
 		l := levelOf(n)

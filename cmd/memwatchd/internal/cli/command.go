@@ -96,9 +96,7 @@ func newOperationCommand(op *api.Operation, form *api.Command, name string, g *G
 		}
 		v := &paramFlag{param: p, req: req, stdin: c.InOrStdin}
 		f := c.Flags().VarPF(v, p.Flag, "", describeParam(p))
-		if p.Kind() == "boolean" {
-			f.NoOptDefVal = "true"
-		}
+		f.NoOptDefVal = p.Bare
 		c.RegisterFlagCompletionFunc(f.Name, completeFlag(p, form, req, g))
 	}
 	c.ValidArgsFunction = completeArguments(op, form, req, g)

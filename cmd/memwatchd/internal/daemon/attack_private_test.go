@@ -109,6 +109,7 @@ func (w *randomMemory) newProbes(ids []string) []probe {
 		}
 		set(40, "mode", "overlap")
 		set(15, "query", `"`+words[w.r.IntN(len(words))]+`" `+query[0])
+		set(15, "phrase", "required")
 		set(8, "query", "")
 		set(15, "exclude", words[w.r.IntN(len(words))])
 		set(20, "offset", w.r.IntN(6))
