@@ -45,14 +45,21 @@ type RecentRequest struct {
 
 // SearchAnswer is a page of hits.
 type SearchAnswer struct {
-	Hits   []Hit      `json:"hits"`           // on this page, in order
-	Total  int        `json:"total"`          // readable entries that match, before equal ones are folded
-	AsOf   time.Time  `json:"as_of"`          // reference time for ages
-	Note   string     `json:"note,omitempty"` // why there are no hits, or fewer than expected
-	Index  IndexState `json:"index"`
-	TookMS float64    `json:"took_ms"` // duration in milliseconds
+	Hits      []Hit        `json:"hits"`                // on this page, in order
+	Total     int          `json:"total"`               // readable entries that match, before equal ones are folded
+	AsOf      time.Time    `json:"as_of"`               // reference time for ages
+	Note      string       `json:"note,omitempty"`      // why there are no hits, or fewer than expected
+	Corrected []Correction `json:"corrected,omitempty"` // words that nothing readable contains, for which similar words were searched
+	Index     IndexState   `json:"index"`
+	TookMS    float64      `json:"took_ms"` // duration in milliseconds
 
 	Redaction
+}
+
+// A Correction is a word of a query that was replaced by similar words.
+type Correction struct {
+	Word string   `json:"word"` // as in the query, in lower case
+	To   []string `json:"to"`   // words of the hits
 }
 
 // A Hit is a matching entry in the present version of its file. Its line

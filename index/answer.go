@@ -95,6 +95,16 @@ type parsedQuery struct {
 	keys     map[string]bool // keys whose postings the query needs
 }
 
+// addKeys adds the keys of terms and reports whether any of them is new.
+func (w *parsedQuery) addKeys(terms []qterm) (added bool) {
+	for _, t := range terms {
+		key := termKey("", kindWord, t.term)
+		added = added || !w.keys[key]
+		w.keys[key] = true
+	}
+	return added
+}
+
 // queryKeys returns the term keys of a query. For a file that is missing from the
 // index, postings of these keys suffice.
 func queryKeys(b *builder, q *Query, w parsedQuery) map[string]bool {
@@ -203,26 +213,43 @@ func (x *Index) searchOnce(ctx context.Context, b *builder, view memory.View, q 
 	over map[string]*memory.Document) ([]string, Result, error) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	res := Result{Degraded: x.isDegraded()}
+	for {
+		res := Result{Degraded: x.isDegraded()}
+		stale, again, err := x.answerQuery(ctx, b, view, q, w, over, &res)
+		if !again {
+			return stale, res, err
+		}
+	}
+}
+
+// answerQuery answers a query. It returns the paths of the files that differ from
+// the index, and reports whether the overlay lacks terms that it has added to
+// the keys of the query.
+func (x *Index) answerQuery(ctx context.Context, b *builder, view memory.View, q *Query, w parsedQuery,
+	over map[string]*memory.Document, res *Result) (stale []string, again bool, err error) {
 	p, end, err := x.beginSearch(ctx, b, view, q, w.keys, over)
 	if err != nil {
-		return nil, res, err
+		return nil, false, err
 	}
 	defer end()
 	res.Degraded = res.Degraded || p.incomplete
 	p.words = w.included
+	p.words.terms = slices.Clip(p.words.terms) // corrections add terms
 	if q.Explain && q.Mode == Relevance {
 		p.terms = make(map[termOf]TermScore)
 	}
 	p.filter = p.prepareFilter(w.excluded)
 	p.scoreTerms()
+	if p.err == nil && len(p.over.paths) > 0 && w.addKeys(p.words.terms) {
+		return nil, true, nil
+	}
 	if p.err == nil {
 		p.err = p.applyPhrases(w.included.phrases, w.excluded.phrases)
 	}
 	if p.err == nil {
-		p.err = p.buildHits(&res)
+		p.err = p.buildHits(res)
 	}
-	return slices.Sorted(maps.Keys(p.stale)), res, p.err
+	return slices.Sorted(maps.Keys(p.stale)), false, p.err
 }
 
 // buildHits converts the best candidates into hits. If a file is stale, the hits are
@@ -273,6 +300,7 @@ func (p *page) buildHits(res *Result) error {
 		}
 		res.Hits = append(res.Hits, h)
 	}
+	res.Corrected = p.corrections(res.Hits)
 	return nil
 }
 

@@ -11,13 +11,14 @@ var tuning = struct {
 	file          float64 // share of the score of the file
 	unigram       float64 // weight of a single Han character
 	prefix        float64 // weight of the beginning of a word
+	typo          float64 // weight of a term that replaces a misspelled word
 	recency       float64 // maximum increase for new entries, as a share
 	halfLife      float64 // hours until the increase is half of the maximum
 }{
 	k1: 0.9, b: 0.3,
 	fileK1: 1.2, fileB: 0.75,
 	near: 0.2, file: 1,
-	unigram: 0.5, prefix: 0.5,
+	unigram: 0.5, prefix: 0.5, typo: 0.7,
 	recency: 0.01, halfLife: 30 * 24,
 }
 

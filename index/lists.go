@@ -137,6 +137,28 @@ func (l *postingReader) addTerms(ctx context.Context, key, prefix string, counts
 	return nil
 }
 
+// eachSimilar calls fn for each term within the given number of edits whose key
+// begins with key. The same term may occur in documents that no longer exist.
+func (l *postingReader) eachSimilar(ctx context.Context, key, term string, edits int, fn func(term string)) error {
+	dict, err := l.snapshot.FieldDictFuzzy(fieldTerms, key+term, edits, key)
+	if err != nil {
+		return err
+	}
+	for {
+		if err := ctx.Err(); err != nil {
+			return errors.Join(err, dict.Close())
+		}
+		entry, err := dict.Next()
+		if err != nil {
+			return errors.Join(err, dict.Close())
+		}
+		if entry == nil {
+			return dict.Close()
+		}
+		fn(entry.Term[len(key):])
+	}
+}
+
 // prefixEnd returns the least key after all keys with the given prefix, or nil if
 // there is none.
 func prefixEnd(key []byte) []byte {

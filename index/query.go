@@ -105,10 +105,11 @@ type TermScore struct {
 
 // A Result is one page of hits.
 type Result struct {
-	Hits     []Hit
-	Total    int    // readable entries that match, before entries with equal text are folded
-	Note     string // explanation of missing hits, or of hits without the phrases
-	Degraded bool   // entries may be missing: the index is not complete, or files changed faster than they could be read
+	Hits      []Hit
+	Total     int          // readable entries that match, before entries with equal text are folded
+	Note      string       // explanation of missing hits, or of hits without the phrases
+	Corrected []Correction // words that nothing readable contains, and the words of the hits instead
+	Degraded  bool         // entries may be missing: the index is not complete, or files changed faster than they could be read
 }
 
 // A Source reads the current files. Load returns an error satisfying

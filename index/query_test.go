@@ -2,6 +2,7 @@ package index
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -92,6 +93,49 @@ func TestPhrasesComeFirst(t *testing.T) {
 			if err != nil || res.Note != tc.note {
 				t.Errorf("%+v has the note %q, want %q; %v", q, res.Note, tc.note, err)
 			}
+		}
+	}
+}
+
+func TestTypos(t *testing.T) {
+	x := newFiles(t, map[string]string{
+		"a.md": "# Environments\n\n- Deployment of the proxy.\n- JavaScript on the server.\n- A long walk.\n- Скрипты запуска.\n",
+		"b.md": "- a walk in the park\n- tall trees\n- 人工智能\n",
+	})
+	for word, want := range map[string]string{
+		"deploymnet": "deployment", "deploymentt": "deployment", "deploymant": "deployment", "dpeloyment": "deployment",
+		"javascirpt": "javascript", "jvaascirpt": "javascript", "porxy": "proxy", "pork": "park", "tres": "trees",
+		"serever": "server", "enviromnent": "environments", "wolk": "walk", "скрипыт": "скрипты", "walks": "", "por": "", "人工知能": "", "pxy1": "",
+	} {
+		res, err := x.Search(t.Context(), ownerView(t), Query{Text: word, Limit: 10})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for _, c := range res.Corrected {
+			if c.Word != word {
+				t.Errorf("%s is reported as %s", word, c.Word)
+			}
+			got += strings.Join(c.To, " ")
+		}
+		if got != want {
+			t.Errorf("%s is corrected to %q, want %q", word, got, want)
+		}
+	}
+	wantHits(t, x, Query{Text: "javascirpt", Mode: Overlap})
+	wantHits(t, x, Query{Text: "javascirpt park"}, "b.md:1", "a.md:4")
+}
+
+func TestEditDistance(t *testing.T) {
+	for _, tc := range []struct {
+		a, b string
+		want int
+	}{
+		{"", "", 0}, {"", "ab", 2}, {"ab", "ba", 1}, {"abc", "acb", 1}, {"abc", "abc", 0}, {"kitten", "sitting", 3},
+		{"привет", "првиет", 1}, {"ca", "abc", 3},
+	} {
+		if got, back := editDistance(tc.a, tc.b), editDistance(tc.b, tc.a); got != tc.want || back != tc.want {
+			t.Errorf("%q and %q are %d and %d apart, want %d", tc.a, tc.b, got, back, tc.want)
 		}
 	}
 }

@@ -214,7 +214,8 @@ func (s *search) scoreTerms() {
 	entries := norms{tuning.k1, tuning.b, max(1, s.length/float64(max(s.entries, 1)))}
 	files := norms{tuning.fileK1, tuning.fileB, max(1, s.filelen/float64(max(s.files, 1)))}
 	var touched []int32
-	for i, t := range s.words.terms {
+	for i := 0; i < len(s.words.terms); i++ { // corrections add terms
+		t := s.words.terms[i]
 		s.list, touched = s.list[:0], touched[:0]
 		df := 0
 		s.eachBlock(kindWord, t.term, func(block uint32, r ref, v slots) {
@@ -229,6 +230,9 @@ func (s *search) scoreTerms() {
 			}
 			df += v.count()
 		})
+		if s.err == nil && len(s.list) == 0 {
+			s.err = s.correctTerm(i)
+		}
 		if s.err != nil {
 			return
 		}

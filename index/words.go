@@ -13,11 +13,15 @@ const maxTerms = 128
 type words struct {
 	terms   []qterm  // distinct, in order
 	phrases []string // squashed
+
+	wordCount int // number of distinct words that are not stop words
 }
 
 type qterm struct {
-	term   string
-	weight float64
+	term     string
+	weight   float64
+	typo     string // word as written, if it may be misspelled
+	corrects string // misspelled word that the term replaces
 }
 
 // parseQuery parses a query text. Quotes mark phrases, whose words are also terms;
@@ -36,7 +40,10 @@ func (a *analyzer) parseQuery(text string, all bool) words {
 		}
 		counts[t.term]++
 		if counts[t.term] == 1 {
-			*terms = append(*terms, qterm{t.term, weightOf(t)})
+			if terms == &w.terms && !t.subword {
+				w.wordCount++
+			}
+			*terms = append(*terms, qterm{term: t.term, weight: weightOf(t), typo: typoOf(text, t)})
 		}
 	})
 	if len(w.terms) == 0 {

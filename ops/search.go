@@ -95,6 +95,9 @@ func (m readOps) runQuery(ctx context.Context, c Call, q index.Query, asOf strin
 		Hits: make([]api.Hit, len(result.Hits)), Total: result.Total, AsOf: q.AsOf.UTC(), Note: result.Note,
 		Index: m.indexState(c), TookMS: c.took(),
 	}
+	for _, c := range result.Corrected {
+		answer.Corrected = append(answer.Corrected, api.Correction(c))
+	}
 	answer.Index.Degraded = answer.Index.Degraded || result.Degraded
 	for i, h := range result.Hits {
 		answer.Hits[i] = hitOf(c, h)

@@ -32,6 +32,9 @@ func (p *Printer) printHits(a *api.SearchAnswer) {
 	if p.addMoreHint(a) && p.width > 0 {
 		p.println("")
 	}
+	for _, c := range a.Corrected {
+		p.addHint(term.AsMuted, "no exact match for %s; showing %s", c.Word, strings.Join(c.To, ", "))
+	}
 	p.addIndexHints(a.Note, a.Index)
 }
 

@@ -88,6 +88,24 @@ type probe struct {
 	request   object
 }
 
+// misspell swaps, doubles or drops a letter of a text.
+func (w *randomMemory) misspell(s string) string {
+	letters := []rune(s)
+	if len(letters) < 4 {
+		return s
+	}
+	i := 1 + w.r.IntN(len(letters)-1)
+	switch w.r.IntN(3) {
+	case 0:
+		letters[i-1], letters[i] = letters[i], letters[i-1]
+	case 1:
+		letters = slices.Insert(letters, i, letters[i])
+	default:
+		letters = slices.Delete(letters, i, i+1)
+	}
+	return string(letters)
+}
+
 // newProbes returns requests about everything in a memory, more than most readers
 // may see, and about things not in it.
 func (w *randomMemory) newProbes(ids []string) []probe {
@@ -110,6 +128,7 @@ func (w *randomMemory) newProbes(ids []string) []probe {
 		set(40, "mode", "overlap")
 		set(15, "query", `"`+words[w.r.IntN(len(words))]+`" `+query[0])
 		set(15, "phrase", "required")
+		set(25, "query", w.misspell(words[w.r.IntN(len(words))])+" "+w.misspell(query[0]))
 		set(8, "query", "")
 		set(15, "exclude", words[w.r.IntN(len(words))])
 		set(20, "offset", w.r.IntN(6))

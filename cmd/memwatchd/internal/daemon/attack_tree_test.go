@@ -57,7 +57,7 @@ const identities = "links:\n  telegram:1: acct:42\n  slack:T1:U7: acct:42\n"
 func newRandomMemory(seed uint64) *randomMemory {
 	w := &randomMemory{r: rand.New(rand.NewPCG(seed, 7)), today: time.Now().UTC()}
 	for i := range 4 {
-		w.secrets = append(w.secrets, fmt.Sprintf("zorb%d", i), fmt.Sprintf("密%d", i))
+		w.secrets = append(w.secrets, fmt.Sprintf("zorb%d", i), fmt.Sprintf("密%d", i), "zorbling"+strings.Repeat("o", i))
 	}
 	w.chooseFiles()
 	return w
