@@ -6,6 +6,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/secrets"
@@ -163,8 +164,18 @@ func (w *fileWriter) writeEntry(n int, e *memory.Entry) {
 			rec.flags |= flagDone
 		}
 	}
+	if endsWithQuestion(e.Text) {
+		rec.flags |= flagQuestion
+	}
 	w.variant.entries = append(w.variant.entries, rec)
 	w.variant.setImportance(n, e.Importance)
+}
+
+// endsWithQuestion reports whether a text ends with a question mark, which marks
+// of emphasis or quotation may follow.
+func endsWithQuestion(text string) bool {
+	last, _ := utf8.DecodeLastRuneInString(strings.TrimRight(text, " \t\n*_~`\"'”’»」』)）"))
+	return last == '?' || last == '？' || last == '؟'
 }
 
 // countTokens adds the tokens of s to the slot being built and returns their number.

@@ -8,6 +8,7 @@ var tuning = struct {
 	k1, b         float64 // for entries: both are low for short texts
 	fileK1, fileB float64
 	near          float64 // share of the own score of each neighbour
+	answer        float64 // share of the own score of a question, for the entry that follows
 	file          float64 // share of the score of the file
 	unigram       float64 // weight of a single Han character
 	prefix        float64 // weight of the beginning of a word
@@ -17,7 +18,7 @@ var tuning = struct {
 }{
 	k1: 0.9, b: 0.3,
 	fileK1: 1.2, fileB: 0.75,
-	near: 0.2, file: 1,
+	near: 0.2, answer: 0.5, file: 1,
 	unigram: 0.5, prefix: 0.5, typo: 0.7,
 	recency: 0.01, halfLife: 30 * 24,
 }

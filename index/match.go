@@ -68,23 +68,28 @@ func (p *page) eachRanked(skip func(*acc) bool, yield func(candidate)) {
 		cells := p.cells[a.first : a.first+a.n]
 		for e := range cells {
 			c := &cells[e]
-			if c.own == 0 || c.out || c.hits == 0 && !sections ||
+			if c.own == 0 || c.marks&markOut != 0 || c.hits == 0 && !sections ||
 				a.checkEach && !p.filter.passesRecord(&p.over.variantAt(a.variant).entries[e]) {
 				continue
 			}
-			score := float64(c.own) + neighbourScore(cells, e)*tuning.near + file
+			score := float64(c.own) + neighbourScore(cells, e) + file
 			yield(candidate{variant: a.variant, entry: int32(e), score: score, dup: c.dup})
 		}
 	}
 }
 
-// neighbourScore returns the sum of the own scores of the neighbours of an entry.
+// neighbourScore returns the shares of the scores of its neighbours that an entry
+// gets. An entry that follows a question probably answers it.
 func neighbourScore(cells []cell, e int) (sum float64) {
 	if e > 0 {
-		sum += float64(cells[e-1].own)
+		share := tuning.near
+		if cells[e-1].marks&markQuestion != 0 {
+			share = tuning.answer
+		}
+		sum += share * float64(cells[e-1].own)
 	}
 	if e+1 < len(cells) {
-		sum += float64(cells[e+1].own)
+		sum += tuning.near * float64(cells[e+1].own)
 	}
 	return sum
 }
@@ -136,7 +141,7 @@ func (p *page) variantBound(a *acc) (score float64, candidates int) {
 	case p.query.Mode == Relevance && a.some == 0:
 		return p.scoreBound(a.score * tuning.file), 1 // for the head
 	case p.query.Mode == Relevance:
-		return p.scoreBound(float64(a.best)*(1+2*tuning.near) + a.score*tuning.file), int(a.pass)
+		return p.scoreBound(float64(a.best)*(1+tuning.near+max(tuning.near, tuning.answer)) + a.score*tuning.file), int(a.pass)
 	case p.query.Mode == Overlap && !p.query.All:
 		r := p.over.rowAt(a.variant)
 		score, _ := overlapScore(p.query, r.newest, r.importance, int(a.hits), len(p.words.terms))
@@ -185,7 +190,7 @@ func (p *page) explainScore(c candidate) Why {
 		_, w := p.exactScore(c)
 		return w
 	}
-	own, near, file := float64(cells[c.entry].own), neighbourScore(cells, int(c.entry))*tuning.near, a.score*tuning.file
+	own, near, file := float64(cells[c.entry].own), neighbourScore(cells, int(c.entry)), a.score*tuning.file
 	c.score = own + near + file
 	_, w := p.exactScore(c)
 	w.Own, w.Near, w.File = own, near, file

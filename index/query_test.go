@@ -97,6 +97,20 @@ func TestPhrasesComeFirst(t *testing.T) {
 	}
 }
 
+// TestAnswersFollowQuestions checks that the entry after a question gets a greater
+// share of its score than other neighbours.
+func TestAnswersFollowQuestions(t *testing.T) {
+	for end, want := range map[string]string{"?": "a.md:3", "?**": "a.md:3", "？": "a.md:3", ".": "a.md:2", "? No.": "a.md:2"} {
+		x := newFiles(t, map[string]string{
+			"a.md": "- Pottery, they said.\n- Where is the kiln for pottery" + end + "\n- In the old barn.\n",
+		})
+		hits := hitsOf(t, x, Query{Text: "kiln barn pottery"})
+		if len(hits) != 3 || hits[0] != want {
+			t.Errorf("%s: the hits are %v, want %s first", end, hits, want)
+		}
+	}
+}
+
 func TestTypos(t *testing.T) {
 	x := newFiles(t, map[string]string{
 		"a.md": "# Environments\n\n- Deployment of the proxy.\n- JavaScript on the server.\n- A long walk.\n- Скрипты запуска.\n",

@@ -85,6 +85,7 @@ const noTime = math.MinInt64
 const (
 	flagOpen       uint8 = 1 << iota // has an open task
 	flagDone                         // has a done task
+	flagQuestion                     // ends with a question
 	flagTime                         // has a time; stored only
 	flagImportance                   // has an importance; stored only
 )
@@ -98,7 +99,7 @@ func slotOf(entry int) (b, s int) { return (entry + 1) / slotsPerBlock, (entry +
 
 // recordVersion identifies the encoding, the analysis and the meaning of
 // postings. An index with another version is rebuilt.
-const recordVersion = 8
+const recordVersion = 9
 
 // The kinds of partitions in terms and records.
 const (
@@ -242,7 +243,7 @@ func (d *decoder) readVariant() *variant {
 		e := &p.entries[i]
 		e.dup = d.uint64()
 		flags := d.byte()
-		e.flags = flags & (flagOpen | flagDone)
+		e.flags = flags & (flagOpen | flagDone | flagQuestion)
 		e.time = noTime
 		if flags&flagTime != 0 {
 			before += d.varint()
@@ -327,7 +328,7 @@ func (f *file) setDerived() {
 	f.tasks = false
 	for _, p := range f.variants {
 		p.file = f
-		f.tasks = f.tasks || slices.ContainsFunc(p.entries, func(e entry) bool { return e.flags != 0 })
+		f.tasks = f.tasks || slices.ContainsFunc(p.entries, func(e entry) bool { return e.flags&(flagOpen|flagDone) != 0 })
 	}
 }
 

@@ -77,13 +77,19 @@ type acc struct {
 }
 
 // A cell holds the own score of one entry, the number of query terms in it,
-// whether the postings of the filter exclude it, and the end of its dup.
+// its marks, and the end of its dup.
 type cell struct {
-	own  float32
-	hits uint8
-	out  bool
-	dup  uint16
+	own   float32
+	hits  uint8
+	marks uint8
+	dup   uint16
 }
+
+// Marks of a cell.
+const (
+	markOut      uint8 = 1 << iota // the postings of the filter exclude the entry
+	markQuestion                   // the entry ends with a question
+)
 
 // spare holds the memory of a completed search. Its capacity is one, because a
 // scratch can be as large as all other memory that the index needs for queries.
@@ -272,17 +278,22 @@ func (s *search) addPosting(a *acc, f *termPosting, i int, weight float64, norms
 		c := &s.cells[first+slot]
 		if c.own == 0 {
 			c.dup = l.dups[slot]
-			c.out = s.filter.set != nil && !s.filter.set.hasSlot(f.block, slot)
+			if s.filter.set != nil && !s.filter.set.hasSlot(f.block, slot) {
+				c.marks |= markOut
+			}
+			if l.questions>>slot&1 != 0 {
+				c.marks |= markQuestion
+			}
 			a.dups |= 1 << (c.dup & 63)
 			a.some++
-			if !c.out {
+			if c.marks&markOut == 0 {
 				a.pass++
 			}
 		}
 		c.own += float32(score)
 		a.best = max(a.best, c.own)
 		if lv > levelSection {
-			if c.hits == 0 && !c.out {
+			if c.hits == 0 && c.marks&markOut == 0 {
 				a.full++
 			}
 			c.hits++

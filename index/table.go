@@ -34,6 +34,8 @@ type ref struct {
 type leaf struct {
 	lengths [slotsPerBlock]uint16
 	dups    [slotsPerBlock]uint16 // end of the dup of each entry
+
+	questions uint32 // set of the slots that end with a question
 }
 
 // A row contains the data of a part for ranking.
@@ -64,6 +66,9 @@ func leafOf(p *variant, n int) (l leaf) {
 		if e := entryOfSlot(n, s); e >= 0 && e < len(p.entries) {
 			l.lengths[s] = p.entries[e].length
 			l.dups[s] = uint16(p.entries[e].dup)
+			if p.entries[e].flags&flagQuestion != 0 {
+				l.questions |= 1 << s
+			}
 		}
 	}
 	return l
