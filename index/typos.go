@@ -27,6 +27,9 @@ const (
 	// corrected. A long text contains many words that are right and occur
 	// nowhere, and does not depend on a single word.
 	maxTypoWords = 12
+	// maxTwoEditWords is the maximum number of words in a query in which two
+	// edits are corrected, which takes longer to search.
+	maxTwoEditWords = 3
 )
 
 // typoOf returns a token as a word that may be misspelled, in lower case, or "".
@@ -66,7 +69,7 @@ func (s *search) correctTerm(i int) error {
 // frequent terms come first.
 func (s *search) similarTerms(t qterm) ([]string, error) {
 	edits := 1
-	if utf8.RuneCountInString(t.typo) >= minTwoEdits {
+	if utf8.RuneCountInString(t.typo) >= minTwoEdits && s.words.wordCount <= maxTwoEditWords {
 		edits = 2
 	}
 	type similar struct {
