@@ -6,7 +6,7 @@ import (
 
 // SearchRequest requests entries.
 type SearchRequest struct {
-	Query           string   `json:"query" arg:"rest" doc:"words, all optional; entries with more words and rarer words rank higher; entries with a \"quoted phrase\" come first"`
+	Query           string   `json:"query" arg:"rest" doc:"words, all optional; entries with more words and rarer words rank higher; entries with a \"quoted phrase\" come first; pre* stands for the words that begin with pre"`
 	Phrase          string   `json:"phrase" flag:"exact" default:"first" bare:"required" enum:"first,required" doc:"quoted phrases: first (entries that contain them come first), or required (hits contain all of them)"`
 	Exclude         string   `json:"exclude" doc:"words and quoted phrases that no hit may contain"`
 	Limit           int      `json:"limit" default:"10" min:"1" max:"100" doc:"maximum number of hits, 1 to 100"`

@@ -1,11 +1,14 @@
 package index
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/memwatchd/memwatchd/memory"
 )
 
 // newFiles returns a complete index of the given files.
@@ -138,6 +141,68 @@ func TestTypos(t *testing.T) {
 	}
 	wantHits(t, x, Query{Text: "javascirpt", Mode: Overlap})
 	wantHits(t, x, Query{Text: "javascirpt park"}, "b.md:1", "a.md:4")
+}
+
+func TestPrefixes(t *testing.T) {
+	x := newFiles(t, map[string]string{
+		"a.md": "- Environments differ.\n- JavaScript\n- Java\n- TypeScript types\n- Configuration\n- theory\n- Привет\n",
+	})
+	for text, want := range map[string][]string{
+		"environm*": {"a.md:1"}, "javasc*": {"a.md:2"}, "jav*": {"a.md:2", "a.md:3"}, "typescr*": {"a.md:4"}, "configurat*": {"a.md:5"},
+		"the*": {"a.md:6"}, "прив*": {"a.md:7"}, "ja*": nil, "jav*types": {"a.md:4"}, "*jav*": nil, "**jav**": nil, "jav": nil, "env* nothing": {"a.md:1"},
+	} {
+		got := hitsOf(t, x, Query{Text: text})
+		slices.Sort(got)
+		if !slices.Equal(got, want) {
+			t.Errorf("%s finds %v, want %v", text, got, want)
+		}
+	}
+	wantHits(t, x, Query{Text: "javasc*", Mode: Overlap})
+}
+
+// TestDictionaryIsPrivate checks that corrections and prefixes use only words that
+// the view may read and that still occur.
+func TestDictionaryIsPrivate(t *testing.T) {
+	var dirs memory.Directories
+	public, err := dirs.View(memory.Scope{Subject: "owner", Context: memory.Public})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &mapSource{text: map[string]string{
+		"memory/2026-02-04.md": "- A launchpod. <!-- visibility=public_ok -->\n",
+		"memory/2026-02-05.md": "- A launchpad. <!-- visibility=private_only -->\n- A harbour. <!-- visibility=private_only -->\n",
+		"memory/2026-02-06.md": "- Launchpid. <!-- visibility=public_ok -->\n",
+	}}
+	x := s.open(t, t.TempDir())
+	s.confirmComplete(t, x)
+	delete(s.text, "memory/2026-02-06.md")
+	if err := x.Apply(t.Context(), s.updates("memory/2026-02-06.md")); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		view memory.View
+		text string
+		want string
+	}{
+		{public, "launchpud", "1 hits [{launchpud [launchpod]}]"},
+		{public, "launch*", "1 hits []"},
+		{public, "habrour", "0 hits []"},
+		{public, "harb*", "0 hits []"},
+		{ownerView(t), "launchpud", "2 hits [{launchpud [launchpad launchpod]}]"},
+		{ownerView(t), "launch*", "2 hits []"},
+		{ownerView(t), "habrour", "1 hits [{habrour [harbour]}]"},
+	} {
+		res, err := x.Search(t.Context(), tc.view, Query{Text: tc.text, Limit: 10})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range res.Corrected {
+			slices.Sort(c.To)
+		}
+		if got := fmt.Sprint(res.Total, " hits ", res.Corrected); got != tc.want {
+			t.Errorf("%s: %s, want %s", tc.text, got, tc.want)
+		}
+	}
 }
 
 func TestEditDistance(t *testing.T) {

@@ -236,7 +236,11 @@ func (s *search) scoreTerms() {
 			}
 			df += v.count()
 		})
-		if s.err == nil && len(s.list) == 0 {
+		switch {
+		case s.err != nil:
+		case t.prefix != "":
+			s.err = s.expandPrefix(i)
+		case len(s.list) == 0:
 			s.err = s.correctTerm(i)
 		}
 		if s.err != nil {

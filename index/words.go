@@ -21,12 +21,14 @@ type qterm struct {
 	term     string
 	weight   float64
 	typo     string // word as written, if it may be misspelled
+	prefix   string // beginning of a word, if the query has it with a *
 	corrects string // misspelled word that the term replaces
 }
 
 // parseQuery parses a query text. Quotes mark phrases, whose words are also terms;
 // an unpaired quote is ordinary text. The weight of a term grows with the square
-// root of its occurrences. Stop words are dropped, unless all is set or the query has no other
+// root of its occurrences. Words that end with * are prefixes, unless all is set.
+// Stop words are dropped, unless all is set or the query has no other
 // words.
 func (a *analyzer) parseQuery(text string, all bool) words {
 	var w words
@@ -35,7 +37,7 @@ func (a *analyzer) parseQuery(text string, all bool) words {
 	text = quotes.Replace(text)
 	a.eachToken(text, func(t token) {
 		terms, counts := &w.terms, counts
-		if !all && isStopWord(text, t) {
+		if !all && isStopWord(text, t) && prefixOfWord(text, t) == "" {
 			terms, counts = &stops, stopCounts
 		}
 		counts[t.term]++
@@ -43,7 +45,11 @@ func (a *analyzer) parseQuery(text string, all bool) words {
 			if terms == &w.terms && !t.subword {
 				w.wordCount++
 			}
-			*terms = append(*terms, qterm{term: t.term, weight: weightOf(t), typo: typoOf(text, t)})
+			q := qterm{term: t.term, weight: weightOf(t), typo: typoOf(text, t)}
+			if !all {
+				q.prefix = prefixOfWord(text, t)
+			}
+			*terms = append(*terms, q)
 		}
 	})
 	if len(w.terms) == 0 {

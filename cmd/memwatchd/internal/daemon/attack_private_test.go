@@ -128,6 +128,7 @@ func (w *randomMemory) newProbes(ids []string) []probe {
 		set(40, "mode", "overlap")
 		set(15, "query", `"`+words[w.r.IntN(len(words))]+`" `+query[0])
 		set(15, "phrase", "required")
+		set(10, "query", w.pickOne("zor*", "zorbli*", "密*", "dep* snake", "cert*", "runn*"))
 		set(25, "query", w.misspell(words[w.r.IntN(len(words))])+" "+w.misspell(query[0]))
 		set(8, "query", "")
 		set(15, "exclude", words[w.r.IntN(len(words))])

@@ -1,0 +1,62 @@
+package index
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	minPrefix      = 3  // letters before the * of a prefix
+	maxPrefixTerms = 50 // terms that a prefix stands for; the shortest are used
+	maxEnding      = 4  // letters of a prefix that belong to the ending of its word
+)
+
+// endings are the English endings that stems lack most often.
+var endings = []string{"s", "es", "ed", "er", "ers", "ing", "ings", "ly", "ment", "ments", "ness", "tion", "tions", "ation",
+	"ations", "ity", "ities", "able", "ible", "al", "ally", "ive", "ively", "ful", "fully", "ance", "ence", "e", "y", "ies"}
+
+// prefixOfWord returns the beginning of a word that a token and a following *
+// stand for, or "". A word between two * is emphasized text.
+func prefixOfWord(text string, t token) string {
+	rest, ok := strings.CutPrefix(text[t.end:], "*")
+	if t.subword || !ok || strings.HasPrefix(rest, "*") || strings.HasSuffix(text[:t.start], "*") ||
+		rest != "" && classOf(firstRune(rest)) != classNone {
+		return ""
+	}
+	prefix := strings.TrimSpace(normalizePhrase(text[t.start:t.end]))
+	if utf8.RuneCountInString(prefix) < minPrefix || classOf(firstRune(prefix)) >= classCJK {
+		return ""
+	}
+	return prefix
+}
+
+// expandPrefix adds the readable terms of the words that begin with the prefix of
+// the i-th term.
+func (s *search) expandPrefix(i int) error {
+	t := s.words.terms[i]
+	terms, err := s.termsWithPrefix(kindWord, t.prefix)
+	if err != nil {
+		return err
+	}
+	// The prefix may end inside an ending that the stem lacks: environm*.
+	for n := 1; n <= maxEnding; n++ {
+		if len(t.prefix)-n < minPrefix || !utf8.RuneStart(t.prefix[len(t.prefix)-n]) {
+			break
+		}
+		stem, rest := t.prefix[:len(t.prefix)-n], t.prefix[len(t.prefix)-n:]
+		if slices.ContainsFunc(endings, func(e string) bool {
+			return strings.HasPrefix(e, rest) && s.analyzer.stemWord(stem+e, scriptLatin) == stem
+		}) {
+			terms = append(terms, stem)
+		}
+	}
+	slices.SortStableFunc(terms, func(a, b string) int { return cmp.Compare(len(a), len(b)) })
+	for _, term := range terms[:min(len(terms), maxPrefixTerms)] {
+		if !slices.ContainsFunc(s.words.terms, func(o qterm) bool { return o.term == term }) {
+			s.words.terms = append(s.words.terms, qterm{term: term, weight: t.weight})
+		}
+	}
+	return nil
+}
