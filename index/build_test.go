@@ -20,7 +20,7 @@ func TestTooManyTerms(t *testing.T) {
 	}
 	private := "- zorb " + words.String() + "blarg <!-- visibility=private_only -->\n"
 	const public = "- snork\n"
-	layout := &memory.Layout{}
+	layout := &memory.Layout{Sessions: memory.PublicOK}
 	build := func(text string) (*file, []*block) {
 		return newBuilder().buildFile(layout.Parse("2026-02-04/a.md", []byte(text), memory.Meta{}), memory.Stamp{}, [32]byte{}, nil)
 	}
