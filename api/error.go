@@ -20,6 +20,7 @@ const (
 	SubjectConflict Code = "subject_conflict" // 409: a directory belongs to another subject
 	Busy            Code = "busy"             // 409: the file or the index is being changed
 	Limit           Code = "limit"            // 409: a size or count limit is reached
+	Misdirected     Code = "misdirected"      // 421: the daemon serves another memory directory
 	Secret          Code = "secret"           // 422: the text contains a live credential
 	TooLarge        Code = "too_large"        // 413: the request exceeds the size limit of the listener
 	RateLimited     Code = "rate_limited"     // 429: the request rate exceeds the limit of the listener
@@ -38,6 +39,8 @@ func (c Code) Status() int {
 		return http.StatusNotFound
 	case Conflict, SubjectConflict, Busy, Limit:
 		return http.StatusConflict
+	case Misdirected:
+		return http.StatusMisdirectedRequest
 	case Secret:
 		return http.StatusUnprocessableEntity
 	case TooLarge:

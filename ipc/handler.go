@@ -220,13 +220,13 @@ func (h *handler) checkRoot(escaped string) error {
 		return nil
 	}
 	if h.endpoint.Fixed != nil {
-		return api.Errorf(api.Invalid, "a listener with a fixed scope does not compare memory directories").
+		return api.Errorf(api.Misdirected, "a listener with a fixed scope does not compare memory directories").
 			WithHint("select this daemon with --socket only")
 	}
 	root, err := url.PathUnescape(escaped)
 	real, _ := filepath.EvalSymlinks(h.root) // empty while the directory is missing
 	if err != nil || root != h.root && root != real {
-		return api.Errorf(api.Invalid, "the daemon on %s serves %s, not %s", h.endpoint.Name(), h.root, root).
+		return api.Errorf(api.Misdirected, "the daemon on %s serves %s, not %s", h.endpoint.Name(), h.root, root).
 			WithHint("select the daemon of the other memory with --name or --socket, or start it: " +
 				"memwatchd serve --name NAME --dir DIRECTORY")
 	}

@@ -82,7 +82,7 @@ func Execute(ctx context.Context, root *cobra.Command, args []string, stderr io.
 	switch failure, failed := errors.AsType[*api.Error](err); {
 	case errors.Is(err, client.ErrNoDaemon):
 		return ExitNoDaemon
-	case usage, failed && failure.Code == api.Invalid:
+	case usage, failed && (failure.Code == api.Invalid || failure.Code == api.Misdirected):
 		return ExitUsage
 	}
 	return ExitFailed

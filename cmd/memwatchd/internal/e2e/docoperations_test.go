@@ -264,7 +264,7 @@ func (r *reference) errors() {
 	says := r.of(reflect.TypeFor[api.Code]())
 	for _, code := range []api.Code{
 		api.Invalid, api.NoSubject, api.Forbidden, api.NotFound, api.Conflict, api.SubjectConflict, api.Busy, api.Limit,
-		api.Secret, api.TooLarge, api.RateLimited, api.Unavailable, api.Internal,
+		api.Misdirected, api.Secret, api.TooLarge, api.RateLimited, api.Unavailable, api.Internal,
 	} {
 		name := strings.ReplaceAll(titled(string(code)), "_", "")
 		status, meaning, ok := strings.Cut(says[name], ": ")

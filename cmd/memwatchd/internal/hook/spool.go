@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -190,9 +191,10 @@ func (s spool) reportOnce(session string) bool {
 	return true
 }
 
-// isAway reports whether an error means that the daemon is not running or does
-// not answer. The same request can succeed later.
+// isAway reports whether an error means that the daemon is not running, does not
+// answer or serves another memory. The same request can succeed later.
 func isAway(err error) bool {
 	e, ok := errors.AsType[*api.Error](err)
-	return err != nil && (!ok || e.Code == api.Unavailable || e.Code == api.Busy || e.Code == api.RateLimited)
+	return err != nil && (!ok ||
+		slices.Contains([]api.Code{api.Unavailable, api.Busy, api.RateLimited, api.Misdirected}, e.Code))
 }
