@@ -8,6 +8,7 @@ import (
 type SearchRequest struct {
 	Query           string   `json:"query" arg:"rest" doc:"words, all optional; entries with more words and rarer words rank higher; entries with a \"quoted phrase\" come first; pre* stands for the words that begin with pre"`
 	Phrase          string   `json:"phrase" flag:"exact" default:"first" bare:"required" enum:"first,required" doc:"quoted phrases: first (entries that contain them come first), or required (hits contain all of them)"`
+	Typos           string   `json:"typos" default:"correct" enum:"correct,keep" doc:"unquoted words that no entry contains: correct (similar words are searched too, and the answer lists them), or keep"`
 	Exclude         string   `json:"exclude" doc:"words and quoted phrases that no hit may contain"`
 	Limit           int      `json:"limit" default:"10" min:"1" max:"100" doc:"maximum number of hits, 1 to 100"`
 	Offset          int      `json:"offset" min:"0" max:"100000" doc:"number of hits to skip, 0 to 100000"`

@@ -34,18 +34,19 @@ func ParseMode(s string) (Mode, bool) {
 
 // A Query describes a search. The zero Query has no hits.
 type Query struct {
-	Text    string // words, all optional; entries with the "quoted phrases" come first
-	Exact   bool   // hits contain all phrases
-	Exclude string // no hit contains any of these words or quoted phrases
-	Mode    Mode
-	Bias    float64   // Overlap: weight of recency, 0 to 1
-	All     bool      // Overlap: include entries without any of the words
-	AsOf    time.Time // reference time of ages
-	Filter  Filter
-	Offset  int
-	Limit   int
-	Explain bool
-	Cover   bool // Relevance: hits contain their Cover
+	Text      string // words, all optional; entries with the "quoted phrases" come first
+	Exact     bool   // hits contain all phrases
+	KeepTypos bool   // words that nothing contains are not replaced by similar ones
+	Exclude   string // no hit contains any of these words or quoted phrases
+	Mode      Mode
+	Bias      float64   // Overlap: weight of recency, 0 to 1
+	All       bool      // Overlap: include entries without any of the words
+	AsOf      time.Time // reference time of ages
+	Filter    Filter
+	Offset    int
+	Limit     int
+	Explain   bool
+	Cover     bool // Relevance: hits contain their Cover
 }
 
 // A Filter restricts hits; empty fields restrict nothing.

@@ -141,6 +141,9 @@ func TestTypos(t *testing.T) {
 	}
 	wantHits(t, x, Query{Text: "javascirpt", Mode: Overlap})
 	wantHits(t, x, Query{Text: "javascirpt park"}, "b.md:1", "a.md:4")
+	wantHits(t, x, Query{Text: "javascirpt park", KeepTypos: true}, "b.md:1")
+	wantHits(t, x, Query{Text: `"javascirpt" park`}, "b.md:1")
+	wantHits(t, x, Query{Text: `"park" javascirpt "`}, "b.md:1", "a.md:4")
 }
 
 func TestPrefixes(t *testing.T) {

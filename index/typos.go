@@ -32,7 +32,8 @@ const (
 	maxTwoEditWords = 3
 )
 
-// typoOf returns a token as a word that may be misspelled, in lower case, or "".
+// typoOf returns an unquoted token as a word that may be misspelled, in lower
+// case, or "".
 func typoOf(text string, t token) string {
 	word := text[t.start:t.end]
 	if t.subword || utf8.RuneCountInString(word) < minTypo {
@@ -48,7 +49,8 @@ func typoOf(text string, t token) string {
 // contains.
 func (s *search) correctTerm(i int) error {
 	t := s.words.terms[i]
-	if t.typo == "" || s.words.wordCount > maxTypoWords || s.postings == nil || s.query.Mode == Overlap || s.query.Cover {
+	q := s.query
+	if t.typo == "" || s.words.wordCount > maxTypoWords || s.postings == nil || q.KeepTypos || q.Mode == Overlap || q.Cover {
 		return nil
 	}
 	similar, err := s.similarTerms(t)

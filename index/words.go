@@ -35,7 +35,9 @@ func (a *analyzer) parseQuery(text string, all bool) words {
 	var stops []qterm
 	counts, stopCounts := make(map[string]float64), make(map[string]float64)
 	text = quotes.Replace(text)
+	isQuoted := quotedTokens(text)
 	a.eachToken(text, func(t token) {
+		quoted := isQuoted(t)
 		terms, counts := &w.terms, counts
 		if !all && isStopWord(text, t) && prefixOfWord(text, t) == "" {
 			terms, counts = &stops, stopCounts
@@ -45,7 +47,10 @@ func (a *analyzer) parseQuery(text string, all bool) words {
 			if terms == &w.terms && !t.subword {
 				w.wordCount++
 			}
-			q := qterm{term: t.term, weight: weightOf(t), typo: typoOf(text, t)}
+			q := qterm{term: t.term, weight: weightOf(t)}
+			if !quoted {
+				q.typo = typoOf(text, t)
+			}
 			if !all {
 				q.prefix = prefixOfWord(text, t)
 			}
@@ -61,6 +66,20 @@ func (a *analyzer) parseQuery(text string, all bool) words {
 	}
 	w.phrases, _ = splitPhrases(text)
 	return w
+}
+
+// quotedTokens returns a function that reports whether a token is part of a
+// phrase. It must be called with all tokens of the text in order.
+func quotedTokens(text string) func(token) bool {
+	total := strings.Count(text, `"`)
+	marks, end := 0, 0 // quotes before the end of the last token
+	return func(t token) bool {
+		if t.start > end {
+			marks += strings.Count(text[end:t.start], `"`)
+			end = t.start
+		}
+		return marks%2 == 1 && marks < total
+	}
 }
 
 // maxPhrases bounds the phrases of a query, because each phrase is searched in

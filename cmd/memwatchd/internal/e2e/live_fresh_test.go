@@ -431,7 +431,7 @@ func TestVerySlowWriter(t *testing.T) {
 		}
 	}
 	var gone api.SearchAnswer
-	l.must("search", owner.with(fields{"query": `"old version"`}), &gone)
+	l.must("search", owner.with(fields{"query": `"old version"`, "phrase": "required"}), &gone)
 	if gone.Total != 0 {
 		t.Errorf("the old version is still found: %q", texts(&gone))
 	}

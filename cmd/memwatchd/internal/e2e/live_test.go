@@ -216,7 +216,7 @@ func (l *live) must(op string, req fields, answer any) {
 func (l *live) search(who fields, query string, more fields) *api.SearchAnswer {
 	l.t.Helper()
 	var a api.SearchAnswer
-	l.must("search", who.with(fields{"query": query, "limit": 100}).with(more), &a)
+	l.must("search", who.with(fields{"query": query, "limit": 100, "phrase": "required", "typos": "keep"}).with(more), &a)
 	return &a
 }
 

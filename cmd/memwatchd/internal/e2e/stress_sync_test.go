@@ -299,7 +299,7 @@ func (s *syncStress) newcomer(n int) *actor {
 
 func (s *syncStress) search(ctx context.Context, c *http.Client, who fields, word string) (*api.SearchAnswer, error) {
 	var a api.SearchAnswer
-	err := s.question(ctx, c, http.MethodPost, "/v1/search", who.with(fields{"query": word}), &a)
+	err := s.question(ctx, c, http.MethodPost, "/v1/search", who.with(fields{"query": word, "typos": "keep"}), &a)
 	return &a, err
 }
 
