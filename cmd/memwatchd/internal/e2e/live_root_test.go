@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
@@ -55,9 +56,12 @@ func (l *live) wantWell(quinces int, in ...int) {
 // root, and that the index keeps all entries.
 func (l *live) wantTold(state string, files int) {
 	l.t.Helper()
-	l.until("the root is "+state, func() bool { return l.mustStatus().RootState == state })
-	s := l.mustStatus()
-	if s.Healthy || !s.Index.Degraded || s.Index.Problem == "" || s.Files != files {
+	var s api.Status
+	l.until(fmt.Sprintf("the root is %s, with %d files", state, files), func() bool {
+		s = l.mustStatus()
+		return s.RootState == state && s.Files == files
+	})
+	if s.Healthy || !s.Index.Degraded || s.Index.Problem == "" {
 		l.t.Errorf("while the root is %s, status is %+v", state, s)
 	}
 	for _, who := range []fields{owner, public} {
