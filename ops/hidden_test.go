@@ -199,10 +199,13 @@ func (h *hiddenCase) readable(t *testing.T, g *testMemory) map[string]string {
 			return err
 		}
 		path, _ := filepath.Rel(g.dir, name)
-		if doc, err := g.Load(path); err == nil {
-			if doc = doc.For(v); doc != nil {
-				is[path] = doc.Shown(v).Text()
-			}
+		doc, err := g.Load(path)
+		if err != nil {
+			return nil
+		}
+		doc = doc.For(v)
+		if doc != nil {
+			is[path] = doc.Shown(v).Text()
 		}
 		return nil
 	})

@@ -38,11 +38,13 @@ var (
 // optional purpose, such as "for the router", then a sign or a verb. If there
 // is none, ok is false.
 func skipConnection(s string) (n int, sign, ok bool) {
-	if n, sign, ok = skipVerb(s); ok {
+	n, sign, ok = skipVerb(s)
+	if ok {
 		return n, sign, true
 	}
 	at := skipAny(s, closing, 3)
-	if n, sign, ok = skipVerb(s[at:]); ok {
+	n, sign, ok = skipVerb(s[at:])
+	if ok {
 		return at + n, sign, true
 	}
 	end := at
@@ -50,8 +52,10 @@ func skipConnection(s string) (n int, sign, ok bool) {
 		// The purpose is the shortest text in front of a verb.
 		for range maxPurpose {
 			end = at + loc[1]
-			if n, sign, ok = skipVerb(s[end+skipAny(s[end:], closing, 3):]); ok {
-				return end + skipAny(s[end:], closing, 3) + n, sign, true
+			closed := end + skipAny(s[end:], closing, 3)
+			n, sign, ok = skipVerb(s[closed:])
+			if ok {
+				return closed + n, sign, true
 			}
 			word := nextWord.FindStringIndex(s[end:])
 			if word == nil {

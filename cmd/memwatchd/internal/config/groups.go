@@ -35,7 +35,8 @@ func GroupSessions(dir string, l *memory.Layout) GroupSign {
 		found, _ := filepath.Glob(filepath.Join(escapeGlob(dir), filepath.FromSlash(pattern)))
 		for _, name := range found {
 			rel, err := filepath.Rel(dir, name)
-			if rel = filepath.ToSlash(rel); err == nil && l.Place(rel).Kind == memory.Session && l.Skip(rel) == "" {
+			rel = filepath.ToSlash(rel)
+			if err == nil && l.Place(rel).Kind == memory.Session && l.Skip(rel) == "" {
 				paths = append(paths, rel)
 			}
 		}
