@@ -59,7 +59,7 @@ func (b *builder) buildFile(doc *memory.Document, stamp memory.Stamp, hash [32]b
 // megabytes of English text have fewer. Texts with fewer than
 // minCounted bytes cannot have as many.
 const (
-	maxFileTerms = 100_000
+	maxFileTerms = 200_000
 	minCounted   = 64 << 10
 )
 
