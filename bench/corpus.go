@@ -42,7 +42,7 @@ var owners = []string{"", "owner", "?owner"}
 // entries of one file at a time, in arbitrary order.
 func parseTree(ctx context.Context, root string, each func([]entry) error) error {
 	var users sync.Map
-	layout := &memory.Layout{Users: func(dir string) bool {
+	layout := &memory.Layout{Daily: memory.PublicOK, Sessions: memory.PublicOK, Users: func(dir string) bool {
 		is, known := users.Load(dir)
 		if !known {
 			_, err := os.Stat(filepath.Join(root, dir, "MEMORY.md"))

@@ -45,7 +45,9 @@ func newDaemon(program, root, base, socket string) (*daemon, error) {
 			return nil, err
 		}
 	}
-	config := fmt.Sprintf("memory: {dir: %q, timezone: UTC}\nipc: {listeners: [{path: %q}]}\n", root, socket)
+	// Daily notes and sessions are public, so that both contexts have much to find.
+	config := fmt.Sprintf("memory: {dir: %q, timezone: UTC}\nvisibility: {daily: public_ok, sessions: public_ok}\n"+
+		"ipc: {listeners: [{path: %q}]}\n", root, socket)
 	return d, os.WriteFile(d.path("config.yaml"), []byte(config), 0o600)
 }
 

@@ -86,7 +86,7 @@ func TestTextIsLikeNotes(t *testing.T) {
 	between("share of the first", float64(most)/float64(total), 0.035, 0.055)
 	between("share of a file's words that are different", float64(inFile)/float64(inFiles), 0.4, 0.6)
 
-	layout, entries, private, problems := &memory.Layout{}, 0, 0, 0
+	layout, entries, private, problems := &memory.Layout{Daily: memory.PublicOK, Sessions: memory.PublicOK}, 0, 0, 0
 	for path, text := range texts {
 		d := layout.Parse(path, []byte(text), memory.Meta{})
 		problems += len(d.Problems)
