@@ -332,7 +332,9 @@ func (b *startBuilder) join(shown []renderedPart, tidy string) {
 		}
 		b.block.Items += p.items
 		o := &b.block.Omitted
-		o.Files, o.Characters, o.Items = o.Files+p.omitted.Files, o.Characters+p.omitted.Characters, o.Items+p.omitted.Items
+		o.Files += p.omitted.Files
+		o.Characters += p.omitted.Characters
+		o.Items += p.omitted.Items
 		o.Tasks, o.Recent = o.Tasks+p.omitted.Tasks, o.Recent+p.omitted.Recent
 	}
 	if b.block.Items == 0 {

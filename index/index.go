@@ -71,7 +71,7 @@ type Index struct {
 	builders   sync.Pool
 }
 
-// A Update is the current state of one file.
+// An Update is the current state of one file.
 type Update struct {
 	Path  string
 	Doc   *memory.Document // nil if the file does not exist

@@ -65,7 +65,7 @@ func (l level) inSection() level {
 // entry itself does not contain it.
 var levelTenths = [8]uint8{0, 15, 10, 20, 30, 50, 35, 52}
 
-// A slots holds the levels of one term in the slots of one block.
+// A slots value holds the levels of one term in the slots of one block.
 type slots uint64
 
 func (s slots) level(slot int) level { return level(s >> (3 * slot) & 7) }
@@ -93,7 +93,8 @@ func (s slots) count() int { return bits.OnesCount64(uint64(s.used())) }
 
 // Bleve writes a frequency in bytes of seven bits each, so small numbers are
 // short. A term is usually in one slot, or in several slots with the same
-// level. rankOf maps the most frequent level to the smallest number, and levelRanked is its inverse.
+// level. rankOf maps the most frequent level to the smallest number, and
+// levelRanked is its inverse.
 func rankOf(l level) uint64      { return uint64(l+5) % 7 }
 func levelRanked(r uint64) level { return level((r+1)%7 + 1) }
 

@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -30,14 +30,17 @@ const (
 // GroupSessions returns a session in dir of a group: it has a contact, the word
 // group in its channel, or another subject than an earlier one.
 func GroupSessions(dir string, l *memory.Layout) GroupSign {
+	root, err := os.OpenRoot(dir) // links that lead out of it are not followed
+	if err != nil {
+		return GroupSign{}
+	}
+	defer root.Close()
 	var paths []string
 	for _, pattern := range []string{"*/*.md", "memory/*/*.md"} {
-		found, _ := filepath.Glob(filepath.Join(escapeGlob(dir), filepath.FromSlash(pattern)))
-		for _, name := range found {
-			rel, err := filepath.Rel(dir, name)
-			rel = filepath.ToSlash(rel)
-			if err == nil && l.Place(rel).Kind == memory.Session && l.Skip(rel) == "" {
-				paths = append(paths, rel)
+		found, _ := fs.Glob(root.FS(), pattern)
+		for _, p := range found {
+			if l.Place(p).Kind == memory.Session && l.Skip(p) == "" {
+				paths = append(paths, p)
 			}
 		}
 	}
@@ -46,7 +49,7 @@ func GroupSessions(dir string, l *memory.Layout) GroupSign {
 	})
 	subject := ""
 	for _, p := range paths[:min(len(paths), maxGroupSessions)] {
-		front := l.Parse(p, readHead(filepath.Join(dir, filepath.FromSlash(p))), memory.Meta{}).Front
+		front := l.Parse(p, readHead(root, p), memory.Meta{}).Front
 		channel, _ := front.Field("channel")
 		switch name, _ := channel.Value.(string); {
 		case front.ContactID != "":
@@ -64,16 +67,20 @@ func GroupSessions(dir string, l *memory.Layout) GroupSign {
 // GroupUsers returns a user's directory in dir, which contains MEMORY.md and
 // memory/.
 func GroupUsers(dir string, l *memory.Layout) GroupSign {
-	found, _ := filepath.Glob(filepath.Join(escapeGlob(dir), "*", "MEMORY.md"))
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return GroupSign{}
+	}
+	defer root.Close()
+	found, _ := fs.Glob(root.FS(), "*/MEMORY.md")
 	for _, name := range found {
-		user := filepath.Dir(name)
-		rel, err := filepath.Rel(dir, user)
-		if err != nil || l.Skip(path.Join(rel, "MEMORY.md")) != "" {
+		user := path.Dir(name)
+		if l.Skip(name) != "" {
 			continue
 		}
-		info, err := os.Lstat(filepath.Join(user, "memory"))
+		info, err := root.Lstat(path.Join(user, "memory"))
 		if err == nil && info.IsDir() {
-			return GroupSign{rel, "is the directory of a user"}
+			return GroupSign{user, "is the directory of a user"}
 		}
 	}
 	return GroupSign{}
@@ -82,19 +89,18 @@ func GroupUsers(dir string, l *memory.Layout) GroupSign {
 // Line returns the reason for a setting as a line.
 func (s GroupSign) Line() string { return fmt.Sprintf("%s %s", s.Path, s.Reason) }
 
-// escapeGlob returns a path as a pattern that matches this path only.
-func escapeGlob(name string) string {
-	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(name)
-}
-
 // readHead returns the beginning of a regular file, or nothing if it cannot be
 // read.
-func readHead(name string) []byte {
-	f, _, err := OpenFile(name, syscall.O_NOFOLLOW)
+func readHead(root *os.Root, name string) []byte {
+	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a named pipe must not block
 	if err != nil {
 		return nil
 	}
 	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
 	data, _ := io.ReadAll(io.LimitReader(f, maxGroupHead))
 	return data
 }
