@@ -17,8 +17,8 @@ const maxHitText = 2000
 
 func (m readOps) search(ctx context.Context, c Call, r *api.SearchRequest) (*api.SearchAnswer, error) {
 	q := index.Query{
-		Text: strings.TrimSpace(r.Query), Exact: r.Phrase == "required", KeepTypos: r.Typos == "keep", Exclude: r.Exclude, Bias: *r.RecencyBias, All: r.All,
-		Offset: r.Offset, Limit: r.Limit, Explain: r.Explain,
+		Text: strings.TrimSpace(r.Query), Exact: r.Phrase == "required", KeepTypos: r.Typos == "keep",
+		Exclude: r.Exclude, Bias: *r.RecencyBias, All: r.All, Offset: r.Offset, Limit: r.Limit, Explain: r.Explain,
 		Filter: index.Filter{
 			Types: r.Types, Tags: r.Tags, AnyTag: r.AnyTag, Sections: r.Sections, Path: r.Path,
 			Session: r.Session, Contact: r.Contact, Archived: r.IncludeArchived,

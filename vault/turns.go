@@ -149,13 +149,15 @@ func (p *preparedEdit) isFor(old *source) bool {
 func (w *Writer) callEdit(c *Change, old *source) (data []byte, err error) {
 	w.Vault.steps.end(w.step) // the duration of Edit does not count as disk time
 	defer func() { w.step = w.Vault.steps.beginAnyway() }()
-	switch {
-	case c.prepared.isFor(old):
+	if c.prepared.isFor(old) {
 		data, err = c.prepared.data, c.prepared.err
-	case old == nil:
-		data, err = w.runEdit(c, nil)
-	default:
-		data, err = w.runEdit(c, &old.File)
+	} else {
+		c.prepared = nil // Edit may keep results of its last call
+		var file *File
+		if old != nil {
+			file = &old.File
+		}
+		data, err = w.runEdit(c, file)
 	}
 	if err == nil && c.Check != nil {
 		err = c.Check()
