@@ -15,7 +15,7 @@ EXAMPLE = example/config.yaml
 BENCHFILES ?= 1000,10000
 BENCHFLAGS ?=
 
-.PHONY: build install uninstall run test faults soak stress lint bench fuzz eval demo dist dist-check clean
+.PHONY: build install uninstall run test test-full test-e2e faults soak stress lint bench fuzz eval demo dist dist-check clean
 
 build:
 	$(GO) build -o memwatchd ./cmd/memwatchd
@@ -72,15 +72,21 @@ RACED = TestBesideHardQuestions|TestHookDaemon|TestLiveBridgeSurvivesRestart|Tes
 
 # Each test runs once: with the race detector, which -short leaves time for, or
 # without it where it finds nothing or changes the result. Most tests wait for
-# daemons: more run at a time than there may be processors.
+# daemons: more run at a time than there may be processors. The tests of FULL
+# mostly compute one after another, and run beside those of E2E.
 test:
 	$(TEST) -parallel 8 -timeout 40m -race -short $$($(GO) list ./... | grep -vE '/($(PURE)|e2e)$$')
 	$(TEST) -parallel 8 -timeout 40m -race -short -run '^($(RACED))$$' $(E2E)
-	$(TEST) -parallel 8 -timeout 40m -skip '^($(RACED))$$' $(E2E)
+	$(MAKE) -j 2 test-full test-e2e
 	$(TEST) -timeout 40m $$($(GO) list ./... | grep -E '/($(PURE))$$')
-	$(TEST) -parallel 8 -timeout 40m -run '^($(FULL))$$' ./cmd/memwatchd/... ./compactor ./index ./ops
 	cd bench && CGO_ENABLED=0 $(TEST) ./...
 	cd release && $(TEST) ./...
+
+test-full:
+	$(TEST) -parallel 8 -timeout 40m -run '^($(FULL))$$' ./cmd/memwatchd/... ./compactor ./index ./ops
+
+test-e2e:
+	$(TEST) -parallel 8 -timeout 40m -skip '^($(RACED))$$' $(E2E)
 
 # All tests, including those that take long or change limits of the machine
 # temporarily. Run it as root on an otherwise idle machine.
