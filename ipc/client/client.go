@@ -69,6 +69,10 @@ type Client struct {
 	Root string
 
 	Starter string // command that starts the daemon, for the error without one; empty: memwatchd serve
+
+	// Start starts a daemon. If it is not nil, the client calls it when no daemon
+	// answers, possibly several times at once, and sends the request again.
+	Start func(context.Context) error
 }
 
 // Do executes an operation and returns the answer in its wire format. On
@@ -146,8 +150,15 @@ func (c *Client) sendRequest(ctx context.Context, req *api.Request) (*http.Respo
 		},
 	}
 	res, err := transport.RoundTrip(r)
+	if isAbsent(err) && c.Start != nil {
+		if err := c.Start(ctx); err != nil {
+			return nil, fmt.Errorf("%w on %s: %w", ErrNoDaemon, socket, err)
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		res, err = transport.RoundTrip(r)
+	}
 	switch {
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
+	case isAbsent(err):
 		return nil, fmt.Errorf("%w on %s: run `%s`", ErrNoDaemon, socket,
 			cmp.Or(c.Starter, "memwatchd serve"))
 	case errors.Is(err, fs.ErrPermission):
@@ -166,6 +177,11 @@ func (c *Client) sendRequest(ctx context.Context, req *api.Request) (*http.Respo
 		return nil, fmt.Errorf("%s: unexpected status: %s", req.Operation().Name, res.Status)
 	}
 	return nil, failure.Error
+}
+
+// isAbsent reports whether an error of connecting means that nobody listens.
+func isAbsent(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED)
 }
 
 // errForeign reports a daemon that the client does not trust.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/background"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/doctor"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/hook"
@@ -38,9 +39,11 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 // NewRoot returns the root command with all subcommands.
 func NewRoot(stdout, stderr io.Writer) *cobra.Command {
-	g := &cli.Globals{Stdout: stdout, Stderr: stderr, NewRoot: NewRoot, OpenRoot: openRoot, Diff: ops.Diff}
+	g := &cli.Globals{Stdout: stdout, Stderr: stderr, NewRoot: NewRoot, OpenRoot: openRoot, Diff: ops.Diff,
+		Start: background.Start}
 	root := cli.NewRoot(g)
-	for _, c := range []*cobra.Command{newServe(g), setup.NewInit(g), setup.NewService(g), doctor.NewCommand(g)} {
+	for _, c := range []*cobra.Command{newServe(g), setup.NewInit(g), setup.NewService(g),
+		background.NewStop(g), background.NewRestart(g), background.NewLogs(g), doctor.NewCommand(g)} {
 		c.GroupID = "daemon"
 		root.AddCommand(c)
 	}

@@ -21,7 +21,7 @@ func newMCP(g *cli.Globals) *cobra.Command {
 		GroupID: "agents",
 		Long: `Serve the Model Context Protocol on standard input and output, for an agent that starts this command itself.
 
-The tools send requests to the daemon, which need not run yet: without a daemon, a tool returns the command that starts it. The tools act as the owner in a private context, unless --subject and --context select another scope. Messages of the agent cannot change this scope.
+The tools send requests to the daemon, and start one in the background if none runs. The tools act as the owner in a private context, unless --subject and --context select another scope. Messages of the agent cannot change this scope.
 
 By default, the agent gets the core tools: search, get, context, recent, todos, todo, note and remember.`,
 		Example: "  memwatchd mcp\n  memwatchd mcp --tools all --subject acct:42 --context public",
@@ -31,7 +31,7 @@ By default, the agent gets the core tools: search, get, context, recent, todos, 
 			if err != nil {
 				return err
 			}
-			config, client, err := g.Connect(cmd)
+			config, client, err := g.ConnectOrStart(cmd)
 			if err != nil {
 				return err
 			}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -307,7 +308,11 @@ type invocation struct {
 // newInvocation connects to the daemon with the scope of the flags and converts the
 // paths in the request.
 func newInvocation(cmd *cobra.Command, op *api.Operation, req *api.Request, g *Globals) (*invocation, error) {
-	c, client, err := g.Connect(cmd)
+	connect := g.ConnectOrStart
+	if op.Name == "status" {
+		connect = g.Connect // the absence of a daemon is the answer
+	}
+	c, client, err := connect(cmd)
 	if err != nil {
 		return nil, err
 	}
@@ -366,6 +371,22 @@ func (g *Globals) Connect(cmd *cobra.Command) (*config.Config, *client.Client, e
 		client.Scope.Context = &g.Context
 	}
 	return c, client, nil
+}
+
+// ConnectOrStart is [Globals.Connect] with a client that starts a daemon if none
+// answers, provided that daemon.autostart is set and that the configuration or a
+// flag names the memory.
+func (g *Globals) ConnectOrStart(cmd *cobra.Command) (*config.Config, *client.Client, error) {
+	c, client, err := g.Connect(cmd)
+	if err == nil && g.Start != nil && g.Socket == "" && c.Daemon.Autostart && c.NamesDir {
+		var mu sync.Mutex
+		client.Start = func(ctx context.Context) error {
+			mu.Lock()
+			defer mu.Unlock()
+			return g.Start(ctx, g, c)
+		}
+	}
+	return c, client, err
 }
 
 // SocketOf returns the socket to connect to: that of --socket, or that of the

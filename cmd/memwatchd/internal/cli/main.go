@@ -102,9 +102,10 @@ type Globals struct {
 
 	// Functions that app provides, because this package must not import theirs.
 	// OpenRoot may be nil: paths then stay as typed.
-	NewRoot  func(stdout, stderr io.Writer) *cobra.Command        // returns the root command with all commands
-	OpenRoot func(dir string) *Root                               // opens a memory directory
-	Diff     func(path string, before, after []byte) api.FileDiff // difference of two texts, without credentials
+	NewRoot  func(stdout, stderr io.Writer) *cobra.Command         // returns the root command with all commands
+	OpenRoot func(dir string) *Root                                // opens a memory directory
+	Diff     func(path string, before, after []byte) api.FileDiff  // difference of two texts, without credentials
+	Start    func(context.Context, *Globals, *config.Config) error // starts a daemon in the background
 }
 
 // NewRoot returns the root command with the global flags and the commands of

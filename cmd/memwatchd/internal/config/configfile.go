@@ -76,7 +76,9 @@ func (f Flags) Command(words string) string {
 
 // Load returns the configuration: the defaults, overridden by the file, the
 // environment and the flags, in this order. A missing file is an error only if
-// flags.File names it. On error Load returns nil.
+// flags.File names it. If neither the flags nor the environment select a file
+// by path or name, flags.Dir selects the file that names this directory, if
+// there is one. On error Load returns nil.
 func Load(flags Flags, environ []string) (*Config, error) {
 	c := Default()
 	defaultDir := c.Memory.Dir
@@ -85,6 +87,9 @@ func Load(flags Flags, environ []string) (*Config, error) {
 	if i := slices.IndexFunc(environ, func(s string) bool { return strings.HasPrefix(s, EnvPrefix+"NAME=") }); i >= 0 &&
 		name == "" {
 		name = strings.TrimPrefix(environ[i], EnvPrefix+"NAME=")
+	}
+	if name == "" && path == "" && flags.Dir != "" {
+		name = nameOf(flags.Dir)
 	}
 	if path == "" {
 		path = filepath.Join(xdg.ConfigHome, "memwatchd", cmp.Or(name, c.Name)+".yaml")
@@ -103,6 +108,9 @@ func Load(flags Flags, environ []string) (*Config, error) {
 		return nil, err
 	}
 	c.Name = cmp.Or(name, c.Name)
+	if c.Memory.Dir != "" && flags.Dir != "" && !sameDir(c.Memory.Dir, flags.Dir) {
+		c.OtherDir = c.Memory.Dir
+	}
 	c.Memory.Dir = cmp.Or(flags.Dir, c.Memory.Dir)
 	c.NamesDir = c.Memory.Dir != ""
 	c.Memory.Dir = cmp.Or(c.Memory.Dir, defaultDir)
@@ -110,6 +118,30 @@ func Load(flags Flags, environ []string) (*Config, error) {
 		return nil, fmt.Errorf("configuration: %w", err)
 	}
 	return c, nil
+}
+
+// nameOf returns the name of the configuration file of a memory directory, or ""
+// if no file in the user's configuration directory names it.
+func nameOf(dir string) string {
+	files, err := filepath.Glob(filepath.Join(xdg.ConfigHome, "memwatchd", "*.yaml"))
+	if err != nil {
+		return "" // the path of the configuration directory is not a pattern
+	}
+	for _, file := range files {
+		var c struct{ Memory struct{ Dir string } }
+		text, err := os.ReadFile(file)
+		if err == nil && yaml.Unmarshal(text, &c) == nil && c.Memory.Dir != "" && sameDir(c.Memory.Dir, dir) {
+			return strings.TrimSuffix(filepath.Base(file), ".yaml")
+		}
+	}
+	return ""
+}
+
+// sameDir reports whether two paths name the same directory.
+func sameDir(a, b string) bool {
+	a, err1 := AbsolutePath(a)
+	b, err2 := AbsolutePath(b)
+	return err1 == nil && err2 == nil && RealPath(a) == RealPath(b)
 }
 
 // Words returns the flags as arguments of another command on the same memory.

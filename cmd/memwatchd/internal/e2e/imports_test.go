@@ -74,7 +74,7 @@ var libraries = map[string][]string{
 	"github.com/robfig/":               {"compactor"},
 	"github.com/rogpeppe/":             {},
 	"github.com/sashabaranov/":         {"llm"},
-	"github.com/spf13/":                {"app", "cli", "setup", "doctor", "hook"},
+	"github.com/spf13/":                {"app", "background", "cli", "setup", "doctor", "hook"},
 	"github.com/tailscale/":            {"agents"},
 	"github.com/yuin/goldmark":         {"memory"},
 	"go.etcd.io/bbolt/":                {"index"},
@@ -86,9 +86,9 @@ var libraries = map[string][]string{
 	"golang.org/x/tools/":              {},
 	"gopkg.in/yaml.v3":                 {"memory", "config"},
 	"log/slog":                         {"compactor", "todosync", "vault", "watcher", "index", "ntfy", "ipc", "config", "daemon", "term"},
-	"net":                              {"ipc", "ipc/client", "llm", "config", "daemon", "testkit"},
+	"net":                              {"background", "ipc", "ipc/client", "llm", "config", "daemon", "testkit"},
 	"net/http":                         {"api", "ipc", "ipc/client", "ipc/mcp", "ntfy", "llm"},
-	"os/exec":                          {"setup", "doctor"},
+	"os/exec":                          {"background", "setup", "doctor"},
 	"testing":                          {"testkit"},
 }
 
@@ -105,8 +105,11 @@ var openers = map[string]string{
 	"ipc/listener.go":         "sockets",
 }
 
-// starters are the files that start other programs, namely systemctl.
-var starters = []string{internal + "setup/systemd.go"}
+// starters are the files that start other programs: systemctl, journalctl and
+// the daemon.
+var starters = []string{
+	internal + "background/background.go", internal + "background/commands.go", internal + "setup/systemd.go",
+}
 
 // fileCalls are the functions with a file name as argument.
 var fileCalls = []string{

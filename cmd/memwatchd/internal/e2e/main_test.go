@@ -22,10 +22,13 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/app"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/background"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/clock"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/hook"
+	"github.com/memwatchd/memwatchd/ipc/client"
 )
 
 var update = flag.Bool("update", false, "write golden files anew")
@@ -38,6 +41,7 @@ func TestMain(m *testing.M) {
 			clock.Now = func() time.Time { return readClock(clockFace) }
 			hook.TimeLimit = time.Minute // makes the output of hooks independent of the load
 		}
+		background.Disabled = os.Getenv(autostart) == ""
 		app.Main()
 	}})
 }
@@ -45,6 +49,9 @@ func TestMain(m *testing.M) {
 // stopped is the environment variable with the time of a daemon's stopped
 // clock, or with the name of a file that contains this time and can change.
 const stopped = "STOPPED_CLOCK"
+
+// autostart is the environment variable that lets commands start daemons.
+const autostart = "AUTOSTART"
 
 func readClock(face string) time.Time {
 	if now, err := time.Parse(time.RFC3339, face); err == nil {
@@ -134,8 +141,23 @@ func setUpScript(env *testscript.Env) error {
 			d.cmd.Process.Kill()
 			<-d.ended
 		}
+		stopBackground(filepath.Join(run, "memwatchd"))
 	})
 	return os.MkdirAll(home, 0o700)
+}
+
+// stopBackground kills the daemons that still answer on the sockets in dir:
+// commands of a script that failed have started them.
+func stopBackground(dir string) {
+	sockets, _ := filepath.Glob(filepath.Join(dir, "*.sock"))
+	for _, socket := range sockets {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		status, err := (&client.Client{Socket: socket, AsOwner: true}).Status(ctx, api.StatusRequest{})
+		cancel()
+		if err == nil && status.Status != nil && status.PID > 0 {
+			syscall.Kill(status.PID, syscall.SIGKILL)
+		}
+	}
 }
 
 // A scriptProcess is a daemon that a script started.

@@ -11,10 +11,10 @@ import (
 // programs. They prefer the name by which it was called to the path of the file
 // itself, because an update may replace the file.
 
-// invokedPath returns the path of this program by the name under which it was
+// InvokedPath returns the path of this program by the name under which it was
 // called. If that is a link, it stays a link, which may later lead to a newer
 // version.
-func invokedPath() (string, error) {
+func InvokedPath() (string, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return "", err

@@ -85,7 +85,7 @@ func (s *serviceCommand) memoryName() string {
 // service has no configuration file, File is the path of the one to write.
 func (s *serviceCommand) planService() (*config.Config, *service.Service, error) {
 	s.setEnvironment()
-	program, err := invokedPath()
+	program, err := InvokedPath()
 	if err != nil {
 		return nil, nil, err
 	}

@@ -1,0 +1,202 @@
+package background
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
+	"github.com/memwatchd/memwatchd/ipc/client"
+)
+
+// NewStop returns the command stop.
+func NewStop(g *cli.Globals) *cobra.Command {
+	return &cobra.Command{
+		Use:   "stop",
+		Short: "Stop the daemon",
+		Long: "Stop the daemon and wait until it has ended. Requests that it has begun are finished first. " +
+			"The next command starts a daemon again, unless daemon.autostart is false.",
+		Args: cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, dc, err := g.Connect(cmd)
+			if err != nil {
+				return err
+			}
+			return stop(cmd.Context(), g, c, dc)
+		},
+	}
+}
+
+// NewRestart returns the command restart.
+func NewRestart(g *cli.Globals) *cobra.Command {
+	return &cobra.Command{
+		Use:   "restart",
+		Short: "Stop the daemon and start it in the background",
+		Args:  cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, dc, err := g.Connect(cmd)
+			if err != nil {
+				return err
+			}
+			if err := stop(cmd.Context(), g, c, dc); err != nil && !errors.Is(err, client.ErrNoDaemon) {
+				return err
+			}
+			return Start(cmd.Context(), g, c)
+		},
+	}
+}
+
+// stop ends the daemon that answers the client.
+func stop(ctx context.Context, g *cli.Globals, c *config.Config, dc *client.Client) error {
+	status, err := dc.Status(ctx, api.StatusRequest{})
+	if err != nil {
+		return err
+	}
+	if status.Status == nil || status.PID <= 0 {
+		return fmt.Errorf("the daemon on %s does not name its process: stop it where it was started", dc.Socket)
+	}
+	if unit := installedUnit(c); unit != "" {
+		return fmt.Errorf("a service runs the daemon: use `systemctl --user stop %s`", unit)
+	}
+	if err := syscall.Kill(status.PID, syscall.SIGTERM); err != nil {
+		return fmt.Errorf("stop process %d: %w", status.PID, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.IPC.Drain+10*time.Second)
+	defer cancel()
+	for !hasEnded(status.PID) {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("process %d has not ended yet: %w", status.PID, context.Cause(ctx))
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+	_, err = fmt.Fprintf(g.Stdout, "Stopped the daemon of %s.\n", term.EscapeLine(c.Memory.Dir))
+	return err
+}
+
+// hasEnded reports whether a process has ended, even if its parent has not waited
+// for it.
+func hasEnded(pid int) bool {
+	if syscall.Kill(pid, 0) != nil {
+		return true
+	}
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)) // only on Linux
+	if err != nil {
+		return false
+	}
+	_, state, _ := bytes.Cut(stat[bytes.LastIndexByte(stat, ')')+1:], []byte(" "))
+	return bytes.HasPrefix(state, []byte("Z"))
+}
+
+// NewLogs returns the command logs.
+func NewLogs(g *cli.Globals) *cobra.Command {
+	var follow bool
+	lines := 50
+	c := &cobra.Command{
+		Use:   "logs",
+		Short: "Show the log of the daemon",
+		Long: "Show the end of the log of a daemon that runs in the background. If a service runs the daemon, " +
+			"show its log by journalctl.",
+		Example: "  memwatchd logs -f",
+		Args:    cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := config.Load(g.Config, os.Environ())
+			if err != nil {
+				return cli.UsageError{Err: err}
+			}
+			if lines < 1 {
+				return cli.UsageError{Err: errors.New("--lines must be at least 1")}
+			}
+			if unit := installedUnit(c); unit != "" {
+				args := []string{"--user", "--unit", unit, "--lines", strconv.Itoa(lines)}
+				if follow {
+					args = append(args, "--follow")
+				}
+				journal := exec.CommandContext(cmd.Context(), "journalctl", args...)
+				journal.Stdout, journal.Stderr = g.Stdout, g.Stderr
+				return journal.Run()
+			}
+			return showLog(cmd.Context(), g.Stdout, logPath(c), lines, follow)
+		},
+	}
+	c.Flags().BoolVarP(&follow, "follow", "f", false, "wait for more, until Ctrl-C")
+	c.Flags().IntVarP(&lines, "lines", "n", lines, "number of lines to show")
+	return c
+}
+
+// showLog prints the last lines of a log. With follow it then prints what is
+// appended, also to the log that replaces this one, until the context ends.
+func showLog(ctx context.Context, out io.Writer, path string, lines int, follow bool) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return errNoLog(err)
+	}
+	defer func() { file.Close() }()
+	var last []string
+	text := bufio.NewReader(file)
+	for {
+		line, err := text.ReadString('\n')
+		if line != "" {
+			if len(last) == lines {
+				last = slices.Delete(last, 0, 1)
+			}
+			last = append(last, line)
+		}
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, line := range last {
+		if _, err := io.WriteString(out, term.EscapeText(line)); err != nil {
+			return err
+		}
+	}
+	for follow {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(200 * time.Millisecond):
+		}
+		more, err := io.ReadAll(file)
+		if err != nil {
+			return err
+		}
+		if _, err := io.WriteString(out, term.EscapeText(string(more))); err != nil {
+			return err
+		}
+		file = reopen(file, path)
+	}
+	return nil
+}
+
+// reopen returns file, or the file at path if it is another.
+func reopen(file *os.File, path string) *os.File {
+	old, err1 := file.Stat()
+	now, err2 := os.Stat(path)
+	if err1 != nil || err2 != nil || os.SameFile(old, now) {
+		return file
+	}
+	next, err := os.Open(path)
+	if err != nil {
+		return file
+	}
+	file.Close()
+	return next
+}
