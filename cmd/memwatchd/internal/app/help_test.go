@@ -14,7 +14,7 @@ import (
 // contains the same words as without wrapping.
 func TestHelpFits(t *testing.T) {
 	var wide, narrow bytes.Buffer
-	for _, args := range [][]string{{"--help"}, {"context", "--help"}, {"item", "--help"}, {"session", "write", "--help"}} {
+	for _, args := range [][]string{{"--help"}, {"help", "--all"}, {"context", "--help"}, {"item", "--help"}, {"session", "write", "--help"}} {
 		for width, out := range map[int]*bytes.Buffer{0: &wide, 90: &narrow} {
 			root := NewRoot(out, out)
 			cli.WrapHelp(root, width)
@@ -31,5 +31,35 @@ func TestHelpFits(t *testing.T) {
 		if w := uniseg.StringWidth(strings.TrimRight(line, "\n")); w > 90 && !strings.HasPrefix(line, "  memwatchd ") {
 			t.Errorf("a line is %d columns wide: %s", w, line)
 		}
+	}
+}
+
+// TestShortHelp checks that the help of the program alone consists of commands
+// with arguments that they accept.
+func TestShortHelp(t *testing.T) {
+	var out bytes.Buffer
+	if status := Run(t.Context(), nil, &out, &out); status != 0 {
+		t.Fatalf("status %d: %s", status, &out)
+	}
+	examples := 0
+	for line := range strings.Lines(out.String()) {
+		example, summary, ok := strings.Cut(strings.TrimPrefix(line, "  memwatchd "), "   ")
+		if !ok || !strings.HasPrefix(line, "  ") {
+			continue
+		}
+		examples++
+		c, args, err := NewRoot(&out, &out).Find(strings.Fields(example))
+		if err == nil {
+			err = c.ParseFlags(args)
+		}
+		if err == nil && c.Args != nil {
+			err = c.Args(c, c.Flags().Args())
+		}
+		if err != nil || !strings.Contains(summary, c.Short) {
+			t.Errorf("%q: command %q, %v", line, c.CommandPath(), err)
+		}
+	}
+	if examples != 8 {
+		t.Errorf("%d examples:\n%s", examples, &out)
 	}
 }

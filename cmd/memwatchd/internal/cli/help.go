@@ -7,6 +7,7 @@ import (
 	"io"
 	"regexp"
 	"strings"
+	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -15,9 +16,47 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 )
 
-// newHelp returns the command that shows the help of other commands.
-func newHelp() *cobra.Command {
-	return &cobra.Command{
+// firstCommands are the commands that a newcomer needs, as examples.
+var firstCommands = []string{
+	"init --dir notes",
+	"note The certificate expires in May",
+	"search certificate",
+	"recent",
+	"todo list",
+	"journal",
+	"mcp install --agent codex",
+	"doctor",
+}
+
+// addShortHelp lets the root command show the examples of firstCommands instead of
+// its full help, unless all is set.
+func addShortHelp(root *cobra.Command, all *bool, width int) {
+	full := root.HelpFunc()
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		if cmd != root || *all {
+			full(cmd, args)
+			return
+		}
+		var b strings.Builder
+		fmt.Fprintf(&b, "%s\n\n", root.Short)
+		w := tabwriter.NewWriter(&b, 0, 0, 3, ' ', 0)
+		for _, example := range firstCommands {
+			if c, _, err := root.Find(strings.Fields(example)); err == nil {
+				fmt.Fprintf(w, "  memwatchd %s\t%s\n", example, c.Short)
+			}
+		}
+		w.Flush()
+		b.WriteString("\nmemwatchd help COMMAND explains a command, memwatchd help --all lists all of them.\n")
+		for line := range strings.Lines(b.String()) {
+			io.WriteString(cmd.OutOrStdout(), term.Wrap(strings.TrimRight(line, "\n"), width, "      ")+"\n")
+		}
+	})
+}
+
+// newHelp returns the command that shows the help of other commands. Its flag sets
+// all.
+func newHelp(all *bool) *cobra.Command {
+	c := &cobra.Command{
 		Use:   "help [command]",
 		Short: "Explain a command",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -50,6 +89,8 @@ func newHelp() *cobra.Command {
 			return names, noFiles
 		},
 	}
+	c.Flags().BoolVarP(all, "all", "a", false, "list all commands")
+	return c
 }
 
 // findSubcommand returns the subcommand with that name, or nil.

@@ -147,7 +147,9 @@ func NewRoot(g *Globals) *cobra.Command {
 		root.AddCommand(c)
 	}
 	root.AddCommand(newCompletion(g), newBash(g))
-	root.SetHelpCommand(newHelp())
+	all := new(bool)
+	addShortHelp(root, all, term.Width(g.Stdout))
+	root.SetHelpCommand(newHelp(all))
 	root.SetHelpCommandGroupID("shell")
 	addOperations(root, g)
 	return root
