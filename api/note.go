@@ -26,7 +26,7 @@ type CaptureAnswer struct {
 
 // NoteRequest requests that a note be appended to the log of a day.
 type NoteRequest struct {
-	Text       string   `json:"text" arg:"rest" stdin:"true" need:"true" doc:"the note: one concise paragraph with a decision, a fact or a preference"`
+	Text       string   `json:"text" arg:"rest" stdin:"true" need:"true" doc:"the note, with a decision, a fact or a preference; several lines stay as they are"`
 	Topic      string   `json:"topic" doc:"topic in a few words, used as the heading"`
 	Time       string   `json:"time" doc:"time of the note, such as 10:30 AM, 22:30 or 2026-02-04T10:30:00Z; default: now"`
 	Day        string   `json:"day" doc:"day, YYYY-MM-DD; default: today"`

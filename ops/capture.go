@@ -37,7 +37,7 @@ func (m writeOps) captureBullets(ctx context.Context, c Call, r *api.CaptureRequ
 	}
 	at := m.Now().In(m.Location)
 	there := func(e *memory.Entry, b *logBlock) bool {
-		return e.Block == memory.Item && e.Text == b.entry.Text &&
+		return e.Block == memory.Item && e.Norm == b.entry.Norm &&
 			e.Attributes[sessionAttribute] == b.attributes[sessionAttribute] &&
 			e.Type == b.entry.Type && e.Partition.Visibility == b.entry.Partition.Visibility
 	}
@@ -65,7 +65,7 @@ func (m writeOps) captureBullets(ctx context.Context, c Call, r *api.CaptureRequ
 	}
 	answer.Lines = make([]int, len(blocks))
 	for i := range blocks {
-		if n := slices.IndexFunc(fresh, func(b logBlock) bool { return b.text == blocks[i].text }); n >= 0 {
+		if n := slices.IndexFunc(fresh, func(b logBlock) bool { return b.given == blocks[i].given }); n >= 0 {
 			answer.Lines[i] = done.lines[n]
 		}
 	}
@@ -111,12 +111,12 @@ func (m writeOps) captureBlocks(c Call, r *api.CaptureRequest) ([]logBlock, erro
 	}
 	var blocks []logBlock
 	for _, bullet := range r.Bullets {
-		line, err := m.logText("bullets", trimMarker(bullet))
-		if err != nil {
+		text := trimMarker(bullet)
+		if err := m.checkLogText("bullets", text); err != nil {
 			return nil, err
 		}
 		blocks = append(blocks, logBlock{
-			text: "- " + line, evidence: r.Evidence,
+			given: text, item: true, evidence: r.Evidence,
 			attributes: map[string]string{
 				"type": r.Type, "visibility": visibilityAttribute(r.Visibility), "source": sourceAttribute(c, r.Source),
 				sessionAttribute: oneLine(r.Session),

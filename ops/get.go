@@ -24,6 +24,7 @@ func (m readOps) get(ctx context.Context, c Call, r *api.GetRequest) (*api.GetAn
 		}
 	}
 	from, lines := r.From, r.Lines
+	plain := ""
 	if id != "" {
 		doc, e, err := m.findEntry(ctx, c, id)
 		if err != nil {
@@ -32,7 +33,11 @@ func (m readOps) get(ctx context.Context, c Call, r *api.GetRequest) (*api.GetAn
 		shown := doc.Shown(c.View)
 		path, from = doc.Place.Path, shown.Line(e.Line)
 		lines = shown.Line(e.EndLine) - from + 1
+		plain = e.Content()
 		defer m.recordUse(path + "#" + e.ID)
+	}
+	if r.Plain && id == "" {
+		return nil, api.Errorf(api.Invalid, "plain: %s is a file", path).WithHint("add #id to select an entry")
 	}
 	doc, shown, err := m.loadFile(c, path)
 	if err != nil {
@@ -52,6 +57,9 @@ func (m readOps) get(ctx context.Context, c Call, r *api.GetRequest) (*api.GetAn
 		Hash:  hashOf(doc, shown),
 		Stale: doc.Stale,
 		Index: m.indexState(c),
+	}
+	if r.Plain {
+		answer.Text = plain + "\n"
 	}
 	answer.Frontmatter = readableFrontmatter(c, doc)
 	return answer, nil

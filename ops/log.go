@@ -22,9 +22,10 @@ import (
 // is a file among the sessions of the day, because a directory made for the log
 // would belong to no subject. A caller with files of its own has such a file too.
 
-// Limits of a log entry and of its heading, in characters. Longer texts are not
-// notes.
+// Limits of texts: of a log entry in bytes, and of other texts and of the heading
+// in characters. Longer texts are not notes.
 const (
+	maxText  = 16 << 10
 	maxNote  = 4000
 	maxTopic = 200
 )
@@ -44,16 +45,23 @@ type logEdit struct {
 
 // A logBlock is a Markdown block with the attributes of its entry.
 type logBlock struct {
-	text       string
+	given      string // the text of the caller
+	item       bool   // whether the block is a list item even if it has one line
 	attributes map[string]string
 	evidence   []string
 
+	text  string       // the block
 	entry memory.Entry // the entry that the block alone parses to
 }
 
-// source returns the block with its attributes.
+// source returns the block with its attributes, which follow several lines on a
+// line of their own.
 func (b *logBlock) source() string {
-	return b.text + " " + memory.Comment(b.attributes, b.evidence)
+	space := " "
+	if strings.Contains(b.text, "\n") {
+		space = "\n  "
+	}
+	return b.text + space + memory.Comment(b.attributes, b.evidence)
 }
 
 // A logResult is the result of a logging.
@@ -156,9 +164,10 @@ func (m writeOps) appendLogFile(ctx context.Context, c Call, l logEdit, path str
 	return l.locateBlocks(after, c.View, there, len(texts)), nil
 }
 
-// finishBlock completes the attributes of a block and parses the block. It
-// rejects a text that, with the attributes, does not parse to exactly one
-// matching entry.
+// finishBlock completes the attributes of a block, and chooses the form of its
+// text that, with the attributes, parses to exactly one entry with this text. In
+// a text without such a form, as one with a code block that does not end, it
+// escapes the Markdown.
 func (m writeOps) finishBlock(b *logBlock, path string, at time.Time) error {
 	b.attributes = maps.Clone(b.attributes)
 	// The headings of daily notes contain the time. Only the second of two
@@ -167,18 +176,24 @@ func (m writeOps) finishBlock(b *logBlock, path string, at time.Time) error {
 	if m.Layout.Place(path).Kind != memory.Daily || !minute.Equal(at.Truncate(time.Minute)) {
 		b.attributes["updated"] = memory.Timestamp(at)
 	}
-	doc := m.Parse(vault.File{Path: path, Data: []byte(b.source() + "\n")})
-	said := map[string]string{}
+	want := map[string]string{}
 	for key, value := range b.attributes {
 		if value != "" {
-			said[key] = value
+			want[key] = value
 		}
 	}
-	if len(doc.Entries) == 1 {
+	given := memory.TrimText(b.given)
+	escaped := memory.ListItem(given) // keeps the lines, but not the Markdown in them
+	for _, b.text = range append(memory.WriteForms(given, b.item), escaped) {
+		doc := m.Parse(vault.File{Path: path, Data: []byte(b.source() + "\n")})
+		if len(doc.Entries) != 1 || doc.Unsound {
+			continue
+		}
 		b.entry = doc.Entries[0]
 		got := maps.Clone(b.entry.Attributes)
 		delete(got, "evidence")
-		if !doc.Unsound && maps.Equal(got, said) && slices.Equal(b.entry.Evidence, b.evidence) {
+		if maps.Equal(got, want) && slices.Equal(b.entry.Evidence, b.evidence) &&
+			(b.entry.Content() == given || b.text == escaped) {
 			return nil
 		}
 	}
@@ -187,7 +202,7 @@ func (m writeOps) finishBlock(b *logBlock, path string, at time.Time) error {
 }
 
 // sameText reports whether two blocks have the same text.
-func (b *logBlock) sameText(other logBlock) bool { return b.entry.Text == other.entry.Text }
+func (b *logBlock) sameText(other logBlock) bool { return b.entry.Norm == other.entry.Norm }
 
 // findBlocks returns, for each block, the index of the readable entry that contains
 // it, or -1.
@@ -266,20 +281,19 @@ func (m writeOps) logTime(clock, day string) (time.Time, error) {
 	return at, nil
 }
 
-// logText converts a caller's text into one line of a log.
-func (m writeOps) logText(field, text string) (string, error) {
+// checkLogText rejects a caller's text that cannot be added to a log.
+func (m writeOps) checkLogText(field, text string) error {
 	if err := m.checkText(field, text); err != nil {
-		return "", err
+		return err
 	}
-	switch line := memory.Line(text); {
-	case line == "":
-		return "", api.Errorf(api.Invalid, "%s is empty", field)
-	case utf8.RuneCountInString(line) > maxNote:
-		return "", api.Errorf(api.TooLarge, "%s has more than %d characters", field, maxNote).
-			WithHint("shorten the text to one concise paragraph")
-	default:
-		return line, nil
+	switch text := memory.TrimText(text); {
+	case text == "":
+		return api.Errorf(api.Invalid, "%s is empty", field)
+	case len(text) > maxText:
+		return api.Errorf(api.TooLarge, "%s has more than %d bytes", field, maxText).
+			WithHint("write longer texts to a file of their own")
 	}
+	return nil
 }
 
 // logEvidence rejects invalid evidence.
@@ -306,30 +320,36 @@ func (m writeOps) logSource(field, source string) error {
 	return nil
 }
 
-// withTags appends to a line the tags that it does not have yet.
-func (m writeOps) withTags(line string, tags []string) (string, error) {
-	read := func(text string) []string {
-		doc := m.Parse(vault.File{Path: "memory/log.md", Data: []byte(text + "\n")})
-		if len(doc.Entries) == 0 {
-			return nil
+// withTags appends to a text the tags that it does not have yet: to its line, or
+// in a paragraph below several lines.
+func (m writeOps) withTags(text string, tags []string) (string, error) {
+	text = memory.TrimText(text)
+	read := func(text string) (tags []string) {
+		for _, e := range m.Parse(vault.File{Path: "memory/log.md", Data: []byte(text + "\n")}).Entries {
+			tags = append(tags, e.Tags...)
 		}
-		return doc.Entries[0].Tags
+		return tags
+	}
+	space := " "
+	if strings.Contains(text, "\n") {
+		space = "\n\n"
 	}
 	for _, tag := range tags {
 		name := strings.TrimPrefix(strings.TrimSpace(tag), "#")
-		if slices.Contains(read(line), strings.ToLower(name)) {
+		if slices.Contains(read(text), strings.ToLower(name)) {
 			continue
 		}
 		if err := m.checkText("tags", name); err != nil {
 			return "", err
 		}
-		line += " #" + name
-		if !slices.Contains(read(line), strings.ToLower(name)) {
+		text += space + "#" + name
+		space = " "
+		if !slices.Contains(read(text), strings.ToLower(name)) {
 			return "", api.Errorf(api.Invalid, "tags: %q cannot be a tag", tag).
 				WithHint("use one word of letters, digits and -_/:. with at least one letter")
 		}
 	}
-	return line, nil
+	return text, nil
 }
 
 // formatNumber formats a number as an attribute; zero becomes empty.

@@ -9,14 +9,21 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 )
 
-// TestTextTooLong checks that remember, profile and project reject a text
+// TestTextTooLong checks that note, capture, remember, profile and project reject a text
 // over the size limit and then write nothing.
 func TestTextTooLong(t *testing.T) {
 	d := readOpsCase(t, &txtar.Archive{}).disk(t)
 	c := d.callAs(t, "owner", "private")
-	fits, book := strings.Repeat("字", maxNote), strings.Repeat("字", maxNote+1)
 	based := api.Basis{Evidence: []string{"https://example.com"}}
 	for name, ask := range map[string]func(text string) error{
+		"note": func(text string) error {
+			_, err := d.memory.writeOps().note(t.Context(), c, &api.NoteRequest{Text: text})
+			return err
+		},
+		"capture": func(text string) error {
+			_, err := d.memory.writeOps().capture(t.Context(), c, &api.CaptureRequest{Bullets: []string{text}})
+			return err
+		},
 		"remember": func(text string) error {
 			_, err := d.memory.writeOps().remember(t.Context(), c, &api.RememberRequest{Text: text, Explicit: true})
 			return err
@@ -30,6 +37,10 @@ func TestTextTooLong(t *testing.T) {
 			return err
 		},
 	} {
+		fits, book := strings.Repeat("字", maxNote), strings.Repeat("字", maxNote+1)
+		if name == "note" || name == "capture" {
+			fits, book = strings.Repeat("x", maxText), strings.Repeat("x", maxText+1)
+		}
 		if err := ask(book); asError(err).Code != api.TooLarge || d.changes(t) != "" {
 			t.Errorf("%s: %v", name, err)
 		}

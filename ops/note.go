@@ -39,8 +39,7 @@ func (m writeOps) note(ctx context.Context, c Call, r *api.NoteRequest) (*api.No
 
 // noteBlock returns a note in the form in which it is written.
 func (m writeOps) noteBlock(c Call, r *api.NoteRequest) (b logBlock, err error) {
-	b.text, err = m.logText("text", r.Text)
-	if err != nil {
+	if err := m.checkLogText("text", r.Text); err != nil {
 		return b, err
 	}
 	if err := m.checkText("topic", r.Topic); err != nil {
@@ -56,7 +55,7 @@ func (m writeOps) noteBlock(c Call, r *api.NoteRequest) (b logBlock, err error) 
 	if err := m.logEvidence(r.Evidence); err != nil {
 		return b, err
 	}
-	b.text, err = m.withTags(b.text, r.Tags)
+	b.given, err = m.withTags(r.Text, r.Tags)
 	if err != nil {
 		return b, err
 	}

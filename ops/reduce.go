@@ -222,9 +222,9 @@ func (m writeOps) checkBullet(line string) error {
 	if utf8.RuneCountInString(line) > maxBullet {
 		return fmt.Errorf("a bullet has more than %d characters", maxBullet)
 	}
-	line, err := m.logText("bullets", trimMarker(line))
-	if err != nil {
+	line = trimMarker(line)
+	if err := m.checkLogText("bullets", line); err != nil {
 		return err
 	}
-	return m.finishBlock(&logBlock{text: "- " + line, attributes: map[string]string{}}, "memory/log.md", m.Now())
+	return m.finishBlock(&logBlock{given: line, item: true, attributes: map[string]string{}}, "memory/log.md", m.Now())
 }

@@ -74,6 +74,9 @@ func newOperationCommand(op *api.Operation, form *api.Command, name string, g *G
 			return setArguments(op, form, req, args, cmd.InOrStdin())
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := readMissingText(cmd, op, form, req); err != nil {
+				return UsageError{Err: err}
+			}
 			return runOperation(cmd, op, req, g)
 		},
 	}

@@ -88,7 +88,7 @@ var libraries = map[string][]string{
 	"log/slog":                         {"compactor", "todosync", "vault", "watcher", "index", "ntfy", "ipc", "config", "daemon", "term"},
 	"net":                              {"background", "ipc", "ipc/client", "llm", "config", "daemon", "testkit"},
 	"net/http":                         {"api", "ipc", "ipc/client", "ipc/mcp", "ntfy", "llm"},
-	"os/exec":                          {"background", "setup", "doctor"},
+	"os/exec":                          {"background", "cli", "setup", "doctor"},
 	"testing":                          {"testkit"},
 }
 
@@ -105,10 +105,11 @@ var openers = map[string]string{
 	"ipc/listener.go":         "sockets",
 }
 
-// starters are the files that start other programs: systemctl, journalctl and
-// the daemon.
+// starters are the files that start other programs: systemctl, journalctl, the
+// daemon and an editor.
 var starters = []string{
-	internal + "background/background.go", internal + "background/commands.go", internal + "setup/systemd.go",
+	internal + "background/background.go", internal + "background/commands.go", internal + "cli/editor.go",
+	internal + "setup/systemd.go",
 }
 
 // fileCalls are the functions with a file name as argument.

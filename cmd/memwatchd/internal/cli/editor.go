@@ -1,0 +1,67 @@
+package cli
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
+)
+
+// readMissingText sets the text of a request whose command line has none: from
+// standard input, or for a note at a terminal from an editor.
+func readMissingText(cmd *cobra.Command, op *api.Operation, form *api.Command, req *api.Request) error {
+	for _, p := range Arguments(op, form) {
+		if _, given := req.GivenValue(p); given || !p.Need || !p.Stdin {
+			continue
+		}
+		in := cmd.InOrStdin()
+		switch {
+		case in == (noInput{}):
+			return nil
+		case !term.IsTerminal(in):
+			return setValue(req, p, "-", in)
+		case op.Name == "note":
+			text, err := editText(in, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			if err != nil {
+				return fmt.Errorf("%s: %w", op.Name, err)
+			}
+			return req.Set(p, text)
+		}
+	}
+	return nil
+}
+
+// editText returns the text that a person writes in $VISUAL or $EDITOR.
+func editText(in io.Reader, out, errs io.Writer) (string, error) {
+	file, err := os.CreateTemp("", "memwatchd-*.md") // readable by the user only
+	if err != nil {
+		return "", err
+	}
+	defer os.Remove(file.Name())
+	if err := file.Close(); err != nil {
+		return "", err
+	}
+	// A shell splits the variable, which may contain flags.
+	editor := cmp.Or(os.Getenv("VISUAL"), os.Getenv("EDITOR"), "vi")
+	c := exec.Command("/bin/sh", "-c", "exec "+editor+` "$1"`, "sh", file.Name())
+	c.Stdin, c.Stdout, c.Stderr = in, out, errs
+	if err := c.Run(); err != nil {
+		return "", fmt.Errorf("editor %s: %w; nothing was saved", editor, err)
+	}
+	text, err := os.ReadFile(file.Name())
+	if err != nil {
+		return "", err
+	}
+	if strings.TrimSpace(string(text)) == "" {
+		return "", errors.New("the text is empty; nothing was saved")
+	}
+	return string(text), nil
+}
