@@ -6,7 +6,7 @@ import (
 
 // JournalRequest requests the journal of changes to files.
 type JournalRequest struct {
-	Since string `json:"since" doc:"only changes since this day, this time, or this long ago: 2026-02-04, 2026-02-04T12:30:00Z, 12h or 7d"`
+	Since string `json:"since" doc:"only changes since this time: 2026-02-04, 2026-02, 2026, RFC 3339, 36h, 7d, 2w, today, yesterday or a weekday"`
 	Path  string `json:"path" arg:"1" complete:"path" doc:"only changes to this file, or to files below this directory"`
 	Limit int    `json:"limit" default:"20" min:"1" max:"1000" doc:"maximum number of changes, 1 to 1000"`
 	Scope
@@ -41,7 +41,7 @@ type WriteRecord struct {
 // UndoRequest requests that changes be undone.
 type UndoRequest struct {
 	ID     string `json:"id" arg:"1" complete:"change" doc:"change to undo: its id in the journal, or the beginning of the id; changes of the same group are undone with it"`
-	Since  string `json:"since" doc:"undo all changes since this day, this time, or this long ago: 2026-02-04, 2026-02-04T12:30:00Z, 12h or 7d"`
+	Since  string `json:"since" doc:"undo all changes since this time: 2026-02-04, 2026-02, 2026, RFC 3339, 36h, 7d, 2w, today, yesterday or a weekday"`
 	DryRun bool   `json:"dry_run" doc:"show the changes to undo, without changing files"`
 	Scope
 }

@@ -29,7 +29,7 @@ type NoteRequest struct {
 	Text       string   `json:"text" arg:"rest" stdin:"true" need:"true" doc:"the note, with a decision, a fact or a preference; several lines stay as they are"`
 	Topic      string   `json:"topic" doc:"topic in a few words, used as the heading"`
 	Time       string   `json:"time" doc:"time of the note, such as 10:30 AM, 22:30 or 2026-02-04T10:30:00Z; default: now"`
-	Day        string   `json:"day" doc:"day, YYYY-MM-DD; default: today"`
+	Day        string   `json:"day" doc:"day: YYYY-MM-DD, today, yesterday or a weekday; default: today"`
 	Tags       []string `json:"tags" complete:"tag" doc:"tags, with or without #"`
 	Type       string   `json:"type" enum:"fact,preference,project,decision,crumb,request,result" doc:"type of the note: fact, preference, project, decision, crumb, request or result; default: crumb"`
 	Importance float64  `json:"importance" min:"0" max:"1" doc:"importance, 0 to 1; 0.8 and more protects the note from archiving and requires a private context"`

@@ -14,7 +14,7 @@ type SearchRequest struct {
 	Offset          int      `json:"offset" min:"0" max:"100000" doc:"number of hits to skip, 0 to 100000"`
 	Mode            string   `json:"mode" default:"relevance" enum:"relevance,overlap" doc:"ranking: relevance (best match first), or overlap (an exact formula of word share, recency and importance)"`
 	RecencyBias     *float64 `json:"recency_bias" default:"0.3" min:"0" max:"1" doc:"overlap: weight of recency against text, 0 to 1"`
-	AsOf            string   `json:"as_of" doc:"reference time for ages, RFC 3339 or YYYY-MM-DD; default: now"`
+	AsOf            string   `json:"as_of" doc:"reference time for ages, in the forms of since; default: now"`
 	All             bool     `json:"all" doc:"overlap: also return entries that contain none of the words"`
 	Kinds           []string `json:"kinds" enum:"note,session,daily,longterm,items,identity,archive" doc:"only files of these kinds: note, session, daily, longterm, items, identity, archive"`
 	Types           []string `json:"types" enum:"fact,preference,project,decision,crumb,request,result" doc:"only entries of these types: fact, preference, project, decision, crumb, request, result"`
@@ -22,8 +22,8 @@ type SearchRequest struct {
 	AnyTag          bool     `json:"any_tag" doc:"match entries with at least one of the tags"`
 	Sections        []string `json:"sections" complete:"section" doc:"only entries below one of these headings"`
 	Path            string   `json:"path" complete:"path" doc:"only files below this directory, or files that match this glob"`
-	Since           string   `json:"since" doc:"only entries since this day or time, YYYY-MM-DD or RFC 3339"`
-	Until           string   `json:"until" doc:"only entries until this day or time, YYYY-MM-DD or RFC 3339"`
+	Since           string   `json:"since" doc:"only entries since this time: 2026-02-04, 2026-02, 2026, RFC 3339, 36h, 7d, 2w, today, yesterday or a weekday"`
+	Until           string   `json:"until" doc:"only entries until this time, in the same forms"`
 	State           string   `json:"state" enum:"open,done" doc:"only entries with a task in this state: open or done"`
 	Session         string   `json:"session" complete:"session" doc:"only entries of the session with this id"`
 	Contact         string   `json:"contact" doc:"only entries of sessions with this contact"`
@@ -37,9 +37,10 @@ type SearchRequest struct {
 // RecentRequest requests the newest entries.
 type RecentRequest struct {
 	Hours *float64 `json:"hours" default:"24" min:"0" max:"876000" arg:"1" doc:"number of hours to look back, 0 to 876000"`
+	Since string   `json:"since" doc:"time to look back to, in place of hours, in the forms that search accepts"`
 	Tags  []string `json:"tags" complete:"tag" doc:"only entries with all of these tags"`
 	Limit int      `json:"limit" default:"10" min:"1" max:"100" doc:"maximum number of entries, 1 to 100"`
-	AsOf  string   `json:"as_of" doc:"time to look back from, RFC 3339 or YYYY-MM-DD; default: now"`
+	AsOf  string   `json:"as_of" doc:"time to look back from, in the same forms; default: now"`
 	Fresh
 	Scope
 }

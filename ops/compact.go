@@ -159,7 +159,7 @@ func (m writeOps) compress(ctx context.Context, c Call, r *api.CompressRequest) 
 	}
 	var cutoff time.Duration
 	if r.Cutoff != "" {
-		since, err := m.parseSince("cutoff", r.Cutoff)
+		since, _, err := m.parsePeriod("cutoff", r.Cutoff)
 		if err != nil {
 			return nil, err
 		}

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/vault"
@@ -18,7 +16,7 @@ func (m writeOps) journal(_ context.Context, c Call, r *api.JournalRequest) (*ap
 	if m.Undoer == nil {
 		return nil, errNoJournal
 	}
-	since, err := m.parseSince("since", r.Since)
+	since, _, err := m.parsePeriod("since", r.Since)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +54,7 @@ func (m writeOps) undo(ctx context.Context, c Call, r *api.UndoRequest) (*api.Un
 			return nil, undoError(r.ID, err)
 		}
 	default:
-		since, err := m.parseSince("since", r.Since)
+		since, _, err := m.parsePeriod("since", r.Since)
 		if err != nil {
 			return nil, err
 		}
@@ -100,25 +98,6 @@ func reasonOf(err error) string {
 		return conflict.Reason
 	}
 	return err.Error()
-}
-
-// parseSince parses a day, a time, or a duration before now.
-func (m writeOps) parseSince(name, s string) (time.Time, error) {
-	if days, ok := strings.CutSuffix(s, "d"); ok {
-		if n, err := strconv.Atoi(days); err == nil && n >= 0 && n < 100_000 {
-			return m.Now().AddDate(0, 0, -n), nil
-		}
-	}
-	if d, err := time.ParseDuration(s); err == nil && d >= 0 {
-		return m.Now().Add(-d), nil
-	}
-	t, _, err := m.parseTimes(name, s)
-	if err != nil {
-		return time.Time{}, api.Errorf(api.Invalid,
-			"%s: %q is not a day such as 2026-02-04, a time such as 2026-02-04T12:30:00Z, or an age such as "+
-				"12h or 7d", name, s)
-	}
-	return t, nil
 }
 
 // reverseHunks returns the hunks that revert a change, with line numbers of the

@@ -16,15 +16,16 @@ import (
 )
 
 func (m readOps) loadOp(ctx context.Context, c Call, r *api.LoadRequest) (*api.LoadAnswer, error) {
-	if r.Day != "" && !memory.IsDay(r.Day) {
-		return nil, api.Errorf(api.Invalid, "day: %q is not a day such as 2026-02-04", r.Day)
+	today, err := m.parseDay("day", cmp.Or(r.Day, "today"))
+	if err != nil {
+		return nil, err
 	}
 	longTerm, recent := m.longTerm(c), m.shortTerm(c, r.Days, r.Session)
 	answer := &api.LoadAnswer{
 		Identity: filesOf(c, m.identityFiles(c), true), LongTerm: filesOf(c, longTerm, true),
 		Recent: filesOf(c, recent, false), Index: m.indexState(c),
 	}
-	session := m.sessionFile(c, r.Session, cmp.Or(r.Day, m.day(0)))
+	session := m.sessionFile(c, r.Session, today)
 	if session != nil {
 		answer.Today = &filesOf(c, []shownFile{fileOf(c, session)}, true)[0]
 	}

@@ -253,8 +253,10 @@ func (m writeOps) logTime(clock, day string) (time.Time, error) {
 	now := m.Now().In(m.Location)
 	at := now
 	if day != "" {
-		if !memory.IsDay(day) {
-			return at, api.Errorf(api.Invalid, "day: %q is not a day such as 2026-02-04", day)
+		var err error
+		day, err = m.parseDay("day", day)
+		if err != nil {
+			return at, err
 		}
 		d, _ := time.Parse(time.DateOnly, day)
 		at = time.Date(d.Year(), d.Month(), d.Day(), now.Hour(), now.Minute(), now.Second(), 0, m.Location)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/index"
@@ -46,11 +45,11 @@ func (m readOps) search(ctx context.Context, c Call, r *api.SearchRequest) (*api
 		return nil, api.Errorf(api.Invalid, "exclude: %v", err)
 	}
 	var err error
-	q.Filter.Since, _, err = m.parseTimes("since", r.Since)
+	q.Filter.Since, _, err = m.parsePeriod("since", r.Since)
 	if err != nil {
 		return nil, err
 	}
-	_, q.Filter.Until, err = m.parseTimes("until", r.Until)
+	_, q.Filter.Until, err = m.parsePeriod("until", r.Until)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +57,7 @@ func (m readOps) search(ctx context.Context, c Call, r *api.SearchRequest) (*api
 }
 
 func (m readOps) recent(ctx context.Context, c Call, r *api.RecentRequest) (*api.SearchAnswer, error) {
-	from, _, err := m.parseTimes("as_of", r.AsOf)
+	from, _, err := m.parsePeriod("as_of", r.AsOf)
 	if err != nil {
 		return nil, err
 	}
@@ -66,10 +65,18 @@ func (m readOps) recent(ctx context.Context, c Call, r *api.RecentRequest) (*api
 	if from.IsZero() {
 		from = m.Now()
 	}
-	q.Filter.Since = from.Add(-time.Duration(*r.Hours * float64(time.Hour)))
+	q.Filter.Since, _, err = m.parsePeriod("since", r.Since)
+	if err != nil {
+		return nil, err
+	}
+	searched := "since " + r.Since
+	if r.Since == "" {
+		q.Filter.Since = from.Add(-time.Duration(*r.Hours * float64(time.Hour)))
+		searched = fmt.Sprintf("of the last %g h", *r.Hours)
+	}
 	answer, err := m.runQuery(ctx, c, q, r.AsOf, true)
 	if err == nil && answer.Total == 0 && answer.Note == noMatchNote(c) {
-		answer.Note = fmt.Sprintf("%s; searched entries of the last %g h", answer.Note, *r.Hours)
+		answer.Note = answer.Note + "; searched entries " + searched
 	}
 	return answer, err
 }
@@ -78,7 +85,7 @@ func (m readOps) recent(ctx context.Context, c Call, r *api.RecentRequest) (*api
 func (m readOps) runQuery(ctx context.Context, c Call, q index.Query, asOf string, count bool) (*api.SearchAnswer,
 	error) {
 	var err error
-	q.AsOf, _, err = m.parseTimes("as_of", asOf)
+	q.AsOf, _, err = m.parsePeriod("as_of", asOf)
 	if err != nil {
 		return nil, err
 	}
@@ -180,22 +187,4 @@ func firstRunes(s string, n int) (string, bool) {
 		}
 	}
 	return s, false
-}
-
-// parseTimes returns the first and the last moment of a time or day. An empty string
-// returns zero times.
-func (m readOps) parseTimes(name, s string) (first, last time.Time, err error) {
-	if s == "" {
-		return time.Time{}, time.Time{}, nil
-	}
-	if t, err := time.Parse(time.RFC3339, s); err == nil {
-		return t, t, nil
-	}
-	d, err := time.ParseInLocation(time.DateOnly, s, m.Location)
-	if err != nil || !utf8.ValidString(s) {
-		return time.Time{}, time.Time{},
-			api.Errorf(api.Invalid,
-				"%s: %q is not a day such as 2026-02-04 or a time such as 2026-02-04T12:30:00Z", name, s)
-	}
-	return d, d.AddDate(0, 0, 1).Add(-time.Nanosecond), nil
 }

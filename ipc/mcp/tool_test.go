@@ -40,7 +40,7 @@ func TestToolArguments(t *testing.T) {
 		{"memory_search", `{`, `the request is not JSON: unexpected end of input`},
 		{"memory_note", `{"text":"a","k":3}`, `unknown field "k"`},
 		{"memory_note", `{"text":"a","after":"x"}`, `unknown field "after"`},
-		{"memory_recent", `{"k":3,"after":"2026-02-01"}`, `unknown field "after"`},
+		{"memory_recent", `{"k":3,"after":"2026-02-01"}`, `{"limit":3,"since":"2026-02-01"}`},
 		{"memory_list", `{"maxResults":3}`, `{"limit":3}`},
 		{"memory_get", `{"path":"a.md"}`, `{"path":"a.md"}`},
 		{"memory_get", `{"path":"a.md","namespace":"","key":null}`, `{"path":"a.md"}`},
