@@ -79,8 +79,8 @@ func runWithTimeout[T any](v *Vault, do func() (T, error)) (T, error) {
 	}
 	done := make(chan struct{})
 	go func() {
-		defer v.steps.end(e)
 		defer close(done)
+		defer v.steps.end(e)
 		value, err = do()
 	}()
 	select {

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -24,11 +25,19 @@ type undoTest struct {
 	*testing.T
 	w *Writer
 	Undoer
+	exchangeFails atomic.Bool // as if other programs saved the file again and again
 }
 
 func newUndoTest(t *testing.T, files map[string]string) *undoTest {
 	t.Helper()
 	w := newWriter(t, files)
+	u := &undoTest{T: t, w: w, Undoer: Undoer{w}}
+	w.fault = func(call string, do func() error) error {
+		if call == "exchange" && u.exchangeFails.Load() {
+			return errConcurrentSave
+		}
+		return do()
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error)
 	go func() { ended <- w.Run(ctx) }()
@@ -38,7 +47,7 @@ func newUndoTest(t *testing.T, files map[string]string) *undoTest {
 			t.Error(err)
 		}
 	})
-	return &undoTest{t, w, Undoer{w}}
+	return u
 }
 
 // set sets the content of a file or removes it.
@@ -263,12 +272,7 @@ func TestUndoOfAGroup(t *testing.T) {
 
 	u = newUndoTest(t, files)
 	id = archived(u)
-	u.w.fault = func(call string, do func() error) error { // other programs save the first file, again and again
-		if call == "exchange" {
-			return errConcurrentSave
-		}
-		return do()
-	}
+	u.exchangeFails.Store(true)
 	list, err = u.Undo(t.Context(), id, false)
 	must(t, err)
 	if len(list) != 2 || !errors.Is(list[0].Err, ErrBusy) || list[1].Err == nil {
