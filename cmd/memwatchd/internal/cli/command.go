@@ -83,6 +83,8 @@ func newOperationCommand(op *api.Operation, form *api.Command, name string, g *G
 	switch op.Name {
 	case "forget":
 		addForgetSteps(c, op, req, g)
+	case "compact", "compress", "undo":
+		addPlanSteps(c, op, req, g)
 	case "status":
 		addVerboseFlag(c, g)
 	}
@@ -306,6 +308,8 @@ type invocation struct {
 	g      *Globals
 	client *client.Client
 	out    *Printer
+
+	unselected bool // the command line does not select the change to undo
 }
 
 // newInvocation connects to the daemon with the scope of the flags and converts the
@@ -332,7 +336,7 @@ func newInvocation(cmd *cobra.Command, op *api.Operation, req *api.Request, g *G
 			return nil, err
 		}
 	}
-	return &invocation{op, g, client, out}, nil
+	return &invocation{op: op, g: g, client: client, out: out}, nil
 }
 
 // pageOf returns the page of hits that a request selects.

@@ -1,14 +1,11 @@
 package cli
 
 import (
-	"bufio"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -118,11 +115,5 @@ func confirmRemoval(in io.Reader, out io.Writer, total, removable int) bool {
 	if total == 0 {
 		question = "Permanently remove the text from the journal?"
 	}
-	fmt.Fprintf(out, "%s [y/N] ", question)
-	line, err := bufio.NewReader(in).ReadString('\n')
-	if err != nil && !errors.Is(err, io.EOF) {
-		return false
-	}
-	answer := strings.ToLower(strings.TrimSpace(line))
-	return answer == "y" || answer == "yes"
+	return confirm(in, out, question)
 }

@@ -25,7 +25,7 @@ var demoLines = []string{
 	"memwatchd search printer",
 	"memwatchd --context public search printer",
 	"memwatchd todo done add an index on reports.created_at",
-	"memwatchd undo --since 1h 2>/dev/null | tail -1",
+	"memwatchd undo --since 1h --write 2>/dev/null | tail -1",
 }
 
 // demoColumns is the width of the demonstration's terminal.

@@ -1,0 +1,161 @@
+package cli
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
+)
+
+// errNotWritten reports that a command has only shown its plan.
+var errNotWritten = errors.New("nothing was changed; to make these changes, add --write")
+
+// addPlanSteps lets a command that can change many files show its plan first, as
+// with --dry-run. It then makes the changes after consent on the terminal, or at
+// once with --write.
+func addPlanSteps(c *cobra.Command, op *api.Operation, req *api.Request, g *Globals) {
+	write := c.Flags().Bool("write", false, "make the changes without showing them first")
+	c.RunE = func(cmd *cobra.Command, _ []string) error {
+		if *write || cmd.Flags().Changed("dry-run") {
+			return runOperation(cmd, op, req, g)
+		}
+		a, err := newInvocation(cmd, op, req, g)
+		if err != nil {
+			return err
+		}
+		if op.Name == "undo" {
+			if err := a.selectLastChange(cmd, req); err != nil {
+				return err
+			}
+		}
+		return a.planAndRun(cmd, req)
+	}
+}
+
+// planAndRun shows the plan of a request and executes the request after consent.
+// It needs no consent to undo one change that the command line selects.
+func (a *invocation) planAndRun(cmd *cobra.Command, req *api.Request) error {
+	if err := setParam(req, "dry_run", "true"); err != nil {
+		return err
+	}
+	raw, err := a.client.Do(cmd.Context(), req)
+	if err != nil {
+		return err
+	}
+	if err := setParam(req, "dry_run", "false"); err != nil {
+		return err
+	}
+	changes, err := countChanges(raw)
+	if err != nil {
+		return fmt.Errorf("%s: read the answer: %w", a.op.Name, err)
+	}
+	if changes > 1 || a.op.Name != "undo" || a.unselected {
+		if err := a.printResponse(raw); err != nil {
+			return err
+		}
+		switch in := cmd.InOrStdin(); {
+		case changes == 0:
+			return answerError(a.op, raw)
+		case a.g.JSON || !term.IsTerminal(in):
+			return errNotWritten
+		case !confirm(in, cmd.ErrOrStderr(), "Make these changes?"):
+			return nil
+		}
+	}
+	raw, err = a.client.Do(cmd.Context(), req)
+	if err != nil {
+		return err
+	}
+	if err := a.printResponse(raw); err != nil {
+		return err
+	}
+	return answerError(a.op, raw)
+}
+
+// countChanges returns the number of changes in the plan of compact, compress or
+// undo.
+func countChanges(raw json.RawMessage) (int, error) {
+	var answer struct {
+		Undone []api.UndoRecord
+		Plan   json.RawMessage
+	}
+	if err := json.Unmarshal(raw, &answer); err != nil {
+		return 0, err
+	}
+	n := 0
+	for _, u := range answer.Undone {
+		if u.Refusal == "" {
+			n++
+		}
+	}
+	var compress api.CompressPlan
+	if json.Unmarshal(answer.Plan, &compress) == nil {
+		n += len(compress.Files)
+	}
+	var compact []api.CompactPlan
+	if json.Unmarshal(answer.Plan, &compact) == nil {
+		for _, p := range compact {
+			n += len(p.Steps)
+		}
+	}
+	return n, nil
+}
+
+// selectLastChange selects the newest change that is not undone, if the request
+// to undo selects none.
+func (a *invocation) selectLastChange(cmd *cobra.Command, req *api.Request) error {
+	for _, name := range []string{"id", "since"} {
+		if _, given := paramGiven(req, name); given {
+			return nil
+		}
+	}
+	answer, err := a.client.Journal(cmd.Context(), api.JournalRequest{Limit: 100})
+	if err != nil {
+		return err
+	}
+	for _, w := range answer.Writes {
+		if w.State == "done" && len(w.Undoes) == 0 {
+			a.unselected = true
+			return setParam(req, "id", w.ID)
+		}
+	}
+	return errors.New("there is no change to undo")
+}
+
+// paramGiven returns the value of a parameter and whether the request sets it.
+func paramGiven(req *api.Request, name string) (string, bool) {
+	for _, p := range req.Operation().Params {
+		if p.Name == name {
+			return req.GivenValue(p)
+		}
+	}
+	return "", false
+}
+
+// setParam sets a parameter, which exists.
+func setParam(req *api.Request, name, value string) error {
+	for _, p := range req.Operation().Params {
+		if p.Name == name {
+			return req.Set(p, value)
+		}
+	}
+	return fmt.Errorf("%s has no parameter %s", req.Operation().Name, name)
+}
+
+// confirm requests consent on the terminal and reports whether it was given.
+func confirm(in io.Reader, out io.Writer, question string) bool {
+	fmt.Fprintf(out, "%s [y/N] ", question)
+	line, err := bufio.NewReader(in).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return false
+	}
+	answer := strings.ToLower(strings.TrimSpace(line))
+	return answer == "y" || answer == "yes"
+}
