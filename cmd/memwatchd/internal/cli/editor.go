@@ -49,12 +49,8 @@ func editText(in io.Reader, out, errs io.Writer) (string, error) {
 	if err := file.Close(); err != nil {
 		return "", err
 	}
-	// A shell splits the variable, which may contain flags.
-	editor := cmp.Or(os.Getenv("VISUAL"), os.Getenv("EDITOR"), "vi")
-	c := exec.Command("/bin/sh", "-c", "exec "+editor+` "$1"`, "sh", file.Name())
-	c.Stdin, c.Stdout, c.Stderr = in, out, errs
-	if err := c.Run(); err != nil {
-		return "", fmt.Errorf("editor %s: %w; nothing was saved", editor, err)
+	if err := runEditor([]string{file.Name()}, in, out, errs); err != nil {
+		return "", fmt.Errorf("%w; nothing was saved", err)
 	}
 	text, err := os.ReadFile(file.Name())
 	if err != nil {
@@ -64,4 +60,18 @@ func editText(in io.Reader, out, errs io.Writer) (string, error) {
 		return "", errors.New("the text is empty; nothing was saved")
 	}
 	return string(text), nil
+}
+
+// editorCommand returns the user's editor, which may contain flags.
+func editorCommand() string { return cmp.Or(os.Getenv("VISUAL"), os.Getenv("EDITOR"), "vi") }
+
+// runEditor runs the user's editor with arguments and waits for its end. As in
+// other programs, a shell splits the command.
+func runEditor(args []string, in io.Reader, out, errs io.Writer) error {
+	c := exec.Command("/bin/sh", append([]string{"-c", "exec " + editorCommand() + ` "$@"`, "sh"}, args...)...)
+	c.Stdin, c.Stdout, c.Stderr = in, out, errs
+	if err := c.Run(); err != nil {
+		return fmt.Errorf("editor %s: %w", editorCommand(), err)
+	}
+	return nil
 }

@@ -152,6 +152,7 @@ func NewRoot(g *Globals) *cobra.Command {
 	root.SetHelpCommand(newHelp(all))
 	root.SetHelpCommandGroupID("shell")
 	addOperations(root, g)
+	root.AddCommand(newOpen(g))
 	return root
 }
 

@@ -131,22 +131,20 @@ func (a *invocation) selectLastChange(cmd *cobra.Command, req *api.Request) erro
 
 // paramGiven returns the value of a parameter and whether the request sets it.
 func paramGiven(req *api.Request, name string) (string, bool) {
-	for _, p := range req.Operation().Params {
-		if p.Name == name {
-			return req.GivenValue(p)
-		}
+	p, err := req.Operation().Param(name)
+	if err != nil {
+		return "", false
 	}
-	return "", false
+	return req.GivenValue(p)
 }
 
-// setParam sets a parameter, which exists.
+// setParam sets a parameter.
 func setParam(req *api.Request, name, value string) error {
-	for _, p := range req.Operation().Params {
-		if p.Name == name {
-			return req.Set(p, value)
-		}
+	p, err := req.Operation().Param(name)
+	if err != nil {
+		return err
 	}
-	return fmt.Errorf("%s has no parameter %s", req.Operation().Name, name)
+	return req.Set(p, value)
 }
 
 // confirm requests consent on the terminal and reports whether it was given.

@@ -3,6 +3,7 @@ package cli
 import (
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/memwatchd/memwatchd/api"
@@ -30,8 +31,14 @@ func setPaths(op *api.Operation, req *api.Request, root *Root) error {
 		if !given || p.Complete != "path" || p.Kind() != "string" {
 			continue
 		}
-		if err := req.Set(p, resolvePath(root, typed)); err != nil {
+		path, line := resolvePlace(root, typed)
+		if err := req.Set(p, path); err != nil {
 			return err
+		}
+		if _, from := paramGiven(req, "from"); op.Name == "get" && line > 0 && !from {
+			if err := setParam(req, "from", strconv.Itoa(line)); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -40,20 +47,25 @@ func setPaths(op *api.Operation, req *api.Request, root *Root) error {
 // lineSuffix matches the line number after a path.
 var lineSuffix = regexp.MustCompile(`:[0-9]+$`)
 
-// resolvePath returns the path of a file below the root for any typed form. It
-// prefers an exact file name over a line number.
-func resolvePath(root *Root, typed string) string {
+// resolvePlace returns the path of a file below the root for any typed form, and
+// its line number, or 0. It prefers an exact file name over a line number.
+func resolvePlace(root *Root, typed string) (path string, line int) {
 	path, entry, named := strings.Cut(typed, "#")
-	for _, path := range []string{path, lineSuffix.ReplaceAllString(path, "")} {
+	bare := lineSuffix.ReplaceAllString(path, "")
+	for _, path := range []string{path, bare} {
 		found, ok := findInRoot(root, path)
-		switch {
-		case ok && named:
-			return found + "#" + entry
-		case ok:
-			return found
+		if !ok {
+			continue
 		}
+		if path != typed {
+			line, _ = strconv.Atoi(strings.TrimPrefix(typed[len(path):], ":")) // 0 before #
+		}
+		if named {
+			found += "#" + entry
+		}
+		return found, line
 	}
-	return typed
+	return typed, 0
 }
 
 // findInRoot returns a path below the root. It tries the path relative to the

@@ -48,13 +48,13 @@ func TestBelowRoot(t *testing.T) {
 	} {
 		t.Chdir(filepath.Join(home, tt.in))
 		for _, dir := range []string{root, filepath.Join(home, "link")} {
-			if got := resolvePath(testRoot(dir), tt.typed); got != tt.want {
+			if got, _ := resolvePlace(testRoot(dir), tt.typed); got != tt.want {
 				t.Errorf("below %s, in %q: %q is %q, want %q", dir, tt.in, tt.typed, got, tt.want)
 			}
 		}
 	}
 	gone := testRoot(filepath.Join(home, "gone"))
-	if got := resolvePath(gone, "root/a.md"); got != "root/a.md" {
+	if got, _ := resolvePlace(gone, "root/a.md"); got != "root/a.md" {
 		t.Errorf("without a root it is %q", got)
 	}
 }

@@ -1,0 +1,74 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/memwatchd/memwatchd/api"
+)
+
+// newOpen returns the command open.
+func newOpen(g *Globals) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "open place",
+		Short: "Open a file of the memory in your editor",
+		Long: "Open a file of the memory in $VISUAL or $EDITOR, at the line of the place.\n\n" +
+			"Arguments:\n  place   path, path:line or path#id, as other commands print it",
+		Example: "  memwatchd open memory/2026-02-05.md:4",
+		GroupID: "ask",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return UsageError{Err: fmt.Errorf("open takes one place, but got %d arguments", len(args))}
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, dc, err := g.ConnectOrStart(cmd)
+			if err != nil {
+				return err
+			}
+			path, line := resolvePlace(g.OpenRoot(c.Memory.Dir), args[0])
+			if strings.Contains(path, "#") {
+				answer, err := dc.Get(cmd.Context(), api.GetRequest{ID: path})
+				if err != nil {
+					return err
+				}
+				path, line = answer.Path, answer.From
+			}
+			path = filepath.Join(c.Memory.Dir, filepath.FromSlash(path))
+			if _, err := os.Stat(path); err != nil {
+				return err
+			}
+			return runEditor(editorArgs(path, line), cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	if get, err := api.LookUp("get"); err == nil {
+		c.ValidArgsFunction = completeArguments(get, &get.Commands[0], get.NewRequest(), g)
+	}
+	return c
+}
+
+// editorArgs returns the arguments with which the user's editor opens a file at a
+// line, or at its start if the line is 0.
+func editorArgs(path string, line int) []string {
+	words := strings.Fields(editorCommand())
+	name := ""
+	if len(words) > 0 {
+		name = filepath.Base(words[0])
+	}
+	at := strconv.Itoa(line)
+	switch {
+	case line == 0:
+		return []string{path}
+	case name == "code" || name == "codium" || name == "cursor":
+		return []string{"--goto", path + ":" + at}
+	case name == "hx" || name == "helix" || name == "subl" || name == "zed":
+		return []string{path + ":" + at}
+	}
+	return []string{"+" + at, path} // vi, emacs, nano and many others
+}
