@@ -100,13 +100,10 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // checkRequest rejects requests that the owner's programs never send, and requests
 // over the rate limit.
 func (h *handler) checkRequest(r *http.Request) error {
-	switch {
-	case len(r.Header.Values("Origin")) > 0:
-		return api.Errorf(api.Forbidden, "requests from web pages are refused")
-	case strings.Contains(r.Host, "."):
-		return api.Errorf(api.Forbidden, "host name %q contains a dot", r.Host).
-			WithHint("use a host name without a dot, such as memwatchd or localhost")
-	case h.endpoint.Address != "" && !h.hasToken(r):
+	if err := h.endpoint.checkOrigin(r); err != nil {
+		return err
+	}
+	if h.endpoint.Address != "" && !h.hasToken(r) {
 		return api.Errorf(api.Forbidden, "token is missing or wrong").
 			WithHint("set the header Authorization: Bearer <token>")
 	}

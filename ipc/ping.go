@@ -11,13 +11,15 @@ import (
 // answers before the context ends. It returns nil for any response, regardless
 // of its content, and otherwise the error of the connection.
 func (l *Listener) Ping(ctx context.Context) error {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://memwatchd/healthz", nil)
+	network, host := "unix", "memwatchd"
+	if l.Address != "" {
+		network, host = "tcp", l.Address
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+host+"/healthz", nil)
 	if err != nil {
 		return err
 	}
-	network := "unix"
 	if l.Address != "" {
-		network = "tcp"
 		r.Header.Set("Authorization", "Bearer "+l.Token)
 	}
 	transport := &http.Transport{
