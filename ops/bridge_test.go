@@ -58,7 +58,7 @@ func namesOf(t *testing.T, session *sdk.ClientSession) (names []string) {
 	return names
 }
 
-var coreNames = []string{"context", "get", "note", "recent", "remember", "search", "todo", "todos"}
+var coreNames = []string{"context", "edit", "forget", "get", "note", "recent", "remember", "search", "session", "todo", "todos"}
 
 // TestBridgeWithoutDaemon checks that tools are listed without a daemon, that
 // their errors contain the start command, and that they work once the daemon
@@ -164,10 +164,10 @@ func TestBridgeScope(t *testing.T) {
 		words  string // expected search results
 	}{
 		{"the owner", client.Client{Socket: plain, AsOwner: true}, mcp.CoreTools, coreNames, "words of the owner"},
-		{"the owner, in public", client.Client{Socket: plain, AsOwner: true, Scope: api.Scope{Context: new("public")}}, mcp.CoreTools, []string{"context", "get", "note", "recent", "search", "todos"}, ""},
+		{"the owner, in public", client.Client{Socket: plain, AsOwner: true, Scope: api.Scope{Context: new("public")}}, mcp.CoreTools, []string{"context", "get", "note", "recent", "search", "session", "todos"}, ""},
 		{"a subject", client.Client{Socket: plain, AsOwner: true, Scope: api.Scope{Subject: new("acct:42")}}, mcp.CoreTools, coreNames, "words that are private"},
 		{"nobody", client.Client{Socket: plain, AsOwner: true, Scope: api.Scope{Subject: new("")}}, mcp.CoreTools, []string{"context", "get", "recent", "search", "todos"}, ""},
-		{"a fixed scope", client.Client{Socket: fixed, AsOwner: true}, mcp.CoreTools, []string{"search"}, "words that are private"},
+		{"a fixed scope", client.Client{Socket: fixed, AsOwner: true}, mcp.CoreTools, []string{"search", "session"}, "words that are private"},
 		{"a fixed scope, all tools", client.Client{Socket: fixed, AsOwner: true}, mcp.AllTools, []string{"search", "session"}, "words that are private"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -116,7 +116,7 @@ func toolsListed(t testing.TB, socket, query string, header http.Header) (names 
 // TestMCPTools checks that the listed tools are those that the listener, the
 // scope and the profile permit.
 func TestMCPTools(t *testing.T) {
-	core := []string{"context", "get", "note", "recent", "remember", "search", "todo", "todos"}
+	core := coreNames
 	reading := []string{"context", "get", "recent", "search", "todos"}
 	for _, c := range []struct {
 		name  string
@@ -127,13 +127,15 @@ func TestMCPTools(t *testing.T) {
 		want  []string
 	}{
 		{"the owner", nil, false, "", as("owner", "private"), core},
-		{"the owner, in public", nil, false, "", as("owner", "public"), slices.Sorted(slices.Values(append([]string{"note"}, reading...)))},
+		{"the owner, in public", nil, false, "", as("owner", "public"), slices.Sorted(slices.Values(append([]string{"note", "session"}, reading...)))},
 		{"nobody", nil, false, "?tools=core", nil, reading},
 		{"nobody, of all", nil, false, "?tools=all", nil, slices.Sorted(slices.Values(append([]string{"related", "load", "list", "status"}, reading...)))},
 		{"a scope", &api.Fixed{Subject: "acct:42", Context: "private"}, false, "", nil, core},
-		{"a scope, narrowed", &api.Fixed{Subject: "acct:42", Context: "private"}, false, "", http.Header{mcp.ContextHeader: {"public"}}, slices.Sorted(slices.Values(append([]string{"note"}, reading...)))},
+		{"a scope, narrowed", &api.Fixed{Subject: "acct:42", Context: "private"}, false, "", http.Header{mcp.ContextHeader: {"public"}}, slices.Sorted(slices.Values(append([]string{"note", "session"}, reading...)))},
 		{"some operations", &api.Fixed{Subject: "acct:42", Context: "private", Operations: []string{"search", "session", "item_get"}}, false, "", nil, []string{"get", "search", "session"}},
-		{"some operations, of the core", &api.Fixed{Subject: "acct:42", Context: "private", Operations: []string{"search", "session"}}, false, "?tools=core", nil, []string{"search"}},
+		{"some operations, of the core", &api.Fixed{Subject: "acct:42", Context: "private", Operations: []string{"search", "session"}}, false, "?tools=core", nil, []string{"search", "session"}},
+		{"the tools of items", nil, false, "?tools=items", as("owner", "private"), slices.Sorted(slices.Values(append([]string{"put", "list", "delete"}, core...)))},
+		{"the tools of items, in public", nil, false, "?tools=items", as("owner", "public"), slices.Sorted(slices.Values(append([]string{"note", "session", "put", "list"}, reading...)))},
 		{"no memory", nil, true, "?tools=all", as("owner", "private"), nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -247,7 +249,7 @@ func TestMCPRefuses(t *testing.T) {
 		{"no message", "POST", "/mcp", `{"a":1}`, nil, 400, ""},
 		{"too much", "POST", "/mcp", call("memory_search", fields{"query": strings.Repeat("x", 5000)}), nil, 413, `"too_large"`},
 		{"a large batch", "POST", "/mcp", batch, nil, 413, "batch has 21 messages, more than 20"},
-		{"other tools", "POST", "/mcp?tools=none", ping, nil, 400, `tools: \"none\" is not one of core, all`},
+		{"other tools", "POST", "/mcp?tools=none", ping, nil, 400, `tools: \"none\" is not one of core, items, all`},
 		{"tools twice", "POST", "/mcp?tools=all&tools=core", ping, nil, 400, `"invalid"`},
 		{"another query", "POST", "/mcp?subject=owner", ping, nil, 400, `"invalid"`},
 		{"a query that is none", "POST", "/mcp?%zz", ping, nil, 400, `"invalid"`},

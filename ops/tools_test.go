@@ -32,7 +32,7 @@ func TestToolsAreOperations(t *testing.T) {
 			t.Errorf("there are two tools %s", tool.Name)
 		}
 		names[tool.Name] = true
-		if tool.Core {
+		if tool.Set == mcp.CoreTools {
 			core = append(core, strings.TrimPrefix(tool.Name, "memory_"))
 		}
 		for _, p := range tool.Params() {
@@ -41,7 +41,7 @@ func TestToolsAreOperations(t *testing.T) {
 			}
 		}
 	}
-	if diff := cmp.Diff([]string{"search", "get", "recent", "context", "todos", "todo", "note", "remember"}, core); diff != "" {
+	if diff := cmp.Diff([]string{"search", "get", "recent", "context", "todos", "todo", "note", "remember", "forget", "session", "edit"}, core); diff != "" {
 		t.Errorf("the core (-want +got):\n%s", diff)
 	}
 	for _, op := range api.Operations {

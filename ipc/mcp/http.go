@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -22,9 +23,9 @@ import (
 //	Memwatchd-Subject: acct:42
 //	Memwatchd-Context: private
 //
-// and never by the arguments of a tool. /mcp?tools=all offers all tools. The
-// default is the core tools, or the tools for the operations that the listener
-// permits.
+// and never by the arguments of a tool. /mcp?tools=items also offers the tools
+// for items, and /mcp?tools=all all tools. The default is the core tools, or the
+// tools for the operations that the listener permits.
 
 // The headers that identify the caller of a request to /mcp.
 const (
@@ -56,7 +57,8 @@ type Handler struct {
 func (h *Handler) startServers() {
 	h.servers = map[ToolSet]*server{}
 	permitted := func(ctx context.Context) (*api.OperationsAnswer, bool) { return exchangeOf(ctx).permitted, true }
-	for _, p := range []ToolSet{CoreTools, AllTools} {
+	for _, name := range ToolSets {
+		p := ToolSet(name)
 		s := &server{toolSet: p, version: h.Version, execute: h.executeRequest, permitted: permitted,
 			initialState: permitted,
 			onPanic:      h.recordPanic}
@@ -138,7 +140,8 @@ func (h *Handler) newExchange(r *http.Request) (*exchange, error) {
 	}
 	for name, values := range query {
 		if name != "tools" || len(values) != 1 {
-			return nil, api.Errorf(api.Invalid, "invalid query string: /mcp accepts only tools=core or tools=all")
+			return nil, api.Errorf(api.Invalid, "invalid query string: /mcp accepts only tools=%s",
+				strings.Join(ToolSets, ", tools="))
 		}
 		e.toolSet, err = ParseToolSet(values[0])
 		if err != nil {

@@ -19,9 +19,14 @@ type Tool struct {
 	Title string // for people
 	Text  string // for models: its effect and when to use it
 
-	Core        bool // offered to every agent; other tools only with AllTools
-	Destructive bool // may replace or remove existing content
-	Idempotent  bool // a repeated call has no further effect
+	Set         ToolSet // smallest set with the tool; empty for AllTools
+	Destructive bool    // may replace or remove existing content
+	Idempotent  bool    // a repeated call has no further effect
+
+	// Unlisted are arguments, and fields of arguments as argument.field, that
+	// calls may contain and the schema omits, because models rarely need them
+	// and every session pays for the schema.
+	Unlisted []string
 
 	// ops are the operations of the tool, usually one. A parameter that only
 	// one of the others has selects that operation.
@@ -50,22 +55,36 @@ func newTool(t Tool, names ...string) *Tool {
 // A ToolSet is a selection of tools.
 type ToolSet string
 
-// The profiles.
+// The sets of tools, each with the tools of the sets before it.
 const (
-	CoreTools ToolSet = "core" // the tools that every agent needs
+	CoreTools ToolSet = "core"  // the tools that every agent needs
+	ItemTools ToolSet = "items" // tools to put, list and delete items, which memory_get reads
 	AllTools  ToolSet = "all"
 )
 
-// ParseToolSet returns the set with the given name, core or all. For any other
-// name it returns an [*api.Error] with the code [api.Invalid].
+// ToolSets lists the names of the sets.
+var ToolSets = []string{string(CoreTools), string(ItemTools), string(AllTools)}
+
+// ParseToolSet returns the set with the given name. For a name that is not in
+// [ToolSets] it returns an [*api.Error] with the code [api.Invalid].
 func ParseToolSet(s string) (ToolSet, error) {
-	if p := ToolSet(s); p == CoreTools || p == AllTools {
-		return p, nil
+	if slices.Contains(ToolSets, s) {
+		return ToolSet(s), nil
 	}
-	return "", api.Errorf(api.Invalid, "tools: %q is not one of %s, %s", s, CoreTools, AllTools)
+	return "", api.Errorf(api.Invalid, "tools: %q is not one of %s", s, strings.Join(ToolSets, ", "))
 }
 
-func (p ToolSet) offersTool(t *Tool) bool { return t.Core || p == AllTools }
+func (p ToolSet) offersTool(t *Tool) bool {
+	return t.Set == CoreTools || t.Set == p || p == AllTools
+}
+
+// isUnlisted reports whether the schema of the tool omits an argument or a field.
+func (t *Tool) isUnlisted(name string) bool {
+	return slices.Contains(unlisted, name) || slices.Contains(t.Unlisted, name)
+}
+
+// unlisted are the unlisted arguments of all tools.
+var unlisted = []string{"sync", "count", "explain", "as_of"}
 
 // isPermitted reports whether the caller may execute at least one of the tool's
 // operations.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"flag"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -108,4 +109,43 @@ func TestReadLine(t *testing.T) {
 			t.Errorf("%d bytes, %v; not %q", len(line), err, want)
 		}
 	}
+}
+
+// TestToolSize bounds the size of the default list of tools, which is part of
+// every conversation, and checks that unlisted arguments exist.
+func TestToolSize(t *testing.T) {
+	const most = 12500 // characters, about 3,100 tokens
+	size := 0
+	for _, tool := range Tools {
+		input, err := json.Marshal(tool.inputSchema())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if CoreTools.offersTool(tool) {
+			size += len(tool.Name) + len(tool.Text) + len(input)
+		}
+		whole := *tool
+		whole.Unlisted = nil
+		for _, name := range tool.Unlisted {
+			if !hasArgument(whole.inputSchema(), name) {
+				t.Errorf("%s has no argument %s", tool.Name, name)
+			}
+			if hasArgument(tool.inputSchema(), name) {
+				t.Errorf("%s lists %s", tool.Name, name)
+			}
+		}
+	}
+	if size > most {
+		t.Errorf("the default tools have %d characters, more than %d", size, most)
+	}
+}
+
+// hasArgument reports whether a schema has an argument, or a field of one.
+func hasArgument(s *schema, name string) bool {
+	first, rest, nested := strings.Cut(name, ".")
+	for s.Items != nil {
+		s = s.Items
+	}
+	i := slices.IndexFunc(s.Properties, func(p property) bool { return p.name == first })
+	return i >= 0 && (!nested || hasArgument(s.Properties[i].schema, rest))
 }

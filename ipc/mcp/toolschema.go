@@ -48,11 +48,15 @@ func (p properties) MarshalJSON() ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// inputSchema returns the schema of the arguments of a tool.
+// inputSchema returns the schema of the arguments of a tool, without those that
+// are unlisted.
 func (t *Tool) inputSchema() *schema {
 	s := &schema{Type: "object", Properties: properties{}}
 	for _, p := range t.Params() {
-		s.Properties = append(s.Properties, property{p.Name, schemaOfParam(p)})
+		if t.isUnlisted(p.Name) {
+			continue
+		}
+		s.Properties = append(s.Properties, property{p.Name, t.schemaOfParam(p)})
 		if p.Need && len(t.ops) == 1 {
 			s.Required = append(s.Required, p.Name)
 		}
@@ -60,9 +64,11 @@ func (t *Tool) inputSchema() *schema {
 	return s
 }
 
-func schemaOfParam(p *api.Param) *schema {
-	s := schemaOf(p.Type())
-	s.Description = p.Doc
+func (t *Tool) schemaOfParam(p *api.Param) *schema {
+	s := t.schemaOf(p.Type(), p.Name)
+	if len(s.Properties) == 0 { // otherwise they have descriptions
+		s.Description = describeParam(p)
+	}
 	if s.Type == "array" {
 		s.Items.Enum, s.MaxItems = p.Enum, api.MaxValues
 	} else {
@@ -79,12 +85,27 @@ func schemaOfParam(p *api.Param) *schema {
 	return s
 }
 
-// schemaOf returns the schema of a type. The descriptions of fields are their
-// doc tags.
-func schemaOf(t reflect.Type) *schema {
-	switch t.Kind() {
+// describeParam returns the description of a parameter, without the values and
+// bounds that the schema lists.
+func describeParam(p *api.Param) string {
+	text := p.Doc
+	if n := len(p.Enum); n > 1 {
+		all := strings.Join(p.Enum, ", ")
+		choice := strings.Join(p.Enum[:n-1], ", ") + " or " + p.Enum[n-1]
+		text = strings.NewReplacer(": "+all, "", ": "+choice, "").Replace(text)
+	}
+	if p.Min != "" && p.Max != "" {
+		text = strings.Replace(text, ", "+p.Min+" to "+p.Max, "", 1)
+	}
+	return text
+}
+
+// schemaOf returns the schema of the type of an argument, or of a field, whose
+// name follows a dot. The descriptions of fields are their doc tags.
+func (t *Tool) schemaOf(typ reflect.Type, name string) *schema {
+	switch typ.Kind() {
 	case reflect.Pointer:
-		return schemaOf(t.Elem())
+		return t.schemaOf(typ.Elem(), name)
 	case reflect.Bool:
 		return &schema{Type: "boolean"}
 	case reflect.Int:
@@ -92,17 +113,19 @@ func schemaOf(t reflect.Type) *schema {
 	case reflect.Float64:
 		return &schema{Type: "number"}
 	case reflect.Slice:
-		return &schema{Type: "array", Items: schemaOf(t.Elem())}
+		return &schema{Type: "array", Items: t.schemaOf(typ.Elem(), name)}
 	case reflect.Map:
-		return &schema{Type: "object", Additional: schemaOf(t.Elem())}
+		return &schema{Type: "object", Additional: t.schemaOf(typ.Elem(), name)}
 	case reflect.Struct:
 		s := &schema{Type: "object", Properties: properties{}}
-		for _, f := range reflect.VisibleFields(t) {
-			if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" && !f.Anonymous {
-				p := schemaOf(f.Type)
-				p.Description = f.Tag.Get("doc")
-				s.Properties = append(s.Properties, property{name, p})
+		for _, f := range reflect.VisibleFields(typ) {
+			field, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			if field == "" || f.Anonymous || t.isUnlisted(name+"."+field) {
+				continue
 			}
+			p := t.schemaOf(f.Type, name+"."+field)
+			p.Description = f.Tag.Get("doc")
+			s.Properties = append(s.Properties, property{field, p})
 		}
 		return s
 	default:

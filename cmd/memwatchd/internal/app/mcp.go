@@ -1,31 +1,39 @@
 package app
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/memwatchd/memwatchd/agents"
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/build"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/setup"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
+	"github.com/memwatchd/memwatchd/ipc/client"
 	"github.com/memwatchd/memwatchd/ipc/mcp"
+	"github.com/memwatchd/memwatchd/memory"
 )
 
 func newMCP(g *cli.Globals) *cobra.Command {
-	tools := string(mcp.CoreTools)
+	tools, externalKey := string(mcp.CoreTools), ""
 	c := &cobra.Command{
 		Use:     "mcp",
 		Short:   "Serve the memory to an agent over the Model Context Protocol",
 		GroupID: "agents",
 		Long: `Serve the Model Context Protocol on standard input and output, for an agent that starts this command itself.
 
-The tools send requests to the daemon, and start one in the background if none runs. The tools act as the owner in a private context, unless --subject and --context select another scope. Messages of the agent cannot change this scope.
+The tools send requests to the daemon, and start one in the background if none runs. The tools act as the owner in a private context, unless --subject, --external-key and --context select another scope. Messages of the agent cannot change this scope.
 
-By default, the agent gets the core tools: search, get, context, recent, todos, todo, note and remember.`,
-		Example: "  memwatchd mcp\n  memwatchd mcp --tools all --subject acct:42 --context public",
-		Args:    cli.OnlyCommands,
+By default, the agent gets the core tools: search, get, context, recent, todos, todo, note, remember, session, edit and forget. With --tools items, it can also save, list and delete items, and with --tools all, it gets all tools.`,
+		Example: "  memwatchd mcp\n  memwatchd mcp --tools all --subject acct:42 --context public\n" +
+			"  memwatchd mcp --external-key telegram:123456",
+		Args: cli.OnlyCommands,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			profile, err := mcp.ParseToolSet(tools)
 			if err != nil {
@@ -34,6 +42,15 @@ By default, the agent gets the core tools: search, get, context, recent, todos, 
 			config, client, err := g.ConnectOrStart(cmd)
 			if err != nil {
 				return err
+			}
+			if cmd.Flags().Changed("external-key") {
+				if err := cli.CheckExternalKey(cmd, externalKey); err != nil {
+					return err
+				}
+				client.Scope.ExternalKey = &externalKey
+				if err := checkAccount(cmd.Context(), client, g.Stderr); err != nil {
+					return err
+				}
 			}
 			if term.IsTerminal(cmd.InOrStdin()) {
 				fmt.Fprintln(g.Stderr,
@@ -46,8 +63,31 @@ By default, the agent gets the core tools: search, get, context, recent, todos, 
 			return b.Run(cmd.Context(), cmd.InOrStdin(), g.Stdout)
 		},
 	}
-	c.Flags().StringVar(&tools, "tools", tools, "tools for the agent: core or all")
-	c.RegisterFlagCompletionFunc("tools", cli.CompleteWords(setup.Profiles...))
+	c.Flags().StringVar(&tools, "tools", tools, "tools for the agent: core, items or all")
+	c.RegisterFlagCompletionFunc("tools", cli.CompleteWords(mcp.ToolSets...))
+	c.Flags().StringVar(&externalKey, "external-key", "", "act as the account of this user of a channel: <channel>:<id>")
 	setup.AddInstall(c, g, agents.MCP)
 	return c
+}
+
+// accountTimeout bounds the wait for the account of an external key, because a
+// starting agent waits for the server.
+const accountTimeout = time.Second
+
+// checkAccount returns the error of the daemon if it rejects the external key of
+// the client. It writes a notice if the key is linked to no account. A daemon
+// that does not answer is not an error: it may start later.
+func checkAccount(ctx context.Context, c *client.Client, stderr io.Writer) error {
+	ctx, cancel := context.WithTimeout(ctx, accountTimeout)
+	defer cancel()
+	_, err := c.Operations(ctx, api.OperationsRequest{})
+	if e, ok := errors.AsType[*api.Error](err); ok {
+		return fmt.Errorf("--external-key %s: %w", *c.Scope.ExternalKey, e)
+	}
+	account, err := c.Resolve(ctx, api.ResolveRequest{ExternalKey: *c.Scope.ExternalKey})
+	if err == nil && account.Subject == memory.ExternalSubject(account.ExternalKey) {
+		fmt.Fprintf(stderr, "memwatchd: %s is linked to no account and has a memory of its own. "+
+			"To link it, run: memwatchd identity link %[1]s ACCOUNT\n", term.EscapeLine(account.ExternalKey))
+	}
+	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -20,6 +21,7 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 	"github.com/memwatchd/memwatchd/ipc/client"
+	"github.com/memwatchd/memwatchd/memory"
 )
 
 // addOperations adds a command for each command of each operation.
@@ -394,6 +396,18 @@ func (g *Globals) ConnectOrStart(cmd *cobra.Command) (*config.Config, *client.Cl
 		}
 	}
 	return c, client, err
+}
+
+// CheckExternalKey returns a [UsageError] if the key of --external-key is invalid
+// or the command line has a subject as well.
+func CheckExternalKey(cmd *cobra.Command, key string) error {
+	if cmd.Flags().Changed("subject") {
+		return UsageError{Err: errors.New("--subject and --external-key exclude each other")}
+	}
+	if err := memory.ValidExternalKey(key); err != nil {
+		return UsageError{Err: fmt.Errorf("--external-key: %w, such as telegram:123456", err)}
+	}
+	return nil
 }
 
 // SocketOf returns the socket to connect to: that of --socket, or that of the

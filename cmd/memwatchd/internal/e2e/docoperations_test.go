@@ -234,7 +234,7 @@ func (r *reference) contents() {
 				strings.Join(words, ", "), toolOf(op))
 		}
 	}
-	r.printf("\n◆ Only on listeners without a fixed scope. * In the default set of tools; `--tools all` adds the others.\n")
+	r.printf("\n◆ Only on listeners without a fixed scope. * In the default set of tools; `--tools items` adds those for items, `--tools all` all others.\n")
 }
 
 func diamond(op *api.Operation) string {
@@ -248,7 +248,7 @@ func diamond(op *api.Operation) string {
 func toolOf(op *api.Operation) string {
 	for _, t := range mcp.Tools {
 		switch {
-		case t.Executes(op) && t.Core:
+		case t.Executes(op) && t.Set == mcp.CoreTools:
 			return "`" + t.Name + "` *"
 		case t.Executes(op):
 			return "`" + t.Name + "`"

@@ -30,6 +30,7 @@ type installer struct {
 	write          bool
 	program        string
 	tools          string
+	externalKey    string
 }
 
 // AddInstall adds the commands install and uninstall to the command of a part.
@@ -82,8 +83,9 @@ func (i *installer) newCommand() *cobra.Command {
 	f.StringVar(&i.program, "program", "",
 		"program that the agent starts (default: memwatchd if PATH finds this program, else its path)")
 	if i.component == agents.MCP {
-		f.StringVar(&i.tools, "tools", "", "tools for the agent: core (default) or all")
-		c.RegisterFlagCompletionFunc("tools", cli.CompleteWords(Profiles...))
+		f.StringVar(&i.tools, "tools", "", "tools for the agent: core (default), items or all")
+		c.RegisterFlagCompletionFunc("tools", cli.CompleteWords(mcp.ToolSets...))
+		f.StringVar(&i.externalKey, "external-key", "", "act as the account of this user of a channel: <channel>:<id>")
 	}
 	return c
 }
@@ -217,6 +219,12 @@ func (i *installer) agentCommand(cmd *cobra.Command) (agents.Command, error) {
 			}
 			c = append(c, "--tools", i.tools)
 		}
+		if cmd.Flags().Changed("external-key") {
+			if err := cli.CheckExternalKey(cmd, i.externalKey); err != nil {
+				return nil, err
+			}
+			c = append(c, "--external-key", i.externalKey)
+		}
 	}
 	return c, nil
 }
@@ -311,6 +319,3 @@ func (i *installer) printChanges(changes []*fileChange) error {
 	_, err := io.WriteString(i.g.Stdout, b.String())
 	return err
 }
-
-// Profiles lists the sets of tools that an agent can be given.
-var Profiles = []string{string(mcp.CoreTools), string(mcp.AllTools)}
