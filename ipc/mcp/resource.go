@@ -121,12 +121,20 @@ func (s *server) listPaths(ctx context.Context, r api.CompleteRequest) (*api.Com
 
 // executeTyped executes the operation of a typed request and decodes the answer.
 func executeTyped[Answer, R any](ctx context.Context, execute ExecuteFunc, r R) (*Answer, error) {
-	req := api.RequestOf(r).WithDefaults()
+	answer, err := executeAny(ctx, execute, api.RequestOf(r).WithDefaults())
+	if err != nil {
+		return nil, err
+	}
+	return answer.(*Answer), nil
+}
+
+// executeAny executes an operation and decodes the answer.
+func executeAny(ctx context.Context, execute ExecuteFunc, req *api.Request) (any, error) {
 	raw, err := execute(ctx, req)
 	if err != nil {
 		return nil, err
 	}
-	answer := new(Answer)
+	answer := req.Operation().NewAnswer()
 	if err := json.Unmarshal(raw, answer); err != nil {
 		return nil, fmt.Errorf("%s: read the answer: %w", req.Operation().Name, err)
 	}

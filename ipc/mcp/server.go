@@ -39,7 +39,7 @@ func (s *server) buildServer() *server {
 		&mcp.ServerOptions{
 			Capabilities: &mcp.ServerCapabilities{
 				Tools: &mcp.ToolCapabilities{}, Resources: &mcp.ResourceCapabilities{},
-				Completions: &mcp.CompletionCapabilities{},
+				Prompts: &mcp.PromptCapabilities{}, Completions: &mcp.CompletionCapabilities{},
 			},
 			CompletionHandler: s.completePath,
 			// The list depends on the permissions of the caller.
@@ -49,6 +49,9 @@ func (s *server) buildServer() *server {
 		if s.toolSet.offersTool(t) {
 			s.AddTool(t.protocolTool(), s.toolHandler(t))
 		}
+	}
+	for _, p := range prompts {
+		s.AddPrompt(p.protocolPrompt(), s.promptHandler(p))
 	}
 	s.AddResourceTemplate(&mcp.ResourceTemplate{
 		Name: "file", Title: "Memory file", Description: "Read a Markdown file of the memory by path",
@@ -90,8 +93,8 @@ func (a Result) callResult() (*mcp.CallToolResult, error) {
 }
 
 // wrapMethods wraps all methods. It converts a panic into an error response, so
-// that the next request is not affected, and removes tools from the list that
-// the caller may not use.
+// that the next request is not affected, and removes tools and prompts from the
+// lists that the caller may not use.
 func (s *server) wrapMethods(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (result mcp.Result, err error) {
 		defer func() {
@@ -134,6 +137,11 @@ func (s *server) wrapMethods(next mcp.MethodHandler) mcp.MethodHandler {
 				r.Tools = slices.DeleteFunc(r.Tools,
 					func(t *mcp.Tool) bool { return !toolNamed(t.Name).isPermitted(answer) })
 			}
+		case *mcp.ListPromptsResult:
+			if answer, ok := s.permitted(ctx); ok {
+				r.Prompts = slices.DeleteFunc(r.Prompts,
+					func(p *mcp.Prompt) bool { return !promptNamed(p.Name).isPermitted(answer) })
+			}
 		case *mcp.ListResourcesResult:
 			if err := s.listResources(ctx, after, r); err != nil {
 				return nil, err
@@ -154,10 +162,16 @@ func (s *server) modelInstructions(ctx context.Context) string {
 	if known && !answer.Enabled {
 		return ""
 	}
-	return instructionsFor(func(name string) bool {
+	return instructionsFor(s.offeredTools(answer, known))
+}
+
+// offeredTools returns a function that reports whether the server offers a tool
+// to a caller with the permitted operations, which may be unknown.
+func (s *server) offeredTools(permitted *api.OperationsAnswer, known bool) func(name string) bool {
+	return func(name string) bool {
 		t := toolNamed(name)
-		return s.toolSet.offersTool(t) && (!known || t.isPermitted(answer))
-	})
+		return s.toolSet.offersTool(t) && (!known || t.isPermitted(permitted))
+	}
 }
 
 // rpcError converts the error of an operation to a protocol error, for methods
