@@ -138,11 +138,17 @@ func (l *lineFilter) addPending(answer bool) {
 	}
 }
 
-// Write implements [io.Writer]. Each call must contain one answer.
+// Write implements [io.Writer]. Each call must contain one message, or a batch of
+// answers.
 func (l *lineFilter) Write(p []byte) (int, error) {
+	var message struct{ Method string }
+	notice := json.Unmarshal(p, &message) == nil && message.Method != ""
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	n, err := l.out.Write(p)
+	if notice {
+		return n, err // not an answer
+	}
 	l.pending--
 	if l.pending == 0 && l.idle != nil {
 		close(l.idle)

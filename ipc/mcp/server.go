@@ -17,7 +17,8 @@ import (
 )
 
 // A server implements the Model Context Protocol on top of an ExecuteFunc: that of
-// the daemon itself or that of a client. It keeps no state between requests.
+// the daemon itself or that of a client. It keeps no state between requests
+// other than subscriptions.
 type server struct {
 	*mcp.Server
 	toolSet ToolSet
@@ -29,22 +30,27 @@ type server struct {
 	permitted func(context.Context) (*api.OperationsAnswer, bool)
 	// initialState replaces may for the first response, which must not wait.
 	initialState func(context.Context) (*api.OperationsAnswer, bool)
+	// subscriptions are those of the session; nil without support for them.
+	subscriptions *subscriptions
 	// onPanic is called for a panic.
 	onPanic func(ctx context.Context, v any, stack []byte)
 }
 
 // buildServer creates the server from the fields.
 func (s *server) buildServer() *server {
-	s.Server = mcp.NewServer(&mcp.Implementation{Name: "memwatchd", Title: "Memory", Version: s.version},
-		&mcp.ServerOptions{
-			Capabilities: &mcp.ServerCapabilities{
-				Tools: &mcp.ToolCapabilities{}, Resources: &mcp.ResourceCapabilities{},
-				Prompts: &mcp.PromptCapabilities{}, Completions: &mcp.CompletionCapabilities{},
-			},
-			CompletionHandler: s.completePath,
-			// The list depends on the permissions of the caller.
-			SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { c.CacheScope = "private" },
-		})
+	options := &mcp.ServerOptions{
+		Capabilities: &mcp.ServerCapabilities{
+			Tools: &mcp.ToolCapabilities{}, Resources: &mcp.ResourceCapabilities{},
+			Prompts: &mcp.PromptCapabilities{}, Completions: &mcp.CompletionCapabilities{},
+		},
+		CompletionHandler: s.completePath,
+		// The list depends on the permissions of the caller.
+		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { c.CacheScope = "private" },
+	}
+	if s.subscriptions != nil {
+		options.SubscribeHandler, options.UnsubscribeHandler = s.subscriptions.subscribe, s.subscriptions.unsubscribe
+	}
+	s.Server = mcp.NewServer(&mcp.Implementation{Name: "memwatchd", Title: "Memory", Version: s.version}, options)
 	for _, t := range Tools {
 		if s.toolSet.offersTool(t) {
 			s.AddTool(t.protocolTool(), s.toolHandler(t))
@@ -57,6 +63,10 @@ func (s *server) buildServer() *server {
 		Name: "file", Title: "Memory file", Description: "Read a Markdown file of the memory by path",
 		MIMEType: markdown, URITemplate: ResourceTemplate,
 	}, s.readResource)
+	if s.subscriptions != nil {
+		s.AddReceivingMiddleware(s.subscriptions.middleware)
+		s.AddSendingMiddleware(s.subscriptions.middleware)
+	}
 	s.AddReceivingMiddleware(s.wrapMethods)
 	return s
 }

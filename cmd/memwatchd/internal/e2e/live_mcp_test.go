@@ -231,7 +231,7 @@ func TestLiveBridgeSurvivesRestart(t *testing.T) {
 		if !result.IsError || !strings.Contains(text, "unavailable: no daemon answers on "+l.socket) || !strings.Contains(text, " serve`") {
 			t.Errorf("without: %q", text)
 		}
-		if list, err := session.ListTools(t.Context(), nil); err != nil || len(list.Tools) != 8 {
+		if list, err := session.ListTools(t.Context(), nil); err != nil || len(list.Tools) != 11 {
 			t.Errorf("without: %+v, %v", list, err)
 		}
 		l.start()
@@ -265,7 +265,7 @@ func TestLiveBridgeWelcomes(t *testing.T) {
 			if session.InitializeResult().Instructions == "" {
 				t.Errorf("%s: there are no instructions", c.name)
 			}
-			if list, err := session.ListTools(t.Context(), nil); err != nil || len(list.Tools) != 8 {
+			if list, err := session.ListTools(t.Context(), nil); err != nil || len(list.Tools) != 11 {
 				t.Errorf("%s: %+v, %v", c.name, list, err)
 			}
 		}
