@@ -15,7 +15,7 @@ EXAMPLE = example/config.yaml
 BENCHFILES ?= 1000,10000
 BENCHFLAGS ?=
 
-.PHONY: build install uninstall run test test-full test-e2e faults soak stress lint bench fuzz eval demo dist dist-check clean
+.PHONY: build install uninstall run test test-full test-e2e faults soak stress conformance lint bench fuzz eval demo dist dist-check clean
 
 build:
 	$(GO) build -o memwatchd ./cmd/memwatchd
@@ -106,6 +106,10 @@ soak:
 stress:
 	STRESS=1 $(GO) test ./cmd/memwatchd/internal/e2e -count=1 -v -run '^(TestStressSync|TestTickRaces|TestSavedIsChanged)$$' -timeout 0
 	$(GO) test ./ops -count=1 -v -run '^TestHiddenFiles$$' -parallel 16 -timeout 0 -hidden-requests 20000
+
+# Run the conformance suite of the Model Context Protocol, which npx downloads.
+conformance:
+	CONFORMANCE=1 $(GO) test ./cmd/memwatchd/internal/e2e -count=1 -v -run '^TestConformance$$' -timeout 10m
 
 lint:
 	@echo 'gofmt'; test -z "$$(gofmt -l $$(git ls-files '*.go') | tee /dev/stderr)"
