@@ -45,7 +45,9 @@ const (
 func (b *Bridge) Run(ctx context.Context, in io.Reader, out io.Writer) error {
 	s := &server{toolSet: b.ToolSet, version: b.Version, execute: b.executeRequest, permitted: b.fetchPermitted,
 		initialState: b.localState, onPanic: b.recordPanic}
-	s.subscriptions = &subscriptions{client: b.Client, execute: b.executeRequest, permitted: b.fetchPermitted,
+	waiting, c := *b, *b.Client
+	waiting.Client, c.Start = &c, nil // subscriptions must not restart a daemon that the user has stopped
+	s.subscriptions = &subscriptions{client: &c, execute: waiting.executeRequest, permitted: waiting.fetchPermitted,
 		digests: map[string]digest{}, started: make(chan struct{}, 1),
 		update: func(ctx context.Context, uri string) {
 			_ = s.ResourceUpdated(ctx, &mcp.ResourceUpdatedNotificationParams{URI: uri}) // always nil
