@@ -92,6 +92,19 @@ func promptNamed(name string) *prompt {
 	return prompts[slices.IndexFunc(prompts, func(p *prompt) bool { return p.Name == name })]
 }
 
+// maxPromptPart bounds the bytes of a part, such as the list of open tasks. It is
+// more than the overview needs.
+const maxPromptPart = 32 << 10
+
+// cutLines returns the first lines of a text, of at most the given number of
+// bytes, and a notice if there are more.
+func cutLines(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return text[:strings.LastIndexByte(text[:most], '\n')+1] + "(more lines were left out)"
+}
+
 // protocolPrompt returns the protocol's description of a prompt.
 func (p *prompt) protocolPrompt() *mcp.Prompt {
 	return &mcp.Prompt{Name: p.Name, Title: p.Title, Description: p.Text, Arguments: []*mcp.PromptArgument{p.Argument}}
@@ -114,7 +127,7 @@ func (s *server) promptHandler(p *prompt) mcp.PromptHandler {
 			if err != nil {
 				return nil, rpcError(err)
 			}
-			texts = append(texts, "# "+part.Heading, cmp.Or(textOf(answer), "(none)"))
+			texts = append(texts, "# "+part.Heading, cmp.Or(cutLines(textOf(answer), maxPromptPart), "(none)"))
 		}
 		return &mcp.GetPromptResult{Description: p.Text, Messages: []*mcp.PromptMessage{{
 			Role: "user", Content: &mcp.TextContent{Text: strings.Join(texts, "\n\n")},

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"flag"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -148,4 +149,45 @@ func hasArgument(s *schema, name string) bool {
 	}
 	i := slices.IndexFunc(s.Properties, func(p property) bool { return p.name == first })
 	return i >= 0 && (!nested || hasArgument(s.Properties[i].schema, rest))
+}
+
+// TestCutLines checks that a long part of a prompt ends with a whole line.
+func TestCutLines(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		most int
+		want string
+	}{
+		{"a\nb", 3, "a\nb"},
+		{"a\nb\nc", 4, "a\nb\n(more lines were left out)"},
+		{"a\n日本", 4, "a\n(more lines were left out)"},
+		{"a long line", 4, "(more lines were left out)"},
+	} {
+		if got := cutLines(c.text, c.most); got != c.want {
+			t.Errorf("%q cut to %d bytes is %q, not %q", c.text, c.most, got, c.want)
+		}
+	}
+}
+
+// TestPendingAnswers checks that notifications and requests to the agent do not
+// count as answers.
+func TestPendingAnswers(t *testing.T) {
+	l := &lineFilter{out: io.Discard}
+	l.addPending(true)
+	for _, c := range []struct {
+		message string
+		want    int
+	}{
+		{`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"memory://a.md"}}`, 1},
+		{`{"jsonrpc":"2.0","id":7,"method":"roots/list"}`, 1},
+		{`{"jsonrpc":"2.0","id":1,"result":{"method":"x"}}`, 0},
+	} {
+		if _, err := l.Write([]byte(c.message)); err != nil || l.pending != c.want {
+			t.Errorf("after %s, %d answers are pending, not %d: %v", c.message, l.pending, c.want, err)
+		}
+	}
+	l.addPending(true)
+	if _, err := l.Write([]byte(`[{"jsonrpc":"2.0","id":1,"result":{}},{"jsonrpc":"2.0","id":2,"result":{}}]`)); err != nil || l.pending != 0 {
+		t.Errorf("after a batch, %d answers are pending: %v", l.pending, err)
+	}
 }
