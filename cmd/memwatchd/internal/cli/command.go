@@ -89,6 +89,8 @@ func newOperationCommand(op *api.Operation, form *api.Command, name string, g *G
 		addPlanSteps(c, op, req, g)
 	case "status":
 		addVerboseFlag(c, g)
+	case "journal":
+		addOnelineFlag(c, g)
 	}
 	if form.Example != "" {
 		c.Example = "  memwatchd " + form.Words + " " + form.Example
@@ -331,7 +333,7 @@ func newInvocation(cmd *cobra.Command, op *api.Operation, req *api.Request, g *G
 		}
 	}
 	out := NewPrinter(g.Stdout, g.Stderr, c, g.NoColor)
-	out.page, out.verbose = pageOf(op, req), g.verbose
+	out.page, out.verbose, out.oneline = pageOf(op, req), g.verbose, g.oneline
 	if g.OpenRoot != nil {
 		out.memory = g.OpenRoot(c.Memory.Dir)
 		if err := setPaths(op, req, out.memory); err != nil {

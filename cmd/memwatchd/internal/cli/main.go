@@ -97,6 +97,7 @@ type Globals struct {
 	JSON    bool
 	NoColor bool
 	verbose bool // flag of status only
+	oneline bool // flag of journal only
 
 	Stdout, Stderr io.Writer
 

@@ -26,6 +26,7 @@ import (
 type Printer struct {
 	page    page
 	verbose bool // shows all details
+	oneline bool // shows one line for each change
 
 	w        io.Writer
 	out      strings.Builder // pending text of the answer

@@ -7,17 +7,30 @@ import (
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
+	"github.com/spf13/cobra"
 )
 
-// printJournal shows the changes, newest first, as differences.
+// addOnelineFlag adds the flag of journal that leaves out the differences.
+func addOnelineFlag(c *cobra.Command, g *Globals) {
+	c.Flags().BoolVar(&g.oneline, "oneline", false, "show one line for each change")
+}
+
+// printJournal shows the changes, newest first, as differences or on a line each.
 func (p *Printer) printJournal(a *api.JournalAnswer) {
 	for i, w := range a.Writes {
-		if i > 0 {
-			p.println("")
-		}
 		state := ""
 		if w.State != "done" {
 			state = "[" + w.State + "]"
+		}
+		if p.oneline {
+			what := term.EscapeLine(strings.Join(strings.Fields(w.What+" "+state), " "))
+			p.printf("%s  %s  %s  %s  %s\n", p.Style(term.AsTitle, term.EscapeLine(w.ID)),
+				w.Time.In(p.location).Format(time.DateTime), p.paintPlace(cmp.Or(w.To, w.Path), 0), what,
+				p.Style(term.AsMuted, term.EscapeLine(w.Cause)))
+			continue
+		}
+		if i > 0 {
+			p.println("")
 		}
 		p.printWrite(w, term.AsBad, state)
 	}
