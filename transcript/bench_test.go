@@ -22,7 +22,7 @@ func BenchmarkMarks(b *testing.B) {
 	text := []byte(strings.Repeat(turn, 4<<20/len(turn)))
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
-		if len(Statements(Read(text), 10)) != 1 {
+		if len(Statements(Read(text).Messages, 10)) != 1 {
 			b.Fatal("what was decided is missing")
 		}
 	}

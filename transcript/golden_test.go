@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
@@ -21,16 +22,23 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 func TestGolden(t *testing.T) {
 	for dir, of := range map[string]func(string) string{
 		"read": func(text string) (out string) {
-			for _, turn := range Read([]byte(strings.ReplaceAll(text, "✂\n", ""))) {
+			c := Read([]byte(strings.ReplaceAll(text, "✂\n", "")))
+			if subject := c.Subject(60); subject != "" {
+				out = "about: " + subject + "\n"
+			}
+			for _, turn := range c.Messages {
 				who := "P> "
 				if turn.Assistant {
 					who = "A> "
 				}
 				out += who + strings.ReplaceAll(strings.TrimSpace(turn.Text), "\n", "⏎") + "\n"
 			}
+			for _, t := range c.Todos {
+				out += fmt.Sprintf("todo: %s, done: %t\n", t.Text, t.Done)
+			}
 			return out
 		},
-		"own":      func(text string) string { return joinStatements(Statements(Read([]byte(text)), 10)) },
+		"own":      func(text string) string { return joinStatements(Statements(Read([]byte(text)).Messages, 10)) },
 		"prose":    func(text string) string { return joinLines(ProseLines(text)) },
 		"marks":    func(text string) string { return joinStatements(Statements(parseMessages(text), 10)) },
 		"achieved": func(text string) string { return joinLines(Achievements(text, 3, acceptAny)) },
@@ -81,7 +89,7 @@ func parseMessages(text string) (turns []Message) {
 	for line := range strings.Lines(text) {
 		line = strings.ReplaceAll(strings.TrimSuffix(line, "\n"), "⏎", "\n")
 		said, assistant := strings.CutPrefix(line, "A> ")
-		turns = append(turns, Message{assistant, said})
+		turns = append(turns, Message{Assistant: assistant, Text: said})
 	}
 	return turns
 }
@@ -119,8 +127,11 @@ func FuzzTranscript(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		Read([]byte(text))
-		turns := []Message{{false, text}, {true, text}}
+		c := Read([]byte(text))
+		if subject := c.Subject(40); utf8.RuneCountInString(subject) > 40 || strings.Contains(subject, "\n") {
+			t.Errorf("the subject is %q", subject)
+		}
+		turns := []Message{{Text: text}, {Assistant: true, Text: text}}
 		marks := Statements(turns, 3)
 		lines := Achievements(text, 2, acceptAny)
 		if len(marks) > 3 || len(lines) > 2 {

@@ -10,77 +10,107 @@ package transcript
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
+	"unicode/utf8"
 )
+
+// A Conversation is the content of a transcript.
+type Conversation struct {
+	Messages []Message
+	Todos    []Todo // the agent's own list, in its latest state
+}
 
 // A Message is one message of the person or the agent.
 type Message struct {
 	Assistant bool // the agent, not the person
 	Text      string
+
+	id string // of messages that a later record can replace
 }
 
-// A record is a line of a Claude Code transcript, with the fields used here.
-type record struct {
-	Type      string `json:"type"`
-	Subtype   string `json:"subtype"`
-	Sidechain bool   `json:"isSidechain"`      // part of a conversation with another agent
-	Meta      bool   `json:"isMeta"`           // inserted by a program
-	Summary   bool   `json:"isCompactSummary"` // summary of compressed turns
-	Failure   bool   `json:"isApiErrorMessage"`
-	Message   struct {
-		Role    string          `json:"role"`
-		Content json.RawMessage `json:"content"` // a text, or parts
-	} `json:"message"`
+// A Todo is an item of an agent's own list.
+type Todo struct {
+	Text string
+	Done bool
 }
 
-// A contentBlock is one part of a message.
-type contentBlock struct {
-	Type string `json:"type"`
-	Text string `json:"text"`
-}
-
-// Read returns the turns of a transcript in JSON, one record a line, or of the
-// end of a transcript. Only the turns since the last compression of the
-// conversation are returned, because earlier ones did not survive the
-// compression. Read skips records of any other form, truncated lines, and text
-// that accompanies the output of a tool.
-func Read(text []byte) (turns []Message) {
+// Read returns the conversation in a transcript of Claude Code, Codex or Gemini
+// CLI, one record in JSON a line, or in a part of a transcript. Only the
+// messages since the last compression of the conversation are returned, because
+// earlier ones did not survive the compression. Read skips records of any other
+// form, truncated lines, and text that accompanies the output of a tool.
+func Read(text []byte) (c Conversation) {
 	for line := range bytes.Lines(text) {
 		has := func(word string) bool { return bytes.Contains(line, []byte(`"`+word+`"`)) }
-		if !has("user") && !has("assistant") && !has("compact_boundary") || has("tool_result") || has("toolUseResult") {
-			continue // most of a transcript is output of tools and internal notes of programs
-		}
-		var r record
-		if !decodeJSON(line, &r) || r.Sidechain {
-			continue
-		}
+		// Most of a transcript is output of tools and internal notes of programs.
 		switch {
-		case r.Subtype == "compact_boundary":
-			turns = nil
-		case r.Meta, r.Summary, r.Failure:
-		case r.Type != r.Message.Role, r.Type != "user" && r.Type != "assistant":
-		default:
-			if trimmed := r.messageText(); trimmed != "" {
-				turns = append(turns, Message{r.Type == "assistant", trimmed})
+		case has("event_msg"), has("compacted"), has("response_item"):
+			if has("user_message") || has("agent_message") || has("compacted") || has("update_plan") {
+				c.readCodex(line)
 			}
+		case bytes.Contains(line, []byte(`"type":"gemini"`)), has("$set"), has("$rewindTo"), has("projectHash"),
+			has("user") && !has("message"):
+			c.readGemini(line)
+		case (has("user") || has("assistant") || has("compact_boundary")) && !has("tool_result") &&
+			!has("toolUseResult"):
+			c.readClaude(line)
 		}
 	}
-	return turns
+	return c
 }
 
-// messageText returns the text of a record.
-func (r *record) messageText() string {
-	var trimmed string
-	if decodeJSON(r.Message.Content, &trimmed) && trimmed != "" {
-		return trimmed
+func (c *Conversation) addMessage(m Message) {
+	if strings.TrimSpace(m.Text) != "" {
+		c.Messages = append(c.Messages, m)
 	}
-	var parts []contentBlock
-	decodeJSON(r.Message.Content, &parts)
-	for _, p := range parts {
-		if p.Type == "text" && p.Text != "" {
-			trimmed += p.Text + "\n\n"
+}
+
+// setTodos replaces the list of the agent. Done items have the status
+// completed, and deleted ones are omitted.
+func (c *Conversation) setTodos(text []byte) {
+	var list struct {
+		Todos []todoInput `json:"todos"`
+		Plan  []todoInput `json:"plan"` // Codex
+	}
+	if !decodeJSON(text, &list) {
+		return
+	}
+	c.Todos = nil
+	for _, t := range append(list.Todos, list.Plan...) {
+		text := strings.Join(strings.Fields(t.Content+t.Step+t.Description), " ")
+		if text != "" && t.Status != "cancelled" {
+			c.Todos = append(c.Todos, Todo{text, t.Status == "completed"})
 		}
 	}
-	return trimmed
+}
+
+// A todoInput is an item of a list as an agent writes it.
+type todoInput struct {
+	Content     string `json:"content"`     // Claude Code
+	Step        string `json:"step"`        // Codex
+	Description string `json:"description"` // Gemini CLI
+	Status      string `json:"status"`
+}
+
+// Subject returns the first line of the person's first message that states a
+// request, in at most most characters, or "".
+func (c *Conversation) Subject(most int) string {
+	for _, m := range c.Messages {
+		if m.Assistant || strings.HasPrefix(m.Text, "/") {
+			continue
+		}
+		for _, line := range ProseLines(m.Text) {
+			if utf8.RuneCountInString(line) <= most {
+				return line
+			}
+			short := string([]rune(line)[:most-2])
+			if trimmed := strings.TrimRightFunc(short, isWord); len(trimmed) > len(short)/2 {
+				short = trimmed
+			}
+			return strings.TrimSpace(short) + " …"
+		}
+	}
+	return ""
 }
 
 // decodeJSON decodes JSON and skips values of unexpected types. It reports whether

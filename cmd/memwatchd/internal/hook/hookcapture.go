@@ -38,7 +38,7 @@ func saveStatements(ctx context.Context, h *hook) error {
 		return err
 	}
 	var bullets []string
-	for _, mark := range transcript.Statements(transcript.Read(text), maxStatements) {
+	for _, mark := range transcript.Statements(transcript.Read(text).Messages, maxStatements) {
 		if secrets.MatchingRule(mark.Text) == "" {
 			bullets = append(bullets, memory.CleanLine(mark.Text))
 		}
@@ -76,7 +76,7 @@ func saveAnswer(ctx context.Context, h *hook) error {
 		if err != nil {
 			return err
 		}
-		turns := transcript.Read(text)
+		turns := transcript.Read(text).Messages
 		if n := len(turns); n == 0 || !turns[n-1].Assistant {
 			return errors.New("the answer is empty")
 		}

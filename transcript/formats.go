@@ -1,0 +1,165 @@
+package transcript
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// A claudeRecord is a line of a transcript of Claude Code, with the fields used
+// here.
+type claudeRecord struct {
+	Type      string `json:"type"`
+	Subtype   string `json:"subtype"`
+	Sidechain bool   `json:"isSidechain"`      // part of a conversation with another agent
+	Meta      bool   `json:"isMeta"`           // inserted by a program
+	Summary   bool   `json:"isCompactSummary"` // summary of compressed turns
+	Failure   bool   `json:"isApiErrorMessage"`
+	Message   struct {
+		Role    string          `json:"role"`
+		Content json.RawMessage `json:"content"`
+	} `json:"message"`
+}
+
+// readClaude reads a record of Claude Code.
+func (c *Conversation) readClaude(line []byte) {
+	var r claudeRecord
+	if !decodeJSON(line, &r) || r.Sidechain {
+		return
+	}
+	switch {
+	case r.Subtype == "compact_boundary":
+		c.Messages = nil
+	case r.Meta, r.Summary, r.Failure:
+	case r.Type != r.Message.Role, r.Type != "user" && r.Type != "assistant":
+	default:
+		text, parts := readContent(r.Message.Content)
+		c.addMessage(Message{Assistant: r.Type == "assistant", Text: text})
+		for _, p := range parts {
+			if p.Type == "tool_use" && p.Name == "TodoWrite" {
+				c.setTodos(p.Input)
+			}
+		}
+	}
+}
+
+// A codexRecord is a line of a transcript of Codex, with the fields used here.
+// Messages are also items of the protocol with the model, but there the person's
+// contain text of programs.
+type codexRecord struct {
+	Type    string `json:"type"`
+	Payload struct {
+		Type      string `json:"type"`
+		Message   string `json:"message"`
+		Name      string `json:"name"`
+		Arguments string `json:"arguments"` // JSON
+	} `json:"payload"`
+}
+
+// codexRequest precedes the person's words in a message from an editor, which
+// contains its open files before.
+const codexRequest = "## My request for Codex:"
+
+// readCodex reads a record of Codex.
+func (c *Conversation) readCodex(line []byte) {
+	var r codexRecord
+	if !decodeJSON(line, &r) {
+		return
+	}
+	switch p := r.Payload; {
+	case r.Type == "compacted":
+		c.Messages = nil
+	case r.Type == "event_msg" && p.Type == "user_message":
+		if _, request, ok := strings.Cut(p.Message, codexRequest); ok {
+			p.Message = request
+		}
+		c.addMessage(Message{Text: p.Message})
+	case r.Type == "event_msg" && p.Type == "agent_message":
+		c.addMessage(Message{Assistant: true, Text: p.Message})
+	case p.Type == "function_call" && p.Name == "update_plan":
+		c.setTodos([]byte(p.Arguments))
+	}
+}
+
+// A geminiRecord is a line of a transcript of Gemini CLI, or a message in such a
+// line, with the fields used here. A message with the id of an earlier one
+// replaces it.
+type geminiRecord struct {
+	ID      string          `json:"id"`
+	Type    string          `json:"type"`
+	Content json.RawMessage `json:"content"`
+	Calls   []struct {
+		Name string          `json:"name"`
+		Args json.RawMessage `json:"args"`
+	} `json:"toolCalls"`
+
+	Messages []geminiRecord `json:"messages"`
+	Set      struct {
+		Messages []geminiRecord `json:"messages"` // replace all earlier messages
+	} `json:"$set"`
+	RewindTo string `json:"$rewindTo"` // id of the first message to remove
+}
+
+// readGemini reads a record of Gemini CLI.
+func (c *Conversation) readGemini(line []byte) {
+	var r geminiRecord
+	if !decodeJSON(line, &r) {
+		return
+	}
+	if r.Set.Messages != nil {
+		c.Messages = nil
+	}
+	if at := c.indexOf(r.RewindTo); at >= 0 {
+		c.Messages = c.Messages[:at]
+	}
+	for _, m := range slices.Concat([]geminiRecord{r}, r.Messages, r.Set.Messages) {
+		if m.Type != "user" && m.Type != "gemini" {
+			continue
+		}
+		text, _ := readContent(m.Content)
+		message := Message{Assistant: m.Type == "gemini", Text: text, id: m.ID}
+		if at := c.indexOf(m.ID); at >= 0 {
+			c.Messages[at] = message
+		} else {
+			c.addMessage(message)
+		}
+		for _, call := range m.Calls {
+			if call.Name == "write_todos" {
+				c.setTodos(call.Args)
+			}
+		}
+	}
+}
+
+// indexOf returns the index of the message with an id, or -1.
+func (c *Conversation) indexOf(id string) int {
+	at := len(c.Messages) - 1
+	for at >= 0 && (id == "" || c.Messages[at].id != id) { // mostly the last one
+		at--
+	}
+	return at
+}
+
+// A contentBlock is one part of a message.
+type contentBlock struct {
+	Type    string          `json:"type"`
+	Text    string          `json:"text"`
+	Thought bool            `json:"thought"` // the text is for the agent itself
+	Name    string          `json:"name"`    // of a tool
+	Input   json.RawMessage `json:"input"`   // of a tool
+}
+
+// readContent returns the text of a message, which is a text or a list of parts,
+// and the parts.
+func readContent(content json.RawMessage) (text string, parts []contentBlock) {
+	if decodeJSON(content, &text) && text != "" {
+		return text, nil
+	}
+	decodeJSON(content, &parts)
+	for _, p := range parts {
+		if (p.Type == "text" || p.Type == "") && p.Text != "" && !p.Thought {
+			text += p.Text + "\n\n"
+		}
+	}
+	return text, parts
+}
