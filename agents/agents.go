@@ -127,16 +127,30 @@ var All = []Agent{
 				Local:   in(Machine.project, ".claude/settings.local.json"),
 			},
 		},
-		syntaxes:   map[Component]syntax{MCP: jsonServers{key: "mcpServers", kind: "stdio"}, Hooks: claudeHooks{}},
+		syntaxes: map[Component]syntax{
+			MCP:   jsonServers{key: "mcpServers", kind: "stdio"},
+			Hooks: jsonHooks{events: eventNames, timeout: 5},
+		},
 		noComments: true, noCommas: true,
 	},
 	{
 		Name: "codex", Title: "Codex", program: "codex", dir: Machine.codexDir,
-		components: map[Component]map[Scope]locateFunc{MCP: {
-			User:    in(Machine.codexDir, "config.toml"),
-			Project: in(Machine.project, ".codex/config.toml"),
-		}},
-		syntaxes: map[Component]syntax{MCP: tomlServers{}},
+		components: map[Component]map[Scope]locateFunc{
+			MCP: {
+				User:    in(Machine.codexDir, "config.toml"),
+				Project: in(Machine.project, ".codex/config.toml"),
+			},
+			Hooks: {
+				User:    in(Machine.codexDir, "hooks.json"),
+				Project: in(Machine.project, ".codex/hooks.json"),
+			},
+		},
+		syntaxes: map[Component]syntax{
+			MCP: tomlServers{},
+			// Codex warns of a longer time limit of SessionEnd.
+			Hooks: jsonHooks{events: eventNames, args: []string{"--agent", "codex"}, timeout: 3},
+		},
+		noComments: true, noCommas: true,
 	},
 	{
 		Name: "cursor", Title: "Cursor", program: "cursor", dir: Machine.cursor,
@@ -148,11 +162,20 @@ var All = []Agent{
 	},
 	{
 		Name: "gemini", Title: "Gemini CLI", program: "gemini", dir: Machine.geminiDir,
-		components: map[Component]map[Scope]locateFunc{MCP: {
-			User:    in(Machine.geminiDir, "settings.json"),
-			Project: in(Machine.project, ".gemini/settings.json"),
-		}},
-		syntaxes: map[Component]syntax{MCP: jsonServers{key: "mcpServers"}},
+		components: map[Component]map[Scope]locateFunc{
+			MCP: {
+				User:    in(Machine.geminiDir, "settings.json"),
+				Project: in(Machine.project, ".gemini/settings.json"),
+			},
+			Hooks: {
+				User:    in(Machine.geminiDir, "settings.json"),
+				Project: in(Machine.project, ".gemini/settings.json"),
+			},
+		},
+		syntaxes: map[Component]syntax{
+			MCP:   jsonServers{key: "mcpServers"},
+			Hooks: jsonHooks{events: geminiEvents, args: []string{"--agent", "gemini"}, timeout: 5000}, // milliseconds
+		},
 		noCommas: true,
 	},
 	{
@@ -184,6 +207,14 @@ func Names(p Component) []string {
 		}
 	}
 	return names
+}
+
+// HookEvent returns the agent's name of the event of a hook command of
+// memwatchd, such as SessionEnd for session-end, or "" if the agent has no such
+// event or no hooks.
+func (a Agent) HookEvent(command string) string {
+	hooks, _ := a.syntaxes[Hooks].(jsonHooks)
+	return hooks.events[command]
 }
 
 // Supports reports whether the agent supports a part in a scope.
@@ -223,9 +254,13 @@ func (a Agent) Note(p Component, s Scope) string {
 		return "Claude Code requires confirmation before it starts a server of a project"
 	case a.Name == "claude-code" && s != User && p == Hooks:
 		return "Claude Code runs hooks of a project in directories that you trust"
+	case a.Name == "codex" && p == Hooks:
+		return "Codex runs hooks that you have trusted: run /hooks in Codex"
 	case a.Name == "codex" && s == Project:
 		return "Codex reads the settings of trusted projects only"
-	case a.Name == "gemini":
+	case a.Name == "gemini" && s == Project && p == Hooks:
+		return "Gemini CLI warns of the hooks of a project before it runs them"
+	case a.Name == "gemini" && p == MCP:
 		return "Gemini CLI starts servers in trusted directories only"
 	}
 	return ""

@@ -1,31 +1,37 @@
 package agents
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/tailscale/hujson"
 )
 
-// hookEvents lists events of Claude Code, in the order in which they happen, and
-// their names in memwatchd.
-var hookEvents = []hookEvent{
-	{"SessionStart", "session-start"},
-	{"UserPromptSubmit", "prompt"},
-	{"PreCompact", "pre-compact"},
-	{"Stop", "stop"},
-	{"SessionEnd", "session-end"},
-}
+// hookEvents lists the hook commands of memwatchd, in the order in which their
+// events happen.
+var hookEvents = []string{"session-start", "prompt", "pre-compact", "stop", "session-end"}
 
-type hookEvent struct{ event, command string }
-
-// hookTimeout is the time limit of a hook in seconds, many times the usual run time.
-const hookTimeout = 5
-
-// claudeHooks is the form of the hooks of Claude Code: commands for its shell, in
+// jsonHooks is the form of hooks in settings in JSON: commands for a shell, in
 // groups, in a list for each event.
 //
 //	{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "memwatchd hook stop", "timeout": 5}]}]}}
-type claudeHooks struct{}
+type jsonHooks struct {
+	events  map[string]string // the agent's name of the event of each command
+	args    []string          // further arguments of each command
+	timeout int               // time limit of a command, many times the usual run time, in the unit of the agent
+}
+
+// eventNames are the names of events that most agents use.
+var eventNames = map[string]string{
+	"session-start": "SessionStart", "prompt": "UserPromptSubmit", "pre-compact": "PreCompact", "stop": "Stop",
+	"session-end": "SessionEnd",
+}
+
+// geminiEvents are the names of events in Gemini CLI.
+var geminiEvents = map[string]string{
+	"session-start": "SessionStart", "prompt": "BeforeAgent", "pre-compact": "PreCompress", "stop": "AfterAgent",
+	"session-end": "SessionEnd",
+}
 
 type hookGroup struct {
 	Hooks []hookCommand `json:"hooks"`
@@ -45,9 +51,9 @@ type handler struct {
 	line               string
 }
 
-// listHandlers lists the commands of memwatchd at an event. A value that Claude Code
+// listHandlers lists the commands of memwatchd at an event. A value that the agent
 // rejects is an error.
-func (claudeHooks) listHandlers(d *jsonDoc, hooks *hujson.Value, e int, event string) ([]handler, error) {
+func (jsonHooks) listHandlers(d *jsonDoc, hooks *hujson.Value, e int, event string) ([]handler, error) {
 	groups, err := d.findKind(hooks, event, '[')
 	if err != nil {
 		return nil, err
@@ -86,7 +92,7 @@ func (claudeHooks) listHandlers(d *jsonDoc, hooks *hujson.Value, e int, event st
 
 // findHandlers lists the commands of memwatchd at an event, or at all events if it is
 // empty. Events without a name in memwatchd may have values of any form.
-func (c claudeHooks) findHandlers(d *jsonDoc, event string) ([]handler, error) {
+func (c jsonHooks) findHandlers(d *jsonDoc, event string) ([]handler, error) {
 	hooks, err := d.findKind(&d.root, "hooks", '{')
 	if err != nil || hooks == nil {
 		return nil, err
@@ -99,7 +105,7 @@ func (c claudeHooks) findHandlers(d *jsonDoc, event string) ([]handler, error) {
 			continue
 		}
 		handlers, err := c.listHandlers(d, hooks, e, name)
-		if err != nil && slices.ContainsFunc(hookEvents, func(h hookEvent) bool { return h.event == name }) {
+		if err != nil && slices.Contains(slices.Collect(maps.Values(c.events)), name) {
 			return nil, err
 		}
 		found = append(found, handlers...)
@@ -107,7 +113,7 @@ func (c claudeHooks) findHandlers(d *jsonDoc, event string) ([]handler, error) {
 	return found, nil
 }
 
-func (c claudeHooks) listCommands(data []byte) ([]Command, error) {
+func (c jsonHooks) listCommands(data []byte) ([]Command, error) {
 	d, err := readJSON(data)
 	if err != nil {
 		return nil, err
@@ -121,12 +127,12 @@ func (c claudeHooks) listCommands(data []byte) ([]Command, error) {
 	return commands, err
 }
 
-func (c claudeHooks) addCommand(data []byte, command Command) ([]byte, error) {
+func (c jsonHooks) addCommand(data []byte, command Command) ([]byte, error) {
 	d, err := readJSON(data)
-	for _, e := range hookEvents {
-		line := append(append(Command{}, command...), "hook", e.command).String()
+	for _, name := range hookEvents {
+		line := Command(slices.Concat(command, []string{"hook", name}, c.args)).String()
 		for done := false; err == nil && !done; {
-			done, err = c.installEvent(d, e, line)
+			done, err = c.installEvent(d, name, line)
 		}
 	}
 	if err != nil {
@@ -137,16 +143,17 @@ func (c claudeHooks) addCommand(data []byte, command Command) ([]byte, error) {
 
 // installEvent makes one edit towards exactly one command of memwatchd at an event, and
 // reports whether the file has that.
-func (c claudeHooks) installEvent(d *jsonDoc, e hookEvent, line string) (done bool, err error) {
-	handlers, err := c.findHandlers(d, e.event)
+func (c jsonHooks) installEvent(d *jsonDoc, name, line string) (done bool, err error) {
+	event := c.events[name]
+	handlers, err := c.findHandlers(d, event)
 	if err != nil {
 		return false, err
 	}
-	handlers = slices.DeleteFunc(handlers, func(h handler) bool { return hookOf(h.line) != e.command })
+	handlers = slices.DeleteFunc(handlers, func(h handler) bool { return hookOf(h.line) != name })
 	switch {
 	case len(handlers) == 0:
-		return true, c.addHook(d, e.event, line)
-	case len(handlers) > 1: // Claude Code would run both
+		return true, c.addHook(d, event, line)
+	case len(handlers) > 1: // the agent would run both
 		return false, c.removeHook(d, handlers[len(handlers)-1])
 	case handlers[0].line != line:
 		h := handlers[0]
@@ -156,8 +163,8 @@ func (c claudeHooks) installEvent(d *jsonDoc, e hookEvent, line string) (done bo
 }
 
 // addHook appends a group with a command to those of an event.
-func (claudeHooks) addHook(d *jsonDoc, event, line string) error {
-	group := hookGroup{[]hookCommand{{"command", line, hookTimeout}}}
+func (c jsonHooks) addHook(d *jsonDoc, event, line string) error {
+	group := hookGroup{[]hookCommand{{"command", line, c.timeout}}}
 	hooks, err := d.findKind(&d.root, "hooks", '{')
 	if err != nil {
 		return err
@@ -175,7 +182,7 @@ func (claudeHooks) addHook(d *jsonDoc, event, line string) error {
 	return d.addItem(groups, "", group)
 }
 
-func (c claudeHooks) removeCommand(data []byte) ([]byte, error) {
+func (c jsonHooks) removeCommand(data []byte) ([]byte, error) {
 	d, err := readJSON(data)
 	for err == nil {
 		handlers, failed := c.findHandlers(d, "")
@@ -188,8 +195,8 @@ func (c claudeHooks) removeCommand(data []byte) ([]byte, error) {
 }
 
 // removeHook removes a command from its group, or the group if it has no other, or
-// the event or all hooks likewise. Claude Code rejects a group without hooks.
-func (claudeHooks) removeHook(d *jsonDoc, h handler) error {
+// the event or all hooks likewise. Agents reject a group without hooks.
+func (jsonHooks) removeHook(d *jsonDoc, h handler) error {
 	if list, _ := listItems(h.list); len(list) > 1 {
 		return d.removeItem(h.list, h.h)
 	}

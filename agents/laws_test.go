@@ -38,14 +38,14 @@ func seeds(f *testing.F, pattern string) {
 // uninstalling removes all of it; the other settings keep their meaning; and a
 // file without memwatchd is restored.
 func FuzzJSON(f *testing.F) {
-	for _, agent := range []string{"claude-code", "cursor", "gemini", "opencode"} {
-		seeds(f, "testdata/"+agent+"/*/*.txtar")
+	for _, pattern := range []string{"claude-code/*", "codex/hook", "cursor/*", "gemini/*", "opencode/*"} {
+		seeds(f, "testdata/"+pattern+"/*.txtar")
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		for _, name := range []string{"claude-code", "gemini", "opencode"} {
+		for _, name := range []string{"claude-code", "codex", "gemini", "opencode"} {
 			agent, _ := Named(name)
 			for _, part := range []Component{MCP, Hooks} {
-				if agent.syntaxes[part] != nil {
+				if agent.syntaxes[part] != nil && agent.syntaxes[part] != (tomlServers{}) {
 					lawsJSON(t, agent, part, data)
 				}
 			}
@@ -130,8 +130,9 @@ func laws(t *testing.T, agent Agent, part Component, data []byte) (after, remove
 	if part == MCP {
 		wants[command(part).String()] = true
 	} else {
-		for _, h := range hookEvents {
-			wants[append(append(Command{}, command(part)...), "hook", h.command).String()] = true
+		for _, name := range hookEvents {
+			args := append([]string{"hook", name}, agent.syntaxes[Hooks].(jsonHooks).args...)
+			wants[Command(slices.Concat(command(part), args)).String()] = true
 		}
 	}
 	for _, c := range has {

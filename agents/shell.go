@@ -4,6 +4,7 @@ import (
 	"errors"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -90,10 +91,8 @@ func hookOf(line string) string {
 	for i, word := range words {
 		memwatchd = memwatchd || strings.HasPrefix(path.Base(word), serverName)
 		if memwatchd && word == "hook" && i+1 < len(words) {
-			for _, h := range hookEvents {
-				if words[i+1] == h.command {
-					return h.command
-				}
+			if slices.Contains(hookEvents, words[i+1]) {
+				return words[i+1]
 			}
 		}
 	}
