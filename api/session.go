@@ -4,7 +4,8 @@ package api
 type SessionRequest struct {
 	Session string `json:"session" need:"true" complete:"session" doc:"id of the session"`
 	Day     string `json:"day" doc:"day on which the session began, YYYY-MM-DD, so that the session keeps its file after midnight; default: today"`
-	Draft   Draft  `json:"draft" arg:"1" stdin:"true" doc:"content to merge: {summary, source, channel, contact_id, contact_nickname, subject_id, items: {section: [{title, text} or {topic, users, datetime, event, result}]}, facts: [{title, text}], tasks: [{text, done, reopen}], follow_ups: [{text, done, reopen}], links: [{text, target}], promote: {title, text, explicit}}"`
+	Project string `json:"project" doc:"project of the session, such as the name of a repository: adds the tag project:NAME if the file has no tags"`
+	Draft   Draft  `json:"draft" arg:"1" stdin:"true" doc:"content to merge: {summary, default_summary, visibility, source, channel, contact_id, contact_nickname, subject_id, items: {section: [{title, text} or {topic, users, datetime, event, result}]}, facts: [{title, text}], tasks: [{text, done, reopen}], follow_ups: [{text, done, reopen}], links: [{text, target}], promote: {title, text, explicit}}"`
 	DryRun  bool   `json:"dry_run" doc:"show the changes, without changing files"`
 	Scope
 }
@@ -46,6 +47,8 @@ type LeftOut struct {
 // the session's file.
 type Draft struct {
 	Summary         string                 `json:"summary,omitempty" doc:"subject matter of the session, in one or two sentences"`
+	DefaultSummary  string                 `json:"default_summary,omitempty" doc:"summary for a session that has none yet"`
+	Visibility      string                 `json:"visibility,omitempty" doc:"private_only: create a private file, and write nothing into a public one"`
 	Source          string                 `json:"source,omitempty" doc:"program that started the session, such as cli or telegram"`
 	Channel         string                 `json:"channel,omitempty" doc:"channel of the session"`
 	ContactID       string                 `json:"contact_id,omitempty" doc:"stable id of the contact"`

@@ -17,6 +17,10 @@ type StartFiles struct {
 	Items []Item
 	Tasks []Task                   // open tasks, newest first
 	Hints func(lang Lang) []string // hints to tidy up, in the language of the block; may be nil
+
+	// Other reports whether an entry belongs to other projects than the reader's.
+	// It may be nil.
+	Other func(doc *memory.Document, e *memory.Entry) bool
 }
 
 // A Task is an open task with its place.
@@ -31,6 +35,7 @@ type Task struct {
 const (
 	indexHeader   = "[Memory:LongTerm]"
 	tasksHeader   = "[Memory:Tasks:Open]"
+	otherHeader   = "[Memory:OtherProjects]" // the path of a file may follow
 	omittedHeader = "[Memory:NotShown]"
 	hintsHeader   = "[Memory:Hints]"
 )
@@ -45,6 +50,7 @@ const (
 	itemsShare    = 8
 	tasksShare    = 6
 	sessionsShare = 9
+	otherShare    = 4 // of each file
 )
 
 // DefaultStartChars is the usual limit of a start block, in characters. It is
@@ -58,7 +64,8 @@ const DefaultStartChars = 9000
 //     [Style.Full], and the text of the _index.md files, without their paths;
 //   - daily notes, usually of today and of yesterday;
 //   - keyed items, open tasks, and the summaries of sessions and earlier notes,
-//     as lists.
+//     as lists;
+//   - entries of other projects in the files above, below the paths.
 //
 // As in Boot, the notes precede MEMORY.md if there is SOUL.md or USER.md. Each
 // part has a share of MaxChars. A part that does not fit is cut: long-term
@@ -80,8 +87,10 @@ type startBuilder struct {
 	lang     Lang
 	block    Block
 	parts    []startPart
-	identity int    // number of parts before the head
-	head     string // notices after the identity
+	other    func(*memory.Document, *memory.Entry) bool
+	others   []startFile // entries of other projects
+	identity int         // number of parts before the head
+	head     string      // notices after the identity
 }
 
 // A startPart renders one part of a start block within room code points.
@@ -101,7 +110,7 @@ type renderedPart struct {
 type startFile struct {
 	doc   *memory.Document
 	lines []memory.ProseLine
-	tag   string // "" for an _index.md file
+	head  string
 	share int
 	cut   cut
 }
@@ -109,6 +118,7 @@ type startFile struct {
 // collect adds the parts that have content.
 func (b *startBuilder) collect(files StartFiles) {
 	identity := b.filesOf(files.Identity, tagIdentity, identityShare, cutEnd)
+	b.other = files.Other
 	logs := b.filesOf(files.Logs, tagRecent, logShare, cutBeginning)
 	main := b.filesOf(files.LongTerm, tagMain, longTermShare, cutMiddle)
 	index := b.filesOf(slices.DeleteFunc(slices.Clone(files.Index), isEmptyTemplate), "", longTermShare, cutMiddle)
@@ -118,7 +128,7 @@ func (b *startBuilder) collect(files StartFiles) {
 	sessions := b.recentLines(files.Recent, true, &b.block.Omitted)
 	tasks := b.taskLines(files.Tasks)
 	var text []memory.ProseLine // of the block, for its language
-	for _, f := range slices.Concat(identity, main, index, logs) {
+	for _, f := range slices.Concat(identity, main, index, logs, b.others) {
 		text = append(text, f.lines...)
 	}
 	for _, line := range slices.Concat(tasks, sessions) {
@@ -156,6 +166,9 @@ func (b *startBuilder) collect(files StartFiles) {
 	b.addList(sessionsShare, recentHeader, sessions, func(left int) renderedPart {
 		return renderedPart{note: fmt.Sprintf(b.own.omittedSessions, left), omitted: Omitted{Recent: left}}
 	})
+	for _, f := range b.others {
+		b.addFile(f)
+	}
 }
 
 // isEmptyTemplate reports whether a file has headings only.
@@ -168,16 +181,74 @@ func (b *startBuilder) filesOf(docs []*memory.Document, tag string, share int, c
 	for _, doc := range docs {
 		lines, untrusted := b.visibleProse(doc)
 		b.block.Omitted.Untrusted += untrusted
-		if len(lines) == 0 {
-			continue
+		path := oneLine(doc.Place.Path)
+		head, otherHead := "# ["+tag+"] "+path, otherHeader+" "+path
+		if tag == "" {
+			head, otherHead = indexHeader, otherHeader
 		}
-		f := startFile{doc, lines, tag, share, c}
+		lines, others := b.splitOthers(doc, lines)
+		f := startFile{doc, lines, head, share, c}
 		if share == longTermShare {
 			f.cut.added = func(entry int) string { return doc.Entries[entry].Added }
 		}
-		files = append(files, f)
+		if len(lines) > 0 {
+			files = append(files, f)
+		}
+		if len(others) > 0 {
+			b.others = append(b.others, startFile{doc, others, otherHead, otherShare, c})
+		}
 	}
 	return files
+}
+
+// splitOthers divides the lines of a file: entries of the reader's project and of
+// none, and those of other projects. Both keep their headings.
+func (b *startBuilder) splitOthers(doc *memory.Document, lines []memory.ProseLine) (own, others []memory.ProseLine) {
+	if b.other == nil {
+		return lines, nil
+	}
+	type part struct {
+		lines  []memory.ProseLine
+		headed bool // contains the headings above the present line
+	}
+	var parts [2]part
+	var headings []memory.ProseLine
+	below, blank := false, false // an entry follows the headings; a blank line precedes
+	for _, l := range lines {
+		switch {
+		case l.Text == "" && l.Entry < 0:
+			blank = true
+			continue
+		case l.Entry < 0:
+			if below {
+				headings, below = nil, false
+				parts[0].headed, parts[1].headed = false, false
+			}
+			if blank && len(headings) > 0 {
+				headings = append(headings, memory.ProseLine{Entry: -1})
+			}
+			headings, blank = append(headings, l), false
+			continue
+		}
+		p := &parts[0]
+		if b.other(doc, &doc.Entries[l.Entry]) {
+			p = &parts[1]
+		}
+		if (blank || !p.headed) && len(p.lines) > 0 {
+			p.lines = append(p.lines, memory.ProseLine{Entry: -1})
+		}
+		if !p.headed && len(headings) > 0 {
+			p.lines = append(p.lines, headings...)
+			if blank {
+				p.lines = append(p.lines, memory.ProseLine{Entry: -1})
+			}
+		}
+		p.lines, p.headed, below, blank = append(p.lines, l), true, true, false
+	}
+	if len(parts[1].lines) == 0 {
+		return lines, nil
+	}
+	return parts[0].lines, parts[1].lines
 }
 
 // taskLines returns the lines of tasks with their places.
@@ -197,12 +268,9 @@ func (b *startBuilder) taskLines(tasks []Task) (lines []string) {
 }
 
 func (b *startBuilder) addFile(f startFile) {
-	head, path := indexHeader+"\n\n", oneLine(f.doc.Place.Path)
-	if f.tag != "" {
-		head = "# [" + f.tag + "] " + path + "\n\n"
-	}
+	head, path := f.head+"\n\n", oneLine(f.doc.Place.Path)
 	limit := NoLimit
-	if f.tag == tagMain {
+	if strings.HasPrefix(head, "# ["+tagMain+"]") {
 		limit = b.MaxFull
 	}
 	b.parts = append(b.parts, startPart{f.share, func(room int) (p renderedPart) {

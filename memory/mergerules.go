@@ -247,6 +247,12 @@ func (m *Merge) Revise(r *Revision, author Author, now time.Time) {
 	}
 }
 
+// ChangesNothing reports whether the file contains all items already. It is valid
+// after Revise.
+func (m *Merge) ChangesNothing() bool {
+	return !slices.ContainsFunc(m.Items, func(it MergeItem) bool { return it.change != Merged })
+}
+
 // A sectionPlace is the section of a file for new items.
 type sectionPlace struct {
 	heading string // name in the file

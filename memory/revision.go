@@ -458,7 +458,7 @@ func (d *Document) WhyUnsound() string {
 func (r *Revision) CompleteSession(h SessionHead) {
 	r.setCommonFields(h.Now, h.Summary)
 	for _, f := range h.fields() {
-		r.ensureField(f.key, f.value, f.value != "")
+		r.ensureField(f.key, f.value, f.value != "" && f.key != tagsField)
 	}
 	r.SetCounters()
 }

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -37,8 +38,9 @@ type SessionHead struct {
 	By              string // author of the summary, see [Author]
 	SubjectID       string
 	ContactID       string
-	ContactNickname string // written with every contact, even if empty
-	Visibility      string // default visibility of the entries; empty for that of the layout
+	ContactNickname string   // written with every contact, even if empty
+	Visibility      string   // default visibility of the entries; empty for that of the layout
+	Tags            []string // of a file without tags
 }
 
 // NewSession returns the file of a new session: frontmatter, with counters for
@@ -51,11 +53,14 @@ func NewSession(h SessionHead) []byte {
 	return newFile(h.Now, h.Summary, fields, "# "+h.Day+shortTermTitle)
 }
 
+const tagsField = "tags"
+
 // fields returns the keys of a session and its contact.
 func (h *SessionHead) fields() []fieldChange {
 	fields := slices.DeleteFunc([]fieldChange{{"session_id", h.SessionID}, {"source", h.Source}, {"written_by", h.By},
 		{"channel", h.Channel},
-		{"subject_id", h.SubjectID}, {"contact_id", h.ContactID}}, func(f fieldChange) bool { return f.value == "" })
+		{"subject_id", h.SubjectID}, {"contact_id", h.ContactID}, {tagsField, strings.Join(h.Tags, ", ")}},
+		func(f fieldChange) bool { return f.value == "" })
 	if h.ContactID != "" {
 		fields = append(fields, fieldChange{"contact_nickname", h.ContactNickname})
 	}

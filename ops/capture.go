@@ -115,6 +115,10 @@ func (m writeOps) captureBlocks(c Call, r *api.CaptureRequest) ([]logBlock, erro
 		if err := m.checkLogText("bullets", text); err != nil {
 			return nil, err
 		}
+		text, err := m.withTags(text, projectTags(r.Project))
+		if err != nil {
+			return nil, err
+		}
 		blocks = append(blocks, logBlock{
 			given: text, item: true, evidence: r.Evidence,
 			attributes: map[string]string{

@@ -138,6 +138,10 @@ func (m readOps) renderRelevant(ctx context.Context, c Call, style brief.Style, 
 	if r.MinCover > 0 {
 		hits = index.Covered(hits, r.MinCover)
 	}
+	order := m.orderFor(r.Project)
+	slices.SortStableFunc(hits, func(a, b index.Hit) int {
+		return order(a.Doc.Place.Path, a.Entry.Tags) - order(b.Doc.Place.Path, b.Entry.Tags)
+	})
 	hits = hits[:min(len(hits), r.Limit)]
 	matches := make([]brief.Match, len(hits))
 	for i, h := range hits {
@@ -181,8 +185,12 @@ const startTaskDays = 30
 // notes of today and yesterday, it includes the latest ones, and if there is
 // nothing of the recent days, the sessions of the latest day.
 func (m readOps) startFiles(c Call, r *api.ContextRequest) brief.StartFiles {
+	order := m.orderFor(r.Project)
 	files := brief.StartFiles{
 		BootFiles: m.bootFiles(c), Items: m.allItems(c),
+		Other: func(doc *memory.Document, e *memory.Entry) bool {
+			return order(doc.Place.Path, e.Tags) == otherProject
+		},
 		Hints: func(lang brief.Lang) []string { return m.limitHints(c, lang) },
 	}
 	recent := docsOf(m.shortTerm(c, cmp.Or(r.Days, m.daysSinceLast(c)), r.Session))
@@ -209,9 +217,10 @@ func (m readOps) startFiles(c Call, r *api.ContextRequest) brief.StartFiles {
 			files.Recent = append(files.Recent, doc)
 		}
 	}
-	tasks := m.openTasks(c, max(startTaskDays, r.Days))
-	slices.SortStableFunc(tasks, func(a, b api.Todo) int { return strings.Compare(b.Since, a.Since) })
-	for _, t := range tasks {
+	slices.SortStableFunc(files.Recent, func(a, b *memory.Document) int {
+		return order.rankDoc(c, a) - order.rankDoc(c, b)
+	})
+	for _, t := range m.openTasks(c, max(startTaskDays, r.Days), order) {
 		if !slices.ContainsFunc(t.Places, func(p api.TodoPlace) bool { return whole[p.Path] }) {
 			files.Tasks = append(files.Tasks, brief.Task{Text: t.Text, Path: t.Places[0].Path, Line: t.Places[0].Line,
 				Untrusted: t.Untrusted})

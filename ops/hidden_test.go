@@ -256,12 +256,18 @@ func (h *hiddenCase) compareRequest(t *testing.T, w *randomSource) bool {
 func (w *randomSource) writeRequest(known map[string]string) (op string, request fields) {
 	switch w.IntN(12) {
 	case 0, 1:
-		return "note", fields{"text": w.word() + " " + fmt.Sprint(w.IntN(1000)), "visibility": w.pickOne("public_ok", "public_ok", "private_only"), "day": w.pickOne("", "2026-02-04"), "tags": []string{"tea"}}
+		return "note", fields{"text": w.word() + " " + fmt.Sprint(w.IntN(1000)), "visibility": w.pickOne("public_ok", "public_ok", "private_only"), "day": w.pickOne("", "2026-02-04"), "tags": []string{"tea"}, "project": w.pickOne("", "shop")}
 	case 2:
-		return "capture", fields{"bullets": []string{w.word() + fmt.Sprint(w.IntN(100))}, "session": w.pickOne("", "mine"), "visibility": w.visibility()}
+		return "capture", fields{"bullets": []string{w.word() + fmt.Sprint(w.IntN(100))}, "session": w.pickOne("", "mine"), "visibility": w.visibility(), "project": w.pickOne("", "shop")}
 	case 3, 4:
 		draft := fields{"summary": w.word(), "items": fields{"About": []fields{{"title": w.word(), "text": w.word()}}}, "tasks": []fields{{"text": w.word(), "done": w.IntN(2) == 0}}}
-		return "session", fields{"session": w.pickOne("fresh", "mine", "sid0", "sid1", "a/b"), "draft": draft, "day": w.pickOne("", "2026-02-05", "2026-02-04"), "dry_run": w.IntN(5) == 0}
+		if w.IntN(3) == 0 {
+			draft["summary"], draft["default_summary"] = "", w.word()
+		}
+		if w.IntN(4) == 0 {
+			draft["visibility"] = "private_only"
+		}
+		return "session", fields{"session": w.pickOne("fresh", "mine", "sid0", "sid1", "a/b"), "draft": draft, "project": w.pickOne("", "shop"), "day": w.pickOne("", "2026-02-05", "2026-02-04"), "dry_run": w.IntN(5) == 0}
 	case 5, 6:
 		return "item_put", fields{"namespace": w.pickOne(memory.Namespaces()...), "key": w.word(), "value": fmt.Sprint(w.IntN(100)), "visibility": w.visibility()}
 	case 7:

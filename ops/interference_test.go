@@ -81,7 +81,7 @@ func (w *randomSource) randomFiles() (list []*testFile) {
 			b := block{private: w.IntN(2) == 0}
 			text := "- **" + w.word() + "**: " + w.word()
 			if l.kind != memory.Items {
-				text = w.pickOne(text, "- "+w.word(), "- [ ] "+w.word(), "- [x] "+w.word(), w.word()+" #tea", "- "+w.word()+" [x](SOUL.md)")
+				text = w.pickOne(text, "- "+w.word(), "- [ ] "+w.word(), "- [x] "+w.word(), w.word()+" #tea", w.word()+" #project:tea", "- "+w.word()+" #project:coffee", "- "+w.word()+" [x](SOUL.md)")
 			}
 			attributes := ""
 			if w.IntN(3) == 0 {
@@ -168,9 +168,12 @@ func (w *randomSource) request(known map[string]string) (op string, request fiel
 	case 2, 3:
 		draft := fields{"items": fields{w.pickOne("About", "Key Events", "New"): []fields{{"title": w.word(), "text": w.word()}}}, "tasks": []fields{{"text": w.word(), "done": w.IntN(2) == 0}}}
 		if w.IntN(2) == 0 {
-			draft["summary"] = w.word()
+			draft[w.pickOne("summary", "default_summary")] = w.word()
 		}
-		return "session", fields{"session": w.pickOne("sid0", "sid1", "sid2", "sid3", "sid4", "fresh"), "draft": draft, "dry_run": w.IntN(4) == 0}
+		if w.IntN(4) == 0 {
+			draft["visibility"] = "private_only"
+		}
+		return "session", fields{"session": w.pickOne("sid0", "sid1", "sid2", "sid3", "sid4", "fresh"), "draft": draft, "dry_run": w.IntN(4) == 0, "project": w.pickOne("", "tea")}
 	case 4, 5:
 		return "item_put", fields{"namespace": w.pickOne("fact", "preference", "profile"), "key": w.word(), "value": w.word(), "visibility": w.visibility()}
 	case 6:
@@ -191,7 +194,7 @@ func (w *randomSource) request(known map[string]string) (op string, request fiel
 		return w.pickOne("profile", "project"), fields{"name": w.word(), "text": w.word(), "evidence": []string{w.pickOne(id, file)}, "visibility": w.visibility()}
 	case 14:
 		format := w.pickOne("auto", "auto", "summary", "boot", "full", "items", "relevant")
-		request = fields{"format": format, "count": false}
+		request = fields{"format": format, "count": false, "project": w.pickOne("", "tea", "coffee")}
 		if format == "relevant" {
 			request["query"] = strings.Join([]string{w.word(), w.word(), w.word()}[:1+w.IntN(3)], " ")
 			request["min_cover"] = float64(w.IntN(5)) / 10

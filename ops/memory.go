@@ -61,6 +61,8 @@ type Memory struct {
 	MaxFull     int            // limit of MEMORY.md in a context block, in characters
 	SyncTimeout time.Duration  // timeout of the wait for a fresh index before an answer
 
+	ProjectsOf func(path string) []string // projects of a file, besides those in tags; may be nil
+
 	OmitUntrusted bool // context blocks omit text written by others instead of marking it
 
 	Now func() time.Time

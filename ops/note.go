@@ -55,7 +55,7 @@ func (m writeOps) noteBlock(c Call, r *api.NoteRequest) (b logBlock, err error) 
 	if err := m.logEvidence(r.Evidence); err != nil {
 		return b, err
 	}
-	b.given, err = m.withTags(r.Text, r.Tags)
+	b.given, err = m.withTags(r.Text, append(projectTags(r.Project), r.Tags...))
 	if err != nil {
 		return b, err
 	}

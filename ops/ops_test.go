@@ -184,6 +184,12 @@ func (c *opsCase) memory(t testing.TB) *Memory {
 		Layout: layout, OmitUntrusted: c.settings["untrusted"] == "omit", Disabled: c.settings["enabled"] != "true",
 		Injection: c.settings["injection"] == "true", SyncTimeout: time.Second, Now: func() time.Time { return now },
 		Undoer: c.undoer(t, now),
+		ProjectsOf: func(path string) []string {
+			if strings.HasPrefix(path, "notes/blog/") {
+				return []string{"blog"}
+			}
+			return nil
+		},
 		Compactor: &compactor.Compactor{
 			Root: compactor.Root{
 				Files: root, Disk: &vault.Vault{Dir: t.TempDir()}, Paths: func() []string { return slices.Clone(root.paths) },

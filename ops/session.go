@@ -63,10 +63,24 @@ type sessionDraft struct {
 	head    memory.SessionHead
 	entries []memory.DraftEntry
 	dry     bool
+
+	defaultSummary string // for a file without a summary
 }
 
 // empty reports whether nothing remains to be written.
-func (d *sessionDraft) empty() bool { return len(d.entries) == 0 && d.head.Summary == "" }
+func (d *sessionDraft) empty() bool {
+	return len(d.entries) == 0 && d.head.Summary == "" && d.defaultSummary == ""
+}
+
+// isPrivate reports whether the draft belongs in a private file only.
+func (d *sessionDraft) isPrivate() bool { return d.head.Visibility == memory.PrivateOnly.String() }
+
+// newHead returns the frontmatter of a new file.
+func (d *sessionDraft) newHead() memory.SessionHead {
+	head := d.head
+	head.Summary = cmp.Or(head.Summary, d.defaultSummary)
+	return head
+}
 
 // readDraft validates a request. It leaves out secret parts, and private parts if
 // the file of a new session would be public.
@@ -85,9 +99,18 @@ func (m writeOps) readDraft(c Call, r *api.SessionRequest, answer *api.SessionAn
 		Day: d.day, Now: m.Now(), SessionID: d.session, Summary: memory.HeadingLine(r.Draft.Summary),
 		Source: memory.HeadingLine(r.Draft.Source), Channel: memory.HeadingLine(r.Draft.Channel),
 		ContactID: memory.HeadingLine(r.Draft.ContactID), ContactNickname: memory.HeadingLine(r.Draft.ContactNickname),
+		Visibility: r.Draft.Visibility, Tags: projectTags(memory.HeadingLine(r.Project)),
+	}
+	d.defaultSummary = memory.HeadingLine(r.Draft.DefaultSummary)
+	switch {
+	case d.head.Visibility == "":
+	case !d.isPrivate():
+		return nil, api.Errorf(api.Invalid, "draft: visibility: %q is not private_only", d.head.Visibility)
+	case !c.View.Private():
+		return nil, api.Errorf(api.Forbidden, "draft: visibility: a private session requires a private context")
 	}
 	for _, f := range []struct{ name, text string }{
-		{"session", d.session}, {"source", d.head.Source}, {"channel", d.head.Channel},
+		{"session", d.session}, {"project", r.Project}, {"source", d.head.Source}, {"channel", d.head.Channel},
 		{"contact_id", d.head.ContactID}, {"contact_nickname", d.head.ContactNickname},
 	} {
 		if err := m.checkText(f.name, f.text); err != nil {
@@ -103,7 +126,7 @@ func (m writeOps) readDraft(c Call, r *api.SessionRequest, answer *api.SessionAn
 		}
 		d.head.SubjectID = subject
 	}
-	public := m.newSessionVisibility(c) == memory.PublicOK
+	public := m.newSessionVisibility(c) == memory.PublicOK && !d.isPrivate()
 	parts, err := convertDraft(&r.Draft).Entries()
 	switch {
 	case err != nil:
@@ -114,15 +137,22 @@ func (m writeOps) readDraft(c Call, r *api.SessionRequest, answer *api.SessionAn
 	case countSections(parts) > maxDraftSections:
 		return nil, api.Errorf(api.TooLarge, "draft: %d sections, maximum %d", countSections(parts), maxDraftSections).
 			WithHint("split the draft")
-	case len(parts) == 0 && d.head.Summary == "" && r.Draft.Promote == nil:
+	case len(parts) == 0 && d.head.Summary == "" && d.defaultSummary == "" && r.Draft.Promote == nil:
 		return nil, api.Errorf(api.Invalid, "draft is empty").
 			WithHint("set summary, items, facts, tasks, follow_ups or links")
 	}
-	if reason, err := m.omitReason("summary", d.head.Summary); err != nil {
-		return nil, err
-	} else if reason != "" {
-		answer.LeftOut = append(answer.LeftOut, api.LeftOut{Item: "summary", Reason: reason})
-		d.head.Summary = ""
+	for _, f := range []struct {
+		name string
+		text *string
+	}{{"summary", &d.head.Summary}, {"default_summary", &d.defaultSummary}} {
+		reason, err := m.omitReason(f.name, *f.text)
+		if err != nil {
+			return nil, err
+		}
+		if reason != "" {
+			answer.LeftOut = append(answer.LeftOut, api.LeftOut{Item: f.name, Reason: reason})
+			*f.text = ""
+		}
 	}
 	for _, p := range parts {
 		reason := ""
@@ -183,7 +213,8 @@ func (m writeOps) newSessionFile(c Call, head memory.SessionHead) []byte {
 	switch {
 	case !c.View.Private():
 		head.Visibility = memory.PublicOK.String()
-	case head.SubjectID == "" && c.Scope.Subject != m.Owner && m.newSessionVisibility(c) != memory.PublicOK:
+	case head.SubjectID == "" && c.Scope.Subject != m.Owner &&
+		(head.Visibility != "" || m.newSessionVisibility(c) != memory.PublicOK):
 		head.SubjectID = c.Scope.Subject
 	}
 	m.signSession(c, &head, &memory.Front{}, cmp.Or(head.SubjectID, m.Owner), true)
@@ -217,11 +248,11 @@ func (m writeOps) mergeDraft(ctx context.Context, c Call, d *sessionDraft, answe
 	var merge *mergeResult
 	var before, after *memory.Document
 	var written vault.Written
-	notes, err := m.useSessionFile(c, d.session, d.day,
+	notes, err := m.useSessionFile(c, d.session, d.day, d.isPrivate(),
 		func(path string, fresh bool, isOurs func(*memory.Document) error) (err error) {
 			a := fileEdit{path: path, cause: "session", dryRun: d.dry}
 			if fresh {
-				a.initial = m.newSessionFile(c, d.head)
+				a.initial = m.newSessionFile(c, d.newHead())
 			}
 			judged, err := m.requestProposal(ctx, c, d, path, isOurs)
 			if err != nil {
@@ -271,6 +302,12 @@ func (m writeOps) reviseSession(ctx context.Context, c Call, d *sessionDraft, do
 	}
 	merge.Revise(r, m.draftAuthor(c, d, doc), d.head.Now)
 	head := d.head
+	if head.Summary == "" && front.Summary == "" {
+		head.Summary = d.defaultSummary
+	}
+	if d.defaultSummary != "" && head.Summary == "" && front.SessionID == d.session && merge.ChangesNothing() {
+		return &mergeResult{merge, false}, nil // from a program that repeats its draft
+	}
 	head.SubjectID = "" // the subject is set only when the file is created
 	if front.SessionID != "" {
 		head.SessionID = ""

@@ -31,8 +31,10 @@ type sessionFileFunc func(path string, fresh bool, isOurs func(*memory.Document)
 // file of its own, unless it is the owner in private. If sessions are private, a
 // new file in public has a name that does not depend on private files. If a file
 // of that name belongs to another session or is unsound and must not be written,
-// the session gets another name. The notes describe unsound files.
-func (m writeOps) useSessionFile(c Call, session, day string, use sessionFileFunc) (notes []string, err error) {
+// the session gets another name; so it does if private is set and the file is
+// public. The notes describe unsound files.
+func (m writeOps) useSessionFile(c Call, session, day string, private bool, use sessionFileFunc) (notes []string,
+	err error) {
 	try := func(path string, fresh, byName bool) error {
 		isOurs := func(doc *memory.Document) error {
 			switch id := doc.Front.SessionID; {
@@ -40,7 +42,7 @@ func (m writeOps) useSessionFile(c Call, session, day string, use sessionFileFun
 				return errOtherSession
 			case doc.Unsound:
 				return errUnsound
-			case !m.continuesIn(c, doc):
+			case !m.continuesIn(c, doc), private && doc.Own.Visibility == memory.PublicOK:
 				return errOtherSession
 			}
 			return nil

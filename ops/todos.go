@@ -18,6 +18,7 @@ type taskCopy struct {
 	text      string
 	entry     string // id of its entry
 	isEntry   bool   // the task is the whole entry
+	tags      []string
 	session   string // session of its file
 	untrusted bool   // written by others than its subject
 	place     api.TodoPlace
@@ -39,6 +40,14 @@ func (m readOps) todos(ctx context.Context, c Call, r *api.TodosRequest) (*api.T
 // allTasks returns the tasks of the given number of days, 0 for all, and below a
 // section, "" for all.
 func (m readOps) allTasks(c Call, days int, section string) (all []api.Todo) {
+	for _, copies := range m.taskCopies(c, days, section) {
+		all = append(all, todoOf(copies))
+	}
+	return all
+}
+
+// taskCopies returns the copies of each task of the given number of days.
+func (m readOps) taskCopies(c Call, days int, section string) [][]taskCopy {
 	oldest, newest := "", m.day(1)
 	if days > 0 {
 		oldest = m.day(1 - days)
@@ -50,16 +59,29 @@ func (m readOps) allTasks(c Call, days int, section string) (all []api.Todo) {
 	for doc, shown := range m.readableFiles(c, hasTasks) {
 		copies = append(copies, tasksOf(c, doc, shown, section)...)
 	}
-	for _, copies := range groupTasks(c, copies) {
-		all = append(all, todoOf(copies))
-	}
-	return all
+	return groupTasks(c, copies)
 }
 
-// openTasks returns the open tasks of the given number of days, oldest first.
-func (m readOps) openTasks(c Call, days int) []api.Todo {
-	open := slices.DeleteFunc(m.allTasks(c, days, ""), func(t api.Todo) bool { return t.State != memory.Open.String() })
-	slices.SortFunc(open, compareTodos)
+// openTasks returns the open tasks of the given number of days: those of the
+// reader's project first, then the newest.
+func (m readOps) openTasks(c Call, days int, order projectOrder) (open []api.Todo) {
+	ranks := map[string]int{} // by id of the first place
+	for _, copies := range m.taskCopies(c, days, "") {
+		t := todoOf(copies)
+		if t.State != memory.Open.String() {
+			continue
+		}
+		open = append(open, t)
+		rank := otherProject
+		for _, copied := range copies {
+			rank = min(rank, order(copied.place.Path, copied.tags))
+		}
+		ranks[t.Places[0].ID+t.Text] = rank
+	}
+	slices.SortFunc(open, func(a, b api.Todo) int {
+		return cmp.Or(ranks[a.Places[0].ID+a.Text]-ranks[b.Places[0].ID+b.Text], strings.Compare(b.Since, a.Since),
+			compareTodos(a, b))
+	})
 	return open
 }
 
@@ -103,7 +125,7 @@ func tasksOf(c Call, doc *memory.Document, shown memory.Shown, section string) [
 			continue
 		}
 		t := &e.Tasks[b.Task]
-		list = append(list, taskCopy{f.Copy(i), t.Text, e.ID, e.Block == memory.Item && t.Line == e.Line, f.Session,
+		list = append(list, taskCopy{f.Copy(i), t.Text, e.ID, e.Block == memory.Item && t.Line == e.Line, e.Tags, f.Session,
 			e.Author().Untrusted(c.View), api.TodoPlace{
 				Place: api.Place{ID: doc.Place.Path + "#" + e.ID, Path: doc.Place.Path, Line: shown.Line(t.Line)},
 				State: t.State.String(), Day: dayOf(doc, e),

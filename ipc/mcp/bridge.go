@@ -22,6 +22,7 @@ type Bridge struct {
 	Client  *client.Client
 	ToolSet ToolSet   // the tools on offer; empty for the core tools
 	Version string    // of the program
+	Project string    // project of requests that name none; may be empty
 	Off     bool      // memory is known to be turned off
 	Stack   io.Writer // receives panics with their stacks; nil discards them
 }
@@ -92,6 +93,13 @@ func (b *Bridge) localState(context.Context) (*api.OperationsAnswer, bool) {
 }
 
 func (b *Bridge) executeRequest(ctx context.Context, req *api.Request) (json.RawMessage, error) {
+	if p, err := req.Operation().Param("project"); err == nil && b.Project != "" {
+		if _, given := req.GivenValue(p); !given {
+			if err := req.Set(p, b.Project); err != nil {
+				return nil, err
+			}
+		}
+	}
 	if !req.Operation().Long {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, api.MaxAnswerTime+bridgeGrace)

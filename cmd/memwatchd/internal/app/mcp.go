@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -60,6 +61,9 @@ By default, the agent gets the core tools: search, get, context, recent, todos, 
 			}
 			b := &mcp.Bridge{Client: client, ToolSet: profile, Version: build.Version(), Off: !config.Memory.Enabled,
 				Stack: g.Stderr}
+			if dir, err := os.Getwd(); err == nil {
+				b.Project = config.Project(dir)
+			}
 			return b.Run(cmd.Context(), cmd.InOrStdin(), g.Stdout)
 		},
 	}

@@ -55,6 +55,7 @@ type Config struct {
 	Daemon struct {
 		Autostart bool `yaml:"autostart" default:"true" doc:"If true, a command that finds no daemon starts one in the background, provided that this file, the environment or a flag sets memory.dir"`
 	} `yaml:"daemon"`
+	Projects []projectConfig `yaml:"projects" doc:"Projects of the directories in which agents work. In any other repository, the name of its directory is the project. Each entry has the keys"`
 
 	Visibility struct {
 		Daily    string `yaml:"daily" default:"private_only" enum:"private_only,public_ok" doc:"Visibility of daily notes that set none themselves: private_only or public_ok"`
@@ -272,6 +273,11 @@ func (c *Config) Finish() error {
 	c.Schedule, err = compactor.ParseSchedule(c.Compactor.Schedule)
 	if err != nil {
 		return fmt.Errorf("compactor.schedule: %w", err)
+	}
+	for i := range c.Projects {
+		if err := c.Projects[i].finish(); err != nil {
+			return fmt.Errorf("projects: %w", err)
+		}
 	}
 	for _, l := range c.Compactor.Limits {
 		if !doublestar.ValidatePattern(l.Path) || l.Path == "" {

@@ -172,6 +172,8 @@ func (w *randomMemory) newProbes(ids []string) []probe {
 	add("load", object{"session": w.pickOne("s1", "s2", "cli"), "day": w.day(1), "days": 30})
 	add("context", object{})
 	add("context", object{"max_items": 2, "days": 30, "session": "s2"})
+	add("context", object{"project": w.pickOne("x", "y"), "days": 30})
+	add("context", object{"format": "relevant", "project": "x", "query": strings.Join(words[:3], " ")})
 	for _, state := range []string{"open", "done", "all"} {
 		add("todos", object{"state": state})
 	}

@@ -202,8 +202,8 @@ func (d *daemon) run(ctx context.Context, listeners []*ipc.Listener) error {
 		Owner: c.Memory.Owner, Location: c.Location, Recent: c.Memory.ShortTermDays,
 		Injection: c.Memory.Enabled && c.Memory.Injection.Enabled, MaxItems: c.Memory.Injection.MaxItems,
 		MaxChars: c.Memory.Injection.MaxChars, MaxFull: c.Memory.FullMaxChars,
-		OmitUntrusted: c.Context.Untrusted == "omit",
-		SyncTimeout:   c.IPC.SyncTimeout, Parse: d.pipeline.parseFile, Layout: d.pipeline.layout, DaysIn: c.Memory.Layout,
+		OmitUntrusted: c.Context.Untrusted == "omit", ProjectsOf: c.ProjectsOf,
+		SyncTimeout: c.IPC.SyncTimeout, Parse: d.pipeline.parseFile, Layout: d.pipeline.layout, DaysIn: c.Memory.Layout,
 		Disabled: !c.Memory.Enabled, Now: clock.Now,
 		ErasureFile: filepath.Join(c.State.Dir, "forget.json"),
 	}

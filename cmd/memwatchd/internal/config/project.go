@@ -1,0 +1,111 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode"
+
+	"github.com/bmatcuk/doublestar/v4"
+)
+
+// A projectConfig is a directory in which agents work on a project.
+type projectConfig struct {
+	Dir  string `yaml:"dir" doc:"Directory of the project. Of several directories that contain the agent's, the longest applies"`
+	Name string `yaml:"name" doc:"Name of the project, whose texts have the tag project:<name>. If empty: the name of the directory"`
+	Path string `yaml:"path" doc:"Pattern of files that belong to the project, too, such as notes/shop/**"`
+}
+
+func (p *projectConfig) finish() (err error) {
+	if p.Dir == "" {
+		return errors.New("dir is missing")
+	}
+	p.Dir, err = AbsolutePath(p.Dir)
+	if err != nil {
+		return err
+	}
+	name := p.Name
+	if name == "" {
+		name = filepath.Base(p.Dir)
+	}
+	p.Name = projectName(name)
+	switch {
+	case p.Name == "":
+		return fmt.Errorf("%q has no letter: set name", name)
+	case !doublestar.ValidatePattern(p.Path):
+		return fmt.Errorf("%q is not a path pattern", p.Path)
+	}
+	return nil
+}
+
+// projectName returns a name as part of a tag, or "" for a name without letters.
+func projectName(s string) string {
+	fields := strings.FieldsFunc(strings.ToLower(s), func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_.", r)
+	})
+	name := strings.Trim(strings.Join(fields, "-"), "-_.")
+	if !strings.ContainsFunc(name, unicode.IsLetter) {
+		return ""
+	}
+	return name
+}
+
+// Project returns the project of a directory in which an agent works: the one
+// that the configuration gives, else the name of the repository's directory. It
+// returns "" for other directories, and for a repository that contains the
+// memory or is part of it.
+func (c *Config) Project(dir string) string {
+	if !filepath.IsAbs(dir) {
+		return ""
+	}
+	var found projectConfig
+	for _, p := range c.Projects {
+		if IsWithin(dir, p.Dir) && len(p.Dir) > len(found.Dir) {
+			found = p
+		}
+	}
+	if found.Name != "" {
+		return found.Name
+	}
+	repository := repositoryOf(filepath.Clean(dir))
+	if repository == "" || IsWithin(c.Memory.Dir, repository) || IsWithin(repository, c.Memory.Dir) {
+		return ""
+	}
+	return projectName(filepath.Base(repository))
+}
+
+// repositoryOf returns the directory of the repository that contains dir, or "".
+// For a linked worktree it is the directory of the main one.
+func repositoryOf(dir string) string {
+	for {
+		git := filepath.Join(dir, ".git")
+		if info, err := os.Lstat(git); err == nil {
+			if info.Mode().IsRegular() && info.Size() < 4096 {
+				text, _ := os.ReadFile(git)
+				to, _ := strings.CutPrefix(strings.TrimSpace(string(text)), "gitdir: ")
+				if main, _, ok := strings.Cut(to, "/.git/worktrees/"); ok && filepath.IsAbs(main) {
+					return main
+				}
+			}
+			return dir
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return ""
+		}
+		dir = parent
+	}
+}
+
+// ProjectsOf returns the projects to which a file of the memory belongs by its
+// path.
+func (c *Config) ProjectsOf(path string) (names []string) {
+	for _, p := range c.Projects {
+		if ok, err := doublestar.Match(p.Path, path); ok && err == nil && p.Path != "" {
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}

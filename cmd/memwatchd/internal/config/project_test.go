@@ -1,0 +1,73 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestProject(t *testing.T) {
+	home := t.TempDir()
+	mkdir := func(path string) string {
+		path = filepath.Join(home, path)
+		if err := os.MkdirAll(path, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	for _, dir := range []string{"src/Shop/.git", "src/Shop/web/cart", "src/c++ 练习/.git", "src/123/.git", "plain/below",
+		"memory/.git", "memory/2026-02-04", "around/memory", "around/.git", "src/tree", "src/sub", "work/blog/drafts", "work/blog/.git"} {
+		mkdir(dir)
+	}
+	for path, text := range map[string]string{
+		"src/tree/.git": "gitdir: " + home + "/src/Shop/.git/worktrees/tree\n",
+		"src/sub/.git":  "gitdir: ../Shop/.git/modules/sub\n",
+	} {
+		if err := os.WriteFile(filepath.Join(home, path), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := Default()
+	c.Memory.Dir = filepath.Join(home, "memory")
+	text := "projects:\n- {dir: " + home + "/work, name: Day Job}\n- {dir: " + home + "/work/blog, path: 'notes/blog/**'}\n"
+	if err := c.ReadYAML("x.yaml", []byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Finish(); err != nil {
+		t.Fatal(err)
+	}
+	for dir, want := range map[string]string{
+		"src/Shop": "shop", "src/Shop/web/cart": "shop", "src/c++ 练习": "c-练习", "src/123": "", "plain/below": "",
+		"memory/2026-02-04": "", "src/tree": "shop", "src/sub": "sub", "src/gone": "",
+		"work": "day-job", "work/other": "day-job", "work/blog/drafts": "blog", "workshop": "",
+	} {
+		if got := c.Project(filepath.Join(home, dir)); got != want {
+			t.Errorf("the project of %s is %q, want %q", dir, got, want)
+		}
+	}
+	for _, dir := range []string{"", "src/Shop", "."} {
+		if got := c.Project(dir); got != "" {
+			t.Errorf("the project of %q is %q", dir, got)
+		}
+	}
+	if diff := cmp.Diff([]string{"blog"}, c.ProjectsOf("notes/blog/a.md")); diff != "" || c.ProjectsOf("notes/a.md") != nil {
+		t.Errorf("projects of a path: %s", diff)
+	}
+	c.Memory.Dir = filepath.Join(home, "around/memory")
+	if got := c.Project(filepath.Join(home, "around")); got != "" {
+		t.Errorf("the project of a repository around the memory is %q", got)
+	}
+	for _, bad := range []string{"[{name: x}]", "[{dir: /x/1}]", "[{dir: /x, path: 'a[b'}]"} {
+		c := Default()
+		err := c.ReadYAML("x.yaml", []byte("projects: "+bad+"\n"))
+		if err == nil {
+			err = c.Finish()
+		}
+		if err == nil || !strings.Contains(err.Error(), "projects: ") {
+			t.Errorf("%s: %v", bad, err)
+		}
+	}
+}
