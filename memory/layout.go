@@ -56,7 +56,28 @@ const (
 	memoryFile   = "MEMORY.md"
 	soulFile     = "SOUL.md"
 	userFile     = "USER.md"
+
+	transcriptsDir = "sessions"
 )
+
+// TranscriptAgents lists the agents whose conversations can be kept, see
+// [TranscriptPath]. It must not be modified.
+var TranscriptAgents = []string{"claude-code", "codex", "gemini"}
+
+// TranscriptPath returns the path of the conversation of an agent in a session
+// on a day. Conversations are private and, like the archive, searched on request
+// only: they contain every question beside what was kept as an answer.
+func TranscriptPath(agent, day, session string) string {
+	return transcriptsDir + "/" + agent + "/" + day + "-" + SessionFile(session)
+}
+
+// isTranscript reports whether the elements of a path are those of a kept
+// conversation.
+func isTranscript(part []string) bool {
+	const day = len(time.DateOnly)
+	return len(part) == 3 && part[0] == transcriptsDir && slices.Contains(TranscriptAgents, part[1]) &&
+		len(part[2]) > day && part[2][day] == '-' && IsDay(part[2][:day])
+}
 
 var namespaces = [...]string{"profile", "preference", "fact", "project", "task_state"}
 
@@ -102,6 +123,9 @@ func (l *Layout) Place(path string) Place {
 	}
 	if len(dirs) > 0 && dirs[0] == memoryDir {
 		dirs = dirs[1:]
+	}
+	if isTranscript(part) {
+		return Place{Path: path, Kind: Archive, Owner: l.owner()}
 	}
 	if len(dirs) == 1 && IsDay(dirs[0]) {
 		return Place{Path: path, Kind: Session, Day: dirs[0], Session: base, Visibility: l.Sessions}

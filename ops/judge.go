@@ -41,8 +41,8 @@ type judgement struct {
 func (m writeOps) requestProposal(ctx context.Context, c Call, d *sessionDraft, path string,
 	isOurs func(*memory.Document) error) (*judgement, error) {
 	j := &judgement{}
-	if m.Judge == nil || len(d.entries) == 0 {
-		return j, nil
+	if m.Judge == nil || len(d.entries) == 0 || d.defaultSummary != "" {
+		return j, nil // a program that saves a session by rules does not wait for a model
 	}
 	file, err := m.Writer.Vault.Read(path)
 	if err != nil {

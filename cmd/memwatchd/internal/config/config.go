@@ -143,7 +143,8 @@ type Config struct {
 
 	Hooks struct {
 		Enabled         bool   `yaml:"enabled" default:"true" doc:"If false, the hooks of agents do nothing"`
-		Capture         bool   `yaml:"capture" default:"true" doc:"If true, decisions, preferences and things to remember are saved before a conversation is compressed or ends"`
+		Capture         bool   `yaml:"capture" default:"true" doc:"If true, decisions, preferences, things to remember and a file of the session are saved before a conversation is compressed or ends"`
+		Transcripts     bool   `yaml:"transcripts" default:"false" doc:"If true, the conversation is kept too: private, with credentials masked, in sessions/<agent>/<day>-<session>.md"`
 		StoreResponses  bool   `yaml:"store_responses" default:"false" doc:"If true, one to three bullets with the result are saved after each answer of an agent"`
 		Format          string `yaml:"format" default:"auto" enum:"auto,summary,boot,full,items" doc:"Format of the memory at the start of a session, as in memwatchd context: auto, which fits every layout, summary, boot, full or items"`
 		ContextLimit    int    `yaml:"context_limit" default:"8" min:"1" max:"100" doc:"Maximum number of entries added to a prompt"`

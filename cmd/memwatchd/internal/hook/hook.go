@@ -18,6 +18,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -52,7 +53,7 @@ const maxHookOutput = 10_000
 // Events are the events of a session with a hook, in their order.
 var Events = []struct {
 	Name  string // of the command
-	Event string // name of the event in the agent
+	Event string // name of the event in most agents
 	short string
 	long  string
 	try   string // example input
@@ -73,9 +74,8 @@ var Events = []struct {
 			"off for the prompt.",
 		try: `{"prompt": "why did the deployment fail?"}`,
 	}, {
-		Name: "pre-compact", Event: "PreCompact", short: "Save the essential statements of a conversation before " +
-			"it is compacted",
-		run:  saveStatements,
+		Name: "pre-compact", Event: "PreCompact", short: "Save the essence of a conversation before it is compacted",
+		run:  saveConversation,
 		long: statementsHelp, try: `{"transcript_path": "~/session.jsonl"}`,
 	}, {
 		Name: "stop", Event: "Stop", short: "Save the result of an answer, if hooks.store_responses is true",
@@ -84,8 +84,8 @@ var Events = []struct {
 			"the daemon requests after the hook has returned.",
 		try: `{"last_assistant_message": "Fixed the login."}`,
 	}, {
-		Name: "session-end", Event: "SessionEnd", short: "Save the essential statements of a conversation when it ends",
-		run:  saveStatements,
+		Name: "session-end", Event: "SessionEnd", short: "Save the essence of a conversation when it ends",
+		run:  saveConversation,
 		long: statementsHelp, try: `{"transcript_path": "~/session.jsonl"}`,
 	},
 }
@@ -94,7 +94,9 @@ const statementsHelp = "Requests to remember, decisions, requirements and prefer
 	"lines, verbatim, from the end " +
 	"of the conversation. They are appended to the log of the day, private, each once. Code, tool output, other " +
 	"agents and " +
-	"credentials are omitted."
+	"credentials are omitted.\n\n" +
+	"The file of the session gets the decisions, the agent's own to-do list and, if it has no summary, the beginning " +
+	"of the first prompt. It is private. With hooks.transcripts, the conversation is kept, too."
 
 // NewCommand returns the hook command with one subcommand per event.
 func NewCommand(g *cli.Globals) *cobra.Command {
@@ -103,20 +105,23 @@ func NewCommand(g *cli.Globals) *cobra.Command {
 		Short: "Connect the memory to the sessions of an agent",
 		Long: `Connect the memory to the sessions of an agent.
 
-Agents such as Claude Code run these commands with JSON on standard input. The commands take less than 300 ms, and exit with 0 without output if no daemon answers; they report that once per session on standard error. What they could not save meanwhile, a later hook saves.`,
+Claude Code, Codex and Gemini CLI run these commands with JSON on standard input. The commands take less than 300 ms, and exit with 0 without output if no daemon answers; they report that once per session on standard error. What they could not save meanwhile, a later hook saves.`,
 		GroupID:     "agents",
 		Args:        cli.OnlyCommands,
 		Annotations: map[string]string{cli.NeverFails: ""},
 		RunE:        cli.ShowHelp,
 	}
 	for _, e := range Events {
-		h := &hook{g: g, event: e.Event}
+		h := &hook{g: g, command: e.Name, event: e.Event}
 		sub := &cobra.Command{
 			Use: e.Name, Short: e.short, Long: e.short + ".\n\n" + e.long,
 			Example: "  memwatchd hook " + e.Name + " --debug <<<'" + e.try + "'",
 			Args:    cli.NoArgs, Annotations: c.Annotations,
 			Run: func(cmd *cobra.Command, _ []string) { h.runAction(cmd, e.run) },
 		}
+		sub.Flags().StringVar(&h.agentName, "agent", "claude-code",
+			"agent that runs the hook: "+strings.Join(agents.Names(agents.Hooks), ", "))
+		sub.RegisterFlagCompletionFunc("agent", cli.CompleteWords(agents.Names(agents.Hooks)...))
 		sub.Flags().BoolVar(&h.debug, "debug", false, "print to standard error why nothing was printed or saved")
 		if e.flags != nil {
 			e.flags(h, sub)
@@ -129,9 +134,11 @@ Agents such as Claude Code run these commands with JSON on standard input. The c
 
 // A hook is one call by an agent.
 type hook struct {
-	g     *cli.Globals
-	event string
-	debug bool
+	g         *cli.Globals
+	command   string
+	event     string // the agent's name of it
+	agentName string
+	debug     bool
 
 	format string // of the context at the start of a session
 
@@ -147,11 +154,13 @@ type hookInput struct {
 	Event      string `json:"hook_event_name"`
 	Session    string `json:"session_id"`
 	Transcript string `json:"transcript_path"`
+	Dir        string `json:"cwd"`
 
 	Source  string `json:"source"`                 // SessionStart: startup, resume, clear, compact or fork
 	Prompt  string `json:"prompt"`                 // UserPromptSubmit
 	Active  bool   `json:"stop_hook_active"`       // Stop: a hook made the agent continue
 	Message string `json:"last_assistant_message"` // Stop
+	Answer  string `json:"prompt_response"`        // the same, of Gemini CLI
 }
 
 // runAction executes the action of a hook. After TimeLimit it ends the process with
@@ -195,6 +204,9 @@ func (h *hook) reportAway(err error) {
 	}
 }
 
+// project returns the project of the directory in which the agent works, or "".
+func (h *hook) project() string { return h.config.Project(h.input.Dir) }
+
 // prepare loads the configuration and reads the input. It returns an error if
 // there is nothing to do.
 func (h *hook) prepare(cmd *cobra.Command) (err error) {
@@ -212,6 +224,11 @@ func (h *hook) prepare(cmd *cobra.Command) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := config.CheckOneOf(h.agentName, agents.Names(agents.Hooks)); err != nil {
+		return fmt.Errorf("--agent: %w", err)
+	}
+	agent, _ := agents.Named(h.agentName)
+	h.event = agent.HookEvent(h.command)
 	if e := h.input.Event; e != "" && e != h.event {
 		return fmt.Errorf("the hook is for %s, but the event is %s", h.event, e)
 	}

@@ -1,58 +1,27 @@
 package hook
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 	"syscall"
 	"unicode/utf8"
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
-	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/secrets"
 	"github.com/memwatchd/memwatchd/transcript"
 )
 
 const (
 	maxTranscript     = 1 << 20  // bytes read from the end of a transcript, in a tenth of the time limit
-	maxStatements     = 10       // marks saved by one hook
 	maxMessage        = 48 << 10 // bytes used from the end of an answer
 	bulletsPerRequest = 3        // bullets in one capture request
-
-	hookSource = "claude-code" // source of the saved entries
 )
-
-// saveStatements saves the important sentences of a conversation before it is
-// compressed or ends. The daemon skips entries that any hook saved before.
-func saveStatements(ctx context.Context, h *hook) error {
-	if !h.config.Hooks.Capture {
-		return errors.New("hooks.capture is false")
-	}
-	text, err := readTail(h.input.Transcript)
-	if err != nil {
-		return err
-	}
-	var bullets []string
-	for _, mark := range transcript.Statements(transcript.Read(text).Messages, maxStatements) {
-		if secrets.MatchingRule(mark.Text) == "" {
-			bullets = append(bullets, memory.CleanLine(mark.Text))
-		}
-	}
-	if len(bullets) == 0 {
-		return errors.New("nothing to save")
-	}
-	for some := range slices.Chunk(bullets, bulletsPerRequest) {
-		if err := h.saveBullets(ctx, api.CaptureRequest{Bullets: some, Type: "crumb"}); err != nil {
-			return err
-		}
-	}
-	return nil
-}
 
 // isRejected reports whether the daemon rejected the content of a request, so that
 // a request with other content can succeed.
@@ -70,9 +39,9 @@ func saveAnswer(ctx context.Context, h *hook) error {
 	case h.input.Active:
 		return errors.New("the agent continues because of a hook")
 	}
-	message := h.input.Message
+	message := cmp.Or(h.input.Message, h.input.Answer)
 	if strings.TrimSpace(message) == "" {
-		text, err := readTail(h.input.Transcript)
+		_, text, err := readTranscript(h.input.Transcript, 0, maxTranscript)
 		if err != nil {
 			return err
 		}
@@ -95,15 +64,20 @@ func saveAnswer(ctx context.Context, h *hook) error {
 // that earlier hooks could not save. If the daemon is away, it sets h.away and
 // keeps the entries for a later hook.
 func (h *hook) saveBullets(ctx context.Context, r api.CaptureRequest) error {
-	r.Source, r.Session = hookSource, h.input.Session
-	waiting := spoolOf(h.client)
+	r.Source, r.Session, r.Project = h.agentName, h.input.Session, h.project()
+	return h.save(ctx, spooled{CaptureRequest: r})
+}
+
+// save sends a request, after those that earlier hooks could not send. If the
+// daemon is away, it sets h.away and keeps the request for a later hook.
+func (h *hook) save(ctx context.Context, r spooled) error {
 	err := h.away // known from an earlier request of this hook
 	if err == nil {
 		early, cancel := beforeDeadline(ctx)
 		defer cancel()
 		err = h.deliverSpool(early)
 		if err == nil {
-			err = h.sendCapture(early, r)
+			err = h.send(early, r)
 		}
 	}
 	if !isAway(err) {
@@ -113,15 +87,28 @@ func (h *hook) saveBullets(ctx context.Context, r api.CaptureRequest) error {
 	if secrets.MatchingRule(r.Text) != "" {
 		return fmt.Errorf("the text contains a credential and was not kept: %w", err)
 	}
-	if kept := waiting.add(r); kept != nil {
-		return fmt.Errorf("the capture was lost: %w: %w", kept, err)
+	if kept := spoolOf(h.client).add(r); kept != nil {
+		return fmt.Errorf("the text was lost: %w: %w", kept, err)
 	}
 	return nil
 }
 
-// deliverSpool delivers the captures that earlier hooks kept.
+// deliverSpool delivers the requests that earlier hooks kept.
 func (h *hook) deliverSpool(ctx context.Context) error {
-	return spoolOf(h.client).deliver(ctx, func(r api.CaptureRequest) error { return h.sendCapture(ctx, r) })
+	return spoolOf(h.client).deliver(ctx, func(r spooled) error { return h.send(ctx, r) })
+}
+
+// send sends a request. Every error means that the request can be sent again.
+func (h *hook) send(ctx context.Context, r spooled) error {
+	if r.Draft == nil {
+		return h.sendCapture(ctx, r.CaptureRequest)
+	}
+	_, err := h.client.Session(ctx, *r.Draft)
+	if isAway(err) {
+		return err
+	}
+	h.logDebug(err)
+	return nil
 }
 
 // beforeDeadline returns a context that ends before ctx does, so that the hook
@@ -155,23 +142,29 @@ func (h *hook) sendCapture(ctx context.Context, r api.CaptureRequest) error {
 	return nil
 }
 
-// readTail reads the end of a transcript. It accepts only a regular file of the
-// current user, and no symbolic link.
-func readTail(path string) ([]byte, error) {
+// readTranscript reads the beginning and the end of a transcript, of at most the
+// given sizes. It accepts only a regular file of the current user, and no
+// symbolic link.
+func readTranscript(path string, head, tail int64) (first, last []byte, err error) {
 	if path == "" {
-		return nil, errors.New("no transcript")
+		return nil, nil, errors.New("no transcript")
 	}
-	path, err := config.AbsolutePath(path)
+	path, err = config.AbsolutePath(path)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	f, info, err := config.OpenFile(path, syscall.O_NOFOLLOW)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer f.Close()
 	if st, ok := info.Sys().(*syscall.Stat_t); !ok || int(st.Uid) != os.Geteuid() {
-		return nil, fmt.Errorf("%s belongs to another user", path)
+		return nil, nil, fmt.Errorf("%s belongs to another user", path)
 	}
-	return io.ReadAll(io.NewSectionReader(f, max(0, info.Size()-maxTranscript), maxTranscript))
+	first, err = io.ReadAll(io.NewSectionReader(f, 0, head))
+	if err != nil {
+		return nil, nil, err
+	}
+	last, err = io.ReadAll(io.NewSectionReader(f, max(0, info.Size()-tail), tail))
+	return first, last, err
 }

@@ -33,7 +33,7 @@ func printSessionContext(ctx context.Context, h *hook) error {
 	if s := h.input.Source; s == "resume" || s == "fork" { // the continued conversation has the memory block
 		return fmt.Errorf("the session already has its memory block: this is a %s", s)
 	}
-	r := api.ContextRequest{Format: cmp.Or(h.format, h.config.Hooks.Format)}
+	r := api.ContextRequest{Format: cmp.Or(h.format, h.config.Hooks.Format), Project: h.project()}
 	switch r.Format {
 	case "auto":
 		r.Session, r.MaxChars = h.input.Session, &h.config.Hooks.ContextMaxChars
@@ -72,7 +72,7 @@ func printRelevant(ctx context.Context, h *hook) error {
 		return errors.New("the prompt is empty")
 	}
 	return h.printContext(ctx, api.ContextRequest{
-		Format: "relevant", Query: query, MinCover: minCover,
+		Format: "relevant", Query: query, MinCover: minCover, Project: h.project(),
 		Limit: h.config.Hooks.ContextLimit, MaxChars: &h.config.Hooks.ContextMaxChars,
 	})
 }

@@ -22,19 +22,26 @@ import (
 	"github.com/memwatchd/memwatchd/ipc/client"
 )
 
-// A spool is a private directory of captures that the daemon did not accept,
+// A spool is a private directory of requests that the daemon did not accept,
 // because it was not running or did not answer in time. Each is a file; their
-// names are in the order of the captures. A later hook delivers them.
+// names are in the order of the requests. A later hook delivers them.
 type spool struct{ dir string }
 
 const (
 	spoolSuffix    = ".json"
-	maxSpooled     = 1000    // captures in a spool
-	maxSpooledSize = 1 << 20 // bytes of a capture
+	maxSpooled     = 1000    // requests in a spool
+	maxSpooledSize = 1 << 20 // bytes of a request
 	lockRetry      = 5 * time.Millisecond
 )
 
-// spoolOf returns the spool for captures of one caller to one daemon.
+// A spooled is a request that waits for the daemon: a capture, or the draft of a
+// session.
+type spooled struct {
+	api.CaptureRequest
+	Draft *api.SessionRequest `json:"draft,omitempty"` // in place of the capture
+}
+
+// spoolOf returns the spool for requests of one caller to one daemon.
 func spoolOf(c *client.Client) spool {
 	text := func(p *string) string {
 		if p == nil {
@@ -46,8 +53,8 @@ func spoolOf(c *client.Client) spool {
 	return spool{filepath.Join(config.SpoolDir(), hex.EncodeToString(sum[:8]))}
 }
 
-// add appends a capture. The file appears complete or not at all.
-func (s spool) add(r api.CaptureRequest) error {
+// add appends a request. The file appears complete or not at all.
+func (s spool) add(r spooled) error {
 	if r.Session == "" {
 		r.Session = "hook-" + rand.Text()[:8] // the daemon recognizes a capture that is delivered twice by its session
 	}
@@ -63,7 +70,7 @@ func (s spool) add(r api.CaptureRequest) error {
 		return err
 	}
 	if len(names) >= maxSpooled {
-		return fmt.Errorf("%d captures wait for the daemon: start it", len(names))
+		return fmt.Errorf("%d requests wait for the daemon: start it", len(names))
 	}
 	name := filepath.Join(s.dir, fmt.Sprintf("%020d-%s", time.Now().UnixNano(), rand.Text()[:8]))
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
@@ -98,7 +105,7 @@ func (s spool) names() (names []string, err error) {
 // deliver sends the captures in order and removes each one when send returns.
 // It stops at the first error. Only one process delivers at a time; the others
 // wait for it until the context ends.
-func (s spool) deliver(ctx context.Context, send func(api.CaptureRequest) error) error {
+func (s spool) deliver(ctx context.Context, send func(spooled) error) error {
 	names, err := s.names()
 	if err != nil || len(names) == 0 {
 		return err
@@ -130,7 +137,7 @@ func (s spool) deliver(ctx context.Context, send func(api.CaptureRequest) error)
 
 // readSpooled reads a capture. It renames a damaged one, so that the following
 // ones can be delivered.
-func readSpooled(path string) (r api.CaptureRequest, err error) {
+func readSpooled(path string) (r spooled, err error) {
 	f, info, err := config.OpenFile(path, syscall.O_NOFOLLOW)
 	if err != nil {
 		return r, err

@@ -22,12 +22,12 @@ func TestSpool(t *testing.T) {
 	for i := range 20 {
 		text := strconv.Itoa(i)
 		want = append(want, text)
-		if err := s.add(api.CaptureRequest{Bullets: []string{text}}); err != nil {
+		if err := s.add(spooled{CaptureRequest: api.CaptureRequest{Bullets: []string{text}}}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	away := errors.New("away")
-	if err := s.deliver(t.Context(), func(api.CaptureRequest) error { return away }); !errors.Is(err, away) {
+	if err := s.deliver(t.Context(), func(spooled) error { return away }); !errors.Is(err, away) {
 		t.Errorf("deliver returns %v", err)
 	}
 	names, err := s.names()
@@ -38,7 +38,7 @@ func TestSpool(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(s.dir, names[0]), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.deliver(t.Context(), func(api.CaptureRequest) error { return nil }); err == nil {
+	if err := s.deliver(t.Context(), func(spooled) error { return nil }); err == nil {
 		t.Error("a damaged capture is not reported")
 	}
 	var mu sync.Mutex
@@ -46,7 +46,7 @@ func TestSpool(t *testing.T) {
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {
-			err := s.deliver(t.Context(), func(r api.CaptureRequest) error {
+			err := s.deliver(t.Context(), func(r spooled) error {
 				mu.Lock()
 				defer mu.Unlock()
 				got = append(got, r.Bullets...)
@@ -66,7 +66,7 @@ func TestSpool(t *testing.T) {
 // TestSpoolWaits checks that a process does not deliver while another one does.
 func TestSpoolWaits(t *testing.T) {
 	s := spool{t.TempDir()}
-	if err := s.add(api.CaptureRequest{Bullets: []string{"one"}}); err != nil {
+	if err := s.add(spooled{CaptureRequest: api.CaptureRequest{Bullets: []string{"one"}}}); err != nil {
 		t.Fatal(err)
 	}
 	unlock, err := s.lock(t.Context())
@@ -75,7 +75,7 @@ func TestSpoolWaits(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	send := func(api.CaptureRequest) error { t.Error("delivered"); return nil }
+	send := func(spooled) error { t.Error("delivered"); return nil }
 	if err := s.deliver(ctx, send); !errors.Is(err, context.Canceled) {
 		t.Errorf("deliver returns %v", err)
 	}

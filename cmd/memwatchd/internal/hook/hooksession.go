@@ -1,0 +1,105 @@
+package hook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/clock"
+	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/secrets"
+	"github.com/memwatchd/memwatchd/transcript"
+)
+
+const (
+	maxStatements = 10        // statements saved by one hook
+	maxTodos      = 50        // to-dos saved by one hook
+	maxSubject    = 160       // characters of the first prompt in the summary of a session
+	maxHead       = 256 << 10 // bytes of a transcript that contain the first prompt
+)
+
+// saveConversation saves the essence of a conversation before it is compressed
+// or ends: its important sentences, the file of the session and, if configured,
+// the conversation itself. A repeated event changes nothing.
+func saveConversation(ctx context.Context, h *hook) error {
+	settings := h.config.Hooks
+	if !settings.Capture && !settings.Transcripts {
+		return errors.New("hooks.capture is false")
+	}
+	head, tail, err := readTranscript(h.input.Transcript, maxHead, maxTranscript)
+	if err != nil {
+		return err
+	}
+	if settings.Capture {
+		err = h.saveEssence(ctx, transcript.Read(head), transcript.Read(tail))
+	}
+	if settings.Transcripts {
+		err = errors.Join(err, h.keepTranscript(ctx))
+	}
+	return err
+}
+
+// saveEssence saves the important sentences of a conversation and the file of
+// the session, from the beginning and the end of the conversation. The daemon
+// skips entries that any hook saved before.
+func (h *hook) saveEssence(ctx context.Context, head, conversation transcript.Conversation) error {
+	var bullets []string
+	var decisions []api.DraftItem
+	for _, s := range transcript.Statements(conversation.Messages, maxStatements) {
+		if secrets.MatchingRule(s.Text) != "" {
+			continue
+		}
+		line := memory.CleanLine(s.Text)
+		bullets = append(bullets, line)
+		if s.Kind == transcript.Decision {
+			decisions = append(decisions, api.DraftItem{Text: line})
+		}
+	}
+	for some := range slices.Chunk(bullets, bulletsPerRequest) {
+		if err := h.saveBullets(ctx, api.CaptureRequest{Bullets: some, Type: "crumb"}); err != nil {
+			return err
+		}
+	}
+	if err := h.saveSession(ctx, h.subjectOf(head), conversation, decisions); err != nil {
+		return err
+	}
+	if len(bullets) == 0 {
+		return errors.New("no statements to save")
+	}
+	return nil
+}
+
+// saveSession merges a conversation into the file of its session, which keeps its
+// summary if it has one.
+func (h *hook) saveSession(ctx context.Context, summary string, conversation transcript.Conversation,
+	decisions []api.DraftItem) error {
+	if h.input.Session == "" || len(conversation.Messages) == 0 {
+		return nil
+	}
+	draft := api.Draft{
+		DefaultSummary: summary, Visibility: memory.PrivateOnly.String(), Source: h.agentName, Facts: decisions,
+	}
+	for _, t := range conversation.Todos[:min(len(conversation.Todos), maxTodos)] {
+		if secrets.MatchingRule(t.Text) == "" {
+			draft.Tasks = append(draft.Tasks, api.DraftTask{Text: memory.CleanLine(t.Text), Done: t.Done})
+		}
+	}
+	return h.save(ctx, spooled{Draft: &api.SessionRequest{
+		Session: h.input.Session, Day: h.today(), Project: h.project(), Draft: draft,
+	}})
+}
+
+// subjectOf returns the beginning of the first prompt of a conversation.
+func (h *hook) subjectOf(head transcript.Conversation) string {
+	line := memory.CleanLine(head.Subject(maxSubject))
+	if line == "" || secrets.MatchingRule(line) != "" {
+		return fmt.Sprintf("A session of %s.", h.agentName)
+	}
+	return line
+}
+
+// today returns the present day of the memory.
+func (h *hook) today() string { return clock.Now().In(h.config.Location).Format(time.DateOnly) }

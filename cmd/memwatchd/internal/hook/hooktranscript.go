@@ -1,0 +1,144 @@
+package hook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/secrets"
+	"github.com/memwatchd/memwatchd/transcript"
+)
+
+const (
+	maxKeptSource = 4 << 20   // bytes read from the end of a transcript to keep the conversation
+	maxKept       = 900 << 10 // bytes of a kept conversation; the daemon accepts 1 MiB in a request
+)
+
+// keepTranscript writes the conversation as Markdown. The transcript of an agent
+// can lack what earlier events have kept, so the messages after the last common
+// one replace those in the file.
+func (h *hook) keepTranscript(ctx context.Context) error {
+	_, text, err := readTranscript(h.input.Transcript, 0, maxKeptSource)
+	if err != nil {
+		return err
+	}
+	conversation := transcript.Read(text)
+	if h.input.Session == "" || len(conversation.Messages) == 0 {
+		return errors.New("no conversation to keep")
+	}
+	path := memory.TranscriptPath(h.agentName, h.today(), h.input.Session)
+	r := api.WriteRequest{Path: path}
+	old, err := h.client.Get(ctx, api.GetRequest{Path: path})
+	switch e, _ := errors.AsType[*api.Error](err); {
+	case err == nil:
+		r.Hash = old.Hash
+		r.Text = appendMessages(old.Text, conversation.Messages)
+		if r.Text == old.Text {
+			return nil
+		}
+	case e != nil && e.Code == api.NotFound:
+		r.Text = appendMessages(h.transcriptHead(), conversation.Messages)
+	default:
+		return fmt.Errorf("the conversation was not kept: %w", err)
+	}
+	if len(r.Text) > maxKept {
+		return fmt.Errorf("the conversation was not kept: it has more than %d bytes", maxKept)
+	}
+	if _, err := h.client.Write(ctx, r); err != nil {
+		return fmt.Errorf("the conversation was not kept: %w", err)
+	}
+	return nil
+}
+
+// transcriptHead returns the beginning of a new file.
+func (h *hook) transcriptHead() string {
+	front := "---\nvisibility: private_only\nsource: " + h.agentName + "\n"
+	if project := h.project(); project != "" {
+		front += "tags: project:" + project + "\n"
+	}
+	return front + "---\n\n# " + h.today() + " Conversation\n"
+}
+
+// appendMessages replaces the end of a kept conversation, from its last part
+// that begins like the messages, by the messages.
+func appendMessages(kept string, messages []transcript.Message) string {
+	var b strings.Builder
+	first := ""
+	for _, m := range messages {
+		text := messageText(m)
+		if text == "" {
+			continue
+		}
+		if first == "" {
+			first = text
+		}
+		b.WriteString(text)
+	}
+	if first == "" {
+		return kept
+	}
+	if at := strings.LastIndex(kept, first); at >= 0 {
+		kept = kept[:at]
+	}
+	return kept + b.String()
+}
+
+// messageText returns a message as a section of Markdown that has no effect on
+// the rest of the file: without comments, private tags and credentials, with
+// deeper headings, and with closed code.
+func messageText(m transcript.Message) string {
+	var b strings.Builder
+	fence := ""
+	for line := range strings.Lines(maskCredentials(strings.TrimSpace(m.Text))) {
+		text := memory.CleanLine(line)
+		if text == "" {
+			b.WriteByte('\n')
+			continue
+		}
+		indent := line[:len(line)-len(strings.TrimLeft(line, " \t"))]
+		if mark := fenceOf(text); mark != "" {
+			switch {
+			case fence == "":
+				fence = mark
+			case strings.HasPrefix(mark, fence) && strings.Trim(text, fence[:1]) == "":
+				fence = ""
+			}
+		} else if fence == "" && strings.HasPrefix(text, "#") {
+			text = "##" + text
+		}
+		b.WriteString(indent + text + "\n")
+	}
+	if fence != "" {
+		b.WriteString(fence + "\n")
+	}
+	if strings.TrimSpace(b.String()) == "" {
+		return ""
+	}
+	name := "Person"
+	if m.Assistant {
+		name = "Agent"
+	}
+	return "\n## " + name + "\n\n" + b.String()
+}
+
+// fenceOf returns the fence with which a line begins, or "".
+func fenceOf(line string) string {
+	if !strings.HasPrefix(line, "```") && !strings.HasPrefix(line, "~~~") {
+		return ""
+	}
+	return line[:len(line)-len(strings.TrimLeft(line, line[:1]))]
+}
+
+// maskCredentials replaces the credentials in a text.
+func maskCredentials(text string) string {
+	var b strings.Builder
+	at := 0
+	for _, f := range secrets.Find(text) {
+		b.WriteString(text[at:f.Start] + "[removed]")
+		at = f.End
+	}
+	return b.String() + text[at:]
+}
