@@ -23,7 +23,7 @@ type Component string
 
 const (
 	MCP   Component = "mcp"  // a server with tools
-	Hooks Component = "hook" // commands that the agent runs at its events
+	Hooks Component = "hook" // commands that the agent runs at its events, or a skill with commands
 )
 
 // A Scope determines which settings an agent applies a part to.
@@ -87,6 +87,7 @@ func (m Machine) geminiDir() string { return filepath.Join(m.dirFrom("GEMINI_CLI
 func (m Machine) opencodeDir() string {
 	return filepath.Join(m.dirFrom("XDG_CONFIG_HOME", ".config"), "opencode")
 }
+func (m Machine) skill() string   { return filepath.Join(m.Home, ".agents", "skills", serverName) }
 func (m Machine) cursor() string  { return filepath.Join(m.Home, ".cursor") }
 func (m Machine) project() string { return m.Dir }
 
@@ -187,6 +188,14 @@ var All = []Agent{
 		}},
 		syntaxes: map[Component]syntax{MCP: jsonServers{key: "mcp", kind: "local", list: true, nested: "servers"}},
 	},
+	{
+		Name: "skill", Title: "The directory of skills", dir: Machine.skill,
+		components: map[Component]map[Scope]locateFunc{Hooks: {
+			User:    in(Machine.skill, "SKILL.md"),
+			Project: in(Machine.project, ".agents/skills/memwatchd/SKILL.md"),
+		}},
+		syntaxes: map[Component]syntax{Hooks: skillFile{}},
+	},
 }
 
 // Named returns the agent with a name, and reports whether there is one.
@@ -216,6 +225,10 @@ func (a Agent) HookEvent(command string) string {
 	hooks, _ := a.syntaxes[Hooks].(jsonHooks)
 	return hooks.events[command]
 }
+
+// OwnsFile reports whether the file of a part contains nothing but memwatchd, so
+// that it is removed with the part.
+func (a Agent) OwnsFile(p Component) bool { return a.syntaxes[p] == skillFile{} }
 
 // Supports reports whether the agent supports a part in a scope.
 func (a Agent) Supports(p Component, s Scope) bool { return a.components[p][s] != nil }

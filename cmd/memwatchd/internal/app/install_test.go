@@ -3,12 +3,15 @@ package app
 import (
 	"encoding/json"
 	"io"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/memwatchd/memwatchd/agents"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/hook"
+	"github.com/memwatchd/memwatchd/memory"
 )
 
 // TestInstalledCommandsAreThere checks that each command that is installed for
@@ -32,8 +35,12 @@ func TestInstalledCommandsAreThere(t *testing.T) {
 				t.Fatalf("%s: %v, %v", a.Name, commands, err)
 			}
 			for _, c := range commands {
-				found, rest, err := NewRoot(io.Discard, io.Discard).Find(c[1:])
-				if err != nil || len(rest) > 0 || found.CommandPath() != c.String() {
+				root := NewRoot(io.Discard, io.Discard)
+				found, rest, err := root.Find(c[1:])
+				if err == nil {
+					err = found.ParseFlags(rest)
+				}
+				if err != nil || len(found.Flags().Args()) > 0 || !strings.HasPrefix(c.String(), found.CommandPath()) {
 					t.Errorf("%s starts %v, of which %v is a command", a.Name, c, found.CommandPath())
 				}
 			}
@@ -43,6 +50,12 @@ func TestInstalledCommandsAreThere(t *testing.T) {
 
 // TestEveryHookIsInstalled checks that each hook is installed for its event.
 func TestEveryHookIsInstalled(t *testing.T) {
+	for _, name := range agents.Names(agents.Hooks) {
+		a, _ := agents.Named(name)
+		if has := slices.Contains(memory.TranscriptAgents, name); has != (a.HookEvent("stop") != "") {
+			t.Errorf("hooks of %s: %t", name, has)
+		}
+	}
 	a, _ := agents.Named("claude-code")
 	data, err := a.Install(agents.Hooks, nil, agents.Command{"memwatchd"})
 	if err != nil {

@@ -54,9 +54,9 @@ func TestJudgements(t *testing.T) {
 		}
 		return f
 	}
-	broken := agents.Finding{Agent: agent("codex").Agent,
+	broken := agents.Finding{Agent: agent("cursor").Agent,
 		Faults: []agents.Fault{{File: "/h/s", Err: errors.New("3:1: no value")}}}
-	other := agent("codex", agents.MCP)
+	other := agent("cursor", agents.MCP)
 	other.Installations[0].Command = agents.Command{"npx", "memwatchd"}
 	defaults := config.Default()
 	defaults.Location = time.UTC
@@ -140,13 +140,13 @@ func TestJudgements(t *testing.T) {
 				"note|hooks|memwatchd hook install --agent claude-code"}},
 		{"agent: has both", agentFindings(agent("claude-code", agents.MCP, agents.Hooks), is(sameProgram), typed),
 			[]string{"ok|Claude Code has the tools", "ok|Claude Code has the hooks"}},
-		{"agent: has no hooks", agentFindings(agent("codex", agents.MCP), is(sameProgram), typed),
-			[]string{"ok|Codex"}},
-		{"agent: no program", agentFindings(agent("codex", agents.MCP), is(noProgram), typed),
-			[]string{"warning|starts /b/memwatchd, which does not exist|/h/s|memwatchd mcp install --agent codex"}},
-		{"agent: other program", agentFindings(agent("codex", agents.MCP), is(otherProgram), typed),
+		{"agent: has no hooks", agentFindings(agent("cursor", agents.MCP), is(sameProgram), typed),
+			[]string{"ok|Cursor"}},
+		{"agent: no program", agentFindings(agent("cursor", agents.MCP), is(noProgram), typed),
+			[]string{"warning|starts /b/memwatchd, which does not exist|/h/s|memwatchd mcp install --agent cursor"}},
+		{"agent: other program", agentFindings(agent("cursor", agents.MCP), is(otherProgram), typed),
 			[]string{"note|a different program|/h/s|mcp install"}},
-		{"agent: a starter", agentFindings(other, is(otherProgram), typed), []string{"ok|Codex"}},
+		{"agent: a starter", agentFindings(other, is(otherProgram), typed), []string{"ok|Cursor"}},
 		{"agent: broken settings", agentFindings(broken, nil, typed),
 			[]string{"warning|/h/s: 3:1: no value|Correct the file"}},
 

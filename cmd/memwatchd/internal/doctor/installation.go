@@ -186,6 +186,9 @@ func agentFindings(a agents.Finding, compare func(string) programState, command 
 			continue
 		}
 		name := map[agents.Component]string{agents.MCP: "tools", agents.Hooks: "hooks"}[part]
+		if a.Agent.OwnsFile(part) {
+			name = "skill"
+		}
 		install := command(string(part) + " install --agent " + a.Agent.Name)
 		found, worst := agents.Installation{}, sameProgram
 		for _, i := range a.Installations {

@@ -31,6 +31,7 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/setup"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 	"github.com/memwatchd/memwatchd/ipc/client"
+	"github.com/memwatchd/memwatchd/memory"
 )
 
 // TimeLimit bounds the time of a hook from the start of its command. Including
@@ -120,8 +121,8 @@ Claude Code, Codex and Gemini CLI run these commands with JSON on standard input
 			Run: func(cmd *cobra.Command, _ []string) { h.runAction(cmd, e.run) },
 		}
 		sub.Flags().StringVar(&h.agentName, "agent", "claude-code",
-			"agent that runs the hook: "+strings.Join(agents.Names(agents.Hooks), ", "))
-		sub.RegisterFlagCompletionFunc("agent", cli.CompleteWords(agents.Names(agents.Hooks)...))
+			"agent that runs the hook: "+strings.Join(memory.TranscriptAgents, ", "))
+		sub.RegisterFlagCompletionFunc("agent", cli.CompleteWords(memory.TranscriptAgents...))
 		sub.Flags().BoolVar(&h.debug, "debug", false, "print to standard error why nothing was printed or saved")
 		if e.flags != nil {
 			e.flags(h, sub)
@@ -224,7 +225,7 @@ func (h *hook) prepare(cmd *cobra.Command) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := config.CheckOneOf(h.agentName, agents.Names(agents.Hooks)); err != nil {
+	if err := config.CheckOneOf(h.agentName, memory.TranscriptAgents); err != nil {
 		return fmt.Errorf("--agent: %w", err)
 	}
 	agent, _ := agents.Named(h.agentName)

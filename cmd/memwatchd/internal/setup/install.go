@@ -80,6 +80,10 @@ func (i *installer) newCommand() *cobra.Command {
 	if i.remove {
 		return c
 	}
+	if i.component == agents.Hooks {
+		c.Long += "\n\nFor agents without hooks, --agent skill adds a skill: a file with instructions and commands, " +
+			"which many agents read from ~/.agents/skills."
+	}
 	f.StringVar(&i.program, "program", "",
 		"program that the agent starts (default: memwatchd if PATH finds this program, else its path)")
 	if i.component == agents.MCP {
@@ -274,7 +278,7 @@ func (i *installer) planFile(a agents.Agent, m agents.Machine, file string, comm
 		}
 	}
 	c := &fileChange{Agent: a.Name, Component: i.component, Scope: i.scope(), File: file, Command: command,
-		title:    a.Title,
+		title: a.Title, owned: a.OwnsFile(i.component),
 		settings: s, after: s.data}
 	switch {
 	case !i.remove:

@@ -28,6 +28,7 @@ type fileChange struct {
 	Written   bool             `json:"written"`
 
 	title    string // of the agent
+	owned    bool   // the file contains nothing but memwatchd
 	settings *settingsFile
 	after    []byte
 	diff     api.FileDiff
@@ -52,7 +53,13 @@ func (c *fileChange) setDiff(diff func(path string, before, after []byte) api.Fi
 
 // writeFile changes the file.
 func (c *fileChange) writeFile() error {
-	err := c.settings.replace(c.after, c.Scope == agents.Project)
+	var err error
+	if c.owned && len(c.after) == 0 {
+		err = os.Remove(c.settings.path)
+		os.Remove(filepath.Dir(c.settings.path)) // fails if it has other files
+	} else {
+		err = c.settings.replace(c.after, c.Scope == agents.Project)
+	}
 	c.Written = err == nil
 	return err
 }

@@ -1,0 +1,62 @@
+package agents
+
+import (
+	"bytes"
+	_ "embed"
+	"slices"
+)
+
+// skillText is the skill for the command memwatchd.
+//
+//go:embed skill.md
+var skillText []byte
+
+// skillStart begins the skill, and skillBlock each block of commands in it.
+var (
+	skillStart = []byte("---\nname: " + serverName + "\n")
+	skillBlock = []byte("```sh\n")
+)
+
+// skillFile is the form of a skill: a file of instructions with shell commands,
+// for agents without hooks. memwatchd owns the whole file.
+type skillFile struct{}
+
+func (s skillFile) addCommand(data []byte, c Command) ([]byte, error) {
+	if _, err := s.listCommands(data); err != nil {
+		return nil, err
+	}
+	var out []byte
+	inBlock := false
+	for line := range bytes.Lines(skillText) {
+		switch rest, ok := bytes.CutPrefix(line, []byte(serverName+" ")); {
+		case bytes.HasPrefix(line, []byte("```")):
+			inBlock = bytes.Equal(line, skillBlock)
+		case inBlock && ok:
+			line = append([]byte(c.String()+" "), rest...)
+		}
+		out = append(out, line...)
+	}
+	return out, nil
+}
+
+func (s skillFile) removeCommand(data []byte) ([]byte, error) {
+	_, err := s.listCommands(data)
+	return nil, err
+}
+
+// listCommands returns the first command of the skill.
+func (skillFile) listCommands(data []byte) ([]Command, error) {
+	if len(data) == 0 {
+		return nil, nil
+	}
+	_, block, ok := bytes.Cut(data, skillBlock)
+	if !ok || !bytes.HasPrefix(data, skillStart) {
+		return nil, errorAt(string(data), 0, "the file is not the skill of memwatchd: remove it")
+	}
+	line, _, _ := bytes.Cut(block, []byte("\n"))
+	words, err := splitWords(string(line))
+	if err != nil || len(words) == 0 {
+		return nil, errorAt(string(data), len(data)-len(block), "the first command of the skill cannot be read")
+	}
+	return []Command{slices.Clip(words)}, nil
+}
