@@ -55,6 +55,7 @@ type Config struct {
 	Daemon struct {
 		Autostart bool `yaml:"autostart" default:"true" doc:"If true, a command that finds no daemon starts one in the background, provided that this file, the environment or a flag sets memory.dir"`
 	} `yaml:"daemon"`
+
 	Projects []projectConfig `yaml:"projects" doc:"Projects of the directories in which agents work. In any other repository, the name of its directory is the project. Each entry has the keys"`
 
 	Visibility struct {

@@ -57,7 +57,7 @@ func TestPagesAgentSettings(t *testing.T) {
 		}
 	}
 	for _, a := range agents.All {
-		if !seen[a.Title] {
+		if !seen[a.Title] && a.Supports(agents.MCP, agents.User) {
 			t.Errorf("%s shows no settings of %s", p.path, a.Title)
 		}
 	}
