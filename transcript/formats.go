@@ -2,6 +2,7 @@ package transcript
 
 import (
 	"encoding/json"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -36,9 +37,60 @@ func (c *Conversation) readClaude(line []byte) {
 		text, parts := readContent(r.Message.Content)
 		c.addMessage(Message{Assistant: r.Type == "assistant", Text: text})
 		for _, p := range parts {
-			if p.Type == "tool_use" && p.Name == "TodoWrite" {
-				c.setTodos(p.Input)
+			if p.Type == "tool_use" {
+				c.readTodoTool(p)
 			}
+		}
+	}
+}
+
+// readTodoTool reads the use of a tool of Claude Code that changes the agent's
+// list: older versions write the whole list, newer ones change single items.
+func (c *Conversation) readTodoTool(p contentBlock) {
+	var task struct {
+		ID      string `json:"taskId"`
+		Subject string `json:"subject"`
+		Status  string `json:"status"`
+	}
+	switch p.Name {
+	case "TodoWrite":
+		c.setTodos(p.Input)
+	case "TaskCreate":
+		if decodeJSON(p.Input, &task) && strings.TrimSpace(task.Subject) != "" {
+			if c.created == nil {
+				c.created = map[string]string{}
+			}
+			c.created[p.ID] = strings.Join(strings.Fields(task.Subject), " ")
+		}
+	case "TaskUpdate":
+		decodeJSON(p.Input, &task)
+		at := slices.IndexFunc(c.Todos, func(t Todo) bool { return t.id != "" && t.id == task.ID })
+		switch {
+		case at < 0:
+		case task.Status == "deleted":
+			c.Todos = slices.Delete(c.Todos, at, at+1)
+		case task.Status != "":
+			c.Todos[at].Done = task.Status == "completed"
+		}
+	}
+}
+
+// taskIDRE matches the result of a tool that creates an item of the list.
+var taskIDRE = regexp.MustCompile(`^"?Task #(\d+) created`)
+
+// readTaskID reads the id of an item that the agent has created. The text of the
+// item is the agent's, not that of the result, which any tool can write.
+func (c *Conversation) readTaskID(line []byte) {
+	var r claudeRecord
+	if !decodeJSON(line, &r) || r.Sidechain {
+		return
+	}
+	_, parts := readContent(r.Message.Content)
+	for _, p := range parts {
+		id := taskIDRE.FindSubmatch(p.Content)
+		if text := c.created[p.UseID]; id != nil && text != "" {
+			c.Todos = append(c.Todos, Todo{Text: text, id: string(id[1])})
+			delete(c.created, p.UseID)
 		}
 	}
 }
@@ -144,9 +196,12 @@ func (c *Conversation) indexOf(id string) int {
 type contentBlock struct {
 	Type    string          `json:"type"`
 	Text    string          `json:"text"`
-	Thought bool            `json:"thought"` // the text is for the agent itself
-	Name    string          `json:"name"`    // of a tool
-	Input   json.RawMessage `json:"input"`   // of a tool
+	Thought bool            `json:"thought"`     // the text is for the agent itself
+	ID      string          `json:"id"`          // of the use of a tool
+	Name    string          `json:"name"`        // of a tool
+	Input   json.RawMessage `json:"input"`       // of a tool
+	UseID   string          `json:"tool_use_id"` // of a result
+	Content json.RawMessage `json:"content"`     // of a result
 }
 
 // readContent returns the text of a message, which is a text or a list of parts,

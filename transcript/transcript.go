@@ -18,6 +18,8 @@ import (
 type Conversation struct {
 	Messages []Message
 	Todos    []Todo // the agent's own list, in its latest state
+
+	created map[string]string // texts of items without id, by the id of the tool's use
 }
 
 // A Message is one message of the person or the agent.
@@ -32,6 +34,8 @@ type Message struct {
 type Todo struct {
 	Text string
 	Done bool
+
+	id string // of items that a later record can change
 }
 
 // Read returns the conversation in a transcript of Claude Code, Codex or Gemini
@@ -51,6 +55,8 @@ func Read(text []byte) (c Conversation) {
 		case bytes.Contains(line, []byte(`"type":"gemini"`)), has("$set"), has("$rewindTo"), has("projectHash"),
 			has("user") && !has("message"):
 			c.readGemini(line)
+		case has("tool_result") && bytes.Contains(line, []byte("Task #")):
+			c.readTaskID(line)
 		case (has("user") || has("assistant") || has("compact_boundary")) && !has("tool_result") &&
 			!has("toolUseResult"):
 			c.readClaude(line)
@@ -79,7 +85,7 @@ func (c *Conversation) setTodos(text []byte) {
 	for _, t := range append(list.Todos, list.Plan...) {
 		text := strings.Join(strings.Fields(t.Content+t.Step+t.Description), " ")
 		if text != "" && t.Status != "cancelled" {
-			c.Todos = append(c.Todos, Todo{text, t.Status == "completed"})
+			c.Todos = append(c.Todos, Todo{Text: text, Done: t.Status == "completed"})
 		}
 	}
 }
