@@ -16,6 +16,7 @@ import (
 
 const (
 	maxStatements = 10        // statements saved by one hook
+	maxProse      = 256 << 10 // bytes of messages searched for statements, in a third of the time limit
 	maxTodos      = 50        // to-dos saved by one hook
 	maxSubject    = 160       // characters of the first prompt in the summary of a session
 	maxHead       = 256 << 10 // bytes of a transcript that contain the first prompt
@@ -48,7 +49,7 @@ func saveConversation(ctx context.Context, h *hook) error {
 func (h *hook) saveEssence(ctx context.Context, head, conversation transcript.Conversation) error {
 	var bullets []string
 	var decisions []api.DraftItem
-	for _, s := range transcript.Statements(conversation.Messages, maxStatements) {
+	for _, s := range transcript.Statements(lastMessages(conversation.Messages, maxProse), maxStatements) {
 		if secrets.MatchingRule(s.Text) != "" {
 			continue
 		}
@@ -70,6 +71,16 @@ func (h *hook) saveEssence(ctx context.Context, head, conversation transcript.Co
 		return errors.New("no statements to save")
 	}
 	return nil
+}
+
+// lastMessages returns the last messages that have at most most bytes.
+func lastMessages(messages []transcript.Message, most int) []transcript.Message {
+	at := len(messages)
+	for at > 0 && len(messages[at-1].Text) <= most {
+		at--
+		most -= len(messages[at].Text)
+	}
+	return messages[at:]
 }
 
 // saveSession merges a conversation into the file of its session, which keeps its
