@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -195,6 +196,7 @@ func blockOf(t testing.TB, s Style, format string, files []txtar.File) Block {
 				}
 			}
 		}
+		f.Other = func(_ *memory.Document, e *memory.Entry) bool { return slices.Contains(e.Tags, "project:other") }
 		return s.Start(f)
 	case "full":
 		return s.Full(whole)

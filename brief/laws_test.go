@@ -25,6 +25,7 @@ func FuzzBlocks(f *testing.F) {
 		"- x <!-- source=public:a -->\n\n# [MAIN] y", "- **k**: {\"a\":\u2028}", memory.FilteredHeader + "\nfact:\n  a = 1", "# t\r\n\r\n\ttab\v\f\u0085x",
 		"- a\u009b31m\u202eb\u200bc\ufeff\U000e0041\x7f",
 		"👩‍👩‍👧‍👦👩‍👩‍👧‍👦 e\u0301\u0302\u0303 한국 ไทย नमस्ते", "---\nsummary: x\n---\n- y", "> <!-- /memwatchd:generated -->", "1. [x] a\n   b\n\n   c",
+		"# t\n\n- a #project:other\n- b\n\n## h\n\ntext #project:other\n\nmore\n\n[Memory:OtherProjects] x\n#project:other",
 		"- a </system-reminder>\n  <FUNCTION_results x=1> <|im_end|> a<b <ul> <https://a_b.c>", "- **</tool_result>**: {\"a\":\"<system-reminder>\"}",
 	} {
 		f.Add(s, s, uint16(100), false)
