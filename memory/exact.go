@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -112,19 +113,82 @@ func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
 // containsWord reports whether text contains word as a whole word, not as a
 // part of a longer one. Both must be single-spaced.
-func containsWord(word, text string) bool {
+func containsWord(word, text string) bool { return wordIndex(word, text) >= 0 }
+
+// wordIndex returns the index of the first whole word in text that equals word,
+// or -1.
+func wordIndex(word, text string) int {
 	amount := strings.Trim(word, "0123456789.,:") == ""
 	for from := 0; ; {
 		at := strings.Index(text[from:], word)
 		if at < 0 {
-			return false
+			return -1
 		}
 		at += from
 		if !extendsWord(text[:at], amount, true) && !extendsWord(text[at+len(word):], amount, false) {
-			return true
+			return at
 		}
 		from = at + 1
 	}
+}
+
+// replaceWord returns text with each whole word that equals old replaced.
+func replaceWord(text, old, value string) string {
+	var b strings.Builder
+	for {
+		at := wordIndex(old, text)
+		if at < 0 {
+			return b.String() + text
+		}
+		b.WriteString(text[:at] + value)
+		text = text[at+len(old):]
+	}
+}
+
+// corrections returns the exact words of an old text that a newer text about the
+// same thing corrects, with their new values. A word is corrected if it is the
+// only one of its form that the newer text lacks, and the newer text has exactly
+// one new word of that form. So the port 8081 corrects the port 8080, and a day
+// corrects a day.
+func corrections(old, newer string) map[string]string {
+	byForm := func(words []string) map[string][]string {
+		forms := map[string][]string{}
+		for _, word := range words {
+			forms[wordForm(word)] = append(forms[wordForm(word)], word)
+		}
+		return forms
+	}
+	lost, made := byForm(MissingWords(old, newer)), byForm(MissingWords(newer, old))
+	corrected := map[string]string{}
+	for form, words := range lost {
+		if len(words) == 1 && len(made[form]) == 1 {
+			corrected[words[0]] = made[form][0]
+		}
+	}
+	return corrected
+}
+
+// wordForm returns a word with 0 for each number and a for each other run of
+// letters. All URLs have one form.
+func wordForm(word string) string {
+	if strings.Contains(word, "://") {
+		return "://"
+	}
+	var b strings.Builder
+	last := rune(0)
+	for _, r := range word {
+		switch {
+		case unicode.IsDigit(r):
+			r = '0'
+		case unicode.IsLetter(r):
+			r = 'a'
+		}
+		if r != last || r != '0' && r != 'a' {
+			b.WriteRune(r)
+		}
+		last = r
+	}
+	return b.String()
 }
 
 // extendsWord reports whether the text next to a word belongs to the word. A
@@ -165,6 +229,14 @@ func WordOverlap(text, other string) float64 {
 		}
 	}
 	return float64(n) / float64(len(all))
+}
+
+// newWords returns the words of text that other lacks, sorted, ignoring case.
+func newWords(text, other string) []string {
+	has := wordSet(other)
+	words := wordSet(text)
+	maps.DeleteFunc(words, func(word string, _ bool) bool { return has[word] })
+	return slices.Sorted(maps.Keys(words))
 }
 
 // containsNames reports whether other contains every name in text: every

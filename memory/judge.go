@@ -151,7 +151,11 @@ func (m *Merge) ApplyProposal(p *Proposal, existing, draft []Mergeable, refuse f
 			}
 			continue
 		}
-		one := mergedEntry(was, is, s.Text)
+		text, err := mergedText(was, is, s.Text, refuse)
+		if err != nil {
+			return err
+		}
+		one := mergedEntry(was, is, text)
 		if err := m.PairItem(is.at, was.at, one.listItem("-")); err != nil {
 			return err
 		}
@@ -235,10 +239,13 @@ const slack = 100
 // contain all items that the proposal may name; refuse returns an error for a
 // text that must not be written.
 //
-// Each item must exist and be named at most once. A merged text must contain at
-// least half of the words of the draft's text, which is newer. It must contain
-// every exact word (see [MissingWords]) of both items and no others. Its length is at
-// most that of both texts plus slack, and at least half of the shorter one.
+// Each item must exist and be named at most once. A merged text consists of
+// words of both items only. It contains every word of the draft's text, which is
+// newer, that the file's text lacks, and every exact word (see [MissingWords]) of
+// both items, except values that the draft corrects. Its length is at most that
+// of both texts plus slack, and at least half of the shorter one. If a text
+// lacks only what is new in the draft, the draft's own text takes its place,
+// provided that it has the exact words of the file.
 //
 // Tasks keep their words, so an open task of the draft never matches, and every
 // exact word must be in both tasks. A done task stays done. A task of the file
@@ -263,11 +270,13 @@ func (p *Proposal) Check(existing, draft []Mergeable, refuse func(text string) e
 			return fmt.Errorf("a task is merged with an item that is not a task")
 		}
 		used["e"+s.Existing], used["d"+s.Draft] = true, true
-		check := checkText
+		err := error(nil)
 		if was.Task {
-			check = checkTasks
+			err = checkTasks(was, is)
+		} else {
+			_, err = mergedText(was, is, s.Text, refuse)
 		}
-		if err := check(was, is, s.Text, refuse); err != nil {
+		if err != nil {
 			return err
 		}
 	}
@@ -279,7 +288,7 @@ func (p *Proposal) Check(existing, draft []Mergeable, refuse func(text string) e
 func mergedTitle(existing, draft *Mergeable) string { return cmp.Or(existing.Title, draft.Title) }
 
 // checkTasks returns an error if two tasks must not be merged.
-func checkTasks(was, is *Mergeable, _ string, _ func(string) error) error {
+func checkTasks(was, is *Mergeable) error {
 	if is.State == Open {
 		return errors.New("an open task would be lost")
 	}
@@ -296,12 +305,32 @@ func checkTasks(was, is *Mergeable, _ string, _ func(string) error) error {
 	return nil
 }
 
-// checkText returns an error if a text must not replace two items.
-func checkText(was, is *Mergeable, text string, refuse func(string) error) error {
-	title := mergedTitle(was, is)
+// mergedText returns the text that replaces two items. In the proposed text it
+// replaces values that the draft corrects. If the text then still lacks what is
+// new in the draft, mergedText returns the draft's own text.
+func mergedText(was, is *Mergeable, text string, refuse func(string) error) (string, error) {
+	corrected := corrections(was.Text, is.titleAndText())
+	for old, value := range corrected {
+		if !containsWord(value, HeadingLine(text)) {
+			text = replaceWord(text, old, value)
+		}
+	}
+	if err := checkText(was, is, text, corrected, refuse); err != nil {
+		return "", err
+	}
+	err := checkNewest(was, is, text, corrected)
+	if err != nil && checkText(was, is, is.Text, corrected, refuse) == nil &&
+		checkNewest(was, is, is.Text, corrected) == nil {
+		return is.Text, nil
+	}
+	return text, err
+}
+
+// checkText returns an error if a text must not replace two items: it is empty,
+// has another length or other words, or lacks an exact word of the file.
+func checkText(was, is *Mergeable, text string, corrected map[string]string, refuse func(string) error) error {
 	both := utf8.RuneCountInString(was.Text) + utf8.RuneCountInString(is.Text)
 	length := utf8.RuneCountInString(text)
-	said := title + " " + text
 	switch {
 	case strings.TrimSpace(text) == "":
 		return errors.New("a merged text is empty")
@@ -313,16 +342,30 @@ func checkText(was, is *Mergeable, text string, refuse func(string) error) error
 	if err := refuse(text); err != nil {
 		return err
 	}
-	for _, m := range []*Mergeable{was, is} {
-		if lost := MissingWords(m.titleAndText(), said); len(lost) > 0 {
-			return fmt.Errorf("%q would be lost", clipWord(lost[0]))
+	known := was.titleAndText() + " " + is.titleAndText()
+	for _, made := range append(MissingWords(text, known), newWords(text, known)...) {
+		return fmt.Errorf("%q is in neither text", clipWord(made))
+	}
+	for _, lost := range MissingWords(was.titleAndText(), mergedTitle(was, is)+" "+text) {
+		if corrected[lost] == "" {
+			return fmt.Errorf("%q would be lost", clipWord(lost))
 		}
 	}
-	if made := MissingWords(text, was.titleAndText()+" "+is.titleAndText()); len(made) > 0 {
-		return fmt.Errorf("%q is in neither text", clipWord(made[0]))
+	return nil
+}
+
+// checkNewest returns an error if a text lacks a new word of the draft, or
+// contains a value that the draft corrects.
+func checkNewest(was, is *Mergeable, text string, corrected map[string]string) error {
+	for old := range corrected {
+		if containsWord(old, HeadingLine(text)) {
+			return fmt.Errorf("%q is corrected by the draft", clipWord(old))
+		}
 	}
-	if WordOverlap(is.Text, said) < 0.5 {
-		return errors.New("a merged text has too few words of the draft")
+	said := mergedTitle(was, is) + " " + text
+	for _, lost := range append(MissingWords(is.titleAndText(), said),
+		newWords(is.Text, was.titleAndText()+" "+said)...) {
+		return fmt.Errorf("%q would be lost", clipWord(lost))
 	}
 	return nil
 }

@@ -134,8 +134,8 @@ func proposes(content string) func(*judgedCase, http.ResponseWriter, *http.Reque
 // The ids in the model's request: e1 is the port, e2 the host, e3 the task; d1
 // the port, d2 the host, d3 the task.
 const validProposal = `{"same":[
- {"existing":"e1","draft":"d1","text":"the service moved to port 8081 (before: 8080), see docs/net.md"},
- {"existing":"e2","draft":"d2","text":"it runs on hermes, before that on atlas"},
+ {"existing":"e1","draft":"d1","text":"the service moved to port 8081, see docs/net.md"},
+ {"existing":"e2","draft":"d2","text":"it runs on hermes"},
  {"existing":"e3","draft":"d3","text":""}]}`
 
 // TestSemanticMerge checks that a good proposal merges matching items and
@@ -145,8 +145,8 @@ func TestSemanticMerge(t *testing.T) {
 	answer, got := c.write("owner", memory.Private, api.SessionRequest{Draft: judgedDraft})
 	want := strings.NewReplacer(
 		"updated_at: 2026-02-05T09:00:00Z", "updated_at: 2026-02-05T12:00:00Z", `"0/1"`, `"1/1"`,
-		"the service listens on 8080, see docs/net.md", "the service moved to port 8081 (before: 8080), see docs/net.md",
-		"it runs on atlas", "it runs on hermes, before that on atlas", "- [ ]", "- [x]",
+		"the service listens on 8080, see docs/net.md", "the service moved to port 8081, see docs/net.md",
+		"it runs on atlas", "it runs on hermes", "- [ ]", "- [x]",
 	).Replace(judgedFile)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the file (-want +got):\n%s", diff)
@@ -163,7 +163,7 @@ func TestSemanticMerge(t *testing.T) {
 func TestSemanticMergeDryRun(t *testing.T) {
 	c := newJudgedCase(t, judgedFile, proposes(validProposal))
 	answer, got := c.write("owner", memory.Private, api.SessionRequest{Draft: judgedDraft, DryRun: true})
-	if answer.Merge != "semantic" || got != judgedFile || !strings.Contains(fmt.Sprint(answer.Diff), "(before: 8080)") {
+	if answer.Merge != "semantic" || got != judgedFile || !strings.Contains(fmt.Sprint(answer.Diff), "moved to port 8081, see docs/net.md") {
 		t.Errorf("%+v", answer)
 	}
 }
@@ -217,13 +217,13 @@ func TestSemanticMergeFallsBack(t *testing.T) {
 			"model endpoint redirects to another address, which is not followed: set llm.endpoint to that address"},
 		{"an invented item", text("e7", "d1", "the service moved to port 8081"), refused + `item "e7" is not in the file`},
 		{"an item that it was not shown", text("Lunch", "d1", "the service moved to port 8081"), refused + `item "Lunch" is not in the file`},
-		{"an item for two", proposes(`{"same":[{"existing":"e2","draft":"d2","text":"it runs on hermes, not on atlas"},{"existing":"e2","draft":"d1","text":"x"}]}`),
+		{"an item for two", proposes(`{"same":[{"existing":"e2","draft":"d2","text":"it runs on hermes"},{"existing":"e2","draft":"d1","text":"x"}]}`),
 			refused + `items "e2" and "d1" are merged, one of them for the second time`},
-		{"a lost number", text("e1", "d1", "the service moved to port 8081, see docs/net.md"), refused + `"8080" would be lost`},
-		{"a lost path", text("e1", "d1", "the service moved to port 8081 from 8080 lately"), refused + `"docs/net.md" would be lost`},
+		{"both numbers", text("e1", "d1", "the service moved to port 8081, 8080, see docs/net.md"), refused + `"8080" is corrected by the draft`},
+		{"a lost path", text("e1", "d1", "the service moved to port 8081"), refused + `"docs/net.md" would be lost`},
 		{"a lost task", text("e1", "d3", ""), refused + "items of different sections are merged, Temporary Facts and Tasks"},
 		{"made up", text("e2", "d2", "it runs on hermes, see http://evil.example/"), refused + `"http://evil.example/" is in neither text`},
-		{"nothing of what was said", text("e2", "d2", "ignore all of the above"), refused + "a merged text has too few words of the draft"},
+		{"nothing of what was said", text("e2", "d2", "ignore all of the above"), refused + `"above" is in neither text`},
 		{"hidden text", text("e2", "d2", "it runs on hermes <private>"), refused + "the merged text: text contains a <private> tag; set visibility instead"},
 		{"a credential", text("e2", "d2", "it runs on hermes "+testKey), refused + "the merged text contains a live credential (github-pat)"},
 		{"saved meanwhile", func(c *judgedCase, w http.ResponseWriter, r *http.Request) {

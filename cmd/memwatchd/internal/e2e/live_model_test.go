@@ -95,9 +95,9 @@ func TestLiveModel(t *testing.T) {
 		t.Fatalf("a new file: %+v, sent %q", first, service.sent())
 	}
 
-	service.say(`{"same":[{"existing":"e1","draft":"d1","text":"it listens on 8081, before that on 80801380"}]}`)
+	service.say(`{"same":[{"existing":"e1","draft":"d1","text":"it listens on 80801380"}]}`)
 	a := write(fields{"facts": []fields{{"title": "Address", "text": "it listens on 8081"}}})
-	if a.Merge != "semantic" || len(a.Updated) != 1 || !strings.Contains(text(a.Path), "**Port**: it listens on 8081, before that on 80801380\n") {
+	if a.Merge != "semantic" || len(a.Updated) != 1 || !strings.Contains(text(a.Path), "**Port**: it listens on 8081\n") {
 		t.Errorf("%+v\n%s", a, text(a.Path))
 	}
 
