@@ -4,8 +4,8 @@ package api
 type SessionRequest struct {
 	Session string `json:"session" need:"true" complete:"session" doc:"id of the session"`
 	Day     string `json:"day" doc:"day on which the session began, YYYY-MM-DD, so that the session keeps its file after midnight; default: today"`
-	Project string `json:"project" doc:"project of the session, such as the name of a repository: adds the tag project:NAME if the file has no tags"`
-	Draft   Draft  `json:"draft" arg:"1" stdin:"true" doc:"content to merge: {summary, default_summary, visibility, source, channel, contact_id, contact_nickname, subject_id, items: {section: [{title, text} or {topic, users, datetime, event, result}]}, facts: [{title, text}], tasks: [{text, done, reopen}], follow_ups: [{text, done, reopen}], links: [{text, target}], promote: {title, text, explicit}}"`
+	Project string `json:"project" doc:"project of the session, such as the name of a repository: adds the tag project:NAME"`
+	Draft   Draft  `json:"draft" arg:"1" stdin:"true" doc:"content to merge: {summary, default_summary, visibility, source, channel, tags, contact_id, contact_nickname, subject_id, items: {section: [{title, text} or {topic, users, datetime, event, result}]}, facts: [{title, text}], tasks: [{text, done, reopen}], follow_ups: [{text, done, reopen}], links: [{text, target}], promote: {title, text, explicit}}"`
 	DryRun  bool   `json:"dry_run" doc:"show the changes, without changing files"`
 	Scope
 }
@@ -51,6 +51,7 @@ type Draft struct {
 	Visibility      string                 `json:"visibility,omitempty" doc:"private_only: create a private file, and write nothing into a public one"`
 	Source          string                 `json:"source,omitempty" doc:"program that started the session, such as cli or telegram"`
 	Channel         string                 `json:"channel,omitempty" doc:"channel of the session"`
+	Tags            []string               `json:"tags,omitempty" doc:"keywords of the session, added to those of its file"`
 	ContactID       string                 `json:"contact_id,omitempty" doc:"stable id of the contact"`
 	ContactNickname string                 `json:"contact_nickname,omitempty" doc:"display name of the contact; requires contact_id"`
 	SubjectID       string                 `json:"subject_id,omitempty" doc:"subject that the session belongs to; default: the caller if the file is private and the caller is not the owner, else none"`

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -11,13 +12,17 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// A fieldChange is a new value for a key of the frontmatter.
-type fieldChange struct{ key, value string }
+// A fieldChange is a new value for a key of the frontmatter: a string, or a list
+// of strings as []any.
+type fieldChange struct {
+	key   string
+	value any
+}
 
 // alreadySet reports whether the key already has the value.
 func (c fieldChange) alreadySet(f *Front) bool {
 	field, ok := f.Field(c.key)
-	return ok && field.Value == any(c.value)
+	return ok && reflect.DeepEqual(field.Value, c.value)
 }
 
 // isScalar reports whether the value is a single text, not a list or a map.
@@ -34,10 +39,11 @@ func (d *Document) setField(c fieldChange) ([]Edit, error) {
 	if err := c.checkValid(); err != nil {
 		return nil, err
 	}
+	value, isText := c.value.(string)
 	switch {
 	case ok && c.alreadySet(front):
 		return nil, nil
-	case ok && !field.isScalar():
+	case ok && isText && !field.isScalar():
 		return nil, fmt.Errorf("line %d: %s is a list or a map; edit the value by hand", field.Line, c.key)
 	case ok && field.Span.End == 0, !ok && len(front.Fields) > 0 && front.Fields[len(front.Fields)-1].Span.End == 0:
 		return nil, fmt.Errorf("keys of the frontmatter share lines or are indented; write each key on a line of " +
@@ -47,11 +53,15 @@ func (d *Document) setField(c fieldChange) ([]Edit, error) {
 		return []Edit{{Span{end, end}, []byte(c.yamlLine() + string(d.lineEnding(d.lines.at(end)-1)))}}, nil
 	}
 	text := d.Source[field.Span.Start:field.Span.End]
+	if !isText {
+		end := field.Span.End - (len(text) - len(trimEnding(text)))
+		return []Edit{{Span{field.Span.Start, end}, []byte(c.yamlLine())}}, nil
+	}
 	v, err := scalarIn(text)
 	if err != nil {
 		return nil, fmt.Errorf("line %d: %s %w", field.Line, c.key, err)
 	}
-	value := yamlScalar(c.value, v.quote)
+	value = yamlScalar(value, v.quote)
 	if v.head.Start > 0 && text[v.head.Start-1] == ':' {
 		value = " " + value
 	}
@@ -69,7 +79,7 @@ func (c fieldChange) checkValid() error {
 	case c.key == "" || strings.ContainsFunc(c.key,
 		func(r rune) bool { return r != '_' && r != '-' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }):
 		return fmt.Errorf("%q cannot be a key of the frontmatter", c.key)
-	case !utf8.ValidString(c.value):
+	case !utf8.ValidString(fmt.Sprint(c.value)):
 		return fmt.Errorf("the value of %s is not valid UTF-8", c.key)
 	}
 	return nil
@@ -78,12 +88,21 @@ func (c fieldChange) checkValid() error {
 // yamlLine returns a new line for the key. It quotes the values that the
 // templates quote.
 func (c fieldChange) yamlLine() string {
+	text, isText := c.value.(string)
+	if !isText {
+		list, _ := c.value.([]any)
+		texts := make([]string, len(list))
+		for i, v := range list {
+			texts[i] = listScalar(fmt.Sprint(v))
+		}
+		return c.key + ": [" + strings.Join(texts, ", ") + "]"
+	}
 	quote := byte(0)
 	switch c.key {
 	case "summary", "tasks", "follow_ups":
 		quote = '"'
 	}
-	return c.key + ": " + yamlScalar(c.value, quote)
+	return c.key + ": " + yamlScalar(text, quote)
 }
 
 // newFront returns the edit that adds a frontmatter at the top of a file
@@ -274,6 +293,15 @@ func literalLen(b []byte) int {
 		end = at
 	}
 	return end
+}
+
+// listScalar encodes a text as an element of a list in brackets.
+func listScalar(s string) string {
+	quote := byte(0)
+	if strings.ContainsAny(s, ",[]{}") {
+		quote = '"'
+	}
+	return yamlScalar(s, quote)
 }
 
 // yamlScalar encodes a text as YAML on one line: unquoted if that is safe, else

@@ -310,6 +310,11 @@ func (f *Front) setValues(loc *time.Location, problems *[]Problem) {
 	f.time("created_at", loc, problems) // only checked
 	f.Updated = f.time("updated_at", loc, problems)
 	f.Summary, f.Source, f.By = f.text("summary"), f.text("source"), f.text("written_by")
+	if at := f.time("summary_at", loc, problems); !at.IsZero() && at.Before(f.Updated) && f.Summary != "" {
+		field, _ := f.Field("summary_at")
+		*problems = append(*problems, Problem{"summary_old", field.Line,
+			"items are newer than the summary; write a new summary and remove summary_at"})
+	}
 	f.Tasks, f.FollowUps = f.text("tasks"), f.text("follow_ups")
 	f.SessionID, f.SubjectID = f.text("session_id"), f.text("subject_id")
 	f.ContactID, f.ContactNickname = f.text("contact_id"), f.text("contact_nickname")

@@ -247,10 +247,10 @@ func (m *Merge) Revise(r *Revision, author Author, now time.Time) {
 	}
 }
 
-// ChangesNothing reports whether the file contains all items already. It is valid
-// after Revise.
-func (m *Merge) ChangesNothing() bool {
-	return !slices.ContainsFunc(m.Items, func(it MergeItem) bool { return it.change != Merged })
+// Changes reports whether an item of the draft is new or changes an entry. Call
+// [Merge.Revise] first.
+func (m *Merge) Changes() bool {
+	return slices.ContainsFunc(m.Items, func(it MergeItem) bool { return it.change != Merged })
 }
 
 // A sectionPlace is the section of a file for new items.

@@ -99,7 +99,9 @@ func (r *Revision) SetTask(entry, task int, s TaskState) {
 // SetField sets a key of the frontmatter to a one-line value. Only the lines of
 // that key change; a comment after the value stays. A missing key is added at
 // the end of the frontmatter, and a missing frontmatter at the top of the file.
-func (r *Revision) SetField(key, value string) {
+func (r *Revision) SetField(key, value string) { r.setValue(key, value) }
+
+func (r *Revision) setValue(key string, value any) {
 	r.fields = append(slices.DeleteFunc(r.fields, func(f fieldChange) bool { return f.key == key }),
 		fieldChange{key, value})
 }
@@ -458,9 +460,33 @@ func (d *Document) WhyUnsound() string {
 func (r *Revision) CompleteSession(h SessionHead) {
 	r.setCommonFields(h.Now, h.Summary)
 	for _, f := range h.fields() {
-		r.ensureField(f.key, f.value, f.value != "" && f.key != tagsField)
+		text, isText := f.value.(string)
+		if isText {
+			r.ensureField(f.key, text, text != "")
+		}
 	}
+	r.addTags(h.Tags)
 	r.SetCounters()
+}
+
+// addTags adds tags to those of the frontmatter. If the key has a value that
+// cannot be replaced, the tags stay as they are.
+func (r *Revision) addTags(tags []string) {
+	front := &r.doc.Front
+	field, ok := front.Field("tags")
+	all := tagList(slices.Concat(front.Tags, tags))
+	if len(all) > len(tagList(front.Tags)) && (!ok || field.Span.End > 0) {
+		r.setValue("tags", all)
+	}
+}
+
+// KeepSummary records that the summary stays although items change: the key
+// summary_at contains the time of the summary from then on.
+func (r *Revision) KeepSummary() {
+	front := &r.doc.Front
+	if _, ok := front.Field("summary_at"); !ok && front.Summary != "" && !front.Updated.IsZero() {
+		r.SetField("summary_at", Timestamp(front.Updated))
+	}
 }
 
 // CompleteLongTerm adds the missing keys of the frontmatter of a subject's
@@ -478,6 +504,9 @@ func (r *Revision) setCommonFields(now time.Time, summary string) {
 	r.ensureField("created_at", Timestamp(now), false)
 	r.ensureField("updated_at", Timestamp(now), true)
 	r.ensureField("summary", summary, summary != "")
+	if _, ok := r.doc.Front.Field("summary_at"); ok && summary != "" {
+		r.SetField("summary_at", Timestamp(now))
+	}
 	for _, key := range []string{"tasks", "follow_ups"} {
 		r.ensureField(key, Progress{}.String(), false)
 		r.counted = append(r.counted, key)

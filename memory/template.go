@@ -40,7 +40,7 @@ type SessionHead struct {
 	ContactID       string
 	ContactNickname string   // written with every contact, even if empty
 	Visibility      string   // default visibility of the entries; empty for that of the layout
-	Tags            []string // of a file without tags
+	Tags            []string // added to those of the file
 }
 
 // NewSession returns the file of a new session: frontmatter, with counters for
@@ -53,18 +53,31 @@ func NewSession(h SessionHead) []byte {
 	return newFile(h.Now, h.Summary, fields, "# "+h.Day+shortTermTitle)
 }
 
-const tagsField = "tags"
-
 // fields returns the keys of a session and its contact.
 func (h *SessionHead) fields() []fieldChange {
 	fields := slices.DeleteFunc([]fieldChange{{"session_id", h.SessionID}, {"source", h.Source}, {"written_by", h.By},
 		{"channel", h.Channel},
-		{"subject_id", h.SubjectID}, {"contact_id", h.ContactID}, {tagsField, strings.Join(h.Tags, ", ")}},
-		func(f fieldChange) bool { return f.value == "" })
+		{"subject_id", h.SubjectID}, {"contact_id", h.ContactID}}, func(f fieldChange) bool { return f.value == "" })
+	if tags := tagList(h.Tags); len(tags) > 0 {
+		fields = append(fields, fieldChange{"tags", tags})
+	}
 	if h.ContactID != "" {
 		fields = append(fields, fieldChange{"contact_nickname", h.ContactNickname})
 	}
 	return fields
+}
+
+// tagList returns tags as the value of a field, each once, ignoring case.
+func tagList(tags []string) []any {
+	var list []any
+	seen := map[string]bool{}
+	for _, t := range tags {
+		if t = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(t), "#")); t != "" && !seen[strings.ToLower(t)] {
+			seen[strings.ToLower(t)] = true
+			list = append(list, t)
+		}
+	}
+	return list
 }
 
 // NewLongTerm returns a new long-term file of a subject.

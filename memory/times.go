@@ -183,7 +183,10 @@ var numbersRE = regexp.MustCompile(`\d+`)
 // deadline, a number of hours or days, or a date that is not before today,
 // which is written YYYY-MM-DD. DateBound knows some English and Chinese words
 // and ignores the topic of the text.
-func DateBound(text, today string) string {
+func DateBound(text, today string) string { return DateBoundUntil(text, today, "9999-12-31") }
+
+// DateBoundUntil is like [DateBound], but ignores dates after the day last.
+func DateBoundUntil(text, today, last string) string {
 	for _, found := range boundRE.FindAllString(text, -1) {
 		if strings.HasPrefix(found, "每") || strings.HasPrefix(found, "上") {
 			continue
@@ -192,7 +195,7 @@ func DateBound(text, today string) string {
 			for i := 1; i < 3; i++ {
 				numbers[i] = ("0" + numbers[i])[len(numbers[i])-1:]
 			}
-			if day := strings.Join(numbers, "-"); !IsDay(day) || day < today {
+			if day := strings.Join(numbers, "-"); !IsDay(day) || day < today || day > last {
 				continue
 			}
 		}

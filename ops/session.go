@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -63,13 +64,14 @@ type sessionDraft struct {
 	head    memory.SessionHead
 	entries []memory.DraftEntry
 	dry     bool
+	hasTags bool // the draft has tags besides that of the project
 
 	defaultSummary string // for a file without a summary
 }
 
 // empty reports whether nothing remains to be written.
 func (d *sessionDraft) empty() bool {
-	return len(d.entries) == 0 && d.head.Summary == "" && d.defaultSummary == ""
+	return len(d.entries) == 0 && d.head.Summary == "" && d.defaultSummary == "" && !d.hasTags
 }
 
 // isPrivate reports whether the draft belongs in a private file only.
@@ -120,6 +122,16 @@ func (m writeOps) readDraft(c Call, r *api.SessionRequest, answer *api.SessionAn
 	if d.head.ContactID == "" && d.head.ContactNickname != "" {
 		return nil, noContact()
 	}
+	if len(r.Draft.Tags) > api.MaxValues {
+		return nil, api.Errorf(api.Invalid, "tags: %d elements, maximum %d", len(r.Draft.Tags), api.MaxValues)
+	}
+	d.hasTags = len(r.Draft.Tags) > 0
+	for _, tag := range r.Draft.Tags {
+		if err := m.checkText("tags", tag); err != nil {
+			return nil, err
+		}
+		d.head.Tags = append(d.head.Tags, memory.HeadingLine(tag))
+	}
 	if subject := r.Draft.SubjectID; subject != "" {
 		if !slices.Contains(c.View.Subjects(), subject) {
 			return nil, api.Errorf(api.SubjectConflict, "subject_id in the draft belongs to another subject")
@@ -137,9 +149,9 @@ func (m writeOps) readDraft(c Call, r *api.SessionRequest, answer *api.SessionAn
 	case countSections(parts) > maxDraftSections:
 		return nil, api.Errorf(api.TooLarge, "draft: %d sections, maximum %d", countSections(parts), maxDraftSections).
 			WithHint("split the draft")
-	case len(parts) == 0 && d.head.Summary == "" && d.defaultSummary == "" && r.Draft.Promote == nil:
+	case len(parts) == 0 && d.head.Summary == "" && d.defaultSummary == "" && !d.hasTags && r.Draft.Promote == nil:
 		return nil, api.Errorf(api.Invalid, "draft is empty").
-			WithHint("set summary, items, facts, tasks, follow_ups or links")
+			WithHint("set summary, tags, items, facts, tasks, follow_ups or links")
 	}
 	for _, f := range []struct {
 		name string
@@ -305,8 +317,8 @@ func (m writeOps) reviseSession(ctx context.Context, c Call, d *sessionDraft, do
 	if head.Summary == "" && front.Summary == "" {
 		head.Summary = d.defaultSummary
 	}
-	if d.defaultSummary != "" && head.Summary == "" && front.SessionID == d.session && merge.ChangesNothing() {
-		return &mergeResult{merge, false}, nil // from a program that repeats its draft
+	if d.defaultSummary != "" && head.Summary == "" && front.SessionID == d.session && !merge.Changes() {
+		return &mergeResult{Merge: merge}, nil // from a program that repeats its draft
 	}
 	head.SubjectID = "" // the subject is set only when the file is created
 	if front.SessionID != "" {
@@ -322,17 +334,24 @@ func (m writeOps) reviseSession(ctx context.Context, c Call, d *sessionDraft, do
 	} else {
 		m.signSession(c, &head, front, m.holder(c, doc.Own), false)
 	}
+	if !left && head.Summary == "" && merge.Changes() {
+		r.KeepSummary()
+	}
 	r.CompleteSession(head)
 	if head.Summary != "" && front.By != head.By {
 		r.SetField("written_by", head.By)
 	}
-	return &mergeResult{merge, left && d.head.Summary != ""}, nil
+	return &mergeResult{
+		Merge: merge, summaryLeft: left && d.head.Summary != "",
+		summaryKept: d.head.Summary == "" && front.Summary != "" && merge.Changes(),
+	}, nil
 }
 
 // A mergeResult is the result of merging a draft into a file.
 type mergeResult struct {
 	*memory.Merge
 	summaryLeft bool // the file has a summary that the caller may not replace
+	summaryKept bool // the draft has no summary and changes items
 }
 
 // draftAuthor returns the author of the items of a draft. If the draft has no
@@ -411,6 +430,10 @@ func (m writeOps) reportMerge(c Call, d *sessionDraft, merge *mergeResult, befor
 		answer.Hints = append(answer.Hints,
 			"the session has no summary, the only part that other readers see: set summary in the next draft")
 	}
+	if merge.summaryKept && doc.Front.Summary != "" {
+		answer.Hints = append(answer.Hints,
+			"the session keeps its summary, which is older than its items: set summary in the next draft")
+	}
 	if d.dry {
 		was := ""
 		if _, err := m.Writer.Vault.Read(answer.Path); err == nil {
@@ -454,6 +477,11 @@ func (m writeOps) promoteItem(ctx context.Context, c Call, r *api.SessionRequest
 		return
 	case r.DryRun:
 		answer.Hints = append(answer.Hints, "promote: skipped by a dry run")
+		return
+	}
+	if words := memory.DateBoundUntil(p.Title+"\n"+p.Text, m.day(0), m.day(7)); words != "" {
+		answer.Hints = append(answer.Hints, fmt.Sprintf("promote: skipped, because %q passes soon: put it into the tasks or "+
+			"facts of the session", words))
 		return
 	}
 	kept, err := m.rememberItem(ctx, c,
