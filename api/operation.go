@@ -134,6 +134,9 @@ func (r *Request) Decode(body []byte) error {
 		if err != nil {
 			return err
 		}
+		if name != p.Name && slices.Contains(r.given, p) {
+			return Errorf(Invalid, "duplicate field %q", name)
+		}
 		return r.SetJSON(p, raw)
 	})
 }

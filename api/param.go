@@ -17,6 +17,7 @@ import (
 // A Param is one field of a request, described by its tags:
 //
 //	json     name, in snake_case
+//	alias    another name that requests may use
 //	doc      meaning, for people and for schemas
 //	default  value of a field that is absent from the request
 //	min, max bounds of a number
@@ -32,6 +33,7 @@ import (
 // its own is a pointer.
 type Param struct {
 	Name     string
+	Alias    string // empty without one
 	Doc      string
 	Default  string
 	Enum     []string
@@ -80,7 +82,7 @@ func paramsOf(t reflect.Type) []*Param {
 			continue
 		}
 		p := &Param{
-			Name: name, Doc: f.Tag.Get("doc"), Default: f.Tag.Get("default"),
+			Name: name, Alias: f.Tag.Get("alias"), Doc: f.Tag.Get("doc"), Default: f.Tag.Get("default"),
 			Min: f.Tag.Get("min"), Max: f.Tag.Get("max"), Arg: f.Tag.Get("arg"),
 			Flag: cmp.Or(f.Tag.Get("flag"), strings.ReplaceAll(name, "_", "-")), Stdin: f.Tag.Get("stdin") != "",
 			Bare:     f.Tag.Get("bare"),
@@ -258,13 +260,13 @@ func syntaxError(err error) error {
 	return err
 }
 
-// FindParam returns the parameter with the given name. If there is none,
+// FindParam returns the parameter with the given name or alias. If there is none,
 // FindParam returns an [*Error] with the code [Invalid] and the nearest name as
 // hint.
 func FindParam(params []*Param, name string) (*Param, error) {
 	names := make([]string, len(params))
 	for i, p := range params {
-		if p.Name == name {
+		if p.Name == name || p.Alias == name && name != "" {
 			return p, nil
 		}
 		names[i] = p.Name

@@ -35,6 +35,7 @@ type SessionItem struct {
 	Section string `json:"section"`
 	Text    string `json:"text"` // first line of the item
 	Line    int    `json:"line,omitempty"`
+	Similar string `json:"similar,omitempty"` // of an added item: first line of an earlier item with most of its words, which may be a duplicate
 }
 
 // LeftOut is a part of a draft that was not written.

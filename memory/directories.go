@@ -79,13 +79,30 @@ func isReserved(name string) bool {
 // SubjectDir returns the name of a subject's directory below _longterms.
 func SubjectDir(subject string) string { return sanitizeName(subject, isReserved) }
 
+// reservedUser precedes a subject whose name is reserved in the name of its
+// directory at the root.
+const reservedUser = "user-"
+
 // UserDir returns the name of a subject's directory at the root, in the layout
-// where that directory contains MEMORY.md and a directory memory.
+// where that directory contains MEMORY.md and a directory memory. The directory
+// of a subject with a reserved name, such as memory, is user-memory.
 func UserDir(subject string) string {
 	if isReserved(subject) || isHiddenName(subject) {
-		subject = "user-" + subject
+		return sanitizeName(reservedUser+subject, isReserved)
 	}
-	return sanitizeName(subject, isReserved)
+	return sanitizeName(subject, func(name string) bool {
+		rest, ok := strings.CutPrefix(name, reservedUser)
+		return isReserved(name) || ok && isReserved(rest) // else two subjects would share a directory
+	})
+}
+
+// ReservedUser returns an error if a directory of the root cannot belong to a
+// user because its name is reserved.
+func ReservedUser(dir string) error {
+	if isReserved(dir) {
+		return fmt.Errorf("%q is reserved; the directory of a user with this name is %s", dir, UserDir(dir))
+	}
+	return nil
 }
 
 // SessionFile returns the name of a session's file within the directory of its

@@ -89,6 +89,10 @@ var sectionNamespaces = map[string]string{
 // then it returns an empty string.
 func NamespaceOf(name string) string { return sectionNamespaces[sectionName(name)] }
 
+// IsCommitments reports whether every item of a section of that name is a task,
+// with or without a box.
+func IsCommitments(section string) bool { return sectionName(section) == commitments }
+
 // CountsTasks reports whether boxes in a section of that name are counted.
 func (l *Layout) CountsTasks(section string) bool {
 	names, name := l.sectionNames(), sectionName(section)
@@ -115,7 +119,7 @@ func (d *Document) Titles() string {
 	}
 	titles := make([]string, len(items))
 	for i, e := range items {
-		titles[i] = e.titleLine()
+		titles[i] = e.TitleLine()
 	}
 	return strings.Join(titles, "\n")
 }
@@ -130,7 +134,7 @@ func (d *Document) HasGeneratedSummary() bool {
 	titles := map[string]bool{"": len(d.Titles()) == 0}
 	for i := range d.Entries {
 		if e := &d.Entries[i]; d.inGeneratedSummary(e) {
-			titles[e.titleLine()] = true
+			titles[e.TitleLine()] = true
 		}
 	}
 	for line := range strings.SplitSeq(d.Front.Summary, "\n") {
@@ -147,8 +151,9 @@ func (d *Document) inGeneratedSummary(e *Entry) bool {
 	return e.Block == Item && e.Partition.Visibility >= d.Own.Visibility
 }
 
-// titleLine returns the line of an item in a generated summary.
-func (e *Entry) titleLine() string { return cmp.Or(e.Title, firstWords(e.Text)) }
+// TitleLine returns the line of an item in a generated summary: its title, or the
+// start of its first line.
+func (e *Entry) TitleLine() string { return cmp.Or(e.Title, firstWords(e.Text)) }
 
 // firstWords returns the first line of an item without marker, box and added
 // date, shortened to 80 characters.

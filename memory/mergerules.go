@@ -50,6 +50,7 @@ func (m *Merge) applyRules(ctx context.Context, rules ...func(*MergeItem) int) e
 type sectionIndex struct {
 	entries                          []int
 	content, norm, title, link, task map[string][]int
+	similar                          SimilarTexts // of the entries; nil until needed
 }
 
 // indexSection returns the index of the readable list items in a section of a
@@ -340,6 +341,7 @@ type Outcome struct {
 	Entry     int    // in the document, -1 if not visible there
 	Line      int    // of the entry, or of the task in it; 0 if not visible
 	EntryText string // the first line of the entry there, or the task's text
+	Similar   string // the first line of an earlier entry that resembles a new item; empty for none
 }
 
 // Outcomes returns the results for all items. The document after is the merged
@@ -352,6 +354,11 @@ func (m *Merge) Outcomes(after *Document) []Outcome {
 	for i := range m.Items {
 		it := &m.Items[i]
 		o := Outcome{MergeItem: it, Change: it.change, Entry: -1}
+		if it.Into < 0 {
+			if j := m.similarEntry(it); j >= 0 {
+				o.Similar, _, _ = strings.Cut(itemContent(&m.doc.Entries[j]), "\n")
+			}
+		}
 		x := merged.indexSection(it.Section)
 		like := x.norm[it.entry.Norm]
 		if it.task != nil {

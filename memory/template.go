@@ -101,9 +101,28 @@ const shortTermTitle = " Short-Term Memory"
 // NewMemory returns a new MEMORY.md.
 func NewMemory() []byte { return []byte(longTermTitle + "\n") }
 
+// WithSubject returns a new file without frontmatter for the subject of a user's
+// directory. If the name of the directory could belong to another subject too,
+// the file gets a frontmatter with the subject.
+func WithSubject(file []byte, subject string) []byte {
+	if dir := UserDir(subject); dir == subject && !strings.Contains(dir, "_") {
+		return file
+	}
+	return append([]byte(frontText([]fieldChange{{"subject_id", subject}}, "\n")+"\n"), file...)
+}
+
 // NewPetMemory returns a new MEMORY.md for a pet: an agent's shared history
 // with its owner, in Chinese.
 func NewPetMemory() []byte { return []byte(petMemory) }
+
+// NewMemoryIn returns a new MEMORY.md in the language of a text: with the
+// sections of a pet's if the text is Chinese.
+func NewMemoryIn(text string) []byte {
+	if hasHan(text) {
+		return NewPetMemory()
+	}
+	return NewMemory()
+}
 
 const petMemory = `# 🧠 记忆
 

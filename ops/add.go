@@ -136,7 +136,10 @@ func (m writeOps) parseFile(file vault.File) *memory.Document {
 // may be too new for the caller's view.
 func (m writeOps) checkDirClaims(place memory.Place, subject string) error {
 	dir := path.Dir(place.Path)
-	names := []string{"_index"}
+	names := []string{"_index", "MEMORY"}
+	if !strings.HasPrefix(place.Path, "_longterms/") {
+		dir = place.Dir
+	}
 	for _, ns := range memory.Namespaces() {
 		names = append(names, ns, ns+memory.PublicItems)
 	}

@@ -34,20 +34,20 @@ func (m writeOps) rememberItem(ctx context.Context, c Call, r *api.RememberReque
 		return nil, err
 	}
 	item := &longTermEdit{
-		RememberRequest: r, subject: c.Scope.Subject, day: cmp.Or(day, m.day(0)), today: m.day(0), now: m.Now().UTC(),
+		RememberRequest: r, subject: c.Scope.Subject, view: c.View, day: cmp.Or(day, m.day(0)), today: m.day(0), now: m.Now().UTC(),
 	}
 	if err := m.checkLongTerm(item); err != nil {
 		return nil, err
 	}
 	var err error
-	item.path, item.fresh, err = m.longTermFile(ctx, &c)
+	item.path, item.fresh, err = m.longTermFile(ctx, &c, r.Text)
 	if err != nil {
 		return nil, err
 	}
 	item.parse = func(source []byte) *memory.Document {
 		return m.Layout.Parse(item.path, source, memory.Meta{ModTime: item.now})
 	}
-	if err := m.rejectNamespace(item); err != nil {
+	if err := cmp.Or(m.rejectTask(item), m.rejectNamespace(item)); err != nil {
 		return nil, err
 	}
 	after, _, err := m.editFile(ctx, c, fileEdit{
@@ -86,11 +86,14 @@ type longTermEdit struct {
 	path    string
 	fresh   []byte
 	parse   func([]byte) *memory.Document
+	view    memory.View
 
 	section    string
+	commitment bool   // the item is a task without a box
 	norm       string // of the resulting entry
 	replaced   bool
-	duplicates int // number of items with the same title, if more than one
+	duplicates int    // number of items with the same title, if more than one
+	similar    string // first line of an earlier item with most of the words; empty for none
 }
 
 var (
@@ -127,12 +130,20 @@ func (m writeOps) checkLongTerm(r *longTermEdit) error {
 				WithHint("shorten the text to one or two sentences, and write details to a separate file")
 		}
 	}
-	switch {
-	case !r.Explicit:
+	if !r.Explicit {
 		return api.Errorf(api.Invalid, "saving permanently requires a request of the user").
 			WithHint("set explicit to true after a request of the user; otherwise use note")
-	case checkboxRE.MatchString(r.Text), taskRE.MatchString(r.Text), taskRE.MatchString(r.Title),
-		m.Layout.CountsTasks(r.Section):
+	}
+	return nil
+}
+
+// rejectTask rejects a task, unless the item is for the section of MEMORY.md
+// that lists commitments.
+func (m writeOps) rejectTask(r *longTermEdit) error {
+	r.commitment = memory.IsCommitments(r.Section) && strings.HasSuffix("/"+r.path, "/MEMORY.md")
+	switch {
+	case checkboxRE.MatchString(r.Text), !r.commitment && (taskRE.MatchString(r.Text) || taskRE.MatchString(r.Title) ||
+		m.Layout.CountsTasks(r.Section)):
 		return api.Errorf(api.Invalid, "cannot save a task in long-term memory").WithHint("add the task to the " +
 			"tasks of the session")
 	}
@@ -155,15 +166,16 @@ func (m writeOps) rejectNamespace(r *longTermEdit) error {
 }
 
 // longTermFile returns the path of the caller's long-term file and its initial
-// content. It is MEMORY.md if that exists or the memory has this layout,
-// otherwise the _index.md of the caller's own directory.
-func (m writeOps) longTermFile(ctx context.Context, c *Call) (path string, fresh []byte, err error) {
+// content, in the language of the text. It is MEMORY.md if that exists or the
+// memory has this layout, otherwise the _index.md of the caller's own directory.
+func (m writeOps) longTermFile(ctx context.Context, c *Call, text string) (path string, fresh []byte, err error) {
 	subject := c.Scope.Subject
 	dir := memory.UserDir(subject) + "/MEMORY.md"
 	if subject == m.Owner {
 		dir = "MEMORY.md"
 	}
-	if m.fileExists(dir) {
+	user := subject != m.Owner && m.Layout.Users != nil && m.Layout.Users(memory.UserDir(subject))
+	if user || m.fileExists(dir) {
 		mine := func() bool { return c.View.SubjectOf(memory.Partition{Owner: m.Layout.Place(dir).Owner}) == subject }
 		if !mine() {
 			if err := m.waitAllRead(ctx, c); err != nil {
@@ -171,7 +183,11 @@ func (m writeOps) longTermFile(ctx context.Context, c *Call) (path string, fresh
 			}
 		}
 		if mine() {
-			return dir, memory.NewMemory(), nil
+			fresh := m.newMemory(subject, text)
+			if subject != m.Owner {
+				fresh = memory.WithSubject(fresh, subject)
+			}
+			return dir, fresh, nil
 		}
 	}
 	home, err := m.subjectDir(ctx, c)
@@ -179,10 +195,29 @@ func (m writeOps) longTermFile(ctx context.Context, c *Call) (path string, fresh
 		return "", nil, err
 	}
 	path = home + "/_index.md"
-	if subject == m.Owner && !m.fileExists(path) && strings.HasPrefix(m.dayDir(m.day(0)), "memory/") {
-		return dir, memory.NewMemory(), nil
+	if subject == m.Owner && !m.fileExists(path) && (m.DaysIn == "users" || m.isWorkspace() ||
+		strings.HasPrefix(m.dayDir(m.day(0)), "memory/")) {
+		return dir, m.newMemory(subject, text), nil
 	}
 	return path, memory.NewLongTerm(subject, m.Now()), nil
+}
+
+// isWorkspace reports whether the root is the workspace of an agent: it contains
+// SOUL.md or USER.md.
+func (m writeOps) isWorkspace() bool { return m.fileExists("SOUL.md") || m.fileExists("USER.md") }
+
+// newMemory returns a new MEMORY.md. In a workspace without daily notes, it is in
+// the language of the workspace or of the text.
+func (m writeOps) newMemory(subject, text string) []byte {
+	if _, logs := m.Writer.Vault.Directory("memory"); subject != m.Owner || logs || !m.isWorkspace() {
+		return memory.NewMemory()
+	}
+	for _, name := range []string{"SOUL.md", "USER.md"} {
+		if doc, err := m.Files.Load(name); err == nil {
+			text += string(doc.Source)
+		}
+	}
+	return memory.NewMemoryIn(text)
 }
 
 // fileExists reports whether a file exists now.
@@ -203,7 +238,7 @@ func (r *longTermEdit) insertItem(doc *memory.Document, rev *memory.Revision) er
 		return err
 	}
 	var old *memory.Entry
-	r.replaced = at >= 0
+	r.replaced, r.similar = at >= 0, ""
 	if r.replaced {
 		old = &doc.Entries[at]
 	}
@@ -218,6 +253,7 @@ func (r *longTermEdit) insertItem(doc *memory.Document, rev *memory.Revision) er
 	}
 	switch {
 	case old == nil:
+		r.similar = r.findSimilar(doc)
 		r.section = r.Section
 		if r.section == "" {
 			r.section = doc.SectionFor(r.Title, r.Text)
@@ -271,7 +307,7 @@ func (r *longTermEdit) findReplaced(doc *memory.Document, source string) (at int
 	other := false // another item of the session
 	for i := range doc.Entries {
 		e := &doc.Entries[i]
-		same := e.Block == memory.Item && len(e.Tasks) == 0 && memory.Fold(e.Title) == title &&
+		same := e.Block == memory.Item && (len(e.Tasks) == 0 || r.commitment) && memory.Fold(e.Title) == title &&
 			(title != "" || memory.TaskNorm(e.Norm) == text)
 		if same {
 			at, r.duplicates = i, r.duplicates+1
@@ -288,13 +324,33 @@ func (r *longTermEdit) findReplaced(doc *memory.Document, source string) (at int
 	return at, nil
 }
 
+// findSimilar returns the title, or else the first line, of the readable item that
+// is most similar to the new one, or an empty string.
+func (r *longTermEdit) findSimilar(doc *memory.Document) string {
+	var items []*memory.Entry
+	var texts []string
+	for i := range doc.Entries {
+		if e := &doc.Entries[i]; e.Block == memory.Item && len(e.Tasks) == 0 && e.Readable(r.view) {
+			items, texts = append(items, e), append(texts, e.Norm)
+		}
+	}
+	if i := memory.NewSimilarTexts(texts).MostSimilar(r.norm); i >= 0 {
+		return items[i].TitleLine()
+	}
+	return ""
+}
+
 // hints returns advice on items that may need a revision.
 func (r *longTermEdit) hints() []string {
 	var hints []string
-	if words := memory.DateBound(r.Title+"\n"+r.Text, r.today); words != "" {
+	if words := memory.DateBound(r.Title+"\n"+r.Text, r.today); words != "" && !r.commitment {
 		hints = append(hints,
 			fmt.Sprintf("%q is temporary: save only lasting facts permanently, and use note for the rest",
 				words))
+	}
+	if r.similar != "" {
+		hints = append(hints,
+			fmt.Sprintf("%q is similar: if it is the same fact, remove the older item, or give both the same title", r.similar))
 	}
 	if r.duplicates > 1 {
 		hints = append(hints,

@@ -410,7 +410,7 @@ func (m writeOps) reportMerge(c Call, d *sessionDraft, merge *mergeResult, befor
 	}
 	shown := doc.Shown(c.View)
 	for _, o := range merge.Outcomes(doc) {
-		item := api.SessionItem{Item: o.Name, Section: o.Section, Text: o.EntryText}
+		item := api.SessionItem{Item: o.Name, Section: o.Section, Text: o.EntryText, Similar: o.Similar}
 		if o.Entry >= 0 {
 			item.Line = shown.Line(o.Line)
 			if s := doc.Entries[o.Entry].Sections; len(s) > 0 {

@@ -99,6 +99,8 @@ func (c *Catalogue) judgeRequest(w TickRequest, r *Rules, x *boxIndex) verdict {
 	switch {
 	case f == nil || f.Gone || source == nil || source.Gone || f == source:
 		return unwanted
+	case r.AppendOnly != nil && r.AppendOnly(f.Path):
+		return unwanted
 	case f.Day != "" && (f.Day < r.First || f.Day > r.Last):
 		return unwanted
 	case w.Done.Day != "" && (f.Day > w.Done.Day || w.Done.Day > r.Last):

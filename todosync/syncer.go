@@ -66,6 +66,9 @@ type Syncer struct {
 	Parse func(vault.File) *memory.Document
 	// Subject returns the subject of an owner key.
 	Subject func(owner string) string
+	// AppendOnly reports whether the boxes of a file are ticked on request only;
+	// nil means no file.
+	AppendOnly func(path string) bool
 	// State is the path of the file that holds the persistent state.
 	State string
 	// Root names the directory of the files; a state of another root is not
@@ -157,7 +160,7 @@ func (s *Syncer) debounceTime() time.Duration { return cmp.Or(s.Debounce, Defaul
 
 // Rules returns the rules for the current day.
 func (s *Syncer) Rules() *Rules {
-	r := &Rules{Subject: s.Subject}
+	r := &Rules{Subject: s.Subject, AppendOnly: s.AppendOnly}
 	r.First, r.Last = tickWindow(s.now().In(cmp.Or(s.Location, time.UTC)).Format(time.DateOnly),
 		cmp.Or(s.Days, DefaultDays))
 	return r

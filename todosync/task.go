@@ -187,6 +187,9 @@ type Rules struct {
 	Subject func(owner string) string
 	// First and Last bound the days whose tasks are ticked.
 	First, Last string
+	// AppendOnly reports whether the boxes of a file are never ticked; nil means
+	// no file.
+	AppendOnly func(path string) bool
 }
 
 // tickWindow returns the period from days before today to one day after today: it

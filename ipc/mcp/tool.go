@@ -95,7 +95,8 @@ func (t *Tool) isPermitted(permitted *api.OperationsAnswer) bool {
 }
 
 // aliases are parameter names that models know from other tools.
-var aliases = map[string]string{"maxResults": "limit", "k": "limit", "after": "since", "before": "until"}
+var aliases = map[string]string{"maxResults": "limit", "k": "limit", "after": "since", "before": "until",
+	"oldText": "old_text", "newText": "new_text"}
 
 // Params returns the parameters of the tool: those of its first operation, and
 // those that only the others have.

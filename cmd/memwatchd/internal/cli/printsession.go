@@ -22,6 +22,9 @@ func (p *Printer) printSession(a *api.SessionAnswer) {
 			var t text
 			t.add(term.AsText, i.Section+": "+i.Text)
 			t.add(term.AsMuted, fmt.Sprintf("  line %d", i.Line))
+			if i.Similar != "" {
+				t.add(term.AsMuted, ", similar to: "+i.Similar)
+			}
 			p.printHanging("  ", p.Style(list.as, list.sign)+" ", 0, t)
 		}
 	}

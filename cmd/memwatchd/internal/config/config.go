@@ -42,7 +42,7 @@ type Config struct {
 		Owner         string   `yaml:"owner" default:"owner" doc:"Subject of the owner: the default owner of entries that name no other subject"`
 		Timezone      string   `yaml:"timezone" default:"Local" doc:"Time zone in which days begin and end: an IANA name such as Europe/Berlin, or Local for the time zone of the machine"`
 		ShortTermDays int      `yaml:"short_term_days" default:"7" min:"1" max:"3650" doc:"Number of days for which sessions count as recent"`
-		Layout        string   `yaml:"layout" default:"auto" enum:"auto,root,memory" doc:"Parent directory of new sessions: root, memory (for memory/), or auto (memory/ if it exists, else root)"`
+		Layout        string   `yaml:"layout" default:"auto" enum:"auto,root,memory,users" doc:"Parent directory of new sessions: root, memory (for memory/), or auto (memory/ if it exists, else root). users is like auto, but long-term memory is MEMORY.md, and every subject has a directory of its own in the root"`
 		Users         []string `yaml:"users" doc:"Directories of the root that belong to a user even if they lack MEMORY.md or memory/"`
 		FullMaxChars  int      `yaml:"full_max_chars" default:"5000" min:"100" max:"10000000" doc:"Maximum number of characters of MEMORY.md in the context formats boot and full. Longer files are cut in the middle"`
 		Injection     struct {
@@ -103,10 +103,11 @@ type Config struct {
 	} `yaml:"identity"`
 
 	Todosync struct {
-		Enabled   bool     `yaml:"enabled" default:"true" doc:"If false, a task that becomes done in one file is not ticked in other files"`
-		Days      int      `yaml:"days" default:"7" min:"1" max:"3650" doc:"Number of days whose files are searched for copies of a task"`
-		Tasks     []string `yaml:"tasks" default:"Tasks,TODO,待办与承诺" doc:"Names of sections that contain tasks"`
-		FollowUps []string `yaml:"follow_ups" default:"Follow Ups,Follow-ups,跟进" doc:"Names of sections that contain follow-ups"`
+		Enabled    bool     `yaml:"enabled" default:"true" doc:"If false, a task that becomes done in one file is not ticked in other files"`
+		AppendOnly bool     `yaml:"append_only" default:"false" doc:"If true, daily notes are logs that only grow: copies of a task in these are not ticked, except on request"`
+		Days       int      `yaml:"days" default:"7" min:"1" max:"3650" doc:"Number of days whose files are searched for copies of a task"`
+		Tasks      []string `yaml:"tasks" default:"Tasks,TODO,待办与承诺" doc:"Names of sections that contain tasks"`
+		FollowUps  []string `yaml:"follow_ups" default:"Follow Ups,Follow-ups,跟进" doc:"Names of sections that contain follow-ups"`
 	} `yaml:"todosync"`
 
 	Compactor struct {
@@ -243,6 +244,11 @@ func (c *Config) Finish() error {
 	}
 	if err := memory.ValidSubject(c.Memory.Owner); err != nil {
 		return fmt.Errorf("memory.owner: %w", err)
+	}
+	for _, dir := range c.Memory.Users {
+		if err := memory.ReservedUser(dir); err != nil {
+			return fmt.Errorf("memory.users: %w", err)
+		}
 	}
 	var err error
 	c.Location, err = time.LoadLocation(c.Memory.Timezone)

@@ -103,7 +103,8 @@ func (d *daemon) openComponents() error {
 	d.vault = &vault.Vault{
 		Dir: c.Memory.Dir, MaxFileSize: int64(c.Watch.MaxFileSize), Ignore: c.Watch.Ignore, Skip: layout.Skip,
 	}
-	d.subjects = &subjectMap{vault: d.vault, configured: c.Memory.Users, union: c.Identity.Read == "union",
+	d.subjects = &subjectMap{vault: d.vault, configured: c.Memory.Users, every: c.Memory.Layout == "users",
+		union: c.Identity.Read == "union",
 		users: map[string]bool{}, memoryMDs: map[string]bool{}}
 	d.subjects.directories.Owner, d.subjects.directories.Incomplete = c.Memory.Owner, true
 	d.subjects.linksProblem() // reads the links before the first request
@@ -168,7 +169,7 @@ func (d *daemon) acquireLocks() error {
 func (d *daemon) indexVersion() (string, error) {
 	c := d.config
 	text, err := json.Marshal([]any{
-		c.Memory.Owner, c.Memory.Timezone, c.Location.String(), c.Memory.Users, c.Visibility,
+		c.Memory.Owner, c.Memory.Timezone, c.Location.String(), c.Memory.Users, c.Memory.Layout == "users", c.Visibility,
 		c.Todosync.Tasks, c.Todosync.FollowUps, secrets.Version(),
 	})
 	return string(text), err

@@ -23,6 +23,7 @@ import (
 type subjectMap struct {
 	vault      *vault.Vault
 	configured []string // directories that are always a user's
+	every      bool     // every directory of the root is a user's
 	union      bool     // linked keys are read too
 
 	checkMu sync.Mutex // held from examining a directory until the result is in users
@@ -45,6 +46,9 @@ var _ ops.Scopes = (*subjectMap)(nil)
 
 // IsUserDir reports whether a directory of the root is a user's.
 func (p *subjectMap) IsUserDir(dir string) bool {
+	if p.every {
+		return true
+	}
 	if isUser, known := p.lookUpDir(dir); known {
 		return isUser
 	}
@@ -82,7 +86,7 @@ func (p *subjectMap) recheckDir(dir string) bool {
 // watcher reports it as missing, because many editors move a file away before
 // they write it.
 func (p *subjectMap) checkDir(dir string) (bool, error) {
-	if slices.Contains(p.configured, dir) {
+	if p.every || slices.Contains(p.configured, dir) {
 		return true, nil
 	}
 	_, err := p.vault.Stat(dir + "/memory")

@@ -21,6 +21,9 @@ func (d *daemon) openTodos() {
 		Debounce: max(todosync.DefaultDebounce, 2*c.Watch.Vanish), Logger: d.logger, Now: clock.Now,
 		CatchUp: d.watcher.Sync,
 	}
+	if c.Todosync.AppendOnly {
+		d.todos.AppendOnly = func(path string) bool { return d.pipeline.layout.Place(path).Kind == memory.Daily }
+	}
 	d.pipeline.todos = d.todos
 	d.writer.Reverted = d.todos.Reverted
 }
