@@ -16,6 +16,9 @@ type Layout struct {
 	Owner string
 	// Location is the time zone of days, UTC when nil.
 	Location *time.Location
+	// DailyDir is the directory of the owner's daily notes besides memory, "." for
+	// the root; empty for none.
+	DailyDir string
 	// Users reports whether a directory of the root belongs to a user: it
 	// contains both MEMORY.md and memory/, or is listed in the configuration.
 	// Nil means that there are none.
@@ -121,6 +124,9 @@ func (l *Layout) Place(path string) Place {
 	if p, ok := l.personalPlace(path, dirs, name, base, l.owner(), ""); ok {
 		return p
 	}
+	if l.DailyDir != "" && IsDay(base) && cmp.Or(strings.Join(dirs, "/"), ".") == l.DailyDir {
+		return Place{Path: path, Kind: Daily, Owner: l.owner(), Day: base, Visibility: l.Daily}
+	}
 	if len(dirs) > 0 && dirs[0] == memoryDir {
 		dirs = dirs[1:]
 	}
@@ -139,6 +145,11 @@ func (l *Layout) Place(path string) Place {
 		}
 	}
 	return note
+}
+
+// DailyPath returns the path of the owner's daily note.
+func (l *Layout) DailyPath(day string) string {
+	return path.Join(cmp.Or(l.DailyDir, memoryDir), day+".md")
 }
 
 // personalPlace returns the place of a file in the layout of one person, at the root

@@ -80,7 +80,7 @@ func (m writeOps) logPaths(c Call, day string) (paths []string, fresh []byte) {
 	case m.ownFiles(c) && !c.View.Private():
 		names = names[2:]
 	case subject == m.Owner:
-		return []string{"memory/" + day + ".md"}, memory.NewDaily(day)
+		return []string{m.Layout.DailyPath(day)}, memory.NewDaily(day)
 	case m.Layout.Users != nil && m.Layout.Users(dir):
 		return []string{dir + "/memory/" + day + ".md"}, memory.WithSubject(memory.NewDaily(day), subject)
 	case m.ownFiles(c):

@@ -43,6 +43,7 @@ type Config struct {
 		Timezone      string   `yaml:"timezone" default:"Local" doc:"Time zone in which days begin and end: an IANA name such as Europe/Berlin, or Local for the time zone of the machine"`
 		ShortTermDays int      `yaml:"short_term_days" default:"7" min:"1" max:"3650" doc:"Number of days for which sessions count as recent"`
 		Layout        string   `yaml:"layout" default:"auto" enum:"auto,root,memory,users" doc:"Parent directory of new sessions: root, memory (for memory/), or auto (memory/ if it exists, else root). users is like auto, but long-term memory is MEMORY.md, and every subject has a directory of its own in the root"`
+		Daily         string   `yaml:"daily" default:"memory" doc:"Directory of the owner's daily notes, relative to the root, such as Journal; . is the root. Daily notes in memory/ are read too"`
 		Users         []string `yaml:"users" doc:"Directories of the root that belong to a user even if they lack MEMORY.md or memory/"`
 		FullMaxChars  int      `yaml:"full_max_chars" default:"5000" min:"100" max:"10000000" doc:"Maximum number of characters of MEMORY.md in the context formats boot and full. Longer files are cut in the middle"`
 		Injection     struct {
@@ -245,6 +246,9 @@ func (c *Config) Finish() error {
 	if err := memory.ValidSubject(c.Memory.Owner); err != nil {
 		return fmt.Errorf("memory.owner: %w", err)
 	}
+	if c.Memory.Daily != "." && !fs.ValidPath(c.Memory.Daily) {
+		return fmt.Errorf("memory.daily: %q is not a path below the memory directory", c.Memory.Daily)
+	}
 	for _, dir := range c.Memory.Users {
 		if err := memory.ReservedUser(dir); err != nil {
 			return fmt.Errorf("memory.users: %w", err)
@@ -407,7 +411,7 @@ func (c *Config) Socket() string {
 // Layout returns the rules for reading the files of the root.
 func (c *Config) Layout() memory.Layout {
 	l := memory.Layout{
-		Owner: c.Memory.Owner, Location: c.Location,
+		Owner: c.Memory.Owner, Location: c.Location, DailyDir: c.Memory.Daily,
 		Tasks: c.Todosync.Tasks, FollowUps: c.Todosync.FollowUps,
 		Daily: memory.ParseVisibility(c.Visibility.Daily), Sessions: memory.ParseVisibility(c.Visibility.Sessions),
 		Mask: secrets.Mask,

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"slices"
@@ -64,26 +65,49 @@ func GroupSessions(dir string, l *memory.Layout) GroupSign {
 	return GroupSign{}
 }
 
-// GroupUsers returns a user's directory in dir, which contains MEMORY.md and
-// memory/.
+// GroupUsers returns a user's directory in dir.
 func GroupUsers(dir string, l *memory.Layout) GroupSign {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return GroupSign{}
-	}
-	defer root.Close()
-	found, _ := fs.Glob(root.FS(), "*/MEMORY.md")
-	for _, name := range found {
-		user := path.Dir(name)
-		if l.Skip(name) != "" {
-			continue
-		}
-		info, err := root.Lstat(path.Join(user, "memory"))
-		if err == nil && info.IsDir() {
-			return GroupSign{user, "is the directory of a user"}
-		}
+	if users := UserDirs(dir, l); len(users) > 0 {
+		return GroupSign{users[0], "is the directory of a user"}
 	}
 	return GroupSign{}
+}
+
+// UserDirs returns the directories of users in dir, sorted. They contain MEMORY.md
+// and memory/. If there is one, or dir itself contains MEMORY.md or a daily note,
+// directories with daily notes in memory/ are users' too.
+func UserDirs(dir string, l *memory.Layout) []string {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil
+	}
+	defer root.Close()
+	users, logs := map[string]bool{}, map[string]bool{}
+	found, _ := fs.Glob(root.FS(), "*/memory")
+	for _, name := range found {
+		user := path.Dir(name)
+		if info, err := root.Lstat(name); err != nil || !info.IsDir() || memory.ReservedUser(user) != nil ||
+			l.Skip(path.Join(user, "MEMORY.md")) != "" {
+			continue
+		}
+		if _, err := root.Lstat(path.Join(user, "MEMORY.md")); err == nil {
+			users[user] = true
+		} else if HasDailyNote(root, name) {
+			logs[user] = true
+		}
+	}
+	if _, err := root.Lstat("MEMORY.md"); err == nil || len(users) > 0 || HasDailyNote(root, "memory") {
+		maps.Copy(users, logs)
+	}
+	return slices.Sorted(maps.Keys(users))
+}
+
+// HasDailyNote reports whether a directory of the root contains a daily note.
+func HasDailyNote(root *os.Root, dir string) bool {
+	found, _ := fs.Glob(root.FS(), path.Join(dir, "[0-9]*.md"))
+	return slices.ContainsFunc(found, func(name string) bool {
+		return memory.IsDay(strings.TrimSuffix(path.Base(name), ".md"))
+	})
 }
 
 // Line returns the reason for a setting as a line.

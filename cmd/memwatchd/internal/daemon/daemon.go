@@ -169,7 +169,7 @@ func (d *daemon) acquireLocks() error {
 func (d *daemon) indexVersion() (string, error) {
 	c := d.config
 	text, err := json.Marshal([]any{
-		c.Memory.Owner, c.Memory.Timezone, c.Location.String(), c.Memory.Users, c.Memory.Layout == "users", c.Visibility,
+		c.Memory.Owner, c.Memory.Timezone, c.Location.String(), c.Memory.Users, c.Memory.Layout == "users", c.Memory.Daily, c.Visibility,
 		c.Todosync.Tasks, c.Todosync.FollowUps, secrets.Version(),
 	})
 	return string(text), err

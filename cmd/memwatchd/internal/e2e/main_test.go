@@ -84,9 +84,16 @@ func readClock(face string) time.Time {
 //	printf TEXT FILE             write a file; both arguments may contain Go escapes
 //
 // The condition [root] is true for root, who ignores permissions.
-func TestScripts(t *testing.T) {
+func TestScripts(t *testing.T) { runScripts(t, "testdata/script") }
+
+// TestCompatibility runs scripts on directories of other memory systems, which
+// only init configures. Each step names the system and the line of its
+// description; docs/compatibility.md summarizes the steps.
+func TestCompatibility(t *testing.T) { runScripts(t, "testdata/compat") }
+
+func runScripts(t *testing.T, dir string) {
 	testscript.Run(t, testscript.Params{
-		Dir:                 "testdata/script",
+		Dir:                 dir,
 		Setup:               setUpScript,
 		UpdateScripts:       *update,
 		RequireExplicitExec: true,

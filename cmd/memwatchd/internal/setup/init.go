@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,10 +34,13 @@ func NewInit(g *cli.Globals) *cobra.Command {
 		Use:   "init",
 		Short: "Create a memory directory and a configuration",
 		Long: "Create a private memory directory, and a configuration with its path and time zone. Existing files " +
-			"are not changed.\n\nDaily notes and sessions are private. If the directory serves groups already, the " +
+			"are not changed. The output names the layout of an existing directory, and the configuration contains the " +
+			"settings that fit: the owner, the directories of users, and the directory of daily notes.\n\n" +
+			"Daily notes and sessions are private. If the directory serves groups already, the " +
 			"configuration makes the sessions public (a session has a contact, a channel with the word group, or another " +
 			"subject than other sessions) or the daily notes (the directory contains directories of users), and the " +
-			"output says so.",
+			"output says so.\n\n" +
+			"A configuration is for one directory. If it exists and --dir names another one, init fails.",
 		Example: "  memwatchd init\n  memwatchd init --name work --dir ~/work/notes",
 		Args:    cli.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -71,6 +75,11 @@ func createMemory(g *cli.Globals, example bool, template string) error {
 	if err != nil {
 		return cli.UsageError{Err: err}
 	}
+	if err := checkSameMemory(g, c); err != nil {
+		return err
+	}
+	layout := c.Layout()
+	found := recognizeLayout(c.Memory.Dir, &layout)
 	if err := os.MkdirAll(c.Memory.Dir, 0o700); err != nil {
 		return err
 	}
@@ -96,9 +105,10 @@ func createMemory(g *cli.Globals, example bool, template string) error {
 		}
 	}
 	fmt.Fprintln(g.Stdout, "memory:        "+term.EscapeLine(cli.RelativePath(c.Memory.Dir))+note)
+	fmt.Fprintln(g.Stdout, term.EscapeLine("found:         "+strings.Join(found.layouts, ", ")))
 	path := cmp.Or(g.Config.File, filepath.Join(xdg.ConfigHome, "memwatchd", c.Name+".yaml"))
 	public := publicDays(c)
-	made, err := writeIfMissing(path, starterConfig(c, public))
+	made, err := writeIfMissing(path, starterConfig(c, found, public))
 	if err != nil {
 		return err
 	}
@@ -108,6 +118,10 @@ func createMemory(g *cli.Globals, example bool, template string) error {
 	}
 	fmt.Fprintln(g.Stdout, "configuration: "+term.EscapeLine(path)+note)
 	if made {
+		below, todos := found.settings()
+		for i, s := range slices.Concat(prefixed("memory.", below), prefixed("todosync.", todos)) {
+			fmt.Fprintln(g.Stdout, term.EscapeLine([]string{"settings:      ", "               "}[min(i, 1)]+s))
+		}
 		for _, p := range public {
 			fmt.Fprintln(g.Stdout, term.EscapeLine("public:        "+p.kind+", because "+p.sign.Line()))
 		}
@@ -120,9 +134,40 @@ func createMemory(g *cli.Globals, example bool, template string) error {
 	if about.File == "" {
 		about.Name = g.Config.Name
 	}
-	fmt.Fprintf(g.Stdout, "\nTo start the daemon, run `%s` or `%s`.\n", about.Command("serve"),
-		about.Command("service install"))
+	for _, hint := range found.hints {
+		fmt.Fprintln(g.Stdout, "\n"+term.EscapeLine(hint))
+	}
+	if found.empty && !example && template == "" {
+		fmt.Fprintf(g.Stdout, "\nTo add example files, run `%s`.\n", about.Command("init --example"))
+	}
+	fmt.Fprintf(g.Stdout, "\nStart the daemon, save a note and find it:\n    %s    # or %s\n    %s\n    %s\n",
+		about.Command("serve"), about.Command("service install"), about.Command("note The first note"),
+		about.Command("search note"))
 	return nil
+}
+
+// checkSameMemory returns an error if the configuration that exists is for
+// another memory than the one that the flags name.
+func checkSameMemory(g *cli.Globals, c *config.Config) error {
+	if g.Config.Dir == "" || c.File == "" {
+		return nil
+	}
+	there, err := config.Load(config.Flags{Name: g.Config.Name, File: config.ExistingPath(g.Config.File)}, os.Environ())
+	if err != nil || config.RealPath(there.Memory.Dir) == config.RealPath(c.Memory.Dir) {
+		return nil
+	}
+	return cli.UsageError{Err: fmt.Errorf("init: %s is the configuration of %s, not of %s; add --name NAME to create "+
+		"a configuration of its own, or change memory.dir in the file", term.EscapeLine(c.File),
+		term.EscapeLine(there.Memory.Dir), term.EscapeLine(c.Memory.Dir))}
+}
+
+// prefixed returns the words of a list after a prefix.
+func prefixed(prefix string, list []string) []string {
+	out := make([]string, len(list))
+	for i, s := range list {
+		out[i] = prefix + s
+	}
+	return out
 }
 
 // A publicKind is a kind of files that the configuration makes public.
@@ -149,7 +194,7 @@ func publicDays(c *config.Config) (list []publicKind) {
 // starterConfig returns a configuration file with the settings that differ by
 // machine. It contains the name of the time zone: days must not shift when the
 // machine moves.
-func starterConfig(c *config.Config, public []publicKind) string {
+func starterConfig(c *config.Config, found *recognized, public []publicKind) string {
 	zone := c.Memory.Timezone
 	if zone == "Local" {
 		zone = MachineZone()
@@ -157,6 +202,13 @@ func starterConfig(c *config.Config, public []publicKind) string {
 	text := fmt.Sprintf("# Every key is in config.example.yaml, and `memwatchd config` prints the configuration "+
 		"in effect.\n"+
 		"name: %s\nmemory:\n  dir: %q\n  timezone: %s\n", c.Name, c.Memory.Dir, zone)
+	below, todos := found.settings()
+	for _, s := range below {
+		text += "  " + s + "\n"
+	}
+	for _, s := range todos {
+		text += "todosync:\n  " + s + "\n"
+	}
 	for i, p := range public {
 		if i == 0 {
 			text += "visibility:\n"

@@ -152,7 +152,7 @@ func (s *serviceCommand) writeConfig(c *config.Config) error {
 	if err := os.MkdirAll(filepath.Dir(c.File), 0o755); err != nil {
 		return err
 	}
-	made, err := writeIfMissing(c.File, starterConfig(c, nil))
+	made, err := writeIfMissing(c.File, starterConfig(c, &recognized{}, nil))
 	if err != nil || !made {
 		return err
 	}

@@ -1,0 +1,156 @@
+package setup
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
+	"github.com/memwatchd/memwatchd/memory"
+)
+
+// A recognized is the layout of an existing directory, with the settings that fit
+// it. Zero settings keep their defaults.
+type recognized struct {
+	layouts []string // names of the layouts
+	empty   bool     // no Markdown files and no directories
+	owner   string
+	layout  string
+	daily   string
+	users   []string
+	logs    bool     // daily notes only grow
+	hints   []string // advice that no setting covers
+}
+
+// recognizeLayout looks at the names in a memory directory, and at the few files
+// that name an owner or a directory of daily notes.
+func recognizeLayout(dir string, l *memory.Layout) *recognized {
+	r := &recognized{}
+	defer func() {
+		if r.empty {
+			r.layouts = append(r.layouts, "an empty directory")
+		} else if len(r.layouts) == 0 {
+			r.layouts = append(r.layouts, "notes")
+		}
+	}()
+	root, err := os.OpenRoot(dir) // links that lead out of it are not followed
+	if err != nil {
+		r.empty = true
+		return r
+	}
+	defer root.Close()
+	is := func(name string) bool { _, err := root.Lstat(name); return err == nil }
+	logs := config.HasDailyNote(root, "memory")
+	r.users = config.UserDirs(dir, l)
+	above, below := hasSession(root, "", l), hasSession(root, "memory/", l)
+	sessions := above || below || is("_longterms")
+	if is(".obsidian") {
+		r.layouts = append(r.layouts, "an Obsidian vault")
+		r.useVault(root)
+	}
+	if sessions {
+		r.layouts = append(r.layouts, "sessions by day")
+		r.useSubjects(root, l)
+		if above != below {
+			r.layout = map[bool]string{true: "root", false: "memory"}[above]
+		}
+	}
+	switch {
+	case logs || len(r.users) > 0:
+		r.layouts = append(r.layouts, "daily logs")
+		if !sessions || len(r.users) > 0 {
+			r.layout = "users"
+		}
+		r.logs = !sessions
+	case is("MEMORY.md") && !sessions:
+		r.layouts = append(r.layouts, "one MEMORY.md")
+	case (is("SOUL.md") || is("USER.md")) && !sessions:
+		r.layouts = append(r.layouts, "a workspace without MEMORY.md")
+	}
+	if is("memory/_longterms") {
+		r.hints = append(r.hints, "memory/ is a memory of its own, because it contains _longterms/: pass its path as --dir")
+	}
+	entries, _ := fs.ReadDir(root.FS(), ".")
+	r.empty = !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return !strings.HasPrefix(e.Name(), ".") })
+	return r
+}
+
+// hasSession reports whether the directories of days with a prefix contain a
+// session.
+func hasSession(root *os.Root, prefix string, l *memory.Layout) bool {
+	found, _ := fs.Glob(root.FS(), prefix+"[0-9]*/*.md")
+	return slices.ContainsFunc(found, func(name string) bool {
+		return l.Place(name).Kind == memory.Session && l.Skip(name) == ""
+	})
+}
+
+// useVault sets the directory of the daily notes of an Obsidian vault.
+func (r *recognized) useVault(root *os.Root) {
+	var plugin struct{ Folder, Format string }
+	text, err := root.ReadFile(".obsidian/daily-notes.json")
+	if err == nil {
+		err = json.Unmarshal(text, &plugin)
+	}
+	folder := path.Clean(strings.Trim(plugin.Folder, "/"))
+	switch {
+	case err != nil && !config.HasDailyNote(root, "."):
+	case plugin.Format != "" && plugin.Format != "YYYY-MM-DD":
+		r.hints = append(r.hints, fmt.Sprintf("daily notes are named %s: only names such as 2026-02-05.md count as daily "+
+			"notes, the others are ordinary notes", plugin.Format))
+	case folder == "." || fs.ValidPath(folder):
+		r.daily = folder
+	}
+}
+
+// useSubjects sets the owner to the only subject with long-term memory.
+func (r *recognized) useSubjects(root *os.Root, l *memory.Layout) {
+	found, _ := fs.Glob(root.FS(), "_longterms/*/*.md")
+	var subjects []string
+	for _, name := range found {
+		dir := path.Base(path.Dir(name))
+		subject := dir
+		if text, err := root.ReadFile(name); err == nil {
+			if doc := l.Parse(name, text, memory.Meta{}); doc.Claim != "" {
+				subject = doc.Claim
+			}
+		}
+		at := slices.IndexFunc(subjects, func(s string) bool { return memory.SubjectDir(s) == dir })
+		switch {
+		case strings.HasPrefix(dir, "_") || l.Skip(name) != "":
+		case at < 0:
+			subjects = append(subjects, subject)
+		case subject != dir:
+			subjects[at] = subject
+		}
+	}
+	if len(subjects) == 1 {
+		r.owner = subjects[0]
+	} else if len(subjects) > 1 && !slices.Contains(subjects, l.Owner) {
+		r.hints = append(r.hints, fmt.Sprintf("subjects with long-term memory: %s; set memory.owner to yours, or use --subject",
+			strings.Join(subjects, ", ")))
+	}
+}
+
+// settings returns the settings as lines of YAML, below memory and below todosync.
+func (r *recognized) settings() (below, todos []string) {
+	for _, s := range [][2]string{{"owner", r.owner}, {"layout", r.layout}, {"daily", r.daily}} {
+		if s[1] != "" {
+			below = append(below, fmt.Sprintf("%s: %q", s[0], s[1]))
+		}
+	}
+	if len(r.users) > 0 {
+		quoted := make([]string, len(r.users))
+		for i, user := range r.users {
+			quoted[i] = fmt.Sprintf("%q", user)
+		}
+		below = append(below, "users: ["+strings.Join(quoted, ", ")+"]")
+	}
+	if r.logs {
+		todos = []string{"append_only: true"}
+	}
+	return below, todos
+}
