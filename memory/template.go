@@ -55,12 +55,13 @@ func NewSession(h SessionHead) []byte {
 
 // fields returns the keys of a session and its contact.
 func (h *SessionHead) fields() []fieldChange {
-	fields := slices.DeleteFunc([]fieldChange{{"session_id", h.SessionID}, {"source", h.Source}, {"written_by", h.By},
-		{"channel", h.Channel},
-		{"subject_id", h.SubjectID}, {"contact_id", h.ContactID}}, func(f fieldChange) bool { return f.value == "" })
+	fields := []fieldChange{{"session_id", h.SessionID}, {"source", h.Source}, {"written_by", h.By},
+		{"channel", h.Channel}}
 	if tags := tagList(h.Tags); len(tags) > 0 {
 		fields = append(fields, fieldChange{"tags", tags})
 	}
+	fields = append(fields, fieldChange{"subject_id", h.SubjectID}, fieldChange{"contact_id", h.ContactID})
+	fields = slices.DeleteFunc(fields, func(f fieldChange) bool { return f.value == "" })
 	if h.ContactID != "" {
 		fields = append(fields, fieldChange{"contact_nickname", h.ContactNickname})
 	}
