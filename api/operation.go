@@ -129,14 +129,16 @@ func (r *Request) Decode(body []byte) error {
 	if len(bytes.TrimSpace(body)) == 0 {
 		return nil // an operation without parameters is requested without a body
 	}
+	seen := map[*Param]bool{} // a parameter may have an alias
 	return EachField(body, func(name string, raw json.RawMessage) error {
 		p, err := r.op.Param(name)
 		if err != nil {
 			return err
 		}
-		if name != p.Name && slices.Contains(r.given, p) {
+		if seen[p] {
 			return Errorf(Invalid, "duplicate field %q", name)
 		}
+		seen[p] = true
 		return r.SetJSON(p, raw)
 	})
 }
