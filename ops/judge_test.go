@@ -145,6 +145,7 @@ func TestSemanticMerge(t *testing.T) {
 	answer, got := c.write("owner", memory.Private, api.SessionRequest{Draft: judgedDraft})
 	want := strings.NewReplacer(
 		"updated_at: 2026-02-05T09:00:00Z", "updated_at: 2026-02-05T12:00:00Z", `"0/1"`, `"1/1"`,
+		"session_id: s\n", "session_id: s\nsummary_at: 2026-02-05T09:00:00Z\n",
 		"the service listens on 8080, see docs/net.md", "the service moved to port 8081, see docs/net.md",
 		"it runs on atlas", "it runs on hermes", "- [ ]", "- [x]",
 	).Replace(judgedFile)

@@ -140,9 +140,8 @@ func createMemory(g *cli.Globals, example bool, template string) error {
 	if found.empty && !example && template == "" {
 		fmt.Fprintf(g.Stdout, "\nTo add example files, run `%s`.\n", about.Command("init --example"))
 	}
-	fmt.Fprintf(g.Stdout, "\nStart the daemon, save a note and find it:\n    %s    # or %s\n    %s\n    %s\n",
-		about.Command("serve"), about.Command("service install"), about.Command("note The first note"),
-		about.Command("search note"))
+	fmt.Fprintf(g.Stdout, "\nSave a note and find it, and start the daemon at each login:\n    %s\n    %s\n    %s\n",
+		about.Command("note The first note"), about.Command("search note"), about.Command("service install"))
 	return nil
 }
 
@@ -152,7 +151,7 @@ func checkSameMemory(g *cli.Globals, c *config.Config) error {
 	if g.Config.Dir == "" || c.File == "" {
 		return nil
 	}
-	there, err := config.Load(config.Flags{Name: g.Config.Name, File: config.ExistingPath(g.Config.File)}, os.Environ())
+	there, err := config.Load(config.Flags{File: c.File}, os.Environ())
 	if err != nil || config.RealPath(there.Memory.Dir) == config.RealPath(c.Memory.Dir) {
 		return nil
 	}
