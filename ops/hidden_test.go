@@ -260,7 +260,7 @@ func (w *randomSource) writeRequest(known map[string]string) (op string, request
 	case 2:
 		return "capture", fields{"bullets": []string{w.word() + fmt.Sprint(w.IntN(100))}, "session": w.pickOne("", "mine"), "visibility": w.visibility(), "project": w.pickOne("", "shop")}
 	case 3, 4:
-		draft := fields{"summary": w.word(), "items": fields{"About": []fields{{"title": w.word(), "text": w.word()}}}, "tasks": []fields{{"text": w.word(), "done": w.IntN(2) == 0}}}
+		draft := fields{"summary": w.pickOne("", w.word()), "tags": []string{w.word()}, "facts": []fields{{"text": w.sentence()}}, "items": fields{"About": []fields{{"title": w.word(), "text": w.sentence()}}}, "tasks": []fields{{"text": w.word(), "done": w.IntN(2) == 0}}}
 		if w.IntN(3) == 0 {
 			draft["summary"], draft["default_summary"] = "", w.word()
 		}

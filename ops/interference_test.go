@@ -81,7 +81,7 @@ func (w *randomSource) randomFiles() (list []*testFile) {
 			b := block{private: w.IntN(2) == 0}
 			text := "- **" + w.word() + "**: " + w.word()
 			if l.kind != memory.Items {
-				text = w.pickOne(text, "- "+w.word(), "- [ ] "+w.word(), "- [x] "+w.word(), w.word()+" #tea", w.word()+" #project:tea", "- "+w.word()+" #project:coffee", "- "+w.word()+" [x](SOUL.md)")
+				text = w.pickOne(text, "- "+w.word(), "- "+w.sentence(), "- [ ] "+w.word(), "- [x] "+w.word(), w.word()+" #tea", w.word()+" #project:tea", "- "+w.word()+" #project:coffee", "- "+w.word()+" [x](SOUL.md)")
 			}
 			attributes := ""
 			if w.IntN(3) == 0 {
@@ -152,6 +152,9 @@ func (w *randomSource) compareAnswers(x *comparison, op *api.Operation, request 
 	return answer, true
 }
 
+// sentence returns a few words, most of which other sentences have too.
+func (w *randomSource) sentence() string { return w.word() + " and the green " + w.word() }
+
 // request returns a random request, based on the readable text.
 func (w *randomSource) request(known map[string]string) (op string, request fields) {
 	paths := slices.Sorted(maps.Keys(known))
@@ -166,7 +169,7 @@ func (w *randomSource) request(known map[string]string) (op string, request fiel
 	case 1:
 		return "capture", fields{"bullets": []string{w.word(), w.word()}, "session": w.pickOne("", "sid1"), "visibility": w.visibility()}
 	case 2, 3:
-		draft := fields{"items": fields{w.pickOne("About", "Key Events", "New"): []fields{{"title": w.word(), "text": w.word()}}}, "tasks": []fields{{"text": w.word(), "done": w.IntN(2) == 0}}}
+		draft := fields{"items": fields{w.pickOne("About", "Key Events", "New"): []fields{{"title": w.pickOne("", w.word()), "text": w.sentence()}}}, "tasks": []fields{{"text": w.word(), "done": w.IntN(2) == 0}}, "tags": []string{w.word()}}
 		if w.IntN(2) == 0 {
 			draft[w.pickOne("summary", "default_summary")] = w.word()
 		}
@@ -181,7 +184,7 @@ func (w *randomSource) request(known map[string]string) (op string, request fiel
 	case 7:
 		return "item_visibility", fields{"id": w.pickOne("k1", "k2", "k3", id), "visibility": w.visibility()}
 	case 8:
-		return "remember", fields{"title": w.pickOne("", w.word()), "text": w.word() + " " + w.pickOne("", "again"), "explicit": true, "session": w.pickOne("", "sid1")}
+		return "remember", fields{"title": w.pickOne("", w.word()), "text": w.pickOne(w.word(), w.word()+" again", w.sentence()), "explicit": true, "session": w.pickOne("", "sid1")}
 	case 9, 10:
 		return "forget", fields{"match": w.word()}
 	case 11:
