@@ -92,7 +92,7 @@ func UserDir(subject string) string {
 	}
 	return sanitizeName(subject, func(name string) bool {
 		rest, ok := strings.CutPrefix(name, reservedUser)
-		return isReserved(name) || ok && isReserved(rest) // else two subjects would share a directory
+		return isReserved(name) || ok && (isReserved(rest) || isHiddenName(rest)) // else two subjects would share a directory
 	})
 }
 

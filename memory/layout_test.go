@@ -83,6 +83,30 @@ func TestLayoutOptions(t *testing.T) {
 	}
 }
 
+// TestDailyDir checks that daily notes have a directory besides memory.
+func TestDailyDir(t *testing.T) {
+	for _, c := range []struct{ dir, path, today string }{
+		{"", "memory/2026-02-04.md", "memory/2026-02-04.md"},
+		{"Journal/Daily", "Journal/Daily/2026-02-04.md", "Journal/Daily/2026-02-04.md"},
+		{"Journal", "memory/2026-02-04.md", "Journal/2026-02-04.md"},
+		{".", "2026-02-04.md", "2026-02-04.md"},
+	} {
+		l := &Layout{DailyDir: c.dir, Owner: "me", Daily: PublicOK}
+		want := Place{Path: c.path, Kind: Daily, Owner: "me", Day: "2026-02-04", Visibility: PublicOK}
+		if p := l.Place(c.path); p != want {
+			t.Errorf("%q: %s is %+v", c.dir, c.path, p)
+		}
+		if got := l.DailyPath("2026-02-04"); got != c.today {
+			t.Errorf("%q: the note of the day is %s", c.dir, got)
+		}
+	}
+	for _, path := range []string{"2026-02-04.md", "Journal/notes.md", "x/Journal/2026-02-04.md"} {
+		if p := (&Layout{DailyDir: "Journal"}).Place(path); p.Kind != Note {
+			t.Errorf("%s is %+v", path, p)
+		}
+	}
+}
+
 func TestSkip(t *testing.T) {
 	var l Layout
 	for _, path := range []string{
@@ -108,6 +132,8 @@ func TestNames(t *testing.T) {
 		{"acct:42", "acct_42", "acct_42", "acct_42.md"},
 		{"ext:telegram:1", "ext_telegram_1", "ext_telegram_1", "ext_telegram_1.md"},
 		{"memory", "memory-c064fbca", "user-memory", "memory.md"},
+		{"user-memory", "user-memory", "user-memory-800e6369", "user-memory.md"}, // not the directory of memory
+		{"user-alice", "user-alice", "user-alice", "user-alice.md"},
 		{"2026-02-04", "2026-02-04-59fd1123", "user-2026-02-04", "2026-02-04.md"},
 		{"a/b", "a_b-c14cddc0", "a_b-c14cddc0", "a_b-c14cddc0.md"},
 		{"张三", "__-1d841bc0", "__-1d841bc0", "__-1d841bc0.md"},

@@ -2,6 +2,21 @@ package memory
 
 import "testing"
 
+func TestDateBoundUntil(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"The lease ends 2026-02-12", "2026-02-12"},
+		{"The lease ends 2026-02-13", ""},
+		{"The lease ends 2027-01-01, the trial 2026-02-06", "2026-02-06"},
+		{"leaves Tomorrow", "Tomorrow"},
+		{"2026年2月8日考试", "2026年2月8日"},
+		{"2026年3月8日考试", ""},
+	} {
+		if got := DateBoundUntil(c.text, "2026-02-05", "2026-02-12"); got != c.want {
+			t.Errorf("DateBoundUntil(%q) = %q, want %q", c.text, got, c.want)
+		}
+	}
+}
+
 func TestDateBound(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"The interview is on Friday.", "on Friday"},

@@ -116,12 +116,14 @@ func TestProposalCheck(t *testing.T) {
 		{"one of the file twice", []ItemPair{{"e1", "d1", moved}, {"e1", "d3", moved}}, `items "e1" and "d3" are merged, one of them for the second time`},
 		{"one of the draft twice", []ItemPair{{"e1", "d1", moved}, {"e3", "d1", moved}}, `items "e3" and "d1" are merged, one of them for the second time`},
 		{"two sections", []ItemPair{{"t1", "d1", moved}}, "items of different sections are merged, Tasks and Temporary Facts"},
+		// Sessions by day, line 120: the correction wins, also if the model returns the old text.
 		{"the old value", []ItemPair{{"e1", "d1", "the service listens on 8080, see docs/net.md"}}, `"moved" would be lost`},
 		{"both values", []ItemPair{{"e1", "d1", "the service moved to port 8081, 8080, see docs/net.md"}}, `"8080" is corrected by the draft`},
 		{"the draft alone", []ItemPair{{"e2", "d3", "Bob looks after the service"}}, ""},
 		{"a path is lost", []ItemPair{{"e1", "d1", "the service moved to port 8081"}}, `"docs/net.md" would be lost`},
 		{"a number is made up", []ItemPair{{"e1", "d1", moved + ", 9090"}}, `"9090" is in neither text`},
 		{"an address is made up", []ItemPair{{"e1", "d1", moved + " or http://evil.example"}}, `"http://evil.example" is in neither text`},
+		// Sessions by day, line 122: nothing is invented.
 		{"a word is made up", []ItemPair{{"e1", "d1", moved + ", secretly"}}, `"secretly" is in neither text`},
 		{"a name is made up", []ItemPair{{"e2", "d3", "Alice and Carol looks after it from now on"}}, `"and" is in neither text`},
 		{"an empty text", []ItemPair{{"e1", "d1", " \n"}}, "a merged text is empty"},

@@ -24,7 +24,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 // users, and a path without text is a deletion. The text after "→" is the
 // expected reconciliation, which is performed before the replay continues.
 // Before the first "→", files are only recorded. The comment may set today;
-// days is ignored. A file named "forget" deletes the state.
+// days is ignored; append_only is the prefix of append-only files. A file named "forget" deletes the state.
 func TestRules(t *testing.T) {
 	archives, err := filepath.Glob("testdata/rules/*.txtar")
 	if err != nil || len(archives) == 0 {
@@ -37,8 +37,10 @@ func TestRules(t *testing.T) {
 				t.Fatal(err)
 			}
 			w := newWorld(t, "2026-02-06", 7)
-			for _, m := range regexp.MustCompile(`(?m)^(today|days): (.*)$`).FindAllSubmatch(a.Comment, -1) {
+			for _, m := range regexp.MustCompile(`(?m)^(today|days|append_only): (.*)$`).FindAllSubmatch(a.Comment, -1) {
 				switch string(m[1]) {
+				case "append_only":
+					w.rules.AppendOnly = func(path string) bool { return strings.HasPrefix(path, string(m[2])) }
 				case "today":
 					w.rules.First, w.rules.Last = tickWindow(string(m[2]), 7)
 				}
