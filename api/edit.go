@@ -3,8 +3,8 @@ package api
 // EditRequest requests the replacement of one occurrence of a text in a file.
 type EditRequest struct {
 	Path    string `json:"path" need:"true" complete:"path" doc:"path of the file, relative to the memory directory"`
-	OldText string `json:"old_text" alias:"oldText" need:"true" doc:"text to replace, exactly as get returns it; it must occur exactly once"`
-	NewText string `json:"new_text" alias:"newText" doc:"replacement; empty removes the old text"`
+	OldText string `json:"old_text" alias:"oldText" need:"true" doc:"text to replace, exactly as get returns it; it must occur exactly once (also accepted as oldText)"`
+	NewText string `json:"new_text" alias:"newText" doc:"replacement; empty removes the old text (also accepted as newText)"`
 	Scope
 }
 

@@ -137,8 +137,8 @@ func (m writeOps) parseFile(file vault.File) *memory.Document {
 func (m writeOps) checkDirClaims(place memory.Place, subject string) error {
 	dir := path.Dir(place.Path)
 	names := []string{"_index", "MEMORY"}
-	if !strings.HasPrefix(place.Path, "_longterms/") {
-		dir = place.Dir
+	if !strings.HasPrefix(place.Path, "_longterms/") { // a user's directory in the root
+		dir, names = place.Dir, append(names, "memory/"+m.day(0))
 	}
 	for _, ns := range memory.Namespaces() {
 		names = append(names, ns, ns+memory.PublicItems)
