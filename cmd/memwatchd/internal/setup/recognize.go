@@ -63,7 +63,7 @@ func recognizeLayout(dir string, l *memory.Layout) *recognized {
 	case logs || len(r.users) > 0:
 		r.layouts = append(r.layouts, "daily logs")
 		if !sessions || len(r.users) > 0 {
-			r.layout = "users"
+			r.useUsers(root, l)
 		}
 		r.logs = !sessions
 	case is("MEMORY.md") && !sessions:
@@ -86,6 +86,28 @@ func hasSession(root *os.Root, prefix string, l *memory.Layout) bool {
 	return slices.ContainsFunc(found, func(name string) bool {
 		return l.Place(name).Kind == memory.Session && l.Skip(name) == ""
 	})
+}
+
+// useUsers gives every user a directory, unless the owner has directories that
+// would then be users' too.
+func (r *recognized) useUsers(root *os.Root, l *memory.Layout) {
+	var others []string
+	for _, pattern := range []string{"*/memory", "*/MEMORY.md"} {
+		found, _ := fs.Glob(root.FS(), pattern)
+		for _, name := range found {
+			dir := path.Dir(name)
+			if !slices.Contains(r.users, dir) && !slices.Contains(others, dir) && memory.ReservedUser(dir) == nil &&
+				l.Skip(path.Join(dir, "MEMORY.md")) == "" {
+				others = append(others, dir)
+			}
+		}
+	}
+	if len(others) == 0 {
+		r.layout = "users"
+		return
+	}
+	r.hints = append(r.hints, fmt.Sprintf("directories that look like a user's in part: %s; if they are users', or you "+
+		"move them, set memory.layout to users, so that new users get directories too", strings.Join(others, ", ")))
 }
 
 // useVault sets the directory of the daily notes of an Obsidian vault.
