@@ -73,7 +73,8 @@ func tagList(tags []string) []any {
 	var list []any
 	seen := map[string]bool{}
 	for _, t := range tags {
-		if t = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(t), "#")); t != "" && !seen[strings.ToLower(t)] {
+		t = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(t), "#"))
+		if t != "" && !seen[strings.ToLower(t)] {
 			seen[strings.ToLower(t)] = true
 			list = append(list, t)
 		}
