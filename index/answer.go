@@ -32,6 +32,9 @@ func (x *Index) Search(ctx context.Context, view memory.View, q Query) (res Resu
 	b := x.builders.Get().(*builder)
 	defer x.builders.Put(b)
 	w := parsedQuery{included: b.parseQuery(q.Text, q.Mode == Overlap), excluded: b.parseExclude(q.Exclude)}
+	if q.Mode == Overlap && !q.Exact {
+		w.included.phrases = nil // the order is that of the formula
+	}
 	w.keys = queryKeys(b, &q, w)
 	over := make(map[string]*memory.Document)
 	for try := 0; ; try++ {

@@ -3,6 +3,7 @@ package index
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -27,19 +28,31 @@ type qterm struct {
 
 // parseQuery parses a query text. Quotes mark phrases, whose words are also terms;
 // an unpaired quote is ordinary text. The weight of a term grows with the square
-// root of its occurrences. Words that end with * are prefixes, unless all is set.
-// Stop words are dropped, unless all is set or the query has no other
-// words.
+// root of its occurrences. Words that end with * are prefixes. Stop words are
+// dropped, unless the query has no other words.
+//
+// If all is set, the query has neither prefixes nor stop words, and its terms are
+// whole words, each once (see [analyzer.wholeWords]).
 func (a *analyzer) parseQuery(text string, all bool) words {
 	var w words
+	text = quotes.Replace(text)
+	w.phrases, _ = splitPhrases(text)
+	if all {
+		a.wholeWords(text, func(t token) {
+			if !slices.ContainsFunc(w.terms, func(q qterm) bool { return q.term == t.term }) && len(w.terms) < maxTerms {
+				w.terms = append(w.terms, qterm{term: t.term, weight: 1})
+			}
+		})
+		w.wordCount = len(w.terms)
+		return w
+	}
 	var stops []qterm
 	counts, stopCounts := make(map[string]float64), make(map[string]float64)
-	text = quotes.Replace(text)
 	isQuoted := quotedTokens(text)
 	a.eachToken(text, func(t token) {
 		quoted := isQuoted(t)
 		terms, counts := &w.terms, counts
-		if !all && isStopWord(text, t) && prefixOfWord(text, t) == "" {
+		if isStopWord(text, t) && prefixOfWord(text, t) == "" {
 			terms, counts = &stops, stopCounts
 		}
 		counts[t.term]++
@@ -51,9 +64,7 @@ func (a *analyzer) parseQuery(text string, all bool) words {
 			if !quoted {
 				q.typo = typoOf(text, t)
 			}
-			if !all {
-				q.prefix = prefixOfWord(text, t)
-			}
+			q.prefix = prefixOfWord(text, t)
 			*terms = append(*terms, q)
 		}
 	})
@@ -64,8 +75,37 @@ func (a *analyzer) parseQuery(text string, all bool) words {
 	for i := range w.terms {
 		w.terms[i].weight *= math.Sqrt(counts[w.terms[i].term])
 	}
-	w.phrases, _ = splitPhrases(text)
 	return w
+}
+
+// wholeWords calls emit for the tokens of a text that are whole words. A word of
+// letters and digits, such as an identifier, counts without its parts. A run of
+// a script without spaces counts as its pairs of adjacent characters, or as the
+// one character that it consists of.
+func (a *analyzer) wholeWords(text string, emit func(token)) {
+	var last token // single character that may begin a run
+	flush := func() {
+		if last.term != "" {
+			emit(last)
+		}
+		last = token{}
+	}
+	a.eachToken(text, func(t token) {
+		runes := []rune(t.term)
+		inRun := classOf(runes[0]) >= classCJK
+		switch {
+		case inRun && len(runes) == 1 && !t.subword:
+			flush()
+			last = t
+		case inRun && len(runes) == 2:
+			last = token{}
+			emit(t)
+		case !inRun && !t.subword:
+			flush()
+			emit(t)
+		}
+	})
+	flush()
 }
 
 // quotedTokens returns a function that reports whether a token is part of a
