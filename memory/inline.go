@@ -245,7 +245,8 @@ func (f *inlineElements) scanAngle(l *leaf, i int) int {
 }
 
 // scanTag scans a #tag at b[i] and returns the offset after it. A tag must start a
-// word and must not be a number.
+// word and must not be a number. In quotes, as in #"c++", it may contain spaces and
+// other characters.
 func (f *inlineElements) scanTag(b []byte, i int) int {
 	if i > 0 {
 		r, _ := utf8.DecodeLastRune(b[:i])
@@ -254,6 +255,10 @@ func (f *inlineElements) scanTag(b []byte, i int) int {
 		}
 	}
 	from := i + 1
+	if word := quotedTag(b[from:min(len(b), from+200)]); word != "" {
+		f.tags = append(f.tags, strings.ToLower(word))
+		return from + len(word) + 2
+	}
 	end, letters := from, false
 	for end < len(b) && end-from < 200 {
 		r, n := utf8.DecodeRune(b[end:])
@@ -276,6 +281,22 @@ func (f *inlineElements) scanTag(b []byte, i int) int {
 	}
 	f.tags = append(f.tags, strings.ToLower(word))
 	return end
+}
+
+// quotedTag returns the tag in quotes at the start of b, or "" if there is none.
+func quotedTag(b []byte) string {
+	if len(b) == 0 || b[0] != '"' {
+		return ""
+	}
+	n := bytes.IndexAny(b[1:], "\"<>`\\\r\n") // these may have another meaning
+	if n <= 0 || b[1+n] != '"' {
+		return ""
+	}
+	word := string(b[1 : 1+n])
+	if word != strings.TrimSpace(word) || !strings.ContainsFunc(word, unicode.IsLetter) || word[0] == '#' {
+		return ""
+	}
+	return word
 }
 
 // scanWikilink reads [[target#anchor|text]].

@@ -344,12 +344,15 @@ func (m writeOps) withTags(text string, tags []string) (string, error) {
 		if err := m.checkText("tags", name); err != nil {
 			return "", err
 		}
-		text += space + "#" + name
-		space = " "
-		if !slices.Contains(read(text), strings.ToLower(name)) {
-			return "", api.Errorf(api.Invalid, "tags: %q cannot be a tag", tag).
-				WithHint("use one word of letters, digits and -_/:. with at least one letter")
+		tagged := text + space + "#" + name
+		if !slices.Contains(read(tagged), strings.ToLower(name)) {
+			tagged = text + space + `#"` + name + `"`
 		}
+		if !slices.Contains(read(tagged), strings.ToLower(name)) {
+			return "", api.Errorf(api.Invalid, "tags: %q cannot be a tag", tag).
+				WithHint("use a tag with at least one letter, without quotes, backslashes, <, > and backticks")
+		}
+		text, space = tagged, " "
 	}
 	return text, nil
 }
