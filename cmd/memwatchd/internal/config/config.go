@@ -175,6 +175,7 @@ type Config struct {
 	} `yaml:"log"`
 
 	File     string // path of the configuration file; empty without one
+	Warning  string // warning about the environment; empty if there is none
 	NamesDir bool   // the file, the environment or a flag sets memory.dir
 	OtherDir string // memory.dir of the file or the environment, if a flag names another directory
 	Location *time.Location

@@ -130,3 +130,27 @@ func TestConfigPrecedence(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+// TestAliases checks that the variables of another memory system set keys, below
+// those of memwatchd, with one warning.
+func TestAliases(t *testing.T) {
+	env := []string{"MILTON_MEMORY_ENABLED=false", "MILTON_MEMORY_STORE_RESPONSES=true", "MILTON_MEMORY_CONTEXT_LIMIT=5",
+		"MILTON_MEMORY_CONTEXT_MAX_CHARS=800", "MEMWATCHD_HOOKS_CONTEXT_LIMIT=6", "MILTON_OTHER=x"}
+	c, err := Load(Flags{Dir: "/m"}, env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := []any{c.Hooks.Enabled, c.Hooks.StoreResponses, c.Hooks.ContextLimit, c.Hooks.ContextMaxChars}
+	if diff := cmp.Diff([]any{false, true, 6, 800}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if strings.Count(c.Warning, "MILTON_") != 4 || !strings.Contains(SourceComment(c), "# Warning: ") {
+		t.Errorf("the warning is %q", c.Warning)
+	}
+	if c, err := Load(Flags{Dir: "/m"}, nil); err != nil || c.Warning != "" {
+		t.Errorf("without them, the warning is %q, %v", c.Warning, err)
+	}
+	if _, err := Load(Flags{Dir: "/m"}, []string{"MILTON_MEMORY_CONTEXT_LIMIT=many"}); err == nil || !strings.Contains(err.Error(), "MILTON_MEMORY_CONTEXT_LIMIT") {
+		t.Errorf("a wrong value: %v", err)
+	}
+}

@@ -276,8 +276,42 @@ func SuggestName(name string, names []string) string {
 	return ""
 }
 
+// aliases are environment variables of another memory system that set keys of
+// its hooks. A variable of memwatchd takes precedence.
+var aliases = map[string]string{
+	"MILTON_MEMORY_ENABLED":           "hooks.enabled",
+	"MILTON_MEMORY_STORE_RESPONSES":   "hooks.store_responses",
+	"MILTON_MEMORY_CONTEXT_LIMIT":     "hooks.context_limit",
+	"MILTON_MEMORY_CONTEXT_MAX_CHARS": "hooks.context_max_chars",
+}
+
+// readAliases sets the keys from the aliases in the environment and adds one
+// warning that lists them.
+func (c *Config) readAliases(environ []string) error {
+	var used []string
+	for _, pair := range environ {
+		name, value, _ := strings.Cut(pair, "=")
+		i := slices.IndexFunc(Keys, func(k Key) bool { return k.Name == aliases[name] })
+		if i < 0 {
+			continue
+		}
+		if err := Keys[i].setText(reflect.ValueOf(c).Elem(), value); err != nil {
+			return fmt.Errorf("environment: %s: %w", name, err)
+		}
+		used = append(used, name+" ("+Keys[i].Env()+")")
+	}
+	if used != nil {
+		slices.Sort(used)
+		c.Warning = "variables of another memory system set keys; rename them: " + strings.Join(used, ", ")
+	}
+	return nil
+}
+
 // readEnv sets the keys from the environment.
 func (c *Config) readEnv(environ []string) error {
+	if err := c.readAliases(environ); err != nil {
+		return err
+	}
 	names := make([]string, len(Keys))
 	for i, k := range Keys {
 		names[i] = k.Env()

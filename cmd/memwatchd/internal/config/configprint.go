@@ -14,10 +14,14 @@ import (
 
 // SourceComment returns a comment with the source of a configuration.
 func SourceComment(c *Config) string {
-	if c.File == "" {
-		return "# No configuration file; defaults and environment only.\n"
+	comment := "# No configuration file; defaults and environment only.\n"
+	if c.File != "" {
+		comment = "# Read from " + term.EscapeLine(c.File) + "\n"
 	}
-	return "# Read from " + term.EscapeLine(c.File) + "\n"
+	if c.Warning != "" {
+		comment += "# Warning: " + c.Warning + "\n"
+	}
+	return comment
 }
 
 // FormatYAML returns a configuration as YAML, each key with its description. Reading

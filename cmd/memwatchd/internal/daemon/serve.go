@@ -77,6 +77,9 @@ func (s *reloader) runOnce(ctx context.Context, c *config.Config, hup <-chan os.
 		return nil, false, err
 	}
 	d.supervisor = s.supervisor
+	if c.Warning != "" {
+		logger.Warn("the environment sets keys by names of another program", "warning", c.Warning)
+	}
 	logger.Info("serving", "root", c.Memory.Dir, "socket", d.sockets[0], "pid", os.Getpid(), "version", build.Version())
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

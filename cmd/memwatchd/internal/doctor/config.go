@@ -46,6 +46,9 @@ func inspectConfig(e *examination) (list findings) {
 		list.add(note, "A service does not have these variables. Write the values to the configuration file.", "",
 			"The environment sets keys: %s.", strings.Join(names, ", "))
 	}
+	if c.Warning != "" {
+		list.add(warning, "", "", "In the environment, %s.", c.Warning)
+	}
 	for _, f := range []struct {
 		holds bool
 		text  string
