@@ -16,6 +16,7 @@ import (
 // CompressTerms are the inputs of [PlanCompress] besides the files.
 type CompressTerms struct {
 	Before string         // days before this one are summarized, YYYY-MM-DD
+	Cutoff time.Time      // files of the day Before are summarized if all their entries have times before this one
 	Layout *memory.Layout // of the root
 
 	// Archive returns an existing archive file, or nil.
@@ -75,7 +76,7 @@ func (s summaryLine) inPrivate() summaryLine {
 func PlanCompress(docs []*memory.Document, t CompressTerms) CompressPlan {
 	plan := CompressPlan{Files: []Compressed{}, Stay: []api.DayStay{}}
 	taken := map[string]bool{}
-	for _, d := range olderThan(docs, t.Before) {
+	for _, d := range daysOf(docs, t.isOld) {
 		f, err := compressFile(d, t, taken)
 		if err != nil {
 			plan.Stay = append(plan.Stay, api.DayStay{Day: d.Place.Day, Path: d.Place.Path, Reason: err.Error()})
@@ -85,6 +86,23 @@ func PlanCompress(docs []*memory.Document, t CompressTerms) CompressPlan {
 		plan.Files = append(plan.Files, *f)
 	}
 	return plan
+}
+
+// isOld reports whether a file is old enough to be summarized.
+func (t *CompressTerms) isOld(d *memory.Document) bool {
+	return d.Place.Day < t.Before || d.Place.Day == t.Before && endsBefore(d, t.Cutoff, t.Layout.Location)
+}
+
+// endsBefore reports whether all entries of a day's file are known to be older
+// than a time. The start of the day is the time of entries without one.
+func endsBefore(d *memory.Document, cutoff time.Time, location *time.Location) bool {
+	start, err := time.ParseInLocation(time.DateOnly, d.Place.Day, cmp.Or(location, time.UTC))
+	if err != nil {
+		return false
+	}
+	return !slices.ContainsFunc(d.Entries, func(e memory.Entry) bool {
+		return e.Block != memory.EmptyHeading && (!e.Time.After(start) || !e.Time.Before(cutoff))
+	})
 }
 
 // compressFile plans one file, where taken holds the archive paths that earlier
@@ -263,6 +281,22 @@ func (f *Compressed) summaryLines(d *memory.Document, entries []int, t CompressT
 	return lines, nil
 }
 
+// currentTitle returns the title of the current summary of a project, or of a
+// subject or contact if project is empty, up to a day.
+func currentTitle(project, day string) string {
+	return plainTitle(cmp.Or(project, "Summary") + " until " + day)
+}
+
+// plainTitle replaces the characters of a title that have a meaning in Markdown.
+func plainTitle(title string) string {
+	return strings.Map(func(r rune) rune {
+		if strings.ContainsRune("*_`\\<>[]", r) {
+			return '-'
+		}
+		return r
+	}, title)
+}
+
 // newLine returns the summary line for some entries with a common topic, and checks
 // that its text parses as intended.
 func newLine(d *memory.Document, entries []int, text string, a lineTopic, l *memory.Layout) (summaryLine, error) {
@@ -270,19 +304,10 @@ func newLine(d *memory.Document, entries []int, text string, a lineTopic, l *mem
 		Path: memory.SummaryPath(a.subject, a.project, d.Front.ContactID), Project: a.project,
 		Visibility: a.visibility.String(), Text: text,
 	}}
-	title := d.Place.Day
-	if d.Place.Kind == memory.Session {
-		title += "/" + d.Place.Session
+	title := currentTitle(a.project, d.Place.Day)
+	if a.project != "" && d.Front.ContactID != "" { // conversations with different contacts stay apart
+		title = plainTitle(a.project + " " + d.Place.Day + "/" + d.Place.Session)
 	}
-	if a.project != "" {
-		title = a.project + " " + title
-	}
-	title = strings.Map(func(r rune) rune {
-		if strings.ContainsRune("*_`\\<>[]", r) {
-			return '-'
-		}
-		return r
-	}, title)
 	var updated time.Time
 	for _, i := range entries {
 		e := &d.Entries[i]

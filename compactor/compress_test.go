@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
 
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
@@ -228,7 +229,7 @@ func TestCompressMeanwhile(t *testing.T) {
 				t.Errorf("left %+v, %v", report.Left, err)
 			}
 			for path, text := range tr.files {
-				if summed := strings.Contains(text, "2026-01-01/cli**:"); summed && test.at == "_longterms/owner/profile.md" {
+				if summed := strings.Contains(text, "evidence=2026-01-01/cli.md"); summed && test.at == "_longterms/owner/profile.md" {
 					t.Errorf("%s says what it was:\n%s", path, text)
 				}
 			}
@@ -403,4 +404,59 @@ func FuzzCompress(f *testing.F) {
 			t.Errorf("again %+v, %v", again, err)
 		}
 	})
+}
+
+// TestCutoffInHours checks that a file of the day of the cutoff is summarized if
+// all its entries have times before the cutoff.
+func TestCutoffInHours(t *testing.T) {
+	const day = "2026-02-03" // the cutoff is 2026-02-03 03:00
+	for text, want := range map[string]bool{
+		"# " + day + "\n\n## 1:00 AM - Tea\n\nGreen.\n":                               true,
+		"# " + day + "\n\n## 1:00 AM - Tea\n\nGreen.\n\n## 3:30 AM - Tea\n\nBlack.\n": false,
+		"# " + day + "\n\n## 1:00 AM - Tea\n\nGreen.\n\n- [ ] open\n":                 true,
+		"Green.\n": false,
+		"- Green. <!-- updated=2026-02-03T02:59:00Z -->\n": true,
+		"- Green. <!-- updated=2026-02-03T03:00:00Z -->\n": false,
+		"- Green. <!-- updated=2026-02-05T02:00:00Z -->\n": false,
+	} {
+		plan, err := newCompress(newTree([]txtar.File{{Name: "memory/" + day + ".md", Data: []byte(text)}})).Plan(t.Context(), 48*time.Hour)
+		if err != nil || (len(plan.Files) == 1) != want {
+			t.Errorf("%q: %+v, %v, want %v", text, plan, err, want)
+		}
+	}
+}
+
+// TestCurrentSummary checks that compressing day after day keeps one summary of a
+// project and one profile, the newest sentences first, within limits, and leaves
+// what people wrote.
+func TestCurrentSummary(t *testing.T) {
+	const project, profile = "_longterms/owner/project.md", "_longterms/owner/profile.md"
+	files := []txtar.File{{Name: project, Data: []byte("## Summaries\n\n- **atlas**: Written by hand. <!-- id=a1 visibility=private_only evidence=notes/a.md -->\n")}}
+	for day := range 30 {
+		files = append(files, txtar.File{Name: fmt.Sprintf("2026-01-%02d/cli.md", day+1), Data: fmt.Appendf(nil,
+			"---\nvisibility: private_only\n---\n- Atlas made step %d, which was long and tedious work for everybody. #project:atlas\n- The weather of day %d.\n", day+1, day+1)})
+	}
+	tr := newTree(files)
+	if report, err := newCompress(tr).Run(t.Context(), 0, false); err != nil || report.Applied != 30 {
+		t.Fatalf("%+v, %v", report, err)
+	}
+	for _, path := range []string{project, profile} {
+		doc, _ := tr.Load(path)
+		var current []memory.Entry
+		for _, e := range doc.Entries {
+			if _, _, ok := cutDay(e.Title); e.IsSummary() && ok {
+				current = append(current, e)
+			}
+		}
+		if len(current) != 1 || len(current[0].Evidence) != 30 || !strings.HasSuffix(current[0].Title, " until 2026-01-30") || len(current[0].Text) > maxCurrent+100 {
+			t.Errorf("%s has %d current summaries:\n%s", path, len(current), tr.files[path])
+		}
+	}
+	text := tr.files[project]
+	if at, before := strings.Index(text, "step 30,"), strings.Index(text, "step 29,"); at < 0 || before < at || strings.Contains(text, "step 1,") {
+		t.Errorf("the newest sentences are not first:\n%s", text)
+	}
+	if !strings.Contains(text, "- **atlas**: Written by hand. <!-- id=a1 ") {
+		t.Errorf("the summary of a person was changed:\n%s", text)
+	}
 }

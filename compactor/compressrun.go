@@ -45,22 +45,24 @@ var errChanged = errors.New("the file changed during the run")
 // cutoff if it is zero. If there is a summarizer, Plan requests the missing
 // summaries from it. The only error is the context's.
 func (c *Compress) Plan(ctx context.Context, cutoff time.Duration) (CompressPlan, error) {
-	before := c.day(cmp.Or(cutoff, c.Cutoff, DefaultCutoff))
+	cutoff = cmp.Or(cutoff, c.Cutoff, DefaultCutoff)
+	terms := c.planTerms(c.day(cutoff))
+	terms.Cutoff = c.Now().Add(-cutoff)
 	var docs []*memory.Document
 	for _, path := range c.Paths() {
 		if err := ctx.Err(); err != nil {
 			return CompressPlan{}, err
 		}
-		if p := c.Layout.Place(path); p.Kind != memory.Session && p.Kind != memory.Daily || p.Day >= before {
+		if p := c.Layout.Place(path); p.Kind != memory.Session && p.Kind != memory.Daily || p.Day > terms.Before {
 			continue
 		}
 		if doc, err := c.Files.Load(path); err == nil { // files deleted since the listing are skipped
 			docs = append(docs, doc)
 		}
 	}
-	plan := PlanCompress(docs, c.planTerms(before))
+	plan := PlanCompress(docs, terms)
 	if c.Summarizer.requestMissing(ctx, &plan) {
-		plan = PlanCompress(docs, c.planTerms(before))
+		plan = PlanCompress(docs, terms)
 	}
 	return plan, ctx.Err()
 }
@@ -210,39 +212,28 @@ func (c *compression) addSummary(f *Compressed, target string, old *vault.File) 
 	if doc.Claim != "" && doc.Claim != subject {
 		return nil, fmt.Errorf("%s belongs to another subject", target)
 	}
-	var missing []summaryLine
+	var lines []summaryLine
 	for _, l := range f.lines {
-		closed := l.inPrivate()
-		switch has := slices.ContainsFunc(doc.Entries,
-			func(e memory.Entry) bool { return l.summary.Matches(&e) || closed.summary.Matches(&e) }); {
-		case l.Path != target, has:
+		switch {
+		case l.Path != target:
 		case len(l.Evidence) == 0:
 			return nil, ErrNoEvidence
 		default:
-			missing = append(missing, l)
+			lines = append(lines, l)
 		}
 	}
-	source, err := appendLines(doc, missing, parse)
+	source, err := putLines(doc, lines, c.Layout, parse)
 	if err != nil {
 		// A public line would expose a heading that is visible only to some
 		// readers. Make the lines private instead.
-		for i := range missing {
-			missing[i] = missing[i].inPrivate()
+		for i := range lines {
+			lines[i] = lines[i].inPrivate()
 		}
-		if closed, err := appendLines(doc, missing, parse); err == nil {
+		if closed, err := putLines(doc, lines, c.Layout, parse); err == nil {
 			return closed, nil
 		}
 	}
 	return source, err
-}
-
-// appendLines returns a summary file with additional lines.
-func appendLines(doc *memory.Document, lines []summaryLine, parse func([]byte) *memory.Document) ([]byte, error) {
-	r := doc.Revise()
-	for i := range lines {
-		r.Append(lines[i].summary.Section(), lines[i].summary.String())
-	}
-	return r.Apply(parse)
 }
 
 // checkUnchanged returns an error if the file on disk no longer matches the plan.

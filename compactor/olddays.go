@@ -38,7 +38,7 @@ type DayMove struct{ Day, From, To string }
 // it is unreadable or unsound, if it has no distinct place in the archive, if
 // its target exists, or if the archive would give it other readers.
 func PlanDays(docs []*memory.Document, t DayTerms) DayPlan {
-	docs = olderThan(docs, t.Before)
+	docs = daysOf(docs, func(d *memory.Document) bool { return d.Place.Day < t.Before })
 	open := map[string]string{} // day → a file with an open task
 	for _, d := range slices.Backward(docs) {
 		if slices.ContainsFunc(d.Entries, func(e memory.Entry) bool { return hasOpenTask(&e) }) {
@@ -68,11 +68,10 @@ func PlanDays(docs []*memory.Document, t DayTerms) DayPlan {
 	return plan
 }
 
-// olderThan returns the sessions and daily notes of the days before one, by day
-// and path.
-func olderThan(docs []*memory.Document, before string) []*memory.Document {
+// daysOf returns the sessions and daily notes that keep accepts, by day and path.
+func daysOf(docs []*memory.Document, keep func(*memory.Document) bool) []*memory.Document {
 	docs = slices.DeleteFunc(slices.Clone(docs), func(d *memory.Document) bool {
-		return d.Place.Kind != memory.Session && d.Place.Kind != memory.Daily || d.Place.Day >= before
+		return d.Place.Kind != memory.Session && d.Place.Kind != memory.Daily || !keep(d)
 	})
 	slices.SortFunc(docs, func(a, b *memory.Document) int {
 		return cmp.Or(strings.Compare(a.Place.Day, b.Place.Day), strings.Compare(a.Place.Path, b.Place.Path))

@@ -94,7 +94,7 @@ func TestSummarizer(t *testing.T) {
 		t.Errorf("what was said before was asked for again: %q", (*asked)[len(want):])
 	}
 	profile := tr.files["_longterms/owner/profile.md"]
-	for _, text := range []string{"They said We chose PostgreSQL 17. <!-- visibility=public_ok evidence=2026-01-01/cli.md#pg,2026-01-01/cli.md", "Rent is 900. <!-- visibility=private_only"} {
+	for _, text := range []string{"They said One more thing; They said We chose PostgreSQL 17. <!-- visibility=public_ok evidence=2026-01-02/cli.md,2026-01-01/cli.md#pg,2026-01-01/cli.md", "Rent is 900. <!-- visibility=private_only"} {
 		if !strings.Contains(profile, text) {
 			t.Errorf("%q is missing in\n%s", text, profile)
 		}

@@ -362,6 +362,12 @@ func (e *Entry) IsSummary() bool {
 	})
 }
 
+// SummaryText returns the text of a summary, without its title.
+func (e *Entry) SummaryText() string {
+	_, text := splitTitle(trimMarkers(e.Text))
+	return strings.TrimSpace(text)
+}
+
 // Section returns the path of the section for the summary.
 func (s *Summary) Section() []string {
 	if s.Visibility == PublicOK {

@@ -1,0 +1,135 @@
+package compactor
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/memwatchd/memwatchd/memory"
+)
+
+// Limits of a current summary. Older sentences and evidence that exceed them are
+// left out; the archived files still contain them.
+const (
+	maxCurrent         = 1200 // characters
+	maxCurrentEvidence = 50
+)
+
+// A currentSummary is a summary to write in place of an entry, or as a new entry
+// if at is -1.
+type currentSummary struct {
+	memory.Summary
+	at int
+}
+
+// putLines returns a summary file in which each line is part of the current
+// summary of its topic: of its project, subject or contact, with the same readers
+// and the same author. A line that an interrupted run has written changes nothing.
+func putLines(doc *memory.Document, lines []summaryLine, l *memory.Layout, parse func([]byte) *memory.Document) ([]byte,
+	error) {
+	var list []currentSummary
+	for i := range lines {
+		s := lines[i].summary
+		if slices.ContainsFunc(doc.Entries, func(e memory.Entry) bool { return e.Title == s.Title && s.Matches(&e) }) {
+			continue
+		}
+		n := slices.IndexFunc(list, func(c currentSummary) bool { return sameTopic(&c.Summary, &s) })
+		if n < 0 {
+			current, ok := findCurrent(doc, &s)
+			if !ok || current.includes(&s) {
+				if !ok {
+					list = append(list, currentSummary{s, -1})
+				}
+				continue
+			}
+			n, list = len(list), append(list, current)
+		}
+		merged := mergeSummaries(list[n].Summary, s)
+		if merged.Check(doc.Place.Path, l) != nil {
+			list = append(list, currentSummary{s, -1})
+			continue
+		}
+		list[n].Summary = merged
+	}
+	r := doc.Revise()
+	for i := range list {
+		if c := &list[i]; c.at >= 0 {
+			r.Replace(c.at, c.String())
+		} else {
+			r.Append(c.Section(), c.String())
+		}
+	}
+	return r.Apply(parse)
+}
+
+// findCurrent returns the entry of a file that is the current summary of a topic.
+func findCurrent(doc *memory.Document, topic *memory.Summary) (currentSummary, bool) {
+	for i := range doc.Entries {
+		e := &doc.Entries[i]
+		if !e.IsSummary() {
+			continue
+		}
+		c := currentSummary{memory.Summary{Title: e.Title, Text: e.SummaryText(), Visibility: e.Partition.Visibility,
+			Evidence: e.Evidence, Attributes: e.Attributes}, i}
+		if sameTopic(&c.Summary, topic) {
+			return c, true
+		}
+	}
+	return currentSummary{}, false
+}
+
+// sameTopic reports whether two current summaries have the same topic.
+func sameTopic(a, b *memory.Summary) bool {
+	topicA, _, okA := cutDay(a.Title)
+	topicB, _, okB := cutDay(b.Title)
+	return okA && okB && topicA == topicB && a.Visibility == b.Visibility &&
+		a.Attributes["source"] == b.Attributes["source"] && a.Attributes["written_by"] == b.Attributes["written_by"]
+}
+
+// cutDay splits the title of a current summary; see [currentTitle].
+func cutDay(title string) (topic, day string, ok bool) {
+	i := strings.LastIndex(title, " until ")
+	if i < 0 {
+		return "", "", false
+	}
+	topic, day = title[:i], title[i+len(" until "):]
+	return topic, day, memory.IsDay(day)
+}
+
+// includes reports whether the summary has the evidence of another one.
+func (c *currentSummary) includes(s *memory.Summary) bool {
+	return !slices.ContainsFunc(s.Evidence, func(piece string) bool { return !slices.Contains(c.Evidence, piece) })
+}
+
+// mergeSummaries returns a summary of the texts of both, the newer one first. It
+// keeps the attributes of current.
+func mergeSummaries(current, line memory.Summary) memory.Summary {
+	newer, older := line, current
+	_, lineDay, _ := cutDay(line.Title)
+	if _, day, _ := cutDay(current.Title); lineDay < day {
+		newer, older = current, line
+	}
+	merged := newer
+	merged.Attributes = maps.Clone(current.Attributes)
+	merged.Attributes["updated"] = newer.Attributes["updated"]
+	list := []sentence{{text: newer.Text}}
+	room := maxCurrent - utf8.RuneCountInString(newer.Text)
+	for _, text := range splitSentences(older.Text) {
+		room -= utf8.RuneCountInString(text) + 2
+		if room < 0 {
+			break
+		}
+		if !strings.Contains(newer.Text, text) {
+			list = append(list, sentence{text: text})
+		}
+	}
+	merged.Text = joinSentences(list)
+	merged.Evidence = slices.Clone(newer.Evidence)
+	for _, piece := range older.Evidence {
+		if !slices.Contains(merged.Evidence, piece) && len(merged.Evidence) < maxCurrentEvidence {
+			merged.Evidence = append(merged.Evidence, piece)
+		}
+	}
+	return merged
+}
