@@ -12,7 +12,7 @@ type RelatedRequest struct {
 // RelatedAnswer lists links, in the order of the files.
 type RelatedAnswer struct {
 	Path  string     `json:"path"`
-	To    []LinkTo   `json:"to"`   // outgoing links
+	To    []LinkTo   `json:"to"`   // outgoing links, and the evidence of summaries
 	From  []LinkFrom `json:"from"` // incoming links
 	Index IndexState `json:"index"`
 

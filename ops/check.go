@@ -32,6 +32,12 @@ func (m writeOps) check(ctx context.Context, c Call, r *api.CheckRequest) (*api.
 		}
 		answer.Repaired, answer.Refused = f.repaired, f.refused
 	}
+	missing, err := m.missingEvidence(ctx, r.Path)
+	if err != nil {
+		return nil, err
+	}
+	answer.Problems = append(answer.Problems, missing...)
+	sortProblems(answer.Problems)
 	answer.TookMS = c.took()
 	return answer, nil
 }

@@ -19,8 +19,14 @@ func (m readOps) get(ctx context.Context, c Call, r *api.GetRequest) (*api.GetAn
 	if id == "" {
 		// A path may contain #, so a file with this exact name takes
 		// precedence.
-		if _, _, err := m.loadFile(c, path); err != nil && strings.Contains(path, "#") {
-			id = path
+		if _, _, err := m.loadFile(c, path); err != nil {
+			archived := m.archivedFile(c, path)
+			switch {
+			case archived != "":
+				path = archived
+			case strings.Contains(path, "#"):
+				id = path
+			}
 		}
 	}
 	from, lines := r.From, r.Lines
@@ -102,17 +108,20 @@ func hashOf(doc *memory.Document, shown memory.Shown) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// findEntry finds an entry by path#id, or by an explicitly assigned id.
+// findEntry finds an entry by path#id, or by an explicitly assigned id. An entry
+// that was archived is found by its former path.
 func (m readOps) findEntry(ctx context.Context, c Call, id string) (*memory.Document, *memory.Entry, error) {
 	if path, bare, ok := cutID(id); ok {
-		doc, _, err := m.loadFile(c, path)
-		if err != nil {
-			return nil, nil, notFound("entry", id)
+		if doc, _, err := m.loadFile(c, path); err == nil {
+			if e := entryOf(c, doc, bare); e != nil {
+				return doc, e, nil
+			}
 		}
-		if e := entryOf(c, doc, bare); e != nil {
-			return doc, e, nil
+		doc, e, err := m.archivedEntry(ctx, c, path, bare)
+		if err == nil && e == nil {
+			err = notFound("entry", id)
 		}
-		return nil, nil, notFound("entry", id)
+		return doc, e, err
 	}
 	refs, err := m.Index.ByID(ctx, c.View, id)
 	if err != nil {

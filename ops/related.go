@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -21,7 +22,7 @@ func (m readOps) related(ctx context.Context, c Call, r *api.RelatedRequest) (*a
 		}
 		doc, entries = d, []*memory.Entry{e}
 	} else {
-		d, _, err := m.loadFile(c, r.Path)
+		d, _, err := m.loadFile(c, cmp.Or(m.archivedFile(c, r.Path), r.Path))
 		if err != nil {
 			return nil, err
 		}
@@ -44,6 +45,13 @@ func (m readOps) related(ctx context.Context, c Call, r *api.RelatedRequest) (*a
 				Line: shown.Line(e.Line), Text: l.Text, Target: l.Target, Path: m.resolveLink(c, l), Anchor: l.Anchor,
 				Untrusted: e.Author().Untrusted(c.View),
 			})
+		}
+		if len(answer.To) < r.Limit {
+			evidence, err := m.evidenceLinks(ctx, c, e, shown.Line(e.Line))
+			if err != nil {
+				return nil, err
+			}
+			answer.To = append(answer.To, evidence[:min(len(evidence), r.Limit-len(answer.To))]...)
 		}
 	}
 	refs, err := m.Index.LinksTo(ctx, c.View, doc.Place.Path)
@@ -72,11 +80,16 @@ func (m readOps) related(ctx context.Context, c Call, r *api.RelatedRequest) (*a
 }
 
 // resolveLink returns the first possible target of a link that the caller can read,
-// or an empty string.
+// there or in an archive, or an empty string.
 func (m readOps) resolveLink(c Call, l memory.Link) string {
 	for _, path := range l.Paths {
 		if _, _, err := m.loadFile(c, path); err == nil {
 			return path
+		}
+	}
+	for _, path := range l.Paths {
+		if archived := m.archivedFile(c, path); archived != "" {
+			return archived
 		}
 	}
 	return ""

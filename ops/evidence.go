@@ -1,0 +1,161 @@
+package ops
+
+import (
+	"cmp"
+	"context"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/index"
+	"github.com/memwatchd/memwatchd/memory"
+)
+
+// archivedCopies returns the paths that the file at name may have in archives:
+// those of files that keep accepts, in the order in which they moved. A file keeps its day and name
+// in the archive; a number distinguishes parts that moved later.
+func (m *Memory) archivedCopies(name string, keep func(*index.FileInfo) bool) []string {
+	place := m.Layout.Place(name)
+	if place.Kind != memory.Session && place.Kind != memory.Daily {
+		return nil
+	}
+	stem := strings.TrimSuffix(path.Base(name), ".md")
+	var paths []string
+	for _, f := range m.Index.Files(func(f *index.FileInfo) bool {
+		if f.Kind != memory.Archive || path.Base(path.Dir(f.Path)) != place.Day {
+			return false
+		}
+		number, ok := strings.CutPrefix(strings.TrimSuffix(path.Base(f.Path), ".md"), stem)
+		return ok && (number == "" || number[0] == '-' && strings.Trim(number[1:], "0123456789") == "") && keep(f)
+	}) {
+		paths = append(paths, f.Path)
+	}
+	slices.SortStableFunc(paths, func(a, b string) int { return cmp.Compare(len(a), len(b)) }) // the first part first
+	return paths
+}
+
+// archivedFile returns the path of the file in an archive that the caller can
+// read, or "" if there is none or name still exists.
+func (m readOps) archivedFile(c Call, name string) string {
+	if _, _, err := m.loadFile(c, name); err == nil {
+		return ""
+	}
+	for _, copied := range m.archivedCopies(name, func(f *index.FileInfo) bool { return f.Readable(c.View) }) {
+		if _, _, err := m.loadFile(c, copied); err == nil {
+			return copied
+		}
+	}
+	return ""
+}
+
+// archivedEntry returns the readable entry in an archive that was the entry of a
+// file with the given id, or nil. An id that the text of the entry gave is found
+// in copies of the file only.
+func (m readOps) archivedEntry(ctx context.Context, c Call, name, id string) (*memory.Document, *memory.Entry, error) {
+	paths := m.archivedCopies(name, func(f *index.FileInfo) bool { return f.Readable(c.View) })
+	if !strings.HasPrefix(id, "~") {
+		refs, err := m.Index.ByID(ctx, c.View, id)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, ref := range refs {
+			if m.Layout.Place(ref.Path).Kind == memory.Archive {
+				paths = append(paths, ref.Path)
+			}
+		}
+	}
+	for _, copied := range paths {
+		doc, _, err := m.loadFile(c, copied)
+		if err != nil {
+			continue
+		}
+		if e := entryOf(c, doc, id); e != nil {
+			return doc, e, nil
+		}
+	}
+	return nil, nil, nil
+}
+
+// evidenceLinks returns the evidence of an entry as links. Each resolves to the
+// file that contains the evidence now, if the caller can read it.
+func (m readOps) evidenceLinks(ctx context.Context, c Call, e *memory.Entry, line int) ([]api.LinkTo, error) {
+	var links []api.LinkTo
+	for _, piece := range e.Evidence {
+		l := api.LinkTo{Line: line, Text: "evidence", Target: piece, Untrusted: e.Author().Untrusted(c.View)}
+		_, id, isEntry := cutID(piece)
+		switch {
+		case strings.Contains(piece, "://"):
+		case isEntry:
+			doc, _, err := m.findEntry(ctx, c, piece)
+			if err == nil {
+				l.Path = doc.Place.Path
+			} else if asError(err).Code != api.NotFound {
+				return nil, err
+			}
+			l.Anchor = id
+		default:
+			l.Path = m.archivedFile(c, piece)
+			if _, _, err := m.loadFile(c, piece); err == nil {
+				l.Path = piece
+			}
+		}
+		links = append(links, l)
+	}
+	return links, nil
+}
+
+// evidenceMissing is the problem code of evidence that no longer exists.
+const evidenceMissing = "evidence_missing"
+
+// missingEvidence returns a problem for each piece of evidence, in the file at
+// dir or in files below it, that neither exists nor is archived.
+func (m writeOps) missingEvidence(ctx context.Context, dir string) (list []api.FileProblem, err error) {
+	all := func(*index.FileInfo) bool { return true }
+	has := func(name, id string) bool { // reports whether a file contains the entry, or exists if id is empty
+		doc, err := m.Files.Load(name)
+		return err == nil && (id == "" || slices.ContainsFunc(doc.Entries, func(e memory.Entry) bool { return e.ID == id }))
+	}
+	var archives []string // paths of all files in archives
+	for _, f := range m.Index.Files(func(f *index.FileInfo) bool { return f.Kind == memory.Archive }) {
+		archives = append(archives, f.Path)
+	}
+	exists := func(piece string) bool {
+		name, id, isEntry := strings.Cut(piece, "#")
+		if strings.Contains(piece, "://") || has(piece, "") || has(name, id) {
+			return true
+		}
+		in := func(copied string) bool { return has(copied, id) }
+		return slices.ContainsFunc(m.archivedCopies(name, all), in) ||
+			isEntry && !strings.HasPrefix(id, "~") && slices.ContainsFunc(archives, in)
+	}
+	for _, f := range m.Index.Files(func(f *index.FileInfo) bool {
+		return dir == "" || f.Path == dir || strings.HasPrefix(f.Path, strings.TrimSuffix(dir, "/")+"/")
+	}) {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		doc, err := m.Files.Load(f.Path)
+		if err != nil {
+			continue
+		}
+		for i := range doc.Entries {
+			e := &doc.Entries[i]
+			for _, piece := range e.Evidence {
+				if !exists(piece) {
+					list = append(list, api.FileProblem{Path: f.Path, Problem: api.Problem{
+						Code: evidenceMissing, Line: e.Line, Message: "evidence " + piece + " does not exist; correct or remove it",
+					}})
+				}
+			}
+		}
+	}
+	return list, nil
+}
+
+// sortProblems sorts problems by path and line.
+func sortProblems(list []api.FileProblem) {
+	slices.SortStableFunc(list, func(a, b api.FileProblem) int {
+		return cmp.Or(strings.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line))
+	})
+}
