@@ -40,6 +40,14 @@ type View struct {
 	subjects []string          // the scope's subjects, canonical first
 	owners   map[string]string // readable owner keys → their subject
 	private  bool
+	closed   bool // reads nothing
+}
+
+// Closed returns the view of the same scope while memory is disabled. It reads
+// nothing.
+func (v View) Closed() View {
+	v.closed = true
+	return v
 }
 
 // Readable reports whether the view may read a partition. Only this method
@@ -47,7 +55,7 @@ type View struct {
 //
 //	readable = (no subject, or one of the scope's) and (public_ok, or the context is private)
 func (v View) Readable(p Partition) bool {
-	if p.Visibility != PublicOK && !v.private {
+	if v.closed || p.Visibility != PublicOK && !v.private {
 		return false
 	}
 	if p.Excerpt && v.canReadAll(p.Owner) {
@@ -85,6 +93,9 @@ func (v View) Private() bool { return v.private }
 
 // Partitions returns all readable partitions, sorted by owner and visibility.
 func (v View) Partitions() []Partition {
+	if v.closed {
+		return nil
+	}
 	out := []Partition{{Visibility: PublicOK}}
 	if !v.canReadAll("") {
 		out = append(out, Partition{Visibility: PublicOK, Excerpt: true})

@@ -2,6 +2,7 @@ package ops
 
 import (
 	"context"
+	"errors"
 	"reflect"
 
 	"github.com/memwatchd/memwatchd/api"
@@ -41,6 +42,9 @@ func (m *Memory) Do(ctx context.Context, by api.Caller, req *api.Request) (any, 
 		}
 	}
 	answer, err := m.bindingOf(op).do(ctx, c, req.Value())
+	if e, ok := errors.AsType[*api.Error](err); ok && m.Disabled && e.Code == api.NotFound && e.Hint == "" {
+		err = e.WithHint("memory is disabled: set memory.enabled to true")
+	}
 	if err != nil && ctx.Err() != nil {
 		return nil, api.Errorf(api.Unavailable, "%s took too long", op.Name)
 	}

@@ -48,7 +48,7 @@ type Memory struct {
 	Parse    func(vault.File) *memory.Document // parses a file as Files does
 	Layout   *memory.Layout                    // the layout that Parse uses
 	DaysIn   string                            // parent of new day directories: root, memory, or auto, which follows the existing ones
-	Disabled bool                              // nothing is written, and answers report that
+	Disabled bool                              // nothing is read or written, and answers report that
 	Used     func(ids []string, now time.Time) // records the returned entries, as path#id; may be nil
 
 	Owner       string         // the subject that owns the root
@@ -136,6 +136,9 @@ func (m *Memory) renewView(c *Call) (err error) {
 	c.View, err = m.Scopes.View(c.Scope)
 	if err != nil {
 		return api.Errorf(api.Invalid, "%v", err)
+	}
+	if m.Disabled {
+		c.View, c.disabled = c.View.Closed(), true
 	}
 	return nil
 }

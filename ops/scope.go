@@ -117,6 +117,7 @@ type Call struct {
 
 	operator  bool // a program on a listener without a fixed scope that names no subject and no other context than private
 	anonymous bool // no scope in the request and none fixed for the listener
+	disabled  bool // memory is disabled: the view reads nothing
 	degraded  bool // the index was incomplete when the view was made
 	synced    bool // the index contains everything saved before the call
 	start     time.Time

@@ -125,6 +125,8 @@ func (m readOps) runQuery(ctx context.Context, c Call, q index.Query, asOf strin
 // noMatchNote explains an empty result, as far as the caller's scope is the cause.
 func noMatchNote(c Call) string {
 	switch {
+	case c.disabled:
+		return "memory is disabled: set memory.enabled to true"
 	case c.Scope.Subject == "":
 		return "nothing matches; without a subject, only public text without an owner is searched"
 	case c.Scope.Context != memory.Private:

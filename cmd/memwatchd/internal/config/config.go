@@ -37,7 +37,7 @@ type Config struct {
 	Name string `yaml:"name" default:"memwatchd" doc:"Name of this memory, part of the paths of its socket, configuration file, index and state"`
 
 	Memory struct {
-		Enabled       bool     `yaml:"enabled" default:"true" doc:"If false, no memory is added to prompts, writes succeed without effect, and keyed items read as empty"`
+		Enabled       bool     `yaml:"enabled" default:"true" doc:"If false, memory is neither read nor written: answers are empty, and writes succeed without effect"`
 		Dir           string   `yaml:"dir" default:"~/.morph/memory" doc:"Memory directory: the root of the Markdown files"`
 		Owner         string   `yaml:"owner" default:"owner" doc:"Subject of the owner: the default owner of entries that name no other subject"`
 		Timezone      string   `yaml:"timezone" default:"Local" doc:"Time zone in which days begin and end: an IANA name such as Europe/Berlin, or Local for the time zone of the machine"`
