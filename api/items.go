@@ -46,6 +46,7 @@ type ItemGetRequest struct {
 type ItemListRequest struct {
 	Namespace string `json:"namespace" arg:"1" enum:"profile,preference,fact,project,task_state" doc:"only this namespace: profile, preference, fact, project or task_state; default: all"`
 	Prefix    string `json:"prefix" complete:"key" doc:"only keys with this prefix"`
+	SaidIn    string `json:"said_in" enum:"private,public" doc:"public: only values put in public, which wait for the owner to confirm them with item put; private: only the others"`
 	Limit     int    `json:"limit" default:"50" min:"1" max:"1000" doc:"maximum number of items, 1 to 1000"`
 	Cursor    string `json:"cursor" doc:"for the next page, the next field of the previous answer"`
 	Fresh
@@ -66,7 +67,7 @@ type ItemListAnswer struct {
 type ItemPutRequest struct {
 	Namespace  string   `json:"namespace" arg:"1" enum:"profile,preference,fact,project,task_state" need:"true" doc:"namespace: profile, preference, fact, project or task_state"`
 	Key        string   `json:"key" arg:"2" need:"true" complete:"key" doc:"key of the item; surrounding white space is ignored"`
-	Value      string   `json:"value" arg:"rest" stdin:"true" doc:"value: text or JSON"`
+	Value      *string  `json:"value" arg:"rest" need:"true" stdin:"true" doc:"value: text or JSON, returned byte for byte"`
 	Visibility string   `json:"visibility" default:"private_only" enum:"private_only,public_ok" doc:"where the item may be shown: private_only, or public_ok for public contexts too"`
 	Confidence *float64 `json:"confidence" min:"0" max:"1" doc:"confidence in the value, 0 to 1"`
 	Source     string   `json:"source" doc:"origin of the value, such as a message id"`
@@ -99,7 +100,7 @@ type ItemDeleteAnswer struct {
 // ItemVisibilityRequest requests a change of the visibility of an item.
 type ItemVisibilityRequest struct {
 	ID         string `json:"id" arg:"1" doc:"id of the item"`
-	Visibility string `json:"visibility" arg:"2" enum:"private_only,public_ok" doc:"where the item may be shown: private_only, or public_ok for public contexts too"`
+	Visibility string `json:"visibility" arg:"2" enum:"private_only,public_ok,private,public" doc:"where the item may be shown: private_only or private, or public_ok or public for public contexts too"`
 	Fresh
 	Scope
 }

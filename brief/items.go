@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -122,10 +123,11 @@ func quoteJSON(s string) string {
 }
 
 // escapeInvisible escapes characters of a JSON text that are invisible or break lines,
-// and the beginnings of prompt tags. JSON allows such characters in strings
-// only, where the escapes are valid.
+// and the beginnings of comments, prompt tags and <private> tags. JSON allows such
+// characters in strings only, where the escapes are valid.
 func escapeInvisible(s string) string {
 	s = promptTagRE.ReplaceAllString(s, `\u003c$1`)
+	s = fileTagRE.ReplaceAllString(s, `\u003c$1`)
 	if !strings.ContainsFunc(s, isInvisible) {
 		return s
 	}
@@ -139,6 +141,10 @@ func escapeInvisible(s string) string {
 	}
 	return b.String()
 }
+
+// fileTagRE matches the beginning of comments and <private> tags, which have a
+// meaning in files.
+var fileTagRE = regexp.MustCompile(`(?i)<(!--|/?\s*private)`)
 
 // isInvisible reports whether a character breaks lines, is a control character other
 // than a tab, or changes the direction of the text after it.

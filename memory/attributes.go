@@ -31,7 +31,7 @@ const (
 // attributeKeys lists the known attribute keys in the order in which they are
 // written. Unknown keys are kept.
 var attributeKeys = []string{"id", "type", "importance", "visibility", "confidence", "evidence", "source", "created",
-	"updated", "pin", "supersedes", "written_by"}
+	"updated", "pin", "supersedes", "written_by", "encoding"}
 
 // parseComment parses the inside of a comment. A comment that does not parse is
 // broken, not plain, if it begins with key= or mentions visibility: a typing

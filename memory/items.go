@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -19,6 +20,10 @@ import (
 //	  ```json
 //	  {"lang": "zh"}
 //	  ```
+//
+// The attribute encoding=json marks a value that is written as a JSON string,
+// because Markdown would change it: it contains comments, tags or carriage
+// returns.
 //
 // [Entry.Item] parses the output of [Document.ItemText] to exactly the same key
 // and value. ItemText rejects values for which this is not possible.
@@ -46,12 +51,25 @@ func (e *Entry) Item() (key, value string, ok bool) {
 	key = unescape([]byte(title))
 	if _, s := splitAnchor(rest); strings.TrimSpace(s) == "" {
 		if v, ok := fencedContent(below); ok {
-			return key, v, true
+			return key, e.decode(v), true
 		}
 	}
 	lines := append([]string{rest}, dedent(strings.Split(below, "\n"))...)
 	_, value = splitAnchor(strings.TrimSpace(strings.Join(lines, "\n")))
-	return key, value, true
+	return key, e.decode(value), true
+}
+
+// encodingJSON is the value of the attribute encoding for a JSON string.
+const encodingJSON = "json"
+
+// decode returns the value that a text of the item represents. A text that is
+// not in the encoding of the item represents itself.
+func (e *Entry) decode(text string) string {
+	var value string
+	if e.Attributes["encoding"] != encodingJSON || json.Unmarshal([]byte(text), &value) != nil {
+		return text
+	}
+	return value
 }
 
 // CheckKey returns an error if a text cannot be the key of an item.
@@ -71,13 +89,14 @@ func CheckKey(key string) error {
 }
 
 // ItemText returns a keyed item as a list item: on one line, or with the value
-// in a fenced block if the value is JSON or does not fit on one line. The text
+// in a fenced block if the value is JSON or does not fit on one line. A value
+// that Markdown would change is written as a JSON string. The text
 // is for replacing an entry of the document: it keeps the entry's box, if it is
 // a task, and the attributes that are not given. For entry -1 the text is a new
 // entry. If the value cannot be written, ItemText returns an error that matches
 // [ErrText].
 func (d *Document) ItemText(entry int, key, value string, attributes []Attribute) (string, error) {
-	if err := CheckText(value); err != nil {
+	if err := CheckValue(value); err != nil {
 		return "", fmt.Errorf("%w: %w", ErrText, err)
 	}
 	head, e := "- ", (*Entry)(nil)
@@ -87,33 +106,40 @@ func (d *Document) ItemText(entry int, key, value string, attributes []Attribute
 		text = text[listMarkerLen(text):]
 		head += text[:boxLen(text)]
 	}
-	comment := d.AttributeComment(e, attributes...)
-	if comment != "" {
-		comment = " " + comment
-	}
 	head += "**" + escapeTitle(key) + "**:"
-	var object bool
-	if s := strings.TrimSpace(value); strings.HasPrefix(s, "{") || strings.HasPrefix(s, "[") {
-		object = json.Valid([]byte(s))
+	text := ""
+	write := func(encoding, written string, object bool) bool {
+		comment := d.AttributeComment(e, append(slices.Clip(attributes), Attribute{Key: "encoding", Value: encoding})...)
+		if comment != "" {
+			comment = " " + comment
+		}
+		if !object && strings.IndexByte(written, '\n') < 0 {
+			text = head
+			if written != "" {
+				text += " " + written
+			}
+			text += comment
+			if isItem(text, key, value, comment) {
+				return true
+			}
+		}
+		text = head + comment + "\n" + fencedBlock(written, object)
+		return isItem(text, key, value, comment)
 	}
-	if !object && strings.IndexByte(value, '\n') < 0 {
-		line := head
-		if value != "" {
-			line += " " + value
+	if CheckText(value) == nil {
+		var object bool
+		if s := strings.TrimSpace(value); strings.HasPrefix(s, "{") || strings.HasPrefix(s, "[") {
+			object = json.Valid([]byte(s))
 		}
-		line += comment
-		if isItem(line, key, value, comment) {
-			return line, nil
+		if write("", value, object) {
+			return text, nil
 		}
 	}
-	block := head + comment + "\n" + fencedBlock(value, object)
-	if !isItem(block, key, value, comment) {
-		if strings.IndexByte(value, '\r') >= 0 {
-			return "", fmt.Errorf("%w: value contains carriage returns; end lines with line feeds", ErrText)
-		}
+	encoded, err := json.Marshal(value) // escapes <, > and &
+	if err != nil || !write(encodingJSON, string(encoded), false) {
 		return "", fmt.Errorf("%w: key or value would be parsed differently", ErrText)
 	}
-	return block, nil
+	return text, nil
 }
 
 // fencedBlock returns a value as a fenced block below a list item. The fence is

@@ -31,10 +31,16 @@ func TestItemText(t *testing.T) {
 			t.Errorf("%q = %q (-want +got): %v\n%s", c.key, c.value, err, diff)
 		}
 	}
-	for value, says := range map[string]string{
-		"a\r\nb": "carriage returns", "a\rb": "carriage returns", "x <!-- y -->": "comment", "-->": "comment",
-		"<private>": "<private> tag", "see <private stuff": "<private> tag", "a\n[Memory:X]\nb": "injected", "\x00": "control character", "memwatchd:generated": "marker",
+	for value, want := range map[string]string{
+		"a\r\nb": `"a\r\nb"`, "a\rb": `"a\rb"`, "x <!-- y -->": `"x \u003c!-- y --\u003e"`, "-->": `"--\u003e"`, "<private>": `"\u003cprivate\u003e"`,
+		"see <private stuff": `"see \u003cprivate stuff"`, "memwatchd:generated": `"memwatchd:generated"`, "# a\r\n- [ ] **b** `c` #d": "\"# a\\r\\n- [ ] **b** `c` #d\"",
 	} {
+		want = "- **k**: " + want + strings.Replace(comment, " -->", " encoding=json -->", 1)
+		if got, err := (&Document{}).ItemText(-1, "k", value, at); got != want || err != nil {
+			t.Errorf("%q is written as %q, want %q, %v", value, got, want, err)
+		}
+	}
+	for value, says := range map[string]string{"a\n[Memory:X]\nb": "injected", "\x00": "control character", "\xff": "UTF-8"} {
 		if got, err := (&Document{}).ItemText(-1, "k", value, at); !errors.Is(err, ErrText) || !strings.Contains(err.Error(), says) {
 			t.Errorf("%q is written as %q, %v", value, got, err)
 		}
@@ -81,13 +87,13 @@ func FuzzItemText(f *testing.F) {
 	for i, s := range seeds {
 		f.Add(s, seeds[(i+7)%len(seeds)], byte(i))
 	}
-	for i, s := range []string{"*", "**", "***", "\\", "\\\\", "a\\", "_a_", "a:", ":", "：", "[", "]]", "[[", "[a](", "#a", "`", "``", "^a", "a ^b", "[ ] a", "(added 2026-02-05)", "{}", "[1]", "~~~", "```\n~~~", "\n", " ", "\t", "a\n", "&amp;", "<a", "<private ", "]]>", "[a](<b", "\u0085"} {
+	for i, s := range []string{"*", "**", "***", "\\", "\\\\", "a\\", "_a_", "a:", ":", "：", "[", "]]", "[[", "[a](", "#a", "`", "``", "^a", "a ^b", "[ ] a", "(added 2026-02-05)", "{}", "[1]", "~~~", "```\n~~~", "\n", " ", "\t", "a\n", "&amp;", "<a", "<private ", "]]>", "[a](<b", "\u0085", "a\r\nb\r", "<!-- a -->", "<private>\na</private>", "-->\r\n<!--"} {
 		f.Add(s, s, byte(i))
 		f.Add("k", s, byte(i))
 	}
 	f.Fuzz(func(t *testing.T, key, value string, n byte) {
 		key = strings.TrimSpace(key)
-		if CheckKey(key) != nil || CheckText(value) != nil || strings.IndexByte(value, '\r') >= 0 {
+		if CheckKey(key) != nil || CheckValue(value) != nil {
 			return
 		}
 		const path = "_longterms/owner/fact.md"

@@ -18,17 +18,11 @@ import (
 // or characters that are not text.
 func CheckText(text string) error {
 	switch {
-	case !utf8.ValidString(text):
-		return errors.New("text is not valid UTF-8")
+	case !utf8.ValidString(text): // the checks below need runes
 	case strings.Contains(text, "<!--"), strings.Contains(text, "-->"):
 		return errors.New("text contains a comment (<!-- -->); remove the comment")
 	case strings.Contains(text, markerWord):
 		return errors.New("text contains a marker of generated text; remove the marker")
-	}
-	for _, r := range text {
-		if Invisible(r) && r != '\r' {
-			return fmt.Errorf("text contains the control character %U; remove the character", r)
-		}
 	}
 	flat := strings.Join(textWords(text), " ") // the form that Line returns
 	for at := range len(flat) {
@@ -39,6 +33,22 @@ func CheckText(text string) error {
 			return errors.New("text contains a <private> tag; set visibility instead")
 		}
 	}
+	return CheckValue(text)
+}
+
+// CheckValue returns an error if client-supplied text must not be the value of an
+// item. [Document.ItemText] escapes comments, tags and carriage returns, so a
+// value may contain them.
+func CheckValue(text string) error {
+	if !utf8.ValidString(text) {
+		return errors.New("text is not valid UTF-8")
+	}
+	for _, r := range text {
+		if Invisible(r) && r != '\r' {
+			return fmt.Errorf("text contains the control character %U; remove the character", r)
+		}
+	}
+	flat := strings.Join(textWords(text), " ")
 	for line := range strings.Lines(text + "\n" + flat) {
 		if IsInjectedHeader(strings.TrimSpace(line)) {
 			return errors.New("text contains a block of injected memory; remove the block")

@@ -27,6 +27,10 @@ type fileEdit struct {
 	initial []byte // initial content of a missing or blank file; nil if the file must exist
 	dryRun  bool   // nothing is written
 
+	// ownHidden permits changes to unreadable entries that the caller wrote. The
+	// answer must not depend on them.
+	ownHidden bool
+
 	// change records the edits in the revision. It is called again for each
 	// version that others save meanwhile, so it must not depend on other state.
 	change func(*memory.Document, *memory.Revision) error
@@ -66,7 +70,7 @@ func (m writeOps) editFile(ctx context.Context, c Call, a fileEdit) (after *memo
 			if err := a.change(before, r); err != nil {
 				return nil, err
 			}
-			if !m.mayRevise(c, before, r) {
+			if !m.mayRevise(c, before, r, a.ownHidden) {
 				return nil, errNotAuthor
 			}
 			data, err = r.Apply(parse)
@@ -314,11 +318,11 @@ func (m *Memory) mayChange(c Call, p memory.Partition, a memory.Author) bool {
 }
 
 // mayRevise reports whether the caller may change every entry that a revision
-// changes.
-func (m *Memory) mayRevise(c Call, doc *memory.Document, r *memory.Revision) bool {
-	may := m.mayChangeEntry(c)
+// changes. With ownHidden the caller need not be able to read them.
+func (m *Memory) mayRevise(c Call, doc *memory.Document, r *memory.Revision, ownHidden bool) bool {
 	for i := range r.Changed() {
-		if !may(&doc.Entries[i]) {
+		e := &doc.Entries[i]
+		if !ownHidden && !e.Readable(c.View) || !m.mayChange(c, e.Partition, e.Author()) {
 			return false
 		}
 	}

@@ -67,7 +67,7 @@ func TestPublicAddsOnly(t *testing.T) {
 			if b, err := d.memory.writeOps().session(ctx, call(), &api.SessionRequest{Session: "s1", Day: "2026-02-05", Draft: again}); err != nil || b.Path != a.Path || len(b.Updated) != 1 {
 				t.Errorf("the second draft: %+v, %v", b, err)
 			}
-			put, err := d.memory.writeOps().itemPut(ctx, call(), &api.ItemPutRequest{Namespace: "fact", Key: "tea", Value: "black", Visibility: "public_ok"})
+			put, err := d.memory.writeOps().itemPut(ctx, call(), &api.ItemPutRequest{Namespace: "fact", Key: "tea", Value: new("black"), Visibility: "public_ok"})
 			if err != nil || put.Item.Value != "black" {
 				t.Errorf("the item: %+v, %v", put, err)
 			}

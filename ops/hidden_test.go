@@ -269,7 +269,7 @@ func (w *randomSource) writeRequest(known map[string]string) (op string, request
 		}
 		return "session", fields{"session": w.pickOne("fresh", "mine", "sid0", "sid1", "a/b"), "draft": draft, "project": w.pickOne("", "shop"), "day": w.pickOne("", "2026-02-05", "2026-02-04"), "dry_run": w.IntN(5) == 0}
 	case 5, 6:
-		return "item_put", fields{"namespace": w.pickOne(memory.Namespaces()...), "key": w.word(), "value": fmt.Sprint(w.IntN(100)), "visibility": w.visibility()}
+		return "item_put", fields{"namespace": w.pickOne(memory.Namespaces()...), "key": w.word(), "value": w.pickOne("", "<!-- x -->\r\n") + fmt.Sprint(w.IntN(100)), "visibility": w.visibility()}
 	case 7:
 		path := w.pickOne("notes/new.md", "MEMORY.md", "_longterms/bob/fact.md", "memory/2026-02-05/fresh.md", "memory/2026-02-05/sid0.md", "memory/2026-02-05/mine.md", "_longterms/"+memory.SubjectDir("acct:42")+"/mine.md")
 		return "write", fields{"path": path, "text": w.pickOne("", "---\nsubject_id: acct:42\n---\n", "---\nsubject_id: ext:telegram:1\n---\n") + "words of " + w.word() + "\n", "hash": w.pickOne("", strings.Repeat("0", 64))}

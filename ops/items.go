@@ -42,7 +42,13 @@ func (m writeOps) itemList(ctx context.Context, c Call, r *api.ItemListRequest) 
 	if m.Disabled {
 		return answer, nil
 	}
-	found := uniqueItems(m.findItems(c, r.Namespace, func(k string) bool { return strings.HasPrefix(k, r.Prefix) }))
+	found := m.findItems(c, r.Namespace, func(k string) bool { return strings.HasPrefix(k, r.Prefix) })
+	if r.SaidIn != "" {
+		found = slices.DeleteFunc(found, func(f *foundItem) bool {
+			return strings.HasPrefix(f.entry.Source, memory.PublicSource) != (r.SaidIn == "public")
+		})
+	}
+	found = uniqueItems(found)
 	found = slices.DeleteFunc(found, func(f *foundItem) bool { return r.Cursor != "" && f.name.compare(from) <= 0 })
 	if len(found) > r.Limit {
 		found = found[:r.Limit]

@@ -95,7 +95,7 @@ func BenchmarkItems(b *testing.B) {
 			if err := d.memory.renewView(&c); err != nil {
 				b.Fatal(err)
 			}
-			if _, err := d.memory.writeOps().itemPut(b.Context(), c, &api.ItemPutRequest{Namespace: "fact", Key: "key_500", Value: fmt.Sprint(n)}); err != nil {
+			if _, err := d.memory.writeOps().itemPut(b.Context(), c, &api.ItemPutRequest{Namespace: "fact", Key: "key_500", Value: new(fmt.Sprint(n))}); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -110,7 +110,7 @@ func BenchmarkItems(b *testing.B) {
 		after := doc
 		for b.Loop() {
 			r := doc.Revise()
-			put := &itemEdit{m: d.memory.writeOps(), call: private, request: &api.ItemPutRequest{Namespace: "fact", Value: "x"}, name: itemName{"fact", "key_500"}, now: d.memory.Now()}
+			put := &itemEdit{m: d.memory.writeOps(), call: private, request: &api.ItemPutRequest{Namespace: "fact"}, value: "x", name: itemName{"fact", "key_500"}}
 			if err := put.insertItem(doc, r); err != nil {
 				b.Fatal(err)
 			}

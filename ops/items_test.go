@@ -31,14 +31,14 @@ func (d *diskCase) callAs(t testing.TB, subject, context string) Call {
 func TestItemsOfTwoSubjectsInOneDirectory(t *testing.T) {
 	d := readOpsCase(t, &txtar.Archive{}).disk(t)
 	first, second := d.callAs(t, "acct:42", "private"), d.callAs(t, "acct_42", "private")
-	if _, err := d.memory.writeOps().itemPut(t.Context(), first, &api.ItemPutRequest{Namespace: "fact", Key: "k", Value: "v"}); err != nil {
+	if _, err := d.memory.writeOps().itemPut(t.Context(), first, &api.ItemPutRequest{Namespace: "fact", Key: "k", Value: new("v")}); err != nil {
 		t.Fatal(err)
 	}
-	_, err := d.memory.writeOps().itemPut(t.Context(), second, &api.ItemPutRequest{Namespace: "profile", Key: "k", Value: "w"})
+	_, err := d.memory.writeOps().itemPut(t.Context(), second, &api.ItemPutRequest{Namespace: "profile", Key: "k", Value: new("w")})
 	if asError(err).Code != api.SubjectConflict {
 		t.Errorf("the second one puts an item there: %v", err)
 	}
-	_, err = d.memory.writeOps().itemPut(t.Context(), second, &api.ItemPutRequest{Namespace: "fact", Key: "l", Value: "w"})
+	_, err = d.memory.writeOps().itemPut(t.Context(), second, &api.ItemPutRequest{Namespace: "fact", Key: "l", Value: new("w")})
 	if asError(err).Code != api.SubjectConflict {
 		t.Errorf("the second one puts an item into the first one's file: %v", err)
 	}
@@ -82,7 +82,7 @@ func TestItemPages(t *testing.T) {
 		r.Cursor = a.Next
 		for _, change := range []func() error{
 			func() error {
-				_, err := d.memory.writeOps().itemPut(t.Context(), c, &api.ItemPutRequest{Namespace: "fact", Key: "a", Value: fmt.Sprint(page)})
+				_, err := d.memory.writeOps().itemPut(t.Context(), c, &api.ItemPutRequest{Namespace: "fact", Key: "a", Value: new(fmt.Sprint(page))})
 				return err
 			},
 			func() error { // every other time the item of the cursor
@@ -257,7 +257,7 @@ func TestRememberInADirectoryThatHasBecomeAnothers(t *testing.T) {
 	const path, text = "_longterms/acct_42/_index.md", "- **Dog**: Rex\n"
 	d := readOpsCase(t, &txtar.Archive{Files: []txtar.File{{Name: path, Data: []byte(text)}}}).disk(t)
 	first, second := d.callAs(t, "acct:42", "private"), d.callAs(t, "acct_42", "private")
-	if _, err := d.memory.writeOps().itemPut(t.Context(), first, &api.ItemPutRequest{Namespace: "fact", Key: "k", Value: "v"}); err != nil {
+	if _, err := d.memory.writeOps().itemPut(t.Context(), first, &api.ItemPutRequest{Namespace: "fact", Key: "k", Value: new("v")}); err != nil {
 		t.Fatal(err)
 	}
 	_, err := d.memory.writeOps().remember(t.Context(), second, &api.RememberRequest{Title: "Cat", Text: "Mo", Explicit: true})
@@ -278,7 +278,7 @@ func TestItemPutHidesOthers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := d.memory.writeOps().itemPut(t.Context(), c, &api.ItemPutRequest{Namespace: "fact", Key: "tea", Value: "black", Visibility: "private_only"})
+	a, err := d.memory.writeOps().itemPut(t.Context(), c, &api.ItemPutRequest{Namespace: "fact", Key: "tea", Value: new("black"), Visibility: "private_only"})
 	if err != nil || a.Item == nil || a.Item.Key != "tea" || a.Item.Value != "black" || a.Item.Line != 0 || a.Item.ID == "k1" {
 		t.Errorf("%+v, %v", a.Item, err)
 	}

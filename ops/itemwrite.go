@@ -12,34 +12,65 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// itemPut stores an item for the canonical subject. If the caller may not read
-// the existing item of that key, the new item is stored beside it. If the
-// caller may read several items of that key, one item replaces all of them and
-// keeps the id of the one that took precedence.
+// itemPut stores an item for the canonical subject. The item replaces all items
+// of that key that the caller may change, and keeps the id and the time of
+// creation of the one that takes precedence among those the caller may read. In
+// public, these are the items that the caller put in public; the new item is
+// stored beside all others.
 func (m writeOps) itemPut(ctx context.Context, c Call, r *api.ItemPutRequest) (*api.ItemAnswer, error) {
 	if m.Disabled {
 		return &api.ItemAnswer{Disabled: true}, nil
 	}
-	put := &itemEdit{m: m, call: c, request: r, name: itemName{r.Namespace, strings.TrimSpace(r.Key)}, now: m.Now().
-		UTC().Truncate(time.Second)}
-	if err := put.check(); err != nil {
+	put := &itemEdit{m: m, call: c, request: r, name: itemName{r.Namespace, strings.TrimSpace(r.Key)}}
+	if r.Value != nil {
+		put.value = *r.Value
+	}
+	if err := m.checkItem(put.name, put.value, r.Source); err != nil {
 		return nil, err
+	}
+	if r.Value == nil {
+		return nil, api.Errorf(api.Invalid, "value is missing").WithHint("pass the text to store under the key")
 	}
 	if _, err := m.subjectDir(ctx, &put.call); err != nil {
 		return nil, err
 	}
 	c = put.call
 	paths := itemPaths(c.Scope.Subject, r.Namespace)
-	path := paths[0]
 	if m.ownFiles(c) && !c.View.Private() {
-		path = paths[1]
+		slices.Reverse(paths)
 	}
-	after, _, err := m.editFile(ctx, c, fileEdit{
-		path: path, cause: "item", initial: memory.NewItems(c.Scope.Subject),
+	put.path = paths[0]
+	put.others = m.findItems(c, r.Namespace, func(k string) bool { return k == put.name.key })
+	after, written, err := m.editFile(ctx, c, fileEdit{
+		path: put.path, cause: "item", initial: memory.NewItems(c.Scope.Subject),
 		change: put.insertItem,
 	})
 	if err != nil {
 		return nil, err
+	}
+	for _, path := range paths {
+		doc, err := m.Files.Load(path)
+		if path == put.path {
+			doc, err = after, nil
+		}
+		if err != nil || len(put.superseded(doc)) == 0 {
+			continue
+		}
+		doc, _, err = m.editFile(ctx, c, fileEdit{
+			path: path, cause: "item", group: written.ID, ownHidden: true,
+			change: func(doc *memory.Document, r *memory.Revision) error {
+				for _, i := range put.superseded(doc) {
+					r.Remove(i)
+				}
+				return nil
+			},
+		})
+		switch {
+		case err == nil && path == put.path:
+			after = doc
+		case err != nil && c.View.Private(): // elsewhere, the error could reveal hidden text
+			return nil, err
+		}
 	}
 	return &api.ItemAnswer{Item: put.answerItem(after)}, nil
 }
@@ -50,86 +81,143 @@ type itemEdit struct {
 	call    Call
 	request *api.ItemPutRequest
 	name    itemName
-	now     time.Time
+	value   string
+	others  []*foundItem // readable items of the same name, before the change
 
-	id      string // its assigned id
-	created time.Time
+	path             string // path of its file
+	id               string // its assigned id
+	created, updated time.Time
 }
 
 // answerItem returns the item in the form for the caller. If the caller may no
 // longer read the item, answerItem returns it as the caller wrote it, because
 // another readable item may have the same id.
 func (p *itemEdit) answerItem(after *memory.Document) *api.Item {
-	if item := shownItem(p.call, after, p.id); item != nil && item.Key == p.name.key && item.Value == p.request.Value {
+	if item := shownItem(p.call, after, p.id); item != nil && item.Key == p.name.key && item.Value == p.value {
 		return item
 	}
 	source := sourceAttribute(p.call, p.request.Source)
 	return &api.Item{
-		ID: p.id, Subject: p.call.Scope.Subject, Namespace: p.name.namespace, Key: p.name.key, Value: p.request.Value,
+		ID: p.id, Subject: p.call.Scope.Subject, Namespace: p.name.namespace, Key: p.name.key, Value: p.value,
 		Visibility: visibilityAttribute(p.request.Visibility), Confidence: p.request.Confidence, Source: source,
 		Untrusted: memory.IsUntrustedSource(source),
-		Created:   p.created, Updated: p.now, Path: after.Place.Path,
+		Created:   p.created, Updated: p.updated, Path: after.Place.Path,
 	}
 }
 
-func (p *itemEdit) check() error {
-	r := p.request
-	if err := requireNamespace(r.Namespace); err != nil {
+// checkItem rejects an item that cannot be stored.
+func (m writeOps) checkItem(name itemName, value, source string) error {
+	if err := requireNamespace(name.namespace); err != nil {
 		return err
 	}
-	if err := memory.CheckKey(p.name.key); err != nil {
+	if err := memory.CheckKey(name.key); err != nil {
 		return api.Errorf(api.Invalid, "key: %v", err)
 	}
-	for _, f := range [][2]string{{"key", p.name.key}, {"value", r.Value}, {"source", r.Source}} {
-		if err := p.m.checkText(f[0], f[1]); err != nil {
+	if err := memory.CheckValue(value); err != nil {
+		return api.Errorf(api.Invalid, "value: %v", err)
+	}
+	if rule := m.secretIn(value); rule != "" {
+		return secretError("value", rule)
+	}
+	for _, f := range [][2]string{{"key", name.key}, {"source", source}} {
+		if err := m.checkText(f[0], f[1]); err != nil {
 			return err
 		}
 	}
-	return p.m.checkNamed("value", p.name.key, r.Value)
+	return m.checkNamed("value", name.key, value)
+}
+
+// superseded returns the indexes of the other items of the name that the caller
+// may change. In public these include the caller's own that it may not read.
+func (p *itemEdit) superseded(doc *memory.Document) (list []int) {
+	if claimsOtherSubject(p.call, doc) {
+		return nil
+	}
+	for i := range doc.Entries {
+		e := &doc.Entries[i]
+		if e.Title != p.name.key || e.ID == p.id && doc.Place.Path == p.path ||
+			p.call.View.SubjectOf(e.Partition) != p.call.Scope.Subject ||
+			!p.m.mayChange(p.call, e.Partition, e.Author()) {
+			continue
+		}
+		if k, _, ok := e.Item(); ok && k == p.name.key {
+			list = append(list, i)
+		}
+	}
+	return list
 }
 
 // insertItem inserts the item into its file.
 func (p *itemEdit) insertItem(doc *memory.Document, r *memory.Revision) error {
 	may := p.m.mayChangeEntry(p.call)
-	held := slices.DeleteFunc(itemsNamed(doc, p.call, p.name.key), func(i int) bool { return !may(&doc.Entries[i]) })
+	named := itemsNamed(doc, p.call, p.name.key)
+	p.setUpdated(doc, named)
+	held := slices.DeleteFunc(named, func(i int) bool { return !may(&doc.Entries[i]) })
 	visibility := p.request.Visibility
 	if len(held) > 0 && !p.call.View.Private() {
 		visibility = doc.Entries[held[0]].Partition.Visibility.String()
 	}
-	created, at := p.now, -1
-	p.id = ""
+	p.created, p.id = p.updated.Truncate(time.Second), ""
 	if len(held) > 0 {
-		at = held[0]
-		e := &doc.Entries[at]
+		e := &doc.Entries[held[0]]
 		if e.Given {
 			p.id = e.ID
 		}
 		if t, ok := memory.ParseTime(e.Attributes["created"], time.UTC); ok {
-			created = t
-		} else if !e.Time.IsZero() && e.Time.Before(created) {
-			created = e.Time
+			p.created = t.UTC().Truncate(time.Second)
+		} else if !e.Time.IsZero() && e.Time.Before(p.created) {
+			p.created = e.Time.UTC().Truncate(time.Second)
 		}
 	}
 	if p.id == "" {
-		p.id = p.m.itemID(p.call, doc, p.name.namespace, p.name.key, p.request.Value, p.m.Now().UTC().
-			Format(time.RFC3339Nano))
+		p.id = memory.NewID(p.m.takenIDs(p.call, doc), p.name.namespace, p.name.key, p.value,
+			p.m.Now().UTC().Format(time.RFC3339Nano))
 	}
-	p.created = created.UTC().Truncate(time.Second)
-	confidence := ""
-	if p.request.Confidence != nil {
-		confidence = strconv.FormatFloat(*p.request.Confidence, 'g', -1, 64)
+	return insertItem(doc, r, held, &api.Item{
+		ID: p.id, Key: p.name.key, Value: p.value, Visibility: visibilityAttribute(visibility),
+		Confidence: p.request.Confidence, Source: sourceAttribute(p.call, p.request.Source),
+		Created: p.created, Updated: p.updated,
+	})
+}
+
+// setUpdated sets the time of the item. It is later than that of every readable
+// item of the same name, so that the newest value wins whatever the clock shows.
+func (p *itemEdit) setUpdated(doc *memory.Document, named []int) {
+	p.updated = p.m.Now().UTC().Truncate(time.Millisecond)
+	after := func(e *memory.Entry) {
+		if _, ok := e.Attributes["updated"]; ok && !e.Time.Before(p.updated) {
+			p.updated = e.Time.UTC().Truncate(time.Millisecond).Add(time.Millisecond)
+		}
 	}
-	text, err := doc.ItemText(at, p.name.key, p.request.Value, []memory.Attribute{
-		{Key: "id", Value: p.id}, {Key: "visibility", Value: visibilityAttribute(visibility)},
-		{Key: "confidence", Value: confidence},
-		{Key: "source", Value: sourceAttribute(p.call, p.request.Source)},
-		{Key: "created", Value: p.created.Format(time.RFC3339)}, {Key: "updated", Value: p.now.Format(time.RFC3339)},
+	for _, f := range p.others {
+		after(f.entry)
+	}
+	for _, i := range named {
+		after(&doc.Entries[i])
+	}
+}
+
+// insertItem adds the edits that write an item in place of the entries held, of
+// which the first is replaced and the others are removed.
+func insertItem(doc *memory.Document, r *memory.Revision, held []int, item *api.Item) error {
+	at, confidence := -1, ""
+	if len(held) > 0 {
+		at = held[0]
+	}
+	if item.Confidence != nil {
+		confidence = strconv.FormatFloat(*item.Confidence, 'g', -1, 64)
+	}
+	text, err := doc.ItemText(at, item.Key, item.Value, []memory.Attribute{
+		{Key: "id", Value: item.ID}, {Key: "visibility", Value: item.Visibility},
+		{Key: "confidence", Value: confidence}, {Key: "source", Value: item.Source},
+		{Key: "created", Value: item.Created.Format(time.RFC3339Nano)},
+		{Key: "updated", Value: item.Updated.Format(time.RFC3339Nano)},
 	})
 	switch {
 	case err != nil:
 		return api.Errorf(api.Invalid, "value: %v", err)
 	case at < 0:
-		r.Insert(doc.ItemInsertionPoint(memory.ParseVisibility(visibility)), text)
+		r.Insert(doc.ItemInsertionPoint(memory.ParseVisibility(item.Visibility)), text)
 	default:
 		r.Replace(at, text)
 		for _, i := range held[1:] {
@@ -157,9 +245,9 @@ func itemsNamed(doc *memory.Document, c Call, key string) (list []int) {
 	return list
 }
 
-// itemID returns an id that no item of the caller's subjects has, readable or
+// takenIDs returns the ids of all items of the caller's subjects, readable or
 // not.
-func (m writeOps) itemID(c Call, doc *memory.Document, of ...string) string {
+func (m writeOps) takenIDs(c Call, doc *memory.Document) map[string]bool {
 	taken := map[string]bool{}
 	for _, subject := range c.View.Subjects() {
 		for _, ns := range memory.Namespaces() {
@@ -178,7 +266,7 @@ func (m writeOps) itemID(c Call, doc *memory.Document, of ...string) string {
 			}
 		}
 	}
-	return memory.NewID(taken, of...)
+	return taken
 }
 
 // itemDelete deletes every readable item of a name, in all files.
@@ -275,12 +363,16 @@ func (m writeOps) itemVisibility(ctx context.Context, c Call, r *api.ItemVisibil
 	if r.ID == "" || r.Visibility == "" {
 		return nil, api.Errorf(api.Invalid, "id and visibility are required")
 	}
+	visibility := memory.PrivateOnly.String()
+	if strings.HasPrefix(r.Visibility, "public") {
+		visibility = memory.PublicOK.String()
+	}
 	f, err := m.itemByID(c, r.ID)
 	if err != nil {
 		return nil, err
 	}
 	list := []*foundItem{f}
-	if r.Visibility == memory.PrivateOnly.String() {
+	if visibility == memory.PrivateOnly.String() {
 		list = m.findItems(c, f.name.namespace, func(k string) bool { return k == f.name.key })
 	}
 	answer, group := &api.ItemAnswer{}, ""
@@ -296,7 +388,7 @@ func (m writeOps) itemVisibility(ctx context.Context, c Call, r *api.ItemVisibil
 							at = i
 						}
 						if meant || len(list) > 1 {
-							rev.SetAttribute(i, "visibility", r.Visibility)
+							rev.SetAttribute(i, "visibility", visibility)
 						}
 					}
 					if at < 0 && path == f.doc.Place.Path {

@@ -47,7 +47,7 @@ func TestStore(t *testing.T) {
 	const now = 1770292800
 	const who = "ext:telegram:1"
 	item := client.StoredItem{
-		SubjectID: who, Namespace: "profile", Key: "timezone", Value: "Asia/Shanghai",
+		SubjectID: who, Namespace: "profile", Key: "timezone", Value: "Asia/Shanghai", Visibility: client.PrivateOnly,
 		Confidence: new(0.9), Source: new("msg:42"), CreatedAt: now, UpdatedAt: now,
 	}
 	same := func(what string, got, want any) {

@@ -57,11 +57,11 @@ var arbitraryWrites = []arbitraryWrite{
 		return err
 	}},
 	{name: "item_put", path: "_longterms/owner/fact.md", run: func(t *testing.T, m *Memory, c Call) error {
-		_, err := m.writeOps().itemPut(t.Context(), c, &api.ItemPutRequest{Namespace: "fact", Key: "zebra", Value: "zebra\nzebra too"})
+		_, err := m.writeOps().itemPut(t.Context(), c, &api.ItemPutRequest{Namespace: "fact", Key: "zebra", Value: new("zebra\nzebra too")})
 		return err
 	}},
 	{name: "item_put", path: "_longterms/acct_42/fact.md", subject: "acct:42", run: func(t *testing.T, m *Memory, c Call) error {
-		_, err := m.writeOps().itemPut(t.Context(), c, &api.ItemPutRequest{Namespace: "fact", Key: "zebra", Value: `{"zebra": [1, 2]}`, Visibility: "public_ok"})
+		_, err := m.writeOps().itemPut(t.Context(), c, &api.ItemPutRequest{Namespace: "fact", Key: "zebra", Value: new(`{"zebra": [1, 2]}`), Visibility: "public_ok"})
 		return err
 	}},
 	{name: "profile", path: "_longterms/owner/profile.md", run: func(t *testing.T, m *Memory, c Call) error {

@@ -8,29 +8,23 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 )
 
-// Visibility determines in which contexts an item may be shown. The zero value
-// is PrivateOnly.
-type Visibility uint8
+// Visibility determines in which contexts an item may be shown. It is a word, so
+// that a number from another program cannot be mistaken for one. Every value
+// other than PublicOK, such as the zero value, means PrivateOnly.
+type Visibility string
 
 // The visibilities.
 const (
-	PrivateOnly Visibility = iota
-	PublicOK
+	PrivateOnly Visibility = "private_only"
+	PublicOK    Visibility = "public_ok"
 )
 
 // String returns the name of the visibility on the wire.
 func (v Visibility) String() string {
 	if v == PublicOK {
-		return "public_ok"
+		return string(v)
 	}
-	return "private_only"
-}
-
-func parseVisibility(s string) Visibility {
-	if s == PublicOK.String() {
-		return PublicOK
-	}
-	return PrivateOnly
+	return string(PrivateOnly)
 }
 
 // RequestContext is the context in which the answer will be shown. The zero
@@ -157,7 +151,7 @@ func (s *Store) Put(ctx context.Context, subjectID, namespace, key, value string
 		return StoredItem{}, nil
 	}
 	r := api.ItemPutRequest{
-		Namespace: namespace, Key: key, Value: value, Visibility: opt.Visibility.String(), Confidence: opt.Confidence,
+		Namespace: namespace, Key: key, Value: &value, Visibility: opt.Visibility.String(), Confidence: opt.Confidence,
 		Scope: scopeOf(subjectID, ContextPrivate),
 	}
 	if opt.Source != nil {
@@ -251,7 +245,7 @@ func convertItem(i *api.Item) StoredItem {
 	}
 	item := StoredItem{
 		SubjectID: i.Subject, Namespace: i.Namespace, Key: i.Key, Value: i.Value,
-		Visibility: parseVisibility(i.Visibility),
+		Visibility: Visibility(i.Visibility),
 		Confidence: i.Confidence, CreatedAt: unixSeconds(i.Created), UpdatedAt: unixSeconds(i.Updated),
 	}
 	if i.Source != "" {
