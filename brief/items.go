@@ -30,8 +30,9 @@ type Item struct {
 //
 // A value that is JSON is unchanged. Every other value is encoded as a JSON
 // string, and so is a key that is not a plain word. An untrusted item has the
-// mark after its value. MaxItems and MaxChars bound the block: an item that
-// does not fit is left out, and the next one is tried.
+// mark after its value. MaxItems and MaxChars bound the block: the namespaces
+// take turns, one item at a time, so that a large namespace does not displace the
+// others. An item that does not fit is left out, and the next one is tried.
 func (s Style) Items(items []Item) Block {
 	order := memory.Namespaces()
 	items = slices.Clone(items)
@@ -42,46 +43,65 @@ func (s Style) Items(items []Item) Block {
 		)
 	})
 	var b Block
-	var text strings.Builder
-	chars, wanted, want, namespace, wantedSpace := 0, 0, 0, "", ""
+	var groups []*itemGroup
+	want, wanted := 0, Chars(memory.FilteredHeader)+1 // of all items
 	for _, item := range items {
 		if item.Untrusted && s.Omit {
 			b.Omitted.Untrusted++
 			continue
 		}
-		head, line := "", "  "+keyText(item.Key)+" = "+valueText(item.Value)
+		line := "  " + keyText(item.Key) + " = " + valueText(item.Value)
 		if item.Untrusted {
 			line += " " + Mark
 		}
-		line += "\n"
-		// wanted and want measure all items; chars and b.Items only those that
-		// fit.
+		if n := len(groups); n == 0 || groups[n-1].namespace != item.Namespace {
+			groups = append(groups, &itemGroup{namespace: item.Namespace})
+			wanted += Chars(item.Namespace) + 2
+		}
+		g := groups[len(groups)-1]
+		g.lines = append(g.lines, line+"\n")
 		want++
-		if want == 1 {
-			wanted = Chars(memory.FilteredHeader) + 1
-		}
-		wanted += Chars(line)
-		if item.Namespace != wantedSpace {
-			wantedSpace, wanted = item.Namespace, wanted+Chars(item.Namespace)+2
-		}
-		if b.Items == 0 {
-			head = memory.FilteredHeader + "\n"
-		}
-		if item.Namespace != namespace {
-			head += item.Namespace + ":\n"
-		}
-		more := Chars(head) + Chars(line)
-		if !withinLimit(b.Items+1, s.MaxItems) || !withinLimit(chars+more, s.MaxChars) {
-			b.Omitted.Items++
-			continue
-		}
-		text.WriteString(head + line)
-		chars, namespace = chars+more, item.Namespace
-		b.Items++
+		wanted += Chars(line) + 1
 	}
-	b.Text = text.String()
+	if want == 0 {
+		return b
+	}
+	chars := Chars(memory.FilteredHeader) + 1 // of the items that fit
+	for round := range want {
+		for _, g := range groups {
+			if round >= len(g.lines) {
+				continue
+			}
+			more := Chars(g.lines[round])
+			if g.shown == "" {
+				more += Chars(g.namespace) + 2
+			}
+			if !withinLimit(b.Items+1, s.MaxItems) || !withinLimit(chars+more, s.MaxChars) {
+				b.Omitted.Items++
+				continue
+			}
+			g.shown += g.lines[round]
+			chars += more
+			b.Items++
+		}
+	}
+	if b.Items > 0 {
+		b.Text = memory.FilteredHeader + "\n"
+	}
+	for _, g := range groups {
+		if g.shown != "" {
+			b.Text += g.namespace + ":\n" + g.shown
+		}
+	}
 	b.Hints = fillHints(want, s.MaxItems, wanted, s.MaxChars)
 	return b
+}
+
+// An itemGroup holds the lines of a namespace.
+type itemGroup struct {
+	namespace string
+	lines     []string
+	shown     string // the lines that fit
 }
 
 // keyText returns a key unchanged, or as a JSON string if the key could be

@@ -68,6 +68,9 @@ func fitsFormat(r *api.ContextRequest) error {
 	case r.Format != "relevant" && r.Query != "":
 		return api.Errorf(api.Invalid, "query: not supported by the "+
 			"format %s", r.Format).WithHint("set format to \"relevant\"")
+	case r.Format != "items" && len(r.Namespaces) > 0:
+		return api.Errorf(api.Invalid, "namespaces: not supported by the "+
+			"format %s", r.Format).WithHint("set format to \"items\"")
 	case r.Format == "summary" && r.MaxChars != nil:
 		return api.Errorf(api.Invalid, "max_chars: not supported by the format summary; set max_items")
 	}
@@ -100,7 +103,11 @@ func (m readOps) renderBlock(ctx context.Context, c Call, r *api.ContextRequest)
 	case "full":
 		return style.Full(m.completeLongTerm(c)), nil
 	case "items":
-		return style.Items(m.allItems(c)), nil
+		items := m.allItems(c)
+		if len(r.Namespaces) > 0 {
+			items = slices.DeleteFunc(items, func(i brief.Item) bool { return !slices.Contains(r.Namespaces, i.Namespace) })
+		}
+		return style.Items(items), nil
 	case "relevant":
 		return m.renderRelevant(ctx, c, style, r)
 	}

@@ -221,6 +221,9 @@ func (w *randomSource) request(known map[string]string) (op string, request fiel
 			request["query"] = strings.Join([]string{w.word(), w.word(), w.word()}[:1+w.IntN(3)], " ")
 			request["min_cover"] = float64(w.IntN(5)) / 10
 		}
+		if format == "items" && w.IntN(2) == 0 {
+			request["namespaces"] = []string{w.pickOne(memory.Namespaces()...), w.pickOne(memory.Namespaces()...)}
+		}
 		if format != "summary" {
 			request["max_chars"] = 50 + w.IntN(600)
 		}
