@@ -104,3 +104,28 @@ type ItemVisibilityRequest struct {
 	Fresh
 	Scope
 }
+
+// ItemImportRequest requests that items be stored, for any subjects.
+type ItemImportRequest struct {
+	Lines  string `json:"lines" arg:"1" need:"true" doc:"items as JSON lines with the fields subject, namespace, key, value, visibility, confidence, source, created_at and updated_at; on the command line, the file that contains them, or - for standard input"`
+	DryRun bool   `json:"dry_run" doc:"check the lines and count the changes, without changing files"`
+	Scope
+}
+
+// ItemImportAnswer counts the imported items and lists the invalid lines.
+type ItemImportAnswer struct {
+	Imported  int           `json:"imported"`          // stored items
+	Unchanged int           `json:"unchanged"`         // items that are stored already
+	Older     int           `json:"older"`             // items that are not newer than the stored items of the same key, or than other lines
+	Invalid   []LineProblem `json:"invalid"`           // lines that were not imported
+	DryRun    bool          `json:"dry_run,omitempty"` // nothing was written
+	Disabled  bool          `json:"disabled,omitempty"`
+
+	Redaction
+}
+
+// A LineProblem is a line that could not be imported.
+type LineProblem struct {
+	Line   int    `json:"line"` // number of the line, from 1
+	Reason string `json:"reason"`
+}

@@ -106,6 +106,10 @@ var Operations = []*Operation{
 		Name: "item_visibility", Summary: "Set the visibility of an item", Needs: InPrivate,
 		Command: "item visibility", Example: "k3f9ab public_ok",
 	}),
+	NewOperation[ItemImportRequest, ItemImportAnswer](Operation{
+		Name: "item_import", Summary: "Store the items of a file of JSON lines", Needs: TheOwner,
+		Command: "import items", Example: "items.jsonl --dry-run", Admin: true, Long: true, HumansOnly: true,
+	}),
 	NewOperation[ResolveRequest, IdentityAnswer](Operation{
 		Name: "resolve", Summary: "Show the subject of a user of a channel",
 		Command: "identity resolve", Example: "telegram:123456", ReadOnly: true,

@@ -272,10 +272,11 @@ var requestPlans = map[string]requestPlan{
 	"unlink":  {rule: everybody, requests: fixedRequest(fields{"external_key": "telegram:1"})},
 	"links":   {rule: maintains, requests: fixedRequest(fields{}), fullRoot: true},
 
-	"compress": {rule: maintains, requests: fixedRequest(fields{"dry_run": true}), fullRoot: true},
-	"compact":  {rule: maintains, requests: fixedRequest(fields{"dry_run": true}), fullRoot: true},
-	"journal":  {rule: maintains, requests: fixedRequest(fields{}), fullRoot: true},
-	"undo":     {rule: maintains, requests: fixedRequest(fields{"since": "1h", "dry_run": true}), fullRoot: true},
+	"compress":    {rule: maintains, requests: fixedRequest(fields{"dry_run": true}), fullRoot: true},
+	"item_import": {rule: maintains, requests: fixedRequest(fields{"lines": `{"subject": "bob", "namespace": "fact", "key": "tea", "value": "imported"}`, "dry_run": true}), fullRoot: true},
+	"compact":     {rule: maintains, requests: fixedRequest(fields{"dry_run": true}), fullRoot: true},
+	"journal":     {rule: maintains, requests: fixedRequest(fields{}), fullRoot: true},
+	"undo":        {rule: maintains, requests: fixedRequest(fields{"since": "1h", "dry_run": true}), fullRoot: true},
 	"restore": {rule: changes, requests: func(e *target) []testRequest {
 		archived := e.is(memory.Archive) && e.isPrivate // an item, not an entry of an archived day
 		ask := removalRequest(e, archived, fields{"id": e.path + "#" + e.id()})

@@ -97,6 +97,7 @@ func (m *Memory) bindAll() map[string]binding {
 		"item_delete":           bindFunc(w.itemDelete),
 		"item_delete_namespace": bindFunc(w.itemDeleteNamespace),
 		"item_visibility":       bindFunc(w.itemVisibility),
+		"item_import":           bindFunc(w.itemImport),
 		"resolve":               bindFunc(w.resolve),
 		"link":                  bindFunc(w.link),
 		"unlink":                bindFunc(w.unlink),

@@ -286,3 +286,112 @@ func TestItemPutHidesOthers(t *testing.T) {
 		t.Errorf("the owner's item was changed:\n%s", got)
 	}
 }
+
+// TestItemImport imports 1,000 items of two subjects over the socket, twice, and
+// takes the import back. It reports the time, which must be below 5 s on a quiet
+// machine.
+func TestItemImport(t *testing.T) {
+	d := readOpsCase(t, &txtar.Archive{}).disk(t)
+	socket := serveOps(t, d.memory)
+	var lines strings.Builder
+	for i := range 1000 {
+		fmt.Fprintf(&lines, `{"subject":%q,"namespace":%q,"key":"key %d","value":%q,"visibility":"private_only","confidence":0.5,"source":"msg:%d","created_at":%d,"updated_at":%d}`+"\n",
+			[]string{"acct:42", "ext:telegram:7"}[i%2], memory.Namespaces()[i%5], i, fmt.Sprintf("value %d 喝茶\r\n<!-- %d -->", i, i), i, 1767225600+i, 1767312000+i)
+	}
+	request := encodeRequest(t, fields{"lines": lines.String()})
+	start := time.Now()
+	first := decodeAnswer[api.ItemImportAnswer](string(postOps(t, socket, "item_import", []byte(request))))
+	t.Logf("1,000 items imported in %s", time.Since(start).Round(time.Millisecond))
+	again := decodeAnswer[api.ItemImportAnswer](string(postOps(t, socket, "item_import", []byte(request))))
+	if first.Imported != 1000 || len(first.Invalid) > 0 || again.Imported != 0 || again.Unchanged != 1000 {
+		t.Errorf("imported %+v, again %+v", first, again)
+	}
+	item := decodeAnswer[api.ItemAnswer](string(postOps(t, socket, "item_get",
+		[]byte(`{"namespace": "fact", "key": "key 777", "subject": "ext:telegram:7", "context": "private"}`)))).Item
+	if item == nil || item.Value != "value 777 喝茶\r\n<!-- 777 -->" || *item.Confidence != 0.5 || item.Source != "msg:777" ||
+		item.Created.Unix() != 1767225600+777 || item.Updated.Unix() != 1767312000+777 {
+		t.Errorf("an imported item is %+v", item)
+	}
+	list := d.memory.Writer.Journal.List(time.Time{}, "", 0)
+	for _, w := range list {
+		if len(list) != 10 || w.Group != list[0].Group {
+			t.Fatalf("the changes are %+v", list)
+		}
+	}
+}
+
+// TestPublicItems checks the items that callers in public put through listeners
+// with fixed scopes: each listener replaces its own values, readable or not, and
+// nothing else, and the value of the subject replaces them all.
+func TestPublicItems(t *testing.T) {
+	const main, public = "_longterms/acct_42/fact.md", "_longterms/acct_42/fact-public.md"
+	d := readOpsCase(t, &txtar.Archive{Files: []txtar.File{
+		{Name: main, Data: []byte("---\nsubject_id: acct:42\n---\n- **tea**: mine <!-- id=m1 visibility=private_only source=api -->\n")},
+		{Name: "_longterms/bob/fact-public.md", Data: []byte("---\nsubject_id: bob\n---\n- **team**: bobs <!-- id=b1 visibility=private_only source=public:groupbot -->\n")},
+	}}).disk(t)
+	put := func(c Call, key, value, visibility string) *api.Item {
+		t.Helper()
+		a, err := d.memory.writeOps().itemPut(t.Context(), c, &api.ItemPutRequest{Namespace: "fact", Key: key, Value: &value, Visibility: visibility})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a.Item
+	}
+	list := func(saidIn string) (values []string) {
+		t.Helper()
+		a, err := d.memory.writeOps().itemList(t.Context(), d.callAs(t, "acct:42", "private"), &api.ItemListRequest{SaidIn: saidIn, Limit: 50})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, i := range a.Items {
+			values = append(values, i.Key+"="+i.Value)
+		}
+		return values
+	}
+	want := func(saidIn string, values ...string) {
+		t.Helper()
+		if got := list(saidIn); !slices.Equal(got, values) {
+			t.Errorf("the items said in %q are %q, want %q", saidIn, got, values)
+		}
+	}
+	count := func(path, text string, n int) {
+		t.Helper()
+		if got := d.read(t, path); strings.Count(got, text) != n {
+			t.Errorf("%s contains %q %d times, want %d:\n%s", path, text, strings.Count(got, text), n, got)
+		}
+	}
+	bot := func() Call { return d.fixedCall(t, "groupbot", "acct:42", "public") }
+	other := func() Call { return d.fixedCall(t, "other", "acct:42", "public") }
+
+	put(bot(), "team", "red", "private_only")
+	put(bot(), "team", "blue", "private_only") // within the same millisecond
+	count(public, "**team**", 1)
+	want("public", "team=blue")
+	put(bot(), "team", "green", "public_ok")
+	count(public, "**team**", 1)
+	put(bot(), "team", "gold", "private_only")
+	count(public, "visibility=public_ok", 1)
+	want("public", "team=gold")
+	put(other(), "team", "pink", "private_only") // another author: beside it, and the newest
+	count(public, "**team**", 2)
+	want("public", "team=pink")
+	put(bot(), "tea", "theirs", "public_ok")
+	want("", "tea=mine", "team=pink")
+	want("public", "tea=theirs", "team=pink")
+	want("private", "tea=mine")
+	count(main, "mine", 1)
+	first := put(d.callAs(t, "acct:42", "private"), "team", "silver", "private_only")
+	want("public", "tea=theirs")
+	want("", "tea=mine", "team=silver")
+	if again := put(d.callAs(t, "acct:42", "private"), "team", "silver", "private_only"); again.ID != first.ID || !again.Updated.After(first.Updated) {
+		t.Errorf("a second put in private: %+v after %+v", again, first)
+	}
+	count(public, "**team**", 0)
+	count("_longterms/bob/fact-public.md", "bobs", 1)
+
+	// The program of the owner that says a value in public replaces values of every listener.
+	put(d.callAs(t, "acct:42", "public"), "tea", "black", "private_only")
+	want("public", "tea=black")
+	count(public, "**tea**", 0)
+	count(main, "mine", 1)
+}

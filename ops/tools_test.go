@@ -19,7 +19,7 @@ import (
 // noTools lists the operations without a tool.
 var noTools = []string{
 	"complete", "item_visibility", "resolve", "link", "unlink", "links", "compress", "journal", "undo", "compact", "restore",
-	"wipe_subject", "check", "sync", "rebuild", "operations", "events",
+	"wipe_subject", "check", "sync", "rebuild", "operations", "events", "item_import",
 }
 
 // TestToolsAreOperations checks that every operation has a tool or is in

@@ -133,6 +133,11 @@ func (c *Client) ItemVisibility(ctx context.Context, r api.ItemVisibilityRequest
 	return executeTyped[api.ItemAnswer](ctx, c, r)
 }
 
+// ItemImport stores the items of JSON lines, of any subjects.
+func (c *Client) ItemImport(ctx context.Context, r api.ItemImportRequest) (*api.ItemImportAnswer, error) {
+	return executeTyped[api.ItemImportAnswer](ctx, c, r)
+}
+
 // Resolve returns the subject of an external key.
 func (c *Client) Resolve(ctx context.Context, r api.ResolveRequest) (*api.IdentityAnswer, error) {
 	return executeTyped[api.IdentityAnswer](ctx, c, r)

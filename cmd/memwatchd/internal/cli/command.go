@@ -44,6 +44,7 @@ func addOperations(root *cobra.Command, g *Globals) {
 
 // groupSummaries describe the commands that have subcommands.
 var groupSummaries = map[string]string{
+	"import":   "Import the data of other programs",
 	"identity": "Link external keys to accounts",
 	"item":     "Save, show and delete items by key",
 	"session":  "Write session summaries",
@@ -87,6 +88,8 @@ func newOperationCommand(op *api.Operation, form *api.Command, name string, g *G
 		addForgetSteps(c, op, req, g)
 	case "compact", "compress", "undo":
 		addPlanSteps(c, op, req, g)
+	case "item_import":
+		addImportFile(c, op, req, g)
 	case "status":
 		addVerboseFlag(c, g)
 	case "journal":

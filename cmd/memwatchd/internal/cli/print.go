@@ -117,6 +117,8 @@ func (p *Printer) printAnswer(answer any) error {
 		p.printItems(a)
 	case *api.ItemDeleteAnswer:
 		p.printDeletedItems(a)
+	case *api.ItemImportAnswer:
+		p.printImport(a)
 	case *api.IdentityAnswer:
 		p.printIdentity(a)
 	case *api.LinksAnswer:

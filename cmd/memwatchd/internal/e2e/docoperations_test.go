@@ -48,7 +48,7 @@ var operationGroups = []operationGroup{{
 	file: "items.md", title: "Items",
 	intro: "Store values under a namespace and a key, and look them up exactly.",
 	names: []string{
-		"item_put", "item_get", "item_list", "item_delete", "item_delete_namespace", "item_visibility",
+		"item_put", "item_get", "item_list", "item_delete", "item_delete_namespace", "item_visibility", "item_import",
 	},
 }, {
 	file: "files.md", title: "Files, journal and undo",

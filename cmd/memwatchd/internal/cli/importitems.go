@@ -1,0 +1,140 @@
+package cli
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
+)
+
+// maxImportBatch bounds the lines of one request, in bytes, so that a request
+// stays below the default of ipc.max_request.
+const maxImportBatch = 512 << 10
+
+// addImportFile makes a command read the file that its argument names and send
+// its lines in batches.
+func addImportFile(c *cobra.Command, op *api.Operation, req *api.Request, g *Globals) {
+	c.Use = c.Name() + " file"
+	c.ValidArgsFunction = nil // names of files
+	path := ""
+	c.Args = func(_ *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return UsageError{Err: fmt.Errorf("import items: name one file, or - for standard input")}
+		}
+		path = args[0]
+		return nil
+	}
+	c.RunE = func(cmd *cobra.Command, _ []string) error {
+		in := cmd.InOrStdin()
+		if path != "-" {
+			f, err := os.Open(path)
+			if err != nil {
+				return err
+			}
+			defer f.Close()
+			in = f
+		}
+		a, err := newInvocation(cmd, op, req, g)
+		if err != nil {
+			return err
+		}
+		return a.importLines(cmd, req, in)
+	}
+}
+
+// importLines sends the lines of in and prints the sum of the answers. If
+// requests fail, it prints the result of the earlier ones.
+func (a *invocation) importLines(cmd *cobra.Command, req *api.Request, in io.Reader) error {
+	sum := api.ItemImportAnswer{Invalid: []api.LineProblem{}}
+	lines, err := a.op.Param("lines")
+	if err != nil {
+		return err
+	}
+	reader := bufio.NewReader(in)
+	var batch strings.Builder
+	first, number := 1, 0 // of the lines of the batch
+	send := func() error {
+		if err := req.Set(lines, batch.String()); err != nil {
+			return err
+		}
+		raw, err := a.client.Do(cmd.Context(), req)
+		if err != nil {
+			return err
+		}
+		var answer api.ItemImportAnswer
+		if err := json.Unmarshal(raw, &answer); err != nil {
+			return fmt.Errorf("import items: read the answer: %w", err)
+		}
+		for _, p := range answer.Invalid {
+			p.Line += first - 1
+			sum.Invalid = append(sum.Invalid, p)
+		}
+		sum.Imported += answer.Imported
+		sum.Unchanged += answer.Unchanged
+		sum.Older += answer.Older
+		sum.DryRun, sum.Disabled = answer.DryRun, answer.Disabled
+		sum.Redacted += answer.Redacted
+		batch.Reset()
+		first = number + 1
+		return nil
+	}
+	for err == nil {
+		var line string
+		line, err = reader.ReadString('\n')
+		if err != nil && !errors.Is(err, io.EOF) || line == "" {
+			break
+		}
+		if batch.Len() > 0 && batch.Len()+len(line) > maxImportBatch {
+			if failure := send(); failure != nil {
+				err = failure
+				break
+			}
+		}
+		number++
+		batch.WriteString(line)
+	}
+	if errors.Is(err, io.EOF) {
+		err = send()
+	}
+	if err != nil && first == 1 {
+		return err
+	}
+	raw, failure := api.EncodeJSON(sum)
+	if failure == nil {
+		failure = a.printResponse(raw)
+	}
+	switch {
+	case failure != nil:
+		return failure
+	case err != nil:
+		return fmt.Errorf("import items: the lines from %d on were not imported: %w", first, err)
+	case len(sum.Invalid) > 0:
+		return fmt.Errorf("import items: %s not imported", term.Plural(len(sum.Invalid), "line"))
+	}
+	return nil
+}
+
+// printImport shows the numbers of imported items and the invalid lines.
+func (p *Printer) printImport(a *api.ItemImportAnswer) {
+	if a.Disabled {
+		p.addHint(term.AsText, disabledHint)
+		return
+	}
+	verb := "imported"
+	if a.DryRun {
+		verb = "to import"
+	}
+	p.printf("%s %s, %d unchanged, %d older than the stored ones\n", term.Plural(a.Imported, "item"), verb, a.Unchanged,
+		a.Older)
+	for _, problem := range a.Invalid {
+		p.printIndented(0, plainText(term.AsText, fmt.Sprintf("line %d: %s", problem.Line, problem.Reason)))
+	}
+}

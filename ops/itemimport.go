@@ -1,0 +1,249 @@
+package ops
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/memory"
+)
+
+// An itemLine is one line of an import.
+type itemLine struct {
+	Subject    *string         `json:"subject"`
+	Namespace  string          `json:"namespace"`
+	Key        string          `json:"key"`
+	Value      json.RawMessage `json:"value"`
+	Visibility string          `json:"visibility"`
+	Confidence *float64        `json:"confidence"`
+	Source     *string         `json:"source"`
+	CreatedAt  itemTime        `json:"created_at"`
+	UpdatedAt  itemTime        `json:"updated_at"`
+
+	number int // of the line, from 1
+	item   api.Item
+}
+
+// An itemTime is a time in seconds since 1970 or in the format of RFC 3339.
+type itemTime struct{ time.Time }
+
+// UnmarshalJSON sets the time. Null has no effect.
+func (t *itemTime) UnmarshalJSON(data []byte) error {
+	var seconds int64
+	if json.Unmarshal(data, &seconds) == nil {
+		if string(data) != "null" {
+			t.Time = time.Unix(seconds, 0).UTC()
+		}
+		return nil
+	}
+	var text string
+	if json.Unmarshal(data, &text) == nil {
+		if parsed, err := time.Parse(time.RFC3339, text); err == nil {
+			t.Time = parsed.UTC()
+			return nil
+		}
+	}
+	return errors.New("a time is neither seconds since 1970 nor a text such as 2026-02-04T12:30:00Z")
+}
+
+// itemImport stores the items of JSON lines. The items of a file are one change,
+// and all changes can be undone together. A stored item is replaced only by a
+// newer one, so a repeated import changes nothing.
+func (m writeOps) itemImport(ctx context.Context, c Call, r *api.ItemImportRequest) (*api.ItemImportAnswer, error) {
+	answer := &api.ItemImportAnswer{Invalid: []api.LineProblem{}, DryRun: r.DryRun, Disabled: m.Disabled}
+	if m.Disabled {
+		return answer, nil
+	}
+	if m.Writer == nil {
+		return nil, errNoWriter
+	}
+	type target struct{ subject, namespace string }
+	files := map[target][]*itemLine{}
+	var order []target
+	reject := func(number int, err error) {
+		answer.Invalid = append(answer.Invalid, api.LineProblem{Line: number, Reason: asError(err).Error()})
+	}
+	number := 0
+	for text := range strings.Lines(r.Lines) {
+		number++
+		if strings.TrimSpace(text) == "" {
+			continue
+		}
+		line, err := m.parseItemLine(c, text)
+		if err != nil {
+			reject(number, err)
+			continue
+		}
+		line.number = number
+		at := target{line.item.Subject, line.item.Namespace}
+		if files[at] == nil {
+			order = append(order, at)
+		}
+		files[at] = append(files[at], line)
+	}
+	group := ""
+	for _, at := range order {
+		lines := newestLines(files[at])
+		answer.Older += len(files[at]) - len(lines)
+		id, err := m.importFile(ctx, c, at.subject, at.namespace, group, lines, answer)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		group = cmp.Or(group, id)
+		if err != nil {
+			for _, line := range lines {
+				reject(line.number, err)
+			}
+		}
+	}
+	slices.SortStableFunc(answer.Invalid, func(a, b api.LineProblem) int { return cmp.Compare(a.Line, b.Line) })
+	return answer, nil
+}
+
+// parseItemLine parses and checks a line. Its subject is the caller's unless the
+// line names one.
+func (m writeOps) parseItemLine(c Call, text string) (*itemLine, error) {
+	line := &itemLine{Subject: &c.Scope.Subject}
+	dec := json.NewDecoder(strings.NewReader(text))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(line); err != nil {
+		if _, ok := errors.AsType[*json.SyntaxError](err); ok || errors.Is(err, io.ErrUnexpectedEOF) {
+			return nil, api.Errorf(api.Invalid, "invalid JSON: %v", err)
+		}
+		if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+			return nil, api.Errorf(api.Invalid, "%s: got %s, want %s", cmp.Or(e.Field, "line"), e.Value, e.Type.Kind())
+		}
+		return nil, api.Errorf(api.Invalid, "%s", strings.TrimPrefix(err.Error(), "json: "))
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return nil, api.Errorf(api.Invalid, "text after the JSON object")
+	}
+	item := &line.item
+	item.Namespace, item.Key = line.Namespace, strings.TrimSpace(line.Key)
+	item.Visibility, item.Confidence = visibilityAttribute(line.Visibility), line.Confidence
+	item.Created, item.Updated = line.CreatedAt.Time, line.UpdatedAt.Time
+	item.Source = "import"
+	if line.Source != nil {
+		item.Source = cmp.Or(oneLine(*line.Source), item.Source)
+	}
+	if line.Subject != nil {
+		item.Subject = *line.Subject
+	}
+	if err := memory.ValidSubject(item.Subject); err != nil {
+		return nil, api.Errorf(api.Invalid, "subject: %v", err)
+	}
+	if item.Namespace != "" && !slices.Contains(memory.Namespaces(), item.Namespace) {
+		return nil, api.Errorf(api.Invalid, "namespace: %q is not one of %s", item.Namespace,
+			strings.Join(memory.Namespaces(), ", "))
+	}
+	if item.Visibility != memory.PrivateOnly.String() && item.Visibility != memory.PublicOK.String() {
+		return nil, api.Errorf(api.Invalid, "visibility: %q is not one of private_only, public_ok", item.Visibility)
+	}
+	if f := item.Confidence; f != nil && (*f < 0 || *f > 1) {
+		return nil, api.Errorf(api.Invalid, "confidence: %v is not between 0 and 1", *f)
+	}
+	switch raw := bytes.TrimSpace(line.Value); {
+	case len(raw) == 0, string(raw) == "null":
+		return nil, api.Errorf(api.Invalid, "value is missing")
+	case raw[0] == '"':
+		if err := json.Unmarshal(raw, &item.Value); err != nil {
+			return nil, api.Errorf(api.Invalid, "value: %v", err)
+		}
+	default: // other JSON is stored as its text
+		item.Value = string(raw)
+	}
+	return line, m.checkItem(itemName{item.Namespace, item.Key}, item.Value, item.Source)
+}
+
+// newestLines returns the newest line of each key, in order. Of two equally new
+// lines the later one counts.
+func newestLines(lines []*itemLine) (list []*itemLine) {
+	newest := map[string]*itemLine{}
+	for _, line := range lines {
+		if old := newest[line.item.Key]; old == nil || !line.item.Updated.Before(old.item.Updated) {
+			newest[line.item.Key] = line
+		}
+	}
+	for _, line := range lines {
+		if newest[line.item.Key] == line {
+			list = append(list, line)
+		}
+	}
+	return list
+}
+
+// importFile stores items of one subject and namespace, counts them in the
+// answer, and returns the id of the change.
+func (m writeOps) importFile(ctx context.Context, c Call, subject, namespace, group string, lines []*itemLine,
+	answer *api.ItemImportAnswer) (id string, err error) {
+	c.Scope = memory.Scope{Subject: subject, Context: memory.Private}
+	if err := m.renewView(&c); err != nil {
+		return "", err
+	}
+	if _, err := m.subjectDir(ctx, &c); err != nil {
+		return "", err
+	}
+	path := itemPath(subject, namespace)
+	var imported, unchanged, older int
+	var invalid []api.LineProblem
+	_, written, err := m.editFile(ctx, c, fileEdit{
+		path: path, cause: "import", group: group, initial: memory.NewItems(subject), dryRun: answer.DryRun,
+		change: func(doc *memory.Document, r *memory.Revision) error {
+			imported, unchanged, older, invalid = 0, 0, 0, nil
+			taken, shown := m.takenIDs(c, doc), doc.Shown(c.View)
+			for _, line := range lines {
+				item := line.item
+				held := itemsNamed(doc, c, item.Key)
+				if len(held) > 0 {
+					stored := itemOf(c, doc, shown, &doc.Entries[held[0]])
+					switch {
+					case isSameItem(stored, &item):
+						unchanged++
+						continue
+					case !item.Updated.IsZero() && !item.Updated.After(doc.Entries[held[0]].Time):
+						older++
+						continue
+					}
+					item.ID, item.Created = stored.ID, cmp.Or(item.Created, stored.Created)
+				}
+				now := m.Now().UTC().Truncate(time.Second)
+				item.Updated = cmp.Or(item.Updated, now)
+				item.Created = cmp.Or(item.Created, item.Updated)
+				if item.ID == "" || strings.HasPrefix(item.ID, "~") { // derived ids change with the text
+					item.ID = memory.NewID(taken, namespace, item.Key, item.Value, now.Format(time.RFC3339))
+					taken[item.ID] = true
+				}
+				if err := insertItem(doc, r, held, &item); err != nil {
+					invalid = append(invalid, api.LineProblem{Line: line.number, Reason: asError(err).Error()})
+					continue
+				}
+				imported++
+			}
+			return nil
+		},
+	})
+	if err != nil {
+		return "", err
+	}
+	answer.Imported += imported
+	answer.Unchanged += unchanged
+	answer.Older += older
+	answer.Invalid = append(answer.Invalid, invalid...)
+	return written.ID, nil
+}
+
+// isSameItem reports whether an item to import is stored already.
+func isSameItem(stored, item *api.Item) bool {
+	return stored.Value == item.Value && stored.Visibility == item.Visibility && stored.Source == item.Source &&
+		(stored.Confidence == nil) == (item.Confidence == nil) &&
+		(item.Confidence == nil || *stored.Confidence == *item.Confidence) &&
+		(item.Created.IsZero() || stored.Created.Equal(item.Created)) &&
+		(item.Updated.IsZero() || stored.Updated.Equal(item.Updated))
+}
