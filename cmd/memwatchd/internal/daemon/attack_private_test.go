@@ -174,6 +174,8 @@ func (w *randomMemory) newProbes(ids []string) []probe {
 	add("context", object{"max_items": 2, "days": 30, "session": "s2"})
 	add("context", object{"project": w.pickOne("x", "y"), "days": 30})
 	add("context", object{"format": "relevant", "project": "x", "query": strings.Join(words[:3], " ")})
+	add("item_list", object{"said_in": w.pickOne("public", "private")})
+	add("context", object{"format": "items", "namespaces": []string{"fact", w.pickOne("profile", "preference")}})
 	for _, state := range []string{"open", "done", "all"} {
 		add("todos", object{"state": state})
 	}
