@@ -19,8 +19,11 @@ import (
 // standard input, or for a note at a terminal from an editor.
 func readMissingText(cmd *cobra.Command, op *api.Operation, form *api.Command, req *api.Request) error {
 	for _, p := range Arguments(op, form) {
-		if _, given := req.GivenValue(p); given || !p.Need || !p.Stdin {
+		if _, given := req.GivenValue(p); given || !p.Need {
 			continue
+		}
+		if !p.Stdin {
+			return nil // the daemon reports the missing argument
 		}
 		in := cmd.InOrStdin()
 		switch {
