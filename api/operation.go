@@ -91,6 +91,21 @@ func (op *Operation) NewRequest() *Request {
 	return &Request{op: op, value: v}
 }
 
+// NewClientRequest returns a request with its default values, in which the
+// presets of commands and tools for models are set.
+func (op *Operation) NewClientRequest() *Request {
+	r := op.NewRequest()
+	for _, p := range op.Params {
+		if p.Preset == "" {
+			continue
+		}
+		if err := r.Set(p, p.Preset); err != nil {
+			panic(fmt.Sprintf("preset of %s: %v", p.Name, err)) // invalid tag: every test would panic here
+		}
+	}
+	return r
+}
+
 // A Request is a request for an operation. It is not safe for concurrent use.
 type Request struct {
 	op    *Operation

@@ -20,6 +20,7 @@ import (
 //	alias    another name that requests may use
 //	doc      meaning, for people and for schemas
 //	default  value of a field that is absent from the request
+//	preset   value that the commands and the tools for models set, if it differs from the default
 //	min, max bounds of a number
 //	enum     permitted values, separated by commas
 //	arg      "1", "2": a positional argument of the command; "rest": all remaining arguments
@@ -36,6 +37,7 @@ type Param struct {
 	Alias    string // empty without one
 	Doc      string
 	Default  string
+	Preset   string // value that clients for people and models set; empty for the default
 	Enum     []string
 	Min, Max string
 	Arg      string
@@ -83,7 +85,8 @@ func paramsOf(t reflect.Type) []*Param {
 		}
 		p := &Param{
 			Name: name, Alias: f.Tag.Get("alias"), Doc: f.Tag.Get("doc"), Default: f.Tag.Get("default"),
-			Min: f.Tag.Get("min"), Max: f.Tag.Get("max"), Arg: f.Tag.Get("arg"),
+			Preset: f.Tag.Get("preset"),
+			Min:    f.Tag.Get("min"), Max: f.Tag.Get("max"), Arg: f.Tag.Get("arg"),
 			Flag: cmp.Or(f.Tag.Get("flag"), strings.ReplaceAll(name, "_", "-")), Stdin: f.Tag.Get("stdin") != "",
 			Bare:     f.Tag.Get("bare"),
 			Need:     f.Tag.Get("need") != "",
@@ -290,18 +293,22 @@ func (p *Param) setDefault(req reflect.Value) {
 	}
 }
 
+// ClientDefault returns the text of the value that the commands and the tools for
+// models use if none is given.
+func (p *Param) ClientDefault() string { return cmp.Or(p.Preset, p.Default) }
+
 // Type returns the type of the parameter's field.
 func (p *Param) Type() reflect.Type { return p.typ }
 
-// DefaultValue returns the default as a value of the parameter's type, or nil
-// without a default.
+// DefaultValue returns the [Param.ClientDefault] as a value of the parameter's
+// type, or nil without a default.
 func (p *Param) DefaultValue() any {
-	if p.Default == "" {
+	if p.ClientDefault() == "" {
 		return nil
 	}
 	req := reflect.New(reflect.StructOf([]reflect.StructField{{Name: "V", Type: p.typ}})).Elem()
 	q := *p
-	q.index = []int{0}
+	q.index, q.Default = []int{0}, p.ClientDefault()
 	q.setDefault(req)
 	return req.Field(0).Interface()
 }

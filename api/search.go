@@ -9,6 +9,7 @@ type SearchRequest struct {
 	Query           string   `json:"query" arg:"rest" doc:"words, all optional; entries with more words and rarer words rank higher; entries with a \"quoted phrase\" come first; pre* stands for the words that begin with pre"`
 	Phrase          string   `json:"phrase" flag:"exact" default:"first" bare:"required" enum:"first,required" doc:"quoted phrases: first (entries that contain them come first), or required (hits contain all of them)"`
 	Typos           string   `json:"typos" default:"correct" enum:"correct,keep" doc:"unquoted words that no entry contains: correct (similar words are searched too, and the answer lists them), or keep"`
+	Group           string   `json:"group" flag:"by" default:"entry" preset:"file" enum:"entry,file" doc:"hits: entry (each entry is a hit), or file (the best entry of each file, with the number of other matching entries in it)"`
 	Exclude         string   `json:"exclude" doc:"words and quoted phrases that no hit may contain"`
 	Limit           int      `json:"limit" default:"10" min:"1" max:"100" doc:"maximum number of hits, 1 to 100"`
 	Offset          int      `json:"offset" min:"0" max:"100000" doc:"number of hits to skip, 0 to 100000"`
@@ -49,6 +50,8 @@ type RecentRequest struct {
 type SearchAnswer struct {
 	Hits      []Hit        `json:"hits"`                // on this page, in order
 	Total     int          `json:"total"`               // readable entries that match, before equal ones are folded
+	Files     int          `json:"files"`               // files with these entries
+	Next      int          `json:"next,omitempty"`      // offset of the next page; absent on the last one
 	AsOf      time.Time    `json:"as_of"`               // reference time for ages
 	Note      string       `json:"note,omitempty"`      // why there are no hits, or fewer than expected
 	Corrected []Correction `json:"corrected,omitempty"` // words that nothing readable contains, for which similar words were searched
@@ -91,6 +94,7 @@ type Hit struct {
 	Time       time.Time `json:"time,omitzero"`        // time from which the age is counted
 	Untrusted  bool      `json:"untrusted,omitempty"`  // written by others than the subject, in public or through a topic
 	AlsoAt     []Place   `json:"also_at,omitempty"`    // other places with the same text
+	More       int       `json:"more,omitempty"`       // grouped by file: other entries of the file that match
 	Stale      bool      `json:"stale,omitempty"`      // the file cannot be read: this is its last known content
 	Why        *Why      `json:"why,omitempty"`        // with explain
 }

@@ -260,19 +260,19 @@ func (x *Index) answerQuery(ctx context.Context, b *builder, view memory.View, q
 func (p *page) buildHits(res *Result) error {
 	res.Note = p.note
 	if p.query.Limit <= 0 {
-		_, res.Total = p.bestCandidates(0)
-		res.Note = p.phraseNote(res.Total)
+		_, total := p.bestCandidates(0)
+		res.Total, res.Files, res.Note = total.entries, total.files, p.phraseNote(total.entries)
 		return nil
 	}
 	if len(p.stale) > 0 {
 		return nil // the search restarts
 	}
-	found, others, total := p.foldDuplicates(p.query.Offset, p.query.Limit)
-	res.Total, res.Note = total, p.phraseNote(total)
-	if err := p.loadFiles(found); err != nil {
+	f := p.foldCandidates(p.query.Offset, p.query.Limit)
+	res.Total, res.Files, res.Next, res.Note = f.total.entries, f.total.files, f.next, p.phraseNote(f.total.entries)
+	if err := p.loadFiles(f.hits); err != nil {
 		return err
 	}
-	for _, c := range found {
+	for _, c := range f.hits {
 		doc, e, err := p.resolveCandidate(c)
 		if err != nil {
 			return err
@@ -280,9 +280,9 @@ func (p *page) buildHits(res *Result) error {
 		if doc == nil {
 			continue // the search restarts
 		}
-		h := Hit{Doc: doc, Entry: e, Score: c.score}
+		h := Hit{Doc: doc, Entry: e, Score: c.score, More: f.more[c.variant]}
 		h.Snippet, h.Highlights = p.analyzer.buildSnippet(e.Text, p.words.terms)
-		for _, o := range others[p.dupHash(c)] {
+		for _, o := range f.others[p.dupHash(c)] {
 			if len(h.AlsoAt) == maxAlso {
 				break
 			}

@@ -34,10 +34,15 @@ func (w *worstHeap) Swap(i, j int)      { w.all[i], w.all[j] = w.all[j], w.all[i
 func (w *worstHeap) Push(x any)         { w.all = append(w.all, x.(candidate)) }
 func (w *worstHeap) Pop() any           { panic("the heap only grows and replaces") }
 
-// bestCandidates returns the first n candidates in order, with exact scores, and the
-// number of all candidates. An upper bound of the score rejects most
+// counts are the numbers of matching entries and of their files.
+type counts struct {
+	entries, files int
+}
+
+// bestCandidates returns the first n candidates in order, with exact scores, and
+// counts all candidates. An upper bound of the score rejects most
 // candidates, because an exact score requires reading the record.
-func (p *page) bestCandidates(n int) (top []candidate, total int) {
+func (p *page) bestCandidates(n int) (top []candidate, total counts) {
 	w := &worstHeap{page: p}
 	low := func(score float64, phrases uint8) bool {
 		if len(w.all) < n || n == 0 {
@@ -51,11 +56,16 @@ func (p *page) bestCandidates(n int) (top []candidate, total int) {
 		if math.IsInf(score, 1) || !low(score, p.mostPhrases[a.variant]) {
 			return false
 		}
-		total += candidates
+		total.entries += candidates
+		total.files += min(candidates, 1)
 		return true
 	}
+	isNew := p.newVariants()
 	p.eachMatch(skip, func(c candidate) {
-		total++
+		total.entries++
+		if isNew(c) {
+			total.files++
+		}
 		if low(p.scoreBound(c.score), c.phrases) {
 			return
 		}
@@ -72,54 +82,103 @@ func (p *page) bestCandidates(n int) (top []candidate, total int) {
 	return w.all, total
 }
 
+// newVariants returns a function that reports whether a candidate is the first
+// of its variant. It must be called with the candidates in the order of
+// [page.eachMatch].
+func (p *page) newVariants() func(candidate) bool {
+	if p.filtered { // the candidates are in the order of rank
+		seen := make(map[uint32]bool)
+		return func(c candidate) bool {
+			before := seen[c.variant]
+			seen[c.variant] = true
+			return !before
+		}
+	}
+	last := uint32(noVariant)
+	return func(c candidate) bool {
+		before := last
+		last = c.variant
+		return c.variant != before
+	}
+}
+
 // dupHash returns the hash that entries of equal text share.
 func (p *page) dupHash(c candidate) uint64 { return p.entryAt(c).dup }
 
-// foldDuplicates returns the candidates of the page, the number of all candidates, and
-// the duplicates of each returned candidate, best first. Of several entries
-// with equal text the page contains only the best.
-func (p *page) foldDuplicates(offset, limit int) (hits []candidate, others map[uint64][]candidate, total int) {
+// A fold is a page of candidates, each of which stands for others.
+type fold struct {
+	hits   []candidate
+	others map[uint64][]candidate // entries with the text of a hit, by dup, best first
+	more   map[uint32]int         // other candidates of the file of a hit, by variant number
+	total  counts
+	next   int // offset of the next page, or 0
+}
+
+// foldCandidates returns the candidates of the page. Of several entries with
+// equal text the page contains only the best. If the query groups by file, it also
+// contains only the best of each file whose text is in no better hit.
+func (p *page) foldCandidates(offset, limit int) (f fold) {
 	want := offset + limit
 	for n := 2*want + 32; ; n *= 2 {
 		var top []candidate
-		top, total = p.bestCandidates(n)
-		seen := make(map[uint64]bool)
-		hits = hits[:0]
+		top, f.total = p.bestCandidates(n)
+		f.hits = f.hits[:0]
+		dups, files := make(map[uint64]bool), make(map[uint32]bool)
 		for _, c := range top {
-			if d := p.dupHash(c); !seen[d] {
-				seen[d] = true
-				hits = append(hits, c)
+			d := p.dupHash(c)
+			if dups[d] || p.query.ByFile && files[c.variant] {
+				continue
 			}
+			dups[d], files[c.variant] = true, true
+			f.hits = append(f.hits, c)
 		}
-		if len(hits) >= want || n >= total {
+		if len(f.hits) > want || n >= f.total.entries {
 			break
 		}
 	}
-	hits = hits[min(offset, len(hits)):min(want, len(hits))]
-	if len(hits) == 0 {
-		return nil, nil, total
+	if len(f.hits) > want {
+		f.next = want
 	}
+	f.hits = f.hits[min(offset, len(f.hits)):min(want, len(f.hits))]
+	if len(f.hits) > 0 {
+		p.countOthers(&f)
+	}
+	return f
+}
+
+// countOthers adds the candidates that the hits of a page stand for.
+func (p *page) countOthers(f *fold) {
 	chosen := make(map[uint64]candidate)
 	var some uint64    // set of the dup ends, modulo 64
 	var set [16]uint64 // set of the dup ends, modulo 1024
-	for _, c := range hits {
+	f.more = make(map[uint32]int)
+	for _, c := range f.hits {
 		chosen[p.dupHash(c)] = c
 		some |= 1 << (c.dup & 63)
 		set[c.dup>>6&15] |= 1 << (c.dup & 63)
+		if p.query.ByFile {
+			f.more[c.variant] = -1 // the hit itself
+		}
 	}
-	others = make(map[uint64][]candidate)
-	p.eachMatch(func(a *acc) bool { return a.some > 0 && a.dups&some == 0 }, func(c candidate) {
+	f.others = make(map[uint64][]candidate)
+	skip := func(a *acc) bool {
+		_, grouped := f.more[a.variant]
+		return a.some > 0 && a.dups&some == 0 && !grouped
+	}
+	p.eachMatch(skip, func(c candidate) {
+		if n, ok := f.more[c.variant]; ok {
+			f.more[c.variant] = n + 1
+		}
 		if set[c.dup>>6&15]>>(c.dup&63)&1 == 0 {
 			return
 		}
 		d := p.dupHash(c)
 		if h, ok := chosen[d]; ok && (h.variant != c.variant || h.entry != c.entry) {
 			c.score, _ = p.exactScore(c)
-			others[d] = append(others[d], c)
+			f.others[d] = append(f.others[d], c)
 		}
 	})
-	for _, list := range others {
+	for _, list := range f.others {
 		slices.SortFunc(list, p.compare)
 	}
-	return hits, others, total
 }

@@ -27,6 +27,7 @@ func TestBestAreTheFirst(t *testing.T) {
 				if words := strings.Fields(q.Text); quoted.IntN(3) == 0 {
 					q.Text = fmt.Sprintf("%q %s", strings.Join(words[:min(2, len(words))], " "), q.Text)
 				}
+				q.ByFile = quoted.IntN(2) == 0
 				q.Offset, q.Limit = 0, 100_000
 				all, err := x.Search(t.Context(), view, q)
 				if err != nil {
@@ -47,6 +48,10 @@ func TestBestAreTheFirst(t *testing.T) {
 						wantSum(t, h)
 					}
 				}
+				if more := q.Offset+q.Limit < len(all.Hits); more != (page.Next > 0) {
+					t.Fatalf("%+v: next is %d, %d hits", q, page.Next, len(all.Hits))
+				}
+				wantFiles(t, q, all)
 				if page.Total > q.Offset+q.Limit+40 {
 					passed++
 				}
@@ -61,9 +66,27 @@ func TestBestAreTheFirst(t *testing.T) {
 // hitPaths returns the hits of a result and its total.
 func hitPaths(r Result) (list []string) {
 	for _, h := range r.Hits {
-		list = append(list, fmt.Sprint(h.Doc.Place.Path, h.Entry.Line, h.Score, h.AlsoAt))
+		list = append(list, fmt.Sprint(h.Doc.Place.Path, h.Entry.Line, h.Score, h.AlsoAt, h.More))
 	}
-	return append(list, fmt.Sprint(r.Total))
+	return append(list, fmt.Sprint(r.Total, r.Files))
+}
+
+// wantFiles checks the hits of a query that has all hits on one page: grouped by
+// file, each file has one hit, and the numbers of its other entries add up.
+func wantFiles(t *testing.T, q Query, all Result) {
+	t.Helper()
+	seen := make(map[string]bool)
+	entries := 0
+	for _, h := range all.Hits {
+		if q.ByFile && seen[h.Doc.Place.Path] {
+			t.Errorf("%+v: two hits of %s", q, h.Doc.Place.Path)
+		}
+		seen[h.Doc.Place.Path] = true
+		entries += 1 + h.More
+	}
+	if len(seen) > all.Files || q.ByFile && entries > all.Total || len(all.Hits) > 0 && all.Next != 0 {
+		t.Errorf("%+v: %d files of %d, %d entries of %d, next %d", q, len(seen), all.Files, entries, all.Total, all.Next)
+	}
 }
 
 // wantSum checks that a score is the sum of its parts.

@@ -46,6 +46,7 @@ type Query struct {
 	Offset    int
 	Limit     int
 	Explain   bool
+	ByFile    bool // hits are the best entries of different files
 	Cover     bool // Relevance: hits contain their Cover
 }
 
@@ -73,6 +74,7 @@ type Hit struct {
 	Snippet    string
 	Highlights [][2]int // matching ranges of Snippet, in code points, end exclusive
 	AlsoAt     []Ref    // entries with the same text, best first
+	More       int      // with Query.ByFile: other entries of the file that match
 	Cover      float64  // with Query.Cover: share of the query in the entry, 0 to 1
 	Why        *Why     // with Query.Explain
 }
@@ -108,6 +110,8 @@ type TermScore struct {
 type Result struct {
 	Hits      []Hit
 	Total     int          // readable entries that match, before entries with equal text are folded
+	Files     int          // files of these entries
+	Next      int          // offset of the next page, 0 on the last one
 	Note      string       // explanation of missing hits, or of hits without the phrases
 	Corrected []Correction // words that nothing readable contains, and the words of the hits instead
 	Degraded  bool         // entries may be missing: the index is not complete, or files changed faster than they could be read

@@ -243,7 +243,8 @@ func (w *randomSource) request(known map[string]string) (op string, request fiel
 	case 4:
 		return "todos", fields{"state": "all"}
 	}
-	return "search", fields{"query": w.word(), "explain": true, "include_archived": true}
+	query := w.pickOne(w.word(), "cof*", "cofee", "te "+w.word(), "喝茶的人", "E9999 tea", "tea wifi coffee")
+	return "search", fields{"query": query, "group": w.pickOne("entry", "file"), "explain": true, "include_archived": true}
 }
 
 // followUp returns a request that follows from an answer, or nil.

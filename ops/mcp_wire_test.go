@@ -103,7 +103,7 @@ func (c *model) sameOver(t *testing.T, a *opsRequest, wire []byte) bool {
 	if a.op != tool.Operations()[0] && isBlank(orNull(request["namespace"])) && isBlank(orNull(request["key"])) {
 		return false // the tool would run another operation
 	}
-	arguments, err := withoutScope(a.request)
+	arguments, err := toolArguments(a.op, a.request)
 	if err != nil {
 		return false // a duplicate field cannot be split
 	}
@@ -178,9 +178,15 @@ func (c *model) setScope(request map[string]json.RawMessage) bool {
 	return true
 }
 
-// withoutScope returns a request without its scope fields.
-func withoutScope(request []byte) (json.RawMessage, error) {
-	arguments := map[string]json.RawMessage{}
+// toolArguments returns a request as arguments of a tool: without the scope, and
+// with the defaults of the operation where the tool presets other values.
+func toolArguments(op *api.Operation, request []byte) (json.RawMessage, error) {
+	arguments := map[string]any{}
+	for _, p := range op.Params {
+		if p.Preset != "" {
+			arguments[p.Name] = p.Default
+		}
+	}
 	err := api.EachField(request, func(name string, raw json.RawMessage) error {
 		if name != "subject" && name != "context" {
 			arguments[name] = raw

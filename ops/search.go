@@ -18,6 +18,7 @@ func (m readOps) search(ctx context.Context, c Call, r *api.SearchRequest) (*api
 	q := index.Query{
 		Text: strings.TrimSpace(r.Query), Exact: r.Phrase == "required", KeepTypos: r.Typos == "keep",
 		Exclude: r.Exclude, Bias: *r.RecencyBias, All: r.All, Offset: r.Offset, Limit: r.Limit, Explain: r.Explain,
+		ByFile: r.Group == "file",
 		Filter: index.Filter{
 			Types: r.Types, Tags: r.Tags, AnyTag: r.AnyTag, Sections: r.Sections, Path: r.Path,
 			Session: r.Session, Contact: r.Contact, Archived: r.IncludeArchived,
@@ -99,7 +100,7 @@ func (m readOps) runQuery(ctx context.Context, c Call, q index.Query, asOf strin
 	}
 	m.queries.Add(time.Since(asked))
 	answer := &api.SearchAnswer{
-		Hits: make([]api.Hit, len(result.Hits)), Total: result.Total, AsOf: q.AsOf.UTC(), Note: result.Note,
+		Hits: make([]api.Hit, len(result.Hits)), Total: result.Total, Files: result.Files, Next: result.Next, AsOf: q.AsOf.UTC(), Note: result.Note,
 		Index: m.indexState(c), TookMS: c.took(),
 	}
 	for _, c := range result.Corrected {
@@ -145,7 +146,7 @@ func hitOf(c Call, h index.Hit) api.Hit {
 		Day: doc.Place.Day, Session: sessionOf(c, doc), Section: strings.Join(e.Sections, " > "),
 		Title: e.Title, Snippet: h.Snippet, Highlights: h.Highlights, Type: e.Type, Tags: e.Tags,
 		Importance: e.Importance, Visibility: e.Partition.Visibility.String(), Task: taskState(e.Tasks),
-		Added: e.Added, Time: e.Time.UTC(), Untrusted: e.Author().Untrusted(c.View), Stale: doc.Stale,
+		Added: e.Added, Time: e.Time.UTC(), Untrusted: e.Author().Untrusted(c.View), Stale: doc.Stale, More: h.More,
 		Why: convertWhy(h.Why),
 	}
 	out.Text, out.Truncated = firstRunes(e.Text, maxHitText)

@@ -88,7 +88,7 @@ func toolTexts(t *testing.T, name string, asked map[string]bool) {
 			t.Fatalf("%s cannot be asked: %v", a.name, err)
 		}
 		asked[tool.Name] = true
-		arguments, err := withoutScope(a.request)
+		arguments, err := toolArguments(a.op, a.request)
 		if err != nil {
 			t.Fatal(err)
 		}

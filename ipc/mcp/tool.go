@@ -143,7 +143,7 @@ func (t *Tool) parseRequest(arguments json.RawMessage) (*api.Request, error) {
 		return nil, err
 	}
 	op := t.selectOperation(fields)
-	req := op.NewRequest()
+	req := op.NewClientRequest()
 	for _, name := range names {
 		p, err := op.Param(name)
 		switch {

@@ -22,12 +22,14 @@ var update = flag.Bool("update", false, "write golden files anew")
 // errors about invalid arguments suggest the nearest name.
 func TestToolArguments(t *testing.T) {
 	for _, c := range []struct{ tool, arguments, want string }{
-		{"memory_search", `{"query":"a","maxResults":3}`, `{"limit":3,"query":"a"}`},
-		{"memory_search", `{"query":"a","k":3}`, `{"limit":3,"query":"a"}`},
-		{"memory_search", `{"query":"a","after":"2026-02-01","before":"2026-02-03"}`, `{"query":"a","since":"2026-02-01","until":"2026-02-03"}`},
-		{"memory_search", `{"query":"a","since":null,"tags":null}`, `{"query":"a"}`},
-		{"memory_search", ``, `{}`},
-		{"memory_search", `null`, `{}`},
+		{"memory_search", `{"query":"a","maxResults":3}`, `{"group":"file","limit":3,"query":"a"}`},
+		{"memory_search", `{"query":"a","k":3}`, `{"group":"file","limit":3,"query":"a"}`},
+		{"memory_search", `{"query":"a","after":"2026-02-01","before":"2026-02-03"}`, `{"group":"file","query":"a","since":"2026-02-01","until":"2026-02-03"}`},
+		{"memory_search", `{"query":"a","since":null,"tags":null}`, `{"group":"file","query":"a"}`},
+		{"memory_search", ``, `{"group":"file"}`},
+		{"memory_search", `null`, `{"group":"file"}`},
+		{"memory_search", `{"group":null}`, `{"group":"file"}`},
+		{"memory_search", `{"group":"entry"}`, `{"group":"entry"}`},
 		{"memory_search", `{"limit":1,"k":3}`, `duplicate field "limit"`},
 		{"memory_search", `{"k":3,"maxResults":3}`, `duplicate field "limit"`},
 		{"memory_search", `{"query":"a","query":"b"}`, `duplicate field "query"`},

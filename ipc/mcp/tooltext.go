@@ -142,13 +142,12 @@ func (b *toolText) writeHits(a *api.SearchAnswer) {
 		for _, also := range h.AlsoAt {
 			b.writeLine("also at %s:%d", also.Path, also.Line)
 		}
+		if h.More > 0 {
+			b.writeLine("and %d more in this file", h.More)
+		}
 	}
-	shown := 0
-	for _, h := range a.Hits {
-		shown += 1 + len(h.AlsoAt)
-	}
-	if shown > 0 && shown < a.Total {
-		b.writeLine("\n(%d of %d)", shown, a.Total)
+	if a.Next > 0 {
+		b.writeLine("\n(%d entries in %d files match; not all are shown)", a.Total, a.Files)
 	}
 	if a.Note != "" {
 		b.writeLine("(%s)", a.Note)

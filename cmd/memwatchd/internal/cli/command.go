@@ -68,7 +68,7 @@ func ensureGroup(parent *cobra.Command, name string) *cobra.Command {
 // newOperationCommand returns a command of an operation, with positional arguments
 // and flags from the parameters of the request.
 func newOperationCommand(op *api.Operation, form *api.Command, name string, g *Globals) *cobra.Command {
-	req := op.NewRequest()
+	req := op.NewClientRequest()
 	c := &cobra.Command{
 		Use:   strings.Join(append([]string{name}, usageArguments(op, form)...), " "),
 		Short: form.Summary,
@@ -151,7 +151,7 @@ func (f *paramFlag) String() string {
 	if len(f.text) > 0 {
 		return strings.Join(f.text, ",")
 	}
-	return f.param.Default
+	return f.param.ClientDefault()
 }
 
 func (f *paramFlag) Type() string {
@@ -356,6 +356,8 @@ func pageOf(op *api.Operation, req *api.Request) (selected page) {
 			selected.next = p.Name
 		case "limit":
 			selected.next = cmp.Or(selected.next, p.Name)
+		case "group":
+			selected.byFile = given == "file"
 		}
 	}
 	return selected

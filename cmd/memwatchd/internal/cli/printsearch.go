@@ -12,6 +12,7 @@ import (
 type page struct {
 	offset int
 	next   string // parameter that selects more hits; empty for none
+	byFile bool   // each hit stands for its file
 }
 
 // Limits of the lines of text and of the other places of a hit on a terminal.
@@ -61,6 +62,9 @@ func (p *Printer) printHit(h *api.Hit) {
 	if n := len(h.AlsoAt) - len(also); n > 0 {
 		p.printf("%s%s\n", indent, p.Style(term.AsMuted, fmt.Sprintf("and at %s more", term.Plural(n, "place"))))
 	}
+	if h.More > 0 {
+		p.printf("%s%s\n", indent, p.Style(term.AsMuted, fmt.Sprintf("and %d more in this file", h.More)))
+	}
 	if h.Why != nil {
 		p.printIndented(0, plainText(term.AsMuted, explainScore(h)))
 	}
@@ -78,16 +82,19 @@ func firstOf[T any](list []T, most int, all bool) []T {
 // addMoreHint reports whether there are further hits. If so, it adds a hint with their
 // number and the flag that shows them.
 func (p *Printer) addMoreHint(a *api.SearchAnswer) bool {
-	shown := p.page.offset // in entries: those with equal text are one hit
-	for _, h := range a.Hits {
-		shown += 1 + len(h.AlsoAt)
-	}
-	if shown >= a.Total || len(a.Hits) == 0 {
+	if a.Next == 0 {
 		return false
 	}
-	text := fmt.Sprintf("%d of %s", shown, term.Plural(a.Total, "entry"))
-	if next := p.page.offset + len(a.Hits); p.page.next == "offset" {
-		text += fmt.Sprintf("; --offset %d shows more", next)
+	text := fmt.Sprintf("%d of %s", p.page.offset+len(a.Hits), term.Plural(a.Files, "file"))
+	if !p.page.byFile {
+		shown := p.page.offset // in entries: those with equal text are one hit
+		for _, h := range a.Hits {
+			shown += 1 + len(h.AlsoAt)
+		}
+		text = fmt.Sprintf("%d of %s", shown, term.Plural(a.Total, "entry"))
+	}
+	if p.page.next == "offset" {
+		text += fmt.Sprintf("; --offset %d shows more", a.Next)
 	} else if p.page.next != "" {
 		text += fmt.Sprintf("; a higher --%s shows more", p.page.next)
 	}

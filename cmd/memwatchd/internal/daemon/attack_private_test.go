@@ -131,6 +131,7 @@ func (w *randomMemory) newProbes(ids []string) []probe {
 		set(10, "query", w.pickOne("zor*", "zorbli*", "密*", "dep* snake", "cert*", "runn*"))
 		set(25, "query", w.misspell(words[w.r.IntN(len(words))])+" "+w.misspell(query[0]))
 		set(8, "query", "")
+		set(40, "group", "file")
 		set(15, "exclude", words[w.r.IntN(len(words))])
 		set(20, "offset", w.r.IntN(6))
 		set(30, "include_archived", true)
