@@ -50,6 +50,8 @@ type RecentRequest struct {
 type SearchAnswer struct {
 	Hits      []Hit        `json:"hits"`                // on this page, in order
 	Total     int          `json:"total"`               // readable entries that match, before equal ones are folded
+	TotalAll  int          `json:"total_all"`           // of these, entries that contain all words of the query
+	Absent    []string     `json:"absent,omitempty"`    // words of the query that nothing readable contains
 	Files     int          `json:"files"`               // files with these entries
 	Next      int          `json:"next,omitempty"`      // offset of the next page; absent on the last one
 	AsOf      time.Time    `json:"as_of"`               // reference time for ages
@@ -94,6 +96,8 @@ type Hit struct {
 	Time       time.Time `json:"time,omitzero"`        // time from which the age is counted
 	Untrusted  bool      `json:"untrusted,omitempty"`  // written by others than the subject, in public or through a topic
 	AlsoAt     []Place   `json:"also_at,omitempty"`    // other places with the same text
+	Missing    []string  `json:"missing,omitempty"`    // words of the query that the entry lacks, for queries of up to 12 words
+	Partial    []string  `json:"partial,omitempty"`    // those of them of which it contains parts, such as the use of useReducer
 	More       int       `json:"more,omitempty"`       // grouped by file: other entries of the file that match
 	Stale      bool      `json:"stale,omitempty"`      // the file cannot be read: this is its last known content
 	Why        *Why      `json:"why,omitempty"`        // with explain

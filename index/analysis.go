@@ -20,7 +20,9 @@ import (
 //     Russian and Arabic words with their Snowball stemmers; words of other
 //     alphabets are kept and also indexed by their first five letters, as a
 //     substitute for removing endings;
-//   - identifiers (snake_case, camelCase, letters with digits) whole and in parts;
+//   - identifiers (snake_case, camelCase, letters with digits) whole and in parts,
+//     also words joined by dots and those that end with ++ or #;
+//   - long words of encoded data whole only;
 //   - runs of Han, kana or hangul as single characters and pairs, runs of Thai,
 //     Lao, Khmer and Myanmar as pairs and triples; no pair or triple crosses a
 //     space or another script.
@@ -41,6 +43,7 @@ type token struct {
 	term       string
 	start, end int
 	subword    bool // part of the preceding identifier or run, not a separate word
+	joined     bool // identifier of several words or with symbols; it follows its words
 }
 
 // An analyzer splits text into tokens. It has a cache of stems and buffers, so
@@ -52,6 +55,10 @@ type analyzer struct {
 	emit func(token)
 	word []wordRune // word being read
 	low  []byte
+
+	text   string // being analyzed
+	joined int    // start of the words that dots join with the one being read, or -1
+	data   encoded
 }
 
 type wordRune struct {
@@ -119,7 +126,7 @@ func classOf(r rune) class {
 // eachToken calls emit for every token of s, in the order of the text. The
 // parts of an identifier follow the whole.
 func (a *analyzer) eachToken(s string, emit func(token)) {
-	a.emit = emit
+	a.emit, a.text, a.joined, a.data = emit, s, -1, encoded{}
 	a.word = a.word[:0]
 	var run runState
 	put := func(r rune, start, end int) {
@@ -145,6 +152,7 @@ func (a *analyzer) eachToken(s string, emit func(token)) {
 	for i := 0; i < len(s); {
 		// An ASCII byte followed by another one is its own normal form.
 		if s[i] < utf8.RuneSelf && (i+1 == len(s) || s[i+1] < utf8.RuneSelf) {
+			a.data.extend(s, i)
 			put(rune(s[i]), i, i+1)
 			i++
 			continue
@@ -212,10 +220,19 @@ func (a *analyzer) flushWord() {
 		w = w[:n-2] // possessive
 	}
 	cut := w[:min(len(w), maxWord)]
+	start, end := w[0].start, w[len(w)-1].end
+	if a.data.contains(start) {
+		if len(w) >= minEncodedWord {
+			a.emitWord(cut, false)
+		}
+		a.joined = -1
+		return
+	}
 	a.emitWord(cut, false)
 	for _, p := range splitIdentifier(cut) {
 		a.emitWord(p, true)
 	}
+	a.emitJoined(start, end)
 }
 
 // emitWord emits one word, folded and stemmed.
@@ -247,7 +264,7 @@ func (a *analyzer) emitWord(w []wordRune, part bool) {
 	}
 	start, end := w[0].start, w[len(w)-1].end
 	if digits {
-		a.emit(token{string(a.low), start, end, part})
+		a.emit(token{term: string(a.low), start: start, end: end, subword: part})
 		return
 	}
 	stem, ok := a.stems[string(a.low)]
@@ -259,10 +276,10 @@ func (a *analyzer) emitWord(w []wordRune, part bool) {
 		stem = a.stemWord(word, script)
 		a.stems[word] = stem
 	}
-	a.emit(token{stem, start, end, part})
+	a.emit(token{term: stem, start: start, end: end, subword: part})
 	if script == scriptOther && !part {
 		if prefix, cut := firstRunes(stem, 5); cut {
-			a.emit(token{prefix + "*", start, end, true})
+			a.emit(token{term: prefix + "*", start: start, end: end, subword: true})
 		}
 	}
 }

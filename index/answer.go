@@ -237,7 +237,7 @@ func (x *Index) answerQuery(ctx context.Context, b *builder, view memory.View, q
 	defer end()
 	res.Degraded = res.Degraded || p.incomplete
 	p.words = w.included
-	p.words.terms = slices.Clip(p.words.terms) // corrections add terms
+	p.words.terms = slices.Clone(p.words.terms) // corrections insert terms
 	if q.Explain && q.Mode == Relevance {
 		p.terms = make(map[termOf]TermScore)
 	}
@@ -251,6 +251,12 @@ func (x *Index) answerQuery(ctx context.Context, b *builder, view memory.View, q
 	}
 	if p.err == nil {
 		p.err = p.buildHits(res)
+	}
+	if p.err == nil {
+		res.TotalAll = res.Total
+		if p.wholeWords > 0 {
+			res.TotalAll, res.Absent = p.countAll(), p.absentWords(res.Corrected)
+		}
 	}
 	return slices.Sorted(maps.Keys(p.stale)), false, p.err
 }
@@ -282,6 +288,7 @@ func (p *page) buildHits(res *Result) error {
 		}
 		h := Hit{Doc: doc, Entry: e, Score: c.score, More: f.more[c.variant]}
 		h.Snippet, h.Highlights = p.analyzer.buildSnippet(e.Text, p.words.terms)
+		h.Missing, h.Partial = p.compareWords(e)
 		for _, o := range f.others[p.dupHash(c)] {
 			if len(h.AlsoAt) == maxAlso {
 				break

@@ -184,7 +184,9 @@ func (w *fileWriter) countTokens(s string) (n int) {
 		if w.admit(kindWord, t.term) {
 			w.builder.counts[t.term]++
 		}
-		n++
+		if !t.joined { // its words are counted
+			n++
+		}
 	})
 	return n
 }

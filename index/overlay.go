@@ -67,6 +67,13 @@ func (o *overlay) leafAt(n uint32) *leaf {
 	return &o.table.leaves[n]
 }
 
+func (o *overlay) refAt(block uint32) ref {
+	if k := int(block) - len(o.table.blocks); k >= 0 {
+		return o.blocks[k]
+	}
+	return o.table.blocks[block]
+}
+
 // eachBlock calls fn for every block of the overlay that contains the term and
 // belongs to the partition.
 func (o *overlay) eachBlock(p memory.Partition, key string, fn func(number uint32, r ref, s slots)) {

@@ -32,6 +32,17 @@ func prefixOfWord(text string, t token) string {
 	return prefix
 }
 
+// insertTerm inserts a term after the i-th one, which it can replace, and
+// increments i. A term that the query has is not inserted.
+func (s *search) insertTerm(i *int, t qterm) {
+	if slices.ContainsFunc(s.words.terms, func(o qterm) bool { return o.term == t.term }) {
+		return
+	}
+	t.instead = s.words.terms[*i].whole || s.words.terms[*i].instead
+	*i++
+	s.words.terms = slices.Insert(s.words.terms, *i, t)
+}
+
 // expandPrefix adds the readable terms of the words that begin with the prefix of
 // the i-th term.
 func (s *search) expandPrefix(i int) error {
@@ -54,9 +65,7 @@ func (s *search) expandPrefix(i int) error {
 	}
 	slices.SortStableFunc(terms, func(a, b string) int { return cmp.Compare(len(a), len(b)) })
 	for _, term := range terms[:min(len(terms), maxPrefixTerms)] {
-		if !slices.ContainsFunc(s.words.terms, func(o qterm) bool { return o.term == term }) {
-			s.words.terms = append(s.words.terms, qterm{term: term, weight: t.weight})
-		}
+		s.insertTerm(&i, qterm{term: term, weight: t.weight})
 	}
 	return nil
 }

@@ -74,6 +74,8 @@ type Hit struct {
 	Snippet    string
 	Highlights [][2]int // matching ranges of Snippet, in code points, end exclusive
 	AlsoAt     []Ref    // entries with the same text, best first
+	Missing    []string // words of the query that the entry lacks
+	Partial    []string // those of them of which it has a part
 	More       int      // with Query.ByFile: other entries of the file that match
 	Cover      float64  // with Query.Cover: share of the query in the entry, 0 to 1
 	Why        *Why     // with Query.Explain
@@ -110,6 +112,8 @@ type TermScore struct {
 type Result struct {
 	Hits      []Hit
 	Total     int          // readable entries that match, before entries with equal text are folded
+	TotalAll  int          // those that contain all words of the query
+	Absent    []string     // words of the query that nothing readable contains
 	Files     int          // files of these entries
 	Next      int          // offset of the next page, 0 on the last one
 	Note      string       // explanation of missing hits, or of hits without the phrases

@@ -19,6 +19,8 @@ type search struct {
 	query      *Query
 	words      words
 	idfs       []float64 // of each word, among the entries
+	wholeWords uint32    // number of words added to the sets
+	absent     []bool    // whether nothing readable contains a whole term, by term
 	analyzer   *analyzer
 	partitions []*partitionStats // readable partitions with content
 	filter     *preparedFilter
@@ -45,6 +47,17 @@ type scratch struct {
 	at    []int32 // by part number: index in accs plus one, or hidden
 	cells []cell
 	list  []termPosting
+
+	sets    []wordSet // by block number
+	touched []uint32  // blocks with the current word
+	ended   []uint32  // blocks with the last word
+}
+
+// A wordSet accumulates the slots of a block that contain all words of a query.
+type wordSet struct {
+	word slots  // lowest bits of the slots with the current word
+	all  slots  // of those with all words before
+	n    uint32 // number of these words
 }
 
 // hidden marks parts that the overlay replaces.
@@ -111,9 +124,15 @@ func (s *scratch) releaseScratch() {
 	}
 }
 
-// reset prepares the memory for the given number of parts.
-func (s *scratch) reset(parts int) {
+// reset prepares the memory for the given numbers of parts and blocks.
+func (s *scratch) reset(parts, blocks int) {
 	s.accs, s.cells, s.list = s.accs[:0], s.cells[:0], s.list[:0]
+	s.touched, s.ended = s.touched[:0], s.ended[:0]
+	if cap(s.sets) < blocks {
+		s.sets = make([]wordSet, blocks+blocks/8)
+	}
+	s.sets = s.sets[:blocks]
+	clear(s.sets)
 	if cap(s.at) < parts {
 		s.at = make([]int32, parts+parts/8)
 	}
@@ -147,7 +166,7 @@ func (s *search) selectPartitions() {
 		s.length += float64(part.length)
 		s.filelen += float64(part.filelen)
 	}
-	s.reset(len(s.table.variants) + len(s.over.variants))
+	s.reset(len(s.table.variants)+len(s.over.variants), len(s.table.blocks)+len(s.over.blocks))
 	if len(s.over.paths) == 0 {
 		return
 	}
@@ -220,10 +239,10 @@ func (s *search) scoreTerms() {
 	entries := norms{tuning.k1, tuning.b, max(1, s.length/float64(max(s.entries, 1)))}
 	files := norms{tuning.fileK1, tuning.fileB, max(1, s.filelen/float64(max(s.files, 1)))}
 	var touched []int32
-	for i := 0; i < len(s.words.terms); i++ { // corrections add terms
+	for i := 0; i < len(s.words.terms); i++ { // corrections insert terms
 		t := s.words.terms[i]
 		s.list, touched = s.list[:0], touched[:0]
-		df := 0
+		df, absent := 0, false
 		s.eachBlock(kindWord, t.term, func(block uint32, r ref, v slots) {
 			n := s.accumulatorOf(r.variant)
 			if a := &s.accs[n]; a.tf == 0 {
@@ -235,6 +254,9 @@ func (s *search) scoreTerms() {
 				v = v.without(0) // the head is not an entry
 			}
 			df += v.count()
+			if t.whole || t.instead {
+				s.addWord(block, v)
+			}
 		})
 		switch {
 		case s.err != nil:
@@ -246,6 +268,13 @@ func (s *search) scoreTerms() {
 		if s.err != nil {
 			return
 		}
+		if t.whole || t.instead {
+			absent = len(s.list) == 0
+			if i+1 == len(s.words.terms) || !s.words.terms[i+1].instead {
+				s.endWord()
+			}
+		}
+		s.absent = append(s.absent, absent)
 		rarity := idf(s.entries, df)
 		s.idfs = append(s.idfs, rarity)
 		weight := t.weight * rarity

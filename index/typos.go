@@ -58,10 +58,7 @@ func (s *search) correctTerm(i int) error {
 		return err
 	}
 	for _, term := range similar {
-		if slices.ContainsFunc(s.words.terms, func(o qterm) bool { return o.term == term }) {
-			continue
-		}
-		s.words.terms = append(s.words.terms, qterm{term: term, weight: t.weight * tuning.typo, corrects: t.typo})
+		s.insertTerm(&i, qterm{term: term, weight: t.weight * tuning.typo, corrects: t.typo})
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // maxTerms bounds a query. Further terms, from long pasted text, add little.
@@ -16,6 +17,17 @@ type words struct {
 	phrases []string // squashed
 
 	wordCount int // number of distinct words that are not stop words
+
+	list []queryWord // words as written, distinct
+}
+
+// A queryWord is a word of a query as written.
+type queryWord struct {
+	text  string
+	start int
+	terms []string // any of which, or all of a run, an entry with the word contains
+	run   bool     // Han, kana or hangul
+	stop  bool
 }
 
 type qterm struct {
@@ -24,6 +36,8 @@ type qterm struct {
 	typo     string // word as written, if it may be misspelled
 	prefix   string // beginning of a word, if the query has it with a *
 	corrects string // misspelled word that the term replaces
+	whole    bool   // not only part of a word: an entry with all words contains it
+	instead  bool   // an entry can contain it instead of the whole term before it
 }
 
 // parseQuery parses a query text. Quotes mark phrases, whose words are also terms;
@@ -44,6 +58,8 @@ func (a *analyzer) parseQuery(text string, all bool) words {
 			}
 		})
 		w.wordCount = len(w.terms)
+		a.eachToken(text, func(t token) { w.addToken(text, t, false) })
+		w.finishList()
 		return w
 	}
 	var stops []qterm
@@ -52,9 +68,11 @@ func (a *analyzer) parseQuery(text string, all bool) words {
 	a.eachToken(text, func(t token) {
 		quoted := isQuoted(t)
 		terms, counts := &w.terms, counts
-		if isStopWord(text, t) && prefixOfWord(text, t) == "" {
+		stop := isStopWord(text, t) && prefixOfWord(text, t) == ""
+		if stop {
 			terms, counts = &stops, stopCounts
 		}
+		w.addToken(text, t, stop)
 		counts[t.term]++
 		if counts[t.term] == 1 {
 			if terms == &w.terms && !t.subword {
@@ -75,7 +93,59 @@ func (a *analyzer) parseQuery(text string, all bool) words {
 	for i := range w.terms {
 		w.terms[i].weight *= math.Sqrt(counts[w.terms[i].term])
 	}
+	w.phrases, _ = splitPhrases(text)
+	w.finishList()
 	return w
+}
+
+// addToken adds a token to the list of words.
+func (w *words) addToken(text string, t token, stop bool) {
+	switch c := classOf(firstRune(t.term)); {
+	case c == classSEA: // nothing shows where a word ends
+	case (c == classCJK || c == classHangul) && !t.subword:
+		w.list = append(w.list, queryWord{text: text[t.start:t.end], start: t.start, terms: []string{t.term}, run: true, stop: stop})
+	case c == classCJK || c == classHangul:
+		word := &w.list[len(w.list)-1]
+		word.text = text[word.start:t.end]
+		if utf8.RuneCountInString(t.term) == 1 {
+			return
+		}
+		if utf8.RuneCountInString(word.terms[0]) == 1 {
+			word.terms, word.stop = nil, false // a pair contains it
+		}
+		word.terms = append(word.terms, t.term)
+	case t.joined:
+		for len(w.list) > 0 && w.list[len(w.list)-1].start >= t.start {
+			w.list = w.list[:len(w.list)-1]
+		}
+		w.list = append(w.list, queryWord{text: text[t.start:t.end], start: t.start, terms: []string{t.term}})
+	case !t.subword:
+		w.list = append(w.list, queryWord{text: text[t.start:t.end], start: t.start, terms: []string{t.term}, stop: stop})
+	}
+}
+
+// maxRun bounds the characters of a run that counts as a word. A longer one is a
+// sentence.
+const maxRun = 10
+
+// finishList drops the stop words, unless the query has no others, and repeated
+// words from the list, and marks the terms that an entry with all words contains.
+func (w *words) finishList() {
+	if slices.ContainsFunc(w.list, func(q queryWord) bool { return !q.stop }) {
+		w.list = slices.DeleteFunc(w.list, func(q queryWord) bool { return q.stop })
+	}
+	whole := make(map[string]bool)
+	w.list = slices.DeleteFunc(w.list, func(q queryWord) bool {
+		known := true
+		for _, term := range q.terms {
+			known = known && whole[term]
+			whole[term] = true
+		}
+		return known || utf8.RuneCountInString(q.text) > maxRun && q.run
+	})
+	for i, t := range w.terms {
+		w.terms[i].whole = whole[t.term] || classOf(firstRune(t.term)) == classSEA
+	}
 }
 
 // wholeWords calls emit for the tokens of a text that are whole words. A word of

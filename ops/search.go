@@ -100,7 +100,7 @@ func (m readOps) runQuery(ctx context.Context, c Call, q index.Query, asOf strin
 	}
 	m.queries.Add(time.Since(asked))
 	answer := &api.SearchAnswer{
-		Hits: make([]api.Hit, len(result.Hits)), Total: result.Total, Files: result.Files, Next: result.Next, AsOf: q.AsOf.UTC(), Note: result.Note,
+		Hits: make([]api.Hit, len(result.Hits)), Total: result.Total, TotalAll: result.TotalAll, Absent: result.Absent, Files: result.Files, Next: result.Next, AsOf: q.AsOf.UTC(), Note: result.Note,
 		Index: m.indexState(c), TookMS: c.took(),
 	}
 	for _, c := range result.Corrected {
@@ -147,6 +147,7 @@ func hitOf(c Call, h index.Hit) api.Hit {
 		Title: e.Title, Snippet: h.Snippet, Highlights: h.Highlights, Type: e.Type, Tags: e.Tags,
 		Importance: e.Importance, Visibility: e.Partition.Visibility.String(), Task: taskState(e.Tasks),
 		Added: e.Added, Time: e.Time.UTC(), Untrusted: e.Author().Untrusted(c.View), Stale: doc.Stale, More: h.More,
+		Missing: h.Missing, Partial: h.Partial,
 		Why: convertWhy(h.Why),
 	}
 	out.Text, out.Truncated = firstRunes(e.Text, maxHitText)

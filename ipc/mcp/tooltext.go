@@ -149,6 +149,9 @@ func (b *toolText) writeHits(a *api.SearchAnswer) {
 	if a.Next > 0 {
 		b.writeLine("\n(%d entries in %d files match; not all are shown)", a.Total, a.Files)
 	}
+	if len(a.Absent) > 0 && len(a.Hits) > 0 {
+		b.writeLine("(no entry contains %s)", strings.Join(a.Absent, ", "))
+	}
 	if a.Note != "" {
 		b.writeLine("(%s)", a.Note)
 	}

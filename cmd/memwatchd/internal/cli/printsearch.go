@@ -33,6 +33,9 @@ func (p *Printer) printHits(a *api.SearchAnswer) {
 	if p.addMoreHint(a) && p.width > 0 {
 		p.println("")
 	}
+	if len(a.Absent) > 0 && len(a.Hits) > 0 {
+		p.addHint(term.AsMuted, "no entry contains %s", strings.Join(a.Absent, ", "))
+	}
 	for _, c := range a.Corrected {
 		p.addHint(term.AsMuted, "no exact match for %s; showing %s", c.Word, strings.Join(c.To, ", "))
 	}
@@ -66,6 +69,9 @@ func (p *Printer) printHit(h *api.Hit) {
 		p.printf("%s%s\n", indent, p.Style(term.AsMuted, fmt.Sprintf("and %d more in this file", h.More)))
 	}
 	if h.Why != nil {
+		if len(h.Missing) > 0 {
+			p.printIndented(0, plainText(term.AsMuted, "lacks "+strings.Join(h.Missing, ", ")))
+		}
 		p.printIndented(0, plainText(term.AsMuted, explainScore(h)))
 	}
 }
