@@ -96,16 +96,8 @@ const manualIntro = "Memwatchd watches a directory of Markdown files that is the
 func referenceSections() string {
 	var b strings.Builder
 	b.WriteString("\n# EXIT STATUS\n")
-	for _, e := range []struct {
-		code int
-		text string
-	}{
-		{0, "The command succeeded."}, {cli.ExitFailed, "The command failed."},
-		{cli.ExitUsage, "The command line or the configuration is invalid."},
-		{cli.ExitUnhealthy, "The answer reports a problem."},
-		{cli.ExitNoDaemon, "No daemon answers."},
-	} {
-		fmt.Fprintf(&b, "\n**%d**\n: %s\n", e.code, e.text)
+	for _, e := range cli.ExitStatuses {
+		fmt.Fprintf(&b, "\n**%d**\n: %s\n", e.Code, e.Text)
 	}
 	b.WriteString(`
 # ENVIRONMENT

@@ -441,18 +441,27 @@ func (a *invocation) printResponse(raw json.RawMessage) error {
 	return a.out.printAnswer(answer)
 }
 
+// listings are the operations whose commands report with [ErrNothing] that there is
+// nothing to list.
+var listings = []string{"search", "recent", "related", "todos", "item_list"}
+
 // answerError returns an error if the answer, which was already shown, reports a
-// failure.
+// failure or lists nothing.
 func answerError(op *api.Operation, raw json.RawMessage) error {
 	var answer struct {
 		Healthy bool
 		Refused int
 		Failed  []any
 		Problem string
+
+		Hits, Todos, Items, To, From []json.RawMessage
 	}
 	switch err := json.Unmarshal(raw, &answer); {
 	case err != nil:
 		return nil
+	case slices.Contains(listings, op.Name) &&
+		len(answer.Hits)+len(answer.Todos)+len(answer.Items)+len(answer.To)+len(answer.From) == 0:
+		return ErrNothing
 	case op.Name == "status" && !answer.Healthy:
 		return ErrUnhealthy
 	case op.Name == "undo" && answer.Refused > 0:

@@ -30,11 +30,25 @@ const NeverFails = "never fails"
 
 // Exit statuses of the program.
 const (
-	ExitFailed    = 1
+	ExitNothing   = 1
 	ExitUsage     = 2
 	ExitUnhealthy = 3
 	ExitNoDaemon  = 4
+	ExitFailed    = 5
 )
+
+// ExitStatuses describes the exit statuses, for the manual.
+var ExitStatuses = []struct {
+	Code int
+	Text string
+}{
+	{0, "The command succeeded."},
+	{ExitNothing, "Nothing was found, by a command that searches or lists."},
+	{ExitUsage, "The command line or the configuration is invalid."},
+	{ExitUnhealthy, "The answer reports a problem."},
+	{ExitNoDaemon, "No daemon answers."},
+	{ExitFailed, "The command failed."},
+}
 
 // An ErrSignal is the signal that interrupted a command before its end, such as
 // one that waits for an answer or shows events. The daemon ends normally after
@@ -58,6 +72,9 @@ func (e UsageError) Unwrap() error { return e.Err }
 // healthy.
 var ErrUnhealthy = errors.New("unhealthy")
 
+// ErrNothing reports that the answer, which was already shown, lists nothing.
+var ErrNothing = errors.New("nothing found")
+
 // Execute runs the command that args select and returns the exit status.
 func Execute(ctx context.Context, root *cobra.Command, args []string, stderr io.Writer) int {
 	root.SetArgs(args)
@@ -70,6 +87,9 @@ func Execute(ctx context.Context, root *cobra.Command, args []string, stderr io.
 	}
 	if errors.Is(err, ErrUnhealthy) {
 		return ExitUnhealthy
+	}
+	if errors.Is(err, ErrNothing) {
+		return ExitNothing
 	}
 	if s, ok := errors.AsType[ErrSignal](context.Cause(ctx)); ok {
 		return 128 + int(s.Signal) // as in shells

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -8,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
 )
 
 // pageNow is the time at which the commands of the pages ran.
@@ -164,8 +167,15 @@ func (s *typist) run(t *testing.T, where, line string) (output string) {
 		return ""
 	}
 	out, err := s.shell(line).CombinedOutput()
-	if err != nil {
+	if err != nil && !foundNothing(err) {
 		t.Errorf("%s: $ %s: %v\n%s", where, line, err, out)
 	}
 	return s.shown.Replace(string(out))
+}
+
+// foundNothing reports whether a command ended with the status of a search
+// without hits.
+func foundNothing(err error) bool {
+	exit, ok := errors.AsType[*exec.ExitError](err)
+	return ok && exit.ExitCode() == cli.ExitNothing
 }
