@@ -31,7 +31,11 @@ const scanBudget = 1500 * time.Millisecond
 func (x *Index) Search(ctx context.Context, view memory.View, q Query) (res Result, err error) {
 	b := x.builders.Get().(*builder)
 	defer x.builders.Put(b)
-	w := parsedQuery{included: b.parseQuery(q.Text, q.Mode == Overlap), excluded: b.parseExclude(q.Exclude)}
+	text := q.Text
+	if q.Typing {
+		text += "*"
+	}
+	w := parsedQuery{included: b.parseQuery(text, q.Mode == Overlap), excluded: b.parseExclude(q.Exclude)}
 	if q.Mode == Overlap && !q.Exact {
 		w.included.phrases = nil // the order is that of the formula
 	}

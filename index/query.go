@@ -36,6 +36,7 @@ func ParseMode(s string) (Mode, bool) {
 type Query struct {
 	Text      string // words, all optional; entries with the "quoted phrases" come first
 	Exact     bool   // hits contain all phrases
+	Typing    bool   // the last word is the beginning of a word
 	KeepTypos bool   // words that nothing contains are not replaced by similar ones
 	Exclude   string // no hit contains any of these words or quoted phrases
 	Mode      Mode

@@ -161,6 +161,9 @@ func TestPrefixes(t *testing.T) {
 		}
 	}
 	wantHits(t, x, Query{Text: "javasc*", Mode: Overlap})
+	wantHits(t, x, Query{Text: "theory jav", Typing: true, KeepTypos: true}, "a.md:2", "a.md:6", "a.md:3")
+	wantHits(t, x, Query{Text: "javasc"}, "a.md:2", "a.md:3")
+	wantHits(t, x, Query{Text: "javasc", KeepTypos: true})
 }
 
 // TestDictionaryIsPrivate checks that corrections and prefixes use only words that

@@ -64,17 +64,12 @@ func (s *search) correctTerm(i int) error {
 }
 
 // similarTerms returns the readable terms that a misspelled word most likely
-// stands for: one edit away, or two in a long word that has no such terms. More
-// frequent terms come first.
+// stands for: one edit away or beginning with the word, or two edits away in a long
+// word that has no such terms. More frequent terms come first.
 func (s *search) similarTerms(t qterm) ([]string, error) {
 	edits := 1
 	if utf8.RuneCountInString(t.typo) >= minTwoEdits && s.words.wordCount <= maxTwoEditWords {
 		edits = 2
-	}
-	type similar struct {
-		term   string
-		edits  int
-		blocks int
 	}
 	found := make(map[string]int) // edits of each term
 	// The ending of a misspelled word may leave another stem, so words with two
@@ -102,6 +97,24 @@ func (s *search) similarTerms(t qterm) ([]string, error) {
 		if err != nil {
 			return nil, s.damaged(err)
 		}
+	}
+	longer, err := s.termsWithPrefix(kindWord, t.typo)
+	if err != nil {
+		return nil, err
+	}
+	for _, term := range longer {
+		found[term] = 1
+	}
+	return s.mostFrequent(found)
+}
+
+// mostFrequent returns the terms with the fewest edits that are in the most
+// blocks. Terms that are not readable are left out.
+func (s *search) mostFrequent(found map[string]int) ([]string, error) {
+	type similar struct {
+		term   string
+		edits  int
+		blocks int
 	}
 	var list []similar
 	for term, n := range found {
