@@ -250,8 +250,12 @@ func (x *Index) answerQuery(ctx context.Context, b *builder, view memory.View, q
 	if p.err == nil && len(p.over.paths) > 0 && w.addKeys(p.words.terms) {
 		return nil, true, nil
 	}
-	if p.err == nil {
-		p.err = p.applyPhrases(w.included.phrases, w.excluded.phrases)
+	var runs []queryWord
+	if q.Mode == Relevance {
+		runs = w.included.runs()
+	}
+	if p.err == nil && len(w.included.phrases)+len(runs)+len(w.excluded.phrases) > 0 {
+		p.err = p.applyPhrases(w.included.phrases, runs, w.excluded.phrases)
 	}
 	if p.err == nil {
 		p.err = p.buildHits(res)

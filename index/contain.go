@@ -159,7 +159,7 @@ func (p *page) absentWords(corrected []Correction) (list []string) {
 		}
 	}
 	for _, w := range p.words.list {
-		if slices.ContainsFunc(w.terms, func(term string) bool { return gone[term] }) {
+		if p.lacking[w.text] || slices.ContainsFunc(w.terms, func(term string) bool { return gone[term] }) {
 			list = append(list, w.text)
 		}
 	}

@@ -30,6 +30,7 @@ type page struct {
 
 	phrases     map[entryKey]uint8 // number of phrases in the candidates that contain some; nil without phrases
 	mostPhrases map[uint32]uint8   // maximum of phrases, by part number
+	lacking     map[string]bool    // runs that no candidate contains
 	complete    int                // number of candidates that contain all phrases
 }
 
@@ -102,44 +103,46 @@ func (p *page) resolveCandidate(c candidate) (*memory.Document, *memory.Entry, e
 	return nil, nil, nil
 }
 
-// applyPhrases counts the wanted phrases in each candidate, and drops the
+// applyPhrases counts the wanted phrases and runs in each candidate, and drops the
 // candidates with excluded phrases or, if the query requires its phrases, without
 // them. It reads the text of candidates.
-func (p *page) applyPhrases(want, not []string) error {
-	if len(want) == 0 && len(not) == 0 {
-		return nil
-	}
+func (p *page) applyPhrases(want []string, runs []queryWord, not []string) error {
 	// All words of a phrase must occur in an entry. This condition leaves few
 	// files to read.
-	sets := make([][]entrySet, len(want))
-	known := make(map[string]entrySet)
-	for i, phrase := range want {
-		p.analyzer.eachToken(phrase, func(t token) {
-			if !t.subword && known[t.term] == nil && len(known) < maxTerms {
-				known[t.term] = p.entriesWith(kindWord, levelSection+1, t.term)
-			}
-			if set := known[t.term]; set != nil {
-				sets[i] = append(sets[i], set)
-			}
-		})
+	quoted := len(want)
+	want = slices.Clip(want)
+	sets := make([]entrySet, 0, quoted+len(runs))
+	for _, phrase := range want {
+		sets = append(sets, p.entriesWithAll(p.phraseTerms(phrase)))
 	}
-	if p.err != nil {
+	p.lacking = make(map[string]bool)
+	for _, r := range runs {
+		sets = append(sets, p.entriesWithAll(r.terms))
+		want = append(want, normalizePhrase(r.text))
+		p.lacking[r.text] = true
+	}
+	none := !slices.ContainsFunc(sets, func(s entrySet) bool {
+		return s == nil || slices.ContainsFunc(s, func(slots uint32) bool { return slots != 0 })
+	})
+	if p.err != nil || none && len(not) == 0 && (quoted == 0 || !p.query.Exact) {
 		return p.err
 	}
-	// countPossible returns the number of phrases whose words an entry contains.
-	countPossible := func(c candidate) (n int) {
+	// isPossible reports whether an entry may contain enough phrases.
+	isPossible := func(c candidate) bool {
 		pt := p.over.variantAt(c.variant)
-		for _, words := range sets {
-			if !slices.ContainsFunc(words, func(s entrySet) bool { return !s.has(pt, int(c.entry)) }) {
-				n++
+		some := false
+		for i, set := range sets {
+			has := set == nil || set.has(pt, int(c.entry)) // a Thai phrase has only parts
+			if !has && i < quoted && p.query.Exact {
+				return false
 			}
+			some = some || has
 		}
-		return n
+		return some || len(not) > 0
 	}
 	var found []candidate
 	p.eachMatch(func(*acc) bool { return false }, func(c candidate) {
-		n := countPossible(c)
-		if n == len(want) && n > 0 || !p.query.Exact && (n > 0 || len(not) > 0) || len(want) == 0 {
+		if isPossible(c) {
 			found = append(found, c)
 		}
 	})
@@ -148,7 +151,7 @@ func (p *page) applyPhrases(want, not []string) error {
 		d.score, _ = p.exactScore(d)
 		return p.compare(c, d)
 	})
-	p.filtered = p.query.Exact && len(want) > 0 || len(not) > 0
+	p.filtered = p.query.Exact && quoted > 0 || len(not) > 0
 	p.phrases = make(map[entryKey]uint8)
 	p.mostPhrases = make(map[uint32]uint8)
 	read := make(map[*file]bool)
@@ -160,6 +163,7 @@ func (p *page) applyPhrases(want, not []string) error {
 		if !read[f] && len(read) == maxPhraseFiles {
 			p.note = fmt.Sprintf("more than %d files contain the words of the phrase, only the best were "+
 				"searched; add words or a filter", maxPhraseFiles)
+			clear(p.lacking)
 			break
 		}
 		read[f] = true
@@ -175,24 +179,54 @@ func (p *page) applyPhrases(want, not []string) error {
 		if slices.ContainsFunc(not, contains) {
 			continue
 		}
-		n := uint8(0)
-		for _, phrase := range want {
-			if contains(phrase) {
+		n, all := uint8(0), true // all quoted phrases
+		for i, phrase := range want {
+			has := contains(phrase)
+			if has {
 				n++
+				if i >= quoted {
+					delete(p.lacking, runs[i-quoted].text)
+				}
 			}
+			all = all && (has || i >= quoted)
 		}
 		if n > 0 {
 			p.phrases[entryKey{c.variant, c.entry}] = n
 			p.mostPhrases[c.variant] = max(p.mostPhrases[c.variant], n)
 		}
-		if int(n) == len(want) {
+		if all && quoted > 0 {
 			p.complete++
 		}
-		if int(n) == len(want) || !p.query.Exact {
+		if all || !p.query.Exact {
 			p.chosen = append(p.chosen, c)
 		}
 	}
 	return nil
+}
+
+// phraseTerms returns the terms of the words of a phrase.
+func (p *page) phraseTerms(phrase string) (terms []string) {
+	p.analyzer.eachToken(phrase, func(t token) {
+		if !t.subword && len(terms) < maxTerms && !slices.Contains(terms, t.term) {
+			terms = append(terms, t.term)
+		}
+	})
+	return terms
+}
+
+// entriesWithAll returns the entries that contain all of the terms.
+func (p *page) entriesWithAll(terms []string) (all entrySet) {
+	for _, term := range terms {
+		set := p.entriesWith(kindWord, levelSection+1, term)
+		if all == nil {
+			all = set
+			continue
+		}
+		for i := range all {
+			all[i] &= set[i]
+		}
+	}
+	return all
 }
 
 // phraseNote explains the hits of a query with phrases, of which total entries
