@@ -86,7 +86,8 @@ type Hit struct {
 	Title      string    `json:"title,omitempty"`
 	Text       string    `json:"text"`                 // at most 2000 characters
 	Truncated  bool      `json:"truncated,omitempty"`  // the text is longer
-	Snippet    string    `json:"snippet,omitempty"`    // part of the text with the matching words
+	Snippet    string    `json:"snippet,omitempty"`    // part of the text with the matching words: up to six lines of code, a list or a table, or one line
+	Language   string    `json:"language,omitempty"`   // of the code in the snippet, as in its fence
 	Highlights [][2]int  `json:"highlights,omitempty"` // start and end of each match in the snippet, in characters
 	Type       string    `json:"type"`                 // fact, preference, project, decision, crumb, request or result
 	Tags       []string  `json:"tags,omitempty"`

@@ -73,6 +73,7 @@ type Hit struct {
 	Entry      *memory.Entry
 	Score      float64
 	Snippet    string
+	Language   string   // of the code in Snippet
 	Highlights [][2]int // matching ranges of Snippet, in code points, end exclusive
 	AlsoAt     []Ref    // entries with the same text, best first
 	Missing    []string // words of the query that the entry lacks

@@ -259,3 +259,24 @@ func TestLevelInSection(t *testing.T) {
 		}
 	}
 }
+
+// TestSnippetLines checks that code, lists and tables keep their lines.
+func TestSnippetLines(t *testing.T) {
+	a := newAnalyzer()
+	for _, c := range []struct{ text, query, want, language string }{
+		{"one\nline of\ntext", "line", "one [line] of text", ""},
+		{"```go\nfunc main() {\n\tgo run()\n}\n```", "run", "func main() {\n    go [run]()\n}", "go"},
+		{"Try:\n\n```sh\na\nb\nc\nd\nkestrel\ne\nf\ng\n```", "kestrel", "c\nd\n[kestrel]\ne\nf\ng", "sh"},
+		{"- a list\n  - of items", "items", "- a list\n  - of [items]", ""},
+		{"| port | host |\n|---|---|\n| 80 | kestrel |", "kestrel port", "| [port] | host |\n|---|---|\n| 80 | [kestrel] |", ""},
+	} {
+		snippet, marks, language := a.buildSnippet(c.text, a.parseQuery(c.query, false).terms)
+		runes := []rune(snippet)
+		for _, m := range slices.Backward(marks) {
+			runes = slices.Insert(slices.Insert(runes, m[1], ']'), m[0], '[')
+		}
+		if string(runes) != c.want || language != c.language {
+			t.Errorf("%q is %q in %q, want %q in %q", c.text, string(runes), language, c.want, c.language)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package index
 
 import (
+	"regexp"
 	"strings"
 	"unicode/utf8"
 )
@@ -8,25 +9,134 @@ import (
 // snippetLength bounds the code points of an entry in a snippet.
 const snippetLength = 240
 
-// buildSnippet returns the section of a text that shows the most of the query, on
-// one line, and the matching ranges in code points.
-func (a *analyzer) buildSnippet(text string, terms []qterm) (string, [][2]int) {
-	text = strings.Join(strings.Fields(text), " ") // on one line
-	weight := make(map[string]float64, len(terms))
-	for _, t := range terms {
-		weight[t.term] = t.weight
-	}
-	type match struct {
-		start, end int // bytes
-		weight     float64
-		term       string
-	}
-	var found []match
+// A match is a term of the query in a text.
+type match struct {
+	start, end int // bytes
+	weight     float64
+	term       string
+}
+
+// findMatches returns the matches of the query in a text, in order.
+func (a *analyzer) findMatches(text string, weight map[string]float64) (found []match) {
 	a.eachToken(text, func(t token) {
 		if w, ok := weight[t.term]; ok {
 			found = append(found, match{t.start, t.end, w, t.term})
 		}
 	})
+	return found
+}
+
+// buildSnippet returns the section of a text that shows the most of the query, and
+// the matching ranges in code points. Code, lists and tables are shown as lines,
+// with the language of the code, and other text on one line.
+func (a *analyzer) buildSnippet(text string, terms []qterm) (snippet string, marks [][2]int, language string) {
+	weight := make(map[string]float64, len(terms))
+	for _, t := range terms {
+		weight[t.term] = t.weight
+	}
+	if lines, language := structuredLines(text); len(lines) > 1 {
+		snippet, marks = a.snippetOfLines(lines, weight)
+		return snippet, marks, language
+	}
+	text = strings.Join(strings.Fields(text), " ") // on one line
+	snippet, marks = snippetOfText(text, a.findMatches(text, weight), weight)
+	return snippet, marks, ""
+}
+
+// snippetLines bounds the lines of a snippet.
+const snippetLines = 6
+
+// structuredLines returns the lines of a text that contains code, a table or
+// several list items, without fences, and the language of the code. It returns
+// no lines for other text.
+func structuredLines(text string) (lines []string, language string) {
+	structured, code := false, false
+	for i, line := range strings.Split(text, "\n") {
+		line = strings.ReplaceAll(strings.TrimRight(line, " \t\r"), "\t", "    ")
+		start := strings.TrimLeft(line, " \t>-*+0123456789.")
+		if strings.HasPrefix(start, "```") || strings.HasPrefix(start, "~~~") {
+			if language == "" && !code {
+				language, _, _ = strings.Cut(strings.Trim(start, "`~ "), " ")
+			}
+			structured, code = true, !code
+			continue
+		}
+		if line == "" && !code {
+			continue
+		}
+		structured = structured || strings.HasPrefix(start, "|") || i > 0 && listMarker.MatchString(line)
+		lines = append(lines, line)
+	}
+	if !structured {
+		return nil, ""
+	}
+	return lines, language
+}
+
+var listMarker = regexp.MustCompile(`^\s*([-*+]|\d+[.)])\s`)
+
+// snippetOfLines returns the successive lines that show the most of the query, with
+// their matches.
+func (a *analyzer) snippetOfLines(lines []string, weight map[string]float64) (string, [][2]int) {
+	found := make([][]match, len(lines))
+	for i, line := range lines {
+		if end := advance(line, 0, snippetLength); end < len(line) {
+			lines[i] = line[:end] + "…"
+		}
+		found[i] = a.findMatches(lines[i], weight)
+	}
+	best, at, last := 0.0, 0, 0
+	for i := range lines {
+		if len(found[i]) == 0 {
+			continue
+		}
+		sum, end := 0.0, i
+		seen := make(map[string]bool)
+		for k := i; k < min(i+snippetLines, len(lines)); k++ {
+			for _, m := range found[k] {
+				if !seen[m.term] {
+					seen[m.term], end = true, k
+					sum += m.weight
+				}
+			}
+		}
+		if sum > best {
+			best, at, last = sum, i, end
+		}
+	}
+	at -= (snippetLines - 1 - (last - at)) / 2 // the matches are in the middle
+	at = max(0, min(at, len(lines)-snippetLines))
+	var b strings.Builder
+	var marks [][2]int
+	runes := 0
+	for i, line := range lines[at:min(at+snippetLines, len(lines))] {
+		if i > 0 {
+			b.WriteByte('\n')
+			runes++
+		}
+		for _, m := range found[at+i] {
+			start := runes + utf8.RuneCountInString(line[:m.start])
+			marks = addMark(marks, start, start+utf8.RuneCountInString(line[m.start:m.end]))
+		}
+		b.WriteString(line)
+		runes += utf8.RuneCountInString(line)
+	}
+	return b.String(), marks
+}
+
+// addMark adds a range to ascending ones. It joins ranges that touch.
+func addMark(marks [][2]int, start, end int) [][2]int {
+	if n := len(marks); n > 0 && start <= marks[n-1][1] {
+		marks[n-1][0] = min(marks[n-1][0], start)
+		marks[n-1][1] = max(marks[n-1][1], end)
+		return marks
+	}
+	return append(marks, [2]int{start, end})
+}
+
+// snippetOfText returns the section of a line that shows the most of the query,
+// with its matches.
+func snippetOfText(text string, found []match, weight map[string]float64) (string, [][2]int) {
 	// The window begins at the first match from which it contains the highest
 	// weight of distinct words.
 	at := 0
@@ -83,12 +193,7 @@ func (a *analyzer) buildSnippet(text string, terms []qterm) (string, [][2]int) {
 			continue
 		}
 		s, e := position(m.start-at), position(m.end-at)
-		if n := len(marks); n > 0 && s <= marks[n-1][1] {
-			marks[n-1][0] = min(marks[n-1][0], s)
-			marks[n-1][1] = max(marks[n-1][1], e)
-			continue
-		}
-		marks = append(marks, [2]int{s, e})
+		marks = addMark(marks, s, e)
 	}
 	return prefix + cut + suffix, marks
 }

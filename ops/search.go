@@ -145,7 +145,7 @@ func hitOf(c Call, h index.Hit) api.Hit {
 		Line: shown.Line(e.Line), EndLine: shown.Line(e.EndLine),
 		Score: h.Score, Kind: doc.Place.Kind.String(), Subject: c.View.SubjectOf(e.Partition),
 		Day: doc.Place.Day, Session: sessionOf(c, doc), Section: strings.Join(e.Sections, " > "),
-		Title: e.Title, Snippet: h.Snippet, Highlights: h.Highlights, Type: e.Type, Tags: e.Tags,
+		Title: e.Title, Snippet: h.Snippet, Language: h.Language, Highlights: h.Highlights, Type: e.Type, Tags: e.Tags,
 		Importance: e.Importance, Visibility: e.Partition.Visibility.String(), Task: taskState(e.Tasks),
 		Added: e.Added, Time: e.Time.UTC(), Untrusted: e.Author().Untrusted(c.View), Stale: doc.Stale, More: h.More,
 		Missing: h.Missing, Partial: h.Partial,

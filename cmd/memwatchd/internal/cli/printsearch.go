@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
@@ -51,12 +52,12 @@ func (p *Printer) printHit(h *api.Hit) {
 	if h.Untrusted {
 		others = "written by others"
 	}
-	p.printTitle("", h.Path, h.Line, h.Section, h.Task, p.formatAge(h.Time), others, stale)
+	p.printTitle("", h.Path, h.Line, h.Section, h.Task, p.formatAge(h.Time), h.Language, others, stale)
 	if h.Snippet == "" {
 		first, _, _ := strings.Cut(strings.TrimSpace(h.Text), "\n")
 		p.printIndented(maxSnippet, plainText(term.AsText, first))
 	} else {
-		p.printIndented(maxSnippet, markedText(h.Snippet, h.Highlights))
+		p.printSnippet(h)
 	}
 	also := firstOf(h.AlsoAt, maxOtherPlaces, p.width == 0)
 	for _, place := range also {
@@ -73,6 +74,24 @@ func (p *Printer) printHit(h *api.Hit) {
 			p.printIndented(0, plainText(term.AsMuted, "lacks "+strings.Join(h.Missing, ", ")))
 		}
 		p.printIndented(0, plainText(term.AsMuted, explainScore(h)))
+	}
+}
+
+// printSnippet shows a snippet of one line or several.
+func (p *Printer) printSnippet(h *api.Hit) {
+	lines := strings.Split(h.Snippet, "\n")
+	most := maxSnippet
+	if len(lines) > 1 {
+		most = 1
+	}
+	at := 0 // characters before the line
+	for _, line := range lines {
+		var ranges [][2]int
+		for _, r := range h.Highlights {
+			ranges = append(ranges, [2]int{max(r[0]-at, 0), r[1] - at})
+		}
+		p.printIndented(most, markedText(line, ranges))
+		at += utf8.RuneCountInString(line) + 1
 	}
 }
 
