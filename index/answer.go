@@ -295,8 +295,9 @@ func (p *page) buildHits(res *Result) error {
 			continue // the search restarts
 		}
 		h := Hit{Doc: doc, Entry: e, Score: c.score, More: f.more[c.variant]}
-		h.Snippet, h.Highlights, h.Language = p.analyzer.buildSnippet(e.Text, p.words.terms)
-		h.Missing, h.Partial = p.compareWords(e)
+		has := make(map[string]bool, len(p.words.terms))
+		h.Snippet, h.Highlights, h.Language = p.analyzer.buildSnippet(e.Text, p.words.terms, has)
+		h.Missing, h.Partial = p.compareWords(e, h.Language, has)
 		for _, o := range f.others[p.dupHash(c)] {
 			if len(h.AlsoAt) == maxAlso {
 				break

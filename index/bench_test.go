@@ -292,13 +292,13 @@ func BenchmarkSearch(b *testing.B) {
 	if err := x.Confirm(x.Status().Epoch); err != nil {
 		b.Fatal(err)
 	}
-	now := time.Now()
+	now, view := time.Now(), ownerView(b)
 	for _, mode := range []Mode{Relevance, Overlap} {
 		for _, n := range []int{1, 3, 8} {
 			b.Run(fmt.Sprintf("%v/%dwords", mode, n), func(b *testing.B) {
 				g := newGenerator(3)
 				for b.Loop() {
-					res, err := x.Search(b.Context(), memory.View{}, Query{Text: g.query(n), Mode: mode, Limit: 10, AsOf: now})
+					res, err := x.Search(b.Context(), view, Query{Text: g.query(n), Mode: mode, Limit: 10, AsOf: now})
 					if err != nil {
 						b.Fatal(err)
 					}

@@ -86,20 +86,20 @@ func (p *page) countAll() (n int) {
 const maxListed = 12
 
 // compareWords returns the words of the query that an entry lacks, and those of
-// them of which it contains a part.
-func (p *page) compareWords(e *memory.Entry) (missing, partial []string) {
-	if len(p.words.list) > maxListed {
+// them of which it contains a part. The text of the entry has the given terms of
+// the query.
+func (p *page) compareWords(e *memory.Entry, language string, has map[string]bool) (missing, partial []string) {
+	if len(p.words.list) == 0 || len(p.words.list) > maxListed {
 		return nil, nil
 	}
-	text := strings.Join(e.Sections, "\n") + "\n" + e.Text + "\n" + e.Title + "\n" + strings.Join(e.Tags, "\n")
-	has := make(map[string]bool)
-	p.analyzer.eachToken(text, func(t token) { has[t.term] = true })
+	head := strings.Join(e.Sections, "\n") + "\n" + e.Title + "\n" + strings.Join(e.Tags, "\n") + "\n" + language
+	p.analyzer.eachToken(head, func(t token) { has[t.term] = true })
 	phrase := "" // normalized text, for runs
 	for _, w := range p.words.list {
 		found, part := p.hasWord(&w, has)
 		if found && w.run && utf8.RuneCountInString(w.text) > 2 {
 			if phrase == "" {
-				phrase = normalizePhrase(text)
+				phrase = normalizePhrase(head + "\n" + e.Text)
 			}
 			found = strings.Contains(phrase, normalizePhrase(w.text))
 		}

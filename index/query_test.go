@@ -270,7 +270,7 @@ func TestSnippetLines(t *testing.T) {
 		{"- a list\n  - of items", "items", "- a list\n  - of [items]", ""},
 		{"| port | host |\n|---|---|\n| 80 | kestrel |", "kestrel port", "| [port] | host |\n|---|---|\n| 80 | [kestrel] |", ""},
 	} {
-		snippet, marks, language := a.buildSnippet(c.text, a.parseQuery(c.query, false).terms)
+		snippet, marks, language := a.buildSnippet(c.text, a.parseQuery(c.query, false).terms, map[string]bool{})
 		runes := []rune(snippet)
 		for _, m := range slices.Backward(marks) {
 			runes = slices.Insert(slices.Insert(runes, m[1], ']'), m[0], '[')

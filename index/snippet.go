@@ -2,6 +2,7 @@ package index
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -28,18 +29,23 @@ func (a *analyzer) findMatches(text string, weight map[string]float64) (found []
 
 // buildSnippet returns the section of a text that shows the most of the query, and
 // the matching ranges in code points. Code, lists and tables are shown as lines,
-// with the language of the code, and other text on one line.
-func (a *analyzer) buildSnippet(text string, terms []qterm) (snippet string, marks [][2]int, language string) {
+// with the language of the code, and other text on one line. The terms of the
+// query in the whole text are added to has.
+func (a *analyzer) buildSnippet(text string, terms []qterm, has map[string]bool) (snippet string, marks [][2]int, language string) {
 	weight := make(map[string]float64, len(terms))
 	for _, t := range terms {
 		weight[t.term] = t.weight
 	}
 	if lines, language := structuredLines(text); len(lines) > 1 {
-		snippet, marks = a.snippetOfLines(lines, weight)
+		snippet, marks = a.snippetOfLines(lines, weight, has)
 		return snippet, marks, language
 	}
 	text = strings.Join(strings.Fields(text), " ") // on one line
-	snippet, marks = snippetOfText(text, a.findMatches(text, weight), weight)
+	found := a.findMatches(text, weight)
+	for _, m := range found {
+		has[m.term] = true
+	}
+	snippet, marks = snippetOfText(text, found, weight)
 	return snippet, marks, ""
 }
 
@@ -77,13 +83,17 @@ var listMarker = regexp.MustCompile(`^\s*([-*+]|\d+[.)])\s`)
 
 // snippetOfLines returns the successive lines that show the most of the query, with
 // their matches.
-func (a *analyzer) snippetOfLines(lines []string, weight map[string]float64) (string, [][2]int) {
+func (a *analyzer) snippetOfLines(lines []string, weight map[string]float64, has map[string]bool) (string, [][2]int) {
 	found := make([][]match, len(lines))
 	for i, line := range lines {
+		found[i] = a.findMatches(line, weight)
+		for _, m := range found[i] {
+			has[m.term] = true
+		}
 		if end := advance(line, 0, snippetLength); end < len(line) {
 			lines[i] = line[:end] + "…"
+			found[i] = slices.DeleteFunc(found[i], func(m match) bool { return m.end > end })
 		}
-		found[i] = a.findMatches(lines[i], weight)
 	}
 	best, at, last := 0.0, 0, 0
 	for i := range lines {
