@@ -334,7 +334,9 @@ func (m writeOps) reviseSession(ctx context.Context, c Call, d *sessionDraft, do
 	} else {
 		m.signSession(c, &head, front, m.holder(c, doc.Own), false)
 	}
-	if !left && head.Summary == "" && merge.Changes() {
+	// A program that sets a default cannot write a summary of the new items.
+	kept := d.head.Summary == "" && d.defaultSummary == "" && front.Summary != "" && merge.Changes()
+	if kept && !left {
 		r.KeepSummary()
 	}
 	r.CompleteSession(head)
@@ -343,7 +345,7 @@ func (m writeOps) reviseSession(ctx context.Context, c Call, d *sessionDraft, do
 	}
 	return &mergeResult{
 		Merge: merge, summaryLeft: left && d.head.Summary != "",
-		summaryKept: d.head.Summary == "" && front.Summary != "" && merge.Changes(),
+		summaryKept: kept,
 	}, nil
 }
 

@@ -17,7 +17,7 @@ var Tools = []*Tool{
 			"or todos. " +
 			"The result lists the best matches with their paths and lines. All words are optional and rare words " +
 			"count most: give several, with names and exact identifiers.",
-		Unlisted: []string{"phrase", "typos", "offset", "mode", "recency_bias", "all", "any_tag", "sections", "session",
+		Unlisted: []string{"phrase", "typos", "typing", "offset", "mode", "recency_bias", "all", "any_tag", "sections", "session",
 			"contact"},
 	}, "search"),
 	newTool(Tool{
@@ -25,6 +25,7 @@ var Tools = []*Tool{
 		Text: "Read a memory file, or some of its lines, by the path from a search result; or one entry by id; or " +
 			"one item by namespace and key. " +
 			"Read only the lines you need. A missing file is returned as empty.",
+		Unlisted: []string{"plain"},
 	}, "get", "item_get"),
 	newTool(Tool{
 		Name: "memory_recent", Title: "Recent entries", Set: CoreTools,
@@ -43,7 +44,7 @@ var Tools = []*Tool{
 		Name: "memory_context", Title: "Memory overview", Set: CoreTools,
 		Text: "Read what memory knows when a conversation starts: long-term memory, recent notes, open tasks and " +
 			"sessions. With format relevant and a message as query, read what is related to the message.",
-		Unlisted: []string{"limit", "min_cover", "max_items", "lang"},
+		Unlisted: []string{"limit", "min_cover", "max_items", "lang", "namespaces"},
 	}, "context"),
 	newTool(Tool{
 		Name: "memory_todos", Title: "List tasks", Set: CoreTools,
@@ -83,7 +84,7 @@ var Tools = []*Tool{
 		Text: "Save a summary, tasks, facts and links of this session at the end of a conversation and after each " +
 			"important step. The content is merged into today's file of the session. " +
 			"In public, such as a group chat, the file is readable by everyone: omit private text.",
-		Unlisted: []string{"dry_run", "draft.source", "draft.channel", "draft.contact_id", "draft.contact_nickname",
+		Unlisted: []string{"dry_run", "draft.default_summary", "draft.visibility", "draft.source", "draft.channel", "draft.contact_id", "draft.contact_nickname",
 			"draft.subject_id", "draft.facts.topic", "draft.facts.users", "draft.facts.datetime", "draft.facts.event",
 			"draft.facts.result"},
 	}, "session"),
