@@ -31,7 +31,8 @@ func (a *analyzer) findMatches(text string, weight map[string]float64) (found []
 // the matching ranges in code points. Code, lists and tables are shown as lines,
 // with the language of the code, and other text on one line. The terms of the
 // query in the whole text are added to has.
-func (a *analyzer) buildSnippet(text string, terms []qterm, has map[string]bool) (snippet string, marks [][2]int, language string) {
+func (a *analyzer) buildSnippet(text string, terms []qterm, has map[string]bool) (snippet string, marks [][2]int,
+	language string) {
 	weight := make(map[string]float64, len(terms))
 	for _, t := range terms {
 		weight[t.term] = t.weight

@@ -103,7 +103,9 @@ func (w *words) addToken(text string, t token, stop bool) {
 	switch c := classOf(firstRune(t.term)); {
 	case c == classSEA: // nothing shows where a word ends
 	case (c == classCJK || c == classHangul) && !t.subword:
-		w.list = append(w.list, queryWord{text: text[t.start:t.end], start: t.start, terms: []string{t.term}, run: true, stop: stop})
+		w.list = append(w.list, queryWord{
+			text: text[t.start:t.end], start: t.start, terms: []string{t.term}, run: true, stop: stop,
+		})
 	case c == classCJK || c == classHangul:
 		word := &w.list[len(w.list)-1]
 		word.text = text[word.start:t.end]

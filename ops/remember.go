@@ -34,7 +34,8 @@ func (m writeOps) rememberItem(ctx context.Context, c Call, r *api.RememberReque
 		return nil, err
 	}
 	item := &longTermEdit{
-		RememberRequest: r, subject: c.Scope.Subject, view: c.View, day: cmp.Or(day, m.day(0)), today: m.day(0), now: m.Now().UTC(),
+		RememberRequest: r, subject: c.Scope.Subject, view: c.View, day: cmp.Or(day, m.day(0)), today: m.day(0),
+		now: m.Now().UTC(),
 	}
 	if err := m.checkLongTerm(item); err != nil {
 		return nil, err

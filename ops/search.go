@@ -101,7 +101,8 @@ func (m readOps) runQuery(ctx context.Context, c Call, q index.Query, asOf strin
 	}
 	m.queries.Add(time.Since(asked))
 	answer := &api.SearchAnswer{
-		Hits: make([]api.Hit, len(result.Hits)), Total: result.Total, TotalAll: result.TotalAll, Absent: result.Absent, Files: result.Files, Next: result.Next, AsOf: q.AsOf.UTC(), Note: result.Note,
+		Hits: make([]api.Hit, len(result.Hits)), Total: result.Total, TotalAll: result.TotalAll,
+		Absent: result.Absent, Files: result.Files, Next: result.Next, AsOf: q.AsOf.UTC(), Note: result.Note,
 		Index: m.indexState(c), TookMS: c.took(),
 	}
 	for _, c := range result.Corrected {

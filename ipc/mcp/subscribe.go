@@ -66,7 +66,8 @@ func (s *subscriptions) subscribe(ctx context.Context, req *mcp.SubscribeRequest
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, ok := s.digests[uri]; !ok && len(s.digests) >= maxSubscriptions {
-		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "too many subscriptions: unsubscribe from others first"}
+		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest,
+			Message: "too many subscriptions: unsubscribe from others first"}
 	}
 	s.digests[uri] = unknown
 	select {

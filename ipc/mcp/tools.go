@@ -17,8 +17,8 @@ var Tools = []*Tool{
 			"or todos. " +
 			"The result lists the best matches with their paths and lines. All words are optional and rare words " +
 			"count most: give several, with names and exact identifiers.",
-		Unlisted: []string{"phrase", "typos", "typing", "offset", "mode", "recency_bias", "all", "any_tag", "sections", "session",
-			"contact"},
+		Unlisted: []string{"phrase", "typos", "typing", "offset", "mode", "recency_bias", "all", "any_tag",
+			"sections", "session", "contact"},
 	}, "search"),
 	newTool(Tool{
 		Name: "memory_get", Title: "Read memory", Set: CoreTools,
@@ -84,7 +84,8 @@ var Tools = []*Tool{
 		Text: "Save a summary, tasks, facts and links of this session at the end of a conversation and after each " +
 			"important step. The content is merged into today's file of the session. " +
 			"In public, such as a group chat, the file is readable by everyone: omit private text.",
-		Unlisted: []string{"dry_run", "draft.default_summary", "draft.visibility", "draft.source", "draft.channel", "draft.contact_id", "draft.contact_nickname",
+		Unlisted: []string{"dry_run", "draft.default_summary", "draft.visibility", "draft.source",
+			"draft.channel", "draft.contact_id", "draft.contact_nickname",
 			"draft.subject_id", "draft.facts.topic", "draft.facts.users", "draft.facts.datetime", "draft.facts.event",
 			"draft.facts.result"},
 	}, "session"),

@@ -53,8 +53,9 @@ func Start(ctx context.Context, g *cli.Globals, c *config.Config) error {
 		return fmt.Errorf("run `%s`", g.Config.Command("serve"))
 	}
 	if c.OtherDir != "" {
-		return fmt.Errorf("the configuration %s is for %s: create one for %s with `memwatchd init --name NAME --dir %s`",
-			cmp.Or(c.File, "in the environment"), c.OtherDir, c.Memory.Dir, term.QuoteWord(c.Memory.Dir))
+		return fmt.Errorf("the configuration %s is for %s: create one for %s with "+
+			"`memwatchd init --name NAME --dir %s`", cmp.Or(c.File, "in the environment"), c.OtherDir, c.Memory.Dir,
+			term.QuoteWord(c.Memory.Dir))
 	}
 	if _, err := os.Stat(c.Memory.Dir); err != nil {
 		return fmt.Errorf("%w: create the memory with `%s`", err, g.Config.Command("init"))
