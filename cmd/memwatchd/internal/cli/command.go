@@ -59,7 +59,13 @@ func ensureGroup(parent *cobra.Command, name string) *cobra.Command {
 	}
 	c := &cobra.Command{
 		Use: name, Short: cmp.Or(groupSummaries[name], "Commands about "+name), GroupID: "ask", Args: OnlyCommands,
-		RunE: ShowHelp,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if list := findSubcommand(cmd, "list"); name == "todo" && list != nil {
+				list.SetContext(cmd.Context())
+				return list.RunE(list, args)
+			}
+			return ShowHelp(cmd, args)
+		},
 	}
 	parent.AddCommand(c)
 	return c
@@ -90,6 +96,8 @@ func newOperationCommand(op *api.Operation, form *api.Command, name string, g *G
 		addPlanSteps(c, op, req, g)
 	case "item_import":
 		addImportFile(c, op, req, g)
+	case "todo":
+		addTaskSearch(c, op, req, g)
 	case "status":
 		addVerboseFlag(c, g)
 	case "journal":
