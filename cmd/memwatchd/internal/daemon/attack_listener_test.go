@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"net"
@@ -211,10 +210,10 @@ func TestFixedScopeDoesNotAdminister(t *testing.T) {
 			t.Errorf("%s although it is not listed: %d %s", op, status, answer)
 		}
 	}
-	if status, answer := g.sendRequest(t, g.dial("nobody"), "search", object{"query": "zorbowner openall openmine openbob"}); status != http.StatusOK || strings.Contains(answer, "zorb") || strings.Contains(answer, "openmine") || !strings.Contains(answer, "openall") {
+	if status, answer := g.sendRequest(t, g.dial("nobody"), "search", object{"query": "zorbowner openall openmine openbob"}); status != http.StatusOK || strings.Contains(withoutEcho(answer), "zorb") || strings.Contains(withoutEcho(answer), "openmine") || !strings.Contains(answer, "openall") {
 		t.Errorf("nobody finds %s", answer)
 	}
-	if status, answer := g.sendRequest(t, g.dial("private"), "search", object{"query": "zorbmine zorbowner zorbbob zorbsession"}); status != http.StatusOK || !strings.Contains(answer, "zorbmine") || strings.Contains(answer, "zorbowner") || strings.Contains(answer, "zorbbob") || strings.Contains(answer, "zorbsession") {
+	if status, answer := g.sendRequest(t, g.dial("private"), "search", object{"query": "zorbmine zorbowner zorbbob zorbsession"}); status != http.StatusOK || !strings.Contains(withoutEcho(answer), "zorbmine") || strings.Contains(withoutEcho(answer), "zorbowner") || strings.Contains(withoutEcho(answer), "zorbbob") || strings.Contains(withoutEcho(answer), "zorbsession") {
 		t.Errorf("the private listener finds %s", answer)
 	}
 }
@@ -264,10 +263,10 @@ func TestSmuggledRequests(t *testing.T) {
 		"a space in the name":  "POST /v1/search HTTP/1.1\r\nHost : memwatchd\r\nContent-Length: 2\r\n\r\n{}" + inner,
 	} {
 		_, answer := g.sendRaw(t, "public", request+"GET /healthz HTTP/1.1\r\nHost: memwatchd\r\nConnection: close\r\n\r\n")
-		if strings.Contains(answer, `"problems"`) || strings.Contains(answer, "zorb") || strings.Contains(answer, "differing") {
+		if strings.Contains(answer, `"problems"`) || strings.Contains(withoutEcho(answer), "zorb") || strings.Contains(answer, "differing") {
 			t.Errorf("%s: %s", name, answer)
 		}
-		if strings.Contains(request, "/v1/check") && strings.Contains(answer, "200 OK\r\nContent-Type: application/json\r\nX-Content-Type-Options: nosniff\r\nDate") && bytes.Contains([]byte(answer), []byte(`"files":`)) {
+		if strings.Contains(request, "/v1/check") && strings.Contains(answer, "200 OK\r\nContent-Type: application/json\r\nX-Content-Type-Options: nosniff\r\nDate") && strings.Contains(answer, `"conflicts":`) {
 			t.Errorf("%s reaches administration: %s", name, answer)
 		}
 	}
