@@ -1,12 +1,15 @@
 package index
 
-import "unicode/utf8"
+import (
+	"sync"
+	"unicode/utf8"
+)
 
 // routineWords contains the analyzed form of words that people often use in
 // messages to an agent about any topic. They hardly indicate that a message
 // concerns an entry, even where they are rare in a memory. Unlike stop words,
 // they count in a ranking.
-var routineWords = func() map[string]bool {
+var routineWords = sync.OnceValue(func() map[string]bool {
 	m := make(map[string]bool)
 	newAnalyzer().eachToken(routineText, func(t token) {
 		if r, size := utf8.DecodeRuneInString(t.term); classOf(r) != classCJK || size < len(t.term) {
@@ -14,7 +17,7 @@ var routineWords = func() map[string]bool {
 		}
 	})
 	return m
-}()
+})
 
 const routineText = `ok okay yes yeah yep no nope sure please thanks thank welcome hello hi hey bye good great nice perfect fine cool
 awesome right wrong correct bad better best well morning afternoon evening night today tomorrow yesterday now later
@@ -78,7 +81,7 @@ const routineRunes = "的了是在我你您他她它们吗呢吧啊呀么什哪�
 
 // isRoutine reports whether a term hardly indicates the topic of a message.
 func isRoutine(term string) bool {
-	if routineWords[term] || stopWords[term] {
+	if routineWords()[term] || stopWords()[term] {
 		return true
 	}
 	first, size := utf8.DecodeRuneInString(term)

@@ -1,21 +1,24 @@
 package index
 
-import "strings"
+import (
+	"strings"
+	"sync"
+)
 
 // stopWords contains words that contribute little to a query, in lower case and
 // as they are written: "she'll" is a stop word and "shell" is not, although
 // they are one term.
-var stopWords = func() map[string]bool {
+var stopWords = sync.OnceValue(func() map[string]bool {
 	m := make(map[string]bool)
 	newAnalyzer().eachToken(stopText, func(t token) {
 		m[stopText[t.start:t.end]] = true
 	})
 	return m
-}()
+})
 
 // isStopWord reports whether a token of a text is a stop word.
 func isStopWord(text string, t token) bool {
-	return stopWords[strings.ToLower(strings.ReplaceAll(text[t.start:t.end], "’", "'"))]
+	return stopWords()[strings.ToLower(strings.ReplaceAll(text[t.start:t.end], "’", "'"))]
 }
 
 const stopText = `a about above after again against all am an and any are aren't as at be because been before

@@ -2,7 +2,6 @@ package transcript
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -13,7 +12,7 @@ import (
 // weight.
 var completionPatterns = []struct {
 	worth   int
-	pattern *regexp.Regexp
+	pattern lazyPattern
 }{
 	{3, compilePattern(`^(?:[*_✅✓☑🎉]|\s)*(?:I(?:'ve| have)? |we(?:'ve| have)? |successfully |also )*(?:added|fixed|implemented|created|removed|renamed|refactored|updated|wrote|written|moved|replaced|migrated|merged|committed|deployed|released|published|configured|installed|upgraded|extracted|documented|tested|verified|resolved|converted|enabled|disabled|split|rewrote|optimi[sz]ed|simplified|corrected|reverted|set up|built|deleted|introduced|bumped|changed)\b`)},
 	{3, compilePattern(`^(?:[*_✅✓☑🎉]|\s)*(?:我)?(?:已经?|成功|都已)(?:经)?(?:将|把|为|在|给|全部)?.{0,12}(?:添加|修复|实现|完成|创建|删除|重命名|重构|更新|移动|替换|迁移|合并|提交|部署|发布|配置|安装|升级|修改|解决|优化|新增|改为|改成|写好|通过)|^(?:[*_✅✓☑🎉]|\s)*(?:修复了|新增了|添加了|实现了|完成了|更新了|删除了|重构了|解决了|修改了|优化了|创建了)`)},
@@ -43,7 +42,7 @@ func Achievements(message string, most int, keep func(string) bool) (lines []str
 				continue
 			}
 			for _, d := range completionPatterns {
-				if d.pattern.MatchString(sentence) {
+				if d.pattern().MatchString(sentence) {
 					seen[sentence] = true
 					all = append(all, found{sentence, d.worth, len(all)})
 					break
@@ -73,6 +72,6 @@ func isWorkStatement(sentence string) bool {
 	n := utf8.RuneCountInString(sentence)
 	last, _ := utf8.DecodeLastRuneInString(sentence)
 	return n >= minStatement/2 && n <= maxAchievement && !strings.ContainsRune("?？:：", last) &&
-		!incompleteRE.MatchString(sentence) &&
+		!incompleteRE().MatchString(sentence) &&
 		strings.IndexFunc(sentence, unicode.IsControl) < 0
 }

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 )
@@ -108,13 +109,20 @@ func splitSentences(line string) (list []string) {
 // A rule matches statements of one kind.
 type rule struct {
 	kind       Kind
-	personOnly bool           // applies to statements of the person only
-	words      string         // lower-case words, one of which must occur: a cheap filter, because most statements have none
-	pattern    *regexp.Regexp // case-insensitive
-	exception  *regexp.Regexp // exceptions; nil for none
+	personOnly bool   // applies to statements of the person only
+	words      string // lower-case words, one of which must occur: a cheap filter, because most statements have none
+	pattern    lazyPattern
+	exception  lazyPattern // exceptions; nil for none
 }
 
-func compilePattern(pattern string) *regexp.Regexp { return regexp.MustCompile(`(?i)` + pattern) }
+// A lazyPattern returns a pattern, which it compiles at the first call: most
+// commands match nothing.
+type lazyPattern func() *regexp.Regexp
+
+// compilePattern returns a pattern that ignores case.
+func compilePattern(pattern string) lazyPattern {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)` + pattern) })
+}
 
 // sentenceStart matches the beginning of a sentence, including introductory words.
 const sentenceStart = `(?:^|[.!;:,，。；！：]\s*)(?:(?:please|also|and|but|so|ok|okay|yes|no|btw|oh)[,:]?\s+|请|另外|还有|对了)*`
@@ -188,8 +196,8 @@ const habitVerbs = `use|run|write|add|commit|push|put|call|ask|check|test|keep|n
 func kindOf(sentence string, assistant bool) (Kind, bool) {
 	low := strings.ToLower(sentence)
 	for _, r := range rules {
-		if !(r.personOnly && assistant) && r.containsWord(low) && r.pattern.MatchString(sentence) &&
-			(r.exception == nil || !r.exception.MatchString(sentence)) {
+		if !(r.personOnly && assistant) && r.containsWord(low) && r.pattern().MatchString(sentence) &&
+			(r.exception == nil || !r.exception().MatchString(sentence)) {
 			return r.kind, isStatement(sentence)
 		}
 	}
@@ -233,6 +241,6 @@ func isStatement(text string) bool {
 		return false
 	}
 	bare := strings.TrimRight(text, `"')*_”’） `)
-	return !strings.HasSuffix(bare, "?") && !strings.HasSuffix(bare, "？") && !questionRE.MatchString(text) &&
-		!programOutputRE.MatchString(text) && strings.IndexFunc(text, unicode.IsControl) < 0
+	return !strings.HasSuffix(bare, "?") && !strings.HasSuffix(bare, "？") && !questionRE().MatchString(text) &&
+		!programOutputRE().MatchString(text) && strings.IndexFunc(text, unicode.IsControl) < 0
 }

@@ -45,7 +45,7 @@ func ProseLines(text string) (lines []string) {
 		case quoted == 1:
 			continue
 		}
-		if reportRE.MatchString(said) {
+		if reportRE().MatchString(said) {
 			if strings.HasSuffix(said, ":") || strings.HasSuffix(said, "：") {
 				break // a pasted text can have any number of paragraphs
 			}
