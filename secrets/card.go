@@ -2,7 +2,6 @@ package secrets
 
 import (
 	"bytes"
-	"regexp"
 	"strings"
 )
 
@@ -17,7 +16,7 @@ const (
 )
 
 // cardIssuers matches the numbers of each issuer.
-var cardIssuers = regexp.MustCompile(`^(?:` +
+var cardIssuers = lazyPattern(`^(?:` +
 	`4(?:\d{12}|\d{15}|\d{18})` + // Visa
 	`|(?:5[1-5]\d\d|222[1-9]|22[3-9]\d|2[3-6]\d\d|27[01]\d|2720)\d{12}` + // Mastercard
 	`|220[0-4]\d{12}` + // Mir
@@ -33,7 +32,7 @@ var cardIssuers = regexp.MustCompile(`^(?:` +
 var cardGroups = [][]int{{4, 4, 4, 4, 3}, {4, 4, 4, 4}, {4, 6, 5}, {4, 6, 4}, {4, 3, 3, 3}, {6, 13}}
 
 // cardWord matches a name directly in front of a card number.
-var cardWord = regexp.MustCompile(`(?i)(?:card|karte|visa|amex|number|nummer|no|nr|cc|pan)["']?[:=]$`)
+var cardWord = lazyPattern(`(?i)(?:card|karte|visa|amex|number|nummer|no|nr|cc|pan)["']?[:=]$`)
 
 // appendCards appends the payment card numbers in a text.
 func appendCards(list []Finding, text string) []Finding {
@@ -129,7 +128,7 @@ func startsNumber(text string, at int) bool {
 	}
 	switch c := text[at-1]; {
 	case c == ':', c == '=':
-		return cardWord.MatchString(text[max(0, at-20):at])
+		return cardWord().MatchString(text[max(0, at-20):at])
 	case isAlnum(c), strings.IndexByte("_/#@.-+&$", c) >= 0:
 		return false
 	}
@@ -166,8 +165,8 @@ func isCard(number string) bool {
 		}
 		sum += d
 	}
-	return sum%10 == 0 && cardIssuers.Match(digits) && bytes.Count(digits, digits[:1]) < len(digits)
+	return sum%10 == 0 && cardIssuers().Match(digits) && bytes.Count(digits, digits[:1]) < len(digits)
 }
 
 // maskedCard matches the masks of card numbers.
-var maskedCard = regexp.MustCompile(`\b0EDA(?:[ -]?[ACDERT]{2,6}){2,4}\b`)
+var maskedCard = lazyPattern(`\b0EDA(?:[ -]?[ACDERT]{2,6}){2,4}\b`)

@@ -1,14 +1,13 @@
 package secrets
 
 import (
-	"regexp"
 	"strings"
 )
 
 // The lines before and after a private key.
 var (
-	keyBegin = regexp.MustCompile(`^-----BEGIN[ A-Z0-9_-]{0,100}PRIVATE KEY(?: BLOCK)?-----`)
-	keyEnd   = regexp.MustCompile(`^-----END[ A-Z0-9_-]{0,100}PRIVATE KEY(?: BLOCK)?-----`)
+	keyBegin = lazyPattern(`^-----BEGIN[ A-Z0-9_-]{0,100}PRIVATE KEY(?: BLOCK)?-----`)
+	keyEnd   = lazyPattern(`^-----END[ A-Z0-9_-]{0,100}PRIVATE KEY(?: BLOCK)?-----`)
 )
 
 // minKeyLen is the minimum length of a key, minKeyLineLen that of its lines except
@@ -23,7 +22,7 @@ const (
 // the block, or as much of it as exists. The lines may be indented, quoted, or
 // part of a string with \n between them.
 func appendKey(list []Finding, text string, at int) []Finding {
-	begin := keyBegin.FindString(text[at:min(len(text), at+200)])
+	begin := keyBegin().FindString(text[at:min(len(text), at+200)])
 	if begin == "" {
 		return list
 	}
@@ -86,7 +85,7 @@ func headerLen(s string) int {
 // appendKeyEnd appends the end of a private key above the last line of its block,
 // for a text that begins in the middle of the key.
 func appendKeyEnd(list []Finding, text string, at int) []Finding {
-	if !keyEnd.MatchString(text[at:min(len(text), at+200)]) {
+	if !keyEnd().MatchString(text[at:min(len(text), at+200)]) {
 		return list
 	}
 	start, end := at, -1

@@ -42,8 +42,8 @@ func Mask(source []byte) []byte {
 // results cached under other rules can be discarded.
 func Version() string {
 	h := fnv.New64a()
-	fmt.Fprintln(h, "passwords 1", placeholderWords, passwordCode, passwordName, verb, purpose, nextField, clauseEnd,
-		numberEnd, cardIssuers, cardGroups)
+	fmt.Fprintln(h, "passwords 1", placeholderWords, passwordCode(), passwordName(), verb(), purpose(), nextField(),
+		clauseEnd(), numberEnd(), cardIssuers(), cardGroups)
 	for _, r := range slices.Concat(published, extraRules) {
 		fmt.Fprintf(h, "%q %q %q %v\n", r.words, r.form, r.sample, r.entropy)
 	}
@@ -105,7 +105,7 @@ func CountMasks(text string) int {
 		}
 	}
 	if strings.Contains(text, "0EDA") {
-		for _, s := range maskedCard.FindAllString(text, -1) {
+		for _, s := range maskedCard().FindAllString(text, -1) {
 			letters := len(s) - strings.Count(s, " ") - strings.Count(s, "-")
 			if letters >= minCard && isMask(s) && countLongMasks(s) == 0 {
 				count++

@@ -1,7 +1,6 @@
 package secrets
 
 import (
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -48,7 +47,7 @@ func skipConnection(s string) (n int, sign, ok bool) {
 		return at + n, sign, true
 	}
 	end := at
-	if loc := purpose.FindStringIndex(s[at:]); loc != nil {
+	if loc := purpose().FindStringIndex(s[at:]); loc != nil {
 		// The purpose is the shortest text in front of a verb.
 		for range maxPurpose {
 			end = at + loc[1]
@@ -57,14 +56,14 @@ func skipConnection(s string) (n int, sign, ok bool) {
 			if ok {
 				return closed + n, sign, true
 			}
-			word := nextWord.FindStringIndex(s[end:])
+			word := nextWord().FindStringIndex(s[end:])
 			if word == nil {
 				break
 			}
 			at, loc = end, word
 		}
 	}
-	if loc := remark.FindStringIndex(s[end:]); loc != nil {
+	if loc := remark().FindStringIndex(s[end:]); loc != nil {
 		end += loc[1]
 		end += skipAny(s[end:], closing, 3)
 		n, sign, ok = skipVerb(s[end:])
@@ -76,9 +75,9 @@ func skipConnection(s string) (n int, sign, ok bool) {
 const maxPurpose = 4
 
 var (
-	purpose  = regexp.MustCompile(`^\s+(?i:for|of|to|on|fürs?|vom|von|zum|zur|des|der|im|от|для|к|на|в)` + oneWord)
-	nextWord = regexp.MustCompile(`^` + oneWord)
-	remark   = regexp.MustCompile(`^\s*[(（][^()（）]{1,40}[)）]`)
+	purpose  = lazyPattern(`^\s+(?i:for|of|to|on|fürs?|vom|von|zum|zur|des|der|im|от|для|к|на|в)` + oneWord)
+	nextWord = lazyPattern(`^` + oneWord)
+	remark   = lazyPattern(`^\s*[(（][^()（）]{1,40}[)）]`)
 )
 
 const oneWord = `\s+[\p{L}\p{N}_.'@-]+`
@@ -95,7 +94,7 @@ func skipVerb(s string) (n int, sign, ok bool) {
 		}
 	}
 	if !sign && at < len(s) && (s[at] >= utf8.RuneSelf || strings.IndexByte("'-|cCiIhHlLnNrRsSwW", s[at]) >= 0) {
-		n = at + len(verb.FindString(s[at:]))
+		n = at + len(verb().FindString(s[at:]))
 	}
 	if n == at {
 		return 0, false, false
@@ -106,7 +105,7 @@ func skipVerb(s string) (n int, sign, ok bool) {
 	return n + skipAny(s[n:], " \t", len(s)), sign, true
 }
 
-var verb = regexp.MustCompile(`^(?i:` +
+var verb = lazyPattern(`^(?i:` +
 	`(?:(?:now|has\sbeen|was|is)\s)?(?:set|reset|changed)\sto\s|` +
 	`(?:is|was|['’]s)(?:\s+(?:now|still|currently))?(?:\s*:|\s)|` +
 	`(?:ist|war|lautet)(?:\s+(?:jetzt|nun))?(?:\s*:|\s)|` +
@@ -166,17 +165,17 @@ func setOf(lists ...string) map[string]bool {
 var (
 	// passwordCode matches values that are expressions of a language, references to
 	// variables, paths, links or regular expressions.
-	passwordCode = regexp.MustCompile(`^[<{(\[$@/~&|=:\\+]|^%[a-zA-Z(]|^#[{0-9]|^--|^[A-Za-z_][\w.:]*[(\[<]|` +
+	passwordCode = lazyPattern(`^[<{(\[$@/~&|=:\\+]|^%[a-zA-Z(]|^#[{0-9]|^--|^[A-Za-z_][\w.:]*[(\[<]|` +
 		`\$\{|\{\{|://|</|=>|->|\\[dwsbAZ]|\(\?|\[\^|\[[A-Za-z0-9]-|\.[*+]|[\])][+*{?]|^[A-Za-z0-9]+[?]$|\w\|\w`)
 	// passwordName matches names of constants, variables and fields.
-	passwordName = regexp.MustCompile(
+	passwordName = lazyPattern(
 		`^(?:[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|_?[A-Za-z]+(?:_[A-Za-z]+)+|[A-Za-z_]+(?:\.[A-Za-z_]+)+)$`)
 	// nextField matches the end of a value in front of another field.
-	nextField = regexp.MustCompile(`^[&,;]\s*["']?[\w-]+["']?\s*[=:]`)
+	nextField = lazyPattern(`^[&,;]\s*["']?[\w-]+["']?\s*[=:]`)
 	// clauseEnd matches the text after a word at the end of a clause, numberEnd the
 	// text after a number.
-	clauseEnd = regexp.MustCompile(`^[.!。]?\s*(?:$|\||<|\\n|[(#^]\w|[），；。])`)
-	numberEnd = regexp.MustCompile(`^(?:$|[,;!?|]|\.(?:\D|$)|[^\x00-\x7f]|\s*(?:$|[(#^<|*—–-])|` +
+	clauseEnd = lazyPattern(`^[.!。]?\s*(?:$|\||<|\\n|[(#^]\w|[），；。])`)
+	numberEnd = lazyPattern(`^(?:$|[,;!?|]|\.(?:\D|$)|[^\x00-\x7f]|\s*(?:$|[(#^<|*—–-])|` +
 		`\s+(?:for|and|on|at|until|since|für|und|seit|bis|для|и|с|до)\s)`)
 )
 
@@ -205,7 +204,7 @@ func readPasswordValue(line string, at int) (v passwordValue, start int) {
 	for end < len(line) && end-at <= maxPassword {
 		r, n := utf8.DecodeRuneInString(line[end:])
 		if r <= ' ' || r == '|' || r == '`' || r >= utf8.RuneSelf && !unicode.Is(unicode.Latin, r) ||
-			strings.HasPrefix(line[end:], "<!") || nextField.MatchString(line[end:]) {
+			strings.HasPrefix(line[end:], "<!") || nextField().MatchString(line[end:]) {
 			break
 		}
 		end += n
@@ -240,13 +239,13 @@ func acceptPassword(v passwordValue, isPlaceholder func(string) bool) bool {
 	switch {
 	case digits && letters, signs && (digits || letters):
 	case digits:
-		if !v.quoted && !numberEnd.MatchString(v.rest[skipAny(v.rest, closing, 3):]) {
+		if !v.quoted && !numberEnd().MatchString(v.rest[skipAny(v.rest, closing, 3):]) {
 			return false
 		}
-	case !letters, !v.quoted && (!v.sign || len(s) < 6 || !clauseEnd.MatchString(v.rest[skipAny(v.rest, closing, 3):])):
+	case !letters, !v.quoted && (!v.sign || len(s) < 6 || !clauseEnd().MatchString(v.rest[skipAny(v.rest, closing, 3):])):
 		return false
 	}
-	if (signs || others) && (passwordCode.MatchString(s) || passwordName.MatchString(s)) {
+	if (signs || others) && (passwordCode().MatchString(s) || passwordName().MatchString(s)) {
 		return false
 	}
 	return !placeholderWords[strings.ToLower(s)] && !isPlaceholder(s) && strings.Count(s, s[:1]) < len(s)
@@ -256,7 +255,7 @@ func acceptPassword(v passwordValue, isPlaceholder func(string) bool) bool {
 func acceptPIN(v passwordValue, _ func(string) bool) bool {
 	s := v.text
 	return !v.inWord && len(s) >= 4 && len(s) <= 8 && strings.Trim(s, "0123456789") == "" &&
-		(v.quoted || numberEnd.MatchString(v.rest[skipAny(v.rest, closing, 3):]))
+		(v.quoted || numberEnd().MatchString(v.rest[skipAny(v.rest, closing, 3):]))
 }
 
 // maxConnection is the maximum length of a form, and of the text that is

@@ -211,10 +211,13 @@ type compiledRule struct {
 }
 
 func compileRule(r rule) compiledRule {
-	lazy := func(s string) func() *regexp.Regexp {
-		return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(s) })
-	}
-	return compiledRule{r, lazy(r.form), lazy(r.sample)}
+	return compiledRule{r, lazyPattern(r.form), lazyPattern(r.sample)}
+}
+
+// lazyPattern returns a function that returns a pattern, which it compiles at the
+// first call.
+func lazyPattern(pattern string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
 }
 
 // appendTo appends the credentials in a part of a text.
