@@ -271,7 +271,7 @@ func setValue(req *api.Request, p *api.Param, s string, stdin io.Reader) error {
 	case len(text) > maxStdin:
 		return fmt.Errorf("%s: standard input exceeds %d bytes", p.Name, maxStdin)
 	case len(text) == 0: // the program that writes it has probably failed
-		return fmt.Errorf("%s: standard input is empty", p.Name)
+		return fmt.Errorf("%s: %w", p.Name, errEmptyInput)
 	}
 	if p.Kind() != "strings" {
 		return req.Set(p, strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r"))
@@ -286,6 +286,8 @@ func setValue(req *api.Request, p *api.Param, s string, stdin io.Reader) error {
 	}
 	return nil
 }
+
+var errEmptyInput = errors.New("standard input is empty")
 
 // maxStdin bounds standard input, in bytes. No request can be larger, and this
 // much fits into memory.

@@ -30,7 +30,10 @@ func readMissingText(cmd *cobra.Command, op *api.Operation, form *api.Command, r
 		case in == (noInput{}):
 			return nil
 		case !term.IsTerminal(in):
-			return setValue(req, p, "-", in)
+			if err := setValue(req, p, "-", in); !errors.Is(err, errEmptyInput) {
+				return err
+			}
+			return nil // the daemon reports the missing text
 		case op.Name == "note":
 			text, err := editText(in, cmd.OutOrStdout(), cmd.ErrOrStderr())
 			if err != nil {

@@ -22,14 +22,15 @@ func addTaskSearch(c *cobra.Command, op *api.Operation, req *api.Request, g *Glo
 		if err != nil {
 			return err
 		}
+		var notFound error
 		if _, line := resolvePlace(a.out.memory, typed); line == 0 {
-			err := runOperation(cmd, op, req, g)
-			failure, ok := errors.AsType[*api.Error](err)
+			notFound = runOperation(cmd, op, req, g)
+			failure, ok := errors.AsType[*api.Error](notFound)
 			if !ok || failure.Code != api.NotFound {
-				return err
+				return notFound
 			}
 		}
-		if err := a.selectTask(cmd, req, typed); err != nil {
+		if err := a.selectTask(cmd, req, typed, notFound); err != nil {
 			return err
 		}
 		return runOperation(cmd, op, req, g)
@@ -37,7 +38,8 @@ func addTaskSearch(c *cobra.Command, op *api.Operation, req *api.Request, g *Glo
 }
 
 // selectTask replaces the text of a request by the id of the task that it means.
-func (a *invocation) selectTask(cmd *cobra.Command, req *api.Request, typed string) error {
+// If no task contains the text, it returns notFound.
+func (a *invocation) selectTask(cmd *cobra.Command, req *api.Request, typed string, notFound error) error {
 	list, err := a.client.Todos(cmd.Context(), api.TodosRequest{State: "all"})
 	if err != nil {
 		return err
@@ -64,7 +66,7 @@ func (a *invocation) selectTask(cmd *cobra.Command, req *api.Request, typed stri
 	case len(candidates) == 0 && line > 0:
 		return fmt.Errorf("there is no task in line %d of %s: run `memwatchd todo list` to list tasks", line, path)
 	case len(candidates) == 0:
-		return fmt.Errorf("no task contains %q: run `memwatchd todo list` to list tasks", typed)
+		return notFound
 	case len(candidates) > 1:
 		const most = 10
 		if n := len(candidates); n > most {

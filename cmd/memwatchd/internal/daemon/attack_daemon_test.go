@@ -260,7 +260,7 @@ func (l *logBuffer) String() string {
 }
 
 // echoedWords matches the fields of an answer that repeat words of the query.
-var echoedWords = regexp.MustCompile(`"(absent|missing)":\["[^\]]*"\],?`)
+var echoedWords = regexp.MustCompile(`"(absent|missing|partial)":\["[^\]]*"\],?`)
 
 // withoutEcho returns an answer without the words that it repeats from the query.
 func withoutEcho(answer string) string { return echoedWords.ReplaceAllString(answer, "") }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -114,13 +115,16 @@ func (s *sandbox) want(text string, words, others []string) {
 		}
 	}
 	for _, word := range others {
-		if strings.Contains(strings.ToLower(text), word) {
+		if strings.Contains(strings.ToLower(echoedWords.ReplaceAllString(text, "")), word) {
 			s.t.Errorf("%s in %s", word, text)
 		}
 	}
 }
 
 var hidden = []string{"zorb"}
+
+// echoedWords matches the parts of an answer that repeat words of the query.
+var echoedWords = regexp.MustCompile(`"(absent|missing|partial)":\["[^\]]*"\]|\(no entry contains [^)]*\)`)
 
 // sandboxLines are the lines of docs/privacy.md about an agent in a sandbox, each with
 // its test.
