@@ -19,10 +19,12 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/setup"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
+	"github.com/memwatchd/memwatchd/ipc/client"
 	"github.com/memwatchd/memwatchd/service"
 )
 
@@ -32,6 +34,8 @@ const (
 	// otherLimit bounds the wait after the new daemon has ended: the daemon that
 	// another command started at the same time may not answer yet.
 	otherLimit = 3 * time.Second
+	// firstIndex is the time that the first command waits for the index.
+	firstIndex = "2s"
 	// maxLog is the size of the log in bytes above which a start renames it. The
 	// older log is replaced.
 	maxLog = 1 << 20
@@ -92,6 +96,9 @@ func Start(ctx context.Context, g *cli.Globals, c *config.Config) error {
 		}
 	}
 	if ended != nil {
+		// The first answer of a small memory should be complete.
+		dc := &client.Client{Socket: socket, AsOwner: true, ServerUIDs: c.IPC.ServerUIDs}
+		_, _ = dc.Sync(ctx, api.SyncRequest{Timeout: firstIndex})
 		fmt.Fprintf(g.Stderr, "memwatchd: started the daemon of %s; `%s` stops it\n",
 			term.EscapeLine(c.Memory.Dir), g.Config.Command("stop"))
 	}
