@@ -2,6 +2,7 @@ package memory
 
 import (
 	"cmp"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -31,6 +32,10 @@ var sectionRules = []sectionRule{{
 	[]string{"重要事件", "Important Events", "Events"},
 }}
 
+// commitmentRE matches commitments of the agent. They belong in that section of
+// MEMORY.md, if there is one.
+var commitmentRE = regexp.MustCompile(`^\s*(?:我?(?:已经?)?答应|我?承诺|提醒主人)`)
+
 // factSections lists the sections for all other items, in order of preference.
 var factSections = []string{KeyFacts, "Facts", "笔记", "Notes", "其他", "Project Facts", "重要事件"}
 
@@ -38,13 +43,17 @@ var factSections = []string{KeyFacts, "Facts", "笔记", "Notes", "其他", "Pro
 // item: the best match among the existing sections, else a new section in the
 // language of the file's headings.
 func (d *Document) SectionFor(title, text string) string {
+	list := d.placement().outline()
+	if path.Base(d.Place.Path) == memoryFile && commitmentRE.MatchString(text) &&
+		findUsableHeading(list, []string{commitments}, func(*outlineNode) bool { return true }) >= 0 {
+		return commitments
+	}
 	var wanted []string
 	for _, s := range sectionRules {
 		if s.pattern.MatchString(title + "\n" + text) {
 			wanted = append(wanted, s.sections...)
 		}
 	}
-	list := d.placement().outline()
 	chinese := false
 	for _, p := range list {
 		chinese = chinese || p.level > 0 && hasHan(p.path[len(p.path)-1])

@@ -42,9 +42,29 @@ func TestDateBound(t *testing.T) {
 		{"生于1990年3月5日", ""},
 		{"截止日期未定", "截止"},
 		{"通常晚上 10 点后活跃", ""},
+		{"2026-02-05：搬家了", ""},
+		{"2026-02-05: moved on Friday", "on Friday"},
+		{"2026-02-06：搬家", "2026-02-06"},
 	} {
 		if got := DateBound(c.text, "2026-02-05"); got != c.want {
 			t.Errorf("DateBound(%q) = %q, want %q", c.text, got, c.want)
+		}
+	}
+}
+
+func TestSectionForCommitments(t *testing.T) {
+	const sections = "## 待办与承诺\n\n## 笔记\n"
+	for _, c := range []struct{ path, source, text, want string }{
+		{"MEMORY.md", sections, "我答应提醒主人周末买菜", "待办与承诺"},
+		{"MEMORY.md", sections, "答应过主人少说话", "待办与承诺"},
+		{"alice/MEMORY.md", sections, "提醒主人周五准备面试", "待办与承诺"},
+		{"MEMORY.md", sections, "主人答应去爬山", "笔记"},
+		{"MEMORY.md", "## 笔记\n", "我答应提醒主人周末买菜", "笔记"},
+		{"_longterms/acct_42/_index.md", sections, "我答应提醒主人周末买菜", "笔记"},
+	} {
+		doc := (&Layout{}).Parse(c.path, []byte(c.source), Meta{})
+		if got := doc.SectionFor("", c.text); got != c.want {
+			t.Errorf("SectionFor(%q) in %s = %q, want %q", c.text, c.path, got, c.want)
 		}
 	}
 }

@@ -175,6 +175,9 @@ var boundRE = regexp.MustCompile(`(?i)` + strings.Join([]string{
 	`\d{4}年\d{1,2}月\d{1,2}[日号]`,
 }, "|"))
 
+// leadingDayRE matches the date of an event at the start of a line.
+var leadingDayRE = regexp.MustCompile(`(?m)^\s*\d{4}-\d{2}-\d{2}\s*[:：]`)
+
 var numbersRE = regexp.MustCompile(`\d+`)
 
 // DateBound returns the first words that bind a text to a time that will pass,
@@ -187,6 +190,12 @@ func DateBound(text, today string) string { return DateBoundUntil(text, today, "
 
 // DateBoundUntil is like [DateBound], but ignores dates after the day last.
 func DateBoundUntil(text, today, last string) string {
+	text = leadingDayRE.ReplaceAllStringFunc(text, func(s string) string {
+		if strings.TrimSpace(strings.TrimRight(s, ":：")) <= today {
+			return "" // the day of an event
+		}
+		return s
+	})
 	for _, found := range boundRE.FindAllString(text, -1) {
 		if strings.HasPrefix(found, "每") || strings.HasPrefix(found, "上") {
 			continue

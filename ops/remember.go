@@ -141,14 +141,19 @@ func (m writeOps) checkLongTerm(r *longTermEdit) error {
 // rejectTask rejects a task, unless the item is for the section of MEMORY.md
 // that lists commitments.
 func (m writeOps) rejectTask(r *longTermEdit) error {
-	r.commitment = memory.IsCommitments(r.Section) && strings.HasSuffix("/"+r.path, "/MEMORY.md")
 	switch {
-	case checkboxRE.MatchString(r.Text), !r.commitment && (taskRE.MatchString(r.Text) || taskRE.MatchString(r.Title) ||
-		m.Layout.CountsTasks(r.Section)):
+	case checkboxRE.MatchString(r.Text), !r.listsCommitments(r.Section) &&
+		(taskRE.MatchString(r.Text) || taskRE.MatchString(r.Title) || m.Layout.CountsTasks(r.Section)):
 		return api.Errorf(api.Invalid, "cannot save a task in long-term memory").WithHint("add the task to the " +
 			"tasks of the session")
 	}
 	return nil
+}
+
+// listsCommitments reports whether the items of a section of the file are
+// commitments.
+func (r *longTermEdit) listsCommitments(section string) bool {
+	return memory.IsCommitments(section) && strings.HasSuffix("/"+r.path, "/MEMORY.md")
 }
 
 // rejectNamespace rejects an item whose title or section names an item namespace.
@@ -234,6 +239,12 @@ func (r *longTermEdit) insertItem(doc *memory.Document, rev *memory.Revision) er
 	if session := oneLine(r.Session); session != "" {
 		source = "session:" + session
 	}
+	r.section = r.Section
+	if r.section == "" {
+		r.section = doc.SectionFor(r.Title, r.Text)
+	}
+	r.section = oneLine(r.section)
+	r.commitment = r.listsCommitments(r.section)
 	at, err := r.findReplaced(doc, source)
 	if err != nil {
 		return err
@@ -255,11 +266,6 @@ func (r *longTermEdit) insertItem(doc *memory.Document, rev *memory.Revision) er
 	switch {
 	case old == nil:
 		r.similar = r.findSimilar(doc)
-		r.section = r.Section
-		if r.section == "" {
-			r.section = doc.SectionFor(r.Title, r.Text)
-		}
-		r.section = oneLine(r.section)
 		rev.Append([]string{r.section}, item)
 	default:
 		r.section = ""
