@@ -28,7 +28,7 @@ var sectionRules = []sectionRule{{
 	regexp.MustCompile(`(?i)\b(?:decided|decision|agreed|chose)\b|决定|约定`),
 	[]string{"Decisions", "Decision", "决定", "决策", "重要事件"},
 }, {
-	regexp.MustCompile(`^\s*\d{4}-\d{2}-\d{2}[:：]|生日|纪念日|结婚|搬家|去世|毕业|入职`),
+	regexp.MustCompile(`^\s*\d{4}-\d{2}-\d{2}[:：]|生日|纪念日|结婚|离婚|分手|怀孕|搬家|生病|去世|毕业|面试|入职|升职|辞职|情绪|心情|难过|伤心|焦虑`),
 	[]string{"重要事件", "Important Events", "Events"},
 }}
 

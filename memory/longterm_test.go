@@ -52,14 +52,18 @@ func TestDateBound(t *testing.T) {
 	}
 }
 
-func TestSectionForCommitments(t *testing.T) {
-	const sections = "## 待办与承诺\n\n## 笔记\n"
+func TestSectionFor(t *testing.T) {
+	const sections, events = "## 待办与承诺\n\n## 笔记\n", "## 重要事件\n\n## 偏好与习惯\n\n## 笔记\n"
 	for _, c := range []struct{ path, source, text, want string }{
 		{"MEMORY.md", sections, "我答应提醒主人周末买菜", "待办与承诺"},
 		{"MEMORY.md", sections, "答应过主人少说话", "待办与承诺"},
 		{"alice/MEMORY.md", sections, "提醒主人周五准备面试", "待办与承诺"},
 		{"MEMORY.md", sections, "主人答应去爬山", "笔记"},
 		{"MEMORY.md", "## 笔记\n", "我答应提醒主人周末买菜", "笔记"},
+		{"MEMORY.md", events, "主人说这周五要面试", "重要事件"},
+		{"MEMORY.md", events, "主人和朋友分手了，很难过", "重要事件"},
+		{"MEMORY.md", events, "主人周一通常心情不好", "偏好与习惯"},
+		{"MEMORY.md", sections, "主人说这周五要面试", "笔记"},
 		{"_longterms/acct_42/_index.md", sections, "我答应提醒主人周末买菜", "笔记"},
 	} {
 		doc := (&Layout{}).Parse(c.path, []byte(c.source), Meta{})
