@@ -27,26 +27,24 @@ func (v Visibility) String() string {
 	return string(PrivateOnly)
 }
 
-// RequestContext is the context in which the answer will be shown. The zero
-// value is treated as public.
-type RequestContext uint8
+// RequestContext is the context in which the answer will be shown. Every value
+// other than ContextPublic and ContextPrivate, such as the zero value, means
+// ContextUnknown, which is treated as public.
+type RequestContext string
 
 // The contexts.
 const (
-	ContextUnknown RequestContext = iota
-	ContextPublic
-	ContextPrivate
+	ContextUnknown RequestContext = "unknown"
+	ContextPublic  RequestContext = "public"
+	ContextPrivate RequestContext = "private"
 )
 
 // String returns the name of the context on the wire.
 func (c RequestContext) String() string {
-	switch c {
-	case ContextPublic:
-		return "public"
-	case ContextPrivate:
-		return "private"
+	if c == ContextPublic || c == ContextPrivate {
+		return string(c)
 	}
-	return "unknown"
+	return string(ContextUnknown)
 }
 
 // A StoredItem is an [api.Item] for programs that store facts about subjects by

@@ -14,3 +14,15 @@ func TestVisibility(t *testing.T) {
 		}
 	}
 }
+
+// TestRequestContext checks that every value other than the constants means
+// unknown, which is treated as public.
+func TestRequestContext(t *testing.T) {
+	for c, want := range map[RequestContext]string{
+		"": "unknown", "Private": "unknown", "dm": "unknown", ContextUnknown: "unknown", ContextPublic: "public", ContextPrivate: "private",
+	} {
+		if got := c.String(); got != want {
+			t.Errorf("%q is %s, want %s", string(c), got, want)
+		}
+	}
+}
