@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"time"
+	"unicode/utf8"
 )
 
 // An Operation describes one operation of the API.
@@ -120,6 +121,9 @@ func (r *Request) Params() []*Param { return r.op.Params }
 // the value. If s is not a value of the parameter's type, Set returns an
 // [*Error] with the code [Invalid].
 func (r *Request) Set(p *Param, s string) error {
+	if !utf8.ValidString(s) { // JSON cannot hold it, and an encoder would replace the bytes
+		return Errorf(Invalid, "%s: text is not valid UTF-8", p.Name)
+	}
 	if r.markGiven(p) {
 		r.value.Elem().FieldByIndex(p.index).SetZero()
 	}
@@ -132,6 +136,9 @@ func (r *Request) Set(p *Param, s string) error {
 func (r *Request) SetJSON(p *Param, raw json.RawMessage) error {
 	if string(raw) == "null" {
 		return nil
+	}
+	if !utf8.Valid(raw) { // a decoder would replace the bytes
+		return Errorf(Invalid, "%s: text is not valid UTF-8", p.Name)
 	}
 	r.markGiven(p)
 	return p.setJSON(r.value.Elem(), raw)

@@ -171,6 +171,24 @@ func noop(t *testing.T, s *client.Store, subject string) {
 	}
 }
 
+// TestNotUTF8 checks that values that JSON cannot hold are refused, instead of
+// stored with other bytes.
+func TestNotUTF8(t *testing.T) {
+	s := storeOn(t, "now: 2026-02-05T12:00:00Z\n")
+	_, err := s.Put(t.Context(), "acct:42", "fact", "a", "b\xff", client.PutOptions{})
+	if e, ok := errors.AsType[*api.Error](err); !ok || e.Code != api.Invalid {
+		t.Errorf("put: %v", err)
+	}
+	const request = `{"namespace": "fact", "key": "a", "value": "b` + "\xff" + `", "subject": "acct:42", "context": "private"}`
+	answer := postOps(t, s.Client.Socket, "item_put", []byte(request))
+	if !strings.Contains(string(answer), "value: text is not valid UTF-8") {
+		t.Errorf("item_put: %s", answer)
+	}
+	if items, err := s.List(t.Context(), "acct:42", "", client.ReadOptions{Context: client.ContextPrivate}); len(items) > 0 || err != nil {
+		t.Errorf("stored: %+v, %v", items, err)
+	}
+}
+
 func TestResolver(t *testing.T) {
 	const links = "-- _longterms/_identities.yaml --\nlinks:\n  slack:T1:U7: acct:42\n  telegram:1: acct:42\n"
 	on, off := storeOn(t, links).Client, storeOn(t, "enabled: false\n"+links).Client

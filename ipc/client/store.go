@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"time"
+	"unicode/utf8"
 
 	"github.com/memwatchd/memwatchd/api"
 )
@@ -143,10 +144,14 @@ func (s *Store) List(ctx context.Context, subjectID, namespace string, opt ReadO
 }
 
 // Put stores an item in place of any item of the same key. It returns the
-// stored item, or the zero StoredItem if nothing was stored.
+// stored item, or the zero StoredItem if nothing was stored. The value is text
+// in UTF-8.
 func (s *Store) Put(ctx context.Context, subjectID, namespace, key, value string, opt PutOptions) (StoredItem, error) {
 	if subjectID == "" {
 		return StoredItem{}, nil
+	}
+	if !utf8.ValidString(value) { // JSON cannot hold it, and an encoder would replace the bytes
+		return StoredItem{}, api.Errorf(api.Invalid, "value: text is not valid UTF-8")
 	}
 	r := api.ItemPutRequest{
 		Namespace: namespace, Key: key, Value: &value, Visibility: opt.Visibility.String(), Confidence: opt.Confidence,

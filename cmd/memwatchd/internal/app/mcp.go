@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -62,7 +63,7 @@ By default, the agent gets the core tools: search, get, context, recent, todos, 
 			b := &mcp.Bridge{Client: client, ToolSet: profile, Version: build.Version(), Off: !config.Memory.Enabled,
 				Stack: g.Stderr}
 			if dir, err := os.Getwd(); err == nil {
-				b.Project = config.Project(dir)
+				b.Project = strings.ToValidUTF8(config.Project(dir), "\uFFFD")
 			}
 			return b.Run(cmd.Context(), cmd.InOrStdin(), g.Stdout)
 		},

@@ -2,12 +2,15 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -99,6 +102,10 @@ func (a *invocation) importLines(cmd *cobra.Command, req *api.Request, in io.Rea
 			}
 		}
 		number++
+		if !utf8.ValidString(line) {
+			sum.Invalid = append(sum.Invalid, api.LineProblem{Line: number, Reason: "text is not valid UTF-8"})
+			line = "\n" // keeps the numbers of the lines after it
+		}
 		batch.WriteString(line)
 	}
 	if errors.Is(err, io.EOF) {
@@ -107,6 +114,7 @@ func (a *invocation) importLines(cmd *cobra.Command, req *api.Request, in io.Rea
 	if err != nil && first == 1 {
 		return err
 	}
+	slices.SortStableFunc(sum.Invalid, func(a, b api.LineProblem) int { return cmp.Compare(a.Line, b.Line) })
 	raw, failure := api.EncodeJSON(sum)
 	if failure == nil {
 		failure = a.printResponse(raw)
