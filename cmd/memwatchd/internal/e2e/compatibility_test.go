@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -15,8 +16,9 @@ import (
 )
 
 // itemsSchema is the schema of the database of a system with items in SQLite,
-// as its description lists the fields, constraints and indexes.
+// as its description lists the fields, constraints, indexes and pragmas.
 const itemsSchema = `
+PRAGMA journal_mode=WAL;
 CREATE TABLE memory_items (
 	subject_id TEXT NOT NULL, namespace TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL,
 	visibility INTEGER NOT NULL, confidence REAL NULL, source TEXT NULL,
@@ -79,7 +81,7 @@ func TestSQLiteRecipes(t *testing.T) {
 	}
 	create := s.shell("sqlite3 ~/.morph/mister_morph.sqlite")
 	create.Stdin = strings.NewReader(sql)
-	if out, err := create.CombinedOutput(); err != nil || len(out) > 0 {
+	if out, err := create.CombinedOutput(); err != nil || string(out) != "wal\n" {
 		t.Fatalf("sqlite3: %v\n%s", err, out)
 	}
 
@@ -120,18 +122,51 @@ func TestSQLiteRecipes(t *testing.T) {
 	}
 }
 
+// tableCount matches the number of rows below a table of the compatibility page.
+var tableCount = regexp.MustCompile(`^(Works|Differs): (\d+)\.$`)
+
+// TestCompatibilityCounts checks the numbers of rows below the tables of the
+// compatibility page. Rows in bold are headings.
+func TestCompatibilityCounts(t *testing.T) {
+	checked, rows := 0, -2 // without the names of the columns and the line below them
+	for _, line := range compatibilityPage(t).lines {
+		m := tableCount.FindStringSubmatch(line)
+		switch {
+		case m != nil:
+			if m[2] != fmt.Sprint(rows) {
+				t.Errorf("%q, but the table has %d rows", line, rows)
+			}
+			checked++
+		case strings.HasPrefix(line, "#"):
+			rows = -2
+		case strings.HasPrefix(line, "|") && !strings.HasPrefix(line, "| **"):
+			rows++
+		}
+	}
+	if checked == 0 {
+		t.Error("the page has no counts")
+	}
+}
+
+// compatibilityPage returns the page about other systems.
+func compatibilityPage(t *testing.T) *docPage {
+	t.Helper()
+	all := pages(t)
+	i := slices.IndexFunc(all, func(p *docPage) bool { return p.path == "docs/compatibility.md" })
+	if i < 0 {
+		t.Fatal("there is no compatibility page")
+	}
+	return all[i]
+}
+
 // sqliteRecipes returns the commands of the compatibility page that read a
 // database.
 func sqliteRecipes(t *testing.T) (list []string) {
 	t.Helper()
-	for _, p := range pages(t) {
-		if p.path != "docs/compatibility.md" {
-			continue
-		}
-		for _, b := range p.blocks {
-			if text := strings.Join(p.lines[b.start:b.end], "\n"); strings.HasPrefix(text, "sqlite3 ") {
-				list = append(list, text)
-			}
+	p := compatibilityPage(t)
+	for _, b := range p.blocks {
+		if text := strings.Join(p.lines[b.start:b.end], "\n"); strings.HasPrefix(text, "sqlite3 ") {
+			list = append(list, text)
 		}
 	}
 	if len(list) != 2 {
