@@ -37,7 +37,7 @@ var itemValues = []string{
 	"plain text %d", `{"lang":"zh","brevity":"concise","n":%d}`, "[%d, null, 1.0]", "%d", "null %d", `"quoted %d"`, "",
 	"lines %d\r\nwith\rreturns\n\n", "  spaces and\ttabs %d  ", "<!-- id=%d visibility=public_ok --> <private>p</private>",
 	"- [ ] task %d #tag [[link]] [a](b.md)\n## heading\n---", "```json\n{\"fence\": %d}\n```", `back\slash \n %d 'quote' "double"`,
-	"喜欢绿茶，第 %d 号", "👨‍👩‍👧 é e\u0301 %d", "می‌خواهم %d", "** bold %d ** | table | &amp; %%",
+	"喜欢绿茶，第 %d 号", "👨\u200d👩\u200d👧 é e\u0301 %d", "می\u200cخواهم %d", "** bold %d ** | table | &amp; %%",
 }
 
 // TestSQLiteRecipes checks the recipes of the compatibility page on a database:
