@@ -28,11 +28,12 @@ type sessionFileFunc func(path string, fresh bool, isOurs func(*memory.Document)
 // useSessionFile finds the file of a session of a day and calls use. It prefers
 // the readable file that contains the session id, then the one with the
 // session's name, then a new one. A caller on a listener with a fixed scope has a
-// file of its own, unless it is the owner in private. If sessions are private, a
-// new file in public has a name that does not depend on private files. If a file
-// of that name belongs to another session or is unsound and must not be written,
-// the session gets another name; so it does if private is set and the file is
-// public. The notes describe unsound files.
+// file of its own, unless it is the owner in private. The names of new files in
+// public do not depend on private files: if sessions are private, new files in
+// public have other names, and otherwise private ones do. If a file of that name
+// belongs to another session or is unsound and must not be written, the session
+// gets another name; so it does if private is set and the file is public. The
+// notes describe unsound files.
 func (m writeOps) useSessionFile(c Call, session, day string, private bool, use sessionFileFunc) (notes []string,
 	err error) {
 	try := func(path string, fresh, byName bool) error {
@@ -59,6 +60,7 @@ func (m writeOps) useSessionFile(c Call, session, day string, private bool, use 
 		}
 		return use(path, fresh, isOurs)
 	}
+	dir := m.dayDir(day)
 	own := memory.SessionNames(session, c.identity())
 	names := own
 	if !m.ownFiles(c) {
@@ -81,7 +83,13 @@ func (m writeOps) useSessionFile(c Call, session, day string, private bool, use 
 			names = memory.SessionNames(session, memory.Public.String())
 		}
 	}
-	dir := m.dayDir(day)
+	if c.View.Private() && m.Layout.Sessions == memory.PublicOK {
+		// A session in public must not find its name taken by a private one.
+		hidden := memory.SessionNames(session, memory.PrivateOnly.String()+"\n"+c.identity())
+		if private || m.fileExists(dir+"/"+hidden[0]+".md") {
+			names = hidden
+		}
+	}
 	var unusable error
 	for i, name := range names {
 		for n := 1; n <= maxUnsound; n++ {
