@@ -31,24 +31,32 @@ type itemLine struct {
 	item   api.Item
 }
 
+// maxYear is the last year of times in RFC 3339. It is left for times of later
+// changes, each of which is later than the one before.
+const maxYear = 9999
+
 // An itemTime is a time in seconds since 1970 or in the format of RFC 3339.
 type itemTime struct{ time.Time }
 
 // UnmarshalJSON sets the time. Null has no effect.
 func (t *itemTime) UnmarshalJSON(data []byte) error {
-	var seconds int64
-	if json.Unmarshal(data, &seconds) == nil {
-		if string(data) != "null" {
-			t.Time = time.Unix(seconds, 0).UTC()
-		}
+	if string(data) == "null" {
 		return nil
 	}
+	var seconds int64
 	var text string
-	if json.Unmarshal(data, &text) == nil {
-		if parsed, err := time.Parse(time.RFC3339, text); err == nil {
-			t.Time = parsed.UTC()
-			return nil
-		}
+	var err error
+	if json.Unmarshal(data, &seconds) == nil {
+		t.Time = time.Unix(seconds, 0).UTC()
+	} else if err = json.Unmarshal(data, &text); err == nil {
+		t.Time, err = time.Parse(time.RFC3339, text)
+		t.Time = t.UTC()
+	}
+	switch year := t.Year(); {
+	case err == nil && year >= 1 && year < maxYear:
+		return nil
+	case err == nil:
+		return errors.New("a time is not in the years 1 to 9998")
 	}
 	return errors.New("a time is neither seconds since 1970 nor a text such as 2026-02-04T12:30:00Z")
 }

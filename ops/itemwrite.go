@@ -185,8 +185,9 @@ func (p *itemEdit) insertItem(doc *memory.Document, r *memory.Revision) error {
 func (p *itemEdit) setUpdated(doc *memory.Document, named []int) {
 	p.updated = p.m.Now().UTC().Truncate(time.Millisecond)
 	after := func(e *memory.Entry) {
-		if _, ok := e.Attributes["updated"]; ok && !e.Time.Before(p.updated) {
-			p.updated = e.Time.UTC().Truncate(time.Millisecond).Add(time.Millisecond)
+		later := e.Time.UTC().Truncate(time.Millisecond).Add(time.Millisecond)
+		if _, ok := e.Attributes["updated"]; ok && !e.Time.Before(p.updated) && later.Year() <= maxYear {
+			p.updated = later
 		}
 	}
 	for _, f := range p.others {
