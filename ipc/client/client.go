@@ -18,6 +18,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"syscall"
 	"time"
@@ -191,7 +192,7 @@ var errForeign = errors.New("another user listens there; if you trust that user'
 // checkServer returns an error unless the other end of a connection belongs to
 // the caller, to root, or to a user in ServerUIDs.
 func (c *Client) checkServer(conn *net.UnixConn) error {
-	uid, err := serverUID(conn)
+	uid, _, err := serverOf(conn)
 	if err != nil {
 		return err
 	}
@@ -199,4 +200,18 @@ func (c *Client) checkServer(conn *net.UnixConn) error {
 		return nil
 	}
 	return errForeign
+}
+
+// IsServer reports whether a process of this system listens on the socket. The
+// process id in a status can be that of another system, as of a container whose
+// socket is in a shared directory. Where the system does not tell, IsServer
+// returns true.
+func (c *Client) IsServer(ctx context.Context, pid int) (bool, error) {
+	conn, err := new(net.Dialer).DialContext(ctx, "unix", cmp.Or(c.Socket, DefaultSocket("")))
+	if err != nil {
+		return false, err
+	}
+	defer conn.Close()
+	_, server, err := serverOf(conn.(*net.UnixConn))
+	return server == pid || server == 0 && runtime.GOOS != "linux", err
 }

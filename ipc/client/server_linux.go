@@ -5,11 +5,12 @@ import (
 	"syscall"
 )
 
-// serverUID returns the user that listens on the other end of a connection.
-func serverUID(conn *net.UnixConn) (uid int, err error) {
+// serverOf returns the user and the process that listen on the other end of a
+// connection.
+func serverOf(conn *net.UnixConn) (uid, pid int, err error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	var cred *syscall.Ucred
 	var failed error
@@ -20,7 +21,7 @@ func serverUID(conn *net.UnixConn) (uid int, err error) {
 		err = failed
 	}
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
-	return int(cred.Uid), nil
+	return int(cred.Uid), int(cred.Pid), nil
 }

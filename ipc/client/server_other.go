@@ -8,12 +8,12 @@ import (
 	"syscall"
 )
 
-// serverUID returns the owner of the socket file, which only its server and
-// root can have created.
-func serverUID(conn *net.UnixConn) (uid int, err error) {
+// serverOf returns the owner of the socket file, which only its server and root
+// can have created. The process is 0: it is unknown.
+func serverOf(conn *net.UnixConn) (uid, pid int, err error) {
 	info, err := os.Lstat(conn.RemoteAddr().String())
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
-	return int(info.Sys().(*syscall.Stat_t).Uid), nil
+	return int(info.Sys().(*syscall.Stat_t).Uid), 0, nil
 }

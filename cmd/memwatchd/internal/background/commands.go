@@ -72,6 +72,13 @@ func stop(ctx context.Context, g *cli.Globals, c *config.Config, dc *client.Clie
 	if unit := installedUnit(c); unit != "" {
 		return fmt.Errorf("a service runs the daemon: use `systemctl --user stop %s`", unit)
 	}
+	switch is, err := dc.IsServer(ctx, status.PID); {
+	case err != nil:
+		return err
+	case !is:
+		return fmt.Errorf("the daemon on %s is not process %d of this system, as in a container: "+
+			"stop it where it was started", dc.Socket, status.PID)
+	}
 	if err := syscall.Kill(status.PID, syscall.SIGTERM); err != nil {
 		return fmt.Errorf("stop process %d: %w", status.PID, err)
 	}
