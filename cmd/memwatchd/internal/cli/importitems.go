@@ -91,9 +91,14 @@ func (a *invocation) importLines(cmd *cobra.Command, req *api.Request, in io.Rea
 	}
 	for err == nil {
 		var line string
-		line, err = reader.ReadString('\n')
+		var long bool
+		line, long, err = readImportLine(reader)
 		if err != nil && !errors.Is(err, io.EOF) || line == "" {
 			break
+		}
+		if long {
+			sum.Invalid = append(sum.Invalid, api.LineProblem{Line: number + 1,
+				Reason: fmt.Sprintf("the line has more than %d bytes", maxImportBatch)})
 		}
 		if batch.Len() > 0 && batch.Len()+len(line) > maxImportBatch {
 			if failure := send(); failure != nil {
@@ -128,6 +133,23 @@ func (a *invocation) importLines(cmd *cobra.Command, req *api.Request, in io.Rea
 		return fmt.Errorf("import items: %s not imported", term.Plural(len(sum.Invalid), "line"))
 	}
 	return nil
+}
+
+// readImportLine reads a line with its end. In place of a line of more than
+// maxImportBatch bytes, which it skips, it returns a blank one.
+func readImportLine(r *bufio.Reader) (line string, long bool, err error) {
+	var b []byte
+	for {
+		part, err := r.ReadSlice('\n')
+		if long = long || len(b)+len(part) > maxImportBatch; long {
+			b = append(b[:0], '\n')
+		} else {
+			b = append(b, part...)
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return string(b), long, err
+		}
+	}
 }
 
 // printImport shows the numbers of imported items and the invalid lines.
