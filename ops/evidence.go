@@ -3,6 +3,7 @@ package ops
 import (
 	"cmp"
 	"context"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -111,30 +112,10 @@ const evidenceMissing = "evidence_missing"
 // missingEvidence returns a problem for each piece of evidence, in the file at
 // dir or in files below it, that neither exists nor is archived.
 func (m writeOps) missingEvidence(ctx context.Context, dir string) (list []api.FileProblem, err error) {
-	all := func(*index.FileInfo) bool { return true }
-	has := func(name, id string) bool { // reports whether a file contains the entry, or exists if id is empty
-		doc, err := m.Files.Load(name)
-		return err == nil && (id == "" || slices.ContainsFunc(doc.Entries, func(e memory.Entry) bool { return e.ID == id }))
-	}
-	var archives []string // paths of all files in archives
-	for _, f := range m.Index.Files(func(f *index.FileInfo) bool { return f.Kind == memory.Archive }) {
-		archives = append(archives, f.Path)
-	}
-	exists := func(piece string) bool {
-		name, id, isEntry := strings.Cut(piece, "#")
-		if strings.Contains(piece, "://") || has(piece, "") || has(name, id) {
-			return true
-		}
-		in := func(copied string) bool { return has(copied, id) }
-		return slices.ContainsFunc(m.archivedCopies(name, all), in) ||
-			isEntry && !strings.HasPrefix(id, "~") && slices.ContainsFunc(archives, in)
-	}
+	known := evidenceFiles{m: m, ids: map[string]map[string]bool{}, copies: map[string][]string{}}
 	for _, f := range m.Index.Files(func(f *index.FileInfo) bool {
 		return dir == "" || f.Path == dir || strings.HasPrefix(f.Path, strings.TrimSuffix(dir, "/")+"/")
 	}) {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
 		doc, err := m.Files.Load(f.Path)
 		if err != nil {
 			continue
@@ -142,7 +123,10 @@ func (m writeOps) missingEvidence(ctx context.Context, dir string) (list []api.F
 		for i := range doc.Entries {
 			e := &doc.Entries[i]
 			for _, piece := range e.Evidence {
-				if !exists(piece) {
+				if ctx.Err() != nil {
+					return nil, ctx.Err()
+				}
+				if !known.exists(ctx, piece) {
 					list = append(list, api.FileProblem{Path: f.Path, Problem: api.Problem{
 						Code: evidenceMissing, Line: e.Line, Message: "evidence " + piece + " does not exist; correct or remove it",
 					}})
@@ -150,7 +134,63 @@ func (m writeOps) missingEvidence(ctx context.Context, dir string) (list []api.F
 			}
 		}
 	}
-	return list, nil
+	return list, ctx.Err()
+}
+
+// An evidenceFiles knows the files that evidence names. It reads each file once.
+type evidenceFiles struct {
+	m        writeOps
+	ids      map[string]map[string]bool // ids of entries by path; nil for a missing file
+	copies   map[string][]string        // see [Memory.archivedCopies]
+	archived map[string]bool            // ids in all archives; nil before they are needed
+}
+
+// exists reports whether a piece of evidence exists or is archived.
+func (k *evidenceFiles) exists(ctx context.Context, piece string) bool {
+	name, id, isEntry := strings.Cut(piece, "#")
+	if strings.Contains(piece, "://") || k.has(piece, "") || k.has(name, id) {
+		return true
+	}
+	copies, ok := k.copies[name]
+	if !ok {
+		copies = k.m.archivedCopies(name, func(*index.FileInfo) bool { return true })
+		k.copies[name] = copies
+	}
+	if slices.ContainsFunc(copies, func(copied string) bool { return k.has(copied, id) }) {
+		return true
+	}
+	return isEntry && !strings.HasPrefix(id, "~") && k.archivedIDs(ctx)[id]
+}
+
+// has reports whether a file contains an entry, or exists if id is empty.
+func (k *evidenceFiles) has(name, id string) bool {
+	ids, ok := k.ids[name]
+	if !ok {
+		if doc, err := k.m.Files.Load(name); err == nil {
+			ids = make(map[string]bool, len(doc.Entries))
+			for i := range doc.Entries {
+				ids[strings.Clone(doc.Entries[i].ID)] = true
+			}
+		}
+		k.ids[name] = ids
+	}
+	return ids != nil && (id == "" || ids[id])
+}
+
+// archivedIDs returns the ids of the entries in all archives.
+func (k *evidenceFiles) archivedIDs(ctx context.Context) map[string]bool {
+	if k.archived != nil {
+		return k.archived
+	}
+	k.archived = map[string]bool{}
+	for _, f := range k.m.Index.Files(func(f *index.FileInfo) bool { return f.Kind == memory.Archive }) {
+		if ctx.Err() != nil {
+			break
+		}
+		k.has(f.Path, "")
+		maps.Copy(k.archived, k.ids[f.Path])
+	}
+	return k.archived
 }
 
 // sortProblems sorts problems by path and line.

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"golang.org/x/tools/txtar"
+
+	"github.com/memwatchd/memwatchd/memory"
 )
 
 // TestMissingEvidence checks that only evidence that is neither in its place nor
@@ -37,6 +39,44 @@ func TestMissingEvidence(t *testing.T) {
 		slices.Sort(got)
 		if !slices.Equal(got, want) {
 			t.Errorf("below %q, %q is missing, want %q", dir, got, want)
+		}
+	}
+}
+
+// loadedFiles counts the loads of each file.
+type loadedFiles struct {
+	*opsRoot
+	loads map[string]int
+}
+
+func (f *loadedFiles) Load(path string) (*memory.Document, error) {
+	f.loads[path]++
+	return f.opsRoot.Load(path)
+}
+
+// TestMissingEvidenceOfMany checks that missing evidence does not make check read
+// all archives for each piece: a stranger can write any number of them.
+func TestMissingEvidenceOfMany(t *testing.T) {
+	archive := &txtar.Archive{}
+	for i := range 5 {
+		archive.Files = append(archive.Files, txtar.File{Name: fmt.Sprintf("_longterms/owner/_archive/2026-02-0%d/cli.md", i+1),
+			Data: fmt.Appendf(nil, "- Text. <!-- id=a%d -->\n", i)})
+	}
+	var notes []byte
+	for i := range 20 {
+		notes = fmt.Appendf(notes, "- Fact. <!-- evidence=2026-02-01/gone.md#x%d -->\n", i)
+	}
+	archive.Files = append(archive.Files, txtar.File{Name: "notes/a.md", Data: notes})
+	m := readOpsCase(t, archive).memory(t)
+	files := &loadedFiles{m.Files.(*opsRoot), map[string]int{}}
+	m.Files = files
+	list, err := m.writeOps().missingEvidence(t.Context(), "")
+	if err != nil || len(list) != 20 {
+		t.Errorf("%d pieces are missing, %v", len(list), err)
+	}
+	for path, n := range files.loads {
+		if n > 2 { // as a file with evidence, and as one that evidence names
+			t.Errorf("%s was read %d times", path, n)
 		}
 	}
 }
