@@ -31,8 +31,8 @@ type itemLine struct {
 	item   api.Item
 }
 
-// maxYear is the last year of times in RFC 3339. It is left for times of later
-// changes, each of which is later than the one before.
+// maxYear is the last year of times in RFC 3339. Imported times are earlier,
+// because each later change of an item has a later time.
 const maxYear = 9999
 
 // An itemTime is a time in seconds since 1970 or in the format of RFC 3339.
