@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/brief"
@@ -129,6 +130,9 @@ func (m writeOps) readDraft(c Call, r *api.SessionRequest, answer *api.SessionAn
 	for _, tag := range r.Draft.Tags {
 		if err := m.checkText("tags", tag); err != nil {
 			return nil, err
+		}
+		if utf8.RuneCountInString(tag) > maxTopic {
+			return nil, api.Errorf(api.TooLarge, "tags: a tag has more than %d characters", maxTopic)
 		}
 		d.head.Tags = append(d.head.Tags, memory.HeadingLine(tag))
 	}
@@ -328,6 +332,15 @@ func (m writeOps) reviseSession(ctx context.Context, c Call, d *sessionDraft, do
 	if !m.mayChange(c, doc.Own, front.Author()) {
 		head = memory.SessionHead{Now: head.Now, SessionID: head.SessionID, Summary: head.Summary, Source: head.Source}
 		left = front.Summary != ""
+	}
+	tags := len(front.Tags)
+	for _, tag := range head.Tags {
+		if !slices.ContainsFunc(front.Tags, func(t string) bool { return strings.EqualFold(t, tag) }) {
+			tags++
+		}
+	}
+	if tags > max(len(front.Tags), api.MaxValues) { // each entry of the file has them
+		return nil, api.Errorf(api.TooLarge, "tags: the session would have %d tags, maximum %d", tags, api.MaxValues)
 	}
 	if left {
 		head.Summary, head.Source = "", ""
