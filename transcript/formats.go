@@ -185,9 +185,9 @@ func (c *Conversation) readGemini(line []byte) {
 
 // indexOf returns the index of the message with an id, or -1.
 func (c *Conversation) indexOf(id string) int {
-	at := len(c.Messages) - 1
-	for at >= 0 && (id == "" || c.Messages[at].id != id) { // mostly the last one
-		at--
+	at, ok := c.at[id]
+	if !ok || at >= len(c.Messages) || c.Messages[at].id != id {
+		return -1
 	}
 	return at
 }

@@ -20,6 +20,7 @@ type Conversation struct {
 	Todos    []Todo // the agent's own list, in its latest state
 
 	created map[string]string // texts of items without id, by the id of the tool's use
+	at      map[string]int    // indexes of messages by id; those of removed ones can remain
 }
 
 // A Message is one message of the person or the agent.
@@ -67,6 +68,12 @@ func Read(text []byte) (c Conversation) {
 
 func (c *Conversation) addMessage(m Message) {
 	if strings.TrimSpace(m.Text) != "" {
+		if m.id != "" {
+			if c.at == nil {
+				c.at = map[string]int{}
+			}
+			c.at[m.id] = len(c.Messages)
+		}
 		c.Messages = append(c.Messages, m)
 	}
 }
