@@ -1,8 +1,11 @@
 package ops
 
 import (
+	"slices"
 	"strings"
+	"unicode/utf8"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -15,6 +18,38 @@ func projectTags(project string) []string {
 		return nil
 	}
 	return []string{projectTag + project}
+}
+
+// draftTags returns the tags of a draft in the form of the frontmatter.
+func (m writeOps) draftTags(given []string) (tags []string, err error) {
+	if len(given) > api.MaxValues {
+		return nil, api.Errorf(api.Invalid, "tags: %d elements, maximum %d", len(given), api.MaxValues)
+	}
+	for _, tag := range given {
+		if err := m.checkText("tags", tag); err != nil {
+			return nil, err
+		}
+		if utf8.RuneCountInString(tag) > maxTopic {
+			return nil, api.Errorf(api.TooLarge, "tags: a tag has more than %d characters", maxTopic)
+		}
+		tags = append(tags, memory.HeadingLine(tag))
+	}
+	return tags, nil
+}
+
+// checkTagCount rejects tags with which a file would have too many: each entry of
+// the file has them all.
+func checkTagCount(front *memory.Front, tags []string) error {
+	count := len(front.Tags)
+	for _, tag := range tags {
+		if !slices.ContainsFunc(front.Tags, func(t string) bool { return strings.EqualFold(t, tag) }) {
+			count++
+		}
+	}
+	if count > max(len(front.Tags), api.MaxValues) {
+		return api.Errorf(api.TooLarge, "tags: the session would have %d tags, maximum %d", count, api.MaxValues)
+	}
+	return nil
 }
 
 // A projectOrder returns the rank of text in a file with some tags, for readers

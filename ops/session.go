@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/brief"
@@ -123,19 +122,11 @@ func (m writeOps) readDraft(c Call, r *api.SessionRequest, answer *api.SessionAn
 	if d.head.ContactID == "" && d.head.ContactNickname != "" {
 		return nil, noContact()
 	}
-	if len(r.Draft.Tags) > api.MaxValues {
-		return nil, api.Errorf(api.Invalid, "tags: %d elements, maximum %d", len(r.Draft.Tags), api.MaxValues)
+	tags, err := m.draftTags(r.Draft.Tags)
+	if err != nil {
+		return nil, err
 	}
-	d.hasTags = len(r.Draft.Tags) > 0
-	for _, tag := range r.Draft.Tags {
-		if err := m.checkText("tags", tag); err != nil {
-			return nil, err
-		}
-		if utf8.RuneCountInString(tag) > maxTopic {
-			return nil, api.Errorf(api.TooLarge, "tags: a tag has more than %d characters", maxTopic)
-		}
-		d.head.Tags = append(d.head.Tags, memory.HeadingLine(tag))
-	}
+	d.hasTags, d.head.Tags = len(tags) > 0, append(d.head.Tags, tags...)
 	if subject := r.Draft.SubjectID; subject != "" {
 		if !slices.Contains(c.View.Subjects(), subject) {
 			return nil, api.Errorf(api.SubjectConflict, "subject_id in the draft belongs to another subject")
@@ -333,14 +324,8 @@ func (m writeOps) reviseSession(ctx context.Context, c Call, d *sessionDraft, do
 		head = memory.SessionHead{Now: head.Now, SessionID: head.SessionID, Summary: head.Summary, Source: head.Source}
 		left = front.Summary != ""
 	}
-	tags := len(front.Tags)
-	for _, tag := range head.Tags {
-		if !slices.ContainsFunc(front.Tags, func(t string) bool { return strings.EqualFold(t, tag) }) {
-			tags++
-		}
-	}
-	if tags > max(len(front.Tags), api.MaxValues) { // each entry of the file has them
-		return nil, api.Errorf(api.TooLarge, "tags: the session would have %d tags, maximum %d", tags, api.MaxValues)
+	if err := checkTagCount(front, head.Tags); err != nil {
+		return nil, err
 	}
 	if left {
 		head.Summary, head.Source = "", ""
