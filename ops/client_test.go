@@ -28,10 +28,10 @@ func methodOf(op string) string {
 }
 
 // TestClientHasEveryOperation checks that the client has exactly one method for
-// each operation, with the types of its request and answer.
+// each operation, with the types of its request and answer, and few others.
 func TestClientHasEveryOperation(t *testing.T) {
 	client := reflect.TypeFor[*client.Client]()
-	methods := []string{"Do", "Stream"}
+	methods := []string{"Do", "IsServer", "Stream"}
 	requests := map[reflect.Type]string{}
 	for _, op := range api.Operations {
 		request, answer := reflect.TypeOf(op.NewRequest().Value()).Elem(), reflect.TypeOf(op.NewAnswer()).Elem()
