@@ -14,8 +14,9 @@ import (
 )
 
 // archivedCopies returns the paths that the file at name may have in archives:
-// those of files that keep accepts, in the order in which they moved. A file keeps its day and name
-// in the archive; a number distinguishes parts that moved later.
+// those of files that keep accepts, in the order in which they moved. A file
+// keeps its day and name in the archive; a number distinguishes parts that moved
+// later.
 func (m *Memory) archivedCopies(name string, keep func(*index.FileInfo) bool) []string {
 	place := m.Layout.Place(name)
 	if place.Kind != memory.Session && place.Kind != memory.Daily {

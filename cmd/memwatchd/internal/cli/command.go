@@ -83,10 +83,19 @@ func newOperationCommand(op *api.Operation, form *api.Command, name string, g *G
 			return setArguments(op, form, req, args, cmd.InOrStdin())
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := readMissingText(cmd, op, form, req); err != nil {
+			edited, err := readMissingText(cmd, op, form, req)
+			if err != nil {
 				return UsageError{Err: err}
 			}
-			return runOperation(cmd, op, req, g)
+			err = runOperation(cmd, op, req, g)
+			switch {
+			case edited == "":
+			case err == nil:
+				os.Remove(edited)
+			default: // the text exists nowhere else
+				err = fmt.Errorf("%w (your text is in %s)", err, edited)
+			}
+			return err
 		},
 	}
 	switch op.Name {

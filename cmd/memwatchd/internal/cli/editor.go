@@ -16,56 +16,60 @@ import (
 )
 
 // readMissingText sets the text of a request whose command line has none: from
-// standard input, or for a note at a terminal from an editor.
-func readMissingText(cmd *cobra.Command, op *api.Operation, form *api.Command, req *api.Request) error {
+// standard input, or for a note at a terminal from an editor. It returns the path
+// of the file that was edited, or "".
+func readMissingText(cmd *cobra.Command, op *api.Operation, form *api.Command, req *api.Request) (edited string,
+	err error) {
 	for _, p := range Arguments(op, form) {
 		if _, given := req.GivenValue(p); given || !p.Need {
 			continue
 		}
 		if !p.Stdin {
-			return nil // the daemon reports the missing argument
+			return "", nil // the daemon reports the missing argument
 		}
 		in := cmd.InOrStdin()
 		switch {
 		case in == (noInput{}):
-			return nil
+			return "", nil
 		case !term.IsTerminal(in):
 			if err := setValue(req, p, "-", in); !errors.Is(err, errEmptyInput) {
-				return err
+				return "", err
 			}
-			return nil // the daemon reports the missing text
+			return "", nil // the daemon reports the missing text
 		case op.Name == "note":
-			text, err := editText(in, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			edited, text, err := editText(in, cmd.OutOrStdout(), cmd.ErrOrStderr())
 			if err != nil {
-				return fmt.Errorf("%s: %w", op.Name, err)
+				return "", fmt.Errorf("%s: %w", op.Name, err)
 			}
-			return req.Set(p, text)
+			return edited, req.Set(p, text)
 		}
 	}
-	return nil
+	return "", nil
 }
 
-// editText returns the text that a person writes in $VISUAL or $EDITOR.
-func editText(in io.Reader, out, errs io.Writer) (string, error) {
+// editText returns the text that a person writes in $VISUAL or $EDITOR, and the
+// path of its file, which the caller removes. If the editor fails, the file stays
+// unless it is blank.
+func editText(in io.Reader, out, errs io.Writer) (path, text string, err error) {
 	file, err := os.CreateTemp("", "memwatchd-*.md") // readable by the user only
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
-	defer os.Remove(file.Name())
-	if err := file.Close(); err != nil {
-		return "", err
+	path = file.Name()
+	err = file.Close()
+	if err == nil {
+		err = runEditor([]string{path}, in, out, errs)
 	}
-	if err := runEditor([]string{file.Name()}, in, out, errs); err != nil {
-		return "", fmt.Errorf("%w; nothing was saved", err)
+	data, failure := os.ReadFile(path)
+	err = cmp.Or(err, failure)
+	switch blank := strings.TrimSpace(string(data)) == ""; {
+	case blank:
+		os.Remove(path)
+		return "", "", fmt.Errorf("%w; nothing was saved", cmp.Or(err, errors.New("the text is empty")))
+	case err != nil:
+		return "", "", fmt.Errorf("%w; nothing was saved (your text is in %s)", err, path)
 	}
-	text, err := os.ReadFile(file.Name())
-	if err != nil {
-		return "", err
-	}
-	if strings.TrimSpace(string(text)) == "" {
-		return "", errors.New("the text is empty; nothing was saved")
-	}
-	return string(text), nil
+	return path, string(data), nil
 }
 
 // editorCommand returns the user's editor, which may contain flags.

@@ -141,7 +141,8 @@ func readImportLine(r *bufio.Reader) (line string, long bool, err error) {
 	var b []byte
 	for {
 		part, err := r.ReadSlice('\n')
-		if long = long || len(b)+len(part) > maxImportBatch; long {
+		long = long || len(b)+len(part) > maxImportBatch
+		if long {
 			b = append(b[:0], '\n')
 		} else {
 			b = append(b, part...)

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 )
 
 // newOpen returns the command open.
@@ -41,6 +42,9 @@ func newOpen(g *Globals) *cobra.Command {
 				path, line = answer.Path, answer.From
 			}
 			path = filepath.Join(c.Memory.Dir, filepath.FromSlash(path))
+			if !config.IsWithin(path, c.Memory.Dir) {
+				return UsageError{Err: fmt.Errorf("%s is not in the memory directory %s", args[0], c.Memory.Dir)}
+			}
 			if _, err := os.Stat(path); err != nil {
 				return err
 			}
