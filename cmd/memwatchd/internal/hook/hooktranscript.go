@@ -18,8 +18,8 @@ const (
 )
 
 // keepTranscript writes the conversation as Markdown. The transcript of an agent
-// can lack what earlier events have kept, so the messages after the last common
-// one replace those in the file.
+// can lack what earlier events have kept, so its new messages follow those in the
+// file.
 func (h *hook) keepTranscript(ctx context.Context) error {
 	_, text, err := readTranscript(h.input.Transcript, 0, maxKeptSource)
 	if err != nil {
@@ -62,29 +62,28 @@ func (h *hook) transcriptHead() string {
 	return front + "---\n\n# " + h.today() + " Conversation\n"
 }
 
-// appendMessages replaces the end of a kept conversation, from its last part
-// that begins like the messages, by the messages.
+// appendMessages appends messages to a kept conversation, without those at the
+// beginning with which it ends already. It removes nothing: an agent shortens its
+// transcript, and people edit the file.
 func appendMessages(kept string, messages []transcript.Message) string {
 	var b strings.Builder
-	first := ""
 	for _, m := range messages {
-		text := messageText(m)
-		if text == "" {
-			continue
-		}
-		if first == "" {
-			first = text
-		}
-		b.WriteString(text)
+		b.WriteString(messageText(m))
 	}
-	if first == "" {
+	text := b.String()
+	if strings.Contains(kept, text) {
 		return kept
 	}
-	if at := strings.LastIndex(kept, first); at >= 0 {
-		kept = kept[:at]
+	for at := range kept {
+		if strings.HasPrefix(kept[at:], messageStart) && strings.HasPrefix(text, kept[at:]) {
+			return kept[:at] + text
+		}
 	}
-	return kept + b.String()
+	return kept + text
 }
+
+// messageStart is the beginning of each message in a kept conversation.
+const messageStart = "\n## "
 
 // messageText returns a message as a section of Markdown that has no effect on
 // the rest of the file: without comments, private tags and credentials, with
@@ -121,7 +120,7 @@ func messageText(m transcript.Message) string {
 	if m.Assistant {
 		name = "Agent"
 	}
-	return "\n## " + name + "\n\n" + b.String()
+	return messageStart + name + "\n\n" + b.String()
 }
 
 // fenceOf returns the fence with which a line begins, or "".
