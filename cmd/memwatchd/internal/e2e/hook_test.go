@@ -43,7 +43,7 @@ func (l *live) hook(event string, input io.Reader) (string, string) {
 		l.t.Fatalf("hook %s took more than %s", event, hookPatience)
 	}
 	if cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != 0 {
-		l.t.Errorf("hook %s: %v", event, err)
+		l.t.Errorf("hook %s: %v\n%s", event, err, stderr.String())
 	}
 	return stdout.String(), stderr.String()
 }
@@ -59,7 +59,7 @@ func (l *live) told(event, name string, input fields) string {
 	}
 	out, why := l.hook(event, bytes.NewReader(given))
 	if out == "" {
-		return "nothing: " + strings.TrimSpace(strings.TrimPrefix(why, "memwatchd hook: "+name+": "))
+		return "nothing: " + strings.TrimSpace(strings.TrimPrefix(why, "memwatchd hook "+event+": "))
 	}
 	var answer struct {
 		HookSpecificOutput map[string]string `json:"hookSpecificOutput"`

@@ -113,7 +113,7 @@ Claude Code, Codex and Gemini CLI run these commands with JSON on standard input
 		RunE:        cli.ShowHelp,
 	}
 	for _, e := range Events {
-		h := &hook{g: g, command: e.Name, event: e.Event}
+		h := &hook{g: g, command: e.Name}
 		sub := &cobra.Command{
 			Use: e.Name, Short: e.short, Long: e.short + ".\n\n" + e.long,
 			Example: "  memwatchd hook " + e.Name + " --debug <<<'" + e.try + "'",
@@ -137,7 +137,7 @@ Claude Code, Codex and Gemini CLI run these commands with JSON on standard input
 type hook struct {
 	g         *cli.Globals
 	command   string
-	event     string // the agent's name of it
+	event     string // the name of the event in the agent
 	agentName string
 	debug     bool
 
@@ -258,5 +258,5 @@ func (h *hook) logDebug(err error) {
 
 // log prints a message to standard error, which agents do not show to the model.
 func (h *hook) log(err error) {
-	fmt.Fprintf(h.g.Stderr, "memwatchd hook: %s: %s\n", h.event, term.EscapeLine(err.Error()))
+	fmt.Fprintf(h.g.Stderr, "memwatchd hook %s: %s\n", h.command, term.EscapeLine(err.Error()))
 }
