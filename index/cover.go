@@ -1,6 +1,7 @@
 package index
 
 import (
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -13,8 +14,10 @@ import (
 // not in memory. The coverage of a query by an entry detects this case: the
 // share of the words of the query that occur in the entry. Each word is weighted
 // by its rarity among the entries that the view may read. A word that occurs in
-// at most coverRare entries has the maximum weight 1. The words
-// of everyday messages count a fraction of that, even where they are rare.
+// at most coverRare entries has the maximum weight 1. The words of everyday
+// messages count a fraction of that, even where they are rare. Of Chinese, whose
+// words are not separated, pairs of characters that lie between two words do not
+// count.
 //
 // An entry easily covers a few words, even by chance, and no entry covers a
 // large part of many words. So the denominator of the share is at least
@@ -34,7 +37,7 @@ const (
 	coverMany    = 4
 	coverPair    = 0.95 // weight of a pair of Han characters: a word forms several pairs with its neighbours
 	coverRoutine = 0.25 // weight of a word of [routineWords]
-	coverRare    = 2    // number of entries with a rare word
+	coverRare    = 4    // number of entries with a rare word; half of that among a few entries
 	coverNext    = 0.7  // share of the threshold for the entries beside the best one
 )
 
@@ -51,33 +54,59 @@ func Covered(hits []Hit, min float64) []Hit {
 
 // computeCover returns the share of the query that an entry covers, from 0 to 1.
 func (p *page) computeCover(e *memory.Entry) float64 {
-	most := idf(p.entries, coverRare)
-	worth := make(map[string]float64, len(p.words.terms))
-	all := 0.0
+	if p.worth == nil {
+		p.weighTerms()
+	}
+	left := maps.Clone(p.worth)
+	sum := 0.0
+	p.analyzer.eachToken(strings.Join(e.Sections, "\n")+"\n"+e.Text, func(t token) {
+		sum += left[t.term]
+		delete(left, t.term)
+	})
+	few := coverFew
+	if !p.analyzer.isTopic(p.query.Text) {
+		few = coverOther
+	}
+	return min(1, sum/min(max(p.allWorth, few), coverMany))
+}
+
+// weighTerms computes the weight of each term of the query in its coverage, and
+// their sum.
+func (p *page) weighTerms() {
+	most := idf(p.entries, min(p.entries, coverRare, max(coverRare/2, p.entries/4)))
+	p.worth = make(map[string]float64, len(p.words.terms))
 	for i, t := range p.words.terms {
 		w := t.weight * min(1, p.idfs[i]/most)
 		if r := []rune(t.term); classOf(r[0]) == classCJK {
-			if len(r) == 1 {
-				continue // a single Han character occurs in half of all words
+			if len(r) == 1 || p.isBetweenWords(i) {
+				continue // a single character occurs in half of all words
 			}
 			w *= coverPair
 		}
 		if isRoutine(t.term) {
 			w *= coverRoutine
 		}
-		worth[t.term] = w
-		all += w
+		p.worth[t.term] = w
+		p.allWorth += w
 	}
-	sum := 0.0
-	p.analyzer.eachToken(strings.Join(e.Sections, "\n")+"\n"+e.Text, func(t token) {
-		sum += worth[t.term]
-		delete(worth, t.term)
-	})
-	few := coverFew
-	if !p.analyzer.isTopic(p.query.Text) {
-		few = coverOther
+}
+
+// isBetweenWords reports whether the i-th term, a pair of Han characters, occurs
+// in no entry but shares a character with a pair that does, or with an everyday
+// one: it is the end of one word and the beginning of the next.
+func (p *page) isBetweenWords(i int) bool {
+	absent := idf(p.entries, 0)
+	if p.idfs[i] < absent {
+		return false
 	}
-	return min(1, sum/min(max(all, few), coverMany))
+	pair := []rune(p.words.terms[i].term)
+	for k, t := range p.words.terms {
+		r := []rune(t.term)
+		if len(r) == 2 && (r[1] == pair[0] || r[0] == pair[1]) && (p.idfs[k] < absent || isRoutine(t.term)) {
+			return true
+		}
+	}
+	return false
 }
 
 // questionRE matches questions in English and Chinese.

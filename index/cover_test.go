@@ -163,6 +163,46 @@ func TestCover(t *testing.T) {
 	}
 }
 
+// TestCoverOfFewEntries checks the same of a memory with few entries, all in
+// Chinese, and of one with a single entry.
+func TestCoverOfFewEntries(t *testing.T) {
+	x := openTest(t, "testdata/cover-zh")
+	for query, want := range map[string]bool{
+		"我什么时候入职的？":   true,
+		"面试":          true,
+		"我的面试是哪天？":    true,
+		"妈妈喜欢喝什么茶？":   true,
+		"护照什么时候过期？":   true,
+		"猫吃什么牌子的猫粮？":  true,
+		"车停在哪里了？":     true,
+		"客户想要的货币是什么？": true,
+		"火车票订了吗？":     false,
+		"孩子的学校在哪里？":   false,
+		"帮我写一首关于春天的诗": false,
+	} {
+		if got := len(passing(t, x, query, x.now)) > 0; got != want {
+			t.Errorf("%q: something passes is %v", query, got)
+		}
+	}
+	for _, query := range chatter(t, "chat.txt", "chat_more.txt") {
+		if hits := passing(t, x, query, x.now); len(hits) > 0 {
+			t.Errorf("%q: %q covers %.2f", query, hits[0].Entry.Text, hits[0].Cover)
+		}
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "a.md"), []byte("- 入职日期是三月二日。 The billing database is slow.\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	x = openTest(t, dir)
+	for query, want := range map[string]bool{
+		"我什么时候入职的？": true, "is the billing slow?": true, "护照什么时候过期？": false, "which region?": false,
+	} {
+		if got := len(passing(t, x, query, x.now)) > 0; got != want {
+			t.Errorf("one entry: %q: something passes is %v", query, got)
+		}
+	}
+}
+
 // TestCoverIsPrivate checks that the coverage of an entry does not depend on
 // entries that the view cannot read.
 func TestCoverIsPrivate(t *testing.T) {

@@ -23,6 +23,9 @@ type page struct {
 	stale  map[string]bool // paths of files that differ from the index
 	note   string
 
+	worth    map[string]float64 // weights of the terms in the coverage; nil until they are computed
+	allWorth float64            // sum of the weights
+
 	incomplete bool // some files that the index lacks were not read
 
 	chosen   []candidate // candidates that pass the phrases, if filtered is set
