@@ -371,24 +371,35 @@ func TestDiskDoesNotAnswerAWriter(t *testing.T) {
 // semaphore.
 func TestTurns(t *testing.T) {
 	w := newWriter(t, map[string]string{"a.md": "old"})
-	ctx, cancel := context.WithCancel(t.Context())
-	first := newChange("a.md", "old", "new")
-	edit := first.Edit
-	first.Edit = func(f *File) ([]byte, error) {
-		second := make(chan error)
-		go func() {
-			_, err := w.Write(ctx, newChange("b.md", "", "never"))
-			second <- err
-		}()
+	synctest.Test(t, func(t *testing.T) {
+		held := make(chan struct{})
+		w.fault = func(call string, do func() error) error {
+			if call == "sync temporary file" {
+				<-held
+			}
+			return do()
+		}
+		write := func(ctx context.Context, c Change) <-chan error {
+			done := make(chan error, 1)
+			go func() {
+				_, err := w.Write(ctx, c)
+				done <- err
+			}()
+			synctest.Wait()
+			return done
+		}
+		first := write(t.Context(), newChange("a.md", "old", "new"))
+		ctx, cancel := context.WithCancel(t.Context())
+		second := write(ctx, newChange("b.md", "", "never"))
 		cancel()
 		if err := <-second; !errors.Is(err, context.Canceled) {
 			t.Errorf("%v", err)
 		}
-		return edit(f)
-	}
-	if _, err := w.Write(t.Context(), first); err != nil {
-		t.Error(err)
-	}
+		close(held)
+		if err := <-first; err != nil {
+			t.Error(err)
+		}
+	})
 	wantFiles(t, w, map[string]string{"a.md": "new"})
 }
 
