@@ -1,0 +1,362 @@
+// Package ui serves a web page on a loopback address, in which the owner
+// searches, reviews and undoes what is in memory. The page has the operations
+// of a [Backend], as far as it needs them.
+//
+// Every user and every web page of the machine can send requests to the address.
+// So a request for anything but the files of the page needs a session key, and
+// only its own page may send it (see [Console.ServeHTTP]).
+package ui
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"embed"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/memwatchd/memwatchd/api"
+)
+
+// A Backend executes operations as the owner. The methods are those of the
+// Client of package ipc/client.
+type Backend interface {
+	Do(context.Context, *api.Request) (json.RawMessage, error)
+	Stream(context.Context, *api.Request, func(json.RawMessage) error) error
+}
+
+// Options are the options of a [Console].
+type Options struct {
+	ReadOnly   bool           // refuse requests that change something
+	Idle       time.Duration  // Serve ends after this time without a request; 0 means never
+	MaxRequest int64          // limit of a request in bytes; 0 means 1 MiB
+	Opened     func()         // called when the one-time key is exchanged for a session key
+	Warn       func(s string) // called with a message for the person who started the console
+}
+
+// A Console serves the page. It is safe for concurrent use.
+type Console struct {
+	backend Backend
+	host    string
+	opt     Options
+
+	mu       sync.Mutex
+	oneTime  string // key of the URL; empty after its use
+	sessions []string
+	used     chan struct{} // a value for each request
+}
+
+// maxSessions bounds the number of session keys. There is one for each use of a
+// URL, and [Console.URL] makes a new one.
+const maxSessions = 16
+
+// New returns a console for requests to the given host and port, such as
+// 127.0.0.1:40000.
+func New(b Backend, host string, opt Options) *Console {
+	if opt.MaxRequest == 0 {
+		opt.MaxRequest = 1 << 20
+	}
+	return &Console{backend: b, host: host, opt: opt, used: make(chan struct{}, 1)}
+}
+
+// URL returns an address that opens the page once. The key in its fragment is
+// valid until it is used, or until the next call of URL.
+func (c *Console) URL() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.oneTime = newKey()
+	return "http://" + c.host + "/#k=" + c.oneTime
+}
+
+// newKey returns 256 random bits as text.
+func newKey() string { return rand.Text() + rand.Text() }
+
+// Serve answers requests on a listener until the context ends or no request has
+// arrived for Options.Idle. It returns nil in both cases.
+func (c *Console) Serve(ctx context.Context, l net.Listener) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	server := &http.Server{Handler: c, ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 16 << 10,
+		BaseContext: func(net.Listener) context.Context { return ctx }}
+	stopped := make(chan error, 1)
+	go func() { stopped <- server.Serve(l) }()
+	var idle <-chan time.Time
+	if c.opt.Idle > 0 {
+		timer := time.NewTicker(c.opt.Idle)
+		defer timer.Stop()
+		idle = timer.C
+		go func() {
+			for {
+				select {
+				case <-c.used:
+					timer.Reset(c.opt.Idle)
+				case <-ctx.Done():
+					return
+				}
+			}
+		}()
+	}
+	select {
+	case <-ctx.Done():
+	case <-idle:
+		c.opt.warn("no request for " + c.opt.Idle.String() + ": the console ends")
+	case err := <-stopped:
+		return err
+	}
+	return server.Close()
+}
+
+func (o *Options) warn(s string) {
+	if o.Warn != nil {
+		o.Warn(s)
+	}
+}
+
+// page contains the files of the page.
+//
+//go:embed page
+var page embed.FS
+
+// files maps the paths of the page's files to their media types.
+var files = map[string]string{".html": "text/html", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
+
+// policy is the content security policy of the page: only its own files, and no
+// markup from text.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; " +
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+
+// readable are the operations that the page uses to read.
+var readable = []string{"search", "get", "recent", "related", "context", "todos", "complete", "journal", "status", "check",
+	"sync", "events"}
+
+// changing are the operations that the page uses to change files. Every answer
+// with dry_run shows a change without making it.
+var changing = []string{"todo", "undo"}
+
+// ServeHTTP serves the files of the page, exchanges the one-time key for a
+// session key (POST /session), and executes operations for pages with a session
+// key (POST /v1/NAME, as on the socket of a daemon).
+//
+// It refuses requests to another host name, to which an attacker's name server
+// could have given the loopback address (DNS rebinding), and requests of other
+// web pages, by Sec-Fetch-Site and Origin. Without a session key, all other paths
+// do not exist. The key is in a header: other ports share cookies.
+func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Content-Security-Policy", policy)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Cache-Control", "no-store")
+	if err := c.checkOrigin(r); err != nil {
+		writeError(w, err)
+		return
+	}
+	if r.Method == http.MethodGet && c.serveFile(w, r) {
+		return
+	}
+	if r.Method != http.MethodPost {
+		writeError(w, errNotFound)
+		return
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, c.opt.MaxRequest))
+	if err != nil {
+		writeError(w, api.Errorf(api.TooLarge, "the request exceeds %d bytes", c.opt.MaxRequest))
+		return
+	}
+	if r.URL.Path == "/session" {
+		c.openSession(w, body)
+		return
+	}
+	name, ok := strings.CutPrefix(r.URL.Path, "/v1/")
+	if !ok || !c.hasSession(r) {
+		writeError(w, errNotFound)
+		return
+	}
+	select {
+	case c.used <- struct{}{}:
+	default:
+	}
+	c.execute(w, r, name, body)
+}
+
+var errNotFound = api.Errorf(api.NotFound, "not found")
+
+// checkOrigin rejects requests to other host names, and those that other web
+// pages send. A page may link to the console: it learns nothing by that.
+func (c *Console) checkOrigin(r *http.Request) error {
+	if r.Host != c.host {
+		return api.Errorf(api.Forbidden, "host name %q is not %s", r.Host, c.host)
+	}
+	isLink := r.Method == http.MethodGet && r.URL.Path == "/" && r.Header.Get("Sec-Fetch-Mode") == "navigate" &&
+		r.Header.Get("Sec-Fetch-Dest") == "document"
+	for _, site := range r.Header.Values("Sec-Fetch-Site") {
+		if site != "none" && site != "same-origin" && !isLink {
+			return api.Errorf(api.Forbidden, "requests from other web pages are refused")
+		}
+	}
+	for _, origin := range r.Header.Values("Origin") {
+		if origin != "http://"+c.host {
+			return api.Errorf(api.Forbidden, "requests from other web pages are refused")
+		}
+	}
+	return nil
+}
+
+// serveFile serves a file of the page. It reports false if there is none.
+func (c *Console) serveFile(w http.ResponseWriter, r *http.Request) bool {
+	name := strings.TrimPrefix(r.URL.Path, "/")
+	if name == "" {
+		name = "index.html"
+	}
+	data, err := page.ReadFile("page/" + name)
+	if err != nil {
+		return false
+	}
+	dot := strings.LastIndexByte(name, '.')
+	w.Header().Set("Content-Type", files[name[dot:]]+"; charset=utf-8")
+	w.Write(data)
+	return true
+}
+
+// openSession exchanges the one-time key for a session key. If it was exchanged
+// before, somebody else may have read it: the person is told.
+func (c *Console) openSession(w http.ResponseWriter, body []byte) {
+	var in struct {
+		Key string `json:"key"`
+	}
+	if json.Unmarshal(body, &in) != nil {
+		writeError(w, errNotFound)
+		return
+	}
+	c.mu.Lock()
+	isValid := c.oneTime != "" && len(c.sessions) < maxSessions && equal(in.Key, c.oneTime)
+	session := ""
+	if isValid {
+		session = newKey()
+		c.oneTime = ""
+		c.sessions = append(c.sessions, session)
+	}
+	c.mu.Unlock()
+	if !isValid {
+		c.opt.warn("a page used an invalid key, or one that was used before. If you opened the address only once, " +
+			"another program has read it: stop the console with Ctrl-C")
+		writeError(w, api.Errorf(api.Forbidden, "the address was used before").
+			WithHint("start `memwatchd ui` again"))
+		return
+	}
+	if c.opt.Opened != nil {
+		c.opt.Opened()
+	}
+	writeJSON(w, map[string]any{"session": session, "read_only": c.opt.ReadOnly})
+}
+
+// hasSession reports whether a request has a session key.
+func (c *Console) hasSession(r *http.Request) bool {
+	key, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if !ok {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.ContainsFunc(c.sessions, func(s string) bool { return equal(s, key) })
+}
+
+// equal compares keys in constant time.
+func equal(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
+
+// execute executes an operation.
+func (c *Console) execute(w http.ResponseWriter, r *http.Request, name string, body []byte) {
+	if !slices.Contains(readable, name) && !slices.Contains(changing, name) {
+		writeError(w, errNotFound)
+		return
+	}
+	op, err := api.LookUp(name)
+	if err != nil {
+		writeError(w, err)
+		return
+	}
+	req := op.NewRequest()
+	if err := req.Decode(body); err != nil {
+		writeError(w, err)
+		return
+	}
+	if changes(req) && (c.opt.ReadOnly || !slices.Contains(changing, name)) {
+		writeError(w, api.Errorf(api.Forbidden, "the console changes nothing here").
+			WithHint("use the command line, or start the console without --read-only"))
+		return
+	}
+	if op.Stream {
+		c.stream(w, r, req)
+		return
+	}
+	answer, err := c.backend.Do(r.Context(), req)
+	if err != nil {
+		writeError(w, err)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Write(answer)
+}
+
+// changes reports whether a request can change files.
+func changes(req *api.Request) bool {
+	isSet := func(name string) bool {
+		p, err := req.Operation().Param(name)
+		if err != nil {
+			return false
+		}
+		value, given := req.GivenValue(p)
+		return given && value == "true"
+	}
+	switch op := req.Operation(); {
+	case op.ReadOnly:
+		return false
+	case op.Name == "check":
+		return isSet("fix")
+	}
+	return !isSet("dry_run")
+}
+
+// stream sends the events of an operation as lines of JSON until the client or
+// the daemon ends.
+func (c *Console) stream(w http.ResponseWriter, r *http.Request, req *api.Request) {
+	out := http.NewResponseController(w)
+	started := false
+	err := c.backend.Stream(r.Context(), req, func(part json.RawMessage) error {
+		if !started {
+			w.Header().Set("Content-Type", "application/jsonl")
+			started = true
+		}
+		_, err := w.Write(append(part, '\n'))
+		return errors.Join(err, out.Flush())
+	})
+	if err != nil && !started {
+		writeError(w, err)
+	}
+}
+
+// writeError writes an error in the format of the socket. A daemon that does not
+// answer is [api.Unavailable].
+func writeError(w http.ResponseWriter, err error) {
+	e, ok := errors.AsType[*api.Error](err)
+	if !ok {
+		e = api.Errorf(api.Unavailable, "%v", err)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(e.Code.Status())
+	_ = json.NewEncoder(w).Encode(api.Failure{Error: e})
+}
+
+func writeJSON(w http.ResponseWriter, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(v)
+}
