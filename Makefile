@@ -15,7 +15,7 @@ EXAMPLE = example/config.yaml
 BENCHFILES ?= 1000,10000
 BENCHFLAGS ?=
 
-.PHONY: build install uninstall run test test-full test-e2e faults soak stress conformance lint bench fuzz eval demo dist dist-check clean
+.PHONY: build install uninstall run test test-full test-e2e faults soak stress conformance browser lint bench fuzz eval demo dist dist-check clean
 
 build:
 	$(GO) build -o memwatchd ./cmd/memwatchd
@@ -111,6 +111,16 @@ stress:
 conformance:
 	CONFORMANCE=1 $(GO) test ./cmd/memwatchd/internal/e2e -count=1 -v -run '^TestConformance$$' -timeout 10m
 
+# Test the console in Chromium. axe-core, which npm downloads, checks the
+# accessibility of its pages.
+AXE = axe-core@4.14.1
+
+browser:
+	@dir=$$(mktemp -d); trap 'rm -rf $$dir' EXIT; cd $$dir; axe=; \
+	if npm pack --silent $(AXE) >/dev/null && tar xzf *.tgz; then axe="-axe $$dir/package/axe.min.js"; \
+	else echo 'accessibility is not checked: npm cannot download $(AXE)'; fi; \
+	cd '$(CURDIR)/ui/browser' && $(GO) test -count=1 -v . $$axe
+
 lint:
 	@echo 'gofmt'; test -z "$$(gofmt -l $$(git ls-files '*.go') | tee /dev/stderr)"
 	$(GO) vet ./...
@@ -118,6 +128,7 @@ lint:
 	$(GO) run $(STATICCHECK) ./...
 	$(GO) mod tidy -diff
 	cd bench && CGO_ENABLED=0 $(GO) vet ./... && CGO_ENABLED=0 $(GO) run $(STATICCHECK) ./... && $(GO) mod tidy -diff
+	cd ui/browser && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./... && $(GO) mod tidy -diff
 	cd release && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./... && $(GO) mod tidy -diff
 	cd secrets/rules && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./... && $(GO) mod tidy -diff && $(GO) run . -check
 

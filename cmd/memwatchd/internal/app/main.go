@@ -12,6 +12,7 @@ import (
 
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/background"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/console"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/doctor"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/hook"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/setup"
@@ -47,6 +48,6 @@ func NewRoot(stdout, stderr io.Writer) *cobra.Command {
 		c.GroupID = "daemon"
 		root.AddCommand(c)
 	}
-	root.AddCommand(newMCP(g), hook.NewCommand(g), newMan(g))
+	root.AddCommand(console.NewCommand(g), newMCP(g), hook.NewCommand(g), newMan(g))
 	return root
 }

@@ -74,7 +74,7 @@ var libraries = map[string][]string{
 	"github.com/robfig/":               {"compactor"},
 	"github.com/rogpeppe/":             {},
 	"github.com/sashabaranov/":         {"llm"},
-	"github.com/spf13/":                {"app", "background", "cli", "setup", "doctor", "hook"},
+	"github.com/spf13/":                {"app", "background", "cli", "console", "setup", "doctor", "hook"},
 	"github.com/tailscale/":            {"agents"},
 	"github.com/yuin/goldmark":         {"memory"},
 	"go.etcd.io/bbolt/":                {"index"},
@@ -86,9 +86,9 @@ var libraries = map[string][]string{
 	"golang.org/x/tools/":              {},
 	"gopkg.in/yaml.v3":                 {"memory", "config"},
 	"log/slog":                         {"compactor", "todosync", "vault", "watcher", "index", "ntfy", "ipc", "config", "daemon", "term"},
-	"net":                              {"background", "ipc", "ipc/client", "llm", "config", "daemon", "testkit"},
-	"net/http":                         {"api", "ipc", "ipc/client", "ipc/mcp", "ntfy", "llm"},
-	"os/exec":                          {"background", "cli", "setup", "doctor"},
+	"net":                              {"background", "console", "ui", "ipc", "ipc/client", "llm", "config", "daemon", "testkit"},
+	"net/http":                         {"api", "ipc", "ipc/client", "ipc/mcp", "ntfy", "llm", "ui"},
+	"os/exec":                          {"background", "cli", "console", "setup", "doctor"},
 	"testing":                          {"testkit"},
 }
 

@@ -33,7 +33,7 @@ func TestMessages(t *testing.T) {
 		}
 		if d.IsDir() {
 			switch d.Name() {
-			case ".git", "testdata", "testkit", "bench", "release", "rules", "example":
+			case ".git", "testdata", "testkit", "bench", "release", "rules", "browser", "example":
 				return filepath.SkipDir
 			}
 			return nil

@@ -1,0 +1,102 @@
+// Package console is the command ui, which serves the page of package ui and opens
+// it in a browser.
+package console
+
+import (
+	"errors"
+	"fmt"
+	"html"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
+	"github.com/memwatchd/memwatchd/ui"
+)
+
+// idle is the time after which the console ends if no page sends a request.
+const idle = 30 * time.Minute
+
+// NewCommand returns the command ui.
+func NewCommand(g *cli.Globals) *cobra.Command {
+	noOpen, readOnly, port := false, false, 0
+	c := &cobra.Command{
+		Use:     "ui",
+		Short:   "Search, review and undo in your browser",
+		GroupID: "ask",
+		Long: `Serve a page on 127.0.0.1 that shows what is in memory and what was changed, and takes changes back. Open it in your browser.
+
+The page acts as the owner. Its address contains a key that works once; other users and other web pages get nothing without it. The command ends with Ctrl-C, or after 30 minutes without a request. To use the page on another machine, forward the port: ssh -L 8080:127.0.0.1:8080 HOST memwatchd ui --no-open --port 8080`,
+		Example: "  memwatchd ui\n  memwatchd ui --read-only",
+		Args:    cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			conf, client, err := g.ConnectOrStart(cmd)
+			if err != nil {
+				return err
+			}
+			if _, err := client.Operations(cmd.Context(), api.OperationsRequest{}); err != nil {
+				return err
+			}
+			l, err := net.Listen("tcp4", fmt.Sprintf("127.0.0.1:%d", port))
+			if err != nil {
+				return err
+			}
+			var opener string // file that leads to the address
+			remove := func() { os.Remove(opener) }
+			defer func() { remove() }()
+			console := ui.New(client, l.Addr().String(), ui.Options{
+				ReadOnly: readOnly, Idle: idle, MaxRequest: int64(conf.IPC.MaxRequest),
+				Opened: func() { remove() },
+				Warn:   func(s string) { fmt.Fprintf(g.Stderr, "memwatchd ui: %s\n", s) },
+			})
+			address := console.URL()
+			fmt.Fprintln(g.Stdout, address)
+			if !noOpen {
+				opener, err = openBrowser(address)
+				if err != nil {
+					fmt.Fprintf(g.Stderr, "memwatchd ui: no browser was opened: %v: open the address above\n", err)
+				}
+			}
+			return console.Serve(cmd.Context(), l)
+		},
+	}
+	c.Flags().BoolVar(&noOpen, "no-open", false, "only print the address")
+	c.Flags().BoolVar(&readOnly, "read-only", false, "refuse changes")
+	c.Flags().IntVar(&port, "port", 0, "port of the address; 0 selects a free one")
+	return c
+}
+
+// openBrowser opens an address in the user's browser. Because other users can
+// see the arguments of programs, it opens a private file that leads to the
+// address, and returns its name.
+func openBrowser(address string) (string, error) {
+	program := "xdg-open"
+	if runtime.GOOS == "darwin" {
+		program = "open"
+	}
+	program, err := exec.LookPath(program)
+	if err != nil {
+		return "", err
+	}
+	f, err := os.CreateTemp("", "memwatchd-*.html") // only the user may read it
+	if err != nil {
+		return "", err
+	}
+	_, err = fmt.Fprintf(f, "<!doctype html><meta charset=utf-8><title>memwatchd</title>"+
+		"<meta http-equiv=refresh content=\"0;url=%s\"><a href=\"%[1]s\">memwatchd</a>\n", html.EscapeString(address))
+	if err := errors.Join(err, f.Close()); err != nil {
+		return f.Name(), err
+	}
+	cmd := exec.Command(program, "file://"+filepath.ToSlash(f.Name()))
+	if err := cmd.Start(); err != nil {
+		return f.Name(), err
+	}
+	go cmd.Wait()
+	return f.Name(), nil
+}
