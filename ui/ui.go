@@ -53,6 +53,9 @@ type Console struct {
 	used     chan struct{} // a value for each request
 }
 
+// readTimeout bounds the time to receive a request header, and a body.
+const readTimeout = 10 * time.Second
+
 // maxSessions bounds the number of session keys. There is one for each use of a
 // URL, and [Console.URL] makes a new one.
 const maxSessions = 16
@@ -83,7 +86,7 @@ func newKey() string { return rand.Text() + rand.Text() }
 func (c *Console) Serve(ctx context.Context, l net.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	server := &http.Server{Handler: c, ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 16 << 10,
+	server := &http.Server{Handler: c, ReadHeaderTimeout: readTimeout, MaxHeaderBytes: 16 << 10,
 		BaseContext: func(net.Listener) context.Context { return ctx }}
 	stopped := make(chan error, 1)
 	go func() { stopped <- server.Serve(l) }()
@@ -167,25 +170,36 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		writeError(w, errNotFound)
 		return
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, c.opt.MaxRequest))
-	if err != nil {
-		writeError(w, api.Errorf(api.TooLarge, "the request exceeds %d bytes", c.opt.MaxRequest))
-		return
-	}
-	if r.URL.Path == "/session" {
-		c.openSession(w, body)
-		return
-	}
-	name, ok := strings.CutPrefix(r.URL.Path, "/v1/")
-	if !ok || !c.hasSession(r) {
+	name, isOperation := strings.CutPrefix(r.URL.Path, "/v1/")
+	if r.URL.Path != "/session" && !(isOperation && c.hasSession(r)) {
 		writeError(w, errNotFound)
 		return
 	}
-	select {
-	case c.used <- struct{}{}:
+	body, err := c.readBody(w, r)
+	switch {
+	case err != nil:
+		writeError(w, err)
+	case !isOperation:
+		c.openSession(w, body)
 	default:
+		select {
+		case c.used <- struct{}{}:
+		default:
+		}
+		c.execute(w, r, name, body)
 	}
-	c.execute(w, r, name, body)
+}
+
+// readBody reads the body of a request within its limits.
+func (c *Console) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	conn := http.NewResponseController(w)
+	_ = conn.SetReadDeadline(time.Now().Add(readTimeout)) // not supported by recorders of tests
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, c.opt.MaxRequest))
+	if err != nil {
+		return nil, api.Errorf(api.TooLarge, "the request exceeds %d bytes, or its time limit", c.opt.MaxRequest)
+	}
+	_ = conn.SetReadDeadline(time.Time{}) // an answer may take longer
+	return body, nil
 }
 
 var errNotFound = api.Errorf(api.NotFound, "not found")
