@@ -189,6 +189,7 @@ func (h *hook) runAction(cmd *cobra.Command, do func(context.Context, *hook) err
 	defer cancel()
 	err := h.prepare(cmd)
 	if err == nil {
+		h.reportWarning()
 		err = do(ctx, h)
 		if err == nil {
 			err = h.away
@@ -202,6 +203,14 @@ func (h *hook) runAction(cmd *cobra.Command, do func(context.Context, *hook) err
 func (h *hook) reportAway(err error) {
 	if !h.debug && errors.Is(err, client.ErrNoDaemon) && spoolOf(h.client).reportOnce(h.input.Session) {
 		h.log(err)
+	}
+}
+
+// reportWarning reports the warning about the environment of the agent, which
+// the daemon does not have.
+func (h *hook) reportWarning() {
+	if w := h.config.Warning; w != "" && (h.debug || spoolOf(h.client).reportOnce("\x00"+w)) {
+		h.log(errors.New(w))
 	}
 }
 

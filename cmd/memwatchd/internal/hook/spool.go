@@ -173,17 +173,18 @@ func (s spool) lock(ctx context.Context) (unlock func(), err error) {
 	}
 }
 
-// maxReported is the time for which the spool remembers the sessions of
+// maxReported is the time for which the spool remembers the reports of
 // reportOnce.
 const maxReported = 7 * 24 * time.Hour
 
-// reportOnce reports whether this is the first call for a session.
-func (s spool) reportOnce(session string) bool {
+// reportOnce reports whether this is the first call with a key, such as a
+// session, of the last days.
+func (s spool) reportOnce(key string) bool {
 	dir := filepath.Join(s.dir, "reported")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return true
 	}
-	sum := sha256.Sum256([]byte(session))
+	sum := sha256.Sum256([]byte(key))
 	f, err := os.OpenFile(filepath.Join(dir, hex.EncodeToString(sum[:8])), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return !errors.Is(err, fs.ErrExist)
