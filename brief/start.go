@@ -60,8 +60,9 @@ const DefaultStartChars = 9000
 // Start returns the memory for the start of a session, in every layout:
 //
 //   - SOUL.md and USER.md, below their tag and path as in [Style.Boot];
-//   - MEMORY.md, without such files below the title and the instruction of
-//     [Style.Full], and the text of the _index.md files, without their paths;
+//   - MEMORY.md, and the text of the _index.md files, without their paths. Without
+//     identity files, or if MEMORY.md has a section of commitments, as that of a
+//     pet, they follow the title and the instruction of [Style.Full];
 //   - daily notes, usually of today and of yesterday;
 //   - keyed items, open tasks, and the summaries of sessions and earlier notes,
 //     as lists;
@@ -115,6 +116,14 @@ type startFile struct {
 	cut   cut
 }
 
+// hasCommitments reports whether the file has a section of commitments.
+func (f startFile) hasCommitments() bool {
+	return slices.ContainsFunc(f.lines, func(l memory.ProseLine) bool {
+		heading, ok := strings.CutPrefix(l.Text, "## ")
+		return ok && memory.IsCommitments(heading)
+	})
+}
+
 // collect adds the parts that have content.
 func (b *startBuilder) collect(files StartFiles) {
 	identity := b.filesOf(files.Identity, tagIdentity, identityShare, cutEnd)
@@ -141,7 +150,7 @@ func (b *startBuilder) collect(files StartFiles) {
 		b.addFile(f)
 	}
 	b.identity = len(b.parts)
-	if len(identity) == 0 && len(main) > 0 {
+	if len(main) > 0 && (len(identity) == 0 || slices.ContainsFunc(main, startFile.hasCommitments)) {
 		b.head = b.own.title + "\n\n"
 		if b.View.Private() {
 			var paths []string
