@@ -44,7 +44,14 @@ type Todo struct {
 // messages since the last compression of the conversation are returned, because
 // earlier ones did not survive the compression. Read skips records of any other
 // form, truncated lines, and text that accompanies the output of a tool.
+//
+// Versions of Gemini CLI before 0.39 write the conversation as one indented
+// object instead. Read needs all of it.
 func Read(text []byte) (c Conversation) {
+	if bytes.HasPrefix(text, []byte("{\n")) {
+		c.readGemini(text)
+		return c
+	}
 	for line := range bytes.Lines(text) {
 		has := func(word string) bool { return bytes.Contains(line, []byte(`"`+word+`"`)) }
 		// Most of a transcript is output of tools and internal notes of programs.
