@@ -252,6 +252,9 @@ func (m writeOps) omitReason(field, text string) (reason string, err error) {
 // to the answer. It returns the group of the changes.
 func (m writeOps) mergeDraft(ctx context.Context, c Call, d *sessionDraft, answer *api.SessionAnswer) (group string,
 	err error) {
+	if d.isPrivate() && d.defaultSummary != "" {
+		d.defaultSummary = cmp.Or(m.sessionSummary(c, d), d.defaultSummary)
+	}
 	var merge *mergeResult
 	var before, after *memory.Document
 	var written vault.Written

@@ -162,3 +162,20 @@ func (m readOps) sessionFiles(c Call, session, day string) []*memory.Document {
 	})
 	return list
 }
+
+// sessionSummary returns the summary of the draft's session in any file of the
+// day, such as a public one, or "". The summary becomes the caller's, so it is
+// none of another author.
+func (m writeOps) sessionSummary(c Call, d *sessionDraft) string {
+	for _, doc := range m.sessionFiles(c, d.session, d.day) {
+		author := doc.Front.Author()
+		if author.Untrusted(c.View) || !m.mayChange(c, doc.Own, author) {
+			continue
+		}
+		summary := memory.HeadingLine(doc.Front.Summary)
+		if reason, err := m.omitReason("summary", summary); summary != "" && reason == "" && err == nil {
+			return summary
+		}
+	}
+	return ""
+}
