@@ -148,6 +148,9 @@ func (p *Param) setJSON(req reflect.Value, raw json.RawMessage) error {
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(field.Addr().Interface()); err != nil {
 		if t, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+			if t.Field != "" {
+				return Errorf(Invalid, "%s: %s: got %s, want %s", p.Name, t.Field, t.Value, jsonType(t.Type))
+			}
 			return Errorf(Invalid, "%s: got %s, want %s", p.Name, t.Value, p.typeName())
 		}
 		if _, ok := errors.AsType[*json.SyntaxError](err); ok {
@@ -169,6 +172,19 @@ func (p *Param) typeName() string {
 	default:
 		return p.Kind()
 	}
+}
+
+// jsonType returns the name of the JSON type of a field of an object.
+func jsonType(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Struct, reflect.Map:
+		return "JSON object"
+	case reflect.Slice:
+		return "list"
+	case reflect.Bool:
+		return "boolean"
+	}
+	return t.Kind().String()
 }
 
 // MaxValues bounds the length of a list, because each value costs a search.
