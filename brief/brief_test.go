@@ -189,6 +189,9 @@ func blockOf(t testing.TB, s Style, format string, files []txtar.File) Block {
 		for _, doc := range all {
 			for i := range doc.Entries {
 				e := &doc.Entries[i]
+				if e.IsSummary() && e.Readable(s.View) {
+					f.Summaries = append(f.Summaries, e)
+				}
 				for _, task := range e.Tasks {
 					if task.State == memory.Open {
 						f.Tasks = append(f.Tasks, Task{task.Text, doc.Place.Path, task.Line, e.Author().Untrusted(s.View)})

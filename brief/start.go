@@ -13,10 +13,11 @@ import (
 // scope.
 type StartFiles struct {
 	BootFiles
-	Index []*memory.Document // the subject's _index.md files
-	Items []Item
-	Tasks []Task                   // open tasks, newest first
-	Hints func(lang Lang) []string // hints to tidy up, in the language of the block; may be nil
+	Index     []*memory.Document // the subject's _index.md files
+	Summaries []*memory.Entry    // of the subject and of projects, newest first
+	Items     []Item
+	Tasks     []Task                   // open tasks, newest first
+	Hints     func(lang Lang) []string // hints to tidy up, in the language of the block; may be nil
 
 	// Other reports whether an entry belongs to other projects than the reader's.
 	// It may be nil.
@@ -34,6 +35,7 @@ type Task struct {
 // The headers of the parts of a start block that are not files with a path.
 const (
 	indexHeader   = "[Memory:LongTerm]"
+	profileHeader = "[Memory:Summaries]"
 	tasksHeader   = "[Memory:Tasks:Open]"
 	otherHeader   = "[Memory:OtherProjects]" // the path of a file may follow
 	omittedHeader = "[Memory:NotShown]"
@@ -50,6 +52,7 @@ const (
 	itemsShare    = 8
 	tasksShare    = 6
 	sessionsShare = 9
+	summaryShare  = 3 // of that of sessions
 	otherShare    = 4 // of each file
 )
 
@@ -64,8 +67,8 @@ const DefaultStartChars = 9000
 //     identity files, or if MEMORY.md has a section of commitments, as that of a
 //     pet, they follow the title and the instruction of [Style.Full];
 //   - daily notes, usually of today and of yesterday;
-//   - keyed items, open tasks, and the summaries of sessions and earlier notes,
-//     as lists;
+//   - summaries of the subject and of projects, keyed items, open tasks, and the
+//     summaries of sessions and earlier notes, as lists;
 //   - entries of other projects in the files above, below the paths.
 //
 // As in Boot, the notes precede MEMORY.md if there is SOUL.md or USER.md. Each
@@ -136,11 +139,12 @@ func (b *startBuilder) collect(files StartFiles) {
 	}
 	sessions := b.recentLines(files.Recent, true, &b.block.Omitted)
 	tasks := b.taskLines(files.Tasks)
+	summaries := b.summaryLines(files.Summaries)
 	var text []memory.ProseLine // of the block, for its language
 	for _, f := range slices.Concat(identity, main, index, logs, b.others) {
 		text = append(text, f.lines...)
 	}
-	for _, line := range slices.Concat(tasks, sessions) {
+	for _, line := range slices.Concat(summaries, tasks, sessions) {
 		text = append(text, memory.ProseLine{Text: line})
 	}
 	b.lang = cmp.Or(b.Lang, languageOf(text))
@@ -168,11 +172,18 @@ func (b *startBuilder) collect(files StartFiles) {
 	for _, f := range following {
 		b.addFile(f)
 	}
+	b.addList(summaryShare, profileHeader, summaries, func(left int) renderedPart {
+		return renderedPart{note: fmt.Sprintf(b.own.omittedSummaries, left), omitted: Omitted{LongTerm: left}}
+	})
 	b.addItems(files.Items)
 	b.addList(tasksShare, tasksHeader, tasks, func(left int) renderedPart {
 		return renderedPart{note: fmt.Sprintf(b.own.omittedTasks, left), omitted: Omitted{Tasks: left}}
 	})
-	b.addList(sessionsShare, recentHeader, sessions, func(left int) renderedPart {
+	share := sessionsShare
+	if len(summaries) > 0 {
+		share -= summaryShare
+	}
+	b.addList(share, recentHeader, sessions, func(left int) renderedPart {
 		return renderedPart{note: fmt.Sprintf(b.own.omittedSessions, left), omitted: Omitted{Recent: left}}
 	})
 	for _, f := range b.others {
@@ -261,6 +272,18 @@ func (b *startBuilder) splitOthers(doc *memory.Document, lines []memory.ProseLin
 }
 
 // taskLines returns the lines of tasks with their places.
+// maxSummary is the maximum number of code points of a summary.
+const maxSummary = 400
+
+// summaryLines returns a line for each summary.
+func (b *startBuilder) summaryLines(summaries []*memory.Entry) (lines []string) {
+	for _, e := range summaries {
+		text := shortenLine(oneLine(strings.Join(textLines(e.Text), " ")), maxSummary)
+		lines = b.summaryLine(lines, &b.block.Omitted, e.Author(), "", text, "")
+	}
+	return lines
+}
+
 func (b *startBuilder) taskLines(tasks []Task) (lines []string) {
 	for _, t := range tasks {
 		text := oneLine(t.Text)

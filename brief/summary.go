@@ -95,10 +95,15 @@ func (s Style) firstItem(doc *memory.Document) (text string, author memory.Autho
 		return "", author
 	}
 	text = strings.Join(strings.Fields(boxRE.ReplaceAllString(lines[0], "")), " ") // textLines has escaped it
-	if short := graphemePrefix(text, maxFirstItem); short != text {
-		text = strings.TrimSpace(trimLastWord(short)) + " …"
+	return shortenLine(text, maxFirstItem), first.Author()
+}
+
+// shortenLine returns a line cut after a word, in at most most+2 code points.
+func shortenLine(line string, most int) string {
+	if short := graphemePrefix(line, most); short != line {
+		return strings.TrimSpace(trimLastWord(short)) + " …"
 	}
-	return text, first.Author()
+	return line
 }
 
 var boxRE = regexp.MustCompile(`^\[[ xX]\]\s+`)

@@ -194,7 +194,7 @@ const startTaskDays = 30
 func (m readOps) startFiles(c Call, r *api.ContextRequest) brief.StartFiles {
 	order := m.orderFor(r.Project)
 	files := brief.StartFiles{
-		BootFiles: m.bootFiles(c), Items: m.allItems(c),
+		BootFiles: m.bootFiles(c), Summaries: m.summaries(c, order), Items: m.allItems(c),
 		Other: func(doc *memory.Document, e *memory.Entry) bool {
 			return order(doc.Place.Path, e.Tags) == otherProject
 		},
@@ -234,6 +234,25 @@ func (m readOps) startFiles(c Call, r *api.ContextRequest) brief.StartFiles {
 		}
 	}
 	return files
+}
+
+// summaries returns the summaries of the caller and of the caller's projects:
+// first those of the project of the order, then the newest.
+func (m readOps) summaries(c Call, order projectOrder) (list []*memory.Entry) {
+	rank := m.subjectRank(c)
+	for doc := range m.readableFiles(c, func(f *index.FileInfo) bool {
+		return f.Kind == memory.Items && slices.Contains([]string{"profile.md", "project.md"}, path.Base(f.Path))
+	}) {
+		for i := range doc.Entries {
+			if e := &doc.Entries[i]; rank(doc) >= 0 && e.IsSummary() && e.Readable(c.View) {
+				list = append(list, e)
+			}
+		}
+	}
+	slices.SortStableFunc(list, func(a, b *memory.Entry) int {
+		return cmp.Or(order("", a.Tags)-order("", b.Tags), b.Time.Compare(a.Time))
+	})
+	return list
 }
 
 // daysSinceLast returns the configured number of recent days or, if the caller
