@@ -225,22 +225,40 @@ var programOutputRE = compilePattern(`^(?:\[?\d{4}-\d\d-\d\d[T ]\d\d:|\[?\d\d:\d
 // output.
 func isStatement(text string) bool {
 	n := utf8.RuneCountInString(text)
-	letters, wide := 0, 0
+	letters, digits, wide := 0, 0, 0
 	for _, r := range text {
-		if unicode.IsLetter(r) || unicode.IsSpace(r) {
+		switch {
+		case unicode.IsLetter(r), unicode.IsSpace(r):
 			letters++
+		case unicode.IsDigit(r):
+			digits++
 		}
 		if r >= 0x2e80 {
 			wide++
 		}
 	}
+	if wide > digits { // a short sentence of wide characters, with a number
+		letters += digits
+	}
 	switch {
 	case n > maxStatement, n+wide < minStatement, letters*3 < n*2:
 		return false
-	case wide == 0 && len(strings.Fields(text)) < 4:
+	case wide == 0 && len(strings.Fields(text)) < minWords(text):
 		return false
 	}
 	bare := strings.TrimRight(text, `"')*_”’） `)
 	return !strings.HasSuffix(bare, "?") && !strings.HasSuffix(bare, "？") && !questionRE().MatchString(text) &&
 		!programOutputRE().MatchString(text) && strings.IndexFunc(text, unicode.IsControl) < 0
+}
+
+// numberRE matches a word that is a number, such as a port or a time.
+var numberRE = regexp.MustCompile(`\s\d[\d.,:/-]*(?:\s|$)`)
+
+// minWords returns the minimum number of words of a statement, which is smaller if
+// one of them is a number.
+func minWords(text string) int {
+	if numberRE.MatchString(text) {
+		return 3
+	}
+	return 4
 }
