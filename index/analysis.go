@@ -54,6 +54,7 @@ type analyzer struct {
 
 	emit func(token)
 	word []wordRune // word being read
+	run  runState   // run being read
 	low  []byte
 
 	text   string // being analyzed
@@ -123,89 +124,6 @@ func classOf(r rune) class {
 	return classNone
 }
 
-// eachToken calls emit for every token of s, in the order of the text. The
-// parts of an identifier follow the whole.
-func (a *analyzer) eachToken(s string, emit func(token)) {
-	a.emit, a.text, a.joined, a.data = emit, s, -1, encoded{}
-	a.word = a.word[:0]
-	var run runState
-	put := func(r rune, start, end int) {
-		c := classOf(r)
-		if c == classCJK || c == classHangul || c == classSEA {
-			a.flushWord()
-			run.addRune(a, c, r, start, end)
-			return
-		}
-		if c == classMark && run.class == classSEA {
-			run.addRune(a, classSEA, r, start, end)
-			return
-		}
-		run.class = classNone
-		switch {
-		case c == classNone:
-			a.flushWord()
-		case len(a.word) == maxRead, len(a.word) == 0 && (c == classMark || c == classJoin):
-		default:
-			a.word = append(a.word, wordRune{r, start, end})
-		}
-	}
-	for i := 0; i < len(s); {
-		// An ASCII byte followed by another one is its own normal form.
-		if s[i] < utf8.RuneSelf && (i+1 == len(s) || s[i+1] < utf8.RuneSelf) {
-			a.data.extend(s, i)
-			put(rune(s[i]), i, i+1)
-			i++
-			continue
-		}
-		n := norm.NFKC.NextBoundaryInString(s[i:], true)
-		if n <= 0 {
-			n = 1
-		}
-		seg := s[i : i+n]
-		if !norm.NFKC.IsNormalString(seg) {
-			seg = norm.NFKC.String(seg)
-			for _, r := range seg {
-				put(r, i, i+n)
-			}
-		} else {
-			for j, r := range seg {
-				put(r, i+j, i+j+utf8.RuneLen(r))
-			}
-		}
-		i += n
-	}
-	a.flushWord()
-	a.emit = nil
-}
-
-// A runState describes a run of characters of a script without spaces. It holds
-// only the data of the last two characters.
-type runState struct {
-	class  class
-	n      int
-	r      [2]rune // previous characters, newest last
-	starts [2]int
-}
-
-func (s *runState) addRune(a *analyzer, c class, r rune, start, end int) {
-	if s.class != c {
-		*s = runState{class: c}
-	}
-	r = unicode.ToLower(r)
-	if c != classSEA {
-		a.emit(token{term: string(r), start: start, end: end, subword: s.n > 0})
-	}
-	if s.n >= 1 {
-		a.emit(token{term: string([]rune{s.r[1], r}), start: s.starts[1], end: end, subword: true})
-	}
-	if c == classSEA && s.n >= 2 {
-		a.emit(token{term: string([]rune{s.r[0], s.r[1], r}), start: s.starts[0], end: end, subword: true})
-	}
-	s.r[0], s.r[1] = s.r[1], r
-	s.starts[0], s.starts[1] = s.starts[1], start
-	s.n++
-}
-
 // flushWord emits the tokens of the word being read and resets it.
 func (a *analyzer) flushWord() {
 	w := a.word
@@ -267,21 +185,27 @@ func (a *analyzer) emitWord(w []wordRune, part bool) {
 		a.emit(token{term: string(a.low), start: start, end: end, subword: part})
 		return
 	}
-	stem, ok := a.stems[string(a.low)]
-	if !ok {
-		if len(a.stems) >= 1<<16 { // bounds the cache; refilling it is cheap
-			clear(a.stems)
-		}
-		word := string(a.low)
-		stem = a.stemWord(word, script)
-		a.stems[word] = stem
-	}
+	stem := a.stemOf(script)
 	a.emit(token{term: stem, start: start, end: end, subword: part})
 	if script == scriptOther && !part {
 		if prefix, cut := firstRunes(stem, 5); cut {
 			a.emit(token{term: prefix + "*", start: start, end: end, subword: true})
 		}
 	}
+}
+
+// stemOf returns the stem of the word in a.low.
+func (a *analyzer) stemOf(s script) string {
+	stem, ok := a.stems[string(a.low)]
+	if !ok {
+		if len(a.stems) >= 1<<16 { // bounds the cache; refilling it is cheap
+			clear(a.stems)
+		}
+		word := string(a.low)
+		stem = a.stemWord(word, s)
+		a.stems[word] = stem
+	}
+	return stem
 }
 
 func (a *analyzer) stemWord(word string, s script) string {
@@ -367,7 +291,7 @@ func splitIdentifier(w []wordRune) [][]wordRune {
 	var parts [][]wordRune
 	start := 0
 	cut := func(end, next int) {
-		if end > start {
+		if end > start && (start > 0 || end < len(w)) {
 			parts = append(parts, w[start:end])
 		}
 		start = next

@@ -1,6 +1,7 @@
 package index
 
 import (
+	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -148,32 +149,9 @@ func addMark(marks [][2]int, start, end int) [][2]int {
 // snippetOfText returns the section of a line that shows the most of the query,
 // with its matches.
 func snippetOfText(text string, found []match, weight map[string]float64) (string, [][2]int) {
-	// The window begins at the first match from which it contains the highest
-	// weight of distinct words.
 	at := 0
-	best := 0.0
 	if utf8.RuneCountInString(text) > snippetLength {
-		for i := range found {
-			sum := 0.0
-			seen := make(map[string]bool)
-			limit := advance(text, found[i].start, snippetLength*4/5)
-			for _, m := range found[i:] {
-				if m.end > limit || len(seen) == len(weight) {
-					break
-				}
-				if !seen[m.term] {
-					seen[m.term] = true
-					sum += m.weight
-				}
-			}
-			if sum > best {
-				best, at = sum, found[i].start
-			}
-			if i >= 1000 { // in a text with many matches, an earlier window suffices
-				break
-			}
-		}
-		at = retreat(text, at, snippetLength/8)
+		at = retreat(text, startOfBest(text, found, len(weight)), snippetLength/8)
 	}
 	end := advance(text, at, snippetLength)
 	if rest := utf8.RuneCountInString(text[at:end]); rest < snippetLength && at > 0 {
@@ -209,6 +187,86 @@ func snippetOfText(text string, found []match, weight map[string]float64) (strin
 	return prefix + cut + suffix, marks
 }
 
+// startOfBest returns the start of the first match from which a window contains the
+// highest weight of distinct terms. The query has the given number of terms.
+func startOfBest(text string, found []match, terms int) (at int) {
+	// In a text without spaces, hundreds of matches overlap, and a window contains
+	// hundreds of them. So terms are numbered, and a window is skipped if the
+	// weights that it adds to the last one cannot exceed the best.
+	numbers := make(map[string]int, terms)
+	number := make([]int, len(found)) // of the term, by match
+	for i, m := range found {
+		n, ok := numbers[m.term]
+		if !ok {
+			n = len(numbers)
+			numbers[m.term] = n
+		}
+		number[i] = n
+	}
+	seen := make([]int, len(numbers)) // last window with the term, plus one
+	best, bound := 0.0, math.Inf(1)
+	w := window{text: text}
+	last := 0 // end of the matches that bound includes
+	for i := range found[:min(len(found), maxWindows)] {
+		limit := w.moveTo(found[i].start)
+		for last = max(last, i); last < len(found) && found[last].end <= limit; last++ {
+			bound += found[last].weight
+		}
+		if bound*(1+1e-9) < best {
+			continue
+		}
+		sum, n, k := 0.0, 0, i
+		for ; k < len(found) && found[k].end <= limit && n < terms; k++ {
+			if t := number[k]; seen[t] != i+1 {
+				seen[t] = i + 1
+				sum += found[k].weight
+				n++
+			}
+		}
+		if sum > best {
+			best, at = sum, found[i].start
+		}
+		bound = sum
+		for ; k < last; k++ {
+			bound += found[k].weight
+		}
+	}
+	return at
+}
+
+// maxWindows bounds the windows that are compared: in a text with many matches, an
+// early window suffices.
+const maxWindows = 1001
+
+// A window is a part of a text, four fifths of a snippet long.
+type window struct {
+	text       string
+	start, end int
+	runes      int
+}
+
+// moveTo moves the window to a start and returns its end, see [advance].
+func (w *window) moveTo(start int) int {
+	const length = snippetLength * 4 / 5
+	for ; w.start < start; w.runes-- {
+		_, size := utf8.DecodeRuneInString(w.text[w.start:])
+		w.start += size
+	}
+	for ; w.start > start; w.runes++ {
+		_, size := utf8.DecodeLastRuneInString(w.text[:w.start])
+		w.start -= size
+	}
+	for ; w.runes < length && w.end < len(w.text); w.runes++ {
+		_, size := utf8.DecodeRuneInString(w.text[w.end:])
+		w.end += size
+	}
+	for ; w.runes > length; w.runes-- {
+		_, size := utf8.DecodeLastRuneInString(w.text[:w.end])
+		w.end -= size
+	}
+	return cutAtSpace(w.text, start, w.end)
+}
+
 // advance returns the byte offset n code points after at. If a word ends
 // shortly before, advance returns its end, to avoid cutting a word.
 func advance(s string, at, n int) int {
@@ -220,9 +278,16 @@ func advance(s string, at, n int) int {
 		_, size := utf8.DecodeRuneInString(s[end:])
 		end += size
 	}
+	return cutAtSpace(s, at, end)
+}
+
+// cutAtSpace returns end, or the last space in the last quarter of the range, if
+// the text continues.
+func cutAtSpace(s string, at, end int) int {
 	if end < len(s) {
-		if i := strings.LastIndexByte(s[at:end], ' '); i > (end-at)*3/4 {
-			return at + i
+		from := at + (end-at)*3/4 + 1
+		if i := strings.LastIndexByte(s[min(from, end):end], ' '); i >= 0 {
+			return from + i
 		}
 	}
 	return end

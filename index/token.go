@@ -1,0 +1,160 @@
+package index
+
+import (
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// eachToken calls emit for every token of s, in the order of the text. The
+// parts of an identifier follow the whole. A term can share the memory of s.
+func (a *analyzer) eachToken(s string, emit func(token)) {
+	a.emit, a.text, a.joined, a.data, a.run = emit, s, -1, encoded{}, runState{}
+	a.word = a.word[:0]
+	for i := 0; i < len(s); {
+		if n := norm.NFKC.QuickSpanString(s[i:]); n > 0 {
+			a.readNormal(i, i+n)
+			i += n
+			continue
+		}
+		n := max(1, norm.NFKC.NextBoundaryInString(s[i:], true))
+		if seg := s[i : i+n]; norm.NFKC.IsNormalString(seg) {
+			a.readNormal(i, i+n)
+		} else {
+			for _, r := range norm.NFKC.String(seg) {
+				a.readRune(r, i, i+n, false)
+			}
+		}
+		i += n
+	}
+	a.flushWord()
+	a.emit, a.text = nil, ""
+}
+
+// readNormal reads the bytes from i to end of the text, which are in normal form.
+func (a *analyzer) readNormal(i, end int) {
+	for s := a.text; i < end; {
+		if s[i] >= utf8.RuneSelf {
+			r, n := utf8.DecodeRuneInString(s[i:end])
+			a.readRune(r, i, i+n, true)
+			i += n
+			continue
+		}
+		if i+1 == len(s) || s[i+1] < utf8.RuneSelf {
+			a.data.extend(s, i)
+			if len(a.word) == 0 && !a.data.contains(i) {
+				if n := plainWord(s[i:min(len(s), i+maxWord+1)]); 0 < n && n <= end-i {
+					a.run.class = classNone
+					a.emitPlain(i, i+n)
+					i += n
+					continue
+				}
+			}
+		}
+		a.readRune(rune(s[i]), i, i+1, true)
+		i++
+	}
+}
+
+// readRune reads one code point of the normalized text, which the bytes from
+// start to end produced. If raw is set, they are this code point.
+func (a *analyzer) readRune(r rune, start, end int, raw bool) {
+	c := classOf(r)
+	if c == classMark && a.run.class == classSEA {
+		c = classSEA
+	} else if c == classCJK || c == classHangul || c == classSEA {
+		a.flushWord()
+	}
+	if c == classCJK || c == classHangul || c == classSEA {
+		a.addRune(c, r, start, end, raw)
+		return
+	}
+	a.run.class = classNone
+	switch {
+	case c == classNone:
+		a.flushWord()
+	case len(a.word) == maxRead, len(a.word) == 0 && (c == classMark || c == classJoin):
+	default:
+		a.word = append(a.word, wordRune{r, start, end})
+	}
+}
+
+// plainWord returns the length of the word at the start of s if it consists of
+// ASCII letters that are not the parts of an identifier, and zero otherwise.
+// Most words are plain.
+func plainWord(s string) int {
+	n := 1
+	switch {
+	case s[0]|0x20 < 'a' || 'z' < s[0]|0x20:
+		return 0
+	case s[0] <= 'Z' && len(s) > 1 && 'A' <= s[1] && s[1] <= 'Z':
+		for n < len(s) && 'A' <= s[n] && s[n] <= 'Z' {
+			n++
+		}
+	default:
+		for n < len(s) && 'a' <= s[n] && s[n] <= 'z' {
+			n++
+		}
+	}
+	if n > maxWord || n < len(s) && (s[n] >= utf8.RuneSelf || classOf(rune(s[n])) != classNone) {
+		return 0
+	}
+	return n
+}
+
+// emitPlain emits the tokens of a plain word.
+func (a *analyzer) emitPlain(start, end int) {
+	a.low = a.low[:0]
+	for i := start; i < end; i++ {
+		a.low = append(a.low, a.text[i]|0x20)
+	}
+	a.emit(token{term: a.stemOf(scriptLatin), start: start, end: end})
+	a.emitJoined(start, end)
+}
+
+// A runState describes a run of characters of a script without spaces. It holds
+// only the data of the last two characters.
+type runState struct {
+	class  class
+	n      int
+	raw    int     // number of the last characters that are as in the text
+	r      [2]rune // previous characters, newest last
+	starts [2]int
+}
+
+// addRune adds a character to the run, and emits the tokens that end with it.
+func (a *analyzer) addRune(c class, r rune, start, end int, raw bool) {
+	s := &a.run
+	if s.class != c {
+		*s = runState{class: c}
+	}
+	lower := unicode.ToLower(r)
+	if s.raw++; !raw || lower != r {
+		s.raw = 0
+	}
+	r = lower
+	// emit emits the last n characters, which begin at a byte.
+	emit := func(n, from int) {
+		t := token{start: from, end: end, subword: n > 1 || s.n > 0}
+		if s.raw >= n {
+			t.term = a.text[from:end]
+		} else {
+			last := [3]rune{s.r[0], s.r[1], r}
+			t.term = string(last[3-n:])
+		}
+		a.emit(t)
+	}
+	if c != classSEA {
+		emit(1, start)
+	}
+	if s.n >= 1 {
+		emit(2, s.starts[1])
+	}
+	if c == classSEA && s.n >= 2 {
+		emit(3, s.starts[0])
+	}
+	s.r[0], s.r[1] = s.r[1], r
+	s.starts[0], s.starts[1] = s.starts[1], start
+	s.n++
+}
