@@ -16,11 +16,21 @@ import (
 // goroutine needs its own.
 type builder struct {
 	*analyzer
-	counts map[string]int // term counts of the slot being built
+	terms    []blockTerm      // of the open block
+	numbers  map[string]int32 // indexes in terms, by key
+	key      []byte
+	keys     strings.Builder // memory of the keys
+	headings map[string]heading
+}
+
+// A heading is the indexed form of a heading.
+type heading struct {
+	words  []string
+	phrase string
 }
 
 func newBuilder() *builder {
-	return &builder{analyzer: newAnalyzer(), counts: make(map[string]int)}
+	return &builder{analyzer: newAnalyzer(), numbers: make(map[string]int32), headings: make(map[string]heading)}
 }
 
 // buildFile returns the record of a file and its blocks. If only is not nil, the
@@ -66,7 +76,7 @@ const (
 // A fileWriter divides one file into blocks.
 type fileWriter struct {
 	*builder
-	terms   map[string]struct{} // distinct terms of the variant, nil for a short text
+	known   map[string]struct{} // distinct terms of the variant, nil for a short text
 	file    *file
 	only    map[string]bool
 	blocks  []*block // in order; the first one starts the file
@@ -78,15 +88,16 @@ type fileWriter struct {
 func (w *fileWriter) writeDocument(doc *memory.Document, sum uint64) {
 	w.variant = &variant{partition: doc.Partition, sum: sum, entries: make([]entry, 0, len(doc.Entries))}
 	w.file.variants = append(w.file.variants, w.variant)
-	w.terms = nil
+	w.known = nil
 	if len(doc.Source) >= minCounted {
-		w.terms = make(map[string]struct{})
+		w.known = make(map[string]struct{})
 	}
 	w.newBlock()
 	w.writeHead(doc)
 	for i := range doc.Entries {
 		w.writeEntry(i, &doc.Entries[i])
 	}
+	w.closeBlock()
 }
 
 func (w *fileWriter) newBlock() {
@@ -94,59 +105,73 @@ func (w *fileWriter) newBlock() {
 		variant: len(w.file.variants) - 1,
 		nth:     len(w.variant.blocks),
 		prefix:  prefixOf(w.variant.partition),
-		terms:   make(map[string]slots, 64),
 	}
 	w.variant.blocks = append(w.variant.blocks, 0) // placeholder; the table assigns the number
 	w.blocks = append(w.blocks, b)
 	w.open = b
 }
 
+// closeBlock completes the open block.
+func (w *fileWriter) closeBlock() {
+	if w.only != nil {
+		w.terms = slices.DeleteFunc(w.terms, func(t blockTerm) bool { return !w.only[t.key[len(w.open.prefix):]] })
+	}
+	w.open.setTerms(w.terms)
+	if len(w.terms) > 1<<13 { // the block of a large entry
+		w.builder.terms, w.numbers = nil, make(map[string]int32)
+		return
+	}
+	clear(w.numbers)
+	clear(w.terms)
+	w.builder.terms = w.terms[:0]
+}
+
 // writeHead writes the terms of the document as a whole.
 func (w *fileWriter) writeHead(doc *memory.Document) {
-	clear(w.builder.counts)
-	w.countTokens(strings.TrimSuffix(doc.Place.Path, path.Ext(doc.Place.Path)))
-	w.countTokens(doc.Front.Summary)
-	w.countTokens(doc.Front.ContactNickname)
+	w.countTokens(strings.TrimSuffix(doc.Place.Path, path.Ext(doc.Place.Path)), 0)
+	w.countTokens(doc.Front.Summary, 0)
+	w.countTokens(doc.Front.ContactNickname, 0)
 	for _, tag := range doc.Front.Tags {
-		w.countTokens(tag)
+		w.countTokens(tag, 0)
 	}
-	w.writeCounts(0)
 }
 
 // writeEntry writes the n-th entry of a variant.
 func (w *fileWriter) writeEntry(n int, e *memory.Entry) {
 	_, slot := slotOf(n)
 	if slot == 0 {
+		w.closeBlock()
 		w.newBlock()
 	}
-	b := w.open
-
-	clear(w.builder.counts)
-	length := w.countTokens(e.Text)
-	w.countTokens(e.Title)
+	length := w.countTokens(e.Text, slot)
+	w.countTokens(e.Title, slot)
 	for _, tag := range e.Tags {
 		w.eachToken(tag, func(t token) {
-			if w.admit(kindWord, t.term) {
-				w.builder.counts[t.term] = max(1, w.builder.counts[t.term])
+			if v := w.slotsOf(kindWord, t.term); v != nil && v.level(slot) == 0 {
+				w.count(v, slot)
 			}
 		})
 	}
-	w.writeCounts(slot)
 	for _, s := range e.Sections {
-		w.eachToken(s, func(t token) { w.setLevel(b, kindWord, t.term, slot, level.inSection) })
-		w.markTerm(b, kindSection, normalizePhrase(s), slot)
+		h := w.readHeading(s)
+		for _, word := range h.words {
+			if v := w.slotsOf(kindWord, word); v != nil {
+				v.set(slot, v.level(slot).inSection())
+			}
+		}
+		w.markTerm(kindSection, h.phrase, slot)
 	}
 	for _, tag := range e.Tags {
-		w.markTerm(b, kindTag, tag, slot)
+		w.markTerm(kindTag, tag, slot)
 	}
-	w.markTerm(b, kindType, e.Type, slot)
+	w.markTerm(kindType, e.Type, slot)
 	for _, l := range e.Links {
 		for _, target := range l.Paths {
-			w.markTerm(b, kindLink, target, slot)
+			w.markTerm(kindLink, target, slot)
 		}
 	}
 	if e.Given {
-		w.markTerm(b, kindID, e.ID, slot)
+		w.markTerm(kindID, e.ID, slot)
 	}
 
 	rec := entry{
@@ -178,11 +203,11 @@ func endsWithQuestion(text string) bool {
 	return last == '?' || last == '？' || last == '؟'
 }
 
-// countTokens adds the tokens of s to the slot being built and returns their number.
-func (w *fileWriter) countTokens(s string) (n int) {
+// countTokens adds the tokens of s to a slot and returns their number.
+func (w *fileWriter) countTokens(s string, slot int) (n int) {
 	w.eachToken(s, func(t token) {
-		if w.admit(kindWord, t.term) {
-			w.builder.counts[t.term]++
+		if v := w.slotsOf(kindWord, t.term); v != nil {
+			w.count(v, slot)
 		}
 		if !t.joined { // its words are counted
 			n++
@@ -191,48 +216,72 @@ func (w *fileWriter) countTokens(s string) (n int) {
 	return n
 }
 
-// writeCounts writes the counted words to a slot.
-func (w *fileWriter) writeCounts(slot int) {
-	length := 0
-	for term, n := range w.builder.counts {
-		length += n
-		w.setLevel(w.open, kindWord, term, slot, func(level) level { return levelOf(n) })
+// count adds an occurrence of a word to a slot.
+func (w *fileWriter) count(v *slots, slot int) {
+	v.set(slot, v.level(slot).next())
+	w.variant.length++
+}
+
+// maxHeadings bounds the cache of headings. The most frequent ones, such as Tasks,
+// are in many files.
+const maxHeadings = 1024
+
+func (b *builder) readHeading(s string) heading {
+	h, ok := b.headings[s]
+	if !ok {
+		s = strings.Clone(s) // without the document
+		h.phrase = normalizePhrase(s)
+		b.eachToken(s, func(t token) { h.words = append(h.words, t.term) })
+		if len(b.headings) >= maxHeadings {
+			clear(b.headings)
+		}
+		b.headings[s] = h
 	}
-	w.variant.length += uint32(length)
+	return h
 }
 
 // admit reports whether the variant has room for a term. The order of the calls
 // decides which terms have, so it must depend on the text only.
-func (w *fileWriter) admit(s termKind, term string) bool {
-	if w.terms == nil {
+func (w *fileWriter) admit(key string) bool {
+	if _, ok := w.known[key]; ok {
 		return true
 	}
-	key := termKey("", s, term)
-	if _, ok := w.terms[key]; ok {
-		return true
-	}
-	if len(w.terms) >= maxFileTerms {
+	if len(w.known) >= maxFileTerms {
 		w.file.truncated = true
 		return false
 	}
-	w.terms[key] = struct{}{}
+	w.known[key] = struct{}{}
 	return true
 }
 
 // markTerm writes a term that has no frequency to a slot.
-func (w *fileWriter) markTerm(b *block, s termKind, term string, slot int) {
-	w.setLevel(b, s, term, slot, func(level) level { return 1 })
+func (w *fileWriter) markTerm(s termKind, term string, slot int) {
+	if v := w.slotsOf(s, term); v != nil {
+		v.set(slot, 1)
+	}
 }
 
-// setLevel replaces the level of a term in a slot.
-func (w *fileWriter) setLevel(b *block, s termKind, term string, slot int, with func(level) level) {
-	key := termKey("", s, term)
-	if w.only != nil && !w.only[key] || !w.admit(s, term) {
-		return
+// slotsOf returns the slots of a term in the open block, or nil if the variant has
+// no room for the term.
+func (w *fileWriter) slotsOf(s termKind, term string) *slots {
+	w.key = append(append(append(w.key[:0], w.open.prefix...), byte(s)), term...)
+	n, ok := w.numbers[string(w.key)]
+	if ok {
+		return &w.terms[n].slots
 	}
-	v := b.terms[key]
-	v.set(slot, with(v.level(slot)))
-	b.terms[key] = v
+	if w.known != nil && !w.admit(string(w.key[len(w.open.prefix):])) {
+		return nil
+	}
+	if w.keys.Cap()-w.keys.Len() < len(w.key) {
+		w.keys = strings.Builder{}
+		w.keys.Grow(max(4<<10, len(w.key)))
+	}
+	start := w.keys.Len()
+	w.keys.Write(w.key)
+	key := w.keys.String()[start:]
+	w.numbers[key] = int32(len(w.terms))
+	w.builder.terms = append(w.terms, blockTerm{key: key})
+	return &w.terms[len(w.terms)-1].slots
 }
 
 // dupOf returns an equal value for equal texts. It is the prefix of a

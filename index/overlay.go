@@ -15,8 +15,8 @@ type overlay struct {
 	rows     []row
 	blocks   []ref
 	leaves   []leaf
-	terms    []map[string]slots // by block
-	paths    map[string]*file   // nil for a file that does not exist
+	built    []*block         // by block
+	paths    map[string]*file // nil for a file that does not exist
 }
 
 // add replaces the indexed version of a file; a nil file hides that version.
@@ -35,7 +35,7 @@ func (o *overlay) add(path string, f *file, blocks []*block) {
 		p.blocks[b.nth] = uint32(len(o.table.blocks) + len(o.blocks))
 		o.blocks = append(o.blocks, ref{p.number, uint32(b.nth)})
 		o.leaves = append(o.leaves, leafOf(p, b.nth))
-		o.terms = append(o.terms, b.terms)
+		o.built = append(o.built, b)
 	}
 }
 
@@ -77,8 +77,9 @@ func (o *overlay) refAt(block uint32) ref {
 // eachBlock calls fn for every block of the overlay that contains the term and
 // belongs to the partition.
 func (o *overlay) eachBlock(p memory.Partition, key string, fn func(number uint32, r ref, s slots)) {
-	for i, terms := range o.terms {
-		if s, ok := terms[key]; ok && o.variantAt(o.blocks[i].variant).partition == p {
+	key = prefixOf(p) + key
+	for i, b := range o.built {
+		if s := b.slotsOf(key); s != 0 {
 			fn(uint32(len(o.table.blocks)+i), o.blocks[i], s)
 		}
 	}
@@ -87,11 +88,9 @@ func (o *overlay) eachBlock(p memory.Partition, key string, fn func(number uint3
 // addTerms adds to found the terms in the overlay blocks of a partition that begin
 // with prefix and whose keys begin with key.
 func (o *overlay) addTerms(p memory.Partition, key, prefix string, found map[string]bool) {
-	for i, terms := range o.terms {
-		if o.variantAt(o.blocks[i].variant).partition != p {
-			continue
-		}
-		for k := range terms {
+	key = prefixOf(p) + key
+	for _, b := range o.built {
+		for k := range b.terms {
 			if strings.HasPrefix(k, key+prefix) {
 				found[k[len(key):]] = true
 			}

@@ -39,13 +39,12 @@ const (
 	levelBothTwo level = 7 // in the section path, and several times in the entry
 )
 
-// levelOf returns the level of a term that occurs n times in the entry itself.
-// Occurrences in the title add to n.
-func levelOf(n int) level {
-	if n <= 0 {
-		return 0
+// next returns the level of a term that occurs once more in the entry itself.
+func (l level) next() level {
+	if l == 0 {
+		return levelOnce
 	}
-	return min(level(n+1), levelMany)
+	return min(l+1, levelMany)
 }
 
 // inSection returns the level of a term that also occurs in the section path.
@@ -168,14 +167,54 @@ func termKey(prefix string, s termKind, term string) string {
 // blocks have the same length for bleve, which writes the length with every
 // posting.
 type block struct {
-	variant int    // index of the variant in its file
-	nth     int    // index of the block in its part
-	number  uint32 // number in the table
-	prefix  string // prefix of the partition
-	terms   map[string]slots
-	record  []byte // record of the file, only in its first block
+	variant int                    // index of the variant in its file
+	nth     int                    // index of the block in its part
+	number  uint32                 // number in the table
+	prefix  string                 // prefix of the partition
+	terms   bleve.TokenFrequencies // by key
+	record  []byte                 // record of the file, only in its first block
 	idTerm  *document.TextField
-	field   termsField
+}
+
+// A blockTerm is a term of a block.
+type blockTerm struct {
+	key string // with the partition
+	slots
+}
+
+// singleSlots contains the most frequent values, those of a term in one slot.
+var singleSlots = func() (all [7 * slotsPerBlock]bleve.TokenFreq) {
+	for i := range all {
+		all[i].SetFrequency(i<<1 | 1)
+	}
+	return all
+}()
+
+// setTerms sets the terms in the form that bleve needs.
+func (b *block) setTerms(terms []blockTerm) {
+	b.terms = make(bleve.TokenFrequencies, len(terms))
+	var rest []bleve.TokenFreq // memory of other values
+	for i, t := range terms {
+		f := t.frequency()
+		if f&1 != 0 {
+			b.terms[t.key] = &singleSlots[f>>1]
+			continue
+		}
+		if len(rest) == 0 {
+			rest = make([]bleve.TokenFreq, min(16, len(terms)-i))
+		}
+		rest[0].SetFrequency(int(f))
+		b.terms[t.key] = &rest[0]
+		rest = rest[1:]
+	}
+}
+
+// slotsOf returns the slots of a term, given its key with the partition.
+func (b *block) slotsOf(key string) slots {
+	if f, ok := b.terms[key]; ok {
+		return slotsOf(uint64(f.Frequency()))
+	}
+	return 0
 }
 
 func (b *block) ID() string                                 { return blockID(b.number) }
@@ -193,55 +232,25 @@ func (b *block) VisitFields(visit bleve.FieldVisitor) {
 	if b.idTerm != nil {
 		visit(b.idTerm)
 	}
-	b.field.block = b
-	visit(&b.field)
+	visit(termsField{b})
 	if b.record != nil {
 		visit(document.NewTextFieldCustom(fieldRecord, nil, b.record, bleve.StoreField, nil))
 	}
 }
 
-type termsField struct {
-	block *block
-	freqs bleve.TokenFrequencies
-}
+// A termsField is the field of the terms of a block.
+type termsField struct{ block *block }
 
-func (f *termsField) Name() string                        { return fieldTerms }
-func (f *termsField) Value() []byte                       { return nil }
-func (f *termsField) ArrayPositions() []uint64            { return nil }
-func (f *termsField) EncodedFieldType() byte              { return 't' }
-func (f *termsField) Options() bleve.FieldIndexingOptions { return bleve.IndexField }
-func (f *termsField) AnalyzedLength() int                 { return 1 }
-func (f *termsField) NumPlainTextBytes() uint64           { return 0 }
-func (f *termsField) AnalyzedTokenFrequencies() bleve.TokenFrequencies {
-	return f.freqs
-}
-
-// Analyze converts the terms to the form that bleve needs. The keys share one
-// string and the frequencies share one slice, because a file has hundreds of
-// terms.
-func (f *termsField) Analyze() {
-	b := f.block
-	size := 0
-	terms := make([]string, 0, len(b.terms))
-	for term := range b.terms {
-		terms = append(terms, term)
-		size += len(b.prefix) + len(term)
-	}
-	buf := make([]byte, 0, size)
-	for _, term := range terms {
-		buf = append(append(buf, b.prefix...), term...)
-	}
-	all := string(buf)
-	freqs := make([]bleve.TokenFreq, len(terms))
-	f.freqs = make(bleve.TokenFrequencies, len(terms))
-	at := 0
-	for i, term := range terms {
-		end := at + len(b.prefix) + len(term)
-		freqs[i].Term = buf[at:end]
-		freqs[i].SetFrequency(int(b.terms[term].frequency()))
-		f.freqs[all[at:end]] = &freqs[i]
-		at = end
-	}
+func (f termsField) Name() string                        { return fieldTerms }
+func (f termsField) Value() []byte                       { return nil }
+func (f termsField) ArrayPositions() []uint64            { return nil }
+func (f termsField) EncodedFieldType() byte              { return 't' }
+func (f termsField) Analyze()                            {}
+func (f termsField) Options() bleve.FieldIndexingOptions { return bleve.IndexField }
+func (f termsField) AnalyzedLength() int                 { return 1 }
+func (f termsField) NumPlainTextBytes() uint64           { return 0 }
+func (f termsField) AnalyzedTokenFrequencies() bleve.TokenFrequencies {
+	return f.block.terms
 }
 
 // blockID returns the bleve id of a block: its number in the table.

@@ -87,7 +87,9 @@ func TestPostingsSurviveBleve(t *testing.T) {
 	}
 	var blocks []*block
 	for n, v := range want {
-		blocks = append(blocks, &block{number: n, prefix: "p", terms: map[string]slots{"wx": v}})
+		b := &block{number: n, prefix: "p"}
+		b.setTerms([]blockTerm{{"pwx", v}})
+		blocks = append(blocks, b)
 		if len(blocks) == 100 {
 			if err := s.writeBatch(blocks, nil, true); err != nil {
 				t.Fatal(err)

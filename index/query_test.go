@@ -245,18 +245,19 @@ func TestEditDistance(t *testing.T) {
 }
 
 func TestLevelInSection(t *testing.T) {
+	var l, before level
 	for n := range 12 {
-		l := levelOf(n)
 		both := l.inSection()
 		if both.inSection() != both {
 			t.Errorf("level %d in two headings is %d, in one %d", l, both.inSection(), both)
 		}
-		if levelTenths[both] <= levelTenths[l] || n > 1 && levelTenths[l] < levelTenths[levelOf(n-1)] {
+		if levelTenths[both] <= levelTenths[l] || n > 1 && levelTenths[l] < levelTenths[before] {
 			t.Errorf("level %d counts %d, with a heading %d", l, levelTenths[l], levelTenths[both])
 		}
 		if (both > levelSection) != (n > 0) {
 			t.Errorf("%d occurrences and a heading are level %d", n, both)
 		}
+		before, l = l, l.next()
 	}
 }
 
