@@ -9,7 +9,6 @@ import (
 type Status struct {
 	Root          string      `json:"root"`        // [RootStarting], [RootWatched] or [RootMissing]
 	Directories   int         `json:"directories"` // number of watched directories
-	Limit         int         `json:"limit"`       // limit of watches for all programs of this user; 0 if unknown
 	Polled        []Unwatched `json:"polled"`
 	Overflows     int         `json:"overflows"`      // number of times events were lost
 	LastReconcile time.Time   `json:"last_reconcile"` // end of the last full scan
@@ -32,7 +31,6 @@ func (w *Watcher) Status() Status {
 	w.init()
 	s := Status{
 		Directories: w.watches.len(),
-		Limit:       watchLimit(),
 		Polled:      w.watches.listUnwatched(),
 		Pending:     int(w.debouncer.pending.Load()),
 		Held:        w.hold.len(),

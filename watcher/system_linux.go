@@ -46,9 +46,9 @@ func Remote(dir string) string {
 	return ""
 }
 
-// watchLimit returns the number of directories that this user's programs may
+// WatchLimit returns the number of directories that this user's programs may
 // watch, or 0 if it is unknown.
-func watchLimit() int {
+func WatchLimit() int {
 	text, _ := os.ReadFile("/proc/sys/fs/inotify/max_user_watches")
 	n, _ := strconv.Atoi(strings.TrimSpace(string(text)))
 	return n

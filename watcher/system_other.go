@@ -6,5 +6,5 @@ package watcher
 // events of different directories arrive in any order.
 const ordered = false
 
-// watchLimit returns 0 for unknown: each watch is an open file.
-func watchLimit() int { return 0 }
+// WatchLimit returns 0 for unknown: each watch is an open file.
+func WatchLimit() int { return 0 }

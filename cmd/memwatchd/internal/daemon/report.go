@@ -70,7 +70,7 @@ func (d *daemon) Report() api.Status {
 		Files: x.Files, Entries: x.Entries, Saves: int(d.pipeline.saves.Load()),
 		Index: d.indexState(w),
 		Watch: api.WatchStatus{
-			Directories: w.Directories, Limit: w.Limit, Polled: []string{}, Overflows: w.Overflows,
+			Directories: w.Directories, Limit: watcher.WatchLimit(), Polled: []string{}, Overflows: w.Overflows,
 			LastReconcile: w.LastReconcile, Problem: strings.Join(w.Warnings, "; "),
 		},
 		Latency: api.Latency{SaveToSearch: d.pipeline.latency.Quantiles()},
