@@ -194,11 +194,14 @@ func (a *analyzer) emitWord(w []wordRune, part bool) {
 	}
 }
 
+// maxStems bounds the cache of stems. The most frequent words are soon in it again.
+const maxStems = 1 << 13
+
 // stemOf returns the stem of the word in a.low.
 func (a *analyzer) stemOf(s script) string {
 	stem, ok := a.stems[string(a.low)]
 	if !ok {
-		if len(a.stems) >= 1<<16 { // bounds the cache; refilling it is cheap
+		if len(a.stems) >= maxStems {
 			clear(a.stems)
 		}
 		word := string(a.low)

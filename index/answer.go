@@ -29,8 +29,8 @@ const scanBudget = 1500 * time.Millisecond
 // files. It returns an error if the context ends or if files that it must read
 // instead of the index are temporarily unreadable.
 func (x *Index) Search(ctx context.Context, view memory.View, q Query) (res Result, err error) {
-	b := x.builders.Get().(*builder)
-	defer x.builders.Put(b)
+	b := x.acquireBuilder()
+	defer x.releaseBuilder(b)
 	text := q.Text
 	if q.Typing {
 		text += "*"

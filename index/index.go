@@ -68,7 +68,7 @@ type Index struct {
 
 	revision   atomic.Uint64
 	generation atomic.Uint64 // increases when the store is opened
-	builders   sync.Pool
+	builders   chan *builder // spare builders, which keep their caches of stems
 }
 
 // An Update is the current state of one file.
@@ -114,20 +114,23 @@ func (x *Index) Apply(ctx context.Context, updates []Update) error {
 	return nil
 }
 
-// buildUpdates makes records and blocks, on two goroutines if there are many updates.
+// buildWorkers is the number of goroutines that make the blocks of many updates.
+const buildWorkers = 2
+
+// buildUpdates makes records and blocks, on several goroutines if there are many updates.
 func (x *Index) buildUpdates(ctx context.Context, updates []Update) ([]*file, [][]*block, error) {
 	files := make([]*file, len(updates))
 	blocks := make([][]*block, len(updates))
 	workers := 1
 	if len(updates) > 16 {
-		workers = 2
+		workers = buildWorkers
 	}
 	var next atomic.Int64
 	g, ctx := errgroup.WithContext(ctx)
 	for range workers {
 		g.Go(func() error {
-			b := x.builders.Get().(*builder)
-			defer x.builders.Put(b)
+			b := x.acquireBuilder()
+			defer x.releaseBuilder(b)
 			for {
 				i := int(next.Add(1)) - 1
 				if i >= len(updates) {
@@ -143,6 +146,22 @@ func (x *Index) buildUpdates(ctx context.Context, updates []Update) ([]*file, []
 		})
 	}
 	return files, blocks, g.Wait()
+}
+
+func (x *Index) acquireBuilder() *builder {
+	select {
+	case b := <-x.builders:
+		return b
+	default:
+		return newBuilder()
+	}
+}
+
+func (x *Index) releaseBuilder(b *builder) {
+	select {
+	case x.builders <- b:
+	default:
+	}
 }
 
 // writeUpdates stores files in a store and its table. Searches continue concurrently.

@@ -27,8 +27,8 @@ func Open(dir string, opt Options) (*Index, error) {
 	if opt.Logger == nil {
 		opt.Logger = slog.New(slog.DiscardHandler)
 	}
-	x := &Index{dir: dir, opt: opt, table: newTable(), rebuilding: make(chan struct{}, 1)}
-	x.builders.New = func() any { return newBuilder() }
+	x := &Index{dir: dir, opt: opt, table: newTable(), rebuilding: make(chan struct{}, 1),
+		builders: make(chan *builder, buildWorkers)}
 	x.writing.Lock()
 	defer x.writing.Unlock()
 	x.mu.Lock()

@@ -96,8 +96,8 @@ func (x *Index) readTerms(ctx context.Context, view memory.View, sort termKind, 
 // damage of the index. Keys are the terms that look needs of files that are
 // missing from the index; nil means all.
 func (x *Index) browse(ctx context.Context, view memory.View, keys map[string]bool, look func(*page) error) error {
-	b := x.builders.Get().(*builder)
-	defer x.builders.Put(b)
+	b := x.acquireBuilder()
+	defer x.releaseBuilder(b)
 	_, err := x.retryDamaged(func() ([]string, error) {
 		x.mu.RLock()
 		defer x.mu.RUnlock()
