@@ -146,8 +146,9 @@ fuzz:
 	  done; \
 	done
 
-# Evaluate the ranking on judged collections in the directory EVAL, which are
-# not part of this repository.
+# Compare the ranking with BM25 and, if sqlite3 is installed, with SQLite FTS5 on
+# the judged collections in the directory EVAL, which are not part of this
+# repository.
 eval:
 	@test -d "$(EVAL)" || { echo 'set EVAL to the directory of the judged collections: make eval EVAL=DIR'; exit 1; }
 	$(GO) test ./index -count=1 -v -run '^TestEval$$' -timeout 30m -eval "$$(cd '$(EVAL)' && pwd)"

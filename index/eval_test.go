@@ -20,7 +20,7 @@ import (
 )
 
 // Judged collections are not part of the project. If -eval names a directory of
-// them, TestEval prints the quality of the ranking:
+// them, TestEval prints the quality of the ranking, beside that of two baselines:
 //
 //	go test ./index -run Eval -v -eval DIR -conversations DIR
 //
@@ -41,11 +41,15 @@ func TestEval(t *testing.T) {
 	if err != nil || len(dirs) == 0 {
 		t.Fatalf("no collections in %s: %v", *evalDir, err)
 	}
+	fmt.Printf("nDCG@10\n\n| %-14s | %9s | %9s | %5s | %5s |\n|-|--:|--:|--:|--:|\n", "collection", "questions", "memwatchd",
+		"BM25", "FTS5")
 	for _, q := range dirs {
 		dir := filepath.Dir(q)
 		t.Run(filepath.Base(dir), func(t *testing.T) { evalCollection(t, dir) })
 	}
 }
+
+// evalCollection prints the quality of the index and of the baselines.
 
 func evalCollection(t *testing.T, dir string) {
 	x := openTest(t, filepath.Join(dir, "docs"))
@@ -58,17 +62,22 @@ func evalCollection(t *testing.T, dir string) {
 		}
 		grades[f[0]][f[1]] = g
 	}
-	sum, n := 0.0, 0
+	var queries []string
+	var judged []map[string]float64 // by query
 	for _, line := range readLines(t, filepath.Join(dir, "queries.jsonl")) {
 		var q struct{ Qid, Text string }
 		if err := json.Unmarshal([]byte(line), &q); err != nil {
 			t.Fatal(err)
 		}
-		gold := grades[q.Qid]
-		if len(gold) == 0 {
-			continue
+		if gold := grades[q.Qid]; len(gold) > 0 {
+			queries, judged = append(queries, strings.ReplaceAll(q.Text, `"`, " ")), append(judged, gold)
 		}
-		res, err := x.Search(t.Context(), x.view, Query{Text: strings.ReplaceAll(q.Text, `"`, " "), Limit: 40, AsOf: x.now})
+	}
+	docs := readDocs(t, filepath.Join(dir, "docs"))
+	bm25, rows := plainBM25(docs), fts5(t, docs, queries)
+	var own, plain, sqlite float64
+	for i, text := range queries {
+		res, err := x.Search(t.Context(), x.view, Query{Text: text, Limit: 40, AsOf: x.now})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -84,10 +93,16 @@ func evalCollection(t *testing.T, dir string) {
 				}
 			}
 		}
-		sum += ndcg(ids, gold)
-		n++
+		own += ndcg(ids, judged[i])
+		plain += ndcg(bm25(text), judged[i])
+		sqlite += ndcg(rows[i], judged[i])
 	}
-	fmt.Printf("%-14s nDCG@10 %.4f over %d queries\n", filepath.Base(dir), sum/float64(n), n)
+	n := float64(len(queries))
+	last := "-" // without sqlite3
+	if rows != nil {
+		last = fmt.Sprintf("%.3f", sqlite/n)
+	}
+	fmt.Printf("| %-14s | %9d | %9.4f | %5.3f | %5s |\n", filepath.Base(dir), len(queries), own/n, plain/n, last)
 }
 
 func ndcg(ids []string, gold map[string]float64) float64 {
