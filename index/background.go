@@ -25,6 +25,7 @@ type background struct {
 	closing  chan struct{} // closed when the store closes
 	retryNow chan struct{} // makes the persister retry immediately
 	broken   chan struct{} // closed when a goroutine of scorch has ended
+	filled   chan struct{} // closed when the first build is over
 
 	mu            sync.Mutex
 	ended         error                  // reason why a goroutine of scorch ended
@@ -70,6 +71,8 @@ func init() {
 				s.(*store).recordSuccess(persister)
 			case scorch.EventKindMergerProgress:
 				s.(*store).recordSuccess(merger)
+			case scorch.EventKindPreMergeCheck:
+				return s.(*store).awaitFilled()
 			}
 		}
 		return true // scorch may continue
@@ -80,6 +83,7 @@ func newBackground(report func(error, bool)) background {
 	return background{
 		report: report, retryStates: make(map[string]*retryState),
 		closing: make(chan struct{}), retryNow: make(chan struct{}, 1), broken: make(chan struct{}),
+		filled: make(chan struct{}),
 	}
 }
 
@@ -192,6 +196,27 @@ func (b *background) countBatch() error {
 		return fmt.Errorf("%d changes are not on disk: %w", b.unsaved, err)
 	}
 	return nil
+}
+
+// mergeDelay bounds the time in which a first build has no merge. The segments that
+// it writes later would be merged with the result again.
+const mergeDelay = 10 * time.Second
+
+// awaitFilled delays a merge while the index is filled. It reports whether the
+// merge may begin; otherwise scorch plans it again with all segments.
+func (b *background) awaitFilled() bool {
+	select {
+	case <-b.filled:
+		return true
+	default:
+	}
+	select {
+	case <-b.filled:
+		return false
+	case <-time.After(mergeDelay):
+	case <-b.closing:
+	}
+	return true
 }
 
 // expectPersist makes the persister retry now. It returns a channel that receives the

@@ -68,7 +68,7 @@ type Index struct {
 
 	revision   atomic.Uint64
 	generation atomic.Uint64 // increases when the store is opened
-	builders   chan *builder // spare builders, which keep their caches of stems
+	builders   chan *builder // spare builder, which keeps its cache of stems
 }
 
 // An Update is the current state of one file.
@@ -251,6 +251,7 @@ func (x *Index) Confirm(epoch uint64) error {
 	if err := x.store.writeBatch(nil, nil, true); err != nil {
 		x.opt.Logger.Warn("cannot save the index to disk yet", "err", err)
 	}
+	x.store.endBuild()
 	return nil
 }
 

@@ -28,7 +28,7 @@ func Open(dir string, opt Options) (*Index, error) {
 		opt.Logger = slog.New(slog.DiscardHandler)
 	}
 	x := &Index{dir: dir, opt: opt, table: newTable(), rebuilding: make(chan struct{}, 1),
-		builders: make(chan *builder, buildWorkers)}
+		builders: make(chan *builder, 1)}
 	x.writing.Lock()
 	defer x.writing.Unlock()
 	x.mu.Lock()

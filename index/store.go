@@ -2,6 +2,7 @@ package index
 
 import (
 	"cmp"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/blevesearch/bleve/v2/index/scorch"
+	"github.com/blevesearch/bleve/v2/index/scorch/mergeplan"
 	bleve "github.com/blevesearch/bleve_index_api"
 	zap "github.com/blevesearch/zapx/v16"
 )
@@ -101,6 +103,7 @@ func openStore(dir string, nap time.Duration, report func(*store, error, bool)) 
 	case fresh:
 		err = s.persistNew()
 	default:
+		close(s.filled)
 		err = recoverPanic("open index", s.checkRoot)
 	}
 	if err != nil {
@@ -145,6 +148,34 @@ func (s *store) persistNew() error {
 		}
 	}
 	return nil
+}
+
+// maxBuilt is the number of segments that a first build may leave. Each term of a
+// query is looked up in each segment, and rare terms take more space in many.
+const maxBuilt = 4
+
+// endBuild ends the first build: from now on segments are merged, first into one.
+func (s *store) endBuild() {
+	select {
+	case <-s.filled:
+		return
+	default:
+		close(s.filled)
+	}
+	snapshot, err := s.openSnapshot()
+	if err != nil {
+		return // the next search reports it
+	}
+	defer snapshot.Close()
+	n := len(snapshot.Segments())
+	if n <= maxBuilt {
+		return
+	}
+	all := mergeplan.SingleSegmentMergePlanOptions
+	all.SegmentsPerMergeTask = n
+	go recoverPanic("merge index", func() error {
+		return s.index.(*scorch.Scorch).ForceMerge(context.Background(), &all) // until the store closes
+	})
 }
 
 // filesReplaced reports whether the opened files have been removed or replaced.
