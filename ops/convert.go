@@ -1,8 +1,6 @@
 package ops
 
 import (
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/memwatchd/memwatchd/api"
@@ -32,7 +30,7 @@ func convertWhy(w *index.Why) *api.Why {
 	}
 	return &api.Why{
 		Terms: convertEach(w.Terms, func(t index.TermScore) api.TermScore { return api.TermScore(t) }),
-		Own:   w.Own, Near: w.Near, File: w.File, Recency: w.Recency, Text: w.Text, Importance: w.Importance,
+		Own:   w.Own, Near: w.Near, File: w.File, Date: w.Date, Recency: w.Recency, Text: w.Text, Importance: w.Importance,
 	}
 }
 
@@ -72,7 +70,7 @@ func (m readOps) parsePeriod(name, s string) (first, last time.Time, err error) 
 	if s == "" {
 		return time.Time{}, time.Time{}, nil
 	}
-	first, last, ok := period(s, m.Now().In(m.Location))
+	first, last, ok := memory.ParsePeriod(s, m.Now().In(m.Location))
 	if year := first.UTC().Year(); !ok || year < 1 || year > maxYear { // answers contain the first moment
 		return first, last, api.Errorf(api.Invalid, "%s: %q is not a time", name, s).WithHint(
 			"use a day, month, year or time such as 2026-02-04, 2026-02, 2026 or 2026-02-04T12:30:00Z, " +
@@ -83,54 +81,10 @@ func (m readOps) parsePeriod(name, s string) (first, last time.Time, err error) 
 
 // parseDay returns the day that a caller names, in the form 2026-02-04.
 func (m readOps) parseDay(name, s string) (string, error) {
-	first, last, ok := period(s, m.Now().In(m.Location))
+	first, last, ok := memory.ParsePeriod(s, m.Now().In(m.Location))
 	if day := first.Format(time.DateOnly); ok && first != last && day == last.Format(time.DateOnly) {
 		return day, nil
 	}
 	return "", api.Errorf(api.Invalid, "%s: %q is not a day", name, s).
 		WithHint("use a day such as 2026-02-04, today, yesterday, or a weekday")
-}
-
-// period returns the first and the last moment of a period: of a year, month or
-// day, of today, yesterday or the last day with the name of a weekday, which
-// may be today. A time, and an age before now such as 90m, 36h, 7d or 2w, is one
-// moment. Days are those of the location of now.
-func period(s string, now time.Time) (first, last time.Time, ok bool) {
-	if t, err := time.Parse(time.RFC3339, s); err == nil {
-		return t, t, true
-	}
-	until := func(first time.Time, years, months, days int) (time.Time, time.Time, bool) {
-		return first, first.AddDate(years, months, days).Add(-time.Nanosecond), true
-	}
-	for i, layout := range []string{"2006", "2006-01", time.DateOnly} {
-		if t, err := time.ParseInLocation(layout, s, now.Location()); err == nil {
-			lengths := [][3]int{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}
-			return until(t, lengths[i][0], lengths[i][1], lengths[i][2])
-		}
-	}
-	s = strings.ToLower(s)
-	today := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, now.Location())
-	switch s {
-	case "today":
-		return until(today, 0, 0, 1)
-	case "yesterday":
-		return until(today.AddDate(0, 0, -1), 0, 0, 1)
-	}
-	for ago := range 7 {
-		day := today.AddDate(0, 0, -ago)
-		if s == strings.ToLower(day.Weekday().String()) {
-			return until(day, 0, 0, 1)
-		}
-	}
-	for unit, days := range map[string]int{"d": 1, "w": 7} {
-		count, found := strings.CutSuffix(s, unit)
-		if n, err := strconv.ParseUint(count, 10, 16); found && err == nil {
-			at := now.AddDate(0, 0, -days*int(n))
-			return at, at, true
-		}
-	}
-	if age, err := time.ParseDuration(s); err == nil && age >= 0 {
-		return now.Add(-age), now.Add(-age), true
-	}
-	return first, last, false
 }
