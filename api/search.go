@@ -112,13 +112,14 @@ type Place struct {
 	Line int    `json:"line"`
 }
 
-// Why contains the parts of a score. Score = Own + Near + File + Recency in
-// Relevance, Text*(1-bias) + Recency*bias + Importance*0.15 in Overlap.
+// Why contains the parts of a score. Score = Own + Near + File + Date + Recency
+// in Relevance, Text*(1-bias) + Recency*bias + Importance*0.15 in Overlap.
 type Why struct {
 	Terms      []TermScore `json:"terms,omitempty"`
 	Own        float64     `json:"own,omitempty"`     // from the words in the entry
 	Near       float64     `json:"near,omitempty"`    // from the words in the neighboring entries
 	File       float64     `json:"file,omitempty"`    // from the words in the file
+	Date       float64     `json:"date,omitempty"`    // from the dates in the query, and from words of time if the query asks for one
 	Recency    float64     `json:"recency,omitempty"` // from the age of the entry
 	Text       float64     `json:"text,omitempty"`    // overlap: share of the words in the entry
 	Importance float64     `json:"importance,omitempty"`

@@ -245,6 +245,7 @@ func (x *Index) answerQuery(ctx context.Context, b *builder, view memory.View, q
 	if q.Explain && q.Mode == Relevance {
 		p.terms = make(map[termOf]TermScore)
 	}
+	p.readDates()
 	p.filter = p.prepareFilter(w.excluded)
 	p.scoreTerms()
 	if p.err == nil && len(p.over.paths) > 0 && w.addKeys(p.words.terms) {

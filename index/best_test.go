@@ -27,6 +27,7 @@ func TestBestAreTheFirst(t *testing.T) {
 				if words := strings.Fields(q.Text); quoted.IntN(3) == 0 {
 					q.Text = fmt.Sprintf("%q %s", strings.Join(words[:min(2, len(words))], " "), q.Text)
 				}
+				q.Text += []string{"", "", " in January", " on 2026-02-03", " when did"}[quoted.IntN(5)]
 				q.ByFile = quoted.IntN(2) == 0
 				q.Offset, q.Limit = 0, 100_000
 				all, err := x.Search(t.Context(), view, q)
@@ -93,7 +94,7 @@ func wantFiles(t *testing.T, q Query, all Result) {
 func wantSum(t *testing.T, h Hit) {
 	t.Helper()
 	near := func(a, b float64) bool { return math.Abs(a-b) <= 1e-5*(1+math.Abs(b)) } // the own score of an entry is a 32-bit sum
-	if sum := h.Why.Own + h.Why.Near + h.Why.File + h.Why.Recency; !near(sum, h.Score) {
+	if sum := h.Why.Own + h.Why.Near + h.Why.File + h.Why.Date + h.Why.Recency; !near(sum, h.Score) {
 		t.Errorf("the parts of %v sum to %v: %+v", h.Score, sum, h.Why)
 	}
 	sum := 0.0

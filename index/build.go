@@ -82,6 +82,7 @@ type fileWriter struct {
 	blocks  []*block // in order; the first one starts the file
 	variant *variant // last variant
 	open    *block   // last block
+	timed   bool     // the last entry has words of time
 }
 
 // writeDocument writes a variant: the whole file or its excerpt.
@@ -143,6 +144,7 @@ func (w *fileWriter) writeEntry(n int, e *memory.Entry) {
 		w.closeBlock()
 		w.newBlock()
 	}
+	w.timed = false
 	length := w.countTokens(e.Text, slot)
 	w.countTokens(e.Title, slot)
 	for _, tag := range e.Tags {
@@ -192,6 +194,9 @@ func (w *fileWriter) writeEntry(n int, e *memory.Entry) {
 	if endsWithQuestion(e.Text) {
 		rec.flags |= flagQuestion
 	}
+	if w.timed {
+		rec.flags |= flagTimed
+	}
 	w.variant.entries = append(w.variant.entries, rec)
 	w.variant.setImportance(n, e.Importance)
 }
@@ -206,6 +211,7 @@ func endsWithQuestion(text string) bool {
 // countTokens adds the tokens of s to a slot and returns their number.
 func (w *fileWriter) countTokens(s string, slot int) (n int) {
 	w.eachToken(s, func(t token) {
+		w.timed = w.timed || isTimeWord(t.term)
 		if v := w.slotsOf(kindWord, t.term); v != nil {
 			w.count(v, slot)
 		}

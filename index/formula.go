@@ -13,6 +13,10 @@ var tuning = struct {
 	unigram       float64 // weight of a single Han character
 	prefix        float64 // weight of the beginning of a word
 	typo          float64 // weight of a term that replaces a misspelled word
+	day           float64 // factor for entries of a day that the query names
+	dayFade       float64 // days from there until the factor is 1
+	month         float64 // factor for entries of a month that the query names
+	timed         float64 // factor for entries with words of time if the query asks for a time
 	recency       float64 // maximum increase for new entries, as a share
 	halfLife      float64 // hours until the increase is half of the maximum
 }{
@@ -20,6 +24,8 @@ var tuning = struct {
 	fileK1: 1.2, fileB: 0.75,
 	near: 0.2, answer: 0.5, file: 1,
 	unigram: 0.5, prefix: 0.5, typo: 0.7,
+	day: 2, dayFade: 10, month: 1.5,
+	timed:   1.3,
 	recency: 0.01, halfLife: 30 * 24,
 }
 

@@ -126,7 +126,7 @@ func (p *page) entryAt(c candidate) *entry { return &p.over.variantAt(c.variant)
 // score, including rounding errors.
 func (p *page) scoreBound(score float64) float64 {
 	if p.query.Mode == Relevance && len(p.words.terms) > 0 {
-		return score * (1 + tuning.recency) * rounding
+		return score * p.maxDateFactor() * (1 + tuning.recency) * rounding
 	}
 	return math.Inf(1)
 }
@@ -159,8 +159,9 @@ func (p *page) exactScore(c candidate) (float64, Why) {
 	case q.Mode == Recent || len(p.words.terms) == 0:
 		return float64(e.time) / 1e9, Why{}
 	}
-	recency := c.score * tuning.recency * freshness(q.AsOf.UnixNano(), e.time)
-	return c.score + recency, Why{Recency: recency}
+	date := c.score * (p.dateFactor(e) - 1)
+	recency := (c.score + date) * tuning.recency * freshness(q.AsOf.UnixNano(), e.time)
+	return c.score + date + recency, Why{Date: date, Recency: recency}
 }
 
 // cellOf returns the accumulator and the cells of the variant of a candidate, or

@@ -26,6 +26,9 @@ type page struct {
 	worth    map[string]float64 // weights of the terms in the coverage; nil until they are computed
 	allWorth float64            // sum of the weights
 
+	periods  []namedPeriod // that the query names
+	asksTime bool          // the query asks for a time
+
 	incomplete bool // some files that the index lacks were not read
 
 	chosen   []candidate // candidates that pass the phrases, if filtered is set

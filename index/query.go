@@ -90,13 +90,14 @@ type Ref struct {
 	Line int // 1-based, in the file as the view reads it
 }
 
-// Why explains a score. Score = Own + Near + File + Recency in Relevance,
+// Why explains a score. Score = Own + Near + File + Date + Recency in Relevance,
 // Text*(1-bias) + Recency*bias + Importance*0.15 in Overlap.
 type Why struct {
 	Terms      []TermScore
 	Own        float64
 	Near       float64
 	File       float64
+	Date       float64 // share of the days and months that the query names, and of words of time if it asks for one
 	Recency    float64
 	Text       float64
 	Importance float64

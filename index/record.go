@@ -86,6 +86,7 @@ const (
 	flagOpen       uint8 = 1 << iota // has an open task
 	flagDone                         // has a done task
 	flagQuestion                     // ends with a question
+	flagTimed                        // has words of time
 	flagTime                         // has a time; stored only
 	flagImportance                   // has an importance; stored only
 )
@@ -99,7 +100,7 @@ func slotOf(entry int) (b, s int) { return (entry + 1) / slotsPerBlock, (entry +
 
 // recordVersion identifies the encoding, the analysis and the meaning of
 // postings. An index with another version is rebuilt.
-const recordVersion = 10
+const recordVersion = 11
 
 // The kinds of partitions in terms and records.
 const (
@@ -243,7 +244,7 @@ func (d *decoder) readVariant() *variant {
 		e := &p.entries[i]
 		e.dup = d.uint64()
 		flags := d.byte()
-		e.flags = flags & (flagOpen | flagDone | flagQuestion)
+		e.flags = flags & (flagOpen | flagDone | flagQuestion | flagTimed)
 		e.time = noTime
 		if flags&flagTime != 0 {
 			before += d.varint()

@@ -92,8 +92,9 @@ func (m readOps) runQuery(ctx context.Context, c Call, q index.Query, asOf strin
 		return nil, err
 	}
 	if q.AsOf.IsZero() {
-		q.AsOf = m.Now().UTC().Truncate(time.Second)
+		q.AsOf = m.Now().Truncate(time.Second)
 	}
+	q.AsOf = q.AsOf.In(m.Location) // of the days that the query names
 	asked := time.Now()
 	result, err := m.Index.Search(ctx, c.View, q)
 	if err != nil {

@@ -134,7 +134,7 @@ func explainScore(h *api.Hit) string {
 	for _, part := range []struct {
 		name  string
 		value float64
-	}{{"own", w.Own}, {"near", w.Near}, {"file", w.File}, {"text", w.Text}, {"recency", w.Recency},
+	}{{"own", w.Own}, {"near", w.Near}, {"file", w.File}, {"date", w.Date}, {"text", w.Text}, {"recency", w.Recency},
 		{"importance", w.Importance}} {
 		if part.value != 0 {
 			parts = append(parts, fmt.Sprintf("%s %.4g", part.name, part.value))
