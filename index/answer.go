@@ -39,6 +39,9 @@ func (x *Index) Search(ctx context.Context, view memory.View, q Query) (res Resu
 	if q.Mode == Overlap && !q.Exact {
 		w.included.phrases = nil // the order is that of the formula
 	}
+	if q.Mode == Relevance && !q.Cover {
+		w.included.addForms()
+	}
 	w.keys = queryKeys(b, &q, w)
 	over := make(map[string]*memory.Document)
 	for try := 0; ; try++ {

@@ -41,3 +41,21 @@ func TestTimeWords(t *testing.T) {
 	wantHits(t, x, Query{Text: "when Ann moved"}, "a.md:1", "a.md:2")
 	wantHits(t, x, Query{Text: "安什么时候搬到奥斯陆"}, "a.md:4", "a.md:3")
 }
+
+// TestIrregularForms checks that an entry with another form of a word contains
+// the word, and that such a word is no misspelling.
+func TestIrregularForms(t *testing.T) {
+	x := newFiles(t, map[string]string{"a.md": "- the children bought a boat\n- to buy a boat\n- they brought it\n- a child\n"})
+	for text, want := range map[string][]string{
+		"bought":   {"a.md:1", "a.md:2"},
+		"children": {"a.md:1", "a.md:4"},
+		"mice":     nil,
+	} {
+		wantHits(t, x, Query{Text: text}, want...)
+	}
+	res, err := x.Search(t.Context(), ownerView(t), Query{Text: "child bought", Limit: 10})
+	if err != nil || len(res.Hits) != 3 || res.TotalAll != 1 || res.Absent != nil || res.Corrected != nil || res.Hits[0].Missing != nil {
+		t.Errorf("%+v %v", res, err)
+	}
+	wantHits(t, x, Query{Text: "bought", Mode: Overlap}, "a.md:1")
+}

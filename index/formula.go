@@ -17,6 +17,7 @@ var tuning = struct {
 	dayFade       float64 // days from there until the factor is 1
 	month         float64 // factor for entries of a month that the query names
 	timed         float64 // factor for entries with words of time if the query asks for a time
+	irregular     float64 // weight of an irregular form of a word
 	recency       float64 // maximum increase for new entries, as a share
 	halfLife      float64 // hours until the increase is half of the maximum
 }{
@@ -25,7 +26,7 @@ var tuning = struct {
 	near: 0.2, answer: 0.5, file: 1,
 	unigram: 0.5, prefix: 0.5, typo: 0.7,
 	day: 2, dayFade: 10, month: 1.5,
-	timed:   1.3,
+	timed: 1.3, irregular: 0.3,
 	recency: 0.01, halfLife: 30 * 24,
 }
 
