@@ -73,36 +73,37 @@ type Correction struct {
 // A Hit is a matching entry in the present version of its file. Its line
 // numbers refer to the file as visible to the scope of the request.
 type Hit struct {
-	ID         string    `json:"id"` // path#id, accepted by get
-	Path       string    `json:"path"`
-	Line       int       `json:"line"`              // first line
-	EndLine    int       `json:"end_line"`          // last line
-	Score      float64   `json:"score"`             // higher is better; with explain, why contains the parts
-	Kind       string    `json:"kind"`              // note, session, daily, longterm, items, identity or archive
-	Subject    string    `json:"subject,omitempty"` // owner of the entry
-	Day        string    `json:"day,omitempty"`     // day of the file, YYYY-MM-DD
-	Session    string    `json:"session,omitempty"` // session of the file
-	Section    string    `json:"section,omitempty"` // headings above the entry, joined by " > "
-	Title      string    `json:"title,omitempty"`
-	Text       string    `json:"text"`                 // at most 2000 characters
-	Truncated  bool      `json:"truncated,omitempty"`  // the text is longer
-	Snippet    string    `json:"snippet,omitempty"`    // part of the text with the matching words: up to six lines of code, a list or a table, or one line
-	Language   string    `json:"language,omitempty"`   // of the code in the snippet, as in its fence
-	Highlights [][2]int  `json:"highlights,omitempty"` // start and end of each match in the snippet, in characters
-	Type       string    `json:"type"`                 // fact, preference, project, decision, crumb, request or result
-	Tags       []string  `json:"tags,omitempty"`
-	Importance float64   `json:"importance,omitempty"` // 0 to 1
-	Visibility string    `json:"visibility"`           // private_only or public_ok
-	Task       string    `json:"task,omitempty"`       // open if any of its tasks is open, else done
-	Added      string    `json:"added,omitempty"`      // day on which the entry was added, YYYY-MM-DD
-	Time       time.Time `json:"time,omitzero"`        // time from which the age is counted
-	Untrusted  bool      `json:"untrusted,omitempty"`  // written by others than the subject, in public or through a topic
-	AlsoAt     []Place   `json:"also_at,omitempty"`    // other places with the same text
-	Missing    []string  `json:"missing,omitempty"`    // words of the query that the entry lacks, for queries of up to 12 words
-	Partial    []string  `json:"partial,omitempty"`    // those of them of which it contains parts, such as the use of useReducer
-	More       int       `json:"more,omitempty"`       // grouped by file: other entries of the file that match
-	Stale      bool      `json:"stale,omitempty"`      // the file cannot be read: this is its last known content
-	Why        *Why      `json:"why,omitempty"`        // with explain
+	ID           string    `json:"id"` // path#id, accepted by get
+	Path         string    `json:"path"`
+	Line         int       `json:"line"`              // first line
+	EndLine      int       `json:"end_line"`          // last line
+	Score        float64   `json:"score"`             // higher is better; with explain, why contains the parts
+	Kind         string    `json:"kind"`              // note, session, daily, longterm, items, identity or archive
+	Subject      string    `json:"subject,omitempty"` // owner of the entry
+	Day          string    `json:"day,omitempty"`     // day of the file, YYYY-MM-DD
+	Session      string    `json:"session,omitempty"` // session of the file
+	Section      string    `json:"section,omitempty"` // headings above the entry, joined by " > "
+	Title        string    `json:"title,omitempty"`
+	Text         string    `json:"text"`                 // at most 2000 characters
+	Truncated    bool      `json:"truncated,omitempty"`  // the text is longer
+	Snippet      string    `json:"snippet,omitempty"`    // part of the text with the matching words: up to six lines of code, a list or a table, or one line
+	Language     string    `json:"language,omitempty"`   // of the code in the snippet, as in its fence
+	Highlights   [][2]int  `json:"highlights,omitempty"` // start and end of each match in the snippet, in characters
+	Type         string    `json:"type"`                 // fact, preference, project, decision, crumb, request or result
+	Tags         []string  `json:"tags,omitempty"`
+	Importance   float64   `json:"importance,omitempty"`    // 0 to 1
+	Visibility   string    `json:"visibility"`              // private_only or public_ok
+	Task         string    `json:"task,omitempty"`          // open if any of its tasks is open, else done
+	Added        string    `json:"added,omitempty"`         // day on which the entry was added, YYYY-MM-DD
+	Time         time.Time `json:"time,omitzero"`           // time from which the age is counted
+	Untrusted    bool      `json:"untrusted,omitempty"`     // written by others than the subject, in public or through a topic
+	AlsoAt       []Place   `json:"also_at,omitempty"`       // other places with the same text
+	SupersededBy *Place    `json:"superseded_by,omitempty"` // readable entry that replaces this one
+	Missing      []string  `json:"missing,omitempty"`       // words of the query that the entry lacks, for queries of up to 12 words
+	Partial      []string  `json:"partial,omitempty"`       // those of them of which it contains parts, such as the use of useReducer
+	More         int       `json:"more,omitempty"`          // grouped by file: other entries of the file that match
+	Stale        bool      `json:"stale,omitempty"`         // the file cannot be read: this is its last known content
+	Why          *Why      `json:"why,omitempty"`           // with explain
 }
 
 // A Place is the position of an entry.
@@ -113,15 +114,16 @@ type Place struct {
 }
 
 // Why contains the parts of a score. Score = Own + Near + File + Date + Recency
-// in Relevance, Text*(1-bias) + Recency*bias + Importance*0.15 in Overlap.
+// + Superseded in Relevance, Text*(1-bias) + Recency*bias + Importance*0.15 in Overlap.
 type Why struct {
 	Terms      []TermScore `json:"terms,omitempty"`
-	Own        float64     `json:"own,omitempty"`     // from the words in the entry
-	Near       float64     `json:"near,omitempty"`    // from the words in the neighboring entries
-	File       float64     `json:"file,omitempty"`    // from the words in the file
-	Date       float64     `json:"date,omitempty"`    // from the dates in the query, and from words of time if the query asks for one
-	Recency    float64     `json:"recency,omitempty"` // from the age of the entry
-	Text       float64     `json:"text,omitempty"`    // overlap: share of the words in the entry
+	Own        float64     `json:"own,omitempty"`        // from the words in the entry
+	Near       float64     `json:"near,omitempty"`       // from the words in the neighboring entries
+	File       float64     `json:"file,omitempty"`       // from the words in the file
+	Date       float64     `json:"date,omitempty"`       // from the dates in the query, and from words of time if the query asks for one
+	Recency    float64     `json:"recency,omitempty"`    // from the age of the entry
+	Superseded float64     `json:"superseded,omitempty"` // negative if the entry that replaces this one has a lower score
+	Text       float64     `json:"text,omitempty"`       // overlap: share of the words in the entry
 	Importance float64     `json:"importance,omitempty"`
 }
 

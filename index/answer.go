@@ -314,6 +314,16 @@ func (p *page) buildHits(res *Result) error {
 				h.AlsoAt = append(h.AlsoAt, refTo(doc, e))
 			}
 		}
+		if next, ok := p.findSuccessor(entryKey{c.variant, c.entry}); ok {
+			doc, e, err := p.resolveCandidate(candidate{variant: next.variant, entry: next.entry})
+			if err != nil {
+				return err
+			}
+			if doc != nil {
+				ref := refTo(doc, e)
+				h.Successor = &ref
+			}
+		}
 		if p.query.Cover {
 			h.Cover = p.computeCover(e)
 		}

@@ -8,13 +8,17 @@ import (
 )
 
 // compare orders candidates by rank. The order is total: number of phrases,
-// score, importance, newer time, path, position in the file.
+// score, entries before those that they supersede, importance, newer time,
+// path, position in the file.
 func (p *page) compare(c, d candidate) int {
 	if c.phrases != d.phrases {
 		return cmp.Compare(d.phrases, c.phrases)
 	}
 	if c.score != d.score {
 		return cmp.Compare(d.score, c.score)
+	}
+	if c.superseded != d.superseded {
+		return cmp.Compare(c.superseded, d.superseded)
 	}
 	cp, dp := p.over.variantAt(c.variant), p.over.variantAt(d.variant)
 	ce, de := &cp.entries[c.entry], &dp.entries[d.entry]
@@ -69,7 +73,7 @@ func (p *page) bestCandidates(n int) (top []candidate, total counts) {
 		if low(p.scoreBound(c.score), c.phrases) {
 			return
 		}
-		c.score, _ = p.exactScore(c)
+		c = p.rank(c)
 		switch {
 		case len(w.all) < n:
 			heap.Push(w, c)
@@ -174,7 +178,7 @@ func (p *page) countOthers(f *fold) {
 		}
 		d := p.dupHash(c)
 		if h, ok := chosen[d]; ok && (h.variant != c.variant || h.entry != c.entry) {
-			c.score, _ = p.exactScore(c)
+			c = p.rank(c)
 			f.others[d] = append(f.others[d], c)
 		}
 	})

@@ -67,7 +67,7 @@ func TestBestAreTheFirst(t *testing.T) {
 // hitPaths returns the hits of a result and its total.
 func hitPaths(r Result) (list []string) {
 	for _, h := range r.Hits {
-		list = append(list, fmt.Sprint(h.Doc.Place.Path, h.Entry.Line, h.Score, h.AlsoAt, h.More))
+		list = append(list, fmt.Sprint(h.Doc.Place.Path, h.Entry.Line, h.Score, h.AlsoAt, h.More, h.Successor))
 	}
 	return append(list, fmt.Sprint(r.Total, r.Files))
 }
@@ -94,7 +94,7 @@ func wantFiles(t *testing.T, q Query, all Result) {
 func wantSum(t *testing.T, h Hit) {
 	t.Helper()
 	near := func(a, b float64) bool { return math.Abs(a-b) <= 1e-5*(1+math.Abs(b)) } // the own score of an entry is a 32-bit sum
-	if sum := h.Why.Own + h.Why.Near + h.Why.File + h.Why.Date + h.Why.Recency; !near(sum, h.Score) {
+	if sum := h.Why.Own + h.Why.Near + h.Why.File + h.Why.Date + h.Why.Recency + h.Why.Superseded; !near(sum, h.Score) {
 		t.Errorf("the parts of %v sum to %v: %+v", h.Score, sum, h.Why)
 	}
 	sum := 0.0

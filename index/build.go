@@ -87,7 +87,7 @@ type fileWriter struct {
 
 // writeDocument writes a variant: the whole file or its excerpt.
 func (w *fileWriter) writeDocument(doc *memory.Document, sum uint64) {
-	w.variant = &variant{partition: doc.Partition, sum: sum, entries: make([]entry, 0, len(doc.Entries))}
+	w.variant = &variant{partition: doc.Partition, sum: sum, entries: make([]entry, 0, len(doc.Entries)), links: linksOf(doc)}
 	w.file.variants = append(w.file.variants, w.variant)
 	w.known = nil
 	if len(doc.Source) >= minCounted {

@@ -9,6 +9,8 @@ type candidate struct {
 	score   float64
 	dup     uint16 // end of the dup of the entry
 	phrases uint8  // number of phrases of the query in the entry
+
+	superseded uint8 // number of successors that are candidates; see [page.rank]
 }
 
 // eachMatch calls yield for every entry that matches the query and passes the
@@ -52,30 +54,49 @@ func (p *page) eachMatch(skip func(*acc) bool, yield func(candidate)) {
 // without recency. In the mode Relevance, it also yields the first entry of a
 // file of which only the head matches.
 func (p *page) eachRanked(skip func(*acc) bool, yield func(candidate)) {
-	sections := p.query.Mode == Relevance // a word may occur in the section path
 	for i := range p.accs {
 		a := &p.accs[i]
 		if a.out || a.n == 0 || skip(a) {
 			continue
 		}
-		file := a.score * tuning.file
 		if a.some == 0 {
-			if pt := p.over.variantAt(a.variant); sections && p.filter.passesEntry(pt, 0) {
-				yield(candidate{variant: a.variant, score: file, dup: uint16(pt.entries[0].dup)})
+			if c, ok := p.rankedEntry(a, 0); ok {
+				yield(c)
 			}
 			continue
 		}
-		cells := p.cells[a.first : a.first+a.n]
-		for e := range cells {
-			c := &cells[e]
-			if c.own == 0 || c.marks&markOut != 0 || c.hits == 0 && !sections ||
-				a.checkEach && !p.filter.passesRecord(&p.over.variantAt(a.variant).entries[e]) {
+		for e := range int(a.n) {
+			if p.cells[int(a.first)+e].own == 0 {
 				continue
 			}
-			score := float64(c.own) + neighbourScore(cells, e) + file
-			yield(candidate{variant: a.variant, entry: int32(e), score: score, dup: c.dup})
+			if c, ok := p.rankedEntry(a, e); ok {
+				yield(c)
+			}
 		}
 	}
+}
+
+// rankedEntry returns the candidate of an entry, and reports whether the entry
+// is one.
+func (p *page) rankedEntry(a *acc, e int) (candidate, bool) {
+	if a.out || a.n == 0 {
+		return candidate{}, false
+	}
+	sections := p.query.Mode == Relevance // a word may occur in the section path
+	file := a.score * tuning.file
+	if a.some == 0 {
+		pt := p.over.variantAt(a.variant)
+		return candidate{variant: a.variant, score: file, dup: uint16(pt.entries[0].dup)},
+			e == 0 && sections && p.filter.passesEntry(pt, 0)
+	}
+	cells := p.cells[a.first : a.first+a.n]
+	c := &cells[e]
+	if c.own == 0 || c.marks&markOut != 0 || c.hits == 0 && !sections ||
+		a.checkEach && !p.filter.passesRecord(&p.over.variantAt(a.variant).entries[e]) {
+		return candidate{}, false
+	}
+	score := float64(c.own) + neighbourScore(cells, e) + file
+	return candidate{variant: a.variant, entry: int32(e), score: score, dup: c.dup}, true
 }
 
 // neighbourScore returns the shares of the scores of its neighbours that an entry
@@ -192,9 +213,10 @@ func (p *page) explainScore(c candidate) Why {
 		return w
 	}
 	own, near, file := float64(cells[c.entry].own), neighbourScore(cells, int(c.entry)), a.score*tuning.file
+	score := c.score
 	c.score = own + near + file
-	_, w := p.exactScore(c)
-	w.Own, w.Near, w.File = own, near, file
+	exact, w := p.exactScore(c)
+	w.Own, w.Near, w.File, w.Superseded = own, near, file, score-exact
 	for i := range p.words.terms {
 		if t, ok := p.terms[termOf{a.first + uint32(c.entry), i}]; ok {
 			w.Terms = append(w.Terms, t)

@@ -289,6 +289,7 @@ func randomTree(t *testing.T, r *rand.Rand, files int) string {
 		}
 		return strings.Join(w, " ")
 	}
+	ids := []string{"", " id=k1", " id=k2", " supersedes=k1", " id=k3 supersedes=k2", " supersedes=MEMORY.md#k1"}
 	for i := range files {
 		path := pick(
 			fmt.Sprintf("2026-02-%02d/s%d.md", 1+r.IntN(9), i),
@@ -316,7 +317,8 @@ func randomTree(t *testing.T, r *rand.Rand, files int) string {
 			case 2:
 				fmt.Fprintf(&b, "- [%s] %s\n", pick(" ", "x"), text())
 			case 3:
-				fmt.Fprintf(&b, "- **%s**: %s <!-- importance=%s visibility=%s -->\n", pick(testWords...), text(), pick("0.1", "0.5", "1"),
+				fmt.Fprintf(&b, "- **%s**: %s <!-- importance=%s%s visibility=%s -->\n", pick(testWords...), text(), pick("0.1", "0.5", "1"),
+					ids[b.Len()%len(ids)],
 					pick("public_ok", "private_only"))
 			case 4:
 				fmt.Fprintf(&b, "- %s <!-- visibility=%s updated=2026-02-0%dT10:0%d:00Z type=%s -->\n", text(),

@@ -76,6 +76,7 @@ type Hit struct {
 	Language   string   // of the code in Snippet
 	Highlights [][2]int // matching ranges of Snippet, in code points, end exclusive
 	AlsoAt     []Ref    // entries with the same text, best first
+	Successor  *Ref     // readable entry that supersedes it, or nil
 	Missing    []string // words of the query that the entry lacks
 	Partial    []string // those of them of which it has a part
 	More       int      // with Query.ByFile: other entries of the file that match
@@ -90,7 +91,7 @@ type Ref struct {
 	Line int // 1-based, in the file as the view reads it
 }
 
-// Why explains a score. Score = Own + Near + File + Date + Recency in Relevance,
+// Why explains a score. Score = Own + Near + File + Date + Recency + Superseded in Relevance,
 // Text*(1-bias) + Recency*bias + Importance*0.15 in Overlap.
 type Why struct {
 	Terms      []TermScore
@@ -99,6 +100,7 @@ type Why struct {
 	File       float64
 	Date       float64 // share of the days and months that the query names, and of words of time if it asks for one
 	Recency    float64
+	Superseded float64 // not positive: the score is at most that of the successor
 	Text       float64
 	Importance float64
 }

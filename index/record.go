@@ -46,6 +46,7 @@ type variant struct {
 	blocks    []uint32 // block numbers, in order
 	entries   []entry
 	important []float64 // importance of each entry; nil if no entry has one
+	links     *links    // nil if there are none
 
 	file   *file  // not stored
 	number uint32 // in the table; not stored
@@ -100,7 +101,7 @@ func slotOf(entry int) (b, s int) { return (entry + 1) / slotsPerBlock, (entry +
 
 // recordVersion identifies the encoding, the analysis and the meaning of
 // postings. An index with another version is rebuilt.
-const recordVersion = 11
+const recordVersion = 12
 
 // The kinds of partitions in terms and records.
 const (
@@ -184,7 +185,7 @@ func (p *variant) marshal(b []byte) []byte {
 		}
 		b = binary.AppendUvarint(b, uint64(e.length))
 	}
-	return b
+	return p.links.marshal(b)
 }
 
 var errRecord = errors.New("damaged record")
@@ -205,7 +206,7 @@ func unmarshalFile(b []byte) (*file, error) {
 	f.contact = d.string()
 	f.claim = d.string()
 	f.truncated = d.byte() != 0
-	f.variants = make([]*variant, d.count(12))
+	f.variants = make([]*variant, d.count(14))
 	for i := range f.variants {
 		f.variants[i] = d.readVariant()
 	}
@@ -255,6 +256,7 @@ func (d *decoder) readVariant() *variant {
 		}
 		e.length = uint16(d.uvarint())
 	}
+	p.links = d.readLinks(len(p.entries))
 	if b, _ := slotOf(len(p.entries) - 1); b != len(p.blocks)-1 {
 		d.bad = true
 	}

@@ -21,6 +21,7 @@ type table struct {
 	freeVariants []uint32
 	freeBlocks   []uint32
 	partitions   map[memory.Partition]*partitionStats
+	successors   map[uint64][]successor // by the hash of the id that they supersede
 	entries      int
 }
 
@@ -86,7 +87,7 @@ type partitionStats struct {
 
 func newTable() *table {
 	return &table{files: make(map[string]*file), unstored: make(map[string]*file),
-		partitions: make(map[memory.Partition]*partitionStats)}
+		partitions: make(map[memory.Partition]*partitionStats), successors: make(map[uint64][]successor)}
 }
 
 func (t *table) statsOf(p memory.Partition) *partitionStats {
@@ -184,6 +185,7 @@ func (t *table) countFile(f *file, sign int) {
 	for _, p := range f.variants {
 		s := t.statsOf(p.partition)
 		s.addVariant(p, sign)
+		t.countSuccessors(p, sign)
 		if s.files == 0 {
 			delete(t.partitions, s.Partition)
 		}

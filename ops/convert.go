@@ -30,7 +30,7 @@ func convertWhy(w *index.Why) *api.Why {
 	}
 	return &api.Why{
 		Terms: convertEach(w.Terms, func(t index.TermScore) api.TermScore { return api.TermScore(t) }),
-		Own:   w.Own, Near: w.Near, File: w.File, Date: w.Date, Recency: w.Recency, Text: w.Text, Importance: w.Importance,
+		Own:   w.Own, Near: w.Near, File: w.File, Date: w.Date, Recency: w.Recency, Superseded: w.Superseded, Text: w.Text, Importance: w.Importance,
 	}
 }
 

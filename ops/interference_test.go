@@ -90,6 +90,9 @@ func (w *randomSource) randomFiles() (list []*testFile) {
 			if w.IntN(4) == 0 {
 				attributes += " " + w.pickOne("updated=2026-02-03T01:00:00Z", "created=2026-01-03T01:00:00Z", "source=public:x", "session=sid1", "type=crumb")
 			}
+			if w.IntN(4) == 0 {
+				attributes += " supersedes=" + w.pickOne("k1", "k2", "k3", "SOUL.md#k1")
+			}
 			b.text = text + " <!--" + attributes + " visibility=" + visibilityOf(b.private) + " -->"
 			if n := len(l.blocks); n > 0 && l.blocks[n-1].text == b.text {
 				continue

@@ -155,9 +155,17 @@ func hitOf(c Call, h index.Hit) api.Hit {
 	}
 	out.Text, out.Truncated = firstRunes(e.Text, maxHitText)
 	for _, ref := range h.AlsoAt {
-		out.AlsoAt = append(out.AlsoAt, api.Place{ID: ref.Path + "#" + ref.ID, Path: ref.Path, Line: ref.Line})
+		out.AlsoAt = append(out.AlsoAt, placeOf(ref))
+	}
+	if h.Successor != nil {
+		place := placeOf(*h.Successor)
+		out.SupersededBy = &place
 	}
 	return out
+}
+
+func placeOf(r index.Ref) api.Place {
+	return api.Place{ID: r.Path + "#" + r.ID, Path: r.Path, Line: r.Line}
 }
 
 // sessionOf returns the id of a session: the one in its file, if the caller may

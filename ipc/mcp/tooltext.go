@@ -142,6 +142,9 @@ func (b *toolText) writeHits(a *api.SearchAnswer) {
 		for _, also := range h.AlsoAt {
 			b.writeLine("also at %s:%d", also.Path, also.Line)
 		}
+		if s := h.SupersededBy; s != nil {
+			b.writeLine("superseded by %s:%d", s.Path, s.Line)
+		}
 		if h.More > 0 {
 			b.writeLine("and %d more in this file", h.More)
 		}

@@ -66,6 +66,9 @@ func (p *Printer) printHit(h *api.Hit) {
 	if n := len(h.AlsoAt) - len(also); n > 0 {
 		p.printf("%s%s\n", indent, p.Style(term.AsMuted, fmt.Sprintf("and at %s more", term.Plural(n, "place"))))
 	}
+	if s := h.SupersededBy; s != nil {
+		p.printf("%s%s%s\n", indent, p.Style(term.AsMuted, "superseded by "), p.paintPlace(s.Path, s.Line))
+	}
 	if h.More > 0 {
 		p.printf("%s%s\n", indent, p.Style(term.AsMuted, fmt.Sprintf("and %d more in this file", h.More)))
 	}
@@ -134,7 +137,7 @@ func explainScore(h *api.Hit) string {
 	for _, part := range []struct {
 		name  string
 		value float64
-	}{{"own", w.Own}, {"near", w.Near}, {"file", w.File}, {"date", w.Date}, {"text", w.Text}, {"recency", w.Recency},
+	}{{"own", w.Own}, {"near", w.Near}, {"file", w.File}, {"date", w.Date}, {"text", w.Text}, {"recency", w.Recency}, {"superseded", w.Superseded},
 		{"importance", w.Importance}} {
 		if part.value != 0 {
 			parts = append(parts, fmt.Sprintf("%s %.4g", part.name, part.value))

@@ -296,6 +296,7 @@ func (w *randomMemory) addEntry(f *testFile, add func(chunk)) {
 		}
 	}
 	maybe(25, "id="+w.pickOne("k1", "k2", "k3", "k4"))
+	maybe(15, "supersedes="+w.pickOne("k1", "k2", "k3", "MEMORY.md#k4"))
 	maybe(15, "type="+w.pickOne("fact", "decision", "request"))
 	maybe(15, "importance="+w.pickOne("0.1", "0.5", "0.9"))
 	maybe(10, "updated="+w.day(w.r.IntN(4))+"T05:00:00Z")
