@@ -3,6 +3,7 @@ package memory
 import (
 	"crypto/sha256"
 	"encoding/base32"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -162,6 +163,8 @@ func (p *docParser) entryTime(e *Entry, dr *pendingAttributes, s section) time.T
 		t = p.d.Front.Updated
 	case p.dated:
 		t = from
+	case p.d.Place.Kind == Note:
+		t = p.noteTime(e)
 	}
 	if t.IsZero() {
 		return t
@@ -174,6 +177,29 @@ func (p *docParser) entryTime(e *Entry, dr *pendingAttributes, s section) time.T
 	}
 	return t.UTC()
 }
+
+// noteTime returns the time of an entry of an ordinary note that has none of its
+// own: the time in the frontmatter, the day in the file name, or the time of the
+// file.
+func (p *docParser) noteTime(e *Entry) time.Time {
+	d := p.d
+	if d.Own.Visibility == PublicOK || e.Partition == d.Own {
+		for _, key := range noteTimeKeys {
+			if t, ok := ParseTime(d.Front.text(key), p.l.location()); ok {
+				return t
+			}
+		}
+	}
+	base, _ := trimMD(path.Base(d.Place.Path))
+	if t, _, ok := dayBounds(dayInName(base), p.l.location()); ok {
+		return t
+	}
+	return p.meta.ModTime
+}
+
+// noteTimeKeys are the keys of the frontmatter with the time of a note, as usual in
+// Obsidian, Hugo, Jekyll and zk, the last change first.
+var noteTimeKeys = [...]string{"updated", "modified", "last_modified", "lastmod", "date", "created_at", "created"}
 
 func (p *docParser) updatedTime(e *Entry, dr *pendingAttributes) (time.Time, bool) {
 	v, ok := attrValue(dr.attrs, "updated")

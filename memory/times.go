@@ -55,6 +55,31 @@ func dayBounds(day string, loc *time.Location) (from, to time.Time, ok bool) {
 	return t, t.AddDate(0, 0, 1).Add(-time.Second), true
 }
 
+// dayInName returns the day in the base name of a file, or an empty string: a date
+// with separators anywhere, such as 2026-02-04, or digits at the start, such as
+// 20260204 or 202602041230.
+func dayInName(base string) string {
+	const n = len(time.DateOnly)
+	isDigit := func(i int) bool { return i >= 0 && i < len(base) && '0' <= base[i] && base[i] <= '9' }
+	base = strings.NewReplacer("_", "-", ".", "-").Replace(base)
+	for i := 0; i+n <= len(base); i++ {
+		if !isDigit(i-1) && !isDigit(i+n) && IsDay(base[i:i+n]) {
+			return base[i : i+n]
+		}
+	}
+	digits := 0
+	for isDigit(digits) {
+		digits++
+	}
+	if digits == 8 || digits == 12 || digits == 14 {
+		day := base[:4] + "-" + base[4:6] + "-" + base[6:8]
+		if century := base[:2]; (century == "19" || century == "20") && IsDay(day) {
+			return day
+		}
+	}
+	return ""
+}
+
 // clockRE matches the time at the start of a heading in a daily note.
 var clockRE = regexp.MustCompile(`^(\d{1,2})[:：](\d{2})(?:[:：](\d{2}))?\s*([AaPp])?(\.?[Mm]\.?)?(?:$|[^\pL\pN:])`)
 
