@@ -298,7 +298,10 @@ func (p *page) buildHits(res *Result) error {
 		if doc == nil {
 			continue // the search restarts
 		}
-		h := Hit{Doc: doc, Entry: e, Score: c.score, More: f.more[c.variant]}
+		h := Hit{Doc: doc, Entry: e, Score: c.score, Time: e.Time, More: f.more[c.variant]}
+		if t := p.entryAt(c).time; t != noTime && t != e.Time.UnixNano() { // see [file.setWritten]
+			h.Time = time.Unix(0, t)
+		}
 		has := make(map[string]bool, len(p.words.terms))
 		h.Snippet, h.Highlights, h.Language = p.analyzer.buildSnippet(e.Text, p.words.terms, has)
 		h.Missing, h.Partial = p.compareWords(e, h.Language, has)

@@ -121,6 +121,12 @@ const buildWorkers = 2
 func (x *Index) buildUpdates(ctx context.Context, updates []Update) ([]*file, [][]*block, error) {
 	files := make([]*file, len(updates))
 	blocks := make([][]*block, len(updates))
+	before := make([]*file, len(updates)) // records of the same paths
+	x.mu.RLock()
+	for i, u := range updates {
+		before[i] = x.table.files[u.Path]
+	}
+	x.mu.RUnlock()
 	workers := 1
 	if len(updates) > 16 {
 		workers = buildWorkers
@@ -141,6 +147,7 @@ func (x *Index) buildUpdates(ctx context.Context, updates []Update) ([]*file, []
 				}
 				if u := &updates[i]; u.Doc != nil {
 					files[i], blocks[i] = b.buildFile(u.Doc, u.Stamp, u.Hash, nil)
+					files[i].setWritten(before[i])
 				}
 			}
 		})

@@ -72,6 +72,7 @@ type Hit struct {
 	Doc        *memory.Document
 	Entry      *memory.Entry
 	Score      float64
+	Time       time.Time // of the entry; zero if unknown
 	Snippet    string
 	Language   string   // of the code in Snippet
 	Highlights [][2]int // matching ranges of Snippet, in code points, end exclusive

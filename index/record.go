@@ -17,6 +17,7 @@ type file struct {
 	path      string
 	stamp     memory.Stamp
 	hash      [32]byte
+	written   int64 // modification time at which this content was first seen, or noTime
 	kind      memory.Kind
 	owner     string // owner key of the place, which may change independently of the file
 	day       string
@@ -101,7 +102,7 @@ func slotOf(entry int) (b, s int) { return (entry + 1) / slotsPerBlock, (entry +
 
 // recordVersion identifies the encoding, the analysis and the meaning of
 // postings. An index with another version is rebuilt.
-const recordVersion = 13
+const recordVersion = 14
 
 // The kinds of partitions in terms and records.
 const (
@@ -134,6 +135,7 @@ func (f *file) marshal() []byte {
 	b = binary.AppendVarint(b, f.stamp.CTime)
 	b = binary.AppendUvarint(b, f.stamp.Inode)
 	b = append(b, f.hash[:]...)
+	b = binary.AppendVarint(b, f.written)
 	b = append(b, byte(f.kind))
 	b = appendString(b, f.owner)
 	b = appendString(b, f.day)
@@ -197,6 +199,7 @@ func unmarshalFile(b []byte) (*file, error) {
 	f := &file{path: d.string()}
 	f.stamp = memory.Stamp{Size: d.varint(), MTime: d.varint(), CTime: d.varint(), Inode: d.uvarint()}
 	copy(f.hash[:], d.bytes(32))
+	f.written = d.varint()
 	f.kind = memory.Kind(d.byte())
 	f.owner = d.string()
 	f.day = d.string()
@@ -324,6 +327,32 @@ func (d *decoder) count(size int) int {
 		return 0
 	}
 	return int(n)
+}
+
+// setWritten sets when the content of the file was written, which is not after the
+// time in the stamp: a checkout, a copy over the file or touch only changes that.
+// Entries with the time of the file take the earlier time. The previous record of
+// the path is nil if there is none.
+func (f *file) setWritten(before *file) {
+	f.written = noTime
+	if f.stamp != (memory.Stamp{}) {
+		f.written = f.stamp.MTime
+	}
+	if before == nil || before.hash != f.hash || f.hash == [32]byte{} || before.written == noTime {
+		return
+	}
+	modified := f.written
+	if modified != noTime && modified <= before.written {
+		return
+	}
+	f.written = before.written
+	for _, v := range f.variants {
+		for i := range v.entries {
+			if e := &v.entries[i]; e.time == modified && modified != noTime {
+				e.time = f.written
+			}
+		}
+	}
 }
 
 // setDerived sets the fields that are not stored.

@@ -149,7 +149,7 @@ func hitOf(c Call, h index.Hit) api.Hit {
 		Day: doc.Place.Day, Session: sessionOf(c, doc), Section: strings.Join(e.Sections, " > "),
 		Title: e.Title, Snippet: h.Snippet, Language: h.Language, Highlights: h.Highlights, Type: e.Type, Tags: e.Tags,
 		Importance: e.Importance, Visibility: e.Partition.Visibility.String(), Task: taskState(e.Tasks),
-		Added: e.Added, Time: e.Time.UTC(), Untrusted: e.Author().Untrusted(c.View), Stale: doc.Stale, More: h.More,
+		Added: e.Added, Time: h.Time.UTC(), Untrusted: e.Author().Untrusted(c.View), Stale: doc.Stale, More: h.More,
 		Missing: h.Missing, Partial: h.Partial,
 		Why: convertWhy(h.Why),
 	}
