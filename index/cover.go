@@ -37,7 +37,7 @@ const (
 	coverMany    = 4
 	coverPair    = 0.95 // weight of a pair of Han characters: a word forms several pairs with its neighbours
 	coverRoutine = 0.25 // weight of a word of [routineWords]
-	coverRare    = 4    // number of entries with a rare word; half of that among a few entries
+	coverRare    = 4    // number of entries with a rare word
 	coverNext    = 0.7  // share of the threshold for the entries beside the best one
 )
 
@@ -73,7 +73,7 @@ func (p *page) computeCover(e *memory.Entry) float64 {
 // weighTerms computes the weight of each term of the query in its coverage, and
 // their sum.
 func (p *page) weighTerms() {
-	most := idf(p.entries, min(p.entries, coverRare, max(coverRare/2, p.entries/4)))
+	most := idf(p.entries, min(p.entries, coverRare))
 	p.worth = make(map[string]float64, len(p.words.terms))
 	for i, t := range p.words.terms {
 		w := t.weight * min(1, p.idfs[i]/most)

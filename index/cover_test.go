@@ -201,6 +201,14 @@ func TestCoverOfFewEntries(t *testing.T) {
 			t.Errorf("one entry: %q: something passes is %v", query, got)
 		}
 	}
+	text := "- The release is in May.\n- The release needs a tag.\n- Ann writes the notes of the release.\n"
+	if err := os.WriteFile(filepath.Join(dir, "a.md"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	x = openTest(t, dir)
+	if len(passing(t, x, "When is the release?", x.now)) == 0 {
+		t.Error("three entries on a subject: nothing passes")
+	}
 }
 
 // TestCoverIsPrivate checks that the coverage of an entry does not depend on
