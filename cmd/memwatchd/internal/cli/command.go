@@ -112,6 +112,7 @@ func newOperationCommand(op *api.Operation, form *api.Command, name string, g *G
 	case "journal":
 		addOnelineFlag(c, g)
 	}
+	addOutputFlags(c, form.Words, &g.output)
 	if form.Example != "" {
 		c.Example = "  memwatchd " + form.Words + " " + form.Example
 	}
@@ -125,7 +126,11 @@ func newOperationCommand(op *api.Operation, form *api.Command, name string, g *G
 			continue // a positional argument or a global flag
 		}
 		v := &paramFlag{param: p, req: req, stdin: c.InOrStdin}
-		f := c.Flags().VarPF(v, p.Flag, "", describeParam(p))
+		short := ""
+		if p.Name == "limit" {
+			short = "n"
+		}
+		f := c.Flags().VarPF(v, p.Flag, short, describeParam(p))
 		f.NoOptDefVal = p.Bare
 		c.RegisterFlagCompletionFunc(f.Name, completeFlag(p, form, req, g))
 	}
@@ -355,9 +360,12 @@ func newInvocation(cmd *cobra.Command, op *api.Operation, req *api.Request, g *G
 		}
 	}
 	out := NewPrinter(g.Stdout, g.Stderr, c, g.NoColor)
-	out.page, out.verbose, out.oneline = pageOf(op, req), g.verbose, g.oneline
+	if err := g.output.check(g.JSON, out.locate); err != nil {
+		return nil, err
+	}
+	out.page, out.output, out.verbose, out.oneline = pageOf(op, req), g.output, g.verbose, g.oneline
 	if g.OpenRoot != nil {
-		out.memory = g.OpenRoot(c.Memory.Dir)
+		out.memory, out.sameMemory = g.OpenRoot(c.Memory.Dir), g.Socket == ""
 		if err := setPaths(op, req, out.memory); err != nil {
 			return nil, err
 		}
@@ -456,6 +464,12 @@ func (a *invocation) printResponse(raw json.RawMessage) error {
 	answer := a.op.NewAnswer()
 	if err := json.Unmarshal(raw, answer); err != nil {
 		return fmt.Errorf("%s: read the answer: %w", a.op.Name, err)
+	}
+	switch {
+	case a.out.output.quiet:
+		return nil
+	case a.out.output.template != nil:
+		return a.out.output.printFormatted(a.g.Stdout, answer)
 	}
 	return a.out.printAnswer(answer)
 }

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -94,7 +95,11 @@ func Execute(ctx context.Context, root *cobra.Command, args []string, stderr io.
 	if s, ok := errors.AsType[ErrSignal](context.Cause(ctx)); ok {
 		return 128 + int(s.Signal) // as in shells
 	}
-	fmt.Fprintln(stderr, term.Wrap("memwatchd: "+term.EscapeLine(err.Error()), term.Width(stderr), "    "))
+	if asJSON, _ := root.PersistentFlags().GetBool("json"); asJSON || slices.Contains(args, "--json") {
+		stderr.Write(AsJSON(api.Failure{Error: failureOf(err)}))
+	} else {
+		fmt.Fprintln(stderr, term.Wrap("memwatchd: "+term.EscapeLine(err.Error()), term.Width(stderr), "    "))
+	}
 	if _, ok := cmd.Annotations[NeverFails]; ok {
 		return 0
 	}
@@ -108,6 +113,25 @@ func Execute(ctx context.Context, root *cobra.Command, args []string, stderr io.
 	return ExitFailed
 }
 
+// failureOf returns an error in the form of the daemon's errors.
+func failureOf(err error) *api.Error {
+	failure, ok := errors.AsType[*api.Error](err)
+	if ok && failure.Error() == err.Error() {
+		return failure
+	}
+	code := api.Internal
+	_, usage := errors.AsType[UsageError](err)
+	switch {
+	case ok:
+		code = failure.Code
+	case usage:
+		code = api.Invalid
+	case errors.Is(err, client.ErrNoDaemon):
+		code = api.Unavailable
+	}
+	return api.Errorf(code, "%v", err)
+}
+
 // Globals holds the global flags and the dependencies of the commands.
 type Globals struct {
 	Config  config.Flags
@@ -118,6 +142,7 @@ type Globals struct {
 	NoColor bool
 	verbose bool // flag of status only
 	oneline bool // flag of journal only
+	output  output
 
 	Stdout, Stderr io.Writer
 
@@ -155,7 +180,7 @@ func NewRoot(g *Globals) *cobra.Command {
 	f.StringVar(&g.Socket, "socket", "", "socket of the daemon")
 	f.StringVar(&g.Subject, "subject", "", "act as this subject (default: the owner)")
 	f.StringVar(&g.Context, "context", "", "where the answer is shown: private (default), public or unknown")
-	f.BoolVar(&g.JSON, "json", false, "print the answer as JSON")
+	f.BoolVar(&g.JSON, "json", false, "print the answer as JSON, and errors as JSON on standard error")
 	f.BoolVar(&g.NoColor, "no-color", false, "disable colors")
 	completeGlobals(root, g)
 

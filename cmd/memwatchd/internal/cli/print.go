@@ -25,16 +25,18 @@ import (
 // standard output; hints such as "more results" go to standard error.
 type Printer struct {
 	page    page
+	output  output
 	verbose bool // shows all details
 	oneline bool // shows one line for each change
 
-	w        io.Writer
-	out      strings.Builder // pending text of the answer
-	color    bool
-	width    int            // of the terminal, in columns; 0 for other outputs
-	memory   *Root          // finds files from the working directory; may be nil
-	location *time.Location // time zone of its dates
-	now      time.Time
+	w          io.Writer
+	out        strings.Builder // pending text of the answer
+	color      bool
+	width      int            // of the terminal, in columns; 0 for other outputs
+	memory     *Root          // finds files from the working directory; may be nil
+	sameMemory bool           // the daemon is sure to serve the directory of memory
+	location   *time.Location // time zone of its dates
+	now        time.Time
 
 	hintWriter io.Writer // destination of hints; nil for none
 	hintColor  bool

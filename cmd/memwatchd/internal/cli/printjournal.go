@@ -17,6 +17,14 @@ func addOnelineFlag(c *cobra.Command, g *Globals) {
 
 // printJournal shows the changes, newest first, as differences or on a line each.
 func (p *Printer) printJournal(a *api.JournalAnswer) {
+	if p.output.files {
+		var paths []string
+		for _, w := range a.Writes {
+			paths = append(paths, cmp.Or(w.To, w.Path))
+		}
+		p.printFiles(paths)
+		return
+	}
 	for i, w := range a.Writes {
 		state := ""
 		if w.State != "done" {

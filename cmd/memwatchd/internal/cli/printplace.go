@@ -13,10 +13,8 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 )
 
-// formatPlace returns path:line in the form that terminals and editors open. An
-// existing file below the root gets its full path, or a path relative to the
-// working directory if it lies below that; other paths stay as the daemon sent
-// them. A place is never cut, because a cut path cannot be opened.
+// formatPlace returns path:line in the form that terminals and editors open. A
+// place is never cut, because a cut path cannot be opened.
 func (p *Printer) formatPlace(path string, line int) string {
 	return p.placeText(path, line).s
 }
@@ -37,13 +35,14 @@ func (p *Printer) paintPlace(path string, line int) string {
 	return p.paintText(t, 0, len(t.s))
 }
 
-// locate returns the path of a memory file for use on this machine.
+// locate returns the path of a memory file for use on this machine: relative to
+// the working directory if the file lies below that, else absolute.
 func (p *Printer) locate(path string) string {
 	if p.memory == nil || path == "" {
 		return path
 	}
-	if exists, _ := p.memory.Has(path); !exists {
-		return path
+	if exists, _ := p.memory.Has(path); !exists && !p.sameMemory {
+		return path // --socket may reach the daemon of another memory
 	}
 	return RelativePath(filepath.Join(p.memory.Dir, filepath.FromSlash(path)))
 }

@@ -12,6 +12,7 @@ import (
 // printRelated shows links in both directions: the place, the target or "<-", and
 // the text.
 func (p *Printer) printRelated(a *api.RelatedAnswer) {
+	var paths []string
 	for _, l := range a.To {
 		target := l.Target
 		if l.Path != "" {
@@ -20,11 +21,16 @@ func (p *Printer) printRelated(a *api.RelatedAnswer) {
 		if l.Anchor != "" {
 			target += "#" + l.Anchor
 		}
-		p.printLink(a.Path, l.Line, " -> "+term.EscapeLine(target), strings.Join(strings.Fields(l.Text), " "))
+		paths = append(paths, l.Path)
+		p.printLink(a.Path, l.Line, "-> "+target, strings.Join(strings.Fields(l.Text), " "))
 	}
 	for _, l := range a.From {
 		first, _, _ := strings.Cut(strings.TrimSpace(l.Text), "\n")
-		p.printLink(l.Path, l.Line, " <-", first)
+		paths = append(paths, l.Path)
+		p.printLink(l.Path, l.Line, "<-", first)
+	}
+	if p.output.files {
+		p.printFiles(paths)
 	}
 	if len(a.To)+len(a.From) == 0 {
 		p.addHint(term.AsMuted, "no links")
@@ -34,8 +40,16 @@ func (p *Printer) printRelated(a *api.RelatedAnswer) {
 
 // printLink shows one link, on one line if it fits.
 func (p *Printer) printLink(path string, line int, arrow, words string) {
-	p.out.WriteString(p.paintPlace(path, line) + arrow)
-	if t := term.EscapeLine(words); p.width == 0 || uniseg.StringWidth(p.formatPlace(path, line)+arrow+t)+2 <= p.width {
+	switch {
+	case p.output.files:
+		return
+	case p.forPrograms():
+		p.printPlaces([]listed{{path: path, line: line, text: strings.TrimSpace(arrow + "  " + words)}})
+		return
+	}
+	arrow = term.EscapeLine(arrow)
+	p.out.WriteString(p.paintPlace(path, line) + " " + arrow)
+	if t := term.EscapeLine(words); uniseg.StringWidth(p.formatPlace(path, line)+arrow+t)+3 <= p.width {
 		p.println(p.Style(term.AsMuted, joinNonEmpty(t)))
 		return
 	}

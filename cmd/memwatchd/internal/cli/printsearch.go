@@ -22,15 +22,31 @@ const (
 	maxOtherPlaces = 3
 )
 
-// printHits shows search results: for each a place with section and age, and below
-// it the indented match.
+// printHits shows search results on a terminal: for each a place with section and
+// age, and below it the indented match. For other programs it prints places.
 func (p *Printer) printHits(a *api.SearchAnswer) {
+	var paths []string
 	for i := range a.Hits {
-		if i > 0 {
-			p.println("")
+		h := &a.Hits[i]
+		switch {
+		case p.output.files:
+			for _, place := range hitPlaces(h) {
+				paths = append(paths, place.path)
+			}
+		case p.forPrograms():
+			p.printPlaces(hitPlaces(h))
+			if h.Stale {
+				p.addHint(term.AsBad, "stale: %s is unreadable", h.Path)
+			}
+			p.printWhy(h)
+		default:
+			if i > 0 {
+				p.println("")
+			}
+			p.printHit(h)
 		}
-		p.printHit(&a.Hits[i])
 	}
+	p.printFiles(paths)
 	if p.addMoreHint(a) && p.width > 0 {
 		p.println("")
 	}
@@ -43,6 +59,7 @@ func (p *Printer) printHits(a *api.SearchAnswer) {
 	p.addIndexHints(a.Note, a.Index)
 }
 
+// printHit shows a hit on a terminal.
 func (p *Printer) printHit(h *api.Hit) {
 	stale := ""
 	if h.Stale {
@@ -72,12 +89,18 @@ func (p *Printer) printHit(h *api.Hit) {
 	if h.More > 0 {
 		p.printf("%s%s\n", indent, p.Style(term.AsMuted, fmt.Sprintf("and %d more in this file", h.More)))
 	}
-	if h.Why != nil {
-		if len(h.Missing) > 0 {
-			p.printIndented(0, plainText(term.AsMuted, "lacks "+strings.Join(h.Missing, ", ")))
-		}
-		p.printIndented(0, plainText(term.AsMuted, explainScore(h)))
+	p.printWhy(h)
+}
+
+// printWhy shows the parts of the score of a hit, if the answer contains them.
+func (p *Printer) printWhy(h *api.Hit) {
+	if h.Why == nil || p.output.vimgrep {
+		return
 	}
+	if len(h.Missing) > 0 {
+		p.printIndented(0, plainText(term.AsMuted, "lacks "+strings.Join(h.Missing, ", ")))
+	}
+	p.printIndented(0, plainText(term.AsMuted, explainScore(h)))
 }
 
 // printSnippet shows a snippet of one line or several.

@@ -1,0 +1,219 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"slices"
+	"strings"
+	"text/template"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
+)
+
+// An output is a form of answers for other programs, as selected by flags.
+type output struct {
+	files   bool   // only the paths of the files
+	null    bool   // a zero byte after each path
+	vimgrep bool   // path:line:column:text
+	quiet   bool   // nothing
+	format  string // template for the answer
+
+	template *template.Template // parsed format
+}
+
+// addOutputFlags adds the flags for the output of a command that lists something.
+func addOutputFlags(c *cobra.Command, words string, o *output) {
+	f := c.Flags()
+	switch words {
+	case "search", "recent", "related":
+		f.BoolVar(&o.vimgrep, "vimgrep", false, "print path:line:column:text on one line each")
+		fallthrough
+	case "ls":
+		f.BoolVarP(&o.quiet, "quiet", "q", false, "print nothing; the exit status is 0 if something was found, else 1")
+		fallthrough
+	case "journal":
+		f.BoolVarP(&o.files, "files", "l", false, "print only the paths of the files, once each")
+		f.BoolVarP(&o.null, "null", "0", false, "with --files, end each path with a zero byte")
+		fallthrough
+	case "stats", "tags":
+		f.StringVar(&o.format, "format", "", "print the answer with this Go template, such as\n"+
+			"'{{range .hits}}{{file .path}}{{end}}'; its fields are those of --json")
+	}
+}
+
+// check returns an error if flags of the output exclude each other. It parses the
+// template; printing calls locate for the function file of a template.
+func (o *output) check(asJSON bool, locate func(string) string) error {
+	var used []string
+	for _, f := range []struct {
+		name string
+		set  bool
+	}{{"--json", asJSON}, {"--files", o.files}, {"--vimgrep", o.vimgrep}, {"--quiet", o.quiet},
+		{"--format", o.format != ""}} {
+		if f.set {
+			used = append(used, f.name)
+		}
+	}
+	switch {
+	case len(used) > 1:
+		return UsageError{Err: fmt.Errorf("%s and %s exclude each other", used[0], used[1])}
+	case o.null && !o.files:
+		return UsageError{Err: errors.New("--null needs --files")}
+	case o.format == "":
+		return nil
+	}
+	var err error
+	o.template, err = template.New("--format").Option("missingkey=error").Funcs(template.FuncMap{
+		"file": locate,
+		"json": func(v any) string { return strings.TrimSuffix(string(AsJSON(v)), "\n") },
+	}).Parse(o.format)
+	if err != nil {
+		return UsageError{Err: err}
+	}
+	return nil
+}
+
+// printFormatted prints an answer with the template of the output.
+func (o *output) printFormatted(w io.Writer, answer any) error {
+	var b bytes.Buffer
+	if err := o.template.Execute(&b, templateValue(reflect.ValueOf(answer))); err != nil {
+		return UsageError{Err: err}
+	}
+	if b.Len() > 0 && !bytes.HasSuffix(b.Bytes(), []byte("\n")) && !bytes.HasSuffix(b.Bytes(), []byte{0}) {
+		b.WriteByte('\n')
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+// templateValue returns a value for templates. Structs become maps with the names
+// of their JSON fields, absent ones included, and texts are escaped for terminals.
+func templateValue(v reflect.Value) any {
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		if v.IsNil() {
+			return nil
+		}
+		return templateValue(v.Elem())
+	case reflect.String:
+		return term.EscapeText(v.String())
+	case reflect.Slice:
+		if raw, ok := v.Interface().(json.RawMessage); ok {
+			return string(term.EscapeJSON(raw))
+		}
+		list := make([]any, v.Len())
+		for i := range list {
+			list[i] = templateValue(v.Index(i))
+		}
+		return list
+	case reflect.Struct:
+		if t, ok := v.Interface().(time.Time); ok {
+			return t
+		}
+		fields := map[string]any{}
+		for _, f := range reflect.VisibleFields(v.Type()) {
+			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			if f.Anonymous || name == "" || name == "-" {
+				continue
+			}
+			if field, err := v.FieldByIndexErr(f.Index); err == nil { // an embedded pointer may be nil
+				fields[name] = templateValue(field)
+			}
+		}
+		return fields
+	}
+	return v.Interface()
+}
+
+// A listed place is one line of a list for other programs.
+type listed struct {
+	path         string
+	line, column int
+	text         string
+}
+
+// forPrograms reports whether lists consist of lines for other programs.
+func (p *Printer) forPrograms() bool { return p.width == 0 || p.output.vimgrep }
+
+// printPlaces prints places for other programs: path:line: text, in the form that
+// compilers use and editors parse, or as the flags select.
+func (p *Printer) printPlaces(list []listed) {
+	for _, l := range list {
+		if p.output.vimgrep {
+			p.printf("%s:%d:%s\n", p.paintPlace(l.path, l.line), max(l.column, 1), term.EscapeLine(l.text))
+			continue
+		}
+		p.printf("%s: %s\n", p.paintPlace(l.path, l.line), term.EscapeLine(l.text))
+	}
+}
+
+// printFiles prints the distinct paths, in order.
+func (p *Printer) printFiles(paths []string) {
+	seen := map[string]bool{}
+	for _, path := range paths {
+		switch file := p.locate(path); {
+		case path == "" || seen[path]:
+			continue
+		case p.output.null && p.width == 0: // the bytes of the name, for programs
+			p.out.WriteString(file + "\x00")
+		case p.output.null:
+			p.out.WriteString(term.EscapeLine(file) + "\x00")
+		default:
+			p.println(p.Style(term.AsPath, term.EscapeLine(file)))
+		}
+		seen[path] = true
+	}
+}
+
+// hitPlaces returns the places of a hit and of its copies. The place of the hit is
+// its first match, if the text contains all lines of the entry.
+func hitPlaces(h *api.Hit) []listed {
+	first, _, _ := strings.Cut(strings.TrimSpace(h.Text), "\n")
+	at := listed{path: h.Path, line: h.Line, text: first}
+	shown, match := matchOf(h)
+	if h.Snippet != "" {
+		at.text = strings.TrimSpace(shown)
+	}
+	lines := strings.Split(strings.TrimSuffix(h.Text, "\n"), "\n")
+	if match != "" && (h.Truncated || len(lines) == h.EndLine-h.Line+1) {
+		whole := strings.TrimSuffix(strings.TrimSpace(shown), "…")
+		i := slices.IndexFunc(lines, func(line string) bool { return strings.Contains(line, whole) })
+		if i < 0 || !strings.Contains(lines[i], match) { // the snippet joins lines
+			i = slices.IndexFunc(lines, func(line string) bool { return strings.Contains(line, match) })
+		}
+		if i >= 0 {
+			at.line += i
+			at.column = strings.Index(lines[i], match) + 1
+		}
+	}
+	places := []listed{at}
+	for _, other := range h.AlsoAt {
+		places = append(places, listed{path: other.Path, line: other.Line, text: at.text})
+	}
+	return places
+}
+
+// matchOf returns the line of a snippet with the first highlight, and the
+// highlighted text. Without highlights it returns the first line.
+func matchOf(h *api.Hit) (line, match string) {
+	line, _, _ = strings.Cut(h.Snippet, "\n")
+	if len(h.Highlights) == 0 {
+		return line, ""
+	}
+	runes, from, to := []rune(h.Snippet), h.Highlights[0][0], h.Highlights[0][1]
+	if from < 0 || to > len(runes) || from >= to { // of a daemon of another version
+		return line, ""
+	}
+	before, after := string(runes[:from]), string(runes[from:])
+	before = before[strings.LastIndexByte(before, '\n')+1:]
+	after, _, _ = strings.Cut(after, "\n")
+	return before + after, string(runes[from:to])
+}
