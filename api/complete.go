@@ -7,17 +7,18 @@ type CompleteRequest struct {
 	Prefix string `json:"prefix" doc:"only names with this prefix; for sections, letter case is ignored"`
 	Steps  bool   `json:"steps" doc:"path: list a directory as one name ending in /, not the files below it"`
 	After  string `json:"after" doc:"only names that sort after this one; for the next page, the next field of the previous answer"`
-	Limit  int    `json:"limit" default:"100" min:"1" max:"1000" doc:"maximum number of names, 1 to 1000"`
+	Limit  int    `json:"limit" default:"100" preset:"1000" min:"1" max:"1000" doc:"maximum number of names, 1 to 1000"`
 	Fresh
 	Scope
 }
 
 // CompleteAnswer is a sorted list of names.
 type CompleteAnswer struct {
-	Values []string   `json:"values"`
-	Total  int        `json:"total"`          // number of names with the prefix
-	Next   string     `json:"next,omitempty"` // the last of these values, if more names follow
-	Index  IndexState `json:"index"`
+	Values  []string   `json:"values"`
+	Entries []int      `json:"entries,omitempty"` // tag: number of readable entries with each tag
+	Total   int        `json:"total"`             // number of names with the prefix
+	Next    string     `json:"next,omitempty"`    // the last of these values, if more names follow
+	Index   IndexState `json:"index"`
 
 	Redaction
 }

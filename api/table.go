@@ -43,7 +43,21 @@ var Operations = []*Operation{
 	}),
 	NewOperation[CompleteRequest, CompleteAnswer](Operation{
 		Name: "complete", Summary: "List names with a prefix: files, subjects, namespaces, sessions, headings or tags",
-		ReadOnly: true, ProgramsOnly: true,
+		ReadOnly: true,
+		Commands: []Command{{
+			Words: "tags", Summary: "List the tags, with the number of entries of each", Example: "--prefix project:",
+			Set: map[string]string{"what": "tag"}, Without: []string{"steps"},
+		}},
+	}),
+	NewOperation[FilesRequest, FilesAnswer](Operation{
+		Name: "files", Summary: "List the files, or sum their entries and words", ReadOnly: true,
+		Commands: []Command{{
+			Words: "ls", Summary: "List the files, with the date and the number of their entries", Example: "notes",
+			Without: []string{"totals"},
+		}, {
+			Words: "stats", Summary: "Show the number of files, entries and words, by kind and month",
+			Set: map[string]string{"totals": "true"}, Without: []string{"after", "limit"},
+		}},
 	}),
 	NewOperation[NoteRequest, NoteAnswer](Operation{
 		Name: "note", Summary: "Append a note to the daily log", Needs: AnySubject,

@@ -128,7 +128,7 @@ func (v *preparedFilter) passesVariant(o *overlay, n uint32) (pass, ask bool) {
 
 // passesFile reports whether the record of a file passes.
 func (v *preparedFilter) passesFile(f *file) bool {
-	if v.Path != "" && !matchPath(v.Path, f.path) {
+	if v.Path != "" && !MatchPath(v.Path, f.path) {
 		return false
 	}
 	// session_id and contact_id belong to the frontmatter. A view that cannot
@@ -167,9 +167,9 @@ func (v *preparedFilter) passesRecord(e *entry) bool {
 	return e.flags&want != 0
 }
 
-// matchPath reports whether path matches a glob, or is the named file, or is
+// MatchPath reports whether path matches a glob, or is the named file, or is
 // below the named directory.
-func matchPath(pattern, path string) bool {
+func MatchPath(pattern, path string) bool {
 	pattern = strings.Trim(pattern, "/")
 	if rest, ok := strings.CutPrefix(path, pattern); ok && (rest == "" || rest[0] == '/') {
 		return true

@@ -3,6 +3,7 @@ package index
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/memwatchd/memwatchd/memory"
 )
@@ -60,6 +61,29 @@ func (i FileInfo) Version(v memory.View) (version uint64, entries int, ok bool) 
 		}
 	}
 	return 0, 0, false
+}
+
+// EachEntry calls use with the time and the number of words of each entry that the
+// view may read, in order. The time is zero if it is unknown. EachEntry returns
+// false if the view cannot read any part of the file.
+func (i FileInfo) EachEntry(v memory.View, use func(at time.Time, words int)) bool {
+	if i.file == nil {
+		return false
+	}
+	for _, p := range i.file.variants {
+		if !v.Readable(p.partition) {
+			continue
+		}
+		for _, e := range p.entries {
+			var at time.Time
+			if e.time != noTime {
+				at = time.Unix(0, e.time)
+			}
+			use(at, int(e.length))
+		}
+		return true
+	}
+	return false
 }
 
 // File returns the description of the indexed file and reports whether the

@@ -41,14 +41,28 @@ func (x *Index) Owners() (owners []string) {
 	return slices.Compact(owners)
 }
 
-// Tags returns a page of the sorted tags of readable entries, and the total
-// number of tags with the prefix. The errors are those of [Index.Search].
-func (x *Index) Tags(ctx context.Context, view memory.View, l Listing) (tags []string, total int, err error) {
-	err = x.readTerms(ctx, view, kindTag, l.Prefix, func(_ *page, terms []string) error {
+// Tags returns a page of the sorted tags of readable entries with the number of
+// these entries, and the total number of tags with the prefix. The errors are
+// those of [Index.Search].
+func (x *Index) Tags(ctx context.Context, view memory.View, l Listing) (tags []string, entries []int, total int,
+	err error) {
+	err = x.readTerms(ctx, view, kindTag, l.Prefix, func(p *page, terms []string) error {
 		tags, total = l.Page(terms), len(terms)
-		return nil
+		entries = make([]int, len(tags))
+		for i, tag := range tags {
+			p.eachBlock(kindTag, tag, func(_ uint32, r ref, v slots) {
+				for v != 0 {
+					slot, _ := v.next()
+					v = v.without(slot)
+					if entryOfSlot(int(r.nth), slot) >= 0 {
+						entries[i]++
+					}
+				}
+			})
+		}
+		return p.err
 	})
-	return tags, total, err
+	return tags, entries, total, err
 }
 
 // Sections returns a page of the headings above readable entries, and the total

@@ -20,9 +20,13 @@ func TestNamesOfWhatIsThere(t *testing.T) {
 	view, all := ownerView(t), Listing{Limit: 10}
 	check := func(when string, wantTags, wantSections []string) {
 		t.Helper()
-		tags, n, err := x.Tags(t.Context(), view, all)
-		if err != nil || n != len(tags) {
+		names, entries, n, err := x.Tags(t.Context(), view, all)
+		if err != nil || n != len(names) || n != len(entries) {
 			t.Fatal(n, err)
+		}
+		var tags []string
+		for i, name := range names {
+			tags = append(tags, fmt.Sprint(name, " ", entries[i]))
 		}
 		sections, n, err := x.Sections(t.Context(), view, all)
 		if err != nil || n != len(sections) {
@@ -32,22 +36,22 @@ func TestNamesOfWhatIsThere(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", when, diff)
 		}
 	}
-	check("at first", []string{"coffee", "green", "tea"}, []string{"Other", "Plans"})
+	check("at first", []string{"coffee 1", "green 1", "tea 2"}, []string{"Other", "Plans"})
 	s.text["a.md"] = "## Other plans\n- one #tea\n"
 	delete(s.text, "c.md")
 	if err := x.Apply(t.Context(), s.updates("a.md", "c.md")); err != nil {
 		t.Fatal(err)
 	}
-	check("after a change", []string{"tea"}, []string{"Other plans", "plans!"})
+	check("after a change", []string{"tea 2"}, []string{"Other plans", "plans!"})
 
 	// The new files reuse the numbers of the deleted ones.
 	s.text["d.md"], s.text["e.md"] = "## Later\n- four #cocoa\n", "## Later\n- five\n"
 	if err := x.Apply(t.Context(), s.updates("d.md", "e.md")); err != nil {
 		t.Fatal(err)
 	}
-	check("after something new", []string{"cocoa", "tea"}, []string{"Later", "Other plans", "plans!"})
+	check("after something new", []string{"cocoa 1", "tea 2"}, []string{"Later", "Other plans", "plans!"})
 
-	tags, n, err := x.Tags(t.Context(), view, Listing{Prefix: "t", After: "tea", Limit: 1})
+	tags, _, n, err := x.Tags(t.Context(), view, Listing{Prefix: "t", After: "tea", Limit: 1})
 	if len(tags) != 0 || n != 1 || err != nil {
 		t.Errorf("behind the last tag there are %q of %d, %v", tags, n, err)
 	}
@@ -64,9 +68,9 @@ func TestNamesWhileNotWhole(t *testing.T) {
 	if err := x.Apply(t.Context(), s.updates("a.md")); err != nil {
 		t.Fatal(err)
 	}
-	tags, _, err := x.Tags(t.Context(), ownerView(t), Listing{Limit: 10})
-	if want := []string{"coffee", "tea"}; err != nil || !slices.Equal(tags, want) {
-		t.Errorf("tags are %q, %v; want %q", tags, err, want)
+	tags, entries, _, err := x.Tags(t.Context(), ownerView(t), Listing{Limit: 10})
+	if want := []string{"coffee", "tea"}; err != nil || !slices.Equal(tags, want) || !slices.Equal(entries, []int{1, 1}) {
+		t.Errorf("tags are %q with %d entries, %v; want %q", tags, entries, err, want)
 	}
 	sections, _, err := x.Sections(t.Context(), ownerView(t), Listing{Limit: 10})
 	if want := []string{"More", "Plans"}; err != nil || !slices.Equal(sections, want) {

@@ -166,6 +166,23 @@ var requestPlans = map[string]requestPlan{
 			}}},
 		}
 	}},
+	"files": {rule: reads, requests: func(e *target) []testRequest {
+		list := testRequest{request: fields{"path": e.path}, reaches: true, shows: func(r *testResult) bool {
+			return slices.ContainsFunc(decodeAnswer[api.FilesAnswer](r.answer).Files, func(f api.ListedFile) bool { return f.Path == e.path })
+		}}
+		list.adjust = func(a *testCaller, _ outcome) outcome {
+			if a.canRead(e.owner, false) {
+				return allowed // for the other text in the file
+			}
+			return hidden
+		}
+		return []testRequest{
+			list, {request: fields{"totals": true}, free: true}, {request: fields{"kinds": []string{"session", "note"}}, free: true},
+			{free: true, before: &preceding{"files", fields{"limit": 1}, func(answer string) fields {
+				return fields{"limit": 2, "after": decodeAnswer[api.FilesAnswer](answer).Next}
+			}}},
+		}
+	}},
 	"todo": {rule: changes, requests: func(e *target) []testRequest {
 		done := func(r *testResult) bool { return !r.hasLine(e.path, e.task()) }
 		var list []testRequest

@@ -82,6 +82,7 @@ func (m *Memory) bindAll() map[string]binding {
 		"todos":                 bindFunc(r.todos),
 		"todo":                  bindFunc(w.todo),
 		"complete":              bindFunc(r.complete),
+		"files":                 bindFunc(r.files),
 		"note":                  bindFunc(w.note),
 		"capture":               bindFunc(w.capture),
 		"remember":              bindFunc(w.remember),

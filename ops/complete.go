@@ -33,7 +33,7 @@ func (m readOps) complete(ctx context.Context, c Call, r *api.CompleteRequest) (
 	case "section":
 		values, answer.Total, err = m.Index.Sections(ctx, c.View, listing)
 	case "tag":
-		values, answer.Total, err = m.Index.Tags(ctx, c.View, listing)
+		values, answer.Entries, answer.Total, err = m.Index.Tags(ctx, c.View, listing)
 	default:
 		all := m.listNames(c, r)
 		values, answer.Total = listing.Page(all), len(all)
@@ -43,6 +43,7 @@ func (m readOps) complete(ctx context.Context, c Call, r *api.CompleteRequest) (
 	}
 	if len(values) > r.Limit {
 		values = values[:r.Limit]
+		answer.Entries = answer.Entries[:min(len(answer.Entries), r.Limit)]
 		answer.Next = values[r.Limit-1]
 	}
 	answer.Values = append(answer.Values, values...)

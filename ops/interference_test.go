@@ -234,7 +234,9 @@ func (w *randomSource) request(known map[string]string) (op string, request fiel
 	case 15:
 		return "load", fields{"session": w.pickOne("sid0", "sid1", "sid2"), "days": w.IntN(9)}
 	}
-	switch w.IntN(6) {
+	switch w.IntN(7) {
+	case 5:
+		return "files", fields{"path": w.pickOne("", "", "memory", "**/*.md"), "totals": w.IntN(2) == 0, "limit": 1 + w.IntN(4)}
 	case 0:
 		return "complete", fields{"what": w.pickOne("path", "path", "session", "namespace", "section", "tag"), "prefix": w.pickOne("", "", "m", "_", "t"), "steps": w.IntN(2) == 0, "limit": 1 + w.IntN(4)}
 	case 1:
@@ -267,6 +269,10 @@ func (w *randomSource) followUp(op string, request fields, answer string) fields
 	case "complete":
 		if next := decodeAnswer[api.CompleteAnswer](answer).Next; next != "" {
 			return fields{"what": request["what"], "limit": 3, "after": next}
+		}
+	case "files":
+		if next := decodeAnswer[api.FilesAnswer](answer).Next; next != "" {
+			return fields{"limit": 3, "after": next}
 		}
 	case "item_list":
 		if cursor := decodeAnswer[api.ItemListAnswer](answer).Next; cursor != "" {

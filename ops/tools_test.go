@@ -18,7 +18,7 @@ import (
 
 // noTools lists the operations without a tool.
 var noTools = []string{
-	"complete", "item_visibility", "resolve", "link", "unlink", "links", "compress", "journal", "undo", "compact", "restore",
+	"complete", "files", "item_visibility", "resolve", "link", "unlink", "links", "compress", "journal", "undo", "compact", "restore",
 	"wipe_subject", "check", "sync", "rebuild", "operations", "events", "item_import",
 }
 

@@ -57,6 +57,11 @@ func (c *Client) Complete(ctx context.Context, r api.CompleteRequest) (*api.Comp
 	return executeTyped[api.CompleteAnswer](ctx, c, r)
 }
 
+// Files lists the readable files, or sums their entries and words.
+func (c *Client) Files(ctx context.Context, r api.FilesRequest) (*api.FilesAnswer, error) {
+	return executeTyped[api.FilesAnswer](ctx, c, r)
+}
+
 // Note appends a note to the log of the day.
 func (c *Client) Note(ctx context.Context, r api.NoteRequest) (*api.NoteAnswer, error) {
 	return executeTyped[api.NoteAnswer](ctx, c, r)

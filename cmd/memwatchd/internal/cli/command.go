@@ -495,6 +495,8 @@ func answerError(op *api.Operation, raw json.RawMessage) error {
 	case slices.Contains(listings, op.Name) &&
 		len(answer.Hits)+len(answer.Todos)+len(answer.Items)+len(answer.To)+len(answer.From) == 0:
 		return ErrNothing
+	case op.Name == "files" && countFiles(raw) == 0:
+		return ErrNothing
 	case op.Name == "status" && !answer.Healthy:
 		return ErrUnhealthy
 	case op.Name == "undo" && answer.Refused > 0:

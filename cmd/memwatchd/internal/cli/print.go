@@ -123,6 +123,10 @@ func (p *Printer) printAnswer(answer any) error {
 		p.printImport(a)
 	case *api.IdentityAnswer:
 		p.printIdentity(a)
+	case *api.FilesAnswer:
+		p.printFileList(a)
+	case *api.CompleteAnswer:
+		p.printNames(a)
 	case *api.LinksAnswer:
 		p.printLinks(a)
 	default:

@@ -80,7 +80,7 @@ func TestHeavyDrafts(t *testing.T) {
 // otherRequests holds requests that would succeed for the owner in private.
 var otherRequests = map[string]object{
 	"search": {"query": "zorbowner zorbmine zorbbob openall", "include_archived": true}, "get": {"path": "MEMORY.md"}, "recent": {"hours": 876000},
-	"related": {"path": "MEMORY.md"}, "context": {"format": "full"}, "todos": {"state": "all"}, "todo": {"text": "openall"}, "complete": {"what": "path"},
+	"related": {"path": "MEMORY.md"}, "context": {"format": "full"}, "todos": {"state": "all"}, "todo": {"text": "openall"}, "complete": {"what": "path"}, "files": {},
 	"note": {"text": "a note"}, "capture": {"bullets": []string{"a bullet"}}, "remember": {"title": "a", "text": "b", "explicit": true},
 	"forget": {"match": "zorb"}, "session": {"session": "s", "draft": object{"summary": "mine", "tasks": []object{{"text": "openall", "done": true}}}},
 	"edit": {"path": "2026-02-04/s.md", "old_text": "openall", "new_text": "x"}, "write": {"path": "notes/new.md", "text": "x"},

@@ -31,7 +31,7 @@ type operationGroup struct {
 var operationGroups = []operationGroup{{
 	file: "search.md", title: "Search and read",
 	intro: "Find entries, read files, follow links and list names.",
-	names: []string{"search", "get", "recent", "related", "complete"},
+	names: []string{"search", "get", "recent", "related", "files", "complete"},
 }, {
 	file: "context.md", title: "Context for agents",
 	intro: "Render memory as text for the start of a session or for a prompt.",

@@ -1,0 +1,46 @@
+package api
+
+import (
+	"time"
+)
+
+// FilesRequest requests the readable files, sorted by path.
+type FilesRequest struct {
+	Path   string   `json:"path" arg:"1" complete:"path" doc:"only files below this directory, or files that match this glob"`
+	Kinds  []string `json:"kinds" enum:"note,session,daily,longterm,items,identity,archive" doc:"only files of these kinds: note, session, daily, longterm, items, identity, archive"`
+	Totals bool     `json:"totals" doc:"return numbers of files, entries and words by kind and month, not the files"`
+	After  string   `json:"after" doc:"only files that sort after this path; for the next page, the next field of the previous answer"`
+	Limit  int      `json:"limit" default:"1000" preset:"10000" min:"1" max:"10000" doc:"maximum number of files, 1 to 10000"`
+	Fresh
+	Scope
+}
+
+// FilesAnswer contains the files that the caller may read, or their numbers.
+type FilesAnswer struct {
+	Files  []ListedFile `json:"files"`          // without those whose names contain a credential; empty with totals
+	Total  FileTotals   `json:"total"`          // of all files with the path and the kinds
+	Kinds  []FileTotals `json:"kinds"`          // with totals: by kind, in order of the names
+	Months []FileTotals `json:"months"`         // with totals: entries by the month of their time, oldest first
+	Next   string       `json:"next,omitempty"` // path of the last of these files, if more follow
+	Index  IndexState   `json:"index"`
+
+	Redaction
+}
+
+// A ListedFile is a file that the caller may read. Its numbers and its time count
+// readable entries only.
+type ListedFile struct {
+	Path    string    `json:"path"`
+	Kind    string    `json:"kind"`          // note, session, daily, longterm, items, identity or archive
+	Time    time.Time `json:"time,omitzero"` // newest time of its entries
+	Entries int       `json:"entries"`
+	Words   int       `json:"words"` // indexed words; in Chinese, characters and pairs of characters
+}
+
+// FileTotals are sums over readable entries.
+type FileTotals struct {
+	Of      string `json:"of,omitempty"` // the kind, or the month as YYYY-MM; empty for undated entries
+	Files   int    `json:"files"`        // with some of these entries; for a kind also those without entries
+	Entries int    `json:"entries"`
+	Words   int    `json:"words"`
+}
