@@ -3,8 +3,14 @@ package api
 // Operations is the table of all operations, in the order of help.
 var Operations = []*Operation{
 	NewOperation[SearchRequest, SearchAnswer](Operation{
-		Name: "search", Summary: "Search entries by words",
-		Example: `certificate expired`, ReadOnly: true,
+		Name: "search", Summary: "Search entries by words", ReadOnly: true,
+		Commands: []Command{{
+			Words: "search", Summary: "Search entries by words", Example: `certificate expired`,
+		}, {
+			Words: "find", Summary: "Search while you type, and open a hit in your editor", Example: "certificate",
+			Without: []string{"phrase", "typing", "typos", "exclude", "limit", "offset", "mode", "recency_bias", "as_of",
+				"all", "types", "any_tag", "sections", "state", "session", "contact", "count", "explain", "sync"},
+		}},
 	}),
 	NewOperation[GetRequest, GetAnswer](Operation{
 		Name: "get", Summary: "Show a file, some of its lines, or one entry",

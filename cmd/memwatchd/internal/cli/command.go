@@ -109,6 +109,9 @@ func newOperationCommand(op *api.Operation, form *api.Command, name string, g *G
 		addTaskSearch(c, op, req, g)
 	case "status":
 		addVerboseFlag(c, g)
+		addWatchFlag(c, op, req, g)
+	case "search":
+		addFind(c, op, req, g)
 	case "journal":
 		addOnelineFlag(c, g)
 	}

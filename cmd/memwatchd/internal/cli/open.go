@@ -41,20 +41,25 @@ func newOpen(g *Globals) *cobra.Command {
 				}
 				path, line = answer.Path, answer.From
 			}
-			path = filepath.Join(c.Memory.Dir, filepath.FromSlash(path))
-			if !config.IsWithin(path, c.Memory.Dir) {
-				return UsageError{Err: fmt.Errorf("%s is not in the memory directory %s", args[0], c.Memory.Dir)}
-			}
-			if _, err := os.Stat(path); err != nil {
-				return err
-			}
-			return runEditor(editorArgs(path, line), cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return openFile(cmd, c.Memory.Dir, path, line)
 		},
 	}
 	if get, err := api.LookUp("get"); err == nil {
 		c.ValidArgsFunction = completeArguments(get, &get.Commands[0], get.NewRequest(), g)
 	}
 	return c
+}
+
+// openFile opens a file of the memory directory dir in the user's editor.
+func openFile(cmd *cobra.Command, dir, path string, line int) error {
+	file := filepath.Join(dir, filepath.FromSlash(path))
+	if !config.IsWithin(file, dir) {
+		return UsageError{Err: fmt.Errorf("%s is not in the memory directory %s", path, dir)}
+	}
+	if _, err := os.Stat(file); err != nil {
+		return err
+	}
+	return runEditor(editorArgs(file, line), cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 }
 
 // editorArgs returns the arguments with which the user's editor opens a file at a
