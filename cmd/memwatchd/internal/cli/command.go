@@ -363,6 +363,9 @@ func newInvocation(cmd *cobra.Command, op *api.Operation, req *api.Request, g *G
 		}
 	}
 	out := NewPrinter(g.Stdout, g.Stderr, c, g.NoColor)
+	if g.oneline && (g.JSON || g.output.files || g.output.format != "") {
+		return nil, UsageError{Err: errors.New("--oneline excludes --json, --files and --format")}
+	}
 	if err := g.output.check(g.JSON, out.locate); err != nil {
 		return nil, err
 	}

@@ -17,7 +17,7 @@ import (
 )
 
 // maxFound bounds the hits of an interactive search.
-const maxFound = 100
+const maxFound = 50
 
 // addFind makes a command search while the query is typed. The command search does
 // so too, without a query and flags on a terminal.

@@ -95,7 +95,7 @@ func Execute(ctx context.Context, root *cobra.Command, args []string, stderr io.
 	if s, ok := errors.AsType[ErrSignal](context.Cause(ctx)); ok {
 		return 128 + int(s.Signal) // as in shells
 	}
-	if asJSON, _ := root.PersistentFlags().GetBool("json"); asJSON || slices.Contains(args, "--json") {
+	if wantsJSON(root, args) {
 		stderr.Write(AsJSON(api.Failure{Error: failureOf(err)}))
 	} else {
 		fmt.Fprintln(stderr, term.Wrap("memwatchd: "+term.EscapeLine(err.Error()), term.Width(stderr), "    "))
@@ -111,6 +111,16 @@ func Execute(ctx context.Context, root *cobra.Command, args []string, stderr io.
 		return ExitUsage
 	}
 	return ExitFailed
+}
+
+// wantsJSON reports whether the command line has the flag --json. After an error in
+// an earlier flag, --json was not parsed.
+func wantsJSON(root *cobra.Command, args []string) bool {
+	parsed, _ := root.PersistentFlags().GetBool("json")
+	if i := slices.Index(args, "--"); i >= 0 {
+		args = args[:i]
+	}
+	return parsed || slices.Contains(args, "--json")
 }
 
 // failureOf returns an error in the form of the daemon's errors.
