@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -24,7 +25,8 @@ const maxFound = 50
 func addFind(c *cobra.Command, op *api.Operation, req *api.Request, g *Globals) {
 	list := c.RunE
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		onTerminal := term.IsTerminal(cmd.InOrStdin()) && term.IsTerminal(g.Stdout)
+		onTerminal := term.IsTerminal(cmd.InOrStdin()) && term.IsTerminal(g.Stdout) &&
+			os.Getenv("TERM") != "" && os.Getenv("TERM") != "dumb"
 		if c.Name() == "search" {
 			plain := !onTerminal || g.JSON || len(args) > 0
 			cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) { plain = plain || f.Changed })
