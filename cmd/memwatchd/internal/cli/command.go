@@ -479,36 +479,3 @@ func (a *invocation) printResponse(raw json.RawMessage) error {
 	}
 	return a.out.printAnswer(answer)
 }
-
-// listings are the operations whose commands report with [ErrNothing] that there is
-// nothing to list.
-var listings = []string{"search", "recent", "related", "todos", "item_list"}
-
-// answerError returns an error if the answer, which was already shown, reports a
-// failure or lists nothing.
-func answerError(op *api.Operation, raw json.RawMessage) error {
-	var answer struct {
-		Healthy bool
-		Refused int
-		Failed  []any
-		Problem string
-
-		Hits, Todos, Items, To, From []json.RawMessage
-	}
-	switch err := json.Unmarshal(raw, &answer); {
-	case err != nil:
-		return nil
-	case slices.Contains(listings, op.Name) &&
-		len(answer.Hits)+len(answer.Todos)+len(answer.Items)+len(answer.To)+len(answer.From) == 0:
-		return ErrNothing
-	case op.Name == "files" && countFiles(raw) == 0:
-		return ErrNothing
-	case op.Name == "status" && !answer.Healthy:
-		return ErrUnhealthy
-	case op.Name == "undo" && answer.Refused > 0:
-		return fmt.Errorf("undo: %s cannot be undone", term.Plural(answer.Refused, "change"))
-	case (op.Name == "forget" || op.Name == "wipe_subject") && (len(answer.Failed) > 0 || answer.Problem != ""):
-		return fmt.Errorf("%s: some copies remain", op.Command)
-	}
-	return nil
-}
