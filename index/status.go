@@ -98,13 +98,14 @@ func (x *Index) File(path string) (FileInfo, bool) {
 }
 
 // Files returns the indexed files for which keep returns true, ordered by path.
-// Keep must not call the index.
+// Keep must not call the index, nor keep its argument.
 func (x *Index) Files(keep func(*FileInfo) bool) []FileInfo {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	var list []FileInfo
+	var info FileInfo // on the heap, because keep is unknown
 	for _, f := range x.table.files {
-		if info := f.info(); keep(&info) {
+		if info = f.info(); keep(&info) {
 			list = append(list, info)
 		}
 	}
