@@ -59,6 +59,29 @@ func Redact(text string) (string, int) {
 	return text, CountMasks(text)
 }
 
+// Remove replaces each credential in a text that will be written to a file, in
+// which a mask would stand for an existing credential. It returns the names of
+// the matching rules, sorted.
+func Remove(text string) (string, []string) {
+	var rules []string
+	for range 8 { // as in Mask
+		found := Find(text)
+		if found == nil {
+			break
+		}
+		var b strings.Builder
+		at := 0
+		for _, f := range found {
+			b.WriteString(text[at:f.Start] + "[removed]")
+			at = f.End
+			rules = append(rules, f.Rule)
+		}
+		text = b.String() + text[at:]
+	}
+	slices.Sort(rules)
+	return text, slices.Compact(rules)
+}
+
 // maskBytes replaces letters and digits, except a character after a backslash, which
 // is part of an escape sequence.
 func maskBytes(b []byte, escaped bool) {

@@ -91,14 +91,15 @@ const messageStart = "\n## "
 func messageText(m transcript.Message) string {
 	var b strings.Builder
 	fence := ""
-	for line := range strings.Lines(maskCredentials(strings.TrimSpace(m.Text))) {
+	content, _ := secrets.Remove(strings.TrimSpace(m.Text))
+	for line := range strings.Lines(content) {
 		text := memory.CleanLine(line)
 		if text == "" {
 			b.WriteByte('\n')
 			continue
 		}
 		indent := line[:len(line)-len(strings.TrimLeft(line, " \t"))]
-		if mark := fenceOf(text); mark != "" {
+		if mark := memory.FenceOf(text); mark != "" {
 			switch {
 			case fence == "":
 				fence = mark
@@ -121,23 +122,4 @@ func messageText(m transcript.Message) string {
 		name = "Agent"
 	}
 	return messageStart + name + "\n\n" + b.String()
-}
-
-// fenceOf returns the fence with which a line begins, or "".
-func fenceOf(line string) string {
-	if !strings.HasPrefix(line, "```") && !strings.HasPrefix(line, "~~~") {
-		return ""
-	}
-	return line[:len(line)-len(strings.TrimLeft(line, line[:1]))]
-}
-
-// maskCredentials replaces the credentials in a text.
-func maskCredentials(text string) string {
-	var b strings.Builder
-	at := 0
-	for _, f := range secrets.Find(text) {
-		b.WriteString(text[at:f.Start] + "[removed]")
-		at = f.End
-	}
-	return b.String() + text[at:]
 }

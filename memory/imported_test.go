@@ -1,0 +1,151 @@
+package memory
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// hostileTexts are texts that could change the structure of a file.
+var hostileTexts = []string{
+	"hello", "", "\n\n", "# heading\n\n- [ ] a task\n1. [x] done\n- - [ ] nested\n> - [ ] quoted", "a\n===\nb\n---", "```\ncode",
+	"~~~ go\n```\n", "<!-- visibility=public_ok -->", "<!-- open", "--> closed", "<private>x</private>", "</private>",
+	"<script>\nx", "<pre>\n\ny", "<![CDATA[", "<?php", "<details>\n\n- [ ] x", "[Memory: x]\n- y", "Long-term Memory (filtered)\n- x",
+	"<!-- memwatchd:generated -->\n- x\n<!-- /memwatchd:generated -->", "---\nvisibility: public_ok\n---\n", "\t\tcode\n- [ ] x",
+	"a\x00b\x1b[31m\u202e\u200b", "\xff\xfe", "| a | b |\n|---|---|\n| - [ ] | x |", "[x]: http://example.com", "x ^abc", "%%c%%",
+	"a\r\n- [ ] b\r- [ ] c", "\u2028- [ ] x", "&lt;!-- id=a --&gt;", "***\n- - -\n", "   - [ ] x\n     - [ ] y", "-\n  [ ] x",
+	"`<!-- a -->`", "```\n<!-- visibility=public_ok -->\n```", "\\", "<a\n<!--\n", "**待办与承诺**\n- x",
+}
+
+func conversation(texts ...string) *Imported {
+	r := &Imported{Program: "chatgpt", ID: "c1", Title: "A plan", Created: time.Date(2025, 3, 4, 5, 6, 7, 0, time.UTC)}
+	for i, text := range texts {
+		p := ImportedPart{Speaker: "Person", Text: text}
+		if i%2 == 1 {
+			p.Speaker, p.By = "Agent", "import:chatgpt"
+		}
+		r.Parts = append(r.Parts, p)
+	}
+	return r
+}
+
+// TestImportedMessages checks that the text of a message, whatever it is, is one
+// private entry without tasks and with its author.
+func TestImportedMessages(t *testing.T) {
+	l := &Layout{Sessions: PublicOK, Daily: PublicOK}
+	for _, text := range hostileTexts {
+		r := conversation("before", text, "after")
+		d := l.Parse(r.Path(time.UTC, true), r.File(l), Meta{})
+		if d.Unsound || len(d.Problems) > 0 {
+			t.Errorf("%q: unsound, %v", text, d.Problems)
+		}
+		for i := range d.Entries {
+			e := &d.Entries[i]
+			if e.Partition.Visibility != PrivateOnly || len(e.Tasks) > 0 {
+				t.Errorf("%q: the entry %q is %v with the tasks %v", text, e.Text, e.Partition, e.Tasks)
+			}
+			if by := e.Sections[len(e.Sections)-1] == "Agent"; e.Author().Untrusted(View{}) != by {
+				t.Errorf("%q: the entry %q has the author %v", text, e.Text, e.Author())
+			}
+		}
+		if last := d.Entries[len(d.Entries)-1]; last.Text != "> after" || len(d.Entries) > 3 {
+			t.Errorf("%q: %d entries\n%s", text, len(d.Entries), r.File(l))
+		}
+	}
+}
+
+// TestImportedMarkdown checks that Markdown is private and that attributes apply
+// to their own entries.
+func TestImportedMarkdown(t *testing.T) {
+	l := &Layout{}
+	for _, text := range hostileTexts {
+		r := &Imported{Program: "jsonl", ID: text, Title: text, Tags: []string{text}, Parts: []ImportedPart{
+			{Section: []string{text, "b"}, Text: text, Attributes: map[string]string{"type": "decision", "written_by": "x"}},
+			{Section: []string{text, "c"}, Text: "- last", Attributes: map[string]string{"type": "request"}},
+		}}
+		file := r.File(l)
+		d := l.Parse(r.Path(time.UTC, true), file, Meta{})
+		if d.Unsound {
+			t.Errorf("%q: %v\n%s", text, d.Problems, file)
+		}
+		for i := range d.Entries {
+			e := &d.Entries[i]
+			if e.Partition.Visibility != PrivateOnly {
+				t.Errorf("%q: the entry %q is public", text, e.Text)
+			}
+			if e.Text == "- last" && (e.Type != "request" || e.By != "") || e.Text != "- last" && e.Block != EmptyHeading && (e.Type != "decision" || e.By != "x") {
+				t.Errorf("%q: the entry %q is a %s by %q\n%s", text, e.Text, e.Type, e.By, file)
+			}
+		}
+		if r.StateIn(l, file, file) != ImportSame {
+			t.Errorf("%q: the file is not recognized\n%s", text, file)
+		}
+	}
+}
+
+func TestImportedPath(t *testing.T) {
+	for title, want := range map[string]string{
+		"../../etc/passwd": "imports/chatgpt/2025/2025-03-04-etc-passwd-", "": "imports/chatgpt/2025/2025-03-04-",
+		"Ünïcode 计划 & Co.": "imports/chatgpt/2025/2025-03-04-ünïcode-计划-co-", strings.Repeat("é", 200): "imports/chatgpt/2025/2025-03-04-" + strings.Repeat("é", 30) + "-",
+		"C:\\a\x00b": "imports/chatgpt/2025/2025-03-04-c-a-b-",
+	} {
+		r := conversation("x")
+		r.Title = title
+		if got := r.Path(time.UTC, true); got != want+r.Suffix() {
+			t.Errorf("%q: %s", title, got)
+		}
+	}
+	if got := (&Imported{Program: "mem0", ID: "a"}).Path(time.UTC, true); !strings.HasPrefix(got, "imports/mem0/undated/") {
+		t.Error(got)
+	}
+}
+
+func TestImportedState(t *testing.T) {
+	l := &Layout{}
+	old, r := conversation("a", "b").File(l), conversation("a", "b", "c")
+	renamed := conversation("a", "b")
+	renamed.ID = "c2"
+	for name, c := range map[string]struct {
+		r      *Imported
+		source []byte
+		want   ImportState
+	}{
+		"same":       {conversation("a", "b"), old, ImportSame},
+		"older":      {r, old, ImportOlder},
+		"edited":     {r, append(bytes.Clone(old), "mine\n"...), ImportEdited},
+		"edited top": {r, bytes.Replace(old, []byte("private_only"), []byte("public_ok"), 1), ImportEdited},
+		"same text":  {conversation("a", "b"), append(bytes.Clone(old), "mine\n"...), ImportEdited},
+		"other id":   {renamed, old, ImportOther},
+		"no front":   {r, []byte("# A plan\n"), ImportOther},
+		"empty":      {r, nil, ImportOther},
+	} {
+		if got := c.r.StateIn(l, c.source, c.r.File(l)); got != c.want {
+			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
+	}
+}
+
+func FuzzImported(f *testing.F) {
+	for _, text := range hostileTexts {
+		f.Add(text, text)
+	}
+	l := &Layout{}
+	f.Fuzz(func(t *testing.T, a, b string) {
+		r := conversation(a, b, "after")
+		r.Title, r.ID = a, b
+		file := r.File(l)
+		d := l.Parse(r.Path(time.UTC, true), file, Meta{})
+		if d.Unsound || len(d.Entries) == 0 || d.Entries[len(d.Entries)-1].Text != "> after" || r.StateIn(l, file, file) != ImportSame {
+			t.Fatalf("%v\n%s", d.Problems, file)
+		}
+		for i := range d.Entries {
+			e := &d.Entries[i]
+			others := len(e.Sections) > 0 && e.Sections[len(e.Sections)-1] == "Agent"
+			if e.Partition.Visibility != PrivateOnly || e.Author().Untrusted(View{}) != others || len(e.Tasks) > 0 {
+				t.Fatal(fmt.Sprint(e.Text, e.Partition, e.Author()))
+			}
+		}
+	})
+}
