@@ -30,7 +30,7 @@ func (c *Conversation) readClaude(line []byte) {
 	}
 	switch {
 	case r.Subtype == "compact_boundary":
-		c.Messages = nil
+		c.forget()
 	case r.Meta, r.Summary, r.Failure:
 	case r.Type != r.Message.Role, r.Type != "user" && r.Type != "assistant":
 	default:
@@ -120,7 +120,7 @@ func (c *Conversation) readCodex(line []byte) {
 	}
 	switch p := r.Payload; {
 	case r.Type == "compacted":
-		c.Messages = nil
+		c.forget()
 	case r.Type == "event_msg" && p.Type == "user_message":
 		if _, request, ok := strings.Cut(p.Message, codexRequest); ok {
 			p.Message = request

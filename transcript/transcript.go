@@ -18,6 +18,7 @@ import (
 type Conversation struct {
 	Messages []Message
 	Todos    []Todo // the agent's own list, in its latest state
+	Whole    bool   // keep the messages before a compression of the conversation
 
 	created map[string]string // texts of items without id, by the id of the tool's use
 	at      map[string]int    // indexes of messages by id; those of removed ones can remain
@@ -53,24 +54,36 @@ func Read(text []byte) (c Conversation) {
 		return c
 	}
 	for line := range bytes.Lines(text) {
-		has := func(word string) bool { return bytes.Contains(line, []byte(`"`+word+`"`)) }
-		// Most of a transcript is output of tools and internal notes of programs.
-		switch {
-		case has("event_msg"), has("compacted"), has("response_item"):
-			if has("user_message") || has("agent_message") || has("compacted") || has("update_plan") {
-				c.readCodex(line)
-			}
-		case bytes.Contains(line, []byte(`"type":"gemini"`)), has("$set"), has("$rewindTo"), has("projectHash"),
-			has("user") && !has("message"):
-			c.readGemini(line)
-		case has("tool_result") && bytes.Contains(line, []byte("Task #")):
-			c.readTaskID(line)
-		case (has("user") || has("assistant") || has("compact_boundary")) && !has("tool_result") &&
-			!has("toolUseResult"):
-			c.readClaude(line)
-		}
+		c.Add(line)
 	}
 	return c
+}
+
+// Add adds a record, one line of a transcript, to the conversation.
+func (c *Conversation) Add(line []byte) {
+	has := func(word string) bool { return bytes.Contains(line, []byte(`"`+word+`"`)) }
+	// Most of a transcript is output of tools and internal notes of programs.
+	switch {
+	case has("event_msg"), has("compacted"), has("response_item"):
+		if has("user_message") || has("agent_message") || has("compacted") || has("update_plan") {
+			c.readCodex(line)
+		}
+	case bytes.Contains(line, []byte(`"type":"gemini"`)), has("$set"), has("$rewindTo"), has("projectHash"),
+		has("user") && !has("message"):
+		c.readGemini(line)
+	case has("tool_result") && bytes.Contains(line, []byte("Task #")):
+		c.readTaskID(line)
+	case (has("user") || has("assistant") || has("compact_boundary")) && !has("tool_result") &&
+		!has("toolUseResult"):
+		c.readClaude(line)
+	}
+}
+
+// forget removes the messages before a compression.
+func (c *Conversation) forget() {
+	if !c.Whole {
+		c.Messages = nil
+	}
 }
 
 func (c *Conversation) addMessage(m Message) {
