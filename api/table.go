@@ -130,6 +130,33 @@ var Operations = []*Operation{
 		Name: "item_import", Summary: "Store the items of a file of JSON lines", Needs: TheOwner,
 		Command: "import items", Example: "items.jsonl --dry-run", Admin: true, Long: true, HumansOnly: true,
 	}),
+	NewOperation[ImportRequest, ImportAnswer](Operation{
+		Name: "import", Summary: "Write records of another program to private files", Needs: TheOwner,
+		Admin: true, Long: true, HumansOnly: true,
+		Commands: []Command{{
+			Words: "import chatgpt", Summary: "Import conversations of ChatGPT", Example: "chatgpt-export.zip --dry-run", Set: map[string]string{"source": "chatgpt"},
+		}, {
+			Words: "import claude", Summary: "Import conversations and projects of Claude", Example: "claude-export.zip --dry-run", Set: map[string]string{"source": "claude"},
+		}, {
+			Words: "import claude-code", Summary: "Import sessions of Claude Code", Example: "~/.claude/projects --since 30d", Set: map[string]string{"source": "claude-code"},
+		}, {
+			Words: "import codex", Summary: "Import sessions of Codex", Example: "~/.codex/sessions --since 30d", Set: map[string]string{"source": "codex"},
+		}, {
+			Words: "import mem0", Summary: "Import memories of mem0", Example: "mem0.json", Set: map[string]string{"source": "mem0"},
+		}, {
+			Words: "import server-memory", Summary: "Import the graph of the MCP server memory", Example: "memory.json", Set: map[string]string{"source": "server-memory"},
+		}, {
+			Words: "import basic-memory", Summary: "Import the notes of Basic Memory", Example: "~/basic-memory", Set: map[string]string{"source": "basic-memory"},
+		}, {
+			Words: "import claude-mem", Summary: "Import an export of claude-mem", Example: "claude-mem.json", Set: map[string]string{"source": "claude-mem"},
+		}, {
+			Words: "import jsonl", Summary: "Import JSON lines of export, or of other programs", Example: "short_term.jsonl long_term.jsonl", Set: map[string]string{"source": "jsonl"},
+		}},
+	}),
+	NewOperation[ExportRequest, ExportAnswer](Operation{
+		Name: "export", Summary: "Export all readable memory as JSON lines or Markdown",
+		Example: "--format md --output backup", ReadOnly: true, Long: true, HumansOnly: true,
+	}),
 	NewOperation[ResolveRequest, IdentityAnswer](Operation{
 		Name: "resolve", Summary: "Show the subject of a user of a channel",
 		Command: "identity resolve", Example: "telegram:123456", ReadOnly: true,

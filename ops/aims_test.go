@@ -297,9 +297,19 @@ var requestPlans = map[string]requestPlan{
 
 	"compress":    {rule: maintains, requests: fixedRequest(fields{"dry_run": true}), fullRoot: true},
 	"item_import": {rule: maintains, requests: fixedRequest(fields{"lines": `{"subject": "bob", "namespace": "fact", "key": "tea", "value": "imported"}`, "dry_run": true}), fullRoot: true},
-	"compact":     {rule: maintains, requests: fixedRequest(fields{"dry_run": true}), fullRoot: true},
-	"journal":     {rule: maintains, requests: fixedRequest(fields{}), fullRoot: true},
-	"undo":        {rule: maintains, requests: fixedRequest(fields{"since": "1h", "dry_run": true}), fullRoot: true},
+	"import": {rule: maintains, requests: func(e *target) []testRequest {
+		return fixedRequest(fields{"source": "mem0", "records": fmt.Sprintf(`{"id": "m%d", "title": %q, "parts": [{"text": "- imported"}]}`, e.n, e.word()), "dry_run": true})(e)
+	}, fullRoot: true},
+	"export": {rule: reads, requests: func(e *target) []testRequest {
+		return []testRequest{
+			proofRequest(e, true, fields{"include_archived": true}), proofRequest(e, true, fields{"include_archived": true, "entries": true}),
+			proofRequest(e, !e.is(memory.Archive), fields{"path": path.Dir(e.path)}), proofRequest(e, true, fields{"path": e.path, "include_archived": true}),
+			{request: fields{"cursor": e.path}, free: true},
+		}
+	}},
+	"compact": {rule: maintains, requests: fixedRequest(fields{"dry_run": true}), fullRoot: true},
+	"journal": {rule: maintains, requests: fixedRequest(fields{}), fullRoot: true},
+	"undo":    {rule: maintains, requests: fixedRequest(fields{"since": "1h", "dry_run": true}), fullRoot: true},
 	"restore": {rule: changes, requests: func(e *target) []testRequest {
 		archived := e.is(memory.Archive) && e.isPrivate // an item, not an entry of an archived day
 		ask := removalRequest(e, archived, fields{"id": e.path + "#" + e.id()})

@@ -99,6 +99,8 @@ func (m *Memory) bindAll() map[string]binding {
 		"item_delete_namespace": bindFunc(w.itemDeleteNamespace),
 		"item_visibility":       bindFunc(w.itemVisibility),
 		"item_import":           bindFunc(w.itemImport),
+		"import":                bindFunc(w.importRecords),
+		"export":                bindFunc(r.export),
 		"resolve":               bindFunc(w.resolve),
 		"link":                  bindFunc(w.link),
 		"unlink":                bindFunc(w.unlink),

@@ -234,9 +234,11 @@ func (w *randomSource) request(known map[string]string) (op string, request fiel
 	case 15:
 		return "load", fields{"session": w.pickOne("sid0", "sid1", "sid2"), "days": w.IntN(9)}
 	}
-	switch w.IntN(7) {
+	switch w.IntN(8) {
 	case 5:
 		return "files", fields{"path": w.pickOne("", "", "memory", "**/*.md"), "totals": w.IntN(2) == 0, "limit": 1 + w.IntN(4)}
+	case 6:
+		return "export", fields{"entries": w.IntN(2) == 0, "include_archived": w.IntN(2) == 0, "cursor": w.pickOne("", file), "path": w.pickOne("", "_longterms", "memory")}
 	case 0:
 		return "complete", fields{"what": w.pickOne("path", "path", "session", "namespace", "section", "tag"), "prefix": w.pickOne("", "", "m", "_", "t"), "steps": w.IntN(2) == 0, "limit": 1 + w.IntN(4)}
 	case 1:

@@ -19,7 +19,7 @@ import (
 // noTools lists the operations without a tool.
 var noTools = []string{
 	"complete", "files", "item_visibility", "resolve", "link", "unlink", "links", "compress", "journal", "undo", "compact", "restore",
-	"wipe_subject", "check", "sync", "rebuild", "operations", "events", "item_import",
+	"wipe_subject", "check", "sync", "rebuild", "operations", "events", "item_import", "import", "export",
 }
 
 // TestToolsAreOperations checks that every operation has a tool or is in

@@ -143,6 +143,16 @@ func (c *Client) ItemImport(ctx context.Context, r api.ItemImportRequest) (*api.
 	return executeTyped[api.ItemImportAnswer](ctx, c, r)
 }
 
+// Import writes records of another program to private files.
+func (c *Client) Import(ctx context.Context, r api.ImportRequest) (*api.ImportAnswer, error) {
+	return executeTyped[api.ImportAnswer](ctx, c, r)
+}
+
+// Export returns a page of all readable text.
+func (c *Client) Export(ctx context.Context, r api.ExportRequest) (*api.ExportAnswer, error) {
+	return executeTyped[api.ExportAnswer](ctx, c, r)
+}
+
 // Resolve returns the subject of an external key.
 func (c *Client) Resolve(ctx context.Context, r api.ResolveRequest) (*api.IdentityAnswer, error) {
 	return executeTyped[api.IdentityAnswer](ctx, c, r)

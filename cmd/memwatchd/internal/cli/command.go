@@ -105,6 +105,10 @@ func newOperationCommand(op *api.Operation, form *api.Command, name string, g *G
 		addPlanSteps(c, op, req, g)
 	case "item_import":
 		addImportFile(c, op, req, g)
+	case "import":
+		addImport(c, form, op, req, g)
+	case "export":
+		addExport(c, op, req, g)
 	case "todo":
 		addTaskSearch(c, op, req, g)
 	case "status":

@@ -121,6 +121,8 @@ func (p *Printer) printAnswer(answer any) error {
 		p.printDeletedItems(a)
 	case *api.ItemImportAnswer:
 		p.printImport(a)
+	case *api.ImportAnswer:
+		p.printImported(a)
 	case *api.IdentityAnswer:
 		p.printIdentity(a)
 	case *api.FilesAnswer:

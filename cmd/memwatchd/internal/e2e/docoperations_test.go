@@ -55,6 +55,10 @@ var operationGroups = []operationGroup{{
 	intro: "Edit files directly, list the changes that memwatchd made to files, and undo changes.",
 	names: []string{"edit", "write", "journal", "undo"},
 }, {
+	file: "transfer.md", title: "Import and export",
+	intro: "Write the records of other programs to files, and read all memory in pages.",
+	names: []string{"import", "export"},
+}, {
 	file: "forget.md", title: "Remove memory permanently",
 	intro: "Remove entries, or all memory of a subject, from files, archive, index and journal.",
 	names: []string{"forget", "wipe_subject"},

@@ -282,7 +282,7 @@ var sandboxLines = []struct {
 		s.want(s.files("_longterms"), []string{"openaccount", "Openport"}, []string{"promotedfact"})
 	}},
 	{"see or undo changes, check or rebuild the index, link identities, or follow events", func(s *sandbox) {
-		for _, op := range []string{"journal", "undo", "check", "rebuild", "link", "unlink", "links", "events", "compact", "compress", "item_import"} {
+		for _, op := range []string{"journal", "undo", "check", "rebuild", "link", "unlink", "links", "events", "compact", "compress", "item_import", "import"} {
 			s.refused(api.Forbidden, op, fields{})
 		}
 	}},

@@ -327,7 +327,7 @@ func commandLine(op *api.Operation, f fields, piped bool) (line typedLine, ok bo
 		if piped && p.Stdin && !(isList && slices.ContainsFunc(typed, noLine)) && !strings.HasSuffix(typed[0], "\r") {
 			line.stdin, typed, piped = strings.Join(typed, "\n")+"\n", []string{"-"}, false
 		}
-		if op.Name == "item_import" && p.Arg != "" { // the command reads a file
+		if (op.Name == "item_import" || op.Name == "import") && p.Arg != "" { // the command reads a file
 			line.stdin, typed = strings.Join(typed, "\n"), []string{"-"}
 		}
 		if p.Arg != "" {

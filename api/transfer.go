@@ -1,0 +1,109 @@
+package api
+
+import "time"
+
+// ImportRequest requests that records of another program be written to files,
+// each to a private file of its own below imports/.
+type ImportRequest struct {
+	Source  string `json:"source" need:"true" enum:"chatgpt,claude,claude-code,codex,mem0,server-memory,basic-memory,claude-mem,jsonl" doc:"program of the records: chatgpt, claude, claude-code, codex, mem0, server-memory, basic-memory, claude-mem or jsonl"`
+	Records string `json:"records" arg:"1" need:"true" doc:"records as JSON lines with the fields id, title, created, updated, tags and parts; on the command line, the exported files, directories or archives, or - for standard input"`
+	Since   string `json:"since" doc:"only records that were changed since this time: 2026-02-04, 2026-02, 2026, RFC 3339, 36h, 7d, 2w, today, yesterday or a weekday"`
+	Max     int    `json:"max" min:"0" max:"1000000" doc:"maximum number of records, 0 to 1000000; 0 means all"`
+	DryRun  bool   `json:"dry_run" doc:"check the records and list the changes, without changing files"`
+	Scope
+}
+
+// An ImportRecord is a record of another program, such as a conversation: one
+// line of an import.
+type ImportRecord struct {
+	ID      string       `json:"id"`    // in its program; a later import of the id replaces the record
+	Title   string       `json:"title"` // heading of the file, and part of its name
+	Created time.Time    `json:"created,omitzero"`
+	Updated time.Time    `json:"updated,omitzero"`
+	Tags    []string     `json:"tags,omitempty"`
+	Parts   []ImportPart `json:"parts"`
+}
+
+// An ImportPart is a message, or a block of Markdown.
+type ImportPart struct {
+	Author     string            `json:"author,omitempty"`  // of a message: person, or agent for all others
+	Section    []string          `json:"section,omitempty"` // headings above the Markdown, outermost first
+	Text       string            `json:"text"`
+	Attributes map[string]string `json:"attributes,omitempty"` // of Markdown: type, importance, confidence, source, written_by, created or updated
+	Evidence   []string          `json:"evidence,omitempty"`   // of Markdown: paths, URLs or ids
+}
+
+// ImportAnswer counts the files of the imported records.
+type ImportAnswer struct {
+	Created   int              `json:"created"`           // new files
+	Rewritten int              `json:"rewritten"`         // files that contained another version of the record
+	Unchanged int              `json:"unchanged"`         // files that contain the record
+	Edited    int              `json:"edited"`            // files that were edited since their import, and stay
+	Older     int              `json:"older"`             // records from before since
+	Failed    int              `json:"failed"`            // records that were not imported
+	Records   []ImportedRecord `json:"records"`           // in the order of the request
+	DryRun    bool             `json:"dry_run,omitempty"` // nothing was written
+	Disabled  bool             `json:"disabled,omitempty"`
+
+	Redaction
+}
+
+// An ImportedRecord is the result of importing one record.
+type ImportedRecord struct {
+	Line        int      `json:"line,omitempty"`        // in the request, from 1
+	Path        string   `json:"path,omitempty"`        // file of the record
+	State       string   `json:"state"`                 // created, rewritten, unchanged, edited, older or failed
+	Reason      string   `json:"reason,omitempty"`      // why it failed
+	Credentials []string `json:"credentials,omitempty"` // kinds of the credentials that were masked in the file
+}
+
+// ExportRequest requests all readable text, in pages.
+type ExportRequest struct {
+	Entries         bool   `json:"entries" doc:"return the entries of each file in place of its text"`
+	IncludeArchived bool   `json:"include_archived" doc:"also export archived files and kept conversations"`
+	Path            string `json:"path" complete:"path" doc:"only this file, or files below this directory"`
+	Cursor          string `json:"cursor" doc:"for the next page, the next field of the previous answer"`
+	Fresh
+	Scope
+}
+
+// ExportAnswer is a page of files, sorted by path.
+type ExportAnswer struct {
+	Files []ExportFile `json:"files"`
+	Next  string       `json:"next,omitempty"` // cursor of the next page, if there is one
+	Index IndexState   `json:"index"`
+
+	Redaction
+}
+
+// An ExportFile is the readable part of a file.
+type ExportFile struct {
+	Path    string        `json:"path"`
+	Text    string        `json:"text,omitempty"`
+	Entries []ExportEntry `json:"entries,omitempty"`
+}
+
+// An ExportEntry is an entry with everything that is known about it.
+type ExportEntry struct {
+	ID         string    `json:"memory_id"` // path#id
+	Path       string    `json:"path"`
+	Section    []string  `json:"section,omitempty"` // headings above the entry, outermost first
+	Kind       string    `json:"kind"`              // of the file: note, session, daily, longterm, items, identity or archive
+	Type       string    `json:"type"`
+	Content    string    `json:"content"` // Markdown
+	Title      string    `json:"title,omitempty"`
+	Tags       []string  `json:"tags,omitempty"`
+	Task       string    `json:"task,omitempty"` // open if any of its tasks is open, else done
+	Importance float64   `json:"importance,omitempty"`
+	Confidence *float64  `json:"confidence,omitempty"`
+	Evidence   []string  `json:"evidence,omitempty"`
+	Source     string    `json:"source,omitempty"`
+	WrittenBy  string    `json:"written_by,omitempty"` // subject that wrote it, if that is another one
+	Subject    string    `json:"subject,omitempty"`    // owner of the entry
+	Visibility string    `json:"visibility"`
+	Session    string    `json:"session,omitempty"`
+	Day        string    `json:"day,omitempty"`
+	Updated    time.Time `json:"updated,omitzero"`
+	Summary    string    `json:"summary,omitempty"` // profile or project: the entry is a summary with evidence
+	Project    string    `json:"project,omitempty"` // of a summary of a project
+}

@@ -1,0 +1,149 @@
+package importer
+
+import (
+	"cmp"
+	"encoding/json"
+	"io"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/memwatchd/memwatchd/api"
+)
+
+// isConversations reports whether a file contains conversations: large exports
+// have several, such as conversations-000.json.
+func isConversations(name string) bool {
+	return strings.HasPrefix(name, "conversations") && path.Ext(name) == ".json"
+}
+
+// A chatGPTConversation is a tree of messages, with a branch for each edit of a
+// message.
+type chatGPTConversation struct {
+	ID             string                 `json:"id"`
+	ConversationID string                 `json:"conversation_id"`
+	Title          string                 `json:"title"`
+	CreateTime     moment                 `json:"create_time"`
+	UpdateTime     moment                 `json:"update_time"`
+	CurrentNode    string                 `json:"current_node"`
+	Mapping        map[string]chatGPTNode `json:"mapping"`
+}
+
+type chatGPTNode struct {
+	Parent   string          `json:"parent"`
+	Children []string        `json:"children"`
+	Message  *chatGPTMessage `json:"message"`
+}
+
+type chatGPTMessage struct {
+	Author struct {
+		Role string `json:"role"`
+	} `json:"author"`
+	CreateTime moment `json:"create_time"`
+	Recipient  string `json:"recipient"` // all, or a tool
+	Content    struct {
+		Type     string            `json:"content_type"`
+		Parts    []json.RawMessage `json:"parts"`
+		Text     string            `json:"text"`
+		Language string            `json:"language"`
+	} `json:"content"`
+	Metadata struct {
+		Hidden bool `json:"is_visually_hidden_from_conversation"`
+	} `json:"metadata"`
+}
+
+func readChatGPT(_ string, r io.Reader) Records {
+	return readEach(elements(r), func(_ value, c *chatGPTConversation) ([]*api.ImportRecord, error) {
+		return []*api.ImportRecord{c.record()}, nil
+	})
+}
+
+// record returns the conversation that the person sees.
+func (c *chatGPTConversation) record() *api.ImportRecord {
+	r := &api.ImportRecord{ID: cmp.Or(c.ConversationID, c.ID), Title: c.Title}
+	var first, last time.Time
+	for _, m := range c.branch() {
+		author := map[string]string{"user": "person", "assistant": "agent"}[m.Author.Role]
+		if author == "" || m.Metadata.Hidden || m.Recipient != "" && m.Recipient != "all" {
+			continue
+		}
+		if part := textPart(author, m.text()); part.Text != "" {
+			r.Parts = append(r.Parts, part)
+			first, last = earliest(first, m.CreateTime.Time), latest(last, m.CreateTime.Time)
+		}
+	}
+	r.Created = c.CreateTime.Time
+	if r.Created.IsZero() {
+		r.Created = first
+	}
+	r.Updated = latest(c.UpdateTime.Time, last)
+	if r.ID == "" {
+		r.ID = r.Title + " " + r.Created.Format(time.RFC3339)
+	}
+	return r
+}
+
+// branch returns the messages from the root to the current one. Without a current
+// one, the branch ends at the newest message.
+func (c *chatGPTConversation) branch() (list []*chatGPTMessage) {
+	at := c.CurrentNode
+	if _, ok := c.Mapping[at]; !ok {
+		var newest time.Time
+		for _, id := range slices.Sorted(maps.Keys(c.Mapping)) {
+			n := c.Mapping[id]
+			if len(n.Children) == 0 && n.Message != nil && !n.Message.CreateTime.Before(newest) {
+				at, newest = id, n.Message.CreateTime.Time
+			}
+		}
+	}
+	seen := map[string]bool{}
+	for !seen[at] {
+		seen[at] = true // parents may form a circle
+		n, ok := c.Mapping[at]
+		if !ok {
+			break
+		}
+		if n.Message != nil {
+			list = append(list, n.Message)
+		}
+		at = n.Parent
+	}
+	slices.Reverse(list)
+	return list
+}
+
+// text returns the text of a message: Markdown, or code.
+func (m *chatGPTMessage) text() string {
+	switch m.Content.Type {
+	case "text", "multimodal_text", "":
+	case "code":
+		language := m.Content.Language
+		if language == "unknown" {
+			language = ""
+		}
+		return "```" + language + "\n" + strings.TrimSpace(m.Content.Text) + "\n```"
+	default: // thoughts, output of tools, settings
+		return ""
+	}
+	var texts []string
+	for _, raw := range m.Content.Parts {
+		var text string
+		if json.Unmarshal(raw, &text) != nil {
+			var part struct {
+				Type string `json:"content_type"`
+				Text string `json:"text"` // of speech
+			}
+			json.Unmarshal(raw, &part) // any other form has no text
+			text = part.Text
+			if part.Type == "image_asset_pointer" {
+				text = "[image]"
+			}
+		}
+		if text = strings.TrimSpace(text); text != "" {
+			texts = append(texts, text)
+		}
+	}
+	return strings.Join(texts, "\n\n")
+}

@@ -1,0 +1,231 @@
+// Package importer reads the exports of other programs: conversations, notes and
+// memories.
+//
+// Each format is a function from a reader to a sequence of records. A sequence
+// holds one record at a time in memory, and a defect ends only the record that
+// contains it. The package reads no files itself; [Archive] reads archives within
+// limits.
+package importer
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"iter"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/memwatchd/memwatchd/api"
+)
+
+// maxRecord bounds the source of a record, in bytes. Larger ones are skipped.
+const maxRecord = 16 << 20
+
+// Records is a sequence of records. An error of type [*Problem] concerns a part
+// of the source, which is skipped; any other error ends the sequence.
+type Records = iter.Seq2[*api.ImportRecord, error]
+
+// A Problem is a part of a source that cannot be imported.
+type Problem struct {
+	Line   int // of the source, from 1
+	Reason string
+	Text   []byte // the line as it is, for lines of JSON of the format jsonl
+}
+
+// Error returns the line and the reason.
+func (p *Problem) Error() string { return fmt.Sprintf("line %d: %s", p.Line, p.Reason) }
+
+// A Format reads the files of a program. Match reports whether a file in a
+// directory or an archive belongs to the format, by its name. The name of a file
+// is part of the ids of records that have no other.
+type Format struct {
+	Source string
+	Match  func(name string) bool
+	Read   func(name string, r io.Reader) Records
+}
+
+// formats lists the formats by their names.
+var formats = []Format{
+	{"chatgpt", isConversations, readChatGPT},
+	{"claude", func(name string) bool { return isConversations(name) || name == "projects.json" }, readClaude},
+	{"claude-code", hasExt(".jsonl"), readClaudeCode},
+	{"codex", func(name string) bool { return strings.HasPrefix(name, "rollout-") && path.Ext(name) == ".jsonl" }, readCodex},
+	{"mem0", hasExt(".json", ".md"), readMem0},
+	{"server-memory", hasExt(".json", ".jsonl"), readServerMemory},
+	{"basic-memory", hasExt(".md"), readBasicMemory},
+	{"claude-mem", hasExt(".json"), readClaudeMem},
+	{"jsonl", hasExt(".jsonl"), readJSONL},
+}
+
+// FormatOf returns the format of a program.
+func FormatOf(source string) (Format, bool) {
+	i := slices.IndexFunc(formats, func(f Format) bool { return f.Source == source })
+	if i < 0 {
+		return Format{}, false
+	}
+	return formats[i], true
+}
+
+func hasExt(list ...string) func(name string) bool {
+	return func(name string) bool { return slices.Contains(list, strings.ToLower(path.Ext(name))) }
+}
+
+// A moment is a time in any form that exports use: seconds or milliseconds since
+// 1970, or a text. A missing or unknown time is zero.
+type moment struct{ time.Time }
+
+// timeForms are the forms of times in texts.
+var timeForms = []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05", time.DateOnly}
+
+// UnmarshalJSON never fails: a record without a time is better than none.
+func (m *moment) UnmarshalJSON(data []byte) error {
+	text := strings.Trim(string(data), `"`)
+	if n, err := strconv.ParseFloat(text, 64); err == nil {
+		if n > 1e11 { // milliseconds
+			n /= 1000
+		}
+		if n > 0 && n < 1e11 {
+			m.Time = time.Unix(int64(n), int64((n-float64(int64(n)))*1e6)*1000).UTC()
+		}
+		return nil
+	}
+	m.Time = parseTime(text)
+	return nil
+}
+
+// parseTime returns the time that a text represents, or zero.
+func parseTime(text string) time.Time {
+	for _, form := range timeForms {
+		if t, err := time.Parse(form, strings.TrimSpace(text)); err == nil && t.Year() > 1 && t.Year() < 9999 {
+			return t.UTC()
+		}
+	}
+	return time.Time{}
+}
+
+// latest returns the latest of some times, and earliest the first that is known.
+func latest(times ...time.Time) (last time.Time) {
+	for _, t := range times {
+		if t.After(last) {
+			last = t
+		}
+	}
+	return last
+}
+
+func earliest(times ...time.Time) (first time.Time) {
+	for _, t := range times {
+		if first.IsZero() || !t.IsZero() && t.Before(first) {
+			first = t
+		}
+	}
+	return first
+}
+
+// decode decodes a JSON value and ignores fields of an unexpected type. It returns
+// nil or the reason to skip the value.
+func decode(line int, raw []byte, v any) *Problem {
+	err := json.Unmarshal(raw, v)
+	if _, mistyped := err.(*json.UnmarshalTypeError); err == nil || mistyped {
+		return nil
+	}
+	return &Problem{Line: line, Reason: "invalid JSON: " + strings.TrimPrefix(err.Error(), "json: ")}
+}
+
+// readEach returns the records of each value of a stream. Read returns the records
+// of a value, or the reason to skip it.
+func readEach[T any](values iter.Seq2[value, error], read func(value, *T) ([]*api.ImportRecord, error)) Records {
+	return func(yield func(*api.ImportRecord, error) bool) {
+		for v, err := range values {
+			var list []*api.ImportRecord
+			if err == nil {
+				in := new(T)
+				if p := decode(v.line, v.raw, in); p != nil {
+					err = p
+				} else {
+					list, err = read(v, in)
+				}
+			}
+			if err != nil && !yield(nil, err) {
+				return
+			}
+			for _, r := range list {
+				if len(r.Parts) > 0 && !yield(r, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// textPart returns a message without white space around it.
+func textPart(author, text string) api.ImportPart {
+	return api.ImportPart{Author: author, Text: strings.TrimSpace(text)}
+}
+
+// maxWhole bounds formats that must be read as a whole, in bytes.
+const maxWhole = 64 << 20
+
+// readWhole returns a stream of at most maxWhole bytes.
+func readWhole(r io.Reader) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(r, maxWhole+1))
+	if err == nil && len(text) > maxWhole {
+		err = &Problem{Line: 1, Reason: fmt.Sprintf("the file has more than %d bytes", maxWhole)}
+	}
+	return text, err
+}
+
+// titleOf returns the beginning of a text.
+func titleOf(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	words := strings.Fields(strings.Trim(line, "#*- "))
+	if len(words) > 8 {
+		words = words[:8]
+	}
+	return strings.Join(words, " ")
+}
+
+// Split returns a record as one or more records whose texts have at most most
+// bytes each. Further ones have ids of their own, and the time of the first.
+func Split(r *api.ImportRecord, most int) []*api.ImportRecord {
+	part := func(n int) *api.ImportRecord {
+		next := *r
+		next.Parts = nil
+		if n > 1 {
+			next.ID, next.Title = fmt.Sprintf("%s#%d", r.ID, n), fmt.Sprintf("%s (%d)", cmp.Or(r.Title, r.ID), n)
+		}
+		return &next
+	}
+	list, size := []*api.ImportRecord{part(1)}, 0
+	add := func(p api.ImportPart) {
+		if size > 0 && size+len(p.Text) > most {
+			list, size = append(list, part(len(list)+1)), 0
+		}
+		last := list[len(list)-1]
+		last.Parts, size = append(last.Parts, p), size+len(p.Text)
+	}
+	for _, p := range r.Parts {
+		p.Text = strings.Map(func(r rune) rune {
+			if unicode.IsControl(r) && r != '\n' && r != '\t' {
+				return ' ' // it would take seven bytes in a request
+			}
+			return r
+		}, strings.ReplaceAll(p.Text, "\r\n", "\n"))
+		for len(p.Text) > most {
+			at := strings.LastIndexByte(p.Text[:most], '\n') + 1
+			if at == 0 {
+				at = len(strings.ToValidUTF8(p.Text[:most], ""))
+			}
+			head := p
+			head.Text, p.Text = p.Text[:max(at, 1)], p.Text[max(at, 1):]
+			add(head)
+		}
+		add(p)
+	}
+	return list
+}

@@ -1,0 +1,169 @@
+package importer
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/memwatchd/memwatchd/api"
+)
+
+// The types of records in JSON lines. Items are short-term memory; profiles and
+// projects are long-term memory and name their evidence.
+const (
+	MemoryItem    = "MemoryItem"
+	UserProfile   = "UserProfile"
+	ProjectMemory = "ProjectMemory"
+)
+
+// A Line is a line of JSON lines.
+type Line struct {
+	RecordType string  `json:"record_type"`
+	Payload    Payload `json:"payload"`
+}
+
+// A Payload is an entry. Lines of other programs have the fields id, summary and
+// timestamp in place of memory_id, content and updated.
+type Payload struct {
+	api.ExportEntry
+	Name        string   `json:"name,omitempty"`         // of a profile: its subject
+	EvidenceIDs []string `json:"evidence_ids,omitempty"` // of profiles and projects; never empty
+}
+
+// LineOf returns an entry of an export as a line.
+func LineOf(e api.ExportEntry) Line {
+	l := Line{MemoryItem, Payload{ExportEntry: e}}
+	switch e.Summary {
+	case "profile":
+		l.RecordType, l.Payload.Name = UserProfile, e.Subject
+	case "project":
+		l.RecordType = ProjectMemory
+	}
+	if l.RecordType != MemoryItem {
+		l.Payload.EvidenceIDs, l.Payload.Evidence, l.Payload.Summary = e.Evidence, nil, ""
+	}
+	return l
+}
+
+// inputLine is a Line with the names of fields that other programs use, and with
+// times in any form.
+type inputLine struct {
+	RecordType string `json:"record_type"`
+	Payload    struct {
+		Payload
+		OtherID   string `json:"id"`
+		Summary   string `json:"summary"`
+		Updated   moment `json:"updated"`
+		UpdatedAt moment `json:"updated_at"`
+		Timestamp moment `json:"timestamp"`
+		Created   moment `json:"created_at"`
+	} `json:"payload"`
+}
+
+// readJSONL returns the lines with the same path, one after the other, as one
+// record, so that the entries of a file stay together. A line without a path is a
+// record of its own.
+func readJSONL(_ string, r io.Reader) Records {
+	return func(yield func(*api.ImportRecord, error) bool) {
+		var record *api.ImportRecord // of the last path
+		size := 0
+		flush := func() bool {
+			done := record
+			record, size = nil, 0
+			return done == nil || yield(done, nil)
+		}
+		for v, err := range lines(r) {
+			var l inputLine
+			if err == nil {
+				err = l.read(v)
+			}
+			if err != nil {
+				if !yield(nil, err) {
+					return
+				}
+				continue
+			}
+			p := &l.Payload
+			id := cmp.Or(p.Path, p.ID)
+			if p.Path == "" || record == nil || record.ID != id {
+				if !flush() {
+					return
+				}
+				record = &api.ImportRecord{ID: id, Title: cmp.Or(p.Path, p.Title, p.Project, titleOf(p.Content)), Tags: slices.Clone(p.Tags)}
+			}
+			updated := latest(p.Updated.Time, p.UpdatedAt.Time, p.Timestamp.Time)
+			record.Created = earliest(record.Created, updated, p.Created.Time)
+			record.Updated = latest(record.Updated, updated)
+			record.Tags = slices.DeleteFunc(record.Tags, func(t string) bool { return !slices.Contains(p.Tags, t) })
+			record.Parts = append(record.Parts, l.part(updated))
+			if size += len(p.Content); size > maxRecord && !flush() {
+				return
+			}
+		}
+		flush()
+	}
+}
+
+// read decodes and validates a line.
+func (l *inputLine) read(v value) error {
+	problem := func(format string, args ...any) error {
+		return &Problem{Line: v.line, Reason: fmt.Sprintf(format, args...), Text: bytes.Clone(v.raw)}
+	}
+	dec := json.NewDecoder(bytes.NewReader(v.raw))
+	if err := dec.Decode(l); err != nil {
+		return problem("invalid JSON: %v", err)
+	}
+	p := &l.Payload
+	p.ID, p.Content = cmp.Or(p.ID, p.OtherID), cmp.Or(p.Content, p.Summary)
+	switch l.RecordType {
+	case MemoryItem:
+	case UserProfile, ProjectMemory:
+		if len(p.EvidenceIDs) == 0 {
+			return problem("evidence_ids is missing: a summary names its evidence")
+		}
+		p.Evidence = p.EvidenceIDs
+		p.ID = cmp.Or(p.ID, l.RecordType+" "+cmp.Or(p.Project, p.Name))
+	case "":
+		return problem("record_type is missing")
+	default:
+		return problem("record_type: %q is not one of %s, %s, %s", l.RecordType, MemoryItem, UserProfile, ProjectMemory)
+	}
+	switch {
+	case p.ID == "":
+		return problem("id is missing")
+	case len(bytes.TrimSpace([]byte(p.Content))) == 0:
+		return problem("content is missing")
+	case p.Importance < 0 || p.Importance > 1:
+		return problem("importance: %v is not between 0 and 1", p.Importance)
+	case p.Confidence != nil && (*p.Confidence < 0 || *p.Confidence > 1):
+		return problem("confidence: %v is not between 0 and 1", *p.Confidence)
+	case p.Type != "" && !slices.Contains(types, p.Type):
+		return problem("type: %q is not a type of entry", p.Type)
+	}
+	return nil
+}
+
+// types are the types of entries.
+var types = []string{"fact", "preference", "project", "decision", "crumb", "request", "result"}
+
+// part returns an entry with its attributes.
+func (l *inputLine) part(updated time.Time) api.ImportPart {
+	p := &l.Payload
+	part := api.ImportPart{Section: p.Section, Text: p.Content, Evidence: p.Evidence, Attributes: map[string]string{
+		"type": p.Type, "source": p.Source, "written_by": p.WrittenBy}}
+	if p.Importance > 0 {
+		part.Attributes["importance"] = strconv.FormatFloat(p.Importance, 'g', -1, 64)
+	}
+	if p.Confidence != nil {
+		part.Attributes["confidence"] = strconv.FormatFloat(*p.Confidence, 'g', -1, 64)
+	}
+	if !updated.IsZero() {
+		part.Attributes["updated"] = updated.Format(time.RFC3339)
+	}
+	return part
+}

@@ -1,0 +1,99 @@
+package importer
+
+import (
+	"bufio"
+	"cmp"
+	"io"
+	"strings"
+	"unicode"
+
+	"github.com/memwatchd/memwatchd/api"
+)
+
+// A mem0Memory is an element of the lists of mem0.
+type mem0Memory struct {
+	ID         string   `json:"id"`
+	Memory     string   `json:"memory"`
+	Text       string   `json:"text"`
+	Categories []string `json:"categories"`
+	CreatedAt  moment   `json:"created_at"`
+	UpdatedAt  moment   `json:"updated_at"`
+}
+
+// readMem0 reads a list of the API, or the Markdown file of the plugin.
+func readMem0(_ string, r io.Reader) Records {
+	b := bufio.NewReader(r)
+	for {
+		c, err := b.Peek(1)
+		if err != nil || !unicode.IsSpace(rune(c[0])) {
+			break
+		}
+		b.Discard(1)
+	}
+	if start, _ := b.Peek(3); string(start) == "---" {
+		return readMem0Blocks(b)
+	}
+	return readEach(elements(b), func(v value, m *mem0Memory) ([]*api.ImportRecord, error) {
+		return m.records(v.line)
+	})
+}
+
+func (m *mem0Memory) records(line int) ([]*api.ImportRecord, error) {
+	part := textPart("", cmp.Or(m.Memory, m.Text))
+	if m.ID == "" || part.Text == "" {
+		return nil, &Problem{Line: line, Reason: "id or memory is missing"}
+	}
+	return []*api.ImportRecord{{ID: m.ID, Title: titleOf(part.Text), Tags: m.Categories, Created: m.CreatedAt.Time,
+		Updated: m.UpdatedAt.Time, Parts: []api.ImportPart{part}}}, nil
+}
+
+// readMem0Blocks reads memories in Markdown: fields between lines of dashes, each
+// followed by its text.
+func readMem0Blocks(r io.Reader) Records {
+	return func(yield func(*api.ImportRecord, error) bool) {
+		text, err := readWhole(r)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		var m *mem0Memory
+		inFields, begin := false, 0
+		flush := func() bool {
+			if m == nil {
+				return true
+			}
+			list, err := m.records(begin)
+			if err != nil {
+				return yield(nil, err)
+			}
+			return yield(list[0], nil)
+		}
+		number := 0
+		for line := range strings.Lines(string(text)) {
+			number++
+			key, content, isField := strings.Cut(strings.TrimSpace(line), ":")
+			content = strings.Trim(strings.TrimSpace(content), `"'`)
+			switch {
+			case strings.TrimSpace(line) == "---" && !inFields:
+				if !flush() {
+					return
+				}
+				m, inFields, begin = &mem0Memory{}, true, number
+			case strings.TrimSpace(line) == "---":
+				inFields = false
+			case inFields && isField:
+				switch key {
+				case "id":
+					m.ID = content
+				case "created_at":
+					m.CreatedAt.Time = parseTime(content)
+				case "categories":
+					m.Categories = strings.FieldsFunc(content, func(r rune) bool { return strings.ContainsRune("[], \"'", r) })
+				}
+			case m != nil && !inFields:
+				m.Memory += line
+			}
+		}
+		flush()
+	}
+}

@@ -1,0 +1,88 @@
+package importer
+
+import (
+	"cmp"
+	"io"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/transcript"
+)
+
+// maxSubject bounds the title of a session, in characters.
+const maxSubject = 80
+
+// A sessionLine holds the fields of a record of a transcript that describe its
+// session. Codex has its id and directory in the payload of the first record.
+type sessionLine struct {
+	SessionID string `json:"sessionId"`
+	Timestamp moment `json:"timestamp"`
+	Dir       string `json:"cwd"`
+	Type      string `json:"type"`
+	Payload   struct {
+		ID        string `json:"id"`
+		SessionID string `json:"session_id"`
+		Dir       string `json:"cwd"`
+	} `json:"payload"`
+}
+
+func readClaudeCode(name string, r io.Reader) Records { return readSession(name, r) }
+
+func readCodex(name string, r io.Reader) Records { return readSession(name, r) }
+
+// readSession returns the conversation of a transcript as one record. A transcript
+// of work for another agent has none.
+func readSession(name string, r io.Reader) Records {
+	return func(yield func(*api.ImportRecord, error) bool) {
+		record := &api.ImportRecord{}
+		conversation := transcript.Conversation{Whole: true}
+		var first, last time.Time
+		dir := ""
+		for v, err := range lines(r) {
+			var line sessionLine
+			if err == nil {
+				if p := decode(v.line, v.raw, &line); p != nil {
+					err = p // also the last line of a session that is being written
+				}
+			}
+			if err != nil {
+				if !yield(nil, err) {
+					return
+				}
+				continue
+			}
+			if line.Type == "session_meta" {
+				record.ID = cmp.Or(record.ID, line.Payload.ID, line.Payload.SessionID)
+				dir = cmp.Or(dir, line.Payload.Dir)
+			}
+			before := len(conversation.Messages)
+			conversation.Add(v.raw)
+			if len(conversation.Messages) > before { // records of other kinds may be copies from other sessions
+				record.ID = cmp.Or(record.ID, line.SessionID)
+				dir = cmp.Or(dir, line.Dir)
+				first, last = earliest(first, line.Timestamp.Time), latest(last, line.Timestamp.Time)
+			}
+		}
+		for _, m := range conversation.Messages {
+			author := "person"
+			if m.Assistant {
+				author = "agent"
+			}
+			if part := textPart(author, m.Text); part.Text != "" {
+				record.Parts = append(record.Parts, part)
+			}
+		}
+		if len(record.Parts) == 0 {
+			return
+		}
+		record.ID = cmp.Or(record.ID, strings.TrimSuffix(path.Base(name), path.Ext(name)))
+		record.Title = conversation.Subject(maxSubject)
+		record.Created, record.Updated = first, last
+		if project := path.Base(strings.ReplaceAll(dir, `\`, "/")); dir != "" && project != "/" {
+			record.Tags = []string{"project:" + project}
+		}
+		yield(record, nil)
+	}
+}
