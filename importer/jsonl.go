@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/memwatchd/memwatchd/api"
@@ -116,6 +119,11 @@ func (l *inputLine) read(v value) error {
 	}
 	dec := json.NewDecoder(bytes.NewReader(v.raw))
 	if err := dec.Decode(l); err != nil {
+		if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+			_, field, _ := strings.Cut(e.Field, ".")
+			return problem("%s: got %s, want %s", cmp.Or(strings.TrimPrefix(field, "Payload.ExportEntry."), "line"), e.Value,
+				e.Type.Kind())
+		}
 		return problem("invalid JSON: %v", err)
 	}
 	p := &l.Payload
@@ -156,6 +164,7 @@ func (l *inputLine) part(updated time.Time) api.ImportPart {
 	p := &l.Payload
 	part := api.ImportPart{Section: p.Section, Text: p.Content, Evidence: p.Evidence, Attributes: map[string]string{
 		"type": p.Type, "source": p.Source, "written_by": p.WrittenBy}}
+	maps.DeleteFunc(part.Attributes, func(_, value string) bool { return value == "" })
 	if p.Importance > 0 {
 		part.Attributes["importance"] = strconv.FormatFloat(p.Importance, 'g', -1, 64)
 	}

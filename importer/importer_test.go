@@ -1,0 +1,303 @@
+package importer
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
+
+	"github.com/memwatchd/memwatchd/api"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// collect returns the records and problems of a file, one a line.
+func collect(t testing.TB, records Records) string {
+	t.Helper()
+	var b strings.Builder
+	for record, err := range records {
+		if problem, ok := errors.AsType[*Problem](err); ok {
+			fmt.Fprintln(&b, problem)
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		line, err := api.EncodeJSON(record)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Write(line)
+	}
+	return b.String()
+}
+
+// TestFormats reads the files of each archive in testdata, sorted by name.
+func TestFormats(t *testing.T) {
+	for _, f := range formats {
+		t.Run(f.Source, func(t *testing.T) {
+			name := filepath.Join("testdata", f.Source+".txtar")
+			archive, err := txtar.ParseFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := &archive.Files[len(archive.Files)-1]
+			files := slices.Clone(archive.Files[:len(archive.Files)-1])
+			slices.SortFunc(files, func(a, b txtar.File) int { return strings.Compare(a.Name, b.Name) })
+			got := ""
+			for _, file := range files {
+				if !f.Match(filepath.Base(file.Name)) {
+					t.Errorf("%s does not match", file.Name)
+				}
+				got += collect(t, f.Read(file.Name, bytes.NewReader(file.Data)))
+			}
+			if *update {
+				want.Data = []byte(got)
+				if err := os.WriteFile(name, txtar.Format(archive), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if diff := cmp.Diff(string(want.Data), got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestHostile reads sources that no program writes. Every format must return what
+// it can read, and end.
+func TestHostile(t *testing.T) {
+	deep := strings.Repeat("[", 1<<20)
+	for name, text := range map[string]string{
+		"empty": "", "blank": " \n\n", "BOM": "\xef\xbb\xbf[]", "word": "null", "text": "hello", "number": "12",
+		"open list": "[", "open object": `{"a":`, "open text": `["a`, "deep": deep, "deep object": strings.Repeat(`{"a":`, 1<<20),
+		"deep element": "[" + deep[:300] + strings.Repeat("]", 300) + `, {"id": "a"}]`, "commas": "[,,,]", "colons": "[:]", "braces": "[}]",
+		"NUL": "[\x00]", "invalid UTF-8": "[{\"title\": \"\xff\", \"id\": \"\xff\"}]", "huge number": "[" + strings.Repeat("9", 1<<20) + "]",
+		"escapes": `["\\\"", "\u0000", "\ud800"]`, "front": "---\n", "front twice": "---\n---\n---\n", "lists": `{"a": [1], "b": {"c": [2]}, "d": "]"}`,
+	} {
+		for _, f := range formats {
+			for record, err := range f.Read(name, strings.NewReader(text)) {
+				if _, ok := errors.AsType[*Problem](err); err != nil && !ok {
+					t.Errorf("%s: %s: %v", f.Source, name, err)
+				}
+				if err == nil && (record.ID == "" || len(record.Parts) == 0) {
+					t.Errorf("%s: %s: record %v", f.Source, name, record)
+				}
+			}
+		}
+	}
+}
+
+// TestElementLimits skips an element that is too large or too deep and returns
+// those after it.
+func TestElementLimits(t *testing.T) {
+	deep := strings.Repeat("[", maxDepth+1) + strings.Repeat("]", maxDepth+1)
+	text := `["a", "` + strings.Repeat("x", maxRecord+10) + `", ` + deep + `, {"b": "]\""}]`
+	got := ""
+	for v, err := range elements(strings.NewReader(text)) {
+		if err != nil {
+			got += err.Error() + "; "
+		} else {
+			got += string(v.raw) + "; "
+		}
+	}
+	if want := fmt.Sprintf(`"a"; line 1: %v; line 1: %v; {"b": "]\""}; `, errTooLarge, errTooDeep); got != want {
+		t.Errorf("got %s", got)
+	}
+	long := strings.Repeat("x", maxRecord+1) + "\n{}\n"
+	got = ""
+	for v, err := range lines(strings.NewReader(long)) {
+		got += fmt.Sprintf("%d %s %v; ", v.line, v.raw, err)
+	}
+	if want := fmt.Sprintf("1  line 1: %v; 2 {} <nil>; ", errTooLarge); got != want {
+		t.Errorf("got %s", got)
+	}
+}
+
+// A zeros reader returns n zero bytes.
+type zeros struct{ n int64 }
+
+func (z *zeros) Read(b []byte) (int, error) {
+	if z.n == 0 {
+		return 0, io.EOF
+	}
+	n := min(int64(len(b)), z.n)
+	clear(b[:n])
+	z.n -= n
+	return int(n), nil
+}
+
+// TestArchive reads archives with hostile names and sizes.
+func TestArchive(t *testing.T) {
+	f, _ := FormatOf("chatgpt")
+	pack := func(fill func(*zip.Writer)) ([]Input, error) {
+		var b bytes.Buffer
+		w := zip.NewWriter(&b)
+		fill(w)
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if !IsArchive(b.Bytes()) {
+			t.Error("not an archive")
+		}
+		return Archive(f, bytes.NewReader(b.Bytes()), int64(b.Len()))
+	}
+	add := func(w *zip.Writer, name string, r io.Reader) {
+		out, err := w.Create(name)
+		if err == nil {
+			_, err = io.Copy(out, r)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	list, err := pack(func(w *zip.Writer) {
+		for _, name := range []string{"../../conversations.json", "/etc/conversations-001.json", `C:\x\conversations-002.json`, "chat.html", "conversations.json/", "a/conversations.json.exe"} {
+			add(w, name, strings.NewReader(""))
+		}
+	})
+	var names []string
+	for _, in := range list {
+		names = append(names, in.Name)
+	}
+	if diff := cmp.Diff([]string{"../../conversations.json", "/etc/conversations-001.json", "C:/x/conversations-002.json"}, names); diff != "" || err != nil {
+		t.Errorf("names (-want +got):\n%s%v", diff, err)
+	}
+	list, err = pack(func(w *zip.Writer) { add(w, "conversations.json", &zeros{256 << 20}) })
+	if err != nil || len(list) != 1 {
+		t.Fatal(list, err)
+	}
+	in, err := list[0].Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := io.Copy(io.Discard, in)
+	if !errors.Is(err, errArchive) || n > 100<<20 {
+		t.Errorf("read %d bytes: %v", n, err)
+	}
+	if _, err := Archive(f, strings.NewReader("PK\x03\x04"), 4); !errors.Is(err, errArchive) {
+		t.Error(err)
+	}
+}
+
+// TestSplit checks that parts keep all text and the limit.
+func TestSplit(t *testing.T) {
+	r := &api.ImportRecord{ID: "a", Title: "T", Parts: []api.ImportPart{
+		{Author: "person", Text: strings.Repeat("é", 25)}, {Author: "agent", Text: "one\ntwo\nthree\nfour"}, {Text: "x"}, {Text: "\x00\r\n\x1b"}}}
+	text := ""
+	for i, part := range Split(r, 10) {
+		size := 0
+		for _, p := range part.Parts {
+			size += len(p.Text)
+			text += p.Text
+			if !utf8.ValidString(p.Text) {
+				t.Errorf("%q", p.Text)
+			}
+		}
+		if want := []string{"a", fmt.Sprintf("a#%d", i+1)}[min(i, 1)]; size > 10 || part.ID != want {
+			t.Errorf("%s: %d bytes", part.ID, size)
+		}
+	}
+	if text != strings.Repeat("é", 25)+"one\ntwo\nthree\nfourx \n " {
+		t.Errorf("%q", text)
+	}
+	if list := Split(r, 1000); len(list) != 1 || list[0].ID != "a" || len(list[0].Parts) != 4 {
+		t.Error(list)
+	}
+}
+
+// A repeated reader returns a list with the element n times.
+type repeated struct {
+	element []byte
+	n       int
+	rest    []byte
+}
+
+func (r *repeated) Read(b []byte) (int, error) {
+	if len(r.rest) == 0 {
+		if r.n == 0 {
+			return 0, io.EOF
+		}
+		r.n--
+		r.rest = r.element
+	}
+	n := copy(b, r.rest)
+	r.rest = r.rest[n:]
+	return n, nil
+}
+
+// TestMemory reads 1 GiB of conversations, 64 MiB in short tests, in less than
+// 100 MB of memory.
+func TestMemory(t *testing.T) {
+	message := strings.Repeat("All work and no play. ", 50)
+	nodes := map[string]any{}
+	for i := range 200 {
+		nodes[fmt.Sprint(i)] = map[string]any{"parent": fmt.Sprint(i - 1), "message": map[string]any{
+			"author": map[string]any{"role": "user"}, "content": map[string]any{"content_type": "text", "parts": []string{message}}}}
+	}
+	element, err := json.Marshal(map[string]any{"id": "a", "current_node": "199", "mapping": nodes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	element = append(element, ',')
+	size := 1 << 30
+	if testing.Short() {
+		size = 64 << 20
+	}
+	want := size / len(element)
+	source := io.MultiReader(strings.NewReader("["), &repeated{element: element, n: want}, strings.NewReader("]"))
+	var m runtime.MemStats
+	count, most := 0, uint64(0)
+	for record, err := range readChatGPT("", source) {
+		if err != nil || len(record.Parts) != 200 {
+			t.Fatal(err)
+		}
+		if count++; count%100 == 0 {
+			runtime.ReadMemStats(&m)
+			most = max(most, m.HeapInuse+m.StackInuse)
+		}
+	}
+	if count != want || most > 100e6 {
+		t.Errorf("%d of %d records with %d bytes of memory", count, want, most)
+	}
+	t.Logf("%d MiB in %d records, %d MB of memory", size>>20, count, most/1e6)
+}
+
+// FuzzElements compares the elements of a list with those of a decoder.
+func FuzzElements(f *testing.F) {
+	for _, s := range []string{`[1, "a", {"b": [2]}, null]`, `[{"a": "\""}]`, `{"x": [1, 2]}`, `[[[]]]`, `[1 2]`, "[\"\\\\\"]"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		var got []string
+		for v, err := range elements(strings.NewReader(text)) {
+			if err == nil {
+				got = append(got, string(v.raw))
+			}
+		}
+		var list []json.RawMessage
+		if json.Unmarshal([]byte(text), &list) != nil || strings.HasPrefix(text, "n") {
+			return
+		}
+		var want []string
+		for _, raw := range list {
+			want = append(want, string(raw))
+		}
+		if !slices.Equal(got, want) {
+			t.Fatalf("%q: %q, want %q", text, got, want)
+		}
+	})
+}
