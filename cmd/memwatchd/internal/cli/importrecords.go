@@ -288,7 +288,7 @@ func (p *Printer) printImported(a *api.ImportAnswer) {
 	}
 	p.printf("%s %screated, %d %srewritten, %d unchanged", term.Plural(a.Created, "file"), verb, a.Rewritten, verb, a.Unchanged)
 	if a.Edited > 0 {
-		p.printf(", %d edited since the import and left as they are", a.Edited)
+		p.printf(", %d kept as edited", a.Edited)
 	}
 	if a.Older > 0 {
 		p.printf(", %d older", a.Older)
