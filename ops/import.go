@@ -55,8 +55,11 @@ func (m writeOps) importRecords(ctx context.Context, c Call, r *api.ImportReques
 	if err := m.syncIndex(ctx, &c); err != nil {
 		return nil, err
 	}
-	if err := m.waitAllRead(ctx, &c); err != nil { // a file of a record may have been moved
+	if err := m.waitAllRead(ctx, &c); err != nil {
 		return nil, err
+	}
+	if !c.synced { // a file of a record may have been moved
+		return nil, api.Errorf(api.Unavailable, "not all files have been read yet").WithHint("retry in a moment")
 	}
 	records, paths := m.decodeRecords(r, answer)
 	for _, f := range m.Index.Files(func(f *index.FileInfo) bool {
