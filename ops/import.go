@@ -37,6 +37,11 @@ const (
 	importFailed    = "failed"
 )
 
+// importStates are the states of records by those of their files.
+var importStates = map[memory.ImportState]string{
+	memory.ImportSame: importUnchanged, memory.ImportOlder: importRewritten, memory.ImportEdited: importEdited,
+}
+
 // importRecords writes records of another program to private files of the owner.
 // A repeated import changes nothing, and a file that was edited since its import
 // stays.
@@ -202,10 +207,16 @@ func (m writeOps) importRecord(ctx context.Context, c Call, record *memory.Impor
 	data := record.File(m.Layout)
 	for _, known := range paths {
 		file, err := m.Writer.Vault.Read(known)
-		if err == nil && record.StateIn(m.Layout, file.Data, data) != memory.ImportOther {
-			result.Path = known
+		if err != nil {
+			continue
+		}
+		if state := record.StateIn(m.Layout, file.Data, data); state != memory.ImportOther {
+			result.Path, result.State = known, importStates[state]
 			break
 		}
+	}
+	if result.State == importUnchanged || result.State == importEdited {
+		return nil
 	}
 	if result.Path == "" {
 		result.Path = record.Path(m.Location, true)
@@ -229,21 +240,14 @@ func (m writeOps) importRecord(ctx context.Context, c Call, record *memory.Impor
 		Edit: func(old *vault.File) ([]byte, error) {
 			result.State, failed = importCreated, nil
 			if old != nil {
-				switch record.StateIn(m.Layout, old.Data, data) {
-				case memory.ImportSame:
-					result.State = importUnchanged
-					return nil, nil
-				case memory.ImportEdited:
-					result.State = importEdited
-					return nil, nil
-				case memory.ImportOlder:
-					result.State = importRewritten
-				default:
+				state := record.StateIn(m.Layout, old.Data, data)
+				if state == memory.ImportOther {
 					failed = api.Errorf(api.Conflict, "%s already exists and is not a file of this record", result.Path)
 					return nil, failed
 				}
+				result.State = importStates[state]
 			}
-			if dryRun {
+			if dryRun || result.State != importCreated && result.State != importRewritten {
 				return nil, nil
 			}
 			return data, nil
