@@ -141,7 +141,8 @@ func (m *chatGPTMessage) text() string {
 				text = "[image]"
 			}
 		}
-		if text = strings.TrimSpace(text); text != "" {
+		text = strings.TrimSpace(text)
+		if text != "" {
 			texts = append(texts, text)
 		}
 	}

@@ -40,6 +40,9 @@ type claudeElement struct {
 	} `json:"docs"`
 }
 
+// isClaude reports whether a file contains conversations or projects.
+func isClaude(name string) bool { return isConversations(name) || name == "projects.json" }
+
 func readClaude(_ string, r io.Reader) Records {
 	return readEach(elements(r), func(v value, e *claudeElement) ([]*api.ImportRecord, error) {
 		switch {

@@ -52,9 +52,9 @@ type Format struct {
 // formats lists the formats by their names.
 var formats = []Format{
 	{"chatgpt", isConversations, readChatGPT},
-	{"claude", func(name string) bool { return isConversations(name) || name == "projects.json" }, readClaude},
-	{"claude-code", hasExt(".jsonl"), readClaudeCode},
-	{"codex", func(name string) bool { return strings.HasPrefix(name, "rollout-") && path.Ext(name) == ".jsonl" }, readCodex},
+	{"claude", isClaude, readClaude},
+	{"claude-code", hasExt(".jsonl"), readSession},
+	{"codex", isRollout, readSession},
 	{"mem0", hasExt(".json", ".md"), readMem0},
 	{"server-memory", hasExt(".json", ".jsonl"), readServerMemory},
 	{"basic-memory", hasExt(".md"), readBasicMemory},
@@ -80,7 +80,9 @@ func hasExt(list ...string) func(name string) bool {
 type moment struct{ time.Time }
 
 // timeForms are the forms of times in texts.
-var timeForms = []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05", time.DateOnly}
+var timeForms = []string{
+	time.RFC3339, "2006-01-02T15:04:05", "2006-01-02 15:04:05Z07:00", time.DateTime, time.DateOnly,
+}
 
 // UnmarshalJSON never fails: a record without a time is better than none.
 func (m *moment) UnmarshalJSON(data []byte) error {
@@ -108,7 +110,7 @@ func parseTime(text string) time.Time {
 	return time.Time{}
 }
 
-// latest returns the latest of some times, and earliest the first that is known.
+// latest returns the latest of some times.
 func latest(times ...time.Time) (last time.Time) {
 	for _, t := range times {
 		if t.After(last) {
@@ -118,6 +120,7 @@ func latest(times ...time.Time) (last time.Time) {
 	return last
 }
 
+// earliest returns the earliest of some times, without those that are unknown.
 func earliest(times ...time.Time) (first time.Time) {
 	for _, t := range times {
 		if first.IsZero() || !t.IsZero() && t.Before(first) {

@@ -80,10 +80,10 @@ func TestFormats(t *testing.T) {
 // TestHostile reads sources that no program writes. Every format must return what
 // it can read, and end.
 func TestHostile(t *testing.T) {
-	deep := strings.Repeat("[", 1<<20)
+	deep := strings.Repeat("[", 1<<17)
 	for name, text := range map[string]string{
 		"empty": "", "blank": " \n\n", "BOM": "\xef\xbb\xbf[]", "word": "null", "text": "hello", "number": "12",
-		"open list": "[", "open object": `{"a":`, "open text": `["a`, "deep": deep, "deep object": strings.Repeat(`{"a":`, 1<<20),
+		"open list": "[", "open object": `{"a":`, "open text": `["a`, "deep": deep, "deep object": strings.Repeat(`{"a":`, 1<<17),
 		"deep element": "[" + deep[:300] + strings.Repeat("]", 300) + `, {"id": "a"}]`, "commas": "[,,,]", "colons": "[:]", "braces": "[}]",
 		"NUL": "[\x00]", "invalid UTF-8": "[{\"title\": \"\xff\", \"id\": \"\xff\"}]", "huge number": "[" + strings.Repeat("9", 1<<20) + "]",
 		"escapes": `["\\\"", "\u0000", "\ud800"]`, "front": "---\n", "front twice": "---\n---\n---\n", "lists": `{"a": [1], "b": {"c": [2]}, "d": "]"}`,
@@ -176,7 +176,7 @@ func TestArchive(t *testing.T) {
 	if diff := cmp.Diff([]string{"../../conversations.json", "/etc/conversations-001.json", "C:/x/conversations-002.json"}, names); diff != "" || err != nil {
 		t.Errorf("names (-want +got):\n%s%v", diff, err)
 	}
-	list, err = pack(func(w *zip.Writer) { add(w, "conversations.json", &zeros{256 << 20}) })
+	list, err = pack(func(w *zip.Writer) { add(w, "conversations.json", &zeros{64 << 20}) })
 	if err != nil || len(list) != 1 {
 		t.Fatal(list, err)
 	}
@@ -185,7 +185,7 @@ func TestArchive(t *testing.T) {
 		t.Fatal(err)
 	}
 	n, err := io.Copy(io.Discard, in)
-	if !errors.Is(err, errArchive) || n > 100<<20 {
+	if !errors.Is(err, errArchive) || n > 16<<20 {
 		t.Errorf("read %d bytes: %v", n, err)
 	}
 	if _, err := Archive(f, strings.NewReader("PK\x03\x04"), 4); !errors.Is(err, errArchive) {
@@ -239,7 +239,7 @@ func (r *repeated) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// TestMemory reads 1 GiB of conversations, 64 MiB in short tests, in less than
+// TestMemory reads 1 GiB of conversations, 32 MiB in short tests, in less than
 // 100 MB of memory.
 func TestMemory(t *testing.T) {
 	message := strings.Repeat("All work and no play. ", 50)
@@ -255,7 +255,7 @@ func TestMemory(t *testing.T) {
 	element = append(element, ',')
 	size := 1 << 30
 	if testing.Short() {
-		size = 64 << 20
+		size = 32 << 20
 	}
 	want := size / len(element)
 	source := io.MultiReader(strings.NewReader("["), &repeated{element: element, n: want}, strings.NewReader("]"))

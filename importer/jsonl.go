@@ -97,14 +97,17 @@ func readJSONL(_ string, r io.Reader) Records {
 				if !flush() {
 					return
 				}
-				record = &api.ImportRecord{ID: id, Title: cmp.Or(p.Path, p.Title, p.Project, titleOf(p.Content)), Tags: slices.Clone(p.Tags)}
+				record = &api.ImportRecord{ID: id, Tags: slices.Clone(p.Tags),
+					Title: cmp.Or(p.Path, p.Title, p.Project, titleOf(p.Content))}
 			}
 			updated := latest(p.Updated.Time, p.UpdatedAt.Time, p.Timestamp.Time)
 			record.Created = earliest(record.Created, updated, p.Created.Time)
 			record.Updated = latest(record.Updated, updated)
-			record.Tags = slices.DeleteFunc(record.Tags, func(t string) bool { return !slices.Contains(p.Tags, t) })
+			record.Tags = slices.DeleteFunc(record.Tags,
+				func(t string) bool { return !slices.Contains(p.Tags, t) })
 			record.Parts = append(record.Parts, l.part(updated))
-			if size += len(p.Content); size > maxRecord && !flush() {
+			size += len(p.Content)
+			if size > maxRecord && !flush() {
 				return
 			}
 		}
@@ -139,7 +142,8 @@ func (l *inputLine) read(v value) error {
 	case "":
 		return problem("record_type is missing")
 	default:
-		return problem("record_type: %q is not one of %s, %s, %s", l.RecordType, MemoryItem, UserProfile, ProjectMemory)
+		return problem("record_type: %q is not one of %s, %s, %s", l.RecordType, MemoryItem, UserProfile,
+			ProjectMemory)
 	}
 	switch {
 	case p.ID == "":

@@ -48,7 +48,8 @@ func lines(r io.Reader) iter.Seq2[value, error] {
 			long := false
 			for {
 				part, err := s.r.ReadSlice('\n')
-				if long = long || len(s.buf)+len(part) > maxRecord; !long {
+				long = long || len(s.buf)+len(part) > maxRecord
+				if !long {
 					s.buf = append(s.buf, part...)
 				}
 				if errors.Is(err, bufio.ErrBufferFull) {
@@ -125,10 +126,12 @@ func (s *scanner) document(yield func(value, error) bool) error {
 		}
 		var key string
 		decode(s.line, s.buf, &key)
-		if c, err = s.next(); err != nil || c != ':' {
+		c, err = s.next()
+		if err != nil || c != ':' {
 			return cmpErr(err, errSyntax)
 		}
-		if c, err = s.next(); err != nil {
+		c, err = s.next()
+		if err != nil {
 			return err
 		}
 		if c == '[' {
@@ -142,6 +145,7 @@ func (s *scanner) document(yield func(value, error) bool) error {
 	}
 }
 
+// cmpErr returns the first error that is not nil.
 func cmpErr(err, other error) error {
 	if err != nil {
 		return err
@@ -220,7 +224,8 @@ func (s *scanner) value(c byte) (failure error) {
 		case c == '"':
 			quoted = true
 		case c == '{', c == '[':
-			if depth++; depth > maxDepth {
+			depth++
+			if depth > maxDepth {
 				failure = errTooDeep
 			}
 		case c == '}', c == ']':
@@ -236,9 +241,10 @@ func (s *scanner) value(c byte) (failure error) {
 				return failure // the end of a number or a word
 			}
 		}
-		var err error
-		if c, err = s.r.ReadByte(); err != nil {
+		next, err := s.r.ReadByte()
+		if err != nil {
 			return cmpErr(failure, io.ErrUnexpectedEOF)
 		}
+		c = next
 	}
 }

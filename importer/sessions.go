@@ -28,9 +28,10 @@ type sessionLine struct {
 	} `json:"payload"`
 }
 
-func readClaudeCode(name string, r io.Reader) Records { return readSession(name, r) }
-
-func readCodex(name string, r io.Reader) Records { return readSession(name, r) }
+// isRollout reports whether a file is a transcript of Codex.
+func isRollout(name string) bool {
+	return strings.HasPrefix(name, "rollout-") && path.Ext(name) == ".jsonl"
+}
 
 // readSession returns the conversation of a transcript as one record. A transcript
 // of work for another agent has none.

@@ -27,7 +27,7 @@ type Imported struct {
 	Program          string // lower-case letters and dashes
 	ID               string // of the record in the program; never changes
 	Title            string
-	Untitled         bool // the title is in the name of the file only
+	Untitled         bool      // the title is in the name of the file only
 	Created, Updated time.Time // zero if unknown
 	Tags             []string
 	Parts            []ImportedPart
@@ -144,7 +144,8 @@ func (r *Imported) source(block func(*ImportedPart) string) []byte {
 	if at := r.Changed(); !at.IsZero() {
 		fields = append(fields, fieldChange{"updated_at", Timestamp(at)})
 	}
-	if list := tagList(slices.DeleteFunc(slices.Clone(r.Tags), func(t string) bool { return !plainTag.MatchString(t) })); len(list) > 0 {
+	tags := slices.DeleteFunc(slices.Clone(r.Tags), func(t string) bool { return !plainTag.MatchString(t) })
+	if list := tagList(tags); len(list) > 0 {
 		fields = append(fields, fieldChange{"tags", list})
 	}
 	var b bytes.Buffer

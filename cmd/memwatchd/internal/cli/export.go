@@ -30,8 +30,10 @@ const (
 // formats.
 func addExport(c *cobra.Command, op *api.Operation, req *api.Request, g *Globals) {
 	formats := []string{"jsonl", "md", "zip"}
-	format := c.Flags().String("format", "jsonl", "format: jsonl (an entry a line), md (a directory of Markdown) or zip")
-	output := c.Flags().String("output", "", "file, or for jsonl and md a new directory; default: standard output, except for md")
+	format := c.Flags().String("format", "jsonl",
+		"format: jsonl (an entry a line), md (a directory of Markdown) or zip (an archive of Markdown)")
+	output := c.Flags().String("output", "",
+		"new directory for jsonl and md, new file for zip; default: standard output, which md does not support")
 	c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
 	c.Args = func(cmd *cobra.Command, args []string) error {
 		switch {

@@ -46,7 +46,8 @@ func addImport(c *cobra.Command, form *api.Command, op *api.Operation, req *api.
 		if err != nil {
 			return err
 		}
-		r := &recordImport{a: a, req: req, seen: map[string][32]byte{}, sum: api.ImportAnswer{Records: []api.ImportedRecord{}}}
+		r := &recordImport{a: a, req: req, seen: map[string][32]byte{}}
+		r.sum.Records = []api.ImportedRecord{}
 		if max, given := req.GivenValue(r.param("max")); given {
 			r.left, _ = strconv.Atoi(max)
 			r.limited = r.left > 0
@@ -286,7 +287,8 @@ func (p *Printer) printImported(a *api.ImportAnswer) {
 	if a.DryRun {
 		verb = "to be "
 	}
-	p.printf("%s %screated, %d %srewritten, %d unchanged", term.Plural(a.Created, "file"), verb, a.Rewritten, verb, a.Unchanged)
+	p.printf("%s %screated, %d %srewritten, %d unchanged", term.Plural(a.Created, "file"), verb, a.Rewritten, verb,
+		a.Unchanged)
 	if a.Edited > 0 {
 		p.printf(", %d kept as edited", a.Edited)
 	}
