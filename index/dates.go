@@ -3,6 +3,7 @@ package index
 import (
 	"math"
 	"regexp"
+	"strings"
 	"sync"
 	"time"
 
@@ -37,7 +38,7 @@ func (p *page) readDates() {
 			p.periods = append(p.periods, namedPeriod{n.First.UnixNano(), n.Last.UnixNano(), isDay})
 		}
 	}
-	p.asksTime = asksTimeRE().MatchString(q.Text)
+	p.asksTime = asksTime(q.Text)
 }
 
 // dateFactor returns the factor of the score of an entry for the dates in the
@@ -74,10 +75,21 @@ func (p *page) maxDateFactor() float64 {
 	return f
 }
 
+// asksTime reports whether a query asks for a time.
+func asksTime(text string) bool {
+	lower := strings.ToLower(text)
+	for _, word := range [...]string{"when", "how long", " date", " day", " month", " year", " time", "时", "何", "久", "哪", "几"} {
+		if strings.Contains(lower, word) { // the expression takes longer
+			return asksTimeRE().MatchString(lower)
+		}
+	}
+	return false
+}
+
 // asksTimeRE matches queries that ask for a time. "When" must be a question: "when
 // I start it" is none.
 var asksTimeRE = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)\bwhen(?:'s| (?:am|are|can|could|did|do|does|had|has|have|is|shall|should|was|were|will|would))\b|` +
+	return regexp.MustCompile(`\bwhen(?:'s| (?:am|are|can|could|did|do|does|had|has|have|is|shall|should|was|were|will|would))\b|` +
 		`\b(?:how long|(?:what|which) (?:date|day|month|year|time))\b|什么时[候间]|何时|多久|多长时间|哪一?[天年月日]|几[月号]`)
 })
 

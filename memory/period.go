@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 )
 
 // ParsePeriod returns the first and the last moment of a period: of a year, month
@@ -69,6 +70,9 @@ type Period struct{ First, Last time.Time }
 // reads them. A month without a day and a year follows a word such as "in". If
 // the text names no date, it may name a day relative to now.
 func NamedPeriods(text string, now time.Time) (dates []Period) {
+	if !mayNameDate(text) {
+		return nil
+	}
 	var relative []Period
 	for _, at := range dateRE().FindAllStringIndex(text, -1) {
 		name := text[at[0]:at[1]]
@@ -85,6 +89,30 @@ func NamedPeriods(text string, now time.Time) (dates []Period) {
 		return relative
 	}
 	return dates
+}
+
+// mayNameDate reports whether dateRE can match. Most texts contain no date, and
+// the expression takes as long as a small search.
+func mayNameDate(text string) bool {
+	if strings.ContainsAny(text, "月天") {
+		return true
+	}
+	isSeparator := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
+	for word := range strings.FieldsFuncSeq(strings.ToLower(text), isSeparator) {
+		if len(word) < 3 {
+			continue
+		}
+		if _, ok := months[word[:3]]; ok || strings.HasSuffix(word, "day") {
+			return true
+		}
+	}
+	isDigit := func(i int) bool { return '0' <= text[i] && text[i] <= '9' }
+	for i := 1; i+1 < len(text); i++ {
+		if text[i] == '-' && isDigit(i-1) && isDigit(i+1) {
+			return true
+		}
+	}
+	return false
 }
 
 // dateRE matches the dates of [writtenDate], whose groups are named for year, month and
