@@ -34,7 +34,8 @@ func readDocs(t *testing.T, dir string) (docs []evalDoc) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		docs = append(docs, evalDoc{strings.TrimSuffix(filepath.Base(name), ".md"), strings.TrimPrefix(string(text), "# ")})
+		id := strings.TrimSuffix(filepath.Base(name), ".md")
+		docs = append(docs, evalDoc{id, strings.TrimPrefix(string(text), "# ")})
 	}
 	return docs
 }
@@ -132,7 +133,8 @@ func fts5(t *testing.T, docs []evalDoc, queries []string) map[int][]string {
 		return "'" + strings.ReplaceAll(strings.ReplaceAll(s, "\x00", " "), "'", "''") + "'"
 	}
 	var sql strings.Builder
-	sql.WriteString("CREATE VIRTUAL TABLE t USING fts5(id UNINDEXED, text, tokenize='porter unicode61');\nBEGIN;\n.mode json\n")
+	sql.WriteString(".mode json\nBEGIN;\n")
+	sql.WriteString("CREATE VIRTUAL TABLE t USING fts5(id UNINDEXED, text, tokenize='porter unicode61');\n")
 	for _, doc := range docs {
 		fmt.Fprintf(&sql, "INSERT INTO t VALUES (%s, %s);\n", quote(doc.id), quote(doc.text))
 	}
