@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 )
@@ -207,15 +208,57 @@ func (r *Request) WithDefaults() *Request {
 	return full
 }
 
-// Check compares the parameters with the bounds and values in their tags. It
-// returns an [*Error] that names the first invalid parameter, or nil.
+// Check compares the parameters with the bounds and values in their tags, and
+// rejects values without effect. It returns an [*Error] that names the first
+// invalid parameter, or nil.
 func (r *Request) Check() error {
 	for _, p := range r.op.Params {
 		if err := p.checkValue(r.value.Elem()); err != nil {
 			return err
 		}
 	}
+	for _, p := range r.given {
+		if err := r.checkEffect(p); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+// checkEffect returns an error if a parameter has a value other than its default
+// which has no effect, because the condition in its tag is not met.
+func (r *Request) checkEffect(p *Param) error {
+	if p.With == "" || !r.isChanged(p) {
+		return nil
+	}
+	name, values, compared := strings.Cut(p.With, "=")
+	name, unset := strings.CutPrefix(name, "!")
+	other, err := r.op.Param(name)
+	if err != nil {
+		panic(fmt.Sprintf("condition of %s: %v", p.Name, err)) // invalid tag: every test would panic here
+	}
+	switch value := r.value.Elem().FieldByIndex(other.index); {
+	case compared:
+		permitted := strings.Split(values, ",")
+		if slices.Contains(permitted, value.String()) {
+			return nil
+		}
+		return Errorf(Invalid, "%s: no effect with %s %s", p.Name, name, value).
+			WithHint("set %s to %s, or omit %s", name, strings.Join(permitted, ", "), p.Name)
+	case unset && r.isChanged(other):
+		return Errorf(Invalid, "%s: no effect with %s", p.Name, name).WithHint("omit %s or %s", name, p.Name)
+	case !unset && !r.isChanged(other):
+		return Errorf(Invalid, "%s: no effect without %s", p.Name, name).WithHint("set %s, or omit %s", name, p.Name)
+	}
+	return nil
+}
+
+// isChanged reports whether a parameter was set to a value other than its default.
+func (r *Request) isChanged(p *Param) bool {
+	value := r.value.Elem().FieldByIndex(p.index)
+	byDefault := r.op.NewRequest().value.Elem().FieldByIndex(p.index)
+	empty := value.IsZero() || value.Kind() == reflect.Slice && value.Len() == 0
+	return slices.Contains(r.given, p) && !empty && !reflect.DeepEqual(value.Interface(), byDefault.Interface())
 }
 
 // Operation returns the requested operation.

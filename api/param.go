@@ -29,6 +29,8 @@ import (
 //	stdin    "true": the command reads the value from standard input if the argument is -
 //	complete kind of name, such as path or tag, for completion
 //	need     "true": a request without it, or with an empty value, is refused
+//	with     condition without which the value has no effect, and is refused: mode=overlap for a value of
+//	         another parameter (several are separated by commas), tags for one that is set, !id for one that is not
 //
 // A zero field takes its default, so a field whose zero value has a meaning of
 // its own is a pointer.
@@ -45,6 +47,7 @@ type Param struct {
 	Bare     string // value of the flag without a value; empty if it needs one
 	Stdin    bool
 	Need     bool
+	With     string
 	Complete string // empty if the value is not a name
 
 	Scope bool // one of the fields that every request has
@@ -90,6 +93,7 @@ func paramsOf(t reflect.Type) []*Param {
 			Flag: cmp.Or(f.Tag.Get("flag"), strings.ReplaceAll(name, "_", "-")), Stdin: f.Tag.Get("stdin") != "",
 			Bare:     f.Tag.Get("bare"),
 			Need:     f.Tag.Get("need") != "",
+			With:     f.Tag.Get("with"),
 			Complete: f.Tag.Get("complete"),
 			Scope:    t.FieldByIndex(f.Index[:1]).Type == reflect.TypeFor[Scope](), index: f.Index, typ: f.Type,
 		}

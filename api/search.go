@@ -9,19 +9,19 @@ type SearchRequest struct {
 	Query           string   `json:"query" arg:"rest" doc:"words, all optional; entries with more words and rarer words rank higher; entries with a \"quoted phrase\" come first; pre* stands for the words that begin with pre"`
 	Phrase          string   `json:"phrase" flag:"exact" default:"first" bare:"required" enum:"first,required" doc:"quoted phrases: first (entries that contain them come first), or required (hits contain all of them)"`
 	Typing          bool     `json:"typing" doc:"the query is being typed: its last word stands for the words that begin with it, unless a space follows"`
-	Typos           string   `json:"typos" default:"correct" enum:"correct,keep" doc:"unquoted words that no entry contains: correct (similar words are searched too, and the answer lists them), or keep"`
+	Typos           string   `json:"typos" default:"correct" enum:"correct,keep" with:"mode=relevance" doc:"unquoted words that no entry contains: correct (similar words are searched too, and the answer lists them), or keep"`
 	Group           string   `json:"group" flag:"by" default:"entry" preset:"file" enum:"entry,file" doc:"hits: entry (each entry is a hit), or file (the best entry of each file, with the number of other matching entries in it)"`
 	Exclude         string   `json:"exclude" doc:"words and quoted phrases that no hit may contain"`
 	Limit           int      `json:"limit" default:"10" min:"1" max:"100" doc:"maximum number of hits, 1 to 100"`
 	Offset          int      `json:"offset" min:"0" max:"100000" doc:"number of hits to skip, 0 to 100000"`
 	Mode            string   `json:"mode" default:"relevance" enum:"relevance,overlap" doc:"ranking: relevance (best match first), or overlap (an exact formula of word share, recency and importance)"`
-	RecencyBias     *float64 `json:"recency_bias" default:"0.3" min:"0" max:"1" doc:"overlap: weight of recency against text, 0 to 1"`
-	AsOf            string   `json:"as_of" doc:"reference time for ages, in the forms of since; default: now"`
-	All             bool     `json:"all" doc:"overlap: also return entries that contain none of the words"`
+	RecencyBias     *float64 `json:"recency_bias" default:"0.3" min:"0" max:"1" with:"mode=overlap" doc:"overlap: weight of recency against text, 0 to 1"`
+	AsOf            string   `json:"as_of" doc:"time from which the ages in a score are counted, in the forms of since; default: now"`
+	All             bool     `json:"all" with:"mode=overlap" doc:"overlap: also return entries that contain none of the words"`
 	Kinds           []string `json:"kinds" enum:"note,session,daily,longterm,items,identity,archive" doc:"only files of these kinds: note, session, daily, longterm, items, identity, archive"`
 	Types           []string `json:"types" enum:"fact,preference,project,decision,crumb,request,result" doc:"only entries of these types: fact, preference, project, decision, crumb, request, result"`
 	Tags            []string `json:"tags" complete:"tag" doc:"only entries with all of these tags"`
-	AnyTag          bool     `json:"any_tag" doc:"match entries with at least one of the tags"`
+	AnyTag          bool     `json:"any_tag" with:"tags" doc:"match entries with at least one of the tags"`
 	Sections        []string `json:"sections" complete:"section" doc:"only entries below one of these headings"`
 	Path            string   `json:"path" complete:"path" doc:"only files below this directory, or files that match this glob"`
 	Since           string   `json:"since" doc:"only entries since this time: 2026-02-04, 2026-02, 2026, RFC 3339, 36h, 7d, 2w, today, yesterday or a weekday"`
@@ -29,7 +29,7 @@ type SearchRequest struct {
 	State           string   `json:"state" enum:"open,done" doc:"only entries with a task in this state: open or done"`
 	Session         string   `json:"session" complete:"session" doc:"only entries of the session with this id"`
 	Contact         string   `json:"contact" doc:"only entries of sessions with this contact"`
-	IncludeArchived bool     `json:"include_archived" doc:"also search archived entries"`
+	IncludeArchived bool     `json:"include_archived" with:"!kinds" doc:"also search archived entries"`
 	Count           *bool    `json:"count" default:"true" doc:"count the returned entries as used; used entries stay longer in long-term memory"`
 	Explain         bool     `json:"explain" doc:"return the parts of each score"`
 	Fresh
@@ -38,7 +38,7 @@ type SearchRequest struct {
 
 // RecentRequest requests the newest entries.
 type RecentRequest struct {
-	Hours *float64 `json:"hours" default:"24" min:"0" max:"876000" arg:"1" doc:"number of hours to look back, 0 to 876000"`
+	Hours *float64 `json:"hours" with:"!since" default:"24" min:"0" max:"876000" arg:"1" doc:"number of hours to look back, 0 to 876000"`
 	Since string   `json:"since" doc:"time to look back to, in place of hours, in the forms that search accepts"`
 	Tags  []string `json:"tags" complete:"tag" doc:"only entries with all of these tags"`
 	Limit int      `json:"limit" default:"10" min:"1" max:"100" doc:"maximum number of entries, 1 to 100"`

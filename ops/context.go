@@ -15,8 +15,8 @@ import (
 )
 
 func (m readOps) context(ctx context.Context, c Call, r *api.ContextRequest) (*api.ContextAnswer, error) {
-	if err := fitsFormat(r); err != nil {
-		return nil, err
+	if r.Format == "relevant" && strings.TrimSpace(r.Query) == "" {
+		return nil, api.Errorf(api.Invalid, "query: required by the format relevant")
 	}
 	answer := &api.ContextAnswer{Hints: []string{}, Index: m.indexState(c)}
 	if !m.Injection || m.Disabled {
@@ -58,23 +58,6 @@ func (m readOps) emptyReason(c Call, r *api.ContextRequest, left brief.Omitted) 
 		return "the block is empty: nothing was saved yet; save with remember or note"
 	}
 	return "the block is empty: there is nothing of this format; use the format auto"
-}
-
-// fitsFormat rejects a request whose fields do not fit its format.
-func fitsFormat(r *api.ContextRequest) error {
-	switch {
-	case r.Format == "relevant" && strings.TrimSpace(r.Query) == "":
-		return api.Errorf(api.Invalid, "query: required by the format relevant")
-	case r.Format != "relevant" && r.Query != "":
-		return api.Errorf(api.Invalid, "query: not supported by the "+
-			"format %s", r.Format).WithHint("set format to \"relevant\"")
-	case r.Format != "items" && len(r.Namespaces) > 0:
-		return api.Errorf(api.Invalid, "namespaces: not supported by the "+
-			"format %s", r.Format).WithHint("set format to \"items\"")
-	case r.Format == "summary" && r.MaxChars != nil:
-		return api.Errorf(api.Invalid, "max_chars: not supported by the format summary; set max_items")
-	}
-	return nil
 }
 
 // renderBlock renders the requested context block.

@@ -42,7 +42,12 @@ func (m readOps) get(ctx context.Context, c Call, r *api.GetRequest) (*api.GetAn
 		plain = e.Content()
 		defer m.recordUse(path + "#" + e.ID)
 	}
-	if r.Plain && id == "" {
+	switch {
+	case id != "" && r.From > 1:
+		return nil, api.Errorf(api.Invalid, "from: no effect on an entry").WithHint("omit from, or name the file")
+	case id != "" && r.Lines > 0:
+		return nil, api.Errorf(api.Invalid, "lines: no effect on an entry").WithHint("omit lines, or name the file")
+	case id == "" && r.Plain:
 		return nil, api.Errorf(api.Invalid, "plain: %s is a file", path).WithHint("add #id to select an entry")
 	}
 	doc, shown, err := m.loadFile(c, path)

@@ -219,8 +219,12 @@ func (w *randomSource) request(known map[string]string) (op string, request fiel
 		return w.pickOne("profile", "project"), fields{"name": w.word(), "text": w.word(), "evidence": []string{w.pickOne(id, file)}, "visibility": w.visibility()}
 	case 14:
 		format := w.pickOne("auto", "auto", "summary", "boot", "full", "items", "relevant")
-		request = fields{"format": format, "count": false, "project": w.pickOne("", "tea", "coffee")}
+		request = fields{"format": format}
+		if format == "auto" || format == "relevant" {
+			request["project"] = w.pickOne("", "tea", "coffee")
+		}
 		if format == "relevant" {
+			request["count"] = false
 			request["query"] = strings.Join([]string{w.word(), w.word(), w.word()}[:1+w.IntN(3)], " ")
 			request["min_cover"] = float64(w.IntN(5)) / 10
 		}

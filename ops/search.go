@@ -46,6 +46,10 @@ func (m readOps) search(ctx context.Context, c Call, r *api.SearchRequest) (*api
 	if err := index.CheckExclude(r.Exclude); err != nil {
 		return nil, api.Errorf(api.Invalid, "exclude: %v", err)
 	}
+	if q.Exact && index.Unquoted(r.Query) == r.Query {
+		return nil, api.Errorf(api.Invalid, "phrase: no effect on a query without a quoted phrase").
+			WithHint("write the phrase in quotation marks, which a shell needs within others: '\"blue bike\"'")
+	}
 	var err error
 	q.Filter.Since, _, err = m.parsePeriod("since", r.Since)
 	if err != nil {
@@ -55,7 +59,52 @@ func (m readOps) search(ctx context.Context, c Call, r *api.SearchRequest) (*api
 	if err != nil {
 		return nil, err
 	}
-	return m.runQuery(ctx, c, q, r.AsOf, *r.Count)
+	answer, err := m.runQuery(ctx, c, q, r.AsOf, *r.Count)
+	if err == nil && answer.Total == 0 && answer.Note == noMatchNote(c) {
+		var filter string
+		filter, err = m.findEmptyFilter(ctx, c, q.Filter)
+		if filter != "" {
+			answer.Note += "; no entry that you can read passes the filter " + filter
+		}
+	}
+	return answer, err
+}
+
+// findEmptyFilter returns the name of the first filter that no readable entry
+// passes on its own, or "" if there is none.
+func (m readOps) findEmptyFilter(ctx context.Context, c Call, f index.Filter) (string, error) {
+	if !f.Since.IsZero() && !f.Until.IsZero() && f.Until.Before(f.Since) {
+		return "since, which is after until", nil
+	}
+	for _, one := range []struct {
+		name  string
+		isSet bool
+		only  index.Filter
+	}{
+		{"path", f.Path != "", index.Filter{Path: f.Path}},
+		{"session", f.Session != "", index.Filter{Session: f.Session}},
+		{"contact", f.Contact != "", index.Filter{Contact: f.Contact}},
+		{"sections", len(f.Sections) > 0, index.Filter{Sections: f.Sections}},
+		{"tags", len(f.Tags) > 0, index.Filter{Tags: f.Tags, AnyTag: f.AnyTag}},
+		{"types", len(f.Types) > 0, index.Filter{Types: f.Types}},
+		{"kinds", len(f.Kinds) > 0, index.Filter{Kinds: f.Kinds}},
+		{"state", f.State != nil, index.Filter{State: f.State}},
+		{"since", !f.Since.IsZero(), index.Filter{Since: f.Since}},
+		{"until", !f.Until.IsZero(), index.Filter{Until: f.Until}},
+	} {
+		if !one.isSet {
+			continue
+		}
+		one.only.Archived = f.Archived || len(f.Kinds) > 0
+		result, err := m.Index.Search(ctx, c.View, index.Query{Filter: one.only, AsOf: m.Now()})
+		if err != nil {
+			return "", err
+		}
+		if result.Total == 0 {
+			return one.name, nil
+		}
+	}
+	return "", nil
 }
 
 func (m readOps) recent(ctx context.Context, c Call, r *api.RecentRequest) (*api.SearchAnswer, error) {

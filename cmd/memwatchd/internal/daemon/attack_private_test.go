@@ -125,22 +125,31 @@ func (w *randomMemory) newProbes(ids []string) []probe {
 				q[key] = value
 			}
 		}
-		set(40, "mode", "overlap")
-		set(15, "query", `"`+words[w.r.IntN(len(words))]+`" `+query[0])
-		set(15, "phrase", "required")
+		if w.chance(40) {
+			q["mode"] = "overlap"
+			set(15, "all", true)
+			set(20, "recency_bias", float64(w.r.IntN(11))/10)
+		}
 		set(10, "query", w.pickOne("zor*", "zorbli*", "密*", "dep* snake", "cert*", "runn*"))
 		set(25, "query", w.misspell(words[w.r.IntN(len(words))])+" "+w.misspell(query[0]))
 		set(8, "query", "")
+		if w.chance(15) {
+			q["query"] = `"` + words[w.r.IntN(len(words))] + `" ` + query[0]
+			set(50, "phrase", "required")
+		}
 		set(40, "group", "file")
 		set(15, "exclude", words[w.r.IntN(len(words))])
 		set(20, "offset", w.r.IntN(6))
-		set(30, "include_archived", true)
-		set(15, "all", true)
-		set(20, "recency_bias", float64(w.r.IntN(11))/10)
-		set(15, "kinds", []string{w.pickOne("session", "daily", "longterm", "items", "note", "archive", "identity")})
+		if w.chance(15) {
+			q["kinds"] = []string{w.pickOne("session", "daily", "longterm", "items", "note", "archive", "identity")}
+		} else {
+			set(30, "include_archived", true)
+		}
 		set(12, "types", []string{w.pickOne("fact", "crumb", "decision"), "request"})
-		set(12, "tags", []string{w.pickOne("tea", "zorbtag", "home", "project:x"), w.pickOne("tea", "file")})
-		set(8, "any_tag", true)
+		if w.chance(12) {
+			q["tags"] = []string{w.pickOne("tea", "zorbtag", "home", "project:x"), w.pickOne("tea", "file")}
+			set(50, "any_tag", true)
+		}
 		set(10, "sections", []string{w.pickOne("Tasks", "key facts", "Alpha")})
 		set(15, "path", w.pickOne("memory", "_longterms/**", "*/*.md", w.paths[w.r.IntN(len(w.paths))], "alice", "**/s1.md"))
 		set(12, "since", days[w.r.IntN(len(days))])

@@ -33,10 +33,10 @@ func printSessionContext(ctx context.Context, h *hook) error {
 	if s := h.input.Source; s == "resume" || s == "fork" { // the continued conversation has the memory block
 		return fmt.Errorf("the session already has its memory block: this is a %s", s)
 	}
-	r := api.ContextRequest{Format: cmp.Or(h.format, h.config.Hooks.Format), Project: h.project()}
+	r := api.ContextRequest{Format: cmp.Or(h.format, h.config.Hooks.Format)}
 	switch r.Format {
 	case "auto":
-		r.Session, r.MaxChars = h.input.Session, &h.config.Hooks.ContextMaxChars
+		r.Session, r.Project, r.MaxChars = h.input.Session, h.project(), &h.config.Hooks.ContextMaxChars
 	case "summary":
 		r.Session = h.input.Session
 	default:
