@@ -3,7 +3,7 @@ package api
 // LoadRequest requests the text that an agent reads at the start of a session.
 type LoadRequest struct {
 	Session string `json:"session" complete:"session" doc:"id of the session that starts"`
-	Day     string `json:"day" doc:"day: YYYY-MM-DD, today, yesterday or a weekday; default: today"`
+	Day     string `json:"day" with:"session" doc:"day of the session: YYYY-MM-DD, today, yesterday or a weekday; default: today"`
 	Days    int    `json:"days" min:"0" max:"3650" doc:"number of recent days, 0 to 3650; 0 means the configured number"`
 	Fresh
 	Scope

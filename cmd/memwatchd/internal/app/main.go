@@ -49,5 +49,6 @@ func NewRoot(stdout, stderr io.Writer) *cobra.Command {
 		root.AddCommand(c)
 	}
 	root.AddCommand(console.NewCommand(g), newMCP(g), hook.NewCommand(g), newMan(g))
+	cli.RejectGlobals(root)
 	return root
 }

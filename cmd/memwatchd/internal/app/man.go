@@ -22,7 +22,7 @@ import (
 // newMan returns the command that writes the manual: one page for each command,
 // from its help, and one page for the configuration.
 func newMan(g *cli.Globals) *cobra.Command {
-	return &cobra.Command{
+	return cli.AcceptGlobals(&cobra.Command{
 		Use:   "man DIR",
 		Short: "Write the pages of the manual into a directory", GroupID: "shell",
 		Long: "Write the pages of the manual into a directory, below man1 and man5. To install the pages for " +
@@ -42,7 +42,7 @@ func newMan(g *cli.Globals) *cobra.Command {
 			fmt.Fprintln(g.Stdout, "manual written to "+term.EscapeLine(args[0]))
 			return nil
 		},
-	}
+	})
 }
 
 // writeManual writes the pages to man1 and man5 below dir. The pages carry the

@@ -63,7 +63,7 @@ func TestManual(t *testing.T) {
 			t.Errorf("%s has no page", c.CommandPath())
 		}
 		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
-			if page != "" && !strings.Contains(page, "--"+f.Name) && f.Name != "help" {
+			if page != "" && !strings.Contains(page, "--"+f.Name) && f.Name != "help" && !f.Hidden {
 				t.Errorf("%s is not on the page of %s", f.Name, c.CommandPath())
 			}
 		})

@@ -72,7 +72,7 @@ By default, the agent gets the core tools: search, get, context, recent, todos, 
 	c.RegisterFlagCompletionFunc("tools", cli.CompleteWords(mcp.ToolSets...))
 	c.Flags().StringVar(&externalKey, "external-key", "", "act as the account of this user of a channel: <channel>:<id>")
 	setup.AddInstall(c, g, agents.MCP)
-	return c
+	return cli.AcceptGlobals(c, cli.CallerFlags)
 }
 
 // accountTimeout bounds the wait for the account of an external key, because a

@@ -5,7 +5,6 @@ package background
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -57,9 +56,7 @@ func Start(ctx context.Context, g *cli.Globals, c *config.Config) error {
 		return fmt.Errorf("run `%s`", g.Config.Command("serve"))
 	}
 	if c.OtherDir != "" {
-		return fmt.Errorf("the configuration %s is for %s: create one for %s with "+
-			"`memwatchd init --name NAME --dir %s`", cmp.Or(c.File, "in the environment"), c.OtherDir, c.Memory.Dir,
-			term.QuoteWord(c.Memory.Dir))
+		return c.ErrOtherDir()
 	}
 	if _, err := os.Stat(c.Memory.Dir); err != nil {
 		return fmt.Errorf("%w: create the memory with `%s`", err, g.Config.Command("init"))
@@ -189,10 +186,10 @@ func lastLine(path string, offset int64) string {
 }
 
 // errNoLog reports that no daemon was started in the background.
-func errNoLog(err error) error {
+func errNoLog(path string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
-		return errors.New("there is no log: no daemon was started in the background " +
-			"(memwatchd serve in a terminal logs there)")
+		return fmt.Errorf("there is no log %s: no daemon was started in the background "+
+			"(memwatchd serve in a terminal logs there)", path)
 	}
 	return err
 }

@@ -25,7 +25,7 @@ import (
 
 // NewStop returns the command stop.
 func NewStop(g *cli.Globals) *cobra.Command {
-	return &cobra.Command{
+	return cli.AcceptGlobals(&cobra.Command{
 		Use:   "stop",
 		Short: "Stop the daemon",
 		Long: "Stop the daemon and wait until it has ended. Requests that it has begun are finished first. " +
@@ -38,12 +38,12 @@ func NewStop(g *cli.Globals) *cobra.Command {
 			}
 			return stop(cmd.Context(), g, c, dc)
 		},
-	}
+	}, cli.DaemonFlags)
 }
 
 // NewRestart returns the command restart.
 func NewRestart(g *cli.Globals) *cobra.Command {
-	return &cobra.Command{
+	return cli.AcceptGlobals(&cobra.Command{
 		Use:   "restart",
 		Short: "Stop the daemon and start it in the background",
 		Args:  cli.NoArgs,
@@ -57,7 +57,7 @@ func NewRestart(g *cli.Globals) *cobra.Command {
 			}
 			return Start(cmd.Context(), g, c)
 		},
-	}
+	}, cli.MemoryFlags)
 }
 
 // stop ends the daemon that answers the client.
@@ -125,6 +125,9 @@ func NewLogs(g *cli.Globals) *cobra.Command {
 			if err != nil {
 				return cli.UsageError{Err: err}
 			}
+			if c.OtherDir != "" {
+				return cli.UsageError{Err: c.ErrOtherDir()}
+			}
 			if lines < 1 {
 				return cli.UsageError{Err: errors.New("--lines must be at least 1")}
 			}
@@ -142,7 +145,7 @@ func NewLogs(g *cli.Globals) *cobra.Command {
 	}
 	c.Flags().BoolVarP(&follow, "follow", "f", false, "wait for more, until Ctrl-C")
 	c.Flags().IntVarP(&lines, "lines", "n", lines, "number of lines to show")
-	return c
+	return cli.AcceptGlobals(c, cli.MemoryFlags)
 }
 
 // showLog prints the last lines of a log. With follow it then prints what is
@@ -150,7 +153,7 @@ func NewLogs(g *cli.Globals) *cobra.Command {
 func showLog(ctx context.Context, out io.Writer, path string, lines int, follow bool) error {
 	file, err := os.Open(path)
 	if err != nil {
-		return errNoLog(err)
+		return errNoLog(path, err)
 	}
 	defer func() { file.Close() }()
 	var last []string

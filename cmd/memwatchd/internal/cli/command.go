@@ -61,11 +61,13 @@ func ensureGroup(parent *cobra.Command, name string) *cobra.Command {
 		Use: name, Short: cmp.Or(groupSummaries[name], "Commands about "+name), GroupID: "ask", Args: OnlyCommands,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if list := findSubcommand(cmd, "list"); name == "todo" && list != nil {
-				list.SetContext(cmd.Context())
-				return list.RunE(list, args)
+				return list.RunE(cmd, args) // with the global flags of cmd
 			}
 			return ShowHelp(cmd, args)
 		},
+	}
+	if name != "todo" {
+		AcceptGlobals(c)
 	}
 	parent.AddCommand(c)
 	return c
@@ -142,6 +144,9 @@ func newOperationCommand(op *api.Operation, form *api.Command, name string, g *G
 		c.RegisterFlagCompletionFunc(f.Name, completeFlag(p, form, req, g))
 	}
 	c.ValidArgsFunction = completeArguments(op, form, req, g)
+	if p, err := op.Param("external_key"); err == nil && !p.Scope { // the key is the subject
+		AcceptGlobals(c, DaemonFlags, []string{"context"}, OutputFlags)
+	}
 	return c
 }
 

@@ -20,7 +20,7 @@ var shellScripts embed.FS
 // runs the program itself: __complete, which belongs to cobra, or __bash.
 func newCompletion(g *Globals) *cobra.Command {
 	shells := []string{"bash", "zsh", "fish"}
-	return &cobra.Command{
+	return AcceptGlobals(&cobra.Command{
 		Use:   "completion bash|zsh|fish",
 		Short: "Print a completion script for a shell", GroupID: "shell",
 		Long: "Print the completion script for a shell. To have it in every new one:\n\n" +
@@ -51,5 +51,5 @@ func newCompletion(g *Globals) *cobra.Command {
 			_, err = g.Stdout.Write(script)
 			return err
 		},
-	}
+	})
 }

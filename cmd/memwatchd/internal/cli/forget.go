@@ -18,6 +18,7 @@ import (
 // them, unless --yes is set.
 func addForgetSteps(c *cobra.Command, op *api.Operation, req *api.Request, g *Globals) {
 	yes := c.Flags().Bool("yes", false, "remove all listed text without confirmation")
+	RejectTogether(c, "yes", "token")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		for _, step := range []string{"ids", "token"} {
 			if cmd.Flags().Changed(step) {

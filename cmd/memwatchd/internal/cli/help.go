@@ -90,7 +90,7 @@ func newHelp(all *bool) *cobra.Command {
 		},
 	}
 	c.Flags().BoolVarP(all, "all", "a", false, "list all commands")
-	return c
+	return AcceptGlobals(c)
 }
 
 // findSubcommand returns the subcommand with that name, or nil.
@@ -132,9 +132,16 @@ func OnlyCommands(cmd *cobra.Command, args []string) error {
 // flagError returns a usage error. For an unknown flag it contains the most
 // similar flag.
 func flagError(cmd *cobra.Command, err error) error {
+	if rejected, ok := errors.AsType[UsageError](err); ok {
+		return rejected // without the words of pflag about an invalid value
+	}
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok && unknown.GetSpecifiedShortnames() == "" {
 		var names []string
-		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if !f.Hidden {
+				names = append(names, "--"+f.Name)
+			}
+		})
 		err = fmt.Errorf("%w%s", err, config.SuggestName("--"+unknown.GetSpecifiedName(), names))
 	}
 	return UsageError{Err: err}

@@ -18,6 +18,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/build"
@@ -207,7 +208,14 @@ func NewRoot(g *Globals) *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          OnlyCommands,
-		RunE:          ShowHelp,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var typed string
+			cmd.Flags().Visit(func(f *pflag.Flag) { typed = f.Name })
+			if typed != "" {
+				return UsageError{Err: fmt.Errorf("--%s needs a command: run `memwatchd help` to list commands", typed)}
+			}
+			return ShowHelp(cmd, args)
+		},
 	}
 	root.SetOut(g.Stdout)
 	root.SetErr(g.Stderr)
@@ -247,7 +255,7 @@ func NewRoot(g *Globals) *cobra.Command {
 }
 
 func newConfig(g *Globals) *cobra.Command {
-	return &cobra.Command{
+	return AcceptGlobals(&cobra.Command{
 		Use:   "config",
 		Short: "Print the configuration in effect",
 		Args:  NoArgs,
@@ -263,7 +271,7 @@ func newConfig(g *Globals) *cobra.Command {
 			_, err = io.WriteString(g.Stdout, text)
 			return err
 		},
-	}
+	}, MemoryFlags)
 }
 
 // NoArgs returns an error if there are arguments.

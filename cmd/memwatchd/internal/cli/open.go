@@ -33,6 +33,11 @@ func newOpen(g *Globals) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			for _, flag := range []string{"socket", "subject", "context"} {
+				if !strings.Contains(args[0], "#") && cmd.Flags().Changed(flag) {
+					return UsageError{Err: fmt.Errorf("open: --%s has no effect on a path: omit it, or name an entry by path#id", flag)}
+				}
+			}
 			path, line := resolvePlace(g.OpenRoot(c.Memory.Dir), args[0])
 			if strings.Contains(path, "#") {
 				answer, err := dc.Get(cmd.Context(), api.GetRequest{ID: path})
@@ -47,7 +52,7 @@ func newOpen(g *Globals) *cobra.Command {
 	if get, err := api.LookUp("get"); err == nil {
 		c.ValidArgsFunction = completeArguments(get, &get.Commands[0], get.NewRequest(), g)
 	}
-	return c
+	return AcceptGlobals(c, CallerFlags)
 }
 
 // openFile opens a file of the memory directory dir in the user's editor.

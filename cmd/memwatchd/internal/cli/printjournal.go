@@ -13,6 +13,7 @@ import (
 // addOnelineFlag adds the flag of journal that leaves out the differences.
 func addOnelineFlag(c *cobra.Command, g *Globals) {
 	c.Flags().BoolVar(&g.oneline, "oneline", false, "show one line for each change")
+	RejectTogether(c, "oneline", "json")
 }
 
 // printJournal shows the changes, newest first, as differences or on a line each.

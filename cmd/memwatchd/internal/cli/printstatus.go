@@ -15,6 +15,7 @@ import (
 // addVerboseFlag adds --verbose to the status command.
 func addVerboseFlag(c *cobra.Command, g *Globals) {
 	c.Flags().BoolVarP(&g.verbose, "verbose", "v", false, "show all details")
+	RejectTogether(c, "verbose", "json")
 }
 
 // maxNotices bounds the listed files of a kind without --verbose.

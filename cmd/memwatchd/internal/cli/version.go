@@ -30,5 +30,6 @@ func newVersion(g *Globals) *cobra.Command {
 		},
 	}
 	c.Flags().BoolVar(&licenses, "licenses", false, "print the licenses of the libraries in this program")
-	return c
+	RejectTogether(c, "licenses", "json")
+	return AcceptGlobals(c, []string{"json"})
 }

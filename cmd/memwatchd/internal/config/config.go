@@ -15,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -23,6 +24,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 	"github.com/memwatchd/memwatchd/compactor"
 	"github.com/memwatchd/memwatchd/ipc"
 	"github.com/memwatchd/memwatchd/ipc/client"
@@ -326,6 +328,24 @@ func (c *Config) Finish() error {
 		named[l.name()] = cmp.Or(l.Path, l.Address)
 	}
 	return nil
+}
+
+// ErrOtherDir returns the error for a directory of a flag that the configuration is
+// not for, where the command needs its configuration.
+func (c *Config) ErrOtherDir() error {
+	return fmt.Errorf("the configuration %s is for %s: create one for %s with `memwatchd init --name NAME --dir %s`",
+		cmp.Or(c.File, "in the environment"), c.OtherDir, c.Memory.Dir, term.QuoteWord(c.Memory.Dir))
+}
+
+// listenOn sets the path of the owner's socket: of the first one without a fixed
+// scope.
+func (c *Config) listenOn(path string) {
+	i := slices.IndexFunc(c.IPC.Listeners, func(l Listener) bool { return l.Path != "" && !l.hasFixedScope() })
+	if i < 0 {
+		c.IPC.Listeners = slices.Insert(c.IPC.Listeners, 0, Listener{Mode: "0600"})
+		i = 0
+	}
+	c.IPC.Listeners[i].Path = path
 }
 
 // hasFixedScope reports whether the callers on the listener are restricted.

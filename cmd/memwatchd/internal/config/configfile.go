@@ -66,6 +66,8 @@ var Keys = KeysOf(reflect.TypeFor[Config]())
 // Flags are the command-line flags that select and override the configuration.
 type Flags struct {
 	File, Name, Dir string
+
+	Listen string // of serve: the owner's socket, in place of the configured one
 }
 
 // Command returns the shell command that runs a memwatchd command on the same
@@ -114,6 +116,9 @@ func Load(flags Flags, environ []string) (*Config, error) {
 	c.Memory.Dir = cmp.Or(flags.Dir, c.Memory.Dir)
 	c.NamesDir = c.Memory.Dir != ""
 	c.Memory.Dir = cmp.Or(c.Memory.Dir, defaultDir)
+	if flags.Listen != "" {
+		c.listenOn(flags.Listen)
+	}
 	if err := c.Finish(); err != nil {
 		return nil, fmt.Errorf("configuration: %w", err)
 	}

@@ -178,7 +178,8 @@ func NewCommand(g *cli.Globals) *cobra.Command {
 	c.Flags().BoolVarP(&verbose, "verbose", "v", false, "print findings without a fault in full")
 	c.Flags().BoolVar(&tryWrite, "try-write", false,
 		"create two empty files in the memory directory, exchange and remove them, to test the file system")
-	return c
+	cli.RejectTogether(c, "verbose", "json")
+	return cli.AcceptGlobals(c, cli.DaemonFlags, cli.OutputFlags)
 }
 
 // newExamination loads the configuration, requests status and check from the

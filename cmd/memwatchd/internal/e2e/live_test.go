@@ -169,6 +169,19 @@ var (
 // fields are the fields of a request.
 type fields map[string]any
 
+// exactly returns the fields of a search for the words and phrases of a query as
+// they are, and more fields.
+func exactly(query string, more fields) fields {
+	f := fields{"query": query}
+	if more["mode"] != "overlap" { // which corrects no typos
+		f["typos"] = "keep"
+	}
+	if strings.Contains(query, `"`) {
+		f["phrase"] = "required"
+	}
+	return f.with(more)
+}
+
 // with returns the fields of f and of more. Those of more take precedence.
 func (f fields) with(more fields) fields {
 	all := maps.Clone(f)
@@ -216,7 +229,7 @@ func (l *live) must(op string, req fields, answer any) {
 func (l *live) search(who fields, query string, more fields) *api.SearchAnswer {
 	l.t.Helper()
 	var a api.SearchAnswer
-	l.must("search", who.with(fields{"query": query, "limit": 100, "phrase": "required", "typos": "keep"}).with(more), &a)
+	l.must("search", who.with(fields{"limit": 100}).with(exactly(query, more)), &a)
 	return &a
 }
 

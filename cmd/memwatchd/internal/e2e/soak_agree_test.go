@@ -196,7 +196,7 @@ func (s *soak) compare(tr, common *truth, differs *differences) error {
 	everything := tr.who.with(fields{"include_archived": true, "sync": false, "limit": 100})
 	ask := func(query string, more fields) (*api.SearchAnswer, error) {
 		var a api.SearchAnswer
-		err := s.question(context.Background(), c, http.MethodPost, "/v1/search", everything.with(fields{"query": query, "phrase": "required", "typos": "keep"}).with(more), &a)
+		err := s.question(context.Background(), c, http.MethodPost, "/v1/search", everything.with(exactly(query, more)), &a)
 		return &a, err
 	}
 	if a, err := ask("", fields{"mode": "overlap", "all": true, "limit": 1}); err != nil || a.Total != tr.entries {

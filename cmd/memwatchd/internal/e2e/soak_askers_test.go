@@ -104,7 +104,7 @@ func (s *soak) find(ctx context.Context, who fields, query string, more fields) 
 	c := newHTTPClient(s.socket)
 	defer c.CloseIdleConnections()
 	var a api.SearchAnswer
-	err := s.question(ctx, c, http.MethodPost, "/v1/search", who.with(fields{"query": query, "phrase": "required", "typos": "keep"}).with(more), &a)
+	err := s.question(ctx, c, http.MethodPost, "/v1/search", who.with(exactly(query, more)), &a)
 	return &a, err
 }
 

@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/signal"
 	"strings"
@@ -117,7 +118,7 @@ Claude Code, Codex and Gemini CLI run these commands with JSON on standard input
 		sub := &cobra.Command{
 			Use: e.Name, Short: e.short, Long: e.short + ".\n\n" + e.long,
 			Example: "  memwatchd hook " + e.Name + " --debug <<<'" + e.try + "'",
-			Args:    cli.NoArgs, Annotations: c.Annotations,
+			Args:    cli.NoArgs, Annotations: maps.Clone(c.Annotations),
 			Run: func(cmd *cobra.Command, _ []string) { h.runAction(cmd, e.run) },
 		}
 		sub.Flags().StringVar(&h.agentName, "agent", "claude-code",
@@ -127,10 +128,10 @@ Claude Code, Codex and Gemini CLI run these commands with JSON on standard input
 		if e.flags != nil {
 			e.flags(h, sub)
 		}
-		c.AddCommand(sub)
+		c.AddCommand(cli.AcceptGlobals(sub, cli.CallerFlags))
 	}
 	setup.AddInstall(c, g, agents.Hooks)
-	return c
+	return cli.AcceptGlobals(c)
 }
 
 // A hook is one call by an agent.
