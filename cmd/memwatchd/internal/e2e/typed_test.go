@@ -74,7 +74,11 @@ func newHome(t *testing.T) *typist {
 	}
 	archive := "." + host + ".md" // the host name in the pages is desk
 	today, pageDay := time.Now().UTC(), pageNow[:len(time.DateOnly)]
-	s.shown = strings.NewReplacer(run, "/run/user/1000", home, "/home/me", archive, ".desk.md",
+	program, err := exec.LookPath("memwatchd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.shown = strings.NewReplacer(program, "/usr/local/bin/memwatchd", run, "/run/user/1000", home, "/home/me", archive, ".desk.md",
 		// The times of typed files come from the file system.
 		"  "+today.Format(time.DateOnly), "  "+pageDay, "  "+today.AddDate(0, 0, 1).Format(time.DateOnly), "  "+pageDay)
 	s.typed = strings.NewReplacer("/run/user/1000", run, "/home/me", home, ".desk.md", archive)

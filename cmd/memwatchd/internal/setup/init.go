@@ -60,7 +60,7 @@ func NewInit(g *cli.Globals) *cobra.Command {
 	c.Flags().StringVar(&template, "template", "",
 		"create a MEMORY.md from a template if there is none: pet (a pet agent, in Chinese)")
 	c.RegisterFlagCompletionFunc("template", cli.CompleteWords(templates...))
-	return c
+	return cli.AcceptGlobals(c, cli.MemoryFlags)
 }
 
 // templates lists the templates of MEMORY.md.

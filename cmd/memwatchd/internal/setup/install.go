@@ -1,19 +1,23 @@
 package setup
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/memwatchd/memwatchd/agents"
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
+	"github.com/memwatchd/memwatchd/ipc/client"
 	"github.com/memwatchd/memwatchd/ipc/mcp"
 )
 
@@ -55,7 +59,8 @@ func (i *installer) newCommand() *cobra.Command {
 			"--write applies it. Comments, the order of keys and white space in the rest of the file do not "+
 			"change.\n\n"+
 			"The flags --config, --name, --dir, --socket, --subject and --context become part of the agent's "+
-			"command.", object),
+			"command, with absolute paths. The installation fails if this command would not reach the memory that they "+
+			"select.", object),
 		Example: fmt.Sprintf("  %s install --agent claude-code\n  %[1]s install --agent claude-code --write", name),
 	}
 	if i.remove {
@@ -77,15 +82,17 @@ func (i *installer) newCommand() *cobra.Command {
 	if i.component == agents.Hooks {
 		f.BoolVar(&i.local, "local", false, "your own settings of the project in the working directory")
 	}
+	cli.AcceptGlobals(c, cli.OutputFlags)
 	if i.remove {
 		return c
 	}
+	cli.AcceptGlobals(c, cli.CallerFlags, cli.OutputFlags)
 	if i.component == agents.Hooks {
 		c.Long += "\n\nFor agents without hooks, --agent skill adds a skill: a file with instructions and commands, " +
 			"which many agents read from ~/.agents/skills."
 	}
 	f.StringVar(&i.program, "program", "",
-		"program that the agent starts (default: memwatchd if PATH finds this program, else its path)")
+		"program that the agent starts, such as memwatchd in settings that several machines share (default: the path of this one)")
 	if i.component == agents.MCP {
 		f.StringVar(&i.tools, "tools", "", "tools for the agent: core (default), items or all")
 		c.RegisterFlagCompletionFunc("tools", cli.CompleteWords(mcp.ToolSets...))
@@ -111,6 +118,9 @@ func (i *installer) runInstaller(cmd *cobra.Command) error {
 	}
 	command, err := i.agentCommand(cmd)
 	if err != nil {
+		return err
+	}
+	if err := i.tryMemory(cmd); err != nil {
 		return err
 	}
 	var changes []*fileChange
@@ -189,9 +199,9 @@ func (i *installer) agentCommand(cmd *cobra.Command) (agents.Command, error) {
 	program := i.program
 	if program == "" {
 		var err error
-		program, err = programCommand()
+		program, err = InvokedPath()
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("find the path of this program (set --program): %w", err)
 		}
 	}
 	flags, err := i.g.Config.Absolute()
@@ -232,6 +242,46 @@ func (i *installer) agentCommand(cmd *cobra.Command) (agents.Command, error) {
 	}
 	return c, nil
 }
+
+// tryMemory returns an error if the command of the agent would not reach the memory
+// that the flags select: another daemon answers, or none answers and none could
+// be started for that memory.
+func (i *installer) tryMemory(cmd *cobra.Command) error {
+	if i.remove {
+		return nil
+	}
+	c, dc, err := i.g.Connect(cmd)
+	if err != nil {
+		return err
+	}
+	if cmd.Flags().Changed("external-key") {
+		dc.Scope.ExternalKey = &i.externalKey
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), tryTimeout)
+	defer cancel()
+	_, err = dc.Operations(ctx, api.OperationsRequest{})
+	flags := i.g.Config
+	switch {
+	case !errors.Is(err, client.ErrNoDaemon):
+		return err
+	case i.g.Socket != "":
+		return err // none is started on a given socket
+	case flags == config.Flags{}:
+		return nil // the memory may be created later
+	case !c.NamesDir:
+		return cli.UsageError{Err: fmt.Errorf("there is no configuration of %s: create the memory with `%s --dir DIRECTORY`",
+			c.Name, flags.Command("init"))}
+	case c.OtherDir != "":
+		return cli.UsageError{Err: c.ErrOtherDir()}
+	}
+	if _, err := os.Stat(c.Memory.Dir); err != nil {
+		return cli.UsageError{Err: fmt.Errorf("%w: create the memory with `%s`", err, flags.Command("init"))}
+	}
+	return nil
+}
+
+// tryTimeout bounds the wait for the daemon of the selected memory.
+const tryTimeout = 5 * time.Second
 
 // planAgent returns the changes for one agent, and writes nothing.
 func (i *installer) planAgent(a agents.Agent, m agents.Machine, command agents.Command) ([]*fileChange, error) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 	"github.com/memwatchd/memwatchd/service"
 )
@@ -53,11 +55,19 @@ func NewService(g *cli.Globals) *cobra.Command {
 				if err := s.checkManager(name); err != nil {
 					return err
 				}
+				s.setEnvironment()
+				c, err := config.Load(s.g.Config, os.Environ())
+				if err != nil && s.g.Config.File != "" && !s.system { // which names the service
+					return cli.UsageError{Err: err}
+				}
+				if err == nil && c.OtherDir != "" && s.g.Config.Name == "" && s.g.Config.File == "" {
+					return cli.UsageError{Err: c.ErrOtherDir()} // the service of the name is that of the other directory
+				}
 				return run(cmd.Context())
 			},
 		}
 		sub.Flags().BoolVar(&s.system, "system", false, "use a service of the machine instead of your own")
-		c.AddCommand(sub)
+		c.AddCommand(cli.AcceptGlobals(sub, cli.MemoryFlags))
 		return sub
 	}
 	install := add("install", "Write the units and start the service", "install", s.install)
@@ -71,7 +81,7 @@ func NewService(g *cli.Globals) *cobra.Command {
 	for _, c := range []*cobra.Command{install, printed, status} {
 		c.Flags().StringVar(&s.account, "user", "memwatchd", "account that runs the service, with --system")
 	}
-	return c
+	return cli.AcceptGlobals(c)
 }
 
 // checkManager rejects subcommands that launchd does not support.
@@ -144,6 +154,9 @@ func (s *serviceCommand) install(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := s.checkMemory(c); err != nil {
+		return err
+	}
 	units, err := s.wantedUnits(ctx, daemon)
 	if err != nil {
 		return err
@@ -205,6 +218,20 @@ func (s *serviceCommand) install(ctx context.Context) error {
 			"To admit other users, set `group` and `allow_uids` of a listener.\n", s.account, socket)
 	} else {
 		fmt.Fprintln(s.g.Stdout, "\nThe service stops when you log out, unless you run `loginctl enable-linger`.")
+	}
+	return nil
+}
+
+// checkMemory returns an error if the flags select a memory that does not exist. The
+// service of a configured directory waits for it.
+func (s *serviceCommand) checkMemory(c *config.Config) error {
+	flags := s.g.Config
+	switch _, err := os.Stat(c.Memory.Dir); {
+	case flags.Name != "" && !c.NamesDir && !s.system:
+		return cli.UsageError{Err: fmt.Errorf("there is no configuration of %s: create the memory with `%s --dir DIRECTORY`",
+			c.Name, flags.Command("init"))}
+	case flags.Dir != "" && errors.Is(err, fs.ErrNotExist) && !s.system:
+		return cli.UsageError{Err: fmt.Errorf("%w: create the memory with `%s`", err, flags.Command("init"))}
 	}
 	return nil
 }
