@@ -50,7 +50,8 @@ func (b *bench) run(ctx context.Context) (err error) {
 		name string
 		f    func(context.Context) error
 	}{
-		{"idle", b.idle}, {"queries", b.queries}, {"rival", b.compete}, {"scan", b.scan}, {"restart", b.restart},
+		{"idle", b.idle}, {"queries", b.queries}, {"rival", b.compete}, {"commands", b.commands},
+		{"scan", b.scan}, {"restart", b.restart},
 		{"saves", b.save},
 	} {
 		if b.wants(s.name) {
@@ -218,6 +219,28 @@ func (b *bench) compete(ctx context.Context) error {
 		return fmt.Errorf("SQLite has %d entries of %d", f.Entries, b.c.entries)
 	}
 	b.r.rival = f
+	return nil
+}
+
+// commands measures search commands, from the start of the process to its end, as
+// scan measures ripgrep.
+func (b *bench) commands(ctx context.Context) error {
+	b.progress("commands")
+	b.r.commands = map[string]latencies{}
+	for _, z := range b.asks[:min(3, len(b.asks))] {
+		for i, q := range z.List[:min(22, len(z.List))] {
+			cmd := b.d.command(ctx, append([]string{"search", "--"}, q.Words...)...)
+			start := time.Now()
+			out, err := cmd.Output()
+			took := time.Since(start)
+			if err != nil || len(out) == 0 {
+				return fmt.Errorf("memwatchd search finds nothing for %q: %v", q.Words, err)
+			}
+			if i >= 2 { // the first two warm the file cache
+				b.r.commands[z.Name] = append(b.r.commands[z.Name], took)
+			}
+		}
+	}
 	return nil
 }
 

@@ -60,12 +60,7 @@ func (d *daemon) start() error {
 		return err
 	}
 	defer log.Close()
-	d.cmd = exec.Command(d.program, "serve", "--config", d.path("config.yaml"))
-	d.cmd.Env = []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + d.path("home"), "XDG_STATE_HOME=" + d.path("state"),
-		"XDG_CACHE_HOME=" + d.path("cache"),
-		"XDG_CONFIG_HOME=" + d.path("config"), "XDG_RUNTIME_DIR=" + d.path("run"),
-	}
+	d.cmd = d.command(context.Background(), "serve")
 	d.cmd.Stdout, d.cmd.Stderr = log, log
 	if err := d.cmd.Start(); err != nil {
 		return fmt.Errorf("start memwatchd: %w", err)
@@ -73,6 +68,17 @@ func (d *daemon) start() error {
 	d.done = make(chan error, 1)
 	go func() { d.done <- d.cmd.Wait() }()
 	return nil
+}
+
+// command returns a command of the program for the daemon's memory.
+func (d *daemon) command(ctx context.Context, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, d.program, append([]string{"--config", d.path("config.yaml")}, args...)...)
+	cmd.Env = []string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + d.path("home"), "XDG_STATE_HOME=" + d.path("state"),
+		"XDG_CACHE_HOME=" + d.path("cache"),
+		"XDG_CONFIG_HOME=" + d.path("config"), "XDG_RUNTIME_DIR=" + d.path("run"),
+	}
+	return cmd
 }
 
 // stop terminates the daemon like a supervisor: with SIGTERM, and with SIGKILL

@@ -51,7 +51,8 @@ func summarize(b *strings.Builder, results []*result, targets *verdicts) {
 	t := table{{"memory", "first build", "search of 3 words, p50", "p99", "FTS5 p50", "ripgrep p50",
 		"save until found, p50",
 		"idle memory", "index size", "restart"}}
-	var search, scan, build []string // ratios
+	var search, scan, command, build []string // ratios
+	var commands []string                     // times
 	ratio := func(list *[]string, r *result, a, b time.Duration) {
 		if a > 0 && b > 0 {
 			*list = append(*list, fmt.Sprintf("%.2f (%s)", milliseconds(a)/milliseconds(b), r.name))
@@ -73,6 +74,10 @@ func summarize(b *strings.Builder, results []*result, targets *verdicts) {
 		if l := r.scan[typical]; len(l) > 0 {
 			row[5] = span(l.quantile(50))
 			ratio(&scan, r, took.quantile(50), l.quantile(50))
+			ratio(&command, r, r.commands[typical].quantile(50), l.quantile(50))
+		}
+		if l := r.commands[typical]; len(l) > 0 {
+			commands = append(commands, fmt.Sprintf("%s (%s)", span(l.quantile(50)), r.name))
 		}
 		for _, s := range r.saves {
 			if s.synced && !s.loaded {
@@ -98,6 +103,8 @@ func summarize(b *strings.Builder, results []*result, targets *verdicts) {
 	}
 	compare("- Search of 3 words, time relative to FTS5: %s. FTS5 runs as a library call without a socket.\n", search)
 	compare("- Search of 3 words, time relative to ripgrep: %s.\n", scan)
+	compare("- `memwatchd search` with 3 words, from the start of the command to its end, p50: %s.\n", commands)
+	compare("- The same, time relative to ripgrep: %s.\n", command)
 	compare("- First build, time relative to FTS5: %s.\n", build)
 	fmt.Fprintf(b, "- Targets: %d of %d are met. [Method](#method) explains the figures.\n\n",
 		targets.judged-len(targets.missed), targets.judged)

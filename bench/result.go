@@ -29,9 +29,11 @@ type result struct {
 	saves   []savesResult
 	after   int64 // anonymous memory at the end
 
-	rival   *rivalFigures
-	scan    map[string]latencies
-	scanner string // version of ripgrep
+	rival *rivalFigures
+	scan  map[string]latencies
+	// commands contains the times of search commands, from start to end.
+	commands map[string]latencies
+	scanner  string // version of ripgrep
 }
 
 type latencies []time.Duration
