@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -207,9 +208,14 @@ var (
 	taskMarkRE = regexp.MustCompile(`\s*(?:[➕⏳🛫📅✅❌🗓]\x{fe0f}?\s*\d{4}-\d{2}-\d{2}|[🆔⛔]\x{fe0f}?\s*[A-Za-z0-9_,-]+|` +
 		`[🔺⏫🔼🔽⏬]\x{fe0f}?|🔁\x{fe0f}?\s*[^➕⏳🛫📅✅❌🗓🆔⛔🔺⏫🔼🔽⏬#]*)`)
 	taskLinkRE = regexp.MustCompile(`\s*\[(?:Created|Done)\]\([^)]*\)`)
-	tagWordRE  = regexp.MustCompile(`(^|\s)#\pN*[\pL_][\pL\pN\pM_/:.-]*`)
 	addedAnyRE = regexp.MustCompile(`\s*[(（]added\s+\d{4}-\d{2}-\d{2}[)）]`)
 )
+
+// tagWordRE matches a tag. It is compiled when first used, as are other large
+// patterns, because every command of the program waits for those of packages.
+var tagWordRE = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(^|\s)#\pN*[\pL_][\pL\pN\pM_/:.-]*`)
+})
 
 // taskText returns a task's text on one line, without the marks of plugins.
 func taskText(s string) string {
@@ -231,7 +237,7 @@ func taskNorm(text string) string {
 	}
 	_, text = cutLeadingDate(text)
 	if strings.Contains(text, "#") {
-		text = tagWordRE.ReplaceAllString(text, "$1")
+		text = tagWordRE().ReplaceAllString(text, "$1")
 	}
 	text = Fold(stripEmphasis(text))
 	return strings.TrimRightFunc(text, func(r rune) bool {

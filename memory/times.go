@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -81,7 +82,9 @@ func dayInName(base string) string {
 }
 
 // clockRE matches the time at the start of a heading in a daily note.
-var clockRE = regexp.MustCompile(`^(\d{1,2})[:：](\d{2})(?:[:：](\d{2}))?\s*([AaPp])?(\.?[Mm]\.?)?(?:$|[^\pL\pN:])`)
+var clockRE = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(\d{1,2})[:：](\d{2})(?:[:：](\d{2}))?\s*([AaPp])?(\.?[Mm]\.?)?(?:$|[^\pL\pN:])`)
+})
 
 // headingClock parses the time of day of a heading like "10:30 AM - Topic".
 func headingClock(text string) (h, m, s int, ok bool) {
@@ -89,7 +92,7 @@ func headingClock(text string) (h, m, s int, ok bool) {
 	if text == "" || text[0] < '0' || text[0] > '9' {
 		return 0, 0, 0, false
 	}
-	g := clockRE.FindStringSubmatch(text)
+	g := clockRE().FindStringSubmatch(text)
 	if g == nil || (g[4] == "") != (g[5] == "") {
 		return 0, 0, 0, false
 	}
@@ -168,7 +171,7 @@ func (d *Document) ClockHeading(at time.Time, topic string) string {
 func (d *Document) fullClock() bool {
 	for _, h := range slices.Backward(d.Headings) {
 		if _, _, _, ok := headingClock(h.Text); ok {
-			g := clockRE.FindStringSubmatch(strings.TrimLeft(h.Text, " \t*_"))
+			g := clockRE().FindStringSubmatch(strings.TrimLeft(h.Text, " \t*_"))
 			return g[4] == ""
 		}
 	}
@@ -179,26 +182,28 @@ func (d *Document) fullClock() bool {
 // whether s is one.
 func ParseClock(s string) (hour, minute int, ok bool) {
 	hour, minute, _, ok = headingClock(s)
-	return hour, minute, ok && clockRE.FindString(s) == s && strings.ContainsAny(s[len(s)-1:], "0123456789mM.")
+	return hour, minute, ok && clockRE().FindString(s) == s && strings.ContainsAny(s[len(s)-1:], "0123456789mM.")
 }
 
 // boundRE matches words that bind a text to a time, in English and Chinese. It
 // does not match recurring weekdays (every Friday, on Fridays), because they
 // describe a habit. [DateBound] skips the Chinese ones (每周五), and those of last
 // week (上周五).
-var boundRE = regexp.MustCompile(`(?i)` + strings.Join([]string{
-	`\b(?:today|tonight|tomorrow|deadline)\b`,
-	`\b(?:this|next) (?:morning|afternoon|evening|week|weekend|month|(?:mon|tues|wednes|thurs|fri|satur|sun)day)\b`,
-	`\b(?:on|by|until|till|before) (?:mon|tues|wednes|thurs|fri|satur|sun)day\b`,
-	`\bin (?:\d+|a|an|two|three|a few) (?:minute|hour|day|week)s?\b`,
-	`\b(?:due|expires?) (?:on|by|at|in|next|this)\b`,
-	`[今明后]天|今[晚早日]|明[晚早日]|截止|到期`,
-	`(?:每个?|每逢|[上本这下]个?)?(?:周|星期|礼拜)[一二三四五六日天]`,
-	`[本这下]个?(?:周|月|星期|礼拜)`,
-	`\d+ ?(?:分钟|个?小时|天|周|个?星期)[之以]?[内后]`,
-	`\b\d{4}-\d{2}-\d{2}\b`,
-	`\d{4}年\d{1,2}月\d{1,2}[日号]`,
-}, "|"))
+var boundRE = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)` + strings.Join([]string{
+		`\b(?:today|tonight|tomorrow|deadline)\b`,
+		`\b(?:this|next) (?:morning|afternoon|evening|week|weekend|month|(?:mon|tues|wednes|thurs|fri|satur|sun)day)\b`,
+		`\b(?:on|by|until|till|before) (?:mon|tues|wednes|thurs|fri|satur|sun)day\b`,
+		`\bin (?:\d+|a|an|two|three|a few) (?:minute|hour|day|week)s?\b`,
+		`\b(?:due|expires?) (?:on|by|at|in|next|this)\b`,
+		`[今明后]天|今[晚早日]|明[晚早日]|截止|到期`,
+		`(?:每个?|每逢|[上本这下]个?)?(?:周|星期|礼拜)[一二三四五六日天]`,
+		`[本这下]个?(?:周|月|星期|礼拜)`,
+		`\d+ ?(?:分钟|个?小时|天|周|个?星期)[之以]?[内后]`,
+		`\b\d{4}-\d{2}-\d{2}\b`,
+		`\d{4}年\d{1,2}月\d{1,2}[日号]`,
+	}, "|"))
+})
 
 // leadingDayRE matches the date of an event at the start of a line.
 var leadingDayRE = regexp.MustCompile(`(?m)^\s*\d{4}-\d{2}-\d{2}\s*[:：]`)
@@ -221,7 +226,7 @@ func DateBoundUntil(text, today, last string) string {
 		}
 		return s
 	})
-	for _, found := range boundRE.FindAllString(text, -1) {
+	for _, found := range boundRE().FindAllString(text, -1) {
 		if strings.HasPrefix(found, "每") || strings.HasPrefix(found, "上") {
 			continue
 		}

@@ -58,7 +58,7 @@ var errInvalidLine = errors.New("server response is not an ntfy stream")
 // parseEvent parses a line of a stream. It returns errInvalidLine for an invalid
 // line.
 func parseEvent(line []byte) (e event, err error) {
-	if json.Unmarshal(line, &e) != nil || e.Kind == "" || !idRE.MatchString(e.ID) {
+	if json.Unmarshal(line, &e) != nil || e.Kind == "" || !topicRE().MatchString(e.ID) {
 		return event{}, errInvalidLine
 	}
 	if e.Unix > 0 {

@@ -81,10 +81,9 @@ func (s *Subscriber) updateStatus(f func(*Status)) {
 	f(&s.status)
 }
 
-var (
-	topicRE = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
-	idRE    = topicRE // the ids of messages have 12 letters and digits
-)
+// topicRE matches the name of a topic, and the id of a message, which has 12
+// letters and digits.
+var topicRE = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`) })
 
 // CheckServer returns an error if a URL is not a valid server URL. It requires
 // https, except for this machine, because requests, including the token, would
@@ -104,7 +103,7 @@ func CheckServer(server string) error {
 
 // CheckTopic returns an error if a text is not a valid topic name.
 func CheckTopic(topic string) error {
-	if !topicRE.MatchString(topic) {
+	if !topicRE().MatchString(topic) {
 		return fmt.Errorf("%q is not a topic: use 1 to 64 letters, digits, dashes and underscores", topic)
 	}
 	return nil

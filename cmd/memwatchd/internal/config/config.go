@@ -14,7 +14,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -237,13 +236,21 @@ func (s size) String() string {
 	return "0B"
 }
 
-var namePattern = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}$`)
+// maxName bounds the length of the name of a memory, in bytes.
+const maxName = 64
+
+// isName reports whether a memory can have this name.
+func isName(s string) bool {
+	return s != "" && len(s) <= maxName && s[0] != '.' && strings.Trim(s, nameCharacters) == ""
+}
+
+const nameCharacters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
 
 // Finish computes derived values, such as absolute paths and the location, and
 // checks the constraints that tags cannot express. It returns an error for the
 // first invalid key.
 func (c *Config) Finish() error {
-	if !namePattern.MatchString(c.Name) {
+	if !isName(c.Name) {
 		return fmt.Errorf("name: %q may contain letters, digits, dots, dashes and underscores only", c.Name)
 	}
 	if err := memory.ValidSubject(c.Memory.Owner); err != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 	"unicode/utf16"
 
 	"github.com/spf13/cobra"
@@ -60,11 +61,13 @@ const minCover = 0.4
 const maxQueryChars = 1200
 
 // optOutRE matches the tag that turns memory off for a prompt.
-var optOutRE = regexp.MustCompile(`(?i)(?:^|[^\pL\pN#])#nomemory(?:$|[^\pL\pN])`)
+var optOutRE = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)(?:^|[^\pL\pN#])#nomemory(?:$|[^\pL\pN])`)
+})
 
 // printRelevant prints the entries that match a prompt.
 func printRelevant(ctx context.Context, h *hook) error {
-	if optOutRE.MatchString(h.input.Prompt) {
+	if optOutRE().MatchString(h.input.Prompt) {
 		return errors.New("the prompt contains #nomemory")
 	}
 	query := transcript.CondensePrompt(h.input.Prompt, maxQueryChars)
