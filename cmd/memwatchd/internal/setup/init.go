@@ -140,8 +140,8 @@ func createMemory(g *cli.Globals, example bool, template string) error {
 	if found.empty && !example && template == "" {
 		fmt.Fprintf(g.Stdout, "\nTo add example files, run `%s`.\n", about.Command("init --example"))
 	}
-	fmt.Fprintf(g.Stdout, "\nSave a note and find it, and start the daemon at each login:\n    %s\n    %s\n    %s\n",
-		about.Command("note The first note"), about.Command("search note"), about.Command("service install"))
+	fmt.Fprintf(g.Stdout, "\nSave a note, find it, and check the installation:\n    %s\n    %s\n    %s\n",
+		about.Command("note The first note"), about.Command("search note"), about.Command("doctor"))
 	return nil
 }
 
