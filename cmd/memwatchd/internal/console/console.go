@@ -69,7 +69,7 @@ The page acts as the owner. Its address contains a key that works once; other us
 	c.Flags().BoolVar(&noOpen, "no-open", false, "only print the address")
 	c.Flags().BoolVar(&readOnly, "read-only", false, "refuse changes")
 	c.Flags().IntVar(&port, "port", 0, "port of the address; 0 selects a free one")
-	return c
+	return cli.AcceptGlobals(c, cli.CallerFlags)
 }
 
 // openBrowser opens an address in the user's browser. Because other users can
