@@ -53,6 +53,7 @@ func (l *Layout) parse(path string, src, masked []byte, meta Meta, of *excerptOf
 	if meta.Unstable {
 		p.private.hideFrom(1)
 	}
+	marks := p.hideConflictMarkers()
 	p.setOwner()
 	p.names, p.dir = l.sectionNames(), SubjectDir(l.owner())
 	p.from, p.to, p.dated = dayBounds(d.Place.Day, l.location())
@@ -64,7 +65,7 @@ func (l *Layout) parse(path string, src, masked []byte, meta Meta, of *excerptOf
 	if len(problems) > 0 {
 		d.Unsound = true
 	}
-	p.hidden = hidden
+	p.hidden = joinRegions(append(marks, hidden...))
 	if hidden != nil {
 		p.text = text
 		tops, _ = parseStructure(p.text, p.body, p.ln)

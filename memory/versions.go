@@ -1,0 +1,493 @@
+package memory
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A VersionMerge is the merge of two versions of a file, entry by entry. The
+// merge keeps the additions of both versions and applies changes, moves and
+// removals that only one version made to their common base. An entry that both
+// versions changed differently is a conflict.
+type VersionMerge struct {
+	// Conflicts lists the pieces that both versions changed differently.
+	Conflicts []VersionConflict
+	// Whole reports that the versions cannot be merged by entries, because one of
+	// them is damaged or an entry would get another meaning or more readers.
+	Whole bool
+	// Additions reports that neither version changed, moved or removed an entry.
+	Additions bool
+	// Added, Changed and Removed count the pieces by which the merged text differs
+	// from our version.
+	Added, Changed, Removed int
+
+	layout   *Layout
+	path     string
+	versions [3]*version // base, ours, theirs
+	nodes    []*mergeNode
+	twoWay   bool
+}
+
+// A VersionConflict is a piece that both versions changed: its text in each
+// version, empty where the version lacks it.
+type VersionConflict struct{ Base, Ours, Theirs string }
+
+// A Keep is the treatment of conflicts in a merged text.
+type Keep uint8
+
+// Treatments of conflicts.
+const (
+	KeepOurs Keep = iota
+	KeepTheirs
+	KeepBoth
+	KeepMarked // both, between conflict markers
+)
+
+// Conflict markers, at the start of a line, as written by git and diff3.
+const (
+	markOurs   = "<<<<<<< ours"
+	markMiddle = "======="
+	markTheirs = ">>>>>>> theirs"
+)
+
+// ErrWhole reports that two versions of a file cannot be merged by entries.
+var ErrWhole = errors.New("the versions cannot be merged entry by entry; compare them by hand")
+
+// The versions of a merge.
+const (
+	baseVersion = iota
+	ourVersion
+	theirVersion
+)
+
+// A version is one version of a file as pieces, which contain every line of its
+// body that is not blank.
+type version struct {
+	doc    *Document
+	pieces []piece
+	tail   int // blank lines at the end
+}
+
+// A piece is a heading, an entry, or text between entries.
+type piece struct {
+	text   string // its lines with LF endings, without the last one
+	key    string // text with open boxes
+	gap    int    // blank lines above it
+	level  int    // of a heading, else 0
+	entry  int    // index in Document.Entries, -1 for none
+	parent int    // index of the piece with the heading above it, -1 for none
+	item   bool
+	id     string // given id, if any
+	time   time.Time
+}
+
+// A mergeNode is a piece in the versions that contain it.
+type mergeNode struct {
+	at       [3]int // index in the pieces of each version, -1 if missing
+	text     string // merged text; empty if the piece is removed
+	conflict bool
+	moved    int  // version that moved the piece, 0 for none
+	kept     bool // heading that one version removed and the other one wrote below
+}
+
+// MergeVersions merges two versions of the file at path. A nil base means that
+// the common base is unknown: the merge then keeps the pieces of both versions,
+// in the order of their times where they have times.
+func (l *Layout) MergeVersions(path string, base, ours, theirs []byte) *VersionMerge {
+	m := &VersionMerge{layout: l, path: path, twoWay: base == nil, Additions: true}
+	for i, src := range [][]byte{base, ours, theirs} {
+		m.versions[i] = l.splitVersion(path, src)
+		m.Whole = m.Whole || m.versions[i].doc.Unsound && (i > 0 || !m.twoWay)
+	}
+	if m.Whole {
+		m.Additions = false
+		m.Conflicts = []VersionConflict{{string(base), string(ours), string(theirs)}}
+		return m
+	}
+	m.align()
+	_, frontConflicts, err := m.mergeFront(KeepOurs)
+	for _, n := range m.nodes {
+		m.countNode(n)
+	}
+	m.Conflicts = append(frontConflicts, m.Conflicts...)
+	if err == nil {
+		_, err = m.Text(KeepOurs)
+	}
+	if err != nil {
+		m.Whole, m.Additions = true, false
+		m.Conflicts = []VersionConflict{{string(base), string(ours), string(theirs)}}
+	}
+	m.Additions = m.Additions && len(m.Conflicts) == 0
+	return m
+}
+
+// splitVersion parses a version and splits its body into pieces.
+func (l *Layout) splitVersion(path string, src []byte) *version {
+	src = src[bomLen(src):]
+	d := l.Parse(path, src, Meta{})
+	v := &version{doc: d}
+	owner := make([]int, d.lines.count()+2) // by line: number of its piece, 0 for none
+	pieces := []piece{{}}                   // pieces[0] is unused
+	cover := func(from, to int, p piece) {
+		pieces = append(pieces, p)
+		for line := from; line <= to; line++ {
+			if owner[line] == 0 {
+				owner[line] = len(pieces) - 1
+			}
+		}
+	}
+	body := 1
+	if end := d.Front.Span.End; end > 0 {
+		body = d.lines.at(end-1) + 1
+	}
+	for _, o := range d.placement().outline() {
+		p := piece{level: o.level, entry: o.entry}
+		if o.entry >= 0 {
+			e := &d.Entries[o.entry]
+			p.item, p.time = e.Block == Item, e.Time
+			if e.Given {
+				p.id = e.ID
+			}
+		}
+		cover(o.from, o.to, p)
+	}
+	for _, s := range d.Hidden {
+		cover(d.lines.at(s.Start), d.lines.at(max(s.Start, s.End-1)), piece{entry: -1})
+	}
+	blank := func(line int) bool { s := d.lines.span(line, line); return isBlankText(src[s.Start:s.End]) }
+	gap, stack := 0, []int(nil)
+	for line := body; line <= d.lines.count(); {
+		if owner[line] == 0 && blank(line) {
+			gap, line = gap+1, line+1
+			continue
+		}
+		from, id := line, owner[line]
+		for line++; id > 0 && line <= d.lines.count() && owner[line] == id; line++ {
+		}
+		p := piece{entry: -1}
+		if id > 0 {
+			p = pieces[id]
+			pieces[id].level, pieces[id].entry = 0, -1 // a second part of a divided piece is plain text
+		}
+		for to := line - 1; to > from && blank(to); to-- {
+			line = to // blank lines at the end belong to the gap
+		}
+		s := d.lines.span(from, line-1)
+		p.text = strings.TrimSuffix(strings.ReplaceAll(string(src[s.Start:s.End]), "\r\n", "\n"), "\n")
+		p.key, p.gap, gap = boxRE.ReplaceAllString(p.text, "${1} ]"), gap, 0
+		for p.level > 0 && len(stack) > 0 && v.pieces[stack[len(stack)-1]].level >= p.level {
+			stack = stack[:len(stack)-1]
+		}
+		p.parent = -1
+		if len(stack) > 0 {
+			p.parent = stack[len(stack)-1]
+		}
+		if p.level > 0 {
+			stack = append(stack, len(v.pieces))
+		}
+		v.pieces = append(v.pieces, p)
+	}
+	v.tail = gap
+	return v
+}
+
+// boxRE matches the box of a task at the start of a line.
+var boxRE = regexp.MustCompile(`(?m)^([ \t]*(?:[-*+]|\d+[.)])[ \t]+\[)[ xX]\]`)
+
+// mergeBoxes merges texts that differ in their boxes only, line by line. A box
+// that one version changed has that version's state; without a base, a ticked
+// box has priority.
+func mergeBoxes(base, ours, theirs string, known bool) (string, bool) {
+	open := func(s string) string { return boxRE.ReplaceAllString(s, "${1} ]") }
+	if open(ours) != open(theirs) || known && open(base) != open(ours) {
+		return "", false
+	}
+	if !known {
+		base = open(ours)
+	}
+	b, o, t := strings.Split(base, "\n"), strings.Split(ours, "\n"), strings.Split(theirs, "\n")
+	for i := range o {
+		if o[i] == b[i] {
+			o[i] = t[i]
+		}
+	}
+	return strings.Join(o, "\n"), true
+}
+
+// countNode counts the effect of a piece on our version, and records conflicts.
+func (m *VersionMerge) countNode(n *mergeNode) {
+	text := func(version int) string { return m.textIn(n, version) }
+	if n.at[baseVersion] >= 0 && (n.text != text(baseVersion) || n.moved != 0 || n.at[ourVersion] < 0 || n.at[theirVersion] < 0) ||
+		n.at[baseVersion] < 0 && n.at[ourVersion] >= 0 && n.at[theirVersion] >= 0 && text(ourVersion) != text(theirVersion) {
+		m.Additions = false
+	}
+	switch {
+	case n.conflict:
+		m.Conflicts = append(m.Conflicts, VersionConflict{text(baseVersion), text(ourVersion), text(theirVersion)})
+	case n.text == "" && n.at[ourVersion] >= 0:
+		m.Removed++
+	case n.text != "" && n.at[ourVersion] < 0:
+		m.Added++
+	case n.text != "" && n.text != text(ourVersion):
+		m.Changed++
+	}
+}
+
+// textIn returns the text of a piece in a version, empty if the version lacks it.
+func (m *VersionMerge) textIn(n *mergeNode, version int) string {
+	if n.at[version] < 0 {
+		return ""
+	}
+	return m.versions[version].pieces[n.at[version]].text
+}
+
+// piece returns the piece of a node in the first of the given versions that
+// contains it.
+func (m *VersionMerge) piece(n *mergeNode, versions ...int) *piece {
+	for _, version := range versions {
+		if n.at[version] >= 0 {
+			return &m.versions[version].pieces[n.at[version]]
+		}
+	}
+	return nil
+}
+
+// A renderedPiece is a piece of the merged text.
+type renderedPiece struct {
+	text    string
+	node    *mergeNode
+	version int // that the text is from
+	marker  bool
+}
+
+// Text returns the merged text. Every piece of it has the same section and no
+// more readers than in the versions; if that is impossible, the error is
+// [ErrWhole].
+func (m *VersionMerge) Text(keep Keep) ([]byte, error) {
+	if m.Whole {
+		return nil, ErrWhole
+	}
+	base, ours, theirs := m.versions[baseVersion].doc.Source, m.versions[ourVersion].doc.Source,
+		m.versions[theirVersion].doc.Source
+	switch {
+	case bytes.Equal(ours, theirs), !m.twoWay && bytes.Equal(theirs, base):
+		return slices.Clone(ours), nil
+	case !m.twoWay && bytes.Equal(ours, base):
+		return slices.Clone(theirs), nil
+	}
+	front, _, err := m.mergeFront(keep)
+	if err != nil {
+		return nil, err
+	}
+	list := m.render(keep)
+	for _, loose := range []bool{false, true} {
+		out := m.join(front, list, loose)
+		if m.check(out, list) {
+			return m.withEndings(m.withCounters(out)), nil
+		}
+	}
+	return nil, ErrWhole
+}
+
+// render returns the pieces of the merged text in order.
+func (m *VersionMerge) render(keep Keep) (list []renderedPiece) {
+	add := func(n *mergeNode, version int) {
+		if text := m.textIn(n, version); text != "" {
+			list = append(list, renderedPiece{text: text, node: n, version: version})
+		}
+	}
+	mark := func(text string) { list = append(list, renderedPiece{text: text, marker: true}) }
+	for _, n := range m.nodes {
+		if !n.conflict {
+			version := ourVersion
+			if n.at[ourVersion] < 0 || n.text != m.textIn(n, ourVersion) {
+				version = theirVersion
+			}
+			if n.text != "" {
+				list = append(list, renderedPiece{text: n.text, node: n, version: version})
+			}
+			continue
+		}
+		switch keep {
+		case KeepOurs:
+			add(n, ourVersion)
+		case KeepTheirs:
+			add(n, theirVersion)
+		case KeepBoth:
+			add(n, ourVersion)
+			add(n, theirVersion)
+		case KeepMarked:
+			mark(markOurs)
+			add(n, ourVersion)
+			mark(markMiddle)
+			add(n, theirVersion)
+			mark(markTheirs)
+		}
+	}
+	return list
+}
+
+// join writes the pieces with blank lines between them. Where the neighbours are
+// the same as in a version, so is the number of blank lines.
+func (m *VersionMerge) join(front string, list []renderedPiece, loose bool) []byte {
+	var b strings.Builder
+	b.WriteString(front)
+	for i := range list {
+		if !list[i].marker {
+			b.WriteString(strings.Repeat("\n", m.gap(list, i, loose)))
+		}
+		b.WriteString(list[i].text)
+		b.WriteByte('\n')
+	}
+	tail := m.versions[ourVersion].tail
+	if len(list) > 0 {
+		b.WriteString(strings.Repeat("\n", tail))
+	}
+	return []byte(b.String())
+}
+
+func (m *VersionMerge) gap(list []renderedPiece, i int, loose bool) int {
+	p := m.pieceOf(&list[i])
+	if i == 0 {
+		return p.gap
+	}
+	above := &list[i-1]
+	if above.marker {
+		return 0
+	}
+	for _, version := range []int{ourVersion, theirVersion} {
+		x, y := above.node.at[version], list[i].node.at[version]
+		if x >= 0 && y == x+1 && above.node != list[i].node {
+			return m.versions[version].pieces[y].gap
+		}
+	}
+	q := m.pieceOf(above)
+	switch v := m.versions[list[i].version]; {
+	case loose:
+		return max(1, p.gap)
+	case p.item && q.item:
+		if k := list[i].node.at[list[i].version]; k > 0 && v.pieces[k-1].item {
+			return p.gap
+		}
+		return 0
+	case q.level > 0, p.level > 0:
+		return max(p.gap, min(1, list[i].node.at[list[i].version]-1))
+	}
+	return max(1, p.gap)
+}
+
+// pieceOf returns the piece that a rendered piece is from.
+func (m *VersionMerge) pieceOf(r *renderedPiece) *piece {
+	return m.piece(r.node, r.version, ourVersion, theirVersion)
+}
+
+// check reports whether a text parses to the intended pieces, each in its section
+// and without new readers.
+func (m *VersionMerge) check(out []byte, list []renderedPiece) bool {
+	next := m.layout.splitVersion(m.path, out)
+	if next.doc.Unsound {
+		return false
+	}
+	if !slices.EqualFunc(next.pieces, list, func(p piece, r renderedPiece) bool { return p.text == r.text }) {
+		return false
+	}
+	for i := range next.pieces {
+		r, p := &list[i], &next.pieces[i]
+		if r.marker {
+			continue
+		}
+		if !m.sameSection(next, list, i) || !m.sameReaders(r, next.doc, p) {
+			return false
+		}
+	}
+	return true
+}
+
+// sameSection reports whether a piece is below the same heading as in a version,
+// apart from headings that the other version added.
+func (m *VersionMerge) sameSection(next *version, list []renderedPiece, i int) bool {
+	for _, version := range []int{ourVersion, theirVersion} {
+		k := list[i].node.at[version]
+		if k < 0 {
+			continue
+		}
+		up := next.pieces[i].parent
+		for up >= 0 && (list[up].marker || list[up].node.at[version] < 0) {
+			up = next.pieces[up].parent
+		}
+		at := -1
+		if up >= 0 {
+			at = list[up].node.at[version]
+		}
+		if at == m.versions[version].pieces[k].parent {
+			return true
+		}
+	}
+	return false
+}
+
+// sameReaders reports whether an entry has no readers that it lacks in a version
+// that added it or changed its readers, or else in the base.
+func (m *VersionMerge) sameReaders(r *renderedPiece, next *Document, p *piece) bool {
+	if p.entry < 0 {
+		return true
+	}
+	to := next.Entries[p.entry].Partition
+	partition := func(version int) (Partition, bool) {
+		k := r.node.at[version]
+		if k < 0 || m.versions[version].pieces[k].entry < 0 {
+			return Partition{}, false
+		}
+		return m.versions[version].doc.Entries[m.versions[version].pieces[k].entry].Partition, true
+	}
+	before, known := partition(baseVersion)
+	decided := false
+	for _, version := range []int{ourVersion, theirVersion} {
+		from, ok := partition(version)
+		if !ok || known && from == before {
+			continue
+		}
+		decided = true
+		if from != to && !narrowsReaders(from, to) {
+			return false
+		}
+	}
+	return decided || !known || before == to || narrowsReaders(before, to)
+}
+
+// withCounters corrects the counters of tasks in the frontmatter.
+func (m *VersionMerge) withCounters(out []byte) []byte {
+	d := m.layout.Parse(m.path, out, Meta{})
+	if d.Front.Tasks == "" && d.Front.FollowUps == "" || d.Unsound {
+		return out
+	}
+	r := d.Revise()
+	r.SetCounters()
+	fixed, err := r.Apply(func(src []byte) *Document { return m.layout.Parse(m.path, src, Meta{}) })
+	if err != nil {
+		return out
+	}
+	return fixed
+}
+
+// withEndings restores a CR before each line feed if our version has them.
+func (m *VersionMerge) withEndings(out []byte) []byte {
+	if !bytes.Contains(m.versions[ourVersion].doc.Source, []byte("\r\n")) {
+		return out
+	}
+	return bytes.ReplaceAll(out, []byte("\n"), []byte("\r\n"))
+}
+
+// compareTimes compares the times of two pieces; a piece without one is equal to
+// every other.
+func compareTimes(a, b time.Time) int {
+	if a.IsZero() || b.IsZero() {
+		return 0
+	}
+	return cmp.Compare(a.UnixNano(), b.UnixNano())
+}

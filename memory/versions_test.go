@@ -1,0 +1,241 @@
+package memory
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+)
+
+// TestMergeVersions compares merges with the archives in testdata/versions: each has
+// the files ours and theirs, base if it is known, and the results: merged, marked
+// if there are conflicts, and the counts.
+func TestMergeVersions(t *testing.T) {
+	names, err := filepath.Glob("testdata/versions/*.txtar")
+	if err != nil || len(names) == 0 {
+		t.Fatal("no golden files")
+	}
+	for _, name := range names {
+		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
+			a, err := txtar.ParseFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			path := "memory/2026-02-05.md"
+			if line, _, _ := strings.Cut(string(a.Comment), "\n"); strings.HasPrefix(line, "path: ") {
+				path = strings.TrimPrefix(line, "path: ")
+			}
+			texts := map[string][]byte{}
+			out := &txtar.Archive{Comment: a.Comment}
+			for _, f := range a.Files {
+				if slices.Contains([]string{"base", "ours", "theirs"}, f.Name) {
+					texts[f.Name] = f.Data
+					out.Files = append(out.Files, f)
+				}
+			}
+			m := testLayout().MergeVersions(path, texts["base"], texts["ours"], texts["theirs"])
+			out.Files = append(out.Files, txtar.File{Name: "→ merged", Data: versionText(m, KeepOurs)})
+			if len(m.Conflicts) > 0 && !m.Whole {
+				out.Files = append(out.Files, txtar.File{Name: "→ marked", Data: versionText(m, KeepMarked)},
+					txtar.File{Name: "→ both", Data: versionText(m, KeepBoth)})
+			}
+			out.Files = append(out.Files, txtar.File{Name: "→ counts", Data: fmt.Appendf(nil,
+				"added %d, changed %d, removed %d, conflicts %d, whole %t, additions %t\n",
+				m.Added, m.Changed, m.Removed, len(m.Conflicts), m.Whole, m.Additions)})
+			got := txtar.Format(out)
+			if *update {
+				if err := os.WriteFile(name, got, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			} else if want := txtar.Format(a); !bytes.Equal(got, want) {
+				t.Errorf("got\n%s\nwant\n%s", got, want)
+			}
+		})
+	}
+}
+
+func versionText(m *VersionMerge, keep Keep) []byte {
+	text, err := m.Text(keep)
+	if err != nil {
+		return []byte(err.Error() + "\n")
+	}
+	return text
+}
+
+// checkMerged checks the laws of a merge: each line that a version added is in the
+// result or in a conflict, no line is invented, no entry has more readers than in
+// the version that it is from, and the merge of its result with a version changes
+// nothing.
+func checkMerged(t *testing.T, path string, base, ours, theirs []byte) (whole bool) {
+	t.Helper()
+	l := testLayout()
+	m := l.MergeVersions(path, base, ours, theirs)
+	if m.Whole {
+		if len(m.Conflicts) != 1 || m.Additions {
+			t.Fatal("an impossible merge is not one conflict")
+		}
+		return true
+	}
+	for keep := KeepOurs; keep <= KeepMarked; keep++ {
+		out, err := m.Text(keep)
+		if err != nil {
+			if keep == KeepOurs {
+				t.Fatal(err)
+			}
+			continue
+		}
+		in := map[string]bool{}
+		for line := range strings.Lines(lawLines(out)) {
+			in[line] = true
+		}
+		open := slices.Clone(out)
+		for _, c := range m.Conflicts {
+			for _, text := range []string{c.Ours, c.Theirs, c.Base} {
+				for line := range strings.Lines(lawLines([]byte(text + "\n"))) {
+					in[line] = true
+				}
+			}
+		}
+		before := lawLines(base)
+		for i, v := range [][]byte{ours, theirs} {
+			for line := range strings.Lines(lawLines(v)) {
+				if !in[line] && !strings.Contains("\n"+before, "\n"+line) {
+					t.Fatalf("keep %d: line %q of version %d is lost in\n%s", keep, line, i+1, open)
+				}
+			}
+		}
+		all := "\n" + lawLines(base) + "\n" + lawLines(ours) + "\n" + lawLines(theirs)
+		for line := range strings.Lines(lawLines(out)) {
+			if keep != KeepMarked && !strings.Contains(all, "\n"+line) {
+				t.Fatalf("keep %d: line %q is invented in\n%s", keep, line, open)
+			}
+		}
+		if m.Additions {
+			for line := range strings.Lines(lawLines(base)) {
+				if !in[line] {
+					t.Fatalf("line %q of the base is lost", line)
+				}
+			}
+		}
+	}
+	return false
+}
+
+// lawLines returns the lines of a text that a merge must keep: without blank lines,
+// line endings, states of boxes and generated values of the frontmatter.
+func lawLines(b []byte) string {
+	var out strings.Builder
+	b = bytes.TrimPrefix(b, bom)
+	for line := range strings.Lines(strings.ReplaceAll(string(b), "\r\n", "\n")) {
+		s := boxRE.ReplaceAllString(strings.TrimRight(line, "\n"), "${1} ]")
+		if isBlankText([]byte(s)) || strings.HasPrefix(s, "updated_at:") || strings.HasPrefix(s, "tasks:") ||
+			strings.HasPrefix(s, "follow_ups:") || isFence([]byte(s), true) {
+			continue
+		}
+		out.WriteString(s + "\n")
+	}
+	return out.String()
+}
+
+func FuzzMergeVersions(f *testing.F) {
+	f.Add("memory/2026-02-05.md", "# Day\n\n- a\n", "# Day\n\n- a\n- b\n", "# Day\n\n- c\n- a\n", true)
+	f.Add("2026-02-05/s.md", "---\nsubject_id: acct:42\ntasks: 0/1\n---\n## Tasks\n- [ ] x\n",
+		"---\nsubject_id: acct:42\ntasks: 1/1\n---\n## Tasks\n- [x] x\n", "---\nsubject_id: acct:42\ntasks: 0/2\n---\n## Tasks\n- [ ] x\n- [ ] y\n", true)
+	f.Add("MEMORY.md", "", "## A\r\n- a\r\n<private>\n- p\n</private>\n", "## A\n- b <!-- visibility=public_ok -->\n```\ncode\n", false)
+	f.Fuzz(func(t *testing.T, path, base, ours, theirs string, known bool) {
+		if len(base)+len(ours)+len(theirs) > 1<<14 {
+			return
+		}
+		b := []byte(base)
+		if !known {
+			b = nil
+		}
+		checkMerged(t, path, b, []byte(ours), []byte(theirs))
+	})
+}
+
+// TestMergeVersionsAtRandom merges random edits of random files. Edits of entries
+// alone can always be merged.
+func TestMergeVersionsAtRandom(t *testing.T) {
+	rounds := 1000
+	if testing.Short() {
+		rounds = 200
+	}
+	whole := 0
+	for seed := range rounds {
+		r := rand.New(rand.NewPCG(uint64(seed), 7))
+		base := randomLog(r)
+		ours, theirs := editLog(r, base, "o"), editLog(r, base, "t")
+		known := []byte(strings.Join(base, "\n") + "\n")
+		if seed%4 == 0 {
+			known = nil
+		}
+		if checkMerged(t, "memory/2026-02-05.md", known, []byte(strings.Join(ours, "\n")+"\n"), []byte(strings.Join(theirs, "\n")+"\n")) {
+			whole++
+		}
+	}
+	t.Logf("%d of %d merges are left to a person", whole, rounds)
+	if whole > rounds/20 {
+		t.Errorf("%d of %d merges are left to a person", whole, rounds)
+	}
+}
+
+func randomLog(r *rand.Rand) []string {
+	list := []string{"# 2026-02-05", ""}
+	for i := range 1 + r.IntN(12) {
+		switch r.IntN(6) {
+		case 0:
+			list = append(list, "", fmt.Sprintf("## %02d:%02d Topic %d", i, r.IntN(60), r.IntN(3)), "")
+		case 1:
+			list = append(list, fmt.Sprintf("- [ ] task number %d of %d", i, r.IntN(9)))
+		case 2:
+			list = append(list, "", fmt.Sprintf("A paragraph with the number %d.", i), "")
+		default:
+			list = append(list, fmt.Sprintf("- entry number %d is about %d", i, r.IntN(99)))
+		}
+	}
+	return list
+}
+
+// editLog returns a list with random additions, changes, removals, ticks and moves.
+func editLog(r *rand.Rand, base []string, name string) []string {
+	list := slices.Clone(base)
+	for i := range 1 + r.IntN(5) {
+		at := 1 + r.IntN(len(list))
+		pick := func() (int, bool) {
+			k := r.IntN(len(list))
+			return k, strings.HasPrefix(list[k], "- ")
+		}
+		switch k, ok := pick(); r.IntN(8) {
+		case 0:
+			if ok {
+				list[k] += " changed by " + name
+			}
+		case 1:
+			if ok {
+				list = slices.Delete(list, k, k+1)
+			}
+		case 2:
+			list[k] = strings.Replace(list[k], "- [ ]", "- [x]", 1)
+		case 3:
+			if ok {
+				moved := list[k]
+				list = slices.Delete(list, k, k+1)
+				list = slices.Insert(list, min(at, len(list)), moved)
+			}
+		case 4:
+			list = append(list, "", fmt.Sprintf("## 2%d:0%d New %s", r.IntN(4), i, name), "", fmt.Sprintf("- new below %s %d", name, i))
+		case 5:
+			list = append(list, "- both wrote this")
+		default:
+			list = slices.Insert(list, at, fmt.Sprintf("- new %s %d", name, i))
+		}
+	}
+	return list
+}
