@@ -301,7 +301,6 @@ func (m *VersionMerge) render(keep Keep) (list []renderedPiece) {
 			list = append(list, renderedPiece{text: text, node: n, version: version})
 		}
 	}
-	mark := func(text string) { list = append(list, renderedPiece{text: text, marker: true}) }
 	for _, n := range m.nodes {
 		if !n.conflict {
 			version := ourVersion
@@ -322,11 +321,11 @@ func (m *VersionMerge) render(keep Keep) (list []renderedPiece) {
 			add(n, ourVersion)
 			add(n, theirVersion)
 		case KeepMarked:
-			mark(markOurs)
+			list = append(list, renderedPiece{markOurs, n, ourVersion, true})
 			add(n, ourVersion)
-			mark(markMiddle)
+			list = append(list, renderedPiece{markMiddle, n, ourVersion, true})
 			add(n, theirVersion)
-			mark(markTheirs)
+			list = append(list, renderedPiece{markTheirs, n, theirVersion, true})
 		}
 	}
 	return list
@@ -338,9 +337,7 @@ func (m *VersionMerge) join(front string, list []renderedPiece, loose bool) []by
 	var b strings.Builder
 	b.WriteString(front)
 	for i := range list {
-		if !list[i].marker {
-			b.WriteString(strings.Repeat("\n", m.gap(list, i, loose)))
-		}
+		b.WriteString(strings.Repeat("\n", m.gap(list, i, loose)))
 		b.WriteString(list[i].text)
 		b.WriteByte('\n')
 	}
@@ -351,13 +348,14 @@ func (m *VersionMerge) join(front string, list []renderedPiece, loose bool) []by
 	return []byte(b.String())
 }
 
+// gap returns the number of blank lines above a piece.
 func (m *VersionMerge) gap(list []renderedPiece, i int, loose bool) int {
 	p := m.pieceOf(&list[i])
-	if i == 0 {
+	if i == 0 || list[i].text == markOurs || list[i-1].text == markTheirs {
 		return p.gap
 	}
 	above := &list[i-1]
-	if above.marker {
+	if above.marker || list[i].marker {
 		return 0
 	}
 	for _, version := range []int{ourVersion, theirVersion} {

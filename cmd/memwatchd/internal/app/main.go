@@ -48,7 +48,7 @@ func NewRoot(stdout, stderr io.Writer) *cobra.Command {
 		c.GroupID = "daemon"
 		root.AddCommand(c)
 	}
-	root.AddCommand(console.NewCommand(g), newMCP(g), hook.NewCommand(g), newMan(g))
+	root.AddCommand(console.NewCommand(g), newMCP(g), hook.NewCommand(g), newMan(g), newMerge())
 	cli.RejectGlobals(root)
 	return root
 }

@@ -1,0 +1,91 @@
+package app
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
+	"github.com/memwatchd/memwatchd/memory"
+)
+
+// newMerge returns the merge driver for git. It needs neither a daemon nor a
+// configuration, so that a clone of the memory can be merged anywhere.
+func newMerge() *cobra.Command {
+	return &cobra.Command{
+		Use:   "merge BASE OURS THEIRS [PATH]",
+		Short: "Merge two versions of a file entry by entry, for git",
+		Long: `Merge the file THEIRS into the file OURS, entry by entry. BASE is the last common version, or an empty file. PATH is the path in the repository.
+
+The merge keeps the additions of both versions. An entry that both versions changed differently is written between conflict markers, and the command fails, as git expects of a merge driver.`,
+		Example: "  git config merge.memwatchd.driver 'memwatchd merge %O %A %B %P'\n" +
+			"  echo '*.md merge=memwatchd' >> .gitattributes",
+		GroupID: "ask",
+		Args:    mergeArgs,
+		RunE: func(_ *cobra.Command, args []string) error {
+			path := args[1]
+			if len(args) > 3 {
+				path = args[3]
+			}
+			if err := mergeFiles(args[0], args[1], args[2], path); err != nil {
+				return fmt.Errorf("merge %s: %w", path, err)
+			}
+			return nil
+		},
+	}
+}
+
+func mergeArgs(_ *cobra.Command, args []string) error {
+	if len(args) < 3 || len(args) > 4 {
+		return cli.UsageError{Err: fmt.Errorf("merge takes three files and a path, but got %d arguments", len(args))}
+	}
+	return nil
+}
+
+// mergeFiles writes the merge of three files to ours. It returns an error if there
+// are conflicts.
+func mergeFiles(base, ours, theirs, path string) error {
+	var texts [3][]byte
+	for i, name := range []string{base, ours, theirs} {
+		var err error
+		if texts[i], err = os.ReadFile(name); err != nil {
+			return err
+		}
+	}
+	if len(texts[0]) == 0 {
+		texts[0] = nil // both versions created the file
+	}
+	m := new(memory.Layout).MergeVersions(path, texts[0], texts[1], texts[2])
+	merged, err := m.Text(memory.KeepMarked)
+	if err != nil {
+		return err
+	}
+	if err := overwrite(ours, merged); err != nil {
+		return err
+	}
+	switch n := len(m.Conflicts); n {
+	case 0:
+		return nil
+	case 1:
+		return fmt.Errorf("both versions changed one entry; %s", mergeRemedy)
+	default:
+		return fmt.Errorf("both versions changed %d entries; %s", n, mergeRemedy)
+	}
+}
+
+const mergeRemedy = "edit the text between the conflict markers, and compare the frontmatter"
+
+// overwrite replaces the content of a file that exists and keeps its mode.
+func overwrite(name string, data []byte) error {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_TRUNC, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
+	}
+	return err
+}
+
