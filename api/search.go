@@ -97,6 +97,7 @@ type Hit struct {
 	Added        string    `json:"added,omitempty"`         // day on which the entry was added, YYYY-MM-DD
 	Time         time.Time `json:"time,omitzero"`           // time from which the age is counted
 	Untrusted    bool      `json:"untrusted,omitempty"`     // written by others than the subject, in public or through a topic
+	Conflict     string    `json:"conflict,omitempty"`      // the file that lacks the entry, if it is only in a conflict copy of the file
 	AlsoAt       []Place   `json:"also_at,omitempty"`       // other places with the same text
 	SupersededBy *Place    `json:"superseded_by,omitempty"` // readable entry that replaces this one
 	Missing      []string  `json:"missing,omitempty"`       // words of the query that the entry lacks, for queries of up to 12 words

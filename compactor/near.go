@@ -96,6 +96,9 @@ type fillCache struct {
 
 // Limited reports whether a hard or soft limit applies to a path.
 func (c *Compactor) Limited(path string) bool {
+	if _, copied := memory.CopyOf(path); copied {
+		return false
+	}
 	_, hard := matchLimit(c.Limits, path)
 	_, soft := matchLimit(c.Soft, path)
 	return hard || soft

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"cmp"
+	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -19,6 +20,9 @@ type Layout struct {
 	// DailyDir is the directory of the owner's daily notes besides memory, "." for
 	// the root; empty for none.
 	DailyDir string
+	// Host is part of the names of the daily notes that this machine writes, see
+	// [DailyName]; empty for none.
+	Host string
 	// Users reports whether a directory of the root belongs to a user: it
 	// contains both MEMORY.md and memory/, or is listed in the configuration.
 	// Nil means that there are none.
@@ -106,8 +110,17 @@ func orDefault(v *Visibility, or Visibility) Visibility {
 }
 
 // Place returns the meaning of a path. Any path that matches no rule is a
-// private note of the owner. Paths are compared byte for byte.
+// private note of the owner. Paths are compared byte for byte. A conflict copy is a
+// note with the owner of its original, see [Layout.ParseCopy].
 func (l *Layout) Place(path string) Place {
+	if of, ok := CopyOf(path); ok {
+		p := l.Place(of)
+		if p.Kind != Archive {
+			p.Kind, p.Session, p.Namespace = Note, "", ""
+		}
+		p.Path, p.Copy = path, of
+		return p
+	}
 	note := Place{Path: path, Kind: Note, Owner: l.owner()}
 	part := strings.Split(path, "/")
 	base, ok := trimMD(part[len(part)-1])
@@ -124,8 +137,8 @@ func (l *Layout) Place(path string) Place {
 	if p, ok := l.personalPlace(path, dirs, name, base, l.owner(), ""); ok {
 		return p
 	}
-	if l.DailyDir != "" && IsDay(base) && cmp.Or(strings.Join(dirs, "/"), ".") == l.DailyDir {
-		return Place{Path: path, Kind: Daily, Owner: l.owner(), Day: base, Visibility: l.Daily}
+	if day, ok := DailyName(base); ok && l.DailyDir != "" && cmp.Or(strings.Join(dirs, "/"), ".") == l.DailyDir {
+		return Place{Path: path, Kind: Daily, Owner: l.owner(), Day: day, Visibility: l.Daily}
 	}
 	if len(dirs) > 0 && dirs[0] == memoryDir {
 		dirs = dirs[1:]
@@ -147,15 +160,51 @@ func (l *Layout) Place(path string) Place {
 	return note
 }
 
-// DailyPath returns the path of the owner's daily note.
+// DailyPath returns the path of the owner's daily note on this machine.
 func (l *Layout) DailyPath(day string) string {
-	return path.Join(cmp.Or(l.DailyDir, memoryDir), day+".md")
+	return path.Join(cmp.Or(l.DailyDir, memoryDir), l.dailyFile(day))
+}
+
+// UserDailyPath returns the path of the daily note of the user with a directory, on
+// this machine.
+func (l *Layout) UserDailyPath(dir, day string) string {
+	return dir + "/" + memoryDir + "/" + l.dailyFile(day)
+}
+
+func (l *Layout) dailyFile(day string) string {
+	if l.Host == "" {
+		return day + ".md"
+	}
+	return day + "." + l.Host + ".md"
+}
+
+// DailyName returns the day of a daily note from its base name: the day itself, or
+// the day, a dot and the name of the machine that wrote the note. Several notes of
+// a day, from different machines, are one day. DailyName reports false for other
+// names.
+func DailyName(base string) (day string, ok bool) {
+	day, host, named := strings.Cut(base, ".")
+	return day, IsDay(day) && (!named || ValidHost(host) == nil)
+}
+
+// ValidHost returns an error if the name of a machine cannot be part of the name of
+// a daily note.
+func ValidHost(host string) error {
+	const allowed = "abcdefghijklmnopqrstuvwxyz0123456789_-"
+	switch {
+	case host == "" || len(host) > 63 || strings.Trim(host, allowed) != "" || strings.HasPrefix(host, "-"):
+		return fmt.Errorf("%q is not the name of a machine: use up to 63 lower-case letters, digits, dashes and underscores", host)
+	case conflictMark("."+host+"-") >= 0:
+		return fmt.Errorf("%q is part of the names of conflict copies", host)
+	}
+	return nil
 }
 
 // personalPlace returns the place of a file in the layout of one person, at the root
 // or in a user's directory.
 func (l *Layout) personalPlace(path string, dirs []string, name, base, owner, dir string) (Place, bool) {
 	p := Place{Path: path, Owner: owner, Dir: dir}
+	day, isDaily := DailyName(base)
 	switch {
 	case len(dirs) == 0 && name == memoryFile:
 		p.Kind = Longterm
@@ -163,8 +212,8 @@ func (l *Layout) personalPlace(path string, dirs []string, name, base, owner, di
 		p.Kind, p.Visibility = Identity, orDefault(l.Identity, PublicOK)
 	case len(dirs) == 0 && name == userFile:
 		p.Kind, p.Visibility = Identity, orDefault(l.Identity, PrivateOnly)
-	case len(dirs) == 1 && dirs[0] == memoryDir && IsDay(base):
-		p.Kind, p.Day, p.Visibility = Daily, base, l.Daily
+	case len(dirs) == 1 && dirs[0] == memoryDir && isDaily:
+		p.Kind, p.Day, p.Visibility = Daily, day, l.Daily
 	default:
 		return Place{}, false
 	}
@@ -237,31 +286,10 @@ func (l *Layout) Skip(path string) string {
 		return "not a Markdown file"
 	case name[0] == '#' || name[0] == '~':
 		return "temporary file of an editor"
-	case isConflictCopy(base):
+	case conflictMark(base) >= 0:
 		return "conflict copy of a sync tool"
 	}
 	return ""
-}
-
-// conflictMarks lists name parts of conflict copies of sync tools: Syncthing,
-// rclone, Dropbox, Nextcloud, Maestral, Obsidian Sync, Synology Drive, Seafile,
-// pCloud and Nutstore. Copies of tools that only append a computer's name
-// (OneDrive) look like names chosen by users, so they are not detected.
-var conflictMarks = []string{
-	".sync-conflict-", ".conflict-copy-", " (conflicted copy", "'s conflicted copy", " (conflicted ", " (case conflict",
-	" (conflict copy",
-	" (conflict ", "(sfconflict ", " [conflicted]", " (冲突副本", " (冲突的副本",
-}
-
-func isConflictCopy(base string) bool {
-	low := strings.ToLower(base)
-	if slices.ContainsFunc(conflictMarks, func(mark string) bool { return strings.Contains(low, mark) }) {
-		return true
-	}
-	// ownCloud writes _conflict- and a date; without the date the word may be
-	// part of a user's file name.
-	_, after, ok := strings.Cut(low, "_conflict-")
-	return ok && len(after) >= 8 && strings.Trim(after[:8], "0123456789") == ""
 }
 
 // A Place is the meaning of a path, before the file has been read.
@@ -274,11 +302,19 @@ type Place struct {
 	Session    string     // base name without .md, for sessions
 	Namespace  string     // for items
 	Visibility Visibility // default of the entries
+	Copy       string     // path of the file of which this is a conflict copy, or empty
 }
 
 // isDailyNote reports whether the file is an archived daily note, which keeps the
 // name of its day. Every other file of an archived day was a session.
-func (p Place) isDailyNote() bool { return p.Kind == Archive && p.Day != "" && p.Session == p.Day }
+func (p Place) isDailyNote() bool { return p.Kind == Archive && p.Day != "" && p.namedByDay() }
+
+// namedByDay reports whether a file of a day has the name of a daily note of that
+// day.
+func (p Place) namedByDay() bool {
+	day, ok := DailyName(p.Session)
+	return ok && day == p.Day
+}
 
 // Archived returns the archive path of a session or daily note: below the given
 // subject, else the owner. The archived file keeps its content and its readers.
@@ -286,7 +322,7 @@ func (p Place) isDailyNote() bool { return p.Kind == Archive && p.Day != "" && p
 // name would make it the daily note in the archive.
 func (l *Layout) Archived(p Place, subject string) string {
 	switch {
-	case p.Kind == Session && p.Session != p.Day, p.Kind == Daily && p.Dir == "":
+	case p.Kind == Session && !p.namedByDay(), p.Kind == Daily && p.Dir == "":
 	default:
 		return ""
 	}

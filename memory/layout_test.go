@@ -1,6 +1,8 @@
 package memory
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -123,6 +125,73 @@ func TestSkip(t *testing.T) {
 	} {
 		if l.Skip(path) == "" {
 			t.Errorf("%q is read", path)
+		}
+	}
+}
+
+func TestCopyOf(t *testing.T) {
+	for path, want := range map[string]string{
+		"x/a.sync-conflict-20260204-123456-ABCDEFG.md":                    "x/a.md",
+		"memory/2026-02-04.sync-conflict-20260204-123456-A.MD":            "memory/2026-02-04.MD",
+		"memory/2026-02-04.box.sync-conflict-20260204-123456-A.md":        "memory/2026-02-04.box.md",
+		"a.sync-conflict-20260204-1-A.sync-conflict-20260204-123456-A.md": "a.md",
+		"a (conflicted copy 2026-02-04 123456).md":                        "a.md",
+		"a b (Mira's conflicted copy 2026-02-04).md":                      "a b.md",
+		"中文 (Conflicted Copy mac 202602041234).md":                        "中文.md",
+		"a_conflict-20260204-123456.md":                                   "a.md",
+		"a (SFConflict me 2026-02-04-12-34-56).md":                        "a.md",
+		"x/a.md.orig": "x/a.md",
+		"x/a.sync-conflict-20260204-123456-ABCDEFG.md.orig": "x/a.md",
+	} {
+		if got, ok := CopyOf(path); got != want || !ok {
+			t.Errorf("%q is a copy of %q, %t; want %q", path, got, ok, want)
+		}
+	}
+	for _, path := range []string{"a.md", "a.orig", ".orig", "a.sync-conflict.md", "a.txt.orig", "x.sync-conflict-1/a.md", "merge_conflict-resolution.md", "a 2.md"} {
+		if got, ok := CopyOf(path); ok || got != path {
+			t.Errorf("%q is a copy of %q", path, got)
+		}
+	}
+}
+
+// TestParseCopy checks which entries of a conflict copy are read, and by whom.
+func TestParseCopy(t *testing.T) {
+	const path = "notes/a.sync-conflict-20260204-123456-ABCDEFG.md"
+	front := func(visibility string) string { return "---\nvisibility: " + visibility + "\n---\n" }
+	both := "- both have this\n"
+	for _, c := range []struct{ name, original, copied, want string }{
+		{"private", both, both + "- only here\n", "owner private_only: - only here"},
+		{"public", front("public_ok") + both, front("public_ok") + both + "- only here\n", "owner public_ok: - only here"},
+		{"of a private file", front("private_only") + both, front("public_ok") + both + "- only here\n", "owner private_only: - only here"},
+		{"private copy", front("public_ok") + both, front("private_only") + "- only here\n", "owner private_only: - only here"},
+		{"of a mixed file", front("public_ok") + both + "- p <!-- visibility=private_only -->\n", front("public_ok") + "- only here\n", "owner private_only: - only here"},
+		{"entry publishes itself", both, "- only here <!-- visibility=public_ok -->\n", "owner private_only: - only here"},
+		{"subject", "---\nsubject_id: acct:42\n---\n" + both, "---\nsubject_id: acct:42\n---\n- only here\n", "acct:42 private_only: - only here"},
+		{"another subject", "---\nsubject_id: acct:42\n---\n" + both, "---\nsubject_id: acct:7\n---\n- only here\n", ""},
+		{"without the subject", "---\nsubject_id: acct:42\n---\n" + both, front("public_ok") + "- only here\n", ""},
+		{"broken original", front("public_ok") + "<private>\n" + both, front("public_ok") + "- only here\n", "owner private_only: - only here"},
+		{"twice", both, both + both, "owner private_only: - both have this"},
+		{"tasks", both, "- [ ] only here\n", "owner private_only: - [ ] only here"},
+		{"missing original", "", front("public_ok") + "- only here\n", "owner private_only: - only here"},
+	} {
+		l := &Layout{}
+		var original *Document
+		if c.original != "" {
+			original = l.Parse("notes/a.md", []byte(c.original), Meta{})
+		}
+		d := l.ParseCopy(path, []byte(c.copied), Meta{}, original)
+		var got []string
+		for _, e := range d.Entries {
+			if e.Partition != d.Partition || e.Tasks != nil {
+				t.Errorf("%s: the entry is in %v with %d tasks, the file in %v", c.name, e.Partition, len(e.Tasks), d.Partition)
+			}
+			got = append(got, fmt.Sprintf("%s %s: %s", e.Partition.Owner, e.Partition.Visibility, e.Text))
+		}
+		if strings.Join(got, "; ") != c.want {
+			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
+		}
+		if d.Excerpt() != nil || d.Claim != "" || d.Front.SubjectID != "" || d.Place.Kind != Note {
+			t.Errorf("%s: %+v", c.name, d.Front)
 		}
 	}
 }

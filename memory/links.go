@@ -61,10 +61,10 @@ func (p *docParser) addArchived(s string, add func(string)) {
 	s = strings.TrimPrefix(s, memoryDir+"/")
 	day, name, ok := strings.Cut(s, "/")
 	if !ok { // a daily note is archived in its day, too
-		day, ok = trimMD(s)
-		if ok {
-			name = s
-		}
+		base, md := trimMD(s)
+		day, ok = DailyName(base)
+		ok = ok && md
+		name = s
 	}
 	if !ok || !IsDay(day) || strings.Contains(name, "/") {
 		return

@@ -19,7 +19,7 @@ type Kind uint8
 const (
 	Note     Kind = iota // any other Markdown file
 	Session              // YYYY-MM-DD/<session>.md
-	Daily                // memory/YYYY-MM-DD.md
+	Daily                // memory/YYYY-MM-DD.md, memory/YYYY-MM-DD.<host>.md
 	Longterm             // MEMORY.md, _longterms/<dir>/_index.md
 	Items                // _longterms/<dir>/<namespace>.md
 	Identity             // SOUL.md, USER.md

@@ -40,7 +40,7 @@ type fileEdit struct {
 // caller must pass through [memory.Document.For].
 func (m writeOps) editFile(ctx context.Context, c Call, a fileEdit) (after *memory.Document, written vault.Written,
 	err error) {
-	if reason := m.Writer.Vault.Skips(a.path, false); reason != "" {
+	if reason := cmp.Or(m.Writer.Vault.Skips(a.path, false), m.Layout.Skip(a.path)); reason != "" {
 		return nil, written, api.Errorf(api.Unavailable, "%s is excluded from memory: %s", a.path, reason)
 	}
 	place := m.Layout.Place(a.path)

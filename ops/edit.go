@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -209,7 +210,7 @@ func (m writeOps) createFile(ctx context.Context, c Call, r *api.WriteRequest) (
 			return nil, secretError(given[0], rule)
 		}
 	}
-	if reason := m.Writer.Vault.Skips(r.Path, false); reason != "" {
+	if reason := cmp.Or(m.Writer.Vault.Skips(r.Path, false), m.Layout.Skip(r.Path)); reason != "" {
 		return nil, api.Errorf(api.Invalid, "path: %s is excluded from memory: %s", r.Path, reason)
 	}
 	parse := func(source []byte) *memory.Document {

@@ -180,10 +180,23 @@ func (m writeOps) removeListed(ctx context.Context, c Call, plan *erasure, words
 		if len(f.Entries) == 0 {
 			continue
 		}
-		_, err := m.Writer.EditConflictCopies(ctx, f.Path,
-			func(kept *vault.File) ([]byte, error) {
-				return m.eraseEntries(c, erasedFile{Path: f.Path}, *kept, words)
-			})
+		of, copied := memory.CopyOf(f.Path)
+		_, err := m.Writer.EditConflictCopies(ctx, of,
+			func(kept *vault.File) ([]byte, error) { return m.eraseInCopy(c, of, *kept, words) })
+		if err == nil && copied {
+			err = m.checkErased(c, f)
+		}
+		if copied {
+			for _, e := range f.Entries {
+				id := f.Path + "#" + e.ID
+				if err != nil {
+					failed = append(failed, api.Refused{ID: id, Reason: asError(writeError(err, false)).Message})
+				} else {
+					gone = append(gone, id)
+				}
+			}
+			continue
+		}
 		if err != nil {
 			failed = append(failed, api.Refused{ID: f.Path, Reason: "saved copy of the file: " + oneLine(err.Error())})
 		}
@@ -219,6 +232,41 @@ func (m writeOps) removeListed(ctx context.Context, c Call, plan *erasure, words
 		}
 	}
 	return gone, failed
+}
+
+// eraseInCopy returns a copy of the file at path without the entries that match
+// words. A conflict copy of a sync tool stays unless the caller may read all of
+// the copy and of the file.
+func (m writeOps) eraseInCopy(c Call, path string, kept vault.File, words *textMatcher) ([]byte, error) {
+	if _, copied := memory.CopyOf(kept.Path); copied {
+		whole := kept
+		whole.Path = path
+		if doc := m.Parse(whole); doc.For(c.View) != doc {
+			return nil, nil
+		}
+		doc, err := m.Files.Load(path)
+		if err == nil && doc.For(c.View) != doc {
+			return nil, nil
+		}
+	}
+	return m.eraseEntries(c, erasedFile{Path: path}, kept, words)
+}
+
+// checkErased returns an error if a conflict copy still contains one of the
+// entries of f.
+func (m writeOps) checkErased(c Call, f erasedFile) error {
+	doc, err := m.Files.Load(f.Path)
+	if err != nil {
+		return nil
+	}
+	for i := range doc.Entries {
+		e := &doc.Entries[i]
+		if slices.Contains(f.Entries, erasedEntry{e.ID, digestOf(doc.SourceLines(e.Line, e.EndLine))}) {
+			return api.Errorf(api.Conflict, "a conflict copy is changed only if the caller may read all of it").
+				WithHint("run memwatchd conflicts")
+		}
+	}
+	return nil
 }
 
 // eraseEntries returns the file without the entries of f, all of which must be

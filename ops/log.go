@@ -82,7 +82,7 @@ func (m writeOps) logPaths(c Call, day string) (paths []string, fresh []byte) {
 	case subject == m.Owner:
 		return []string{m.Layout.DailyPath(day)}, memory.NewDaily(day)
 	case m.Layout.Users != nil && m.Layout.Users(dir):
-		return []string{dir + "/memory/" + day + ".md"}, memory.WithSubject(memory.NewDaily(day), subject)
+		return []string{m.Layout.UserDailyPath(dir, day)}, memory.WithSubject(memory.NewDaily(day), subject)
 	case m.ownFiles(c):
 		names = names[1:2]
 	default:

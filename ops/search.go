@@ -199,7 +199,7 @@ func hitOf(c Call, h index.Hit) api.Hit {
 		Title: e.Title, Snippet: h.Snippet, Language: h.Language, Highlights: h.Highlights, Type: e.Type, Tags: e.Tags,
 		Importance: e.Importance, Visibility: e.Partition.Visibility.String(), Task: taskState(e.Tasks),
 		Added: e.Added, Time: h.Time.UTC(), Untrusted: e.Author().Untrusted(c.View), Stale: doc.Stale, More: h.More,
-		Missing: h.Missing, Partial: h.Partial,
+		Missing: h.Missing, Partial: h.Partial, Conflict: doc.Place.Copy,
 		Why: convertWhy(h.Why),
 	}
 	out.Text, out.Truncated = firstRunes(e.Text, maxHitText)

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/memwatchd/memwatchd/memory"
 )
 
 // Clear resolves the temporary files of earlier changes of a file, so that no
@@ -23,7 +25,7 @@ func (w *Writer) Clear(ctx context.Context, path string) error {
 }
 
 // EditConflictCopies changes the versions that were kept next to a file after a
-// simultaneous save. It calls edit with each kept version; edit returns the new
+// simultaneous save, by the Writer or by a sync tool. It calls edit with each kept version; edit returns the new
 // content, or nil for no change. The changes are not in the journal.
 // EditConflictCopies returns the paths of the changed versions, also if it
 // returns an error because others could not be changed.
@@ -42,10 +44,10 @@ func (w *Writer) EditConflictCopies(ctx context.Context, path string, edit func(
 		var changed []string
 		var errs []error
 		for _, name := range names {
-			if !strings.HasPrefix(name, s.base+".kept-") {
+			parent := strings.TrimSuffix(path, s.base)
+			if of, ok := memory.CopyOf(name); !strings.HasPrefix(name, s.base+".kept-") && (!ok || of != s.base) {
 				continue
 			}
-			parent := strings.TrimSuffix(path, s.base)
 			at := &dirEntry{parent + name, s.dir, name}
 			if ok, err := w.editConflictCopy(at, edit); err != nil {
 				errs = append(errs, fmt.Errorf("%s: %w", at.path, err))

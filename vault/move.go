@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"time"
 
+	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
@@ -17,6 +18,9 @@ import (
 // first; it may stop the move with an error but must not change the content.
 func (w *Writer) Move(ctx context.Context, from, to string, c Change) (Written, error) {
 	c.Path = from
+	if _, copied := memory.CopyOf(to); copied {
+		return Written{}, &RefusedError{from, fmt.Sprintf("cannot move to %s: name of a conflict copy", to)}
+	}
 	if reason := w.Vault.Skips(to, false); reason != "" {
 		return Written{}, &RefusedError{from,
 			fmt.Sprintf("cannot move to %s: %s: excluded from memory", to, reason)}

@@ -38,8 +38,18 @@ func skipDir(path string, rules *rules) string {
 	return ""
 }
 
-// skipFile returns why a file is excluded, given that its directory is not.
+// skipFile returns why a file is excluded, given that its directory is not. A
+// conflict copy is excluded with its original.
 func (v *Vault) skipFile(path string, rules *rules) string {
+	if of, ok := memory.CopyOf(path); ok {
+		if reason := v.skipFile(of, rules); reason != "" {
+			return reason
+		}
+		if rules.ignored(path, false) {
+			return "ignored by pattern"
+		}
+		return ""
+	}
 	if !isMarkdown(path) {
 		return "not a Markdown file"
 	}
@@ -56,7 +66,11 @@ func (v *Vault) skipFile(path string, rules *rules) string {
 	return ""
 }
 
+// isMarkdown reports whether a name is that of a Markdown file or a copy of one.
 func isMarkdown(path string) bool {
+	if of, ok := memory.CopyOf(path); ok {
+		path = of
+	}
 	return len(path) > len(".md") && strings.EqualFold(path[len(path)-len(".md"):], ".md")
 }
 

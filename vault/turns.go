@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
@@ -161,6 +162,10 @@ func (w *Writer) callEdit(c *Change, old *source) (data []byte, err error) {
 	}
 	if err == nil && c.Check != nil {
 		err = c.Check()
+	}
+	if _, copied := memory.CopyOf(c.Path); copied && err == nil && old != nil && data != nil &&
+		!bytes.Equal(data, old.Data) {
+		return nil, &RefusedError{c.Path, "a conflict copy is never changed; run memwatchd conflicts"}
 	}
 	return data, err
 }

@@ -130,7 +130,11 @@ func (b *toolText) writeHits(a *api.SearchAnswer) {
 		if h.Stale {
 			stale = "stale: the file is unreadable"
 		}
-		b.writeFields(placeOf(h.Path, h.Line, h.EndLine), untrustedMark(h.Untrusted), h.Section, task, h.Day, stale)
+		conflict := ""
+		if h.Conflict != "" {
+			conflict = "conflict copy"
+		}
+		b.writeFields(placeOf(h.Path, h.Line, h.EndLine), untrustedMark(h.Untrusted), h.Section, task, h.Day, conflict, stale)
 		text, cut := h.Text, false
 		if runes := []rune(text); len(runes) > maxEntryText {
 			text, cut = string(runes[:maxEntryText]), true

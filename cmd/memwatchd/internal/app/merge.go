@@ -88,4 +88,3 @@ func overwrite(name string, data []byte) error {
 	}
 	return err
 }
-

@@ -50,7 +50,6 @@ func listAdvice(a *api.CheckAnswer) []string {
 		{len(a.Refused) == 0 && (wrong || len(a.Differing) > 0),
 			"check --fix corrects counters and the index, and changes nothing else"},
 		{len(a.Refused) > 0, "run `memwatchd status` for the reason"},
-		{because("conflict copy"), "compare a conflict copy with its file, and remove it"},
 		{because("file too large"), "split a file that is too large, or raise watch.max_file_size"},
 	} {
 		if advice.fits {

@@ -69,7 +69,11 @@ func (p *Printer) printHit(h *api.Hit) {
 	if h.Untrusted {
 		others = "written by others"
 	}
-	p.printTitle("", h.Path, h.Line, h.Section, h.Task, p.formatAge(h.Time), h.Language, others, stale)
+	conflict := ""
+	if h.Conflict != "" {
+		conflict = "conflict copy"
+	}
+	p.printTitle("", h.Path, h.Line, h.Section, h.Task, p.formatAge(h.Time), h.Language, others, conflict, stale)
 	if h.Snippet == "" {
 		first, _, _ := strings.Cut(strings.TrimSpace(h.Text), "\n")
 		p.printIndented(maxSnippet, plainText(term.AsText, first))

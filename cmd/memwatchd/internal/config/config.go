@@ -45,6 +45,7 @@ type Config struct {
 		ShortTermDays int      `yaml:"short_term_days" default:"7" min:"1" max:"3650" doc:"Number of days for which sessions count as recent"`
 		Layout        string   `yaml:"layout" default:"auto" enum:"auto,root,memory,users" doc:"Parent directory of new sessions: root, memory (for memory/), or auto (memory/ if it exists, else root). users is like auto, but long-term memory is MEMORY.md, and every subject has a directory of its own in the root"`
 		Daily         string   `yaml:"daily" default:"memory" doc:"Directory of the owner's daily notes, relative to the root, such as Journal; . is the root. Daily notes in memory/ are read too"`
+		Host          string   `yaml:"host" doc:"Name of this machine, different on each machine, if several machines write to this memory through a sync tool or git. Notes and captures then go to a file of this machine, such as memory/2026-02-05.laptop.md, and every machine reads the files of a day as one day"`
 		Users         []string `yaml:"users" doc:"Directories of the root that belong to a user even if they lack MEMORY.md or memory/"`
 		FullMaxChars  int      `yaml:"full_max_chars" default:"5000" min:"100" max:"10000000" doc:"Maximum number of characters of MEMORY.md in the context formats boot and full. Longer files are cut in the middle"`
 		Injection     struct {
@@ -259,6 +260,11 @@ func (c *Config) Finish() error {
 	if c.Memory.Daily != "." && !fs.ValidPath(c.Memory.Daily) {
 		return fmt.Errorf("memory.daily: %q is not a path below the memory directory", c.Memory.Daily)
 	}
+	if c.Memory.Host != "" {
+		if err := memory.ValidHost(c.Memory.Host); err != nil {
+			return fmt.Errorf("memory.host: %w", err)
+		}
+	}
 	for _, dir := range c.Memory.Users {
 		if err := memory.ReservedUser(dir); err != nil {
 			return fmt.Errorf("memory.users: %w", err)
@@ -439,7 +445,7 @@ func (c *Config) Socket() string {
 // Layout returns the rules for reading the files of the root.
 func (c *Config) Layout() memory.Layout {
 	l := memory.Layout{
-		Owner: c.Memory.Owner, Location: c.Location, DailyDir: c.Memory.Daily,
+		Owner: c.Memory.Owner, Location: c.Location, DailyDir: c.Memory.Daily, Host: c.Memory.Host,
 		Tasks: c.Todosync.Tasks, FollowUps: c.Todosync.FollowUps,
 		Daily: memory.ParseVisibility(c.Visibility.Daily), Sessions: memory.ParseVisibility(c.Visibility.Sessions),
 		Mask: secrets.Mask,

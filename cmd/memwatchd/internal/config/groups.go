@@ -106,7 +106,8 @@ func UserDirs(dir string, l *memory.Layout) []string {
 func HasDailyNote(root *os.Root, dir string) bool {
 	found, _ := fs.Glob(root.FS(), path.Join(dir, "[0-9]*.md"))
 	return slices.ContainsFunc(found, func(name string) bool {
-		return memory.IsDay(strings.TrimSuffix(path.Base(name), ".md"))
+		_, ok := memory.DailyName(strings.TrimSuffix(path.Base(name), ".md"))
+		return ok
 	})
 }
 

@@ -164,13 +164,16 @@ func (d *daemon) acquireLocks() error {
 	return nil
 }
 
+// documentVersion changes when the parser reads the same bytes differently.
+const documentVersion = 2
+
 // indexVersion returns the configuration and the secret rules that decide how files
 // are interpreted. An index made with another version is rebuilt.
 func (d *daemon) indexVersion() (string, error) {
 	c := d.config
 	text, err := json.Marshal([]any{
 		c.Memory.Owner, c.Memory.Timezone, c.Location.String(), c.Memory.Users, c.Memory.Layout == "users", c.Memory.Daily, c.Visibility,
-		c.Todosync.Tasks, c.Todosync.FollowUps, secrets.Version(),
+		c.Todosync.Tasks, c.Todosync.FollowUps, secrets.Version(), documentVersion,
 	})
 	return string(text), err
 }
@@ -179,7 +182,9 @@ func (d *daemon) indexVersion() (string, error) {
 func (d *daemon) listPaths() []string {
 	var paths []string
 	for path := range d.vault.Catalogue.Files() {
-		paths = append(paths, path)
+		if _, copied := memory.CopyOf(path); !copied {
+			paths = append(paths, path)
+		}
 	}
 	return paths
 }

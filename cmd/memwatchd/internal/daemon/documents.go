@@ -76,7 +76,8 @@ func (d *documents) Load(path string) (*memory.Document, error) {
 func (d *documents) loadHashed(path string) (*memory.Document, [sha256.Size]byte, error) {
 	stamp, err := d.vault.Stat(path)
 	k, known := d.lookUp(path)
-	if err == nil && known && k.stamp == stamp {
+	// What a conflict copy adds depends on another file, too.
+	if _, copied := memory.CopyOf(path); err == nil && known && k.stamp == stamp && !copied {
 		return k.doc, k.hash, nil
 	}
 	d.mu.Lock()

@@ -55,6 +55,7 @@ type pipeline struct {
 	todos     *todosync.Syncer // nil if files cannot be written
 	logger    *slog.Logger
 	events    hub
+	copies    copies
 
 	applyMu sync.Mutex // one Changed at a time
 	largeMu sync.Mutex // one large file is parsed at a time
@@ -118,7 +119,7 @@ func (p *pipeline) Changed(ctx context.Context, paths []string, why watcher.Reas
 // them is gone.
 func (p *pipeline) applyPaths(ctx context.Context, paths []string, why watcher.Reason) (retry []string, gone bool,
 	err error) {
-	for len(paths) > 0 {
+	for paths = p.copies.withCopies(paths); len(paths) > 0; {
 		results, n, err := p.examineBatch(ctx, paths, why)
 		if err != nil {
 			return nil, false, err
@@ -164,7 +165,7 @@ func (p *pipeline) recordResult(l scanResult) {
 	if l.deleted {
 		p.documents.dropFile(l.update.Path)
 	}
-	if p.todos != nil {
+	if _, copied := memory.CopyOf(l.update.Path); p.todos != nil && !copied {
 		// Also if the index has this version already: a rebuild may have read
 		// it first.
 		p.todos.Changed(l.update.Path, l.update.Doc)
@@ -273,6 +274,7 @@ func (p *pipeline) examineFile(path string, why watcher.Reason) scanResult {
 	}
 	hash := sha256.Sum256(file.Data)
 	doc := p.parseFile(file)
+	p.copies.record(doc.Place)
 	l.weight, l.mtime, l.retry = len(file.Data)+entryWeight*len(doc.Entries), file.ModTime, file.Unstable
 	p.subjects.recordClaim(doc, file.Unstable)
 	p.recordProblems(path, doc)
@@ -286,13 +288,17 @@ func (p *pipeline) examineFile(path string, why watcher.Reason) scanResult {
 		p.documents.cacheDocument(k) // returned by documents during the next write of the file
 	}
 	l.update = index.Update{Path: path, Doc: doc, Stamp: file.Stamp, Hash: hash}
-	l.apply = !indexed || info.Hash != hash || info.Stamp != file.Stamp ||
+	l.apply = !indexed || info.Hash != hash || doc.Place.Copy != "" || info.Stamp != file.Stamp ||
 		info.Kind != doc.Place.Kind || info.Owner != doc.Place.Owner
 	return l
 }
 
-// parseFile parses a file, only one large file at a time.
+// parseFile parses a file, only one large file at a time. Of a conflict copy, it
+// parses what the original lacks.
 func (p *pipeline) parseFile(file vault.File) *memory.Document {
+	if of, ok := memory.CopyOf(file.Path); ok {
+		return p.parseCopy(file, of)
+	}
 	if len(file.Data) >= largeFile {
 		p.largeMu.Lock()
 		defer p.largeMu.Unlock()
@@ -407,6 +413,7 @@ func (p *pipeline) lastValidDay() string {
 }
 
 func (p *pipeline) forgetProblems(path string) {
+	p.copies.remove(path)
 	p.subjects.removeFile(path)
 	if p.compactor != nil {
 		p.compactor.Changed(path, nil)

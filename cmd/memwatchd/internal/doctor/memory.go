@@ -166,8 +166,12 @@ func inspectSync(e *examination) (list findings) {
 		list.add(note, advice, "", "The memory seems to be synchronized by %s.", strings.Join(tools, ", "))
 	}
 	if c := e.survey.conflicts; c.n > 0 {
-		list.add(warning, "Copy missing lines to the file itself, then remove the conflict copy.", "",
-			"The daemon does not read the conflict copies of a sync tool: %s.", c)
+		list.add(warning, "Merge each conflict copy into its file.", e.flags.Command("conflicts"),
+			"A sync tool left conflict copies: %s.", c)
+		if e.config.Memory.Host == "" {
+			list.add(note, "Set memory.host to a different name on each machine.", "",
+				"All machines write to the same daily notes.")
+		}
 	}
 	if c := e.survey.savedCopies; c.n > 0 {
 		list.add(warning, "Compare each with the file of the name before .kept, then remove it.", "",
@@ -285,10 +289,11 @@ func (s *survey) addFile(path string, d fs.DirEntry) {
 	if strings.HasSuffix(name, ".icloud") {
 		s.hidden = append(s.hidden, name)
 	}
+	_, copied := memory.CopyOf(path)
 	switch {
 	case savedCopyName.MatchString(name):
 		s.savedCopies.add(path)
-	case isConflict((&memory.Layout{}).Skip(path)):
+	case copied:
 		s.conflicts.add(path)
 	case strings.EqualFold(filepath.Ext(name), ".md") && d.Type().IsRegular():
 		info, err := d.Info()
@@ -310,9 +315,6 @@ func (s *survey) addFile(path string, d fs.DirEntry) {
 		}
 	}
 }
-
-// isConflict reports whether the reason for skipping a file is that a sync tool made it.
-func isConflict(reason string) bool { return strings.HasPrefix(reason, "conflict copy") }
 
 // syncTools lists tools that copy directories to other machines: names of their own
 // files, and parts of the paths of directories that they copy.

@@ -204,8 +204,8 @@ func checkFindings(a *api.CheckAnswer, command func(string) string) (list findin
 		add("differs", d.Path)
 	}
 	for _, p := range a.Problems {
-		if p.Path == "" {
-			continue // shown by statusFindings
+		if p.Path == "" || p.Code == "conflict_copy" {
+			continue // shown by statusFindings and inspectSync
 		}
 		if p.Line > 0 {
 			p.Path += fmt.Sprintf(":%d", p.Line)
@@ -216,9 +216,7 @@ func checkFindings(a *api.CheckAnswer, command func(string) string) (list findin
 		add(p.Code, p.Path)
 	}
 	for _, s := range a.Skipped {
-		if !isConflict(s.Reason) { // inspectSync shows conflict copies
-			add("skipped", s.Path)
-		}
+		add("skipped", s.Path)
 	}
 	for _, code := range slices.Sorted(maps.Keys(kinds)) {
 		c := kinds[code]

@@ -29,7 +29,7 @@ import (
 // NewInit returns the command init.
 func NewInit(g *cli.Globals) *cobra.Command {
 	var example bool
-	var template string
+	var template, host string
 	c := &cobra.Command{
 		Use:   "init",
 		Short: "Create a memory directory and a configuration",
@@ -53,12 +53,19 @@ func NewInit(g *cli.Globals) *cobra.Command {
 					return cli.UsageError{Err: fmt.Errorf("init: --template: %w", err)}
 				}
 			}
-			return createMemory(g, example, template)
+			if host != "" {
+				if err := memory.ValidHost(host); err != nil {
+					return cli.UsageError{Err: fmt.Errorf("init: --host: %w", err)}
+				}
+			}
+			return createMemory(g, example, template, host)
 		},
 	}
 	c.Flags().BoolVar(&example, "example", false, "create example files if the directory is empty")
 	c.Flags().StringVar(&template, "template", "",
 		"create a MEMORY.md from a template if there is none: pet (a pet agent, in Chinese)")
+	c.Flags().StringVar(&host, "host", "",
+		"name of this machine, if several machines write to the memory: daily notes are then files of one machine")
 	c.RegisterFlagCompletionFunc("template", cli.CompleteWords(templates...))
 	return cli.AcceptGlobals(c, cli.MemoryFlags)
 }
@@ -68,7 +75,7 @@ var templates = []string{"pet"}
 
 // createMemory creates the missing files and directories, and changes no existing
 // ones.
-func createMemory(g *cli.Globals, example bool, template string) error {
+func createMemory(g *cli.Globals, example bool, template, host string) error {
 	c, err := config.Load(config.Flags{Name: g.Config.Name, Dir: g.Config.Dir,
 		File: config.ExistingPath(g.Config.File)},
 		os.Environ())
@@ -80,6 +87,11 @@ func createMemory(g *cli.Globals, example bool, template string) error {
 	}
 	layout := c.Layout()
 	found := recognizeLayout(c.Memory.Dir, &layout)
+	found.host = host
+	if found.copied && host == "" && c.Memory.Host == "" {
+		found.hints = append(found.hints, "A sync tool left conflict copies. If several machines write to this memory, "+
+			"set memory.host to a different name on each machine, so that each has daily notes of its own.")
+	}
 	if err := os.MkdirAll(c.Memory.Dir, 0o700); err != nil {
 		return err
 	}

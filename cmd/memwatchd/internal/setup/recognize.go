@@ -22,7 +22,9 @@ type recognized struct {
 	layout  string
 	daily   string
 	users   []string
+	host    string
 	logs    bool     // daily notes only grow
+	copied  bool     // a sync tool left conflict copies of daily notes
 	hints   []string // advice that no setting covers
 }
 
@@ -45,6 +47,13 @@ func recognizeLayout(dir string, l *memory.Layout) *recognized {
 	defer root.Close()
 	is := func(name string) bool { _, err := root.Lstat(name); return err == nil }
 	logs := config.HasDailyNote(root, "memory")
+	for _, pattern := range []string{"memory/*", "*/memory/*"} {
+		found, _ := fs.Glob(root.FS(), pattern)
+		r.copied = r.copied || slices.ContainsFunc(found, func(name string) bool {
+			_, copied := memory.CopyOf(name)
+			return copied
+		})
+	}
 	r.users = config.UserDirs(dir, l)
 	above, below := hasSession(root, "", l), hasSession(root, "memory/", l)
 	sessions := above || below || is("_longterms")
@@ -159,7 +168,7 @@ func (r *recognized) useSubjects(root *os.Root, l *memory.Layout) {
 
 // settings returns the settings as lines of YAML, below memory and below todosync.
 func (r *recognized) settings() (below, todos []string) {
-	for _, s := range [][2]string{{"owner", r.owner}, {"layout", r.layout}, {"daily", r.daily}} {
+	for _, s := range [][2]string{{"owner", r.owner}, {"layout", r.layout}, {"daily", r.daily}, {"host", r.host}} {
 		if s[1] != "" {
 			below = append(below, fmt.Sprintf("%s: %q", s[0], s[1]))
 		}

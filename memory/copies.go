@@ -1,0 +1,120 @@
+package memory
+
+import (
+	"path"
+	"strings"
+)
+
+// conflictMarks lists name parts of conflict copies of sync tools: Syncthing,
+// rclone, Dropbox, Nextcloud, Maestral, Obsidian Sync, Synology Drive, Seafile,
+// pCloud and Nutstore. Copies of tools that only append a number or a computer's
+// name (iCloud, OneDrive) look like names chosen by users: they are ordinary files.
+var conflictMarks = []string{
+	".sync-conflict-", ".conflict-copy-", " (conflicted copy", "'s conflicted copy", " (conflicted ", " (case conflict",
+	" (conflict copy",
+	" (conflict ", "(sfconflict ", " [conflicted]", " (冲突副本", " (冲突的副本",
+}
+
+// origSuffix ends the name of the version that git and patch keep beside a file.
+const origSuffix = ".orig"
+
+// CopyOf returns the path of the file of which the file at path is a conflict copy,
+// and reports whether the name is that of a copy. A sync tool makes such a copy
+// when two machines change a file at the same time.
+func CopyOf(name string) (original string, ok bool) {
+	dir, file := path.Split(name)
+	if rest, ok := strings.CutSuffix(file, origSuffix); ok {
+		if base, md := trimMD(rest); md && base != "" {
+			original, _ := CopyOf(dir + rest)
+			return original, true
+		}
+		return name, false
+	}
+	base, md := trimMD(file)
+	at := conflictMark(base)
+	if !md || at < 0 {
+		return name, false
+	}
+	stem := base[:at]
+	if strings.HasPrefix(base[at:], "'s") { // Dropbox: name (computer's conflicted copy)
+		if open := strings.LastIndex(stem, " ("); open >= 0 {
+			stem = stem[:open]
+		}
+	}
+	stem = strings.TrimRight(stem, " ")
+	return dir + stem + file[len(base):], true
+}
+
+// conflictMark returns the index of the first mark of a conflict copy in a base
+// name, or -1.
+func conflictMark(base string) int {
+	low, first := lowerASCII(base), -1
+	add := func(at int) {
+		if at >= 0 && (first < 0 || at < first) {
+			first = at
+		}
+	}
+	for _, mark := range conflictMarks {
+		add(strings.Index(low, mark))
+	}
+	// ownCloud writes _conflict- and a date; without the date the word may be
+	// part of a user's file name.
+	before, after, ok := strings.Cut(low, "_conflict-")
+	if ok && len(after) >= 8 && strings.Trim(after[:8], "0123456789") == "" {
+		add(len(before))
+	}
+	return first
+}
+
+// lowerASCII returns s with lower-case letters and the same length.
+func lowerASCII(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'A' && r <= 'Z' {
+			return r + 'a' - 'A'
+		}
+		return r
+	}, strings.ToValidUTF8(s, "?"))
+}
+
+// ParseCopy parses a conflict copy: the entries that the original lacks. They are
+// public only if all text of both files is public and has the same owner, because
+// either version may have restricted the other. If the files have different
+// owners, the copy has no readers. A nil original is missing or unreadable.
+//
+// A copy has neither frontmatter nor tasks: it is never changed, and its session or
+// its tasks exist in the original.
+func (l *Layout) ParseCopy(path string, src []byte, meta Meta, original *Document) *Document {
+	d := l.Parse(path, src, meta)
+	public := func(d *Document) bool {
+		return d.Partition.Visibility == PublicOK && d.excerpt == nil && !d.Unsound
+	}
+	if original == nil || !public(d) || !public(original) || d.Partition != original.Partition {
+		meta.Unstable = true // makes all of it private
+		d = l.Parse(path, src, meta)
+	}
+	copied := *d
+	copied.excerpt, copied.Claim, copied.Front = nil, "", Front{Span: d.Front.Span, Present: d.Front.Present}
+	copied.Problems = []Problem{{"conflict_copy", 0, "conflict copy of " + copied.Place.Copy + "; run memwatchd conflicts"}}
+	if original != nil && original.privatePartition.Owner != d.privatePartition.Owner {
+		copied.Partition = Partition{Owner: longtermKey("")}
+		copied.Own, copied.publicPartition, copied.privatePartition = copied.Partition, copied.Partition, copied.Partition
+		copied.Entries = nil
+		return &copied
+	}
+	there := map[string]int{}
+	if original != nil {
+		for i := range original.Entries {
+			there[original.Entries[i].Norm]++
+		}
+	}
+	copied.Entries = make([]Entry, 0, len(d.Entries))
+	for _, e := range d.Entries {
+		if there[e.Norm] > 0 {
+			there[e.Norm]--
+			continue
+		}
+		e.Tasks, e.Partition = nil, copied.Partition
+		copied.Entries = append(copied.Entries, e)
+	}
+	return &copied
+}
