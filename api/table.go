@@ -185,6 +185,19 @@ var Operations = []*Operation{
 		Name: "undo", Summary: "Undo changes to files", Needs: TheOwner,
 		Example: "--since 1h --dry-run", Admin: true, Long: true,
 	}),
+	NewOperation[ConflictsRequest, ConflictsAnswer](Operation{
+		Name: "conflicts", Summary: "List the conflict copies that sync tools left, and what their merge would change", Needs: TheOwner,
+		Admin: true, ReadOnly: true,
+		Commands: []Command{{
+			Words: "conflicts list", Summary: "List the conflict copies that sync tools left", Without: []string{"path"},
+		}, {
+			Words: "conflicts show", Summary: "Show what the merge of a conflict copy would change", Example: "memory/2026-02-05.md",
+		}},
+	}),
+	NewOperation[ConflictsMergeRequest, ConflictsAnswer](Operation{
+		Name: "conflicts_merge", Summary: "Merge conflict copies into their files, entry by entry", Needs: TheOwner,
+		Command: "conflicts merge", Example: "--dry-run", Admin: true, Long: true,
+	}),
 	NewOperation[CompactRequest, CompactAnswer](Operation{
 		Name: "compact", Summary: "Move the least used entries of full long-term files to the archive", Needs: TheOwner,
 		Example: "--dry-run --explain", Admin: true, Long: true,

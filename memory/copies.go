@@ -94,7 +94,7 @@ func (l *Layout) ParseCopy(path string, src []byte, meta Meta, original *Documen
 	}
 	copied := *d
 	copied.excerpt, copied.Claim, copied.Front = nil, "", Front{Span: d.Front.Span, Present: d.Front.Present}
-	copied.Problems = []Problem{{"conflict_copy", 0, "conflict copy of " + copied.Place.Copy + "; run memwatchd conflicts"}}
+	copied.Problems = []Problem{{"conflict_copy", 0, "conflict copy of " + copied.Place.Copy + "; run `memwatchd conflicts merge`"}}
 	if original != nil && original.privatePartition.Owner != d.privatePartition.Owner {
 		copied.Partition = Partition{Owner: longtermKey("")}
 		copied.Own, copied.publicPartition, copied.privatePartition = copied.Partition, copied.Partition, copied.Partition

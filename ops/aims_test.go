@@ -307,9 +307,11 @@ var requestPlans = map[string]requestPlan{
 			{request: fields{"cursor": e.path}, free: true},
 		}
 	}},
-	"compact": {rule: maintains, requests: fixedRequest(fields{"dry_run": true}), fullRoot: true},
-	"journal": {rule: maintains, requests: fixedRequest(fields{}), fullRoot: true},
-	"undo":    {rule: maintains, requests: fixedRequest(fields{"since": "1h", "dry_run": true}), fullRoot: true},
+	"compact":         {rule: maintains, requests: fixedRequest(fields{"dry_run": true}), fullRoot: true},
+	"conflicts":       {rule: maintains, requests: fixedRequest(fields{}), fullRoot: true},
+	"conflicts_merge": {rule: maintains, requests: fixedRequest(fields{"dry_run": true}), fullRoot: true},
+	"journal":         {rule: maintains, requests: fixedRequest(fields{}), fullRoot: true},
+	"undo":            {rule: maintains, requests: fixedRequest(fields{"since": "1h", "dry_run": true}), fullRoot: true},
 	"restore": {rule: changes, requests: func(e *target) []testRequest {
 		archived := e.is(memory.Archive) && e.isPrivate // an item, not an entry of an archived day
 		ask := removalRequest(e, archived, fields{"id": e.path + "#" + e.id()})

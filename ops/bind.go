@@ -108,6 +108,8 @@ func (m *Memory) bindAll() map[string]binding {
 		"compress":              bindFunc(w.compress),
 		"journal":               bindFunc(w.journal),
 		"undo":                  bindFunc(w.undo),
+		"conflicts":             bindFunc(w.conflicts),
+		"conflicts_merge":       bindFunc(w.conflictsMerge),
 		"compact":               bindFunc(w.compact),
 		"restore":               bindFunc(w.restore),
 		"wipe_subject":          bindFunc(w.wipeSubject),

@@ -263,7 +263,7 @@ func (m writeOps) checkErased(c Call, f erasedFile) error {
 		e := &doc.Entries[i]
 		if slices.Contains(f.Entries, erasedEntry{e.ID, digestOf(doc.SourceLines(e.Line, e.EndLine))}) {
 			return api.Errorf(api.Conflict, "a conflict copy is changed only if the caller may read all of it").
-				WithHint("run memwatchd conflicts")
+				WithHint("run `memwatchd conflicts merge`")
 		}
 	}
 	return nil

@@ -36,6 +36,7 @@ type Memory struct {
 	// Writers of files; nil if the memory is read-only.
 	Writer    *vault.Writer
 	Undoer    *vault.Undoer
+	Merger    *vault.Merger
 	Todos     *todosync.Syncer
 	Compactor *compactor.Compactor
 	Compress  *compactor.Compress

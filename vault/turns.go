@@ -165,7 +165,7 @@ func (w *Writer) callEdit(c *Change, old *source) (data []byte, err error) {
 	}
 	if _, copied := memory.CopyOf(c.Path); copied && err == nil && old != nil && data != nil &&
 		!bytes.Equal(data, old.Data) {
-		return nil, &RefusedError{c.Path, "a conflict copy is never changed; run memwatchd conflicts"}
+		return nil, &RefusedError{c.Path, "a conflict copy is never changed; run `memwatchd conflicts merge`"}
 	}
 	return data, err
 }

@@ -193,6 +193,16 @@ func (c *Client) Journal(ctx context.Context, r api.JournalRequest) (*api.Journa
 	return executeTyped[api.JournalAnswer](ctx, c, r)
 }
 
+// Conflicts lists the conflict copies that sync tools left.
+func (c *Client) Conflicts(ctx context.Context, r api.ConflictsRequest) (*api.ConflictsAnswer, error) {
+	return executeTyped[api.ConflictsAnswer](ctx, c, r)
+}
+
+// ConflictsMerge merges conflict copies into their files.
+func (c *Client) ConflictsMerge(ctx context.Context, r api.ConflictsMergeRequest) (*api.ConflictsAnswer, error) {
+	return executeTyped[api.ConflictsAnswer](ctx, c, r)
+}
+
 // Undo undoes changes to files.
 func (c *Client) Undo(ctx context.Context, r api.UndoRequest) (*api.UndoAnswer, error) {
 	return executeTyped[api.UndoAnswer](ctx, c, r)

@@ -103,6 +103,8 @@ func (p *Printer) printAnswer(answer any) error {
 		p.printCompress(a)
 	case *api.JournalAnswer:
 		p.printJournal(a)
+	case *api.ConflictsAnswer:
+		p.printConflicts(a)
 	case *api.UndoAnswer:
 		p.printUndo(a)
 	case *api.RememberAnswer:

@@ -121,6 +121,10 @@ type Config struct {
 		Host     string        `yaml:"host" doc:"Machine that runs the maintenance of a shared directory. If empty: the first machine that claims it"`
 	} `yaml:"compactor"`
 
+	Conflicts struct {
+		Auto string `yaml:"auto" default:"off" enum:"off,additions" doc:"Merge of conflict copies without a request: off, or additions (if both versions only added entries, on the machine that compactor.host names)"`
+	} `yaml:"conflicts"`
+
 	Compress struct {
 		Enabled bool          `yaml:"enabled" default:"false" doc:"If true, the maintenance summarizes old sessions and daily notes in the subject's files and archives them"`
 		Cutoff  time.Duration `yaml:"cutoff" default:"48h" min:"24h" doc:"Minimum age of the sessions and daily notes to summarize"`

@@ -1,9 +1,15 @@
 package daemon
 
 import (
+	"context"
+	"errors"
+	"maps"
 	"slices"
+	"strings"
 	"sync"
+	"time"
 
+	"github.com/memwatchd/memwatchd/compactor"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
 )
@@ -72,4 +78,64 @@ func (p *pipeline) parseCopy(file vault.File, of string) *memory.Document {
 		original = p.parseFile(now)
 	}
 	return p.layout.ParseCopy(file.Path, file.Data, memory.Meta{ModTime: file.ModTime, Unstable: file.Unstable}, original)
+}
+
+// paths returns the paths of all copies, sorted.
+func (c *copies) paths() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Sorted(func(yield func(string) bool) {
+		for list := range maps.Values(c.of) {
+			for _, path := range list {
+				if !yield(path) {
+					return
+				}
+			}
+		}
+	})
+}
+
+// mergePause is the delay between two attempts to merge conflict copies.
+const mergePause = 5 * time.Second
+
+// mergesCopies reports whether this machine merges conflict copies without a
+// request: one machine does, or the merges would conflict, too.
+func (d *daemon) mergesCopies() bool {
+	c := d.config
+	return c.Conflicts.Auto == "additions" && d.maintenance != nil && c.Compactor.Host != "" &&
+		compactor.HostName(c.Compactor.Host) == compactor.HostName(d.maintenance.host.Name)
+}
+
+// mergeCopies merges conflict copies to which both versions only added entries,
+// once both files are quiet, until the context ends.
+func (d *daemon) mergeCopies(ctx context.Context) error {
+	if err := d.awaitKnown(ctx); err != nil {
+		return nil
+	}
+	merger := &vault.Merger{Writer: d.writer, Layout: d.pipeline.layout}
+	tick := time.NewTicker(mergePause)
+	defer tick.Stop()
+	for {
+		for _, path := range d.pipeline.copies.paths() {
+			if strings.HasSuffix(path, ".orig") { // an earlier version, not one of another machine
+				continue
+			}
+			plan, err := merger.Plan(path)
+			if err == nil {
+				_, err = merger.Apply(ctx, plan, nil, false)
+			}
+			_, waits := errors.AsType[*vault.WaitError](err)
+			switch {
+			case err == nil:
+				d.logger.Info("conflict copy merged", "path", path)
+			case !waits && !errors.Is(err, memory.ErrWhole) && !errors.Is(err, vault.ErrOff) && !vault.Absent(err):
+				d.logger.Debug("conflict copy cannot be merged", "path", path, "err", err)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
 }

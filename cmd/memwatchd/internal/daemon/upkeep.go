@@ -116,6 +116,9 @@ func (d *daemon) correctCounters(ctx context.Context) error {
 func (d *daemon) runMaintenance(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return d.maintenance.compactor.Uses.Run(ctx) })
+	if d.mergesCopies() {
+		group.Go(func() error { return d.mergeCopies(ctx) })
+	}
 	if d.config.Compactor.Enabled {
 		group.Go(func() error {
 			if err := d.awaitKnown(ctx); err != nil {

@@ -166,7 +166,7 @@ func inspectSync(e *examination) (list findings) {
 		list.add(note, advice, "", "The memory seems to be synchronized by %s.", strings.Join(tools, ", "))
 	}
 	if c := e.survey.conflicts; c.n > 0 {
-		list.add(warning, "Merge each conflict copy into its file.", e.flags.Command("conflicts"),
+		list.add(warning, "Merge each conflict copy into its file.", e.flags.Command("conflicts merge"),
 			"A sync tool left conflict copies: %s.", c)
 		if e.config.Memory.Host == "" {
 			list.add(note, "Set memory.host to a different name on each machine.", "",

@@ -1,0 +1,217 @@
+package vault
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/vault/journal"
+)
+
+// A Merger merges conflict copies into their files. Merges are in the journal and
+// can be undone.
+type Merger struct {
+	Writer *Writer
+	Layout *memory.Layout
+}
+
+// A CopyMerge is the merge of a conflict copy into its file.
+type CopyMerge struct {
+	*memory.VersionMerge
+	Base bool // a common version of both is known
+
+	Copy, File File // as read
+}
+
+// Errors of merges, in addition to [memory.ErrWhole].
+var (
+	// ErrNotCopy reports that a path is not that of a conflict copy.
+	ErrNotCopy = errors.New("not a conflict copy")
+	// ErrNoOriginal reports that the file of a conflict copy is missing.
+	ErrNoOriginal = errors.New("the file is missing; rename the conflict copy")
+)
+
+// mergeCause is the cause of merges in the journal.
+const mergeCause = "merge"
+
+// maxVersions bounds the versions of a file that are compared to find the last
+// common one.
+const maxVersions = 500
+
+// Plan merges the conflict copy at path in memory.
+func (m *Merger) Plan(path string) (*CopyMerge, error) {
+	of, ok := memory.CopyOf(path)
+	if !ok {
+		return nil, ErrNotCopy
+	}
+	copied, err := m.Writer.Vault.Read(path)
+	if err != nil {
+		return nil, err
+	}
+	file, err := m.Writer.Vault.Read(of)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, ErrNoOriginal
+	}
+	if err != nil {
+		return nil, err
+	}
+	if copied.Unstable || file.Unstable {
+		return nil, ErrChanging
+	}
+	return m.merge(file, copied), nil
+}
+
+func (m *Merger) merge(file, copied File) *CopyMerge {
+	base := m.commonVersion(file, copied)
+	return &CopyMerge{m.Layout.MergeVersions(file.Path, base, file.Data, copied.Data), base != nil, copied, file}
+}
+
+// Apply writes a merge to the file. With keep, or without conflicts, it then removes
+// the copy; otherwise the copy stays for a person. An automatic merge is made only
+// if it adds entries to a known common version, and both files are quiet.
+func (m *Merger) Apply(ctx context.Context, c *CopyMerge, keep *memory.Keep, requested bool) (Written, error) {
+	if !requested {
+		if !c.Base || !c.Additions {
+			return Written{}, &WaitError{c.Copy.Path, "only a person can merge the copy", longWait}
+		}
+		if left := m.Writer.quietTime() - m.Writer.now().Sub(c.Copy.ModTime); left > 0 {
+			return Written{}, &WaitError{c.Copy.Path, "the conflict copy has just changed", left}
+		}
+	}
+	resolution := memory.KeepOurs
+	if keep != nil {
+		resolution = *keep
+	}
+	whole := errors.Is(m.textError(c), memory.ErrWhole)
+	if whole && (keep == nil || resolution == memory.KeepBoth) {
+		return Written{}, memory.ErrWhole
+	}
+	left := 0 // conflicts that are not resolved
+	written, err := m.Writer.Write(ctx, Change{
+		Path: c.File.Path, Cause: mergeCause, Reason: "merge of " + c.Copy.Path, Requested: requested,
+		Edit: func(old *File) ([]byte, error) {
+			if old == nil {
+				return nil, ErrNoOriginal
+			}
+			next := c
+			if !bytes.Equal(old.Data, c.File.Data) {
+				next = m.merge(*old, c.Copy)
+			}
+			if !requested && (!next.Base || !next.Additions) {
+				return nil, memory.ErrWhole
+			}
+			if keep == nil {
+				left = len(next.Conflicts)
+			}
+			if next.Whole && resolution == memory.KeepOurs {
+				return old.Data, nil
+			} else if next.Whole {
+				return c.Copy.Data, nil
+			}
+			return next.Text(resolution)
+		},
+	})
+	if err != nil || left > 0 {
+		return written, err
+	}
+	removed, err := m.Writer.Write(ctx, Change{
+		Path: c.Copy.Path, Cause: mergeCause, Group: written.ID, Reason: "merged into " + c.File.Path, Requested: requested,
+		Edit: func(old *File) ([]byte, error) {
+			switch {
+			case old == nil:
+				return nil, nil
+			case !bytes.Equal(old.Data, c.Copy.Data):
+				return nil, fmt.Errorf("%s: %w", c.Copy.Path, ErrChanging)
+			}
+			return nil, ErrRemove
+		},
+	})
+	if written.ID == "" {
+		written.ID = removed.ID
+	}
+	return written, err
+}
+
+func (m *Merger) textError(c *CopyMerge) error {
+	_, err := c.Text(memory.KeepOurs)
+	return err
+}
+
+// commonVersion returns the version of one of the files, according to the journal,
+// that the other one was most likely made from, or nil if the journal has no such
+// version. Both files were changed since, so it is older than either; a newer
+// version counts only if the other file contains all of it, because then nothing
+// seems removed.
+func (m *Merger) commonVersion(file, copied File) (best []byte) {
+	most := 0
+	for _, pair := range [2][2][]byte{{file.Data, copied.Data}, {copied.Data, file.Data}} {
+		there := map[string]bool{}
+		for _, line := range journal.SplitLines(pair[1]) {
+			there[string(line)] = true
+		}
+		for _, v := range m.versions(file.Path, pair[0]) {
+			shared, missing := 0, 0
+			for _, line := range journal.SplitLines(v.data) {
+				if there[string(line)] {
+					shared++
+				} else {
+					missing++
+				}
+			}
+			if missing > 0 && v.late {
+				continue
+			}
+			if best == nil || shared-missing >= most {
+				best, most = v.data, shared-missing
+			}
+		}
+	}
+	return best
+}
+
+// An earlierVersion is an earlier content of a file. It is late if it may be newer than
+// the common version: the present content, and all since the last merge.
+type earlierVersion struct {
+	data []byte
+	late bool
+}
+
+// versions returns the versions of a file up to a content that the journal
+// recorded, newest first. It returns none for a content that memwatchd did not
+// write.
+func (m *Merger) versions(path string, now []byte) (list []earlierVersion) {
+	if m.Writer.Journal == nil {
+		return nil
+	}
+	digest := journal.Digest(now)
+	for _, r := range m.Writer.Journal.List(time.Time{}, path, 0) {
+		if r.After != digest || r.FilePath() != path || len(list) == maxVersions {
+			continue
+		}
+		whole, err := m.Writer.Journal.Get(r.ID)
+		if err != nil || whole.Forgotten {
+			return list
+		}
+		old, ok := reverseExactly(now, whole)
+		if !ok {
+			return list
+		}
+		if len(list) == 0 {
+			list = append(list, earlierVersion{now, true})
+		}
+		if r.Cause == mergeCause {
+			for i := range list {
+				list[i].late = true
+			}
+		}
+		if r.Before == "" {
+			return append(list, earlierVersion{[]byte{}, false})
+		}
+		list, now, digest = append(list, earlierVersion{old, r.Cause == mergeCause}), old, r.Before
+	}
+	return list
+}
