@@ -69,7 +69,7 @@ var operationGroups = []operationGroup{{
 }, {
 	file: "maintenance.md", title: "Maintenance",
 	intro: "Archive, restore, summarize and check the files of a memory.",
-	names: []string{"compact", "restore", "compress", "check"},
+	names: []string{"compact", "restore", "compress", "conflicts", "conflicts_merge", "check"},
 }, {
 	file: "daemon.md", title: "Daemon and index",
 	intro: "Show the state of the daemon, wait for the index, rebuild the index and follow events.",

@@ -1,0 +1,240 @@
+package e2e
+
+import (
+	"fmt"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/memory"
+)
+
+// TestSyncthing checks that everything that two machines write to one memory, which
+// Syncthing copies between them, is found on both at once, and that no conflict
+// copies are left after merging. With memory.host there are none in the first
+// place.
+func TestSyncthing(t *testing.T) {
+	faults(t)
+	needs(t, "syncthing")
+	for _, hosts := range []bool{true, false} {
+		t.Run(fmt.Sprintf("hosts %t", hosts), func(t *testing.T) { runSyncthing(t, hosts) })
+	}
+}
+
+func runSyncthing(t *testing.T, hosts bool) {
+	self, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var machines [2]*syncMachine
+	for i, name := range []string{"desk", "laptop"} {
+		maintainer := []string{self, "another"}[i] // the first one merges
+		config := fmt.Sprintf("write: {quiet: 1s}\ncompactor: {host: %q}\nconflicts: {auto: additions}\n", maintainer)
+		m := &syncMachine{home: t.TempDir(), port: freePort(t), gui: freePort(t)}
+		m.live = newLive(t, t.TempDir(), config)
+		if hosts {
+			m.live.env = append(m.live.env, "MEMWATCHD_MEMORY_HOST="+name)
+		}
+		m.live.start()
+		m.generate()
+		machines[i] = m
+	}
+	a, b := machines[0], machines[1]
+	a.configure(b)
+	b.configure(a)
+	a.startSync()
+	b.startSync()
+	note := func(m *syncMachine, word string, n int) {
+		m.live.must("note", owner.with(fields{"text": fmt.Sprintf("%s %s number%d", word, filepath.Base(m.home), n)}), nil)
+	}
+	found := func(word string, want int) {
+		t.Helper()
+		copies := 0
+		for _, m := range machines {
+			m.live.within(3*time.Minute, fmt.Sprintf("all %d entries with %s are found", want, word), func() bool {
+				n := m.count(word)
+				if n > want {
+					t.Fatalf("%d entries with %s of %d", n, word, want)
+				}
+				return n == want
+			})
+			copies = max(copies, len(m.copies()))
+		}
+		t.Logf("%s: %d of %d found on both, %d conflict copies", word, want, want, copies)
+		if hosts && copies > 0 {
+			t.Errorf("%s: %d conflict copies in spite of memory.host", word, copies)
+		}
+	}
+
+	for n := range 10 {
+		note(machines[n%2], "turnabout", n)
+		for _, m := range machines {
+			m.live.until("the note is copied", func() bool { return m.count("turnabout") == n+1 })
+		}
+	}
+	found("turnabout", 10)
+
+	b.stopSync()
+	for n := range 5 {
+		note(a, "offline", n)
+		note(b, "offline", n)
+	}
+	b.startSync()
+	found("offline", 10)
+
+	var group sync.WaitGroup
+	for i, m := range machines {
+		r := rand.New(rand.NewPCG(uint64(i), 1))
+		group.Go(func() {
+			for n := range 30 {
+				note(m, "simultaneous", n)
+				time.Sleep(time.Duration(300+r.IntN(1500)) * time.Millisecond)
+			}
+		})
+	}
+	group.Wait()
+	found("simultaneous", 60)
+
+	for i, m := range machines {
+		group.Go(func() {
+			for n := range 15 {
+				m.live.must("session", owner.with(fields{"session": fmt.Sprintf("cli_%d", i), "draft": fields{
+					"tasks": []fields{{"text": fmt.Sprintf("sessionword %d number%d", i, n)}}}}), nil)
+			}
+		})
+	}
+	group.Wait()
+	found("sessionword", 30)
+
+	same := func() bool {
+		return len(a.copies())+len(b.copies()) == 0 && maps.Equal(a.files(), b.files())
+	}
+	a.live.within(3*time.Minute, "both machines have the same files, without conflict copies", func() bool {
+		time.Sleep(time.Second)
+		return same()
+	})
+	for word, want := range map[string]int{"turnabout": 10, "offline": 10, "simultaneous": 60, "sessionword": 30} {
+		found(word, want)
+	}
+}
+
+// A syncMachine is a daemon and a Syncthing on a directory.
+type syncMachine struct {
+	live      *live
+	home, id  string // of Syncthing
+	port, gui int
+	cmd       *exec.Cmd
+}
+
+func freePort(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+// generate creates the keys of Syncthing.
+func (m *syncMachine) generate() {
+	t := m.live.t
+	t.Helper()
+	if out, err := exec.Command("syncthing", "generate", "--home", m.home, "--no-default-folder").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	out, err := exec.Command("syncthing", "--home", m.home, "--device-id").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.id = strings.TrimSpace(string(out))
+}
+
+// configure connects Syncthing to another machine, without a network.
+func (m *syncMachine) configure(other *syncMachine) {
+	t := m.live.t
+	t.Helper()
+	device := func(m *syncMachine) string {
+		return fmt.Sprintf(`<device id=%q name=%q><address>tcp://127.0.0.1:%d</address></device>`, m.id, m.id[:7], m.port)
+	}
+	text := fmt.Sprintf(`<configuration version="36">
+<folder id="memory" label="memory" path=%q type="sendreceive" rescanIntervalS="10" fsWatcherEnabled="true" fsWatcherDelayS="1">
+<filesystemType>basic</filesystemType><device id=%q></device><device id=%q></device><maxConflicts>-1</maxConflicts>
+</folder>
+%s%s
+<gui enabled="true" tls="false"><address>127.0.0.1:%d</address><apikey>test</apikey></gui>
+<options><listenAddress>tcp://127.0.0.1:%d</listenAddress><globalAnnounceEnabled>false</globalAnnounceEnabled>
+<localAnnounceEnabled>false</localAnnounceEnabled><relaysEnabled>false</relaysEnabled><natEnabled>false</natEnabled>
+<urAccepted>-1</urAccepted><crashReportingEnabled>false</crashReportingEnabled><startBrowser>false</startBrowser>
+<reconnectionIntervalS>1</reconnectionIntervalS></options>
+</configuration>
+`, m.live.root, m.id, other.id, device(m), device(other), m.gui, m.port)
+	if err := os.WriteFile(filepath.Join(m.home, "config.xml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(m.live.root, ".stfolder"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (m *syncMachine) startSync() {
+	t := m.live.t
+	t.Helper()
+	m.cmd = exec.Command("syncthing", "serve", "--home", m.home, "--no-browser", "--no-restart", "--logfile",
+		filepath.Join(m.home, "log"))
+	m.cmd.Env = append(os.Environ(), "HOME="+m.home, "STNOUPGRADE=1")
+	if err := m.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(m.stopSync)
+}
+
+// stopSync ends Syncthing; it can be started again.
+func (m *syncMachine) stopSync() {
+	if m.cmd == nil {
+		return
+	}
+	m.cmd.Process.Signal(os.Interrupt)
+	m.cmd.Wait()
+	m.cmd = nil
+}
+
+// count returns the number of entries with a word.
+func (m *syncMachine) count(word string) int {
+	m.live.t.Helper()
+	var a api.SearchAnswer
+	m.live.must("search", owner.with(fields{"query": word, "typos": "keep", "limit": 1}), &a)
+	return a.Total
+}
+
+// files returns the content of each Markdown file.
+func (m *syncMachine) files() map[string]string {
+	files := map[string]string{}
+	filepath.WalkDir(m.live.root, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && filepath.Ext(path) == ".md" && !strings.Contains(path, "/.") {
+			text, _ := os.ReadFile(path)
+			rel, _ := filepath.Rel(m.live.root, path)
+			files[rel] = string(text)
+		}
+		return nil
+	})
+	return files
+}
+
+// copies returns the conflict copies.
+func (m *syncMachine) copies() []string {
+	return slices.DeleteFunc(slices.Collect(maps.Keys(m.files())), func(path string) bool {
+		_, copied := memory.CopyOf(path)
+		return !copied
+	})
+}
