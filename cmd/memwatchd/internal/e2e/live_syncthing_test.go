@@ -55,7 +55,7 @@ func runSyncthing(t *testing.T, hosts bool) {
 	a.startSync()
 	b.startSync()
 	note := func(m *syncMachine, word string, n int) {
-		m.live.must("note", owner.with(fields{"text": fmt.Sprintf("%s %s number%d", word, filepath.Base(m.home), n)}), nil)
+		m.live.must("note", owner.with(fields{"text": fmt.Sprintf("%s %s number%d", word, filepath.Base(m.home), n)}), new(api.NoteAnswer))
 	}
 	found := func(word string, want int) {
 		t.Helper()
@@ -109,7 +109,7 @@ func runSyncthing(t *testing.T, hosts bool) {
 		group.Go(func() {
 			for n := range 15 {
 				m.live.must("session", owner.with(fields{"session": fmt.Sprintf("cli_%d", i), "draft": fields{
-					"tasks": []fields{{"text": fmt.Sprintf("sessionword %d number%d", i, n)}}}}), nil)
+					"tasks": []fields{{"text": fmt.Sprintf("sessionword %d number%d", i, n)}}}}), new(api.SessionAnswer))
 			}
 		})
 	}
