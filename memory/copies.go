@@ -81,9 +81,12 @@ func lowerASCII(s string) string {
 // either version may have restricted the other. If the files have different
 // owners, the copy has no readers. A nil original is missing or unreadable.
 //
+// An entry that one of the other copies contains, for the same readers, is left to
+// that copy, so that it is counted once.
+//
 // A copy has neither frontmatter nor tasks: it is never changed, and its session or
 // its tasks exist in the original.
-func (l *Layout) ParseCopy(path string, src []byte, meta Meta, original *Document) *Document {
+func (l *Layout) ParseCopy(path string, src []byte, meta Meta, original *Document, others ...*Document) *Document {
 	d := l.Parse(path, src, meta)
 	public := func(d *Document) bool {
 		return d.Partition.Visibility == PublicOK && d.excerpt == nil && !d.Unsound
@@ -101,10 +104,21 @@ func (l *Layout) ParseCopy(path string, src []byte, meta Meta, original *Documen
 		copied.Entries = nil
 		return &copied
 	}
-	there := map[string]int{}
+	there := map[string]int{} // number of entries in the file that has the most
+	add := func(d *Document) {
+		count := map[string]int{}
+		for i := range d.Entries {
+			norm := d.Entries[i].Norm
+			count[norm]++
+			there[norm] = max(there[norm], count[norm])
+		}
+	}
 	if original != nil {
-		for i := range original.Entries {
-			there[original.Entries[i].Norm]++
+		add(original)
+	}
+	for _, other := range others {
+		if other.Partition == copied.Partition {
+			add(other)
 		}
 	}
 	copied.Entries = make([]Entry, 0, len(d.Entries))

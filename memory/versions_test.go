@@ -163,10 +163,7 @@ func FuzzMergeVersions(f *testing.F) {
 // TestMergeVersionsAtRandom merges random edits of random files. Edits of entries
 // alone can always be merged.
 func TestMergeVersionsAtRandom(t *testing.T) {
-	rounds := 1000
-	if testing.Short() {
-		rounds = 200
-	}
+	const rounds = 1000
 	whole := 0
 	for seed := range rounds {
 		r := rand.New(rand.NewPCG(uint64(seed), 7))

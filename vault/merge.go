@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/memwatchd/memwatchd/memory"
@@ -141,49 +143,35 @@ func (m *Merger) textError(c *CopyMerge) error {
 	return err
 }
 
-// commonVersion returns the version of one of the files, according to the journal,
-// that the other one was most likely made from, or nil if the journal has no such
-// version. Both files were changed since, so it is older than either; a newer
-// version counts only if the other file contains all of it, because then nothing
-// seems removed.
+// commonVersion returns the largest version of one of the files, according to the
+// journal, that the other one contains completely, or nil if the journal has none.
+// Another version may be newer than the common one; text that the other file lacks
+// would then seem removed.
 func (m *Merger) commonVersion(file, copied File) (best []byte) {
-	most := 0
 	for _, pair := range [2][2][]byte{{file.Data, copied.Data}, {copied.Data, file.Data}} {
 		there := map[string]bool{}
 		for _, line := range journal.SplitLines(pair[1]) {
-			there[string(line)] = true
+			there[withoutTicks(line)] = true
 		}
-		for _, v := range m.versions(file.Path, pair[0]) {
-			shared, missing := 0, 0
-			for _, line := range journal.SplitLines(v.data) {
-				if there[string(line)] {
-					shared++
-				} else {
-					missing++
-				}
-			}
-			if missing > 0 && v.late {
-				continue
-			}
-			if best == nil || shared-missing >= most {
-				best, most = v.data, shared-missing
+		for _, version := range m.versions(file.Path, pair[0]) {
+			lacks := func(line []byte) bool { return !there[withoutTicks(line)] }
+			if (best == nil || len(version) > len(best)) && !slices.ContainsFunc(journal.SplitLines(version), lacks) {
+				best = version
 			}
 		}
 	}
 	return best
 }
 
-// An earlierVersion is an earlier content of a file. It is late if it may be newer than
-// the common version: the present content, and all since the last merge.
-type earlierVersion struct {
-	data []byte
-	late bool
+// withoutTicks returns a line with open boxes.
+func withoutTicks(line []byte) string {
+	return strings.NewReplacer("[x]", "[ ]", "[X]", "[ ]", "\n", "").Replace(string(line))
 }
 
 // versions returns the versions of a file up to a content that the journal
 // recorded, newest first. It returns none for a content that memwatchd did not
 // write.
-func (m *Merger) versions(path string, now []byte) (list []earlierVersion) {
+func (m *Merger) versions(path string, now []byte) (list [][]byte) {
 	if m.Writer.Journal == nil {
 		return nil
 	}
@@ -200,18 +188,16 @@ func (m *Merger) versions(path string, now []byte) (list []earlierVersion) {
 		if !ok {
 			return list
 		}
-		if len(list) == 0 {
-			list = append(list, earlierVersion{now, true})
-		}
-		if r.Cause == mergeCause {
-			for i := range list {
-				list[i].late = true
-			}
+		switch {
+		case len(list) == 0:
+			list = append(list, now)
+		case r.State == journal.StateUndone:
+			list = list[:len(list)-1] // what was undone is not history
 		}
 		if r.Before == "" {
-			return append(list, earlierVersion{[]byte{}, false})
+			return append(list, []byte{})
 		}
-		list, now, digest = append(list, earlierVersion{old, r.Cause == mergeCause}), old, r.Before
+		list, now, digest = append(list, old), old, r.Before
 	}
 	return list
 }

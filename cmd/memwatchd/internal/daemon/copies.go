@@ -53,7 +53,8 @@ func (c *copies) remove(path string) {
 	c.of[of] = list
 }
 
-// withCopies returns the paths and those of the copies of these files.
+// withCopies returns the paths and those of the copies of these files. The other
+// copies of a changed copy count, too.
 func (c *copies) withCopies(paths []string) []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -62,8 +63,9 @@ func (c *copies) withCopies(paths []string) []string {
 	}
 	all := slices.Clone(paths)
 	for _, path := range paths {
-		for _, copied := range c.of[path] {
-			if !slices.Contains(paths, copied) {
+		of, _ := memory.CopyOf(path)
+		for _, copied := range c.of[of] {
+			if !slices.Contains(all, copied) {
 				all = append(all, copied)
 			}
 		}
@@ -71,13 +73,34 @@ func (c *copies) withCopies(paths []string) []string {
 	return all
 }
 
-// parseCopy parses what a conflict copy adds to its original as it is now.
+// parseCopy parses what a conflict copy adds to its original, and to the copies
+// before it, as they are now.
 func (p *pipeline) parseCopy(file vault.File, of string) *memory.Document {
 	var original *memory.Document
 	if now, err := p.vault.Read(of); err == nil {
 		original = p.parseFile(now)
 	}
-	return p.layout.ParseCopy(file.Path, file.Data, memory.Meta{ModTime: file.ModTime, Unstable: file.Unstable}, original)
+	var before []*memory.Document
+	for _, path := range p.copies.before(of, file.Path) {
+		if now, err := p.vault.Read(path); err == nil {
+			before = append(before, p.layout.ParseCopy(path, now.Data, memory.Meta{Unstable: now.Unstable}, original))
+		}
+	}
+	return p.layout.ParseCopy(file.Path, file.Data, memory.Meta{ModTime: file.ModTime, Unstable: file.Unstable}, original,
+		before...)
+}
+
+// before returns the paths of the copies of a file before one of them, sorted.
+func (c *copies) before(of, path string) (paths []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, other := range c.of[of] {
+		if other < path {
+			paths = append(paths, other)
+		}
+	}
+	slices.Sort(paths)
+	return paths
 }
 
 // paths returns the paths of all copies, sorted.

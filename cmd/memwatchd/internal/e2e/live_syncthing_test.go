@@ -61,13 +61,13 @@ func runSyncthing(t *testing.T, hosts bool) {
 		t.Helper()
 		copies := 0
 		for _, m := range machines {
-			m.live.within(3*time.Minute, fmt.Sprintf("all %d entries with %s are found", want, word), func() bool {
-				n := m.count(word)
-				if n > want {
-					t.Fatalf("%d entries with %s of %d", n, word, want)
-				}
-				return n == want
-			})
+			n := 0
+			for end := time.Now().Add(time.Minute); n != want && time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+				n = m.count(word)
+			}
+			if n != want {
+				t.Fatalf("%d entries with %s are found, not %d; files: %q", n, word, want, m.files())
+			}
 			copies = max(copies, len(m.copies()))
 		}
 		t.Logf("%s: %d of %d found on both, %d conflict copies", word, want, want, copies)
@@ -117,6 +117,7 @@ func runSyncthing(t *testing.T, hosts bool) {
 	found("sessionword", 30)
 
 	same := func() bool {
+		a.live.must("conflicts_merge", owner.with(fields{"keep": "both"}), new(api.ConflictsAnswer))
 		return len(a.copies())+len(b.copies()) == 0 && maps.Equal(a.files(), b.files())
 	}
 	a.live.within(3*time.Minute, "both machines have the same files, without conflict copies", func() bool {
