@@ -16,6 +16,10 @@ func TestPlace(t *testing.T) {
 		{Path: "SOUL.md", Kind: Identity, Owner: "owner", Visibility: PublicOK},
 		{Path: "USER.md", Kind: Identity, Owner: "owner"},
 		{Path: "memory/2026-02-04.md", Kind: Daily, Owner: "owner", Day: "2026-02-04", Visibility: PublicOK},
+		{Path: "memory/2026-02-04.desk-2.md", Kind: Daily, Owner: "owner", Day: "2026-02-04", Visibility: PublicOK},
+		{Path: "memory/2026-02-04.two words.md", Kind: Note, Owner: "owner"},
+		{Path: "memory/2026-02-04.a.b.md", Kind: Note, Owner: "owner"},
+		{Path: "memory/2026-02-30.desk.md", Kind: Note, Owner: "owner"},
 		{Path: "memory/2026-02-04.MD", Kind: Daily, Owner: "owner", Day: "2026-02-04", Visibility: PublicOK},
 		{Path: "memory/2026-02-30.md", Kind: Note, Owner: "owner"},
 		{Path: "memory/notes.md", Kind: Note, Owner: "owner"},
@@ -125,6 +129,28 @@ func TestSkip(t *testing.T) {
 	} {
 		if l.Skip(path) == "" {
 			t.Errorf("%q is read", path)
+		}
+	}
+}
+
+func TestHosts(t *testing.T) {
+	for host, ok := range map[string]bool{
+		"desk": true, "desk-2": true, "a_b": true, "": false, "Desk": false, "a.b": false, "-a": false, "a b": false, "../x": false,
+		"sync-conflict": false, "conflict-copy": false,
+	} {
+		if err := ValidHost(host); (err == nil) != ok {
+			t.Errorf("%q: %v", host, err)
+		}
+	}
+	l := &Layout{Host: "desk"}
+	for _, path := range []string{l.DailyPath("2026-02-04"), (&Layout{}).DailyPath("2026-02-04")} {
+		p := l.Place(path)
+		if p.Kind != Daily || p.Day != "2026-02-04" {
+			t.Errorf("%s is %+v", path, p)
+		}
+		archived := l.Archived(p, "")
+		if q := l.Place(archived); q.Kind != Archive || q.Day != "2026-02-04" || !q.isDailyNote() {
+			t.Errorf("%s is %+v", archived, q)
 		}
 	}
 }
