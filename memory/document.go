@@ -133,6 +133,7 @@ type Task struct {
 	Norm     string // Text normalised as TODO reconciliation compares it
 	ID       string // id in its own line, else the entry's if that is given; else empty
 	Under    string // normalised text of the nearest enclosing list item; empty at the top
+	Due      string // due date as YYYY-MM-DD, or empty
 	Line     int    // 1-based
 	Box      Span   // the byte between the brackets; empty where a list section has no box
 	Parent   int    // index of the enclosing task in Entry.Tasks, -1 for none

@@ -1,8 +1,12 @@
 package memory
 
 import (
+	"errors"
+	"fmt"
+	"regexp"
 	"slices"
 	"strings"
+	"time"
 )
 
 var entryTypes = []string{"fact", "preference", "project", "decision", "crumb", "request", "result"}
@@ -126,7 +130,8 @@ func (p *docParser) readTasks(e *Entry, b *block) {
 func (p *docParser) readTask(lf *leaf, commitment bool) (Task, bool) {
 	if n := boxLen(string(lf.buf[:min(len(lf.buf), 8)])); n > 0 {
 		at := lf.pos(1)
-		t := Task{Text: taskText(p.displayOf(lf.textFrom(n))), Box: Span{at, at + 1}}
+		text := p.displayOf(lf.textFrom(n))
+		t := Task{Text: taskText(text), Due: dueDate(text), Box: Span{at, at + 1}}
 		if lf.buf[1] != ' ' {
 			t.State = Done
 		}
@@ -142,9 +147,77 @@ func (p *docParser) readTask(lf *leaf, commitment bool) (Task, bool) {
 	if rest, ok := strings.CutPrefix(text, checkMark); ok {
 		text, t.State = strings.TrimPrefix(rest, emojiStyle), Done
 	}
-	t.Text = taskText(text)
+	t.Text, t.Due = taskText(text), dueDate(text)
 	t.Norm = taskNorm(t.Text)
 	return t, t.Text != ""
+}
+
+// dueRE matches a due date as people and plugins write it: 📅 2026-02-05,
+// due:2026-02-05, @due(2026-02-05) or [due:: 2026-02-05].
+var dueRE = regexp.MustCompile(`(?i)(?:[📅📆🗓]\x{fe0f}?|\bdue::?|@due\()\s*(\d{4}-\d{2}-\d{2})\b`)
+
+// dueDate returns the first due date in the text of a task as YYYY-MM-DD, or an
+// empty string.
+func dueDate(text string) string {
+	if !strings.Contains(text, "-") {
+		return ""
+	}
+	for _, m := range dueRE.FindAllStringSubmatch(text, -1) {
+		if _, err := time.Parse(time.DateOnly, m[1]); err == nil {
+			return m[1]
+		}
+	}
+	return ""
+}
+
+// NewTask returns client-supplied text as an open task with a due date, which may be
+// empty. It returns an error if the text is not that of one task, or if a due date is
+// given and the text contains another one.
+func NewTask(text, due string) (string, error) {
+	line := escapeEnd(strings.Join(textWords(text), " "))
+	switch found := dueDate(line); {
+	case due != "" && found != "" && found != due:
+		return "", fmt.Errorf("text contains another due date, %s", found)
+	case due != "" && found == "":
+		line += " 📅 " + due
+	}
+	if TaskNorm(line) == "" {
+		return "", errors.New("text has no words")
+	}
+	return "- [ ] " + line, nil
+}
+
+// TasksHeading returns the heading below which a new task of a document belongs: the
+// first heading of a section with tasks, or else the first configured name.
+func (l *Layout) TasksHeading(d *Document) string {
+	names := l.sectionNames()
+	if d != nil {
+		for _, h := range d.Headings {
+			if slices.Contains(names.tasks, sectionName(h.Text)) {
+				return h.Text
+			}
+		}
+	}
+	return append(slices.Clip(l.Tasks), DefaultTasks...)[0]
+}
+
+// TaskID returns an id of a task, which is unique in the document unless the file gives
+// several tasks the same id. It is the id of the entry if the task is the whole entry.
+func (e *Entry) TaskID(task int) string {
+	t := &e.Tasks[task]
+	switch {
+	case t.isEntry:
+		return e.ID
+	case t.ID != "":
+		return t.ID
+	}
+	repeated := 0
+	for i := range task {
+		if e.Tasks[i].Norm == t.Norm && e.Tasks[i].Under == t.Under {
+			repeated++
+		}
+	}
+	return hashID(fmt.Appendf(nil, "%s\x00%s\x00%s\x00%d", e.ID, t.Under, t.Norm, repeated))
 }
 
 // taskID returns the id in the task's own line, or an empty string.

@@ -1,8 +1,6 @@
 package todosync
 
 import (
-	"slices"
-
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -26,18 +24,33 @@ func (r *Rules) Tick(doc *memory.Document, requests []TickRequest, parse Parse) 
 
 // Set returns the source of a document with the given boxes set to state. It
 // changes only boxes that still match their copies, in entries for which
-// allowed returns true. It returns nil without an error if no box changes. The
+// allowed returns true. If more boxes match than are given, it changes those at the
+// given positions. It returns nil without an error if no box changes. The
 // error is that of [memory.Revision.Apply].
 func Set(doc *memory.Document, boxes []Copy, state memory.TaskState, allowed func(*memory.Entry) bool,
 	parse Parse) ([]byte, error) {
-	f := FileOf(doc)
+	f := BoxesOf(doc)
 	revision := doc.Revise()
 	for i := range f.Boxes {
 		b := &f.Boxes[i]
-		selected := slices.ContainsFunc(boxes, func(c Copy) bool { return c.sameBox(b) })
-		if selected && allowed(&doc.Entries[b.Entry]) {
+		given, matching, here := 0, 0, false
+		for _, c := range boxes {
+			if c.sameBox(b) {
+				given++
+				here = here || c.Entry == b.Entry && c.Task == b.Task
+			}
+		}
+		for j := range f.Boxes {
+			if f.Boxes[j].sameBox(b) {
+				matching++
+			}
+		}
+		if given > 0 && (here || matching <= given) && allowed(&doc.Entries[b.Entry]) {
 			revision.SetTask(b.Entry, b.Task, state)
 		}
+	}
+	if !Concerns(doc.Place.Kind) { // a field of that name may have another meaning
+		return applyChanges(revision, parse)
 	}
 	return applyRevision(revision, parse)
 }
@@ -51,10 +64,17 @@ func (b *Box) sameBox(other *Box) bool {
 // applyRevision updates the counters and applies a revision. It returns nil if
 // the revision is empty.
 func applyRevision(revision *memory.Revision, parse Parse) ([]byte, error) {
+	if !revision.Empty() {
+		revision.SetCounters()
+	}
+	return applyChanges(revision, parse)
+}
+
+// applyChanges applies a revision. It returns nil if the revision is empty.
+func applyChanges(revision *memory.Revision, parse Parse) ([]byte, error) {
 	if revision.Empty() {
 		return nil, nil
 	}
-	revision.SetCounters()
 	return revision.Apply(parse)
 }
 

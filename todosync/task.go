@@ -115,6 +115,12 @@ func FileOf(doc *memory.Document) *File {
 	if !Concerns(doc.Place.Kind) {
 		return &File{Path: doc.Place.Path, Gone: true}
 	}
+	return BoxesOf(doc)
+}
+
+// BoxesOf is like [FileOf] for a document of any kind. Boxes of irrelevant kinds change
+// on request only.
+func BoxesOf(doc *memory.Document) *File {
 	// Clone strings: they may be parts of the file's text, which must not stay
 	// in memory.
 	f := &File{
