@@ -47,6 +47,10 @@ var Operations = []*Operation{
 			Set: map[string]string{"dry_run": "true"}, Without: []string{"text", "id", "state", "session"},
 		}},
 	}),
+	NewOperation[TodoAddRequest, TodoAddAnswer](Operation{
+		Name: "todo_add", Summary: "Add a task to the daily log", Needs: AnySubject,
+		Command: "todo add", Example: "--due tomorrow Call the landlord",
+	}),
 	NewOperation[CompleteRequest, CompleteAnswer](Operation{
 		Name: "complete", Summary: "List names with a prefix: files, subjects, namespaces, sessions, headings or tags",
 		ReadOnly: true,

@@ -1,5 +1,7 @@
 package api
 
+import "cmp"
+
 // TodoRequest requests that a task be ticked or reopened. Without a task, and
 // as a dry run, it requests the boxes that will be ticked because their task
 // was completed elsewhere.
@@ -54,11 +56,13 @@ type TodosRequest struct {
 	State   string `json:"state" default:"open" enum:"open,done,all" doc:"only tasks in this state: open, done or all"`
 	Days    int    `json:"days" min:"0" max:"3650" doc:"only tasks of this many days, including today, and tasks without a day; 0 to 3650, 0 means all"`
 	Section string `json:"section" complete:"section" doc:"only tasks below this heading"`
+	Notes   bool   `json:"notes" flag:"all" doc:"also tasks of ordinary notes, which have no copies and are ticked on request only"`
 	Fresh
 	Scope
 }
 
-// TodosAnswer lists tasks, oldest first.
+// TodosAnswer lists tasks: overdue ones first, by due date, then the others, oldest
+// first.
 type TodosAnswer struct {
 	Todos []Todo     `json:"todos"`
 	Days  []TodoDay  `json:"days"` // progress of the tasks of each day, open or done; oldest first
@@ -73,6 +77,8 @@ type Todo struct {
 	State     string      `json:"state"`
 	Untrusted bool        `json:"untrusted,omitempty"` // every copy was written by others than the subject
 	Since     string      `json:"since,omitempty"`     // the first day with the task since it was last done
+	Due       string      `json:"due,omitempty"`       // due date in the text
+	Overdue   bool        `json:"overdue,omitempty"`   // open, and the due date has passed
 	Places    []TodoPlace `json:"places"`              // newest first
 }
 
@@ -86,6 +92,30 @@ type TodoDay struct {
 // A TodoPlace is one copy of a task.
 type TodoPlace struct {
 	Place
-	State string `json:"state"`
-	Day   string `json:"day,omitempty"`
+	TaskID string `json:"task_id,omitempty"` // path#id of a task that is a part of the entry
+	State  string `json:"state"`
+	Day    string `json:"day,omitempty"`
+}
+
+// Task returns the id that selects the task in a [TodoRequest].
+func (p *TodoPlace) Task() string { return cmp.Or(p.TaskID, p.ID) }
+
+// TodoAddRequest requests that an open task be added to the log of today.
+type TodoAddRequest struct {
+	Text       string `json:"text" arg:"rest" stdin:"true" need:"true" doc:"the task, on one line"`
+	Due        string `json:"due" doc:"due date: YYYY-MM-DD, today, tomorrow, the next day with the name of a weekday, or an interval such as 3d or 2w"`
+	Project    string `json:"project" doc:"project of the task, such as the name of a repository: adds the tag project:NAME"`
+	Visibility string `json:"visibility" default:"private_only" enum:"private_only,public_ok" doc:"where the task may be shown: private_only, or public_ok for public contexts too"`
+	Source     string `json:"source" doc:"origin of the task, such as a message id"`
+	Scope
+}
+
+// TodoAddAnswer contains the position of a new task. The path is empty if the caller
+// may not read the task in this context.
+type TodoAddAnswer struct {
+	ID       string `json:"id,omitempty"` // path#id, for ticking the task
+	Path     string `json:"path,omitempty"`
+	Line     int    `json:"line,omitempty"`
+	Already  bool   `json:"already,omitempty"`  // the log contains the open task already
+	Disabled bool   `json:"disabled,omitempty"` // memory is turned off: nothing was written
 }

@@ -143,7 +143,8 @@ var requestPlans = map[string]requestPlan{
 		}
 	}},
 	"todos": {rule: reads, requests: func(e *target) []testRequest {
-		return []testRequest{proofRequest(e, e.tasks(), fields{"state": "all", "days": 0})}
+		return []testRequest{proofRequest(e, e.tasks(), fields{"state": "all", "days": 0}),
+			proofRequest(e, e.tasks() || e.is(memory.Note), fields{"state": "all", "notes": true})}
 	}},
 	"complete": {rule: reads, requests: func(e *target) []testRequest {
 		path := listRequest(e.path, fields{"what": "path", "prefix": e.path})
@@ -186,8 +187,11 @@ var requestPlans = map[string]requestPlan{
 	"todo": {rule: changes, requests: func(e *target) []testRequest {
 		done := func(r *testResult) bool { return !r.hasLine(e.path, e.task()) }
 		var list []testRequest
-		for _, request := range []fields{{"text": "job " + e.word() + " " + e.proof()}, {"id": fmt.Sprintf("%s#j%03d", e.path, e.n)}} {
-			list = append(list, testRequest{request: request, reaches: e.tasks(), shows: done, adjust: e.shared(forbidden, false)})
+		id := fields{"id": fmt.Sprintf("%s#j%03d", e.path, e.n)} // selects ordinary notes too
+		for _, r := range []testRequest{{request: fields{"text": "job " + e.word() + " " + e.proof()}, reaches: e.tasks()},
+			{request: id, reaches: e.tasks() || e.is(memory.Note)}} {
+			r.shows, r.adjust = done, e.shared(forbidden, false)
+			list = append(list, r)
 		}
 		return append(list, testRequest{request: fields{"text": "job " + e.word() + " " + e.proof(), "dry_run": true}, reaches: e.tasks(), adjust: e.shared(forbidden, false)})
 	}},
@@ -196,6 +200,13 @@ var requestPlans = map[string]requestPlan{
 		return []testRequest{
 			writeRequest(fields{"text": "saw " + e.word(), "topic": "About"}, "saw "+e.word()),
 			writeRequest(fields{"text": e.proof() + " again", "visibility": "public_ok", "tags": []string{"file"}}, e.proof()+" again"),
+		}
+	}},
+	"todo_add": {rule: adds, requests: func(e *target) []testRequest {
+		return []testRequest{
+			writeRequest(fields{"text": "do " + e.word()}, "do "+e.word()),
+			// The same task as the hidden one is added beside it.
+			{request: fields{"text": "job " + e.word() + " " + e.proof(), "visibility": "public_ok", "due": "2d"}, free: true},
 		}
 	}},
 	"capture": {rule: adds, requests: func(e *target) []testRequest {

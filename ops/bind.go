@@ -81,6 +81,7 @@ func (m *Memory) bindAll() map[string]binding {
 		"context":               bindFunc(r.context),
 		"todos":                 bindFunc(r.todos),
 		"todo":                  bindFunc(w.todo),
+		"todo_add":              bindFunc(w.todoAdd),
 		"complete":              bindFunc(r.complete),
 		"files":                 bindFunc(r.files),
 		"note":                  bindFunc(w.note),

@@ -254,7 +254,9 @@ func (h *hiddenCase) compareRequest(t *testing.T, w *randomSource) bool {
 // writeRequest returns a random request, mostly of the operations that choose a
 // path.
 func (w *randomSource) writeRequest(known map[string]string) (op string, request fields) {
-	switch w.IntN(12) {
+	switch w.IntN(13) {
+	case 9:
+		return "todo_add", fields{"text": w.word() + fmt.Sprint(w.IntN(9)), "due": w.pickOne("", "3d"), "visibility": w.visibility(), "project": w.pickOne("", "shop")}
 	case 0, 1:
 		return "note", fields{"text": w.word() + " " + fmt.Sprint(w.IntN(1000)), "visibility": w.pickOne("public_ok", "public_ok", "private_only"), "day": w.pickOne("", "2026-02-04"), "tags": []string{"tea"}, "project": w.pickOne("", "shop")}
 	case 2:

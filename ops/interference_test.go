@@ -81,7 +81,7 @@ func (w *randomSource) randomFiles() (list []*testFile) {
 			b := block{private: w.IntN(2) == 0}
 			text := "- **" + w.word() + "**: " + w.word()
 			if l.kind != memory.Items {
-				text = w.pickOne(text, "- "+w.word(), "- "+w.sentence(), "- [ ] "+w.word(), "- [x] "+w.word(), w.word()+" #tea", w.word()+" #project:tea", "- "+w.word()+" #project:coffee", "- "+w.word()+" [x](SOUL.md)")
+				text = w.pickOne(text, "- "+w.word(), "- "+w.sentence(), "- [ ] "+w.word(), "- [x] "+w.word(), "- [ ] "+w.word()+" due:2026-02-0"+w.pickOne("1", "9"), w.word()+" #tea", w.word()+" #project:tea", "- "+w.word()+" #project:coffee", "- "+w.word()+" [x](SOUL.md)")
 			}
 			attributes := ""
 			if w.IntN(3) == 0 {
@@ -210,6 +210,12 @@ func (w *randomSource) request(known map[string]string) (op string, request fiel
 	case 9, 10:
 		return "forget", fields{"match": w.word()}
 	case 11:
+		switch w.IntN(4) {
+		case 0:
+			return "todo_add", fields{"text": w.word(), "due": w.pickOne("", "2026-02-01"), "visibility": w.visibility()}
+		case 1:
+			return "todo", fields{"id": id, "state": w.pickOne("done", "open")}
+		}
 		return "todo", fields{"text": w.word(), "state": w.pickOne("done", "open")}
 	case 12:
 		lines := strings.Split(known[file], "\n")
@@ -252,7 +258,7 @@ func (w *randomSource) request(known map[string]string) (op string, request fiel
 	case 3:
 		return "get", fields{"id": w.pickOne("k1", "k2", id)}
 	case 4:
-		return "todos", fields{"state": "all"}
+		return "todos", fields{"state": w.pickOne("all", "open"), "notes": w.IntN(2) == 0}
 	}
 	query := w.pickOne(w.word(), "cof*", "cofee", "te "+w.word(), "喝茶的人", "E9999 tea", "tea wifi coffee")
 	return "search", fields{"query": query, "group": w.pickOne("entry", "file"), "explain": true, "include_archived": true}

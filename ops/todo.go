@@ -91,7 +91,10 @@ func (m writeOps) setTasks(ctx context.Context, c Call, boxes []todosync.Copy, s
 // If several tasks match, the error lists them.
 func (m writeOps) findTask(c Call, r *api.TodoRequest) ([]taskCopy, error) {
 	var all []taskCopy
-	hasTasks := func(f *index.FileInfo) bool { return f.Tasks && todosync.Concerns(f.Kind) }
+	path, _, _ := cutID(r.ID + r.Text) // selects a file, which may be an ordinary note
+	hasTasks := func(f *index.FileInfo) bool {
+		return f.Tasks && (todosync.Concerns(f.Kind) || f.Kind == memory.Note && f.Path == path)
+	}
 	for doc, shown := range m.readableFiles(c, hasTasks) {
 		all = append(all, tasksOf(c, doc, shown, "")...)
 	}
@@ -163,6 +166,7 @@ func findCopies(all []taskCopy, r *api.TodoRequest) []taskCopy {
 	}
 	for _, keep := range []func(*taskCopy) bool{
 		func(t *taskCopy) bool { return t.Box.ID == id },
+		func(t *taskCopy) bool { return t.place.TaskID == t.place.Path+"#"+id },
 		func(t *taskCopy) bool { return t.entry == id && t.isEntry },
 		func(t *taskCopy) bool { return t.entry == id },
 	} {

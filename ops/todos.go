@@ -16,6 +16,7 @@ import (
 type taskCopy struct {
 	todosync.Copy
 	text      string
+	due       string // due date, or empty
 	entry     string // id of its entry
 	isEntry   bool   // the task is the whole entry
 	tags      []string
@@ -26,7 +27,7 @@ type taskCopy struct {
 
 func (m readOps) todos(ctx context.Context, c Call, r *api.TodosRequest) (*api.TodosAnswer, error) {
 	answer := &api.TodosAnswer{Todos: []api.Todo{}, Index: m.indexState(c)}
-	all := m.allTasks(c, r.Days, r.Section)
+	all := m.allTasks(c, r)
 	for _, t := range all {
 		if r.State == "all" || t.State == r.State {
 			answer.Todos = append(answer.Todos, t)
@@ -37,37 +38,37 @@ func (m readOps) todos(ctx context.Context, c Call, r *api.TodosRequest) (*api.T
 	return answer, nil
 }
 
-// allTasks returns the tasks of the given number of days, 0 for all, and below a
-// section, "" for all.
-func (m readOps) allTasks(c Call, days int, section string) (all []api.Todo) {
-	for _, copies := range m.taskCopies(c, days, section) {
-		all = append(all, todoOf(copies))
+// allTasks returns the requested tasks in any state.
+func (m readOps) allTasks(c Call, r *api.TodosRequest) (all []api.Todo) {
+	for _, copies := range m.taskCopies(c, r) {
+		all = append(all, m.todoOf(copies))
 	}
 	return all
 }
 
-// taskCopies returns the copies of each task of the given number of days.
-func (m readOps) taskCopies(c Call, days int, section string) [][]taskCopy {
+// taskCopies returns the copies of each requested task, in any state.
+func (m readOps) taskCopies(c Call, r *api.TodosRequest) [][]taskCopy {
 	oldest, newest := "", m.day(1)
-	if days > 0 {
-		oldest = m.day(1 - days)
+	if r.Days > 0 {
+		oldest = m.day(1 - r.Days)
 	}
 	var copies []taskCopy
 	hasTasks := func(f *index.FileInfo) bool {
-		return f.Tasks && todosync.Concerns(f.Kind) && (f.Day == "" || oldest <= f.Day && f.Day <= newest)
+		return f.Tasks && (todosync.Concerns(f.Kind) || r.Notes && f.Kind == memory.Note) &&
+			(f.Day == "" || oldest <= f.Day && f.Day <= newest)
 	}
 	for doc, shown := range m.readableFiles(c, hasTasks) {
-		copies = append(copies, tasksOf(c, doc, shown, section)...)
+		copies = append(copies, tasksOf(c, doc, shown, r.Section)...)
 	}
 	return groupTasks(c, copies)
 }
 
 // openTasks returns the open tasks of the given number of days: those of the
-// reader's project first, then the newest.
+// reader's project first, of these the overdue ones, then the newest.
 func (m readOps) openTasks(c Call, days int, order projectOrder) (open []api.Todo) {
 	ranks := map[string]int{} // by id of the first place
-	for _, copies := range m.taskCopies(c, days, "") {
-		t := todoOf(copies)
+	for _, copies := range m.taskCopies(c, &api.TodosRequest{Days: days}) {
+		t := m.todoOf(copies)
 		if t.State != memory.Open.String() {
 			continue
 		}
@@ -79,15 +80,29 @@ func (m readOps) openTasks(c Call, days int, order projectOrder) (open []api.Tod
 		ranks[t.Places[0].ID+t.Text] = rank
 	}
 	slices.SortFunc(open, func(a, b api.Todo) int {
-		return cmp.Or(ranks[a.Places[0].ID+a.Text]-ranks[b.Places[0].ID+b.Text], strings.Compare(b.Since, a.Since),
-			compareTodos(a, b))
+		return cmp.Or(ranks[a.Places[0].ID+a.Text]-ranks[b.Places[0].ID+b.Text], compareOverdue(a, b),
+			strings.Compare(b.Since, a.Since), compareTodos(a, b))
 	})
 	return open
 }
 
-// compareTodos orders tasks by day, oldest first, then by place.
+// compareOverdue orders overdue tasks, by due date, before others.
+func compareOverdue(a, b api.Todo) int {
+	switch {
+	case a.Overdue && b.Overdue:
+		return strings.Compare(a.Due, b.Due)
+	case a.Overdue:
+		return -1
+	case b.Overdue:
+		return 1
+	}
+	return 0
+}
+
+// compareTodos orders tasks: overdue ones first, then by day, oldest first, then by
+// place.
 func compareTodos(a, b api.Todo) int {
-	return cmp.Or(strings.Compare(a.Since, b.Since),
+	return cmp.Or(compareOverdue(a, b), strings.Compare(a.Since, b.Since),
 		strings.Compare(a.Places[0].Path, b.Places[0].Path), cmp.Compare(a.Places[0].Line, b.Places[0].Line),
 		strings.Compare(a.Text, b.Text))
 }
@@ -113,7 +128,7 @@ func todoDays(todos []api.Todo) []api.TodoDay {
 // tasksOf lists the tasks of a file that the caller can read.
 func tasksOf(c Call, doc *memory.Document, shown memory.Shown, section string) []taskCopy {
 	var list []taskCopy
-	f := todosync.FileOf(doc)
+	f := todosync.BoxesOf(doc)
 	if !c.View.Readable(doc.Own) {
 		f.Contact = ""
 	}
@@ -125,11 +140,15 @@ func tasksOf(c Call, doc *memory.Document, shown memory.Shown, section string) [
 			continue
 		}
 		t := &e.Tasks[b.Task]
-		list = append(list, taskCopy{f.Copy(i), t.Text, e.ID, e.Block == memory.Item && t.Line == e.Line, e.Tags, f.Session,
-			e.Author().Untrusted(c.View), api.TodoPlace{
-				Place: api.Place{ID: doc.Place.Path + "#" + e.ID, Path: doc.Place.Path, Line: shown.Line(t.Line)},
-				State: t.State.String(), Day: dayOf(doc, e),
-			}})
+		place := api.TodoPlace{
+			Place: api.Place{ID: doc.Place.Path + "#" + e.ID, Path: doc.Place.Path, Line: shown.Line(t.Line)},
+			State: t.State.String(), Day: dayOf(doc, e),
+		}
+		if id := doc.Place.Path + "#" + e.TaskID(b.Task); id != place.ID {
+			place.TaskID = id
+		}
+		list = append(list, taskCopy{f.Copy(i), t.Text, t.Due, e.ID, e.Block == memory.Item && t.Line == e.Line, e.Tags,
+			f.Session, e.Author().Untrusted(c.View), place})
 	}
 	return list
 }
@@ -171,7 +190,7 @@ func dayOf(doc *memory.Document, e *memory.Entry) string {
 // todoOf returns the task of the given copies, newest first. The task is
 // complete if the newest copy is; a box that is open on a later day is a new
 // task.
-func todoOf(copies []taskCopy) api.Todo {
+func (m readOps) todoOf(copies []taskCopy) api.Todo {
 	newest, done := copies[0], memory.Done.String()
 	t := api.Todo{Text: newest.text, State: memory.Open.String(), Untrusted: true}
 	for _, copied := range copies {
@@ -179,7 +198,9 @@ func todoOf(copies []taskCopy) api.Todo {
 			t.State = done
 		}
 		t.Places, t.Untrusted = append(t.Places, copied.place), t.Untrusted && copied.untrusted
+		t.Due = cmp.Or(t.Due, copied.due)
 	}
+	t.Overdue = t.Due != "" && t.Due < m.day(0) && t.State != done
 	for _, p := range t.Places {
 		if t.State != done && p.State == done {
 			break // it was completed then and is open again

@@ -62,6 +62,11 @@ func (c *Client) Files(ctx context.Context, r api.FilesRequest) (*api.FilesAnswe
 	return executeTyped[api.FilesAnswer](ctx, c, r)
 }
 
+// TodoAdd adds a task to the log of today.
+func (c *Client) TodoAdd(ctx context.Context, r api.TodoAddRequest) (*api.TodoAddAnswer, error) {
+	return executeTyped[api.TodoAddAnswer](ctx, c, r)
+}
+
 // Note appends a note to the log of the day.
 func (c *Client) Note(ctx context.Context, r api.NoteRequest) (*api.NoteAnswer, error) {
 	return executeTyped[api.NoteAnswer](ctx, c, r)

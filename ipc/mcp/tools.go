@@ -48,7 +48,8 @@ var Tools = []*Tool{
 	}, "context"),
 	newTool(Tool{
 		Name: "memory_todos", Title: "List tasks", Set: CoreTools,
-		Text: "List tasks with their positions, the oldest first; copies of one task are listed together.",
+		Text: "List tasks with their positions: overdue ones first, then the oldest. Copies of one task are listed " +
+			"together.",
 	}, "todos"),
 	newTool(Tool{
 		Name: "memory_todo", Title: "Complete a task", Set: CoreTools, Idempotent: true,

@@ -196,7 +196,11 @@ func (b *toolText) writeTodos(a *api.TodosAnswer) {
 		for i, p := range t.Places {
 			places[i] = fmt.Sprintf("%s:%d", p.Path, p.Line)
 		}
-		b.writeFields(checkbox(t.State)+" "+brief.Quote(t.Text, t.Untrusted), since, strings.Join(places, ", "))
+		due := ""
+		if t.Due != "" {
+			due = "due " + t.Due
+		}
+		b.writeFields(checkbox(t.State)+" "+brief.Quote(t.Text, t.Untrusted), due, since, strings.Join(places, ", "))
 	}
 	if len(a.Todos) == 0 {
 		b.writeLine("(no tasks)")

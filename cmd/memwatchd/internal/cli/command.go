@@ -48,7 +48,7 @@ var groupSummaries = map[string]string{
 	"identity": "Link external keys to accounts",
 	"item":     "Save, show and delete items by key",
 	"session":  "Write session summaries",
-	"todo":     "List, complete and reopen tasks",
+	"todo":     "List, add, complete and reopen tasks",
 }
 
 // ensureGroup returns the subcommand of parent with that name. It creates a command

@@ -85,6 +85,8 @@ func (p *Printer) printAnswer(answer any) error {
 		p.println(p.paintPlace(a.Path, a.Line))
 	case *api.TodoAnswer:
 		p.printTodo(a)
+	case *api.TodoAddAnswer:
+		p.printTodoAdd(a)
 	case *api.NoteAnswer:
 		p.printNotePlaces(a.Path, []int{a.Line})
 	case *api.CaptureAnswer:

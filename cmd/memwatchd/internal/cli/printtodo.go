@@ -9,16 +9,21 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 )
 
-// printTodos shows open tasks grouped by the day since which they exist, with the
-// progress of each day. Below each task it shows the places of its copies,
-// newest first.
+// printTodos shows overdue tasks, then the others grouped by the day since which they
+// exist, with the progress of each day. Each task has a short id. Below each task it
+// shows the places of its copies, newest first.
 func (p *Printer) printTodos(a *api.TodosAnswer) {
 	days := map[string]api.TodoDay{}
 	for _, d := range a.Days {
 		days[d.Day] = d
 	}
+	ids := shortTaskIDs(a.Todos)
 	for i, t := range a.Todos {
-		if i == 0 || t.Since != a.Todos[i-1].Since {
+		switch {
+		case i > 0 && t.Overdue == a.Todos[i-1].Overdue && (t.Overdue || t.Since == a.Todos[i-1].Since):
+		case t.Overdue:
+			p.println(p.Style(term.AsBad, "overdue"))
+		default:
 			if i > 0 {
 				p.println("")
 			}
@@ -30,9 +35,18 @@ func (p *Printer) printTodos(a *api.TodosAnswer) {
 				p.Style(term.AsMuted, joinNonEmpty(p.formatDayDistance(t.Since), progress)))
 		}
 		p.printHanging("  ", p.formatCheckbox(t.State)+" ", maxSnippet, plainText(term.AsText, t.Text))
+		note := "  " + p.Style(term.AsMuted, term.EscapeLine(ids[i]))
+		if t.Due != "" {
+			style := term.AsMuted
+			if t.Overdue {
+				style = term.AsBad
+			}
+			note += "  " + p.Style(style, "due "+term.EscapeLine(t.Due))
+		}
 		places := firstOf(t.Places, maxOtherPlaces, p.width == 0)
 		for _, c := range places {
-			p.printf("      %s\n", p.paintPlace(c.Path, c.Line))
+			p.printf("      %s%s\n", p.paintPlace(c.Path, c.Line), note)
+			note = ""
 		}
 		if n := len(t.Places) - len(places); n > 0 {
 			p.printf("      %s\n", p.Style(term.AsMuted, fmt.Sprintf("and at %s more", term.Plural(n, "place"))))
@@ -40,9 +54,22 @@ func (p *Printer) printTodos(a *api.TodosAnswer) {
 	}
 	if len(a.Todos) == 0 {
 		p.addHint(term.AsMuted,
-			"no tasks in sessions and daily notes; run `memwatchd search --state open` to find tasks in other files")
+			"no tasks in sessions and daily notes; run `memwatchd todo list --all` to include other notes")
 	}
 	p.addIndexHints("", a.Index)
+}
+
+// printTodoAdd shows the place and the short id of a new task.
+func (p *Printer) printTodoAdd(a *api.TodoAddAnswer) {
+	switch {
+	case a.Path == "":
+		p.addHint(term.AsMuted, "added; readable in private contexts only")
+	case a.Already:
+		p.addHint(term.AsMuted, "the task was in the log already")
+	}
+	if a.Path != "" {
+		p.printTitle("", a.Path, a.Line, "", shortTaskID(a.ID))
+	}
 }
 
 // formatDayDistance returns the distance of a day from today, or "" if the output is not a

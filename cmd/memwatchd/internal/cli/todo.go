@@ -3,15 +3,18 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/memory"
 )
 
-// addTaskSearch lets a command that changes a task accept path:line, as other
-// commands print it, and any part of the text that only one task contains.
+// addTaskSearch lets a command that changes a task accept the short id of a list,
+// path:line, as other commands print it, and any part of the text that only one
+// task contains.
 func addTaskSearch(c *cobra.Command, op *api.Operation, req *api.Request, g *Globals) {
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		typed, given := paramGiven(req, "text")
@@ -37,45 +40,137 @@ func addTaskSearch(c *cobra.Command, op *api.Operation, req *api.Request, g *Glo
 	}
 }
 
-// selectTask replaces the text of a request by the id of the task that it means.
-// If no task contains the text, it returns notFound.
+// selectTask replaces the text of a request by the id of the task that it means. Tasks
+// of ordinary notes are considered if no other task is meant. If no task contains the
+// text, it returns notFound.
 func (a *invocation) selectTask(cmd *cobra.Command, req *api.Request, typed string, notFound error) error {
-	list, err := a.client.Todos(cmd.Context(), api.TodosRequest{State: "all"})
-	if err != nil {
-		return err
-	}
-	path, line := resolvePlace(a.out.memory, typed)
 	state, given := paramGiven(req, "state")
 	if !given {
 		state = "done"
 	}
-	var id string
-	var candidates []string
-	for _, task := range list.Todos {
-		if line == 0 && task.State != state && strings.Contains(strings.ToLower(task.Text), strings.ToLower(typed)) {
-			id = task.Places[0].ID
-			candidates = append(candidates, fmt.Sprintf("%q", task.Text))
+	path, line := resolvePlace(a.out.memory, typed)
+	var found []api.Todo
+	for _, notes := range []bool{false, true} {
+		list, err := a.client.Todos(cmd.Context(), api.TodosRequest{State: "all", Notes: notes})
+		if err != nil {
+			return err
 		}
-		for _, p := range task.Places {
-			if line > 0 && p.Path == path && p.Line == line {
-				id, candidates = p.ID, []string{task.Text}
-			}
+		if line > 0 {
+			found = tasksAt(list.Todos, path, line)
+		} else {
+			found = matchTasks(list.Todos, typed, state)
+		}
+		if len(found) > 0 {
+			break
 		}
 	}
 	switch {
-	case len(candidates) == 0 && line > 0:
-		return fmt.Errorf("there is no task in line %d of %s: run `memwatchd todo list` to list tasks", line, path)
-	case len(candidates) == 0:
+	case len(found) == 0 && line > 0:
+		return fmt.Errorf("there is no task in line %d of %s: run `memwatchd todo list --all` to list tasks", line, path)
+	case len(found) == 0:
 		return notFound
-	case len(candidates) > 1:
+	case len(found) > 1:
+		var candidates []string
 		const most = 10
-		if n := len(candidates); n > most {
-			candidates = append(candidates[:most], fmt.Sprintf("and %d more", n-most))
+		for i, id := range shortTaskIDs(found[:min(len(found), most)]) {
+			candidates = append(candidates, fmt.Sprintf("%q (%s)", found[i].Text, id))
 		}
-		return fmt.Errorf("more than one task contains %q: %s", typed, strings.Join(candidates, ", "))
+		if n := len(found) - most; n > 0 {
+			candidates = append(candidates, fmt.Sprintf("and %d more", n))
+		}
+		return fmt.Errorf("more than one task matches %q: %s; use an id in parentheses", typed,
+			strings.Join(candidates, ", "))
 	}
 	if err := setParam(req, "text", ""); err != nil {
 		return err
 	}
-	return setParam(req, "id", id)
+	return setParam(req, "id", found[0].Places[0].Task())
+}
+
+// tasksAt returns the task at a line of a file, with only this place.
+func tasksAt(todos []api.Todo, path string, line int) []api.Todo {
+	for _, t := range todos {
+		for _, p := range t.Places {
+			if p.Path == path && p.Line == line {
+				t.Places = []api.TodoPlace{p}
+				return []api.Todo{t}
+			}
+		}
+	}
+	return nil
+}
+
+// matchTasks returns the tasks with an id that begins with a text, and those that
+// contain the text. Of these it prefers tasks that are not in the given state, then
+// those with exactly this text.
+func matchTasks(todos []api.Todo, typed, state string) []api.Todo {
+	var found []api.Todo
+	id := strings.ToLower(strings.TrimLeft(typed, "~^"))
+	for _, t := range todos {
+		known := len(id) >= minShortID && slices.ContainsFunc(t.Places, func(p api.TodoPlace) bool {
+			return strings.HasPrefix(strings.ToLower(bareTaskID(p.Task())), id)
+		})
+		if known || t.State != state && strings.Contains(memory.Fold(t.Text), memory.Fold(typed)) {
+			found = append(found, t)
+		}
+	}
+	for _, better := range []func(api.Todo) bool{
+		func(t api.Todo) bool { return t.State != state },
+		func(t api.Todo) bool { return memory.Fold(t.Text) == memory.Fold(typed) },
+	} {
+		if slices.ContainsFunc(found, better) {
+			found = slices.DeleteFunc(found, func(t api.Todo) bool { return !better(t) })
+		}
+	}
+	return found
+}
+
+// minShortID is the minimum length of a shortened id.
+const minShortID = 4
+
+// shortTaskIDs returns for each task an id that people can type: the given id, or the
+// shortest beginning of the derived id that no other task of the list has.
+func shortTaskIDs(todos []api.Todo) []string {
+	short, sorted := make([]string, len(todos)), make([]string, len(todos))
+	for i, t := range todos {
+		sorted[i] = bareTaskID(t.Places[0].Task())
+	}
+	slices.Sort(sorted)
+	sorted = slices.Compact(sorted)
+	for i, t := range todos {
+		id := t.Places[0].Task()
+		bare := bareTaskID(id)
+		at, _ := slices.BinarySearch(sorted, bare)
+		n := len(shortTaskID(id))
+		for _, beside := range []int{at - 1, at + 1} {
+			if beside >= 0 && beside < len(sorted) {
+				n = max(n, commonPrefix(bare, sorted[beside])+1)
+			}
+		}
+		short[i] = bare[:min(n, len(bare))]
+	}
+	return short
+}
+
+// commonPrefix returns the number of bytes with which both texts begin.
+func commonPrefix(a, b string) int {
+	n := 0
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+// shortTaskID returns a given id whole and of a derived one the beginning.
+func shortTaskID(id string) string {
+	bare := bareTaskID(id)
+	if strings.Contains(id, "#~") {
+		return bare[:min(len(bare), minShortID)]
+	}
+	return bare
+}
+
+// bareTaskID returns an id without path and mark.
+func bareTaskID(id string) string {
+	return strings.TrimLeft(id[strings.LastIndexByte(id, '#')+1:], "~^")
 }

@@ -43,7 +43,7 @@ var operationGroups = []operationGroup{{
 }, {
 	file: "tasks.md", title: "Tasks",
 	intro: "List tasks and change their state in all files that contain them.",
-	names: []string{"todos", "todo"},
+	names: []string{"todos", "todo", "todo_add"},
 }, {
 	file: "items.md", title: "Items",
 	intro: "Store values under a namespace and a key, and look them up exactly.",
