@@ -6,7 +6,7 @@ type GetRequest struct {
 	From  int    `json:"from" default:"1" min:"1" doc:"first line to return, from 1"`
 	Lines int    `json:"lines" min:"0" doc:"number of lines to return; 0 returns all"`
 	ID    string `json:"id" doc:"entry in place of a file: path#id, or its explicit id"`
-	Plain bool   `json:"plain" doc:"return the text of the entry as it was given to note or capture: without list marker, indentation and attributes"`
+	Plain bool   `json:"plain" doc:"return the text of the entry as it was given to note, capture or remember: without list marker, indentation and attributes, and in long-term files without added date"`
 	Fresh
 	Scope
 }

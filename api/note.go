@@ -3,7 +3,7 @@ package api
 // CaptureRequest requests that bullets about requests or results be appended to
 // the log of today.
 type CaptureRequest struct {
-	Bullets    []string `json:"bullets" arg:"rest" stdin:"true" doc:"one to three short lines"`
+	Bullets    []string `json:"bullets" arg:"rest" stdin:"true" doc:"one to three bullets; several lines of one stay as they are"`
 	Text       string   `json:"text" stdin:"true" doc:"longer text to reduce to one to three bullets, such as an agent's final report; a configured model does this in the background"`
 	Type       string   `json:"type" default:"crumb" enum:"request,result,crumb" doc:"type of the bullets: request, result or crumb"`
 	Source     string   `json:"source" doc:"origin of the bullets, such as the name of a program"`

@@ -7,6 +7,7 @@ type RememberRequest struct {
 	Section  string   `json:"section" complete:"section" doc:"heading above the item; default: the heading that fits best"`
 	Session  string   `json:"session" complete:"session" doc:"id of the session; each session can save one item a day"`
 	Explicit bool     `json:"explicit" need:"true" doc:"true if the user explicitly asked to remember this"`
+	Source   string   `json:"source" doc:"origin of the fact, such as a message id; with a session, the session is the origin"`
 	Evidence []string `json:"evidence" complete:"path" doc:"evidence for the fact: paths, path#id or URLs"`
 	Scope
 }

@@ -55,9 +55,9 @@ func putLines(doc *memory.Document, lines []summaryLine, l *memory.Layout, parse
 	r := doc.Revise()
 	for i := range list {
 		if c := &list[i]; c.at >= 0 {
-			r.Replace(c.at, c.String())
+			r.Replace(c.at, c.In(doc))
 		} else {
-			r.Append(c.Section(), c.String())
+			r.Append(c.Section(), c.In(doc))
 		}
 	}
 	return r.Apply(parse)

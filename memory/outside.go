@@ -254,6 +254,49 @@ func TrimText(text string) string {
 	}
 }
 
+// DatedForms returns ways to write client-supplied text as one list item with a title
+// and the date on which it was added, best first; either may be empty. The date
+// follows one line, and several lines as a paragraph of its own. suffix, such as a
+// comment, comes last. [Entry.Remembered] returns the text. Text that is parsed
+// differently is escaped by the last form.
+func DatedForms(title, text, day, suffix string) []string {
+	added := ""
+	if day != "" {
+		added = " (added " + day + ")"
+	}
+	escaped := TitledItem(title, strings.TrimSpace(text)+added, suffix)
+	head := "-"
+	if title = HeadingLine(title); title != "" {
+		head = "- **" + title + "**:"
+	}
+	forms := WriteForms(text, true)
+	switch several := strings.Contains(TrimText(text), "\n"); {
+	case several && title != "":
+		forms = []string{forms[1], "-\n" + strings.TrimPrefix(forms[1], "-")} // below the title
+	case title != "":
+		forms = []string{"- " + TrimText(text)}
+	case !several:
+		forms = forms[:1]
+	}
+	dates := []string{added}
+	if strings.Contains(forms[0], "\n") && added != "" {
+		dates = []string{"\n\n  " + added[1:], "\n  " + added[1:]} // a parser may end the item at a blank line
+	}
+	var dated []string
+	for _, date := range dates {
+		for _, form := range forms {
+			item := head + strings.TrimPrefix(form, "-") + date
+			if suffix != "" && strings.Contains(item, "\n") && date == "" {
+				item += "\n  " + suffix
+			} else if suffix != "" {
+				item += " " + suffix
+			}
+			dated = append(dated, item)
+		}
+	}
+	return append(dated, escaped)
+}
+
 // Content returns the text of the entry without list marker, indentation and
 // the escapes of [WriteForms]: the text from which WriteForms made the block.
 func (e *Entry) Content() string {
@@ -262,20 +305,44 @@ func (e *Entry) Content() string {
 	}
 	lines := strings.Split(e.Text, "\n")
 	head := strings.TrimLeft(lines[0], " ")
-	first, ok := strings.CutPrefix(head, "- ")
+	marker := listMarker(head)
+	width := len(lines[0]) - len(head) + len(marker) + 1 // of the indentation below
+	first, ok := strings.CutPrefix(head, marker+" ")
 	for i, line := range lines[1:] {
 		n := len(line) - len(strings.TrimLeft(line, " "))
-		lines[i+1] = line[min(n, 2):]
+		lines[i+1] = line[min(n, width):]
 	}
 	switch {
 	case ok && (len(lines) == 1 || strings.HasPrefix(first, `\[`)):
 		lines[0] = unescapeLine(first)
 	case ok:
 		lines[0] = first
-	case head == "-":
+	case head == marker:
 		lines = lines[1:]
 	}
 	return strings.Join(lines, "\n")
+}
+
+// Remembered returns the text from which [DatedForms] made the entry. One line keeps its
+// title.
+func (e *Entry) Remembered() string {
+	text := e.Content()
+	if e.Added != "" {
+		for _, date := range []string{"\n\n(added " + e.Added + ")", "\n(added " + e.Added + ")", " (added " + e.Added + ")"} {
+			if before, ok := strings.CutSuffix(text, date); ok {
+				text = before
+				break
+			}
+		}
+	}
+	first, below, several := strings.Cut(text, "\n")
+	switch _, rest := splitTitle(first); {
+	case !several:
+		return unescapeLine(text) // the date followed the escapes
+	case e.Title != "" && rest == "" && strings.HasPrefix(trimMarkers(e.Text), first): // not below an empty marker
+		return strings.TrimPrefix(below, "\n")
+	}
+	return text
 }
 
 // unescapeLine returns the text from which escapeStart and escapeEnd make line, or

@@ -88,5 +88,20 @@ func TestGeneratedNotes(t *testing.T) {
 		if _, ok := writtenForm(text, false); !ok {
 			t.Errorf("note %d does not come back:\n%s", i, text)
 		}
+		for _, title := range []string{"", "Proxy"} {
+			want := TrimText(text)
+			if title != "" && !strings.Contains(want, "\n") {
+				want = "**" + title + "**: " + want
+			}
+			for _, marker := range []string{"-", "*", "12."} {
+				form := DatedForms(title, text, "2026-02-05", "<!-- source=cli -->")[0]
+				form = strings.ReplaceAll(marker+strings.TrimPrefix(form, "-"), "\n", "\n"+strings.Repeat(" ", len(marker)-1))
+				d := testLayout().Parse("MEMORY.md", []byte("# Facts\n\n"+form+"\n\n- below\n"), testMeta)
+				if len(d.Entries) != 2 || d.Entries[0].Remembered() != want ||
+					d.Entries[0].Added != "2026-02-05" || d.Entries[0].Source != "cli" || title != "" && d.Entries[0].Title != title {
+					t.Fatalf("fact %d does not come back:\n%s\n%q", i, form, d.Entries[0].Remembered())
+				}
+			}
+		}
 	}
 }

@@ -111,7 +111,10 @@ func (m writeOps) captureBlocks(c Call, r *api.CaptureRequest) ([]logBlock, erro
 	}
 	var blocks []logBlock
 	for _, bullet := range r.Bullets {
-		text := trimMarker(bullet)
+		text := bullet
+		if !strings.Contains(memory.TrimText(bullet), "\n") {
+			text = trimMarker(bullet)
+		}
 		if err := m.checkLogText("bullets", text); err != nil {
 			return nil, err
 		}

@@ -40,6 +40,9 @@ func (m readOps) get(ctx context.Context, c Call, r *api.GetRequest) (*api.GetAn
 		path, from = doc.Place.Path, shown.Line(e.Line)
 		lines = shown.Line(e.EndLine) - from + 1
 		plain = e.Content()
+		if doc.Place.Kind == memory.Longterm {
+			plain = e.Remembered()
+		}
 		defer m.recordUse(path + "#" + e.ID)
 	}
 	switch {

@@ -54,14 +54,31 @@ type logBlock struct {
 	entry memory.Entry // the entry that the block alone parses to
 }
 
-// source returns the block with its attributes, which follow several lines on a
-// line of their own.
-func (b *logBlock) source() string {
+// source returns the block with its attributes, without the usual type. The
+// attributes follow several lines on a line of their own.
+func (b *logBlock) source(usualType string) string {
 	space := " "
 	if strings.Contains(b.text, "\n") {
 		space = "\n  "
 	}
-	return b.text + space + memory.Comment(b.attributes, b.evidence)
+	attributes := b.attributes
+	if attributes["type"] == usualType {
+		attributes = maps.Clone(attributes)
+		delete(attributes, "type")
+	}
+	return b.text + space + memory.Comment(attributes, b.evidence)
+}
+
+// typeBelow returns the type of an entry without the attribute type below a new heading
+// at the end of a log.
+func (m writeOps) typeBelow(doc *memory.Document, heading string) string {
+	var outline strings.Builder
+	for _, h := range append(slices.Clip(doc.Headings), memory.Heading{Level: 2, Text: heading}) {
+		fmt.Fprintf(&outline, "%s %s\n", strings.Repeat("#", h.Level), h.Text)
+	}
+	outline.WriteString("text\n")
+	entries := m.Parse(vault.File{Path: doc.Place.Path, Data: []byte(outline.String())}).Entries
+	return entries[len(entries)-1].Type
 }
 
 // A logResult is the result of a logging.
@@ -143,15 +160,19 @@ func (m writeOps) appendLogFile(ctx context.Context, c Call, l logEdit, path str
 				return errNotOwnLog
 			}
 			there, texts = l.findBlocks(doc, c.View), nil
+			// Headings that the caller may not read must not affect the new one.
+			heading := doc.For(c.View).ClockHeading(l.at, l.topic)
+			usual := "" // type of an entry without the attribute; in public it is always written
+			if c.View.Private() {
+				usual = m.typeBelow(doc, heading)
+			}
 			for i := range l.blocks {
 				if there[i] < 0 && !slices.ContainsFunc(l.blocks[:i], l.blocks[i].sameText) {
-					texts = append(texts, l.blocks[i].source())
+					texts = append(texts, l.blocks[i].source(usual))
 				}
 			}
 			if len(texts) > 0 {
-				// Headings that the caller may not read must not affect the new
-				// one.
-				r.AppendSection(doc.For(c.View).ClockHeading(l.at, l.topic), texts...)
+				r.AppendSection(heading, texts...)
 				if _, ok := doc.Front.Field("updated_at"); ok && c.View.Readable(doc.Own) {
 					r.SetField("updated_at", memory.Timestamp(m.Now()))
 				}
@@ -185,7 +206,7 @@ func (m writeOps) finishBlock(b *logBlock, path string, at time.Time) error {
 	given := memory.TrimText(b.given)
 	escaped := memory.ListItem(given) // keeps the lines, but not the Markdown in them
 	for _, b.text = range append(memory.WriteForms(given, b.item), escaped) {
-		doc := m.Parse(vault.File{Path: path, Data: []byte(b.source() + "\n")})
+		doc := m.Parse(vault.File{Path: path, Data: []byte(b.source("") + "\n")})
 		if len(doc.Entries) != 1 || doc.Unsound {
 			continue
 		}

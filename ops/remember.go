@@ -108,7 +108,7 @@ func (m writeOps) checkLongTerm(r *longTermEdit) error {
 		return api.Errorf(api.Invalid, "text is empty")
 	}
 	given := []struct{ field, text string }{{"title", r.Title}, {"text", r.Text}, {"section", r.Section},
-		{"session", r.Session}}
+		{"session", r.Session}, {"source", r.Source}}
 	for _, e := range r.Evidence {
 		given = append(given, struct{ field, text string }{"evidence", e})
 	}
@@ -126,10 +126,14 @@ func (m writeOps) checkLongTerm(r *longTermEdit) error {
 		}
 	}
 	for _, g := range given[:3] {
-		if utf8.RuneCountInString(g.text) > maxNote {
+		if g.field != "text" && utf8.RuneCountInString(g.text) > maxNote {
 			return api.Errorf(api.TooLarge, "%s has more than %d characters", g.field, maxNote).
-				WithHint("shorten the text to one or two sentences, and write details to a separate file")
+				WithHint("shorten it to a few words")
 		}
+	}
+	if len(r.Text) > maxText {
+		return api.Errorf(api.TooLarge, "text has more than %d bytes", maxText).
+			WithHint("write details to a separate file")
 	}
 	if !r.Explicit {
 		return api.Errorf(api.Invalid, "saving permanently requires a request of the user").
@@ -235,7 +239,7 @@ func (m writeOps) fileExists(path string) bool {
 // insertItem inserts the item into the file. It replaces the matching item or appends
 // to the section.
 func (r *longTermEdit) insertItem(doc *memory.Document, rev *memory.Revision) error {
-	source := "api"
+	source := cmp.Or(oneLine(r.Source), "api")
 	if session := oneLine(r.Session); session != "" {
 		source = "session:" + session
 	}
@@ -281,27 +285,41 @@ func (r *longTermEdit) insertItem(doc *memory.Document, rev *memory.Revision) er
 }
 
 // itemText returns the text of the item. It adds today's date unless the text has a
-// date.
+// date. Lines, lists and code stay as they are; only a text that cannot be one item is
+// escaped.
 func (r *longTermEdit) itemText(comment string) (string, error) {
-	for _, added := range []string{"", " (added " + r.today + ")"} {
-		item := memory.TitledItem(r.Title, strings.TrimSpace(r.Text)+added, comment)
-		alone := r.parse([]byte(item))
-		if len(alone.Entries) != 1 || len(alone.Entries[0].Tasks) > 0 {
-			return "", api.Errorf(api.Invalid, "text is not exactly one list item").
-				WithHint("remove Markdown markup")
-		}
-		e := &alone.Entries[0]
-		if title := oneLine(r.Title); e.Title != title && title != "" {
-			return "", api.Errorf(api.Invalid, "title: %q cannot be a title", title).
-				WithHint("remove Markdown markup")
-		}
-		r.norm = e.Norm
-		if e.Added != "" {
+	given := memory.TrimText(r.Text)
+	failure := api.Errorf(api.Invalid, "text is not exactly one list item").WithHint("remove Markdown markup")
+	for _, day := range []string{"", r.today} {
+		forms := memory.DatedForms(r.Title, given, day, comment)
+		for i, item := range forms {
+			alone := r.parse([]byte(item))
+			if len(alone.Entries) != 1 || alone.Unsound || len(alone.Entries[0].Tasks) > 0 {
+				continue
+			}
+			e := &alone.Entries[0]
+			if string(alone.Source[e.Comment.Start:e.Comment.End]) != comment { // code without an end contains it
+				continue
+			}
+			if title := oneLine(r.Title); e.Title != title && title != "" {
+				failure = api.Errorf(api.Invalid, "title: %q cannot be a title", title).
+					WithHint("remove Markdown markup")
+				continue
+			}
+			got := strings.TrimPrefix(e.Remembered(), "**"+memory.HeadingLine(r.Title)+"**: ")
+			if i < len(forms)-1 && got != given { // the last form is escaped
+				continue
+			}
+			if e.Added == "" {
+				failure = api.Errorf(api.Invalid, "text cannot be followed by the date of today").
+					WithHint("remove Markdown markup")
+				break
+			}
+			r.norm = e.Norm
 			return item, nil
 		}
 	}
-	return "", api.Errorf(api.Invalid, "text cannot be followed by the date of today").
-		WithHint("remove Markdown markup")
+	return "", failure
 }
 
 // findReplaced returns the index of the item with the same title, or of an untitled
@@ -310,12 +328,12 @@ func (r *longTermEdit) itemText(comment string) (string, error) {
 // years; another one is an error.
 func (r *longTermEdit) findReplaced(doc *memory.Document, source string) (at int, err error) {
 	at, r.duplicates = -1, 0
-	title, text := memory.Fold(r.Title), memory.TaskNorm(r.Text)
+	title, text, given := memory.Fold(r.Title), memory.TaskNorm(r.Text), memory.TrimText(r.Text)
 	other := false // another item of the session
 	for i := range doc.Entries {
 		e := &doc.Entries[i]
 		same := e.Block == memory.Item && (len(e.Tasks) == 0 || r.commitment) && memory.Fold(e.Title) == title &&
-			(title != "" || memory.TaskNorm(e.Norm) == text)
+			(title != "" || memory.TaskNorm(e.Norm) == text || e.Remembered() == given)
 		if same {
 			at, r.duplicates = i, r.duplicates+1
 		}

@@ -50,6 +50,7 @@ var Tools = []*Tool{
 		Name: "memory_todos", Title: "List tasks", Set: CoreTools,
 		Text: "List tasks with their positions: overdue ones first, then the oldest. Copies of one task are listed " +
 			"together.",
+		Unlisted: []string{"notes"},
 	}, "todos"),
 	newTool(Tool{
 		Name: "memory_todo", Title: "Complete a task", Set: CoreTools, Idempotent: true,
@@ -73,6 +74,7 @@ var Tools = []*Tool{
 		Text: "Save one fact in long-term memory. Use this tool only when the user explicitly asks you to " +
 			"remember the fact, and set explicit to true. " +
 			"An entry with the same title is replaced. For everything else, use memory_note.",
+		Unlisted: []string{"source"},
 	}, "remember"),
 	newTool(Tool{
 		Name: "memory_forget", Title: "Forget permanently", Set: CoreTools, Destructive: true,

@@ -284,8 +284,8 @@ func setArguments(op *api.Operation, form *api.Command, req *api.Request, args [
 
 // setValue sets a parameter to a value from the command line. If the parameter
 // accepts standard input and the value is a dash, setValue reads standard
-// input: for a list one item per line, otherwise the text without its final
-// line break, which commands append.
+// input: the text without its final line break, which commands append. For a list it
+// adds the bullets of the text.
 func setValue(req *api.Request, p *api.Param, s string, stdin io.Reader) error {
 	if s != "-" || !p.Stdin {
 		return req.Set(p, s)
@@ -299,18 +299,35 @@ func setValue(req *api.Request, p *api.Param, s string, stdin io.Reader) error {
 	case len(text) == 0: // the program that writes it has probably failed
 		return fmt.Errorf("%s: %w", p.Name, errEmptyInput)
 	}
+	given := strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r")
 	if p.Kind() != "strings" {
-		return req.Set(p, strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r"))
+		return req.Set(p, given)
 	}
-	for line := range strings.Lines(string(text)) {
-		line = strings.TrimSpace(line)
-		if line != "" {
-			if err := req.Set(p, line); err != nil {
-				return err
-			}
+	for _, bullet := range splitBullets(given) {
+		if err := req.Set(p, bullet); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// splitBullets returns the items of a text that is a list with one line for each item,
+// or else the whole text.
+func splitBullets(text string) []string {
+	var items []string
+	for line := range strings.Lines(text) {
+		switch line = strings.TrimRight(line, " \t\r\n"); {
+		case line == "":
+		case strings.HasPrefix(line, "- "), strings.HasPrefix(line, "* "), strings.HasPrefix(line, "• "):
+			items = append(items, line)
+		default:
+			return []string{text}
+		}
+	}
+	if len(items) == 0 {
+		return []string{text}
+	}
+	return items
 }
 
 var errEmptyInput = errors.New("standard input is empty")
@@ -367,8 +384,13 @@ func newInvocation(cmd *cobra.Command, op *api.Operation, req *api.Request, g *G
 		return nil, err
 	}
 	for _, p := range op.Params {
-		if _, given := req.GivenValue(p); given && p.Name == "external_key" && client.Scope.Subject != nil {
+		switch _, given := req.GivenValue(p); {
+		case given && p.Name == "external_key" && client.Scope.Subject != nil:
 			return nil, api.Errorf(api.Invalid, "subject and external_key exclude each other") // as the daemon does
+		case !given && p.Name == "source":
+			if err := req.Set(p, "cli"); err != nil {
+				return nil, err
+			}
 		}
 	}
 	out := NewPrinter(g.Stdout, g.Stderr, c, g.NoColor)

@@ -21,7 +21,13 @@ import (
 func readMissingText(cmd *cobra.Command, op *api.Operation, form *api.Command, req *api.Request) (edited string,
 	err error) {
 	for _, p := range Arguments(op, form) {
-		if _, given := req.GivenValue(p); given || !p.Need {
+		_, given := req.GivenValue(p)
+		if op.Name == "capture" && !given {
+			_, given = paramGiven(req, "text")
+		} else if !p.Need {
+			continue
+		}
+		if given {
 			continue
 		}
 		if !p.Stdin {
