@@ -39,6 +39,20 @@ const (
 const outOfReach = "copies in version control, backups, editors, other machines and programs that requested the " +
 	"text are not removed"
 
+// A literal is a text to look for.
+type literal struct {
+	text    string
+	anyCase bool // matches upper and lower case
+}
+
+// in reports whether a text contains the literal. No text contains an empty one.
+func (l literal) in(text string) bool {
+	if l.anyCase && !strings.Contains(text, l.text) {
+		return strings.Contains(strings.ToLower(text), strings.ToLower(l.text))
+	}
+	return l.text != "" && strings.Contains(text, l.text)
+}
+
 // A forgetLists holds the lists from which entries can be removed.
 type forgetLists struct {
 	eraseMu sync.Mutex // serializes removals
@@ -50,7 +64,7 @@ type forgetLists struct {
 // A forgetList is the result returned to one subject.
 type forgetList struct {
 	subject     string
-	match       string
+	match       literal
 	occurrences []occurrence
 	made        time.Time
 }
@@ -81,9 +95,10 @@ func (m writeOps) forget(ctx context.Context, c Call, r *api.ForgetRequest) (*ap
 	if err := m.waitAllIndexed(ctx, &c); err != nil {
 		return nil, err
 	}
-	traces := m.findOccurrences(c, match)
+	wanted := literal{match, !r.Case}
+	traces := m.findOccurrences(c, wanted)
 	addOccurrences(answer, traces)
-	answer.Token, answer.Beyond = m.forgetLists.storeList(forgetList{c.Scope.Subject, match, traces, m.Now()}),
+	answer.Token, answer.Beyond = m.forgetLists.storeList(forgetList{c.Scope.Subject, wanted, traces, m.Now()}),
 		outOfReach
 	return answer, nil
 }
@@ -115,7 +130,7 @@ func addOccurrences(a *api.ForgetAnswer, traces []occurrence) {
 // the text and the listed occurrences.
 func (f *forgetLists) storeList(l forgetList) string {
 	sum := sha256.New()
-	for _, s := range append([]string{l.subject, l.match}, idsOf(l.occurrences)...) {
+	for _, s := range append([]string{l.subject, l.match.text, fmt.Sprint(l.match.anyCase)}, idsOf(l.occurrences)...) {
 		fmt.Fprintf(sum, "%d:%s", len(s), s)
 	}
 	token := hex.EncodeToString(sum.Sum(nil)[:10])
@@ -157,7 +172,7 @@ func (f *forgetLists) findList(c Call, token string, now time.Time) (forgetList,
 
 // findOccurrences returns the occurrences of a text that the caller may read, in the
 // order of paths and lines.
-func (m writeOps) findOccurrences(c Call, match string) []occurrence {
+func (m writeOps) findOccurrences(c Call, match literal) []occurrence {
 	traces := []occurrence{}
 	for doc, shown := range m.readableFiles(c, func(*index.FileInfo) bool { return true }) {
 		traces = append(traces, m.occurrencesIn(c, doc, shown, match)...)
@@ -169,11 +184,11 @@ func (m writeOps) findOccurrences(c Call, match string) []occurrence {
 // may change them. It also searches
 // masked text, so a caller who knows a credential can have the credential
 // erased.
-func (m writeOps) occurrencesIn(c Call, doc *memory.Document, shown memory.Shown, match string) []occurrence {
+func (m writeOps) occurrencesIn(c Call, doc *memory.Document, shown memory.Shown, match literal) []occurrence {
 	path, kind := doc.Place.Path, doc.Place.Kind.String()
 	may, mayFile := m.mayChangeEntry(c), m.mayChange(c, doc.Own, doc.Front.Author())
 	var traces []occurrence
-	if mayFile && strings.Contains(path, match) {
+	if mayFile && match.in(path) {
 		traces = append(traces,
 			occurrence{Occurrence: api.Occurrence{What: "path", Path: path, Kind: kind, Text: path}})
 	}
@@ -201,7 +216,7 @@ func (m writeOps) occurrencesIn(c Call, doc *memory.Document, shown memory.Shown
 	}
 	field, _ := doc.Front.Field("summary")
 	if said := summaryOf(doc); mayFile && shown.Line(field.Line) > 0 &&
-		(strings.Contains(said, match) || strings.Contains(doc.Front.Summary, match)) {
+		(match.in(said) || match.in(doc.Front.Summary)) {
 		for line := range strings.Count(said, "\n") + 1 {
 			if at := shown.Line(field.Line + line); at > 0 {
 				of[at] = true
@@ -215,7 +230,7 @@ func (m writeOps) occurrencesIn(c Call, doc *memory.Document, shown memory.Shown
 	}
 	for i, text := range shown.Lines {
 		source := shown.Source(i + 1)
-		if !mayFile || of[i+1] || !strings.Contains(doc.SourceLines(source, source), match) {
+		if !mayFile || of[i+1] || !match.in(doc.SourceLines(source, source)) {
 			continue
 		}
 		t := occurrence{Occurrence: api.Occurrence{What: "hidden", Path: path, Line: i + 1, EndLine: i + 1, Kind: kind,
@@ -247,12 +262,12 @@ func summaryOf(doc *memory.Document) string {
 	return doc.SourceLines(field.Line, field.Line+lines)
 }
 
-func entryContains(e *memory.Entry, source, match string) bool {
-	if strings.Contains(source, match) || strings.Contains(e.Text, match) {
+func entryContains(e *memory.Entry, source string, match literal) bool {
+	if match.in(source) || match.in(e.Text) {
 		return true
 	}
 	for _, value := range e.Attributes {
-		if strings.Contains(value, match) {
+		if match.in(value) {
 			return true
 		}
 	}

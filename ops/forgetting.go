@@ -153,7 +153,7 @@ func (l *forgetList) chooseOccurrences(ids []string) ([]occurrence, error) {
 
 // checkUnchanged returns an error if a chosen occurrence has changed since it was
 // listed.
-func (m writeOps) checkUnchanged(c Call, match string, chosen []occurrence) error {
+func (m writeOps) checkUnchanged(c Call, match literal, chosen []occurrence) error {
 	var now []occurrence
 	for i, t := range chosen {
 		if i == 0 || chosen[i-1].Path != t.Path {

@@ -13,14 +13,14 @@ import (
 // A textMatcher is the set of texts to find outside of entries: the matched text
 // and the lines of the removed entries. The zero value finds nothing.
 type textMatcher struct {
-	match      string
+	match      literal
 	lines      map[string]bool // normalized by bare
 	raw        map[string]bool // as they were written
 	norms      map[string]bool // of whole entries
 	everyEntry bool            // all entries with the text are removed
 }
 
-func newTextMatcher(match string, chosen []occurrence) *textMatcher {
+func newTextMatcher(match literal, chosen []occurrence) *textMatcher {
 	n := &textMatcher{match: match}
 	for _, t := range chosen {
 		if t.What == "entry" {
@@ -64,7 +64,7 @@ func normalizeLine(line string) string {
 
 // matchesText reports whether a text contains the matched text or a removed line.
 func (n *textMatcher) matchesText(text string) bool {
-	if n.match != "" && strings.Contains(unixLines(text), n.match) {
+	if n.match.in(unixLines(text)) {
 		return true
 	}
 	for line := range strings.Lines(text) {
@@ -96,7 +96,7 @@ func (n *textMatcher) matchingLines(text string) []int {
 			lost = append(lost, i)
 		}
 	}
-	if n.match == "" || !n.matchesText(text) || n.matchesText(withoutLines(text, lost)) {
+	if n.match.text == "" || !n.matchesText(text) || n.matchesText(withoutLines(text, lost)) {
 		return nil
 	}
 	return lost
@@ -118,7 +118,7 @@ func withoutLines(text string, lost []int) string {
 // removed. It is if it equals a removed entry, or if all entries with the text
 // are removed and it contains the text.
 func (n *textMatcher) matchesEntry(e *memory.Entry, source string) bool {
-	return n.norms[e.Norm] || n.everyEntry && n.match != "" && entryContains(e, source, n.match)
+	return n.norms[e.Norm] || n.everyEntry && n.match.text != "" && entryContains(e, source, n.match)
 }
 
 // findHunks returns the journal hunks that contain the text. It covers the

@@ -4,10 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
@@ -60,7 +61,15 @@ func (a *invocation) forgetEntries(cmd *cobra.Command, req *api.Request, yes boo
 		switch {
 		case list.Disabled:
 			return nil
-		case first && !yes && !confirmRemoval(cmd.InOrStdin(), cmd.ErrOrStderr(), list.Total, len(ids)):
+		case first && !yes && list.Total > 0 && len(ids) == 0:
+			return nil // nothing that can be removed from here
+		case first && !yes && !term.IsTerminal(cmd.InOrStdin()):
+			if list.Total == 0 {
+				return nil
+			}
+			return fmt.Errorf("nothing was removed; to remove %s, run %s", term.Plural(len(ids), "entry"),
+				removalCommand(cmd, ids, list.Token))
+		case first && !yes && !confirmRemoval(cmd.InOrStdin(), cmd.ErrOrStderr(), list.Total):
 			return nil
 		}
 		raw, err = a.removeEntries(cmd, req, ids, list.Token)
@@ -105,13 +114,24 @@ func (a *invocation) removeEntries(cmd *cobra.Command, list *api.Request, ids []
 	return a.client.Do(cmd.Context(), req)
 }
 
-// confirmRemoval requests consent on the terminal and reports whether it was given.
-// Without a terminal it returns false.
-func confirmRemoval(in io.Reader, out io.Writer, total, removable int) bool {
-	f, ok := in.(*os.File)
-	if !ok || !term.IsTerminal(f) || total > 0 && removable == 0 {
-		return false
+// removalCommand returns the command that removes listed entries of the memory and the
+// scope that the flags select.
+func removalCommand(cmd *cobra.Command, ids []string, token string) string {
+	words := strings.Fields(cmd.CommandPath())
+	cmd.InheritedFlags().VisitAll(func(f *pflag.Flag) {
+		if f.Changed && f.Name != "json" {
+			words = append(words, "--"+f.Name+"="+f.Value.String())
+		}
+	})
+	words = append(words, "--token="+token)
+	for _, id := range ids {
+		words = append(words, "--ids="+id)
 	}
+	return term.ShellLine(words...)
+}
+
+// confirmRemoval requests consent on the terminal and reports whether it was given.
+func confirmRemoval(in io.Reader, out io.Writer, total int) bool {
 	question := "Permanently remove all listed text from files, archive, journal and index?"
 	if total == 0 {
 		question = "Permanently remove the text from the journal?"
