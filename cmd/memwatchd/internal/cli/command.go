@@ -89,6 +89,9 @@ func newOperationCommand(op *api.Operation, form *api.Command, name string, g *G
 			if err != nil {
 				return UsageError{Err: err}
 			}
+			if showsSummary(op, req) {
+				return showSummary(cmd, op, req, g)
+			}
 			err = runOperation(cmd, op, req, g)
 			switch {
 			case edited == "":
@@ -368,6 +371,7 @@ type invocation struct {
 	g      *Globals
 	client *client.Client
 	out    *Printer
+	owner  string // of the memory, by the configuration
 
 	unselected bool // the command line does not select the change to undo
 }
@@ -407,7 +411,7 @@ func newInvocation(cmd *cobra.Command, op *api.Operation, req *api.Request, g *G
 			return nil, err
 		}
 	}
-	return &invocation{op: op, g: g, client: client, out: out}, nil
+	return &invocation{op: op, g: g, client: client, out: out, owner: c.Memory.Owner}, nil
 }
 
 // pageOf returns the page of hits that a request selects.

@@ -1,0 +1,91 @@
+package cli
+
+import (
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
+	"github.com/memwatchd/memwatchd/memory"
+)
+
+// showsSummary reports whether a request to store a summary has neither a text nor
+// evidence, so that the stored summary is shown.
+func showsSummary(op *api.Operation, req *api.Request) bool {
+	if op.Name != "profile" && op.Name != "project" {
+		return false
+	}
+	for _, name := range []string{"text", "evidence", "external_key"} {
+		if _, given := paramGiven(req, name); given {
+			return false
+		}
+	}
+	return true
+}
+
+// A storedSummary is a summary as shown in JSON.
+type storedSummary struct {
+	Name     string   `json:"name"`
+	Text     string   `json:"text"`
+	Evidence []string `json:"evidence"`
+	Path     string   `json:"path"`
+	Line     int      `json:"line"`
+}
+
+// showSummary shows the stored summaries of the subject, or the one with the name of
+// the request.
+func showSummary(cmd *cobra.Command, op *api.Operation, req *api.Request, g *Globals) error {
+	a, err := newInvocation(cmd, op, req, g)
+	if err != nil {
+		return err
+	}
+	subject := a.owner
+	if s := a.client.Scope.Subject; s != nil {
+		subject = *s
+	}
+	path := memory.SummaryPath(subject, "", "")
+	if op.Name == "project" {
+		path = memory.SummaryPath(subject, "project", "")
+	}
+	file, err := a.client.Get(cmd.Context(), api.GetRequest{Path: path})
+	failure, ok := errors.AsType[*api.Error](err)
+	switch {
+	case ok && failure.Code == api.NotFound:
+		file = &api.GetAnswer{}
+	case err != nil:
+		return err
+	}
+	name, named := paramGiven(req, "name")
+	doc := new(memory.Layout).Parse(path, []byte(file.Text), memory.Meta{})
+	shown := []storedSummary{}
+	for i := range doc.Entries {
+		e := &doc.Entries[i]
+		if !e.IsSummary() || named && memory.Fold(e.Title) != memory.Fold(name) {
+			continue
+		}
+		shown = append(shown, storedSummary{e.Title, e.SummaryText(), e.Evidence, path, e.Line})
+	}
+	if g.JSON {
+		raw, err := api.EncodeJSON(map[string]any{"summaries": shown})
+		if err != nil {
+			return err
+		}
+		_, err = g.Stdout.Write(term.EscapeJSON(raw))
+		return err
+	}
+	for _, s := range shown {
+		a.out.printTitle("", s.Path, s.Line, "", s.Name)
+		a.out.printIndented(0, plainText(term.AsText, s.Text))
+	}
+	if len(shown) == 0 {
+		a.out.addHint(term.AsMuted, "no summary is stored; to store one, add its text and --evidence")
+	}
+	if err := a.out.flush(); err != nil {
+		return err
+	}
+	if len(shown) == 0 {
+		return ErrNothing
+	}
+	return nil
+}
