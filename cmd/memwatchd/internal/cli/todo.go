@@ -25,15 +25,14 @@ func addTaskSearch(c *cobra.Command, op *api.Operation, req *api.Request, g *Glo
 		if err != nil {
 			return err
 		}
-		var notFound error
 		if _, line := resolvePlace(a.out.memory, typed); line == 0 {
-			notFound = runOperation(cmd, op, req, g)
-			failure, ok := errors.AsType[*api.Error](notFound)
+			err := runOperation(cmd, op, req, g)
+			failure, ok := errors.AsType[*api.Error](err)
 			if !ok || failure.Code != api.NotFound {
-				return notFound
+				return err
 			}
 		}
-		if err := a.selectTask(cmd, req, typed, notFound); err != nil {
+		if err := a.selectTask(cmd, req, typed); err != nil {
 			return err
 		}
 		return runOperation(cmd, op, req, g)
@@ -41,9 +40,8 @@ func addTaskSearch(c *cobra.Command, op *api.Operation, req *api.Request, g *Glo
 }
 
 // selectTask replaces the text of a request by the id of the task that it means. Tasks
-// of ordinary notes are considered if no other task is meant. If no task contains the
-// text, it returns notFound.
-func (a *invocation) selectTask(cmd *cobra.Command, req *api.Request, typed string, notFound error) error {
+// of ordinary notes are considered if no other task is meant.
+func (a *invocation) selectTask(cmd *cobra.Command, req *api.Request, typed string) error {
 	state, given := paramGiven(req, "state")
 	if !given {
 		state = "done"
@@ -68,7 +66,7 @@ func (a *invocation) selectTask(cmd *cobra.Command, req *api.Request, typed stri
 	case len(found) == 0 && line > 0:
 		return fmt.Errorf("there is no task in line %d of %s: run `memwatchd todo list --all` to list tasks", line, path)
 	case len(found) == 0:
-		return notFound
+		return fmt.Errorf("task %q not found: run `memwatchd todo list --all` to list tasks", typed)
 	case len(found) > 1:
 		var candidates []string
 		const most = 10
