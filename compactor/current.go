@@ -55,9 +55,9 @@ func putLines(doc *memory.Document, lines []summaryLine, l *memory.Layout, parse
 	r := doc.Revise()
 	for i := range list {
 		if c := &list[i]; c.at >= 0 {
-			r.Replace(c.at, c.In(doc))
+			r.Replace(c.at, c.String())
 		} else {
-			r.Append(c.Section(), c.In(doc))
+			r.Append(c.Section(), c.String())
 		}
 	}
 	return r.Apply(parse)

@@ -127,20 +127,6 @@ func attrValue(attrs []attr, key string) (string, bool) {
 	return "", false
 }
 
-// VisibilityAttribute returns the value of the attribute visibility with which an entry
-// of the document has a visibility. It is empty if every entry there has this
-// visibility by default. In sessions and daily notes it is never empty, because the
-// default is a setting, and a change of the setting must not publish an entry.
-func (d *Document) VisibilityAttribute(v Visibility) string {
-	switch d.Place.Kind {
-	case Longterm, Items, Note:
-		if v == PrivateOnly && !d.Front.HasVisibility && d.Place.Visibility == v {
-			return ""
-		}
-	}
-	return v.String()
-}
-
 // setsPrivate reports whether attributes make text private.
 func setsPrivate(attrs []attr) bool {
 	v, ok := attrValue(attrs, "visibility")

@@ -376,18 +376,11 @@ func (s *Summary) Section() []string {
 	return []string{privateSummaries}
 }
 
-// String returns the summary as a list item with its comment, for any document.
-func (s *Summary) String() string { return s.withVisibility(s.Visibility.String()) }
-
-// In returns the summary as a list item with its comment, for a document.
-func (s *Summary) In(d *Document) string {
-	return s.withVisibility(d.VisibilityAttribute(s.Visibility))
-}
-
-func (s *Summary) withVisibility(visibility string) string {
+// String returns the summary as a list item with its comment.
+func (s *Summary) String() string {
 	attributes := map[string]string{}
 	maps.Copy(attributes, s.Attributes)
-	attributes["visibility"] = visibility
+	attributes["visibility"] = s.Visibility.String()
 	return s.itemLine() + " " + Comment(attributes, s.Evidence)
 }
 

@@ -209,8 +209,7 @@ func insertItem(doc *memory.Document, r *memory.Revision, held []int, item *api.
 		confidence = strconv.FormatFloat(*item.Confidence, 'g', -1, 64)
 	}
 	text, err := doc.ItemText(at, item.Key, item.Value, []memory.Attribute{
-		{Key: "id", Value: item.ID},
-		{Key: "visibility", Value: doc.VisibilityAttribute(memory.ParseVisibility(item.Visibility))},
+		{Key: "id", Value: item.ID}, {Key: "visibility", Value: item.Visibility},
 		{Key: "confidence", Value: confidence}, {Key: "source", Value: item.Source},
 		{Key: "created", Value: item.Created.Format(time.RFC3339Nano)},
 		{Key: "updated", Value: item.Updated.Format(time.RFC3339Nano)},
@@ -390,7 +389,7 @@ func (m writeOps) itemVisibility(ctx context.Context, c Call, r *api.ItemVisibil
 							at = i
 						}
 						if meant || len(list) > 1 {
-							rev.SetAttribute(i, "visibility", doc.VisibilityAttribute(memory.ParseVisibility(visibility)))
+							rev.SetAttribute(i, "visibility", visibility)
 						}
 					}
 					if at < 0 && path == f.doc.Place.Path {

@@ -112,9 +112,9 @@ func (m writeOps) putSummary(c Call, s memory.Summary, source string, doc *memor
 	}
 	s.Attributes["source"], s.Attributes["updated"] = sourceAttribute(c, source), now
 	if len(same) == 0 {
-		r.Append(s.Section(), s.In(doc))
+		r.Append(s.Section(), s.String())
 	} else {
-		r.Replace(same[0], s.In(doc))
+		r.Replace(same[0], s.String())
 	}
 	return len(same) > 0, nil
 }

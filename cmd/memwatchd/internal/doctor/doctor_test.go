@@ -293,8 +293,7 @@ func TestCheck(t *testing.T) {
 		Problems: []api.FileProblem{at("a.md", 2, "counter_wrong"), at("b.md", 3, "time_unreadable"),
 			at("c.md", 0, "unreadable"),
 			at("d.md", 4, "frontmatter_broken"), at("x", 0, "subject_conflict"), at("", 0, "journal_damaged")},
-		Skipped: []api.Skipped{{Path: ".e.md", Reason: "hidden file"},
-			{Path: "f.md", Reason: "conflict copy of e.md"}},
+		Skipped: []api.Skipped{{Path: ".e.md", Reason: "hidden file"}},
 	}, typed)
 	compareFindings(t, list, []string{
 		"note|in 1 place: a.md:2|memwatchd check --fix",
