@@ -38,7 +38,7 @@ func TestTextTooLong(t *testing.T) {
 		},
 	} {
 		fits, book := strings.Repeat("字", maxNote), strings.Repeat("字", maxNote+1)
-		if name == "note" || name == "capture" {
+		if name == "note" || name == "capture" || name == "remember" {
 			fits, book = strings.Repeat("x", maxText), strings.Repeat("x", maxText+1)
 		}
 		if err := ask(book); asError(err).Code != api.TooLarge || d.changes(t) != "" {
