@@ -259,7 +259,7 @@ soon() { for i in $(seq 600); do "$@" >/dev/null 2>&1 && return; sleep 0.1; done
 `
 
 // tells matches shell output that differs between runs.
-var tells = regexp.MustCompile(`(token|journal|undone)[: ]+[0-9a-z]{8,}`)
+var tells = regexp.MustCompile(`(token|journal|undone|--config)[:= ]+(?:[0-9a-z]{8,}|/\S+)`)
 
 func (w *week) shell(line string) string {
 	w.t.Helper()
