@@ -75,7 +75,7 @@ RACED = TestBesideHardQuestions|TestHookDaemon|TestLiveBridgeSurvivesRestart|Tes
 # daemons: more run at a time than there may be processors. The tests of FULL
 # mostly compute one after another, and run beside those of E2E.
 test:
-	$(TEST) -parallel 8 -timeout 40m -race -short $$($(GO) list ./... | grep -vE '/($(PURE)|e2e)$$')
+	$(TEST) -p 4 -parallel 8 -timeout 40m -race -short $$($(GO) list ./... | grep -vE '/($(PURE)|e2e)$$')
 	$(TEST) -parallel 8 -timeout 40m -race -short -run '^($(RACED))$$' $(E2E)
 	$(MAKE) -j 2 test-full test-e2e
 	$(TEST) -timeout 40m $$($(GO) list ./... | grep -E '/($(PURE))$$')
