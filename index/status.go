@@ -105,7 +105,8 @@ func (x *Index) Files(keep func(*FileInfo) bool) []FileInfo {
 	var list []FileInfo
 	var info FileInfo // on the heap, because keep is unknown
 	for _, f := range x.table.files {
-		if info = f.info(); keep(&info) {
+		info = f.info()
+		if keep(&info) {
 			list = append(list, info)
 		}
 	}

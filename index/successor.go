@@ -218,7 +218,8 @@ func (p *page) candidateAt(k entryKey) (c candidate, ok bool) {
 		if n <= 0 {
 			return c, false
 		}
-		if c, ok = p.rankedEntry(&p.accs[n-1], int(k.entry)); !ok {
+		c, ok = p.rankedEntry(&p.accs[n-1], int(k.entry))
+		if !ok {
 			return c, false
 		}
 	}

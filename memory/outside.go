@@ -266,7 +266,8 @@ func DatedForms(title, text, day, suffix string) []string {
 	}
 	escaped := TitledItem(title, strings.TrimSpace(text)+added, suffix)
 	head := "-"
-	if title = HeadingLine(title); title != "" {
+	title = HeadingLine(title)
+	if title != "" {
 		head = "- **" + title + "**:"
 	}
 	forms := WriteForms(text, true)

@@ -48,10 +48,11 @@ func mergeArgs(_ *cobra.Command, args []string) error {
 func mergeFiles(base, ours, theirs, path string) error {
 	var texts [3][]byte
 	for i, name := range []string{base, ours, theirs} {
-		var err error
-		if texts[i], err = os.ReadFile(name); err != nil {
+		text, err := os.ReadFile(name)
+		if err != nil {
 			return err
 		}
+		texts[i] = text
 	}
 	if len(texts[0]) == 0 {
 		texts[0] = nil // both versions created the file

@@ -319,7 +319,8 @@ func setValue(req *api.Request, p *api.Param, s string, stdin io.Reader) error {
 func splitBullets(text string) []string {
 	var items []string
 	for line := range strings.Lines(text) {
-		switch line = strings.TrimRight(line, " \t\r\n"); {
+		line = strings.TrimRight(line, " \t\r\n")
+		switch {
 		case line == "":
 		case strings.HasPrefix(line, "- "), strings.HasPrefix(line, "* "), strings.HasPrefix(line, "• "):
 			items = append(items, line)
