@@ -171,6 +171,9 @@ func (v *preparedFilter) passesRecord(e *entry) bool {
 // below the named directory.
 func MatchPath(pattern, path string) bool {
 	pattern = strings.Trim(pattern, "/")
+	if pattern == "." {
+		return true
+	}
 	if rest, ok := strings.CutPrefix(path, pattern); ok && (rest == "" || rest[0] == '/') {
 		return true
 	}

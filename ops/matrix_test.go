@@ -259,7 +259,7 @@ func comparisonFiles() (leaves []*testFile, targets []*target) {
 		for _, o := range ours {
 			l.blocks = append(append(l.blocks, twin(o.private)...), block{text: o.line(), private: o.private})
 		}
-		if l.kind == memory.Session || l.kind == memory.Daily || l.kind == memory.Longterm {
+		if slices.Contains([]memory.Kind{memory.Session, memory.Daily, memory.Longterm, memory.Note}, l.kind) {
 			l.blocks = append(l.blocks, block{heading: true, text: "## Tasks"})
 			for _, o := range ours {
 				l.blocks = append(l.blocks, block{text: o.task(), private: o.private})

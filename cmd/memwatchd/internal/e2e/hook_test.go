@@ -168,9 +168,9 @@ func TestHooks(t *testing.T) {
 	}
 	const private = " visibility=private_only source=claude-code session=s1 -->"
 	want := []string{
-		"We decided to use PostgreSQL, not SQLite. <!-- type=crumb" + private,
-		"记住，发票金额一律用分，不用浮点数 <!-- type=crumb" + private,
-		"Always run gofmt before a commit. --&gt; &lt;!-- x=1 --&gt; <!-- type=crumb" + private,
+		"We decided to use PostgreSQL, not SQLite. <!--" + private,
+		"记住，发票金额一律用分，不用浮点数 <!--" + private,
+		"Always run gofmt before a commit. --&gt; &lt;!-- x=1 --&gt; <!--" + private,
 		"Fixed the race in `store.go` <!-- type=result" + private,
 		"Added a test <!-- type=result" + private,
 		"Renamed the flag to `--quiet`. <!-- type=result" + private,

@@ -106,9 +106,10 @@ var openers = map[string]string{
 }
 
 // starters are the files that start other programs: systemctl, journalctl, the
-// daemon and an editor.
+// daemon, an editor and a browser.
 var starters = []string{
 	internal + "background/background.go", internal + "background/commands.go", internal + "cli/editor.go",
+	internal + "console/console.go",
 	internal + "setup/systemd.go",
 }
 
