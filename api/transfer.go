@@ -61,7 +61,7 @@ type ImportedRecord struct {
 type ExportRequest struct {
 	Entries         bool   `json:"entries" doc:"return the entries of each file in place of its text"`
 	IncludeArchived bool   `json:"include_archived" doc:"also export archived files and kept conversations"`
-	Path            string `json:"path" complete:"path" doc:"only this file, or files below this directory"`
+	Path            string `json:"path" complete:"path" doc:"only files below this directory, or files that match this glob"`
 	Cursor          string `json:"cursor" doc:"for the next page, the next field of the previous answer"`
 	Fresh
 	Scope

@@ -17,11 +17,16 @@ const exportPage = 512 << 10
 // export returns the readable text of all files, in pages. The pages are those of
 // the files as answers show their names, so that a cursor contains no credential.
 func (m readOps) export(ctx context.Context, c Call, r *api.ExportRequest) (*api.ExportAnswer, error) {
+	if err := index.CheckPath(r.Path); err != nil {
+		return nil, api.Errorf(api.Invalid, "path: %v", err)
+	}
 	answer := &api.ExportAnswer{Files: []api.ExportFile{}, Index: m.indexState(c)}
-	below := strings.TrimSuffix(r.Path, "/")
+	if m.Disabled {
+		return answer, nil
+	}
 	list := m.Index.Files(func(f *index.FileInfo) bool {
 		return f.Readable(c.View) && (r.IncludeArchived || f.Kind != memory.Archive) &&
-			(below == "" || f.Path == below || strings.HasPrefix(f.Path, below+"/"))
+			(r.Path == "" || index.MatchPath(r.Path, f.Path))
 	})
 	names := make(map[string]string, len(list))
 	for _, f := range list {

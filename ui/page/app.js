@@ -39,7 +39,7 @@ function ended() {
 
 function show() {
   const name = location.hash.slice(1).split("?")[0];
-  const selected = pages[name] ? name : "find";
+  const selected = Object.hasOwn(pages, name) ? name : "find";
   for (const link of document.querySelectorAll("nav a")) {
     if (link.hash === `#${selected}`) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
@@ -88,7 +88,7 @@ document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input, select, textarea, dialog *")) return;
   const page = Object.keys(pages)[Number(event.key) - 1];
   if (page) location.hash = page;
-  else if (keys[event.key]) keys[event.key]();
+  else if (Object.hasOwn(keys, event.key)) keys[event.key]();
   else return;
   event.preventDefault();
 });
