@@ -80,3 +80,15 @@ func (m *VersionMerge) frontFields(v *version) (map[string]string, bool) {
 	}
 	return fields, at == last
 }
+
+// sameFrontReaders reports whether the frontmatter has no readers that it lacks in
+// a version that changed it.
+func (m *VersionMerge) sameFrontReaders(next *Document) bool {
+	front := func(d *Document) string {
+		return strings.ReplaceAll(string(d.Source[d.Front.Span.Start:d.Front.Span.End]), "\r\n", "\n")
+	}
+	base := front(m.versions[baseVersion].doc)
+	return !slices.ContainsFunc(m.versions[ourVersion:], func(v *version) bool {
+		return front(v.doc) != base && v.doc.Own != next.Own && !narrowsReaders(v.doc.Own, next.Own)
+	})
+}

@@ -388,7 +388,7 @@ func (m *VersionMerge) pieceOf(r *renderedPiece) *piece {
 // and without new readers.
 func (m *VersionMerge) check(out []byte, list []renderedPiece) bool {
 	next := m.layout.splitVersion(m.path, out)
-	if next.doc.Unsound {
+	if next.doc.Unsound || !m.sameFrontReaders(next.doc) {
 		return false
 	}
 	if !slices.EqualFunc(next.pieces, list, func(p piece, r renderedPiece) bool { return p.text == r.text }) {
@@ -429,25 +429,31 @@ func (m *VersionMerge) sameSection(next *version, list []renderedPiece, i int) b
 	return false
 }
 
-// sameReaders reports whether an entry has no readers that it lacks in a version
-// that added it or changed its readers, or else in the base.
+// sameReaders reports whether a piece has no readers that it lacks in a version
+// that added it or changed its text or its readers, or else in the base. Pieces
+// that are not entries have the readers of the file.
 func (m *VersionMerge) sameReaders(r *renderedPiece, next *Document, p *piece) bool {
-	if p.entry < 0 {
-		return true
-	}
-	to := next.Entries[p.entry].Partition
-	partition := func(version int) (Partition, bool) {
-		k := r.node.at[version]
-		if k < 0 || m.versions[version].pieces[k].entry < 0 {
-			return Partition{}, false
+	readers := func(d *Document, p *piece) Partition {
+		if p.entry < 0 {
+			return d.Own
 		}
-		return m.versions[version].doc.Entries[m.versions[version].pieces[k].entry].Partition, true
+		return d.Entries[p.entry].Partition
 	}
-	before, known := partition(baseVersion)
+	to := readers(next, p)
+	find := func(version int) (from Partition, key string, ok bool) {
+		k := r.node.at[version]
+		if k < 0 || (m.versions[version].pieces[k].entry < 0) != (p.entry < 0) {
+			return from, "", false
+		}
+		p := &m.versions[version].pieces[k]
+		return readers(m.versions[version].doc, p), p.key, true
+	}
+	before, base, known := find(baseVersion)
 	decided := false
 	for _, version := range []int{ourVersion, theirVersion} {
-		from, ok := partition(version)
-		if !ok || known && from == before {
+		from, key, ok := find(version)
+		left := r.node.conflict && r.version != version // its text is not in r
+		if !ok || known && from == before && (key == base || left) {
 			continue
 		}
 		decided = true

@@ -236,3 +236,31 @@ func editLog(r *rand.Rand, base []string, name string) []string {
 	}
 	return list
 }
+
+// TestMergeVersionsReaders merges a version that makes the file public with one
+// that changes it while it is private.
+func TestMergeVersionsReaders(t *testing.T) {
+	const private, public = "---\nvisibility: private_only\n---\n", "---\nvisibility: public_ok\n---\n"
+	const body = "- call Bob\n\n- later\n"
+	for name, theirs := range map[string]string{
+		"changed entry": private + "- call Bob the lawyer\n\n- later\n",
+		"heading":       private + body + "\n## Divorce\n",
+		"summary":       "---\nvisibility: private_only\nsummary: divorce\n---\n" + body,
+		"new entry":     private + body + "- divorce\n",
+	} {
+		for _, swapped := range []bool{false, true} {
+			a, b := []byte(public+body), []byte(theirs)
+			if swapped {
+				a, b = b, a
+			}
+			m := new(Layout).MergeVersions("notes/a.md", []byte(private+body), a, b)
+			if text, err := m.Text(KeepOurs); err == nil || m.Additions {
+				t.Errorf("%s (swapped: %t): merged to\n%s", name, swapped, text)
+			}
+		}
+	}
+	m := new(Layout).MergeVersions("notes/a.md", []byte(private+body), []byte(public+body+"- new\n"), []byte(private+body))
+	if text, err := m.Text(KeepOurs); err != nil || string(text) != public+body+"- new\n" {
+		t.Errorf("only one version changed: %v\n%s", err, text)
+	}
+}
