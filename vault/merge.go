@@ -109,6 +109,9 @@ func (m *Merger) Apply(ctx context.Context, c *CopyMerge, keep *memory.Keep, req
 			if keep == nil {
 				left = len(next.Conflicts)
 			}
+			if next.Whole && resolution == memory.KeepBoth {
+				return nil, memory.ErrWhole // the file has changed since the plan
+			}
 			if next.Whole && resolution == memory.KeepOurs {
 				return old.Data, nil
 			} else if next.Whole {

@@ -78,3 +78,27 @@ func TestMerge(t *testing.T) {
 		t.Errorf("a conflict copy was changed: %v", err)
 	}
 }
+
+// TestMergeChangedFile merges a copy into a file that cannot be merged by entries
+// any more, because it has changed since the plan.
+func TestMergeChangedFile(t *testing.T) {
+	const path, changed = "memory/2026-02-05.md", "---\nvisibility: [\n---\n<private>\n- new\n"
+	for _, keep := range []memory.Keep{memory.KeepBoth, memory.KeepOurs} {
+		w := newWriter(t, nil)
+		writeFile(t, w.Vault, path, "- one\n")
+		writeFile(t, w.Vault, copyPath, "- two\n")
+		m := &Merger{Writer: w, Layout: &memory.Layout{}}
+		plan, err := m.Plan(copyPath)
+		must(t, err)
+		writeFile(t, w.Vault, path, changed)
+		_, err = m.Apply(t.Context(), plan, &keep, true)
+		if (keep == memory.KeepBoth) != errors.Is(err, memory.ErrWhole) {
+			t.Errorf("keep %d: %v", keep, err)
+		}
+		want := map[string]string{path: changed}
+		if keep == memory.KeepBoth {
+			want[copyPath] = "- two\n"
+		}
+		wantFiles(t, w, want)
+	}
+}
