@@ -168,7 +168,26 @@ func (r *recordImport) importInput(ctx context.Context, format importer.Format, 
 	if dry, _ := r.req.GivenValue(r.param("dry_run")); len(invalid) == 0 || dry == "true" || file == "-" {
 		return nil
 	}
-	return os.WriteFile(file+".invalid", invalid, 0o600)
+	return keepInvalid(file, invalid)
+}
+
+// keepInvalid writes the invalid lines of a file to a new file beside it. The
+// directory may be another user's, so a link at that place is replaced and not
+// followed. Beside a file in an archive there is no place.
+func keepInvalid(file string, lines []byte) error {
+	if info, err := os.Stat(filepath.Dir(file)); err != nil || !info.IsDir() {
+		return nil
+	}
+	name := file + ".invalid"
+	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(lines)
+	return errors.Join(err, f.Close())
 }
 
 // addFailure adds a record that was not sent.

@@ -1,0 +1,33 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// TestKeepInvalid keeps lines where another user has put a link to a file of the
+// caller, and beside a file in an archive.
+func TestKeepInvalid(t *testing.T) {
+	dir := t.TempDir()
+	own, file := filepath.Join(dir, "own"), filepath.Join(dir, "a.jsonl")
+	if err := os.WriteFile(own, []byte("kept"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(own, file+".invalid"); err != nil {
+		t.Skip(err)
+	}
+	for range 2 {
+		if err := keepInvalid(file, []byte("bad\n")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, want := range map[string]string{own: "kept", file + ".invalid": "bad\n"} {
+		if got, err := os.ReadFile(name); err != nil || string(got) != want {
+			t.Errorf("%s contains %q, %v", name, got, err)
+		}
+	}
+	if err := keepInvalid(own+"/records/b.jsonl", []byte("bad\n")); err != nil {
+		t.Errorf("archive: %v", err)
+	}
+}
