@@ -57,7 +57,7 @@ func (m *Memory) mayWrite(c Call) error {
 // errNotAuthor rejects changes of a text that is neither the caller's nor written
 // by the caller.
 var errNotAuthor = api.Errorf(api.Forbidden, "the text was written by another author").
-	WithHint("add to the memory with note, session or item_put instead")
+	WithHint("add a note, a session or an item instead")
 
 // errUnusable reports that the state of a file prevents a change, which another
 // file may accept. The error for the caller is wrapped with it.

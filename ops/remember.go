@@ -169,7 +169,7 @@ func (m writeOps) rejectNamespace(r *longTermEdit) error {
 	for _, name := range []string{r.Section, r.Title} {
 		if namespace := memory.NamespaceOf(name); namespace != "" {
 			return api.Errorf(api.Invalid, "%q is the name of an item, not of a long-term entry", name).
-				WithHint("use item_put with namespace %s", namespace)
+				WithHint("run `memwatchd item put %s KEY VALUE`", namespace)
 		}
 	}
 	return nil

@@ -52,7 +52,7 @@ func (m writeOps) session(ctx context.Context, c Call, r *api.SessionRequest) (*
 			return nil, err
 		}
 	}
-	m.promoteItem(ctx, c, r, group, answer)
+	m.promoteItem(ctx, c, r, d.day, group, answer)
 	answer.Hints = append(answer.Hints, m.limitHints(c, brief.English)...)
 	return answer, nil
 }
@@ -87,13 +87,14 @@ func (d *sessionDraft) newHead() memory.SessionHead {
 // readDraft validates a request. It leaves out secret parts, and private parts if
 // the file of a new session would be public.
 func (m writeOps) readDraft(c Call, r *api.SessionRequest, answer *api.SessionAnswer) (*sessionDraft, error) {
-	d := &sessionDraft{session: memory.HeadingLine(r.Session), day: cmp.Or(r.Day, m.day(0)),
-		dry: r.DryRun}
+	day, err := m.parseDay("day", cmp.Or(r.Day, "today"))
+	if err != nil {
+		return nil, err
+	}
+	d := &sessionDraft{session: memory.HeadingLine(r.Session), day: day, dry: r.DryRun}
 	switch {
 	case d.session == "":
 		return nil, api.Errorf(api.Invalid, "session is missing").WithHint("set session to the id of the session")
-	case !memory.IsDay(d.day):
-		return nil, api.Errorf(api.Invalid, "day: %q is not a day such as 2026-02-04", d.day)
 	case d.day > m.day(1):
 		return nil, api.Errorf(api.Invalid, "day: %s is later than tomorrow", d.day)
 	}
@@ -472,7 +473,7 @@ func (m writeOps) tickedPlaces(c Call, boxes []todosync.Copy) []api.TodoPlace {
 
 // promoteItem stores at most one item of a draft in long-term memory, by the rules
 // of remember. A rejected item does not undo the merge.
-func (m writeOps) promoteItem(ctx context.Context, c Call, r *api.SessionRequest, group string,
+func (m writeOps) promoteItem(ctx context.Context, c Call, r *api.SessionRequest, day, group string,
 	answer *api.SessionAnswer) {
 	p := r.Draft.Promote
 	switch {
@@ -488,7 +489,7 @@ func (m writeOps) promoteItem(ctx context.Context, c Call, r *api.SessionRequest
 		return
 	}
 	kept, err := m.rememberItem(ctx, c,
-		&api.RememberRequest{Title: p.Title, Text: p.Text, Explicit: p.Explicit, Session: r.Session}, r.Day, group)
+		&api.RememberRequest{Title: p.Title, Text: p.Text, Explicit: p.Explicit, Session: r.Session}, day, group)
 	if err != nil {
 		answer.Hints = append(answer.Hints, "promote: "+strings.TrimSpace(asError(err).Error()))
 		return
