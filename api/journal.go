@@ -32,6 +32,7 @@ type WriteRecord struct {
 	State  string    `json:"state"`            // done or undone
 	Undoes []string  `json:"undoes,omitempty"` // ids of the changes that this change undid
 
+	Automatic bool       `json:"automatic,omitempty"` // made by the daemon without a request
 	Forgotten bool       `json:"forgotten,omitempty"` // some of the text is no longer stored
 	Hunks     []DiffHunk `json:"hunks"`
 	Truncated bool       `json:"truncated,omitempty"` // there are more hunks, or they are longer

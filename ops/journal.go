@@ -116,7 +116,8 @@ func reverseHunks(hunks []journal.Hunk) []journal.Hunk {
 func (d *differ) wrote(r journal.Record) api.WriteRecord {
 	w := api.WriteRecord{
 		ID: r.ID, Group: r.Group, Time: r.Time, Path: r.Path, To: r.To, What: "changed",
-		Cause: r.Cause, Reason: r.Reason, State: string(r.State), Undoes: r.Undoes, Forgotten: r.Forgotten,
+		Cause: r.Cause, Reason: r.Reason, State: string(r.State), Undoes: r.Undoes,
+		Automatic: r.Automatic, Forgotten: r.Forgotten,
 	}
 	switch {
 	case r.To != "":

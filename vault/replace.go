@@ -243,6 +243,7 @@ func newRecord(c *Change, temp string, before, after []byte) journal.Record {
 	r := journal.Record{
 		Group: c.Group, Path: c.Path, Cause: c.Cause, Reason: c.Reason, Undoes: c.Undoes,
 		Before: journal.Digest(before), After: journal.Digest(after), Temp: temp, Forgotten: c.Secret,
+		Automatic: !c.Requested,
 	}
 	if !c.Secret {
 		r.Hunks = c.prepared.hunksOf(before, after)

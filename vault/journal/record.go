@@ -24,6 +24,9 @@ type Record struct {
 	Reason string   `json:"reason,omitempty"` // as in vault.Change
 	Undoes []string `json:"undoes,omitempty"` // IDs of the changes that this change reverses, newest first
 
+	// Automatic reports that the daemon made the change without a request.
+	Automatic bool `json:"automatic,omitempty"`
+
 	Before    string `json:"before"` // digest of the whole file, "" if there is no file
 	After     string `json:"after"`  // likewise
 	Temp      string `json:"-"`      // name of the temporary file next to the file

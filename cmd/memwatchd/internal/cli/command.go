@@ -121,6 +121,9 @@ func newOperationCommand(op *api.Operation, form *api.Command, name string, g *G
 		addWatchFlag(c, op, req, g)
 	case "search":
 		addFind(c, op, req, g)
+		for _, name := range []string{"files", "vimgrep", "quiet"} {
+			RejectTogether(c, "explain", name)
+		}
 	case "journal":
 		addOnelineFlag(c, g)
 	}
@@ -374,7 +377,7 @@ type invocation struct {
 	out    *Printer
 	owner  string // of the memory, by the configuration
 
-	unselected bool // the command line does not select the change to undo
+	selected bool // the command line contains the id of the change to undo
 }
 
 // newInvocation connects to the daemon with the scope of the flags and converts the

@@ -24,24 +24,24 @@ func addPlanSteps(c *cobra.Command, op *api.Operation, req *api.Request, g *Glob
 	write := c.Flags().Bool("write", false, "make the changes without showing them first")
 	RejectTogether(c, "write", "dry-run")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
-		if *write || cmd.Flags().Changed("dry-run") {
-			return runOperation(cmd, op, req, g)
-		}
 		a, err := newInvocation(cmd, op, req, g)
 		if err != nil {
 			return err
 		}
 		if op.Name == "undo" {
-			if err := a.selectLastChange(cmd, req); err != nil {
+			if err := a.selectChange(cmd, req); err != nil {
 				return err
 			}
+		}
+		if *write || cmd.Flags().Changed("dry-run") {
+			return a.run(cmd, req)
 		}
 		return a.planAndRun(cmd, req)
 	}
 }
 
 // planAndRun shows the plan of a request and executes the request after consent.
-// It needs no consent to undo one change that the command line selects.
+// It needs no consent to undo one change that the command line selects by its id.
 func (a *invocation) planAndRun(cmd *cobra.Command, req *api.Request) error {
 	if err := setParam(req, "dry_run", "true"); err != nil {
 		return err
@@ -57,7 +57,7 @@ func (a *invocation) planAndRun(cmd *cobra.Command, req *api.Request) error {
 	if err != nil {
 		return fmt.Errorf("%s: read the answer: %w", a.op.Name, err)
 	}
-	if changes > 1 || a.op.Name != "undo" || a.unselected {
+	if changes > 1 || a.op.Name != "undo" || !a.selected {
 		if err := a.printResponse(raw); err != nil {
 			return err
 		}
@@ -70,7 +70,12 @@ func (a *invocation) planAndRun(cmd *cobra.Command, req *api.Request) error {
 			return nil
 		}
 	}
-	raw, err = a.client.Do(cmd.Context(), req)
+	return a.run(cmd, req)
+}
+
+// run sends a request and prints the answer.
+func (a *invocation) run(cmd *cobra.Command, req *api.Request) error {
+	raw, err := a.client.Do(cmd.Context(), req)
 	if err != nil {
 		return err
 	}
@@ -109,25 +114,28 @@ func countChanges(raw json.RawMessage) (int, error) {
 	return n, nil
 }
 
-// selectLastChange selects the newest change that is not undone, if the request
-// to undo selects none.
-func (a *invocation) selectLastChange(cmd *cobra.Command, req *api.Request) error {
-	for _, name := range []string{"id", "since"} {
-		if _, given := paramGiven(req, name); given {
-			return nil
-		}
+// selectChange selects the newest requested change that is not undone, if the
+// request to undo selects none. Automatic changes of the daemon are left out.
+func (a *invocation) selectChange(cmd *cobra.Command, req *api.Request) error {
+	_, hasID := paramGiven(req, "id")
+	_, hasSince := paramGiven(req, "since")
+	a.selected = hasID
+	switch {
+	case hasID && hasSince:
+		return UsageError{Err: errors.New("undo: --since has no effect with the id of a change: omit one of them")}
+	case hasID || hasSince:
+		return nil
 	}
 	answer, err := a.client.Journal(cmd.Context(), api.JournalRequest{Limit: 100})
 	if err != nil {
 		return err
 	}
 	for _, w := range answer.Writes {
-		if w.State == "done" && len(w.Undoes) == 0 {
-			a.unselected = true
+		if w.State == "done" && len(w.Undoes) == 0 && !w.Automatic {
 			return setParam(req, "id", w.ID)
 		}
 	}
-	return errors.New("there is no change to undo")
+	return errors.New("there is no change to undo (an automatic change needs its id: run `memwatchd journal`)")
 }
 
 // paramGiven returns the value of a parameter and whether the request sets it.
