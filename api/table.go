@@ -159,7 +159,11 @@ var Operations = []*Operation{
 	}),
 	NewOperation[ExportRequest, ExportAnswer](Operation{
 		Name: "export", Summary: "Export all readable memory as JSON lines or Markdown",
-		Example: "--format md --output backup", ReadOnly: true, Long: true, HumansOnly: true,
+		ReadOnly: true, Long: true, HumansOnly: true,
+		Commands: []Command{{
+			Words: "export", Summary: "Export all readable memory as JSON lines or Markdown",
+			Example: "--format md --output backup", Without: []string{"cursor", "entries"}, // set by the command
+		}},
 	}),
 	NewOperation[ResolveRequest, IdentityAnswer](Operation{
 		Name: "resolve", Summary: "Show the subject of a user of a channel",

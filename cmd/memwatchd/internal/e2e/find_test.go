@@ -181,6 +181,16 @@ func TestFindLeaves(t *testing.T) {
 	}
 }
 
+// TestFindFilters checks that the flags of find filter the hits.
+func TestFindFilters(t *testing.T) {
+	for _, flags := range []string{"--kinds identity", "--path nowhere", "--since 2100", "--tags none", "--until 1990"} {
+		t.Run(flags, func(t *testing.T) {
+			_, p := startFinder(t, 80, "find "+flags)
+			p.await("nothing matches")
+		})
+	}
+}
+
 // TestStatusWatch checks that status --watch redraws a terminal in place, and prints
 // lines to a pipe.
 func TestStatusWatch(t *testing.T) {
