@@ -16,7 +16,8 @@ import (
 
 // addForgetSteps adds both steps to the forget command: it lists the entries with a
 // text, requests consent and removes them. Without a terminal it only lists
-// them, unless --yes is set.
+// them, unless --yes is set: as text, this is an error that contains the command
+// for the removal; as JSON, it is the answer, which contains the token and the ids.
 func addForgetSteps(c *cobra.Command, op *api.Operation, req *api.Request, g *Globals) {
 	yes := c.Flags().Bool("yes", false, "remove all listed text without confirmation")
 	RejectTogether(c, "yes", "token")
@@ -64,7 +65,7 @@ func (a *invocation) forgetEntries(cmd *cobra.Command, req *api.Request, yes boo
 		case first && !yes && list.Total > 0 && len(ids) == 0:
 			return nil // nothing that can be removed from here
 		case first && !yes && !term.IsTerminal(cmd.InOrStdin()):
-			if list.Total == 0 {
+			if list.Total == 0 || a.g.JSON { // in JSON, the answer contains what a removal needs
 				return nil
 			}
 			return fmt.Errorf("nothing was removed; to remove %s, run %s", term.Plural(len(ids), "entry"),
