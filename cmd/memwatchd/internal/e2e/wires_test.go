@@ -25,8 +25,10 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
-// varies matches fields that may differ between two answers to one request.
-var varies = regexp.MustCompile(`"(took_ms|revision|pending)":[0-9.e+-]+`)
+// varies matches fields that may differ between two answers to one request. The
+// time of an undated entry is the modification time of its file, which the system's
+// clock sets.
+var varies = regexp.MustCompile(`"(took_ms|revision|pending)":[0-9.e+-]+|"updated":"[^"]*\.[0-9]+Z"`)
 
 // TestCommandsAnswerAsHTTP sends the requests of the tests of ops as commands
 // and over HTTP to one daemon, and checks that both return the same bytes or
@@ -81,7 +83,12 @@ func TestCommandsWriteAsHTTP(t *testing.T) {
 			if _, rest, ok := strings.Cut(given[i], `"token":"`); ok {
 				c.token[i] = rest[:20]
 			}
-			return ask.with("$hash", c.hash[i], "$token", c.token[i])
+			f := ask.with("$hash", c.hash[i], "$token", c.token[i])
+			takesSource := slices.ContainsFunc(ask.op.Params, func(p *api.Param) bool { return p.Name == "source" })
+			if _, given := f["source"]; takesSource && !given {
+				f["source"] = "api" // commands have another default
+			}
+			return f
 		}
 		asked := map[string]int{}
 		for i, ask := range c.asks {
@@ -103,12 +110,16 @@ func TestCommandsWriteAsHTTP(t *testing.T) {
 		}
 		for _, ask := range c.asks {
 			forTags := ask.op.Name == "complete" // its command lists tags only
-			if !ask.op.ProgramsOnly && !forTags && asked[ask.op.Name] == 0 {
+			if !ask.op.ProgramsOnly && !forTags && !slices.Contains(ofFiles, ask.op.Name) && asked[ask.op.Name] == 0 {
 				t.Errorf("no request for %s could be asked as a command", ask.op.Name)
 			}
 		}
 	})
 }
+
+// ofFiles contains the operations whose commands read or write files in formats
+// that differ from the request and the answer.
+var ofFiles = []string{"import", "export"}
 
 // A wiresCase is an archive of the tests of ops.
 type wiresCase struct {
@@ -222,9 +233,13 @@ func filesBelow(t *testing.T, root string) map[string]string {
 // said is the result of a request: an answer or the message of an error.
 type said struct{ answer, failure string }
 
-// compare checks that both results are equal.
+// compare checks that both results are equal, or are errors because no task has
+// the text.
 func (a *wiresAsk) compare(over, typed said) {
 	a.t.Helper()
+	if a.op.Name == "todo" && a.fields["text"] != nil && strings.Contains(over.failure, `"not_found"`) && typed.failure != "" {
+		return // the command also looks for a part of the text, and in notes, and has its own message
+	}
 	over.answer, typed.answer = varies.ReplaceAllString(over.answer, ""), varies.ReplaceAllString(typed.answer, "")
 	if diff := cmp.Diff(over, typed, cmp.AllowUnexported(said{})); diff != "" {
 		a.t.Errorf("%s (-HTTP +command):\n%s", a.name, diff)
@@ -290,7 +305,10 @@ func (l *live) typed(line typedLine) said {
 // passed there.
 func commandLine(op *api.Operation, f fields, piped bool) (line typedLine, ok bool) {
 	way := wayOf(op, f)
-	if way == nil || op.Name == "undo" && f["id"] == nil && f["since"] == nil { // the command selects a change
+	if way == nil || slices.Contains(ofFiles, op.Name) {
+		return line, false
+	}
+	if op.Name == "undo" && f["id"] == nil && f["since"] == nil { // the command selects a change
 		return line, false
 	}
 	line.args = strings.Fields(way.Words)
@@ -325,9 +343,14 @@ func commandLine(op *api.Operation, f fields, piped bool) (line typedLine, ok bo
 			return strings.TrimSpace(s) == "" || strings.TrimSpace(s) != s || strings.Contains(s, "\n")
 		}
 		if piped && p.Stdin && !(isList && slices.ContainsFunc(typed, noLine)) && !strings.HasSuffix(typed[0], "\r") {
+			for i, s := range typed {
+				if isList && !strings.HasPrefix(s, "- ") {
+					typed[i] = "- " + s // other text is one value
+				}
+			}
 			line.stdin, typed, piped = strings.Join(typed, "\n")+"\n", []string{"-"}, false
 		}
-		if (op.Name == "item_import" || op.Name == "import") && p.Arg != "" { // the command reads a file
+		if op.Name == "item_import" && p.Arg != "" { // the command reads a file
 			line.stdin, typed = strings.Join(typed, "\n"), []string{"-"}
 		}
 		if p.Arg != "" {
