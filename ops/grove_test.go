@@ -170,7 +170,7 @@ func (g *testMemory) startWriter(t testing.TB) {
 	}
 	w := &vault.Writer{Vault: g.vault, Journal: m.Writer.Journal, Settings: m.Writer.Settings, Quiet: -1, Logger: m.Writer.Logger}
 	m.Writer, m.Compactor.Writer, m.Todos.Writer = w, w, w
-	m.Undoer = &vault.Undoer{Writer: w}
+	m.Undoer, m.Merger = &vault.Undoer{Writer: w}, &vault.Merger{Writer: w, Layout: m.Layout}
 	ctx, stop := context.WithCancel(context.Background())
 	g.stopWriter = stop
 	g.running.Go(func() { w.Run(ctx) })
