@@ -13,7 +13,7 @@ import (
 // newMerge returns the merge driver for git. It needs neither a daemon nor a
 // configuration, so that a clone of the memory can be merged anywhere.
 func newMerge() *cobra.Command {
-	return &cobra.Command{
+	return cli.AcceptGlobals(&cobra.Command{
 		Use:   "merge BASE OURS THEIRS [PATH]",
 		Short: "Merge two versions of a file entry by entry, for git",
 		Long: `Merge the file THEIRS into the file OURS, entry by entry. BASE is the last common version, or an empty file. PATH is the path in the repository.
@@ -33,7 +33,7 @@ The merge keeps the additions of both versions. An entry that both versions chan
 			}
 			return nil
 		},
-	}
+	})
 }
 
 func mergeArgs(_ *cobra.Command, args []string) error {
