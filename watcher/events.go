@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"sync"
 	"syscall"
 
 	"github.com/fsnotify/fsnotify"
@@ -17,8 +16,6 @@ import (
 // every entry of the directory.
 func (w *Watcher) forwardEvents(ctx context.Context) {
 	var events chan fsnotify.Event
-	var group sync.WaitGroup
-	defer group.Wait()
 	buf := &hintBuffer{}
 	for {
 		w.hintMoved(buf)
@@ -29,7 +26,6 @@ func (w *Watcher) forwardEvents(ctx context.Context) {
 		select {
 		case fsn := <-w.watches.opened:
 			events = fsn.Events
-			group.Go(func() { w.readErrors(ctx, fsn.Errors) })
 		case ev, ok := <-events:
 			if !ok {
 				events = nil
@@ -131,11 +127,14 @@ func (w *Watcher) readNewDir(ctx context.Context, buf *hintBuffer, dir string) {
 	}
 }
 
-// readErrors reads the notifier's errors. It must not block on anything else: the
-// notifier holds its lock while it sends some of them.
-func (w *Watcher) readErrors(ctx context.Context, failures <-chan error) {
+// readErrors reads the errors of the present notifier. It must not block on anything
+// else, nor depend on a goroutine that can: the notifier holds its lock while it
+// sends some of them, and a walk that adds watches waits for that lock.
+func (w *Watcher) readErrors(ctx context.Context) {
+	var failures <-chan error
 	for {
 		select {
+		case failures = <-w.watches.failures:
 		case err, ok := <-failures:
 			if ok {
 				w.handleError(err)

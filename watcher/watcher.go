@@ -146,7 +146,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 	// The first scan adds the watches, each before it reads the directory.
 	w.scans.requestScan(true)
 	var group sync.WaitGroup
-	for _, run := range []func(context.Context){w.forwardEvents, w.runScans, w.runSyncs} {
+	for _, run := range []func(context.Context){w.forwardEvents, w.readErrors, w.runScans, w.runSyncs} {
 		group.Go(func() { run(ctx) })
 	}
 	group.Go(func() { w.debouncer.run(ctx, w.hints) })

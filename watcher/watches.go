@@ -29,6 +29,7 @@ type watches struct {
 	cookieDir string
 	lookup    func(string) (memory.FileID, bool)
 	opened    chan *fsnotify.Watcher // receives each notifier when it is opened
+	failures  chan (<-chan error)    // receives its errors, before watches are added
 
 	mu               sync.Mutex
 	fsn              *fsnotify.Watcher // nil while none is available
@@ -60,6 +61,7 @@ type failure struct {
 func (w *watches) init(dir, cookies string, lookup func(string) (memory.FileID, bool)) {
 	w.dir, w.cookieDir, w.lookup = dir, cookies, lookup
 	w.opened = make(chan *fsnotify.Watcher, 1)
+	w.failures = make(chan (<-chan error), 1)
 	w.byPath = make(map[string]watched)
 	w.byID = make(map[memory.FileID]string)
 	w.polled = make(map[string]failure)
@@ -89,6 +91,7 @@ func (w *watches) openNotifier() {
 		return
 	}
 	w.fsn = fsn
+	w.failures <- fsn.Errors
 	w.opened <- fsn
 }
 
