@@ -45,6 +45,9 @@ func TestCommandsAnswerAsHTTP(t *testing.T) {
 					fields["as_of"] = "2026-02-05T12:00:00Z"
 				}
 			}
+			if ask.op.Name == "undo" && fields["since"] != nil {
+				continue // the command shows its plan; script/journal.txtar tests it
+			}
 			if line, ok := commandLine(ask.op, fields, false); ok {
 				ask.compare(l.post(ask.op, fields), l.typed(line))
 				asked++
