@@ -1,6 +1,7 @@
 // Package llm requests decisions from a language model that rules cannot make:
 // which items of two texts have the same subject, and how to summarize many
-// lines.
+// lines. It also requests vectors of texts, whose angles show how similar the
+// texts are.
 //
 // The model is a service with the OpenAI protocol. It only makes proposals:
 // callers must check its answers and must work without them. Each request is
@@ -25,10 +26,11 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	openai "github.com/sashabaranov/go-openai"
+
+	"github.com/memwatchd/memwatchd/outbound"
 )
 
 // The limits of a conversation. A Client can set another timeout.
@@ -46,6 +48,9 @@ type Client struct {
 	Key      func() (string, error) // returns the API key, called for each request; nil if none is needed
 	Timeout  time.Duration          // of a request including its retry; DefaultTimeout if zero
 
+	Dimensions int    // of vectors, for models that can shorten them; as the model has if zero
+	Setting    string // prefix of the configuration keys in errors; "llm" if empty
+
 	// Redact removes credentials from a text. It is applied to every text that
 	// is sent; without Redact nothing is sent.
 	Redact func(string) string
@@ -58,6 +63,8 @@ type Client struct {
 
 // errInvalidAnswer reports an answer that does not have the required form.
 var errInvalidAnswer = errors.New("model response does not match the requested format")
+
+var errTruncated = errors.New("model response is truncated")
 
 // requestAnswer sends a question and decodes the answer, which is an object of the given
 // schema. The question is a JSON value, which the task declares to be data. If
@@ -74,29 +81,19 @@ func (c *Client) requestAnswer(ctx context.Context, task string, question, schem
 // completeChat sends one request. If the service may lack support for schemas, it
 // retries once without a schema.
 func (c *Client) completeChat(ctx context.Context, task string, question, schema, answer any) error {
-	if c.Redact == nil {
-		return errors.New("model request not sent: no redaction of credentials is configured")
-	}
 	text, err := json.Marshal(question)
 	if err != nil {
 		return err
 	}
-	if len(text) > maxRequest {
-		return fmt.Errorf("model request not sent: text has %d bytes, at most %d", len(text),
-			maxRequest)
-	}
-	key := ""
-	if c.Key != nil {
-		key, err = c.Key()
-		if err != nil {
-			return fmt.Errorf("model request not sent: read key: %w", err)
-		}
+	key, err := c.authorize(len(text), maxRequest)
+	if err != nil {
+		return err
 	}
 	limit := cmp.Or(c.Timeout, DefaultTimeout)
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	config := openai.DefaultConfig(key)
-	config.BaseURL, config.HTTPClient = c.Endpoint, httpClient{}
+	config.BaseURL, config.HTTPClient = c.Endpoint, httpClient{c.setting(), maxAnswer}
 	client := openai.NewClientWithConfig(config)
 	request := openai.ChatCompletionRequest{Model: c.Model, Messages: []openai.ChatCompletionMessage{
 		{Role: openai.ChatMessageRoleSystem, Content: task},
@@ -137,6 +134,28 @@ func (c *Client) completeChat(ctx context.Context, task string, question, schema
 	return nil
 }
 
+// authorize returns the API key for a request with a text of n bytes, or an error if
+// the text cannot be sent.
+func (c *Client) authorize(n, limit int) (key string, err error) {
+	if c.Redact == nil {
+		return "", errors.New("model request not sent: no redaction of credentials is configured")
+	}
+	if n > limit {
+		return "", fmt.Errorf("model request not sent: text has %d bytes, at most %d", n, limit)
+	}
+	if c.Key == nil {
+		return "", nil
+	}
+	key, err = c.Key()
+	if err != nil {
+		return "", unsentError{fmt.Errorf("model request not sent: read key: %w", err)}
+	}
+	return key, nil
+}
+
+// setting returns the prefix of the configuration keys of the client.
+func (c *Client) setting() string { return cmp.Or(c.Setting, "llm") }
+
 // extractObject returns the JSON object in an answer. Without a schema, models write
 // their reasoning before the object or put the object into a code fence.
 func extractObject(answer string) []byte {
@@ -174,7 +193,8 @@ func (c *Client) describeError(err error, limit time.Duration) error {
 	status, isStatus := errors.AsType[statusError](err)
 	tooLarge, isTooLarge := errors.AsType[*http.MaxBytesError](err)
 	refusal, isRefusal := errors.AsType[responseError](err)
-	_, isNet := errors.AsType[*net.OpError](err)
+	busy, isBusy := errors.AsType[*BusyError](err)
+	op, isNet := errors.AsType[*net.OpError](err)
 	_, isURL := errors.AsType[*url.Error](err)
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
@@ -183,20 +203,18 @@ func (c *Client) describeError(err error, limit time.Duration) error {
 		return context.Canceled
 	case isStatus:
 		return status
+	case isBusy:
+		return busy
 	case isTooLarge:
 		return fmt.Errorf("model response is larger than %d bytes", tooLarge.Limit)
 	case isRefusal:
 		return refusal
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return errors.New("model response is truncated")
+		return errTruncated
+	case isNet && op.Op == "dial":
+		return unsentError{fmt.Errorf("cannot reach the model: %s", outbound.FailureReason(err))}
 	case isNet, isURL:
-		why := "connection failed"
-		if cause, ok := errors.AsType[syscall.Errno](err); ok {
-			why = cause.Error()
-		} else if dns, ok := errors.AsType[*net.DNSError](err); ok {
-			why = dns.Err
-		}
-		return fmt.Errorf("cannot reach the model: %s", why)
+		return fmt.Errorf("cannot reach the model: %s", outbound.FailureReason(err))
 	}
 	return errInvalidAnswer
 }
@@ -208,46 +226,53 @@ func (s statusError) Error() string {
 	return strings.TrimSpace(fmt.Sprintf("model endpoint returned %d %s", int(s), http.StatusText(int(s))))
 }
 
+// An unsentError reports a request that the service has not received.
+type unsentError struct{ error }
+
+func (e unsentError) Unwrap() error { return e.error }
+
 // A responseError describes why a response was not read.
 type responseError string
 
 func (r responseError) Error() string { return string(r) }
 
-// transport connects to the service directly, regardless of the proxies in the
-// environment, and closes the connection after the response.
-var transport = &http.Transport{
-	DialContext:            (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
-	TLSHandshakeTimeout:    10 * time.Second,
-	MaxResponseHeaderBytes: 64 << 10,
-	DisableKeepAlives:      true,
-}
+// transport connects to the service directly and closes the connection after the
+// response.
+var transport = func() *http.Transport {
+	t := outbound.NewTransport(10*time.Second, nil)
+	t.DisableKeepAlives = true
+	return t
+}()
 
 // A httpClient is the HTTP client for the service. It sends requests to the
 // configured address only, without following redirects. It accepts only JSON
 // responses with status 200 and limits their size.
-type httpClient struct{}
+type httpClient struct {
+	setting string // prefix of the configuration keys in errors
+	limit   int64  // bytes of a response
+}
 
 // Do implements [openai.HTTPDoer].
-func (httpClient) Do(request *http.Request) (*http.Response, error) {
-	client := http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
-		return responseError("model endpoint redirects to another address, which is not followed: set " +
-			"llm.endpoint to that address")
-	}}
-	response, err := client.Do(request)
+func (c httpClient) Do(request *http.Request) (*http.Response, error) {
+	redirected := responseError("model endpoint redirects to another address, which is not followed: set " + c.setting +
+		".endpoint to that address")
+	response, err := outbound.NewClient(transport, redirected).Do(request)
 	if err != nil {
 		return nil, err
 	}
 	kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
 	switch {
+	case response.StatusCode == http.StatusTooManyRequests, response.StatusCode == http.StatusServiceUnavailable:
+		err = busyError(response)
 	case response.StatusCode != http.StatusOK:
 		err = statusError(response.StatusCode)
 	case kind != "application/json":
-		err = responseError("model endpoint did not return JSON: check llm.endpoint")
+		err = responseError("model endpoint did not return JSON: check " + c.setting + ".endpoint")
 	}
 	if err != nil {
 		response.Body.Close()
 		return nil, err
 	}
-	response.Body = http.MaxBytesReader(nil, response.Body, maxAnswer)
+	response.Body = http.MaxBytesReader(nil, response.Body, c.limit)
 	return response, nil
 }

@@ -9,9 +9,10 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
+
+	"github.com/memwatchd/memwatchd/outbound"
 )
 
 const (
@@ -81,7 +82,7 @@ func (s *Subscriber) openStream(ctx context.Context, client *http.Client, at *po
 	}
 	if res.StatusCode != http.StatusOK {
 		res.Body.Close()
-		return nil, &responseError{res.StatusCode, retryAfter(res.Header.Get("Retry-After"))}
+		return nil, &responseError{res.StatusCode, outbound.RetryAfter(res.Header)}
 	}
 	return res, nil
 }
@@ -93,18 +94,6 @@ func stripURL(err error) error {
 		return e.Err
 	}
 	return err
-}
-
-// retryAfter returns the delay in a Retry-After header, or 0 if the header is
-// missing or invalid.
-func retryAfter(s string) time.Duration {
-	if seconds, err := strconv.ParseUint(s, 10, 31); err == nil {
-		return time.Duration(seconds) * time.Second
-	}
-	if t, err := http.ParseTime(s); err == nil {
-		return max(0, time.Until(t))
-	}
-	return 0
 }
 
 // readEvents processes the events of a stream until an error. It returns an error if

@@ -1,0 +1,239 @@
+package llm
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/memwatchd/memwatchd/outbound"
+)
+
+// The limits of a request for vectors.
+const (
+	maxEmbedRequest = 4 << 20   // bytes of a request
+	maxVectorBytes  = 256 << 10 // bytes of one vector in a response
+	maxDimensions   = 8192
+)
+
+// Embed requests the vectors of texts. It returns one vector of length 1 per
+// text, in the order of the texts and all with the same number of dimensions.
+// The texts are sent without their credentials.
+//
+// The service has the embeddings API of OpenAI at Endpoint/embeddings; for an
+// Endpoint that ends with /api, it has that of Ollama at /api/embed. If the
+// service has no capacity, the error is a *[BusyError].
+func (c *Client) Embed(ctx context.Context, texts []string) (vectors [][]float32, err error) {
+	if len(texts) == 0 {
+		return nil, nil
+	}
+	defer func() { c.recordResult(err) }()
+	request := struct {
+		Model      string   `json:"model"`
+		Input      []string `json:"input"`
+		Dimensions int      `json:"dimensions,omitempty"`
+	}{c.Model, make([]string, len(texts)), c.Dimensions}
+	for i, text := range texts {
+		c.redactText(&text)
+		request.Input[i] = text
+	}
+	body, err := json.Marshal(request)
+	if err != nil {
+		return nil, err
+	}
+	key, err := c.authorize(len(body), maxEmbedRequest)
+	if err != nil {
+		return nil, err
+	}
+	limit := cmp.Or(c.Timeout, DefaultTimeout)
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	answer, err := c.postEmbed(ctx, key, body, maxAnswer+int64(len(texts))*maxVectorBytes)
+	if err != nil {
+		return nil, c.describeError(err, limit)
+	}
+	vectors, err = readVectors(answer, len(texts))
+	if err != nil {
+		return nil, answerError{err}
+	}
+	if n := len(vectors[0]); c.Dimensions != 0 && n != c.Dimensions {
+		return nil, fmt.Errorf("model returned vectors of %d dimensions instead of %d: set %s.dimensions to %d or 0",
+			n, c.Dimensions, c.setting(), n)
+	}
+	return vectors, nil
+}
+
+// postEmbed sends a request for vectors and returns the body of the response.
+func (c *Client) postEmbed(ctx context.Context, key string, body []byte, limit int64) ([]byte, error) {
+	address := c.Endpoint + "/embeddings"
+	if strings.HasSuffix(c.Endpoint, "/api") {
+		address = c.Endpoint + "/embed"
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	if key != "" {
+		request.Header.Set("Authorization", "Bearer "+key)
+	}
+	response, err := httpClient{c.setting(), limit}.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	return io.ReadAll(response.Body)
+}
+
+// A vector is an array of numbers in JSON, or the base64 form of
+// little-endian 32-bit floating-point numbers.
+type vector []float32
+
+// UnmarshalJSON implements [json.Unmarshaler]. Unlike the decoder of package
+// json, it rejects null, which some services return in place of NaN.
+func (v *vector) UnmarshalJSON(b []byte) error {
+	*v = nil
+	if b[0] == '"' {
+		var text string
+		if err := json.Unmarshal(b, &text); err != nil {
+			return err
+		}
+		data, err := base64.StdEncoding.DecodeString(text)
+		if err != nil || len(data)%4 != 0 {
+			return errInvalidAnswer
+		}
+		*v = make(vector, len(data)/4)
+		for i := range *v {
+			(*v)[i] = math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:]))
+		}
+		return nil
+	}
+	if b[0] != '[' {
+		return errInvalidAnswer
+	}
+	list := bytes.TrimSpace(b[1 : len(b)-1])
+	if len(list) == 0 {
+		return nil
+	}
+	*v = make(vector, 0, bytes.Count(list, []byte(","))+1)
+	for number := range bytes.SplitSeq(list, []byte(",")) {
+		f, err := strconv.ParseFloat(string(bytes.TrimSpace(number)), 32)
+		if err != nil {
+			return errInvalidAnswer
+		}
+		*v = append(*v, float32(f))
+	}
+	return nil
+}
+
+// readVectors returns the n vectors in a response, in the order of the request.
+func readVectors(body []byte, n int) ([][]float32, error) {
+	var answer struct {
+		Data []struct {
+			Index     *int   `json:"index"`
+			Embedding vector `json:"embedding"`
+		} `json:"data"`
+		Embeddings []vector `json:"embeddings"` // of Ollama
+	}
+	err := json.Unmarshal(body, &answer)
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok && syntax.Offset == int64(len(body)) {
+		return nil, errTruncated
+	}
+	if err != nil {
+		return nil, errInvalidAnswer
+	}
+	list := make([][]float32, 0, n)
+	for _, v := range answer.Embeddings {
+		list = append(list, v)
+	}
+	if len(answer.Data) > 0 {
+		list = make([][]float32, len(answer.Data))
+	}
+	for i, item := range answer.Data {
+		if item.Index != nil {
+			i = *item.Index
+		}
+		if i < 0 || i >= len(list) || list[i] != nil {
+			return nil, errors.New("model response has wrong indexes")
+		}
+		list[i] = item.Embedding
+	}
+	if len(list) != n {
+		return nil, fmt.Errorf("model returned %d vectors for %d texts", len(list), n)
+	}
+	for _, v := range list {
+		if len(v) != len(list[0]) {
+			return nil, errors.New("model returned vectors of different dimensions")
+		}
+		if err := normalize(v); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// normalize scales a vector to length 1.
+func normalize(v []float32) error {
+	if len(v) == 0 || len(v) > maxDimensions {
+		return fmt.Errorf("model returned a vector of %d dimensions: 1 to %d are supported", len(v), maxDimensions)
+	}
+	sum := 0.0
+	for _, x := range v {
+		sum += float64(x) * float64(x)
+	}
+	if !(sum > 0) || math.IsInf(sum, 0) { // NaN is not greater than 0
+		return errors.New("model returned a vector that is zero or not finite")
+	}
+	length := math.Sqrt(sum)
+	for i, x := range v {
+		v[i] = float32(float64(x) / length)
+	}
+	return nil
+}
+
+// A BusyError is the response of a service without capacity for the request.
+type BusyError struct {
+	Status int
+	After  time.Duration // time to wait, if the service named one
+}
+
+func (e *BusyError) Error() string { return statusError(e.Status).Error() }
+
+// WasRefused reports whether a request that failed with err was not received, or
+// refused for lack of capacity, so that it costs nothing.
+func WasRefused(err error) bool {
+	_, busy := errors.AsType[*BusyError](err)
+	return busy || errors.As(err, new(unsentError))
+}
+
+// maxRetryAfter bounds the time to wait that a service can name.
+const maxRetryAfter = time.Hour
+
+// busyError returns the error for a status without capacity.
+func busyError(response *http.Response) error {
+	return &BusyError{Status: response.StatusCode, After: min(outbound.RetryAfter(response.Header), maxRetryAfter)}
+}
+
+// An answerError reports a response that does not contain the requested vectors.
+type answerError struct{ error }
+
+// DependsOnText reports whether a request for vectors that failed with err may
+// succeed with other or fewer texts.
+func DependsOnText(err error) bool {
+	switch status, _ := errors.AsType[statusError](err); status {
+	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity,
+		http.StatusInternalServerError:
+		return true
+	}
+	return errors.As(err, new(answerError))
+}
