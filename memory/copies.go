@@ -1,14 +1,18 @@
 package memory
 
 import (
+	"bytes"
 	"path"
+	"regexp"
+	"slices"
 	"strings"
+	"sync"
 )
 
 // conflictMarks lists name parts of conflict copies of sync tools: Syncthing,
 // rclone, Dropbox, Nextcloud, Maestral, Obsidian Sync, Synology Drive, Seafile,
-// pCloud and Nutstore. Copies of tools that only append a number or a computer's
-// name (iCloud, OneDrive) look like names chosen by users: they are ordinary files.
+// pCloud and Nutstore. OneDrive appends the name of a computer, see [computerMark].
+// iCloud appends a number, which users do as well: its copies are ordinary files.
 var conflictMarks = []string{
 	".sync-conflict-", ".conflict-copy-", " (conflicted copy", "'s conflicted copy", " (conflicted ", " (case conflict",
 	" (conflict copy",
@@ -24,13 +28,13 @@ const origSuffix = ".orig"
 func CopyOf(name string) (original string, ok bool) {
 	dir, file := path.Split(name)
 	if rest, ok := strings.CutSuffix(file, origSuffix); ok {
-		if base, md := trimMD(rest); md && base != "" {
+		if base, md := CutMarkdown(rest); md && base != "" {
 			original, _ := CopyOf(dir + rest)
 			return original, true
 		}
 		return name, false
 	}
-	base, md := trimMD(file)
+	base, md := CutMarkdown(file)
 	at := conflictMark(base)
 	if !md || at < 0 {
 		return name, false
@@ -59,12 +63,25 @@ func conflictMark(base string) int {
 	}
 	// ownCloud writes _conflict- and a date; without the date the word may be
 	// part of a user's file name.
+	if strings.Contains(base, "-DESKTOP-") || strings.Contains(base, "-LAPTOP-") || strings.Contains(base, "-WIN-") {
+		if found := computerMark().FindStringSubmatchIndex(base); found != nil {
+			add(found[2])
+		}
+	}
 	before, after, ok := strings.Cut(low, "_conflict-")
 	if ok && len(after) >= 8 && strings.Trim(after[:8], "0123456789") == "" {
 		add(len(before))
 	}
 	return first
 }
+
+// computerMark matches the name of a Windows computer, as its setup chooses it,
+// after the name of a file of memory's own layout. OneDrive names a conflict copy
+// after the computer. Notes with other names may be about a computer.
+var computerMark = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?:MEMORY|SOUL|USER|_index|\d{4}-\d{2}-\d{2}(?:\.[a-z0-9_-]+)?|` +
+		strings.Join(namespaces[:], "|") + `)(-(?:DESKTOP-[A-Z0-9]{7}|LAPTOP-[A-Z0-9]{8}|WIN-[A-Z0-9]{11})(?:-\d)?)$`)
+})
 
 // lowerASCII returns s with lower-case letters and the same length.
 func lowerASCII(s string) string {
@@ -131,4 +148,58 @@ func (l *Layout) ParseCopy(path string, src []byte, meta Meta, original *Documen
 		copied.Entries = append(copied.Entries, e)
 	}
 	return &copied
+}
+
+// hideConflictMarkers blanks the marker lines that a merge left around different
+// versions, so that the entries of each version stay entries, and returns the
+// lines. Until the file is resolved, all of it is private: the versions may have
+// different frontmatter.
+func (p *docParser) hideConflictMarkers() (marks []lineRange) {
+	if p.of != nil || !bytes.Contains(p.text, []byte("<<<<<<<")) || !bytes.Contains(p.text, []byte(">>>>>>>")) {
+		return nil
+	}
+	tops, _ := parseStructure(p.text, p.body, p.ln)
+	code := codeLines(tops, p.body, p.ln)
+	var open []lineRange // markers of the current conflict
+	for i := 1; i <= p.ln.count(); i++ {
+		s := p.ln.span(i, i)
+		line := bytes.TrimRight(p.text[s.Start:s.End], " \t\n")
+		switch {
+		case s.Start >= p.body && code[i]:
+		case isMarker(line, '<'):
+			open = []lineRange{{i, i}}
+		case open != nil && (isMarker(line, '|') || isMarker(line, '=')):
+			open = append(open, lineRange{i, i})
+		case len(open) > 1 && isMarker(line, '>'):
+			marks, open = append(append(marks, open...), lineRange{i, i}), nil
+		}
+	}
+	if marks == nil {
+		return nil
+	}
+	p.addProblem(conflictMarkers, marks[0].from,
+		"the file contains conflict markers of a merge; until you remove the markers, the file is private")
+	p.private.hideFrom(1)
+	p.text = slices.Clone(p.text)
+	for _, r := range marks {
+		if s := p.ln.span(r.from, r.to); s.Start >= p.body {
+			for i := s.Start; i < s.End && p.text[i] != '\n'; i++ {
+				p.text[i] = ' '
+			}
+		}
+	}
+	return slices.DeleteFunc(marks, func(r lineRange) bool { return p.ln.start(r.from) < p.body })
+}
+
+// conflictMarkers is the problem code of a file with conflict markers.
+const conflictMarkers = "conflict_markers"
+
+// isMarker reports whether a line is a conflict marker: seven equal characters and,
+// if not the middle one, a name.
+func isMarker(line []byte, c byte) bool {
+	const size = 7
+	if len(line) < size || bytes.Count(line[:size], []byte{c}) != size {
+		return false
+	}
+	return len(line) == size || c != '=' && line[size] == ' '
 }

@@ -143,6 +143,8 @@ type Directories struct {
 	// claim may still belong to a subject, so only the owner of the root may
 	// open it.
 	Incomplete bool
+	// Roots lists the folders beside the memory directory.
+	Roots []*Root
 
 	claims map[string]map[string]string // owner key → path → subject
 	keys   map[string]string            // path → owner key
@@ -185,6 +187,11 @@ func (d *Directories) Remove(path string) {
 func (d *Directories) Subject(owner string) string {
 	if !strings.HasPrefix(owner, "?") {
 		return owner
+	}
+	for _, r := range d.Roots {
+		if r.Key() == owner {
+			return r.Owner
+		}
 	}
 	subject := ""
 	for _, claim := range d.claims[owner] {
@@ -277,5 +284,13 @@ func (d *Directories) View(s Scope) (View, error) {
 		}
 	}
 	v.subjects, v.owners = subjects, owners
+	for _, r := range d.Roots {
+		if slices.Contains(subjects, r.Owner) {
+			if v.roots == nil {
+				v.roots = map[string]string{}
+			}
+			v.roots[r.Name] = r.Owner
+		}
+	}
 	return v, nil
 }

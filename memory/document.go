@@ -38,7 +38,8 @@ type Document struct {
 	privateLines     privateRanges // lines that are private regardless of their entries
 	privatePartition Partition     // partition of the private entries of the file
 	lines            lines
-	hidden           []lineRange // generated text and injected blocks
+	hidden           []lineRange // generated text, injected blocks and comments of Obsidian
+	percent          bool        // it contains comments of Obsidian
 	publicBelow      []bool      // by heading: something public is below it or below one of its subheadings
 }
 
@@ -134,6 +135,8 @@ type Task struct {
 	ID       string // id in its own line, else the entry's if that is given; else empty
 	Under    string // normalised text of the nearest enclosing list item; empty at the top
 	Due      string // due date as YYYY-MM-DD, or empty
+	Created  string // date of creation in the text, likewise
+	Finished string // date of completion in the text, likewise
 	Line     int    // 1-based
 	Box      Span   // the byte between the brackets; empty where a list section has no box
 	Parent   int    // index of the enclosing task in Entry.Tasks, -1 for none
@@ -149,6 +152,12 @@ type Link struct {
 	Target string // as written, without the anchor
 	Anchor string
 	Paths  []string // possible targets in order of preference: root-relative, file-relative, archived; slash paths below the root
+
+	// Name is the target without extension, folded. The link finds files in any
+	// directory whose path ends with it, or that have it as an alias. If it begins
+	// with a slash, the rest is the whole path of a file. It is empty if only Paths
+	// count.
+	Name string
 
 	wiki bool // [[target]]: .md is implied
 }

@@ -32,6 +32,23 @@ func TestTaskDueDates(t *testing.T) {
 	}
 }
 
+func TestTaskDates(t *testing.T) {
+	for text, want := range map[string]string{
+		"Pay ➕ 2026-02-01 📅 2026-02-09 ✅ 2026-02-05": "2026-02-09 2026-02-01 2026-02-05",
+		"Pay ➕2026-02-01":             " 2026-02-01 ",
+		"Pay ✅\ufe0f 2026-02-05 ^abc": "  2026-02-05",
+		"Pay [created:: 2026-02-01] (completion:: 2026-02-05) [due:: 2026-02-09]": "2026-02-09 2026-02-01 2026-02-05",
+		"Pay ✅ 2026-02-30 ➕ tomorrow":                                             "  ",
+		"Pay ❌ 2026-02-05 ⏳ 2026-02-06 🛫 2026-02-07":                              "  ",
+	} {
+		doc := new(Layout).Parse("a.md", []byte("- [x] "+text+"\n"), Meta{})
+		task := doc.Entries[0].Tasks[0]
+		if got := task.Due + " " + task.Created + " " + task.Finished; got != want {
+			t.Errorf("dates of %q: %q, want %q", text, got, want)
+		}
+	}
+}
+
 func TestNewTask(t *testing.T) {
 	for _, c := range []struct{ text, due, want string }{
 		{"Pay", "", "- [ ] Pay"},

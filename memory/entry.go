@@ -44,6 +44,7 @@ func (p *docParser) read(t *topBlock) *block {
 	}
 	p.collectLeaves(b, t.node, 0, t.introduction == nil)
 	p.marks = append(p.marks, b.marks...)
+	p.d.percent = p.d.percent || b.percent
 	return b
 }
 

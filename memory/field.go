@@ -298,7 +298,8 @@ func literalLen(b []byte) int {
 // listScalar encodes a text as an element of a list in brackets.
 func listScalar(s string) string {
 	quote := byte(0)
-	if strings.ContainsAny(s, ",[]{}") {
+	// YAML reads some texts differently in a list: <?php would begin a key.
+	if strings.ContainsAny(s, ",[]{}?") || !isPlain("k: ["+s+"]\n", s) {
 		quote = '"'
 	}
 	return yamlScalar(s, quote)
@@ -355,14 +356,20 @@ func plainScalar(s string) bool {
 	case "yes", "no", "on", "off", "y", "n": // booleans in older YAML parsers
 		return false
 	}
-	if !isPrintable(s) || strings.TrimSpace(s) != s {
-		return false
-	}
+	return isPrintable(s) && strings.TrimSpace(s) == s && isPlain("k: "+s+"\n", s)
+}
+
+// isPlain reports whether a document of one key has the unquoted text as its value, or
+// as the only element of its value.
+func isPlain(document, s string) bool {
 	var doc yaml.Node
-	if yaml.Unmarshal([]byte("k: "+s+"\n"), &doc) != nil || len(doc.Content) != 1 || len(doc.Content[0].Content) != 2 {
+	if yaml.Unmarshal([]byte(document), &doc) != nil || len(doc.Content) != 1 || len(doc.Content[0].Content) != 2 {
 		return false
 	}
 	v := doc.Content[0].Content[1]
+	if v.Kind == yaml.SequenceNode && len(v.Content) == 1 {
+		v = v.Content[0]
+	}
 	return v.Kind == yaml.ScalarNode && v.Style == 0 && v.Value == s && v.Anchor == "" &&
 		v.LineComment == "" && (v.Tag == "!!str" || v.Tag == "!!timestamp")
 }

@@ -4,6 +4,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"gopkg.in/yaml.v3"
 )
 
 // TestSessionTags checks that tags of a draft are added to those of the file, in
@@ -29,6 +32,37 @@ func TestSessionTags(t *testing.T) {
 			t.Errorf("%s:\n%s", c.name, out)
 		}
 	}
+}
+
+// FuzzListScalar checks that the elements of a written list are read back unchanged, by
+// yaml.v3 and as the tags of a file.
+func FuzzListScalar(f *testing.F) {
+	for _, tag := range []string{"<?php", "?", "? a", "a?", "c++", "C#", "a, b", "[a]", "{a", "a: b", "a:", ":a", "- a", "a #b", "true", "null",
+		"~", "", "1", "1.5", "2026-02-04", "&a", "*a", "!a", "'a'", `"a"`, "%a", "@a", "`a`", "|", ">", "a\\b", "证书", "a\nb", "\u2028", "=", "<<", "..."} {
+		f.Add(tag, "b")
+		f.Add("project:shop", tag)
+	}
+	f.Fuzz(func(t *testing.T, a, b string) {
+		change := fieldChange{"tags", []any{a, b}}
+		if change.checkValid() != nil || strings.ContainsRune(a+b, 0) {
+			return
+		}
+		line := change.yamlLine()
+		var got struct{ Tags []string }
+		if err := yaml.Unmarshal([]byte(line+"\n"), &got); err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		if diff := cmp.Diff([]string{a, b}, got.Tags); diff != "" {
+			t.Errorf("%s is read as (-want +got):\n%s", line, diff)
+		}
+		if strings.ContainsAny(line, "\r\n") {
+			t.Errorf("%q is more than one line", line)
+		}
+		doc := testLayout().Parse("2026-02-04/s.md", []byte("---\n"+line+"\n---\n- x\n"), testMeta)
+		if field, ok := doc.Front.Field("tags"); !ok || !cmp.Equal(field.Value, change.value) {
+			t.Errorf("%s is the field %v", line, field)
+		}
+	})
 }
 
 // TestKeepSummary checks that a summary older than the items is a problem until a

@@ -319,7 +319,12 @@ func (f *Front) setValues(loc *time.Location, problems *[]Problem) {
 	f.SessionID, f.SubjectID = f.text("session_id"), f.text("subject_id")
 	f.ContactID, f.ContactNickname = f.text("contact_id"), f.text("contact_nickname")
 	tags, _ := f.Field("tags")
-	f.Tags = frontTags(tags.Value)
+	for _, tag := range textList(tags.Value) {
+		tag = strings.TrimSpace(strings.TrimPrefix(tag, "#"))
+		if tag != "" && !slices.Contains(f.Tags, tag) {
+			f.Tags = append(f.Tags, tag)
+		}
+	}
 	var field Field
 	field, f.HasVisibility = f.Field("visibility")
 	if f.HasVisibility {
@@ -396,12 +401,12 @@ func (f *Front) time(key string, loc *time.Location, problems *[]Problem) time.T
 	return t
 }
 
-func frontTags(value any) []string {
-	var out []string
+// textList returns the texts of a value that is a list, or a string with commas.
+func textList(value any) (list []string) {
 	add := func(s string) {
-		s = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(s), "#"))
-		if s != "" && !slices.Contains(out, s) {
-			out = append(out, s)
+		s = strings.TrimSpace(s)
+		if s != "" && !slices.Contains(list, s) {
+			list = append(list, s)
 		}
 	}
 	switch v := value.(type) {
@@ -416,5 +421,5 @@ func frontTags(value any) []string {
 			}
 		}
 	}
-	return out
+	return list
 }

@@ -158,6 +158,7 @@ func dumpDocument(d *Document) string {
 			fmt.Fprintf(&b, "  link %q → %q", l.Text, l.Target)
 			field("anchor", l.Anchor)
 			field("paths", strings.Join(l.Paths, " "))
+			field("name", l.Name)
 			b.WriteByte('\n')
 		}
 		if key, value, ok := e.Item(); ok && d.Place.Kind == Items {

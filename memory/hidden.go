@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // The marker lines around text that memwatchd generated.
@@ -24,17 +26,89 @@ func IsInjectedHeader(line string) bool {
 	return line == FilteredHeader || injectedRE.MatchString(line)
 }
 
-// hideGenerated replaces generated text and injected blocks with spaces in a copy of the
-// text, so that memory never indexes its own output. It ignores lines inside
-// code. If there is nothing to hide, it returns text itself.
+// percentMark opens and closes a comment of Obsidian: %%comment%%.
+var percentMark = []byte("%%")
+
+// percentComment returns the end of the comment of Obsidian that begins at b[i], or 0
+// if none does. A comment begins and ends with a word, so that formats such as
+// %%d are text. It contains neither HTML comments nor <private> tags, which keep
+// their effect.
+func percentComment(b []byte, i int) int {
+	if !bytes.HasPrefix(b[i:], percentMark) || !atWordStart(b, i) {
+		return 0
+	}
+	from := i + len(percentMark)
+	n := bytes.Index(b[from:], percentMark)
+	if n <= 0 || hasMarks(b[from:from+n]) {
+		return 0
+	}
+	end := from + n + len(percentMark)
+	if r, _ := utf8.DecodeRune(b[end:]); end < len(b) && (r == '%' || unicode.IsLetter(r) || unicode.IsDigit(r)) {
+		return 0
+	}
+	return end
+}
+
+// hasMarks reports whether a text has HTML comments or <private> tags.
+func hasMarks(b []byte) bool {
+	for {
+		at := bytes.IndexByte(b, '<')
+		if at < 0 {
+			return false
+		}
+		b = b[at:]
+		if n, _ := privateTag(b); n > 0 || bytes.HasPrefix(b, commentOpen) {
+			return true
+		}
+		b = b[1:]
+	}
+}
+
+// hasPercentComment reports whether a text contains a comment of Obsidian outside
+// code, as written or on one line.
+func hasPercentComment(text string) bool {
+	if strings.Count(text, string(percentMark)) < 2 {
+		return false
+	}
+	return slices.ContainsFunc([]string{"\n" + text, strings.Join(textWords(text), " ")},
+		func(s string) bool { return new(Layout).Parse("a.md", []byte(s), Meta{}).percent })
+}
+
+// percentBlock returns the last line of the comment of Obsidian that begins at the
+// start of line i and ends at the end of a line, or 0 if there is none. last is the
+// last line that the search has read.
+func percentBlock(text []byte, ln lines, code map[int]bool, i int) (to, last int) {
+	start := ln.start(i)
+	for last = i; last <= ln.count(); last++ {
+		s := ln.span(last, last)
+		line := bytes.TrimRight(text[s.Start:s.End], " \t\n")
+		if last == i {
+			line = line[len(percentMark):]
+		}
+		n := bytes.Index(line, percentMark)
+		if n < 0 || code[last] {
+			continue
+		}
+		inside := text[start+len(percentMark) : s.Start+len(bytes.TrimRight(text[s.Start:s.End], " \t\n"))-len(percentMark)]
+		if n+len(percentMark) == len(line) && len(bytes.TrimSpace(inside)) > 0 && !hasMarks(inside) {
+			return last, last
+		}
+		return 0, last
+	}
+	return 0, last
+}
+
+// hideGenerated replaces generated text, injected blocks and comments of Obsidian with
+// spaces in a copy of the text, so that memory never indexes its own output. It
+// ignores lines inside code. If there is nothing to hide, it returns text itself.
 func hideGenerated(text []byte, tops []topBlock, body int, ln lines) (out []byte, regions []lineRange,
 	problems []Problem) {
 	generated := bytes.Contains(text[body:], []byte("memwatchd:generated"))
 	if !generated && !bytes.Contains(text[body:], []byte("[Memory:")) &&
-		!bytes.Contains(text[body:], []byte(FilteredHeader)) {
+		!bytes.Contains(text[body:], []byte(FilteredHeader)) && !bytes.Contains(text[body:], percentMark) {
 		return text, nil, nil
 	}
-	code, unclosed := codeLines(tops, body, ln), false
+	code, unclosed, unclosedPercent := codeLines(tops, body, ln), false, false
 	line := func(i int) string {
 		s := ln.span(i, i)
 		return string(bytes.TrimRight(text[s.Start:s.End], " \t\n"))
@@ -45,6 +119,10 @@ func hideGenerated(text []byte, tops []topBlock, body int, ln lines) (out []byte
 		}
 		to := 0
 		switch s := line(i); {
+		case strings.HasPrefix(s, string(percentMark)) && !unclosedPercent:
+			var last int
+			to, last = percentBlock(text, ln, code, i)
+			unclosedPercent = last > ln.count()
 		case strings.TrimLeft(s, " ") == GeneratedOpen:
 			for j := i + 1; j <= ln.count() && !unclosed; j++ {
 				if strings.TrimLeft(line(j), " ") == GeneratedClose {

@@ -2,6 +2,8 @@ package memory
 
 import (
 	"bytes"
+	"path"
+	"slices"
 	"sort"
 	"strings"
 	"unicode"
@@ -63,6 +65,7 @@ type inlineElements struct {
 	links []Link
 	marks []privateMark
 
+	percent      bool // there are comments of Obsidian
 	noCommentEnd bool // no further comment of this leaf is closed
 }
 
@@ -83,7 +86,7 @@ func (f *inlineElements) scanLeaf(l *leaf) {
 	f.noCommentEnd = false
 	var failed [maxRun + 1]bool
 	var open []int // brackets
-	special := "\\`<[]#"
+	special := "\\`<[]#%"
 	if l.html {
 		special = "<"
 	}
@@ -105,6 +108,13 @@ func (f *inlineElements) scanLeaf(l *leaf) {
 			i = f.scanAngle(l, i)
 		case '#':
 			i = f.scanTag(b, i)
+		case '%':
+			if end := percentComment(b, i); end > 0 {
+				l.comments = append(l.comments, comment{from: i, to: end, src: Span{l.pos(i), l.pos(end-1) + 1}})
+				i, f.percent = end, true
+			} else {
+				i += runLen(b[i:], '%')
+			}
 		case '[':
 			if end, ok := f.scanWikilink(b, i); ok {
 				i = end
@@ -248,11 +258,8 @@ func (f *inlineElements) scanAngle(l *leaf, i int) int {
 // word and must not be a number. In quotes, as in #"c++", it may contain spaces and
 // other characters.
 func (f *inlineElements) scanTag(b []byte, i int) int {
-	if i > 0 {
-		r, _ := utf8.DecodeLastRune(b[:i])
-		if !unicode.IsSpace(r) && !strings.ContainsRune("([{<\"'|*_~，。；：！？、（【《「“‘", r) {
-			return i + 1 + runLen(b[i+1:], '#')
-		}
+	if !atWordStart(b, i) {
+		return i + 1 + runLen(b[i+1:], '#')
 	}
 	from := i + 1
 	if word := quotedTag(b[from:min(len(b), from+200)]); word != "" {
@@ -281,6 +288,12 @@ func (f *inlineElements) scanTag(b []byte, i int) int {
 	}
 	f.tags = append(f.tags, strings.ToLower(word))
 	return end
+}
+
+// atWordStart reports whether the character before b[i] separates words.
+func atWordStart(b []byte, i int) bool {
+	r, _ := utf8.DecodeLastRune(b[:i])
+	return i == 0 || unicode.IsSpace(r) || strings.ContainsRune("([{<\"'|*_~，。；：！？、（【《「“‘", r)
 }
 
 // quotedTag returns the tag in quotes at the start of b, or "" if there is none.
@@ -314,11 +327,22 @@ func (f *inlineElements) scanWikilink(b []byte, i int) (end int, ok bool) {
 	if !named {
 		text = target
 	}
-	if i == 0 || b[i-1] != '!' {
+	if embed := i > 0 && b[i-1] == '!'; !embed || !isAttachment(target) {
 		target, anchor, _ := strings.Cut(target, "#")
 		f.links = append(f.links, Link{Text: strings.TrimSpace(text), Target: target, Anchor: anchor, wiki: true})
 	}
 	return i + 2 + n + 2, true
+}
+
+// attachments are the extensions of the files other than notes that Obsidian shows
+// inside a note.
+var attachments = []string{".avif", ".bmp", ".gif", ".jpeg", ".jpg", ".png", ".svg", ".webp", ".flac", ".m4a", ".mp3",
+	".ogg", ".wav", ".3gp", ".mkv", ".mov", ".mp4", ".ogv", ".webm", ".pdf", ".canvas", ".base"}
+
+// isAttachment reports whether the target of a link is a file other than a note.
+func isAttachment(target string) bool {
+	target, _, _ = strings.Cut(target, "#")
+	return slices.Contains(attachments, strings.ToLower(path.Ext(target)))
 }
 
 // scanLink reads the part of a link after the closing bracket of its text, and

@@ -3,6 +3,7 @@ package memory
 import (
 	"bytes"
 	"math/rand/v2"
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -21,6 +22,7 @@ var seeds = []string{
 	GeneratedOpen + "\nx\n" + GeneratedClose + "\ny", "[Memory:A]\n- b\nc", "Long-term Memory (filtered)\nfact:\n  a = b\n", "|a|b|\n|-|-|\n|c\n\nd",
 	"[a](b \"c\") [[d#e|f]] <http://g> #h\n\n[i]: j", "## 10:30 AM - a\nb (added 2026-02-05)\n\n## 待办与承诺\n- ✅ c\n- d", "***a** b_c_ ~~d~~ ^e",
 	"* a\n *b\n  * c\n\n\n* \n\n  d", "- a\n\n      b\n   c\n> d\ne\n***\n_ _ _\n", "a\rb\r\nc\n\rd", "\f\n\v", "\u2028# a", "<a\n\n<div>\n- b\n</div>", "1234567890. a", "~~~ a ` b\n~~~~",
+	"%%a%%\n- b %%c%% d\n\n%%\ne\n\n%%\n", "%%\n<private>\n%%\na\n</private>", "- %%\n  a\n  %%\n%% b\n\n- c %%\n", "%%<!--%%-->%%", "---\naliases: [a, b]\n---\n- ![[c/d#^e|f]]\n",
 }
 
 func FuzzParse(f *testing.F) {
@@ -290,7 +292,7 @@ func TestLawsOnRealFiles(t *testing.T) {
 			for path, src := range loadCorpus(t, dir) {
 				start := time.Now()
 				d := testLayout().Parse(path, src, testMeta)
-				if took := time.Since(start); took > time.Second*raceFactor {
+				if took := time.Since(start); took > 20*time.Second*raceFactor {
 					t.Errorf("%s took %v", path, took)
 				}
 				checkLines(t, d)
@@ -320,4 +322,33 @@ func TestLawsOnRandomFiles(t *testing.T) {
 		checkShown(t, d, Scope{})
 		checkShown(t, d, Scope{Subject: "owner", Context: Private})
 	}
+}
+
+// FuzzLinkName checks the files that a link finds: a link to the name of a file finds
+// that file, and every file that is found ends with the name and has its key.
+func FuzzLinkName(f *testing.F) {
+	f.Add("a/b/Note.md", "a/x.md", "b/note")
+	f.Add("Ä.markdown", "x.md", "./../a\u0308")
+	f.Add("v1.2.md", "", "//a/.//b#c|d")
+	f.Fuzz(func(t *testing.T, file, from, target string) {
+		d := new(Layout).Parse(from, []byte("- [["+target+"]] [x](<"+target+">)\n"), Meta{})
+		for i := range d.Entries {
+			for _, l := range d.Entries[i].Links {
+				for _, to := range l.FindNamed(from, []string{file, from}) {
+					found := new(Layout).Parse(to, nil, Meta{})
+					name, _ := CutMarkdown(to)
+					if found.Place.Copy == "" && !slices.Contains(found.NameKeys(), NameKey(l.Name)) ||
+						!strings.HasSuffix("/"+Fold(name), "/"+strings.TrimPrefix(l.Name, "/")) {
+						t.Errorf("%q with the name %q finds %q", l.Target, l.Name, to)
+					}
+				}
+			}
+		}
+		if name, md := CutMarkdown(file); md && isBelowRoot(file) && file == path.Clean(file) {
+			l := Link{Name: linkName("", file)}
+			if l.Name != "" && !slices.Contains(l.FindNamed(from, []string{from, file}), file) {
+				t.Errorf("the name %q of %q does not find it", l.Name, name)
+			}
+		}
+	})
 }

@@ -20,9 +20,14 @@ type Layout struct {
 	// DailyDir is the directory of the owner's daily notes besides memory, "." for
 	// the root; empty for none.
 	DailyDir string
+	// Days recognizes the owner's daily notes elsewhere, such as those of
+	// Obsidian; nil recognizes none. They are private, and stay where they are.
+	Days *DayFormat
 	// Host is part of the names of the daily notes that this machine writes, see
 	// [DailyName]; empty for none.
 	Host string
+	// Roots lists the folders beside the memory directory.
+	Roots []*Root
 	// Users reports whether a directory of the root belongs to a user: it
 	// contains both MEMORY.md and memory/, or is listed in the configuration.
 	// Nil means that there are none.
@@ -121,9 +126,12 @@ func (l *Layout) Place(path string) Place {
 		p.Path, p.Copy = path, of
 		return p
 	}
+	if r, _ := l.CutRoot(path); r != nil {
+		return r.place(path)
+	}
 	note := Place{Path: path, Kind: Note, Owner: l.owner()}
 	part := strings.Split(path, "/")
-	base, ok := trimMD(part[len(part)-1])
+	base, ok := CutMarkdown(part[len(part)-1])
 	if !ok {
 		return note
 	}
@@ -146,9 +154,6 @@ func (l *Layout) Place(path string) Place {
 	if isTranscript(part) {
 		return Place{Path: path, Kind: Archive, Owner: l.owner()}
 	}
-	if len(dirs) == 1 && IsDay(dirs[0]) {
-		return Place{Path: path, Kind: Session, Day: dirs[0], Session: base, Visibility: l.Sessions}
-	}
 	if len(part) > 1 && !isReserved(part[0]) && !isHiddenName(part[0]) && l.Users != nil && l.Users(part[0]) {
 		if p, ok := l.personalPlace(path, part[1:len(part)-1], name, base, userKey(part[0]), part[0]); ok {
 			return p
@@ -156,6 +161,12 @@ func (l *Layout) Place(path string) Place {
 		if len(part) == 3 && part[1] == memoryDir {
 			return Place{Path: path, Kind: Note, Owner: userKey(part[0]), Dir: part[0]}
 		}
+	}
+	if day, ok := l.Days.Day(path); ok {
+		return Place{Path: path, Kind: Daily, Owner: l.owner(), Day: day, ByFormat: true}
+	}
+	if len(dirs) == 1 && IsDay(dirs[0]) {
+		return Place{Path: path, Kind: Session, Day: dirs[0], Session: base, Visibility: l.Sessions}
 	}
 	return note
 }
@@ -254,12 +265,19 @@ func IsDay(s string) bool {
 	return err == nil
 }
 
-// trimMD removes .md, in any case, from a file name.
-func trimMD(name string) (base string, ok bool) {
-	if n := len(name) - len(".md"); n >= 0 && strings.EqualFold(name[n:], ".md") {
-		return name[:n], true
+// mdExt is the extension of new files.
+const mdExt = ".md"
+
+// CutMarkdown removes the extension of Markdown files, .md or .markdown in any case,
+// from a path, and reports whether it was there. No other function decides which
+// files are Markdown.
+func CutMarkdown(path string) (base string, ok bool) {
+	for _, ext := range [...]string{mdExt, ".markdown"} {
+		if n := len(path) - len(ext); n >= 0 && strings.EqualFold(path[n:], ext) {
+			return path[:n], true
+		}
 	}
-	return name, false
+	return path, false
 }
 
 func isHiddenName(name string) bool { return strings.HasPrefix(name, ".") }
@@ -269,6 +287,9 @@ func isHiddenName(name string) bool { return strings.HasPrefix(name, ".") }
 // checked elsewhere.
 func (l *Layout) Skip(path string) string {
 	part := strings.Split(path, "/")
+	if reason := l.skipRoot(path); reason != "" {
+		return reason
+	}
 	for _, dir := range part[:len(part)-1] {
 		switch {
 		case dir == "", dir == ".", dir == "..":
@@ -278,7 +299,7 @@ func (l *Layout) Skip(path string) string {
 		}
 	}
 	name := part[len(part)-1]
-	base, md := trimMD(name)
+	base, md := CutMarkdown(name)
 	switch {
 	case isHiddenName(name):
 		return "hidden file"
@@ -288,6 +309,24 @@ func (l *Layout) Skip(path string) string {
 		return "temporary file of an editor"
 	case conflictMark(base) >= 0:
 		return "conflict copy of a sync tool"
+	}
+	return ""
+}
+
+// SkipDir returns the reason why no file of a directory is ever read, or an empty
+// string, given that files of its parent are.
+func (l *Layout) SkipDir(dir string) string {
+	if isHiddenName(path.Base(dir)) {
+		return "hidden directory"
+	}
+	return l.skipRoot(dir)
+}
+
+// skipRoot returns the reason why a path of the memory directory is not read: it
+// would be that of a file of a root.
+func (l *Layout) skipRoot(path string) string {
+	if r, _ := l.CutRoot(path); r != nil {
+		return "the path is in " + r.Name + ", a folder that is only read"
 	}
 	return ""
 }
@@ -302,7 +341,10 @@ type Place struct {
 	Session    string     // base name without .md, for sessions
 	Namespace  string     // for items
 	Visibility Visibility // default of the entries
+	ByFormat   bool       // a daily note that [Layout.Days] recognizes
+	Host       string     // machine that published the entry of the document; empty for files
 	Copy       string     // path of the file of which this is a conflict copy, or empty
+	Root       string     // name of the folder beside the memory directory (see [Root]), or empty
 }
 
 // isDailyNote reports whether the file is an archived daily note, which keeps the
@@ -322,7 +364,7 @@ func (p Place) namedByDay() bool {
 // name would make it the daily note in the archive.
 func (l *Layout) Archived(p Place, subject string) string {
 	switch {
-	case p.Kind == Session && !p.namedByDay(), p.Kind == Daily && p.Dir == "":
+	case p.Kind == Session && !p.namedByDay(), p.Kind == Daily && p.Dir == "" && !p.ByFormat:
 	default:
 		return ""
 	}

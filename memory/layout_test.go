@@ -113,6 +113,83 @@ func TestDailyDir(t *testing.T) {
 	}
 }
 
+func TestDayFormat(t *testing.T) {
+	for _, c := range []struct{ folder, format, path, want string }{
+		{"", "", "2026-02-05.md", "2026-02-05"},
+		{"", "", "2026-02-05.MARKDOWN", "2026-02-05"},
+		{"", "", "a/2026-02-05.md", ""},
+		{"", "", "2026-02-30.md", ""},
+		{"Journal", "", "Journal/2026-02-05.md", "2026-02-05"},
+		{"/Journal/", "", "Journal/2026-02-05.md", "2026-02-05"},
+		{"Journal", "", "Journal/2026-02-05.txt", ""},
+		{"Journal", "", "Journal/2026-02-05 draft.md", ""},
+		{"Journal", "", "2026-02-05.md", ""},
+		{"J", "YYYY/MM/YYYY-MM-DD", "J/2026/02/2026-02-05.md", "2026-02-05"},
+		{"J", "YYYY/MM/YYYY-MM-DD", "J/2025/02/2026-02-05.md", ""},
+		{"J", "DD.MM.YYYY", "J/05.02.2026.md", "2026-02-05"},
+		{"J", "D.M.YY", "J/5.2.26.md", "2026-02-05"},
+		{"J", "YYYYMMDD", "J/20260205.md", "2026-02-05"},
+		{"J", "dddd, MMMM Do, YYYY", "J/Thursday, February 5th, 2026.md", "2026-02-05"},
+		{"J", "MMM D YYYY", "J/Feb 31 2026.md", ""},
+		{"J", "MMM D YYYY", "J/Dez 5 2026.md", ""},
+		{"J", "gggg-[W]ww/YYYY-MM-DD ddd", "J/2026-W06/2026-02-05 Thu.md", "2026-02-05"},
+		{"J", "[day] YYYY-MM-DD", "J/day 2026-02-05.md", "2026-02-05"},
+		{"J", "\\DYYYY-MM-DD", "J/D2026-02-05.md", "2026-02-05"},
+		{"J", "YYYY.MM+DD", "J/2026x02+05.md", ""},
+		{"", "YYYY-MM-DD/[Journal]", "2026-02-05/Journal.md", "2026-02-05"},
+		{"", "YYYY-MM-DD/[Journal]", "2026-02-05/other.md", ""},
+		{"memory", "YYYY-MM-DD/[Journal]", "memory/2026-02-05/Journal.md", "2026-02-05"},
+		{"J", "YYYY-MM", "", "error"},
+		{"J", "YYYY-MM-DD HH", "", "error"},
+		{"J", "YYYY-DDDD", "", "error"},
+		{"J", "YYYYY-MM-DD", "", "error"},
+		{"J", strings.Repeat("YYYY-MM-DD", 30), "", "error"},
+	} {
+		f, err := ParseDayFormat(c.folder, c.format)
+		got := "error"
+		if err == nil {
+			got, _ = f.Day(c.path)
+			if p := (&Layout{Days: f}).Place(c.path); got != "" && (p.Kind != Daily || p.Day != got || p.Visibility != PrivateOnly) {
+				t.Errorf("%s: %+v", c.path, p)
+			} else if to := (&Layout{Days: f}).Archived(p, ""); got != "" && to != "" {
+				t.Errorf("%s would move to %s", c.path, to)
+			}
+		}
+		if (got == "error") != (c.want == "error") || err == nil && got != c.want {
+			t.Errorf("%q, %q: day of %s: %q, want %q (%v)", c.folder, c.format, c.path, got, c.want, err)
+		}
+	}
+	// Paths of the layout keep their meaning.
+	f, err := ParseDayFormat("memory", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := (&Layout{Days: f, Daily: PublicOK}).Place("memory/2026-02-05.md"); p.ByFormat || p.Visibility != PublicOK {
+		t.Errorf("%+v", p)
+	}
+	f, err = ParseDayFormat("", "YYYY-MM-DD/[Journal]")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := (&Layout{Days: f, Sessions: PublicOK}).Place("2026-02-05/other.md"); p.Kind != Session || p.Visibility != PublicOK {
+		t.Errorf("%+v", p)
+	}
+}
+
+func FuzzDayFormat(f *testing.F) {
+	f.Add("a", "YYYY/MM/YYYY-MM-DD", "a/2026/02/2026-02-05.md")
+	f.Add("", "Do MMM YY [\\] dddd", "5th Feb 26 \\ Thu.md")
+	f.Fuzz(func(t *testing.T, folder, format, path string) {
+		days, err := ParseDayFormat(folder, format)
+		if err != nil {
+			return
+		}
+		if day, ok := days.Day(path); ok != IsDay(day) {
+			t.Errorf("%q in %q: %q", format, path, day)
+		}
+	})
+}
+
 func TestSkip(t *testing.T) {
 	var l Layout
 	for _, path := range []string{
@@ -166,6 +243,10 @@ func TestCopyOf(t *testing.T) {
 		"中文 (Conflicted Copy mac 202602041234).md":                        "中文.md",
 		"a_conflict-20260204-123456.md":                                   "a.md",
 		"a (SFConflict me 2026-02-04-12-34-56).md":                        "a.md",
+		"MEMORY-DESKTOP-1A2B3C4.md":                                       "MEMORY.md",
+		"memory/2026-02-05-LAPTOP-1A2B3C4D.md":                            "memory/2026-02-05.md",
+		"memory/2026-02-05.box-DESKTOP-1A2B3C4-2.md":                      "memory/2026-02-05.box.md",
+		"_longterms/owner/_index-WIN-1A2B3C4D5E6.md":                      "_longterms/owner/_index.md",
 		"x/a.md.orig": "x/a.md",
 		"x/a.sync-conflict-20260204-123456-ABCDEFG.md.orig": "x/a.md",
 	} {
@@ -173,7 +254,8 @@ func TestCopyOf(t *testing.T) {
 			t.Errorf("%q is a copy of %q, %t; want %q", path, got, ok, want)
 		}
 	}
-	for _, path := range []string{"a.md", "a.orig", ".orig", "a.sync-conflict.md", "a.txt.orig", "x.sync-conflict-1/a.md", "merge_conflict-resolution.md", "a 2.md"} {
+	for _, path := range []string{"a.md", "a.orig", ".orig", "a.sync-conflict.md", "a.txt.orig", "x.sync-conflict-1/a.md", "merge_conflict-resolution.md", "a 2.md",
+		"MEMORY 2.md", "backup-DESKTOP-1A2B3C4.md", "MEMORY-DESKTOP-1a2b3c4.md", "MEMORY-DESKTOP-1A2B3C4D.md", "2026-02-05-MacBook.md", "DESKTOP-1A2B3C4.md"} {
 		if got, ok := CopyOf(path); ok || got != path {
 			t.Errorf("%q is a copy of %q", path, got)
 		}

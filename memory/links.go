@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"net/url"
 	"path"
 	"regexp"
@@ -13,9 +14,9 @@ func hasScheme(s string) bool { return schemeRE.MatchString(s) }
 
 var schemeRE = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]+:`)
 
-// resolveLink sets the possible paths of a link: from the root, from the file, from
-// the places of the file before archiving, and the archive paths of all these.
-// Paths outside the root are ignored.
+// resolveLink sets the possible targets of a link: its name, and its paths from the
+// root, from the file, from the places of the file before archiving, and in the
+// archives of all these. Paths outside the root are ignored.
 func (p *docParser) resolveLink(link *Link) {
 	if link.Target == "" || hasScheme(link.Target) || strings.HasPrefix(link.Target, "//") {
 		return
@@ -24,21 +25,24 @@ func (p *docParser) resolveLink(link *Link) {
 	if err != nil {
 		target = link.Target
 	}
-	if link.wiki && path.Ext(target) != ".md" {
-		target += ".md"
+	if _, md := CutMarkdown(target); link.wiki && !md {
+		target += mdExt
 	}
 	add := func(s string) {
 		s = path.Clean(s)
-		if s != "." && s != ".." && !strings.HasPrefix(s, "../") && !strings.HasPrefix(s, "/") &&
-			strings.IndexByte(s, 0) < 0 && !slices.Contains(link.Paths, s) {
+		if s != "." && isBelowRoot(s) && !slices.Contains(link.Paths, s) {
 			link.Paths = append(link.Paths, s)
 		}
 	}
 	link.Paths = make([]string, 0, 4)
+	if p.d.Place.Root != "" {
+		link.Paths = p.d.Place.inRoot(target)
+		return
+	}
 	rooted := strings.TrimLeft(target, "/")
+	dir, _ := path.Split(p.d.Place.Path)
 	add(rooted)
 	if rooted == target {
-		dir, _ := path.Split(p.d.Place.Path)
 		add(dir + target)
 		for _, dir := range p.d.Place.earlierDirs() {
 			add(dir + target)
@@ -47,6 +51,7 @@ func (p *docParser) resolveLink(link *Link) {
 	for _, s := range link.Paths[:len(link.Paths):len(link.Paths)] {
 		p.addArchived(s, add)
 	}
+	link.Name = linkName(dir, target)
 }
 
 // addArchived adds the archive paths of the file at a path.
@@ -61,7 +66,7 @@ func (p *docParser) addArchived(s string, add func(string)) {
 	s = strings.TrimPrefix(s, memoryDir+"/")
 	day, name, ok := strings.Cut(s, "/")
 	if !ok { // a daily note is archived in its day, too
-		base, md := trimMD(s)
+		base, md := CutMarkdown(s)
 		day, ok = DailyName(base)
 		ok = ok && md
 		name = s
@@ -87,4 +92,99 @@ func (p Place) earlierDirs() []string {
 		return []string{p.Day + "/", memoryDir + "/" + p.Day + "/"}
 	}
 	return nil
+}
+
+// isBelowRoot reports whether a clean path can be that of a file below the root.
+func isBelowRoot(s string) bool {
+	return s != ".." && !strings.HasPrefix(s, "../") && !strings.HasPrefix(s, "/") && strings.IndexByte(s, 0) < 0
+}
+
+// linkName returns the name of a link in a file of the directory dir, or "" if it
+// has none. A path from the file or from the root becomes a whole path, which
+// begins with a slash.
+func linkName(dir, target string) string {
+	whole := ""
+	switch {
+	case strings.HasPrefix(target, "/"):
+		whole, target = "/", strings.TrimLeft(target, "/")
+	case slices.Contains(strings.Split(target, "/"), "..") || strings.HasPrefix(target, "./"):
+		whole, target = "/", path.Join(dir, target)
+	}
+	name, md := CutMarkdown(path.Clean(target))
+	if !md || !isBelowRoot(name) || strings.HasSuffix("/"+name, "/") {
+		return ""
+	}
+	return whole + Fold(name)
+}
+
+// NameKey returns the part of the name of a link, or of an alias, by which an index
+// finds it: the last element, folded.
+func NameKey(name string) string {
+	name = Fold(name)
+	return name[strings.LastIndexByte(name, '/')+1:]
+}
+
+// NameKeys returns the keys by which links find a file: those of its base name and
+// of its aliases. A conflict copy has none, because links mean the original.
+func (d *Document) NameKeys() []string {
+	if d.Place.Copy != "" {
+		return nil
+	}
+	name, _ := CutMarkdown(d.Place.Path)
+	keys := []string{NameKey(name)}
+	for _, alias := range d.Front.Aliases() {
+		if key := NameKey(alias); key != "" && !slices.Contains(keys, key) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// HasAlias reports whether the name of a link is an alias of a file.
+func (f *Front) HasAlias(name string) bool {
+	return name != "" && slices.ContainsFunc(f.Aliases(), func(alias string) bool { return Fold(alias) == name })
+}
+
+// Aliases returns the other names of a file that links can use.
+func (f *Front) Aliases() (names []string) {
+	for _, key := range [...]string{"aliases", "alias"} {
+		field, _ := f.Field(key)
+		names = append(names, textList(field.Value)...)
+	}
+	return names
+}
+
+// NearestFirst sorts the paths of files with the same name as Obsidian does for a
+// link in the file from: those in its directory first, then the shortest path.
+func NearestFirst(from string, paths []string) []string {
+	far := func(p string) int {
+		if path.Dir(p) == path.Dir(from) {
+			return 0
+		}
+		return 1
+	}
+	return slices.SortedFunc(slices.Values(paths), func(a, b string) int {
+		return cmp.Or(far(a)-far(b), len(a)-len(b), strings.Compare(a, b))
+	})
+}
+
+// FindNamed returns those of the paths that the name of a link in the file from
+// means, best first, in the order of Obsidian: a file with exactly this path, then
+// [NearestFirst]. The name is the end of each path, without its extension and
+// without regard to case.
+func (l *Link) FindNamed(from string, paths []string) (found []string) {
+	exact := 0
+	for _, p := range NearestFirst(from, paths) {
+		name, _ := CutMarkdown(p)
+		name = "/" + Fold(name)
+		switch {
+		case l.Name == "":
+		case name == "/"+strings.TrimPrefix(l.Name, "/"):
+			found = slices.Insert(found, exact, p)
+			exact++
+		case l.Name[0] != '/' && strings.HasSuffix(name, "/"+l.Name):
+			found = append(found, p)
+		}
+	}
+	return found
 }

@@ -26,6 +26,9 @@ func CheckText(text string) error {
 		return errors.New("text contains a marker of generated text; remove the marker")
 	}
 	flat := strings.Join(textWords(text), " ") // the form that Line returns
+	if hasPercentComment(text) {
+		return errors.New("text contains a comment (%% %%), which is not indexed; remove the comment")
+	}
 	for at := range len(flat) {
 		if flat[at] != '<' {
 			continue
@@ -137,7 +140,7 @@ func escapeStart(s string) string {
 	switch c := s[0]; {
 	case n > 0 && n < 10 && n < len(s) && (s[n] == '.' || s[n] == ')') && (n+1 == len(s) || s[n+1] == ' '):
 		return s[:n] + `\` + s[n:]
-	case strings.IndexByte("#>-+*_=~`|<[:", c) >= 0 && startsBlock(s):
+	case strings.IndexByte("#>-+*_=~`|<[:%", c) >= 0 && startsBlock(s):
 		return `\` + s
 	}
 	return s
@@ -168,6 +171,8 @@ func startsBlock(s string) bool {
 		return len(s) > 2 && s[2] == ']' && (len(s) == 3 || s[3] == ' ') || strings.Contains(s, "]:")
 	case ':':
 		return strings.Trim(s, "-:| ") == ""
+	case '%':
+		return strings.HasPrefix(s, "%%")
 	}
 	return true
 }
@@ -196,14 +201,22 @@ func CleanLine(text string) string {
 	}
 	for at := range len(text) {
 		if text[at] == '<' {
-			if n, _ := privateTag([]byte(text[at:])); n > 0 {
+			if n, _ := privateTag([]byte(text[at:] + " >")); n > 0 { // as in CheckText
 				b.WriteString("&lt;")
 				continue
 			}
 		}
 		b.WriteByte(text[at])
 	}
-	return b.String()
+	return escapePercent(b.String())
+}
+
+// escapePercent escapes the comments of Obsidian in a text, so that they are found.
+func escapePercent(text string) string {
+	if !hasPercentComment(text) {
+		return text
+	}
+	return strings.ReplaceAll(text, "%%", "%&#37;")
 }
 
 // WriteForms returns ways to write client-supplied text as one block, best

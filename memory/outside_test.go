@@ -7,12 +7,14 @@ import (
 )
 
 func TestCheckText(t *testing.T) {
-	for _, bad := range []string{"a <!-- id=b -->", "a -->", "a\n<private>\nb", "a </PRIVATE >", "a <private", "a </private x", "a <private\n>", "a <private\u00a0>", "[Memory:LongTerm:\nSummary]", "x memwatchd:generated", "[Memory:LongTerm:Summary]\n- a", " Long-term Memory (filtered) ", "a\x00", "\x1b[31m", "\xff", "a\x7f"} {
+	for _, bad := range []string{"a <!-- id=b -->", "a -->", "a\n<private>\nb", "a </PRIVATE >", "a <private", "a </private x", "a <private\n>", "a <private\u00a0>", "[Memory:LongTerm:\nSummary]", "x memwatchd:generated", "[Memory:LongTerm:Summary]\n- a", " Long-term Memory (filtered) ", "a\x00", "\x1b[31m", "\xff", "a\x7f",
+		"a %%b%% c", "%%\na\n%%", "a\n%% b\n%%"} {
 		if CheckText(bad) == nil {
 			t.Errorf("%q is taken", bad)
 		}
 	}
-	for _, good := range []string{"", "a < b", "a\n\tb\r\nc", "<privateer>", "see [Memory: of things] there", "a - b --", "喝茶 😀"} {
+	for _, good := range []string{"", "a < b", "a\n\tb\r\nc", "<privateer>", "see [Memory: of things] there", "a - b --", "喝茶 😀",
+		"%%d and %%s", "%% a", "`%%a%%`", "```mermaid\n%% a\ngraph\n%% b\n```", "100%% a%%"} {
 		if err := CheckText(good); err != nil {
 			t.Errorf("%q: %v", good, err)
 		}

@@ -65,6 +65,9 @@ func (l *Layout) parse(path string, src, masked []byte, meta Meta, of *excerptOf
 	if len(problems) > 0 {
 		d.Unsound = true
 	}
+	d.percent = slices.ContainsFunc(hidden, func(r lineRange) bool {
+		return bytes.HasPrefix(p.text[p.ln.start(r.from):], percentMark)
+	})
 	p.hidden = joinRegions(append(marks, hidden...))
 	if hidden != nil {
 		p.text = text
@@ -181,6 +184,7 @@ func (p *docParser) setOwner() {
 	}
 	p.owner = place.Owner
 	switch {
+	case place.Root != "": // the files of a root cannot choose their readers
 	case place.Kind == Archive && place.Day != "":
 		switch root := place.Dir == SubjectDir(p.l.owner()); { // the archive of files without a subject
 		case subject != "":

@@ -20,8 +20,8 @@ type Scope struct {
 //
 // Owner is a subject id; or, for the files of a subject's directory (see
 // [Directories]), "?" and the name of a directory below _longterms, or "?", the
-// name of a user's directory and a slash; or empty, for public text without a
-// subject.
+// name of a user's directory and a slash; or, for the files of a [Root], "?/" and the
+// name of the root; or empty, for public text without a subject.
 //
 // Excerpt is true for the public text of files that also contain private text
 // (see [Document.Excerpt]). Views that may read the whole files do not read
@@ -41,6 +41,9 @@ type View struct {
 	owners   map[string]string // readable owner keys → their subject
 	private  bool
 	closed   bool // reads nothing
+
+	roots     map[string]string // roots of the scope's subjects → their subject: see [View.WithRoots]
+	onlyRoots bool              // reads nothing of the memory directory
 }
 
 // Closed returns the view of the same scope while memory is disabled. It reads
@@ -64,7 +67,7 @@ func (v View) Readable(p Partition) bool {
 	if p.Owner == "" {
 		// A private entry always has a subject. One without a subject is a bug,
 		// so it is not readable.
-		return p.Visibility == PublicOK
+		return p.Visibility == PublicOK && !v.onlyRoots
 	}
 	_, ok := v.owners[p.Owner]
 	return ok
@@ -96,9 +99,12 @@ func (v View) Partitions() []Partition {
 	if v.closed {
 		return nil
 	}
-	out := []Partition{{Visibility: PublicOK}}
-	if !v.canReadAll("") {
-		out = append(out, Partition{Visibility: PublicOK, Excerpt: true})
+	var out []Partition
+	if !v.onlyRoots {
+		out = append(out, Partition{Visibility: PublicOK})
+		if !v.canReadAll("") {
+			out = append(out, Partition{Visibility: PublicOK, Excerpt: true})
+		}
 	}
 	for owner := range v.owners {
 		out = append(out, Partition{Owner: owner, Visibility: PublicOK})

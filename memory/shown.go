@@ -55,6 +55,17 @@ func (s Shown) Source(line int) int {
 // Readable reports whether a view may read the entry.
 func (e *Entry) Readable(v View) bool { return v.Readable(e.Partition) }
 
+// InPrivate reports whether an entry of the document is in a <private> block, or
+// below one that is not closed, or one of its headings is.
+func (d *Document) InPrivate(e *Entry) bool {
+	for h := e.Heading; h >= 0; h = d.Headings[h].Parent {
+		if d.privateLines.overlaps(d.Headings[h].Line, d.Headings[h].EndLine) {
+			return true
+		}
+	}
+	return d.privateLines.overlaps(e.Line, e.EndLine)
+}
+
 // fullyReadable reports whether a view may read all of a file: every entry, the
 // frontmatter, and the private ranges between entries.
 func (d *Document) fullyReadable(v View) bool {

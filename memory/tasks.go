@@ -131,7 +131,8 @@ func (p *docParser) readTask(lf *leaf, commitment bool) (Task, bool) {
 	if n := boxLen(string(lf.buf[:min(len(lf.buf), 8)])); n > 0 {
 		at := lf.pos(1)
 		text := p.displayOf(lf.textFrom(n))
-		t := Task{Text: taskText(text), Due: dueDate(text), Box: Span{at, at + 1}}
+		t := Task{Text: taskText(text), Box: Span{at, at + 1}}
+		t.readDates(text)
 		if lf.buf[1] != ' ' {
 			t.State = Done
 		}
@@ -147,7 +148,8 @@ func (p *docParser) readTask(lf *leaf, commitment bool) (Task, bool) {
 	if rest, ok := strings.CutPrefix(text, checkMark); ok {
 		text, t.State = strings.TrimPrefix(rest, emojiStyle), Done
 	}
-	t.Text, t.Due = taskText(text), dueDate(text)
+	t.Text = taskText(text)
+	t.readDates(text)
 	t.Norm = taskNorm(t.Text)
 	return t, t.Text != ""
 }
@@ -156,13 +158,29 @@ func (p *docParser) readTask(lf *leaf, commitment bool) (Task, bool) {
 // due:2026-02-05, @due(2026-02-05) or [due:: 2026-02-05].
 var dueRE = regexp.MustCompile(`(?i)(?:[📅📆🗓]\x{fe0f}?|\bdue::?|@due\()\s*(\d{4}-\d{2}-\d{2})\b`)
 
+// createdRE and finishedRE match the dates that the Tasks plugin of Obsidian writes,
+// with its emoji or as fields of Dataview.
+var (
+	createdRE  = regexp.MustCompile(`(?i)(?:➕\x{fe0f}?|[\[(]created::)\s*(\d{4}-\d{2}-\d{2})\b`)
+	finishedRE = regexp.MustCompile(`(?i)(?:✅\x{fe0f}?|[\[(]completion::)\s*(\d{4}-\d{2}-\d{2})\b`)
+)
+
+// readDates sets the dates of a task from its text.
+func (t *Task) readDates(text string) {
+	t.Due = dueDate(text)
+	t.Created, t.Finished = firstDate(createdRE, text), firstDate(finishedRE, text)
+}
+
 // dueDate returns the first due date in the text of a task as YYYY-MM-DD, or an
 // empty string.
-func dueDate(text string) string {
+func dueDate(text string) string { return firstDate(dueRE, text) }
+
+// firstDate returns the first day that an expression matches in a text, or "".
+func firstDate(re *regexp.Regexp, text string) string {
 	if !strings.Contains(text, "-") {
 		return ""
 	}
-	for _, m := range dueRE.FindAllStringSubmatch(text, -1) {
+	for _, m := range re.FindAllStringSubmatch(text, -1) {
 		if _, err := time.Parse(time.DateOnly, m[1]); err == nil {
 			return m[1]
 		}
@@ -231,4 +249,18 @@ func taskID(lf *leaf) string {
 		return "^" + id
 	}
 	return ""
+}
+
+// TaskState returns open if a task of the entry is open, done if it has only done
+// ones, and "" if it has none.
+func (e *Entry) TaskState() string {
+	if len(e.Tasks) == 0 {
+		return ""
+	}
+	for _, t := range e.Tasks {
+		if t.State == Open {
+			return Open.String()
+		}
+	}
+	return Done.String()
 }

@@ -1,0 +1,182 @@
+package memory
+
+import (
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// A Root is a folder beside the memory directory, whose files are searched and
+// never changed. The path of its file notes/a.md is NAME:notes/a.md wherever paths
+// of the memory directory are used.
+type Root struct {
+	Name       string
+	Owner      string     // the subject that reads its text
+	Visibility Visibility // of the entries that set none
+	// Project returns the name of the project that a file of the root is about, or
+	// "". Nil means that there are no projects.
+	Project func(path string) string
+	// Categories reports whether items begin with their category, as in
+	// "- [decision] Use TLS".
+	Categories bool
+	// Outlines reports whether the marks of tasks and tags are those of Logseq, as
+	// in "- TODO Call Mira" and "tags:: home".
+	Outlines bool
+}
+
+// ValidRoot returns an error if a root cannot have a name.
+func ValidRoot(name string) error {
+	const allowed = "abcdefghijklmnopqrstuvwxyz0123456789_-"
+	switch {
+	case name == "" || len(name) > 63 || strings.Trim(name, allowed) != "" || name[0] == '-':
+		return fmt.Errorf("%q is not the name of a folder: use up to 63 lower-case letters, digits, dashes and underscores", name)
+	case name == MemoryRoot:
+		return fmt.Errorf("%q is the name of the memory directory itself", name)
+	}
+	return nil
+}
+
+// MemoryRoot is the name of the memory directory in lists of roots.
+const MemoryRoot = "memory"
+
+// Path returns the path of a file of the root.
+func (r *Root) Path(below string) string { return r.Name + ":" + below }
+
+// IsRootPath reports whether a path has the form of a path in a root.
+func IsRootPath(path string) bool {
+	name, _, ok := strings.Cut(path, ":")
+	return ok && (name == MemoryRoot || ValidRoot(name) == nil)
+}
+
+// CutRoot returns the root of a file and its path below the root. For a file of the
+// memory directory, it returns nil and the path itself. It is the only place that
+// interprets such paths.
+func (l *Layout) CutRoot(path string) (r *Root, below string) {
+	if len(l.Roots) == 0 {
+		return nil, path
+	}
+	name, below, ok := strings.Cut(path, ":")
+	i := slices.IndexFunc(l.Roots, func(r *Root) bool { return r.Name == name })
+	if !ok || i < 0 {
+		return nil, path
+	}
+	return l.Roots[i], below
+}
+
+// InRoot reports whether a path is that of a file of a root.
+func (l *Layout) InRoot(path string) bool {
+	r, _ := l.CutRoot(path)
+	return r != nil
+}
+
+// place returns the place of a file. The text of the root belongs to one subject,
+// regardless of the content of its files, in partitions of its own: see
+// [View.WithRoots].
+func (r *Root) place(path string) Place {
+	return Place{Path: path, Kind: Note, Owner: r.Key(), Root: r.Name, Visibility: r.Visibility}
+}
+
+var (
+	// categoryRE matches the category of an item, which is longer than the mark of a
+	// task.
+	categoryRE = regexp.MustCompile(`^[-*+] \[([\p{L}\p{N}][\p{L}\p{N} _-]+)\] `)
+	// markerRE matches a task in an outline, and outlineTagsRE the tags of a block.
+	markerRE      = regexp.MustCompile(`(?m)^[ \t]*[-*+] (TODO|DOING|NOW|LATER|WAITING|DONE|CANCELED) (.+)$`)
+	outlineTagsRE = regexp.MustCompile(`(?m)^[ \t]*(?:[-*+] )?tags:: (.+)$`)
+)
+
+// annotate adds to an entry of the root what its program writes in a way of its own:
+// tags and tasks.
+func (r *Root) annotate(below string, e *Entry) {
+	if r.Project != nil {
+		if name := r.Project(below); name != "" {
+			e.Tags = append(e.Tags, "project:"+name)
+		}
+	}
+	tag := func(s string) {
+		s = strings.Trim(strings.TrimSpace(s), "#[]")
+		if s != "" {
+			e.Tags = append(e.Tags, strings.ReplaceAll(strings.ToLower(s), " ", "-"))
+		}
+	}
+	if m := categoryRE.FindStringSubmatch(e.Text); m != nil && r.Categories {
+		tag(m[1])
+	}
+	if !r.Outlines {
+		return
+	}
+	for _, m := range outlineTagsRE.FindAllStringSubmatch(e.Text, -1) {
+		for s := range strings.SplitSeq(m[1], ",") {
+			tag(s)
+		}
+	}
+	for _, m := range markerRE.FindAllStringSubmatchIndex(e.Text, -1) {
+		t := Task{Text: e.Text[m[4]:m[5]], Line: e.Line + strings.Count(e.Text[:m[2]], "\n"), Parent: -1}
+		if mark := e.Text[m[2]:m[3]]; mark == "DONE" || mark == "CANCELED" {
+			t.State = Done
+		}
+		t.Norm = t.Text
+		e.Tasks = append(e.Tasks, t)
+	}
+}
+
+// inRoot returns the possible paths of the target of a link in a file of a root, which
+// are below the same root.
+func (p Place) inRoot(target string) (paths []string) {
+	prefix := p.Root + ":"
+	rooted := strings.TrimLeft(target, "/")
+	names := []string{rooted}
+	if rooted == target {
+		names = append(names, path.Join(path.Dir(strings.TrimPrefix(p.Path, prefix)), target))
+	}
+	for _, name := range names {
+		name = path.Clean(name)
+		if fs.ValidPath(name) && name != "." && !slices.Contains(paths, prefix+name) {
+			paths = append(paths, prefix+name)
+		}
+	}
+	return paths
+}
+
+// rootPrefix begins the owner keys of roots. The keys of directories differ, because no
+// name of a directory contains a slash.
+const rootPrefix = "?/"
+
+// IsRootKey reports whether an owner key is that of a root.
+func IsRootKey(owner string) bool { return strings.HasPrefix(owner, rootPrefix) }
+
+// Key returns the owner key of the text of the root.
+func (r *Root) Key() string { return rootPrefix + r.Name }
+
+// Roots returns the names of the roots that belong to the scope of the view, sorted.
+// The view reads none of them before [View.WithRoots].
+func (v View) Roots() []string { return slices.Sorted(maps.Keys(v.roots)) }
+
+// WithRoots returns the view with the roots of these names, as far as they belong to
+// its scope. Other views contain no text of roots, so only the operations that call
+// WithRoots return such text.
+func (v View) WithRoots(names ...string) View {
+	owners := maps.Clone(v.owners)
+	for _, name := range names {
+		if subject, ok := v.roots[name]; ok {
+			owners[rootPrefix+name] = subject
+		}
+	}
+	v.owners = owners
+	return v
+}
+
+// HasOnlyRoots reports whether the view is one of [View.OnlyRoots].
+func (v View) HasOnlyRoots() bool { return v.onlyRoots }
+
+// OnlyRoots returns the view without the text of the memory directory.
+func (v View) OnlyRoots() View {
+	owners := maps.Clone(v.owners)
+	maps.DeleteFunc(owners, func(key, _ string) bool { return !IsRootKey(key) })
+	v.owners, v.onlyRoots = owners, true
+	return v
+}
