@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/memory"
 )
 
 // The types of records in JSON lines. Items are short-term memory; profiles and
@@ -36,6 +37,28 @@ type Payload struct {
 	api.ExportEntry
 	Name        string   `json:"name,omitempty"`         // of a profile: its subject
 	EvidenceIDs []string `json:"evidence_ids,omitempty"` // of profiles and projects; never empty
+}
+
+// EntryOf returns an entry of a document, as it is exported. Subject is the owner
+// of the entry, and session that of the document.
+func EntryOf(doc *memory.Document, e *memory.Entry, subject, session string) api.ExportEntry {
+	out := api.ExportEntry{
+		ID: doc.Place.Path + "#" + e.ID, Path: doc.Place.Path, Section: e.Sections, Kind: doc.Place.Kind.String(),
+		Type: e.Type, Content: e.Text, Title: e.Title, Tags: e.Tags, Task: e.TaskState(),
+		Importance: e.Importance, Evidence: e.Evidence, Source: e.Source, WrittenBy: e.By,
+		Subject: subject, Visibility: e.Partition.Visibility.String(),
+		Session: session, Day: doc.Place.Day, Updated: e.Time.UTC(),
+	}
+	if e.HasConfidence {
+		out.Confidence = &e.Confidence
+	}
+	if e.IsSummary() {
+		out.Summary = "profile"
+		if strings.HasSuffix(doc.Place.Path, "/project.md") {
+			out.Summary, out.Project = "project", e.Title
+		}
+	}
+	return out
 }
 
 // LineOf returns an entry of an export as a line.

@@ -58,7 +58,7 @@ func (m writeOps) undo(ctx context.Context, c Call, r *api.UndoRequest) (*api.Un
 		if err != nil {
 			return nil, err
 		}
-		list = m.Undoer.UndoSince(ctx, since, r.DryRun)
+		list = m.Undoer.UndoSince(ctx, since, nil, r.DryRun)
 	}
 	answer, differ := &api.UndoAnswer{Undone: []api.UndoRecord{}, DryRun: r.DryRun}, differ{}
 	for _, u := range list {

@@ -44,21 +44,30 @@ func (w *Writer) createAt(s *dirEntry, c *Change, data []byte) (Written, error) 
 		return Written{}, err
 	}
 	return w.applyJournaled(s, c, draft, nil, data, time.Time{}, func() error {
-		err := w.runSyscall("name file", func() error { return exchangeError(renameNew(s.dir, draft.name, s.dir, s.base)) })
-		if errors.Is(err, fs.ErrExist) {
-			return errConcurrentSave
-		}
-		if err != nil {
+		if err := w.nameFile(s, draft); err != nil {
 			return err
 		}
-		err = w.syncDir(s)
+		err := w.syncDir(s)
 		if err != nil {
-			// The caller will retry.
-			err = errors.Join(err,
-				w.runSyscall("undo create", func() error { return renameNew(s.dir, s.base, s.dir, draft.tempName()) }))
+			err = errors.Join(err, w.undoName(s, draft)) // the caller will retry
 		}
 		return err
 	})
+}
+
+// nameFile gives a draft the name of its file. If the file exists, the error is
+// errConcurrentSave.
+func (w *Writer) nameFile(s *dirEntry, draft *tempFile) error {
+	err := w.runSyscall("name file", func() error { return exchangeError(renameNew(s.dir, draft.name, s.dir, s.base)) })
+	if errors.Is(err, fs.ErrExist) {
+		return errConcurrentSave
+	}
+	return err
+}
+
+// undoName reverts nameFile.
+func (w *Writer) undoName(s *dirEntry, draft *tempFile) error {
+	return w.runSyscall("undo create", func() error { return renameNew(s.dir, s.base, s.dir, draft.tempName()) })
 }
 
 // createParent opens the directory of a file. It creates missing directories with

@@ -99,8 +99,8 @@ func (m *Merger) Apply(ctx context.Context, c *CopyMerge, keep *memory.Keep, req
 			if old == nil {
 				return nil, ErrNoOriginal
 			}
-			next := c
-			if !bytes.Equal(old.Data, c.File.Data) {
+			next, changed := c, !bytes.Equal(old.Data, c.File.Data)
+			if changed {
 				next = m.merge(*old, c.Copy)
 			}
 			if !requested && (!next.Base || !next.Additions) {
@@ -109,15 +109,16 @@ func (m *Merger) Apply(ctx context.Context, c *CopyMerge, keep *memory.Keep, req
 			if keep == nil {
 				left = len(next.Conflicts)
 			}
-			if next.Whole && resolution == memory.KeepBoth {
-				return nil, memory.ErrWhole // the file has changed since the plan
-			}
-			if next.Whole && resolution == memory.KeepOurs {
+			switch {
+			case !next.Whole:
+				return next.Text(resolution)
+			case resolution == memory.KeepOurs:
 				return old.Data, nil
-			} else if next.Whole {
+			case changed || resolution == memory.KeepBoth:
+				return nil, memory.ErrWhole // the plan did not show this version
+			default:
 				return c.Copy.Data, nil
 			}
-			return next.Text(resolution)
 		},
 	})
 	if err != nil || left > 0 {

@@ -83,7 +83,7 @@ func TestMerge(t *testing.T) {
 // any more, because it has changed since the plan.
 func TestMergeChangedFile(t *testing.T) {
 	const path, changed = "memory/2026-02-05.md", "---\nvisibility: [\n---\n<private>\n- new\n"
-	for _, keep := range []memory.Keep{memory.KeepBoth, memory.KeepOurs} {
+	for _, keep := range []memory.Keep{memory.KeepBoth, memory.KeepOurs, memory.KeepTheirs} {
 		w := newWriter(t, nil)
 		writeFile(t, w.Vault, path, "- one\n")
 		writeFile(t, w.Vault, copyPath, "- two\n")
@@ -92,11 +92,11 @@ func TestMergeChangedFile(t *testing.T) {
 		must(t, err)
 		writeFile(t, w.Vault, path, changed)
 		_, err = m.Apply(t.Context(), plan, &keep, true)
-		if (keep == memory.KeepBoth) != errors.Is(err, memory.ErrWhole) {
+		if (keep != memory.KeepOurs) != errors.Is(err, memory.ErrWhole) {
 			t.Errorf("keep %d: %v", keep, err)
 		}
 		want := map[string]string{path: changed}
-		if keep == memory.KeepBoth {
+		if keep != memory.KeepOurs {
 			want[copyPath] = "- two\n"
 		}
 		wantFiles(t, w, want)

@@ -16,20 +16,24 @@ func (v *Vault) Skips(path string, dir bool) string {
 	rules := v.currentRules()
 	for i := range len(path) {
 		if path[i] == '/' {
-			if reason := skipDir(path[:i], rules); reason != "" {
+			if reason := v.skipDir(path[:i], rules); reason != "" {
 				return reason
 			}
 		}
 	}
 	if dir {
-		return skipDir(path, rules)
+		return v.skipDir(path, rules)
 	}
 	return v.skipFile(path, rules)
 }
 
 // skipDir returns why a directory is excluded, given that its parent is not.
-func skipDir(path string, rules *rules) string {
-	if _, base := cutLast(path); base[0] == '.' {
+func (v *Vault) skipDir(path string, rules *rules) string {
+	if v.SkipDir != nil {
+		if reason := v.SkipDir(path); reason != "" {
+			return reason
+		}
+	} else if _, base := cutLast(path); base[0] == '.' {
 		return "hidden directory"
 	}
 	if rules.ignored(path, true) {
@@ -71,7 +75,8 @@ func isMarkdown(path string) bool {
 	if of, ok := memory.CopyOf(path); ok {
 		path = of
 	}
-	return len(path) > len(".md") && strings.EqualFold(path[len(path)-len(".md"):], ".md")
+	base, ok := memory.CutMarkdown(path)
+	return ok && base != ""
 }
 
 // currentRules returns the ignore patterns as last read.

@@ -66,6 +66,17 @@ func WithCaller(ctx context.Context, caller string) context.Context {
 	return context.WithValue(ctx, callerKey{}, caller)
 }
 
+type programKey struct{}
+
+// A program identifies the program that requests a change.
+type program struct{ name, session string }
+
+// WithProgram returns a context for changes that a program requests in one of its
+// sessions. The journal records both.
+func WithProgram(ctx context.Context, name, session string) context.Context {
+	return context.WithValue(ctx, programKey{}, program{name, session})
+}
+
 // takeTurn returns an error if the change is not permitted. It then waits until
 // no other change of the same caller, and no other change of the same file, is
 // in progress. So each caller has at most one change among those that wait for
@@ -77,6 +88,7 @@ func (w *Writer) takeTurn(ctx context.Context, c *Change) (release func(), err e
 	if reason := w.Vault.Skips(c.Path, false); reason != "" && !slices.Contains(w.Settings, c.Path) {
 		return nil, &RefusedError{c.Path, reason + ": excluded from memory"}
 	}
+	c.program, _ = ctx.Value(programKey{}).(program) // zero for the daemon itself
 	ofCaller := func() {}
 	if caller, ok := ctx.Value(callerKey{}).(string); ok {
 		ofCaller, err = w.callers.acquire(ctx, caller)

@@ -44,12 +44,16 @@ func (u *Undoer) Undo(ctx context.Context, id string, dry bool) ([]UndoResult, e
 	return u.undoRecords(ctx, map[string]bool{r.Group: true}, dry), nil
 }
 
-// UndoSince is [Undoer.Undo] for all changes since a time and their groups.
-// Without any such change the list is empty.
-func (u *Undoer) UndoSince(ctx context.Context, since time.Time, dry bool) []UndoResult {
+// UndoSince is [Undoer.Undo] for all changes since a time and their groups, or with a
+// function for the changes for which it returns true. Without any such change the list
+// is empty.
+func (u *Undoer) UndoSince(ctx context.Context, since time.Time, selects func(*journal.Record) bool,
+	dry bool) []UndoResult {
 	groups := map[string]bool{}
 	for _, r := range u.Writer.Journal.List(since, "", 0) {
-		groups[r.Group] = true
+		if selects == nil || selects(&r) {
+			groups[r.Group] = true
+		}
 	}
 	return u.undoRecords(ctx, groups, dry)
 }

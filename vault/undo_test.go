@@ -165,7 +165,7 @@ func TestUndoRestoresEveryByte(t *testing.T) {
 				}
 			}
 			newest := u.w.Journal.List(time.Time{}, "", 1)[0].Group
-			list := u.UndoSince(t.Context(), time.Time{}, false)
+			list := u.UndoSince(t.Context(), time.Time{}, nil, false)
 			u.want("undo of everything", states[0])
 			if len(list) == 0 {
 				return
@@ -295,14 +295,14 @@ func TestUndoSince(t *testing.T) {
 	u.saveAsUser("b.md", "# B\n2 and a half\n")
 	before := u.files()
 
-	list := u.UndoSince(t.Context(), since, true)
+	list := u.UndoSince(t.Context(), since, nil, true)
 	want := "a.md: <nil>\nb.md: undo " + b + ": b.md: line 2: the line was changed afterwards\na.md: <nil>\n"
 	if diff := cmp.Diff(want, formatResults(list)); diff != "" {
 		t.Errorf("dry run (-want +got):\n%s", diff)
 	}
 	u.want("dry run", before)
 
-	list = u.UndoSince(t.Context(), since, false)
+	list = u.UndoSince(t.Context(), since, nil, false)
 	if diff := cmp.Diff(want, formatResults(list)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -318,7 +318,7 @@ func TestUndoSinceOfWhatIsUndone(t *testing.T) {
 	u := newUndoTest(t, map[string]string{"a.md": "1\n"})
 	u.undo(u.write("", "a.md", "2\n"))
 	u.saveAsUser("a.md", "mine\n")
-	if got := formatResults(u.UndoSince(t.Context(), time.Time{}, false)); got != "" {
+	if got := formatResults(u.UndoSince(t.Context(), time.Time{}, nil, false)); got != "" {
 		t.Errorf("got %s", got)
 	}
 	u.want("undo since", map[string]string{"a.md": "mine\n"})
@@ -333,7 +333,7 @@ func TestUndoOfWhatIsBelow(t *testing.T) {
 	u.write(id, "a.md", "3\n")
 	u.saveAsUser("b.md", "mine\n")
 	for _, dry := range []bool{true, false} {
-		for _, refused := range u.UndoSince(t.Context(), time.Time{}, dry) {
+		for _, refused := range u.UndoSince(t.Context(), time.Time{}, nil, dry) {
 			if refused.Err == nil {
 				t.Errorf("dry: %v: %s is undone", dry, refused.Record.Path)
 			}

@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -73,6 +74,9 @@ type Vault struct {
 	// only the simplest rule applies: the name ends in .md and does not begin
 	// with '.', '#' or '~'.
 	Skip func(path string) string
+	// SkipDir returns why nothing in a directory is read, because of its name, or
+	// "". If nil, only hidden directories are excluded.
+	SkipDir func(path string) string
 
 	// Catalogue contains the latest observation of each path.
 	Catalogue Catalogue
@@ -101,6 +105,17 @@ func (v *Vault) Root() (memory.FileID, error) {
 			return memory.FileID{}, rootError(v.Dir, err)
 		}
 		return fileID(&st), nil
+	})
+}
+
+// RealPath returns the path of the root directory without symbolic links.
+func (v *Vault) RealPath() (string, error) {
+	return runWithTimeout(v, func() (string, error) {
+		real, err := filepath.EvalSymlinks(v.Dir)
+		if err != nil {
+			return "", rootError(v.Dir, err)
+		}
+		return real, nil
 	})
 }
 

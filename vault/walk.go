@@ -240,7 +240,7 @@ func (w *walk) visitEntry(fd int, dir string, e fs.DirEntry, tree *memory.Tree) 
 	path := joinPath(dir, e.Name())
 	switch {
 	case e.IsDir():
-		if skipDir(path, w.rules) != "" {
+		if w.vault.skipDir(path, w.rules) != "" {
 			return ""
 		}
 		if isMarkdown(path) {

@@ -346,6 +346,7 @@ type Change struct {
 	// other changes, and must not call the Writer.
 	Check func() error
 
+	program  program       // that requests the change
 	prepared *preparedEdit // nil if Edit has not been called yet
 }
 

@@ -187,33 +187,58 @@ func (j *Journal) Problems() []string {
 // [Journal.Done] or [Journal.Abandon]. On error nothing is recorded, and the
 // change must not be made.
 func (j *Journal) Begin(r Record) (Record, error) {
+	list, err := j.BeginAll([]Record{r})
+	if err != nil {
+		return Record{}, err
+	}
+	return list[0], nil
+}
+
+// BeginAll is [Journal.Begin] for several changes. It writes their records at the
+// same time, so that the disk can sync them together. On error none is recorded.
+func (j *Journal) BeginAll(records []Record) ([]Record, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if r.Time.IsZero() {
-		r.Time = j.now()
+	records = slices.Clone(records)
+	texts := make([][]byte, len(records))
+	last := j.last
+	for i := range records {
+		r := &records[i]
+		if r.Time.IsZero() {
+			r.Time = j.now()
+		}
+		last = max(last+1, idNumber(r.Time))
+		if last >= 1<<(5*idLength) {
+			return nil, fmt.Errorf("journal: no id for a change at %s: correct the clock", r.Time.Format(time.RFC3339))
+		}
+		r.ID, r.State = formatID(last), StateIntent
+		if r.Group == "" {
+			r.Group = r.ID
+		}
+		var err error
+		texts[i], err = r.encode()
+		if err != nil {
+			return nil, fmt.Errorf("journal: %w", err)
+		}
 	}
-	n := max(j.last+1, idNumber(r.Time))
-	if n >= 1<<(5*idLength) {
-		return Record{}, fmt.Errorf("journal: no id for a change at %s: correct the clock",
-			r.Time.Format(time.RFC3339))
+	errs := make([]error, len(records))
+	var group sync.WaitGroup
+	for i := range records {
+		group.Go(func() { errs[i] = j.disk.Write(j.recordPath(records[i]), texts[i]) })
 	}
-	r.ID, r.State = formatID(n), StateIntent
-	if r.Group == "" {
-		r.Group = r.ID
+	group.Wait()
+	if err := errors.Join(errs...); err != nil {
+		for _, r := range records {
+			os.Remove(j.recordPath(r)) // it may exist without being durable
+		}
+		return nil, fmt.Errorf("journal: %w", err)
 	}
-	data, err := r.encode()
-	if err != nil {
-		return Record{}, fmt.Errorf("journal: %w", err)
+	j.last = last
+	for _, known := range records {
+		known.Hunks = nil
+		j.records = append(j.records, known)
 	}
-	if err := j.disk.Write(j.recordPath(r), data); err != nil {
-		os.Remove(j.recordPath(r)) // it may exist without being durable
-		return Record{}, fmt.Errorf("journal: %w", err)
-	}
-	j.last = n
-	known := r
-	known.Hunks = nil
-	j.records = append(j.records, known)
-	return r, nil
+	return records, nil
 }
 
 // syncDir makes the names in the directory durable.
@@ -230,23 +255,51 @@ func (j *Journal) syncDir() error {
 // digest, Done returns an error and the change stays pending. Done may be
 // called more than once.
 func (j *Journal) Done(id string, after [32]byte) error {
+	return j.DoneAll([]string{id}, [][32]byte{after})[0]
+}
+
+// DoneAll is [Journal.Done] for several changes, and returns an error for each that
+// failed. It syncs the directory once.
+func (j *Journal) DoneAll(ids []string, after [][32]byte) []error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	errs := make([]error, len(ids))
+	var made []int
+	for i, id := range ids {
+		var renamed bool
+		renamed, errs[i] = j.complete(id, after[i])
+		if renamed {
+			made = append(made, i)
+		}
+	}
+	if len(made) == 0 {
+		return errs
+	}
+	if err := j.syncDir(); err != nil {
+		for _, i := range made {
+			errs[i] = fmt.Errorf("journal %s: %w", ids[i], err)
+		}
+	}
+	return errs
+}
+
+// complete marks a change as complete and reports whether it was pending.
+func (j *Journal) complete(id string, after [32]byte) (renamed bool, err error) {
 	i, ok := j.findRecord(id)
 	if !ok {
-		return fmt.Errorf("journal %s: %w", id, ErrNoRecord)
+		return false, fmt.Errorf("journal %s: %w", id, ErrNoRecord)
 	}
 	r := &j.records[i]
 	if r.State != StateIntent {
-		return nil
+		return false, nil
 	}
 	if r.After != DigestOf(after) {
-		return fmt.Errorf("journal %s: %s does not have the recorded content", id, r.Path)
+		return false, fmt.Errorf("journal %s: %s does not have the recorded content", id, r.Path)
 	}
 	made := *r
 	made.State = StateDone
 	if err := os.Rename(j.recordPath(*r), j.recordPath(made)); err != nil {
-		return fmt.Errorf("journal: %w", err)
+		return false, fmt.Errorf("journal: %w", err)
 	}
 	*r = made
 	if len(r.Undoes) > 0 {
@@ -255,10 +308,7 @@ func (j *Journal) Done(id string, after [32]byte) error {
 	if j.Completed != nil {
 		j.Completed(*r)
 	}
-	if err := j.syncDir(); err != nil {
-		return fmt.Errorf("journal %s: %w", id, err)
-	}
-	return nil
+	return true, nil
 }
 
 // Abandon deletes the record of a change that was not made and will not be, or

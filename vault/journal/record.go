@@ -24,6 +24,11 @@ type Record struct {
 	Reason string   `json:"reason,omitempty"` // as in vault.Change
 	Undoes []string `json:"undoes,omitempty"` // IDs of the changes that this change reverses, newest first
 
+	// Program is the program that requested the change, and Session its session,
+	// by its own account.
+	Program string `json:"program,omitempty"`
+	Session string `json:"session,omitempty"`
+
 	// Automatic reports that the daemon made the change without a request.
 	Automatic bool `json:"automatic,omitempty"`
 
