@@ -68,10 +68,11 @@ func PlanDays(docs []*memory.Document, t DayTerms) DayPlan {
 	return plan
 }
 
-// daysOf returns the sessions and daily notes that keep accepts, by day and path.
+// daysOf returns the sessions and daily notes that keep accepts, by day and path. Those
+// of an Obsidian vault stay where they are.
 func daysOf(docs []*memory.Document, keep func(*memory.Document) bool) []*memory.Document {
 	docs = slices.DeleteFunc(slices.Clone(docs), func(d *memory.Document) bool {
-		return d.Place.Kind != memory.Session && d.Place.Kind != memory.Daily || !keep(d)
+		return d.Place.Kind != memory.Session && d.Place.Kind != memory.Daily || d.Place.ByFormat || !keep(d)
 	})
 	slices.SortFunc(docs, func(a, b *memory.Document) int {
 		return cmp.Or(strings.Compare(a.Place.Day, b.Place.Day), strings.Compare(a.Place.Path, b.Place.Path))

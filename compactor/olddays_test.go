@@ -251,3 +251,27 @@ func TestSameReaders(t *testing.T) {
 		t.Errorf("plan %+v", plan)
 	}
 }
+
+// TestDaysByFormatStay checks that daily notes in the format of an Obsidian vault are
+// neither archived nor summarized.
+func TestDaysByFormatStay(t *testing.T) {
+	format, err := memory.ParseDayFormat("Journal", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &memory.Layout{Days: format}
+	docs := []*memory.Document{
+		l.Parse("Journal/2026-01-01.md", []byte("- decided\n- [ ] open\n"), memory.Meta{}),
+		l.Parse("memory/2026-01-01.md", []byte("- decided\n"), memory.Meta{}),
+	}
+	none := func(string) bool { return false }
+	days := PlanDays(docs, DayTerms{Before: "2026-02-01", Layout: l, Taken: none})
+	if len(days.Stay) > 0 || len(days.Moves) != 1 || days.Moves[0].From != "memory/2026-01-01.md" {
+		t.Errorf("%+v", days)
+	}
+	summaries := PlanCompress(docs, CompressTerms{Before: "2026-02-01", Layout: l, Contested: none,
+		Archive: func(string) *memory.Document { return nil }})
+	if len(summaries.Stay) > 0 || len(summaries.Files) != 1 || summaries.Files[0].From != "memory/2026-01-01.md" {
+		t.Errorf("%+v", summaries)
+	}
+}

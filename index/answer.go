@@ -31,18 +31,7 @@ const scanBudget = 1500 * time.Millisecond
 func (x *Index) Search(ctx context.Context, view memory.View, q Query) (res Result, err error) {
 	b := x.acquireBuilder()
 	defer x.releaseBuilder(b)
-	text := q.Text
-	if q.Typing {
-		text += "*"
-	}
-	w := parsedQuery{included: b.parseQuery(text, q.Mode == Overlap), excluded: b.parseExclude(q.Exclude)}
-	if q.Mode == Overlap && !q.Exact {
-		w.included.phrases = nil // the order is that of the formula
-	}
-	if q.Mode == Relevance && !q.Cover {
-		w.included.addForms()
-	}
-	w.keys = queryKeys(b, &q, w)
+	w := b.parse(&q)
 	over := make(map[string]*memory.Document)
 	for try := 0; ; try++ {
 		stale, err := x.retryDamaged(func() (stale []string, err error) {
@@ -64,6 +53,23 @@ func (x *Index) Search(ctx context.Context, view memory.View, q Query) (res Resu
 			over[path] = doc // nil if the file does not exist
 		}
 	}
+}
+
+// parse parses the text of a query.
+func (b *builder) parse(q *Query) parsedQuery {
+	text := q.Text
+	if q.Typing {
+		text += "*"
+	}
+	w := parsedQuery{included: b.parseQuery(text, q.Mode == Overlap), excluded: b.parseExclude(q.Exclude)}
+	if q.Mode == Overlap && !q.Exact {
+		w.included.phrases = nil // the order is that of the formula
+	}
+	if q.Mode == Relevance && !q.Cover {
+		w.included.addForms()
+	}
+	w.keys = queryKeys(b, q, w)
+	return w
 }
 
 // errDamaged wraps an error of bleve about its own files.
@@ -126,7 +132,7 @@ func queryKeys(b *builder, q *Query, w parsedQuery) map[string]bool {
 		b.eachToken(phrase, func(t token) { keys[termKey("", kindWord, t.term)] = true })
 	}
 	for _, tag := range cleanTags(q.Filter.Tags) {
-		keys[termKey("", kindTag, tag)] = true
+		keys[termKey("", kindTag, tag)], keys[termKey("", kindParent, tag)] = true, true
 	}
 	for _, t := range q.Filter.Types {
 		keys[termKey("", kindType, t)] = true
@@ -167,8 +173,8 @@ func (x *Index) beginSearch(ctx context.Context, b *builder, view memory.View, q
 		s.over.add(path, f, blocks)
 		p.docs[f] = doc
 	}
-	for path, doc := range over {
-		lay(path, doc)
+	for _, path := range slices.Sorted(maps.Keys(over)) {
+		lay(path, over[path])
 	}
 	var unread []string
 	for path, f := range x.table.unstored {
@@ -261,6 +267,9 @@ func (x *Index) answerQuery(ctx context.Context, b *builder, view memory.View, q
 	if p.err == nil && len(w.included.phrases)+len(runs)+len(w.excluded.phrases) > 0 {
 		p.err = p.applyPhrases(w.included.phrases, runs, w.excluded.phrases)
 	}
+	if p.err == nil && q.Nearest != nil && q.Mode == Relevance {
+		p.err = p.rankMeaning(w.included.phrases, w.excluded.phrases)
+	}
 	if p.err == nil {
 		p.err = p.buildHits(res)
 	}
@@ -329,6 +338,7 @@ func (p *page) buildHits(res *Result) error {
 		}
 		if p.query.Cover {
 			h.Cover = p.computeCover(e)
+			h.Close = p.isClose(c)
 		}
 		if p.query.Explain {
 			why := p.explainScore(c)
@@ -350,31 +360,45 @@ func refTo(doc *memory.Document, e *memory.Entry) Ref {
 // ByID returns the readable entries with an explicit id, ordered by path, or
 // none. The errors are those of [Index.Search].
 func (x *Index) ByID(ctx context.Context, view memory.View, id string) ([]Ref, error) {
-	return x.findRefs(ctx, view, kindID, id)
+	return x.findRefs(ctx, view, termKey("", kindID, id))
 }
 
-// LinksTo returns the readable entries that link to a file, ordered by path, or
-// none. The errors are those of [Index.Search].
-func (x *Index) LinksTo(ctx context.Context, view memory.View, path string) ([]Ref, error) {
-	return x.findRefs(ctx, view, kindLink, path)
+// LinksTo returns the readable entries that may link to a file: by its path, or by one
+// of its keys, see [memory.Document.NameKeys]. They are ordered by path. The errors
+// are those of [Index.Search].
+func (x *Index) LinksTo(ctx context.Context, view memory.View, path string, keys []string) ([]Ref, error) {
+	terms := []string{termKey("", kindLink, path)}
+	for _, key := range keys {
+		terms = append(terms, termKey("", kindMention, key))
+	}
+	return x.findRefs(ctx, view, terms...)
 }
 
-func (x *Index) findRefs(ctx context.Context, view memory.View, sort termKind, term string) (refs []Ref, err error) {
-	err = x.browse(ctx, view, map[string]bool{termKey("", sort, term): true}, func(p *page) error {
+// findRefs returns the readable entries that have one of the terms, given as keys
+// without a partition.
+func (x *Index) findRefs(ctx context.Context, view memory.View, terms ...string) (refs []Ref, err error) {
+	wanted := map[string]bool{}
+	for _, term := range terms {
+		wanted[term] = true
+	}
+	err = x.browse(ctx, view, wanted, func(p *page) error {
 		var found []candidate
-		p.eachBlock(sort, term, func(_ uint32, r ref, v slots) {
-			for v != 0 {
-				slot, _ := v.next()
-				v = v.without(slot)
-				if e := entryOfSlot(int(r.nth), slot); e >= 0 {
-					found = append(found, candidate{variant: r.variant, entry: int32(e)})
+		for _, term := range terms {
+			p.eachBlock(termKind(term[0]), term[1:], func(_ uint32, r ref, v slots) {
+				for v != 0 {
+					slot, _ := v.next()
+					v = v.without(slot)
+					if e := entryOfSlot(int(r.nth), slot); e >= 0 {
+						found = append(found, candidate{variant: r.variant, entry: int32(e)})
+					}
 				}
-			}
-		})
+			})
+		}
 		if p.err != nil {
 			return p.err
 		}
 		slices.SortFunc(found, p.inOrder)
+		found = slices.CompactFunc(found, func(c, d candidate) bool { return c.variant == d.variant && c.entry == d.entry })
 		refs = nil
 		for _, c := range found {
 			doc, e, err := p.resolveCandidate(c)

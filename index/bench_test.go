@@ -267,35 +267,50 @@ func measure(b *testing.B, search func(string)) {
 	}
 }
 
-// BenchmarkSearch measures queries whose words are as frequent as in the texts,
-// on a complete index without pending writes.
-func BenchmarkSearch(b *testing.B) {
+// openBench returns a complete index of the benchmark's files. It calls use, if that
+// is not nil, with each text of them.
+func openBench(b *testing.B, use func(Text)) *Index {
+	b.Helper()
 	src := newGenSource(*benchFiles)
-	x, err := Open(b.TempDir(), Options{Source: src})
+	x, err := Open(b.TempDir(), Options{Source: src, Texts: use != nil})
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer x.Close()
+	b.Cleanup(func() { x.Close() })
 	var batch []Update
+	flush := func() {
+		if err := x.Apply(b.Context(), batch); err != nil {
+			b.Fatal(err)
+		}
+		batch = nil
+	}
 	for d := range src.docs {
 		batch = append(batch, Update{Path: d.Place.Path, Doc: d})
 		if len(batch) == 256 {
-			if err := x.Apply(b.Context(), batch); err != nil {
-				b.Fatal(err)
+			flush()
+		}
+		if use != nil {
+			for t := range Texts(d) {
+				use(t)
 			}
-			batch = nil
 		}
 	}
-	if err := x.Apply(b.Context(), batch); err != nil {
-		b.Fatal(err)
-	}
+	flush()
 	if err := x.Confirm(x.Status().Epoch); err != nil {
 		b.Fatal(err)
 	}
+	return x
+}
+
+// BenchmarkSearch measures queries whose words are as frequent as in the texts,
+// on a complete index without pending writes.
+func BenchmarkSearch(b *testing.B) {
+	x := openBench(b, nil)
 	now, view := time.Now(), ownerView(b)
-	for _, mode := range []Mode{Relevance, Overlap} {
+	for mode, name := range []string{Relevance: "relevance", Overlap: "overlap"} {
+		mode := Mode(mode)
 		for _, n := range []int{1, 3, 8} {
-			b.Run(fmt.Sprintf("%v/%dwords", mode, n), func(b *testing.B) {
+			b.Run(fmt.Sprintf("%s/%dwords", name, n), func(b *testing.B) {
 				g := newGenerator(3)
 				for b.Loop() {
 					res, err := x.Search(b.Context(), view, Query{Text: g.query(n), Mode: mode, Limit: 10, AsOf: now})

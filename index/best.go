@@ -43,10 +43,18 @@ type counts struct {
 	entries, files int
 }
 
-// bestCandidates returns the first n candidates in order, with exact scores, and
+// bestCandidates returns the first n candidates in order and counts all candidates.
+func (p *page) bestCandidates(n int) ([]candidate, counts) {
+	if p.ranks != nil {
+		return p.bestFused(n)
+	}
+	return p.bestByWords(n)
+}
+
+// bestByWords returns the first n candidates by words, with exact scores, and
 // counts all candidates. An upper bound of the score rejects most
 // candidates, because an exact score requires reading the record.
-func (p *page) bestCandidates(n int) (top []candidate, total counts) {
+func (p *page) bestByWords(n int) (top []candidate, total counts) {
 	w := &worstHeap{page: p}
 	low := func(score float64, phrases uint8) bool {
 		if len(w.all) < n || n == 0 {
@@ -169,7 +177,7 @@ func (p *page) countOthers(f *fold) {
 		_, grouped := f.more[a.variant]
 		return a.some > 0 && a.dups&some == 0 && !grouped
 	}
-	p.eachMatch(skip, func(c candidate) {
+	p.eachCandidate(skip, func(c candidate) {
 		if n, ok := f.more[c.variant]; ok {
 			f.more[c.variant] = n + 1
 		}

@@ -29,6 +29,9 @@ func TestBestAreTheFirst(t *testing.T) {
 				}
 				q.Text += []string{"", "", " in January", " on 2026-02-03", " when did"}[quoted.IntN(5)]
 				q.ByFile = quoted.IntN(2) == 0
+				if quoted.IntN(3) == 0 {
+					q.Weights = map[string]float64{"owner": 0.1 + 0.9*quoted.Float64(), "": 0.5}
+				}
 				q.Offset, q.Limit = 0, 100_000
 				all, err := x.Search(t.Context(), view, q)
 				if err != nil {
@@ -61,6 +64,49 @@ func TestBestAreTheFirst(t *testing.T) {
 				t.Fatal("no query found so much that some was passed over: the test shows nothing")
 			}
 		})
+	}
+}
+
+// TestWeights checks that the weight of a partition is a factor of its scores.
+func TestWeights(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 8))
+	x := openTest(t, randomTree(t, r, 40))
+	weighed := 0
+	for range 60 {
+		view, q := randomView(t, r), randomQuery(r)
+		q.Mode, q.Explain, q.Limit = []Mode{Relevance, Overlap}[r.IntN(2)], true, 100_000
+		plain, err := x.Search(t.Context(), view, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q.Weights = map[string]float64{"owner": 0.5, "acct:42": 0.25}
+		got, err := x.Search(t.Context(), view, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Total != plain.Total || got.Files != plain.Files {
+			t.Errorf("%+v: %d entries instead of %d", q, got.Total, plain.Total)
+		}
+		scores := map[Ref]float64{}
+		for _, h := range plain.Hits {
+			scores[refTo(h.Doc, h.Entry)] = h.Score - h.Why.Superseded
+		}
+		for _, h := range got.Hits {
+			before, ok := scores[refTo(h.Doc, h.Entry)] // of equal entries, another one may be the first
+			weight, changes := q.Weights[h.Doc.Partition.Owner]
+			if !changes {
+				weight = 1
+			}
+			if want, is := before*weight, h.Score-h.Why.Superseded; ok && math.Abs(want-is) > 1e-5*(1+math.Abs(want)) {
+				t.Errorf("%+v: %v has the score %v, want %v", q, refTo(h.Doc, h.Entry), is, want)
+			}
+			if ok && changes {
+				weighed++
+			}
+		}
+	}
+	if weighed == 0 {
+		t.Error("no entry has a weight")
 	}
 }
 

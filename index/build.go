@@ -21,6 +21,7 @@ type builder struct {
 	key      []byte
 	keys     strings.Builder // memory of the keys
 	headings map[string]heading
+	embeds   bool // entries have keys; see [Options.Texts]
 }
 
 // A heading is the indexed form of a heading.
@@ -97,6 +98,10 @@ func (w *fileWriter) writeDocument(doc *memory.Document, sum uint64) {
 	w.writeHead(doc)
 	for i := range doc.Entries {
 		w.writeEntry(i, &doc.Entries[i])
+		if w.embeds && !w.file.unstored {
+			_, key := embeddedText(doc, &doc.Entries[i])
+			w.variant.setKey(i, key)
+		}
 	}
 	w.closeBlock()
 }
@@ -135,6 +140,9 @@ func (w *fileWriter) writeHead(doc *memory.Document) {
 	for _, tag := range doc.Front.Tags {
 		w.countTokens(tag, 0)
 	}
+	for _, key := range doc.NameKeys() {
+		w.markTerm(kindName, key, 0)
+	}
 }
 
 // writeEntry writes the n-th entry of a variant.
@@ -165,11 +173,19 @@ func (w *fileWriter) writeEntry(n int, e *memory.Entry) {
 	}
 	for _, tag := range e.Tags {
 		w.markTerm(kindTag, tag, slot)
+		for i, r := range tag {
+			if r == '/' && i > 0 {
+				w.markTerm(kindParent, tag[:i], slot)
+			}
+		}
 	}
 	w.markTerm(kindType, e.Type, slot)
 	for _, l := range e.Links {
 		for _, target := range l.Paths {
 			w.markTerm(kindLink, target, slot)
+		}
+		if l.Name != "" {
+			w.markTerm(kindMention, memory.NameKey(l.Name), slot)
 		}
 	}
 	if e.Given {

@@ -39,17 +39,19 @@ const (
 	coverRoutine = 0.25 // weight of a word of [routineWords]
 	coverRare    = 4    // number of entries with a rare word
 	coverNext    = 0.7  // share of the threshold for the entries beside the best one
+	coverClose   = 200  // of as many readable entries one is close to a query
 )
 
 // Covered returns the hits of a query that concern it, in their order: none if
 // no hit covers the share min of the query, else those that cover nearly as
 // much. If one entry concerns a query, others with some of its words are likely
-// to as well.
+// to as well, and so are those that are close to it in meaning. Closeness alone is
+// not enough: some entry is always the closest.
 func Covered(hits []Hit, min float64) []Hit {
 	if !slices.ContainsFunc(hits, func(h Hit) bool { return h.Cover >= min }) {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(hits), func(h Hit) bool { return h.Cover < coverNext*min })
+	return slices.DeleteFunc(slices.Clone(hits), func(h Hit) bool { return h.Cover < coverNext*min && !h.Close })
 }
 
 // computeCover returns the share of the query that an entry covers, from 0 to 1.

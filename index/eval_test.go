@@ -53,26 +53,7 @@ func TestEval(t *testing.T) {
 
 func evalCollection(t *testing.T, dir string) {
 	x := openTest(t, filepath.Join(dir, "docs"))
-	grades := make(map[string]map[string]float64)
-	for _, line := range readLines(t, filepath.Join(dir, "qrels.tsv")) {
-		f := strings.Fields(line)
-		g, _ := strconv.ParseFloat(f[2], 64)
-		if grades[f[0]] == nil {
-			grades[f[0]] = make(map[string]float64)
-		}
-		grades[f[0]][f[1]] = g
-	}
-	var queries []string
-	var judged []map[string]float64 // by query
-	for _, line := range readLines(t, filepath.Join(dir, "queries.jsonl")) {
-		var q struct{ Qid, Text string }
-		if err := json.Unmarshal([]byte(line), &q); err != nil {
-			t.Fatal(err)
-		}
-		if gold := grades[q.Qid]; len(gold) > 0 {
-			queries, judged = append(queries, strings.ReplaceAll(q.Text, `"`, " ")), append(judged, gold)
-		}
-	}
+	queries, judged := readCollection(t, dir)
 	docs := readDocs(t, filepath.Join(dir, "docs"))
 	bm25, rows := plainBM25(docs), fts5(t, docs, queries)
 	var own, plain, sqlite float64
@@ -81,19 +62,7 @@ func evalCollection(t *testing.T, dir string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var ids []string
-		for _, h := range res.Hits {
-			id := strings.TrimSuffix(h.Doc.Place.Path, ".md")
-			if !slices.Contains(ids, id) {
-				ids = append(ids, id)
-			}
-			for _, o := range h.AlsoAt {
-				if id := strings.TrimSuffix(o.Path, ".md"); !slices.Contains(ids, id) {
-					ids = append(ids, id)
-				}
-			}
-		}
-		own += ndcg(ids, judged[i])
+		own += ndcg(documentsOf(res), judged[i])
 		plain += ndcg(bm25(text), judged[i])
 		sqlite += ndcg(rows[i], judged[i])
 	}
@@ -103,6 +72,47 @@ func evalCollection(t *testing.T, dir string) {
 		last = fmt.Sprintf("%.3f", sqlite/n)
 	}
 	fmt.Printf("| %-14s | %9d | %9.4f | %5.3f | %5s |\n", filepath.Base(dir), len(queries), own/n, plain/n, last)
+}
+
+// documentsOf returns the ids of the documents of a result, each once.
+func documentsOf(res Result) (ids []string) {
+	add := func(path string) {
+		if id := strings.TrimSuffix(path, ".md"); !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	for _, h := range res.Hits {
+		add(h.Doc.Place.Path)
+		for _, o := range h.AlsoAt {
+			add(o.Path)
+		}
+	}
+	return ids
+}
+
+// readCollection returns the judged queries of a collection, with the grades of
+// documents.
+func readCollection(t *testing.T, dir string) (queries []string, judged []map[string]float64) {
+	t.Helper()
+	grades := make(map[string]map[string]float64)
+	for _, line := range readLines(t, filepath.Join(dir, "qrels.tsv")) {
+		f := strings.Fields(line)
+		g, _ := strconv.ParseFloat(f[2], 64)
+		if grades[f[0]] == nil {
+			grades[f[0]] = make(map[string]float64)
+		}
+		grades[f[0]][f[1]] = g
+	}
+	for _, line := range readLines(t, filepath.Join(dir, "queries.jsonl")) {
+		var q struct{ Qid, Text string }
+		if err := json.Unmarshal([]byte(line), &q); err != nil {
+			t.Fatal(err)
+		}
+		if gold := grades[q.Qid]; len(gold) > 0 {
+			queries, judged = append(queries, strings.ReplaceAll(q.Text, `"`, " ")), append(judged, gold)
+		}
+	}
+	return queries, judged
 }
 
 func ndcg(ids []string, gold map[string]float64) float64 {
@@ -155,6 +165,28 @@ func conversations(t *testing.T) map[string][]question {
 	return byConv
 }
 
+// recall returns the shares of the evidence in the first five and ten hits, and the
+// reciprocal rank of the first evidence.
+func (q *question) recall(res Result) (five, ten, first float64) {
+	covered := func(k int) float64 {
+		found := 0
+		for _, g := range q.Gold {
+			if slices.ContainsFunc(res.Hits[:min(k, len(res.Hits))], func(h Hit) bool {
+				return h.Doc.Place.Path == g.Path && h.Entry.Line <= g.Line && g.Line <= h.Entry.EndLine
+			}) {
+				found++
+			}
+		}
+		return float64(found) / float64(len(q.Gold))
+	}
+	for k := 10; k > 0; k-- {
+		if covered(k) > 0 {
+			first = 1 / float64(k)
+		}
+	}
+	return covered(5), covered(10), first
+}
+
 // TestEvalConversations measures entries: a hit is right if its lines include a
 // line of evidence.
 func TestEvalConversations(t *testing.T) {
@@ -172,27 +204,8 @@ func TestEvalConversations(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			covered := func(k int) float64 {
-				found := 0
-				for _, g := range q.Gold {
-					for _, h := range res.Hits[:min(k, len(res.Hits))] {
-						if h.Doc.Place.Path == g.Path && h.Entry.Line <= g.Line && g.Line <= h.Entry.EndLine {
-							found++
-							break
-						}
-					}
-				}
-				return float64(found) / float64(len(q.Gold))
-			}
-			r5 += covered(5)
-			r10 += covered(10)
-			for k := 1; k <= 10; k++ {
-				if covered(k) > 0 {
-					mrr += 1 / float64(k)
-					break
-				}
-			}
-			n++
+			five, ten, first := q.recall(res)
+			r5, r10, mrr, n = r5+five, r10+ten, mrr+first, n+1
 		}
 	}
 	fmt.Printf("conversations  R@5 %.4f  R@10 %.4f  MRR@10 %.4f over %d questions\n", r5/float64(n), r10/float64(n), mrr/float64(n), n)
@@ -204,6 +217,8 @@ type testIndex struct {
 	*dirSource
 	view memory.View
 	now  time.Time
+
+	vectors *exactVectors // nil: searches are by words only
 }
 
 // A dirSource reads files of a directory that does not change.
@@ -256,7 +271,7 @@ func openTest(t testing.TB, root string) *testIndex {
 	t.Helper()
 	layout := memory.Layout{}
 	src := &dirSource{root: root, layout: &layout, docs: make(map[string]*memory.Document)}
-	x, err := Open(t.TempDir(), Options{Source: src})
+	x, err := Open(t.TempDir(), Options{Source: src, Texts: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -287,7 +302,7 @@ func openTest(t testing.TB, root string) *testIndex {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &testIndex{x, src, view, time.Now()}
+	return &testIndex{x, src, view, time.Now(), nil}
 }
 
 func readLines(t testing.TB, name string) (lines []string) {

@@ -50,6 +50,16 @@ func (s *search) entriesWith(sort termKind, least level, terms ...string) entryS
 	return set
 }
 
+// tagged returns the entries that have any of the tags, or a tag nested in one: #a/b
+// is nested in a.
+func (s *search) tagged(tags ...string) entrySet {
+	set := s.entriesWith(kindTag, 1, tags...)
+	for i, below := range s.entriesWith(kindParent, 1, tags...) {
+		set[i] |= below
+	}
+	return set
+}
+
 // prepareFilter prepares the filter of the query and its excluded words.
 func (s *search) prepareFilter(exclude words) *preparedFilter {
 	f := &s.query.Filter
@@ -71,10 +81,10 @@ func (s *search) prepareFilter(exclude words) *preparedFilter {
 	}
 	if tags := cleanTags(f.Tags); len(tags) > 0 {
 		if f.AnyTag {
-			all(s.entriesWith(kindTag, 1, tags...))
+			all(s.tagged(tags...))
 		} else {
 			for _, t := range tags {
-				all(s.entriesWith(kindTag, 1, t))
+				all(s.tagged(t))
 			}
 		}
 	}
@@ -168,13 +178,14 @@ func (v *preparedFilter) passesRecord(e *entry) bool {
 }
 
 // MatchPath reports whether path matches a glob, or is the named file, or is
-// below the named directory.
+// below the named directory or root, such as vault:.
 func MatchPath(pattern, path string) bool {
 	pattern = strings.Trim(pattern, "/")
 	if pattern == "." {
 		return true
 	}
-	if rest, ok := strings.CutPrefix(path, pattern); ok && (rest == "" || rest[0] == '/') {
+	if rest, ok := strings.CutPrefix(path, pattern); ok &&
+		(rest == "" || rest[0] == '/' || strings.HasSuffix(pattern, ":")) {
 		return true
 	}
 	ok, _ := doublestar.Match(pattern, path)

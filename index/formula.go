@@ -65,8 +65,9 @@ func ageHours(now, t int64) float64 {
 }
 
 // overlapScore returns the exact score of an entry whose text or tags contain
-// the given number of hits among the distinct tokens of the query.
-func overlapScore(q *Query, time int64, importance float64, hits, tokens int) (float64, Why) {
+// the given number of hits among the distinct tokens of the query. weight is that of
+// its partition.
+func overlapScore(q *Query, weight float64, time int64, importance float64, hits, tokens int) (float64, Why) {
 	var w Why
 	if tokens > 0 {
 		w.Text = float64(hits) / float64(tokens)
@@ -75,5 +76,6 @@ func overlapScore(q *Query, time int64, importance float64, hits, tokens int) (f
 		w.Recency = 1 / (1 + ageHours(q.AsOf.UnixNano(), time))
 	}
 	w.Importance = importance
+	w.Text, w.Recency, w.Importance = w.Text*weight, w.Recency*weight, w.Importance*weight
 	return w.Text*(1-q.Bias) + w.Recency*q.Bias + w.Importance*0.15, w
 }

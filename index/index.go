@@ -34,6 +34,9 @@ type Options struct {
 	// Version identifies the settings of the caller that affect the indexed
 	// content. An index with another version is rebuilt.
 	Version string
+	// Texts makes the index keep the keys of the texts that can be embedded (see
+	// [Texts]), which searches by meaning need.
+	Texts bool
 	// OnIncomplete is called in a separate goroutine, without locks, if every file must
 	// be applied again because the index failed or a rebuild could not read a
 	// file.
@@ -160,7 +163,9 @@ func (x *Index) acquireBuilder() *builder {
 	case b := <-x.builders:
 		return b
 	default:
-		return newBuilder()
+		b := newBuilder()
+		b.embeds = x.opt.Texts
+		return b
 	}
 }
 

@@ -13,6 +13,8 @@ type candidate struct {
 	superseded uint8 // number of successors that are candidates; see [page.rank]
 }
 
+func (c candidate) key() entryKey { return entryKey{c.variant, c.entry} }
+
 // eachMatch calls yield for every entry that matches the query and passes the
 // filter, part by part. It omits parts with words for which skip returns true.
 // The scores lack the additions of [page.exactScore].
@@ -165,7 +167,7 @@ func (p *page) variantBound(a *acc) (score float64, candidates int) {
 		return p.scoreBound(float64(a.best)*(1+tuning.near+max(tuning.near, tuning.answer)) + a.score*tuning.file), int(a.pass)
 	case p.query.Mode == Overlap && !p.query.All:
 		r := p.over.rowAt(a.variant)
-		score, _ := overlapScore(p.query, r.newest, r.importance, int(a.hits), len(p.words.terms))
+		score, _ := overlapScore(p.query, a.weight, r.newest, r.importance, int(a.hits), len(p.words.terms))
 		return score + math.Abs(score)*(rounding-1), int(a.full)
 	}
 	return math.Inf(1), 0
@@ -176,7 +178,8 @@ func (p *page) exactScore(c candidate) (float64, Why) {
 	q, e := p.query, p.entryAt(c)
 	switch {
 	case q.Mode == Overlap:
-		return overlapScore(q, e.time, p.over.variantAt(c.variant).importance(int(c.entry)), p.hitsOf(c), len(p.words.terms))
+		return overlapScore(q, p.weightOf(c.variant), e.time, p.over.variantAt(c.variant).importance(int(c.entry)),
+			p.hitsOf(c), len(p.words.terms))
 	case q.Mode == Recent || len(p.words.terms) == 0:
 		return float64(e.time) / 1e9, Why{}
 	}
@@ -206,7 +209,21 @@ func (p *page) hitsOf(c candidate) int {
 
 // explainScore returns the explanation of the score of a candidate. It includes the
 // terms if they were recorded.
-func (p *page) explainScore(c candidate) Why {
+func (p *page) explainScore(c candidate) (w Why) {
+	r := p.ranks[entryKey{c.variant, c.entry}]
+	if r == nil {
+		return p.explainWords(c)
+	}
+	if r.words > 0 {
+		c.score = r.score
+		w = p.explainWords(c)
+	}
+	w.WordsRank, w.MeaningRank, w.Cosine = r.words, r.meaning, float64(r.cosine)
+	return w
+}
+
+// explainWords returns the explanation of the score of a candidate by words.
+func (p *page) explainWords(c candidate) Why {
 	a, cells := p.cellOf(c)
 	if p.query.Mode != Relevance || a == nil {
 		_, w := p.exactScore(c)

@@ -153,7 +153,11 @@ func (x *Index) chooseCurrent() error {
 
 // formatVersion returns the identifier of the format of this index.
 func (x *Index) formatVersion() string {
-	return fmt.Sprintf("memwatchd index %d, bleve 2.5.7\n%s\n", recordVersion, x.opt.Version)
+	version := fmt.Sprintf("memwatchd index %d, bleve 2.5.7\n%s\n", recordVersion, x.opt.Version)
+	if x.opt.Texts {
+		version += "with texts\n"
+	}
+	return version
 }
 
 // loadStore opens a store and reads its records into a table. It returns an

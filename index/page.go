@@ -38,6 +38,10 @@ type page struct {
 	mostPhrases map[uint32]uint8   // maximum of phrases, by part number
 	lacking     map[string]bool    // runs that no candidate contains
 	complete    int                // number of candidates that contain all phrases
+
+	meaning []candidate           // entries most similar to the query, best first
+	ranks   map[entryKey]*ranking // nil if the search is by words only
+	passing map[uint32]bool       // by variant: it passes the filter
 }
 
 // An entryKey identifies an entry.

@@ -147,9 +147,12 @@ type termKind byte
 const (
 	kindWord    termKind = 'w' // token of the text
 	kindTag     termKind = 't'
+	kindParent  termKind = 'p' // tag above a nested tag: a, a/b of #a/b/c
 	kindType    termKind = 'y'
 	kindSection termKind = 's' // heading of the section path, squashed
 	kindLink    termKind = 'l' // path below the root that the entry links to
+	kindMention termKind = 'm' // key of the name of a link, see memory.NameKey
+	kindName    termKind = 'n' // key of a name of the file, in the head
 	kindID      termKind = 'i' // explicit id, not derived
 )
 

@@ -47,25 +47,35 @@ func (s *search) insertTerm(i *int, t qterm) {
 // the i-th term.
 func (s *search) expandPrefix(i int) error {
 	t := s.words.terms[i]
-	terms, err := s.termsWithPrefix(kindWord, t.prefix)
+	terms, err := s.completionsOf(t.prefix)
 	if err != nil {
 		return err
-	}
-	// The prefix may end inside an ending that the stem lacks: environm*.
-	for n := 1; n <= maxEnding; n++ {
-		if len(t.prefix)-n < minPrefix || !utf8.RuneStart(t.prefix[len(t.prefix)-n]) {
-			break
-		}
-		stem, rest := t.prefix[:len(t.prefix)-n], t.prefix[len(t.prefix)-n:]
-		if slices.ContainsFunc(endings, func(e string) bool {
-			return strings.HasPrefix(e, rest) && s.analyzer.stemWord(stem+e, scriptLatin) == stem
-		}) {
-			terms = append(terms, stem)
-		}
 	}
 	slices.SortStableFunc(terms, func(a, b string) int { return cmp.Compare(len(a), len(b)) })
 	for _, term := range terms[:min(len(terms), maxPrefixTerms)] {
 		s.insertTerm(&i, qterm{term: term, weight: t.weight})
 	}
 	return nil
+}
+
+// completionsOf returns the readable terms of the words that begin with a prefix. The
+// prefix may end inside an ending that the stem lacks, as environm does; terms that
+// follow from an ending may be in no readable entry.
+func (s *search) completionsOf(prefix string) ([]string, error) {
+	terms, err := s.termsWithPrefix(kindWord, prefix)
+	if err != nil {
+		return nil, err
+	}
+	for n := 1; n <= maxEnding; n++ {
+		if len(prefix)-n < minPrefix || !utf8.RuneStart(prefix[len(prefix)-n]) {
+			break
+		}
+		stem, rest := prefix[:len(prefix)-n], prefix[len(prefix)-n:]
+		if slices.ContainsFunc(endings, func(e string) bool {
+			return strings.HasPrefix(e, rest) && s.analyzer.stemWord(stem+e, scriptLatin) == stem
+		}) {
+			terms = append(terms, stem)
+		}
+	}
+	return terms, nil
 }

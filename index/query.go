@@ -16,22 +16,6 @@ const (
 	Recent                // newest first; a text only filters
 )
 
-var modeNames = [...]string{"relevance", "overlap", "recent"}
-
-// String returns the name of the mode in the protocol.
-func (m Mode) String() string { return modeNames[min(int(m), len(modeNames)-1)] }
-
-// ParseMode returns the mode with the given name and reports whether the name
-// is valid.
-func ParseMode(s string) (Mode, bool) {
-	for m, name := range modeNames {
-		if s == name {
-			return Mode(m), true
-		}
-	}
-	return 0, false
-}
-
 // A Query describes a search. The zero Query has no hits.
 type Query struct {
 	Text      string // words, all optional; entries with the "quoted phrases" come first
@@ -49,6 +33,16 @@ type Query struct {
 	Explain   bool
 	ByFile    bool // hits are the best entries of different files
 	Cover     bool // Relevance: hits contain their Cover
+
+	// Weights are factors of the scores of entries, by the owner key of their
+	// partition, at least 0 and at most 1; the factor of other entries is 1.
+	Weights map[string]float64
+
+	// Nearest compares the text with those of entries, for Relevance. The order is
+	// then that of the ranks by words and by meaning together, or only of the ranks
+	// by meaning.
+	Nearest     Nearest
+	MeaningOnly bool
 }
 
 // A Filter restricts hits; empty fields restrict nothing.
@@ -82,6 +76,7 @@ type Hit struct {
 	Partial    []string // those of them of which it has a part
 	More       int      // with Query.ByFile: other entries of the file that match
 	Cover      float64  // with Query.Cover: share of the query in the entry, 0 to 1
+	Close      bool     // with Query.Cover and Query.Nearest: few readable entries are as similar to the query
 	Why        *Why     // with Query.Explain
 }
 
@@ -92,7 +87,7 @@ type Ref struct {
 	Line int // 1-based, in the file as the view reads it
 }
 
-// Why explains a score. Score = Own + Near + File + Date + Recency + Superseded in Relevance,
+// Why explains a score. Without [Query.Nearest], Score = Own + Near + File + Date + Recency + Superseded in Relevance,
 // Text*(1-bias) + Recency*bias + Importance*0.15 in Overlap.
 type Why struct {
 	Terms      []TermScore
@@ -104,6 +99,12 @@ type Why struct {
 	Superseded float64 // not positive: the score is at most that of the successor
 	Text       float64
 	Importance float64
+
+	// With Query.Nearest, the sum above is the score by words, and Score is that of
+	// the two ranks. A rank is 0 if the entry is not in the list.
+	WordsRank   int
+	MeaningRank int
+	Cosine      float64 // of the query and the entry, if it has a MeaningRank
 }
 
 // A TermScore is the contribution of one term to the own score of an entry.

@@ -162,8 +162,35 @@ func TestPrefixes(t *testing.T) {
 	}
 	wantHits(t, x, Query{Text: "javasc*", Mode: Overlap})
 	wantHits(t, x, Query{Text: "theory jav", Typing: true, KeepTypos: true}, "a.md:2", "a.md:6", "a.md:3")
-	wantHits(t, x, Query{Text: "javasc"}, "a.md:2", "a.md:3")
+	wantHits(t, x, Query{Text: "javasc"}, "a.md:2")
 	wantHits(t, x, Query{Text: "javasc", KeepTypos: true})
+}
+
+// TestCompletionsWin checks that a word that nothing contains stands for the words that
+// begin with it rather than for similar ones, and that rare words do not precede
+// frequent ones that are as similar.
+func TestCompletionsWin(t *testing.T) {
+	files := map[string]string{
+		"java.md": "- Java opens\n- javac compiles\n- Javase runs\n",
+		"env.md":  "- The environment of a process\n",
+		"omit.md": "- Omit the field\n",
+	}
+	for i := range 9 {
+		files[fmt.Sprintf("%d.md", i)] = "- JavaScript arrays\n- Commit the change\n"
+	}
+	x := newFiles(t, files)
+	for query, want := range map[string]string{
+		"javasc": "JavaScript arrays", "javasc arrays": "JavaScript arrays", "environm": "The environment of a process",
+		"comit": "Commit the change", "comit field": "Omit the field",
+	} {
+		res, err := x.Search(t.Context(), ownerView(t), Query{Text: query, Limit: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(res.Hits) == 0 || res.Hits[0].Entry.Text != "- "+want && res.Hits[0].Entry.Text != want {
+			t.Errorf("%s finds %v, want %q first", query, res.Hits, want)
+		}
+	}
 }
 
 // TestSpellings checks that British and American spellings are one word.
@@ -278,6 +305,36 @@ func TestSnippetLines(t *testing.T) {
 		}
 		if string(runes) != c.want || language != c.language {
 			t.Errorf("%q is %q in %q, want %q in %q", c.text, string(runes), language, c.want, c.language)
+		}
+	}
+}
+
+func TestNestedTags(t *testing.T) {
+	s := &mapSource{text: map[string]string{
+		"a.md": "- one #work\n- two #work/home/desk\n- three #workshop/home\n- four #work/Shop <!-- visibility=public_ok -->\n",
+		"b.md": "---\ntags: [work/front]\n---\n- five\n",
+	}}
+	for when, degraded := range map[string]bool{"complete": false, "incomplete": true} {
+		x := s.open(t, t.TempDir())
+		if !degraded {
+			s.confirmComplete(t, x)
+		}
+		for tag, want := range map[string][]string{
+			"work":          {"a.md:1", "a.md:2", "a.md:4", "b.md:4"},
+			"#Work/home":    {"a.md:2"},
+			"work/home/des": nil,
+			"home":          nil,
+			"work/front":    {"b.md:4"},
+		} {
+			got := hitsOf(t, x, Query{Filter: Filter{Tags: []string{tag}}})
+			slices.Sort(got)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s: %q (-want +got):\n%s", when, tag, diff)
+			}
+		}
+		if tags, _, _, err := x.Tags(t.Context(), ownerView(t), Listing{Limit: 10}); err != nil ||
+			!slices.Equal(tags, []string{"work", "work/front", "work/home/desk", "work/shop", "workshop/home"}) {
+			t.Errorf("%s: tags %q, %v", when, tags, err)
 		}
 	}
 }

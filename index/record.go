@@ -48,6 +48,7 @@ type variant struct {
 	entries   []entry
 	important []float64 // importance of each entry; nil if no entry has one
 	links     *links    // nil if there are none
+	keys      []TextKey // of the embedded text of each entry, zero for none; nil if no entry has one
 
 	file   *file  // not stored
 	number uint32 // in the table; not stored
@@ -80,6 +81,25 @@ func (p *variant) setImportance(n int, v float64) {
 	p.important[n] = v
 }
 
+// key returns the key of the embedded text of the n-th entry, or zero.
+func (p *variant) key(n int) TextKey {
+	if p.keys == nil {
+		return 0
+	}
+	return p.keys[n]
+}
+
+// setKey sets the key of the embedded text of the n-th entry.
+func (p *variant) setKey(n int, k TextKey) {
+	if k == 0 {
+		return
+	}
+	if p.keys == nil {
+		p.keys = make([]TextKey, cap(p.entries))
+	}
+	p.keys[n] = k
+}
+
 // noTime is the time of an entry without a time. It is earlier than any time.
 const noTime = math.MinInt64
 
@@ -91,6 +111,7 @@ const (
 	flagTimed                        // has words of time
 	flagTime                         // has a time; stored only
 	flagImportance                   // has an importance; stored only
+	flagKey                          // has an embedded text; stored only
 )
 
 // entryOfSlot returns the index in the entries of the variant for slot s of block
@@ -102,7 +123,7 @@ func slotOf(entry int) (b, s int) { return (entry + 1) / slotsPerBlock, (entry +
 
 // recordVersion identifies the encoding, the analysis and the meaning of
 // postings. An index with another version is rebuilt.
-const recordVersion = 14
+const recordVersion = 15
 
 // The kinds of partitions in terms and records.
 const (
@@ -177,6 +198,10 @@ func (p *variant) marshal(b []byte) []byte {
 		if importance != 0 {
 			flags |= flagImportance
 		}
+		key := p.key(i)
+		if key != 0 {
+			flags |= flagKey
+		}
 		b = append(b, flags)
 		if e.time != noTime {
 			b = binary.AppendVarint(b, e.time-before)
@@ -184,6 +209,9 @@ func (p *variant) marshal(b []byte) []byte {
 		}
 		if importance != 0 {
 			b = binary.LittleEndian.AppendUint64(b, math.Float64bits(importance))
+		}
+		if key != 0 {
+			b = binary.LittleEndian.AppendUint64(b, uint64(key))
 		}
 		b = binary.AppendUvarint(b, uint64(e.length))
 	}
@@ -256,6 +284,9 @@ func (d *decoder) readVariant() *variant {
 		}
 		if flags&flagImportance != 0 {
 			p.setImportance(i, math.Float64frombits(d.uint64()))
+		}
+		if flags&flagKey != 0 {
+			p.setKey(i, TextKey(d.uint64()))
 		}
 		e.length = uint16(d.uvarint())
 	}

@@ -74,7 +74,8 @@ type termPosting struct {
 // An acc accumulates the data of the query terms for one variant.
 type acc struct {
 	score     float64
-	dups      uint64 // set of the dups of its entries that contain query terms, modulo 64
+	weight    float64 // see [Query.Weights]
+	dups      uint64  // set of the dups of its entries that contain query terms, modulo 64
 	variant   uint32
 	length    uint32  // in tokens
 	first     uint32  // index of its first cell; it has one cell per entry
@@ -224,7 +225,7 @@ func (s *search) accumulatorOf(number uint32) int32 {
 	}
 	row := s.over.rowAt(number)
 	pass, ask := s.filter.passesVariant(s.over, number)
-	a := acc{variant: number, length: row.length, out: !pass, checkEach: ask}
+	a := acc{variant: number, length: row.length, weight: s.weightOf(number), out: !pass, checkEach: ask}
 	if pass {
 		a.n = row.entries
 		a.first = s.addCells(int(row.entries))
@@ -232,6 +233,16 @@ func (s *search) accumulatorOf(number uint32) int32 {
 	s.accs = append(s.accs, a)
 	s.at[number] = int32(len(s.accs))
 	return int32(len(s.accs) - 1)
+}
+
+// weightOf returns the factor of the scores in a variant.
+func (s *search) weightOf(variant uint32) float64 {
+	if len(s.query.Weights) > 0 {
+		if weight, ok := s.query.Weights[s.over.variantAt(variant).partition.Owner]; ok {
+			return weight
+		}
+	}
+	return 1
 }
 
 // scoreTerms adds the score of each term to the entries that contain it, in their cells, and to their variants.
@@ -281,14 +292,14 @@ func (s *search) scoreTerms() {
 		for k := range s.list {
 			f := &s.list[k]
 			if a := &s.accs[f.acc]; !a.out {
-				s.addPosting(a, f, i, weight, &entries)
+				s.addPosting(a, f, i, weight*a.weight, &entries)
 			}
 		}
 		weight = t.weight * idf(s.files, len(touched))
 		for _, n := range touched {
 			a := &s.accs[n]
 			if !a.out {
-				a.score += bm25(weight, float64(a.tf-1)/10, files.forLength(a.length), tuning.fileK1)
+				a.score += bm25(weight*a.weight, float64(a.tf-1)/10, files.forLength(a.length), tuning.fileK1)
 			}
 			a.tf = 0
 		}

@@ -156,7 +156,7 @@ func (p *page) nextSuccessor(of entryKey) (next entryKey, ok bool) {
 	consider := func(s successor) {
 		sv := p.over.variantAt(s.variant)
 		if s.path != 0 && s.path != path || s.entryKey == of || !p.view.Readable(sv.partition) ||
-			subject != "" && subject != p.view.SubjectOf(sv.partition) {
+			subject != "" && subject != p.view.SubjectOf(sv.partition) || apart(v.partition, sv.partition) {
 			return
 		}
 		c, d := candidate{variant: s.variant, entry: s.entry}, candidate{variant: next.variant, entry: next.entry}
@@ -180,6 +180,12 @@ func (p *page) nextSuccessor(of entryKey) (next entryKey, ok bool) {
 		}
 	}
 	return next, ok
+}
+
+// apart reports whether one of two partitions is that of a root to which the other does
+// not belong. The ids in the files of a root have no meaning elsewhere.
+func apart(p, q memory.Partition) bool {
+	return p.Owner != q.Owner && (memory.IsRootKey(p.Owner) || memory.IsRootKey(q.Owner))
 }
 
 // rank returns a candidate with its exact score. If its successor is a candidate,

@@ -22,6 +22,7 @@ type table struct {
 	freeBlocks   []uint32
 	partitions   map[memory.Partition]*partitionStats
 	successors   map[uint64][]successor // by the hash of the id that they supersede
+	texts        textTable
 	entries      int
 }
 
@@ -87,7 +88,8 @@ type partitionStats struct {
 
 func newTable() *table {
 	return &table{files: make(map[string]*file), unstored: make(map[string]*file),
-		partitions: make(map[memory.Partition]*partitionStats), successors: make(map[uint64][]successor)}
+		partitions: make(map[memory.Partition]*partitionStats), successors: make(map[uint64][]successor),
+		texts: make(textTable)}
 }
 
 func (t *table) statsOf(p memory.Partition) *partitionStats {
@@ -186,6 +188,7 @@ func (t *table) countFile(f *file, sign int) {
 		s := t.statsOf(p.partition)
 		s.addVariant(p, sign)
 		t.countSuccessors(p, sign)
+		t.texts.countVariant(p, sign)
 		if s.files == 0 {
 			delete(t.partitions, s.Partition)
 		}

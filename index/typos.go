@@ -46,7 +46,8 @@ func typoOf(text string, t token) string {
 }
 
 // correctTerm adds the terms that replace the i-th term, which no readable file
-// contains.
+// contains. They get weights with which an occurrence of each counts the same: the
+// rare one of several similar words is not the more likely one.
 func (s *search) correctTerm(i int) error {
 	t := s.words.terms[i]
 	q := s.query
@@ -57,16 +58,30 @@ func (s *search) correctTerm(i int) error {
 	if err != nil {
 		return err
 	}
-	for _, term := range similar {
-		s.insertTerm(&i, qterm{term: term, weight: t.weight * tuning.typo, corrects: t.typo})
+	most := 0 // blocks of the most frequent term
+	for _, a := range similar {
+		most = max(most, a.blocks)
+	}
+	files := max(s.files, most) // a file can have several blocks
+	for _, a := range similar {
+		weight := t.weight * tuning.typo * idf(files, most) / idf(files, a.blocks)
+		s.insertTerm(&i, qterm{term: a.term, weight: weight, corrects: t.typo})
 	}
 	return nil
 }
 
+// A similarTerm is a term that a misspelled word may stand for.
+type similarTerm struct {
+	term   string
+	edits  int // none if the term begins with the word
+	blocks int // that contain the term
+}
+
 // similarTerms returns the readable terms that a misspelled word most likely
-// stands for: one edit away or beginning with the word, or two edits away in a long
-// word that has no such terms. More frequent terms come first.
-func (s *search) similarTerms(t qterm) ([]string, error) {
+// stands for: those that begin with the word, as if it is still being typed, or else
+// those that are one edit away, or else two edits away in a long word. More frequent
+// terms come first.
+func (s *search) similarTerms(t qterm) ([]similarTerm, error) {
 	edits := 1
 	if utf8.RuneCountInString(t.typo) >= minTwoEdits && s.words.wordCount <= maxTwoEditWords {
 		edits = 2
@@ -98,48 +113,38 @@ func (s *search) similarTerms(t qterm) ([]string, error) {
 			return nil, s.damaged(err)
 		}
 	}
-	longer, err := s.termsWithPrefix(kindWord, t.typo)
+	longer, err := s.completionsOf(t.typo)
 	if err != nil {
 		return nil, err
 	}
 	for _, term := range longer {
-		found[term] = 1
+		found[term] = 0
 	}
 	return s.mostFrequent(found)
 }
 
 // mostFrequent returns the terms with the fewest edits that are in the most
 // blocks. Terms that are not readable are left out.
-func (s *search) mostFrequent(found map[string]int) ([]string, error) {
-	type similar struct {
-		term   string
-		edits  int
-		blocks int
-	}
-	var list []similar
+func (s *search) mostFrequent(found map[string]int) ([]similarTerm, error) {
+	var list []similarTerm
 	for term, n := range found {
 		if utf8.RuneCountInString(term) >= minTypo-1 {
-			list = append(list, similar{term: term, edits: n})
+			list = append(list, similarTerm{term: term, edits: n})
 		}
 	}
-	slices.SortFunc(list, func(a, b similar) int {
+	slices.SortFunc(list, func(a, b similarTerm) int {
 		return cmp.Or(cmp.Compare(a.edits, b.edits), cmp.Compare(a.term, b.term))
 	})
 	list = list[:min(len(list), maxSimilar)]
 	for i := range list {
 		s.eachBlock(kindWord, list[i].term, func(uint32, ref, slots) { list[i].blocks++ })
 	}
-	list = slices.DeleteFunc(list, func(a similar) bool { return a.blocks == 0 })
-	slices.SortFunc(list, func(a, b similar) int {
+	list = slices.DeleteFunc(list, func(a similarTerm) bool { return a.blocks == 0 })
+	slices.SortFunc(list, func(a, b similarTerm) int {
 		return cmp.Or(cmp.Compare(a.edits, b.edits), cmp.Compare(b.blocks, a.blocks), cmp.Compare(a.term, b.term))
 	})
-	var terms []string
-	for _, a := range list[:min(len(list), maxCorrections)] {
-		if a.edits == list[0].edits {
-			terms = append(terms, a.term)
-		}
-	}
-	return terms, s.err
+	list = list[:min(len(list), maxCorrections)]
+	return slices.DeleteFunc(list, func(a similarTerm) bool { return a.edits != list[0].edits }), s.err
 }
 
 // addStem adds the stem of a word, one edit away, to found.

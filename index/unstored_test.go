@@ -67,7 +67,7 @@ func TestNoCredentialOnDisk(t *testing.T) {
 		if got := find(Query{Text: "medlar", Filter: Filter{Tags: []string{"fruit"}}}); !slices.Equal(got, []string{"2026-02-04/a.md"}) {
 			t.Errorf("%s: the tag finds %q", when, got)
 		}
-		if refs, err := x.LinksTo(t.Context(), ownerView(t), "2026-02-04/a.md"); err != nil || len(refs) != 1 {
+		if refs, err := x.LinksTo(t.Context(), ownerView(t), "2026-02-04/a.md", nil); err != nil || len(refs) != 1 {
 			t.Errorf("%s: %v, %v link to a session", when, refs, err)
 		}
 		if _, ok := x.File("2026-02-04/a.md"); !ok {

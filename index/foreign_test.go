@@ -1,0 +1,75 @@
+package index
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/memwatchd/memwatchd/memory"
+)
+
+// TestRank checks that documents outside an index have the hits, scores and order
+// that an index of these documents gives them.
+func TestRank(t *testing.T) {
+	for seed := range uint64(4) {
+		r := rand.New(rand.NewPCG(seed, 11))
+		x := openTest(t, randomTree(t, r, 15))
+		other := newFiles(t, map[string]string{"other.md": "- something else\n"})
+		var docs []*memory.Document
+		for _, p := range x.paths(t) {
+			docs = append(docs, x.docs[p])
+		}
+		found := 0
+		for range 40 {
+			view, q := randomView(t, r), randomQuery(r)
+			q.Mode, q.Limit, q.Explain = Mode(r.IntN(3)), 1+r.IntN(20), true
+			want, err := x.Search(t.Context(), view, q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := other.Rank(t.Context(), view, q, docs)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found += len(want.Hits)
+			if diff := cmp.Diff(want, got, cmpopts.EquateApprox(0, 1e-9), cmpopts.IgnoreFields(Hit{}, "Doc", "Entry")); diff != "" {
+				t.Fatalf("query %+v (-indexed +ranked):\n%s", q, diff)
+			}
+		}
+		if found == 0 {
+			t.Error("no query has hits")
+		}
+	}
+}
+
+// TestTermsOfQueries checks that the terms of a query are among those of a text
+// with its words.
+func TestTermsOfQueries(t *testing.T) {
+	x := newFiles(t, map[string]string{"a.md": "- text\n"})
+	for text, query := range map[string]string{
+		"The blue bikes were running":    "bike run",
+		"蓝色的自行车":                         "自行车",
+		"call useReducer in app_main.go": "useReducer app_main.go",
+		"Cafés in Zürich":                "cafe zurich",
+	} {
+		terms := strings.Fields(x.Terms(text))
+		for _, mode := range []Mode{Relevance, Overlap} {
+			of := strings.Fields(x.QueryTerms(Query{Text: query, Mode: mode}))
+			hits := 0
+			for _, term := range of {
+				for _, have := range terms {
+					if term == have {
+						hits++
+						break
+					}
+				}
+			}
+			if len(of) == 0 || mode == Overlap && hits != len(of) || hits == 0 {
+				t.Errorf("%v: %q has the terms %q, the query %q", mode, text, terms, of)
+			}
+		}
+	}
+}

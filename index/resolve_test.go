@@ -1,0 +1,171 @@
+package index
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
+
+	"github.com/memwatchd/memwatchd/memory"
+)
+
+// TestResolveGolden compares the targets of links, and the links to each file, with
+// the archives in testdata/links, in private and in public. It also compares each
+// with those of a memory in which nothing else exists.
+func TestResolveGolden(t *testing.T) {
+	archives, err := filepath.Glob("testdata/links/*.txtar")
+	if err != nil || len(archives) == 0 {
+		t.Fatal("no golden files")
+	}
+	const result = "→ "
+	for _, archive := range archives {
+		t.Run(strings.TrimSuffix(filepath.Base(archive), ".txtar"), func(t *testing.T) {
+			a, err := txtar.ParseFile(archive)
+			if err != nil {
+				t.Fatal(err)
+			}
+			files, want := map[string]string{}, map[string]string{}
+			out := &txtar.Archive{Comment: a.Comment}
+			for _, f := range a.Files {
+				if context, ok := strings.CutPrefix(f.Name, result); ok {
+					want[context] = string(f.Data)
+					continue
+				}
+				files[f.Name] = string(f.Data)
+				out.Files = append(out.Files, f)
+			}
+			for i, name := range []string{"private", "public"} {
+				got := linksIn(t, files, contextView(t, []memory.Context{memory.Private, memory.Public}[i]))
+				out.Files = append(out.Files, txtar.File{Name: result + name, Data: []byte(got)})
+				if diff := cmp.Diff(want[name], got); diff != "" && !*update {
+					t.Errorf("%s (-want +got):\n%s", name, diff)
+				}
+			}
+			if *update {
+				if err := os.WriteFile(archive, txtar.Format(out), 0o666); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// TestResolveNonInterference checks with random memories that the targets of
+// links do not depend on files, or parts of files, that the reader cannot read.
+func TestResolveNonInterference(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	pick := func(list ...string) string { return list[r.IntN(len(list))] }
+	memories := 60
+	if testing.Short() {
+		memories = 6
+	}
+	for range memories {
+		files := map[string]string{}
+		for range 2 + r.IntN(8) {
+			path := pick("", "a/", "b/", "a/b/", "zz/") + pick("Note", "note", "Plan", "AKA") + pick(".md", ".md", ".markdown")
+			text := ""
+			if r.IntN(3) > 0 {
+				text = "---\nvisibility: " + pick("public_ok", "private_only") + "\naliases: [" + pick("Note", "aka", "Other", "a/Note") + "]\n---\n"
+			}
+			for range r.IntN(4) {
+				text += "- see " + pick("[[Note]]", "[[a/Note]]", "[[aka|x]]", "![[Other]]", "[x](Note.md)", "[[../Plan]]") +
+					pick("", " <!-- visibility=public_ok -->", " <!-- visibility=private_only -->") + "\n"
+			}
+			files[path] = text
+		}
+		linksIn(t, files, contextView(t, memory.Public))
+		if t.Failed() {
+			t.Fatalf("%q", files)
+		}
+	}
+}
+
+func contextView(t *testing.T, context memory.Context) memory.View {
+	t.Helper()
+	var dirs memory.Directories
+	v, err := dirs.View(memory.Scope{Subject: "owner", Context: context})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// linksIn lists the targets of all links that a view can read. It checks that the
+// result is the same if the rest of the memory does not exist, and while the index
+// is incomplete.
+func linksIn(t *testing.T, files map[string]string, view memory.View) string {
+	t.Helper()
+	s := &mapSource{text: files}
+	x := s.open(t, t.TempDir())
+	early := s.resolveAll(t, x, view)
+	s.confirmComplete(t, x)
+	all := s.resolveAll(t, x, view)
+	if early != all {
+		t.Errorf("while the index is incomplete (-complete +incomplete):\n%s", cmp.Diff(all, early))
+	}
+	part := &mapSource{text: map[string]string{}}
+	for path := range files {
+		doc, err := s.Load(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if readable := doc.For(view); readable != nil {
+			part.text[path] = string(readable.Source)
+		}
+	}
+	y := part.open(t, t.TempDir())
+	part.confirmComplete(t, y)
+	if alone := part.resolveAll(t, y, view); alone != all {
+		t.Errorf("unreadable text changes links (-without it +with it):\n%s", cmp.Diff(alone, all))
+	}
+	return all
+}
+
+func (s *mapSource) resolveAll(t *testing.T, x *Index, view memory.View) string {
+	t.Helper()
+	load := func(path string) *memory.Document {
+		doc, err := s.Load(path)
+		if err != nil {
+			return nil
+		}
+		return doc.For(view)
+	}
+	r := &LinkResolver{Index: x, View: view, Load: load}
+	var b strings.Builder
+	for _, from := range slices.Sorted(maps.Keys(s.text)) {
+		doc := load(from)
+		if doc == nil {
+			continue
+		}
+		for i := range doc.Entries {
+			for _, l := range doc.Entries[i].Links {
+				to, err := r.Resolve(t.Context(), from, &l)
+				if err != nil {
+					t.Fatal(err)
+				}
+				fmt.Fprintf(&b, "%s: %s → %s\n", from, l.Target, to)
+			}
+		}
+		refs, err := x.LinksTo(t.Context(), view, from, doc.NameKeys())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, ref := range refs {
+			other := load(ref.Path)
+			i := slices.IndexFunc(other.Entries, func(e memory.Entry) bool { return e.ID == ref.ID })
+			if links, err := r.AnyTo(t.Context(), ref.Path, &other.Entries[i], from); err != nil {
+				t.Fatal(err)
+			} else if links {
+				fmt.Fprintf(&b, "%s ← %s: %s\n", from, ref.Path, other.Entries[i].Text)
+			}
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,131 @@
+package index
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/memwatchd/memwatchd/memory"
+)
+
+// A textTable finds the entries whose embedded text has a key, by partition. It
+// contains current versions of files only.
+type textTable map[memory.Partition]*partitionTexts
+
+// A partitionTexts holds the entries of one partition by key. Most texts occur once.
+type partitionTexts struct {
+	first map[TextKey]entryKey
+	more  map[TextKey][]entryKey // further entries with an equal text
+}
+
+// countVariant adds the entries of a variant, or removes them if sign is -1.
+func (t textTable) countVariant(v *variant, sign int) {
+	for i, key := range v.keys {
+		if key == 0 || i >= len(v.entries) {
+			continue
+		}
+		p := t[v.partition]
+		if p == nil {
+			p = &partitionTexts{make(map[TextKey]entryKey), make(map[TextKey][]entryKey)}
+			t[v.partition] = p
+		}
+		if e := (entryKey{v.number, int32(i)}); sign > 0 {
+			p.add(key, e)
+		} else {
+			p.remove(key, e)
+		}
+		if len(p.first) == 0 {
+			delete(t, v.partition)
+		}
+	}
+}
+
+func (p *partitionTexts) add(key TextKey, e entryKey) {
+	if _, ok := p.first[key]; ok {
+		p.more[key] = append(p.more[key], e)
+		return
+	}
+	p.first[key] = e
+}
+
+func (p *partitionTexts) remove(key TextKey, e entryKey) {
+	all := append([]entryKey{p.first[key]}, p.more[key]...)
+	all = slices.DeleteFunc(all, func(o entryKey) bool { return o == e })
+	delete(p.first, key)
+	delete(p.more, key)
+	if len(all) > 0 {
+		p.first[key] = all[0]
+	}
+	if len(all) > 1 {
+		p.more[key] = all[1:]
+	}
+}
+
+// count returns the number of different texts of a partition.
+func (t textTable) count(part memory.Partition) int {
+	if p := t[part]; p != nil {
+		return len(p.first)
+	}
+	return 0
+}
+
+// entriesOf returns the entries of a partition whose text has the key.
+func (t textTable) entriesOf(part memory.Partition, key TextKey) iter.Seq[entryKey] {
+	return func(yield func(entryKey) bool) {
+		p := t[part]
+		if p == nil {
+			return
+		}
+		first, ok := p.first[key]
+		if !ok || !yield(first) {
+			return
+		}
+		for _, e := range p.more[key] {
+			if !yield(e) {
+				return
+			}
+		}
+	}
+}
+
+// HasText reports whether the index contains an entry of a partition whose text has
+// the key. It needs [Options.Texts].
+func (x *Index) HasText(part memory.Partition, key TextKey) bool {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	for range x.table.texts.entriesOf(part, key) {
+		return true
+	}
+	return false
+}
+
+// FilesLacking returns the paths of the files with a text for which has returns
+// false, the most recently changed first. It calls has for each text of each file;
+// has must not call the index.
+func (x *Index) FilesLacking(has func(memory.Partition, TextKey) bool) []string {
+	x.mu.RLock()
+	var lacking []*file
+	for _, f := range x.table.files {
+		lacks := false
+		for _, v := range f.variants {
+			for _, k := range v.keys {
+				if k != 0 && !has(v.partition, k) {
+					lacks = true
+				}
+			}
+		}
+		if lacks {
+			lacking = append(lacking, f)
+		}
+	}
+	x.mu.RUnlock()
+	slices.SortFunc(lacking, func(a, b *file) int {
+		return cmp.Or(cmp.Compare(b.written, a.written), strings.Compare(a.path, b.path))
+	})
+	paths := make([]string, len(lacking))
+	for i, f := range lacking {
+		paths[i] = f.path
+	}
+	return paths
+}
