@@ -54,7 +54,7 @@ func (m readOps) related(ctx context.Context, c Call, r *api.RelatedRequest) (*a
 			answer.To = append(answer.To, evidence[:min(len(evidence), r.Limit-len(answer.To))]...)
 		}
 	}
-	refs, err := m.Index.LinksTo(ctx, c.View, doc.Place.Path)
+	refs, err := m.Index.LinksTo(ctx, c.View, doc.Place.Path, doc.NameKeys())
 	if err != nil {
 		return nil, err
 	}

@@ -25,7 +25,9 @@ func (m readOps) search(ctx context.Context, c Call, r *api.SearchRequest) (*api
 			Session: r.Session, Contact: r.Contact, Archived: r.IncludeArchived,
 		},
 	}
-	q.Mode, _ = index.ParseMode(r.Mode) // the struct tag admits only valid modes
+	if r.Mode == "overlap" {
+		q.Mode = index.Overlap
+	}
 	for _, name := range r.Kinds {
 		kind, _ := memory.ParseKind(name)
 		q.Filter.Kinds = append(q.Filter.Kinds, kind)

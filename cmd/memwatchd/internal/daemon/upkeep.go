@@ -185,7 +185,7 @@ func (d *daemon) countLinks(ctx context.Context, doc *memory.Document) (map[stri
 		return nil, nil // the subject is not a valid name
 	}
 	path := doc.Place.Path
-	refs, err := d.index.LinksTo(ctx, view, path)
+	refs, err := d.index.LinksTo(ctx, view, path, doc.NameKeys())
 	if err != nil {
 		return nil, err
 	}
