@@ -1,6 +1,9 @@
 package api
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // A Caller identifies the origin of a request, as far as the connection and the
 // fields of the request reveal it.
@@ -10,6 +13,39 @@ type Caller struct {
 	Fixed    *Fixed // scope to which the listener restricts its callers; nil without a fixed scope
 	AsOwner  bool   // missing scope fields default to the owner and a private context
 	Model    bool   // the request comes from a model, on behalf of its users
+
+	Program Program // that sends the request, by its own account
+}
+
+// A Program identifies a program that sends requests, and one of its sessions. The
+// journal records the program that requested a change.
+type Program struct {
+	Name    string // such as cli, console, mcp:claude-code or hook:codex; empty if unknown
+	Session string // such as one terminal, or one conversation of an agent; empty if unknown
+}
+
+// The HTTP headers with the program of a request and its session.
+const (
+	ProgramHeader = "Memwatchd-Program"
+	SessionHeader = "Memwatchd-Session"
+)
+
+// maxProgram bounds the name of a program and that of a session, in bytes.
+const maxProgram = 64
+
+// NewProgram returns a program with names of bounded length that consist of printable
+// ASCII characters. It replaces other characters by question marks.
+func NewProgram(name, session string) Program {
+	clean := func(s string) string {
+		s = strings.Map(func(r rune) rune {
+			if r <= ' ' || r > '~' {
+				return '?'
+			}
+			return r
+		}, s)
+		return s[:min(len(s), maxProgram)]
+	}
+	return Program{clean(name), clean(session)}
 }
 
 // Fixed is the scope to which a listener restricts its callers.

@@ -19,8 +19,10 @@ type GetAnswer struct {
 	Text        string         `json:"text"`
 	TotalLines  int            `json:"total_lines"` // number of lines of the file, as visible to the caller
 	Frontmatter map[string]any `json:"frontmatter,omitempty"`
-	Hash        string         `json:"hash,omitempty"`  // SHA-256 of the file, or of its visible part; none if that has a redaction
-	Stale       bool           `json:"stale,omitempty"` // the file cannot be read: this is its last known content
+	Hash        string         `json:"hash,omitempty"`      // SHA-256 of the file, or of its visible part; none if that has a redaction
+	Host        string         `json:"host,omitempty"`      // machine that published the entry, if that is another one
+	Untrusted   bool           `json:"untrusted,omitempty"` // of an entry of another machine: the configuration does not trust the machine
+	Stale       bool           `json:"stale,omitempty"`     // the file cannot be read: this is its last known content
 	Index       IndexState     `json:"index"`
 
 	Redaction

@@ -15,5 +15,15 @@ type IndexState struct {
 	Pending  *int    `json:"pending,omitempty"`  // changed files that are not indexed yet
 	Synced   bool    `json:"synced"`             // the answer includes everything saved before the request
 	Degraded bool    `json:"degraded"`           // the index is incomplete: files were read to answer
+	Shared   string  `json:"shared,omitempty"`   // entries of other machines: included, partial (the store may have more that match), timeout or unavailable; absent if they are not searched
 	Problem  string  `json:"problem,omitempty"`  // why the answer may be incomplete; only for the owner
+
+	Semantic *Semantic `json:"semantic,omitempty"` // of a search that can compare meanings
+}
+
+// Semantic describes the search by meaning of an answer.
+type Semantic struct {
+	State   string `json:"state"`   // used; or why not: exact (the query needs none), off, private, timeout or error
+	Ready   int    `json:"ready"`   // readable texts that can be found by meaning
+	Pending int    `json:"pending"` // readable texts that wait for a vector
 }

@@ -30,15 +30,18 @@ type Status struct {
 	Entries int `json:"entries"` // number of indexed entries
 	Saves   int `json:"saves"`   // changed files processed since the start
 
-	Index   IndexStatus `json:"index"`   // state of the index
-	Watch   WatchStatus `json:"watch"`   // state of the watcher
-	Latency Latency     `json:"latency"` // recent latencies
+	Index   IndexStatus  `json:"index"`           // state of the index
+	Watch   WatchStatus  `json:"watch"`           // state of the watcher
+	Roots   []RootStatus `json:"roots,omitempty"` // folders beside the memory directory
+	Latency Latency      `json:"latency"`         // recent latencies
 
 	Write     WriteStatus      `json:"write"`               // state of writing to files
 	Todosync  *TodosyncStatus  `json:"todosync,omitempty"`  // state of task reconciliation
 	Compactor *CompactorStatus `json:"compactor,omitempty"` // state of maintenance
 	LLM       *ModelStatus     `json:"llm,omitempty"`       // missing if no model is configured
 	Topic     *TopicStatus     `json:"topic,omitempty"`     // missing if no topic is configured
+	Share     *ShareStatus     `json:"share,omitempty"`     // missing if nothing is shared
+	Embed     *EmbedStatus     `json:"embed,omitempty"`     // missing if no embeddings endpoint is configured
 
 	SkippedFiles int           `json:"skipped_files"` // number of skipped files and directories
 	Skipped      []Skipped     `json:"skipped"`       // first of the skipped files
@@ -74,6 +77,15 @@ type WatchStatus struct {
 	Problem       string    `json:"problem,omitempty"`
 }
 
+// RootStatus is the state of a folder beside the memory directory.
+type RootStatus struct {
+	Name  string `json:"name"`  // begins the paths of its files
+	Path  string `json:"path"`  // the directory
+	Kind  string `json:"kind"`  // as in memory.roots
+	State string `json:"state"` // starting, watched, missing, or holding
+	Files int    `json:"files"` // number of readable files
+}
+
 // WriteStatus is the state of writing to the user's files.
 type WriteStatus struct {
 	Enabled        bool      `json:"enabled"`           // automatic changes are made
@@ -94,6 +106,20 @@ type ModelStatus struct {
 	Failed   int       `json:"failed"`             // requests for which rules were used instead
 	Failure  string    `json:"failure,omitempty"`  // last error
 	FailedAt time.Time `json:"failed_at,omitzero"` // time of the last error
+}
+
+// EmbedStatus is the state of semantic search.
+type EmbedStatus struct {
+	Endpoint        string    `json:"endpoint"` // URL of the service
+	Model           string    `json:"model"`
+	Dimensions      int       `json:"dimensions"`           // of a vector; 0 until the service has responded
+	Private         bool      `json:"private"`              // private text and queries are sent to it too
+	Embedded        int       `json:"embedded"`             // texts with a vector
+	Pending         int       `json:"pending"`              // texts that wait for one
+	Rejected        int       `json:"rejected"`             // texts for which the model returns none
+	CharactersToday int       `json:"characters_today"`     // characters of texts sent today
+	LastError       string    `json:"last_error,omitempty"` // until a request succeeds
+	FailedAt        time.Time `json:"failed_at,omitzero"`   // time of the last error
 }
 
 // TopicStatus is the state of the subscription to the topic whose messages are

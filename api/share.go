@@ -1,0 +1,87 @@
+package api
+
+import "time"
+
+// ShareStatusRequest requests the state of sharing.
+type ShareStatusRequest struct {
+	Plan bool `json:"plan" doc:"also list what the configuration publishes; nothing is sent"`
+	Scope
+}
+
+// ShareStatusAnswer is the state of sharing.
+type ShareStatusAnswer struct {
+	ShareStatus
+	Refusals []ShareRefusal `json:"refusals,omitempty"` // entries that the store does not accept
+	Plan     *SharePlan     `json:"plan,omitempty"`     // with plan
+
+	Redaction
+}
+
+// ShareStatus is the state of publishing entries to a shared store and of asking
+// it.
+type ShareStatus struct {
+	URL       string    `json:"url"`              // of the store
+	Host      string    `json:"host"`             // name of this machine in the store
+	State     string    `json:"state"`            // publishing, waiting (the store does not answer), or failed (until the configuration or the store changes)
+	Published int       `json:"published"`        // entries of this machine in the store
+	Spooled   int       `json:"spooled"`          // changes that wait for the store
+	Bytes     int64     `json:"bytes"`            // size of these changes
+	Refused   int       `json:"refused"`          // entries that the store does not accept
+	LastOK    time.Time `json:"last_ok,omitzero"` // last successful request
+	LastError string    `json:"last_error,omitempty"`
+	Verified  time.Time `json:"verified,omitzero"` // last comparison of the store with the files
+	Problem   string    `json:"problem,omitempty"` // why entries are not published completely
+}
+
+// A ShareRefusal is an entry that the store does not accept.
+type ShareRefusal struct {
+	ID     string `json:"id"` // path#id
+	Reason string `json:"reason"`
+}
+
+// A SharePlan lists the entries that the configuration publishes.
+type SharePlan struct {
+	Partitions []SharePartition `json:"partitions"`
+	Files      int              `json:"files"`             // files with these entries
+	Withheld   int              `json:"withheld"`          // entries that are not published because of a credential or their size
+	Problem    string           `json:"problem,omitempty"` // why less is published than the patterns select
+}
+
+// A SharePartition counts the published entries of a subject with a visibility.
+type SharePartition struct {
+	Subject    string   `json:"subject,omitempty"` // empty for public text without a subject
+	Visibility string   `json:"visibility"`
+	Entries    int      `json:"entries"`
+	First      []string `json:"first,omitempty"` // first lines of the first of them, as far as the caller can read these
+}
+
+// SharePushRequest requests that changes be published now.
+type SharePushRequest struct {
+	Step string `json:"step" default:"push" enum:"push,verify,init" doc:"push (publish the changes), verify (then compare the store with the files and repair it), or init (create the collections first)"`
+	Scope
+}
+
+// SharePushAnswer is the state after publishing.
+type SharePushAnswer struct {
+	ShareStatus
+	Compared bool `json:"compared"` // the store was compared with the files
+	Objects  int  `json:"objects"`  // entries of this machine that the store had
+	Missing  int  `json:"missing"`  // entries that the store lacked or had in another version, and has now
+	Extra    int  `json:"extra"`    // entries in the store that are not published, and were removed
+
+	Redaction
+}
+
+// ShareForgetRequest requests that the entries of another machine be removed from
+// the store.
+type ShareForgetRequest struct {
+	Host string `json:"host" arg:"1" need:"true" doc:"name of a machine that no longer publishes"`
+	Scope
+}
+
+// ShareForgetAnswer counts the removed entries.
+type ShareForgetAnswer struct {
+	Removed int `json:"removed"`
+
+	Redaction
+}
