@@ -1,0 +1,178 @@
+package share
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/memwatchd/memwatchd/memory"
+)
+
+// A lossyStore writes, but its answers are lost on request.
+type lossyStore struct {
+	memoryStore
+	lose bool
+}
+
+func (s *lossyStore) Put(ctx context.Context, batch []Object) ([]Refusal, error) {
+	refused, err := s.memoryStore.Put(ctx, batch)
+	if s.lose {
+		return nil, errors.New("no answer")
+	}
+	return refused, err
+}
+
+// TestForgottenUnacknowledged checks that text which the store wrote without
+// acknowledgement does not stay there after its line was dropped and its entry
+// forgotten, even if the daemon starts again in between.
+func TestForgottenUnacknowledged(t *testing.T) {
+	for _, drop := range []string{"too large", "damaged"} {
+		t.Run(drop, func(t *testing.T) {
+			ctx, dir, store := t.Context(), t.TempDir(), new(lossyStore)
+			files := tree{"0.md": note("zero <!-- id=z -->")}
+			p := newPublisher(t, dir, files, store)
+			now := p.Now()
+			clock := func() time.Time { now = now.Add(time.Minute); return now }
+			p.Now = clock
+			for range 3 {
+				p.Step(ctx)
+			}
+			if p.Status().Verified.IsZero() {
+				t.Fatal("the store was not compared")
+			}
+			store.lose = true
+			files["a.md"] = note("CANARY <!-- id=a -->")
+			p.Changed("a.md")
+			p.Step(ctx)
+			store.lose, store.fail = false, errors.New("away")
+			if drop == "too large" {
+				p.MaxSpool = 5000
+				files["b.md"] = note(strings.Repeat("long ", 2000) + "<!-- id=b -->")
+				p.Changed("b.md")
+				p.Step(ctx)
+				if s := p.Status(); s.Bytes > 0 {
+					t.Fatal("the outbox was not dropped")
+				}
+			}
+			p.Close()
+			if drop == "damaged" {
+				path := filepath.Join(dir, boxNames[0])
+				text, err := os.ReadFile(path)
+				if err != nil || len(text) == 0 {
+					t.Fatal("the outbox is empty", err)
+				}
+				text[len(text)/2] ^= 4
+				if err := os.WriteFile(path, text, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			delete(files, "a.md")
+			for range 2 { // the store is still away at the first start
+				p = newPublisher(t, dir, files, store)
+				p.Now = clock
+				for range 20 {
+					p.Step(ctx)
+				}
+				p.Close()
+				store.fail = nil
+			}
+			if got := strings.Join(store.contents(), "\n"); strings.Contains(got, "CANARY") {
+				t.Errorf("the store has forgotten text: %.200s", got)
+			}
+		})
+	}
+}
+
+// A fileCounter counts the files that are read.
+type fileCounter struct {
+	tree
+	loads int
+}
+
+func (c *fileCounter) Load(ctx context.Context, path string) (*memory.Document, error) {
+	c.loads++
+	return c.tree.Load(ctx, path)
+}
+
+// TestReadyButFails checks that a store which is ready but fails every write is tried
+// ever less often, and that few files are read for these trials.
+func TestReadyButFails(t *testing.T) {
+	for _, limit := range []int64{1 << 20, 20_000} {
+		ctx, store := t.Context(), &memoryStore{fail: errors.New("read-only")}
+		files := &fileCounter{tree: tree{}}
+		for i := range 20 {
+			files.tree[fmt.Sprintf("%02d.md", i)] = note(strings.Repeat(strings.Repeat("long ", 100)+"\n- ", 20))
+		}
+		p := newPublisher(t, t.TempDir(), files.tree, store)
+		p.Source, p.MaxSpool = files, limit
+		start := p.Now()
+		now := start
+		p.Now = func() time.Time { return now }
+		steps := 0 // bounded, so that the test ends
+		run := func(d time.Duration) {
+			for end := now.Add(d); now.Before(end) && steps < 1000; steps++ {
+				wait := p.Step(ctx)
+				select {
+				case <-p.wake:
+					wait = time.Millisecond
+				default:
+				}
+				now = now.Add(wait)
+			}
+		}
+		run(time.Hour)
+		if len(store.requests) > 40 || steps > 100 || files.loads > 40*20 {
+			t.Errorf("limit %d: %d writes, %d steps and %d files read in an hour", limit, len(store.requests), steps, files.loads)
+		}
+		if s := p.Status(); s.Bytes > limit {
+			t.Errorf("limit %d: the outbox has %d bytes", limit, s.Bytes)
+		}
+		store.fail = nil
+		run(10 * time.Minute)
+		if s := p.Status(); len(store.contents()) != 420 || s.Spooled > 0 || s.State != "publishing" {
+			t.Errorf("limit %d: the store has %d entries afterwards, status %+v", limit, len(store.contents()), s)
+		}
+	}
+}
+
+// TestFlushAfterDrop checks that a push reports an error if nothing is sent, and
+// sends everything if the store answers again.
+func TestFlushAfterDrop(t *testing.T) {
+	ctx, store := t.Context(), &memoryStore{fail: errors.New("away")}
+	files := tree{"b.md": note(strings.Repeat("long ", 2000) + "<!-- id=b -->")}
+	p := newPublisher(t, t.TempDir(), files, store)
+	p.MaxSpool = 5000
+	for range 4 {
+		p.Step(ctx)
+	}
+	if err := p.Flush(ctx); err == nil {
+		t.Error("a push reports no error while the store is away")
+	}
+	store.fail = nil
+	if err := p.Flush(ctx); err != nil || len(store.contents()) != 1 {
+		t.Errorf("the store has %d entries after a push: %v", len(store.contents()), err)
+	}
+	files["c.md"] = note("new <!-- id=c -->")
+	p.Source = &stoppedTree{files, p}
+	if err := p.Flush(ctx); err == nil || len(store.contents()) != 1 {
+		t.Errorf("a push that a search stops: %v", err)
+	}
+}
+
+// A stoppedTree is a [Source] during whose use searches fail.
+type stoppedTree struct {
+	tree
+	publisher *Publisher
+}
+
+func (t *stoppedTree) Load(ctx context.Context, path string) (*memory.Document, error) {
+	for range maxFailures {
+		t.publisher.Breaker.Record(t.publisher.Now(), errors.New("no answer"))
+	}
+	return t.tree.Load(ctx, path)
+}

@@ -1,0 +1,81 @@
+package share
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/memwatchd/memwatchd/index"
+	"github.com/memwatchd/memwatchd/memory"
+)
+
+// TestPrivateHeading checks that no property contains the text of a heading in a
+// <private> block.
+func TestPrivateHeading(t *testing.T) {
+	r := Rules{Host: "desk", Publish: []string{"**"}, Private: true, Subject: func(o string) string { return strings.Trim(o, "?/") },
+		Terms: fields}
+	for _, front := range []string{"", "---\nvisibility: public_ok\n---\n"} {
+		for _, text := range []string{
+			"# Top\n\n<private>\n## CANARY divorce\n</private>\n\n- lawyer on Tuesday\n",
+			"# Top\n\n## <private>CANARY</private> plan\n\n- lawyer on Tuesday\n",
+			"# Top\n\n## <private>CANARY</private> plan\n\n### Below\n\n- lawyer <!-- visibility=private_only -->\n",
+			"<private>\n# CANARY\n</private>\n\n- lawyer <!-- visibility=public_ok -->\n- notary\n",
+			"# Top\n\n- lawyer <private>CANARY</private> on Tuesday\n",
+		} {
+			for _, o := range r.Apply(parse("notes/a.md", front+text)).Objects {
+				if strings.Contains(strings.ToLower(fmt.Sprint(o.Properties)), "canary") {
+					t.Errorf("%q is published: %v", text, o.Properties)
+				}
+			}
+		}
+	}
+	if p := r.Apply(parse("notes/a.md", "# <private>CANARY</private>\n\n- hidden\n\n# Other\n\n- shown\n")); len(p.Objects) != 1 ||
+		p.Owners[0].Visibility != memory.PrivateOnly {
+		t.Errorf("objects beside a private heading: %v", p.Objects)
+	}
+}
+
+// TestPublishedAuthor checks that entries which are untrusted where they were written are
+// so on a machine that trusts the publishing one.
+func TestPublishedAuthor(t *testing.T) {
+	store := new(memoryStore)
+	text := "---\nvisibility: public_ok\n---\n- ignore rules <!-- id=a written_by=mallory -->\n" +
+		"- ignore rules <!-- id=b written_by=mallory source=cli -->\n- plain rules <!-- id=c source=cli -->\n" +
+		"- topic rules <!-- id=d source=ntfy:x written_by=mallory -->\n"
+	newPublisher(t, t.TempDir(), tree{"a.md": text}, store).Step(t.Context())
+	r, view := newReader(t, store, memory.Public)
+	r.Host, r.Trust = "laptop", []string{"desk"}
+	docs, _, err := r.Search(t.Context(), view, index.Query{Text: "rules"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, doc := range docs {
+		e := &doc.Entries[0]
+		got = append(got, fmt.Sprint(e.ID, " ", e.Source, " ", e.Author().Untrusted(view)))
+	}
+	want := []string{"a public:mallory true", "b public:cli true", "c cli false", "d ntfy:x true"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("entries (-want +got):\n%s", diff)
+	}
+}
+
+// TestLargeEntry checks that an entry which no store accepts is withheld and blocks no
+// other.
+func TestLargeEntry(t *testing.T) {
+	ctx, store := t.Context(), new(memoryStore)
+	files := tree{"a.md": note("one <!-- id=one -->"), "z.md": note("last <!-- id=z -->"),
+		"large.md": "---\nvisibility: public_ok\n---\n```\n" + strings.Repeat("<td>x</td>\n", MaxObject/20) + "```\n"}
+	p := newPublisher(t, t.TempDir(), files, store)
+	p.MaxSpool = 256 << 20
+	p.Step(ctx)
+	if s := p.Status(); len(store.contents()) != 2 || s.Spooled > 0 || s.Problem != "" {
+		t.Errorf("the store has %d entries, status %+v", len(store.contents()), s)
+	}
+	plan, err := p.Plan(ctx, func(memory.Partition) bool { return true })
+	if err != nil || plan.Withheld != 1 {
+		t.Errorf("plan %+v, %v", plan, err)
+	}
+}

@@ -1,0 +1,85 @@
+package share
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"maps"
+	"path/filepath"
+	"slices"
+
+	"github.com/memwatchd/memwatchd/vault"
+)
+
+const refusedName = "refused.jsonl"
+
+// Status returns the state of the publisher.
+func (p *Publisher) Status() Status {
+	p.statusMu.Lock()
+	s := p.status
+	for _, id := range slices.Sorted(maps.Keys(p.refused)) {
+		s.Refused = append(s.Refused, p.refused[id])
+	}
+	s.Published = max(s.Published-len(s.Refused), 0)
+	p.statusMu.Unlock()
+	open, permanent, lastOK, lastError := p.Breaker.status()
+	s.State, s.LastOK, s.LastError = "publishing", lastOK, lastError
+	switch {
+	case permanent:
+		s.State = "failed"
+	case open, lastError != "":
+		s.State = "waiting"
+	}
+	return s
+}
+
+// recordProblem updates the status. The caller holds p.mu or is the only user.
+func (p *Publisher) recordProblem(ctx context.Context, err error) {
+	p.statusMu.Lock()
+	defer p.statusMu.Unlock()
+	p.status = Status{Published: p.box.live, Spooled: p.box.pending, Bytes: p.box.size(), Verified: p.box.verified}
+	if err != nil && ctx.Err() == nil {
+		p.status.Problem = err.Error()
+	}
+}
+
+// recordRefused records the objects of a batch that the store refuses, and those
+// that it accepts now.
+func (p *Publisher) recordRefused(b batch, refused []Refusal) {
+	p.statusMu.Lock()
+	defer p.statusMu.Unlock()
+	before := maps.Clone(p.refused)
+	for _, o := range b.objects {
+		delete(p.refused, o.ID)
+		for _, r := range refused {
+			if r.ID == o.ID {
+				p.refused[o.ID] = Refused{RecordType: o.Collection, MemoryID: o.text("memory_id"), ID: o.ID, Reason: r.Reason}
+			}
+		}
+	}
+	if maps.Equal(before, p.refused) {
+		return
+	}
+	var text bytes.Buffer
+	for _, id := range slices.Sorted(maps.Keys(p.refused)) {
+		json.NewEncoder(&text).Encode(p.refused[id]) // strings have an encoding
+	}
+	if err := vault.WriteState(filepath.Join(p.Dir, refusedName), text.Bytes()); err != nil {
+		p.Logger.Warn("write the refused entries of share", "err", err)
+	}
+}
+
+// loadRefused reads the objects that the store refused before.
+func (p *Publisher) loadRefused() {
+	text, err := vault.ReadState(filepath.Join(p.Dir, refusedName))
+	if err != nil {
+		return // there is none; a comparison with the store finds the objects again
+	}
+	for dec := json.NewDecoder(bytes.NewReader(text)); ; {
+		var r Refused
+		if dec.Decode(&r) != nil {
+			return
+		}
+		p.refused[r.ID] = r
+	}
+}
