@@ -14,18 +14,14 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/adrg/xdg"
 	"github.com/bmatcuk/doublestar/v4"
 
-	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 	"github.com/memwatchd/memwatchd/compactor"
-	"github.com/memwatchd/memwatchd/ipc"
 	"github.com/memwatchd/memwatchd/ipc/client"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/secrets"
@@ -47,6 +43,7 @@ type Config struct {
 		Daily         string   `yaml:"daily" default:"memory" doc:"Directory of the owner's daily notes, relative to the root, such as Journal; . is the root. Daily notes in memory/ are read too"`
 		Host          string   `yaml:"host" doc:"Name of this machine, different on each machine, if several machines write to this memory through a sync tool or git. Notes and captures then go to a file of this machine, such as memory/2026-02-05.laptop.md, and every machine reads the files of a day as one day"`
 		Users         []string `yaml:"users" doc:"Directories of the root that belong to a user even if they lack MEMORY.md or memory/"`
+		Roots         []Root   `yaml:"roots" doc:"Folders that are searched beside the memory directory and never changed, such as an Obsidian vault. Each entry has the keys"`
 		FullMaxChars  int      `yaml:"full_max_chars" default:"5000" min:"100" max:"10000000" doc:"Maximum number of characters of MEMORY.md in the context formats boot and full. Longer files are cut in the middle"`
 		Injection     struct {
 			Enabled  bool `yaml:"enabled" default:"true" doc:"If false, context blocks are empty"`
@@ -142,6 +139,20 @@ type Config struct {
 		Private  bool          `yaml:"private" default:"false" doc:"If true, private text is sent to the service too"`
 	} `yaml:"llm"`
 
+	Embed struct {
+		Endpoint     string        `yaml:"endpoint" doc:"URL of an OpenAI-compatible API with embeddings, such as http://127.0.0.1:11434/v1. If empty: searches compare words only"`
+		Model        string        `yaml:"model" doc:"Name of the model"`
+		KeyFile      string        `yaml:"key_file" doc:"File with the API key of the service. If empty: no key is sent"`
+		Dimensions   int           `yaml:"dimensions" default:"0" min:"0" max:"8192" doc:"Number of dimensions to request of a model that can shorten vectors. 0: all that the model has"`
+		QueryPrefix  string        `yaml:"query_prefix" doc:"Text that the model needs before a query, such as 'search_query: '"`
+		TextPrefix   string        `yaml:"text_prefix" doc:"Text that the model needs before a text to find, such as 'search_document: '"`
+		Private      bool          `yaml:"private" default:"false" doc:"If true, private text and private queries are sent to the service too"`
+		Timeout      time.Duration `yaml:"timeout" default:"20s" min:"100ms" max:"10m" doc:"Maximum time for the vectors of a batch"`
+		QueryTimeout time.Duration `yaml:"query_timeout" default:"150ms" min:"1ms" max:"10s" doc:"Maximum time that a search waits for the vector of its query. After this time, it compares words only"`
+		Batch        int           `yaml:"batch" default:"32" min:"1" max:"256" doc:"Maximum number of texts of a request"`
+		DailyChars   int           `yaml:"daily_chars" default:"0" min:"0" doc:"Maximum number of characters of texts sent in a day, at least 10000. The rest waits for the next day. 0: no limit"`
+	} `yaml:"embed"`
+
 	Capture struct {
 		Ntfy struct {
 			Server    string `yaml:"server" default:"https://ntfy.sh" doc:"URL of the ntfy server"`
@@ -150,14 +161,35 @@ type Config struct {
 		} `yaml:"ntfy"`
 	} `yaml:"capture"`
 
+	Share struct {
+		Weaviate struct {
+			URL          string        `yaml:"url" doc:"URL of a Weaviate cluster that several machines share, such as https://weaviate.lan:8080. If empty: nothing is shared"`
+			KeyFile      string        `yaml:"key_file" doc:"File with the API key of the cluster. If empty: no key is sent"`
+			CAFile       string        `yaml:"ca_file" doc:"File with the certificate of the authority that signed the certificate of the cluster. If empty: the authorities of the system"`
+			Timeout      time.Duration `yaml:"timeout" default:"5s" min:"100ms" max:"5m" doc:"Maximum time of a write"`
+			QueryTimeout time.Duration `yaml:"query_timeout" default:"300ms" min:"10ms" max:"30s" doc:"Maximum time that a search waits for the cluster. After this time, the answer contains entries of this machine only"`
+			Replicas     int           `yaml:"replicas" default:"0" min:"0" max:"100" doc:"Replication factor of the collections that memwatchd share init creates. 0: the default of the cluster"`
+			Prefix       string        `yaml:"prefix" doc:"Beginning of the names of the collections, for several memories in one cluster"`
+		} `yaml:"weaviate"`
+		Host       string        `yaml:"host" doc:"Name of this machine in the cluster. If empty: memory.host, or else the host name with four letters"`
+		Publish    []string      `yaml:"publish" doc:"Patterns of the files whose public entries are published, such as notes/**. If empty: nothing is published"`
+		Private    bool          `yaml:"private" default:"false" doc:"If true, private entries are published and searched too, over https or to this machine only"`
+		Query      bool          `yaml:"query" default:"true" doc:"If true, searches include the entries that other machines published"`
+		Trust      []string      `yaml:"trust" doc:"Machines whose entries are not marked as untrusted"`
+		Tombstones time.Duration `yaml:"tombstones" default:"90d" min:"1h" doc:"Time after which the cluster forgets that an entry was removed. Must exceed the time for which a node of the cluster is away"`
+		Spool      string        `yaml:"spool" doc:"Directory of the changes that wait for the cluster. If empty: share in the state directory"`
+		SpoolMax   size          `yaml:"spool_max" default:"256MiB" min:"1MiB" max:"64GiB" doc:"Maximum size of these changes. Beyond it they are dropped, and the cluster is compared with the files when it answers"`
+	} `yaml:"share"`
+
 	Hooks struct {
-		Enabled         bool   `yaml:"enabled" default:"true" doc:"If false, the hooks of agents do nothing"`
-		Capture         bool   `yaml:"capture" default:"true" doc:"If true, decisions, preferences, things to remember and a file of the session are saved before a conversation is compressed or ends"`
-		Transcripts     bool   `yaml:"transcripts" default:"false" doc:"If true, the conversation is kept too: private, with credentials masked, in sessions/<agent>/<day>-<session>.md"`
-		StoreResponses  bool   `yaml:"store_responses" default:"false" doc:"If true, one to three bullets with the result are saved after each answer of an agent"`
-		Format          string `yaml:"format" default:"auto" enum:"auto,summary,boot,full,items" doc:"Format of the memory at the start of a session, as in memwatchd context: auto, which fits every layout, summary, boot, full or items"`
-		ContextLimit    int    `yaml:"context_limit" default:"8" min:"1" max:"100" doc:"Maximum number of entries added to a prompt"`
-		ContextMaxChars int    `yaml:"context_max_chars" default:"9000" min:"100" max:"9000" doc:"Maximum number of characters of memory added to a session or a prompt"`
+		Enabled         bool     `yaml:"enabled" default:"true" doc:"If false, the hooks of agents do nothing"`
+		Capture         bool     `yaml:"capture" default:"true" doc:"If true, decisions, preferences, things to remember and a file of the session are saved before a conversation is compressed or ends"`
+		Transcripts     bool     `yaml:"transcripts" default:"false" doc:"If true, the conversation is kept too: private, with credentials masked, in sessions/<agent>/<day>-<session>.md"`
+		StoreResponses  bool     `yaml:"store_responses" default:"false" doc:"If true, one to three bullets with the result are saved after each answer of an agent"`
+		Format          string   `yaml:"format" default:"auto" enum:"auto,summary,boot,full,items" doc:"Format of the memory at the start of a session, as in memwatchd context: auto, which fits every layout, summary, boot, full or items"`
+		Roots           []string `yaml:"roots" doc:"Names of folders of memory.roots whose entries are added to prompts, too"`
+		ContextLimit    int      `yaml:"context_limit" default:"8" min:"1" max:"100" doc:"Maximum number of entries added to a prompt"`
+		ContextMaxChars int      `yaml:"context_max_chars" default:"9000" min:"100" max:"9000" doc:"Maximum number of characters of memory added to a session or a prompt"`
 	} `yaml:"hooks"`
 
 	IPC struct {
@@ -188,57 +220,11 @@ type Config struct {
 	Schedule *compactor.Schedule
 }
 
-// A Listener is one address to listen on. A listener with a subject, a context
-// or operations has a fixed scope.
-type Listener struct {
-	Path       string   `yaml:"path" doc:"Path of a Unix socket. File names of sockets with a fixed scope must differ"`
-	Mode       string   `yaml:"mode" default:"0600" doc:"Permissions of the socket, in octal"`
-	Group      string   `yaml:"group" doc:"Group of the socket. If set, the permissions alone decide who can connect"`
-	AllowUIDs  []int    `yaml:"allow_uids" doc:"IDs of users that can connect, in addition to the daemon's user and root"`
-	Address    string   `yaml:"address" doc:"Address of a TCP listener on the loopback interface, such as 127.0.0.1:7070, in place of a path"`
-	TokenFile  string   `yaml:"token_file" doc:"File with the token that TCP clients send as Authorization: Bearer"`
-	Subject    string   `yaml:"subject" doc:"Fixed scope: the subject"`
-	Context    string   `yaml:"context" enum:"private,public,unknown" doc:"Fixed scope: private, public or unknown"`
-	Operations []string `yaml:"operations" doc:"Fixed scope: the permitted operations. If empty: all operations that a fixed scope permits"`
-	Rate       float64  `yaml:"rate" default:"0" min:"0" doc:"Maximum number of requests per second. 0: the value of ipc.rate"`
-}
-
 // A limitConfig bounds the size of the long-term files that match a pattern.
 type limitConfig struct {
 	Path       string `yaml:"path" doc:"Pattern of the files, such as MEMORY.md or _longterms/*/_index.md"`
 	Items      int    `yaml:"items" default:"100" min:"1" max:"1000000" doc:"Maximum number of top-level items"`
 	Characters int    `yaml:"characters" default:"3000" min:"1" max:"1000000000" doc:"Maximum number of characters, without frontmatter and attributes"`
-}
-
-// size is a number of bytes, written with a unit.
-type size int64
-
-var units = []struct {
-	name  string
-	bytes size
-}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"B", 1}}
-
-func parseSize(s string) (size, error) {
-	for _, u := range units {
-		digits, ok := strings.CutSuffix(s, u.name)
-		if !ok {
-			continue
-		}
-		n, err := strconv.ParseInt(strings.TrimSpace(digits), 10, 64)
-		if err == nil && n >= 0 && n <= (1<<62)/int64(u.bytes) {
-			return size(n) * u.bytes, nil
-		}
-	}
-	return 0, strconv.ErrSyntax
-}
-
-func (s size) String() string {
-	for _, u := range units {
-		if s%u.bytes == 0 {
-			return strconv.FormatInt(int64(s/u.bytes), 10) + u.name
-		}
-	}
-	return "0B"
 }
 
 // maxName bounds the length of the name of a memory, in bytes.
@@ -281,6 +267,9 @@ func (c *Config) Finish() error {
 	}
 	if c.Index.Dir == "" {
 		c.Index.Dir = filepath.Join(xdg.CacheHome, "memwatchd", c.Name)
+		if sameDir(xdg.CacheHome, xdg.StateHome) {
+			c.Index.Dir = filepath.Join(c.Index.Dir, "index") // the state is in the directory above
+		}
 	}
 	if c.State.Dir == "" {
 		c.State.Dir = filepath.Join(xdg.StateHome, "memwatchd", c.Name)
@@ -299,6 +288,10 @@ func (c *Config) Finish() error {
 				*p.path)
 		}
 	}
+	if sameDir(c.Index.Dir, c.State.Dir) {
+		return fmt.Errorf("index.dir: %s is also state.dir: set another directory", c.Index.Dir)
+	}
+	c.finishRoots()
 	if c.Watch.MaxWait < c.Watch.Settle {
 		return fmt.Errorf("watch.max_wait: %s is less than watch.settle, %s", c.Watch.MaxWait, c.Watch.Settle)
 	}
@@ -323,7 +316,13 @@ func (c *Config) Finish() error {
 	if err := c.finishLLM(); err != nil {
 		return err
 	}
+	if err := c.finishEmbed(); err != nil {
+		return err
+	}
 	if err := c.finishTopic(); err != nil {
+		return err
+	}
+	if err := c.finishShare(); err != nil {
 		return err
 	}
 	if len(c.IPC.Listeners) == 0 {
@@ -350,89 +349,25 @@ func (c *Config) Finish() error {
 // ErrOtherDir returns the error for a directory of a flag that the configuration is
 // not for, where the command needs its configuration.
 func (c *Config) ErrOtherDir() error {
-	return fmt.Errorf("the configuration %s is for %s: create one for %s with `memwatchd init --name NAME --dir %s`",
-		cmp.Or(c.File, "in the environment"), c.OtherDir, c.Memory.Dir, term.QuoteWord(c.Memory.Dir))
+	return fmt.Errorf("the configuration %s is for %s: create one for %s with `memwatchd init --name %s --dir %s`",
+		cmp.Or(c.File, "in the environment"), c.OtherDir, c.Memory.Dir, NameFor(c.Memory.Dir),
+		term.QuoteWord(c.Memory.Dir))
 }
 
-// listenOn sets the path of the owner's socket: of the first one without a fixed
-// scope.
-func (c *Config) listenOn(path string) {
-	i := slices.IndexFunc(c.IPC.Listeners, func(l Listener) bool { return l.Path != "" && !l.hasFixedScope() })
-	if i < 0 {
-		c.IPC.Listeners = slices.Insert(c.IPC.Listeners, 0, Listener{Mode: "0600"})
-		i = 0
+// NameFor returns a name for the memory in a directory: the permitted characters
+// of the name of the directory.
+func NameFor(dir string) string {
+	if abs, err := filepath.Abs(dir); err == nil {
+		dir = abs
 	}
-	c.IPC.Listeners[i].Path = path
-}
-
-// hasFixedScope reports whether the callers on the listener are restricted.
-func (l *Listener) hasFixedScope() bool {
-	return l.Subject != "" || l.Context != "" || len(l.Operations) > 0
-}
-
-// name returns the name of the listener, by which the texts of its callers are
-// recognized.
-func (l *Listener) name() string {
-	return strings.TrimSuffix(filepath.Base(cmp.Or(l.Path, l.Address)), ".sock")
-}
-
-func (l *Listener) completeListener() (err error) {
-	if (l.Path == "") == (l.Address == "") {
-		return fmt.Errorf("set either path or address")
-	}
-	if l.Path != "" {
-		l.Path, err = AbsolutePath(l.Path)
-		if err != nil {
-			return err
+	name := strings.Map(func(r rune) rune {
+		if strings.ContainsRune(nameCharacters, r) {
+			return r
 		}
-	}
-	if l.Address != "" && l.TokenFile == "" {
-		return fmt.Errorf("%s: a TCP listener needs a token_file", l.Address)
-	}
-	if _, err := strconv.ParseUint(l.Mode, 8, 9); err != nil {
-		return fmt.Errorf("mode: %q is not a file mode such as 0660", l.Mode)
-	}
-	if l.Subject != "" {
-		if err := memory.ValidSubject(l.Subject); err != nil {
-			return fmt.Errorf("subject: %w", err)
-		}
-	}
-	var names []string
-	for _, op := range api.Operations {
-		names = append(names, op.Name)
-	}
-	for _, op := range l.Operations {
-		if err := CheckOneOf(op, names); err != nil {
-			return fmt.Errorf("operations: %w", err)
-		}
-	}
-	return nil
-}
-
-// Endpoint returns the listener as an [ipc.Endpoint] and reads its token file.
-// rate applies if the listener has no rate of its own. The error is that of
-// reading the token.
-func (l *Listener) Endpoint(rate float64) (ipc.Endpoint, error) {
-	mode, _ := strconv.ParseUint(l.Mode, 8, 9) // finish has checked it
-	e := ipc.Endpoint{
-		Path: l.Path, Mode: fs.FileMode(mode), Group: l.Group, AllowUIDs: l.AllowUIDs,
-		Address: l.Address, Rate: cmp.Or(l.Rate, rate),
-	}
-	if l.TokenFile != "" {
-		path, err := AbsolutePath(l.TokenFile)
-		if err != nil {
-			return ipc.Endpoint{}, err
-		}
-		token, err := os.ReadFile(path)
-		if err != nil {
-			return ipc.Endpoint{}, fmt.Errorf("token of %s: %w", l.Address, err)
-		}
-		e.Token = strings.TrimSpace(string(token))
-	}
-	if l.hasFixedScope() {
-		e.Fixed = &api.Fixed{Name: l.name(), Subject: l.Subject, Context: l.Context, Operations: l.Operations}
-	}
-	return e, nil
+		return -1
+	}, filepath.Base(dir))
+	name = strings.TrimLeft(name, ".-")
+	return cmp.Or(name[:min(len(name), maxName)], "other")
 }
 
 // Socket returns the first Unix socket without a fixed scope, or the default
@@ -457,6 +392,11 @@ func (c *Config) Layout() memory.Layout {
 	if c.Visibility.Identity != "auto" {
 		identity := memory.ParseVisibility(c.Visibility.Identity)
 		l.Identity = &identity
+	}
+	for i := range c.Memory.Roots {
+		if r := &c.Memory.Roots[i]; r.Problem == "" {
+			l.Roots = append(l.Roots, r.layout())
+		}
 	}
 	return l
 }

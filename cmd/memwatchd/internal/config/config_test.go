@@ -81,6 +81,7 @@ func TestConfigErrors(t *testing.T) {
 		{"name with a path", "name: ../x\n", "", "name: "},
 		{"time zone", "memory:\n  timezone: Mars/Olympus\n", "", "memory.timezone: unknown time zone"},
 		{"index in the memory", "memory: {dir: /m}\nindex: {dir: /m/index}\n", "", "index.dir: /m/index is in the memory directory"},
+		{"index in the state", "index: {dir: /i}\nstate: {dir: /i}\n", "", "index.dir: /i is also state.dir"},
 		{"two documents", "name: a\n---\nname: b\n", "", "more than one YAML document"},
 		{"days", "journal:\n  keep: 9e9d\n", "", `"9e9d" is not a duration`},
 		{"days that are too recent", "archive: {after: 1d}\n", "", "archive.after: 24h0m0s is less than 48h"},

@@ -104,10 +104,11 @@ func UserDirs(dir string, l *memory.Layout) []string {
 
 // HasDailyNote reports whether a directory of the root contains a daily note.
 func HasDailyNote(root *os.Root, dir string) bool {
-	found, _ := fs.Glob(root.FS(), path.Join(dir, "[0-9]*.md"))
+	found, _ := fs.Glob(root.FS(), path.Join(dir, "[0-9]*"))
 	return slices.ContainsFunc(found, func(name string) bool {
-		_, ok := memory.DailyName(strings.TrimSuffix(path.Base(name), ".md"))
-		return ok
+		base, md := memory.CutMarkdown(path.Base(name))
+		_, ok := memory.DailyName(base)
+		return ok && md
 	})
 }
 

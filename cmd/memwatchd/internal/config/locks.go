@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"path/filepath"
+	"slices"
 
 	"github.com/adrg/xdg"
 
@@ -30,6 +31,21 @@ func RootLock(root string) string {
 func DaemonSocket(root string) string {
 	holder, _ := vault.ReadHolder(RootLock(RealPath(root)))
 	return holder.Socket
+}
+
+// RegisteredSockets returns the sockets of the daemons that hold or held the lock of a
+// root, sorted by the names of the locks.
+func RegisteredSockets() (sockets []string) {
+	locks, err := filepath.Glob(filepath.Join(RootLocks(), "*.lock"))
+	if err != nil {
+		return nil // the path contains characters of a pattern
+	}
+	for _, lock := range locks {
+		if holder, _ := vault.ReadHolder(lock); holder.Socket != "" && !slices.Contains(sockets, holder.Socket) {
+			sockets = append(sockets, holder.Socket)
+		}
+	}
+	return sockets
 }
 
 // RealPath returns path without symbolic links, or path itself if the file is

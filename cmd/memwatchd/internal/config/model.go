@@ -1,7 +1,6 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"net/netip"
@@ -10,27 +9,45 @@ import (
 )
 
 // finishLLM checks the keys of the language model, if one is configured.
-func (c *Config) finishLLM() (err error) {
+func (c *Config) finishLLM() error {
 	l := &c.LLM
-	if l.Endpoint == "" {
+	return finishService("llm", &l.Endpoint, l.Model, &l.KeyFile, l.Private)
+}
+
+// minDailyChars is the least embed.daily_chars: less may not suffice for one text.
+const minDailyChars = 10_000
+
+// finishEmbed checks the keys of the embeddings endpoint, if one is configured.
+func (c *Config) finishEmbed() error {
+	e := &c.Embed
+	if e.DailyChars > 0 && e.DailyChars < minDailyChars {
+		return fmt.Errorf("embed.daily_chars: %d is less than %d; set 0 for no limit", e.DailyChars, minDailyChars)
+	}
+	return finishService("embed", &e.Endpoint, e.Model, &e.KeyFile, e.Private)
+}
+
+// finishService checks the keys of a section that configure a service with a model,
+// if there is an endpoint.
+func finishService(section string, endpoint *string, model string, keyFile *string, private bool) (err error) {
+	if *endpoint == "" {
 		return nil
 	}
-	l.Endpoint = strings.TrimRight(l.Endpoint, "/")
-	u, err := url.Parse(l.Endpoint)
+	*endpoint = strings.TrimRight(*endpoint, "/")
+	u, err := url.Parse(*endpoint)
 	switch {
 	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
-		return fmt.Errorf("llm.endpoint: not a URL such as http://127.0.0.1:11434/v1")
+		return fmt.Errorf("%s.endpoint: not a URL such as http://127.0.0.1:11434/v1", section)
 	case u.User != nil, u.RawQuery != "", u.Fragment != "":
-		return errors.New("llm.endpoint: remove user, query and fragment; set a key in llm.key_file")
-	case l.Model == "":
-		return errors.New("llm.model: required with llm.endpoint")
-	case l.Private && u.Scheme == "http" && !IsLoopback(u.Hostname()):
-		return errors.New("llm.private: private text requires https for a remote endpoint")
+		return fmt.Errorf("%s.endpoint: remove user, query and fragment; set a key in %[1]s.key_file", section)
+	case model == "":
+		return fmt.Errorf("%s.model: required with %[1]s.endpoint", section)
+	case private && u.Scheme == "http" && !IsLoopback(u.Hostname()):
+		return fmt.Errorf("%s.private: private text requires https for a remote endpoint", section)
 	}
-	if l.KeyFile != "" {
-		l.KeyFile, err = AbsolutePath(l.KeyFile)
+	if *keyFile != "" {
+		*keyFile, err = AbsolutePath(*keyFile)
 		if err != nil {
-			return fmt.Errorf("llm.key_file: %w", err)
+			return fmt.Errorf("%s.key_file: %w", section, err)
 		}
 	}
 	return nil

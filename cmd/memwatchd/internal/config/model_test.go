@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,8 +21,31 @@ func TestModelConfig(t *testing.T) {
 	} {
 		c := Default()
 		c.LLM.Endpoint, c.LLM.Model, c.LLM.Private = endpoint, "m", true
-		if err := c.Finish(); err != nil || c.LLM.Endpoint != want {
-			t.Errorf("%q becomes %q, %v", endpoint, c.LLM.Endpoint, err)
+		c.Embed.Endpoint, c.Embed.Model, c.Embed.Private = endpoint, "m", true
+		if err := c.Finish(); err != nil || c.LLM.Endpoint != want || c.Embed.Endpoint != want {
+			t.Errorf("%q becomes %q and %q, %v", endpoint, c.LLM.Endpoint, c.Embed.Endpoint, err)
+		}
+	}
+}
+
+// TestEmbedConfig checks the rejected values of the keys of the embeddings endpoint.
+func TestEmbedConfig(t *testing.T) {
+	for text, want := range map[string]string{
+		"{endpoint: 'ftp://127.0.0.1', model: m}":                 "embed.endpoint: not a URL such as http://127.0.0.1:11434/v1",
+		"{endpoint: 'http://a:b@127.0.0.1', model: m}":            "embed.endpoint: remove user, query and fragment; set a key in embed.key_file",
+		"{endpoint: 'http://127.0.0.1'}":                          "embed.model: required with embed.endpoint",
+		"{endpoint: 'http://10.0.0.7', model: m, private: true}":  "embed.private: private text requires https for a remote endpoint",
+		"{daily_chars: 100}":                                      "embed.daily_chars: 100 is less than 10000; set 0 for no limit",
+		"{endpoint: 'https://10.0.0.7', model: m, private: true}": "",
+		"{endpoint: 'http://10.0.0.7', model: m}":                 "",
+	} {
+		c := Default()
+		err := c.ReadYAML("f", []byte("embed: "+text))
+		if err == nil {
+			err = c.Finish()
+		}
+		if got := fmt.Sprint(err); got != want && (want != "" || err != nil) {
+			t.Errorf("%s: %v, want %q", text, err, want)
 		}
 	}
 }
