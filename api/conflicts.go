@@ -31,6 +31,7 @@ type ConflictCopy struct {
 	Changed   int             `json:"changed"`             // those that the merge changes
 	Removed   int             `json:"removed"`             // those that the merge removes
 	Conflicts int             `json:"conflicts"`           // those that both versions changed
+	Whole     bool            `json:"whole,omitempty"`     // the versions cannot be merged entry by entry
 	Base      bool            `json:"base"`                // the journal contains a common version
 	Both      []ConflictEntry `json:"both,omitempty"`      // what both versions changed, with path
 	Diff      []DiffHunk      `json:"diff,omitempty"`      // effect of the merge on the file, with path

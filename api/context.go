@@ -8,6 +8,7 @@ type ContextRequest struct {
 	Project    string   `json:"project" with:"format=auto,relevant" doc:"auto, relevant: name of the project that the reader works on; its entries come first, those of other projects last"`
 	Days       int      `json:"days" min:"0" max:"3650" with:"format=auto,summary" doc:"auto, summary: number of days of sessions, 0 to 3650; 0 means the configured number"`
 	Limit      int      `json:"limit" default:"8" min:"1" max:"100" with:"format=relevant" doc:"relevant: maximum number of entries, 1 to 100"`
+	Roots      []string `json:"roots" flag:"root" with:"format=relevant" doc:"relevant: also entries of these folders: names of memory.roots"`
 	MinCover   float64  `json:"min_cover" min:"0" max:"1" with:"format=relevant" doc:"relevant: minimum share of the query that the best entry contains, 0 to 1, else none is shown; rare words weigh more; 0.4 excludes everyday messages that share words with memory by chance"`
 	MaxItems   *int     `json:"max_items" min:"0" max:"10000" with:"format=auto,summary,items" doc:"auto, summary, items: maximum number of lines of each list, 0 to 10000; cannot raise the configured limit"`
 	MaxChars   *int     `json:"max_chars" min:"0" max:"10000000" with:"format=auto,boot,full,items,relevant" doc:"auto, boot, full, items, relevant: maximum number of characters, 0 to 10000000; default for auto: 9000; cannot raise the configured limit of items and relevant"`

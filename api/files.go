@@ -7,6 +7,7 @@ import (
 // FilesRequest requests the readable files, sorted by path.
 type FilesRequest struct {
 	Path   string   `json:"path" arg:"1" complete:"path" doc:"only files below this directory, or files that match this glob"`
+	Roots  []string `json:"roots" flag:"root" doc:"files of these folders: names of memory.roots, or memory for the memory directory; default: memory, or the folder that path names"`
 	Kinds  []string `json:"kinds" enum:"note,session,daily,longterm,items,identity,archive" doc:"only files of these kinds: note, session, daily, longterm, items, identity, archive"`
 	Totals bool     `json:"totals" doc:"return numbers of files, entries and words by kind and month, not the files"`
 	After  string   `json:"after" doc:"only files that sort after this path; for the next page, the next field of the previous answer"`

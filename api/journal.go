@@ -8,6 +8,7 @@ import (
 type JournalRequest struct {
 	Since string `json:"since" doc:"only changes since this time: 2026-02-04, 2026-02, 2026, RFC 3339, 36h, 7d, 2w, today, yesterday or a weekday"`
 	Path  string `json:"path" arg:"1" complete:"path" doc:"only changes to this file, or to files below this directory"`
+	Mine  bool   `json:"mine" doc:"only changes that the calling program made in its present session, such as the commands of one terminal"`
 	Limit int    `json:"limit" default:"20" min:"1" max:"1000" doc:"maximum number of changes, 1 to 1000"`
 	Scope
 }
@@ -32,6 +33,9 @@ type WriteRecord struct {
 	State  string    `json:"state"`            // done or undone
 	Undoes []string  `json:"undoes,omitempty"` // ids of the changes that this change undid
 
+	Program string `json:"program,omitempty"` // that requested the change, by its own account: cli, console, mcp:NAME or hook:NAME
+	Session string `json:"session,omitempty"` // of the program
+
 	Automatic bool       `json:"automatic,omitempty"` // made by the daemon without a request
 	Forgotten bool       `json:"forgotten,omitempty"` // some of the text is no longer stored
 	Hunks     []DiffHunk `json:"hunks"`
@@ -43,6 +47,7 @@ type WriteRecord struct {
 type UndoRequest struct {
 	ID     string `json:"id" arg:"1" complete:"change" doc:"change to undo: its id in the journal, or the beginning of the id; changes of the same group are undone with it"`
 	Since  string `json:"since" doc:"undo all changes since this time: 2026-02-04, 2026-02, 2026, RFC 3339, 36h, 7d, 2w, today, yesterday or a weekday"`
+	Mine   bool   `json:"mine" with:"since" doc:"undo only changes that the calling program made in its present session, such as the commands of one terminal"`
 	DryRun bool   `json:"dry_run" doc:"show the changes to undo, without changing files"`
 	Scope
 }

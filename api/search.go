@@ -9,12 +9,12 @@ type SearchRequest struct {
 	Query           string   `json:"query" arg:"rest" doc:"words, all optional; entries with more words and rarer words rank higher; entries with a \"quoted phrase\" come first; pre* stands for the words that begin with pre"`
 	Phrase          string   `json:"phrase" flag:"exact" default:"first" bare:"required" enum:"first,required" doc:"quoted phrases: first (entries that contain them come first), or required (hits contain all of them)"`
 	Typing          bool     `json:"typing" doc:"the query is being typed: its last word stands for the words that begin with it, unless a space follows"`
-	Typos           string   `json:"typos" default:"correct" enum:"correct,keep" with:"mode=relevance" doc:"unquoted words that no entry contains: correct (similar words are searched too, and the answer lists them), or keep"`
+	Typos           string   `json:"typos" default:"correct" enum:"correct,keep" with:"mode=auto,relevance,hybrid" doc:"unquoted words that no entry contains: correct (similar words are searched too, and the answer lists them), or keep"`
 	Group           string   `json:"group" flag:"by" default:"entry" preset:"file" enum:"entry,file" doc:"hits: entry (each entry is a hit), or file (the best entry of each file, with the number of other matching entries in it)"`
 	Exclude         string   `json:"exclude" doc:"words and quoted phrases that no hit may contain"`
 	Limit           int      `json:"limit" default:"10" min:"1" max:"100" doc:"maximum number of hits, 1 to 100"`
 	Offset          int      `json:"offset" min:"0" max:"100000" doc:"number of hits to skip, 0 to 100000"`
-	Mode            string   `json:"mode" default:"relevance" enum:"relevance,overlap" doc:"ranking: relevance (best match first), or overlap (an exact formula of word share, recency and importance)"`
+	Mode            string   `json:"mode" default:"auto" enum:"auto,relevance,semantic,hybrid,overlap" doc:"ranking: relevance (by words), semantic (by meaning, with an embeddings endpoint), hybrid (by both), auto (hybrid if the endpoint answers in time, else relevance), or overlap (an exact formula of word share, recency and importance)"`
 	RecencyBias     *float64 `json:"recency_bias" default:"0.3" min:"0" max:"1" with:"mode=overlap" doc:"overlap: weight of recency against text, 0 to 1"`
 	AsOf            string   `json:"as_of" doc:"time from which the ages in a score are counted, in the forms of since; default: now"`
 	All             bool     `json:"all" with:"mode=overlap" doc:"overlap: also return entries that contain none of the words"`
@@ -24,6 +24,7 @@ type SearchRequest struct {
 	AnyTag          bool     `json:"any_tag" with:"tags" doc:"match entries with at least one of the tags"`
 	Sections        []string `json:"sections" complete:"section" doc:"only entries below one of these headings"`
 	Path            string   `json:"path" complete:"path" doc:"only files below this directory, or files that match this glob"`
+	Roots           []string `json:"roots" flag:"root" doc:"only these folders: names of memory.roots, or memory for the memory directory; default: all"`
 	Since           string   `json:"since" doc:"only entries since this time: 2026-02-04, 2026-02, 2026, RFC 3339, 36h, 7d, 2w, today, yesterday or a weekday"`
 	Until           string   `json:"until" doc:"only entries until this time, in the same forms"`
 	State           string   `json:"state" enum:"open,done" doc:"only entries with a task in this state: open or done"`
@@ -78,6 +79,7 @@ type Hit struct {
 	Line         int       `json:"line"`              // first line
 	EndLine      int       `json:"end_line"`          // last line
 	Score        float64   `json:"score"`             // higher is better; with explain, why contains the parts
+	Host         string    `json:"host,omitempty"`    // machine that published the entry, if that is another one; the path begins with it
 	Kind         string    `json:"kind"`              // note, session, daily, longterm, items, identity or archive
 	Subject      string    `json:"subject,omitempty"` // owner of the entry
 	Day          string    `json:"day,omitempty"`     // day of the file, YYYY-MM-DD
@@ -116,16 +118,21 @@ type Place struct {
 
 // Why contains the parts of a score. Score = Own + Near + File + Date + Recency
 // + Superseded in Relevance, Text*(1-bias) + Recency*bias + Importance*0.15 in Overlap.
+// In a search by words and meaning, these are the parts of the score by words, and
+// Score is that of the two ranks.
 type Why struct {
-	Terms      []TermScore `json:"terms,omitempty"`
-	Own        float64     `json:"own,omitempty"`        // from the words in the entry
-	Near       float64     `json:"near,omitempty"`       // from the words in the neighboring entries
-	File       float64     `json:"file,omitempty"`       // from the words in the file
-	Date       float64     `json:"date,omitempty"`       // from the dates in the query, and from words of time if the query asks for one
-	Recency    float64     `json:"recency,omitempty"`    // from the age of the entry
-	Superseded float64     `json:"superseded,omitempty"` // negative if the entry that replaces this one has a lower score
-	Text       float64     `json:"text,omitempty"`       // overlap: share of the words in the entry
-	Importance float64     `json:"importance,omitempty"`
+	Terms       []TermScore `json:"terms,omitempty"`
+	Own         float64     `json:"own,omitempty"`        // from the words in the entry
+	Near        float64     `json:"near,omitempty"`       // from the words in the neighboring entries
+	File        float64     `json:"file,omitempty"`       // from the words in the file
+	Date        float64     `json:"date,omitempty"`       // from the dates in the query, and from words of time if the query asks for one
+	Recency     float64     `json:"recency,omitempty"`    // from the age of the entry
+	Superseded  float64     `json:"superseded,omitempty"` // negative if the entry that replaces this one has a lower score
+	Text        float64     `json:"text,omitempty"`       // overlap: share of the words in the entry
+	Importance  float64     `json:"importance,omitempty"`
+	WordsRank   int         `json:"words_rank,omitempty"`   // rank by words, from 1; 0 beyond the ranks that count
+	MeaningRank int         `json:"meaning_rank,omitempty"` // rank by meaning, from 1; 0 beyond the ranks that count
+	Cosine      float64     `json:"cosine,omitempty"`       // similarity of the meanings of query and entry, -1 to 1
 }
 
 // TermScore is one term's part of an entry's own score.

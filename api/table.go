@@ -8,7 +8,7 @@ var Operations = []*Operation{
 			Words: "search", Summary: "Search entries by words", Example: `certificate expired`,
 		}, {
 			Words: "find", Summary: "Search while you type, and open a hit in your editor", Example: "certificate",
-			Without: []string{"phrase", "typing", "typos", "exclude", "limit", "offset", "mode", "recency_bias", "as_of",
+			Without: []string{"phrase", "roots", "typing", "typos", "exclude", "limit", "offset", "mode", "recency_bias", "as_of",
 				"all", "types", "any_tag", "sections", "state", "session", "contact", "count", "explain", "sync"},
 		}},
 	}),
@@ -206,6 +206,30 @@ var Operations = []*Operation{
 		Name: "conflicts_merge", Summary: "Merge conflict copies into their files, entry by entry", Needs: TheOwner,
 		Command: "conflicts merge", Example: "--dry-run", Admin: true, Long: true,
 	}),
+	NewOperation[ShareStatusRequest, ShareStatusAnswer](Operation{
+		Name: "share_status", Summary: "Show the state of the store that several machines share", Needs: TheOwner,
+		Admin: true, ReadOnly: true, Long: true, HumansOnly: true,
+		Commands: []Command{{
+			Words: "share status", Summary: "Show the state of the store that several machines share", Without: []string{"plan"},
+		}, {
+			Words: "share plan", Summary: "Show which entries would be published, and send nothing", Set: map[string]string{"plan": "true"},
+		}},
+	}),
+	NewOperation[SharePushRequest, SharePushAnswer](Operation{
+		Name: "share_push", Summary: "Publish changes to the shared store now", Needs: TheOwner,
+		Admin: true, Long: true, HumansOnly: true,
+		Commands: []Command{{
+			Words: "share init", Summary: "Create the collections of the shared store, and publish all entries", Set: map[string]string{"step": "init"},
+		}, {
+			Words: "share push", Summary: "Publish changes to the shared store now", Set: map[string]string{"step": "push"},
+		}, {
+			Words: "share verify", Summary: "Compare the shared store with the files, and repair it", Set: map[string]string{"step": "verify"},
+		}},
+	}),
+	NewOperation[ShareForgetRequest, ShareForgetAnswer](Operation{
+		Name: "share_forget_host", Summary: "Remove the entries of another machine from the shared store", Needs: TheOwner,
+		Command: "share forget-host", Example: "old-laptop", Admin: true, Long: true, HumansOnly: true,
+	}),
 	NewOperation[CompactRequest, CompactAnswer](Operation{
 		Name: "compact", Summary: "Move the least used entries of full long-term files to the archive", Needs: TheOwner,
 		Example: "--dry-run --explain", Admin: true, Long: true,
@@ -233,6 +257,27 @@ var Operations = []*Operation{
 	NewOperation[StatusRequest, StatusAnswer](Operation{
 		Name: "status", Summary: "Show the state of the daemon, its files and its index",
 		ReadOnly: true,
+	}),
+	NewOperation[EmbedRequest, EmbedAnswer](Operation{
+		Name: "embed", Summary: "Show the state of semantic search", Needs: Operator,
+		Admin: true, ReadOnly: true, Long: true, HumansOnly: true,
+		Commands: []Command{{
+			Words: "embed status", Summary: "Show the state of semantic search", Without: []string{"plan"},
+		}, {
+			Words: "embed plan", Summary: "Count the texts that an embeddings endpoint receives",
+			Set: map[string]string{"plan": "true"},
+		}},
+	}),
+	NewOperation[EmbedDumpRequest, EmbedDumpAnswer](Operation{
+		Name: "embed_dump", Summary: "Write the vectors as JSON lines", Needs: Operator,
+		Admin: true, ReadOnly: true, Long: true, HumansOnly: true,
+		Commands: []Command{{
+			Words: "embed dump", Summary: "Write the vectors as JSON lines", Without: []string{"cursor"}, // set by the command
+		}},
+	}),
+	NewOperation[EmbedLoadRequest, EmbedLoadAnswer](Operation{
+		Name: "embed_load", Summary: "Load vectors that embed dump wrote", Needs: Operator,
+		Command: "embed load", Example: "vectors.jsonl", Admin: true, Long: true, HumansOnly: true,
 	}),
 	NewOperation[OperationsRequest, OperationsAnswer](Operation{
 		Name: "operations", Summary: "List the operations that this listener permits for this scope",

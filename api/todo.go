@@ -78,6 +78,8 @@ type Todo struct {
 	Untrusted bool        `json:"untrusted,omitempty"` // every copy was written by others than the subject
 	Since     string      `json:"since,omitempty"`     // the first day with the task since it was last done
 	Due       string      `json:"due,omitempty"`       // due date in the text
+	Created   string      `json:"created,omitempty"`   // date of creation in the text
+	Finished  string      `json:"finished,omitempty"`  // date of completion in the text of a completed task
 	Overdue   bool        `json:"overdue,omitempty"`   // open, and the due date has passed
 	Places    []TodoPlace `json:"places"`              // newest first
 }

@@ -189,7 +189,8 @@ func (h *handler) answerOperation(a *response, r *http.Request, op *api.Operatio
 		return err
 	}
 	caller := api.Caller{Scope: req.Scope(), Listener: h.endpoint.Name(), Fixed: h.endpoint.Fixed,
-		AsOwner: r.Header.Get(api.OwnerHeader) != ""}
+		AsOwner: r.Header.Get(api.OwnerHeader) != "",
+		Program: api.NewProgram(r.Header.Get(api.ProgramHeader), r.Header.Get(api.SessionHeader))}
 	ctx := r.Context()
 	done := markBusy(ctx)
 	defer done()

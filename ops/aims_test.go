@@ -108,6 +108,7 @@ var requestPlans = map[string]requestPlan{
 			proofRequest(e, true, fields{"query": e.word(), "include_archived": true, "explain": true}),
 			proofRequest(e, true, fields{"query": e.word() + " alike same words", "include_archived": true, "mode": "overlap", "limit": 100}),
 			proofRequest(e, !e.is(memory.Archive), fields{"query": `"` + e.proof() + `"`}),
+			proofRequest(e, true, fields{"query": e.word() + " alike same words", "include_archived": true, "mode": "hybrid", "explain": true, "limit": 100}),
 		}
 	}},
 	"get": {rule: reads, requests: func(e *target) []testRequest {
@@ -318,11 +319,14 @@ var requestPlans = map[string]requestPlan{
 			{request: fields{"cursor": e.path}, free: true},
 		}
 	}},
-	"compact":         {rule: maintains, requests: fixedRequest(fields{"dry_run": true}), fullRoot: true},
-	"conflicts":       {rule: maintains, requests: fixedRequest(fields{}), fullRoot: true},
-	"conflicts_merge": {rule: maintains, requests: fixedRequest(fields{"dry_run": true}), fullRoot: true},
-	"journal":         {rule: maintains, requests: fixedRequest(fields{}), fullRoot: true},
-	"undo":            {rule: maintains, requests: fixedRequest(fields{"since": "1h", "dry_run": true}), fullRoot: true},
+	"compact":           {rule: maintains, requests: fixedRequest(fields{"dry_run": true}), fullRoot: true},
+	"conflicts":         {rule: maintains, requests: fixedRequest(fields{}), fullRoot: true},
+	"conflicts_merge":   {rule: maintains, requests: fixedRequest(fields{"dry_run": true}), fullRoot: true},
+	"share_status":      {rule: maintains, requests: fixedRequest(fields{"plan": true}), fullRoot: true},
+	"share_push":        {rule: maintains, requests: fixedRequest(fields{}), fullRoot: true},
+	"share_forget_host": {rule: maintains, requests: fixedRequest(fields{"host": "old"}), fullRoot: true},
+	"journal":           {rule: maintains, requests: fixedRequest(fields{}), fullRoot: true},
+	"undo":              {rule: maintains, requests: fixedRequest(fields{"since": "1h", "dry_run": true}), fullRoot: true},
 	"restore": {rule: changes, requests: func(e *target) []testRequest {
 		archived := e.is(memory.Archive) && e.isPrivate // an item, not an entry of an archived day
 		ask := removalRequest(e, archived, fields{"id": e.path + "#" + e.id()})
@@ -352,6 +356,9 @@ var requestPlans = map[string]requestPlan{
 	"check":      {rule: maintains, requests: fixedRequest(fields{}), fullRoot: true},
 	"sync":       {rule: everybody, requests: fixedRequest(fields{})},
 	"rebuild":    {rule: maintains, requests: fixedRequest(fields{}), fullRoot: true},
+	"embed":      {rule: maintains, requests: fixedRequest(fields{"plan": true}), fullRoot: true},
+	"embed_dump": {rule: maintains, requests: fixedRequest(fields{}), fullRoot: true},
+	"embed_load": {rule: maintains, requests: fixedRequest(fields{"lines": "{}"}), fullRoot: true},
 	"operations": {rule: everybody, requests: fixedRequest(fields{})},
 	"status":     {rule: everybody, requests: func(*target) []testRequest { return []testRequest{{request: fields{}, fullRoot: true}} }},
 	"events":     {rule: maintains, requests: fixedRequest(fields{}), fullRoot: true},

@@ -26,7 +26,7 @@ func (m *Memory) Do(ctx context.Context, by api.Caller, req *api.Request) (any, 
 	if err != nil {
 		return nil, err
 	}
-	ctx = vault.WithCaller(ctx, by.Listener)
+	ctx = vault.WithProgram(vault.WithCaller(ctx, by.Listener), c.program.Name, c.program.Session)
 	op := req.Operation()
 	if !op.Long {
 		var cancel context.CancelFunc
@@ -111,6 +111,9 @@ func (m *Memory) bindAll() map[string]binding {
 		"undo":                  bindFunc(w.undo),
 		"conflicts":             bindFunc(w.conflicts),
 		"conflicts_merge":       bindFunc(w.conflictsMerge),
+		"share_status":          bindFunc(w.shareStatus),
+		"share_push":            bindFunc(w.sharePush),
+		"share_forget_host":     bindFunc(w.shareForget),
 		"compact":               bindFunc(w.compact),
 		"restore":               bindFunc(w.restore),
 		"wipe_subject":          bindFunc(w.wipeSubject),
@@ -118,6 +121,9 @@ func (m *Memory) bindAll() map[string]binding {
 		"sync":                  bindFunc(w.syncOp),
 		"rebuild":               bindFunc(w.rebuild),
 		"status":                bindFunc(w.statusOp),
+		"embed":                 bindFunc(w.embed),
+		"embed_dump":            bindFunc(w.embedDump),
+		"embed_load":            bindFunc(w.embedLoad),
 		"operations":            bindFunc(r.operations),
 		"events":                bindStream[api.EventsRequest, api.Event](w.events),
 	}

@@ -3,6 +3,7 @@ package ops
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -125,8 +126,10 @@ func restoreError(id string, err error, owned bool) error {
 }
 
 // recordUse records that entries were returned. Compaction removes rarely used
-// entries first; answers do not depend on the record.
+// entries first; answers do not depend on the record. Entries of folders beside the
+// memory directory are not counted.
 func (m readOps) recordUse(ids ...string) {
+	ids = slices.DeleteFunc(ids, m.Layout.InRoot)
 	if m.Used != nil && len(ids) > 0 {
 		m.Used(ids, m.Now())
 	}

@@ -25,10 +25,14 @@ func (m readOps) complete(ctx context.Context, c Call, r *api.CompleteRequest) (
 	if m.Disabled {
 		return answer, nil
 	}
+	c, err := m.withRootOf(ctx, c, r.Prefix)
+	if err != nil {
+		return nil, err
+	}
+	answer.Index.Synced = c.synced
 	// One extra value shows whether there are more.
 	listing := index.Listing{Prefix: r.Prefix, After: r.After, Limit: r.Limit + 1}
 	var values []string
-	var err error
 	switch r.What {
 	case "section":
 		values, answer.Total, err = m.Index.Sections(ctx, c.View, listing)
@@ -115,6 +119,9 @@ func (m readOps) listSubjects() (list []string) {
 		claimed[memory.SubjectDir(f.Claim)], claimed[memory.UserDir(f.Claim)] = true, true
 	}
 	for _, owner := range m.Index.Owners() {
+		if memory.IsRootKey(owner) {
+			continue
+		}
 		name := strings.Trim(owner, "?/")
 		if !strings.HasPrefix(owner, "?") || !claimed[name] {
 			list = append(list, name)

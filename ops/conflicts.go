@@ -49,6 +49,9 @@ func (m writeOps) conflictsMerge(ctx context.Context, _ Call, r *api.ConflictsMe
 	answer := &api.ConflictsAnswer{Copies: []api.ConflictCopy{}, DryRun: r.DryRun}
 	for _, path := range paths {
 		c, plan := m.planMerge(path, r.DryRun, resolution)
+		if plan != nil && r.DryRun && keep != nil && !(plan.Whole && resolution == memory.KeepBoth) {
+			c.Problem = ""
+		}
 		if plan != nil && !r.DryRun {
 			written, err := m.Merger.Apply(ctx, plan, keep, true)
 			c.Change = written.ID
@@ -99,7 +102,7 @@ func (m writeOps) planMerge(path string, details bool, keep memory.Keep) (api.Co
 		return c, nil
 	}
 	c.Added, c.Changed, c.Removed, c.Base = plan.Added, plan.Changed, plan.Removed, plan.Base
-	c.Conflicts = len(plan.Conflicts)
+	c.Conflicts, c.Whole = len(plan.Conflicts), plan.Whole
 	switch {
 	case plan.Whole:
 		c.Problem = memory.ErrWhole.Error()
@@ -110,7 +113,11 @@ func (m writeOps) planMerge(path string, details bool, keep memory.Keep) (api.Co
 		for _, both := range plan.Conflicts {
 			c.Both = append(c.Both, api.ConflictEntry{Base: both.Base, File: both.Ours, Copy: both.Theirs})
 		}
-		if merged, err := plan.Text(keep); err == nil {
+		merged, err := plan.Text(keep)
+		if plan.Whole && keep == memory.KeepTheirs {
+			merged, err = plan.Copy.Data, nil
+		}
+		if err == nil {
 			diff := Diff(of, plan.File.Data, merged)
 			c.Diff, c.Truncated = diff.Hunks, diff.Truncated
 		}

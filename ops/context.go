@@ -23,7 +23,7 @@ func (m readOps) context(ctx context.Context, c Call, r *api.ContextRequest) (*a
 		answer.Hints = append(answer.Hints, "injection is disabled in the configuration")
 		return answer, nil
 	}
-	block, err := m.renderBlock(ctx, c, r)
+	block, err := m.renderBlock(ctx, c, r, &answer.Index)
 	if err != nil {
 		return nil, err
 	}
@@ -60,8 +60,10 @@ func (m readOps) emptyReason(c Call, r *api.ContextRequest, left brief.Omitted) 
 	return "the block is empty: there is nothing of this format; use the format auto"
 }
 
-// renderBlock renders the requested context block.
-func (m readOps) renderBlock(ctx context.Context, c Call, r *api.ContextRequest) (brief.Block, error) {
+// renderBlock renders the requested context block. It sets the state of the search by
+// meaning and of that in the shared store.
+func (m readOps) renderBlock(ctx context.Context, c Call, r *api.ContextRequest, state *api.IndexState) (brief.Block,
+	error) {
 	style := m.blockStyle(c, r.Lang)
 	if r.MaxItems != nil {
 		style.MaxItems = min(style.MaxItems, *r.MaxItems)
@@ -92,7 +94,7 @@ func (m readOps) renderBlock(ctx context.Context, c Call, r *api.ContextRequest)
 		}
 		return style.Items(items), nil
 	case "relevant":
-		return m.renderRelevant(ctx, c, style, r)
+		return m.renderRelevant(ctx, c, style, r, state)
 	}
 	return style.Summary(docsOf(m.longTerm(c)), docsOf(m.shortTerm(c, r.Days, r.Session))), nil
 }
@@ -110,20 +112,31 @@ func (m readOps) blockStyle(c Call, lang string) brief.Style {
 // highest rank.
 const coverDepth = 32
 
-// renderRelevant renders the entries that match the query.
-func (m readOps) renderRelevant(ctx context.Context, c Call, style brief.Style, r *api.ContextRequest) (brief.Block,
-	error) {
+// renderRelevant renders the entries that match the query. It sets the state of the
+// search by meaning and of that in the shared store.
+func (m readOps) renderRelevant(ctx context.Context, c Call, style brief.Style, r *api.ContextRequest,
+	state *api.IndexState) (brief.Block, error) {
+	// A folder that cannot be read now must not keep the memory out of a prompt.
+	m.syncRoots(ctx, &c, r.Roots)
+	state.Synced = c.synced
+	c.View = c.View.WithRoots(slices.DeleteFunc(slices.Clone(r.Roots), m.isRootMissing)...)
+	style.View = c.View
 	limit := r.Limit
 	if r.MinCover > 0 {
 		limit = max(limit, coverDepth)
 	}
-	result, err := m.Index.Search(ctx, c.View, index.Query{
-		Text: strings.TrimSpace(index.Unquoted(r.Query)), Limit: limit, Cover: r.MinCover > 0, AsOf: m.Now().UTC().
-			Truncate(time.Second),
-	})
+	q := index.Query{
+		Text: strings.TrimSpace(index.Unquoted(r.Query)), Limit: limit, Weights: m.rootWeights(), Cover: r.MinCover > 0,
+		AsOf: m.Now().UTC().Truncate(time.Second),
+	}
+	soon, cancel := context.WithTimeout(ctx, promptWait)
+	state.Semantic = m.useMeaning(soon, c, &q, "auto")
+	cancel()
+	result, shared, err := m.searchAll(ctx, c, q)
 	if err != nil {
 		return brief.Block{}, err
 	}
+	state.Shared = shared
 	hits := result.Hits
 	if r.MinCover > 0 {
 		hits = index.Covered(hits, r.MinCover)
@@ -135,16 +148,17 @@ func (m readOps) renderRelevant(ctx context.Context, c Call, style brief.Style, 
 	hits = hits[:min(len(hits), r.Limit)]
 	matches := make([]brief.Match, len(hits))
 	for i, h := range hits {
-		shown := h.Doc.Shown(c.View)
-		matches[i] = brief.Match{Path: h.Doc.Place.Path, Line: shown.Line(h.Entry.Line), Entry: h.Entry,
-			Snippet: h.Snippet}
+		line, _ := shownLines(c, h.Doc, h.Entry)
+		matches[i] = brief.Match{Path: h.Doc.Place.Path, Line: line, Entry: h.Entry, Snippet: h.Snippet}
 	}
 	style.MaxItems = r.Limit
-	block, shown := style.Relevant(matches)
+	block, included := style.Relevant(matches)
 	if *r.Count {
-		ids := make([]string, len(shown))
-		for i, n := range shown {
-			ids[i] = matches[n].Path + "#" + matches[n].Entry.ID
+		var ids []string
+		for _, n := range included {
+			if hits[n].Doc.Place.Host == "" {
+				ids = append(ids, matches[n].Path+"#"+matches[n].Entry.ID)
+			}
 		}
 		m.recordUse(ids...)
 	}

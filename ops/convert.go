@@ -31,6 +31,7 @@ func convertWhy(w *index.Why) *api.Why {
 	return &api.Why{
 		Terms: convertEach(w.Terms, func(t index.TermScore) api.TermScore { return api.TermScore(t) }),
 		Own:   w.Own, Near: w.Near, File: w.File, Date: w.Date, Recency: w.Recency, Superseded: w.Superseded, Text: w.Text, Importance: w.Importance,
+		WordsRank: w.WordsRank, MeaningRank: w.MeaningRank, Cosine: w.Cosine,
 	}
 }
 

@@ -101,6 +101,9 @@ func unixLines(s string) string {
 // the file meanwhile.
 func (m writeOps) rewriteFile(ctx context.Context, c Call, path, cause string,
 	change func(*memory.Document, memory.Shown) (string, error)) (*api.EditAnswer, error) {
+	if err := m.errReadOnly(c, path); err != nil {
+		return nil, err
+	}
 	known, _, err := m.loadFile(c, path)
 	if err != nil {
 		return nil, err
@@ -268,6 +271,9 @@ func ownPlace(c Call, p memory.Place) bool {
 
 // badPath returns why a path cannot name a new file, or an empty string.
 func badPath(path string) string {
+	if memory.IsRootPath(path) { // whether or not there is such a folder
+		return "begins with a name and a colon, like the files of other folders, which are only read"
+	}
 	for name := range strings.SplitSeq(path, "/") {
 		switch {
 		case name == "" || name == "." || name == "..":

@@ -22,13 +22,14 @@ func (m *Memory) archivedCopies(name string, keep func(*index.FileInfo) bool) []
 	if place.Kind != memory.Session && place.Kind != memory.Daily {
 		return nil
 	}
-	stem := strings.TrimSuffix(path.Base(name), ".md")
+	stem, _ := memory.CutMarkdown(path.Base(name))
 	var paths []string
 	for _, f := range m.Index.Files(func(f *index.FileInfo) bool {
 		if f.Kind != memory.Archive || path.Base(path.Dir(f.Path)) != place.Day {
 			return false
 		}
-		number, ok := strings.CutPrefix(strings.TrimSuffix(path.Base(f.Path), ".md"), stem)
+		base, _ := memory.CutMarkdown(path.Base(f.Path))
+		number, ok := strings.CutPrefix(base, stem)
 		return ok && (number == "" || number[0] == '-' && strings.Trim(number[1:], "0123456789") == "") && keep(f)
 	}) {
 		paths = append(paths, f.Path)

@@ -14,15 +14,19 @@ import (
 
 // files lists the readable files, or sums their entries. All numbers and times are
 // those of the entries that the caller may read, never those of the whole file.
-func (m readOps) files(_ context.Context, c Call, r *api.FilesRequest) (*api.FilesAnswer, error) {
+func (m readOps) files(ctx context.Context, c Call, r *api.FilesRequest) (*api.FilesAnswer, error) {
+	c, err := m.withRootOf(ctx, c, r.Path)
+	if err == nil && len(r.Roots) > 0 {
+		c, err = m.withRoots(ctx, c, r.Roots)
+	}
+	if err != nil {
+		return nil, err
+	}
 	if err := index.CheckPath(r.Path); err != nil {
 		return nil, api.Errorf(api.Invalid, "path: %v", err)
 	}
 	answer := &api.FilesAnswer{Files: []api.ListedFile{}, Kinds: []api.FileTotals{}, Months: []api.FileTotals{},
 		Index: m.indexState(c)}
-	if m.Disabled {
-		return answer, nil
-	}
 	kinds, months := totals{}, totals{}
 	m.Index.Files(func(f *index.FileInfo) bool {
 		if r.Path != "" && !index.MatchPath(r.Path, f.Path) ||

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"strings"
 
 	"github.com/memwatchd/memwatchd/api"
@@ -14,6 +15,10 @@ import (
 func (m readOps) get(ctx context.Context, c Call, r *api.GetRequest) (*api.GetAnswer, error) {
 	if (r.Path == "") == (r.ID == "") {
 		return nil, api.Errorf(api.Invalid, "set either path or id")
+	}
+	c, err := m.withRootOf(ctx, c, r.Path+r.ID)
+	if err != nil {
+		return nil, err
 	}
 	path, id := r.Path, r.ID
 	if id == "" {
@@ -33,6 +38,9 @@ func (m readOps) get(ctx context.Context, c Call, r *api.GetRequest) (*api.GetAn
 	plain := ""
 	if id != "" {
 		doc, e, err := m.findEntry(ctx, c, id)
+		if e, ok := errors.AsType[*api.Error](err); ok && e.Code == api.NotFound && m.Shared != nil {
+			return m.getShared(ctx, c, id, err)
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -113,8 +113,9 @@ type testMemory struct {
 	*diskCase
 	index     *index.Index
 	docs      map[string]*memory.Document // as indexed
-	base      map[string]string           // initial content of the files
-	isInitial bool                        // files are in their initial state and indexed
+	vectors   *testVectors
+	base      map[string]string // initial content of the files
+	isInitial bool              // files are in their initial state and indexed
 
 	running    sync.WaitGroup // writers
 	stopWriter func()         // stops the last writer
@@ -125,7 +126,7 @@ type testMemory struct {
 func newTestMemory(t testing.TB, leaves []*testFile, r *readAccess) *testMemory {
 	t.Helper()
 	c := readOpsCase(t, &txtar.Archive{Comment: []byte("quiet: none\n")})
-	g := &testMemory{diskCase: c.disk(t), docs: map[string]*memory.Document{}, base: map[string]string{memory.IdentitiesPath: testLinks}}
+	g := &testMemory{diskCase: c.disk(t), docs: map[string]*memory.Document{}, vectors: newTestVectors(), base: map[string]string{memory.IdentitiesPath: testLinks}}
 	for _, l := range leaves {
 		if text, ok := l.render(r); ok {
 			g.base[l.path] = text
@@ -136,7 +137,7 @@ func newTestMemory(t testing.TB, leaves []*testFile, r *readAccess) *testMemory 
 	if err := os.MkdirAll(filepath.Join(g.dir, "memory"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	x, err := index.Open(t.TempDir(), index.Options{Source: g, Logger: slog.New(slog.DiscardHandler)})
+	x, err := index.Open(t.TempDir(), index.Options{Source: g, Texts: true, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +145,8 @@ func newTestMemory(t testing.TB, leaves []*testFile, r *readAccess) *testMemory 
 	g.index = x
 	m := g.memory
 	m.Layout.Users = func(dir string) bool { return slices.Contains(users, dir) }
-	m.Index, m.Files, m.Scopes, m.Indexer = x, g, g, g
+	m.Index, m.Files, m.Scopes, m.Indexer, m.Vectors = x, g, g, g, g.vectors
+	m.Publisher, m.Copier = idlePublisher{}, idleCopier{}
 	m.Compactor.Files, m.Compactor.Disk, m.Compactor.Parse = g, g.vault, g.parse
 	m.Compress = &compactor.Compress{Root: compactor.Root{
 		Files: g, Disk: g.vault, Writer: m.Writer, Parse: g.parse, Paths: m.Compactor.Paths, Layout: m.Layout, Now: m.Now,
@@ -276,6 +278,7 @@ func (g *testMemory) Sync(ctx context.Context) error {
 	slices.Sort(g.paths)
 	slices.SortFunc(updates, func(a, b index.Update) int { return strings.Compare(a.Path, b.Path) })
 	g.opsRoot.docs = g.docs
+	g.vectors.update(g.docs)
 	return g.index.Apply(ctx, updates)
 }
 

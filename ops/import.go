@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/importer"
 	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/secrets"
@@ -73,40 +74,61 @@ func (m writeOps) importRecords(ctx context.Context, c Call, r *api.ImportReques
 		list := paths[importSuffix(f.Path)]
 		*list = append(*list, f.Path)
 	}
+	var pending []*importWrite
+	flush := func() error {
+		err := m.writeImports(ctx, pending)
+		for _, p := range pending {
+			countImport(answer, p.result)
+		}
+		pending = nil
+		return err
+	}
 	for i := range answer.Records {
 		result := &answer.Records[i]
+		full := func() bool { return r.Max > 0 && i-answer.Older-answer.Failed >= r.Max }
+		if full() || len(pending) == maxImportWrites {
+			if err := flush(); err != nil {
+				return nil, err
+			}
+		}
 		switch record := records[i]; {
 		case result.State != "":
 		case r.Since != "" && record.Changed().Before(since):
 			result.State = importOlder
-		case r.Max > 0 && i-answer.Older-answer.Failed >= r.Max:
+		case full():
 			answer.Records = answer.Records[:i]
 			return answer, nil
 		default:
-			err := m.importRecord(ctx, c, record, *paths[record.Suffix()], result, r.DryRun)
-			if ctx.Err() != nil {
-				return nil, ctx.Err()
+			p, err := m.planImport(c, record, *paths[record.Suffix()], result, r.DryRun)
+			if p != nil {
+				pending = append(pending, p)
+				continue
 			}
 			if err != nil {
 				result.State, result.Reason = importFailed, asError(err).Error()
 			}
 		}
-		switch result.State {
-		case importCreated:
-			answer.Created++
-		case importRewritten:
-			answer.Rewritten++
-		case importUnchanged:
-			answer.Unchanged++
-		case importEdited:
-			answer.Edited++
-		case importOlder:
-			answer.Older++
-		default:
-			answer.Failed++
-		}
+		countImport(answer, result)
 	}
-	return answer, nil
+	return answer, flush()
+}
+
+// countImport adds a record to the numbers of an answer.
+func countImport(answer *api.ImportAnswer, result *api.ImportedRecord) {
+	switch result.State {
+	case importCreated:
+		answer.Created++
+	case importRewritten:
+		answer.Rewritten++
+	case importUnchanged:
+		answer.Unchanged++
+	case importEdited:
+		answer.Edited++
+	case importOlder:
+		answer.Older++
+	default:
+		answer.Failed++
+	}
 }
 
 // importSuffix returns the part of a path that can be the suffix of a record.
@@ -200,10 +222,23 @@ func (m writeOps) decodeRecord(source, line string) (record *memory.Imported, cr
 	return record, slices.Compact(credentials), nil
 }
 
-// importRecord writes a record to its file: the one at a given path that contains
-// an earlier version, or a new one.
-func (m writeOps) importRecord(ctx context.Context, c Call, record *memory.Imported, paths []string,
-	result *api.ImportedRecord, dryRun bool) error {
+// maxImportWrites bounds the files that are kept in memory before they are written
+// together.
+const maxImportWrites = 64
+
+// An importWrite is the change that writes a record to its file.
+type importWrite struct {
+	result  *api.ImportedRecord
+	change  vault.Change
+	private bool  // the caller can read the private text of the file
+	failed  error // of Edit
+}
+
+// planImport returns the change that writes a record to its file: the one at a given
+// path that contains an earlier version, or a new one. It returns nil if nothing is
+// to be written.
+func (m writeOps) planImport(c Call, record *memory.Imported, paths []string, result *api.ImportedRecord,
+	dryRun bool) (*importWrite, error) {
 	data := record.File(m.Layout)
 	for _, known := range paths {
 		file, err := m.Writer.Vault.Read(known)
@@ -216,7 +251,7 @@ func (m writeOps) importRecord(ctx context.Context, c Call, record *memory.Impor
 		}
 	}
 	if result.State == importUnchanged || result.State == importEdited {
-		return nil
+		return nil, nil
 	}
 	if result.Path == "" {
 		result.Path = record.Path(m.Location, true)
@@ -225,25 +260,25 @@ func (m writeOps) importRecord(ctx context.Context, c Call, record *memory.Impor
 		}
 	}
 	if reason := m.Writer.Vault.Skips(result.Path, false); reason != "" {
-		return api.Errorf(api.Unavailable, "%s is excluded from memory: %s", result.Path, reason)
+		return nil, api.Errorf(api.Unavailable, "%s is excluded from memory: %s", result.Path, reason)
 	}
 	next := m.Parse(vault.File{Path: result.Path, Data: data, ModTime: m.Now()})
 	switch {
 	case !ownPlace(c, next.Place) || next.For(c.View) == nil:
-		return notFound("file", result.Path)
+		return nil, notFound("file", result.Path)
 	case next.Unsound || next.Own.Visibility != memory.PrivateOnly:
-		return api.Errorf(api.Invalid, "the record cannot be written as a private file")
+		return nil, api.Errorf(api.Invalid, "the record cannot be written as a private file")
 	}
-	var failed error
-	_, err := m.Writer.Write(ctx, vault.Change{
+	p := &importWrite{result: result, private: next.PrivateReadable(c.View)}
+	p.change = vault.Change{
 		Path: result.Path, Cause: "import", Requested: true,
 		Edit: func(old *vault.File) ([]byte, error) {
-			result.State, failed = importCreated, nil
+			result.State, p.failed = importCreated, nil
 			if old != nil {
 				state := record.StateIn(m.Layout, old.Data, data)
 				if state == memory.ImportOther {
-					failed = api.Errorf(api.Conflict, "%s already exists and is not a file of this record", result.Path)
-					return nil, failed
+					p.failed = api.Errorf(api.Conflict, "%s already exists and is not a file of this record", result.Path)
+					return nil, p.failed
 				}
 				result.State = importStates[state]
 			}
@@ -252,12 +287,91 @@ func (m writeOps) importRecord(ctx context.Context, c Call, record *memory.Impor
 			}
 			return data, nil
 		},
+	}
+	return p, nil
+}
+
+// writeImports makes changes together, and records the failures in the results. The
+// error is the context's.
+func (m writeOps) writeImports(ctx context.Context, list []*importWrite) error {
+	changes := make([]vault.Change, len(list))
+	for i, p := range list {
+		changes[i] = p.change
+	}
+	for i, err := range m.Writer.WriteAll(ctx, changes) {
+		p := list[i]
+		switch {
+		case p.failed != nil:
+			err = p.failed
+		case err != nil:
+			err = writeError(err, errors.Is(err, context.Canceled) || p.private)
+		}
+		if err != nil {
+			p.result.State, p.result.Reason = importFailed, asError(err).Error()
+		}
+	}
+	return ctx.Err()
+}
+
+// exportPage bounds the text of a page, in bytes. A page contains one file at
+// least.
+const exportPage = 512 << 10
+
+// export returns the readable text of all files, in pages. The pages are those of
+// the files as answers show their names, so that a cursor contains no credential.
+func (m readOps) export(ctx context.Context, c Call, r *api.ExportRequest) (*api.ExportAnswer, error) {
+	if err := index.CheckPath(r.Path); err != nil {
+		return nil, api.Errorf(api.Invalid, "path: %v", err)
+	}
+	answer := &api.ExportAnswer{Files: []api.ExportFile{}, Index: m.indexState(c)}
+	list := m.Index.Files(func(f *index.FileInfo) bool {
+		return f.Readable(c.View) && (r.IncludeArchived || f.Kind != memory.Archive) &&
+			(r.Path == "" || index.MatchPath(r.Path, f.Path))
 	})
-	if failed != nil {
-		return failed
+	names := make(map[string]string, len(list))
+	for _, f := range list {
+		names[f.Path] = shownPath(f.Path)
 	}
-	if err != nil {
-		return writeError(err, errors.Is(err, context.Canceled) || next.PrivateReadable(c.View))
+	slices.SortStableFunc(list, func(a, b index.FileInfo) int { return strings.Compare(names[a.Path], names[b.Path]) })
+	size, last := 0, ""
+	for _, f := range list {
+		name := names[f.Path]
+		if name <= r.Cursor {
+			continue
+		}
+		if size >= exportPage && name != last {
+			answer.Next = last
+			break
+		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		doc, shown, err := m.loadFile(c, f.Path)
+		if err != nil {
+			continue // removed, or no longer readable
+		}
+		file := api.ExportFile{Path: doc.Place.Path}
+		if r.Entries {
+			file.Entries = exportEntries(c, doc)
+			for i := range file.Entries {
+				size += len(file.Entries[i].Content)
+			}
+		} else {
+			file.Text = shown.Text()
+			size += len(file.Text)
+		}
+		last = name
+		answer.Files = append(answer.Files, file)
 	}
-	return nil
+	return answer, nil
+}
+
+// exportEntries returns the readable entries of a file.
+func exportEntries(c Call, doc *memory.Document) (list []api.ExportEntry) {
+	for i := range doc.Entries {
+		if e := &doc.Entries[i]; e.Readable(c.View) && e.Block != memory.EmptyHeading {
+			list = append(list, importer.EntryOf(doc, e, c.View.SubjectOf(e.Partition), sessionOf(c, doc)))
+		}
+	}
+	return list
 }

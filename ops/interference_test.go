@@ -81,7 +81,7 @@ func (w *randomSource) randomFiles() (list []*testFile) {
 			b := block{private: w.IntN(2) == 0}
 			text := "- **" + w.word() + "**: " + w.word()
 			if l.kind != memory.Items {
-				text = w.pickOne(text, "- "+w.word(), "- "+w.sentence(), "- [ ] "+w.word(), "- [x] "+w.word(), "- [ ] "+w.word()+" due:2026-02-0"+w.pickOne("1", "9"), w.word()+" #tea", w.word()+" #project:tea", "- "+w.word()+" #project:coffee", "- "+w.word()+" [x](SOUL.md)")
+				text = w.pickOne(text, "- "+w.word(), "- "+w.sentence(), "- [ ] "+w.word(), "- [x] "+w.word(), "- [ ] "+w.word()+" due:2026-02-0"+w.pickOne("1", "9"), w.word()+" #tea", w.word()+" #project:tea", "- "+w.word()+" #project:coffee", "- "+w.word()+" [x](SOUL.md)", "- "+w.word()+" [["+w.pickOne("soul", "bob", "memory", "2026-02-05", "fact")+"]]")
 			}
 			attributes := ""
 			if w.IntN(3) == 0 {
@@ -256,12 +256,16 @@ func (w *randomSource) request(known map[string]string) (op string, request fiel
 	case 2:
 		return "item_get", fields{"namespace": w.pickOne("fact", "preference"), "key": w.word()}
 	case 3:
+		if w.IntN(2) == 0 {
+			return "related", fields{"path": file}
+		}
 		return "get", fields{"id": w.pickOne("k1", "k2", id)}
 	case 4:
 		return "todos", fields{"state": w.pickOne("all", "open"), "notes": w.IntN(2) == 0}
 	}
-	query := w.pickOne(w.word(), "cof*", "cofee", "te "+w.word(), "喝茶的人", "E9999 tea", "tea wifi coffee")
-	return "search", fields{"query": query, "group": w.pickOne("entry", "file"), "explain": true, "include_archived": true}
+	query := w.pickOne(w.word(), "cof*", "cofee", "te "+w.word(), "喝茶的人", "E9999 tea", "tea wifi coffee", "where is the green tea", "coffee and the wife", "某人在喝绿茶和水")
+	mode := w.pickOne("auto", "auto", "auto", "hybrid", "semantic", "relevance")
+	return "search", fields{"query": query, "mode": mode, "group": w.pickOne("entry", "file"), "explain": true, "include_archived": true}
 }
 
 // followUp returns a request that follows from an answer, or nil.

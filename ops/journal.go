@@ -20,9 +20,23 @@ func (m writeOps) journal(_ context.Context, c Call, r *api.JournalRequest) (*ap
 	if err != nil {
 		return nil, err
 	}
+	isMine, err := c.selectMine(r.Mine)
+	if err != nil {
+		return nil, err
+	}
 	path := strings.TrimSuffix(r.Path, "/")
 	answer, differ := &api.JournalAnswer{Writes: []api.WriteRecord{}}, differ{}
-	for _, known := range m.Undoer.Writer.Journal.List(since, path, r.Limit) {
+	limit := r.Limit
+	if isMine != nil {
+		limit = 0
+	}
+	for _, known := range m.Undoer.Writer.Journal.List(since, path, limit) {
+		if isMine != nil && !isMine(&known) {
+			continue
+		}
+		if len(answer.Writes) == r.Limit {
+			break
+		}
 		whole, err := m.Undoer.Writer.Journal.Get(known.ID)
 		switch {
 		case errors.Is(err, journal.ErrNoRecord):
@@ -36,6 +50,21 @@ func (m writeOps) journal(_ context.Context, c Call, r *api.JournalRequest) (*ap
 		}
 	}
 	return answer, nil
+}
+
+// selectMine returns a function that reports whether the calling program made a
+// change in its present session, or nil if mine is false.
+func (c Call) selectMine(mine bool) (func(*journal.Record) bool, error) {
+	switch {
+	case !mine:
+		return nil, nil
+	case c.program.Name == "" || c.program.Session == "":
+		return nil, api.Errorf(api.Invalid, "mine: the request names no program and session").
+			WithHint("set the headers %s and %s", api.ProgramHeader, api.SessionHeader)
+	}
+	return func(r *journal.Record) bool {
+		return r.Program == c.program.Name && r.Session == c.program.Session
+	}, nil
 }
 
 // undo reverts recorded changes.
@@ -58,7 +87,11 @@ func (m writeOps) undo(ctx context.Context, c Call, r *api.UndoRequest) (*api.Un
 		if err != nil {
 			return nil, err
 		}
-		list = m.Undoer.UndoSince(ctx, since, nil, r.DryRun)
+		isMine, err := c.selectMine(r.Mine)
+		if err != nil {
+			return nil, err
+		}
+		list = m.Undoer.UndoSince(ctx, since, isMine, r.DryRun)
 	}
 	answer, differ := &api.UndoAnswer{Undone: []api.UndoRecord{}, DryRun: r.DryRun}, differ{}
 	for _, u := range list {
@@ -117,7 +150,7 @@ func (d *differ) wrote(r journal.Record) api.WriteRecord {
 	w := api.WriteRecord{
 		ID: r.ID, Group: r.Group, Time: r.Time, Path: r.Path, To: r.To, What: "changed",
 		Cause: r.Cause, Reason: r.Reason, State: string(r.State), Undoes: r.Undoes,
-		Automatic: r.Automatic, Forgotten: r.Forgotten,
+		Program: r.Program, Session: r.Session, Automatic: r.Automatic, Forgotten: r.Forgotten,
 	}
 	switch {
 	case r.To != "":

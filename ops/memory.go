@@ -21,6 +21,7 @@ import (
 	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/secrets"
+	"github.com/memwatchd/memwatchd/share"
 	"github.com/memwatchd/memwatchd/todosync"
 	"github.com/memwatchd/memwatchd/vault"
 )
@@ -32,6 +33,7 @@ type Memory struct {
 	Files   compactor.Files // the current files of the memory, without excluded ones
 	Scopes  Scopes
 	Indexer Indexer
+	Vectors index.Vectors // compares meanings; nil if semantic search is off
 
 	// Writers of files; nil if the memory is read-only.
 	Writer    *vault.Writer
@@ -45,6 +47,11 @@ type Memory struct {
 	Judge        Judge   // finds draft items that duplicate existing ones, in addition to the rules; may be nil
 	JudgePrivate bool    // private text may be sent to Judge and Reducer too
 	Reducer      Reducer // summarizes captured texts, in addition to the rules; may be nil
+
+	Shared    *share.Reader // searches the entries of other machines; may be nil
+	Publisher Publisher     // publishes entries for them; nil if nothing is shared
+
+	Copier VectorCopier // copies vectors; nil without an embeddings endpoint
 
 	Parse    func(vault.File) *memory.Document // parses a file as Files does
 	Layout   *memory.Layout                    // the layout that Parse uses
@@ -63,6 +70,8 @@ type Memory struct {
 	SyncTimeout time.Duration  // timeout of the wait for a fresh index before an answer
 
 	ProjectsOf func(path string) []string // projects of a file, besides those in tags; may be nil
+
+	Roots []Root // folders beside the memory directory
 
 	OmitUntrusted bool // context blocks omit text written by others instead of marking it
 
@@ -89,9 +98,11 @@ func (m *Memory) writeOps() writeOps { return writeOps{m.readOps()} }
 
 // An Indexer keeps the index consistent with the files.
 type Indexer interface {
-	// Sync returns when the index contains everything that was saved before the
-	// call.
+	// Sync returns when the index contains everything that was saved in the memory
+	// directory before the call.
 	Sync(ctx context.Context) error
+	// SyncRoots is Sync for the folders with the given names.
+	SyncRoots(ctx context.Context, names []string) error
 	// Rebuild rebuilds the index from the files.
 	Rebuild(ctx context.Context) error
 	// Purge rebuilds the index and deletes the quarantined older ones, so that

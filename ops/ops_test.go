@@ -208,7 +208,7 @@ func (c *opsCase) memory(t testing.TB) *Memory {
 // openOps returns a complete index of files.
 func openOps(t testing.TB, root *opsRoot, updates []index.Update) *index.Index {
 	t.Helper()
-	x, err := index.Open(t.TempDir(), index.Options{Source: root, PersistDelay: time.Millisecond, Logger: slog.New(slog.DiscardHandler)})
+	x, err := index.Open(t.TempDir(), index.Options{Source: root, Texts: true, PersistDelay: time.Millisecond, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -465,6 +465,8 @@ func (r *opsRoot) View(s memory.Scope) (memory.View, error) { return r.directori
 // The remaining methods of [Indexer] are stubs; the daemon's tests cover the
 // real ones.
 func (r *opsRoot) Sync(context.Context) error { return nil }
+
+func (r *opsRoot) SyncRoots(context.Context, []string) error { return nil }
 
 func (r *opsRoot) State() api.IndexStatus { return api.IndexStatus{Revision: 1} }
 

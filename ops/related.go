@@ -3,15 +3,19 @@ package ops
 import (
 	"cmp"
 	"context"
-	"slices"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
 func (m readOps) related(ctx context.Context, c Call, r *api.RelatedRequest) (*api.RelatedAnswer, error) {
 	if (r.Path == "") == (r.ID == "") {
 		return nil, api.Errorf(api.Invalid, "set either path or id")
+	}
+	c, err := m.withRootOf(ctx, c, r.Path+r.ID)
+	if err != nil {
+		return nil, err
 	}
 	var doc *memory.Document
 	var entries []*memory.Entry
@@ -35,14 +39,18 @@ func (m readOps) related(ctx context.Context, c Call, r *api.RelatedRequest) (*a
 	}
 	answer := &api.RelatedAnswer{Path: doc.Place.Path, To: []api.LinkTo{}, From: []api.LinkFrom{},
 		Index: m.indexState(c)}
-	shown := doc.Shown(c.View)
+	shown, resolver := doc.Shown(c.View), m.linkResolver(c)
 	for _, e := range entries {
 		for _, l := range e.Links {
 			if len(answer.To) == r.Limit {
 				break
 			}
+			path, err := resolver.Resolve(ctx, doc.Place.Path, &l)
+			if err != nil {
+				return nil, err
+			}
 			answer.To = append(answer.To, api.LinkTo{
-				Line: shown.Line(e.Line), Text: l.Text, Target: l.Target, Path: m.resolveLink(c, l), Anchor: l.Anchor,
+				Line: shown.Line(e.Line), Text: l.Text, Target: l.Target, Path: path, Anchor: l.Anchor,
 				Untrusted: e.Author().Untrusted(c.View),
 			})
 		}
@@ -67,8 +75,14 @@ func (m readOps) related(ctx context.Context, c Call, r *api.RelatedRequest) (*a
 			continue // it was removed meanwhile
 		}
 		e := entryOf(c, other, ref.ID)
-		if e == nil || !slices.ContainsFunc(e.Links,
-			func(l memory.Link) bool { return m.resolveLink(c, l) == doc.Place.Path }) {
+		if e == nil {
+			continue
+		}
+		links, err := resolver.AnyTo(ctx, ref.Path, e, doc.Place.Path)
+		if err != nil {
+			return nil, err
+		}
+		if !links {
 			continue
 		}
 		text, _ := firstRunes(e.Text, maxHitText)
@@ -79,18 +93,16 @@ func (m readOps) related(ctx context.Context, c Call, r *api.RelatedRequest) (*a
 	return answer, nil
 }
 
-// resolveLink returns the first possible target of a link that the caller can read,
-// there or in an archive, or an empty string.
-func (m readOps) resolveLink(c Call, l memory.Link) string {
-	for _, path := range l.Paths {
-		if _, _, err := m.loadFile(c, path); err == nil {
-			return path
-		}
+// linkResolver returns the resolver of links for one request.
+func (m readOps) linkResolver(c Call) *index.LinkResolver {
+	return &index.LinkResolver{Index: m.Index, View: c.View,
+		Load: func(path string) *memory.Document {
+			doc, _, err := m.loadFile(c, path)
+			if err != nil {
+				return nil
+			}
+			return doc
+		},
+		Moved: func(path string) string { return m.archivedFile(c, path) },
 	}
-	for _, path := range l.Paths {
-		if archived := m.archivedFile(c, path); archived != "" {
-			return archived
-		}
-	}
-	return ""
 }

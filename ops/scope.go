@@ -67,6 +67,11 @@ func (m *Memory) resolveCall(by api.Caller) (Call, error) {
 		operator: fixed == nil && !by.Model && s.Subject == nil && s.ExternalKey == nil &&
 			(s.Context == nil || context == memory.Private),
 		anonymous: fixed == nil && !by.AsOwner && !by.Model && s == api.Scope{}, start: time.Now(),
+
+		program: by.Program,
+	}
+	if fixed != nil { // restricted callers cannot pass for another program
+		c.program = api.Program{Name: fixed.Name}
 	}
 	return c, m.renewView(&c)
 }
@@ -121,6 +126,8 @@ type Call struct {
 	degraded  bool // the index was incomplete when the view was made
 	synced    bool // the index contains everything saved before the call
 	start     time.Time
+
+	program api.Program // that sends the request
 }
 
 // ownFiles reports whether the caller writes to files of its own, so that no

@@ -15,8 +15,13 @@ import (
 const maxHitText = 2000
 
 func (m readOps) search(ctx context.Context, c Call, r *api.SearchRequest) (*api.SearchAnswer, error) {
+	c, err := m.withRoots(ctx, c, r.Roots)
+	if err != nil {
+		return nil, err
+	}
 	q := index.Query{
-		Text: strings.TrimSpace(r.Query), Exact: r.Phrase == "required", KeepTypos: r.Typos == "keep",
+		Weights: m.rootWeights(),
+		Text:    strings.TrimSpace(r.Query), Exact: r.Phrase == "required", KeepTypos: r.Typos == "keep",
 		Exclude: r.Exclude, Bias: *r.RecencyBias, All: r.All, Offset: r.Offset, Limit: r.Limit, Explain: r.Explain,
 		Typing: r.Typing && strings.TrimRight(r.Query, " ") == r.Query,
 		ByFile: r.Group == "file",
@@ -52,7 +57,6 @@ func (m readOps) search(ctx context.Context, c Call, r *api.SearchRequest) (*api
 		return nil, api.Errorf(api.Invalid, "phrase: no effect on a query without a quoted phrase").
 			WithHint("write the phrase in quotation marks, which a shell needs within others: '\"blue bike\"'")
 	}
-	var err error
 	q.Filter.Since, _, err = m.parsePeriod("since", r.Since)
 	if err != nil {
 		return nil, err
@@ -61,7 +65,14 @@ func (m readOps) search(ctx context.Context, c Call, r *api.SearchRequest) (*api
 	if err != nil {
 		return nil, err
 	}
+	semantic := m.useMeaning(ctx, c, &q, r.Mode)
 	answer, err := m.runQuery(ctx, c, q, r.AsOf, *r.Count)
+	if err == nil && semantic != nil {
+		answer.Index.Semantic = semantic
+		if r.Mode != "auto" && answer.Note == "" {
+			answer.Note = semanticNote(semantic)
+		}
+	}
 	if err == nil && answer.Total == 0 && answer.Note == noMatchNote(c) {
 		var filter string
 		filter, err = m.findEmptyFilter(ctx, c, q.Filter)
@@ -147,7 +158,7 @@ func (m readOps) runQuery(ctx context.Context, c Call, q index.Query, asOf strin
 	}
 	q.AsOf = q.AsOf.In(m.Location) // of the days that the query names
 	asked := time.Now()
-	result, err := m.Index.Search(ctx, c.View, q)
+	result, shared, err := m.searchAll(ctx, c, q)
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +171,7 @@ func (m readOps) runQuery(ctx context.Context, c Call, q index.Query, asOf strin
 	for _, c := range result.Corrected {
 		answer.Corrected = append(answer.Corrected, api.Correction(c))
 	}
-	answer.Index.Degraded = answer.Index.Degraded || result.Degraded
+	answer.Index.Degraded, answer.Index.Shared = answer.Index.Degraded || result.Degraded, shared
 	for i, h := range result.Hits {
 		answer.Hits[i] = hitOf(c, h)
 	}
@@ -168,9 +179,11 @@ func (m readOps) runQuery(ctx context.Context, c Call, q index.Query, asOf strin
 		answer.Note = noMatchNote(c)
 	}
 	if count {
-		ids := make([]string, len(answer.Hits))
-		for i, h := range answer.Hits {
-			ids[i] = h.ID
+		var ids []string
+		for _, h := range answer.Hits {
+			if h.Host == "" {
+				ids = append(ids, h.ID)
+			}
 		}
 		m.recordUse(ids...)
 	}
@@ -192,14 +205,13 @@ func noMatchNote(c Call) string {
 
 func hitOf(c Call, h index.Hit) api.Hit {
 	doc, e := h.Doc, h.Entry
-	shown := doc.Shown(c.View)
+	line, end := shownLines(c, doc, e)
 	out := api.Hit{
-		ID: doc.Place.Path + "#" + e.ID, Path: doc.Place.Path,
-		Line: shown.Line(e.Line), EndLine: shown.Line(e.EndLine),
+		ID: doc.Place.Path + "#" + e.ID, Path: doc.Place.Path, Host: doc.Place.Host, Line: line, EndLine: end,
 		Score: h.Score, Kind: doc.Place.Kind.String(), Subject: c.View.SubjectOf(e.Partition),
 		Day: doc.Place.Day, Session: sessionOf(c, doc), Section: strings.Join(e.Sections, " > "),
 		Title: e.Title, Snippet: h.Snippet, Language: h.Language, Highlights: h.Highlights, Type: e.Type, Tags: e.Tags,
-		Importance: e.Importance, Visibility: e.Partition.Visibility.String(), Task: taskState(e.Tasks),
+		Importance: e.Importance, Visibility: e.Partition.Visibility.String(), Task: e.TaskState(),
 		Added: e.Added, Time: h.Time.UTC(), Untrusted: e.Author().Untrusted(c.View), Stale: doc.Stale, More: h.More,
 		Missing: h.Missing, Partial: h.Partial, Conflict: doc.Place.Copy,
 		Why: convertWhy(h.Why),
@@ -215,6 +227,16 @@ func hitOf(c Call, h index.Hit) api.Hit {
 	return out
 }
 
+// shownLines returns the visible numbers of the first and the last line of an entry.
+// Those of an entry of another machine are the visible ones.
+func shownLines(c Call, doc *memory.Document, e *memory.Entry) (first, last int) {
+	if doc.Place.Host != "" {
+		return e.Line, e.EndLine
+	}
+	shown := doc.Shown(c.View)
+	return shown.Line(e.Line), shown.Line(e.EndLine)
+}
+
 func placeOf(r index.Ref) api.Place {
 	return api.Place{ID: r.Path + "#" + r.ID, Path: r.Path, Line: r.Line}
 }
@@ -226,18 +248,6 @@ func sessionOf(c Call, doc *memory.Document) string {
 		return id
 	}
 	return doc.Place.Session
-}
-
-func taskState(tasks []memory.Task) string {
-	if len(tasks) == 0 {
-		return ""
-	}
-	for _, t := range tasks {
-		if t.State == memory.Open {
-			return memory.Open.String()
-		}
-	}
-	return memory.Done.String()
 }
 
 // firstRunes returns the first n characters of a text and reports whether it

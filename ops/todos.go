@@ -16,7 +16,7 @@ import (
 type taskCopy struct {
 	todosync.Copy
 	text      string
-	due       string // due date, or empty
+	dates     taskDates
 	entry     string // id of its entry
 	isEntry   bool   // the task is the whole entry
 	tags      []string
@@ -24,6 +24,9 @@ type taskCopy struct {
 	untrusted bool   // written by others than its subject
 	place     api.TodoPlace
 }
+
+// taskDates are dates in the text of a task, each of which may be empty.
+type taskDates struct{ due, created, finished string }
 
 func (m readOps) todos(ctx context.Context, c Call, r *api.TodosRequest) (*api.TodosAnswer, error) {
 	answer := &api.TodosAnswer{Todos: []api.Todo{}, Index: m.indexState(c)}
@@ -147,7 +150,7 @@ func tasksOf(c Call, doc *memory.Document, shown memory.Shown, section string) [
 		if id := doc.Place.Path + "#" + e.TaskID(b.Task); id != place.ID {
 			place.TaskID = id
 		}
-		list = append(list, taskCopy{f.Copy(i), t.Text, t.Due, e.ID, e.Block == memory.Item && t.Line == e.Line, e.Tags,
+		list = append(list, taskCopy{f.Copy(i), t.Text, taskDates{t.Due, t.Created, t.Finished}, e.ID, e.Block == memory.Item && t.Line == e.Line, e.Tags,
 			f.Session, e.Author().Untrusted(c.View), place})
 	}
 	return list
@@ -198,7 +201,11 @@ func (m readOps) todoOf(copies []taskCopy) api.Todo {
 			t.State = done
 		}
 		t.Places, t.Untrusted = append(t.Places, copied.place), t.Untrusted && copied.untrusted
-		t.Due = cmp.Or(t.Due, copied.due)
+		t.Due, t.Created = cmp.Or(t.Due, copied.dates.due), cmp.Or(t.Created, copied.dates.created)
+		t.Finished = cmp.Or(t.Finished, copied.dates.finished)
+	}
+	if t.State != done {
+		t.Finished = ""
 	}
 	t.Overdue = t.Due != "" && t.Due < m.day(0) && t.State != done
 	for _, p := range t.Places {

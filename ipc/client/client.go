@@ -61,6 +61,8 @@ type Client struct {
 	Scope   api.Scope // default for requests that leave the caller or the context open
 	AsOwner bool      // missing scope fields default to the owner and a private context
 
+	Program api.Program // recorded with the changes that the client requests
+
 	// ServerUIDs are the users whose daemons the client trusts, besides its own
 	// user and root. The client sends nothing to a daemon of any other user.
 	ServerUIDs []int
@@ -131,6 +133,11 @@ func (c *Client) sendRequest(ctx context.Context, req *api.Request) (*http.Respo
 	r.Header.Set("Content-Type", "application/json")
 	if c.AsOwner {
 		r.Header.Set(api.OwnerHeader, "1")
+	}
+	for name, value := range map[string]string{api.ProgramHeader: c.Program.Name, api.SessionHeader: c.Program.Session} {
+		if value != "" {
+			r.Header.Set(name, value)
+		}
 	}
 	if c.Root != "" {
 		r.Header.Set(api.RootHeader, url.PathEscape(c.Root)) // a header cannot contain every path

@@ -208,6 +208,21 @@ func (c *Client) ConflictsMerge(ctx context.Context, r api.ConflictsMergeRequest
 	return executeTyped[api.ConflictsAnswer](ctx, c, r)
 }
 
+// ShareStatus returns the state of the shared store.
+func (c *Client) ShareStatus(ctx context.Context, r api.ShareStatusRequest) (*api.ShareStatusAnswer, error) {
+	return executeTyped[api.ShareStatusAnswer](ctx, c, r)
+}
+
+// SharePush publishes changes to the shared store now.
+func (c *Client) SharePush(ctx context.Context, r api.SharePushRequest) (*api.SharePushAnswer, error) {
+	return executeTyped[api.SharePushAnswer](ctx, c, r)
+}
+
+// ShareForgetHost removes the entries of another machine from the shared store.
+func (c *Client) ShareForgetHost(ctx context.Context, r api.ShareForgetRequest) (*api.ShareForgetAnswer, error) {
+	return executeTyped[api.ShareForgetAnswer](ctx, c, r)
+}
+
 // Undo undoes changes to files.
 func (c *Client) Undo(ctx context.Context, r api.UndoRequest) (*api.UndoAnswer, error) {
 	return executeTyped[api.UndoAnswer](ctx, c, r)
@@ -242,6 +257,21 @@ func (c *Client) Rebuild(ctx context.Context, r api.RebuildRequest) (*api.Rebuil
 // Status returns the state of the daemon, its files and its index.
 func (c *Client) Status(ctx context.Context, r api.StatusRequest) (*api.StatusAnswer, error) {
 	return executeTyped[api.StatusAnswer](ctx, c, r)
+}
+
+// Embed returns the state of semantic search.
+func (c *Client) Embed(ctx context.Context, r api.EmbedRequest) (*api.EmbedAnswer, error) {
+	return executeTyped[api.EmbedAnswer](ctx, c, r)
+}
+
+// EmbedDump returns a page of vectors.
+func (c *Client) EmbedDump(ctx context.Context, r api.EmbedDumpRequest) (*api.EmbedDumpAnswer, error) {
+	return executeTyped[api.EmbedDumpAnswer](ctx, c, r)
+}
+
+// EmbedLoad stores vectors of another daemon.
+func (c *Client) EmbedLoad(ctx context.Context, r api.EmbedLoadRequest) (*api.EmbedLoadAnswer, error) {
+	return executeTyped[api.EmbedLoadAnswer](ctx, c, r)
 }
 
 // Operations returns the operations that the listener permits.

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,6 +26,8 @@ type Bridge struct {
 	Project string    // project of requests that name none; may be empty
 	Off     bool      // memory is known to be turned off
 	Stack   io.Writer // receives panics with their stacks; nil discards them
+
+	session string // of the agent, as the journal records it
 }
 
 const (
@@ -44,6 +47,7 @@ const (
 // a missing daemon, is an answer for the agent and does not end Run. A read of
 // in that blocks continues after Run has returned.
 func (b *Bridge) Run(ctx context.Context, in io.Reader, out io.Writer) error {
+	b.session = rand.Text()[:8]
 	s := &server{toolSet: b.ToolSet, version: b.Version, execute: b.executeRequest, permitted: b.fetchPermitted,
 		initialState: b.localState, onPanic: b.recordPanic}
 	waiting, c := *b, *b.Client
@@ -105,7 +109,9 @@ func (b *Bridge) executeRequest(ctx context.Context, req *api.Request) (json.Raw
 		ctx, cancel = context.WithTimeout(ctx, api.MaxAnswerTime+bridgeGrace)
 		defer cancel()
 	}
-	raw, err := b.Client.Do(ctx, req)
+	c := *b.Client
+	c.Program = api.NewProgram(programOf(ctx), b.session)
+	raw, err := c.Do(ctx, req)
 	if _, isAnswer := errors.AsType[*api.Error](err); err == nil || isAnswer {
 		return raw, err
 	}

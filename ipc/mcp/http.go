@@ -208,7 +208,9 @@ func (h *Handler) executeRequest(ctx context.Context, req *api.Request) (body js
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(e.ctx, cancel)()
-	answer, err := h.Do(ctx, e.caller, req)
+	caller := e.caller
+	caller.Program = api.NewProgram(programOf(ctx), "")
+	answer, err := h.Do(ctx, caller, req)
 	if err != nil {
 		return nil, err
 	}

@@ -117,6 +117,7 @@ func (s *server) wrapMethods(next mcp.MethodHandler) mcp.MethodHandler {
 				}
 			}
 		}()
+		ctx = withClient(ctx, req)
 		after := ""
 		switch r := req.(type) {
 		case *mcp.ReadResourceRequest:
@@ -159,6 +160,29 @@ func (s *server) wrapMethods(next mcp.MethodHandler) mcp.MethodHandler {
 		}
 		return result, nil
 	}
+}
+
+type clientKey struct{}
+
+// withClient returns a context with the name of the agent that sends a request.
+func withClient(ctx context.Context, req mcp.Request) context.Context {
+	r, ok := req.(interface{ ClientInfo() *mcp.Implementation })
+	if !ok {
+		return ctx
+	}
+	info := r.ClientInfo()
+	if info == nil || info.Name == "" {
+		return ctx
+	}
+	return context.WithValue(ctx, clientKey{}, info.Name)
+}
+
+// programOf returns the name of the program for changes that an agent requests.
+func programOf(ctx context.Context) string {
+	if name, ok := ctx.Value(clientKey{}).(string); ok {
+		return "mcp:" + name
+	}
+	return "mcp"
 }
 
 func toolNamed(name string) *Tool {

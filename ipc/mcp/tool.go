@@ -84,7 +84,7 @@ func (t *Tool) isUnlisted(name string) bool {
 }
 
 // unlisted are the unlisted arguments of all tools.
-var unlisted = []string{"sync", "count", "explain", "as_of"}
+var unlisted = []string{"sync", "count", "explain", "as_of", "roots"}
 
 // isPermitted reports whether the caller may execute at least one of the tool's
 // operations.

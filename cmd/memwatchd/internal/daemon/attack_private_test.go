@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
+	"github.com/memwatchd/memwatchd/llm/llmtest"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -116,7 +117,7 @@ func (w *randomMemory) newProbes(ids []string) []probe {
 	days := []string{"", w.day(0), w.day(2), w.day(20), w.day(-400), w.day(1) + "T01:00:00Z"}
 	for range 22 {
 		var query []string
-		for range 1 + w.r.IntN(3) {
+		for range 1 + w.r.IntN(5) {
 			query = append(query, words[w.r.IntN(len(words))])
 		}
 		q := object{"query": strings.Join(query, " "), "as_of": now, "limit": 1 + w.r.IntN(30), "explain": w.chance(60)}
@@ -129,6 +130,8 @@ func (w *randomMemory) newProbes(ids []string) []probe {
 			q["mode"] = "overlap"
 			set(15, "all", true)
 			set(20, "recency_bias", float64(w.r.IntN(11))/10)
+		} else {
+			set(50, "mode", w.pickOne("hybrid", "semantic", "relevance"))
 		}
 		set(10, "query", w.pickOne("zor*", "zorbli*", "密*", "dep* snake", "cert*", "runn*"))
 		set(25, "query", w.misspell(words[w.r.IntN(len(words))])+" "+w.misspell(query[0]))
@@ -210,6 +213,9 @@ func (w *randomMemory) sendProbes(t *testing.T, g *target, c *http.Client, says 
 		request := maps.Clone(p.request)
 		maps.Copy(request, says)
 		status, body := g.sendRequest(t, c, p.operation, request)
+		for strings.Contains(body, `"state":"timeout"`) { // the vector of the query is there soon
+			status, body = g.sendRequest(t, c, p.operation, request)
+		}
 		answers[i] = fmt.Sprint(status, " ", tookField.ReplaceAllString(body, `"took_ms":0`))
 	}
 	return answers
@@ -261,7 +267,23 @@ func attackMemory(t *testing.T, seed uint64, answers *atomic.Int64) {
 	everything := w.visibleFiles(nil)
 	root := filepath.Join(t.TempDir(), "m")
 	w.writeFiles(t, root, everything, when)
-	whole := startTarget(t, root, randomMemoryConfig)
+	endpoint := llmtest.NewServer(t)
+	start := func(t *testing.T, root string) *target {
+		g := startTarget(t, root, func(c *config.Config, base string) {
+			randomMemoryConfig(c, base)
+			c.Embed.Endpoint, c.Embed.Model, c.Embed.Private, c.Embed.QueryTimeout = endpoint.URL, "m", true, time.Minute
+		})
+		waitUntil(t, "all texts have vectors", func() bool {
+			texts := 0
+			for _, p := range g.daemon.index.TextPartitions() {
+				texts += g.daemon.index.CountTexts(p)
+			}
+			s := g.daemon.Report().Embed
+			return s != nil && s.Embedded == texts && s.Pending == 0
+		})
+		return g
+	}
+	whole := start(t, root)
 	open := whole.dial("s")
 	probes := w.newProbes(w.listIDs(whole, open))
 	// Askers who may see the same text share one daemon.
@@ -280,7 +302,7 @@ func attackMemory(t *testing.T, seed uint64, answers *atomic.Int64) {
 			some := w.visibleFiles(&group[0].reader)
 			root := filepath.Join(t.TempDir(), "m")
 			w.writeFiles(t, root, some, when)
-			part := startTarget(t, root, randomMemoryConfig)
+			part := start(t, root)
 			for _, a := range group[:min(len(group), 4)] {
 				w.compareAnswers(t, whole, part, a, probes, everything, some)
 				answers.Add(int64(len(probes)))

@@ -77,12 +77,12 @@ func (c *copies) withCopies(paths []string) []string {
 // before it, as they are now.
 func (p *pipeline) parseCopy(file vault.File, of string) *memory.Document {
 	var original *memory.Document
-	if now, err := p.vault.Read(of); err == nil {
+	if now, err := p.files.Read(of); err == nil {
 		original = p.parseFile(now)
 	}
 	var before []*memory.Document
 	for _, path := range p.copies.before(of, file.Path) {
-		if now, err := p.vault.Read(path); err == nil {
+		if now, err := p.files.Read(path); err == nil {
 			before = append(before, p.layout.ParseCopy(path, now.Data, memory.Meta{Unstable: now.Unstable}, original))
 		}
 	}
@@ -140,7 +140,8 @@ func (d *daemon) mergeCopies(ctx context.Context) error {
 	defer tick.Stop()
 	for {
 		for _, path := range d.pipeline.copies.paths() {
-			if strings.HasSuffix(path, ".orig") { // an earlier version, not one of another machine
+			// An earlier version is not one of another machine, and a root is not changed.
+			if strings.HasSuffix(path, ".orig") || d.pipeline.layout.InRoot(path) {
 				continue
 			}
 			plan, err := merger.Plan(path)

@@ -17,6 +17,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -24,6 +25,7 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/build"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/clock"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/embed"
 	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/ipc"
 	"github.com/memwatchd/memwatchd/llm"
@@ -42,7 +44,9 @@ type daemon struct {
 	started time.Time
 	sockets []string
 
-	vault    *vault.Vault
+	vault    *vault.Vault // of the memory directory
+	obsidian vault.Obsidian
+	roots    []*root
 	subjects *subjectMap
 	index    *index.Index
 	pipeline *pipeline
@@ -53,6 +57,11 @@ type daemon struct {
 
 	model *llm.Client // nil if no model is configured
 	topic *topic      // nil if no topic is configured
+	share *sharing    // nil if nothing is shared
+
+	embedder   *embed.Embedder // nil if no embeddings endpoint is configured
+	embedErr   error           // why embedder is nil although one is configured
+	embedErrAt time.Time
 
 	maintenance *maintenance // nil if there is no writer
 	writerErr   error        // why writer is nil
@@ -82,7 +91,12 @@ func openDaemon(c *config.Config, logger *slog.Logger) (*daemon, error) {
 func (d *daemon) openComponents() error {
 	c := d.config
 	cookies := filepath.Join(c.State.Dir, "cookies")
-	for _, dir := range []string{c.State.Dir, c.Index.Dir, cookies} {
+	layout := c.Layout()
+	dirs := []string{c.State.Dir, c.Index.Dir, cookies}
+	for _, r := range layout.Roots {
+		dirs = append(dirs, cookieDir(c, r))
+	}
+	for _, dir := range dirs {
 		if err := vault.PrivateDir(dir); err != nil {
 			return err
 		}
@@ -99,26 +113,30 @@ func (d *daemon) openComponents() error {
 	if err != nil {
 		return err
 	}
-	layout := c.Layout()
 	d.vault = &vault.Vault{
-		Dir: c.Memory.Dir, MaxFileSize: int64(c.Watch.MaxFileSize), Ignore: c.Watch.Ignore, Skip: layout.Skip,
+		Dir: c.Memory.Dir, MaxFileSize: int64(c.Watch.MaxFileSize), Skip: layout.Skip, SkipDir: layout.SkipDir,
 	}
+	d.obsidian = d.vault.ReadObsidian()
+	d.vault.Ignore = slices.Concat(d.obsidian.Ignore, c.Watch.Ignore)
+	layout.Days = d.obsidian.Days
 	d.subjects = &subjectMap{vault: d.vault, configured: c.Memory.Users, every: c.Memory.Layout == "users",
 		union: c.Identity.Read == "union",
 		users: map[string]bool{}, memoryMDs: map[string]bool{}}
 	d.subjects.directories.Owner, d.subjects.directories.Incomplete = c.Memory.Owner, true
+	d.subjects.directories.Roots = layout.Roots
 	d.subjects.linksProblem() // reads the links before the first request
 	layout.Users = d.subjects.IsUserDir
-	d.pipeline = &pipeline{vault: d.vault, layout: &layout, subjects: d.subjects, logger: d.logger,
+	files := &files{Vault: d.vault, layout: &layout, roots: map[string]*root{}}
+	d.pipeline = &pipeline{files: files, layout: &layout, subjects: d.subjects, logger: d.logger,
 		problems: map[string]fileProblems{}, unreadable: map[string]bool{}}
-	d.pipeline.documents = &documents{vault: d.vault, parse: d.pipeline.parseFile,
+	d.pipeline.documents = &documents{files: files, parse: d.pipeline.parseFile,
 		cached: map[string]*list.Element{}, pinned: map[string]*cachedDocument{}}
 	version, err := d.indexVersion()
 	if err != nil {
 		return err
 	}
 	d.index, err = index.Open(c.Index.Dir, index.Options{
-		Source: d.pipeline.documents, Paths: d.listPaths, Version: version, Logger: d.logger,
+		Source: d.pipeline.documents, Paths: d.listPaths, Version: version, Logger: d.logger, Texts: d.hasEmbeddings(),
 		OnIncomplete: func() {
 			select {
 			case d.indexIncomplete <- struct{}{}:
@@ -130,10 +148,18 @@ func (d *daemon) openComponents() error {
 		return err
 	}
 	d.pipeline.index = d.index
+	if err := d.openEmbedder(); err != nil {
+		return err
+	}
 	d.watcher = &watcher.Watcher{
 		Dir: c.Memory.Dir, Disk: d.vault, Sink: d.pipeline, CookieDir: cookies, Logger: d.logger,
 		Debounce: c.Watch.Settle, MaxWait: c.Watch.MaxWait, DeletionDelay: c.Watch.Vanish,
 		Reconcile: c.Watch.Reconcile, Verify: c.Watch.Verify, Poll: c.Watch.Poll,
+	}
+	d.openRoots()
+	d.share, err = d.openShare()
+	if err != nil {
+		return err
 	}
 	return d.openWriting()
 }
@@ -165,16 +191,21 @@ func (d *daemon) acquireLocks() error {
 }
 
 // documentVersion changes when the parser reads the same bytes differently.
-const documentVersion = 2
+const documentVersion = 4
 
 // indexVersion returns the configuration and the secret rules that decide how files
 // are interpreted. An index made with another version is rebuilt.
 func (d *daemon) indexVersion() (string, error) {
 	c := d.config
-	text, err := json.Marshal([]any{
+	version := []any{
 		c.Memory.Owner, c.Memory.Timezone, c.Location.String(), c.Memory.Users, c.Memory.Layout == "users", c.Memory.Daily, c.Visibility,
-		c.Todosync.Tasks, c.Todosync.FollowUps, secrets.Version(), documentVersion,
-	})
+		c.Todosync.Tasks, c.Todosync.FollowUps, secrets.Version(), documentVersion, d.obsidian.Text,
+	}
+	for _, r := range c.Memory.Roots {
+		r.Weight = 0 // concerns queries only
+		version = append(version, r)
+	}
+	text, err := json.Marshal(version)
 	return string(text), err
 }
 
@@ -186,11 +217,27 @@ func (d *daemon) listPaths() []string {
 			paths = append(paths, path)
 		}
 	}
+	for _, r := range d.roots {
+		if r.isMissing() {
+			continue
+		}
+		for below := range r.disk.Catalogue.Files() {
+			if _, copied := memory.CopyOf(below); !copied {
+				paths = append(paths, r.Path(below))
+			}
+		}
+	}
 	return paths
 }
 
 func (d *daemon) close() error {
 	var errs []error
+	if d.share != nil {
+		errs = append(errs, d.share.Close())
+	}
+	if d.embedder != nil {
+		errs = append(errs, d.embedder.Close())
+	}
 	if d.index != nil {
 		errs = append(errs, d.index.Close())
 	}
@@ -211,7 +258,7 @@ func (d *daemon) run(ctx context.Context, listeners []*ipc.Listener) error {
 		OmitUntrusted: c.Context.Untrusted == "omit", ProjectsOf: c.ProjectsOf,
 		SyncTimeout: c.IPC.SyncTimeout, Parse: d.pipeline.parseFile, Layout: d.pipeline.layout, DaysIn: c.Memory.Layout,
 		Disabled: !c.Memory.Enabled, Now: clock.Now,
-		ErasureFile: filepath.Join(c.State.Dir, "forget.json"),
+		ErasureFile: filepath.Join(c.State.Dir, "forget.json"), Roots: d.searchedRoots(),
 	}
 	d.server.Logger, d.server.Backend, d.server.Version = d.logger, m, build.Version()
 	d.server.Root = d.config.Memory.Dir
@@ -225,10 +272,19 @@ func (d *daemon) run(ctx context.Context, listeners []*ipc.Listener) error {
 		m.Judge, m.JudgePrivate = d.model, c.LLM.Private
 		m.Reducer = d.model
 	}
+	if d.share != nil {
+		m.Shared, m.Publisher = d.share.reader, d.share
+	}
+	if d.embedder != nil {
+		m.Vectors, m.Copier = d.embedder, vectorCopier{d.embedder}
+	}
 	d.restoreClaims()
 	epoch := d.index.Status().Epoch // before the watcher's first scan
 	group, working := errgroup.WithContext(ctx)
 	group.Go(func() error { return d.watcher.Run(working) })
+	for _, r := range d.roots {
+		group.Go(func() error { return r.watcher.Run(working) })
+	}
 	group.Go(func() error { return d.runConfirmation(working, epoch) })
 	group.Go(func() error { return d.recheckUserDirs(working) })
 	group.Go(func() error { return d.runWriteJobs(working) })
@@ -236,9 +292,15 @@ func (d *daemon) run(ctx context.Context, listeners []*ipc.Listener) error {
 	group.Go(func() error { return d.supervisor.runNotifications(working, listeners, d.State, d.logger) })
 	group.Go(func() error { return d.completeForgets(working, m) })
 	group.Go(func() error { return d.runTopic(working, m) })
+	group.Go(func() error { return d.runEmbedder(working) })
+	group.Go(func() error { return d.rescanTexts(working) })
 	group.Go(func() error {
 		return m.Reduce(working, func(err error) { d.logger.Warn("captured text", "err", err) })
 	})
+	if d.share != nil {
+		group.Go(func() error { return d.watchShare(working) })
+		group.Go(func() error { return d.runShare(working) })
+	}
 	err := group.Wait()
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return nil
@@ -280,128 +342,13 @@ func (d *daemon) awaitKnown(ctx context.Context) error {
 func (d *daemon) restoreClaims() {
 	known := func(f *index.FileInfo) bool {
 		_, ok := memoryMDDir(f.Path)
-		return ok || f.Claim != ""
+		return (ok || f.Claim != "") && !d.pipeline.layout.InRoot(f.Path)
 	}
 	for _, info := range d.index.Files(known) {
 		d.subjects.restoreMemoryMD(info.Path)
 		if stamp, err := d.vault.Stat(info.Path); err == nil && stamp == info.Stamp {
 			d.subjects.restoreClaim(d.pipeline.layout.Place(info.Path), info.Claim)
 		}
-	}
-}
-
-// maxRetryWait bounds the wait between attempts to complete an index that cannot
-// be written.
-const maxRetryWait = 30 * time.Second
-
-// runConfirmation confirms that the index is complete after the first scan, and each
-// time the index was opened again. epoch is the index's epoch before that scan.
-func (d *daemon) runConfirmation(ctx context.Context, epoch uint64) error {
-	for first := true; ; first = false {
-		built := raiseHeapLimit()
-		err := d.confirmIndex(ctx, epoch)
-		built()
-		blind := errors.Is(err, errUnreadable)
-		if err != nil && !blind {
-			return err
-		}
-		if first {
-			close(d.scanned)
-		}
-		for blind && d.mayMissFiles() {
-			if err := sleep(ctx, time.Second); err != nil {
-				return err
-			}
-		}
-		if blind {
-			continue // the scan that ended this was requested after the epoch was read
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-d.indexIncomplete:
-		}
-		epoch = d.index.Status().Epoch
-		d.watcher.VerifyNow()
-	}
-}
-
-// errUnreadable is returned by cover while part of the memory cannot be read.
-var errUnreadable = errors.New("part of the memory cannot be read")
-
-// mayMissFiles reports whether unknown files may exist: the root is missing, or a
-// directory or a file that may claim its directory could not be read.
-func (d *daemon) mayMissFiles() bool {
-	return d.isRootMissing() || d.watcher.Status().Unread || d.pipeline.hasUnreadableClaim()
-}
-
-// confirmIndex waits until every file has been compared with the index, and confirms
-// that. A scan must have been requested since the epoch was read. While part of
-// the memory cannot be read, confirmIndex confirms nothing and returns errUnreadable. The
-// order of the steps matters: see coverage in package index.
-func (d *daemon) confirmIndex(ctx context.Context, epoch uint64) error {
-	for wait := time.Second; ; wait = min(2*wait, maxRetryWait) {
-		if d.subjects.isIncomplete() {
-			d.restoreClaims() // the root may not have been there before
-		}
-		d.watcher.RecheckPaths(ctx, d.listMisplaced())
-		err := d.watcher.Sync(ctx)
-		blind := d.mayMissFiles()
-		if err == nil && !blind {
-			d.subjects.markComplete()
-			err = d.index.Confirm(epoch)
-		}
-		if err == nil {
-			err = d.startWriteJobs(ctx)
-		}
-		switch {
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case err == nil && blind:
-			d.logger.Warn("index is not complete yet", "err", errUnreadable)
-			return errUnreadable
-		case err == nil:
-			status := d.index.Status()
-			d.logger.Info("index is complete", "files", status.Files, "entries", status.Entries,
-				"took", time.Since(d.started).Round(time.Millisecond))
-			return nil
-		}
-		d.logger.Warn("index is not complete yet", "err", err)
-		if err := sleep(ctx, wait); err != nil {
-			return err
-		}
-		epoch = d.index.Status().Epoch
-		d.watcher.Rescan()
-	}
-}
-
-// listMisplaced lists the files whose indexed kind or owner no longer matches their
-// path, because their directory became a user's directory or stopped being one.
-func (d *daemon) listMisplaced() []string {
-	if _, err := d.vault.Root(); err != nil {
-		return nil // no directory can be examined
-	}
-	var paths []string
-	for _, info := range d.index.Files(func(*index.FileInfo) bool { return true }) {
-		if place := d.pipeline.layout.Place(info.Path); info.Kind != place.Kind || info.Owner != place.Owner {
-			paths = append(paths, info.Path)
-		}
-	}
-	return paths
-}
-
-// recheckUserDirs checks every Reconcile interval whether directories became users'
-// directories: a new empty directory changes no file.
-func (d *daemon) recheckUserDirs(ctx context.Context) error {
-	for {
-		if err := sleep(ctx, d.config.Watch.Reconcile); err != nil {
-			return err
-		}
-		var mains []string // naming a directory's MEMORY.md makes the watcher's round reread the directory
-		for _, dir := range d.subjects.listChangedDirs() {
-			mains = append(mains, dir+"/MEMORY.md")
-		}
-		d.watcher.RecheckPaths(ctx, mains)
 	}
 }
 
@@ -414,8 +361,9 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Sync returns when everything saved before the call is indexed. It returns an
-// error if the root is missing, because the saved files are then unknown.
+// Sync returns when everything saved in the memory directory before the call is
+// indexed. It returns an error if the directory is missing, because the saved files are
+// then unknown.
 func (d *daemon) Sync(ctx context.Context) error {
 	if err := d.watcher.Sync(ctx); err != nil {
 		return err
@@ -431,7 +379,8 @@ func (d *daemon) Rebuild(ctx context.Context) error {
 	return d.index.Rebuild(ctx, d.listPaths(), d.pipeline.readForRebuild)
 }
 
-// Purge rebuilds the index and deletes the indexes set aside earlier.
+// Purge rebuilds the index and deletes the indexes set aside earlier, and the
+// vectors of texts that are gone.
 func (d *daemon) Purge(ctx context.Context) error {
 	if err := d.Sync(ctx); err != nil {
 		return err // a recent change may be missing from the index
@@ -442,6 +391,9 @@ func (d *daemon) Purge(ctx context.Context) error {
 			return err
 		}
 		err = d.Rebuild(ctx)
+	}
+	if err == nil {
+		err = d.purgeVectors()
 	}
 	return errors.Join(err, d.index.DropQuarantine())
 }
@@ -457,7 +409,7 @@ type catalogueFiles struct{ *documents }
 
 // Load implements [ops.Files].
 func (c catalogueFiles) Load(path string) (*memory.Document, error) {
-	if _, ok := c.vault.Catalogue.Lookup(path); !ok {
+	if !c.files.isKnown(path) {
 		return nil, notExistError(path)
 	}
 	return c.documents.Load(path)

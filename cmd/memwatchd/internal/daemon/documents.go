@@ -31,7 +31,7 @@ const (
 // documents returns its last version: a half-written file is never returned. It
 // is safe for concurrent use.
 type documents struct {
-	vault *vault.Vault
+	files *files
 	parse func(vault.File) *memory.Document
 
 	mu     sync.Mutex
@@ -55,7 +55,7 @@ type cachedDocument struct {
 // Stamp returns the current stamp of a file, or the last known one while the
 // file is missing or unreadable for a moment.
 func (d *documents) Stamp(path string) (memory.Stamp, error) {
-	stamp, err := d.vault.Stat(path)
+	stamp, err := d.files.Stat(path)
 	if err == nil {
 		return stamp, nil
 	}
@@ -74,7 +74,7 @@ func (d *documents) Load(path string) (*memory.Document, error) {
 
 // loadHashed is Load with the hash of the file's bytes.
 func (d *documents) loadHashed(path string) (*memory.Document, [sha256.Size]byte, error) {
-	stamp, err := d.vault.Stat(path)
+	stamp, err := d.files.Stat(path)
 	k, known := d.lookUp(path)
 	// What a conflict copy adds depends on another file, too.
 	if _, copied := memory.CopyOf(path); err == nil && known && k.stamp == stamp && !copied {
@@ -85,7 +85,7 @@ func (d *documents) loadHashed(path string) (*memory.Document, [sha256.Size]byte
 	d.mu.Unlock()
 	var file vault.File
 	for try := 0; err == nil; try++ {
-		file, err = d.vault.Read(path)
+		file, err = d.files.Read(path)
 		if known || err != nil || !file.Unstable || try == maxReads {
 			break
 		}

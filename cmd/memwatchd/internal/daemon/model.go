@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -22,18 +23,29 @@ func (d *daemon) openModel() (*llm.Client, error) {
 	}
 	client := &llm.Client{
 		Endpoint: l.Endpoint, Model: l.Model, Timeout: l.Timeout,
-		Redact: func(text string) string { text, _ = secrets.Redact(text); return text },
+		Redact: redactText,
 	}
-	if l.KeyFile != "" {
-		client.Key = func() (string, error) { return config.ReadKey(l.KeyFile) }
+	return client, d.prepareClient(client, l.KeyFile)
+}
+
+// prepareClient makes a client use the key in a file, if one is named. It warns if
+// requests are not encrypted.
+func (d *daemon) prepareClient(client *llm.Client, keyFile string) error {
+	if keyFile != "" {
+		client.Key = func() (string, error) { return config.ReadKey(keyFile) }
 		if _, err := client.Key(); err != nil {
-			return nil, fmt.Errorf("llm.key_file: %w", err)
+			return fmt.Errorf("%s.key_file: %w", cmp.Or(client.Setting, "llm"), err)
 		}
 	}
-	if u, err := url.Parse(l.Endpoint); err == nil && u.Scheme == "http" && !config.IsLoopback(u.Hostname()) {
+	if u, err := url.Parse(client.Endpoint); err == nil && u.Scheme == "http" && !config.IsLoopback(u.Hostname()) {
 		d.logger.Warn("requests to the model are not encrypted", "host", u.Hostname())
 	}
-	return client, nil
+	return nil
+}
+
+func redactText(text string) string {
+	text, _ = secrets.Redact(text)
+	return text
 }
 
 // maySendToModel reports whether a text may be sent to the model: private text only

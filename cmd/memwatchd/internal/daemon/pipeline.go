@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/embed"
 	"github.com/memwatchd/memwatchd/compactor"
 	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/memory"
@@ -46,13 +47,14 @@ const (
 // A pipeline makes the index match the files. Its callers pass the paths that
 // may have changed, never the kind of change; the pipeline examines the files.
 type pipeline struct {
-	vault     *vault.Vault
+	files     *files
 	layout    *memory.Layout
 	subjects  *subjectMap
 	documents *documents
 	index     *index.Index
 	compactor *compactor.Compactor
 	todos     *todosync.Syncer // nil if files cannot be written
+	embedder  *embed.Embedder  // nil if no embeddings endpoint is configured
 	logger    *slog.Logger
 	events    hub
 	copies    copies
@@ -87,8 +89,8 @@ type scanResult struct {
 	mtime   time.Time
 }
 
-// Known lists the paths in the index with their stamps.
-func (p *pipeline) Known() iter.Seq2[string, memory.Stamp] { return p.index.Known() }
+// Known lists the paths of the memory directory in the index with their stamps.
+func (p *pipeline) Known() iter.Seq2[string, memory.Stamp] { return rootSink{p, nil}.Known() }
 
 // Changed examines paths and makes the index match. See [watcher.Sink].
 func (p *pipeline) Changed(ctx context.Context, paths []string, why watcher.Reason) (retry []string, err error) {
@@ -98,7 +100,10 @@ func (p *pipeline) Changed(ctx context.Context, paths []string, why watcher.Reas
 	if why == watcher.Event || why == watcher.Overdue {
 		p.saves.Add(int64(len(paths)))
 	}
-	named := topDirs(paths)
+	var named []string
+	if len(paths) > 0 && !p.layout.InRoot(paths[0]) {
+		named = topDirs(paths)
+	}
 	moved := p.invalidateDirs(p.subjects.recheckDirs(named))
 	retry, gone, err := p.applyPaths(ctx, paths, why)
 	for err == nil && (len(moved) > 0 || gone) {
@@ -133,7 +138,7 @@ func (p *pipeline) applyPaths(ctx context.Context, paths []string, why watcher.R
 				updates = append(updates, l.update)
 			}
 		}
-		if err := p.applyUpdates(ctx, updates); err != nil {
+		if err := p.applyUpdates(ctx, updates, why); err != nil {
 			return nil, false, err
 		}
 		for _, l := range results {
@@ -165,7 +170,7 @@ func (p *pipeline) recordResult(l scanResult) {
 	if l.deleted {
 		p.documents.dropFile(l.update.Path)
 	}
-	if _, copied := memory.CopyOf(l.update.Path); p.todos != nil && !copied {
+	if _, copied := memory.CopyOf(l.update.Path); p.todos != nil && !copied && !p.layout.InRoot(l.update.Path) {
 		// Also if the index has this version already: a rebuild may have read
 		// it first.
 		p.todos.Changed(l.update.Path, l.update.Doc)
@@ -205,7 +210,7 @@ func (p *pipeline) invalidateDirs(dirs []string) []string {
 	var paths []string
 	for _, dir := range dirs {
 		p.documents.dropDirectory(dir)
-		for path := range p.vault.Catalogue.Files() {
+		for path := range p.files.Catalogue.Files() {
 			if strings.HasPrefix(path, dir+"/") {
 				paths = append(paths, path)
 			}
@@ -248,10 +253,10 @@ func (p *pipeline) examineBatch(ctx context.Context, paths []string, why watcher
 func (p *pipeline) examineFile(path string, why watcher.Reason) scanResult {
 	info, indexed := p.index.File(path)
 	l := scanResult{update: index.Update{Path: path}}
-	_, err := p.vault.Observe(path)
+	_, err := p.files.Observe(path)
 	var file vault.File
 	if err == nil {
-		file, err = p.vault.Read(path)
+		file, err = p.files.Read(path)
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && indexed && why != watcher.Gone:
@@ -261,10 +266,13 @@ func (p *pipeline) examineFile(path string, why watcher.Reason) scanResult {
 		l.deleted, l.apply = true, indexed
 		p.forgetProblems(path)
 		return l
+	case errors.Is(err, vault.ErrRoot) && p.layout.InRoot(path):
+		l.retry = true // the folder itself is the problem, and nothing else depends on it
+		return l
 	case err != nil:
 		l.retry = true
 		if !errors.Is(err, vault.ErrChanging) {
-			l.failed = !errors.Is(err, fs.ErrPermission)
+			l.failed = !errors.Is(err, fs.ErrPermission) && !p.layout.InRoot(path)
 			p.recordUnreadable(path, err)
 		}
 		return l
@@ -276,7 +284,9 @@ func (p *pipeline) examineFile(path string, why watcher.Reason) scanResult {
 	doc := p.parseFile(file)
 	p.copies.record(doc.Place)
 	l.weight, l.mtime, l.retry = len(file.Data)+entryWeight*len(doc.Entries), file.ModTime, file.Unstable
-	p.subjects.recordClaim(doc, file.Unstable)
+	if doc.Place.Root == "" {
+		p.subjects.recordClaim(doc, file.Unstable)
+	}
 	p.recordProblems(path, doc)
 	k := &cachedDocument{path, file.Stamp, hash, doc}
 	if file.Unstable {
@@ -306,7 +316,7 @@ func (p *pipeline) parseFile(file vault.File) *memory.Document {
 	return p.layout.Parse(file.Path, file.Data, memory.Meta{ModTime: file.ModTime, Unstable: file.Unstable})
 }
 
-func (p *pipeline) applyUpdates(ctx context.Context, updates []index.Update) error {
+func (p *pipeline) applyUpdates(ctx context.Context, updates []index.Update, why watcher.Reason) error {
 	if len(updates) == 0 {
 		return nil
 	}
@@ -326,6 +336,9 @@ func (p *pipeline) applyUpdates(ctx context.Context, updates []index.Update) err
 		p.events.publish(ops.Change{
 			Event: api.Event{Path: u.Path, Kind: now.Kind.String(), Day: now.Day}, Before: before[i], After: after,
 		})
+		if p.embedder != nil {
+			p.embedder.Changed(u.Path, why == watcher.Event || why == watcher.Overdue)
+		}
 	}
 	return nil
 }
@@ -344,7 +357,7 @@ func (p *pipeline) reindexFiles(ctx context.Context, paths []string) error {
 		if l.update.Doc == nil {
 			continue
 		}
-		if err := p.applyUpdates(ctx, []index.Update{l.update}); err != nil {
+		if err := p.applyUpdates(ctx, []index.Update{l.update}, watcher.Verify); err != nil {
 			return err
 		}
 		p.recordResult(l)
@@ -366,8 +379,10 @@ func (p *pipeline) measureLatency(results []scanResult) {
 // cannot be read is returned as last read, if a version is known. It gets the
 // zero stamp, which no file has, so that it is applied when it can be read.
 func (p *pipeline) readForRebuild(_ context.Context, path string) (index.Update, error) {
-	file, err := p.vault.Read(path)
+	file, err := p.files.Read(path)
 	switch {
+	case errors.Is(err, vault.ErrRoot) && p.layout.InRoot(path):
+		return index.Update{Path: path}, nil // a scan adds it when the folder is back
 	case errors.Is(err, vault.ErrRoot):
 		return index.Update{}, err
 	case vault.Absent(err), errors.Is(err, fs.ErrPermission):
@@ -386,7 +401,7 @@ func (p *pipeline) readForRebuild(_ context.Context, path string) (index.Update,
 }
 
 func (p *pipeline) recordProblems(path string, doc *memory.Document) {
-	if p.compactor != nil {
+	if p.compactor != nil && doc.Place.Root == "" {
 		p.compactor.Changed(path, doc)
 	}
 	p.mu.Lock()

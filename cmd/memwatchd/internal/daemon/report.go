@@ -89,7 +89,8 @@ func (d *daemon) Report() api.Status {
 	}
 	s.ProblemCount = len(s.Problems)
 	s.Problems = s.Problems[:min(len(s.Problems), maxListed)]
-	s.LLM, s.Topic = d.modelStatus(), d.topicStatus()
+	s.LLM, s.Topic, s.Roots = d.modelStatus(), d.topicStatus(), d.rootStatus()
+	s.Share, s.Embed = d.shareStatus(), d.embedStatus()
 	s.Write, s.Compactor = d.writeStatus(), d.maintenance.status(d.config.Compactor.Enabled)
 	s.Healthy = w.Root != watcher.RootMissing && w.Held == 0 && s.Index.Problem == "" && d.writer != nil
 	return s
@@ -134,6 +135,10 @@ func (d *daemon) listProblems() []api.FileProblem {
 	for _, c := range d.subjects.listConflicts() {
 		add(c.Dir, "subject_conflict", "conflicting subject_id in its files: "+strings.Join(c.Subjects, ", "))
 	}
+	for _, text := range d.obsidian.Problems {
+		add("", "obsidian_setting", "a setting of Obsidian has no effect: "+text)
+	}
+	d.listRootProblems(add)
 	if d.writer != nil {
 		for _, text := range d.writer.Journal.Problems() {
 			add("", "journal_damaged", "journal: "+text)
@@ -171,10 +176,13 @@ func compareProblems(a, b api.FileProblem) int {
 // it, or all files if path is "".
 func (d *daemon) Check(ctx context.Context, path string) (*api.CheckAnswer, error) {
 	path = strings.TrimSuffix(path, "/")
-	among := func(p string) bool { return path == "" || p == path || strings.HasPrefix(p, path+"/") }
+	among := func(p string) bool {
+		below, ok := strings.CutPrefix(p, path)
+		return ok && (path == "" || below == "" || below[0] == '/' || strings.HasSuffix(path, ":"))
+	}
 	a := &api.CheckAnswer{Problems: []api.FileProblem{}, Conflicts: []api.ClaimConflict{}, Skipped: []api.Skipped{},
 		Differing: []api.Skipped{}}
-	tree, err := d.vault.Walk(ctx, "", nil)
+	tree, err := d.walkAll(ctx)
 	if errors.Is(err, vault.ErrRoot) {
 		return nil, api.Errorf(api.Unavailable, "%v", err)
 	}
@@ -195,7 +203,7 @@ func (d *daemon) Check(ctx context.Context, path string) (*api.CheckAnswer, erro
 		a.Files++
 		found[f.Path] = true
 		info, ok := d.index.File(f.Path)
-		file, err := d.vault.Read(f.Path)
+		file, err := d.pipeline.files.Read(f.Path)
 		a.Problems = append(a.Problems, findCredentials(f.Path, file.Data)...)
 		switch {
 		case err != nil:
@@ -211,7 +219,7 @@ func (d *daemon) Check(ctx context.Context, path string) (*api.CheckAnswer, erro
 		}
 	}
 	for p := range d.index.Known() {
-		if among(p) && !found[p] {
+		if among(p) && !found[p] && !d.inMissingRoot(p) {
 			differs(p, "is indexed but missing in the directory")
 		}
 	}
@@ -261,8 +269,8 @@ func (d *daemon) Reindex(ctx context.Context, paths []string) error {
 	if err := d.pipeline.reindexFiles(ctx, paths); err != nil {
 		return err
 	}
-	d.watcher.Rescan()
-	return d.watcher.Sync(ctx)
+	d.eachWatcher((*watcher.Watcher).Rescan)
+	return d.syncAll(ctx, rootsWait)
 }
 
 // runtimeMemory returns the bytes of system memory that the runtime holds.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"golang.org/x/sync/errgroup"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/clock"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 	"github.com/memwatchd/memwatchd/compactor"
+	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/ops"
 	"github.com/memwatchd/memwatchd/todosync"
@@ -185,6 +185,13 @@ func (d *daemon) countLinks(ctx context.Context, doc *memory.Document) (map[stri
 		return nil, nil // the subject is not a valid name
 	}
 	path := doc.Place.Path
+	resolver := &index.LinkResolver{Index: d.index, View: view, Load: func(path string) *memory.Document {
+		doc, err := d.pipeline.documents.Load(path)
+		if err != nil {
+			return nil
+		}
+		return doc.For(view)
+	}}
 	refs, err := d.index.LinksTo(ctx, view, path, doc.NameKeys())
 	if err != nil {
 		return nil, err
@@ -201,7 +208,12 @@ func (d *daemon) countLinks(ctx context.Context, doc *memory.Document) (map[stri
 				continue
 			}
 			for _, l := range e.Links {
-				if l.Anchor != "" && slices.Contains(l.Paths, path) && (ref.Path != path || l.Anchor != e.ID) {
+				if l.Anchor == "" || ref.Path == path && l.Anchor == e.ID {
+					continue
+				}
+				if to, err := resolver.Resolve(ctx, ref.Path, &l); err != nil {
+					return nil, err
+				} else if to == path {
 					links[l.Anchor]++
 				}
 			}

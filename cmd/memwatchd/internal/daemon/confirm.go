@@ -1,0 +1,129 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/memwatchd/memwatchd/index"
+	"github.com/memwatchd/memwatchd/watcher"
+)
+
+// maxRetryWait bounds the wait between attempts to complete an index that cannot
+// be written.
+const maxRetryWait = 30 * time.Second
+
+// rootsWait bounds the wait for the folders before the index counts as complete. Answers
+// that include a folder report themselves whether it has been read.
+const rootsWait = 10 * time.Second
+
+// runConfirmation confirms that the index is complete after the first scan, and each
+// time the index was opened again. epoch is the index's epoch before that scan.
+func (d *daemon) runConfirmation(ctx context.Context, epoch uint64) error {
+	for first := true; ; first = false {
+		built := raiseHeapLimit()
+		err := d.confirmIndex(ctx, epoch)
+		built()
+		blind := errors.Is(err, errUnreadable)
+		if err != nil && !blind {
+			return err
+		}
+		if first {
+			close(d.scanned)
+		}
+		for blind && d.mayMissFiles() {
+			if err := sleep(ctx, time.Second); err != nil {
+				return err
+			}
+		}
+		if blind {
+			continue // the scan that ended this was requested after the epoch was read
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-d.indexIncomplete:
+		}
+		epoch = d.index.Status().Epoch
+		d.eachWatcher((*watcher.Watcher).VerifyNow)
+	}
+}
+
+// errUnreadable is returned by cover while part of the memory cannot be read.
+var errUnreadable = errors.New("part of the memory cannot be read")
+
+// mayMissFiles reports whether unknown files may exist: the root is missing, or a
+// directory or a file that may claim its directory could not be read.
+func (d *daemon) mayMissFiles() bool {
+	return d.isRootMissing() || d.watcher.Status().Unread || d.pipeline.hasUnreadableClaim()
+}
+
+// confirmIndex waits until every file of the memory has been compared with the index,
+// and those of the folders as far as rootsWait permits, and confirms that. A scan must have been requested since the epoch was read. While part of
+// the memory cannot be read, confirmIndex confirms nothing and returns errUnreadable. The
+// order of the steps matters: see coverage in package index.
+func (d *daemon) confirmIndex(ctx context.Context, epoch uint64) error {
+	for wait := time.Second; ; wait = min(2*wait, maxRetryWait) {
+		if d.subjects.isIncomplete() {
+			d.restoreClaims() // the root may not have been there before
+		}
+		d.watcher.RecheckPaths(ctx, d.listMisplaced())
+		err := d.syncAll(ctx, rootsWait)
+		blind := d.mayMissFiles()
+		if err == nil && !blind {
+			d.subjects.markComplete()
+			err = d.index.Confirm(epoch)
+		}
+		if err == nil {
+			err = d.startWriteJobs(ctx)
+		}
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err == nil && blind:
+			d.logger.Warn("index is not complete yet", "err", errUnreadable)
+			return errUnreadable
+		case err == nil:
+			status := d.index.Status()
+			d.logger.Info("index is complete", "files", status.Files, "entries", status.Entries,
+				"took", time.Since(d.started).Round(time.Millisecond))
+			return nil
+		}
+		d.logger.Warn("index is not complete yet", "err", err)
+		if err := sleep(ctx, wait); err != nil {
+			return err
+		}
+		epoch = d.index.Status().Epoch
+		d.eachWatcher((*watcher.Watcher).Rescan)
+	}
+}
+
+// listMisplaced lists the files whose indexed kind or owner no longer matches their
+// path, because their directory became a user's directory or stopped being one.
+func (d *daemon) listMisplaced() []string {
+	if _, err := d.vault.Root(); err != nil {
+		return nil // no directory can be examined
+	}
+	var paths []string
+	for _, info := range d.index.Files(func(*index.FileInfo) bool { return true }) {
+		if place := d.pipeline.layout.Place(info.Path); info.Kind != place.Kind || info.Owner != place.Owner {
+			paths = append(paths, info.Path)
+		}
+	}
+	return paths
+}
+
+// recheckUserDirs checks every Reconcile interval whether directories became users'
+// directories: a new empty directory changes no file.
+func (d *daemon) recheckUserDirs(ctx context.Context) error {
+	for {
+		if err := sleep(ctx, d.config.Watch.Reconcile); err != nil {
+			return err
+		}
+		var mains []string // naming a directory's MEMORY.md makes the watcher's round reread the directory
+		for _, dir := range d.subjects.listChangedDirs() {
+			mains = append(mains, dir+"/MEMORY.md")
+		}
+		d.watcher.RecheckPaths(ctx, mains)
+	}
+}

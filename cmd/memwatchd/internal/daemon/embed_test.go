@@ -1,0 +1,99 @@
+package daemon
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/embed"
+	"github.com/memwatchd/memwatchd/index"
+)
+
+// newEmbedding returns a daemon with an embeddings endpoint that is not open.
+func newEmbedding(t *testing.T, endpoint string) *daemon {
+	d := &daemon{config: config.Default(), logger: slog.New(slog.DiscardHandler)}
+	d.pipeline = &pipeline{documents: new(documents)}
+	d.config.Index.Dir = t.TempDir()
+	d.config.Embed.Endpoint, d.config.Embed.Model = endpoint, "m"
+	return d
+}
+
+// TestOpenEmbedder checks the settings of the embedder: one request at a time for
+// this machine, none without an endpoint or with disabled memory.
+func TestOpenEmbedder(t *testing.T) {
+	for endpoint, workers := range map[string]int{"http://127.0.0.1:1/v1": 1, "http://localhost:1/v1": 1,
+		"https://10.0.0.7/v1": 2, "": 0} {
+		for _, enabled := range []bool{true, false} {
+			d := newEmbedding(t, endpoint)
+			d.config.Memory.Enabled = enabled
+			if err := d.openEmbedder(); err != nil {
+				t.Fatal(err)
+			}
+			got := 0
+			if d.embedder != nil {
+				got = d.embedder.Workers
+				d.embedder.Close()
+			} else if entries, err := os.ReadDir(d.config.Index.Dir); len(entries) != 0 || err != nil || d.embedStatus() != nil {
+				t.Errorf("%q: %v, %v", endpoint, entries, err)
+			}
+			if enabled && got != workers || !enabled && got != 0 {
+				t.Errorf("%q, enabled %v: %d workers", endpoint, enabled, got)
+			}
+		}
+	}
+}
+
+// TestOpenEmbedderFails checks that a key that other users can read keeps the daemon
+// from starting, and that vectors that cannot be opened do not.
+func TestOpenEmbedderFails(t *testing.T) {
+	d := newEmbedding(t, "http://127.0.0.1:1")
+	d.config.Embed.KeyFile = filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(d.config.Embed.KeyFile, []byte("sk-1"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.openEmbedder(); err == nil || !strings.HasPrefix(err.Error(), "embed.key_file: ") {
+		t.Errorf("starting with a key that others can read: %v", err)
+	}
+	d = newEmbedding(t, "http://127.0.0.1:1")
+	if err := os.WriteFile(d.vectorsDir(), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.openEmbedder(); err != nil || d.embedder != nil {
+		t.Errorf("%v, %v", d.embedder, err)
+	}
+	if s := d.embedStatus(); s == nil || s.LastError == "" || s.FailedAt.IsZero() {
+		t.Errorf("%+v", s)
+	}
+	if err := d.purgeVectors(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestVectorLines checks the lines of dumped vectors: the key is the beginning of the
+// SHA-256 of the text. Invalid lines are rejected.
+func TestVectorLines(t *testing.T) {
+	sum := sha256.Sum256([]byte("a text"))
+	v := vectorLine(embed.Vector{Bytes: []int8{-1, 127}, TextRef: index.TextRef{Key: index.TextKey(binary.LittleEndian.Uint64(sum[:]))}})
+	if string(v.Key) != string(sum[:8]) || string(v.Vector) != "\xff\x7f" || v.Visibility != "private_only" {
+		t.Errorf("%+v", v)
+	}
+	const space = `{"model":"m","dimensions":0,"text_prefix":"","probe":[0.6,0.8]}` + "\n"
+	for lines, want := range map[string]string{
+		"":      "lines: the first line is not the space of vectors",
+		"{}\n":  "lines: the first line is not the space of vectors",
+		"[1]\n": "lines: the first line is not the space of vectors",
+		space + `{"owner":"o","visibility":"public_ok","key":"AAAAAAAAAAE=","vector":"TA=="}`:         "lines: line 2 is not a vector of 2 dimensions",
+		space + `{"owner":"o","visibility":"everybody","key":"AAAAAAAAAAE=","vector":"TGU="}`:         "lines: line 2 is not a vector of 2 dimensions",
+		space + `{"owner":"o","visibility":"public_ok","key":"AAE=","vector":"TGU="}`:                 "lines: line 2 is not a vector of 2 dimensions",
+		space + `{"owner":"o","visibility":"public_ok","key":"AAAAAAAAAAE=","vector":"TGU="}` + "\nx": "lines: line 3 is not a vector of 2 dimensions",
+	} {
+		if _, err := (vectorCopier{new(embed.Embedder)}).LoadVectors(lines); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", lines, err, want)
+		}
+	}
+}

@@ -1,0 +1,527 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
+	"github.com/memwatchd/memwatchd/memory"
+)
+
+// ownerInPrivate are the fields of a request of the owner in private.
+var ownerInPrivate = object{"subject": rootOwner, "context": "private"}
+
+// withFolders returns a configuration with folders beside the memory directory.
+func withFolders(folders ...config.Root) func(*config.Config, string) {
+	return func(c *config.Config, _ string) { c.Memory.Roots = append(c.Memory.Roots, folders...) }
+}
+
+// searchPaths returns the paths of the hits of a search.
+func (g *target) searchPaths(t testing.TB, c *http.Client, request object) []string {
+	t.Helper()
+	var answer struct {
+		Hits  []struct{ Path string }
+		Index struct{ Synced, Degraded bool }
+	}
+	if err := json.Unmarshal([]byte(g.mustSend(t, c, "search", mergeObjects(request, ownerInPrivate))), &answer); err != nil {
+		t.Fatal(err)
+	}
+	if !answer.Index.Synced || answer.Index.Degraded {
+		t.Errorf("search %v: %+v", request, answer.Index)
+	}
+	paths := []string{}
+	for _, h := range answer.Hits {
+		paths = append(paths, h.Path)
+	}
+	return paths
+}
+
+// wantPaths checks the paths of the hits of a search, in any order.
+func (g *target) wantPaths(t testing.TB, c *http.Client, request object, want ...string) {
+	t.Helper()
+	got := g.searchPaths(t, c, request)
+	slices.Sort(got)
+	if diff := cmp.Diff(append([]string{}, want...), got); diff != "" {
+		t.Errorf("search %v (-want +got):\n%s", request, diff)
+	}
+}
+
+// TestRoots checks which operations return the text of a folder beside the memory
+// directory.
+func TestRoots(t *testing.T) {
+	isolateHome(t)
+	main, vaultDir := filepath.Join(t.TempDir(), "m"), filepath.Join(t.TempDir(), "v")
+	writeTree(t, main, map[string]string{"MEMORY.md": "- Zebra in the memory\n", "notes/a.md": "A zebra.\n"}, time.Now())
+	writeTree(t, vaultDir, map[string]string{
+		"notes/a.md": "---\nsubject_id: bob\n---\n# Zoo\n\nThe zebra of the vault, see [[b]]. #animal\n\n- [ ] feed the zebra\n",
+		"notes/b.md": "About quaggas.\n", "Templates/t.md": "A zebra template.\n", ".trash/x.md": "A zebra in the trash.\n",
+		"notes/c.sync-conflict-20260205-101010-ABCDEFG.md": "A lost quagga.\n", "notes/c.md": "Nothing.\n",
+	}, time.Now())
+	g := startTarget(t, main, withFolders(config.Root{Name: "vault", Path: vaultDir, Kind: "obsidian"}))
+	c := g.dial("s")
+	g.wantPaths(t, c, object{"query": "zebra"}, "MEMORY.md", "notes/a.md", "vault:notes/a.md", "vault:notes/a.md")
+	g.wantPaths(t, c, object{"query": "zebra", "roots": []string{"vault"}}, "vault:notes/a.md", "vault:notes/a.md")
+	g.wantPaths(t, c, object{"query": "zebra", "roots": []string{"memory"}}, "MEMORY.md", "notes/a.md")
+	g.wantPaths(t, c, object{"query": "zebra", "tags": []string{"animal"}}, "vault:notes/a.md")
+	g.wantPaths(t, c, object{"query": "zebra", "path": "vault:notes"}, "vault:notes/a.md", "vault:notes/a.md")
+	g.wantPaths(t, c, object{"query": "zebra", "path": "notes"}, "notes/a.md")
+	g.wantPaths(t, c, object{"query": "lost quagga", "group": "file"}, "vault:notes/b.md",
+		"vault:notes/c.sync-conflict-20260205-101010-ABCDEFG.md")
+
+	if body := g.mustSend(t, c, "get", mergeObjects(object{"path": "vault:notes/b.md"}, ownerInPrivate)); !strings.Contains(body, "quaggas") {
+		t.Error(body)
+	}
+	var files struct{ Files []struct{ Path string } }
+	for request, want := range map[string]int{`{}`: 2, `{"roots":["vault"]}`: 4, `{"path":"vault:notes"}`: 4, `{"roots":["memory","vault"]}`: 6} {
+		r := object{}
+		json.Unmarshal([]byte(request), &r)
+		json.Unmarshal([]byte(g.mustSend(t, c, "files", mergeObjects(r, ownerInPrivate))), &files)
+		if len(files.Files) != want {
+			t.Errorf("files %s: %v", request, files.Files)
+		}
+	}
+	for _, p := range []probe{
+		{"recent", object{"hours": 10000, "limit": 100}}, {"load", object{"days": 30}}, {"todos", object{"state": "all"}},
+		{"context", object{}}, {"context", object{"format": "relevant", "query": "zebra zoo"}}, {"context", object{"format": "full"}},
+		{"export", object{}}, {"complete", object{"what": "path"}}, {"complete", object{"what": "tag"}},
+		{"complete", object{"what": "subject"}}, {"item_list", object{}}, {"journal", object{}}, {"files", object{}},
+	} {
+		body := g.mustSend(t, c, p.operation, mergeObjects(p.request, ownerInPrivate))
+		if strings.Contains(body, "vault") || strings.Contains(body, "Zoo") || strings.Contains(body, "animal") {
+			t.Errorf("%s %v: %s", p.operation, p.request, body)
+		}
+	}
+	body := g.mustSend(t, c, "context", mergeObjects(object{"format": "relevant", "query": "zebra zoo", "roots": []string{"vault"}}, ownerInPrivate))
+	if !strings.Contains(body, "vault:notes/a.md") {
+		t.Error(body)
+	}
+	if status, body := g.sendRequest(t, c, "search", mergeObjects(object{"query": "zebra", "roots": []string{"vaults"}}, ownerInPrivate)); status != http.StatusBadRequest {
+		t.Error(status, body)
+	}
+	// The ids of a folder neither change the rank of entries of the memory nor hide them.
+	writeTree(t, main, map[string]string{"port.md": "- The gnu port is 1 <!-- id=port -->\n"}, time.Now())
+	writeTree(t, vaultDir, map[string]string{"port.md": "- The gnu port is 2 <!-- id=port -->\n- The gnu port is 3 <!-- id=three supersedes=port -->\n"}, time.Now())
+	g.wantPaths(t, c, object{"query": "gnu"}, "port.md", "vault:port.md", "vault:port.md")
+	body = g.mustSend(t, c, "search", mergeObjects(object{"query": "gnu", "path": "port.md"}, ownerInPrivate))
+	if strings.Contains(body, "superseded") {
+		t.Error(body)
+	}
+	if body := g.mustSend(t, c, "get", mergeObjects(object{"id": "port"}, ownerInPrivate)); !strings.Contains(body, `"path":"port.md"`) {
+		t.Error(body)
+	}
+	body = g.mustSend(t, c, "search", mergeObjects(object{"query": "gnu", "roots": []string{"vault"}}, ownerInPrivate))
+	if !strings.Contains(body, `"superseded_by":{"id":"vault:port.md#three"`) {
+		t.Error(body)
+	}
+	body = g.mustSend(t, c, "check", mergeObjects(object{}, ownerInPrivate))
+	if !strings.Contains(body, `"files":8`) || !strings.Contains(body, `"differing":[]`) {
+		t.Error(body)
+	}
+}
+
+// A treeState is the state of a directory tree: contents, modes and times.
+func treeState(t testing.TB, dir string) map[string]string {
+	t.Helper()
+	state := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := e.Info()
+		if err != nil {
+			return err
+		}
+		text := ""
+		if info.Mode().IsRegular() {
+			data, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			text = string(data)
+		}
+		state[path] = fmt.Sprint(info.Mode(), info.ModTime().UnixNano(), text)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return state
+}
+
+// watchChanges counts the changes below a directory until the test ends.
+func watchChanges(t testing.TB, dir string) *atomic.Int64 {
+	t.Helper()
+	w, err := fsnotify.NewWatcher()
+	if err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() { w.Close() })
+	err = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err == nil && e.IsDir() {
+			err = w.Add(path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var changes atomic.Int64
+	go func() {
+		for ev := range w.Events {
+			t.Logf("changed: %v", ev)
+			changes.Add(1)
+		}
+	}()
+	return &changes
+}
+
+// uniqueWord returns a word of letters that no other number has.
+func uniqueWord(n int) string {
+	const digits = "bdfgklmnpz"
+	word := "x"
+	for _, c := range fmt.Sprintf("%04d", n) {
+		word += string(digits[c-'0']) + "o"
+	}
+	return word + "x"
+}
+
+// newVault generates the notes of a vault, with frontmatter, links, tasks, tags and
+// all that would make memwatchd write to files of the memory directory.
+func newVault(r *rand.Rand, notes int) map[string]string {
+	words := strings.Fields("harbour lantern orchid granite saddle violet copper meadow compass juniper velvet canyon")
+	files := map[string]string{
+		"MEMORY.md": "---\nsubject_id: bob\n---\n- remember the lantern\n", "memory/2026-02-05.md": "## Tasks\n\n- [ ] call the harbour\n",
+		"_longterms/bob/_index.md": strings.Repeat("- one of very many items\n", 200), "2026-02-05/s.md": "---\ntasks: 3/9\n---\n## Tasks\n\n- [ ] call the harbour\n",
+		".obsidian/app.json": "{}", ".obsidian/templates.json": `{"folder": "Meta/Forms"}`, "Meta/Forms/day.md": "harbour form\n",
+		".obsidian/plugins/templater-obsidian/data.json": `{"templates_folder": "Meta/Templater"}`, "Meta/Templater/week.md": "harbour form\n",
+		"_longterms/_identities.yaml": "links:\n  telegram:1: owner\n", "image.png": "PNG", ".memwatchdignore": "ignored.md\n", "ignored.md": "harbour\n",
+	}
+	for i := range notes {
+		var b strings.Builder
+		fmt.Fprintf(&b, "---\ntags: [%s, n%d]\n---\n# Note %d\n\n", words[r.IntN(len(words))], i%7, i)
+		for range 1 + r.IntN(5) {
+			fmt.Fprintf(&b, "- %s %s %s %s, see [[Note %d]] #area/%s\n", words[r.IntN(len(words))], words[r.IntN(len(words))],
+				words[r.IntN(len(words))], uniqueWord(i), r.IntN(notes), words[r.IntN(len(words))])
+		}
+		if i%5 == 0 {
+			b.WriteString("\n## Tasks\n\n- [ ] call the harbour\n- [x] done already\n")
+		}
+		files[fmt.Sprintf("Area %d/Note %d.md", i%23, i)] = b.String()
+	}
+	return files
+}
+
+// TestNothingIsWrittenToRoots checks that no operation and no job changes anything
+// below a folder of 2,000 notes, and that each write to it is refused.
+func TestNothingIsWrittenToRoots(t *testing.T) {
+	isolateHome(t)
+	main, dir := filepath.Join(t.TempDir(), "m"), filepath.Join(t.TempDir(), "v")
+	writeTree(t, main, map[string]string{
+		"MEMORY.md": "- a zebra\n", "memory/2026-02-05.md": "## Tasks\n\n- [x] call the harbour\n", "memory/2026-02-06.md": "## Tasks\n\n- [ ] call the harbour\n",
+	}, time.Now().Add(-time.Hour))
+	r := rand.New(rand.NewPCG(1, 2))
+	notes := 2000
+	writeTree(t, dir, newVault(r, notes), time.Now().Add(-time.Hour))
+	before, changes := treeState(t, dir), watchChanges(t, dir)
+	began := time.Now()
+	g := startTarget(t, main, func(c *config.Config, base string) {
+		withFolders(config.Root{Name: "vault", Path: dir, Kind: "obsidian"})(c, base)
+		c.Write.Quiet, c.Conflicts.Auto = 0, "additions"
+	})
+	t.Logf("%d notes are found after %v", notes, time.Since(began).Round(time.Millisecond))
+	c := g.dial("s")
+	const path = "vault:Area 1/Note 1.md"
+	for i := range 20 {
+		if got := g.searchPaths(t, c, object{"query": uniqueWord(i), "group": "file"}); !slices.Equal(got,
+			[]string{fmt.Sprintf("vault:Area %d/Note %d.md", i%23, i)}) {
+			t.Errorf("%s: %v", uniqueWord(i), got)
+		}
+	}
+	if got := g.searchPaths(t, c, object{"query": "harbour form", "group": "file", "limit": 100, "exclude": "Note"}); slices.Contains(got, "vault:Meta/Forms/day.md") {
+		t.Error("a template is found")
+	}
+	for _, hidden := range []string{"vault:ignored.md", "vault:Meta/Forms/day.md", "vault:Meta/Templater/week.md", "vault:.obsidian/app.json", "vault:image.png", "vault:../m/MEMORY.md"} {
+		if status, body := g.sendRequest(t, c, "get", mergeObjects(object{"path": hidden}, ownerInPrivate)); status != http.StatusNotFound {
+			t.Errorf("%s: %d %s", hidden, status, body)
+		}
+	}
+	var found struct{ Hits []struct{ ID string } }
+	if err := json.Unmarshal([]byte(g.mustSend(t, c, "search", mergeObjects(object{"query": uniqueWord(1), "count": true}, ownerInPrivate))), &found); err != nil {
+		t.Fatal(err)
+	}
+	id := found.Hits[0].ID
+	var file struct{ Hash, Text string }
+	if err := json.Unmarshal([]byte(g.mustSend(t, c, "get", mergeObjects(object{"path": path}, ownerInPrivate))), &file); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []probe{
+		{"write", object{"path": "vault:new.md", "text": "x\n"}}, {"write", object{"path": "vault:notes/x/new.md", "text": "x\n"}},
+		{"write", object{"path": path, "text": "x\n"}}, {"write", object{"path": path, "text": "x\n", "hash": file.Hash}},
+		{"edit", object{"path": path, "old_text": uniqueWord(1), "new_text": "x"}}, {"edit", object{"path": "vault:gone.md", "old_text": "a", "new_text": "b"}},
+		{"todo", object{"id": id, "state": "done"}}, {"todo", object{"id": "vault:2026-02-05/s.md#x", "state": "done"}},
+		{"forget", object{"ids": []string{id}}}, {"conflicts_merge", object{"path": path}}, {"restore", object{"id": id}},
+		{"compact", object{"path": "vault:_longterms/bob/_index.md"}},
+	} {
+		status, body := g.sendRequest(t, c, p.operation, mergeObjects(p.request, ownerInPrivate))
+		t.Logf("%s %v: %d %.300s", p.operation, p.request, status, body)
+		if status == http.StatusOK {
+			t.Errorf("%s %v: %s", p.operation, p.request, body)
+		}
+	}
+	// These change the memory, or what is known of all files.
+	for _, p := range []probe{
+		{"todo", object{"text": "call the harbour", "state": "done"}}, {"forget", object{"match": uniqueWord(2)}},
+		{"check", object{"fix": true}}, {"check", object{"fix": true, "path": "vault:2026-02-05"}}, {"compact", object{}},
+		{"compress", object{"dry_run": false}}, {"rebuild", object{}}, {"conflicts_merge", object{}}, {"note", object{"text": "vault: lantern"}},
+		{"remember", object{"text": "the lantern is new", "evidence": []string{path}}}, {"sync", object{}},
+	} {
+		status, body := g.sendRequest(t, c, p.operation, mergeObjects(p.request, ownerInPrivate))
+		t.Logf("%s %v: %d %.300s", p.operation, p.request, status, body)
+	}
+	g.daemon.watcher.VerifyNow()
+	g.mustSend(t, c, "sync", ownerInPrivate)
+	if err := g.stop(); err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff(before, treeState(t, dir)); diff != "" {
+		t.Errorf("the folder has changed:\n%s", diff)
+	}
+	if n := changes.Load(); n > 0 {
+		t.Errorf("%d changes were seen", n)
+	}
+	for path := range treeState(t, main) {
+		if strings.Contains(path, "vault:") {
+			t.Errorf("%s was created", path)
+		}
+	}
+}
+
+// TestSavesInRootsAreFound checks that a search finds what was saved in a folder
+// right before it.
+func TestSavesInRootsAreFound(t *testing.T) {
+	isolateHome(t)
+	main, dir := filepath.Join(t.TempDir(), "m"), filepath.Join(t.TempDir(), "v")
+	writeTree(t, main, map[string]string{"a.md": "A zebra.\n"}, time.Now())
+	writeTree(t, dir, newVault(rand.New(rand.NewPCG(3, 4)), 50), time.Now())
+	g := startTarget(t, main, withFolders(config.Root{Name: "vault", Path: dir}))
+	c := g.dial("s")
+	for i := range 60 {
+		path, word := fmt.Sprintf("deep%d/er/n%d.md", i%5, i%20), "zorb"+uniqueWord(i)
+		name := filepath.Join(dir, path)
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte("A line with "+word+".\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		g.wantPaths(t, c, object{"query": word, "typos": "keep"}, "vault:"+path)
+		if i%3 == 0 {
+			if err := os.Remove(name); err != nil {
+				t.Fatal(err)
+			}
+			g.wantPaths(t, c, object{"query": word, "typos": "keep"})
+		}
+	}
+}
+
+// rootProblems returns the problems of the folders.
+func (g *target) rootProblems() (list []string) {
+	for _, p := range g.daemon.Report().Problems {
+		if strings.HasPrefix(p.Code, "root_") {
+			list = append(list, p.Code+" "+p.Message)
+		}
+	}
+	return list
+}
+
+// TestBrokenRoots checks that folders that cannot be used are problems of the status
+// and affect nothing else.
+func TestBrokenRoots(t *testing.T) {
+	isolateHome(t)
+	base := t.TempDir()
+	main, good, away := filepath.Join(base, "m"), filepath.Join(base, "good"), filepath.Join(base, "away")
+	writeTree(t, main, map[string]string{"a.md": "A zebra.\n", "sub/b.md": "Another zebra.\n"}, time.Now())
+	writeTree(t, good, map[string]string{"c.md": "A good zebra.\n", "in/d.md": "x\n"}, time.Now())
+	if err := os.Symlink(filepath.Join(main, "sub"), filepath.Join(base, "link")); err != nil {
+		t.Fatal(err)
+	}
+	g := startTarget(t, main, withFolders(
+		config.Root{Name: "good", Path: good}, config.Root{Name: "away", Path: away},
+		config.Root{Name: "No Name", Path: good}, config.Root{Name: "good", Path: base + "/other"}, config.Root{Name: "memory", Path: base + "/x"},
+		config.Root{Name: "nopath"}, config.Root{Name: "inside", Path: filepath.Join(main, "sub")},
+		config.Root{Name: "above", Path: base}, config.Root{Name: "link", Path: filepath.Join(base, "link")},
+	))
+	c := g.dial("s")
+	// above is in conflict with good, and inside and link with each other, too.
+	want := map[string]string{"away": "no such file", `"No Name"`: "lower-case", `"good"`: "same name", `"memory"`: "memory directory itself",
+		`"nopath"`: "path is missing", "inside": "overlaps " + main, "above": "overlaps " + main, "link": "overlaps " + main, "good:": "overlaps " + base}
+	waitUntil(t, "the folders are examined", func() bool { return len(g.rootProblems()) == len(want) })
+	for name, text := range want {
+		if !slices.ContainsFunc(g.rootProblems(), func(p string) bool {
+			return strings.Contains(p, "folder "+name) && strings.Contains(p, text)
+		}) {
+			t.Errorf("no problem of %s: %s", name, strings.Join(g.rootProblems(), "\n"))
+		}
+	}
+	g.wantPaths(t, c, object{"query": "zebra"}, "a.md", "sub/b.md")
+	if !g.daemon.Report().Healthy {
+		t.Error("the daemon is not healthy")
+	}
+}
+
+// TestRootComesBack checks that the text of a folder that is missing is not found,
+// and is found when the folder is back.
+func TestRootComesBack(t *testing.T) {
+	isolateHome(t)
+	base := t.TempDir()
+	main, dir := filepath.Join(base, "m"), filepath.Join(base, "v")
+	writeTree(t, main, map[string]string{"a.md": "A zebra.\n"}, time.Now())
+	writeTree(t, dir, map[string]string{"c.md": "A good zebra.\n"}, time.Now())
+	g := startTarget(t, main, withFolders(config.Root{Name: "vault", Path: dir}))
+	c := g.dial("s")
+	g.wantPaths(t, c, object{"query": "zebra"}, "a.md", "vault:c.md")
+	for i := range 2 {
+		if err := os.Rename(dir, dir+"-away"); err != nil {
+			t.Fatal(err)
+		}
+		g.wantPaths(t, c, object{"query": "zebra"}, "a.md")
+		if status, body := g.sendRequest(t, c, "search", mergeObjects(object{"query": "zebra", "roots": []string{"vault"}}, ownerInPrivate)); errorCode(t, body) != api.Unavailable {
+			t.Error(status, body)
+		}
+		if list := g.rootProblems(); len(list) != 1 {
+			t.Errorf("%q", list)
+		}
+		g.mustSend(t, c, "rebuild", ownerInPrivate)
+		if err := os.WriteFile(dir+"-away/d.md", fmt.Appendf(nil, "Zebra %d.\n", i), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(dir+"-away", dir); err != nil {
+			t.Fatal(err)
+		}
+		g.wantPaths(t, c, object{"query": "zebra"}, "a.md", "vault:c.md", "vault:d.md")
+		if list := g.rootProblems(); len(list) != 0 {
+			t.Errorf("%q", list)
+		}
+	}
+	// The folder becomes a part of the memory directory, which has other readers.
+	if err := os.Rename(dir, filepath.Join(main, "moved")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Join(main, "moved"), dir); err != nil {
+		t.Fatal(err)
+	}
+	g.wantPaths(t, c, object{"query": "zebra"}, "a.md", "moved/c.md", "moved/d.md")
+	if list := g.rootProblems(); len(list) != 1 { // it is missing between the two calls, and overlaps afterwards
+		t.Errorf("%q", list)
+	}
+}
+
+// TestMemoryMovesIntoRoot checks that a folder is not read once the memory directory,
+// whose path leads there through a link, is a part of it.
+func TestMemoryMovesIntoRoot(t *testing.T) {
+	isolateHome(t)
+	base := t.TempDir()
+	main, dir := filepath.Join(base, "m"), filepath.Join(base, "v")
+	writeTree(t, main, map[string]string{"a.md": "A zebra.\n"}, time.Now())
+	writeTree(t, dir, map[string]string{"c.md": "A good zebra.\n"}, time.Now())
+	g := startTarget(t, main, withFolders(config.Root{Name: "vault", Path: dir, Owner: "carol"}))
+	c := g.dial("s")
+	search := func() string {
+		t.Helper()
+		return g.mustSend(t, c, "search", object{"query": "zebra", "subject": "carol", "context": "private"})
+	}
+	if body := search(); !strings.Contains(body, "vault:c.md") {
+		t.Fatal(body)
+	}
+	if err := os.Rename(main, filepath.Join(dir, "memory")); err != nil {
+		t.Fatal(err)
+	}
+	for linked := range 2 {
+		if linked == 1 {
+			if err := os.Symlink(filepath.Join(dir, "memory"), main); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 3 {
+			if body := search(); strings.Contains(body, "vault:") {
+				t.Errorf("carol finds %s", body)
+			}
+			if list := g.rootProblems(); len(list) != 1 || !strings.Contains(list[0], "overlap") {
+				t.Errorf("%q", list)
+			}
+		}
+	}
+	g.wantPaths(t, c, object{"query": "zebra"}, "a.md")
+	for path := range g.daemon.pipeline.index.Known() {
+		if strings.HasPrefix(path, "vault:memory/") {
+			t.Errorf("%s is in the index", path)
+		}
+	}
+}
+
+// A blockedDisk is the disk of a folder whose walks end after its release.
+type blockedDisk struct {
+	*rootDisk
+	release chan struct{}
+}
+
+// Walk implements [watcher.Disk].
+func (d blockedDisk) Walk(ctx context.Context, from string, enter func(memory.Directory)) (*memory.Tree, error) {
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-d.release:
+		return d.rootDisk.Walk(ctx, from, enter)
+	}
+}
+
+// TestSlowRoot checks that nothing waits for a folder that is still being read, except
+// answers that include it.
+func TestSlowRoot(t *testing.T) {
+	isolateHome(t)
+	main, dir := filepath.Join(t.TempDir(), "m"), filepath.Join(t.TempDir(), "v")
+	writeTree(t, main, map[string]string{"a.md": "A zebra.\n"}, time.Now())
+	writeTree(t, dir, map[string]string{"c.md": "A good zebra.\n"}, time.Now())
+	release := make(chan struct{})
+	g := &target{t: t, root: main, base: shortDir(t), beforeRun: func(d *daemon) {
+		d.roots[0].watcher.Disk = blockedDisk{d.roots[0].disk, release}
+	}}
+	g.startDaemon(func(c *config.Config, base string) {
+		withFolders(config.Root{Name: "vault", Path: dir})(c, base)
+		c.IPC.SyncTimeout = 2 * time.Second
+	})
+	g.waitComplete()
+	c := g.dial("s")
+	synced := func(request object) bool {
+		t.Helper()
+		body := g.mustSend(t, c, "search", mergeObjects(mergeObjects(object{"query": "zebra"}, request), ownerInPrivate))
+		return strings.Contains(body, `"synced":true`)
+	}
+	waitUntil(t, "the memory is searched", func() bool { return synced(object{"roots": []string{"memory"}}) })
+	if status, body := g.sendRequest(t, c, "forget", mergeObjects(object{"match": "okapi"}, ownerInPrivate)); status != http.StatusOK {
+		t.Errorf("forget: %d %s", status, body)
+	}
+	for _, request := range []object{{}, {"roots": []string{"vault"}}, {"roots": []string{"memory", "vault"}}} {
+		if synced(request) {
+			t.Errorf("%v: the answer is said to include all of the folder", request)
+		}
+	}
+	close(release)
+	waitUntil(t, "the folder is searched", func() bool { return synced(object{}) })
+	g.wantPaths(t, c, object{"query": "zebra"}, "a.md", "vault:c.md")
+}

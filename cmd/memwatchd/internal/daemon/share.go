@@ -1,0 +1,248 @@
+package daemon
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/clock"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
+	"github.com/memwatchd/memwatchd/index"
+	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/ops"
+	"github.com/memwatchd/memwatchd/share"
+	"github.com/memwatchd/memwatchd/vault"
+	"github.com/memwatchd/memwatchd/weaviate"
+)
+
+// A sharing publishes entries to a shared store, and searches those of other
+// machines there.
+type sharing struct {
+	*share.Publisher
+	reader *share.Reader // nil if the store is not asked
+	client *weaviate.Client
+	await  func(context.Context) error // waits until every file has been seen
+	url    string
+	owner  string
+}
+
+var _ ops.Publisher = (*sharing)(nil)
+
+// openShare opens the outbox of the configured store. It returns nil if none is
+// configured or memory is disabled. An unreadable key is an error, because the
+// user who configured it is still present at startup.
+func (d *daemon) openShare() (*sharing, error) {
+	c := &d.config.Share
+	if c.Weaviate.URL == "" || !d.config.Memory.Enabled {
+		return nil, nil
+	}
+	if err := vault.PrivateDir(c.Spool); err != nil {
+		return nil, err
+	}
+	lock, err := vault.AcquireLock(filepath.Join(c.Spool, "lock"),
+		vault.Holder{PID: os.Getpid(), Socket: d.config.Socket()})
+	if err != nil {
+		return nil, fmt.Errorf("share.spool: %w", err)
+	}
+	d.locks = append(d.locks, lock)
+	host, err := shareHost(c.Host, c.Spool)
+	if err != nil {
+		return nil, fmt.Errorf("share.host: %w", err)
+	}
+	s := &sharing{url: c.Weaviate.URL, owner: d.config.Memory.Owner, await: d.awaitKnown, client: &weaviate.Client{
+		URL: c.Weaviate.URL, Prefix: c.Weaviate.Prefix, Replicas: c.Weaviate.Replicas, Timeout: c.Weaviate.Timeout,
+		QueryTimeout: c.Weaviate.QueryTimeout + time.Second, // that of the reader is shorter
+	}}
+	if u, err := url.Parse(c.Weaviate.URL); err == nil && u.Scheme == "http" && !config.IsLoopback(u.Hostname()) {
+		d.logger.Warn("requests to the shared store are not encrypted", "host", u.Hostname())
+	}
+	if c.Weaviate.KeyFile != "" {
+		s.client.Key = func() (string, error) { return config.ReadKey(c.Weaviate.KeyFile) }
+		if _, err := s.client.Key(); err != nil {
+			return nil, fmt.Errorf("share.weaviate.key_file: %w", err)
+		}
+	}
+	if c.Weaviate.CAFile != "" {
+		text, err := os.ReadFile(c.Weaviate.CAFile)
+		s.client.Roots = x509.NewCertPool()
+		if err == nil && !s.client.Roots.AppendCertsFromPEM(text) {
+			err = errors.New("no certificate in PEM form")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("share.weaviate.ca_file: %w", err)
+		}
+	}
+	breaker := new(share.Breaker)
+	s.Publisher = &share.Publisher{
+		Store: s.client, Breaker: breaker, Source: indexedFiles{d}, Dir: c.Spool, MaxSpool: int64(c.SpoolMax),
+		Timeout: c.Weaviate.Timeout, Tombstones: c.Tombstones, Logger: d.logger, Now: clock.Now,
+		Init:  func(ctx context.Context) error { _, err := s.client.Init(ctx); return err },
+		Ready: func(ctx context.Context) error { _, err := s.client.Ready(ctx); return err },
+		Rules: share.Rules{Host: host, Publish: c.Publish, Private: c.Private, Subject: d.sharedSubject,
+			Terms: func(text string) string { return d.index.Terms(text) }},
+	}
+	if c.Query {
+		s.reader = &share.Reader{Store: s.client, Breaker: breaker, Host: host, Private: c.Private, Trust: c.Trust,
+			Timeout: c.Weaviate.QueryTimeout,
+			Terms:   func(q index.Query) string { return d.index.QueryTerms(q) }}
+	}
+	return s, s.Open()
+}
+
+// Close closes the outbox and the connections.
+func (s *sharing) Close() error {
+	s.client.Close()
+	return s.Publisher.Close()
+}
+
+// shareHost returns the name of this machine in the store. If none is configured, it
+// makes one and keeps it in dir, because the host name alone may not be unique.
+func shareHost(configured, dir string) (string, error) {
+	if configured != "" {
+		return configured, nil
+	}
+	path := filepath.Join(dir, "host")
+	text, err := vault.ReadState(path)
+	if name := strings.TrimSpace(string(text)); err == nil && memory.ValidHost(name) == nil {
+		return name, nil
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	name, err := os.Hostname()
+	if err != nil {
+		return "", err
+	}
+	name, _, _ = strings.Cut(strings.ToLower(name), ".")
+	name = name[:min(len(name), 40)] + "-" + strings.ToLower(rand.Text()[:4])
+	if err := memory.ValidHost(name); err != nil {
+		return "", fmt.Errorf("set it: the host name cannot be used: %w", err)
+	}
+	return name, vault.WriteState(path, []byte(name+"\n"))
+}
+
+// sharedSubject returns the subject of an owner key, or the key itself, which is not
+// published, if the subject cannot read the entries of the key on this machine.
+func (d *daemon) sharedSubject(owner string) string {
+	subject := d.subjects.subjectOf(owner)
+	if subject == owner {
+		return subject
+	}
+	view, err := d.subjects.View(memory.Scope{Subject: subject, Context: memory.Private})
+	if err != nil || !view.Readable(memory.Partition{Owner: owner, Visibility: memory.PublicOK}) {
+		return owner
+	}
+	return subject
+}
+
+// runShare publishes changes, once every file has been seen.
+func (d *daemon) runShare(ctx context.Context) error {
+	if err := d.awaitKnown(ctx); err != nil {
+		return err
+	}
+	return d.share.Run(ctx)
+}
+
+// watchShare passes changed files to the publisher. A changed claim affects other
+// files of the directory, too.
+func (d *daemon) watchShare(ctx context.Context) error {
+	return d.pipeline.events.subscribe(ctx, func(c ops.Change) error {
+		switch {
+		case c.Event.Event == "lost", c.Before.Claim != c.After.Claim:
+			d.share.Changed("")
+		case c.Path != "":
+			d.share.Changed(c.Path)
+		}
+		return nil
+	})
+}
+
+// Push executes a step of sharing at the request of a user, once every file has been
+// seen: files that have not would count as removed.
+func (s *sharing) Push(ctx context.Context, step string) (share.Comparison, error) {
+	if err := s.await(ctx); err != nil {
+		return share.Comparison{}, err
+	}
+	switch step {
+	case "init":
+		return s.Create(ctx)
+	case "verify":
+		return s.Verify(ctx)
+	}
+	return share.Comparison{}, s.Flush(ctx)
+}
+
+// Plan returns what the configuration publishes.
+func (s *sharing) Plan(ctx context.Context, show func(memory.Partition) bool) (*api.SharePlan, error) {
+	plan, err := s.Publisher.Plan(ctx, show)
+	if err == nil {
+		plan.Problem = s.ownerProblem()
+	}
+	return plan, err
+}
+
+// ownerProblem explains why entries of the default owner are not published.
+func (s *sharing) ownerProblem() string {
+	if s.owner != share.DefaultOwner || len(s.Rules.Publish) == 0 {
+		return ""
+	}
+	return `entries of the default owner "owner" are not published: set memory.owner to a name of your own`
+}
+
+// Status returns the state of sharing.
+func (s *sharing) Status() api.ShareStatusAnswer {
+	p := s.Publisher.Status()
+	a := api.ShareStatusAnswer{ShareStatus: api.ShareStatus{
+		URL: s.url, Host: s.Rules.Host, State: p.State, Published: p.Published, Spooled: p.Spooled, Bytes: p.Bytes,
+		Refused: len(p.Refused), LastOK: p.LastOK.UTC(), LastError: p.LastError, Verified: p.Verified.UTC(),
+		Problem: p.Problem,
+	}}
+	for _, r := range p.Refused {
+		a.Refusals = append(a.Refusals, api.ShareRefusal{ID: r.MemoryID, Reason: r.Reason})
+	}
+	if a.Problem == "" && p.State == "failed" {
+		a.Problem = p.LastError
+	}
+	if a.Problem == "" {
+		a.Problem = s.ownerProblem()
+	}
+	return a
+}
+
+// shareStatus returns the status of sharing; nil if nothing is shared.
+func (d *daemon) shareStatus() *api.ShareStatus {
+	if d.share == nil {
+		return nil
+	}
+	s := d.share.Status().ShareStatus
+	return &s
+}
+
+// indexedFiles are the files of the index, with their current text.
+type indexedFiles struct{ *daemon }
+
+// Paths implements [share.Source].
+func (f indexedFiles) Paths() (paths []string) {
+	for _, info := range f.index.Files(func(*index.FileInfo) bool { return true }) {
+		paths = append(paths, info.Path)
+	}
+	return paths
+}
+
+// Complete implements [share.Source].
+func (f indexedFiles) Complete() bool { return !f.index.Status().Degraded }
+
+// Load implements [share.Source].
+func (f indexedFiles) Load(ctx context.Context, path string) (*memory.Document, error) {
+	update, err := f.pipeline.readForRebuild(ctx, path)
+	return update.Doc, err
+}

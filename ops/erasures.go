@@ -1,0 +1,162 @@
+package ops
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/vault"
+	"github.com/memwatchd/memwatchd/vault/journal"
+)
+
+// An erasure is recorded, by ids and numbers only, before it starts, so that
+// the next start of the daemon can finish an interrupted one. The text is
+// removed from the copies kept beside its files, then from the files, and then
+// from the journal, the use counts and the index.
+
+// An erasure is the record of an erasure.
+type erasure struct {
+	Subject string            `json:"subject"` // of the caller
+	Files   []erasedFile      `json:"files,omitempty"`
+	Journal []journal.HunkSet `json:"journal,omitempty"`
+}
+
+// An erasedFile is a file and the parts of it to erase.
+type erasedFile struct {
+	Path    string        `json:"path"`
+	Entries []erasedEntry `json:"entries,omitempty"` // none: the whole file
+	Summary []int         `json:"summary,omitempty"` // lines of the summary, from 0, if the summary is one of the entries; none: all
+	Digest  string        `json:"digest,omitempty"`  // of a file that is erased as a whole
+}
+
+// An erasedEntry is an entry or the summary of a file.
+type erasedEntry struct {
+	ID     string `json:"id"`
+	Digest string `json:"digest"` // of its text
+}
+
+// erasesEntry reports whether the erasure removes an entry.
+func (o *erasure) erasesEntry(path, id string) bool {
+	return slices.ContainsFunc(o.Files, func(f erasedFile) bool {
+		return f.Path == path &&
+			(len(f.Entries) == 0 || slices.ContainsFunc(f.Entries, func(e erasedEntry) bool { return e.ID == id }))
+	})
+}
+
+// recordErasure adds an erasure to the unfinished ones on disk and returns the
+// previous ones.
+func (m writeOps) recordErasure(plan erasure) (before []erasure, err error) {
+	before, err = m.readErasures()
+	if err == nil {
+		err = m.writeErasures(append(slices.Clip(before), plan))
+	}
+	if err != nil {
+		return nil, api.Errorf(api.Unavailable, "cannot record the removal, nothing was removed: %v", err)
+	}
+	return before, nil
+}
+
+func (m writeOps) writeErasures(list []erasure) error {
+	if m.ErasureFile == "" {
+		return nil
+	}
+	data, err := json.Marshal(list)
+	if err != nil {
+		return err
+	}
+	return vault.WriteState(m.ErasureFile, data)
+}
+
+// readErasures returns the recorded erasures, which may be unfinished.
+func (m writeOps) readErasures() ([]erasure, error) {
+	if m.ErasureFile == "" {
+		return nil, nil
+	}
+	data, err := vault.ReadState(m.ErasureFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var left []erasure
+	if err := json.Unmarshal(data, &left); err != nil {
+		return nil, fmt.Errorf("read pending removals in %s: %w", m.ErasureFile, err)
+	}
+	return left, nil
+}
+
+// FinishErasures finishes the erasures that were interrupted when the daemon
+// stopped. Call it after all files have been read. The joined errors name the
+// files that failed; their erasure stays pending.
+func (m *Memory) FinishErasures(ctx context.Context) error { return m.writeOps().finishErasures(ctx) }
+
+func (m writeOps) finishErasures(ctx context.Context) error {
+	m.forgetLists.eraseMu.Lock()
+	defer m.forgetLists.eraseMu.Unlock()
+	if m.ErasureFile == "" || m.Writer == nil {
+		return nil
+	}
+	left, err := m.readErasures()
+	if err != nil || len(left) == 0 {
+		return err
+	}
+	var errs []error
+	for i := range left {
+		plan := &left[i]
+		c := Call{Scope: memory.Scope{Subject: plan.Subject, Context: memory.Private}}
+		if err := m.renewView(&c); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		// Entries that changed since the record were removed or edited by
+		// others; they are left alone.
+		var there erasure
+		words := &textMatcher{}
+		for _, f := range plan.Files {
+			whole := len(f.Entries) == 0
+			if !whole {
+				f = m.remainingErasure(c, f, words)
+			}
+			if whole || len(f.Entries) > 0 {
+				there.Files = append(there.Files, f)
+			}
+		}
+		_, failed := m.removeListed(ctx, c, &there, words)
+		for _, f := range failed {
+			errs = append(errs, fmt.Errorf("forget %s: %s", f.ID, f.Reason))
+		}
+		errs = append(errs, m.removeFiles(ctx, &there, true), m.eraseCopies(ctx, plan, words))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	return m.writeErasures(nil)
+}
+
+// remainingErasure returns the parts of a file that are still to be erased, and adds them
+// to words.
+func (m writeOps) remainingErasure(c Call, f erasedFile, words *textMatcher) erasedFile {
+	there := erasedFile{Path: f.Path, Summary: f.Summary}
+	doc, _, err := m.loadFile(c, f.Path)
+	if err != nil {
+		return there
+	}
+	for i := range doc.Entries {
+		e := &doc.Entries[i]
+		source := doc.SourceLines(e.Line, e.EndLine)
+		if want := (erasedEntry{e.ID, digestOf(source)}); slices.Contains(f.Entries, want) {
+			there.Entries = append(there.Entries, want)
+			words.addEntry(source, e.Norm)
+		}
+	}
+	if want := (erasedEntry{summaryID, digestOf(summaryOf(doc))}); slices.Contains(f.Entries, want) {
+		there.Entries = append(there.Entries, want)
+	}
+	return there
+}

@@ -1,0 +1,128 @@
+package ops
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/index"
+	"github.com/memwatchd/memwatchd/memory"
+)
+
+// A Root is a folder beside the memory directory. The views of calls contain its text
+// only if an operation adds it.
+type Root struct {
+	*memory.Root
+	Weight  float64     // factor of the scores of its entries
+	Missing func() bool // reports whether its files cannot be read now
+}
+
+// withRoots adds the named folders to the view of a call, or all folders if there are
+// no names. If there are names without that of the memory directory, the view
+// contains the folders only.
+//
+// A folder that does not belong to the caller does not exist for the call. Outside a
+// private context also a folder of the caller is not known by its name.
+func (m *Memory) withRoots(ctx context.Context, c Call, names []string) (Call, error) {
+	own := c.View.Roots()
+	if len(names) == 0 {
+		m.syncRoots(ctx, &c, own)
+	} else {
+		m.syncRoots(ctx, &c, names)
+	}
+	for _, name := range names {
+		switch {
+		case name == memory.MemoryRoot || !c.View.Private():
+		case !slices.Contains(own, name):
+			return c, api.Errorf(api.Invalid, "roots: no folder %q", name).
+				WithHint("the folders are %s", strings.Join(append([]string{memory.MemoryRoot}, own...), ", "))
+		case m.isRootMissing(name):
+			return c, missingRoot(name)
+		}
+	}
+	chosen := names
+	if len(names) == 0 {
+		chosen = own
+	}
+	chosen = slices.DeleteFunc(slices.Clone(chosen), m.isRootMissing)
+	c.View = c.View.WithRoots(chosen...)
+	if len(names) > 0 && !slices.Contains(names, memory.MemoryRoot) {
+		c.View = c.View.OnlyRoots()
+	}
+	return c, nil
+}
+
+// withRootOf adds the folder of a path to the view of a call. Paths of the memory
+// directory do not change the view.
+func (m *Memory) withRootOf(ctx context.Context, c Call, path string) (Call, error) {
+	r, _ := m.Layout.CutRoot(path)
+	if r == nil || !slices.Contains(c.View.Roots(), r.Name) {
+		return c, nil
+	}
+	m.syncRoots(ctx, &c, []string{r.Name})
+	if m.isRootMissing(r.Name) {
+		if c.View.Private() {
+			return c, missingRoot(r.Name)
+		}
+		return c, nil
+	}
+	c.View = c.View.WithRoots(r.Name)
+	return c, nil
+}
+
+// isInRoots reports whether a query can only match text of folders of the caller, whose
+// words are not sent anywhere.
+func (m *Memory) isInRoots(c Call, q *index.Query) bool {
+	r, _ := m.Layout.CutRoot(q.Filter.Path)
+	return c.View.HasOnlyRoots() || r != nil && c.View.Private() && slices.Contains(c.View.Roots(), r.Name)
+}
+
+// syncRoots waits up to SyncTimeout for the named folders of the caller, as syncIndex
+// does for the memory directory. Only calls whose answers include folders wait for them.
+func (m *Memory) syncRoots(ctx context.Context, c *Call, names []string) {
+	own := c.View.Roots()
+	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !slices.Contains(own, name) })
+	if !c.synced || len(names) == 0 {
+		return
+	}
+	wait, cancel := context.WithTimeout(ctx, m.SyncTimeout)
+	defer cancel()
+	c.synced = m.Indexer.SyncRoots(wait, names) == nil
+}
+
+// errReadOnly returns the error for a change of a file in a folder of the caller, or
+// nil.
+func (m *Memory) errReadOnly(c Call, path string) error {
+	r, _ := m.Layout.CutRoot(path)
+	if r == nil || !c.View.Private() || !slices.Contains(c.View.Roots(), r.Name) {
+		return nil
+	}
+	return api.Errorf(api.Forbidden, "%s is in the folder %s, which is only read", path, r.Name).
+		WithHint("edit the file with the program that it belongs to")
+}
+
+func missingRoot(name string) error {
+	return api.Errorf(api.Unavailable, "the folder %s cannot be read now", name).
+		WithHint("run `memwatchd status` for the reason")
+}
+
+// isRootMissing reports whether the files of a folder cannot be read now.
+func (m *Memory) isRootMissing(name string) bool {
+	return slices.ContainsFunc(m.Roots, func(r Root) bool { return r.Name == name && r.Missing() })
+}
+
+// rootWeights returns the weights of the folders in the form of a query.
+func (m *Memory) rootWeights() map[string]float64 {
+	var weights map[string]float64
+	for _, r := range m.Roots {
+		if r.Weight == 1 {
+			continue
+		}
+		if weights == nil {
+			weights = map[string]float64{}
+		}
+		weights[r.Key()] = r.Weight
+	}
+	return weights
+}
