@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -63,7 +64,10 @@ func NewRestart(g *cli.Globals) *cobra.Command {
 // stop ends the daemon that answers the client.
 func stop(ctx context.Context, g *cli.Globals, c *config.Config, dc *client.Client) error {
 	status, err := dc.Status(ctx, api.StatusRequest{})
-	if err != nil {
+	switch {
+	case errors.Is(err, client.ErrNoDaemon) && !answers(dc.Socket):
+		return errNothingToStop(dc.Socket)
+	case err != nil:
 		return err
 	}
 	if status.Status == nil || status.PID <= 0 {
@@ -93,6 +97,22 @@ func stop(ctx context.Context, g *cli.Globals, c *config.Config, dc *client.Clie
 	}
 	_, err = fmt.Fprintf(g.Stdout, "Stopped the daemon of %s.\n", term.EscapeLine(c.Memory.Dir))
 	return err
+}
+
+// errNothingToStop returns the error for a socket on which no daemon answers. It names
+// the sockets of running daemons.
+func errNothingToStop(socket string) error {
+	var others []string
+	for _, s := range config.RegisteredSockets() {
+		if answers(s) {
+			others = append(others, "--socket "+term.QuoteWord(s))
+		}
+	}
+	if len(others) == 0 {
+		return fmt.Errorf("%w on %s: nothing to stop", client.ErrNoDaemon, socket)
+	}
+	return fmt.Errorf("%w on %s: nothing to stop; to stop a daemon that runs, add %s", client.ErrNoDaemon, socket,
+		strings.Join(others, " or "))
 }
 
 // hasEnded reports whether a process has ended, even if its parent has not waited

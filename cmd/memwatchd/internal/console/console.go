@@ -3,6 +3,7 @@
 package console
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"html"
@@ -40,6 +41,7 @@ The page acts as the owner. Its address contains a key that works once; other us
 			if err != nil {
 				return err
 			}
+			client.Program = api.NewProgram("console", rand.Text()[:8])
 			if _, err := client.Operations(cmd.Context(), api.OperationsRequest{}); err != nil {
 				return err
 			}

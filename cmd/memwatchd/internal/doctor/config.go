@@ -62,8 +62,18 @@ func inspectConfig(e *examination) (list findings) {
 			list.add(note, "", "", "%s", f.text)
 		}
 	}
-	if u, err := url.Parse(c.LLM.Endpoint); err == nil && u.Scheme == "http" && !config.IsLoopback(u.Hostname()) {
-		list.add(warning, "Use https in llm.endpoint.", "", "Requests to the model at %s are not encrypted.", u.Host)
+	for _, s := range []struct{ section, endpoint string }{{"llm", c.LLM.Endpoint}, {"embed", c.Embed.Endpoint}} {
+		if u, err := url.Parse(s.endpoint); err == nil && u.Scheme == "http" && !config.IsLoopback(u.Hostname()) {
+			list.add(warning, fmt.Sprintf("Use https in %s.endpoint.", s.section), "",
+				"Requests to the model at %s are not encrypted.", u.Host)
+		}
+	}
+	if c.Embed.Endpoint != "" && !c.Embed.Private {
+		list.add(note, "", "", "embed.private is false: private text is not found by meaning, nor are searches of "+
+			"your private memory embedded.")
+	}
+	if u, err := url.Parse(c.Share.Weaviate.URL); err == nil && u.Scheme == "http" && !config.IsLoopback(u.Hostname()) {
+		list.add(warning, "Use https in share.weaviate.url.", "", "Requests to the shared store at %s are not encrypted.", u.Host)
 	}
 	return list.orPassed("%s", c.File)
 }
@@ -98,6 +108,12 @@ func inspectKeys(e *examination) (list findings) {
 	var files []keyFile
 	if e.config.LLM.Endpoint != "" {
 		files = append(files, keyFile{"llm.key_file", e.config.LLM.KeyFile})
+	}
+	if e.config.Share.Weaviate.URL != "" {
+		files = append(files, keyFile{"share.weaviate.key_file", e.config.Share.Weaviate.KeyFile})
+	}
+	if e.config.Embed.Endpoint != "" {
+		files = append(files, keyFile{"embed.key_file", e.config.Embed.KeyFile})
 	}
 	if e.config.Capture.Ntfy.Topic != "" {
 		files = append(files, keyFile{"capture.ntfy.token_file", e.config.Capture.Ntfy.TokenFile})

@@ -61,6 +61,8 @@ func TestJudgements(t *testing.T) {
 	defaults := config.Default()
 	defaults.Location = time.UTC
 	model := config.Default()
+	embedding := config.Default()
+	embedding.Embed.Endpoint, embedding.Memory.Timezone, embedding.File = "http://models.example.org/v1", "UTC", os.DevNull
 	model.LLM.Endpoint, model.Memory.Timezone, model.File = "http://models.example.org/v1", "UTC", os.DevNull
 	for _, c := range []struct {
 		name string
@@ -81,6 +83,9 @@ func TestJudgements(t *testing.T) {
 			inspectConfig(&examination{config: model, environ: []string{"MEMWATCHD_A=1", "HOME=/h"}}),
 			[]string{"warning|Other users can write|chmod go-w", "note|sets keys: MEMWATCHD_A.",
 				"warning|models.example.org are not encrypted"}},
+		{"config: embeddings", inspectConfig(&examination{config: embedding}),
+			[]string{"warning|Other users can write|chmod go-w",
+				"warning|models.example.org are not encrypted|embed.endpoint", "note|embed.private is false"}},
 
 		{"modes: private", modes(0o700), nil},
 		{"modes: private above", modes(0o777, 0o700), nil},
@@ -261,6 +266,16 @@ func TestStatus(t *testing.T) {
 		{"model", func(s *api.Status) { s.LLM = &api.ModelStatus{Requests: 3, Failed: 2, Failure: "too slow"} },
 			[]string{"warning|2 of 3, the last with: too slow|rules"}},
 		{"model works", func(s *api.Status) { s.LLM = &api.ModelStatus{Requests: 3} }, []string{"ok|"}},
+		{"endpoint fails", func(s *api.Status) { s.Embed = &api.EmbedStatus{LastError: "connection refused", Rejected: 2} },
+			[]string{"warning|connection refused|semantic.md", "note|2 texts"}},
+		{"endpoint is silent", func(s *api.Status) { s.Embed = &api.EmbedStatus{Endpoint: "http://e"} },
+			[]string{"warning|no response of http://e"}},
+		{"endpoint works", func(s *api.Status) { s.Embed = &api.EmbedStatus{Dimensions: 768} }, []string{"ok|"}},
+		{"share", func(s *api.Status) { s.Share = &api.ShareStatus{State: "publishing"} }, []string{"ok|"}},
+		{"share is away", func(s *api.Status) { s.Share = &api.ShareStatus{State: "waiting", LastError: "no response"} },
+			[]string{"warning|no response"}},
+		{"share refuses", func(s *api.Status) { s.Share = &api.ShareStatus{State: "publishing", Refused: 2} },
+			[]string{"warning|refuses 2 entries"}},
 		{"topic", func(s *api.Status) { s.Topic = &api.TopicStatus{Connected: true} }, []string{"ok|"}},
 		{"topic fails", func(s *api.Status) { s.Topic = &api.TopicStatus{Connected: true, Problem: "401"} },
 			[]string{"warning|401"}},

@@ -290,12 +290,13 @@ func (s *survey) addFile(path string, d fs.DirEntry) {
 		s.hidden = append(s.hidden, name)
 	}
 	_, copied := memory.CopyOf(path)
+	_, markdown := memory.CutMarkdown(name)
 	switch {
 	case savedCopyName.MatchString(name):
 		s.savedCopies.add(path)
 	case copied:
 		s.conflicts.add(path)
-	case strings.EqualFold(filepath.Ext(name), ".md") && d.Type().IsRegular():
+	case markdown && d.Type().IsRegular():
 		info, err := d.Info()
 		if err != nil {
 			return

@@ -50,8 +50,12 @@ var remedies = map[string]remedy{
 	"near_limit": {note, "Long-term files are nearly full: %s.", "", "compact --dry-run"},
 	"over_limit": {warning, "Long-term files are over their limits: %s.", "", "compact --dry-run"},
 	"model":      {warning, "Requests to the model fail: %s.", "The daemon uses its rules instead.", ""},
+	"embed": {warning, "Texts are not found by meaning: %s.",
+		"Searches compare words meanwhile. See docs/semantic.md for the settings of common services.", ""},
+	"rejected": {note, "The model of embed.model returns no vectors of %s.", "These texts are found by words only.", ""},
 	"topic": {warning, "The daemon receives no messages of the topic: %s.",
 		"The daemon tries again, and then receives the messages that it missed.", ""},
+	"share":     {warning, "The shared store: %s.", "Entries stay on this machine until that is corrected.", "share status"},
 	"unhealthy": {problem, "The daemon at %s is not healthy.", "", "status"},
 
 	"differs": {warning, "The index differs from the files in %s.",
@@ -163,10 +167,25 @@ func statusFindings(s *api.Status, command func(string) string) (list findings) 
 	if m := s.LLM; m != nil && m.Failure != "" {
 		add("model", fmt.Sprintf("%d of %d, the last with: %s", m.Failed, m.Requests, m.Failure))
 	}
+	if m := s.Embed; m != nil {
+		add("embed", m.LastError)
+		if m.LastError == "" && m.Dimensions == 0 {
+			add("embed", "no response of "+m.Endpoint+" yet")
+		}
+		if m.Rejected > 0 {
+			add("rejected", term.Plural(m.Rejected, "text"))
+		}
+	}
 	if s.Topic != nil && !s.Topic.Connected {
 		add("topic", cmp.Or(s.Topic.Problem, "no connection to "+s.Topic.Server))
 	} else if s.Topic != nil {
 		add("topic", s.Topic.Problem)
+	}
+	if h := s.Share; h != nil {
+		add("share", cmp.Or(h.Problem, h.LastError))
+		if h.Refused > 0 {
+			add("share", "it refuses "+term.Plural(h.Refused, "entry"))
+		}
 	}
 	for _, p := range s.Problems {
 		if p.Path == "" {

@@ -27,6 +27,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/memwatchd/memwatchd/agents"
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/setup"
@@ -238,6 +239,7 @@ func (h *hook) prepare(cmd *cobra.Command) (err error) {
 	if err := config.CheckOneOf(h.agentName, memory.TranscriptAgents); err != nil {
 		return fmt.Errorf("--agent: %w", err)
 	}
+	h.client.Program = api.NewProgram("hook:"+h.agentName, h.input.Session)
 	agent, _ := agents.Named(h.agentName)
 	h.event = agent.HookEvent(h.command)
 	if e := h.input.Event; e != "" && e != h.event {

@@ -76,7 +76,7 @@ func printRelevant(ctx context.Context, h *hook) error {
 	}
 	return h.printContext(ctx, api.ContextRequest{
 		Format: "relevant", Query: query, MinCover: minCover, Project: h.project(),
-		Limit: h.config.Hooks.ContextLimit, MaxChars: &h.config.Hooks.ContextMaxChars,
+		Limit: h.config.Hooks.ContextLimit, MaxChars: &h.config.Hooks.ContextMaxChars, Roots: h.config.Hooks.Roots,
 	})
 }
 

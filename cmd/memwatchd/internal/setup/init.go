@@ -167,9 +167,9 @@ func checkSameMemory(g *cli.Globals, c *config.Config) error {
 	if err != nil || config.RealPath(there.Memory.Dir) == config.RealPath(c.Memory.Dir) {
 		return nil
 	}
-	return cli.UsageError{Err: fmt.Errorf("init: %s is the configuration of %s, not of %s; add --name NAME to create "+
+	return cli.UsageError{Err: fmt.Errorf("init: %s is the configuration of %s, not of %s; add --name %s to create "+
 		"a configuration of its own, or change memory.dir in the file", term.EscapeLine(c.File),
-		term.EscapeLine(there.Memory.Dir), term.EscapeLine(c.Memory.Dir))}
+		term.EscapeLine(there.Memory.Dir), term.EscapeLine(c.Memory.Dir), config.NameFor(c.Memory.Dir))}
 }
 
 // prefixed returns the words of a list after a prefix.

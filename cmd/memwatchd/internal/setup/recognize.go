@@ -130,8 +130,11 @@ func (r *recognized) useVault(root *os.Root) {
 	switch {
 	case err != nil && !config.HasDailyNote(root, "."):
 	case plugin.Format != "" && plugin.Format != "YYYY-MM-DD":
-		r.hints = append(r.hints, fmt.Sprintf("daily notes are named %s: only names such as 2026-02-05.md count as daily "+
-			"notes, the others are ordinary notes", plugin.Format))
+		hint := "daily notes are named %s: they count as days, but new notes go to files such as memory/2026-02-05.md"
+		if _, err := memory.ParseDayFormat(plugin.Folder, plugin.Format); err != nil {
+			hint = "daily notes are named %s, which is not the format of a day: they are ordinary notes"
+		}
+		r.hints = append(r.hints, fmt.Sprintf(hint, plugin.Format))
 	case folder == "." || fs.ValidPath(folder):
 		r.daily = folder
 	}

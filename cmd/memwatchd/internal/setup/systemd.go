@@ -109,8 +109,9 @@ func (s *serviceCommand) planService() (*config.Config, *service.Service, error)
 	daemon := &service.Service{
 		Name: c.Name, Memory: c.Memory.Dir, Drain: c.IPC.Drain,
 		Program: program, Args: args.Words(), Environment: s.serviceEnvironment(),
-		Network: c.LLM.Endpoint != "" || c.Capture.Ntfy.Topic != "",
-		Reads:   []string{c.File, c.LLM.KeyFile, c.Capture.Ntfy.TokenFile},
+		Network: c.LLM.Endpoint != "" || c.Embed.Endpoint != "" || c.Capture.Ntfy.Topic != "" || c.Share.Weaviate.URL != "",
+		Reads: []string{c.File, c.LLM.KeyFile, c.Embed.KeyFile, c.Capture.Ntfy.TokenFile, c.Share.Weaviate.KeyFile,
+			c.Share.Weaviate.CAFile},
 	}
 	for _, l := range c.IPC.Listeners {
 		if l.Address != "" {
