@@ -1,8 +1,11 @@
 package app
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -59,6 +62,13 @@ func mergeFiles(base, ours, theirs, path string) error {
 	}
 	m := new(memory.Layout).MergeVersions(path, texts[0], texts[1], texts[2])
 	merged, err := m.Text(memory.KeepMarked)
+	if errors.Is(err, memory.ErrWhole) {
+		merged, err := m.MarkLines()
+		if err == nil {
+			err = overwrite(ours, merged)
+		}
+		return cmp.Or(err, errWhole)
+	}
 	if err != nil {
 		return err
 	}
@@ -75,17 +85,39 @@ func mergeFiles(base, ours, theirs, path string) error {
 	}
 }
 
+var errWhole = errors.New("the versions cannot be merged entry by entry; edit the text between the conflict markers")
+
 const mergeRemedy = "edit the text between the conflict markers, and compare the frontmatter"
 
-// overwrite replaces the content of a file that exists and keeps its mode.
-func overwrite(name string, data []byte) error {
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_TRUNC, 0)
+// overwrite replaces a file that exists and keeps its mode. On failure the file is
+// unchanged.
+func overwrite(name string, data []byte) (err error) {
+	name, err = filepath.EvalSymlinks(name)
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(data)
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
+	info, err := os.Stat(name)
+	if err != nil {
+		return err
 	}
-	return err
+	f, err := os.CreateTemp(filepath.Dir(name), ".memwatchd-merge-*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			os.Remove(f.Name())
+		}
+	}()
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Chmod(info.Mode().Perm())
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if err := errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), name)
 }

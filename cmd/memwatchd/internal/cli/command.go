@@ -11,17 +11,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/memwatchd/memwatchd/api"
-	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 	"github.com/memwatchd/memwatchd/ipc/client"
-	"github.com/memwatchd/memwatchd/memory"
 )
 
 // addOperations adds a command for each command of each operation.
@@ -93,6 +90,9 @@ func newOperationCommand(op *api.Operation, form *api.Command, name string, g *G
 				return showSummary(cmd, op, req, g)
 			}
 			err = runOperation(cmd, op, req, g)
+			if op.Name == "status" && errors.Is(err, client.ErrNoDaemon) && g.Socket == "" {
+				err = fmt.Errorf("%w; other commands, such as search, start a daemon in the background", err)
+			}
 			switch {
 			case edited == "":
 			case err == nil:
@@ -114,6 +114,10 @@ func newOperationCommand(op *api.Operation, form *api.Command, name string, g *G
 		addImport(c, form, op, req, g)
 	case "export":
 		addExport(c, op, req, g)
+	case "embed_dump":
+		addEmbedDump(c, op, req, g)
+	case "embed_load":
+		addEmbedLoad(c, op, req, g)
 	case "todo":
 		addTaskSearch(c, op, req, g)
 	case "status":
@@ -410,7 +414,7 @@ func newInvocation(cmd *cobra.Command, op *api.Operation, req *api.Request, g *G
 	}
 	out.page, out.output, out.verbose, out.oneline = pageOf(op, req), g.output, g.verbose, g.oneline
 	if g.OpenRoot != nil {
-		out.memory, out.sameMemory = g.OpenRoot(c.Memory.Dir), g.Socket == ""
+		out.memory, out.sameMemory = g.OpenRoot(c), g.Socket == ""
 		if err := setPaths(op, req, out.memory); err != nil {
 			return nil, err
 		}
@@ -433,71 +437,6 @@ func pageOf(op *api.Operation, req *api.Request) (selected page) {
 		}
 	}
 	return selected
-}
-
-// Connect returns the configuration and a client of the daemon with the scope
-// of the flags. An empty subject is an anonymous caller; without a subject the
-// caller is the owner. Connect sends no request. An invalid configuration is a
-// [UsageError], unless --socket is given.
-func (g *Globals) Connect(cmd *cobra.Command) (*config.Config, *client.Client, error) {
-	c, err := config.Load(g.Config, os.Environ())
-	if err != nil {
-		if g.Socket == "" {
-			return nil, nil, UsageError{Err: err}
-		}
-		c = config.Default() // the socket is known despite the invalid configuration
-	}
-	client := &client.Client{Socket: g.SocketOf(c), AsOwner: true, ServerUIDs: c.IPC.ServerUIDs,
-		Starter: g.Config.Command("serve")}
-	if g.Config.Dir != "" || c.NamesDir && g.Socket == "" {
-		client.Root = config.RealPath(c.Memory.Dir)
-	}
-	if cmd.Flags().Changed("subject") {
-		client.Scope.Subject = &g.Subject
-	}
-	if cmd.Flags().Changed("context") {
-		client.Scope.Context = &g.Context
-	}
-	return c, client, nil
-}
-
-// ConnectOrStart is [Globals.Connect] with a client that starts a daemon if none
-// answers, provided that daemon.autostart is set and that the configuration or a
-// flag names the memory.
-func (g *Globals) ConnectOrStart(cmd *cobra.Command) (*config.Config, *client.Client, error) {
-	c, client, err := g.Connect(cmd)
-	if err == nil && g.Start != nil && g.Socket == "" && c.Daemon.Autostart && c.NamesDir {
-		var mu sync.Mutex
-		client.Start = func(ctx context.Context) error {
-			mu.Lock()
-			defer mu.Unlock()
-			return g.Start(ctx, g, c)
-		}
-	}
-	return c, client, err
-}
-
-// CheckExternalKey returns a [UsageError] if the key of --external-key is invalid
-// or the command line has a subject as well.
-func CheckExternalKey(cmd *cobra.Command, key string) error {
-	if cmd.Flags().Changed("subject") {
-		return UsageError{Err: errors.New("--subject and --external-key exclude each other")}
-	}
-	if err := memory.ValidExternalKey(key); err != nil {
-		return UsageError{Err: fmt.Errorf("--external-key: %w, such as telegram:123456", err)}
-	}
-	return nil
-}
-
-// SocketOf returns the socket to connect to: that of --socket, or that of the
-// daemon that serves the directory of --dir if neither --name nor --config is
-// given, or that of the configuration.
-func (g *Globals) SocketOf(c *config.Config) string {
-	socket := g.Socket
-	if socket == "" && g.Config == (config.Flags{Dir: g.Config.Dir}) && g.Config.Dir != "" {
-		socket = config.DaemonSocket(c.Memory.Dir)
-	}
-	return cmp.Or(socket, c.Socket())
 }
 
 // printResponse prints an answer.

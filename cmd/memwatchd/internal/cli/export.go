@@ -112,13 +112,13 @@ type export interface {
 func newExport(format, output string, w io.Writer) (export, error) {
 	switch {
 	case format == "zip" && output == "":
-		return &zipExport{zip.NewWriter(w), nil}, nil
+		return &zipExport{w: zip.NewWriter(w)}, nil
 	case format == "zip":
 		file, err := os.OpenFile(output, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 		if err != nil {
 			return nil, err
 		}
-		return &zipExport{zip.NewWriter(file), file}, nil
+		return &zipExport{w: zip.NewWriter(file), file: file}, nil
 	case output == "":
 		return &lineExport{short: w, long: w}, nil
 	}
@@ -127,7 +127,7 @@ func newExport(format, output string, w io.Writer) (export, error) {
 	}
 	root, err := os.OpenRoot(output)
 	if err != nil || format == "md" {
-		return &dirExport{root}, err
+		return &dirExport{root: root}, err
 	}
 	short, err := root.Create(shortTermFile)
 	if err != nil {
@@ -140,15 +140,41 @@ func newExport(format, output string, w io.Writer) (export, error) {
 	return &lineExport{short, long, []io.Closer{short, long, root}}, nil
 }
 
+// exportNames are the names of the files written so far, in lower case. Files
+// have equal names if these differ only in masked credentials, or, on many
+// machines, in case.
+type exportNames map[string]bool
+
+// add returns the name for an exported file: its path, with a number if another
+// file has that name.
+func (e *exportNames) add(f *api.ExportFile) (string, error) {
+	if !fs.ValidPath(f.Path) {
+		return "", fmt.Errorf("%q is not a path", f.Path)
+	}
+	if *e == nil {
+		*e = exportNames{}
+	}
+	name, ext := f.Path, path.Ext(f.Path)
+	for n := 2; (*e)[strings.ToLower(name)]; n++ {
+		name = fmt.Sprintf("%s-%d%s", strings.TrimSuffix(f.Path, ext), n, ext)
+	}
+	(*e)[strings.ToLower(name)] = true
+	return name, nil
+}
+
 // A dirExport writes Markdown below a directory, which the names of files cannot
 // leave.
-type dirExport struct{ root *os.Root }
+type dirExport struct {
+	root  *os.Root
+	names exportNames
+}
 
 func (e *dirExport) Add(f *api.ExportFile) error {
-	if !fs.ValidPath(f.Path) {
-		return fmt.Errorf("%q is not a path", f.Path)
+	name, err := e.names.add(f)
+	if err != nil {
+		return err
 	}
-	name := filepath.FromSlash(f.Path)
+	name = filepath.FromSlash(name)
 	if err := e.root.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 		return err
 	}
@@ -159,15 +185,17 @@ func (e *dirExport) Close() error { return e.root.Close() }
 
 // A zipExport writes Markdown to an archive.
 type zipExport struct {
-	w    *zip.Writer
-	file io.Closer // nil for standard output
+	w     *zip.Writer
+	file  io.Closer // nil for standard output
+	names exportNames
 }
 
 func (e *zipExport) Add(f *api.ExportFile) error {
-	if !fs.ValidPath(f.Path) {
-		return fmt.Errorf("%q is not a path", f.Path)
+	name, err := e.names.add(f)
+	if err != nil {
+		return err
 	}
-	w, err := e.w.Create(path.Clean(f.Path))
+	w, err := e.w.Create(name)
 	if err == nil {
 		_, err = io.Copy(w, strings.NewReader(f.Text))
 	}

@@ -67,7 +67,7 @@ func (a *invocation) find(cmd *cobra.Command, r api.SearchRequest) error {
 	case f.chosen == nil:
 		return nil
 	}
-	return openFile(cmd, a.out.memory.Dir, f.chosen.path, f.chosen.line)
+	return openFile(cmd, a.out.memory, f.chosen.path, f.chosen.line)
 }
 
 // A finder is the state of an interactive search. At most one search and one

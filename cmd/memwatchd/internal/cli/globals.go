@@ -1,10 +1,21 @@
 package cli
 
 import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
 	"fmt"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
+	"github.com/memwatchd/memwatchd/ipc/client"
+	"github.com/memwatchd/memwatchd/memory"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -107,3 +118,96 @@ func (f *rejectedFlag) String() string { return "" }
 
 // Type returns the type of the global flag.
 func (f *rejectedFlag) Type() string { return f.kind }
+
+// Connect returns the configuration and a client of the daemon with the scope
+// of the flags. An empty subject is an anonymous caller; without a subject the
+// caller is the owner. Connect sends no request. An invalid configuration is a
+// [UsageError], unless --socket is given.
+func (g *Globals) Connect(cmd *cobra.Command) (*config.Config, *client.Client, error) {
+	c, err := config.Load(g.Config, os.Environ())
+	if err != nil {
+		if g.Socket == "" {
+			return nil, nil, UsageError{Err: err}
+		}
+		c = config.Default() // the socket is known despite the invalid configuration
+	}
+	client := &client.Client{Socket: g.SocketOf(c), AsOwner: true, ServerUIDs: c.IPC.ServerUIDs,
+		Starter: g.Config.Command("serve"), Program: api.NewProgram("cli", terminalSession())}
+	if g.Config.Dir != "" || c.NamesDir && g.Socket == "" {
+		client.Root = config.RealPath(c.Memory.Dir)
+	}
+	if cmd.Flags().Changed("subject") {
+		client.Scope.Subject = &g.Subject
+	}
+	if cmd.Flags().Changed("context") {
+		client.Scope.Context = &g.Context
+	}
+	return c, client, nil
+}
+
+// terminalSession returns the session of the terminal, or of the program that runs
+// the command without one: the commands of a shell are in one session. Where there
+// is no /proc, it returns the number of the parent process.
+func terminalSession() string {
+	self := statFields("self")
+	if len(self) <= statStart {
+		return strconv.Itoa(os.Getppid())
+	}
+	session := self[statSession]
+	// Later sessions may have the same number, but not the same time of start.
+	if leader := statFields(session); len(leader) > statStart {
+		session += "-" + leader[statStart]
+	}
+	return session
+}
+
+// Indexes of the fields that statFields returns.
+const (
+	statSession = 3
+	statStart   = 19 // time at which the process started
+)
+
+// statFields returns the fields of /proc/PID/stat that follow the name of the program.
+func statFields(pid string) []string {
+	stat, _ := os.ReadFile("/proc/" + pid + "/stat")
+	return strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+}
+
+// ConnectOrStart is [Globals.Connect] with a client that starts a daemon if none
+// answers, provided that daemon.autostart is set and that the configuration or a
+// flag names the memory.
+func (g *Globals) ConnectOrStart(cmd *cobra.Command) (*config.Config, *client.Client, error) {
+	c, client, err := g.Connect(cmd)
+	if err == nil && g.Start != nil && g.Socket == "" && c.Daemon.Autostart && c.NamesDir {
+		var mu sync.Mutex
+		client.Start = func(ctx context.Context) error {
+			mu.Lock()
+			defer mu.Unlock()
+			return g.Start(ctx, g, c)
+		}
+	}
+	return c, client, err
+}
+
+// CheckExternalKey returns a [UsageError] if the key of --external-key is invalid
+// or the command line has a subject as well.
+func CheckExternalKey(cmd *cobra.Command, key string) error {
+	if cmd.Flags().Changed("subject") {
+		return UsageError{Err: errors.New("--subject and --external-key exclude each other")}
+	}
+	if err := memory.ValidExternalKey(key); err != nil {
+		return UsageError{Err: fmt.Errorf("--external-key: %w, such as telegram:123456", err)}
+	}
+	return nil
+}
+
+// SocketOf returns the socket to connect to: that of --socket, or that of the
+// daemon that serves the directory of --dir if neither --name nor --config is
+// given, or that of the configuration.
+func (g *Globals) SocketOf(c *config.Config) string {
+	socket := g.Socket
+	if socket == "" && g.Config == (config.Flags{Dir: g.Config.Dir}) && g.Config.Dir != "" {
+		socket = config.DaemonSocket(c.Memory.Dir)
+	}
+	return cmp.Or(socket, c.Socket())
+}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -171,23 +172,42 @@ func (r *recordImport) importInput(ctx context.Context, format importer.Format, 
 	return keepInvalid(file, invalid)
 }
 
-// keepInvalid writes the invalid lines of a file to a new file beside it. The
-// directory may be another user's, so a link at that place is replaced and not
-// followed. Beside a file in an archive there is no place.
+// keepInvalid writes the invalid lines of a file to a new file beside it,
+// FILE.invalid or, if another file has that name, FILE.invalid2 and so on. A file
+// that contains the lines already is kept. Beside a file in an archive there is no
+// place. Links are not followed, because the directory may be another user's.
 func keepInvalid(file string, lines []byte) error {
 	if info, err := os.Stat(filepath.Dir(file)); err != nil || !info.IsDir() {
 		return nil
 	}
 	name := file + ".invalid"
-	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+	for n := 2; ; n++ {
+		f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if err == nil {
+			_, err = f.Write(lines)
+			return errors.Join(err, f.Close())
+		}
+		if !errors.Is(err, fs.ErrExist) || n > maxInvalidFiles {
+			return err
+		}
+		if containsLines(name, lines) {
+			return nil
+		}
+		name = fmt.Sprintf("%s.invalid%d", file, n)
 	}
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
+}
+
+// maxInvalidFiles bounds the files of invalid lines beside a file.
+const maxInvalidFiles = 100
+
+// containsLines reports whether a regular file consists of the lines.
+func containsLines(name string, lines []byte) bool {
+	info, err := os.Lstat(name)
+	if err != nil || !info.Mode().IsRegular() || info.Size() != int64(len(lines)) {
+		return false
 	}
-	_, err = f.Write(lines)
-	return errors.Join(err, f.Close())
+	text, err := os.ReadFile(name)
+	return err == nil && bytes.Equal(text, lines)
 }
 
 // addFailure adds a record that was not sent.

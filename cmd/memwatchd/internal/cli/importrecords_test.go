@@ -22,7 +22,13 @@ func TestKeepInvalid(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for name, want := range map[string]string{own: "kept", file + ".invalid": "bad\n"} {
+	if err := keepInvalid(file, []byte("worse\n")); err != nil {
+		t.Fatal(err)
+	}
+	if to, err := os.Readlink(file + ".invalid"); err != nil || to != own {
+		t.Errorf("the link was replaced: %q, %v", to, err)
+	}
+	for name, want := range map[string]string{own: "kept", file + ".invalid2": "bad\n", file + ".invalid3": "worse\n"} {
 		if got, err := os.ReadFile(name); err != nil || string(got) != want {
 			t.Errorf("%s contains %q, %v", name, got, err)
 		}

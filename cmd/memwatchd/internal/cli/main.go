@@ -8,13 +8,16 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -97,6 +100,7 @@ func Execute(ctx context.Context, root *cobra.Command, args []string, stderr io.
 	if s, ok := errors.AsType[ErrSignal](context.Cause(ctx)); ok {
 		return 128 + int(s.Signal) // as in shells
 	}
+	err = explainError(cmd, err)
 	if wantsJSON(root, args) {
 		stderr.Write(AsJSON(api.Failure{Error: failureOf(err)}))
 	} else {
@@ -113,6 +117,63 @@ func Execute(ctx context.Context, root *cobra.Command, args []string, stderr io.
 		return ExitUsage
 	}
 	return ExitFailed
+}
+
+// explainError returns an error of the daemon in the terms of the command line: with
+// flags in place of parameters, and with a way to reach the memory of --dir.
+func explainError(cmd *cobra.Command, err error) error {
+	failure, ok := errors.AsType[*api.Error](err)
+	if !ok || failure.Error() != err.Error() {
+		return err
+	}
+	e := *failure
+	if e.Code == api.Misdirected {
+		e.Hint = cmp.Or(hintOtherDir(cmd), e.Hint)
+	}
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		param := f.Name // of the scope
+		if v, ok := f.Value.(*paramFlag); ok {
+			param = v.param.Name
+		} else if param != "subject" && param != "context" {
+			return
+		}
+		e.Message, e.Hint = nameFlag(e.Message, param, f.Name), nameFlag(e.Hint, param, f.Name)
+	})
+	return &e
+}
+
+// nameFlag replaces the name of a parameter by that of its flag, where a message or a
+// hint names parameters.
+func nameFlag(text, param, flag string) string {
+	if rest, ok := strings.CutPrefix(text, param+": "); ok {
+		text = "--" + flag + ": " + rest
+	}
+	before, _, _ := strings.Cut(text, " ")
+	if before != "set" && before != "omit" && !strings.Contains(text, ": no effect with") {
+		return text
+	}
+	named := regexp.MustCompile(`\b(set|omit|or|either|effect with|effect without) ` + regexp.QuoteMeta(param) + `\b`)
+	return named.ReplaceAllString(text, "$1 --"+flag)
+}
+
+// hintOtherDir returns the way to reach the memory of --dir if another daemon
+// answered, or "" if the command line selects the daemon otherwise.
+func hintOtherDir(cmd *cobra.Command) string {
+	dir, _ := cmd.Flags().GetString("dir")
+	for _, name := range []string{"name", "config", "socket"} {
+		if f := cmd.Flags().Lookup(name); f != nil && f.Changed {
+			return ""
+		}
+	}
+	if dir == "" {
+		return ""
+	}
+	flags := config.Flags{Dir: dir, Name: config.NameFor(dir)}
+	if _, err := os.Stat(dir); err != nil {
+		return fmt.Sprintf("%s does not exist: create the memory with `%s`", dir, flags.Command("init"))
+	}
+	return fmt.Sprintf("add --name %s: the command then starts a daemon for this directory; or run `%s`", flags.Name,
+		flags.Command("serve"))
 }
 
 // wantsJSON reports whether the command line has the flag --json. After an error in
@@ -194,7 +255,7 @@ type Globals struct {
 	// Functions that app provides, because this package must not import theirs.
 	// OpenRoot may be nil: paths then stay as typed.
 	NewRoot  func(stdout, stderr io.Writer) *cobra.Command         // returns the root command with all commands
-	OpenRoot func(dir string) *Root                                // opens a memory directory
+	OpenRoot func(c *config.Config) *Root                          // opens a memory directory
 	Diff     func(path string, before, after []byte) api.FileDiff  // difference of two texts, without credentials
 	Start    func(context.Context, *Globals, *config.Config) error // starts a daemon in the background
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 	"github.com/memwatchd/memwatchd/ipc/client"
+	"github.com/memwatchd/memwatchd/memory"
 )
 
 // namesTimeout bounds the time for names from the daemon, because the user
@@ -198,7 +199,7 @@ func listChanges(ctx context.Context, c *client.Client, _ *completer, typed stri
 // text contains its name.
 func listArchived(ctx context.Context, c *client.Client, _ *completer, typed string) (list []candidate) {
 	file, _, _ := strings.Cut(typed, "#")
-	if !strings.HasSuffix(file, ".md") {
+	if _, md := memory.CutMarkdown(file); !md {
 		file = ""
 	}
 	answer, err := c.Search(ctx, api.SearchRequest{

@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -38,7 +40,8 @@ func newOpen(g *Globals) *cobra.Command {
 					return UsageError{Err: fmt.Errorf("open: --%s has no effect on a path: omit it, or name an entry by path#id", flag)}
 				}
 			}
-			path, line := resolvePlace(g.OpenRoot(c.Memory.Dir), args[0])
+			root := g.OpenRoot(c)
+			path, line := resolvePlace(root, args[0])
 			if strings.Contains(path, "#") {
 				answer, err := dc.Get(cmd.Context(), api.GetRequest{ID: path})
 				if err != nil {
@@ -46,7 +49,7 @@ func newOpen(g *Globals) *cobra.Command {
 				}
 				path, line = answer.Path, answer.From
 			}
-			return openFile(cmd, c.Memory.Dir, path, line)
+			return openFile(cmd, root, path, line)
 		},
 	}
 	if get, err := api.LookUp("get"); err == nil {
@@ -55,13 +58,17 @@ func newOpen(g *Globals) *cobra.Command {
 	return AcceptGlobals(c, CallerFlags)
 }
 
-// openFile opens a file of the memory directory dir in the user's editor.
-func openFile(cmd *cobra.Command, dir, path string, line int) error {
-	file := filepath.Join(dir, filepath.FromSlash(path))
+// openFile opens a file of the memory in the user's editor.
+func openFile(cmd *cobra.Command, root *Root, path string, line int) error {
+	dir, below := root.Locate(path)
+	file := filepath.Join(dir, filepath.FromSlash(below))
 	if !config.IsWithin(file, dir) {
 		return UsageError{Err: fmt.Errorf("%s is not in the memory directory %s", path, dir)}
 	}
-	if _, err := os.Stat(file); err != nil {
+	switch _, err := os.Stat(file); {
+	case errors.Is(err, fs.ErrNotExist):
+		return api.Errorf(api.NotFound, "file %q not found", path).WithHint("run `memwatchd ls` to list files")
+	case err != nil:
 		return err
 	}
 	return runEditor(editorArgs(file, line), cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())

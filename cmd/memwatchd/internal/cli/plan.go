@@ -119,6 +119,8 @@ func countChanges(raw json.RawMessage) (int, error) {
 func (a *invocation) selectChange(cmd *cobra.Command, req *api.Request) error {
 	_, hasID := paramGiven(req, "id")
 	_, hasSince := paramGiven(req, "since")
+	typed, _ := paramGiven(req, "mine")
+	mine := typed == "true"
 	a.selected = hasID
 	switch {
 	case hasID && hasSince:
@@ -126,7 +128,12 @@ func (a *invocation) selectChange(cmd *cobra.Command, req *api.Request) error {
 	case hasID || hasSince:
 		return nil
 	}
-	answer, err := a.client.Journal(cmd.Context(), api.JournalRequest{Limit: 100})
+	if mine { // the id selects a change
+		if err := setParam(req, "mine", "false"); err != nil {
+			return err
+		}
+	}
+	answer, err := a.client.Journal(cmd.Context(), api.JournalRequest{Limit: 100, Mine: mine})
 	if err != nil {
 		return err
 	}
@@ -134,6 +141,9 @@ func (a *invocation) selectChange(cmd *cobra.Command, req *api.Request) error {
 		if w.State == "done" && len(w.Undoes) == 0 && !w.Automatic {
 			return setParam(req, "id", w.ID)
 		}
+	}
+	if mine {
+		return errors.New("there is no change of this terminal to undo: run `memwatchd journal` to list all changes")
 	}
 	return errors.New("there is no change to undo (an automatic change needs its id: run `memwatchd journal`)")
 }

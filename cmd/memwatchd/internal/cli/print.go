@@ -105,6 +105,12 @@ func (p *Printer) printAnswer(answer any) error {
 		p.printCompress(a)
 	case *api.JournalAnswer:
 		p.printJournal(a)
+	case *api.ShareStatusAnswer:
+		p.printShareStatus(a)
+	case *api.SharePushAnswer:
+		p.printSharePush(a)
+	case *api.ShareForgetAnswer:
+		p.printShareForget(a)
 	case *api.ConflictsAnswer:
 		p.printConflicts(a)
 	case *api.UndoAnswer:
@@ -127,6 +133,10 @@ func (p *Printer) printAnswer(answer any) error {
 		p.printImport(a)
 	case *api.ImportAnswer:
 		p.printImported(a)
+	case *api.EmbedAnswer:
+		p.printEmbedState(a)
+	case *api.EmbedLoadAnswer:
+		p.printf("%s loaded, %d ignored\n", term.Plural(a.Loaded, "vector"), a.Ignored)
 	case *api.IdentityAnswer:
 		p.printIdentity(a)
 	case *api.FilesAnswer:

@@ -30,7 +30,8 @@ func (p *Printer) printConflicts(a *api.ConflictsAnswer) {
 			p.printDiff(c.File, c.File, c.Diff)
 		}
 		if c.Problem != "" {
-			p.addHint(term.AsBad, "%s: %s", c.Path, c.Problem)
+			problem := strings.Replace(c.Problem, "set keep to file", "merge the copy with --keep file", 1)
+			p.addHint(term.AsBad, "%s: %s", c.Path, problem)
 		}
 	}
 	if len(a.Copies) == 0 {

@@ -35,7 +35,7 @@ func (p *Printer) printJournal(a *api.JournalAnswer) {
 			what := term.EscapeLine(strings.Join(strings.Fields(w.What+" "+state), " "))
 			p.printf("%s  %s  %s  %s  %s\n", p.Style(term.AsTitle, term.EscapeLine(w.ID)),
 				w.Time.In(p.location).Format(time.DateTime), p.paintPlace(cmp.Or(w.To, w.Path), 0), what,
-				p.Style(term.AsMuted, term.EscapeLine(w.Cause)))
+				p.Style(term.AsMuted, term.EscapeLine(w.Cause+byProgram(&w))))
 			continue
 		}
 		if i > 0 {
@@ -46,6 +46,15 @@ func (p *Printer) printJournal(a *api.JournalAnswer) {
 	if len(a.Writes) == 0 {
 		p.addHint(term.AsMuted, "nothing was written")
 	}
+}
+
+// byProgram returns the program that requested a change, if known, for the end of
+// its line.
+func byProgram(w *api.WriteRecord) string {
+	if w.Program == "" {
+		return ""
+	}
+	return "  by " + w.Program
 }
 
 // printUndo shows undone changes as the resulting differences, and refused ones with
@@ -130,6 +139,7 @@ func (p *Printer) printChangeHeader(w api.WriteRecord, as term.Style, state stri
 	if w.Group != w.ID {
 		t.add(term.AsMuted, "  with "+w.Group)
 	}
+	t.add(term.AsMuted, byProgram(&w))
 	if state != "" {
 		t.add(term.AsText, "  ")
 		t.add(as, state)

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rivo/uniseg"
-
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
+	"github.com/rivo/uniseg"
 )
 
 // formatPlace returns path:line in the form that terminals and editors open. A
@@ -41,10 +41,14 @@ func (p *Printer) locate(path string) string {
 	if p.memory == nil || path == "" {
 		return path
 	}
-	if exists, _ := p.memory.Has(path); !exists && !p.sameMemory {
-		return path // --socket may reach the daemon of another memory
+	// --socket may reach the daemon of another memory, and the name of another
+	// machine and a colon precede a path there.
+	top, _, _ := strings.Cut(path, "/")
+	if exists, _ := p.memory.Has(path); !exists && (!p.sameMemory || strings.Contains(top, ":")) {
+		return path
 	}
-	return RelativePath(filepath.Join(p.memory.Dir, filepath.FromSlash(path)))
+	dir, below := p.memory.Locate(path)
+	return RelativePath(filepath.Join(dir, filepath.FromSlash(below)))
 }
 
 // RelativePath returns path relative to the working directory if it lies below
@@ -115,4 +119,52 @@ func (p *Printer) formatAge(t time.Time) string {
 	default:
 		return fmt.Sprintf("%dy", d/(day*365))
 	}
+}
+
+// printRelated shows links in both directions: the place, the target or "<-", and
+// the text.
+func (p *Printer) printRelated(a *api.RelatedAnswer) {
+	var paths []string
+	for _, l := range a.To {
+		target := l.Target
+		if l.Path != "" {
+			target = p.locate(l.Path)
+		}
+		if l.Anchor != "" {
+			target += "#" + l.Anchor
+		}
+		paths = append(paths, l.Path)
+		p.printLink(a.Path, l.Line, "-> "+target, strings.Join(strings.Fields(l.Text), " "))
+	}
+	for _, l := range a.From {
+		first, _, _ := strings.Cut(strings.TrimSpace(l.Text), "\n")
+		paths = append(paths, l.Path)
+		p.printLink(l.Path, l.Line, "<-", first)
+	}
+	if p.output.files {
+		p.printFiles(paths)
+	}
+	if len(a.To)+len(a.From) == 0 {
+		p.addHint(term.AsMuted, "no links")
+	}
+	p.addIndexHints("", a.Index)
+}
+
+// printLink shows one link, on one line if it fits.
+func (p *Printer) printLink(path string, line int, arrow, words string) {
+	switch {
+	case p.output.files:
+		return
+	case p.forPrograms():
+		p.printPlaces([]listed{{path: path, line: line, text: strings.TrimSpace(arrow + "  " + words)}})
+		return
+	}
+	arrow = term.EscapeLine(arrow)
+	p.out.WriteString(p.paintPlace(path, line) + " " + arrow)
+	if t := term.EscapeLine(words); uniseg.StringWidth(p.formatPlace(path, line)+arrow+t)+3 <= p.width {
+		p.println(p.Style(term.AsMuted, joinNonEmpty(t)))
+		return
+	}
+	p.println("")
+	p.printIndented(maxSnippet, plainText(term.AsMuted, words))
 }

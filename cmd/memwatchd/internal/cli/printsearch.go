@@ -31,6 +31,9 @@ func (p *Printer) printHits(a *api.SearchAnswer) {
 		switch {
 		case p.output.files:
 			for _, place := range hitPlaces(h) {
+				if h.Host != "" {
+					continue // not a file of this machine
+				}
 				paths = append(paths, place.path)
 			}
 		case p.forPrograms():
@@ -66,7 +69,7 @@ func (p *Printer) printHit(h *api.Hit) {
 		stale = "stale: the file is unreadable"
 	}
 	others := ""
-	if h.Untrusted {
+	if h.Untrusted && h.Host == "" {
 		others = "written by others"
 	}
 	conflict := ""
@@ -170,6 +173,17 @@ func explainScore(h *api.Hit) string {
 			parts = append(parts, fmt.Sprintf("%s %.4g", part.name, part.value))
 		}
 	}
+	for _, rank := range []struct {
+		name  string
+		value int
+	}{{"rank by words", w.WordsRank}, {"rank by meaning", w.MeaningRank}} {
+		if rank.value != 0 {
+			parts = append(parts, fmt.Sprintf("%s %d", rank.name, rank.value))
+		}
+	}
+	if w.MeaningRank != 0 {
+		parts = append(parts, fmt.Sprintf("cosine %.2f", w.Cosine))
+	}
 	var terms []string
 	for _, t := range w.Terms {
 		if w.Own != 0 { // the terms are components of the own score
@@ -187,6 +201,12 @@ func explainScore(h *api.Hit) string {
 func (p *Printer) addIndexHints(note string, state api.IndexState) {
 	if note != "" {
 		p.addHint(term.AsMuted, "%s", note)
+	}
+	switch state.Shared {
+	case "timeout", "unavailable":
+		p.addHint(term.AsBad, "the shared store did not answer; the answer has entries of this machine only")
+	case "partial":
+		p.addHint(term.AsMuted, "the shared store may have more entries that match")
 	}
 	if state.Degraded {
 		p.addHint(term.AsBad, "the index is incomplete; the answer may be incomplete")

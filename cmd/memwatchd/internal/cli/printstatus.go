@@ -39,6 +39,9 @@ func (p *Printer) printStatus(a *api.StatusAnswer) {
 		p.printHanging("", p.Style(term.AsBad, "!")+" ", 0, plainText(term.AsBad, text))
 	}
 	p.printRow("root", "%s (%s)", s.Root, s.RootState)
+	for _, r := range s.Roots {
+		p.printRow("folder", "%s: %s (%s), %s", r.Name, r.Path, r.State, term.Plural(r.Files, "file"))
+	}
 	for _, socket := range s.Sockets {
 		p.printRow("socket", "%s", socket)
 	}
@@ -56,8 +59,14 @@ func (p *Printer) printStatus(a *api.StatusAnswer) {
 	if s.LLM != nil {
 		p.printModel(s.LLM)
 	}
+	if s.Embed != nil {
+		p.printEmbed(s.Embed)
+	}
 	if s.Topic != nil {
 		p.printTopic(s.Topic)
+	}
+	if s.Share != nil {
+		p.printShare(s.Share)
 	}
 	if p.verbose {
 		p.printRow("latency", "save to search %.0f ms (p99 %.0f), query %.1f ms (p99 %.1f)",
@@ -98,6 +107,9 @@ func listFailures(s *api.Status) []string {
 	}
 	if s.Topic != nil {
 		add("topic", s.Topic.Problem)
+	}
+	if s.Share != nil {
+		add("share", s.Share.Problem)
 	}
 	return list
 }
@@ -217,6 +229,19 @@ func (p *Printer) printModel(m *api.ModelStatus) {
 		andSome(m.Failed, "failed"), private)
 	if m.Failure != "" {
 		p.printRow("", "%s: %s", m.FailedAt.In(p.location).Format(time.DateTime), m.Failure)
+	}
+}
+
+// printEmbed shows the state of semantic search and its last failure.
+func (p *Printer) printEmbed(e *api.EmbedStatus) {
+	private := ""
+	if e.Private {
+		private = ", including private text"
+	}
+	p.printRow("meaning", "%s at %s, %s embedded%s%s%s", e.Model, e.Endpoint, term.Plural(e.Embedded, "text"),
+		andSome(e.Pending, "pending"), andSome(e.Rejected, "rejected"), private)
+	if e.LastError != "" {
+		p.printRow("", "%s: %s", e.FailedAt.In(p.location).Format(time.DateTime), e.LastError)
 	}
 }
 

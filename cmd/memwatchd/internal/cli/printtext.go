@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rivo/uniseg"
-
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
+	"github.com/rivo/uniseg"
 )
 
 // A text is one escaped line for a terminal. The zero text is empty.
@@ -140,4 +140,37 @@ func (p *Printer) paintText(t text, from, to int) string {
 		}
 	}
 	return b.String() + t.s[from:to]
+}
+
+// printContext shows a block unchanged, because it is piped into prompts. Hints
+// about omitted entries go to standard error.
+func (p *Printer) printContext(a *api.ContextAnswer) {
+	if p.width > 0 {
+		p.out.WriteString(term.EscapeText(a.Text))
+	} else {
+		p.out.WriteString(a.Text)
+	}
+	if omitted := formatOmitted(a.LeftOut); omitted != "" {
+		p.addHint(term.AsMuted, "omitted: %s", omitted)
+	}
+	for _, hint := range a.Hints {
+		p.addHint(term.AsText, "hint: %s", hint)
+	}
+}
+
+// formatOmitted returns the numbers of omitted entries by kind.
+func formatOmitted(l api.Omitted) string {
+	var parts []string
+	for _, c := range []struct {
+		n   int
+		one string
+	}{
+		{l.LongTerm, "long-term line"}, {l.Recent, "recent summary"}, {l.Files, "file"}, {l.Items, "item"},
+		{l.Tasks, "task"}, {l.Entries, "entry"}, {l.Characters, "character"}, {l.Untrusted, "untrusted text"},
+	} {
+		if c.n > 0 {
+			parts = append(parts, term.Plural(c.n, c.one))
+		}
+	}
+	return strings.Join(parts, ", ")
 }

@@ -18,7 +18,13 @@ import (
 func addTaskSearch(c *cobra.Command, op *api.Operation, req *api.Request, g *Globals) {
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		typed, given := paramGiven(req, "text")
-		if !given {
+		if id, hasID := paramGiven(req, "id"); !given && hasID {
+			err := runOperation(cmd, op, req, g)
+			if failure, ok := errors.AsType[*api.Error](err); ok && failure.Code == api.NotFound {
+				return errNoTask("task %q not found", id)
+			}
+			return err
+		} else if !given {
 			return runOperation(cmd, op, req, g)
 		}
 		a, err := newInvocation(cmd, op, req, g)
@@ -37,6 +43,11 @@ func addTaskSearch(c *cobra.Command, op *api.Operation, req *api.Request, g *Glo
 		}
 		return runOperation(cmd, op, req, g)
 	}
+}
+
+// errNoTask returns the error for a task that does not exist.
+func errNoTask(format string, args ...any) error {
+	return api.Errorf(api.NotFound, format, args...).WithHint("run `memwatchd todo list --all` to list tasks")
 }
 
 // selectTask replaces the text of a request by the id of the task that it means. Tasks
@@ -64,9 +75,9 @@ func (a *invocation) selectTask(cmd *cobra.Command, req *api.Request, typed stri
 	}
 	switch {
 	case len(found) == 0 && line > 0:
-		return fmt.Errorf("there is no task in line %d of %s: run `memwatchd todo list --all` to list tasks", line, path)
+		return errNoTask("line %d of %s contains no task", line, path)
 	case len(found) == 0:
-		return fmt.Errorf("task %q not found: run `memwatchd todo list --all` to list tasks", typed)
+		return errNoTask("task %q not found", typed)
 	case len(found) > 1:
 		var candidates []string
 		const most = 10
@@ -76,7 +87,7 @@ func (a *invocation) selectTask(cmd *cobra.Command, req *api.Request, typed stri
 		if n := len(found) - most; n > 0 {
 			candidates = append(candidates, fmt.Sprintf("and %d more", n))
 		}
-		return fmt.Errorf("more than one task matches %q: %s; use an id in parentheses", typed,
+		return api.Errorf(api.Conflict, "more than one task matches %q: %s; use an id in parentheses", typed,
 			strings.Join(candidates, ", "))
 	}
 	if err := setParam(req, "text", ""); err != nil {

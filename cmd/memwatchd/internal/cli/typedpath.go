@@ -1,10 +1,13 @@
 package cli
 
 import (
+	"maps"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
@@ -18,9 +21,23 @@ import (
 // A Root is the memory directory as seen by this process.
 type Root struct {
 	Dir string
+	// Folders are the directories of memory.roots by the prefix of the paths of
+	// their files, such as vault:.
+	Folders map[string]string
 	// Has reports whether path names a file or a directory below the root. If
 	// the root itself is missing, known is false.
 	Has func(path string) (exists, known bool)
+}
+
+// Locate returns the directory of the memory that contains the file of an answer:
+// the memory directory or another folder, and the path of the file below it.
+func (r *Root) Locate(path string) (dir, below string) {
+	if i := strings.IndexByte(path, ':'); i >= 0 {
+		if dir, ok := r.Folders[path[:i+1]]; ok {
+			return dir, path[i+1:]
+		}
+	}
+	return r.Dir, path
 }
 
 // setPaths converts the typed paths in a request to paths below the root. Other
@@ -52,7 +69,7 @@ var lineSuffix = regexp.MustCompile(`:[0-9]+$`)
 func resolvePlace(root *Root, typed string) (path string, line int) {
 	path, entry, named := strings.Cut(typed, "#")
 	bare := lineSuffix.ReplaceAllString(path, "")
-	for _, path := range []string{path, bare} {
+	for _, path := range slices.Compact([]string{path, bare}) {
 		found, ok := findInRoot(root, path)
 		if !ok {
 			continue
@@ -69,7 +86,8 @@ func resolvePlace(root *Root, typed string) (path string, line int) {
 }
 
 // findInRoot returns a path below the root. It tries the path relative to the
-// root first, then relative to the working directory.
+// root first, then relative to the working directory. It resolves symbolic links
+// last, because a folder may be on a file system that does not respond.
 func findInRoot(root *Root, path string) (string, bool) {
 	if path == "" {
 		return "", false
@@ -83,20 +101,32 @@ func findInRoot(root *Root, path string) (string, bool) {
 	if err != nil {
 		return "", false
 	}
-	dir := root.Dir
-	for range 2 {
-		if rel, err := filepath.Rel(dir, abs); err == nil && rel != "." && config.IsWithin(abs, dir) {
-			rel = filepath.ToSlash(rel)
-			exists, _ := root.Has(rel)
-			return rel, exists
-		}
-		// The root or the path may contain symbolic links.
-		if resolved, err := filepath.EvalSymlinks(dir); err == nil {
-			dir = resolved
-		}
-		if resolved, err := filepath.EvalSymlinks(filepath.Dir(abs)); err == nil {
-			abs = filepath.Join(resolved, filepath.Base(abs))
+	prefixes := append([]string{""}, slices.Sorted(maps.Keys(root.Folders))...)
+	for _, resolve := range []func(string) string{filepath.Clean, realPath} {
+		path := filepath.Join(resolve(filepath.Dir(abs)), filepath.Base(abs))
+		for _, prefix := range prefixes {
+			dir, _ := root.Locate(prefix)
+			dir = resolve(dir)
+			if rel, err := filepath.Rel(dir, path); err == nil && rel != "." && config.IsWithin(path, dir) {
+				rel = prefix + filepath.ToSlash(rel)
+				exists, _ := root.Has(rel)
+				return rel, exists
+			}
 		}
 	}
 	return "", false
+}
+
+// resolveTimeout bounds the wait for a file system.
+const resolveTimeout = time.Second
+
+// realPath is [config.RealPath], or path itself if the file system does not respond.
+func realPath(path string) string {
+	real := make(chan string, 1)
+	go func() { real <- config.RealPath(path) }()
+	select {
+	case path = <-real:
+	case <-time.After(resolveTimeout):
+	}
+	return path
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -56,6 +57,32 @@ func TestBelowRoot(t *testing.T) {
 	gone := testRoot(filepath.Join(home, "gone"))
 	if got, _ := resolvePlace(gone, "root/a.md"); got != "root/a.md" {
 		t.Errorf("without a root it is %q", got)
+	}
+}
+
+// TestBelowFolder checks that links are resolved last, and in the memory first.
+func TestBelowFolder(t *testing.T) {
+	home := t.TempDir()
+	for _, name := range []string{"m/a", "v/a", "x"} {
+		if err := os.MkdirAll(filepath.Join(home, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for link, to := range map[string]string{"l": "m", "x/m": "m", "x/v": "v"} {
+		if err := os.Symlink(filepath.Join(home, to), filepath.Join(home, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	root := &Root{Dir: filepath.Join(home, "m"), Folders: map[string]string{
+		"vault:": filepath.Join(home, "v"), "link:": filepath.Join(home, "l"), "gone:": filepath.Join(home, "gone")},
+		Has: func(path string) (exists, known bool) { return strings.HasSuffix(path, "f.md"), true }}
+	for typed, want := range map[string]string{
+		"m/a/f.md": "a/f.md", "v/a/f.md": "vault:a/f.md", "l/a/f.md": "link:a/f.md", "gone/f.md": "gone:f.md",
+		"x/m/a/f.md": "a/f.md", "x/v/a/f.md:3": "vault:a/f.md", "x/other.md": filepath.Join(home, "x/other.md"),
+	} {
+		if got, _ := resolvePlace(root, filepath.Join(home, typed)); got != want {
+			t.Errorf("%s is %s, want %s", typed, got, want)
+		}
 	}
 }
 

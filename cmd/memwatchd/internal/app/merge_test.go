@@ -1,0 +1,52 @@
+package app
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+func TestOverwrite(t *testing.T) {
+	dir := t.TempDir()
+	file, link := filepath.Join(dir, "a.md"), filepath.Join(dir, "link.md")
+	if err := os.WriteFile(file, []byte("before"), 0o640); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("a.md", link); err != nil {
+		t.Fatal(err)
+	}
+	if err := overwrite(link, []byte("after")); err != nil {
+		t.Fatal(err)
+	}
+	wantOnly := func(want string) {
+		t.Helper()
+		names, err := filepath.Glob(filepath.Join(dir, "*"))
+		hidden, _ := filepath.Glob(filepath.Join(dir, ".*"))
+		if err != nil || len(names) != 2 || len(hidden) > 0 {
+			t.Errorf("files %q %q, %v", names, hidden, err)
+		}
+		text, err := os.ReadFile(file)
+		info, statErr := os.Lstat(file)
+		if string(text) != want || err != nil || statErr != nil || info.Mode() != 0o640 {
+			t.Errorf("%q, %v, %v", text, info.Mode(), err)
+		}
+	}
+	wantOnly("after")
+
+	// Like a full disk, a limit of the size of files makes a write fail.
+	var before unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &before); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: 64, Max: before.Max}); err != nil {
+		t.Skip(err)
+	}
+	defer unix.Setrlimit(unix.RLIMIT_FSIZE, &before)
+	if err := overwrite(file, []byte(strings.Repeat("long\n", 100))); err == nil {
+		t.Error("no error")
+	}
+	wantOnly("after")
+}

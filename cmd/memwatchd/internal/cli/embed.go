@@ -1,0 +1,145 @@
+package cli
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
+)
+
+// addEmbedDump makes the command write all pages of vectors as JSON lines: the space
+// first, then the vectors.
+func addEmbedDump(c *cobra.Command, op *api.Operation, req *api.Request, g *Globals) {
+	c.RunE = func(cmd *cobra.Command, _ []string) error {
+		a, err := newInvocation(cmd, op, req, g)
+		if err != nil {
+			return err
+		}
+		cursor, err := op.Param("cursor")
+		if err != nil {
+			return err
+		}
+		out := bufio.NewWriter(g.Stdout)
+		lines := json.NewEncoder(out)
+		for first := true; ; first = false {
+			raw, err := a.client.Do(cmd.Context(), req)
+			if err != nil {
+				return err
+			}
+			var page api.EmbedDumpAnswer
+			if err := json.Unmarshal(raw, &page); err != nil {
+				return fmt.Errorf("embed dump: read the answer: %w", err)
+			}
+			if first {
+				err = lines.Encode(page.Space)
+			}
+			for _, v := range page.Vectors {
+				err = errors.Join(err, lines.Encode(v))
+			}
+			if err != nil || page.Next == "" {
+				return errors.Join(err, out.Flush())
+			}
+			if err := req.Set(cursor, page.Next); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// addEmbedLoad makes the command read the file that its argument names and send its
+// lines in batches, each with the first line.
+func addEmbedLoad(c *cobra.Command, op *api.Operation, req *api.Request, g *Globals) {
+	c.Use = c.Name() + " file"
+	c.ValidArgsFunction = nil // names of files
+	path := ""
+	c.Args = func(_ *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return UsageError{Err: errors.New("embed load: name one file, or - for standard input")}
+		}
+		path = args[0]
+		return nil
+	}
+	c.RunE = func(cmd *cobra.Command, _ []string) error {
+		in := cmd.InOrStdin()
+		if path != "-" {
+			f, err := os.Open(path)
+			if err != nil {
+				return err
+			}
+			defer f.Close()
+			in = f
+		}
+		a, err := newInvocation(cmd, op, req, g)
+		if err != nil {
+			return err
+		}
+		return a.loadVectors(cmd, req, bufio.NewReader(in))
+	}
+}
+
+// loadVectors sends the lines of in and prints the sum of the answers.
+func (a *invocation) loadVectors(cmd *cobra.Command, req *api.Request, in *bufio.Reader) error {
+	param, err := a.op.Param("lines")
+	if err != nil {
+		return err
+	}
+	var sum api.EmbedLoadAnswer
+	space, _, err := readImportLine(in)
+	for more := true; more && (err == nil || errors.Is(err, io.EOF)); {
+		batch := strings.Builder{}
+		batch.WriteString(space)
+		for batch.Len() < maxImportBatch && err == nil {
+			var line string
+			line, _, err = readImportLine(in)
+			batch.WriteString(line)
+		}
+		more = err == nil
+		if failure := req.Set(param, batch.String()); failure != nil {
+			return failure
+		}
+		raw, failure := a.client.Do(cmd.Context(), req)
+		if failure != nil {
+			return failure
+		}
+		var answer api.EmbedLoadAnswer
+		if err := json.Unmarshal(raw, &answer); err != nil {
+			return fmt.Errorf("embed load: read the answer: %w", err)
+		}
+		sum.Loaded += answer.Loaded
+		sum.Ignored += answer.Ignored
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("embed load: %w", err)
+	}
+	raw, err := api.EncodeJSON(sum)
+	if err != nil {
+		return err
+	}
+	return a.printResponse(raw)
+}
+
+// printEmbedState shows the state of semantic search, and what an endpoint receives.
+func (p *Printer) printEmbedState(a *api.EmbedAnswer) {
+	if a.Status != nil {
+		p.printEmbed(a.Status)
+	}
+	if a.Plan == nil {
+		return
+	}
+	for _, part := range []struct {
+		name   string
+		amount api.EmbedAmount
+	}{{"public", a.Plan.Public}, {"private", a.Plan.Private}} {
+		p.printRow(part.name, "%s, %s, about %s", term.Plural(part.amount.Texts, "text"),
+			term.Plural(part.amount.Characters, "character"), term.Plural(part.amount.Tokens, "token"))
+	}
+	p.addHint(term.AsMuted, "private text is sent only if embed.private is set")
+}
