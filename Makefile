@@ -15,7 +15,7 @@ EXAMPLE = example/config.yaml
 BENCHFILES ?= 1000,10000
 BENCHFLAGS ?=
 
-.PHONY: build install uninstall run test test-full test-e2e faults soak stress conformance browser lint bench fuzz eval demo dist dist-check clean
+.PHONY: build install uninstall run test test-full test-e2e faults soak stress conformance browser cluster lint bench fuzz eval demo dist dist-check clean
 
 build:
 	$(GO) build -o memwatchd ./cmd/memwatchd
@@ -63,7 +63,7 @@ PURE = agents|brief|memory|service|transcript
 
 # Tests that do less with -short: they measure time or memory, or compute for
 # long in one goroutine. TestMakefileListsShortTests compares the list.
-FULL = TestCoverageModel|TestExcerpts|TestFixedScopesAllowNoMore|TestForgetInTheirFiles|TestInterference|TestLargeFilesComeWithinTheirLimits|TestMCPMatrix|TestNoAnswerHasCredentials|TestNonInterference|TestNonInterferenceOfWrites|TestPrivacyMatrix|TestQueriesOfDeath|TestSoak|TestTheirFiles
+FULL = TestCoverageModel|TestExcerpts|TestFixedScopesAllowNoMore|TestForgetInTheirFiles|TestInterference|TestLargeFilesComeWithinTheirLimits|TestMCPMatrix|TestNoAnswerHasCredentials|TestNonInterference|TestNonInterferenceOfRoots|TestNonInterferenceOfWrites|TestPrivacyMatrix|TestQueriesOfDeath|TestResolveNonInterference|TestSoak|TestTheirFiles
 
 # The tests of the whole program in which many things happen to a daemon at
 # once: they run with the race detector, the others of E2E without it.
@@ -120,6 +120,18 @@ browser:
 	if npm pack --silent $(AXE) >/dev/null && tar xzf *.tgz; then axe="-axe $$dir/package/axe.min.js"; \
 	else echo 'accessibility is not checked: npm cannot download $(AXE)'; fi; \
 	cd '$(CURDIR)/ui/browser' && $(GO) test -count=1 -v . $$axe
+
+# Test sharing with real servers of Weaviate, one and three on this machine, with
+# edits and faults for the duration CLUSTER. WEAVIATE is the program; without it,
+# the version below is built in .weaviate/, which downloads 1.4 GB of modules.
+WEAVIATE_VERSION ?= v1.35.2
+CLUSTER          ?= 10m
+
+cluster:
+	@weaviate=$${WEAVIATE:-$(CURDIR)/.weaviate/$(WEAVIATE_VERSION)/weaviate-server}; \
+	test -x "$$weaviate" || GOBIN=$$(dirname "$$weaviate") CGO_ENABLED=0 $(GO) install -tags netgo -trimpath \
+	  -ldflags '-s -w' github.com/weaviate/weaviate/cmd/weaviate-server@$(WEAVIATE_VERSION) && \
+	WEAVIATE=$$weaviate CLUSTER=$(CLUSTER) $(GO) test ./weaviate $(E2E) -p 1 -count=1 -v -run '^TestCluster' -timeout 0
 
 lint:
 	@echo 'gofmt'; test -z "$$(gofmt -l $$(git ls-files '*.go') | tee /dev/stderr)"

@@ -71,9 +71,13 @@ var operationGroups = []operationGroup{{
 	intro: "Archive, restore, summarize and check the files of a memory.",
 	names: []string{"compact", "restore", "compress", "conflicts", "conflicts_merge", "check"},
 }, {
+	file: "sharing.md", title: "Sharing between machines",
+	intro: "Publish entries to a [store that several machines share](../weaviate.md). The examples show a memory that shares nothing.",
+	names: []string{"share_status", "share_push", "share_forget_host"},
+}, {
 	file: "daemon.md", title: "Daemon and index",
 	intro: "Show the state of the daemon, wait for the index, rebuild the index and follow events.",
-	names: []string{"status", "sync", "rebuild", "operations", "events"},
+	names: []string{"status", "sync", "rebuild", "embed", "embed_dump", "embed_load", "operations", "events"},
 }}
 
 // operations returns the operations of the group, in order.
@@ -500,6 +504,9 @@ func (r *reference) kind(t reflect.Type) string {
 	case reflect.Float64, reflect.Float32:
 		return "number"
 	case reflect.Slice, reflect.Array:
+		if t.Elem().Kind() == reflect.Uint8 {
+			return "string"
+		}
 		of := r.kind(t.Elem())
 		if isWord := !strings.ContainsAny(of, " []"); isWord && of != "JSON" {
 			of += "s"

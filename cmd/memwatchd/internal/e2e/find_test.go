@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -189,6 +190,49 @@ func TestFindFilters(t *testing.T) {
 			p.await("nothing matches")
 		})
 	}
+}
+
+// TestFindManyFiles types and deletes a letter in a search of 10,000 files, and logs
+// the time from the key to its hits on the screen.
+func TestFindManyFiles(t *testing.T) {
+	if testing.Short() {
+		t.Skip("indexes 10,000 files")
+	}
+	const files = 10_000
+	root := t.TempDir()
+	for i := range files {
+		dir := filepath.Join(root, "notes", strconv.Itoa(i%100))
+		checkError(t, os.MkdirAll(dir, 0o700))
+		text := fmt.Sprintf("# Garden %d\n\n- the quince of row %d\n- a plum\n", i, i)
+		if i%4 == 0 {
+			text = strings.Replace(text, "quince", "quiver", 1)
+		}
+		checkError(t, os.WriteFile(filepath.Join(dir, strconv.Itoa(i)+".md"), []byte(text), 0o600))
+	}
+	l := startLive(t, root, "")
+	l.ready()
+	p := newPane(t, l, 120, "memwatchd --config "+l.config+" find")
+	p.await("Enter opens, Esc leaves")
+	p.press("q", "u", "i")
+	p.await("> qui", fmt.Sprintf("of %d files", files))
+	var took []time.Duration
+	for range 20 {
+		for _, k := range []struct {
+			key  string
+			hits int
+		}{{"n", files / 4 * 3}, {"BSpace", files}} {
+			begin := time.Now()
+			p.press(k.key)
+			for !strings.Contains(p.run(nil, "capture-pane", "-p"), fmt.Sprintf("of %d files", k.hits)) {
+				if time.Since(begin) > 30*time.Second {
+					p.await(fmt.Sprintf("of %d files", k.hits)) // fails and shows the screen
+				}
+			}
+			took = append(took, time.Since(begin))
+		}
+	}
+	slices.Sort(took)
+	t.Logf("%d keys: hits on the screen after %s at the median, %s at most", len(took), took[len(took)/2], took[len(took)-1])
 }
 
 // TestStatusWatch checks that status --watch redraws a terminal in place, and prints

@@ -180,9 +180,8 @@ func TestGlobalFlagsAct(t *testing.T) {
 		if base == "" || base == neverRun {
 			base = name
 		}
-		isImport := strings.HasPrefix(name, "import ") && name != "import items"
-		if name == "init" || name == "serve" || name == "find" || isImport {
-			return // rows of flags.txt, TestFind and script/transfer.txtar show their effect
+		if name == "init" || name == "serve" || name == "find" {
+			return // rows of flags.txt and TestFind show their effect
 		}
 		root.PersistentFlags().VisitAll(func(f *pflag.Flag) {
 			own := c.Flags().Lookup(f.Name)

@@ -78,18 +78,18 @@ var libraries = map[string][]string{
 	"github.com/tailscale/":            {"agents"},
 	"github.com/yuin/goldmark":         {"memory"},
 	"go.etcd.io/bbolt/":                {"index"},
-	"golang.org/x/sync/errgroup":       {"index", "ipc", "daemon"},
-	"golang.org/x/sys/unix":            {"vault", "watcher", "ipc", "daemon", "setup", "doctor"},
+	"golang.org/x/sync/errgroup":       {"index", "ipc", "daemon", "embed"},
+	"golang.org/x/sys/unix":            {"vault", "watcher", "ipc", "daemon", "setup", "doctor", "vectors"},
 	"golang.org/x/term":                {"term"},
 	"golang.org/x/text/":               {"memory", "index"},
 	"golang.org/x/time/":               {"ipc"},
 	"golang.org/x/tools/":              {},
 	"gopkg.in/yaml.v3":                 {"memory", "config"},
-	"log/slog":                         {"compactor", "todosync", "vault", "watcher", "index", "ntfy", "ipc", "config", "daemon", "term"},
-	"net":                              {"background", "console", "ui", "ipc", "ipc/client", "llm", "config", "daemon", "testkit"},
-	"net/http":                         {"api", "ipc", "ipc/client", "ipc/mcp", "ntfy", "llm", "ui"},
-	"os/exec":                          {"background", "cli", "console", "setup", "doctor"},
-	"testing":                          {"testkit"},
+	"log/slog":                         {"compactor", "todosync", "vault", "watcher", "index", "ntfy", "ipc", "config", "daemon", "embed", "term", "share"},
+	"net":                              {"background", "console", "ui", "ipc", "ipc/client", "llm", "outbound", "weaviate/weaviatetest", "config", "daemon", "testkit"},
+	"net/http":                         {"api", "ipc", "ipc/client", "ipc/mcp", "ntfy", "llm", "llm/llmtest", "outbound", "ui", "weaviate", "weaviate/weaviatetest"},
+	"os/exec":                          {"background", "cli", "console", "setup", "doctor", "weaviate/weaviatetest"},
+	"testing":                          {"llm/llmtest", "testkit"},
 }
 
 // openers are the files outside the vault and the program that may open or
@@ -100,17 +100,22 @@ var openers = map[string]string{
 	"vault/journal/":          "the journal, in a directory of the state",
 	internal:                  "configuration, and where things are",
 	"index/":                  "its own directory",
+	"vectors/":                "its own directory",
 	"watcher/sync.go":         "cookies, in a directory of the state",
 	"watcher/system_linux.go": "the kernel's limit of watches",
 	"ipc/listener.go":         "sockets",
+	"share/lines.go":          "the outbox, in a directory of the state",
+
+	"weaviate/weaviatetest/cluster_linux.go": "the data of a cluster of a test",
 }
 
 // starters are the files that start other programs: systemctl, journalctl, the
-// daemon, an editor and a browser.
+// daemon, an editor, a browser, and the servers of a test.
 var starters = []string{
 	internal + "background/background.go", internal + "background/commands.go", internal + "cli/editor.go",
 	internal + "console/console.go",
 	internal + "setup/systemd.go",
+	"weaviate/weaviatetest/cluster_linux.go",
 }
 
 // fileCalls are the functions with a file name as argument.

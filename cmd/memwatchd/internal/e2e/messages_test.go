@@ -33,7 +33,7 @@ func TestMessages(t *testing.T) {
 		}
 		if d.IsDir() {
 			switch d.Name() {
-			case ".git", "testdata", "testkit", "bench", "release", "rules", "browser", "example":
+			case ".git", "testdata", "testkit", "llmtest", "bench", "release", "rules", "browser", "example", "weaviatetest":
 				return filepath.SkipDir
 			}
 			return nil

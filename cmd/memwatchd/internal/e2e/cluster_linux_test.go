@@ -1,0 +1,384 @@
+package e2e
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/memwatchd/memwatchd/weaviate"
+	"github.com/memwatchd/memwatchd/weaviate/weaviatetest"
+)
+
+// startCluster starts the servers that the environment names, or skips the test.
+func startCluster(t *testing.T, nodes int) *weaviatetest.Cluster {
+	t.Helper()
+	binary := os.Getenv("WEAVIATE")
+	if binary == "" {
+		t.Skip("WEAVIATE does not name a server: run make cluster")
+	}
+	c, err := weaviatetest.StartCluster(t.Context(), binary, t.TempDir(), nodes)
+	t.Cleanup(c.Close)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func newNodeClient(t *testing.T, n *weaviatetest.Node) *weaviate.Client {
+	c := &weaviate.Client{URL: n.URL, Timeout: 20 * time.Second,
+		Key: func() (string, error) { return weaviatetest.ClusterKey, nil }}
+	t.Cleanup(c.Close)
+	return c
+}
+
+// sharer is the owner of the machines in the tests of clusters.
+var sharer = fields{"subject": "alice", "context": "private"}
+
+// A machine is a daemon that shares the public entries of its memory.
+type machine struct {
+	*live
+	name, spool string
+}
+
+func newMachine(t *testing.T, name, url string, replicas int) *machine {
+	t.Helper()
+	m := &machine{name: name, spool: filepath.Join(t.TempDir(), "share")}
+	key := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(key, []byte(weaviatetest.ClusterKey+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m.live = newLive(t, t.TempDir(), fmt.Sprintf(`share:
+  weaviate: {url: %q, key_file: %q, query_timeout: 10s, replicas: %d}
+  host: %s
+  publish: ["**"]
+  spool: %q
+`, url, key, replicas, name, m.spool))
+	m.env = append(m.env, "MEMWATCHD_MEMORY_OWNER=alice")
+	return m
+}
+
+// push publishes all changes, in steps push, verify or init.
+func (m *machine) push(step string) (a struct{ Published, Objects, Missing, Extra, Refused int }, err error) {
+	return a, m.ask("share_push", sharer.with(fields{"step": step}), &a)
+}
+
+func (m *machine) mustPush(step string) (published, missing, extra int) {
+	m.t.Helper()
+	a, err := m.push(step)
+	if err != nil || a.Refused > 0 {
+		m.t.Fatalf("%s: share %s: %v, %+v", m.name, step, err, a)
+	}
+	return a.Published, a.Missing, a.Extra
+}
+
+// finds returns the machines and texts of the hits of a query.
+func (m *machine) finds(query string) (list []string) {
+	m.t.Helper()
+	for _, h := range m.search(sharer, query, nil).Hits {
+		list = append(list, strings.SplitN(h.Path, ":", 2)[0]+" "+strings.TrimSpace(h.Text))
+	}
+	return list
+}
+
+// sharedFile returns a file with entries, public or private.
+func sharedFile(public bool, entries ...string) string {
+	visibility := "private_only"
+	if public {
+		visibility = "public_ok"
+	}
+	return fmt.Sprintf("---\nvisibility: %s\n---\n# Notes\n\n- %s\n", visibility, strings.Join(entries, "\n- "))
+}
+
+// wordOf returns a word that no other number has, also after stemming.
+func wordOf(n int) string {
+	return "z" + strings.Map(func(digit rune) rune { return rune("bcdfghjklm"[digit-'0']) }, fmt.Sprint(n))
+}
+
+// TestClusterPublished checks that 10,000 entries of one machine are found at
+// another, that the requests contain no private text, and that a restart of the
+// server and of the daemon leaves no difference.
+func TestClusterPublished(t *testing.T) {
+	cluster := startCluster(t, 1)
+	proxy, err := weaviatetest.NewProxy(cluster.Nodes[0].URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer proxy.Close()
+	desk, laptop := newMachine(t, "desk", proxy.URL, 0), newMachine(t, "laptop", proxy.URL, 0)
+	for n := range 200 {
+		var entries []string
+		for e := range 50 {
+			entries = append(entries, wordOf(50*n+e)+" of the list")
+		}
+		desk.write(fmt.Sprintf("notes/%d.md", n), sharedFile(true, entries...))
+	}
+	canary := "CANARY" + strings.Repeat("x", 20)
+	desk.write("notes/private.md", sharedFile(false, canary+" "+wordOf(7)))
+	block := "\n\n<private>\n- " + canary + " " + wordOf(7) + "\n</private>"
+	desk.write("notes/block.md", sharedFile(true, "public text", "more"+block))
+	desk.write("notes/key.md", sharedFile(true, canary+" ghp_0123456789abcdefghijABCDEFGHIJ456789"))
+	desk.start()
+	laptop.start()
+	for range 2 {
+		start := time.Now()
+		published, missing, extra := desk.mustPush("init")
+		t.Logf("share init: %d entries in %v", published, time.Since(start).Round(time.Millisecond))
+		if published < 10_000 || missing+extra != 0 {
+			t.Fatalf("share init: %d published, %d missing, %d extra", published, missing, extra)
+		}
+	}
+	check := func() {
+		t.Helper()
+		var took []time.Duration
+		for n := 0; n < 10_000; n += 503 {
+			start := time.Now()
+			want := []string{"desk - " + wordOf(n) + " of the list"}
+			if diff := gocmp.Diff(want, laptop.finds(wordOf(n))); diff != "" {
+				t.Fatalf("entry %d (-want +got):\n%s", n, diff)
+			}
+			took = append(took, time.Since(start))
+		}
+		slices.Sort(took)
+		t.Logf("search with the store: p50 %v, maximum %v", took[len(took)/2], took[len(took)-1])
+	}
+	check()
+	var took []time.Duration
+	for n := range 40 { // from saved at one machine to found at the other
+		word := wordOf(20_000 + n)
+		start := time.Now()
+		desk.write("notes/fresh.md", sharedFile(true, word+" text"))
+		laptop.until("the change is found", func() bool { return len(laptop.finds(word)) == 1 })
+		took = append(took, time.Since(start))
+	}
+	slices.Sort(took)
+	t.Logf("memory: %d and %d MiB", desk.resident(), laptop.resident())
+	t.Logf("saved at one machine and found at the other: p50 %v, maximum %v", took[20], took[39])
+	if err := desk.stop(); err != nil {
+		t.Fatal(err)
+	}
+	cluster.Nodes[0].Kill()
+	if err := errors.Join(cluster.Nodes[0].Start(), cluster.Nodes[0].AwaitReady(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	desk.start()
+	if _, missing, extra := desk.mustPush("verify"); missing+extra != 0 {
+		t.Errorf("after restarts, %d entries are missing and %d extra", missing, extra)
+	}
+	check()
+	for _, text := range proxy.Take() {
+		if i := strings.Index(strings.ToLower(text), strings.ToLower(canary)); i >= 0 {
+			t.Errorf("private text is sent: …%s…", text[max(0, i-200):min(len(text), i+100)])
+		}
+	}
+}
+
+// clusterTime is the duration of the edits and faults of TestClusterMachines.
+func clusterTime(t *testing.T) time.Duration {
+	d, err := time.ParseDuration(cmp.Or(os.Getenv("CLUSTER"), "1m"))
+	if err != nil {
+		t.Fatalf("CLUSTER: %v", err)
+	}
+	return d
+}
+
+// TestClusterMachines checks that after random edits on three machines, and faults
+// of three servers, of the daemons and of their outboxes, the store contains the
+// public entries of each machine and nothing else.
+func TestClusterMachines(t *testing.T) {
+	cluster := startCluster(t, 3)
+	var machines []*machine
+	model := map[*machine]map[string][]string{} // public entries by path
+	for i, name := range []string{"desk", "laptop", "server"} {
+		m := newMachine(t, name, cluster.Nodes[i].URL, 3)
+		m.start()
+		machines, model[m] = append(machines, m), map[string][]string{}
+		m.mustPush("init")
+	}
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	end := time.Now().Add(clusterTime(t))
+	var group sync.WaitGroup
+	for i, m := range machines {
+		r := rand.New(rand.NewPCG(seed, uint64(i)))
+		group.Go(func() {
+			for n := 0; time.Now().Before(end); n++ {
+				editFile(m, model[m], r, n)
+				time.Sleep(time.Duration(20+r.IntN(200)) * time.Millisecond)
+			}
+		})
+	}
+	group.Go(func() {
+		r := rand.New(rand.NewPCG(seed, 99))
+		for n := 0; time.Now().Before(end); n++ {
+			failServers(t, cluster, r, n)
+		}
+	})
+	group.Go(func() {
+		r := rand.New(rand.NewPCG(seed, 100))
+		for n := 0; time.Now().Before(end); n++ {
+			time.Sleep(time.Duration(2+r.IntN(8)) * time.Second)
+			failDaemon(t, machines[r.IntN(3)], r, n)
+		}
+	})
+	group.Wait()
+	for _, m := range machines {
+		m.ready()
+		m.within(3*time.Minute, "the outbox is empty", func() bool { _, err := m.push("push"); return err == nil })
+		for range 5 { // lists are consistent in time
+			_, missing, extra := m.mustPush("verify")
+			t.Logf("%s: verify finds %d missing and %d extra", m.name, missing, extra)
+			if missing+extra == 0 {
+				break
+			}
+			time.Sleep(5 * time.Second)
+		}
+	}
+	for i, m := range machines {
+		want := slices.Sorted(maps.Keys(publicEntries(model[m])))
+		var got []string
+		client := newNodeClient(t, cluster.Nodes[i])
+		for o, err := range client.List(t.Context(), m.name) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			full, err := client.Get(t.Context(), o.Collection, o.Tenant, o.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			content, _ := full.Properties["content"].(string)
+			if full.Gone() && content != "" {
+				t.Errorf("%s: a tombstone has the text %q", m.name, content)
+			}
+			if !full.Gone() {
+				id, _ := full.Properties["memory_id"].(string)
+				path, _, _ := strings.Cut(id, "#")
+				got = append(got, path+" "+strings.TrimSpace(content))
+			}
+		}
+		slices.Sort(got)
+		if diff := gocmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: entries in the store (-want +got):\n%s", m.name, diff)
+		}
+		t.Logf("%s: %d entries", m.name, len(got))
+	}
+}
+
+// publicEntries returns the path and text of the entries of files.
+func publicEntries(files map[string][]string) map[string]bool {
+	entries := map[string]bool{}
+	for path, list := range files {
+		for _, e := range list {
+			entries[path+" - "+e] = true
+		}
+	}
+	return entries
+}
+
+// editFile writes, moves or removes a file, or changes its visibility, and records
+// its public entries.
+func editFile(m *machine, files map[string][]string, r *rand.Rand, n int) {
+	path := func() string { return fmt.Sprintf("notes/%d.md", r.IntN(40)) }
+	at := path()
+	switch r.IntN(10) {
+	case 0:
+		os.Remove(m.path(at))
+		delete(files, at)
+	case 1:
+		to := path()
+		if os.Rename(m.path(at), m.path(to)) == nil && at != to {
+			delete(files, to)
+			if list, ok := files[at]; ok {
+				files[to] = list
+			}
+			delete(files, at)
+		}
+	default:
+		public := r.IntN(4) > 0
+		var entries []string
+		for e := range 1 + r.IntN(5) {
+			entries = append(entries, fmt.Sprintf("%s %d text%d", m.name, e, n))
+		}
+		m.write(at, sharedFile(public, entries...))
+		delete(files, at)
+		if public {
+			files[at] = entries
+		}
+	}
+}
+
+// failServers makes servers fail for a while.
+func failServers(t *testing.T, cluster *weaviatetest.Cluster, r *rand.Rand, n int) {
+	node := cluster.Nodes[r.IntN(3)]
+	away := time.Duration(2+r.IntN(1+int(min(clusterTime(t)/15, 40*time.Second)/time.Second))) * time.Second
+	var err error
+	switch n % 4 {
+	case 0:
+		t.Logf("a server is frozen for %v", away)
+		err = node.Freeze()
+		time.Sleep(away)
+		err = errors.Join(err, node.Thaw())
+	case 1:
+		t.Logf("a server is killed for %v", away)
+		node.Kill()
+		time.Sleep(away)
+		err = errors.Join(node.Start(), node.AwaitReady(t.Context()))
+	case 2:
+		t.Logf("the disk of a server is wiped, and it is away for %v", away)
+		node.Kill()
+		time.Sleep(away)
+		err = errors.Join(node.Wipe(), node.Start(), node.AwaitReady(t.Context()))
+	case 3:
+		t.Logf("all servers are down for %v", away)
+		cluster.Close()
+		time.Sleep(away)
+		err = cluster.Start(t.Context())
+	}
+	if err != nil {
+		t.Errorf("servers: %v", err)
+	}
+	time.Sleep(time.Duration(1+r.IntN(5)) * time.Second)
+}
+
+// failDaemon kills a daemon, damages its outbox, and starts it again.
+func failDaemon(t *testing.T, m *machine, r *rand.Rand, n int) {
+	m.kill()
+	var names []string
+	filepath.WalkDir(m.spool, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() && strings.HasSuffix(path, ".jsonl") {
+			names = append(names, path)
+		}
+		return nil
+	})
+	damage := "nothing"
+	if len(names) > 0 {
+		name := names[r.IntN(len(names))]
+		data, err := os.ReadFile(name)
+		switch {
+		case err != nil || len(data) == 0:
+		case n%4 == 1:
+			damage = "truncated " + filepath.Base(name)
+			os.Truncate(name, r.Int64N(int64(len(data))))
+		case n%4 == 2:
+			damage = "a flipped bit in " + filepath.Base(name)
+			data[r.IntN(len(data))] ^= 1 << r.IntN(8)
+			os.WriteFile(name, data, 0o600)
+		case n%4 == 3:
+			damage = "no outbox"
+			os.RemoveAll(m.spool)
+		}
+	}
+	t.Logf("%s: killed, %s", m.name, damage)
+	m.start()
+}

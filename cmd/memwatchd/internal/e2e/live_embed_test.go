@@ -1,0 +1,233 @@
+package e2e
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/llm/llmtest"
+)
+
+// embedded waits until all texts have vectors, and returns the status.
+func (l *live) embedded() *api.EmbedStatus {
+	l.t.Helper()
+	l.sync()
+	var s *api.EmbedStatus
+	l.until("all texts have vectors", func() bool {
+		s = l.mustStatus().Embed
+		return s != nil && s.Dimensions > 0 && s.Pending == 0
+	})
+	return s
+}
+
+// vectorFiles returns the size of the files with one byte per dimension.
+func (l *live) vectorFiles() (size int64) {
+	l.t.Helper()
+	filepath.WalkDir(filepath.Dir(l.config), func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return nil // it has just been deleted
+		}
+		info, err := e.Info()
+		if err == nil && filepath.Ext(path) == ".bytes" {
+			size += info.Size()
+			if info.Mode().Perm() != 0o600 {
+				l.t.Errorf("%s has the mode %v", path, info.Mode())
+			}
+		}
+		return nil
+	})
+	return size
+}
+
+// TestLiveEmbeddings checks that texts are found by meaning, that each is sent once
+// whatever happens to its file and to the daemon, that private text and credentials
+// stay at home, and that forget removes vectors.
+func TestLiveEmbeddings(t *testing.T) {
+	t.Parallel()
+	service := llmtest.NewServer(t)
+	l := newLive(t, t.TempDir(), "")
+	key := filepath.Join(filepath.Dir(l.config), "key")
+	if err := os.WriteFile(key, []byte("sk-local\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	settings := fmt.Sprintf("embed: {endpoint: %q, model: tiny, key_file: %q, query_timeout: 10s}\n", service.URL, key)
+	l.configure(settings)
+	l.write("2026-02-04/a.md", "# Log\n\n- We bought a new automobile in Berlin\n- The staging server listens on port 8080\n")
+	l.write("2026-02-04/b.md", "- Lunch with Mira was really nice today\n- Nobody knows of the zebra yet <!-- visibility=private_only -->\n")
+	l.start()
+	if s := l.embedded(); s.Embedded != 3 || s.CharactersToday == 0 || s.Model != "tiny" || s.LastError != "" {
+		t.Errorf("%+v", s)
+	}
+	find := func(who fields, query string) string {
+		t.Helper()
+		var a api.SearchAnswer
+		l.must("search", who.with(fields{"query": query, "mode": "hybrid"}), &a)
+		if a.Index.Semantic == nil {
+			t.Fatalf("%s: no state", query)
+		}
+		if len(a.Hits) == 0 {
+			return a.Index.Semantic.State
+		}
+		return a.Index.Semantic.State + " " + a.Hits[0].Text
+	}
+	if got := find(fields{"subject": "owner", "context": "public"}, "purchase of some car there"); got != "used - We bought a new automobile in Berlin" {
+		t.Errorf("found %q", got)
+	}
+	if got := find(owner, "who knows of the zebra"); !strings.HasPrefix(got, "private ") {
+		t.Errorf("a private query: %q", got)
+	}
+	texts := func() (list []string) {
+		for _, text := range service.Texts() {
+			if strings.HasPrefix(text, "Log") || strings.HasPrefix(text, "2026") {
+				list = append(list, text)
+			}
+		}
+		return list
+	}
+	if n := len(texts()); n != 3 {
+		t.Errorf("sent %d texts: %q", n, service.Texts())
+	}
+	for name, do := range map[string]func(){
+		"restart": func() {
+			if err := l.stop(); err != nil {
+				t.Fatal(err)
+			}
+			l.start()
+		},
+		"rebuild": func() { l.must("rebuild", owner, new(api.RebuildAnswer)) },
+		"move": func() {
+			if err := os.Rename(l.path("2026-02-04/b.md"), l.path("2026-02-04/c.md")); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"touch": func() { l.write("2026-02-04/a.md", "# Log\n\n- The staging server listens on port 8080\n") },
+		"restore": func() {
+			l.write("2026-02-04/a.md", "# Log\n\n- The staging server listens on port 8080\n- We bought a new automobile in Berlin\n")
+		},
+	} {
+		do()
+		l.embedded()
+		if n := len(texts()); n != 3 {
+			t.Errorf("%s: sent %d texts: %q", name, n, service.Texts())
+		}
+	}
+
+	l.write("2026-02-04/a.md", "# Log\n\n- The staging server listens on port 8080\n- We bought a new automobile in Berlin\n- The word "+quark+" is in a sentence\n")
+	l.embedded()
+	before := l.vectorFiles()
+	l.forget(owner, quark)
+	if s := l.embedded(); s.Embedded != 3 {
+		t.Errorf("%+v", s)
+	}
+	if after := l.vectorFiles(); before-after != llmtest.Dimensions {
+		t.Errorf("vectors of %d bytes, then %d", before, after)
+	}
+
+	if sent := strings.Join(service.Texts(), "\n"); strings.Contains(sent, "zebra") {
+		t.Errorf("sent %s", sent)
+	}
+	if got := service.Header().Get("Authorization"); got != "Bearer sk-local" {
+		t.Errorf("key %q", got)
+	}
+	for _, never := range []string{"automobile", "zebra", "sk-local"} {
+		if strings.Contains(l.log.String(), never) {
+			t.Errorf("%q is in the log", never)
+		}
+	}
+
+	// Vectors that are dumped and loaded again are not requested again.
+	command := func(args ...string) string {
+		t.Helper()
+		cmd := exec.Command("memwatchd", append(args, "--config", l.config)...)
+		cmd.Env = l.env
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("%q: %v", args, err)
+		}
+		return string(out)
+	}
+	copied := filepath.Join(filepath.Dir(l.config), "vectors.jsonl")
+	if err := os.WriteFile(copied, []byte(command("embed", "dump")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := command("embed", "plan"); !strings.Contains(got, "3 texts embedded") || !strings.Contains(got, "public     3 texts") {
+		t.Errorf("plan: %s", got)
+	}
+	if err := l.stop(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(filepath.Join(filepath.Dir(l.config), "cache")); err != nil {
+		t.Fatal(err)
+	}
+	service.Set(llmtest.Hang)
+	l.start()
+	if got := command("embed", "load", copied); got != "3 vectors loaded, 0 ignored\n" {
+		t.Errorf("load: %q", got)
+	}
+	sent := len(texts())
+	service.Set(llmtest.None)
+	if s := l.embedded(); s.Embedded != 3 || len(texts()) != sent {
+		t.Errorf("%+v, sent %q", s, service.Texts())
+	}
+
+	// Without an endpoint, nothing is sent, and forget still removes vectors.
+	if err := l.stop(); err != nil {
+		t.Fatal(err)
+	}
+	l.configure("")
+	requests, _ := service.Requests()
+	l.start()
+	l.write("2026-02-04/d.md", "- This entry is written without any endpoint\n")
+	l.sync()
+	if got := find(owner, "an entry without endpoints here"); !strings.HasPrefix(got, "off ") {
+		t.Errorf("found %q", got)
+	}
+	if s := l.mustStatus(); s.Embed != nil {
+		t.Errorf("%+v", s.Embed)
+	}
+	l.forget(owner, "automobile")
+	if n := l.vectorFiles(); n != 0 {
+		t.Errorf("vectors of %d bytes", n)
+	}
+	if found, _ := filepath.Glob(filepath.Join(filepath.Dir(l.config), "cache/*/*/vectors")); found != nil {
+		t.Errorf("%v remain", found)
+	}
+	if n, _ := service.Requests(); n != requests {
+		t.Errorf("%d requests", n-requests)
+	}
+}
+
+// TestLiveDeadEndpoint checks that the answers with an endpoint that fails are those
+// by words.
+func TestLiveDeadEndpoint(t *testing.T) {
+	t.Parallel()
+	service := llmtest.NewServer(t)
+	l := newLive(t, t.TempDir(), "")
+	l.configure(fmt.Sprintf("embed: {endpoint: %q, model: tiny}\n", service.URL))
+	l.write("2026-02-04/a.md", "- We bought a new automobile in Berlin\n- The staging server listens on port 8080\n")
+	l.start()
+	l.embedded()
+	service.Set(llmtest.Hang)
+	l.write("2026-02-04/b.md", "- The server of the office has another port\n")
+	l.sync()
+	who := fields{"subject": "owner", "context": "public"}
+	hits := func(mode string) []api.Hit {
+		t.Helper()
+		var a api.SearchAnswer
+		l.must("search", who.with(fields{"query": "which port has the server", "mode": mode, "as_of": "2026-02-05"}), &a)
+		if s := a.Index.Semantic; mode == "auto" && (s == nil || s.State != "timeout" && s.State != "error") {
+			t.Errorf("%+v", s)
+		}
+		return a.Hits
+	}
+	same := func(a, b api.Hit) bool { return a.ID == b.ID && a.Score == b.Score }
+	if auto, words := hits("auto"), hits("relevance"); len(words) != 2 || !slices.EqualFunc(auto, words, same) {
+		t.Errorf("%+v\n%+v", auto, words)
+	}
+}
