@@ -137,11 +137,11 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect
 
 // readable are the operations that the page uses to read.
 var readable = []string{"search", "get", "recent", "related", "context", "todos", "complete", "journal", "status", "check",
-	"sync", "events"}
+	"sync", "events", "conflicts"}
 
 // changing are the operations that the page uses to change files. Every answer
 // with dry_run shows a change without making it.
-var changing = []string{"todo", "undo"}
+var changing = []string{"todo", "undo", "conflicts_merge", "compact"}
 
 // ServeHTTP serves the files of the page, exchanges the one-time key for a
 // session key (POST /session), and executes operations for pages with a session

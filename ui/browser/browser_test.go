@@ -321,6 +321,7 @@ func TestTick(t *testing.T) {
 	}
 	c.goTo("journal")
 	c.wait(contains(".rows", "undone"))
+	c.wait(contains(".rows", "todo by console"))
 	evaluate[bool](c, "document.querySelector('details').open = true")
 	c.wait(contains(".rows del", "[x]"))
 }
@@ -363,9 +364,10 @@ func TestText(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := start(t, map[string]string{"memory/" + time.Now().Format(time.DateOnly) + ".md": string(data),
+		"_longterms/owner/_index.md":                    "# Memory\n\n## Key Facts\n- <img src=x onerror=document.title=1>\n",
 		"notes/<img src=x onerror=document.title=1>.md": "# <script>document.title=1</script>\n\n- [ ] <b onclick=1>x</b>\n"})
 	c.open()
-	for _, page := range []string{"find", "days", "tasks", "journal", "views", "health"} {
+	for _, page := range []string{"find", "days", "tasks", "longterm", "journal", "views", "health"} {
 		c.goTo(page)
 		c.wait("document.querySelector('main section')?.childElementCount > 0")
 		if page == "find" {
@@ -410,7 +412,7 @@ func TestPages(t *testing.T) {
 		if _, err := chromedp.Call(c.ctx, emulation.SetEmulatedMedia, media); err != nil {
 			t.Fatal(err)
 		}
-		for _, page := range []string{"find", "days", "tasks", "journal", "views", "health"} {
+		for _, page := range []string{"find", "days", "tasks", "longterm", "journal", "views", "health"} {
 			for _, width := range []int64{360, 800, 1280} {
 				c.goTo(page)
 				c.do(chromedp.EmulateViewport(width, 800), chromedp.Sleep(time.Second))

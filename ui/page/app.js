@@ -6,22 +6,26 @@ import { days } from "./days.js";
 import { find } from "./find.js";
 import { health } from "./health.js";
 import { journal } from "./journal.js";
+import { longterm } from "./longterm.js";
 import { tasks } from "./tasks.js";
 import { views } from "./views.js";
 
 // Each page is a function of its element that returns a function to refresh it,
 // and one to stop it.
-const pages = { find, days, tasks, journal, views, health };
-const titles = { find: "Find", days: "Days", tasks: "Tasks", journal: "Journal", views: "Who sees", health: "Health" };
+const pages = { find, days, tasks, longterm, journal, views, health };
+const titles = { find: "Find", days: "Days", tasks: "Tasks", longterm: "Long term", journal: "Journal", views: "Who sees", health: "Health" };
 
 const main = document.getElementById("main");
 const state = document.getElementById("state");
 let current = { refresh: () => {}, stop: () => {} };
 
+/** isEnded reports whether the console does not know the session. */
+const isEnded = (error) => error instanceof Failure && error.status === 404 && error.message === "not found";
+
 /** report shows the error of a page or of a request. */
 function report(error) {
   if (error.name === "AbortError") return;
-  if (error instanceof Failure && error.status === 404) return ended();
+  if (isEnded(error)) return ended();
   notify(error instanceof Failure ? error.message : `The console does not answer: ${error.message}. Start memwatchd ui again.`);
 }
 
@@ -62,7 +66,7 @@ async function follow() {
         if (event.event !== "listening") refresh();
       });
     } catch (error) {
-      if (error instanceof Failure && error.status === 404) return ended();
+      if (isEnded(error)) return ended();
     }
     state.textContent = "not connected";
     await new Promise((resolve) => setTimeout(resolve, 2000));
@@ -74,7 +78,7 @@ const keys = {
   "/": () => document.querySelector("main input")?.focus(),
   j: () => move(1),
   k: () => move(-1),
-  "?": () => notify("/ search · j and k next and previous · Enter open · 1 to 6 pages"),
+  "?": () => notify("/ search · j and k next and previous · Enter open · 1 to 7 pages"),
 };
 
 /** move focuses the next or the previous row of the page. */

@@ -1,7 +1,7 @@
 // A column per day, and a calendar of the entries per day.
 
 import { call } from "./api.js";
-import { badges, day, h, plural } from "./dom.js";
+import { badges, chosen, day, entries, h, quiet } from "./dom.js";
 import { preview } from "./find.js";
 
 const weeks = 13;
@@ -39,7 +39,7 @@ function calendar(last, choose) {
     set(date, n) {
       const cell = cells.get(date);
       if (!cell) return;
-      const label = `${date}: ${plural(n, "entry", "entries")}`;
+      const label = `${date}: ${entries(n)}`;
       cell.setAttribute("aria-label", label);
       cell.title = label;
       cell.dataset.level = n === 0 ? 0 : Math.min(4, 1 + Math.floor(Math.log2(n) / 1.5));
@@ -51,12 +51,10 @@ function calendar(last, choose) {
 function column(date, answer, open) {
   const files = Map.groupBy(answer.hits, (hit) => hit.path);
   return h("article", { "aria-label": date }, h("h2", null, date),
-    h("p", { class: "quiet" }, plural(answer.total, "entry", "entries")),
+    quiet(entries(answer.total)),
     [...files].map(([path, hits]) => [h("h3", null, hits[0].session ? `session ${hits[0].session}` : path),
-      h("ul", { class: "rows" }, hits.sort((a, b) => a.line - b.line).map((hit) => h("li", {
-        class: "row", tabindex: 0, onclick: () => open(hit), onkeydown: (event) => { if (event.key === "Enter") open(hit); },
-      }, h("p", { class: "text" }, hit.text), h("p", { class: "where" }, `line ${hit.line} `, badges(hit)))))]),
-    answer.total > answer.hits.length && h("p", { class: "quiet" }, `${answer.total - answer.hits.length} more`));
+      h("ul", { class: "rows" }, hits.sort((a, b) => a.line - b.line).map((hit) => h("li", chosen(() => open(hit)), h("p", { class: "text" }, hit.text), h("p", { class: "where" }, `line ${hit.line} `, badges(hit)))))]),
+    answer.total > answer.hits.length && quiet(`${answer.total - answer.hits.length} more`));
 }
 
 /** days is the page with the entries of each day. */
@@ -84,7 +82,7 @@ export function days(section) {
     const dates = chosen ? [chosen] : counts.sort().slice(-3).reverse();
     const answers = await Promise.all(dates.map((date) => entriesOf(date, 100, signal)));
     columns.replaceChildren(...(dates.length === 0
-      ? [h("p", { class: "quiet" }, `Nothing was saved in these ${weeks} weeks.`)]
+      ? [quiet(`Nothing was saved in these ${weeks} weeks.`)]
       : dates.map((date, i) => column(date, answers[i], open))));
     await counting;
     strip.replaceChildren(cells.strip);

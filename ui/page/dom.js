@@ -14,6 +14,10 @@ export function h(tag, attributes, ...children) {
   return e;
 }
 
+/** quiet returns a paragraph of less importance, badge a label. */
+export const quiet = (...content) => h("p", { class: "quiet" }, content);
+export const badge = (...content) => h("span", { class: "badge" }, content);
+
 /** highlighted returns the parts of a text, with ranges of characters marked. */
 export function highlighted(text, ranges = []) {
   const characters = Array.from(text);
@@ -45,8 +49,13 @@ export function place(hit) {
 export function badges(hit) {
   const names = [hit.visibility === "public_ok" && "public", hit.untrusted && "not by you",
     hit.task, !["fact", "crumb"].includes(hit.type) && hit.type, hit.stale && "not readable now"];
-  return [names.filter(Boolean).map((name) => h("span", { class: "badge" }, name)),
-    (hit.tags ?? []).map((tag) => h("span", { class: "badge" }, `#${tag}`))];
+  return [names.filter(Boolean).map((name) => badge(name)),
+    (hit.tags ?? []).map((tag) => badge(`#${tag}`))];
+}
+
+/** chosen returns the attributes of a row that calls open when it is chosen. */
+export function chosen(open) {
+  return { class: "row", tabindex: 0, onclick: open, onkeydown: (event) => { if (event.key === "Enter") open(); } };
 }
 
 /** day returns a date as YYYY-MM-DD, in local time. */
@@ -65,6 +74,8 @@ export function time(text) {
 export function plural(n, one, many = `${one}s`) {
   return `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
 }
+
+export const entries = (n) => plural(n, "entry", "entries");
 
 /** later returns a function that calls f once after ms without another call. */
 export function later(ms, f) {

@@ -1,22 +1,18 @@
 // Search as you type, with the file beside it.
 
 import { call } from "./api.js";
-import { badges, h, highlighted, later, place, plural } from "./dom.js";
+import { badges, chosen, entries, h, highlighted, later, place, plural, quiet } from "./dom.js";
 
 const kinds = ["", "note", "session", "daily", "longterm", "items", "identity", "archive"];
 
 /** row returns a hit of a list. open is called when it is chosen. */
 export function row(hit, open) {
-  return h("li", {
-    class: "row", tabindex: 0, "data-id": hit.id,
-    onclick: () => open(hit),
-    onkeydown: (event) => { if (event.key === "Enter") open(hit); },
-  },
+  return h("li", { ...chosen(() => open(hit)), "data-id": hit.id },
   h("p", { class: "where" }, place(hit), " ", h("span", { class: "quiet" }, hit.section), " ", badges(hit),
     hit.more && h("span", { class: "quiet" }, ` ${hit.more} more in this file`)),
   h(hit.language !== undefined || /\n/.test(hit.snippet ?? "") ? "pre" : "p", { class: "text" },
     hit.snippet ? highlighted(hit.snippet, hit.highlights) : hit.text),
-  hit.missing && h("p", { class: "quiet" }, `without ${hit.missing.join(", ")}`),
+  hit.missing && quiet(`without ${hit.missing.join(", ")}`),
   hit.why && h("p", { class: "quiet why" }, why(hit)));
 }
 
@@ -39,9 +35,9 @@ export async function preview(element, hit, signal) {
   });
   const linked = [...(links.to ?? []), ...(links.from ?? [])].map((link) => link.path).filter(Boolean);
   element.replaceChildren(h("div", null, h("h2", null, `${hit.path}:${hit.line}`),
-    h("p", { class: "quiet" }, `lines ${file.from} to ${file.to} of ${file.total_lines}`),
+    quiet(`lines ${file.from} to ${file.to} of ${file.total_lines}`),
     h("pre", { class: "file", tabindex: 0 }, lines),
-    linked.length > 0 && h("p", { class: "quiet" }, `Links: ${[...new Set(linked)].join(", ")}`)));
+    linked.length > 0 && quiet(`Links: ${[...new Set(linked)].join(", ")}`)));
   element.querySelector(".hit")?.scrollIntoView({ block: "nearest" });
 }
 
@@ -73,7 +69,7 @@ export function find(section) {
     const answer = words || since.value || tag.value || kind.value
       ? await call("search", { ...filters, query: query.value, typing: true, explain: explain.checked }, request.signal)
       : await call("recent", { since: "30d", limit: 20 }, request.signal);
-    const notes = [words || answer.total ? plural(answer.total, "entry", "entries") + ` in ${plural(answer.files, "file")}` : "Nothing new in 30 days",
+    const notes = [words || answer.total ? entries(answer.total) + ` in ${plural(answer.files, "file")}` : "Nothing new in 30 days",
       words && answer.total > 0 && answer.total_all < answer.total && `${answer.total_all} with all words`,
       answer.absent?.length > 0 && `no entry contains ${answer.absent.join(", ")}`,
       ...(answer.corrected ?? []).map((c) => `showing ${c.to.join(", ")} for ${c.word}`), answer.note].filter(Boolean);

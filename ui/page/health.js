@@ -1,7 +1,8 @@
 // The state of the daemon, with remedies.
 
 import { call } from "./api.js";
-import { h, plural, time } from "./dom.js";
+import { conflicts } from "./conflicts.js";
+import { entries, h, plural, quiet, time } from "./dom.js";
 
 const samples = 120;
 const interval = 2000; // ms
@@ -34,10 +35,12 @@ export function health(section) {
   const latencies = { query: [], found: [] };
   const content = h("div");
   const checked = h("div", { "aria-live": "polite" });
-  section.append(content, h("p", null, h("button", { type: "button", onclick: check }, "Compare all files with the index")), checked);
+  const copies = h("div");
+  const showCopies = conflicts(copies, request.signal);
+  section.append(content, copies, h("p", null, h("button", { type: "button", onclick: check }, "Compare all files with the index")), checked);
 
   async function check() {
-    checked.replaceChildren(h("p", { class: "quiet" }, "Comparing…"));
+    checked.replaceChildren(quiet("Comparing…"));
     const answer = await call("check", {}, request.signal);
     checked.replaceChildren(h("p", null, `${plural(answer.files, "file")} compared in ${(answer.took_ms / 1000).toFixed(1)} s, `,
       `${plural(answer.differing.length, "difference")}.`),
@@ -51,25 +54,23 @@ export function health(section) {
     add(latencies.found, s.latency.save_to_search_ms.p99);
     const facts = [
       ["State", s.healthy ? "healthy" : "not healthy"], ["Directory", `${s.root} (${s.root_state})`],
-      ["Content", `${plural(s.files, "file")}, ${plural(s.entries, "entry", "entries")}`],
+      ["Content", `${plural(s.files, "file")}, ${entries(s.entries)}`],
       ["Index", s.index.degraded ? "incomplete; searches also read files" : `complete, ${(s.index.size / 1e6).toFixed(1)} MB`],
+      ["Long term", h("a", { href: "#longterm" }, `${plural(s.compactor?.near_limit.length ?? 0, "file")} near the limit`)],
       ["Writing", s.write.problem ?? (s.write.enabled ? `${plural(s.write.applied, "change")} since the start` : "off")],
       ["Daemon", h("span", null, `version ${s.version}, ${(s.memory_bytes / 1e6).toFixed(0)} MB, started `, time(s.started))],
     ];
-    const near = s.compactor?.near_limit ?? [];
     content.replaceChildren(...[
       h("dl", null, facts.map(([name, value]) => [h("dt", null, name), h("dd", null, value)])),
       h("article", null, h("h2", null, "Latency, 99th percentile"), plot([
         { name: "search", class: "series-a", values: latencies.query },
         { name: "save until found", class: "series-b", values: latencies.found }], "ms")),
-      near.length > 0 && h("article", null, h("h2", null, "Long-term memory"), near.map((f) => h("div", { class: "gauge" },
-        h("p", { class: "where" }, `${f.path}: ${Math.round(f.share * 100)} %`), h("meter", { min: 0, max: 1, high: 0.9, value: Math.min(1, f.share), "aria-label": f.path }),
-        h("p", { class: "quiet" }, f.hint)))),
       problems("Problems", s.problems), problems("Waiting to be written", s.write.waiting), problems("Not written", s.write.refused),
       problems("Copies to compare", s.write.kept?.map((path) => ({ path, message: "Compare the copy with the file, and remove it." }))),
       problems("Skipped", s.skipped)].filter(Boolean));
   }
   run();
+  showCopies();
   const timer = setInterval(run, interval);
-  return { stop: () => { clearInterval(timer); request.abort(); } };
+  return { refresh: showCopies, stop: () => { clearInterval(timer); request.abort(); } };
 }

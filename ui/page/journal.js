@@ -1,7 +1,7 @@
 // The changes to files, and how to take them back.
 
 import { call, readOnly } from "./api.js";
-import { confirm, diff, h, notify, plural, time } from "./dom.js";
+import { badge, confirm, diff, h, notify, plural, quiet, time } from "./dom.js";
 
 /** undo shows the effect of undoing a change, and undoes it after consent. */
 export async function undo(id) {
@@ -12,6 +12,12 @@ export async function undo(id) {
   if (!await confirm(`Undo ${plural(changes, "change")}`, content, changes > 0 && "Undo")) return;
   const answer = await call("undo", { id });
   notify(`Undid ${plural(answer.undone.length - answer.refused, "change")}.`);
+}
+
+/** undoLast undoes the last change of a file, after consent. */
+export async function undoLast(path) {
+  const { writes } = await call("journal", { path, limit: 1 });
+  if (writes.length > 0) await undo(writes[0].id);
 }
 
 /** journal is the page with the changes to files. */
@@ -30,11 +36,11 @@ export function journal(section) {
     const open = new Set([...list.querySelectorAll("details[open]")].map((d) => d.dataset.id));
     list.replaceChildren(...(writes.length === 0 ? [h("li", { class: "quiet" }, "No changes.")] : writes.map((w) =>
       h("li", { class: "row", tabindex: 0 },
-        h("p", { class: "where" }, time(w.time), " ", h("strong", null, w.cause), " ", w.what, " ",
+        h("p", { class: "where" }, time(w.time), " ", h("strong", null, w.cause), w.program ? ` by ${w.program} ` : " ", w.what, " ",
           h("span", { class: "place" }, w.to ? `${w.path} → ${w.to}` : w.path), " ",
-          w.state === "undone" && h("span", { class: "badge" }, "undone"),
-          w.forgotten && h("span", { class: "badge" }, "partly forgotten")),
-        w.reason && h("p", { class: "quiet" }, w.reason),
+          w.state === "undone" && badge("undone"),
+          w.forgotten && badge("partly forgotten")),
+        w.reason && quiet(w.reason),
         h("details", { "data-id": w.id, open: open.has(w.id) || writes.length <= 5 }, h("summary", null, "Change"), w.problem ?? diff(w.hunks, w.truncated)),
         !readOnly && w.state === "done" && h("button", { type: "button", onclick: async () => { await undo(w.id); await run(); } }, "Undo…")))));
   }

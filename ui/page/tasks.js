@@ -1,8 +1,8 @@
 // Tasks, with the copies of each task together.
 
 import { call, readOnly } from "./api.js";
-import { confirm, h, notify, place, plural } from "./dom.js";
-import { undo } from "./journal.js";
+import { badge, confirm, h, notify, place, plural, quiet } from "./dom.js";
+import { undoLast } from "./journal.js";
 
 /** tasks is the page with the tasks. */
 export function tasks(section) {
@@ -18,13 +18,12 @@ export function tasks(section) {
     const request = { id: todo.places[0].id, state: to };
     const plan = await call("todo", { ...request, dry_run: true });
     const content = [h("p", null, todo.text), h("ul", null, plan.changed.map((p) => h("li", null, place(p)))),
-      plan.left.map((l) => h("p", { class: "quiet" }, `${l.path} is left: ${l.reason}`))];
+      plan.left.map((l) => quiet(`${l.path} is left: ${l.reason}`))];
     if (!await confirm(to === "done" ? "Mark as done" : "Reopen", content, plan.changed.length > 0 && "Write")) return;
     const answer = await call("todo", request);
     await run();
     notify(`Changed ${plural(answer.changed.length, "copy", "copies")}.`, "Undo", async () => {
-      const { writes } = await call("journal", { path: answer.changed[0].path, limit: 1 });
-      if (writes.length > 0) await undo(writes[0].id);
+      await undoLast(answer.changed[0].path);
       await run();
     });
   }
@@ -41,7 +40,7 @@ export function tasks(section) {
           onchange: (event) => set(t, event.target),
         });
         return h("li", { class: "row task", tabindex: 0 }, box, h("div", null, h("p", { class: "text" }, t.text),
-          h("p", { class: "where" }, t.places.map((p) => [place(p), " "]), t.untrusted && h("span", { class: "badge" }, "not by you"))));
+          h("p", { class: "where" }, t.places.map((p) => [place(p), " "]), t.untrusted && badge("not by you"))));
       })))));
   }
   run();

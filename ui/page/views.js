@@ -1,7 +1,7 @@
 // The same search for another caller, beside one's own.
 
 import { call } from "./api.js";
-import { confirm, h, later, plural } from "./dom.js";
+import { confirm, entries, h, later } from "./dom.js";
 import { preview, row } from "./find.js";
 
 /** views is the page that compares what two callers see. */
@@ -32,8 +32,8 @@ export function views(section) {
     request.abort();
     request = new AbortController();
     const [all, some] = await Promise.all([ask({}), ask({ context: context.value, ...(subject.value ? { subject: subject.value } : {}) })]);
-    sums[0].textContent = plural(all.total, "entry", "entries");
-    sums[1].textContent = `${plural(some.total, "entry", "entries")}, ${Math.max(0, all.total - some.total)} hidden from them`;
+    sums[0].textContent = entries(all.total);
+    sums[1].textContent = `${entries(some.total)}, ${Math.max(0, all.total - some.total)} hidden from them`;
     const readable = new Set(some.hits.map((hit) => hit.id));
     mine.replaceChildren(...all.hits.map((hit) => {
       const item = row(hit, open);
