@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -19,21 +18,6 @@ import (
 
 var timesRE = regexp.MustCompile(`TimeUnix":[0-9]+`)
 
-// startCluster starts the server that the environment names, or skips the test.
-func startCluster(t *testing.T, nodes int) *weaviatetest.Cluster {
-	t.Helper()
-	binary := os.Getenv("WEAVIATE")
-	if binary == "" {
-		t.Skip("WEAVIATE does not name a server: run make cluster")
-	}
-	c, err := weaviatetest.StartCluster(t.Context(), binary, t.TempDir(), nodes)
-	t.Cleanup(c.Close)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
-
 func newNodeClient(t *testing.T, n *weaviatetest.Node, prefix string) *Client {
 	c := &Client{URL: n.URL, Prefix: prefix, Timeout: patience,
 		Key: func() (string, error) { return weaviatetest.ClusterKey, nil }}
@@ -43,13 +27,13 @@ func newNodeClient(t *testing.T, n *weaviatetest.Node, prefix string) *Client {
 
 // TestCluster runs the tests of the protocol on a real server.
 func TestCluster(t *testing.T) {
-	cluster := startCluster(t, 1)
+	cluster := weaviatetest.NewCluster(t, 1)
 	testStore(t, func(t *testing.T, prefix string) *Client { return newNodeClient(t, cluster.Nodes[0], prefix) })
 }
 
 // TestClusterRestart checks that 10,000 objects are found, and survive kill -9.
 func TestClusterRestart(t *testing.T) {
-	cluster := startCluster(t, 1)
+	cluster := weaviatetest.NewCluster(t, 1)
 	c := newNodeClient(t, cluster.Nodes[0], "")
 	for range 2 {
 		if _, err := c.Init(t.Context()); err != nil {
@@ -108,7 +92,7 @@ func TestClusterRestart(t *testing.T) {
 // TestClusterTenants checks that the requests and responses about a tenant are equal
 // byte for byte, with and without 400 objects of another tenant.
 func TestClusterTenants(t *testing.T) {
-	cluster := startCluster(t, 1)
+	cluster := weaviatetest.NewCluster(t, 1)
 	traffic := func(prefix string, private int) []string {
 		proxy, err := weaviatetest.NewProxy(cluster.Nodes[0].URL)
 		if err != nil {
@@ -167,7 +151,7 @@ func TestClusterTenants(t *testing.T) {
 // TestClusterFaults checks that an accepted write is never lost or undone while
 // nodes are frozen, killed, wiped and all down.
 func TestClusterFaults(t *testing.T) {
-	cluster := startCluster(t, 3)
+	cluster := weaviatetest.NewCluster(t, 3)
 	c := newNodeClient(t, cluster.Nodes[0], "")
 	c.Timeout, c.Replicas = DefaultTimeout, 3
 	if _, err := c.Init(t.Context()); err != nil {

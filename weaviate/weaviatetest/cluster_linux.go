@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"testing"
 	"time"
 )
 
@@ -34,9 +35,26 @@ type Node struct {
 	cmd         *exec.Cmd
 }
 
-// StartCluster starts a cluster of n nodes, whose data are below dir. The caller
+// NewCluster starts a cluster of n nodes of the server that the environment
+// variable WEAVIATE names, or skips the test if it names none. The cluster ends
+// with the test.
+func NewCluster(t *testing.T, n int) *Cluster {
+	t.Helper()
+	binary := os.Getenv("WEAVIATE")
+	if binary == "" {
+		t.Skip("WEAVIATE does not name a server: run make cluster")
+	}
+	c, err := startCluster(t.Context(), binary, t.TempDir(), n)
+	t.Cleanup(c.Close)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// startCluster starts a cluster of n nodes, whose data are below dir. The caller
 // must close it, also after an error.
-func StartCluster(ctx context.Context, binary, dir string, n int) (*Cluster, error) {
+func startCluster(ctx context.Context, binary, dir string, n int) (*Cluster, error) {
 	c := &Cluster{}
 	first, err := freePorts(6 * n)
 	if err != nil {

@@ -21,21 +21,6 @@ import (
 	"github.com/memwatchd/memwatchd/weaviate/weaviatetest"
 )
 
-// startCluster starts the servers that the environment names, or skips the test.
-func startCluster(t *testing.T, nodes int) *weaviatetest.Cluster {
-	t.Helper()
-	binary := os.Getenv("WEAVIATE")
-	if binary == "" {
-		t.Skip("WEAVIATE does not name a server: run make cluster")
-	}
-	c, err := weaviatetest.StartCluster(t.Context(), binary, t.TempDir(), nodes)
-	t.Cleanup(c.Close)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
-
 func newNodeClient(t *testing.T, n *weaviatetest.Node) *weaviate.Client {
 	c := &weaviate.Client{URL: n.URL, Timeout: 20 * time.Second,
 		Key: func() (string, error) { return weaviatetest.ClusterKey, nil }}
@@ -110,7 +95,7 @@ func wordOf(n int) string {
 // another, that the requests contain no private text, and that a restart of the
 // server and of the daemon leaves no difference.
 func TestClusterPublished(t *testing.T) {
-	cluster := startCluster(t, 1)
+	cluster := weaviatetest.NewCluster(t, 1)
 	proxy, err := weaviatetest.NewProxy(cluster.Nodes[0].URL)
 	if err != nil {
 		t.Fatal(err)
@@ -197,7 +182,7 @@ func clusterTime(t *testing.T) time.Duration {
 // of three servers, of the daemons and of their outboxes, the store contains the
 // public entries of each machine and nothing else.
 func TestClusterMachines(t *testing.T) {
-	cluster := startCluster(t, 3)
+	cluster := weaviatetest.NewCluster(t, 3)
 	var machines []*machine
 	model := map[*machine]map[string][]string{} // public entries by path
 	for i, name := range []string{"desk", "laptop", "server"} {
