@@ -109,7 +109,7 @@ func newOperationCommand(op *api.Operation, form *api.Command, name string, g *G
 	case "compact", "compress", "undo":
 		addPlanSteps(c, op, req, g)
 	case "item_import":
-		addImportFile(c, op, req, g)
+		addFileArgument(c, op, req, g, (*invocation).importLines)
 	case "import":
 		addImport(c, form, op, req, g)
 	case "export":
@@ -117,7 +117,7 @@ func newOperationCommand(op *api.Operation, form *api.Command, name string, g *G
 	case "embed_dump":
 		addEmbedDump(c, op, req, g)
 	case "embed_load":
-		addEmbedLoad(c, op, req, g)
+		addFileArgument(c, op, req, g, (*invocation).loadVectors)
 	case "todo":
 		addTaskSearch(c, op, req, g)
 	case "status":

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -54,39 +53,10 @@ func addEmbedDump(c *cobra.Command, op *api.Operation, req *api.Request, g *Glob
 	}
 }
 
-// addEmbedLoad makes the command read the file that its argument names and send its
-// lines in batches, each with the first line.
-func addEmbedLoad(c *cobra.Command, op *api.Operation, req *api.Request, g *Globals) {
-	c.Use = c.Name() + " file"
-	c.ValidArgsFunction = nil // names of files
-	path := ""
-	c.Args = func(_ *cobra.Command, args []string) error {
-		if len(args) != 1 {
-			return UsageError{Err: errors.New("embed load: name one file, or - for standard input")}
-		}
-		path = args[0]
-		return nil
-	}
-	c.RunE = func(cmd *cobra.Command, _ []string) error {
-		in := cmd.InOrStdin()
-		if path != "-" {
-			f, err := os.Open(path)
-			if err != nil {
-				return err
-			}
-			defer f.Close()
-			in = f
-		}
-		a, err := newInvocation(cmd, op, req, g)
-		if err != nil {
-			return err
-		}
-		return a.loadVectors(cmd, req, bufio.NewReader(in))
-	}
-}
-
-// loadVectors sends the lines of in and prints the sum of the answers.
-func (a *invocation) loadVectors(cmd *cobra.Command, req *api.Request, in *bufio.Reader) error {
+// loadVectors sends the lines of r in batches, each with the first line, and prints
+// the sum of the answers.
+func (a *invocation) loadVectors(cmd *cobra.Command, req *api.Request, r io.Reader) error {
+	in := bufio.NewReader(r)
 	param, err := a.op.Param("lines")
 	if err != nil {
 		return err

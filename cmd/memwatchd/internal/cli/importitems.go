@@ -22,15 +22,16 @@ import (
 // stays below the default of ipc.max_request.
 const maxImportBatch = 512 << 10
 
-// addImportFile makes a command read the file that its argument names and send
-// its lines in batches.
-func addImportFile(c *cobra.Command, op *api.Operation, req *api.Request, g *Globals) {
+// addFileArgument makes a command pass the file that its argument names, or
+// standard input, to send.
+func addFileArgument(c *cobra.Command, op *api.Operation, req *api.Request, g *Globals,
+	send func(*invocation, *cobra.Command, *api.Request, io.Reader) error) {
 	c.Use = c.Name() + " file"
 	c.ValidArgsFunction = nil // names of files
 	path := ""
-	c.Args = func(_ *cobra.Command, args []string) error {
+	c.Args = func(cmd *cobra.Command, args []string) error {
 		if len(args) != 1 {
-			return UsageError{Err: fmt.Errorf("import items: name one file, or - for standard input")}
+			return UsageError{Err: fmt.Errorf("%s: name one file, or - for standard input", cmd.CommandPath())}
 		}
 		path = args[0]
 		return nil
@@ -49,7 +50,7 @@ func addImportFile(c *cobra.Command, op *api.Operation, req *api.Request, g *Glo
 		if err != nil {
 			return err
 		}
-		return a.importLines(cmd, req, in)
+		return send(a, cmd, req, in)
 	}
 }
 
