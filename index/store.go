@@ -19,6 +19,7 @@ import (
 	"github.com/blevesearch/bleve/v2/index/scorch/mergeplan"
 	bleve "github.com/blevesearch/bleve_index_api"
 	zap "github.com/blevesearch/zapx/v16"
+	"go.etcd.io/bbolt"
 )
 
 // A store is one bleve index on disk. It uses scorch without the mapping layer
@@ -71,6 +72,11 @@ func openStore(dir string, nap time.Duration, report func(*store, error, bool)) 
 	if fresh && segments > 0 {
 		return nil, fmt.Errorf("open index %s: %d segments are missing from %s", dir, segments, rootName)
 	}
+	if !fresh {
+		if err := recoverPanic("open index", func() error { return checkRootSize(dir) }); err != nil {
+			return nil, err
+		}
+	}
 	s := &store{dir: dir, queue: bleve.NewAnalysisQueue(2)}
 	s.background = newBackground(func(err error, news bool) { report(s, err, news) })
 	s.index, err = scorch.NewScorch(scorch.Name, map[string]any{
@@ -111,6 +117,28 @@ func openStore(dir string, nap time.Duration, report func(*store, error, bool)) 
 		return nil, err
 	}
 	return s, nil
+}
+
+// checkRootSize returns an error if root.bolt was cut short. Bolt would notice only
+// when it needs a lost page, possibly within a write that can then neither end nor
+// be repeated.
+func checkRootSize(dir string) error {
+	name := filepath.Join(dir, rootName)
+	db, err := bbolt.Open(name, 0o600, &bbolt.Options{ReadOnly: true, Timeout: time.Second})
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	info, err := os.Stat(name)
+	if err != nil {
+		return err
+	}
+	return db.View(func(tx *bbolt.Tx) error {
+		if info.Size() < tx.Size() {
+			return fmt.Errorf("open index %s: %s has %d of %d bytes", dir, rootName, info.Size(), tx.Size())
+		}
+		return nil
+	})
 }
 
 // checkRoot returns an error unless the open index is the last written state.
