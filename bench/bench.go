@@ -50,7 +50,7 @@ func (b *bench) run(ctx context.Context) (err error) {
 		name string
 		f    func(context.Context) error
 	}{
-		{"idle", b.idle}, {"queries", b.queries}, {"rival", b.compete}, {"commands", b.commands},
+		{"idle", b.idle}, {"queries", b.queries}, {"commands", b.commands}, {"rival", b.compete},
 		{"scan", b.scan}, {"restart", b.restart},
 		{"saves", b.save},
 	} {
