@@ -10,6 +10,7 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/blevesearch/bleve/v2/index/scorch"
 	segment "github.com/blevesearch/scorch_segment_api/v2"
+	"github.com/blevesearch/vellum/levenshtein"
 )
 
 // postingReader reads the posting lists of one snapshot of the store, segment by
@@ -137,26 +138,100 @@ func (l *postingReader) addTerms(ctx context.Context, key, prefix string, counts
 	return nil
 }
 
-// eachSimilar calls fn for each term within the given number of edits whose key
-// begins with key. The same term may occur in documents that no longer exist.
-func (l *postingReader) eachSimilar(ctx context.Context, key, term string, edits int, fn func(term string)) error {
-	dict, err := l.snapshot.FieldDictFuzzy(fieldTerms, key+term, edits, key)
+// eachSimilar calls fn for each term of letters that a accepts and that begins with
+// prefix, after the key of a partition. The same term may occur in documents that no longer exist.
+func (l *postingReader) eachSimilar(ctx context.Context, key, prefix string, a *levenshtein.DFA,
+	fn func(term string)) error {
+	similar := &keyAutomaton{key: key + prefix, terms: a, start: a.Start()}
+	for i := range len(prefix) {
+		similar.start = a.Accept(similar.start, prefix[i])
+	}
+	from := []byte(similar.key)
+	for i := range l.segments {
+		for it := l.segments[i].terms.AutomatonIterator(similar, from, prefixEnd(from)); ; {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			entry, err := it.Next()
+			if err != nil {
+				return err
+			}
+			if entry == nil {
+				break
+			}
+			fn(entry.Term[len(key):])
+		}
+	}
+	return nil
+}
+
+// A keyAutomaton accepts a key that is followed by what another automaton accepts from
+// a state on. Bounds of an iterator do not replace the key: bleve compares only
+// matches with them, and would visit similar terms of all partitions.
+//
+// State 0 accepts nothing, 1 to len(key) are those within the key, and the others,
+// reduced by base, those of terms.
+type keyAutomaton struct {
+	key   string
+	terms *levenshtein.DFA
+	start int // state of terms after the key
+}
+
+func (a *keyAutomaton) base() int { return len(a.key) + 1 }
+
+// Start returns the initial state.
+func (a *keyAutomaton) Start() int { return 1 }
+
+// IsMatch reports whether a state accepts what was read.
+func (a *keyAutomaton) IsMatch(state int) bool {
+	return state > a.base() && a.terms.IsMatch(state-a.base())
+}
+
+// CanMatch reports whether a state accepts anything.
+func (a *keyAutomaton) CanMatch(state int) bool { return state != 0 }
+
+// WillAlwaysMatch reports whether a state accepts everything.
+func (a *keyAutomaton) WillAlwaysMatch(int) bool { return false }
+
+// Accept returns the state that follows after a byte.
+func (a *keyAutomaton) Accept(state int, b byte) int {
+	next := 0
+	switch n := state - 1; {
+	case state == 0 || state >= a.base() && isManyLettered(b):
+		return 0
+	case state > a.base():
+		next = a.terms.Accept(state-a.base(), b)
+	case b != a.key[n]:
+		return 0
+	case state < len(a.key):
+		return state + 1
+	default:
+		next = a.start
+	}
+	if !a.terms.CanMatch(next) {
+		return 0
+	}
+	return a.base() + next
+}
+
+// isManyLettered reports whether b is the first byte of U+4000 to U+9FFF or U+B000 to
+// U+DFFF, which have no letters by which words are corrected: Chinese characters and
+// Hangul. There are so many that replacing a letter by each would take milliseconds.
+func isManyLettered(b byte) bool { return 0xe4 <= b && b <= 0xe9 || 0xeb <= b && b <= 0xed }
+
+// similarBuilder makes automata that accept the terms within one or two edits of a
+// term. A swap of neighbouring letters is one edit.
+var similarBuilder = sync.OnceValues(func() (*levenshtein.LevenshteinAutomatonBuilder, error) {
+	return levenshtein.NewLevenshteinAutomatonBuilder(2, true)
+})
+
+// similarTo returns an automaton that accepts the terms within a number of edits.
+func similarTo(term string, edits int) (*levenshtein.DFA, error) {
+	builder, err := similarBuilder()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	for {
-		if err := ctx.Err(); err != nil {
-			return errors.Join(err, dict.Close())
-		}
-		entry, err := dict.Next()
-		if err != nil {
-			return errors.Join(err, dict.Close())
-		}
-		if entry == nil {
-			return dict.Close()
-		}
-		fn(entry.Term[len(key):])
-	}
+	return builder.BuildDfa(term, uint8(edits))
 }
 
 // prefixEnd returns the least key after all keys with the given prefix, or nil if

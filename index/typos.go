@@ -79,8 +79,8 @@ type similarTerm struct {
 
 // similarTerms returns the readable terms that a misspelled word most likely
 // stands for: those that begin with the word, as if it is still being typed, or else
-// those that are one edit away, or else two edits away in a long word. More frequent
-// terms come first.
+// those that are one edit away, or else two edits away in a long word with the same
+// first letter. More frequent terms come first.
 func (s *search) similarTerms(t qterm) ([]similarTerm, error) {
 	edits := 1
 	if utf8.RuneCountInString(t.typo) >= minTwoEdits && s.words.wordCount <= maxTwoEditWords {
@@ -98,19 +98,29 @@ func (s *search) similarTerms(t qterm) ([]similarTerm, error) {
 			s.analyzer.addStem(found, swapped)
 		}
 	}
-	for _, p := range s.partitions {
-		key := termKey(p.prefix, kindWord, "")
-		err := s.postings.eachSimilar(s.ctx, key, t.term, edits, func(term string) {
-			if classOf(firstRune(term)) != classLetter {
-				return
-			}
-			n := editDistance(t.term, term)
-			if n <= edits && (n == 1 || firstRune(term) == firstRune(t.term)) {
-				found[term] = n
-			}
-		})
+	first := firstRune(t.term)
+	add := func(term string) {
+		if classOf(firstRune(term)) != classLetter {
+			return
+		}
+		n := editDistance(t.term, term)
+		if n <= edits && (n == 1 || firstRune(term) == first) {
+			found[term] = n
+		}
+	}
+	for n := 1; n <= edits; n++ {
+		similar, err := similarTo(t.term, n)
 		if err != nil {
-			return nil, s.damaged(err)
+			return nil, err
+		}
+		prefix := ""
+		if n > 1 {
+			prefix = string(first)
+		}
+		for _, p := range s.partitions {
+			if err := s.postings.eachSimilar(s.ctx, termKey(p.prefix, kindWord, ""), prefix, similar, add); err != nil {
+				return nil, s.damaged(err)
+			}
 		}
 	}
 	longer, err := s.completionsOf(t.typo)
