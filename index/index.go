@@ -41,6 +41,9 @@ type Options struct {
 	// be applied again because the index failed or a rebuild could not read a
 	// file.
 	OnIncomplete func()
+	// OnMerged is called in a separate goroutine, without locks, after the many
+	// segments that a build left have been merged, which needs much memory.
+	OnMerged func()
 	// PersistDelay is the time for which changes are collected before they are written
 	// to disk together. Zero means 200 ms, which suits many small updates.
 	// Confirm and Close wait for the disk, and thus for PersistDelay.
@@ -263,7 +266,7 @@ func (x *Index) Confirm(epoch uint64) error {
 	if err := x.store.writeBatch(nil, nil, true); err != nil {
 		x.opt.Logger.Warn("cannot save the index to disk yet", "err", err)
 	}
-	x.store.endBuild()
+	x.store.endBuild(x.opt.OnMerged)
 	return nil
 }
 

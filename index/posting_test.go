@@ -3,7 +3,6 @@ package index
 import (
 	"math/rand/v2"
 	"testing"
-	"time"
 )
 
 func TestSlots(t *testing.T) {
@@ -121,15 +120,16 @@ func TestPostingsSurviveBleve(t *testing.T) {
 		}
 	}
 	check("as written")
-	s.endBuild()
-	for segments := 2; segments > 1; {
-		time.Sleep(10 * time.Millisecond)
-		snapshot, err := s.openSnapshot()
-		if err != nil {
-			t.Fatal(err)
-		}
-		segments = len(snapshot.Segments())
-		snapshot.Close()
+	merged := make(chan bool)
+	s.endBuild(func() { close(merged) })
+	<-merged
+	snapshot, err := s.openSnapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer snapshot.Close()
+	if n := len(snapshot.Segments()); n != 1 {
+		t.Errorf("%d segments after the merge", n)
 	}
 	check("after a merge")
 }

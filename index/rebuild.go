@@ -167,7 +167,7 @@ func (x *Index) activateRebuild(ctx context.Context, next *rebuild) error {
 	if err := next.store.writeBatch(nil, nil, true); err != nil {
 		return err
 	}
-	next.store.endBuild()
+	next.store.endBuild(x.opt.OnMerged)
 	if err := writeFile(x.path("current"), next.name); err != nil {
 		return err
 	}

@@ -183,7 +183,8 @@ func (s *store) persistNew() error {
 const maxBuilt = 4
 
 // endBuild ends the first build: from now on segments are merged, first into one.
-func (s *store) endBuild() {
+// When that is done, it calls merged, unless that is nil, in a separate goroutine.
+func (s *store) endBuild(merged func()) {
 	select {
 	case <-s.filled:
 		return
@@ -201,9 +202,14 @@ func (s *store) endBuild() {
 	}
 	all := mergeplan.SingleSegmentMergePlanOptions
 	all.SegmentsPerMergeTask = n
-	go recoverPanic("merge index", func() error {
-		return s.index.(*scorch.Scorch).ForceMerge(context.Background(), &all) // until the store closes
-	})
+	go func() {
+		recoverPanic("merge index", func() error {
+			return s.index.(*scorch.Scorch).ForceMerge(context.Background(), &all) // until the store closes
+		})
+		if merged != nil {
+			merged()
+		}
+	}()
 }
 
 // filesReplaced reports whether the opened files have been removed or replaced.

@@ -143,6 +143,7 @@ func (d *daemon) openComponents() error {
 			default:
 			}
 		},
+		OnMerged: func() { time.AfterFunc(mergeRest, trimHeap) },
 	})
 	if err != nil {
 		return err

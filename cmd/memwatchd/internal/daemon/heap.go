@@ -19,8 +19,8 @@ const (
 // a file of many entries needs some 200 MiB for a moment.
 const heapLimit = 240 << 20
 
-// mergeTime is roughly how long bleve continues to work after a first build.
-const mergeTime = 20 * time.Second
+// mergeRest is the time in which bleve ends its work after the merge of a first build.
+const mergeRest = 2 * time.Second
 
 // raiseHeapLimit lets the heap grow until built is called, and then returns the
 // memory that only the build needed to the system.
@@ -36,7 +36,6 @@ func raiseHeapLimit() (built func()) {
 				limitHeap(gcPercentBuilding)
 			case <-done:
 				trimHeap()
-				time.AfterFunc(mergeTime, trimHeap)
 				return
 			}
 		}
