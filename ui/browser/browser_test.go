@@ -467,7 +467,7 @@ func TestSpeed(t *testing.T) {
 		const input = document.querySelector("input[type=search]");
 		const begin = performance.now();
 		new MutationObserver((_, o) => { o.disconnect(); resolve(performance.now() - begin); })
-			.observe(document.querySelector(".rows"), { childList: true });
+			.observe(document.querySelector("main [aria-live]"), { childList: true });
 		input.value += %q;
 		input.dispatchEvent(new Event("input"));
 	})`
