@@ -236,13 +236,9 @@ type responseError string
 
 func (r responseError) Error() string { return string(r) }
 
-// transport connects to the service directly and closes the connection after the
-// response.
-var transport = func() *http.Transport {
-	t := outbound.NewTransport(10*time.Second, nil)
-	t.DisableKeepAlives = true
-	return t
-}()
+// transport connects to the service directly and keeps connections open for a minute,
+// so that a question does not wait for another handshake.
+var transport = outbound.NewTransport(10*time.Second, nil)
 
 // A httpClient is the HTTP client for the service. It sends requests to the
 // configured address only, without following redirects. It accepts only JSON
