@@ -66,7 +66,7 @@ export function longterm(section) {
     const hunks = new Map((answer.diff ?? []).map((d) => [d.path, d.hunks]));
     const open = new Set([...list.querySelectorAll("details[open]")].map((d) => d.dataset.path));
     list.replaceChildren(...(answer.plan.length === 0
-      ? [quiet("No file has a limit: set compactor.limits.")]
+      ? [quiet("No file matches compactor.limits.")]
       : answer.plan.map((plan) => file(plan, hunks.get(plan.path), answer.plan.length === 1 || open.has(plan.path),
         (step) => preview(side, { ...step, path: plan.path }, signal)))));
   }
