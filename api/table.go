@@ -8,7 +8,8 @@ var Operations = []*Operation{
 			Words: "search", Summary: "Search entries by words", Example: `certificate expired`,
 		}, {
 			Words: "find", Summary: "Search while you type, and open a hit in your editor", Example: "certificate",
-			Without: []string{"phrase", "roots", "typing", "typos", "exclude", "limit", "offset", "mode", "recency_bias", "as_of",
+			Without: []string{"phrase", "roots", "typing", "typos", "exclude", "limit", "offset", "mode",
+				"recency_bias", "as_of",
 				"all", "types", "any_tag", "sections", "state", "session", "contact", "count", "explain", "sync"},
 		}},
 	}),

@@ -398,7 +398,8 @@ func (x *Index) findRefs(ctx context.Context, view memory.View, terms ...string)
 			return p.err
 		}
 		slices.SortFunc(found, p.inOrder)
-		found = slices.CompactFunc(found, func(c, d candidate) bool { return c.variant == d.variant && c.entry == d.entry })
+		found = slices.CompactFunc(found,
+			func(c, d candidate) bool { return c.variant == d.variant && c.entry == d.entry })
 		refs = nil
 		for _, c := range found {
 			doc, e, err := p.resolveCandidate(c)

@@ -277,7 +277,8 @@ func (m writeOps) planImport(c Call, record *memory.Imported, paths []string, re
 			if old != nil {
 				state := record.StateIn(m.Layout, old.Data, data)
 				if state == memory.ImportOther {
-					p.failed = api.Errorf(api.Conflict, "%s already exists and is not a file of this record", result.Path)
+					p.failed = api.Errorf(api.Conflict, "%s already exists and is not a file of this record",
+						result.Path)
 					return nil, p.failed
 				}
 				result.State = importStates[state]

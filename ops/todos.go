@@ -150,7 +150,8 @@ func tasksOf(c Call, doc *memory.Document, shown memory.Shown, section string) [
 		if id := doc.Place.Path + "#" + e.TaskID(b.Task); id != place.ID {
 			place.TaskID = id
 		}
-		list = append(list, taskCopy{f.Copy(i), t.Text, taskDates{t.Due, t.Created, t.Finished}, e.ID, e.Block == memory.Item && t.Line == e.Line, e.Tags,
+		list = append(list, taskCopy{f.Copy(i), t.Text, taskDates{t.Due, t.Created, t.Finished}, e.ID,
+			e.Block == memory.Item && t.Line == e.Line, e.Tags,
 			f.Session, e.Author().Untrusted(c.View), place})
 	}
 	return list

@@ -198,7 +198,8 @@ func changesOf(known map[key]state, files map[uint64]bool, objects []change, hos
 
 // newTombstone returns the change that removes the text of an object from the store.
 func newTombstone(k key, s state, host string, rev int64) change {
-	return change{Object: k.objectOf(s, map[string]any{"host": host, "rev": rev, "gone": true}), op: opGone, file: s.file}
+	return change{Object: k.objectOf(s, map[string]any{"host": host, "rev": rev, "gone": true}), op: opGone,
+		file: s.file}
 }
 
 // objectOf returns the object of a key.

@@ -353,7 +353,8 @@ func (p *Publisher) expireTombstones() error {
 	before := p.Now().Add(-p.Tombstones)
 	for k, s := range p.box.known {
 		if s.gone && !s.queued && time.UnixMilli(s.rev/1000).Before(before) {
-			changes = append(changes, change{Object: k.objectOf(s, map[string]any{"rev": s.rev + 1}), op: opDelete, file: s.file})
+			changes = append(changes, change{Object: k.objectOf(s, map[string]any{"rev": s.rev + 1}), op: opDelete,
+				file: s.file})
 		}
 	}
 	if len(changes) == 0 {
@@ -386,7 +387,8 @@ func (p *Publisher) Plan(ctx context.Context, show func(memory.Partition) bool) 
 		}
 		for i, of := range found.Owners {
 			at, known := slices.BinarySearchFunc(plan.Partitions, of, func(s api.SharePartition, of memory.Partition) int {
-				return cmp.Or(strings.Compare(s.Subject, of.Owner), strings.Compare(s.Visibility, of.Visibility.String()))
+				return cmp.Or(strings.Compare(s.Subject, of.Owner),
+					strings.Compare(s.Visibility, of.Visibility.String()))
 			})
 			if !known {
 				plan.Partitions = slices.Insert(plan.Partitions, at, api.SharePartition{Subject: of.Owner,

@@ -53,7 +53,8 @@ func (p *Publisher) recordRefused(b batch, refused []Refusal) {
 		delete(p.refused, o.ID)
 		for _, r := range refused {
 			if r.ID == o.ID {
-				p.refused[o.ID] = Refused{RecordType: o.Collection, MemoryID: o.text("memory_id"), ID: o.ID, Reason: r.Reason}
+				p.refused[o.ID] = Refused{RecordType: o.Collection, MemoryID: o.text("memory_id"), ID: o.ID,
+					Reason: r.Reason}
 			}
 		}
 	}

@@ -134,7 +134,9 @@ func (c *Client) sendRequest(ctx context.Context, req *api.Request) (*http.Respo
 	if c.AsOwner {
 		r.Header.Set(api.OwnerHeader, "1")
 	}
-	for name, value := range map[string]string{api.ProgramHeader: c.Program.Name, api.SessionHeader: c.Program.Session} {
+	for name, value := range map[string]string{
+		api.ProgramHeader: c.Program.Name, api.SessionHeader: c.Program.Session,
+	} {
 		if value != "" {
 			r.Header.Set(name, value)
 		}

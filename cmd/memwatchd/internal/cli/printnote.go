@@ -71,7 +71,8 @@ func (p *Printer) printSession(a *api.SessionAnswer) {
 		}
 	}
 	for _, l := range a.LeftOut {
-		p.printHanging("  ", p.Style(term.AsRemoved, "-")+" ", 0, plainText(term.AsText, l.Item+": left out, "+l.Reason))
+		p.printHanging("  ", p.Style(term.AsRemoved, "-")+" ", 0,
+			plainText(term.AsText, l.Item+": left out, "+l.Reason))
 	}
 	for _, t := range a.Todos {
 		p.printf("  %s %s\n", p.formatCheckbox(t.State), p.paintPlace(t.Path, t.Line))

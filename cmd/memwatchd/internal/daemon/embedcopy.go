@@ -80,8 +80,10 @@ func (c vectorCopier) LoadVectors(lines string) (*api.EmbedLoadAnswer, error) {
 		if in.Visibility == memory.PublicOK.String() {
 			visibility = memory.PublicOK
 		}
-		if err != nil || len(in.Key) != 8 || len(in.Vector) != len(space.Probe) || visibility.String() != in.Visibility {
-			return nil, api.Errorf(api.Invalid, "lines: line %d is not a vector of %d dimensions", number, len(space.Probe))
+		if err != nil || len(in.Key) != 8 || len(in.Vector) != len(space.Probe) ||
+			visibility.String() != in.Visibility {
+			return nil, api.Errorf(api.Invalid, "lines: line %d is not a vector of %d dimensions", number,
+				len(space.Probe))
 		}
 		v := embed.Vector{Bytes: make([]int8, len(in.Vector)), TextRef: index.TextRef{
 			Partition: memory.Partition{Owner: in.Owner, Visibility: visibility, Excerpt: in.Excerpt},

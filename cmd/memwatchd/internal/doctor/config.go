@@ -73,7 +73,8 @@ func inspectConfig(e *examination) (list findings) {
 			"your private memory embedded.")
 	}
 	if u, err := url.Parse(c.Share.Weaviate.URL); err == nil && u.Scheme == "http" && !config.IsLoopback(u.Hostname()) {
-		list.add(warning, "Use https in share.weaviate.url.", "", "Requests to the shared store at %s are not encrypted.", u.Host)
+		list.add(warning, "Use https in share.weaviate.url.", "",
+			"Requests to the shared store at %s are not encrypted.", u.Host)
 	}
 	return list.orPassed("%s", c.File)
 }

@@ -93,7 +93,8 @@ func (e *Embedder) Query(ctx context.Context, text string, private bool) (index.
 		return nil, err
 	}
 	return func(p memory.Partition, limit int, accept func(index.TextKey) bool) []index.Similar {
-		hits, err := s.store.Near(v, partitionName(p), limit, func(k vectors.Key) bool { return accept(index.TextKey(k)) })
+		hits, err := s.store.Near(v, partitionName(p), limit,
+			func(k vectors.Key) bool { return accept(index.TextKey(k)) })
 		if err != nil {
 			e.Logger.Error("cannot compare vectors", "err", err)
 		}

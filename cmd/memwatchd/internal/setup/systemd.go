@@ -109,7 +109,8 @@ func (s *serviceCommand) planService() (*config.Config, *service.Service, error)
 	daemon := &service.Service{
 		Name: c.Name, Memory: c.Memory.Dir, Drain: c.IPC.Drain,
 		Program: program, Args: args.Words(), Environment: s.serviceEnvironment(),
-		Network: c.LLM.Endpoint != "" || c.Embed.Endpoint != "" || c.Capture.Ntfy.Topic != "" || c.Share.Weaviate.URL != "",
+		Network: c.LLM.Endpoint != "" || c.Embed.Endpoint != "" || c.Capture.Ntfy.Topic != "" ||
+			c.Share.Weaviate.URL != "",
 		Reads: []string{c.File, c.LLM.KeyFile, c.Embed.KeyFile, c.Capture.Ntfy.TokenFile, c.Share.Weaviate.KeyFile,
 			c.Share.Weaviate.CAFile},
 	}
