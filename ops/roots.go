@@ -78,15 +78,16 @@ func (m *Memory) isInRoots(c Call, q *index.Query) bool {
 	return c.View.HasOnlyRoots() || r != nil && c.View.Private() && slices.Contains(c.View.Roots(), r.Name)
 }
 
-// syncRoots waits up to SyncTimeout for the named folders of the caller, as syncIndex
-// does for the memory directory. Only calls whose answers include folders wait for them.
+// syncRoots waits for the named folders of the caller, as syncIndex does for the memory
+// directory: together up to SyncTimeout. Only calls whose answers include folders wait
+// for them.
 func (m *Memory) syncRoots(ctx context.Context, c *Call, names []string) {
 	own := c.View.Roots()
 	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !slices.Contains(own, name) })
 	if !c.synced || len(names) == 0 {
 		return
 	}
-	wait, cancel := context.WithTimeout(ctx, m.SyncTimeout)
+	wait, cancel := context.WithDeadline(ctx, c.start.Add(m.SyncTimeout))
 	defer cancel()
 	c.synced = m.Indexer.SyncRoots(wait, names) == nil
 }
