@@ -89,7 +89,7 @@ var libraries = map[string][]string{
 	"net":                              {"background", "console", "ui", "ipc", "ipc/client", "llm", "outbound", "weaviate/weaviatetest", "config", "daemon", "testkit"},
 	"net/http":                         {"api", "ipc", "ipc/client", "ipc/mcp", "ntfy", "llm", "llm/llmtest", "outbound", "ui", "weaviate", "weaviate/weaviatetest"},
 	"os/exec":                          {"background", "cli", "console", "setup", "doctor", "weaviate/weaviatetest"},
-	"testing":                          {"llm/llmtest", "testkit"},
+	"testing":                          {"llm/llmtest", "testkit", "weaviate/weaviatetest"},
 }
 
 // openers are the files outside the vault and the program that may open or
