@@ -318,7 +318,7 @@ func (s *typist) outcome(t *testing.T, words string) string {
 	t.Helper()
 	before := readLines(t, s.dir)
 	cmd := s.shell(words)
-	cmd.WaitDelay = time.Second
+	cmd.WaitDelay = 20 * time.Second // shorter, and output is lost on a busy machine
 	timer := time.AfterFunc(20*time.Second, func() { cmd.Process.Kill() })
 	defer timer.Stop()
 	out, _ := cmd.CombinedOutput() // the status is part of the outcome
