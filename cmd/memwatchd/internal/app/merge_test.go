@@ -2,6 +2,7 @@ package app
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -10,6 +11,10 @@ import (
 )
 
 func TestOverwrite(t *testing.T) {
+	if file := os.Getenv(limitedEnv); file != "" {
+		overwriteLimited(t, file)
+		return
+	}
 	dir := t.TempDir()
 	file, link := filepath.Join(dir, "a.md"), filepath.Join(dir, "link.md")
 	if err := os.WriteFile(file, []byte("before"), 0o640); err != nil {
@@ -36,17 +41,30 @@ func TestOverwrite(t *testing.T) {
 	}
 	wantOnly("after")
 
-	// Like a full disk, a limit of the size of files makes a write fail.
-	var before unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &before); err != nil {
+	// Like a full disk, a limit of the size of files makes a write fail. It concerns
+	// all files of a process, such as the log of the tests.
+	cmd := exec.Command(os.Args[0], "-test.run=^TestOverwrite$")
+	cmd.Env = append(os.Environ(), limitedEnv+"="+file)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+	wantOnly("after")
+}
+
+// limitedEnv names the file that a process of TestOverwrite with a limit of the size
+// of files overwrites.
+const limitedEnv = "MEMWATCHD_TEST_OVERWRITE"
+
+func overwriteLimited(t *testing.T, file string) {
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &limit); err != nil {
 		t.Fatal(err)
 	}
-	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: 64, Max: before.Max}); err != nil {
-		t.Skip(err)
+	limit.Cur = 64
+	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &limit); err != nil {
+		t.Fatal(err)
 	}
-	defer unix.Setrlimit(unix.RLIMIT_FSIZE, &before)
 	if err := overwrite(file, []byte(strings.Repeat("long\n", 100))); err == nil {
 		t.Error("no error")
 	}
-	wantOnly("after")
 }
