@@ -122,7 +122,7 @@ func TestLastMergedPage(t *testing.T) {
 		}
 	}
 	m := &Memory{Layout: new(memory.Layout), Index: openOps(t, new(opsRoot), nil), Shared: &share.Reader{Store: emptyStore{}, Breaker: new(share.Breaker),
-		Timeout: time.Second, Terms: func(q index.Query) string { return q.Text }}}
+		Timeout: 20 * time.Second, Terms: func(q index.Query) string { return q.Text }}}
 	view, err := new(memory.Directories).View(memory.Scope{Subject: "alice", Context: memory.Private})
 	if err != nil {
 		t.Fatal(err)

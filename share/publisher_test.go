@@ -47,7 +47,7 @@ func newPublisher(t *testing.T, dir string, files tree, store Store) *Publisher 
 	t.Helper()
 	now := time.Date(2026, 2, 6, 0, 0, 0, 0, time.UTC)
 	p := &Publisher{
-		Store: store, Source: files, Breaker: new(Breaker), Dir: dir, MaxSpool: 1 << 20, Timeout: time.Second,
+		Store: store, Source: files, Breaker: new(Breaker), Dir: dir, MaxSpool: 1 << 20, Timeout: 20 * time.Second,
 		Tombstones: 90 * 24 * time.Hour, Logger: slog.New(slog.DiscardHandler),
 		Init: func(context.Context) error { return nil }, Ready: func(context.Context) error { return nil },
 		Now: func() time.Time { return now },

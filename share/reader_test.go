@@ -21,7 +21,7 @@ func newReader(t *testing.T, store Store, in memory.Context) (*Reader, memory.Vi
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Reader{Store: store, Breaker: new(Breaker), Host: "desk", Timeout: time.Second,
+	return &Reader{Store: store, Breaker: new(Breaker), Host: "desk", Timeout: 20 * time.Second,
 		Terms: func(q index.Query) string { return fields(q.Text) }}, view
 }
 
