@@ -28,7 +28,6 @@ func newFake(t *testing.T) (*Client, *weaviatetest.Server) {
 // TestFaults checks the errors of a server that does not answer as it should.
 func TestFaults(t *testing.T) {
 	c, s := newFake(t)
-	c.Timeout = 100 * time.Millisecond
 	for _, test := range []struct {
 		name      string
 		fault     weaviatetest.Fault
@@ -58,6 +57,10 @@ func TestFaults(t *testing.T) {
 			"cannot reach the store: connection failed", false, 0},
 	} {
 		s.SetFault(test.fault)
+		c.Timeout = patience
+		if test.name == "hangs" {
+			c.Timeout = 100 * time.Millisecond
+		}
 		_, put := c.Put(t.Context(), []share.Object{item(tenantA, 1, nil)})
 		_, search := c.Search(t.Context(), share.Query{Tenants: []string{tenantA}, Terms: "x", Limit: 5})
 		_, get := c.Get(t.Context(), "MemoryItem", tenantA, id(1))

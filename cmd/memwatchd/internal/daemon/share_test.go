@@ -258,7 +258,7 @@ func TestShareAway(t *testing.T) {
 	store, root := newStore(t), shortDir(t)
 	writeTree(t, root, map[string]string{"a.md": publicNote("bike one")}, time.Now())
 	g := startTarget(t, root, sharingAs("desk", store, func(c *config.Config) {
-		c.Share.Weaviate.QueryTimeout, c.Share.Weaviate.Timeout = 50*time.Millisecond, time.Second
+		c.Share.Weaviate.QueryTimeout, c.Share.Weaviate.Timeout = 50*time.Millisecond, 5*time.Second
 	}))
 	decodeAs[api.SharePushAnswer](t, g, "s", "share_push", object{"step": "init"})
 	store.SetFault(weaviatetest.Hang)
