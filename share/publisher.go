@@ -296,7 +296,8 @@ func (p *Publisher) appendChanges(ctx context.Context, files map[uint64]bool, ob
 	}
 	var failed error
 	if p.overflow || p.box.size() > min(pushSize, p.MaxSpool) {
-		if failed = p.pushOutbox(ctx); ctx.Err() != nil {
+		failed = p.pushOutbox(ctx)
+		if ctx.Err() != nil {
 			return failed // any other error is that of the next push, too
 		}
 		if p.box.pending > 0 {
