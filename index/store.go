@@ -40,6 +40,10 @@ func init() {
 	// file.
 	zap.NewSegmentBufferNumResultsBump = 0
 	zap.NewSegmentBufferNumResultsFactor = 0
+	// Scorch writes a single segment in memory on a path that races with Close:
+	// its persister ranges over a map from which its introducer deletes, which
+	// ends the process. Merging, which it does with two or more, does not.
+	scorch.DefaultMinSegmentsForInMemoryMerge = 1
 }
 
 // recoverPanic calls fn, which reads mapped files. It returns an error if fn panics,
