@@ -22,10 +22,10 @@ type background struct {
 	// nil after recovery. News is true for the first failure and for recovery.
 	report func(err error, news bool)
 
-	closing  chan struct{} // closed when the store closes
-	retryNow chan struct{} // makes the persister retry immediately
-	broken   chan struct{} // closed when a goroutine of scorch has ended
-	filled   chan struct{} // closed when the first build is over
+	closing chan struct{} // closed when the store closes
+	hurry   chan struct{} // ends the pause of the persister
+	broken  chan struct{} // closed when a goroutine of scorch has ended
+	filled  chan struct{} // closed when the first build is over
 
 	mu            sync.Mutex
 	ended         error                  // reason why a goroutine of scorch ended
@@ -69,6 +69,7 @@ func init() {
 			switch e.Kind {
 			case scorch.EventKindPersisterProgress:
 				s.(*store).recordSuccess(persister)
+				s.(*store).collectBatches()
 			case scorch.EventKindMergerProgress:
 				s.(*store).recordSuccess(merger)
 			case scorch.EventKindPreMergeCheck:
@@ -82,7 +83,7 @@ func init() {
 func newBackground(report func(error, bool)) background {
 	return background{
 		report: report, retryStates: make(map[string]*retryState),
-		closing: make(chan struct{}), retryNow: make(chan struct{}, 1), broken: make(chan struct{}),
+		closing: make(chan struct{}), hurry: make(chan struct{}, 1), broken: make(chan struct{}),
 		filled: make(chan struct{}),
 	}
 }
@@ -123,7 +124,7 @@ func (b *background) handleFailure(err error) {
 	pause := t.pause
 	var hurry chan struct{}
 	if failure.Source == persister {
-		hurry = b.retryNow
+		hurry = b.hurry
 		if b.persistFailed != nil {
 			b.persistFailed <- err
 			b.persistFailed = nil
@@ -157,6 +158,20 @@ func (b *background) recordSuccess(source string) {
 	b.mu.Unlock()
 	if well {
 		b.report(nil, true)
+	}
+}
+
+// persistDelay is the least time between two writes to disk. Batches that arrive in
+// this time are written together.
+const persistDelay = 200 * time.Millisecond
+
+// collectBatches makes the persister wait for further batches, unless somebody waits
+// for the disk. In a first build all batches are written as they arrive.
+func (b *background) collectBatches() {
+	select {
+	case <-b.filled:
+		b.pause(persistDelay, b.hurry)
+	default:
 	}
 }
 
@@ -219,17 +234,13 @@ func (b *background) awaitFilled() bool {
 	return true
 }
 
-// expectPersist makes the persister retry now. It returns a channel that receives the
-// error if the next attempt of the persister fails.
+// expectPersist returns a channel that receives the error if the next attempt of the
+// persister fails.
 func (b *background) expectPersist() <-chan error {
 	failed := make(chan error, 1)
 	b.mu.Lock()
 	b.persistFailed = failed
 	b.mu.Unlock()
-	select {
-	case b.retryNow <- struct{}{}:
-	default:
-	}
 	return failed
 }
 
@@ -237,9 +248,13 @@ func (b *background) expectPersist() <-chan error {
 const persistLimit = 10 * time.Second
 
 // waitPersisted blocks until a batch is on disk, and returns an error if the persister
-// fails or persistLimit expires first. The persister keeps retrying after an
-// error.
+// fails or persistLimit expires first. The persister does not pause before it
+// writes the batch. It keeps retrying after an error.
 func (b *background) waitPersisted(done, failed <-chan error) (err error) {
+	select {
+	case b.hurry <- struct{}{}:
+	default:
+	}
 	select {
 	case err = <-done:
 	case err = <-failed:

@@ -55,14 +55,42 @@ func TestPauses(t *testing.T) {
 			t.Errorf("after a success the first pause is %s", got)
 		}
 
-		// While a caller waits for the disk, it receives a failure immediately,
-		// and the persister retries immediately.
+		// While a caller waits for the disk, the persister retries immediately, and
+		// the caller receives a failure.
 		failed := b.expectPersist()
+		waited := make(chan error, 1)
+		go func() { waited <- b.waitPersisted(make(chan error), failed) }()
+		synctest.Wait()
 		if got := fail(persister); got != 0 {
 			t.Errorf("with somebody waiting, a pause of %s", got)
 		}
-		if err := b.waitPersisted(make(chan error), failed); err == nil {
+		if err := <-waited; err == nil {
 			t.Error("what failed is said to be on disk")
+		}
+
+		// Batches are collected between two writes, unless somebody waits for the
+		// disk, or the index is built.
+		collect := func() time.Duration {
+			began := time.Now()
+			b.collectBatches()
+			return time.Since(began)
+		}
+		if got := collect(); got != 0 {
+			t.Errorf("in a build, the persister waits %s for batches", got)
+		}
+		close(b.filled)
+		if got := collect(); got != persistDelay {
+			t.Errorf("the persister waits %s for batches", got)
+		}
+		done := make(chan error)
+		go func() { waited <- b.waitPersisted(done, b.expectPersist()) }()
+		synctest.Wait()
+		if got := collect(); got != 0 {
+			t.Errorf("with somebody waiting, the persister waits %s for batches", got)
+		}
+		done <- nil
+		if err := <-waited; err != nil {
+			t.Error(err)
 		}
 
 		// After closing, failed does not pause. A goroutine that has ended does

@@ -44,10 +44,6 @@ type Options struct {
 	// OnMerged is called in a separate goroutine, without locks, after the many
 	// segments that a build left have been merged, which needs much memory.
 	OnMerged func()
-	// PersistDelay is the time for which changes are collected before they are written
-	// to disk together. Zero means 200 ms, which suits many small updates.
-	// Confirm and Close wait for the disk, and thus for PersistDelay.
-	PersistDelay time.Duration
 	// Logger receives messages for the operator; nil discards them.
 	Logger *slog.Logger
 }

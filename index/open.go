@@ -163,7 +163,7 @@ func (x *Index) formatVersion() string {
 // loadStore opens a store and reads its records into a table. It returns an
 // error if the records and the blocks do not match.
 func (x *Index) loadStore(name string) (*store, *table, error) {
-	s, err := openStore(x.path(name), x.opt.PersistDelay, x.handleStoreError)
+	s, err := openStore(x.path(name), x.handleStoreError)
 	if err != nil {
 		return nil, nil, err
 	}

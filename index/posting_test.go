@@ -72,7 +72,7 @@ func FuzzFrequency(f *testing.F) {
 // TestPostingsSurviveBleve writes extreme block numbers and slots and reads
 // them back, before and after a merge of the segments.
 func TestPostingsSurviveBleve(t *testing.T) {
-	s, err := openStore(t.TempDir()+"/x", 0, func(*store, error, bool) {})
+	s, err := openStore(t.TempDir()+"/x", func(*store, error, bool) {})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,6 @@
 package index
 
 import (
-	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -63,7 +62,7 @@ const rootName = "root.bolt"
 // openStore opens or creates the index in dir. It returns an error for any
 // damage that it detects, such as a wrong checksum or a missing segment. Report
 // receives later failures of the background goroutines.
-func openStore(dir string, nap time.Duration, report func(*store, error, bool)) (*store, error) {
+func openStore(dir string, report func(*store, error, bool)) (*store, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -95,8 +94,6 @@ func openStore(dir string, nap time.Duration, report func(*store, error, bool)) 
 		// The default of scorch is 2000 documents. Each save of a smaller index
 		// would then rewrite the whole index.
 		"scorchMergePlanOptions": map[string]any{"FloorSegmentSize": 200},
-		"scorchPersisterOptions": map[string]any{"PersisterNapTimeMSec": cmp.Or(nap, 200*time.Millisecond).
-			Milliseconds(), "PersisterNapUnderNumFiles": 1000},
 	}, s.queue)
 	if err != nil {
 		s.queue.Close()

@@ -208,7 +208,7 @@ func (c *opsCase) memory(t testing.TB) *Memory {
 // openOps returns a complete index of files.
 func openOps(t testing.TB, root *opsRoot, updates []index.Update) *index.Index {
 	t.Helper()
-	x, err := index.Open(t.TempDir(), index.Options{Source: root, Texts: true, PersistDelay: time.Millisecond, Logger: slog.New(slog.DiscardHandler)})
+	x, err := index.Open(t.TempDir(), index.Options{Source: root, Texts: true, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
