@@ -70,6 +70,9 @@ func (m writeOps) editFile(ctx context.Context, c Call, a fileEdit) (after *memo
 			if err := a.change(before, r); err != nil {
 				return nil, err
 			}
+			if a.initial != nil && before.For(c.View) == nil {
+				m.addFront(c, before, r, a.initial)
+			}
 			if !m.mayRevise(c, before, r, a.ownHidden) {
 				return nil, errNotAuthor
 			}
@@ -111,6 +114,19 @@ func (m writeOps) editFile(ctx context.Context, c Call, a fileEdit) (after *memo
 		}
 	}
 	return after, written, err
+}
+
+// addFront adds the frontmatter of a new file to a file without frontmatter of which
+// the caller may read nothing. Otherwise the caller could tell that the file existed.
+func (m writeOps) addFront(c Call, doc *memory.Document, r *memory.Revision, initial []byte) {
+	if doc.Front.Present || !c.View.Readable(doc.Own) {
+		return
+	}
+	for _, field := range m.Parse(vault.File{Path: doc.Place.Path, Data: initial}).Front.Fields {
+		if value, ok := field.Value.(string); ok {
+			r.SetField(field.Key, value)
+		}
+	}
 }
 
 // parser returns a function that parses sources of a file until the context

@@ -15,7 +15,7 @@ import (
 // there were no folders.
 func TestNonInterferenceOfRoots(t *testing.T) {
 	isolateHome(t)
-	memories := 2
+	memories := 1
 	if !testing.Short() {
 		memories = 6
 	}

@@ -171,7 +171,7 @@ func (w *randomMemory) compareWrites(t *testing.T, whole, part *target, a caller
 		if string(data) == before {
 			continue
 		}
-		if some[path] == "" {
+		if _, readable := some[path]; !readable {
 			t.Errorf("%s: %s, which cannot be read, has become\n%s", a.name, path, data)
 		}
 		if line := firstMissingLine(f.hiddenLines(a.reader), string(data)); line != "" {
