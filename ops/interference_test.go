@@ -50,6 +50,44 @@ func TestInterference(t *testing.T) {
 	}
 }
 
+// TestUnreadableLogLooksNew checks that the first readable text in a log of
+// somebody who may read nothing of it leaves it like a new one.
+func TestUnreadableLogLooksNew(t *testing.T) {
+	callers := allTestCallers()
+	caller := callers[slices.IndexFunc(callers, func(c testCaller) bool { return c.subject == "acct:42" && !c.private })]
+	private := block{text: "- coffee <!-- visibility=private_only -->", private: true}
+	for op, request := range map[string]fields{
+		"note":     {"text": "tea", "topic": "x"},
+		"capture":  {"bullets": []string{"tea", "tea"}},
+		"todo_add": {"text": "tea"},
+	} {
+		for _, visibility := range []string{"public_ok", "private_only"} {
+			t.Run(op+" "+visibility, func(t *testing.T) {
+				x := newComparison(t, []*testFile{
+					{path: "acct_42/memory/2026-02-05.md", kind: memory.Daily, owner: "acct:42", blankLines: true,
+						blocks: []block{{heading: true, text: "# 2026-02-05"}, private}},
+					{path: "acct_42/SOUL.md", kind: memory.Note, owner: "acct:42", blocks: []block{{text: "- Twin"}}},
+				}, caller)
+				for _, g := range []*testMemory{x.complete, x.reduced} {
+					g.startWriter(x)
+				}
+				what, err := api.LookUp(op)
+				if err != nil {
+					t.Fatal(err)
+				}
+				request := maps.Clone(request)
+				request["visibility"] = visibility
+				new(randomSource).compareAnswers(x, what, request)
+				scope := memory.Scope{Subject: x.subject, Context: x.context}
+				want, got := x.reduced.readable(x, scope), x.complete.readable(x, scope)
+				if diff := cmp.Diff(want, got); diff != "" || len(want) < 2 {
+					t.Errorf("what can be read then (-as if the rest did not exist +as it is):\n%s", diff)
+				}
+			})
+		}
+	}
+}
+
 // A randomSource generates random memories and requests.
 type randomSource struct{ *rand.Rand }
 
