@@ -3,9 +3,10 @@ package agents
 import (
 	"errors"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 )
 
 // A Command is a program with its arguments.
@@ -22,10 +23,10 @@ func (c Command) String() string {
 }
 
 // plainWord matches words that need no quotes.
-var plainWord = regexp.MustCompile(`^[A-Za-z0-9@%+=:,./_-]+$`)
+var plainWord = lazyregexp.New(`^[A-Za-z0-9@%+=:,./_-]+$`)
 
 func quoteWord(word string) string {
-	if plainWord.MatchString(word) {
+	if plainWord().MatchString(word) {
 		return word
 	}
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"

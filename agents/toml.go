@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
+
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 )
 
 // tomlServers is the form of MCP servers in a settings file in TOML: a table for
@@ -33,13 +35,13 @@ const (
 const tomlHeader = `[ \t]*\[[ \t]*["']?mcp_servers["']?[ \t]*\.[ \t]*["']?memwatchd["']?[ \t]*[].]`
 
 var (
-	tomlBegin = regexp.MustCompile(`(?m)^# memwatchd: begin\r?$`)
+	tomlBegin = lazyregexp.New(`(?m)^# memwatchd: begin\r?$`)
 
 	// tomlLines matches the lines of the server: a mark, a member of
 	// mcp_servers, or its tables up to the last line that is not blank and no
 	// comment. A pattern cannot recognize all of TOML, so replaceText compares
 	// the decoded files.
-	tomlLines = regexp.MustCompile(`(?m)^(?:# memwatchd: (?:begin|end)\r?$\n?` +
+	tomlLines = lazyregexp.New(`(?m)^(?:# memwatchd: (?:begin|end)\r?$\n?` +
 		`|[ \t]*(?:mcp_servers[ \t]*\.[ \t]*)?memwatchd[ \t]*[.=].*\n?` +
 		`|` + tomlHeader + `.*\n?(?:(?:[ \t]*(?:#.*)?\r?\n)*(?:[ \t]*[^\s[#]|` + tomlHeader + `).*\n?)*)`)
 )
@@ -179,14 +181,14 @@ func (d *tomlDoc) replaceText(text string, server any) ([]byte, error) {
 // mark, stay.
 func (d *tomlDoc) withoutServer() string {
 	start := 0
-	for _, begin := range tomlBegin.FindAllStringIndex(d.text, -1) {
+	for _, begin := range tomlBegin().FindAllStringIndex(d.text, -1) {
 		start = begin[0]
 	}
-	first := tomlLines.FindStringIndex(d.text[start:])
+	first := tomlLines().FindStringIndex(d.text[start:])
 	if first == nil {
 		return d.text
 	}
-	head, rest, eol := d.text[:start+first[0]], tomlLines.ReplaceAllString(d.text[start+first[0]:], ""), eolOf(d.text)
+	head, rest, eol := d.text[:start+first[0]], tomlLines().ReplaceAllString(d.text[start+first[0]:], ""), eolOf(d.text)
 	switch {
 	case head == "":
 		rest = strings.TrimPrefix(rest, eol)

@@ -5,11 +5,11 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -110,7 +110,7 @@ func keyText(key string) string {
 	odd := func(r rune) bool {
 		return strings.ContainsRune("=\"\\[]{}", r) || isInvisible(r) || unicode.IsSpace(r) && r != ' '
 	}
-	if key == "" || key != strings.TrimSpace(key) || strings.ContainsFunc(key, odd) || promptTagRE.MatchString(key) {
+	if key == "" || key != strings.TrimSpace(key) || strings.ContainsFunc(key, odd) || promptTagRE().MatchString(key) {
 		return quoteJSON(key)
 	}
 	return key
@@ -146,8 +146,8 @@ func quoteJSON(s string) string {
 // and the beginnings of comments, prompt tags and <private> tags. JSON allows such
 // characters in strings only, where the escapes are valid.
 func escapeInvisible(s string) string {
-	s = promptTagRE.ReplaceAllString(s, `\u003c$1`)
-	s = fileTagRE.ReplaceAllString(s, `\u003c$1`)
+	s = promptTagRE().ReplaceAllString(s, `\u003c$1`)
+	s = fileTagRE().ReplaceAllString(s, `\u003c$1`)
 	if !strings.ContainsFunc(s, isInvisible) {
 		return s
 	}
@@ -164,7 +164,7 @@ func escapeInvisible(s string) string {
 
 // fileTagRE matches the beginning of comments and <private> tags, which have a
 // meaning in files.
-var fileTagRE = regexp.MustCompile(`(?i)<(!--|/?\s*private)`)
+var fileTagRE = lazyregexp.New(`(?i)<(!--|/?\s*private)`)
 
 // isInvisible reports whether a character breaks lines, is a control character other
 // than a tab, or changes the direction of the text after it.

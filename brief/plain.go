@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -15,7 +16,7 @@ const Mark = "[untrusted]"
 
 // structureRE matches lines that are, or resemble, the structure of a block:
 // headers, titles of files, and the marks of cuts.
-var structureRE = regexp.MustCompile(`^(?:\[Memory:|\[…|#{1,6}\s*\[(?:` + tagIdentity + `|` + tagRecent + `|` +
+var structureRE = lazyregexp.New(`^(?:\[Memory:|\[…|#{1,6}\s*\[(?:` + tagIdentity + `|` + tagRecent + `|` +
 	tagMain +
 	`|` + tagSession + `)\]|` +
 	regexp.QuoteMeta(memory.GeneratedOpen) + `|` + regexp.QuoteMeta(memory.GeneratedClose) + `|` +
@@ -26,7 +27,7 @@ var structureRE = regexp.MustCompile(`^(?:\[Memory:|\[…|#{1,6}\s*\[(?:` + tagI
 func escapeStructure(line string) string {
 	line = escapeLine(line)
 	rest := strings.TrimLeft(line, " \t")
-	if structureRE.MatchString(rest) {
+	if structureRE().MatchString(rest) {
 		return line[:len(line)-len(rest)] + `\` + rest
 	}
 	return line
@@ -48,13 +49,13 @@ func escapeLine(line string) string {
 // promptTagRE matches the beginning of the tags that programs put around their
 // own words in prompts, such as <system-reminder> or <|im_end|>. HTML has no
 // such names.
-var promptTagRE = regexp.MustCompile(`(?i)<(/?[a-z][a-z:]*(?:[-_][a-z]+)+|\|)`)
+var promptTagRE = lazyregexp.New(`(?i)<(/?[a-z][a-z:]*(?:[-_][a-z]+)+|\|)`)
 
 // escapeMarks removes invisible characters and escapes marks and prompt tags with a
 // backslash, so that a text can
 // neither imitate memwatchd nor close a tag that a program has put around it.
 func escapeMarks(text string) string {
-	return promptTagRE.ReplaceAllString(strings.ReplaceAll(dropInvisible(text), Mark, `\`+Mark), `\<$1`)
+	return promptTagRE().ReplaceAllString(strings.ReplaceAll(dropInvisible(text), Mark, `\`+Mark), `\<$1`)
 }
 
 // dropInvisible removes the invisible characters of a text for a model, which
@@ -97,11 +98,11 @@ func insertMark(line string) string {
 	if line == "" {
 		return ""
 	}
-	at := leadRE.FindString(line)
+	at := leadRE().FindString(line)
 	return at + Mark + " " + line[len(at):]
 }
 
-var leadRE = regexp.MustCompile(`^\s*(?:(?:[-*+>]|#{1,6}|\d{1,9}[.)])\s+)*(?:\[[ xX]\]\s+)?`)
+var leadRE = lazyregexp.New(`^\s*(?:(?:[-*+>]|#{1,6}|\d{1,9}[.)])\s+)*(?:\[[ xX]\]\s+)?`)
 
 // oneLine replaces each run of white space, including line breaks, by a space,
 // and escapes marks and prompt tags.

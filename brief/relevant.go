@@ -2,10 +2,10 @@ package brief
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode"
 
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -97,7 +97,7 @@ func (m *Match) render(room int, untrusted bool) string {
 	return ""
 }
 
-var listMarker = regexp.MustCompile(`^(?:[-*+]|\d{1,9}[.)])(?:\s+|$)`)
+var listMarker = lazyregexp.New(`^(?:[-*+]|\d{1,9}[.)])(?:\s+|$)`)
 
 // textLines returns the lines of an entry without the list marker and without
 // blank lines.
@@ -110,7 +110,7 @@ func textLines(text string) []string {
 		line = strings.TrimRightFunc(escapeLine(line), unicode.IsSpace)
 		if lines == nil {
 			line = strings.TrimLeft(line, " \t")
-			line = line[len(listMarker.FindString(line)):]
+			line = line[len(listMarker().FindString(line)):]
 		}
 		lines = append(lines, line)
 	}

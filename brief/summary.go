@@ -2,9 +2,9 @@ package brief
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -94,7 +94,7 @@ func (s Style) firstItem(doc *memory.Document) (text string, author memory.Autho
 	if len(lines) == 0 {
 		return "", author
 	}
-	text = strings.Join(strings.Fields(boxRE.ReplaceAllString(lines[0], "")), " ") // textLines has escaped it
+	text = strings.Join(strings.Fields(boxRE().ReplaceAllString(lines[0], "")), " ") // textLines has escaped it
 	return shortenLine(text, maxFirstItem), first.Author()
 }
 
@@ -106,7 +106,7 @@ func shortenLine(line string, most int) string {
 	return line
 }
 
-var boxRE = regexp.MustCompile(`^\[[ xX]\]\s+`)
+var boxRE = lazyregexp.New(`^\[[ xX]\]\s+`)
 
 // summaryLine appends a line with a summary. It marks an untrusted summary, or
 // omits and counts it.

@@ -2,11 +2,11 @@ package index
 
 import (
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -112,11 +112,11 @@ func (p *page) isBetweenWords(i int) bool {
 }
 
 // questionRE matches questions in English and Chinese.
-var questionRE = regexp.MustCompile(`(?i)[?？]|^\W*(?:who|whose|what|when|where|which|why|how)\b|[吗呢什哪谁几怎]|多少|为何`)
+var questionRE = lazyregexp.New(`(?i)[?？]|^\W*(?:who|whose|what|when|where|which|why|how)\b|[吗呢什哪谁几怎]|多少|为何`)
 
 // isTopic reports whether a message is a question, or only words of a topic.
 func (a *analyzer) isTopic(text string) bool {
-	if questionRE.MatchString(text) {
+	if questionRE().MatchString(text) {
 		return true
 	}
 	topic := true

@@ -2,11 +2,11 @@ package index
 
 import (
 	"math"
-	"regexp"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -88,10 +88,8 @@ func asksTime(text string) bool {
 
 // asksTimeRE matches queries that ask for a time. "When" must be a question: "when
 // I start it" is none.
-var asksTimeRE = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`\bwhen(?:'s| (?:am|are|can|could|did|do|does|had|has|have|is|shall|should|was|were|will|would))\b|` +
-		`\b(?:how long|(?:what|which) (?:date|day|month|year|time))\b|什么时[候间]|何时|多久|多长时间|哪一?[天年月日]|几[月号]`)
-})
+var asksTimeRE = lazyregexp.New(`\bwhen(?:'s| (?:am|are|can|could|did|do|does|had|has|have|is|shall|should|was|were|will|would))\b|` +
+	`\b(?:how long|(?:what|which) (?:date|day|month|year|time))\b|什么时[候间]|何时|多久|多长时间|哪一?[天年月日]|几[月号]`)
 
 // isTimeWord reports whether a term is a word of time or a year.
 func isTimeWord(term string) bool {

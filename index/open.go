@@ -7,11 +7,12 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 )
 
 // Open opens the index in dir, an existing directory for the index only. The
@@ -82,7 +83,7 @@ func (x *Index) endOpening() {
 
 const indexPrefix = "index-"
 
-var indexName = regexp.MustCompile(`^index-[0-9]{1,9}$`)
+var indexName = lazyregexp.New(`^index-[0-9]{1,9}$`)
 
 func (x *Index) path(name string) string { return filepath.Join(x.dir, name) }
 
@@ -114,7 +115,7 @@ func (x *Index) removeStray() error {
 	}
 	current := x.readFile("current")
 	for _, e := range entries {
-		old := indexName.MatchString(e.Name()) && e.Name() != current && (x.next == nil || e.Name() != x.next.name)
+		old := indexName().MatchString(e.Name()) && e.Name() != current && (x.next == nil || e.Name() != x.next.name)
 		if old || strings.HasSuffix(e.Name(), ".tmp") {
 			if err := os.RemoveAll(x.path(e.Name())); err != nil {
 				x.opt.Logger.Warn("cannot remove an unused index", "err", err)
@@ -128,7 +129,7 @@ func (x *Index) removeStray() error {
 // selects a new empty one.
 func (x *Index) chooseCurrent() error {
 	name := x.readFile("current")
-	if x.readFile("version") == x.formatVersion() && indexName.MatchString(name) {
+	if x.readFile("version") == x.formatVersion() && indexName().MatchString(name) {
 		x.name = name
 		return nil
 	}

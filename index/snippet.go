@@ -2,10 +2,11 @@ package index
 
 import (
 	"math"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 )
 
 // snippetLength bounds the code points of an entry in a snippet.
@@ -72,7 +73,7 @@ func structuredLines(text string) (lines []string, language string) {
 		if line == "" && !code {
 			continue
 		}
-		structured = structured || strings.HasPrefix(start, "|") || i > 0 && listMarker.MatchString(line)
+		structured = structured || strings.HasPrefix(start, "|") || i > 0 && listMarker().MatchString(line)
 		lines = append(lines, line)
 	}
 	if !structured {
@@ -81,7 +82,7 @@ func structuredLines(text string) (lines []string, language string) {
 	return lines, language
 }
 
-var listMarker = regexp.MustCompile(`^\s*([-*+]|\d+[.)])\s`)
+var listMarker = lazyregexp.New(`^\s*([-*+]|\d+[.)])\s`)
 
 // snippetOfLines returns the successive lines that show the most of the query, with
 // their matches.

@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"runtime/debug"
 	"time"
 
@@ -19,6 +18,8 @@ import (
 	bleve "github.com/blevesearch/bleve_index_api"
 	zap "github.com/blevesearch/zapx/v16"
 	"go.etcd.io/bbolt"
+
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 )
 
 // A store is one bleve index on disk. It uses scorch without the mapping layer
@@ -314,7 +315,7 @@ func (s *store) close() error {
 	}
 }
 
-var segmentName = regexp.MustCompile(`^[0-9a-f]{12}\.zap$`)
+var segmentName = lazyregexp.New(`^[0-9a-f]{12}\.zap$`)
 
 // checkSegments verifies the checksum of each segment, which scorch writes but
 // never reads. It removes stray segments, which scorch cannot handle, and
@@ -329,7 +330,7 @@ func checkSegments(dir string) (n int, err error) {
 			continue
 		}
 		name := filepath.Join(dir, e.Name())
-		if !segmentName.MatchString(e.Name()) {
+		if !segmentName().MatchString(e.Name()) {
 			if err := os.Remove(name); err != nil {
 				return 0, err
 			}

@@ -5,12 +5,13 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 )
 
 // An Attribute is an attribute of an entry's comment. An empty value means that
@@ -85,9 +86,9 @@ func rawValue(raw string) bool {
 	return !strings.ContainsAny(raw, "\"'`<>") && !strings.Contains(raw, "--")
 }
 
-func isKey(s string) bool { return keyRE.MatchString(s) }
+func isKey(s string) bool { return keyRE().MatchString(s) }
 
-var keyRE = regexp.MustCompile(`^[a-z_][a-z0-9_.-]*$`)
+var keyRE = lazyregexp.New(`^[a-z_][a-z0-9_.-]*$`)
 
 func meantAsAttributes(words []string) bool {
 	key, _, pair := strings.Cut(words[0], "=")
@@ -325,7 +326,7 @@ func editComment(comment []byte, attrs []Attribute) []byte {
 // editWord sets or removes one attribute inside a comment. A new attribute goes
 // after the last one.
 func editWord(inner []byte, a Attribute) []byte {
-	words := wordRE.FindAllIndex(inner, -1)
+	words := wordRE().FindAllIndex(inner, -1)
 	at := slices.IndexFunc(words, func(w []int) bool {
 		key, _, _ := strings.Cut(string(inner[w[0]:w[1]]), "=")
 		return strings.ToLower(key) == a.Key
@@ -354,7 +355,7 @@ func editWord(inner []byte, a Attribute) []byte {
 }
 
 // wordRE matches a word, separated from others by white space.
-var wordRE = regexp.MustCompile(`[^\s\v\x{85}\pZ]+`)
+var wordRE = lazyregexp.New(`[^\s\v\x{85}\pZ]+`)
 
 // encodeValue encodes an attribute's value. It percent-encodes characters that
 // would end the word or the comment. Commas stay, because they separate the

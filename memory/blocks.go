@@ -2,12 +2,13 @@ package memory
 
 import (
 	"bytes"
-	"regexp"
 
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
+
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 )
 
 // These limits bound the time and memory of parsing, independent of the content
@@ -117,13 +118,13 @@ func (tableTransformer) Transform(node *ast.Paragraph, r text.Reader, _ parser.C
 }
 
 // delimiterRE matches a delimiter row.
-var delimiterRE = regexp.MustCompile(`^\|?(?:[ \t]*:?-+:?[ \t]*\|)*[ \t]*:?-+:?[ \t]*\|?$`)
+var delimiterRE = lazyregexp.New(`^\|?(?:[ \t]*:?-+:?[ \t]*\|)*[ \t]*:?-+:?[ \t]*\|?$`)
 
 // delimiterCells returns the number of cells of a delimiter row, or 0 if the
 // line is not a delimiter row.
 func delimiterCells(line []byte) int {
 	line = bytes.TrimSpace(line)
-	if !bytes.ContainsAny(line, "|:") || !delimiterRE.Match(line) {
+	if !bytes.ContainsAny(line, "|:") || !delimiterRE().Match(line) {
 		return 0
 	}
 	return countCells(line)

@@ -3,10 +3,10 @@ package memory
 import (
 	"bytes"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
+
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 )
 
 // conflictMarks lists name parts of conflict copies of sync tools: Syncthing,
@@ -78,10 +78,8 @@ func conflictMark(base string) int {
 // computerMark matches the name of a Windows computer, as its setup chooses it,
 // after the name of a file of memory's own layout. OneDrive names a conflict copy
 // after the computer. Notes with other names may be about a computer.
-var computerMark = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^(?:MEMORY|SOUL|USER|_index|\d{4}-\d{2}-\d{2}(?:\.[a-z0-9_-]+)?|` +
-		strings.Join(namespaces[:], "|") + `)(-(?:DESKTOP-[A-Z0-9]{7}|LAPTOP-[A-Z0-9]{8}|WIN-[A-Z0-9]{11})(?:-\d)?)$`)
-})
+var computerMark = lazyregexp.New(`^(?:MEMORY|SOUL|USER|_index|\d{4}-\d{2}-\d{2}(?:\.[a-z0-9_-]+)?|` +
+	strings.Join(namespaces[:], "|") + `)(-(?:DESKTOP-[A-Z0-9]{7}|LAPTOP-[A-Z0-9]{8}|WIN-[A-Z0-9]{11})(?:-\d)?)$`)
 
 // lowerASCII returns s with lower-case letters and the same length.
 func lowerASCII(s string) string {

@@ -6,9 +6,10 @@ import (
 	"path"
 	"regexp"
 	"strings"
-	"sync"
 	"time"
 	"unicode/utf8"
+
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 )
 
 // A DayFormat recognizes the paths of daily notes in a format of moment.js, as
@@ -36,9 +37,7 @@ var dayTokens = map[string]dayToken{
 
 // dayTokenRE matches literal text in brackets, an escaped character, a token, or any
 // other character.
-var dayTokenRE = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?s)\[[^\[\]]*\]|\\.|[MDQwWd]o|Y+|M+|D+|d+|w+|W+|g+|G+|.`)
-})
+var dayTokenRE = lazyregexp.New(`(?s)\[[^\[\]]*\]|\\.|[MDQwWd]o|Y+|M+|D+|d+|w+|W+|g+|G+|.`)
 
 // maxDayFormat bounds the format of a day.
 const maxDayFormat = 200

@@ -2,11 +2,12 @@ package memory
 
 import (
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 )
 
 // A rewording may replace most words of a sentence, but must keep some exactly:
@@ -14,8 +15,8 @@ import (
 // tags, and the content of code spans. This file finds those exact words.
 
 var (
-	codeSpanRE = regexp.MustCompile("`+([^`\n]+)`+")
-	addressRE  = regexp.MustCompile("[A-Za-z][A-Za-z0-9+.-]*://[^\\s<>\"`，。；、！？（）】》」』]+")
+	codeSpanRE = lazyregexp.New("`+([^`\n]+)`+")
+	addressRE  = lazyregexp.New("[A-Za-z][A-Za-z0-9+.-]*://[^\\s<>\"`，。；、！？（）】》」』]+")
 )
 
 // MissingWords returns the exact words of text that other does not contain, in
@@ -35,10 +36,10 @@ func exactWords(text string) []string {
 			words = append(words, word)
 		}
 	}
-	for _, m := range codeSpanRE.FindAllStringSubmatch(text, -1) {
+	for _, m := range codeSpanRE().FindAllStringSubmatch(text, -1) {
 		add(strings.TrimSpace(m[1]))
 	}
-	for _, address := range addressRE.FindAllString(text, -1) {
+	for _, address := range addressRE().FindAllString(text, -1) {
 		address = strings.TrimRight(address, ".,;:!?'*_|")
 		for strings.HasSuffix(address, ")") && strings.Count(address, ")") > strings.Count(address, "(") {
 			address = strings.TrimRight(address[:len(address)-1], ".,;:!?'*_|")

@@ -4,13 +4,14 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 )
 
 const (
@@ -134,10 +135,10 @@ func findMisplaced(body []byte) (at int, ok bool) {
 	if inner.End == 0 || inner.End-inner.Start > maxFront {
 		return 0, false
 	}
-	return at, knownKeyRE.Match(body[at+inner.Start : at+inner.End])
+	return at, knownKeyRE().Match(body[at+inner.Start : at+inner.End])
 }
 
-var knownKeyRE = regexp.MustCompile(
+var knownKeyRE = lazyregexp.New(
 	`(?m)^(?:visibility|subject_id|session_id|created_at|updated_at|summary|contact_id)[ \t]*:`)
 
 // A lineError is an error at a line of the file.

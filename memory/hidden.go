@@ -2,11 +2,12 @@ package memory
 
 import (
 	"bytes"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 )
 
 // The marker lines around text that memwatchd generated.
@@ -18,12 +19,12 @@ const (
 // FilteredHeader is the first line of a block of items injected into a prompt.
 const FilteredHeader = "Long-term Memory (filtered)"
 
-var injectedRE = regexp.MustCompile(`^\[Memory:[^\]]*\]$`)
+var injectedRE = lazyregexp.New(`^\[Memory:[^\]]*\]$`)
 
 // IsInjectedHeader reports whether a line is the header of a block made for a prompt.
 // Such a line in a file means that a prompt was copied into it.
 func IsInjectedHeader(line string) bool {
-	return line == FilteredHeader || injectedRE.MatchString(line)
+	return line == FilteredHeader || injectedRE().MatchString(line)
 }
 
 // percentMark opens and closes a comment of Obsidian: %%comment%%.

@@ -6,12 +6,13 @@ import (
 	"encoding/hex"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 )
 
 // ImportsDir is the directory of imported records.
@@ -91,7 +92,7 @@ func (r *Imported) id() string {
 }
 
 // plainTag matches a tag that YAML and Markdown do not change.
-var plainTag = regexp.MustCompile(`^[\pL\pN][\pL\pN_/:.-]*$`)
+var plainTag = lazyregexp.New(`^[\pL\pN][\pL\pN_/:.-]*$`)
 
 // maxSlug bounds the title in the name of a file, in bytes.
 const maxSlug = 60
@@ -144,7 +145,7 @@ func (r *Imported) source(block func(*ImportedPart) string) []byte {
 	if at := r.Changed(); !at.IsZero() {
 		fields = append(fields, fieldChange{"updated_at", Timestamp(at)})
 	}
-	tags := slices.DeleteFunc(slices.Clone(r.Tags), func(t string) bool { return !plainTag.MatchString(t) })
+	tags := slices.DeleteFunc(slices.Clone(r.Tags), func(t string) bool { return !plainTag().MatchString(t) })
 	if list := tagList(tags); len(list) > 0 {
 		fields = append(fields, fieldChange{"tags", list})
 	}
@@ -232,7 +233,7 @@ func quotedPart(p *ImportedPart) string {
 		b.WriteString("> " + comment + "\n")
 	}
 	for line := range strings.Lines(text) {
-		line = quotedBox.ReplaceAllString(strings.TrimRight(line, " \t\n"), `$1\$2`)
+		line = quotedBox().ReplaceAllString(strings.TrimRight(line, " \t\n"), `$1\$2`)
 		b.WriteString(strings.TrimRight("> "+line, " ") + "\n")
 	}
 	return strings.TrimRight(b.String(), "\n")
@@ -240,7 +241,7 @@ func quotedPart(p *ImportedPart) string {
 
 // quotedBox matches the box of a task, which would be a task of the reader in a
 // conversation too.
-var quotedBox = regexp.MustCompile(`^((?:[\s>]|[-+*]\s|[0-9]{1,9}[.)]\s)*)(\[[ xX]\](?:\s|$))`)
+var quotedBox = lazyregexp.New(`^((?:[\s>]|[-+*]\s|[0-9]{1,9}[.)]\s)*)(\[[ xX]\](?:\s|$))`)
 
 // comment returns the comment with the attributes of the part, or "".
 func (p *ImportedPart) comment() string {

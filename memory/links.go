@@ -4,15 +4,16 @@ import (
 	"cmp"
 	"net/url"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 )
 
 // hasScheme reports whether s starts with a URL scheme.
-func hasScheme(s string) bool { return schemeRE.MatchString(s) }
+func hasScheme(s string) bool { return schemeRE().MatchString(s) }
 
-var schemeRE = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]+:`)
+var schemeRE = lazyregexp.New(`^[A-Za-z][A-Za-z0-9+.-]+:`)
 
 // resolveLink sets the possible targets of a link: its name, and its paths from the
 // root, from the file, from the places of the file before archiving, and in the

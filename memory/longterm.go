@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 )
 
 // Long-term memory is divided into sections. The section of a new item depends
@@ -34,7 +36,7 @@ var sectionRules = []sectionRule{{
 
 // commitmentRE matches commitments of the agent. They belong in that section of
 // MEMORY.md, if there is one.
-var commitmentRE = regexp.MustCompile(`^\s*(?:我?(?:已经?)?答应|我?承诺|提醒主人)`)
+var commitmentRE = lazyregexp.New(`^\s*(?:我?(?:已经?)?答应|我?承诺|提醒主人)`)
 
 // factSections lists the sections for all other items, in order of preference.
 var factSections = []string{KeyFacts, "Facts", "笔记", "Notes", "其他", "Project Facts", "重要事件"}
@@ -44,7 +46,7 @@ var factSections = []string{KeyFacts, "Facts", "笔记", "Notes", "其他", "Pro
 // language of the file's headings.
 func (d *Document) SectionFor(title, text string) string {
 	list := d.placement().outline()
-	if path.Base(d.Place.Path) == memoryFile && commitmentRE.MatchString(text) &&
+	if path.Base(d.Place.Path) == memoryFile && commitmentRE().MatchString(text) &&
 		findUsableHeading(list, []string{commitments}, func(*outlineNode) bool { return true }) >= 0 {
 		return commitments
 	}

@@ -1,14 +1,14 @@
 package memory
 
 import (
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 )
 
 // Fold returns a form of s that ignores differences in case, width and white
@@ -156,7 +156,7 @@ func boxLen(s string) int {
 	return n
 }
 
-var anchorRE = regexp.MustCompile(`(?:^|\s)\^([A-Za-z0-9][A-Za-z0-9-]*)\s*$`)
+var anchorRE = lazyregexp.New(`(?:^|\s)\^([A-Za-z0-9][A-Za-z0-9-]*)\s*$`)
 
 // splitAnchor returns the Obsidian block id at the end of a text, and the text
 // before it.
@@ -169,7 +169,7 @@ func splitAnchor(s string) (id, before string) {
 	if i < 0 || len(t)-i > 100 {
 		return "", s
 	}
-	m := anchorRE.FindStringSubmatchIndex(t[max(0, i-1):])
+	m := anchorRE().FindStringSubmatchIndex(t[max(0, i-1):])
 	if m == nil {
 		return "", s
 	}
@@ -205,26 +205,23 @@ func trimMarkers(line string) string {
 // Marks that task plugins add to a task: dates, priorities, recurrence, ids;
 // and links with the dates of creation and completion.
 var (
-	taskMarkRE = regexp.MustCompile(`\s*(?:[➕⏳🛫📅✅❌🗓]\x{fe0f}?\s*\d{4}-\d{2}-\d{2}|[🆔⛔]\x{fe0f}?\s*[A-Za-z0-9_,-]+|` +
+	taskMarkRE = lazyregexp.New(`\s*(?:[➕⏳🛫📅✅❌🗓]\x{fe0f}?\s*\d{4}-\d{2}-\d{2}|[🆔⛔]\x{fe0f}?\s*[A-Za-z0-9_,-]+|` +
 		`[🔺⏫🔼🔽⏬]\x{fe0f}?|🔁\x{fe0f}?\s*[^➕⏳🛫📅✅❌🗓🆔⛔🔺⏫🔼🔽⏬#]*)`)
-	taskLinkRE = regexp.MustCompile(`\s*\[(?:Created|Done)\]\([^)]*\)`)
-	addedAnyRE = regexp.MustCompile(`\s*[(（]added\s+\d{4}-\d{2}-\d{2}[)）]`)
+	taskLinkRE = lazyregexp.New(`\s*\[(?:Created|Done)\]\([^)]*\)`)
+	addedAnyRE = lazyregexp.New(`\s*[(（]added\s+\d{4}-\d{2}-\d{2}[)）]`)
 )
 
-// tagWordRE matches a tag. It is compiled when first used, as are other large
-// patterns, because every command of the program waits for those of packages.
-var tagWordRE = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(^|\s)#\pN*[\pL_][\pL\pN\pM_/:.-]*`)
-})
+// tagWordRE matches a tag.
+var tagWordRE = lazyregexp.New(`(^|\s)#\pN*[\pL_][\pL\pN\pM_/:.-]*`)
 
 // taskText returns a task's text on one line, without the marks of plugins.
 func taskText(s string) string {
 	_, s = splitAnchor(s)
 	if strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf }) {
-		s = taskMarkRE.ReplaceAllString(s, "")
+		s = taskMarkRE().ReplaceAllString(s, "")
 	}
 	if strings.Contains(s, "](") {
-		s = taskLinkRE.ReplaceAllString(s, "")
+		s = taskLinkRE().ReplaceAllString(s, "")
 	}
 	return HeadingLine(s)
 }
@@ -233,7 +230,7 @@ func taskText(s string) string {
 // compared.
 func taskNorm(text string) string {
 	if strings.Contains(text, "added") {
-		text = addedAnyRE.ReplaceAllString(text, "")
+		text = addedAnyRE().ReplaceAllString(text, "")
 	}
 	_, text = cutLeadingDate(text)
 	if strings.Contains(text, "#") {
@@ -256,5 +253,5 @@ func (e *Entry) Undated() string {
 	if e.Added == "" {
 		return e.Norm
 	}
-	return strings.TrimSpace(addedAnyRE.ReplaceAllString(e.Norm, ""))
+	return strings.TrimSpace(addedAnyRE().ReplaceAllString(e.Norm, ""))
 }

@@ -3,11 +3,12 @@ package memory
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 )
 
 // Client-supplied text is data: it becomes one block of a file and must not
@@ -106,7 +107,7 @@ func textWords(text string) []string {
 
 // wideBreak matches a line break after Chinese or Japanese punctuation, whose
 // wide glyph includes the space.
-var wideBreak = regexp.MustCompile(`([\x{3001}-\x{3003}\x{3008}-\x{3011}\x{3014}-\x{301F}\x{FF01}-\x{FF0F}\x{FF1A}-\x{FF20}])[ \t]*[\r\n]\s*`)
+var wideBreak = lazyregexp.New(`([\x{3001}-\x{3003}\x{3008}-\x{3011}\x{3014}-\x{301F}\x{FF01}-\x{FF0F}\x{FF1A}-\x{FF20}])[ \t]*[\r\n]\s*`)
 
 // joinWideBreaks returns a text without the line breaks that need no space in their
 // place.
@@ -114,7 +115,7 @@ func joinWideBreaks(text string) string {
 	if !strings.ContainsAny(text, "\r\n") {
 		return text
 	}
-	return wideBreak.ReplaceAllString(text, "$1")
+	return wideBreak().ReplaceAllString(text, "$1")
 }
 
 // ListItem returns client-supplied text as one list item. Its lines, without

@@ -2,9 +2,10 @@ package memory
 
 import (
 	"bytes"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 )
 
 // A ProseLine is a line of a file's body for a human reader.
@@ -97,7 +98,7 @@ func (d *Document) proseEntries(shown Shown, v View) (entry []int, untrusted []b
 
 // commentRE matches a comment at any position; the empty comment has two shorter
 // forms.
-var commentRE = regexp.MustCompile(`(?s)<!-->|<!--->|<!--.*?-->`)
+var commentRE = lazyregexp.New(`(?s)<!-->|<!--->|<!--.*?-->`)
 
 // InnerComments returns the comments inside a list item that are not its attributes,
 // as lines for the end of the text that replaces it. This keeps notes of a user
@@ -109,7 +110,7 @@ func (d *Document) InnerComments(e *Entry) string {
 		return ""
 	}
 	var lines strings.Builder
-	for _, at := range commentRE.FindAllIndex(src, -1) {
+	for _, at := range commentRE().FindAllIndex(src, -1) {
 		text := oneLine(string(src[at[0]:at[1]]))
 		if from := e.Span.Start + at[0]; (from < e.Comment.Start || from >= e.Comment.End) &&
 			len(text) > len("<!--->") {

@@ -5,9 +5,10 @@ import (
 	"io/fs"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 )
 
 // A Root is a folder beside the memory directory, whose files are searched and
@@ -83,10 +84,10 @@ func (r *Root) place(path string) Place {
 var (
 	// categoryRE matches the category of an item, which is longer than the mark of a
 	// task.
-	categoryRE = regexp.MustCompile(`^[-*+] \[([\p{L}\p{N}][\p{L}\p{N} _-]+)\] `)
+	categoryRE = lazyregexp.New(`^[-*+] \[([\p{L}\p{N}][\p{L}\p{N} _-]+)\] `)
 	// markerRE matches a task in an outline, and outlineTagsRE the tags of a block.
-	markerRE      = regexp.MustCompile(`(?m)^[ \t]*[-*+] (TODO|DOING|NOW|LATER|WAITING|DONE|CANCELED) (.+)$`)
-	outlineTagsRE = regexp.MustCompile(`(?m)^[ \t]*(?:[-*+] )?tags:: (.+)$`)
+	markerRE      = lazyregexp.New(`(?m)^[ \t]*[-*+] (TODO|DOING|NOW|LATER|WAITING|DONE|CANCELED) (.+)$`)
+	outlineTagsRE = lazyregexp.New(`(?m)^[ \t]*(?:[-*+] )?tags:: (.+)$`)
 )
 
 // annotate adds to an entry of the root what its program writes in a way of its own:
@@ -103,18 +104,18 @@ func (r *Root) annotate(below string, e *Entry) {
 			e.Tags = append(e.Tags, strings.ReplaceAll(strings.ToLower(s), " ", "-"))
 		}
 	}
-	if m := categoryRE.FindStringSubmatch(e.Text); m != nil && r.Categories {
+	if m := categoryRE().FindStringSubmatch(e.Text); m != nil && r.Categories {
 		tag(m[1])
 	}
 	if !r.Outlines {
 		return
 	}
-	for _, m := range outlineTagsRE.FindAllStringSubmatch(e.Text, -1) {
+	for _, m := range outlineTagsRE().FindAllStringSubmatch(e.Text, -1) {
 		for s := range strings.SplitSeq(m[1], ",") {
 			tag(s)
 		}
 	}
-	for _, m := range markerRE.FindAllStringSubmatchIndex(e.Text, -1) {
+	for _, m := range markerRE().FindAllStringSubmatchIndex(e.Text, -1) {
 		t := Task{Text: e.Text[m[4]:m[5]], Line: e.Line + strings.Count(e.Text[:m[2]], "\n"), Parent: -1}
 		if mark := e.Text[m[2]:m[3]]; mark == "DONE" || mark == "CANCELED" {
 			t.State = Done

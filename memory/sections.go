@@ -3,8 +3,9 @@ package memory
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
+
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 )
 
 // A placement is a Document searched for insertion points: where an item of a
@@ -283,7 +284,7 @@ func (d placement) footLine(below []outlineNode, from, to int) int {
 			if d.Entries[below[len(below)-1].entry].Block == Item {
 				return 0
 			}
-		case ruleRE.MatchString(d.line(line)) && d.entryOn(line) < 0:
+		case ruleRE().MatchString(d.line(line)) && d.entryOn(line) < 0:
 			return line
 		}
 	}
@@ -295,7 +296,7 @@ func (d placement) entryOn(line int) int {
 	return slices.IndexFunc(d.Entries, func(e Entry) bool { return e.Line <= line && line <= e.EndLine })
 }
 
-var ruleRE = regexp.MustCompile(`^ {0,3}(?:(?:- *){3,}|(?:\* *){3,}|(?:_ *){3,})$`)
+var ruleRE = lazyregexp.New(`^ {0,3}(?:(?:- *){3,}|(?:\* *){3,}|(?:_ *){3,})$`)
 
 // findUsableHeading returns the first usable heading with the given path, ignoring case
 // and emphasis; else the first whose path ends with it; else -1.

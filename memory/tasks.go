@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 )
 
 var entryTypes = []string{"fact", "preference", "project", "decision", "crumb", "request", "result"}
@@ -156,24 +158,24 @@ func (p *docParser) readTask(lf *leaf, commitment bool) (Task, bool) {
 
 // dueRE matches a due date as people and plugins write it: 📅 2026-02-05,
 // due:2026-02-05, @due(2026-02-05) or [due:: 2026-02-05].
-var dueRE = regexp.MustCompile(`(?i)(?:[📅📆🗓]\x{fe0f}?|\bdue::?|@due\()\s*(\d{4}-\d{2}-\d{2})\b`)
+var dueRE = lazyregexp.New(`(?i)(?:[📅📆🗓]\x{fe0f}?|\bdue::?|@due\()\s*(\d{4}-\d{2}-\d{2})\b`)
 
 // createdRE and finishedRE match the dates that the Tasks plugin of Obsidian writes,
 // with its emoji or as fields of Dataview.
 var (
-	createdRE  = regexp.MustCompile(`(?i)(?:➕\x{fe0f}?|[\[(]created::)\s*(\d{4}-\d{2}-\d{2})\b`)
-	finishedRE = regexp.MustCompile(`(?i)(?:✅\x{fe0f}?|[\[(]completion::)\s*(\d{4}-\d{2}-\d{2})\b`)
+	createdRE  = lazyregexp.New(`(?i)(?:➕\x{fe0f}?|[\[(]created::)\s*(\d{4}-\d{2}-\d{2})\b`)
+	finishedRE = lazyregexp.New(`(?i)(?:✅\x{fe0f}?|[\[(]completion::)\s*(\d{4}-\d{2}-\d{2})\b`)
 )
 
 // readDates sets the dates of a task from its text.
 func (t *Task) readDates(text string) {
 	t.Due = dueDate(text)
-	t.Created, t.Finished = firstDate(createdRE, text), firstDate(finishedRE, text)
+	t.Created, t.Finished = firstDate(createdRE(), text), firstDate(finishedRE(), text)
 }
 
 // dueDate returns the first due date in the text of a task as YYYY-MM-DD, or an
 // empty string.
-func dueDate(text string) string { return firstDate(dueRE, text) }
+func dueDate(text string) string { return firstDate(dueRE(), text) }
 
 // firstDate returns the first day that an expression matches in a text, or "".
 func firstDate(re *regexp.Regexp, text string) string {

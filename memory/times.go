@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 	"unicode"
+
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 )
 
 // Accepted layouts of ISO 8601, as users and programs write them.
@@ -83,9 +85,7 @@ func dayInName(base string) string {
 }
 
 // clockRE matches the time at the start of a heading in a daily note.
-var clockRE = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^(\d{1,2})[:：](\d{2})(?:[:：](\d{2}))?\s*([AaPp])?(\.?[Mm]\.?)?(?:$|[^\pL\pN:])`)
-})
+var clockRE = lazyregexp.New(`^(\d{1,2})[:：](\d{2})(?:[:：](\d{2}))?\s*([AaPp])?(\.?[Mm]\.?)?(?:$|[^\pL\pN:])`)
 
 // headingClock parses the time of day of a heading like "10:30 AM - Topic".
 func headingClock(text string) (h, m, s int, ok bool) {
@@ -119,14 +119,14 @@ func addedSuffix(s string) string {
 	if at < 0 {
 		return ""
 	}
-	g := addedRE.FindStringSubmatch(s[at:])
+	g := addedRE().FindStringSubmatch(s[at:])
 	if g == nil || !IsDay(g[1]) {
 		return ""
 	}
 	return g[1]
 }
 
-var addedRE = regexp.MustCompile(`^[(（]added *(\d{4}-\d{2}-\d{2})[)）][ \t\n]*$`)
+var addedRE = lazyregexp.New(`^[(（]added *(\d{4}-\d{2}-\d{2})[)）][ \t\n]*$`)
 
 // cutLeadingDate splits a date and a colon from the start of a text.
 func cutLeadingDate(s string) (day, rest string) {
@@ -190,26 +190,24 @@ func ParseClock(s string) (hour, minute int, ok bool) {
 // does not match recurring weekdays (every Friday, on Fridays), because they
 // describe a habit. [DateBound] skips the Chinese ones (每周五), and those of last
 // week (上周五).
-var boundRE = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)` + strings.Join([]string{
-		`\b(?:today|tonight|tomorrow|deadline)\b`,
-		`\b(?:this|next) (?:morning|afternoon|evening|week|weekend|month|(?:mon|tues|wednes|thurs|fri|satur|sun)day)\b`,
-		`\b(?:on|by|until|till|before) (?:mon|tues|wednes|thurs|fri|satur|sun)day\b`,
-		`\bin (?:\d+|a|an|two|three|a few) (?:minute|hour|day|week)s?\b`,
-		`\b(?:due|expires?) (?:on|by|at|in|next|this)\b`,
-		`[今明后]天|今[晚早日]|明[晚早日]|截止|到期`,
-		`(?:每个?|每逢|[上本这下]个?)?(?:周|星期|礼拜)[一二三四五六日天]`,
-		`[本这下]个?(?:周|月|星期|礼拜)`,
-		`\d+ ?(?:分钟|个?小时|天|周|个?星期)[之以]?[内后]`,
-		`\b\d{4}-\d{2}-\d{2}\b`,
-		`\d{4}年\d{1,2}月\d{1,2}[日号]`,
-	}, "|"))
-})
+var boundRE = lazyregexp.New(`(?i)` + strings.Join([]string{
+	`\b(?:today|tonight|tomorrow|deadline)\b`,
+	`\b(?:this|next) (?:morning|afternoon|evening|week|weekend|month|(?:mon|tues|wednes|thurs|fri|satur|sun)day)\b`,
+	`\b(?:on|by|until|till|before) (?:mon|tues|wednes|thurs|fri|satur|sun)day\b`,
+	`\bin (?:\d+|a|an|two|three|a few) (?:minute|hour|day|week)s?\b`,
+	`\b(?:due|expires?) (?:on|by|at|in|next|this)\b`,
+	`[今明后]天|今[晚早日]|明[晚早日]|截止|到期`,
+	`(?:每个?|每逢|[上本这下]个?)?(?:周|星期|礼拜)[一二三四五六日天]`,
+	`[本这下]个?(?:周|月|星期|礼拜)`,
+	`\d+ ?(?:分钟|个?小时|天|周|个?星期)[之以]?[内后]`,
+	`\b\d{4}-\d{2}-\d{2}\b`,
+	`\d{4}年\d{1,2}月\d{1,2}[日号]`,
+}, "|"))
 
 // leadingDayRE matches the date of an event at the start of a line.
-var leadingDayRE = regexp.MustCompile(`(?m)^\s*\d{4}-\d{2}-\d{2}\s*[:：]`)
+var leadingDayRE = lazyregexp.New(`(?m)^\s*\d{4}-\d{2}-\d{2}\s*[:：]`)
 
-var numbersRE = regexp.MustCompile(`\d+`)
+var numbersRE = lazyregexp.New(`\d+`)
 
 // DateBound returns the first words that bind a text to a time that will pass,
 // or "" if there are none. A text with such words is not worth storing in
@@ -221,7 +219,7 @@ func DateBound(text, today string) string { return DateBoundUntil(text, today, "
 
 // DateBoundUntil is like [DateBound], but ignores dates after the day last.
 func DateBoundUntil(text, today, last string) string {
-	text = leadingDayRE.ReplaceAllStringFunc(text, func(s string) string {
+	text = leadingDayRE().ReplaceAllStringFunc(text, func(s string) string {
 		if strings.TrimSpace(strings.TrimRight(s, ":：")) <= today {
 			return "" // the day of an event
 		}
@@ -231,7 +229,7 @@ func DateBoundUntil(text, today, last string) string {
 		if strings.HasPrefix(found, "每") || strings.HasPrefix(found, "上") {
 			continue
 		}
-		if numbers := numbersRE.FindAllString(found, -1); len(numbers) == 3 {
+		if numbers := numbersRE().FindAllString(found, -1); len(numbers) == 3 {
 			for i := 1; i < 3; i++ {
 				numbers[i] = ("0" + numbers[i])[len(numbers[i])-1:]
 			}
@@ -377,13 +375,11 @@ var dateRE = sync.OnceValue(func() *regexp.Regexp {
 
 const relative = `\b(?:today|yesterday|(?:mon|tues|wednes|thurs|fri|satur|sun)day)\b|[今昨]天`
 
-var relativeRE = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)^(?:` + relative + `)$`) })
+var relativeRE = lazyregexp.New(`(?i)^(?:` + relative + `)$`)
 
 // beforeMonthRE matches text that ends with a word after which a name of a month
 // is no other word, such as may, and no person.
-var beforeMonthRE = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)\b(?:in|of|since|until|during|last|this|early|mid|late|by|before|after)[ -]$`)
-})
+var beforeMonthRE = lazyregexp.New(`(?i)\b(?:in|of|since|until|during|last|this|early|mid|late|by|before|after)[ -]$`)
 
 var months = map[string]time.Month{"jan": 1, "feb": 2, "mar": 3, "apr": 4, "may": 5, "jun": 6, "jul": 7, "aug": 8, "sep": 9,
 	"oct": 10, "nov": 11, "dec": 12}

@@ -4,10 +4,11 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 )
 
 // A VersionMerge is the merge of two versions of a file, entry by entry. The
@@ -179,7 +180,7 @@ func (l *Layout) splitVersion(path string, src []byte) *version {
 		}
 		s := d.lines.span(from, line-1)
 		p.text = strings.TrimSuffix(strings.ReplaceAll(string(src[s.Start:s.End]), "\r\n", "\n"), "\n")
-		p.key, p.gap, gap = boxRE.ReplaceAllString(p.text, "${1} ]"), gap, 0
+		p.key, p.gap, gap = boxRE().ReplaceAllString(p.text, "${1} ]"), gap, 0
 		for p.level > 0 && len(stack) > 0 && v.pieces[stack[len(stack)-1]].level >= p.level {
 			stack = stack[:len(stack)-1]
 		}
@@ -197,13 +198,13 @@ func (l *Layout) splitVersion(path string, src []byte) *version {
 }
 
 // boxRE matches the box of a task at the start of a line.
-var boxRE = regexp.MustCompile(`(?m)^([ \t]*(?:[-*+]|\d+[.)])[ \t]+\[)[ xX]\]`)
+var boxRE = lazyregexp.New(`(?m)^([ \t]*(?:[-*+]|\d+[.)])[ \t]+\[)[ xX]\]`)
 
 // mergeBoxes merges texts that differ in their boxes only, line by line. A box
 // that one version changed has that version's state; without a base, a ticked
 // box has priority.
 func mergeBoxes(base, ours, theirs string, known bool) (string, bool) {
-	open := func(s string) string { return boxRE.ReplaceAllString(s, "${1} ]") }
+	open := func(s string) string { return boxRE().ReplaceAllString(s, "${1} ]") }
 	if open(ours) != open(theirs) || known && open(base) != open(ours) {
 		return "", false
 	}

@@ -18,10 +18,11 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
-	"regexp"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 )
 
 const (
@@ -83,7 +84,7 @@ func (s *Subscriber) updateStatus(f func(*Status)) {
 
 // topicRE matches the name of a topic, and the id of a message, which has 12
 // letters and digits.
-var topicRE = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`) })
+var topicRE = lazyregexp.New(`^[A-Za-z0-9_-]{1,64}$`)
 
 // CheckServer returns an error if a URL is not a valid server URL. It requires
 // https, except for this machine, because requests, including the token, would

@@ -2,10 +2,10 @@ package ops
 
 import (
 	"bytes"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
@@ -52,13 +52,13 @@ func (n *textMatcher) addEntry(source, norm string) {
 const minLine = 12
 
 var (
-	commentRE = regexp.MustCompile(`<!--.*?-->`)
-	markerRE  = regexp.MustCompile(`^[\s>]*(?:[-*+]\s+|\d+[.)]\s+)?(?:\[.\]\s+)?`)
+	commentRE = lazyregexp.New(`<!--.*?-->`)
+	markerRE  = lazyregexp.New(`^[\s>]*(?:[-*+]\s+|\d+[.)]\s+)?(?:\[.\]\s+)?`)
 )
 
 // normalizeLine returns a line without the parts that differ between its copies.
 func normalizeLine(line string) string {
-	line = markerRE.ReplaceAllString(commentRE.ReplaceAllString(line, ""), "")
+	line = markerRE().ReplaceAllString(commentRE().ReplaceAllString(line, ""), "")
 	return memory.TaskNorm(strings.TrimSpace(line))
 }
 

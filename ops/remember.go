@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/brief"
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -98,8 +98,8 @@ type longTermEdit struct {
 }
 
 var (
-	checkboxRE = regexp.MustCompile(`(?m)^\s*(?:(?:[-*+]|\d+[.)])\s+)?\[.\](?:\s|$)`)
-	taskRE     = regexp.MustCompile(`(?i)^\s*(?:to-?do|task|follow[ -]?up|remind (?:me|us)|待办|提醒我)\s*(?:[:：]|\b)|^\s*(?:待办|提醒我)`)
+	checkboxRE = lazyregexp.New(`(?m)^\s*(?:(?:[-*+]|\d+[.)])\s+)?\[.\](?:\s|$)`)
+	taskRE     = lazyregexp.New(`(?i)^\s*(?:to-?do|task|follow[ -]?up|remind (?:me|us)|待办|提醒我)\s*(?:[:：]|\b)|^\s*(?:待办|提醒我)`)
 )
 
 // checkLongTerm rejects items that do not belong in long-term memory.
@@ -146,8 +146,8 @@ func (m writeOps) checkLongTerm(r *longTermEdit) error {
 // that lists commitments.
 func (m writeOps) rejectTask(r *longTermEdit) error {
 	switch {
-	case checkboxRE.MatchString(r.Text), !r.listsCommitments(r.Section) &&
-		(taskRE.MatchString(r.Text) || taskRE.MatchString(r.Title) || m.Layout.CountsTasks(r.Section)):
+	case checkboxRE().MatchString(r.Text), !r.listsCommitments(r.Section) &&
+		(taskRE().MatchString(r.Text) || taskRE().MatchString(r.Title) || m.Layout.CountsTasks(r.Section)):
 		return api.Errorf(api.Invalid, "cannot save a task in long-term memory").WithHint("add the task to the " +
 			"tasks of the session")
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/index"
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/todosync"
 	"github.com/memwatchd/memwatchd/vault"
@@ -326,7 +326,7 @@ func (m writeOps) todoAdd(ctx context.Context, c Call, r *api.TodoAddRequest) (*
 
 // newTask returns a task as a list item without attributes.
 func (m writeOps) newTask(r *api.TodoAddRequest) (string, error) {
-	text := boxRE.ReplaceAllString(r.Text, "")
+	text := boxRE().ReplaceAllString(r.Text, "")
 	if err := m.checkLogText("text", text); err != nil {
 		return "", err
 	}
@@ -353,7 +353,7 @@ func (m writeOps) newTask(r *api.TodoAddRequest) (string, error) {
 }
 
 // boxRE matches the start of a task as copied from a file.
-var boxRE = regexp.MustCompile(`^\s*(?:[-*+]\s+)?(?:\[ \](?:\s+|$))?`)
+var boxRE = lazyregexp.New(`^\s*(?:[-*+]\s+)?(?:\[ \](?:\s+|$))?`)
 
 // addTask adds a task to one log, unless the caller can read the same open task there.
 func (m writeOps) addTask(ctx context.Context, c Call, r *api.TodoAddRequest, item, path string,
@@ -411,7 +411,7 @@ func (m writeOps) addTask(ctx context.Context, c Call, r *api.TodoAddRequest, it
 }
 
 // intervalRE matches a number of days or weeks.
-var intervalRE = regexp.MustCompile(`^(\d{1,3})([dw])$`)
+var intervalRE = lazyregexp.New(`^(\d{1,3})([dw])$`)
 
 // parseDue returns the day of a due date, in the form 2026-02-04. Unlike the day of a
 // note, a weekday is one of the next seven days.
@@ -420,7 +420,7 @@ func (m writeOps) parseDue(s string) (string, error) {
 	if s == "" {
 		return "", nil
 	}
-	if interval := intervalRE.FindStringSubmatch(s); interval != nil {
+	if interval := intervalRE().FindStringSubmatch(s); interval != nil {
 		days, _ := strconv.Atoi(interval[1])
 		if interval[2] == "w" {
 			days *= 7

@@ -2,9 +2,10 @@ package transcript
 
 import (
 	"encoding/json"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 )
 
 // A claudeRecord is a line of a transcript of Claude Code, with the fields used
@@ -76,7 +77,7 @@ func (c *Conversation) readTodoTool(p contentBlock) {
 }
 
 // taskIDRE matches the result of a tool that creates an item of the list.
-var taskIDRE = regexp.MustCompile(`^"?Task #(\d+) created`)
+var taskIDRE = lazyregexp.New(`^"?Task #(\d+) created`)
 
 // readTaskID reads the id of an item that the agent has created. The text of the
 // item is the agent's, not that of the result, which any tool can write.
@@ -87,7 +88,7 @@ func (c *Conversation) readTaskID(line []byte) {
 	}
 	_, parts := readContent(r.Message.Content)
 	for _, p := range parts {
-		id := taskIDRE.FindSubmatch(p.Content)
+		id := taskIDRE().FindSubmatch(p.Content)
 		if text := c.created[p.UseID]; id != nil && text != "" {
 			c.Todos = append(c.Todos, Todo{Text: text, id: string(id[1])})
 			delete(c.created, p.UseID)

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 )
 
 // A Kind is the reason for keeping a statement.
@@ -85,7 +87,7 @@ func Statements(turns []Message, most int) []Statement {
 
 // sentenceEnd matches the end of a sentence: punctuation followed by white
 // space, or Chinese punctuation, which needs none.
-var sentenceEnd = regexp.MustCompile(`[.!?]["')\]]*\s+|[。！？；][”’）」]*`)
+var sentenceEnd = lazyregexp.New(`[.!?]["')\]]*\s+|[。！？；][”’）」]*`)
 
 // splitSentences returns a line, or the sentences of a long line.
 func splitSentences(line string) (list []string) {
@@ -93,7 +95,7 @@ func splitSentences(line string) (list []string) {
 		return []string{line}
 	}
 	from := 0
-	for _, at := range sentenceEnd.FindAllStringIndex(line, -1) {
+	for _, at := range sentenceEnd().FindAllStringIndex(line, -1) {
 		if next, _ := utf8.DecodeRuneInString(line[at[1]:]); line[at[1]-1] != ' ' ||
 			!unicode.IsLower(next) { // "e.g. this" goes on
 			list = append(list, strings.TrimSpace(line[from:at[1]]))
@@ -252,12 +254,12 @@ func isStatement(text string) bool {
 }
 
 // numberRE matches a word that is a number, such as a port or a time.
-var numberRE = regexp.MustCompile(`\s\d[\d.,:/-]*(?:\s|$)`)
+var numberRE = lazyregexp.New(`\s\d[\d.,:/-]*(?:\s|$)`)
 
 // minWords returns the minimum number of words of a statement, which is smaller if
 // one of them is a number.
 func minWords(text string) int {
-	if numberRE.MatchString(text) {
+	if numberRE().MatchString(text) {
 		return 3
 	}
 	return 4

@@ -1,10 +1,11 @@
 package transcript
 
 import (
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 )
 
 // quotedLines is how many lines after a quotation marker count as quoted at
@@ -12,7 +13,7 @@ import (
 const quotedLines = 3
 
 // quotationRE matches a line of a quotation, as in Markdown, mail and terminals.
-var quotationRE = regexp.MustCompile(`^(?:>|＞|&gt;|»|│|┃|▌)`)
+var quotationRE = lazyregexp.New(`^(?:>|＞|&gt;|»|│|┃|▌)`)
 
 // reportRE matches an introduction of the words of others.
 var reportRE = compilePattern(`\b(?:says?|said|reads?|states?|stated|wrote|writes|quot(?:e|es|ed|ing)|` +
@@ -34,8 +35,8 @@ func ProseLines(text string) (lines []string) {
 		said := strings.TrimSpace(line)
 		was := blank
 		blank = said == ""
-		mark := listMarkerRE.FindString(said)
-		switch quotation := quotationRE.MatchString(said[len(mark):]); {
+		mark := listMarkerRE().FindString(said)
+		switch quotation := quotationRE().MatchString(said[len(mark):]); {
 		case quotation:
 			quoted = quotedLines
 			continue
@@ -67,7 +68,7 @@ func ProseLines(text string) (lines []string) {
 }
 
 // listMarkerRE matches the marker of a list item with its checkbox.
-var listMarkerRE = regexp.MustCompile(`^(?:[-*+•]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?`)
+var listMarkerRE = lazyregexp.New(`^(?:[-*+•]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?`)
 
 // CondensePrompt returns the part of a prompt that identifies its topic, in at most
 // most+1 characters: the beginning and the end, without code and without text
@@ -125,26 +126,26 @@ func messageLines(text string) (lines []string) {
 
 // openingTagRE matches the opening tag of text that a program inserts into a prompt,
 // such as <system-reminder>. HTML has no such names.
-var openingTagRE = regexp.MustCompile(`<([a-z]+(?:[-_][a-z]+)+)(?:\s[^<>]*)?>`)
+var openingTagRE = lazyregexp.New(`<([a-z]+(?:[-_][a-z]+)+)(?:\s[^<>]*)?>`)
 
 // enclosingTagRE matches names of tags that enclose text of programs, pages and other
 // agents. Such text can contain the closing tag and then imitate the person, so
 // the enclosed text extends to the last closing tag.
-var enclosingTagRE = regexp.MustCompile(`[-_](?:stdout|stderr|output|results?|notification|message|content)$`)
+var enclosingTagRE = lazyregexp.New(`[-_](?:stdout|stderr|output|results?|notification|message|content)$`)
 
 // removeTags returns a text without tags and their content. An unclosed tag
 // extends to the end of the text. A line break replaces each tag.
 func removeTags(text string) string {
 	var b strings.Builder
 	for {
-		at := openingTagRE.FindStringSubmatchIndex(text)
+		at := openingTagRE().FindStringSubmatchIndex(text)
 		if at == nil {
 			return b.String() + text
 		}
 		b.WriteString(text[:at[0]] + "\n")
 		name := text[at[2]:at[3]]
 		closing, find := "</"+name+">", strings.Index
-		if enclosingTagRE.MatchString(name) {
+		if enclosingTagRE().MatchString(name) {
 			find = strings.LastIndex
 		}
 		end := find(text[at[1]:], closing)

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"regexp"
 	"strings"
 
 	"github.com/cpuguy83/go-md2man/v2/md2man"
@@ -17,6 +16,7 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 )
 
 // newMan returns the command that writes the manual: one page for each command,
@@ -70,12 +70,12 @@ func writeManual(root *cobra.Command, b build.Info, dir string) error {
 }
 
 // codeLines matches the indent of lines that help prints unchanged.
-var codeLines = regexp.MustCompile(`(?m)^  `)
+var codeLines = lazyregexp.New(`(?m)^  `)
 
 // prepareForManual converts the help of a command and its subcommands to
 // Markdown. Lines that help indents by two columns become code.
 func prepareForManual(c *cobra.Command) {
-	c.Long = codeLines.ReplaceAllString(strings.ReplaceAll(cmp.Or(c.Long, c.Short), ":\n  ", ":\n\n  "), "    ")
+	c.Long = codeLines().ReplaceAllString(strings.ReplaceAll(cmp.Or(c.Long, c.Short), ":\n  ", ":\n\n  "), "    ")
 	for _, below := range c.Commands() {
 		prepareForManual(below)
 	}

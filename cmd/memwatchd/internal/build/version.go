@@ -7,11 +7,12 @@ package build
 import (
 	"cmp"
 	_ "embed"
-	"regexp"
 	"runtime"
 	"runtime/debug"
 	"strings"
 	"time"
+
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 )
 
 // Info describes the build of the program. Unknown fields are empty.
@@ -31,7 +32,7 @@ type Info struct {
 var archivedCommit string
 
 // pseudoVersion matches a version with the time (UTC) and the hash of a commit.
-var pseudoVersion = regexp.MustCompile(`[-.](\d{14})-([0-9a-f]{12})(?:\+|$)`)
+var pseudoVersion = lazyregexp.New(`[-.](\d{14})-([0-9a-f]{12})(?:\+|$)`)
 
 // ReadInfo returns the build information that the Go toolchain recorded: the
 // commit of a checkout, or the version of a downloaded module, which may
@@ -58,7 +59,7 @@ func infoOf(info *debug.BuildInfo, archived string) Info {
 			b.Modified = s.Value == "true"
 		}
 	}
-	if m := pseudoVersion.FindStringSubmatch(b.Version); m != nil && b.Commit == "" {
+	if m := pseudoVersion().FindStringSubmatch(b.Version); m != nil && b.Commit == "" {
 		b.Commit = m[2]
 		b.Time, _ = time.Parse("20060102150405", m[1])
 	}

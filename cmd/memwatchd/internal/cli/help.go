@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 	"text/tabwriter"
 
@@ -14,6 +13,7 @@ import (
 
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 )
 
 // firstCommands are the commands that a newcomer needs, as examples.
@@ -164,7 +164,7 @@ func WrapHelp(root *cobra.Command, width int) {
 
 // helpColumn matches the text before the description of a flag, an argument or a
 // command.
-var helpColumn = regexp.MustCompile(`^ +\S(?:.*?\S)? {2,}`)
+var helpColumn = lazyregexp.New(`^ +\S(?:.*?\S)? {2,}`)
 
 // wrapColumn wraps a line of help. Continuation lines start in the column of
 // the description, if there is one, else at the indent of the line. Examples
@@ -173,7 +173,7 @@ func wrapColumn(line string, width int) string {
 	if strings.HasPrefix(line, "  memwatchd ") {
 		return line
 	}
-	head := helpColumn.FindString(line)
+	head := helpColumn().FindString(line)
 	if head == "" || width-len(head) < 16 {
 		head = line[:len(line)-len(strings.TrimLeft(line, " "))]
 	}

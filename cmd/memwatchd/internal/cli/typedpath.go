@@ -3,7 +3,6 @@ package cli
 import (
 	"maps"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 )
 
 // Answers show files in the form that terminals and editors open: relative to
@@ -62,13 +62,13 @@ func setPaths(op *api.Operation, req *api.Request, root *Root) error {
 }
 
 // lineSuffix matches the line number after a path.
-var lineSuffix = regexp.MustCompile(`:[0-9]+$`)
+var lineSuffix = lazyregexp.New(`:[0-9]+$`)
 
 // resolvePlace returns the path of a file below the root for any typed form, and
 // its line number, or 0. It prefers an exact file name over a line number.
 func resolvePlace(root *Root, typed string) (path string, line int) {
 	path, entry, named := strings.Cut(typed, "#")
-	bare := lineSuffix.ReplaceAllString(path, "")
+	bare := lineSuffix().ReplaceAllString(path, "")
 	for _, path := range slices.Compact([]string{path, bare}) {
 		found, ok := findInRoot(root, path)
 		if !ok {

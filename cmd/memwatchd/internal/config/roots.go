@@ -7,13 +7,13 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/bmatcuk/doublestar/v4"
 
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -188,7 +188,7 @@ func findDashed(dir, dashed string) string {
 		return ""
 	}
 	for _, e := range entries {
-		rest, ok := strings.CutPrefix(dashed, "-"+notAlphanumeric.ReplaceAllString(e.Name(), "-"))
+		rest, ok := strings.CutPrefix(dashed, "-"+notAlphanumeric().ReplaceAllString(e.Name(), "-"))
 		if !ok || !e.IsDir() || rest != "" && rest[0] != '-' {
 			continue
 		}
@@ -203,4 +203,4 @@ func findDashed(dir, dashed string) string {
 	return ""
 }
 
-var notAlphanumeric = regexp.MustCompile("[^A-Za-z0-9]")
+var notAlphanumeric = lazyregexp.New("[^A-Za-z0-9]")

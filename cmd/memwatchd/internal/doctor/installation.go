@@ -7,13 +7,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"strings"
 
 	"github.com/memwatchd/memwatchd/agents"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/build"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/setup"
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 	"github.com/memwatchd/memwatchd/service"
 )
 
@@ -114,12 +114,12 @@ func inspectService(e *examination) findings {
 }
 
 // programPattern matches the program that a unit of systemd or an agent of launchd starts.
-var programPattern = regexp.MustCompile(`(?m)^ExecStart=("(?:[^"\\]|\\.)*"|\S+)|<key>ProgramArguments</key>\s*<array>\s*<string>([^<]*)</string>`)
+var programPattern = lazyregexp.New(`(?m)^ExecStart=("(?:[^"\\]|\\.)*"|\S+)|<key>ProgramArguments</key>\s*<array>\s*<string>([^<]*)</string>`)
 
 // programOf returns the path of the program that a unit or an agent starts, or ""
 // if the text does not contain one.
 func programOf(text string) string {
-	m := programPattern.FindStringSubmatch(text)
+	m := programPattern().FindStringSubmatch(text)
 	switch {
 	case m == nil:
 		return ""

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
 	"github.com/memwatchd/memwatchd/watcher"
@@ -245,7 +245,7 @@ func (c pathSample) String() string {
 }
 
 // savedCopyName matches names that the daemon gives to the versions it keeps.
-var savedCopyName = regexp.MustCompile(`\.kept-[0-9a-z]+$`)
+var savedCopyName = lazyregexp.New(`\.kept-[0-9a-z]+$`)
 
 // surveyTree reads the names below root. It skips hidden directories, and directories
 // that cannot be read.
@@ -292,7 +292,7 @@ func (s *survey) addFile(path string, d fs.DirEntry) {
 	_, copied := memory.CopyOf(path)
 	_, markdown := memory.CutMarkdown(name)
 	switch {
-	case savedCopyName.MatchString(name):
+	case savedCopyName().MatchString(name):
 		s.savedCopies.add(path)
 	case copied:
 		s.conflicts.add(path)

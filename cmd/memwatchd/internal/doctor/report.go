@@ -136,7 +136,7 @@ func statusFindings(s *api.Status, command func(string) string) (list findings) 
 	addFiles("waiting", s.Write.Waiting)
 	var found pathSample
 	for _, path := range s.Write.ConflictCopies {
-		if !savedCopyName.MatchString(path) { // inspectSync shows these
+		if !savedCopyName().MatchString(path) { // inspectSync shows these
 			found.add(path)
 		}
 	}

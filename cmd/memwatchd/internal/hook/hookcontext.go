@@ -5,9 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
-	"sync"
 	"unicode/utf16"
 
 	"github.com/spf13/cobra"
@@ -15,6 +13,7 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/brief"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 	"github.com/memwatchd/memwatchd/transcript"
 )
 
@@ -61,9 +60,7 @@ const minCover = 0.4
 const maxQueryChars = 1200
 
 // optOutRE matches the tag that turns memory off for a prompt.
-var optOutRE = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)(?:^|[^\pL\pN#])#nomemory(?:$|[^\pL\pN])`)
-})
+var optOutRE = lazyregexp.New(`(?i)(?:^|[^\pL\pN#])#nomemory(?:$|[^\pL\pN])`)
 
 // printRelevant prints the entries that match a prompt.
 func printRelevant(ctx context.Context, h *hook) error {
