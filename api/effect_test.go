@@ -12,7 +12,7 @@ import (
 // under a condition, first without and then with the condition.
 func TestCheckRejectsValuesWithoutEffect(t *testing.T) {
 	for _, op := range api.Operations {
-		for _, p := range op.Params {
+		for _, p := range op.Params() {
 			if p.With == "" {
 				continue
 			}
@@ -89,7 +89,7 @@ func exampleOf(p *api.Param) string {
 func TestCheckAcceptsDefaults(t *testing.T) {
 	for _, op := range api.Operations {
 		req := op.NewRequest()
-		for _, p := range op.Params {
+		for _, p := range op.Params() {
 			if p.Default != "" && p.Kind() != "strings" {
 				if err := req.Set(p, p.Default); err != nil {
 					t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 )
@@ -29,8 +30,7 @@ type Operation struct {
 	HumansOnly   bool // for people only: never offered to agents as a tool
 	Stream       bool // the answer is an endless stream of server-sent events
 
-	Params []*Param // fields of the request, in order
-
+	params  func() []*Param
 	request reflect.Type
 	answer  reflect.Type
 }
@@ -66,7 +66,8 @@ func (c *Command) TakesParam(p *Param) bool {
 // answer. For a stream, Answer is the type of one event.
 func NewOperation[Request, Answer any](op Operation) *Operation {
 	op.request, op.answer = reflect.TypeFor[Request](), reflect.TypeFor[Answer]()
-	op.Params = paramsOf(op.request)
+	request := op.request
+	op.params = sync.OnceValue(func() []*Param { return paramsOf(request) })
 	if op.Command == "" {
 		op.Command = op.Name
 	}
@@ -76,9 +77,13 @@ func NewOperation[Request, Answer any](op Operation) *Operation {
 	return &op
 }
 
+// Params returns the fields of the request, in order. They are read from the tags of
+// its type at the first call, because most commands use one operation.
+func (op *Operation) Params() []*Param { return op.params() }
+
 // Param returns the parameter with the given name, with the errors of
 // [FindParam].
-func (op *Operation) Param(name string) (*Param, error) { return FindParam(op.Params, name) }
+func (op *Operation) Param(name string) (*Param, error) { return FindParam(op.Params(), name) }
 
 // NewAnswer returns a pointer to a zero answer of the operation, for decoding.
 func (op *Operation) NewAnswer() any { return reflect.New(op.answer).Interface() }
@@ -87,7 +92,7 @@ func (op *Operation) NewAnswer() any { return reflect.New(op.answer).Interface()
 // in a tag is invalid.
 func (op *Operation) NewRequest() *Request {
 	v := reflect.New(op.request)
-	for _, p := range op.Params {
+	for _, p := range op.Params() {
 		p.setDefault(v.Elem())
 	}
 	return &Request{op: op, value: v}
@@ -97,7 +102,7 @@ func (op *Operation) NewRequest() *Request {
 // presets of commands and tools for models are set.
 func (op *Operation) NewClientRequest() *Request {
 	r := op.NewRequest()
-	for _, p := range op.Params {
+	for _, p := range op.Params() {
 		if p.Preset == "" {
 			continue
 		}
@@ -116,7 +121,7 @@ type Request struct {
 }
 
 // Params returns the parameters of the request.
-func (r *Request) Params() []*Param { return r.op.Params }
+func (r *Request) Params() []*Param { return r.op.Params() }
 
 // Set sets a parameter to the value that s represents. For a list, Set appends
 // the value. If s is not a value of the parameter's type, Set returns an
@@ -212,7 +217,7 @@ func (r *Request) WithDefaults() *Request {
 // rejects values without effect. It returns an [*Error] that names the first
 // invalid parameter, or nil.
 func (r *Request) Check() error {
-	for _, p := range r.op.Params {
+	for _, p := range r.op.Params() {
 		if err := p.checkValue(r.value.Elem()); err != nil {
 			return err
 		}
@@ -278,7 +283,7 @@ func RequestOf[R any](r R) *Request {
 			continue
 		}
 		req := &Request{op: op, value: reflect.ValueOf(&r)}
-		for _, p := range op.Params {
+		for _, p := range op.Params() {
 			if !req.value.Elem().FieldByIndex(p.index).IsZero() {
 				req.given = append(req.given, p)
 			}

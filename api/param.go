@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // A Param is one field of a request, described by its tags:
@@ -335,10 +336,10 @@ func (p *Param) DefaultValue() any {
 
 // IsScope reports whether a field is one of those that identify the caller.
 func IsScope(name string) bool {
-	return slices.ContainsFunc(scopeParams, func(p *Param) bool { return p.Name == name })
+	return slices.ContainsFunc(scopeParams(), func(p *Param) bool { return p.Name == name })
 }
 
-var scopeParams = paramsOf(reflect.TypeFor[Scope]())
+var scopeParams = sync.OnceValue(func() []*Param { return paramsOf(reflect.TypeFor[Scope]()) })
 
 // NearestName returns the name most similar to the typed one, or "" if none is
 // similar. Of equally similar names it returns the first in the order of bytes.

@@ -69,7 +69,7 @@ func TestClientHasEveryOperation(t *testing.T) {
 // send zero.
 func TestZeroIsTheDefault(t *testing.T) {
 	for _, op := range api.Operations {
-		for _, p := range op.Params {
+		for _, p := range op.Params() {
 			least, bounded := strconv.ParseFloat(p.Min, 64)
 			number := p.Kind() == "integer" || p.Kind() == "number"
 			means := p.Kind() == "boolean" && p.Default == "true" || number && p.Default != "" && (bounded != nil || least <= 0)
@@ -132,7 +132,7 @@ func TestClientLosesNothing(t *testing.T) {
 			zero := func(p *api.Param) bool {
 				return p.Default != "" && fieldOf(req.Elem(), p.Name).IsZero() && strings.Contains(string(a.request), strconv.Quote(p.Name))
 			}
-			if strict.Decode(a.request) != nil || json.Unmarshal(a.request, req.Interface()) != nil || slices.ContainsFunc(a.op.Params, zero) {
+			if strict.Decode(a.request) != nil || json.Unmarshal(a.request, req.Interface()) != nil || slices.ContainsFunc(a.op.Params(), zero) {
 				continue // no client can send this
 			}
 			asked[a.op.Name] = true

@@ -133,7 +133,7 @@ func requestsFor(t *testing.T, op *api.Operation, path string, d *diskCase) (lis
 	}
 	all := map[string]any{}
 	add(all)
-	for _, p := range op.Params {
+	for _, p := range op.Params() {
 		v, ok := known[p.Name]
 		switch {
 		case ok && p.Kind() != "object":

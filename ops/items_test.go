@@ -219,7 +219,7 @@ func TestItemsOfSeveralFilesAreOneChange(t *testing.T) {
 // namespaces.
 func TestNamespacesOfOperations(t *testing.T) {
 	for _, op := range api.Operations {
-		for _, p := range op.Params {
+		for _, p := range op.Params() {
 			if p.Name == "namespace" && !slices.Equal(p.Enum, memory.Namespaces()) {
 				t.Errorf("%s takes %q", op.Name, p.Enum)
 			}

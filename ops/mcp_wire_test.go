@@ -182,7 +182,7 @@ func (c *model) setScope(request map[string]json.RawMessage) bool {
 // with the defaults of the operation where the tool presets other values.
 func toolArguments(op *api.Operation, request []byte) (json.RawMessage, error) {
 	arguments := map[string]any{}
-	for _, p := range op.Params {
+	for _, p := range op.Params() {
 		if p.Preset != "" {
 			arguments[p.Name] = p.Default
 		}

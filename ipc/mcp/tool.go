@@ -103,7 +103,7 @@ var aliases = map[string]string{"maxResults": "limit", "k": "limit", "after": "s
 func (t *Tool) Params() []*api.Param {
 	var list []*api.Param
 	for _, op := range t.ops {
-		for _, p := range op.Params {
+		for _, p := range op.Params() {
 			if !p.Scope && !slices.ContainsFunc(list, func(q *api.Param) bool { return q.Name == p.Name }) {
 				list = append(list, p)
 			}
@@ -187,7 +187,7 @@ func (t *Tool) selectOperation(fields map[string]json.RawMessage) *api.Operation
 // operation has.
 func (t *Tool) ownParams(op *api.Operation) []*api.Param {
 	return slices.DeleteFunc(t.Params(), func(p *api.Param) bool {
-		return !slices.Contains(op.Params, p)
+		return !slices.Contains(op.Params(), p)
 	})
 }
 

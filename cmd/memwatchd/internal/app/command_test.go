@@ -22,7 +22,7 @@ func TestCommandsExplainThemselves(t *testing.T) {
 				t.Errorf("%s: no such command, or nothing is said of it: %v", way.Words, err)
 				continue
 			}
-			for _, p := range op.Params {
+			for _, p := range op.Params() {
 				argument := slices.Contains(cli.Arguments(op, way), p)
 				switch {
 				case p.Doc == "":

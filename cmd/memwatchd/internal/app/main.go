@@ -35,12 +35,16 @@ func Main() {
 
 // Run runs the program with args and returns its exit status.
 func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	return cli.Execute(ctx, NewRoot(stdout, stderr), args, stderr)
+	return cli.Execute(ctx, newRoot(stdout, stderr, args), args, stderr)
 }
 
 // NewRoot returns the root command with all subcommands.
-func NewRoot(stdout, stderr io.Writer) *cobra.Command {
-	g := &cli.Globals{Stdout: stdout, Stderr: stderr, NewRoot: NewRoot, OpenRoot: openRoot, Diff: ops.Diff,
+func NewRoot(stdout, stderr io.Writer) *cobra.Command { return newRoot(stdout, stderr, nil) }
+
+// newRoot returns the root command with the subcommands that the command line may
+// name.
+func newRoot(stdout, stderr io.Writer, args []string) *cobra.Command {
+	g := &cli.Globals{Stdout: stdout, Stderr: stderr, Args: args, NewRoot: NewRoot, OpenRoot: openRoot, Diff: ops.Diff,
 		Start: background.Start}
 	root := cli.NewRoot(g)
 	for _, c := range []*cobra.Command{newServe(g), setup.NewInit(g), setup.NewService(g),

@@ -21,12 +21,22 @@ import (
 	"github.com/memwatchd/memwatchd/ipc/client"
 )
 
-// addOperations adds a command for each command of each operation.
+// addOperations adds a command for each command of each operation. If the command
+// line begins with one of them, it omits the others, which takes a millisecond.
 func addOperations(root *cobra.Command, g *Globals) {
+	only := firstWord(root, g.Args)
+	if !slices.ContainsFunc(api.Operations, func(op *api.Operation) bool {
+		return slices.ContainsFunc(op.Commands, func(c api.Command) bool { return strings.Fields(c.Words)[0] == only })
+	}) {
+		only = ""
+	}
 	for _, op := range api.Operations {
 		for i := range op.Commands {
 			parent := root
 			words := strings.Fields(op.Commands[i].Words)
+			if only != "" && words[0] != only {
+				continue
+			}
 			for _, w := range words[:len(words)-1] {
 				parent = ensureGroup(parent, w)
 			}
@@ -37,6 +47,18 @@ func addOperations(root *cobra.Command, g *Globals) {
 			parent.AddCommand(c)
 		}
 	}
+}
+
+// firstWord returns the first word of a command line that is not a global flag, or ""
+// if there is none.
+func firstWord(root *cobra.Command, args []string) string {
+	flags := root.PersistentFlags()
+	flags.SetInterspersed(false)
+	defer flags.SetInterspersed(true)
+	if err := flags.ParseAll(args, func(*pflag.Flag, string) error { return nil }); err != nil {
+		return "" // reported when the command line is parsed
+	}
+	return flags.Arg(0)
 }
 
 // groupSummaries describe the commands that have subcommands.
@@ -135,7 +157,7 @@ func newOperationCommand(op *api.Operation, form *api.Command, name string, g *G
 	if form.Example != "" {
 		c.Example = "  memwatchd " + form.Words + " " + form.Example
 	}
-	for _, p := range op.Params {
+	for _, p := range op.Params() {
 		if value, ok := form.Set[p.Name]; ok {
 			if err := req.Set(p, value); err != nil {
 				panic(fmt.Sprintf("command %s: %v", form.Words, err)) // a mistake in the table; every test would fail
@@ -256,7 +278,7 @@ func describeParam(p *api.Param) string {
 // Arguments returns the positional parameters, in order.
 func Arguments(op *api.Operation, form *api.Command) []*api.Param {
 	var list []*api.Param
-	for _, p := range op.Params {
+	for _, p := range op.Params() {
 		if p.Arg != "" && form.TakesParam(p) {
 			list = append(list, p)
 		}
@@ -395,7 +417,7 @@ func newInvocation(cmd *cobra.Command, op *api.Operation, req *api.Request, g *G
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range op.Params {
+	for _, p := range op.Params() {
 		switch _, given := req.GivenValue(p); {
 		case given && p.Name == "external_key" && client.Scope.Subject != nil:
 			return nil, api.Errorf(api.Invalid, "subject and external_key exclude each other") // as the daemon does
@@ -424,7 +446,7 @@ func newInvocation(cmd *cobra.Command, op *api.Operation, req *api.Request, g *G
 
 // pageOf returns the page of hits that a request selects.
 func pageOf(op *api.Operation, req *api.Request) (selected page) {
-	for _, p := range op.Params {
+	for _, p := range op.Params() {
 		given, _ := req.GivenValue(p)
 		switch p.Name {
 		case "offset":

@@ -19,7 +19,7 @@ func TestEverySortOfNameIsKnown(t *testing.T) {
 		known = append(known, sort)
 	}
 	for _, op := range api.Operations {
-		for _, p := range op.Params {
+		for _, p := range op.Params() {
 			if p.Complete != "" && !slices.Contains(known, p.Complete) {
 				t.Errorf("%s of %s names a %q, of which nobody knows what that is", p.Name, op.Name, p.Complete)
 			}

@@ -96,7 +96,7 @@ func (a *invocation) forgetEntries(cmd *cobra.Command, req *api.Request, yes boo
 func (a *invocation) removeEntries(cmd *cobra.Command, list *api.Request, ids []string, token string) (json.RawMessage,
 	error) {
 	req := a.op.NewRequest()
-	for _, p := range a.op.Params {
+	for _, p := range a.op.Params() {
 		var values []string
 		switch value, given := list.GivenValue(p); {
 		case p.Scope && given:

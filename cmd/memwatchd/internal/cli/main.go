@@ -252,6 +252,9 @@ type Globals struct {
 
 	Stdout, Stderr io.Writer
 
+	// Args is the command line; if it is nil, there are all commands.
+	Args []string
+
 	// Functions that app provides, because this package must not import theirs.
 	// OpenRoot may be nil: paths then stay as typed.
 	NewRoot  func(stdout, stderr io.Writer) *cobra.Command         // returns the root command with all commands

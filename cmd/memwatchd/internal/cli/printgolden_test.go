@@ -161,7 +161,7 @@ func (l printTester) printAnswer(width int, color bool) (text, aside string) {
 	for word := range strings.FieldsSeq(given) {
 		key, value, _ := strings.Cut(word, "=")
 		p.verbose = p.verbose || word == "verbose"
-		for _, param := range op.Params {
+		for _, param := range op.Params() {
 			if param.Name == key {
 				if err := req.Set(param, value); err != nil {
 					l.t.Fatal(err)

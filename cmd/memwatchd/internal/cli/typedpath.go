@@ -43,7 +43,7 @@ func (r *Root) Locate(path string) (dir, below string) {
 // setPaths converts the typed paths in a request to paths below the root. Other
 // values, such as patterns, stay unchanged.
 func setPaths(op *api.Operation, req *api.Request, root *Root) error {
-	for _, p := range op.Params {
+	for _, p := range op.Params() {
 		typed, given := req.GivenValue(p)
 		if !given || p.Complete != "path" || p.Kind() != "string" {
 			continue

@@ -298,7 +298,7 @@ func (r *reference) scope() {
 	r.printf("\n## Scope\n\nEvery request has these fields in addition to its own. If a field is missing, the fixed scope of the listener supplies it.\n" +
 		"Without a fixed scope, the caller is anonymous and the context is unknown. An unknown context counts as public.\n\n")
 	r.printf("| field | type | description |\n|---|---|---|\n")
-	for _, p := range api.Operations[0].Params {
+	for _, p := range api.Operations[0].Params() {
 		if p.Scope {
 			r.printf("| `%s` | %s | %s |\n", p.Name, p.Kind(), cell(p.Doc))
 		}
@@ -308,7 +308,7 @@ func (r *reference) scope() {
 func (r *reference) operation(op *api.Operation) {
 	r.printf("\n## %s\n\n%s.%s\n", op.Name, op.Summary, facts(op))
 	rows := 0
-	for _, p := range op.Params {
+	for _, p := range op.Params() {
 		if p.Scope {
 			continue
 		}

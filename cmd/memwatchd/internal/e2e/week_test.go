@@ -100,7 +100,7 @@ func (w *week) byHand() {
 	} {
 		for _, q := range weekQuestions(slices.Sorted(maps.Keys(filesBelow(t, w.root)))) {
 			op, req := operationNamed(q.op), who.with(q.fields)
-			if slices.ContainsFunc(op.Params, func(p *api.Param) bool { return p.Name == "count" }) {
+			if slices.ContainsFunc(op.Params(), func(p *api.Param) bool { return p.Name == "count" }) {
 				req["count"] = false // or the count of the first daemon affects the next request
 			}
 			a, b := w.post(op, req), typed.post(op, req)

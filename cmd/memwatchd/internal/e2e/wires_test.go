@@ -87,7 +87,7 @@ func TestCommandsWriteAsHTTP(t *testing.T) {
 				c.token[i] = rest[:20]
 			}
 			f := ask.with("$hash", c.hash[i], "$token", c.token[i])
-			takesSource := slices.ContainsFunc(ask.op.Params, func(p *api.Param) bool { return p.Name == "source" })
+			takesSource := slices.ContainsFunc(ask.op.Params(), func(p *api.Param) bool { return p.Name == "source" })
 			if _, given := f["source"]; takesSource && !given {
 				f["source"] = "api" // commands have another default
 			}
@@ -326,7 +326,7 @@ func commandLine(op *api.Operation, f fields, piped bool) (line typedLine, ok bo
 	}
 	line.args = strings.Fields(way.Words)
 	positional := map[string][]string{}
-	for _, p := range op.Params {
+	for _, p := range op.Params() {
 		value, given := f[p.Name]
 		if _, set := way.Set[p.Name]; set || !given {
 			if p.Preset != "" && way.TakesParam(p) {
@@ -373,7 +373,7 @@ func commandLine(op *api.Operation, f fields, piped bool) (line typedLine, ok bo
 		}
 	}
 	for name := range f {
-		if !slices.ContainsFunc(op.Params, func(p *api.Param) bool { return p.Name == name }) {
+		if !slices.ContainsFunc(op.Params(), func(p *api.Param) bool { return p.Name == name }) {
 			return line, false
 		}
 	}
@@ -394,7 +394,7 @@ func wayOf(op *api.Operation, f fields) *api.Command {
 	for i := range op.Commands {
 		way := &op.Commands[i]
 		fits := true
-		for _, p := range op.Params {
+		for _, p := range op.Params() {
 			value, given := f[p.Name]
 			if !given {
 				value = p.Default
