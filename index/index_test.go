@@ -356,6 +356,7 @@ func TestDamage(t *testing.T) {
 		x.Close()
 		write(t, filepath.Join(dir, "index-1", "._000000000001.zap"), []byte("x"))
 		write(t, filepath.Join(dir, "index-1", "foo.zap"), []byte("x"))
+		write(t, filepath.Join(dir, "index-1", "0000000000ff.zap"), nil) // of a process that was killed
 		x = s.open(t, dir)
 		if st := x.Status(); st.Problem != "" || st.Files != 1 {
 			t.Errorf("strays cost the index: %+v", st)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/blevesearch/bleve/v2/index/scorch"
 	"github.com/blevesearch/bleve/v2/index/scorch/mergeplan"
+	"github.com/blevesearch/bleve/v2/util"
 	bleve "github.com/blevesearch/bleve_index_api"
 	zap "github.com/blevesearch/zapx/v16"
 	"go.etcd.io/bbolt"
@@ -67,19 +68,20 @@ func openStore(dir string, report func(*store, error, bool)) (*store, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	segments, err := checkSegments(dir)
+	info, err := os.Stat(filepath.Join(dir, rootName))
+	fresh := errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0
+	var listed map[string]bool
+	if !fresh {
+		if err := recoverPanic("open index", func() (err error) { listed, err = readRoot(dir); return err }); err != nil {
+			return nil, err
+		}
+	}
+	segments, err := checkSegments(dir, listed)
 	if err != nil {
 		return nil, err
 	}
-	info, err := os.Stat(filepath.Join(dir, rootName))
-	fresh := errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0
 	if fresh && segments > 0 {
 		return nil, fmt.Errorf("open index %s: %d segments are missing from %s", dir, segments, rootName)
-	}
-	if !fresh {
-		if err := recoverPanic("open index", func() error { return checkRootSize(dir) }); err != nil {
-			return nil, err
-		}
 	}
 	s := &store{dir: dir, queue: bleve.NewAnalysisQueue(2)}
 	s.background = newBackground(func(err error, news bool) { report(s, err, news) })
@@ -121,25 +123,38 @@ func openStore(dir string, report func(*store, error, bool)) (*store, error) {
 	return s, nil
 }
 
-// checkRootSize returns an error if root.bolt was cut short. Bolt would notice only
-// when it needs a lost page, possibly within a write that can then neither end nor
-// be repeated.
-func checkRootSize(dir string) error {
+// readRoot returns the names of the segments that root.bolt lists. It returns an error
+// if root.bolt was cut short: bolt would notice only when it needs a lost page,
+// possibly within a write that can then neither end nor be repeated.
+func readRoot(dir string) (listed map[string]bool, err error) {
 	name := filepath.Join(dir, rootName)
 	db, err := bbolt.Open(name, 0o600, &bbolt.Options{ReadOnly: true, Timeout: time.Second})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer db.Close()
 	info, err := os.Stat(name)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return db.View(func(tx *bbolt.Tx) error {
+	listed = map[string]bool{}
+	return listed, db.View(func(tx *bbolt.Tx) error {
 		if info.Size() < tx.Size() {
 			return fmt.Errorf("open index %s: %s has %d of %d bytes", dir, rootName, info.Size(), tx.Size())
 		}
-		return nil
+		snapshots := tx.Bucket(util.BoltSnapshotsBucket)
+		if snapshots == nil {
+			return nil
+		}
+		return snapshots.ForEachBucket(func(epoch []byte) error {
+			snapshot := snapshots.Bucket(epoch)
+			return snapshot.ForEachBucket(func(key []byte) error {
+				if name := snapshot.Bucket(key).Get(util.BoltPathKey); name != nil {
+					listed[string(name)] = true
+				}
+				return nil
+			})
+		})
 	})
 }
 
@@ -317,10 +332,11 @@ func (s *store) close() error {
 
 var segmentName = lazyregexp.New(`^[0-9a-f]{12}\.zap$`)
 
-// checkSegments verifies the checksum of each segment, which scorch writes but
-// never reads. It removes stray segments, which scorch cannot handle, and
-// returns the number of segments.
-func checkSegments(dir string) (n int, err error) {
+// checkSegments verifies the checksum of each listed segment, which scorch writes but
+// never reads. It removes stray files, which scorch cannot handle, and returns the
+// number of segments. Scorch removes those that are not listed: if a process is
+// killed while it writes a segment, an incomplete one is left.
+func checkSegments(dir string, listed map[string]bool) (n int, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return 0, err
@@ -336,8 +352,10 @@ func checkSegments(dir string) (n int, err error) {
 			}
 			continue
 		}
-		if err := checkSegment(name); err != nil {
-			return 0, err
+		if listed[e.Name()] {
+			if err := checkSegment(name); err != nil {
+				return 0, err
+			}
 		}
 		n++
 	}
