@@ -332,6 +332,9 @@ func (i *installer) planFile(a agents.Agent, m agents.Machine, file string, comm
 		settings: s, after: s.data}
 	switch {
 	case !i.remove:
+		if installed, err := a.Installed(i.component, s.data); err == nil && len(installed) > 0 {
+			c.replaced = installed[0]
+		}
 		c.after, err = a.Install(i.component, s.data, command)
 	case s.info != nil:
 		c.after, err = a.Uninstall(i.component, s.data)

@@ -30,6 +30,7 @@ type fileChange struct {
 	title    string // of the agent
 	owned    bool   // the file contains nothing but memwatchd
 	settings *settingsFile
+	replaced agents.Command // the first command of memwatchd in the file before; nil for none
 	after    []byte
 	diff     api.FileDiff
 }
@@ -74,6 +75,8 @@ func (c *fileChange) printChange(b *strings.Builder, p *cli.Printer, remove bool
 		fmt.Fprintf(b, "%s: %s has memwatchd in %s\n", p.Style(term.AsTitle, c.Agent), c.title, file)
 	case c.Written && remove:
 		fmt.Fprintf(b, "%s: removed from %s\n", p.Style(term.AsTitle, c.Agent), file)
+	case c.Written && c.replaced != nil:
+		fmt.Fprintf(b, "%s: replaced %s in %s\n", p.Style(term.AsTitle, c.Agent), term.EscapeLine(c.replaced.String()), file)
 	case c.Written:
 		fmt.Fprintf(b, "%s: added to %s\n", p.Style(term.AsTitle, c.Agent), file)
 	default:
