@@ -41,8 +41,8 @@ type Options struct {
 	// be applied again because the index failed or a rebuild could not read a
 	// file.
 	OnIncomplete func()
-	// OnMerged is called in a separate goroutine, without locks, after the many
-	// segments that a build left have been merged, which needs much memory.
+	// OnMerged is called in a separate goroutine, without locks, after a build and the
+	// merge of the segments that it left, which needs much memory.
 	OnMerged func()
 	// Logger receives messages for the operator; nil discards them.
 	Logger *slog.Logger

@@ -199,8 +199,9 @@ func (s *store) persistNew() error {
 // query is looked up in each segment, and rare terms take more space in many.
 const maxBuilt = 4
 
-// endBuild ends the first build: from now on segments are merged, first into one.
-// When that is done, it calls merged, unless that is nil, in a separate goroutine.
+// endBuild ends the first build: from now on segments are merged, first into one if
+// there are many. When that is done, it calls merged, unless that is nil, in a
+// separate goroutine.
 func (s *store) endBuild(merged func()) {
 	select {
 	case <-s.filled:
@@ -214,15 +215,14 @@ func (s *store) endBuild(merged func()) {
 	}
 	defer snapshot.Close()
 	n := len(snapshot.Segments())
-	if n <= maxBuilt {
-		return
-	}
 	all := mergeplan.SingleSegmentMergePlanOptions
 	all.SegmentsPerMergeTask = n
 	go func() {
-		recoverPanic("merge index", func() error {
-			return s.index.(*scorch.Scorch).ForceMerge(context.Background(), &all) // until the store closes
-		})
+		if n > maxBuilt {
+			recoverPanic("merge index", func() error {
+				return s.index.(*scorch.Scorch).ForceMerge(context.Background(), &all) // until the store closes
+			})
+		}
 		if merged != nil {
 			merged()
 		}
