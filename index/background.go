@@ -165,7 +165,7 @@ func (b *background) recordSuccess(source string) {
 // this time are written together.
 const persistDelay = 200 * time.Millisecond
 
-// collectBatches makes the persister wait for further batches, unless somebody waits
+// collectBatches makes the persister wait for further batches, unless a caller waits
 // for the disk. In a first build all batches are written as they arrive.
 func (b *background) collectBatches() {
 	select {

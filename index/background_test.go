@@ -62,13 +62,13 @@ func TestPauses(t *testing.T) {
 		go func() { waited <- b.waitPersisted(make(chan error), failed) }()
 		synctest.Wait()
 		if got := fail(persister); got != 0 {
-			t.Errorf("with somebody waiting, a pause of %s", got)
+			t.Errorf("with a caller waiting, a pause of %s", got)
 		}
 		if err := <-waited; err == nil {
 			t.Error("what failed is said to be on disk")
 		}
 
-		// Batches are collected between two writes, unless somebody waits for the
+		// Batches are collected between two writes, unless a caller waits for the
 		// disk, or the index is built.
 		collect := func() time.Duration {
 			began := time.Now()
@@ -86,7 +86,7 @@ func TestPauses(t *testing.T) {
 		go func() { waited <- b.waitPersisted(done, b.expectPersist()) }()
 		synctest.Wait()
 		if got := collect(); got != 0 {
-			t.Errorf("with somebody waiting, the persister waits %s for batches", got)
+			t.Errorf("with a caller waiting, the persister waits %s for batches", got)
 		}
 		done <- nil
 		if err := <-waited; err != nil {

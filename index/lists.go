@@ -96,70 +96,70 @@ func (l *postingReader) eachPosting(ctx context.Context, key []byte, fn func(num
 // with key, if counts returns true for a block that contains the term.
 func (l *postingReader) addTerms(ctx context.Context, key, prefix string, counts func(number uint32) bool,
 	found map[string]bool) error {
-	from := []byte(key + prefix)
-	end := prefixEnd(from)
 	for i := range l.segments {
 		s := &l.segments[i]
-		it := s.terms.AutomatonIterator(nil, from, end)
-		for {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			entry, err := it.Next()
-			if err != nil {
-				return err
-			}
-			if entry == nil {
-				break
-			}
-			term := entry.Term[len(key):]
+		err := s.eachKey(ctx, key+prefix, nil, func(name string) (err error) {
+			term := name[len(key):]
 			if found[term] {
-				continue
+				return nil
 			}
-			s.list, err = s.terms.PostingsList([]byte(entry.Term), s.deleted, s.list)
+			s.list, err = s.terms.PostingsList([]byte(name), s.deleted, s.list)
 			if err != nil {
 				return err
 			}
 			s.iter = s.list.Iterator(false, false, false, s.iter)
 			for !found[term] {
 				p, err := s.iter.Next()
-				if err != nil {
+				if err != nil || p == nil {
 					return err
-				}
-				if p == nil {
-					break
 				}
 				if counts(s.numbers[p.Number()]) {
 					found[term] = true
 				}
 			}
+			return nil
+		})
+		if err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
+// eachKey calls fn for each key that begins with prefix and that a accepts, until fn
+// returns an error. A nil automaton accepts every key.
+func (s *segmentPostings) eachKey(ctx context.Context, prefix string, a segment.Automaton,
+	fn func(key string) error) error {
+	from := []byte(prefix)
+	for it := s.terms.AutomatonIterator(a, from, prefixEnd(from)); ; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		entry, err := it.Next()
+		if err != nil || entry == nil {
+			return err
+		}
+		if err := fn(entry.Term); err != nil {
+			return err
+		}
+	}
+}
+
 // eachSimilar calls fn for each term of letters that a accepts and that begins with
-// prefix, after the key of a partition. The same term may occur in documents that no longer exist.
+// prefix, after the key of a partition. The term may occur in deleted documents only.
 func (l *postingReader) eachSimilar(ctx context.Context, key, prefix string, a *levenshtein.DFA,
 	fn func(term string)) error {
 	similar := &keyAutomaton{key: key + prefix, terms: a, start: a.Start()}
 	for i := range len(prefix) {
 		similar.start = a.Accept(similar.start, prefix[i])
 	}
-	from := []byte(similar.key)
 	for i := range l.segments {
-		for it := l.segments[i].terms.AutomatonIterator(similar, from, prefixEnd(from)); ; {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			entry, err := it.Next()
-			if err != nil {
-				return err
-			}
-			if entry == nil {
-				break
-			}
-			fn(entry.Term[len(key):])
+		err := l.segments[i].eachKey(ctx, similar.key, similar, func(name string) error {
+			fn(name[len(key):])
+			return nil
+		})
+		if err != nil {
+			return err
 		}
 	}
 	return nil

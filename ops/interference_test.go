@@ -50,8 +50,8 @@ func TestInterference(t *testing.T) {
 	}
 }
 
-// TestUnreadableLogLooksNew checks that the first readable text in a log of
-// somebody who may read nothing of it leaves it like a new one.
+// TestUnreadableLogLooksNew checks that a write to a log of which the caller may read
+// nothing leaves it like a new one, as far as the caller sees.
 func TestUnreadableLogLooksNew(t *testing.T) {
 	callers := allTestCallers()
 	caller := callers[slices.IndexFunc(callers, func(c testCaller) bool { return c.subject == "acct:42" && !c.private })]

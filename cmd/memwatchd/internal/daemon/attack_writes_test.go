@@ -95,9 +95,10 @@ func (w *randomMemory) compareWrites(t *testing.T, whole, part *target, a caller
 		status2, body2 := whole.sendRequest(t, c, operation, request)
 		want := fmt.Sprint(status, " ", writtenTimes.ReplaceAllString(body, `"$1":0`))
 		got := fmt.Sprint(status2, " ", writtenTimes.ReplaceAllString(body2, `"$1":0`))
-		unseen := operation == "write" && strings.Contains(got, "choose a path that you can read") && hasUnseenFiles(path, everything, some)
+		unseen := operation == "write" && strings.Contains(got, "choose a path that you can read") &&
+			hasUnseenFiles(path, everything, some)
 		if unseen || strings.Contains(got, "the file cannot be changed now") && strings.HasPrefix(want, "200") {
-			tally.hidden++ // hidden text leaves no valid result, or the directory belongs to somebody else
+			tally.hidden++ // hidden text leaves no valid result, or the directory has another owner
 			if path == "" || unseen {
 				t.SkipNow() // several files may differ from here on
 			}
@@ -181,8 +182,8 @@ func (w *randomMemory) compareWrites(t *testing.T, whole, part *target, a caller
 	}
 }
 
-// hasUnseenFiles reports whether the directory that a file is in, which may belong
-// to somebody, has files that a caller does not see.
+// hasUnseenFiles reports whether the directory of a file, which may have an owner, has
+// files that a caller does not see.
 func hasUnseenFiles(file string, everything, some map[string]string) bool {
 	parts := strings.Split(file, "/")
 	dir := parts[0] + "/"

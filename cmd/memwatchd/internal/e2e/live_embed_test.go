@@ -46,8 +46,8 @@ func (l *live) vectorFiles() (size int64) {
 }
 
 // TestLiveEmbeddings checks that texts are found by meaning, that each is sent once
-// whatever happens to its file and to the daemon, that private text and credentials
-// stay at home, and that forget removes vectors.
+// even if its file moves and the daemon restarts, that private text and credentials
+// are not sent, and that forget removes vectors.
 func TestLiveEmbeddings(t *testing.T) {
 	t.Parallel()
 	service := llmtest.NewServer(t)
