@@ -16,8 +16,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"golang.org/x/time/rate"
 
 	"github.com/memwatchd/memwatchd/api"
@@ -33,7 +31,6 @@ type handler struct {
 	limits   Limits
 	endpoint Endpoint
 	counters *counters
-	registry *prometheus.Registry
 	limiter  *rate.Limiter
 	mcp      *mcp.Handler    // for /mcp
 	ending   context.Context // canceled when streams must end
@@ -51,8 +48,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			h.recordPanic(op, v, debug.Stack())
 			a.sendError(api.Errorf(api.Internal, "internal error").WithHint("see the log of the daemon"))
 		}
-		h.counters.requests.WithLabelValues(op, a.code).Inc()
-		h.counters.seconds.WithLabelValues(op).Observe(time.Since(start).Seconds())
+		h.counters.recordRequest(op, a.code, time.Since(start))
 		h.logger.Debug("answered", "operation", op, "code", a.code, "took", time.Since(start))
 	}()
 	if r.Body != http.NoBody {
@@ -73,7 +69,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		a.code = "ok"
-		promhttp.HandlerFor(h.registry, promhttp.HandlerOpts{DisableCompression: true}).ServeHTTP(w, r)
+		a.send(http.StatusOK, metricsType, h.formatMetrics())
 	case path == "/mcp":
 		op = "mcp"
 		if err := h.answerMCP(a, r, &op); err != nil {
@@ -161,7 +157,7 @@ func (h *handler) newMCPHandler(version string) *mcp.Handler {
 
 // recordPanic counts and logs a panic.
 func (h *handler) recordPanic(op string, v any, stack []byte) {
-	h.counters.panics.Inc()
+	h.counters.recordPanic()
 	h.logger.Error("panic in a request", "operation", op, "err", v, "stack", string(stack))
 }
 

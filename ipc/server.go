@@ -6,11 +6,8 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"regexp"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/time/rate"
 
@@ -66,35 +63,22 @@ type Server struct {
 	shortage shortage
 }
 
-// liveHeap is the size of the heap after the last collection: the only heap
-// metric that does not fluctuate.
-var liveHeap = collectors.GoRuntimeMetricsRule{Matcher: regexp.MustCompile("^/gc/heap/live:bytes$")}
-
 // Run answers requests on the listeners until the context ends. It then waits
 // up to Limits.Drain for the requests in progress and returns nil. If a
 // listener fails, Run stops answering on all of them and returns the error. The
 // listeners stay open: their owner closes them.
 func (s *Server) Run(ctx context.Context, listeners ...*Listener) error {
 	limits := s.Limits.withDefaults()
-	registry := prometheus.NewRegistry()
-	// process metrics under their conventional names
-	registry.MustRegister(
-		collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(liveHeap)),
-		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	counters, err := newCounters(registry, s.Backend)
-	if err != nil {
-		return err
-	}
+	counters := new(counters)
 	group, ctx := errgroup.WithContext(ctx)
 	for _, l := range listeners {
-		refused := func(reason string) { counters.refused.WithLabelValues(reason).Inc() }
-		g, err := newLimitListener(l, limits.MaxConnections, refused, s.recordShortage)
+		g, err := newLimitListener(l, limits.MaxConnections, counters.recordRefused, s.recordShortage)
 		if err != nil {
 			return err
 		}
 		h := &handler{
 			backend: s.Backend, root: s.Root, logger: s.Logger, limits: limits, endpoint: l.Endpoint,
-			counters: counters, registry: registry, ending: ctx,
+			counters: counters, ending: ctx,
 			limiter: newLimiter(l.Rate),
 		}
 		h.mcp = h.newMCPHandler(s.Version)

@@ -69,7 +69,6 @@ var libraries = map[string][]string{
 	"github.com/google/go-cmp/":        {},
 	"github.com/modelcontextprotocol/": {"ipc/mcp"},
 	"github.com/pelletier/":            {"agents"},
-	"github.com/prometheus/":           {"ipc"},
 	"github.com/rivo/":                 {"brief", "term", "cli"},
 	"github.com/robfig/":               {"compactor"},
 	"github.com/rogpeppe/":             {},
