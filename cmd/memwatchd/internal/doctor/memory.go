@@ -159,9 +159,15 @@ func inspectSync(e *examination) (list findings) {
 			"Neither git nor a sync tool keeps a second copy of the memory.")
 	}
 	if len(tools) > 0 {
-		advice := "If several machines run a daemon on it, set compactor.host to the one that maintains it."
-		if e.config.Compactor.Host != "" {
-			advice = ""
+		advice := ""
+		switch noHost := e.config.Memory.Host == ""; {
+		case noHost && e.config.Compactor.Host == "":
+			advice = "If several machines run a daemon on it, set memory.host to a different name on each of them, and " +
+				"compactor.host to the one that maintains it."
+		case noHost:
+			advice = "If several machines run a daemon on it, set memory.host to a different name on each of them."
+		case e.config.Compactor.Host == "":
+			advice = "If several machines run a daemon on it, set compactor.host to the one that maintains it."
 		}
 		list.add(note, advice, "", "The memory seems to be synchronized by %s.", strings.Join(tools, ", "))
 	}
