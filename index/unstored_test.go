@@ -110,7 +110,8 @@ func TestNoCredentialOnDisk(t *testing.T) {
 			}
 			data, err := os.ReadFile(path)
 			files++
-			for _, secret := range []string{part, "hunter2", "4111"} {
+			// The time in root.bolt can contain any four digits.
+			for _, secret := range []string{part, "hunter2", "4111 1111", "41111111"} {
 				if bytes.Contains(bytes.ToLower(data), []byte(secret)) {
 					t.Errorf("%s: %s contains %s", when, filepath.Base(path), secret)
 				}
