@@ -27,8 +27,9 @@ func (x *Index) FilesNamed(ctx context.Context, view memory.View, key string) (p
 // read. Other files have no effect on the result. A LinkResolver is for one
 // request; it keeps the results of lookups.
 type LinkResolver struct {
-	Index *Index
-	View  memory.View
+	Index  *Index
+	View   memory.View
+	Layout *memory.Layout
 	// Load returns the part of a file that the view can read, or nil.
 	Load func(path string) *memory.Document
 	// Moved returns the present path of a file that was at path, or "". It may be
@@ -39,7 +40,8 @@ type LinkResolver struct {
 }
 
 // Resolve returns the path of the file that a link in the file from means, or "".
-// Paths precede names, and names precede aliases.
+// Paths precede names, and names precede aliases. A link means only files of the
+// same root.
 func (r *LinkResolver) Resolve(ctx context.Context, from string, l *memory.Link) (string, error) {
 	for _, path := range l.Paths {
 		if r.Load(path) != nil {
@@ -70,12 +72,20 @@ func (r *LinkResolver) Resolve(ctx context.Context, from string, l *memory.Link)
 		}
 		r.named[key] = paths
 	}
-	for _, path := range l.FindNamed(from, paths) {
-		if r.Load(path) != nil {
+	root, from := r.Layout.CutRoot(from)
+	var same []string // paths below the root
+	for _, path := range paths {
+		if other, below := r.Layout.CutRoot(path); other == root {
+			same = append(same, below)
+		}
+	}
+	for _, path := range l.FindNamed(from, same) {
+		if path = root.Path(path); r.Load(path) != nil {
 			return path, nil
 		}
 	}
-	for _, path := range memory.NearestFirst(from, paths) {
+	for _, path := range memory.NearestFirst(from, same) {
+		path = root.Path(path)
 		if d := r.Load(path); d != nil && d.Front.HasAlias(l.Name) {
 			return path, nil
 		}

@@ -69,7 +69,7 @@ func TestResolveNonInterference(t *testing.T) {
 	for range memories {
 		files := map[string]string{}
 		for range 2 + r.IntN(8) {
-			path := pick("", "a/", "b/", "a/b/", "zz/") + pick("Note", "note", "Plan", "AKA") + pick(".md", ".md", ".markdown")
+			path := pick("", "", "vault:") + pick("", "a/", "b/", "a/b/", "zz/") + pick("Note", "note", "Plan", "AKA") + pick(".md", ".md", ".markdown")
 			text := ""
 			if r.IntN(3) > 0 {
 				text = "---\nvisibility: " + pick("public_ok", "private_only") + "\naliases: [" + pick("Note", "aka", "Other", "a/Note") + "]\n---\n"
@@ -87,14 +87,17 @@ func TestResolveNonInterference(t *testing.T) {
 	}
 }
 
+// linkRoots are the folders of the tests of links.
+var linkRoots = []*memory.Root{{Name: "vault", Owner: "owner"}, {Name: "other", Owner: "owner"}}
+
 func contextView(t *testing.T, context memory.Context) memory.View {
 	t.Helper()
-	var dirs memory.Directories
+	dirs := memory.Directories{Roots: linkRoots}
 	v, err := dirs.View(memory.Scope{Subject: "owner", Context: context})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return v
+	return v.WithRoots("vault", "other")
 }
 
 // linksIn lists the targets of all links that a view can read. It checks that the
@@ -102,7 +105,7 @@ func contextView(t *testing.T, context memory.Context) memory.View {
 // is incomplete.
 func linksIn(t *testing.T, files map[string]string, view memory.View) string {
 	t.Helper()
-	s := &mapSource{text: files}
+	s := &mapSource{text: files, layout: memory.Layout{Roots: linkRoots}}
 	x := s.open(t, t.TempDir())
 	early := s.resolveAll(t, x, view)
 	s.confirmComplete(t, x)
@@ -110,7 +113,7 @@ func linksIn(t *testing.T, files map[string]string, view memory.View) string {
 	if early != all {
 		t.Errorf("while the index is incomplete (-complete +incomplete):\n%s", cmp.Diff(all, early))
 	}
-	part := &mapSource{text: map[string]string{}}
+	part := &mapSource{text: map[string]string{}, layout: s.layout}
 	for path := range files {
 		doc, err := s.Load(path)
 		if err != nil {
@@ -137,7 +140,7 @@ func (s *mapSource) resolveAll(t *testing.T, x *Index, view memory.View) string 
 		}
 		return doc.For(view)
 	}
-	r := &LinkResolver{Index: x, View: view, Load: load}
+	r := &LinkResolver{Index: x, View: view, Layout: &s.layout, Load: load}
 	var b strings.Builder
 	for _, from := range slices.Sorted(maps.Keys(s.text)) {
 		doc := load(from)

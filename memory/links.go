@@ -36,12 +36,13 @@ func (p *docParser) resolveLink(link *Link) {
 		}
 	}
 	link.Paths = make([]string, 0, 4)
+	dir, _ := path.Split(p.d.Place.below())
+	link.Name = linkName(dir, target)
 	if p.d.Place.Root != "" {
 		link.Paths = p.d.Place.inRoot(target)
 		return
 	}
 	rooted := strings.TrimLeft(target, "/")
-	dir, _ := path.Split(p.d.Place.Path)
 	add(rooted)
 	if rooted == target {
 		add(dir + target)
@@ -52,7 +53,6 @@ func (p *docParser) resolveLink(link *Link) {
 	for _, s := range link.Paths[:len(link.Paths):len(link.Paths)] {
 		p.addArchived(s, add)
 	}
-	link.Name = linkName(dir, target)
 }
 
 // addArchived adds the archive paths of the file at a path.
@@ -131,7 +131,7 @@ func (d *Document) NameKeys() []string {
 	if d.Place.Copy != "" {
 		return nil
 	}
-	name, _ := CutMarkdown(d.Place.Path)
+	name, _ := CutMarkdown(d.Place.below())
 	keys := []string{NameKey(name)}
 	for _, alias := range d.Front.Aliases() {
 		if key := NameKey(alias); key != "" && !slices.Contains(keys, key) {
@@ -156,7 +156,8 @@ func (f *Front) Aliases() (names []string) {
 }
 
 // NearestFirst sorts the paths of files with the same name as Obsidian does for a
-// link in the file from: those in its directory first, then the shortest path.
+// link in the file from: those in its directory first, then the shortest path. All
+// paths are below the same root.
 func NearestFirst(from string, paths []string) []string {
 	far := func(p string) int {
 		if path.Dir(p) == path.Dir(from) {
@@ -172,7 +173,7 @@ func NearestFirst(from string, paths []string) []string {
 // FindNamed returns those of the paths that the name of a link in the file from
 // means, best first, in the order of Obsidian: a file with exactly this path, then
 // [NearestFirst]. The name is the end of each path, without its extension and
-// without regard to case.
+// without regard to case. All paths are below the same root.
 func (l *Link) FindNamed(from string, paths []string) (found []string) {
 	exact := 0
 	for _, p := range NearestFirst(from, paths) {

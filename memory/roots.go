@@ -44,8 +44,13 @@ func ValidRoot(name string) error {
 // MemoryRoot is the name of the memory directory in lists of roots.
 const MemoryRoot = "memory"
 
-// Path returns the path of a file of the root.
-func (r *Root) Path(below string) string { return r.Name + ":" + below }
+// Path returns the path of a file of the root. Nil is the memory directory.
+func (r *Root) Path(below string) string {
+	if r == nil {
+		return below
+	}
+	return r.Name + ":" + below
+}
 
 // IsRootPath reports whether a path has the form of a path in a root.
 func IsRootPath(path string) bool {
@@ -125,6 +130,14 @@ func (r *Root) annotate(below string, e *Entry) {
 	}
 }
 
+// below returns the path below the root of the file.
+func (p Place) below() string {
+	if p.Root == "" {
+		return p.Path
+	}
+	return strings.TrimPrefix(p.Path, p.Root+":")
+}
+
 // inRoot returns the possible paths of the target of a link in a file of a root, which
 // are below the same root.
 func (p Place) inRoot(target string) (paths []string) {
@@ -132,7 +145,7 @@ func (p Place) inRoot(target string) (paths []string) {
 	rooted := strings.TrimLeft(target, "/")
 	names := []string{rooted}
 	if rooted == target {
-		names = append(names, path.Join(path.Dir(strings.TrimPrefix(p.Path, prefix)), target))
+		names = append(names, path.Join(path.Dir(p.below()), target))
 	}
 	for _, name := range names {
 		name = path.Clean(name)

@@ -95,7 +95,7 @@ func (m readOps) related(ctx context.Context, c Call, r *api.RelatedRequest) (*a
 
 // linkResolver returns the resolver of links for one request.
 func (m readOps) linkResolver(c Call) *index.LinkResolver {
-	return &index.LinkResolver{Index: m.Index, View: c.View,
+	return &index.LinkResolver{Index: m.Index, View: c.View, Layout: m.Layout,
 		Load: func(path string) *memory.Document {
 			doc, _, err := m.loadFile(c, path)
 			if err != nil {

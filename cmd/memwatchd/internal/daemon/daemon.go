@@ -192,7 +192,7 @@ func (d *daemon) acquireLocks() error {
 }
 
 // documentVersion changes when the parser reads the same bytes differently.
-const documentVersion = 4
+const documentVersion = 5
 
 // indexVersion returns the configuration and the secret rules that decide how files
 // are interpreted. An index made with another version is rebuilt.

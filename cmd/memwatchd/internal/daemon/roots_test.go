@@ -9,7 +9,9 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -252,6 +254,7 @@ func TestNothingIsWrittenToRoots(t *testing.T) {
 			t.Errorf("%s: %v", uniqueWord(i), got)
 		}
 	}
+	g.checkVaultLinks(t, c, dir, notes)
 	if got := g.searchPaths(t, c, object{"query": "harbour form", "group": "file", "limit": 100, "exclude": "Note"}); slices.Contains(got, "vault:Meta/Forms/day.md") {
 		t.Error("a template is found")
 	}
@@ -307,6 +310,47 @@ func TestNothingIsWrittenToRoots(t *testing.T) {
 	for path := range treeState(t, main) {
 		if strings.Contains(path, "vault:") {
 			t.Errorf("%s was created", path)
+		}
+	}
+}
+
+// checkVaultLinks compares the links from and to some notes of a vault of [newVault]
+// with those in its files.
+func (g *target) checkVaultLinks(t *testing.T, c *http.Client, dir string, notes int) {
+	t.Helper()
+	pathOf := func(n string) string {
+		i, _ := strconv.Atoi(n)
+		return fmt.Sprintf("vault:Area %d/Note %d.md", i%23, i)
+	}
+	to, from := map[string][]string{}, map[string][]string{}
+	for i := range notes {
+		path := pathOf(strconv.Itoa(i))
+		text, err := os.ReadFile(filepath.Join(dir, strings.TrimPrefix(path, "vault:")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`\[\[Note (\d+)\]\]`).FindAllSubmatch(text, -1) {
+			target := pathOf(string(m[1]))
+			to[path], from[target] = append(to[path], target), append(from[target], path)
+		}
+	}
+	for i := 0; i < notes; i += 10 {
+		path := pathOf(strconv.Itoa(i))
+		var a api.RelatedAnswer
+		if err := json.Unmarshal([]byte(g.mustSend(t, c, "related", mergeObjects(object{"path": path, "limit": 100}, ownerInPrivate))), &a); err != nil {
+			t.Fatal(err)
+		}
+		var gotTo, gotFrom []string
+		for _, l := range a.To {
+			gotTo = append(gotTo, l.Path)
+		}
+		for _, l := range a.From {
+			gotFrom = append(gotFrom, l.Path)
+		}
+		slices.Sort(gotFrom)
+		slices.Sort(from[path])
+		if diff := cmp.Diff([][]string{to[path], from[path]}, [][]string{gotTo, gotFrom}); diff != "" {
+			t.Errorf("links of %s (-want +got):\n%s", path, diff)
 		}
 	}
 }

@@ -185,7 +185,7 @@ func (d *daemon) countLinks(ctx context.Context, doc *memory.Document) (map[stri
 		return nil, nil // the subject is not a valid name
 	}
 	path := doc.Place.Path
-	resolver := &index.LinkResolver{Index: d.index, View: view, Load: func(path string) *memory.Document {
+	resolver := &index.LinkResolver{Index: d.index, View: view, Layout: d.pipeline.layout, Load: func(path string) *memory.Document {
 		doc, err := d.pipeline.documents.Load(path)
 		if err != nil {
 			return nil
