@@ -13,6 +13,7 @@ import (
 type Holder struct {
 	PID    int    `json:"pid"`
 	Socket string `json:"socket,omitempty"`
+	Root   string `json:"root,omitempty"` // the memory directory
 }
 
 // A LockedError reports that another process holds the lock. Holder comes from
@@ -75,7 +76,7 @@ func AcquireLock(path string, who Holder) (*Lock, error) {
 // certain that it is free, and acquiring it would lock out a process that needs
 // it at that moment.
 func ReadHolder(path string) (Holder, bool) {
-	text, err := readHead(path, 4096)
+	text, err := readHead(path, 1<<14)
 	var who Holder
 	if err != nil || json.Unmarshal(bytes.TrimRight(text, "\x00"), &who) != nil || who.PID <= 0 {
 		return Holder{}, false

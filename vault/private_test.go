@@ -100,7 +100,7 @@ func TestLock(t *testing.T) {
 	}
 	_, err = AcquireLock(path, Holder{PID: 1})
 	var locked *LockedError
-	if !errors.As(err, &locked) || locked.Holder != (Holder{cmd.Process.Pid, "/run/x.sock"}) {
+	if !errors.As(err, &locked) || locked.Holder != (Holder{PID: cmd.Process.Pid, Socket: "/run/x.sock"}) {
 		t.Fatalf("taking a lock that is held: %v", err)
 	}
 	want := fmt.Sprintf("lock %s: held by process %d, which answers at /run/x.sock", path, cmd.Process.Pid)

@@ -56,6 +56,9 @@ func NewRestart(g *cli.Globals) *cobra.Command {
 			if err := stop(cmd.Context(), g, c, dc); err != nil && !errors.Is(err, client.ErrNoDaemon) {
 				return err
 			}
+			if !c.NamesDir {
+				g.Config.Dir = c.Memory.Dir // a flag of the stopped daemon may have named it
+			}
 			return Start(cmd.Context(), g, c)
 		},
 	}, cli.MemoryFlags)

@@ -121,8 +121,10 @@ func (f *rejectedFlag) Type() string { return f.kind }
 
 // Connect returns the configuration and a client of the daemon with the scope
 // of the flags. An empty subject is an anonymous caller; without a subject the
-// caller is the owner. Connect sends no request. An invalid configuration is a
-// [UsageError], unless --socket is given.
+// caller is the owner. Connect sends no request. If neither the configuration nor a
+// flag names the memory directory, the configuration has that of the daemon on the
+// socket, if known. An invalid configuration is a [UsageError], unless --socket is
+// given.
 func (g *Globals) Connect(cmd *cobra.Command) (*config.Config, *client.Client, error) {
 	c, err := config.Load(g.Config, os.Environ())
 	if err != nil {
@@ -135,6 +137,12 @@ func (g *Globals) Connect(cmd *cobra.Command) (*config.Config, *client.Client, e
 		Starter: g.Config.Command("serve"), Program: api.NewProgram("cli", terminalSession())}
 	if g.Config.Dir != "" || c.NamesDir && g.Socket == "" {
 		client.Root = config.RealPath(c.Memory.Dir)
+	}
+	g.knowsRoot = client.Root != ""
+	if !g.knowsRoot {
+		if root := config.ServedRoot(client.Socket); root != "" {
+			c.Memory.Dir, g.knowsRoot = root, true
+		}
 	}
 	if cmd.Flags().Changed("subject") {
 		client.Scope.Subject = &g.Subject

@@ -250,6 +250,8 @@ type Globals struct {
 	oneline bool // flag of journal only
 	output  output
 
+	knowsRoot bool // the configuration of Connect names the root that the daemon serves
+
 	Stdout, Stderr io.Writer
 
 	// Args is the command line; if it is nil, there are all commands.

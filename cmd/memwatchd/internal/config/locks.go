@@ -36,16 +36,38 @@ func DaemonSocket(root string) string {
 // RegisteredSockets returns the sockets of the daemons that hold or held the lock of a
 // root, sorted by the names of the locks.
 func RegisteredSockets() (sockets []string) {
+	eachHolder(func(h vault.Holder, _ bool) {
+		if h.Socket != "" && !slices.Contains(sockets, h.Socket) {
+			sockets = append(sockets, h.Socket)
+		}
+	})
+	return sockets
+}
+
+// ServedRoot returns the root that the daemon on a socket serves, or "" if no such
+// daemon is known on this machine.
+func ServedRoot(socket string) (root string) {
+	if abs, err := filepath.Abs(socket); err == nil {
+		socket = abs
+	}
+	eachHolder(func(h vault.Holder, running bool) {
+		if running && h.Socket == socket {
+			root = h.Root
+		}
+	})
+	return root
+}
+
+// eachHolder calls f for the holder of each lock of a root, sorted by the names of the
+// locks, and reports whether a process with its ID runs.
+func eachHolder(f func(h vault.Holder, running bool)) {
 	locks, err := filepath.Glob(filepath.Join(RootLocks(), "*.lock"))
 	if err != nil {
-		return nil // the path contains characters of a pattern
+		return // the path contains characters of a pattern
 	}
 	for _, lock := range locks {
-		if holder, _ := vault.ReadHolder(lock); holder.Socket != "" && !slices.Contains(sockets, holder.Socket) {
-			sockets = append(sockets, holder.Socket)
-		}
+		f(vault.ReadHolder(lock))
 	}
-	return sockets
 }
 
 // RealPath returns path without symbolic links, or path itself if the file is

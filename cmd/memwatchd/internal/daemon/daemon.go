@@ -173,7 +173,7 @@ func (d *daemon) acquireLocks() error {
 	if err := vault.PrivateDir(config.RootLocks()); err != nil {
 		return err
 	}
-	holder := vault.Holder{PID: os.Getpid(), Socket: d.config.Socket()}
+	holder := vault.Holder{PID: os.Getpid(), Socket: d.config.Socket(), Root: root}
 	for _, l := range []struct{ path, what string }{
 		{config.RootLock(root), "runs on " + root},
 		{filepath.Join(d.config.State.Dir, "lock"), "uses the same name or directory: " + d.config.State.Dir},
