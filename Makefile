@@ -102,10 +102,11 @@ soak:
 
 # Many saves, each followed by a query or a tick that depends on it, while the
 # daemon is reloaded, paused and short of CPU. Takes an hour or more. Then 20,000
-# requests whose answers must not depend on hidden files.
+# requests whose answers must not depend on hidden files, and 1,000 merges.
 stress:
 	STRESS=1 $(GO) test ./cmd/memwatchd/internal/e2e -count=1 -v -run '^(TestStressSync|TestTickRaces|TestSavedIsChanged)$$' -timeout 0
 	$(GO) test ./ops -count=1 -v -run '^TestHiddenFiles$$' -parallel 16 -timeout 0 -hidden-requests 20000
+	STRESS=1 $(GO) test ./vault -count=1 -v -run '^TestMergesLoseNothing$$'
 
 # Run the conformance suite of the Model Context Protocol, which npx downloads.
 conformance:

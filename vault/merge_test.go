@@ -1,11 +1,21 @@
 package vault
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
 const copyPath = "memory/2026-02-05.sync-conflict-20260205-120000-ABCDEFG.md"
@@ -101,4 +111,159 @@ func TestMergeChangedFile(t *testing.T) {
 		}
 		wantFiles(t, w, want)
 	}
+}
+
+// TestMergesLoseNothing merges random versions of a file, some with a common version
+// in the journal. After each merge, every line of every version must be in the
+// file, in a copy or in the journal, and an undo must restore all files.
+func TestMergesLoseNothing(t *testing.T) {
+	t.Parallel()
+	rounds := 100
+	if os.Getenv("STRESS") != "" {
+		rounds = 1000
+	}
+	r := rand.New(rand.NewPCG(1, 2))
+	w := newWriter(t, nil)
+	w.fault = func(call string, do func() error) error {
+		if strings.HasPrefix(call, "sync") {
+			return nil // a thousand rounds in a short time
+		}
+		return do()
+	}
+	m, u := &Merger{Writer: w, Layout: &memory.Layout{}}, &Undoer{Writer: w}
+	outcomes := map[string]int{}
+	for n := range rounds {
+		path := fmt.Sprintf("memory/2026-02-05.n%d.md", n)
+		base := randomVersion(r)
+		if r.IntN(3) > 0 {
+			_, err := w.Write(t.Context(), Change{Path: path, Cause: "note", Requested: true,
+				Edit: func(*File) ([]byte, error) { return []byte(strings.Join(base, "")), nil }})
+			must(t, err)
+		}
+		writeFile(t, w.Vault, path, strings.Join(editVersion(r, base), ""))
+		var copies []string
+		for i := range 1 + r.IntN(2) {
+			copies = append(copies, fmt.Sprintf("memory/2026-02-05.n%d.sync-conflict-20260205-12000%d-ABCDEFG.md", n, i))
+			writeFile(t, w.Vault, copies[i], strings.Join(editVersion(r, base), ""))
+		}
+		for _, copied := range copies {
+			before := w.readTestTree(t)
+			plan, err := m.Plan(copied)
+			must(t, err)
+			requested, last := r.IntN(4) > 0, w.lastChange()
+			keep := []*memory.Keep{nil, new(memory.KeepOurs), new(memory.KeepTheirs), new(memory.KeepBoth)}[r.IntN(4)]
+			if !requested {
+				keep = nil
+			}
+			written, err := m.Apply(t.Context(), plan, keep, requested)
+			after := w.readTestTree(t)
+			known := linesOf(after)
+			for _, record := range w.Journal.List(time.Time{}, "", 0) {
+				if record.ID == last {
+					break
+				}
+				whole, err := w.Journal.Get(record.ID)
+				must(t, err)
+				for _, h := range whole.Hunks {
+					addLines(known, h.Old)
+				}
+			}
+			for line := range linesOf(before) {
+				if !known[line] {
+					t.Errorf("round %d: %q is lost\nbefore: %q\nafter: %q", n, line, before, after)
+				}
+			}
+			_, left := after[copied]
+			outcomes[fmt.Sprintf("requested %t, merged %t", requested, !left)]++
+			if left && cmp.Equal(before, after) {
+				continue // the copy stays for a person
+			}
+			must(t, err)
+			if left || r.IntN(2) == 0 {
+				continue
+			}
+			list, err := u.Undo(t.Context(), written.ID, false)
+			must(t, err)
+			for _, one := range list {
+				must(t, one.Err)
+			}
+			wantFiles(t, w, before)
+			outcomes["undone"]++
+		}
+		if t.Failed() {
+			break
+		}
+		for path := range w.readTestTree(t) {
+			must(t, os.Remove(filepath.Join(w.Vault.Dir, path)))
+		}
+	}
+	t.Log(outcomes)
+}
+
+// lastChange returns the ID of the newest change in the journal, or "".
+func (w *Writer) lastChange() string {
+	for _, r := range w.Journal.List(time.Time{}, "", 1) {
+		return r.ID
+	}
+	return ""
+}
+
+func linesOf(files map[string]string) map[string]bool {
+	lines := map[string]bool{}
+	for _, text := range files {
+		addLines(lines, []byte(text))
+	}
+	return lines
+}
+
+// addLines adds the lines of a text, without their ends.
+func addLines(lines map[string]bool, text []byte) {
+	for _, line := range journal.SplitLines(text) {
+		lines[string(bytes.TrimRight(line, "\r\n"))] = true
+	}
+}
+
+// randomLine returns a line of a memory file.
+func randomLine(r *rand.Rand) string {
+	words := []string{"kestrel", "lantern", "orchid", "granite", "saddle"}
+	text := words[r.IntN(len(words))] + " " + words[r.IntN(len(words))]
+	return []string{
+		"- " + text + "\n", "- [ ] " + text + "\n", "- [x] " + text + "\n", "  - [ ] " + text + "\n", text + "\n", "\n", "## " + text + "\n",
+		"- " + text + " <!-- id=k" + fmt.Sprint(r.IntN(3)) + " -->\n", "- " + text + "\r\n", "```\n", "- " + text + " <!-- visibility=public_ok -->\n",
+		"## 2:0" + fmt.Sprint(r.IntN(9)) + " PM\n", "<!-- " + text + "\n",
+	}[r.IntN(13)]
+}
+
+// randomVersion returns the lines of a file.
+func randomVersion(r *rand.Rand) (lines []string) {
+	if r.IntN(4) == 0 {
+		lines = []string{"---\n", "visibility: " + []string{"public_ok", "private_only"}[r.IntN(2)] + "\n", "---\n"}
+	}
+	for range r.IntN(12) {
+		lines = append(lines, randomLine(r))
+	}
+	return lines
+}
+
+// editVersion returns the lines of a file after a few edits by another program.
+func editVersion(r *rand.Rand, lines []string) []string {
+	lines = slices.Clone(lines)
+	for range r.IntN(4) {
+		i := r.IntN(len(lines) + 1)
+		switch r.IntN(20) % 6 {
+		case 5:
+			lines = append(lines, "- \xff\n")
+		case 0, 1:
+			lines = append(lines, randomLine(r))
+		case 2:
+			lines = slices.Insert(lines, i, randomLine(r))
+		case 3:
+			lines = slices.Delete(lines, i, min(i+1, len(lines)))
+		case 4:
+			if i < len(lines) {
+				lines[i] = strings.Replace(lines[i], "[ ]", "[x]", 1)
+			}
+		}
+	}
+	return lines
 }
