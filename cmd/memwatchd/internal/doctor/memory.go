@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -171,6 +172,15 @@ func inspectSync(e *examination) (list findings) {
 		}
 		list.add(note, advice, "", "The memory seems to be synchronized by %s.", strings.Join(tools, ", "))
 	}
+	dir := e.config.Memory.Dir
+	if git != "" && !ignoreTempFiles(filepath.Join(dir, ".gitignore"), filepath.Join(repository, ".gitignore"),
+		filepath.Join(git, "info", "exclude")) {
+		list.add(note, "Add the line .memwatchd-* to .gitignore.", "", "git commits temporary files of the daemon.")
+	}
+	if slices.Contains(tools, syncthing) && !ignoreTempFiles(filepath.Join(dir, ".stignore")) {
+		list.add(note, "Add the line (?d).memwatchd-* to .stignore.", "",
+			"Syncthing copies temporary files of the daemon.")
+	}
 	if c := e.survey.conflicts; c.n > 0 {
 		list.add(warning, "Merge each conflict copy into its file.", e.flags.Command("conflicts merge"),
 			"A sync tool left conflict copies: %s.", c)
@@ -330,7 +340,7 @@ var syncTools = []struct {
 	files []string
 	parts []string
 }{
-	{"Syncthing", []string{".stfolder", ".stignore", ".stversions"}, nil},
+	{syncthing, []string{".stfolder", ".stignore", ".stversions"}, nil},
 	{"Dropbox", []string{".dropbox", ".dropbox.cache"}, []string{"/Dropbox"}},
 	{"Nextcloud", []string{".nextcloudsync.log", ".owncloudsync.log", ".sync_*.db"},
 		[]string{"/Nextcloud/", "/ownCloud/"}},
@@ -339,6 +349,17 @@ var syncTools = []struct {
 	{"Google Drive", nil, []string{"/Google Drive/", "/GoogleDrive"}},
 	{"another cloud storage", nil, []string{"/CloudStorage/", "/pCloud", "/Nutstore"}},
 	{"another tool", []string{".sync", ".SeafileCollection", ".unison"}, nil},
+}
+
+const syncthing = "Syncthing"
+
+// ignoreTempFiles reports whether one of the files seems to have a pattern for the
+// temporary files of the daemon.
+func ignoreTempFiles(files ...string) bool {
+	return slices.ContainsFunc(files, func(file string) bool {
+		text, err := os.ReadFile(file)
+		return err == nil && bytes.Contains(text, []byte(".memwatchd-"))
+	})
 }
 
 // findSyncTools returns the names of the tools that seem to copy dir, which contains the

@@ -3,14 +3,12 @@ package e2e
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -68,16 +66,16 @@ func runSyncthing(t *testing.T, hosts bool) {
 		for _, m := range machines {
 			n := 0
 			for end := time.Now().Add(time.Minute); n != want && time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
-				n = m.count(word)
+				n = m.live.count(word)
 			}
 			if name := m.replaced.Load(); n < want && name != nil {
 				t.Skipf("%d of %d entries with %s are found: Syncthing replaced %s by another conflict copy of the same second",
 					n, want, word, *name)
 			}
 			if n != want {
-				t.Fatalf("%d entries with %s are found, not %d; files: %q", n, word, want, m.files())
+				t.Fatalf("%d entries with %s are found, not %d; files: %q", n, word, want, m.live.contents())
 			}
-			copies = max(copies, len(m.copies()))
+			copies = max(copies, len(m.live.copies()))
 		}
 		t.Logf("%s: %d of %d found on both, %d conflict copies", word, want, want, copies)
 		if hosts && copies > 0 {
@@ -88,7 +86,7 @@ func runSyncthing(t *testing.T, hosts bool) {
 	for n := range 10 {
 		note(machines[n%2], "turnabout", n)
 		for _, m := range machines {
-			m.live.until("the note is copied", func() bool { return m.count("turnabout") == n+1 })
+			m.live.until("the note is copied", func() bool { return m.live.count("turnabout") == n+1 })
 		}
 	}
 	found("turnabout", 10)
@@ -127,7 +125,7 @@ func runSyncthing(t *testing.T, hosts bool) {
 
 	same := func() bool {
 		a.live.must("conflicts_merge", owner.with(fields{"keep": "both"}), new(api.ConflictsAnswer))
-		return len(a.copies())+len(b.copies()) == 0 && maps.Equal(a.files(), b.files())
+		return len(a.live.copies())+len(b.live.copies()) == 0 && maps.Equal(a.live.contents(), b.live.contents())
 	}
 	a.live.within(3*time.Minute, "both machines have the same files, without conflict copies", func() bool {
 		time.Sleep(time.Second)
@@ -249,34 +247,4 @@ func (m *syncMachine) stopSync() {
 	m.cmd.Process.Signal(os.Interrupt)
 	m.cmd.Wait()
 	m.cmd = nil
-}
-
-// count returns the number of entries with a word.
-func (m *syncMachine) count(word string) int {
-	m.live.t.Helper()
-	var a api.SearchAnswer
-	m.live.must("search", owner.with(fields{"query": word, "typos": "keep", "limit": 1}), &a)
-	return a.Total
-}
-
-// files returns the content of each Markdown file.
-func (m *syncMachine) files() map[string]string {
-	files := map[string]string{}
-	filepath.WalkDir(m.live.root, func(path string, d fs.DirEntry, err error) error {
-		if err == nil && filepath.Ext(path) == ".md" && !strings.Contains(path, "/.") {
-			text, _ := os.ReadFile(path)
-			rel, _ := filepath.Rel(m.live.root, path)
-			files[rel] = string(text)
-		}
-		return nil
-	})
-	return files
-}
-
-// copies returns the conflict copies.
-func (m *syncMachine) copies() []string {
-	return slices.DeleteFunc(slices.Collect(maps.Keys(m.files())), func(path string) bool {
-		_, copied := memory.CopyOf(path)
-		return !copied
-	})
 }
