@@ -1,10 +1,12 @@
 package config
 
 import (
+	"crypto/x509"
 	"fmt"
 	"io"
 	"net/netip"
 	"net/url"
+	"os"
 	"strings"
 )
 
@@ -60,6 +62,23 @@ func IsLoopback(host string) bool {
 		return ip.Unmap().IsLoopback()
 	}
 	return host == "localhost" || strings.HasSuffix(host, ".localhost")
+}
+
+// ReadCertificates returns the certificates of a file in PEM form; nil, for those of the
+// system, if path is empty.
+func ReadCertificates(path string) (*x509.CertPool, error) {
+	if path == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("%s: no certificate in PEM form", path)
+	}
+	return roots, nil
 }
 
 // maxKeyBytes bounds the size of a key file, in bytes. Keys are shorter.

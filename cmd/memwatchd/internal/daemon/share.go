@@ -3,7 +3,6 @@ package daemon
 import (
 	"context"
 	"crypto/rand"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -71,15 +70,8 @@ func (d *daemon) openShare() (*sharing, error) {
 			return nil, fmt.Errorf("share.weaviate.key_file: %w", err)
 		}
 	}
-	if c.Weaviate.CAFile != "" {
-		text, err := os.ReadFile(c.Weaviate.CAFile)
-		s.client.Roots = x509.NewCertPool()
-		if err == nil && !s.client.Roots.AppendCertsFromPEM(text) {
-			err = errors.New("no certificate in PEM form")
-		}
-		if err != nil {
-			return nil, fmt.Errorf("share.weaviate.ca_file: %w", err)
-		}
+	if s.client.Roots, err = config.ReadCertificates(c.Weaviate.CAFile); err != nil {
+		return nil, fmt.Errorf("share.weaviate.ca_file: %w", err)
 	}
 	breaker := new(share.Breaker)
 	s.Publisher = &share.Publisher{

@@ -104,6 +104,7 @@ var inspections = []inspection{
 	{machineGroup, "open files", false, inspectOpenFiles},
 	{machineGroup, "disk", true, inspectDisk},
 	{machineGroup, "clock", false, inspectClock},
+	{machineGroup, "store", true, inspectStore},
 	{installGroup, "program", false, inspectProgram},
 	{installGroup, "service", true, inspectService},
 	{installGroup, "agents", false, inspectAgents},

@@ -7,8 +7,12 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -294,6 +298,46 @@ func TestStatus(t *testing.T) {
 			compareFindings(t, statusFindings(s, typed), c.want)
 		})
 	}
+}
+
+// TestStore examines shared stores on the loopback interface and on all interfaces.
+func TestStore(t *testing.T) {
+	var date time.Time // zero for the present
+	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if !date.IsZero() {
+			w.Header().Set("Date", date.UTC().Format(http.TimeFormat))
+		}
+	})
+	server := httptest.NewServer(handler)
+	defer server.Close()
+	inspect := func(url string, bytes int64) findings {
+		e := &examination{config: config.Default(), status: &api.Status{Share: &api.ShareStatus{Bytes: bytes, Spooled: 7}}}
+		e.config.Share.Weaviate.URL = url
+		return inspectStore(e)
+	}
+	compareFindings(t, inspect("", 0), nil)
+	compareFindings(t, inspect(server.URL, 1<<20), []string{"ok|" + strings.TrimPrefix(server.URL, "http://") + " answers"})
+	date = time.Now().Add(-time.Hour)
+	compareFindings(t, inspect(server.URL, 200<<20), []string{"warning|differs by |Synchronize", "warning|7 changes wait|200.0 MiB|256.0 MiB"})
+	date = time.Now().Add(time.Hour)
+	compareFindings(t, inspect(server.URL, 0), []string{"warning|differs by |Synchronize"})
+	date = time.Time{}
+	server.Close()
+	compareFindings(t, inspect(server.URL, 0), []string{"warning|does not answer|other machines"})
+
+	open, err := net.Listen("tcp", ":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := &httptest.Server{Listener: open, Config: &http.Server{Handler: handler}}
+	all.Start()
+	defer all.Close()
+	_, port, _ := net.SplitHostPort(open.Addr().String())
+	want := []string{"warning|on port " + port + ".|firewall"}
+	if runtime.GOOS != "linux" {
+		want = []string{"ok|"}
+	}
+	compareFindings(t, inspect("http://127.0.0.1:"+port, 0), want)
 }
 
 // TestCheck compares counts and places. No message may be shown, since a message may
