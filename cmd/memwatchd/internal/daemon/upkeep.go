@@ -185,13 +185,14 @@ func (d *daemon) countLinks(ctx context.Context, doc *memory.Document) (map[stri
 		return nil, nil // the subject is not a valid name
 	}
 	path := doc.Place.Path
-	resolver := &index.LinkResolver{Index: d.index, View: view, Layout: d.pipeline.layout, Load: func(path string) *memory.Document {
+	load := func(path string) *memory.Document {
 		doc, err := d.pipeline.documents.Load(path)
 		if err != nil {
 			return nil
 		}
 		return doc.For(view)
-	}}
+	}
+	resolver := &index.LinkResolver{Index: d.index, View: view, Layout: d.pipeline.layout, Load: load}
 	refs, err := d.index.LinksTo(ctx, view, path, doc.NameKeys())
 	if err != nil {
 		return nil, err
