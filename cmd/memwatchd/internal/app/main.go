@@ -6,7 +6,9 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -22,6 +24,7 @@ import (
 // Main runs the program with the arguments of the process and exits with its
 // status.
 func Main() {
+	delayCollection()
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -31,6 +34,22 @@ func Main() {
 		cancel(cli.ErrSignal{Signal: s.(syscall.Signal)})
 	}()
 	os.Exit(Run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// delayCollection delays the first garbage collection, which would begin when the
+// packages are initialized, because most commands end before they need one. After a
+// second, garbage is collected as usual, unless the daemon has set its own limit.
+func delayCollection() {
+	if os.Getenv("GOGC") != "" {
+		return
+	}
+	const delayed = 401 // no limit of the daemon
+	usual := debug.SetGCPercent(delayed)
+	time.AfterFunc(time.Second, func() {
+		if now := debug.SetGCPercent(usual); now != delayed {
+			debug.SetGCPercent(now)
+		}
+	})
 }
 
 // Run runs the program with args and returns its exit status.
