@@ -437,6 +437,7 @@ func newInvocation(cmd *cobra.Command, op *api.Operation, req *api.Request, g *G
 	out.page, out.output, out.verbose, out.oneline = pageOf(op, req), g.output, g.verbose, g.oneline
 	if g.OpenRoot != nil {
 		out.memory, out.sameMemory = g.OpenRoot(c), g.knowsRoot
+		out.remote = g.Config.Name != "" && !g.knowsRoot
 		if err := setPaths(op, req, out.memory); err != nil {
 			return nil, err
 		}

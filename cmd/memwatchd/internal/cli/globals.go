@@ -138,12 +138,12 @@ func (g *Globals) Connect(cmd *cobra.Command) (*config.Config, *client.Client, e
 	if g.Config.Dir != "" || c.NamesDir && g.Socket == "" {
 		client.Root = config.RealPath(c.Memory.Dir)
 	}
-	g.knowsRoot = client.Root != ""
-	if !g.knowsRoot {
-		if root := config.ServedRoot(client.Socket); root != "" {
-			c.Memory.Dir, g.knowsRoot = root, true
-		}
+	root := client.Root
+	if root == "" {
+		root = config.ServedRoot(client.Socket)
+		c.Memory.Dir = cmp.Or(root, c.Memory.Dir)
 	}
+	g.knowsRoot = root != ""
 	if cmd.Flags().Changed("subject") {
 		client.Scope.Subject = &g.Subject
 	}

@@ -40,6 +40,10 @@ func newOpen(g *Globals) *cobra.Command {
 					return UsageError{Err: fmt.Errorf("open: --%s has no effect on a path: omit it, or name an entry by path#id", flag)}
 				}
 			}
+			if g.Config.Name != "" && !g.knowsRoot {
+				return UsageError{Err: fmt.Errorf("open: the directory of %s is unknown on this machine: run `%s` to read a file",
+					g.Config.Name, g.Config.Command("get PATH"))}
+			}
 			root := g.OpenRoot(c)
 			path, line := resolvePlace(root, args[0])
 			if strings.Contains(path, "#") {

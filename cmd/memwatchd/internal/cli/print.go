@@ -34,6 +34,7 @@ type Printer struct {
 	color      bool
 	width      int            // of the terminal, in columns; 0 for other outputs
 	memory     *Root          // finds files from the working directory; may be nil
+	remote     bool           // a named daemon answers whose directory is unknown on this machine
 	sameMemory bool           // the daemon is sure to serve the directory of memory
 	location   *time.Location // time zone of its dates
 	now        time.Time

@@ -44,6 +44,9 @@ func (p *Printer) locate(path string) string {
 	// --socket may reach the daemon of another memory, and the name of another
 	// machine and a colon precede a path there.
 	top, _, _ := strings.Cut(path, "/")
+	if p.remote {
+		return path
+	}
 	if exists, _ := p.memory.Has(path); !exists && (!p.sameMemory || strings.Contains(top, ":")) {
 		return path
 	}

@@ -46,16 +46,21 @@ func RegisteredSockets() (sockets []string) {
 
 // ServedRoot returns the root that the daemon on a socket serves, or "" if no such
 // daemon is known on this machine.
-func ServedRoot(socket string) (root string) {
-	if abs, err := filepath.Abs(socket); err == nil {
-		socket = abs
+func ServedRoot(socket string) string {
+	socket, err := filepath.Abs(socket)
+	if err != nil {
+		return ""
 	}
+	var roots []string
 	eachHolder(func(h vault.Holder, running bool) {
 		if running && h.Socket == socket {
-			root = h.Root
+			roots = append(roots, h.Root)
 		}
 	})
-	return root
+	if len(roots) != 1 { // the process ID of a killed daemon may be in use again
+		return ""
+	}
+	return roots[0]
 }
 
 // eachHolder calls f for the holder of each lock of a root, sorted by the names of the

@@ -89,7 +89,8 @@ func openPorts(port int) (open []string) {
 		}
 	}
 	for _, socket := range sockets[process] {
-		if n := ports[socket]; n != "" && !slices.Contains(open, n) {
+		n := ports[socket]
+		if n != "" && !slices.Contains(open, n) {
 			open = append(open, n)
 		}
 	}

@@ -160,8 +160,8 @@ func inspectSync(e *examination) (list findings) {
 			"Neither git nor a sync tool keeps a second copy of the memory.")
 	}
 	if len(tools) > 0 {
-		advice := ""
-		switch noHost := e.config.Memory.Host == ""; {
+		advice, noHost := "", e.config.Memory.Host == ""
+		switch {
 		case noHost && e.config.Compactor.Host == "":
 			advice = "If several machines run a daemon on it, set memory.host to a different name on each of them, and " +
 				"compactor.host to the one that maintains it."
@@ -175,11 +175,11 @@ func inspectSync(e *examination) (list findings) {
 	dir := e.config.Memory.Dir
 	if git != "" && !ignoreTempFiles(filepath.Join(dir, ".gitignore"), filepath.Join(repository, ".gitignore"),
 		filepath.Join(git, "info", "exclude")) {
-		list.add(note, "Add the line .memwatchd-* to .gitignore.", "", "git commits temporary files of the daemon.")
+		list.add(note, "Add the line .memwatchd-* to .gitignore.", "", "git does not ignore the temporary files of the daemon.")
 	}
 	if slices.Contains(tools, syncthing) && !ignoreTempFiles(filepath.Join(dir, ".stignore")) {
 		list.add(note, "Add the line (?d).memwatchd-* to .stignore.", "",
-			"Syncthing copies temporary files of the daemon.")
+			"Syncthing does not ignore the temporary files of the daemon.")
 	}
 	if c := e.survey.conflicts; c.n > 0 {
 		list.add(warning, "Merge each conflict copy into its file.", e.flags.Command("conflicts merge"),

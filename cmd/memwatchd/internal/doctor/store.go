@@ -40,7 +40,8 @@ func inspectStore(e *examination) (list findings) {
 		list = append(list, storeClockFindings(theirs, began, time.Now())...)
 	}
 	if port, err := strconv.Atoi(u.Port()); err == nil && config.IsLoopback(u.Hostname()) {
-		if ports := openPorts(port); len(ports) > 0 {
+		ports := openPorts(port)
+		if len(ports) > 0 {
 			list.add(warning, "Some of its ports need no key. Block them with a firewall: see docs/weaviate-server.md.", "",
 				"The shared store listens on all interfaces, on port %s.", strings.Join(ports, ", "))
 		}

@@ -50,7 +50,7 @@ func TestSSH(t *testing.T) {
 		filepath.Join(dir, "sshd_config"): fmt.Sprintf("Port %d\nListenAddress 127.0.0.1\nHostKey %s/host\nAuthorizedKeysFile %[2]s/user.pub\nStrictModes no\n"+
 			"PidFile none\nPasswordAuthentication no\nPermitRootLogin yes\nSetEnv %[3]s\n", port, dir, strings.Join(environment, " ")),
 		filepath.Join(dir, "ssh_config"): fmt.Sprintf("Host box\nHostName 127.0.0.1\nPort %d\nIdentityFile %s/user\nUserKnownHostsFile %[2]s/known\n"+
-			"StrictHostKeyChecking accept-new\nBatchMode yes\nLogLevel ERROR\n", port, dir),
+			"StrictHostKeyChecking accept-new\nBatchMode yes\nIdentitiesOnly yes\nLogLevel ERROR\n", port, dir),
 	} {
 		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o700), os.WriteFile(name, []byte(text), 0o600)); err != nil {
 			t.Fatal(err)
@@ -74,6 +74,9 @@ func TestSSH(t *testing.T) {
 		cmd.Stderr = &l.log
 		return cmd
 	}
+	if out, err := ssh("box", "true").Output(); err != nil {
+		t.Skipf("sshd does not admit this account, which may be locked: %v %s", err, out)
+	}
 
 	session := connect(t, &sdk.CommandTransport{Command: ssh("box", "memwatchd", "mcp")})
 	result, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "memory_search", Arguments: fields{"query": "zebra"}})
@@ -81,8 +84,12 @@ func TestSSH(t *testing.T) {
 		t.Errorf("over ssh: %+v, %v", result, err)
 	}
 
-	// The machine of the user has no memory of its own.
+	// The machine of the user has a memory of its own, with a file of the same name.
 	run := t.TempDir()
+	own := filepath.Join(run, ".morph/memory/notes/a.md")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(own), 0o700), os.WriteFile(own, []byte("- another\n"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
 	socket := filepath.Join(run, "memwatchd", "box.sock")
 	if err := os.Mkdir(filepath.Dir(socket), 0o700); err != nil {
 		t.Fatal(err)
@@ -92,18 +99,25 @@ func TestSSH(t *testing.T) {
 		_, err := os.Stat(socket)
 		return err == nil
 	})
-	command := func(args ...string) string {
-		t.Helper()
+	runCommand := func(args ...string) (string, error) {
 		cmd := exec.Command("memwatchd", append([]string{"--name", "box"}, args...)...)
 		cmd.Env = []string{"HOME=" + run, "XDG_RUNTIME_DIR=" + run, "PATH=" + os.Getenv("PATH")}
 		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+	command := func(args ...string) string {
+		t.Helper()
+		out, err := runCommand(args...)
 		if err != nil {
 			t.Errorf("%q: %v: %s", args, err, out)
 		}
-		return string(out)
+		return out
 	}
 	if got := command("search", "zebra"); got != "notes/a.md:1: - a zebra lives here\n" {
 		t.Errorf("over a forwarded socket: %q", got)
+	}
+	if out, err := runCommand("open", "notes/a.md"); err == nil || !strings.Contains(out, "the directory of box is unknown on this machine") {
+		t.Errorf("open: %q", out)
 	}
 	command("note", "a quagga from afar")
 	if got := command("search", "quagga"); !strings.Contains(got, "a quagga from afar") {
