@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -110,8 +111,8 @@ func TestNoCredentialOnDisk(t *testing.T) {
 			}
 			data, err := os.ReadFile(path)
 			files++
-			// The time in root.bolt can contain any four digits.
-			for _, secret := range []string{part, "hunter2", "4111 1111", "41111111"} {
+			data = nanoseconds.ReplaceAll(data, nil) // of a time in root.bolt; they can be any digits
+			for _, secret := range []string{part, "hunter2", "4111"} {
 				if bytes.Contains(bytes.ToLower(data), []byte(secret)) {
 					t.Errorf("%s: %s contains %s", when, filepath.Base(path), secret)
 				}
@@ -123,6 +124,8 @@ func TestNoCredentialOnDisk(t *testing.T) {
 		}
 	}
 }
+
+var nanoseconds = regexp.MustCompile(`T\d\d:\d\d:\d\d\.\d+`)
 
 // findTerm returns a term in the dictionaries of the store that contains part, or
 // "" if there is none.

@@ -250,7 +250,7 @@ func editVersion(r *rand.Rand, lines []string) []string {
 	lines = slices.Clone(lines)
 	for range r.IntN(4) {
 		i := r.IntN(len(lines) + 1)
-		switch r.IntN(20) % 6 {
+		switch r.IntN(6) {
 		case 5:
 			lines = append(lines, "- \xff\n")
 		case 0, 1:

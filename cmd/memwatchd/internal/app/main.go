@@ -43,10 +43,11 @@ func delayCollection() {
 	if os.Getenv("GOGC") != "" {
 		return
 	}
-	const delayed = 401 // no limit of the daemon
+	const delayed = 401 // a value that the daemon does not use
 	usual := debug.SetGCPercent(delayed)
 	time.AfterFunc(time.Second, func() {
-		if now := debug.SetGCPercent(usual); now != delayed {
+		now := debug.SetGCPercent(usual)
+		if now != delayed {
 			debug.SetGCPercent(now)
 		}
 	})
