@@ -135,7 +135,7 @@ func (m *Memory) day(days int) string {
 func (m *Memory) syncIndex(ctx context.Context, c *Call) error {
 	wait, cancel := context.WithTimeout(ctx, m.SyncTimeout)
 	defer cancel()
-	c.synced = m.Indexer.Sync(wait) == nil
+	c.waits, c.synced = true, m.Indexer.Sync(wait) == nil
 	return m.renewView(c)
 }
 

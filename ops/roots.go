@@ -80,16 +80,16 @@ func (m *Memory) isInRoots(c Call, q *index.Query) bool {
 
 // syncRoots waits for the named folders of the caller, as syncIndex does for the memory
 // directory: together up to SyncTimeout. Only calls whose answers include folders wait
-// for them.
+// for them, even if the memory directory cannot be read.
 func (m *Memory) syncRoots(ctx context.Context, c *Call, names []string) {
 	own := c.View.Roots()
 	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !slices.Contains(own, name) })
-	if !c.synced || len(names) == 0 {
+	if !c.waits || len(names) == 0 {
 		return
 	}
 	wait, cancel := context.WithDeadline(ctx, c.start.Add(m.SyncTimeout))
 	defer cancel()
-	c.synced = m.Indexer.SyncRoots(wait, names) == nil
+	c.synced = m.Indexer.SyncRoots(wait, names) == nil && c.synced
 }
 
 // errReadOnly returns the error for a change of a file in a folder of the caller, or

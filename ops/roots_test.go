@@ -9,44 +9,51 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// A slowIndexer never reads the folders in time, and records until when calls wait.
-type slowIndexer struct {
+// A failingIndexer returns fixed errors, and records until when calls wait.
+type failingIndexer struct {
 	Indexer
-	until []time.Time
+	err, rootsErr error
+	until         []time.Time
 }
 
-func (s *slowIndexer) record(ctx context.Context) {
+func (f *failingIndexer) record(ctx context.Context) {
 	deadline, _ := ctx.Deadline()
-	s.until = append(s.until, deadline)
+	f.until = append(f.until, deadline)
 }
 
-func (s *slowIndexer) Sync(ctx context.Context) error {
-	s.record(ctx)
-	return nil
+func (f *failingIndexer) Sync(ctx context.Context) error {
+	f.record(ctx)
+	return f.err
 }
 
-func (s *slowIndexer) SyncRoots(ctx context.Context, _ []string) error {
-	s.record(ctx)
-	return errors.New("not in time")
+func (f *failingIndexer) SyncRoots(ctx context.Context, _ []string) error {
+	f.record(ctx)
+	return f.rootsErr
 }
 
 // TestWaitForRoots checks that a call waits for the memory directory and for the
-// folders together no longer than SyncTimeout.
+// folders together no longer than SyncTimeout, and for each of them even if the other
+// cannot be read.
 func TestWaitForRoots(t *testing.T) {
 	vault := []*memory.Root{{Name: "vault", Owner: "owner"}}
 	root := &opsRoot{directories: memory.Directories{Owner: "owner", Roots: vault}}
-	indexer := &slowIndexer{Indexer: root}
-	m := &Memory{Layout: &memory.Layout{Owner: "owner", Roots: vault}, Owner: "owner", Scopes: root,
-		Indexer: indexer, SyncTimeout: time.Minute}
-	c := Call{Scope: memory.Scope{Subject: "owner", Context: memory.Private}, start: time.Now()}
-	if err := m.syncIndex(t.Context(), &c); err != nil || !c.synced {
-		t.Fatal(c.synced, err)
-	}
-	c, err := m.withRoots(t.Context(), c, nil)
-	if err != nil || c.synced {
-		t.Errorf("synced %v, %v", c.synced, err)
-	}
-	if len(indexer.until) != 2 || indexer.until[1].After(indexer.until[0]) {
-		t.Errorf("waits until %v", indexer.until)
+	for _, indexer := range []*failingIndexer{
+		{Indexer: root},
+		{Indexer: root, err: errors.New("unreadable")},
+		{Indexer: root, rootsErr: errors.New("unreadable")},
+	} {
+		m := &Memory{Layout: &memory.Layout{Owner: "owner", Roots: vault}, Owner: "owner", Scopes: root,
+			Indexer: indexer, SyncTimeout: time.Minute}
+		c := Call{Scope: memory.Scope{Subject: "owner", Context: memory.Private}, start: time.Now()}
+		if err := m.syncIndex(t.Context(), &c); err != nil {
+			t.Fatal(err)
+		}
+		c, err := m.withRoots(t.Context(), c, nil)
+		if want := indexer.err == nil && indexer.rootsErr == nil; err != nil || c.synced != want {
+			t.Errorf("%v, %v: synced %v, %v", indexer.err, indexer.rootsErr, c.synced, err)
+		}
+		if len(indexer.until) != 2 || indexer.until[1].After(indexer.until[0]) {
+			t.Errorf("%v, %v: waits until %v", indexer.err, indexer.rootsErr, indexer.until)
+		}
 	}
 }

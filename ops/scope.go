@@ -124,6 +124,7 @@ type Call struct {
 	anonymous bool // no scope in the request and none fixed for the listener
 	disabled  bool // memory is disabled: the view reads nothing
 	degraded  bool // the index was incomplete when the view was made
+	waits     bool // the call has waited for the index
 	synced    bool // the index contains everything saved before the call
 	start     time.Time
 
