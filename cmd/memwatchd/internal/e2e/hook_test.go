@@ -371,13 +371,9 @@ func TestHookDaemon(t *testing.T) {
 	l.start()
 	l.write(hookDay+"/a.md", "---\nsummary: about\n---\n- The billing database runs in eu-central-1.\n")
 	l.sync()
-	if err := l.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	l.suspend()
 	silent("stopped")
-	if err := l.cmd.Process.Signal(syscall.SIGCONT); err != nil {
-		t.Fatal(err)
-	}
+	l.resume()
 }
 
 // TestHookOff checks that disabled hooks, and hooks with an invalid

@@ -301,7 +301,7 @@ func TestTenThousandFiles(t *testing.T) {
 		}
 	}
 	l.sync()
-	l.cmd.Process.Signal(syscall.SIGSTOP) // so that it cannot keep up
+	l.suspend() // so that it cannot keep up
 	time.AfterFunc(3*time.Second, func() { l.cmd.Process.Signal(syscall.SIGCONT) })
 	l.manyFiles(dirs, each)
 	if s := l.mustStatus(); s.Watch.Overflows == 0 {

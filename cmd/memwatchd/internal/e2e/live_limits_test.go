@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/memwatchd/memwatchd/api"
 )
 
@@ -97,11 +95,11 @@ func TestOverflow(t *testing.T) {
 	l.until("it has looked once", func() bool { return scans() == 1 })
 	for round := range 5 {
 		before := l.mustStatus().Watch.Overflows
-		l.cmd.Process.Signal(unix.SIGSTOP) // so that it cannot keep up
+		l.suspend() // so that it cannot keep up
 		for n := range 1000 {
 			l.write(fmt.Sprintf("d%d/f%d.md", n%10, n), fmt.Sprintf("- quince %d in round %d\n", n, round))
 		}
-		l.cmd.Process.Signal(unix.SIGCONT)
+		l.resume()
 		a := l.search(owner, fmt.Sprintf(`"in round %d"`, round), fields{"limit": 1})
 		if a.Total != 1000 || !a.Index.Synced {
 			t.Errorf("round %d: of 1000 files %d are found; %+v", round, a.Total, a.Index)

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -42,7 +41,7 @@ type cutDisk struct {
 // newCutDisk mounts an empty cutDisk on a directory.
 func newCutDisk(t *testing.T, dir string) *cutDisk {
 	t.Helper()
-	needs(t, "mkfs.ext4", "mount", "umount")
+	needs(t, "mkfs.ext4", "mount", "umount", "cmp")
 	d := &cutDisk{t, filepath.Join(t.TempDir(), "image"), dir}
 	f, err := os.Create(d.image)
 	if err == nil {
@@ -68,14 +67,26 @@ func newCutDisk(t *testing.T, dir string) *cutDisk {
 // signal.
 func (d *cutDisk) hold(l *live) {
 	d.t.Helper()
-	l.cmd.Process.Signal(syscall.SIGSTOP)
-	mustRun(d.t, "cp", "--sparse=always", d.image, d.image+".cut")
+	l.suspend()
+	// The kernel still writes to the disk. If two successive copies are the same, the
+	// first is the content at the moment between them.
+	first, second := d.image+".cut", d.image+".second"
+	mustRun(d.t, "cp", "--sparse=always", d.image, first)
+	for {
+		mustRun(d.t, "cp", "--sparse=always", d.image, second)
+		if exec.Command("cmp", "-s", first, second).Run() == nil {
+			return
+		}
+		if err := os.Rename(second, first); err != nil {
+			d.t.Fatal(err)
+		}
+	}
 }
 
 // cut kills the daemon and mounts the disk with the copied content.
 func (d *cutDisk) cut(l *live) {
 	d.t.Helper()
-	l.cmd.Process.Signal(syscall.SIGCONT)
+	l.resume()
 	l.kill()
 	mustRun(d.t, "umount", d.dir)
 	if err := os.Rename(d.image+".cut", d.image); err != nil {

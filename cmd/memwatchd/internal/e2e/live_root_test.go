@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/memwatchd/memwatchd/api"
@@ -215,10 +214,8 @@ func TestHalfGone(t *testing.T) {
 	// The daemon sees the whole move at once.
 	move := func(from, to string) {
 		t.Helper()
-		if err := l.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
-			t.Fatal(err)
-		}
-		defer l.cmd.Process.Signal(syscall.SIGCONT)
+		l.suspend()
+		defer l.resume()
 		for _, d := range days[:len(days)*2/3] {
 			if err := os.Rename(filepath.Join(from, d.Name()), filepath.Join(to, d.Name())); err != nil {
 				t.Fatal(err)

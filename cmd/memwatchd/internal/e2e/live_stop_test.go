@@ -21,7 +21,7 @@ func TestStopped(t *testing.T) {
 			l := newLive(t, t.TempDir(), "")
 			l.fill(files)
 			l.start()
-			l.cmd.Process.Signal(syscall.SIGSTOP)
+			l.suspend()
 			for n := range 1000 {
 				l.write(fmt.Sprintf("2026-02-%02d/n%d.md", n%28+1, n), "- quince\n")
 			}
@@ -33,7 +33,7 @@ func TestStopped(t *testing.T) {
 				}
 			}
 			time.Sleep(time.Minute)
-			l.cmd.Process.Signal(syscall.SIGCONT)
+			l.resume()
 			want := files - gone + 1000
 			if a := l.search(owner, "quince", fields{"limit": 1}); a.Total != want || !a.Index.Synced {
 				t.Errorf("awake, it finds %d of %d; %+v", a.Total, want, a.Index)
@@ -53,12 +53,12 @@ func TestStoppedBriefly(t *testing.T) {
 	l.fill(files)
 	l.start()
 	for round := range 5 {
-		l.cmd.Process.Signal(syscall.SIGSTOP)
+		l.suspend()
 		for n := range 100 {
 			l.write(fmt.Sprintf("2026-02-%02d/n%d.md", n%28+1, n+100*round), "- quince\n")
 		}
 		time.Sleep(200 * time.Millisecond) // the time that the daemon misses
-		l.cmd.Process.Signal(syscall.SIGCONT)
+		l.resume()
 		want := files + 100*(round+1)
 		if a := l.search(owner, "quince", fields{"limit": 1}); a.Total != want || !a.Index.Synced {
 			t.Errorf("round %d: it finds %d of %d; %+v", round, a.Total, want, a.Index)

@@ -294,6 +294,30 @@ func (l *live) within(limit time.Duration, what string, cond func() bool) {
 	}
 }
 
+// suspend stops the daemon until resume. When it returns, all threads are stopped, which
+// the signal alone does not wait for.
+func (l *live) suspend() {
+	l.t.Helper()
+	if err := l.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		l.t.Fatal(err)
+	}
+	l.until("it is stopped", func() bool {
+		threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", l.cmd.Process.Pid))
+		return !slices.ContainsFunc(threads, func(path string) bool {
+			text, err := os.ReadFile(path)
+			return err == nil && !bytes.Contains(text, []byte(") T "))
+		})
+	})
+}
+
+// resume continues the execution of the daemon.
+func (l *live) resume() {
+	l.t.Helper()
+	if err := l.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
 // path returns the path of a file of the memory.
 func (l *live) path(path string) string { return filepath.Join(l.root, path) }
 

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"bytes"
 	"fmt"
 	"net"
 	"os"
@@ -99,19 +98,12 @@ func TestFrozenDaemonIsSilent(t *testing.T) {
 	l.launch()
 	m.AwaitLine("READY=1")
 	m.AwaitLine("WATCHDOG=1")
-	l.cmd.Process.Signal(syscall.SIGSTOP)
-	l.until("it is stopped", func() bool {
-		threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", l.cmd.Process.Pid))
-		return !slices.ContainsFunc(threads, func(path string) bool {
-			text, err := os.ReadFile(path)
-			return err == nil && !bytes.Contains(text, []byte(") T "))
-		})
-	})
+	l.suspend()
 	m.NonePending()
 	if m.Next(400*time.Millisecond) != nil {
 		t.Error("there was a sign of life")
 	}
-	l.cmd.Process.Signal(syscall.SIGCONT)
+	l.resume()
 	m.AwaitLine("WATCHDOG=1")
 }
 
