@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unique"
 )
 
 // Names of the files of the outbox, for items and summaries, and of the record of
@@ -35,7 +36,7 @@ type key struct {
 // A state is the last version of an object that was published or waits in the
 // outbox.
 type state struct {
-	tenant [20]byte
+	tenant unique.Handle[[20]byte]
 	file   uint64 // hash of the path; 0 if it is unknown
 	hash   uint64 // of the properties
 	rev    int64  // milliseconds since 1970 times 1000, or the number after that of the last version
@@ -134,7 +135,7 @@ func (o *outbox) applyLine(l *line, queued bool) {
 	if l.Op == opPut && !queued {
 		o.live++
 	}
-	o.known[k] = state{tenant: [20]byte(tenant), file: parseHash(l.File), hash: l.hash(), rev: l.Rev,
+	o.known[k] = state{tenant: unique.Make([20]byte(tenant)), file: parseHash(l.File), hash: l.hash(), rev: l.Rev,
 		gone: l.Op != opPut, queued: queued}
 }
 
@@ -204,8 +205,8 @@ func newTombstone(k key, s state, host string, rev int64) change {
 
 // objectOf returns the object of a key.
 func (k key) objectOf(s state, properties map[string]any) Object {
-	u := k.id
-	return Object{Collection: Collections[k.collection].Name, Tenant: hex.EncodeToString(s.tenant[:]),
+	u, tenant := k.id, s.tenant.Value()
+	return Object{Collection: Collections[k.collection].Name, Tenant: hex.EncodeToString(tenant[:]),
 		ID: fmt.Sprintf("%x-%x-%x-%x-%x", u[:4], u[4:6], u[6:8], u[8:10], u[10:]), Properties: properties}
 }
 
