@@ -17,6 +17,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/weaviate"
 	"github.com/memwatchd/memwatchd/weaviate/weaviatetest"
 )
@@ -37,7 +38,12 @@ type machine struct {
 	name, spool string
 }
 
-func newMachine(t *testing.T, name, url string, replicas int) *machine {
+// patient is the setting of machines whose answers include the store, however busy it is.
+const patient = "query_timeout: 10s"
+
+// newMachine returns a machine that shares through the server at a URL. The server's
+// settings are those of settings, in YAML.
+func newMachine(t *testing.T, name, url, settings string) *machine {
 	t.Helper()
 	m := &machine{name: name, spool: filepath.Join(t.TempDir(), "share")}
 	key := filepath.Join(t.TempDir(), "key")
@@ -45,14 +51,16 @@ func newMachine(t *testing.T, name, url string, replicas int) *machine {
 		t.Fatal(err)
 	}
 	m.live = newLive(t, t.TempDir(), fmt.Sprintf(`share:
-  weaviate: {url: %q, key_file: %q, query_timeout: 10s, replicas: %d}
+  weaviate: {url: %q, key_file: %q, %s}
   host: %s
   publish: ["**"]
   spool: %q
-`, url, key, replicas, name, m.spool))
-	m.env = append(m.env, "MEMWATCHD_MEMORY_OWNER=alice")
+`, url, key, settings, name, m.spool))
+	m.env = append(m.env, "MEMWATCHD_MEMORY_OWNER=alice", clockAhead+"=0s")
 	return m
 }
+
+func isClockAhead(variable string) bool { return strings.HasPrefix(variable, clockAhead+"=") }
 
 // push publishes all changes, in steps push, verify or init.
 func (m *machine) push(step string) (a struct{ Published, Objects, Missing, Extra, Refused int }, err error) {
@@ -101,7 +109,7 @@ func TestClusterPublished(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer proxy.Close()
-	desk, laptop := newMachine(t, "desk", proxy.URL, 0), newMachine(t, "laptop", proxy.URL, 0)
+	desk, laptop := newMachine(t, "desk", proxy.URL, patient), newMachine(t, "laptop", proxy.URL, patient)
 	for n := range 200 {
 		var entries []string
 		for e := range 50 {
@@ -169,6 +177,84 @@ func TestClusterPublished(t *testing.T) {
 	}
 }
 
+// percentiles calls f 200 times, and returns the median and the 99th percentile of the
+// times it took.
+func percentiles(f func(n int)) string {
+	var took []time.Duration
+	for n := range 200 {
+		start := time.Now()
+		f(n)
+		took = append(took, time.Since(start))
+	}
+	slices.Sort(took)
+	return fmt.Sprintf("p50 %v, p99 %v", took[100].Round(10*time.Microsecond), took[198].Round(10*time.Microsecond))
+}
+
+// TestClusterFigures publishes 100,000 entries, and logs the rate, the memory, and the
+// times of searches without the store, with it, and while it does not respond.
+func TestClusterFigures(t *testing.T) {
+	const files, each = 2000, 50
+	cluster := weaviatetest.NewCluster(t, 1)
+	url := cluster.Nodes[0].URL
+	alone := newLive(t, t.TempDir(), "")
+	alone.env = append(alone.env, "MEMWATCHD_MEMORY_OWNER=alice")
+	desk, laptop := newMachine(t, "desk", url, "timeout: 60s"), newMachine(t, "laptop", url, "")
+	for n := range files {
+		var entries []string
+		for e := range each {
+			at := each*n + e
+			entries = append(entries, fmt.Sprintf("%s of the list %s and %s", wordOf(at), wordOf(at%97), wordOf(at%1009)))
+		}
+		text, name := sharedFile(true, entries...), fmt.Sprintf("notes/%d.md", n)
+		desk.write(name, text)
+		alone.write(name, text)
+	}
+	laptop.write("notes/own.md", sharedFile(true, "a list of this machine"))
+	alone.start()
+	desk.start()
+	laptop.start()
+	start := time.Now()
+	published, missing, extra := desk.mustPush("init")
+	took := time.Since(start)
+	if published != files*each || missing+extra != 0 {
+		t.Errorf("share init: %d published, %d missing, %d extra", published, missing, extra)
+	}
+	t.Logf("share init: %d entries in %v, with the comparison: %.0f/s", published, took.Round(time.Millisecond),
+		float64(published)/took.Seconds())
+	start = time.Now()
+	if _, missing, extra := desk.mustPush("verify"); missing+extra != 0 {
+		t.Errorf("verify: %d missing, %d extra", missing, extra)
+	}
+	t.Logf("verify: %v", time.Since(start).Round(time.Millisecond))
+	time.Sleep(time.Minute) // until the collector has returned memory
+	t.Logf("memory: alone %d MiB, publishing %d MiB", alone.resident(), desk.resident())
+	question := func(l *live) func(int) {
+		return func(n int) { l.search(sharer, wordOf(n*31%97)+" "+wordOf(n*17%1009), nil) }
+	}
+	t.Log("search alone:", percentiles(question(alone)))
+	t.Log("search at the publisher, with the store:", percentiles(question(desk.live)))
+	t.Log("search at another machine, with the store:", percentiles(question(laptop.live)))
+	for n := range 20 {
+		if got := laptop.finds(wordOf(1009 + n*4801)); len(got) != 1 {
+			t.Errorf("entry %d is found as %q", 1009+n*4801, got)
+		}
+	}
+	if err := cluster.Nodes[0].Freeze(); err != nil {
+		t.Fatal(err)
+	}
+	states := map[string]int{}
+	t.Log("search while the store does not respond:", percentiles(func(n int) {
+		states[desk.search(sharer, wordOf(n*31%97)+" "+wordOf(n*17%1009), nil).Index.Shared]++
+	}))
+	t.Logf("states of answers: %v", states)
+	if states["included"] > 0 || states["unavailable"] == 0 {
+		t.Errorf("states of answers: %v", states)
+	}
+	if err := cluster.Nodes[0].Thaw(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // clusterTime is the duration of the edits and faults of TestClusterMachines.
 func clusterTime(t *testing.T) time.Duration {
 	d, err := time.ParseDuration(cmp.Or(os.Getenv("CLUSTER"), "1m"))
@@ -186,7 +272,7 @@ func TestClusterMachines(t *testing.T) {
 	var machines []*machine
 	model := map[*machine]map[string][]string{} // public entries by path
 	for i, name := range []string{"desk", "laptop", "server"} {
-		m := newMachine(t, name, cluster.Nodes[i].URL, 3)
+		m := newMachine(t, name, cluster.Nodes[i].URL, patient+", replicas: 3")
 		m.start()
 		machines, model[m] = append(machines, m), map[string][]string{}
 		m.mustPush("init")
@@ -271,8 +357,8 @@ func publicEntries(files map[string][]string) map[string]bool {
 	return entries
 }
 
-// editFile writes, moves or removes a file, or changes its visibility, and records
-// its public entries.
+// editFile writes, moves or removes a file, changes its visibility, or forgets one of its
+// entries, and records its public entries.
 func editFile(m *machine, files map[string][]string, r *rand.Rand, n int) {
 	path := func() string { return fmt.Sprintf("notes/%d.md", r.IntN(40)) }
 	at := path()
@@ -289,6 +375,16 @@ func editFile(m *machine, files map[string][]string, r *rand.Rand, n int) {
 			}
 			delete(files, at)
 		}
+	case 2:
+		if list := files[at]; len(list) > 0 {
+			i := r.IntN(len(list))
+			forgotten := list[i]
+			list = slices.Delete(slices.Clone(list), i, i+1)
+			if err := forgetEntry(m, at, forgotten); err != nil { // the daemon was killed before it or after it
+				m.write(at, sharedFile(true, list...))
+			}
+			files[at] = list
+		}
 	default:
 		public := r.IntN(4) > 0
 		var entries []string
@@ -301,6 +397,20 @@ func editFile(m *machine, files map[string][]string, r *rand.Rand, n int) {
 			files[at] = entries
 		}
 	}
+}
+
+// forgetEntry forgets an entry of a file.
+func forgetEntry(m *machine, path, text string) error {
+	var list, done api.ForgetAnswer
+	if err := m.ask("forget", sharer.with(fields{"match": text}), &list); err != nil {
+		return err
+	}
+	for _, e := range list.Entries {
+		if e.Path == path && strings.TrimSpace(e.Text) == "- "+text {
+			return m.ask("forget", sharer.with(fields{"ids": []string{e.ID}, "token": list.Token}), &done)
+		}
+	}
+	return fmt.Errorf("%s is not listed: %+v", text, list.Entries)
 }
 
 // failServers makes servers fail for a while.
@@ -325,6 +435,9 @@ func failServers(t *testing.T, cluster *weaviatetest.Cluster, r *rand.Rand, n in
 		time.Sleep(away)
 		err = errors.Join(node.Wipe(), node.Start(), node.AwaitReady(t.Context()))
 	case 3:
+		if n == 3 {
+			away = min(clusterTime(t)/2, 5*time.Minute)
+		}
 		t.Logf("all servers are down for %v", away)
 		cluster.Close()
 		time.Sleep(away)
@@ -336,7 +449,8 @@ func failServers(t *testing.T, cluster *weaviatetest.Cluster, r *rand.Rand, n in
 	time.Sleep(time.Duration(1+r.IntN(5)) * time.Second)
 }
 
-// failDaemon kills a daemon, damages its outbox, and starts it again.
+// failDaemon kills a daemon, damages its outbox, and starts it again, sometimes with a
+// clock that is an hour ahead.
 func failDaemon(t *testing.T, m *machine, r *rand.Rand, n int) {
 	m.kill()
 	var names []string
@@ -364,6 +478,8 @@ func failDaemon(t *testing.T, m *machine, r *rand.Rand, n int) {
 			os.RemoveAll(m.spool)
 		}
 	}
-	t.Logf("%s: killed, %s", m.name, damage)
+	ahead := time.Duration(r.IntN(3)/2) * time.Hour
+	m.env[slices.IndexFunc(m.env, isClockAhead)] = fmt.Sprintf("%s=%v", clockAhead, ahead)
+	t.Logf("%s: killed, %s, clock ahead by %v", m.name, damage, ahead)
 	m.start()
 }

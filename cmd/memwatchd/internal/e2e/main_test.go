@@ -41,6 +41,9 @@ func TestMain(m *testing.M) {
 			clock.Now = func() time.Time { return readClock(clockFace) }
 			hook.TimeLimit = time.Minute // makes the output of hooks independent of the load
 		}
+		if ahead, err := time.ParseDuration(os.Getenv(clockAhead)); err == nil {
+			clock.Now = func() time.Time { return time.Now().Add(ahead) }
+		}
 		background.Disabled = os.Getenv(autostart) == ""
 		app.Main()
 	}})
@@ -49,6 +52,10 @@ func TestMain(m *testing.M) {
 // stopped is the environment variable with the time of a daemon's stopped
 // clock, or with the name of a file that contains this time and can change.
 const stopped = "STOPPED_CLOCK"
+
+// clockAhead is the environment variable with the time by which a daemon's clock is
+// ahead.
+const clockAhead = "CLOCK_AHEAD"
 
 // autostart is the environment variable that lets commands start daemons.
 const autostart = "AUTOSTART"
