@@ -15,7 +15,9 @@ type Comparison struct {
 }
 
 // compareStore compares the store with the last published versions, and repairs the
-// store. The outbox must be empty.
+// store. The outbox must be empty. A list can lack objects for some time after a server of
+// the cluster failed, so a comparison that matters, because the record of published
+// objects was lost or differs, is repeated after an hour.
 func (p *Publisher) compareStore(ctx context.Context) (c Comparison, err error) {
 	found := make(map[key]bool)
 	var extra []change
@@ -67,7 +69,7 @@ func (p *Publisher) compareStore(ctx context.Context) (c Comparison, err error) 
 			"extra", c.Extra)
 		p.Changed("")
 	}
-	return c, p.box.setVerified(p.Now())
+	return c, p.box.setVerified(p.Now(), p.box.verified.IsZero() || c.Missing+c.Extra > 0)
 }
 
 // Verify publishes all changes, compares the store with the published entries, and

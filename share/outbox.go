@@ -56,6 +56,7 @@ type outbox struct {
 	known     map[key]state
 	live      int       // objects in the store
 	verified  time.Time // last comparison with the store; zero if one is due
+	unsure    bool      // that comparison must be repeated soon
 }
 
 // openOutbox opens the files in a directory. It discards damaged files, and returns
@@ -88,7 +89,7 @@ func openOutbox(dir string) (o *outbox, damage, err error) {
 		return nil, nil, errors.Join(err, o.close())
 	}
 	damage = fmt.Errorf("%s is damaged and was discarded", filepath.Base(bad.path))
-	if err := errors.Join(o.setVerified(time.Time{}), bad.clear(), o.close()); err != nil {
+	if err := errors.Join(o.setVerified(time.Time{}, false), bad.clear(), o.close()); err != nil {
 		return nil, nil, err
 	}
 	o, _, err = openOutbox(dir)
@@ -364,14 +365,22 @@ func (o *outbox) compactPublished() error {
 				return err
 			}
 		}
-		return add(&line{Op: opVerified, Rev: o.verified.UnixMilli()})
+		return add(o.verifiedLine())
 	})
 }
 
-// setVerified records the time of a comparison with the store; zero if one is due.
-func (o *outbox) setVerified(now time.Time) error {
-	o.verified, o.lines = now, o.lines+1
-	return o.published.append([]line{{Op: opVerified, Rev: now.UnixMilli()}}, true)
+// setVerified records the time of a comparison with the store; zero if one is due. One
+// that must be repeated soon is recorded in memory only.
+func (o *outbox) setVerified(now time.Time, unsure bool) error {
+	o.verified, o.unsure, o.lines = now, unsure, o.lines+1
+	return o.published.append([]line{*o.verifiedLine()}, true)
+}
+
+func (o *outbox) verifiedLine() *line {
+	if o.unsure {
+		return &line{Op: opVerified, Rev: time.Time{}.UnixMilli()}
+	}
+	return &line{Op: opVerified, Rev: o.verified.UnixMilli()}
 }
 
 // dropWaiting discards the lines that wait. The entries must be compared with the last
@@ -380,7 +389,7 @@ func (o *outbox) setVerified(now time.Time) error {
 func (o *outbox) dropWaiting() (*outbox, error) {
 	var err error
 	if !o.verified.IsZero() {
-		err = o.setVerified(time.Time{})
+		err = o.setVerified(time.Time{}, false)
 	}
 	if err != nil {
 		return nil, err

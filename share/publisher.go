@@ -134,6 +134,7 @@ const (
 	removalTime = 10 * time.Second // between tests whether the source is complete
 	idleTime    = time.Hour
 	verifyEvery = 7 * 24 * time.Hour
+	verifyAgain = time.Hour // after a comparison that is unsure
 )
 
 // pushSize is the size of the outbox, in bytes, above which it is written to the
@@ -189,7 +190,11 @@ func (p *Publisher) publishChanges(ctx context.Context) error {
 	if err := p.pushOutbox(ctx); err != nil || !p.Breaker.Allows() {
 		return err
 	}
-	if len(p.box.known)+len(p.Rules.Publish) == 0 || p.Now().Sub(p.box.verified) < verifyEvery {
+	wait := verifyEvery
+	if p.box.unsure {
+		wait = verifyAgain
+	}
+	if len(p.box.known)+len(p.Rules.Publish) == 0 || p.Now().Sub(p.box.verified) < wait {
 		return nil
 	}
 	_, err := p.compareStore(ctx)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"maps"
 	"os"
@@ -366,6 +367,47 @@ func TestVerify(t *testing.T) {
 	}
 	if n, err := p.ForgetHost(ctx, "desk"); err == nil {
 		t.Errorf("ForgetHost removed %d objects of this machine", n)
+	}
+}
+
+// A partialStore lists no objects, like a server whose disk was replaced.
+type partialStore struct {
+	memoryStore
+	partial bool
+}
+
+func (s *partialStore) List(ctx context.Context, host string) iter.Seq2[Object, error] {
+	if s.partial {
+		return func(func(Object, error) bool) {}
+	}
+	return s.memoryStore.List(ctx, host)
+}
+
+// TestVerifyAgain checks that a removed entry leaves the store if the record of published
+// objects was lost, and a list lacked the entry.
+func TestVerifyAgain(t *testing.T) {
+	ctx, dir, store := t.Context(), t.TempDir(), new(partialStore)
+	files := tree{"a.md": note("one <!-- id=one -->"), "b.md": note("two <!-- id=two -->")}
+	p := newPublisher(t, dir, files, store)
+	p.Step(ctx)
+	p.Close()
+	os.Remove(filepath.Join(dir, publishedName))
+	delete(files, "b.md")
+	store.partial = true
+	for range 2 { // a restart does not delay the next comparison
+		p = newPublisher(t, dir, files, store)
+		p.Step(ctx)
+		p.Close()
+	}
+	p = newPublisher(t, dir, files, store)
+	p.Step(ctx)
+	store.partial = false
+	now := p.Now().Add(verifyAgain)
+	p.Now = func() time.Time { return now }
+	p.Step(ctx)
+	p.Step(ctx)
+	if diff := cmp.Diff([]string{"desk a.md#one - one"}, store.contents()); diff != "" {
+		t.Errorf("store (-want +got):\n%s", diff)
 	}
 }
 

@@ -306,6 +306,11 @@ func TestClusterMachines(t *testing.T) {
 	group.Wait()
 	for _, m := range machines {
 		m.ready()
+		m.within(3*time.Minute, "all servers list the same entries", func() bool {
+			first := listRevisions(t, cluster.Nodes[0], m.name)
+			return slices.Equal(first, listRevisions(t, cluster.Nodes[1], m.name)) &&
+				slices.Equal(first, listRevisions(t, cluster.Nodes[2], m.name))
+		})
 		m.within(3*time.Minute, "the outbox is empty", func() bool { _, err := m.push("push"); return err == nil })
 		for range 5 { // lists are consistent in time
 			_, missing, extra := m.mustPush("verify")
@@ -344,6 +349,18 @@ func TestClusterMachines(t *testing.T) {
 		}
 		t.Logf("%s: %d entries", m.name, len(got))
 	}
+}
+
+// listRevisions returns the entries of a machine that a server lists, and their revisions.
+func listRevisions(t *testing.T, n *weaviatetest.Node, host string) (list []string) {
+	for o, err := range newNodeClient(t, n).List(t.Context(), host) {
+		if err != nil {
+			t.Log(err)
+			return []string{n.URL} // of this server only
+		}
+		list = append(list, fmt.Sprint(o.Tenant, o.ID, o.Properties["rev"]))
+	}
+	return list
 }
 
 // publicEntries returns the path and text of the entries of files.
