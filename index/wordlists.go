@@ -1,9 +1,92 @@
 package index
 
 import (
+	"slices"
+	"strings"
 	"sync"
 	"unicode/utf8"
 )
+
+// stopWords contains words that contribute little to a query, in lower case and
+// as they are written: "she'll" is a stop word and "shell" is not, although
+// they are one term.
+var stopWords = sync.OnceValue(func() map[string]bool {
+	m := make(map[string]bool)
+	newAnalyzer().eachToken(stopText, func(t token) {
+		m[stopText[t.start:t.end]] = true
+	})
+	return m
+})
+
+// isStopWord reports whether a token of a text is a stop word.
+func isStopWord(text string, t token) bool {
+	return stopWords()[strings.ToLower(strings.ReplaceAll(text[t.start:t.end], "’", "'"))]
+}
+
+const stopText = `a about above after again against all am an and any are aren't as at be because been before
+being below between both but by can can't cannot could couldn't did didn't do does doesn't doing don't down during each
+few for from further had hadn't has hasn't have haven't having he he'd he'll he's her here hers herself him himself his
+how i i'd i'll i'm i've if in into is isn't it it's its itself just let's me more most mustn't my myself no nor not now of off on
+once only or other ought our ours ourselves out over own same shan't she she'd she'll she's should shouldn't so some
+such than that that's the their theirs them themselves then there there's these they they'd they'll they're they've
+this those through to too under until up very was wasn't we we'd we'll we're we've were weren't what what's when when's
+where where's which while who who's whom why will with won't would wouldn't you you'd you'll you're you've your yours
+yourself yourselves
+arent cant couldnt didnt doesnt dont hadnt hasnt havent im isnt ive shouldnt thats theyre wasnt werent wont wouldnt youre
+的 了 是 在 我 你 他 她 它 们 有 和 就 不 也 都 这 那 吗 呢 吧 啊 么 什 与 及 或 被 把 从 为 于 之 以 而`
+
+// addForms adds the other forms of irregular verbs and nouns after the terms of a
+// query. An entry can contain a form instead of the word.
+func (w *words) addForms() {
+	for i := 0; i < len(w.terms) && len(w.terms) < maxTerms; i++ {
+		forms := irregularForms()[w.terms[i].term]
+		if forms == nil {
+			continue
+		}
+		w.terms[i].typo = "" // a word, even if nothing contains it
+		t := w.terms[i]
+		for _, form := range forms {
+			if slices.ContainsFunc(w.terms, func(o qterm) bool { return o.term == form }) {
+				continue
+			}
+			i++
+			w.terms = slices.Insert(w.terms, i, qterm{term: form, weight: t.weight * tuning.irregular, instead: t.whole})
+		}
+	}
+}
+
+// irregularForms contains the terms of the other forms of each term.
+var irregularForms = sync.OnceValue(func() map[string][]string {
+	a, forms := newAnalyzer(), make(map[string][]string)
+	for line := range strings.Lines(irregularText) {
+		for group := range strings.SplitSeq(line, ",") {
+			var terms []string
+			a.eachToken(group, func(t token) { terms = append(terms, t.term) })
+			for _, term := range terms {
+				for _, other := range terms {
+					if other != term && !slices.Contains(forms[term], other) {
+						forms[term] = append(forms[term], other)
+					}
+				}
+			}
+		}
+	}
+	return forms
+})
+
+const irregularText = `become became, begin began begun, bite bit bitten, break broke broken, bring brought, build built, buy bought
+catch caught, choose chose chosen, come came, deal dealt, dig dug, draw drew drawn, drink drank drunk, drive drove driven
+eat ate eaten, fall fell fallen, feed fed, feel felt, fight fought, find found, fly flew flown, forget forgot forgotten
+freeze froze frozen, get got gotten, give gave given, go went gone, grow grew grown, hang hung, hear heard, hide hid hidden
+hold held, keep kept, know knew known, lead led, leave left, lend lent, lose lost, make made, mean meant, meet met, pay paid
+ride rode ridden, ring rang rung, rise rose risen, run ran, say said, see saw seen, seek sought, sell sold, send sent
+shake shook shaken, shoot shot, show shown, sing sang sung, sit sat, sleep slept, speak spoke spoken, spend spent
+stand stood, steal stole stolen, stick stuck, strike struck, sweep swept, swim swam swum, take took taken, teach taught
+tear tore torn, tell told, think thought, throw threw thrown, understand understood, wake woke woken, wear wore worn
+win won, write wrote written
+child children, man men, woman women, person people, foot feet, tooth teeth, mouse mice, goose geese, life lives, wife wives
+knife knives, leaf leaves, shelf shelves, half halves, wolf wolves, index indices, matrix matrices, criterion criteria
+`
 
 // routineWords contains the analyzed form of words that people often use in
 // messages to an agent about any topic. They hardly indicate that a message
@@ -97,3 +180,54 @@ func isRoutineRune(r rune) bool {
 	}
 	return false
 }
+
+// americanSpelling returns an English word, in lower case, in its American
+// spelling, so that both spellings have one stem.
+func americanSpelling(word string) string {
+	if len(word) < 5 {
+		return word
+	}
+	if strings.Contains(word, "our") {
+		for _, root := range ourRoots {
+			if at := strings.Index(word, root); at >= 0 {
+				at += len(root) - len("ur")
+				return word[:at] + word[at+1:]
+			}
+		}
+	}
+	for i := 0; i < len(britishRoots); i += 2 {
+		if rest, ok := strings.CutPrefix(word, britishRoots[i]); ok {
+			return britishRoots[i+1] + rest
+		}
+	}
+	for _, ending := range iseEndings {
+		root, ok := strings.CutSuffix(word, "is"+ending)
+		if !ok || len(root) < 3 {
+			continue
+		}
+		for _, other := range alwaysIse {
+			if strings.HasPrefix(word, other) {
+				return word
+			}
+		}
+		return root + "iz" + ending
+	}
+	return word
+}
+
+// ourRoots are the words in which -our is American -or.
+var ourRoots = strings.Fields(`armour behaviour candour clamour colour demeanour endeavour favour fervour flavour harbour honour
+	humour labour neighbour odour parlour rancour rigour rumour saviour savour splendour tumour valour vapour vigour`)
+
+// britishRoots are beginnings of words and their American spellings.
+var britishRoots = strings.Fields(`analyse analyze analysing analyzing catalogue catalog centre center defence defense dialogue dialog
+	fibre fiber grey gray licence license litre liter metre meter offence offense paralyse paralyze paralysing paralyzing
+	programme program sceptic skeptic theatre theater`)
+
+// iseEndings are the endings after -is- or -iz-.
+var iseEndings = []string{"e", "es", "ed", "ing", "er", "ers", "ation", "ations", "able"}
+
+// alwaysIse are beginnings of words that have -ise in both spellings.
+var alwaysIse = strings.Fields(`advis anis appris aris bruis chastis circumcis compris compromis concis cruis demis despis devis disguis
+	enterpris equipois excis exercis expertis franchis improvis incis likewis merchandis nois otherwis paradis porpois prais precis
+	premis promis rais revis supervis surmis surpris televis tortois treatis turquois`)
