@@ -100,15 +100,7 @@ func isTimeWord(term string) bool {
 }
 
 // timeWords contains the terms of timeText, without single Han characters.
-var timeWords = sync.OnceValue(func() map[string]bool {
-	m := make(map[string]bool)
-	newAnalyzer().eachToken(timeText, func(t token) {
-		if classOf(firstRune(t.term)) != classCJK || len(t.term) > len("年") {
-			m[t.term] = true
-		}
-	})
-	return m
-})
+var timeWords = sync.OnceValue(func() map[string]bool { return termsOf(timeText) })
 
 const timeText = `january february march april june july august september october november december
 monday tuesday wednesday thursday friday saturday sunday weekend

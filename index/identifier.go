@@ -32,10 +32,12 @@ func (d *encoded) extend(s string, i int) {
 	}
 	*d = encoded{start: i, end: i}
 	var seen byte
+	hex := encodedHex // zero after a character that is no hexadecimal digit or dash
 	parts, numbers, before := 0, 0, encodedSymbol
 	for ; d.end < len(s) && encodedClass[s[d.end]] != 0; d.end++ {
 		c := encodedClass[s[d.end]]
 		seen |= c
+		hex &= c
 		kind := c &^ encodedHex
 		if kind != before && kind != encodedSymbol && !(before == encodedUpper && kind == encodedLower) {
 			parts++
@@ -49,25 +51,13 @@ func (d *encoded) extend(s string, i int) {
 	if n < minHex || seen&encodedDigit == 0 || seen&(encodedLower|encodedUpper) == 0 {
 		return
 	}
-	if run := s[d.start:d.end]; isHex(run) {
-		d.is = n >= minUUID || !strings.Contains(run, "-")
+	if hex != 0 {
+		d.is = n >= minUUID || !strings.Contains(s[d.start:d.end], "-")
 		return
 	}
 	d.is = n >= minBase64 && seen&encodedLower != 0 && seen&encodedUpper != 0 &&
 		n < encodedPart*parts && numbers >= encodedNumbers
 }
-
-// isHex reports whether a run consists of hexadecimal digits and dashes.
-func isHex(run string) bool {
-	for i := range len(run) {
-		if encodedClass[run[i]]&encodedHex == 0 {
-			return false
-		}
-	}
-	return true
-}
-
-const hexDigits = "0123456789abcdefABCDEF-"
 
 // Classes of the characters of encoded data.
 const (
@@ -92,7 +82,7 @@ var encodedClass = func() (class [256]byte) {
 			class[c] = encodedSymbol
 		}
 	}
-	for _, c := range []byte(hexDigits) {
+	for _, c := range []byte("0123456789abcdefABCDEF-") {
 		class[c] |= encodedHex
 	}
 	return class

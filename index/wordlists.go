@@ -92,15 +92,18 @@ knife knives, leaf leaves, shelf shelves, half halves, wolf wolves, index indice
 // messages to an agent about any topic. They hardly indicate that a message
 // concerns an entry, even where they are rare in a memory. Unlike stop words,
 // they count in a ranking.
-var routineWords = sync.OnceValue(func() map[string]bool {
+var routineWords = sync.OnceValue(func() map[string]bool { return termsOf(routineText) })
+
+// termsOf returns the set of the terms of a text, without single Han characters.
+func termsOf(text string) map[string]bool {
 	m := make(map[string]bool)
-	newAnalyzer().eachToken(routineText, func(t token) {
+	newAnalyzer().eachToken(text, func(t token) {
 		if r, size := utf8.DecodeRuneInString(t.term); classOf(r) != classCJK || size < len(t.term) {
 			m[t.term] = true
 		}
 	})
 	return m
-})
+}
 
 const routineText = `ok okay yes yeah yep no nope sure please thanks thank welcome hello hi hey bye good great nice perfect fine cool
 awesome right wrong correct bad better best well morning afternoon evening night today tomorrow yesterday now later
@@ -169,16 +172,7 @@ func isRoutine(term string) bool {
 	}
 	first, size := utf8.DecodeRuneInString(term)
 	last, _ := utf8.DecodeLastRuneInString(term)
-	return size < len(term) && (isRoutineRune(first) || isRoutineRune(last))
-}
-
-func isRoutineRune(r rune) bool {
-	for _, f := range routineRunes {
-		if r == f {
-			return true
-		}
-	}
-	return false
+	return size < len(term) && (strings.ContainsRune(routineRunes, first) || strings.ContainsRune(routineRunes, last))
 }
 
 // americanSpelling returns an English word, in lower case, in its American

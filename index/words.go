@@ -93,7 +93,6 @@ func (a *analyzer) parseQuery(text string, all bool) words {
 	for i := range w.terms {
 		w.terms[i].weight *= math.Sqrt(counts[w.terms[i].term])
 	}
-	w.phrases, _ = splitPhrases(text)
 	w.finishList()
 	return w
 }
