@@ -114,7 +114,7 @@ type parsedQuery struct {
 // addKeys adds the keys of terms and reports whether any of them is new.
 func (w *parsedQuery) addKeys(terms []qterm) (added bool) {
 	for _, t := range terms {
-		key := termKey("", kindWord, t.term)
+		key := termKey(kindWord, t.term)
 		added = added || !w.keys[key]
 		w.keys[key] = true
 	}
@@ -126,19 +126,13 @@ func (w *parsedQuery) addKeys(terms []qterm) (added bool) {
 func queryKeys(b *builder, q *Query, w parsedQuery) map[string]bool {
 	keys := make(map[string]bool)
 	for _, t := range slices.Concat(w.included.terms, w.excluded.terms) {
-		keys[termKey("", kindWord, t.term)] = true
+		keys[termKey(kindWord, t.term)] = true
 	}
 	for _, phrase := range w.included.phrases {
-		b.eachToken(phrase, func(t token) { keys[termKey("", kindWord, t.term)] = true })
+		b.eachToken(phrase, func(t token) { keys[termKey(kindWord, t.term)] = true })
 	}
-	for _, tag := range cleanTags(q.Filter.Tags) {
-		keys[termKey("", kindTag, tag)], keys[termKey("", kindParent, tag)] = true, true
-	}
-	for _, t := range q.Filter.Types {
-		keys[termKey("", kindType, t)] = true
-	}
-	for _, name := range q.Filter.Sections {
-		keys[termKey("", kindSection, normalizePhrase(name))] = true
+	for _, key := range slices.Concat(q.Filter.conditions()...) {
+		keys[key] = true
 	}
 	return keys
 }
@@ -360,16 +354,16 @@ func refTo(doc *memory.Document, e *memory.Entry) Ref {
 // ByID returns the readable entries with an explicit id, ordered by path, or
 // none. The errors are those of [Index.Search].
 func (x *Index) ByID(ctx context.Context, view memory.View, id string) ([]Ref, error) {
-	return x.findRefs(ctx, view, termKey("", kindID, id))
+	return x.findRefs(ctx, view, termKey(kindID, id))
 }
 
 // LinksTo returns the readable entries that may link to a file: by its path, or by one
 // of its keys, see [memory.Document.NameKeys]. They are ordered by path. The errors
 // are those of [Index.Search].
 func (x *Index) LinksTo(ctx context.Context, view memory.View, path string, keys []string) ([]Ref, error) {
-	terms := []string{termKey("", kindLink, path)}
+	terms := []string{termKey(kindLink, path)}
 	for _, key := range keys {
-		terms = append(terms, termKey("", kindMention, key))
+		terms = append(terms, termKey(kindMention, key))
 	}
 	return x.findRefs(ctx, view, terms...)
 }
@@ -384,15 +378,7 @@ func (x *Index) findRefs(ctx context.Context, view memory.View, terms ...string)
 	err = x.browse(ctx, view, wanted, func(p *page) error {
 		var found []candidate
 		for _, term := range terms {
-			p.eachBlock(termKind(term[0]), term[1:], func(_ uint32, r ref, v slots) {
-				for v != 0 {
-					slot, _ := v.next()
-					v = v.without(slot)
-					if e := entryOfSlot(int(r.nth), slot); e >= 0 {
-						found = append(found, candidate{variant: r.variant, entry: int32(e)})
-					}
-				}
-			})
+			p.eachEntry(term, func(c candidate) { found = append(found, c) })
 		}
 		if p.err != nil {
 			return p.err

@@ -25,7 +25,7 @@ func TestTooManyTerms(t *testing.T) {
 	}
 	has := func(blocks []*block, variant int, word string) bool {
 		for _, b := range blocks {
-			if b.variant == variant && b.slotsOf(termKey(b.prefix, kindWord, word)) != 0 {
+			if b.variant == variant && b.slotsOf(b.prefix+termKey(kindWord, word)) != 0 {
 				return true
 			}
 		}

@@ -32,12 +32,28 @@ func (s entrySet) has(p *variant, e int) bool {
 
 func (s entrySet) hasSlot(block uint32, slot int) bool { return s[block]>>slot&1 != 0 }
 
-// entriesWith returns the entries that have any of the terms at the given level
-// or above.
-func (s *search) entriesWith(sort termKind, least level, terms ...string) entrySet {
+// and returns the entries that are in both sets; nil contains all entries. It may
+// change s.
+func (s entrySet) and(t entrySet) entrySet {
+	if s == nil {
+		return t
+	}
+	for i := range s {
+		s[i] &= t[i]
+	}
+	return s
+}
+
+// entriesWith returns the entries that have any of the terms with the keys. A word
+// in a heading above an entry does not count.
+func (s *search) entriesWith(keys ...string) entrySet {
 	set := make(entrySet, len(s.table.blocks)+len(s.over.blocks))
-	for _, term := range terms {
-		s.eachBlock(sort, term, func(block uint32, _ ref, v slots) {
+	for _, key := range keys {
+		least := level(1)
+		if termKind(key[0]) == kindWord {
+			least = levelSection + 1
+		}
+		s.eachBlock(key, func(block uint32, _ ref, v slots) {
 			for v != 0 {
 				slot, l := v.next()
 				v = v.without(slot)
@@ -50,14 +66,26 @@ func (s *search) entriesWith(sort termKind, least level, terms ...string) entryS
 	return set
 }
 
-// tagged returns the entries that have any of the tags, or a tag nested in one: #a/b
-// is nested in a.
-func (s *search) tagged(tags ...string) entrySet {
-	set := s.entriesWith(kindTag, 1, tags...)
-	for i, below := range s.entriesWith(kindParent, 1, tags...) {
-		set[i] |= below
+// conditions returns the conditions of the filter on postings: keys of terms, of
+// which an entry must have at least one.
+func (f *Filter) conditions() (all [][]string) {
+	var tags, types, sections []string
+	for _, tag := range cleanTags(f.Tags) {
+		tags = append(tags, termKey(kindTag, tag), termKey(kindParent, tag)) // #a/b is nested in a
 	}
-	return set
+	for _, t := range f.Types {
+		types = append(types, termKey(kindType, t))
+	}
+	for _, name := range f.Sections {
+		sections = append(sections, termKey(kindSection, normalizePhrase(name)))
+	}
+	all = [][]string{types, sections}
+	if f.AnyTag {
+		all = append(all, tags)
+	} else {
+		all = slices.AppendSeq(all, slices.Chunk(tags, 2))
+	}
+	return slices.DeleteFunc(all, func(keys []string) bool { return len(keys) == 0 })
 }
 
 // prepareFilter prepares the filter of the query and its excluded words.
@@ -70,40 +98,15 @@ func (s *search) prepareFilter(exclude words) *preparedFilter {
 	if !f.Until.IsZero() {
 		v.until = f.Until.UnixNano()
 	}
-	all := func(set entrySet) {
-		if v.set == nil {
-			v.set = set
-			return
-		}
-		for i := range v.set {
-			v.set[i] &= set[i]
-		}
-	}
-	if tags := cleanTags(f.Tags); len(tags) > 0 {
-		if f.AnyTag {
-			all(s.tagged(tags...))
-		} else {
-			for _, t := range tags {
-				all(s.tagged(t))
-			}
-		}
-	}
-	if len(f.Types) > 0 {
-		all(s.entriesWith(kindType, 1, f.Types...))
-	}
-	if len(f.Sections) > 0 {
-		squashed := make([]string, len(f.Sections))
-		for i, name := range f.Sections {
-			squashed[i] = normalizePhrase(name)
-		}
-		all(s.entriesWith(kindSection, 1, squashed...))
+	for _, keys := range f.conditions() {
+		v.set = v.set.and(s.entriesWith(keys...))
 	}
 	for _, t := range exclude.terms {
-		none := s.entriesWith(kindWord, levelSection+1, t.term)
+		none := s.entriesWith(termKey(kindWord, t.term))
 		for i := range none {
 			none[i] = ^none[i]
 		}
-		all(none)
+		v.set = v.set.and(none)
 	}
 	return v
 }

@@ -1,10 +1,6 @@
 package index
 
-import (
-	"strings"
-
-	"github.com/memwatchd/memwatchd/memory"
-)
+import "strings"
 
 // An overlay replaces files whose record in the index is missing or outdated.
 // The files are read for one query, and the overlay contains only postings of
@@ -74,10 +70,9 @@ func (o *overlay) refAt(block uint32) ref {
 	return o.table.blocks[block]
 }
 
-// eachBlock calls fn for every block of the overlay that contains the term and
-// belongs to the partition.
-func (o *overlay) eachBlock(p memory.Partition, key string, fn func(number uint32, r ref, s slots)) {
-	key = prefixOf(p) + key
+// eachBlock calls fn for every block of the overlay that contains the term with a
+// key.
+func (o *overlay) eachBlock(key string, fn func(number uint32, r ref, s slots)) {
 	for i, b := range o.built {
 		if s := b.slotsOf(key); s != 0 {
 			fn(uint32(len(o.table.blocks)+i), o.blocks[i], s)
@@ -85,10 +80,9 @@ func (o *overlay) eachBlock(p memory.Partition, key string, fn func(number uint3
 	}
 }
 
-// addTerms adds to found the terms in the overlay blocks of a partition that begin
-// with prefix and whose keys begin with key.
-func (o *overlay) addTerms(p memory.Partition, key, prefix string, found map[string]bool) {
-	key = prefixOf(p) + key
+// addTerms adds to found the terms in the overlay that begin with prefix and whose
+// keys begin with key.
+func (o *overlay) addTerms(key, prefix string, found map[string]bool) {
 	for _, b := range o.built {
 		for k := range b.terms {
 			if strings.HasPrefix(k, key+prefix) {

@@ -227,14 +227,7 @@ func (p *page) phraseTerms(phrase string) (terms []string) {
 // entriesWithAll returns the entries that contain all of the terms.
 func (p *page) entriesWithAll(terms []string) (all entrySet) {
 	for _, term := range terms {
-		set := p.entriesWith(kindWord, levelSection+1, term)
-		if all == nil {
-			all = set
-			continue
-		}
-		for i := range all {
-			all[i] &= set[i]
-		}
+		all = all.and(p.entriesWith(termKey(kindWord, term)))
 	}
 	return all
 }

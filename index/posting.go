@@ -162,9 +162,8 @@ const (
 	fieldRecord = "r"
 )
 
-func termKey(prefix string, s termKind, term string) string {
-	return prefix + string(s) + term
-}
+// termKey returns the key of a term, without the prefix of a partition.
+func termKey(s termKind, term string) string { return string(s) + term }
 
 // A block is the unit that bleve stores; it implements bleve's Document. All
 // blocks have the same length for bleve, which writes the length with every

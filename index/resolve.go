@@ -11,9 +11,10 @@ import (
 // [memory.NameKey], ordered by path, or none. The errors are those of
 // [Index.Search].
 func (x *Index) FilesNamed(ctx context.Context, view memory.View, key string) (paths []string, err error) {
-	err = x.browse(ctx, view, map[string]bool{termKey("", kindName, key): true}, func(p *page) error {
+	key = termKey(kindName, key)
+	err = x.browse(ctx, view, map[string]bool{key: true}, func(p *page) error {
 		paths = nil
-		p.eachBlock(kindName, key, func(_ uint32, r ref, _ slots) {
+		p.eachBlock(key, func(_ uint32, r ref, _ slots) {
 			paths = append(paths, p.over.variantAt(r.variant).file.path)
 		})
 		slices.Sort(paths)

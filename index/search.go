@@ -180,11 +180,11 @@ func (s *search) selectPartitions() {
 }
 
 // eachBlock calls fn for every block in the readable partitions that contains the
-// term, including the blocks of the overlay.
-func (s *search) eachBlock(sort termKind, term string, fn func(block uint32, r ref, v slots)) {
+// term with a key, including the blocks of the overlay.
+func (s *search) eachBlock(key string, fn func(block uint32, r ref, v slots)) {
 	for _, p := range s.partitions {
 		if s.postings != nil && s.err == nil {
-			err := s.postings.eachPosting(s.ctx, []byte(termKey(p.prefix, sort, term)), func(number uint32, v slots) {
+			err := s.postings.eachPosting(s.ctx, []byte(p.prefix+key), func(number uint32, v slots) {
 				if s.visible(number) {
 					fn(number, s.table.blocks[number], v)
 				}
@@ -194,8 +194,22 @@ func (s *search) eachBlock(sort termKind, term string, fn func(block uint32, r r
 				return
 			}
 		}
-		s.over.eachBlock(p.Partition, termKey("", sort, term), fn)
+		s.over.eachBlock(p.prefix+key, fn)
 	}
+}
+
+// eachEntry calls fn for every entry in the readable partitions that has the term
+// with a key.
+func (s *search) eachEntry(key string, fn func(candidate)) {
+	s.eachBlock(key, func(_ uint32, r ref, v slots) {
+		for v != 0 {
+			slot, _ := v.next()
+			v = v.without(slot)
+			if e := entryOfSlot(int(r.nth), slot); e >= 0 {
+				fn(candidate{variant: r.variant, entry: int32(e)})
+			}
+		}
+	})
 }
 
 // visible reports whether a block of bleve is in use and not replaced by the
@@ -254,7 +268,7 @@ func (s *search) scoreTerms() {
 		t := s.words.terms[i]
 		s.list, touched = s.list[:0], touched[:0]
 		df, absent := 0, false
-		s.eachBlock(kindWord, t.term, func(block uint32, r ref, v slots) {
+		s.eachBlock(termKey(kindWord, t.term), func(block uint32, r ref, v slots) {
 			n := s.accumulatorOf(r.variant)
 			if a := &s.accs[n]; a.tf == 0 {
 				a.tf = 1 // only a mark: each level adds at least ten

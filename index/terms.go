@@ -50,15 +50,7 @@ func (x *Index) Tags(ctx context.Context, view memory.View, l Listing) (tags []s
 		tags, total = l.Page(terms), len(terms)
 		entries = make([]int, len(tags))
 		for i, tag := range tags {
-			p.eachBlock(kindTag, tag, func(_ uint32, r ref, v slots) {
-				for v != 0 {
-					slot, _ := v.next()
-					v = v.without(slot)
-					if entryOfSlot(int(r.nth), slot) >= 0 {
-						entries[i]++
-					}
-				}
-			})
+			p.eachEntry(termKey(kindTag, tag), func(candidate) { entries[i]++ })
 		}
 		return p.err
 	})
@@ -136,13 +128,13 @@ func (p *page) inOrder(c, d candidate) int {
 func (s *search) termsWithPrefix(sort termKind, prefix string) ([]string, error) {
 	found := map[string]bool{}
 	for _, p := range s.partitions {
+		key := p.prefix + termKey(sort, "")
 		if s.postings != nil {
-			key := termKey(p.prefix, sort, "")
 			if err := s.postings.addTerms(s.ctx, key, prefix, s.visible, found); err != nil {
 				return nil, s.damaged(err)
 			}
 		}
-		s.over.addTerms(p.Partition, termKey("", sort, ""), prefix, found)
+		s.over.addTerms(key, prefix, found)
 	}
 	return slices.Sorted(maps.Keys(found)), nil
 }
@@ -151,7 +143,7 @@ func (s *search) termsWithPrefix(sort termKind, prefix string) ([]string, error)
 // if the heading no longer occurs there.
 func (p *page) spellHeading(term string) (string, error) {
 	first, found := candidate{}, false
-	p.eachBlock(kindSection, term, func(_ uint32, r ref, v slots) {
+	p.eachBlock(termKey(kindSection, term), func(_ uint32, r ref, v slots) {
 		slot, _ := v.next()
 		c := candidate{variant: r.variant, entry: int32(entryOfSlot(int(r.nth), slot))}
 		if !found || p.inOrder(c, first) < 0 {

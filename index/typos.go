@@ -118,7 +118,7 @@ func (s *search) similarTerms(t qterm) ([]similarTerm, error) {
 			prefix = string(first)
 		}
 		for _, p := range s.partitions {
-			if err := s.postings.eachSimilar(s.ctx, termKey(p.prefix, kindWord, ""), prefix, similar, add); err != nil {
+			if err := s.postings.eachSimilar(s.ctx, p.prefix+termKey(kindWord, ""), prefix, similar, add); err != nil {
 				return nil, s.damaged(err)
 			}
 		}
@@ -147,7 +147,7 @@ func (s *search) mostFrequent(found map[string]int) ([]similarTerm, error) {
 	})
 	list = list[:min(len(list), maxSimilar)]
 	for i := range list {
-		s.eachBlock(kindWord, list[i].term, func(uint32, ref, slots) { list[i].blocks++ })
+		s.eachBlock(termKey(kindWord, list[i].term), func(uint32, ref, slots) { list[i].blocks++ })
 	}
 	list = slices.DeleteFunc(list, func(a similarTerm) bool { return a.blocks == 0 })
 	slices.SortFunc(list, func(a, b similarTerm) int {
