@@ -294,7 +294,7 @@ func (p *page) buildHits(res *Result) error {
 		return err
 	}
 	for _, c := range f.hits {
-		doc, e, err := p.resolveCandidate(c)
+		doc, e, err := p.resolveEntry(c.entryKey)
 		if err != nil {
 			return err
 		}
@@ -302,7 +302,7 @@ func (p *page) buildHits(res *Result) error {
 			continue // the search restarts
 		}
 		h := Hit{Doc: doc, Entry: e, Score: c.score, Time: e.Time, More: f.more[c.variant]}
-		if t := p.entryAt(c).time; t != noTime && t != e.Time.UnixNano() { // see [file.setWritten]
+		if t := p.entryAt(c.entryKey).time; t != noTime && t != e.Time.UnixNano() { // see [file.setWritten]
 			h.Time = time.Unix(0, t)
 		}
 		has := make(map[string]bool, len(p.words.terms))
@@ -312,7 +312,7 @@ func (p *page) buildHits(res *Result) error {
 			if len(h.AlsoAt) == maxAlso {
 				break
 			}
-			doc, e, err := p.resolveCandidate(o)
+			doc, e, err := p.resolveEntry(o.entryKey)
 			if err != nil {
 				return err
 			}
@@ -320,8 +320,8 @@ func (p *page) buildHits(res *Result) error {
 				h.AlsoAt = append(h.AlsoAt, refTo(doc, e))
 			}
 		}
-		if next, ok := p.findSuccessor(entryKey{c.variant, c.entry}); ok {
-			doc, e, err := p.resolveCandidate(candidate{variant: next.variant, entry: next.entry})
+		if next, ok := p.findSuccessor(c.entryKey); ok {
+			doc, e, err := p.resolveEntry(next)
 			if err != nil {
 				return err
 			}
@@ -376,19 +376,17 @@ func (x *Index) findRefs(ctx context.Context, view memory.View, terms ...string)
 		wanted[term] = true
 	}
 	err = x.browse(ctx, view, wanted, func(p *page) error {
-		var found []candidate
+		var found []entryKey
 		for _, term := range terms {
-			p.eachEntry(term, func(c candidate) { found = append(found, c) })
+			p.eachEntry(term, func(k entryKey) { found = append(found, k) })
 		}
 		if p.err != nil {
 			return p.err
 		}
 		slices.SortFunc(found, p.inOrder)
-		found = slices.CompactFunc(found,
-			func(c, d candidate) bool { return c.variant == d.variant && c.entry == d.entry })
 		refs = nil
-		for _, c := range found {
-			doc, e, err := p.resolveCandidate(c)
+		for _, k := range slices.Compact(found) {
+			doc, e, err := p.resolveEntry(k)
 			if err != nil {
 				return err
 			}

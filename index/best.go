@@ -23,7 +23,7 @@ func (p *page) compare(c, d candidate) int {
 	cp, dp := p.over.variantAt(c.variant), p.over.variantAt(d.variant)
 	ce, de := &cp.entries[c.entry], &dp.entries[d.entry]
 	return cmp.Or(cmp.Compare(dp.importance(int(d.entry)), cp.importance(int(c.entry))),
-		cmp.Compare(de.time, ce.time), p.inOrder(c, d))
+		cmp.Compare(de.time, ce.time), p.inOrder(c.entryKey, d.entryKey))
 }
 
 // worstHeap is a heap with the worst candidate on top.
@@ -115,7 +115,7 @@ func (p *page) newVariants() func(candidate) bool {
 }
 
 // dupHash returns the hash that entries of equal text share.
-func (p *page) dupHash(c candidate) uint64 { return p.entryAt(c).dup }
+func (p *page) dupHash(c candidate) uint64 { return p.entryAt(c.entryKey).dup }
 
 // A fold is a page of candidates, each of which stands for others.
 type fold struct {
@@ -160,12 +160,12 @@ func (p *page) foldCandidates(offset, limit int) (f fold) {
 
 // countOthers adds the candidates that the hits of a page stand for.
 func (p *page) countOthers(f *fold) {
-	chosen := make(map[uint64]candidate)
+	chosen := make(map[uint64]entryKey)
 	var some uint64    // set of the dup ends, modulo 64
 	var set [16]uint64 // set of the dup ends, modulo 1024
 	f.more = make(map[uint32]int)
 	for _, c := range f.hits {
-		chosen[p.dupHash(c)] = c
+		chosen[p.dupHash(c)] = c.entryKey
 		some |= 1 << (c.dup & 63)
 		set[c.dup>>6&15] |= 1 << (c.dup & 63)
 		if p.query.ByFile {
@@ -185,7 +185,7 @@ func (p *page) countOthers(f *fold) {
 			return
 		}
 		d := p.dupHash(c)
-		if h, ok := chosen[d]; ok && (h.variant != c.variant || h.entry != c.entry) {
+		if h, ok := chosen[d]; ok && h != c.entryKey {
 			c = p.rank(c)
 			f.others[d] = append(f.others[d], c)
 		}

@@ -70,23 +70,21 @@ func (p *page) rankMeaning(phrases, excluded []string) error {
 	})
 	p.ranks = make(map[entryKey]*ranking)
 	for i, f := range all[:min(len(all), fuseDepth)] {
-		var same []candidate
-		p.eachText(f.Partition, f.Key, func(k entryKey) {
-			same = append(same, candidate{variant: k.variant, entry: k.entry})
-		})
+		var same []entryKey
+		p.eachText(f.Partition, f.Key, func(k entryKey) { same = append(same, k) })
 		slices.SortFunc(same, p.inOrder)
-		for _, c := range same {
-			if ok, err := p.passesPhrases(c, phrases, excluded); err != nil {
+		for _, k := range same {
+			if ok, err := p.passesPhrases(k, phrases, excluded); err != nil {
 				return err
 			} else if !ok {
 				continue
 			}
-			c.dup = uint16(p.dupHash(c))
+			c := candidate{entryKey: k, dup: uint16(p.entryAt(k).dup)}
 			if !p.query.MeaningOnly {
-				c.phrases = p.phrases[c.key()]
+				c.phrases = p.phrases[c.entryKey]
 			}
 			p.meaning = append(p.meaning, c)
-			p.ranks[c.key()] = &ranking{meaning: i + 1, cosine: f.Cosine}
+			p.ranks[c.entryKey] = &ranking{meaning: i + 1, cosine: f.Cosine}
 		}
 	}
 	return nil
@@ -94,14 +92,14 @@ func (p *page) rankMeaning(phrases, excluded []string) error {
 
 // passesPhrases reports whether an entry contains no excluded phrase and, if the
 // query requires its phrases, all of them.
-func (p *page) passesPhrases(c candidate, phrases, excluded []string) (bool, error) {
+func (p *page) passesPhrases(k entryKey, phrases, excluded []string) (bool, error) {
 	if !p.query.Exact {
 		phrases = nil
 	}
 	if len(phrases)+len(excluded) == 0 {
 		return true, nil
 	}
-	_, e, err := p.resolveCandidate(c)
+	_, e, err := p.resolveEntry(k)
 	if err != nil || e == nil {
 		return false, err
 	}
@@ -163,11 +161,11 @@ func (p *page) bestFused(n int) ([]candidate, counts) {
 	}
 	var all, rest []candidate
 	for i, c := range list {
-		r := p.ranks[c.key()]
+		r := p.ranks[c.entryKey]
 		switch {
 		case r == nil:
 			r = &ranking{}
-			p.ranks[c.key()] = r
+			p.ranks[c.entryKey] = r
 		case i >= fuseDepth && r.meaning > 0:
 			continue // only its rank by meaning counts
 		}
@@ -179,7 +177,7 @@ func (p *page) bestFused(n int) ([]candidate, counts) {
 		}
 	}
 	for _, c := range p.meaning {
-		if p.ranks[c.key()].words == 0 {
+		if p.ranks[c.entryKey].words == 0 {
 			all = append(all, c)
 		}
 	}
@@ -206,7 +204,7 @@ func (p *page) bestFused(n int) ([]candidate, counts) {
 func (p *page) addScores(all []candidate) {
 	if p.query.MeaningOnly {
 		for i := range all {
-			all[i].score = float64(p.ranks[all[i].key()].cosine) * p.weightOf(all[i].variant)
+			all[i].score = float64(p.ranks[all[i].entryKey].cosine) * p.weightOf(all[i].variant)
 		}
 		return
 	}
@@ -214,12 +212,12 @@ func (p *page) addScores(all []candidate) {
 	weight := p.meaningWeight(all)
 	mostWords, mostMeaning := 0.0, 0.0
 	for i, c := range all {
-		mostWords, mostMeaning = max(mostWords, p.ranks[c.key()].score), max(mostMeaning, meaning[i])
+		mostWords, mostMeaning = max(mostWords, p.ranks[c.entryKey].score), max(mostMeaning, meaning[i])
 	}
 	for i := range all {
 		c := &all[i]
 		c.score = 0
-		if r := p.ranks[c.key()]; r.words > 0 && mostWords > 0 {
+		if r := p.ranks[c.entryKey]; r.words > 0 && mostWords > 0 {
 			c.score = r.score / mostWords
 		}
 		if mostMeaning > 0 {
@@ -235,8 +233,8 @@ func (p *page) meaningScores(all []candidate) []float64 {
 	if len(p.meaning) == 0 {
 		return scores
 	}
-	top := float64(p.ranks[p.meaning[0].key()].cosine)
-	last := float64(p.ranks[p.meaning[len(p.meaning)-1].key()].cosine)
+	top := float64(p.ranks[p.meaning[0].entryKey].cosine)
+	last := float64(p.ranks[p.meaning[len(p.meaning)-1].entryKey].cosine)
 	own := func(k entryKey) float64 {
 		r := p.ranks[k]
 		if r == nil || r.meaning == 0 {
@@ -246,10 +244,10 @@ func (p *page) meaningScores(all []candidate) []float64 {
 	}
 	files := make(map[uint32]float64) // best score of each file
 	for _, c := range p.meaning {
-		files[c.variant] = max(files[c.variant], own(c.key()))
+		files[c.variant] = max(files[c.variant], own(c.entryKey))
 	}
 	for i, c := range all {
-		score := own(c.key()) + tuning.file*files[c.variant]
+		score := own(c.entryKey) + tuning.file*files[c.variant]
 		entries := p.over.variantAt(c.variant).entries
 		if c.entry > 0 {
 			share := tuning.near
@@ -287,7 +285,7 @@ func (p *page) meaningWeight(all []candidate) float64 {
 // isClose reports whether a candidate is among the nearest of the readable texts. The
 // limit is a share of them, so it does not depend on the cosines of a model.
 func (p *page) isClose(c candidate) bool {
-	r := p.ranks[c.key()]
+	r := p.ranks[c.entryKey]
 	if r == nil || r.meaning == 0 {
 		return false
 	}
@@ -310,7 +308,7 @@ func (p *page) eachCandidate(skip func(*acc) bool, yield func(candidate)) {
 // eachOther calls yield for the candidates that are only in the list by meaning.
 func (p *page) eachOther(yield func(candidate)) {
 	for _, c := range p.meaning {
-		if _, ok := p.candidateAt(c.key()); !ok || p.query.MeaningOnly {
+		if _, ok := p.candidateAt(c.entryKey); !ok || p.query.MeaningOnly {
 			yield(c)
 		}
 	}
@@ -336,12 +334,12 @@ func (p *page) matchesWords(variant uint32) bool {
 func (p *page) placeSuccessors(all []candidate) {
 	at := make(map[entryKey]int, len(all))
 	for i, c := range all {
-		at[c.key()] = i
+		at[c.entryKey] = i
 	}
 	var place func(i, depth int)
 	place = func(i, depth int) {
 		c := &all[i]
-		next, ok := p.findSuccessor(c.key())
+		next, ok := p.findSuccessor(c.entryKey)
 		if !ok || c.superseded > 0 || depth == maxSuccessors {
 			return
 		}
@@ -360,7 +358,7 @@ func (p *page) placeSuccessors(all []candidate) {
 // fuseKeep by words back into the first fuseKeep, in place of the last others.
 func (p *page) keepComplete(all []candidate) {
 	isKept := func(c candidate) bool {
-		r := p.ranks[c.key()]
+		r := p.ranks[c.entryKey]
 		return r.words > 0 && r.words <= fuseKeep && p.containsAll(c)
 	}
 	for i := fuseKeep; i < len(all); i++ {

@@ -4,16 +4,13 @@ import "math"
 
 // A candidate is an entry that matches the query.
 type candidate struct {
-	variant uint32 // number
-	entry   int32
+	entryKey
 	score   float64
 	dup     uint16 // end of the dup of the entry
 	phrases uint8  // number of phrases of the query in the entry
 
 	superseded uint8 // number of successors that are candidates; see [page.rank]
 }
-
-func (c candidate) key() entryKey { return entryKey{c.variant, c.entry} }
 
 // eachMatch calls yield for every entry that matches the query and passes the
 // filter, part by part. It omits parts with words for which skip returns true.
@@ -22,7 +19,7 @@ func (p *page) eachMatch(skip func(*acc) bool, yield func(candidate)) {
 	if len(p.phrases) > 0 {
 		plain := yield
 		yield = func(c candidate) {
-			c.phrases = p.phrases[entryKey{c.variant, c.entry}]
+			c.phrases = p.phrases[c.entryKey]
 			plain(c)
 		}
 	}
@@ -34,7 +31,7 @@ func (p *page) eachMatch(skip func(*acc) bool, yield func(candidate)) {
 	}
 	q := p.query
 	timed := func(c candidate) {
-		if p.entryAt(c).time != noTime {
+		if p.entryAt(c.entryKey).time != noTime {
 			yield(c)
 		}
 	}
@@ -88,7 +85,7 @@ func (p *page) rankedEntry(a *acc, e int) (candidate, bool) {
 	file := a.score * tuning.file
 	if a.some == 0 {
 		pt := p.over.variantAt(a.variant)
-		return candidate{variant: a.variant, score: file, dup: uint16(pt.entries[0].dup)},
+		return candidate{entryKey: entryKey{a.variant, 0}, score: file, dup: uint16(pt.entries[0].dup)},
 			e == 0 && sections && p.filter.passesEntry(pt, 0)
 	}
 	cells := p.cells[a.first : a.first+a.n]
@@ -98,7 +95,7 @@ func (p *page) rankedEntry(a *acc, e int) (candidate, bool) {
 		return candidate{}, false
 	}
 	score := float64(c.own) + neighbourScore(cells, e) + file
-	return candidate{variant: a.variant, entry: int32(e), score: score, dup: c.dup}, true
+	return candidate{entryKey: entryKey{a.variant, int32(e)}, score: score, dup: c.dup}, true
 }
 
 // neighbourScore returns the shares of the scores of its neighbours that an entry
@@ -129,7 +126,7 @@ func (p *page) eachFiltered(yield func(candidate)) {
 		}
 		for e := range pt.entries {
 			if p.filter.passesEntry(pt, e) {
-				yield(candidate{variant: pt.number, entry: int32(e), dup: uint16(pt.entries[e].dup)})
+				yield(candidate{entryKey: entryKey{pt.number, int32(e)}, dup: uint16(pt.entries[e].dup)})
 			}
 		}
 	}
@@ -143,7 +140,7 @@ func (p *page) eachFiltered(yield func(candidate)) {
 	}
 }
 
-func (p *page) entryAt(c candidate) *entry { return &p.over.variantAt(c.variant).entries[c.entry] }
+func (p *page) entryAt(k entryKey) *entry { return &p.over.variantAt(k.variant).entries[k.entry] }
 
 // scoreBound returns an upper bound of the exact score of a candidate with the given
 // score, including rounding errors.
@@ -175,7 +172,7 @@ func (p *page) variantBound(a *acc) (score float64, candidates int) {
 
 // exactScore returns the exact score of a candidate and its explanation.
 func (p *page) exactScore(c candidate) (float64, Why) {
-	q, e := p.query, p.entryAt(c)
+	q, e := p.query, p.entryAt(c.entryKey)
 	switch {
 	case q.Mode == Overlap:
 		return overlapScore(q, p.weightOf(c.variant), e.time, p.over.variantAt(c.variant).importance(int(c.entry)),
@@ -210,7 +207,7 @@ func (p *page) hitsOf(c candidate) int {
 // explainScore returns the explanation of the score of a candidate. It includes the
 // terms if they were recorded.
 func (p *page) explainScore(c candidate) (w Why) {
-	r := p.ranks[entryKey{c.variant, c.entry}]
+	r := p.ranks[c.entryKey]
 	if r == nil {
 		return p.explainWords(c)
 	}

@@ -92,19 +92,19 @@ func (p *page) loadCurrent(f *file) (doc *memory.Document, err error) {
 	return doc, err
 }
 
-// resolveCandidate returns the current entry of a candidate and its document,
-// which is the whole file or the excerpt, depending on the view. If the file
-// differs from the index, resolveCandidate returns nil and marks the file as
-// stale, which makes the search restart with the current file.
-func (p *page) resolveCandidate(c candidate) (*memory.Document, *memory.Entry, error) {
-	pt := p.over.variantAt(c.variant)
-	if err := p.loadFiles([]candidate{c}); err != nil {
+// resolveEntry returns the current version of an entry and its document, which is
+// the whole file or the excerpt, depending on the view. If the file differs from
+// the index, resolveEntry returns nil and marks the file as stale, which makes the
+// search restart with the current file.
+func (p *page) resolveEntry(k entryKey) (*memory.Document, *memory.Entry, error) {
+	pt := p.over.variantAt(k.variant)
+	if err := p.loadFiles([]candidate{{entryKey: k}}); err != nil {
 		return nil, nil, err
 	}
 	if whole := p.docs[pt.file]; whole != nil {
 		// The file may have changed since its stamp was read.
 		if doc := pt.documentOf(whole); doc != nil && p.view.Readable(doc.Partition) {
-			if e := &doc.Entries[c.entry]; dupOf(e.Norm) == pt.entries[c.entry].dup {
+			if e := &doc.Entries[k.entry]; dupOf(e.Norm) == pt.entries[k.entry].dup {
 				return doc, e, nil
 			}
 		}
@@ -177,7 +177,7 @@ func (p *page) applyPhrases(want []string, runs []queryWord, not []string) error
 			break
 		}
 		read[f] = true
-		_, e, err := p.resolveCandidate(c)
+		_, e, err := p.resolveEntry(c.entryKey)
 		if err != nil {
 			return err
 		}
@@ -201,7 +201,7 @@ func (p *page) applyPhrases(want []string, runs []queryWord, not []string) error
 			all = all && (has || i >= quoted)
 		}
 		if n > 0 {
-			p.phrases[entryKey{c.variant, c.entry}] = n
+			p.phrases[c.entryKey] = n
 			p.mostPhrases[c.variant] = max(p.mostPhrases[c.variant], n)
 		}
 		if all && quoted > 0 {

@@ -200,13 +200,13 @@ func (s *search) eachBlock(key string, fn func(block uint32, r ref, v slots)) {
 
 // eachEntry calls fn for every entry in the readable partitions that has the term
 // with a key.
-func (s *search) eachEntry(key string, fn func(candidate)) {
+func (s *search) eachEntry(key string, fn func(entryKey)) {
 	s.eachBlock(key, func(_ uint32, r ref, v slots) {
 		for v != 0 {
 			slot, _ := v.next()
 			v = v.without(slot)
 			if e := entryOfSlot(int(r.nth), slot); e >= 0 {
-				fn(candidate{variant: r.variant, entry: int32(e)})
+				fn(entryKey{r.variant, int32(e)})
 			}
 		}
 	})

@@ -159,8 +159,7 @@ func (p *page) nextSuccessor(of entryKey) (next entryKey, ok bool) {
 			subject != "" && subject != p.view.SubjectOf(sv.partition) || apart(v.partition, sv.partition) {
 			return
 		}
-		c, d := candidate{variant: s.variant, entry: s.entry}, candidate{variant: next.variant, entry: next.entry}
-		if !ok || cmp.Or(cmp.Compare(p.entryAt(d).time, p.entryAt(c).time), p.inOrder(c, d)) < 0 {
+		if !ok || cmp.Or(cmp.Compare(p.entryAt(next).time, p.entryAt(s.entryKey).time), p.inOrder(s.entryKey, next)) < 0 {
 			next, ok = s.entryKey, true
 		}
 	}
@@ -195,7 +194,7 @@ func (p *page) rank(c candidate) candidate {
 	if p.query.Mode != Relevance || len(p.words.terms) == 0 {
 		return c
 	}
-	next, ok := p.findSuccessor(entryKey{c.variant, c.entry})
+	next, ok := p.findSuccessor(c.entryKey)
 	if !ok {
 		return c
 	}
@@ -214,7 +213,7 @@ func (p *page) rank(c candidate) candidate {
 // candidateAt returns the candidate of an entry, if it is one.
 func (p *page) candidateAt(k entryKey) (c candidate, ok bool) {
 	if p.filtered {
-		i := slices.IndexFunc(p.chosen, func(c candidate) bool { return c.variant == k.variant && c.entry == k.entry })
+		i := slices.IndexFunc(p.chosen, func(c candidate) bool { return c.entryKey == k })
 		if i < 0 {
 			return c, false
 		}

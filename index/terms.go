@@ -50,7 +50,7 @@ func (x *Index) Tags(ctx context.Context, view memory.View, l Listing) (tags []s
 		tags, total = l.Page(terms), len(terms)
 		entries = make([]int, len(tags))
 		for i, tag := range tags {
-			p.eachEntry(termKey(kindTag, tag), func(candidate) { entries[i]++ })
+			p.eachEntry(termKey(kindTag, tag), func(entryKey) { entries[i]++ })
 		}
 		return p.err
 	})
@@ -117,8 +117,8 @@ func (x *Index) browse(ctx context.Context, view memory.View, keys map[string]bo
 	return err
 }
 
-// inOrder compares candidates by path, then by position in the file.
-func (p *page) inOrder(c, d candidate) int {
+// inOrder compares entries by path, then by position in the file.
+func (p *page) inOrder(c, d entryKey) int {
 	return cmp.Or(strings.Compare(p.over.variantAt(c.variant).file.path, p.over.variantAt(d.variant).file.path),
 		cmp.Compare(c.entry, d.entry))
 }
@@ -142,10 +142,10 @@ func (s *search) termsWithPrefix(sort termKind, prefix string) ([]string, error)
 // spellHeading returns the spelling of a heading in its first occurrence, or ""
 // if the heading no longer occurs there.
 func (p *page) spellHeading(term string) (string, error) {
-	first, found := candidate{}, false
+	first, found := entryKey{}, false
 	p.eachBlock(termKey(kindSection, term), func(_ uint32, r ref, v slots) {
 		slot, _ := v.next()
-		c := candidate{variant: r.variant, entry: int32(entryOfSlot(int(r.nth), slot))}
+		c := entryKey{r.variant, int32(entryOfSlot(int(r.nth), slot))}
 		if !found || p.inOrder(c, first) < 0 {
 			first, found = c, true
 		}
@@ -153,7 +153,7 @@ func (p *page) spellHeading(term string) (string, error) {
 	if p.err != nil || !found {
 		return "", p.err
 	}
-	_, e, err := p.resolveCandidate(first)
+	_, e, err := p.resolveEntry(first)
 	if err != nil || e == nil {
 		return "", err
 	}
