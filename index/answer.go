@@ -34,9 +34,10 @@ func (x *Index) Search(ctx context.Context, view memory.View, q Query) (res Resu
 	w := b.parse(&q)
 	over := make(map[string]*memory.Document)
 	for try := 0; ; try++ {
-		stale, err := x.retryDamaged(func() (stale []string, err error) {
+		var stale []string
+		err := x.retryDamaged(func() (err error) {
 			stale, res, err = x.searchOnce(ctx, b, view, &q, w, over)
-			return stale, err
+			return err
 		})
 		if err != nil || len(stale) == 0 {
 			return res, err
@@ -68,7 +69,7 @@ func (b *builder) parse(q *Query) parsedQuery {
 	if q.Mode == Relevance && !q.Cover {
 		w.included.addForms()
 	}
-	w.keys = queryKeys(b, q, w)
+	w.setKeys(b, &q.Filter)
 	return w
 }
 
@@ -77,23 +78,23 @@ type errDamaged struct{ error }
 
 // retryDamaged runs look, which reads from bleve. A panic, an error of bleve, or a
 // page fault because a mapped file was truncated means that the index is
-// damaged. In this case safely sets the index aside and runs look once more.
-func (x *Index) retryDamaged(look func() ([]string, error)) (stale []string, err error) {
+// damaged. In this case retryDamaged sets the index aside and runs look once more.
+func (x *Index) retryDamaged(look func() error) (err error) {
 	for range 2 {
 		generation := x.generation.Load()
-		stale, err = x.recoverDamage(look)
+		err = x.recoverDamage(look)
 		damage, ok := errors.AsType[errDamaged](err)
 		if !ok {
-			return stale, err
+			return err
 		}
 		x.writing.Lock()
 		x.recoverStore(generation, damage.error)
 		x.writing.Unlock()
 	}
-	return stale, err
+	return err
 }
 
-func (x *Index) recoverDamage(look func() ([]string, error)) (stale []string, err error) {
+func (x *Index) recoverDamage(look func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if r := recover(); r != nil {
@@ -121,41 +122,32 @@ func (w *parsedQuery) addKeys(terms []qterm) (added bool) {
 	return added
 }
 
-// queryKeys returns the term keys of a query. For a file that is missing from the
-// index, postings of these keys suffice.
-func queryKeys(b *builder, q *Query, w parsedQuery) map[string]bool {
-	keys := make(map[string]bool)
-	for _, t := range slices.Concat(w.included.terms, w.excluded.terms) {
-		keys[termKey(kindWord, t.term)] = true
-	}
+// setKeys sets the keys of a query with a filter. For a file that is missing from
+// the index, postings of these keys suffice.
+func (w *parsedQuery) setKeys(b *builder, f *Filter) {
+	w.keys = make(map[string]bool)
+	w.addKeys(slices.Concat(w.included.terms, w.excluded.terms))
 	for _, phrase := range w.included.phrases {
-		b.eachToken(phrase, func(t token) { keys[termKey(kindWord, t.term)] = true })
+		b.eachToken(phrase, func(t token) { w.keys[termKey(kindWord, t.term)] = true })
 	}
-	for _, key := range slices.Concat(q.Filter.conditions()...) {
-		keys[key] = true
+	for _, key := range slices.Concat(f.conditions()...) {
+		w.keys[key] = true
 	}
-	return keys
 }
 
 // beginSearch starts a search of the index with the files in over replacing their
-// indexed versions. The caller must hold x.mu until it has called the returned
-// function, which releases the resources of the search.
+// indexed versions. The caller must hold x.mu until it has closed the search.
 func (x *Index) beginSearch(ctx context.Context, b *builder, view memory.View, q *Query, keys map[string]bool,
-	over map[string]*memory.Document) (*page, func(), error) {
+	over map[string]*memory.Document) (*page, error) {
 	s := &search{ctx: ctx, table: x.table, view: view, query: q, analyzer: b.analyzer, scratch: acquireScratch(),
 		over: &overlay{table: x.table, paths: make(map[string]*file)}}
 	p := &page{search: s, source: x.opt.Source, docs: make(map[*file]*memory.Document), stale: make(map[string]bool)}
-	end := func() { s.scratch.releaseScratch() }
+	var err error
 	if x.store != nil {
-		lists, err := x.store.openPostings()
+		s.postings, err = x.store.openPostings()
 		if err != nil {
-			end()
-			return nil, nil, errDamaged{err}
-		}
-		s.postings = lists
-		end = func() {
-			s.scratch.releaseScratch()
-			lists.snapshot.Close()
+			s.close()
+			return nil, errDamaged{err}
 		}
 	}
 	lay := func(path string, doc *memory.Document) {
@@ -180,14 +172,13 @@ func (x *Index) beginSearch(ctx context.Context, b *builder, view memory.View, q
 		unread = append(unread, slices.DeleteFunc(x.opt.Paths(),
 			func(path string) bool { return x.table.files[path] != nil })...)
 	}
-	var err error
 	p.incomplete, err = x.layFiles(ctx, unread, s.over, lay)
 	if err != nil {
-		end()
-		return nil, nil, err
+		s.close()
+		return nil, err
 	}
 	s.selectPartitions()
-	return p, end, nil
+	return p, nil
 }
 
 // isDegraded reports whether the index may lack files.
@@ -237,11 +228,11 @@ func (x *Index) searchOnce(ctx context.Context, b *builder, view memory.View, q 
 // the keys of the query.
 func (x *Index) answerQuery(ctx context.Context, b *builder, view memory.View, q *Query, w parsedQuery,
 	over map[string]*memory.Document, res *Result) (stale []string, again bool, err error) {
-	p, end, err := x.beginSearch(ctx, b, view, q, w.keys, over)
+	p, err := x.beginSearch(ctx, b, view, q, w.keys, over)
 	if err != nil {
 		return nil, false, err
 	}
-	defer end()
+	defer p.close()
 	res.Degraded = res.Degraded || p.incomplete
 	p.words = w.included
 	p.words.terms = slices.Clone(p.words.terms) // corrections insert terms

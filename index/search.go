@@ -125,6 +125,14 @@ func (s *scratch) releaseScratch() {
 	}
 }
 
+// close releases the resources of the search.
+func (s *search) close() {
+	s.scratch.releaseScratch()
+	if s.postings != nil {
+		s.postings.snapshot.Close()
+	}
+}
+
 // reset prepares the memory for the given numbers of parts and blocks.
 func (s *scratch) reset(parts, blocks int) {
 	s.accs, s.cells, s.list = s.accs[:0], s.cells[:0], s.list[:0]

@@ -104,17 +104,16 @@ func (x *Index) readTerms(ctx context.Context, view memory.View, sort termKind, 
 func (x *Index) browse(ctx context.Context, view memory.View, keys map[string]bool, look func(*page) error) error {
 	b := x.acquireBuilder()
 	defer x.releaseBuilder(b)
-	_, err := x.retryDamaged(func() ([]string, error) {
+	return x.retryDamaged(func() error {
 		x.mu.RLock()
 		defer x.mu.RUnlock()
-		p, end, err := x.beginSearch(ctx, b, view, &Query{}, keys, nil)
+		p, err := x.beginSearch(ctx, b, view, &Query{}, keys, nil)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		defer end()
-		return nil, look(p)
+		defer p.close()
+		return look(p)
 	})
-	return err
 }
 
 // inOrder compares entries by path, then by position in the file.
