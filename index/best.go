@@ -22,7 +22,7 @@ func (p *page) compare(c, d candidate) int {
 	}
 	cp, dp := p.over.variantAt(c.variant), p.over.variantAt(d.variant)
 	ce, de := &cp.entries[c.entry], &dp.entries[d.entry]
-	return cmp.Or(cmp.Compare(dp.importance(int(d.entry)), cp.importance(int(c.entry))),
+	return cmp.Or(cmp.Compare(dp.important.at(int(d.entry)), cp.important.at(int(c.entry))),
 		cmp.Compare(de.time, ce.time), p.inOrder(c.entryKey, d.entryKey))
 }
 

@@ -100,7 +100,7 @@ func (w *fileWriter) writeDocument(doc *memory.Document, sum uint64) {
 		w.writeEntry(i, &doc.Entries[i])
 		if w.embeds && !w.file.unstored {
 			_, key := embeddedText(doc, &doc.Entries[i])
-			w.variant.setKey(i, key)
+			w.variant.keys.set(i, len(doc.Entries), key)
 		}
 	}
 	w.closeBlock()
@@ -214,7 +214,7 @@ func (w *fileWriter) writeEntry(n int, e *memory.Entry) {
 		rec.flags |= flagTimed
 	}
 	w.variant.entries = append(w.variant.entries, rec)
-	w.variant.setImportance(n, e.Importance)
+	w.variant.important.set(n, cap(w.variant.entries), e.Importance)
 }
 
 // endsWithQuestion reports whether a text ends with a question mark, which marks

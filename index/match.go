@@ -175,7 +175,7 @@ func (p *page) exactScore(c candidate) (float64, Why) {
 	q, e := p.query, p.entryAt(c.entryKey)
 	switch {
 	case q.Mode == Overlap:
-		return overlapScore(q, p.weightOf(c.variant), e.time, p.over.variantAt(c.variant).importance(int(c.entry)),
+		return overlapScore(q, p.weightOf(c.variant), e.time, p.over.variantAt(c.variant).important.at(int(c.entry)),
 			p.hitsOf(c), len(p.words.terms))
 	case q.Mode == Recent || len(p.words.terms) == 0:
 		return float64(e.time) / 1e9, Why{}

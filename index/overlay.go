@@ -41,34 +41,20 @@ func (o *overlay) hides(path string) bool {
 	return ok
 }
 
+// elementAt returns the n-th element of a table and an overlay, which follows it.
+func elementAt[T any](table, over []T, n uint32) *T {
+	if k := int(n) - len(table); k >= 0 {
+		return &over[k]
+	}
+	return &table[n]
+}
+
 // variantAt returns the variant with a number, from the table or the overlay.
-func (o *overlay) variantAt(n uint32) *variant {
-	if k := int(n) - len(o.table.variants); k >= 0 {
-		return o.variants[k]
-	}
-	return o.table.variants[n]
-}
+func (o *overlay) variantAt(n uint32) *variant { return *elementAt(o.table.variants, o.variants, n) }
 
-func (o *overlay) rowAt(n uint32) *row {
-	if k := int(n) - len(o.table.rows); k >= 0 {
-		return &o.rows[k]
-	}
-	return &o.table.rows[n]
-}
-
-func (o *overlay) leafAt(n uint32) *leaf {
-	if k := int(n) - len(o.table.leaves); k >= 0 {
-		return &o.leaves[k]
-	}
-	return &o.table.leaves[n]
-}
-
-func (o *overlay) refAt(block uint32) ref {
-	if k := int(block) - len(o.table.blocks); k >= 0 {
-		return o.blocks[k]
-	}
-	return o.table.blocks[block]
-}
+func (o *overlay) rowAt(n uint32) *row       { return elementAt(o.table.rows, o.rows, n) }
+func (o *overlay) leafAt(block uint32) *leaf { return elementAt(o.table.leaves, o.leaves, block) }
+func (o *overlay) refAt(block uint32) ref    { return *elementAt(o.table.blocks, o.blocks, block) }
 
 // eachBlock calls fn for every block of the overlay that contains the term with a
 // key.

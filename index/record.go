@@ -46,9 +46,9 @@ type variant struct {
 	length    uint32   // tokens of all slots
 	blocks    []uint32 // block numbers, in order
 	entries   []entry
-	important []float64 // importance of each entry; nil if no entry has one
-	links     *links    // nil if there are none
-	keys      []TextKey // of the embedded text of each entry, zero for none; nil if no entry has one
+	important sparse[float64] // importance of each entry
+	links     *links          // nil if there are none
+	keys      sparse[TextKey] // of the embedded text of each entry, zero for none
 
 	file   *file  // not stored
 	number uint32 // in the table; not stored
@@ -62,42 +62,27 @@ type entry struct {
 	flags  uint8
 }
 
-func (p *variant) importance(n int) float64 {
-	if p.important == nil {
-		return 0
+// A sparse holds a value of each entry of a variant. Few variants have entries with
+// other values than zero, so it is nil until the first of these is set.
+type sparse[T comparable] []T
+
+func (s sparse[T]) at(n int) (v T) {
+	if s != nil {
+		v = s[n]
 	}
-	return p.important[n]
+	return v
 }
 
-// setImportance sets the importance of the n-th entry. Few files have entries
-// with an importance, so the slice is allocated on first use.
-func (p *variant) setImportance(n int, v float64) {
-	if v == 0 {
+// set sets the value of the n-th of size entries.
+func (s *sparse[T]) set(n, size int, v T) {
+	var zero T
+	if v == zero {
 		return
 	}
-	if p.important == nil {
-		p.important = make([]float64, cap(p.entries))
+	if *s == nil {
+		*s = make([]T, size)
 	}
-	p.important[n] = v
-}
-
-// key returns the key of the embedded text of the n-th entry, or zero.
-func (p *variant) key(n int) TextKey {
-	if p.keys == nil {
-		return 0
-	}
-	return p.keys[n]
-}
-
-// setKey sets the key of the embedded text of the n-th entry.
-func (p *variant) setKey(n int, k TextKey) {
-	if k == 0 {
-		return
-	}
-	if p.keys == nil {
-		p.keys = make([]TextKey, cap(p.entries))
-	}
-	p.keys[n] = k
+	(*s)[n] = v
 }
 
 // noTime is the time of an entry without a time. It is earlier than any time.
@@ -190,7 +175,7 @@ func (p *variant) marshal(b []byte) []byte {
 	before := int64(0) // the times in one file are close together
 	for i, e := range p.entries {
 		b = binary.LittleEndian.AppendUint64(b, e.dup)
-		importance := p.importance(i)
+		importance := p.important.at(i)
 		flags := e.flags
 		if e.time != noTime {
 			flags |= flagTime
@@ -198,7 +183,7 @@ func (p *variant) marshal(b []byte) []byte {
 		if importance != 0 {
 			flags |= flagImportance
 		}
-		key := p.key(i)
+		key := p.keys.at(i)
 		if key != 0 {
 			flags |= flagKey
 		}
@@ -283,10 +268,10 @@ func (d *decoder) readVariant() *variant {
 			e.time = before
 		}
 		if flags&flagImportance != 0 {
-			p.setImportance(i, math.Float64frombits(d.uint64()))
+			p.important.set(i, len(p.entries), math.Float64frombits(d.uint64()))
 		}
 		if flags&flagKey != 0 {
-			p.setKey(i, TextKey(d.uint64()))
+			p.keys.set(i, len(p.entries), TextKey(d.uint64()))
 		}
 		e.length = uint16(d.uvarint())
 	}

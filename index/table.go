@@ -52,7 +52,7 @@ func rowOf(p *variant) row {
 	r := row{entries: uint32(len(p.entries)), length: p.length, kind: p.file.kind, oldest: forever, newest: noTime}
 	for i := range p.entries {
 		r.oldest, r.newest = min(r.oldest, p.entries[i].time), max(r.newest, p.entries[i].time)
-		r.importance = max(r.importance, p.importance(i))
+		r.importance = max(r.importance, p.important.at(i))
 	}
 	return r
 }
