@@ -93,7 +93,7 @@ func (a *analyzer) snippetOfLines(lines []string, weight map[string]float64, has
 		for _, m := range found[i] {
 			has[m.term] = true
 		}
-		if end := advance(line, 0, snippetLength); end < len(line) {
+		if end := advance(line, 0); end < len(line) {
 			lines[i] = line[:end] + "…"
 			found[i] = slices.DeleteFunc(found[i], func(m match) bool { return m.end > end })
 		}
@@ -119,26 +119,23 @@ func (a *analyzer) snippetOfLines(lines []string, weight map[string]float64, has
 	}
 	at -= (snippetLines - 1 - (last - at)) / 2 // the matches are in the middle
 	at = max(0, min(at, len(lines)-snippetLines))
-	var b strings.Builder
+	lines, found = lines[at:min(at+snippetLines, len(lines))], found[at:]
 	var marks [][2]int
-	runes := 0
-	for i, line := range lines[at:min(at+snippetLines, len(lines))] {
-		if i > 0 {
-			b.WriteByte('\n')
-			runes++
+	runes := 0 // before the line
+	for i, line := range lines {
+		for _, m := range found[i] {
+			marks = addMark(marks, runes, line, m)
 		}
-		for _, m := range found[at+i] {
-			start := runes + utf8.RuneCountInString(line[:m.start])
-			marks = addMark(marks, start, start+utf8.RuneCountInString(line[m.start:m.end]))
-		}
-		b.WriteString(line)
-		runes += utf8.RuneCountInString(line)
+		runes += utf8.RuneCountInString(line) + 1 // with the line break
 	}
-	return b.String(), marks
+	return strings.Join(lines, "\n"), marks
 }
 
-// addMark adds a range to ascending ones. It joins ranges that touch.
-func addMark(marks [][2]int, start, end int) [][2]int {
+// addMark adds the range of a match in a text, which begins after a number of code
+// points, to ascending ranges. It joins ranges that touch.
+func addMark(marks [][2]int, before int, text string, m match) [][2]int {
+	start := before + utf8.RuneCountInString(text[:m.start])
+	end := start + utf8.RuneCountInString(text[m.start:m.end])
 	if n := len(marks); n > 0 && start <= marks[n-1][1] {
 		marks[n-1][0] = min(marks[n-1][0], start)
 		marks[n-1][1] = max(marks[n-1][1], end)
@@ -154,7 +151,7 @@ func snippetOfText(text string, found []match, weight map[string]float64) (strin
 	if utf8.RuneCountInString(text) > snippetLength {
 		at = retreat(text, startOfBest(text, found, len(weight)), snippetLength/8)
 	}
-	end := advance(text, at, snippetLength)
+	end := advance(text, at)
 	if rest := utf8.RuneCountInString(text[at:end]); rest < snippetLength && at > 0 {
 		at = retreat(text, at, snippetLength-rest)
 	}
@@ -165,27 +162,14 @@ func snippetOfText(text string, found []match, weight map[string]float64) (strin
 	if end < len(text) {
 		suffix = "…"
 	}
-	cut := text[at:end]
-	// position returns the code points before byte b of the cut; it is fast for
-	// ascending values of b.
-	runes, seen := len([]rune(prefix)), 0
-	position := func(b int) int {
-		if b < seen {
-			runes, seen = len([]rune(prefix)), 0
-		}
-		runes += utf8.RuneCountInString(cut[seen:b])
-		seen = b
-		return runes
-	}
 	var marks [][2]int
 	for _, m := range found {
-		if m.start < at || m.end > end {
-			continue
+		if m.start >= at && m.end <= end {
+			m.start, m.end = m.start-at, m.end-at
+			marks = addMark(marks, utf8.RuneCountInString(prefix), text[at:end], m)
 		}
-		s, e := position(m.start-at), position(m.end-at)
-		marks = addMark(marks, s, e)
 	}
-	return prefix + cut + suffix, marks
+	return prefix + text[at:end] + suffix, marks
 }
 
 // startOfBest returns the start of the first match from which a window contains the
@@ -268,11 +252,11 @@ func (w *window) moveTo(start int) int {
 	return cutAtSpace(w.text, start, w.end)
 }
 
-// advance returns the byte offset n code points after at. If a word ends
-// shortly before, advance returns its end, to avoid cutting a word.
-func advance(s string, at, n int) int {
+// advance returns the byte offset one snippet after at. If a word ends shortly
+// before, advance returns its end, to avoid cutting a word.
+func advance(s string, at int) int {
 	end := at
-	for range n {
+	for range snippetLength {
 		if end >= len(s) {
 			return len(s)
 		}
