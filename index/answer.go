@@ -164,7 +164,7 @@ func (x *Index) beginSearch(ctx context.Context, b *builder, view memory.View, q
 	}
 	var unread []string
 	for path, f := range x.table.unstored {
-		if slices.ContainsFunc(f.variants, func(p *variant) bool { return view.Readable(p.partition) }) {
+		if f.variantFor(view) != nil {
 			unread = append(unread, path)
 		}
 	}

@@ -383,6 +383,19 @@ func (f *file) setDerived() {
 // entryCount returns the number of entries in the file.
 func (f *file) entryCount() int { return len(f.variants[0].entries) }
 
+// variantFor returns the variant that the view may read, or nil if there is none. The
+// file may be nil.
+func (f *file) variantFor(v memory.View) *variant {
+	if f != nil {
+		for _, p := range f.variants {
+			if v.Readable(p.partition) {
+				return p
+			}
+		}
+	}
+	return nil
+}
+
 // frontReadable reports whether the view may read the frontmatter.
 func (f *file) frontReadable(v memory.View) bool {
 	return slices.ContainsFunc(f.variants[:f.lastFront+1], func(p *variant) bool { return v.Readable(p.partition) })

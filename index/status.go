@@ -33,10 +33,7 @@ func (f *file) info() FileInfo {
 }
 
 // Readable reports whether the view may read any part of the indexed file.
-func (i FileInfo) Readable(v memory.View) bool {
-	_, _, ok := i.Version(v)
-	return ok
-}
+func (i FileInfo) Readable(v memory.View) bool { return i.file.variantFor(v) != nil }
 
 // SessionFor returns the session of the file for a reader with the given view:
 // the session_id if the view may read the frontmatter, otherwise the session of
@@ -52,13 +49,8 @@ func (i FileInfo) SessionFor(v memory.View) string {
 // and the number of readable entries. It returns false if the view cannot read
 // any part of the file.
 func (i FileInfo) Version(v memory.View) (version uint64, entries int, ok bool) {
-	if i.file == nil {
-		return 0, 0, false
-	}
-	for _, p := range i.file.variants {
-		if v.Readable(p.partition) {
-			return p.sum, len(p.entries), true
-		}
+	if p := i.file.variantFor(v); p != nil {
+		return p.sum, len(p.entries), true
 	}
 	return 0, 0, false
 }
@@ -67,23 +59,18 @@ func (i FileInfo) Version(v memory.View) (version uint64, entries int, ok bool) 
 // view may read, in order. The time is zero if it is unknown. EachEntry returns
 // false if the view cannot read any part of the file.
 func (i FileInfo) EachEntry(v memory.View, use func(at time.Time, words int)) bool {
-	if i.file == nil {
+	p := i.file.variantFor(v)
+	if p == nil {
 		return false
 	}
-	for _, p := range i.file.variants {
-		if !v.Readable(p.partition) {
-			continue
+	for _, e := range p.entries {
+		var at time.Time
+		if e.time != noTime {
+			at = time.Unix(0, e.time)
 		}
-		for _, e := range p.entries {
-			var at time.Time
-			if e.time != noTime {
-				at = time.Unix(0, e.time)
-			}
-			use(at, int(e.length))
-		}
-		return true
+		use(at, int(e.length))
 	}
-	return false
+	return true
 }
 
 // File returns the description of the indexed file and reports whether the

@@ -92,15 +92,6 @@ func newTable() *table {
 		texts: make(textTable)}
 }
 
-func (t *table) statsOf(p memory.Partition) *partitionStats {
-	s := t.partitions[p]
-	if s == nil {
-		s = &partitionStats{Partition: p, prefix: prefixOf(p)}
-		t.partitions[p] = s
-	}
-	return s
-}
-
 // prefixOf returns the prefix of every term of a partition. Owners contain no
 // control characters, so no prefix is the beginning of another.
 func prefixOf(p memory.Partition) string {
@@ -185,7 +176,11 @@ func (t *table) freeNumbers(f *file) {
 
 func (t *table) countFile(f *file, sign int) {
 	for _, p := range f.variants {
-		s := t.statsOf(p.partition)
+		s := t.partitions[p.partition]
+		if s == nil {
+			s = &partitionStats{Partition: p.partition, prefix: prefixOf(p.partition)}
+			t.partitions[p.partition] = s
+		}
 		s.addVariant(p, sign)
 		t.countSuccessors(p, sign)
 		t.texts.countVariant(p, sign)

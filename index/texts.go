@@ -159,10 +159,7 @@ func (x *Index) FileTexts(path string) (list []TextRef) {
 func (x *Index) CountTexts(part memory.Partition) int {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	if p := x.table.texts[part]; p != nil {
-		return len(p.first)
-	}
-	return 0
+	return x.table.texts.count(part)
 }
 
 // TextPartitions returns the partitions with texts, in order.
