@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -35,8 +36,7 @@ type Client struct {
 	Key   func() (string, error) // returns the API key, called for each request; nil if none is needed
 	Roots *x509.CertPool         // authorities of the server's certificate; nil for those of the system
 
-	Timeout      time.Duration // of each request; DefaultTimeout if zero
-	QueryTimeout time.Duration // of a Search, if shorter than Timeout; zero for Timeout
+	Timeout time.Duration // of each request; DefaultTimeout if zero
 
 	Prefix   string // of the names of collections, for several memories in one cluster
 	Replicas int    // replication factor of collections that Init creates; zero for the default of the cluster
@@ -65,10 +65,7 @@ func (c *Client) Ready(ctx context.Context) (time.Time, error) {
 	if err != nil {
 		return time.Time{}, err
 	}
-	clock, err := http.ParseTime(header.Get("Date"))
-	if err != nil {
-		return time.Time{}, nil
-	}
+	clock, _ := http.ParseTime(header.Get("Date"))
 	return clock, nil
 }
 
@@ -190,12 +187,7 @@ func (e *statusError) Error() string {
 // isStatus reports whether an error is a response with one of the given codes.
 func isStatus(err error, codes ...int) bool {
 	e, ok := errors.AsType[*statusError](err)
-	for _, code := range codes {
-		if ok && e.code == code {
-			return true
-		}
-	}
-	return false
+	return ok && slices.Contains(codes, e.code)
 }
 
 // isUnknownTenant reports whether an error is that of a tenant without objects.

@@ -251,7 +251,7 @@ func TestSilentStore(t *testing.T) {
 	defer l.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	c, c2 := &Client{URL: "http://" + l.Addr().String()}, &Client{URL: "http://" + l.Addr().String(), QueryTimeout: 50 * time.Millisecond}
+	c, c2 := &Client{URL: "http://" + l.Addr().String()}, &Client{URL: "http://" + l.Addr().String(), Timeout: 50 * time.Millisecond}
 	defer c.Close()
 	defer c2.Close()
 	q := share.Query{Tenants: []string{tenantA}, Terms: "x", Limit: 5}

@@ -28,11 +28,6 @@ type part struct {
 
 // Search implements [share.Store].
 func (c *Client) Search(ctx context.Context, q share.Query) ([]share.Object, error) {
-	if c.QueryTimeout > 0 {
-		limited, cancel := context.WithTimeout(ctx, c.QueryTimeout)
-		defer cancel()
-		ctx = limited
-	}
 	var parts []part
 	for _, tenant := range q.Tenants {
 		if !tenantRE().MatchString(tenant) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"net/http"
 	"slices"
@@ -71,7 +72,7 @@ func (c *class) get(f Field) (found []any, failure string) {
 	if objects == nil {
 		return nil, fmt.Sprintf("explorer: get class: tenant not found: %q", tenant)
 	}
-	ids := sortedKeys(objects)
+	ids := slices.Sorted(maps.Keys(objects))
 	score := map[string]float64{}
 	if bm25, ok := f.Args["bm25"].(map[string]any); ok {
 		query, _ := bm25["query"].(string)

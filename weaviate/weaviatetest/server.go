@@ -5,11 +5,11 @@ package weaviatetest
 
 import (
 	"bytes"
-	"cmp"
 	"crypto/x509"
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -206,7 +206,7 @@ func (s *Server) listTenants(w http.ResponseWriter, name string) {
 		return
 	}
 	list := []any{}
-	for _, tenant := range sortedKeys(c.objects) {
+	for _, tenant := range slices.Sorted(maps.Keys(c.objects)) {
 		list = append(list, map[string]any{"name": tenant, "activityStatus": "HOT"})
 	}
 	sendJSON(w, http.StatusOK, list)
@@ -314,15 +314,6 @@ func (s *Server) object(w http.ResponseWriter, r *http.Request, name, id string)
 	default:
 		sendJSON(w, http.StatusOK, object{name, tenant, id, c.objects[tenant][id]})
 	}
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.SortFunc(keys, cmp.Compare)
-	return keys
 }
 
 // Roots returns the authority of the certificate of a server with TLS.

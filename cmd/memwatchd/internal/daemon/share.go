@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/clock"
@@ -59,7 +58,6 @@ func (d *daemon) openShare() (*sharing, error) {
 	}
 	s := &sharing{url: c.Weaviate.URL, owner: d.config.Memory.Owner, await: d.awaitKnown, client: &weaviate.Client{
 		URL: c.Weaviate.URL, Prefix: c.Weaviate.Prefix, Replicas: c.Weaviate.Replicas, Timeout: c.Weaviate.Timeout,
-		QueryTimeout: c.Weaviate.QueryTimeout + time.Second, // that of the reader is shorter
 	}}
 	if u, err := url.Parse(c.Weaviate.URL); err == nil && u.Scheme == "http" && !config.IsLoopback(u.Hostname()) {
 		d.logger.Warn("requests to the shared store are not encrypted", "host", u.Hostname())
