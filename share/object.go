@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -160,11 +159,11 @@ type record struct {
 
 // properties returns the properties that a collection has.
 func (r *record) properties(collection string) map[string]any {
-	var all, out map[string]any
+	var all map[string]any
 	text, _ := json.Marshal(r) // strings, numbers and times have an encoding
 	json.Unmarshal(text, &all)
 	i := slices.IndexFunc(Collections, func(c Collection) bool { return c.Name == collection })
-	out = make(map[string]any)
+	out := make(map[string]any)
 	for _, p := range Collections[i].Properties {
 		if v, ok := all[p.Name]; ok {
 			out[p.Name] = v
@@ -175,10 +174,10 @@ func (r *record) properties(collection string) map[string]any {
 
 // hasCredential reports whether a property contains a credential or a redaction.
 func (o *Object) hasCredential() bool {
-	for _, name := range slices.Sorted(maps.Keys(o.Properties)) {
-		texts := []any{o.Properties[name]}
-		if list, ok := texts[0].([]any); ok {
-			texts = list
+	for name, value := range o.Properties {
+		texts, isList := value.([]any)
+		if !isList {
+			texts = []any{value}
 		}
 		for _, v := range texts {
 			s, ok := v.(string)

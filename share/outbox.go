@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -343,11 +344,7 @@ func (o *outbox) acknowledge(b batch, refused []Refusal) error {
 // compactPublished rewrites the record of published objects with one line for each. The
 // outbox must be empty.
 func (o *outbox) compactPublished() error {
-	keys := make([]key, 0, len(o.known))
-	for k := range o.known {
-		keys = append(keys, k)
-	}
-	slices.SortFunc(keys, func(a, b key) int {
+	keys := slices.SortedFunc(maps.Keys(o.known), func(a, b key) int {
 		return cmp.Or(cmp.Compare(a.collection, b.collection), bytes.Compare(a.id[:], b.id[:]))
 	})
 	o.lines = 0

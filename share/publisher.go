@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -107,10 +108,9 @@ func (p *Publisher) Close() error {
 // them.
 func (p *Publisher) Changed(path string) {
 	p.dirtyMu.Lock()
-	p.all = p.all || path == ""
 	if path != "" && len(p.dirty) < maxDirty {
 		p.dirty[path] = true
-	} else if path != "" {
+	} else {
 		p.all = true
 	}
 	p.dirtyMu.Unlock()
@@ -145,15 +145,12 @@ const pushSize = 8 << 20
 func (p *Publisher) Run(ctx context.Context) error {
 	for {
 		wait := p.Step(ctx)
-		timer := time.NewTimer(wait)
 		select {
 		case <-ctx.Done():
-			timer.Stop()
 			return ctx.Err()
 		case <-p.wake:
-		case <-timer.C:
+		case <-time.After(wait):
 		}
-		timer.Stop()
 	}
 }
 
@@ -213,10 +210,7 @@ func (p *Publisher) spoolChanges(ctx context.Context) (err error) {
 	all, dirty := p.all || p.overflow, p.dirty
 	p.all, p.dirty = false, make(map[string]bool)
 	p.dirtyMu.Unlock()
-	paths := make([]string, 0, len(dirty))
-	for path := range dirty {
-		paths = append(paths, path)
-	}
+	paths := slices.Collect(maps.Keys(dirty))
 	if all {
 		paths = p.Source.Paths()
 	}

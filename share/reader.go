@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -65,18 +66,14 @@ func (r *Reader) Search(ctx context.Context, view memory.View, q index.Query) (d
 		return nil, false, errPaused
 	}
 	tenants := r.partitionsOf(view)
-	request := Query{NotHost: r.Host, Types: q.Filter.Types, Tags: q.Filter.Tags, AnyTag: q.Filter.AnyTag,
-		Since: q.Filter.Since, Until: q.Filter.Until, Limit: maxFound}
+	request := Query{Tenants: slices.Sorted(maps.Keys(tenants)), NotHost: r.Host, Types: q.Filter.Types,
+		Tags: q.Filter.Tags, AnyTag: q.Filter.AnyTag, Since: q.Filter.Since, Until: q.Filter.Until, Limit: maxFound}
 	if q.Mode != index.Recent && !q.All {
 		request.Terms = r.Terms(q)
 		if request.Terms == "" {
 			return nil, false, nil
 		}
 	}
-	for tenant := range tenants {
-		request.Tenants = append(request.Tenants, tenant)
-	}
-	slices.Sort(request.Tenants)
 	if len(tenants) == 0 {
 		return nil, false, nil
 	}
@@ -121,12 +118,7 @@ func (r *Reader) Get(ctx context.Context, view memory.View, id string) (*memory.
 	limited, cancel := context.WithTimeout(ctx, r.Timeout)
 	defer cancel()
 	tenants := r.partitionsOf(view)
-	var list []string
-	for tenant := range tenants {
-		list = append(list, tenant)
-	}
-	slices.Sort(list)
-	for _, tenant := range list {
+	for _, tenant := range slices.Sorted(maps.Keys(tenants)) {
 		for _, c := range Collections {
 			o, err := r.Store.Get(limited, c.Name, tenant, IDOf(host, tenant, memoryID))
 			if errors.Is(err, ErrNotFound) {
