@@ -242,20 +242,27 @@ func (p *partition) intact(n int) bool {
 	return crc32.Checksum(p.bytesRow(n), castagnoli) == binary.LittleEndian.Uint32(p.bitsRow(n)[8:])
 }
 
-// encode returns a row in the form of both files.
-func (p *partition) encode(r Row) (inBits, inBytes []byte) {
-	inBytes = make([]byte, p.dimensions)
-	set := make([]uint64, countWords(p.dimensions))
-	for i, x := range r.Bytes {
-		inBytes[i] = byte(x)
+// signsOf returns one bit per dimension of a vector.
+func signsOf[T int8 | float32](v []T) []uint64 {
+	set := make([]uint64, countWords(len(v)))
+	for i, x := range v {
 		if x >= 0 {
 			set[i/64] |= 1 << (i % 64)
 		}
 	}
+	return set
+}
+
+// encode returns a row in the form of both files.
+func (p *partition) encode(r Row) (inBits, inBytes []byte) {
+	inBytes = make([]byte, p.dimensions)
+	for i, x := range r.Bytes {
+		inBytes[i] = byte(x)
+	}
 	inBits = binary.LittleEndian.AppendUint64(inBits, uint64(r.Key))
 	inBits = binary.LittleEndian.AppendUint32(inBits, crc32.Checksum(inBytes, castagnoli))
 	inBits = append(inBits, 0, 0, 0, 0)
-	for _, w := range set {
+	for _, w := range signsOf(r.Bytes) {
 		inBits = binary.LittleEndian.AppendUint64(inBits, w)
 	}
 	binary.LittleEndian.PutUint32(inBits[12:], sumBits(inBits))

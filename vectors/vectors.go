@@ -169,7 +169,7 @@ type Row struct {
 // Load adds vectors in their stored form, like Append.
 func (s *Store) Load(partition string, rows []Row) error {
 	for _, r := range rows {
-		if len(r.Bytes) != s.dimensions || lengthOf(r.Bytes) == 0 {
+		if len(r.Bytes) != s.dimensions || !slices.ContainsFunc(r.Bytes, func(x int8) bool { return x != 0 }) {
 			return fmt.Errorf("store vectors: not a vector of %d dimensions", s.dimensions)
 		}
 	}
@@ -272,13 +272,4 @@ func quantize(v []float32) []int8 {
 		out[i] = int8(math.Round(float64(x) / most * 127))
 	}
 	return out
-}
-
-// lengthOf returns the length of a vector.
-func lengthOf(v []int8) float64 {
-	sum := 0
-	for _, x := range v {
-		sum += int(x) * int(x)
-	}
-	return math.Sqrt(float64(sum))
 }
