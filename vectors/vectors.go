@@ -59,7 +59,7 @@ func Open(dir string, dimensions int) (*Store, error) {
 	for _, name := range names {
 		p, err := openPartition(dir, name, dimensions)
 		if errors.Is(err, errDamaged) {
-			err = removeFiles(filepath.Join(dir, name))
+			p, err = nil, removeFiles(filepath.Join(dir, name))
 		}
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("open vectors: %w", err), s.Close())

@@ -384,6 +384,18 @@ func TestDamage(t *testing.T) {
 	if left, _ := os.ReadDir(dir); len(left) != 0 {
 		t.Errorf("%v remain", left)
 	}
+
+	s = openStore(t, dir, 64)
+	mustAppend(t, s, "a", 0, list)
+	s.Close()
+	if err := os.Remove(filepath.Join(dir, fileName("a", 1)+bytesExt)); err != nil {
+		t.Fatal(err)
+	}
+	s = openStore(t, dir, 64)
+	mustAppend(t, s, "a", 0, list) // a missing file is replaced
+	if !s.Has("a", 5) {
+		t.Error("vectors were not added again")
+	}
 }
 
 // TestRetainTruncated checks that a removal of vectors succeeds if another program
