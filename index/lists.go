@@ -219,15 +219,21 @@ func (a *keyAutomaton) Accept(state int, b byte) int {
 // Hangul. There are so many that replacing a letter by each would take milliseconds.
 func isManyLettered(b byte) bool { return 0xe4 <= b && b <= 0xe9 || 0xeb <= b && b <= 0xed }
 
-// similarBuilder makes automata that accept the terms within one or two edits of a
-// term. A swap of neighbouring letters is one edit.
-var similarBuilder = sync.OnceValues(func() (*levenshtein.LevenshteinAutomatonBuilder, error) {
-	return levenshtein.NewLevenshteinAutomatonBuilder(2, true)
-})
+// similarBuilders make automata that accept the terms within one and within two edits
+// of a term. A swap of neighbouring letters is one edit. The automata of a builder
+// accept terms within the edits of the builder, whatever their own limit is.
+var similarBuilders = [...]func() (*levenshtein.LevenshteinAutomatonBuilder, error){
+	sync.OnceValues(func() (*levenshtein.LevenshteinAutomatonBuilder, error) {
+		return levenshtein.NewLevenshteinAutomatonBuilder(1, true)
+	}),
+	sync.OnceValues(func() (*levenshtein.LevenshteinAutomatonBuilder, error) {
+		return levenshtein.NewLevenshteinAutomatonBuilder(2, true)
+	}),
+}
 
-// similarTo returns an automaton that accepts the terms within a number of edits.
+// similarTo returns an automaton that accepts the terms within one or two edits.
 func similarTo(term string, edits int) (*levenshtein.DFA, error) {
-	builder, err := similarBuilder()
+	builder, err := similarBuilders[edits-1]()
 	if err != nil {
 		return nil, err
 	}

@@ -257,7 +257,22 @@ func TestDictionaryIsPrivate(t *testing.T) {
 	}
 }
 
-func TestEditDistance(t *testing.T) {
+func TestSimilarTo(t *testing.T) {
+	distance := func(a, b string) int {
+		for n := 1; n <= 2; n++ {
+			similar, err := similarTo(a, n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if ok, d := similar.MatchAndDistance(b); ok {
+				if int(d) > n {
+					t.Errorf("%q is %d edits from %q, and accepted as within %d", b, d, a, n)
+				}
+				return int(d)
+			}
+		}
+		return 3 // or more
+	}
 	for _, tc := range []struct {
 		a, b string
 		want int
@@ -265,7 +280,7 @@ func TestEditDistance(t *testing.T) {
 		{"", "", 0}, {"", "ab", 2}, {"ab", "ba", 1}, {"abc", "acb", 1}, {"abc", "abc", 0}, {"kitten", "sitting", 3},
 		{"привет", "првиет", 1}, {"ca", "abc", 3},
 	} {
-		if got, back := editDistance(tc.a, tc.b), editDistance(tc.b, tc.a); got != tc.want || back != tc.want {
+		if got, back := distance(tc.a, tc.b), distance(tc.b, tc.a); got != tc.want || back != tc.want {
 			t.Errorf("%q and %q are %d and %d apart, want %d", tc.a, tc.b, got, back, tc.want)
 		}
 	}

@@ -98,24 +98,20 @@ func (s *search) similarTerms(t qterm) ([]similarTerm, error) {
 			s.analyzer.addStem(found, swapped)
 		}
 	}
-	first := firstRune(t.term)
-	add := func(term string) {
-		if classOf(firstRune(term)) != classLetter {
-			return
-		}
-		n := editDistance(t.term, term)
-		if n <= edits && (n == 1 || firstRune(term) == first) {
-			found[term] = n
-		}
-	}
 	for n := 1; n <= edits; n++ {
 		similar, err := similarTo(t.term, n)
 		if err != nil {
 			return nil, err
 		}
+		add := func(term string) {
+			if classOf(firstRune(term)) == classLetter {
+				_, distance := similar.MatchAndDistance(term)
+				found[term] = int(distance)
+			}
+		}
 		prefix := ""
 		if n > 1 {
-			prefix = string(first)
+			prefix = string(firstRune(t.term))
 		}
 		for _, p := range s.partitions {
 			if err := s.postings.eachSimilar(s.ctx, p.prefix+termKey(kindWord, ""), prefix, similar, add); err != nil {
@@ -169,32 +165,6 @@ func (a *analyzer) addStem(found map[string]int, word []rune) {
 func firstRune(s string) rune {
 	r, _ := utf8.DecodeRuneInString(s)
 	return r
-}
-
-// editDistance returns the number of insertions, deletions, substitutions and
-// swaps of neighbouring letters that turn a into b.
-func editDistance(a, b string) int {
-	from, to := []rune(a), []rune(b)
-	before, last := make([]int, len(to)+1), make([]int, len(to)+1)
-	for j := range last {
-		last[j] = j
-	}
-	for i := range from {
-		row := make([]int, len(to)+1)
-		row[0] = i + 1
-		for j := range to {
-			substituted := last[j]
-			if from[i] != to[j] {
-				substituted++
-			}
-			row[j+1] = min(substituted, last[j+1]+1, row[j]+1)
-			if i > 0 && j > 0 && from[i] == to[j-1] && from[i-1] == to[j] {
-				row[j+1] = min(row[j+1], before[j-1]+1)
-			}
-		}
-		before, last = last, row
-	}
-	return last[len(to)]
 }
 
 // corrections returns the corrected words of the query, with the words of the
