@@ -2,6 +2,7 @@ package transcript
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -12,7 +13,7 @@ import (
 // weight.
 var completionPatterns = []struct {
 	worth   int
-	pattern lazyPattern
+	pattern func() *regexp.Regexp
 }{
 	{3, compilePattern(`^(?:[*_✅✓☑🎉]|\s)*(?:I(?:'ve| have)? |we(?:'ve| have)? |successfully |also )*(?:added|fixed|implemented|created|removed|renamed|refactored|updated|wrote|written|moved|replaced|migrated|merged|committed|deployed|released|published|configured|installed|upgraded|extracted|documented|tested|verified|resolved|converted|enabled|disabled|split|rewrote|optimi[sz]ed|simplified|corrected|reverted|set up|built|deleted|introduced|bumped|changed)\b`)},
 	{3, compilePattern(`^(?:[*_✅✓☑🎉]|\s)*(?:我)?(?:已经?|成功|都已)(?:经)?(?:将|把|为|在|给|全部)?.{0,12}(?:添加|修复|实现|完成|创建|删除|重命名|重构|更新|移动|替换|迁移|合并|提交|部署|发布|配置|安装|升级|修改|解决|优化|新增|改为|改成|写好|通过)|^(?:[*_✅✓☑🎉]|\s)*(?:修复了|新增了|添加了|实现了|完成了|更新了|删除了|重构了|解决了|修改了|优化了|创建了)`)},

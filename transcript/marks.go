@@ -5,7 +5,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -113,18 +112,12 @@ type rule struct {
 	kind       Kind
 	personOnly bool   // applies to statements of the person only
 	words      string // lower-case words, one of which must occur: a cheap filter, because most statements have none
-	pattern    lazyPattern
-	exception  lazyPattern // exceptions; nil for none
+	pattern    func() *regexp.Regexp
+	exception  func() *regexp.Regexp // exceptions; nil for none
 }
-
-// A lazyPattern returns a pattern, which it compiles at the first call: most
-// commands match nothing.
-type lazyPattern func() *regexp.Regexp
 
 // compilePattern returns a pattern that ignores case.
-func compilePattern(pattern string) lazyPattern {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)` + pattern) })
-}
+func compilePattern(pattern string) func() *regexp.Regexp { return lazyregexp.New(`(?i)` + pattern) }
 
 // sentenceStart matches the beginning of a sentence, including introductory words.
 const sentenceStart = `(?:^|[.!;:,，。；！：]\s*)(?:(?:please|also|and|but|so|ok|okay|yes|no|btw|oh)[,:]?\s+|请|另外|还有|对了)*`
