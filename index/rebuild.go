@@ -51,12 +51,16 @@ func (x *Index) Rebuild(ctx context.Context, paths []string,
 	default:
 		return fmt.Errorf("rebuild index: %w", ErrRebuilding)
 	}
-	next, err := x.beginRebuild(len(paths))
+	next, err := x.beginRebuild(len(paths), read)
 	if err != nil {
 		return err
 	}
-	next.read = read
-	err = x.addFiles(ctx, next, paths)
+	for chunk := range slices.Chunk(paths, rebuildBatch) {
+		if err = x.addFiles(ctx, next, chunk); err != nil {
+			break
+		}
+		next.filesRead.Add(int64(len(chunk)))
+	}
 	if err == nil {
 		err = x.activateRebuild(ctx, next)
 	}
@@ -78,14 +82,14 @@ func (x *Index) discardRebuild(next *rebuild) error {
 	return errors.Join(next.store.close(), os.RemoveAll(x.path(next.name)))
 }
 
-func (x *Index) beginRebuild(files int) (*rebuild, error) {
+func (x *Index) beginRebuild(files int, read func(context.Context, string) (Update, error)) (*rebuild, error) {
 	x.writing.Lock()
 	defer x.writing.Unlock()
 	if x.closed {
 		return nil, errors.New("rebuild index: index is closed")
 	}
 	n, _ := strconv.Atoi(strings.TrimPrefix(x.name, indexPrefix))
-	next := &rebuild{name: indexPrefix + strconv.Itoa(n%999_999_999+1), files: files}
+	next := &rebuild{name: indexPrefix + strconv.Itoa(n%999_999_999+1), files: files, read: read}
 	if err := os.RemoveAll(x.path(next.name)); err != nil {
 		return nil, err
 	}
@@ -100,19 +104,9 @@ func (x *Index) beginRebuild(files int) (*rebuild, error) {
 	return next, nil
 }
 
+// addFiles adds the files at paths. It reads them under the lock, so that no Apply of
+// a newer version occurs between reading and writing.
 func (x *Index) addFiles(ctx context.Context, next *rebuild, paths []string) error {
-	for chunk := range slices.Chunk(paths, rebuildBatch) {
-		// The files are read under the lock, so that no Apply of a newer
-		// version occurs between reading and writing.
-		if err := x.addChunk(ctx, next, chunk); err != nil {
-			return err
-		}
-		next.filesRead.Add(int64(len(chunk)))
-	}
-	return nil
-}
-
-func (x *Index) addChunk(ctx context.Context, next *rebuild, paths []string) error {
 	x.writing.Lock()
 	defer x.writing.Unlock()
 	return x.addLocked(ctx, next, paths)
