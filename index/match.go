@@ -175,8 +175,12 @@ func (p *page) exactScore(c candidate) (float64, Why) {
 	q, e := p.query, p.entryAt(c.entryKey)
 	switch {
 	case q.Mode == Overlap:
-		return overlapScore(q, p.weightOf(c.variant), e.time, p.over.variantAt(c.variant).important.at(int(c.entry)),
-			p.hitsOf(c), len(p.words.terms))
+		hits := 0
+		if a, cells := p.cellOf(c); a != nil {
+			hits = int(cells[c.entry].hits)
+		}
+		return overlapScore(q, p.weightOf(c.variant), e.time, p.over.variantAt(c.variant).important.at(int(c.entry)), hits,
+			len(p.words.terms))
 	case q.Mode == Recent || len(p.words.terms) == 0:
 		return float64(e.time) / 1e9, Why{}
 	}
@@ -194,14 +198,6 @@ func (p *page) cellOf(c candidate) (a *acc, cells []cell) {
 	}
 	a = &p.accs[i-1]
 	return a, p.cells[a.first : a.first+a.n]
-}
-
-// hitsOf returns the number of query terms in a candidate.
-func (p *page) hitsOf(c candidate) int {
-	if a, cells := p.cellOf(c); a != nil {
-		return int(cells[c.entry].hits)
-	}
-	return 0
 }
 
 // explainScore returns the explanation of the score of a candidate. It includes the

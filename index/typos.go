@@ -36,10 +36,8 @@ const (
 // case, or "".
 func typoOf(text string, t token) string {
 	word := text[t.start:t.end]
-	if t.subword || utf8.RuneCountInString(word) < minTypo {
-		return ""
-	}
-	if strings.ContainsFunc(word, func(r rune) bool { return classOf(r) != classLetter }) {
+	if t.subword || utf8.RuneCountInString(word) < minTypo ||
+		strings.ContainsFunc(word, func(r rune) bool { return classOf(r) != classLetter }) {
 		return ""
 	}
 	return strings.ToLower(word)

@@ -199,10 +199,8 @@ func americanSpelling(word string) string {
 		if !ok || len(root) < 3 {
 			continue
 		}
-		for _, other := range alwaysIse {
-			if strings.HasPrefix(word, other) {
-				return word
-			}
+		if slices.ContainsFunc(alwaysIse, func(other string) bool { return strings.HasPrefix(word, other) }) {
+			return word
 		}
 		return root + "iz" + ending
 	}

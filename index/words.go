@@ -99,13 +99,11 @@ func (a *analyzer) parseQuery(text string, all bool) words {
 
 // addToken adds a token to the list of words.
 func (w *words) addToken(text string, t token, stop bool) {
-	switch c := classOf(firstRune(t.term)); {
+	c := classOf(firstRune(t.term))
+	isRun := c == classCJK || c == classHangul
+	switch {
 	case c == classSEA: // nothing shows where a word ends
-	case (c == classCJK || c == classHangul) && !t.subword:
-		w.list = append(w.list, queryWord{
-			text: text[t.start:t.end], start: t.start, terms: []string{t.term}, run: true, stop: stop,
-		})
-	case c == classCJK || c == classHangul:
+	case isRun && t.subword:
 		word := &w.list[len(w.list)-1]
 		word.text = text[word.start:t.end]
 		if utf8.RuneCountInString(t.term) == 1 {
@@ -121,7 +119,8 @@ func (w *words) addToken(text string, t token, stop bool) {
 		}
 		w.list = append(w.list, queryWord{text: text[t.start:t.end], start: t.start, terms: []string{t.term}})
 	case !t.subword:
-		w.list = append(w.list, queryWord{text: text[t.start:t.end], start: t.start, terms: []string{t.term}, stop: stop})
+		w.list = append(w.list, queryWord{text: text[t.start:t.end], start: t.start, terms: []string{t.term}, run: isRun,
+			stop: stop})
 	}
 }
 
