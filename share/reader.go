@@ -164,11 +164,12 @@ func (r *Reader) decodeObject(o *Object, tenants map[string]memory.Partition) *m
 		return nil
 	}
 	partition, ok := tenants[o.Tenant]
-	path, id, found := cutLast(p.ID, "#")
-	if !ok || !found || p.Gone || p.Host == r.Host || memory.ValidHost(p.Host) != nil ||
+	hash := strings.LastIndexByte(p.ID, '#')
+	if !ok || hash < 0 || p.Gone || p.Host == r.Host || memory.ValidHost(p.Host) != nil ||
 		strings.TrimSpace(p.Content) == "" || o.Collection != importer.MemoryItem && len(p.EvidenceIDs) == 0 {
 		return nil
 	}
+	path, id := p.ID[:hash], p.ID[hash+1:]
 	kind, known := memory.ParseKind(p.Kind)
 	if !known {
 		kind = memory.Note
@@ -192,15 +193,6 @@ func (r *Reader) decodeObject(o *Object, tenants map[string]memory.Partition) *m
 		Place:     memory.Place{Path: p.Host + ":" + path, Host: p.Host, Kind: kind, Day: p.Day, Session: p.Session},
 		Partition: partition, Own: partition, Entries: []memory.Entry{e},
 	}
-}
-
-// cutLast is strings.Cut at the last separator.
-func cutLast(s, sep string) (before, after string, found bool) {
-	i := strings.LastIndex(s, sep)
-	if i < 0 {
-		return s, "", false
-	}
-	return s[:i], s[i+len(sep):], true
 }
 
 // Merge merges the hits of this machine and of others, each in their order. Scores
