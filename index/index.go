@@ -96,14 +96,11 @@ func (x *Index) Apply(ctx context.Context, updates []Update) error {
 	if err := x.ensureOpen(); err != nil {
 		return err
 	}
-	x.mu.RLock()
-	next := x.next
-	x.mu.RUnlock()
 	if err := x.writeUpdates(x.store, x.table, updates, files, blocks); err != nil {
 		x.recoverStore(x.generation.Load(), err)
 		return err
 	}
-	if next != nil {
+	if next := x.next; next != nil {
 		files, blocks, err := x.buildUpdates(ctx, updates)
 		if err == nil {
 			err = x.writeUpdates(next.store, next.table, updates, files, blocks)
