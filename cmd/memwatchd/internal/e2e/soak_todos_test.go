@@ -68,8 +68,8 @@ func (h *household) act() error {
 
 // ticked waits until every completed chore is ticked everywhere, and checks
 // that every saved line is there. A file that was being saved each time is
-// retried after a minute at the latest; a tick that is not even planned is
-// lost.
+// retried after a minute at the latest. A tick that is not planned for a minute is
+// lost, unless the index is incomplete: the daemon plans nothing before.
 func (h *household) ticked() error {
 	left := errors.New("it is not known what is ticked")
 	began, planned := time.Now(), time.Now()
@@ -79,9 +79,9 @@ func (h *household) ticked() error {
 		}
 		st, err := h.status()
 		left = errors.Join(err, h.missing())
-		if err == nil && (st.Todosync == nil || st.Todosync.Planned > 0) {
+		if err == nil && (st.Index.Degraded || st.Todosync == nil || st.Todosync.Planned > 0) {
 			planned = time.Now()
-			left = errors.Join(left, fmt.Errorf("there is more to do: %+v", st.Todosync))
+			left = errors.Join(left, fmt.Errorf("there is more to do: %+v, %+v", st.Index, st.Todosync))
 		}
 		if list := h.leftovers(); left == nil && len(list) > 0 && h.temporary(list) {
 			left = fmt.Errorf("left over: %q", list)
