@@ -284,15 +284,18 @@ func (g *testMemory) Sync(ctx context.Context) error {
 
 // Load implements [Files]. It does not parse unchanged files again.
 func (g *testMemory) Load(path string) (*memory.Document, error) {
-	if doc := g.docs[path]; doc != nil && g.isInitial {
-		return doc, nil
+	if doc := g.docs[path]; doc != nil {
+		if g.isInitial {
+			return doc, nil
+		}
+		data, err := os.ReadFile(filepath.Join(g.dir, filepath.FromSlash(path)))
+		if err == nil && string(data) == string(doc.Source) {
+			return doc, nil
+		}
 	}
 	file, err := g.vault.Read(path)
 	if err != nil {
 		return nil, &fs.PathError{Op: "read", Path: path, Err: fs.ErrNotExist}
-	}
-	if doc := g.docs[path]; doc != nil && string(doc.Source) == string(file.Data) {
-		return doc, nil
 	}
 	return g.parse(file), nil
 }
