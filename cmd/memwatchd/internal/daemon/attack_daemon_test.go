@@ -98,7 +98,7 @@ func (g *target) startDaemon(configure func(*config.Config, string)) {
 	c.Memory.Dir, c.Memory.Timezone = g.root, "UTC"
 	c.Index.Dir, c.State.Dir = filepath.Join(g.base, "index"), filepath.Join(g.base, "state")
 	c.IPC.Listeners = []config.Listener{{Path: filepath.Join(g.base, "s"), Mode: "0600"}}
-	c.IPC.SyncTimeout = 30 * time.Second
+	c.IPC.SyncTimeout = 2 * time.Minute
 	c.Log.Level = "debug"
 	if configure != nil {
 		configure(c, g.base)
@@ -178,7 +178,7 @@ func (g *target) dial(name string) *http.Client {
 		},
 	}
 	g.t.Cleanup(transport.CloseIdleConnections)
-	return &http.Client{Transport: transport, Timeout: time.Minute}
+	return &http.Client{Transport: transport, Timeout: 5 * time.Minute}
 }
 
 // object is a JSON object.

@@ -447,7 +447,7 @@ func TestEventsTellNothingElse(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(root, path), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		g.mustSend(t, c, "sync", nil)
+		g.mustSend(t, c, "sync", object{"timeout": "2m"})
 	}
 	change("2026-02-05/p.md", theirs("y")) // another subject's file
 	change(name, "- two\n")                // indexed

@@ -113,7 +113,7 @@ func TestClaimOfABrokenFile(t *testing.T) {
 		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		g.mustSend(t, c, "sync", nil)
+		g.mustSend(t, c, "sync", object{"timeout": "2m"})
 		if status, body := g.sendRequest(t, c, "get", twin); status != http.StatusNotFound {
 			t.Errorf("%q opens the directory to another: %s", text, body)
 		}

@@ -31,7 +31,7 @@ func TestHeavyDrafts(t *testing.T) {
 	if err := os.WriteFile(name, []byte(large.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	g.mustSend(t, g.dial("s"), "sync", nil)
+	g.mustSend(t, g.dial("s"), "sync", object{"timeout": "2m"})
 
 	draft := func(items, size int) object {
 		facts := make([]object, items)
