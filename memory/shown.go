@@ -12,7 +12,7 @@ type Shown struct {
 	Lines    []string // without line endings
 	Complete bool     // the view may read the whole file; line numbers are those of the file
 
-	source []int // line numbers in the file, if not Complete
+	source []int // line numbers in the file
 	found  bool  // there is text; a view that may read everything sees an empty file too
 }
 
@@ -27,12 +27,6 @@ func (s Shown) Text() string {
 // Line returns the visible number of a line of the file, or 0 if it is not
 // visible.
 func (s Shown) Line(source int) int {
-	if s.Complete {
-		if source < 1 || source > len(s.Lines) {
-			return 0
-		}
-		return source
-	}
 	i, ok := slices.BinarySearch(s.source, source)
 	if !ok {
 		return 0
@@ -43,11 +37,8 @@ func (s Shown) Line(source int) int {
 // Source returns the line of the file for a visible line number, or 0 if there
 // is none.
 func (s Shown) Source(line int) int {
-	switch {
-	case line < 1 || line > len(s.Lines):
+	if line < 1 || line > len(s.Lines) {
 		return 0
-	case s.Complete:
-		return line
 	}
 	return s.source[line-1]
 }
@@ -96,9 +87,10 @@ func (s Shown) Empty() bool { return !s.found }
 // lines stay as there would be without those lines.
 func (d *Document) Shown(v View) Shown {
 	if d.fullyReadable(v) {
-		s := Shown{Lines: make([]string, d.lines.count()), Complete: true, found: v.Readable(d.privatePartition)}
-		for i := range s.Lines {
-			s.Lines[i] = d.line(i + 1)
+		n := d.lines.count()
+		s := Shown{make([]string, n), true, make([]int, n), v.Readable(d.privatePartition)}
+		for i := range n {
+			s.Lines[i], s.source[i] = d.line(i+1), i+1
 			s.found = s.found || strings.TrimLeft(s.Lines[i], " \t") != ""
 		}
 		return s
@@ -229,37 +221,34 @@ func (d *Document) Summary(v View) string {
 // Progress counts the boxes in sections of tasks and follow-ups that a view may
 // read.
 func (d *Document) Progress(v View) (tasks, followUps Progress) {
-	for i := range d.Entries {
-		e := &d.Entries[i]
-		if v.Readable(e.Partition) {
-			e.countTasks(&tasks, &followUps)
-		}
-	}
-	return tasks, followUps
+	return d.countTasks(func(e *Entry) bool { return e.Readable(v) })
 }
 
 // frontCounters returns the correct counters for the frontmatter. It counts only
 // boxes that every reader of the frontmatter may read, so that the counters do
 // not reveal others.
 func (d *Document) frontCounters() (tasks, followUps Progress) {
+	return d.countTasks(func(e *Entry) bool {
+		return e.Partition.Visibility == PublicOK || d.Own.Visibility != PublicOK
+	})
+}
+
+// countTasks counts the boxes of the entries for which counts returns true.
+func (d *Document) countTasks(counts func(*Entry) bool) (tasks, followUps Progress) {
 	for i := range d.Entries {
-		if e := &d.Entries[i]; e.Partition.Visibility == PublicOK || d.Own.Visibility != PublicOK {
-			e.countTasks(&tasks, &followUps)
+		if !counts(&d.Entries[i]) {
+			continue
+		}
+		for _, t := range d.Entries[i].Tasks {
+			switch {
+			case t.InTasks:
+				tasks.add(t.State)
+			case t.FollowUp:
+				followUps.add(t.State)
+			}
 		}
 	}
 	return tasks, followUps
-}
-
-// countTasks adds an entry's boxes to the counters.
-func (e *Entry) countTasks(tasks, followUps *Progress) {
-	for _, t := range e.Tasks {
-		switch {
-		case t.InTasks:
-			tasks.add(t.State)
-		case t.FollowUp:
-			followUps.add(t.State)
-		}
-	}
 }
 
 func (p *Progress) add(s TaskState) {
