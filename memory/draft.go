@@ -138,7 +138,7 @@ func HeadingLine(s string) string { return strings.Join(strings.Fields(s), " ") 
 func HasPrivateTag(text string) bool {
 	for at := range len(text) {
 		if text[at] == '<' {
-			if n, _ := privateTag([]byte(text[at:])); n > 0 {
+			if n, _ := privateTag([]byte(text[at:min(len(text), at+maxPrivateTag)])); n > 0 {
 				return true
 			}
 		}

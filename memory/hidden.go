@@ -51,19 +51,7 @@ func percentComment(b []byte, i int) int {
 }
 
 // hasMarks reports whether a text has HTML comments or <private> tags.
-func hasMarks(b []byte) bool {
-	for {
-		at := bytes.IndexByte(b, '<')
-		if at < 0 {
-			return false
-		}
-		b = b[at:]
-		if n, _ := privateTag(b); n > 0 || bytes.HasPrefix(b, commentOpen) {
-			return true
-		}
-		b = b[1:]
-	}
-}
+func hasMarks(b []byte) bool { return bytes.Contains(b, commentOpen) || HasPrivateTag(string(b)) }
 
 // hasPercentComment reports whether a text contains a comment of Obsidian outside
 // code, as written or on one line.

@@ -178,6 +178,9 @@ func (f *inlineElements) codeMarks(b []byte, pos func(int) int) {
 	}
 }
 
+// maxPrivateTag is the maximum length of a <private> or </private> tag in bytes.
+const maxPrivateTag = len("</private") + 100
+
 // privateTag returns the length of the <private> or </private> tag at the start of
 // b, or 0 if there is none, and whether it is a closing tag. b begins with "<".
 func privateTag(b []byte) (n int, closing bool) {
@@ -193,7 +196,7 @@ func privateTag(b []byte) (n int, closing bool) {
 	if rest[0] != '>' && rest[0] != ' ' && rest[0] != '\t' {
 		return 0, false
 	}
-	end := bytes.IndexByte(rest[:min(len(rest), 100)], '>')
+	end := bytes.IndexByte(rest[:min(len(rest), maxPrivateTag-len("</private"))], '>')
 	if end < 0 {
 		return 0, false
 	}

@@ -26,17 +26,12 @@ func CheckText(text string) error {
 	case strings.Contains(text, markerWord):
 		return errors.New("text contains a marker of generated text; remove the marker")
 	}
-	flat := strings.Join(textWords(text), " ") // the form that Line returns
 	if hasPercentComment(text) {
 		return errors.New("text contains a comment (%% %%), which is not indexed; remove the comment")
 	}
-	for at := range len(flat) {
-		if flat[at] != '<' {
-			continue
-		}
-		if n, _ := privateTag([]byte(flat[at:] + " >")); n > 0 { // text that follows may close the tag
-			return errors.New("text contains a <private> tag; set visibility instead")
-		}
+	// Line writes these words. Text that follows may close the tag.
+	if HasPrivateTag(strings.Join(textWords(text), " ") + " >") {
+		return errors.New("text contains a <private> tag; set visibility instead")
 	}
 	return CheckValue(text)
 }

@@ -10,14 +10,15 @@ import (
 // proportion to their length. The limit is a hundred times the usual time, and
 // still too short for quadratic work.
 func TestWorstFiles(t *testing.T) {
-	for name, unit := range map[string]string{
-		"headings":       "# H\n\ntext\n",
-		"nested":         "# A\n## B\n### C\n#### D\n- x\n",
-		"private spans":  "<private>a</private>\n\n- x\n",
-		"private blocks": "<private>\n\na\n\n</private>\n\n- x\n",
-		"tags in code":   "- `<private>` x\n",
+	many := func(unit string) string { return strings.Repeat(unit, 400_000/len(unit)) }
+	for name, text := range map[string]string{
+		"headings":              many("# H\n\ntext\n"),
+		"nested":                many("# A\n## B\n### C\n#### D\n- x\n"),
+		"private spans":         many("<private>a</private>\n\n- x\n"),
+		"private blocks":        many("<private>\n\na\n\n</private>\n\n- x\n"),
+		"tags in code":          many("- `<private>` x\n"),
+		"brackets in a comment": "a %%" + many("<") + "%% and %%" + many("<") + "%%\n",
 	} {
-		text := strings.Repeat(unit, 400_000/len(unit))
 		parse := func(source []byte) *Document {
 			return testLayout().Parse("2026-02-04/a.md", source, testMeta)
 		}
