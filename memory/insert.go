@@ -210,10 +210,16 @@ func (d placement) hasEnding(line int) bool {
 
 // entryAt returns the entry that begins on a line, or -1.
 func (d placement) entryAt(line int) int {
-	i, ok := slices.BinarySearchFunc(d.Entries, line, func(e Entry, line int) int { return e.Line - line })
-	if !ok {
-		return -1
+	if i := d.entryFrom(line); i < len(d.Entries) && d.Entries[i].Line == line {
+		return i
 	}
+	return -1
+}
+
+// entryFrom returns the first entry that begins on a line or below it, or the
+// number of entries.
+func (d placement) entryFrom(line int) int {
+	i, _ := slices.BinarySearchFunc(d.Entries, line, func(e Entry, line int) int { return e.Line - line })
 	return i
 }
 
@@ -225,24 +231,13 @@ func (d placement) headingAt(line int) bool {
 // directly below them. It uses the last such heading in the file. If there is
 // none, it returns 0, as in the templates.
 func (d placement) headingGap() int {
-	for i := len(d.Headings) - 1; i >= 0; i-- {
-		end := d.Headings[i].EndLine
-		switch {
-		case d.entryAt(end+1) >= 0:
-			return 0
-		case end < d.lines.count() && d.blankLine(end+1) && d.entryAt(d.nextLine(end+1)) >= 0:
-			return 1
+	for _, h := range slices.Backward(d.Headings) {
+		i := d.entryFrom(h.EndLine + 1)
+		if i < len(d.Entries) && d.blankBetween(h.EndLine, d.Entries[i].Line) {
+			return min(1, d.Entries[i].Line-h.EndLine-1)
 		}
 	}
 	return 0
-}
-
-// nextLine returns the first line that is not blank, starting with line.
-func (d placement) nextLine(line int) int {
-	for line <= d.lines.count() && d.blankLine(line) {
-		line++
-	}
-	return line
 }
 
 // listGap returns the number of blank lines between the items of an entry's
