@@ -129,30 +129,28 @@ func (p *docParser) readTasks(e *Entry, b *block) {
 // readTask reads the box at the start of a list item. In a section of commitments,
 // every top-level item is a task: done if it begins with a check mark, else
 // open.
-func (p *docParser) readTask(lf *leaf, commitment bool) (Task, bool) {
-	if n := boxLen(string(lf.buf[:min(len(lf.buf), 8)])); n > 0 {
+func (p *docParser) readTask(lf *leaf, commitment bool) (t Task, ok bool) {
+	n := boxLen(string(lf.buf[:min(len(lf.buf), 8)]))
+	if n == 0 && (!commitment || len(lf.buf) > 2 && lf.buf[0] == '[' &&
+		strings.IndexByte(string(lf.buf[:min(len(lf.buf), 6)]), ']') > 0) {
+		return t, false
+	}
+	text := p.displayOf(lf.textFrom(n))
+	if n > 0 {
 		at := lf.pos(1)
-		text := p.displayOf(lf.textFrom(n))
-		t := Task{Text: taskText(text), Box: Span{at, at + 1}}
-		t.readDates(text)
+		t.Box = Span{at, at + 1}
 		if lf.buf[1] != ' ' {
 			t.State = Done
 		}
-		t.Norm = taskNorm(t.Text)
-		return t, t.Text != ""
-	}
-	if !commitment || len(lf.buf) > 2 && lf.buf[0] == '[' &&
-		strings.IndexByte(string(lf.buf[:min(len(lf.buf), 6)]), ']') > 0 {
-		return Task{}, false
-	}
-	text := p.displayOf(lf.textFrom(0))
-	t := Task{Box: Span{lf.at, lf.at}}
-	if rest, ok := strings.CutPrefix(text, checkMark); ok {
-		text, t.State = strings.TrimPrefix(rest, emojiStyle), Done
+	} else {
+		t.Box = Span{lf.at, lf.at}
+		if rest, ok := strings.CutPrefix(text, checkMark); ok {
+			text, t.State = strings.TrimPrefix(rest, emojiStyle), Done
+		}
 	}
 	t.Text = taskText(text)
-	t.readDates(text)
 	t.Norm = taskNorm(t.Text)
+	t.Due, t.Created, t.Finished = dueDate(text), firstDate(createdRE(), text), firstDate(finishedRE(), text)
 	return t, t.Text != ""
 }
 
@@ -166,12 +164,6 @@ var (
 	createdRE  = lazyregexp.New(`(?i)(?:➕\x{fe0f}?|[\[(]created::)\s*(\d{4}-\d{2}-\d{2})\b`)
 	finishedRE = lazyregexp.New(`(?i)(?:✅\x{fe0f}?|[\[(]completion::)\s*(\d{4}-\d{2}-\d{2})\b`)
 )
-
-// readDates sets the dates of a task from its text.
-func (t *Task) readDates(text string) {
-	t.Due = dueDate(text)
-	t.Created, t.Finished = firstDate(createdRE(), text), firstDate(finishedRE(), text)
-}
 
 // dueDate returns the first due date in the text of a task as YYYY-MM-DD, or an
 // empty string.
