@@ -121,7 +121,12 @@ func (m *Merge) sameText(it *MergeItem) int {
 	if it.task != nil {
 		return m.sameTask(it)
 	}
-	for _, i := range it.section.content[itemContent(it.entry)] {
+	return m.firstUnpaired(it.section.content[itemContent(it.entry)])
+}
+
+// firstUnpaired returns the first unpaired entry of a list, or -1.
+func (m *Merge) firstUnpaired(list []int) int {
+	for _, i := range list {
 		if !m.taken[[2]int{i, -1}] {
 			return i
 		}
@@ -135,12 +140,7 @@ func (m *Merge) sameNorm(it *MergeItem) int {
 	if it.task != nil {
 		return -1
 	}
-	for _, i := range it.section.norm[it.entry.Norm] {
-		if !m.taken[[2]int{i, -1}] {
-			return i
-		}
-	}
-	return -1
+	return m.firstUnpaired(it.section.norm[it.entry.Norm])
 }
 
 // sameTask returns the entry with a task of the same text. It prefers a task
