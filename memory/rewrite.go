@@ -60,7 +60,13 @@ func (d *Document) Rewrite(v View, text string, parse func(source []byte) *Docum
 	}
 	r := &rewrite{d: d, v: v, lines: lines, pairs: pairs, shown: &shown}
 	var last error
-	for _, arrange := range []func() [][]byte{r.insertLate, r.insertEarly, r.moveNear, r.moveToEnd, r.moveToTop} {
+	for _, arrange := range []func() [][]byte{
+		func() [][]byte { return r.insertInPlace(false) },
+		func() [][]byte { return r.insertInPlace(true) },
+		r.moveNear,
+		func() [][]byte { return r.placeRanges(func(unreadableRange) int { return len(r.lines) }) }, // to the end
+		r.moveToTop,
+	} {
 		source := r.joinLines(arrange())
 		next := parse(source)
 		if next == nil {
@@ -186,15 +192,10 @@ func (r *rewrite) newLine(text string, line int) []byte {
 	return append([]byte(text), r.d.lineEnding(max(line, 1))...)
 }
 
-// insertLate keeps every unreadable line at its position. New lines replace
-// removed ones, or go directly above the next unchanged line.
-func (r *rewrite) insertLate() [][]byte { return r.inPlace(false) }
-
-// insertEarly is like late, but new lines go directly below the last unchanged
-// line.
-func (r *rewrite) insertEarly() [][]byte { return r.inPlace(true) }
-
-func (r *rewrite) inPlace(early bool) (out [][]byte) {
+// insertInPlace keeps every unreadable line at its position. New lines replace
+// removed ones, or go directly above the next unchanged line or, if early is set,
+// below the last one.
+func (r *rewrite) insertInPlace(early bool) (out [][]byte) {
 	next := 0                 // index in lines
 	put := func(to, at int) { // appends new lines up to index to, with the ending of line at
 		for ; next < to; next++ {
@@ -273,11 +274,6 @@ func (r *rewrite) moveNear() [][]byte {
 	return r.placeRanges(func(s unreadableRange) int {
 		return slices.MinFunc(gaps, func(a, b int) int { return max(a-s.after, s.after-a) - max(b-s.after, s.after-b) })
 	})
-}
-
-// moveToEnd moves unreadable text to the end.
-func (r *rewrite) moveToEnd() [][]byte {
-	return r.placeRanges(func(unreadableRange) int { return len(r.lines) })
 }
 
 // moveToTop moves unreadable text to the top, below the frontmatter.
