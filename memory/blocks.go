@@ -27,20 +27,18 @@ const (
 // emphasis, links and code spans without a tree. Link definitions stay
 // paragraphs, so that no line is lost.
 var markdown = parser.NewParser(
-	parser.WithBlockParsers(
-		util.Prioritized(boundedParser{parser.NewSetextHeadingParser(), false}, 100),
-		util.Prioritized(boundedParser{parser.NewThematicBreakParser(), false}, 200),
-		util.Prioritized(boundedParser{parser.NewListParser(), true}, 300),
-		util.Prioritized(boundedParser{parser.NewListItemParser(), false}, 400),
-		util.Prioritized(boundedParser{parser.NewCodeBlockParser(), false}, 500),
-		util.Prioritized(boundedParser{parser.NewATXHeadingParser(), false}, 600),
-		util.Prioritized(boundedParser{parser.NewFencedCodeBlockParser(), false}, 700),
-		util.Prioritized(boundedParser{parser.NewBlockquoteParser(), true}, 800),
-		util.Prioritized(boundedParser{parser.NewHTMLBlockParser(), false}, 900),
-		util.Prioritized(boundedParser{parser.NewParagraphParser(), false}, 1000),
-	),
+	parser.WithBlockParsers(boundedParsers()...),
 	parser.WithParagraphTransformers(util.Prioritized(tableTransformer{}, 200)),
 )
+
+// boundedParsers returns the parsers of all blocks of CommonMark.
+func boundedParsers() []util.PrioritizedValue {
+	list := parser.DefaultBlockParsers()
+	for i := range list {
+		list[i].Value = boundedParser{list[i].Value.(parser.BlockParser)}
+	}
+	return list
+}
 
 var budgetKey = parser.NewContextKey()
 
@@ -52,10 +50,7 @@ type budget struct {
 
 // boundedParser limits a block parser: no block opens when the budget is used up, and
 // no container opens deeper than maxDepth.
-type boundedParser struct {
-	parser.BlockParser
-	container bool
-}
+type boundedParser struct{ parser.BlockParser }
 
 func (p boundedParser) Open(parent ast.Node, r text.Reader, pc parser.Context) (ast.Node, parser.State) {
 	left := pc.Get(budgetKey).(*budget)
@@ -63,14 +58,16 @@ func (p boundedParser) Open(parent ast.Node, r text.Reader, pc parser.Context) (
 		return nil, parser.NoChildren
 	}
 	node, state := p.BlockParser.Open(parent, r, pc)
-	switch {
-	case node == nil:
-	case p.container && len(pc.OpenedBlocks()) >= maxDepth:
-		left.tooDeep = true
-		return nil, parser.NoChildren
-	default:
-		left.blocks--
+	switch node.(type) {
+	case nil:
+		return nil, state
+	case *ast.List, *ast.Blockquote:
+		if len(pc.OpenedBlocks()) >= maxDepth {
+			left.tooDeep = true
+			return nil, parser.NoChildren
+		}
 	}
+	left.blocks--
 	return node, state
 }
 
