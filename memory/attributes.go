@@ -192,7 +192,7 @@ func (e *Entry) applyAttributes(attrs []attr) (problems []Problem) {
 		case "supersedes":
 			e.Supersedes = a.Value
 		case "pin":
-			e.Pin = isTrueWord(a.Value)
+			e.Pin = slices.Contains([]string{"true", "yes", "on", "1", "y"}, strings.ToLower(a.Value))
 		}
 	}
 	return problems
@@ -242,13 +242,11 @@ func (d *Document) commentBelow(e *Entry, comment string) Edit {
 		text := strings.TrimLeft(line, " ")
 		indent = strings.Repeat(" ", len(line)-len(text)+min(listMarkerLen(text), 4))
 	}
-	end := string(d.lineEnding(e.EndLine))
-	at := e.Span.End
-	if last := d.lines.span(e.EndLine,
-		e.EndLine); len(trimEnding(d.Source[last.Start:last.End])) == last.End-last.Start {
-		return Edit{Span{at, at}, []byte(end + indent + comment)}
+	end, at := string(d.lineEnding(e.EndLine)), Span{e.Span.End, e.Span.End}
+	if !d.placement().hasEnding(e.EndLine) {
+		return Edit{at, []byte(end + indent + comment)}
 	}
-	return Edit{Span{at, at}, []byte(indent + comment + end)}
+	return Edit{at, []byte(indent + comment + end)}
 }
 
 // commentSpan returns the span of a comment with the white space in front of

@@ -382,15 +382,6 @@ func maskValue(key string, v any, hide func(string) string) any {
 	return v
 }
 
-// isTrueWord reports whether s is one of the accepted spellings of true.
-func isTrueWord(s string) bool {
-	switch strings.ToLower(s) {
-	case "true", "yes", "on", "1", "y":
-		return true
-	}
-	return false
-}
-
 func (f *Front) time(key string, loc *time.Location, problems *[]Problem) time.Time {
 	text := f.text(key)
 	t, ok := ParseTime(text, loc)
