@@ -3,7 +3,6 @@ package memory
 import (
 	"crypto/sha256"
 	"encoding/base32"
-	"maps"
 	"path"
 	"slices"
 	"strconv"
@@ -111,33 +110,24 @@ func splitTitle(lead string) (title, rest string) {
 		return "", lead
 	}
 	title, rest = strings.TrimSpace(body[:end]), strings.TrimLeft(body[end+len(mark):], "*")
-	rest, cut := cutColon(rest)
+	rest, cut := cutColon(rest, strings.CutPrefix)
 	if !cut { // a colon after the title would leave one in the title
-		title, cut = cutLastColon(title)
+		title, cut = cutColon(title, strings.CutSuffix)
 	}
 	rest = strings.TrimLeft(rest, " \t")
 	if !cut {
-		rest, _ = cutColon(rest)
+		rest, _ = cutColon(rest, strings.CutPrefix)
 	}
 	return strings.TrimSpace(title), strings.TrimLeft(rest, " \t")
 }
 
-// cutColon removes a colon from the start of a text.
-func cutColon(s string) (rest string, ok bool) {
-	rest, ok = strings.CutPrefix(s, ":")
+// cutColon removes a colon from one end of a text.
+func cutColon(s string, cut func(s, colon string) (string, bool)) (rest string, ok bool) {
+	rest, ok = cut(s, ":")
 	if !ok {
-		rest, ok = strings.CutPrefix(s, "：")
+		rest, ok = cut(s, "：")
 	}
 	return rest, ok
-}
-
-// cutLastColon removes a colon from the end of a text.
-func cutLastColon(s string) (before string, ok bool) {
-	before, ok = strings.CutSuffix(s, ":")
-	if !ok {
-		before, ok = strings.CutSuffix(s, "：")
-	}
-	return before, ok
 }
 
 // unescapedIndex returns the index of the first mark in s that does not follow
@@ -391,8 +381,11 @@ func (w *passAttempt) emptiedHeadings() map[int]bool {
 			public[h] = public[h] || d.Entries[i].Partition.Visibility == PublicOK
 		}
 	}
-	for _, i := range slices.Sorted(maps.Keys(w.below)) {
-		for h := d.headingOf(i); h >= 0; h = d.Headings[h].Parent {
+	for i := range w.below {
+		if i < 0 {
+			continue // at the top of the file
+		}
+		for h := d.Entries[i].Heading; h >= 0; h = d.Headings[h].Parent {
 			remains[h] = true
 		}
 	}
@@ -412,12 +405,4 @@ func (w *passAttempt) emptiedHeadings() map[int]bool {
 func (d *Document) isNoteHeading(h int) bool {
 	_, _, _, ok := headingClock(d.Headings[h].Text)
 	return ok && d.Place.Day != "" && !slices.ContainsFunc(d.Headings, func(o Heading) bool { return o.Parent == h })
-}
-
-// headingOf returns the heading above an entry, or -1.
-func (d *Document) headingOf(entry int) int {
-	if entry < 0 {
-		return -1
-	}
-	return d.Entries[entry].Heading
 }

@@ -209,7 +209,7 @@ func mergeTitle(e *Entry) string {
 		title = rest
 	}
 	if title == "" && strings.TrimSpace(below) != "" {
-		label, ok := cutLastColon(strings.TrimSpace(head))
+		label, ok := cutColon(strings.TrimSpace(head), strings.CutSuffix)
 		if ok {
 			title = label
 		}

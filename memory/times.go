@@ -135,7 +135,7 @@ func cutLeadingDate(s string) (day, rest string) {
 		return "", s
 	}
 	day, rest = at[:len(time.DateOnly)], strings.TrimLeft(at[len(time.DateOnly):], "*_ ")
-	rest, ok := cutColon(rest)
+	rest, ok := cutColon(rest, strings.CutPrefix)
 	if !ok {
 		return "", s
 	}
