@@ -219,17 +219,21 @@ func extendsWord(beside string, amount, before bool) bool {
 // WordOverlap returns the fraction of the words of text that other contains,
 // ignoring case and order. If text has no words, WordOverlap returns 1.
 func WordOverlap(text, other string) float64 {
-	all, has := wordSet(text), wordSet(other)
+	all := wordSet(text)
 	if len(all) == 0 {
 		return 1
 	}
-	n := 0
-	for word := range all {
-		if has[word] {
+	return float64(countCommon(all, wordSet(other))) / float64(len(all))
+}
+
+// countCommon returns the number of words in both sets.
+func countCommon(a, b map[string]bool) (n int) {
+	for word := range a {
+		if b[word] {
 			n++
 		}
 	}
-	return float64(n) / float64(len(all))
+	return n
 }
 
 // newWords returns the words of text that other lacks, sorted, ignoring case.

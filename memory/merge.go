@@ -261,12 +261,7 @@ func (s SimilarTexts) MostSimilar(text string) int {
 		if len(set) < minSimilarWords {
 			continue
 		}
-		both := 0
-		for word := range words {
-			if set[word] {
-				both++
-			}
-		}
+		both := countCommon(words, set)
 		if share := float64(both) / float64(len(words)+len(set)-both); share >= best {
 			best, at = share, i
 		}

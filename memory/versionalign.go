@@ -204,13 +204,7 @@ const minEdited = 0.5
 // sharedWords returns the share of the words of the shorter text that both have.
 func sharedWords(a, b string) float64 {
 	x, y := wordSet(TaskNorm(a)), wordSet(TaskNorm(b))
-	both := 0
-	for word := range x {
-		if y[word] {
-			both++
-		}
-	}
-	return float64(both) / float64(max(1, min(len(x), len(y))))
+	return float64(countCommon(x, y)) / float64(max(1, min(len(x), len(y))))
 }
 
 // kind distinguishes text between entries, entries and headings.
