@@ -62,35 +62,40 @@ func findAnchors(a, b []string) [][2]int {
 			c.inB, c.atB = c.inB+1, j
 		}
 	}
-	var list [][2]int
+	inA := map[int]int{} // by line of b
+	var list []int       // lines of b
 	for i, s := range a {
 		if c := seen[s]; c.inA == 1 && c.inB == 1 {
-			list = append(list, [2]int{i, c.atB})
+			inA[c.atB], list = i, append(list, c.atB)
 		}
 	}
-	// The longest increasing subsequence: tails[n] ends the best one of n+1.
-	tails, before := []int{}, make([]int, len(list))
+	var anchors [][2]int
+	for _, j := range longestIncreasing(list) {
+		anchors = append(anchors, [2]int{inA[j], j})
+	}
+	return anchors
+}
+
+// longestIncreasing returns the longest increasing subsequence of different numbers.
+func longestIncreasing(list []int) []int {
+	tails, before := []int{}, make([]int, len(list)) // tails[n] ends the best one of n+1
 	for i := range list {
-		n := sort.Search(len(tails), func(k int) bool { return list[tails[k]][1] >= list[i][1] })
-		before[i] = -1
+		n := sort.Search(len(tails), func(k int) bool { return list[tails[k]] >= list[i] })
+		if n == len(tails) {
+			tails = append(tails, 0)
+		}
+		tails[n] = i
 		if n > 0 {
 			before[i] = tails[n-1]
 		}
-		if n == len(tails) {
-			tails = append(tails, i)
-		} else {
-			tails[n] = i
-		}
 	}
-	out := make([][2]int, len(tails))
-	for n, i := len(tails)-1, -1; n >= 0; n-- {
-		if i < 0 {
-			i = tails[n]
-		}
-		out[n] = list[i]
-		i = before[i]
+	for n := len(tails) - 1; n > 0; n-- {
+		tails[n-1] = before[tails[n]]
 	}
-	return out
+	for n, i := range tails {
+		tails[n] = list[i]
+	}
+	return tails
 }
 
 // MarkLines returns both versions merged line by line, as git merges them, with

@@ -2,22 +2,28 @@ package memory
 
 import (
 	"slices"
-	"strconv"
 	"strings"
+	"time"
 )
 
 // align pairs the pieces of the versions and sets the pieces of the merged text
 // in order.
 func (m *VersionMerge) align() {
-	base, ours, theirs := m.versions[baseVersion], m.versions[ourVersion], m.versions[theirVersion]
+	ours, theirs := m.versions[ourVersion], m.versions[theirVersion]
 	a := &versionAlignment{m: m, placed: map[*mergeNode]bool{}}
 	if m.twoWay {
 		m.nodes = a.mergeRuns(a.newNodes(ourVersion, 0, len(ours.pieces)), a.newNodes(theirVersion, 0, len(theirs.pieces)))
-		a.joinIDs()
-		a.foldCopies()
-		m.nodes = a.live(m.nodes)
-		return
+	} else {
+		a.alignToBase()
 	}
+	a.joinIDs()
+	a.foldCopies()
+	m.nodes = slices.DeleteFunc(m.nodes, func(n *mergeNode) bool { return n.at == [3]int{-1, -1, -1} })
+}
+
+// alignToBase pairs the pieces of both versions with those of the base.
+func (a *versionAlignment) alignToBase() {
+	base := a.m.versions[baseVersion]
 	a.skeleton = make([]*mergeNode, len(base.pieces))
 	for i := range base.pieces {
 		a.skeleton[i] = &mergeNode{at: [3]int{i, -1, -1}}
@@ -27,7 +33,7 @@ func (m *VersionMerge) align() {
 	}
 	a.keepHeadings()
 	for _, n := range a.skeleton {
-		m.mergeNode(n)
+		a.m.mergeNode(n)
 	}
 	a.placeSlot(0)
 	for i, n := range a.skeleton {
@@ -42,9 +48,6 @@ func (m *VersionMerge) align() {
 			a.placeSlot(i + 1)
 		}
 	}
-	a.joinIDs()
-	a.foldCopies()
-	m.nodes = a.live(m.nodes)
 }
 
 // A versionAlignment is the state of pairing the pieces of the versions.
@@ -84,23 +87,16 @@ func (a *versionAlignment) pairVersion(version int) {
 			i, j = k+1, l+1
 		}
 	}
-	a.setSlots(version, baseOf)
+	a.setSlots(version, pairs, baseOf)
 }
 
 // setSlots sets the pieces of a version: those that are in the order of the base at
 // their place, the others in the slots between them. The longest sequence in
 // order stays, so that the fewest pieces count as moved.
-func (a *versionAlignment) setSlots(version int, baseOf []int) {
-	inBase, inVersion := make([]string, len(a.skeleton)), make([]string, len(baseOf))
-	for i := range inBase {
-		inBase[i] = strconv.Itoa(i)
-	}
-	for j, i := range baseOf {
-		inVersion[j] = strconv.Itoa(i)
-	}
+func (a *versionAlignment) setSlots(version int, pairs, baseOf []int) {
 	ordered := make([]bool, len(baseOf))
-	for _, anchor := range findAnchors(inBase, inVersion) {
-		ordered[anchor[1]] = true
+	for _, j := range longestIncreasing(slices.DeleteFunc(pairs, func(j int) bool { return j < 0 })) {
+		ordered[j] = true
 	}
 	slots := make([][]*mergeNode, len(a.skeleton)+1)
 	slot := 0
@@ -334,12 +330,10 @@ func (a *versionAlignment) mergeRuns(x, y []*mergeNode) (list []*mergeNode) {
 func (a *versionAlignment) mergeSegments(x, y []*mergeNode) (list []*mergeNode) {
 	for len(x) > 0 && len(y) > 0 {
 		p, q := a.m.piece(x[0], ourVersion), a.m.piece(y[0], theirVersion)
-		takeY := false
-		switch {
-		case p.depth() != q.depth():
-			takeY = q.depth() > p.depth()
-		default:
-			takeY = compareTimes(a.segmentTime(y, theirVersion).time, a.segmentTime(x, ourVersion).time) < 0
+		takeY := q.depth() > p.depth()
+		if p.depth() == q.depth() {
+			ours, theirs := a.segmentTime(x, ourVersion), a.segmentTime(y, theirVersion)
+			takeY = !ours.IsZero() && !theirs.IsZero() && theirs.Before(ours)
 		}
 		from, version := &x, ourVersion
 		if takeY {
@@ -362,9 +356,9 @@ func (p *piece) depth() int {
 	return p.level
 }
 
-// segmentTime returns the first piece that has a time in the segment that begins
-// with list[0], or list[0].
-func (a *versionAlignment) segmentTime(list []*mergeNode, version int) *piece {
+// segmentTime returns the first time in the segment that begins with list[0], zero
+// if there is none.
+func (a *versionAlignment) segmentTime(list []*mergeNode, version int) time.Time {
 	first := a.m.piece(list[0], version)
 	for i, n := range list {
 		p := a.m.piece(n, version)
@@ -372,10 +366,10 @@ func (a *versionAlignment) segmentTime(list []*mergeNode, version int) *piece {
 			break
 		}
 		if !p.time.IsZero() {
-			return p
+			return p.time
 		}
 	}
-	return first
+	return time.Time{}
 }
 
 // joinIDs joins new pieces of both versions that have the same given id but
@@ -429,9 +423,4 @@ func (a *versionAlignment) foldCopies() {
 		other.at[theirVersion], n.at[theirVersion] = n.at[theirVersion], -1
 		a.m.mergeNode(other)
 	}
-}
-
-// live returns the nodes that some version contains.
-func (a *versionAlignment) live(nodes []*mergeNode) []*mergeNode {
-	return slices.DeleteFunc(nodes, func(n *mergeNode) bool { return n.at == [3]int{-1, -1, -1} })
 }

@@ -2,7 +2,6 @@ package memory
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -486,13 +485,4 @@ func (m *VersionMerge) withEndings(out []byte) []byte {
 		return out
 	}
 	return bytes.ReplaceAll(out, []byte("\n"), []byte("\r\n"))
-}
-
-// compareTimes compares the times of two pieces; a piece without one is equal to
-// every other.
-func compareTimes(a, b time.Time) int {
-	if a.IsZero() || b.IsZero() {
-		return 0
-	}
-	return cmp.Compare(a.UnixNano(), b.UnixNano())
 }
