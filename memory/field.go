@@ -374,15 +374,5 @@ func isPlain(document, s string) bool {
 		v.LineComment == "" && (v.Tag == "!!str" || v.Tag == "!!timestamp")
 }
 
-// lineEnding returns the line ending of a line. If the line has none,
-// lineEnding returns the one of the nearest line above, or a line feed.
-func (d *Document) lineEnding(line int) []byte {
-	for line = min(line, d.lines.count()); line > 0; line-- {
-		s := d.lines.span(line, line)
-		b := d.Source[s.Start:s.End]
-		if end := b[len(trimEnding(b)):]; len(end) > 0 {
-			return end
-		}
-	}
-	return []byte("\n")
-}
+// lineEnding returns the line ending of a line, see [lines.ending].
+func (d *Document) lineEnding(line int) []byte { return d.lines.ending(d.Source, line) }

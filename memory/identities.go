@@ -35,33 +35,40 @@ func ExternalSubject(key string) string { return "ext:" + key }
 // for any defect, ParseIdentities returns nil and an error with the line
 // number.
 func ParseIdentities(src []byte) (*Identities, error) {
-	fail := func(err error) error { return fmt.Errorf("%s line %d: %w", IdentitiesPath, errorLine(err), err) }
+	ids, _, _, err := parseLinks(src)
+	return ids, err
+}
+
+// parseLinks parses the file of links. It also returns the node of the key
+// "links", nil if there is none, and the node of its value.
+func parseLinks(src []byte) (ids *Identities, key, links *yaml.Node, err error) {
+	fail := func(err error) (*Identities, *yaml.Node, *yaml.Node, error) {
+		return nil, nil, nil, fmt.Errorf("%s line %d: %w", IdentitiesPath, errorLine(err), err)
+	}
 	root, err := yamlMapping(src, maxIdentities, 1)
 	if err != nil {
-		return nil, fail(err)
+		return fail(err)
 	}
-	ids := &Identities{links: map[string]string{}, aliases: map[string][]string{}}
+	ids, links = &Identities{links: map[string]string{}, aliases: map[string][]string{}}, &yaml.Node{}
 	for i := 0; i < len(root.Content); i += 2 {
-		k, v := root.Content[i], root.Content[i+1]
-		if k.Value != "links" {
-			return nil, fail(&lineError{k.Line, fmt.Sprintf("unknown key %q; the only key is links", k.Value)})
+		key, links = root.Content[i], root.Content[i+1]
+		if key.Value != "links" {
+			return fail(&lineError{key.Line, fmt.Sprintf("unknown key %q; the only key is links", key.Value)})
 		}
-		if v.Tag == "!!null" {
-			continue
+		if links.Tag != "!!map" && links.Tag != "!!null" {
+			return fail(&lineError{links.Line, "links is not a mapping of key: subject lines"})
 		}
-		if v.Tag != "!!map" {
-			return nil, fail(&lineError{v.Line, "links is not a mapping of key: subject lines"})
-		}
-		for j := 0; j < len(v.Content); j += 2 {
-			if err := ids.addLink(v.Content[j].Value, v.Content[j+1].Value, v.Content[j+1].Tag); err != nil {
-				return nil, fail(&lineError{v.Content[j].Line, err.Error()})
+		for j := 0; j < len(links.Content); j += 2 {
+			k, v := links.Content[j], links.Content[j+1]
+			if err := ids.addLink(k.Value, v.Value, v.Tag); err != nil {
+				return fail(&lineError{k.Line, err.Error()})
 			}
 		}
 	}
 	for _, a := range ids.aliases {
 		slices.Sort(a)
 	}
-	return ids, nil
+	return ids, key, links, nil
 }
 
 func (ids *Identities) addLink(key, subject, tag string) error {
@@ -150,7 +157,7 @@ func (ids *Identities) Links() []LinkedKey {
 // LinkKey returns the source of the file of links with a link added. It fails
 // if the key is already linked, to any subject, or if the file is invalid.
 func LinkKey(src []byte, key, subject string) ([]byte, error) {
-	ids, err := ParseIdentities(src)
+	ids, node, links, err := parseLinks(src)
 	if err != nil {
 		return nil, err
 	}
@@ -161,30 +168,20 @@ func LinkKey(src []byte, key, subject string) ([]byte, error) {
 	if err := (&Identities{links: want, aliases: map[string][]string{}}).addLink(key, subject, "!!str"); err != nil {
 		return nil, err
 	}
-	keys, links, err := linkNodes(src)
-	if err != nil {
-		return nil, err
-	}
 	ln := splitLines(unixText(src))
 	after, indent, line := ln.count(), 2, 0 // insert below line after, indented by indent
 	switch {
-	case keys == nil:
+	case node == nil:
 	case len(links.Content) > 0:
 		last := links.Content[len(links.Content)-1]
 		after, indent, line = last.Line, links.Content[0].Column-1, last.Line
 	default:
-		after, line = keys.Line, keys.Line
+		after, line = node.Line, node.Line
 	}
-	end := []byte("\n")
-	if n := min(after, ln.count()); n > 0 {
-		s := ln.span(n, n)
-		if e := src[s.Start+len(trimEnding(src[s.Start:s.End])) : s.End]; len(e) > 0 {
-			end = e
-		}
-	}
+	end := ln.ending(src, after)
 	for _, quote := range []byte{0, '"'} {
 		var text []byte
-		if keys == nil {
+		if node == nil {
 			text = append([]byte("links:"), end...)
 		}
 		text = append(text, bytes.Repeat([]byte(" "), indent)...)
@@ -206,7 +203,7 @@ func LinkKey(src []byte, key, subject string) ([]byte, error) {
 // UnlinkKey returns the source of the file of links without a link. It fails if
 // the key is not linked or if the file is invalid.
 func UnlinkKey(src []byte, key string) ([]byte, error) {
-	ids, err := ParseIdentities(src)
+	ids, _, links, err := parseLinks(src)
 	if err != nil {
 		return nil, err
 	}
@@ -215,10 +212,6 @@ func UnlinkKey(src []byte, key string) ([]byte, error) {
 		return nil, fmt.Errorf("%s is not linked", key)
 	}
 	delete(want, key)
-	_, links, err := linkNodes(src)
-	if err != nil {
-		return nil, err
-	}
 	ln, line := splitLines(unixText(src)), 0
 	for i := 0; i < len(links.Content); i += 2 {
 		if links.Content[i].Value != key {
@@ -246,14 +239,4 @@ func editLinks(src []byte, edit Edit, want map[string]string) ([]byte, bool) {
 	}
 	ids, err := ParseIdentities(next)
 	return next, err == nil && maps.Equal(ids.links, want)
-}
-
-// linkNodes returns the node of the key "links" of a valid file, nil if there
-// is none, and the node of its value.
-func linkNodes(src []byte) (key, links *yaml.Node, err error) {
-	root, err := yamlMapping(src, maxIdentities, 1)
-	if err != nil || len(root.Content) == 0 {
-		return nil, &yaml.Node{}, err
-	}
-	return root.Content[0], root.Content[1], nil
 }

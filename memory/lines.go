@@ -50,6 +50,19 @@ func (l lines) at(offset int) int {
 	return max(1, sort.Search(len(l.starts), func(i int) bool { return l.starts[i] > offset }))
 }
 
+// ending returns the line ending of a line of the source. If the line has none, it
+// returns that of the nearest line above, or a line feed.
+func (l lines) ending(source []byte, line int) []byte {
+	for line = min(line, l.count()); line > 0; line-- {
+		s := l.span(line, line)
+		b := source[s.Start:s.End]
+		if end := b[len(trimEnding(b)):]; len(end) > 0 {
+			return end
+		}
+	}
+	return []byte("\n")
+}
+
 // trimEnding removes the line ending from a line.
 func trimEnding(b []byte) []byte {
 	b = bytes.TrimSuffix(b, []byte("\n"))
