@@ -42,11 +42,7 @@ func (s Style) Full(docs []*memory.Document) Block {
 		return b
 	}
 	w := s.phrasesFor(lines)
-	head := w.title + "\n\n"
-	if s.View.Private() {
-		head += fmt.Sprintf(w.maintenanceHint, strings.Join(paths, ", ")) + "\n\n"
-	}
-	head += w.dataNotice + "\n\n"
+	head := s.memoryTitle(w, paths) + w.dataNotice + "\n\n"
 	most := s.MaxFull
 	if s.MaxChars >= 0 {
 		most = lowerLimit(most, max(0, s.MaxChars-Chars(wrapGenerated(head+"\n"))))
@@ -59,6 +55,15 @@ func (s Style) Full(docs []*memory.Document) Block {
 	}
 	b.Text, b.Items = wrapGenerated(head+text+"\n"), len(paths)
 	return b
+}
+
+// memoryTitle returns the title of the text of MEMORY.md and, in a private view,
+// how to maintain the files.
+func (s Style) memoryTitle(w phrases, paths []string) string {
+	if !s.View.Private() {
+		return w.title + "\n\n"
+	}
+	return w.title + "\n\n" + fmt.Sprintf(w.maintenanceHint, strings.Join(paths, ", ")) + "\n\n"
 }
 
 // wrapGenerated encloses a text in the lines that mark generated text.

@@ -155,14 +155,11 @@ func (b *startBuilder) collect(files StartFiles) {
 	}
 	b.identity = len(b.parts)
 	if len(main) > 0 && (len(identity) == 0 || slices.ContainsFunc(main, startFile.hasCommitments)) {
-		b.head = b.own.title + "\n\n"
-		if b.View.Private() {
-			var paths []string
-			for _, f := range main {
-				paths = append(paths, oneLine(f.doc.Place.Path))
-			}
-			b.head += fmt.Sprintf(b.own.maintenanceHint, strings.Join(paths, ", ")) + "\n\n"
+		var paths []string
+		for _, f := range main {
+			paths = append(paths, oneLine(f.doc.Place.Path))
 		}
+		b.head = b.memoryTitle(b.own, paths)
 	}
 	b.head += b.own.dataNotice + "\n"
 	following := slices.Concat(main, index, logs)
@@ -271,7 +268,6 @@ func (b *startBuilder) splitOthers(doc *memory.Document, lines []memory.ProseLin
 	return parts[0].lines, parts[1].lines
 }
 
-// taskLines returns the lines of tasks with their places.
 // maxSummary is the maximum number of code points of a summary.
 const maxSummary = 400
 
@@ -284,6 +280,7 @@ func (b *startBuilder) summaryLines(summaries []*memory.Entry) (lines []string) 
 	return lines
 }
 
+// taskLines returns the lines of tasks with their places.
 func (b *startBuilder) taskLines(tasks []Task) (lines []string) {
 	for _, t := range tasks {
 		text := oneLine(t.Text)
@@ -365,20 +362,21 @@ func (b *startBuilder) addList(share int, header string, lines []string, omitted
 // listText returns a list below its header, with as many of its first lines as
 // fit into room code points, and their number.
 func listText(header string, lines []string, room int) (text string, n int) {
-	text = header + "\n"
-	used := Chars(text)
+	var b strings.Builder
+	b.WriteString(header + "\n")
+	used := Chars(b.String())
 	for _, line := range lines {
 		used += Chars(line) + 3
 		if !withinLimit(used, room) {
 			break
 		}
-		text += "- " + line + "\n"
+		b.WriteString("- " + line + "\n")
 		n++
 	}
 	if n == 0 {
 		return "", 0
 	}
-	return text, n
+	return b.String(), n
 }
 
 // Space that is kept for the list of omitted text, at most: for its header, and

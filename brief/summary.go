@@ -130,13 +130,11 @@ func (b *Block) addList(header string, lines []string, most int) (left int) {
 	if most >= 0 {
 		room = min(room, most-b.Items)
 	}
-	if room == 0 {
-		return len(lines)
-	}
-	if b.Text != "" {
+	text, n := listText(header, lines[:room], NoLimit)
+	if n > 0 && b.Text != "" {
 		b.Text += "\n"
 	}
-	b.Text += header + "\n- " + strings.Join(lines[:room], "\n- ") + "\n"
-	b.Items += room
-	return len(lines) - room
+	b.Text += text
+	b.Items += n
+	return len(lines) - n
 }
