@@ -3,6 +3,8 @@ package secrets
 import (
 	"bytes"
 	"strings"
+
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 )
 
 // Payment card numbers are found by the prefix of their issuer, their length,
@@ -16,7 +18,7 @@ const (
 )
 
 // cardIssuers matches the numbers of each issuer.
-var cardIssuers = lazyPattern(`^(?:` +
+var cardIssuers = lazyregexp.New(`^(?:` +
 	`4(?:\d{12}|\d{15}|\d{18})` + // Visa
 	`|(?:5[1-5]\d\d|222[1-9]|22[3-9]\d|2[3-6]\d\d|27[01]\d|2720)\d{12}` + // Mastercard
 	`|220[0-4]\d{12}` + // Mir
@@ -32,7 +34,7 @@ var cardIssuers = lazyPattern(`^(?:` +
 var cardGroups = [][]int{{4, 4, 4, 4, 3}, {4, 4, 4, 4}, {4, 6, 5}, {4, 6, 4}, {4, 3, 3, 3}, {6, 13}}
 
 // cardWord matches a name directly in front of a card number.
-var cardWord = lazyPattern(`(?i)(?:card|karte|visa|amex|number|nummer|no|nr|cc|pan)["']?[:=]$`)
+var cardWord = lazyregexp.New(`(?i)(?:card|karte|visa|amex|number|nummer|no|nr|cc|pan)["']?[:=]$`)
 
 // appendCards appends the payment card numbers in a text.
 func appendCards(list []Finding, text string) []Finding {
@@ -169,4 +171,4 @@ func isCard(number string) bool {
 }
 
 // maskedCard matches the masks of card numbers.
-var maskedCard = lazyPattern(`\b0EDA(?:[ -]?[ACDERT]{2,6}){2,4}\b`)
+var maskedCard = lazyregexp.New(`\b0EDA(?:[ -]?[ACDERT]{2,6}){2,4}\b`)

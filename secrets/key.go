@@ -2,12 +2,14 @@ package secrets
 
 import (
 	"strings"
+
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 )
 
 // The lines before and after a private key.
 var (
-	keyBegin = lazyPattern(`^-----BEGIN[ A-Z0-9_-]{0,100}PRIVATE KEY(?: BLOCK)?-----`)
-	keyEnd   = lazyPattern(`^-----END[ A-Z0-9_-]{0,100}PRIVATE KEY(?: BLOCK)?-----`)
+	keyBegin = lazyregexp.New(`^-----BEGIN[ A-Z0-9_-]{0,100}PRIVATE KEY(?: BLOCK)?-----`)
+	keyEnd   = lazyregexp.New(`^-----END[ A-Z0-9_-]{0,100}PRIVATE KEY(?: BLOCK)?-----`)
 )
 
 // minKeyLen is the minimum length of a key, minKeyLineLen that of its lines except

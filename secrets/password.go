@@ -4,6 +4,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 )
 
 // A password has no form of its own. It is found by the words in front of it,
@@ -75,9 +77,9 @@ func skipConnection(s string) (n int, sign, ok bool) {
 const maxPurpose = 4
 
 var (
-	purpose  = lazyPattern(`^\s+(?i:for|of|to|on|fürs?|vom|von|zum|zur|des|der|im|от|для|к|на|в)` + oneWord)
-	nextWord = lazyPattern(`^` + oneWord)
-	remark   = lazyPattern(`^\s*[(（][^()（）]{1,40}[)）]`)
+	purpose  = lazyregexp.New(`^\s+(?i:for|of|to|on|fürs?|vom|von|zum|zur|des|der|im|от|для|к|на|в)` + oneWord)
+	nextWord = lazyregexp.New(`^` + oneWord)
+	remark   = lazyregexp.New(`^\s*[(（][^()（）]{1,40}[)）]`)
 )
 
 const oneWord = `\s+[\p{L}\p{N}_.'@-]+`
@@ -105,7 +107,7 @@ func skipVerb(s string) (n int, sign, ok bool) {
 	return n + skipAny(s[n:], " \t", len(s)), sign, true
 }
 
-var verb = lazyPattern(`^(?i:` +
+var verb = lazyregexp.New(`^(?i:` +
 	`(?:(?:now|has\sbeen|was|is)\s)?(?:set|reset|changed)\sto\s|` +
 	`(?:is|was|['’]s)(?:\s+(?:now|still|currently))?(?:\s*:|\s)|` +
 	`(?:ist|war|lautet)(?:\s+(?:jetzt|nun))?(?:\s*:|\s)|` +
@@ -165,17 +167,17 @@ func setOf(lists ...string) map[string]bool {
 var (
 	// passwordCode matches values that are expressions of a language, references to
 	// variables, paths, links or regular expressions.
-	passwordCode = lazyPattern(`^[<{(\[$@/~&|=:\\+]|^%[a-zA-Z(]|^#[{0-9]|^--|^[A-Za-z_][\w.:]*[(\[<]|` +
+	passwordCode = lazyregexp.New(`^[<{(\[$@/~&|=:\\+]|^%[a-zA-Z(]|^#[{0-9]|^--|^[A-Za-z_][\w.:]*[(\[<]|` +
 		`\$\{|\{\{|://|</|=>|->|\\[dwsbAZ]|\(\?|\[\^|\[[A-Za-z0-9]-|\.[*+]|[\])][+*{?]|^[A-Za-z0-9]+[?]$|\w\|\w`)
 	// passwordName matches names of constants, variables and fields.
-	passwordName = lazyPattern(
+	passwordName = lazyregexp.New(
 		`^(?:[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|_?[A-Za-z]+(?:_[A-Za-z]+)+|[A-Za-z_]+(?:\.[A-Za-z_]+)+)$`)
 	// nextField matches the end of a value in front of another field.
-	nextField = lazyPattern(`^[&,;]\s*["']?[\w-]+["']?\s*[=:]`)
+	nextField = lazyregexp.New(`^[&,;]\s*["']?[\w-]+["']?\s*[=:]`)
 	// clauseEnd matches the text after a word at the end of a clause, numberEnd the
 	// text after a number.
-	clauseEnd = lazyPattern(`^[.!。]?\s*(?:$|\||<|\\n|[(#^]\w|[），；。])`)
-	numberEnd = lazyPattern(`^(?:$|[,;!?|]|\.(?:\D|$)|[^\x00-\x7f]|\s*(?:$|[(#^<|*—–-])|` +
+	clauseEnd = lazyregexp.New(`^[.!。]?\s*(?:$|\||<|\\n|[(#^]\w|[），；。])`)
+	numberEnd = lazyregexp.New(`^(?:$|[,;!?|]|\.(?:\D|$)|[^\x00-\x7f]|\s*(?:$|[(#^<|*—–-])|` +
 		`\s+(?:for|and|on|at|until|since|für|und|seit|bis|для|и|с|до)\s)`)
 )
 

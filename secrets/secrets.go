@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 )
 
 //go:generate sh -c "cd rules && go run ."
@@ -195,7 +197,7 @@ var sharedMatcher = sync.OnceValue(func() *matcher {
 		for _, w := range r.words {
 			add(w, len(m.rules))
 		}
-		m.rules = append(m.rules, compileRule(r))
+		m.rules = append(m.rules, compiledRule{r, lazyregexp.New(r.form), lazyregexp.New(r.sample)})
 	}
 	add("-----BEGIN", keyRule)
 	add("-----END", keyEndRule)
@@ -208,16 +210,6 @@ type compiledRule struct {
 	rule
 	match func() *regexp.Regexp
 	known func() *regexp.Regexp
-}
-
-func compileRule(r rule) compiledRule {
-	return compiledRule{r, lazyPattern(r.form), lazyPattern(r.sample)}
-}
-
-// lazyPattern returns a function that returns a pattern, which it compiles at the
-// first call.
-func lazyPattern(pattern string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
 }
 
 // appendTo appends the credentials in a part of a text.
