@@ -68,10 +68,8 @@ type bootBuilder struct {
 	remark bool // the remark must precede the next file
 }
 
-// remainingChars returns the remaining code points, or false if the block is unbounded.
-func (w *bootBuilder) remainingChars() (int, bool) {
-	return w.MaxChars - Chars(wrapGenerated(w.text)), w.MaxChars >= 0
-}
+// remainingChars returns the remaining code points.
+func (w *bootBuilder) remainingChars() int { return w.MaxChars - Chars(wrapGenerated(w.text)) }
 
 // addFile adds the text of a file, or counts the file as left out if it does not
 // fit.
@@ -83,17 +81,12 @@ func (w *bootBuilder) addFile(what string, doc *memory.Document) {
 	}
 	own := w.phrasesFor(lines)
 	head := w.nextPrefix(own) + "# [" + what + "] " + oneLine(doc.Place.Path) + "\n\n"
-	most := NoLimit
+	most, room := NoLimit, w.remainingChars()-Chars(head)-1
 	if what == tagMain {
-		most = w.MaxFull
-	}
-	room, bounded := w.remainingChars()
-	room -= Chars(head) + 1
-	if bounded && what == tagMain {
-		most = lowerLimit(most, max(0, room))
+		most = min(w.MaxFull, max(0, room))
 	}
 	text, left := shortenText(lines, most, cutMiddle, own)
-	if text == "" || bounded && Chars(text) > room {
+	if text == "" || Chars(text) > room {
 		w.block.Omitted.Files++
 		return
 	}
@@ -111,7 +104,7 @@ func (w *bootBuilder) addSummaries(docs []*memory.Document) {
 		return
 	}
 	text := w.nextPrefix(w.phrasesFor([]memory.ProseLine{{Text: b.Text}})) + b.Text
-	if room, bounded := w.remainingChars(); bounded && Chars(text) > room {
+	if Chars(text) > w.remainingChars() {
 		w.block.Omitted.Recent += b.Items
 		return
 	}

@@ -13,13 +13,14 @@ package brief
 
 import (
 	"fmt"
+	"math"
 	"unicode/utf8"
 
 	"github.com/memwatchd/memwatchd/memory"
 )
 
 // NoLimit is an unlimited budget.
-const NoLimit = -1
+const NoLimit = math.MaxInt
 
 // A Style contains the options of blocks. Its methods are safe for concurrent
 // use.
@@ -106,22 +107,8 @@ func fillHints(items, maxItems, chars, maxChars int) []string {
 }
 
 func formatCount(n, most int, what string) string {
-	if most < 0 {
+	if most == NoLimit {
 		return fmt.Sprintf("%d %s", n, what)
 	}
 	return fmt.Sprintf("%d of %d %s", n, most, what)
-}
-
-// withinLimit reports whether a number is within a limit.
-func withinLimit(n, most int) bool { return most < 0 || n <= most }
-
-// lowerLimit returns the lower of two limits.
-func lowerLimit(a, b int) int {
-	switch {
-	case a < 0:
-		return b
-	case b < 0:
-		return a
-	}
-	return min(a, b)
 }

@@ -123,7 +123,7 @@ func shortenText(lines []memory.ProseLine, most int, c cut, w phrases) (text str
 		out[i] = renderLine(l)
 		total, rendered = total+Chars(l.Text)+1, rendered+Chars(out[i])+1
 	}
-	if withinLimit(rendered, most) {
+	if rendered <= most {
 		return strings.Join(out, "\n"), 0
 	}
 	head, tail := most*c.head/100, most*c.tail/100

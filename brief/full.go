@@ -43,10 +43,7 @@ func (s Style) Full(docs []*memory.Document) Block {
 	}
 	w := s.phrasesFor(lines)
 	head := s.memoryTitle(w, paths) + w.dataNotice + "\n\n"
-	most := s.MaxFull
-	if s.MaxChars >= 0 {
-		most = lowerLimit(most, max(0, s.MaxChars-Chars(wrapGenerated(head+"\n"))))
-	}
+	most := min(s.MaxFull, max(0, s.MaxChars-Chars(wrapGenerated(head+"\n"))))
 	text, left := shortenText(lines, most, cutMiddle, w)
 	b.Omitted.Characters = left
 	if text == "" {

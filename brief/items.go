@@ -76,7 +76,7 @@ func (s Style) Items(items []Item) Block {
 			if g.shown == "" {
 				more += Chars(g.namespace) + 2
 			}
-			if !withinLimit(b.Items+1, s.MaxItems) || !withinLimit(chars+more, s.MaxChars) {
+			if b.Items == s.MaxItems || chars+more > s.MaxChars {
 				b.Omitted.Items++
 				continue
 			}

@@ -48,13 +48,9 @@ func (s Style) Relevant(matches []Match) (b Block, shown []int) {
 		if b.Items == 0 {
 			head = relevantHeader + "\n"
 		}
-		room := NoLimit
-		if s.MaxChars >= 0 {
-			room = max(0, s.MaxChars-chars-Chars(head))
-		}
 		line := ""
-		if withinLimit(b.Items+1, s.MaxItems) {
-			line = m.render(room, untrusted)
+		if b.Items < s.MaxItems {
+			line = m.render(s.MaxChars-chars-Chars(head), untrusted)
 		}
 		if line == "" {
 			b.Omitted.Entries++
@@ -85,13 +81,13 @@ func (m *Match) render(room int, untrusted bool) string {
 	head += ": "
 	lines := textLines(m.Entry.Text)
 	whole := head + strings.Join(lines, "\n  "+mark) + "\n"
-	if Chars(m.Entry.Text) <= longText && withinLimit(Chars(whole), room) {
+	if Chars(m.Entry.Text) <= longText && Chars(whole) <= room {
 		return whole
 	}
 	if m.Snippet == "" {
 		return ""
 	}
-	if part := head + strings.Join(textLines(oneLine(m.Snippet)), "") + "\n"; withinLimit(Chars(part), room) {
+	if part := head + strings.Join(textLines(oneLine(m.Snippet)), "") + "\n"; Chars(part) <= room {
 		return part
 	}
 	return ""

@@ -119,7 +119,6 @@ type startFile struct {
 	cut   cut
 }
 
-// hasCommitments reports whether the file has a section of commitments.
 func (f startFile) hasCommitments() bool {
 	return slices.ContainsFunc(f.lines, func(l memory.ProseLine) bool {
 		heading, ok := strings.CutPrefix(l.Text, "## ")
@@ -275,7 +274,7 @@ const maxSummary = 400
 func (b *startBuilder) summaryLines(summaries []*memory.Entry) (lines []string) {
 	for _, e := range summaries {
 		text := shortenLine(oneLine(strings.Join(textLines(e.Text), " ")), maxSummary)
-		lines = b.summaryLine(lines, &b.block.Omitted, e.Author(), "", text, "")
+		lines = b.addLine(lines, &b.block.Omitted, e.Author().Untrusted(b.View), "", text, "")
 	}
 	return lines
 }
@@ -283,15 +282,8 @@ func (b *startBuilder) summaryLines(summaries []*memory.Entry) (lines []string) 
 // taskLines returns the lines of tasks with their places.
 func (b *startBuilder) taskLines(tasks []Task) (lines []string) {
 	for _, t := range tasks {
-		text := oneLine(t.Text)
-		if t.Untrusted && b.Omit {
-			b.block.Omitted.Untrusted++
-			continue
-		}
-		if t.Untrusted {
-			text = Mark + " " + text
-		}
-		lines = append(lines, fmt.Sprintf("[ ] %s (%s:%d)", text, oneLine(t.Path), t.Line))
+		place := fmt.Sprintf(" (%s:%d)", oneLine(t.Path), t.Line)
+		lines = b.addLine(lines, &b.block.Omitted, t.Untrusted, "[ ] ", oneLine(t.Text), place)
 	}
 	return lines
 }
@@ -303,11 +295,7 @@ func (b *startBuilder) addFile(f startFile) {
 		limit = b.MaxFull
 	}
 	b.parts = append(b.parts, startPart{f.share, func(room int) (p renderedPart) {
-		most := limit
-		if room >= 0 {
-			most = lowerLimit(most, max(0, room-Chars(head)-1))
-		}
-		text, left := shortenText(f.lines, most, f.cut, b.own)
+		text, left := shortenText(f.lines, min(limit, max(0, room-Chars(head)-1)), f.cut, b.own)
 		if left > 0 {
 			p.note = fmt.Sprintf(b.own.omittedFile, path, left)
 		}
@@ -346,11 +334,7 @@ func (b *startBuilder) addList(share int, header string, lines []string, omitted
 		return
 	}
 	b.parts = append(b.parts, startPart{share, func(room int) (p renderedPart) {
-		shown := lines
-		if b.MaxItems >= 0 {
-			shown = lines[:min(len(lines), b.MaxItems)]
-		}
-		text, n := listText(header, shown, room)
+		text, n := listText(header, lines[:min(len(lines), b.MaxItems)], room)
 		if n < len(lines) {
 			p = omitted(len(lines) - n)
 		}
@@ -367,7 +351,7 @@ func listText(header string, lines []string, room int) (text string, n int) {
 	used := Chars(b.String())
 	for _, line := range lines {
 		used += Chars(line) + 3
-		if !withinLimit(used, room) {
+		if used > room {
 			break
 		}
 		b.WriteString("- " + line + "\n")
@@ -402,17 +386,15 @@ func (b *startBuilder) render(hints func(Lang) []string) {
 		needs[i], shares[i] = Chars(shown[i].text)+1, p.share // with the blank line before the next part
 		need += needs[i]
 	}
-	if b.MaxChars >= 0 {
-		room := b.MaxChars - Chars(wrapGenerated(b.head)) - 1
-		if Chars(tidy) > room/4 {
-			tidy = ""
-		}
-		room -= Chars(tidy) + 1
-		if need+Chars(omittedText(shown, NoLimit)) > room {
-			rooms := divideRoom(room-min(room/4, omittedHeaderRoom+omittedLineRoom*len(b.parts)), needs, shares)
-			for i, p := range b.parts {
-				shown[i] = p.render(max(0, rooms[i]-1))
-			}
+	room := b.MaxChars - Chars(wrapGenerated(b.head)) - 1
+	if Chars(tidy) > room/4 {
+		tidy = ""
+	}
+	room -= Chars(tidy) + 1
+	if need+Chars(omittedText(shown, NoLimit)) > room {
+		rooms := divideRoom(room-min(room/4, omittedHeaderRoom+omittedLineRoom*len(b.parts)), needs, shares)
+		for i, p := range b.parts {
+			shown[i] = p.render(max(0, rooms[i]-1))
 		}
 	}
 	b.join(shown, tidy)
@@ -438,17 +420,14 @@ func (b *startBuilder) join(shown []renderedPart, tidy string) {
 	if b.block.Items == 0 {
 		return
 	}
-	room := NoLimit
-	if b.MaxChars >= 0 {
-		room = max(0, b.MaxChars-Chars(wrapGenerated(strings.Join(texts, "\n")))-Chars(tidy)-2)
-	}
+	room := b.MaxChars - Chars(wrapGenerated(strings.Join(texts, "\n"))) - Chars(tidy) - 2
 	for _, text := range []string{omittedText(shown, room), tidy} {
 		if text != "" {
 			texts = append(texts, text)
 		}
 	}
 	text := wrapGenerated(strings.Join(texts, "\n"))
-	if !withinLimit(Chars(text), b.MaxChars) {
+	if Chars(text) > b.MaxChars {
 		b.block.Items = 0 // not even the notices fit
 		return
 	}

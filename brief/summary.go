@@ -34,7 +34,7 @@ func (s Style) Summary(longTerm, recent []*memory.Document) Block {
 			// A summary may be a list itself.
 			line = strings.TrimPrefix(oneLine(line), "- ")
 			if line != "" {
-				long = s.summaryLine(long, &b.Omitted, doc.Front.Author(), "", line, "")
+				long = s.addLine(long, &b.Omitted, doc.Front.Author().Untrusted(s.View), "", line, "")
 			}
 		}
 	}
@@ -61,7 +61,7 @@ func (s Style) recentLines(docs []*memory.Document, all bool, left *Omitted) (li
 			tasks, followUps := doc.Progress(s.View)
 			after += fmt.Sprintf(" [progress: tasks %s, follow_ups %s]", tasks, followUps)
 		}
-		lines = s.summaryLine(lines, left, author, doc.Place.Day+": ", summary, after)
+		lines = s.addLine(lines, left, author.Untrusted(s.View), doc.Place.Day+": ", summary, after)
 	}
 	return lines
 }
@@ -108,29 +108,24 @@ func shortenLine(line string, most int) string {
 
 var boxRE = lazyregexp.New(`^\[[ xX]\]\s+`)
 
-// summaryLine appends a line with a summary. It marks an untrusted summary, or
-// omits and counts it.
-func (s Style) summaryLine(lines []string, left *Omitted, author memory.Author, before, summary,
-	after string) []string {
+// addLine appends a line with a text. It marks an untrusted text, or omits and
+// counts it.
+func (s Style) addLine(lines []string, left *Omitted, untrusted bool, before, text, after string) []string {
 	switch {
-	case !author.Untrusted(s.View):
+	case !untrusted:
 	case s.Omit:
 		left.Untrusted++
 		return lines
 	default:
-		summary = Mark + " " + summary
+		text = Mark + " " + text
 	}
-	return append(lines, before+summary+after)
+	return append(lines, before+text+after)
 }
 
 // addList adds a header and as many lines as the limit allows, and returns the
 // number of lines left out.
 func (b *Block) addList(header string, lines []string, most int) (left int) {
-	room := len(lines)
-	if most >= 0 {
-		room = min(room, most-b.Items)
-	}
-	text, n := listText(header, lines[:room], NoLimit)
+	text, n := listText(header, lines[:min(len(lines), most-b.Items)], NoLimit)
 	if n > 0 && b.Text != "" {
 		b.Text += "\n"
 	}

@@ -77,8 +77,8 @@ func (m readOps) renderBlock(ctx context.Context, c Call, r *api.ContextRequest,
 	case "boot", "full":
 		style.MaxChars = brief.NoLimit // only MEMORY.md is limited
 	}
-	if r.MaxChars != nil && (style.MaxChars < 0 || *r.MaxChars < style.MaxChars) {
-		style.MaxChars = *r.MaxChars
+	if r.MaxChars != nil {
+		style.MaxChars = min(style.MaxChars, *r.MaxChars)
 	}
 	switch r.Format {
 	case "auto":
