@@ -35,15 +35,12 @@ func escapeStructure(line string) string {
 
 // escapeLine joins a text to one line and escapes marks and prompt tags.
 func escapeLine(line string) string {
-	if strings.ContainsFunc(line, isLineBreak) {
-		line = strings.Map(func(r rune) rune {
-			if isLineBreak(r) {
-				return ' '
-			}
-			return r
-		}, line)
-	}
-	return escapeMarks(line)
+	return escapeMarks(strings.Map(func(r rune) rune {
+		if isLineBreak(r) {
+			return ' '
+		}
+		return r
+	}, line))
 }
 
 // promptTagRE matches the beginning of the tags that programs put around their
