@@ -70,7 +70,7 @@ func (w *passAttempt) insertTexts() error {
 	if w.section.atEnd {
 		s, err = d.newSection(w.section.path, shown)
 	} else {
-		s, err = d.endOf(sectionTarget{w.section.path, w.section.order, shown})
+		s, err = d.endOf(w.section.path, w.section.order, shown)
 	}
 	if err != nil {
 		return err
@@ -106,9 +106,9 @@ func (d placement) newSection(path []string, shown bool) (insertionPoint, error)
 // underPrivateTitle reports whether a section at the end of the file would be
 // below a title that public readers cannot see.
 func (d placement) underPrivateTitle() bool {
-	for _, p := range slices.Backward(d.outline()) {
+	for _, p := range slices.Backward(d.outline(false)) {
 		if p.level == 1 {
-			return !d.isPublicHeading(&p) && !d.isDayTitle(&p)
+			return !d.isPublicNode(&p) && !d.isDayTitle(&p)
 		}
 	}
 	return false

@@ -264,7 +264,7 @@ type sectionPlace struct {
 func (m *Merge) locateSection(it *MergeItem) sectionPlace {
 	for _, name := range m.layout.draftSections(it.Section) {
 		shown := m.doc.Own.Visibility == PublicOK
-		spot, err := m.doc.placement().endOf(sectionTarget{path: []string{name}, shown: shown})
+		spot, err := m.doc.placement().endOf([]string{name}, nil, shown)
 		if err == nil && len(spot.headings) == 0 {
 			return sectionPlace{name, m.doc.placement().similarItem(spot.beside, shown) >= 0}
 		}

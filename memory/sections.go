@@ -22,21 +22,27 @@ type outlineNode struct {
 	heading  int // index in Document.Headings, -1 for an entry
 	level    int // of a heading, empty or not; 0 for other entries
 	path     []string
+	usable   bool // it may determine the insertion point of the text
 }
 
-// outline returns the pieces of a document.
-func (d placement) outline() []outlineNode {
+// outline returns the headings and entries of a document. For public text only
+// public ones are usable.
+func (d placement) outline(shown bool) []outlineNode {
 	list := make([]outlineNode, 0, len(d.Entries)+len(d.Headings))
+	add := func(p outlineNode) {
+		p.usable = !shown || d.isPublicNode(&p)
+		list = append(list, p)
+	}
 	h := 0
 	headings := func(before int) {
 		for ; h < len(d.Headings) && d.Headings[h].Line < before; h++ {
 			head := &d.Headings[h]
-			p := outlineNode{head.Line, head.EndLine, -1, h, head.Level, []string{head.Text}}
+			p := outlineNode{from: head.Line, to: head.EndLine, entry: -1, heading: h, level: head.Level, path: []string{head.Text}}
 			for up := head.Parent; up >= 0; up = d.Headings[up].Parent {
 				p.path = append(p.path, d.Headings[up].Text)
 			}
 			slices.Reverse(p.path)
-			list = append(list, p)
+			add(p)
 		}
 	}
 	for i := range d.Entries {
@@ -46,23 +52,17 @@ func (d placement) outline() []outlineNode {
 		if e.Block == EmptyHeading {
 			p.level, p.path = e.level, append(slices.Clone(e.Sections), e.heading)
 		}
-		list = append(list, p)
+		add(p)
 	}
 	headings(d.lines.count() + 1)
 	return list
 }
 
-// A sectionTarget specifies a section and, if it is missing, its insertion point.
-type sectionTarget struct {
-	path  []string
-	order [][]string // sections of the file in order, each with its possible names
-	shown bool       // the text is for every reader of the file
-}
-
 // endOf returns the insertion point at the end of a section, or that of a
-// missing section. For public text it ignores headings that are not public.
-func (d placement) endOf(w sectionTarget) (insertionPoint, error) {
-	path := w.path
+// missing section. Order lists the sections of the file, each with its possible
+// names. If shown is set, the text is for every reader of the file, and endOf
+// ignores headings that are not public.
+func (d placement) endOf(path []string, order [][]string, shown bool) (insertionPoint, error) {
 	if err := checkPath(path); err != nil {
 		return insertionPoint{}, err
 	}
@@ -70,39 +70,33 @@ func (d placement) endOf(w sectionTarget) (insertionPoint, error) {
 	if len(path) == 0 {
 		return insertionPoint{line: last, beside: d.entryUpTo(last)}, nil
 	}
-	list := d.outline()
-	usable := func(p *outlineNode) bool { return !w.shown || d.isPublicNode(p) }
-	if i := findUsableHeading(list, path, usable); i >= 0 {
-		s := d.endOfSection(list, i, path, usable)
-		if w.shown {
+	list := d.outline(shown)
+	if i := findUsableHeading(list, path); i >= 0 {
+		s := d.endOfSection(list, i, path)
+		if shown {
 			d.moveBelowPublic(&s)
 		}
-		if line := d.abovePrivateRange(s.line); w.shown && line < s.line {
+		if line := d.abovePrivateRange(s.line); shown && line < s.line {
 			s.line, s.beside, s.heading = line, d.entryUpTo(line), line == list[i].to
 		}
 		return s, nil
 	}
-	s := insertionPoint{line: last, beside: d.entryUpTo(last), path: path}
-	level, missing := topLevel(list, usable), path
+	line, level, missing := last, topLevel(list), path
 	for n := len(path) - 1; n > 0; n-- {
-		i := findUsableHeading(list, path[:n], usable)
-		if i < 0 {
-			continue
+		if i := findUsableHeading(list, path[:n]); i >= 0 {
+			line, level, missing = d.lastOf(list, i), list[i].level+1, path[n:]
+			break
 		}
-		level, missing = list[i].level+1, path[n:]
-		s.line = d.lastOf(list, i)
-		s.beside = d.entryUpTo(s.line)
-		break
 	}
 	if len(path) == 1 {
-		if line, of := d.templatePosition(list, w, usable); of > 0 {
-			s.line, s.beside, level = line, d.entryUpTo(line), of
+		if at, of := d.templatePosition(list, path[0], order); of > 0 {
+			line, level = at, of
 		}
 	}
-	if w.shown {
-		s.line = d.publicLine(list, s.line, level, usable)
-		s.beside = d.entryUpTo(s.line)
+	if shown {
+		line = d.publicLine(list, line, level)
 	}
+	s := insertionPoint{line: line, beside: d.entryUpTo(line), path: path}
 	for i, name := range missing {
 		if level+i > 6 {
 			return insertionPoint{}, errors.New("a section would be nested more than six levels deep")
@@ -130,23 +124,14 @@ func (d placement) moveBelowPublic(s *insertionPoint) {
 	s.line, s.beside = e.EndLine, i
 }
 
-// isPublicNode reports whether every reader of the document's public text sees a
-// heading or an entry.
-func (d placement) isPublicNode(p *outlineNode) bool {
-	if p.level == 0 {
-		return d.Entries[p.entry].Partition.Visibility == PublicOK
-	}
-	return d.isPublicHeading(p)
-}
-
 // publicLine returns the line below which a heading of the given level and its
 // text would be public. The result is as near as possible to line.
-func (d placement) publicLine(list []outlineNode, line, level int, usable func(*outlineNode) bool) int {
+func (d placement) publicLine(list []outlineNode, line, level int) int {
 	for {
-		next := d.abovePrivateHeading(list, line, level, usable)
+		next := d.abovePrivateHeading(list, line, level)
 		if r := d.privateLines.regionAt(next); r.to > 0 {
 			next = d.abovePrivateRange(next)
-			if d.abovePrivateHeading(list, r.to, level, usable) == r.to {
+			if d.abovePrivateHeading(list, r.to, level) == r.to {
 				next = r.to
 			}
 		}
@@ -160,7 +145,7 @@ func (d placement) publicLine(list []outlineNode, line, level int, usable func(*
 
 // abovePrivateHeading returns the last line up to line at which a heading of the given
 // level would not be below a heading that is not public.
-func (d placement) abovePrivateHeading(list []outlineNode, line, level int, usable func(*outlineNode) bool) int {
+func (d placement) abovePrivateHeading(list []outlineNode, line, level int) int {
 	var around []int // enclosing headings, outermost first
 	for i, p := range list {
 		if p.from > line {
@@ -175,7 +160,7 @@ func (d placement) abovePrivateHeading(list []outlineNode, line, level int, usab
 		around = append(around, i)
 	}
 	for _, i := range around {
-		if list[i].level < level && !usable(&list[i]) {
+		if list[i].level < level && !list[i].usable {
 			return d.lastLine(list[i].from - 1)
 		}
 	}
@@ -205,24 +190,23 @@ func checkPath(path []string) error {
 // the order of the template: after the last existing section that precedes it,
 // else before the first existing one that follows it. If there are none, the
 // level is 0.
-func (d placement) templatePosition(list []outlineNode, w sectionTarget, usable func(*outlineNode) bool) (line,
-	level int) {
+func (d placement) templatePosition(list []outlineNode, section string, order [][]string) (line, level int) {
 	named := func(names []string) int {
 		for _, name := range names {
-			if i := findUsableHeading(list, []string{name}, usable); i >= 0 {
+			if i := findUsableHeading(list, []string{name}); i >= 0 {
 				return i
 			}
 		}
 		return -1
 	}
-	at := slices.IndexFunc(w.order, func(names []string) bool { return slices.Contains(names, w.path[0]) })
+	at := slices.IndexFunc(order, func(names []string) bool { return slices.Contains(names, section) })
 	for before := at - 1; before >= 0; before-- {
-		if i := named(w.order[before]); i >= 0 {
+		if i := named(order[before]); i >= 0 {
 			return d.lastOf(list, i), list[i].level
 		}
 	}
-	for behind := at + 1; at >= 0 && behind < len(w.order); behind++ {
-		if i := named(w.order[behind]); i >= 0 {
+	for behind := at + 1; at >= 0 && behind < len(order); behind++ {
+		if i := named(order[behind]); i >= 0 {
 			return d.lastLine(list[i].from - 1), list[i].level
 		}
 	}
@@ -241,28 +225,27 @@ func (d placement) lastOf(list []outlineNode, at int) int {
 
 // endOfSection returns the insertion point at the end of the text directly
 // below a heading.
-func (d placement) endOfSection(list []outlineNode, at int, path []string,
-	usable func(*outlineNode) bool) insertionPoint {
+func (d placement) endOfSection(list []outlineNode, at int, path []string) insertionPoint {
 	s := insertionPoint{line: list[at].to, beside: -1, heading: true, path: path}
 	to, last := d.lines.count(), true
 	for i := len(list) - 1; i > at; i-- {
 		if list[i].level > 0 {
-			to, last = list[i].from-1, last && !usable(&list[i])
+			to, last = list[i].from-1, last && !list[i].usable
 		}
 	}
-	var below []outlineNode
+	var below []outlineNode // usable
 	for _, p := range list[at+1:] {
 		if p.from > to {
 			break
 		}
 		s.line, s.beside, s.heading = p.to, p.entry, false
-		below = append(below, p)
+		if p.usable {
+			below = append(below, p)
+		}
 	}
-	below = slices.DeleteFunc(below, func(p outlineNode) bool { return !usable(&p) })
 	if foot := d.footLine(below, list[at].to, to); last && foot > 0 {
-		s = insertionPoint{line: d.lastLine(foot - 1), beside: d.entryUpTo(d.lastLine(foot - 1)), path: path}
-		s.heading = s.line == list[at].to
-		return s
+		line := d.lastLine(foot - 1)
+		return insertionPoint{line: line, beside: d.entryUpTo(line), path: path, heading: line == list[at].to}
 	}
 	if last := d.lastLine(to); s.beside < 0 && last > s.line {
 		s.line, s.heading = last, false // below comments that describe the section
@@ -300,12 +283,12 @@ var ruleRE = lazyregexp.New(`^ {0,3}(?:(?:- *){3,}|(?:\* *){3,}|(?:_ *){3,})$`)
 
 // findUsableHeading returns the first usable heading with the given path, ignoring case
 // and emphasis; else the first whose path ends with it; else -1.
-func findUsableHeading(list []outlineNode, path []string, usable func(*outlineNode) bool) int {
+func findUsableHeading(list []outlineNode, path []string) int {
 	same := func(a, b string) bool { return sectionName(a) == sectionName(b) }
 	end := -1
 	for i, p := range list {
 		if p.level == 0 || len(p.path) < len(path) || !slices.EqualFunc(p.path[len(p.path)-len(path):], path, same) ||
-			!usable(&p) {
+			!p.usable {
 			continue
 		}
 		if len(p.path) == len(path) {
@@ -321,11 +304,11 @@ func findUsableHeading(list []outlineNode, path []string, usable func(*outlineNo
 // topLevel returns the level of a new top-level section: the level of the
 // existing ones, or 2. A single heading of the first level is the title of the
 // file, not a section.
-func topLevel(list []outlineNode, usable func(*outlineNode) bool) int {
+func topLevel(list []outlineNode) int {
 	titles, level := 0, 0
 	for _, p := range list {
 		switch {
-		case p.level > 0 && !usable(&p):
+		case !p.usable:
 		case p.level == 1:
 			titles++
 		case p.level > 0 && (level == 0 || p.level < level):

@@ -37,7 +37,7 @@ func (w *passAttempt) checkResult(next *Document) error {
 	if err := w.checkHidden(next); err != nil {
 		return err
 	}
-	list := next.placement().outline()
+	list := next.placement().outline(false)
 	take := func() *outlineNode {
 		if len(list) == 0 {
 			return &outlineNode{entry: -1, heading: -1}
@@ -56,7 +56,7 @@ func (w *passAttempt) checkResult(next *Document) error {
 		}
 		return nil
 	}
-	for _, p := range w.d.placement().outline() {
+	for _, p := range w.d.placement().outline(false) {
 		if err := arrive(p.from); err != nil {
 			return err
 		}
@@ -150,15 +150,15 @@ func (w *passAttempt) checkHeading(p *outlineNode, next *Document, q *outlineNod
 	switch {
 	case !slices.Equal(p.path, q.path):
 		return newMismatch(p.from, "would be parsed differently")
-	case next.isPublicHeading(q) && !w.d.isPublicHeading(p) && !w.d.isDayTitle(p):
+	case next.isPublicNode(q) && !w.d.isPublicNode(p) && !w.d.isDayTitle(p):
 		return newMismatch(p.from, "would have more readers")
 	}
 	return nil
 }
 
-// isPublicHeading reports whether every reader of a document's public text sees a
-// heading.
-func (d *Document) isPublicHeading(p *outlineNode) bool {
+// isPublicNode reports whether every reader of a document's public text sees a
+// heading or an entry.
+func (d *Document) isPublicNode(p *outlineNode) bool {
 	if p.entry >= 0 {
 		return d.Entries[p.entry].Partition.Visibility == PublicOK
 	}

@@ -145,7 +145,7 @@ func (l *Layout) splitVersion(path string, src []byte) *version {
 	if end := d.Front.Span.End; end > 0 {
 		body = d.lines.at(end-1) + 1
 	}
-	for _, o := range d.placement().outline() {
+	for _, o := range d.placement().outline(false) {
 		p := piece{level: o.level, entry: o.entry}
 		if o.entry >= 0 {
 			e := &d.Entries[o.entry]
