@@ -10,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 )
 
 // A fieldChange is a new value for a key of the frontmatter: a string, or a list
@@ -19,7 +21,6 @@ type fieldChange struct {
 	value any
 }
 
-// alreadySet reports whether the key already has the value.
 func (c fieldChange) alreadySet(f *Front) bool {
 	field, ok := f.Field(c.key)
 	return ok && reflect.DeepEqual(field.Value, c.value)
@@ -31,14 +32,37 @@ func (f *Field) isScalar() bool {
 	return ok
 }
 
+// setFields returns the edits that set keys of the frontmatter. It adds a missing
+// frontmatter at the top of the file, with the line endings of the file.
+func (d *Document) setFields(fields []fieldChange) (edits []Edit, err error) {
+	for _, c := range fields {
+		if err := c.checkValid(); err != nil {
+			return nil, err
+		}
+		if d.Front.Present {
+			set, err := d.setField(c)
+			if err != nil {
+				return nil, err
+			}
+			edits = append(edits, set...)
+		}
+	}
+	if d.Front.Present || len(fields) == 0 {
+		return edits, nil
+	}
+	at, end := bomLen(d.Source), string(d.lineEnding(1))
+	text := frontText(fields, end)
+	if len(d.Source) > at && !d.blankLine(1) {
+		text += end
+	}
+	return []Edit{{Span{at, at}, []byte(text)}}, nil
+}
+
 // setField returns the edits that set a key of the frontmatter to its new
 // value.
 func (d *Document) setField(c fieldChange) ([]Edit, error) {
 	front := &d.Front
 	field, ok := front.Field(c.key)
-	if err := c.checkValid(); err != nil {
-		return nil, err
-	}
 	value, isText := c.value.(string)
 	switch {
 	case ok && c.alreadySet(front):
@@ -73,7 +97,6 @@ func (d *Document) setField(c fieldChange) ([]Edit, error) {
 	return edits, nil
 }
 
-// checkValid returns an error if the change does not have a valid key and value.
 func (c fieldChange) checkValid() error {
 	switch {
 	case c.key == "" || strings.ContainsFunc(c.key,
@@ -105,23 +128,6 @@ func (c fieldChange) yamlLine() string {
 	return c.key + ": " + yamlScalar(text, quote)
 }
 
-// newFront returns the edit that adds a frontmatter at the top of a file
-// without one. It uses the line endings of the file.
-func (d *Document) newFront(fields []fieldChange) (Edit, error) {
-	at := bomLen(d.Source)
-	for _, c := range fields {
-		if err := c.checkValid(); err != nil {
-			return Edit{}, err
-		}
-	}
-	end := string(d.lineEnding(1))
-	text := frontText(fields, end)
-	if len(d.Source) > at && !d.blankLine(1) {
-		text += end
-	}
-	return Edit{Span{at, at}, []byte(text)}, nil
-}
-
 // frontText returns a frontmatter with its fences and line endings.
 func frontText(fields []fieldChange, end string) string {
 	text := "---" + end
@@ -139,90 +145,53 @@ type scalarSpan struct {
 	quote byte // the quotation mark around it, 0 for none
 }
 
-// scalarIn finds the value in the lines of a key. The lines must be valid YAML.
+// scalarIn finds the value in the lines of a key, which must be valid YAML.
 func scalarIn(b []byte) (s scalarSpan, err error) {
-	colon, err := keyEnd(b)
-	if err != nil {
-		return s, err
+	root, err := yamlMapping(b, maxFront, 1)
+	if err != nil || len(root.Content) != 2 { // such as a quoted text with a line that begins with #
+		return s, errors.New("is not written as key: value; use that form on one line")
 	}
-	at := colon
-	for at < len(b) && (b[at] == ' ' || b[at] == '\t') {
-		at++
+	key, value := root.Content[0], root.Content[1]
+	text := unixText(b)
+	at := yamlLines(text)[value.Line-1]
+	for range value.Column - 1 {
+		_, n := utf8.DecodeRune(text[at:])
+		at += n
 	}
-	next := at + yamlLineLen(b[at:])
-	line := at + len(trimEnding(b[at:next]))
+	below := value.Line > key.Line
+	first := byte(0)
+	if at < len(text) {
+		first = text[at]
+	}
 	s.head = Span{at, at}
 	switch {
-	case at == line || b[at] == '#': // empty, or begins on a later line
-		s.head = Span{colon, colon}
-		switch below, ok := firstContent(b[next:]); {
-		case !ok:
-		case at == line && !bytes.ContainsRune([]byte("\"'|>!&[{#"), rune(below)):
-			s.head.End = plainEnd(b, colon)
-		default:
-			return s, errors.New("has a value that starts below the key; write the value on the line of the key")
-		}
-	case b[at] == '"' || b[at] == '\'':
-		s.quote = b[at]
-		s.head.End = at + quotedLen(b[at:])
-	case b[at] == '|' || b[at] == '>':
-		for s.head.End < line && b[s.head.End] != ' ' && b[s.head.End] != '\t' {
-			s.head.End++
-		}
-		s.rest = Span{next, next + literalLen(b[next:])}
-	case b[at] == '!':
+	case below && (key.LineComment+value.HeadComment != "" || strings.IndexByte("\"'|>!", first) >= 0):
+		return s, errors.New("has a value that starts below the key; write the value on the line of the key")
+	case first == '!':
 		return s, errors.New("has a YAML tag; write the value on one line without a tag")
+	case first == '"' || first == '\'':
+		s.quote = first
+		s.head.End = at + quotedLen(text[at:])
+	case first == '|' || first == '>':
+		line := text[at : at+lineLen(text[at:])]
+		s.head.End = at + len(bytes.Fields(line)[0])
+		next := at + len(line)
+		s.rest = Span{next, next + literalLen(text[next:])}
 	default:
-		s.head.End = plainEnd(b, at)
+		if below {
+			s.head.Start = len(bytes.TrimRight(text[:at], " \t\n"))
+		}
+		end := len(text)
+		if comment := yamlCommentRE().FindIndex(text[at:]); comment != nil {
+			end = at + comment[0]
+		}
+		s.head.End = at + len(bytes.TrimRight(text[at:end], " \t\n"))
 	}
 	return s, nil
 }
 
-// firstContent returns the first character below a key that is not white space,
-// which is '#' if a comment is above the value. If there is no value below the
-// key, ok is false.
-func firstContent(b []byte) (first byte, ok bool) {
-	for len(b) > 0 {
-		n := yamlLineLen(b)
-		if text := bytes.TrimLeft(b[:n], " \t\r\n"); len(text) > 0 {
-			if first == 0 {
-				first = text[0]
-			}
-			if text[0] != '#' {
-				return first, true
-			}
-		}
-		b = b[n:]
-	}
-	return first, false
-}
-
-// yamlLineLen returns the length of the first line of b with its ending: LF, CR
-// LF or CR.
-func yamlLineLen(b []byte) int {
-	i := bytes.IndexAny(b, "\r\n")
-	switch {
-	case i < 0:
-		return len(b)
-	case b[i] == '\r' && i+1 < len(b) && b[i+1] == '\n':
-		return i + 2
-	}
-	return i + 1
-}
-
-// keyEnd returns the offset after the colon of the key at the start of b.
-func keyEnd(b []byte) (int, error) {
-	at := 0
-	if len(b) > 0 && (b[0] == '"' || b[0] == '\'') {
-		at = quotedLen(b)
-	}
-	for line := len(trimEnding(b[:yamlLineLen(b)])); at < line && !(at == 0 && b[at] == '?'); at++ {
-		if b[at] == ':' && (at+1 == line || b[at+1] == ' ' || b[at+1] == '\t') {
-			return at + 1, nil
-		}
-	}
-	return 0, errors.New("is not written as key: value; use that form on one line")
-}
+// yamlCommentRE matches the beginning of a comment after an unquoted text.
+var yamlCommentRE = lazyregexp.New(`\s#`)
 
 // quotedLen returns the length of the quoted text at the start of b.
 func quotedLen(b []byte) int {
@@ -240,57 +209,24 @@ func quotedLen(b []byte) int {
 	return len(b)
 }
 
-// plainEnd returns the end of an unquoted text that begins at an offset: before
-// a comment, or after the last line of the text.
-func plainEnd(b []byte, at int) int {
-	end := at
-	for first := true; at < len(b); first = false {
-		n := yamlLineLen(b[at:])
-		line := trimEnding(b[at : at+n])
-		text := bytes.TrimLeft(line, " \t")
-		if !first && len(text) > 0 && text[0] == '#' {
-			break
-		}
-		ends := false
-		for i := 1; i < len(line) && !ends; i++ {
-			if line[i] == '#' && (line[i-1] == ' ' || line[i-1] == '\t') {
-				line, ends = line[:i], true
-			}
-		}
-		line = bytes.TrimRight(line, " \t")
-		if len(line) > 0 {
-			end = at + len(line)
-		}
-		if ends {
-			break
-		}
-		at += n
-	}
-	return end
-}
-
 // literalLen returns the length of the lines of a literal or folded text at the
 // start of b. A comment with less indentation ends the text.
 func literalLen(b []byte) int {
-	indent, end := -1, 0
-	for at := 0; at < len(b); {
-		n := yamlLineLen(b[at:])
-		line := b[at : at+n]
-		at += n
-		if isBlankText(line) {
+	indent, at, end := -1, 0, 0
+	for line := range bytes.Lines(b) {
+		at += len(line)
+		switch spaces := runLen(line, ' '); {
+		case isBlankText(line):
 			if indent < 0 || at == len(b) {
 				end = at
 			}
-			continue
+		case indent < 0:
+			indent, end = spaces, at
+		case spaces < indent:
+			return end
+		default:
+			end = at
 		}
-		spaces := runLen(line, ' ')
-		if indent < 0 {
-			indent = spaces
-		}
-		if spaces < indent {
-			break
-		}
-		end = at
 	}
 	return end
 }

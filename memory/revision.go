@@ -378,23 +378,11 @@ func (w *passAttempt) computeEdits() error {
 		}
 		w.setAttributes(e, c.attributes)
 	}
-	if !w.d.Front.Present && len(w.fields) > 0 {
-		front, err := w.d.newFront(w.fields)
-		if err != nil {
-			return err
-		}
-		w.editList = append(w.editList, front)
+	edits, err := w.d.setFields(w.fields)
+	if err != nil {
+		return err
 	}
-	for _, f := range w.fields {
-		if !w.d.Front.Present {
-			break
-		}
-		edits, err := w.d.setField(f)
-		if err != nil {
-			return err
-		}
-		w.editList = append(w.editList, edits...)
-	}
+	w.editList = append(w.editList, edits...)
 	w.removeEntries()
 	return w.insertTexts()
 }
