@@ -355,18 +355,3 @@ func (w *passAttempt) replaceEntry(i int, c *entryChange) error {
 	w.editList = append(w.editList, Edit{Span{start, end}, []byte(text)})
 	return nil
 }
-
-// TitledItem returns a client's title and text as one list item, with the title
-// in bold. The parameter suffix, for example a comment, is appended to the last
-// line. Without a title the item is that of [ListItem].
-func TitledItem(title, text, suffix string) string {
-	item := ListItem(text)
-	title = HeadingLine(title)
-	if title != "" {
-		item = "- **" + title + "**: " + strings.TrimPrefix(item, "- ")
-	}
-	if suffix != "" {
-		item += " " + suffix
-	}
-	return item
-}

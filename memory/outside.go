@@ -273,7 +273,6 @@ func DatedForms(title, text, day, suffix string) []string {
 	if day != "" {
 		added = " (added " + day + ")"
 	}
-	escaped := TitledItem(title, strings.TrimSpace(text)+added, suffix)
 	head := "-"
 	title = HeadingLine(title)
 	if title != "" {
@@ -303,6 +302,10 @@ func DatedForms(title, text, day, suffix string) []string {
 			}
 			dated = append(dated, item)
 		}
+	}
+	escaped := head + strings.TrimPrefix(ListItem(strings.TrimSpace(text)+added), "-")
+	if suffix != "" {
+		escaped += " " + suffix
 	}
 	return append(dated, escaped)
 }

@@ -68,8 +68,9 @@ func FuzzOutsideItem(f *testing.F) {
 			return
 		}
 		comment := newComment([]Attribute{{"id", "k1"}, {"visibility", "private_only"}, {"source", "a`\"'b"}})
+		forms := DatedForms(title, text, "", comment)
 		for _, above := range []string{"- above\n", "", "above\n\n"} {
-			src := "# Key Facts\n\n" + above + TitledItem(title, text, comment) + "\n- below [x] <!-- id=k2 -->\n\n# Tasks\n\n- [ ] task\n"
+			src := "# Key Facts\n\n" + above + forms[len(forms)-1] + "\n- below [x] <!-- id=k2 -->\n\n# Tasks\n\n- [ ] task\n"
 			d := l.Parse("2026-02-04/a.md", []byte(src), testMeta)
 			at := 0
 			if above != "" {
