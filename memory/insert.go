@@ -134,11 +134,11 @@ func (w *passAttempt) addInsertion(s insertionPoint) {
 // insertionEdit returns the edit for an insertion point. It adds as many blank
 // lines around the text as the file has at similar places.
 func (w *passAttempt) insertionEdit(s *insertionPoint) Edit {
-	d := w.d
+	d := w.d.placement()
 	end := d.lineEnding(max(s.line, 1))
 	at := max(d.lines.start(s.line+1), bomLen(d.Source))
 	var b bytes.Buffer
-	unended := s.line > 0 && s.line == d.lines.count() && !d.placement().hasEnding(s.line)
+	unended := s.line > 0 && s.line == d.lines.count() && !d.hasEnding(s.line)
 	if unended {
 		b.Write(end)
 	}
@@ -173,8 +173,7 @@ func (w *passAttempt) insertionEdit(s *insertionPoint) Edit {
 		default:
 			blankLines(1)
 		}
-		lines(d.placement().
-			adaptItem(string(one.Source), d.placement().similarItem(before, d.placement().wouldBePublic(e)), i))
+		lines(d.adaptItem(string(one.Source), d.similarItem(before, d.wouldBePublic(e)), i))
 		heading, above = false, e
 	}
 	if next := s.line + 1; next <= d.lines.count() && !d.blankLine(next) {
@@ -248,8 +247,8 @@ func (d placement) listGap(i int, shown bool) int {
 	}
 	if like := d.similarItem(i, true); like >= 0 && d.excerpt != nil {
 		id := d.Entries[like].ID // the excerpt has the same id for it
-		return d.excerpt.placement().
-			gapIn(slices.IndexFunc(d.excerpt.Entries, func(e Entry) bool { return e.ID == id }))
+		at := slices.IndexFunc(d.excerpt.Entries, func(e Entry) bool { return e.ID == id })
+		return d.excerpt.placement().gapIn(at)
 	}
 	return 0
 }
@@ -322,7 +321,7 @@ func listMarker(s string) string { return strings.TrimRight(s[:listMarkerLen(s)]
 // replaceEntry adds the edit that replaces an entry with a text. If the text
 // has no attribute comment, replaceEntry keeps the one of the entry.
 func (w *passAttempt) replaceEntry(i int, c *entryChange) error {
-	d, e := w.d, &w.d.Entries[i]
+	d, e := w.d.placement(), &w.d.Entries[i]
 	if len(c.tasks)+len(c.attributes) > 0 {
 		return fmt.Errorf("line %d: a replaced entry cannot have other changes", e.Line)
 	}
@@ -347,7 +346,7 @@ func (w *passAttempt) replaceEntry(i int, c *entryChange) error {
 	w.replacements[i] = one
 	text := string(one.Source)
 	if e.Block == Item {
-		text = d.placement().adaptItem(text, i, -1)
+		text = d.adaptItem(text, i, -1)
 	}
 	text = strings.ReplaceAll(text, "\n", string(d.lineEnding(e.Line)))
 	start := max(e.Span.Start, bomLen(d.Source))
