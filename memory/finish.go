@@ -353,7 +353,7 @@ func (w *passAttempt) cutLines(r lineRange) Edit {
 	case atTop:
 		r.to += below
 	case above == 0 && below == 0:
-		if w.apart && r.from > 1 {
+		if w.minGap > 0 && r.from > 1 {
 			replacement = d.lineEnding(r.from - 1)
 		}
 	case above < below:

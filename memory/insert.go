@@ -57,26 +57,25 @@ func (w *passAttempt) insertTexts() error {
 		}
 		w.addInsertion(s)
 	}
-	if w.section == nil {
-		return nil
+	for _, section := range w.sections {
+		texts, err := w.each(section.texts)
+		if err != nil {
+			return err
+		}
+		d := w.d.placement()
+		shown := slices.ContainsFunc(texts, func(one *Document) bool { return d.wouldBePublic(&one.Entries[0]) })
+		var s insertionPoint
+		if section.atEnd {
+			s, err = d.newSection(section.path, shown)
+		} else {
+			s, err = d.endOf(section.path, section.order, shown)
+		}
+		if err != nil {
+			return err
+		}
+		s.texts, s.gap = texts, d.gapOf(shown)
+		w.addInsertion(s)
 	}
-	texts, err := w.each(w.section.texts)
-	if err != nil {
-		return err
-	}
-	d := w.d.placement()
-	shown := slices.ContainsFunc(texts, func(one *Document) bool { return d.wouldBePublic(&one.Entries[0]) })
-	var s insertionPoint
-	if w.section.atEnd {
-		s, err = d.newSection(w.section.path, shown)
-	} else {
-		s, err = d.endOf(w.section.path, w.section.order, shown)
-	}
-	if err != nil {
-		return err
-	}
-	s.texts, s.gap = texts, d.gapOf(shown)
-	w.addInsertion(s)
 	return nil
 }
 
@@ -166,10 +165,10 @@ func (w *passAttempt) insertionEdit(s *insertionPoint) Edit {
 		e := &one.Entries[0]
 		switch {
 		case heading:
-			blankLines(max(s.gap, w.atLeast()))
+			blankLines(max(s.gap, w.minGap))
 		case i == 0 && s.line == 0 && len(s.headings) == 0:
 		case above != nil && above.Block == Item && e.Block == Item:
-			blankLines(max(d.placement().listGap(before, d.placement().wouldBePublic(e)), w.atLeast()))
+			blankLines(max(d.listGap(before, d.wouldBePublic(e)), w.minGap))
 		default:
 			blankLines(1)
 		}
@@ -177,11 +176,11 @@ func (w *passAttempt) insertionEdit(s *insertionPoint) Edit {
 		heading, above = false, e
 	}
 	if next := s.line + 1; next <= d.lines.count() && !d.blankLine(next) {
-		follows := d.placement().entryAt(next)
+		follows := d.entryAt(next)
 		switch {
 		case above.Block == Item && follows >= 0 && d.Entries[follows].Block == Item:
-			blankLines(max(d.placement().listGap(s.beside, d.placement().wouldBePublic(above)), w.atLeast()))
-		case above.Block == Item && follows < 0 && d.placement().headingAt(next) && !w.apart && len(s.headings) == 0:
+			blankLines(max(d.listGap(s.beside, d.wouldBePublic(above)), w.minGap))
+		case above.Block == Item && follows < 0 && d.headingAt(next) && w.minGap == 0 && len(s.headings) == 0:
 		default:
 			blankLines(1)
 		}
@@ -191,14 +190,6 @@ func (w *passAttempt) insertionEdit(s *insertionPoint) Edit {
 		text = bytes.TrimSuffix(text, end)
 	}
 	return Edit{Span{at, at}, text}
-}
-
-// atLeast returns the minimum number of blank lines between blocks.
-func (w *passAttempt) atLeast() int {
-	if w.apart {
-		return 1
-	}
-	return 0
 }
 
 // hasEnding reports whether a line has a line ending.

@@ -51,7 +51,9 @@ type sectionText struct {
 }
 
 // Revise returns a new revision of the document, without changes.
-func (d *Document) Revise() *Revision { return &Revision{doc: d} }
+func (d *Document) Revise() *Revision {
+	return &Revision{doc: d, entries: map[int]*entryChange{}, below: map[int][]string{}}
+}
 
 func (r *Revision) fail(format string, args ...any) {
 	if r.err == nil {
@@ -66,15 +68,10 @@ func (r *Revision) changeFor(i int) *entryChange {
 		r.fail("no entry %d", i)
 		return nil
 	}
-	if r.entries == nil {
-		r.entries = map[int]*entryChange{}
+	if r.entries[i] == nil {
+		r.entries[i] = &entryChange{tasks: map[int]TaskState{}}
 	}
-	c := r.entries[i]
-	if c == nil {
-		c = &entryChange{}
-		r.entries[i] = c
-	}
-	return c
+	return r.entries[i]
 }
 
 // SetTask sets the state of a task. It changes one byte, the one in the box. In
@@ -88,9 +85,6 @@ func (r *Revision) SetTask(entry, task int, s TaskState) {
 	if task < 0 || task >= len(r.doc.Entries[entry].Tasks) {
 		r.fail("entry %d has no task %d", entry, task)
 		return
-	}
-	if c.tasks == nil {
-		c.tasks = map[int]TaskState{}
 	}
 	c.tasks[task] = s
 }
@@ -147,9 +141,6 @@ func (r *Revision) Replace(entry int, text string) {
 func (r *Revision) Insert(after int, text string) {
 	if after != -1 && r.changeFor(after) == nil {
 		return
-	}
-	if r.below == nil {
-		r.below = map[int][]string{}
 	}
 	r.below[after] = append(r.below[after], text)
 }
@@ -272,7 +263,7 @@ func (r *Revision) Apply(parse func(source []byte) *Document) ([]byte, error) {
 				}
 			}
 		}
-		next, err := p.apply(d, parse)
+		next, err := p.applyPass(d, parse)
 		if err != nil {
 			return nil, fmt.Errorf("edit %s: %w", d.Place.Path, err)
 		}
@@ -281,51 +272,41 @@ func (r *Revision) Apply(parse func(source []byte) *Document) ([]byte, error) {
 	return d.Source, nil
 }
 
-// A pass is a group of changes that can be applied together. The first pass
-// contains all changes identified by indexes of the original. Then follow one
-// pass for each section, since an earlier pass may create it, one for the
-// summary, and one for the counters.
-type pass struct {
-	entries  map[int]*entryChange
-	below    map[int][]string
-	fields   []fieldChange
-	section  *sectionText
-	titles   bool
-	counters bool
-}
-
-func (r *Revision) splitPasses() []pass {
-	var list []pass
+// splitPasses divides a revision into groups of changes that can be applied
+// together. The first one contains all changes identified by indexes of the
+// original. Then follow one for each section, since an earlier one may create it,
+// one for the summary, and one for the counters.
+func (r *Revision) splitPasses() (list []*Revision) {
 	if len(r.entries)+len(r.below)+len(r.fields) > 0 {
-		list = append(list, pass{entries: r.entries, below: r.below, fields: r.fields})
+		list = append(list, &Revision{entries: r.entries, below: r.below, fields: r.fields})
 	}
 	for i := range r.sections {
-		list = append(list, pass{section: &r.sections[i]})
+		list = append(list, &Revision{sections: r.sections[i : i+1]})
 	}
 	if r.titles {
-		list = append(list, pass{titles: true})
+		list = append(list, &Revision{titles: true})
 	}
 	if r.counters {
-		list = append(list, pass{counters: true})
+		list = append(list, &Revision{counters: true})
 	}
 	return list
 }
 
-// apply applies a pass to a document. If the result differs from the intended
-// one, apply retries with blank lines between blocks, which keep them from
-// merging.
-func (p *pass) apply(d *Document, parse func([]byte) *Document) (*Document, error) {
-	next, err := p.tryApply(d, parse, false)
-	if unlike := (*mismatchError)(nil); errors.As(err, &unlike) {
-		if apart, err := p.tryApply(d, parse, true); err == nil {
+// applyPass applies the changes of a pass to a document. If the result differs from
+// the intended one, applyPass retries with blank lines between blocks, which keep
+// them from merging.
+func (r *Revision) applyPass(d *Document, parse func([]byte) *Document) (*Document, error) {
+	next, err := r.tryApply(d, parse, 0)
+	if errors.Is(err, errMismatch) {
+		if apart, err := r.tryApply(d, parse, 1); err == nil {
 			return apart, nil
 		}
 	}
 	return next, err
 }
 
-func (p *pass) tryApply(d *Document, parse func([]byte) *Document, apart bool) (*Document, error) {
-	w := &passAttempt{pass: p, d: d, parse: parse, apart: apart}
+func (r *Revision) tryApply(d *Document, parse func([]byte) *Document, minGap int) (*Document, error) {
+	w := &passAttempt{Revision: r, d: d, parse: parse, minGap: minGap}
 	if err := w.computeEdits(); err != nil {
 		return nil, err
 	}
@@ -345,10 +326,10 @@ func (p *pass) tryApply(d *Document, parse func([]byte) *Document, apart bool) (
 
 // passAttempt is the state of one attempt of a pass.
 type passAttempt struct {
-	*pass
-	d     *Document
-	parse func([]byte) *Document
-	apart bool // put blank lines between blocks that become adjacent
+	*Revision
+	d      *Document
+	parse  func([]byte) *Document
+	minGap int // blank lines between blocks that become adjacent
 
 	editList        []Edit
 	removedLines    []lineRange       // removed lines, in order

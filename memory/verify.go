@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -8,21 +9,16 @@ import (
 	"strings"
 )
 
-// A mismatchError reports that an edited document differs from the intended
-// result.
-type mismatchError struct {
-	line    int // line of the original document, 0 for none
-	problem string
-}
+// errMismatch reports that an edited document differs from the intended result.
+var errMismatch = errors.New("not changed")
 
-func (e *mismatchError) Error() string {
-	if e.line == 0 {
-		return "not changed: " + e.problem
+// newMismatch returns an errMismatch for a line of the original document, 0 for none.
+func newMismatch(line int, problem string) error {
+	if line > 0 {
+		problem = fmt.Sprintf("the text at line %d %s", line, problem)
 	}
-	return fmt.Sprintf("not changed: the text at line %d %s", e.line, e.problem)
+	return fmt.Errorf("%w: %s", errMismatch, problem)
 }
-
-func newMismatch(line int, problem string) error { return &mismatchError{line, problem} }
 
 // checkResult compares the parsed result with the intended one. Each piece of the
 // original must exist unchanged or changed as requested, each new piece must be
