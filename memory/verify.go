@@ -260,20 +260,13 @@ func narrowsReaders(from, to Partition) bool {
 // checkFront compares the frontmatter with the intended one, field by field.
 func (w *passAttempt) checkFront(next *Document) error {
 	d := w.d
-	var want []Field
-	set := map[string]bool{}
-	for _, f := range d.Front.Fields {
-		for _, c := range w.fields {
-			if c.key == f.Key {
-				f.Value, set[c.key] = c.value, true
-			}
-		}
-		want = append(want, f)
-	}
+	want := slices.Clone(d.Front.Fields)
 	for _, c := range w.fields {
-		if !set[c.key] {
-			want = append(want, Field{Key: c.key, Value: c.value})
+		i := slices.IndexFunc(want, func(f Field) bool { return f.Key == c.key })
+		if i < 0 {
+			i, want = len(want), append(want, Field{Key: c.key})
 		}
+		want[i].Value = c.value
 	}
 	same := slices.EqualFunc(want, next.Front.Fields, func(a, b Field) bool {
 		return a.Key == b.Key && reflect.DeepEqual(a.Value, b.Value)
