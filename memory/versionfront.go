@@ -12,8 +12,7 @@ import (
 func (m *VersionMerge) mergeFront(keep Keep) (front string, conflicts []VersionConflict, err error) {
 	var whole [3]string
 	for i, v := range m.versions {
-		s := v.doc.Front.Span
-		whole[i] = strings.ReplaceAll(string(v.doc.Source[s.Start:s.End]), "\r\n", "\n")
+		whole[i] = v.doc.unixSource(v.doc.Front.Span)
 	}
 	base, ours, theirs := whole[baseVersion], whole[ourVersion], whole[theirVersion]
 	switch {
@@ -75,8 +74,7 @@ func (m *VersionMerge) frontFields(v *version) (map[string]string, bool) {
 		if f.Span.End == 0 || v.doc.lines.at(f.Span.Start) != at {
 			return nil, false
 		}
-		text := strings.ReplaceAll(string(v.doc.Source[f.Span.Start:f.Span.End]), "\r\n", "\n")
-		fields[f.Key], at = text, v.doc.lines.at(f.Span.End-1)+1
+		fields[f.Key], at = v.doc.unixSource(f.Span), v.doc.lines.at(f.Span.End-1)+1
 	}
 	return fields, at == last
 }
@@ -84,9 +82,7 @@ func (m *VersionMerge) frontFields(v *version) (map[string]string, bool) {
 // sameFrontReaders reports whether the frontmatter has no readers that it lacks in
 // a version that changed it.
 func (m *VersionMerge) sameFrontReaders(next *Document) bool {
-	front := func(d *Document) string {
-		return strings.ReplaceAll(string(d.Source[d.Front.Span.Start:d.Front.Span.End]), "\r\n", "\n")
-	}
+	front := func(d *Document) string { return d.unixSource(d.Front.Span) }
 	base := front(m.versions[baseVersion].doc)
 	return !slices.ContainsFunc(m.versions[ourVersion:], func(v *version) bool {
 		return front(v.doc) != base && v.doc.Own != next.Own && !narrowsReaders(v.doc.Own, next.Own)

@@ -104,22 +104,19 @@ func (l *Layout) MergeVersions(path string, base, ours, theirs []byte) *VersionM
 		m.versions[i] = l.splitVersion(path, src)
 		m.Whole = m.Whole || m.versions[i].doc.Unsound && (i > 0 || !m.twoWay)
 	}
+	if !m.Whole {
+		m.align()
+		_, frontConflicts, err := m.mergeFront(KeepOurs)
+		for _, n := range m.nodes {
+			m.countNode(n)
+		}
+		m.Conflicts = append(frontConflicts, m.Conflicts...)
+		if err == nil {
+			_, err = m.Text(KeepOurs)
+		}
+		m.Whole = err != nil
+	}
 	if m.Whole {
-		m.Additions = false
-		m.Conflicts = []VersionConflict{{string(base), string(ours), string(theirs)}}
-		return m
-	}
-	m.align()
-	_, frontConflicts, err := m.mergeFront(KeepOurs)
-	for _, n := range m.nodes {
-		m.countNode(n)
-	}
-	m.Conflicts = append(frontConflicts, m.Conflicts...)
-	if err == nil {
-		_, err = m.Text(KeepOurs)
-	}
-	if err != nil {
-		m.Whole, m.Additions = true, false
 		m.Conflicts = []VersionConflict{{string(base), string(ours), string(theirs)}}
 	}
 	m.Additions = m.Additions && len(m.Conflicts) == 0
@@ -141,10 +138,6 @@ func (l *Layout) splitVersion(path string, src []byte) *version {
 			}
 		}
 	}
-	body := 1
-	if end := d.Front.Span.End; end > 0 {
-		body = d.lines.at(end-1) + 1
-	}
 	for _, o := range d.placement().outline(false) {
 		p := piece{level: o.level, entry: o.entry}
 		if o.entry >= 0 {
@@ -159,10 +152,9 @@ func (l *Layout) splitVersion(path string, src []byte) *version {
 	for _, s := range d.Hidden {
 		cover(d.lines.at(s.Start), d.lines.at(max(s.Start, s.End-1)), piece{entry: -1})
 	}
-	blank := func(line int) bool { s := d.lines.span(line, line); return isBlankText(src[s.Start:s.End]) }
 	gap, stack := 0, []int(nil)
-	for line := body; line <= d.lines.count(); {
-		if owner[line] == 0 && blank(line) {
+	for line := d.bodyLine(); line <= d.lines.count(); {
+		if owner[line] == 0 && d.blankLine(line) {
 			gap, line = gap+1, line+1
 			continue
 		}
@@ -174,12 +166,11 @@ func (l *Layout) splitVersion(path string, src []byte) *version {
 			p = pieces[id]
 			pieces[id].level, pieces[id].entry = 0, -1 // a second part of a divided piece is plain text
 		}
-		for to := line - 1; to > from && blank(to); to-- {
+		for to := line - 1; to > from && d.blankLine(to); to-- {
 			line = to // blank lines at the end belong to the gap
 		}
-		s := d.lines.span(from, line-1)
-		p.text = strings.TrimSuffix(strings.ReplaceAll(string(src[s.Start:s.End]), "\r\n", "\n"), "\n")
-		p.key, p.gap, gap = boxRE().ReplaceAllString(p.text, "${1} ]"), gap, 0
+		p.text = strings.TrimSuffix(d.unixSource(d.lines.span(from, line-1)), "\n")
+		p.key, p.gap, gap = openBoxes(p.text), gap, 0
 		for p.level > 0 && len(stack) > 0 && v.pieces[stack[len(stack)-1]].level >= p.level {
 			stack = stack[:len(stack)-1]
 		}
@@ -199,16 +190,23 @@ func (l *Layout) splitVersion(path string, src []byte) *version {
 // boxRE matches the box of a task at the start of a line.
 var boxRE = lazyregexp.New(`(?m)^([ \t]*(?:[-*+]|\d+[.)])[ \t]+\[)[ xX]\]`)
 
+// openBoxes returns a text with all its tasks open.
+func openBoxes(text string) string { return boxRE().ReplaceAllString(text, "${1} ]") }
+
+// unixSource returns a part of the source with LF in place of CR LF.
+func (d *Document) unixSource(s Span) string {
+	return strings.ReplaceAll(string(d.Source[s.Start:s.End]), "\r\n", "\n")
+}
+
 // mergeBoxes merges texts that differ in their boxes only, line by line. A box
 // that one version changed has that version's state; without a base, a ticked
 // box has priority.
 func mergeBoxes(base, ours, theirs string, known bool) (string, bool) {
-	open := func(s string) string { return boxRE().ReplaceAllString(s, "${1} ]") }
-	if open(ours) != open(theirs) || known && open(base) != open(ours) {
+	if openBoxes(ours) != openBoxes(theirs) || known && openBoxes(base) != openBoxes(ours) {
 		return "", false
 	}
 	if !known {
-		base = open(ours)
+		base = openBoxes(ours)
 	}
 	b, o, t := strings.Split(base, "\n"), strings.Split(ours, "\n"), strings.Split(theirs, "\n")
 	for i := range o {
@@ -379,7 +377,6 @@ func (m *VersionMerge) gap(list []renderedPiece, i int, loose bool) int {
 	return max(1, p.gap)
 }
 
-// pieceOf returns the piece that a rendered piece is from.
 func (m *VersionMerge) pieceOf(r *renderedPiece) *piece {
 	return m.piece(r.node, r.version, ourVersion, theirVersion)
 }
