@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -61,10 +62,15 @@ func sanitizeName(id string, taken func(name string) bool) string {
 		name, unsafe = "_"+name[1:], true
 	}
 	if unsafe || taken(name) {
-		sum := sha256.Sum256([]byte(id))
-		name += "-" + hex.EncodeToString(sum[:4])
+		name += shortHash(id)
 	}
 	return name
+}
+
+// shortHash returns a suffix that distinguishes names.
+func shortHash(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return "-" + hex.EncodeToString(sum[:4])
 }
 
 // isReserved reports whether a directory's name has a special meaning.
@@ -122,14 +128,10 @@ func SessionFile(id string) string {
 // its own: the only name then depends on reader, which identifies the caller.
 func SessionNames(id, reader string) []string {
 	name := strings.TrimSuffix(SessionFile(id), ".md")
-	apart := func(s string) string {
-		sum := sha256.Sum256([]byte(s))
-		return name + "-" + hex.EncodeToString(sum[:4])
-	}
 	if reader != "" {
-		return []string{apart(id + "\n" + reader)}
+		return []string{name + shortHash(id+"\n"+reader)}
 	}
-	return []string{name, apart(id)}
+	return []string{name, name + shortHash(id)}
 }
 
 // Directories maps directories to subjects, from the claims in their files. The
@@ -234,16 +236,9 @@ type Conflict struct {
 func (d *Directories) Conflicts() []Conflict {
 	var out []Conflict
 	for key, claims := range d.claims {
-		c := Conflict{Dir: keyDir(key)}
-		for path, subject := range claims {
-			c.Paths = append(c.Paths, path)
-			c.Subjects = append(c.Subjects, subject)
-		}
-		slices.Sort(c.Paths)
-		slices.Sort(c.Subjects)
-		c.Subjects = slices.Compact(c.Subjects)
-		if len(c.Subjects) > 1 {
-			out = append(out, c)
+		subjects := slices.Compact(slices.Sorted(maps.Values(claims)))
+		if len(subjects) > 1 {
+			out = append(out, Conflict{keyDir(key), subjects, slices.Sorted(maps.Keys(claims))})
 		}
 	}
 	slices.SortFunc(out, func(a, b Conflict) int { return strings.Compare(a.Dir, b.Dir) })
