@@ -110,10 +110,8 @@ func (ids *Identities) Resolve(externalKey string) (subject string, aliases []st
 	if externalKey == "" {
 		return "", nil
 	}
-	if ids != nil {
-		if subject, ok := ids.links[externalKey]; ok {
-			return subject, ids.AliasesOf(subject)
-		}
+	if subject := ids.Linked(externalKey); subject != "" {
+		return subject, ids.AliasesOf(subject)
 	}
 	return ExternalSubject(externalKey), nil
 }
