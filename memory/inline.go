@@ -219,26 +219,21 @@ func (f *inlineElements) scanAngle(l *leaf, i int) int {
 			end = bytes.Index(b[from:], commentClose)
 			f.noCommentEnd = end < 0 // no further comment of this leaf is closed either
 		}
-		c := comment{from: i, src: Span{l.pos(i), 0}}
+		c := comment{from: i, to: i, src: Span{l.pos(i), l.pos(i)}}
 		if end < 0 {
-			c.to, c.state = len(b), unclosedComment(b[from:])
+			c.state = unclosedComment(b[from:])
 			if c.state == commentPlain && l.html {
 				c.state = commentUnclosed
 			}
-		} else {
-			c.to = from + end + len(commentClose)
-			c.attrs, c.state = parseComment(string(b[from : from+end]))
-		}
-		c.src.End = l.pos(c.to-1) + 1
-		if end < 0 {
-			c.to, c.src.End = c.from, c.src.Start
-		}
-		if end >= 0 || c.state != commentPlain {
-			l.comments = append(l.comments, c)
-		}
-		if end < 0 {
+			if c.state != commentPlain {
+				l.comments = append(l.comments, c)
+			}
 			return from
 		}
+		c.to = from + end + len(commentClose)
+		c.src.End = l.pos(c.to-1) + 1
+		c.attrs, c.state = parseComment(string(b[from : from+end]))
+		l.comments = append(l.comments, c)
 		return c.to
 	}
 	if n, closing := privateTag(b[i:]); n > 0 {
