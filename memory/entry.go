@@ -2,6 +2,7 @@ package memory
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -96,13 +97,8 @@ func (p *docParser) readLead(e *Entry, b *block) {
 		title, _ := splitTitle(lead)
 		e.Title = unescape([]byte(title))
 	}
-	e.Added = addedDate(lead)
-	if e.Added != "" {
-		return
-	}
-	if first, _, more := strings.Cut(lead, "\n"); more {
-		e.Added = addedDate(first)
-	}
+	first, _, _ := strings.Cut(lead, "\n")
+	e.Added = cmp.Or(addedDate(lead), addedDate(first))
 	if e.Added == "" && e.Block == Item {
 		e.Added = addedSuffix(e.Text)
 	}
@@ -151,7 +147,7 @@ func (p *docParser) displayOf(s string) string {
 	if p.plain {
 		return s
 	}
-	return displayText([]byte(s), false)
+	return displayText(s)
 }
 
 // entryText returns an entry's lines as written, without comments and hidden
@@ -171,7 +167,7 @@ func (p *docParser) entryText(e *Entry, b *block) string {
 		if p.plain {
 			return strings.TrimRight(p.source[start-p.body:e.Span.End-p.body], "\n")
 		}
-		return displayText(bytes.TrimRight(p.d.masked[start:e.Span.End], "\r\n"), false)
+		return displayText(string(bytes.TrimRight(p.d.masked[start:e.Span.End], "\r\n")))
 	}
 	out := p.buf[:0]
 	for line := e.Line; line <= e.EndLine; line++ {
@@ -194,7 +190,7 @@ func (p *docParser) entryText(e *Entry, b *block) string {
 		out = append(out, '\n')
 	}
 	p.buf = out
-	return displayText(bytes.TrimRight(out, "\r\n"), p.plain)
+	return p.displayOf(string(bytes.TrimRight(out, "\r\n")))
 }
 
 // removeSpans appends to out a line that begins at start in the source, without the

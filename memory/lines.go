@@ -79,14 +79,10 @@ func isBlankText(b []byte) bool {
 	return true
 }
 
-// displayText returns source bytes in their display form: LF line endings, and
-// replacement characters for invalid UTF-8 and NUL. If plain is true, b has
-// that form already.
-func displayText(b []byte, plain bool) string {
-	if plain {
-		return string(b)
-	}
-	s := strings.ToValidUTF8(string(b), "\uFFFD")
+// displayText returns a text of the source in its display form: LF line endings,
+// and replacement characters for invalid UTF-8 and NUL.
+func displayText(s string) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
 	s = strings.ReplaceAll(s, "\r\n", "\n")
 	s = strings.ReplaceAll(s, "\r", "\n")
 	return strings.ReplaceAll(s, "\x00", "\uFFFD")

@@ -181,7 +181,7 @@ func (d *Document) lineWithout(line int, spans []Span) string {
 	if line == 1 {
 		text = bytes.TrimPrefix(text, bom)
 	}
-	return displayText(text, false)
+	return displayText(string(text))
 }
 
 // SourceLines returns unmasked lines of the document, each but the last ended by a
