@@ -43,7 +43,7 @@ var attributeKeys = []string{"id", "type", "importance", "visibility", "confiden
 // error must not make hidden text public.
 func parseComment(s string) ([]attr, commentState) {
 	var attrs []attr
-	var keys map[string]bool
+	keys := map[string]bool{}
 	for w := range strings.FieldsSeq(s) {
 		a, ok := parseAttr(w)
 		if !ok || keys[a.Key] {

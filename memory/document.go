@@ -3,6 +3,7 @@ package memory
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -250,11 +251,8 @@ type excerptOf struct {
 // setExcerpt sets the partition of the document and parses its excerpt.
 func (d *Document) setExcerpt(l *Layout, meta Meta) {
 	d.Partition = d.privatePartition
-	public := d.Own.Visibility == PublicOK
-	for i := 0; !public && i < len(d.Entries); i++ {
-		public = d.Entries[i].Partition.Visibility == PublicOK
-	}
-	if !public {
+	if d.Own.Visibility != PublicOK &&
+		!slices.ContainsFunc(d.Entries, func(e Entry) bool { return e.Partition.Visibility == PublicOK }) {
 		return
 	}
 	// A view that reads the public text only.
