@@ -91,23 +91,19 @@ func trimWord(word string) string {
 
 // isExact reports whether rewording would change the meaning of a word.
 func isExact(word string) bool {
+	var before rune
 	for i, r := range word {
 		switch {
-		case unicode.IsDigit(r), strings.ContainsRune(`/\_@#^=`, r) && len(word) > 1:
-			return true
-		case r == ':' && i > 0,
+		case unicode.IsDigit(r), strings.ContainsRune(`/\_@#^=`, r) && len(word) > 1,
+			r == ':' && i > 0,
 			r == '-' && i == 0 && len(word) > 1, // -v, --force
 			r == '.' && i+2 < len(word),         // notes.md, example.org, .env; not e.g
-			unicode.IsUpper(r) && i > 0 && lowerBefore(word, i):
+			unicode.IsUpper(r) && unicode.IsLower(before):
 			return true
 		}
+		before = r
 	}
 	return false
-}
-
-func lowerBefore(word string, at int) bool {
-	r, _ := utf8.DecodeLastRuneInString(word[:at])
-	return unicode.IsLower(r)
 }
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
