@@ -90,9 +90,13 @@ func cutFront(text []byte) (front, inner Span, body int, open bool) {
 	return Span{}, Span{}, from, true
 }
 
-// readFront parses a file's frontmatter and returns the offset of the body.
-// Text is the source with LF line endings.
-func readFront(src, text []byte, loc *time.Location) (f Front, body int, problems []Problem) {
+// readFront parses a file's frontmatter and returns the offset of the body. Text is
+// the masked source with LF line endings. readFront masks values one by one and
+// leaves keys and the ids that determine the file's subject unmasked.
+func (l *Layout) readFront(src, text []byte) (f Front, body int, problems []Problem) {
+	if l.Mask != nil {
+		text = unixText(src)
+	}
 	front, inner, body, open := cutFront(text)
 	if !open {
 		if s, ok := findMisplaced(text[body:]); ok {
@@ -110,10 +114,13 @@ func readFront(src, text []byte, loc *time.Location) (f Front, body int, problem
 		return f, body, append(problems, Problem{"frontmatter_unclosed", 1,
 			"frontmatter has no closing --- line; add this line. Until then, the file is private and never changed"})
 	}
-	if err := f.parseFields(src, text, inner, loc, &problems); err != nil {
+	if err := f.parseFields(src, text, inner, l.location(), &problems); err != nil {
 		f = Front{Present: true, Broken: true, Span: front}
 		problems = []Problem{{"frontmatter_broken", errorLine(err),
 			err.Error() + ". Until the frontmatter is fixed, the file is private and never changed"}}
+	}
+	if l.Mask != nil {
+		f.maskValues(func(s string) string { return string(l.Mask([]byte(s))) })
 	}
 	return f, body, problems
 }

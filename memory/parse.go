@@ -78,20 +78,6 @@ func (l *Layout) parse(path string, src, masked []byte, meta Meta, of *excerptOf
 	return d
 }
 
-// readFront parses the frontmatter. It masks values one by one and leaves keys
-// and the ids that determine the file's subject unmasked.
-func (l *Layout) readFront(src, masked []byte) (Front, int, []Problem) {
-	text := masked
-	if l.Mask != nil {
-		text = unixText(src)
-	}
-	f, body, problems := readFront(src, text, l.location())
-	if l.Mask != nil {
-		f.maskValues(func(s string) string { return string(l.Mask([]byte(s))) })
-	}
-	return f, body, problems
-}
-
 // recordLimit records that a part of the structure could not be parsed, and makes
 // that part private, because a mark that makes it private may have been missed.
 func (p *docParser) recordLimit(tops []topBlock, problem *Problem) {
