@@ -154,7 +154,7 @@ func wordsOf(r rule) []string {
 	if err != nil {
 		log.Fatalf("%s: %v", r.ID, err)
 	}
-	words := required(re)
+	words, _ := literals(re)
 	slices.Sort(words)
 	for _, w := range words {
 		if !telling(w) {
@@ -172,16 +172,9 @@ func telling(w string) bool {
 // most bounds the number of words of a rule.
 const most = 16
 
-// required returns words of which every match contains at least one, or nil if
-// none are known. If a match has several such places, it uses the most
-// characteristic one.
-func required(re *syntax.Regexp) []string {
-	words, _ := literals(re)
-	return words
-}
-
-// literals returns words of which every match contains at least one, and
-// reports whether every match is exactly one of them.
+// literals returns words of which every match contains at least one, or nil if
+// none are known, and reports whether every match is exactly one of them. If a
+// match has several such places, it uses the most characteristic one.
 func literals(re *syntax.Regexp) (words []string, exact bool) {
 	switch re.Op {
 	case syntax.OpLiteral:
@@ -204,11 +197,8 @@ func literals(re *syntax.Regexp) (words []string, exact bool) {
 		return words, n <= most
 	case syntax.OpCapture:
 		return literals(re.Sub[0])
-	case syntax.OpPlus:
-		words, _ = literals(re.Sub[0])
-		return words, false
-	case syntax.OpRepeat:
-		if re.Min == 0 {
+	case syntax.OpPlus, syntax.OpRepeat:
+		if re.Op == syntax.OpRepeat && re.Min == 0 {
 			return nil, false
 		}
 		words, _ = literals(re.Sub[0])
