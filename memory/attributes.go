@@ -52,9 +52,6 @@ func parseComment(s string) ([]attr, commentState) {
 			}
 			return nil, commentPlain
 		}
-		if attrs == nil {
-			attrs, keys = make([]attr, 0, strings.Count(s, "=")+1), make(map[string]bool)
-		}
 		keys[a.Key] = true
 		attrs = append(attrs, a)
 	}
@@ -118,7 +115,6 @@ func unclosedComment(b []byte) commentState {
 	return commentPlain
 }
 
-// hasKnownKey reports whether any attribute has a known key.
 func hasKnownKey(attrs []attr) bool {
 	return slices.ContainsFunc(attrs, func(a attr) bool { return slices.Contains(attributeKeys, a.Key) })
 }

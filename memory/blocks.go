@@ -114,7 +114,6 @@ func (tableTransformer) Transform(node *ast.Paragraph, r text.Reader, _ parser.C
 	}
 }
 
-// delimiterRE matches a delimiter row.
 var delimiterRE = lazyregexp.New(`^\|?(?:[ \t]*:?-+:?[ \t]*\|)*[ \t]*:?-+:?[ \t]*\|?$`)
 
 // delimiterCells returns the number of cells of a delimiter row, or 0 if the

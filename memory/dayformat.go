@@ -39,7 +39,6 @@ var dayTokens = map[string]dayToken{
 // other character.
 var dayTokenRE = lazyregexp.New(`(?s)\[[^\[\]]*\]|\\.|[MDQwWd]o|Y+|M+|D+|d+|w+|W+|g+|G+|.`)
 
-// maxDayFormat bounds the format of a day.
 const maxDayFormat = 200
 
 // ParseDayFormat parses a format such as YYYY/MM/YYYY-MM-DD, for files below a

@@ -245,7 +245,6 @@ func (d *Directories) Conflicts() []Conflict {
 	return out
 }
 
-// keyDir returns the path of the directory of an owner key.
 func keyDir(key string) string {
 	if dir, ok := strings.CutSuffix(key[1:], "/"); ok {
 		return dir

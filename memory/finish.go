@@ -54,7 +54,6 @@ func (p *docParser) checkCounters() {
 	}
 }
 
-// entryVisibility returns the visibility of an entry.
 func (p *docParser) entryVisibility(e *Entry, dr *pendingAttributes) Visibility {
 	switch v, ok := attrValue(dr.attrs, "visibility"); {
 	case p.of != nil:
@@ -288,7 +287,6 @@ func hashID(b []byte) string {
 	return "~" + string(out[:idDigits])
 }
 
-// blankLine reports whether a line is blank.
 func (d *Document) blankLine(line int) bool { return strings.Trim(d.line(line), " \t") == "" }
 
 // bodyLine returns the number of the first line of the body.

@@ -216,7 +216,6 @@ func joinRegions(regions []lineRange) []lineRange {
 	return merged
 }
 
-// hideFrom makes all lines from line on private.
 func (p *privateRanges) hideFrom(line int) {
 	if p.from == 0 || line < p.from {
 		p.from = line

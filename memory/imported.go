@@ -94,7 +94,6 @@ func (r *Imported) id() string {
 // plainTag matches a tag that YAML and Markdown do not change.
 var plainTag = lazyregexp.New(`^[\pL\pN][\pL\pN_/:.-]*$`)
 
-// maxSlug bounds the title in the name of a file, in bytes.
 const maxSlug = 60
 
 // fileSlug returns the words of a title for the name of a file: letters and

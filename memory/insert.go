@@ -192,7 +192,6 @@ func (w *passAttempt) insertionEdit(s *insertionPoint) Edit {
 	return Edit{Span{at, at}, text}
 }
 
-// hasEnding reports whether a line has a line ending.
 func (d placement) hasEnding(line int) bool {
 	s := d.lines.span(line, line)
 	return len(trimEnding(d.Source[s.Start:s.End])) < s.End-s.Start

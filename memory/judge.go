@@ -215,7 +215,6 @@ type Mergeable struct {
 	lines []string // lines of the text that are items of their own
 }
 
-// titleAndText returns title and text.
 func (m *Mergeable) titleAndText() string { return strings.TrimSpace(m.Title + " " + m.Text) }
 
 // A Proposal pairs items of a draft with items of the file, with their merged
@@ -287,7 +286,6 @@ func (p *Proposal) Check(existing, draft []Mergeable, refuse func(text string) e
 // because other entries may refer to it, else that of the draft's item.
 func mergedTitle(existing, draft *Mergeable) string { return cmp.Or(existing.Title, draft.Title) }
 
-// checkTasks returns an error if two tasks must not be merged.
 func checkTasks(was, is *Mergeable) error {
 	if is.State == Open {
 		return errors.New("an open task would be lost")
@@ -378,7 +376,6 @@ func byID(items []Mergeable) map[string]*Mergeable {
 	return m
 }
 
-// clipWord shortens a word for an error.
 func clipWord(s string) string {
 	if r := []rune(s); len(r) > 40 {
 		return string(r[:40]) + "…"

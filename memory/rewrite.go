@@ -187,7 +187,6 @@ func (r *rewrite) sourceLine(line int) []byte {
 	return b
 }
 
-// newLine returns a new line with the ending of the given line.
 func (r *rewrite) newLine(text string, line int) []byte {
 	return append([]byte(text), r.d.lineEnding(max(line, 1))...)
 }

@@ -13,7 +13,6 @@ import (
 
 var entryTypes = []string{"fact", "preference", "project", "decision", "crumb", "request", "result"}
 
-// namespaceTypes maps namespaces to the types of their entries.
 var namespaceTypes = map[string]string{
 	"profile": "fact", "preference": "preference", "fact": "fact", "project": "project", "task_state": "project",
 }
@@ -75,7 +74,6 @@ func (n sectionNames) applyHeading(s section, heading string) section {
 	return s
 }
 
-// defaultType returns the default type of an entry without the attribute type.
 func (p *docParser) defaultType(s section) string {
 	place := p.d.Place
 	switch {
@@ -89,7 +87,6 @@ func (p *docParser) defaultType(s section) string {
 	return "fact"
 }
 
-// readTasks reads the tasks of an entry.
 func (p *docParser) readTasks(e *Entry, b *block) {
 	s := p.sectionAt(e.Heading)
 	var of map[int]int // list item → index of its task

@@ -247,7 +247,6 @@ func (w *passAttempt) checkReaders(a, b *Entry, c *entryChange) error {
 	return nil
 }
 
-// changesField reports whether the pass changes a key of the frontmatter.
 func (w *passAttempt) changesField(key string) bool {
 	return slices.ContainsFunc(w.fields, func(f fieldChange) bool { return f.key == key })
 }

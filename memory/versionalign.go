@@ -223,7 +223,6 @@ func (a *versionAlignment) newNodes(version, from, to int) (list []*mergeNode) {
 	return list
 }
 
-// mergeNode merges the versions of a piece.
 func (m *VersionMerge) mergeNode(n *mergeNode) {
 	base, ours, theirs := m.textIn(n, baseVersion), m.textIn(n, ourVersion), m.textIn(n, theirVersion)
 	switch {
@@ -271,7 +270,6 @@ func (a *versionAlignment) keepHeadings() {
 	}
 }
 
-// place appends a node to the result.
 func (a *versionAlignment) place(n *mergeNode) {
 	if a.placed[n] {
 		return

@@ -73,7 +73,6 @@ func skipConnection(s string) (n int, sign, ok bool) {
 	return end + n, sign, ok
 }
 
-// maxPurpose is the maximum number of words of a purpose.
 const maxPurpose = 4
 
 var (

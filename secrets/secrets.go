@@ -124,7 +124,6 @@ func lineBounds(text string, at int) (from, to int) {
 	return from, to
 }
 
-// joinOverlaps sorts findings and joins overlapping ones.
 func joinOverlaps(list []Finding) []Finding {
 	if len(list) < 2 {
 		return list

@@ -23,7 +23,6 @@ type claudeRecord struct {
 	} `json:"message"`
 }
 
-// readClaude reads a record of Claude Code.
 func (c *Conversation) readClaude(line []byte) {
 	var r claudeRecord
 	if !decodeJSON(line, &r) || r.Sidechain {
@@ -113,7 +112,6 @@ type codexRecord struct {
 // contains its open files before.
 const codexRequest = "## My request for Codex:"
 
-// readCodex reads a record of Codex.
 func (c *Conversation) readCodex(line []byte) {
 	var r codexRecord
 	if !decodeJSON(line, &r) {
@@ -153,7 +151,6 @@ type geminiRecord struct {
 	RewindTo string `json:"$rewindTo"` // id of the first message to remove
 }
 
-// readGemini reads a record of Gemini CLI.
 func (c *Conversation) readGemini(line []byte) {
 	var r geminiRecord
 	if !decodeJSON(line, &r) {
