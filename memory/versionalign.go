@@ -7,23 +7,10 @@ import (
 )
 
 // align pairs the pieces of the versions and sets the pieces of the merged text
-// in order.
+// in order. An unknown base has no pieces.
 func (m *VersionMerge) align() {
-	ours, theirs := m.versions[ourVersion], m.versions[theirVersion]
+	base := m.versions[baseVersion]
 	a := &versionAlignment{m: m, placed: map[*mergeNode]bool{}}
-	if m.twoWay {
-		m.nodes = a.mergeRuns(a.newNodes(ourVersion, 0, len(ours.pieces)), a.newNodes(theirVersion, 0, len(theirs.pieces)))
-	} else {
-		a.alignToBase()
-	}
-	a.joinIDs()
-	a.foldCopies()
-	m.nodes = slices.DeleteFunc(m.nodes, func(n *mergeNode) bool { return n.at == [3]int{-1, -1, -1} })
-}
-
-// alignToBase pairs the pieces of both versions with those of the base.
-func (a *versionAlignment) alignToBase() {
-	base := a.m.versions[baseVersion]
 	a.skeleton = make([]*mergeNode, len(base.pieces))
 	for i := range base.pieces {
 		a.skeleton[i] = &mergeNode{at: [3]int{i, -1, -1}}
@@ -33,7 +20,7 @@ func (a *versionAlignment) alignToBase() {
 	}
 	a.keepHeadings()
 	for _, n := range a.skeleton {
-		a.m.mergeNode(n)
+		m.mergeNode(n)
 	}
 	a.placeSlot(0)
 	for i, n := range a.skeleton {
@@ -48,6 +35,9 @@ func (a *versionAlignment) alignToBase() {
 			a.placeSlot(i + 1)
 		}
 	}
+	a.joinIDs()
+	a.foldCopies()
+	m.nodes = slices.DeleteFunc(m.nodes, func(n *mergeNode) bool { return n.at == [3]int{-1, -1, -1} })
 }
 
 // A versionAlignment is the state of pairing the pieces of the versions.
@@ -102,7 +92,9 @@ func (a *versionAlignment) setSlots(version int, pairs, baseOf []int) {
 	slot := 0
 	for j, i := range baseOf {
 		if i < 0 {
-			slots[slot] = append(slots[slot], a.newNodes(version, j, j+1)...)
+			n := &mergeNode{at: [3]int{-1, -1, -1}, text: a.m.versions[version].pieces[j].text}
+			n.at[version] = j
+			slots[slot] = append(slots[slot], n)
 			continue
 		}
 		n := a.skeleton[i]
@@ -212,15 +204,6 @@ func (p *piece) kind() int {
 		return 1
 	}
 	return 0
-}
-
-func (a *versionAlignment) newNodes(version, from, to int) (list []*mergeNode) {
-	for j := from; j < to; j++ {
-		n := &mergeNode{at: [3]int{-1, -1, -1}, text: a.m.versions[version].pieces[j].text}
-		n.at[version] = j
-		list = append(list, n)
-	}
-	return list
 }
 
 func (m *VersionMerge) mergeNode(n *mergeNode) {
