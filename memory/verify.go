@@ -175,10 +175,8 @@ func (w *passAttempt) checkEntry(a, b *Entry, c *entryChange) error {
 	for i := range c.tasks {
 		mark = mark || a.Tasks[i].Box.End == a.Tasks[i].Box.Start
 	}
-	attributes := maps.Clone(a.Attributes)
-	if attributes == nil {
-		attributes = map[string]string{}
-	}
+	attributes := map[string]string{}
+	maps.Copy(attributes, a.Attributes)
 	for _, x := range c.attributes {
 		attributes[x.Key] = x.Value
 		if x.Value == "" {
