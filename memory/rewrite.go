@@ -87,9 +87,6 @@ func (d *Document) Rewrite(v View, text string, parse func(source []byte) *Docum
 // text contains. Several lines may look the same but have different text under
 // their masks, so either all of them must stay or none.
 func (d *Document) checkMaskedLines(shown *Shown, lines []string, pairs []int) error {
-	if !d.Masked() {
-		return nil
-	}
 	for k, j := range pairs {
 		if j < 0 && d.MaskedLine(shown.Source(k+1)) && slices.Contains(lines, shown.Lines[k]) {
 			return fmt.Errorf("line %d: %w", k+1, ErrMasked)
@@ -400,17 +397,11 @@ func Splice(source []byte, edits []Edit) ([]byte, error) {
 		return cmp.Or(cmp.Compare(a.Span.Start, b.Span.Start),
 			cmp.Compare(min(a.Span.End, a.Span.Start+1), min(b.Span.End, b.Span.Start+1)))
 	})
-	size, at := len(source), 0
+	out, at := make([]byte, 0, len(source)), 0
 	for _, e := range edits {
 		if e.Span.Start < at || e.Span.End < e.Span.Start || e.Span.End > len(source) {
 			return nil, fmt.Errorf("two changes overlap at byte %d", e.Span.Start)
 		}
-		size += len(e.New) - (e.Span.End - e.Span.Start)
-		at = e.Span.End
-	}
-	out := make([]byte, 0, size)
-	at = 0
-	for _, e := range edits {
 		out = append(append(out, source[at:e.Span.Start]...), e.New...)
 		at = e.Span.End
 	}

@@ -205,8 +205,7 @@ func (d *Document) MaskedLine(line int) bool { return d.hasMaskedText(d.lines.sp
 
 // hasMaskedText reports whether a span contains masked text.
 func (d *Document) hasMaskedText(s Span) bool {
-	return len(d.Source) > 0 && &d.Source[0] != &d.masked[0] &&
-		!bytes.Equal(d.Source[s.Start:s.End], d.masked[s.Start:s.End])
+	return !bytes.Equal(d.Source[s.Start:s.End], d.masked[s.Start:s.End])
 }
 
 // Summary returns the summary of the file, or "" if it has none or the view may
