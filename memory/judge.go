@@ -146,7 +146,7 @@ func (m *Merge) ApplyProposal(p *Proposal, existing, draft []Mergeable, refuse f
 	for _, s := range p.Pairs {
 		was, is := known[s.Existing], drafted[s.Draft]
 		if was.Task {
-			if err := m.PairItem(is.at, was.at, ""); err != nil {
+			if err := m.pairItem(is.at, was.at, ""); err != nil {
 				return err
 			}
 			continue
@@ -156,7 +156,7 @@ func (m *Merge) ApplyProposal(p *Proposal, existing, draft []Mergeable, refuse f
 			return err
 		}
 		one := mergedEntry(was, is, text)
-		if err := m.PairItem(is.at, was.at, one.listItem("-")); err != nil {
+		if err := m.pairItem(is.at, was.at, one.listItem("-")); err != nil {
 			return err
 		}
 		it := &m.Items[is.at]

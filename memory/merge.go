@@ -9,9 +9,8 @@ import (
 
 // A Merge is the state of merging a draft into the file of its session.
 //
-// First, items of the draft are paired with items of the file: explicitly by
-// [Merge.PairItem], for example from a model's proposal, then by rules
-// ([Merge.ByRules]). Paired items replace their entries, the others are
+// First, items of the draft are paired with items of the file: by a model's
+// proposal ([Merge.ApplyProposal]), then by rules ([Merge.ByRules]). Paired items replace their entries, the others are
 // appended, and all other text stays the same ([Merge.Revise]). Entries that
 // the view may not read are ignored.
 type Merge struct {
@@ -75,20 +74,15 @@ func (l *Layout) Merge(v View, doc *Document, parts []DraftEntry, allowed func(*
 	return m, nil
 }
 
-// PairItem pairs an item of the draft with an entry, both by index. The text,
-// one list item with the marker "-", replaces the entry; if text is empty, the
-// item's own text does. PairItem returns an error that matches [ErrDraft], and
-// changes nothing, if the entry is not a candidate of the item, is already
-// paired, or contains an open task that would be lost. A task keeps its words
-// in the file, so it must be done and text must be empty.
-func (m *Merge) PairItem(item, entry int, text string) error {
-	if item < 0 || item >= len(m.Items) {
-		return fmt.Errorf("%w: no item %d", ErrDraft, item)
-	}
+// pairItem pairs an item of the draft with an entry, both by index. The text,
+// one list item with the marker "-", replaces the entry; if text is empty, as for
+// a task, which keeps its words in the file, the item's own text does. pairItem
+// returns an error that matches [ErrDraft], and changes nothing, if the entry is
+// not a candidate of the item, is already paired, or contains an open task that
+// would be lost.
+func (m *Merge) pairItem(item, entry int, text string) error {
 	it := &m.Items[item]
 	switch {
-	case it.task != nil && text != "":
-		return fmt.Errorf("%w: %s: the text of a task cannot change", ErrDraft, it.Name)
 	case it.Into >= 0:
 		return fmt.Errorf("%w: %s: already merged", ErrDraft, it.Name)
 	case !slices.Contains(it.section.entries, entry) || m.taken[[2]int{entry, -1}]:
