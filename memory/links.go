@@ -29,19 +29,16 @@ func (p *docParser) resolveLink(link *Link) {
 	if _, md := CutMarkdown(target); link.wiki && !md {
 		target += mdExt
 	}
+	below := p.d.Place.below()
+	root := strings.TrimSuffix(p.d.Place.Path, below) // with a colon, or empty
 	add := func(s string) {
 		s = path.Clean(s)
-		if s != "." && isBelowRoot(s) && !slices.Contains(link.Paths, s) {
-			link.Paths = append(link.Paths, s)
+		if s != "." && isBelowRoot(s) && !slices.Contains(link.Paths, root+s) {
+			link.Paths = append(link.Paths, root+s)
 		}
 	}
-	link.Paths = make([]string, 0, 4)
-	dir, _ := path.Split(p.d.Place.below())
+	dir, _ := path.Split(below)
 	link.Name = linkName(dir, target)
-	if p.d.Place.Root != "" {
-		link.Paths = p.d.Place.inRoot(target)
-		return
-	}
 	rooted := strings.TrimLeft(target, "/")
 	add(rooted)
 	if rooted == target {

@@ -2,9 +2,7 @@ package memory
 
 import (
 	"fmt"
-	"io/fs"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 
@@ -136,24 +134,6 @@ func (p Place) below() string {
 		return p.Path
 	}
 	return strings.TrimPrefix(p.Path, p.Root+":")
-}
-
-// inRoot returns the possible paths of the target of a link in a file of a root, which
-// are below the same root.
-func (p Place) inRoot(target string) (paths []string) {
-	prefix := p.Root + ":"
-	rooted := strings.TrimLeft(target, "/")
-	names := []string{rooted}
-	if rooted == target {
-		names = append(names, path.Join(path.Dir(p.below()), target))
-	}
-	for _, name := range names {
-		name = path.Clean(name)
-		if fs.ValidPath(name) && name != "." && !slices.Contains(paths, prefix+name) {
-			paths = append(paths, prefix+name)
-		}
-	}
-	return paths
 }
 
 // rootPrefix begins the owner keys of roots. The keys of directories differ, because no
