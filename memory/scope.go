@@ -96,26 +96,14 @@ func (v View) Private() bool { return v.private }
 
 // Partitions returns all readable partitions, sorted by owner and visibility.
 func (v View) Partitions() []Partition {
-	if v.closed {
-		return nil
-	}
-	var out []Partition
-	if !v.onlyRoots {
-		out = append(out, Partition{Visibility: PublicOK})
-		if !v.canReadAll("") {
-			out = append(out, Partition{Visibility: PublicOK, Excerpt: true})
-		}
-	}
+	all := []Partition{{Visibility: PublicOK}, {Visibility: PublicOK, Excerpt: true}}
 	for owner := range v.owners {
-		out = append(out, Partition{Owner: owner, Visibility: PublicOK})
-		if v.private {
-			out = append(out, Partition{Owner: owner, Visibility: PrivateOnly})
-		} else {
-			out = append(out, Partition{Owner: owner, Visibility: PublicOK, Excerpt: true})
-		}
+		all = append(all, Partition{owner, PrivateOnly, false}, Partition{owner, PublicOK, false},
+			Partition{owner, PublicOK, true})
 	}
-	slices.SortFunc(out, Partition.Compare)
-	return out
+	all = slices.DeleteFunc(all, func(p Partition) bool { return !v.Readable(p) })
+	slices.SortFunc(all, Partition.Compare)
+	return all
 }
 
 // Compare orders partitions by owner, private before public before excerpts.
