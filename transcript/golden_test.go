@@ -96,7 +96,8 @@ func parseMessages(text string) (turns []Message) {
 
 func joinStatements(list []Statement) (out string) {
 	for _, m := range list {
-		out += fmt.Sprintf("%s: %s\n", m.Kind, m.Text)
+		kind := [...]string{"remember", "decision", "constraint", "preference"}[m.Kind]
+		out += fmt.Sprintf("%s: %s\n", kind, m.Text)
 	}
 	return out
 }

@@ -22,11 +22,6 @@ const (
 	Preference             // a preference
 )
 
-var kindNames = [...]string{"remember", "decision", "constraint", "preference"}
-
-// String returns the name of the kind.
-func (k Kind) String() string { return kindNames[k] }
-
 // A Statement is a statement worth keeping, verbatim: a line or a sentence of a
 // line, without surrounding white space.
 type Statement struct {
