@@ -63,10 +63,8 @@ func conflictMark(base string) int {
 	}
 	// ownCloud writes _conflict- and a date; without the date the word may be
 	// part of a user's file name.
-	if strings.Contains(base, "-DESKTOP-") || strings.Contains(base, "-LAPTOP-") || strings.Contains(base, "-WIN-") {
-		if found := computerMark().FindStringSubmatchIndex(base); found != nil {
-			add(found[2])
-		}
+	if found := computerMark().FindStringSubmatchIndex(base); found != nil {
+		add(found[2])
 	}
 	before, after, ok := strings.Cut(low, "_conflict-")
 	if ok && len(after) >= 8 && strings.Trim(after[:8], "0123456789") == "" {

@@ -245,13 +245,11 @@ func taskID(lf *leaf) string {
 // TaskState returns open if a task of the entry is open, done if it has only done
 // ones, and "" if it has none.
 func (e *Entry) TaskState() string {
-	if len(e.Tasks) == 0 {
+	switch {
+	case len(e.Tasks) == 0:
 		return ""
-	}
-	for _, t := range e.Tasks {
-		if t.State == Open {
-			return Open.String()
-		}
+	case slices.ContainsFunc(e.Tasks, func(t Task) bool { return t.State == Open }):
+		return Open.String()
 	}
 	return Done.String()
 }
