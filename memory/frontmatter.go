@@ -157,9 +157,8 @@ type lineError struct {
 func (e *lineError) Error() string { return e.msg }
 
 func errorLine(err error) int {
-	var le *lineError
-	if errors.As(err, &le) {
-		return le.line
+	if at, ok := errors.AsType[*lineError](err); ok {
+		return at.line
 	}
 	return 1
 }

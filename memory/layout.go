@@ -107,13 +107,6 @@ func (l *Layout) owner() string { return cmp.Or(l.Owner, "owner") }
 
 func (l *Layout) location() *time.Location { return cmp.Or(l.Location, time.UTC) }
 
-func orDefault(v *Visibility, or Visibility) Visibility {
-	if v == nil {
-		return or
-	}
-	return *v
-}
-
 // Place returns the meaning of a path. Any path that matches no rule is a
 // private note of the owner. Paths are compared byte for byte. A conflict copy is a
 // note with the owner of its original, see [Layout.ParseCopy].
@@ -220,9 +213,9 @@ func (l *Layout) personalPlace(path string, dirs []string, name, base, owner, di
 	case len(dirs) == 0 && name == memoryFile:
 		p.Kind = Longterm
 	case len(dirs) == 0 && name == soulFile:
-		p.Kind, p.Visibility = Identity, orDefault(l.Identity, PublicOK)
+		p.Kind, p.Visibility = Identity, *cmp.Or(l.Identity, new(PublicOK))
 	case len(dirs) == 0 && name == userFile:
-		p.Kind, p.Visibility = Identity, orDefault(l.Identity, PrivateOnly)
+		p.Kind, p.Visibility = Identity, *cmp.Or(l.Identity, new(PrivateOnly))
 	case len(dirs) == 1 && dirs[0] == memoryDir && isDaily:
 		p.Kind, p.Day, p.Visibility = Daily, day, l.Daily
 	default:
