@@ -145,22 +145,6 @@ func (l *Layout) draftSections(name string) []string {
 	return names
 }
 
-// sectionOrder returns the sections of a session's file in order, each with its
-// possible names.
-func (l *Layout) sectionOrder() (order [][]string) {
-	for _, section := range ShortTermSections {
-		order = append(order, l.draftSections(section))
-	}
-	return order
-}
-
-// inSection reports whether an entry is in a section of a draft, under any of
-// the section's names.
-func (m *Merge) inSection(e *Entry, section string) bool {
-	names := foldNames(m.layout.draftSections(section))
-	return slices.ContainsFunc(e.Sections, func(s string) bool { return slices.Contains(names, sectionName(s)) })
-}
-
 // parseDraftEntry parses a part of a draft as part of a file. It returns an error
 // unless the result is exactly one list item with the intended content.
 func (l *Layout) parseDraftEntry(path string, p *DraftEntry, section, text string) (*Entry, error) {

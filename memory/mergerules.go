@@ -64,6 +64,7 @@ func (m *Merge) indexSection(section string) *sectionIndex {
 		task: map[string][]int{},
 	}
 	m.sections[section] = x
+	names := foldNames(m.layout.draftSections(section))
 	in := map[int]bool{} // by heading
 	for i := range m.doc.Entries {
 		e := &m.doc.Entries[i]
@@ -72,7 +73,7 @@ func (m *Merge) indexSection(section string) *sectionIndex {
 		}
 		is, known := in[e.Heading]
 		if !known {
-			is = m.inSection(e, section)
+			is = slices.ContainsFunc(e.Sections, func(s string) bool { return slices.Contains(names, sectionName(s)) })
 			in[e.Heading] = is
 		}
 		if is {
@@ -226,7 +227,11 @@ func (m *Merge) Revise(r *Revision, author Author, now time.Time) {
 	if author.Untrusted(View{}) {
 		comment = newComment([]Attribute{{"source", author.Source}, {"written_by", author.By}})
 	}
-	order, numbers := m.layout.sectionOrder(), map[string]int{}
+	var order [][]string // the sections of a session's file, each with its possible names
+	for _, section := range ShortTermSections {
+		order = append(order, m.layout.draftSections(section))
+	}
+	numbers := map[string]int{}
 	places := map[string]sectionPlace{} // by the section of the draft
 	for i := range m.Items {
 		it := &m.Items[i]
