@@ -147,7 +147,7 @@ func (e *Entry) applyAttributes(attrs []attr) (problems []Problem) {
 		e.Attributes[a.Key] = a.Value
 		switch a.Key {
 		case "id":
-			if a.Value == "" || strings.ContainsFunc(a.Value, notInID) {
+			if a.Value == "" || strings.ContainsFunc(a.Value, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
 				bad("id_unusable", "invalid id (empty, or with spaces or control characters), ignored")
 			} else {
 				e.ID, e.Given = a.Value, true
@@ -193,8 +193,6 @@ func (e *Entry) applyAttributes(attrs []attr) (problems []Problem) {
 	}
 	return problems
 }
-
-func notInID(r rune) bool { return r <= ' ' || r == 0x7f }
 
 func parseFraction(s string) (float64, bool) {
 	f, err := strconv.ParseFloat(s, 64)

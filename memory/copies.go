@@ -19,15 +19,12 @@ var conflictMarks = []string{
 	" (conflict ", "(sfconflict ", " [conflicted]", " (冲突副本", " (冲突的副本",
 }
 
-// origSuffix ends the name of the version that git and patch keep beside a file.
-const origSuffix = ".orig"
-
 // CopyOf returns the path of the file of which the file at path is a conflict copy,
 // and reports whether the name is that of a copy. A sync tool makes such a copy
 // when two machines change a file at the same time.
 func CopyOf(name string) (original string, ok bool) {
 	dir, file := path.Split(name)
-	if rest, ok := strings.CutSuffix(file, origSuffix); ok {
+	if rest, ok := strings.CutSuffix(file, ".orig"); ok { // the version that git and patch keep beside a file
 		if base, md := CutMarkdown(rest); md && base != "" {
 			original, _ := CopyOf(dir + rest)
 			return original, true

@@ -267,16 +267,12 @@ func (d placement) footLine(below []outlineNode, from, to int) int {
 			if d.Entries[below[len(below)-1].entry].Block == Item {
 				return 0
 			}
-		case ruleRE().MatchString(d.line(line)) && d.entryOn(line) < 0:
+		case ruleRE().MatchString(d.line(line)) &&
+			!slices.ContainsFunc(d.Entries, func(e Entry) bool { return e.Line <= line && line <= e.EndLine }):
 			return line
 		}
 	}
 	return 0
-}
-
-// entryOn returns the entry that contains a line, or -1.
-func (d placement) entryOn(line int) int {
-	return slices.IndexFunc(d.Entries, func(e Entry) bool { return e.Line <= line && line <= e.EndLine })
 }
 
 var ruleRE = lazyregexp.New(`^ {0,3}(?:(?:- *){3,}|(?:\* *){3,}|(?:_ *){3,})$`)
