@@ -78,7 +78,6 @@ func find(text string, masked bool) []Finding {
 	var list []Finding
 	var done map[int]int // by rule: end of the last line that it has searched
 	for at := m.next(text, 0); at >= 0; at = m.next(text, at+1) {
-		from, to := -1, 0
 		for _, w := range m.words[wordKey(text[at:])] {
 			if !strings.HasPrefix(text[at:], w.text) {
 				continue
@@ -101,9 +100,7 @@ func find(text string, masked bool) []Finding {
 				list = c.appendPassword(list, text, at, masked)
 				continue
 			}
-			if from < 0 {
-				from, to = lineBounds(text, at)
-			}
+			from, to := lineBounds(text, at)
 			if done == nil {
 				done = map[int]int{}
 			}
