@@ -9,10 +9,9 @@ import (
 	"math"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
+	"text/scanner"
 	"time"
-	"unicode/utf8"
 )
 
 // A Field is a field of a GraphQL query.
@@ -215,162 +214,117 @@ func matches(where, o map[string]any) bool {
 }
 
 // Parse parses a query of GraphQL without variables, fragments and directives.
-func Parse(query string) ([]Field, error) {
-	p := &parser{text: query}
-	fields, err := p.selection()
-	if err == nil && p.peek() != 0 {
-		err = p.unexpected()
-	}
-	return fields, err
-}
-
-type parser struct {
-	text string
-	at   int
-}
-
-func (p *parser) unexpected() error { return fmt.Errorf("syntax error at byte %d", p.at) }
-
-// peek skips ignored characters and returns the next one, or 0 at the end.
-func (p *parser) peek() byte {
-	for p.at < len(p.text) && strings.IndexByte(" \t\r\n,", p.text[p.at]) >= 0 {
-		p.at++
-	}
-	if p.at == len(p.text) {
-		return 0
-	}
-	return p.text[p.at]
-}
-
-// skip skips a character, and reports whether it was the next one.
-func (p *parser) skip(c byte) bool {
-	if p.peek() != c {
-		return false
-	}
-	p.at++
-	return true
-}
-
-// word returns a name or number.
-func (p *parser) word() (string, error) {
-	p.peek()
-	from := p.at
-	for p.at < len(p.text) {
-		c := p.text[p.at]
-		if c != '_' && c != '-' && c != '.' && (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') {
-			break
+func Parse(query string) (fields []Field, err error) {
+	p := &parser{}
+	p.Init(strings.NewReader(query))
+	p.Mode = scanner.ScanIdents | scanner.ScanFloats | scanner.ScanStrings
+	p.Whitespace = scanner.GoWhitespace | 1<<','
+	p.Error = func(*scanner.Scanner, string) { p.fail() }
+	defer func() {
+		if r := recover(); r != nil {
+			fields, err = nil, r.(syntaxError)
 		}
-		p.at++
-	}
-	if from == p.at {
-		return "", p.unexpected()
-	}
-	return p.text[from:p.at], nil
-}
-
-func (p *parser) selection() (fields []Field, err error) {
-	if !p.skip('{') {
-		return nil, p.unexpected()
-	}
-	for !p.skip('}') {
-		var f Field
-		f.Name, err = p.word()
-		if err != nil {
-			return nil, err
-		}
-		f.Alias = f.Name
-		if p.skip(':') {
-			f.Name, err = p.word()
-			if err != nil {
-				return nil, err
-			}
-		}
-		if p.skip('(') {
-			f.Args, err = p.members(')')
-			if err != nil {
-				return nil, err
-			}
-		}
-		if p.peek() == '{' {
-			f.Fields, err = p.selection()
-			if err != nil {
-				return nil, err
-			}
-		}
-		fields = append(fields, f)
-	}
+	}()
+	p.next()
+	fields = p.selection()
+	p.expect(scanner.EOF)
 	return fields, nil
 }
 
+// A parser parses a query. Its methods panic with a syntaxError.
+type parser struct {
+	scanner.Scanner
+	token rune // the next one
+}
+
+// A syntaxError is the position of an error.
+type syntaxError int
+
+func (e syntaxError) Error() string { return fmt.Sprintf("syntax error at byte %d", int(e)) }
+
+func (p *parser) fail() { panic(syntaxError(p.Pos().Offset)) }
+
+// next skips a token and returns its text.
+func (p *parser) next() string {
+	text := p.TokenText()
+	p.token = p.Scan()
+	return text
+}
+
+// expect skips the given token and returns its text.
+func (p *parser) expect(token rune) string {
+	if p.token != token {
+		p.fail()
+	}
+	return p.next()
+}
+
+// skip skips a token, and reports whether it was the next one.
+func (p *parser) skip(token rune) bool {
+	if p.token != token {
+		return false
+	}
+	p.next()
+	return true
+}
+
+func (p *parser) selection() (fields []Field) {
+	p.expect('{')
+	for !p.skip('}') {
+		f := Field{Name: p.expect(scanner.Ident)}
+		f.Alias = f.Name
+		if p.skip(':') {
+			f.Name = p.expect(scanner.Ident)
+		}
+		if p.skip('(') {
+			f.Args = p.members(')')
+		}
+		if p.token == '{' {
+			f.Fields = p.selection()
+		}
+		fields = append(fields, f)
+	}
+	return fields
+}
+
 // members returns arguments, or the members of an object.
-func (p *parser) members(end byte) (map[string]any, error) {
+func (p *parser) members(end rune) map[string]any {
 	members := map[string]any{}
 	for !p.skip(end) {
-		name, err := p.word()
-		if err != nil {
-			return nil, err
+		name := p.expect(scanner.Ident)
+		if _, ok := members[name]; ok {
+			p.fail()
 		}
-		if _, ok := members[name]; ok || !p.skip(':') {
-			return nil, p.unexpected()
-		}
-		members[name], err = p.value()
-		if err != nil {
-			return nil, err
-		}
+		p.expect(':')
+		members[name] = p.value()
 	}
-	return members, nil
+	return members
 }
 
-func (p *parser) value() (any, error) {
-	switch p.peek() {
-	case '"':
-		return p.str()
+func (p *parser) value() any {
+	switch p.token {
 	case '{':
-		p.at++
+		p.next()
 		return p.members('}')
 	case '[':
-		p.at++
+		p.next()
 		list := []any{}
 		for !p.skip(']') {
-			v, err := p.value()
-			if err != nil {
-				return nil, err
-			}
-			list = append(list, v)
+			list = append(list, p.value())
 		}
-		return list, nil
+		return list
+	case scanner.String, scanner.Int, scanner.Float: // in the form of JSON
+		var v any
+		if json.Unmarshal([]byte(p.next()), &v) != nil {
+			p.fail()
+		}
+		return v
 	}
-	word, err := p.word()
-	if err != nil {
-		return nil, err
-	}
-	if number, err := strconv.ParseFloat(word, 64); err == nil {
-		return number, nil
-	}
+	word := p.expect(scanner.Ident)
 	if word == "true" || word == "false" {
-		return word == "true", nil
+		return word == "true"
 	}
-	return word, nil // of an enumeration
-}
-
-// str returns a string. Its escapes are those of JSON.
-func (p *parser) str() (string, error) {
-	from := p.at
-	for p.at++; p.at < len(p.text) && p.text[p.at] != '"'; p.at++ {
-		if p.text[p.at] < ' ' {
-			return "", p.unexpected()
-		}
-		if p.text[p.at] == '\\' {
-			p.at++
-		}
-	}
-	p.at++
-	var s string
-	if p.at > len(p.text) || !utf8.ValidString(p.text[from:p.at]) ||
-		json.Unmarshal([]byte(p.text[from:p.at]), &s) != nil {
-		return "", p.unexpected()
-	}
-	return s, nil
+	return word // of an enumeration
 }
 
 var _ http.Handler = (*Server)(nil)
