@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -12,7 +11,7 @@ import (
 	"io"
 	"math"
 	"net/http"
-	"strconv"
+	"slices"
 	"strings"
 	"time"
 
@@ -104,35 +103,20 @@ type vector []float32
 func (v *vector) UnmarshalJSON(b []byte) error {
 	*v = nil
 	if b[0] == '"' {
-		var text string
-		if err := json.Unmarshal(b, &text); err != nil {
-			return err
-		}
-		data, err := base64.StdEncoding.DecodeString(text)
-		if err != nil || len(data)%4 != 0 {
+		var data []byte
+		if json.Unmarshal(b, &data) != nil || len(data)%4 != 0 {
 			return errInvalidAnswer
 		}
-		*v = make(vector, len(data)/4)
-		for i := range *v {
-			(*v)[i] = math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:]))
+		for number := range slices.Chunk(data, 4) {
+			*v = append(*v, math.Float32frombits(binary.LittleEndian.Uint32(number)))
 		}
 		return nil
 	}
-	if b[0] != '[' {
+	var list []float32
+	if bytes.Contains(b, []byte("null")) || json.Unmarshal(b, &list) != nil {
 		return errInvalidAnswer
 	}
-	list := bytes.TrimSpace(b[1 : len(b)-1])
-	if len(list) == 0 {
-		return nil
-	}
-	*v = make(vector, 0, bytes.Count(list, []byte(","))+1)
-	for number := range bytes.SplitSeq(list, []byte(",")) {
-		f, err := strconv.ParseFloat(string(bytes.TrimSpace(number)), 32)
-		if err != nil {
-			return errInvalidAnswer
-		}
-		*v = append(*v, float32(f))
-	}
+	*v = list
 	return nil
 }
 
