@@ -131,8 +131,8 @@ func earliest(times ...time.Time) (first time.Time) {
 }
 
 // decode decodes a JSON value and ignores fields of an unexpected type. It returns
-// nil or the reason to skip the value.
-func decode(line int, raw []byte, v any) *Problem {
+// nil, or the reason to skip the value as a [*Problem].
+func decode(line int, raw []byte, v any) error {
 	err := json.Unmarshal(raw, v)
 	if _, mistyped := err.(*json.UnmarshalTypeError); err == nil || mistyped {
 		return nil
@@ -148,9 +148,8 @@ func readEach[T any](values iter.Seq2[value, error], read func(value, *T) ([]*ap
 			var list []*api.ImportRecord
 			if err == nil {
 				in := new(T)
-				if p := decode(v.line, v.raw, in); p != nil {
-					err = p
-				} else {
+				err = decode(v.line, v.raw, in)
+				if err == nil {
 					list, err = read(v, in)
 				}
 			}

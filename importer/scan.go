@@ -3,6 +3,7 @@ package importer
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -128,7 +129,7 @@ func (s *scanner) document(yield func(value, error) bool) error {
 		decode(s.line, s.buf, &key)
 		c, err = s.next()
 		if err != nil || c != ':' {
-			return cmpErr(err, errSyntax)
+			return cmp.Or(err, errSyntax)
 		}
 		c, err = s.next()
 		if err != nil {
@@ -143,14 +144,6 @@ func (s *scanner) document(yield func(value, error) bool) error {
 			return err
 		}
 	}
-}
-
-// cmpErr returns the first error that is not nil.
-func cmpErr(err, other error) error {
-	if err != nil {
-		return err
-	}
-	return other
 }
 
 // list yields the elements of a list whose bracket has been read.
@@ -243,7 +236,7 @@ func (s *scanner) value(c byte) (failure error) {
 		}
 		next, err := s.r.ReadByte()
 		if err != nil {
-			return cmpErr(failure, io.ErrUnexpectedEOF)
+			return cmp.Or(failure, io.ErrUnexpectedEOF)
 		}
 		c = next
 	}

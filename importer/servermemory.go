@@ -36,9 +36,7 @@ func readServerMemory(_ string, r io.Reader) Records {
 		for v, err := range lines(r) {
 			var l graphLine
 			if err == nil {
-				if p := decode(v.line, v.raw, &l); p != nil {
-					err = p
-				}
+				err = decode(v.line, v.raw, &l)
 			}
 			name := cmp.Or(l.Name, l.OtherName, l.ID)
 			from, to := cmp.Or(l.From, l.FromID), cmp.Or(l.To, l.ToID)

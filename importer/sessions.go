@@ -44,9 +44,7 @@ func readSession(name string, r io.Reader) Records {
 		for v, err := range lines(r) {
 			var line sessionLine
 			if err == nil {
-				if p := decode(v.line, v.raw, &line); p != nil {
-					err = p // also the last line of a session that is being written
-				}
+				err = decode(v.line, v.raw, &line) // fails for the last line of a session that is being written
 			}
 			if err != nil {
 				if !yield(nil, err) {
