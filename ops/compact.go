@@ -142,8 +142,8 @@ func (m readOps) limitHints(c Call, lang brief.Lang) []string {
 		return nil
 	}
 	var hints []string
-	for _, f := range m.longTerm(c) {
-		if fill, ok := m.Compactor.FillOf(f.doc); ok && fill.Hint(lang) != "" {
+	for _, doc := range m.longTerm(c) {
+		if fill, ok := m.Compactor.FillOf(doc); ok && fill.Hint(lang) != "" {
 			hints = append(hints, fill.Hint(lang))
 		}
 	}

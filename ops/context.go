@@ -96,7 +96,7 @@ func (m readOps) renderBlock(ctx context.Context, c Call, r *api.ContextRequest,
 	case "relevant":
 		return m.renderRelevant(ctx, c, style, r, state)
 	}
-	return style.Summary(docsOf(m.longTerm(c)), docsOf(m.shortTerm(c, r.Days, r.Session))), nil
+	return style.Summary(m.longTerm(c), m.shortTerm(c, r.Days, r.Session)), nil
 }
 
 // blockStyle returns the block style for a caller.
@@ -178,7 +178,7 @@ func (m readOps) bootFiles(c Call) brief.BootFiles {
 		}
 	}
 	slices.SortStableFunc(logs, func(a, b *memory.Document) int { return strings.Compare(b.Place.Day, a.Place.Day) })
-	return brief.BootFiles{Identity: docsOf(m.identityFiles(c)), Logs: logs, LongTerm: m.completeLongTerm(c)}
+	return brief.BootFiles{Identity: m.identityFiles(c), Logs: logs, LongTerm: m.completeLongTerm(c)}
 }
 
 // startTaskDays is the number of days whose open tasks are part of the memory
@@ -197,7 +197,7 @@ func (m readOps) startFiles(c Call, r *api.ContextRequest) brief.StartFiles {
 		},
 		Hints: func(lang brief.Lang) []string { return m.limitHints(c, lang) },
 	}
-	recent := docsOf(m.shortTerm(c, cmp.Or(r.Days, m.daysSinceLast(c)), r.Session))
+	recent := m.shortTerm(c, cmp.Or(r.Days, m.daysSinceLast(c)), r.Session)
 	if len(files.Logs) == 0 { // for example after a weekend
 		i := slices.IndexFunc(recent, func(doc *memory.Document) bool {
 			return doc.Place.Kind == memory.Daily || m.isLog(c, doc)
@@ -210,10 +210,10 @@ func (m readOps) startFiles(c Call, r *api.ContextRequest) brief.StartFiles {
 	for _, doc := range slices.Concat(files.Logs, files.LongTerm) {
 		whole[doc.Place.Path] = true
 	}
-	for _, f := range m.longTerm(c) {
-		if !whole[f.Path] {
-			whole[f.Path] = true
-			files.Index = append(files.Index, f.doc)
+	for _, doc := range m.longTerm(c) {
+		if !whole[doc.Place.Path] {
+			whole[doc.Place.Path] = true
+			files.Index = append(files.Index, doc)
 		}
 	}
 	for _, doc := range recent {
@@ -273,15 +273,9 @@ func (m readOps) daysSinceLast(c Call) int {
 // completeLongTerm returns the readable parts of the long-term files that are
 // shown completely: those named MEMORY.md.
 func (m readOps) completeLongTerm(c Call) []*memory.Document {
-	var docs []*memory.Document
-	for doc := range m.readableFiles(c, func(f *index.FileInfo) bool {
+	return m.bySubject(c, m.listFiles(c, func(f *index.FileInfo) bool {
 		return f.Kind == memory.Longterm && path.Base(f.Path) == "MEMORY.md"
-	}) {
-		docs = append(docs, doc)
-	}
-	rank := m.subjectRank(c)
-	slices.SortStableFunc(docs, func(a, b *memory.Document) int { return cmp.Compare(rank(a), rank(b)) })
-	return docs
+	}))
 }
 
 // allItems returns the items that the caller can read, one for each key.
@@ -293,14 +287,6 @@ func (m readOps) allItems(c Call) []brief.Item {
 			Untrusted: f.entry.Author().Untrusted(c.View)}
 	}
 	return items
-}
-
-func docsOf(files []shownFile) []*memory.Document {
-	docs := make([]*memory.Document, len(files))
-	for i, f := range files {
-		docs[i] = f.doc
-	}
-	return docs
 }
 
 // oneLine returns a text with each run of white space replaced by one space.

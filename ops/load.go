@@ -25,9 +25,11 @@ func (m readOps) loadOp(ctx context.Context, c Call, r *api.LoadRequest) (*api.L
 		Identity: filesOf(c, m.identityFiles(c), true), LongTerm: filesOf(c, longTerm, true),
 		Recent: filesOf(c, recent, false), Index: m.indexState(c),
 	}
-	session := m.sessionFile(c, r.Session, today)
-	if session != nil {
-		answer.Today = &filesOf(c, []shownFile{fileOf(c, session)}, true)[0]
+	var session *memory.Document // the file that the session continues, however old
+	if r.Session != "" {
+		if files := m.sessionFiles(c, r.Session, today); len(files) > 0 {
+			session, answer.Today = files[0], &filesOf(c, files[:1], true)[0]
+		}
 	}
 	if m.Injection && !m.Disabled {
 		style := m.blockStyle(c, "")
@@ -35,100 +37,71 @@ func (m readOps) loadOp(ctx context.Context, c Call, r *api.LoadRequest) (*api.L
 		// In order: the agent's identity, the user, the notes of today and
 		// yesterday, long-term memory, the summaries, and the current session.
 		waking := m.bootFiles(c)
-		waking.LongTerm, waking.Recent, waking.Session = docsOf(longTerm), docsOf(recent), session
+		waking.LongTerm, waking.Recent, waking.Session = longTerm, recent, session
 		answer.Block = style.Boot(waking).Text
 	}
 	return answer, nil
 }
 
-// sessionFile returns the file that a session continues on a day, however old,
-// or nil if there is none.
-func (m readOps) sessionFile(c Call, session, day string) *memory.Document {
-	if session == "" {
-		return nil
-	}
-	for _, doc := range m.sessionFiles(c, session, day) {
-		return doc
-	}
-	return nil
-}
-
 // identityFiles returns the agent's identity (SOUL.md) and then the user (USER.md).
-func (m readOps) identityFiles(c Call) []shownFile {
-	var files []shownFile
-	for doc := range m.readableFiles(c, func(f *index.FileInfo) bool { return f.Kind == memory.Identity }) {
-		files = append(files, fileOf(c, doc))
-	}
-	slices.SortStableFunc(files,
-		func(a, b shownFile) int { return strings.Compare(path.Base(a.Path), path.Base(b.Path)) })
+func (m readOps) identityFiles(c Call) []*memory.Document {
+	files := m.listFiles(c, func(f *index.FileInfo) bool { return f.Kind == memory.Identity })
+	slices.SortStableFunc(files, func(a, b *memory.Document) int {
+		return strings.Compare(path.Base(a.Place.Path), path.Base(b.Place.Path))
+	})
 	return files
 }
 
-// filesOf converts files for an answer, with or without their text.
-func filesOf(c Call, files []shownFile, text bool) []api.File {
-	out := make([]api.File, len(files))
-	for i, f := range files {
-		out[i] = f.File
+// filesOf describes files for an answer, with or without their text.
+func filesOf(c Call, docs []*memory.Document, text bool) []api.File {
+	files := make([]api.File, len(docs))
+	for i, doc := range docs {
+		f := &files[i]
+		*f = api.File{
+			Path: doc.Place.Path, Kind: doc.Place.Kind.String(), Day: doc.Place.Day,
+			Session: sessionOf(c, doc), Summary: strings.TrimSpace(doc.Summary(c.View)),
+		}
+		f.Untrusted = f.Summary != "" && doc.Front.Author().Untrusted(c.View)
+		if doc.Place.Kind == memory.Session {
+			tasks, followUps := doc.Progress(c.View)
+			f.Progress = &api.Progress{
+				Tasks:     fmt.Sprintf("%d/%d", tasks.Done, tasks.Total),
+				FollowUps: fmt.Sprintf("%d/%d", followUps.Done, followUps.Total),
+			}
+		}
 		if text {
-			shown := f.doc.Shown(c.View)
-			out[i].Text = shown.Text()
+			shown := doc.Shown(c.View)
+			f.Text = shown.Text()
 		}
 	}
-	return out
-}
-
-// A shownFile is an [api.File] with its document.
-type shownFile struct {
-	api.File
-	doc *memory.Document
-}
-
-// fileOf returns the description of a file for one caller.
-func fileOf(c Call, doc *memory.Document) shownFile {
-	f := shownFile{doc: doc, File: api.File{
-		Path: doc.Place.Path, Kind: doc.Place.Kind.String(), Day: doc.Place.Day,
-		Session: sessionOf(c, doc), Summary: strings.TrimSpace(doc.Summary(c.View)),
-	}}
-	f.Untrusted = f.Summary != "" && doc.Front.Author().Untrusted(c.View)
-	if doc.Place.Kind == memory.Session {
-		tasks, followUps := doc.Progress(c.View)
-		f.Progress = &api.Progress{
-			Tasks:     fmt.Sprintf("%d/%d", tasks.Done, tasks.Total),
-			FollowUps: fmt.Sprintf("%d/%d", followUps.Done, followUps.Total),
-		}
-	}
-	return f
+	return files
 }
 
 // shortTerm returns the readable parts of the sessions and daily notes of the
 // given number of days: today's file of the named session first, then newest
 // first.
-func (m readOps) shortTerm(c Call, days int, session string) []shownFile {
+func (m readOps) shortTerm(c Call, days int, session string) []*memory.Document {
 	if days == 0 {
 		days = m.recentDays()
 	}
 	// Tomorrow has begun in some time zones; later days are mistakes.
 	oldest, newest, today := m.day(1-days), m.day(1), m.day(0)
-	var files []shownFile
-	recent := func(f *index.FileInfo) bool {
+	files := m.listFiles(c, func(f *index.FileInfo) bool {
 		return (f.Kind == memory.Session || f.Kind == memory.Daily) && oldest <= f.Day && f.Day <= newest
+	})
+	changed := make(map[*memory.Document]time.Time, len(files))
+	for _, doc := range files {
+		changed[doc] = m.changedAt(c, doc)
 	}
-	for doc := range m.readableFiles(c, recent) {
-		files = append(files, fileOf(c, doc))
-	}
-	changed := make(map[string]time.Time, len(files))
-	for _, f := range files {
-		changed[f.Path] = m.changedAt(c, f.doc)
-	}
-	order := func(f shownFile) int {
-		if session != "" && f.Day == today && f.Session == session {
+	order := func(doc *memory.Document) int {
+		if session != "" && doc.Place.Day == today && sessionOf(c, doc) == session {
 			return 0
 		}
 		return 1
 	}
-	slices.SortFunc(files, func(a, b shownFile) int {
-		return cmp.Or(order(a)-order(b), strings.Compare(b.Day, a.Day), changed[b.Path].Compare(changed[a.Path]),
-			strings.Compare(a.Path, b.Path))
+	slices.SortFunc(files, func(a, b *memory.Document) int {
+		return cmp.Or(order(a)-order(b), strings.Compare(b.Place.Day, a.Place.Day), changed[b].Compare(changed[a]),
+			strings.Compare(a.Place.Path, b.Place.Path))
 	})
 	return files
 }
@@ -161,22 +134,21 @@ func (m readOps) recentDays() int { return cmp.Or(m.Recent, 7) }
 // longTerm returns the readable parts of the long-term files: the caller's
 // subject first, then its aliases, each in path order. It returns none outside
 // a private context.
-func (m readOps) longTerm(c Call) []shownFile {
+func (m readOps) longTerm(c Call) []*memory.Document {
 	if c.Scope.Context != memory.Private {
 		return nil
 	}
-	var files []shownFile
-	for doc := range m.readableFiles(c, func(f *index.FileInfo) bool { return f.Kind == memory.Longterm }) {
-		files = append(files, fileOf(c, doc))
-	}
+	return m.bySubject(c, m.listFiles(c, func(f *index.FileInfo) bool { return f.Kind == memory.Longterm }))
+}
+
+// bySubject orders files by subject: the caller's subject first, then its aliases.
+func (m readOps) bySubject(c Call, files []*memory.Document) []*memory.Document {
 	rank := m.subjectRank(c)
-	slices.SortStableFunc(files, func(a, b shownFile) int {
-		return cmp.Or(cmp.Compare(rank(a.doc), rank(b.doc)), strings.Compare(a.Path, b.Path))
-	})
+	slices.SortStableFunc(files, func(a, b *memory.Document) int { return cmp.Compare(rank(a), rank(b)) })
 	return files
 }
 
-// subjectRank orders files by subject: the caller's subject first, then its aliases.
+// subjectRank returns the rank of a file's subject for [readOps.bySubject].
 func (m readOps) subjectRank(c Call) func(*memory.Document) int {
 	subjects := append([]string{c.Scope.Subject}, c.Scope.Aliases...)
 	return func(doc *memory.Document) int { return slices.Index(subjects, c.View.SubjectOf(doc.Own)) }

@@ -234,3 +234,11 @@ func (m *Memory) readableFiles(c Call, keep func(*index.FileInfo) bool) iter.Seq
 		}
 	}
 }
+
+// listFiles returns the files that [Memory.readableFiles] yields.
+func (m *Memory) listFiles(c Call, keep func(*index.FileInfo) bool) (docs []*memory.Document) {
+	for doc := range m.readableFiles(c, keep) {
+		docs = append(docs, doc)
+	}
+	return docs
+}
