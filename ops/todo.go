@@ -45,7 +45,7 @@ func (m writeOps) todo(ctx context.Context, c Call, r *api.TodoRequest) (*api.To
 	if err != nil {
 		return nil, err
 	}
-	answer.Text, answer.State = copies[0].text, r.State
+	answer.Text, answer.State = copies[0].task.Text, r.State
 	copies = slices.DeleteFunc(copies, func(t taskCopy) bool { return t.place.State == r.State })
 	if r.State == memory.Open.String() {
 		copies = m.lastCompletion(copies)
@@ -172,8 +172,10 @@ func findCopies(all []taskCopy, r *api.TodoRequest) []taskCopy {
 	for _, keep := range []func(*taskCopy) bool{
 		func(t *taskCopy) bool { return t.Box.ID == id },
 		func(t *taskCopy) bool { return t.place.TaskID == t.place.Path+"#"+id },
-		func(t *taskCopy) bool { return t.entry == id && t.isEntry },
-		func(t *taskCopy) bool { return t.entry == id },
+		func(t *taskCopy) bool {
+			return t.entry.ID == id && t.entry.Block == memory.Item && t.task.Line == t.entry.Line
+		},
+		func(t *taskCopy) bool { return t.entry.ID == id },
 	} {
 		if list := among(keep); len(list) > 0 {
 			return list
@@ -284,7 +286,7 @@ func (m writeOps) tickOf(c Call, rules *todosync.Rules, w todosync.TickRequest) 
 			if j < 0 {
 				return "", nil
 			}
-			text, list = copies[j].text, append(list, copies[j].place.Place)
+			text, list = copies[j].task.Text, append(list, copies[j].place.Place)
 		}
 		return text, list
 	}

@@ -15,23 +15,19 @@ import (
 // A taskCopy is a copy of a task that the caller can read.
 type taskCopy struct {
 	todosync.Copy
-	text      string
-	dates     taskDates
-	entry     string // id of its entry
-	isEntry   bool   // the task is the whole entry
-	tags      []string
+	task      *memory.Task
+	entry     *memory.Entry
 	session   string // session of its file
 	untrusted bool   // written by others than its subject
 	place     api.TodoPlace
 }
 
-// taskDates are dates in the text of a task, each of which may be empty.
-type taskDates struct{ due, created, finished string }
-
 func (m readOps) todos(ctx context.Context, c Call, r *api.TodosRequest) (*api.TodosAnswer, error) {
 	answer := &api.TodosAnswer{Todos: []api.Todo{}, Index: m.indexState(c)}
-	all := m.allTasks(c, r)
-	for _, t := range all {
+	var all []api.Todo // in any state
+	for _, copies := range m.taskCopies(c, r) {
+		t := m.todoOf(copies)
+		all = append(all, t)
 		if r.State == "all" || t.State == r.State {
 			answer.Todos = append(answer.Todos, t)
 		}
@@ -39,14 +35,6 @@ func (m readOps) todos(ctx context.Context, c Call, r *api.TodosRequest) (*api.T
 	answer.Days = todoDays(all)
 	slices.SortFunc(answer.Todos, compareTodos)
 	return answer, nil
-}
-
-// allTasks returns the requested tasks in any state.
-func (m readOps) allTasks(c Call, r *api.TodosRequest) (all []api.Todo) {
-	for _, copies := range m.taskCopies(c, r) {
-		all = append(all, m.todoOf(copies))
-	}
-	return all
 }
 
 // taskCopies returns the copies of each requested task, in any state.
@@ -78,7 +66,7 @@ func (m readOps) openTasks(c Call, days int, order projectOrder) (open []api.Tod
 		open = append(open, t)
 		rank := otherProject
 		for _, copied := range copies {
-			rank = min(rank, order(copied.place.Path, copied.tags))
+			rank = min(rank, order(copied.place.Path, copied.entry.Tags))
 		}
 		ranks[t.Places[0].ID+t.Text] = rank
 	}
@@ -145,14 +133,12 @@ func tasksOf(c Call, doc *memory.Document, shown memory.Shown, section string) [
 		t := &e.Tasks[b.Task]
 		place := api.TodoPlace{
 			Place: api.Place{ID: doc.Place.Path + "#" + e.ID, Path: doc.Place.Path, Line: shown.Line(t.Line)},
-			State: t.State.String(), Day: dayOf(doc, e),
+			State: t.State.String(), Day: cmp.Or(doc.Place.Day, e.Added),
 		}
 		if id := doc.Place.Path + "#" + e.TaskID(b.Task); id != place.ID {
 			place.TaskID = id
 		}
-		list = append(list, taskCopy{f.Copy(i), t.Text, taskDates{t.Due, t.Created, t.Finished}, e.ID,
-			e.Block == memory.Item && t.Line == e.Line, e.Tags,
-			f.Session, e.Author().Untrusted(c.View), place})
+		list = append(list, taskCopy{f.Copy(i), t, e, f.Session, e.Author().Untrusted(c.View), place})
 	}
 	return list
 }
@@ -187,23 +173,19 @@ func (t taskCopy) compare(u taskCopy) int {
 		cmp.Compare(t.place.Line, u.place.Line))
 }
 
-func dayOf(doc *memory.Document, e *memory.Entry) string {
-	return cmp.Or(doc.Place.Day, e.Added)
-}
-
 // todoOf returns the task of the given copies, newest first. The task is
 // complete if the newest copy is; a box that is open on a later day is a new
 // task.
 func (m readOps) todoOf(copies []taskCopy) api.Todo {
 	newest, done := copies[0], memory.Done.String()
-	t := api.Todo{Text: newest.text, State: memory.Open.String(), Untrusted: true}
+	t := api.Todo{Text: newest.task.Text, State: memory.Open.String(), Untrusted: true}
 	for _, copied := range copies {
 		if copied.place.Day == newest.place.Day && copied.place.State == done {
 			t.State = done
 		}
 		t.Places, t.Untrusted = append(t.Places, copied.place), t.Untrusted && copied.untrusted
-		t.Due, t.Created = cmp.Or(t.Due, copied.dates.due), cmp.Or(t.Created, copied.dates.created)
-		t.Finished = cmp.Or(t.Finished, copied.dates.finished)
+		t.Due, t.Created = cmp.Or(t.Due, copied.task.Due), cmp.Or(t.Created, copied.task.Created)
+		t.Finished = cmp.Or(t.Finished, copied.task.Finished)
 	}
 	if t.State != done {
 		t.Finished = ""
