@@ -94,15 +94,14 @@ func (m writeOps) readErasures() ([]erasure, error) {
 // FinishErasures finishes the erasures that were interrupted when the daemon
 // stopped. Call it after all files have been read. The joined errors name the
 // files that failed; their erasure stays pending.
-func (m *Memory) FinishErasures(ctx context.Context) error { return m.writeOps().finishErasures(ctx) }
-
-func (m writeOps) finishErasures(ctx context.Context) error {
+func (m *Memory) FinishErasures(ctx context.Context) error {
+	w := m.writeOps()
 	m.forgetLists.eraseMu.Lock()
 	defer m.forgetLists.eraseMu.Unlock()
 	if m.ErasureFile == "" || m.Writer == nil {
 		return nil
 	}
-	left, err := m.readErasures()
+	left, err := w.readErasures()
 	if err != nil || len(left) == 0 {
 		return err
 	}
@@ -121,22 +120,22 @@ func (m writeOps) finishErasures(ctx context.Context) error {
 		for _, f := range plan.Files {
 			whole := len(f.Entries) == 0
 			if !whole {
-				f = m.remainingErasure(c, f, words)
+				f = w.remainingErasure(c, f, words)
 			}
 			if whole || len(f.Entries) > 0 {
 				there.Files = append(there.Files, f)
 			}
 		}
-		_, failed := m.removeListed(ctx, c, &there, words)
+		_, failed := w.removeListed(ctx, c, &there, words)
 		for _, f := range failed {
 			errs = append(errs, fmt.Errorf("forget %s: %s", f.ID, f.Reason))
 		}
-		errs = append(errs, m.removeFiles(ctx, &there, true), m.eraseCopies(ctx, plan, words))
+		errs = append(errs, w.removeFiles(ctx, &there, true), w.eraseCopies(ctx, plan, words))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	return m.writeErasures(nil)
+	return w.writeErasures(nil)
 }
 
 // remainingErasure returns the parts of a file that are still to be erased, and adds them

@@ -90,13 +90,10 @@ const (
 // message that contains a credential or no text returns an error with the code
 // [api.Secret] or [api.Invalid]; a retry cannot succeed.
 func (m *Memory) Receive(ctx context.Context, r Received) error {
-	return m.writeOps().receiveMessage(ctx, r)
-}
-
-func (m writeOps) receiveMessage(ctx context.Context, r Received) error {
 	if m.Disabled {
 		return nil
 	}
+	w := m.writeOps()
 	private := memory.Private.String()
 	c, err := m.resolveCall(api.Caller{Scope: api.Scope{Subject: &m.Owner, Context: &private}})
 	if err != nil {
@@ -106,7 +103,7 @@ func (m writeOps) receiveMessage(ctx context.Context, r Received) error {
 		return err
 	}
 	title := cutLine(r.Title, maxTopic-1)
-	block, err := m.noteBlock(c, &api.NoteRequest{
+	block, err := w.noteBlock(c, &api.NoteRequest{
 		Text: cutLine(r.Text, maxNote), Topic: title, Type: "request", Source: r.Source,
 	})
 	if err != nil {
@@ -117,7 +114,7 @@ func (m writeOps) receiveMessage(ctx context.Context, r Received) error {
 	if at.IsZero() || at.After(now.Add(receivedEarly)) || at.Before(now.Add(-receivedLate)) {
 		at = now
 	}
-	_, err = m.appendLog(ctx, c, logEdit{
+	_, err = w.appendLog(ctx, c, logEdit{
 		cause: "note", at: at.In(m.Location), topic: title, blocks: []logBlock{block},
 		contains: func(e *memory.Entry, _ *logBlock) bool { return e.Source == r.Source },
 	})
