@@ -13,6 +13,7 @@ import (
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/secrets"
 	"github.com/memwatchd/memwatchd/transcript"
 )
 
@@ -49,11 +50,18 @@ type pendingText struct {
 // texts are recognized by digest, because a model words its bullets differently
 // each time.
 type reductionQueue struct {
+	once    sync.Once
+	pending chan pendingText // see texts
+
 	mu       sync.Mutex
-	pending  []pendingText
-	added    chan struct{}       // closed when a text is added; nil if no goroutine waits
 	accepted [][sha256.Size]byte // newest last
-	closed   bool                // no goroutine takes texts any more
+	closed   bool                // pending is closed
+}
+
+// texts returns the channel of the pending texts.
+func (q *reductionQueue) texts() chan pendingText {
+	q.once.Do(func() { q.pending = make(chan pendingText, maxPendingTexts) })
+	return q.pending
 }
 
 // add accepts a text unless too many are pending, and reports whether it did. A
@@ -67,69 +75,44 @@ func (q *reductionQueue) add(r pendingText) bool {
 	switch {
 	case slices.Contains(q.accepted, sum):
 		return true
-	case q.closed, len(q.pending) == maxPendingTexts:
+	case q.closed:
 		return false
-	case len(q.accepted) == maxAcceptedTexts:
-		q.accepted = slices.Delete(q.accepted, 0, 1)
+	}
+	select {
+	case q.texts() <- r:
+	default:
+		return false
 	}
 	q.accepted = append(q.accepted, sum)
-	q.pending = append(q.pending, r)
-	if q.added != nil {
-		close(q.added)
-		q.added = nil
-	}
+	q.accepted = q.accepted[max(len(q.accepted)-maxAcceptedTexts, 0):]
 	return true
 }
 
-// next returns the oldest pending text. If there is none, it returns a channel
-// that is closed when a text is added.
-func (q *reductionQueue) next() (r pendingText, ok bool, more <-chan struct{}) {
+// close makes add reject further texts.
+func (q *reductionQueue) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.pending) > 0 {
-		r = q.pending[0]
-		q.pending = slices.Delete(q.pending, 0, 1)
-		return r, true, nil
-	}
-	if q.added == nil {
-		q.added = make(chan struct{})
-	}
-	return r, false, q.added
-}
-
-// closeIfEmpty stops the queue if no text is pending, and reports whether it did. The
-// caller does not call next afterwards.
-func (q *reductionQueue) closeIfEmpty() bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.closed = len(q.pending) == 0
-	return q.closed
+	q.closed = true
+	close(q.texts())
 }
 
 // Reduce reduces pending texts with the model until the context ends, and the
 // remaining ones by rules, and returns the error of the context. It passes
-// other errors to failed, whether or not a text is lost.
+// other errors to failed, whether or not a text is lost. Call it once.
 func (m *Memory) Reduce(ctx context.Context, failed func(error)) error {
-	return m.writeOps().reducePending(ctx, failed)
-}
-
-func (m writeOps) reducePending(ctx context.Context, failed func(error)) error {
-	for {
-		r, ok, more := m.reductions.next()
-		switch {
-		case ok:
-			m.reduceText(ctx, r, failed)
-		case ctx.Err() != nil:
-			if m.reductions.closeIfEmpty() {
-				return ctx.Err()
-			}
-		default:
-			select {
-			case <-ctx.Done():
-			case <-more:
-			}
+	w, texts := m.writeOps(), m.reductions.texts()
+	for ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case r := <-texts:
+			w.reduceText(ctx, r, failed)
 		}
 	}
+	m.reductions.close()
+	for r := range texts {
+		w.reduceText(ctx, r, failed)
+	}
+	return ctx.Err()
 }
 
 // reduceText writes the bullets that a model returns for a text, without what
@@ -187,7 +170,7 @@ func (m writeOps) captureText(ctx context.Context, c Call, r *api.CaptureRequest
 // JudgePrivate. Text with a credential is never sent.
 func (m writeOps) mayReduce(r *api.CaptureRequest) bool {
 	return m.Reducer != nil && (visibilityAttribute(r.Visibility) == memory.PublicOK.String() || m.JudgePrivate) &&
-		m.secretIn(r.Text) == ""
+		secrets.MatchingRule(r.Text) == ""
 }
 
 // bulletsOf reduces a text by rules to valid bullets without credentials.
