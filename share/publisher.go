@@ -53,21 +53,8 @@ type Publisher struct {
 	overflow bool // the outbox was dropped, and fills again when the store accepts writes
 
 	statusMu sync.Mutex
-	status   Status
+	status   api.ShareStatus
 	refused  map[string]Refused
-}
-
-// Status is the state of a publisher.
-type Status struct {
-	State     string // publishing, waiting (the store does not answer), or failed (until the configuration changes)
-	Published int    // objects in the store, as far as it is known
-	Spooled   int    // changes that wait
-	Bytes     int64  // of these
-	LastOK    time.Time
-	LastError string
-	Problem   string // of the outbox
-	Verified  time.Time
-	Refused   []Refused
 }
 
 // A Refused is an entry that the store does not accept.

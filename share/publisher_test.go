@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/secrets"
 )
@@ -277,8 +278,12 @@ func TestRefused(t *testing.T) {
 	files := tree{"a.md": note("good <!-- id=a -->", "bad <!-- id=b -->", "fine <!-- id=c -->")}
 	p := newPublisher(t, dir, files, store)
 	p.Step(ctx)
-	want := []Refused{{"MemoryItem", "a.md#b", IDOf("desk", TenantOf("alice", memory.PublicOK), "a.md#b"), "it is bad"}}
-	if diff := cmp.Diff(want, p.Status().Refused); diff != "" || len(store.contents()) != 2 {
+	id := IDOf("desk", TenantOf("alice", memory.PublicOK), "a.md#b")
+	want := map[string]Refused{id: {"MemoryItem", "a.md#b", id, "it is bad"}}
+	refusals := []api.ShareRefusal{{ID: "a.md#b", Reason: "it is bad"}}
+	s := p.Status()
+	diff := cmp.Diff(want, p.refused) + cmp.Diff(refusals, s.Refusals)
+	if diff != "" || s.Refused != 1 || len(store.contents()) != 2 {
 		t.Errorf("store %q, refused (-want +got):\n%s", store.contents(), diff)
 	}
 	text, _ := os.ReadFile(filepath.Join(dir, refusedName))
@@ -290,8 +295,8 @@ func TestRefused(t *testing.T) {
 	files["a.md"] = note("good <!-- id=a -->", "better <!-- id=b -->", "fine <!-- id=c -->")
 	p.Changed("")
 	p.Step(ctx)
-	if s := p.Status(); s.Refused != nil || len(store.contents()) != 3 {
-		t.Errorf("store %q, refused %v", store.contents(), s.Refused)
+	if s := p.Status(); s.Refused != 0 || s.Refusals != nil || len(store.contents()) != 3 {
+		t.Errorf("store %q, refused %v", store.contents(), s.Refusals)
 	}
 }
 
@@ -312,7 +317,7 @@ func TestRefusedOnce(t *testing.T) {
 		if err := p.Flush(ctx); err != nil {
 			t.Fatal(err)
 		}
-		if s := p.Status(); len(store.contents()) != 1 || len(s.Refused) > 0 || s.Published != 1 {
+		if s := p.Status(); len(store.contents()) != 1 || s.Refused > 0 || s.Published != 1 {
 			t.Errorf("restart %t: store %q, status %+v", restart, store.contents(), s)
 		}
 	}

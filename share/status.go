@@ -8,22 +8,23 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/vault"
 )
 
 const refusedName = "refused.jsonl"
 
-// Status returns the state of the publisher.
-func (p *Publisher) Status() Status {
+// Status returns the state of the publisher, without the URL of the store.
+func (p *Publisher) Status() api.ShareStatusAnswer {
 	p.statusMu.Lock()
-	s := p.status
+	s := api.ShareStatusAnswer{ShareStatus: p.status}
 	for _, id := range slices.Sorted(maps.Keys(p.refused)) {
-		s.Refused = append(s.Refused, p.refused[id])
+		s.Refusals = append(s.Refusals, api.ShareRefusal{ID: p.refused[id].MemoryID, Reason: p.refused[id].Reason})
 	}
-	s.Published = max(s.Published-len(s.Refused), 0)
 	p.statusMu.Unlock()
+	s.Host, s.Refused, s.Published = p.Rules.Host, len(s.Refusals), max(s.Published-len(s.Refusals), 0)
 	open, permanent, lastOK, lastError := p.Breaker.status()
-	s.State, s.LastOK, s.LastError = "publishing", lastOK, lastError
+	s.State, s.LastOK, s.LastError = "publishing", lastOK.UTC(), lastError
 	switch {
 	case permanent:
 		s.State = "failed"
@@ -37,7 +38,8 @@ func (p *Publisher) Status() Status {
 func (p *Publisher) recordProblem(ctx context.Context, err error) {
 	p.statusMu.Lock()
 	defer p.statusMu.Unlock()
-	p.status = Status{Published: p.box.live, Spooled: p.box.pending, Bytes: p.box.size(), Verified: p.box.verified}
+	p.status = api.ShareStatus{Published: p.box.live, Spooled: p.box.pending, Bytes: p.box.size(),
+		Verified: p.box.verified.UTC()}
 	if err != nil && ctx.Err() == nil {
 		p.status.Problem = err.Error()
 	}

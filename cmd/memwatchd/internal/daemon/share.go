@@ -190,17 +190,10 @@ func (s *sharing) ownerProblem() string {
 
 // Status returns the state of sharing.
 func (s *sharing) Status() api.ShareStatusAnswer {
-	p := s.Publisher.Status()
-	a := api.ShareStatusAnswer{ShareStatus: api.ShareStatus{
-		URL: s.url, Host: s.Rules.Host, State: p.State, Published: p.Published, Spooled: p.Spooled, Bytes: p.Bytes,
-		Refused: len(p.Refused), LastOK: p.LastOK.UTC(), LastError: p.LastError, Verified: p.Verified.UTC(),
-		Problem: p.Problem,
-	}}
-	for _, r := range p.Refused {
-		a.Refusals = append(a.Refusals, api.ShareRefusal{ID: r.MemoryID, Reason: r.Reason})
-	}
-	if a.Problem == "" && p.State == "failed" {
-		a.Problem = p.LastError
+	a := s.Publisher.Status()
+	a.URL = s.url
+	if a.Problem == "" && a.State == "failed" {
+		a.Problem = a.LastError
 	}
 	if a.Problem == "" {
 		a.Problem = s.ownerProblem()
