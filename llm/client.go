@@ -259,7 +259,7 @@ func (c httpClient) Do(request *http.Request) (*http.Response, error) {
 	kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
 	switch {
 	case response.StatusCode == http.StatusTooManyRequests, response.StatusCode == http.StatusServiceUnavailable:
-		err = busyError(response)
+		err = &BusyError{Status: response.StatusCode, After: min(outbound.RetryAfter(response.Header), maxRetryAfter)}
 	case response.StatusCode != http.StatusOK:
 		err = statusError(response.StatusCode)
 	case kind != "application/json":

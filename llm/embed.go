@@ -14,8 +14,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/memwatchd/memwatchd/outbound"
 )
 
 // The limits of a request for vectors.
@@ -202,11 +200,6 @@ func WasRefused(err error) bool {
 
 // maxRetryAfter bounds the time to wait that a service can name.
 const maxRetryAfter = time.Hour
-
-// busyError returns the error for a status without capacity.
-func busyError(response *http.Response) error {
-	return &BusyError{Status: response.StatusCode, After: min(outbound.RetryAfter(response.Header), maxRetryAfter)}
-}
 
 // An answerError reports a response that does not contain the requested vectors.
 type answerError struct{ error }
