@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 )
 
 // A Param is one field of a request, described by its tags:
@@ -167,15 +166,13 @@ func (p *Param) setJSON(req reflect.Value, raw json.RawMessage) error {
 }
 
 func (p *Param) typeName() string {
-	switch p.Kind() {
-	case "integer":
-		return "integer"
+	switch kind := p.Kind(); kind {
 	case "strings":
 		return "list of strings"
 	case "object":
 		return "JSON object"
 	default:
-		return p.Kind()
+		return kind
 	}
 }
 
@@ -333,13 +330,6 @@ func (p *Param) DefaultValue() any {
 	q.setDefault(req)
 	return req.Field(0).Interface()
 }
-
-// IsScope reports whether a field is one of those that identify the caller.
-func IsScope(name string) bool {
-	return slices.ContainsFunc(scopeParams(), func(p *Param) bool { return p.Name == name })
-}
-
-var scopeParams = sync.OnceValue(func() []*Param { return paramsOf(reflect.TypeFor[Scope]()) })
 
 // NearestName returns the name most similar to the typed one, or "" if none is
 // similar. Of equally similar names it returns the first in the order of bytes.

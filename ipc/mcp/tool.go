@@ -132,7 +132,7 @@ func (t *Tool) parseRequest(arguments json.RawMessage) (*api.Request, error) {
 			return api.Errorf(api.Invalid, "duplicate field %q", name)
 		}
 		fields[name], names = raw, append(names, name)
-		if api.IsScope(name) {
+		if p, err := t.ops[0].Param(name); err == nil && p.Scope {
 			return api.Errorf(api.Invalid, "unknown field %q", name).WithHint("remove the field; a tool call " +
 				"cannot set the scope of the caller")
 		}
