@@ -99,7 +99,8 @@ func (h *handler) checkRequest(r *http.Request) error {
 	if err := h.endpoint.checkOrigin(r); err != nil {
 		return err
 	}
-	if h.endpoint.Address != "" && !h.hasToken(r) {
+	token := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if h.endpoint.Address != "" && subtle.ConstantTimeCompare([]byte(token), []byte(h.endpoint.Token)) != 1 {
 		return api.Errorf(api.Forbidden, "token is missing or wrong").
 			WithHint("set the header Authorization: Bearer <token>")
 	}
@@ -112,11 +113,6 @@ func (h *handler) checkRate() error {
 		return api.Errorf(api.RateLimited, "more than %v requests per second", h.endpoint.Rate)
 	}
 	return nil
-}
-
-func (h *handler) hasToken(r *http.Request) bool {
-	got := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
-	return subtle.ConstantTimeCompare([]byte(got), []byte(h.endpoint.Token)) == 1
 }
 
 // answerMCP answers a request to /mcp. It stores the name of the requested
@@ -137,22 +133,9 @@ func (h *handler) answerMCP(a *response, r *http.Request, op *string) error {
 	}
 	done()
 	*op, a.code = cmp.Or(got.Operation, *op), got.Code
-	for name, values := range got.Header {
-		if name != "Content-Type" {
-			a.w.Header()[name] = values
-		}
-	}
-	a.send(got.Status, got.Header.Get("Content-Type"), got.Body)
+	maps.Copy(a.w.Header(), got.Header())
+	a.send(got.Status, got.Header().Get("Content-Type"), got.Body.Bytes())
 	return nil
-}
-
-// newMCPHandler returns the handler for /mcp.
-func (h *handler) newMCPHandler(version string) *mcp.Handler {
-	return &mcp.Handler{
-		Listener: h.endpoint.Name(), Fixed: h.endpoint.Fixed, Version: version, MaxRequest: h.limits.MaxRequest,
-		Do: h.backend.Do, Admit: h.checkRate, Failed: h.logError,
-		Panicked: func(v any, stack []byte) { h.recordPanic("mcp", v, stack) },
-	}
 }
 
 // recordPanic counts and logs a panic.

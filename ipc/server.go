@@ -12,6 +12,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/ipc/mcp"
 )
 
 // Limits bound the load that one client can put on the others. Zero fields take
@@ -81,7 +82,11 @@ func (s *Server) Run(ctx context.Context, listeners ...*Listener) error {
 			counters: counters, ending: ctx,
 			limiter: newLimiter(l.Rate),
 		}
-		h.mcp = h.newMCPHandler(s.Version)
+		h.mcp = &mcp.Handler{
+			Listener: l.Name(), Fixed: l.Fixed, Version: s.Version, MaxRequest: limits.MaxRequest,
+			Do: s.Backend.Do, Admit: h.checkRate, Failed: h.logError,
+			Panicked: func(v any, stack []byte) { h.recordPanic("mcp", v, stack) },
+		}
 		group.Go(func() error { return s.serveListener(ctx, g, h, limits) })
 	}
 	return group.Wait()

@@ -2,7 +2,6 @@ package mcp
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -72,16 +71,26 @@ func (h *Handler) startServers() {
 	})
 }
 
-// A Response is the response to a request to /mcp, with the operation for logs
-// and metrics.
+// A Response is the complete response to a request to /mcp, with the operation for
+// logs and metrics. It implements [http.ResponseWriter].
 type Response struct {
 	Status int
-	Header http.Header
-	Body   []byte
+	Body   bytes.Buffer
 
 	Operation string // the last requested operation; empty for none
 	Code      string // ok or the code of an error
+
+	header http.Header
 }
+
+// Header returns the header of the response.
+func (w *Response) Header() http.Header { return w.header }
+
+// WriteHeader sets the status of the response.
+func (w *Response) WriteHeader(status int) { w.Status = status }
+
+// Write adds to the body of the response.
+func (w *Response) Write(p []byte) (int, error) { return w.Body.Write(p) }
 
 // An exchange is one request to /mcp.
 type exchange struct {
@@ -119,12 +128,19 @@ func (h *Handler) Answer(r *http.Request, read func() ([]byte, error)) (*Respons
 	}
 	r = r.WithContext(context.WithValue(r.Context(), exchangeKey{}, e))
 	r.Body = io.NopCloser(bytes.NewReader(body))
-	w := &recorder{header: http.Header{}, status: http.StatusOK}
+	w := &Response{Status: http.StatusOK, header: http.Header{}}
 	h.http.ServeHTTP(w, r)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return &Response{Status: w.status, Header: w.header, Body: w.body.Bytes(), Operation: e.op,
-		Code: cmp.Or(e.code, w.code())}, nil
+	w.Operation, w.Code = e.op, e.code
+	switch {
+	case e.code != "":
+	case w.Status < http.StatusBadRequest:
+		w.Code = "ok"
+	default:
+		w.Code = string(api.Invalid)
+	}
+	return w, nil
 }
 
 // newExchange determines the caller and the tools of a request.
@@ -223,26 +239,4 @@ func (h *Handler) recordPanic(ctx context.Context, v any, stack []byte) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.code = string(api.Internal)
-}
-
-// A recorder buffers a complete response.
-type recorder struct {
-	header http.Header
-	status int
-	body   bytes.Buffer
-}
-
-// Header, WriteHeader and Write implement [http.ResponseWriter].
-func (w *recorder) Header() http.Header { return w.header }
-
-func (w *recorder) WriteHeader(status int) { w.status = status }
-
-func (w *recorder) Write(p []byte) (int, error) { return w.body.Write(p) }
-
-// code returns ok or an error code, for metrics.
-func (w *recorder) code() string {
-	if w.status < http.StatusBadRequest {
-		return "ok"
-	}
-	return string(api.Invalid)
 }
