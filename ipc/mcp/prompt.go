@@ -105,11 +105,6 @@ func cutLines(text string, most int) string {
 	return text[:strings.LastIndexByte(text[:most], '\n')+1] + "(more lines were left out)"
 }
 
-// protocolPrompt returns the protocol's description of a prompt.
-func (p *prompt) protocolPrompt() *mcp.Prompt {
-	return &mcp.Prompt{Name: p.Name, Title: p.Title, Description: p.Text, Arguments: []*mcp.PromptArgument{p.Argument}}
-}
-
 // promptHandler returns the handler that renders a prompt.
 func (s *server) promptHandler(p *prompt) mcp.PromptHandler {
 	return func(ctx context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {

@@ -39,13 +39,6 @@ func resourcePath(uri string) (string, bool) {
 	return path, ok && err == nil && path != ""
 }
 
-// canonicalURI returns a URI with the escaping of ResourceURI and reports
-// whether the URI is valid.
-func canonicalURI(uri string) (string, bool) {
-	path, ok := resourcePath(uri)
-	return ResourceURI(path), ok
-}
-
 // noResource returns the same error for missing and for unreadable resources.
 func noResource(uri string) error {
 	data, err := json.Marshal(map[string]string{"uri": uri})

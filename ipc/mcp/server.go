@@ -57,7 +57,8 @@ func (s *server) buildServer() *server {
 		}
 	}
 	for _, p := range prompts {
-		s.AddPrompt(p.protocolPrompt(), s.promptHandler(p))
+		s.AddPrompt(&mcp.Prompt{Name: p.Name, Title: p.Title, Description: p.Text,
+			Arguments: []*mcp.PromptArgument{p.Argument}}, s.promptHandler(p))
 	}
 	s.AddResourceTemplate(&mcp.ResourceTemplate{
 		Name: "file", Title: "Memory file", Description: "Read a Markdown file of the memory by path",
@@ -121,12 +122,12 @@ func (s *server) wrapMethods(next mcp.MethodHandler) mcp.MethodHandler {
 		after := ""
 		switch r := req.(type) {
 		case *mcp.ReadResourceRequest:
-			uri, ok := canonicalURI(r.Params.URI)
+			path, ok := resourcePath(r.Params.URI)
 			if !ok {
 				return nil, noResource(r.Params.URI)
 			}
 			params := *r.Params
-			params.URI = uri
+			params.URI = ResourceURI(path) // with its escaping
 			req = &mcp.ReadResourceRequest{Session: r.Session, Params: &params, Extra: r.Extra}
 		case *mcp.ListResourcesRequest:
 			if r.Params != nil {

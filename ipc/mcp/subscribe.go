@@ -123,7 +123,7 @@ func (s *subscriptions) receive(ctx context.Context) bool {
 			if err := json.Unmarshal(raw, &e); err != nil {
 				return err
 			}
-			s.check(ctx, func(path string) bool { return e.Path == "" || e.Path == path })
+			s.check(ctx, e.Path)
 			return nil
 		})
 	}
@@ -134,13 +134,13 @@ func (s *subscriptions) receive(ctx context.Context) bool {
 	return len(s.digests) > 0 && !(refused && refusal.Code == api.Forbidden)
 }
 
-// check reads the resources whose paths concern accepts, and notifies the agent
-// of those that have changed.
-func (s *subscriptions) check(ctx context.Context, concerns func(path string) bool) {
+// check reads the resource with a path, or all of them if the path is empty, and
+// notifies the agent of those that have changed.
+func (s *subscriptions) check(ctx context.Context, changed string) {
 	s.mu.Lock()
 	var uris []string
 	for uri := range s.digests {
-		if path, _ := resourcePath(uri); concerns(path) {
+		if path, _ := resourcePath(uri); changed == "" || path == changed {
 			uris = append(uris, uri)
 		}
 	}

@@ -96,14 +96,6 @@ func (b *toolText) writeIndexState(s api.IndexState) {
 	}
 }
 
-// untrustedMark returns the mark for text written by others.
-func untrustedMark(untrusted bool) string {
-	if untrusted {
-		return brief.Mark
-	}
-	return ""
-}
-
 // writePosition writes the position of new text. The path is empty if the caller may
 // not read the file in this context.
 func (b *toolText) writePosition(label, path string, line int) {
@@ -126,15 +118,17 @@ func (b *toolText) writeHits(a *api.SearchAnswer) {
 		if task != "" {
 			task += " task"
 		}
-		stale := ""
+		mark, stale, conflict := "", "", ""
+		if h.Untrusted {
+			mark = brief.Mark
+		}
 		if h.Stale {
 			stale = "stale: the file is unreadable"
 		}
-		conflict := ""
 		if h.Conflict != "" {
 			conflict = "conflict copy"
 		}
-		b.writeFields(placeOf(h.Path, h.Line, h.EndLine), untrustedMark(h.Untrusted), h.Section, task, h.Day, conflict, stale)
+		b.writeFields(placeOf(h.Path, h.Line, h.EndLine), mark, h.Section, task, h.Day, conflict, stale)
 		text, cut := h.Text, false
 		if runes := []rune(text); len(runes) > maxEntryText {
 			text, cut = string(runes[:maxEntryText]), true
