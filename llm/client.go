@@ -11,6 +11,7 @@
 package llm
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -27,8 +28,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	openai "github.com/sashabaranov/go-openai"
 
 	"github.com/memwatchd/memwatchd/outbound"
 )
@@ -92,32 +91,19 @@ func (c *Client) completeChat(ctx context.Context, task string, question, schema
 	limit := cmp.Or(c.Timeout, DefaultTimeout)
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	config := openai.DefaultConfig(key)
-	config.BaseURL, config.HTTPClient = c.Endpoint, httpClient{c.setting(), maxAnswer}
-	client := openai.NewClientWithConfig(config)
-	request := openai.ChatCompletionRequest{Model: c.Model, Messages: []openai.ChatCompletionMessage{
-		{Role: openai.ChatMessageRoleSystem, Content: task},
-		{Role: openai.ChatMessageRoleUser, Content: string(text)},
-	}}
-	form, err := json.Marshal(schema)
-	if err != nil {
-		return err
-	}
+	request := chatRequest{c.Model, []chatMessage{{"system", task}, {"user", string(text)}}, nil}
 	if !c.schemaUnsupported.Load() {
-		request.ResponseFormat = &openai.ChatCompletionResponseFormat{
-			Type: openai.ChatCompletionResponseFormatTypeJSONSchema,
-			JSONSchema: &openai.ChatCompletionResponseFormatJSONSchema{Name: "answer", Schema: json.RawMessage(form),
-				Strict: true},
-		}
+		request.ResponseFormat = map[string]any{"type": "json_schema",
+			"json_schema": map[string]any{"name": "answer", "schema": schema, "strict": true}}
 	}
-	response, err := client.CreateChatCompletion(ctx, request)
+	content, err := c.sendChat(ctx, key, request)
 	if status, ok := errors.AsType[statusError](err); ok && request.ResponseFormat != nil &&
 		(status == http.StatusBadRequest || status == http.StatusUnprocessableEntity) {
 		// Not every service supports schemas. The task describes the schema in
 		// words, so the request is repeated without it. If that succeeds, all
 		// further requests omit the schema.
 		request.ResponseFormat = nil
-		response, err = client.CreateChatCompletion(ctx, request)
+		content, err = c.sendChat(ctx, key, request)
 		if err == nil {
 			c.schemaUnsupported.Store(true)
 		}
@@ -125,13 +111,43 @@ func (c *Client) completeChat(ctx context.Context, task string, question, schema
 	if err != nil {
 		return c.describeError(err, limit)
 	}
-	if len(response.Choices) == 0 || response.Choices[0].Message.Content == "" {
+	if content == "" {
 		return errors.New("model response is empty")
 	}
-	if json.Unmarshal(extractObject(response.Choices[0].Message.Content), answer) != nil {
+	if json.Unmarshal(extractObject(content), answer) != nil {
 		return errInvalidAnswer
 	}
 	return nil
+}
+
+type (
+	chatRequest struct {
+		Model          string        `json:"model"`
+		Messages       []chatMessage `json:"messages"`
+		ResponseFormat any           `json:"response_format,omitempty"`
+	}
+	chatMessage struct {
+		Role    string `json:"role"`
+		Content string `json:"content"`
+	}
+)
+
+// sendChat sends a conversation and returns the content of the answer, or "".
+func (c *Client) sendChat(ctx context.Context, key string, request chatRequest) (string, error) {
+	var response struct {
+		Choices []struct{ Message chatMessage }
+	}
+	body, err := json.Marshal(request)
+	if err == nil {
+		body, err = c.post(ctx, "/chat/completions", key, body, maxAnswer)
+	}
+	if err == nil {
+		err = json.NewDecoder(bytes.NewReader(body)).Decode(&response)
+	}
+	if err != nil || len(response.Choices) == 0 {
+		return "", err
+	}
+	return response.Choices[0].Message.Content, nil
 }
 
 // authorize returns the API key for a request with a text of n bytes, or an error if
@@ -240,22 +256,27 @@ func (r responseError) Error() string { return string(r) }
 // so that a question does not wait for another handshake.
 var transport = outbound.NewTransport(10*time.Second, nil)
 
-// A httpClient is the HTTP client for the service. It sends requests to the
-// configured address only, without following redirects. It accepts only JSON
-// responses with status 200 and limits their size.
-type httpClient struct {
-	setting string // prefix of the configuration keys in errors
-	limit   int64  // bytes of a response
-}
-
-// Do implements [openai.HTTPDoer].
-func (c httpClient) Do(request *http.Request) (*http.Response, error) {
-	redirected := responseError("model endpoint redirects to another address, which is not followed: set " + c.setting +
+// post sends a request to the configured address only, without following redirects,
+// and returns the body of the response. It accepts only JSON responses with status 200
+// and at most limit bytes.
+func (c *Client) post(ctx context.Context, path, key string, body []byte, limit int64) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimRight(c.Endpoint, "/")+path,
+		bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Accept", "application/json")
+	if key != "" {
+		request.Header.Set("Authorization", "Bearer "+key)
+	}
+	redirected := responseError("model endpoint redirects to another address, which is not followed: set " + c.setting() +
 		".endpoint to that address")
 	response, err := outbound.NewClient(transport, redirected).Do(request)
 	if err != nil {
 		return nil, err
 	}
+	defer response.Body.Close()
 	kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
 	switch {
 	case response.StatusCode == http.StatusTooManyRequests, response.StatusCode == http.StatusServiceUnavailable:
@@ -263,12 +284,10 @@ func (c httpClient) Do(request *http.Request) (*http.Response, error) {
 	case response.StatusCode != http.StatusOK:
 		err = statusError(response.StatusCode)
 	case kind != "application/json":
-		err = responseError("model endpoint did not return JSON: check " + c.setting + ".endpoint")
+		err = responseError("model endpoint did not return JSON: check " + c.setting() + ".endpoint")
 	}
 	if err != nil {
-		response.Body.Close()
 		return nil, err
 	}
-	response.Body = http.MaxBytesReader(nil, response.Body, c.limit)
-	return response, nil
+	return io.ReadAll(http.MaxBytesReader(nil, response.Body, limit))
 }

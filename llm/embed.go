@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"net/http"
 	"slices"
@@ -55,7 +54,11 @@ func (c *Client) Embed(ctx context.Context, texts []string) (vectors [][]float32
 	limit := cmp.Or(c.Timeout, DefaultTimeout)
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	answer, err := c.postEmbed(ctx, key, body, maxAnswer+int64(len(texts))*maxVectorBytes)
+	path := "/embeddings"
+	if strings.HasSuffix(c.Endpoint, "/api") {
+		path = "/embed"
+	}
+	answer, err := c.post(ctx, path, key, body, maxAnswer+int64(len(texts))*maxVectorBytes)
 	if err != nil {
 		return nil, c.describeError(err, limit)
 	}
@@ -68,28 +71,6 @@ func (c *Client) Embed(ctx context.Context, texts []string) (vectors [][]float32
 			n, c.Dimensions, c.setting(), n)
 	}
 	return vectors, nil
-}
-
-// postEmbed sends a request for vectors and returns the body of the response.
-func (c *Client) postEmbed(ctx context.Context, key string, body []byte, limit int64) ([]byte, error) {
-	address := c.Endpoint + "/embeddings"
-	if strings.HasSuffix(c.Endpoint, "/api") {
-		address = c.Endpoint + "/embed"
-	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
-	if err != nil {
-		return nil, err
-	}
-	request.Header.Set("Content-Type", "application/json")
-	if key != "" {
-		request.Header.Set("Authorization", "Bearer "+key)
-	}
-	response, err := httpClient{c.setting(), limit}.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	defer response.Body.Close()
-	return io.ReadAll(response.Body)
 }
 
 // A vector is an array of numbers in JSON, or the base64 form of
