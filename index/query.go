@@ -3,6 +3,7 @@ package index
 import (
 	"time"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -87,33 +88,12 @@ type Ref struct {
 	Line int // 1-based, in the file as the view reads it
 }
 
-// Why explains a score. Without [Query.Nearest], Score = Own + Near + File + Date + Recency + Superseded in Relevance,
-// Text*(1-bias) + Recency*bias + Importance*0.15 in Overlap.
-type Why struct {
-	Terms      []TermScore
-	Own        float64
-	Near       float64
-	File       float64
-	Date       float64 // share of the days and months that the query names, and of words of time if it asks for one
-	Recency    float64
-	Superseded float64 // not positive: the score is at most that of the successor
-	Text       float64
-	Importance float64
-
-	// With Query.Nearest, the sum above is the score by words, and Score is that of
-	// the two ranks. A rank is 0 if the entry is not in the list.
-	WordsRank   int
-	MeaningRank int
-	Cosine      float64 // of the query and the entry, if it has a MeaningRank
-}
-
-// A TermScore is the contribution of one term to the own score of an entry.
-type TermScore struct {
-	Term  string
-	Idf   float64
-	Tf    float64
-	Score float64
-}
+// The explanations of hits are those of answers.
+type (
+	Why        = api.Why
+	TermScore  = api.TermScore
+	Correction = api.Correction
+)
 
 // A Result is one page of hits.
 type Result struct {

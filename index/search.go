@@ -366,7 +366,7 @@ func (s *search) addPosting(a *acc, f *termPosting, i int, weight float64, norms
 			a.hits = max(a.hits, uint16(c.hits))
 		}
 		if s.terms != nil {
-			s.terms[termOf{uint32(first + slot), i}] = TermScore{s.words.terms[i].term, weight, tf, score}
+			s.terms[termOf{uint32(first + slot), i}] = TermScore{Term: s.words.terms[i].term, Idf: weight, Tf: tf, Score: score}
 		}
 	}
 }

@@ -10,13 +10,6 @@ import (
 	"github.com/memwatchd/memwatchd/secrets"
 )
 
-// A Correction is a word of a query that no readable entry contains, and similar
-// words that the hits contain instead.
-type Correction struct {
-	Word string
-	To   []string
-}
-
 const (
 	minTypo        = 4  // letters of a word that can be corrected
 	minTwoEdits    = 8  // letters of a word in which two edits are corrected

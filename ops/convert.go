@@ -5,9 +5,7 @@ import (
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/compactor"
-	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/memory"
-	"github.com/memwatchd/memwatchd/todosync"
 )
 
 // The functions of this file convert between the types of the engine and those
@@ -22,17 +20,6 @@ func convertEach[A, B any](list []A, convert func(A) B) []B {
 		out[i] = convert(a)
 	}
 	return out
-}
-
-func convertWhy(w *index.Why) *api.Why {
-	if w == nil {
-		return nil
-	}
-	return &api.Why{
-		Terms: convertEach(w.Terms, func(t index.TermScore) api.TermScore { return api.TermScore(t) }),
-		Own:   w.Own, Near: w.Near, File: w.File, Date: w.Date, Recency: w.Recency, Superseded: w.Superseded, Text: w.Text, Importance: w.Importance,
-		WordsRank: w.WordsRank, MeaningRank: w.MeaningRank, Cosine: w.Cosine,
-	}
 }
 
 func convertDraft(d *api.Draft) *memory.Draft {
@@ -51,13 +38,6 @@ func convertDraft(d *api.Draft) *memory.Draft {
 		}
 	}
 	return draft
-}
-
-func convertTodosync(s todosync.Status) *api.TodosyncStatus {
-	return &api.TodosyncStatus{
-		Planned: s.Planned, Unclear: s.Unclear, Known: s.Known, Off: s.Off, Problem: s.Problem,
-		Waiting: convertEach(s.Waiting, func(w todosync.Waiting) api.Skipped { return api.Skipped(w) }),
-	}
 }
 
 func convertCompressPlan(p compactor.CompressPlan) api.CompressPlan {

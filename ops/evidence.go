@@ -194,10 +194,3 @@ func (k *evidenceFiles) archivedIDs(ctx context.Context) map[string]bool {
 	}
 	return k.archived
 }
-
-// sortProblems sorts problems by path and line.
-func sortProblems(list []api.FileProblem) {
-	slices.SortStableFunc(list, func(a, b api.FileProblem) int {
-		return cmp.Or(strings.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line))
-	})
-}

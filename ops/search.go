@@ -166,10 +166,8 @@ func (m readOps) runQuery(ctx context.Context, c Call, q index.Query, asOf strin
 	answer := &api.SearchAnswer{
 		Hits: make([]api.Hit, len(result.Hits)), Total: result.Total, TotalAll: result.TotalAll,
 		Absent: result.Absent, Files: result.Files, Next: result.Next, AsOf: q.AsOf.UTC(), Note: result.Note,
-		Index: m.indexState(c), TookMS: c.took(),
-	}
-	for _, c := range result.Corrected {
-		answer.Corrected = append(answer.Corrected, api.Correction(c))
+		Corrected: result.Corrected,
+		Index:     m.indexState(c), TookMS: c.took(),
 	}
 	answer.Index.Degraded, answer.Index.Shared = answer.Index.Degraded || result.Degraded, shared
 	for i, h := range result.Hits {
@@ -214,7 +212,7 @@ func hitOf(c Call, h index.Hit) api.Hit {
 		Importance: e.Importance, Visibility: e.Partition.Visibility.String(), Task: e.TaskState(),
 		Added: e.Added, Time: h.Time.UTC(), Untrusted: e.Author().Untrusted(c.View), Stale: doc.Stale, More: h.More,
 		Missing: h.Missing, Partial: h.Partial, Conflict: doc.Place.Copy,
-		Why: convertWhy(h.Why),
+		Why: h.Why,
 	}
 	out.Text, out.Truncated = firstRunes(e.Text, maxHitText)
 	for _, ref := range h.AlsoAt {

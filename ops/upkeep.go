@@ -1,9 +1,11 @@
 package ops
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -99,7 +101,7 @@ func (m *Memory) Status() api.Status {
 	s := m.Indexer.Report()
 	s.Latency.Query = m.queries.Quantiles()
 	if m.Todos != nil {
-		s.Todosync = convertTodosync(m.Todos.Status())
+		s.Todosync = m.Todos.Status()
 	}
 	return s
 }
@@ -170,7 +172,9 @@ func (m writeOps) check(ctx context.Context, c Call, r *api.CheckRequest) (*api.
 		return nil, err
 	}
 	answer.Problems = append(answer.Problems, missing...)
-	sortProblems(answer.Problems)
+	slices.SortStableFunc(answer.Problems, func(a, b api.FileProblem) int {
+		return cmp.Or(strings.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line))
+	})
 	answer.TookMS = c.took()
 	return answer, nil
 }

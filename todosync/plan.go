@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/memwatchd/memwatchd/api"
 )
 
 // A Planned is a box to tick and the reason for its delay.
@@ -67,31 +69,15 @@ func (s *Syncer) Plan() Plan {
 	return p
 }
 
-// Status describes the state of reconciliation.
-type Status struct {
-	Planned int       // boxes to tick
-	Waiting []Waiting // files not written so far, by path
-	Unclear int       // boxes not ticked because another box of their file matches equally
-	Known   int       // boxes not ticked because they were open when their task was first seen done
-	Off     bool
-	Problem string
-}
-
-// Waiting is a file that could not be written so far, with the reason.
-type Waiting struct {
-	Path   string
-	Reason string
-}
-
 // Status returns the current state of reconciliation.
-func (s *Syncer) Status() Status {
+func (s *Syncer) Status() *api.TodosyncStatus {
 	p := s.Plan()
-	st := Status{Planned: len(uniqueBoxes(p.tickRequests())), Unclear: len(uniqueBoxes(p.Unclear)),
+	st := &api.TodosyncStatus{Planned: len(uniqueBoxes(p.tickRequests())), Unclear: len(uniqueBoxes(p.Unclear)),
 		Known: len(uniqueBoxes(p.Known)),
-		Off:   p.Off, Problem: p.Problem, Waiting: []Waiting{}}
+		Off:   p.Off, Problem: p.Problem, Waiting: []api.Skipped{}}
 	for _, w := range p.Waiting {
 		if n := len(st.Waiting); w.Reason != "" && (n == 0 || st.Waiting[n-1].Path != w.Path) {
-			st.Waiting = append(st.Waiting, Waiting{w.Path, w.Reason})
+			st.Waiting = append(st.Waiting, api.Skipped{Path: w.Path, Reason: w.Reason})
 		}
 	}
 	return st
