@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -28,31 +29,17 @@ const (
 	Internal        Code = "internal"         // 500: internal error
 )
 
-// Status returns the HTTP status for the code.
-func (c Code) Status() int {
-	switch c {
-	case Invalid, NoSubject:
-		return http.StatusBadRequest
-	case Forbidden:
-		return http.StatusForbidden
-	case NotFound:
-		return http.StatusNotFound
-	case Conflict, SubjectConflict, Busy, Limit:
-		return http.StatusConflict
-	case Misdirected:
-		return http.StatusMisdirectedRequest
-	case Secret:
-		return http.StatusUnprocessableEntity
-	case TooLarge:
-		return http.StatusRequestEntityTooLarge
-	case RateLimited:
-		return http.StatusTooManyRequests
-	case Unavailable:
-		return http.StatusServiceUnavailable
-	default:
-		return http.StatusInternalServerError
-	}
+// statuses are the HTTP statuses of the codes.
+var statuses = map[Code]int{
+	Invalid: http.StatusBadRequest, NoSubject: http.StatusBadRequest, Forbidden: http.StatusForbidden,
+	NotFound: http.StatusNotFound, Conflict: http.StatusConflict, SubjectConflict: http.StatusConflict,
+	Busy: http.StatusConflict, Limit: http.StatusConflict, Misdirected: http.StatusMisdirectedRequest,
+	Secret: http.StatusUnprocessableEntity, TooLarge: http.StatusRequestEntityTooLarge,
+	RateLimited: http.StatusTooManyRequests, Unavailable: http.StatusServiceUnavailable,
 }
+
+// Status returns the HTTP status for the code.
+func (c Code) Status() int { return cmp.Or(statuses[c], http.StatusInternalServerError) }
 
 // An Error is a failed operation in its wire format.
 type Error struct {
