@@ -163,8 +163,3 @@ func (d *differ) wrote(r journal.Record) api.WriteRecord {
 	w.Hunks, w.Truncated = d.hunks(r.Hunks)
 	return w
 }
-
-// WriteEvent returns the event that announces a change to listeners.
-func WriteEvent(r journal.Record) api.Event {
-	return api.Event{Event: "write", Path: r.Path, Cause: r.Cause, ID: r.ID}
-}

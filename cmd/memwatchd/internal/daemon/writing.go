@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/clock"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/ops"
@@ -29,7 +30,9 @@ func (d *daemon) openWriting() (err error) {
 		return nil
 	}
 	records.Now = clock.Now
-	records.Completed = func(r journal.Record) { d.pipeline.events.publish(ops.Change{Event: ops.WriteEvent(r)}) }
+	records.Completed = func(r journal.Record) {
+		d.pipeline.events.publish(ops.Change{Event: api.Event{Event: "write", Path: r.Path, Cause: r.Cause, ID: r.ID}})
+	}
 	d.writer = &vault.Writer{
 		Vault: d.vault, Journal: records, Logger: d.logger, Enabled: d.mayWrite,
 		Settings: []string{memory.IdentitiesPath}, Quiet: cmp.Or(c.Write.Quiet, -1), MaxSize: int64(c.Write.MaxSize),
