@@ -257,7 +257,7 @@ func (m writeOps) checkText(field, text string) error {
 	if err := memory.CheckText(text); err != nil {
 		return api.Errorf(api.Invalid, "%s: %v", field, err)
 	}
-	if rule := m.secretIn(text); rule != "" {
+	if rule := secrets.MatchingRule(text); rule != "" {
 		return secretError(field, rule)
 	}
 	return nil
@@ -266,18 +266,14 @@ func (m writeOps) checkText(field, text string) error {
 // checkNamed rejects a text that is a credential because of the name in front of
 // it, such as password.
 func (m writeOps) checkNamed(field, name, text string) error {
-	if rule := m.secretIn(name + ": " + text); rule != "" {
+	if rule := secrets.MatchingRule(name + ": " + text); rule != "" {
 		return secretError(field, rule)
 	}
 	return nil
 }
 
-// secretIn returns the name of the rule that detects a live credential in the
-// text, "redaction" if the text contains a mask, or an empty string. The result
-// never includes parts of the text.
-func (m writeOps) secretIn(text string) string { return secrets.MatchingRule(text) }
-
-// secretError returns the error for a text in which secretIn detects rule.
+// secretError returns the error for a text in which [secrets.MatchingRule] detects
+// rule.
 func secretError(field, rule string) *api.Error {
 	if rule == secrets.Redaction {
 		return api.Errorf(api.Secret, "%s contains a redaction, which replaces a hidden credential", field).

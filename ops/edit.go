@@ -10,6 +10,7 @@ import (
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/secrets"
 	"github.com/memwatchd/memwatchd/vault"
 )
 
@@ -209,17 +210,14 @@ func (m writeOps) createFile(ctx context.Context, c Call, r *api.WriteRequest) (
 		return nil, api.Errorf(api.Invalid, "path: %q %s", r.Path, reason)
 	}
 	for _, given := range [][2]string{{"path", r.Path}, {"text", r.Text}} {
-		if rule := m.secretIn(given[1]); rule != "" {
+		if rule := secrets.MatchingRule(given[1]); rule != "" {
 			return nil, secretError(given[0], rule)
 		}
 	}
 	if reason := cmp.Or(m.Writer.Vault.Skips(r.Path, false), m.Layout.Skip(r.Path)); reason != "" {
 		return nil, api.Errorf(api.Invalid, "path: %s is excluded from memory: %s", r.Path, reason)
 	}
-	parse := func(source []byte) *memory.Document {
-		return m.Parse(vault.File{Path: r.Path, Data: source, ModTime: m.Now()})
-	}
-	next := parse([]byte(r.Text))
+	next := m.Parse(vault.File{Path: r.Path, Data: []byte(r.Text), ModTime: m.Now()})
 	if !ownPlace(c, next.Place) || next.For(c.View) == nil {
 		return nil, notFound("file", r.Path).WithHint("choose a path that you can read")
 	}

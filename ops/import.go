@@ -255,7 +255,7 @@ func (m writeOps) planImport(c Call, record *memory.Imported, paths []string, re
 	}
 	if result.Path == "" {
 		result.Path = record.Path(m.Location, true)
-		if m.Writer.Vault.Skips(result.Path, false) != "" || m.secretIn(result.Path) != "" {
+		if m.Writer.Vault.Skips(result.Path, false) != "" || secrets.MatchingRule(result.Path) != "" {
 			result.Path = record.Path(m.Location, false)
 		}
 	}
@@ -353,9 +353,12 @@ func (m readOps) export(ctx context.Context, c Call, r *api.ExportRequest) (*api
 		}
 		file := api.ExportFile{Path: doc.Place.Path}
 		if r.Entries {
-			file.Entries = exportEntries(c, doc)
-			for i := range file.Entries {
-				size += len(file.Entries[i].Content)
+			for i := range doc.Entries {
+				if e := &doc.Entries[i]; e.Readable(c.View) && e.Block != memory.EmptyHeading {
+					file.Entries = append(file.Entries,
+						importer.EntryOf(doc, e, c.View.SubjectOf(e.Partition), sessionOf(c, doc)))
+					size += len(e.Text)
+				}
 			}
 		} else {
 			file.Text = shown.Text()
@@ -365,14 +368,4 @@ func (m readOps) export(ctx context.Context, c Call, r *api.ExportRequest) (*api
 		answer.Files = append(answer.Files, file)
 	}
 	return answer, nil
-}
-
-// exportEntries returns the readable entries of a file.
-func exportEntries(c Call, doc *memory.Document) (list []api.ExportEntry) {
-	for i := range doc.Entries {
-		if e := &doc.Entries[i]; e.Readable(c.View) && e.Block != memory.EmptyHeading {
-			list = append(list, importer.EntryOf(doc, e, c.View.SubjectOf(e.Partition), sessionOf(c, doc)))
-		}
-	}
-	return list
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/secrets"
 )
 
 // itemPut stores an item for the canonical subject. The item replaces all items
@@ -116,7 +117,7 @@ func (m writeOps) checkItem(name itemName, value, source string) error {
 	if err := memory.CheckValue(value); err != nil {
 		return api.Errorf(api.Invalid, "value: %v", err)
 	}
-	if rule := m.secretIn(value); rule != "" {
+	if rule := secrets.MatchingRule(value); rule != "" {
 		return secretError("value", rule)
 	}
 	for _, f := range [][2]string{{"key", name.key}, {"source", source}} {
@@ -276,8 +277,7 @@ func (m writeOps) itemDelete(ctx context.Context, c Call, r *api.ItemDeleteReque
 		return &api.ItemDeleteAnswer{Paths: []string{}, Disabled: true}, nil
 	}
 	name := itemName{r.Namespace, strings.TrimSpace(r.Key)}
-	switch {
-	case r.ID == "" && (name.namespace == "" || name.key == ""), r.ID != "" && name != itemName{}:
+	if r.ID == "" && (name.namespace == "" || name.key == "") || r.ID != "" && name != (itemName{}) {
 		return nil, api.Errorf(api.Invalid, "set either namespace and key, or id")
 	}
 	if r.ID != "" {

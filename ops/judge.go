@@ -6,6 +6,7 @@ import (
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/secrets"
 )
 
 // A Judge, such as a model, proposes which items of a draft match existing
@@ -15,12 +16,6 @@ type Judge interface {
 	ProposeMerge(ctx context.Context, existing, draft []memory.Mergeable,
 		check func(*memory.Proposal) error) (*memory.Proposal, error)
 }
-
-// How a draft was merged.
-const (
-	mergedByRules  = "rules"
-	mergedSemantic = "semantic" // a judge decided which items match
-)
 
 // maxJudgedText bounds the size of an item that is sent to a judge, in bytes.
 const maxJudgedText = 4 << 10
@@ -103,10 +98,10 @@ func (m writeOps) applyProposal(ctx context.Context, j *judgement, merge *memory
 
 // recordMerge records in the answer how the draft was merged.
 func (j *judgement) recordMerge(answer *api.SessionAnswer) {
-	answer.Merge = mergedByRules
+	answer.Merge = "rules"
 	switch {
 	case j.applied:
-		answer.Merge = mergedSemantic
+		answer.Merge = "semantic"
 	case j.reason != "":
 		answer.Hints = append(answer.Hints, "merged by rules: "+j.reason)
 	}
@@ -116,7 +111,7 @@ func (j *judgement) recordMerge(answer *api.SessionAnswer) {
 // JudgePrivate. Text with a credential is never sent, because the judge would
 // return a mask in its place.
 func (m writeOps) mayJudge(v memory.Visibility, text string) bool {
-	return (v == memory.PublicOK || m.JudgePrivate) && len(text) <= maxJudgedText && m.secretIn(text) == ""
+	return (v == memory.PublicOK || m.JudgePrivate) && len(text) <= maxJudgedText && secrets.MatchingRule(text) == ""
 }
 
 // checkMergedText rejects a judge's text that cannot be stored in a file.

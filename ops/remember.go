@@ -145,9 +145,8 @@ func (m writeOps) checkLongTerm(r *longTermEdit) error {
 // rejectTask rejects a task, unless the item is for the section of MEMORY.md
 // that lists commitments.
 func (m writeOps) rejectTask(r *longTermEdit) error {
-	switch {
-	case checkboxRE().MatchString(r.Text), !r.listsCommitments(r.Section) &&
-		(taskRE().MatchString(r.Text) || taskRE().MatchString(r.Title) || m.Layout.CountsTasks(r.Section)):
+	if checkboxRE().MatchString(r.Text) || !r.listsCommitments(r.Section) &&
+		(taskRE().MatchString(r.Text) || taskRE().MatchString(r.Title) || m.Layout.CountsTasks(r.Section)) {
 		return api.Errorf(api.Invalid, "cannot save a task in long-term memory").WithHint("add the task to the " +
 			"tasks of the session")
 	}
