@@ -17,17 +17,15 @@ type VectorCopier interface {
 }
 
 // errNoEndpoint reports that no embeddings endpoint is configured.
-func errNoEndpoint() error {
-	return api.Errorf(api.Unavailable, "no embeddings endpoint is configured").
-		WithHint("set embed.endpoint and embed.model")
-}
+var errNoEndpoint = api.Errorf(api.Unavailable, "no embeddings endpoint is configured").
+	WithHint("set embed.endpoint and embed.model")
 
 // embed returns the state of semantic search.
 func (m writeOps) embed(ctx context.Context, _ Call, r *api.EmbedRequest) (*api.EmbedAnswer, error) {
 	answer := &api.EmbedAnswer{Status: m.Indexer.Report().Embed}
 	if !r.Plan {
 		if answer.Status == nil {
-			return nil, errNoEndpoint()
+			return nil, errNoEndpoint
 		}
 		return answer, nil
 	}
@@ -64,14 +62,14 @@ func (m writeOps) embed(ctx context.Context, _ Call, r *api.EmbedRequest) (*api.
 
 func (m writeOps) embedDump(_ context.Context, _ Call, r *api.EmbedDumpRequest) (*api.EmbedDumpAnswer, error) {
 	if m.Copier == nil {
-		return nil, errNoEndpoint()
+		return nil, errNoEndpoint
 	}
 	return m.Copier.DumpVectors(r.Cursor)
 }
 
 func (m writeOps) embedLoad(_ context.Context, _ Call, r *api.EmbedLoadRequest) (*api.EmbedLoadAnswer, error) {
 	if m.Copier == nil {
-		return nil, errNoEndpoint()
+		return nil, errNoEndpoint
 	}
 	return m.Copier.LoadVectors(r.Lines)
 }

@@ -130,7 +130,11 @@ func addOccurrences(a *api.ForgetAnswer, traces []occurrence) {
 // the text and the listed occurrences.
 func (f *forgetLists) storeList(l forgetList) string {
 	sum := sha256.New()
-	for _, s := range append([]string{l.subject, l.match.text, fmt.Sprint(l.match.anyCase)}, idsOf(l.occurrences)...) {
+	parts := []string{l.subject, l.match.text, fmt.Sprint(l.match.anyCase)}
+	for _, t := range l.occurrences {
+		parts = append(parts, t.Path, t.What, t.ID, t.digest)
+	}
+	for _, s := range parts {
 		fmt.Fprintf(sum, "%d:%s", len(s), s)
 	}
 	token := hex.EncodeToString(sum.Sum(nil)[:10])
@@ -147,14 +151,6 @@ func (f *forgetLists) storeList(l forgetList) string {
 	}
 	f.lists[token] = l
 	return token
-}
-
-func idsOf(traces []occurrence) []string {
-	var ids []string
-	for _, t := range traces {
-		ids = append(ids, t.Path, t.What, t.ID, t.digest)
-	}
-	return ids
 }
 
 // findList returns the list of a token. It returns an error if the list is

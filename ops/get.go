@@ -170,14 +170,18 @@ func entryOf(c Call, doc *memory.Document, id string) *memory.Entry {
 
 // candidateHint names the first of several entries that match an id.
 func candidateHint(refs []index.Ref) string {
-	const most = 10
 	var names []string
-	for i, ref := range refs {
-		if i == most {
-			names = append(names, "…")
-			break
-		}
+	for _, ref := range refs {
 		names = append(names, ref.Path+"#"+ref.ID)
 	}
-	return "get one of " + strings.Join(names, ", ")
+	return "get one of " + joinFirst(names)
+}
+
+// joinFirst returns the first names of a list.
+func joinFirst(names []string) string {
+	const most = 10
+	if len(names) > most {
+		names = append(names[:most], "…")
+	}
+	return strings.Join(names, ", ")
 }

@@ -26,11 +26,11 @@ type Root struct {
 // private context also a folder of the caller is not known by its name.
 func (m *Memory) withRoots(ctx context.Context, c Call, names []string) (Call, error) {
 	own := c.View.Roots()
+	chosen := names
 	if len(names) == 0 {
-		m.syncRoots(ctx, &c, own)
-	} else {
-		m.syncRoots(ctx, &c, names)
+		chosen = own
 	}
+	m.syncRoots(ctx, &c, chosen)
 	for _, name := range names {
 		switch {
 		case name == memory.MemoryRoot || !c.View.Private():
@@ -41,12 +41,7 @@ func (m *Memory) withRoots(ctx context.Context, c Call, names []string) (Call, e
 			return c, missingRoot(name)
 		}
 	}
-	chosen := names
-	if len(names) == 0 {
-		chosen = own
-	}
-	chosen = slices.DeleteFunc(slices.Clone(chosen), m.isRootMissing)
-	c.View = c.View.WithRoots(chosen...)
+	c.View = c.View.WithRoots(slices.DeleteFunc(slices.Clone(chosen), m.isRootMissing)...)
 	if len(names) > 0 && !slices.Contains(names, memory.MemoryRoot) {
 		c.View = c.View.OnlyRoots()
 	}

@@ -77,13 +77,6 @@ func (d *sessionDraft) empty() bool {
 // isPrivate reports whether the draft belongs in a private file only.
 func (d *sessionDraft) isPrivate() bool { return d.head.Visibility == memory.PrivateOnly.String() }
 
-// newHead returns the frontmatter of a new file.
-func (d *sessionDraft) newHead() memory.SessionHead {
-	head := d.head
-	head.Summary = cmp.Or(head.Summary, d.defaultSummary)
-	return head
-}
-
 // readDraft validates a request. It leaves out secret parts, and private parts if
 // the file of a new session would be public.
 func (m writeOps) readDraft(c Call, r *api.SessionRequest, answer *api.SessionAnswer) (*sessionDraft, error) {
@@ -121,7 +114,7 @@ func (m writeOps) readDraft(c Call, r *api.SessionRequest, answer *api.SessionAn
 		}
 	}
 	if d.head.ContactID == "" && d.head.ContactNickname != "" {
-		return nil, noContact()
+		return nil, errNoContact
 	}
 	tags, err := m.draftTags(r.Draft.Tags)
 	if err != nil {
@@ -136,14 +129,18 @@ func (m writeOps) readDraft(c Call, r *api.SessionRequest, answer *api.SessionAn
 	}
 	public := m.newSessionVisibility(c) == memory.PublicOK && !d.isPrivate()
 	parts, err := convertDraft(&r.Draft).Entries()
+	sections := map[string]bool{}
+	for _, p := range parts {
+		sections[p.Section] = true
+	}
 	switch {
 	case err != nil:
 		return nil, api.Errorf(api.Invalid, "draft: %v", err)
 	case len(parts) > maxDraft:
 		return nil, api.Errorf(api.TooLarge, "draft: %d items, maximum %d", len(parts), maxDraft).
 			WithHint("split the draft")
-	case countSections(parts) > maxDraftSections:
-		return nil, api.Errorf(api.TooLarge, "draft: %d sections, maximum %d", countSections(parts), maxDraftSections).
+	case len(sections) > maxDraftSections:
+		return nil, api.Errorf(api.TooLarge, "draft: %d sections, maximum %d", len(sections), maxDraftSections).
 			WithHint("split the draft")
 	case len(parts) == 0 && d.head.Summary == "" && d.defaultSummary == "" && !d.hasTags && r.Draft.Promote == nil:
 		return nil, api.Errorf(api.Invalid, "draft is empty").
@@ -184,15 +181,6 @@ func (m writeOps) readDraft(c Call, r *api.SessionRequest, answer *api.SessionAn
 	return d, nil
 }
 
-// countSections returns the number of different sections of a draft.
-func countSections(parts []memory.DraftEntry) int {
-	sections := map[string]bool{}
-	for _, p := range parts {
-		sections[p.Section] = true
-	}
-	return len(sections)
-}
-
 // privateText is the reason to leave a text out of a public file.
 const privateText = "private text"
 
@@ -217,7 +205,9 @@ func (m *Memory) newSessionVisibility(c Call) memory.Visibility {
 
 // newSessionFile returns the file of a new session. A public file says so if it
 // is created in public; a private one has a subject, which can read it.
-func (m writeOps) newSessionFile(c Call, head memory.SessionHead) []byte {
+func (m writeOps) newSessionFile(c Call, d *sessionDraft) []byte {
+	head := d.head
+	head.Summary = cmp.Or(head.Summary, d.defaultSummary)
 	switch {
 	case !c.View.Private():
 		head.Visibility = memory.PublicOK.String()
@@ -229,10 +219,8 @@ func (m writeOps) newSessionFile(c Call, head memory.SessionHead) []byte {
 	return memory.NewSession(head)
 }
 
-func noContact() *api.Error {
-	return api.Errorf(api.Invalid, "contact_id is missing").
-		WithHint("set contact_id; contact_nickname is optional")
-}
+var errNoContact = api.Errorf(api.Invalid, "contact_id is missing").
+	WithHint("set contact_id; contact_nickname is optional")
 
 // omitReason returns the reason to leave a text out of a public file, or an empty
 // string. The error reports a text that is invalid in any file.
@@ -263,7 +251,7 @@ func (m writeOps) mergeDraft(ctx context.Context, c Call, d *sessionDraft, answe
 		func(path string, fresh bool, isOurs func(*memory.Document) error) (err error) {
 			a := fileEdit{path: path, cause: "session", dryRun: d.dry}
 			if fresh {
-				a.initial = m.newSessionFile(c, d.newHead())
+				a.initial = m.newSessionFile(c, d)
 			}
 			judged, err := m.requestProposal(ctx, c, d, path, isOurs)
 			if err != nil {
@@ -301,7 +289,7 @@ func (m writeOps) reviseSession(ctx context.Context, c Call, d *sessionDraft, do
 	r *memory.Revision, judged *judgement) (*mergeResult, error) {
 	front := &doc.Front
 	if front.ContactNickname != "" && front.ContactID == "" && d.head.ContactID == "" {
-		return nil, noContact()
+		return nil, errNoContact
 	}
 	merge, err := m.Layout.Merge(c.View, doc, d.entriesFor(doc), m.mayChangeEntry(c))
 	if err != nil {

@@ -21,21 +21,18 @@ var (
 // maxUnsound is how many files of a session may need repair at a time.
 const maxUnsound = 9
 
-// A sessionFileFunc uses the file of a session and creates the file if fresh is set.
-// It passes the parsed file to isOurs and returns the error of isOurs.
-type sessionFileFunc func(path string, fresh bool, isOurs func(*memory.Document) error) error
-
-// useSessionFile finds the file of a session of a day and calls use. It prefers
-// the readable file that contains the session id, then the one with the
-// session's name, then a new one. A caller on a listener with a fixed scope has a
+// useSessionFile finds the file of a session of a day and calls use, which creates
+// the file if fresh is set, passes the parsed file to isOurs and returns the error of
+// isOurs. useSessionFile prefers the readable file that contains the session id, then
+// the one with the session's name, then a new one. A caller on a listener with a fixed scope has a
 // file of its own, unless it is the owner in private. The names of new files in
 // public do not depend on private files: if sessions are private, new files in
 // public have other names, and otherwise private ones do. If a file of that name
 // belongs to another session or is unsound and must not be written, the session
 // gets another name; so it does if private is set and the file is public. The
 // notes describe unsound files.
-func (m writeOps) useSessionFile(c Call, session, day string, private bool, use sessionFileFunc) (notes []string,
-	err error) {
+func (m writeOps) useSessionFile(c Call, session, day string, private bool,
+	use func(path string, fresh bool, isOurs func(*memory.Document) error) error) (notes []string, err error) {
 	try := func(path string, fresh, byName bool) error {
 		isOurs := func(doc *memory.Document) error {
 			switch id := doc.Front.SessionID; {
@@ -51,9 +48,12 @@ func (m writeOps) useSessionFile(c Call, session, day string, private bool, use 
 		if file, err := m.Writer.Vault.Read(path); err == nil {
 			doc := m.parseFile(file)
 			if err := isOurs(doc); err != nil {
-				if note := unsoundNote(c, doc); note != "" && !slices.Contains(notes, note) &&
-					errors.Is(err, errUnsound) {
-					notes = append(notes, note)
+				if errors.Is(err, errUnsound) && doc.PrivateReadable(c.View) { // the defect may be in any part
+					note := fmt.Sprintf("cannot write %s, so the session continues in another file: %s", doc.Place.Path,
+						doc.WhyUnsound())
+					if !slices.Contains(notes, note) {
+						notes = append(notes, note)
+					}
 				}
 				return err
 			}
@@ -126,16 +126,6 @@ func (m *Memory) continuesIn(c Call, doc *memory.Document) bool {
 		return false
 	}
 	return c.View.Readable(doc.Own)
-}
-
-// unsoundNote describes the defect of a file to callers that may read the whole
-// file.
-func unsoundNote(c Call, doc *memory.Document) string {
-	if !doc.PrivateReadable(c.View) {
-		return ""
-	}
-	return fmt.Sprintf("cannot write %s, so the session continues in another file: %s", doc.Place.Path,
-		doc.WhyUnsound())
 }
 
 // sessionFiles returns the readable files of a session of a day. Files that

@@ -12,14 +12,6 @@ import (
 	"github.com/memwatchd/memwatchd/share"
 )
 
-// Values of [api.IndexState.Shared].
-const (
-	sharedIncluded    = "included"
-	sharedPartial     = "partial"
-	sharedTimeout     = "timeout"
-	sharedUnavailable = "unavailable"
-)
-
 // maxMerged bounds the offset of pages with hits of other machines. The first page that
 // reaches it is the last one if there are any: later offsets count hits of this machine only.
 const maxMerged = 1000
@@ -53,14 +45,14 @@ func (m *Memory) searchAll(ctx context.Context, c Call, q index.Query) (index.Re
 	if err != nil {
 		return local, "", err
 	}
-	state := sharedIncluded
+	state := "included"
 	switch {
 	case errors.Is(failed, context.DeadlineExceeded):
-		state = sharedTimeout
+		state = "timeout"
 	case failed != nil:
-		state = sharedUnavailable
+		state = "unavailable"
 	case more:
-		state = sharedPartial
+		state = "partial"
 	}
 	docs = slices.DeleteFunc(docs, func(doc *memory.Document) bool { return m.hasTwin(c, doc) })
 	wide.Limit = len(docs)
