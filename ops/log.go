@@ -132,53 +132,63 @@ func (m readOps) isLog(c Call, doc *memory.Document) bool {
 var errNotOwnLog = api.Errorf(api.SubjectConflict, "the log of the day belongs to another subject").
 	WithHint("correct subject_id in the frontmatter, or rename the directory")
 
-// appendLog appends to the log of a day.
-func (m writeOps) appendLog(ctx context.Context, c Call, l logEdit) (*logResult, error) {
-	paths, fresh := m.logPaths(c, l.at.Format(time.DateOnly))
-	var err error
+// changeLog changes the log of a day: the first of its possible files that is the
+// caller's and can be changed. It calls prepare with the path of the file, and then
+// change, which reports whether it adds text.
+func (m writeOps) changeLog(ctx context.Context, c Call, cause, day string, prepare func(path string) error,
+	change func(*memory.Document, *memory.Revision) (adds bool)) (after *memory.Document, err error) {
+	paths, fresh := m.logPaths(c, day)
 	for _, path := range paths {
-		var done *logResult
-		done, err = m.appendLogFile(ctx, c, l, path, fresh)
-		if !errors.Is(err, errNotOwnLog) && !errors.Is(err, errUnusable) {
-			return done, err
-		}
-	}
-	return nil, err
-}
-
-func (m writeOps) appendLogFile(ctx context.Context, c Call, l logEdit, path string, fresh []byte) (*logResult, error) {
-	for i := range l.blocks {
-		if err := m.finishBlock(&l.blocks[i], path, l.at); err != nil {
+		if err := prepare(path); err != nil {
 			return nil, err
 		}
-	}
-	var there []int    // for each block the index of the entry that contains it, or -1
-	var texts []string // the appended blocks
-	after, _, err := m.editFile(ctx, c,
-		fileEdit{path: path, cause: l.cause, initial: fresh, change: func(doc *memory.Document, r *memory.Revision) error {
-			if c.View.SubjectOf(doc.Own) != c.Scope.Subject {
-				return errNotOwnLog
-			}
-			there, texts = l.findBlocks(doc, c.View), nil
-			// Headings that the caller may not read must not affect the new one.
-			heading := doc.For(c.View).ClockHeading(l.at, l.topic)
-			usual := "" // type of an entry without the attribute; in public it is always written
-			if c.View.Private() {
-				usual = m.typeBelow(doc, heading)
-			}
-			for i := range l.blocks {
-				if there[i] < 0 && !slices.ContainsFunc(l.blocks[:i], l.blocks[i].sameText) {
-					texts = append(texts, l.blocks[i].source(usual))
+		after, _, err = m.editFile(ctx, c,
+			fileEdit{path: path, cause: cause, initial: fresh, change: func(doc *memory.Document, r *memory.Revision) error {
+				if c.View.SubjectOf(doc.Own) != c.Scope.Subject {
+					return errNotOwnLog
 				}
-			}
-			if len(texts) > 0 {
-				r.AppendSection(heading, texts...)
-				if _, ok := doc.Front.Field("updated_at"); ok && c.View.Readable(doc.Own) {
+				_, dated := doc.Front.Field("updated_at")
+				if change(doc, r) && dated && c.View.Readable(doc.Own) {
 					r.SetField("updated_at", memory.Timestamp(m.Now()))
 				}
+				return nil
+			}})
+		if !errors.Is(err, errNotOwnLog) && !errors.Is(err, errUnusable) {
+			break
+		}
+	}
+	return after, err
+}
+
+// appendLog appends to the log of a day.
+func (m writeOps) appendLog(ctx context.Context, c Call, l logEdit) (*logResult, error) {
+	var there []int    // for each block the index of the entry that contains it, or -1
+	var texts []string // the appended blocks
+	after, err := m.changeLog(ctx, c, l.cause, l.at.Format(time.DateOnly), func(path string) error {
+		for i := range l.blocks {
+			if err := m.finishBlock(&l.blocks[i], path, l.at); err != nil {
+				return err
 			}
-			return nil
-		}})
+		}
+		return nil
+	}, func(doc *memory.Document, r *memory.Revision) bool {
+		there, texts = l.findBlocks(doc, c.View), nil
+		// Headings that the caller may not read must not affect the new one.
+		heading := doc.For(c.View).ClockHeading(l.at, l.topic)
+		usual := "" // type of an entry without the attribute; in public it is always written
+		if c.View.Private() {
+			usual = m.typeBelow(doc, heading)
+		}
+		for i := range l.blocks {
+			if there[i] < 0 && !slices.ContainsFunc(l.blocks[:i], l.blocks[i].sameText) {
+				texts = append(texts, l.blocks[i].source(usual))
+			}
+		}
+		if len(texts) > 0 {
+			r.AppendSection(heading, texts...)
+		}
+		return len(texts) > 0
+	})
 	if err != nil {
 		return nil, err
 	}

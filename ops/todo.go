@@ -3,7 +3,6 @@ package ops
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -186,19 +185,14 @@ func findCopies(all []taskCopy, r *api.TodoRequest) []taskCopy {
 
 // severalTasks returns the error for a request that matches several tasks.
 func severalTasks(groups [][]taskCopy) error {
-	const most = 10
 	copies := slices.Concat(groups...)
 	slices.SortStableFunc(copies, taskCopy.compare)
 	var names []string
-	for i, t := range copies {
-		if i == most {
-			names = append(names, "…")
-			break
-		}
+	for _, t := range copies {
 		names = append(names, fmt.Sprintf("%s (line %d)", t.place.ID, t.place.Line))
 	}
 	return api.Errorf(api.Conflict, "more than one task matches").
-		WithHint("set id or session to select one of %s", strings.Join(names, ", "))
+		WithHint("set id or session to select one of %s", joinFirst(names))
 }
 
 // lastCompletion returns the copies of the most recent completion: those of the
@@ -314,16 +308,41 @@ func (m writeOps) todoAdd(ctx context.Context, c Call, r *api.TodoAddRequest) (*
 	if err != nil {
 		return nil, err
 	}
-	day := m.day(0)
-	paths, fresh := m.logPaths(c, day)
-	for _, path := range paths {
-		var answer *api.TodoAddAnswer
-		answer, err = m.addTask(ctx, c, r, item, path, fresh)
-		if !errors.Is(err, errNotOwnLog) && !errors.Is(err, errUnusable) {
-			return answer, err
+	var source, task string // the list item with its attributes, and the task
+	answer := &api.TodoAddAnswer{}
+	after, err := m.changeLog(ctx, c, "todo_add", m.day(0), func(path string) (err error) {
+		source, task, err = m.finishTask(c, r, item, path)
+		return err
+	}, func(doc *memory.Document, rev *memory.Revision) bool {
+		answer.Already = slices.ContainsFunc(doc.Entries, func(e memory.Entry) bool {
+			return e.Readable(c.View) && slices.ContainsFunc(e.Tasks,
+				func(t memory.Task) bool { return t.Norm == task && t.State == memory.Open })
+		})
+		if answer.Already {
+			return false
+		}
+		heading := m.Layout.TasksHeading(doc.For(c.View))
+		grows := m.Todos != nil && m.Todos.AppendOnly != nil && m.Todos.AppendOnly(doc.Place.Path)
+		if grows || !c.View.Private() { // an insertion could depend on headings that the caller may not read
+			rev.AppendSection(heading, source)
+		} else {
+			rev.Append([]string{heading}, source)
+		}
+		rev.SetCounters()
+		return true
+	})
+	if err != nil {
+		return nil, err
+	}
+	if known := after.For(c.View); known != nil {
+		for _, t := range slices.Backward(tasksOf(c, known, known.Shown(c.View), "")) {
+			if t.task.Norm == task && t.place.State == memory.Open.String() {
+				answer.ID, answer.Path, answer.Line = t.place.Task(), t.place.Path, t.place.Line
+				break
+			}
 		}
 	}
-	return nil, err
+	return answer, nil
 }
 
 // newTask returns a task as a list item without attributes.
@@ -357,59 +376,20 @@ func (m writeOps) newTask(r *api.TodoAddRequest) (string, error) {
 // boxRE matches the start of a task as copied from a file.
 var boxRE = lazyregexp.New(`^\s*(?:[-*+]\s+)?(?:\[ \](?:\s+|$))?`)
 
-// addTask adds a task to one log, unless the caller can read the same open task there.
-func (m writeOps) addTask(ctx context.Context, c Call, r *api.TodoAddRequest, item, path string,
-	fresh []byte) (*api.TodoAddAnswer, error) {
+// finishTask returns a task with its attributes, and in the form in which tasks are
+// compared.
+func (m writeOps) finishTask(c Call, r *api.TodoAddRequest, item, path string) (source, task string, err error) {
 	attributes := map[string]string{"visibility": visibilityAttribute(r.Visibility), "source": sourceAttribute(c, r.Source)}
 	if m.Layout.Place(path).Kind != memory.Daily {
 		attributes["updated"] = memory.Timestamp(m.Now())
 	}
-	source := item + " " + memory.Comment(attributes, nil)
+	source = item + " " + memory.Comment(attributes, nil)
 	alone := m.Parse(vault.File{Path: path, Data: []byte(source + "\n")})
 	if len(alone.Entries) != 1 || len(alone.Entries[0].Tasks) != 1 || alone.Unsound {
-		return nil, api.Errorf(api.Invalid, "text would be parsed as the structure of the file").
+		return "", "", api.Errorf(api.Invalid, "text would be parsed as the structure of the file").
 			WithHint("remove Markdown markup")
 	}
-	task := alone.Entries[0].Tasks[0].Norm
-	same := func(e *memory.Entry) bool {
-		return e.Readable(c.View) && slices.ContainsFunc(e.Tasks,
-			func(t memory.Task) bool { return t.Norm == task && t.State == memory.Open })
-	}
-	answer := &api.TodoAddAnswer{}
-	after, _, err := m.editFile(ctx, c, fileEdit{path: path, cause: "todo_add", initial: fresh,
-		change: func(doc *memory.Document, rev *memory.Revision) error {
-			if c.View.SubjectOf(doc.Own) != c.Scope.Subject {
-				return errNotOwnLog
-			}
-			answer.Already = slices.ContainsFunc(doc.Entries, func(e memory.Entry) bool { return same(&e) })
-			if answer.Already {
-				return nil
-			}
-			heading := m.Layout.TasksHeading(doc.For(c.View))
-			grows := m.Todos != nil && m.Todos.AppendOnly != nil && m.Todos.AppendOnly(path)
-			if grows || !c.View.Private() { // an insertion could depend on headings that the caller may not read
-				rev.AppendSection(heading, source)
-			} else {
-				rev.Append([]string{heading}, source)
-			}
-			rev.SetCounters()
-			if _, ok := doc.Front.Field("updated_at"); ok && c.View.Readable(doc.Own) {
-				rev.SetField("updated_at", memory.Timestamp(m.Now()))
-			}
-			return nil
-		}})
-	if err != nil {
-		return nil, err
-	}
-	if known := after.For(c.View); known != nil {
-		for _, t := range slices.Backward(tasksOf(c, known, known.Shown(c.View), "")) {
-			if known.Entries[t.Entry].Tasks[t.Task].Norm == task && t.place.State == memory.Open.String() {
-				answer.ID, answer.Path, answer.Line = t.place.Task(), path, t.place.Line
-				break
-			}
-		}
-	}
-	return answer, nil
+	return source, alone.Entries[0].Tasks[0].Norm, nil
 }
 
 // intervalRE matches a number of days or weeks.
