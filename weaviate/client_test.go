@@ -201,7 +201,8 @@ func TestKeyAndCertificate(t *testing.T) {
 	defer s.Close()
 	s.Key = "one"
 	key := errors.New("key.txt is accessible to other users: run `chmod 600` on it")
-	c := &Client{URL: s.URL, Key: func() (string, error) { return "", key }, Roots: s.Roots()}
+	roots := s.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
+	c := &Client{URL: s.URL, Key: func() (string, error) { return "", key }, Roots: roots}
 	defer c.Close()
 	if _, err := c.Init(t.Context()); err == nil || err.Error() != "share.weaviate.key_file: "+key.Error() {
 		t.Errorf("an unreadable key: %v", err)
@@ -219,7 +220,7 @@ func TestKeyAndCertificate(t *testing.T) {
 		want string
 	}{
 		"authority": {&Client{URL: s.URL}, "certificate of the store is from an unknown authority: set share.weaviate.ca_file"},
-		"name": {&Client{URL: strings.Replace(s.URL, "127.0.0.1", "localhost", 1), Roots: s.Roots()},
+		"name": {&Client{URL: strings.Replace(s.URL, "127.0.0.1", "localhost", 1), Roots: roots},
 			"certificate of the store is for another host: set share.weaviate.url to the name in the certificate"},
 		"http":   {&Client{URL: strings.Replace(s.URL, "https", "http", 1)}, "store returned 400 Bad Request"},
 		"closed": {&Client{URL: "http://127.0.0.1:1"}, "cannot reach the store: connection refused"},

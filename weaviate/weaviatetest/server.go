@@ -5,7 +5,6 @@ package weaviatetest
 
 import (
 	"bytes"
-	"crypto/x509"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -48,7 +47,7 @@ func NewServer() *Server {
 	return s
 }
 
-// NewTLSServer starts a server with TLS. Its Certificate is its own authority.
+// NewTLSServer starts a server with TLS. Its Client trusts it.
 func NewTLSServer() *Server {
 	s := &Server{classes: map[string]*class{}}
 	s.Server = httptest.NewTLSServer(s)
@@ -314,11 +313,4 @@ func (s *Server) object(w http.ResponseWriter, r *http.Request, name, id string)
 	default:
 		sendJSON(w, http.StatusOK, object{name, tenant, id, c.objects[tenant][id]})
 	}
-}
-
-// Roots returns the authority of the certificate of a server with TLS.
-func (s *Server) Roots() *x509.CertPool {
-	roots := x509.NewCertPool()
-	roots.AddCert(s.Certificate())
-	return roots
 }
