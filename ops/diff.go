@@ -18,14 +18,6 @@ const (
 // A differ renders diffs of files up to the size limit of one answer.
 type differ struct{ shown int }
 
-func (d *differ) hunks(hunks []journal.Hunk) (list []api.DiffHunk, truncated bool) {
-	list, truncated = diffOf(hunks, min(maxDiff, maxDiffs-d.shown))
-	for _, h := range list {
-		d.shown += len(h.Diff)
-	}
-	return list, truncated
-}
-
 func (d *differ) diffFile(path string, hunks []journal.Hunk) api.FileDiff {
 	list, truncated := d.hunks(hunks)
 	return api.FileDiff{Path: path, Hunks: list, Truncated: truncated}
@@ -37,11 +29,11 @@ func Diff(path string, before, after []byte) api.FileDiff {
 	return new(differ).diffFile(path, journal.Hunks(before, after))
 }
 
-// diffOf renders hunks up to room bytes and reports whether it truncated them.
-// It joins hunks whose context lines overlap or touch; otherwise a diff reader
-// would encounter these lines twice.
-func diffOf(hunks []journal.Hunk, room int) (list []api.DiffHunk, truncated bool) {
-	list = []api.DiffHunk{}
+// hunks renders hunks within the limits and reports whether it truncated them. It
+// joins hunks whose context lines overlap or touch; otherwise a diff reader would
+// encounter these lines twice.
+func (d *differ) hunks(hunks []journal.Hunk) (list []api.DiffHunk, truncated bool) {
+	list, room := []api.DiffHunk{}, min(maxDiff, maxDiffs-d.shown)
 	moved := 0 // line offset of the new file
 	for len(hunks) > 0 {
 		n := 1
@@ -54,11 +46,12 @@ func diffOf(hunks []journal.Hunk, room int) (list []api.DiffHunk, truncated bool
 			cut := strings.LastIndexByte(diff[:room], '\n') + 1
 			if cut > 0 {
 				list = append(list, api.DiffHunk{Line: line, Diff: diff[:cut]})
+				d.shown += cut
 			}
 			return list, true
 		}
 		list = append(list, api.DiffHunk{Line: line, Diff: diff})
-		room -= len(diff)
+		room, d.shown = room-len(diff), d.shown+len(diff)
 		for _, h := range near {
 			moved += countLines(h.New) - countLines(h.Old)
 		}

@@ -36,7 +36,7 @@ func TestDiffApplies(t *testing.T) {
 		if r.IntN(3) == 0 {
 			is = strings.TrimSuffix(is, "\n")
 		}
-		hunks, _ := diffOf(journal.Hunks([]byte(was), []byte(is)), maxDiff)
+		hunks, _ := new(differ).hunks(journal.Hunks([]byte(was), []byte(is)))
 		got, err := applyHunks(was, hunks)
 		if err != nil || got != is {
 			t.Fatalf("%v: %q to %q\nbecomes %q by\n%v", err, was, is, got, hunks)

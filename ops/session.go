@@ -431,7 +431,7 @@ func (m writeOps) reportMerge(c Call, d *sessionDraft, merge *mergeResult, befor
 		if _, err := m.Writer.Vault.Read(answer.Path); err == nil {
 			was = before.For(c.View).Shown(c.View).Text()
 		}
-		answer.Diff, _ = diffOf(journal.Hunks([]byte(was), []byte(shown.Text())), maxDiff)
+		answer.Diff, _ = new(differ).hunks(journal.Hunks([]byte(was), []byte(shown.Text())))
 	}
 }
 
