@@ -14,9 +14,6 @@ import (
 // conflicts lists the conflict copies to the owner, and with a path the effect of
 // their merges.
 func (m writeOps) conflicts(_ context.Context, _ Call, r *api.ConflictsRequest) (*api.ConflictsAnswer, error) {
-	if m.Merger == nil {
-		return nil, errNoJournal
-	}
 	paths, err := m.copiesAt(r.Path)
 	if err != nil {
 		return nil, err
@@ -34,9 +31,6 @@ var keepNames = map[string]memory.Keep{"file": memory.KeepOurs, "copy": memory.K
 
 // conflictsMerge merges conflict copies into their files.
 func (m writeOps) conflictsMerge(ctx context.Context, _ Call, r *api.ConflictsMergeRequest) (*api.ConflictsAnswer, error) {
-	if m.Merger == nil {
-		return nil, errNoJournal
-	}
 	paths, err := m.copiesAt(r.Path)
 	if err != nil {
 		return nil, err
@@ -73,6 +67,9 @@ func (m writeOps) conflictsMerge(ctx context.Context, _ Call, r *api.ConflictsMe
 // copiesAt returns the conflict copies at a path, of the file at the path, or all of
 // them if the path is empty, sorted by path.
 func (m writeOps) copiesAt(path string) (paths []string, err error) {
+	if m.Merger == nil {
+		return nil, errNoJournal
+	}
 	for p := range m.Merger.Writer.Vault.Catalogue.Files() {
 		of, ok := memory.CopyOf(p)
 		if ok && (path == "" || path == p || path == of) {

@@ -110,14 +110,8 @@ func (m *Memory) isRootMissing(name string) bool {
 
 // rootWeights returns the weights of the folders in the form of a query.
 func (m *Memory) rootWeights() map[string]float64 {
-	var weights map[string]float64
+	weights := map[string]float64{}
 	for _, r := range m.Roots {
-		if r.Weight == 1 {
-			continue
-		}
-		if weights == nil {
-			weights = map[string]float64{}
-		}
 		weights[r.Key()] = r.Weight
 	}
 	return weights
