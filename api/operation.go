@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -68,9 +69,7 @@ func NewOperation[Request, Answer any](op Operation) *Operation {
 	op.request, op.answer = reflect.TypeFor[Request](), reflect.TypeFor[Answer]()
 	request := op.request
 	op.params = sync.OnceValue(func() []*Param { return paramsOf(request) })
-	if op.Command == "" {
-		op.Command = op.Name
-	}
+	op.Command = cmp.Or(op.Command, op.Name)
 	if op.Commands == nil && !op.ProgramsOnly {
 		op.Commands = []Command{{Words: op.Command, Summary: op.Summary, Example: op.Example}}
 	}

@@ -74,10 +74,7 @@ func (c *chatGPTConversation) record() *api.ImportRecord {
 			first, last = earliest(first, m.CreateTime.Time), latest(last, m.CreateTime.Time)
 		}
 	}
-	r.Created = c.CreateTime.Time
-	if r.Created.IsZero() {
-		r.Created = first
-	}
+	r.Created = cmp.Or(c.CreateTime.Time, first)
 	r.Updated = latest(c.UpdateTime.Time, last)
 	if r.ID == "" {
 		r.ID = r.Title + " " + r.Created.Format(time.RFC3339)

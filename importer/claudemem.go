@@ -40,10 +40,7 @@ type claudeMemRow struct {
 // readClaudeMem returns a record for each observation, summary and prompt.
 func readClaudeMem(_ string, r io.Reader) Records {
 	return readEach(elements(r), func(v value, row *claudeMemRow) ([]*api.ImportRecord, error) {
-		at := row.CreatedAt.Time
-		if at.IsZero() {
-			at = row.CreatedEpoch.Time
-		}
+		at := cmp.Or(row.CreatedAt.Time, row.CreatedEpoch.Time)
 		session := cmp.Or(row.MemorySession, row.SDKSession, row.ContentSession, row.ClaudeSession)
 		record := &api.ImportRecord{Created: at, Updated: at}
 		add := func(author, heading, text string) {

@@ -1,6 +1,7 @@
 package ntfy
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -27,10 +28,7 @@ func (p *position) setBegin(now time.Time) bool {
 	if p.Begin > 0 {
 		return false
 	}
-	if now.IsZero() {
-		now = time.Now()
-	}
-	p.Begin = now.Unix()
+	p.Begin = cmp.Or(now, time.Now()).Unix()
 	return true
 }
 

@@ -195,9 +195,7 @@ func (m writeOps) removeListed(ctx context.Context, c Call, plan *erasure, words
 			}
 			continue
 		}
-		if group == "" {
-			group = written.ID
-		}
+		group = cmp.Or(group, written.ID)
 		for _, e := range f.Entries {
 			gone = append(gone, f.Path+"#"+e.ID)
 		}

@@ -70,8 +70,7 @@ func filesOf(c Call, docs []*memory.Document, text bool) []api.File {
 			}
 		}
 		if text {
-			shown := doc.Shown(c.View)
-			f.Text = shown.Text()
+			f.Text = doc.Shown(c.View).Text()
 		}
 	}
 	return files
@@ -81,9 +80,7 @@ func filesOf(c Call, docs []*memory.Document, text bool) []api.File {
 // given number of days: today's file of the named session first, then newest
 // first.
 func (m readOps) shortTerm(c Call, days int, session string) []*memory.Document {
-	if days == 0 {
-		days = m.recentDays()
-	}
+	days = cmp.Or(days, m.recentDays())
 	// Tomorrow has begun in some time zones; later days are mistakes.
 	oldest, newest, today := m.day(1-days), m.day(1), m.day(0)
 	files := m.listFiles(c, func(f *index.FileInfo) bool {

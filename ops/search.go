@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -126,9 +127,7 @@ func (m readOps) recent(ctx context.Context, c Call, r *api.RecentRequest) (*api
 		return nil, err
 	}
 	q := index.Query{Mode: index.Recent, Limit: r.Limit, Filter: index.Filter{Tags: r.Tags, Until: from}}
-	if from.IsZero() {
-		from = m.Now()
-	}
+	from = cmp.Or(from, m.Now())
 	q.Filter.Since, _, err = m.parsePeriod("since", r.Since)
 	if err != nil {
 		return nil, err
@@ -153,9 +152,7 @@ func (m readOps) runQuery(ctx context.Context, c Call, q index.Query, asOf strin
 	if err != nil {
 		return nil, err
 	}
-	if q.AsOf.IsZero() {
-		q.AsOf = m.Now().Truncate(time.Second)
-	}
+	q.AsOf = cmp.Or(q.AsOf, m.Now().Truncate(time.Second))
 	q.AsOf = q.AsOf.In(m.Location) // of the days that the query names
 	asked := time.Now()
 	result, shared, err := m.searchAll(ctx, c, q)

@@ -206,9 +206,7 @@ func (f *fix) repairCounters(ctx context.Context, problems []api.FileProblem) {
 			f.refused = append(f.refused, api.Skipped{Path: p.Path, Reason: err.Error()})
 		case written.Changed:
 			f.repaired = append(f.repaired, api.Skipped{Path: p.Path, Reason: "counters corrected"})
-			if f.group == "" {
-				f.group = written.ID
-			}
+			f.group = cmp.Or(f.group, written.ID)
 		}
 	}
 }

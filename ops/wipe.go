@@ -2,6 +2,7 @@ package ops
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -216,9 +217,7 @@ func (m writeOps) removeFiles(ctx context.Context, plan *erasure, later bool) er
 			},
 		})
 		errs = append(errs, err)
-		if group == "" {
-			group = written.ID
-		}
+		group = cmp.Or(group, written.ID)
 	}
 	return errors.Join(errs...)
 }

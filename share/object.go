@@ -117,10 +117,7 @@ const maxFrame = 1 << 10
 
 // encodeEntry returns an entry as an object, and the size of its properties in JSON.
 func (r *Rules) encodeEntry(doc *memory.Document, e *memory.Entry, subject string) (o Object, size int) {
-	session := doc.Front.SessionID
-	if session == "" {
-		session = doc.Place.Session
-	}
+	session := cmp.Or(doc.Front.SessionID, doc.Place.Session)
 	line := importer.LineOf(importer.EntryOf(doc, e, subject, session))
 	if !memory.IsUntrustedSource(line.Payload.Source) && e.Author().Untrusted(memory.View{}) {
 		// The author is not published, and machines that trust this one read the source only.

@@ -31,10 +31,7 @@ import (
 // DefaultSocket returns the default socket path of the daemon with the given
 // name. An empty name means memwatchd.
 func DefaultSocket(name string) string {
-	dir := os.Getenv("XDG_RUNTIME_DIR")
-	if dir == "" {
-		dir = xdg.StateHome
-	}
+	dir := cmp.Or(os.Getenv("XDG_RUNTIME_DIR"), xdg.StateHome)
 	return filepath.Join(dir, "memwatchd", cmp.Or(name, "memwatchd")+".sock")
 }
 

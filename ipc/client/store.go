@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -88,13 +89,6 @@ type Store struct {
 	Client *Client // the zero Client if nil
 }
 
-func (s *Store) clientOrZero() *Client {
-	if s.Client == nil {
-		return new(Client)
-	}
-	return s.Client
-}
-
 // scopeOf returns the scope of a subject in a context.
 func scopeOf(subjectID string, c RequestContext) api.Scope {
 	return api.Scope{Subject: &subjectID, Context: new(c.String())}
@@ -106,7 +100,7 @@ func (s *Store) Get(ctx context.Context, subjectID, namespace, key string, opt R
 	if subjectID == "" {
 		return StoredItem{}, false, nil
 	}
-	answer, err := s.clientOrZero().
+	answer, err := cmp.Or(s.Client, new(Client)).
 		ItemGet(ctx, api.ItemGetRequest{Namespace: namespace, Key: key, Scope: scopeOf(subjectID, opt.Context)})
 	if err != nil {
 		return StoredItem{}, false, unlessMissing(err)
@@ -129,7 +123,7 @@ func (s *Store) List(ctx context.Context, subjectID, namespace string, opt ReadO
 		if opt.Limit > 0 {
 			r.Limit = min(page, opt.Limit-len(items))
 		}
-		answer, err := s.clientOrZero().ItemList(ctx, r)
+		answer, err := cmp.Or(s.Client, new(Client)).ItemList(ctx, r)
 		if err != nil {
 			return nil, err
 		}
@@ -160,7 +154,7 @@ func (s *Store) Put(ctx context.Context, subjectID, namespace, key, value string
 	if opt.Source != nil {
 		r.Source = *opt.Source
 	}
-	answer, err := s.clientOrZero().ItemPut(ctx, r)
+	answer, err := cmp.Or(s.Client, new(Client)).ItemPut(ctx, r)
 	if err != nil {
 		return StoredItem{}, err
 	}
@@ -172,7 +166,7 @@ func (s *Store) Delete(ctx context.Context, subjectID, namespace, key string) er
 	if subjectID == "" {
 		return nil
 	}
-	_, err := s.clientOrZero().
+	_, err := cmp.Or(s.Client, new(Client)).
 		ItemDelete(ctx, api.ItemDeleteRequest{Namespace: namespace, Key: key,
 			Scope: scopeOf(subjectID, ContextPrivate)})
 	return unlessMissing(err)
@@ -184,7 +178,7 @@ func (s *Store) DeleteNamespace(ctx context.Context, subjectID, namespace string
 	if subjectID == "" {
 		return nil
 	}
-	_, err := s.clientOrZero().
+	_, err := cmp.Or(s.Client, new(Client)).
 		ItemDeleteNamespace(ctx,
 			api.ItemDeleteNamespaceRequest{Namespace: namespace, Scope: scopeOf(subjectID, ContextPrivate)})
 	return unlessMissing(err)
@@ -198,7 +192,7 @@ func (s *Store) WipeSubject(ctx context.Context, subjectID string) error {
 	if subjectID == "" {
 		return nil
 	}
-	answer, err := s.clientOrZero().
+	answer, err := cmp.Or(s.Client, new(Client)).
 		WipeSubject(ctx, api.WipeRequest{Confirm: subjectID, Scope: scopeOf(subjectID, ContextPrivate)})
 	if err != nil {
 		return err
@@ -230,11 +224,7 @@ func (r *Resolver) Resolve(ctx context.Context, externalKey string) (Identity, e
 	if externalKey == "" {
 		return Identity{}, nil
 	}
-	client := r.Client
-	if client == nil {
-		client = new(Client)
-	}
-	answer, err := client.Resolve(ctx, api.ResolveRequest{ExternalKey: externalKey})
+	answer, err := cmp.Or(r.Client, new(Client)).Resolve(ctx, api.ResolveRequest{ExternalKey: externalKey})
 	if err != nil {
 		return Identity{}, err
 	}

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -57,9 +58,7 @@ func (b *Bridge) Run(ctx context.Context, in io.Reader, out io.Writer) error {
 		update: func(ctx context.Context, uri string) {
 			_ = s.ResourceUpdated(ctx, &mcp.ResourceUpdatedNotificationParams{URI: uri}) // always nil
 		}}
-	if s.toolSet == "" {
-		s.toolSet = CoreTools
-	}
+	s.toolSet = cmp.Or(s.toolSet, CoreTools)
 	messages, filtered := io.Pipe()
 	l := &lineFilter{out: out}
 	stopped := make(chan struct{})
