@@ -102,37 +102,32 @@ const maxLine = 32 << 20
 // read calls each with the complete lines from a position up to another one, until
 // it returns false.
 func (s *lineFile) read(from, to int64, each func(l line, end int64) bool) error {
-	const chunk = 256 << 10
-	var buf []byte // beginning at from
-	for at := from; ; {
-		if end := bytes.IndexByte(buf, '\n'); end >= 0 {
-			l, err := decodeLine(buf[:end+1])
-			if err != nil {
-				return err
-			}
-			from += int64(end + 1)
-			buf = buf[end+1:]
-			if !each(l, from) {
-				return nil
-			}
-			continue
+	if from >= to {
+		return nil
+	}
+	lines := bufio.NewScanner(io.NewSectionReader(s.file, from, to-from))
+	lines.Buffer(make([]byte, min(256<<10, to-from)), maxLine)
+	lines.Split(func(data []byte, _ bool) (int, []byte, error) {
+		end := bytes.IndexByte(data, '\n') + 1
+		if end == 0 {
+			return 0, nil, nil
 		}
-		if at >= to {
-			return nil
-		}
-		if len(buf) > maxLine {
-			return errDamaged
-		}
-		more := make([]byte, len(buf)+int(min(chunk, to-at)))
-		n, err := s.file.ReadAt(more[copy(more, buf):], at)
-		if err != nil && !errors.Is(err, io.EOF) {
+		return end, data[:end], nil
+	})
+	for lines.Scan() {
+		l, err := decodeLine(lines.Bytes())
+		if err != nil {
 			return err
 		}
-		if n == 0 {
+		from += int64(len(lines.Bytes()))
+		if !each(l, from) {
 			return nil
 		}
-		buf, at = more[:len(buf)+n], at+int64(n)
 	}
+	if errors.Is(lines.Err(), bufio.ErrTooLong) {
+		return errDamaged
+	}
+	return lines.Err()
 }
 
 // append adds lines. If it fails, it removes what was written of them.

@@ -325,16 +325,21 @@ func (o *outbox) acknowledge(b batch, refused []Refusal) error {
 	if o.done[0] < o.box[0].size || o.done[1] < o.box[1].size {
 		return nil
 	}
-	err := o.published.file.Sync()
-	for i := range o.box {
-		if err == nil && o.box[i].size > 0 {
-			err = o.box[i].clear()
-		}
-	}
-	if err != nil {
+	if err := o.published.file.Sync(); err != nil {
 		return err
 	}
-	o.done = [2]int64{}
+	for i := range o.box {
+		if o.box[i].size == 0 {
+			continue
+		}
+		err := o.box[i].clear()
+		if o.box[i].size == 0 { // also if only syncing failed
+			o.done[i] = 0
+		}
+		if err != nil {
+			return err
+		}
+	}
 	if o.lines > 2*len(o.known)+1000 {
 		return o.compactPublished()
 	}
