@@ -154,53 +154,51 @@ func (m writeOps) removeListed(ctx context.Context, c Call, plan *erasure, words
 		of, copied := memory.CopyOf(f.Path)
 		_, err := m.Writer.EditConflictCopies(ctx, of,
 			func(kept *vault.File) ([]byte, error) { return m.eraseInCopy(c, of, *kept, words) })
-		if err == nil && copied {
-			err = m.checkErased(c, f)
-		}
-		if copied {
-			for _, e := range f.Entries {
-				id := f.Path + "#" + e.ID
-				if err != nil {
-					failed = append(failed, api.Refused{ID: id, Reason: asError(writeError(err, false)).Message})
-				} else {
-					gone = append(gone, id)
-				}
-			}
-			continue
-		}
-		if err != nil {
-			failed = append(failed, api.Refused{ID: f.Path, Reason: "saved copy of the file: " + oneLine(err.Error())})
-		}
 		owned := false
-		var refused error // by the content of the file
-		written, err := m.Writer.Write(ctx, vault.Change{
-			Path: f.Path, Cause: "forget", Group: group, Requested: true, Secret: true,
-			Edit: func(old *vault.File) (data []byte, err error) {
-				defer func() { refused = err }()
-				if old == nil {
-					return nil, notFound("file", f.Path)
-				}
-				owned = m.Parse(*old).PrivateReadable(c.View)
-				data, err = m.eraseEntries(c, f, *old, words)
-				if _, told := errors.AsType[*api.Error](err); err != nil && !told {
-					err = fmt.Errorf("%w: %w", memory.ErrUnwritable, err)
-				}
-				return data, err
-			},
-		})
-		if err = cmp.Or(refused, err); err != nil {
-			reason := asError(writeError(err, owned)).Message
-			for _, e := range f.Entries {
-				failed = append(failed, api.Refused{ID: f.Path + "#" + e.ID, Reason: reason})
+		switch {
+		case !copied:
+			if err != nil {
+				failed = append(failed, api.Refused{ID: f.Path, Reason: "saved copy of the file: " + oneLine(err.Error())})
 			}
-			continue
+			var written vault.Written
+			written, owned, err = m.eraseInFile(ctx, c, f, group, words)
+			group = cmp.Or(group, written.ID)
+		case err == nil:
+			err = m.checkErased(f)
 		}
-		group = cmp.Or(group, written.ID)
 		for _, e := range f.Entries {
-			gone = append(gone, f.Path+"#"+e.ID)
+			id := f.Path + "#" + e.ID
+			if err == nil {
+				gone = append(gone, id)
+			} else {
+				failed = append(failed, api.Refused{ID: id, Reason: asError(writeError(err, owned)).Message})
+			}
 		}
 	}
 	return gone, failed
+}
+
+// eraseInFile removes the entries of f from their file. It reports whether the caller
+// may read the whole file.
+func (m writeOps) eraseInFile(ctx context.Context, c Call, f erasedFile, group string,
+	words *textMatcher) (written vault.Written, owned bool, err error) {
+	var refused error // by the content of the file
+	written, err = m.Writer.Write(ctx, vault.Change{
+		Path: f.Path, Cause: "forget", Group: group, Requested: true, Secret: true,
+		Edit: func(old *vault.File) (data []byte, err error) {
+			defer func() { refused = err }()
+			if old == nil {
+				return nil, notFound("file", f.Path)
+			}
+			owned = m.Parse(*old).PrivateReadable(c.View)
+			data, err = m.eraseEntries(c, f, *old, words)
+			if _, told := errors.AsType[*api.Error](err); err != nil && !told {
+				err = fmt.Errorf("%w: %w", memory.ErrUnwritable, err)
+			}
+			return data, err
+		},
+	})
+	return written, owned, cmp.Or(refused, err)
 }
 
 // eraseInCopy returns a copy of the file at path without the entries that match
@@ -223,7 +221,7 @@ func (m writeOps) eraseInCopy(c Call, path string, kept vault.File, words *textM
 
 // checkErased returns an error if a conflict copy still contains one of the
 // entries of f.
-func (m writeOps) checkErased(c Call, f erasedFile) error {
+func (m writeOps) checkErased(f erasedFile) error {
 	doc, err := m.Files.Load(f.Path)
 	if err != nil {
 		return nil
