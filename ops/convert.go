@@ -26,16 +26,14 @@ func convertDraft(d *api.Draft) *memory.Draft {
 	item := func(i api.DraftItem) memory.DraftItem { return memory.DraftItem(i) }
 	task := func(t api.DraftTask) memory.DraftTask { return memory.DraftTask(t) }
 	draft := &memory.Draft{
+		Items:     make(map[string][]memory.DraftItem, len(d.Items)),
 		Facts:     convertEach(d.Facts, item),
 		Tasks:     convertEach(d.Tasks, task),
 		FollowUps: convertEach(d.FollowUps, task),
 		Links:     convertEach(d.Links, func(l api.DraftLink) memory.DraftLink { return memory.DraftLink(l) }),
 	}
-	if d.Items != nil {
-		draft.Items = make(map[string][]memory.DraftItem, len(d.Items))
-		for section, items := range d.Items {
-			draft.Items[section] = convertEach(items, item)
-		}
+	for section, items := range d.Items {
+		draft.Items[section] = convertEach(items, item)
 	}
 	return draft
 }
