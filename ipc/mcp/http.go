@@ -72,7 +72,7 @@ func (h *Handler) startServers() {
 }
 
 // A Response is the complete response to a request to /mcp, with the operation for
-// logs and metrics. It implements [http.ResponseWriter].
+// logs and metrics.
 type Response struct {
 	Status int
 	Body   bytes.Buffer
@@ -83,13 +83,11 @@ type Response struct {
 	header http.Header
 }
 
-// Header returns the header of the response.
+// Header, WriteHeader and Write implement [http.ResponseWriter].
 func (w *Response) Header() http.Header { return w.header }
 
-// WriteHeader sets the status of the response.
 func (w *Response) WriteHeader(status int) { w.Status = status }
 
-// Write adds to the body of the response.
 func (w *Response) Write(p []byte) (int, error) { return w.Body.Write(p) }
 
 // An exchange is one request to /mcp.
