@@ -52,23 +52,12 @@ const maxSocketPath = len(unix.RawSockaddrUnix{}.Path) - 1
 type Listener struct {
 	Endpoint
 	net  deadlineListener
-	node node // identity of the created socket file; zero for an adopted socket
+	file fs.FileInfo // of the created socket; nil for an adopted socket
 }
 
 type deadlineListener interface {
 	net.Listener
 	SetDeadline(time.Time) error
-}
-
-// node identifies a file independently of its name.
-type node struct{ dev, ino uint64 }
-
-func nodeOf(path string) (node, error) {
-	var st unix.Stat_t
-	if err := unix.Lstat(path, &st); err != nil {
-		return node{}, err
-	}
-	return node{uint64(st.Dev), st.Ino}, nil
 }
 
 // Listen starts to listen. It replaces a socket file on which no process
@@ -172,12 +161,12 @@ func (e Endpoint) listenUnix() (*Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	n, err := nodeOf(e.Path)
+	file, err := os.Lstat(e.Path)
 	if err != nil {
 		l.Close()
 		return nil, err
 	}
-	return &Listener{Endpoint: e, net: l, node: n}, nil
+	return &Listener{Endpoint: e, net: l, file: file}, nil
 }
 
 // checkDir rejects a directory in which another user could replace the socket.
@@ -313,7 +302,7 @@ func groupID(name string) (int, error) {
 // is closed in either case.
 func (l *Listener) Close() error {
 	var err error
-	if n, e := nodeOf(l.Path); l.Path != "" && e == nil && n == l.node {
+	if file, e := os.Lstat(l.Path); e == nil && l.file != nil && os.SameFile(file, l.file) {
 		err = os.Remove(l.Path)
 	}
 	return errors.Join(err, l.net.Close())
