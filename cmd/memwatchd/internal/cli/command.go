@@ -380,19 +380,7 @@ func runOperation(cmd *cobra.Command, op *api.Operation, req *api.Request, g *Gl
 			func(raw json.RawMessage) error { return a.printResponse(append(raw, '\n')) })
 		return cmp.Or(err, context.Cause(cmd.Context()))
 	}
-	watched := func() {}
-	if op.Name == "rebuild" {
-		watched = a.showRebuildProgress(cmd.Context())
-	}
-	raw, err := a.client.Do(cmd.Context(), req)
-	watched()
-	if err != nil {
-		return err
-	}
-	if err := a.printResponse(raw); err != nil {
-		return err
-	}
-	return answerError(op, raw)
+	return a.run(cmd, req)
 }
 
 // An invocation holds the parts needed to send a request and show its answer.
@@ -468,15 +456,45 @@ func (a *invocation) printResponse(raw json.RawMessage) error {
 		_, err := a.g.Stdout.Write(term.EscapeJSON(raw))
 		return err
 	}
-	answer := a.op.NewAnswer()
-	if err := json.Unmarshal(raw, answer); err != nil {
-		return fmt.Errorf("%s: read the answer: %w", a.op.Name, err)
-	}
+	answer, err := decodeAnswer(a.op, raw)
 	switch {
+	case err != nil:
+		return err
 	case a.out.output.quiet:
 		return nil
 	case a.out.output.template != nil:
 		return a.out.output.printFormatted(a.g.Stdout, answer)
 	}
 	return a.out.printAnswer(answer)
+}
+
+// printSum prints an answer that combines those to several requests.
+func (a *invocation) printSum(answer any) error {
+	raw, err := api.EncodeJSON(answer)
+	if err != nil {
+		return err
+	}
+	return a.printResponse(raw)
+}
+
+// requestAnswer sends a request and returns the answer, which has the type A.
+func requestAnswer[A any](ctx context.Context, a *invocation, req *api.Request) (*A, error) {
+	raw, err := a.client.Do(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := decodeAnswer(a.op, raw)
+	if err != nil {
+		return nil, err
+	}
+	return answer.(*A), nil
+}
+
+// decodeAnswer returns an answer to a request of an operation.
+func decodeAnswer(op *api.Operation, raw json.RawMessage) (any, error) {
+	answer := op.NewAnswer()
+	if err := json.Unmarshal(raw, answer); err != nil {
+		return nil, fmt.Errorf("%s: read the answer: %w", op.Command, err)
+	}
+	return answer, nil
 }

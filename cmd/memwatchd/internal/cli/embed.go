@@ -22,20 +22,12 @@ func addEmbedDump(c *cobra.Command, op *api.Operation, req *api.Request, g *Glob
 		if err != nil {
 			return err
 		}
-		cursor, err := op.Param("cursor")
-		if err != nil {
-			return err
-		}
 		out := bufio.NewWriter(g.Stdout)
 		lines := json.NewEncoder(out)
 		for first := true; ; first = false {
-			raw, err := a.client.Do(cmd.Context(), req)
+			page, err := requestAnswer[api.EmbedDumpAnswer](cmd.Context(), a, req)
 			if err != nil {
 				return err
-			}
-			var page api.EmbedDumpAnswer
-			if err := json.Unmarshal(raw, &page); err != nil {
-				return fmt.Errorf("embed dump: read the answer: %w", err)
 			}
 			if first {
 				err = lines.Encode(page.Space)
@@ -46,7 +38,7 @@ func addEmbedDump(c *cobra.Command, op *api.Operation, req *api.Request, g *Glob
 			if err != nil || page.Next == "" {
 				return errors.Join(err, out.Flush())
 			}
-			if err := req.Set(cursor, page.Next); err != nil {
+			if err := setParam(req, "cursor", page.Next); err != nil {
 				return err
 			}
 		}
@@ -57,10 +49,6 @@ func addEmbedDump(c *cobra.Command, op *api.Operation, req *api.Request, g *Glob
 // the sum of the answers.
 func (a *invocation) loadVectors(cmd *cobra.Command, req *api.Request, r io.Reader) error {
 	in := bufio.NewReader(r)
-	param, err := a.op.Param("lines")
-	if err != nil {
-		return err
-	}
 	var sum api.EmbedLoadAnswer
 	space, _, err := readImportLine(in)
 	for more := true; more && (err == nil || errors.Is(err, io.EOF)); {
@@ -72,16 +60,12 @@ func (a *invocation) loadVectors(cmd *cobra.Command, req *api.Request, r io.Read
 			batch.WriteString(line)
 		}
 		more = err == nil
-		if failure := req.Set(param, batch.String()); failure != nil {
+		if failure := setParam(req, "lines", batch.String()); failure != nil {
 			return failure
 		}
-		raw, failure := a.client.Do(cmd.Context(), req)
+		answer, failure := requestAnswer[api.EmbedLoadAnswer](cmd.Context(), a, req)
 		if failure != nil {
 			return failure
-		}
-		var answer api.EmbedLoadAnswer
-		if err := json.Unmarshal(raw, &answer); err != nil {
-			return fmt.Errorf("embed load: read the answer: %w", err)
 		}
 		sum.Loaded += answer.Loaded
 		sum.Ignored += answer.Ignored
@@ -89,11 +73,7 @@ func (a *invocation) loadVectors(cmd *cobra.Command, req *api.Request, r io.Read
 	if err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("embed load: %w", err)
 	}
-	raw, err := api.EncodeJSON(sum)
-	if err != nil {
-		return err
-	}
-	return a.printResponse(raw)
+	return a.printSum(sum)
 }
 
 // printEmbedState shows the state of semantic search, and what an endpoint receives.

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"archive/zip"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -50,11 +49,7 @@ func addExport(c *cobra.Command, op *api.Operation, req *api.Request, g *Globals
 			return err
 		}
 		if *format == "jsonl" {
-			entries, err := op.Param("entries")
-			if err == nil {
-				err = req.Set(entries, "true")
-			}
-			if err != nil {
+			if err := setParam(req, "entries", "true"); err != nil {
 				return err
 			}
 		}
@@ -68,19 +63,11 @@ func addExport(c *cobra.Command, op *api.Operation, req *api.Request, g *Globals
 
 // exportPages writes all pages.
 func (a *invocation) exportPages(cmd *cobra.Command, req *api.Request, out export) error {
-	cursor, err := a.op.Param("cursor")
-	if err != nil {
-		return err
-	}
 	masks := 0
 	for {
-		raw, err := a.client.Do(cmd.Context(), req)
+		page, err := requestAnswer[api.ExportAnswer](cmd.Context(), a, req)
 		if err != nil {
 			return err
-		}
-		var page api.ExportAnswer
-		if err := json.Unmarshal(raw, &page); err != nil {
-			return fmt.Errorf("export: read the answer: %w", err)
 		}
 		for i := range page.Files {
 			if err := out.Add(&page.Files[i]); err != nil {
@@ -91,7 +78,7 @@ func (a *invocation) exportPages(cmd *cobra.Command, req *api.Request, out expor
 		if page.Next == "" {
 			break
 		}
-		if err := req.Set(cursor, page.Next); err != nil {
+		if err := setParam(req, "cursor", page.Next); err != nil {
 			return err
 		}
 	}

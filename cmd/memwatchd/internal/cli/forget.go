@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -40,13 +41,9 @@ const maxForgetBatch = 20
 
 func (a *invocation) forgetEntries(cmd *cobra.Command, req *api.Request, yes bool) error {
 	for first := true; ; first = false {
-		raw, err := a.client.Do(cmd.Context(), req)
+		raw, list, err := a.requestForget(cmd.Context(), req)
 		if err != nil {
 			return err
-		}
-		var list api.ForgetAnswer
-		if err := json.Unmarshal(raw, &list); err != nil {
-			return fmt.Errorf("forget: read the answer: %w", err)
 		}
 		if first && (!a.g.JSON || !yes) {
 			if err := a.printResponse(raw); err != nil {
@@ -73,13 +70,10 @@ func (a *invocation) forgetEntries(cmd *cobra.Command, req *api.Request, yes boo
 		case first && !yes && !confirmRemoval(cmd.InOrStdin(), cmd.ErrOrStderr(), list.Total):
 			return nil
 		}
-		raw, err = a.removeEntries(cmd, req, ids, list.Token)
+		removal := api.ForgetRequest{IDs: ids, Token: list.Token, Scope: req.Scope()}
+		raw, done, err := a.requestForget(cmd.Context(), api.RequestOf(removal))
 		if err != nil {
 			return err
-		}
-		var done api.ForgetAnswer
-		if err := json.Unmarshal(raw, &done); err != nil {
-			return fmt.Errorf("forget: read the answer: %w", err)
 		}
 		more := slices.ContainsFunc(done.Entries, func(e api.Occurrence) bool { return e.ID != "" })
 		if more && len(done.Removed) > 0 {
@@ -92,27 +86,17 @@ func (a *invocation) forgetEntries(cmd *cobra.Command, req *api.Request, yes boo
 	}
 }
 
-// removeEntries requests the removal of the listed entries, in the scope of the list.
-func (a *invocation) removeEntries(cmd *cobra.Command, list *api.Request, ids []string, token string) (json.RawMessage,
-	error) {
-	req := a.op.NewRequest()
-	for _, p := range a.op.Params() {
-		var values []string
-		switch value, given := list.GivenValue(p); {
-		case p.Scope && given:
-			values = []string{value}
-		case p.Name == "token":
-			values = []string{token}
-		case p.Name == "ids":
-			values = ids
-		}
-		for _, value := range values {
-			if err := req.Set(p, value); err != nil {
-				return nil, err
-			}
-		}
+// requestForget sends a request to forget and returns the answer, also as received.
+func (a *invocation) requestForget(ctx context.Context, req *api.Request) (json.RawMessage, *api.ForgetAnswer, error) {
+	raw, err := a.client.Do(ctx, req)
+	if err != nil {
+		return nil, nil, err
 	}
-	return a.client.Do(cmd.Context(), req)
+	answer, err := decodeAnswer(a.op, raw)
+	if err != nil {
+		return nil, nil, err
+	}
+	return raw, answer.(*api.ForgetAnswer), nil
 }
 
 // removalCommand returns the command that removes listed entries of the memory and the

@@ -3,7 +3,6 @@ package cli
 import (
 	"bufio"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -58,24 +57,16 @@ func addFileArgument(c *cobra.Command, op *api.Operation, req *api.Request, g *G
 // requests fail, it prints the result of the earlier ones.
 func (a *invocation) importLines(cmd *cobra.Command, req *api.Request, in io.Reader) error {
 	sum := api.ItemImportAnswer{Invalid: []api.LineProblem{}}
-	lines, err := a.op.Param("lines")
-	if err != nil {
-		return err
-	}
 	reader := bufio.NewReader(in)
 	var batch strings.Builder
 	first, number := 1, 0 // of the lines of the batch
 	send := func() error {
-		if err := req.Set(lines, batch.String()); err != nil {
+		if err := setParam(req, "lines", batch.String()); err != nil {
 			return err
 		}
-		raw, err := a.client.Do(cmd.Context(), req)
+		answer, err := requestAnswer[api.ItemImportAnswer](cmd.Context(), a, req)
 		if err != nil {
 			return err
-		}
-		var answer api.ItemImportAnswer
-		if err := json.Unmarshal(raw, &answer); err != nil {
-			return fmt.Errorf("import items: read the answer: %w", err)
 		}
 		for _, p := range answer.Invalid {
 			p.Line += first - 1
@@ -90,6 +81,7 @@ func (a *invocation) importLines(cmd *cobra.Command, req *api.Request, in io.Rea
 		first = number + 1
 		return nil
 	}
+	var err error
 	for err == nil {
 		var line string
 		var long bool
@@ -121,13 +113,10 @@ func (a *invocation) importLines(cmd *cobra.Command, req *api.Request, in io.Rea
 		return err
 	}
 	slices.SortStableFunc(sum.Invalid, func(a, b api.LineProblem) int { return cmp.Compare(a.Line, b.Line) })
-	raw, failure := api.EncodeJSON(sum)
-	if failure == nil {
-		failure = a.printResponse(raw)
+	if failure := a.printSum(sum); failure != nil {
+		return failure
 	}
 	switch {
-	case failure != nil:
-		return failure
 	case err != nil:
 		return fmt.Errorf("import items: the lines from %d on were not imported: %w", first, err)
 	case len(sum.Invalid) > 0:
@@ -156,10 +145,6 @@ func readImportLine(r *bufio.Reader) (line string, long bool, err error) {
 
 // printImport shows the numbers of imported items and the invalid lines.
 func (p *Printer) printImport(a *api.ItemImportAnswer) {
-	if a.Disabled {
-		p.addHint(term.AsText, disabledHint)
-		return
-	}
 	verb := "imported"
 	if a.DryRun {
 		verb = "to import"

@@ -49,7 +49,7 @@ func addImport(c *cobra.Command, form *api.Command, op *api.Operation, req *api.
 		}
 		r := &recordImport{a: a, req: req, seen: map[string][32]byte{}}
 		r.sum.Records = []api.ImportedRecord{}
-		if max, given := req.GivenValue(r.param("max")); given {
+		if max, given := paramGiven(req, "max"); given {
 			r.left, _ = strconv.Atoi(max)
 			r.limited = r.left > 0
 		}
@@ -77,15 +77,6 @@ type recordImport struct {
 }
 
 var errImportDone = errors.New("the maximum number of records is imported")
-
-// param returns a parameter of the operation.
-func (r *recordImport) param(name string) *api.Param {
-	p, err := r.a.op.Param(name)
-	if err != nil {
-		panic(err) // a mistake in the table; every test would fail
-	}
-	return p
-}
 
 // importArgument imports a file, an archive, the files below a directory, or
 // standard input.
@@ -166,7 +157,7 @@ func (r *recordImport) importInput(ctx context.Context, format importer.Format, 
 			}
 		}
 	}
-	if dry, _ := r.req.GivenValue(r.param("dry_run")); len(invalid) == 0 || dry == "true" || file == "-" {
+	if dry, _ := paramGiven(r.req, "dry_run"); len(invalid) == 0 || dry == "true" || file == "-" {
 		return nil
 	}
 	return keepInvalid(file, invalid)
@@ -253,22 +244,17 @@ func (r *recordImport) send(ctx context.Context) error {
 	if r.pending == 0 {
 		return nil
 	}
-	req := r.req
 	if r.limited {
-		if err := req.Set(r.param("max"), strconv.Itoa(r.left)); err != nil {
+		if err := setParam(r.req, "max", strconv.Itoa(r.left)); err != nil {
 			return err
 		}
 	}
-	if err := req.Set(r.param("records"), r.batch.String()); err != nil {
+	if err := setParam(r.req, "records", r.batch.String()); err != nil {
 		return err
 	}
-	raw, err := r.a.client.Do(ctx, req)
+	answer, err := requestAnswer[api.ImportAnswer](ctx, r.a, r.req)
 	if err != nil {
 		return err
-	}
-	var answer api.ImportAnswer
-	if err := json.Unmarshal(raw, &answer); err != nil {
-		return fmt.Errorf("import: read the answer: %w", err)
 	}
 	for _, record := range answer.Records {
 		record.Line += r.count
@@ -304,13 +290,10 @@ func (r *recordImport) finish(ctx context.Context, form *api.Command, err error)
 	if err != nil && r.count == 0 && r.sum.Failed == 0 {
 		return err
 	}
-	raw, failure := api.EncodeJSON(r.sum)
-	if failure == nil {
-		failure = r.a.printResponse(raw)
+	if failure := r.a.printSum(r.sum); failure != nil {
+		return failure
 	}
 	switch {
-	case failure != nil:
-		return failure
 	case err != nil:
 		return fmt.Errorf("%s: the rest was not imported: %w", form.Words, err)
 	case r.sum.Failed > 0:

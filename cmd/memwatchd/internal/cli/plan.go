@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bufio"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -53,10 +52,11 @@ func (a *invocation) planAndRun(cmd *cobra.Command, req *api.Request) error {
 	if err := setParam(req, "dry_run", "false"); err != nil {
 		return err
 	}
-	changes, err := countChanges(raw)
+	plan, err := decodeAnswer(a.op, raw)
 	if err != nil {
-		return fmt.Errorf("%s: read the answer: %w", a.op.Name, err)
+		return err
 	}
+	changes := countChanges(plan)
 	if changes > 1 || a.op.Name != "undo" || !a.selected {
 		if err := a.printResponse(raw); err != nil {
 			return err
@@ -75,7 +75,12 @@ func (a *invocation) planAndRun(cmd *cobra.Command, req *api.Request) error {
 
 // run sends a request and prints the answer.
 func (a *invocation) run(cmd *cobra.Command, req *api.Request) error {
+	cleared := func() {}
+	if a.op.Name == "rebuild" {
+		cleared = a.showRebuildProgress(cmd.Context())
+	}
 	raw, err := a.client.Do(cmd.Context(), req)
+	cleared()
 	if err != nil {
 		return err
 	}
@@ -87,31 +92,22 @@ func (a *invocation) run(cmd *cobra.Command, req *api.Request) error {
 
 // countChanges returns the number of changes in the plan of compact, compress or
 // undo.
-func countChanges(raw json.RawMessage) (int, error) {
-	var answer struct {
-		Undone []api.UndoRecord
-		Plan   json.RawMessage
-	}
-	if err := json.Unmarshal(raw, &answer); err != nil {
-		return 0, err
-	}
-	n := 0
-	for _, u := range answer.Undone {
-		if u.Refusal == "" {
-			n++
+func countChanges(plan any) (n int) {
+	switch p := plan.(type) {
+	case *api.UndoAnswer:
+		for _, u := range p.Undone {
+			if u.Refusal == "" {
+				n++
+			}
+		}
+	case *api.CompressAnswer:
+		n = len(p.Plan.Files)
+	case *api.CompactAnswer:
+		for _, f := range p.Plan {
+			n += len(f.Steps)
 		}
 	}
-	var compress api.CompressPlan
-	if json.Unmarshal(answer.Plan, &compress) == nil {
-		n += len(compress.Files)
-	}
-	var compact []api.CompactPlan
-	if json.Unmarshal(answer.Plan, &compact) == nil {
-		for _, p := range compact {
-			n += len(p.Steps)
-		}
-	}
-	return n, nil
+	return n
 }
 
 // selectChange selects the newest requested change that is not undone, if the
