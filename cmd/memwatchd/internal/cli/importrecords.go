@@ -305,19 +305,10 @@ func (r *recordImport) finish(ctx context.Context, form *api.Command, err error)
 // printImported shows the numbers of files and, of a dry run, the files. It lists
 // the records that failed and those with credentials.
 func (p *Printer) printImported(a *api.ImportAnswer) {
-	verb := ""
-	if a.DryRun {
-		verb = "to be "
-	}
+	verb := textIf(a.DryRun, "to be ")
 	p.printf("%s %screated, %d %srewritten, %d unchanged", term.Plural(a.Created, "file"), verb, a.Rewritten, verb,
 		a.Unchanged)
-	if a.Edited > 0 {
-		p.printf(", %d kept as edited", a.Edited)
-	}
-	if a.Older > 0 {
-		p.printf(", %d older", a.Older)
-	}
-	p.println("")
+	p.println(andSome(a.Edited, "kept as edited") + andSome(a.Older, "older"))
 	for _, r := range a.Records {
 		written := r.State == "created" || r.State == "rewritten"
 		switch {

@@ -111,7 +111,7 @@ func (p *Printer) printAnswer(answer any) error {
 	case *api.SharePushAnswer:
 		p.printSharePush(a)
 	case *api.ShareForgetAnswer:
-		p.printShareForget(a)
+		p.printf("%s removed\n", term.Plural(a.Removed, "entry"))
 	case *api.ConflictsAnswer:
 		p.printConflicts(a)
 	case *api.UndoAnswer:

@@ -122,11 +122,8 @@ func (p *Printer) printCompress(a *api.CompressAnswer) {
 		p.printWrapped(t)
 		for _, l := range f.Lines {
 			p.printHanging("  ", p.Style(term.AsAdded, "+")+" ", 0, plainText(term.AsText, l.Path+": "+l.Text))
-			whose := ""
-			if l.Model {
-				whose = ", summarized by the model"
-			}
-			p.printIndented(0, plainText(term.AsMuted, l.Visibility+", from "+strings.Join(l.Evidence, ", ")+whose))
+			p.printIndented(0, plainText(term.AsMuted, l.Visibility+", from "+strings.Join(l.Evidence, ", ")+
+				textIf(l.Model, ", summarized by the model")))
 		}
 	}
 	for _, s := range append(a.Plan.Stay[:len(a.Plan.Stay):len(a.Plan.Stay)], a.Left...) {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -44,22 +45,9 @@ func (p *Printer) printConflicts(a *api.ConflictsAnswer) {
 
 // effectOf describes the merge of a copy in words.
 func effectOf(c *api.ConflictCopy) string {
-	var words []string
-	for _, part := range []struct {
-		n    int
-		verb string
-	}{{c.Added, "added"}, {c.Changed, "changed"}, {c.Removed, "removed"}} {
-		if part.n > 0 {
-			words = append(words, fmt.Sprintf("%d %s", part.n, part.verb))
-		}
-	}
-	if c.Conflicts > 0 {
-		words = append(words, fmt.Sprintf("%d changed by both", c.Conflicts))
-	}
-	if words == nil {
-		words = []string{"nothing new"}
-	}
-	return strings.Join(words, ", ")
+	counts := andSome(c.Added, "added") + andSome(c.Changed, "changed") + andSome(c.Removed, "removed") +
+		andSome(c.Conflicts, "changed by both")
+	return strings.TrimPrefix(cmp.Or(counts, "nothing new"), ", ")
 }
 
 func mergeState(c *api.ConflictCopy, dryRun bool) string {

@@ -21,7 +21,7 @@ func (p *Printer) printDiff(before, after string, hunks []api.DiffHunk) {
 	if len(hunks) == 0 {
 		return
 	}
-	p.printDiffHeader(addSidePrefix("a/", before), addSidePrefix("b/", after))
+	p.printDiffHeader(textIf(before != "", "a/"+before), textIf(after != "", "b/"+after))
 	for _, h := range hunks {
 		head, lines, _ := strings.Cut(h.Diff, "\n")
 		p.printf("%s %s\n", p.Style(term.AsHunk, term.EscapeLine(head)),
@@ -30,15 +30,6 @@ func (p *Printer) printDiff(before, after string, hunks []api.DiffHunk) {
 			p.printDiffLine(strings.TrimSuffix(line, "\n"))
 		}
 	}
-}
-
-// addSidePrefix returns a path with the prefix of one side of a difference, or "" for a
-// missing file.
-func addSidePrefix(side, path string) string {
-	if path == "" {
-		return ""
-	}
-	return side + path
 }
 
 // maxDiffLine bounds a shown line of a file outside the memory, in characters.

@@ -18,10 +18,7 @@ func (p *Printer) printFileList(a *api.FilesAnswer) {
 	for _, f := range a.Files {
 		paths = append(paths, f.Path)
 		if !p.output.files {
-			date := ""
-			if !f.Time.IsZero() {
-				date = f.Time.In(p.location).Format(time.DateOnly)
-			}
+			date := textIf(!f.Time.IsZero(), f.Time.In(p.location).Format(time.DateOnly))
 			p.printf("%s %6d  %s\n", p.Style(term.AsMuted, fmt.Sprintf("%-10s", date)), f.Entries, p.paintPlace(f.Path, 0))
 		}
 	}

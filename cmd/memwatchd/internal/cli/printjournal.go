@@ -27,10 +27,7 @@ func (p *Printer) printJournal(a *api.JournalAnswer) {
 		return
 	}
 	for i, w := range a.Writes {
-		state := ""
-		if w.State != "done" {
-			state = "[" + w.State + "]"
-		}
+		state := textIf(w.State != "done", "["+w.State+"]")
 		if p.oneline {
 			what := term.EscapeLine(strings.Join(strings.Fields(w.What+" "+state), " "))
 			p.printf("%s  %s  %s  %s  %s\n", p.Style(term.AsTitle, term.EscapeLine(w.ID)),
@@ -50,12 +47,7 @@ func (p *Printer) printJournal(a *api.JournalAnswer) {
 
 // byProgram returns the program that requested a change, if known, for the end of
 // its line.
-func byProgram(w *api.WriteRecord) string {
-	if w.Program == "" {
-		return ""
-	}
-	return "  by " + w.Program
-}
+func byProgram(w *api.WriteRecord) string { return textIf(w.Program != "", "  by "+w.Program) }
 
 // printUndo shows undone changes as the resulting differences, and refused ones with
 // their place only.
@@ -74,11 +66,8 @@ func (p *Printer) printUndo(a *api.UndoAnswer) {
 		}
 		p.println("")
 	}
-	done := "undone"
-	if a.DryRun {
-		done = "would be undone"
-	}
-	p.printf("%s %s%s\n", term.Plural(len(a.Undone)-a.Refused, "change"), done, andSome(a.Refused, "not"))
+	p.printf("%s %sundone%s\n", term.Plural(len(a.Undone)-a.Refused, "change"), textIf(a.DryRun, "would be "),
+		andSome(a.Refused, "not"))
 	if by != "" {
 		p.addHint(term.AsMuted, "run `memwatchd undo %s` to redo them", by)
 	}

@@ -38,15 +38,11 @@ func (p *Printer) printCapture(a *api.CaptureAnswer) {
 
 // printSummary shows the place of a summary.
 func (p *Printer) printSummary(a *api.SummaryAnswer) {
-	replaced := ""
-	if a.Replaced {
-		replaced = "replaced"
-	}
 	if a.Path == "" {
 		p.addHint(term.AsMuted, "written; readable in private contexts only")
 		return
 	}
-	p.printTitle("", a.Path, a.Line, "", replaced)
+	p.printTitle("", a.Path, a.Line, "", textIf(a.Replaced, "replaced"))
 }
 
 // printSession shows the result of a draft: + is new, ~ changed, = already present

@@ -64,19 +64,9 @@ func (p *Printer) printHits(a *api.SearchAnswer) {
 
 // printHit shows a hit on a terminal.
 func (p *Printer) printHit(h *api.Hit) {
-	stale := ""
-	if h.Stale {
-		stale = "stale: the file is unreadable"
-	}
-	others := ""
-	if h.Untrusted && h.Host == "" {
-		others = "written by others"
-	}
-	conflict := ""
-	if h.Conflict != "" {
-		conflict = "conflict copy"
-	}
-	p.printTitle("", h.Path, h.Line, h.Section, h.Task, p.formatAge(h.Time), h.Language, others, conflict, stale)
+	p.printTitle("", h.Path, h.Line, h.Section, h.Task, p.formatAge(h.Time), h.Language,
+		textIf(h.Untrusted && h.Host == "", "written by others"), textIf(h.Conflict != "", "conflict copy"),
+		textIf(h.Stale, "stale: the file is unreadable"))
 	if h.Snippet == "" {
 		first, _, _ := strings.Cut(strings.TrimSpace(h.Text), "\n")
 		p.printIndented(maxSnippet, plainText(term.AsText, first))
@@ -167,22 +157,19 @@ func explainScore(h *api.Hit) string {
 	for _, part := range []struct {
 		name  string
 		value float64
-	}{{"own", w.Own}, {"near", w.Near}, {"file", w.File}, {"date", w.Date}, {"text", w.Text}, {"recency", w.Recency}, {"superseded", w.Superseded},
-		{"importance", w.Importance}} {
+	}{
+		{"own", w.Own}, {"near", w.Near}, {"file", w.File}, {"date", w.Date}, {"text", w.Text}, {"recency", w.Recency},
+		{"superseded", w.Superseded}, {"importance", w.Importance},
+	} {
 		if part.value != 0 {
 			parts = append(parts, fmt.Sprintf("%s %.4g", part.name, part.value))
 		}
 	}
-	for _, rank := range []struct {
-		name  string
-		value int
-	}{{"rank by words", w.WordsRank}, {"rank by meaning", w.MeaningRank}} {
-		if rank.value != 0 {
-			parts = append(parts, fmt.Sprintf("%s %d", rank.name, rank.value))
-		}
+	if w.WordsRank != 0 {
+		parts = append(parts, fmt.Sprintf("rank by words %d", w.WordsRank))
 	}
 	if w.MeaningRank != 0 {
-		parts = append(parts, fmt.Sprintf("cosine %.2f", w.Cosine))
+		parts = append(parts, fmt.Sprintf("rank by meaning %d", w.MeaningRank), fmt.Sprintf("cosine %.2f", w.Cosine))
 	}
 	var terms []string
 	for _, t := range w.Terms {
@@ -214,6 +201,14 @@ func (p *Printer) addIndexHints(note string, state api.IndexState) {
 	if state.Problem != "" {
 		p.addHint(term.AsBad, "%s", state.Problem)
 	}
+}
+
+// textIf returns a text if a condition holds, else "".
+func textIf(holds bool, text string) string {
+	if holds {
+		return text
+	}
+	return ""
 }
 
 // joinNonEmpty returns the nonempty parts, each preceded by two spaces.

@@ -75,8 +75,3 @@ func (p *Printer) printSharePush(a *api.SharePushAnswer) {
 	p.printf("%s\n", text)
 	p.printShare(&a.ShareStatus)
 }
-
-// printShareForget shows the number of removed entries.
-func (p *Printer) printShareForget(a *api.ShareForgetAnswer) {
-	p.printf("%s removed\n", term.Plural(a.Removed, "entry"))
-}

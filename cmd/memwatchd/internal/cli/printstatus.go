@@ -122,10 +122,7 @@ func (p *Printer) printRow(name, format string, args ...any) {
 
 // andSome returns a further part of a list: a number, or "" for none.
 func andSome(n int, noun string) string {
-	if n == 0 {
-		return ""
-	}
-	return fmt.Sprintf(", %d %s", n, noun)
+	return textIf(n > 0, fmt.Sprintf(", %d %s", n, noun))
 }
 
 // printRows shows a list of continuation rows. Without --verbose it shows only the
@@ -221,12 +218,8 @@ func (p *Printer) printCompactor(c *api.CompactorStatus) {
 
 // printModel shows the language model and its last failure.
 func (p *Printer) printModel(m *api.ModelStatus) {
-	private := ""
-	if m.Private {
-		private = ", including private text"
-	}
 	p.printRow("model", "%s at %s, %s%s%s", m.Model, m.Endpoint, term.Plural(m.Requests, "question"),
-		andSome(m.Failed, "failed"), private)
+		andSome(m.Failed, "failed"), textIf(m.Private, ", including private text"))
 	if m.Failure != "" {
 		p.printRow("", "%s: %s", m.FailedAt.In(p.location).Format(time.DateTime), m.Failure)
 	}
@@ -234,12 +227,9 @@ func (p *Printer) printModel(m *api.ModelStatus) {
 
 // printEmbed shows the state of semantic search and its last failure.
 func (p *Printer) printEmbed(e *api.EmbedStatus) {
-	private := ""
-	if e.Private {
-		private = ", including private text"
-	}
 	p.printRow("meaning", "%s at %s, %s embedded%s%s%s", e.Model, e.Endpoint, term.Plural(e.Embedded, "text"),
-		andSome(e.Pending, "pending"), andSome(e.Rejected, "rejected"), private)
+		andSome(e.Pending, "pending"), andSome(e.Rejected, "rejected"),
+		textIf(e.Private, ", including private text"))
 	if e.LastError != "" {
 		p.printRow("", "%s: %s", e.FailedAt.In(p.location).Format(time.DateTime), e.LastError)
 	}
@@ -247,10 +237,6 @@ func (p *Printer) printEmbed(e *api.EmbedStatus) {
 
 // printTopic shows the state of the ntfy topic.
 func (p *Printer) printTopic(s *api.TopicStatus) {
-	state := "not connected"
-	if s.Connected {
-		state = "connected"
-	}
-	p.printRow("topic", "%s to %s/%s, %s%s", state, strings.TrimRight(s.Server, "/"), s.Topic,
+	p.printRow("topic", "%sconnected to %s/%s, %s%s", textIf(!s.Connected, "not "), strings.TrimRight(s.Server, "/"), s.Topic,
 		term.Plural(s.Messages, "message"), andSome(s.Refused, "never noted"))
 }
