@@ -41,36 +41,26 @@ func AcceptGlobals(cmd *cobra.Command, flags ...[]string) *cobra.Command {
 	return cmd
 }
 
-// RejectGlobals makes the commands below root reject the global flags that
+// RejectGlobals makes the commands below parent reject the global flags that
 // [AcceptGlobals] does not name, and hides these flags in their help. A command
 // that only has subcommands accepts none.
-func RejectGlobals(root *cobra.Command) {
-	var visit func(cmd *cobra.Command)
-	visit = func(cmd *cobra.Command) {
-		for _, c := range cmd.Commands() {
-			visit(c)
-			if !c.Hidden {
-				rejectGlobals(root, c)
+func RejectGlobals(parent *cobra.Command) {
+	for _, c := range parent.Commands() {
+		RejectGlobals(c)
+		accepted, limited := c.Annotations[globalsAnnotation]
+		if !limited {
+			continue
+		}
+		names := strings.Fields(accepted)
+		c.Root().PersistentFlags().VisitAll(func(f *pflag.Flag) {
+			if slices.Contains(names, f.Name) {
+				return
 			}
-		}
+			own := c.Flags().VarPF(&rejectedFlag{f.Name, c.CommandPath(), names, f.Value.Type()}, f.Name, "", f.Usage)
+			own.NoOptDefVal = f.NoOptDefVal
+			own.Hidden = true
+		})
 	}
-	visit(root)
-}
-
-func rejectGlobals(root, cmd *cobra.Command) {
-	accepted, limited := cmd.Annotations[globalsAnnotation]
-	if !limited {
-		return
-	}
-	names := strings.Fields(accepted)
-	root.PersistentFlags().VisitAll(func(f *pflag.Flag) {
-		if slices.Contains(names, f.Name) {
-			return
-		}
-		own := cmd.Flags().VarPF(&rejectedFlag{f.Name, cmd.CommandPath(), names, f.Value.Type()}, f.Name, "", f.Usage)
-		own.NoOptDefVal = f.NoOptDefVal
-		own.Hidden = true
-	})
 }
 
 // RejectTogether makes a command reject two flags of which one has no effect beside

@@ -60,13 +60,9 @@ func newHelp(all *bool) *cobra.Command {
 		Use:   "help [command]",
 		Short: "Explain a command",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			about := cmd.Root()
-			for _, name := range args {
-				next := findSubcommand(about, name)
-				if next == nil {
-					return UnknownCommand(about, name)
-				}
-				about = next
+			about, rest, _ := cmd.Root().Find(args)
+			if len(rest) > 0 {
+				return UnknownCommand(about, rest[0])
 			}
 			about.InitDefaultHelpFlag() // commands get these flags only when they run
 			about.InitDefaultVersionFlag()
@@ -74,12 +70,9 @@ func newHelp(all *bool) *cobra.Command {
 		},
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) (names []string,
 			_ cobra.ShellCompDirective) {
-			about := cmd.Root()
-			for _, name := range args {
-				about = findSubcommand(about, name)
-				if about == nil {
-					return nil, noFiles
-				}
+			about, rest, _ := cmd.Root().Find(args)
+			if len(rest) > 0 {
+				return nil, noFiles
 			}
 			for _, c := range about.Commands() {
 				if c.IsAvailableCommand() && strings.HasPrefix(c.Name(), typed) {
