@@ -2,7 +2,6 @@ package background
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -121,15 +120,7 @@ func errNothingToStop(socket string) error {
 // hasEnded reports whether a process has ended, even if its parent has not waited
 // for it.
 func hasEnded(pid int) bool {
-	if syscall.Kill(pid, 0) != nil {
-		return true
-	}
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)) // only on Linux
-	if err != nil {
-		return false
-	}
-	_, state, _ := bytes.Cut(stat[bytes.LastIndexByte(stat, ')')+1:], []byte(" "))
-	return bytes.HasPrefix(state, []byte("Z"))
+	return syscall.Kill(pid, 0) != nil || cli.ProcessState(pid) == "Z"
 }
 
 // NewLogs returns the command logs.

@@ -165,6 +165,10 @@ const (
 	statStart   = 19 // time at which the process started
 )
 
+// ProcessState returns the letter of the state of a process, such as T for stopped, or
+// "" if the system does not report it.
+func ProcessState(pid int) string { return append(statFields(strconv.Itoa(pid)), "")[0] }
+
 // statFields returns the fields of /proc/PID/stat that follow the name of the program.
 func statFields(pid string) []string {
 	stat, _ := os.ReadFile("/proc/" + pid + "/stat")

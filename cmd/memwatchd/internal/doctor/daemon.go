@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 	"github.com/memwatchd/memwatchd/ipc/client"
@@ -31,7 +31,7 @@ func inspectProcess(e *examination) (list findings) {
 		}
 		switch {
 		case holder.PID == 0:
-		case processState(holder.PID) == 'T':
+		case cli.ProcessState(holder.PID) == "T":
 			advice = fmt.Sprintf("Process %d holds the lock and is suspended. Resume it.", holder.PID)
 			command = fmt.Sprintf("kill -CONT %d", holder.PID)
 		default:
@@ -49,18 +49,6 @@ func inspectProcess(e *examination) (list findings) {
 		list.add(problem, "", "", "A request to the daemon at %s failed: %v.", e.socket, e.statusErr)
 	}
 	return list
-}
-
-// processState returns the letter of the state of a process, such as T for
-// stopped, or 0 if the system does not report it.
-func processState(pid int) byte {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	// The name before it is in parentheses and may contain more of them.
-	_, after, found := bytes.Cut(text[bytes.LastIndexByte(text, ')')+1:], []byte(" "))
-	if err != nil || !found || len(after) == 0 {
-		return 0
-	}
-	return after[0]
 }
 
 // inspectSockets reports whether the daemon can listen on the configured sockets.
