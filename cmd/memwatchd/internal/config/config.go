@@ -274,19 +274,10 @@ func (c *Config) Finish() error {
 	if c.State.Dir == "" {
 		c.State.Dir = filepath.Join(xdg.StateHome, "memwatchd", c.Name)
 	}
-	for _, p := range []struct {
-		key  string
-		path *string
-	}{{"memory.dir", &c.Memory.Dir}, {"index.dir", &c.Index.Dir}, {"state.dir", &c.State.Dir}} {
-		*p.path, err = AbsolutePath(*p.path)
-		if err != nil {
-			return fmt.Errorf("%s: %w", p.key, err)
-		}
-		if p.path != &c.Memory.Dir && IsWithin(*p.path, c.Memory.Dir) {
-			return fmt.Errorf("%s: %s is in the memory directory, where it would be indexed and synchronized: "+
-				"move it out", p.key,
-				*p.path)
-		}
+	err = cmp.Or(finishPath("memory.dir", &c.Memory.Dir), c.finishOutside("index.dir", &c.Index.Dir),
+		c.finishOutside("state.dir", &c.State.Dir))
+	if err != nil {
+		return err
 	}
 	if sameDir(c.Index.Dir, c.State.Dir) {
 		return fmt.Errorf("index.dir: %s is also state.dir: set another directory", c.Index.Dir)
@@ -313,16 +304,7 @@ func (c *Config) Finish() error {
 		return fmt.Errorf("archive.after: %s is less than 48h; days still in use would be archived",
 			c.Archive.After)
 	}
-	if err := c.finishLLM(); err != nil {
-		return err
-	}
-	if err := c.finishEmbed(); err != nil {
-		return err
-	}
-	if err := c.finishTopic(); err != nil {
-		return err
-	}
-	if err := c.finishShare(); err != nil {
+	if err := cmp.Or(c.finishLLM(), c.finishEmbed(), c.finishTopic(), c.finishShare()); err != nil {
 		return err
 	}
 	if len(c.IPC.Listeners) == 0 {
@@ -408,6 +390,30 @@ func (c *Config) LogLevel() slog.Level {
 		return slog.LevelInfo // unreachable: the enum tag rejects other names
 	}
 	return level
+}
+
+// finishPath makes the path of a key absolute, unless it is empty.
+func finishPath(key string, path *string) (err error) {
+	if *path == "" {
+		return nil
+	}
+	*path, err = AbsolutePath(*path)
+	if err != nil {
+		return fmt.Errorf("%s: %w", key, err)
+	}
+	return nil
+}
+
+// finishOutside is finishPath for a path that must not be in the memory directory.
+func (c *Config) finishOutside(key string, path *string) error {
+	if err := finishPath(key, path); err != nil {
+		return err
+	}
+	if *path != "" && IsWithin(*path, c.Memory.Dir) {
+		return fmt.Errorf("%s: %s is in the memory directory, where it would be indexed and synchronized: move it out",
+			key, *path)
+	}
+	return nil
 }
 
 // AbsolutePath returns an absolute path and expands a leading "~/". It returns

@@ -30,30 +30,38 @@ func (c *Config) finishEmbed() error {
 
 // finishService checks the keys of a section that configure a service with a model,
 // if there is an endpoint.
-func finishService(section string, endpoint *string, model string, keyFile *string, private bool) (err error) {
+func finishService(section string, endpoint *string, model string, keyFile *string, private bool) error {
 	if *endpoint == "" {
 		return nil
 	}
-	*endpoint = strings.TrimRight(*endpoint, "/")
-	u, err := url.Parse(*endpoint)
+	u, err := finishURL(section+".endpoint", endpoint, "http://127.0.0.1:11434/v1", section+".key_file")
 	switch {
-	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
-		return fmt.Errorf("%s.endpoint: not a URL such as http://127.0.0.1:11434/v1", section)
-	case u.User != nil, u.RawQuery != "", u.Fragment != "":
-		return fmt.Errorf("%s.endpoint: remove user, query and fragment; set a key in %[1]s.key_file", section)
+	case err != nil:
+		return err
 	case model == "":
 		return fmt.Errorf("%s.model: required with %[1]s.endpoint", section)
-	case private && u.Scheme == "http" && !IsLoopback(u.Hostname()):
+	case private && IsExposed(u):
 		return fmt.Errorf("%s.private: private text requires https for a remote endpoint", section)
 	}
-	if *keyFile != "" {
-		*keyFile, err = AbsolutePath(*keyFile)
-		if err != nil {
-			return fmt.Errorf("%s.key_file: %w", section, err)
-		}
-	}
-	return nil
+	return finishPath(section+".key_file", keyFile)
 }
+
+// finishURL checks the URL of a service, and removes slashes at its end. The errors
+// contain an example and the key of the file for the key of the service.
+func finishURL(key string, value *string, example, keyFile string) (*url.URL, error) {
+	*value = strings.TrimRight(*value, "/")
+	u, err := url.Parse(*value)
+	switch {
+	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Hostname() == "":
+		return nil, fmt.Errorf("%s: not a URL such as %s", key, example)
+	case u.User != nil, u.RawQuery != "", u.Fragment != "":
+		return nil, fmt.Errorf("%s: remove user, query and fragment; set a key in %s", key, keyFile)
+	}
+	return u, nil
+}
+
+// IsExposed reports whether requests to a URL leave this machine without encryption.
+func IsExposed(u *url.URL) bool { return u.Scheme == "http" && !IsLoopback(u.Hostname()) }
 
 // IsLoopback reports whether a host is this machine. It decides by the name or
 // address alone, without a lookup.

@@ -7,7 +7,7 @@ import (
 )
 
 // finishTopic checks the keys of the ntfy topic, if one is configured.
-func (c *Config) finishTopic() (err error) {
+func (c *Config) finishTopic() error {
 	n := &c.Capture.Ntfy
 	if n.Topic == "" {
 		return nil
@@ -18,11 +18,5 @@ func (c *Config) finishTopic() (err error) {
 	if err := ntfy.CheckServer(n.Server); err != nil {
 		return fmt.Errorf("capture.ntfy.server: %w", err)
 	}
-	if n.TokenFile != "" {
-		n.TokenFile, err = AbsolutePath(n.TokenFile)
-		if err != nil {
-			return fmt.Errorf("capture.ntfy.token_file: %w", err)
-		}
-	}
-	return nil
+	return finishPath("capture.ntfy.token_file", &n.TokenFile)
 }

@@ -63,7 +63,7 @@ func inspectConfig(e *examination) (list findings) {
 		}
 	}
 	for _, s := range []struct{ section, endpoint string }{{"llm", c.LLM.Endpoint}, {"embed", c.Embed.Endpoint}} {
-		if u, err := url.Parse(s.endpoint); err == nil && u.Scheme == "http" && !config.IsLoopback(u.Hostname()) {
+		if u, err := url.Parse(s.endpoint); err == nil && config.IsExposed(u) {
 			list.add(warning, fmt.Sprintf("Use https in %s.endpoint.", s.section), "",
 				"Requests to the model at %s are not encrypted.", u.Host)
 		}
@@ -72,7 +72,7 @@ func inspectConfig(e *examination) (list findings) {
 		list.add(note, "", "", "embed.private is false: private text is not found by meaning, nor are searches of "+
 			"your private memory embedded.")
 	}
-	if u, err := url.Parse(c.Share.Weaviate.URL); err == nil && u.Scheme == "http" && !config.IsLoopback(u.Hostname()) {
+	if u, err := url.Parse(c.Share.Weaviate.URL); err == nil && config.IsExposed(u) {
 		list.add(warning, "Use https in share.weaviate.url.", "",
 			"Requests to the shared store at %s are not encrypted.", u.Host)
 	}
@@ -105,25 +105,18 @@ func inspectLoadedConfig(e *examination) (list findings) {
 // inspectKeys reports whether only this user can read the files with keys of
 // services. It does not show keys.
 func inspectKeys(e *examination) (list findings) {
-	type keyFile struct{ key, path string }
-	var files []keyFile
-	if e.config.LLM.Endpoint != "" {
-		files = append(files, keyFile{"llm.key_file", e.config.LLM.KeyFile})
+	c := e.config
+	files := []struct{ key, path, service string }{
+		{"llm.key_file", c.LLM.KeyFile, c.LLM.Endpoint},
+		{"share.weaviate.key_file", c.Share.Weaviate.KeyFile, c.Share.Weaviate.URL},
+		{"embed.key_file", c.Embed.KeyFile, c.Embed.Endpoint},
+		{"capture.ntfy.token_file", c.Capture.Ntfy.TokenFile, c.Capture.Ntfy.Topic},
 	}
-	if e.config.Share.Weaviate.URL != "" {
-		files = append(files, keyFile{"share.weaviate.key_file", e.config.Share.Weaviate.KeyFile})
-	}
-	if e.config.Embed.Endpoint != "" {
-		files = append(files, keyFile{"embed.key_file", e.config.Embed.KeyFile})
-	}
-	if e.config.Capture.Ntfy.Topic != "" {
-		files = append(files, keyFile{"capture.ntfy.token_file", e.config.Capture.Ntfy.TokenFile})
-	}
-	for _, l := range e.config.IPC.Listeners {
-		files = append(files, keyFile{"ipc.listeners: token_file", l.TokenFile})
+	for _, l := range c.IPC.Listeners {
+		files = append(files, struct{ key, path, service string }{"ipc.listeners: token_file", l.TokenFile, l.TokenFile})
 	}
 	for _, f := range files {
-		if f.path == "" {
+		if f.path == "" || f.service == "" {
 			continue
 		}
 		path, err := config.AbsolutePath(f.path)
