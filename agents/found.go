@@ -9,8 +9,6 @@ import (
 // memwatchd.
 type Finding struct {
 	Agent         Agent
-	Dir           string // its settings directory; empty if missing
-	Program       string // its command; empty if it is not in the path
 	Installations []Installation
 	Faults        []Fault
 }
@@ -18,7 +16,6 @@ type Finding struct {
 // An Installation is a command of memwatchd in a settings file.
 type Installation struct {
 	Component Component
-	Scope     Scope
 	File      string
 	Command   Command
 }
@@ -35,16 +32,10 @@ type Fault struct {
 func DetectAgents(m Machine) []Finding {
 	var list []Finding
 	for _, a := range All {
-		f := Finding{Agent: a}
-		if dir := a.dir(m); m.Exists(dir) {
-			f.Dir = dir
-		}
-		if program, err := m.LookPath(a.program); err == nil {
-			f.Program = program
-		}
-		if f.Dir == "" && f.Program == "" {
+		if _, err := m.LookPath(a.program); err != nil && !m.Exists(a.dir(m)) {
 			continue
 		}
+		f := Finding{Agent: a}
 		for _, p := range []Component{MCP, Hooks} {
 			for _, s := range []Scope{User, Project, Local} {
 				f.addInstallations(m, p, s)
@@ -75,7 +66,7 @@ func (f *Finding) addInstallations(m Machine, p Component, s Scope) {
 			f.Faults = append(f.Faults, Fault{file, err})
 		}
 		for _, c := range commands {
-			f.Installations = append(f.Installations, Installation{p, s, file, c})
+			f.Installations = append(f.Installations, Installation{p, file, c})
 		}
 	}
 }

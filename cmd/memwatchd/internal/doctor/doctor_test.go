@@ -53,7 +53,7 @@ func TestJudgements(t *testing.T) {
 		f := agents.Finding{Agent: a}
 		for _, p := range parts {
 			f.Installations = append(f.Installations,
-				agents.Installation{Component: p, Scope: agents.User, File: "/h/s",
+				agents.Installation{Component: p, File: "/h/s",
 					Command: agents.Command{"/b/memwatchd"}})
 		}
 		return f
