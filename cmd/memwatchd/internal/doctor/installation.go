@@ -85,11 +85,11 @@ func inspectService(e *examination) findings {
 		}
 	case "darwin":
 		manager = "/bin/launchctl"
-		dir, err := setup.LaunchAgents()
+		home, err := os.UserHomeDir()
 		if err != nil {
 			return nil
 		}
-		places = append(places, filepath.Join(dir, s.Label()+".plist"))
+		places = append(places, filepath.Join(home, "Library", "LaunchAgents", s.Label()+".plist"))
 	}
 	i := serviceState{answers: e.answered, started: true}
 	for _, place := range places {

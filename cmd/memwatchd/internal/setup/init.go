@@ -12,7 +12,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -130,9 +129,9 @@ func createMemory(g *cli.Globals, example bool, template, host string) error {
 	}
 	fmt.Fprintln(g.Stdout, "configuration: "+term.EscapeLine(path)+note)
 	if made {
-		below, todos := found.settings()
-		for i, s := range slices.Concat(prefixed("memory.", below), prefixed("todosync.", todos)) {
-			fmt.Fprintln(g.Stdout, term.EscapeLine([]string{"settings:      ", "               "}[min(i, 1)]+s))
+		for i, s := range found.settings() {
+			label := []string{"settings:      ", "               "}[min(i, 1)]
+			fmt.Fprintln(g.Stdout, term.EscapeLine(label+s.section+"."+s.line))
 		}
 		for _, p := range public {
 			fmt.Fprintln(g.Stdout, term.EscapeLine("public:        "+p.kind+", because "+p.sign.Line()))
@@ -172,15 +171,6 @@ func checkSameMemory(g *cli.Globals, c *config.Config) error {
 		term.EscapeLine(there.Memory.Dir), term.EscapeLine(c.Memory.Dir), config.NameFor(c.Memory.Dir))}
 }
 
-// prefixed returns the words of a list after a prefix.
-func prefixed(prefix string, list []string) []string {
-	out := make([]string, len(list))
-	for i, s := range list {
-		out[i] = prefix + s
-	}
-	return out
-}
-
 // A publicKind is a kind of files that the configuration makes public.
 type publicKind struct {
 	key, kind string // key below visibility, and the name of the kind
@@ -213,18 +203,17 @@ func starterConfig(c *config.Config, found *recognized, public []publicKind) str
 	text := fmt.Sprintf("# Every key is in config.example.yaml, and `memwatchd config` prints the configuration "+
 		"in effect.\n"+
 		"name: %s\nmemory:\n  dir: %q\n  timezone: %s\n", c.Name, c.Memory.Dir, zone)
-	below, todos := found.settings()
-	for _, s := range below {
-		text += "  " + s + "\n"
+	settings := found.settings()
+	for _, p := range public {
+		settings = append(settings, setting{"visibility", p.key + ": " + memory.PublicOK.String()})
 	}
-	for _, s := range todos {
-		text += "todosync:\n  " + s + "\n"
-	}
-	for i, p := range public {
-		if i == 0 {
-			text += "visibility:\n"
+	section := "memory"
+	for _, s := range settings {
+		if s.section != section {
+			section = s.section
+			text += section + ":\n"
 		}
-		text += "  " + p.key + ": " + memory.PublicOK.String() + "\n"
+		text += "  " + s.line + "\n"
 	}
 	return text
 }

@@ -67,18 +67,18 @@ func (c *fileChange) writeFile() error {
 
 // printChange prints the change as text.
 func (c *fileChange) printChange(b *strings.Builder, p *cli.Printer, remove bool) {
-	file := p.Style(term.AsPath, term.EscapeLine(abbreviateHome(c.File)))
+	agent, file := p.Style(term.AsTitle, c.Agent), p.Style(term.AsPath, term.EscapeLine(abbreviateHome(c.File)))
 	switch {
 	case !c.isNeeded() && remove:
-		fmt.Fprintf(b, "%s: %s has no entry of memwatchd in %s\n", p.Style(term.AsTitle, c.Agent), c.title, file)
+		fmt.Fprintf(b, "%s: %s has no entry of memwatchd in %s\n", agent, c.title, file)
 	case !c.isNeeded():
-		fmt.Fprintf(b, "%s: %s has memwatchd in %s\n", p.Style(term.AsTitle, c.Agent), c.title, file)
+		fmt.Fprintf(b, "%s: %s has memwatchd in %s\n", agent, c.title, file)
 	case c.Written && remove:
-		fmt.Fprintf(b, "%s: removed from %s\n", p.Style(term.AsTitle, c.Agent), file)
+		fmt.Fprintf(b, "%s: removed from %s\n", agent, file)
 	case c.Written && c.replaced != nil:
-		fmt.Fprintf(b, "%s: replaced %s in %s\n", p.Style(term.AsTitle, c.Agent), term.EscapeLine(c.replaced.String()), file)
+		fmt.Fprintf(b, "%s: replaced %s in %s\n", agent, term.EscapeLine(c.replaced.String()), file)
 	case c.Written:
-		fmt.Fprintf(b, "%s: added to %s\n", p.Style(term.AsTitle, c.Agent), file)
+		fmt.Fprintf(b, "%s: added to %s\n", agent, file)
 	default:
 		from := c.File
 		if c.settings.info == nil {

@@ -169,11 +169,14 @@ func (r *recognized) useSubjects(root *os.Root, l *memory.Layout) {
 	}
 }
 
-// settings returns the settings as lines of YAML, below memory and below todosync.
-func (r *recognized) settings() (below, todos []string) {
+// A setting is a line of YAML in a section of the configuration.
+type setting struct{ section, line string }
+
+// settings returns the settings, by section.
+func (r *recognized) settings() (list []setting) {
 	for _, s := range [][2]string{{"owner", r.owner}, {"layout", r.layout}, {"daily", r.daily}, {"host", r.host}} {
 		if s[1] != "" {
-			below = append(below, fmt.Sprintf("%s: %q", s[0], s[1]))
+			list = append(list, setting{"memory", fmt.Sprintf("%s: %q", s[0], s[1])})
 		}
 	}
 	if len(r.users) > 0 {
@@ -181,10 +184,10 @@ func (r *recognized) settings() (below, todos []string) {
 		for i, user := range r.users {
 			quoted[i] = fmt.Sprintf("%q", user)
 		}
-		below = append(below, "users: ["+strings.Join(quoted, ", ")+"]")
+		list = append(list, setting{"memory", "users: [" + strings.Join(quoted, ", ") + "]"})
 	}
 	if r.logs {
-		todos = []string{"append_only: true"}
+		list = append(list, setting{"todosync", "append_only: true"})
 	}
-	return below, todos
+	return list
 }

@@ -238,7 +238,6 @@ func (s *serviceCommand) checkMemory(c *config.Config) error {
 
 // uninstall does not need a valid configuration.
 func (s *serviceCommand) uninstall(ctx context.Context) error {
-	s.setEnvironment()
 	daemon := &service.Service{Name: s.memoryName()}
 	units, err := s.readUnits(daemon, nil)
 	if err != nil {

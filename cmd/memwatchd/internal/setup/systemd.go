@@ -31,16 +31,6 @@ const SystemUnits = "/etc/systemd/system"
 // UserUnits returns the directory for units of the user.
 func UserUnits() string { return filepath.Join(xdg.ConfigHome, "systemd", "user") }
 
-// LaunchAgents returns the directory for launchd agents of the user, or an
-// error if the user's home is unknown.
-func LaunchAgents() (string, error) {
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return "", fmt.Errorf("service: %w", err)
-	}
-	return filepath.Join(home, "Library", "LaunchAgents"), nil
-}
-
 func (s *serviceCommand) unitDir() string {
 	if s.system {
 		return SystemUnits
@@ -84,7 +74,6 @@ func (s *serviceCommand) memoryName() string {
 // planService returns the configuration of the service and its description. If a system
 // service has no configuration file, File is the path of the one to write.
 func (s *serviceCommand) planService() (*config.Config, *service.Service, error) {
-	s.setEnvironment()
 	program, err := InvokedPath()
 	if err != nil {
 		return nil, nil, err
