@@ -25,7 +25,12 @@ The merge keeps the additions of both versions. An entry that both versions chan
 		Example: "  git config merge.memwatchd.driver 'memwatchd merge %O %A %B %P'\n" +
 			"  echo '*.md merge=memwatchd' >> .gitattributes",
 		GroupID: "ask",
-		Args:    mergeArgs,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) < 3 || len(args) > 4 {
+				return cli.UsageError{Err: fmt.Errorf("merge takes three files and a path, but got %d arguments", len(args))}
+			}
+			return nil
+		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			path := args[1]
 			if len(args) > 3 {
@@ -37,13 +42,6 @@ The merge keeps the additions of both versions. An entry that both versions chan
 			return nil
 		},
 	})
-}
-
-func mergeArgs(_ *cobra.Command, args []string) error {
-	if len(args) < 3 || len(args) > 4 {
-		return cli.UsageError{Err: fmt.Errorf("merge takes three files and a path, but got %d arguments", len(args))}
-	}
-	return nil
 }
 
 // mergeFiles writes the merge of three files to ours. It returns an error if there

@@ -6,10 +6,8 @@ package background
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net"
 	"os"
 	"os/exec"
@@ -183,13 +181,4 @@ func lastLine(path string, offset int64) string {
 		return "it does not answer yet"
 	}
 	return string(text[bytes.LastIndexByte(text, '\n')+1:])
-}
-
-// errNoLog reports that no daemon was started in the background.
-func errNoLog(path string, err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("there is no log %s: no daemon was started in the background "+
-			"(memwatchd serve in a terminal logs there)", path)
-	}
-	return err
 }

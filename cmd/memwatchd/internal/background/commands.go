@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"slices"
@@ -166,8 +167,12 @@ func NewLogs(g *cli.Globals) *cobra.Command {
 // appended, also to the log that replaces this one, until the context ends.
 func showLog(ctx context.Context, out io.Writer, path string, lines int, follow bool) error {
 	file, err := os.Open(path)
-	if err != nil {
-		return errNoLog(path, err)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("there is no log %s: no daemon was started in the background "+
+			"(memwatchd serve in a terminal logs there)", path)
+	case err != nil:
+		return err
 	}
 	defer func() { file.Close() }()
 	var last []string
