@@ -99,13 +99,13 @@ type export interface {
 func newExport(format, output string, w io.Writer) (export, error) {
 	switch {
 	case format == "zip" && output == "":
-		return &zipExport{w: zip.NewWriter(w)}, nil
+		return newZipExport(w, func() error { return nil }), nil
 	case format == "zip":
 		file, err := os.OpenFile(output, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 		if err != nil {
 			return nil, err
 		}
-		return &zipExport{w: zip.NewWriter(file), file: file}, nil
+		return newZipExport(file, file.Close), nil
 	case output == "":
 		return &lineExport{short: w, long: w}, nil
 	}
@@ -113,8 +113,11 @@ func newExport(format, output string, w io.Writer) (export, error) {
 		return nil, err
 	}
 	root, err := os.OpenRoot(output)
-	if err != nil || format == "md" {
-		return &dirExport{root: root}, err
+	if err != nil {
+		return nil, err
+	}
+	if format == "md" {
+		return newDirExport(root), nil
 	}
 	short, err := root.Create(shortTermFile)
 	if err != nil {
@@ -127,75 +130,55 @@ func newExport(format, output string, w io.Writer) (export, error) {
 	return &lineExport{short, long, []io.Closer{short, long, root}}, nil
 }
 
-// exportNames are the names of the files written so far, in lower case. Files
-// have equal names if these differ only in masked credentials, or, on many
-// machines, in case.
-type exportNames map[string]bool
+// A fileExport writes exported files as Markdown.
+type fileExport struct {
+	write func(name, text string) error
+	close func() error
+	names map[string]bool // of the files written so far, in lower case
+}
 
-// add returns the name for an exported file: its path, with a number if another
-// file has that name.
-func (e *exportNames) add(f *api.ExportFile) (string, error) {
-	if !fs.ValidPath(f.Path) {
-		return "", fmt.Errorf("%q is not a path", f.Path)
+// newDirExport returns an export to files below a directory, which their names cannot
+// leave.
+func newDirExport(root *os.Root) export {
+	write := func(name, text string) error {
+		name = filepath.FromSlash(name)
+		if err := root.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+			return err
+		}
+		return root.WriteFile(name, []byte(text), 0o600)
 	}
-	if *e == nil {
-		*e = exportNames{}
+	return &fileExport{write, root.Close, map[string]bool{}}
+}
+
+// newZipExport returns an export to an archive in a file.
+func newZipExport(file io.Writer, closeFile func() error) export {
+	archive := zip.NewWriter(file)
+	write := func(name, text string) error {
+		w, err := archive.Create(name)
+		if err == nil {
+			_, err = io.WriteString(w, text)
+		}
+		return err
+	}
+	return &fileExport{write, func() error { return errors.Join(archive.Close(), closeFile()) }, map[string]bool{}}
+}
+
+// Add writes a file at its path, with a number if another file has that name. Files
+// have equal names if these differ only in masked credentials, or, on many machines,
+// in case.
+func (e *fileExport) Add(f *api.ExportFile) error {
+	if !fs.ValidPath(f.Path) {
+		return fmt.Errorf("%q is not a path", f.Path)
 	}
 	name, ext := f.Path, path.Ext(f.Path)
-	for n := 2; (*e)[strings.ToLower(name)]; n++ {
+	for n := 2; e.names[strings.ToLower(name)]; n++ {
 		name = fmt.Sprintf("%s-%d%s", strings.TrimSuffix(f.Path, ext), n, ext)
 	}
-	(*e)[strings.ToLower(name)] = true
-	return name, nil
+	e.names[strings.ToLower(name)] = true
+	return e.write(name, f.Text)
 }
 
-// A dirExport writes Markdown below a directory, which the names of files cannot
-// leave.
-type dirExport struct {
-	root  *os.Root
-	names exportNames
-}
-
-func (e *dirExport) Add(f *api.ExportFile) error {
-	name, err := e.names.add(f)
-	if err != nil {
-		return err
-	}
-	name = filepath.FromSlash(name)
-	if err := e.root.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-		return err
-	}
-	return e.root.WriteFile(name, []byte(f.Text), 0o600)
-}
-
-func (e *dirExport) Close() error { return e.root.Close() }
-
-// A zipExport writes Markdown to an archive.
-type zipExport struct {
-	w     *zip.Writer
-	file  io.Closer // nil for standard output
-	names exportNames
-}
-
-func (e *zipExport) Add(f *api.ExportFile) error {
-	name, err := e.names.add(f)
-	if err != nil {
-		return err
-	}
-	w, err := e.w.Create(name)
-	if err == nil {
-		_, err = io.Copy(w, strings.NewReader(f.Text))
-	}
-	return err
-}
-
-func (e *zipExport) Close() error {
-	err := e.w.Close()
-	if e.file != nil {
-		err = errors.Join(err, e.file.Close())
-	}
-	return err
-}
+func (e *fileExport) Close() error { return e.close() }
 
 // A lineExport writes entries as JSON lines: summaries of subjects and projects to
 // long, and all others to short.
