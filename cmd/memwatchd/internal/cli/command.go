@@ -143,7 +143,8 @@ func newOperationCommand(op *api.Operation, form *api.Command, name string, g *G
 	case "todo":
 		addTaskSearch(c, op, req, g)
 	case "status":
-		addVerboseFlag(c, g)
+		c.Flags().BoolVarP(&g.verbose, "verbose", "v", false, "show all details")
+		RejectTogether(c, "verbose", "json")
 		addWatchFlag(c, op, req, g)
 	case "search":
 		addFind(c, op, req, g)
@@ -151,7 +152,8 @@ func newOperationCommand(op *api.Operation, form *api.Command, name string, g *G
 			RejectTogether(c, "explain", name)
 		}
 	case "journal":
-		addOnelineFlag(c, g)
+		c.Flags().BoolVar(&g.oneline, "oneline", false, "show one line for each change")
+		RejectTogether(c, "oneline", "json")
 	}
 	addOutputFlags(c, form.Words, &g.output)
 	if form.Example != "" {

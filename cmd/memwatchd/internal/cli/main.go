@@ -205,34 +205,43 @@ func failureOf(err error) *api.Error {
 	return api.Errorf(code, "%v", err)
 }
 
-// listings are the operations whose commands report with [ErrNothing] that there is
-// nothing to list.
-var listings = []string{"search", "recent", "related", "todos", "item_list"}
-
 // answerError returns an error if the answer, which was already shown, reports a
 // failure or lists nothing.
 func answerError(op *api.Operation, raw json.RawMessage) error {
-	var answer struct {
-		Healthy bool
-		Refused int
-		Failed  []any
-		Problem string
-
-		Hits, Todos, Items, To, From []json.RawMessage
+	answer := op.NewAnswer()
+	err := json.Unmarshal(raw, answer)
+	if _, mistyped := errors.AsType[*json.UnmarshalTypeError](err); err != nil && !mistyped {
+		return nil // printed as JSON; in an answer of another version, other fields may have other types
 	}
-	switch err := json.Unmarshal(raw, &answer); {
-	case err != nil:
-		return nil
-	case slices.Contains(listings, op.Name) &&
-		len(answer.Hits)+len(answer.Todos)+len(answer.Items)+len(answer.To)+len(answer.From) == 0:
+	nothing, remains := false, false
+	switch a := answer.(type) {
+	case *api.SearchAnswer:
+		nothing = len(a.Hits) == 0
+	case *api.RelatedAnswer:
+		nothing = len(a.To)+len(a.From) == 0
+	case *api.TodosAnswer:
+		nothing = len(a.Todos) == 0
+	case *api.ItemListAnswer:
+		nothing = len(a.Items) == 0
+	case *api.FilesAnswer:
+		nothing = a.Total.Files == 0
+	case *api.StatusAnswer:
+		if !a.Healthy {
+			return ErrUnhealthy
+		}
+	case *api.UndoAnswer:
+		if a.Refused > 0 {
+			return fmt.Errorf("undo: %s cannot be undone", term.Plural(a.Refused, "change"))
+		}
+	case *api.ForgetAnswer:
+		remains = len(a.Failed) > 0 || a.Problem != ""
+	case *api.WipeAnswer:
+		remains = len(a.Failed) > 0 || a.Problem != ""
+	}
+	switch {
+	case nothing:
 		return ErrNothing
-	case op.Name == "files" && countFiles(raw) == 0:
-		return ErrNothing
-	case op.Name == "status" && !answer.Healthy:
-		return ErrUnhealthy
-	case op.Name == "undo" && answer.Refused > 0:
-		return fmt.Errorf("undo: %s cannot be undone", term.Plural(answer.Refused, "change"))
-	case (op.Name == "forget" || op.Name == "wipe_subject") && (len(answer.Failed) > 0 || answer.Problem != ""):
+	case remains:
 		return fmt.Errorf("%s: some copies remain", op.Command)
 	}
 	return nil

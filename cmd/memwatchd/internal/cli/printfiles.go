@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -39,15 +38,6 @@ func (p *Printer) printFileList(a *api.FilesAnswer) {
 			term.QuoteWord(a.Next))
 	}
 	p.addIndexHints("", a.Index)
-}
-
-// countFiles returns the number of files of an answer, or -1 for another answer.
-func countFiles(raw json.RawMessage) int {
-	var a api.FilesAnswer
-	if json.Unmarshal(raw, &a) != nil {
-		return -1
-	}
-	return a.Total.Files
 }
 
 // printTotals shows a table of sums.

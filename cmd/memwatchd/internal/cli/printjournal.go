@@ -7,14 +7,7 @@ import (
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
-	"github.com/spf13/cobra"
 )
-
-// addOnelineFlag adds the flag of journal that leaves out the differences.
-func addOnelineFlag(c *cobra.Command, g *Globals) {
-	c.Flags().BoolVar(&g.oneline, "oneline", false, "show one line for each change")
-	RejectTogether(c, "oneline", "json")
-}
 
 // printJournal shows the changes, newest first, as differences or on a line each.
 func (p *Printer) printJournal(a *api.JournalAnswer) {

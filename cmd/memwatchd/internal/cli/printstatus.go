@@ -6,17 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 )
-
-// addVerboseFlag adds --verbose to the status command.
-func addVerboseFlag(c *cobra.Command, g *Globals) {
-	c.Flags().BoolVarP(&g.verbose, "verbose", "v", false, "show all details")
-	RejectTogether(c, "verbose", "json")
-}
 
 // maxNotices bounds the listed files of a kind without --verbose.
 const maxNotices = 3
