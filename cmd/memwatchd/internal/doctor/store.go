@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 	"github.com/memwatchd/memwatchd/weaviate"
@@ -36,8 +35,12 @@ func inspectStore(e *examination) (list findings) {
 	if err != nil {
 		list.add(warning, "Until it does, answers lack the entries of other machines.", "",
 			"The shared store at %s does not answer: %v.", u.Host, err)
-	} else if !theirs.IsZero() {
-		list = append(list, storeClockFindings(theirs, began, time.Now())...)
+	} else if !theirs.IsZero() { // in whole seconds
+		difference := max(began.Sub(theirs)-time.Second, time.Until(theirs))
+		if difference > maxClockDifference {
+			list.add(warning, "Synchronize the clocks of all machines with the network.", "timedatectl",
+				"The clock of the shared store differs by %s.", difference.Round(time.Second))
+		}
 	}
 	if port, err := strconv.Atoi(u.Port()); err == nil && config.IsLoopback(u.Hostname()) {
 		ports := openPorts(port)
@@ -46,8 +49,12 @@ func inspectStore(e *examination) (list findings) {
 				"The shared store listens on all interfaces, on port %s.", strings.Join(ports, ", "))
 		}
 	}
-	if e.status != nil && e.status.Share != nil {
-		list = append(list, spoolFindings(e.status.Share, int64(e.config.Share.SpoolMax))...)
+	limit := int64(e.config.Share.SpoolMax)
+	if e.status != nil && e.status.Share != nil && e.status.Share.Bytes > limit/2 {
+		s := e.status.Share
+		list.add(warning, "Beyond the limit they are dropped, and all entries are compared with the store when it answers.",
+			"", "%s wait for the shared store: %s of share.spool_max, %s.", term.Plural(s.Spooled, "change"),
+			term.FormatBytes(s.Bytes), term.FormatBytes(limit))
 	}
 	return list.orPassed("The shared store at %s answers.", u.Host)
 }
@@ -55,24 +62,3 @@ func inspectStore(e *examination) (list findings) {
 // maxClockDifference is the difference of the clocks of two machines that changes no
 // result: times of entries from other machines are compared with local ones.
 const maxClockDifference = time.Minute
-
-// storeClockFindings compares the clock of a store, in whole seconds, with the times
-// before and after the request.
-func storeClockFindings(theirs, began, ended time.Time) (list findings) {
-	difference := max(began.Sub(theirs)-time.Second, theirs.Sub(ended))
-	if difference > maxClockDifference {
-		list.add(warning, "Synchronize the clocks of all machines with the network.", "timedatectl",
-			"The clock of the shared store differs by %s.", difference.Round(time.Second))
-	}
-	return list
-}
-
-// spoolFindings reports a spool that is more than half full.
-func spoolFindings(s *api.ShareStatus, limit int64) (list findings) {
-	if s.Bytes > limit/2 {
-		list.add(warning, "Beyond the limit they are dropped, and all entries are compared with the store when it answers.",
-			"", "%s wait for the shared store: %s of share.spool_max, %s.", term.Plural(s.Spooled, "change"),
-			term.FormatBytes(s.Bytes), term.FormatBytes(limit))
-	}
-	return list
-}
