@@ -61,12 +61,10 @@ var Events = []struct {
 	long  string
 	try   string // example input
 	run   func(context.Context, *hook) error
-	flags func(*hook, *cobra.Command)
 }{
 	{
 		Name: "session-start", Event: "SessionStart", short: "Print the memory block for the start of a session",
-		run:   printSessionContext,
-		flags: addFormatFlag,
+		run: printSessionContext,
 		long: "The block is printed when a session starts, is cleared or is compacted. Resumed and forked " +
 			"sessions already contain it.",
 		try: `{"source": "startup"}`,
@@ -126,8 +124,10 @@ Claude Code, Codex and Gemini CLI run these commands with JSON on standard input
 			"agent that runs the hook: "+strings.Join(memory.TranscriptAgents, ", "))
 		sub.RegisterFlagCompletionFunc("agent", cli.CompleteWords(memory.TranscriptAgents...))
 		sub.Flags().BoolVar(&h.debug, "debug", false, "print to standard error why nothing was printed or saved")
-		if e.flags != nil {
-			e.flags(h, sub)
+		if e.Name == "session-start" {
+			sub.Flags().StringVar(&h.format, "format", "",
+				"format of the block in place of hooks.format: auto, summary, boot, full or items")
+			sub.RegisterFlagCompletionFunc("format", cli.CompleteWords(formats...))
 		}
 		c.AddCommand(cli.AcceptGlobals(sub, cli.CallerFlags))
 	}

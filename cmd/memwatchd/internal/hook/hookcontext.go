@@ -8,8 +8,6 @@ import (
 	"strings"
 	"unicode/utf16"
 
-	"github.com/spf13/cobra"
-
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/brief"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
@@ -19,13 +17,6 @@ import (
 
 // formats are the context formats for the start of a session.
 var formats = []string{"auto", "summary", "boot", "full", "items"}
-
-// addFormatFlag adds the flag for the context format at the start of a session.
-func addFormatFlag(h *hook, cmd *cobra.Command) {
-	cmd.Flags().StringVar(&h.format, "format", "",
-		"format of the block in place of hooks.format: auto, summary, boot, full or items")
-	cmd.RegisterFlagCompletionFunc("format", cli.CompleteWords(formats...))
-}
 
 // printSessionContext prints the context of a new session. It prints the context again
 // when the session was cleared or compressed. It explains an empty block.
