@@ -46,6 +46,28 @@ func TestExampleIsTheDefaults(t *testing.T) {
 	}
 }
 
+// TestFormatYAMLLists checks that a printed configuration with lists of every type can
+// be read again.
+func TestFormatYAMLLists(t *testing.T) {
+	const text = "memory:\n  roots: [{name: vault, path: /v}]\nprojects: [{dir: /p, name: shop}]\n" +
+		"compactor:\n  limits: [{path: MEMORY.md}]\nipc:\n  server_uids: [1, 2]\n  listeners: [{path: /s}]\n"
+	want := Default()
+	if err := want.ReadYAML("want", []byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	printed, err := FormatYAML(want, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := Default()
+	if err := got.ReadYAML("printed", []byte(printed)); err != nil {
+		t.Fatalf("%v in\n%s", err, printed)
+	}
+	if diff := keyDiff(want, got); diff != "" {
+		t.Errorf("reading the printed configuration gives another (-want +got):\n%s", diff)
+	}
+}
+
 // keyDiff compares two configurations key by key. A nil list equals an empty
 // list.
 func keyDiff(a, b *Config) string {

@@ -48,7 +48,7 @@ func KeysOf(t reflect.Type) []Key {
 		f := t.Field(i)
 		name := f.Tag.Get("yaml")
 		switch {
-		case name == "":
+		case name == "", name == "-":
 		case f.Type.Kind() == reflect.Struct:
 			for _, k := range KeysOf(f.Type) {
 				keys = append(keys, Key{name + "." + k.Name, k.Field, append([]int{i}, k.index...)})

@@ -87,12 +87,6 @@ func scalarYAML(v any) (string, error) {
 		v = ShortDuration(x)
 	case size:
 		v = x.String()
-	case []Listener, []limitConfig:
-		if reflect.ValueOf(x).Len() > 0 {
-			text, err := yaml.Marshal(x)
-			return "\n" + strings.TrimSuffix(string(text), "\n"), err
-		}
-		v = []string{}
 	case []string:
 		node := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
 		for _, s := range x {
@@ -102,8 +96,12 @@ func scalarYAML(v any) (string, error) {
 		}
 		v = node
 	}
+	separator := " "
+	if list := reflect.ValueOf(v); list.Kind() == reflect.Slice && list.Len() > 0 {
+		separator = "\n"
+	}
 	text, err := yaml.Marshal(v)
-	return " " + strings.TrimSuffix(string(text), "\n"), err
+	return separator + strings.TrimSuffix(string(text), "\n"), err
 }
 
 // ShortDuration formats a duration without zero units: 2m, not 2m0s. From a

@@ -31,7 +31,7 @@ type Root struct {
 
 	// Problem is why the folder cannot be used, or "". It does not keep the daemon
 	// from starting, because the memory itself does not depend on the folder.
-	Problem string
+	Problem string `yaml:"-"`
 }
 
 // kindPatterns are the patterns of the files of programs whose folders contain other
