@@ -47,10 +47,11 @@ type Console struct {
 	host    string
 	opt     Options
 
+	idle *time.Timer // ends Serve; nil for none
+
 	mu       sync.Mutex
 	oneTime  string // key of the URL; empty after its use
 	sessions []string
-	used     chan struct{} // a value for each request
 }
 
 // readTimeout bounds the time to receive a request header, and a body.
@@ -66,7 +67,7 @@ func New(b Backend, host string, opt Options) *Console {
 	if opt.MaxRequest == 0 {
 		opt.MaxRequest = 1 << 20
 	}
-	return &Console{backend: b, host: host, opt: opt, used: make(chan struct{}, 1)}
+	return &Console{backend: b, host: host, opt: opt}
 }
 
 // URL returns an address that opens the page once. The key in its fragment is
@@ -88,28 +89,17 @@ func (c *Console) Serve(ctx context.Context, l net.Listener) error {
 	defer cancel()
 	server := &http.Server{Handler: c, ReadHeaderTimeout: readTimeout, MaxHeaderBytes: 16 << 10,
 		BaseContext: func(net.Listener) context.Context { return ctx }}
+	if c.opt.Idle > 0 {
+		c.idle = time.AfterFunc(c.opt.Idle, func() {
+			c.opt.warn("no request for " + c.opt.Idle.String() + ": the console ends")
+			cancel()
+		})
+		defer c.idle.Stop()
+	}
 	stopped := make(chan error, 1)
 	go func() { stopped <- server.Serve(l) }()
-	var idle <-chan time.Time
-	if c.opt.Idle > 0 {
-		timer := time.NewTicker(c.opt.Idle)
-		defer timer.Stop()
-		idle = timer.C
-		go func() {
-			for {
-				select {
-				case <-c.used:
-					timer.Reset(c.opt.Idle)
-				case <-ctx.Done():
-					return
-				}
-			}
-		}()
-	}
 	select {
 	case <-ctx.Done():
-	case <-idle:
-		c.opt.warn("no request for " + c.opt.Idle.String() + ": the console ends")
 	case err := <-stopped:
 		return err
 	}
@@ -182,9 +172,8 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case !isOperation:
 		c.openSession(w, body)
 	default:
-		select {
-		case c.used <- struct{}{}:
-		default:
+		if c.idle != nil {
+			c.idle.Reset(c.opt.Idle)
 		}
 		c.execute(w, r, name, body)
 	}
