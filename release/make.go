@@ -190,18 +190,17 @@ func (m *maker) common(host string) ([]file, error) {
 		}
 		files = append(files, more...)
 	}
-	licenses, err := exec.Command(host, "version", "--licenses").Output()
-	if err != nil {
-		return nil, fmt.Errorf("licenses: %w", err)
-	}
-	files = append(files, file{name: "THIRD_PARTY_LICENSES", data: licenses})
-	for shell, name := range map[string]string{"bash": program + ".bash", "zsh": "_" + program,
-		"fish": program + ".fish"} {
-		script, err := exec.Command(host, "completion", shell).Output()
+	for name, args := range map[string][]string{
+		"THIRD_PARTY_LICENSES":             {"version", "--licenses"},
+		"completions/" + program + ".bash": {"completion", "bash"},
+		"completions/_" + program:          {"completion", "zsh"},
+		"completions/" + program + ".fish": {"completion", "fish"},
+	} {
+		data, err := exec.Command(host, args...).Output()
 		if err != nil {
-			return nil, fmt.Errorf("completion %s: %w", shell, err)
+			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		files = append(files, file{name: "completions/" + name, data: script})
+		files = append(files, file{name: name, data: data})
 	}
 	return files, nil
 }
