@@ -30,7 +30,7 @@ func newMan(g *cli.Globals) *cobra.Command {
 			"  memwatchd man ~/.local/share/man\n  man memwatchd",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return cli.UsageError{Err: fmt.Errorf("man: name the target directory")}
+				return cli.Usagef("man: name the target directory")
 			}
 			return nil
 		},

@@ -27,7 +27,7 @@ The merge keeps the additions of both versions. An entry that both versions chan
 		GroupID: "ask",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) < 3 || len(args) > 4 {
-				return cli.UsageError{Err: fmt.Errorf("merge takes three files and a path, but got %d arguments", len(args))}
+				return cli.Usagef("merge takes three files and a path, but got %d arguments", len(args))
 			}
 			return nil
 		},

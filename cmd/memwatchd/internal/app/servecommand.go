@@ -2,7 +2,6 @@ package app
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"syscall"
@@ -48,8 +47,8 @@ func checkTyped(flags config.Flags, c *config.Config) error {
 	}
 	if _, err := os.Stat(c.Memory.Dir); errors.Is(err, fs.ErrNotExist) {
 		flags.Listen = ""
-		return cli.UsageError{Err: fmt.Errorf("the memory directory %s does not exist: correct --dir, or create it with `%s`",
-			c.Memory.Dir, flags.Command("init"))}
+		return cli.Usagef("the memory directory %s does not exist: correct --dir, or create it with `%s`",
+			c.Memory.Dir, flags.Command("init"))
 	}
 	return nil
 }

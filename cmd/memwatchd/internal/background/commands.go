@@ -144,7 +144,7 @@ func NewLogs(g *cli.Globals) *cobra.Command {
 				return cli.UsageError{Err: c.ErrOtherDir()}
 			}
 			if lines < 1 {
-				return cli.UsageError{Err: errors.New("--lines must be at least 1")}
+				return cli.Usagef("--lines must be at least 1")
 			}
 			if unit := installedUnit(c); unit != "" {
 				args := []string{"--user", "--unit", unit, "--lines", strconv.Itoa(lines)}

@@ -311,7 +311,7 @@ func setArguments(op *api.Operation, form *api.Command, req *api.Request, args [
 		}
 	}
 	if len(args) > 0 {
-		return UsageError{Err: fmt.Errorf("%s: unexpected argument %q", form.Words, args[0])}
+		return Usagef("%s: unexpected argument %q", form.Words, args[0])
 	}
 	return nil
 }
@@ -419,7 +419,7 @@ func newInvocation(cmd *cobra.Command, op *api.Operation, req *api.Request, g *G
 	}
 	out := NewPrinter(g.Stdout, g.Stderr, c, g.NoColor)
 	if g.oneline && (g.JSON || g.output.files || g.output.format != "") {
-		return nil, UsageError{Err: errors.New("--oneline excludes --json, --files and --format")}
+		return nil, Usagef("--oneline excludes --json, --files and --format")
 	}
 	if err := g.output.check(g.JSON, out.locate); err != nil {
 		return nil, err

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"embed"
-	"fmt"
 	"io"
 	"path/filepath"
 	"slices"
@@ -169,10 +168,10 @@ func newCompletion(g *Globals) *cobra.Command {
 		ValidArgs: shells,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return UsageError{Err: fmt.Errorf("completion: name a shell: bash, zsh or fish")}
+				return Usagef("completion: name a shell: bash, zsh or fish")
 			}
 			if err := config.CheckOneOf(args[0], shells); err != nil {
-				return UsageError{Err: fmt.Errorf("completion: %w", err)}
+				return Usagef("completion: %w", err)
 			}
 			return nil
 		},

@@ -37,9 +37,9 @@ func addExport(c *cobra.Command, op *api.Operation, req *api.Request, g *Globals
 	c.Args = func(cmd *cobra.Command, args []string) error {
 		switch {
 		case !slices.Contains(formats, *format):
-			return UsageError{Err: fmt.Errorf("export: --format: %q is not one of jsonl, md, zip", *format)}
+			return Usagef("export: --format: %q is not one of jsonl, md, zip", *format)
 		case *format == "md" && *output == "":
-			return UsageError{Err: errors.New("export: --output is missing: name a new directory for the files")}
+			return Usagef("export: --output is missing: name a new directory for the files")
 		}
 		return NoArgs(cmd, args)
 	}

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -36,9 +35,9 @@ func addFind(c *cobra.Command, op *api.Operation, req *api.Request, g *Globals) 
 		}
 		switch {
 		case g.JSON:
-			return UsageError{Err: errors.New("find has no JSON output: use `memwatchd search --json`")}
+			return Usagef("find has no JSON output: use `memwatchd search --json`")
 		case !onTerminal:
-			return UsageError{Err: errors.New("find needs a terminal: use `memwatchd search`")}
+			return Usagef("find needs a terminal: use `memwatchd search`")
 		}
 		a, err := newInvocation(cmd, op, req, g)
 		if err != nil {

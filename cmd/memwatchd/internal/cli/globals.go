@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"os"
 	"slices"
 	"strconv"
@@ -69,7 +67,7 @@ func RejectTogether(cmd *cobra.Command, a, b string) {
 	before := cmd.PreRunE
 	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
 		if isSet(cmd, a) && isSet(cmd, b) {
-			return UsageError{Err: fmt.Errorf("%s: --%s has no effect with --%s: omit one of them", cmd.CommandPath(), a, b)}
+			return Usagef("%s: --%s has no effect with --%s: omit one of them", cmd.CommandPath(), a, b)
 		}
 		if before != nil {
 			return before(cmd, args)
@@ -101,7 +99,7 @@ func (f *rejectedFlag) Set(string) error {
 	if len(f.accepted) > 1 {
 		instead = strings.Replace(instead, ", --"+f.accepted[len(f.accepted)-1], " and --"+f.accepted[len(f.accepted)-1], 1)
 	}
-	return UsageError{Err: fmt.Errorf("unknown flag: --%s: %s accepts %s", f.name, f.command, instead)}
+	return Usagef("unknown flag: --%s: %s accepts %s", f.name, f.command, instead)
 }
 
 func (f *rejectedFlag) String() string { return "" }
@@ -195,10 +193,10 @@ func (g *Globals) ConnectOrStart(cmd *cobra.Command) (*config.Config, *client.Cl
 // or the command line has a subject as well.
 func CheckExternalKey(cmd *cobra.Command, key string) error {
 	if cmd.Flags().Changed("subject") {
-		return UsageError{Err: errors.New("--subject and --external-key exclude each other")}
+		return Usagef("--subject and --external-key exclude each other")
 	}
 	if err := memory.ValidExternalKey(key); err != nil {
-		return UsageError{Err: fmt.Errorf("--external-key: %w, such as telegram:123456", err)}
+		return Usagef("--external-key: %w, such as telegram:123456", err)
 	}
 	return nil
 }

@@ -105,8 +105,7 @@ func UnknownCommand(cmd *cobra.Command, name string) error {
 			names = append(names, c.Name())
 		}
 	}
-	return UsageError{Err: fmt.Errorf("unknown command %q for %q%s", name, cmd.CommandPath(),
-		config.SuggestName(name, names))}
+	return Usagef("unknown command %q for %q%s", name, cmd.CommandPath(), config.SuggestName(name, names))
 }
 
 // ShowHelp runs a command that only has subcommands.

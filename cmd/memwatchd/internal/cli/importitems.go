@@ -30,7 +30,7 @@ func addFileArgument(c *cobra.Command, op *api.Operation, req *api.Request, g *G
 	path := ""
 	c.Args = func(cmd *cobra.Command, args []string) error {
 		if len(args) != 1 {
-			return UsageError{Err: fmt.Errorf("%s: name one file, or - for standard input", cmd.CommandPath())}
+			return Usagef("%s: name one file, or - for standard input", cmd.CommandPath())
 		}
 		path = args[0]
 		return nil

@@ -38,7 +38,7 @@ func addImport(c *cobra.Command, form *api.Command, op *api.Operation, req *api.
 	c.ValidArgsFunction = nil // names of files
 	c.Args = func(_ *cobra.Command, args []string) error {
 		if len(args) == 0 {
-			return UsageError{Err: fmt.Errorf("%s: name the exported files, or - for standard input", form.Words)}
+			return Usagef("%s: name the exported files, or - for standard input", form.Words)
 		}
 		return nil
 	}

@@ -68,6 +68,9 @@ func (s ErrSignal) Error() string { return s.Signal.String() }
 // the configuration.
 type UsageError struct{ Err error }
 
+// Usagef returns a [UsageError] with a formatted message.
+func Usagef(format string, args ...any) error { return UsageError{Err: fmt.Errorf(format, args...)} }
+
 // Error returns the message of the wrapped error.
 func (e UsageError) Error() string { return e.Err.Error() }
 
@@ -287,7 +290,7 @@ func NewRoot(g *Globals) *cobra.Command {
 			var typed string
 			cmd.Flags().Visit(func(f *pflag.Flag) { typed = f.Name })
 			if typed != "" {
-				return UsageError{Err: fmt.Errorf("--%s needs a command: run `memwatchd help` to list commands", typed)}
+				return Usagef("--%s needs a command: run `memwatchd help` to list commands", typed)
 			}
 			return ShowHelp(cmd, args)
 		},
@@ -352,7 +355,7 @@ func newConfig(g *Globals) *cobra.Command {
 // NoArgs returns an error if there are arguments.
 func NoArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return UsageError{Err: fmt.Errorf("%s takes no arguments, but got %q", cmd.CommandPath(), args[0])}
+		return Usagef("%s takes no arguments, but got %q", cmd.CommandPath(), args[0])
 	}
 	return nil
 }

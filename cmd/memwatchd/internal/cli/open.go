@@ -2,7 +2,6 @@ package cli
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -26,7 +25,7 @@ func newOpen(g *Globals) *cobra.Command {
 		GroupID: "ask",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return UsageError{Err: fmt.Errorf("open takes one place, but got %d arguments", len(args))}
+				return Usagef("open takes one place, but got %d arguments", len(args))
 			}
 			return nil
 		},
@@ -37,12 +36,12 @@ func newOpen(g *Globals) *cobra.Command {
 			}
 			for _, flag := range []string{"socket", "subject", "context"} {
 				if !strings.Contains(args[0], "#") && cmd.Flags().Changed(flag) {
-					return UsageError{Err: fmt.Errorf("open: --%s has no effect on a path: omit it, or name an entry by path#id", flag)}
+					return Usagef("open: --%s has no effect on a path: omit it, or name an entry by path#id", flag)
 				}
 			}
 			if g.Config.Name != "" && !g.knowsRoot {
-				return UsageError{Err: fmt.Errorf("open: the directory of %s is unknown on this machine: run `%s` to read a file",
-					g.Config.Name, g.Config.Command("get PATH"))}
+				return Usagef("open: the directory of %s is unknown on this machine: run `%s` to read a file",
+					g.Config.Name, g.Config.Command("get PATH"))
 			}
 			root := g.OpenRoot(c)
 			path, line := resolvePlace(root, args[0])
@@ -67,7 +66,7 @@ func openFile(cmd *cobra.Command, root *Root, path string, line int) error {
 	dir, below := root.Locate(path)
 	file := filepath.Join(dir, filepath.FromSlash(below))
 	if !config.IsWithin(file, dir) {
-		return UsageError{Err: fmt.Errorf("%s is not in the memory directory %s", path, dir)}
+		return Usagef("%s is not in the memory directory %s", path, dir)
 	}
 	switch _, err := os.Stat(file); {
 	case errors.Is(err, fs.ErrNotExist):

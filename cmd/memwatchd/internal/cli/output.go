@@ -3,8 +3,6 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"io"
 	"reflect"
 	"slices"
@@ -64,9 +62,9 @@ func (o *output) check(asJSON bool, locate func(string) string) error {
 	}
 	switch {
 	case len(used) > 1:
-		return UsageError{Err: fmt.Errorf("%s and %s exclude each other", used[0], used[1])}
+		return Usagef("%s and %s exclude each other", used[0], used[1])
 	case o.null && !o.files:
-		return UsageError{Err: errors.New("--null needs --files")}
+		return Usagef("--null needs --files")
 	case o.format == "":
 		return nil
 	}

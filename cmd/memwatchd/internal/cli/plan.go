@@ -120,7 +120,7 @@ func (a *invocation) selectChange(cmd *cobra.Command, req *api.Request) error {
 	a.selected = hasID
 	switch {
 	case hasID && hasSince:
-		return UsageError{Err: errors.New("undo: --since has no effect with the id of a change: omit one of them")}
+		return Usagef("undo: --since has no effect with the id of a change: omit one of them")
 	case hasID || hasSince:
 		return nil
 	}

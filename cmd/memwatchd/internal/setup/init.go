@@ -44,17 +44,16 @@ func NewInit(g *cli.Globals) *cobra.Command {
 		Args:    cli.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if template != "" && example {
-				return cli.UsageError{Err: errors.New("init: --example contains a MEMORY.md: omit --example or " +
-					"--template")}
+				return cli.Usagef("init: --example contains a MEMORY.md: omit --example or --template")
 			}
 			if template != "" {
 				if err := config.CheckOneOf(template, templates); err != nil {
-					return cli.UsageError{Err: fmt.Errorf("init: --template: %w", err)}
+					return cli.Usagef("init: --template: %w", err)
 				}
 			}
 			if host != "" {
 				if err := memory.ValidHost(host); err != nil {
-					return cli.UsageError{Err: fmt.Errorf("init: --host: %w", err)}
+					return cli.Usagef("init: --host: %w", err)
 				}
 			}
 			return createMemory(g, example, template, host)
@@ -166,9 +165,9 @@ func checkSameMemory(g *cli.Globals, c *config.Config) error {
 	if err != nil || config.RealPath(there.Memory.Dir) == config.RealPath(c.Memory.Dir) {
 		return nil
 	}
-	return cli.UsageError{Err: fmt.Errorf("init: %s is the configuration of %s, not of %s; add --name %s to create "+
+	return cli.Usagef("init: %s is the configuration of %s, not of %s; add --name %s to create "+
 		"a configuration of its own, or change memory.dir in the file", term.EscapeLine(c.File),
-		term.EscapeLine(there.Memory.Dir), term.EscapeLine(c.Memory.Dir), config.NameFor(c.Memory.Dir))}
+		term.EscapeLine(there.Memory.Dir), term.EscapeLine(c.Memory.Dir), config.NameFor(c.Memory.Dir))
 }
 
 // A publicKind is a kind of files that the configuration makes public.

@@ -104,9 +104,9 @@ func (i *installer) newCommand() *cobra.Command {
 func (i *installer) runInstaller(cmd *cobra.Command) error {
 	switch {
 	case i.all && len(i.agents) > 0:
-		return cli.UsageError{Err: errors.New("--all selects all agents: omit --agent")}
+		return cli.Usagef("--all selects all agents: omit --agent")
 	case i.project && i.local:
-		return cli.UsageError{Err: errors.New("--project and --local exclude each other")}
+		return cli.Usagef("--project and --local exclude each other")
 	}
 	m, err := ThisMachine()
 	if err != nil {
@@ -221,7 +221,7 @@ func (i *installer) agentCommand(cmd *cobra.Command) (agents.Command, error) {
 	}
 	if i.g.Context != "" {
 		if err := config.CheckOneOf(i.g.Context, cli.Contexts); err != nil {
-			return nil, cli.UsageError{Err: fmt.Errorf("--context: %w", err)}
+			return nil, cli.Usagef("--context: %w", err)
 		}
 		c = append(c, "--context", i.g.Context)
 	}
@@ -269,13 +269,13 @@ func (i *installer) tryMemory(cmd *cobra.Command) error {
 	case flags == config.Flags{}:
 		return nil // the memory may be created later
 	case !c.NamesDir:
-		return cli.UsageError{Err: fmt.Errorf("there is no configuration of %s: create the memory with `%s --dir DIRECTORY`",
-			c.Name, flags.Command("init"))}
+		return cli.Usagef("there is no configuration of %s: create the memory with `%s --dir DIRECTORY`",
+			c.Name, flags.Command("init"))
 	case c.OtherDir != "":
 		return cli.UsageError{Err: c.ErrOtherDir()}
 	}
 	if _, err := os.Stat(c.Memory.Dir); err != nil {
-		return cli.UsageError{Err: fmt.Errorf("%w: create the memory with `%s`", err, flags.Command("init"))}
+		return cli.Usagef("%w: create the memory with `%s`", err, flags.Command("init"))
 	}
 	return nil
 }
@@ -287,7 +287,7 @@ const tryTimeout = 5 * time.Second
 func (i *installer) planAgent(a agents.Agent, m agents.Machine, command agents.Command) ([]*fileChange, error) {
 	scope := i.scope()
 	if !a.Supports(i.component, scope) {
-		return nil, cli.UsageError{Err: fmt.Errorf("%s has no %s settings for this part of memwatchd", a.Title, scope)}
+		return nil, cli.Usagef("%s has no %s settings for this part of memwatchd", a.Title, scope)
 	}
 	files := a.Files(i.component, scope, m)
 	if !i.remove {

@@ -49,8 +49,7 @@ func NewService(g *cli.Globals) *cobra.Command {
 			Use: name, Short: short, Args: cli.NoArgs, Example: "  memwatchd service " + example,
 			RunE: func(cmd *cobra.Command, _ []string) error {
 				if cmd.Flags().Changed("user") && !s.system {
-					return cli.UsageError{Err: errors.New("service: --user requires --system: your own service " +
-						"runs as you")}
+					return cli.Usagef("service: --user requires --system: your own service runs as you")
 				}
 				if err := s.checkManager(name); err != nil {
 					return err
@@ -91,7 +90,7 @@ func (s *serviceCommand) checkManager(name string) error {
 		return fmt.Errorf("service %s: memwatchd does not manage launchd: run `memwatchd service print`, "+
 			"which prints an agent and the commands that install it", name)
 	case s.launchd && s.system:
-		return cli.UsageError{Err: errors.New("service print: the agent for launchd is for one user: omit --system")}
+		return cli.Usagef("service print: the agent for launchd is for one user: omit --system")
 	}
 	return nil
 }
@@ -228,10 +227,10 @@ func (s *serviceCommand) checkMemory(c *config.Config) error {
 	flags := s.g.Config
 	switch _, err := os.Stat(c.Memory.Dir); {
 	case flags.Name != "" && !c.NamesDir && !s.system:
-		return cli.UsageError{Err: fmt.Errorf("there is no configuration of %s: create the memory with `%s --dir DIRECTORY`",
-			c.Name, flags.Command("init"))}
+		return cli.Usagef("there is no configuration of %s: create the memory with `%s --dir DIRECTORY`",
+			c.Name, flags.Command("init"))
 	case flags.Dir != "" && errors.Is(err, fs.ErrNotExist) && !s.system:
-		return cli.UsageError{Err: fmt.Errorf("%w: create the memory with `%s`", err, flags.Command("init"))}
+		return cli.Usagef("%w: create the memory with `%s`", err, flags.Command("init"))
 	}
 	return nil
 }
