@@ -67,11 +67,7 @@ func showSummary(cmd *cobra.Command, op *api.Operation, req *api.Request, g *Glo
 		shown = append(shown, storedSummary{e.Title, e.SummaryText(), e.Evidence, path, e.Line})
 	}
 	if g.JSON {
-		raw, err := api.EncodeJSON(map[string]any{"summaries": shown})
-		if err != nil {
-			return err
-		}
-		_, err = g.Stdout.Write(term.EscapeJSON(raw))
+		_, err := g.Stdout.Write(AsJSON(map[string]any{"summaries": shown}))
 		return err
 	}
 	for _, s := range shown {

@@ -152,22 +152,13 @@ func shortTaskIDs(todos []api.Todo) []string {
 		at, _ := slices.BinarySearch(sorted, bare)
 		n := len(shortTaskID(id))
 		for _, beside := range []int{at - 1, at + 1} {
-			if beside >= 0 && beside < len(sorted) {
-				n = max(n, commonPrefix(bare, sorted[beside])+1)
+			for beside >= 0 && beside < len(sorted) && n < len(bare) && strings.HasPrefix(sorted[beside], bare[:n]) {
+				n++
 			}
 		}
-		short[i] = bare[:min(n, len(bare))]
+		short[i] = bare[:n]
 	}
 	return short
-}
-
-// commonPrefix returns the number of bytes with which both texts begin.
-func commonPrefix(a, b string) int {
-	n := 0
-	for n < min(len(a), len(b)) && a[n] == b[n] {
-		n++
-	}
-	return n
 }
 
 // shortTaskID returns a given id whole and of a derived one the beginning.
