@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"os"
 	"strings"
+
+	"github.com/memwatchd/memwatchd/ntfy"
 )
 
 // finishLLM checks the keys of the language model, if one is configured.
@@ -113,4 +115,19 @@ func ReadKey(path string) (string, error) {
 		return "", fmt.Errorf("%s must contain one line with the key", path)
 	}
 	return key, nil
+}
+
+// finishTopic checks the keys of the ntfy topic, if one is configured.
+func (c *Config) finishTopic() error {
+	n := &c.Capture.Ntfy
+	if n.Topic == "" {
+		return nil
+	}
+	if err := ntfy.CheckTopic(n.Topic); err != nil {
+		return fmt.Errorf("capture.ntfy.topic: %w", err)
+	}
+	if err := ntfy.CheckServer(n.Server); err != nil {
+		return fmt.Errorf("capture.ntfy.server: %w", err)
+	}
+	return finishPath("capture.ntfy.token_file", &n.TokenFile)
 }
