@@ -3,7 +3,9 @@ package app
 
 import (
 	"context"
+	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -14,11 +16,13 @@ import (
 
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/background"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/console"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/doctor"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/hook"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/setup"
 	"github.com/memwatchd/memwatchd/ops"
+	"github.com/memwatchd/memwatchd/vault"
 )
 
 // Main runs the program with the arguments of the process and exits with its
@@ -74,5 +78,24 @@ func newRoot(stdout, stderr io.Writer, args []string) *cobra.Command {
 	}
 	root.AddCommand(console.NewCommand(g), newMCP(g), hook.NewCommand(g), newMan(g), newMerge())
 	cli.RejectGlobals(root)
+	return root
+}
+
+// openRoot looks up files through the vault, which does not block on a dead
+// disk.
+func openRoot(c *config.Config) *cli.Root {
+	root := &cli.Root{Dir: c.Memory.Dir, Folders: c.Folders()}
+	root.Has = func(path string) (exists, known bool) {
+		dir, below := root.Locate(path)
+		v := &vault.Vault{Dir: dir}
+		if _, dir := v.Directory(below); dir {
+			return true, true
+		}
+		_, err := v.Stat(below)
+		if errors.Is(err, vault.ErrRoot) {
+			return false, false
+		}
+		return !errors.Is(err, fs.ErrNotExist), true
+	}
 	return root
 }
