@@ -90,3 +90,9 @@ func (b Info) String() string {
 	}
 	return s + "built   with " + b.Go + " for " + b.Platform + "\n"
 }
+
+// Licenses contains the licenses and notices of all modules in the program. A
+// test compares it with go.mod.
+//
+//go:embed licenses.txt
+var Licenses string
