@@ -15,22 +15,17 @@ type Command []string
 // String returns the command in shell syntax: each word with special characters
 // is in single quotes.
 func (c Command) String() string {
-	words := make([]string, len(c))
-	for i, word := range c {
-		words[i] = quoteWord(word)
+	words := slices.Clone(c)
+	for i, word := range words {
+		if !plainWord().MatchString(word) {
+			words[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+		}
 	}
 	return strings.Join(words, " ")
 }
 
 // plainWord matches words that need no quotes.
 var plainWord = lazyregexp.New(`^[A-Za-z0-9@%+=:,./_-]+$`)
-
-func quoteWord(word string) string {
-	if plainWord().MatchString(word) {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-}
 
 var errQuote = errors.New("unterminated string")
 

@@ -55,7 +55,11 @@ func (a *invocation) find(cmd *cobra.Command, r api.SearchRequest) error {
 	program := tea.NewProgram(f, tea.WithContext(cmd.Context()), tea.WithInput(cmd.InOrStdin()),
 		tea.WithOutput(cmd.OutOrStdout()), tea.WithoutSignalHandler(), tea.WithFPS(120))
 	_, err := program.Run()
-	f.stop()
+	for _, t := range []task{f.search, f.preview} {
+		if t.cancel != nil {
+			t.cancel()
+		}
+	}
 	switch {
 	case cmd.Context().Err() != nil:
 		return context.Cause(cmd.Context())
@@ -289,14 +293,5 @@ func (f *finder) startPreview() tea.Cmd {
 		}
 		p.lines = strings.Split(strings.TrimSuffix(answer.Text, "\n"), "\n")
 		return p
-	}
-}
-
-// stop cancels the requests under way.
-func (f *finder) stop() {
-	for _, t := range []task{f.search, f.preview} {
-		if t.cancel != nil {
-			t.cancel()
-		}
 	}
 }

@@ -17,31 +17,30 @@ import (
 // task contains.
 func addTaskSearch(c *cobra.Command, op *api.Operation, req *api.Request, g *Globals) {
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
-		typed, given := paramGiven(req, "text")
-		if id, hasID := paramGiven(req, "id"); !given && hasID {
-			err := runOperation(cmd, op, req, g)
-			if failure, ok := errors.AsType[*api.Error](err); ok && failure.Code == api.NotFound {
-				return errNoTask("task %q not found", id)
-			}
-			return err
-		} else if !given {
-			return runOperation(cmd, op, req, g)
-		}
 		a, err := newInvocation(cmd, op, req, g)
 		if err != nil {
 			return err
 		}
-		if _, line := resolvePlace(a.out.memory, typed); line == 0 {
-			err := runOperation(cmd, op, req, g)
+		typed, given := paramGiven(req, "text")
+		id, hasID := paramGiven(req, "id")
+		line := 0
+		if given {
+			_, line = resolvePlace(a.out.memory, typed)
+		}
+		if line == 0 {
+			err := a.run(cmd, req)
 			failure, ok := errors.AsType[*api.Error](err)
-			if !ok || failure.Code != api.NotFound {
+			switch {
+			case !ok || failure.Code != api.NotFound || !given && !hasID:
 				return err
+			case !given:
+				return errNoTask("task %q not found", id)
 			}
 		}
 		if err := a.selectTask(cmd, req, typed); err != nil {
 			return err
 		}
-		return runOperation(cmd, op, req, g)
+		return a.run(cmd, req)
 	}
 }
 

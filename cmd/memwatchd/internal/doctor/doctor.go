@@ -215,7 +215,7 @@ func (e *examination) requestReports(ctx context.Context) {
 		return client.Status(ctx, api.StatusRequest{})
 	})
 	if err != nil {
-		e.statusErr, e.checkErr = err, err
+		e.statusErr = err
 		return
 	}
 	e.answered, e.status = true, answer.Status
