@@ -178,9 +178,12 @@ func (p *Printer) flush() error {
 	return err
 }
 
-// addHint adds a hint about an answer, on lines of its own.
+// addHint adds a hint about an answer, on lines of its own, unless it is empty.
 func (p *Printer) addHint(as term.Style, format string, args ...any) {
 	text := term.Wrap(term.EscapeLine(fmt.Sprintf(format, args...)), p.hintWidth, "")
+	if text == "" {
+		return
+	}
 	for line := range strings.Lines(text + "\n") {
 		line = strings.TrimSuffix(line, "\n")
 		if p.hintColor {

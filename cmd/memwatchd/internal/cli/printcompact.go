@@ -96,14 +96,8 @@ func (p *Printer) printStep(path string, s api.CompactStep, short bool) {
 // formatSizes returns the size of a file before and after, with its limits.
 func formatSizes(plan *api.CompactPlan) string {
 	of := func(before, after, limit int, unit string) string {
-		s := fmt.Sprint(before)
-		if after != before {
-			s += fmt.Sprintf(" -> %d", after)
-		}
-		if limit > 0 {
-			s += fmt.Sprintf(" of %d", limit)
-		}
-		return s + " " + unit
+		return fmt.Sprint(before) + textIf(after != before, fmt.Sprintf(" -> %d", after)) +
+			textIf(limit > 0, fmt.Sprintf(" of %d", limit)) + " " + unit
 	}
 	return of(plan.Before.Items, plan.After.Items, plan.Limit.Items, "items") + ", " +
 		of(plan.Before.Characters, plan.After.Characters, plan.Limit.Characters, "characters")
@@ -116,9 +110,7 @@ func (p *Printer) printCompress(a *api.CompressAnswer) {
 		t := plainText(term.AsPath, f.From)
 		t.add(term.AsText, " -> ")
 		t.add(term.AsPath, f.To)
-		if f.Partial {
-			t.add(term.AsMuted, "  (except open tasks)")
-		}
+		t.add(term.AsMuted, textIf(f.Partial, "  (except open tasks)"))
 		p.printWrapped(t)
 		for _, l := range f.Lines {
 			p.printHanging("  ", p.Style(term.AsAdded, "+")+" ", 0, plainText(term.AsText, l.Path+": "+l.Text))

@@ -91,9 +91,8 @@ func (p *Printer) printLinks(a *api.LinksAnswer) {
 	for _, l := range a.Links {
 		p.printf("%s is %s\n", term.EscapeLine(l.ExternalKey), term.EscapeLine(l.Subject))
 	}
-	if a.Problem != "" {
-		p.addHint(term.AsBad, "%s", a.Problem)
-	} else if len(a.Links) == 0 {
+	p.addHint(term.AsBad, "%s", a.Problem)
+	if len(a.Links) == 0 && a.Problem == "" {
 		p.addHint(term.AsMuted, "no links")
 	}
 }

@@ -114,13 +114,8 @@ func (p *Printer) printWrite(w api.WriteRecord, as term.Style, state string) {
 // printChangeHeader shows the header line of a change with its state.
 func (p *Printer) printChangeHeader(w api.WriteRecord, as term.Style, state string) {
 	var t text
-	t.add(term.AsText, w.Time.In(p.location).Format(time.DateTime)+"  "+w.Cause)
-	if w.Reason != "" {
-		t.add(term.AsText, ": "+w.Reason)
-	}
-	if w.Group != w.ID {
-		t.add(term.AsMuted, "  with "+w.Group)
-	}
+	t.add(term.AsText, w.Time.In(p.location).Format(time.DateTime)+"  "+w.Cause+textIf(w.Reason != "", ": "+w.Reason))
+	t.add(term.AsMuted, textIf(w.Group != w.ID, "  with "+w.Group))
 	t.add(term.AsMuted, byProgram(&w))
 	if state != "" {
 		t.add(term.AsText, "  ")

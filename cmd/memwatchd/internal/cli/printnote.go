@@ -61,9 +61,7 @@ func (p *Printer) printSession(a *api.SessionAnswer) {
 			var t text
 			t.add(term.AsText, i.Section+": "+i.Text)
 			t.add(term.AsMuted, fmt.Sprintf("  line %d", i.Line))
-			if i.Similar != "" {
-				t.add(term.AsMuted, ", similar to: "+i.Similar)
-			}
+			t.add(term.AsMuted, textIf(i.Similar != "", ", similar to: "+i.Similar))
 			p.printHanging("  ", p.Style(list.as, list.sign)+" ", 0, t)
 		}
 	}
@@ -88,11 +86,7 @@ func (p *Printer) printSession(a *api.SessionAnswer) {
 
 // printRemember shows the place of the saved fact.
 func (p *Printer) printRemember(a *api.RememberAnswer) {
-	note := "under " + a.Section
-	if a.Replaced {
-		note += ", replacing the previous value"
-	}
-	p.printTitle("", a.Path, a.Line, "", note)
+	p.printTitle("", a.Path, a.Line, "", "under "+a.Section+textIf(a.Replaced, ", replacing the previous value"))
 	for _, hint := range a.Hints {
 		p.addHint(term.AsMuted, "%s", hint)
 	}
@@ -121,7 +115,7 @@ func (p *Printer) printForget(a *api.ForgetAnswer) {
 	if more := a.Total - len(a.Entries); more > 0 {
 		p.addHint(term.AsMuted, "and %d more", more)
 	}
-	if a.Token == "" && a.Beyond != "" {
+	if a.Token == "" {
 		p.addHint(term.AsMuted, "%s", a.Beyond)
 	}
 }
@@ -160,7 +154,5 @@ func (p *Printer) printWipe(a *api.WipeAnswer) {
 	for _, path := range a.Left {
 		p.printf("kept, not part of memory: %s\n", p.paintPlace(path, 0))
 	}
-	if a.Beyond != "" {
-		p.addHint(term.AsMuted, "%s", a.Beyond)
-	}
+	p.addHint(term.AsMuted, "%s", a.Beyond)
 }

@@ -133,10 +133,8 @@ func (p *Printer) printRelated(a *api.RelatedAnswer) {
 		if l.Path != "" {
 			target = p.locate(l.Path)
 		}
-		if l.Anchor != "" {
-			target += "#" + l.Anchor
-		}
 		paths = append(paths, l.Path)
+		target += textIf(l.Anchor != "", "#"+l.Anchor)
 		p.printLink(a.Path, l.Line, "-> "+target, strings.Join(strings.Fields(l.Text), " "))
 	}
 	for _, l := range a.From {

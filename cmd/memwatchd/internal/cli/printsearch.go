@@ -177,18 +177,13 @@ func explainScore(h *api.Hit) string {
 			terms = append(terms, fmt.Sprintf("%s %.3g", t.Term, t.Score))
 		}
 	}
-	s := fmt.Sprintf("score %.4g: %s", h.Score, strings.Join(parts, ", "))
-	if len(terms) > 0 {
-		s += " (own: " + strings.Join(terms, ", ") + ")"
-	}
-	return s
+	return fmt.Sprintf("score %.4g: %s", h.Score, strings.Join(parts, ", ")) +
+		textIf(len(terms) > 0, " (own: "+strings.Join(terms, ", ")+")")
 }
 
 // addIndexHints adds the note of an answer and problems of the index as hints.
 func (p *Printer) addIndexHints(note string, state api.IndexState) {
-	if note != "" {
-		p.addHint(term.AsMuted, "%s", note)
-	}
+	p.addHint(term.AsMuted, "%s", note)
 	switch state.Shared {
 	case "timeout", "unavailable":
 		p.addHint(term.AsBad, "the shared store did not answer; the answer has entries of this machine only")
@@ -198,9 +193,7 @@ func (p *Printer) addIndexHints(note string, state api.IndexState) {
 	if state.Degraded {
 		p.addHint(term.AsBad, "the index is incomplete; the answer may be incomplete")
 	}
-	if state.Problem != "" {
-		p.addHint(term.AsBad, "%s", state.Problem)
-	}
+	p.addHint(term.AsBad, "%s", state.Problem)
 }
 
 // textIf returns a text if a condition holds, else "".

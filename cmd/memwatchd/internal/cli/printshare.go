@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -43,11 +44,8 @@ func (p *Printer) printShareStatus(a *api.ShareStatusAnswer) {
 // printSharePlan shows the number of entries of each partition and the first ones.
 func (p *Printer) printSharePlan(plan *api.SharePlan) {
 	for _, s := range plan.Partitions {
-		subject := s.Subject
-		if subject == "" {
-			subject = "(no subject)"
-		}
-		p.printRow("publish", "%s of %s, %s", term.Plural(s.Entries, "entry"), subject, s.Visibility)
+		p.printRow("publish", "%s of %s, %s", term.Plural(s.Entries, "entry"), cmp.Or(s.Subject, "(no subject)"),
+			s.Visibility)
 		for _, line := range s.First {
 			p.printIndented(1, plainText(term.AsText, line))
 		}
@@ -58,19 +56,15 @@ func (p *Printer) printSharePlan(plan *api.SharePlan) {
 	if plan.Withheld > 0 {
 		p.addHint(term.AsText, "%s withheld because of a credential or their size", term.Plural(plan.Withheld, "entry"))
 	}
-	if plan.Problem != "" {
-		p.addHint(term.AsBad, "%s", plan.Problem)
-	}
+	p.addHint(term.AsBad, "%s", plan.Problem)
 }
 
 // printSharePush shows the result of publishing.
 func (p *Printer) printSharePush(a *api.SharePushAnswer) {
 	text := "published"
 	if a.Compared {
-		text = fmt.Sprintf("compared %s: %d missing, %d extra", term.Plural(a.Objects, "entry"), a.Missing, a.Extra)
-		if a.Missing+a.Extra > 0 {
-			text += ", repaired"
-		}
+		text = fmt.Sprintf("compared %s: %d missing, %d extra%s", term.Plural(a.Objects, "entry"), a.Missing, a.Extra,
+			textIf(a.Missing+a.Extra > 0, ", repaired"))
 	}
 	p.printf("%s\n", text)
 	p.printShare(&a.ShareStatus)

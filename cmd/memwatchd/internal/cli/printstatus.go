@@ -133,14 +133,8 @@ func (p *Printer) printIndex(x *api.IndexStatus) {
 	if !p.verbose && !x.Degraded && x.Total == 0 && x.Pending == 0 {
 		return
 	}
-	line := fmt.Sprintf("revision %d, %d pending, %s", x.Revision, x.Pending, term.FormatBytes(x.Size))
-	if x.Total > 0 {
-		line += fmt.Sprintf(", building %d/%d", x.Done, x.Total)
-	}
-	if x.Degraded {
-		line += ", degraded"
-	}
-	p.printRow("index", "%s", line)
+	p.printRow("index", "revision %d, %d pending, %s%s%s", x.Revision, x.Pending, term.FormatBytes(x.Size),
+		textIf(x.Total > 0, fmt.Sprintf(", building %d/%d", x.Done, x.Total)), textIf(x.Degraded, ", degraded"))
 }
 
 func (p *Printer) printWatch(w *api.WatchStatus) {
@@ -153,11 +147,8 @@ func (p *Printer) printWatch(w *api.WatchStatus) {
 // printWriting shows the state of writing to files and the actions that need a
 // person.
 func (p *Printer) printWriting(w *api.WriteStatus) {
-	line := term.Plural(w.Applied, "change") + " made"
-	if !w.Enabled {
-		line += ", requested writes only"
-	}
-	p.printRow("writing", "%s%s%s", line, andSome(len(w.Waiting), "waiting"), andSome(len(w.Refused), "refused"))
+	p.printRow("writing", "%s made%s%s%s", term.Plural(w.Applied, "change"),
+		textIf(!w.Enabled, ", requested writes only"), andSome(len(w.Waiting), "waiting"), andSome(len(w.Refused), "refused"))
 	var list []string
 	for _, path := range w.ConflictCopies { // first, because only a person can resolve them
 		list = append(list, path+": saved copy from the moment of a crash; compare it with the file, then remove it")

@@ -130,9 +130,7 @@ func (p *Printer) printTodoPlan(plan *api.TodoPlan) {
 	if plan.Off {
 		p.addHint(term.AsText, "todosync is disabled: no task is ticked automatically")
 	}
-	if plan.Problem != "" {
-		p.addHint(term.AsBad, "%s", plan.Problem)
-	}
+	p.addHint(term.AsBad, "%s", plan.Problem)
 	p.printTicks("to tick", plan.Waiting)
 	for _, f := range plan.Diff {
 		p.printDiff(f.Path, f.Path, f.Hunks)
@@ -158,9 +156,7 @@ func (p *Printer) printTicks(title string, ticks []api.TodoTick) {
 			var line text
 			line.add(term.AsText, t.Text)
 			line.add(term.AsMuted, "  done in "+p.formatPlace(t.Done.Path, t.Done.Line))
-			if t.Reason != "" {
-				line.add(term.AsMuted, "; waits: "+t.Reason)
-			}
+			line.add(term.AsMuted, textIf(t.Reason != "", "; waits: "+t.Reason))
 			head := fmt.Sprintf("%s [ ] ", p.paintPlace(place.Path, place.Line))
 			if p.width == 0 {
 				p.printHanging("  ", head, 0, line)

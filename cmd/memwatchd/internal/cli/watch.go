@@ -90,10 +90,7 @@ func (a *invocation) showStatus(raw json.RawMessage, answer *api.StatusAnswer, f
 
 // summarizeStatus returns the status on one line.
 func summarizeStatus(a *api.StatusAnswer) string {
-	state := "healthy"
-	if !a.Healthy {
-		state = "not healthy"
-	}
+	state := textIf(!a.Healthy, "not ") + "healthy"
 	if a.Status == nil {
 		return state
 	}
