@@ -169,11 +169,7 @@ func newOperationCommand(op *api.Operation, form *api.Command, name string, g *G
 			continue // a positional argument or a global flag
 		}
 		v := &paramFlag{param: p, req: req, stdin: c.InOrStdin}
-		short := ""
-		if p.Name == "limit" {
-			short = "n"
-		}
-		f := c.Flags().VarPF(v, p.Flag, short, describeParam(p))
+		f := c.Flags().VarPF(v, p.Flag, textIf(p.Name == "limit", "n"), describeParam(p))
 		f.NoOptDefVal = p.Bare
 		c.RegisterFlagCompletionFunc(f.Name, completeFlag(p, form, req, g))
 	}
@@ -239,11 +235,7 @@ func (f *paramFlag) Type() string {
 func usageArguments(op *api.Operation, form *api.Command) []string {
 	var words []string
 	for _, p := range Arguments(op, form) {
-		word := "[" + p.Name + "]"
-		if p.Arg == "rest" {
-			word = "[" + p.Name + "...]"
-		}
-		words = append(words, word)
+		words = append(words, "["+p.Name+textIf(p.Arg == "rest", "...")+"]")
 	}
 	return words
 }
@@ -259,11 +251,8 @@ func longHelp(op *api.Operation, form *api.Command) string {
 	fmt.Fprintf(&b, "%s\n\nArguments:\n", form.Summary)
 	w := tabwriter.NewWriter(&b, 0, 0, 3, ' ', 0)
 	for _, p := range list {
-		text := describeParam(p)
-		if p.Default != "" {
-			text += fmt.Sprintf(" (default %s)", p.Default)
-		}
-		fmt.Fprintf(w, "  %s\t%s\n", p.Name, text)
+		fmt.Fprintf(w, "  %s\t%s%s\n", p.Name, describeParam(p),
+			textIf(p.Default != "", fmt.Sprintf(" (default %s)", p.Default)))
 	}
 	w.Flush()
 	return strings.TrimRight(b.String(), "\n")
@@ -271,10 +260,7 @@ func longHelp(op *api.Operation, form *api.Command) string {
 
 // describeParam returns the description of a parameter for the help.
 func describeParam(p *api.Param) string {
-	if p.Stdin {
-		return p.Doc + "; - reads standard input"
-	}
-	return p.Doc
+	return p.Doc + textIf(p.Stdin, "; - reads standard input")
 }
 
 // Arguments returns the positional parameters, in order.

@@ -263,9 +263,7 @@ func (f *finder) showHits(result found) tea.Cmd {
 	for _, c := range a.Corrected {
 		f.status += fmt.Sprintf(", no exact match for %s; showing %s", c.Word, strings.Join(c.To, ", "))
 	}
-	if a.Note != "" {
-		f.status += ", " + a.Note
-	}
+	f.status += textIf(a.Note != "", ", "+a.Note)
 	return f.startPreview()
 }
 

@@ -50,16 +50,8 @@ func addOutputFlags(c *cobra.Command, words string, o *output) {
 // check returns an error if flags of the output exclude each other. It parses the
 // template; printing calls locate for the function file of a template.
 func (o *output) check(asJSON bool, locate func(string) string) error {
-	var used []string
-	for _, f := range []struct {
-		name string
-		set  bool
-	}{{"--json", asJSON}, {"--files", o.files}, {"--vimgrep", o.vimgrep}, {"--quiet", o.quiet},
-		{"--format", o.format != ""}} {
-		if f.set {
-			used = append(used, f.name)
-		}
-	}
+	used := strings.Fields(textIf(asJSON, "--json ") + textIf(o.files, "--files ") + textIf(o.vimgrep, "--vimgrep ") +
+		textIf(o.quiet, "--quiet ") + textIf(o.format != "", "--format"))
 	switch {
 	case len(used) > 1:
 		return Usagef("%s and %s exclude each other", used[0], used[1])

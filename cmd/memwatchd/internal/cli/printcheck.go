@@ -33,32 +33,17 @@ func (p *Printer) printCheck(a *api.CheckAnswer) {
 	}
 	p.printf("%s compared, %d differ from the index, %s, %d skipped\n",
 		term.Plural(a.Files, "file"), len(a.Differing), term.Plural(len(a.Problems), "problem"), len(a.Skipped))
-	for _, advice := range listAdvice(a) {
-		p.addHint(term.AsMuted, "%s", advice)
-	}
-}
-
-// listAdvice returns hints for findings that do not contain their own remedy.
-func listAdvice(a *api.CheckAnswer) []string {
-	because := func(reason string) bool {
-		return slices.ContainsFunc(a.Skipped, func(s api.Skipped) bool { return strings.Contains(s.Reason, reason) })
-	}
+	// Hints for findings that do not contain their own remedy.
 	wrong := slices.ContainsFunc(a.Problems, func(f api.FileProblem) bool { return f.Code == memory.CounterWrong })
-	var list []string
-	for _, advice := range []struct {
-		fits bool
-		text string
-	}{
-		{len(a.Refused) == 0 && (wrong || len(a.Differing) > 0),
-			"check --fix corrects counters and the index, and changes nothing else"},
-		{len(a.Refused) > 0, "run `memwatchd status` for the reason"},
-		{because("file too large"), "split a file that is too large, or raise watch.max_file_size"},
-	} {
-		if advice.fits {
-			list = append(list, advice.text)
-		}
+	switch {
+	case len(a.Refused) > 0:
+		p.addHint(term.AsMuted, "run `memwatchd status` for the reason")
+	case wrong || len(a.Differing) > 0:
+		p.addHint(term.AsMuted, "check --fix corrects counters and the index, and changes nothing else")
 	}
-	return list
+	if slices.ContainsFunc(a.Skipped, func(s api.Skipped) bool { return strings.Contains(s.Reason, "file too large") }) {
+		p.addHint(term.AsMuted, "split a file that is too large, or raise watch.max_file_size")
+	}
 }
 
 // printProblem shows a problem of a file or of the daemon.

@@ -196,14 +196,6 @@ func (p *Printer) addIndexHints(note string, state api.IndexState) {
 	p.addHint(term.AsBad, "%s", state.Problem)
 }
 
-// textIf returns a text if a condition holds, else "".
-func textIf(holds bool, text string) string {
-	if holds {
-		return text
-	}
-	return ""
-}
-
 // joinNonEmpty returns the nonempty parts, each preceded by two spaces.
 func joinNonEmpty(parts ...string) string {
 	var b strings.Builder
