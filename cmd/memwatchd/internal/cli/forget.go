@@ -23,10 +23,8 @@ func addForgetSteps(c *cobra.Command, op *api.Operation, req *api.Request, g *Gl
 	yes := c.Flags().Bool("yes", false, "remove all listed text without confirmation")
 	RejectTogether(c, "yes", "token")
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
-		for _, step := range []string{"ids", "token"} {
-			if cmd.Flags().Changed(step) {
-				return runOperation(cmd, op, req, g)
-			}
+		if cmd.Flags().Changed("ids") || cmd.Flags().Changed("token") {
+			return runOperation(cmd, op, req, g)
 		}
 		a, err := newInvocation(cmd, op, req, g)
 		if err != nil {

@@ -163,12 +163,7 @@ func nameFlag(text, param, flag string) string {
 // answered, or "" if the command line selects the daemon otherwise.
 func hintOtherDir(cmd *cobra.Command) string {
 	dir, _ := cmd.Flags().GetString("dir")
-	for _, name := range []string{"name", "config", "socket"} {
-		if f := cmd.Flags().Lookup(name); f != nil && f.Changed {
-			return ""
-		}
-	}
-	if dir == "" {
+	if dir == "" || cmd.Flags().Changed("name") || cmd.Flags().Changed("config") || cmd.Flags().Changed("socket") {
 		return ""
 	}
 	flags := config.Flags{Dir: dir, Name: config.NameFor(dir)}

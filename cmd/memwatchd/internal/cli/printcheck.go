@@ -110,13 +110,6 @@ func effectOf(c *api.ConflictCopy) string {
 }
 
 func mergeState(c *api.ConflictCopy, dryRun bool) string {
-	switch {
-	case c.Merged:
-		return "merged"
-	case dryRun && c.Problem == "":
-		return "would be merged"
-	case c.Problem != "":
-		return "stays"
-	}
-	return "conflict copy"
+	return cmp.Or(textIf(c.Merged, "merged"), textIf(c.Problem != "", "stays"), textIf(dryRun, "would be merged"),
+		"conflict copy")
 }

@@ -119,8 +119,5 @@ func quoteDiffName(name string) string {
 // pathBefore returns the name of a file before its first hunk, or "" if the file
 // was empty or missing.
 func pathBefore(path string, hunks []api.DiffHunk) string {
-	if len(hunks) > 0 && strings.HasPrefix(hunks[0].Diff, "@@ -0,0 ") {
-		return ""
-	}
-	return path
+	return textIf(len(hunks) == 0 || !strings.HasPrefix(hunks[0].Diff, "@@ -0,0 "), path)
 }

@@ -13,15 +13,9 @@ import (
 // showsSummary reports whether a request to store a summary has neither a text nor
 // evidence, so that the stored summary is shown.
 func showsSummary(op *api.Operation, req *api.Request) bool {
-	if op.Name != "profile" && op.Name != "project" {
-		return false
-	}
-	for _, name := range []string{"text", "evidence", "external_key"} {
-		if _, given := paramGiven(req, name); given {
-			return false
-		}
-	}
-	return true
+	isGiven := func(name string) bool { _, given := paramGiven(req, name); return given }
+	return (op.Name == "profile" || op.Name == "project") && !isGiven("text") && !isGiven("evidence") &&
+		!isGiven("external_key")
 }
 
 // A storedSummary is a summary as shown in JSON.
