@@ -8,6 +8,7 @@
 package ui
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
@@ -64,9 +65,7 @@ const maxSessions = 16
 // New returns a console for requests to the given host and port, such as
 // 127.0.0.1:40000.
 func New(b Backend, host string, opt Options) *Console {
-	if opt.MaxRequest == 0 {
-		opt.MaxRequest = 1 << 20
-	}
+	opt.MaxRequest = cmp.Or(opt.MaxRequest, 1<<20)
 	return &Console{backend: b, host: host, opt: opt}
 }
 
@@ -216,10 +215,7 @@ func (c *Console) checkOrigin(r *http.Request) error {
 
 // serveFile serves a file of the page. It reports false if there is none.
 func (c *Console) serveFile(w http.ResponseWriter, r *http.Request) bool {
-	name := strings.TrimPrefix(r.URL.Path, "/")
-	if name == "" {
-		name = "index.html"
-	}
+	name := cmp.Or(strings.TrimPrefix(r.URL.Path, "/"), "index.html")
 	data, err := page.ReadFile("page/" + name)
 	if err != nil {
 		return false

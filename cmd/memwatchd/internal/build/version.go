@@ -40,10 +40,7 @@ var pseudoVersion = lazyregexp.New(`[-.](\d{14})-([0-9a-f]{12})(?:\+|$)`)
 // left in an archive of the sources.
 func ReadInfo() Info {
 	info, _ := debug.ReadBuildInfo()
-	if info == nil {
-		info = new(debug.BuildInfo)
-	}
-	return infoOf(info, archivedCommit)
+	return infoOf(cmp.Or(info, new(debug.BuildInfo)), archivedCommit)
 }
 
 func infoOf(info *debug.BuildInfo, archived string) Info {

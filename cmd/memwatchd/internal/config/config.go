@@ -271,9 +271,7 @@ func (c *Config) Finish() error {
 			c.Index.Dir = filepath.Join(c.Index.Dir, "index") // the state is in the directory above
 		}
 	}
-	if c.State.Dir == "" {
-		c.State.Dir = filepath.Join(xdg.StateHome, "memwatchd", c.Name)
-	}
+	c.State.Dir = cmp.Or(c.State.Dir, filepath.Join(xdg.StateHome, "memwatchd", c.Name))
 	err = cmp.Or(finishPath("memory.dir", &c.Memory.Dir), c.finishOutside("index.dir", &c.Index.Dir),
 		c.finishOutside("state.dir", &c.State.Dir))
 	if err != nil {

@@ -93,9 +93,7 @@ func Load(flags Flags, environ []string) (*Config, error) {
 	if name == "" && path == "" && flags.Dir != "" {
 		name = nameOf(flags.Dir)
 	}
-	if path == "" {
-		path = filepath.Join(xdg.ConfigHome, "memwatchd", cmp.Or(name, c.Name)+".yaml")
-	}
+	path = cmp.Or(path, filepath.Join(xdg.ConfigHome, "memwatchd", cmp.Or(name, c.Name)+".yaml"))
 	text, err := os.ReadFile(path)
 	switch {
 	case err == nil:

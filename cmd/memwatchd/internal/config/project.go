@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -26,10 +27,7 @@ func (p *projectConfig) finish() (err error) {
 	if err != nil {
 		return err
 	}
-	name := p.Name
-	if name == "" {
-		name = filepath.Base(p.Dir)
-	}
+	name := cmp.Or(p.Name, filepath.Base(p.Dir))
 	p.Name = projectName(name)
 	switch {
 	case p.Name == "":

@@ -163,10 +163,7 @@ func NewCommand(g *cli.Globals) *cobra.Command {
 					Healthy  bool     `json:"healthy"`
 				}{list, healthy}))
 			} else {
-				c := e.config
-				if c == nil {
-					c = config.Default()
-				}
+				c := cmp.Or(e.config, config.Default())
 				err = printFindings(g.Stdout, term.Width(g.Stdout), cli.NewPrinter(g.Stdout, g.Stderr, c, g.NoColor),
 					list, verbose)
 			}
