@@ -195,13 +195,10 @@ func (s *store) persistNew() error {
 	return nil
 }
 
-// maxBuilt is the number of segments that a first build may leave. Each term of a
-// query is looked up in each segment, and rare terms take more space in many.
-const maxBuilt = 4
-
-// endBuild ends the first build: from now on segments are merged, first into one if
-// there are many. When that is done, it calls merged, unless that is nil, in a
-// separate goroutine.
+// endBuild ends the first build: from now on segments are merged, first all into one,
+// because each term of a query is looked up in each segment, and rare terms take more
+// space in many. When that is done, it calls merged, unless that is nil, in a separate
+// goroutine.
 func (s *store) endBuild(merged func()) {
 	select {
 	case <-s.filled:
@@ -218,7 +215,7 @@ func (s *store) endBuild(merged func()) {
 	all := mergeplan.SingleSegmentMergePlanOptions
 	all.SegmentsPerMergeTask = n
 	go func() {
-		if n > maxBuilt {
+		if n > 1 {
 			recoverPanic("merge index", func() error {
 				return s.index.(*scorch.Scorch).ForceMerge(context.Background(), &all) // until the store closes
 			})
