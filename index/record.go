@@ -42,7 +42,7 @@ type file struct {
 // Searches find and rank a variant like a file.
 type variant struct {
 	partition memory.Partition
-	sum       uint64   // hash of the text
+	sum       uint64   // beginning of the hash of the text; stored unless it is that of the file
 	length    uint32   // tokens of all slots
 	blocks    []uint32 // block numbers, in order
 	entries   []entry
@@ -94,9 +94,10 @@ const (
 	flagDone                         // has a done task
 	flagQuestion                     // ends with a question
 	flagTimed                        // has words of time
-	flagTime                         // has a time; stored only
+	flagTime                         // has another time than the entry before; stored only
 	flagImportance                   // has an importance; stored only
 	flagKey                          // has an embedded text; stored only
+	flagSame                         // has the time of the entry before; stored only
 )
 
 // entryOfSlot returns the index in the entries of the variant for slot s of block
@@ -108,7 +109,7 @@ func slotOf(entry int) (b, s int) { return (entry + 1) / slotsPerBlock, (entry +
 
 // recordVersion identifies the encoding, the analysis and the meaning of
 // postings. An index with another version is rebuilt.
-const recordVersion = 15
+const recordVersion = 16
 
 // The kinds of partitions in terms and records.
 const (
@@ -138,10 +139,10 @@ func (f *file) marshal() []byte {
 	b = appendString(b, f.path)
 	b = binary.AppendVarint(b, f.stamp.Size)
 	b = binary.AppendVarint(b, f.stamp.MTime)
-	b = binary.AppendVarint(b, f.stamp.CTime)
+	b = binary.AppendVarint(b, f.stamp.CTime-f.stamp.MTime) // usually short
 	b = binary.AppendUvarint(b, f.stamp.Inode)
 	b = append(b, f.hash[:]...)
-	b = binary.AppendVarint(b, f.written)
+	b = binary.AppendVarint(b, f.written-f.stamp.MTime)
 	b = append(b, byte(f.kind))
 	b = appendString(b, f.owner)
 	b = appendString(b, f.day)
@@ -156,7 +157,10 @@ func (f *file) marshal() []byte {
 	}
 	b = append(b, truncated)
 	b = binary.AppendUvarint(b, uint64(len(f.variants)))
-	for _, p := range f.variants {
+	for i, p := range f.variants {
+		if i > 0 {
+			b = binary.LittleEndian.AppendUint64(b, p.sum)
+		}
 		b = p.marshal(b)
 	}
 	return b
@@ -165,7 +169,6 @@ func (f *file) marshal() []byte {
 func (p *variant) marshal(b []byte) []byte {
 	b = appendString(b, p.partition.Owner)
 	b = append(b, partitionKind(p.partition))
-	b = binary.LittleEndian.AppendUint64(b, p.sum)
 	b = binary.AppendUvarint(b, uint64(p.length))
 	b = binary.AppendUvarint(b, uint64(len(p.blocks)))
 	for _, n := range p.blocks {
@@ -177,7 +180,11 @@ func (p *variant) marshal(b []byte) []byte {
 		b = binary.LittleEndian.AppendUint64(b, e.dup)
 		importance := p.important.at(i)
 		flags := e.flags
-		if e.time != noTime {
+		switch e.time {
+		case noTime:
+		case before:
+			flags |= flagSame
+		default:
 			flags |= flagTime
 		}
 		if importance != 0 {
@@ -188,7 +195,7 @@ func (p *variant) marshal(b []byte) []byte {
 			flags |= flagKey
 		}
 		b = append(b, flags)
-		if e.time != noTime {
+		if flags&flagTime != 0 {
 			b = binary.AppendVarint(b, e.time-before)
 			before = e.time
 		}
@@ -211,8 +218,9 @@ func unmarshalFile(b []byte) (*file, error) {
 	d := decoder{b: b}
 	f := &file{path: d.string()}
 	f.stamp = memory.Stamp{Size: d.varint(), MTime: d.varint(), CTime: d.varint(), Inode: d.uvarint()}
+	f.stamp.CTime += f.stamp.MTime
 	copy(f.hash[:], d.bytes(32))
-	f.written = d.varint()
+	f.written = d.varint() + f.stamp.MTime
 	f.kind = memory.Kind(d.byte())
 	f.owner = d.string()
 	f.day = d.string()
@@ -222,9 +230,14 @@ func unmarshalFile(b []byte) (*file, error) {
 	f.contact = d.string()
 	f.claim = d.string()
 	f.truncated = d.byte() != 0
-	f.variants = make([]*variant, d.count(14))
+	f.variants = make([]*variant, d.count(6))
+	sum := sumOf(f.hash)
 	for i := range f.variants {
+		if i > 0 {
+			sum = d.uint64()
+		}
 		f.variants[i] = d.readVariant()
+		f.variants[i].sum = sum
 	}
 	if d.bad || len(d.b) > 0 || int(f.lastFront) >= len(f.variants) {
 		return nil, errRecord
@@ -245,7 +258,6 @@ func (d *decoder) readVariant() *variant {
 	default:
 		d.bad = true
 	}
-	p.sum = d.uint64()
 	p.length = uint32(d.uvarint())
 	p.blocks = make([]uint32, d.count(1))
 	for i := range p.blocks {
@@ -265,6 +277,8 @@ func (d *decoder) readVariant() *variant {
 		e.time = noTime
 		if flags&flagTime != 0 {
 			before += d.varint()
+		}
+		if flags&(flagTime|flagSame) != 0 {
 			e.time = before
 		}
 		if flags&flagImportance != 0 {
