@@ -279,7 +279,7 @@ func (w *fileWriter) admit(key string) bool {
 // markTerm writes a term that has no frequency to a slot.
 func (w *fileWriter) markTerm(s termKind, term string, slot int) {
 	if v := w.slotsOf(s, term); v != nil {
-		v.set(slot, 1)
+		v.set(slot, levelOnce)
 	}
 }
 

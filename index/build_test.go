@@ -34,8 +34,10 @@ func TestTooManyTerms(t *testing.T) {
 	f, blocks := build(private + public)
 	terms := map[string]bool{}
 	for _, b := range blocks {
-		for key := range b.terms {
-			terms[key] = true // with the partition
+		for _, p := range b.parts {
+			for key := range p.terms {
+				terms[key] = true // with the partition
+			}
 		}
 	}
 	if len(terms) > maxFileTerms+100 || len(terms) < maxFileTerms*9/10 || !f.truncated {
@@ -47,7 +49,7 @@ func TestTooManyTerms(t *testing.T) {
 	}
 	_, again := build(private + public)
 	for i, b := range blocks {
-		if !reflect.DeepEqual(b.terms, again[i].terms) {
+		if !reflect.DeepEqual(b.parts, again[i].parts) {
 			t.Errorf("block %d differs the second time", i)
 		}
 	}

@@ -25,7 +25,7 @@ type postingReader struct {
 type segmentPostings struct {
 	terms   segment.TermDictionary
 	deleted *roaring.Bitmap
-	numbers []uint32
+	places  []place // by document number
 	list    segment.PostingsList
 	iter    segment.PostingsIterator
 }
@@ -52,7 +52,7 @@ func (s *store) openPostings() (*postingReader, error) {
 	}
 	l := &postingReader{snapshot: snapshot}
 	for _, seg := range snapshot.Segments() {
-		numbers, err := s.numbering.blockNumbers(seg, snapshot)
+		places, err := s.numbering.readPlaces(seg, snapshot)
 		if err != nil {
 			return nil, errors.Join(err, snapshot.Close())
 		}
@@ -60,7 +60,7 @@ func (s *store) openPostings() (*postingReader, error) {
 		if err != nil {
 			return nil, errors.Join(err, snapshot.Close())
 		}
-		l.segments = append(l.segments, segmentPostings{terms: terms, deleted: seg.Deleted(), numbers: numbers})
+		l.segments = append(l.segments, segmentPostings{terms: terms, deleted: seg.Deleted(), places: places})
 	}
 	return l, nil
 }
@@ -86,7 +86,8 @@ func (l *postingReader) eachPosting(ctx context.Context, key []byte, fn func(num
 			if p == nil {
 				break
 			}
-			fn(s.numbers[p.Number()], slotsOf(p.Frequency()))
+			at := s.places[p.Number()]
+			fn(at.block(), at.slotsOf(p.Frequency()))
 		}
 	}
 	return nil
@@ -113,7 +114,7 @@ func (l *postingReader) addTerms(ctx context.Context, key, prefix string, counts
 				if err != nil || p == nil {
 					return err
 				}
-				if counts(s.numbers[p.Number()]) {
+				if counts(s.places[p.Number()].block()) {
 					found[term] = true
 				}
 			}
@@ -251,40 +252,40 @@ func prefixEnd(key []byte) []byte {
 	return nil
 }
 
-// A numbering caches the block numbers of each segment, indexed by the document
-// numbers of the segment. The cache is valid because segments are immutable.
+// A numbering caches the places of the documents of each segment, by document number.
+// The cache is valid because segments are immutable.
 type numbering struct {
-	mu      sync.Mutex
-	numbers map[uint64][]uint32 // by segment id
+	mu     sync.Mutex
+	places map[uint64][]place // by segment id
 }
 
-// blockNumbers returns the block numbers of a segment of the snapshot.
-func (n *numbering) blockNumbers(s *scorch.SegmentSnapshot, snapshot *scorch.IndexSnapshot) ([]uint32, error) {
+// readPlaces returns the places of the documents of a segment of the snapshot.
+func (n *numbering) readPlaces(s *scorch.SegmentSnapshot, snapshot *scorch.IndexSnapshot) ([]place, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if numbers, ok := n.numbers[s.Id()]; ok {
-		return numbers, nil
+	if places, ok := n.places[s.Id()]; ok {
+		return places, nil
 	}
-	numbers := make([]uint32, s.Segment().Count())
-	for i := range numbers {
+	places := make([]place, s.Segment().Count())
+	for i := range places {
 		id, err := s.Segment().DocID(uint64(i))
 		if err != nil {
 			return nil, err
 		}
-		number, ok := numberOf(id)
+		at, ok := placeOf(id)
 		if !ok {
 			return nil, fmt.Errorf("read index: invalid block number %q", id)
 		}
-		numbers[i] = number
+		places[i] = at
 	}
 	// Segments outside the snapshot have been merged or will be merged soon, so
-	// their numbers are dropped.
-	present := map[uint64][]uint32{s.Id(): numbers}
+	// their places are dropped.
+	present := map[uint64][]place{s.Id(): places}
 	for _, s := range snapshot.Segments() {
-		if have, ok := n.numbers[s.Id()]; ok {
+		if have, ok := n.places[s.Id()]; ok {
 			present[s.Id()] = have
 		}
 	}
-	n.numbers = present
-	return numbers, nil
+	n.places = present
+	return places, nil
 }

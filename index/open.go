@@ -170,8 +170,8 @@ func (x *Index) loadStore(name string) (*store, *table, error) {
 	}
 	t := newTable()
 	err = recoverPanic("read index", func() error {
-		want := 0
-		blocks, err := s.eachRecord(func(record []byte) error {
+		blocks := 0
+		parts, err := s.eachRecord(func(record []byte) error {
 			f, err := unmarshalFile(record)
 			if err != nil {
 				return err
@@ -182,12 +182,20 @@ func (x *Index) loadStore(name string) (*store, *table, error) {
 			t.addFile(f)
 			t.commitFile(f)
 			for _, p := range f.variants {
-				want += len(p.blocks)
+				blocks += len(p.blocks)
 			}
 			return nil
 		})
-		stray := func(n uint32) bool { return int(n) >= len(t.blocks) || t.blocks[n].variant == noVariant }
-		if err == nil && (len(blocks) != want || slices.ContainsFunc(blocks, stray)) {
+		for _, p := range parts {
+			if p.first() == 0 {
+				blocks--
+			}
+		}
+		stray := func(p place) bool {
+			n := int(p.block())
+			return n >= len(t.blocks) || t.blocks[n].variant == noVariant
+		}
+		if err == nil && (blocks != 0 || slices.ContainsFunc(parts, stray)) {
 			err = errors.New("blocks do not match the records")
 		}
 		if err != nil {

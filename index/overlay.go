@@ -70,9 +70,11 @@ func (o *overlay) eachBlock(key string, fn func(number uint32, r ref, s slots)) 
 // keys begin with key.
 func (o *overlay) addTerms(key, prefix string, found map[string]bool) {
 	for _, b := range o.built {
-		for k := range b.terms {
-			if strings.HasPrefix(k, key+prefix) {
-				found[k[len(key):]] = true
+		for _, p := range b.parts {
+			for k := range p.terms {
+				if strings.HasPrefix(k, key+prefix) {
+					found[k[len(key):]] = true
+				}
 			}
 		}
 	}

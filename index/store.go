@@ -237,7 +237,9 @@ func (s *store) filesReplaced() bool {
 func (s *store) writeBatch(blocks []*block, gone []string, durable bool) error {
 	b := bleve.NewBatch()
 	for _, d := range blocks {
-		b.Update(d)
+		for _, p := range d.parts {
+			b.Update(p)
+		}
 	}
 	for _, id := range gone {
 		b.Delete(id)
@@ -272,25 +274,28 @@ func (s *store) writeBatch(blocks []*block, gone []string, durable bool) error {
 	return nil
 }
 
-// eachRecord calls fn for every stored record and returns the numbers of all
-// blocks.
-func (s *store) eachRecord(fn func(record []byte) error) (blocks []uint32, err error) {
+// eachRecord calls fn for every stored record and returns the places of all
+// parts.
+func (s *store) eachRecord(fn func(record []byte) error) (parts []place, err error) {
 	snapshot, err := s.openSnapshot()
 	if err != nil {
 		return nil, err
 	}
 	defer snapshot.Close()
 	for _, seg := range snapshot.Segments() {
-		numbers, err := s.numbering.blockNumbers(seg, snapshot)
+		places, err := s.numbering.readPlaces(seg, snapshot)
 		if err != nil {
 			return nil, err
 		}
 		deleted := seg.Deleted()
-		for n, number := range numbers {
+		for n, at := range places {
 			if deleted != nil && deleted.Contains(uint32(n)) {
 				continue
 			}
-			blocks = append(blocks, number)
+			parts = append(parts, at)
+			if at.first() > 0 {
+				continue
+			}
 			var failed error
 			err := seg.Segment().
 				VisitStoredFields(uint64(n), func(field string, _ byte, value []byte, _ []uint64) bool {
@@ -304,7 +309,7 @@ func (s *store) eachRecord(fn func(record []byte) error) (blocks []uint32, err e
 			}
 		}
 	}
-	return blocks, nil
+	return parts, nil
 }
 
 // closeLimit bounds the time in which scorch must stop. If one goroutine of
