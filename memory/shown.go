@@ -122,6 +122,16 @@ func (d *Document) Shown(v View) Shown {
 	return s
 }
 
+// ShownLines returns the visible numbers of two lines of entries that the view may
+// read. It is [Shown.Line], without the text of a file that the view may read all of.
+func (d *Document) ShownLines(v View, from, to int) (first, last int) {
+	if d.fullyReadable(v) {
+		return from, to
+	}
+	s := d.Shown(v)
+	return s.Line(from), s.Line(to)
+}
+
 // lineState is the visibility of a line in a partly readable file.
 type lineState uint8
 

@@ -212,7 +212,7 @@ func visible(d *Document, v View) string {
 		if !e.Readable(v) {
 			continue
 		}
-		e.Line, e.EndLine = shown.Line(e.Line), shown.Line(e.EndLine)
+		e.Line, e.EndLine = d.ShownLines(v, e.Line, e.EndLine)
 		e.Tasks = slices.Clone(e.Tasks)
 		for i := range e.Tasks {
 			e.Tasks[i].Line, e.Tasks[i].Box = shown.Line(e.Tasks[i].Line), Span{}

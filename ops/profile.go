@@ -78,7 +78,7 @@ func (m writeOps) writeSummary(ctx context.Context, c Call, namespace, name, tex
 	shown := doc.For(c.View)
 	for i := range shown.Entries {
 		if e := &shown.Entries[i]; e.IsSummary() && s.Matches(e) {
-			answer.Line = shown.Shown(c.View).Line(e.Line)
+			answer.Line, _ = shown.ShownLines(c.View, e.Line, e.EndLine)
 		}
 	}
 	return answer, nil

@@ -228,8 +228,7 @@ func shownLines(c Call, doc *memory.Document, e *memory.Entry) (first, last int)
 	if doc.Place.Host != "" {
 		return e.Line, e.EndLine
 	}
-	shown := doc.Shown(c.View)
-	return shown.Line(e.Line), shown.Line(e.EndLine)
+	return doc.ShownLines(c.View, e.Line, e.EndLine)
 }
 
 func placeOf(r index.Ref) api.Place {
