@@ -47,7 +47,7 @@ func (x *Index) Search(ctx context.Context, view memory.View, q Query) (res Resu
 			return res, nil
 		}
 		for _, path := range stale {
-			doc, err := x.opt.Source.Load(path)
+			doc, _, err := x.opt.Source.LoadStamped(path)
 			if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return Result{}, err
 			}
@@ -200,7 +200,7 @@ func (x *Index) layFiles(ctx context.Context, paths []string, over *overlay,
 		if time.Now().After(limit) {
 			return true, nil
 		}
-		if doc, err := x.opt.Source.Load(path); err == nil { // indexing the file reports the error
+		if doc, _, err := x.opt.Source.LoadStamped(path); err == nil { // indexing the file reports the error
 			lay(path, doc)
 		}
 	}

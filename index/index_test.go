@@ -40,6 +40,15 @@ func (s *mapSource) Load(path string) (*memory.Document, error) {
 	return s.layout.Parse(path, []byte(text), memory.Meta{ModTime: time.Unix(1, 0)}), nil
 }
 
+func (s *mapSource) LoadStamped(path string) (*memory.Document, memory.Stamp, error) {
+	doc, err := s.Load(path)
+	if err != nil {
+		return nil, memory.Stamp{}, err
+	}
+	stamp, err := s.Stamp(path)
+	return doc, stamp, err
+}
+
 func (s *mapSource) paths() (paths []string) {
 	for p := range s.text {
 		paths = append(paths, p)

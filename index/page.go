@@ -81,12 +81,9 @@ func (p *page) loadFiles(all []candidate) error {
 
 // loadCurrent returns the document of a file, or nil if the file does not exist
 // or differs from the index.
-func (p *page) loadCurrent(f *file) (doc *memory.Document, err error) {
-	stamp, err := p.source.Stamp(f.path)
-	if err == nil && stamp == f.stamp {
-		doc, err = p.source.Load(f.path)
-	}
-	if errors.Is(err, fs.ErrNotExist) {
+func (p *page) loadCurrent(f *file) (*memory.Document, error) {
+	doc, stamp, err := p.source.LoadStamped(f.path)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && stamp != f.stamp {
 		return nil, nil
 	}
 	return doc, err
@@ -102,7 +99,7 @@ func (p *page) resolveEntry(k entryKey) (*memory.Document, *memory.Entry, error)
 		return nil, nil, err
 	}
 	if whole := p.docs[pt.file]; whole != nil {
-		// The file may have changed since its stamp was read.
+		// Equal stamps do not prove equal files.
 		if doc := pt.documentOf(whole); doc != nil && p.view.Readable(doc.Partition) {
 			if e := &doc.Entries[k.entry]; dupOf(e.Norm) == pt.entries[k.entry].dup {
 				return doc, e, nil

@@ -108,9 +108,9 @@ type Result struct {
 	Degraded  bool         // entries may be missing: the index is not complete, or files changed faster than they could be read
 }
 
-// A Source reads the current files. Load returns an error satisfying
-// errors.Is(err, fs.ErrNotExist) if the file does not exist.
+// A Source reads the current files. LoadStamped returns the current version of a file
+// and its stamp, or an error satisfying errors.Is(err, fs.ErrNotExist) if the file does
+// not exist.
 type Source interface {
-	Stamp(path string) (memory.Stamp, error)
-	Load(path string) (*memory.Document, error)
+	LoadStamped(path string) (*memory.Document, memory.Stamp, error)
 }

@@ -435,10 +435,10 @@ func (r *opsRoot) user(dir string) bool {
 		slices.ContainsFunc(r.paths, func(p string) bool { return strings.HasPrefix(p, dir+"/memory/") })
 }
 
-// Stamp and Load implement [index.Source] and [Files].
-func (r *opsRoot) Stamp(path string) (memory.Stamp, error) {
-	_, err := r.Load(path)
-	return memory.Stamp{}, err
+// LoadStamped and Load implement [index.Source] and [Files].
+func (r *opsRoot) LoadStamped(path string) (*memory.Document, memory.Stamp, error) {
+	doc, err := r.Load(path)
+	return doc, memory.Stamp{}, err
 }
 
 func (r *opsRoot) Load(path string) (*memory.Document, error) {

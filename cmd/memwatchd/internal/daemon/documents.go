@@ -52,33 +52,20 @@ type cachedDocument struct {
 	doc   *memory.Document
 }
 
-// Stamp returns the current stamp of a file, or the last known one while the
-// file is missing or unreadable for a moment.
-func (d *documents) Stamp(path string) (memory.Stamp, error) {
-	stamp, err := d.files.Stat(path)
-	if err == nil {
-		return stamp, nil
-	}
-	if k, ok := d.lookUp(path); ok && isTransient(err) {
-		return k.stamp, nil
-	}
-	return memory.Stamp{}, notExistError(path)
-}
-
 // Load returns the current version of a file, or its last one. A file of which
 // no version is known counts as missing.
 func (d *documents) Load(path string) (*memory.Document, error) {
-	doc, _, err := d.loadHashed(path)
+	doc, _, err := d.LoadStamped(path)
 	return doc, err
 }
 
-// loadHashed is Load with the hash of the file's bytes.
-func (d *documents) loadHashed(path string) (*memory.Document, [sha256.Size]byte, error) {
+// LoadStamped is Load with the stamp of that version.
+func (d *documents) LoadStamped(path string) (*memory.Document, memory.Stamp, error) {
 	stamp, err := d.files.Stat(path)
 	k, known := d.lookUp(path)
 	// What a conflict copy adds depends on another file, too.
 	if _, copied := memory.CopyOf(path); err == nil && known && k.stamp == stamp && !copied {
-		return k.doc, k.hash, nil
+		return k.doc, k.stamp, nil
 	}
 	d.mu.Lock()
 	forgotten := d.invalidations
@@ -99,11 +86,11 @@ func (d *documents) loadHashed(path string) (*memory.Document, [sha256.Size]byte
 		if d.invalidations == forgotten {
 			d.cacheLocked(k)
 		}
-		return k.doc, k.hash, nil
+		return k.doc, k.stamp, nil
 	case known && (err == nil || isTransient(err)):
-		return k.lastVersion(err), k.hash, nil
+		return k.lastVersion(err), k.stamp, nil
 	}
-	return nil, [sha256.Size]byte{}, notExistError(path)
+	return nil, memory.Stamp{}, notExistError(path)
 }
 
 // isTransient reports whether the last version of a file may still be valid after
