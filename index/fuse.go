@@ -296,7 +296,7 @@ func (p *page) isClose(c candidate) bool {
 	return coverClose*(r.meaning-1) < texts
 }
 
-// eachCandidate calls yield for the candidates of both lists. It omits parts with
+// eachCandidate calls yield for the candidates of both lists. It omits variants with
 // words for which skip returns true.
 func (p *page) eachCandidate(skip func(*acc) bool, yield func(candidate)) {
 	if !p.query.MeaningOnly || p.ranks == nil {

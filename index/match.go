@@ -13,7 +13,7 @@ type candidate struct {
 }
 
 // eachMatch calls yield for every entry that matches the query and passes the
-// filter, part by part. It omits parts with words for which skip returns true.
+// filter, variant by variant. It omits variants with words for which skip returns true.
 // The scores lack the additions of [page.exactScore].
 func (p *page) eachMatch(skip func(*acc) bool, yield func(candidate)) {
 	if len(p.phrases) > 0 {

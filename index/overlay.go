@@ -6,7 +6,7 @@ import "strings"
 // The files are read for one query, and the overlay contains only postings of
 // the terms of that query.
 type overlay struct {
-	table    *table // part and block numbers of the overlay follow those of the table
+	table    *table // variant and block numbers of the overlay follow those of the table
 	variants []*variant
 	rows     []row
 	blocks   []ref

@@ -35,7 +35,7 @@ type page struct {
 	filtered bool        // phrases exclude candidates
 
 	phrases     map[entryKey]uint8 // number of phrases in the candidates that contain some; nil without phrases
-	mostPhrases map[uint32]uint8   // maximum of phrases, by part number
+	mostPhrases map[uint32]uint8   // maximum of phrases, by variant number
 	lacking     map[string]bool    // runs that no candidate contains
 	complete    int                // number of candidates that contain all phrases
 

@@ -22,7 +22,7 @@ type file struct {
 	owner     string // owner key of the place, which may change independently of the file
 	day       string
 	name      string     // file name of the session
-	lastFront uint16     // index of the last part that includes the frontmatter
+	lastFront uint16     // index of the last variant that includes the frontmatter
 	session   string     // session_id; readable with the frontmatter
 	contact   string     // contact_id; readable with the frontmatter
 	claim     string     // subject that the file claims its directory for
@@ -38,7 +38,7 @@ type file struct {
 }
 
 // A variant is the content of a file in one partition, and all that a view of this
-// partition can read of the file. No view can read two parts of a file.
+// partition can read of the file. No view can read two variants of a file.
 // Searches find and rank a variant like a file.
 type variant struct {
 	partition memory.Partition

@@ -44,7 +44,7 @@ type termOf struct {
 // garbage collector.
 type scratch struct {
 	accs  []acc
-	at    []int32 // by part number: index in accs plus one, or hidden
+	at    []int32 // by variant number: index in accs plus one, or hidden
 	cells []cell
 	list  []termPosting
 
@@ -60,7 +60,7 @@ type wordSet struct {
 	n    uint32 // number of these words
 }
 
-// hidden marks parts that the overlay replaces.
+// hidden marks variants that the overlay replaces.
 const hidden = -1
 
 // A termPosting is one posting.
@@ -133,8 +133,8 @@ func (s *search) close() {
 	}
 }
 
-// reset prepares the memory for the given numbers of parts and blocks.
-func (s *scratch) reset(parts, blocks int) {
+// reset prepares the memory for the given numbers of variants and blocks.
+func (s *scratch) reset(variants, blocks int) {
 	s.accs, s.cells, s.list = s.accs[:0], s.cells[:0], s.list[:0]
 	s.touched, s.ended = s.touched[:0], s.ended[:0]
 	if cap(s.sets) < blocks {
@@ -142,10 +142,10 @@ func (s *scratch) reset(parts, blocks int) {
 	}
 	s.sets = s.sets[:blocks]
 	clear(s.sets)
-	if cap(s.at) < parts {
-		s.at = make([]int32, parts+parts/8)
+	if cap(s.at) < variants {
+		s.at = make([]int32, variants+variants/8)
 	}
-	s.at = s.at[:parts]
+	s.at = s.at[:variants]
 	clear(s.at)
 }
 
@@ -157,8 +157,8 @@ func (s *scratch) addCells(n int) uint32 {
 	return uint32(first)
 }
 
-// selectPartitions determines the readable partitions and their sums, and marks the parts
-// that the overlay replaces.
+// selectPartitions determines the readable partitions and their sums, and marks the
+// variants that the overlay replaces.
 func (s *search) selectPartitions() {
 	for _, p := range s.view.Partitions() {
 		part := partitionStats{Partition: p, prefix: prefixOf(p)}
@@ -226,8 +226,8 @@ func (s *search) visible(block uint32) bool {
 	if int(block) >= len(s.table.blocks) {
 		return false
 	}
-	part := s.table.blocks[block].variant
-	return part != noVariant && s.at[part] != hidden
+	v := s.table.blocks[block].variant
+	return v != noVariant && s.at[v] != hidden
 }
 
 // damaged marks an error of bleve as damage of the index, unless the context

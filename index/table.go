@@ -8,14 +8,14 @@ import (
 )
 
 // A table is the part of the index in memory: the records of all files, the
-// parts and blocks by number, and the sums that BM25 needs for each partition.
+// variants and blocks by number, and the sums that BM25 needs for each partition.
 // It is loaded from the stored records when the index is opened and updated
 // with every batch, so it always matches bleve.
 type table struct {
 	files        map[string]*file
 	unstored     map[string]*file // those that are not on disk
 	variants     []*variant       // by number
-	rows         []row            // by part number
+	rows         []row            // by variant number
 	blocks       []ref            // by number
 	leaves       []leaf           // by block number
 	freeVariants []uint32
@@ -26,10 +26,10 @@ type table struct {
 	entries      int
 }
 
-// A ref identifies the part of a block.
+// A ref identifies the variant of a block.
 type ref struct {
 	variant uint32 // number, or nowhere
-	nth     uint32 // index in the blocks of the part
+	nth     uint32 // index in the blocks of the variant
 }
 
 // A leaf contains the data of the entries in a block for ranking.
@@ -40,7 +40,7 @@ type leaf struct {
 	questions uint32 // set of the slots that end with a question
 }
 
-// A row contains the data of a part for ranking.
+// A row contains the data of a variant for ranking.
 type row struct {
 	entries, length uint32
 	kind            memory.Kind
@@ -57,7 +57,7 @@ func rowOf(p *variant) row {
 	return r
 }
 
-// noVariant is the part of an unused block.
+// noVariant is the variant of an unused block.
 const noVariant = math.MaxUint32
 
 // maxBlocks bounds the index, and the memory that a damaged record can request.
@@ -125,8 +125,8 @@ func (t *table) growTo(n uint32) {
 	}
 }
 
-// addFile enters the parts and blocks of a file with assigned numbers. The file
-// does not count before put.
+// addFile enters the variants and blocks of a file with assigned numbers. The file
+// does not count before commitFile.
 func (t *table) addFile(f *file) {
 	f.setDerived()
 	for _, p := range f.variants {
@@ -145,7 +145,7 @@ func (t *table) addFile(f *file) {
 	}
 }
 
-// commitFile makes a prepared file count.
+// commitFile makes a file count that addFile has entered.
 func (t *table) commitFile(f *file) {
 	t.files[f.path] = f
 	if f.unstored {
@@ -162,7 +162,7 @@ func (t *table) removeFile(f *file) {
 	t.freeNumbers(f)
 }
 
-// freeNumbers reverses prepare.
+// freeNumbers reverses assignBlocks and addFile.
 func (t *table) freeNumbers(f *file) {
 	for _, p := range f.variants {
 		t.variants[p.number] = nil
@@ -191,7 +191,7 @@ func (t *table) countFile(f *file, sign int) {
 	t.entries += sign * f.entryCount()
 }
 
-// addVariant adds the part to the sums, or subtracts it if sign is -1.
+// addVariant adds the variant to the sums, or subtracts it if sign is -1.
 func (s *partitionStats) addVariant(p *variant, sign int) {
 	s.files += sign
 	s.filelen += int64(sign) * int64(p.length)
@@ -201,11 +201,11 @@ func (s *partitionStats) addVariant(p *variant, sign int) {
 	}
 }
 
-// isCurrent reports whether a part belongs to the present version of its path. The
+// isCurrent reports whether a variant belongs to the present version of its path. The
 // table contains a new version before that version counts.
 func (t *table) isCurrent(p *variant) bool { return p != nil && t.files[p.file.path] == p.file }
 
-// collectFree collects the unused block numbers after all files have been put.
+// collectFree collects the unused block numbers after all files have been added.
 func (t *table) collectFree() {
 	for n := range t.blocks {
 		if t.blocks[n].variant == noVariant {
