@@ -77,6 +77,13 @@ func (s slots) next() (slot int, l level) {
 	return slot, s.level(slot)
 }
 
+// single returns the first slot that contains the term, and its level. It reports
+// whether that is the only one.
+func (s slots) single() (slot int, l level, ok bool) {
+	slot, l = s.next()
+	return slot, l, s == slots(l)<<(3*slot)
+}
+
 // without returns s with one slot cleared.
 func (s slots) without(slot int) slots { return s &^ (7 << (3 * slot)) }
 
@@ -107,10 +114,10 @@ func levelRanked(r uint64) level { return level((r+1)%7 + 1) }
 //	…10  several slots of one level: a bit for each, rank
 //	…00  the slots unchanged
 func (s slots) frequency() uint64 {
-	slot, l := s.next()
+	slot, l, single := s.single()
 	used := s.used()
 	switch {
-	case s == slots(l)<<(3*slot):
+	case single:
 		return (rankOf(l)*slotsPerBlock+uint64(slot))<<1 | 1
 	case s == used*slots(l):
 		var set uint64
@@ -213,7 +220,7 @@ const minPairs = 8
 func (b *block) setTerms(terms []blockTerm) {
 	var pairs [slotsPerBlock]int
 	for _, t := range terms {
-		if slot, l := t.next(); t.slots == slots(l)<<(3*slot) && b.isPair(t.key) {
+		if slot, _, ok := t.single(); ok && b.isPair(t.key) {
 			pairs[slot]++
 		}
 	}
@@ -229,7 +236,7 @@ func (b *block) setTerms(terms []blockTerm) {
 	var rest []bleve.TokenFreq // memory of other values
 	for i, t := range terms {
 		in := main
-		if slot, l := t.next(); own[slot] != nil && t.slots == slots(l)<<(3*slot) {
+		if slot, l, ok := t.single(); ok && own[slot] != nil {
 			in, t.slots = own[slot], slots(l)
 		}
 		f := t.frequency()
