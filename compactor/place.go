@@ -2,7 +2,6 @@ package compactor
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -28,18 +27,34 @@ func insertEntries(doc *memory.Document, list []insertion, parse func([]byte) *m
 	if doc.Unsound {
 		return nil, errors.New("the structure of the file is ambiguous; run `memwatchd check`")
 	}
+	for len(list) > 0 {
+		n := 1 // entries of one section
+		for n < len(list) && slices.Equal(list[n].section, list[0].section) {
+			n++
+		}
+		next, err := insertTogether(doc, list[:n], parse)
+		if err != nil {
+			return nil, err
+		}
+		doc, list = next, list[n:]
+	}
+	return doc.Source, nil
+}
+
+// insertTogether appends entries to one section.
+func insertTogether(doc *memory.Document, list []insertion, parse func([]byte) *memory.Document) (*memory.Document,
+	error) {
 	// Adjacent lists may merge. Separate them with blank lines or, for an
 	// indented item, a comment. If nothing can follow the content, as with an
 	// unterminated code block, insert at the top.
 	for _, top := range []bool{false, true} {
+		at, err := findInsertionPoint(doc, list[0].section, top)
+		if err != nil {
+			return nil, err
+		}
 		for _, gap := range []spacing{{}, {comment: true}, {blank: true}, {blank: true, comment: true}} {
-			gap.top = top
-			source, err := insertAll(doc, list, gap)
-			if err != nil {
-				return nil, err
-			}
-			if verifyInserted(doc, parse(source), list) {
-				return source, nil
+			if now := parse(at.insert(doc, list, gap)); verifyInserted(doc, now, list) {
+				return now, nil
 			}
 		}
 	}
@@ -48,52 +63,7 @@ func insertEntries(doc *memory.Document, list []insertion, parse func([]byte) *m
 
 // spacing describes how inserted entries are separated from the surrounding
 // text.
-type spacing struct{ blank, comment, top bool }
-
-// insertAll returns the file with the entries and missing sections inserted.
-func insertAll(doc *memory.Document, list []insertion, gap spacing) ([]byte, error) {
-	var spots []*insertionPoint
-	for _, p := range list {
-		s, err := findInsertionPoint(doc, p.section, gap.top)
-		if err != nil {
-			return nil, err
-		}
-		i := slices.IndexFunc(spots,
-			func(o *insertionPoint) bool { return o.at == s.at && slices.Equal(o.section, s.section) })
-		if i < 0 {
-			i, spots = len(spots), append(spots, s)
-		}
-		spots[i].add(p.section[len(s.section):], p.lines)
-	}
-	// If a nested section ends where its parent ends, the nested one comes
-	// first.
-	slices.SortStableFunc(spots, func(a, b *insertionPoint) int {
-		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(len(b.section), len(a.section)))
-	})
-	var edits []memory.Edit
-	end := lineEnding(doc.Source)
-	for n, s := range spots {
-		var text []byte
-		if s.belowHeading {
-			text = append(text, '\n')
-		}
-		text = s.appendText(text, s.level, s.belowHeading || s.at == doc.Front.Span.End,
-			n == 0 && s.at <= len("\ufeff"), gap)
-		if rest := doc.Source[s.at:]; len(bytes.TrimLeft(rest, "\r\n")) == len(rest) && len(rest) > 0 &&
-			(gap.blank || s.belowHeading || s.at == doc.Front.Span.End || len(s.inner) > 0) {
-			text = append(text, '\n')
-		}
-		text = bytes.ReplaceAll(text, []byte("\n"), end)
-		if before := doc.Source[:s.at]; s.at > len("\ufeff") && !bytes.ContainsAny(before[len(before)-1:], "\r\n") {
-			text = append(bytes.Clone(end), text...)
-			if n == len(spots)-1 {
-				text = bytes.TrimSuffix(text, end) // keep a missing final line ending
-			}
-		}
-		edits = append(edits, memory.Edit{Span: memory.Span{Start: s.at, End: s.at}, New: text})
-	}
-	return memory.Splice(doc.Source, edits)
-}
+type spacing struct{ blank, comment bool }
 
 // lineEnding returns the line ending of a file.
 func lineEnding(source []byte) []byte {

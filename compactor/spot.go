@@ -9,59 +9,52 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// An insertionPoint is an insertion point for the entries and subsections of a section.
+// An insertionPoint is the place of new entries in a file.
 type insertionPoint struct {
-	at           int // offset in the source, at the start of a line or the end of the file
-	section      []string
-	belowHeading bool // directly below the heading
-	level        int  // of the headings to create
-	subsection
+	at           int      // offset in the source, at the start of a line or the end of the file
+	belowHeading bool     // directly below the heading of the section
+	headings     []string // to create, outermost first
+	level        int      // of the first of them
 }
 
-// A subsection holds the lines and subsections to insert into a section.
-type subsection struct {
-	name  string
-	lines [][]byte
-	inner []*subsection
-}
-
-func (s *subsection) add(path []string, lines []byte) {
-	if len(path) == 0 {
-		s.lines = append(s.lines, lines)
-		return
+// insert returns a file with entries and the missing headings of their section
+// inserted.
+func (p *insertionPoint) insert(doc *memory.Document, list []insertion, gap spacing) []byte {
+	before, after := doc.Source[:p.at], doc.Source[p.at:]
+	apart := p.belowHeading || p.at == doc.Front.Span.End // no content is directly above
+	spaced := gap.blank || apart || len(p.headings) > 0
+	var text []byte
+	if p.belowHeading {
+		text = append(text, '\n')
 	}
-	i := slices.IndexFunc(s.inner, func(o *subsection) bool { return o.name == path[0] })
-	if i < 0 {
-		i, s.inner = len(s.inner), append(s.inner, &subsection{name: path[0]})
+	for i, name := range p.headings {
+		if i > 0 || p.at > len("\ufeff") {
+			text = append(text, '\n')
+		}
+		text = append(text, strings.Repeat("#", p.level+i)+" "+name+"\n"...)
 	}
-	s.inner[i].add(path[1:], lines)
-}
-
-// appendText appends the inserted text. The flag apart means that no content is
-// directly above, and top that nothing at all precedes the text.
-func (s *subsection) appendText(text []byte, level int, apart, top bool, gap spacing) []byte {
-	for _, lines := range s.lines {
+	if len(p.headings) > 0 {
+		text, apart = append(text, '\n'), true
+	}
+	for _, e := range list {
 		switch {
 		case apart:
-		case gap.comment && lines[0] == ' ':
+		case gap.comment && e.lines[0] == ' ':
 			text = append(text, "\n<!-- -->\n\n"...)
 		case gap.blank:
 			text = append(text, '\n')
 		}
-		text = append(text, lines...)
-		apart, top = false, false
+		text, apart = append(text, e.lines...), false
 	}
-	for _, o := range s.inner {
-		if !top {
-			text = append(text, '\n')
-		}
-		text = append(text, strings.Repeat("#", level)+" "+o.name+"\n"...)
-		if len(o.lines) > 0 {
-			text = append(text, '\n')
-		}
-		text, top = o.appendText(text, level+1, true, false, gap), false
+	if spaced && len(after) > 0 && !bytes.ContainsAny(after[:1], "\r\n") {
+		text = append(text, '\n')
 	}
-	return text
+	end := lineEnding(doc.Source)
+	text = bytes.ReplaceAll(text, []byte("\n"), end)
+	if p.at > len("\ufeff") && !bytes.ContainsAny(before[len(before)-1:], "\r\n") {
+		text = slices.Concat(end, bytes.TrimSuffix(text, end)) // keep a missing final line ending
+	}
+	return slices.Concat(before, text, after)
 }
 
 // findInsertionPoint returns the insertion point after the last item of a section. Without
@@ -70,7 +63,7 @@ func (s *subsection) appendText(text []byte, level int, apart, top bool, gap spa
 // section instead.
 func findInsertionPoint(doc *memory.Document, section []string, top bool) (*insertionPoint, error) {
 	if at, ok := endOf(doc, section); ok && !top {
-		return &insertionPoint{at: at, section: section}, nil
+		return &insertionPoint{at: at}, nil
 	}
 	if len(section) == 0 {
 		at := doc.Front.Span.End
@@ -79,31 +72,29 @@ func findInsertionPoint(doc *memory.Document, section []string, top bool) (*inse
 		}
 		return &insertionPoint{at: at}, nil
 	}
+	errImpossible := errors.New("the section cannot be created")
 	if slices.ContainsFunc(section, func(name string) bool { return name == "" || strings.ContainsAny(name, "\r\n") }) {
-		return nil, errors.New("the section cannot be created")
+		return nil, errImpossible
 	}
+	p := &insertionPoint{at: len(doc.Source), headings: section, level: topLevel(doc)}
 	for n := len(section); n > 0; n-- {
 		h := headingOf(doc, section[:n])
-		switch {
-		case h < 0:
-			if at, ok := endOf(doc, section[:n]); ok { // the section is empty
-				return nestedPoint(at, section[:n], len(section)-n, levelOf(doc, at))
-			}
-		case n == len(section):
-			return &insertionPoint{at: lineEnd(doc.Source, doc.Headings[h].EndLine), section: section, belowHeading: true}, nil
-		default:
-			return nestedPoint(sectionEnd(doc, h), section[:n], len(section)-n, doc.Headings[h].Level)
+		if h >= 0 && n == len(section) {
+			return &insertionPoint{at: lineEnd(doc.Source, doc.Headings[h].EndLine), belowHeading: true}, nil
+		}
+		if h >= 0 {
+			p = &insertionPoint{at: sectionEnd(doc, h), headings: section[n:], level: doc.Headings[h].Level + 1}
+			break
+		}
+		if at, ok := endOf(doc, section[:n]); ok { // the section is empty
+			p = &insertionPoint{at: at, headings: section[n:], level: levelOf(doc, at) + 1}
+			break
 		}
 	}
-	return nestedPoint(len(doc.Source), nil, len(section), topLevel(doc)-1)
-}
-
-// nestedPoint returns an insertion point for new sections below a section of the given level.
-func nestedPoint(at int, section []string, deeper, level int) (*insertionPoint, error) {
-	if level+deeper > 6 {
-		return nil, errors.New("the section cannot be created")
+	if p.level+len(p.headings)-1 > 6 {
+		return nil, errImpossible
 	}
-	return &insertionPoint{at: at, section: section, level: level + 1}, nil
+	return p, nil
 }
 
 // levelOf returns the level of an empty heading that ends at an offset.
