@@ -134,7 +134,7 @@ var ErrUnlimited = errors.New("not a long-term file with a limit in compactor.li
 // recorded in its plan and does not stop the run. If r.Path matches no such
 // file, Compact returns nil and [ErrUnlimited]. After any other error the
 // report contains the files processed so far. Runs that change files must share
-// a [Semaphore].
+// a [semaphore.Weighted].
 func (c *Compactor) Compact(ctx context.Context, r Request) (*Report, error) {
 	report := &Report{Time: c.Now().UTC().Truncate(time.Second), Plans: []*Plan{}}
 	if c.Uses != nil {

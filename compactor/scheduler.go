@@ -11,12 +11,14 @@ import (
 	"runtime/debug"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 )
 
 // A Scheduler runs a job at the times of a schedule, in wall clock time.
 //
 // If times pass while the daemon is off, the machine sleeps or another run
-// holds the Semaphore, the Scheduler runs the job once for all of them. The first
+// holds the semaphore, the Scheduler runs the job once for all of them. The first
 // start has no missed times. A job that panics counts as failed, and later runs
 // continue. A change of the clock causes at most one run and repeats none.
 type Scheduler struct {
@@ -24,8 +26,8 @@ type Scheduler struct {
 	Location *time.Location // time zone of the schedule; UTC if nil
 	Job      func(context.Context) error
 
-	// Semaphore is shared with all other callers of the same job.
-	Semaphore *Semaphore
+	// Semaphore, of weight 1, is shared with all other callers of the same job.
+	Semaphore *semaphore.Weighted
 
 	// Load and Save read and write the persistent state, a few bytes. Load
 	// returns an error matching [fs.ErrNotExist] on the first start.
@@ -146,14 +148,13 @@ func (s *Scheduler) nextLocked(now time.Time) time.Time {
 	return next
 }
 
-// runJob runs the job once it holds the Semaphore. It saves the run beforehand, so that
+// runJob runs the job once it holds the semaphore. It saves the run beforehand, so that
 // a job that kills the process does not do so at every start.
 func (s *Scheduler) runJob(ctx context.Context, meant time.Time) {
-	back, err := s.Semaphore.Acquire(ctx)
-	if err != nil {
+	if s.Semaphore.Acquire(ctx, 1) != nil {
 		return
 	}
-	defer back()
+	defer s.Semaphore.Release(1)
 	start := s.now()
 	s.mu.Lock()
 	before := s.state
@@ -162,7 +163,7 @@ func (s *Scheduler) runJob(ctx context.Context, meant time.Time) {
 	s.saveState()
 	s.mu.Unlock()
 
-	err = s.callJob(ctx)
+	err := s.callJob(ctx)
 
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sync/semaphore"
 )
 
 // A testScheduler is a scheduler with an adjustable wall clock and persistent
@@ -24,7 +25,7 @@ type testScheduler struct {
 	loc       *time.Location
 	wall      time.Duration // offset of the wall clock from fake time
 	job       func(context.Context) error
-	semaphore Semaphore
+	semaphore *semaphore.Weighted
 	state     []byte
 	broken    error // error of Load and Save
 	log       lines
@@ -60,7 +61,7 @@ func atWall(t *testing.T, zoneName, wall, schedule string, test func(c *testSche
 	t.Helper()
 	loc := zone(t, zoneName)
 	synctest.Test(t, func(t *testing.T) {
-		c := &testScheduler{t: t, schedule: schedule, loc: loc, stop: func() {}}
+		c := &testScheduler{t: t, schedule: schedule, loc: loc, semaphore: semaphore.NewWeighted(1), stop: func() {}}
 		c.set(wall)
 		defer func() { c.stop() }()
 		test(c)
@@ -93,7 +94,7 @@ func (c *testScheduler) on() {
 		c.t.Fatal(err)
 	}
 	c.running = &Scheduler{
-		Schedule: schedule, Location: c.loc, Now: c.now, Semaphore: &c.semaphore,
+		Schedule: schedule, Location: c.loc, Now: c.now, Semaphore: c.semaphore,
 		Logger: slog.New(slog.NewTextHandler(&c.log, nil)),
 		Job: func(ctx context.Context) error {
 			c.mu.Lock()
@@ -368,31 +369,29 @@ func (c *testScheduler) at(wall string) time.Time {
 func TestNeverTwoAtATime(t *testing.T) {
 	atWall(t, "UTC", "2026-02-04 02:00", "0 3 * * *", func(c *testScheduler) {
 		c.on()
-		back, err := c.semaphore.Acquire(c.t.Context()) // a request
-		if err != nil {
+		if err := c.semaphore.Acquire(c.t.Context(), 1); err != nil { // a request
 			t.Fatal(err)
 		}
 		time.Sleep(90 * time.Minute)
 		c.ran()
-		back()
+		c.semaphore.Release(1)
 		c.ran("02-04 03:30+00")
 
 		c.mu.Lock()
 		c.job = func(context.Context) error { time.Sleep(3 * time.Hour); return nil }
 		c.mu.Unlock()
 		time.Sleep(day)
-		back, err = c.semaphore.Acquire(c.t.Context())
-		if err != nil {
+		if err := c.semaphore.Acquire(c.t.Context(), 1); err != nil {
 			t.Fatal(err)
 		}
 		request := c.now().Format("01-02 15:04")
-		back()
+		c.semaphore.Release(1)
 		if request != "02-05 06:00" {
 			t.Errorf("the request ran at %s", request)
 		}
 		ctx, cancel := context.WithCancel(c.t.Context())
 		cancel()
-		if _, err := c.semaphore.Acquire(ctx); !errors.Is(err, context.Canceled) {
+		if err := c.semaphore.Acquire(ctx, 1); !errors.Is(err, context.Canceled) {
 			t.Errorf("Take: %v", err)
 		}
 		c.ran("02-05 03:00+00")

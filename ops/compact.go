@@ -20,11 +20,10 @@ func (m writeOps) compact(ctx context.Context, c Call, r *api.CompactRequest) (*
 		return nil, errNoWriter
 	}
 	if !r.DryRun {
-		back, err := m.Semaphore.Acquire(ctx)
-		if err != nil {
+		if err := m.Semaphore.Acquire(ctx, 1); err != nil {
 			return nil, err
 		}
-		defer back()
+		defer m.Semaphore.Release(1)
 	}
 	report, err := m.Compactor.Compact(ctx,
 		compactor.Request{Path: r.Path, DryRun: r.DryRun, Explain: r.Explain, Requested: true})
@@ -177,11 +176,10 @@ func (m writeOps) compress(ctx context.Context, c Call, r *api.CompressRequest) 
 		plan, err := m.Compress.Plan(ctx, cutoff)
 		return &api.CompressAnswer{Plan: convertCompressPlan(plan), Left: []api.DayStay{}, DryRun: true}, err
 	}
-	back, err := m.Semaphore.Acquire(ctx)
-	if err != nil {
+	if err := m.Semaphore.Acquire(ctx, 1); err != nil {
 		return nil, err
 	}
-	defer back()
+	defer m.Semaphore.Release(1)
 	report, err := m.Compress.Run(ctx, cutoff, true)
 	if err != nil {
 		return nil, maintenanceError(err)

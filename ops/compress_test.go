@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/compactor"
 	"github.com/memwatchd/memwatchd/memory"
@@ -53,7 +55,7 @@ func compressing(t *testing.T) (m *Memory, files func() string) {
 	}
 	now := func() time.Time { return time.Date(2026, 2, 5, 12, 0, 0, 0, time.UTC) }
 	return &Memory{
-		Now: now, Location: time.UTC, Semaphore: new(compactor.Semaphore),
+		Now: now, Location: time.UTC, Semaphore: semaphore.NewWeighted(1),
 		Compress: &compactor.Compress{Root: compactor.Root{
 			Files: plainFiles{root, parse}, Disk: root, Writer: w, Mover: w, Parse: parse, Layout: layout, Now: now,
 			Paths: func() []string { return strings.Fields(files()) },
@@ -134,8 +136,7 @@ func TestCompress(t *testing.T) {
 	}
 	m.Compress.Claim = nil
 
-	back, err := m.Semaphore.Acquire(t.Context())
-	if err != nil {
+	if err := m.Semaphore.Acquire(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -143,7 +144,7 @@ func TestCompress(t *testing.T) {
 	if _, err := m.writeOps().compress(ctx, owner, &api.CompressRequest{}); !errors.Is(err, context.Canceled) || files() != before {
 		t.Errorf("while the clock does it: %v; %s", err, files())
 	}
-	back()
+	m.Semaphore.Release(1)
 
 	a, err = ask(owner, api.CompressRequest{Cutoff: "30d"})
 	if err != nil || a.Applied != 1 || len(a.Left) > 0 {

@@ -16,6 +16,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/compactor"
 	"github.com/memwatchd/memwatchd/index"
@@ -42,7 +44,7 @@ type Memory struct {
 	Todos     *todosync.Syncer
 	Compactor *compactor.Compactor
 	Compress  *compactor.Compress
-	Semaphore *compactor.Semaphore // semaphore that serializes maintenance runs
+	Semaphore *semaphore.Weighted // of weight 1; serializes maintenance runs
 
 	Judge        Judge   // finds draft items that duplicate existing ones, in addition to the rules; may be nil
 	JudgePrivate bool    // private text may be sent to Judge and Reducer too

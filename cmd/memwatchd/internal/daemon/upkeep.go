@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/brief"
@@ -26,7 +27,7 @@ type maintenance struct {
 	compactor *compactor.Compactor
 	compress  *compactor.Compress
 	host      *compactor.Host
-	semaphore compactor.Semaphore
+	semaphore *semaphore.Weighted // of weight 1
 	scheduler *compactor.Scheduler
 }
 
@@ -38,8 +39,8 @@ func (d *daemon) openMaintenance() (*maintenance, error) {
 	if err != nil {
 		return nil, err
 	}
-	u := &maintenance{host: &compactor.Host{Name: name, Configured: c.Compactor.Host, Disk: d.vault, Writer: w,
-		Now: clock.Now}}
+	u := &maintenance{semaphore: semaphore.NewWeighted(1), host: &compactor.Host{
+		Name: name, Configured: c.Compactor.Host, Disk: d.vault, Writer: w, Now: clock.Now}}
 	root := compactor.Root{
 		Files: p.documents, Disk: d.vault, Writer: w, Mover: w, Parse: p.parseFile, Layout: p.layout,
 		Paths: d.listPaths,
@@ -81,7 +82,7 @@ func (d *daemon) openMaintenance() (*maintenance, error) {
 	}
 	ran := filepath.Join(c.State.Dir, "compactor.json")
 	u.scheduler = &compactor.Scheduler{
-		Schedule: c.Schedule, Location: c.Location, Semaphore: &u.semaphore, Logger: d.logger, Now: clock.Now,
+		Schedule: c.Schedule, Location: c.Location, Semaphore: u.semaphore, Logger: d.logger, Now: clock.Now,
 		Job:  night.Run,
 		Load: func() ([]byte, error) { return vault.ReadState(ran) },
 		Save: func(data []byte) error { return vault.WriteState(ran, data) },

@@ -61,7 +61,7 @@ func (d *daemon) attachWriter(m *ops.Memory) {
 	m.Writer, m.Todos = d.writer, d.todos
 	m.Undoer = &vault.Undoer{Writer: d.writer}
 	m.Merger = &vault.Merger{Writer: d.writer, Layout: d.pipeline.layout}
-	m.Compactor, m.Compress, m.Semaphore = d.maintenance.compactor, d.maintenance.compress, &d.maintenance.semaphore
+	m.Compactor, m.Compress, m.Semaphore = d.maintenance.compactor, d.maintenance.compress, d.maintenance.semaphore
 	m.Used = d.maintenance.compactor.Uses.Used
 }
 
