@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
 	"github.com/memwatchd/memwatchd/memory"
@@ -42,7 +43,6 @@ func (v *Vault) Walk(ctx context.Context, from string, enter func(memory.Directo
 
 func (v *Vault) walkTree(ctx context.Context, from string, enter func(memory.Directory)) (*memory.Tree, error) {
 	w := walk{vault: v, enter: enter}
-	w.more.L = &w.mu
 	tree := &memory.Tree{From: from}
 	if from == "" {
 		var err error
@@ -57,28 +57,25 @@ func (v *Vault) walkTree(ctx context.Context, from string, enter func(memory.Dir
 		}
 	}
 
-	w.todo, w.open = []string{from}, 1
-	defer context.AfterFunc(ctx, w.stop)()
-	parts := make([]memory.Tree, maxWalkers)
+	working, cancel := context.WithCancel(ctx)
+	defer cancel()
+	w.tree = tree
+	w.group, w.ctx = errgroup.WithContext(working)
+	w.group.SetLimit(maxWalkers)
+	var err error
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		w.readTree(parts)
+		err = w.readTree(from)
 	}()
 	if !v.waitEnded(ended) {
-		w.stop()
 		return nil, rootError(v.Dir, errNoResponse)
 	}
-	if err := ctx.Err(); err != nil {
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if err != nil {
 		return nil, err
-	}
-	if w.failed != nil {
-		return nil, w.failed
-	}
-	for _, part := range parts {
-		tree.Files = append(tree.Files, part.Files...)
-		tree.Skipped = append(tree.Skipped, part.Skipped...)
-		tree.Failed = tree.Failed || part.Failed
 	}
 	slices.SortFunc(tree.Files, foundByPath)
 	slices.SortFunc(tree.Skipped, skippedByPath)
@@ -102,36 +99,29 @@ func (v *Vault) waitEnded(ended <-chan struct{}) bool {
 	}
 }
 
-// A walk is the state shared by the goroutines of Walk: the directories still
-// to be read.
+// A walk is the state shared by the goroutines of Walk.
 type walk struct {
 	vault *Vault
 	root  int
 	rules *rules
 	enter func(memory.Directory)
+	group *errgroup.Group
+	ctx   context.Context // ends with the first error
 
 	mu   sync.Mutex
-	more sync.Cond
-	todo []string
-	open int // directories pending or being read; the walk ends at zero
-
-	failed error // the ErrRoot that ended the walk early
+	tree *memory.Tree
 }
 
-// readTree reads all directories; each goroutine fills its own part.
-func (w *walk) readTree(parts []memory.Tree) {
+// readTree reads the directory at path and all below it.
+func (w *walk) readTree(path string) error {
 	root, err := w.openRoot()
 	if err != nil {
-		w.fail(err)
-		return
+		return err
 	}
 	defer unix.Close(root)
 	w.root = root
-	var group sync.WaitGroup
-	for i := range parts {
-		group.Go(func() { w.readDirs(&parts[i]) })
-	}
-	group.Wait()
+	w.group.Go(func() error { return w.visitDir(path) })
+	return w.group.Wait()
 }
 
 func (w *walk) openRoot() (int, error) {
@@ -143,67 +133,48 @@ func (w *walk) openRoot() (int, error) {
 	return w.vault.openRoot()
 }
 
-// stop ends the walk early.
-func (w *walk) stop() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.todo, w.open = nil, 0
-	w.more.Broadcast()
-}
-
-// fail ends the walk early with an error.
-func (w *walk) fail(err error) {
-	w.stop()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.failed = err
-}
-
-// readDirs reads directories until none are left.
-func (w *walk) readDirs(tree *memory.Tree) {
-	for {
-		w.mu.Lock()
-		for len(w.todo) == 0 && w.open > 0 {
-			w.more.Wait()
-		}
-		if w.open <= 0 {
-			w.mu.Unlock()
-			return
-		}
-		dir := w.todo[len(w.todo)-1]
-		w.todo = w.todo[:len(w.todo)-1]
-		w.mu.Unlock()
-
-		found := w.readDir(dir, tree)
-
-		w.mu.Lock()
-		if w.open > 0 {
-			w.todo = append(w.todo, found...)
-			w.open += len(found) - 1
-			if w.open == 0 || len(found) > 0 {
-				w.more.Broadcast()
-			}
-		}
-		w.mu.Unlock()
+// visitDir reads a directory and all below it, with other goroutines if there are
+// not too many.
+func (w *walk) visitDir(dir string) error {
+	if err := w.ctx.Err(); err != nil {
+		return err
 	}
+	var part memory.Tree
+	found, err := w.readDir(dir, &part)
+	if err != nil {
+		return err
+	}
+	w.mu.Lock()
+	w.tree.Files = append(w.tree.Files, part.Files...)
+	w.tree.Skipped = append(w.tree.Skipped, part.Skipped...)
+	w.tree.Failed = w.tree.Failed || part.Failed
+	w.mu.Unlock()
+	for _, path := range found {
+		visit := func() error { return w.visitDir(path) }
+		if w.group.TryGo(visit) {
+			continue
+		}
+		if err := visit(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // readDir observes the entries of one directory and returns its subdirectories.
-func (w *walk) readDir(dir string, tree *memory.Tree) (found []string) {
+func (w *walk) readDir(dir string, tree *memory.Tree) (found []string, err error) {
 	e, err := w.vault.steps.begin()
 	if err != nil {
-		w.fail(rootError(w.vault.Dir, err))
-		return nil
+		return nil, rootError(w.vault.Dir, err)
 	}
 	defer w.vault.steps.end(e)
 	fd, err := openDir(w.root, dir, unix.O_RDONLY)
 	if isFileLimit(err) {
-		w.fail(rootError(w.vault.Dir, err))
-		return nil
+		return nil, rootError(w.vault.Dir, err)
 	}
 	if err != nil {
 		addSkipped(tree, dir, err)
-		return nil
+		return nil, nil
 	}
 	// os.File provides ReadDir and takes ownership of fd.
 	f := os.NewFile(uintptr(fd), dir)
@@ -212,7 +183,7 @@ func (w *walk) readDir(dir string, tree *memory.Tree) (found []string) {
 		var st unix.Stat_t
 		if err := unix.Fstat(fd, &st); err != nil {
 			addSkipped(tree, dir, err)
-			return nil
+			return nil, nil
 		}
 		w.enter(memory.Directory{Path: dir, ID: fileID(&st)})
 	}
@@ -225,11 +196,11 @@ func (w *walk) readDir(dir string, tree *memory.Tree) (found []string) {
 			}
 		}
 		if err == io.EOF {
-			return found
+			return found, nil
 		}
 		if err != nil {
 			addSkipped(tree, dir, err)
-			return found
+			return found, nil
 		}
 	}
 }

@@ -77,7 +77,7 @@ var libraries = map[string][]string{
 	"github.com/tailscale/":            {"agents"},
 	"github.com/yuin/goldmark":         {"memory"},
 	"go.etcd.io/bbolt/":                {"index"},
-	"golang.org/x/sync/errgroup":       {"index", "ipc", "daemon", "embed"},
+	"golang.org/x/sync/errgroup":       {"index", "ipc", "vault", "daemon", "embed"},
 	"golang.org/x/sys/unix":            {"vault", "watcher", "ipc", "daemon", "setup", "doctor", "vectors"},
 	"golang.org/x/term":                {"term"},
 	"golang.org/x/text/":               {"memory", "index"},
