@@ -43,16 +43,9 @@ func (w *Writer) createAt(s *dirEntry, c *Change, data []byte) (Written, error) 
 	if err != nil {
 		return Written{}, err
 	}
-	return w.applyJournaled(s, c, draft, nil, data, time.Time{}, func() error {
-		if err := w.nameFile(s, draft); err != nil {
-			return err
-		}
-		err := w.syncDir(s)
-		if err != nil {
-			err = errors.Join(err, w.undoName(s, draft)) // the caller will retry
-		}
-		return err
-	})
+	return w.applyJournaled(s, c, draft, nil, data, time.Time{},
+		func() error { return w.nameFile(s, draft) },
+		func() error { return w.undoName(s, draft) })
 }
 
 // nameFile gives a draft the name of its file. If the file exists, the error is
@@ -148,16 +141,8 @@ func (w *Writer) makeDir(parent int, name string) (int, error) {
 // is put back.
 func (w *Writer) removeFile(s *dirEntry, old *source, c *Change, foreign time.Time) (Written, error) {
 	away := &tempFile{name: newStagingName()}
-	return w.applyJournaled(s, c, away, old.Data, nil, foreign, func() error {
-		if err := w.renameFile(s, &dirEntry{dir: s.dir, base: away.tempName()}, old, "move aside",
-			"put back"); err != nil {
-			return err
-		}
-		err := w.syncDir(s)
-		if err != nil {
-			err = errors.Join(err,
-				w.runSyscall("put back", func() error { return renameNew(s.dir, away.tempName(), s.dir, s.base) }))
-		}
-		return err
-	})
+	target := &dirEntry{dir: s.dir, base: away.tempName()}
+	return w.applyJournaled(s, c, away, old.Data, nil, foreign,
+		func() error { return w.renameFile(s, target, old, "move aside", "put back") },
+		func() error { return w.renameBack(s, target, "put back") })
 }

@@ -87,8 +87,7 @@ func (w *Writer) moveFile(s, target *dirEntry, old *source, c *Change, foreign t
 	case err == nil:
 		err = errors.Join(w.syncDir(target), w.syncDir(s))
 		if err != nil {
-			err = errors.Join(err,
-				w.runSyscall("move back", func() error { return renameNew(target.dir, target.base, s.dir, s.base) }))
+			err = errors.Join(err, w.renameBack(s, target, "move back"))
 		}
 	}
 	happened, unsettled := w.rechecks().resolveChange(s, r, false)
@@ -118,32 +117,14 @@ func (w *Writer) moveFile(s, target *dirEntry, old *source, c *Change, foreign t
 // the version read. On errConcurrentSave another program saved the file, which
 // has its old name again. The system calls are named do and undo.
 func (w *Writer) renameFile(s, target *dirEntry, old *source, do, undo string) error {
-	hold, err := w.leaseSource(old.fd)
-	if err != nil {
-		return err
-	}
-	defer hold.release()
-	if err := w.unchanged(s, old, hold); err != nil {
-		return err
-	}
-	err = w.runSyscall(do, func() error { return exchangeError(renameNew(s.dir, s.base, target.dir, target.base)) })
-	if errors.Is(err, fs.ErrNotExist) {
-		return errConcurrentSave
-	}
-	if err != nil {
-		return err
-	}
-	out, err := w.readVersion(target.dir, target.base)
-	if err == nil && out.sameFile(fileVersion{old.Stamp, old.hash}) && hold.held() {
-		return nil
-	}
-	// If another program has created a new file meanwhile, that file stays, and
-	// resolveChange resolves the moved file by its content.
-	err = errors.Join(err, w.runSyscall(undo, func() error { return renameNew(target.dir, target.base, s.dir, s.base) }))
-	if err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	return errConcurrentSave
+	return w.renameLeased(s, target, old, do,
+		func() error { return renameNew(s.dir, s.base, target.dir, target.base) },
+		func() error { return w.renameBack(s, target, undo) })
+}
+
+// renameBack reverts renameFile.
+func (w *Writer) renameBack(s, target *dirEntry, undo string) error {
+	return w.runSyscall(undo, func() error { return renameNew(target.dir, target.base, s.dir, s.base) })
 }
 
 // resolveMove reports whether a move was made. A new file may exist at the old

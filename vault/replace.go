@@ -169,23 +169,17 @@ func (w *Writer) replaceFile(s *dirEntry, old *source, c *Change, data []byte, f
 	if err != nil {
 		return Written{}, err
 	}
-	return w.applyJournaled(s, c, draft, old.Data, data, foreign, func() error {
-		if err := w.exchangeTemp(s, old, draft); err != nil {
-			return err
-		}
-		err := w.syncDir(s)
-		if err != nil {
-			err = errors.Join(err, w.putBack(s, draft.tempName(), draft.version))
-		}
-		return err
-	})
+	return w.applyJournaled(s, c, draft, old.Data, data, foreign,
+		func() error { return w.exchangeTemp(s, old, draft) },
+		func() error { return w.putBack(s, draft.tempName(), draft.version) })
 }
 
 // applyJournaled records a change in the journal, calls do to put the draft in
-// place, and records the result. If do fails, applyJournaled examines the files to
-// find out whether the change was made, regardless of the error.
+// place, and records the result. If the directory cannot be synced, it calls undo.
+// If one of these fails, applyJournaled examines the files to find out whether the
+// change was made, regardless of the error.
 func (w *Writer) applyJournaled(s *dirEntry, c *Change, draft *tempFile, before, after []byte, foreign time.Time,
-	do func() error) (Written, error) {
+	do, undo func() error) (Written, error) {
 	r, err := w.Journal.Begin(newRecord(c, draft.tempName(), before, after))
 	if err != nil {
 		w.discardTemp(s, draft)
@@ -197,6 +191,12 @@ func (w *Writer) applyJournaled(s *dirEntry, c *Change, draft *tempFile, before,
 	}
 	disown := w.recordOwnVersion(c.Path, written.Hash, foreign)
 	err = do()
+	if err == nil {
+		err = w.syncDir(s)
+		if err != nil {
+			err = errors.Join(err, undo())
+		}
+	}
 	if err == nil {
 		w.rechecks().finishChange(s, c, r, written.Hash)
 		return written, nil
@@ -271,6 +271,14 @@ func (w *Writer) exchangeTemp(s *dirEntry, old *source, d *tempFile) error {
 		func() error { return exchangeError(renameNew(s.dir, d.name, s.dir, temp)) }); err != nil {
 		return err
 	}
+	return w.renameLeased(s, &dirEntry{dir: s.dir, base: temp}, old, "exchange",
+		func() error { return exchange(s.dir, temp, s.base) },
+		func() error { return w.putBack(s, temp, d.version) })
+}
+
+// renameLeased calls do to give a file the name of target, if the file is still the
+// version read, or undo if another program saved the file meanwhile.
+func (w *Writer) renameLeased(s, target *dirEntry, old *source, what string, do, undo func() error) error {
 	hold, err := w.leaseSource(old.fd)
 	if err != nil {
 		return err
@@ -279,18 +287,21 @@ func (w *Writer) exchangeTemp(s *dirEntry, old *source, d *tempFile) error {
 	if err := w.unchanged(s, old, hold); err != nil {
 		return err
 	}
-	err = w.runSyscall("exchange", func() error { return exchangeError(exchange(s.dir, temp, s.base)) })
+	err = w.runSyscall(what, func() error { return exchangeError(do()) })
 	if errors.Is(err, fs.ErrNotExist) {
 		return errConcurrentSave // the file was moved away
 	}
 	if err != nil {
 		return err
 	}
-	out, err := w.readVersion(s.dir, temp)
+	out, err := w.readVersion(target.dir, target.base)
 	if err == nil && out.sameFile(fileVersion{old.Stamp, old.hash}) && hold.held() {
 		return nil
 	}
-	if err := errors.Join(err, w.putBack(s, temp, d.version)); err != nil {
+	// If another program has created a new file meanwhile, that file stays, and
+	// resolveChange resolves the moved file by its content.
+	err = errors.Join(err, undo())
+	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	return errConcurrentSave
