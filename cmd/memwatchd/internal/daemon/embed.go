@@ -106,9 +106,6 @@ func (d *daemon) embedStatus() *api.EmbedStatus {
 		return nil
 	}
 	s := d.embedder.Status()
-	return &api.EmbedStatus{
-		Endpoint: c.Endpoint, Model: s.Model, Dimensions: s.Dimensions, Private: c.Private, Embedded: s.Embedded,
-		Pending: s.Pending, Rejected: s.Failed, CharactersToday: s.Characters, LastError: s.Problem,
-		FailedAt: s.ProblemAt.UTC(),
-	}
+	s.Endpoint = c.Endpoint
+	return &s
 }

@@ -1,8 +1,6 @@
 package daemon
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -10,8 +8,6 @@ import (
 	"testing"
 
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
-	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/embed"
-	"github.com/memwatchd/memwatchd/index"
 )
 
 // newEmbedding returns a daemon with an embeddings endpoint that is not open.
@@ -71,29 +67,5 @@ func TestOpenEmbedderFails(t *testing.T) {
 	}
 	if err := d.purgeVectors(); err != nil {
 		t.Error(err)
-	}
-}
-
-// TestVectorLines checks the lines of dumped vectors: the key is the beginning of the
-// SHA-256 of the text. Invalid lines are rejected.
-func TestVectorLines(t *testing.T) {
-	sum := sha256.Sum256([]byte("a text"))
-	v := vectorLine(embed.Vector{Bytes: []int8{-1, 127}, TextRef: index.TextRef{Key: index.TextKey(binary.LittleEndian.Uint64(sum[:]))}})
-	if string(v.Key) != string(sum[:8]) || string(v.Vector) != "\xff\x7f" || v.Visibility != "private_only" {
-		t.Errorf("%+v", v)
-	}
-	const space = `{"model":"m","dimensions":0,"text_prefix":"","probe":[0.6,0.8]}` + "\n"
-	for lines, want := range map[string]string{
-		"":      "lines: the first line is not the space of vectors",
-		"{}\n":  "lines: the first line is not the space of vectors",
-		"[1]\n": "lines: the first line is not the space of vectors",
-		space + `{"owner":"o","visibility":"public_ok","key":"AAAAAAAAAAE=","vector":"TA=="}`:         "lines: line 2 is not a vector of 2 dimensions",
-		space + `{"owner":"o","visibility":"everybody","key":"AAAAAAAAAAE=","vector":"TGU="}`:         "lines: line 2 is not a vector of 2 dimensions",
-		space + `{"owner":"o","visibility":"public_ok","key":"AAE=","vector":"TGU="}`:                 "lines: line 2 is not a vector of 2 dimensions",
-		space + `{"owner":"o","visibility":"public_ok","key":"AAAAAAAAAAE=","vector":"TGU="}` + "\nx": "lines: line 3 is not a vector of 2 dimensions",
-	} {
-		if _, err := (vectorCopier{new(embed.Embedder)}).LoadVectors(lines); err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", lines, err, want)
-		}
 	}
 }

@@ -1,50 +1,121 @@
 package embed
 
 import (
+	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vectors"
 )
 
-// A Vector is a stored vector.
-type Vector struct {
-	index.TextRef
-	Bytes []int8
+// dumpPage bounds the vectors of a page, in bytes.
+const dumpPage = 512 << 10
+
+// DumpVectors returns a page of the vectors of present texts. A cursor is a row and
+// a partition.
+func (e *Embedder) DumpVectors(cursor string) (*api.EmbedDumpAnswer, error) {
+	return e.dumpVectors(cursor, max(dumpPage/max(e.Status().Dimensions, 1), 1))
 }
 
-// ErrNoVectors reports that there are no vectors yet.
-var ErrNoVectors = errors.New("the embeddings endpoint has not responded yet")
-
-// Dump returns the model, the vector of the probe and at most limit vectors of
-// present texts, from a position on. The next position has no partition at the end.
-func (e *Embedder) Dump(from vectors.Position, limit int) (m Model, probe []float32, list []Vector,
-	next vectors.Position, err error) {
+// dumpVectors returns at most limit vectors.
+func (e *Embedder) dumpVectors(cursor string, limit int) (*api.EmbedDumpAnswer, error) {
+	var from vectors.Position
+	if cursor != "" {
+		row, partition, ok := strings.Cut(cursor, " ")
+		n, err := strconv.Atoi(row)
+		if !ok || err != nil || n < 0 {
+			return nil, api.Errorf(api.Invalid, "cursor: %q is not the next field of an answer", cursor)
+		}
+		from = vectors.Position{Partition: partition, Row: n}
+	}
 	e.mu.Lock()
 	s := e.current
 	e.mu.Unlock()
 	if s == nil {
-		return m, nil, nil, next, ErrNoVectors
+		return nil, api.Errorf(api.Unavailable, "%v", errNotReady).WithHint("run `memwatchd embed status`")
 	}
+	answer := &api.EmbedDumpAnswer{Vectors: []api.EmbedVector{}, Space: api.EmbedSpace{
+		Model: s.Name, Dimensions: s.Model.Dimensions, TextPrefix: s.TextPrefix, Probe: s.Probe}}
 	for at, row := range s.store.Rows(from) {
-		if len(list) == limit {
-			next = at
+		if len(answer.Vectors) == limit {
+			answer.Next = strconv.Itoa(at.Row) + " " + at.Partition
 			break
 		}
-		ref := index.TextRef{Partition: partitionOf(at.Partition), Key: index.TextKey(row.Key)}
-		if e.Index.HasText(ref.Partition, ref.Key) {
-			list = append(list, Vector{ref, row.Bytes})
+		p := partitionOf(at.Partition)
+		if e.Index.HasText(p, index.TextKey(row.Key)) {
+			answer.Vectors = append(answer.Vectors, vectorLine(p, row))
 		}
 	}
-	return s.Model, s.Probe, list, next, nil
+	return answer, nil
 }
 
-// Add stores vectors of present texts that lack one, and returns their number. The
-// vectors must be of the configured model. If the endpoint has not responded yet,
-// its model is assumed to have the given vector of the probe.
-func (e *Embedder) Add(m Model, probe []float32, list []Vector) (loaded int, err error) {
+// vectorLine returns a vector in the form of a line. The bytes of a key are the
+// first ones of the SHA-256 of its text.
+func vectorLine(p memory.Partition, row vectors.Row) api.EmbedVector {
+	line := api.EmbedVector{Owner: p.Owner, Visibility: p.Visibility.String(), Excerpt: p.Excerpt,
+		Key: binary.LittleEndian.AppendUint64(nil, uint64(row.Key)), Vector: make([]byte, len(row.Bytes))}
+	for i, x := range row.Bytes {
+		line.Vector[i] = byte(x)
+	}
+	return line
+}
+
+// A loadedVector is a vector of a text.
+type loadedVector struct {
+	index.TextRef
+	bytes []int8
+}
+
+// LoadVectors stores vectors of present texts that lack one. The vectors must be of
+// the configured model. If the endpoint has not responded yet, its model is assumed
+// to have the given vector of the probe.
+func (e *Embedder) LoadVectors(lines string) (*api.EmbedLoadAnswer, error) {
+	first, rest, _ := strings.Cut(lines, "\n")
+	var from api.EmbedSpace
+	if err := json.Unmarshal([]byte(first), &from); err != nil || len(from.Probe) == 0 {
+		return nil, api.Errorf(api.Invalid, "lines: the first line is not the space of vectors").
+			WithHint("use a file that `memwatchd embed dump` wrote")
+	}
+	var list []loadedVector
+	number := 1
+	for line := range strings.Lines(rest) {
+		number++
+		var in api.EmbedVector
+		err := json.Unmarshal([]byte(line), &in)
+		visibility := memory.PrivateOnly
+		if in.Visibility == memory.PublicOK.String() {
+			visibility = memory.PublicOK
+		}
+		if err != nil || len(in.Key) != 8 || len(in.Vector) != len(from.Probe) ||
+			visibility.String() != in.Visibility {
+			return nil, api.Errorf(api.Invalid, "lines: line %d is not a vector of %d dimensions", number,
+				len(from.Probe))
+		}
+		v := loadedVector{bytes: make([]int8, len(in.Vector)), TextRef: index.TextRef{
+			Partition: memory.Partition{Owner: in.Owner, Visibility: visibility, Excerpt: in.Excerpt},
+			Key:       index.TextKey(binary.LittleEndian.Uint64(in.Key)),
+		}}
+		for i, x := range in.Vector {
+			v.bytes[i] = int8(x)
+		}
+		list = append(list, v)
+	}
+	n, err := e.loadVectors(from, list)
+	if err != nil {
+		return nil, api.Errorf(api.Invalid, "lines: %v", err)
+	}
+	return &api.EmbedLoadAnswer{Loaded: n, Ignored: len(list) - n}, nil
+}
+
+// loadVectors stores vectors of a space, and returns their number.
+func (e *Embedder) loadVectors(from api.EmbedSpace, list []loadedVector) (loaded int, err error) {
+	m := Model{Name: from.Model, Dimensions: from.Dimensions, TextPrefix: from.TextPrefix}
 	if !m.sharesVectors(e.Model) {
 		return 0, fmt.Errorf("vectors are of the model %q; embed.model, embed.dimensions and embed.text_prefix "+
 			"must be as they were", m.Name)
@@ -59,13 +130,13 @@ func (e *Embedder) Add(m Model, probe []float32, list []Vector) (loaded int, err
 		return err
 	}
 	if s == nil {
-		if err := checkProbe(probe); err != nil {
+		if err := checkProbe(from.Probe); err != nil {
 			return 0, err
 		}
-		_, err = e.useSpace(probe, load)
+		_, err = e.useSpace(from.Probe, load)
 		return loaded, err
 	}
-	if cosine(s.Probe, probe) < sameModel {
+	if cosine(s.Probe, from.Probe) < sameModel {
 		return 0, fmt.Errorf("vectors are of another model with the name %q", m.Name)
 	}
 	if err := load(s); err != nil {
@@ -76,13 +147,13 @@ func (e *Embedder) Add(m Model, probe []float32, list []Vector) (loaded int, err
 }
 
 // addVectors stores vectors of present texts that lack one, and returns their number.
-func (e *Embedder) addVectors(s *space, list []Vector) (loaded int, err error) {
+func (e *Embedder) addVectors(s *space, list []loadedVector) (loaded int, err error) {
 	e.storing.RLock()
 	defer e.storing.RUnlock()
 	rows := map[memory.Partition][]vectors.Row{}
 	for _, v := range list {
 		if e.Index.HasText(v.Partition, v.Key) && !s.has(v.TextRef) {
-			rows[v.Partition] = append(rows[v.Partition], vectors.Row{Key: vectors.Key(v.Key), Bytes: v.Bytes})
+			rows[v.Partition] = append(rows[v.Partition], vectors.Row{Key: vectors.Key(v.Key), Bytes: v.bytes})
 			loaded++
 		}
 	}

@@ -22,6 +22,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/llm"
 	"github.com/memwatchd/memwatchd/memory"
@@ -291,20 +292,8 @@ func (e *Embedder) Purge() error {
 	return errors.Join(errs...)
 }
 
-// Status describes the vectors.
-type Status struct {
-	Model      string // answering queries
-	Dimensions int    // of a vector; 0 until the endpoint has responded
-	Embedded   int    // present texts with a vector
-	Pending    int    // present texts without
-	Failed     int    // texts that the model rejects
-	Characters int    // of texts sent today
-	Problem    string // last error, until a request succeeds
-	ProblemAt  time.Time
-}
-
-// Status returns the state of the embedder.
-func (e *Embedder) Status() Status {
+// Status returns the state of the embedder, without the endpoint.
+func (e *Embedder) Status() api.EmbedStatus {
 	total := 0
 	for _, p := range e.Index.TextPartitions() {
 		if e.mayEmbed(p) {
@@ -313,17 +302,17 @@ func (e *Embedder) Status() Status {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	s := Status{Model: e.Model.Name, Failed: len(e.failed), Pending: len(e.missing),
-		Problem: e.problem, ProblemAt: e.problemAt}
+	s := api.EmbedStatus{Model: e.Model.Name, Private: e.Private, Rejected: len(e.failed), Pending: len(e.missing),
+		LastError: e.problem, FailedAt: e.problemAt.UTC()}
 	if e.usage.Day == e.today() {
-		s.Characters = e.usage.Characters
+		s.CharactersToday = e.usage.Characters
 	}
 	if e.current == nil {
 		s.Pending = total
 		return s
 	}
 	s.Dimensions = e.current.store.Dimensions()
-	s.Embedded = max(total-s.Pending-s.Failed, 0)
+	s.Embedded = max(total-s.Pending-s.Rejected, 0)
 	return s
 }
 

@@ -1,8 +1,12 @@
 package embed
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,6 +21,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/llm/llmtest"
 	"github.com/memwatchd/memwatchd/memory"
@@ -43,7 +48,7 @@ func TestOnce(t *testing.T) {
 		t.Errorf("found %q", got)
 	}
 	w.sent()
-	if s := w.Status(); s.Embedded != 3 || s.Failed != 0 || s.Dimensions != 256 || s.Problem != "" {
+	if s := w.Status(); s.Embedded != 3 || s.Rejected != 0 || s.Dimensions != 256 || s.LastError != "" {
 		t.Errorf("%+v", s)
 	}
 	for _, step := range []struct {
@@ -124,14 +129,14 @@ func TestFaults(t *testing.T) {
 		}
 		works := slices.Contains([]llmtest.Fault{llmtest.Base64, llmtest.Shuffled, llmtest.Ollama}, fault)
 		if !works {
-			w.await("a problem", func() bool { return w.Status().Problem != "" })
-			if s := w.Status(); s.Embedded > 0 && fault != llmtest.WrongIndex || s.Failed > 0 {
+			w.await("a problem", func() bool { return w.Status().LastError != "" })
+			if s := w.Status(); s.Embedded > 0 && fault != llmtest.WrongIndex || s.Rejected > 0 {
 				t.Errorf("fault %d: %+v", fault, s)
 			}
 			w.server.Set(llmtest.None)
 		}
 		w.awaitDone()
-		if s := w.Status(); s.Embedded != 21 || s.Problem != "" || s.Failed != 0 {
+		if s := w.Status(); s.Embedded != 21 || s.LastError != "" || s.Rejected != 0 {
 			t.Errorf("fault %d: %+v", fault, s)
 		}
 		if got := w.find("entry of number 17"); got != "- the entry has the number 17" {
@@ -151,7 +156,7 @@ func TestRetryAfter(t *testing.T) {
 	w.server.RetryAfter = "3600"
 	w.server.Set(llmtest.Busy)
 	w.save("a.md", public(bought))
-	w.await("a problem", func() bool { return w.Status().Problem != "" })
+	w.await("a problem", func() bool { return w.Status().LastError != "" })
 	w.mu.Lock()
 	wait := time.Until(w.resume)
 	w.mu.Unlock()
@@ -177,7 +182,7 @@ func TestRejectedText(t *testing.T) {
 		w.start()
 		w.await(fmt.Sprint("the other vectors with the status ", status), func() bool {
 			s := w.Status()
-			return s.Embedded == 3 && s.Pending == 0 && s.Failed == 1
+			return s.Embedded == 3 && s.Pending == 0 && s.Rejected == 1
 		})
 		w.server.Reset()
 		w.save("b.md", public("A change adds one more entry"))
@@ -266,7 +271,7 @@ func TestSwappedMeanwhile(t *testing.T) {
 	w := newUsage(t)
 	w.server.Set(llmtest.Swapped)
 	w.embedBatch(w.take(true))
-	if n, _ := w.current.store.Len(); n > 0 || w.Status().Problem != errSwapped.Error() || len(w.probing) == 0 {
+	if n, _ := w.current.store.Len(); n > 0 || w.Status().LastError != errSwapped.Error() || len(w.probing) == 0 {
 		t.Errorf("%d vectors of another model, %+v", n, w.Status())
 	}
 	w.server.Set(llmtest.None)
@@ -298,7 +303,7 @@ func TestDailyCharacters(t *testing.T) {
 	w.restart(func(*Embedder) {})
 	w.await("the probe", func() bool { return w.Status().Dimensions > 0 })
 	time.Sleep(20 * time.Millisecond)
-	if s := w.Status(); s.Pending != 2 || s.Characters > w.DailyCharacters || s.Characters == 0 {
+	if s := w.Status(); s.Pending != 2 || s.CharactersToday > w.DailyCharacters || s.CharactersToday == 0 {
 		t.Errorf("%+v", s)
 	}
 	mu.Lock()
@@ -475,45 +480,83 @@ func TestCopy(t *testing.T) {
 	w.save("a.md", public(bought, server, mira))
 	w.start().awaitDone()
 	w.save("a.md", public(bought, server))
-	var all []Vector
-	var from vectors.Position
-	var m Model
-	var vector []float32
-	for {
-		var list []Vector
-		var err error
-		m, vector, list, from, err = w.Dump(from, 1)
+	var all []api.EmbedVector
+	var space api.EmbedSpace
+	for cursor, more := "", true; more; more = cursor != "" {
+		page, err := w.dumpVectors(cursor, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, list...)
-		if from == (vectors.Position{}) {
-			break
-		}
+		space, cursor = page.Space, page.Next
+		all = append(all, page.Vectors...)
 	}
 	if len(all) != 2 {
 		t.Fatalf("%d vectors", len(all))
+	}
+	load := func(e *Embedder, s api.EmbedSpace) (int, error) {
+		var lines bytes.Buffer
+		out := json.NewEncoder(&lines)
+		err := out.Encode(s)
+		for _, v := range all {
+			err = errors.Join(err, out.Encode(v))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := e.LoadVectors(lines.String())
+		if err != nil {
+			return 0, err
+		}
+		if a.Loaded+a.Ignored != len(all) {
+			t.Errorf("%+v", a)
+		}
+		return a.Loaded, nil
 	}
 	other := newWorld(t)
 	other.save("b.md", public(server, mira))
 	other.server.Set(llmtest.Hang)
 	other.start()
-	if _, _, _, _, err := other.Dump(from, 1); err != ErrNoVectors {
+	if _, err := other.DumpVectors(""); err == nil || !strings.Contains(err.Error(), errNotReady.Error()) {
 		t.Error(err)
 	}
-	if _, err := other.Add(Model{Name: "n"}, vector, all); err == nil {
+	if _, err := load(other.Embedder, api.EmbedSpace{Model: "n", Probe: space.Probe}); err == nil {
 		t.Error("added vectors of another model")
 	}
-	if n, err := other.Add(m, vector, all); n != 1 || err != nil {
+	if n, err := load(other.Embedder, space); n != 1 || err != nil {
 		t.Errorf("%d added, %v", n, err)
 	}
-	if n, err := other.Add(m, vector, all); n != 0 || err != nil {
+	if n, err := load(other.Embedder, space); n != 0 || err != nil {
 		t.Errorf("%d added again, %v", n, err)
 	}
 	if s := other.Status(); s.Embedded != 1 || s.Pending != 1 {
 		t.Errorf("%+v", s)
 	}
-	if _, err := other.Add(m, llmtest.Vector("n", probe), all); err == nil {
+	space.Probe = llmtest.Vector("n", probe)
+	if _, err := load(other.Embedder, space); err == nil {
 		t.Error("added vectors of another model with the same name")
+	}
+}
+
+// TestVectorLines checks the lines of dumped vectors: the key is the beginning of the
+// SHA-256 of the text. Invalid lines are rejected.
+func TestVectorLines(t *testing.T) {
+	sum := sha256.Sum256([]byte("a text"))
+	v := vectorLine(memory.Partition{}, vectors.Row{Key: vectors.Key(binary.LittleEndian.Uint64(sum[:])), Bytes: []int8{-1, 127}})
+	if string(v.Key) != string(sum[:8]) || string(v.Vector) != "\xff\x7f" || v.Visibility != "private_only" {
+		t.Errorf("%+v", v)
+	}
+	const space = `{"model":"m","dimensions":0,"text_prefix":"","probe":[0.6,0.8]}` + "\n"
+	for lines, want := range map[string]string{
+		"":      "lines: the first line is not the space of vectors",
+		"{}\n":  "lines: the first line is not the space of vectors",
+		"[1]\n": "lines: the first line is not the space of vectors",
+		space + `{"owner":"o","visibility":"public_ok","key":"AAAAAAAAAAE=","vector":"TA=="}`:         "lines: line 2 is not a vector of 2 dimensions",
+		space + `{"owner":"o","visibility":"everybody","key":"AAAAAAAAAAE=","vector":"TGU="}`:         "lines: line 2 is not a vector of 2 dimensions",
+		space + `{"owner":"o","visibility":"public_ok","key":"AAE=","vector":"TGU="}`:                 "lines: line 2 is not a vector of 2 dimensions",
+		space + `{"owner":"o","visibility":"public_ok","key":"AAAAAAAAAAE=","vector":"TGU="}` + "\nx": "lines: line 3 is not a vector of 2 dimensions",
+	} {
+		if _, err := new(Embedder).LoadVectors(lines); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", lines, err, want)
+		}
 	}
 }

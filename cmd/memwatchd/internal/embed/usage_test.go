@@ -60,7 +60,7 @@ func TestCountFailures(t *testing.T) {
 		for _, text := range w.sent() {
 			received += utf8.RuneCountInString(text)
 		}
-		switch n := w.Status().Characters; {
+		switch n := w.Status().CharactersToday; {
 		case fault == llmtest.Busy && n != 0:
 			t.Errorf("busy: %d characters are counted", n)
 		case fault != llmtest.Busy && (n != received || n > w.DailyCharacters || n == 0):
@@ -70,7 +70,7 @@ func TestCountFailures(t *testing.T) {
 	w := newUsage(t)
 	w.current.client = &llm.Client{Endpoint: "http://127.0.0.1:1/v1", Model: "m", Redact: func(s string) string { return s }}
 	w.embedBatch(w.take(true))
-	if s := w.Status(); s.Characters != 0 || s.Problem == "" {
+	if s := w.Status(); s.CharactersToday != 0 || s.LastError == "" {
 		t.Errorf("refused: %+v", s)
 	}
 }
@@ -82,7 +82,7 @@ func TestCountBlamed(t *testing.T) {
 	w.save("a.md", public("the entry has the number 39"))
 	w.compareTexts(w.current)
 	w.embedBatch(w.take(true))
-	if s := w.Status(); s.Failed != 1 || s.Characters != 2*len("- the entry has the number 39") {
+	if s := w.Status(); s.Rejected != 1 || s.CharactersToday != 2*len("- the entry has the number 39") {
 		t.Errorf("%+v", s)
 	}
 }
@@ -111,7 +111,7 @@ func TestCountInFlight(t *testing.T) {
 	<-done
 	w.server.Set(llmtest.None)
 	w.embedBatch(second)
-	if n := w.Status().Characters; n != first.characters+second.characters {
+	if n := w.Status().CharactersToday; n != first.characters+second.characters {
 		t.Errorf("%d characters", n)
 	}
 }
@@ -123,7 +123,7 @@ func TestSaveUsage(t *testing.T) {
 	w.saving.Lock()
 	done := make(chan bool)
 	go func() { w.embedBatch(b); close(done) }()
-	w.await("the count", func() bool { return w.Status().Characters > 0 })
+	w.await("the count", func() bool { return w.Status().CharactersToday > 0 })
 	answered := make(chan bool)
 	go func() { w.answering(); close(answered) }()
 	select {
@@ -146,7 +146,7 @@ func TestTooLong(t *testing.T) {
 	w.save("a.md", public(server))
 	w.save("b.md", public(strings.Repeat("some more words ", 10)))
 	w.start().awaitDone()
-	if s := w.Status(); s.Embedded != 1 || s.Failed != 1 {
+	if s := w.Status(); s.Embedded != 1 || s.Rejected != 1 {
 		t.Errorf("%+v", s)
 	}
 }
