@@ -73,8 +73,7 @@ func (s *Syncer) Plan() Plan {
 func (s *Syncer) Status() *api.TodosyncStatus {
 	p := s.Plan()
 	st := &api.TodosyncStatus{Planned: len(uniqueBoxes(p.tickRequests())), Unclear: len(uniqueBoxes(p.Unclear)),
-		Known: len(uniqueBoxes(p.Known)),
-		Off:   p.Off, Problem: p.Problem, Waiting: []api.Skipped{}}
+		Known: len(uniqueBoxes(p.Known)), Off: p.Off, Problem: p.Problem, Waiting: []api.Skipped{}}
 	for _, w := range p.Waiting {
 		if n := len(st.Waiting); w.Reason != "" && (n == 0 || st.Waiting[n-1].Path != w.Path) {
 			st.Waiting = append(st.Waiting, api.Skipped{Path: w.Path, Reason: w.Reason})

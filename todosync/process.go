@@ -24,7 +24,7 @@ func (s *Syncer) processFiles(paths []string) {
 		err := s.CatchUp(ctx)
 		cancel()
 		if err != nil {
-			s.logger().Debug("comparing tasks without waiting for earlier saves", "err", err)
+			s.Logger.Debug("comparing tasks without waiting for earlier saves", "err", err)
 		}
 		s.mu.Lock()
 		newer := slices.Sorted(maps.Keys(s.hints))
@@ -62,7 +62,7 @@ func (s *Syncer) readAll(paths []string, rules *Rules) []*File {
 		o, ok := s.ownWrites[path]
 		switch {
 		case f == nil:
-		case ok && !f.Gone && f.Hash == o.before && s.now().Sub(o.at) < staleReadTime:
+		case ok && !f.Gone && f.Hash == o.before && s.Now().Sub(o.at) < staleReadTime:
 			s.hintLocked(path) // read again later
 		default:
 			delete(s.ownWrites, path)
@@ -119,7 +119,7 @@ func (s *Syncer) recordFiles(files []*File, rules *Rules) {
 	s.catalogue.Prune(rules.First)
 	done := s.recordFilesLocked(files, rules)
 	if s.dirty.IsZero() && len(files) > 0 {
-		s.dirty = s.now()
+		s.dirty = s.Now()
 	}
 	s.mu.Unlock()
 	if len(done) > 0 {
@@ -143,7 +143,7 @@ func (s *Syncer) recordFilesLocked(files []*File, rules *Rules) []Copy {
 	requests, unclear, _ := c.Resolve(done, rules)
 	s.requests = mergeRequests(s.requests, requests)
 	for _, w := range unclear {
-		s.logger().Info("task not ticked, more than one box matches equally", "path",
+		s.Logger.Info("task not ticked, more than one box matches equally", "path",
 			w.Path)
 	}
 	return done

@@ -60,10 +60,10 @@ func (s *Syncer) compareAll(ctx context.Context) error {
 		s.mu.Lock()
 		s.catalogue.Update(files, nil, rules)
 		s.catalogue.Prune(rules.First)
-		s.dirty = s.now()
+		s.dirty = s.Now()
 		s.mu.Unlock()
 		s.saveState(true)
-		s.logger().Info("recorded the current tasks, synchronizing changes from now on", "files",
+		s.Logger.Info("recorded the current tasks, synchronizing changes from now on", "files",
 			len(files))
 	} else {
 		s.recordFiles(files, rules)
@@ -71,7 +71,7 @@ func (s *Syncer) compareAll(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if ahead {
-		s.catalogue.Since, s.dirty = rules.First, s.now()
+		s.catalogue.Since, s.dirty = rules.First, s.Now()
 	}
 	s.started = true
 	s.wakeUpLocked()
@@ -93,13 +93,13 @@ func (s *Syncer) loadState() (first bool) {
 		s.catalogue, s.requests, err = decodeState(s.Root, data)
 	}
 	if s.Off && len(s.requests) > 0 {
-		s.requests, s.dirty = nil, s.now()
+		s.requests, s.dirty = nil, s.Now()
 	}
 	if err == nil {
 		return false
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
-		s.logger().Warn("cannot read the task state, only new changes are synchronized", "err", err)
+		s.Logger.Warn("cannot read the task state, only new changes are synchronized", "err", err)
 	}
 	s.catalogue, s.requests, s.noSavedState = &Catalogue{}, nil, true
 	return true

@@ -53,7 +53,7 @@ func decodeState(root string, data []byte) (c *Catalogue, requests []TickRequest
 // reports whether all state is on disk.
 func (s *Syncer) saveState(now bool) bool {
 	s.mu.Lock()
-	t := s.now()
+	t := s.Now()
 	if s.dirty.IsZero() || s.catalogue == nil {
 		s.mu.Unlock()
 		return s.unsaved == nil
@@ -78,9 +78,9 @@ func (s *Syncer) saveState(now bool) bool {
 	s.mu.Unlock()
 	switch {
 	case changed && err != nil:
-		s.logger().Warn("cannot save the task state, ticking is paused", "err", err)
+		s.Logger.Warn("cannot save the task state, ticking is paused", "err", err)
 	case changed:
-		s.logger().Info("task state is saved again")
+		s.Logger.Info("task state is saved again")
 	}
 	return err == nil
 }

@@ -87,8 +87,8 @@ type Syncer struct {
 	// CatchUp blocks until Changed has been called for every earlier save. It
 	// may be nil.
 	CatchUp func(context.Context) error
-	Logger  *slog.Logger     // nil means the default logger
-	Now     func() time.Time // nil means time.Now
+	Logger  *slog.Logger
+	Now     func() time.Time
 
 	workMu sync.Mutex // held while reading, writing or saving
 
@@ -147,21 +147,12 @@ func (s *Syncer) Reverted(path string) {
 	s.wakeUpLocked()
 }
 
-func (s *Syncer) now() time.Time {
-	if s.Now != nil {
-		return s.Now()
-	}
-	return time.Now()
-}
-
-func (s *Syncer) logger() *slog.Logger { return cmp.Or(s.Logger, slog.Default()) }
-
 func (s *Syncer) debounceTime() time.Duration { return cmp.Or(s.Debounce, DefaultDebounce) }
 
 // Rules returns the rules for the current day.
 func (s *Syncer) Rules() *Rules {
 	r := &Rules{Subject: s.Subject, AppendOnly: s.AppendOnly}
-	r.First, r.Last = tickWindow(s.now().In(cmp.Or(s.Location, time.UTC)).Format(time.DateOnly),
+	r.First, r.Last = tickWindow(s.Now().In(cmp.Or(s.Location, time.UTC)).Format(time.DateOnly),
 		cmp.Or(s.Days, DefaultDays))
 	return r
 }
@@ -189,7 +180,7 @@ func (s *Syncer) Changed(path string, doc *memory.Document) {
 }
 
 func (s *Syncer) hintLocked(path string) {
-	s.last = s.now()
+	s.last = s.Now()
 	if len(s.hints) == 0 {
 		s.hints, s.since = map[string]bool{}, s.last
 	}
@@ -297,7 +288,7 @@ func (s *Syncer) Work(ctx context.Context) (wait time.Duration, more bool) {
 func (s *Syncer) debouncedFiles() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.hints) == 0 || s.now().Before(s.debounceEndLocked()) {
+	if len(s.hints) == 0 || s.Now().Before(s.debounceEndLocked()) {
 		return nil
 	}
 	return slices.Sorted(maps.Keys(s.hints))
@@ -333,7 +324,7 @@ func (s *Syncer) nextWork() (wait time.Duration, more bool) {
 	if !s.dirty.IsZero() {
 		soonest(laterOf(s.dirty.Add(saveAfter), s.retry))
 	}
-	return at.Sub(s.now()), !at.IsZero()
+	return at.Sub(s.Now()), !at.IsZero()
 }
 
 func laterOf(a, b time.Time) time.Time {

@@ -57,7 +57,7 @@ func (s *Syncer) dueAfter(last string) (path string, list []TickRequest) {
 		if path != "" && w.Path != path {
 			break
 		}
-		if at, ok := s.dueLocked(&w); ok && w.Path > last && !s.now().Before(at) {
+		if at, ok := s.dueLocked(&w); ok && w.Path > last && !s.Now().Before(at) {
 			path, list = w.Path, append(list, w)
 		}
 	}
@@ -107,12 +107,12 @@ func (s *Syncer) tickFile(ctx context.Context, path string, requests []TickReque
 			}
 		}
 		s.mu.Lock()
-		s.ownWrites[path] = ownWrite{before.Hash, s.now()}
+		s.ownWrites[path] = ownWrite{before.Hash, s.Now()}
 		s.rememberLocked(path, requests)
 		s.recordFilesLocked([]*File{after}, rules)
-		s.dirty = s.now()
+		s.dirty = s.Now()
 		s.mu.Unlock()
-		s.logger().Info("ticked tasks that were done elsewhere", "path", path, "tasks", len(requests))
+		s.Logger.Info("ticked tasks that were done elsewhere", "path", path, "tasks", len(requests))
 	}
 	s.dropRequests(path)
 	return written.ID, ticked, nil
@@ -124,7 +124,7 @@ const revertWindow = time.Hour
 // rememberLocked records the requests that a write fulfilled, in case the write
 // is reverted.
 func (s *Syncer) rememberLocked(path string, requests []TickRequest) {
-	now := s.now()
+	now := s.Now()
 	maps.DeleteFunc(s.fulfilled, func(_ string, t fulfilledRequests) bool { return now.Sub(t.at) > revertWindow })
 	s.fulfilled[path] = fulfilledRequests{requests, now}
 }
@@ -151,7 +151,7 @@ func (s *Syncer) dropRequests(path string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.requests = slices.DeleteFunc(s.requests, func(w TickRequest) bool { return w.Path == path })
-	s.dirty = s.now()
+	s.dirty = s.Now()
 	delete(s.attempts, path)
 }
 
@@ -191,9 +191,9 @@ func (s *Syncer) recordAttempt(path string, err error) {
 	default:
 		a.reason = err.Error()
 	}
-	a.after = s.now().Add(wait)
+	a.after = s.Now().Add(wait)
 	if expected := isLater || other || errors.Is(err, vault.ErrOff) ||
 		errors.Is(err, vault.ErrBusy); first && !expected {
-		s.logger().Warn("cannot tick a task", "path", path, "err", err)
+		s.Logger.Warn("cannot tick a task", "path", path, "err", err)
 	}
 }
