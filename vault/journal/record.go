@@ -3,6 +3,8 @@ package journal
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/base32"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -170,27 +172,18 @@ var idEpoch = time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano()
 // idNumber returns the smallest ID number for a time.
 func idNumber(t time.Time) int64 { return max(0, (t.UnixNano()-idEpoch)/int64(idUnit)) }
 
+var idEncoding = base32.NewEncoding(idDigits).WithPadding(base32.NoPadding)
+
 func formatID(n int64) string {
-	var id [idLength]byte
-	for i := range id {
-		id[idLength-1-i] = idDigits[n&31]
-		n >>= 5
-	}
-	return string(id[:])
+	return idEncoding.EncodeToString(binary.BigEndian.AppendUint64(nil, uint64(n))[3:]) // 40 bits
 }
 
 func parseID(id string) (n int64, ok bool) {
-	if len(id) != idLength {
+	bits, err := idEncoding.DecodeString(id)
+	if err != nil || len(id) != idLength || len(bits) != 5 {
 		return 0, false
 	}
-	for i := range len(id) {
-		digit := strings.IndexByte(idDigits, id[i])
-		if digit < 0 {
-			return 0, false
-		}
-		n = n<<5 | int64(digit)
-	}
-	return n, true
+	return int64(binary.BigEndian.Uint64(append(make([]byte, 3), bits...))), true
 }
 
 // idNormalizer normalizes a typed ID or prefix of an ID: it replaces letters that
