@@ -125,7 +125,7 @@ func (p *pipeline) Changed(ctx context.Context, paths []string, why watcher.Reas
 func (p *pipeline) applyPaths(ctx context.Context, paths []string, why watcher.Reason) (retry []string, gone bool,
 	err error) {
 	for paths = p.copies.withCopies(paths); len(paths) > 0; {
-		results, n, err := p.examineBatch(ctx, paths, why)
+		results, err := p.examineBatch(ctx, paths, why)
 		if err != nil {
 			return nil, false, err
 		}
@@ -148,7 +148,7 @@ func (p *pipeline) applyPaths(ctx context.Context, paths []string, why watcher.R
 		if why == watcher.Event {
 			p.measureLatency(results)
 		}
-		paths = paths[n:]
+		paths = paths[len(results):]
 	}
 	return retry, gone, nil
 }
@@ -219,34 +219,27 @@ func (p *pipeline) invalidateDirs(dirs []string) []string {
 	return paths
 }
 
-// examineBatch examines the first paths, as many as make a batch. It returns the
-// results and their number.
-func (p *pipeline) examineBatch(ctx context.Context, paths []string, why watcher.Reason) ([]scanResult, int, error) {
-	paths = paths[:min(len(paths), batchFiles)]
-	results := make([]scanResult, len(paths))
-	var next, weight atomic.Int64
-	group, ctx := errgroup.WithContext(ctx)
-	for range min(parsers, len(paths)) {
+// examineBatch examines the first paths, as many as make a batch.
+func (p *pipeline) examineBatch(ctx context.Context, paths []string, why watcher.Reason) ([]scanResult, error) {
+	results := make([]scanResult, min(len(paths), batchFiles))
+	n := len(results) // files that are examined
+	var weight atomic.Int64
+	var group errgroup.Group
+	group.SetLimit(parsers)
+	for i, path := range paths[:len(results)] {
+		if ctx.Err() != nil || weight.Load() >= batchWeight {
+			n = i
+			break
+		}
 		group.Go(func() error {
-			for weight.Load() < batchWeight {
-				i := int(next.Add(1)) - 1
-				if i >= len(paths) {
-					break
-				}
-				if err := ctx.Err(); err != nil {
-					return err
-				}
-				results[i] = p.examineFile(paths[i], why)
-				weight.Add(int64(results[i].weight))
-			}
+			l := p.examineFile(path, why)
+			results[i] = l
+			weight.Add(int64(l.weight))
 			return nil
 		})
 	}
-	if err := group.Wait(); err != nil {
-		return nil, 0, err
-	}
-	n := min(int(next.Load()), len(paths))
-	return results[:n], n, nil
+	group.Wait()
+	return results[:n], ctx.Err()
 }
 
 // examineFile reads and parses a file, or finds it gone.
