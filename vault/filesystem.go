@@ -22,6 +22,7 @@ const (
 type FileSystem struct {
 	Name     string  // such as ext4; its number if it has no known name
 	Exchange Ability // support for the atomic exchange of two files, which writing requires
+	Remote   string  // why events do not report the changes of other machines; empty if they do
 	Free     uint64  // bytes available to this user
 	Total    uint64  // bytes
 	Files    uint64  // available inodes; the largest number if unlimited

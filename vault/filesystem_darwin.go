@@ -19,5 +19,8 @@ func FileSystemOf(dir string) (FileSystem, error) {
 	if name == "apfs" {
 		fs.Exchange = Able
 	}
+	if st.Flags&unix.MNT_LOCAL == 0 {
+		fs.Remote = "on a network file system without events for remote changes"
+	}
 	return fs, nil
 }

@@ -108,6 +108,13 @@ func (v *Vault) Root() (memory.FileID, error) {
 	})
 }
 
+// Remote returns why events for the file system of the directory dir are incomplete,
+// or "".
+func (v *Vault) Remote(dir string) string {
+	fs, _ := FileSystemOf(dir)
+	return fs.Remote
+}
+
 // RealPath returns the path of the root directory without symbolic links.
 func (v *Vault) RealPath() (string, error) {
 	return runWithTimeout(v, func() (string, error) {

@@ -35,6 +35,9 @@ type Disk interface {
 	// Writing reports whether a file is open for writing. Only fs.ErrNotExist
 	// means that the file does not exist.
 	Writing(path string) (bool, error)
+	// Remote returns why events for the file system of a directory are
+	// incomplete, or "". The path is absolute.
+	Remote(dir string) string
 }
 
 // Sink is the consumer of changed paths, such as an index.
@@ -125,7 +128,7 @@ func (w *Watcher) init() {
 		w.Logger = cmp.Or(w.Logger, slog.New(slog.DiscardHandler))
 		w.Dir = absPath(w.Dir)
 		w.CookieDir = absPath(w.CookieDir)
-		w.watches.init(w.Dir, w.CookieDir, w.Disk.Directory)
+		w.watches.init(w.Dir, w.CookieDir, w.Disk)
 		w.debouncer.debounce, w.debouncer.maxWait, w.debouncer.deletionDelay = w.Debounce, w.MaxWait, w.DeletionDelay
 		w.debouncer.checkState, w.debouncer.deliver = w.checkState, w.deliverBatch
 		w.scans.init()
@@ -183,7 +186,6 @@ func (w *Watcher) RecheckPaths(ctx context.Context, paths []string) {
 	w.sendHints(ctx, marks)
 }
 
-// sendHints sends marks to the debouncer.
 func (w *Watcher) sendHints(ctx context.Context, marks []hint) {
 	if len(marks) == 0 {
 		return

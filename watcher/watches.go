@@ -28,8 +28,9 @@ type watches struct {
 	dir       string // the root
 	cookieDir string
 	lookup    func(string) (memory.FileID, bool)
-	opened    chan *fsnotify.Watcher // receives each notifier when it is opened
-	failures  chan (<-chan error)    // receives its errors, before watches are added
+	reason    func(dir string) string // why nothing on the file system of a directory can be watched, or ""
+	opened    chan *fsnotify.Watcher  // receives each notifier when it is opened
+	failures  chan (<-chan error)     // receives its errors, before watches are added
 
 	mu               sync.Mutex
 	fsn              *fsnotify.Watcher // nil while none is available
@@ -58,8 +59,8 @@ type failure struct {
 	walk   int
 }
 
-func (w *watches) init(dir, cookies string, lookup func(string) (memory.FileID, bool)) {
-	w.dir, w.cookieDir, w.lookup = dir, cookies, lookup
+func (w *watches) init(dir, cookies string, disk Disk) {
+	w.dir, w.cookieDir, w.lookup, w.reason = dir, cookies, disk.Directory, disk.Remote
 	w.opened = make(chan *fsnotify.Watcher, 1)
 	w.failures = make(chan (<-chan error), 1)
 	w.byPath = make(map[string]watched)
@@ -83,7 +84,6 @@ func (w *watches) beginWalk() {
 	}
 }
 
-// openNotifier creates a notifier.
 func (w *watches) openNotifier() {
 	fsn, err := fsnotify.NewBufferedWatcher(1024)
 	if err != nil {
@@ -258,12 +258,11 @@ func (w *watches) isPolled(path string) bool {
 	return false
 }
 
-// remoteFS returns the reason why nothing on the directory's file system can be
-// watched, or "".
+// remoteFS returns the reason for the file system of a directory.
 func (w *watches) remoteFS(d memory.Directory) string {
 	why, ok := w.remote[d.ID.Device]
 	if !ok {
-		why = Remote(w.absPath(d.Path))
+		why = w.reason(w.absPath(d.Path))
 		w.remote[d.ID.Device] = why
 	}
 	return why
@@ -273,10 +272,6 @@ func (w *watches) remoteFS(d memory.Directory) string {
 func (w *watches) listUnwatched() []Unwatched {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.listUnwatchedLocked()
-}
-
-func (w *watches) listUnwatchedLocked() []Unwatched {
 	var list []Unwatched
 	for _, dir := range slices.Sorted(maps.Keys(w.polled)) {
 		list = append(list, Unwatched{dir, w.polled[dir].reason})
@@ -287,11 +282,12 @@ func (w *watches) listUnwatchedLocked() []Unwatched {
 // newFailures returns one polled directory for each current reason that has not
 // been logged before.
 func (w *watches) newFailures() []Unwatched {
+	unwatched := w.listUnwatched()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var failures []Unwatched
 	logged := make(map[string]bool)
-	for _, u := range w.listUnwatchedLocked() {
+	for _, u := range unwatched {
 		if !w.logged[u.Reason] && !logged[u.Reason] {
 			failures = append(failures, u)
 		}

@@ -20,7 +20,6 @@ import (
 	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
-	"github.com/memwatchd/memwatchd/watcher"
 )
 
 // inspectDirectory reports whether this user can read and write the memory
@@ -103,10 +102,10 @@ func inspectFileSystem(e *examination) (list findings) {
 	if err != nil {
 		return nil // inspectDirectory reports that dir is missing
 	}
-	if why := watcher.Remote(config.RealPath(dir)); why != "" {
+	if kind.Remote != "" {
 		list.add(note,
 			"The daemon scans it every "+config.ShortDuration(e.config.Watch.Poll)+". Prefer a local disk.", "",
-			"%s is %s.", dir, why)
+			"%s is %s.", dir, kind.Remote)
 	}
 	if kind.Name == "tmpfs" {
 		list.add(warning, "Move the memory to a disk.", "", "%s is on a tmpfs. A restart of the machine deletes it.",
