@@ -1,7 +1,6 @@
 package vault
 
 import (
-	"context"
 	"errors"
 	"io/fs"
 	"strings"
@@ -10,42 +9,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// createFile makes a file if the change returns content. It creates the file
+// createFile creates a file if the change returns content. It creates the file
 // atomically and fails with errConcurrentSave if another program creates it first.
-func (w *Writer) createFile(ctx context.Context, c *Change) (Written, error) {
-	data, err := w.callEdit(c, nil)
-	if errors.Is(err, ErrRemove) {
-		return Written{}, nil
+func (w *Writer) createFile(c *Change) (Written, error) {
+	f := &newFile{change: c}
+	w.createFiles([]*newFile{f})
+	if !f.created {
+		return Written{}, f.err
 	}
-	if err != nil || data == nil {
-		return Written{}, err
-	}
-	if err := w.writePolicy().checkContent(c.Path, data); err != nil {
-		return Written{}, err
-	}
-	if err := w.writePolicy().checkIdle(c, time.Time{}); err != nil {
-		return Written{}, err
-	}
-	s, undo, err := w.createParent(c.Path)
-	if err != nil {
-		return Written{}, err
-	}
-	defer s.close()
-	written, err := w.createAt(s, c, data)
-	if err != nil {
-		undo()
-	}
-	return written, err
-}
-
-func (w *Writer) createAt(s *dirEntry, c *Change, data []byte) (Written, error) {
-	draft, err := w.createTemp(s, data, nil)
-	if err != nil {
-		return Written{}, err
-	}
-	return w.applyJournaled(s, c, draft, nil, data, time.Time{},
-		func() error { return w.nameFile(s, draft) },
-		func() error { return w.undoName(s, draft) })
+	return f.written(), nil
 }
 
 // nameFile gives a draft the name of its file. If the file exists, the error is

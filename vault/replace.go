@@ -45,7 +45,7 @@ func (w *Writer) openParent(path string) (*dirEntry, error) {
 func (w *Writer) attemptWrite(ctx context.Context, c *Change) (Written, error) {
 	s, err := w.openParent(c.Path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return w.createFile(ctx, c)
+		return w.createFile(c)
 	}
 	if err != nil {
 		return Written{}, err
@@ -53,7 +53,7 @@ func (w *Writer) attemptWrite(ctx context.Context, c *Change) (Written, error) {
 	defer s.close()
 	old, err := w.readSource(ctx, s, c.Requested)
 	if errors.Is(err, fs.ErrNotExist) {
-		return w.createFile(ctx, c)
+		return w.createFile(c)
 	}
 	if err != nil {
 		return Written{}, err
@@ -120,7 +120,6 @@ func (w *Writer) readSource(ctx context.Context, s *dirEntry, asked bool) (*sour
 	return nil, err
 }
 
-// openSource opens and reads a file.
 func (w *Writer) openSource(s *dirEntry) (*source, error) {
 	fd, err := w.Vault.openFile(s.dir, s.base)
 	if err != nil {
@@ -163,7 +162,6 @@ func (w *Writer) waitPresent(ctx context.Context, s *dirEntry, asked bool) error
 	}
 }
 
-// replaceFile replaces the old file with data.
 func (w *Writer) replaceFile(s *dirEntry, old *source, c *Change, data []byte, foreign time.Time) (Written, error) {
 	draft, err := w.createTemp(s, data, old)
 	if err != nil {
@@ -244,7 +242,6 @@ func (w *Writer) syncDir(s *dirEntry) error {
 // errJournal reports an error of the journal, not of the file.
 var errJournal = errors.New("cannot record the change in the journal")
 
-// newRecord returns the journal's record of a change.
 func newRecord(c *Change, temp string, before, after []byte) journal.Record {
 	r := journal.Record{
 		Group: c.Group, Path: c.Path, Cause: c.Cause, Reason: c.Reason, Undoes: c.Undoes,
@@ -354,12 +351,10 @@ type fileVersion struct {
 	hash  [32]byte
 }
 
-// sameFile reports whether the file and its content are the same.
 func (l fileVersion) sameFile(other fileVersion) bool {
 	return l.stamp.Inode == other.stamp.Inode && l.hash == other.hash
 }
 
-// hasDigest reports whether the content has the given digest.
 func (l fileVersion) hasDigest(digest string) bool {
 	return l.hash != [32]byte{} && journal.DigestOf(l.hash) == digest
 }

@@ -2,6 +2,8 @@ package vault
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -33,18 +35,22 @@ func (w *Writer) WriteAll(ctx context.Context, changes []Change) []error {
 	return errs
 }
 
-// A newFile is a file that is created together with others.
+// A newFile is a file that is created, maybe together with others.
 type newFile struct {
 	index   int // of the change
 	change  *Change
-	data    []byte
+	data    []byte // nil if the file is not to be created
 	entry   *dirEntry
 	undo    func() // removes the created directories
 	draft   *tempFile
 	record  journal.Record
 	disown  func() // reverts [Writer.recordOwnVersion]
-	err     error  // the file is left to Write
+	err     error
 	created bool
+}
+
+func (f *newFile) written() Written {
+	return Written{ID: f.record.ID, Hash: hashOf(f.data), Changed: true}
 }
 
 // createTogether creates the files of the changes that can be created together,
@@ -94,14 +100,14 @@ func (w *Writer) createTogether(ctx context.Context, changes []Change) (created 
 	for _, f := range files {
 		created[f.index] = f.created
 		if f.created {
-			w.recordOutcome(f.change.Path, Written{ID: f.record.ID, Hash: hashOf(f.data), Changed: true}, nil)
+			w.recordOutcome(f.change.Path, f.written(), nil)
 		}
 	}
 	return created
 }
 
-// createFiles creates the files in the steps of createFile, each step for all files
-// before the next one: drafts, records in the journal, names, directories.
+// createFiles creates files, each step for all files before the next one: drafts,
+// records in the journal, names, directories.
 func (w *Writer) createFiles(files []*newFile) {
 	all := files
 	defer func() {
@@ -112,16 +118,7 @@ func (w *Writer) createFiles(files []*newFile) {
 		}
 	}()
 	for _, f := range files {
-		f.err = w.rechecks().finishRechecks(f.change.Path)
-		if f.err == nil {
-			f.data, f.err = w.callEdit(f.change, nil)
-		}
-		if f.err == nil {
-			f.err = w.writePolicy().checkContent(f.change.Path, f.data)
-		}
-		if f.err == nil {
-			f.entry, f.undo, f.err = w.createParent(f.change.Path)
-		}
+		f.err = w.prepareFile(f)
 	}
 	files = withoutFailed(files)
 	var group sync.WaitGroup
@@ -140,6 +137,7 @@ func (w *Writer) createFiles(files []*newFile) {
 	records, err := w.Journal.BeginAll(records)
 	if err != nil {
 		for _, f := range files {
+			f.err = fmt.Errorf("%w: %w", errJournal, err)
 			w.discardTemp(f.entry, f.draft)
 			f.undo()
 		}
@@ -159,8 +157,7 @@ func (w *Writer) createFiles(files []*newFile) {
 			synced[dir] = err
 		}
 		if f.err == nil && err != nil {
-			w.undoName(f.entry, f.draft)
-			f.err = err
+			f.err = errors.Join(err, w.undoName(f.entry, f.draft))
 		}
 		if f.err != nil {
 			f.created = w.resolveFailed(f.entry, f.change, f.record, f.err, f.disown)
@@ -180,17 +177,42 @@ func (w *Writer) createFiles(files []*newFile) {
 		f.created = true
 		if err != nil {
 			w.rechecks().finishChange(f.entry, f.change, f.record, hashes[i])
+		} else if !f.change.Requested {
+			w.countWrite(f.change.Path)
 		}
 	}
 }
 
+// prepareFile computes the content of a file and opens its directory.
+func (w *Writer) prepareFile(f *newFile) (err error) {
+	path := f.change.Path
+	if err := w.rechecks().finishRechecks(path); err != nil {
+		return err
+	}
+	f.data, err = w.callEdit(f.change, nil)
+	if errors.Is(err, ErrRemove) {
+		return nil
+	}
+	if err != nil || f.data == nil {
+		return err
+	}
+	if err := w.writePolicy().checkContent(path, f.data); err != nil {
+		return err
+	}
+	if err := w.writePolicy().checkIdle(f.change, time.Time{}); err != nil {
+		return err
+	}
+	f.entry, f.undo, err = w.createParent(path)
+	return err
+}
+
 // withoutFailed returns the files without those that failed, for which it removes
-// the created directories.
+// the created directories, and without those that are not to be created.
 func withoutFailed(files []*newFile) []*newFile {
 	return slices.DeleteFunc(slices.Clone(files), func(f *newFile) bool {
 		if f.err != nil && f.undo != nil {
 			f.undo()
 		}
-		return f.err != nil
+		return f.err != nil || f.entry == nil
 	})
 }
