@@ -70,7 +70,7 @@ func TestWrite(t *testing.T) {
 		if got, err := w.Write(t.Context(), newChange("2026-02-04/cli.md", "[ ]", "[x]")); err != nil || got.Changed || got.ID != "" || got.Hash != hashOf([]byte(after)) {
 			t.Errorf("nothing to do: %+v, %v", got, err)
 		}
-		if s := w.Status(); s.Applied != 1 || s.LostRaces != 0 || !s.Enabled {
+		if s := w.Status(); s.Applied != 1 || s.LostRaces != 0 {
 			t.Errorf("%+v", s)
 		}
 		if n := len(w.Journal.List(time.Time{}, "", 0)); n != 1 || len(w.Journal.Pending()) != 0 {

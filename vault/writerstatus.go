@@ -11,8 +11,6 @@ import (
 
 // WriterStatus is the state of a [Writer].
 type WriterStatus struct {
-	// Enabled reports whether automatic changes are made.
-	Enabled bool
 	// Unable is the likely cause that prevents all writing, such as a full disk
 	// or a file system without atomic exchange. It is "" after a successful
 	// write.
@@ -23,14 +21,11 @@ type WriterStatus struct {
 	// Waiting lists files with a pending change, and Refused lists files that
 	// cannot be changed in their present state, both by path. A file leaves the
 	// lists when any program changes it, or when no change is needed any more.
-	Waiting, Refused []Unwritten
+	Waiting, Refused []memory.Skipped
 	// ConflictCopies lists files that contain a saved version superseded by a
 	// later save. The user must compare and remove them.
 	ConflictCopies []string
 }
-
-// Unwritten describes why a file is not changed.
-type Unwritten struct{ Path, Reason string }
 
 // counts are the data of a WriterStatus.
 type counts struct {
@@ -54,14 +49,14 @@ const waitingExpiry = time.Minute
 // Status returns the state of the writer. It does not wait for the disk.
 func (w *Writer) Status() WriterStatus {
 	w.init()
-	now, enabled := w.now(), w.isEnabled()
+	now := w.now()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	c := &w.counts
 	w.dropExpired(c.waiting, now)
 	w.dropExpired(c.refused, now)
 	return WriterStatus{
-		Enabled: enabled, Unable: c.unable, Applied: c.applied, LostRaces: c.lostRaces,
+		Unable: c.unable, Applied: c.applied, LostRaces: c.lostRaces,
 		Waiting: sortUnwritten(c.waiting), Refused: sortUnwritten(c.refused),
 		ConflictCopies: slices.Sorted(maps.Keys(c.conflictCopies)),
 	}
@@ -75,7 +70,6 @@ func (w *Writer) dropExpired(from map[string]unwritten, now time.Time) {
 	})
 }
 
-// recordOutcome records the result of a change in the status.
 func (w *Writer) recordOutcome(path string, written Written, err error) {
 	stamp, _ := w.Vault.Catalogue.Lookup(path)
 	wait, isWait := errors.AsType[*WaitError](err)
@@ -128,10 +122,10 @@ func (w *Writer) addConflictCopy(path string) {
 		"the copy", "path", path)
 }
 
-func sortUnwritten(from map[string]unwritten) []Unwritten {
-	list := make([]Unwritten, 0, len(from))
+func sortUnwritten(from map[string]unwritten) []memory.Skipped {
+	list := make([]memory.Skipped, 0, len(from))
 	for _, path := range slices.Sorted(maps.Keys(from)) {
-		list = append(list, Unwritten{path, from[path].reason})
+		list = append(list, memory.Skipped{Path: path, Reason: from[path].reason})
 	}
 	return list
 }

@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/memwatchd/memwatchd/index"
@@ -55,7 +56,9 @@ var errUnreadable = errors.New("part of the memory cannot be read")
 // mayMissFiles reports whether unknown files may exist: the root is missing, or a
 // directory or a file that may claim its directory could not be read.
 func (d *daemon) mayMissFiles() bool {
-	return d.isRootMissing() || d.watcher.Status().Unread || d.pipeline.hasUnreadableClaim()
+	mayClaim := func(path string) bool { return d.pipeline.layout.Place(path).Dir != "" }
+	return d.isRootMissing() || d.watcher.Status().Unread ||
+		slices.ContainsFunc(d.pipeline.listUnreadable(), mayClaim)
 }
 
 // confirmIndex waits until every file of the memory has been compared with the index,

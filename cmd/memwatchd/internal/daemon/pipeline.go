@@ -177,24 +177,14 @@ func (p *pipeline) recordResult(l scanResult) {
 	}
 }
 
-// hasUnreadable reports whether a file could not be read, for a reason that may
+// listUnreadable returns the files that could not be read, for a reason that may
 // pass.
-func (p *pipeline) hasUnreadable() bool {
+func (p *pipeline) listUnreadable() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return len(p.unreadable) > 0
+	return slices.Collect(maps.Keys(p.unreadable))
 }
 
-// hasUnreadableClaim reports whether one of the unread files may claim its
-// directory.
-func (p *pipeline) hasUnreadableClaim() bool {
-	p.mu.Lock()
-	paths := slices.Collect(maps.Keys(p.unreadable))
-	p.mu.Unlock()
-	return slices.ContainsFunc(paths, func(path string) bool { return p.layout.Place(path).Dir != "" })
-}
-
-// recordFailure records the error of a round for the status.
 func (p *pipeline) recordFailure(ctx context.Context, err error) {
 	if ctx.Err() != nil {
 		return

@@ -45,7 +45,7 @@ func (d *daemon) indexState(w watcher.Status) api.IndexStatus {
 		s.Problem = failure.Error()
 	}
 	if state := rootState(w); state == api.RootHolding || state == watcher.RootMissing || w.Unread ||
-		d.pipeline.hasUnreadable() {
+		len(d.pipeline.listUnreadable()) > 0 {
 		// Answers come from the last known files, and report that.
 		s.Degraded = true
 		s.Problem = cmp.Or(s.Problem, strings.Join(w.Warnings, "; "))
@@ -73,8 +73,8 @@ func (d *daemon) Report() api.Status {
 			Directories: w.Directories, Limit: watcher.WatchLimit(), Polled: []string{}, Overflows: w.Overflows,
 			LastReconcile: w.LastReconcile, Problem: strings.Join(w.Warnings, "; "),
 		},
-		Latency: api.Latency{SaveToSearch: d.pipeline.latency.Quantiles()},
-		Skipped: []api.Skipped{}, Problems: d.listProblems(), Sockets: d.sockets,
+		Latency:  api.Latency{SaveToSearch: d.pipeline.latency.Quantiles()},
+		Problems: d.listProblems(), Sockets: d.sockets,
 		OpenFiles: countOpenFiles(), MemoryBytes: runtimeMemory(), Goroutines: runtime.NumGoroutine(),
 	}
 	s.Index.Size = d.index.Size()
@@ -84,9 +84,7 @@ func (d *daemon) Report() api.Status {
 	}
 	skipped := d.vault.Catalogue.Skipped()
 	s.SkippedFiles = len(skipped)
-	for _, k := range skipped[:min(len(skipped), maxListed)] {
-		s.Skipped = append(s.Skipped, api.Skipped{Path: k.Path, Reason: k.Reason})
-	}
+	s.Skipped = listSkipped(skipped)
 	s.ProblemCount = len(s.Problems)
 	s.Problems = s.Problems[:min(len(s.Problems), maxListed)]
 	s.LLM, s.Topic, s.Roots = d.modelStatus(), d.topicStatus(), d.rootStatus()
@@ -96,7 +94,15 @@ func (d *daemon) Report() api.Status {
 	return s
 }
 
-// writeStatus returns the status of writing to files.
+// listSkipped returns the first paths for a status.
+func listSkipped(list []memory.Skipped) []api.Skipped {
+	out := []api.Skipped{}
+	for _, s := range list[:min(len(list), maxListed)] {
+		out = append(out, api.Skipped{Path: s.Path, Reason: s.Reason})
+	}
+	return out
+}
+
 func (d *daemon) writeStatus() api.WriteStatus {
 	s := api.WriteStatus{Enabled: d.config.Write.Enabled, Waiting: []api.Skipped{}, Refused: []api.Skipped{},
 		ConflictCopies: []string{}}
@@ -106,12 +112,7 @@ func (d *daemon) writeStatus() api.WriteStatus {
 	}
 	w := d.writer.Status()
 	s.Applied, s.LostRaces, s.Problem = w.Applied, w.LostRaces, w.Unable
-	for _, h := range w.Waiting[:min(len(w.Waiting), maxListed)] {
-		s.Waiting = append(s.Waiting, api.Skipped{Path: h.Path, Reason: h.Reason})
-	}
-	for _, h := range w.Refused[:min(len(w.Refused), maxListed)] {
-		s.Refused = append(s.Refused, api.Skipped{Path: h.Path, Reason: h.Reason})
-	}
+	s.Waiting, s.Refused = listSkipped(w.Waiting), listSkipped(w.Refused)
 	s.ConflictCopies = append(s.ConflictCopies, w.ConflictCopies...)
 	return s
 }
