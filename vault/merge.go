@@ -88,8 +88,7 @@ func (m *Merger) Apply(ctx context.Context, c *CopyMerge, keep *memory.Keep, req
 	if keep != nil {
 		resolution = *keep
 	}
-	whole := errors.Is(m.textError(c), memory.ErrWhole)
-	if whole && (keep == nil || resolution == memory.KeepBoth) {
+	if c.Whole && (keep == nil || resolution == memory.KeepBoth) {
 		return Written{}, memory.ErrWhole
 	}
 	left := 0 // conflicts that are not resolved
@@ -140,11 +139,6 @@ func (m *Merger) Apply(ctx context.Context, c *CopyMerge, keep *memory.Keep, req
 		written.ID = removed.ID
 	}
 	return written, err
-}
-
-func (m *Merger) textError(c *CopyMerge) error {
-	_, err := c.Text(memory.KeepOurs)
-	return err
 }
 
 // commonVersion returns the largest version of one of the files, according to the
