@@ -79,6 +79,12 @@ func isBlankText(b []byte) bool {
 	return true
 }
 
+// LineStart returns the offset of a line, from 1, or the end of the file.
+func (d *Document) LineStart(line int) int { return d.lines.start(line) }
+
+// LineEnding returns the line ending of the first line, or a line feed.
+func (d *Document) LineEnding() []byte { return d.lineEnding(1) }
+
 // displayText returns a text of the source in its display form: LF line endings,
 // and replacement characters for invalid UTF-8 and NUL.
 func displayText(s string) string {
