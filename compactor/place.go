@@ -1,7 +1,6 @@
 package compactor
 
 import (
-	"bytes"
 	"errors"
 	"slices"
 	"strings"
@@ -64,17 +63,6 @@ func insertTogether(doc *memory.Document, list []insertion, parse func([]byte) *
 // spacing describes how inserted entries are separated from the surrounding
 // text.
 type spacing struct{ blank, comment bool }
-
-// lineEnding returns the line ending of a file.
-func lineEnding(source []byte) []byte {
-	switch i := bytes.IndexAny(source, "\r\n"); {
-	case i < 0 || source[i] == '\n':
-		return []byte("\n")
-	case i+1 < len(source) && source[i+1] == '\n':
-		return []byte("\r\n")
-	}
-	return []byte("\r")
-}
 
 // verifyInserted reports whether now equals old with exactly the listed entries
 // inserted.

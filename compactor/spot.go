@@ -49,7 +49,7 @@ func (p *insertionPoint) insert(doc *memory.Document, list []insertion, gap spac
 	if spaced && len(after) > 0 && !bytes.ContainsAny(after[:1], "\r\n") {
 		text = append(text, '\n')
 	}
-	end := lineEnding(doc.Source)
+	end := doc.LineEnding()
 	text = bytes.ReplaceAll(text, []byte("\n"), end)
 	if p.at > len("\ufeff") && !bytes.ContainsAny(before[len(before)-1:], "\r\n") {
 		text = slices.Concat(end, bytes.TrimSuffix(text, end)) // keep a missing final line ending
@@ -80,7 +80,7 @@ func findInsertionPoint(doc *memory.Document, section []string, top bool) (*inse
 	for n := len(section); n > 0; n-- {
 		h := headingOf(doc, section[:n])
 		if h >= 0 && n == len(section) {
-			return &insertionPoint{at: lineEnd(doc.Source, doc.Headings[h].EndLine), belowHeading: true}, nil
+			return &insertionPoint{at: doc.LineStart(doc.Headings[h].EndLine + 1), belowHeading: true}, nil
 		}
 		if h >= 0 {
 			p = &insertionPoint{at: sectionEnd(doc, h), headings: section[n:], level: doc.Headings[h].Level + 1}
@@ -107,22 +107,6 @@ func levelOf(doc *memory.Document, at int) int {
 		}
 	}
 	return 1
-}
-
-// lineEnd returns the offset after a line.
-func lineEnd(source []byte, line int) int {
-	at := 0
-	for ; line > 0 && at < len(source); line-- {
-		i := bytes.IndexAny(source[at:], "\r\n")
-		switch {
-		case i < 0:
-			return len(source)
-		case source[at+i] == '\r' && at+i+1 < len(source) && source[at+i+1] == '\n':
-			i++
-		}
-		at += i + 1
-	}
-	return at
 }
 
 // endOf returns the offset after the last item directly in a section, or else
@@ -153,7 +137,6 @@ func endOf(doc *memory.Document, section []string) (int, bool) {
 	return at, at >= 0
 }
 
-// headingText returns the text of an empty heading.
 func headingText(e *memory.Entry) string {
 	first, _, _ := strings.Cut(e.Text, "\n")
 	return strings.TrimSpace(strings.Trim(strings.TrimSpace(first), "#"))
