@@ -27,6 +27,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/memwatchd/memwatchd/api"
@@ -107,7 +108,8 @@ type Compactor struct {
 	// archive.
 	Moved func(path, archive string, items int)
 
-	fills fillCache
+	mu   sync.Mutex
+	near map[string]Fill // files near their limits, by path
 }
 
 // A Request describes a run.
@@ -227,7 +229,6 @@ func (c *Compactor) executePlan(ctx context.Context, doc *memory.Document, plan 
 	return nil
 }
 
-// planTerms returns the terms for planning a file.
 func (c *Compactor) planTerms(ctx context.Context, doc *memory.Document, limit api.CompactLimit,
 	now time.Time) (Terms, error) {
 	t := Terms{

@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/brief"
@@ -88,12 +88,6 @@ func (f Fill) Hint(lang brief.Lang) string {
 	return fmt.Sprintf(w.hint, how, strings.Join(of, w.separator), what)
 }
 
-// fillCache caches the files near their limits.
-type fillCache struct {
-	mu     sync.Mutex
-	byPath map[string]Fill
-}
-
 // Limited reports whether a hard or soft limit applies to a path.
 func (c *Compactor) Limited(path string) bool {
 	if _, copied := memory.CopyOf(path); copied {
@@ -131,21 +125,17 @@ func (c *Compactor) Changed(path string, doc *memory.Document) {
 	if c.Uses != nil {
 		c.Uses.Changed(path, doc)
 	}
-	c.updateFill(path, doc)
-}
-
-func (c *Compactor) updateFill(path string, doc *memory.Document) {
-	c.fills.mu.Lock()
-	defer c.fills.mu.Unlock()
-	delete(c.fills.byPath, path)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.near, path)
 	if doc == nil {
 		return
 	}
 	if f, ok := c.FillOf(doc); ok && f.Share >= nearShare {
-		if c.fills.byPath == nil {
-			c.fills.byPath = map[string]Fill{}
+		if c.near == nil {
+			c.near = map[string]Fill{}
 		}
-		c.fills.byPath[path] = f
+		c.near[path] = f
 	}
 }
 
@@ -170,13 +160,8 @@ func (c *Compactor) Survey(ctx context.Context) error {
 
 // Near returns the files near or over their limit, the fullest first.
 func (c *Compactor) Near() []Fill {
-	c.fills.mu.Lock()
-	defer c.fills.mu.Unlock()
-	list := make([]Fill, 0, len(c.fills.byPath))
-	for _, f := range c.fills.byPath {
-		list = append(list, f)
-	}
-	slices.SortFunc(list,
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.SortedFunc(maps.Values(c.near),
 		func(a, b Fill) int { return cmp.Or(cmp.Compare(b.Share, a.Share), strings.Compare(a.Path, b.Path)) })
-	return list
 }
