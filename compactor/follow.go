@@ -27,8 +27,8 @@ func (f *usedFile) transferCounts(doc *memory.Document) {
 			continue
 		}
 		e := f.Entries[id]
-		now := e.byTitle(doc, f.Entries)
-		if now == "" {
+		now := findTitled(doc, e.Title, e.Within)
+		if now == "" || f.Entries[now] != nil {
 			now = e.byNeighbours(doc, at, f.Entries)
 		}
 		if now != "" {
@@ -80,14 +80,6 @@ func findTitled(doc *memory.Document, title, section string) string {
 		found = e.ID
 	}
 	return found
-}
-
-func (u *usedEntry) byTitle(doc *memory.Document, counted map[string]*usedEntry) string {
-	id := findTitled(doc, u.Title, u.Within)
-	if counted[id] != nil {
-		return ""
-	}
-	return id
 }
 
 func (u *usedEntry) byNeighbours(doc *memory.Document, at map[string]int, counted map[string]*usedEntry) string {
