@@ -19,7 +19,7 @@ func (r *Rules) Tick(doc *memory.Document, requests []TickRequest, parse Parse) 
 			revision.SetTask(b.Entry, b.Task, memory.Done)
 		}
 	}
-	return applyRevision(revision, parse)
+	return applyRevision(revision, true, parse)
 }
 
 // Set returns the source of a document with the given boxes set to state. It
@@ -49,10 +49,8 @@ func Set(doc *memory.Document, boxes []Copy, state memory.TaskState, allowed fun
 			revision.SetTask(b.Entry, b.Task, state)
 		}
 	}
-	if !Concerns(doc.Place.Kind) { // a field of that name may have another meaning
-		return applyChanges(revision, parse)
-	}
-	return applyRevision(revision, parse)
+	// In files of other kinds, a field of that name may have another meaning.
+	return applyRevision(revision, Concerns(doc.Place.Kind), parse)
 }
 
 // sameBox reports whether two boxes are the same, regardless of their state.
@@ -61,19 +59,14 @@ func (b *Box) sameBox(other *Box) bool {
 		b.Owner == other.Owner
 }
 
-// applyRevision updates the counters and applies a revision. It returns nil if
-// the revision is empty.
-func applyRevision(revision *memory.Revision, parse Parse) ([]byte, error) {
-	if !revision.Empty() {
-		revision.SetCounters()
-	}
-	return applyChanges(revision, parse)
-}
-
-// applyChanges applies a revision. It returns nil if the revision is empty.
-func applyChanges(revision *memory.Revision, parse Parse) ([]byte, error) {
+// applyRevision applies a revision and, if counters is set, updates the counters. It
+// returns nil if the revision is empty.
+func applyRevision(revision *memory.Revision, counters bool, parse Parse) ([]byte, error) {
 	if revision.Empty() {
 		return nil, nil
+	}
+	if counters {
+		revision.SetCounters()
 	}
 	return revision.Apply(parse)
 }
