@@ -22,7 +22,6 @@ type copies struct {
 	of map[string][]string // by original
 }
 
-// record records a file if it is a copy.
 func (c *copies) record(p memory.Place) {
 	if p.Copy == "" {
 		return
@@ -37,7 +36,6 @@ func (c *copies) record(p memory.Place) {
 	}
 }
 
-// remove forgets a file that is gone.
 func (c *copies) remove(path string) {
 	of, ok := memory.CopyOf(path)
 	if !ok {
@@ -107,15 +105,9 @@ func (c *copies) before(of, path string) (paths []string) {
 func (c *copies) paths() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return slices.Sorted(func(yield func(string) bool) {
-		for list := range maps.Values(c.of) {
-			for _, path := range list {
-				if !yield(path) {
-					return
-				}
-			}
-		}
-	})
+	paths := slices.Concat(slices.Collect(maps.Values(c.of))...)
+	slices.Sort(paths)
+	return paths
 }
 
 // mergePause is the delay between two attempts to merge conflict copies.

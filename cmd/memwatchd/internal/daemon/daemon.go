@@ -210,7 +210,6 @@ func (d *daemon) indexVersion() (string, error) {
 	return string(text), err
 }
 
-// listPaths lists the files in the catalogue.
 func (d *daemon) listPaths() []string {
 	var paths []string
 	for path := range d.vault.Catalogue.Files() {
@@ -293,11 +292,13 @@ func (d *daemon) run(ctx context.Context, listeners []*ipc.Listener) error {
 	group.Go(func() error { return d.supervisor.runNotifications(working, listeners, d.State, d.logger) })
 	group.Go(func() error { return d.completeForgets(working, m) })
 	group.Go(func() error { return d.runTopic(working, m) })
-	group.Go(func() error { return d.runEmbedder(working) })
-	group.Go(func() error { return d.rescanTexts(working) })
 	group.Go(func() error {
 		return m.Reduce(working, func(err error) { d.logger.Warn("captured text", "err", err) })
 	})
+	if d.embedder != nil {
+		group.Go(func() error { return d.embedder.Run(working) })
+		group.Go(func() error { return d.rescanTexts(working) })
+	}
 	if d.share != nil {
 		group.Go(func() error { return d.watchShare(working) })
 		group.Go(func() error { return d.runShare(working) })
@@ -346,10 +347,8 @@ func (d *daemon) restoreClaims() {
 		return (ok || f.Claim != "") && !d.pipeline.layout.InRoot(f.Path)
 	}
 	for _, info := range d.index.Files(known) {
-		d.subjects.restoreMemoryMD(info.Path)
-		if stamp, err := d.vault.Stat(info.Path); err == nil && stamp == info.Stamp {
-			d.subjects.restoreClaim(d.pipeline.layout.Place(info.Path), info.Claim)
-		}
+		stamp, err := d.vault.Stat(info.Path)
+		d.subjects.restoreFile(d.pipeline.layout.Place(info.Path), info.Claim, err == nil && stamp == info.Stamp)
 	}
 }
 

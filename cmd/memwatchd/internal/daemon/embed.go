@@ -14,10 +14,8 @@ import (
 	"github.com/memwatchd/memwatchd/llm"
 )
 
-// vectorsDir returns the directory of the vectors.
 func (d *daemon) vectorsDir() string { return filepath.Join(d.config.Index.Dir, "vectors") }
 
-// hasEmbeddings reports whether an embeddings endpoint is configured.
 func (d *daemon) hasEmbeddings() bool {
 	return d.config.Embed.Endpoint != "" && d.config.Memory.Enabled
 }
@@ -69,20 +67,11 @@ func (d *daemon) openEmbedder() error {
 	return nil
 }
 
-// runEmbedder embeds texts.
-func (d *daemon) runEmbedder(ctx context.Context) error {
-	if d.embedder == nil {
-		return nil
-	}
-	return d.embedder.Run(ctx)
-}
-
 // rescanTexts compares all texts with the vectors once every file has been seen.
 func (d *daemon) rescanTexts(ctx context.Context) error {
-	if d.embedder == nil || d.awaitKnown(ctx) != nil {
-		return nil
+	if d.awaitKnown(ctx) == nil {
+		d.embedder.Rescan()
 	}
-	d.embedder.Rescan()
 	return nil
 }
 
@@ -95,7 +84,6 @@ func (d *daemon) purgeVectors() error {
 	return d.embedder.Purge()
 }
 
-// embedStatus returns the status of the embedder; nil if there is none.
 func (d *daemon) embedStatus() *api.EmbedStatus {
 	c := &d.config.Embed
 	if d.embedErr != nil {

@@ -143,21 +143,17 @@ func (p *subjectMap) recheckDirs(dirs []string) []string {
 func (p *subjectMap) listChangedDirs() []string {
 	p.checkMu.Lock()
 	defer p.checkMu.Unlock()
+	p.mu.RLock()
+	checked := slices.Sorted(maps.Keys(p.users))
+	p.mu.RUnlock()
 	var out []string
-	for _, dir := range p.listCheckedDirs() {
+	for _, dir := range checked {
 		before, _ := p.lookUpDir(dir)
 		if isUser, err := p.checkDir(dir); err == nil && isUser != before {
 			out = append(out, dir)
 		}
 	}
 	return out
-}
-
-// listCheckedDirs lists, sorted, the directories that were ever checked.
-func (p *subjectMap) listCheckedDirs() []string {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	return slices.Sorted(maps.Keys(p.users))
 }
 
 // recordClaim records the subject that a file claims its directory for. An
@@ -173,19 +169,16 @@ func (p *subjectMap) recordClaim(doc *memory.Document, unsettled bool) {
 	p.directories.Set(doc.Place, doc.Claim)
 }
 
-// restoreClaim records a claim known from the index. Until markComplete is
-// called, directories without a claim belong to no subject.
-func (p *subjectMap) restoreClaim(place memory.Place, claim string) {
+// restoreFile records what the index contains about a file: that it existed, and its
+// claim if the file is unchanged. Until markComplete is called, directories without a
+// claim belong to no subject.
+func (p *subjectMap) restoreFile(place memory.Place, claim string, unchanged bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.directories.Set(place, claim)
-}
-
-// restoreMemoryMD records that a MEMORY.md existed according to the index.
-func (p *subjectMap) restoreMemoryMD(path string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.addMemoryMDLocked(path)
+	p.addMemoryMDLocked(place.Path)
+	if unchanged {
+		p.directories.Set(place, claim)
+	}
 }
 
 // isIncomplete reports whether markComplete has not been called.
@@ -202,7 +195,6 @@ func (p *subjectMap) markComplete() {
 	p.directories.Incomplete = false
 }
 
-// removeFile removes the claim of a deleted file.
 func (p *subjectMap) removeFile(path string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -244,7 +236,6 @@ func (p *subjectMap) Scope(subject string, context memory.Context) memory.Scope 
 	return s
 }
 
-// subjectOf returns the subject of an owner key.
 func (p *subjectMap) subjectOf(owner string) string {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
