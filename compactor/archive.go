@@ -30,7 +30,6 @@ const maxArchive = 512 << 10
 // there.
 type origin struct{ from, section, lines string }
 
-// originOf returns the origin of an entry to archive.
 func originOf(doc *memory.Document, e *memory.Entry) origin {
 	return origin{doc.Place.Path, sectionText(e.Sections), string(linesOf(doc, e))}
 }
@@ -237,7 +236,6 @@ func (c *Compactor) archiveName(dir string, now time.Time, n int) string {
 	return dir + "/" + name + ".md"
 }
 
-// newArchive returns the content of an empty archive file.
 func newArchive(subject string) []byte {
 	if subject == "" {
 		return []byte{}

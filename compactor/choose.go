@@ -10,7 +10,6 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// selectSteps selects the entries to remove.
 func (p *planner) selectSteps() {
 	p.size, p.plan.steps = p.plan.Before, p.plan.steps[:0]
 	p.quota = max(1, int(p.MaxLoss*float64(p.size.Items)))
@@ -101,7 +100,6 @@ func (p *planner) protectItems() {
 	}
 }
 
-// isImportant reports whether an entry is pinned or important.
 func isImportant(e *memory.Entry) bool { return e.Pin || e.Importance >= important }
 
 func hasOpenTask(e *memory.Entry) bool {

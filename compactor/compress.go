@@ -53,7 +53,6 @@ type summaryLine struct {
 	notes   []string // input for a model
 }
 
-// inPrivate returns the same line with private visibility.
 func (s summaryLine) inPrivate() summaryLine {
 	s.summary.Visibility = memory.PrivateOnly
 	s.Visibility = memory.PrivateOnly.String()
@@ -158,7 +157,6 @@ func compressFile(d *memory.Document, t CompressTerms, taken map[string]bool) (*
 	return f, nil
 }
 
-// cutEntries returns a file without some of its entries.
 func cutEntries(d *memory.Document, entries []int, l *memory.Layout) ([]byte, error) {
 	r := d.Revise()
 	for _, i := range entries {
@@ -216,7 +214,6 @@ func (f *Compressed) topicOf(e *memory.Entry) lineTopic {
 	return a
 }
 
-// summaryLines returns the summary lines for some entries of a file.
 func (f *Compressed) summaryLines(d *memory.Document, entries []int, t CompressTerms) ([]summaryLine, error) {
 	groups := map[lineTopic][]int{}
 	var order []lineTopic

@@ -134,7 +134,6 @@ type compression struct {
 	group     string
 }
 
-// processFile summarizes and archives one file.
 func (c *compression) processFile(f *Compressed) error {
 	var targets []string
 	for _, l := range f.lines {

@@ -211,7 +211,6 @@ func (o *OldDays) checkPlan(m DayMove, old *vault.File) ([]byte, error) {
 	return old.Data, nil
 }
 
-// formatDays formats a duration for users.
 func formatDays(d time.Duration) string {
 	if d%(24*time.Hour) == 0 {
 		return fmt.Sprintf("%d days", d/(24*time.Hour))

@@ -170,7 +170,6 @@ func byWeight(doc *memory.Document, entries []int) []int {
 	return entries
 }
 
-// joinSentences joins sentences into one line.
 func joinSentences(list []sentence) string {
 	var b strings.Builder
 	for i, s := range list {

@@ -147,7 +147,6 @@ func (u *Uses) Used(ids []string, now time.Time) {
 	}
 }
 
-// countAt returns the count at a time.
 func (e *usedEntry) countAt(now time.Time) float64 { return e.Count * decay(max(0, now.Sub(e.Last))) }
 
 // Of returns the decayed number of times that an entry of a file was returned
@@ -259,7 +258,6 @@ func (u *Uses) readNew() {
 	}
 }
 
-// dropFaded drops faded and surplus counts.
 func (u *Uses) dropFaded() {
 	now := u.Now()
 	type counted struct {

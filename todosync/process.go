@@ -35,7 +35,6 @@ func (s *Syncer) processFiles(paths []string) {
 	s.recordFiles(files, rules)
 }
 
-// hasCompletion reports whether the files contain a newly completed task.
 func (s *Syncer) hasCompletion(files []*File, rules *Rules) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

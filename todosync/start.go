@@ -27,7 +27,6 @@ func (s *Syncer) wasClockAhead(r *Rules) bool {
 	return s.catalogue.Since > r.Last
 }
 
-// compareAll compares all files with their known state.
 func (s *Syncer) compareAll(ctx context.Context) error {
 	first := s.loadState()
 	rules := s.Rules()

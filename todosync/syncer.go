@@ -284,7 +284,6 @@ func (s *Syncer) Work(ctx context.Context) (wait time.Duration, more bool) {
 	return s.nextWork()
 }
 
-// debouncedFiles returns the files whose debounce has ended.
 func (s *Syncer) debouncedFiles() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

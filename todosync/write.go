@@ -77,7 +77,6 @@ func (s *Syncer) dueLocked(w *TickRequest) (at time.Time, ok bool) {
 	return laterOf(at, s.retry), true
 }
 
-// tickFile fulfils requests in one file.
 func (s *Syncer) tickFile(ctx context.Context, path string, requests []TickRequest, group string) (id string,
 	ticked []Copy,
 	err error) {
@@ -133,7 +132,6 @@ func (s *Syncer) rememberLocked(path string, requests []TickRequest) {
 // saved it since it was last read, or is saving it.
 var errChanged = errors.New("the file has changed since the last read")
 
-// changeReason returns the reason for a change, as shown to the user.
 func changeReason(requests []TickRequest) string {
 	others := map[string]bool{}
 	for _, w := range requests {
@@ -146,7 +144,6 @@ func changeReason(requests []TickRequest) string {
 	return reason
 }
 
-// dropRequests removes the fulfilled requests of a file.
 func (s *Syncer) dropRequests(path string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

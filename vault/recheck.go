@@ -224,7 +224,6 @@ func (w rechecks) scheduleRecheck(l recheck) bool {
 	return w.running
 }
 
-// runDueRechecks makes the rechecks that are due.
 func (w rechecks) runDueRechecks() {
 	now := time.Now()
 	for _, l := range w.takeRechecks(func(l recheck) bool { return !l.due.After(now) }) {

@@ -58,7 +58,6 @@ func (u *Undoer) UndoSince(ctx context.Context, since time.Time, selects func(*j
 	return u.undoRecords(ctx, groups, dry)
 }
 
-// undoRecords reverses the changes of groups.
 func (u *Undoer) undoRecords(ctx context.Context, groups map[string]bool, dry bool) []UndoResult {
 	all := u.Writer.Journal.List(time.Time{}, "", 0)
 	records := slices.DeleteFunc(all, func(r journal.Record) bool { return !groups[r.Group] })

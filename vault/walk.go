@@ -226,7 +226,6 @@ func (w *walk) visitEntry(fd int, dir string, e fs.DirEntry, tree *memory.Tree) 
 	return ""
 }
 
-// visitFile observes one file in the open directory fd.
 func (w *walk) visitFile(fd int, path, base string, tree *memory.Tree) {
 	if reason := w.vault.skipFile(path, w.rules); reason != "" {
 		tree.Skipped = append(tree.Skipped, memory.Skipped{Path: path, Reason: reason})

@@ -300,7 +300,6 @@ func (w *Writer) quietTime() time.Duration { return max(0, cmp.Or(w.Quiet, Defau
 
 func hashOf(data []byte) [32]byte { return sha256.Sum256(data) }
 
-// sleepContext waits for d or until the context ends.
 func sleepContext(ctx context.Context, d time.Duration) {
 	select {
 	case <-time.After(d):

@@ -139,7 +139,6 @@ func (s *debouncer) run(ctx context.Context, in <-chan []hint) {
 	}
 }
 
-// addHint records one mark.
 func (s *debouncer) addHint(now time.Time, m hint) {
 	if m.expand != nil {
 		var inFlight []string
@@ -187,7 +186,6 @@ func (s *debouncer) addHint(now time.Time, m hint) {
 	}
 }
 
-// ensurePath returns the entry of a path and creates it if necessary.
 func (s *debouncer) ensurePath(path string, seq uint64) *pendingPath {
 	e := s.byPath[path]
 	if e == nil {
@@ -329,7 +327,6 @@ func (s *debouncer) mergeScanned(now time.Time, e *pendingPath, why Reason, seq 
 	}
 }
 
-// addToBatch moves an entry into the batch.
 func (s *debouncer) addToBatch(b *batch, e *pendingPath) {
 	s.removePath(e)
 	b.items = append(b.items, e)
@@ -344,7 +341,6 @@ func (s *debouncer) addToBatch(b *batch, e *pendingPath) {
 	b.reason = min(b.reason, why)
 }
 
-// removePath deletes an entry.
 func (s *debouncer) removePath(e *pendingPath) {
 	delete(s.byPath, e.path)
 	s.due.remove(e)
@@ -359,7 +355,6 @@ func (s *debouncer) scheduleCheck(e *pendingPath, due time.Time) {
 	s.due.put(e)
 }
 
-// finishDelivery records the result of a delivery.
 func (s *debouncer) finishDelivery(now time.Time, retry []string, err error) {
 	b := s.inFlight
 	s.inFlight = nil
@@ -401,7 +396,6 @@ func (s *debouncer) retryLater(now time.Time, old *pendingPath, err error) {
 	s.scheduleCheck(e, now.Add(min(firstRetry<<min(old.tries, 16), lastRetry)))
 }
 
-// publishPending publishes the number of pending paths.
 func (s *debouncer) publishPending() {
 	n := len(s.byPath) + s.scanned.len()
 	if s.inFlight != nil && s.inFlight.reason != Verify {

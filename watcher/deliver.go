@@ -55,7 +55,6 @@ func (w *Watcher) deliverBatch(ctx context.Context, b batch) ([]string, error) {
 	return retry, err
 }
 
-// checkState reports the state of a path to the debouncer.
 func (w *Watcher) checkState(path string) pathState {
 	switch open, err := w.Disk.Writing(path); {
 	case errors.Is(err, fs.ErrNotExist):

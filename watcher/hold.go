@@ -47,7 +47,6 @@ func (h *hold) secondScanDue(now time.Time, after time.Duration) bool {
 	return len(h.paths) > 0 && now.Sub(h.since) >= after && h.scan.Sub(h.since) < after
 }
 
-// len returns the number of held files.
 func (h *hold) len() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()

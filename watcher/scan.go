@@ -85,7 +85,6 @@ func (s *scans) restoreVerify(verify bool) {
 	s.verify = s.verify || verify
 }
 
-// requestRootCheck requests a check of the root directory itself.
 func (s *scans) requestRootCheck() { notify(s.rootSignal) }
 
 // countOverflow counts an overflow and reports whether it is the first since the
@@ -363,7 +362,6 @@ func (w *Watcher) pollUnwatched(ctx context.Context) {
 	w.compareDir(ctx, dir)
 }
 
-// compareDir compares one directory with the files known in it.
 func (w *Watcher) compareDir(ctx context.Context, dir string) {
 	tree := w.walk(ctx, dir)
 	if tree == nil {

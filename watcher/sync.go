@@ -185,7 +185,6 @@ func (s *syncs) newCookie() (string, chan struct{}) {
 	return name, arrived
 }
 
-// completeCookie records a cookie's event.
 func (s *syncs) completeCookie(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

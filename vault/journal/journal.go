@@ -339,7 +339,6 @@ func (j *Journal) findRecord(id string) (int, bool) {
 	return slices.BinarySearchFunc(j.records, id, func(r Record, id string) int { return strings.Compare(r.ID, id) })
 }
 
-// recordPath returns the path of the file of a record.
 func (j *Journal) recordPath(r Record) string {
 	ending := doneSuffix
 	if r.State == StateIntent {

@@ -33,7 +33,6 @@ type root struct {
 // isMissing reports whether the folder could not be read at the last scan.
 func (r *root) isMissing() bool { return r.watcher.Status().Root == watcher.RootMissing }
 
-// openRoots opens the folders of the layout.
 func (d *daemon) openRoots() {
 	c := d.config
 	for _, folder := range d.pipeline.layout.Roots {
@@ -76,7 +75,6 @@ func (d *daemon) openRoots() {
 	}
 }
 
-// cookieDir returns the directory of the cookies of the watcher of a root.
 func cookieDir(c *config.Config, r *memory.Root) string {
 	return filepath.Join(c.State.Dir, "cookies-"+r.Name)
 }
@@ -329,7 +327,6 @@ func (d *daemon) listRootProblems(add func(path, code, message string)) {
 	}
 }
 
-// rootStatus returns the states of the roots.
 func (d *daemon) rootStatus() (list []api.RootStatus) {
 	for _, r := range d.roots {
 		list = append(list, api.RootStatus{Name: r.Name, Path: r.config.Path, Kind: r.config.Kind,
@@ -338,7 +335,6 @@ func (d *daemon) rootStatus() (list []api.RootStatus) {
 	return list
 }
 
-// searchedRoots returns the roots as operations see them.
 func (d *daemon) searchedRoots() (list []ops.Root) {
 	for _, r := range d.roots {
 		list = append(list, ops.Root{Root: r.Root, Weight: r.config.Weight, Missing: r.isMissing})
@@ -372,7 +368,6 @@ func (d *daemon) walkAll(ctx context.Context) (*memory.Tree, error) {
 	return all, nil
 }
 
-// inMissingRoot reports whether a path is that of a file of a missing root.
 func (d *daemon) inMissingRoot(path string) bool {
 	r, _ := d.pipeline.layout.CutRoot(path)
 	return r != nil && d.pipeline.files.roots[r.Name].isMissing()

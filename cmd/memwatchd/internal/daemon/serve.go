@@ -193,7 +193,6 @@ type maskingWriter struct{ io.Writer }
 
 func (w maskingWriter) Write(p []byte) (int, error) { return w.Writer.Write(secrets.Mask(p)) }
 
-// showProgress shows the progress of the first index on a terminal.
 func (s *reloader) showProgress(ctx context.Context, d *daemon) {
 	if f := s.stderrTerminal(); f != nil {
 		term.ShowProgress(ctx, f, func() (done, total int, more bool) {

@@ -10,7 +10,6 @@ import (
 	"github.com/memwatchd/memwatchd/todosync"
 )
 
-// openTodos opens the syncer that keeps the copies of tasks in step.
 func (d *daemon) openTodos() {
 	c := d.config
 	d.todos = &todosync.Syncer{
@@ -47,7 +46,6 @@ func (p taskFiles) Load(path string) (*memory.Document, error) {
 	return doc, err
 }
 
-// listTaskFiles lists the files that have tasks.
 func (d *daemon) listTaskFiles() []todosync.Listed {
 	var list []todosync.Listed
 	for _, f := range d.index.Files(func(f *index.FileInfo) bool { return f.Tasks && todosync.Concerns(f.Kind) }) {

@@ -143,7 +143,6 @@ func (e *Embedder) Close() error {
 	return errors.Join(errs...)
 }
 
-// mayEmbed reports whether texts of a partition may be sent.
 func (e *Embedder) mayEmbed(p memory.Partition) bool {
 	return e.Private || p.Visibility == memory.PublicOK
 }
@@ -191,7 +190,6 @@ func (e *Embedder) lacksLocked(t index.TextRef) bool {
 	return e.mayEmbed(t.Partition) && !e.failed[t] && !e.current.has(t)
 }
 
-// setMissingLocked records whether a present text lacks a vector.
 func (e *Embedder) setMissingLocked(t index.TextRef, missing bool) {
 	switch {
 	case e.missing[t] == missing:

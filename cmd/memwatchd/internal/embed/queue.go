@@ -38,7 +38,6 @@ var (
 	errSwapped = errors.New("model returned other vectors than before")
 )
 
-// contains reports whether a text is in the batch.
 func (b *batch) contains(ref index.TextRef) bool {
 	return slices.ContainsFunc(b.texts, func(t index.Text) bool { return refOf(t) == ref })
 }
@@ -55,7 +54,6 @@ func (e *Embedder) enqueueLocked(q *queued, first bool) {
 	}
 }
 
-// dequeueLocked removes a file from the queue.
 func (e *Embedder) dequeueLocked(path string) {
 	if item := e.items[path]; item != nil {
 		e.queue.Remove(item)
@@ -196,7 +194,6 @@ func (s *space) charactersOf(t index.Text) int {
 	return utf8.RuneCountInString(s.TextPrefix) + utf8.RuneCountInString(t.Text)
 }
 
-// embedBatch requests the vectors of a batch and stores them.
 func (e *Embedder) embedBatch(b *batch) {
 	defer b.cancel(nil)
 	if !e.removeGone(b) {
@@ -266,7 +263,6 @@ func mayDependOnText(err error) bool {
 	return err != nil && !busy && err != errSwapped && !errors.Is(err, context.Canceled)
 }
 
-// countFailure counts a failure of a text and returns their number.
 func (e *Embedder) countFailure(ref index.TextRef) int {
 	e.mu.Lock()
 	defer e.mu.Unlock()

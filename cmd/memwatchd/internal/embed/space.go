@@ -105,7 +105,6 @@ func (e *Embedder) openSpaces() error {
 	return nil
 }
 
-// createSpace creates the space of the configured model.
 func (e *Embedder) createSpace(v []float32) (*space, error) {
 	s := &space{Model: e.Model, Probe: v, client: e.Client(e.Model)}
 	id, err := json.Marshal(s)
