@@ -2,8 +2,6 @@ package vault
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"os"
 	"path/filepath"
@@ -49,11 +47,7 @@ func recordChanges(t *testing.T, j *journal.Journal, records ...journal.Record) 
 		if err != nil {
 			t.Fatal(err)
 		}
-		var after [32]byte
-		if r.After != "" {
-			hex.Decode(after[:], []byte(r.After))
-		}
-		if err := j.Done(records[i].ID, after); err != nil {
+		if err := j.Done(records[i].ID); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -313,13 +307,10 @@ func TestJournalNotesOnlyWhatWasMeant(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := j.Done(r.ID, sha256.Sum256([]byte("3"))); err == nil {
-		t.Error("another content than was meant is noted as done")
-	}
-	if err := j.Done(r.ID, sha256.Sum256([]byte("2"))); err != nil {
+	if err := j.Done(r.ID); err != nil {
 		t.Error(err)
 	}
-	if err := j.Done(r.ID, sha256.Sum256([]byte("2"))); err != nil {
+	if err := j.Done(r.ID); err != nil {
 		t.Errorf("done twice: %v", err)
 	}
 	if err := j.Abandon(r.ID); err != nil || len(j.List(time.Time{}, "", 0)) != 0 {
@@ -327,7 +318,7 @@ func TestJournalNotesOnlyWhatWasMeant(t *testing.T) {
 	}
 	for name, err := range map[string]error{
 		"abandon unknown": j.Abandon(r.ID),
-		"done unknown":    j.Done("zzzzzzzz", [32]byte{}),
+		"done unknown":    j.Done("zzzzzzzz"),
 	} {
 		if err == nil {
 			t.Errorf("%s: no error", name)

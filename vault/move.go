@@ -91,7 +91,7 @@ func (w *Writer) moveFile(s, target *dirEntry, old *source, c *Change, foreign t
 		}
 	}
 	happened, unsettled := w.rechecks().resolveChange(s, r, false)
-	written := Written{ID: r.ID, Hash: old.hash, Changed: true}
+	written := Written{ID: r.ID, Changed: true}
 	switch {
 	case unsettled != nil:
 		w.logger().Warn("cannot record the outcome of a change in the journal", "path", c.Path, "err", unsettled)

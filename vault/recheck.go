@@ -3,7 +3,6 @@ package vault
 import (
 	"cmp"
 	"context"
-	"encoding/hex"
 	"errors"
 	"io/fs"
 	"slices"
@@ -17,7 +16,7 @@ import (
 // resolveChange resolves a change that may be half done. It compares the
 // temporary file with the recorded digests, restores or removes it, and reports
 // whether the change was made. It records the result in the journal. made is
-// true if the journal already has the change as complete. settle never removes
+// true if the journal already has the change as complete. It never removes
 // a version written by another program.
 //
 // On error, the result is still undecided; errConcurrentSave means that a
@@ -128,11 +127,7 @@ func (w rechecks) closeRecord(r journal.Record, made, happened bool) error {
 	var err error
 	switch {
 	case happened && !made:
-		var hash [32]byte
-		_, err = hex.Decode(hash[:], []byte(r.After))
-		if err == nil {
-			err = w.Journal.Done(r.ID, hash)
-		}
+		err = w.Journal.Done(r.ID)
 	case !happened:
 		err = w.Journal.Abandon(r.ID)
 	}
@@ -279,7 +274,7 @@ func (w rechecks) runRecheck(l recheck) error {
 
 // finishChange records a complete change in the journal and schedules the
 // recheck of the old file.
-func (w rechecks) finishChange(s *dirEntry, c *Change, r journal.Record, hash [32]byte) {
+func (w rechecks) finishChange(s *dirEntry, c *Change, r journal.Record) {
 	if !c.Requested {
 		w.countWrite(r.Path)
 	}

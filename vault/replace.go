@@ -70,7 +70,7 @@ func (w *Writer) attemptWrite(ctx context.Context, c *Change) (Written, error) {
 	case err != nil:
 		return Written{}, err
 	case data == nil, bytes.Equal(data, old.Data):
-		return Written{Hash: old.hash}, nil
+		return Written{}, nil
 	case refusal != nil:
 		return Written{}, refusal
 	}
@@ -183,11 +183,12 @@ func (w *Writer) applyJournaled(s *dirEntry, c *Change, draft *tempFile, before,
 		w.discardTemp(s, draft)
 		return Written{}, fmt.Errorf("%w: %w", errJournal, err)
 	}
-	written := Written{ID: r.ID, Changed: true}
+	var hash [32]byte
 	if after != nil {
-		written.Hash = hashOf(after)
+		hash = hashOf(after)
 	}
-	disown := w.recordOwnVersion(c.Path, written.Hash, foreign)
+	disown := w.recordOwnVersion(c.Path, hash, foreign)
+	written := Written{ID: r.ID, Changed: true}
 	err = do()
 	if err == nil {
 		err = w.syncDir(s)
@@ -196,7 +197,7 @@ func (w *Writer) applyJournaled(s *dirEntry, c *Change, draft *tempFile, before,
 		}
 	}
 	if err == nil {
-		w.rechecks().finishChange(s, c, r, written.Hash)
+		w.rechecks().finishChange(s, c, r)
 		return written, nil
 	}
 	if w.resolveFailed(s, c, r, err, disown) {

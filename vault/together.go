@@ -50,7 +50,7 @@ type newFile struct {
 }
 
 func (f *newFile) written() Written {
-	return Written{ID: f.record.ID, Hash: hashOf(f.data), Changed: true}
+	return Written{ID: f.record.ID, Changed: true}
 }
 
 // createTogether creates the files of the changes that can be created together,
@@ -167,16 +167,15 @@ func (w *Writer) createFiles(files []*newFile) {
 		}
 	}
 	var ids []string
-	var hashes [][32]byte
 	files = slices.DeleteFunc(files, func(f *newFile) bool { return f.err != nil })
 	for _, f := range files {
-		ids, hashes = append(ids, f.record.ID), append(hashes, hashOf(f.data))
+		ids = append(ids, f.record.ID)
 	}
-	for i, err := range w.Journal.DoneAll(ids, hashes) {
+	for i, err := range w.Journal.DoneAll(ids) {
 		f := files[i]
 		f.created = true
 		if err != nil {
-			w.rechecks().finishChange(f.entry, f.change, f.record, hashes[i])
+			w.rechecks().finishChange(f.entry, f.change, f.record)
 		} else if !f.change.Requested {
 			w.countWrite(f.change.Path)
 		}

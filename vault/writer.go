@@ -255,16 +255,6 @@ func (w *Writer) runSyscall(what string, do func() error) error {
 	return nil
 }
 
-// IsOwnVersion reports whether the last version that this writer wrote to path has the
-// given SHA-256.
-func (w *Writer) IsOwnVersion(path string, hash [32]byte) bool {
-	w.init()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	o, ok := w.ownVersions[path]
-	return ok && o.hash == hash
-}
-
 // recordOwnVersion records the version about to be written, and returns a function that
 // reverts this.
 func (w *Writer) recordOwnVersion(path string, hash [32]byte, foreign time.Time) (undo func()) {
@@ -351,8 +341,7 @@ type Change struct {
 
 // Written is the result of a change.
 type Written struct {
-	ID      string   // in the journal; empty if nothing changed
-	Hash    [32]byte // SHA-256 of the file now; zero if there is no file
+	ID      string // in the journal; empty if nothing changed
 	Changed bool
 }
 

@@ -250,24 +250,19 @@ func (j *Journal) syncDir() error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// Done records that a change is complete. after is the SHA-256 of the new
-// content, zero if the file was removed. If after differs from the recorded
-// digest, Done returns an error and the change stays pending. Done may be
-// called more than once.
-func (j *Journal) Done(id string, after [32]byte) error {
-	return j.DoneAll([]string{id}, [][32]byte{after})[0]
-}
+// Done records that a change is complete. It may be called more than once.
+func (j *Journal) Done(id string) error { return j.DoneAll([]string{id})[0] }
 
 // DoneAll is [Journal.Done] for several changes, and returns an error for each that
 // failed. It syncs the directory once.
-func (j *Journal) DoneAll(ids []string, after [][32]byte) []error {
+func (j *Journal) DoneAll(ids []string) []error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	errs := make([]error, len(ids))
 	var made []int
 	for i, id := range ids {
 		var renamed bool
-		renamed, errs[i] = j.complete(id, after[i])
+		renamed, errs[i] = j.complete(id)
 		if renamed {
 			made = append(made, i)
 		}
@@ -284,7 +279,7 @@ func (j *Journal) DoneAll(ids []string, after [][32]byte) []error {
 }
 
 // complete marks a change as complete and reports whether it was pending.
-func (j *Journal) complete(id string, after [32]byte) (renamed bool, err error) {
+func (j *Journal) complete(id string) (renamed bool, err error) {
 	i, ok := j.findRecord(id)
 	if !ok {
 		return false, fmt.Errorf("journal %s: %w", id, ErrNoRecord)
@@ -292,9 +287,6 @@ func (j *Journal) complete(id string, after [32]byte) (renamed bool, err error) 
 	r := &j.records[i]
 	if r.State != StateIntent {
 		return false, nil
-	}
-	if r.After != DigestOf(after) {
-		return false, fmt.Errorf("journal %s: %s does not have the recorded content", id, r.Path)
 	}
 	made := *r
 	made.State = StateDone
