@@ -62,9 +62,12 @@ func AcquireLock(path string, who Holder) (*Lock, error) {
 		holder, _ := ReadHolder(path)
 		return nil, &LockedError{path, holder}
 	}
-	l := &Lock{file}
-	l.writeHolder(who)
-	return l, nil
+	// On a full disk this fails, but the lock is held nevertheless.
+	text, err := json.Marshal(who)
+	if err == nil && file.Truncate(0) == nil {
+		file.WriteAt(append(text, '\n'), 0)
+	}
+	return &Lock{file}, nil
 }
 
 // ReadHolder returns the holder that the lock's file names and reports whether
@@ -82,15 +85,6 @@ func ReadHolder(path string) (Holder, bool) {
 		return Holder{}, false
 	}
 	return who, unix.Kill(who.PID, 0) != unix.ESRCH
-}
-
-// writeHolder replaces the content of the lock's file. On a full disk this fails, but
-// the lock is held nevertheless.
-func (l *Lock) writeHolder(who Holder) {
-	text, err := json.Marshal(who)
-	if err == nil && l.file.Truncate(0) == nil {
-		l.file.WriteAt(append(text, '\n'), 0)
-	}
 }
 
 // Close releases the lock and returns the error of closing its file. The file

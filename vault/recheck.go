@@ -184,7 +184,10 @@ func (w *Writer) Run(ctx context.Context) error {
 		case <-timer.C:
 		}
 		withSemaphore(context.WithoutCancel(ctx), w, func() (none struct{}, _ error) {
-			w.rechecks().runDueRechecks()
+			now := time.Now()
+			for _, l := range w.rechecks().takeRechecks(func(l recheck) bool { return !l.due.After(now) }) {
+				w.rechecks().runRecheck(l)
+			}
 			return none, nil
 		})
 	}
@@ -217,13 +220,6 @@ func (w rechecks) scheduleRecheck(l recheck) bool {
 	default:
 	}
 	return w.running
-}
-
-func (w rechecks) runDueRechecks() {
-	now := time.Now()
-	for _, l := range w.takeRechecks(func(l recheck) bool { return !l.due.After(now) }) {
-		w.runRecheck(l)
-	}
 }
 
 // finishRechecks makes the rechecks of a file before the file is changed again.

@@ -151,22 +151,20 @@ func longestIncreasing(list []anchor) []anchor {
 	before := make([]int, len(list))
 	for i, at := range list {
 		n, _ := slices.BinarySearchFunc(tops, at.new, func(top, line int) int { return list[top].new - line })
-		before[i] = -1
+		if n == len(tops) {
+			tops = append(tops, 0)
+		}
+		tops[n] = i
 		if n > 0 {
 			before[i] = tops[n-1]
 		}
-		if n == len(tops) {
-			tops = append(tops, i)
-		} else {
-			tops[n] = i
-		}
 	}
 	chain := make([]anchor, len(tops))
-	if len(tops) == 0 {
-		return nil
-	}
-	for i, n := tops[len(tops)-1], len(tops)-1; n >= 0; i, n = before[i], n-1 {
-		chain[n] = list[i]
+	for n := len(tops) - 1; n >= 0; n-- {
+		chain[n] = list[tops[n]]
+		if n > 0 {
+			tops[n-1] = before[tops[n]]
+		}
 	}
 	return chain
 }
