@@ -72,22 +72,17 @@ func (s *Syncer) Plan() Plan {
 // Status returns the current state of reconciliation.
 func (s *Syncer) Status() *api.TodosyncStatus {
 	p := s.Plan()
-	st := &api.TodosyncStatus{Planned: len(uniqueBoxes(p.tickRequests())), Unclear: len(uniqueBoxes(p.Unclear)),
-		Known: len(uniqueBoxes(p.Known)), Off: p.Off, Problem: p.Problem, Waiting: []api.Skipped{}}
+	st := &api.TodosyncStatus{Unclear: len(uniqueBoxes(p.Unclear)), Known: len(uniqueBoxes(p.Known)), Off: p.Off,
+		Problem: p.Problem, Waiting: []api.Skipped{}}
+	var requests []TickRequest
 	for _, w := range p.Waiting {
+		requests = append(requests, w.TickRequest)
 		if n := len(st.Waiting); w.Reason != "" && (n == 0 || st.Waiting[n-1].Path != w.Path) {
 			st.Waiting = append(st.Waiting, api.Skipped{Path: w.Path, Reason: w.Reason})
 		}
 	}
+	st.Planned = len(uniqueBoxes(requests))
 	return st
-}
-
-func (p *Plan) tickRequests() []TickRequest {
-	list := make([]TickRequest, len(p.Waiting))
-	for i, w := range p.Waiting {
-		list[i] = w.TickRequest
-	}
-	return list
 }
 
 // uniqueBoxes returns one request for each target box.

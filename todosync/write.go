@@ -106,8 +106,10 @@ func (s *Syncer) tickFile(ctx context.Context, path string, requests []TickReque
 			}
 		}
 		s.mu.Lock()
-		s.ownWrites[path] = ownWrite{before.Hash, s.Now()}
-		s.rememberLocked(path, requests)
+		now := s.Now()
+		s.ownWrites[path] = ownWrite{before.Hash, now}
+		maps.DeleteFunc(s.fulfilled, func(_ string, t fulfilledRequests) bool { return now.Sub(t.at) > revertWindow })
+		s.fulfilled[path] = fulfilledRequests{requests, now} // in case the write is reverted
 		s.recordFilesLocked([]*File{after}, rules)
 		s.dirty = s.Now()
 		s.mu.Unlock()
@@ -119,14 +121,6 @@ func (s *Syncer) tickFile(ctx context.Context, path string, requests []TickReque
 
 // revertWindow is well above the time within which a write may be reverted.
 const revertWindow = time.Hour
-
-// rememberLocked records the requests that a write fulfilled, in case the write
-// is reverted.
-func (s *Syncer) rememberLocked(path string, requests []TickRequest) {
-	now := s.Now()
-	maps.DeleteFunc(s.fulfilled, func(_ string, t fulfilledRequests) bool { return now.Sub(t.at) > revertWindow })
-	s.fulfilled[path] = fulfilledRequests{requests, now}
-}
 
 // errChanged is the error of tick if the file has no box to tick: the user has
 // saved it since it was last read, or is saving it.
