@@ -54,13 +54,6 @@ const (
 	RootMissing  = "missing" // the watcher waits for it and keeps the known files
 )
 
-func (s *scans) init() {
-	s.scanSignal = make(chan struct{}, 1)
-	s.rootSignal = make(chan struct{}, 1)
-	s.finished = make(chan struct{})
-	s.state = RootStarting
-}
-
 // requestScan requests a full scan now because changes may have been missed. Sync
 // waits for this scan.
 func (s *scans) requestScan(verify bool) {

@@ -41,11 +41,6 @@ type syncRound struct {
 	err  error // valid when done is closed
 }
 
-func (s *syncs) init() {
-	s.wake = make(chan struct{}, 1)
-	s.cookies = make(map[string]chan struct{})
-}
-
 // Sync blocks until the sink has received every change that was complete before
 // the call. It skips the debounce of paths. It waits for a missing file until
 // the file counts as gone, and for up to 50 ms until a changed file that is

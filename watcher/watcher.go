@@ -17,6 +17,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fsnotify/fsnotify"
+
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -128,11 +130,17 @@ func (w *Watcher) init() {
 		w.Logger = cmp.Or(w.Logger, slog.New(slog.DiscardHandler))
 		w.Dir = absPath(w.Dir)
 		w.CookieDir = absPath(w.CookieDir)
-		w.watches.init(w.Dir, w.CookieDir, w.Disk)
+		w.watches = watches{
+			dir: w.Dir, cookieDir: w.CookieDir, lookup: w.Disk.Directory, reason: w.Disk.Remote,
+			opened: make(chan *fsnotify.Watcher, 1), failures: make(chan (<-chan error), 1),
+			byPath: make(map[string]watched), byID: make(map[memory.FileID]string),
+			polled: make(map[string]failure), knownUnwatched: make(map[string]int),
+		}
 		w.debouncer.debounce, w.debouncer.maxWait, w.debouncer.deletionDelay = w.Debounce, w.MaxWait, w.DeletionDelay
 		w.debouncer.checkState, w.debouncer.deliver = w.checkState, w.deliverBatch
-		w.scans.init()
-		w.syncs.init()
+		w.scans = scans{scanSignal: make(chan struct{}, 1), rootSignal: make(chan struct{}, 1),
+			finished: make(chan struct{}), state: RootStarting}
+		w.syncs = syncs{wake: make(chan struct{}, 1), cookies: make(map[string]chan struct{})}
 		w.hints = make(chan []hint)
 		w.inject = make(chan []hint)
 		w.errorsRead = make(chan struct{})

@@ -59,16 +59,6 @@ type failure struct {
 	walk   int
 }
 
-func (w *watches) init(dir, cookies string, disk Disk) {
-	w.dir, w.cookieDir, w.lookup, w.reason = dir, cookies, disk.Directory, disk.Remote
-	w.opened = make(chan *fsnotify.Watcher, 1)
-	w.failures = make(chan (<-chan error), 1)
-	w.byPath = make(map[string]watched)
-	w.byID = make(map[memory.FileID]string)
-	w.polled = make(map[string]failure)
-	w.knownUnwatched = make(map[string]int)
-}
-
 // beginWalk prepares a full walk, which retries the directories that could not be
 // watched.
 func (w *watches) beginWalk() {
@@ -148,7 +138,12 @@ func (w *watches) watchDir(d memory.Directory) {
 		w.removeWatches(other)
 		w.moved = append(w.moved, other)
 	}
-	if why := w.remoteFS(d); why != "" {
+	why, ok := w.remote[d.ID.Device]
+	if !ok {
+		why = w.reason(w.absPath(d.Path))
+		w.remote[d.ID.Device] = why
+	}
+	if why != "" {
 		w.recordFailure(d.Path, why)
 		return
 	}
@@ -256,16 +251,6 @@ func (w *watches) isPolled(path string) bool {
 		path = parentDir(path)
 	}
 	return false
-}
-
-// remoteFS returns the reason for the file system of a directory.
-func (w *watches) remoteFS(d memory.Directory) string {
-	why, ok := w.remote[d.ID.Device]
-	if !ok {
-		why = w.reason(w.absPath(d.Path))
-		w.remote[d.ID.Device] = why
-	}
-	return why
 }
 
 // listUnwatched returns the directories that must be polled, with the reasons.
