@@ -53,12 +53,6 @@ type summaryLine struct {
 	notes   []string // input for a model
 }
 
-func (s summaryLine) inPrivate() summaryLine {
-	s.summary.Visibility = memory.PrivateOnly
-	s.Visibility = memory.PrivateOnly.String()
-	return s
-}
-
 // PlanCompress plans the summaries. It is a pure function of the files, in any
 // order; it uses only sessions and daily notes.
 //

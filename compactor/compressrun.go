@@ -226,7 +226,7 @@ func (c *compression) addSummary(f *Compressed, target string, old *vault.File) 
 		// A public line would expose a heading that is visible only to some
 		// readers. Make the lines private instead.
 		for i := range lines {
-			lines[i] = lines[i].inPrivate()
+			lines[i].summary.Visibility = memory.PrivateOnly
 		}
 		if closed, err := putLines(doc, lines, c.Layout, parse); err == nil {
 			return closed, nil
