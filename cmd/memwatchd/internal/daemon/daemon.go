@@ -301,7 +301,12 @@ func (d *daemon) run(ctx context.Context, listeners []*ipc.Listener) error {
 	}
 	if d.share != nil {
 		group.Go(func() error { return d.watchShare(working) })
-		group.Go(func() error { return d.runShare(working) })
+		group.Go(func() error {
+			if err := d.awaitKnown(working); err != nil {
+				return err
+			}
+			return d.share.Run(working)
+		})
 	}
 	err := group.Wait()
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
@@ -409,7 +414,8 @@ type catalogueFiles struct{ *documents }
 
 // Load implements [ops.Files].
 func (c catalogueFiles) Load(path string) (*memory.Document, error) {
-	if !c.files.isKnown(path) {
+	v, below := c.files.find(path)
+	if _, known := v.Catalogue.Lookup(below); !known {
 		return nil, notExistError(path)
 	}
 	return c.documents.Load(path)

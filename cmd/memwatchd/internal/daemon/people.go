@@ -100,13 +100,9 @@ func (p *subjectMap) checkDir(dir string) (bool, error) {
 	if err != nil && !vault.Absent(err) {
 		return false, err
 	}
-	return err == nil || errors.Is(err, fs.ErrNotExist) && p.hasMemoryMD(dir), nil
-}
-
-func (p *subjectMap) hasMemoryMD(dir string) bool {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	return p.memoryMDs[dir]
+	return err == nil || errors.Is(err, fs.ErrNotExist) && p.memoryMDs[dir], nil
 }
 
 // memoryMDDir returns the directory of the root whose MEMORY.md is path.

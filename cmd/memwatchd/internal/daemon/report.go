@@ -75,7 +75,8 @@ func (d *daemon) Report() api.Status {
 		},
 		Latency:  api.Latency{SaveToSearch: d.pipeline.latency.Quantiles()},
 		Problems: d.listProblems(), Sockets: d.sockets,
-		OpenFiles: countOpenFiles(), MemoryBytes: runtimeMemory(), Goroutines: runtime.NumGoroutine(),
+		OpenFiles: countOpenFiles(), Goroutines: runtime.NumGoroutine(),
+		MemoryBytes: readMetric("/memory/classes/total:bytes") - readMetric("/memory/classes/heap/released:bytes"),
 	}
 	s.Index.Size = d.index.Size()
 	s.Index.Degraded = s.Index.Degraded || x.Problem != "" // answers may be complete all the same
@@ -272,11 +273,6 @@ func (d *daemon) Reindex(ctx context.Context, paths []string) error {
 	}
 	d.eachWatcher((*watcher.Watcher).Rescan)
 	return d.syncAll(ctx, rootsWait)
-}
-
-// runtimeMemory returns the bytes of system memory that the runtime holds.
-func runtimeMemory() uint64 {
-	return readMetric("/memory/classes/total:bytes") - readMetric("/memory/classes/heap/released:bytes")
 }
 
 // countOpenFiles counts the process's file descriptors, or returns 0 if the system

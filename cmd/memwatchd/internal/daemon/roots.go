@@ -129,13 +129,6 @@ func (f *files) Read(path string) (vault.File, error) {
 	return file, err
 }
 
-// isKnown reports whether a walk has found a readable file at a path.
-func (f *files) isKnown(path string) bool {
-	v, below := f.find(path)
-	_, ok := v.Catalogue.Lookup(below)
-	return ok
-}
-
 // A rootSink passes the changes of a root to the pipeline.
 type rootSink struct {
 	pipeline *pipeline

@@ -134,14 +134,6 @@ func (d *daemon) sharedSubject(owner string) string {
 	return subject
 }
 
-// runShare publishes changes, once every file has been seen.
-func (d *daemon) runShare(ctx context.Context) error {
-	if err := d.awaitKnown(ctx); err != nil {
-		return err
-	}
-	return d.share.Run(ctx)
-}
-
 // watchShare passes changed files to the publisher. A changed claim affects other
 // files of the directory, too.
 func (d *daemon) watchShare(ctx context.Context) error {

@@ -42,7 +42,8 @@ func newThrottle(h slog.Handler) slog.Handler {
 // Handle passes a record on, unless its message exceeded throttleFree.
 func (t *throttle) Handle(ctx context.Context, r slog.Record) error {
 	n, over := t.counts.countMessage(message{r.Level, r.Message}, r.Time)
-	for _, m := range slices.SortedFunc(maps.Keys(over), compareMessages) {
+	byLevel := func(a, b message) int { return cmp.Or(cmp.Compare(a.level, b.level), strings.Compare(a.text, b.text)) }
+	for _, m := range slices.SortedFunc(maps.Keys(over), byLevel) {
 		summary := slog.NewRecord(r.Time, m.level, "messages were skipped", 0)
 		summary.AddAttrs(slog.String("message", m.text), slog.Int("times", over[m]))
 		if err := t.Handler.Handle(ctx, summary); err != nil {
@@ -72,10 +73,6 @@ func (s *messageCounts) countMessage(m message, now time.Time) (n int, over map[
 	}
 	s.count[m]++
 	return s.count[m], over
-}
-
-func compareMessages(a, b message) int {
-	return cmp.Or(cmp.Compare(a.level, b.level), strings.Compare(a.text, b.text))
 }
 
 // WithAttrs implements [slog.Handler].

@@ -104,7 +104,8 @@ func (e *Embedder) Open() error {
 	e.counts, e.faults = map[memory.Partition]int{}, map[index.TextRef]int{}
 	e.wake, e.probing, e.size = make(chan struct{}), make(chan struct{}, 1), e.Batch
 	e.pause = time.Second
-	e.queries.open()
+	e.queries.ctx, e.queries.end = context.WithCancel(context.Background())
+	e.queries.kept, e.queries.pending = map[queryKey]*list.Element{}, map[queryKey]*pendingQuery{}
 	err := vault.PrivateDir(e.Dir)
 	if err == nil {
 		err = e.openSpaces()

@@ -53,11 +53,6 @@ type pendingQuery struct {
 	err    error
 }
 
-func (q *queries) open() {
-	q.ctx, q.end = context.WithCancel(context.Background())
-	q.kept, q.pending = map[queryKey]*list.Element{}, map[queryKey]*pendingQuery{}
-}
-
 // close ends the requests in flight and waits for them.
 func (q *queries) close() {
 	q.mu.Lock()
