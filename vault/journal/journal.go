@@ -4,6 +4,7 @@ package journal
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -212,9 +213,7 @@ func (j *Journal) BeginAll(records []Record) ([]Record, error) {
 			return nil, fmt.Errorf("journal: no id for a change at %s: correct the clock", r.Time.Format(time.RFC3339))
 		}
 		r.ID, r.State = formatID(last), StateIntent
-		if r.Group == "" {
-			r.Group = r.ID
-		}
+		r.Group = cmp.Or(r.Group, r.ID)
 		var err error
 		texts[i], err = r.encode()
 		if err != nil {

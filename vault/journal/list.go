@@ -8,18 +8,13 @@ import (
 	"time"
 )
 
-// Pending returns the pending changes, oldest first, with their hunks. A change
-// whose hunks cannot be read is returned without them, because its digests
-// suffice to resolve it.
+// Pending returns the pending changes, oldest first, without their hunks.
 func (j *Journal) Pending() []Record {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	var list []Record
 	for _, r := range j.records {
 		if r.State == StateIntent {
-			if whole, err := j.readRecord(r); err == nil {
-				r = whole
-			}
 			list = append(list, r)
 		}
 	}
