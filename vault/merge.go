@@ -2,6 +2,7 @@ package vault
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -135,9 +136,7 @@ func (m *Merger) Apply(ctx context.Context, c *CopyMerge, keep *memory.Keep, req
 			return nil, ErrRemove
 		},
 	})
-	if written.ID == "" {
-		written.ID = removed.ID
-	}
+	written.ID = cmp.Or(written.ID, removed.ID)
 	return written, err
 }
 

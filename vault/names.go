@@ -29,45 +29,38 @@ func (v *Vault) Skips(path string, dir bool) string {
 
 // skipDir returns why a directory is excluded, given that its parent is not.
 func (v *Vault) skipDir(path string, rules *rules) string {
+	reason := ""
 	if v.SkipDir != nil {
-		if reason := v.SkipDir(path); reason != "" {
-			return reason
-		}
+		reason = v.SkipDir(path)
 	} else if _, base := cutLast(path); base[0] == '.' {
-		return "hidden directory"
+		reason = "hidden directory"
 	}
-	if rules.ignored(path, true) {
-		return "ignored by pattern"
+	if reason == "" && rules.ignored(path, true) {
+		reason = "ignored by pattern"
 	}
-	return ""
+	return reason
 }
 
 // skipFile returns why a file is excluded, given that its directory is not. A
 // conflict copy is excluded with its original.
 func (v *Vault) skipFile(path string, rules *rules) string {
-	if of, ok := memory.CopyOf(path); ok {
-		if reason := v.skipFile(of, rules); reason != "" {
-			return reason
-		}
-		if rules.ignored(path, false) {
-			return "ignored by pattern"
-		}
-		return ""
+	reason := ""
+	of, copied := memory.CopyOf(path)
+	_, base := cutLast(path)
+	switch {
+	case copied:
+		reason = v.skipFile(of, rules)
+	case !isMarkdown(path):
+		reason = "not a Markdown file"
+	case v.Skip != nil:
+		reason = v.Skip(path)
+	case strings.IndexByte(".#~", base[0]) >= 0:
+		reason = "hidden or temporary file"
 	}
-	if !isMarkdown(path) {
-		return "not a Markdown file"
+	if reason == "" && rules.ignored(path, false) {
+		reason = "ignored by pattern"
 	}
-	if v.Skip != nil {
-		if reason := v.Skip(path); reason != "" {
-			return reason
-		}
-	} else if _, base := cutLast(path); strings.IndexByte(".#~", base[0]) >= 0 {
-		return "hidden or temporary file"
-	}
-	if rules.ignored(path, false) {
-		return "ignored by pattern"
-	}
-	return ""
+	return reason
 }
 
 // isMarkdown reports whether a name is that of a Markdown file or a copy of one.

@@ -177,9 +177,7 @@ func (p *undoPlan) apply(ctx context.Context) {
 			}
 			continue
 		}
-		if group == "" {
-			group = written.ID
-		}
+		group = cmp.Or(group, written.ID)
 		for _, r := range step {
 			p.by[r.ID] = written.ID
 		}
