@@ -154,8 +154,8 @@ func (m *move) removeEntries(ctx context.Context) (int, error) {
 			if old == nil {
 				return nil, nil // the file is gone and the archive keeps a duplicate
 			}
-			text, gone, err = m.withoutArchived(*old)
-			return text, err
+			text, gone = m.withoutArchived(*old)
+			return text, nil
 		},
 	})
 	if err != nil {
@@ -166,7 +166,7 @@ func (m *move) removeEntries(ctx context.Context) (int, error) {
 
 // withoutArchived returns a file without its archived entries, and the number of
 // removed entries.
-func (m *move) withoutArchived(old vault.File) (text []byte, gone int, err error) {
+func (m *move) withoutArchived(old vault.File) (text []byte, gone int) {
 	doc, plan := m.doc, m.plan
 	if !bytes.Equal(old.Data, doc.Source) {
 		doc = m.Parse(old)
@@ -184,7 +184,7 @@ func (m *move) withoutArchived(old vault.File) (text []byte, gone int, err error
 		}
 	}
 	text, stuck := m.withoutEntries(doc, entries)
-	return text, len(entries) - len(stuck), nil
+	return text, len(entries) - len(stuck)
 }
 
 // withoutEntries returns a file without the given entries, or nil if none can be
