@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/semaphore"
+
+	"github.com/memwatchd/memwatchd/api"
 )
 
 // A Scheduler runs a job at the times of a schedule, in wall clock time.
@@ -49,13 +51,6 @@ type scheduleState struct {
 	Until     time.Time `json:"until"`    // no run is missing up to this time
 	Scheduled time.Time `json:"meant"`    // scheduled time of the last run
 	Ran       time.Time `json:"ran"`      // start of the last run; zero for never
-}
-
-// SchedulerStatus describes the state of the runs.
-type SchedulerStatus struct {
-	LastRun time.Time // zero if there was no run
-	NextRun time.Time
-	Problem string // error of the last run; empty after success
 }
 
 const (
@@ -211,9 +206,10 @@ func (s *Scheduler) saveState() {
 	}
 }
 
-// Status returns the state of the runs. It may be called at any time.
-func (s *Scheduler) Status() SchedulerStatus {
+// Status returns the times of the last and the next run, and the error of the last
+// one. It may be called at any time.
+func (s *Scheduler) Status() api.CompactorStatus {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return SchedulerStatus{LastRun: s.state.Ran, NextRun: s.nextLocked(s.now()), Problem: s.problem}
+	return api.CompactorStatus{LastRun: s.state.Ran, NextRun: s.nextLocked(s.now()), Problem: s.problem}
 }

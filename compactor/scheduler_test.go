@@ -15,6 +15,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sync/semaphore"
+
+	"github.com/memwatchd/memwatchd/api"
 )
 
 // A testScheduler is a scheduler with an adjustable wall clock and persistent
@@ -351,7 +353,7 @@ func TestPanickingRun(t *testing.T) {
 		}
 		time.Sleep(2 * day)
 		c.ran("02-06 03:00+00", "02-07 03:00+00")
-		want := SchedulerStatus{LastRun: c.at("2026-02-07 03:00"), NextRun: c.at("2026-02-08 03:00")}
+		want := api.CompactorStatus{LastRun: c.at("2026-02-07 03:00"), NextRun: c.at("2026-02-08 03:00")}
 		if diff := cmp.Diff(want, c.running.Status()); diff != "" {
 			t.Errorf("status (-want +got):\n%s", diff)
 		}
@@ -411,7 +413,7 @@ func TestLongRun(t *testing.T) {
 // TestStatusBeforeAndWhileItRuns checks that Status has no side effects.
 func TestStatusBeforeAndWhileItRuns(t *testing.T) {
 	atWall(t, "UTC", "2026-02-04 02:30", "0 3 * * *", func(c *testScheduler) {
-		if diff := cmp.Diff(SchedulerStatus{}, (&Scheduler{Now: time.Now}).Status()); diff != "" {
+		if diff := cmp.Diff(api.CompactorStatus{}, (&Scheduler{Now: time.Now}).Status()); diff != "" {
 			t.Errorf("before it begins (-want +got):\n%s", diff)
 		}
 		c.job = func(context.Context) error {

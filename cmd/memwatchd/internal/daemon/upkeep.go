@@ -136,11 +136,11 @@ func (u *maintenance) status(enabled bool) *api.CompactorStatus {
 	if u == nil {
 		return nil
 	}
-	s := &api.CompactorStatus{Enabled: enabled, NearLimit: []api.NearLimit{}}
+	s := &api.CompactorStatus{}
 	if enabled {
-		runs := u.scheduler.Status()
-		s.LastRun, s.NextRun, s.Problem = runs.LastRun, runs.NextRun, runs.Problem
+		*s = u.scheduler.Status()
 	}
+	s.Enabled, s.NearLimit = enabled, []api.NearLimit{}
 	duty, err := u.host.Duty()
 	if err == nil {
 		s.Passive, s.Host = !duty.Active, duty.Host
