@@ -77,7 +77,11 @@ func (f *finder) listLines(at findLayout) []string {
 		}
 		room := at.columns - 2
 		suffix := fmt.Sprintf(":%d", place.line)
-		path := term.CutPath(term.EscapeLine(f.out.locate(place.path)), "/", max(room*2/5, 8))
+		path, width := f.out.locate(place.path), max(room*2/5, 8)
+		if uniseg.StringWidth(path) > width {
+			path = place.path // all hits share the directory of the memory
+		}
+		path = term.CutPath(term.EscapeLine(path), "/", width)
 		head := min(uniseg.StringWidth(path)+len(suffix)+2, room)
 		t := plainText(term.AsPath, path)
 		t.add(term.AsText, suffix+"  ")
