@@ -68,7 +68,8 @@ func (a *invocation) selectTask(cmd *cobra.Command, req *api.Request, typed stri
 		} else {
 			found = matchTasks(list.Todos, typed, state)
 		}
-		if len(found) > 0 {
+		if line > 0 && len(found) > 0 ||
+			slices.ContainsFunc(found, func(t api.Todo) bool { return t.State != state || hasTaskID(t, typed) }) {
 			break
 		}
 	}
@@ -109,20 +110,17 @@ func tasksAt(todos []api.Todo, path string, line int) []api.Todo {
 }
 
 // matchTasks returns the tasks with an id that begins with a text, and those that
-// contain the text. Of these it prefers tasks that are not in the given state, then
-// those with exactly this text.
+// contain the text. Of these it prefers tasks with the id, then those that are not in the
+// given state, then those with exactly this text.
 func matchTasks(todos []api.Todo, typed, state string) []api.Todo {
 	var found []api.Todo
-	id := strings.ToLower(strings.TrimLeft(typed, "~^"))
 	for _, t := range todos {
-		known := len(id) >= minShortID && slices.ContainsFunc(t.Places, func(p api.TodoPlace) bool {
-			return strings.HasPrefix(strings.ToLower(bareTaskID(p.Task())), id)
-		})
-		if known || t.State != state && strings.Contains(memory.Fold(t.Text), memory.Fold(typed)) {
+		if hasTaskID(t, typed) || strings.Contains(memory.Fold(t.Text), memory.Fold(typed)) {
 			found = append(found, t)
 		}
 	}
 	for _, better := range []func(api.Todo) bool{
+		func(t api.Todo) bool { return hasTaskID(t, typed) },
 		func(t api.Todo) bool { return t.State != state },
 		func(t api.Todo) bool { return memory.Fold(t.Text) == memory.Fold(typed) },
 	} {
@@ -135,6 +133,14 @@ func matchTasks(todos []api.Todo, typed, state string) []api.Todo {
 
 // minShortID is the minimum length of a shortened id.
 const minShortID = 4
+
+// hasTaskID reports whether the id of a task begins with a text.
+func hasTaskID(t api.Todo, typed string) bool {
+	id := strings.ToLower(strings.TrimLeft(typed, "~^"))
+	return len(id) >= minShortID && slices.ContainsFunc(t.Places, func(p api.TodoPlace) bool {
+		return strings.HasPrefix(strings.ToLower(bareTaskID(p.Task())), id)
+	})
+}
 
 // shortTaskIDs returns for each task an id that people can type: the given id, or the
 // shortest beginning of the derived id that no other task of the list has.
