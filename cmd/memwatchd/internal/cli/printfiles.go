@@ -35,7 +35,7 @@ func (p *Printer) printFileList(a *api.FilesAnswer) {
 	}
 	if a.Next != "" {
 		p.addHint(term.AsMuted, "%d of %s; --after %s shows more", len(a.Files), term.Plural(a.Total.Files, "file"),
-			term.QuoteWord(a.Next))
+			term.QuoteWord(p.locate(a.Next)))
 	}
 	p.addIndexHints("", a.Index)
 }
