@@ -91,7 +91,7 @@ func Load(flags Flags, environ []string) (*Config, error) {
 		name = strings.TrimPrefix(environ[i], EnvPrefix+"NAME=")
 	}
 	if name == "" && path == "" && flags.Dir != "" {
-		name = nameOf(flags.Dir)
+		name = NameOf(flags.Dir)
 	}
 	path = cmp.Or(path, filepath.Join(xdg.ConfigHome, "memwatchd", cmp.Or(name, c.Name)+".yaml"))
 	text, err := os.ReadFile(path)
@@ -123,9 +123,9 @@ func Load(flags Flags, environ []string) (*Config, error) {
 	return c, nil
 }
 
-// nameOf returns the name of the configuration file of a memory directory, or ""
+// NameOf returns the name of the configuration file of a memory directory, or ""
 // if no file in the user's configuration directory names it.
-func nameOf(dir string) string {
+func NameOf(dir string) string {
 	files, err := filepath.Glob(filepath.Join(xdg.ConfigHome, "memwatchd", "*.yaml"))
 	if err != nil {
 		return "" // the path of the configuration directory is not a pattern

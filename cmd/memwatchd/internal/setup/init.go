@@ -156,8 +156,13 @@ func createMemory(g *cli.Globals, example bool, template, host string) error {
 }
 
 // checkSameMemory returns an error if the configuration that exists is for
-// another memory than the one that the flags name.
+// another memory than the one that the flags name, or if the flags name only a
+// new memory, and the default directory is that of another one.
 func checkSameMemory(g *cli.Globals, c *config.Config) error {
+	if other := config.NameOf(c.Memory.Dir); other != "" && c.File == "" && g.Config.File == "" && g.Config.Dir == "" {
+		return cli.UsageError{Err: fmt.Errorf("init: %s is the memory directory of %s already; name another directory "+
+			"with --dir", term.EscapeLine(c.Memory.Dir), term.EscapeLine(other))}
+	}
 	if g.Config.Dir == "" || c.File == "" {
 		return nil
 	}
