@@ -63,11 +63,14 @@ func firstWord(root *cobra.Command, args []string) string {
 
 // groupSummaries describe the commands that have subcommands.
 var groupSummaries = map[string]string{
-	"import":   "Import the data of other programs",
-	"identity": "Link external keys to accounts",
-	"item":     "Save, show and delete items by key",
-	"session":  "Write session summaries",
-	"todo":     "List, add, complete and reopen tasks",
+	"conflicts": "List and merge the conflict copies that sync tools left",
+	"embed":     "Control the search by meaning",
+	"identity":  "Link external keys to accounts",
+	"import":    "Import the data of other programs",
+	"item":      "Save, show and delete items by key",
+	"session":   "Write session summaries",
+	"share":     "Publish entries to a store that several machines share",
+	"todo":      "List, add, complete and reopen tasks",
 }
 
 // ensureGroup returns the subcommand of parent with that name. It creates a command
@@ -77,7 +80,7 @@ func ensureGroup(parent *cobra.Command, name string) *cobra.Command {
 		return c
 	}
 	c := &cobra.Command{
-		Use: name, Short: cmp.Or(groupSummaries[name], "Commands about "+name), GroupID: "ask", Args: OnlyCommands,
+		Use: name, Short: groupSummaries[name], GroupID: "ask", Args: OnlyCommands,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if list := findSubcommand(cmd, "list"); name == "todo" && list != nil {
 				return list.RunE(cmd, args) // with the global flags of cmd
