@@ -53,7 +53,7 @@ func NewRestart(g *cli.Globals) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := stop(cmd.Context(), g, c, dc); err != nil && !errors.Is(err, client.ErrNoDaemon) {
+			if err := stop(cmd.Context(), g, c, dc); err != nil && (!errors.Is(err, client.ErrNoDaemon) || !c.NamesDir) {
 				return err
 			}
 			if !c.NamesDir {

@@ -115,7 +115,7 @@ func newOperationCommand(op *api.Operation, form *api.Command, name string, g *G
 				return showSummary(cmd, op, req, g)
 			}
 			err = runOperation(cmd, op, req, g)
-			if op.Name == "status" && errors.Is(err, client.ErrNoDaemon) && g.Socket == "" {
+			if op.Name == "status" && errors.Is(err, client.ErrNoDaemon) && g.Socket == "" && g.namesDir {
 				err = fmt.Errorf("%w; other commands, such as search, start a daemon in the background", err)
 			}
 			switch {

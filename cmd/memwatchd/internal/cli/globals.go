@@ -122,8 +122,8 @@ func (g *Globals) Connect(cmd *cobra.Command) (*config.Config, *client.Client, e
 		c = config.Default() // the socket is known despite the invalid configuration
 	}
 	client := &client.Client{Socket: g.SocketOf(c), AsOwner: true, ServerUIDs: c.IPC.ServerUIDs,
-		Starter: g.Config.Command("serve"), Program: api.NewProgram("cli", terminalSession())}
-	if g.Config.Dir != "" || c.NamesDir && g.Socket == "" {
+		Starter: g.starter(c), Program: api.NewProgram("cli", terminalSession())}
+	if g.Config.Dir != "" || c.NamesDir && (g.Socket == "" || g.Config.Name != "") {
 		client.Root = config.RealPath(c.Memory.Dir)
 	}
 	root := client.Root
@@ -131,7 +131,7 @@ func (g *Globals) Connect(cmd *cobra.Command) (*config.Config, *client.Client, e
 		root = config.ServedRoot(client.Socket)
 		c.Memory.Dir = cmp.Or(root, c.Memory.Dir)
 	}
-	g.knowsRoot = root != ""
+	g.knowsRoot, g.namesDir = root != "", c.NamesDir
 	if cmd.Flags().Changed("subject") {
 		client.Scope.Subject = &g.Subject
 	}
@@ -139,6 +139,21 @@ func (g *Globals) Connect(cmd *cobra.Command) (*config.Config, *client.Client, e
 		client.Scope.Context = &g.Context
 	}
 	return c, client, nil
+}
+
+// starter returns the command that starts the daemon of a memory, or the command that
+// creates the memory if there is none.
+func (g *Globals) starter(c *config.Config) string {
+	if c.NamesDir || g.Socket != "" {
+		return g.Config.Command("serve")
+	}
+	if g.Config.Name != "" {
+		return g.Config.Command("init --dir DIRECTORY")
+	}
+	if _, err := os.Stat(c.Memory.Dir); err != nil {
+		return g.Config.Command("init")
+	}
+	return g.Config.Command("serve")
 }
 
 // terminalSession returns the session of the terminal, or of the program that runs

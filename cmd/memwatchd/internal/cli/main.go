@@ -258,6 +258,7 @@ type Globals struct {
 	output  output
 
 	knowsRoot bool // the configuration of Connect names the root that the daemon serves
+	namesDir  bool // the configuration of Connect or a flag names the memory directory
 
 	Stdout, Stderr io.Writer
 
