@@ -407,6 +407,7 @@ func newInvocation(cmd *cobra.Command, op *api.Operation, req *api.Request, g *G
 		}
 	}
 	out := NewPrinter(g.Stdout, g.Stderr, c, g.NoColor)
+	out.flags = memoryWords(cmd)
 	if g.oneline && (g.JSON || g.output.files || g.output.format != "") {
 		return nil, Usagef("--oneline excludes --json, --files and --format")
 	}

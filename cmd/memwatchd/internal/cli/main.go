@@ -103,8 +103,9 @@ func Execute(ctx context.Context, root *cobra.Command, args []string, stderr io.
 	if s, ok := errors.AsType[ErrSignal](context.Cause(ctx)); ok {
 		return 128 + int(s.Signal) // as in shells
 	}
-	err = explainError(cmd, err)
-	if wantsJSON(root, args) {
+	asJSON := wantsJSON(root, args)
+	err = explainError(cmd, err, asJSON)
+	if asJSON {
 		stderr.Write(AsJSON(api.Failure{Error: failureOf(err)}))
 	} else {
 		fmt.Fprintln(stderr, term.Wrap("memwatchd: "+term.EscapeLine(err.Error()), term.Width(stderr), "    "))
@@ -123,8 +124,9 @@ func Execute(ctx context.Context, root *cobra.Command, args []string, stderr io.
 }
 
 // explainError returns an error of the daemon in the terms of the command line: with
-// flags in place of parameters, and with a way to reach the memory of --dir.
-func explainError(cmd *cobra.Command, err error) error {
+// flags in place of parameters, and with a way to reach the memory of --dir. As JSON,
+// the commands of hints are those of the daemon.
+func explainError(cmd *cobra.Command, err error, asJSON bool) error {
 	failure, ok := errors.AsType[*api.Error](err)
 	if !ok || failure.Error() != err.Error() {
 		return err
@@ -142,6 +144,9 @@ func explainError(cmd *cobra.Command, err error) error {
 		}
 		e.Message, e.Hint = nameFlag(e.Message, param, f.Name), nameFlag(e.Hint, param, f.Name)
 	})
+	if !asJSON {
+		e.Hint = nameMemory(e.Hint, memoryWords(cmd))
+	}
 	return &e
 }
 
@@ -157,6 +162,32 @@ func nameFlag(text, param, flag string) string {
 	}
 	named := regexp.MustCompile(`\b(set|omit|or|either|effect with|effect without) ` + regexp.QuoteMeta(param) + `\b`)
 	return named.ReplaceAllString(text, "$1 --"+flag)
+}
+
+// memoryWords returns the flags of a command line that select the memory.
+func memoryWords(cmd *cobra.Command) (words []string) {
+	for _, name := range DaemonFlags {
+		if f := cmd.Flags().Lookup(name); f != nil && f.Changed {
+			words = append(words, "--"+name, f.Value.String())
+		}
+	}
+	return words
+}
+
+// nameMemory adds flags to the commands that a hint names, unless they have flags that
+// select the memory: they are for the same memory as the command that shows the hint.
+func nameMemory(hint string, flags []string) string {
+	if len(flags) == 0 {
+		return hint
+	}
+	const program = "`memwatchd "
+	parts := strings.Split(hint, program)
+	for i, rest := range parts[1:] {
+		if !strings.HasPrefix(rest, "--") {
+			parts[i+1] = term.ShellLine(flags...) + " " + rest
+		}
+	}
+	return strings.Join(parts, program)
 }
 
 // hintOtherDir returns the way to reach the memory of --dir if another daemon

@@ -138,10 +138,11 @@ func (a *invocation) selectChange(cmd *cobra.Command, req *api.Request) error {
 			return setParam(req, "id", w.ID)
 		}
 	}
+	none := "there is no change to undo (an automatic change needs its id: run `memwatchd journal`)"
 	if mine {
-		return errors.New("there is no change of this terminal to undo: run `memwatchd journal` to list all changes")
+		none = "there is no change of this terminal to undo: run `memwatchd journal` to list all changes"
 	}
-	return errors.New("there is no change to undo (an automatic change needs its id: run `memwatchd journal`)")
+	return errors.New(nameMemory(none, memoryWords(cmd)))
 }
 
 // paramGiven returns the value of a parameter and whether the request sets it.

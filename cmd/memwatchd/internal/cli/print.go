@@ -35,6 +35,7 @@ type Printer struct {
 	out        strings.Builder // pending text of the answer
 	color      bool
 	width      int            // of the terminal, in columns; 0 for other outputs
+	flags      []string       // of the command line, which select the memory
 	memory     *Root          // finds files from the working directory; may be nil
 	remote     bool           // a named daemon answers whose directory is unknown on this machine
 	sameMemory bool           // the daemon is sure to serve the directory of memory
@@ -180,7 +181,7 @@ func (p *Printer) flush() error {
 
 // addHint adds a hint about an answer, on lines of its own, unless it is empty.
 func (p *Printer) addHint(as term.Style, format string, args ...any) {
-	text := term.Wrap(term.EscapeLine(fmt.Sprintf(format, args...)), p.hintWidth, "")
+	text := term.Wrap(term.EscapeLine(nameMemory(fmt.Sprintf(format, args...), p.flags)), p.hintWidth, "")
 	if text == "" {
 		return
 	}
