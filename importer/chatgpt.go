@@ -55,7 +55,10 @@ type chatGPTMessage struct {
 }
 
 func readChatGPT(_ string, r io.Reader) Records {
-	return readEach(elements(r), func(_ value, c *chatGPTConversation) ([]*api.ImportRecord, error) {
+	return readEach(elements(r), func(v value, c *chatGPTConversation) ([]*api.ImportRecord, error) {
+		if c.Mapping == nil {
+			return nil, &Problem{Line: v.line, Reason: "mapping is missing"}
+		}
 		return []*api.ImportRecord{c.record()}, nil
 	})
 }

@@ -290,6 +290,9 @@ func (r *recordImport) finish(ctx context.Context, form *api.Command, err error)
 	if err != nil && r.count == 0 && r.sum.Failed == 0 {
 		return err
 	}
+	if err == nil && r.count == 0 && r.sum.Failed == 0 {
+		r.a.out.addHint(term.AsText, "%s: the files contain no records", form.Words)
+	}
 	if failure := r.a.printSum(r.sum); failure != nil {
 		return failure
 	}
