@@ -106,7 +106,7 @@ func (p *Printer) printConflicts(a *api.ConflictsAnswer) {
 func effectOf(c *api.ConflictCopy) string {
 	counts := andSome(c.Added, "added") + andSome(c.Changed, "changed") + andSome(c.Removed, "removed") +
 		andSome(c.Conflicts, "changed by both")
-	return strings.TrimPrefix(cmp.Or(counts, "nothing new"), ", ")
+	return strings.TrimPrefix(cmp.Or(counts, textIf(c.Problem != "", "not merged"), "nothing new"), ", ")
 }
 
 func mergeState(c *api.ConflictCopy, dryRun bool) string {
