@@ -437,6 +437,8 @@ func pageOf(op *api.Operation, req *api.Request) (selected page) {
 			selected.next = cmp.Or(selected.next, p.Name)
 		case "group":
 			selected.byFile = given == "file"
+		case "notes":
+			selected.notes = given == "true"
 		}
 	}
 	return selected

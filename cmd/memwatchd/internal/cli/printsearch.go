@@ -14,6 +14,7 @@ type page struct {
 	offset int
 	next   string // parameter that selects more hits; empty for none
 	byFile bool   // each hit stands for its file
+	notes  bool   // a list of tasks includes those of ordinary notes
 }
 
 // Limits of the lines of text and of the other places of a hit on a terminal.

@@ -52,7 +52,11 @@ func (p *Printer) printTodos(a *api.TodosAnswer) {
 			p.printf("      %s\n", p.Style(term.AsMuted, fmt.Sprintf("and at %s more", term.Plural(n, "place"))))
 		}
 	}
-	if len(a.Todos) == 0 {
+	switch {
+	case len(a.Todos) > 0:
+	case p.page.notes:
+		p.addHint(term.AsMuted, "no tasks")
+	default:
 		p.addHint(term.AsMuted,
 			"no tasks in sessions and daily notes; run `memwatchd todo list --all` to include other notes")
 	}
