@@ -161,7 +161,7 @@ func (f *forgetLists) findList(c Call, token string, now time.Time) (forgetList,
 	l, ok := f.lists[strings.ToLower(strings.TrimSpace(token))]
 	if !ok || l.subject != c.Scope.Subject || now.Sub(l.made) > listLifetime {
 		return forgetList{}, api.Errorf(api.Conflict, "token is unknown or expired").
-			WithHint("send match again for a new list")
+			WithHint("list the entries again")
 	}
 	return l, nil
 }

@@ -135,7 +135,7 @@ func (m writeOps) checkUnchanged(c Call, match literal, chosen []occurrence) err
 		}
 		if !slices.ContainsFunc(now, func(n occurrence) bool { return n.ID == t.ID && n.digest == t.digest }) {
 			return api.Errorf(api.Conflict, "%s has changed since the list was made", t.ID).
-				WithHint("send match again for a new list")
+				WithHint("list the entries again")
 		}
 	}
 	return nil
@@ -283,7 +283,7 @@ func (m writeOps) eraseEntries(c Call, f erasedFile, file vault.File, words *tex
 		return nil, nil
 	case found < len(lost):
 		return nil, api.Errorf(api.Conflict, "%s has changed since the list was made", path).
-			WithHint("send match again for a new list")
+			WithHint("list the entries again")
 	case doc != whole:
 		return removeVisible(c, whole, doc, drop, summary, f.Summary, parse)
 	}
