@@ -5,6 +5,8 @@ import (
 	"errors"
 	"log/slog"
 	"time"
+
+	"github.com/memwatchd/memwatchd/api"
 )
 
 // Maintenance runs the nightly tasks in order. A machine that is not on duty
@@ -28,9 +30,8 @@ const (
 )
 
 // Run runs all tasks once. A failed task does not stop the others; Run returns
-// the joined errors. If maintenance is disabled, Run does nothing. If another
-// machine runs maintenance, Run only prunes the journal and returns without an
-// error.
+// the joined errors. If maintenance is disabled or another machine runs it, Run does
+// nothing.
 func (m *Maintenance) Run(ctx context.Context) error {
 	if !m.Enabled {
 		return nil
@@ -45,14 +46,26 @@ func (m *Maintenance) Run(ctx context.Context) error {
 	}
 	errs := []error{m.compactFiles(ctx), m.Counters(ctx)}
 	if m.Compress != nil {
-		_, err := m.Compress.Run(ctx, 0, false)
+		report, err := m.Compress.Run(ctx, 0, false)
+		if err == nil {
+			m.logLeft("cannot summarize a file of an old day, trying again the next night", report.Left)
+		}
 		errs = append(errs, err)
 	}
 	if m.Days != nil {
-		_, err := m.Days.Run(ctx)
+		report, err := m.Days.Run(ctx)
+		if err == nil {
+			m.logLeft("cannot archive a file of an old day, trying again the next night", report.Left)
+		}
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
+}
+
+func (m *Maintenance) logLeft(message string, left []api.DayStay) {
+	for _, f := range left {
+		m.Logger.Warn(message, "path", f.Path, "reason", f.Reason)
+	}
 }
 
 // compactFiles runs the compactor and retries while files are in use.

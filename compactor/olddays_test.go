@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -273,5 +274,31 @@ func TestDaysByFormatStay(t *testing.T) {
 		Archive: func(string) *memory.Document { return nil }})
 	if len(summaries.Stay) > 0 || len(summaries.Files) != 1 || summaries.Files[0].From != "memory/2026-01-01.md" {
 		t.Errorf("%+v", summaries)
+	}
+}
+
+// TestMaintenanceLogs checks that a night logs the files that it could not archive.
+func TestMaintenanceLogs(t *testing.T) {
+	tr := treeOf(t, "testdata/olddays/days.txtar")
+	days, log := oldDays(tr), &strings.Builder{}
+	days.Disk, days.Writer = tr, tr
+	tr.left = 0 // all writes fail
+	m := &Maintenance{
+		Host:      &Host{Name: "desk", Disk: tr, Writer: tr, Now: days.Now},
+		Compactor: &Compactor{Root: days.Root, Logger: slog.New(slog.DiscardHandler)},
+		Days:      days, Logger: slog.New(slog.NewTextHandler(log, nil)), Enabled: true,
+		Counters: func(context.Context) error { return nil },
+	}
+	if err := m.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	plan, err := days.Plan(t.Context())
+	if err != nil || len(plan.Moves) == 0 {
+		t.Fatalf("plan %+v, %v", plan, err)
+	}
+	for _, move := range plan.Moves {
+		if !strings.Contains(log.String(), "path="+move.From) {
+			t.Errorf("the log lacks %s:\n%s", move.From, log)
+		}
 	}
 }
