@@ -50,8 +50,17 @@ func addOutputFlags(c *cobra.Command, words string, o *output) {
 // check returns an error if flags of the output exclude each other. It parses the
 // template; printing calls locate for the function file of a template.
 func (o *output) check(asJSON bool, locate func(string) string) error {
-	used := strings.Fields(textIf(asJSON, "--json ") + textIf(o.files, "--files ") + textIf(o.vimgrep, "--vimgrep ") +
-		textIf(o.quiet, "--quiet ") + textIf(o.format != "", "--format"))
+	var used []string
+	for _, form := range []struct {
+		flag string
+		set  bool
+	}{
+		{"--json", asJSON}, {"--files", o.files}, {"--vimgrep", o.vimgrep}, {"--quiet", o.quiet}, {"--format", o.format != ""},
+	} {
+		if form.set {
+			used = append(used, form.flag)
+		}
+	}
 	switch {
 	case len(used) > 1:
 		return Usagef("%s and %s exclude each other", used[0], used[1])

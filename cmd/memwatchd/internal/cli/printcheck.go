@@ -110,6 +110,13 @@ func effectOf(c *api.ConflictCopy) string {
 }
 
 func mergeState(c *api.ConflictCopy, dryRun bool) string {
-	return cmp.Or(textIf(c.Merged, "merged"), textIf(c.Problem != "", "stays"), textIf(dryRun, "would be merged"),
-		"conflict copy")
+	switch {
+	case c.Merged:
+		return "merged"
+	case c.Problem != "":
+		return "stays"
+	case dryRun:
+		return "would be merged"
+	}
+	return "conflict copy"
 }

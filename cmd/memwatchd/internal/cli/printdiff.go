@@ -119,5 +119,8 @@ func quoteDiffName(name string) string {
 // pathBefore returns the name of a file before its first hunk, or "" if the file
 // was empty or missing.
 func pathBefore(path string, hunks []api.DiffHunk) string {
-	return textIf(len(hunks) == 0 || !strings.HasPrefix(hunks[0].Diff, "@@ -0,0 "), path)
+	if len(hunks) > 0 && strings.HasPrefix(hunks[0].Diff, "@@ -0,0 ") {
+		return ""
+	}
+	return path
 }

@@ -272,9 +272,10 @@ func (c *Config) Finish() error {
 		}
 	}
 	c.State.Dir = cmp.Or(c.State.Dir, filepath.Join(xdg.StateHome, "memwatchd", c.Name))
-	err = cmp.Or(finishPath("memory.dir", &c.Memory.Dir), c.finishOutside("index.dir", &c.Index.Dir),
-		c.finishOutside("state.dir", &c.State.Dir))
-	if err != nil {
+	if err := finishPath("memory.dir", &c.Memory.Dir); err != nil {
+		return err
+	}
+	if err := cmp.Or(c.finishOutside("index.dir", &c.Index.Dir), c.finishOutside("state.dir", &c.State.Dir)); err != nil {
 		return err
 	}
 	if sameDir(c.Index.Dir, c.State.Dir) {
