@@ -31,6 +31,7 @@ type VersionMerge struct {
 	versions [3]*version // base, ours, theirs
 	nodes    []*mergeNode
 	twoWay   bool
+	bom      []byte // byte order mark of our version, if any
 }
 
 // A VersionConflict is a piece that both versions changed: its text in each
@@ -99,7 +100,7 @@ type mergeNode struct {
 // the common base is unknown: the merge then keeps the pieces of both versions,
 // in the order of their times where they have times.
 func (l *Layout) MergeVersions(path string, base, ours, theirs []byte) *VersionMerge {
-	m := &VersionMerge{layout: l, path: path, twoWay: base == nil, Additions: true}
+	m := &VersionMerge{layout: l, path: path, twoWay: base == nil, bom: ours[:bomLen(ours)], Additions: true}
 	for i, src := range [][]byte{base, ours, theirs} {
 		m.versions[i] = l.splitVersion(path, src)
 		m.Whole = m.Whole || m.versions[i].doc.Unsound && (i > 0 || !m.twoWay)
@@ -274,9 +275,9 @@ func (m *VersionMerge) Text(keep Keep) ([]byte, error) {
 		m.versions[theirVersion].doc.Source
 	switch {
 	case bytes.Equal(ours, theirs), !m.twoWay && bytes.Equal(theirs, base):
-		return slices.Clone(ours), nil
+		return slices.Concat(m.bom, ours), nil
 	case !m.twoWay && bytes.Equal(ours, base):
-		return slices.Clone(theirs), nil
+		return slices.Concat(m.bom, theirs), nil
 	}
 	front, _, err := m.mergeFront(keep)
 	if err != nil {
@@ -476,10 +477,11 @@ func (m *VersionMerge) withCounters(out []byte) []byte {
 	return fixed
 }
 
-// withEndings restores a CR before each line feed if our version has them.
+// withEndings restores the byte order mark and the CR before each line feed if our
+// version has them.
 func (m *VersionMerge) withEndings(out []byte) []byte {
-	if !bytes.Contains(m.versions[ourVersion].doc.Source, []byte("\r\n")) {
-		return out
+	if bytes.Contains(m.versions[ourVersion].doc.Source, []byte("\r\n")) {
+		out = bytes.ReplaceAll(out, []byte("\n"), []byte("\r\n"))
 	}
-	return bytes.ReplaceAll(out, []byte("\n"), []byte("\r\n"))
+	return slices.Concat(m.bom, out)
 }

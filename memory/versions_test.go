@@ -161,6 +161,22 @@ func FuzzMergeVersions(f *testing.F) {
 	})
 }
 
+// TestMergeVersionsMark checks that a merge keeps the byte order mark of our version.
+func TestMergeVersionsMark(t *testing.T) {
+	const mark = "\ufeff"
+	for _, test := range []struct{ base, ours, theirs, want string }{
+		{mark + "- a\n", mark + "- a\n- b\n", mark + "- a\n- c\n", mark + "- a\n- b\n- c\n"},
+		{mark + "- a\r\n", mark + "- a\r\n", "- a\r\n- c\r\n", mark + "- a\r\n- c\r\n"},
+		{"- a\n", "- a\n- b\n", mark + "- a\n", "- a\n- b\n"},
+		{mark + "- a\n", mark + "- a\n- b\n", mark + "- a\n- b\n", mark + "- a\n- b\n"},
+	} {
+		m := testLayout().MergeVersions("notes/a.md", []byte(test.base), []byte(test.ours), []byte(test.theirs))
+		if got, err := m.Text(KeepOurs); err != nil || string(got) != test.want {
+			t.Errorf("%q and %q: %q, %v, want %q", test.ours, test.theirs, got, err, test.want)
+		}
+	}
+}
+
 // TestMergeVersionsAtRandom merges random edits of random files. Edits of entries
 // alone can always be merged.
 func TestMergeVersionsAtRandom(t *testing.T) {
