@@ -56,14 +56,13 @@ func readSession(name string, r io.Reader) Records {
 				record.ID = cmp.Or(record.ID, line.Payload.ID, line.Payload.SessionID)
 				dir = cmp.Or(dir, line.Payload.Dir)
 			}
-			before := len(conversation.Messages)
-			conversation.Add(v.raw)
-			if len(conversation.Messages) > before { // records of other kinds may be copies from other sessions
+			if conversation.Add(v.raw) { // records of other kinds may be copies from other sessions
 				record.ID = cmp.Or(record.ID, line.SessionID)
 				dir = cmp.Or(dir, line.Dir)
 				first, last = earliest(first, line.Timestamp.Time), latest(last, line.Timestamp.Time)
 			}
 		}
+		conversation.Finish()
 		for _, m := range conversation.Messages {
 			author := "person"
 			if m.Assistant {

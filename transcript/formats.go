@@ -96,17 +96,24 @@ func (c *Conversation) readTaskID(line []byte) {
 }
 
 // A codexRecord is a line of a transcript of Codex, with the fields used here.
-// Messages are also items of the protocol with the model, but there the person's
+// Messages are events and also items of the protocol with the model. The items
+// count only in a transcript without events, because those of the person
 // contain text of programs.
 type codexRecord struct {
 	Type    string `json:"type"`
 	Payload struct {
-		Type      string `json:"type"`
-		Message   string `json:"message"`
-		Name      string `json:"name"`
-		Arguments string `json:"arguments"` // JSON
+		Type      string          `json:"type"`
+		Message   string          `json:"message"`
+		Role      string          `json:"role"`    // of an item
+		Content   json.RawMessage `json:"content"` // of an item
+		Name      string          `json:"name"`
+		Arguments string          `json:"arguments"` // JSON
 	} `json:"payload"`
 }
+
+// programTextRE matches the beginning of an item that a program wrote for the model.
+var programTextRE = lazyregexp.New(`^\s*(?:# AGENTS\.md instructions|<(?:environment_context|user_instructions|` +
+	`permissions instructions|collaboration_mode|turn_aborted|user_action|skill)>)`)
 
 // codexRequest precedes the person's words in a message from an editor, which
 // contains its open files before.
@@ -127,6 +134,11 @@ func (c *Conversation) readCodex(line []byte) {
 		c.addMessage(Message{Text: p.Message})
 	case r.Type == "event_msg" && p.Type == "agent_message":
 		c.addMessage(Message{Assistant: true, Text: p.Message})
+	case r.Type == "response_item" && (p.Role == "user" || p.Role == "assistant"):
+		text, _ := readContent(p.Content)
+		if strings.TrimSpace(text) != "" && !programTextRE().MatchString(text) {
+			c.items = append(c.items, Message{Assistant: p.Role == "assistant", Text: text})
+		}
 	case p.Type == "function_call" && p.Name == "update_plan":
 		c.setTodos([]byte(p.Arguments))
 	}
@@ -210,7 +222,8 @@ func readContent(content json.RawMessage) (text string, parts []contentBlock) {
 	}
 	decodeJSON(content, &parts)
 	for _, p := range parts {
-		if (p.Type == "text" || p.Type == "") && p.Text != "" && !p.Thought {
+		isText := p.Type == "text" || p.Type == "" || p.Type == "input_text" || p.Type == "output_text"
+		if isText && p.Text != "" && !p.Thought {
 			text += p.Text + "\n\n"
 		}
 	}

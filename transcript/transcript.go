@@ -20,6 +20,7 @@ type Conversation struct {
 	Todos    []Todo // the agent's own list, in its latest state
 	Whole    bool   // keep the messages before a compression of the conversation
 
+	items   []Message         // those of a transcript of Codex in the protocol with the model
 	created map[string]string // texts of items without id, by the id of the tool's use
 	at      map[string]int    // indexes of messages by id; those of removed ones can remain
 }
@@ -56,16 +57,33 @@ func Read(text []byte) (c Conversation) {
 	for line := range bytes.Lines(text) {
 		c.Add(line)
 	}
+	c.Finish()
 	return c
 }
 
-// Add adds a record, one line of a transcript, to the conversation.
-func (c *Conversation) Add(line []byte) {
+// Finish completes the conversation after the last record.
+func (c *Conversation) Finish() {
+	if len(c.Messages) == 0 { // an old version of Codex, or a program without its events
+		c.Messages = c.items
+	}
+	c.items = nil
+}
+
+// Add adds a record, one line of a transcript, to the conversation, and reports whether
+// the record contains a message.
+func (c *Conversation) Add(line []byte) bool {
+	before := len(c.Messages) + len(c.items)
+	c.readRecord(line)
+	return len(c.Messages)+len(c.items) > before
+}
+
+func (c *Conversation) readRecord(line []byte) {
 	has := func(word string) bool { return bytes.Contains(line, []byte(`"`+word+`"`)) }
 	// Most of a transcript is output of tools and internal notes of programs.
 	switch {
 	case has("event_msg"), has("compacted"), has("response_item"):
-		if has("user_message") || has("agent_message") || has("compacted") || has("update_plan") {
+		if has("user_message") || has("agent_message") || has("compacted") || has("update_plan") ||
+			has("input_text") || has("output_text") {
 			c.readCodex(line)
 		}
 	case bytes.Contains(line, []byte(`"type":"gemini"`)), has("$set"), has("$rewindTo"), has("projectHash"),
@@ -82,7 +100,7 @@ func (c *Conversation) Add(line []byte) {
 // forget removes the messages before a compression.
 func (c *Conversation) forget() {
 	if !c.Whole {
-		c.Messages = nil
+		c.Messages, c.items = nil, nil
 	}
 }
 
