@@ -167,21 +167,28 @@ func TestPrefixes(t *testing.T) {
 }
 
 // TestCompletionsWin checks that a word that nothing contains stands for the words that
-// begin with it rather than for similar ones, and that rare words do not precede
-// frequent ones that are as similar.
+// begin with it rather than for similar ones, unless only rare words begin with it, and
+// that rare words do not precede frequent ones that are as similar.
 func TestCompletionsWin(t *testing.T) {
 	files := map[string]string{
 		"java.md": "- Java opens\n- javac compiles\n- Javase runs\n",
 		"env.md":  "- The environment of a process\n",
 		"omit.md": "- Omit the field\n",
+		"new.md":  "- Install postgresqlx\n",
+		"db.md":   "- Postgres replicates\n",
+		"disk.md": "- Postgres vacuums\n",
 	}
 	for i := range 9 {
-		files[fmt.Sprintf("%d.md", i)] = "- JavaScript arrays\n- Commit the change\n"
+		files[fmt.Sprintf("%d.md", i)] = "- JavaScript arrays\n- Commit the change\n- A Postgres server\n- A mac\n"
+		if i < 3 {
+			files[fmt.Sprintf("%d.md", i)] += "- Macro\n"
+		}
 	}
 	x := newFiles(t, files)
 	for query, want := range map[string]string{
 		"javasc": "JavaScript arrays", "javasc arrays": "JavaScript arrays", "environm": "The environment of a process",
-		"comit": "Commit the change", "comit field": "Omit the field",
+		"comit": "Commit the change", "comit field": "Omit the field", "postgresq vacuums": "Postgres vacuums", "postgresq install": "Install postgresqlx",
+		"macr": "Macro",
 	} {
 		res, err := x.Search(t.Context(), ownerView(t), Query{Text: query, Limit: 1})
 		if err != nil {

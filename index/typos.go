@@ -16,6 +16,11 @@ const (
 	maxCorrections = 3  // terms that replace a word
 	maxSimilar     = 64 // similar terms that are compared by frequency
 
+	// Words that begin with the typed one may be misspelled themselves if they are
+	// in at most maxRare blocks, and a word one edit away is in minCommon times as many.
+	maxRare   = 2
+	minCommon = 5
+
 	// maxTypoWords is the maximum number of words in a query whose words are
 	// corrected. A long text contains many words that are right and occur
 	// nowhere, and does not depend on a single word.
@@ -69,9 +74,10 @@ type similarTerm struct {
 }
 
 // similarTerms returns the readable terms that a misspelled word most likely
-// stands for: those that begin with the word, as if it is still being typed, or else
-// those that are one edit away, or else two edits away in a long word with the same
-// first letter. More frequent terms come first.
+// stands for: those that begin with the word, as if it is still being typed, and if
+// these are rare, frequent ones that are one edit away; or else those that are one edit
+// away, or else two edits away in a long word with the same first letter. More frequent
+// terms come first.
 func (s *search) similarTerms(t qterm) ([]similarTerm, error) {
 	edits := 1
 	if utf8.RuneCountInString(t.typo) >= minTwoEdits && s.words.wordCount <= maxTwoEditWords {
@@ -121,7 +127,8 @@ func (s *search) similarTerms(t qterm) ([]similarTerm, error) {
 }
 
 // mostFrequent returns the terms with the fewest edits that are in the most
-// blocks. Terms that are not readable are left out.
+// blocks, and frequent terms one edit away if only rare ones begin with the word. Terms
+// that are not readable are left out.
 func (s *search) mostFrequent(found map[string]int) ([]similarTerm, error) {
 	var list []similarTerm
 	for term, n := range found {
@@ -137,11 +144,22 @@ func (s *search) mostFrequent(found map[string]int) ([]similarTerm, error) {
 		s.eachBlock(termKey(kindWord, list[i].term), func(uint32, ref, slots) { list[i].blocks++ })
 	}
 	list = slices.DeleteFunc(list, func(a similarTerm) bool { return a.blocks == 0 })
-	slices.SortFunc(list, func(a, b similarTerm) int {
-		return cmp.Or(cmp.Compare(a.edits, b.edits), cmp.Compare(b.blocks, a.blocks), cmp.Compare(a.term, b.term))
+	if len(list) == 0 {
+		return nil, s.err
+	}
+	least, longer := list[0].edits, 0 // blocks of the most frequent term that begins with the word
+	for _, a := range list {
+		if a.edits == 0 {
+			longer = max(longer, a.blocks)
+		}
+	}
+	list = slices.DeleteFunc(list, func(a similarTerm) bool {
+		return a.edits != least && (least > 0 || a.edits > 1 || longer > maxRare || a.blocks < minCommon*longer)
 	})
-	list = list[:min(len(list), maxCorrections)]
-	return slices.DeleteFunc(list, func(a similarTerm) bool { return a.edits != list[0].edits }), s.err
+	slices.SortFunc(list, func(a, b similarTerm) int {
+		return cmp.Or(cmp.Compare(b.blocks, a.blocks), cmp.Compare(a.term, b.term))
+	})
+	return list[:min(len(list), maxCorrections)], s.err
 }
 
 // addStem adds the stem of a word, one edit away, to found.
