@@ -54,6 +54,9 @@ func addExport(c *cobra.Command, op *api.Operation, req *api.Request, g *Globals
 			}
 		}
 		out, err := newExport(*format, *output, g.Stdout)
+		if errors.Is(err, fs.ErrExist) {
+			return fmt.Errorf("export: --output: %s exists already: name a new file or directory", *output)
+		}
 		if err != nil {
 			return fmt.Errorf("export: %w", err)
 		}
