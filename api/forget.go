@@ -50,10 +50,11 @@ type Refused struct {
 type WipeRequest struct {
 	Confirm  string `json:"confirm" arg:"1" complete:"subject" doc:"id of the subject, repeated as confirmation"`
 	Sessions bool   `json:"sessions" doc:"also delete the sessions whose subject_id is this subject"`
+	DryRun   bool   `json:"dry_run" doc:"show the files and links to delete, without changing files"`
 	Scope
 }
 
-// WipeAnswer lists the deleted data.
+// WipeAnswer lists the deleted data, or after a dry run the data to delete.
 type WipeAnswer struct {
 	Subjects []string `json:"subjects"` // the subject and its aliases
 	Deleted  []string `json:"deleted"`  // files
@@ -63,4 +64,5 @@ type WipeAnswer struct {
 	Problem  string   `json:"problem,omitempty"` // why the erasure is not complete yet
 	Beyond   string   `json:"beyond,omitempty"`  // copies out of reach of this operation
 	Disabled bool     `json:"disabled,omitempty"`
+	DryRun   bool     `json:"dry_run,omitempty"` // nothing was deleted
 }

@@ -54,6 +54,16 @@ func (m writeOps) wipeSubject(ctx context.Context, c Call, r *api.WipeRequest) (
 		return nil, err
 	}
 	answer.Subjects, answer.Beyond = c.View.Subjects(), outOfReach
+	if r.DryRun {
+		answer.DryRun, answer.Deleted = true, append(answer.Deleted, w.files...)
+		links, _ := m.Scopes.Links()
+		for _, l := range links {
+			if isLinkOf(l, c.Scope.Subject) {
+				answer.Unlinked = append(answer.Unlinked, l.Key)
+			}
+		}
+		return answer, nil
+	}
 	plan := erasure{Subject: c.Scope.Subject}
 	for _, path := range w.files {
 		file := erasedFile{Path: path}
@@ -182,7 +192,7 @@ func (m writeOps) unlinkAll(ctx context.Context, subject string) (keys []string,
 			ids, err := memory.ParseIdentities(old.Data)
 			source := old.Data
 			for _, l := range ids.Links() {
-				if err == nil && (l.Subject == subject || memory.ExternalSubject(l.Key) == subject) {
+				if err == nil && isLinkOf(l, subject) {
 					source, err = memory.UnlinkKey(source, l.Key)
 					keys = append(keys, l.Key)
 				}
@@ -191,6 +201,11 @@ func (m writeOps) unlinkAll(ctx context.Context, subject string) (keys []string,
 		},
 	})
 	return keys, err
+}
+
+// isLinkOf reports whether a link has the subject as its account or as its key.
+func isLinkOf(l memory.LinkedKey, subject string) bool {
+	return l.Subject == subject || memory.ExternalSubject(l.Key) == subject
 }
 
 // isWiped reports whether a file in the journal belonged to the subject.

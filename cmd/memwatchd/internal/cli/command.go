@@ -131,7 +131,7 @@ func newOperationCommand(op *api.Operation, form *api.Command, name string, g *G
 	switch op.Name {
 	case "forget":
 		addForgetSteps(c, op, req, g)
-	case "compact", "compress", "undo":
+	case "compact", "compress", "conflicts_merge", "undo", "wipe_subject":
 		addPlanSteps(c, op, req, g)
 	case "item_import":
 		addFileArgument(c, op, req, g, (*invocation).importLines)

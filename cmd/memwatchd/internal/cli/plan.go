@@ -90,8 +90,7 @@ func (a *invocation) run(cmd *cobra.Command, req *api.Request) error {
 	return answerError(a.op, raw)
 }
 
-// countChanges returns the number of changes in the plan of compact, compress or
-// undo.
+// countChanges returns the number of changes in a plan.
 func countChanges(plan any) (n int) {
 	switch p := plan.(type) {
 	case *api.UndoAnswer:
@@ -106,6 +105,14 @@ func countChanges(plan any) (n int) {
 		for _, f := range p.Plan {
 			n += len(f.Steps)
 		}
+	case *api.ConflictsAnswer:
+		for _, c := range p.Copies {
+			if c.Problem == "" || len(c.Diff) > 0 {
+				n++
+			}
+		}
+	case *api.WipeAnswer:
+		n = len(p.Deleted) + len(p.Unlinked)
 	}
 	return n
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -137,13 +138,13 @@ func (p *Printer) printOccurrence(e *api.Occurrence) {
 
 // printWipe shows the deleted files of a subject.
 func (p *Printer) printWipe(a *api.WipeAnswer) {
-	p.printf("%s of %s deleted\n", term.Plural(len(a.Deleted), "file"),
-		term.EscapeLine(strings.Join(a.Subjects, ", ")))
+	p.printf("%s of %s %sdeleted\n", term.Plural(len(a.Deleted), "file"),
+		term.EscapeLine(strings.Join(a.Subjects, ", ")), textIf(a.DryRun, "would be "))
 	for _, path := range a.Deleted {
 		p.printf("%s%s\n", indent, p.Style(term.AsMuted, term.EscapeLine(path)))
 	}
 	for _, key := range a.Unlinked {
-		p.printf("unlinked: %s\n", term.EscapeLine(key))
+		p.printf("%s %s\n", cmp.Or(textIf(a.DryRun, "would be unlinked:"), "unlinked:"), term.EscapeLine(key))
 	}
 	for _, path := range a.Failed {
 		p.printf("%s%s\n", p.Style(term.AsBad, "still there: "), p.paintPlace(path, 0))

@@ -325,6 +325,9 @@ func commandLine(op *api.Operation, f fields, piped bool) (line typedLine, ok bo
 		return line, false
 	}
 	line.args = strings.Fields(way.Words)
+	if op.Name == "wipe_subject" && f["dry_run"] != true { // the command shows a plan first
+		line.args = append(line.args, "--write")
+	}
 	positional := map[string][]string{}
 	for _, p := range op.Params() {
 		value, given := f[p.Name]
