@@ -59,11 +59,11 @@ run: build
 TEST = $(GO) run $(GOTESTSUM) --format pkgname --
 
 # Packages without goroutines: the race detector would only slow their tests down.
-PURE = agents|brief|memory|service|transcript
+PURE = agents|brief|importer|memory|service|transcript
 
 # Tests that do less with -short: they measure time or memory, or compute for
 # long in one goroutine. TestMakefileListsShortTests compares the list.
-FULL = TestCoverageModel|TestExcerpts|TestFixedScopesAllowNoMore|TestForgetInTheirFiles|TestInterference|TestLargeFilesComeWithinTheirLimits|TestMCPMatrix|TestNoAnswerHasCredentials|TestNonInterference|TestNonInterferenceOfRoots|TestNonInterferenceOfWrites|TestPrivacyMatrix|TestQueriesOfDeath|TestResolveNonInterference|TestSoak|TestTheirFiles
+FULL = TestArchivesAreContinued|TestCompressLosesNothing|TestCoverageModel|TestExcerpts|TestExportPages|TestFailuresLoseNothing|TestFixedScopesAllowNoMore|TestForgetInTheirFiles|TestHiddenFiles|TestInterference|TestLargeFilesComeWithinTheirLimits|TestMCPMatrix|TestNoAnswerHasCredentials|TestNonInterference|TestNonInterferenceOfRoots|TestNonInterferenceOfWrites|TestPrivacyMatrix|TestQueriesOfDeath|TestResolveNonInterference|TestSoak|TestTheirFiles|TestWrites
 
 # The tests of the whole program in which many things happen to a daemon at
 # once: they run with the race detector, the others of E2E without it.
@@ -82,8 +82,12 @@ test:
 	cd bench && CGO_ENABLED=0 $(TEST) ./...
 	cd release && $(TEST) ./...
 
+# The tests of FULL write many files: in memory, if there is room for them.
+IN_MEMORY := $(shell test "$$(df -Pk /dev/shm 2>/dev/null | awk 'END { print $$4 + 0 }')" -gt 4000000 && \
+	mkdir -p "$${TMPDIR:-/tmp}" && echo "GOTMPDIR=$${TMPDIR:-/tmp} TMPDIR=/dev/shm")
+
 test-full:
-	$(TEST) -parallel 8 -timeout 40m -run '^($(FULL))$$' ./cmd/memwatchd/... ./compactor ./index ./ops
+	$(IN_MEMORY) $(TEST) -parallel 8 -timeout 40m -run '^($(FULL))$$' ./ops ./cmd/memwatchd/... ./compactor ./index
 
 test-e2e:
 	$(TEST) -parallel 8 -timeout 40m -skip '^($(RACED))$$' $(E2E)

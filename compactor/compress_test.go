@@ -70,6 +70,9 @@ func (tr *tree) texts() map[string]int {
 }
 
 func TestCompressLosesNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs in one goroutine, in which the race detector finds nothing")
+	}
 	for _, a := range archives(t, "testdata/compress/*.txtar") {
 		whole := newTree(a.Files[:len(a.Files)-1])
 		before, texts := whole.String(), whole.texts()

@@ -73,10 +73,10 @@ var textTemplates = map[string]string{
 // TestNoAnswerHasCredentials checks that no answer contains a credential from
 // any place in a file or from the request.
 func TestNoAnswerHasCredentials(t *testing.T) {
+	if testing.Short() {
+		t.Skip("sends one request after another, with which the race detector finds nothing")
+	}
 	for place, text := range textTemplates {
-		if testing.Short() && place != "text" && place != "name" {
-			continue // the places differ in the text only
-		}
 		t.Run(place, func(t *testing.T) {
 			t.Parallel()
 			text := strings.ReplaceAll(text, "%s", liveToken)

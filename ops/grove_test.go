@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -181,9 +182,14 @@ func (g *testMemory) startWriter(t testing.TB) {
 // restore resets the files to their initial content.
 func (g *testMemory) restore(t testing.TB) {
 	t.Helper()
+	files := g.files(t)
+	if maps.Equal(files, g.base) && g.isIndexed(g.base) {
+		g.isInitial = true
+		return
+	}
 	g.isInitial = false
 	g.startWriter(t)
-	for path := range g.files(t) {
+	for path := range files {
 		if _, ok := g.base[path]; !ok {
 			if err := os.Remove(filepath.Join(g.dir, path)); err != nil {
 				t.Fatal(err)
@@ -192,7 +198,7 @@ func (g *testMemory) restore(t testing.TB) {
 	}
 	for path, text := range g.base {
 		name := filepath.Join(g.dir, filepath.FromSlash(path))
-		if data, err := os.ReadFile(name); err == nil && string(data) == text {
+		if is, ok := files[path]; ok && is == text {
 			continue
 		}
 		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
@@ -220,6 +226,21 @@ func (g *testMemory) restore(t testing.TB) {
 	g.isInitial = true
 }
 
+// isIndexed reports whether the index contains exactly the memory files of files.
+func (g *testMemory) isIndexed(files map[string]string) bool {
+	indexed := 0
+	for path, text := range files {
+		if g.memory.Layout.Skip(path) != "" {
+			continue
+		}
+		if doc := g.docs[path]; doc == nil || string(doc.Source) != text {
+			return false
+		}
+		indexed++
+	}
+	return indexed == len(g.docs)
+}
+
 // files returns all current files except temporary ones.
 func (g *testMemory) files(t testing.TB) map[string]string {
 	t.Helper()
@@ -229,8 +250,8 @@ func (g *testMemory) files(t testing.TB) map[string]string {
 			return err
 		}
 		name, _ := filepath.Rel(g.dir, path)
-		data, err := os.ReadFile(path)
-		is[filepath.ToSlash(name)] = string(data)
+		name = filepath.ToSlash(name)
+		is[name], err = g.readFile(name)
 		return err
 	})
 	if err != nil {
@@ -282,22 +303,12 @@ func (g *testMemory) Sync(ctx context.Context) error {
 	return g.index.Apply(ctx, updates)
 }
 
-// Load implements [Files]. It does not parse unchanged files again.
+// Load implements [Files].
 func (g *testMemory) Load(path string) (*memory.Document, error) {
-	if doc := g.docs[path]; doc != nil {
-		if g.isInitial {
-			return doc, nil
-		}
-		data, err := os.ReadFile(filepath.Join(g.dir, filepath.FromSlash(path)))
-		if err == nil && string(data) == string(doc.Source) {
-			return doc, nil
-		}
+	if doc := g.docs[path]; doc != nil && g.isInitial {
+		return doc, nil
 	}
-	file, err := g.vault.Read(path)
-	if err != nil {
-		return nil, &fs.PathError{Op: "read", Path: path, Err: fs.ErrNotExist}
-	}
-	return g.parse(file), nil
+	return g.diskCase.Load(path)
 }
 
 // LoadStamped implements [index.Source].

@@ -98,12 +98,11 @@ var thorough = os.Getenv("FAULTS") != ""
 
 // testCallers returns the owner, a subject, its alias itself and by the linked key,
 // another subject and an anonymous caller, each in every context; fewer if not
-// thorough or with -short.
+// thorough.
 func testCallers() []testCaller {
 	return slices.DeleteFunc(allTestCallers(), func(a testCaller) bool {
 		alike := (a.context == memory.Unknown) != (a.subject == "") || a.scopeFields["external_key"] != nil
-		few := a.private == (a.subject == "acct:42") || a.subject == "bob"
-		return !thorough && alike || testing.Short() && few
+		return !thorough && alike
 	})
 }
 

@@ -19,10 +19,10 @@ import (
 // order, and the text must remain only in the places that the answer lists.
 // Otherwise the file must be unchanged and the answer must contain the reason.
 func TestForgetInTheirFiles(t *testing.T) {
-	n := uint64(400)
 	if testing.Short() {
-		n = 60
+		t.Skip("sends one request after another, with which the race detector finds nothing")
 	}
+	n := uint64(400)
 	for i, path := range []string{"MEMORY.md", "2026-02-05/cli.md", "_longterms/owner/_index.md", "memory/2026-02-05.md"} {
 		t.Run(strings.ReplaceAll(path, "/", " "), func(t *testing.T) {
 			t.Parallel()
