@@ -341,3 +341,41 @@ func TestSlowBodyGivesWay(t *testing.T) {
 		})
 	}
 }
+
+// A slowBackend answers when the request ends.
+type slowBackend struct {
+	emptyBackend
+	began chan struct{}
+}
+
+func (b slowBackend) Do(ctx context.Context, _ api.Caller, _ *api.Request) (any, error) {
+	close(b.began)
+	<-ctx.Done()
+	return nil, context.Cause(ctx)
+}
+
+// TestStoppingAnswers checks that a request that does not finish within Limits.Drain is
+// answered with an error.
+func TestStoppingAnswers(t *testing.T) {
+	socket := filepath.Join(socketDir(t), "s")
+	l, err := Endpoint{Path: socket}.Listen()
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := make(chan struct{})
+	s := &Server{Backend: slowBackend{began: began}, Logger: slog.New(slog.DiscardHandler), Limits: Limits{Drain: 10 * time.Millisecond}}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx, l) }()
+	go func() {
+		<-began
+		cancel()
+	}()
+	answer := sendRaw(t, "unix", socket, "POST /v1/search HTTP/1.1\r\nHost: m\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}")
+	if !strings.HasPrefix(answer, "HTTP/1.1 503") || !strings.Contains(answer, "the daemon stops or is reloaded") {
+		t.Errorf("the request is answered %q", answer)
+	}
+	if err := errors.Join(<-ended, l.Close()); err != nil {
+		t.Error(err)
+	}
+}

@@ -65,9 +65,9 @@ type Server struct {
 }
 
 // Run answers requests on the listeners until the context ends. It then waits
-// up to Limits.Drain for the requests in progress and returns nil. If a
-// listener fails, Run stops answering on all of them and returns the error. The
-// listeners stay open: their owner closes them.
+// up to Limits.Drain for the requests in progress, ends the others with an error
+// and returns nil. If a listener fails, Run stops answering on all of them and
+// returns the error. The listeners stay open: their owner closes them.
 func (s *Server) Run(ctx context.Context, listeners ...*Listener) error {
 	limits := s.Limits.withDefaults()
 	counters := new(counters)
@@ -119,6 +119,9 @@ func (s *Server) Problems() []api.FileProblem {
 }
 
 func (s *Server) serveListener(ctx context.Context, g *limitListener, h *handler, limits Limits) error {
+	// Requests in progress may finish when the daemon ends.
+	base, end := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer end(nil)
 	server := &http.Server{
 		Handler:                      h,
 		ReadHeaderTimeout:            limits.ReadHeader,
@@ -129,8 +132,7 @@ func (s *Server) serveListener(ctx context.Context, g *limitListener, h *handler
 		ConnContext:                  g.storeConn,
 		DisableGeneralOptionsHandler: true,
 		ErrorLog:                     slog.NewLogLogger(s.Logger.Handler(), slog.LevelDebug),
-		// Requests in progress may finish when the daemon ends.
-		BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
+		BaseContext:                  func(net.Listener) context.Context { return base },
 	}
 	stop := context.AfterFunc(ctx, func() { g.Close() })
 	err := server.Serve(g)
@@ -140,14 +142,27 @@ func (s *Server) serveListener(ctx context.Context, g *limitListener, h *handler
 	// The gate accepts no more connections. Accepted clients may be about to
 	// send a request, which a server that is shutting down would not answer.
 	g.waitFirstRequests(min(firstRequestWait, limits.Drain))
-	patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), limits.Drain)
-	defer cancel()
-	if server.Shutdown(patience) != nil {
-		server.Close() // the drain time is over
+	shutDown := func(limit time.Duration) error {
+		patience, cancel := context.WithTimeout(context.WithoutCancel(base), limit)
+		defer cancel()
+		return server.Shutdown(patience)
+	}
+	if shutDown(limits.Drain) != nil { // the drain time is over
+		end(errStopping)
+		if shutDown(lastAnswerWait) != nil {
+			server.Close()
+		}
 	}
 	g.refusals.Wait()
 	return nil
 }
+
+// errStopping answers requests that have not finished when the drain time is over.
+var errStopping = api.Errorf(api.Unavailable, "the daemon stops or is reloaded").
+	WithHint("retry, or increase ipc.drain")
+
+// lastAnswerWait bounds the time in which requests end with errStopping.
+const lastAnswerWait = time.Second
 
 // firstRequestWait bounds how long a server that shuts down waits for connected clients
 // that have not sent a request yet. On a busy machine a client may need most of

@@ -46,6 +46,9 @@ func (m *Memory) Do(ctx context.Context, by api.Caller, req *api.Request) (any, 
 		err = e.WithHint("memory is disabled: set memory.enabled to true")
 	}
 	if err != nil && ctx.Err() != nil {
+		if e, ok := errors.AsType[*api.Error](context.Cause(ctx)); ok {
+			return nil, e // the daemon stops
+		}
 		return nil, api.Errorf(api.Unavailable, "%s took too long", op.Name)
 	}
 	return answer, err

@@ -1,8 +1,12 @@
 package ops
 
 import (
+	"context"
+	"errors"
 	"reflect"
 	"testing"
+
+	"golang.org/x/tools/txtar"
 
 	"github.com/memwatchd/memwatchd/api"
 )
@@ -24,5 +28,20 @@ func TestBindings(t *testing.T) {
 	}
 	if len(bindings) != len(api.Operations) {
 		t.Errorf("%d functions are bound for %d operations", len(bindings), len(api.Operations))
+	}
+}
+
+// TestStopping checks that a request that ends because the daemon stops reports that.
+func TestStopping(t *testing.T) {
+	m := readOpsCase(t, &txtar.Archive{}).disk(t).memory
+	stops := api.Errorf(api.Unavailable, "the daemon stops")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(stops)
+	op, err := api.LookUp("note")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := (&opsRequest{op: op, request: []byte(`{"text": "tea"}`)}).direct(ctx, m); !errors.Is(err, stops) {
+		t.Errorf("a note is answered with %v", err)
 	}
 }
