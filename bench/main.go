@@ -117,10 +117,10 @@ func run(ctx context.Context) (err error) {
 		return err
 	}
 	defer os.RemoveAll(sockets)
-	progress("looking whether the machine is idle")
+	progress("checking whether the machine is idle")
 	m := lookAtMachine(ctx, work)
 	if m.busy > busyFrom {
-		progress("others use %.0f %% of the processors: the figures will say little", 100*m.busy)
+		progress("other programs use %.0f %% of the processors: the figures are not comparable", 100*m.busy)
 	}
 	program := filepath.Join(work, "memwatchd")
 	progress("building memwatchd")
