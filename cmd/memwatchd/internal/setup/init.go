@@ -114,14 +114,15 @@ func createMemory(g *cli.Globals, example bool, template, host string) error {
 			note = " (existing MEMORY.md)"
 		}
 	}
-	fmt.Fprintln(g.Stdout, "memory:        "+term.EscapeLine(cli.RelativePath(c.Memory.Dir))+note)
-	fmt.Fprintln(g.Stdout, term.EscapeLine("found:         "+strings.Join(found.layouts, ", ")))
 	path := cmp.Or(g.Config.File, filepath.Join(xdg.ConfigHome, "memwatchd", c.Name+".yaml"))
 	public := publicDays(c)
+	// Printing comes last: the reader of the output may end the command.
 	made, err := writeIfMissing(path, starterConfig(c, found, public))
 	if err != nil {
 		return err
 	}
+	fmt.Fprintln(g.Stdout, "memory:        "+term.EscapeLine(cli.RelativePath(c.Memory.Dir))+note)
+	fmt.Fprintln(g.Stdout, term.EscapeLine("found:         "+strings.Join(found.layouts, ", ")))
 	note = ""
 	if !made {
 		note = " (exists)"
