@@ -13,12 +13,12 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// retries bounds the restarts of a search whose files changed during the
-// search.
+// retries is the number of restarts of a search that finds changed files, even if
+// they take longer than scanBudget.
 const retries = 5
 
 // scanBudget bounds the time in which a search reads files that are missing
-// from the index.
+// from the index or that have changed since.
 const scanBudget = 1500 * time.Millisecond
 
 // Search returns the answer to a query for one view. The hits are entries of
@@ -33,6 +33,7 @@ func (x *Index) Search(ctx context.Context, view memory.View, q Query) (res Resu
 	defer x.releaseBuilder(b)
 	w := b.parse(&q)
 	over := make(map[string]*memory.Document)
+	limit := time.Now().Add(scanBudget)
 	for try := 0; ; try++ {
 		var stale []string
 		err := x.retryDamaged(func() (err error) {
@@ -42,7 +43,7 @@ func (x *Index) Search(ctx context.Context, view memory.View, q Query) (res Resu
 		if err != nil || len(stale) == 0 {
 			return res, err
 		}
-		if try == retries {
+		if try >= retries && time.Now().After(limit) {
 			res.Degraded = true // entries of the stale files are missing
 			return res, nil
 		}
