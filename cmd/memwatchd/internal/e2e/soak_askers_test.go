@@ -313,7 +313,8 @@ func (s *soak) commander(n int) *actor {
 			cmd := exec.CommandContext(ctx, "memwatchd", append([]string{"--config", s.config}, args...)...)
 			cmd.Env = s.env
 			out, err := cmd.CombinedOutput()
-			if exit, ok := errors.AsType[*exec.ExitError](err); ok && (slices.Equal(args, []string{"status"}) && exit.ExitCode() == cli.ExitUnhealthy ||
+			incomplete := strings.Contains(string(out), "the index is incomplete") // after a restart
+			if exit, ok := errors.AsType[*exec.ExitError](err); ok && (incomplete && exit.ExitCode() == cli.ExitNothing || slices.Equal(args, []string{"status"}) && exit.ExitCode() == cli.ExitUnhealthy ||
 				exit.Sys().(syscall.WaitStatus).Signaled() || strings.Contains(string(out), "EOF")) {
 				return nil // the daemon restarts, or the time is over
 			}
