@@ -187,7 +187,8 @@ func TestCompletionsWin(t *testing.T) {
 	x := newFiles(t, files)
 	for query, want := range map[string]string{
 		"javasc": "JavaScript arrays", "javasc arrays": "JavaScript arrays", "environm": "The environment of a process",
-		"comit": "Commit the change", "comit field": "Omit the field", "postgresq vacuums": "Postgres vacuums", "postgresq install": "Install postgresqlx",
+		"comit": "Commit the change", "comit field": "Omit the field",
+		"postgresq vacuums": "Postgres vacuums", "postgresq install": "Install postgresqlx",
 		"macr": "Macro",
 	} {
 		res, err := x.Search(t.Context(), ownerView(t), Query{Text: query, Limit: 1})

@@ -363,7 +363,10 @@ func TestStoppingAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	began := make(chan struct{})
-	s := &Server{Backend: slowBackend{began: began}, Logger: slog.New(slog.DiscardHandler), Limits: Limits{Drain: 10 * time.Millisecond}}
+	s := &Server{
+		Backend: slowBackend{began: began}, Logger: slog.New(slog.DiscardHandler),
+		Limits: Limits{Drain: 10 * time.Millisecond},
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx, l) }()
