@@ -84,7 +84,7 @@ test:
 
 # The tests of FULL write many files: in memory, if there is room for them.
 IN_MEMORY := $(shell test "$$(df -Pk /dev/shm 2>/dev/null | awk 'END { print $$4 + 0 }')" -gt 4000000 && \
-	mkdir -p "$${TMPDIR:-/tmp}" && echo "GOTMPDIR=$${TMPDIR:-/tmp} TMPDIR=/dev/shm")
+	! grep -q ' /dev/shm .*noexec' /proc/mounts && echo "GOTMPDIR=$${TMPDIR:-/tmp} TMPDIR=/dev/shm")
 
 test-full:
 	$(IN_MEMORY) $(TEST) -parallel 8 -timeout 40m -run '^($(FULL))$$' ./ops ./cmd/memwatchd/... ./compactor ./index
