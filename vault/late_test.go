@@ -164,6 +164,63 @@ func TestOpenForWriting(t *testing.T) {
 	}
 }
 
+// TestOpenedWhileInPlace checks that a program that opened the new version
+// while it was in place can still save after another program's version is put
+// back, even without leases.
+func TestOpenedWhileInPlace(t *testing.T) {
+	for _, test := range []struct {
+		call     string // after which the other program saves
+		want     string
+		reverted int // changes reverted after Write recorded them as made
+	}{
+		{"exchange", "new and one", 0}, // the change is made again
+		{"sync directory", "old and one", 1},
+	} {
+		t.Run(test.call, func(t *testing.T) {
+			w := newWriter(t, map[string]string{"d/a.md": "old"})
+			w.Vault.noLeases, w.recheckDelay = true, time.Millisecond
+			reverted := 0
+			w.Reverted = func(string) { reverted++ }
+			name := filepath.Join(w.Vault.Dir, "d/a.md")
+			f, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND, 0)
+			must(t, err)
+			defer f.Close()
+			var late *os.File
+			reads := 0 // of the temporary file since the other version was put back
+			w.fault = func(call string, do func() error) error {
+				switch {
+				case late != nil && call == "put back":
+					reads = 1
+				case reads > 0 && strings.HasPrefix(call, "stat .memwatchd-"):
+					reads++
+				case reads > 0 && strings.HasPrefix(call, "remove .memwatchd-") && strings.HasSuffix(call, tempSuffix):
+					t.Error("removed at once")
+				}
+				if reads == 4 { // by putBack, and by resolveTemp before and after the delay
+					_, err := late.WriteString(" and late")
+					must(t, errors.Join(err, late.Close()))
+					reads = 0
+				}
+				err := do()
+				if call == test.call && late == nil {
+					_, err := f.WriteString(" and one")
+					must(t, err)
+					late, err = os.OpenFile(name, os.O_WRONLY|os.O_APPEND, 0)
+					must(t, err)
+				}
+				return err
+			}
+			_, err = w.Write(t.Context(), newChange("d/a.md", "old", "new"))
+			must(t, err)
+			kept := w.Status().ConflictCopies
+			if len(kept) != 1 || reverted != test.reverted {
+				t.Fatalf("%d reverted; kept: %q", reverted, kept)
+			}
+			wantFiles(t, w, map[string]string{"d/a.md": test.want, kept[0]: "new and late"})
+		})
+	}
+}
+
 // TestTwoSaveWhenReplaced checks that two simultaneous saves, one to the
 // replaced file and one to the new file, both survive.
 func TestTwoSaveWhenReplaced(t *testing.T) {

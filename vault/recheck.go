@@ -19,17 +19,15 @@ import (
 // true if the journal already has the change as complete. It never removes
 // a version written by another program.
 //
-// On error, the result is still undecided; errConcurrentSave means that a
-// program is still writing the replaced file. If s is nil, resolveChange opens
-// the directory of the file itself.
+// On error, the result is still undecided, and happened is the value of made
+// for the next call; errConcurrentSave means that a program may still write to
+// the temporary file. If s is nil, resolveChange opens the directory of the
+// file itself.
 func (w rechecks) resolveChange(s *dirEntry, r journal.Record, made bool) (happened bool, err error) {
 	if r.To != "" {
 		happened, err = w.resolveMove(r)
 	} else {
 		happened, err = w.resolveTemp(s, r, made)
-	}
-	if err != nil {
-		return false, err
 	}
 	if made && !happened {
 		w.countLostRace(r.Path)
@@ -37,71 +35,81 @@ func (w rechecks) resolveChange(s *dirEntry, r journal.Record, made bool) (happe
 			w.Reverted(r.Path)
 		}
 	}
-	return happened, w.closeRecord(r, made, happened)
+	if err == nil {
+		err = w.closeRecord(r, made, happened)
+	}
+	if err != nil {
+		return made && happened, err
+	}
+	return happened, nil
 }
 
 // resolveTemp removes, restores or keeps the temporary file of a change. It
-// reports whether the change was made.
+// reports whether the change was made. On error, happened is false if the
+// change was reverted, and made otherwise.
 func (w rechecks) resolveTemp(s *dirEntry, r journal.Record, made bool) (happened bool, err error) {
 	if s == nil {
 		s, err = w.openParent(r.Path)
 		if errors.Is(err, fs.ErrNotExist) {
 			return made, nil // its directory is gone, too
 		} else if err != nil {
-			return false, err
+			return made, err
 		}
 		defer s.close()
 	}
 	if err := w.unlinkFile(s.dir, stagingNameOf(r.Temp)); err != nil {
-		return false, err
+		return made, err
 	}
+	var hold *lease
 	if fd, err := openAt(s.dir, r.Temp, readOnly); err == nil {
 		defer unix.Close(fd)
-		hold, err := w.leaseSource(fd)
+		hold, err = w.leaseSource(fd)
 		if err != nil {
-			return false, err
+			return made, err
 		}
 		defer hold.release()
-		if !hold.held() {
-			return false, errConcurrentSave
-		}
+	}
+	temp, tempErr := w.readVersion(s.dir, r.Temp)
+	if tempErr == nil && hold == nil && temp.hasDigest(r.After) {
+		// A program may have opened this version while it was in place, and
+		// no lease shows it.
+		time.Sleep(w.delay())
+		temp, tempErr = w.readVersion(s.dir, r.Temp)
 	}
 	base, err := w.readVersion(s.dir, s.base)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return false, err
+		return made, err
 	}
 	there := err == nil
 	ours := there && base.hasDigest(r.After) || !there && r.After == ""
-	temp, err := w.readVersion(s.dir, r.Temp)
+	remove := func() error {
+		if !hold.held() { // a program is opening it
+			return errConcurrentSave
+		}
+		return w.unlinkFile(s.dir, r.Temp)
+	}
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(tempErr, fs.ErrNotExist):
 		return made || ours, nil
-	case err != nil:
-		return false, err
+	case tempErr != nil:
+		return made, tempErr
 	case temp.hasDigest(r.After):
 		// The new version was never in place or was put back.
-		return ours, w.unlinkFile(s.dir, r.Temp)
+		return ours, remove()
 	case temp.hasDigest(r.Before):
-		return true, w.unlinkFile(s.dir, r.Temp)
+		return true, remove()
 	case !there: // which is also this writer's version if the change removes the file
 		// Other programs saved the replaced file and moved the new one away.
-		return false, w.runSyscall("put back", func() error { return renameNew(s.dir, r.Temp, s.dir, s.base) })
+		err = w.runSyscall("put back", func() error { return renameNew(s.dir, r.Temp, s.dir, s.base) })
+		return made && err != nil, err
 	case !ours:
 		return made, w.makeConflictCopy(s, r)
 	}
 	if err := w.putBack(s, r.Temp, base); err != nil {
-		return false, err
+		return made, err
 	}
-	temp, err = w.readVersion(s.dir, r.Temp)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return false, nil
-	case err != nil:
-		return false, err
-	case temp.hasDigest(r.After):
-		return false, w.unlinkFile(s.dir, r.Temp)
-	}
-	return false, w.makeConflictCopy(s, r)
+	// The temporary file is now this writer's version, or a later save.
+	return w.resolveTemp(s, r, false)
 }
 
 // makeConflictCopy renames a temporary file to a visible name for the user. The
@@ -138,13 +146,15 @@ func (w rechecks) closeRecord(r journal.Record, made, happened bool) error {
 }
 
 const (
-	// recheckDelay is the delay before the recheck of a replaced file: a program
-	// that had the file open, or was opening it, may still write to it.
+	// recheckDelay is the delay before a file that was in place is removed: a
+	// program that had it open, or was opening it, may still write to it.
 	recheckDelay = 50 * time.Millisecond
 	// maxRecheckDelay bounds the delay between rechecks of a temporary file that
 	// cannot be cleared.
 	maxRecheckDelay = time.Minute
 )
+
+func (w rechecks) delay() time.Duration { return cmp.Or(w.recheckDelay, recheckDelay) }
 
 // A recheck is a pending recheck of a temporary file.
 type recheck struct {
@@ -152,7 +162,7 @@ type recheck struct {
 	record   journal.Record
 	due      time.Time
 	pause    time.Duration
-	recorded bool // the journal has the change as complete
+	recorded bool // the journal has the change as complete, and it was not reverted
 	logged   bool // a failure was logged
 }
 
@@ -252,7 +262,8 @@ func (w rechecks) takeRechecks(which func(recheck) bool) (mine []recheck) {
 // runRecheck resolves the change of one recheck. On failure it schedules another
 // one.
 func (w rechecks) runRecheck(l recheck) error {
-	_, err := w.resolveChange(l.entry, l.record, l.recorded)
+	var err error
+	l.recorded, err = w.resolveChange(l.entry, l.record, l.recorded)
 	if l.entry != nil {
 		l.entry.close()
 	}
@@ -274,7 +285,7 @@ func (w rechecks) finishChange(s *dirEntry, c *Change, r journal.Record) {
 	if !c.Requested {
 		w.countWrite(r.Path)
 	}
-	l := recheck{record: r, pause: cmp.Or(w.recheckDelay, recheckDelay), recorded: w.closeRecord(r, false, true) == nil}
+	l := recheck{record: r, pause: w.delay(), recorded: w.closeRecord(r, false, true) == nil}
 	if l.recorded && r.Before == "" {
 		return // there was no old file
 	}

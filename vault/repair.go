@@ -69,7 +69,7 @@ var errEmpty = errors.New("empty, but changes of its files are pending; mount th
 // resumeChange resolves a change that began before the daemon started.
 func (w rechecks) resumeChange(path string, r journal.Record, made bool) {
 	r.Path = path
-	if _, err := w.resolveChange(nil, r, made); err != nil {
+	if made, err := w.resolveChange(nil, r, made); err != nil {
 		w.logger().Warn("cannot resolve an interrupted change, retrying later", "path", path, "err", err)
 		w.scheduleRecheck(recheck{record: r, pause: recheckDelay, recorded: made, logged: true})
 	}
