@@ -16,21 +16,21 @@ import (
 
 // A sectionRule maps a kind of item to sections.
 type sectionRule struct {
-	pattern  *regexp.Regexp // matches items of that kind
-	sections []string       // in order of preference
+	pattern  func() *regexp.Regexp // matches items of that kind
+	sections []string              // in order of preference
 }
 
 var sectionRules = []sectionRule{{
-	regexp.MustCompile(`(?i)\b(?:prefers?|likes?|loves?|hates?|dislikes?|favou?rite|usually|always|never)\b|喜欢|讨厌|偏好|习惯|通常|总是|从不`),
+	lazyregexp.New(`(?i)\b(?:prefers?|likes?|loves?|hates?|dislikes?|favou?rite|usually|always|never)\b|喜欢|讨厌|偏好|习惯|通常|总是|从不`),
 	[]string{"User Preferences", "Preferences", "Preference", "偏好与习惯", "偏好"},
 }, {
-	regexp.MustCompile(`(?i)\b(?:project|goal|roadmap|milestone)\b|项目|目标|计划`),
+	lazyregexp.New(`(?i)\b(?:project|goal|roadmap|milestone)\b|项目|目标|计划`),
 	[]string{LongTermGoals, "Projects", "Goals", "Project Facts", "项目", "目标"},
 }, {
-	regexp.MustCompile(`(?i)\b(?:decided|decision|agreed|chose)\b|决定|约定`),
+	lazyregexp.New(`(?i)\b(?:decided|decision|agreed|chose)\b|决定|约定`),
 	[]string{"Decisions", "Decision", "决定", "决策", "重要事件"},
 }, {
-	regexp.MustCompile(`^\s*\d{4}-\d{2}-\d{2}[:：]|生日|纪念日|结婚|离婚|分手|怀孕|搬家|生病|去世|毕业|面试|入职|升职|辞职|情绪|心情|难过|伤心|焦虑`),
+	lazyregexp.New(`^\s*\d{4}-\d{2}-\d{2}[:：]|生日|纪念日|结婚|离婚|分手|怀孕|搬家|生病|去世|毕业|面试|入职|升职|辞职|情绪|心情|难过|伤心|焦虑`),
 	[]string{"重要事件", "Important Events", "Events"},
 }}
 
@@ -52,7 +52,7 @@ func (d *Document) SectionFor(title, text string) string {
 	}
 	var wanted []string
 	for _, s := range sectionRules {
-		if s.pattern.MatchString(title + "\n" + text) {
+		if s.pattern().MatchString(title + "\n" + text) {
 			wanted = append(wanted, s.sections...)
 		}
 	}

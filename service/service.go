@@ -12,7 +12,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -20,6 +19,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 )
 
 // A Service describes one daemon. All paths are absolute.
@@ -71,14 +72,14 @@ func (s *Service) UnitName() string { return s.unitPrefix() + ".service" }
 // including socket units of earlier configurations.
 func (s *Service) OwnsUnit(name string) bool {
 	suffix, ok := strings.CutPrefix(name, s.unitPrefix())
-	return ok && unitSuffix.MatchString(suffix)
+	return ok && unitSuffix().MatchString(suffix)
 }
 
-var unitSuffix = regexp.MustCompile(`^(\.service|(:[0-9]+)?\.socket)$`)
+var unitSuffix = lazyregexp.New(`^(\.service|(:[0-9]+)?\.socket)$`)
 
 const emptySignature = "Made by memwatchd service install ()"
 
-var signaturePattern = regexp.MustCompile(`Made by memwatchd service install \(([0-9a-f]{16})\)`)
+var signaturePattern = lazyregexp.New(`Made by memwatchd service install \(([0-9a-f]{16})\)`)
 
 // signUnit inserts the digest of text into its line for the digest.
 func signUnit(text string) string {
@@ -94,7 +95,7 @@ func unitDigest(text string) string {
 // possibly of another version, without changes. It returns false for any other
 // text.
 func Unmodified(text string) bool {
-	m := signaturePattern.FindStringSubmatchIndex(text)
+	m := signaturePattern().FindStringSubmatchIndex(text)
 	return m != nil && unitDigest(text[:m[0]]+emptySignature+text[m[1]:]) == text[m[2]:m[3]]
 }
 

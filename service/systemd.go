@@ -2,10 +2,11 @@ package service
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 )
 
 // Units returns the systemd units: the service, followed by one unit per
@@ -73,10 +74,10 @@ func escapeSpecifiers(text string) string { return strings.ReplaceAll(text, "%",
 // quoteWord returns word as one word of a list in a unit.
 func quoteWord(word string) string {
 	word = escapeSpecifiers(word)
-	if plainWord.MatchString(word) {
+	if plainWord().MatchString(word) {
 		return word
 	}
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(word) + `"`
 }
 
-var plainWord = regexp.MustCompile(`^[a-zA-Z0-9/._=:+@,%-]+$`)
+var plainWord = lazyregexp.New(`^[a-zA-Z0-9/._=:+@,%-]+$`)

@@ -108,7 +108,7 @@ func TestFinderView(t *testing.T) {
 		f.Update(found{answer: answer})
 		f.shown = previewed{place: f.places[0], from: answer.Hits[0].Line, lines: []string{"\x1b[2J\towned 音乐", "\u202e", strings.Repeat("音", 300)}}
 		v := f.View()
-		lines := strings.Split(term.StyleSequence.ReplaceAllString(v.Content, ""), "\n")
+		lines := strings.Split(term.StyleSequence().ReplaceAllString(v.Content, ""), "\n")
 		if len(lines) > size[1] || v.Cursor.X >= size[0] {
 			t.Errorf("%v: %d lines, the cursor is in column %d", size, len(lines), v.Cursor.X)
 		}

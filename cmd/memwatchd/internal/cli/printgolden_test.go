@@ -67,7 +67,7 @@ func TestPrintGolden(t *testing.T) {
 			}
 			add("80 in colours", renderSequences(painted))
 			add("aside in colours", renderSequences(paintedAside))
-			if diff := cmp.Diff(term.StyleSequence.ReplaceAllString(painted, ""), narrow); diff != "" {
+			if diff := cmp.Diff(term.StyleSequence().ReplaceAllString(painted, ""), narrow); diff != "" {
 				t.Errorf("colours change more than colours (-with +without):\n%s", diff)
 			}
 			got, want := string(txtar.Format(out)), string(txtar.Format(a))
@@ -84,7 +84,7 @@ func TestPrintGolden(t *testing.T) {
 }
 
 func renderSequences(s string) string {
-	s = term.StyleSequence.ReplaceAllStringFunc(s, func(code string) string { return "⟦" + code[len("\x1b["):len(code)-1] + "⟧" })
+	s = term.StyleSequence().ReplaceAllStringFunc(s, func(code string) string { return "⟦" + code[len("\x1b["):len(code)-1] + "⟧" })
 	return strings.ReplaceAll(s, "⟦0⟧", "⟦⟧")
 }
 
@@ -176,7 +176,7 @@ func (l printTester) printAnswer(width int, color bool) (text, aside string) {
 	if err := p.printAnswer(answer); err != nil {
 		l.t.Fatal(err)
 	}
-	for line := range strings.Lines(term.StyleSequence.ReplaceAllString(b.String()+said.String(), "")) {
+	for line := range strings.Lines(term.StyleSequence().ReplaceAllString(b.String()+said.String(), "")) {
 		line = strings.TrimSuffix(line, "\n")
 		if width == 0 { // it may belong to a difference
 			line = strings.TrimSuffix(line, "\r")

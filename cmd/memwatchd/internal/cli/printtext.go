@@ -72,7 +72,7 @@ func (p *Printer) printHanging(before, head string, most int, t text) {
 		p.println(p.paintText(t, 0, len(t.s)))
 		return
 	}
-	column := len(before) + uniseg.StringWidth(term.StyleSequence.ReplaceAllString(head, ""))
+	column := len(before) + uniseg.StringWidth(term.StyleSequence().ReplaceAllString(head, ""))
 	width := max(p.width-column, minTextWidth)
 	parts := term.Fold(t.s, width)
 	left, right := "", ""

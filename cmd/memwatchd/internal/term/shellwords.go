@@ -1,16 +1,17 @@
 package term
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 )
 
 // plainWord matches words that need no quotes in a shell.
-var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-][A-Za-z0-9_@%+=:,./~-]*$`)
+var plainWord = lazyregexp.New(`^[A-Za-z0-9_@%+=:,./-][A-Za-z0-9_@%+=:,./~-]*$`)
 
 // QuoteWord returns word in shell quotes, always on one line.
 func QuoteWord(word string) string {
-	if plainWord.MatchString(word) {
+	if plainWord().MatchString(word) {
 		return word
 	}
 	if EscapeLine(word) != word { // as $'…', with escaped bytes

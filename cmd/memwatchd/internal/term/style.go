@@ -5,7 +5,8 @@ package term
 
 import (
 	"os"
-	"regexp"
+
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 )
 
 // A Style is the meaning of a piece of text, as the parameters of a terminal
@@ -37,8 +38,8 @@ func (s Style) Paint(text string) string {
 	return "\x1b[" + string(s) + "m" + text + "\x1b[0m"
 }
 
-// StyleSequence matches the escape sequences that Paint writes. They have no width.
-var StyleSequence = regexp.MustCompile("\x1b\\[[0-9;]*m")
+// StyleSequence returns the expression that matches the escape sequences that Paint writes. They have no width.
+var StyleSequence = lazyregexp.New("\x1b\\[[0-9;]*m")
 
 // WantsColor reports whether to color the output: never with a flag or
 // NO_COLOR, always with CLICOLOR_FORCE or FORCE_COLOR, otherwise on terminals
