@@ -277,12 +277,12 @@ func TestMCPRefuses(t *testing.T) {
 
 // TestMCPRate checks that every operation counts as a request, also in a batch.
 func TestMCPRate(t *testing.T) {
-	socket := serveAs(t, someMemory(t), func(e *ipc.Endpoint, _ *ipc.Server) { e.Rate = 2 })
+	socket := serveAs(t, someMemory(t), func(e *ipc.Endpoint, _ *ipc.Server) { e.Rate = 0.001 })
 	one := func(id int) string {
 		return rpc(id, "tools/call", fields{"name": "memory_todos", "arguments": fields{}})
 	}
 	got := post(t, socket, "", "["+one(1)+","+one(2)+","+one(3)+","+one(4)+"]", nil)
-	if n := strings.Count(got.body, "rate_limited: "); n != 2 {
+	if n := strings.Count(got.body, "rate_limited: "); n != 3 {
 		t.Errorf("%d of 4 operations are refused: %v", n, got)
 	}
 	if got := post(t, socket, "", rpc(1, "ping", fields{}), nil); got.status != http.StatusTooManyRequests {
