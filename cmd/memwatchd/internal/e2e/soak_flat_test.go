@@ -95,7 +95,7 @@ func (s *soak) figures(ctx context.Context, c *http.Client) (figures, error) {
 	}
 	s.asked.Add(1)
 	text, status, err := do(c, r)
-	if err != nil {
+	if err != nil || status == http.StatusServiceUnavailable {
 		s.again.Add(1)
 		text, status, err = do(c, r) // the daemon restarts
 	}
