@@ -58,9 +58,9 @@ func is(err error, code api.Code) bool {
 	return ok && e.code == string(code)
 }
 
-// question sends a request. If the connection breaks or the daemon stops to
-// serve it, as during a reload, question retries once, or as often as retries
-// allows.
+// question sends a request. If the connection breaks, as during a reload of the
+// daemon, question retries once, or as often as retries allows. It also retries
+// while the daemon answers that it is reloaded.
 func (s *soak) question(ctx context.Context, c *http.Client, method, path string, req fields, answer any) error {
 	body, err := json.Marshal(fields{}.with(req))
 	if err != nil {
@@ -73,9 +73,9 @@ func (s *soak) question(ctx context.Context, c *http.Client, method, path string
 			return err
 		}
 		got, status, err := do(c, r)
-		stopped := err != nil || bytes.Contains(got, []byte("the daemon stops or is reloaded"))
+		reloaded := bytes.Contains(got, []byte("the daemon stops or is reloaded"))
 		switch {
-		case stopped && tries <= max(s.retries, 1) && ctx.Err() == nil:
+		case (reloaded || err != nil && tries <= max(s.retries, 1)) && ctx.Err() == nil:
 			s.again.Add(1)
 			continue
 		case err != nil:
