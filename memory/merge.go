@@ -108,7 +108,7 @@ func (m *Merge) pairItem(item, entry int, text string) error {
 
 func (m *Merge) recordPair(it *MergeItem, entry int) {
 	it.Into = entry
-	m.taken[[2]int{entry, -1}] = true
+	m.taken[[2]int{entry, it.inTask}] = true
 }
 
 // replaceable reports whether an item may replace an entry, and can do so

@@ -32,11 +32,8 @@ func (m *Merge) applyRules(ctx context.Context, rules ...func(*MergeItem) int) e
 			if it.Into >= 0 {
 				continue
 			}
-			if e := rule(it); e >= 0 && it.inTask < 0 {
+			if e := rule(it); e >= 0 {
 				m.recordPair(it, e)
-			} else if e >= 0 {
-				it.Into = e
-				m.taken[[2]int{e, it.inTask}] = true
 			}
 		}
 	}
