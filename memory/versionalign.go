@@ -215,10 +215,7 @@ func (m *VersionMerge) mergeNode(n *mergeNode) {
 	case ours == base:
 		n.text = theirs
 	default:
-		boxes, ok := "", false
-		if ours != "" && theirs != "" {
-			boxes, ok = mergeBoxes(base, ours, theirs, base != "")
-		}
+		boxes, ok := mergeBoxes(base, ours, theirs)
 		n.text, n.conflict = boxes, !ok
 	}
 }

@@ -202,12 +202,12 @@ func (d *Document) unixSource(s Span) string {
 // mergeBoxes merges texts that differ in their boxes only, line by line. A box
 // that one version changed has that version's state; without a base, a ticked
 // box has priority.
-func mergeBoxes(base, ours, theirs string, known bool) (string, bool) {
-	if openBoxes(ours) != openBoxes(theirs) || known && openBoxes(base) != openBoxes(ours) {
-		return "", false
-	}
-	if !known {
+func mergeBoxes(base, ours, theirs string) (string, bool) {
+	if base == "" {
 		base = openBoxes(ours)
+	}
+	if openBoxes(ours) != openBoxes(theirs) || openBoxes(base) != openBoxes(ours) {
+		return "", false
 	}
 	b, o, t := strings.Split(base, "\n"), strings.Split(ours, "\n"), strings.Split(theirs, "\n")
 	for i := range o {
