@@ -8,6 +8,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
@@ -116,9 +117,7 @@ func (m *move) extendArchive(path string, old *vault.File, steps []step) ([]byte
 	for i, s := range steps {
 		list[i] = insertion{archiveSection(m.plan.Path, s.Section), s.copy}
 	}
-	return insertEntries(m.Parse(*old), list, func(b []byte) *memory.Document {
-		return m.Parse(vault.File{Path: path, Data: b, ModTime: old.ModTime})
-	})
+	return insertEntries(m.Parse(*old), list, m.parser(path, old.ModTime))
 }
 
 // readOrigins returns the origins of the planned entries that the archive files on
@@ -191,7 +190,7 @@ func (m *move) withoutArchived(old vault.File) (text []byte, gone int) {
 // removed. It also returns the entries that cannot be removed, because their
 // removal would change the meaning of others.
 func (c *Compactor) withoutEntries(doc *memory.Document, entries []int) (text []byte, stuck []int) {
-	parse := func(b []byte) *memory.Document { return c.Parse(vault.File{Path: doc.Place.Path, Data: b}) }
+	parse := c.parser(doc.Place.Path, time.Time{})
 	entries, stuck = splitRemovable(doc, entries)
 	var out []int
 	var try func([]int)

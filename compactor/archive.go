@@ -134,9 +134,7 @@ func (c *Compactor) copyOf(doc *memory.Document, e *memory.Entry, now time.Time)
 	r.SetAttribute(0, attrFrom, doc.Place.Path)
 	r.SetAttribute(0, attrSection, sectionText(e.Sections))
 	r.SetAttribute(0, attrArchived, now.UTC().Format(time.RFC3339))
-	copied, err := r.Apply(func(b []byte) *memory.Document {
-		return c.Parse(vault.File{Path: alone.Place.Path, Data: b, ModTime: e.Time})
-	})
+	copied, err := r.Apply(c.parser(alone.Place.Path, e.Time))
 	if err != nil {
 		return nil, err
 	}
@@ -152,9 +150,7 @@ func (c *Compactor) copyOf(doc *memory.Document, e *memory.Entry, now time.Time)
 // checkPlacement checks that a copy has the same meaning in an archive as in its
 // file.
 func (c *Compactor) checkPlacement(copied []byte, from string, e *memory.Entry) error {
-	parse := func(b []byte) *memory.Document {
-		return c.Parse(vault.File{Path: "_longterms/x/_archive/alone.md", Data: b, ModTime: e.Time})
-	}
+	parse := c.parser("_longterms/x/_archive/alone.md", e.Time)
 	b, err := insertEntries(parse(nil), []insertion{{archiveSection(from, e.Sections), copied}}, parse)
 	if err != nil {
 		return err
@@ -183,7 +179,7 @@ func (c *Compactor) originalLines(copied []byte) ([]byte, error) {
 			r.SetAttribute(0, key, "")
 		}
 	}
-	return r.Apply(func(b []byte) *memory.Document { return c.Parse(vault.File{Path: doc.Place.Path, Data: b}) })
+	return r.Apply(c.parser(doc.Place.Path, time.Time{}))
 }
 
 // archivedOrigin returns the origin of an entry in an archive. It reports false for

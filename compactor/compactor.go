@@ -76,6 +76,13 @@ func (r *Root) day(age time.Duration) string {
 	return r.Now().Add(-age).In(cmp.Or(r.Location, time.UTC)).Format(time.DateOnly)
 }
 
+// parser returns a function that parses a version of a file that is not written yet.
+func (r *Root) parser(path string, modified time.Time) func([]byte) *memory.Document {
+	return func(data []byte) *memory.Document {
+		return r.Parse(vault.File{Path: path, Data: data, ModTime: modified})
+	}
+}
+
 // contested reports whether a file in a directory, which ends in a slash,
 // belongs to another subject.
 func (r *Root) contested(dir, subject string) bool {

@@ -204,9 +204,7 @@ func (c *compression) addSummary(f *Compressed, target string, old *vault.File) 
 	if old == nil {
 		old = &vault.File{Path: target, Data: memory.NewItems(subject)}
 	}
-	parse := func(source []byte) *memory.Document {
-		return c.Parse(vault.File{Path: target, Data: source, ModTime: old.ModTime})
-	}
+	parse := c.parser(target, old.ModTime)
 	doc := parse(old.Data)
 	if doc.Claim != "" && doc.Claim != subject {
 		return nil, fmt.Errorf("%s belongs to another subject", target)

@@ -78,9 +78,7 @@ func (b *restoration) insertEntry(old *vault.File) ([]byte, error) {
 	if old == nil {
 		old = &vault.File{Path: b.from, Data: []byte{}, ModTime: b.Now()}
 	}
-	parse := func(data []byte) *memory.Document {
-		return b.Parse(vault.File{Path: b.from, Data: data, ModTime: old.ModTime})
-	}
+	parse := b.parser(b.from, old.ModTime)
 	doc := parse(old.Data)
 	// The source path comes from the entry itself, so check that this is the
 	// archive of that file.
@@ -138,9 +136,7 @@ func (b *restoration) removeCopy(old *vault.File) ([]byte, error) {
 	if old == nil {
 		return nil, nil
 	}
-	parse := func(data []byte) *memory.Document {
-		return b.Parse(vault.File{Path: b.archive, Data: data, ModTime: old.ModTime})
-	}
+	parse := b.parser(b.archive, old.ModTime)
 	doc := parse(old.Data)
 	for _, same := range []func(*memory.Entry) bool{
 		func(e *memory.Entry) bool { return e.ID == b.id },
