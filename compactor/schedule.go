@@ -100,12 +100,12 @@ func (s *Schedule) Next(after time.Time, loc *time.Location) time.Time {
 // between two clock changes separately.
 func (s *Schedule) nextElapsed(after time.Time) time.Time {
 	for within := after; ; {
-		_, offset := within.Zone()
-		wall := s.fields.Next(after.UTC().Add(seconds(offset)))
+		offset := zoneOffset(within)
+		wall := s.fields.Next(after.UTC().Add(offset))
 		if wall.IsZero() {
 			return wall
 		}
-		next := wall.Add(-seconds(offset)).In(within.Location())
+		next := wall.Add(-offset).In(within.Location())
 		_, end := within.ZoneBounds()
 		if end.IsZero() || next.Before(end) {
 			return next
@@ -115,17 +115,14 @@ func (s *Schedule) nextElapsed(after time.Time) time.Time {
 }
 
 // wallClock returns the wall clock time of t, represented in UTC.
-func wallClock(t time.Time) time.Time {
-	_, offset := t.Zone()
-	return t.UTC().Add(seconds(offset))
-}
+func wallClock(t time.Time) time.Time { return t.UTC().Add(zoneOffset(t)) }
 
 // firstAt returns the first time at which the wall clock shows wall. If the
 // clock skips wall, firstAt returns the time of the skip.
 func firstAt(wall time.Time, loc *time.Location) time.Time {
 	// No zone is more than 14 hours from UTC, so the offsets one day before and
 	// after enclose any relevant clock change.
-	before, behind := offsetAt(wall.AddDate(0, 0, -1), loc), offsetAt(wall.AddDate(0, 0, 1), loc)
+	before, behind := zoneOffset(wall.AddDate(0, 0, -1).In(loc)), zoneOffset(wall.AddDate(0, 0, 1).In(loc))
 	for _, offset := range []time.Duration{before, behind} {
 		if t := wall.Add(-offset).In(loc); wallClock(t).Equal(wall) {
 			return t
@@ -135,9 +132,7 @@ func firstAt(wall time.Time, loc *time.Location) time.Time {
 	return change
 }
 
-func offsetAt(t time.Time, loc *time.Location) time.Duration {
-	_, offset := t.In(loc).Zone()
-	return seconds(offset)
+func zoneOffset(t time.Time) time.Duration {
+	_, offset := t.Zone()
+	return time.Duration(offset) * time.Second
 }
-
-func seconds(n int) time.Duration { return time.Duration(n) * time.Second }
