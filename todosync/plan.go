@@ -1,10 +1,8 @@
 package todosync
 
 import (
-	"cmp"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/memwatchd/memwatchd/api"
 )
@@ -72,7 +70,7 @@ func (s *Syncer) Plan() Plan {
 // Status returns the current state of reconciliation.
 func (s *Syncer) Status() *api.TodosyncStatus {
 	p := s.Plan()
-	st := &api.TodosyncStatus{Unclear: len(uniqueBoxes(p.Unclear)), Known: len(uniqueBoxes(p.Known)), Off: p.Off,
+	st := &api.TodosyncStatus{Unclear: countBoxes(p.Unclear), Known: countBoxes(p.Known), Off: p.Off,
 		Problem: p.Problem, Waiting: []api.Skipped{}}
 	var requests []TickRequest
 	for _, w := range p.Waiting {
@@ -81,19 +79,18 @@ func (s *Syncer) Status() *api.TodosyncStatus {
 			st.Waiting = append(st.Waiting, api.Skipped{Path: w.Path, Reason: w.Reason})
 		}
 	}
-	st.Planned = len(uniqueBoxes(requests))
+	st.Planned = countBoxes(requests)
 	return st
 }
 
-// uniqueBoxes returns one request for each target box.
-func uniqueBoxes(list []TickRequest) []TickRequest {
-	same := func(a, b TickRequest) int {
-		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(a.Done.ID, b.Done.ID),
-			slices.Compare(a.Done.Text[:], b.Done.Text[:]),
-			slices.Compare(a.Done.Under[:], b.Done.Under[:]), cmp.Compare(a.Done.Section, b.Done.Section))
+// countBoxes returns the number of target boxes of requests.
+func countBoxes(list []TickRequest) int {
+	boxes := map[TickRequest]bool{}
+	for _, w := range list {
+		d := &w.Done.Box
+		boxes[TickRequest{Copy{Box: Box{ID: d.ID, Text: d.Text, Under: d.Under, Section: d.Section}}, w.Path}] = true
 	}
-	list = slices.SortedFunc(slices.Values(list), same)
-	return slices.CompactFunc(list, func(a, b TickRequest) bool { return same(a, b) == 0 })
+	return len(boxes)
 }
 
 // ByHand reports whether a box counts as done by hand, which means that
