@@ -3,6 +3,7 @@ package watcher
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -193,17 +194,13 @@ func (w *Watcher) hintMoved(buf *hintBuffer) {
 	}
 	moved := buf.moved
 	buf.moved = nil
-	among := func(inFlight []string) (paths []string) {
-		add := func(path string) {
-			if memory.WithinAny(path, moved) {
+	among := func(inFlight []string) []string {
+		outside := func(path string) bool { return !memory.WithinAny(path, moved) }
+		paths := slices.DeleteFunc(slices.Clone(inFlight), outside)
+		for path := range w.Sink.Known() {
+			if !outside(path) {
 				paths = append(paths, path)
 			}
-		}
-		for _, path := range inFlight {
-			add(path)
-		}
-		for path := range w.Sink.Known() {
-			add(path)
 		}
 		return paths
 	}
