@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -251,10 +252,6 @@ func (c *Client) Get(ctx context.Context, collection, tenant, id string) (share.
 
 // dropNulls removes the properties without a value.
 func dropNulls(properties map[string]any) map[string]any {
-	for name, value := range properties {
-		if value == nil {
-			delete(properties, name)
-		}
-	}
+	maps.DeleteFunc(properties, func(_ string, value any) bool { return value == nil })
 	return properties
 }
