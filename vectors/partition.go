@@ -394,8 +394,7 @@ func (p *partition) keepsAll(keep func(Key) bool) (all bool, err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer recoverFault(&err)
 	for n := range p.count {
-		key := keyOf(p.bitsRow(n))
-		if at, ok := p.rows[key]; !ok || at != uint32(n) || !keep(key) {
+		if !p.admits(uint32(n), keep) {
 			return false, nil
 		}
 	}
