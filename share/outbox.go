@@ -389,12 +389,10 @@ func (o *outbox) verifiedLine() *line {
 // versions again, and then with the store, which may have some of the lines although it
 // did not acknowledge them.
 func (o *outbox) dropWaiting() (*outbox, error) {
-	var err error
 	if !o.verified.IsZero() {
-		err = o.setVerified(time.Time{}, false)
-	}
-	if err != nil {
-		return nil, err
+		if err := o.setVerified(time.Time{}, false); err != nil {
+			return nil, err
+		}
 	}
 	if err := errors.Join(o.box[0].clear(), o.box[1].clear(), o.close()); err != nil {
 		return nil, err

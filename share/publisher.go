@@ -233,15 +233,12 @@ func (p *Publisher) spoolChanges(ctx context.Context) (err error) {
 			files, objects = make(map[uint64]bool), nil
 		}
 	}
-	if !all {
-		return p.spoolRemovals(ctx)
+	p.removals = p.removals || all
+	err = p.spoolRemovals(ctx)
+	if all && err == nil {
+		p.overflow = false // every file was compared
 	}
-	p.removals = true
-	if err := p.spoolRemovals(ctx); err != nil {
-		return err
-	}
-	p.overflow = false // every file was compared
-	return nil
+	return err
 }
 
 // spoolRemovals writes the removal of files that no longer exist to the outbox, once
