@@ -256,7 +256,7 @@ func (p *subjectMap) currentIdentities() *memory.Identities {
 	if err == nil && stamp == now.stamp {
 		return now.valid
 	}
-	next := linkState{valid: now.valid, stamp: stamp}
+	next := linkState{stamp: stamp}
 	missing := os.IsNotExist(err)
 	if err == nil {
 		next.valid, err = p.readLinks(stamp)
@@ -265,7 +265,8 @@ func (p *subjectMap) currentIdentities() *memory.Identities {
 	case missing:
 		next = linkState{}
 	case err != nil:
-		next.valid, next.problem = now.valid, err.Error()
+		// The error may pass although the file stays the same: read it again.
+		next = linkState{valid: now.valid, problem: err.Error()}
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
