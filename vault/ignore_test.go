@@ -2,12 +2,15 @@ package vault
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/memwatchd/memwatchd/memory"
 )
 
 // ignoreTests are patterns with the ignorePaths that they match.
@@ -141,4 +144,35 @@ func FuzzIgnore(f *testing.F) {
 			t.Errorf("%q is not matched by itself, quoted", name)
 		}
 	})
+}
+
+// TestIgnoreFileBeingSaved checks that no excluded file is found while the
+// ignore file is half written, whether or not it was read before.
+func TestIgnoreFileBeingSaved(t *testing.T) {
+	v := newVault(t, map[string]string{memory.IgnoreFile: "drafts/\nsecret/\n", "secret/a.md": "x", "b.md": "y"})
+	needLeases(t, v)
+	_, err := v.Walk(t.Context(), "", nil)
+	must(t, err)
+	name := filepath.Join(v.Dir, memory.IgnoreFile)
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_TRUNC, 0)
+	must(t, err)
+	defer f.Close()
+	_, err = f.WriteString("drafts/\n") // the first of two writes
+	must(t, err)
+	tree, err := v.Walk(t.Context(), "", nil)
+	must(t, err)
+	if v.Skips("secret/a.md", false) == "" || len(tree.Files) != 1 || !tree.Failed {
+		t.Errorf("half written: %+v", tree)
+	}
+	v.rules.Store(nil)
+	if tree, err := v.Walk(t.Context(), "", nil); !errors.Is(err, ErrRoot) || !strings.Contains(err.Error(), memory.IgnoreFile) {
+		t.Errorf("at the first walk: %+v, %v", tree, err)
+	}
+	_, err = f.WriteString("secret/\n")
+	must(t, errors.Join(err, f.Close()))
+	tree, err = v.Walk(t.Context(), "", nil)
+	must(t, err)
+	if v.Skips("secret/a.md", false) == "" || v.Skips("b.md", false) != "" || len(tree.Files) != 1 || tree.Failed {
+		t.Errorf("saved: %+v", tree)
+	}
 }

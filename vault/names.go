@@ -77,26 +77,28 @@ func (v *Vault) currentRules() *rules {
 	if r := v.rules.Load(); r != nil {
 		return r
 	}
-	r, _ := v.loadRules()
-	return r
+	if r, _ := v.loadRules(); r != nil {
+		return r
+	}
+	return parseRules(v.Ignore, "")
 }
 
-// loadRules reads the ignore file. If reading fails, the previous rules stay in
-// effect: a temporary failure must not readmit excluded files.
+// loadRules reads the ignore file. If reading fails or the file is being
+// written, the previous rules stay in effect, and are nil before the first
+// success: a temporary failure must not readmit excluded files.
 func (v *Vault) loadRules() (*rules, error) {
 	text := ""
 	file, err := v.Read(memory.IgnoreFile)
+	if err == nil && file.Unstable {
+		err = ErrChanging
+	}
 	switch {
 	case err == nil:
 		text = string(file.Data)
 	case !Absent(err):
-		if old := v.rules.Load(); old != nil {
-			return old, err
-		}
-	default:
-		err = nil
+		return v.rules.Load(), err
 	}
 	r := parseRules(v.Ignore, text)
 	v.rules.Store(r)
-	return r, err
+	return r, nil
 }

@@ -3,6 +3,7 @@ package vault
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -47,6 +48,12 @@ func (v *Vault) walkTree(ctx context.Context, from string, enter func(memory.Dir
 	if from == "" {
 		var err error
 		w.rules, err = v.loadRules()
+		if w.rules == nil && !errors.Is(err, ErrRoot) {
+			err = rootError(v.Dir, fmt.Errorf("cannot read %s: %w", memory.IgnoreFile, err))
+		}
+		if w.rules == nil {
+			return nil, err
+		}
 		if err != nil {
 			addSkipped(tree, memory.IgnoreFile, err)
 		}
