@@ -326,3 +326,19 @@ func TestJournalNotesOnlyWhatWasMeant(t *testing.T) {
 		}
 	}
 }
+
+// TestLongHeader checks that the record of an undo of very many changes is read
+// again.
+func TestLongHeader(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "journal")
+	j, err := OpenJournal(dir, 0)
+	must(t, err)
+	r, err := j.Begin(journal.Record{Path: "a.md", Cause: "undo", Undoes: slices.Repeat([]string{"0m936tgg"}, 20000),
+		Before: "x", After: "y", Temp: ".memwatchd-x.tmp"})
+	must(t, errors.Join(err, j.Done(r.ID)))
+	j, err = OpenJournal(dir, 0)
+	must(t, err)
+	if got, err := j.Get(r.ID); err != nil || len(got.Undoes) != 20000 {
+		t.Errorf("%d changes, %v; problems: %q", len(got.Undoes), err, j.Problems())
+	}
+}

@@ -52,8 +52,8 @@ const (
 	doneSuffix   = ".json"
 	tempSuffix   = intentSuffix + TempSuffix // temporary file of a record
 
-	// maxHeader exceeds the length of the longest paths and reasons.
-	maxHeader = 64 << 10
+	// maxHeader exceeds the length of the header of an undo of a million changes.
+	maxHeader = 16 << 20
 )
 
 // Errors that callers distinguish.
