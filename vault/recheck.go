@@ -193,13 +193,16 @@ func (w *Writer) Run(ctx context.Context) error {
 			continue
 		case <-timer.C:
 		}
-		withSemaphore(context.WithoutCancel(ctx), w, func() (none struct{}, _ error) {
+		_, err := withSemaphore(context.WithoutCancel(ctx), w, func() (none struct{}, _ error) {
 			now := time.Now()
 			for _, l := range w.rechecks().takeRechecks(func(l recheck) bool { return !l.due.After(now) }) {
 				w.rechecks().runRecheck(l)
 			}
 			return none, nil
 		})
+		if err != nil { // the disk does not respond
+			time.Sleep(stepTimeout / 5)
+		}
 	}
 }
 
