@@ -360,6 +360,7 @@ func (s *debouncer) finishDelivery(now time.Time, retry []string, err error) {
 	s.inFlight = nil
 	if err != nil {
 		for _, e := range b.items {
+			e.overdue = false // its current content has not been delivered
 			s.retryLater(now, e, err)
 		}
 		s.failBarriers(b.oldestSeq(), err)

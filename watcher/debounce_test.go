@@ -504,3 +504,20 @@ func TestSlept(t *testing.T) {
 		}
 	}
 }
+
+// TestDebounceOverdueFails checks that a file that stays open for writing is
+// delivered again if its delivery failed.
+func TestDebounceOverdueFails(t *testing.T) {
+	testDebouncer(t, func(t *testing.T, b *debouncerTest) {
+		b.setState("a", pathWriting)
+		b.set(func() { b.err = errors.New("no space") })
+		b.sendEvents("a")
+		b.until(3 * time.Second)
+		b.set(func() { b.err, b.log = nil, nil })
+		b.until(time.Hour)
+		if len(b.log) == 0 {
+			t.Error("not delivered again")
+		}
+		b.log = nil
+	})
+}
