@@ -172,9 +172,11 @@ func (s *soak) quiet() sample {
 func (s *soak) flat(before sample, samples []sample, after sample) {
 	s.t.Helper()
 	s.print(before, samples, after)
-	if len(samples) >= 20 {
+	switch {
+	case s.length < 30*time.Second: // a third of it shows only fluctuation
+	case len(samples) >= 20:
 		s.level(samples[len(samples)/5:])
-	} else if s.length >= time.Minute {
+	case s.length >= time.Minute:
 		s.t.Errorf("%d samples in %s say nothing", len(samples), s.length)
 	}
 	// At rest these stay the same, within the fluctuation of the runtime.
