@@ -128,12 +128,22 @@ func (s *Syncer) recordFiles(files []*File, rules *Rules) {
 
 func (s *Syncer) recordFilesLocked(files []*File, rules *Rules) []Copy {
 	c := s.catalogue
+	days := map[string]string{}
+	for _, w := range s.requests {
+		if f := c.files[w.Path]; f != nil {
+			days[w.Path] = f.Day
+		}
+	}
 	done, moved := c.Update(files, s.requests, rules)
 	if s.Off {
 		done = nil
 	}
 	for i := range s.requests {
-		d := &s.requests[i].Done
+		w := &s.requests[i]
+		if f := c.files[moved[w.Path]]; f != nil && f.Day == days[w.Path] {
+			w.Path = f.Path
+		}
+		d := &w.Done
 		if f := c.files[moved[d.Path]]; f != nil {
 			d.Path, d.Day, d.Contact = f.Path, f.Day, f.Contact
 		}

@@ -269,6 +269,17 @@ func TestSyncer(t *testing.T) {
 			d.run(t, time.Hour)
 			d.wrote(t, before)
 		},
+		"the target is renamed within its day before the write": func(t *testing.T, d *disk) {
+			const renamed = "2026-02-04/renamed.md"
+			d.quiet = time.Minute
+			d.saveAsUser(before, openTask)
+			d.saveAsUser(today, doneTask)
+			d.run(t, 30*time.Second)
+			d.saveAsUser(before, "")
+			d.saveAsUser(renamed, openTask)
+			d.run(t, time.Hour)
+			d.wrote(t, renamed)
+		},
 		"the target is moved away for the moment of the write": func(t *testing.T, d *disk) {
 			d.saveAsUser(before, openTask)
 			d.locked[before] = fs.ErrNotExist
