@@ -103,12 +103,12 @@ type Syncer struct {
 	last         time.Time // time of the last hint
 	attempts     map[string]*attempt
 	ownWrites    map[string]ownWrite
-	fulfilled    map[string]fulfilledRequests
-	reverted     map[string][]TickRequest // by path: requests whose write was reverted
-	tickedWith   []Copy                   // boxes that a request ticked together with later ones
-	dirty        time.Time                // since when there is unsaved state; zero if there is none
-	unsaved      error                    // error of the last save
-	retry        time.Time                // earliest time of the next save after a failure
+	fulfilled    map[string]fulfilledRequests // by the change's ID in the journal
+	reverted     map[string][]TickRequest     // by path: requests whose write was reverted
+	tickedWith   []Copy                       // boxes that a request ticked together with later ones
+	dirty        time.Time                    // since when there is unsaved state; zero if there is none
+	unsaved      error                        // error of the last save
+	retry        time.Time                    // earliest time of the next save after a failure
 }
 
 // An attempt is the result of the last attempt to write a file.
@@ -125,23 +125,24 @@ type ownWrite struct {
 	at     time.Time
 }
 
-// fulfilledRequests holds the requests that a write of a file fulfilled.
+// fulfilledRequests holds the requests for one file that a write fulfilled.
 type fulfilledRequests struct {
 	requests []TickRequest
 	at       time.Time
 }
 
 // Reverted restores the requests of a write that was reverted because the user
-// saved the file at the same moment. It may be called while the Syncer writes.
-// See [vault.Writer.Reverted].
-func (s *Syncer) Reverted(path string) {
+// saved the file at the same moment. It ignores the changes of others. It may be
+// called while the Syncer writes. See [vault.Writer.Reverted].
+func (s *Syncer) Reverted(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t, ok := s.fulfilled[path]
+	t, ok := s.fulfilled[id]
 	if !ok {
 		return
 	}
-	delete(s.fulfilled, path)
+	path := t.requests[0].Path
+	delete(s.fulfilled, id)
 	s.reverted[path] = append(s.reverted[path], t.requests...)
 	s.hintLocked(path)
 	s.wakeUpLocked()

@@ -25,14 +25,15 @@ import (
 // their writer: a file saved by a user is not written for a while.
 type disk struct {
 	*world
-	syncer *Syncer
-	quiet  time.Duration
-	saved  map[string]time.Time
-	locked map[string]error // the error of a write to the file
-	unread map[string]int   // how many reads of the file fail
-	failed func(string)     // called when a write fails
-	blank  map[string]bool  // the next write sees an empty file, as during a save by a program
-	writes []string
+	syncer  *Syncer
+	quiet   time.Duration
+	saved   map[string]time.Time
+	locked  map[string]error // the error of a write to the file
+	unread  map[string]int   // how many reads of the file fail
+	failed  func(string)     // called when a write fails
+	blank   map[string]bool  // the next write sees an empty file, as during a save by a program
+	writes  []string
+	written string // ID of the last change
 }
 
 func newDisk(t *testing.T) *disk {
@@ -101,8 +102,9 @@ func (d *disk) Write(_ context.Context, c vault.Change) (vault.Written, error) {
 	}
 	d.files[c.Path] = out
 	d.writes = append(d.writes, c.Path)
+	d.written = fmt.Sprint("change of ", c.Path, " at ", time.Now())
 	d.syncer.Changed(c.Path, d.parse(c.Path)) // as a watcher would
-	return vault.Written{ID: fmt.Sprint(len(d.writes)), Changed: true}, nil
+	return vault.Written{ID: d.written, Changed: true}, nil
 }
 
 // saveAsUser saves a file, or removes it if text is empty.
@@ -254,7 +256,7 @@ func TestSyncer(t *testing.T) {
 			d.run(t, time.Minute)
 			d.wrote(t, before)
 			d.saveAsUser(before, openTask+"- more\n") // by a program that had the old file open
-			d.syncer.Reverted(before)
+			d.syncer.Reverted(d.written)
 			d.run(t, time.Hour)
 			d.wrote(t, before)
 		},
@@ -265,9 +267,19 @@ func TestSyncer(t *testing.T) {
 			d.saveAsUser(before, openTask+"- more\n")
 			d.run(t, time.Minute)
 			d.wrote(t, before)
-			d.syncer.Reverted(before)
+			d.syncer.Reverted(d.written)
 			d.run(t, time.Hour)
 			d.wrote(t, before)
+		},
+		"another change of the file is taken back": func(t *testing.T, d *disk) {
+			d.saveAsUser(before, openTask)
+			d.saveAsUser(today, doneTask)
+			d.run(t, time.Minute)
+			d.wrote(t, before)
+			d.saveAsUser(before, openTask)
+			d.syncer.Reverted("a change by another part of the program")
+			d.run(t, time.Hour)
+			d.wrote(t)
 		},
 		"the target is renamed within its day before the write": func(t *testing.T, d *disk) {
 			const renamed = "2026-02-04/renamed.md"

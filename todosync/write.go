@@ -109,7 +109,7 @@ func (s *Syncer) tickFile(ctx context.Context, path string, requests []TickReque
 		now := s.Now()
 		s.ownWrites[path] = ownWrite{before.Hash, now}
 		maps.DeleteFunc(s.fulfilled, func(_ string, t fulfilledRequests) bool { return now.Sub(t.at) > revertWindow })
-		s.fulfilled[path] = fulfilledRequests{requests, now} // in case the write is reverted
+		s.fulfilled[written.ID] = fulfilledRequests{requests, now} // in case the write is reverted
 		s.recordFilesLocked([]*File{after}, rules)
 		s.dirty = s.Now()
 		s.mu.Unlock()

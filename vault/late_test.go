@@ -41,7 +41,7 @@ func TestLateWriter(t *testing.T) {
 	w := newWriter(t, map[string]string{"d/a.md": "- [ ] one\n"})
 	w.Vault.noLeases = true
 	var takenBack []string
-	w.Reverted = func(path string) { takenBack = append(takenBack, path) }
+	w.Reverted = func(id string) { takenBack = append(takenBack, id) }
 	ctx, end := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() { ended <- w.Run(ctx) }()
@@ -71,7 +71,7 @@ func TestLateWriter(t *testing.T) {
 	if _, err := w.Journal.Get(got.ID); !errors.Is(err, journal.ErrNoRecord) {
 		t.Errorf("the journal has what was taken back: %v", err)
 	}
-	if s := w.Status(); s.LostRaces != 1 || !slices.Equal(takenBack, []string{"d/a.md"}) {
+	if s := w.Status(); s.LostRaces != 1 || !slices.Equal(takenBack, []string{got.ID}) {
 		t.Errorf("%+v; taken back: %q", s, takenBack)
 	}
 	// At the end, Run makes the remaining first rechecks.

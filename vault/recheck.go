@@ -32,7 +32,7 @@ func (w rechecks) resolveChange(s *dirEntry, r journal.Record, made bool) (happe
 	if made && !happened {
 		w.countLostRace(r.Path)
 		if w.Reverted != nil {
-			w.Reverted(r.Path)
+			w.Reverted(r.ID)
 		}
 	}
 	if err == nil {
