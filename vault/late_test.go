@@ -300,6 +300,44 @@ func TestRenamedDirectory(t *testing.T) {
 	wantFiles(t, w, map[string]string{"e/a.md": "new"})
 }
 
+// TestRenamedDirectoryAfterError checks that a late save is put back even if the
+// first attempt fails and the directory is renamed before the next one.
+func TestRenamedDirectoryAfterError(t *testing.T) {
+	w := newWriter(t, map[string]string{"d/a.md": "old"})
+	w.Vault.noLeases = true
+	w.recheckDelay = 20 * time.Millisecond
+	name := filepath.Join(w.Vault.Dir, "d/a.md")
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND, 0)
+	must(t, err)
+	failed := false
+	w.fault = func(call string, do func() error) error {
+		if !failed && call == "put back" {
+			failed = true
+			must(t, os.Rename(filepath.Join(w.Vault.Dir, "d"), filepath.Join(w.Vault.Dir, "e")))
+			return unix.EIO
+		}
+		return do()
+	}
+	ctx, end := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- w.Run(ctx) }()
+	waitFor(t, "it runs", func() bool { w.mu.Lock(); defer w.mu.Unlock(); return w.running })
+	_, err = w.Write(t.Context(), newChange("d/a.md", "old", "new"))
+	must(t, err)
+	_, err = f.WriteString(" and late")
+	must(t, errors.Join(err, f.Close()))
+	waitFor(t, "it is put back", func() bool {
+		data, _ := os.ReadFile(filepath.Join(w.Vault.Dir, "e/a.md"))
+		return string(data) == "old and late"
+	})
+	end()
+	must(t, <-ended)
+	waitFor(t, "the temporary file is removed", func() bool {
+		entries, err := os.ReadDir(filepath.Join(w.Vault.Dir, "e"))
+		return err == nil && len(entries) == 1
+	})
+}
+
 // TestRepair checks the resolution of each state that a crash may leave.
 func TestRepair(t *testing.T) {
 	const before, after, others, newer = "before", "after", "saved by others", "saved later"

@@ -158,11 +158,12 @@ func (w rechecks) delay() time.Duration { return cmp.Or(w.recheckDelay, recheckD
 
 // A recheck is a pending recheck of a temporary file.
 type recheck struct {
-	entry    *dirEntry // nil after the first recheck; open so that a renamed directory does not matter
+	entry    *dirEntry // open so that a renamed directory does not matter; nil if it could not be opened
 	record   journal.Record
 	due      time.Time
 	pause    time.Duration
 	recorded bool // the journal has the change as complete, and it was not reverted
+	first    bool // the change was made, and the old file was not examined since
 	logged   bool // a failure was logged
 }
 
@@ -215,7 +216,7 @@ func (w rechecks) nextRecheck(ending bool) (wait time.Duration, more bool) {
 	wait = maxRecheckDelay
 	for _, l := range w.pendingRechecks {
 		wait = min(wait, time.Until(l.due))
-		more = more || l.entry != nil
+		more = more || l.first
 	}
 	w.running = more || !ending
 	return max(wait, 0), w.running
@@ -240,7 +241,7 @@ func (w rechecks) scheduleRecheck(l recheck) bool {
 func (w rechecks) finishRechecks(path string) error {
 	var errs []error
 	for _, l := range w.takeRechecks(func(l recheck) bool { return l.record.Path == path || l.record.To == path }) {
-		if l.entry != nil {
+		if l.first {
 			time.Sleep(time.Until(l.due))
 		}
 		errs = append(errs, w.runRecheck(l))
@@ -267,17 +268,17 @@ func (w rechecks) takeRechecks(which func(recheck) bool) (mine []recheck) {
 func (w rechecks) runRecheck(l recheck) error {
 	var err error
 	l.recorded, err = w.resolveChange(l.entry, l.record, l.recorded)
-	if l.entry != nil {
-		l.entry.close()
-	}
 	if err == nil {
+		if l.entry != nil {
+			l.entry.close()
+		}
 		return nil
 	}
 	if !errors.Is(err, errConcurrentSave) && !l.logged {
 		w.logger().Warn("cannot clean up after a change, retrying later", "path", l.record.Path, "err", err)
 		l.logged = true
 	}
-	l.entry, l.pause = nil, min(2*l.pause, maxRecheckDelay)
+	l.first, l.pause = false, min(2*l.pause, maxRecheckDelay)
 	w.scheduleRecheck(l)
 	return err
 }
@@ -288,13 +289,11 @@ func (w rechecks) finishChange(s *dirEntry, c *Change, r journal.Record) {
 	if !c.Requested {
 		w.countWrite(r.Path)
 	}
-	l := recheck{record: r, pause: w.delay(), recorded: w.closeRecord(r, false, true) == nil}
+	l := recheck{record: r, pause: w.delay(), first: true, recorded: w.closeRecord(r, false, true) == nil}
 	if l.recorded && r.Before == "" {
 		return // there was no old file
 	}
-	if fd, err := unix.FcntlInt(uintptr(s.dir), unix.F_DUPFD_CLOEXEC, 0); err == nil {
-		l.entry = &dirEntry{s.path, fd, s.base}
-	}
+	l.entry = s.reopen()
 	if !w.scheduleRecheck(l) {
 		w.finishRechecks(r.Path)
 	}

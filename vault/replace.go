@@ -24,6 +24,15 @@ type dirEntry struct {
 
 func (s *dirEntry) close() { unix.Close(s.dir) }
 
+// reopen returns a copy to be closed separately, or nil without a free descriptor.
+func (s *dirEntry) reopen() *dirEntry {
+	fd, err := unix.FcntlInt(uintptr(s.dir), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil
+	}
+	return &dirEntry{s.path, fd, s.base}
+}
+
 // openParent opens the directory of a file. Unlike [at], it opens the directory for
 // reading, which syncing requires.
 func (w *Writer) openParent(path string) (*dirEntry, error) {
@@ -212,7 +221,7 @@ func (w *Writer) resolveFailed(s *dirEntry, c *Change, r journal.Record, failure
 	switch happened, unsettled := w.rechecks().resolveChange(s, r, false); {
 	case unsettled != nil:
 		w.logger().Warn("cannot clean up after a change, retrying later", "path", c.Path, "err", unsettled)
-		w.rechecks().scheduleRecheck(recheck{record: r, pause: recheckDelay, logged: true})
+		w.rechecks().scheduleRecheck(recheck{entry: s.reopen(), record: r, pause: recheckDelay, logged: true})
 	case happened:
 		w.confirmDespiteError(c, failure, s)
 		return true

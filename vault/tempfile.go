@@ -113,8 +113,8 @@ var errMetadata = errors.New("cannot preserve owner and attributes")
 // discardTemp removes a useless draft, and schedules a recheck if that fails.
 func (w *Writer) discardTemp(s *dirEntry, d *tempFile) {
 	if w.unlinkFile(s.dir, d.name) != nil {
-		w.rechecks().scheduleRecheck(recheck{record: journal.Record{Path: s.path, Temp: d.tempName()},
-			pause: recheckDelay})
+		w.rechecks().scheduleRecheck(recheck{entry: s.reopen(), pause: recheckDelay,
+			record: journal.Record{Path: s.path, Temp: d.tempName()}})
 	}
 }
 
