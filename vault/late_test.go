@@ -244,7 +244,8 @@ func TestTwoSaveWhenReplaced(t *testing.T) {
 }
 
 // TestSavesTwiceWhenExchanged checks that the second of two saves during one
-// attempt takes precedence.
+// attempt takes precedence, and that the first is kept: a program may have
+// opened it to write.
 func TestSavesTwiceWhenExchanged(t *testing.T) {
 	w := newWriter(t, map[string]string{"a.md": "old 0"})
 	name := filepath.Join(w.Vault.Dir, "a.md")
@@ -263,7 +264,12 @@ func TestSavesTwiceWhenExchanged(t *testing.T) {
 	if _, err := w.Write(t.Context(), newChange("a.md", "old", "new")); err != nil || saves != 2 {
 		t.Errorf("%v, %d saves", err, saves)
 	}
-	wantFiles(t, w, map[string]string{"a.md": "new 2"})
+	kept := w.Status().ConflictCopies
+	if len(kept) != 1 {
+		t.Fatalf("kept: %q", kept)
+	}
+	wantFiles(t, w, map[string]string{"a.md": "new 2", kept[0]: "old 1"})
+	must(t, os.Remove(filepath.Join(w.Vault.Dir, kept[0])))
 
 	// The file is moved away just before the saved version is put back.
 	saves = 0

@@ -427,8 +427,8 @@ const maxPutBacks = 100
 // putBack exchanges the file named temp, which another program saved, with this
 // writer's version in the file's place. If the exchange replaces a version
 // other than the expected one, another program has saved the file again, and
-// putBack repeats the exchange with the newer version. On success, the caller
-// must clear any file still named temp.
+// putBack repeats the exchange with the newer version. On success, the file
+// named temp, if any, has an earlier version, and the caller must resolve it.
 func (w *Writer) putBack(s *dirEntry, temp string, ours fileVersion) error {
 	in := ours // the file expected at s.base
 	for range maxPutBacks {
@@ -451,17 +451,10 @@ func (w *Writer) putBack(s *dirEntry, temp string, ours fileVersion) error {
 			return err
 		}
 		out, err := w.readVersion(s.dir, temp)
-		switch {
-		case err != nil:
+		if err != nil || out.sameFile(in) {
 			return err
-		case !out.sameFile(in):
-			in = back
-			continue
-		case in != ours && back.stamp.Inode != ours.stamp.Inode:
-			// After two saves, the later one replaced the whole file.
-			w.unlinkFile(s.dir, temp)
 		}
-		return nil
+		in = back
 	}
 	return fmt.Errorf("put back: %w", errConcurrentSave)
 }
