@@ -1,6 +1,8 @@
 package vault
 
 import (
+	"errors"
+	"io/fs"
 	"strings"
 
 	"github.com/memwatchd/memwatchd/memory"
@@ -83,9 +85,9 @@ func (v *Vault) currentRules() *rules {
 	return parseRules(v.Ignore, "")
 }
 
-// loadRules reads the ignore file. If reading fails or the file is being
-// written, the previous rules stay in effect, and are nil before the first
-// success: a temporary failure must not readmit excluded files.
+// loadRules reads the ignore file. If the file exists but cannot be read or is
+// being written, the previous rules stay in effect, and are nil before the first
+// success: a failure must not readmit excluded files.
 func (v *Vault) loadRules() (*rules, error) {
 	text := ""
 	file, err := v.Read(memory.IgnoreFile)
@@ -95,7 +97,7 @@ func (v *Vault) loadRules() (*rules, error) {
 	switch {
 	case err == nil:
 		text = string(file.Data)
-	case !Absent(err):
+	case !errors.Is(err, fs.ErrNotExist):
 		return v.rules.Load(), err
 	}
 	r := parseRules(v.Ignore, text)
