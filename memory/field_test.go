@@ -16,6 +16,7 @@ func TestSessionTags(t *testing.T) {
 		{"none", "", "tags: [B, c++, \"x, y\"]\n"},
 		{"a list", "tags: [a, b]\n", "tags: [a, b, c++, \"x, y\"]\n"},
 		{"a block", "tags:\n  - a\n  - b\n", "tags: [a, b, c++, \"x, y\"]\n"},
+		{"a block before a comment", "tags:\n  - a\n  - b\n  # kept\n", "tags: [a, b, c++, \"x, y\"]\n  # kept\n"},
 		{"a text", "tags: a, b\n", "tags: [a, b, c++, \"x, y\"]\n"},
 		{"all of them", "tags: [\"x, y\", b, C++] # mine\n", "tags: [\"x, y\", b, C++] # mine\n"},
 	} {

@@ -252,7 +252,8 @@ func (f *Front) parseFields(src, text []byte, inner Span, loc *time.Location, pr
 			next = root.Content[i+2].Line
 		}
 		if root.Style&yaml.FlowStyle == 0 && k.Column == 1 {
-			field.Span = Span{lineAt(k.Line), trimComments(text, lineAt(k.Line), lineAt(next))}
+			scalar := v.Kind == yaml.ScalarNode // whose lines may look like comments
+			field.Span = Span{lineAt(k.Line), trimComments(text, lineAt(k.Line), lineAt(next), scalar)}
 		}
 		f.Fields = append(f.Fields, field)
 	}
@@ -278,12 +279,17 @@ func yamlLines(b []byte) []int {
 }
 
 // trimComments excludes the blank lines and comments between a value and the
-// next key, because they belong to neither.
-func trimComments(text []byte, from, to int) int {
+// next key, because they belong to neither. Indented lines of a scalar belong to
+// it.
+func trimComments(text []byte, from, to int, scalar bool) int {
 	end, at := from, from
 	for at < to {
 		n := lineLen(text[at:to])
-		if line := text[at : at+n]; at == from || !isBlankText(line) && line[0] != '#' {
+		line := text[at : at+n]
+		if !scalar {
+			line = bytes.TrimLeft(line, " ")
+		}
+		if at == from || !isBlankText(line) && line[0] != '#' {
 			end = at + n
 		}
 		at += n
