@@ -104,6 +104,9 @@ func levelOf(doc *memory.Document, at int) int {
 			if n := len(e.Text) - len(strings.TrimLeft(e.Text, "#")); n > 0 {
 				return n
 			}
+			if strings.HasSuffix(strings.TrimRight(e.Text, " \t"), "-") { // underlined
+				return 2
+			}
 		}
 	}
 	return 1
