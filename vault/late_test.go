@@ -217,6 +217,15 @@ func TestOpenedWhileInPlace(t *testing.T) {
 				t.Fatalf("%d reverted; kept: %q", reverted, kept)
 			}
 			wantFiles(t, w, map[string]string{"d/a.md": test.want, kept[0]: "new and late"})
+			w.dropRemovedCopies()
+			if got := w.Status().ConflictCopies; len(got) != 1 {
+				t.Errorf("kept: %q", got)
+			}
+			must(t, os.Remove(filepath.Join(w.Vault.Dir, kept[0])))
+			w.dropRemovedCopies()
+			if got := w.Status().ConflictCopies; len(got) != 0 {
+				t.Errorf("removed, and still listed: %q", got)
+			}
 		})
 	}
 }

@@ -199,6 +199,7 @@ func (w *Writer) Run(ctx context.Context) error {
 			for _, l := range w.rechecks().takeRechecks(func(l recheck) bool { return !l.due.After(now) }) {
 				w.rechecks().runRecheck(l)
 			}
+			w.dropRemovedCopies()
 			return none, nil
 		})
 		if err != nil { // the disk does not respond

@@ -2,6 +2,7 @@ package vault
 
 import (
 	"errors"
+	"io/fs"
 	"maps"
 	"slices"
 	"time"
@@ -23,7 +24,8 @@ type WriterStatus struct {
 	// lists when any program changes it, or when no change is needed any more.
 	Waiting, Refused []memory.Skipped
 	// ConflictCopies lists files that contain a saved version superseded by a
-	// later save. The user must compare and remove them.
+	// later save. The user must compare and remove them; [Writer.Run] drops
+	// removed ones within a minute or so.
 	ConflictCopies []string
 }
 
@@ -39,7 +41,7 @@ type unwritten struct {
 	reason string
 	stamp  memory.Stamp // the catalogue's stamp when the entry was made
 	until  time.Time    // when the entry expires; zero means never
-	times  int          // conflicts in a row
+	times  int          // attempts in a row
 }
 
 // waitingExpiry is how long after its next possible attempt a waiting change is
@@ -120,6 +122,18 @@ func (w *Writer) addConflictCopy(path string) {
 	w.counts.conflictCopies[path] = true
 	w.logger().Warn("saved copy left after concurrent saves, compare it with the file, then remove "+
 		"the copy", "path", path)
+}
+
+// dropRemovedCopies drops the conflict copies that the user has removed.
+func (w *Writer) dropRemovedCopies() {
+	for _, path := range w.Status().ConflictCopies {
+		_, err := w.Vault.Stat(path)
+		if errors.Is(err, fs.ErrNotExist) && !errors.Is(err, ErrRoot) {
+			w.mu.Lock()
+			delete(w.counts.conflictCopies, path)
+			w.mu.Unlock()
+		}
+	}
 }
 
 func sortUnwritten(from map[string]unwritten) []memory.Skipped {
