@@ -106,11 +106,13 @@ soak:
 
 # Many saves, each followed by a query or a tick that depends on it, while the
 # daemon is reloaded, paused and short of CPU. Takes an hour or more. Then 20,000
-# requests whose answers must not depend on hidden files, and 1,000 merges.
+# requests whose answers must not depend on hidden files, 1,000 merges,
+# and 20 random memories compared with what each caller may read of them.
 stress:
 	STRESS=1 $(GO) test ./cmd/memwatchd/internal/e2e -count=1 -v -run '^(TestStressSync|TestTickRaces|TestSavedIsChanged)$$' -timeout 0
 	$(GO) test ./ops -count=1 -v -run '^TestHiddenFiles$$' -parallel 16 -timeout 0 -hidden-requests 20000
 	STRESS=1 $(GO) test ./vault -count=1 -v -run '^TestMergesLoseNothing$$'
+	$(GO) test ./cmd/memwatchd/internal/daemon -count=1 -v -run '^(TestNonInterference.*|TestExcerpts)$$' -timeout 0 -woods 20
 
 # Run the conformance suite of the Model Context Protocol, which npx downloads.
 conformance:

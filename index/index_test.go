@@ -583,7 +583,7 @@ func TestApplyWhileSearching(t *testing.T) {
 	done := make(chan error, 1)
 	go func() {
 		r := rand.New(rand.NewPCG(1, 1))
-		for range 200 {
+		for range 50 {
 			path := fmt.Sprintf("%02d.md", r.IntN(50))
 			if err := x.Apply(context.Background(), s.updates(path)); err != nil {
 				done <- err

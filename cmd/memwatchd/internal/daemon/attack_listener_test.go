@@ -279,7 +279,7 @@ func TestNotFoundTakesAsLongForWhatIsThere(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "m")
 	files := map[string]string{"2026-02-04/open.md": "- open\n"}
 	for i := range 20 {
-		files[fmt.Sprintf("_longterms/bob/large%02d.md", i)] = strings.Repeat("- a line of some length, of which there are very many\n", 2000)
+		files[fmt.Sprintf("_longterms/bob/large%02d.md", i)] = strings.Repeat("- a line of some length, of which there are very many\n", 500)
 	}
 	writeTree(t, root, files, time.Now().Add(-time.Hour))
 	g := startTarget(t, root, nil)

@@ -24,7 +24,7 @@ import (
 )
 
 var (
-	memoryCount = flag.Int("woods", 0, "how many random memories are attacked; 0 for as many as a quick run has time for")
+	memoryCount = flag.Int("woods", 0, "how many random memories are attacked; 0 for the few that a quick run has time for")
 	memorySeed  = flag.Uint64("wood-seed", 1, "the first random memory")
 )
 
@@ -294,7 +294,11 @@ func attackMemory(t *testing.T, seed uint64, answers *atomic.Int64) {
 	}
 	keys := slices.Sorted(maps.Keys(groups))
 	w.r.Shuffle(len(keys), func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
-	for _, key := range keys[:min(len(keys), 6)] {
+	most, each := 6, 4 // groups, and callers of each
+	if testing.Short() {
+		most, each = 2, 2
+	}
+	for _, key := range keys[:min(len(keys), most)] {
 		group := groups[key]
 		w.r.Shuffle(len(group), func(i, j int) { group[i], group[j] = group[j], group[i] })
 		t.Run(strings.TrimSpace(group[0].name), func(t *testing.T) {
@@ -303,7 +307,7 @@ func attackMemory(t *testing.T, seed uint64, answers *atomic.Int64) {
 			root := filepath.Join(t.TempDir(), "m")
 			w.writeFiles(t, root, some, when)
 			part := start(t, root)
-			for _, a := range group[:min(len(group), 4)] {
+			for _, a := range group[:min(len(group), each)] {
 				w.compareAnswers(t, whole, part, a, probes, everything, some)
 				answers.Add(int64(len(probes)))
 			}
@@ -380,7 +384,7 @@ func TestExcerpts(t *testing.T) {
 		t.Skip("takes a minute, and several with the race detector")
 	}
 	t.Parallel()
-	n := uint64(300)
+	n := max(5*uint64(*memoryCount), 100)
 	c := config.Default()
 	publicDays(c, "")
 	c.Memory.Timezone = "UTC"

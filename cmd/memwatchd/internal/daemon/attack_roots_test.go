@@ -18,9 +18,8 @@ func TestNonInterferenceOfRoots(t *testing.T) {
 		t.Skip("sends one request after another, with which the race detector finds nothing")
 	}
 	isolateHome(t)
-	const memories = 6
 	compared := 0
-	for n := range uint64(memories) {
+	for n := range max(uint64(*memoryCount), 2) {
 		w := newRandomMemory(*memorySeed + n)
 		when := w.today.Add(-50 * time.Hour).Truncate(time.Second)
 		everything := w.visibleFiles(nil)
