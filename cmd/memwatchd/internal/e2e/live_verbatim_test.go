@@ -67,11 +67,18 @@ func TestNotesVerbatim(t *testing.T) {
 	if testing.Short() {
 		count = 60
 	}
-	l := startLive(t, t.TempDir(), quick)
-	l.write("MEMORY.md", "# Memory\n\n## Key Facts\n\n- a fact\n")
+	var l *live
 	owner := fields{"subject": "owner", "context": "private"}
 	undone := 0
 	for i := range count {
+		if i%50 == 0 { // in longer files, each request takes longer
+			if l != nil {
+				l.stop()
+			}
+			l = startLive(t, t.TempDir(), quick)
+			l.write("MEMORY.md", "# Memory\n\n## Key Facts\n\n- a fact\n")
+			l.sync()
+		}
 		text := memory.TrimText(generateNote(random))
 		op, request := "note", fields{"text": text, "topic": "Generated"}
 		switch i % 4 {
