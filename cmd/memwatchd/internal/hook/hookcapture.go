@@ -13,6 +13,7 @@ import (
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
+	"github.com/memwatchd/memwatchd/ipc/client"
 	"github.com/memwatchd/memwatchd/secrets"
 	"github.com/memwatchd/memwatchd/transcript"
 )
@@ -93,9 +94,18 @@ func (h *hook) save(ctx context.Context, r spooled) error {
 	return nil
 }
 
-// deliverSpool delivers the requests that earlier hooks kept.
+// deliverSpool delivers the requests that earlier hooks kept: first those for any
+// memory directory, which earlier versions kept for every directory.
 func (h *hook) deliverSpool(ctx context.Context) error {
-	return spoolOf(h.client).deliver(ctx, func(r spooled) error { return h.send(ctx, r) })
+	anyRoot := *h.client
+	anyRoot.Root = ""
+	for _, c := range []*client.Client{&anyRoot, h.client} {
+		err := spoolOf(c).deliver(ctx, func(r spooled) error { return h.send(ctx, r) })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // send sends a request. Every error means that the request can be sent again.

@@ -41,7 +41,8 @@ type spooled struct {
 	Draft *api.SessionRequest `json:"draft,omitempty"` // in place of the capture
 }
 
-// spoolOf returns the spool for requests of one caller to one daemon.
+// spoolOf returns the spool for requests of one caller to one daemon that serves
+// one memory directory.
 func spoolOf(c *client.Client) spool {
 	text := func(p *string) string {
 		if p == nil {
@@ -49,7 +50,11 @@ func spoolOf(c *client.Client) spool {
 		}
 		return "=" + *p
 	}
-	sum := sha256.Sum256([]byte(c.Socket + "\x00" + text(c.Scope.Subject) + "\x00" + text(c.Scope.Context)))
+	key := c.Socket + "\x00" + text(c.Scope.Subject) + "\x00" + text(c.Scope.Context)
+	if c.Root != "" { // several directories can share the default socket
+		key += "\x00" + c.Root
+	}
+	sum := sha256.Sum256([]byte(key))
 	return spool{filepath.Join(config.SpoolDir(), hex.EncodeToString(sum[:8]))}
 }
 

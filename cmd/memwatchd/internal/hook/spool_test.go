@@ -9,9 +9,11 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/adrg/xdg"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/ipc/client"
 )
 
 // TestSpool checks that captures are delivered in order, each by one of several
@@ -82,5 +84,33 @@ func TestSpoolWaits(t *testing.T) {
 	unlock()
 	if !s.reportOnce("a") || s.reportOnce("a") || !s.reportOnce("b") {
 		t.Error("a session is not reported once")
+	}
+}
+
+// TestSpoolRoots checks that requests for one memory directory are not delivered to
+// another one, and that requests for any directory are delivered to each.
+func TestSpoolRoots(t *testing.T) {
+	state := xdg.StateHome
+	t.Cleanup(func() { xdg.StateHome = state })
+	socket := filepath.Join(t.TempDir(), "absent")
+	for _, c := range []struct {
+		kept, root string
+		sends      bool
+	}{
+		{"/a", "/a", true},
+		{"/a", "/b", false},
+		{"/a", "", false},
+		{"", "/b", true},
+		{"", "", true},
+	} {
+		xdg.StateHome = t.TempDir()
+		kept := spoolOf(&client.Client{Socket: socket, Root: c.kept})
+		if err := kept.add(spooled{CaptureRequest: api.CaptureRequest{Bullets: []string{"one"}}}); err != nil {
+			t.Fatal(err)
+		}
+		h := &hook{client: &client.Client{Socket: socket, Root: c.root}}
+		if err := h.deliverSpool(t.Context()); errors.Is(err, client.ErrNoDaemon) != c.sends {
+			t.Errorf("kept for %q: a hook for %q returns %v", c.kept, c.root, err)
+		}
 	}
 }
