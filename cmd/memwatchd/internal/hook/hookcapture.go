@@ -95,12 +95,16 @@ func (h *hook) save(ctx context.Context, r spooled) error {
 }
 
 // deliverSpool delivers the requests that earlier hooks kept: first those for any
-// memory directory, which earlier versions kept for every directory.
+// memory directory, which earlier versions kept for every directory. An error means
+// that further requests fail, too.
 func (h *hook) deliverSpool(ctx context.Context) error {
 	anyRoot := *h.client
 	anyRoot.Root = ""
 	for _, c := range []*client.Client{&anyRoot, h.client} {
-		err := spoolOf(c).deliver(ctx, func(r spooled) error { return h.send(ctx, r) })
+		failed, err := spoolOf(c).deliver(ctx, func(r spooled) error { return h.send(ctx, r) })
+		for _, f := range failed {
+			h.logDebug(f)
+		}
 		if err != nil {
 			return err
 		}

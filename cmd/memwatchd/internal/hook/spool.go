@@ -31,6 +31,7 @@ const (
 	spoolSuffix    = ".json"
 	maxSpooled     = 1000    // requests in a spool
 	maxSpooledSize = 1 << 20 // bytes of a request
+	maxFailed      = 3       // failed requests in one delivery, so that time remains for a new request
 	lockRetry      = 5 * time.Millisecond
 )
 
@@ -77,7 +78,7 @@ func (s spool) add(r spooled) error {
 	if len(names) >= maxSpooled {
 		return fmt.Errorf("%d requests wait for the daemon: start it", len(names))
 	}
-	name := filepath.Join(s.dir, fmt.Sprintf("%020d-%s", time.Now().UnixNano(), rand.Text()[:8]))
+	name := s.newPath()
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
@@ -91,6 +92,11 @@ func (s spool) add(r spooled) error {
 		os.Remove(name)
 	}
 	return err
+}
+
+// newPath returns a path, without spoolSuffix, for the last request of the spool.
+func (s spool) newPath() string {
+	return filepath.Join(s.dir, fmt.Sprintf("%020d-%s", time.Now().UnixNano(), rand.Text()[:8]))
 }
 
 // names returns the names of the captures, in order.
@@ -107,37 +113,50 @@ func (s spool) names() (names []string, err error) {
 	return names, err
 }
 
-// deliver sends the captures in order and removes each one when send returns.
-// It stops at the first error. Only one process delivers at a time; the others
-// wait for it until the context ends.
-func (s spool) deliver(ctx context.Context, send func(spooled) error) error {
+// deliver sends the requests in order and removes each one when send returns. If
+// the daemon answers a request with an error, or the request cannot be read, deliver
+// adds the error to failed and moves the request behind the others; it does so
+// maxFailed times. An error that affects all requests stops it. Only one process
+// delivers at a time; the others wait for it until the context ends.
+func (s spool) deliver(ctx context.Context, send func(spooled) error) (failed []error, err error) {
 	names, err := s.names()
-	if err != nil || len(names) == 0 {
-		return err
+	if err != nil {
+		return []error{err}, nil
+	}
+	if len(names) == 0 {
+		return nil, nil
 	}
 	unlock, err := s.lock(ctx)
 	if err != nil {
-		return err
+		return []error{err}, ctx.Err()
 	}
 	defer unlock()
 	names, err = s.names()
 	if err != nil {
-		return err
+		return []error{err}, nil
 	}
 	for _, name := range names {
 		path := filepath.Join(s.dir, name)
 		r, err := readSpooled(path)
 		if err == nil {
 			err = send(r)
+			if stopsDelivery(err) {
+				return failed, err
+			}
 		}
-		if err != nil {
-			return err
+		if err == nil {
+			err = os.Remove(path)
 		}
-		if err := os.Remove(path); err != nil {
-			return err
+		if err == nil {
+			continue
+		}
+		os.Rename(path, s.newPath()+spoolSuffix) // fails for a damaged request, which has another name
+		failed = append(failed, err)
+		if len(failed) == maxFailed {
+			break
 		}
 	}
-	return nil
+	return failed, nil
 }
 
 // readSpooled reads a capture. It renames a damaged one, so that the following
@@ -205,9 +224,16 @@ func (s spool) reportOnce(key string) bool {
 }
 
 // isAway reports whether an error means that the daemon is not running, does not
-// answer or serves another memory. The same request can succeed later.
+// answer, serves another memory or is temporarily unable to execute the request. The
+// same request can succeed later.
 func isAway(err error) bool {
 	e, ok := errors.AsType[*api.Error](err)
-	return err != nil && (!ok ||
-		slices.Contains([]api.Code{api.Unavailable, api.Busy, api.RateLimited, api.Misdirected}, e.Code))
+	return stopsDelivery(err) || ok && e.Code == api.Unavailable
+}
+
+// stopsDelivery reports whether an error means that other requests fail now, too.
+// [api.Unavailable] can concern a single request, such as one for an excluded file.
+func stopsDelivery(err error) bool {
+	e, ok := errors.AsType[*api.Error](err)
+	return err != nil && (!ok || slices.Contains([]api.Code{api.Busy, api.RateLimited, api.Misdirected}, e.Code))
 }

@@ -29,8 +29,8 @@ func TestSpool(t *testing.T) {
 		}
 	}
 	away := errors.New("away")
-	if err := s.deliver(t.Context(), func(spooled) error { return away }); !errors.Is(err, away) {
-		t.Errorf("deliver returns %v", err)
+	if failed, err := s.deliver(t.Context(), func(spooled) error { return away }); len(failed) > 0 || !errors.Is(err, away) {
+		t.Errorf("deliver returns %v, %v", failed, err)
 	}
 	names, err := s.names()
 	if err != nil || len(names) != len(want) {
@@ -40,28 +40,72 @@ func TestSpool(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(s.dir, names[0]), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.deliver(t.Context(), func(spooled) error { return nil }); err == nil {
-		t.Error("a damaged capture is not reported")
+	if failed, err := s.deliver(t.Context(), func(spooled) error { return away }); len(failed) != 1 || !errors.Is(err, away) {
+		t.Errorf("with a damaged capture, deliver returns %v, %v", failed, err)
 	}
 	var mu sync.Mutex
 	var got []string
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {
-			err := s.deliver(t.Context(), func(r spooled) error {
+			failed, err := s.deliver(t.Context(), func(r spooled) error {
 				mu.Lock()
 				defer mu.Unlock()
 				got = append(got, r.Bullets...)
 				return nil
 			})
-			if err != nil {
-				t.Error(err)
+			if len(failed) > 0 || err != nil {
+				t.Error(failed, err)
 			}
 		})
 	}
 	all.Wait()
 	if diff := cmp.Diff(want[1:], got); diff != "" {
 		t.Errorf("delivered (-want +got):\n%s", diff)
+	}
+}
+
+// TestSpoolFailed checks that requests that the daemon cannot execute do not block
+// others, which are delivered after at most two calls here.
+func TestSpoolFailed(t *testing.T) {
+	for _, c := range []struct {
+		code  api.Code
+		stops bool
+	}{
+		{api.Unavailable, false},
+		{api.Busy, true},
+		{api.RateLimited, true},
+		{api.Misdirected, true},
+	} {
+		s := spool{filepath.Join(t.TempDir(), "spool")}
+		for _, text := range []string{"bad", "one", "bad", "bad", "bad", "two"} {
+			if err := s.add(spooled{CaptureRequest: api.CaptureRequest{Bullets: []string{text}}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var got []string
+		for range 2 {
+			_, err := s.deliver(t.Context(), func(r spooled) error {
+				if r.Bullets[0] == "bad" {
+					return api.Errorf(c.code, "excluded")
+				}
+				got = append(got, r.Bullets...)
+				return nil
+			})
+			if (err != nil) != c.stops {
+				t.Errorf("%s: deliver returns %v", c.code, err)
+			}
+		}
+		want := []string{"one", "two"}
+		if c.stops {
+			want = nil
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: delivered (-want +got):\n%s", c.code, diff)
+		}
+		if names, err := s.names(); err != nil || len(names)+len(got) != 6 {
+			t.Errorf("%s: %d requests remain after %q; %v", c.code, len(names), got, err)
+		}
 	}
 }
 
@@ -78,7 +122,7 @@ func TestSpoolWaits(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	send := func(spooled) error { t.Error("delivered"); return nil }
-	if err := s.deliver(ctx, send); !errors.Is(err, context.Canceled) {
+	if _, err := s.deliver(ctx, send); !errors.Is(err, context.Canceled) {
 		t.Errorf("deliver returns %v", err)
 	}
 	unlock()
