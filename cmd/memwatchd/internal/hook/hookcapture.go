@@ -88,6 +88,9 @@ func (h *hook) save(ctx context.Context, r spooled) error {
 	if secrets.MatchingRule(r.Text) != "" {
 		return fmt.Errorf("the text contains a credential and was not kept: %w", err)
 	}
+	if r.Draft != nil {
+		r.Draft.Day = h.today() // a later hook may send it on another day
+	}
 	if kept := spoolOf(h.client).add(r); kept != nil {
 		return fmt.Errorf("the text was lost: %w: %w", kept, err)
 	}

@@ -99,7 +99,7 @@ func (h *hook) saveSession(ctx context.Context, summary string, conversation tra
 		}
 	}
 	return h.save(ctx, spooled{Draft: &api.SessionRequest{
-		Session: h.input.Session, Day: h.today(), Project: h.project(), Draft: draft,
+		Session: h.input.Session, Project: h.project(), Draft: draft,
 	}})
 }
 
@@ -112,5 +112,6 @@ func (h *hook) subjectOf(head transcript.Conversation) string {
 	return line
 }
 
-// today returns the present day of the memory.
+// today returns the present day of the memory, in the agent's time zone if the
+// configuration names none.
 func (h *hook) today() string { return clock.Now().In(h.config.Location).Format(time.DateOnly) }
