@@ -29,9 +29,11 @@ type spool struct{ dir string }
 
 const (
 	spoolSuffix    = ".json"
-	maxSpooled     = 1000    // requests in a spool
-	maxSpooledSize = 1 << 20 // bytes of a request
-	maxFailed      = 3       // failed requests in one delivery, so that time remains for a new request
+	maxSpooled     = 1000               // requests in a spool
+	maxSpooledSize = 1 << 20            // bytes of a request
+	maxFailed      = 3                  // failed requests in one delivery, so that time remains for a new request
+	maxAge         = 7 * 24 * time.Hour // of the reports of reportOnce, and of incomplete requests
+	lockName       = "lock"
 	lockRetry      = 5 * time.Millisecond
 )
 
@@ -78,6 +80,7 @@ func (s spool) add(r spooled) error {
 	if len(names) >= maxSpooled {
 		return fmt.Errorf("%d requests wait for the daemon: start it", len(names))
 	}
+	removeOld(s.dir) // incomplete requests
 	name := s.newPath()
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -179,7 +182,7 @@ func readSpooled(path string) (r spooled, err error) {
 
 // lock locks the spool. The lock ends with unlock, or with the process.
 func (s spool) lock(ctx context.Context) (unlock func(), err error) {
-	f, err := os.OpenFile(filepath.Join(s.dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := os.OpenFile(filepath.Join(s.dir, lockName), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -197,10 +200,6 @@ func (s spool) lock(ctx context.Context) (unlock func(), err error) {
 	}
 }
 
-// maxReported is the time for which the spool remembers the reports of
-// reportOnce.
-const maxReported = 7 * 24 * time.Hour
-
 // reportOnce reports whether this is the first call with a key, such as a
 // session, of the last days.
 func (s spool) reportOnce(key string) bool {
@@ -214,13 +213,22 @@ func (s spool) reportOnce(key string) bool {
 		return !errors.Is(err, fs.ErrExist)
 	}
 	f.Close()
+	removeOld(dir)
+	return true
+}
+
+// removeOld removes the files without an extension that are older than maxAge. It
+// keeps the lock.
+func removeOld(dir string) {
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
-		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > maxReported {
+		if !e.Type().IsRegular() || filepath.Ext(e.Name()) != "" || e.Name() == lockName {
+			continue
+		}
+		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > maxAge {
 			os.Remove(filepath.Join(dir, e.Name()))
 		}
 	}
-	return true
 }
 
 // isAway reports whether an error means that the daemon is not running, does not

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/adrg/xdg"
 	"github.com/google/go-cmp/cmp"
@@ -155,6 +156,38 @@ func TestSpoolRoots(t *testing.T) {
 		h := &hook{client: &client.Client{Socket: socket, Root: c.root}}
 		if err := h.deliverSpool(t.Context()); errors.Is(err, client.ErrNoDaemon) != c.sends {
 			t.Errorf("kept for %q: a hook for %q returns %v", c.kept, c.root, err)
+		}
+	}
+}
+
+// TestSpoolRemovesOld checks that a spool removes the incomplete requests of programs
+// that ended early, and nothing else.
+func TestSpoolRemovesOld(t *testing.T) {
+	s := spool{t.TempDir()}
+	last := time.Now().Add(-2 * maxAge)
+	for _, c := range []struct {
+		name    string
+		modTime time.Time
+		remains bool
+	}{
+		{"01-OLD", last, false},
+		{"02-NEW", time.Now(), true},
+		{"03-OLD.json", last, true},
+		{"04-OLD.damaged", last, true},
+		{"lock", last, true},
+	} {
+		path := filepath.Join(s.dir, c.name)
+		if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(path, c.modTime, c.modTime); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.add(spooled{}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(path); (err == nil) != c.remains {
+			t.Errorf("%s: %v", c.name, err)
 		}
 	}
 }
