@@ -21,6 +21,23 @@ type claudeRecord struct {
 		Role    string          `json:"role"`
 		Content json.RawMessage `json:"content"`
 	} `json:"message"`
+	Attachment struct {
+		Type   string          `json:"type"`
+		Mode   string          `json:"commandMode"`
+		Meta   bool            `json:"isMeta"`
+		Prompt json.RawMessage `json:"prompt"`
+		Origin struct {
+			Kind string `json:"kind"` // human, or missing
+		} `json:"origin"`
+	} `json:"attachment"`
+}
+
+// isQueuedPrompt reports whether the record is a message that the person sent
+// while the agent worked. Claude Code writes no other record of it.
+func (r *claudeRecord) isQueuedPrompt() bool {
+	a := &r.Attachment
+	return r.Type == "attachment" && a.Type == "queued_command" && a.Mode == "prompt" && !a.Meta &&
+		(a.Origin.Kind == "" || a.Origin.Kind == "human")
 }
 
 func (c *Conversation) readClaude(line []byte) {
@@ -32,6 +49,9 @@ func (c *Conversation) readClaude(line []byte) {
 	case r.Subtype == "compact_boundary":
 		c.forget()
 	case r.Meta, r.Summary, r.Failure:
+	case r.isQueuedPrompt():
+		text, _ := readContent(r.Attachment.Prompt)
+		c.addMessage(Message{Text: text})
 	case r.Type != r.Message.Role, r.Type != "user" && r.Type != "assistant":
 	default:
 		text, parts := readContent(r.Message.Content)

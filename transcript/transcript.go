@@ -91,7 +91,7 @@ func (c *Conversation) readRecord(line []byte) {
 		c.readGemini(line)
 	case has("tool_result") && bytes.Contains(line, []byte("Task #")):
 		c.readTaskID(line)
-	case (has("user") || has("assistant") || has("compact_boundary")) && !has("tool_result") &&
+	case (has("user") || has("assistant") || has("compact_boundary") || has("queued_command")) && !has("tool_result") &&
 		!has("toolUseResult"):
 		c.readClaude(line)
 	}
