@@ -21,6 +21,7 @@ type claudeRecord struct {
 		Role    string          `json:"role"`
 		Content json.RawMessage `json:"content"`
 	} `json:"message"`
+	ToolResult json.RawMessage `json:"toolUseResult"`
 	Attachment struct {
 		Type   string          `json:"type"`
 		Mode   string          `json:"commandMode"`
@@ -55,10 +56,16 @@ func (c *Conversation) readClaude(line []byte) {
 	case r.Type != r.Message.Role, r.Type != "user" && r.Type != "assistant":
 	default:
 		text, parts := readContent(r.Message.Content)
-		c.addMessage(Message{Assistant: r.Type == "assistant", Text: text})
+		isResult := func(p contentBlock) bool { return p.Type == "tool_result" }
+		if r.ToolResult == nil && !slices.ContainsFunc(parts, isResult) {
+			c.addMessage(Message{Assistant: r.Type == "assistant", Text: text})
+		}
 		for _, p := range parts {
-			if p.Type == "tool_use" {
+			switch p.Type {
+			case "tool_use":
 				c.readTodoTool(p)
+			case "tool_result":
+				c.readTaskID(p)
 			}
 		}
 	}
@@ -100,18 +107,11 @@ var taskIDRE = lazyregexp.New(`^"?Task #(\d+) created`)
 
 // readTaskID reads the id of an item that the agent has created. The text of the
 // item is the agent's, not that of the result, which any tool can write.
-func (c *Conversation) readTaskID(line []byte) {
-	var r claudeRecord
-	if !decodeJSON(line, &r) || r.Sidechain {
-		return
-	}
-	_, parts := readContent(r.Message.Content)
-	for _, p := range parts {
-		id := taskIDRE().FindSubmatch(p.Content)
-		if text := c.created[p.UseID]; id != nil && text != "" {
-			c.Todos = append(c.Todos, Todo{Text: text, id: string(id[1])})
-			delete(c.created, p.UseID)
-		}
+func (c *Conversation) readTaskID(p contentBlock) {
+	id := taskIDRE().FindSubmatch(p.Content)
+	if text := c.created[p.UseID]; id != nil && text != "" {
+		c.Todos = append(c.Todos, Todo{Text: text, id: string(id[1])})
+		delete(c.created, p.UseID)
 	}
 }
 

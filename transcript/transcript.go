@@ -10,6 +10,7 @@ package transcript
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -50,6 +51,7 @@ type Todo struct {
 // Versions of Gemini CLI before 0.39 write the conversation as one indented
 // object instead. Read needs all of it.
 func Read(text []byte) (c Conversation) {
+	text = bytes.TrimPrefix(text, []byte("\ufeff"))
 	if bytes.HasPrefix(text, []byte("{\n")) {
 		c.readGemini(text)
 		return c
@@ -77,23 +79,41 @@ func (c *Conversation) Add(line []byte) bool {
 	return len(c.Messages)+len(c.items) > before
 }
 
+// recordWords are strings in records. Every record with a part of a conversation
+// contains one of them.
+var recordWords = [][]byte{
+	[]byte(`"user"`), []byte(`"assistant"`), []byte(`"compact_boundary"`), []byte(`"queued_command"`), // Claude Code
+	[]byte(`"user_message"`), []byte(`"agent_message"`), []byte(`"compacted"`), []byte(`"update_plan"`), // Codex
+	[]byte(`"input_text"`), []byte(`"output_text"`),
+	[]byte(`"gemini"`), []byte(`"$set"`), []byte(`"$rewindTo"`), []byte(`"projectHash"`), // Gemini CLI
+}
+
 func (c *Conversation) readRecord(line []byte) {
-	has := func(word string) bool { return bytes.Contains(line, []byte(`"`+word+`"`)) }
 	// Most of a transcript is output of tools and internal notes of programs.
-	switch {
-	case has("event_msg"), has("compacted"), has("response_item"):
-		if has("user_message") || has("agent_message") || has("compacted") || has("update_plan") ||
-			has("input_text") || has("output_text") {
-			c.readCodex(line)
-		}
-	case bytes.Contains(line, []byte(`"type":"gemini"`)), has("$set"), has("$rewindTo"), has("projectHash"),
-		has("user") && !has("message"):
-		c.readGemini(line)
-	case has("tool_result") && bytes.Contains(line, []byte("Task #")):
-		c.readTaskID(line)
-	case (has("user") || has("assistant") || has("compact_boundary") || has("queued_command")) && !has("tool_result") &&
-		!has("toolUseResult"):
+	if !slices.ContainsFunc(recordWords, func(word []byte) bool { return bytes.Contains(line, word) }) {
+		return
+	}
+	var r struct {
+		Type    string          `json:"type"`
+		Message json.RawMessage `json:"message"`
+	}
+	if !decodeJSON(line, &r) {
+		return
+	}
+	switch r.Type {
+	case "event_msg", "response_item", "compacted":
+		c.readCodex(line)
+	case "assistant", "system", "attachment":
 		c.readClaude(line)
+	case "user":
+		switch {
+		case r.Message == nil:
+			c.readGemini(line)
+		case !bytes.Contains(line, []byte(`"type":"tool_result"`)) || bytes.Contains(line, []byte("Task #")):
+			c.readClaude(line)
+		}
+	case "gemini", "":
+		c.readGemini(line)
 	}
 }
 
