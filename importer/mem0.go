@@ -4,10 +4,12 @@ import (
 	"bufio"
 	"cmp"
 	"io"
+	"slices"
 	"strings"
 	"unicode"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 )
 
 // A mem0Memory is an element of the lists of mem0.
@@ -47,8 +49,24 @@ func (m *mem0Memory) records(line int) ([]*api.ImportRecord, error) {
 		Updated: m.UpdatedAt.Time, Parts: []api.ImportPart{part}}}, nil
 }
 
+// mem0FieldRE matches a field, or a further line of a field with a list.
+var mem0FieldRE = lazyregexp.New(`^(?:[a-z][\w-]*:\s|[ \t]|- )`)
+
+// beginsBlock reports whether lines begin with fields that a line of dashes ends.
+func beginsBlock(lines []string) bool {
+	for i, line := range lines {
+		switch {
+		case strings.TrimSpace(line) == "---":
+			return i > 0
+		case !mem0FieldRE().MatchString(line), i == 0 && !unicode.IsLetter(rune(line[0])):
+			return false
+		}
+	}
+	return false
+}
+
 // readMem0Blocks reads memories in Markdown: fields between lines of dashes, each
-// followed by its text.
+// followed by its text. Other lines of dashes are parts of the text.
 func readMem0Blocks(r io.Reader) Records {
 	return func(yield func(*api.ImportRecord, error) bool) {
 		text, err := readWhole(r)
@@ -68,18 +86,17 @@ func readMem0Blocks(r io.Reader) Records {
 			}
 			return yield(list[0], nil)
 		}
-		number := 0
-		for line := range strings.Lines(string(text)) {
-			number++
+		lines := slices.Collect(strings.Lines(string(text)))
+		for i, line := range lines {
 			key, content, isField := strings.Cut(strings.TrimSpace(line), ":")
 			content = strings.Trim(strings.TrimSpace(content), `"'`)
 			switch {
-			case strings.TrimSpace(line) == "---" && !inFields:
+			case strings.TrimSpace(line) == "---" && !inFields && (m == nil || beginsBlock(lines[i+1:])):
 				if !flush() {
 					return
 				}
-				m, inFields, begin = &mem0Memory{}, true, number
-			case strings.TrimSpace(line) == "---":
+				m, inFields, begin = &mem0Memory{}, true, i+1
+			case strings.TrimSpace(line) == "---" && inFields:
 				inFields = false
 			case inFields && isField:
 				switch key {
