@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/memwatchd/memwatchd/api"
@@ -37,8 +38,11 @@ type claudeMemRow struct {
 	CreatedEpoch   moment          `json:"created_at_epoch"`
 }
 
-// readClaudeMem returns a record for each observation, summary and prompt.
+// readClaudeMem returns a record for each observation, summary and prompt. If
+// different rows have an id in common, the id of each but the first ends with that
+// of its row.
 func readClaudeMem(_ string, r io.Reader) Records {
+	rows := map[string]string{} // by the ids of records
 	return readEach(elements(r), func(v value, row *claudeMemRow) ([]*api.ImportRecord, error) {
 		at := cmp.Or(row.CreatedAt.Time, row.CreatedEpoch.Time)
 		session := cmp.Or(row.MemorySession, row.SDKSession, row.ContentSession, row.ClaudeSession)
@@ -70,6 +74,14 @@ func readClaudeMem(_ string, r io.Reader) Records {
 			add("person", "", row.PromptText)
 		default: // sessions have no text
 			return nil, nil
+		}
+		number := cmp.Or(row.ID.String(), row.PromptNumber.String(), strconv.FormatInt(at.UnixMilli(), 10))
+		switch first, ok := rows[record.ID]; {
+		case len(record.Parts) == 0: // the record is not imported
+		case !ok:
+			rows[record.ID] = number
+		case first != number:
+			record.ID += " " + number
 		}
 		if row.Project != "" {
 			record.Tags = []string{"project:" + row.Project}
