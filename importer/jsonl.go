@@ -92,12 +92,14 @@ type inputLine struct {
 }
 
 // readJSONL returns the lines with the same path, one after the other, as one
-// record, so that the entries of a file stay together. A line without a path is a
+// record, so that the entries of a file stay together. If other lines separate
+// them, the further records have ids of their own. A line without a path is a
 // record of its own.
 func readJSONL(_ string, r io.Reader) Records {
 	return func(yield func(*api.ImportRecord, error) bool) {
 		var record *api.ImportRecord // of the last path
-		size := 0
+		path, size := "", 0
+		runs := map[string]int{} // number of records by path
 		flush := func() bool {
 			done := record
 			record, size = nil, 0
@@ -115,13 +117,17 @@ func readJSONL(_ string, r io.Reader) Records {
 				continue
 			}
 			p := &l.Payload
-			id := cmp.Or(p.Path, p.ID)
-			if p.Path == "" || record == nil || record.ID != id {
+			if p.Path == "" || record == nil || path != p.Path {
 				if !flush() {
 					return
 				}
-				record = &api.ImportRecord{ID: id, Tags: slices.Clone(p.Tags),
-					Title: cmp.Or(p.Path, p.Title, p.Project, titleOf(p.Content))}
+				path = p.Path
+				record = &api.ImportRecord{ID: cmp.Or(path, p.ID), Tags: slices.Clone(p.Tags),
+					Title: cmp.Or(path, p.Title, p.Project, titleOf(p.Content))}
+				runs[path]++
+				if n := runs[path]; path != "" && n > 1 {
+					record.ID, record.Title = fmt.Sprintf("%s %d", path, n), fmt.Sprintf("%s (%d)", path, n)
+				}
 			}
 			updated := latest(p.Updated.Time, p.UpdatedAt.Time, p.Timestamp.Time)
 			record.Created = earliest(record.Created, updated, p.Created.Time)
