@@ -27,10 +27,11 @@ type graphLine struct {
 }
 
 // readServerMemory returns a record for each type of entities, with a section for
-// each entity, its observations and its relations.
+// each entity, its observations and its relations. A name that only relations
+// contain is an entity too.
 func readServerMemory(_ string, r io.Reader) Records {
 	return func(yield func(*api.ImportRecord, error) bool) {
-		var types, names []string
+		var types, names, others []string // others are the names in relations
 		typeOf, facts := map[string]string{}, map[string][]string{}
 		size := 0
 		for v, err := range lines(r) {
@@ -45,12 +46,13 @@ func readServerMemory(_ string, r io.Reader) Records {
 			case size > maxWhole:
 				err = &Problem{Line: v.line, Reason: fmt.Sprintf("the graph has more than %d bytes", maxWhole)}
 			case l.Type == "entity" && name != "":
-				if _, ok := typeOf[name]; !ok {
-					names = append(names, name)
+				names = append(names, name)
+				if typeOf[name] == "" {
 					typeOf[name] = cmp.Or(l.EntityType, "entity")
 				}
 				facts[name] = append(facts[name], l.Observations...)
 			case l.Type == "relation" && from != "" && to != "":
+				others = append(others, from)
 				facts[from] = append(facts[from], cmp.Or(l.RelationType, l.OtherType, "relates to")+" [["+to+"]]")
 			default:
 				err = &Problem{Line: v.line, Reason: "neither an entity with a name nor a relation with from and to"}
@@ -61,8 +63,8 @@ func readServerMemory(_ string, r io.Reader) Records {
 			}
 		}
 		records := map[string]*api.ImportRecord{}
-		for _, name := range names {
-			kind := typeOf[name]
+		for _, name := range append(names, others...) {
+			kind := cmp.Or(typeOf[name], "entity")
 			if records[kind] == nil {
 				records[kind] = &api.ImportRecord{ID: "entities " + kind, Title: kind}
 				types = append(types, kind)
@@ -72,6 +74,7 @@ func readServerMemory(_ string, r io.Reader) Records {
 					records[kind].Parts = append(records[kind].Parts, api.ImportPart{Section: []string{name}, Text: text})
 				}
 			}
+			delete(facts, name)
 		}
 		for _, kind := range types {
 			if len(records[kind].Parts) > 0 && !yield(records[kind], nil) {
