@@ -128,6 +128,7 @@ type codexRecord struct {
 		Content   json.RawMessage `json:"content"` // of an item
 		Name      string          `json:"name"`
 		Arguments string          `json:"arguments"` // JSON
+		Turns     int             `json:"num_turns"` // to remove
 	} `json:"payload"`
 }
 
@@ -154,6 +155,8 @@ func (c *Conversation) readCodex(line []byte) {
 		c.addMessage(Message{Text: p.Message})
 	case r.Type == "event_msg" && p.Type == "agent_message":
 		c.addMessage(Message{Assistant: true, Text: p.Message})
+	case r.Type == "event_msg" && p.Type == "thread_rolled_back":
+		c.Messages, c.items = removeTurns(c.Messages, p.Turns), removeTurns(c.items, p.Turns)
 	case r.Type == "response_item" && (p.Role == "user" || p.Role == "assistant"):
 		text, _ := readContent(p.Content)
 		if strings.TrimSpace(text) != "" && !programTextRE().MatchString(text) {
@@ -162,6 +165,18 @@ func (c *Conversation) readCodex(line []byte) {
 	case p.Type == "function_call" && p.Name == "update_plan":
 		c.setTodos([]byte(p.Arguments))
 	}
+}
+
+// removeTurns removes the last n messages of the person and those after them.
+func removeTurns(messages []Message, n int) []Message {
+	at := len(messages)
+	for i := len(messages) - 1; i >= 0 && n > 0; i-- {
+		if !messages[i].Assistant {
+			at = i
+			n--
+		}
+	}
+	return messages[:at]
 }
 
 // A geminiRecord is a line of a transcript of Gemini CLI, or a message in such a

@@ -84,7 +84,7 @@ func (c *Conversation) Add(line []byte) bool {
 var recordWords = [][]byte{
 	[]byte(`"user"`), []byte(`"assistant"`), []byte(`"compact_boundary"`), []byte(`"queued_command"`), // Claude Code
 	[]byte(`"user_message"`), []byte(`"agent_message"`), []byte(`"compacted"`), []byte(`"update_plan"`), // Codex
-	[]byte(`"input_text"`), []byte(`"output_text"`),
+	[]byte(`"input_text"`), []byte(`"output_text"`), []byte(`"thread_rolled_back"`),
 	[]byte(`"gemini"`), []byte(`"$set"`), []byte(`"$rewindTo"`), []byte(`"projectHash"`), // Gemini CLI
 }
 
