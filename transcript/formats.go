@@ -11,6 +11,7 @@ import (
 // A claudeRecord is a line of a transcript of Claude Code, with the fields used
 // here.
 type claudeRecord struct {
+	Time      string `json:"timestamp"`
 	Type      string `json:"type"`
 	Subtype   string `json:"subtype"`
 	Sidechain bool   `json:"isSidechain"`      // part of a conversation with another agent
@@ -52,13 +53,13 @@ func (c *Conversation) readClaude(line []byte) {
 	case r.Meta, r.Summary, r.Failure:
 	case r.isQueuedPrompt():
 		text, _ := readContent(r.Attachment.Prompt)
-		c.addMessage(Message{Text: text})
+		c.addMessage(Message{Text: text, Time: parseTime(r.Time)})
 	case r.Type != r.Message.Role, r.Type != "user" && r.Type != "assistant":
 	default:
 		text, parts := readContent(r.Message.Content)
 		isResult := func(p contentBlock) bool { return p.Type == "tool_result" }
 		if r.ToolResult == nil && !slices.ContainsFunc(parts, isResult) {
-			c.addMessage(Message{Assistant: r.Type == "assistant", Text: text})
+			c.addMessage(Message{Assistant: r.Type == "assistant", Text: text, Time: parseTime(r.Time)})
 		}
 		for _, p := range parts {
 			switch p.Type {
@@ -120,6 +121,7 @@ func (c *Conversation) readTaskID(p contentBlock) {
 // count only in a transcript without events, because those of the person
 // contain text of programs.
 type codexRecord struct {
+	Time    string `json:"timestamp"`
 	Type    string `json:"type"`
 	Payload struct {
 		Type      string          `json:"type"`
@@ -145,6 +147,7 @@ func (c *Conversation) readCodex(line []byte) {
 	if !decodeJSON(line, &r) {
 		return
 	}
+	at := parseTime(r.Time)
 	switch p := r.Payload; {
 	case r.Type == "compacted":
 		c.forget()
@@ -152,15 +155,15 @@ func (c *Conversation) readCodex(line []byte) {
 		if _, request, ok := strings.Cut(p.Message, codexRequest); ok {
 			p.Message = request
 		}
-		c.addMessage(Message{Text: p.Message})
+		c.addMessage(Message{Text: p.Message, Time: at})
 	case r.Type == "event_msg" && p.Type == "agent_message":
-		c.addMessage(Message{Assistant: true, Text: p.Message})
+		c.addMessage(Message{Assistant: true, Text: p.Message, Time: at})
 	case r.Type == "event_msg" && p.Type == "thread_rolled_back":
 		c.Messages, c.items = removeTurns(c.Messages, p.Turns), removeTurns(c.items, p.Turns)
 	case r.Type == "response_item" && (p.Role == "user" || p.Role == "assistant"):
 		text, _ := readContent(p.Content)
 		if strings.TrimSpace(text) != "" && !programTextRE().MatchString(text) {
-			c.items = append(c.items, Message{Assistant: p.Role == "assistant", Text: text})
+			c.items = append(c.items, Message{Assistant: p.Role == "assistant", Text: text, Time: at})
 		}
 	case p.Type == "function_call" && p.Name == "update_plan":
 		c.setTodos([]byte(p.Arguments))
@@ -184,6 +187,7 @@ func removeTurns(messages []Message, n int) []Message {
 // replaces it.
 type geminiRecord struct {
 	ID      string          `json:"id"`
+	Time    string          `json:"timestamp"`
 	Type    string          `json:"type"`
 	Content json.RawMessage `json:"content"`
 	Calls   []struct {
@@ -214,7 +218,7 @@ func (c *Conversation) readGemini(line []byte) {
 			continue
 		}
 		text, _ := readContent(m.Content)
-		message := Message{Assistant: m.Type == "gemini", Text: text, id: m.ID}
+		message := Message{Assistant: m.Type == "gemini", Text: text, Time: parseTime(m.Time), id: m.ID}
 		if at := c.indexOf(m.ID); at >= 0 {
 			c.Messages[at] = message
 		} else {

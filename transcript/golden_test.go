@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
@@ -107,6 +108,31 @@ func joinLines(lines []string) (out string) {
 		out += line + "\n"
 	}
 	return out
+}
+
+// TestTimes checks the times of messages of each agent.
+func TestTimes(t *testing.T) {
+	const at = `{"timestamp":"2026-02-04T10:00:00.500Z",`
+	for _, record := range []string{
+		at + `"type":"user","message":{"role":"user","content":"a"}}`,
+		at + `"type":"attachment","attachment":{"type":"queued_command","commandMode":"prompt","prompt":"a"}}`,
+		at + `"type":"event_msg","payload":{"type":"user_message","message":"a"}}`,
+		at + `"type":"event_msg","payload":{"type":"agent_message","message":"a"}}`,
+		at + `"type":"response_item","payload":{"role":"user","content":[{"type":"input_text","text":"a"}]}}`,
+		at + `"type":"user","content":"a"}`,
+		`{"$set":{"messages":[` + at + `"type":"user","content":"a"}]}}`,
+	} {
+		m := Read([]byte(record)).Messages
+		if len(m) != 1 || !m[0].Time.Equal(time.Date(2026, 2, 4, 10, 0, 0, 5e8, time.UTC)) {
+			t.Errorf("%s: %v", record, m)
+		}
+	}
+	for _, text := range []string{`7`, `""`, `"soon"`} {
+		m := Read([]byte(`{"timestamp":` + text + `,"type":"user","message":{"role":"user","content":"a"}}`)).Messages
+		if len(m) != 1 || !m[0].Time.IsZero() {
+			t.Errorf("%s: %v", text, m)
+		}
+	}
 }
 
 // FuzzTranscript checks that all results are parts of single lines of the text,

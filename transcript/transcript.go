@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -30,6 +31,7 @@ type Conversation struct {
 type Message struct {
 	Assistant bool // the agent, not the person
 	Text      string
+	Time      time.Time // zero if the transcript has none
 
 	id string // of messages that a later record can replace
 }
@@ -182,6 +184,12 @@ func (c *Conversation) Subject(most int) string {
 		}
 	}
 	return ""
+}
+
+// parseTime returns the time of a record, or zero.
+func parseTime(text string) time.Time {
+	t, _ := time.Parse(time.RFC3339, text)
+	return t
 }
 
 // decodeJSON decodes JSON and skips values of unexpected types. It reports whether

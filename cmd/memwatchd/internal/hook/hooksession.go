@@ -45,11 +45,15 @@ func saveConversation(ctx context.Context, h *hook) error {
 
 // saveEssence saves the important sentences of a conversation and the file of
 // the session, from the beginning and the end of the conversation. The daemon
-// skips entries that any hook saved before.
+// skips entries that any hook saved before in recent days. Sentences of older
+// messages are omitted: in a resumed session they would be saved again.
 func (h *hook) saveEssence(ctx context.Context, head, conversation transcript.Conversation) error {
 	var bullets []string
 	var decisions []api.DraftItem
-	for _, s := range transcript.Statements(lastMessages(conversation.Messages, maxProse), maxStatements) {
+	from := clock.Now().AddDate(0, 0, -h.config.Memory.ShortTermDays)
+	messages := slices.DeleteFunc(slices.Clone(lastMessages(conversation.Messages, maxProse)),
+		func(m transcript.Message) bool { return !m.Time.IsZero() && m.Time.Before(from) })
+	for _, s := range transcript.Statements(messages, maxStatements) {
 		if secrets.MatchingRule(s.Text) != "" {
 			continue
 		}
