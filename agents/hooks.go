@@ -48,7 +48,10 @@ type hookCommand struct {
 type handler struct {
 	hooks, event, list *hujson.Value
 	e, g, h            int
-	line               string
+	line               *hujson.Value
+	command            Command
+	name               string // event of the command
+	alone              bool   // whether the line contains no other command
 }
 
 // listHandlers lists the commands of memwatchd at an event. A value that the agent
@@ -82,8 +85,8 @@ func (jsonHooks) listHandlers(d *jsonDoc, hooks *hujson.Value, e int, event stri
 			if command == nil || command.Value.Kind() != '"' {
 				continue
 			}
-			if line := command.Value.(hujson.Literal).String(); hookOf(line) != "" {
-				found = append(found, handler{hooks, groups, list, e, g, h, line})
+			if c, name, alone := findHook(command.Value.(hujson.Literal).String()); name != "" {
+				found = append(found, handler{hooks, groups, list, e, g, h, command, c, name, alone})
 			}
 		}
 	}
@@ -121,14 +124,16 @@ func (c jsonHooks) listCommands(data []byte) ([]Command, error) {
 	handlers, err := c.findHandlers(d, "")
 	var commands []Command
 	for _, h := range handlers {
-		words, _ := splitWords(h.line)
-		commands = append(commands, words)
+		commands = append(commands, h.command)
 	}
 	return commands, err
 }
 
 func (c jsonHooks) addCommand(data []byte, command Command) ([]byte, error) {
 	d, err := readJSON(data)
+	if err == nil {
+		err = c.checkAlone(d)
+	}
 	for _, name := range hookEvents {
 		line := Command(slices.Concat(command, []string{"hook", name}, c.args)).String()
 		for done := false; err == nil && !done; {
@@ -149,17 +154,30 @@ func (c jsonHooks) installEvent(d *jsonDoc, name, line string) (done bool, err e
 	if err != nil {
 		return false, err
 	}
-	handlers = slices.DeleteFunc(handlers, func(h handler) bool { return hookOf(h.line) != name })
+	handlers = slices.DeleteFunc(handlers, func(h handler) bool { return h.name != name })
 	switch {
 	case len(handlers) == 0:
 		return true, c.addHook(d, event, line)
 	case len(handlers) > 1: // the agent would run both
 		return false, c.removeHook(d, handlers[len(handlers)-1])
-	case handlers[0].line != line:
+	case handlers[0].line.Value.(hujson.Literal).String() != line:
 		h := handlers[0]
 		return true, d.setMember(&h.list.Value.(*hujson.Array).Elements[h.h], "command", line)
 	}
 	return true, nil
+}
+
+// checkAlone returns an error if a line of a hook also runs other commands, which
+// belong to the user.
+func (c jsonHooks) checkAlone(d *jsonDoc) error {
+	handlers, err := c.findHandlers(d, "")
+	for _, h := range handlers {
+		if !h.alone {
+			return errorAt(d.text, h.line.StartOffset, "the hook also runs other commands: remove %s hook %s from it first",
+				serverName, h.name)
+		}
+	}
+	return err
 }
 
 // addHook appends a group with a command to those of an event.
@@ -184,6 +202,9 @@ func (c jsonHooks) addHook(d *jsonDoc, event, line string) error {
 
 func (c jsonHooks) removeCommand(data []byte) ([]byte, error) {
 	d, err := readJSON(data)
+	if err == nil {
+		err = c.checkAlone(d)
+	}
 	for err == nil {
 		handlers, failed := c.findHandlers(d, "")
 		if failed != nil || len(handlers) == 0 {

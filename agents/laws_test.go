@@ -244,8 +244,8 @@ func FuzzWords(f *testing.F) {
 	f.Add("", "\"$x\" `y` \\", "\n\t")
 	f.Fuzz(func(t *testing.T, a, b, c string) {
 		want := Command{a, b, c}
-		got, err := splitWords(want.String())
-		if err != nil || !reflect.DeepEqual(got, want) {
+		got, err := splitCommands(want.String())
+		if err != nil || !reflect.DeepEqual(got, []Command{want}) {
 			t.Fatalf("%q is split into %q, %v", want.String(), got, err)
 		}
 	})

@@ -29,20 +29,40 @@ var plainWord = lazyregexp.New(`^[A-Za-z0-9@%+=:,./_-]+$`)
 
 var errQuote = errors.New("unterminated string")
 
-// splitWords splits a command into words as a shell does, without expansion.
-func splitWords(line string) (Command, error) {
+// splitCommands splits a line into commands, and each command into words, as a
+// shell does, without expansion. Redirections are words.
+func splitCommands(line string) ([]Command, error) {
+	var commands []Command
 	var words Command
 	var word strings.Builder
 	in := false // a word has begun
+	endWord := func() {
+		if in {
+			words = append(words, word.String())
+			word.Reset()
+		}
+		in = false
+	}
+	endCommand := func() {
+		endWord()
+		if words != nil {
+			commands = append(commands, words)
+		}
+		words = nil
+	}
 	for i := 0; i < len(line); i++ {
 		switch c := line[i]; c {
-		case ' ', '\t', '\n':
-			if in {
-				words = append(words, word.String())
-				word.Reset()
-			}
-			in = false
+		case ' ', '\t':
+			endWord()
 			continue
+		case ';', '&', '|', '\n':
+			redirects := c != ';' && c != '\n' &&
+				(i > 0 && strings.IndexByte("<>", line[i-1]) >= 0 || c == '&' && strings.HasPrefix(line[i+1:], ">"))
+			if !redirects {
+				endCommand()
+				continue
+			}
+			word.WriteByte(c)
 		case '\'':
 			n := strings.IndexByte(line[i+1:], '\'')
 			if n < 0 {
@@ -70,27 +90,36 @@ func splitWords(line string) (Command, error) {
 		}
 		in = true
 	}
-	if in {
-		words = append(words, word.String())
-	}
-	return words, nil
+	endCommand()
+	return commands, nil
 }
 
-// hookOf returns the event that a command passes to memwatchd, or "" for
-// another command.
-func hookOf(line string) string {
-	words, err := splitWords(line)
+// programName matches memwatchd, also with a version.
+var programName = lazyregexp.New(`^` + serverName + `(?:-v?[0-9][^/]*)?$`)
+
+// variable matches a word that sets an environment variable of a command.
+var variable = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*=`)
+
+// findHook returns the command of a line that runs a hook of memwatchd, and the
+// event of the hook, or "" if there is none. It reports whether the line
+// contains no other command.
+func findHook(line string) (c Command, event string, alone bool) {
+	commands, err := splitCommands(line)
 	if err != nil {
-		return ""
+		return nil, "", false
 	}
-	memwatchd := false
-	for i, word := range words {
-		memwatchd = memwatchd || strings.HasPrefix(path.Base(word), serverName)
-		if memwatchd && word == "hook" && i+1 < len(words) {
-			if slices.Contains(hookEvents, words[i+1]) {
-				return words[i+1]
+	for _, c := range commands {
+		program := slices.IndexFunc(c, func(word string) bool {
+			return path.Base(word) != "env" && !variable().MatchString(word)
+		})
+		if program < 0 || !programName().MatchString(path.Base(c[program])) {
+			continue
+		}
+		for i, word := range c[program+1:] {
+			if word == "hook" && program+i+2 < len(c) && slices.Contains(hookEvents, c[program+i+2]) {
+				return c, c[program+i+2], len(commands) == 1
 			}
 		}
 	}
-	return ""
+	return nil, "", false
 }

@@ -3,7 +3,6 @@ package agents
 import (
 	"bytes"
 	_ "embed"
-	"slices"
 )
 
 // skillText is the skill for the command memwatchd.
@@ -54,9 +53,9 @@ func (skillFile) listCommands(data []byte) ([]Command, error) {
 		return nil, errorAt(string(data), 0, "the file is not the skill of memwatchd: remove it")
 	}
 	line, _, _ := bytes.Cut(block, []byte("\n"))
-	words, err := splitWords(string(line))
-	if err != nil || len(words) == 0 {
+	commands, err := splitCommands(string(line))
+	if err != nil || len(commands) == 0 {
 		return nil, errorAt(string(data), len(data)-len(block), "the first command of the skill cannot be read")
 	}
-	return []Command{slices.Clip(words)}, nil
+	return commands[:1], nil
 }
