@@ -101,6 +101,70 @@ func TestSettingsKeepTheirOwner(t *testing.T) {
 	}
 }
 
+// TestRemoveSkill checks that the removal of a file that memwatchd owns removes
+// no link's target or directory, and no file that changed since it was read.
+func TestRemoveSkill(t *testing.T) {
+	plan := func(path string) *fileChange {
+		return &fileChange{owned: true, File: path, settings: openTest(t, path)}
+	}
+	create := func() (dir, path string) {
+		dir = t.TempDir()
+		path = filepath.Join(dir, "skill", "SKILL.md")
+		if err := openTest(t, path).replace([]byte("skill"), false); err != nil {
+			t.Fatal(err)
+		}
+		return dir, path
+	}
+	_, path := create()
+	if err := plan(path).writeFile(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Lstat(filepath.Dir(path)); err == nil {
+		t.Error("the directory was kept")
+	}
+
+	_, path = create()
+	change := plan(path)
+	if err := os.WriteFile(path, []byte("edited"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := change.writeFile(); err == nil || !strings.Contains(err.Error(), "changed during the operation") {
+		t.Errorf("got %v", err)
+	}
+	wantFile(t, path, "edited")
+	if err := os.Chmod(path, 0o400); err != nil {
+		t.Fatal(err)
+	}
+	if err := plan(path).writeFile(); err == nil || !strings.Contains(err.Error(), "read-only") {
+		t.Errorf("got %v", err)
+	}
+	wantFile(t, path, "edited")
+
+	dir, path := create()
+	link := filepath.Join(dir, "link.md")
+	if err := os.Symlink(path, link); err != nil {
+		t.Fatal(err)
+	}
+	if err := plan(link).writeFile(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Lstat(link); err == nil {
+		t.Error("the link was kept")
+	}
+	wantFile(t, path, "skill")
+
+	link = filepath.Join(dir, "link")
+	if err := os.Symlink("skill", link); err != nil {
+		t.Fatal(err)
+	}
+	if err := plan(filepath.Join(link, "SKILL.md")).writeFile(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(link); err != nil {
+		t.Error(err)
+	}
+}
+
 func wantMode(t *testing.T, path string, want os.FileMode) {
 	t.Helper()
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != want {

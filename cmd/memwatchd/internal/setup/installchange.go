@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/memwatchd/memwatchd/agents"
 	"github.com/memwatchd/memwatchd/api"
@@ -56,8 +57,10 @@ func (c *fileChange) setDiff(diff func(path string, before, after []byte) api.Fi
 func (c *fileChange) writeFile() error {
 	var err error
 	if c.owned && len(c.after) == 0 {
-		err = os.Remove(c.settings.path)
-		os.Remove(filepath.Dir(c.settings.path)) // fails if it has other files
+		err = c.settings.remove(c.File)
+		if err == nil {
+			syscall.Rmdir(filepath.Dir(c.File)) // fails if it has other files or is a link
+		}
 	} else {
 		err = c.settings.replace(c.after, c.Scope == agents.Project)
 	}

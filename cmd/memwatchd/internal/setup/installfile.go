@@ -105,6 +105,26 @@ func (s *settingsFile) replace(data []byte, shared bool) error {
 	if err = errors.Join(err, temp.Sync(), temp.Close()); err != nil {
 		return err
 	}
+	if err := s.checkUnchanged(); err != nil {
+		return err
+	}
+	return os.Rename(path, s.path)
+}
+
+// remove removes the file at a path, if it is unchanged since it was read there.
+// Of a symbolic link, it removes only the link.
+func (s *settingsFile) remove(path string) error {
+	if err := s.checkReplaceable(); err != nil {
+		return err
+	}
+	if err := s.checkUnchanged(); err != nil {
+		return err
+	}
+	return os.Remove(path)
+}
+
+// checkUnchanged returns an error if the file differs from the one that was read.
+func (s *settingsFile) checkUnchanged() error {
 	now, err := openSettings(s.path)
 	if err != nil {
 		return err
@@ -112,7 +132,7 @@ func (s *settingsFile) replace(data []byte, shared bool) error {
 	if (now.info == nil) != (s.info == nil) || !bytes.Equal(now.data, s.data) {
 		return fmt.Errorf("%s: the file changed during the operation; nothing was written: try again", s.path)
 	}
-	return os.Rename(path, s.path)
+	return nil
 }
 
 // checkReplaceable returns an error if an existing file must not be replaced.
