@@ -1,6 +1,7 @@
 package setup
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -170,6 +171,21 @@ func wantMode(t *testing.T, path string, want os.FileMode) {
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != want {
 		t.Errorf("%s: %v, %v, want %v", path, info.Mode(), err, want)
 	}
+}
+
+// TestTemporaryFileLeft checks that a temporary file that an earlier process with
+// the same pid left does not block a change.
+func TestTemporaryFileLeft(t *testing.T) {
+	dir := t.TempDir()
+	left := filepath.Join(dir, fmt.Sprintf(".settings.json.memwatchd-%d", os.Getpid()))
+	if err := os.WriteFile(left, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "settings.json")
+	if err := openTest(t, path).replace([]byte("{}"), false); err != nil {
+		t.Error(err)
+	}
+	wantFile(t, path, "{}")
 }
 
 // TestSettingsInADirectoryForReading checks that if no temporary file can be

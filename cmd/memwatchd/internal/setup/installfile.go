@@ -2,6 +2,7 @@ package setup
 
 import (
 	"bytes"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -89,11 +90,10 @@ func (s *settingsFile) replace(data []byte, shared bool) error {
 	} else if err := s.checkReplaceable(); err != nil {
 		return err
 	}
-	path := filepath.Join(dir, fmt.Sprintf(".%s.memwatchd-%d", name, os.Getpid()))
+	path := filepath.Join(dir, fmt.Sprintf(".%s.memwatchd-%s", name, rand.Text()))
 	temp, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
-		return fmt.Errorf("%s: create temporary file in its directory: %w", s.path,
-			err)
+		return fmt.Errorf("%s: create temporary file in its directory: %w", s.path, err)
 	}
 	defer os.Remove(path)
 	if s.info != nil {
