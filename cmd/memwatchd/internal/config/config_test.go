@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/adrg/xdg"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -175,5 +176,52 @@ func TestAliases(t *testing.T) {
 	}
 	if _, err := Load(Flags{Dir: "/m"}, []string{"MILTON_MEMORY_CONTEXT_LIMIT=many"}); err == nil || !strings.Contains(err.Error(), "MILTON_MEMORY_CONTEXT_LIMIT") {
 		t.Errorf("a wrong value: %v", err)
+	}
+}
+
+// TestFindName checks that an invalid configuration has the name that Load would
+// give to it, and that an uncertain name is an error.
+func TestFindName(t *testing.T) {
+	t.Cleanup(xdg.Reload)
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	xdg.Reload()
+	dir := filepath.Join(xdg.ConfigHome, "memwatchd")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	file := func(name string) string { return filepath.Join(dir, name) }
+	for name, text := range map[string]string{
+		"work.yaml": "memory: {dir: /work, dirr: /}\n", // selected by its base name
+		"x.yml":     "name: named\nbogus: 1\n",
+		"y.yml":     "bogus: 1\n",
+		"z.yml":     "name: [\n",
+	} {
+		if err := os.WriteFile(file(name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	bogus := "MEMWATCHD_BOGUS=1"
+	for _, test := range []struct {
+		flags   Flags
+		environ []string
+		want    string // "" for an error
+	}{
+		{Flags{Name: "work"}, nil, "work"},
+		{Flags{Dir: "/work"}, nil, "work"},
+		{Flags{Dir: "/other"}, []string{bogus}, ""},
+		{Flags{Dir: "/other"}, []string{bogus, "MEMWATCHD_NAME=other"}, "other"},
+		{Flags{File: file("x.yml")}, nil, "named"},
+		{Flags{File: file("x.yml"), Dir: "/other"}, nil, "named"},
+		{Flags{File: file("x.yml"), Name: "work"}, nil, "work"},
+		{Flags{File: file("y.yml")}, nil, "memwatchd"},
+		{Flags{File: file("z.yml")}, nil, ""},
+		{Flags{File: file("none.yml")}, nil, ""},
+		{Flags{}, []string{bogus, "MEMWATCHD_NAME=work"}, "work"},
+		{Flags{}, []string{bogus}, "memwatchd"},
+	} {
+		got, err := FindName(test.flags, test.environ)
+		if got != test.want || (err == nil) != (test.want != "") {
+			t.Errorf("%+v, %v: got %q, %v, want %q", test.flags, test.environ, got, err, test.want)
+		}
 	}
 }

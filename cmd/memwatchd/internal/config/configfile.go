@@ -85,15 +85,7 @@ func Load(flags Flags, environ []string) (*Config, error) {
 	c := Default()
 	defaultDir := c.Memory.Dir
 	c.Memory.Dir = ""
-	name, path := flags.Name, flags.File
-	if i := slices.IndexFunc(environ, func(s string) bool { return strings.HasPrefix(s, EnvPrefix+"NAME=") }); i >= 0 &&
-		name == "" {
-		name = strings.TrimPrefix(environ[i], EnvPrefix+"NAME=")
-	}
-	if name == "" && path == "" && flags.Dir != "" {
-		name = NameOf(flags.Dir)
-	}
-	path = cmp.Or(path, filepath.Join(xdg.ConfigHome, "memwatchd", cmp.Or(name, c.Name)+".yaml"))
+	name, path := selectFile(flags, environ)
 	text, err := os.ReadFile(path)
 	switch {
 	case err == nil:
@@ -121,6 +113,43 @@ func Load(flags Flags, environ []string) (*Config, error) {
 		return nil, fmt.Errorf("configuration: %w", err)
 	}
 	return c, nil
+}
+
+// selectFile returns the path of the configuration file, and the name of the
+// memory if it does not depend on the text of the file.
+func selectFile(flags Flags, environ []string) (name, path string) {
+	name, path = flags.Name, flags.File
+	if i := slices.IndexFunc(environ, func(s string) bool { return strings.HasPrefix(s, EnvPrefix+"NAME=") }); i >= 0 &&
+		name == "" {
+		name = strings.TrimPrefix(environ[i], EnvPrefix+"NAME=")
+	}
+	if name == "" && path == "" && flags.Dir != "" {
+		name = NameOf(flags.Dir)
+	}
+	return name, cmp.Or(path, filepath.Join(xdg.ConfigHome, "memwatchd", cmp.Or(name, Default().Name)+".yaml"))
+}
+
+// FindName returns the name of the memory that the flags select, even if the
+// configuration is invalid. If a flag names a file or a directory, and the name
+// is uncertain, FindName returns an error.
+func FindName(flags Flags, environ []string) (string, error) {
+	c, invalid := Load(flags, environ)
+	if invalid == nil {
+		return c.Name, nil
+	}
+	name, path := selectFile(flags, environ)
+	if name != "" {
+		return name, nil
+	}
+	var file struct{ Name string }
+	text, err := os.ReadFile(path)
+	if err == nil {
+		err = yaml.Unmarshal(text, &file)
+	}
+	if err != nil && flags.File != "" || flags.File == "" && flags.Dir != "" {
+		return "", fmt.Errorf("the name of the memory is uncertain, set --name: %w", invalid)
+	}
+	return cmp.Or(file.Name, Default().Name), nil
 }
 
 // NameOf returns the name of the configuration file of a memory directory, or ""

@@ -237,7 +237,11 @@ func (s *serviceCommand) checkMemory(c *config.Config) error {
 
 // uninstall does not need a valid configuration.
 func (s *serviceCommand) uninstall(ctx context.Context) error {
-	daemon := &service.Service{Name: s.memoryName()}
+	name, err := config.FindName(s.g.Config, os.Environ())
+	if err != nil {
+		return cli.UsageError{Err: fmt.Errorf("service uninstall: %w", err)}
+	}
+	daemon := &service.Service{Name: name}
 	units, err := s.readUnits(daemon, nil)
 	if err != nil {
 		return err

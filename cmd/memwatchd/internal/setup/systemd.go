@@ -63,14 +63,6 @@ func (s *serviceCommand) setEnvironment() {
 	}
 }
 
-// memoryName returns the name of the memory, even if the configuration is invalid.
-func (s *serviceCommand) memoryName() string {
-	if c, err := config.Load(s.g.Config, os.Environ()); err == nil {
-		return c.Name
-	}
-	return cmp.Or(s.g.Config.Name, "memwatchd")
-}
-
 // planService returns the configuration of the service and its description. If a system
 // service has no configuration file, File is the path of the one to write.
 func (s *serviceCommand) planService() (*config.Config, *service.Service, error) {
@@ -83,7 +75,14 @@ func (s *serviceCommand) planService() (*config.Config, *service.Service, error)
 		return nil, nil, err
 	}
 	flags := s.g.Config
-	path := cmp.Or(flags.File, filepath.Join(xdg.ConfigHome, "memwatchd", s.memoryName()+".yaml"))
+	path := flags.File
+	if path == "" {
+		name, err := config.FindName(flags, os.Environ())
+		if err != nil {
+			return nil, nil, cli.UsageError{Err: err}
+		}
+		path = filepath.Join(xdg.ConfigHome, "memwatchd", name+".yaml")
+	}
 	create := s.system && config.ExistingPath(path) == ""
 	if create {
 		flags.File, flags.Dir = "", cmp.Or(flags.Dir, systemMemory)
