@@ -7,8 +7,9 @@
 // the byte. An entry in JSON has the style of the file, and one in TOML is a
 // block at the end. A second installation changes nothing. Uninstalling
 // restores the file, except that an object or a list that was empty before is
-// removed with the entry, and that an empty file in JSON becomes {}. A defect
-// of a file is an [*Error], and the file stays as it is.
+// removed with the entry, and that an empty file in JSON becomes {}. The object
+// of the servers stays if it is the only member of the file. A defect of a file
+// is an [*Error], and the file stays as it is.
 //
 // The package opens no files: its functions take and return bytes.
 package agents

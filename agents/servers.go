@@ -153,7 +153,9 @@ func (s jsonServers) removeCommand(data []byte) ([]byte, error) {
 			return d.fileContent(failed)
 		}
 		outer, _ := d.findMember(&d.root, s.key)
-		if servers == outer && isOnlyItem(servers) {
+		keys, _ := listItems(&d.root)
+		// Agents reject a file for servers without the key.
+		if servers == outer && isOnlyItem(servers) && len(keys) > 1 {
 			err = d.removeKey(&d.root, s.key)
 		} else {
 			err = d.removeKey(servers, serverName)
