@@ -139,7 +139,15 @@ func (s *serviceCommand) serviceEnvironment() []string {
 // writeConfig writes a configuration file, unless there is one. The file contains
 // no secrets, and the account of the service must be able to read it.
 func (s *serviceCommand) writeConfig(c *config.Config) error {
-	if err := os.MkdirAll(filepath.Dir(c.File), 0o755); err != nil {
+	dir := filepath.Dir(c.File)
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return err
+	}
+	err := os.Mkdir(dir, 0o755)
+	if err == nil {
+		err = os.Chmod(dir, 0o755) // the umask may forbid it to the account
+	}
+	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	made, err := writeIfMissing(c.File, starterConfig(c, &recognized{}, nil))
