@@ -44,6 +44,9 @@ var (
 	tomlLines = lazyregexp.New(`(?m)^(?:# memwatchd: (?:begin|end)\r?$\n?` +
 		`|[ \t]*(?:mcp_servers[ \t]*\.[ \t]*)?memwatchd[ \t]*[.=].*\n?` +
 		`|` + tomlHeader + `.*\n?(?:(?:[ \t]*(?:#.*)?\r?\n)*(?:[ \t]*[^\s[#]|` + tomlHeader + `).*\n?)*)`)
+
+	// tomlBlock matches the lines from one mark to the next.
+	tomlBlock = lazyregexp.New(`(?ms)^# memwatchd: begin\r?$.*?^# memwatchd: end\r?$\n?`)
 )
 
 // A tomlDoc is a decoded settings file in TOML.
@@ -116,7 +119,10 @@ func (tomlServers) addCommand(data []byte, c Command) ([]byte, error) {
 			return nil, d.errorAt(serverName, "%s also has %s: set command = %s and args = %s there, or uninstall it",
 				tomlTable, key, command, args)
 		}
-		text = d.withoutServer()
+		text, err = d.removeServer()
+		if err != nil {
+			return nil, err
+		}
 	}
 	eol := eolOf(text)
 	block := strings.Join([]string{
@@ -135,10 +141,7 @@ func (tomlServers) addCommand(data []byte, c Command) ([]byte, error) {
 		block = eol + eol + block
 	}
 	after, err := d.replaceText(text+block, map[string]any{"command": c[0], "args": anyList(c[1:])})
-	switch {
-	case err != nil && d.server != nil:
-		return nil, d.errorAt(serverName, removeError, tomlTable)
-	case err != nil:
+	if err != nil {
 		return nil, d.errorAt(tomlKey, "%s has an unsupported form: write each server as a table, "+
 			"[%[1]s.<name>]", tomlKey)
 	}
@@ -153,11 +156,23 @@ func (tomlServers) removeCommand(data []byte) ([]byte, error) {
 	if d.server == nil {
 		return data, nil
 	}
-	after, err := d.replaceText(d.withoutServer(), nil)
+	text, err := d.removeServer()
 	if err != nil {
-		return nil, d.errorAt(serverName, removeError, tomlTable)
+		return nil, err
 	}
-	return after, nil
+	return []byte(d.bom + text), nil
+}
+
+// removeServer returns the text without the lines of the server or, if other
+// settings have such lines, without the block.
+func (d *tomlDoc) removeServer() (string, error) {
+	for _, lines := range []*regexp.Regexp{tomlLines(), tomlBlock()} {
+		text := d.withoutLines(lines)
+		if _, err := d.replaceText(text, nil); err == nil {
+			return text, nil
+		}
+	}
+	return "", d.errorAt(serverName, removeError, tomlTable)
 }
 
 // replaceText returns the file with another text, after a check that this
@@ -175,20 +190,20 @@ func (d *tomlDoc) replaceText(text string, server any) ([]byte, error) {
 	return data, nil
 }
 
-// withoutServer returns the text without the lines of the server, from the last
+// withoutLines returns the text without the matched lines, from the last
 // mark that begins a block or from the top, and without the blank line before.
 // Comments after the server, and tables that an agent inserted before the last
 // mark, stay.
-func (d *tomlDoc) withoutServer() string {
+func (d *tomlDoc) withoutLines(lines *regexp.Regexp) string {
 	start := 0
 	for _, begin := range tomlBegin().FindAllStringIndex(d.text, -1) {
 		start = begin[0]
 	}
-	first := tomlLines().FindStringIndex(d.text[start:])
+	first := lines.FindStringIndex(d.text[start:])
 	if first == nil {
 		return d.text
 	}
-	head, rest, eol := d.text[:start+first[0]], tomlLines().ReplaceAllString(d.text[start+first[0]:], ""), eolOf(d.text)
+	head, rest, eol := d.text[:start+first[0]], lines.ReplaceAllString(d.text[start+first[0]:], ""), eolOf(d.text)
 	switch {
 	case head == "":
 		rest = strings.TrimPrefix(rest, eol)
