@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/adrg/xdg"
 	"github.com/spf13/cobra"
@@ -80,7 +81,7 @@ func createMemory(g *cli.Globals, example bool, template, host string) error {
 	if err != nil {
 		return cli.UsageError{Err: err}
 	}
-	if err := checkSameMemory(g, c); err != nil {
+	if err := cmp.Or(checkSameMemory(g, c), checkEncoding(c)); err != nil {
 		return err
 	}
 	layout := c.Layout()
@@ -221,6 +222,16 @@ func starterConfig(c *config.Config, found *recognized, public []publicKind) str
 		text += "  " + s.line + "\n"
 	}
 	return text
+}
+
+// checkEncoding returns an error if a configuration file cannot contain the path of
+// the memory.
+func checkEncoding(c *config.Config) error {
+	if !utf8.ValidString(c.Memory.Dir) {
+		return cli.Usagef("the path %q is not valid UTF-8, and a configuration cannot contain it: rename the directory",
+			c.Memory.Dir)
+	}
+	return nil
 }
 
 // MachineZone returns the IANA name of the local time zone, or "Local" if it

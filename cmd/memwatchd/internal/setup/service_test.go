@@ -2,6 +2,7 @@ package setup
 
 import (
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -38,4 +39,21 @@ func TestConfigOfSystemService(t *testing.T) {
 	}
 	wantMode(t, filepath.Dir(c.File), 0o755)
 	wantMode(t, c.File, 0o644)
+}
+
+// TestMemoryPathEncoding checks that init rejects a path that the configuration
+// cannot contain, before it creates the directory.
+func TestMemoryPathEncoding(t *testing.T) {
+	dir := t.TempDir()
+	c := filepath.Join(dir, "memwatchd.yaml")
+	memory := filepath.Join(dir, "m\xe4r")
+	g := &cli.Globals{Stdout: io.Discard, Config: config.Flags{File: c, Dir: memory}}
+	if err := createMemory(g, false, "", ""); err == nil || !strings.Contains(err.Error(), "not valid UTF-8") {
+		t.Errorf("got %v", err)
+	}
+	for _, path := range []string{c, memory} {
+		if _, err := os.Lstat(path); err == nil {
+			t.Errorf("%q was created", path)
+		}
+	}
 }

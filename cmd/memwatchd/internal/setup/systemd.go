@@ -93,6 +93,9 @@ func (s *serviceCommand) planService() (*config.Config, *service.Service, error)
 	}
 	if create {
 		c.File = path
+		if err := checkEncoding(c); err != nil {
+			return nil, nil, err
+		}
 	}
 	daemon := &service.Service{
 		Name: c.Name, Memory: c.Memory.Dir, Drain: c.IPC.Drain,
