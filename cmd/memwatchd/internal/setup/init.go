@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -237,17 +238,19 @@ func checkEncoding(c *config.Config) error {
 // MachineZone returns the IANA name of the local time zone, or "Local" if it
 // cannot be determined.
 func MachineZone() string {
-	candidates := []string{strings.TrimPrefix(os.Getenv("TZ"), ":")}
-	if target, err := filepath.EvalSymlinks("/etc/localtime"); err == nil {
-		if _, name, ok := strings.Cut(target, "zoneinfo/"); ok {
-			candidates = append(candidates, name)
-		}
+	candidates := []string{"/etc/localtime"}
+	if zone, ok := os.LookupEnv("TZ"); ok {
+		candidates = slices.Insert(candidates, 0, cmp.Or(strings.TrimPrefix(zone, ":"), "UTC"))
 	}
 	if text, err := os.ReadFile("/etc/timezone"); err == nil {
 		candidates = append(candidates, strings.TrimSpace(string(text)))
 	}
 	for _, name := range candidates {
-		if name == "" || name == "Local" || strings.HasPrefix(name, "/") {
+		if filepath.IsAbs(name) {
+			target, _ := filepath.EvalSymlinks(name)
+			_, name, _ = strings.Cut(target, "zoneinfo/")
+		}
+		if name == "" || name == "Local" {
 			continue
 		}
 		if _, err := time.LoadLocation(name); err == nil {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
@@ -54,6 +55,30 @@ func TestMemoryPathEncoding(t *testing.T) {
 	for _, path := range []string{c, memory} {
 		if _, err := os.Lstat(path); err == nil {
 			t.Errorf("%q was created", path)
+		}
+	}
+}
+
+// TestMachineZone checks that the variable TZ may name a zone or a file, and is UTC
+// if it is empty.
+func TestMachineZone(t *testing.T) {
+	if _, err := time.LoadLocation("Asia/Tokyo"); err != nil {
+		t.Skip(err)
+	}
+	file := filepath.Join(t.TempDir(), "zoneinfo", "Asia", "Tokyo")
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for zone, want := range map[string]string{
+		"Asia/Tokyo": "Asia/Tokyo", ":Asia/Tokyo": "Asia/Tokyo", file: "Asia/Tokyo", ":" + file: "Asia/Tokyo",
+		"": "UTC", ":": "UTC", "UTC": "UTC",
+	} {
+		t.Setenv("TZ", zone)
+		if got := MachineZone(); got != want {
+			t.Errorf("TZ=%s: got %s, want %s", zone, got, want)
 		}
 	}
 }
