@@ -130,8 +130,9 @@ func (i *installer) runInstaller(cmd *cobra.Command) error {
 		changes = append(changes, some...)
 		failed = append(failed, err)
 	}
-	if err := errors.Join(failed...); err != nil {
-		return err // before any file is written
+	// An installation writes no file if one fails. A removal continues with the others.
+	if err := errors.Join(failed...); err != nil && (!i.remove || len(changes) == 0) {
+		return err
 	}
 	if i.write {
 		for _, c := range changes {
