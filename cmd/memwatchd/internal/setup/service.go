@@ -140,7 +140,7 @@ func (s *serviceCommand) printAgent(daemon *service.Service) error {
 // install writes the units and starts the service. If units change, install stops
 // the service first: systemd cannot replace the socket of a running service.
 func (s *serviceCommand) install(ctx context.Context) error {
-	if err := s.checkRoot("install"); err != nil {
+	if err := cmp.Or(s.checkRoot("install"), s.checkEnvironment()); err != nil {
 		return err
 	}
 	if s.system {

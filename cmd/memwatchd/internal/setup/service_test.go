@@ -82,3 +82,25 @@ func TestMachineZone(t *testing.T) {
 		}
 	}
 }
+
+// TestSecretInUnit checks that other users cannot read a topic in the environment
+// of a unit.
+func TestSecretInUnit(t *testing.T) {
+	defer syscall.Umask(syscall.Umask(0o022))
+	t.Setenv("MEMWATCHD_CAPTURE_NTFY_TOPIC", "secret")
+	for _, system := range []bool{false, true} {
+		s := &serviceCommand{g: &cli.Globals{Stdout: io.Discard}, system: system}
+		if err := s.checkEnvironment(); (err != nil) != system {
+			t.Errorf("system %t: got %v", system, err)
+		}
+		dir := t.TempDir()
+		u := unit{name: "a.service", path: filepath.Join(dir, "a.service"), wanted: "[Service]\n"}
+		if err := os.WriteFile(filepath.Join(dir, ".a.service.new"), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.writeUnits([]unit{u}); err != nil {
+			t.Fatal(err)
+		}
+		wantMode(t, u.path, map[bool]os.FileMode{false: 0o600, true: 0o644}[system])
+	}
+}

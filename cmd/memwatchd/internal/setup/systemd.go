@@ -139,6 +139,17 @@ func (s *serviceCommand) serviceEnvironment() []string {
 	return list
 }
 
+// checkEnvironment rejects a variable with a secret for a system service: all users
+// can read the environment in its unit.
+func (s *serviceCommand) checkEnvironment() error {
+	const topic = config.EnvPrefix + "CAPTURE_NTFY_TOPIC"
+	if s.system && os.Getenv(topic) != "" {
+		return cli.Usagef("service install: all users could read %s in the unit: unset it, and set capture.ntfy.topic in "+
+			"the configuration file", topic)
+	}
+	return nil
+}
+
 // writeConfig writes a configuration file, unless there is one. The file contains
 // no secrets, and the account of the service must be able to read it.
 func (s *serviceCommand) writeConfig(c *config.Config) error {
@@ -231,7 +242,7 @@ func (s *serviceCommand) writeUnits(units []unit) error {
 		case u.wanted == "":
 			action, err = "remove", os.Remove(u.path)
 		case u.current != u.wanted:
-			action, err = "write", writeUnit(u)
+			action, err = "write", s.writeUnit(u)
 		}
 		if err != nil {
 			return fmt.Errorf("service: %w", err)
@@ -241,12 +252,21 @@ func (s *serviceCommand) writeUnits(units []unit) error {
 	return nil
 }
 
-func writeUnit(u unit) error {
+// writeUnit writes a unit. The environment in a user's unit may contain secrets,
+// and only the user reads it.
+func (s *serviceCommand) writeUnit(u unit) error {
 	if err := os.MkdirAll(filepath.Dir(u.path), 0o755); err != nil {
 		return err
 	}
+	mode := fs.FileMode(0o600)
+	if s.system {
+		mode = 0o644
+	}
 	temporary := filepath.Join(filepath.Dir(u.path), "."+u.name+".new")
-	if err := os.WriteFile(temporary, []byte(u.wanted), 0o644); err != nil {
+	if err := os.Remove(temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err // a file that exists would keep its mode
+	}
+	if err := os.WriteFile(temporary, []byte(u.wanted), mode); err != nil {
 		return err
 	}
 	return os.Rename(temporary, u.path)
