@@ -429,7 +429,9 @@ func (m writeOps) reportMerge(c Call, d *sessionDraft, merge *mergeResult, befor
 	if d.dry {
 		was := ""
 		if _, err := m.Writer.Vault.Read(answer.Path); err == nil {
-			was = before.For(c.View).Shown(c.View).Text()
+			if b := before.For(c.View); b != nil {
+				was = b.Shown(c.View).Text()
+			}
 		}
 		answer.Diff, _ = new(differ).hunks(journal.Hunks([]byte(was), []byte(shown.Text())))
 	}
