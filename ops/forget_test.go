@@ -396,6 +396,49 @@ func TestForgetLeavesGoneFilesOfOthers(t *testing.T) {
 	}
 }
 
+// TestForgetLeavesJournalOfOthers checks that changes of other subjects can
+// still be undone if they share only a blank or a short line with a removed
+// entry, or if their file is gone.
+func TestForgetLeavesJournalOfOthers(t *testing.T) {
+	for _, test := range []struct {
+		name, owner, entry, theirs string
+		gone, erased               bool
+	}{
+		{"blank line", "owner", "- the tea of bob\n\n  and coffee\n", "- private plan <!-- visibility=private_only -->\n\n- more\n", false, false},
+		{"short line", "owner", "- the tea of bob\n  - milk\n", "- private plan <!-- visibility=private_only -->\n- milk\n", false, false},
+		{"gone file", "alice", "- the tea of bob\n  and a line of both\n", "- private plan <!-- visibility=private_only -->\n  and a line of both\n", true, false},
+		{"own gone file", "bob", "- the tea of bob\n  and a line of both\n", "- private plan\n  and a line of both\n", true, true},
+	} {
+		const path = "2026-02-04/chat.md"
+		head := "# Day\n\n- open to all <!-- visibility=public_ok -->\n"
+		if test.gone {
+			head = "---\nsubject_id: " + test.owner + "\nvisibility: private_only\n---\n"
+		}
+		d, _ := newForgetCase(t, map[string]string{
+			path:                       head + test.theirs,
+			"_longterms/bob/_index.md": "---\nsubject_id: bob\n---\n" + test.entry,
+		})
+		_, err := d.memory.Writer.Write(t.Context(), vault.Change{Path: path, Cause: "edit", Requested: true, Edit: func(*vault.File) ([]byte, error) {
+			if test.gone {
+				return nil, vault.ErrRemove
+			}
+			return []byte(head), nil
+		}})
+		if err != nil || !d.journalContains(t, "private plan") {
+			t.Fatal(err)
+		}
+		c := d.callAs(t, "bob", "private")
+		ids, token := d.list(t, c, "tea of bob")
+		a, err := d.memory.writeOps().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token})
+		if err != nil || len(a.Removed) != 1 {
+			t.Fatalf("%s: %+v, %v", test.name, a, err)
+		}
+		if erased := !d.journalContains(t, "private plan"); erased != test.erased {
+			t.Errorf("%s: bob erased the change from the journal: %t", test.name, erased)
+		}
+	}
+}
+
 // TestForgetNoteBesideOthers checks that the heading of a removed note
 // disappears for callers that see nothing else below it, and stays for the
 // others.

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/vault"
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
@@ -39,7 +41,9 @@ func (n *textMatcher) addEntry(source, norm string) {
 		n.norms[norm] = true
 	}
 	for line := range strings.Lines(source) {
-		n.raw[strings.TrimSpace(line)] = true
+		if raw := strings.TrimSpace(line); len(raw) >= minLine {
+			n.raw[raw] = true
+		}
 		line = normalizeLine(line)
 		if len(line) >= minLine {
 			n.lines[line] = true
@@ -155,8 +159,14 @@ func (m writeOps) mayForget(c Call, path string, words *textMatcher) (may, share
 		return c.View.Readable(memory.Partition{Owner: place.Owner}), false
 	}
 	doc, err := m.Files.Load(path)
-	if err != nil { // the file is gone, so its readers are unknown
-		return true, c.Scope.Subject != m.Owner
+	if err != nil { // the file is gone
+		if c.Scope.Subject == m.Owner {
+			return true, false
+		}
+		doc = m.removedFile(path)
+		if doc == nil { // its readers are unknown
+			return false, true
+		}
 	}
 	shared = !m.mayChange(c, doc.Own, memory.Author{})
 	for i := range doc.Entries {
@@ -166,4 +176,20 @@ func (m writeOps) mayForget(c Call, path string, words *textMatcher) (may, share
 		}
 	}
 	return doc.For(c.View) != nil, shared
+}
+
+// removedFile returns the last content of a removed file, or nil if the journal
+// does not contain it.
+func (m writeOps) removedFile(path string) *memory.Document {
+	for _, known := range m.Writer.Journal.List(time.Time{}, path, 0) {
+		if known.Path != path || known.After != "" || known.To != "" {
+			continue
+		}
+		r, err := m.Writer.Journal.Get(known.ID)
+		if err != nil || len(r.Hunks) != 1 || journal.Digest(r.Hunks[0].Old) != r.Before {
+			return nil
+		}
+		return m.Parse(vault.File{Path: path, Data: r.Hunks[0].Old, ModTime: r.Time})
+	}
+	return nil
 }
