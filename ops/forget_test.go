@@ -181,6 +181,32 @@ func TestWipeFinishesLater(t *testing.T) {
 	}
 }
 
+// TestWipeLeavesLinksOfOthers checks that a wipe erases exactly the links of its
+// subject from the journal.
+func TestWipeLeavesLinksOfOthers(t *testing.T) {
+	for _, test := range []struct {
+		subject, key, account string
+		erased                bool
+	}{
+		{"acct:4", "telegram:1", "acct:4", true},
+		{"acct:4", "telegram:1", "acct:42", false},
+		{"cct:4", "telegram:1", "acct:4", false},
+		{"ext:telegram:1", "telegram:1", "acct:4", true},
+		{"ext:telegram:1", "telegram:12", "acct:4", false},
+	} {
+		d, c := newForgetCase(t, map[string]string{"MEMORY.md": "- x\n"})
+		if _, err := d.memory.writeOps().link(t.Context(), c, &api.LinkRequest{ExternalKey: test.key, Subject: test.account}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.memory.writeOps().wipeSubject(t.Context(), d.callAs(t, test.subject, "private"), &api.WipeRequest{Confirm: test.subject}); err != nil {
+			t.Fatal(err)
+		}
+		if erased := !d.journalContains(t, test.account); erased != test.erased {
+			t.Errorf("wipe of %s: the link of %s to %s is erased: %t", test.subject, test.key, test.account, erased)
+		}
+	}
+}
+
 // TestForgetWithoutNote checks that an erasure that cannot be recorded does not
 // start.
 func TestForgetWithoutNote(t *testing.T) {

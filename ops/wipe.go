@@ -1,10 +1,10 @@
 package ops
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -167,15 +167,19 @@ func (m writeOps) planWipe(c Call, sessions bool) (*wipePlan, error) {
 // findWipedHunks returns the journal hunks about the subject: the contents of its
 // files, and its links.
 func (m writeOps) findWipedHunks(c Call, w *wipePlan) ([]journal.HunkSet, error) {
+	// The subject or its key as a whole word of the file of links.
+	name := regexp.QuoteMeta(c.Scope.Subject)
+	if key, ok := strings.CutPrefix(c.Scope.Subject, memory.ExternalSubject("")); ok {
+		name += "|" + regexp.QuoteMeta(key)
+	}
+	link := regexp.MustCompile(`(?m)(?:^|[\s"',{])(?:` + name + `)(?:$|[\s"',}]|:\s)`)
 	return m.Writer.Journal.FindHunks(
 		func(r journal.Record) bool {
 			return r.Path == memory.IdentitiesPath || m.isWiped(w, r.Path) || r.To != "" && m.isWiped(w, r.To)
 		},
 		func(r journal.Record, h journal.Hunk) bool {
 			return r.Path != memory.IdentitiesPath ||
-				slices.ContainsFunc([][]byte{h.Old, h.New, h.Above, h.Below}, func(b []byte) bool {
-					return bytes.Contains(b, []byte(c.Scope.Subject))
-				})
+				slices.ContainsFunc([][]byte{h.Old, h.New, h.Above, h.Below}, link.Match)
 		})
 }
 
