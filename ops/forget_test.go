@@ -123,6 +123,13 @@ func TestForgetProblemOfOthers(t *testing.T) {
 			t.Errorf("%s: %+v, %v", who, a, err)
 		}
 	}
+	d, _ := newForgetCase(t, map[string]string{"_longterms/acct_42/_index.md": "---\nsubject_id: acct:42\n---\n- tea\n"})
+	d.memory.Indexer = &purger{Indexer: d.memory.Indexer, err: errors.New("read bob/diary.md: no room")}
+	c := d.fixedCall(t, "helper", "acct:42", "private")
+	a, err := d.memory.writeOps().wipeSubject(t.Context(), c, &api.WipeRequest{Confirm: "acct:42"})
+	if err != nil || a.Problem == "" || strings.Contains(a.Problem, "diary") {
+		t.Errorf("wipe: %+v, %v", a, err)
+	}
 }
 
 // TestForgetLeavesUnchosen checks that only the chosen entries are

@@ -53,10 +53,7 @@ func (m writeOps) forgetListed(ctx context.Context, c Call, r *api.ForgetRequest
 		problem = m.writeErasures(before)
 	}
 	if problem != nil {
-		answer.Problem = "copies of the text remain; the removal is retried when the daemon starts"
-		if c.FullAccess { // the error may describe data of other subjects
-			answer.Problem = oneLine(problem.Error()) + "; the removal is retried when the daemon starts"
-		}
+		answer.Problem = erasureProblem(c, problem)
 	}
 	if err := m.syncIndex(ctx, &c); err != nil {
 		return err
@@ -64,6 +61,16 @@ func (m writeOps) forgetListed(ctx context.Context, c Call, r *api.ForgetRequest
 	addOccurrences(answer, m.findOccurrences(c, l.match))
 	answer.Beyond = outOfReach
 	return nil
+}
+
+// erasureProblem returns the problem of an erasure for the answer. Only the
+// owner sees the reason, which may describe data of other subjects.
+func erasureProblem(c Call, problem error) string {
+	reason := "copies of the text remain"
+	if c.FullAccess {
+		reason = oneLine(problem.Error())
+	}
+	return reason + "; the removal is retried when the daemon starts"
 }
 
 // newErasure returns the record that erases the chosen occurrences, grouped by

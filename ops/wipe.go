@@ -102,7 +102,7 @@ func (m writeOps) wipeSubject(ctx context.Context, c Call, r *api.WipeRequest) (
 	}
 	answer.Left = slices.DeleteFunc(answer.Left, func(path string) bool { return slices.Contains(w.files, path) })
 	if problem != nil {
-		answer.Problem = oneLine(problem.Error()) + "; the removal is retried when the daemon starts"
+		answer.Problem = erasureProblem(c, problem)
 	}
 	return answer, nil
 }
