@@ -132,6 +132,24 @@ func TestForgetProblemOfOthers(t *testing.T) {
 	}
 }
 
+// TestForgetCopyProblemOfOthers checks that only a caller that may read the whole
+// file sees which saved copy of the file could not be changed.
+func TestForgetCopyProblemOfOthers(t *testing.T) {
+	const path = "2026-02-05/cli.md"
+	for who, told := range map[string]bool{"owner": true, "bob": false} {
+		d, _ := newForgetCase(t, map[string]string{path: "- the tea of bob <!-- written_by=bob -->\n- theirs <!-- visibility=private_only -->\n"})
+		if err := os.Mkdir(filepath.Join(d.dir, path+".kept-0abc0000"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		c := d.callAs(t, who, "private")
+		ids, token := d.list(t, c, "tea of bob")
+		a, err := d.memory.writeOps().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token})
+		if err != nil || len(a.Removed) != 1 || len(a.Failed) != 1 || strings.Contains(a.Failed[0].Reason, "kept-") != told {
+			t.Errorf("%s: %+v, %v", who, a, err)
+		}
+	}
+}
+
 // TestForgetLeavesUnchosen checks that only the chosen entries are
 // removed from a copy kept beside a file, unless every entry with the text was
 // chosen.

@@ -159,17 +159,21 @@ func (m writeOps) removeListed(ctx context.Context, c Call, plan *erasure, words
 			continue
 		}
 		of, copied := memory.CopyOf(f.Path)
-		_, err := m.Writer.EditConflictCopies(ctx, of,
+		_, copyErr := m.Writer.EditConflictCopies(ctx, of,
 			func(kept *vault.File) ([]byte, error) { return m.eraseInCopy(c, of, *kept, words) })
-		owned := false
+		owned, err := false, copyErr
 		switch {
 		case !copied:
-			if err != nil {
-				failed = append(failed, api.Refused{ID: f.Path, Reason: "saved copy of the file: " + oneLine(err.Error())})
-			}
 			var written vault.Written
 			written, owned, err = m.eraseInFile(ctx, c, f, group, words)
 			group = cmp.Or(group, written.ID)
+			if copyErr != nil {
+				reason := errHidden.Message // the error may name the copy
+				if owned {
+					reason = oneLine(asError(writeError(copyErr, owned)).Message)
+				}
+				failed = append(failed, api.Refused{ID: f.Path, Reason: "saved copy of the file: " + reason})
+			}
 		case err == nil:
 			err = m.checkErased(f)
 		}
