@@ -205,7 +205,7 @@ func (m *Memory) resolvePath(c Call, path string) string {
 		return path
 	}
 	meant := m.Index.Files(func(f *index.FileInfo) bool {
-		return f.Path == path || shownPath(f.Path) == path && f.Readable(c.View)
+		return (f.Path == path || shownPath(f.Path) == path) && f.Readable(c.View)
 	})
 	for _, f := range meant {
 		if f.Path == path {
