@@ -29,8 +29,8 @@ type occurrence struct {
 const (
 	maxForget      = 20 // entries per request; larger lists are unlikely to have been reviewed
 	maxOccurrences = 100
-	// maxForgetLists bounds the number of stored lists. listLifetime is their lifetime,
-	// long enough for a person to review one.
+	// maxForgetLists bounds the number of stored lists of a subject. listLifetime is their
+	// lifetime, long enough for a person to review one.
 	maxForgetLists = 64
 	listLifetime   = 15 * time.Minute
 )
@@ -144,10 +144,11 @@ func (f *forgetLists) storeList(l forgetList) string {
 		f.lists = map[string]forgetList{}
 	}
 	maps.DeleteFunc(f.lists, func(_ string, old forgetList) bool { return l.made.Sub(old.made) > listLifetime })
-	for len(f.lists) >= maxForgetLists {
-		oldest := slices.MinFunc(slices.Sorted(maps.Keys(f.lists)),
-			func(a, b string) int { return f.lists[a].made.Compare(f.lists[b].made) })
-		delete(f.lists, oldest)
+	own := slices.Sorted(maps.Keys(f.lists)) // tokens of the subject
+	own = slices.DeleteFunc(own, func(token string) bool { return f.lists[token].subject != l.subject })
+	if len(own) >= maxForgetLists {
+		delete(f.lists, slices.MinFunc(own,
+			func(a, b string) int { return f.lists[a].made.Compare(f.lists[b].made) }))
 	}
 	f.lists[token] = l
 	return token

@@ -326,7 +326,8 @@ func TestForgetCredential(t *testing.T) {
 	d.want(t, "MEMORY.md", "---\nsummary: \"\"\n---\n\n<!-- "+key+" -->\n\n- tea\n")
 }
 
-// TestForgetLists checks that lists expire and that their number is bounded.
+// TestForgetLists checks that lists expire and that their number is bounded for
+// each subject.
 func TestForgetLists(t *testing.T) {
 	d, c := newForgetCase(t, map[string]string{"MEMORY.md": "- a secret\n"})
 	now := d.memory.Now()
@@ -337,11 +338,21 @@ func TestForgetLists(t *testing.T) {
 		t.Errorf("a list that is old: %v", err)
 	}
 	_, token = d.list(t, c, "secret")
+	for n := range maxForgetLists + 1 {
+		now = now.Add(time.Millisecond)
+		d.list(t, d.callAs(t, "bob", "private"), strings.Repeat("x", n+1))
+	}
+	if _, err := d.memory.forgetLists.findList(c, token, now); err != nil {
+		t.Errorf("a list after too many lists of another subject: %v", err)
+	}
+	if len(d.memory.forgetLists.lists) > maxForgetLists+1 {
+		t.Errorf("%d lists of bob are remembered", len(d.memory.forgetLists.lists)-1)
+	}
 	for n := range maxForgetLists {
 		now = now.Add(time.Millisecond)
 		d.list(t, c, strings.Repeat("x", n+1))
 	}
-	if len(d.memory.forgetLists.lists) > maxForgetLists {
+	if len(d.memory.forgetLists.lists) > 2*maxForgetLists {
 		t.Errorf("%d lists are remembered", len(d.memory.forgetLists.lists))
 	}
 	if _, err := d.memory.writeOps().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token}); asError(err).Code != api.Conflict {
