@@ -206,6 +206,20 @@ func TestWipeFinishesLater(t *testing.T) {
 	}
 }
 
+// TestLinkPattern checks in which lines of the file of links a subject occurs.
+func TestLinkPattern(t *testing.T) {
+	pattern := linkPattern("ext:telegram:1")
+	for line, want := range map[string]bool{
+		"telegram:1: acct:4\n": true, `"telegram:1": acct:4`: true, "{telegram:1: acct:4}": true, "a: [ext:telegram:1]": true,
+		"# formerly telegram:1.\n": true, "telegram:1:\n": true, "telegram:12: x\n": false, "telegram:1:2: x\n": false,
+		"a-telegram:1: x\n": false, "\u00e9telegram:1: x\n": false, "telegram:1-b: x\n": false,
+	} {
+		if got := pattern.MatchString(line); got != want {
+			t.Errorf("%q: %t", line, got)
+		}
+	}
+}
+
 // TestWipeLeavesLinksOfOthers checks that a wipe erases exactly the links of its
 // subject from the journal.
 func TestWipeLeavesLinksOfOthers(t *testing.T) {

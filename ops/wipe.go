@@ -164,15 +164,20 @@ func (m writeOps) planWipe(c Call, sessions bool) (*wipePlan, error) {
 	return w, nil
 }
 
+// linkPattern matches the subject or its key as a whole word of the file of links,
+// also in a comment.
+func linkPattern(subject string) *regexp.Regexp {
+	name := regexp.QuoteMeta(subject)
+	if key, ok := strings.CutPrefix(subject, memory.ExternalSubject("")); ok {
+		name += "|" + regexp.QuoteMeta(key)
+	}
+	return regexp.MustCompile(`(?m)(?:^|[^\pL\pN_:-])(?:` + name + `)(?:$|[^\pL\pN_:-]|:(?:\s|$))`)
+}
+
 // findWipedHunks returns the journal hunks about the subject: the contents of its
 // files, and its links.
 func (m writeOps) findWipedHunks(c Call, w *wipePlan) ([]journal.HunkSet, error) {
-	// The subject or its key as a whole word of the file of links.
-	name := regexp.QuoteMeta(c.Scope.Subject)
-	if key, ok := strings.CutPrefix(c.Scope.Subject, memory.ExternalSubject("")); ok {
-		name += "|" + regexp.QuoteMeta(key)
-	}
-	link := regexp.MustCompile(`(?m)(?:^|[\s"',{])(?:` + name + `)(?:$|[\s"',}]|:\s)`)
+	link := linkPattern(c.Scope.Subject)
 	return m.Writer.Journal.FindHunks(
 		func(r journal.Record) bool {
 			return r.Path == memory.IdentitiesPath || m.isWiped(w, r.Path) || r.To != "" && m.isWiped(w, r.To)
