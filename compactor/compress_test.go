@@ -463,3 +463,29 @@ func TestCurrentSummary(t *testing.T) {
 		t.Errorf("the summary of a person was changed:\n%s", text)
 	}
 }
+
+// TestCompressInParts checks that the rest of a file with open tasks is summarized
+// once the tasks are done, also if an earlier run stops before any of its writes.
+func TestCompressInParts(t *testing.T) {
+	const path, profile = "2026-01-01/cli.md", "_longterms/owner/profile.md"
+	for k := range 2 {
+		tr := newTree([]txtar.File{{Name: path, Data: []byte("- Met Alice. Moved to Berlin.\n- [ ] Send the invoice.\n")}})
+		c := newCompress(tr)
+		if report, err := c.Run(t.Context(), 0, false); err != nil || report.Applied != 1 {
+			t.Fatalf("first part: %+v, %v", report, err)
+		}
+		tr.files[path] = strings.Replace(tr.files[path], "[ ]", "[x]", 1) + "- Decision: the shop opens in May.\n"
+		tr.left = k
+		if report, err := c.Run(t.Context(), 0, false); err != nil || len(report.Left) != 1 {
+			t.Fatalf("killed at %d: %+v, %v", k, report, err)
+		}
+		tr.left = -1
+		if report, err := c.Run(t.Context(), 0, false); err != nil || report.Applied != 1 {
+			t.Fatalf("killed at %d, second part: %+v, %v", k, report, err)
+		}
+		const want = "**Summary until 2026-01-01**: Send the invoice. Decision: the shop opens in May. Met Alice. Moved to Berlin. <!-- "
+		if got := tr.files[profile]; !strings.Contains(got, want) {
+			t.Errorf("killed at %d, the summary is\n%s", k, got)
+		}
+	}
+}

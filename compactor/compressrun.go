@@ -122,7 +122,9 @@ func (c *Compress) Run(ctx context.Context, cutoff time.Duration, asked bool) (*
 			report.Applied++
 		}
 	}
-	c.Summarizer.clearCache()
+	if len(report.Left) == 0 { // the next run must find the same sentences
+		c.Summarizer.clearCache()
+	}
 	return report, nil
 }
 

@@ -97,9 +97,12 @@ func cutDay(title string) (topic, day string, ok bool) {
 	return topic, day, memory.IsDay(day)
 }
 
-// includes reports whether the summary has the evidence of another one.
+// includes reports whether the summary has the evidence and the sentences of
+// another one. The evidence is not enough: a file with open tasks is summarized
+// in parts.
 func (c *currentSummary) includes(s *memory.Summary) bool {
-	return !slices.ContainsFunc(s.Evidence, func(piece string) bool { return !slices.Contains(c.Evidence, piece) })
+	return !slices.ContainsFunc(s.Evidence, func(piece string) bool { return !slices.Contains(c.Evidence, piece) }) &&
+		!slices.ContainsFunc(splitSentences(s.Text), func(text string) bool { return !strings.Contains(c.Text, text) })
 }
 
 // mergeSummaries returns a summary of the texts of both, the newer one first. It

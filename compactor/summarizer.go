@@ -122,7 +122,7 @@ func (s *Summarizer) checkSummary(summary string, notes []string) error {
 	return s.CheckText(summary)
 }
 
-// clearCache clears the cache after the summaries have been written.
+// clearCache clears the cache after all files have been summarized and archived.
 func (s *Summarizer) clearCache() {
 	if s == nil {
 		return

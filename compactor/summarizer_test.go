@@ -143,6 +143,30 @@ func TestSummarizerFallsBack(t *testing.T) {
 	}
 }
 
+// TestSummarizerInterrupted checks that a run that completes an interrupted one
+// adds no second wording of a summary.
+func TestSummarizerInterrupted(t *testing.T) {
+	tr := newTree([]txtar.File{{Name: "2026-01-01/cli.md", Data: []byte("- The cat is called Mo.\n")}})
+	wordings := []string{"Mo is the cat.", "The cat is Mo."}
+	c, _ := newSummarizing(tr, false, func([]string) (string, error) {
+		text := wordings[0]
+		wordings = wordings[1:]
+		return text, nil
+	})
+	tr.left = 1
+	if report, err := c.Run(t.Context(), 0, false); err != nil || len(report.Left) != 1 {
+		t.Fatalf("killed: %+v, %v", report, err)
+	}
+	before := tr.files["_longterms/owner/profile.md"]
+	tr.left = -1
+	if report, err := c.Run(t.Context(), 0, false); err != nil || report.Applied != 1 {
+		t.Fatalf("completed: %+v, %v", report, err)
+	}
+	if after := tr.files["_longterms/owner/profile.md"]; after != before || !strings.Contains(after, "Mo is the cat.") {
+		t.Errorf("the summary was\n%s\nand is\n%s", before, after)
+	}
+}
+
 // TestSummarizerAway checks that requests to an unavailable model stop and that
 // the run still completes.
 func TestSummarizerAway(t *testing.T) {
