@@ -44,6 +44,21 @@ const (
 type pendingText struct {
 	call    Call
 	request api.CaptureRequest
+	day     string // of the request
+}
+
+// digest identifies the text and its author and readers. The digest of a private
+// text must not match that of a public one, because the answer or a missing
+// bullet would reveal the private text.
+func (r *pendingText) digest() [sha256.Size]byte {
+	return sha256.Sum256(fmt.Appendf(nil, "%q", []string{r.call.identity(), r.request.Session, r.request.Type,
+		r.request.Project, visibilityAttribute(r.request.Visibility), r.request.Text}))
+}
+
+// An acceptedText is a text that was queued.
+type acceptedText struct {
+	digest [sha256.Size]byte
+	day    string
 }
 
 // reductionQueue holds the pending texts and the digests of accepted ones. Accepted
@@ -54,8 +69,8 @@ type reductionQueue struct {
 	pending chan pendingText // see texts
 
 	mu       sync.Mutex
-	accepted [][sha256.Size]byte // newest last
-	closed   bool                // pending is closed
+	accepted []acceptedText // newest last
+	closed   bool           // pending is closed
 }
 
 // texts returns the channel of the pending texts.
@@ -65,15 +80,14 @@ func (q *reductionQueue) texts() chan pendingText {
 }
 
 // add accepts a text unless too many are pending, and reports whether it did. A
-// text that was accepted before is not queued again, and add returns true for
-// it.
-func (q *reductionQueue) add(r pendingText) bool {
+// text that was accepted on the day since or later is not queued again, and add
+// returns true for it.
+func (q *reductionQueue) add(r pendingText, since string) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q", r.call.Scope.Subject, r.request.Session, r.request.Type,
-		r.request.Text))
+	digest := r.digest()
 	switch {
-	case slices.Contains(q.accepted, sum):
+	case slices.ContainsFunc(q.accepted, func(a acceptedText) bool { return a.digest == digest && a.day >= since }):
 		return true
 	case q.closed:
 		return false
@@ -83,9 +97,16 @@ func (q *reductionQueue) add(r pendingText) bool {
 	default:
 		return false
 	}
-	q.accepted = append(q.accepted, sum)
+	q.accepted = append(q.accepted, acceptedText{digest, r.day})
 	q.accepted = q.accepted[max(len(q.accepted)-maxAcceptedTexts, 0):]
 	return true
+}
+
+// drop makes add queue a text again that could not be written.
+func (q *reductionQueue) drop(digest [sha256.Size]byte) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.accepted = slices.DeleteFunc(q.accepted, func(a acceptedText) bool { return a.digest == digest })
 }
 
 // close makes add reject further texts.
@@ -134,11 +155,13 @@ func (m writeOps) reduceText(ctx context.Context, r pendingText, failed func(err
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lateWriteTimeout)
 	defer cancel()
+	digest := r.digest()
 	r.request.Bullets = bullets
 	if err = m.renewView(&r.call); err == nil { // permissions may have changed
 		_, err = m.captureBullets(ctx, r.call, &r.request)
 	}
 	if err != nil {
+		m.reductions.drop(digest)
 		failed(fmt.Errorf("save bullets: %w", err))
 	}
 }
@@ -155,7 +178,11 @@ func (m writeOps) captureText(ctx context.Context, c Call, r *api.CaptureRequest
 	if err := m.captureOrigin(r); err != nil {
 		return nil, err
 	}
-	if m.mayReduce(r) && m.reductions.add(pendingText{c, *r}) {
+	since := m.day(0)
+	if r.Session != "" { // it may have begun on an earlier day
+		since = m.day(-m.recentDays())
+	}
+	if m.mayReduce(r) && m.reductions.add(pendingText{c, *r, m.day(0)}, since) {
 		return &api.CaptureAnswer{Lines: []int{}, Queued: true}, nil
 	}
 	asked := *r

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/tools/txtar"
 
@@ -145,6 +146,100 @@ func TestReduce(t *testing.T) {
 			c.replies <- test.says
 			c.want(test.bullets, test.failures)
 		})
+	}
+}
+
+// TestReduceOnce checks which texts count as accepted before.
+func TestReduceOnce(t *testing.T) {
+	for name, test := range map[string]struct {
+		first, second api.CaptureRequest
+		days          int // from the first to the second
+		queued        int
+	}{
+		"the same":                  {},
+		"the next day":              {days: 1, queued: 1},
+		"a session, the next day":   {first: api.CaptureRequest{Session: "s"}, second: api.CaptureRequest{Session: "s"}, days: 1},
+		"a session, a month later":  {first: api.CaptureRequest{Session: "s"}, second: api.CaptureRequest{Session: "s"}, days: 30, queued: 1},
+		"another session":           {second: api.CaptureRequest{Session: "s"}, queued: 1},
+		"another project":           {second: api.CaptureRequest{Project: "shop"}, queued: 1},
+		"another visibility":        {second: api.CaptureRequest{Visibility: "public_ok"}, queued: 1},
+		"the default as visibility": {second: api.CaptureRequest{Visibility: "private_only"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newReducedCase(t)
+			start := c.memory.Now()
+			for i, r := range []api.CaptureRequest{test.first, test.second} {
+				c.memory.Now = func() time.Time { return start.AddDate(0, 0, i*test.days) }
+				r.Text, r.Type = workDone, "result"
+				if a, err := c.memory.writeOps().capture(t.Context(), c.callAs(t, "owner", "private"), &r); err != nil || !a.Queued {
+					t.Fatalf("text %d: %+v, %v", i, a, err)
+				}
+				if i == 0 {
+					<-c.messages // not answered, so a second text stays in the queue
+				}
+			}
+			if got := len(c.memory.reductions.texts()); got != test.queued {
+				t.Errorf("%d texts are queued after the first, want %d", got, test.queued)
+			}
+		})
+	}
+}
+
+// TestReduceHidesPrivateText checks that a caller with a fixed public scope finds
+// the same bullets whether or not the same text was captured in private.
+func TestReduceHidesPrivateText(t *testing.T) {
+	var seen []string
+	for _, text := range []string{"Deployed the shop.\n", workDone} {
+		c := newReducedCase(t)
+		r := api.CaptureRequest{Text: workDone, Type: "result", Session: "s", Visibility: "public_ok"}
+		private := api.CaptureRequest{Text: text, Type: "result", Session: "s", Visibility: "private_only"}
+		if _, err := c.memory.writeOps().capture(t.Context(), c.callAs(t, "owner", "private"), &private); err != nil {
+			t.Fatal(err)
+		}
+		bot := c.fixedCall(t, "groupbot", "owner", "public")
+		a, err := c.memory.writeOps().capture(t.Context(), bot, &r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.stop() // the rules reduce the pending texts
+		paths, _ := c.memory.writeOps().logPaths(bot, c.memory.day(0))
+		text = fmt.Sprintf("%+v\n", a)
+		for _, path := range paths {
+			doc, _, err := c.memory.loadFile(bot, path)
+			text += fmt.Sprintf("%s: %v\n", path, err)
+			if err == nil {
+				text += doc.Shown(bot.View).Text()
+			}
+		}
+		seen = append(seen, text)
+	}
+	if seen[0] != seen[1] || !strings.Contains(seen[0], "Fixed the race in store.go") {
+		t.Errorf("the caller sees\n%s\nwithout, and with a private text\n%s", seen[0], seen[1])
+	}
+}
+
+// TestReduceRetry checks that a text whose bullets were not written is accepted
+// again.
+func TestReduceRetry(t *testing.T) {
+	c := newReducedCase(t)
+	log := filepath.Join(c.dir, "memory", c.memory.day(0)+".md")
+	if err := os.MkdirAll(log, 0o700); err != nil { // the log cannot be written
+		t.Fatal(err)
+	}
+	c.capture(api.CaptureRequest{Text: "Deployed the shop.\n"})
+	<-c.messages
+	c.replies <- []string{"Deployed the shop."}
+	c.capture(api.CaptureRequest{Text: workDone})
+	<-c.messages // the first text is finished
+	if err := os.Remove(log); err != nil {
+		t.Fatal(err)
+	}
+	c.replies <- nil
+	if a := c.capture(api.CaptureRequest{Text: "Deployed the shop.\n"}); !a.Queued {
+		t.Errorf("retry: %+v", a)
+	}
+	if got := strings.Join(c.bullets(), "; "); got != "Deployed the shop." {
+		t.Errorf("the bullets are %q after %q", got, c.failed)
 	}
 }
 
