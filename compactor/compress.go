@@ -296,7 +296,9 @@ func newLine(d *memory.Document, entries []int, text string, a lineTopic, l *mem
 		Visibility: a.visibility.String(), Text: text,
 	}}
 	title := currentTitle(a.project, d.Place.Day)
-	if a.project != "" && d.Front.ContactID != "" { // conversations with different contacts stay apart
+	// Private conversations with different contacts stay apart. Public summaries
+	// must not reveal whether there is a contact.
+	if a.project != "" && a.visibility == memory.PrivateOnly && d.Front.ContactID != "" {
 		title = plainTitle(a.project + " " + d.Place.Day + "/" + d.Place.Session)
 	}
 	var updated time.Time

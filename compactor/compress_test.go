@@ -133,6 +133,26 @@ func TestCompressShowsNobodyMore(t *testing.T) {
 	}
 }
 
+// TestCompressHidesContact checks that summaries look the same to other readers
+// whether or not the private frontmatter of a session names a contact.
+func TestCompressHidesContact(t *testing.T) {
+	var seen []string
+	for _, contact := range []string{"", "contact_id: tg:@alice\n"} {
+		tr := newTree([]txtar.File{{Name: "2026-01-01/cli.md", Data: []byte("---\nvisibility: private_only\n" + contact + "---\n" +
+			"- The demo is on Friday. #project:shop <!-- visibility=public_ok -->\n- Rent is 900. #project:shop\n")}})
+		if report, err := newCompress(tr).Run(t.Context(), 0, false); err != nil || report.Applied != 1 {
+			t.Fatalf("%+v, %v", report, err)
+		}
+		others := slices.DeleteFunc(strings.Split(tr.seen(t), "\n\n"),
+			func(who string) bool { return strings.Contains(who, `"owner" in private:`) })
+		seen = append(seen, strings.Join(others, "\n\n"))
+	}
+	diff := cmp.Diff(seen[0], seen[1])
+	if diff != "" || strings.Count(seen[0], "The demo is on Friday.") < 2 || strings.Contains(seen[0], "900") {
+		t.Errorf("other readers see\n%s\n(-without +with a contact):\n%s", seen[0], diff)
+	}
+}
+
 // TestCompressKeepsApart checks that neither the rules nor a model join text of
 // different authors, contacts or readers, and where each summary is written.
 func TestCompressKeepsApart(t *testing.T) {
