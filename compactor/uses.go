@@ -45,6 +45,7 @@ type Uses struct {
 	Now    func() time.Time
 	Write  func(string, []byte) error // vault.WriteState when nil
 
+	saving   sync.Mutex // held while saving, so that no older counts replace newer ones; before mu
 	mu       sync.Mutex
 	loaded   bool
 	since    time.Time
@@ -220,6 +221,8 @@ func (u *Uses) Run(ctx context.Context) error {
 // Save saves changed counts. It logs a failure and retries with the next save,
 // because no other function depends on the result.
 func (u *Uses) Save() {
+	u.saving.Lock()
+	defer u.saving.Unlock()
 	u.readNew()
 	u.mu.Lock()
 	if !u.dirty || !u.loaded {

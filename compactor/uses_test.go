@@ -249,3 +249,36 @@ func TestUsesAreForgotten(t *testing.T) {
 		t.Errorf("%d entries are counted, want %d", kept, maxCounted)
 	}
 }
+
+// TestUsesForgetDuringSave checks that a save that began before Forget does not
+// write the forgotten text after it.
+func TestUsesForgetDuringSave(t *testing.T) {
+	now := time.Now()
+	path := filepath.Join(t.TempDir(), "uses")
+	u := usesAt(t, path, &now)
+	u.Used([]string{indexPath + "#~1"}, now)
+	u.files[indexPath].Entries["~1"].Title = "a secret"
+	forgotten, saves := make(chan error, 1), 0
+	forget := func() {
+		forgotten <- u.Forget(func(_, _, text string) bool { return strings.Contains(text, "secret") })
+	}
+	u.Write = func(path string, data []byte) error {
+		saves++
+		switch {
+		case saves > 1:
+		case u.saving.TryLock(): // another save can overtake this one
+			u.saving.Unlock()
+			forget()
+		default:
+			go forget()
+		}
+		return vault.WriteState(path, data)
+	}
+	u.Save()
+	if err := <-forgotten; err != nil {
+		t.Fatal(err)
+	}
+	if data, err := vault.ReadState(path); err != nil || strings.Contains(string(data), "secret") {
+		t.Errorf("the state after Forget is %s, %v", data, err)
+	}
+}
