@@ -1,8 +1,11 @@
 package ops
 
 import (
+	"encoding/base64"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -86,6 +89,43 @@ func applyHunks(text string, hunks []api.DiffHunk) (string, error) {
 		}
 	}
 	return strings.Join(append(out, old[at:]...), ""), nil
+}
+
+// TestDiffInsideKey checks that a diff of some lines inside of a private key shows
+// the same text for each key, in diffs of files and of the journal.
+func TestDiffInsideKey(t *testing.T) {
+	shown := map[string]bool{}
+	for seed := range uint64(2) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		line := func() string {
+			b := make([]byte, 48)
+			for i := range b {
+				b[i] = byte(r.Uint32())
+			}
+			// Mask keeps punctuation and leading digits.
+			return "M" + strings.NewReplacer("+", "a", "/", "b").Replace(base64.StdEncoding.EncodeToString(b))[1:] + "\n"
+		}
+		var lines []string
+		for range 26 {
+			lines = append(lines, line())
+		}
+		key := func() string {
+			return "# Keys\n-----BEGIN RSA PRIVATE KEY-----\n" + strings.Join(lines, "") + "-----END RSA PRIVATE KEY-----\n"
+		}
+		before := key()
+		lines[13] = line()
+		after := key()
+		var d differ
+		w := d.wrote(journal.Record{Hunks: journal.Hunks([]byte(before), []byte(after))})
+		shown[fmt.Sprint(Diff("a.md", []byte(before), []byte(after)).Hunks, w.Hunks)] = true
+	}
+	if len(shown) != 1 {
+		t.Errorf("the diffs depend on the key: %v", slices.Sorted(maps.Keys(shown)))
+	}
+	digests := strings.Repeat("- x\n", 5) + strings.Repeat(strings.Repeat("0a", 32)+"\n", 9)
+	if d := Diff("a.md", []byte(digests), []byte(digests+"- y\n")); strings.Contains(d.Hunks[0].Diff, "REDACTED") {
+		t.Errorf("digests are masked: %v", d)
+	}
 }
 
 // TestDiffHasAnEnd checks that large diffs are truncated at the end of a line.

@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io/fs"
@@ -8,8 +9,10 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/secrets"
 	"github.com/memwatchd/memwatchd/vault"
@@ -139,14 +142,34 @@ func redactError(err error) error {
 
 // maskHunk returns a hunk without credentials. It searches the old and the new
 // lines separately, because diff markers or lines of the other side would split
-// a private key.
+// a private key. A hunk that begins inside of a key contains no line by which Mask
+// recognizes the key, so maskHunk adds one.
 func maskHunk(h journal.Hunk) journal.Hunk {
-	side := func(middle []byte) []byte { return secrets.Mask(slices.Concat(h.Above, middle, h.Below)) }
+	side := func(middle []byte) []byte {
+		text := slices.Concat(h.Above, middle, h.Below)
+		if !beginsInKey(text) {
+			return secrets.Mask(text)
+		}
+		const begin = "-----BEGIN PRIVATE KEY-----\n"
+		return secrets.Mask(append([]byte(begin), text...))[len(begin):]
+	}
 	was, is := side(h.Old), side(h.New)
 	from := len(h.Above)
 	h.Old, h.New = was[from:from+len(h.Old)], is[from:from+len(h.New)]
 	h.Above, h.Below = was[:from], was[from+len(h.Old):]
 	return h
+}
+
+// keyLines matches a line with the characters and the length of the lines of a
+// private key, after some headers of the key.
+var keyLines = lazyregexp.New(`^(?:[ \t>]*(?:[A-Za-z0-9-]+: [^\n]*)?\r?\n){0,3}` +
+	`[ \t>]*([A-Za-z0-9+/]{60,})={0,2}[ \t]*\r?(?:\n|$)`)
+
+// beginsInKey reports whether a text begins like the inside of a private key.
+// Unlike hexadecimal digests, the lines of keys have letters of both cases.
+func beginsInKey(text []byte) bool {
+	match := keyLines().FindSubmatch(text)
+	return match != nil && bytes.ContainsFunc(match[1], unicode.IsUpper) && bytes.ContainsFunc(match[1], unicode.IsLower)
 }
 
 // checkNewSecret rejects a new text for the shown part of a file if it contains a
