@@ -178,6 +178,25 @@ func (f *inlineElements) codeMarks(b []byte, pos func(int) int) {
 	}
 }
 
+// skippedMarks records the <private> tags in text that has no other inline elements. A
+// closing tag has an effect outside of the text only if its opening tag is in the text,
+// so that hidden text never ends a private range.
+func (f *inlineElements) skippedMarks(b []byte, pos func(int) int) {
+	first, depth := len(f.marks), 0
+	f.codeMarks(b, pos)
+	for i := range f.marks[first:] {
+		m := &f.marks[first+i]
+		switch {
+		case !m.close:
+			depth++
+			m.code = false
+		case depth > 0:
+			depth--
+			m.code = false
+		}
+	}
+}
+
 // maxPrivateTag is the maximum length of a <private> or </private> tag in bytes.
 const maxPrivateTag = len("</private") + 100
 

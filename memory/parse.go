@@ -68,6 +68,7 @@ func (l *Layout) parse(path string, src, masked []byte, meta Meta, of *excerptOf
 	d.percent = slices.ContainsFunc(hidden, func(r lineRange) bool {
 		return bytes.HasPrefix(p.text[p.ln.start(r.from):], percentMark)
 	})
+	p.readHidden(hidden)
 	p.hidden = joinRegions(append(marks, hidden...))
 	if hidden != nil {
 		p.text = text
@@ -76,6 +77,31 @@ func (l *Layout) parse(path string, src, masked []byte, meta Meta, of *excerptOf
 	p.readBlocks(tops)
 	p.finishDocument()
 	return d
+}
+
+// readHidden reads the marks in hidden regions, because the lines of a hidden region
+// are visible to the readers of the file. A region with a private mark is private.
+func (p *docParser) readHidden(regions []lineRange) {
+	for _, r := range regions {
+		s := p.ln.span(r.from, r.to)
+		lf, f := leaf{buf: p.text[s.Start:s.End], at: s.Start, html: true}, inlineElements{}
+		f.scanLeaf(&lf)
+		f.marks = nil // the tags of a closed comment too
+		f.skippedMarks(lf.buf, lf.pos)
+		private := len(f.marks) > 0
+		for _, c := range lf.comments {
+			switch c.state {
+			case commentBroken:
+				p.reportBroken(r.from, p.ln.at(c.src.Start))
+			case commentAttributes, commentUnclosed:
+				private = private || c.state == commentUnclosed || setsPrivate(c.attrs)
+			}
+		}
+		if private {
+			p.private.regions = append(p.private.regions, r)
+		}
+		p.marks = append(p.marks, f.marks...)
+	}
 }
 
 // recordLimit records that a part of the structure could not be parsed, and makes

@@ -242,6 +242,35 @@ func TestShownGolden(t *testing.T) {
 	}
 }
 
+// TestShownWithoutMarkedText checks that marks make text private wherever they are in a
+// public file, and that the text around them stays public.
+func TestShownWithoutMarkedText(t *testing.T) {
+	var dirs Directories
+	nobody, _ := dirs.View(Scope{})
+	for _, c := range []struct {
+		src  string
+		tail bool // the text below is expected to be visible
+	}{
+		// Injected and generated text.
+		{"[Memory:ShortTerm:Recent]\n- SECRET <!-- visibility=private_only -->\n", true},
+		{"[Memory:ShortTerm:Recent]\n- <private>SECRET</private>\n", true},
+		{"[Memory:A]\n- a <private>\n\n- SECRET\n\n</private>\n", true},
+		{"[Memory:A]\n- a <private>\n\n- SECRET\n", false},
+		{"[Memory:A]\n- SECRET <!-- visibility = private_only -->\n", false},
+		{"[Memory:A]\n- SECRET <!-- x\n", true},
+		{"<private>\n\n[Memory:A]\n- a </private>\n\n- SECRET\n\n</private>\n", true},
+		{GeneratedOpen + "\n- SECRET <!-- visibility=private_only -->\n" + GeneratedClose + "\n", true},
+		{GeneratedOpen + "\n<private>\nSECRET\n</private>\n" + GeneratedClose + "\n", true},
+		{FilteredHeader + "\nprofile:\n  x = <private>SECRET</private>\n", true},
+	} {
+		d := testLayout().Parse("2026-02-04/s.md", []byte("---\nvisibility: public_ok\n---\n- open\n\n"+c.src+"\n- tail\n"), testMeta)
+		text := d.Shown(nobody).Text()
+		if !strings.Contains(text, "- open\n") || strings.Contains(text, "SECRET") || strings.Contains(text, "- tail\n") != c.tail {
+			t.Errorf("%q: nobody sees\n%s", c.src, text)
+		}
+	}
+}
+
 // TestShownEmpty checks that a file without readable text is treated like a
 // missing file. For views of a part of a file, so is an empty file.
 func TestShownEmpty(t *testing.T) {
