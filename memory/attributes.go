@@ -55,6 +55,9 @@ func parseComment(s string) ([]attr, commentState) {
 		keys[a.Key] = true
 		attrs = append(attrs, a)
 	}
+	if !keys["visibility"] && slices.ContainsFunc(attrs, func(a attr) bool { return meansPrivate(a.Value) }) {
+		return nil, commentBroken
+	}
 	if attrs == nil {
 		return nil, commentPlain
 	}
@@ -87,6 +90,10 @@ func isKey(s string) bool { return keyRE().MatchString(s) }
 
 var keyRE = lazyregexp.New(`^[a-z_][a-z0-9_.-]*$`)
 
+// meansPrivate reports whether a value is that of a private visibility. Without an
+// attribute visibility, it is probably the value of a misspelled one.
+func meansPrivate(value string) bool { return Fold(value) == PrivateOnly.String() }
+
 func meantAsAttributes(words []string) bool {
 	key, _, pair := strings.Cut(words[0], "=")
 	if pair && isKey(strings.ToLower(key)) {
@@ -96,8 +103,8 @@ func meantAsAttributes(words []string) bool {
 		return true
 	}
 	for i, w := range words {
-		w = strings.ToLower(w)
-		if w == "private_only" || strings.HasPrefix(w, "visibility=") || strings.HasPrefix(w, "visibility:") ||
+		w = Fold(w)
+		if strings.Contains(w, "private_only") || strings.HasPrefix(w, "visibility=") || strings.HasPrefix(w, "visibility:") ||
 			w == "visibility" && i+1 < len(words) && (words[i+1][0] == '=' || words[i+1][0] == ':') {
 			return true
 		}

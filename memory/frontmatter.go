@@ -350,6 +350,15 @@ func (f *Front) setValues(loc *time.Location, problems *[]Problem) {
 			f.Visibility = PrivateOnly
 		}
 	}
+	for _, field := range f.Fields {
+		value, _ := field.Value.(string)
+		if field.Key != "visibility" && meansPrivate(value) {
+			*problems = append(*problems,
+				Problem{"visibility_unknown", field.Line,
+					"unknown key with the value private_only, treated as visibility; use visibility: private_only"})
+			f.HasVisibility, f.Visibility = true, PrivateOnly
+		}
+	}
 }
 
 // text returns the text of a key, of a list its first text.

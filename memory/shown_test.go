@@ -262,6 +262,19 @@ func TestShownWithoutMarkedText(t *testing.T) {
 		{GeneratedOpen + "\n- SECRET <!-- visibility=private_only -->\n" + GeneratedClose + "\n", true},
 		{GeneratedOpen + "\n<private>\nSECRET\n</private>\n" + GeneratedClose + "\n", true},
 		{FilteredHeader + "\nprofile:\n  x = <private>SECRET</private>\n", true},
+		// Misspelled attributes.
+		{"- SECRET <!-- visibilty=private_only -->\n", false},
+		{"- SECRET <!-- visible=Private_Only -->\n", false},
+		{"- SECRET <!-- visibility-=private_only -->\n", false},
+		{"- SECRET <!-- visibility＝private_only -->\n", false},
+		{"- SECRET <!-- visibility\u200b=private_only -->\n", false},
+		{"- SECRET <!-- id=a visibility\u200b=private_only -->\n", false},
+		{"- SECRET <!-- note,visibility=private_only -->\n", false},
+		{"- SECRET <!-- {visibility=private_only} -->\n", false},
+		{"- SECRET <!-- (visibility=private_only) -->\n", false},
+		{"- SECRET <!-- private_only. -->\n", false},
+		{"- a <!-- source=private_only.md -->\n", true},
+		{"- a <!-- visibility=public_ok note=private_only -->\n", true},
 	} {
 		d := testLayout().Parse("2026-02-04/s.md", []byte("---\nvisibility: public_ok\n---\n- open\n\n"+c.src+"\n- tail\n"), testMeta)
 		text := d.Shown(nobody).Text()
@@ -286,6 +299,10 @@ func TestShownEmpty(t *testing.T) {
 		{"2026-02-04/s.md", "- a <!-- visibility=private_only -->\n", false, true},
 		{"2026-02-04/s.md", "---\nsummary: s\n---\n- a <!-- visibility=private_only -->\n", true, true},
 		{"2026-02-04/s.md", "---\nsubject_id: acct:1\n---\n- a\n", false, false},
+		{"2026-02-04/s.md", "---\nvisibilty: private_only\n---\n- a\n", false, true},
+		{"2026-02-04/s.md", "---\nVisibility: private_only\n---\n- a\n", false, true},
+		{"2026-02-04/s.md", "---\nvisibility: public_ok\nVisibility: Private_Only\n---\n- a\n", false, true},
+		{"2026-02-04/s.md", "---\nsummary: not private_only\n---\n- a\n", true, true},
 		{"MEMORY.md", "- a\n", false, true},
 		{"MEMORY.md", "- a <!-- visibility=public_ok -->\n", false, true},
 		{"_longterms/acct_1/fact.md", "- a\n", false, false},
