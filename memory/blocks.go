@@ -288,6 +288,26 @@ func codeLines(tops []topBlock, body int, ln lines) map[int]bool {
 	return code
 }
 
+// readInfo records the marks in the info strings of code blocks. A mark makes the
+// entry private that contains the code block.
+func (p *docParser) readInfo(n ast.Node) {
+	if code, ok := n.(*ast.FencedCodeBlock); ok && code.Info != nil {
+		s := code.Info.Segment
+		lf, f := leaf{buf: p.text[p.body+s.Start : p.body+s.Stop], at: p.body + s.Start, html: true}, inlineElements{}
+		f.scanLeaf(&lf)
+		private := len(f.marks) > 0
+		for _, c := range lf.comments {
+			private = private || c.state == commentBroken || setsPrivate(c.attrs)
+		}
+		if private {
+			p.marks = append(p.marks, privateMark{at: lf.at, code: true})
+		}
+	}
+	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
+		p.readInfo(c)
+	}
+}
+
 // blockStart returns the offset of a block from the start of the parsed text.
 func blockStart(n ast.Node) int {
 	if p := n.Pos(); p >= 0 {

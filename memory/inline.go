@@ -197,6 +197,19 @@ func (f *inlineElements) skippedMarks(b []byte, pos func(int) int) {
 	}
 }
 
+// startsMark reports whether an HTML comment or a <private> tag begins in b[from:to].
+func startsMark(b []byte, from, to int) bool {
+	for i := from; i < to; i++ {
+		if b[i] != '<' {
+			continue
+		}
+		if n, _ := privateTag(b[i:]); n > 0 || bytes.HasPrefix(b[i:], commentOpen) {
+			return true
+		}
+	}
+	return false
+}
+
 // maxPrivateTag is the maximum length of a <private> or </private> tag in bytes.
 const maxPrivateTag = len("</private") + 100
 
@@ -253,6 +266,7 @@ func (f *inlineElements) scanAngle(l *leaf, i int) int {
 		c.src.End = l.pos(c.to-1) + 1
 		c.attrs, c.state = parseComment(string(b[from : from+end]))
 		l.comments = append(l.comments, c)
+		f.skippedMarks(b[from:from+end], func(k int) int { return l.pos(from + k) })
 		return c.to
 	}
 	if n, closing := privateTag(b[i:]); n > 0 {
@@ -339,6 +353,9 @@ func (f *inlineElements) scanWikilink(b []byte, i int) (end int, ok bool) {
 	if n <= 0 || bytes.IndexByte(in[:n], '\n') >= 0 || bytes.IndexByte(in[:n], '[') >= 0 {
 		return 0, false
 	}
+	if startsMark(b, i, i+2+n) {
+		return 0, false
+	}
 	target, text, named := strings.Cut(string(in[:n]), "|")
 	target = strings.TrimSpace(strings.TrimSuffix(target, "\\"))
 	if !named {
@@ -376,7 +393,7 @@ func (f *inlineElements) scanLink(b []byte, from, i int) int {
 	case b[i] == '(':
 		var ok bool
 		target, end, ok = parseDestination(b, i+1)
-		if !ok {
+		if !ok || startsMark(b, i, end) {
 			return i
 		}
 	case b[i] == ':' && (from == 0 || b[from-1] == '\n') && !strings.HasPrefix(text, "^"):

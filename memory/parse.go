@@ -74,6 +74,9 @@ func (l *Layout) parse(path string, src, masked []byte, meta Meta, of *excerptOf
 		p.text = text
 		tops, _ = parseStructure(p.text, p.body, p.ln)
 	}
+	for _, t := range tops {
+		p.readInfo(t.node)
+	}
 	p.readBlocks(tops)
 	p.finishDocument()
 	return d
