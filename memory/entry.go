@@ -32,6 +32,9 @@ type block struct {
 type blockItem struct {
 	parent int // index in block.items, -1 for none
 	lead   int // index in block.leaves, -1 for none
+
+	norm    string // set by itemNorm
+	hasNorm bool
 }
 
 // read reads a block of the top level.

@@ -105,13 +105,8 @@ func (p *docParser) readTasks(e *Entry, b *block) {
 			if n, ok := of[up]; ok && t.Parent < 0 {
 				t.Parent = n
 			}
-			if lead := b.items[up].lead; lead >= 0 && t.Under == "" {
-				text := p.displayOf(b.leaves[lead].textFrom(0))
-				text = text[boxLen(text):]
-				if s.commitment && up == 0 { // the task name must not depend on its state
-					text = strings.TrimPrefix(strings.TrimPrefix(text, "✅"), "\ufe0f")
-				}
-				t.Under = taskNorm(taskText(text))
+			if t.Under == "" {
+				t.Under = p.itemNorm(b, up, s.commitment)
 			}
 		}
 		t.ID = taskID(lf)
@@ -121,6 +116,22 @@ func (p *docParser) readTasks(e *Entry, b *block) {
 		of[i] = len(e.Tasks)
 		e.Tasks = append(e.Tasks, t)
 	}
+}
+
+// itemNorm returns the normalized text of a list item, or "" if it has none. The
+// tasks below an item share the string.
+func (p *docParser) itemNorm(b *block, item int, commitment bool) string {
+	it := &b.items[item]
+	if it.lead < 0 || it.hasNorm {
+		return it.norm
+	}
+	text := p.displayOf(b.leaves[it.lead].textFrom(0))
+	text = text[boxLen(text):]
+	if commitment && item == 0 { // the task name must not depend on its state
+		text = strings.TrimPrefix(strings.TrimPrefix(text, "✅"), "\ufe0f")
+	}
+	it.norm, it.hasNorm = taskNorm(taskText(text)), true
+	return it.norm
 }
 
 // readTask reads the box at the start of a list item. In a section of commitments,

@@ -17,6 +17,7 @@ func TestWorstFiles(t *testing.T) {
 		"private spans":         many("<private>a</private>\n\n- x\n"),
 		"private blocks":        many("<private>\n\na\n\n</private>\n\n- x\n"),
 		"tags in code":          many("- `<private>` x\n"),
+		"tasks below an item":   "- " + strings.Repeat("word ", 20_000) + "\n" + strings.Repeat("  - [ ] a\n", 10_000),
 		"brackets in a comment": "a %%" + many("<") + "%% and %%" + many("<") + "%%\n",
 	} {
 		parse := func(source []byte) *Document {
