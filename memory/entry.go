@@ -164,6 +164,7 @@ func (p *docParser) entryText(e *Entry, b *block) string {
 			}
 		}
 	}
+	slices.SortFunc(cuts, func(a, b Span) int { return a.Start - b.Start })
 	p.cuts = cuts
 	if len(cuts) == 0 && p.hidden == nil {
 		start := max(e.Span.Start, p.body) // skip the byte order mark
@@ -180,6 +181,7 @@ func (p *docParser) entryText(e *Entry, b *block) string {
 		s := p.ln.span(line, line)
 		s.Start = max(s.Start, p.body)
 		n := len(out)
+		cuts = spansFrom(cuts, s.Start)
 		out = removeSpans(out, p.d.masked[s.Start:s.End], s.Start, cuts)
 		if len(out)-n == s.End-s.Start {
 			continue
@@ -196,11 +198,23 @@ func (p *docParser) entryText(e *Entry, b *block) string {
 	return p.displayOf(string(bytes.TrimRight(out, "\r\n")))
 }
 
+// spansFrom returns the spans that end behind an offset, of sorted spans without common
+// bytes.
+func spansFrom(spans []Span, at int) []Span {
+	for len(spans) > 0 && spans[0].End <= at {
+		spans = spans[1:]
+	}
+	return spans
+}
+
 // removeSpans appends to out a line that begins at start in the source, without the
-// spans in cuts.
+// spans in cuts, which are sorted.
 func removeSpans(out, line []byte, start int, cuts []Span) []byte {
 	at := 0
 	for _, c := range cuts {
+		if c.Start >= start+len(line) {
+			break
+		}
 		from, to := max(c.Start-start, at), min(c.End-start, len(line))
 		if from >= to {
 			continue

@@ -18,6 +18,7 @@ func TestWorstFiles(t *testing.T) {
 		"private blocks":        many("<private>\n\na\n\n</private>\n\n- x\n"),
 		"tags in code":          many("- `<private>` x\n"),
 		"tasks below an item":   "- " + strings.Repeat("word ", 20_000) + "\n" + strings.Repeat("  - [ ] a\n", 10_000),
+		"comments":              many("a<!--b-->\n"),
 		"brackets in a comment": "a %%" + many("<") + "%% and %%" + many("<") + "%%\n",
 	} {
 		parse := func(source []byte) *Document {
