@@ -173,9 +173,10 @@ func (p *docParser) entryText(e *Entry, b *block) string {
 		}
 		return displayText(string(bytes.TrimRight(p.d.masked[start:e.Span.End], "\r\n")))
 	}
+	hidden := privateRanges{regions: p.hidden}
 	out := p.buf[:0]
 	for line := e.Line; line <= e.EndLine; line++ {
-		if slices.ContainsFunc(p.hidden, func(r lineRange) bool { return r.overlaps(line, line) }) {
+		if hidden.overlaps(line, line) {
 			continue
 		}
 		s := p.ln.span(line, line)

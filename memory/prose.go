@@ -2,7 +2,6 @@ package memory
 
 import (
 	"bytes"
-	"slices"
 	"strings"
 
 	"github.com/memwatchd/memwatchd/internal/lazyregexp"
@@ -30,18 +29,17 @@ func (d *Document) Prose(v View) []ProseLine {
 			comments = append(comments, c)
 		}
 	}
+	hidden := privateRanges{regions: d.hidden}
 	out := make([]ProseLine, 0, len(shown.Lines))
 	dropped := true // also suppresses blank lines at the top
 	for i, text := range shown.Lines {
 		line := shown.Source(i + 1)
-		if line < d.bodyLine() || slices.ContainsFunc(d.hidden, func(r lineRange) bool { return r.overlaps(line, line) }) {
+		if line < d.bodyLine() || hidden.overlaps(line, line) {
 			dropped = true
 			continue
 		}
 		span := d.lines.span(line, line)
-		for len(comments) > 0 && comments[0].End <= span.Start {
-			comments = comments[1:]
-		}
+		comments = spansFrom(comments, span.Start)
 		if len(comments) > 0 && comments[0].Start < span.End {
 			text = d.lineWithout(line, comments)
 			if strings.Trim(text, " \t>") == "" {

@@ -19,6 +19,8 @@ func TestWorstFiles(t *testing.T) {
 		"tags in code":          many("- `<private>` x\n"),
 		"tasks below an item":   "- " + strings.Repeat("word ", 20_000) + "\n" + strings.Repeat("  - [ ] a\n", 10_000),
 		"comments":              many("a<!--b-->\n"),
+		"hidden lines":          many("%%a%%\n\n- x\n\n"),
+		"attributes":            many("- x <!-- type=fact -->\n"),
 		"brackets in a comment": "a %%" + many("<") + "%% and %%" + many("<") + "%%\n",
 	} {
 		parse := func(source []byte) *Document {
@@ -34,6 +36,10 @@ func TestWorstFiles(t *testing.T) {
 		r.Append([]string{"Tasks"}, "- [ ] added")
 		if _, err := r.Apply(parse); err != nil {
 			t.Errorf("%s: %v", name, err)
+		}
+		d := parse([]byte(text))
+		if lines := d.Prose(d.viewOfEverything()); len(lines) == 0 {
+			t.Errorf("%s: no prose", name)
 		}
 		if took := time.Since(start); took > 20*time.Second*raceFactor {
 			t.Errorf("%s: it took %v", name, took)
