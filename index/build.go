@@ -145,6 +145,11 @@ func (w *fileWriter) writeHead(doc *memory.Document) {
 	}
 }
 
+// maxParent bounds the length of the tags above a nested tag that find its entry. Tags
+// in text are not longer. Without a bound, the size of the terms of a tag in the
+// frontmatter would be quadratic in its length.
+const maxParent = 200
+
 // writeEntry writes the n-th entry of a variant.
 func (w *fileWriter) writeEntry(n int, e *memory.Entry) {
 	_, slot := slotOf(n)
@@ -173,7 +178,7 @@ func (w *fileWriter) writeEntry(n int, e *memory.Entry) {
 	}
 	for _, tag := range e.Tags {
 		w.markTerm(kindTag, tag, slot)
-		for i, r := range tag {
+		for i, r := range tag[:min(len(tag), maxParent+1)] {
 			if r == '/' && i > 0 {
 				w.markTerm(kindParent, tag[:i], slot)
 			}

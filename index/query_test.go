@@ -333,9 +333,11 @@ func TestSnippetLines(t *testing.T) {
 }
 
 func TestNestedTags(t *testing.T) {
+	deep := strings.Repeat("deep/er/", 40) + "x"
 	s := &mapSource{text: map[string]string{
 		"a.md": "- one #work\n- two #work/home/desk\n- three #workshop/home\n- four #work/Shop <!-- visibility=public_ok -->\n",
 		"b.md": "---\ntags: [work/front]\n---\n- five\n",
+		"c.md": "---\ntags: [" + deep + "]\n---\n- six\n",
 	}}
 	for when, degraded := range map[string]bool{"complete": false, "incomplete": true} {
 		x := s.open(t, t.TempDir())
@@ -348,6 +350,9 @@ func TestNestedTags(t *testing.T) {
 			"work/home/des": nil,
 			"home":          nil,
 			"work/front":    {"b.md:4"},
+			deep[:199]:      {"c.md:4"},
+			deep[:207]:      nil, // longer than a tag in text
+			deep:            {"c.md:4"},
 		} {
 			got := hitsOf(t, x, Query{Filter: Filter{Tags: []string{tag}}})
 			slices.Sort(got)
@@ -356,7 +361,7 @@ func TestNestedTags(t *testing.T) {
 			}
 		}
 		if tags, _, _, err := x.Tags(t.Context(), ownerView(t), Listing{Limit: 10}); err != nil ||
-			!slices.Equal(tags, []string{"work", "work/front", "work/home/desk", "work/shop", "workshop/home"}) {
+			!slices.Equal(tags, []string{deep, "work", "work/front", "work/home/desk", "work/shop", "workshop/home"}) {
 			t.Errorf("%s: tags %q, %v", when, tags, err)
 		}
 	}
