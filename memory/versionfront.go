@@ -8,7 +8,8 @@ import (
 // mergeFront merges the frontmatter of the versions key by key and returns its
 // lines. Of a key that both versions changed, updated_at has the later time,
 // counters are corrected afterwards, and others are conflicts. If both versions
-// changed the readers of the file, the error is [ErrWhole].
+// changed the readers of the file, or keep requires both values of a key, the error
+// is [ErrWhole].
 func (m *VersionMerge) mergeFront(keep Keep) (front string, conflicts []VersionConflict, err error) {
 	var whole [3]string
 	for i, v := range m.versions {
@@ -52,7 +53,10 @@ func (m *VersionMerge) mergeFront(keep Keep) (front string, conflicts []VersionC
 			}
 		default:
 			conflicts = append(conflicts, VersionConflict{base, ours, theirs})
-			if keep == KeepTheirs {
+			switch {
+			case keep == KeepMarked, keep == KeepBoth && ours != "" && theirs != "":
+				return "", nil, ErrWhole
+			case keep == KeepTheirs, keep == KeepBoth && ours == "":
 				text = theirs
 			}
 		}

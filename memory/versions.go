@@ -265,8 +265,8 @@ type renderedPiece struct {
 }
 
 // Text returns the merged text. Every piece of it has the same section and no
-// more readers than in the versions; if that is impossible, the error is
-// [ErrWhole].
+// more readers than in the versions; if that is impossible, or if keep requires both
+// values of a key of the frontmatter, the error is [ErrWhole].
 func (m *VersionMerge) Text(keep Keep) ([]byte, error) {
 	if m.Whole {
 		return nil, ErrWhole

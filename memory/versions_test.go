@@ -294,6 +294,8 @@ func TestMarkLines(t *testing.T) {
 		{"no base", "", broken + "a\nb\n", broken + "a\nc", broken + "a\n<<<<<<< ours\nb\n=======\nc\n>>>>>>> theirs\n"},
 		{"other readers", "a\nb\nc\n", "---\nvisibility: public_ok\n---\na\nb\nc\n", "---\nvisibility: private_only\n---\na\nb\nsecret\n",
 			"---\n<<<<<<< ours\nvisibility: public_ok\n---\na\nb\nc\n=======\nvisibility: private_only\n---\na\nb\nsecret\n>>>>>>> theirs\n"},
+		{"keys of the frontmatter", "---\nsummary: a\n---\n- a\n", "---\nsummary: ours\n---\n- a\n", "---\nsummary: theirs\n---\n- a\n- b\n",
+			"---\n<<<<<<< ours\nsummary: ours\n=======\nsummary: theirs\n>>>>>>> theirs\n---\n- a\n- b\n"},
 		{"markers in code have no effect", "", broken + "```\na\n```\n", broken + "```\nb\n```\n",
 			"<<<<<<< ours\n" + broken + "```\na\n```\n=======\n" + broken + "```\nb\n```\n>>>>>>> theirs\n"},
 		{"nor do those below an open fence", "", broken + "```\na\n", broken + "```\nb\n", "error"},

@@ -43,8 +43,11 @@ func (m writeOps) conflictsMerge(ctx context.Context, _ Call, r *api.ConflictsMe
 	answer := &api.ConflictsAnswer{Copies: []api.ConflictCopy{}, DryRun: r.DryRun}
 	for _, path := range paths {
 		c, plan := m.planMerge(path, r.DryRun, resolution)
-		if plan != nil && r.DryRun && keep != nil && !(plan.Whole && resolution == memory.KeepBoth) {
+		if plan != nil && r.DryRun && keep != nil {
 			c.Problem = ""
+			if _, err := plan.Text(resolution); err != nil && resolution == memory.KeepBoth {
+				c.Problem = err.Error()
+			}
 		}
 		if plan != nil && !r.DryRun {
 			written, err := m.Merger.Apply(ctx, plan, keep, true)

@@ -85,7 +85,7 @@ func mergeFiles(base, ours, theirs, path string) error {
 
 var errWhole = errors.New("the versions cannot be merged entry by entry; edit the text between the conflict markers")
 
-const mergeRemedy = "edit the text between the conflict markers, and compare the frontmatter"
+const mergeRemedy = "edit the text between the conflict markers"
 
 // overwrite replaces a file that exists and keeps its mode. On failure the file is
 // unchanged.

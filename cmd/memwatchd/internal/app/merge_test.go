@@ -10,6 +10,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// TestMergeFilesMarks checks that the merge driver writes both values of a key of the
+// frontmatter between conflict markers.
+func TestMergeFilesMarks(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for name, summary := range map[string]string{"base": "old", "ours": "one", "theirs": "two"} {
+		if err := os.WriteFile(name, []byte("---\nsummary: "+summary+"\n---\n- a\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := mergeFiles("base", "ours", "theirs", "notes/a.md"); err == nil {
+		t.Error("no error")
+	}
+	const want = "---\n<<<<<<< ours\nsummary: one\n=======\nsummary: two\n>>>>>>> theirs\n---\n- a\n"
+	if got, err := os.ReadFile("ours"); err != nil || string(got) != want {
+		t.Errorf("%q, %v, want %q", got, err, want)
+	}
+}
+
 func TestOverwrite(t *testing.T) {
 	if file := os.Getenv(limitedEnv); file != "" {
 		overwriteLimited(t, file)
