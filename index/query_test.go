@@ -319,6 +319,9 @@ func TestSnippetLines(t *testing.T) {
 		{"```go\nfunc main() {\n\tgo run()\n}\n```", "run", "func main() {\n    go [run]()\n}", "go"},
 		{"Try:\n\n```sh\na\nb\nc\nd\nkestrel\ne\nf\ng\n```", "kestrel", "c\nd\n[kestrel]\ne\nf\ng", "sh"},
 		{"- a list\n  - of items", "items", "- a list\n  - of [items]", ""},
+		{"- a list\n  - " + strings.Repeat("of items ", 80) + "and kestrel here", "kestrel",
+			"- a list\n…" + strings.Repeat("items of ", 24) + "items and [kestrel] here", ""},
+		{"```\n" + strings.Repeat("a b ", 80) + "\nkestrel\n```", "kestrel", strings.Repeat("a b ", 60)[:239] + "…\n[kestrel]", ""},
 		{"| port | host |\n|---|---|\n| 80 | kestrel |", "kestrel port", "| [port] | host |\n|---|---|\n| 80 | [kestrel] |", ""},
 	} {
 		snippet, marks, language := a.buildSnippet(c.text, a.parseQuery(c.query, false).terms, map[string]bool{})

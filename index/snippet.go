@@ -2,7 +2,6 @@ package index
 
 import (
 	"math"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -93,10 +92,7 @@ func (a *analyzer) snippetOfLines(lines []string, weight map[string]float64, has
 		for _, m := range found[i] {
 			has[m.term] = true
 		}
-		if end := advance(line, 0); end < len(line) {
-			lines[i] = line[:end] + "…"
-			found[i] = slices.DeleteFunc(found[i], func(m match) bool { return m.end > end })
-		}
+		lines[i], found[i] = cutText(line, found[i], weight)
 	}
 	best, at, last := 0.0, 0, 0
 	for i := range lines {
@@ -145,8 +141,18 @@ func addMark(marks [][2]int, before int, text string, m match) [][2]int {
 }
 
 // snippetOfText returns the section of a line that shows the most of the query,
-// with its matches.
-func snippetOfText(text string, found []match, weight map[string]float64) (string, [][2]int) {
+// with the ranges of its matches in code points.
+func snippetOfText(text string, found []match, weight map[string]float64) (snippet string, marks [][2]int) {
+	snippet, found = cutText(text, found, weight)
+	for _, m := range found {
+		marks = addMark(marks, 0, snippet, m)
+	}
+	return snippet, marks
+}
+
+// cutText returns the section of a line that shows the most of the query, with its
+// matches.
+func cutText(text string, found []match, weight map[string]float64) (section string, shown []match) {
 	at := 0
 	if utf8.RuneCountInString(text) > snippetLength {
 		at = retreat(text, startOfBest(text, found, len(weight)), snippetLength/8)
@@ -162,14 +168,13 @@ func snippetOfText(text string, found []match, weight map[string]float64) (strin
 	if end < len(text) {
 		suffix = "…"
 	}
-	var marks [][2]int
 	for _, m := range found {
 		if m.start >= at && m.end <= end {
-			m.start, m.end = m.start-at, m.end-at
-			marks = addMark(marks, utf8.RuneCountInString(prefix), text[at:end], m)
+			m.start, m.end = m.start-at+len(prefix), m.end-at+len(prefix)
+			shown = append(shown, m)
 		}
 	}
-	return prefix + text[at:end] + suffix, marks
+	return prefix + text[at:end] + suffix, shown
 }
 
 // startOfBest returns the start of the first match from which a window contains the
