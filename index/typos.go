@@ -139,11 +139,17 @@ func (s *search) mostFrequent(found map[string]int) ([]similarTerm, error) {
 	slices.SortFunc(list, func(a, b similarTerm) int {
 		return cmp.Or(cmp.Compare(a.edits, b.edits), cmp.Compare(a.term, b.term))
 	})
-	list = list[:min(len(list), maxSimilar)]
-	for i := range list {
-		s.eachBlock(termKey(kindWord, list[i].term), func(uint32, ref, slots) { list[i].blocks++ })
+	kept := list[:0] // a stem of the word may be in no block
+	for _, a := range list {
+		if len(kept) == maxSimilar {
+			break
+		}
+		s.eachBlock(termKey(kindWord, a.term), func(uint32, ref, slots) { a.blocks++ })
+		if a.blocks > 0 {
+			kept = append(kept, a)
+		}
 	}
-	list = slices.DeleteFunc(list, func(a similarTerm) bool { return a.blocks == 0 })
+	list = kept
 	if len(list) == 0 {
 		return nil, s.err
 	}
