@@ -76,7 +76,8 @@ func readClaudeMem(_ string, r io.Reader) Records {
 			return nil, nil
 		}
 		number := cmp.Or(row.ID.String(), row.PromptNumber.String(), strconv.FormatInt(at.UnixMilli(), 10))
-		switch first, ok := rows[record.ID]; {
+		first, ok := rows[record.ID]
+		switch {
 		case len(record.Parts) == 0: // the record is not imported
 		case !ok:
 			rows[record.ID] = number

@@ -124,9 +124,9 @@ func readJSONL(_ string, r io.Reader) Records {
 				path = p.Path
 				record = &api.ImportRecord{ID: cmp.Or(path, p.ID), Tags: slices.Clone(p.Tags),
 					Title: cmp.Or(path, p.Title, p.Project, titleOf(p.Content))}
-				runs[path]++
-				if n := runs[path]; path != "" && n > 1 {
-					record.ID, record.Title = fmt.Sprintf("%s %d", path, n), fmt.Sprintf("%s (%d)", path, n)
+				if runs[path]++; path != "" && runs[path] > 1 {
+					record.ID += fmt.Sprintf(" %d", runs[path])
+					record.Title += fmt.Sprintf(" (%d)", runs[path])
 				}
 			}
 			updated := latest(p.Updated.Time, p.UpdatedAt.Time, p.Timestamp.Time)

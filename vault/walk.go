@@ -49,7 +49,8 @@ func (v *Vault) walkTree(ctx context.Context, from string, enter func(memory.Dir
 		var err error
 		w.rules, err = v.loadRules()
 		if w.rules == nil && !errors.Is(err, ErrRoot) {
-			err = rootError(v.Dir, fmt.Errorf("cannot read %s: %w", memory.IgnoreFile, err))
+			err = rootError(v.Dir, fmt.Errorf("cannot read %s: %w; it must be a regular file "+
+				"that the daemon can read", memory.IgnoreFile, err))
 		}
 		if w.rules == nil {
 			return nil, err

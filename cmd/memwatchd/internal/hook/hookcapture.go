@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"unicode/utf8"
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
-	"github.com/memwatchd/memwatchd/ipc/client"
 	"github.com/memwatchd/memwatchd/secrets"
 	"github.com/memwatchd/memwatchd/transcript"
 )
@@ -103,8 +103,8 @@ func (h *hook) save(ctx context.Context, r spooled) error {
 func (h *hook) deliverSpool(ctx context.Context) error {
 	anyRoot := *h.client
 	anyRoot.Root = ""
-	for _, c := range []*client.Client{&anyRoot, h.client} {
-		failed, err := spoolOf(c).deliver(ctx, func(r spooled) error { return h.send(ctx, r) })
+	for _, s := range slices.Compact([]spool{spoolOf(&anyRoot), spoolOf(h.client)}) {
+		failed, err := s.deliver(ctx, func(r spooled) error { return h.send(ctx, r) })
 		for _, f := range failed {
 			h.logDebug(f)
 		}
