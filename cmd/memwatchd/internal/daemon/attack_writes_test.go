@@ -111,9 +111,6 @@ func (w *randomMemory) compareWrites(t *testing.T, whole, part *target, a caller
 			t.Errorf("%s: %s %v (-as if the rest did not exist +as it is)\n%s\n%s\n--- as seen:\n%s", a.name, operation, request, cmp.Diff(formatAnswer(want), formatAnswer(got)), everything[path], some[path])
 			t.FailNow()
 		}
-		if testing.Verbose() {
-			t.Log(operation, request, want)
-		}
 		if strings.Contains(want, `"changed":true`) {
 			tally.changed++
 		}
