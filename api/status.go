@@ -197,6 +197,6 @@ type TodosyncStatus struct {
 
 // States of a root in which answers are incomplete.
 const (
-	RootMissing = "missing" // the directory does not exist at present
+	RootMissing = "missing" // the directory does not exist or cannot be read at present
 	RootHolding = "holding" // so many files vanished at once that their removal is not applied yet
 )

@@ -86,7 +86,7 @@ func listFailures(s *api.Status) []string {
 		}
 	}
 	if s.RootState == api.RootMissing {
-		add("root", "the directory is missing; its entries are still found")
+		add("root", "the directory is missing or unreadable; its entries are still found")
 	}
 	add("index", s.Index.Problem)
 	add("watch", s.Watch.Problem) // may repeat the problem of the index
