@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -75,6 +76,7 @@ func (s *sandbox) run(input string, args ...string) string {
 	s.t.Helper()
 	cmd := s.command(append([]string{"--socket", s.bot.socket}, args...)...)
 	cmd.Stdin = strings.NewReader(input)
+	cmd.Env = append(slices.Clip(cmd.Env), stopped+"="+time.Now().UTC().Format(time.RFC3339)) // gives hooks time
 	out, _ := cmd.CombinedOutput()
 	return string(out)
 }
