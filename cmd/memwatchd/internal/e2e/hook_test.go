@@ -271,10 +271,14 @@ func TestHookInput(t *testing.T) {
 		}
 		for what, input := range hookInputs(t, talk) {
 			out, why := l.hook(e.Name, input())
+			special := e.Name == "pre-compact" && (what == "a pipe" || what == "a directory" || what == "a device")
+			for n := 0; n < 50 && special && strings.Contains(why, "time limit reached"); n++ { // the machine is busy
+				out, why = l.hook(e.Name, input())
+			}
 			if out != "" || why == "" {
 				t.Errorf("%s, given %s, prints %q, and says %q", e.Name, what, out, why)
 			}
-			if e.Name == "pre-compact" && (what == "a pipe" || what == "a directory" || what == "a device") && !strings.Contains(why, "is not a regular file") {
+			if special && !strings.Contains(why, "is not a regular file") {
 				t.Errorf("%s, given %s, says %q", e.Name, what, why)
 			}
 		}
