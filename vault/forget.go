@@ -17,10 +17,19 @@ import (
 
 // Clear resolves the temporary files of earlier changes of a file, so that no
 // older version is left in them. It puts back a version that another program
-// saved meanwhile. If a temporary file cannot be resolved yet, Clear returns an
-// error, and [Writer.Run] retries.
+// saved meanwhile. It waits a moment for programs that have one open. If a
+// temporary file cannot be resolved yet, Clear returns an error, and [Writer.Run]
+// retries.
 func (w *Writer) Clear(ctx context.Context, path string) error {
-	_, err := withSemaphore(ctx, w, func() (none struct{}, _ error) { return none, w.rechecks().finishRechecks(path) })
+	_, err := withSemaphore(ctx, w, func() (none struct{}, err error) {
+		for n := range maxAttempts {
+			if err = w.rechecks().finishRechecks(path); !errors.Is(err, errConcurrentSave) {
+				break
+			}
+			sleepContext(ctx, conflictPause<<n)
+		}
+		return none, err
+	})
 	return err
 }
 

@@ -2,11 +2,15 @@ package vault
 
 import (
 	"bytes"
+	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -117,6 +121,43 @@ func TestSecretChange(t *testing.T) {
 	must(t, err)
 	if len(names) != 1 {
 		t.Errorf("something is left: %v", names)
+	}
+}
+
+// TestClearWaits checks that Clear waits for a program that has the replaced file
+// open for writing.
+func TestClearWaits(t *testing.T) {
+	w := newWriter(t, map[string]string{"a.md": "one\nsecret\n"})
+	needLeases(t, w.Vault)
+	var held atomic.Pointer[os.File]
+	attempts := 0
+	w.fault = func(call string, do func() error) error {
+		if f := held.Load(); f != nil && strings.HasPrefix(call, "remove ") {
+			if attempts++; attempts == 2 {
+				f.Close()
+			}
+		}
+		return do()
+	}
+	ctx, end := context.WithCancel(t.Context())
+	var work sync.WaitGroup
+	work.Go(func() { w.Run(ctx) })
+	defer work.Wait()
+	defer end()
+	waitFor(t, "it runs", func() bool { w.mu.Lock(); defer w.mu.Unlock(); return w.running })
+	w.recheckDelay = 200 * time.Millisecond
+	_, err := w.Write(t.Context(), contentChange("a.md", "one\n"))
+	must(t, err)
+	names, err := filepath.Glob(filepath.Join(w.Vault.Dir, ".*"))
+	if err != nil || len(names) != 1 {
+		t.Fatalf("not one replaced file: %v, %v", names, err)
+	}
+	f, err := os.OpenFile(names[0], os.O_WRONLY, 0)
+	must(t, err)
+	held.Store(f)
+	must(t, w.Clear(t.Context(), "a.md"))
+	if _, err := os.Lstat(names[0]); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the replaced file is left: %v", err)
 	}
 }
 
