@@ -125,7 +125,7 @@ func (p *page) hasWord(w *queryWord, has map[string]bool) (found, part bool) {
 		return found, part
 	}
 	for i, t := range p.words.terms { // corrections and prefixes
-		if t.term != w.terms[0] {
+		if !t.whole || t.term != w.terms[0] {
 			continue
 		}
 		for _, o := range p.words.terms[i+1:] {

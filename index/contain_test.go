@@ -31,6 +31,8 @@ func TestContainedWords(t *testing.T) {
 		{"k8s", 1, "", []string{"a.md:3"}},
 		{"kestrl", 4, "", nil},
 		{"kest*", 4, "", nil},
+		{"kestrel kest*", 4, "", []string{"d.md:1", "a.md:5", "a.md:3", "b.md:1"}},
+		{"kest* kestrel", 4, "", []string{"d.md:1", "a.md:5", "a.md:3", "b.md:1"}},
 		{"zebra kestrel", 0, "zebra", nil},
 		{"当幸福来敲门", 1, "", []string{"b.md:3", "b.md:2 ~当幸福来敲门"}},
 		{"狮子 当幸福来敲门", 0, "狮子", nil},

@@ -88,7 +88,7 @@ func (p *page) weighTerms() {
 		if isRoutine(t.term) {
 			w *= coverRoutine
 		}
-		p.worth[t.term] = w
+		p.worth[t.term] += w
 		p.allWorth += w
 	}
 }

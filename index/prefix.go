@@ -33,10 +33,11 @@ func prefixOfWord(text string, t token) string {
 }
 
 // insertTerm inserts a term after the i-th one, which it can replace, and
-// increments i. A term that the query has is not inserted.
+// increments i. A term that the query has already gets no weight, so that it counts
+// once.
 func (s *search) insertTerm(i *int, t qterm) {
 	if slices.ContainsFunc(s.words.terms, func(o qterm) bool { return o.term == t.term }) {
-		return
+		t.weight = 0
 	}
 	t.instead = s.words.terms[*i].whole || s.words.terms[*i].instead
 	*i++
@@ -53,7 +54,9 @@ func (s *search) expandPrefix(i int) error {
 	}
 	slices.SortStableFunc(terms, func(a, b string) int { return cmp.Compare(len(a), len(b)) })
 	for _, term := range terms[:min(len(terms), maxPrefixTerms)] {
-		s.insertTerm(&i, qterm{term: term, weight: t.weight})
+		if term != t.term {
+			s.insertTerm(&i, qterm{term: term, weight: t.weight})
+		}
 	}
 	return nil
 }

@@ -313,7 +313,7 @@ func (s *search) scoreTerms() {
 		weight := t.weight * rarity
 		for k := range s.list {
 			f := &s.list[k]
-			if a := &s.accs[f.acc]; !a.out {
+			if a := &s.accs[f.acc]; !a.out && weight > 0 {
 				s.addPosting(a, f, i, weight*a.weight, &entries)
 			}
 		}

@@ -36,7 +36,7 @@ func (a *analyzer) buildSnippet(text string, terms []qterm, has map[string]bool)
 	language string) {
 	weight := make(map[string]float64, len(terms))
 	for _, t := range terms {
-		weight[t.term] = t.weight
+		weight[t.term] += t.weight
 	}
 	if lines, language := structuredLines(text); len(lines) > 1 {
 		snippet, marks = a.snippetOfLines(lines, weight, has)
