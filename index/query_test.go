@@ -147,6 +147,41 @@ func TestTypos(t *testing.T) {
 	wantHits(t, x, Query{Text: `"park" javascirpt "`}, "b.md:1", "a.md:4")
 }
 
+// TestTyposOfOneWord checks that each misspelling of a word is corrected, and that the
+// word counts once.
+func TestTyposOfOneWord(t *testing.T) {
+	x := newFiles(t, map[string]string{"a.md": "- JavaScript on the server.\n- a walk\n", "b.md": "- tall trees\n"})
+	search := func(text string) Result {
+		res, err := x.Search(t.Context(), ownerView(t), Query{Text: text, Limit: 10})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(res.Hits) != 1 || res.TotalAll != 1 || res.Hits[0].Missing != nil || res.Absent != nil {
+			t.Fatalf("%s: %+v", text, res)
+		}
+		return res
+	}
+	for text, want := range map[string]string{
+		"javascirpt":            "[{javascirpt [javascript]}]",
+		"javascirpt jvaascript": "[{javascirpt [javascript]} {jvaascript [javascript]}]",
+		"javascript":            "[]",
+		"javascript javascirpt": "[{javascirpt [javascript]}]",
+		"javascirpt javascript": "[{javascirpt [javascript]}]",
+	} {
+		res := search(text)
+		if got := fmt.Sprint(res.Corrected); got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+		alone := "javascirpt"
+		if strings.Contains(text, "javascript") {
+			alone = "javascript"
+		}
+		if got, want := res.Hits[0].Score, search(alone).Hits[0].Score; got != want {
+			t.Errorf("%s: the score is %v, with %s alone %v", text, got, alone, want)
+		}
+	}
+}
+
 func TestPrefixes(t *testing.T) {
 	x := newFiles(t, map[string]string{
 		"a.md": "- Environments differ.\n- JavaScript\n- Java\n- TypeScript types\n- Configuration\n- theory\n- Привет\n",

@@ -185,10 +185,10 @@ func firstRune(s string) rune {
 // corrections returns the corrected words of the query, with the words of the
 // hits that replace them.
 func (p *page) corrections(hits []Hit) (list []Correction) {
-	corrects := make(map[string]string) // by term
+	corrects := make(map[string][]string) // by term
 	for _, t := range p.words.terms {
 		if t.corrects != "" {
-			corrects[t.term] = t.corrects
+			corrects[t.term] = append(corrects[t.term], t.corrects)
 		}
 	}
 	if len(corrects) == 0 {
@@ -198,18 +198,20 @@ func (p *page) corrections(hits []Hit) (list []Correction) {
 		// A word of a credential would not be recognized as such by itself.
 		text, _ := secrets.Redact(strings.Join(append([]string{h.Entry.Text, h.Doc.Place.Path}, h.Entry.Sections...), "\n"))
 		p.analyzer.eachToken(text, func(t token) {
-			word, ok := corrects[t.term]
+			words, ok := corrects[t.term]
 			if !ok || strings.ContainsFunc(text[t.start:t.end], unicode.IsDigit) {
 				return
 			}
 			delete(corrects, t.term)
 			to := strings.ToLower(text[t.start:t.end])
-			i := slices.IndexFunc(list, func(c Correction) bool { return c.Word == word })
-			if i < 0 {
-				list = append(list, Correction{Word: word})
-				i = len(list) - 1
+			for _, word := range words {
+				i := slices.IndexFunc(list, func(c Correction) bool { return c.Word == word })
+				if i < 0 {
+					list = append(list, Correction{Word: word})
+					i = len(list) - 1
+				}
+				list[i].To = append(list[i].To, to)
 			}
-			list[i].To = append(list[i].To, to)
 		})
 	}
 	return list
