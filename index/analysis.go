@@ -30,6 +30,9 @@ import (
 // Stop words are indexed, because a phrase or a name may consist of them. A
 // query that has other words omits its stop words (see [analyzer.parseQuery]).
 
+// softHyphen marks where a word may be divided. Words are read without it.
+const softHyphen = '\u00AD'
+
 // maxWord bounds the indexed part of a word, in code points. Longer words are
 // data, not language, and equal prefixes of that length do not occur by chance.
 const maxWord = 64
@@ -348,6 +351,8 @@ func normalizePhrase(s string) string {
 	for _, r := range norm.NFKC.String(s) {
 		c := classOf(r)
 		switch {
+		case r == softHyphen:
+			continue
 		case c == classNone || c == classJoin && r == '_':
 			if !space {
 				b.WriteByte(' ')

@@ -182,6 +182,15 @@ func TestTyposOfOneWord(t *testing.T) {
 	}
 }
 
+// TestSoftHyphens checks that soft hyphens do not divide words.
+func TestSoftHyphens(t *testing.T) {
+	x := newFiles(t, map[string]string{"a.md": "- the daily back\u00adup of the data\u00adbase\n- the back, up\n"})
+	wantHits(t, x, Query{Text: "backup", KeepTypos: true}, "a.md:1")
+	wantHits(t, x, Query{Text: "data\u00adba\u00adse", KeepTypos: true}, "a.md:1")
+	wantHits(t, x, Query{Text: `"daily backup"`, Exact: true}, "a.md:1")
+	wantHits(t, x, Query{Text: "back", KeepTypos: true}, "a.md:2")
+}
+
 func TestPrefixes(t *testing.T) {
 	x := newFiles(t, map[string]string{
 		"a.md": "- Environments differ.\n- JavaScript\n- Java\n- TypeScript types\n- Configuration\n- theory\n- Привет\n",

@@ -72,6 +72,7 @@ func (a *analyzer) readRune(r rune, start, end int, raw bool) {
 	}
 	a.run.class = classNone
 	switch {
+	case r == softHyphen:
 	case c == classNone:
 		a.flushWord()
 	case len(a.word) == maxRead, len(a.word) == 0 && (c == classMark || c == classJoin):
