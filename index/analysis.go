@@ -1,6 +1,7 @@
 package index
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -20,6 +21,7 @@ import (
 //     Russian and Arabic words with their Snowball stemmers; words of other
 //     alphabets are kept and also indexed by their first five letters, as a
 //     substitute for removing endings;
+//   - elided words (l'été) and the words that follow them;
 //   - identifiers (snake_case, camelCase, letters with digits) whole and in parts,
 //     also words joined by dots and those that end with ++ or #;
 //   - long words of encoded data whole only;
@@ -139,6 +141,16 @@ func (a *analyzer) flushWord() {
 	}
 	if n := len(w); n > 2 && isApostrophe(w[n-2].r) && (w[n-1].r == 's' || w[n-1].r == 'S') {
 		w = w[:n-2] // possessive
+	}
+	for i := 1; i < len(w)-1; i++ {
+		if !isApostrophe(w[i].r) {
+			continue
+		}
+		if !isElided(a.text[w[0].start:w[i-1].end], w[i+1].r) {
+			break
+		}
+		a.emitWord(w[:i], false)
+		w, i = w[i+1:], 0
 	}
 	cut := w[:min(len(w), maxWord)]
 	start, end := w[0].start, w[len(w)-1].end
@@ -290,6 +302,23 @@ func foldRune(r rune) []rune {
 
 func isApostrophe(r rune) bool { return r == '\'' || r == '’' }
 
+// elided contains the words of French, Italian and Catalan that lose a vowel before a
+// word that begins with one, as in l'été.
+var elided = []string{"l", "d", "j", "m", "t", "s", "n", "c", "qu", "un", "all", "dall", "dell", "nell", "sull"}
+
+// isElided reports whether a word before an apostrophe and a letter is a word of its
+// own. Contractions of English, such as c'mon and d'you, have other letters there.
+func isElided(word string, next rune) bool {
+	folded := foldRune(unicode.ToLower(next))
+	return len(folded) > 0 && strings.ContainsRune("aeiouh", folded[0]) && slices.Contains(elided, strings.ToLower(word))
+}
+
+// isElision reports whether a token of a text is an elided word.
+func isElision(text string, t token) bool {
+	r, n := utf8.DecodeRuneInString(text[t.end:])
+	return isApostrophe(r) && isElided(text[t.start:t.end], firstRune(text[t.end+n:]))
+}
+
 // splitIdentifier returns the parts of an identifier, or nil for a plain word.
 // It splits at '_', between lower case and upper case, before the last capital
 // of a run of capitals ("HTTPServer"), and between letters and digits.
@@ -348,7 +377,9 @@ func normalizePhrase(s string) string {
 	b.Grow(len(s) + 2)
 	b.WriteByte(' ')
 	space := true
-	for _, r := range norm.NFKC.String(s) {
+	s = norm.NFKC.String(s)
+	word := 0 // start of the word
+	for i, r := range s {
 		c := classOf(r)
 		switch {
 		case r == softHyphen:
@@ -360,6 +391,10 @@ func normalizePhrase(s string) string {
 			}
 			continue
 		case isApostrophe(r):
+			if !space && isElided(s[word:i], firstRune(s[i+utf8.RuneLen(r):])) {
+				b.WriteByte(' ')
+				space = true
+			}
 			continue
 		case c == classCJK || c == classHangul || c == classSEA:
 			// Each character is a word, so it has a space on both sides.
@@ -370,6 +405,9 @@ func normalizePhrase(s string) string {
 			b.WriteByte(' ')
 			space = true
 			continue
+		}
+		if space {
+			word = i
 		}
 		r = unicode.ToLower(r)
 		if r < utf8.RuneSelf {

@@ -191,6 +191,32 @@ func TestSoftHyphens(t *testing.T) {
 	wantHits(t, x, Query{Text: "back", KeepTypos: true}, "a.md:2")
 }
 
+// TestElisions checks that French, Italian and Catalan words are found after an elided
+// one, and that English contractions remain words.
+func TestElisions(t *testing.T) {
+	x := newFiles(t, map[string]string{
+		"a.md": "# L'histoire\n\n- L'été à la mer\n- cet été, rien\n- l’hiver d'aujourd'hui\n- commedia dell'arte d'un'altra\n",
+		"b.md": "- don't wait\n- c'mon, it's five o'clock\n- I'll ask D'Souza\n",
+	})
+	for text, want := range map[string][]string{
+		"été": {"a.md:3", "a.md:4"}, "l'été": {"a.md:3", "a.md:4"}, "L’ÉTÉ": {"a.md:3", "a.md:4"}, "d'e\u0301te\u0301": {"a.md:3", "a.md:4"},
+		"hiver": {"a.md:5"}, "aujourd'hui": {"a.md:5"}, "aujourdhui": {"a.md:5"}, "arte": {"a.md:6"}, "l'été qu'arte": {"a.md:3", "a.md:4", "a.md:6"},
+		"dont": {"b.md:1"}, "cmon": {"b.md:2"}, "oclock": {"b.md:2"}, "clock": nil, "dsouza": {"b.md:3"}, "souza": nil,
+		`"été à"`: {"a.md:3"}, `"l'été à"`: {"a.md:3"}, `"l’hiver d'aujourd'hui"`: {"a.md:5"}, `"d'été"`: nil, `"arte d’un’altra"`: {"a.md:6"},
+	} {
+		got := hitsOf(t, x, Query{Text: text, Exact: true, KeepTypos: true})
+		slices.Sort(got)
+		if !slices.Equal(got, want) {
+			t.Errorf("%s finds %v, want %v", text, got, want)
+		}
+	}
+	wantHits(t, x, Query{Text: "hiver été", Exclude: "l'été"}, "a.md:5")
+	res, err := x.Search(t.Context(), ownerView(t), Query{Text: "l'été rien", Limit: 1})
+	if err != nil || res.TotalAll != 1 || len(res.Hits) != 1 || res.Hits[0].Missing != nil {
+		t.Errorf("%+v, %v", res, err)
+	}
+}
+
 func TestPrefixes(t *testing.T) {
 	x := newFiles(t, map[string]string{
 		"a.md": "- Environments differ.\n- JavaScript\n- Java\n- TypeScript types\n- Configuration\n- theory\n- Привет\n",

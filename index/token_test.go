@@ -15,7 +15,7 @@ func FuzzTokens(f *testing.F) {
 	for _, s := range []string{
 		"Hello, ABC ABc aB x_y don't dog's HTTPServer2 foo.bar e.g. C++ C# __a 3abc", "Public™ e\u0301te\u0301 İı ﬁ ｆｕｌｌ ①² ß",
 		"漢字かか\u3099ｱﾞー々 한국 ᄒ\u1161\u11ab ไทยน้ำ\u0e38\u0e48 က\u1039က", "слово и\u0306 العربية\u064b \xff \xe4\xb8 a\u200db",
-		"\u00adback\u00adup\u00ad 漢\u00ad字 ｆ\u00adｕ",
+		"\u00adback\u00adup\u00ad 漢\u00ad字 ｆ\u00adｕ l'été L’e\u0301t qu＇il's ｄ'a dell''a l''s t'",
 		"deadbeef12 QmFzZTY0RGF0YQ1x2y3z4w5 " + strings.Repeat("a", 70), strings.Repeat("\u0301", 40) + "b",
 	} {
 		f.Add(s)

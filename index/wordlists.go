@@ -18,9 +18,9 @@ var stopWords = sync.OnceValue(func() map[string]bool {
 	return m
 })
 
-// isStopWord reports whether a token of a text is a stop word.
+// isStopWord reports whether a token of a text is a stop word, such as an elided one.
 func isStopWord(text string, t token) bool {
-	return stopWords()[strings.ToLower(strings.ReplaceAll(text[t.start:t.end], "’", "'"))]
+	return isElision(text, t) || stopWords()[strings.ToLower(strings.ReplaceAll(text[t.start:t.end], "’", "'"))]
 }
 
 const stopText = `a about above after again against all am an and any are aren't as at be because been before

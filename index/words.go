@@ -275,7 +275,7 @@ func (a *analyzer) parseExclude(text string) words {
 			continue
 		}
 		a.eachToken(word, func(t token) {
-			if !t.subword {
+			if !t.subword && !isElision(word, t) {
 				w.terms = append(w.terms, qterm{term: t.term})
 			}
 		})
