@@ -274,7 +274,7 @@ func (s *typist) runHere(t *testing.T, name, words string) string {
 	for _, word := range shellWord.FindAllString(os.ExpandEnv(words), -1) {
 		args = append(args, strings.Trim(word, `'"`))
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var out bytes.Buffer
 	root := app.NewRoot(&out, &out)
