@@ -31,10 +31,11 @@ type Bridge struct {
 	session string // of the agent, as the journal records it
 }
 
+// PermittedTimeout bounds the wait for the permitted operations before the list of
+// tools is sent, because a starting agent waits for the list.
+var PermittedTimeout = 300 * time.Millisecond
+
 const (
-	// permittedTimeout bounds the wait for the permitted operations before the list of
-	// tools is sent, because a starting agent waits for the list.
-	permittedTimeout = 300 * time.Millisecond
 	// bridgeGrace is added to the maximum answer time of the daemon to get the
 	// timeout of a request.
 	bridgeGrace = 10 * time.Second
@@ -80,7 +81,7 @@ func (b *Bridge) Run(ctx context.Context, in io.Reader, out io.Writer) error {
 }
 
 func (b *Bridge) fetchPermitted(ctx context.Context) (*api.OperationsAnswer, bool) {
-	waitCtx, cancel := context.WithTimeout(ctx, permittedTimeout)
+	waitCtx, cancel := context.WithTimeout(ctx, PermittedTimeout)
 	defer cancel()
 	answer, err := b.Client.Operations(waitCtx, api.OperationsRequest{})
 	if err != nil {

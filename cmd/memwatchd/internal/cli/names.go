@@ -15,10 +15,10 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// namesTimeout bounds the time for names from the daemon, because the user
+// NamesTimeout bounds the time for names from the daemon, because the user
 // continues typing. If the daemon fails or does not answer in time, there are
 // no names and no error message.
-const namesTimeout = 300 * time.Millisecond
+var NamesTimeout = 300 * time.Millisecond
 
 // Limits of the names for a shell. maxSlowCandidates applies to names that are
 // slower to find.
@@ -47,7 +47,7 @@ func (n *completer) requestNames(sort, typed string) []string {
 		return nil
 	}
 	n.setExternalKey(client)
-	ctx, cancel := context.WithTimeout(n.cmd.Context(), namesTimeout)
+	ctx, cancel := context.WithTimeout(n.cmd.Context(), NamesTimeout)
 	defer cancel()
 	namer := nameSources[sort]
 	if namer == nil {

@@ -25,10 +25,12 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/app"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/background"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/clock"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/hook"
 	"github.com/memwatchd/memwatchd/ipc/client"
+	"github.com/memwatchd/memwatchd/ipc/mcp"
 )
 
 var update = flag.Bool("update", false, "write golden files anew")
@@ -39,7 +41,9 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"memwatchd": func() {
 		if clockFace := os.Getenv(stopped); clockFace != "" {
 			clock.Now = func() time.Time { return readClock(clockFace) }
-			hook.TimeLimit = time.Minute // makes the output of hooks independent of the load
+		}
+		if os.Getenv(patience) != "" || os.Getenv(stopped) != "" {
+			hook.TimeLimit, cli.NamesTimeout, mcp.PermittedTimeout = time.Minute, time.Minute, time.Minute
 		}
 		if ahead, err := time.ParseDuration(os.Getenv(clockAhead)); err == nil {
 			clock.Now = func() time.Time { return time.Now().Add(ahead) }
@@ -52,6 +56,10 @@ func TestMain(m *testing.M) {
 // stopped is the environment variable with the time of a daemon's stopped
 // clock, or with the name of a file that contains this time and can change.
 const stopped = "STOPPED_CLOCK"
+
+// patience is the environment variable that lets hooks, completions and the bridge wait
+// for the daemon on a busy machine.
+const patience = "PATIENT"
 
 // clockAhead is the environment variable with the time by which a daemon's clock is
 // ahead.
@@ -144,7 +152,7 @@ func setUpScript(env *testscript.Env) error {
 		return err
 	}
 	for _, pair := range [][2]string{
-		{"HOME", home}, {"TZ", "UTC"}, {"PROGRAM", program},
+		{"HOME", home}, {"TZ", "UTC"}, {"PROGRAM", program}, {patience, "1"},
 		{"GORACE", os.Getenv("GORACE") + " atexit_sleep_ms=0"}, // without this, each command waits a second at its end
 		{"XDG_RUNTIME_DIR", run}, {"SOCK", filepath.Join(run, "memwatchd", "memwatchd.sock")},
 		{"CANNED", filepath.Join(run, "canned.sock")}, {"BOT", filepath.Join(run, "bot.sock")},
