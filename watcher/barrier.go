@@ -30,8 +30,7 @@ func (s *debouncer) skipDebounce(now time.Time) {
 			continue // reading has failed more than once
 		}
 		if s.checkPath(now, e) {
-			e.checked = true
-			s.scheduleCheck(e, now)
+			e.checked, e.due = true, now
 		}
 	}
 }

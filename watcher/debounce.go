@@ -1,6 +1,7 @@
 package watcher
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync/atomic"
@@ -66,8 +67,7 @@ type debouncer struct {
 
 	seq        uint64
 	byPath     map[string]*pendingPath
-	due        dueHeap // a heap of the same entries
-	unchecked  int     // entries whose latest change has not been checked
+	unchecked  int // entries whose latest change has not been checked
 	lastHint   time.Time
 	burstStart time.Time // since when more than burst entries are fresh
 	scanned    queue     // paths found by scans, not yet checked
@@ -86,7 +86,6 @@ type pendingPath struct {
 	last         time.Time // time of the last one, not counting changes after a barrier that waits for the entry
 	missingSince time.Time // since when checks have found it missing
 	due          time.Time
-	index        int   // in the heap; -1 if not in it
 	checked      bool  // has just been checked and may be delivered
 	open         bool  // that check found it open for writing
 	overdue      bool  // it has been open for longer than maxWait
@@ -178,10 +177,10 @@ func (s *debouncer) addHint(now time.Time, m hint) {
 		s.lastHint = now
 		e.reason, e.checked, e.overdue, e.unawaited, e.tries, e.err = Event, false, false, false, 0, nil
 		if n := len(s.barriers); n > 0 && e.seq <= s.barriers[n-1].seq {
-			s.scheduleCheck(e, now) // a barrier that waits for the entry skips the debounce
+			e.due = now // a barrier that waits for the entry skips the debounce
 		} else {
 			e.last = now
-			s.scheduleCheck(e, earlier(now.Add(s.debounce), e.first.Add(s.maxWait)))
+			e.due = earlier(now.Add(s.debounce), e.first.Add(s.maxWait))
 		}
 	}
 }
@@ -189,7 +188,7 @@ func (s *debouncer) addHint(now time.Time, m hint) {
 func (s *debouncer) ensurePath(path string, seq uint64) *pendingPath {
 	e := s.byPath[path]
 	if e == nil {
-		e = &pendingPath{path: path, seq: seq, index: -1}
+		e = &pendingPath{path: path, seq: seq}
 		s.byPath[path] = e
 	}
 	return e
@@ -214,7 +213,7 @@ func (s *debouncer) checkPath(now time.Time, e *pendingPath) bool {
 			e.missingSince = now
 		}
 		if until := e.missingSince.Add(s.deletionDelay); now.Before(until) {
-			s.scheduleCheck(e, until)
+			e.due = until
 			return false
 		}
 		return true
@@ -225,14 +224,14 @@ func (s *debouncer) checkPath(now time.Time, e *pendingPath) bool {
 		switch {
 		case e.overdue:
 			// The current content has been delivered already.
-			s.scheduleCheck(e, now.Add(s.maxWait))
+			e.due = now.Add(s.maxWait)
 			return false
 		case now.Before(limit):
 			next := earlier(now.Add(s.debounce), limit)
 			if !e.unawaited {
 				next = earlier(next, closed)
 			}
-			s.scheduleCheck(e, next)
+			e.due = next
 			return false
 		}
 		e.overdue = true
@@ -253,12 +252,10 @@ func (s *debouncer) nextBatch(now time.Time) (*batch, time.Duration) {
 	}
 	b := &batch{reason: Gone}
 	var ready, late, gone []*pendingPath
-	for len(s.due) > 0 && !now.Before(s.due[0].due) {
-		e := s.due[0]
+	for _, e := range s.duePaths(now) {
 		if !e.checked && !s.checkPath(now, e) {
 			continue // check has rescheduled it
 		}
-		s.due.remove(e)
 		switch {
 		case e.overdue:
 			late = append(late, e)
@@ -276,8 +273,7 @@ func (s *debouncer) nextBatch(now time.Time) (*batch, time.Duration) {
 			continue
 		}
 		for _, e := range rest {
-			e.checked = true
-			s.scheduleCheck(e, now)
+			e.checked, e.due = true, now
 		}
 	}
 	for _, e := range first {
@@ -289,14 +285,29 @@ func (s *debouncer) nextBatch(now time.Time) (*batch, time.Duration) {
 	if len(b.paths) == 0 {
 		s.takeChunk(now, b, Verify, &s.verify)
 	}
-	switch {
-	case len(b.paths) > 0:
+	if len(b.paths) > 0 {
 		slices.Sort(b.paths)
 		return b, time.Hour
-	case len(s.due) > 0:
-		return nil, s.due[0].due.Sub(now)
 	}
-	return nil, time.Hour
+	wait := time.Hour
+	for _, e := range s.byPath {
+		wait = min(wait, e.due.Sub(now))
+	}
+	return nil, wait
+}
+
+// duePaths returns the entries that are due now, ordered by due time, then by path.
+func (s *debouncer) duePaths(now time.Time) []*pendingPath {
+	var list []*pendingPath
+	for _, e := range s.byPath {
+		if !now.Before(e.due) {
+			list = append(list, e)
+		}
+	}
+	slices.SortFunc(list, func(a, b *pendingPath) int {
+		return cmp.Or(a.due.Compare(b.due), cmp.Compare(a.path, b.path))
+	})
+	return list
 }
 
 // takeChunk moves paths from a queue to the batch. Paths that are not ready
@@ -323,7 +334,7 @@ func (s *debouncer) mergeScanned(now time.Time, e *pendingPath, why Reason, seq 
 	e.reason, e.seq = min(e.reason, why), min(e.seq, seq)
 	if e.tries > 0 && !e.overdue {
 		e.unawaited, e.tries, e.err = false, 0, nil
-		s.scheduleCheck(e, now)
+		e.due = now
 	}
 }
 
@@ -343,16 +354,10 @@ func (s *debouncer) addToBatch(b *batch, e *pendingPath) {
 
 func (s *debouncer) removePath(e *pendingPath) {
 	delete(s.byPath, e.path)
-	s.due.remove(e)
 	if e.unchecked {
 		e.unchecked = false
 		s.unchecked--
 	}
-}
-
-func (s *debouncer) scheduleCheck(e *pendingPath, due time.Time) {
-	e.due = due
-	s.due.put(e)
 }
 
 func (s *debouncer) finishDelivery(now time.Time, retry []string, err error) {
@@ -394,7 +399,7 @@ func (s *debouncer) retryLater(now time.Time, old *pendingPath, err error) {
 	if !e.overdue {
 		e.first = old.first
 	}
-	s.scheduleCheck(e, now.Add(min(firstRetry<<min(old.tries, 16), lastRetry)))
+	e.due = now.Add(min(firstRetry<<min(old.tries, 16), lastRetry))
 }
 
 func (s *debouncer) publishPending() {

@@ -1,10 +1,6 @@
 package watcher
 
-import (
-	"cmp"
-	"container/heap"
-	"math"
-)
+import "math"
 
 // never exceeds every sequence number of a mark.
 const never = math.MaxUint64
@@ -49,52 +45,4 @@ func (q *queue) oldestSeq() uint64 {
 		return never
 	}
 	return q.items[0].seq
-}
-
-// dueHeap is a min-heap of entries ordered by due time, then by path.
-type dueHeap []*pendingPath
-
-// put inserts an entry, or restores its position after its due time changed.
-func (h *dueHeap) put(e *pendingPath) {
-	if e.index < 0 {
-		heap.Push(h, e)
-	} else {
-		heap.Fix(h, e.index)
-	}
-}
-
-// remove deletes an entry, if the heap contains it.
-func (h *dueHeap) remove(e *pendingPath) {
-	if e.index >= 0 {
-		heap.Remove(h, e.index)
-	}
-}
-
-// Len implements [heap.Interface], as do the other methods.
-func (h dueHeap) Len() int { return len(h) }
-
-func (h dueHeap) Less(i, j int) bool {
-	return cmp.Or(h[i].due.Compare(h[j].due), cmp.Compare(h[i].path, h[j].path)) < 0
-}
-
-func (h dueHeap) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].index, h[j].index = i, j
-}
-
-// Push appends an entry.
-func (h *dueHeap) Push(x any) {
-	e := x.(*pendingPath)
-	e.index = len(*h)
-	*h = append(*h, e)
-}
-
-// Pop removes and returns the last entry.
-func (h *dueHeap) Pop() any {
-	last := len(*h) - 1
-	e := (*h)[last]
-	(*h)[last] = nil
-	*h = (*h)[:last]
-	e.index = -1
-	return e
 }
