@@ -13,8 +13,8 @@ import (
 type binding struct {
 	request, answer reflect.Type
 
-	do     func(context.Context, Call, any) (any, error)
-	stream func(context.Context, Call, any, func(any) error) error
+	do     func(writeOps, context.Context, Call, any) (any, error)
+	stream func(writeOps, context.Context, Call, any, func(any) error) error
 }
 
 // Do runs the requested operation and returns a pointer to its answer type. An
@@ -41,7 +41,7 @@ func (m *Memory) Do(ctx context.Context, by api.Caller, req *api.Request) (any, 
 			return nil, err
 		}
 	}
-	answer, err := m.bindingOf(op).do(ctx, c, req.Value())
+	answer, err := bindings[op.Name].do(m.writeOps(), ctx, c, req.Value())
 	if e, ok := errors.AsType[*api.Error](err); ok && m.Disabled && e.Code == api.NotFound && e.Hint == "" {
 		err = e.WithHint("memory is disabled: set memory.enabled to true")
 	}
@@ -68,82 +68,73 @@ func (m *Memory) Stream(ctx context.Context, by api.Caller, req *api.Request) (r
 		return nil, err
 	}
 	return func(send func(any) error) error {
-		return m.bindingOf(req.Operation()).stream(ctx, c, req.Value(), send)
+		return bindings[req.Operation().Name].stream(m.writeOps(), ctx, c, req.Value(), send)
 	}, nil
 }
 
-// bindAll returns the functions of all operations by name.
-func (m *Memory) bindAll() map[string]binding {
-	r, w := m.readOps(), m.writeOps()
-	return map[string]binding{
-		"search":                bindFunc(r.search),
-		"get":                   bindFunc(r.get),
-		"recent":                bindFunc(r.recent),
-		"related":               bindFunc(r.related),
-		"load":                  bindFunc(r.loadOp),
-		"context":               bindFunc(r.context),
-		"todos":                 bindFunc(r.todos),
-		"todo":                  bindFunc(w.todo),
-		"todo_add":              bindFunc(w.todoAdd),
-		"complete":              bindFunc(r.complete),
-		"files":                 bindFunc(r.files),
-		"note":                  bindFunc(w.note),
-		"capture":               bindFunc(w.capture),
-		"remember":              bindFunc(w.remember),
-		"forget":                bindFunc(w.forget),
-		"session":               bindFunc(w.session),
-		"edit":                  bindFunc(w.edit),
-		"write":                 bindFunc(w.write),
-		"profile":               bindFunc(w.profile),
-		"project":               bindFunc(w.project),
-		"item_put":              bindFunc(w.itemPut),
-		"item_get":              bindFunc(w.itemGet),
-		"item_list":             bindFunc(w.itemList),
-		"item_delete":           bindFunc(w.itemDelete),
-		"item_delete_namespace": bindFunc(w.itemDeleteNamespace),
-		"item_visibility":       bindFunc(w.itemVisibility),
-		"item_import":           bindFunc(w.itemImport),
-		"import":                bindFunc(w.importRecords),
-		"export":                bindFunc(r.export),
-		"resolve":               bindFunc(w.resolve),
-		"link":                  bindFunc(w.link),
-		"unlink":                bindFunc(w.unlink),
-		"links":                 bindFunc(w.links),
-		"compress":              bindFunc(w.compress),
-		"journal":               bindFunc(w.journal),
-		"undo":                  bindFunc(w.undo),
-		"conflicts":             bindFunc(w.conflicts),
-		"conflicts_merge":       bindFunc(w.conflictsMerge),
-		"share_status":          bindFunc(w.shareStatus),
-		"share_push":            bindFunc(w.sharePush),
-		"share_forget_host":     bindFunc(w.shareForget),
-		"compact":               bindFunc(w.compact),
-		"restore":               bindFunc(w.restore),
-		"wipe_subject":          bindFunc(w.wipeSubject),
-		"check":                 bindFunc(w.check),
-		"sync":                  bindFunc(w.syncOp),
-		"rebuild":               bindFunc(w.rebuild),
-		"status":                bindFunc(w.statusOp),
-		"embed":                 bindFunc(w.embed),
-		"embed_dump":            bindFunc(w.embedDump),
-		"embed_load":            bindFunc(w.embedLoad),
-		"operations":            bindFunc(r.operations),
-		"events":                bindStream[api.EventsRequest, api.Event](w.events),
-	}
-}
-
-// bindingOf returns the function of an operation.
-func (m *Memory) bindingOf(op *api.Operation) binding {
-	m.bindOnce.Do(func() { m.bindings = m.bindAll() })
-	return m.bindings[op.Name]
+// bindings are the functions of all operations by name.
+var bindings = map[string]binding{
+	"search":                bindFunc(writeOps.search),
+	"get":                   bindFunc(writeOps.get),
+	"recent":                bindFunc(writeOps.recent),
+	"related":               bindFunc(writeOps.related),
+	"load":                  bindFunc(writeOps.loadOp),
+	"context":               bindFunc(writeOps.context),
+	"todos":                 bindFunc(writeOps.todos),
+	"todo":                  bindFunc(writeOps.todo),
+	"todo_add":              bindFunc(writeOps.todoAdd),
+	"complete":              bindFunc(writeOps.complete),
+	"files":                 bindFunc(writeOps.files),
+	"note":                  bindFunc(writeOps.note),
+	"capture":               bindFunc(writeOps.capture),
+	"remember":              bindFunc(writeOps.remember),
+	"forget":                bindFunc(writeOps.forget),
+	"session":               bindFunc(writeOps.session),
+	"edit":                  bindFunc(writeOps.edit),
+	"write":                 bindFunc(writeOps.write),
+	"profile":               bindFunc(writeOps.profile),
+	"project":               bindFunc(writeOps.project),
+	"item_put":              bindFunc(writeOps.itemPut),
+	"item_get":              bindFunc(writeOps.itemGet),
+	"item_list":             bindFunc(writeOps.itemList),
+	"item_delete":           bindFunc(writeOps.itemDelete),
+	"item_delete_namespace": bindFunc(writeOps.itemDeleteNamespace),
+	"item_visibility":       bindFunc(writeOps.itemVisibility),
+	"item_import":           bindFunc(writeOps.itemImport),
+	"import":                bindFunc(writeOps.importRecords),
+	"export":                bindFunc(writeOps.export),
+	"resolve":               bindFunc(writeOps.resolve),
+	"link":                  bindFunc(writeOps.link),
+	"unlink":                bindFunc(writeOps.unlink),
+	"links":                 bindFunc(writeOps.links),
+	"compress":              bindFunc(writeOps.compress),
+	"journal":               bindFunc(writeOps.journal),
+	"undo":                  bindFunc(writeOps.undo),
+	"conflicts":             bindFunc(writeOps.conflicts),
+	"conflicts_merge":       bindFunc(writeOps.conflictsMerge),
+	"share_status":          bindFunc(writeOps.shareStatus),
+	"share_push":            bindFunc(writeOps.sharePush),
+	"share_forget_host":     bindFunc(writeOps.shareForget),
+	"compact":               bindFunc(writeOps.compact),
+	"restore":               bindFunc(writeOps.restore),
+	"wipe_subject":          bindFunc(writeOps.wipeSubject),
+	"check":                 bindFunc(writeOps.check),
+	"sync":                  bindFunc(writeOps.syncOp),
+	"rebuild":               bindFunc(writeOps.rebuild),
+	"status":                bindFunc(writeOps.statusOp),
+	"embed":                 bindFunc(writeOps.embed),
+	"embed_dump":            bindFunc(writeOps.embedDump),
+	"embed_load":            bindFunc(writeOps.embedLoad),
+	"operations":            bindFunc(writeOps.operations),
+	"events":                bindStream[api.EventsRequest, api.Event](writeOps.events),
 }
 
 // bindFunc returns the binding of a function with one answer.
-func bindFunc[Request, Answer any](f func(context.Context, Call, *Request) (*Answer, error)) binding {
+func bindFunc[Request, Answer any](f func(writeOps, context.Context, Call, *Request) (*Answer, error)) binding {
 	return binding{
 		request: reflect.TypeFor[Request](), answer: reflect.TypeFor[Answer](),
-		do: func(ctx context.Context, c Call, r any) (any, error) {
-			answer, err := f(ctx, c, r.(*Request))
+		do: func(m writeOps, ctx context.Context, c Call, r any) (any, error) {
+			answer, err := f(m, ctx, c, r.(*Request))
 			if err != nil {
 				return nil, redactError(err)
 			}
@@ -153,11 +144,11 @@ func bindFunc[Request, Answer any](f func(context.Context, Call, *Request) (*Ans
 }
 
 // bindStream returns the binding of a function whose answer is a stream of parts.
-func bindStream[Request, Part any](f func(context.Context, Call, *Request, func(any) error) error) binding {
+func bindStream[Request, Part any](f func(writeOps, context.Context, Call, *Request, func(any) error) error) binding {
 	return binding{
 		request: reflect.TypeFor[Request](), answer: reflect.TypeFor[Part](),
-		stream: func(ctx context.Context, c Call, r any, send func(any) error) error {
-			return redactError(f(ctx, c, r.(*Request), func(part any) error { return send(redactValue(part)) }))
+		stream: func(m writeOps, ctx context.Context, c Call, r any, send func(any) error) error {
+			return redactError(f(m, ctx, c, r.(*Request), func(part any) error { return send(redactValue(part)) }))
 		},
 	}
 }

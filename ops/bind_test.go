@@ -14,7 +14,6 @@ import (
 // TestBindings checks that every operation of the table is bound to a function
 // of its types, and that no binding is left over.
 func TestBindings(t *testing.T) {
-	bindings := new(Memory).bindAll()
 	for _, op := range api.Operations {
 		b, ok := bindings[op.Name]
 		switch {

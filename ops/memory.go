@@ -12,7 +12,6 @@ import (
 	"io/fs"
 	"iter"
 	"strings"
-	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -83,9 +82,6 @@ type Memory struct {
 
 	forgetLists forgetLists
 	reductions  reductionQueue
-
-	bindOnce sync.Once
-	bindings map[string]binding
 }
 
 // The operations are methods of two types. Operations that only read have no
