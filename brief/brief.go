@@ -16,6 +16,7 @@ import (
 	"math"
 	"unicode/utf8"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -37,22 +38,9 @@ type Style struct {
 // A Block is a text for a prompt. It is empty if there is nothing to show.
 type Block struct {
 	Text    string
-	Items   int     // lines, files, items or entries
-	Omitted Omitted // content left out
+	Items   int         // lines, files, items or entries
+	Omitted api.Omitted // content left out
 	Hints   []string
-}
-
-// Omitted counts the parts left out of a block, either for lack of space or
-// because they are untrusted.
-type Omitted struct {
-	LongTerm   int `json:"long_term,omitempty"`  // lines of summaries of long-term memory
-	Recent     int `json:"recent,omitempty"`     // summaries of sessions and daily notes
-	Files      int `json:"files,omitempty"`      // whole files
-	Items      int `json:"items,omitempty"`      // keyed items
-	Tasks      int `json:"tasks,omitempty"`      // open tasks
-	Entries    int `json:"entries,omitempty"`    // entries that matched
-	Characters int `json:"characters,omitempty"` // of MEMORY.md and other files
-	Untrusted  int `json:"untrusted,omitempty"`  // summaries, items or entries
 }
 
 // Chars returns the number of characters of a text. Characters are code points.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -106,8 +107,8 @@ type startPart struct {
 type renderedPart struct {
 	text    string
 	items   int
-	omitted Omitted // for lack of space
-	note    string  // description of the omitted text, with the call that returns it
+	omitted api.Omitted // for lack of space
+	note    string      // description of the omitted text, with the call that returns it
 }
 
 // A startFile is a file with its part in a start block.
@@ -169,18 +170,18 @@ func (b *startBuilder) collect(files StartFiles) {
 		b.addFile(f)
 	}
 	b.addList(summaryShare, profileHeader, summaries, func(left int) renderedPart {
-		return renderedPart{note: fmt.Sprintf(b.own.omittedSummaries, left), omitted: Omitted{LongTerm: left}}
+		return renderedPart{note: fmt.Sprintf(b.own.omittedSummaries, left), omitted: api.Omitted{LongTerm: left}}
 	})
 	b.addItems(files.Items)
 	b.addList(tasksShare, tasksHeader, tasks, func(left int) renderedPart {
-		return renderedPart{note: fmt.Sprintf(b.own.omittedTasks, left), omitted: Omitted{Tasks: left}}
+		return renderedPart{note: fmt.Sprintf(b.own.omittedTasks, left), omitted: api.Omitted{Tasks: left}}
 	})
 	share := sessionsShare
 	if len(summaries) > 0 {
 		share -= summaryShare
 	}
 	b.addList(share, recentHeader, sessions, func(left int) renderedPart {
-		return renderedPart{note: fmt.Sprintf(b.own.omittedSessions, left), omitted: Omitted{Recent: left}}
+		return renderedPart{note: fmt.Sprintf(b.own.omittedSessions, left), omitted: api.Omitted{Recent: left}}
 	})
 	for _, f := range b.others {
 		b.addFile(f)

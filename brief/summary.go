@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 	"github.com/memwatchd/memwatchd/memory"
 )
@@ -47,7 +48,7 @@ func (s Style) Summary(longTerm, recent []*memory.Document) Block {
 // recentLines returns the lines of sessions and daily notes with a summary. The
 // first item stands for the summary of a session without one and, if all is
 // set, of a daily note.
-func (s Style) recentLines(docs []*memory.Document, all bool, left *Omitted) (lines []string) {
+func (s Style) recentLines(docs []*memory.Document, all bool, left *api.Omitted) (lines []string) {
 	for _, doc := range docs {
 		summary, author := oneLine(doc.Summary(s.View)), doc.Front.Author()
 		if summary == "" && (all || doc.Place.Kind == memory.Session) {
@@ -110,7 +111,7 @@ var boxRE = lazyregexp.New(`^\[[ xX]\]\s+`)
 
 // addLine appends a line with a text. It marks an untrusted text, or omits and
 // counts it.
-func (s Style) addLine(lines []string, left *Omitted, untrusted bool, before, text, after string) []string {
+func (s Style) addLine(lines []string, left *api.Omitted, untrusted bool, before, text, after string) []string {
 	switch {
 	case !untrusted:
 	case s.Omit:

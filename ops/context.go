@@ -27,7 +27,7 @@ func (m readOps) context(ctx context.Context, c Call, r *api.ContextRequest) (*a
 	if err != nil {
 		return nil, err
 	}
-	answer.Text, answer.Items, answer.LeftOut = block.Text, block.Items, api.Omitted(block.Omitted)
+	answer.Text, answer.Items, answer.LeftOut = block.Text, block.Items, block.Omitted
 	answer.Chars, answer.Tokens = brief.Chars(block.Text), brief.Tokens(block.Text)
 	if r.Format != "auto" { // its block contains them
 		lang := cmp.Or(brief.Lang(r.Lang), brief.LanguageOf(block.Text))
@@ -41,11 +41,11 @@ func (m readOps) context(ctx context.Context, c Call, r *api.ContextRequest) (*a
 }
 
 // emptyReason returns the reason for an empty block.
-func (m readOps) emptyReason(c Call, r *api.ContextRequest, left brief.Omitted) string {
+func (m readOps) emptyReason(c Call, r *api.ContextRequest, left api.Omitted) string {
 	switch {
-	case left == brief.Omitted{Untrusted: left.Untrusted} && left.Untrusted > 0:
+	case left == api.Omitted{Untrusted: left.Untrusted} && left.Untrusted > 0:
 		return "the block is empty: untrusted text is omitted"
-	case left != brief.Omitted{}:
+	case left != api.Omitted{}:
 		return "the block is empty: everything was omitted; raise the limits"
 	case r.Format == "relevant":
 		return "the block is empty: no entry matches the query"
