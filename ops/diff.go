@@ -106,15 +106,8 @@ func formatUnified(hunks []journal.Hunk, moved int) string {
 
 // firstLines returns at most n lines of a text.
 func firstLines(text []byte, n int) []byte {
-	at := 0
-	for ; n > 0 && at < len(text); n-- {
-		i := bytes.IndexByte(text[at:], '\n')
-		if i < 0 {
-			return text
-		}
-		at += i + 1
-	}
-	return text[:at]
+	lines := journal.SplitLines(text)
+	return bytes.Join(lines[:min(max(n, 0), len(lines))], nil)
 }
 
 // formatRange formats a line range of a file. An empty range starts at the line before
@@ -126,10 +119,4 @@ func formatRange(from, n int) string {
 	return fmt.Sprintf("%d,%d", from, n)
 }
 
-func countLines(text []byte) int {
-	n := bytes.Count(text, []byte("\n"))
-	if len(text) > 0 && text[len(text)-1] != '\n' {
-		n++
-	}
-	return n
-}
+func countLines(text []byte) int { return len(journal.SplitLines(text)) }

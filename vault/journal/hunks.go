@@ -54,16 +54,7 @@ func Hunks(before, after []byte) []Hunk {
 }
 
 // SplitLines splits text after each newline.
-func SplitLines(text []byte) [][]byte {
-	if len(text) == 0 {
-		return nil
-	}
-	lines := bytes.SplitAfter(text, []byte("\n"))
-	if len(lines[len(lines)-1]) == 0 {
-		lines = lines[:len(lines)-1]
-	}
-	return lines
-}
+func SplitLines(text []byte) [][]byte { return slices.Collect(bytes.Lines(text)) }
 
 // A lineSpan is a range of old lines and the range of new lines that replaces
 // it.

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/base32"
 	"encoding/binary"
@@ -43,12 +44,7 @@ type Record struct {
 }
 
 // FilePath returns the path of the file after the change.
-func (r *Record) FilePath() string {
-	if r.To != "" {
-		return r.To
-	}
-	return r.Path
-}
+func (r *Record) FilePath() string { return cmp.Or(r.To, r.Path) }
 
 // State is the progress of a change.
 type State string
