@@ -71,7 +71,7 @@ func (m readOps) search(ctx context.Context, c Call, r *api.SearchRequest) (*api
 	if err == nil && semantic != nil {
 		answer.Index.Semantic = semantic
 		if r.Mode != "auto" && answer.Note == "" {
-			answer.Note = semanticNote(semantic)
+			answer.Note = semanticNotes[semantic.State]
 		}
 	}
 	if err == nil && answer.Total == 0 && answer.Note == noMatchNote(c) {

@@ -58,17 +58,10 @@ func (m readOps) useMeaning(ctx context.Context, c Call, q *index.Query, mode st
 	return s
 }
 
-// semanticNote explains why a search that requires meanings is by words.
-func semanticNote(s *api.Semantic) string {
-	switch s.State {
-	case "off":
-		return "semantic search is off; these hits are by words: set embed.endpoint and embed.model"
-	case "private":
-		return "private queries are not embedded; these hits are by words: set embed.private to allow it"
-	case "timeout":
-		return "the embeddings endpoint did not answer in time; these hits are by words"
-	case "error":
-		return "the embeddings endpoint failed; these hits are by words: see `memwatchd status`"
-	}
-	return ""
+// semanticNotes explain, by state, why a search that requires meanings is by words.
+var semanticNotes = map[string]string{
+	"off":     "semantic search is off; these hits are by words: set embed.endpoint and embed.model",
+	"private": "private queries are not embedded; these hits are by words: set embed.private to allow it",
+	"timeout": "the embeddings endpoint did not answer in time; these hits are by words",
+	"error":   "the embeddings endpoint failed; these hits are by words: see `memwatchd status`",
 }
