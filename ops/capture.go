@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -135,13 +136,7 @@ func (m writeOps) captureBlocks(c Call, r *api.CaptureRequest) ([]logBlock, erro
 
 // captureOrigin rejects invalid sources, session names and evidence.
 func (m writeOps) captureOrigin(r *api.CaptureRequest) error {
-	if err := m.logSource("source", r.Source); err != nil {
-		return err
-	}
-	if err := m.logSource("session", r.Session); err != nil {
-		return err
-	}
-	return m.logEvidence(r.Evidence)
+	return cmp.Or(m.logSource("source", r.Source), m.logSource("session", r.Session), m.logEvidence(r.Evidence))
 }
 
 // trimMarker returns a bullet without its list marker.

@@ -193,13 +193,8 @@ func (m writeOps) hashAfter(c Call, file vault.File, data []byte) (string, error
 // mayClaim rejects a subject_id that does not belong to the caller. A directory
 // claimed for two subjects belongs to neither.
 func mayClaim(c Call, claim, before string) error {
-	if claim == "" || claim == before {
+	if claim == "" || claim == before || slices.Contains(c.View.Subjects(), claim) {
 		return nil
-	}
-	for _, subject := range c.View.Subjects() {
-		if claim == subject {
-			return nil
-		}
 	}
 	return api.Errorf(api.SubjectConflict, "subject_id in the text belongs to another subject")
 }

@@ -120,12 +120,7 @@ func (m writeOps) checkItem(name itemName, value, source string) error {
 	if rule := secrets.MatchingRule(value); rule != "" {
 		return secretError("value", rule)
 	}
-	for _, f := range [][2]string{{"key", name.key}, {"source", source}} {
-		if err := m.checkText(f[0], f[1]); err != nil {
-			return err
-		}
-	}
-	return m.checkNamed("value", name.key, value)
+	return cmp.Or(m.checkText("key", name.key), m.checkText("source", source), m.checkNamed("value", name.key, value))
 }
 
 // superseded returns the indexes of the other items of the name that the caller
@@ -403,10 +398,7 @@ func (m writeOps) itemVisibility(ctx context.Context, c Call, r *api.ItemVisibil
 		}
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return answer, nil
+	return answer, err
 }
 
 // itemByID returns the readable item with an id or path#id.

@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"context"
 	"time"
 	"unicode/utf8"
@@ -49,10 +50,7 @@ func (m writeOps) noteBlock(c Call, r *api.NoteRequest) (b logBlock, err error) 
 		return b, api.Errorf(api.TooLarge, "topic has more than %d characters", maxTopic).
 			WithHint("shorten the topic to a few words")
 	}
-	if err := m.logSource("source", r.Source); err != nil {
-		return b, err
-	}
-	if err := m.logEvidence(r.Evidence); err != nil {
+	if err := cmp.Or(m.logSource("source", r.Source), m.logEvidence(r.Evidence)); err != nil {
 		return b, err
 	}
 	b.given, err = m.withTags(r.Text, append(projectTags(r.Project), r.Tags...))
