@@ -59,10 +59,7 @@ func (v *Evidence) checkSource(piece string) error {
 		if doc == nil { // doc now contains only entries that the view can read
 			continue
 		}
-		if !entry {
-			return nil
-		}
-		if slices.ContainsFunc(doc.Entries, func(e memory.Entry) bool { return e.ID == id }) {
+		if !entry || slices.ContainsFunc(doc.Entries, func(e memory.Entry) bool { return e.ID == id }) {
 			return nil
 		}
 	}

@@ -7,16 +7,10 @@ import (
 	"path"
 	"slices"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
 )
-
-// Restored is the position of an entry restored from an archive.
-type Restored struct {
-	Path string
-	Line int
-	ID   string // of the entry in its file
-}
 
 // ErrNotArchived reports that an entry was not archived individually or is not
 // in an archive.
@@ -31,8 +25,10 @@ var ErrNotArchived = errors.New("not an archived entry with a source")
 // If archive and id identify no archived entry, the error is [ErrNotArchived].
 // If only the removal from the archive fails, the error reports this, and the
 // entry is in both files.
-func (c *Compactor) Restore(ctx context.Context, archive, id string) (*Restored, error) {
-	fail := func(err error) (*Restored, error) { return nil, fmt.Errorf("restore %s#%s: %w", archive, id, err) }
+func (c *Compactor) Restore(ctx context.Context, archive, id string) (*api.RestoreAnswer, error) {
+	fail := func(err error) (*api.RestoreAnswer, error) {
+		return nil, fmt.Errorf("restore %s#%s: %w", archive, id, err)
+	}
 	file, err := c.Disk.Read(archive)
 	if err != nil {
 		return fail(err)
@@ -70,7 +66,7 @@ type restoration struct {
 	archive    string
 	id         string // of the entry in the archive
 	visibility memory.Visibility
-	restored   Restored
+	restored   api.RestoreAnswer
 }
 
 // insertEntry returns the source file with the entry in its section.
@@ -87,7 +83,7 @@ func (b *restoration) insertEntry(old *vault.File) ([]byte, error) {
 	}
 	if at := b.findEntry(doc); at >= 0 && doc.Entries[at].Partition.Visibility == b.visibility {
 		// A killed process restored the entry, or it was never removed.
-		b.restored = Restored{Path: b.from, Line: doc.Entries[at].Line, ID: doc.Entries[at].ID}
+		b.restored = api.RestoreAnswer{ID: b.from + "#" + doc.Entries[at].ID, Path: b.from, Line: doc.Entries[at].Line}
 		return old.Data, nil
 	}
 	titled := doc.HasGeneratedSummary()
@@ -116,7 +112,7 @@ func (b *restoration) insertEntry(old *vault.File) ([]byte, error) {
 		}
 		doc = parse(text)
 	}
-	b.restored = Restored{Path: b.from, Line: doc.Entries[at].Line, ID: doc.Entries[at].ID}
+	b.restored = api.RestoreAnswer{ID: b.from + "#" + doc.Entries[at].ID, Path: b.from, Line: doc.Entries[at].Line}
 	return text, nil
 }
 

@@ -69,7 +69,7 @@ func TestRestore(t *testing.T) {
 			if text := r.text(archivePath); text != "# Key Facts\n\n- other\n" {
 				t.Errorf("left in the archive:\n%s", text)
 			}
-			if e := entryOf(r.index(), got.ID); e == nil || e.Line != got.Line || e.Title != "Home" || got.Path != indexPath {
+			if e := entryOf(r.index(), strings.TrimPrefix(got.ID, indexPath+"#")); e == nil || e.Line != got.Line || e.Title != "Home" || got.Path != indexPath {
 				t.Errorf("it is said to be at %+v", got)
 			}
 		})

@@ -161,7 +161,7 @@ func (r *testRoot) archivedItems() [][2]string {
 	return list
 }
 
-func (r *testRoot) restore(path, id string) *Restored {
+func (r *testRoot) restore(path, id string) *api.RestoreAnswer {
 	r.t.Helper()
 	got, err := r.Restore(r.t.Context(), path, id)
 	if err != nil {

@@ -81,7 +81,7 @@ func (m writeOps) restore(ctx context.Context, c Call, r *api.RestoreRequest) (*
 		return nil, restoreError(id, err, c.FullAccess ||
 			doc.PrivateReadable(c.View) && unread == nil && from.PrivateReadable(c.View))
 	}
-	return &api.RestoreAnswer{ID: back.Path + "#" + back.ID, Path: back.Path, Line: back.Line}, nil
+	return back, nil
 }
 
 // findArchived returns path#id for an id. If several entries have the id, it
