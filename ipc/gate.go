@@ -41,7 +41,6 @@ type trackedConn struct {
 	listener *limitListener
 	idle     time.Time // start of waiting for the client, or of streaming; zero while a request is served
 
-	once      sync.Once // for closing
 	requested sync.Once // for the first request
 
 	streams     bool
@@ -240,11 +239,9 @@ func (v *trackedConn) setBusy(busy bool) {
 // Close closes the connection and frees its place in the gate.
 func (v *trackedConn) Close() error {
 	v.recordRequest()
-	v.once.Do(func() {
-		v.listener.mu.Lock()
-		delete(v.listener.open, v)
-		v.listener.mu.Unlock()
-	})
+	v.listener.mu.Lock()
+	delete(v.listener.open, v)
+	v.listener.mu.Unlock()
 	return v.Conn.Close()
 }
 
