@@ -37,12 +37,7 @@ type Endpoint struct {
 
 // Name returns the address or the path of the endpoint, for messages and
 // metrics.
-func (e Endpoint) Name() string {
-	if e.Address != "" {
-		return e.Address
-	}
-	return e.Path
-}
+func (e Endpoint) Name() string { return cmp.Or(e.Address, e.Path) }
 
 // maxSocketPath is the length of the longest path of a socket, in bytes: 107 on
 // Linux, 103 on macOS. bind(2) rejects longer paths.

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"net"
 	"syscall"
 )
@@ -17,10 +18,7 @@ func serverOf(conn *net.UnixConn) (uid, pid int, err error) {
 	err = raw.Control(func(fd uintptr) {
 		cred, failed = syscall.GetsockoptUcred(int(fd), syscall.SOL_SOCKET, syscall.SO_PEERCRED)
 	})
-	if err == nil {
-		err = failed
-	}
-	if err != nil {
+	if err := cmp.Or(err, failed); err != nil {
 		return 0, 0, err
 	}
 	return int(cred.Uid), int(cred.Pid), nil
