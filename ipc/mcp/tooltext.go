@@ -25,7 +25,7 @@ func textOf(answer any) string {
 	case *api.GetAnswer:
 		return a.Text
 	case *api.ContextAnswer:
-		b.writeHints(a.Hints)
+		b.writeHints(a.Hints...)
 		return strings.TrimSpace(a.Text + "\n" + b.String())
 	case *api.LoadAnswer:
 		return a.Block
@@ -80,9 +80,20 @@ func (b *toolText) writeFields(parts ...string) {
 	b.writeLine("%s", strings.Join(parts, " | "))
 }
 
-func (b *toolText) writeHints(hints []string) {
+// textIf returns text if a condition is met, otherwise "".
+func textIf(met bool, text string) string {
+	if met {
+		return text
+	}
+	return ""
+}
+
+// writeHints writes the nonempty hints.
+func (b *toolText) writeHints(hints ...string) {
 	for _, h := range hints {
-		b.writeLine("(%s)", h)
+		if h != "" {
+			b.writeLine("(%s)", h)
+		}
 	}
 }
 
@@ -91,9 +102,7 @@ func (b *toolText) writeIndexState(s api.IndexState) {
 	if s.Degraded {
 		b.writeLine("(the index is incomplete: results may be missing)")
 	}
-	if s.Problem != "" {
-		b.writeLine("(%s)", s.Problem)
-	}
+	b.writeHints(s.Problem)
 }
 
 // writePosition writes the position of new text. The path is empty if the caller may
@@ -114,21 +123,9 @@ func (b *toolText) writeHits(a *api.SearchAnswer) {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		task := h.Task
-		if task != "" {
-			task += " task"
-		}
-		mark, stale, conflict := "", "", ""
-		if h.Untrusted {
-			mark = brief.Mark
-		}
-		if h.Stale {
-			stale = "stale: the file is unreadable"
-		}
-		if h.Conflict != "" {
-			conflict = "conflict copy"
-		}
-		b.writeFields(placeOf(h.Path, h.Line, h.EndLine), mark, h.Section, task, h.Day, conflict, stale)
+		b.writeFields(placeOf(h.Path, h.Line, h.EndLine), textIf(h.Untrusted, brief.Mark), h.Section,
+			textIf(h.Task != "", h.Task+" task"), h.Day, textIf(h.Conflict != "", "conflict copy"),
+			textIf(h.Stale, "stale: the file is unreadable"))
 		text, cut := h.Text, false
 		if runes := []rune(text); len(runes) > maxEntryText {
 			text, cut = string(runes[:maxEntryText]), true
@@ -153,9 +150,7 @@ func (b *toolText) writeHits(a *api.SearchAnswer) {
 	if len(a.Absent) > 0 && len(a.Hits) > 0 {
 		b.writeLine("(no entry contains %s)", strings.Join(a.Absent, ", "))
 	}
-	if a.Note != "" {
-		b.writeLine("(%s)", a.Note)
-	}
+	b.writeHints(a.Note)
 	b.writeIndexState(a.Index)
 }
 
@@ -182,19 +177,12 @@ func (b *toolText) writeLinks(a *api.RelatedAnswer) {
 
 func (b *toolText) writeTodos(a *api.TodosAnswer) {
 	for _, t := range a.Todos {
-		since := ""
-		if t.Since != "" {
-			since = "since " + t.Since
-		}
 		places := make([]string, len(t.Places))
 		for i, p := range t.Places {
 			places[i] = fmt.Sprintf("%s:%d", p.Path, p.Line)
 		}
-		due := ""
-		if t.Due != "" {
-			due = "due " + t.Due
-		}
-		b.writeFields(checkbox(t.State)+" "+brief.Quote(t.Text, t.Untrusted), due, since, strings.Join(places, ", "))
+		b.writeFields(checkbox(t.State)+" "+brief.Quote(t.Text, t.Untrusted), textIf(t.Due != "", "due "+t.Due),
+			textIf(t.Since != "", "since "+t.Since), strings.Join(places, ", "))
 	}
 	if len(a.Todos) == 0 {
 		b.writeLine("(no tasks)")
@@ -259,7 +247,7 @@ func (b *toolText) writeRemembered(a *api.RememberAnswer) {
 		verb = "remembered, replacing the old entry"
 	}
 	b.writePosition(verb, a.Path, a.Line)
-	b.writeHints(a.Hints)
+	b.writeHints(a.Hints...)
 }
 
 func (b *toolText) writeForgotten(a *api.ForgetAnswer) {
@@ -290,10 +278,8 @@ func (b *toolText) writeForgotten(a *api.ForgetAnswer) {
 		b.writeLine("token: %s", a.Token)
 		b.writeLine("(nothing was removed: show this list to the user, then give ids and token)")
 	}
-	for _, s := range []string{a.Problem, a.Beyond} {
-		if s != "" && a.Token == "" {
-			b.writeLine("(%s)", s)
-		}
+	if a.Token == "" {
+		b.writeHints(a.Problem, a.Beyond)
 	}
 }
 
@@ -324,7 +310,7 @@ func (b *toolText) writeSession(a *api.SessionAnswer) {
 	for _, h := range a.Diff {
 		b.writeLine("%s:%d\n%s", a.Path, h.Line, strings.TrimRight(h.Diff, "\n"))
 	}
-	b.writeHints(a.Hints)
+	b.writeHints(a.Hints...)
 }
 
 func (b *toolText) writeEdited(a *api.EditAnswer) {
