@@ -3,7 +3,6 @@ package mcp
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"slices"
 	"sync"
@@ -118,11 +117,7 @@ func (s *subscriptions) receive(ctx context.Context) bool {
 	s.mu.Unlock()
 	var err error
 	if needed {
-		err = s.client.Stream(ctx, api.RequestOf(api.EventsRequest{}), func(raw json.RawMessage) error {
-			var e api.Event
-			if err := json.Unmarshal(raw, &e); err != nil {
-				return err
-			}
+		err = s.client.Events(ctx, api.EventsRequest{}, func(e *api.Event) error {
 			s.check(ctx, e.Path)
 			return nil
 		})
