@@ -80,7 +80,7 @@ func (c *model) as(subject, context string) {
 
 // toolOf returns the tool of an operation, or nil.
 func toolOf(op *api.Operation) *mcp.Tool {
-	if i := slices.IndexFunc(mcp.Tools, func(t *mcp.Tool) bool { return t.Executes(op) }); i >= 0 {
+	if i := slices.IndexFunc(mcp.Tools, func(t *mcp.Tool) bool { return slices.Contains(t.Operations, op) }); i >= 0 {
 		return mcp.Tools[i]
 	}
 	return nil
@@ -100,7 +100,7 @@ func (c *model) sameOver(t *testing.T, a *opsRequest, wire []byte) bool {
 	if json.Unmarshal(a.request, &request) != nil && len(a.request) > 0 || !c.setScope(request) {
 		return false
 	}
-	if a.op != tool.Operations()[0] && isBlank(orNull(request["namespace"])) && isBlank(orNull(request["key"])) {
+	if a.op != tool.Operations[0] && isBlank(orNull(request["namespace"])) && isBlank(orNull(request["key"])) {
 		return false // the tool would run another operation
 	}
 	arguments, err := toolArguments(a.op, a.request)

@@ -33,7 +33,7 @@ func TestToolNeeds(t *testing.T) {
 	for _, tool := range mcp.Tools {
 		var needed []string
 		for _, p := range tool.Params() {
-			if p.Need && len(tool.Operations()) == 1 {
+			if p.Need && len(tool.Operations) == 1 {
 				needed = append(needed, p.Name)
 			}
 		}

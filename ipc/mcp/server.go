@@ -74,7 +74,7 @@ func (s *server) buildServer() *server {
 
 // protocolTool returns the protocol's description of a tool.
 func (t *Tool) protocolTool() *mcp.Tool {
-	readOnly := !slices.ContainsFunc(t.ops, func(op *api.Operation) bool { return !op.ReadOnly })
+	readOnly := !slices.ContainsFunc(t.Operations, func(op *api.Operation) bool { return !op.ReadOnly })
 	return &mcp.Tool{
 		Name: t.Name, Title: t.Title, Description: t.Text, InputSchema: t.inputSchema(),
 		Annotations: &mcp.ToolAnnotations{

@@ -28,17 +28,10 @@ type Tool struct {
 	// and every session pays for the schema.
 	Unlisted []string
 
-	// ops are the operations of the tool, usually one. A parameter that only
-	// one of the others has selects that operation.
-	ops []*api.Operation
+	// Operations are the operations of the tool, usually one. A call executes the
+	// first one, unless a parameter is set that only another has.
+	Operations []*api.Operation
 }
-
-// Operations returns the operations of the tool. A call executes the first one,
-// unless a parameter is set that only another has.
-func (t *Tool) Operations() []*api.Operation { return t.ops }
-
-// Executes reports whether the tool may execute an operation.
-func (t *Tool) Executes(op *api.Operation) bool { return slices.Contains(t.ops, op) }
 
 // newTool completes a row of the table with its operations.
 func newTool(t Tool, names ...string) *Tool {
@@ -47,7 +40,7 @@ func newTool(t Tool, names ...string) *Tool {
 		if err != nil {
 			panic(err) // invalid table: every test would panic here
 		}
-		t.ops = append(t.ops, op)
+		t.Operations = append(t.Operations, op)
 	}
 	return &t
 }
@@ -90,7 +83,7 @@ var unlisted = []string{"sync", "count", "explain", "as_of", "roots"}
 // operations.
 func (t *Tool) isPermitted(permitted *api.OperationsAnswer) bool {
 	return permitted.Enabled &&
-		slices.ContainsFunc(t.ops,
+		slices.ContainsFunc(t.Operations,
 			func(op *api.Operation) bool { return slices.Contains(permitted.Operations, op.Name) })
 }
 
@@ -102,7 +95,7 @@ var aliases = map[string]string{"maxResults": "limit", "k": "limit", "after": "s
 // those that only the others have.
 func (t *Tool) Params() []*api.Param {
 	var list []*api.Param
-	for _, op := range t.ops {
+	for _, op := range t.Operations {
 		for _, p := range op.Params() {
 			if !p.Scope && !slices.ContainsFunc(list, func(q *api.Param) bool { return q.Name == p.Name }) {
 				list = append(list, p)
@@ -132,7 +125,7 @@ func (t *Tool) parseRequest(arguments json.RawMessage) (*api.Request, error) {
 			return api.Errorf(api.Invalid, "duplicate field %q", name)
 		}
 		fields[name], names = raw, append(names, name)
-		if p, err := t.ops[0].Param(name); err == nil && p.Scope {
+		if p, err := t.Operations[0].Param(name); err == nil && p.Scope {
 			return api.Errorf(api.Invalid, "unknown field %q", name).WithHint("remove the field; a tool call " +
 				"cannot set the scope of the caller")
 		}
@@ -173,14 +166,14 @@ func isEmpty(raw json.RawMessage) bool {
 
 // selectOperation returns the operation selected by the fields.
 func (t *Tool) selectOperation(fields map[string]json.RawMessage) *api.Operation {
-	for _, op := range t.ops[1:] {
+	for _, op := range t.Operations[1:] {
 		for _, p := range t.ownParams(op) {
 			if raw, ok := fields[p.Name]; ok && !isEmpty(raw) {
 				return op
 			}
 		}
 	}
-	return t.ops[0]
+	return t.Operations[0]
 }
 
 // ownParams returns the parameters that the tool takes from op: those that no earlier

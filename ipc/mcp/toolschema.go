@@ -57,7 +57,7 @@ func (t *Tool) inputSchema() *schema {
 			continue
 		}
 		s.Properties = append(s.Properties, property{p.Name, t.schemaOfParam(p)})
-		if p.Need && len(t.ops) == 1 {
+		if p.Need && len(t.Operations) == 1 {
 			s.Required = append(s.Required, p.Name)
 		}
 	}

@@ -256,9 +256,9 @@ func diamond(op *api.Operation) string {
 func toolOf(op *api.Operation) string {
 	for _, t := range mcp.Tools {
 		switch {
-		case t.Executes(op) && t.Set == mcp.CoreTools:
+		case slices.Contains(t.Operations, op) && t.Set == mcp.CoreTools:
 			return "`" + t.Name + "` *"
-		case t.Executes(op):
+		case slices.Contains(t.Operations, op):
 			return "`" + t.Name + "`"
 		}
 	}
