@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 	"github.com/memwatchd/memwatchd/memory"
 )
@@ -133,13 +134,8 @@ func valueText(value string) string {
 
 // quoteJSON returns a text as a JSON string.
 func quoteJSON(s string) string {
-	var b strings.Builder
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(s); err != nil {
-		return `""` // unreachable: every string can be encoded
-	}
-	return escapeInvisible(strings.TrimSuffix(b.String(), "\n"))
+	text, _ := api.EncodeJSON(s) // every string can be encoded
+	return escapeInvisible(strings.TrimSuffix(string(text), "\n"))
 }
 
 // escapeInvisible escapes characters of a JSON text that are invisible or break lines,
