@@ -189,6 +189,10 @@ type Tree struct {
 	Files   []FoundFile
 	Skipped []Skipped
 	Failed  bool // a temporary failure hid part of the tree: walk again
+
+	// OldRules reports that the ignore file was being written, so that its earlier
+	// patterns were applied.
+	OldRules bool
 }
 
 // A FoundFile is a file that may be read.

@@ -57,6 +57,7 @@ func (v *Vault) walkTree(ctx context.Context, from string, enter func(memory.Dir
 		}
 		if err != nil {
 			addSkipped(tree, memory.IgnoreFile, err)
+			tree.OldRules = errors.Is(err, ErrChanging)
 		}
 	} else {
 		w.rules = v.currentRules()

@@ -143,6 +143,30 @@ func TestNotWatched(t *testing.T) {
 	r.wantDisk()
 }
 
+// TestOpenIgnoreFile checks that Sync waits for the patterns of an ignore file that was
+// open while it was read, although no event reports that it was closed.
+func TestOpenIgnoreFile(t *testing.T) {
+	r := newRig(t)
+	r.write("a/x.md", "a")
+	r.write("drafts/x.md", "x")
+	r.write(memory.IgnoreFile, "drafts/\n")
+	r.start()
+	r.sync()
+	f, err := os.Create(r.path(memory.IgnoreFile))
+	r.must(err)
+	_, err = f.WriteString("a\n")
+	r.must(err)
+	for deadline := time.Now().Add(10 * time.Second); !r.Status().Unread; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Skip("no leases here: the file does not count as open")
+		}
+	}
+	r.must(f.Close())
+	r.sync()
+	r.want("a/x.md", "")
+	r.want("drafts/x.md", "x")
+}
+
 // TestOtherNames checks that events of excluded names do not reach the sink.
 func TestOtherNames(t *testing.T) {
 	r := newStartedRig(t)

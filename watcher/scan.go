@@ -44,6 +44,7 @@ type scans struct {
 	failedReads  uint64        // number of failed reads, including walks of a part
 	failedBefore uint64        // missed at the start of the current scan
 	unread       bool          // missed files have not been delivered since
+	oldRules     bool          // the last walk could not read the ignore file, which was being written
 	retry        *time.Timer   // timer of the scan after a failed one
 }
 
@@ -130,14 +131,15 @@ func (s *scans) recordMissed() {
 	}
 }
 
-// endWalk records the end of the walk of a scan. If any read failed since the
+// endWalk records the tree that a scan has walked. If any read failed since the
 // scan began, endWalk schedules another scan and returns nil. Otherwise it
 // returns the function to call after the scan's marks have been delivered, or
 // nil if none is needed.
-func (s *scans) endWalk(failed bool) (delivered func(error)) {
+func (s *scans) endWalk(tree *memory.Tree) (delivered func(error)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if failed {
+	s.oldRules = tree.OldRules
+	if tree.Failed {
 		s.failedReads++
 		s.unread = true
 	}
@@ -194,6 +196,14 @@ func (s *scans) waitRequested(ctx context.Context) error {
 	}
 	s.mu.Unlock()
 	return nil
+}
+
+// usesOldRules reports whether the last scan could not read the ignore file because a
+// program was writing it. No event reports that the program closed it.
+func (s *scans) usesOldRules() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.oldRules
 }
 
 func notify(c chan struct{}) {
@@ -322,7 +332,7 @@ func (w *Watcher) scanRoot(ctx context.Context) {
 			marks = append(marks, hint{path: f.Path, reason: Verify})
 		}
 	}
-	if delivered := w.scans.endWalk(tree.Failed); delivered != nil {
+	if delivered := w.scans.endWalk(tree); delivered != nil {
 		marks = append(marks, hint{barrier: &barrier{done: delivered}})
 	}
 	w.sendHints(ctx, marks)

@@ -137,6 +137,12 @@ func (w *Watcher) catchUp(ctx context.Context) error {
 	if err := w.scans.waitRequested(ctx); err != nil {
 		return err
 	}
+	if w.scans.usesOldRules() {
+		w.scans.requestScan(false)
+		if err := w.scans.waitRequested(ctx); err != nil {
+			return err
+		}
+	}
 	if cookie {
 		w.pollUnwatched(ctx)
 	} else {
