@@ -69,6 +69,21 @@ func trimEnding(b []byte) []byte {
 	return bytes.TrimSuffix(b, []byte("\r"))
 }
 
+// commonEnding returns the line ending of all lines of a text, or "" if they differ
+// or the text has none.
+func commonEnding(text []byte) string {
+	lf, cr, both := bytes.Count(text, []byte("\n")), bytes.Count(text, []byte("\r")), bytes.Count(text, []byte("\r\n"))
+	switch {
+	case lf > 0 && cr == 0:
+		return "\n"
+	case cr > 0 && lf == 0:
+		return "\r"
+	case both > 0 && lf == both && cr == both:
+		return "\r\n"
+	}
+	return ""
+}
+
 // isBlankText reports whether b contains only white space.
 func isBlankText(b []byte) bool {
 	for _, c := range b {

@@ -18,11 +18,11 @@ func (m *VersionMerge) mergeFront(keep Keep) (front string, conflicts []VersionC
 	base, ours, theirs := whole[baseVersion], whole[ourVersion], whole[theirVersion]
 	switch {
 	case ours == theirs, theirs == base:
-		return ours, nil, nil
+		return m.sourceLines(ourVersion, m.versions[ourVersion].doc.Front.Span), nil, nil
 	case ours == base:
-		return theirs, nil, nil
+		return m.sourceLines(theirVersion, m.versions[theirVersion].doc.Front.Span), nil, nil
 	}
-	var fields [3]map[string]string
+	var fields [3]map[string]Span
 	var keys []string // of both versions, in order
 	for i, v := range m.versions {
 		var ok bool
@@ -38,18 +38,19 @@ func (m *VersionMerge) mergeFront(keep Keep) (front string, conflicts []VersionC
 	}
 	var b strings.Builder
 	for _, key := range keys {
-		base, ours, theirs := fields[baseVersion][key], fields[ourVersion][key], fields[theirVersion][key]
-		text := ours
+		text := func(version int) string { return m.versions[version].doc.unixSource(fields[version][key]) }
+		base, ours, theirs := text(baseVersion), text(ourVersion), text(theirVersion)
+		from := ourVersion
 		switch {
 		case ours == theirs, theirs == base:
 		case ours == base:
-			text = theirs
+			from = theirVersion
 		case key == "visibility", key == "subject_id":
 			return "", nil, ErrWhole
 		case key == "tasks", key == "follow_ups":
 		case key == "updated_at" && ours != "" && theirs != "":
 			if m.versions[theirVersion].doc.Front.Updated.After(m.versions[ourVersion].doc.Front.Updated) {
-				text = theirs
+				from = theirVersion
 			}
 		default:
 			conflicts = append(conflicts, VersionConflict{base, ours, theirs})
@@ -57,18 +58,36 @@ func (m *VersionMerge) mergeFront(keep Keep) (front string, conflicts []VersionC
 			case keep == KeepMarked, keep == KeepBoth && ours != "" && theirs != "":
 				return "", nil, ErrWhole
 			case keep == KeepTheirs, keep == KeepBoth && ours == "":
-				text = theirs
+				from = theirVersion
 			}
 		}
-		b.WriteString(text)
+		b.WriteString(m.sourceLines(from, fields[from][key]))
 	}
-	return "---\n" + b.String() + "---\n", conflicts, nil
+	from := ourVersion
+	if ours == "" {
+		from = theirVersion
+	}
+	span := m.versions[from].doc.Front.Span
+	fence := func(at int) string { return m.sourceLines(from, Span{at, at + 1}) }
+	return fence(span.Start) + b.String() + fence(span.End-1), conflicts, nil
+}
+
+// sourceLines returns the lines of a version that a span touches, with the line
+// endings of the merged text.
+func (m *VersionMerge) sourceLines(version int, s Span) string {
+	d := m.versions[version].doc
+	var b strings.Builder
+	for line := d.lines.at(s.Start); d.lines.start(line) < s.End; line++ {
+		text, ending := m.sourceLine(version, line)
+		b.WriteString(text + ending)
+	}
+	return b.String()
 }
 
 // frontFields returns the lines of each key of a frontmatter. It reports false if
 // other lines, such as comments, would be lost.
-func (m *VersionMerge) frontFields(v *version) (map[string]string, bool) {
-	fields, front := map[string]string{}, v.doc.Front.Span
+func (m *VersionMerge) frontFields(v *version) (map[string]Span, bool) {
+	fields, front := map[string]Span{}, v.doc.Front.Span
 	if front.End == 0 {
 		return fields, !v.doc.Front.Present
 	}
@@ -78,7 +97,7 @@ func (m *VersionMerge) frontFields(v *version) (map[string]string, bool) {
 		if f.Span.End == 0 || v.doc.lines.at(f.Span.Start) != at {
 			return nil, false
 		}
-		fields[f.Key], at = v.doc.unixSource(f.Span), v.doc.lines.at(f.Span.End-1)+1
+		fields[f.Key], at = f.Span, v.doc.lines.at(f.Span.End-1)+1
 	}
 	return fields, at == last
 }

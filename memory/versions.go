@@ -2,6 +2,7 @@ package memory
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -32,6 +33,7 @@ type VersionMerge struct {
 	nodes    []*mergeNode
 	twoWay   bool
 	bom      []byte // byte order mark of our version, if any
+	ending   string // of every line of our version, empty if they differ
 }
 
 // A VersionConflict is a piece that both versions changed: its text in each
@@ -78,6 +80,7 @@ type version struct {
 type piece struct {
 	text   string // its lines with LF endings, without the last one
 	key    string // text with open boxes
+	line   int    // its first line
 	gap    int    // blank lines above it
 	level  int    // of a heading, else 0
 	entry  int    // index in Document.Entries, -1 for none
@@ -106,6 +109,7 @@ func (l *Layout) MergeVersions(path string, base, ours, theirs []byte) *VersionM
 		m.Whole = m.Whole || m.versions[i].doc.Unsound && (i > 0 || !m.twoWay)
 	}
 	if !m.Whole {
+		m.ending = commonEnding(m.versions[ourVersion].doc.Source)
 		m.align()
 		_, frontConflicts, err := m.mergeFront(KeepOurs)
 		for _, n := range m.nodes {
@@ -171,7 +175,7 @@ func (l *Layout) splitVersion(path string, src []byte) *version {
 			line = to // blank lines at the end belong to the gap
 		}
 		p.text = strings.TrimSuffix(d.unixSource(d.lines.span(from, line-1)), "\n")
-		p.key, p.gap, gap = openBoxes(p.text), gap, 0
+		p.key, p.line, p.gap, gap = openBoxes(p.text), from, gap, 0
 		for p.level > 0 && len(stack) > 0 && v.pieces[stack[len(stack)-1]].level >= p.level {
 			stack = stack[:len(stack)-1]
 		}
@@ -194,9 +198,10 @@ var boxRE = lazyregexp.New(`(?m)^([ \t]*(?:[-*+]|\d+[.)])[ \t]+\[)[ xX]\]`)
 // openBoxes returns a text with all its tasks open.
 func openBoxes(text string) string { return boxRE().ReplaceAllString(text, "${1} ]") }
 
-// unixSource returns a part of the source with LF in place of CR LF.
+// unixSource returns a part of the source with LF line endings.
 func (d *Document) unixSource(s Span) string {
-	return strings.ReplaceAll(string(d.Source[s.Start:s.End]), "\r\n", "\n")
+	text := strings.ReplaceAll(string(d.Source[s.Start:s.End]), "\r\n", "\n")
+	return strings.ReplaceAll(text, "\r", "\n")
 }
 
 // mergeBoxes merges texts that differ in their boxes only, line by line. A box
@@ -287,7 +292,7 @@ func (m *VersionMerge) Text(keep Keep) ([]byte, error) {
 	for _, loose := range []bool{false, true} {
 		out := m.join(front, list, loose)
 		if m.check(out, list) {
-			return m.withEndings(m.withCounters(out)), nil
+			return slices.Concat(m.bom, m.withCounters(out)), nil
 		}
 	}
 	return nil, ErrWhole
@@ -331,51 +336,98 @@ func (m *VersionMerge) render(keep Keep) (list []renderedPiece) {
 }
 
 // join writes the pieces with blank lines between them. Where the neighbours are
-// the same as in a version, so is the number of blank lines.
+// the same as in a version, so are the blank lines. A line has the ending that all
+// lines of our version have, or else the one that it has in its own version.
 func (m *VersionMerge) join(front string, list []renderedPiece, loose bool) []byte {
-	var b strings.Builder
-	b.WriteString(front)
+	out, ours := []byte(front), m.versions[ourVersion]
+	newline := cmp.Or(m.ending, string(ours.doc.LineEnding()))
+	endLine := func() {
+		if len(out) > 0 && len(trimEnding(out)) == len(out) {
+			out = append(out, newline...) // the last line of a version may have no ending
+		}
+	}
+	write := func(line, ending string) {
+		endLine()
+		if line == "" && ending == "\n" && bytes.HasSuffix(out, []byte("\r")) {
+			ending = "\r" // CR LF would be the ending of one line
+		}
+		out = append(append(out, line...), ending...)
+	}
 	for i := range list {
-		b.WriteString(strings.Repeat("\n", m.gap(list, i, loose)))
-		b.WriteString(list[i].text)
-		b.WriteByte('\n')
+		r := &list[i]
+		n, version := m.gap(list, i, loose)
+		p := m.piece(r.node, version)
+		for k := range n {
+			if p != nil && p.gap == n {
+				write(m.sourceLine(version, p.line-n+k))
+			} else {
+				write("", newline)
+			}
+		}
+		p = m.piece(r.node, r.version)
+		for k, line := range strings.Split(r.text, "\n") {
+			ending := newline
+			if !r.marker {
+				_, ending = m.sourceLine(r.version, p.line+k)
+			}
+			write(line, ending)
+		}
 	}
-	tail := m.versions[ourVersion].tail
-	if len(list) > 0 {
-		b.WriteString(strings.Repeat("\n", tail))
+	if len(list) > 0 || len(ours.pieces) == 0 {
+		for k := range ours.tail {
+			write(m.sourceLine(ourVersion, ours.doc.lines.count()-ours.tail+1+k))
+		}
 	}
-	return []byte(b.String())
+	if source := ours.doc.Source; len(trimEnding(source)) < len(source) {
+		endLine()
+	}
+	return out
 }
 
-// gap returns the number of blank lines above a piece.
-func (m *VersionMerge) gap(list []renderedPiece, i int, loose bool) int {
-	p := m.pieceOf(&list[i])
+// sourceLine returns a line of a version and the line ending that it has in the merged
+// text, which is empty if the version ends without one.
+func (m *VersionMerge) sourceLine(version, line int) (text, ending string) {
+	d := m.versions[version].doc
+	s := d.lines.span(line, line)
+	source := d.Source[s.Start:s.End]
+	text = string(trimEnding(source))
+	ending = string(source[len(text):])
+	if ending != "" {
+		ending = cmp.Or(m.ending, ending)
+	}
+	return text, ending
+}
+
+// gap returns the number of blank lines above a piece, and the version whose blank
+// lines they are if it has as many.
+func (m *VersionMerge) gap(list []renderedPiece, i int, loose bool) (n, version int) {
+	p, own := m.pieceOf(&list[i]), list[i].version
 	if i == 0 || list[i].text == markOurs || list[i-1].text == markTheirs {
-		return p.gap
+		return p.gap, own
 	}
 	above := &list[i-1]
 	if above.marker || list[i].marker {
-		return 0
+		return 0, own
 	}
 	for _, version := range []int{ourVersion, theirVersion} {
 		x, y := above.node.at[version], list[i].node.at[version]
 		if x >= 0 && y == x+1 && above.node != list[i].node {
-			return m.versions[version].pieces[y].gap
+			return m.versions[version].pieces[y].gap, version
 		}
 	}
 	q := m.pieceOf(above)
-	switch v := m.versions[list[i].version]; {
+	switch k := list[i].node.at[own]; {
 	case loose:
-		return max(1, p.gap)
+		return max(1, p.gap), own
 	case p.item && q.item:
-		if k := list[i].node.at[list[i].version]; k > 0 && v.pieces[k-1].item {
-			return p.gap
+		if k > 0 && m.versions[own].pieces[k-1].item {
+			return p.gap, own
 		}
-		return 0
+		return 0, own
 	case q.level > 0, p.level > 0:
-		return max(p.gap, min(1, list[i].node.at[list[i].version]-1))
+		return max(p.gap, min(1, k-1)), own
 	}
-	return max(1, p.gap)
+	return max(1, p.gap), own
 }
 
 func (m *VersionMerge) pieceOf(r *renderedPiece) *piece {
@@ -475,13 +527,4 @@ func (m *VersionMerge) withCounters(out []byte) []byte {
 		return out
 	}
 	return fixed
-}
-
-// withEndings restores the byte order mark and the CR before each line feed if our
-// version has them.
-func (m *VersionMerge) withEndings(out []byte) []byte {
-	if bytes.Contains(m.versions[ourVersion].doc.Source, []byte("\r\n")) {
-		out = bytes.ReplaceAll(out, []byte("\n"), []byte("\r\n"))
-	}
-	return slices.Concat(m.bom, out)
 }

@@ -117,6 +117,7 @@ func checkMerged(t *testing.T, path string, base, ours, theirs []byte) (whole bo
 				t.Fatalf("keep %d: line %q is invented in\n%s", keep, line, open)
 			}
 		}
+		checkUnchanged(t, base, ours, theirs, out)
 		if m.Additions {
 			for line := range strings.Lines(lawLines(base)) {
 				if !in[line] {
@@ -128,12 +129,43 @@ func checkMerged(t *testing.T, path string, base, ours, theirs []byte) (whole bo
 	return false
 }
 
+// checkUnchanged checks that a merged text contains the bytes of each line that all
+// versions contain, with its ending. It skips lines that are not unique, and
+// counters, which a merge corrects.
+func checkUnchanged(t *testing.T, base, ours, theirs, out []byte) {
+	t.Helper()
+	sources := func(b []byte) map[string][]string {
+		b = bytes.TrimPrefix(b, bom)
+		ln, list := splitLines(unixText(b)), map[string][]string{}
+		for i := range ln.count() {
+			s := ln.span(i+1, i+1)
+			text := string(trimEnding(b[s.Start:s.End]))
+			list[text] = append(list[text], string(b[s.Start:s.End]))
+		}
+		return list
+	}
+	merged, versions := sources(out), []map[string][]string{sources(ours), sources(theirs)}
+	if base != nil {
+		versions = append(versions, sources(base))
+	}
+	for text, got := range merged {
+		want := versions[0][text]
+		if isBlankText([]byte(text)) || strings.HasPrefix(text, "tasks:") || strings.HasPrefix(text, "follow_ups:") || len(got) != 1 ||
+			slices.ContainsFunc(versions, func(v map[string][]string) bool { return len(v[text]) != 1 || v[text][0] != want[0] }) {
+			continue
+		}
+		if got[0] != want[0] && (want[0] != text || bytes.HasSuffix(out, []byte(text))) {
+			t.Fatalf("line %q, which no version changed, is %q in\n%q", want[0], got[0], out)
+		}
+	}
+}
+
 // lawLines returns the lines of a text that a merge must keep: without blank lines,
 // line endings, states of boxes and generated values of the frontmatter.
 func lawLines(b []byte) string {
 	var out strings.Builder
 	b = bytes.TrimPrefix(b, bom)
-	for line := range strings.Lines(strings.ReplaceAll(string(b), "\r\n", "\n")) {
+	for line := range strings.Lines(displayText(string(b))) {
 		s := boxRE().ReplaceAllString(strings.TrimRight(line, "\n"), "${1} ]")
 		if isBlankText([]byte(s)) || strings.HasPrefix(s, "updated_at:") || strings.HasPrefix(s, "tasks:") ||
 			strings.HasPrefix(s, "follow_ups:") || isFence([]byte(s), true) {
@@ -149,6 +181,7 @@ func FuzzMergeVersions(f *testing.F) {
 	f.Add("2026-02-05/s.md", "---\nsubject_id: acct:42\ntasks: 0/1\n---\n## Tasks\n- [ ] x\n",
 		"---\nsubject_id: acct:42\ntasks: 1/1\n---\n## Tasks\n- [x] x\n", "---\nsubject_id: acct:42\ntasks: 0/2\n---\n## Tasks\n- [ ] x\n- [ ] y\n", true)
 	f.Add("MEMORY.md", "", "## A\r\n- a\r\n<private>\n- p\n</private>\n", "## A\n- b <!-- visibility=public_ok -->\n```\ncode\n", false)
+	f.Add("a.md", "- a\r\n- b\n- c\r- d", "- a\r\n- b\n- b2\n- c\r- d", "- a\r\n- b\n- c\r- new\r\n- d", true)
 	f.Fuzz(func(t *testing.T, path, base, ours, theirs string, known bool) {
 		if len(base)+len(ours)+len(theirs) > 1<<14 {
 			return
@@ -177,6 +210,33 @@ func TestMergeVersionsMark(t *testing.T) {
 	}
 }
 
+// TestMergeVersionsUnchanged checks that a merge keeps the bytes of lines that no
+// version changed: line endings, blank lines and the end of the file.
+func TestMergeVersionsUnchanged(t *testing.T) {
+	for name, test := range map[string]struct{ base, ours, theirs, want string }{
+		"mixed line endings": {"# A\r\n\n- a\n- b\r\n- c\n", "# A\r\n\n- a\n- a2\n- b\r\n- c\n", "# A\r\n\n- a\n- b\r\n- c\n- d\r\n",
+			"# A\r\n\n- a\n- a2\n- b\r\n- c\n- d\r\n"},
+		"lines of one entry": {"- a\r\n  b\n- c\n", "- a\r\n  b\n- C\n", "- a\r\n  b\n  new\n- c\n", "- a\r\n  b\n  new\n- C\n"},
+		"ticks": {"- [ ] a\r\n  - [ ] b\n  - [ ] c\r\n", "- [x] a\r\n  - [ ] b\n  - [ ] c\r\n", "- [ ] a\r\n  - [x] b\n  - [ ] c\r\n",
+			"- [x] a\r\n  - [x] b\n  - [ ] c\r\n"},
+		"carriage returns":   {"- a\r- b\r", "- a\r- a2\r- b\r", "- a\r- b\r- c\r", "- a\r- a2\r- b\r- c\r"},
+		"our line endings":   {"- a\r\n- b\n", "- a\n- b\n- c\n", "- a\r\n- b\n- d\r\n", "- a\n- b\n- c\n- d\n"},
+		"blank lines":        {"a\n \t\nb\n\n  \nc\n \n", "A\n \t\nb\n\n  \nc\n \n", "a\n \t\nb\n\n  \nC\n \n", "A\n \t\nb\n\n  \nC\n \n"},
+		"end of file":        {"- a\n- b", "- a\n- new\n- b", "- A\n- b", "- A\n- new\n- b"},
+		"text above the end": {"- a\n", "- a\n- b\n", "- a\n- c", "- a\n- b\n- c\n"},
+		"text below the end": {"- a\n- b", "- A\n- b", "- a\n- b\n- new", "- A\n- b\n- new"},
+		"frontmatter": {"---  \r\nsummary: a\nsource: b\r\n...\n- a\n", "---  \r\nsummary: A\nsource: b\r\n...\n- a\n", "---  \r\nsummary: a\nsource: b\r\nsession_id: c\n...\n- a\n",
+			"---  \r\nsummary: A\nsource: b\r\nsession_id: c\n...\n- a\n"},
+		"frontmatter alone": {"---\nsummary: a\nsource: b\n---\n\n\n", "---\nsummary: A\nsource: b\n---\n\n\n", "---\nsummary: a\nsource: B\n---\n\n\n",
+			"---\nsummary: A\nsource: B\n---\n\n\n"},
+	} {
+		m := testLayout().MergeVersions("notes/a.md", []byte(test.base), []byte(test.ours), []byte(test.theirs))
+		if got, err := m.Text(KeepOurs); err != nil || string(got) != test.want {
+			t.Errorf("%s: %q, %v, want %q", name, got, err, test.want)
+		}
+	}
+}
+
 // TestMergeVersionsAtRandom merges random edits of random files. Edits of entries
 // alone can always be merged.
 func TestMergeVersionsAtRandom(t *testing.T) {
@@ -186,11 +246,11 @@ func TestMergeVersionsAtRandom(t *testing.T) {
 		r := rand.New(rand.NewPCG(uint64(seed), 7))
 		base := randomLog(r)
 		ours, theirs := editLog(r, base, "o"), editLog(r, base, "t")
-		known := []byte(strings.Join(base, "\n") + "\n")
+		known := logText(base, seed%3 == 0)
 		if seed%4 == 0 {
 			known = nil
 		}
-		if checkMerged(t, "memory/2026-02-05.md", known, []byte(strings.Join(ours, "\n")+"\n"), []byte(strings.Join(theirs, "\n")+"\n")) {
+		if checkMerged(t, "memory/2026-02-05.md", known, logText(ours, seed%3 == 0), logText(theirs, seed%3 == 0)) {
 			whole++
 		}
 	}
@@ -198,6 +258,20 @@ func TestMergeVersionsAtRandom(t *testing.T) {
 	if whole > rounds/20 {
 		t.Errorf("%d of %d merges are left to a person", whole, rounds)
 	}
+}
+
+// logText returns a text of lines. With mixed line endings, each depends on the length
+// of its line.
+func logText(lines []string, mixed bool) []byte {
+	var text []byte
+	for _, line := range lines {
+		ending := "\n"
+		if mixed && len(line)%2 == 0 {
+			ending = "\r\n"
+		}
+		text = append(append(text, line...), ending...)
+	}
+	return text
 }
 
 func randomLog(r *rand.Rand) []string {
