@@ -104,17 +104,21 @@ func longestIncreasing(list []int) []int {
 // because a person must decide. The file is private until the markers are removed;
 // if that is impossible, the error is [ErrWhole].
 func (m *VersionMerge) MarkLines() ([]byte, error) {
-	ours, theirs := m.versions[ourVersion].doc, m.versions[theirVersion].doc
-	base := m.versions[baseVersion].doc.Source
-	if m.twoWay || ours.Own != theirs.Own || ours.Front.Broken != theirs.Front.Broken {
+	var texts [3][]byte // with the byte order mark of our version
+	for i, v := range m.versions {
+		texts[i] = []byte(string(m.bom) + string(v.doc.Source))
+	}
+	base, ours, theirs := texts[baseVersion], texts[ourVersion], texts[theirVersion]
+	o, t := m.versions[ourVersion].doc, m.versions[theirVersion].doc
+	if m.twoWay || o.Own != t.Own || o.Front.Broken != t.Front.Broken {
 		base = nil
 	}
 	for _, merge := range []func() ([]byte, int){
-		func() ([]byte, int) { return mergeLines(base, ours.Source, theirs.Source) },
-		func() ([]byte, int) { return mergeLines(nil, ours.Source, theirs.Source) },
+		func() ([]byte, int) { return mergeLines(base, ours, theirs) },
+		func() ([]byte, int) { return mergeLines(nil, ours, theirs) },
 		func() ([]byte, int) {
-			return slices.Concat([]byte(markOurs+"\n"), endLine(ours.Source), []byte(markMiddle+"\n"),
-				endLine(theirs.Source), []byte(markTheirs+"\n")), 1
+			return slices.Concat([]byte(markOurs+"\n"), endLine(ours), []byte(markMiddle+"\n"),
+				endLine(theirs), []byte(markTheirs+"\n")), 1
 		},
 	} {
 		text, conflicts := merge()
