@@ -148,22 +148,33 @@ func pairMoved(base, v []piece, pairs, baseOf []int, name func(*piece) string) {
 // pairRun pairs the pieces of two runs without equal pieces that are versions of
 // one piece: only their boxes differ, or they have a title or most words in common.
 func pairRun(base, v *version, pairs, baseOf []int, in, to lineRange) {
-	pair := func(same func(p, q *piece) bool) {
+	type kindName struct {
+		kind int
+		name string
+	}
+	pair := func(name func(v *version, p *piece) string) {
+		there := map[kindName][]int{} // unpaired pieces of v, in order
+		for j := to.from; j < to.to; j++ {
+			q := &v.pieces[j]
+			if s := name(v, q); baseOf[j] < 0 && s != "" {
+				k := kindName{q.kind(), s}
+				there[k] = append(there[k], j)
+			}
+		}
 		for i := in.from; i < in.to; i++ {
-			for j := to.from; j < to.to && pairs[i] < 0; j++ {
-				if p, q := &base.pieces[i], &v.pieces[j]; baseOf[j] < 0 && p.kind() == q.kind() && same(p, q) {
-					pairs[i], baseOf[j] = j, i
-				}
+			p := &base.pieces[i]
+			k := kindName{p.kind(), name(base, p)}
+			if list := there[k]; pairs[i] < 0 && len(list) > 0 {
+				pairs[i], baseOf[list[0]], there[k] = list[0], i, list[1:]
 			}
 		}
 	}
-	pair(func(p, q *piece) bool { return p.key == q.key })
-	pair(func(p, q *piece) bool {
-		if p.entry < 0 || q.entry < 0 {
-			return false
+	pair(func(_ *version, p *piece) string { return p.key })
+	pair(func(v *version, p *piece) string {
+		if p.entry < 0 {
+			return ""
 		}
-		title := base.doc.Entries[p.entry].Title
-		return title != "" && title == v.doc.Entries[q.entry].Title
+		return v.doc.Entries[p.entry].Title
 	})
 	if (in.to-in.from)*(to.to-to.from) > maxSimilar {
 		return

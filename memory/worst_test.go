@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -40,6 +41,27 @@ func TestWorstFiles(t *testing.T) {
 		d := parse([]byte(text))
 		if lines := d.Prose(d.viewOfEverything()); len(lines) == 0 {
 			t.Errorf("%s: no prose", name)
+		}
+		if took := time.Since(start); took > 20*time.Second*raceFactor {
+			t.Errorf("%s: it took %v", name, took)
+		}
+	}
+}
+
+// TestWorstMerges checks that the merge of long versions without common text takes time
+// in proportion to their length. The limit is as in [TestWorstFiles].
+func TestWorstMerges(t *testing.T) {
+	for name, unit := range map[string]string{
+		"paragraphs": "text of %s\n\n",
+		"titles":     "- **%[1]s title**: %[1]s\n",
+	} {
+		version := func(word string) []byte {
+			line := fmt.Sprintf(unit, word)
+			return []byte(strings.Repeat(line, 400_000/len(line)))
+		}
+		start := time.Now()
+		if m := testLayout().MergeVersions("notes/a.md", version("a"), version("b"), version("c")); m.Whole {
+			t.Errorf("%s: no merge", name)
 		}
 		if took := time.Since(start); took > 20*time.Second*raceFactor {
 			t.Errorf("%s: it took %v", name, took)
