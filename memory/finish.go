@@ -24,6 +24,11 @@ func (p *docParser) finishDocument() {
 	d.privateLines, d.privatePartition, d.lines, d.hidden = p.private, p.partitionFor(PrivateOnly), p.ln, p.hidden
 
 	slices.SortFunc(d.Hidden, func(a, b Span) int { return a.Start - b.Start })
+	for _, t := range d.Front.Tags {
+		p.fileTags = append(p.fileTags, strings.ToLower(t))
+	}
+	slices.Sort(p.fileTags)
+	p.fileTags = slices.Clip(slices.Compact(p.fileTags))
 	d.publicBelow = make([]bool, len(d.Headings))
 	for i := range d.Entries {
 		e := &d.Entries[i]
@@ -77,21 +82,31 @@ func (p *docParser) completeEntry(e *Entry, dr *pendingAttributes) {
 			t.ID = e.ID
 		}
 	}
-	if e.Partition == p.d.Own {
-		for _, t := range p.d.Front.Tags {
-			e.Tags = append(e.Tags, strings.ToLower(t))
-		}
-	}
 	if r, below := p.l.CutRoot(p.d.Place.Path); r != nil {
 		r.annotate(below, e)
 	}
-	slices.Sort(e.Tags)
-	e.Tags = slices.Compact(e.Tags)
+	p.completeTags(e)
 	s := p.sectionAt(e.Heading)
 	if e.Type == "" {
 		e.Type = p.defaultType(s)
 	}
 	e.Time = p.entryTime(e, dr, s)
+}
+
+// completeTags sorts the tags of an entry and adds those of the file. The entries
+// without tags of their own share the tags of the file.
+func (p *docParser) completeTags(e *Entry) {
+	var shared []string
+	if e.Partition == p.d.Own {
+		shared = p.fileTags
+	}
+	if len(e.Tags) == 0 {
+		e.Tags = shared
+		return
+	}
+	e.Tags = append(e.Tags, shared...)
+	slices.Sort(e.Tags)
+	e.Tags = slices.Compact(e.Tags)
 }
 
 // splitTitle splits a leading bold text and its colon from an entry's lead.

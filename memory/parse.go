@@ -162,6 +162,7 @@ type docParser struct {
 	sections          []section           // by heading
 	stack             []int               // the open headings, outermost first
 	pending           []pendingAttributes // by entry
+	fileTags          []string            // of the frontmatter, lower-cased and sorted
 	owner             string              // of the file's public entries
 	defaultVisibility Visibility          // of entries without an attribute visibility
 	dir               string              // archive directory of the root's owner

@@ -12,6 +12,10 @@ import (
 // still too short for quadratic work.
 func TestWorstFiles(t *testing.T) {
 	many := func(unit string) string { return strings.Repeat(unit, 400_000/len(unit)) }
+	var tags strings.Builder
+	for i := range 4000 {
+		fmt.Fprintf(&tags, "- tag%d\n", i)
+	}
 	for name, text := range map[string]string{
 		"headings":              many("# H\n\ntext\n"),
 		"nested":                many("# A\n## B\n### C\n#### D\n- x\n"),
@@ -22,6 +26,7 @@ func TestWorstFiles(t *testing.T) {
 		"comments":              many("a<!--b-->\n"),
 		"hidden lines":          many("%%a%%\n\n- x\n\n"),
 		"attributes":            many("- x <!-- type=fact -->\n"),
+		"tags of the file":      "---\ntags:\n" + tags.String() + "---\n" + many("# H\n\ntext\n"),
 		"brackets in a comment": "a %%" + many("<") + "%% and %%" + many("<") + "%%\n",
 	} {
 		parse := func(source []byte) *Document {
