@@ -144,7 +144,8 @@ type Task struct {
 	FollowUp bool   // in a Follow Ups section
 	InTasks  bool   // in a Tasks section
 
-	isEntry bool // the task is the entry itself
+	isEntry  bool // the task is the entry itself
+	repeated int  // tasks above it in the entry with the same Norm and Under
 }
 
 // A Link is a reference from an entry to a file or an anchor.

@@ -85,6 +85,7 @@ func (p *docParser) completeEntry(e *Entry, dr *pendingAttributes) {
 	if r, below := p.l.CutRoot(p.d.Place.Path); r != nil {
 		r.annotate(below, e)
 	}
+	e.countRepeated()
 	p.completeTags(e)
 	s := p.sectionAt(e.Heading)
 	if e.Type == "" {

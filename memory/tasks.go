@@ -118,6 +118,21 @@ func (p *docParser) readTasks(e *Entry, b *block) {
 	}
 }
 
+// countRepeated counts, for each task, the equal ones above it.
+func (e *Entry) countRepeated() {
+	if len(e.Tasks) < 2 {
+		return
+	}
+	type text struct{ norm, under string }
+	seen := make(map[text]int, len(e.Tasks))
+	for i := range e.Tasks {
+		t := &e.Tasks[i]
+		of := text{t.Norm, t.Under}
+		t.repeated = seen[of]
+		seen[of]++
+	}
+}
+
 // itemNorm returns the normalized text of a list item, or "" if it has none. The
 // tasks below an item share the string.
 func (p *docParser) itemNorm(b *block, item int, commitment bool) string {
@@ -231,13 +246,7 @@ func (e *Entry) TaskID(task int) string {
 	case t.ID != "":
 		return t.ID
 	}
-	repeated := 0
-	for i := range task {
-		if e.Tasks[i].Norm == t.Norm && e.Tasks[i].Under == t.Under {
-			repeated++
-		}
-	}
-	return hashID(fmt.Appendf(nil, "%s\x00%s\x00%s\x00%d", e.ID, t.Under, t.Norm, repeated))
+	return hashID(fmt.Appendf(nil, "%s\x00%s\x00%s\x00%d", e.ID, t.Under, t.Norm, t.repeated))
 }
 
 // taskID returns the id in the task's own line, or an empty string.

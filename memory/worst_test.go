@@ -23,6 +23,7 @@ func TestWorstFiles(t *testing.T) {
 		"private blocks":        many("<private>\n\na\n\n</private>\n\n- x\n"),
 		"tags in code":          many("- `<private>` x\n"),
 		"tasks below an item":   "- " + strings.Repeat("word ", 20_000) + "\n" + strings.Repeat("  - [ ] a\n", 10_000),
+		"equal tasks":           "- x\n" + many("  - [ ] a\n"),
 		"comments":              many("a<!--b-->\n"),
 		"hidden lines":          many("%%a%%\n\n- x\n\n"),
 		"attributes":            many("- x <!-- type=fact -->\n"),
@@ -44,6 +45,11 @@ func TestWorstFiles(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		d := parse([]byte(text))
+		for i := range d.Entries {
+			for task := range d.Entries[i].Tasks {
+				d.Entries[i].TaskID(task)
+			}
+		}
 		if lines := d.Prose(d.viewOfEverything()); len(lines) == 0 {
 			t.Errorf("%s: no prose", name)
 		}
