@@ -36,23 +36,23 @@ func BenchmarkHybrid(b *testing.B) {
 	}
 	defer store.Close()
 	names := make(map[memory.Partition]string)
-	keys, list := make(map[string][]vectors.Key), make(map[string][][]float32)
+	rows := make(map[string][]vectors.Row)
 	flush := func(name string) {
-		if err := store.Append(name, keys[name], list[name]); err != nil {
+		if err := store.Append(name, rows[name]); err != nil {
 			b.Fatal(err)
 		}
-		keys[name], list[name] = nil, nil
+		rows[name] = nil
 	}
 	x := openBench(b, func(t Text) {
 		name := fmt.Sprintf("%s %d", t.Partition.Owner, t.Partition.Visibility)
 		names[t.Partition] = name
-		keys[name] = append(keys[name], vectors.Key(t.Key))
-		list[name] = append(list[name], random(centers[r.IntN(clusters)], 0.03))
-		if len(keys[name]) == 2000 {
+		v := random(centers[r.IntN(clusters)], 0.03)
+		rows[name] = append(rows[name], vectors.Row{Key: vectors.Key(t.Key), Bytes: vectors.Quantize(v)})
+		if len(rows[name]) == 2000 {
 			flush(name)
 		}
 	})
-	for name := range keys {
+	for name := range rows {
 		flush(name)
 	}
 	count, size := store.Len()

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -243,7 +244,7 @@ func (p *partition) intact(n int) bool {
 }
 
 // signsOf returns one bit per dimension of a vector.
-func signsOf[T int8 | float32](v []T) []uint64 {
+func signsOf(v []float32) []uint64 {
 	set := make([]uint64, countWords(len(v)))
 	for i, x := range v {
 		if x >= 0 {
@@ -253,20 +254,18 @@ func signsOf[T int8 | float32](v []T) []uint64 {
 	return set
 }
 
-// encode returns a row in the form of both files.
-func (p *partition) encode(r Row) (inBits, inBytes []byte) {
-	inBytes = make([]byte, p.dimensions)
+// encode returns a row in the form of the bits file.
+func (p *partition) encode(r Row) []byte {
+	row := make([]byte, p.bitsSize())
+	binary.LittleEndian.PutUint64(row, uint64(r.Key))
+	binary.LittleEndian.PutUint32(row[8:], crc32.Checksum(r.Bytes, castagnoli))
 	for i, x := range r.Bytes {
-		inBytes[i] = byte(x)
+		if int8(x) >= 0 {
+			row[rowHead+i/8] |= 1 << (i % 8)
+		}
 	}
-	inBits = binary.LittleEndian.AppendUint64(inBits, uint64(r.Key))
-	inBits = binary.LittleEndian.AppendUint32(inBits, crc32.Checksum(inBytes, castagnoli))
-	inBits = append(inBits, 0, 0, 0, 0)
-	for _, w := range signsOf(r.Bytes) {
-		inBits = binary.LittleEndian.AppendUint64(inBits, w)
-	}
-	binary.LittleEndian.PutUint32(inBits[12:], sumBits(inBits))
-	return inBits, inBytes
+	binary.LittleEndian.PutUint32(row[12:], sumBits(row))
+	return row
 }
 
 func (p *partition) has(key Key) bool {
@@ -290,8 +289,7 @@ func (p *partition) append(rows []Row) error {
 			continue
 		}
 		added[r.Key] = uint32(p.count + len(added))
-		a, b := p.encode(r)
-		inBits, inBytes = append(inBits, a...), append(inBytes, b...)
+		inBits, inBytes = append(inBits, p.encode(r)...), append(inBytes, r.Bytes...)
 	}
 	if len(added) == 0 {
 		return nil
@@ -459,10 +457,7 @@ func (p *partition) row(n int) (r Row, valid, exists bool) {
 	if !ok || at != uint32(n) || !p.intact(n) {
 		return Row{}, false, true
 	}
-	r.Bytes = make([]int8, p.dimensions)
-	for i, x := range p.bytesRow(n) {
-		r.Bytes[i] = int8(x)
-	}
+	r.Bytes = slices.Clone(p.bytesRow(n))
 	return r, true, true
 }
 

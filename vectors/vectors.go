@@ -146,30 +146,18 @@ func (s *Store) Has(partition string, key Key) bool {
 	return p != nil && p.has(key)
 }
 
-// Append adds vectors of length 1 to a partition. It returns when they are on
-// disk. A key that is present keeps its vector.
-func (s *Store) Append(partition string, keys []Key, list [][]float32) error {
-	rows := make([]Row, len(keys))
-	for i, v := range list {
-		if len(v) != s.dimensions {
-			return fmt.Errorf("store vector: %d dimensions instead of %d", len(v), s.dimensions)
-		}
-		rows[i] = Row{Key: keys[i], Bytes: quantize(v)}
-	}
-	return s.Load(partition, rows)
-}
-
 // A Row is a vector in its stored form: its direction, as one signed byte per
 // dimension.
 type Row struct {
 	Key   Key
-	Bytes []int8
+	Bytes []byte
 }
 
-// Load adds vectors in their stored form, like Append.
-func (s *Store) Load(partition string, rows []Row) error {
+// Append adds vectors to a partition. It returns when they are on disk. A key that
+// is present keeps its vector.
+func (s *Store) Append(partition string, rows []Row) error {
 	for _, r := range rows {
-		if len(r.Bytes) != s.dimensions || !slices.ContainsFunc(r.Bytes, func(x int8) bool { return x != 0 }) {
+		if len(r.Bytes) != s.dimensions || !slices.ContainsFunc(r.Bytes, func(x byte) bool { return x != 0 }) {
 			return fmt.Errorf("store vectors: not a vector of %d dimensions", s.dimensions)
 		}
 	}
@@ -261,15 +249,15 @@ func (s *Store) Close() error {
 	return errors.Join(errs...)
 }
 
-// quantize returns the direction of a vector with one signed byte per dimension.
-func quantize(v []float32) []int8 {
+// Quantize returns the direction of a vector with one signed byte per dimension.
+func Quantize(v []float32) []byte {
 	most := 0.0
 	for _, x := range v {
 		most = max(most, math.Abs(float64(x)))
 	}
-	out := make([]int8, len(v))
+	out := make([]byte, len(v))
 	for i, x := range v {
-		out[i] = int8(math.Round(float64(x) / most * 127))
+		out[i] = byte(int8(math.Round(float64(x) / most * 127)))
 	}
 	return out
 }

@@ -67,9 +67,17 @@ func openStore(t testing.TB, dir string, dimensions int) *Store {
 
 func mustAppend(t testing.TB, s *Store, partition string, first int, list [][]float32) {
 	t.Helper()
-	if err := s.Append(partition, keysFrom(first, len(list)), list); err != nil {
+	if err := s.Append(partition, rowsOf(keysFrom(first, len(list)), list)); err != nil {
 		t.Fatal(err)
 	}
+}
+
+func rowsOf(keys []Key, list [][]float32) []Row {
+	rows := make([]Row, len(keys))
+	for i, k := range keys {
+		rows[i] = Row{k, Quantize(list[i])}
+	}
+	return rows
 }
 
 func acceptAll(Key) bool { return true }
@@ -142,7 +150,7 @@ func TestRejectedKeys(t *testing.T) {
 			keys, vectors := keysFrom(i, 100), slices.Clone(list[i:i+100])
 			slices.Reverse(keys)
 			slices.Reverse(vectors)
-			if err := many.Append("a", keys, vectors); err != nil {
+			if err := many.Append("a", rowsOf(keys, vectors)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -192,7 +200,7 @@ func TestReopen(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Append("owner\x000", keysFrom(900, 1), list[:1]); err == nil {
+	if err := s.Append("owner\x000", rowsOf(keysFrom(900, 1), list)); err == nil {
 		t.Error("added to a closed store")
 	}
 	s = openStore(t, dir, 64)
@@ -473,7 +481,7 @@ func FuzzOpen(f *testing.F) {
 			t.Fatal(err)
 		}
 		before, _ := s.Len()
-		if err := s.Append("a", []Key{1 << 60}, query); err != nil {
+		if err := s.Append("a", rowsOf([]Key{1 << 60}, query)); err != nil {
 			t.Fatal(err)
 		}
 		again, err := Open(dir, 65)

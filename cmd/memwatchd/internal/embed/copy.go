@@ -58,18 +58,14 @@ func (e *Embedder) dumpVectors(cursor string, limit int) (*api.EmbedDumpAnswer, 
 // vectorLine returns a vector in the form of a line. The bytes of a key are the
 // first ones of the SHA-256 of its text.
 func vectorLine(p memory.Partition, row vectors.Row) api.EmbedVector {
-	line := api.EmbedVector{Owner: p.Owner, Visibility: p.Visibility.String(), Excerpt: p.Excerpt,
-		Key: binary.LittleEndian.AppendUint64(nil, uint64(row.Key)), Vector: make([]byte, len(row.Bytes))}
-	for i, x := range row.Bytes {
-		line.Vector[i] = byte(x)
-	}
-	return line
+	return api.EmbedVector{Owner: p.Owner, Visibility: p.Visibility.String(), Excerpt: p.Excerpt,
+		Key: binary.LittleEndian.AppendUint64(nil, uint64(row.Key)), Vector: row.Bytes}
 }
 
 // A loadedVector is a vector of a text.
 type loadedVector struct {
 	index.TextRef
-	bytes []int8
+	bytes []byte
 }
 
 // LoadVectors stores vectors of present texts that lack one. The vectors must be of
@@ -97,14 +93,10 @@ func (e *Embedder) LoadVectors(lines string) (*api.EmbedLoadAnswer, error) {
 			return nil, api.Errorf(api.Invalid, "lines: line %d is not a vector of %d dimensions", number,
 				len(from.Probe))
 		}
-		v := loadedVector{bytes: make([]int8, len(in.Vector)), TextRef: index.TextRef{
+		list = append(list, loadedVector{bytes: in.Vector, TextRef: index.TextRef{
 			Partition: memory.Partition{Owner: in.Owner, Visibility: visibility, Excerpt: in.Excerpt},
 			Key:       index.TextKey(binary.LittleEndian.Uint64(in.Key)),
-		}}
-		for i, x := range in.Vector {
-			v.bytes[i] = int8(x)
-		}
-		list = append(list, v)
+		}})
 	}
 	n, err := e.loadVectors(from, list)
 	if err != nil {
@@ -158,7 +150,7 @@ func (e *Embedder) addVectors(s *space, list []loadedVector) (loaded int, err er
 		}
 	}
 	for p, rows := range rows {
-		err = errors.Join(err, s.store.Load(partitionName(p), rows))
+		err = errors.Join(err, s.store.Append(partitionName(p), rows))
 	}
 	if err != nil {
 		return 0, err

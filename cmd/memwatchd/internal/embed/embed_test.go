@@ -541,7 +541,7 @@ func TestCopy(t *testing.T) {
 // SHA-256 of the text. Invalid lines are rejected.
 func TestVectorLines(t *testing.T) {
 	sum := sha256.Sum256([]byte("a text"))
-	v := vectorLine(memory.Partition{}, vectors.Row{Key: vectors.Key(binary.LittleEndian.Uint64(sum[:])), Bytes: []int8{-1, 127}})
+	v := vectorLine(memory.Partition{}, vectors.Row{Key: vectors.Key(binary.LittleEndian.Uint64(sum[:])), Bytes: []byte{0xff, 0x7f}})
 	if string(v.Key) != string(sum[:8]) || string(v.Vector) != "\xff\x7f" || v.Visibility != "private_only" {
 		t.Errorf("%+v", v)
 	}

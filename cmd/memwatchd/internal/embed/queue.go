@@ -352,24 +352,15 @@ func (e *Embedder) requeueLocked(b *batch) {
 func (e *Embedder) storeVectors(b *batch, list [][]float32) error {
 	e.storing.RLock()
 	defer e.storing.RUnlock()
-	type group struct {
-		keys []vectors.Key
-		list [][]float32
-	}
-	groups := map[string]*group{}
+	rows := map[string][]vectors.Row{}
 	for i, t := range b.texts {
-		if !e.isPresent(t) {
-			continue
+		if e.isPresent(t) {
+			name := partitionName(t.Partition)
+			rows[name] = append(rows[name], vectors.Row{Key: vectors.Key(t.Key), Bytes: vectors.Quantize(list[i])})
 		}
-		name := partitionName(t.Partition)
-		if groups[name] == nil {
-			groups[name] = new(group)
-		}
-		g := groups[name]
-		g.keys, g.list = append(g.keys, vectors.Key(t.Key)), append(g.list, list[i])
 	}
-	for name, g := range groups {
-		if err := b.space.store.Append(name, g.keys, g.list); err != nil {
+	for name, rows := range rows {
+		if err := b.space.store.Append(name, rows); err != nil {
 			return fmt.Errorf("embed: %w", err)
 		}
 	}
