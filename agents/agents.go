@@ -41,14 +41,19 @@ type Agent struct {
 	Name  string // name on the command line
 	Title string // name that the agent itself uses
 
-	program    string                             // its command
-	dir        func(m Machine) string             // settings directory; the agent is installed if it exists
-	components map[Component]map[Scope]locateFunc // settings files of each part in each scope
-	syntaxes   map[Component]syntax               // syntax of each part
+	program string                 // its command
+	dir     func(m Machine) string // settings directory; the agent is installed if it exists
+	parts   map[Component]part
 
 	// The extensions of JSON that the agent does not read. It ignores a file
 	// that contains one of them.
 	noComments, noCommas bool
+}
+
+// A part is the form of a component in the settings files of each scope.
+type part struct {
+	syntax
+	files map[Scope]locateFunc
 }
 
 // A locateFunc returns the files that may contain a part. The first is created if
@@ -118,85 +123,72 @@ func in(dir func(Machine) string, names ...string) locateFunc {
 var All = []Agent{
 	{
 		Name: "claude-code", Title: "Claude Code", program: "claude", dir: Machine.claudeDir,
-		components: map[Component]map[Scope]locateFunc{
-			MCP: {
+		parts: map[Component]part{
+			MCP: {jsonServers{key: "mcpServers", kind: "stdio"}, map[Scope]locateFunc{
 				User:    claudeState,
 				Project: in(Machine.project, ".mcp.json"),
-			},
-			Hooks: {
+			}},
+			Hooks: {jsonHooks{events: eventNames, timeout: 5}, map[Scope]locateFunc{
 				User:    in(Machine.claudeDir, "settings.json"),
 				Project: in(Machine.project, ".claude/settings.json"),
 				Local:   in(Machine.project, ".claude/settings.local.json"),
-			},
-		},
-		syntaxes: map[Component]syntax{
-			MCP:   jsonServers{key: "mcpServers", kind: "stdio"},
-			Hooks: jsonHooks{events: eventNames, timeout: 5},
+			}},
 		},
 		noComments: true, noCommas: true,
 	},
 	{
 		Name: "codex", Title: "Codex", program: "codex", dir: Machine.codexDir,
-		components: map[Component]map[Scope]locateFunc{
-			MCP: {
+		parts: map[Component]part{
+			MCP: {tomlServers{}, map[Scope]locateFunc{
 				User:    in(Machine.codexDir, "config.toml"),
 				Project: in(Machine.project, ".codex/config.toml"),
-			},
-			Hooks: {
+			}},
+			// Codex warns of a longer time limit of SessionEnd.
+			Hooks: {jsonHooks{events: eventNames, args: []string{"--agent", "codex"}, timeout: 3}, map[Scope]locateFunc{
 				User:    in(Machine.codexDir, "hooks.json"),
 				Project: in(Machine.project, ".codex/hooks.json"),
-			},
-		},
-		syntaxes: map[Component]syntax{
-			MCP: tomlServers{},
-			// Codex warns of a longer time limit of SessionEnd.
-			Hooks: jsonHooks{events: eventNames, args: []string{"--agent", "codex"}, timeout: 3},
+			}},
 		},
 		noComments: true, noCommas: true,
 	},
 	{
 		Name: "cursor", Title: "Cursor", program: "cursor", dir: Machine.cursor,
-		components: map[Component]map[Scope]locateFunc{MCP: {
+		parts: map[Component]part{MCP: {jsonServers{key: "mcpServers", kind: "stdio"}, map[Scope]locateFunc{
 			User:    in(Machine.cursor, "mcp.json"),
 			Project: in(Machine.project, ".cursor/mcp.json"),
-		}},
-		syntaxes: map[Component]syntax{MCP: jsonServers{key: "mcpServers", kind: "stdio"}},
+		}}},
 	},
 	{
 		Name: "gemini", Title: "Gemini CLI", program: "gemini", dir: Machine.geminiDir,
-		components: map[Component]map[Scope]locateFunc{
-			MCP: {
-				User:    in(Machine.geminiDir, "settings.json"),
-				Project: in(Machine.project, ".gemini/settings.json"),
-			},
-			Hooks: {
-				User:    in(Machine.geminiDir, "settings.json"),
-				Project: in(Machine.project, ".gemini/settings.json"),
-			},
-		},
-		syntaxes: map[Component]syntax{
-			MCP:   jsonServers{key: "mcpServers"},
-			Hooks: jsonHooks{events: geminiEvents, args: []string{"--agent", "gemini"}, timeout: 5000}, // milliseconds
+		parts: map[Component]part{
+			MCP: {jsonServers{key: "mcpServers"}, geminiSettings},
+			// The time limit is in milliseconds.
+			Hooks: {jsonHooks{events: geminiEvents, args: []string{"--agent", "gemini"}, timeout: 5000}, geminiSettings},
 		},
 		noCommas: true,
 	},
 	{
 		Name: "opencode", Title: "opencode", program: "opencode", dir: Machine.opencodeDir,
-		components: map[Component]map[Scope]locateFunc{MCP: {
-			User: in(Machine.opencodeDir, "opencode.json", "opencode.jsonc", "config.json"),
-			Project: in(Machine.project, "opencode.json", "opencode.jsonc", ".opencode/opencode.json",
-				".opencode/opencode.jsonc"),
-		}},
-		syntaxes: map[Component]syntax{MCP: jsonServers{key: "mcp", kind: "local", list: true, nested: "servers"}},
+		parts: map[Component]part{MCP: {
+			jsonServers{key: "mcp", kind: "local", list: true, nested: "servers"}, map[Scope]locateFunc{
+				User: in(Machine.opencodeDir, "opencode.json", "opencode.jsonc", "config.json"),
+				Project: in(Machine.project, "opencode.json", "opencode.jsonc", ".opencode/opencode.json",
+					".opencode/opencode.jsonc"),
+			}}},
 	},
 	{
 		Name: "skill", Title: "The directory of skills", dir: Machine.skill,
-		components: map[Component]map[Scope]locateFunc{Hooks: {
+		parts: map[Component]part{Hooks: {skillFile{}, map[Scope]locateFunc{
 			User:    in(Machine.skill, "SKILL.md"),
 			Project: in(Machine.project, ".agents/skills/memwatchd/SKILL.md"),
-		}},
-		syntaxes: map[Component]syntax{Hooks: skillFile{}},
+		}}},
 	},
+}
+
+// geminiSettings are the settings files of Gemini CLI, for all parts.
+var geminiSettings = map[Scope]locateFunc{
+	User:    in(Machine.geminiDir, "settings.json"),
+	Project: in(Machine.project, ".gemini/settings.json"),
 }
 
 // Named returns the agent with a name, and reports whether there is one.
@@ -212,7 +204,7 @@ func Named(name string) (Agent, bool) {
 func Names(p Component) []string {
 	var names []string
 	for _, a := range All {
-		if a.syntaxes[p] != nil {
+		if a.parts[p].files != nil {
 			names = append(names, a.Name)
 		}
 	}
@@ -223,16 +215,16 @@ func Names(p Component) []string {
 // memwatchd, such as SessionEnd for session-end, or "" if the agent has no such
 // event or no hooks.
 func (a Agent) HookEvent(command string) string {
-	hooks, _ := a.syntaxes[Hooks].(jsonHooks)
+	hooks, _ := a.parts[Hooks].syntax.(jsonHooks)
 	return hooks.events[command]
 }
 
 // OwnsFile reports whether the file of a part contains nothing but memwatchd, so
 // that it is removed with the part.
-func (a Agent) OwnsFile(p Component) bool { return a.syntaxes[p] == skillFile{} }
+func (a Agent) OwnsFile(p Component) bool { return a.parts[p].syntax == skillFile{} }
 
 // Supports reports whether the agent supports a part in a scope.
-func (a Agent) Supports(p Component, s Scope) bool { return a.components[p][s] != nil }
+func (a Agent) Supports(p Component, s Scope) bool { return a.parts[p].files[s] != nil }
 
 // Files returns the paths of the files that may contain a part, all of which
 // the agent reads. It returns at least one path if the agent supports the part
@@ -241,7 +233,7 @@ func (a Agent) Files(p Component, s Scope, m Machine) []string {
 	if !a.Supports(p, s) {
 		return nil
 	}
-	return a.components[p][s](m)
+	return a.parts[p].files[s](m)
 }
 
 // File returns the path of the file to install a part into: the one that
@@ -286,14 +278,14 @@ func (a Agent) Note(p Component, s Scope) string {
 // server it is the whole command. If the file has a defect, the error is an
 // *[Error]. The agent must support the part.
 func (a Agent) Install(p Component, data []byte, c Command) ([]byte, error) {
-	return a.syntaxes[p].addCommand(data, c)
+	return a.parts[p].addCommand(data, c)
 }
 
 // Uninstall returns the text of a settings file without memwatchd, regardless
 // of its command. A file without memwatchd stays as it is. If the file has a
 // defect, the error is an *[Error].
 func (a Agent) Uninstall(p Component, data []byte) ([]byte, error) {
-	return a.syntaxes[p].removeCommand(data)
+	return a.parts[p].removeCommand(data)
 }
 
 // Installed returns the commands of memwatchd in a settings file: those of
@@ -301,7 +293,7 @@ func (a Agent) Uninstall(p Component, data []byte) ([]byte, error) {
 // memwatchd is not installed. The command of a server at an address is empty.
 // If the file has a defect, the error is an *[Error].
 func (a Agent) Installed(p Component, data []byte) ([]Command, error) {
-	return a.syntaxes[p].listCommands(data)
+	return a.parts[p].listCommands(data)
 }
 
 // CheckSyntax returns an error about the first comment, or the first comma

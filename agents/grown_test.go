@@ -118,7 +118,7 @@ func FuzzGrown(f *testing.F) {
 		for _, name := range []string{"claude-code", "gemini", "opencode"} {
 			agent, _ := Named(name)
 			for _, part := range []Component{MCP, Hooks} {
-				if agent.syntaxes[part] != nil {
+				if agent.parts[part].syntax != nil {
 					lawsJSON(t, agent, part, data)
 				}
 			}

@@ -140,10 +140,7 @@ func (c jsonHooks) addCommand(data []byte, command Command) ([]byte, error) {
 			done, err = c.installEvent(d, name, line)
 		}
 	}
-	if err != nil {
-		return nil, err
-	}
-	return d.fileContent(nil)
+	return d.fileContent(err)
 }
 
 // installEvent makes one edit towards exactly one command of memwatchd at an event, and

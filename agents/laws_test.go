@@ -45,7 +45,7 @@ func FuzzJSON(f *testing.F) {
 		for _, name := range []string{"claude-code", "codex", "gemini", "opencode"} {
 			agent, _ := Named(name)
 			for _, part := range []Component{MCP, Hooks} {
-				if agent.syntaxes[part] != nil && agent.syntaxes[part] != (tomlServers{}) {
+				if agent.parts[part].syntax != nil && agent.parts[part].syntax != (tomlServers{}) {
 					lawsJSON(t, agent, part, data)
 				}
 			}
@@ -131,7 +131,7 @@ func laws(t *testing.T, agent Agent, part Component, data []byte) (after, remove
 		wants[command(part).String()] = true
 	} else {
 		for _, name := range hookEvents {
-			args := append([]string{"hook", name}, agent.syntaxes[Hooks].(jsonHooks).args...)
+			args := append([]string{"hook", name}, agent.parts[Hooks].syntax.(jsonHooks).args...)
 			wants[Command(slices.Concat(command(part), args)).String()] = true
 		}
 	}
