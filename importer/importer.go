@@ -111,14 +111,7 @@ func parseTime(text string) time.Time {
 }
 
 // latest returns the latest of some times.
-func latest(times ...time.Time) (last time.Time) {
-	for _, t := range times {
-		if t.After(last) {
-			last = t
-		}
-	}
-	return last
-}
+func latest(times ...time.Time) time.Time { return slices.MaxFunc(times, time.Time.Compare) }
 
 // earliest returns the earliest of some times, without those that are unknown.
 func earliest(times ...time.Time) (first time.Time) {
