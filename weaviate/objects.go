@@ -65,10 +65,9 @@ func (c *Client) Put(ctx context.Context, batch []share.Object) (refused []share
 		}
 		rows = append(rows, row{o, text})
 	}
-	for i := range share.Collections {
-		of := &share.Collections[i]
+	for _, of := range share.Collections {
 		if slices.ContainsFunc(rows, func(r row) bool { return r.object.Collection == of.Name }) {
-			if err := c.checkClass(ctx, *of); err != nil {
+			if err := c.checkClass(ctx, of); err != nil {
 				return nil, err
 			}
 		}

@@ -182,8 +182,10 @@ func (c *Client) query(ctx context.Context, parts []part) ([]share.Object, error
 // reason can be a missing collection or property.
 func (c *Client) describeQueryError(ctx context.Context, invalid bool) error {
 	if invalid {
-		if err := c.checkClasses(ctx); err != nil {
-			return err
+		for _, of := range share.Collections {
+			if err := c.checkClass(ctx, of); err != nil {
+				return err
+			}
 		}
 	}
 	return &share.Error{Err: errors.New("store cannot execute the query")}

@@ -132,16 +132,6 @@ func (c *Client) checkClass(ctx context.Context, of share.Collection) error {
 	return compareClass(c.newClass(of), have)
 }
 
-// checkClasses checks all collections.
-func (c *Client) checkClasses(ctx context.Context) error {
-	for _, of := range share.Collections {
-		if err := c.checkClass(ctx, of); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // incomplete returns the error of a collection that Init completes. It is not
 // permanent, because any machine can run Init.
 func incomplete(class, defect string) error {
