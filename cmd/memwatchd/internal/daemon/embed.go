@@ -34,16 +34,13 @@ func (d *daemon) openEmbedder() error {
 	if !d.hasEmbeddings() {
 		return nil
 	}
-	newClient := func(m embed.Model) *llm.Client {
-		return &llm.Client{Endpoint: c.Endpoint, Model: m.Name, Dimensions: m.Dimensions, Timeout: c.Timeout,
-			Setting: "embed", Redact: redactText}
-	}
 	e := &embed.Embedder{
 		Dir: d.vectorsDir(), Index: presentTexts{d.index}, Load: d.pipeline.documents.Load,
 		Model: embed.Model{Name: c.Model, Dimensions: c.Dimensions, TextPrefix: c.TextPrefix,
 			QueryPrefix: c.QueryPrefix},
 		Client: func(m embed.Model) *llm.Client {
-			client := newClient(m)
+			client := &llm.Client{Endpoint: c.Endpoint, Model: m.Name, Dimensions: m.Dimensions, Timeout: c.Timeout,
+				Setting: "embed", Redact: redactText}
 			if c.KeyFile != "" {
 				client.Key = func() (string, error) { return config.ReadKey(c.KeyFile) }
 			}
@@ -55,7 +52,7 @@ func (d *daemon) openEmbedder() error {
 	if u, err := url.Parse(c.Endpoint); err == nil && config.IsLoopback(u.Hostname()) {
 		e.Workers = 1 // a local model uses the whole machine for one request
 	}
-	if err := d.prepareClient(newClient(e.Model), c.KeyFile); err != nil {
+	if err := d.prepareClient(e.Client(e.Model), c.KeyFile); err != nil {
 		return err
 	}
 	if err := e.Open(); err != nil {
