@@ -169,20 +169,15 @@ func (b *startBuilder) collect(files StartFiles) {
 	for _, f := range following {
 		b.addFile(f)
 	}
-	b.addList(summaryShare, profileHeader, summaries, func(left int) renderedPart {
-		return renderedPart{note: fmt.Sprintf(b.own.omittedSummaries, left), omitted: api.Omitted{LongTerm: left}}
-	})
+	b.addList(summaryShare, profileHeader, summaries, b.own.omittedSummaries,
+		func(o *api.Omitted) *int { return &o.LongTerm })
 	b.addItems(files.Items)
-	b.addList(tasksShare, tasksHeader, tasks, func(left int) renderedPart {
-		return renderedPart{note: fmt.Sprintf(b.own.omittedTasks, left), omitted: api.Omitted{Tasks: left}}
-	})
+	b.addList(tasksShare, tasksHeader, tasks, b.own.omittedTasks, func(o *api.Omitted) *int { return &o.Tasks })
 	share := sessionsShare
 	if len(summaries) > 0 {
 		share -= summaryShare
 	}
-	b.addList(share, recentHeader, sessions, func(left int) renderedPart {
-		return renderedPart{note: fmt.Sprintf(b.own.omittedSessions, left), omitted: api.Omitted{Recent: left}}
-	})
+	b.addList(share, recentHeader, sessions, b.own.omittedSessions, func(o *api.Omitted) *int { return &o.Recent })
 	for _, f := range b.others {
 		b.addFile(f)
 	}
@@ -328,18 +323,18 @@ func (b *startBuilder) addItems(items []Item) {
 	}})
 }
 
-// addList adds a list, if it has lines. omitted describes omitted lines by their
-// number.
-func (b *startBuilder) addList(share int, header string, lines []string, omitted func(left int) renderedPart) {
+// addList adds a list, if it has lines. note is the format of the description of
+// omitted lines, and count returns the field of their number.
+func (b *startBuilder) addList(share int, header string, lines []string, note string, count func(*api.Omitted) *int) {
 	if len(lines) == 0 {
 		return
 	}
 	b.parts = append(b.parts, startPart{share, func(room int) (p renderedPart) {
-		text, n := listText(header, lines[:min(len(lines), b.MaxItems)], room)
-		if n < len(lines) {
-			p = omitted(len(lines) - n)
+		p.text, p.items = listText(header, lines[:min(len(lines), b.MaxItems)], room)
+		if left := len(lines) - p.items; left > 0 {
+			p.note = fmt.Sprintf(note, left)
+			*count(&p.omitted) = left
 		}
-		p.text, p.items = text, n
 		return p
 	}})
 }
