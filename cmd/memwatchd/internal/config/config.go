@@ -385,9 +385,7 @@ func (c *Config) Layout() memory.Layout {
 // LogLevel returns the level of log.level.
 func (c *Config) LogLevel() slog.Level {
 	var level slog.Level
-	if err := level.UnmarshalText([]byte(c.Log.Level)); err != nil {
-		return slog.LevelInfo // unreachable: the enum tag rejects other names
-	}
+	_ = level.UnmarshalText([]byte(c.Log.Level)) // the enum tag rejects other names
 	return level
 }
 
