@@ -66,20 +66,12 @@ var errInvalidAnswer = errors.New("model response does not match the requested f
 var errTruncated = errors.New("model response is truncated")
 
 // requestAnswer sends a question and decodes the answer, which is an object of the given
-// schema. The question is a JSON value, which the task declares to be data. If
-// check rejects the answer, the result is the error of check.
+// schema. The question is a JSON value, which the task declares to be data. If the
+// service may lack support for schemas, requestAnswer retries once without a schema.
+// If check rejects the answer, the result is the error of check.
 func (c *Client) requestAnswer(ctx context.Context, task string, question, schema, answer any,
 	check func() error) (err error) {
 	defer func() { c.recordResult(err) }()
-	if err := c.completeChat(ctx, task, question, schema, answer); err != nil {
-		return err
-	}
-	return check()
-}
-
-// completeChat sends one request. If the service may lack support for schemas, it
-// retries once without a schema.
-func (c *Client) completeChat(ctx context.Context, task string, question, schema, answer any) error {
 	text, err := json.Marshal(question)
 	if err != nil {
 		return err
@@ -117,7 +109,7 @@ func (c *Client) completeChat(ctx context.Context, task string, question, schema
 	if json.Unmarshal(extractObject(content), answer) != nil {
 		return errInvalidAnswer
 	}
-	return nil
+	return check()
 }
 
 type (
