@@ -19,15 +19,6 @@ import (
 	"github.com/memwatchd/memwatchd/secrets"
 )
 
-// Run runs a daemon until the context ends, then returns nil, and logs to
-// stderr. It returns an error if the daemon cannot start or fails. SIGHUP
-// reloads the configuration. If the new configuration is invalid or the daemon
-// cannot start with it, the old one stays.
-func Run(ctx context.Context, flags config.Flags, c *config.Config, stderr io.Writer) error {
-	s := &reloader{flags: flags, stderr: stderr, supervisor: findSupervisor()}
-	return s.runAll(ctx, c)
-}
-
 // A reloader runs a daemon, and a new one whenever the configuration changes.
 // Sockets stay open from one to the next, so that no client finds them gone.
 type reloader struct {
@@ -39,8 +30,12 @@ type reloader struct {
 
 var errReload = errors.New("the configuration changed")
 
-// runAll runs one daemon after the other until the context ends.
-func (s *reloader) runAll(ctx context.Context, c *config.Config) error {
+// Run runs a daemon until the context ends, then returns nil, and logs to
+// stderr. It returns an error if the daemon cannot start or fails. SIGHUP
+// reloads the configuration. If the new configuration is invalid or the daemon
+// cannot start with it, the old one stays.
+func Run(ctx context.Context, flags config.Flags, c *config.Config, stderr io.Writer) error {
+	s := &reloader{flags: flags, stderr: stderr, supervisor: findSupervisor()}
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)
