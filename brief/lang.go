@@ -23,6 +23,7 @@ func LanguageOf(text string) Lang { return languageOf([]memory.ProseLine{{Text: 
 func languageOf(lines []memory.ProseLine) Lang {
 	const enough = 4000 // letters
 	han, words, letters := 0, 0, 0
+text:
 	for _, l := range lines {
 		inWord := false
 		for _, r := range l.Text {
@@ -37,11 +38,8 @@ func languageOf(lines []memory.ProseLine) Lang {
 			}
 			letters++
 			if letters == enough {
-				break
+				break text
 			}
-		}
-		if letters >= enough {
-			break
 		}
 	}
 	if han > words {
