@@ -471,17 +471,18 @@ func (a *invocation) printSum(answer any) error {
 	return a.printResponse(raw)
 }
 
-// requestAnswer sends a request and returns the answer, which has the type A.
-func requestAnswer[A any](ctx context.Context, a *invocation, req *api.Request) (*A, error) {
+// requestAnswer sends a request and returns the answer, which has the type A, also as
+// received.
+func requestAnswer[A any](ctx context.Context, a *invocation, req *api.Request) (*A, json.RawMessage, error) {
 	raw, err := a.client.Do(ctx, req)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	answer, err := decodeAnswer(a.op, raw)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return answer.(*A), nil
+	return answer.(*A), raw, nil
 }
 
 // decodeAnswer returns an answer to a request of an operation.

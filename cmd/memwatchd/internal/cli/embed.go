@@ -25,7 +25,7 @@ func addEmbedDump(c *cobra.Command, op *api.Operation, req *api.Request, g *Glob
 		out := bufio.NewWriter(g.Stdout)
 		lines := json.NewEncoder(out)
 		for first := true; ; first = false {
-			page, err := requestAnswer[api.EmbedDumpAnswer](cmd.Context(), a, req)
+			page, _, err := requestAnswer[api.EmbedDumpAnswer](cmd.Context(), a, req)
 			if err != nil {
 				return err
 			}
@@ -63,7 +63,7 @@ func (a *invocation) loadVectors(cmd *cobra.Command, req *api.Request, r io.Read
 		if failure := setParam(req, "lines", batch.String()); failure != nil {
 			return failure
 		}
-		answer, failure := requestAnswer[api.EmbedLoadAnswer](cmd.Context(), a, req)
+		answer, _, failure := requestAnswer[api.EmbedLoadAnswer](cmd.Context(), a, req)
 		if failure != nil {
 			return failure
 		}

@@ -68,7 +68,7 @@ func addExport(c *cobra.Command, op *api.Operation, req *api.Request, g *Globals
 func (a *invocation) exportPages(cmd *cobra.Command, req *api.Request, out export) error {
 	masks := 0
 	for {
-		page, err := requestAnswer[api.ExportAnswer](cmd.Context(), a, req)
+		page, _, err := requestAnswer[api.ExportAnswer](cmd.Context(), a, req)
 		if err != nil {
 			return err
 		}

@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -39,7 +37,7 @@ const maxForgetBatch = 20
 
 func (a *invocation) forgetEntries(cmd *cobra.Command, req *api.Request, yes bool) error {
 	for first := true; ; first = false {
-		raw, list, err := a.requestForget(cmd.Context(), req)
+		list, raw, err := requestAnswer[api.ForgetAnswer](cmd.Context(), a, req)
 		if err != nil {
 			return err
 		}
@@ -69,7 +67,7 @@ func (a *invocation) forgetEntries(cmd *cobra.Command, req *api.Request, yes boo
 			return nil
 		}
 		removal := api.ForgetRequest{IDs: ids, Token: list.Token, Scope: req.Scope()}
-		raw, done, err := a.requestForget(cmd.Context(), api.RequestOf(removal))
+		done, raw, err := requestAnswer[api.ForgetAnswer](cmd.Context(), a, api.RequestOf(removal))
 		if err != nil {
 			return err
 		}
@@ -82,19 +80,6 @@ func (a *invocation) forgetEntries(cmd *cobra.Command, req *api.Request, yes boo
 		}
 		return answerError(a.op, raw)
 	}
-}
-
-// requestForget sends a request to forget and returns the answer, also as received.
-func (a *invocation) requestForget(ctx context.Context, req *api.Request) (json.RawMessage, *api.ForgetAnswer, error) {
-	raw, err := a.client.Do(ctx, req)
-	if err != nil {
-		return nil, nil, err
-	}
-	answer, err := decodeAnswer(a.op, raw)
-	if err != nil {
-		return nil, nil, err
-	}
-	return raw, answer.(*api.ForgetAnswer), nil
 }
 
 // removalCommand returns the command that removes listed entries of the memory and the

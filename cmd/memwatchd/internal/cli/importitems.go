@@ -64,7 +64,7 @@ func (a *invocation) importLines(cmd *cobra.Command, req *api.Request, in io.Rea
 		if err := setParam(req, "lines", batch.String()); err != nil {
 			return err
 		}
-		answer, err := requestAnswer[api.ItemImportAnswer](cmd.Context(), a, req)
+		answer, _, err := requestAnswer[api.ItemImportAnswer](cmd.Context(), a, req)
 		if err != nil {
 			return err
 		}

@@ -252,7 +252,7 @@ func (r *recordImport) send(ctx context.Context) error {
 	if err := setParam(r.req, "records", r.batch.String()); err != nil {
 		return err
 	}
-	answer, err := requestAnswer[api.ImportAnswer](ctx, r.a, r.req)
+	answer, _, err := requestAnswer[api.ImportAnswer](ctx, r.a, r.req)
 	if err != nil {
 		return err
 	}

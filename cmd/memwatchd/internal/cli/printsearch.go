@@ -30,11 +30,9 @@ func (p *Printer) printHits(a *api.SearchAnswer) {
 	for i := range a.Hits {
 		h := &a.Hits[i]
 		switch {
+		case p.output.files && h.Host != "": // not a file of this machine
 		case p.output.files:
 			for _, place := range hitPlaces(h) {
-				if h.Host != "" {
-					continue // not a file of this machine
-				}
 				paths = append(paths, place.path)
 			}
 		case p.forPrograms():

@@ -38,10 +38,7 @@ func showSummary(cmd *cobra.Command, op *api.Operation, req *api.Request, g *Glo
 	if s := a.client.Scope.Subject; s != nil {
 		subject = *s
 	}
-	path := memory.SummaryPath(subject, "", "")
-	if op.Name == "project" {
-		path = memory.SummaryPath(subject, "project", "")
-	}
+	path := memory.SummaryPath(subject, textIf(op.Name == "project", "project"), "")
 	file, err := a.client.Get(cmd.Context(), api.GetRequest{Path: path})
 	failure, ok := errors.AsType[*api.Error](err)
 	switch {
