@@ -55,8 +55,7 @@ func BenchmarkHybrid(b *testing.B) {
 	for name := range rows {
 		flush(name)
 	}
-	count, size := store.Len()
-	b.Logf("%d vectors, %d bytes", count, size)
+	b.Logf("%d vectors", store.Len())
 	nearest := func() Nearest {
 		q := random(centers[r.IntN(clusters)], 0.03)
 		return func(p memory.Partition, limit int, accept func(TextKey) bool) (similar []Similar) {

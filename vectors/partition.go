@@ -461,10 +461,10 @@ func (p *partition) row(n int) (r Row, valid, exists bool) {
 	return r, true, true
 }
 
-func (p *partition) len() (rows int, bytes int64) {
+func (p *partition) len() int {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	return len(p.rows), int64(p.count * (p.bitsSize() + p.dimensions))
+	return len(p.rows)
 }
 
 func (p *partition) close() error {

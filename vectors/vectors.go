@@ -231,13 +231,12 @@ func (s *Store) Rows(from Position) iter.Seq2[Position, Row] {
 	}
 }
 
-// Len returns the number of vectors and the number of bytes that they occupy.
-func (s *Store) Len() (vectors int, bytes int64) {
+// Len returns the number of vectors.
+func (s *Store) Len() (n int) {
 	for _, p := range s.list() {
-		n, size := p.len()
-		vectors, bytes = vectors+n, bytes+size
+		n += p.len()
 	}
-	return vectors, bytes
+	return n
 }
 
 // Close closes the files. Later calls find no vectors and add none.

@@ -271,7 +271,7 @@ func TestSwappedMeanwhile(t *testing.T) {
 	w := newUsage(t)
 	w.server.Set(llmtest.Swapped)
 	w.embedBatch(w.take(true))
-	if n, _ := w.current.store.Len(); n > 0 || w.Status().LastError != errSwapped.Error() || len(w.probing) == 0 {
+	if n := w.current.store.Len(); n > 0 || w.Status().LastError != errSwapped.Error() || len(w.probing) == 0 {
 		t.Errorf("%d vectors of another model, %+v", n, w.Status())
 	}
 	w.server.Set(llmtest.None)
@@ -281,7 +281,7 @@ func TestSwappedMeanwhile(t *testing.T) {
 		w.mu.Unlock()
 		w.embedBatch(w.take(true))
 	}
-	if n, _ := w.current.store.Len(); n != 6 {
+	if n := w.current.store.Len(); n != 6 {
 		t.Errorf("%d vectors", n)
 	}
 	if n := strings.Count(strings.Join(w.server.Texts(), "\n"), probe); n != 2 {
@@ -325,7 +325,7 @@ func TestPurge(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, s := range w.spaces {
-		if n, _ := s.store.Len(); n != 1 {
+		if n := s.store.Len(); n != 1 {
 			t.Errorf("%d vectors of %s", n, s.Name)
 		}
 	}
@@ -363,7 +363,7 @@ func TestGone(t *testing.T) {
 	w.await("a request", inFlight)
 	w.save("a.md", public(server))
 	w.awaitDone()
-	if n, _ := w.current.store.Len(); n != 1 {
+	if n := w.current.store.Len(); n != 1 {
 		t.Errorf("%d vectors", n)
 	}
 }

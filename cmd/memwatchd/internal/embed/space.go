@@ -236,7 +236,7 @@ func (e *Embedder) dropUnused(s *space) error {
 	for _, p := range e.Index.TextPartitions() {
 		present += e.Index.CountTexts(p)
 	}
-	if n, _ := s.store.Len(); n > 2*present+10_000 && e.Index.Complete() {
+	if n := s.store.Len(); n > 2*present+10_000 && e.Index.Complete() {
 		return e.Purge()
 	}
 	return nil
@@ -249,7 +249,7 @@ func (e *Embedder) findPrevious(ctx context.Context, others []*space) *space {
 		return nil
 	}
 	s := others[0]
-	if n, _ := s.store.Len(); n == 0 || s.sharesVectors(e.Model) {
+	if n := s.store.Len(); n == 0 || s.sharesVectors(e.Model) {
 		return nil // the model behind the name was replaced
 	}
 	list, err := s.client.Embed(ctx, []string{s.TextPrefix + probe})
@@ -267,7 +267,7 @@ func (e *Embedder) dropPrevious() {
 	if e.previous == nil || e.current == nil {
 		return
 	}
-	if n, _ := e.current.store.Len(); 100*len(e.missing) <= n+len(e.missing) {
+	if n := e.current.store.Len(); 100*len(e.missing) <= n+len(e.missing) {
 		e.previous = nil
 	}
 }
