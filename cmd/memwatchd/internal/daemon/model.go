@@ -37,7 +37,7 @@ func (d *daemon) prepareClient(client *llm.Client, keyFile string) error {
 			return fmt.Errorf("%s.key_file: %w", cmp.Or(client.Setting, "llm"), err)
 		}
 	}
-	if u, err := url.Parse(client.Endpoint); err == nil && u.Scheme == "http" && !config.IsLoopback(u.Hostname()) {
+	if u, err := url.Parse(client.Endpoint); err == nil && config.IsExposed(u) {
 		d.logger.Warn("requests to the model are not encrypted", "host", u.Hostname())
 	}
 	return nil

@@ -59,7 +59,7 @@ func (d *daemon) openShare() (*sharing, error) {
 	s := &sharing{url: c.Weaviate.URL, owner: d.config.Memory.Owner, await: d.awaitKnown, client: &weaviate.Client{
 		URL: c.Weaviate.URL, Prefix: c.Weaviate.Prefix, Replicas: c.Weaviate.Replicas, Timeout: c.Weaviate.Timeout,
 	}}
-	if u, err := url.Parse(c.Weaviate.URL); err == nil && u.Scheme == "http" && !config.IsLoopback(u.Hostname()) {
+	if u, err := url.Parse(c.Weaviate.URL); err == nil && config.IsExposed(u) {
 		d.logger.Warn("requests to the shared store are not encrypted", "host", u.Hostname())
 	}
 	if c.Weaviate.KeyFile != "" {
