@@ -104,7 +104,12 @@ func (p *partition) admits(n uint32, accept func(Key) bool) bool {
 // measure computes the distance of each row from the query: the number of
 // different bits.
 func (p *partition) measure(query []float32, out []uint16) {
-	set := signsOf(query)
+	set := make([]uint64, countWords(len(query))) // the bits of the query
+	for i, x := range query {
+		if x >= 0 {
+			set[i/64] |= 1 << (i % 64)
+		}
+	}
 	size := p.bitsSize()
 	data := p.bits.data[p.bits.header:]
 	for n := range out {

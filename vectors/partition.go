@@ -243,17 +243,6 @@ func (p *partition) intact(n int) bool {
 	return crc32.Checksum(p.bytesRow(n), castagnoli) == binary.LittleEndian.Uint32(p.bitsRow(n)[8:])
 }
 
-// signsOf returns one bit per dimension of a vector.
-func signsOf(v []float32) []uint64 {
-	set := make([]uint64, countWords(len(v)))
-	for i, x := range v {
-		if x >= 0 {
-			set[i/64] |= 1 << (i % 64)
-		}
-	}
-	return set
-}
-
 // encode returns a row in the form of the bits file.
 func (p *partition) encode(r Row) []byte {
 	row := make([]byte, p.bitsSize())
