@@ -408,6 +408,7 @@ func (b *startBuilder) join(shown []renderedPart, tidy string) {
 		}
 		b.block.Items += p.items
 		o := &b.block.Omitted
+		o.LongTerm += p.omitted.LongTerm
 		o.Files += p.omitted.Files
 		o.Characters += p.omitted.Characters
 		o.Items += p.omitted.Items
