@@ -243,21 +243,24 @@ func (x *Index) answerQuery(ctx context.Context, b *builder, view memory.View, q
 	p.readDates()
 	p.filter = p.prepareFilter(w.excluded)
 	p.scoreTerms()
-	if p.err == nil && len(p.over.paths) > 0 && w.addKeys(p.words.terms) {
+	if p.err != nil {
+		return nil, false, p.err
+	}
+	if len(p.over.paths) > 0 && w.addKeys(p.words.terms) {
 		return nil, true, nil
 	}
 	var runs []queryWord
 	if q.Mode == Relevance {
 		runs = w.included.runs()
 	}
-	if p.err == nil && len(w.included.phrases)+len(runs)+len(w.excluded.phrases) > 0 {
-		p.err = p.applyPhrases(w.included.phrases, runs, w.excluded.phrases)
+	if len(w.included.phrases)+len(runs)+len(w.excluded.phrases) > 0 {
+		p.applyPhrases(w.included.phrases, runs, w.excluded.phrases)
 	}
 	if p.err == nil && q.Nearest != nil && q.Mode == Relevance {
-		p.err = p.rankMeaning(w.included.phrases, w.excluded.phrases)
+		p.rankMeaning(w.included.phrases, w.excluded.phrases)
 	}
 	if p.err == nil {
-		p.err = p.buildHits(res)
+		p.buildHits(res)
 	}
 	if p.err == nil {
 		res.TotalAll = res.Total
@@ -270,28 +273,23 @@ func (x *Index) answerQuery(ctx context.Context, b *builder, view memory.View, q
 
 // buildHits converts the best candidates into hits. If a file is stale, the hits are
 // incomplete and the search restarts.
-func (p *page) buildHits(res *Result) error {
+func (p *page) buildHits(res *Result) {
 	res.Note = p.note
 	if p.query.Limit <= 0 {
 		_, total := p.bestCandidates(0)
 		res.Total, res.Files, res.Note = total.entries, total.files, p.phraseNote(total.entries)
-		return nil
+		return
 	}
 	if len(p.stale) > 0 {
-		return nil // the search restarts
+		return // the search restarts
 	}
 	f := p.foldCandidates(p.query.Offset, p.query.Limit)
 	res.Total, res.Files, res.Next, res.Note = f.total.entries, f.total.files, f.next, p.phraseNote(f.total.entries)
-	if err := p.loadFiles(f.hits); err != nil {
-		return err
-	}
+	p.loadFiles(f.hits)
 	for _, c := range f.hits {
-		doc, e, err := p.resolveEntry(c.entryKey)
-		if err != nil {
-			return err
-		}
+		doc, e := p.resolveEntry(c.entryKey)
 		if doc == nil {
-			continue // the search restarts
+			continue // the search fails or restarts
 		}
 		h := Hit{Doc: doc, Entry: e, Score: c.score, Time: e.Time, More: f.more[c.variant]}
 		if t := p.entryAt(c.entryKey).time; t != noTime && t != e.Time.UnixNano() { // see [file.setWritten]
@@ -304,23 +302,12 @@ func (p *page) buildHits(res *Result) error {
 			if len(h.AlsoAt) == maxAlso {
 				break
 			}
-			doc, e, err := p.resolveEntry(o.entryKey)
-			if err != nil {
-				return err
-			}
-			if doc != nil {
-				h.AlsoAt = append(h.AlsoAt, refTo(doc, e))
+			if ref := p.refTo(o.entryKey); ref != nil {
+				h.AlsoAt = append(h.AlsoAt, *ref)
 			}
 		}
 		if next, ok := p.findSuccessor(c.entryKey); ok {
-			doc, e, err := p.resolveEntry(next)
-			if err != nil {
-				return err
-			}
-			if doc != nil {
-				ref := refTo(doc, e)
-				h.Successor = &ref
-			}
+			h.Successor = p.refTo(next)
 		}
 		if p.query.Cover {
 			h.Cover = p.computeCover(e)
@@ -333,14 +320,18 @@ func (p *page) buildHits(res *Result) error {
 		res.Hits = append(res.Hits, h)
 	}
 	res.Corrected = p.corrections(res.Hits)
-	return nil
 }
 
 // maxAlso bounds the length of Hit.AlsoAt.
 const maxAlso = 10
 
-func refTo(doc *memory.Document, e *memory.Entry) Ref {
-	return Ref{Path: doc.Place.Path, ID: e.ID, Line: e.Line}
+// refTo returns the reference to an entry, or nil if its file has changed.
+func (p *page) refTo(k entryKey) *Ref {
+	doc, e := p.resolveEntry(k)
+	if doc == nil {
+		return nil
+	}
+	return &Ref{Path: doc.Place.Path, ID: e.ID, Line: e.Line}
 }
 
 // ByID returns the readable entries with an explicit id, ordered by path, or
@@ -367,26 +358,18 @@ func (x *Index) findRefs(ctx context.Context, view memory.View, terms ...string)
 	for _, term := range terms {
 		wanted[term] = true
 	}
-	err = x.browse(ctx, view, wanted, func(p *page) error {
+	err = x.browse(ctx, view, wanted, func(p *page) {
 		var found []entryKey
 		for _, term := range terms {
 			p.eachEntry(term, func(k entryKey) { found = append(found, k) })
 		}
-		if p.err != nil {
-			return p.err
-		}
 		slices.SortFunc(found, p.inOrder)
 		refs = nil
 		for _, k := range slices.Compact(found) {
-			doc, e, err := p.resolveEntry(k)
-			if err != nil {
-				return err
-			}
-			if doc != nil { // nil if the file has changed; a later call finds the new entries
-				refs = append(refs, refTo(doc, e))
+			if ref := p.refTo(k); ref != nil { // a later call finds the entries of a changed file
+				refs = append(refs, *ref)
 			}
 		}
-		return nil
 	})
 	return refs, err
 }

@@ -87,18 +87,19 @@ func TestWeights(t *testing.T) {
 		if got.Total != plain.Total || got.Files != plain.Files {
 			t.Errorf("%+v: %d entries instead of %d", q, got.Total, plain.Total)
 		}
+		refOf := func(h Hit) Ref { return Ref{h.Doc.Place.Path, h.Entry.ID, h.Entry.Line} }
 		scores := map[Ref]float64{}
 		for _, h := range plain.Hits {
-			scores[refTo(h.Doc, h.Entry)] = h.Score - h.Why.Superseded
+			scores[refOf(h)] = h.Score - h.Why.Superseded
 		}
 		for _, h := range got.Hits {
-			before, ok := scores[refTo(h.Doc, h.Entry)] // of equal entries, another one may be the first
+			before, ok := scores[refOf(h)] // of equal entries, another one may be the first
 			weight, changes := q.Weights[h.Doc.Partition.Owner]
 			if !changes {
 				weight = 1
 			}
 			if want, is := before*weight, h.Score-h.Why.Superseded; ok && math.Abs(want-is) > 1e-5*(1+math.Abs(want)) {
-				t.Errorf("%+v: %v has the score %v, want %v", q, refTo(h.Doc, h.Entry), is, want)
+				t.Errorf("%+v: %v has the score %v, want %v", q, refOf(h), is, want)
 			}
 			if ok && changes {
 				weighed++

@@ -49,7 +49,7 @@ func WordsOnly(text string) bool {
 
 // rankMeaning sets the entries that are most similar to the query in meaning, in
 // order.
-func (p *page) rankMeaning(phrases, excluded []string) error {
+func (p *page) rankMeaning(phrases, excluded []string) {
 	type found struct {
 		Similar
 		memory.Partition
@@ -74,9 +74,7 @@ func (p *page) rankMeaning(phrases, excluded []string) error {
 		p.eachText(f.Partition, f.Key, func(k entryKey) { same = append(same, k) })
 		slices.SortFunc(same, p.inOrder)
 		for _, k := range same {
-			if ok, err := p.passesPhrases(k, phrases, excluded); err != nil {
-				return err
-			} else if !ok {
+			if !p.passesPhrases(k, phrases, excluded) {
 				continue
 			}
 			c := candidate{entryKey: k, dup: uint16(p.entryAt(k).dup)}
@@ -87,26 +85,25 @@ func (p *page) rankMeaning(phrases, excluded []string) error {
 			p.ranks[c.entryKey] = &ranking{meaning: i + 1, cosine: f.Cosine}
 		}
 	}
-	return nil
 }
 
 // passesPhrases reports whether an entry contains no excluded phrase and, if the
 // query requires its phrases, all of them.
-func (p *page) passesPhrases(k entryKey, phrases, excluded []string) (bool, error) {
+func (p *page) passesPhrases(k entryKey, phrases, excluded []string) bool {
 	if !p.query.Exact {
 		phrases = nil
 	}
 	if len(phrases)+len(excluded) == 0 {
-		return true, nil
+		return true
 	}
-	_, e, err := p.resolveEntry(k)
-	if err != nil || e == nil {
-		return false, err
+	_, e := p.resolveEntry(k)
+	if e == nil {
+		return false
 	}
 	text := normalizePhrase(e.Text)
 	contains := func(phrase string) bool { return strings.Contains(text, phrase) }
 	lacks := func(phrase string) bool { return !contains(phrase) }
-	return !slices.ContainsFunc(excluded, contains) && !slices.ContainsFunc(phrases, lacks), nil
+	return !slices.ContainsFunc(excluded, contains) && !slices.ContainsFunc(phrases, lacks)
 }
 
 // eachText calls yield for each entry of a readable partition whose text has the key

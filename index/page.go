@@ -1,6 +1,7 @@
 package index
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -54,7 +55,10 @@ type entryKey struct {
 const loaders = 4
 
 // loadFiles reads the files of some candidates, except those read before.
-func (p *page) loadFiles(all []candidate) error {
+func (p *page) loadFiles(all []candidate) {
+	if p.err != nil {
+		return
+	}
 	var files []*file
 	for _, c := range all {
 		f := p.over.variantAt(c.variant).file
@@ -72,11 +76,10 @@ func (p *page) loadFiles(all []candidate) error {
 			return err
 		})
 	}
-	err := g.Wait()
+	p.err = g.Wait()
 	for i, f := range files {
 		p.docs[f] = docs[i]
 	}
-	return err
 }
 
 // loadCurrent returns the document of a file, or nil if the file does not exist
@@ -92,28 +95,29 @@ func (p *page) loadCurrent(f *file) (*memory.Document, error) {
 // resolveEntry returns the current version of an entry and its document, which is
 // the whole file or the excerpt, depending on the view. If the file differs from
 // the index, resolveEntry returns nil and marks the file as stale, which makes the
-// search restart with the current file.
-func (p *page) resolveEntry(k entryKey) (*memory.Document, *memory.Entry, error) {
+// search restart with the current file. If the search has failed, it returns nil.
+func (p *page) resolveEntry(k entryKey) (*memory.Document, *memory.Entry) {
 	pt := p.over.variantAt(k.variant)
-	if err := p.loadFiles([]candidate{{entryKey: k}}); err != nil {
-		return nil, nil, err
+	p.loadFiles([]candidate{{entryKey: k}})
+	if p.err != nil {
+		return nil, nil
 	}
 	if whole := p.docs[pt.file]; whole != nil {
 		// Equal stamps do not prove equal files.
 		if doc := pt.documentOf(whole); doc != nil && p.view.Readable(doc.Partition) {
 			if e := &doc.Entries[k.entry]; dupOf(e.Norm) == pt.entries[k.entry].dup {
-				return doc, e, nil
+				return doc, e
 			}
 		}
 	}
 	p.stale[pt.file.path] = true
-	return nil, nil, nil
+	return nil, nil
 }
 
 // applyPhrases counts the wanted phrases and runs in each candidate, and drops the
 // candidates with excluded phrases or, if the query requires its phrases, without
 // them. It reads the text of candidates.
-func (p *page) applyPhrases(want []string, runs []queryWord, not []string) error {
+func (p *page) applyPhrases(want []string, runs []queryWord, not []string) {
 	// All words of a phrase must occur in an entry. This condition leaves few
 	// files to read.
 	quoted := len(want)
@@ -132,7 +136,7 @@ func (p *page) applyPhrases(want []string, runs []queryWord, not []string) error
 		return s == nil || slices.ContainsFunc(s, func(slots uint32) bool { return slots != 0 })
 	})
 	if p.err != nil || none && len(not) == 0 && (quoted == 0 || !p.query.Exact) {
-		return p.err
+		return
 	}
 	// isPossible reports whether an entry may contain enough phrases.
 	isPossible := func(c candidate) bool {
@@ -163,8 +167,9 @@ func (p *page) applyPhrases(want []string, runs []queryWord, not []string) error
 	p.mostPhrases = make(map[uint32]uint8)
 	read := make(map[*file]bool)
 	for _, c := range found {
-		if err := p.ctx.Err(); err != nil {
-			return err
+		p.err = cmp.Or(p.err, p.ctx.Err())
+		if p.err != nil {
+			return
 		}
 		f := p.over.variantAt(c.variant).file
 		if !read[f] && len(read) == maxPhraseFiles {
@@ -174,10 +179,7 @@ func (p *page) applyPhrases(want []string, runs []queryWord, not []string) error
 			break
 		}
 		read[f] = true
-		_, e, err := p.resolveEntry(c.entryKey)
-		if err != nil {
-			return err
-		}
+		_, e := p.resolveEntry(c.entryKey)
 		if e == nil {
 			continue
 		}
@@ -208,7 +210,6 @@ func (p *page) applyPhrases(want []string, runs []queryWord, not []string) error
 			p.chosen = append(p.chosen, c)
 		}
 	}
-	return nil
 }
 
 // phraseTerms returns the terms of the words of a phrase.

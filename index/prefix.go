@@ -46,29 +46,22 @@ func (s *search) insertTerm(i *int, t qterm) {
 
 // expandPrefix adds the readable terms of the words that begin with the prefix of
 // the i-th term.
-func (s *search) expandPrefix(i int) error {
+func (s *search) expandPrefix(i int) {
 	t := s.words.terms[i]
-	terms, err := s.completionsOf(t.prefix)
-	if err != nil {
-		return err
-	}
+	terms := s.completionsOf(t.prefix)
 	slices.SortStableFunc(terms, func(a, b string) int { return cmp.Compare(len(a), len(b)) })
 	for _, term := range terms[:min(len(terms), maxPrefixTerms)] {
 		if term != t.term {
 			s.insertTerm(&i, qterm{term: term, weight: t.weight})
 		}
 	}
-	return nil
 }
 
 // completionsOf returns the readable terms of the words that begin with a prefix. The
 // prefix may end inside an ending that the stem lacks, as environm does; terms that
 // follow from an ending may be in no readable entry.
-func (s *search) completionsOf(prefix string) ([]string, error) {
-	terms, err := s.termsWithPrefix(kindWord, prefix)
-	if err != nil {
-		return nil, err
-	}
+func (s *search) completionsOf(prefix string) []string {
+	terms := s.termsWithPrefix(kindWord, prefix)
 	for n := 1; n <= maxEnding; n++ {
 		if len(prefix)-n < minPrefix || !utf8.RuneStart(prefix[len(prefix)-n]) {
 			break
@@ -80,5 +73,5 @@ func (s *search) completionsOf(prefix string) ([]string, error) {
 			terms = append(terms, stem)
 		}
 	}
-	return terms, nil
+	return terms
 }

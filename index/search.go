@@ -30,7 +30,7 @@ type search struct {
 
 	*scratch
 	terms map[termOf]TermScore // nil without Explain
-	err   error
+	err   error                // the first failure; the results are then incomplete
 }
 
 // A termOf identifies the contribution of a term to the score of an entry.
@@ -294,9 +294,9 @@ func (s *search) scoreTerms() {
 		switch {
 		case s.err != nil:
 		case t.prefix != "":
-			s.err = s.expandPrefix(i)
+			s.expandPrefix(i)
 		case len(s.list) == 0:
-			s.err = s.correctTerm(i)
+			s.correctTerm(i)
 		}
 		if s.err != nil {
 			return

@@ -46,13 +46,12 @@ func (x *Index) Owners() (owners []string) {
 // those of [Index.Search].
 func (x *Index) Tags(ctx context.Context, view memory.View, l Listing) (tags []string, entries []int, total int,
 	err error) {
-	err = x.readTerms(ctx, view, kindTag, l.Prefix, func(p *page, terms []string) error {
+	err = x.readTerms(ctx, view, kindTag, l.Prefix, func(p *page, terms []string) {
 		tags, total = l.Page(terms), len(terms)
 		entries = make([]int, len(tags))
 		for i, tag := range tags {
 			p.eachEntry(termKey(kindTag, tag), func(entryKey) { entries[i]++ })
 		}
-		return p.err
 	})
 	return tags, entries, total, err
 }
@@ -69,18 +68,13 @@ func (x *Index) Sections(ctx context.Context, view memory.View, l Listing) (name
 	// that normalizePhrase adds after a whole word.
 	const more = "x"
 	prefix := strings.TrimSuffix(normalizePhrase(l.Prefix+more), more+" ")
-	err = x.readTerms(ctx, view, kindSection, prefix, func(p *page, terms []string) error {
+	err = x.readTerms(ctx, view, kindSection, prefix, func(p *page, terms []string) {
 		names, total = nil, len(terms)
 		for _, term := range l.Page(terms) {
-			name, err := p.spellHeading(term)
-			if err != nil {
-				return err
-			}
-			if name != "" { // empty if its file has changed; a later call finds the new spelling
+			if name := p.spellHeading(term); name != "" { // empty if its file has changed; a later call finds the new spelling
 				names = append(names, name)
 			}
 		}
-		return nil
 	})
 	return names, total, err
 }
@@ -88,20 +82,14 @@ func (x *Index) Sections(ctx context.Context, view memory.View, l Listing) (name
 // readTerms calls use with the sorted terms of a sort that occur in readable
 // entries.
 func (x *Index) readTerms(ctx context.Context, view memory.View, sort termKind, prefix string,
-	use func(*page, []string) error) error {
-	return x.browse(ctx, view, nil, func(p *page) error {
-		terms, err := p.termsWithPrefix(sort, prefix)
-		if err != nil {
-			return err
-		}
-		return use(p, terms)
-	})
+	use func(*page, []string)) error {
+	return x.browse(ctx, view, nil, func(p *page) { use(p, p.termsWithPrefix(sort, prefix)) })
 }
 
 // browse calls look with a page without a query. It may call look again after
 // damage of the index. Keys are the terms that look needs of files that are
 // missing from the index; nil means all.
-func (x *Index) browse(ctx context.Context, view memory.View, keys map[string]bool, look func(*page) error) error {
+func (x *Index) browse(ctx context.Context, view memory.View, keys map[string]bool, look func(*page)) error {
 	b := x.acquireBuilder()
 	defer x.releaseBuilder(b)
 	return x.retryDamaged(func() error {
@@ -112,7 +100,8 @@ func (x *Index) browse(ctx context.Context, view memory.View, keys map[string]bo
 			return err
 		}
 		defer p.close()
-		return look(p)
+		look(p)
+		return p.err
 	})
 }
 
@@ -124,23 +113,21 @@ func (p *page) inOrder(c, d entryKey) int {
 
 // termsWithPrefix returns the sorted terms of a sort that begin with a prefix
 // and occur in the readable partitions, including the overlay.
-func (s *search) termsWithPrefix(sort termKind, prefix string) ([]string, error) {
+func (s *search) termsWithPrefix(sort termKind, prefix string) []string {
 	found := map[string]bool{}
 	for _, p := range s.partitions {
 		key := p.prefix + termKey(sort, "")
-		if s.postings != nil {
-			if err := s.postings.addTerms(s.ctx, key, prefix, s.visible, found); err != nil {
-				return nil, s.damaged(err)
-			}
+		if s.postings != nil && s.err == nil {
+			s.err = s.damaged(s.postings.addTerms(s.ctx, key, prefix, s.visible, found))
 		}
 		s.over.addTerms(key, prefix, found)
 	}
-	return slices.Sorted(maps.Keys(found)), nil
+	return slices.Sorted(maps.Keys(found))
 }
 
 // spellHeading returns the spelling of a heading in its first occurrence, or ""
 // if the heading no longer occurs there.
-func (p *page) spellHeading(term string) (string, error) {
+func (p *page) spellHeading(term string) string {
 	first, found := entryKey{}, false
 	p.eachBlock(termKey(kindSection, term), func(_ uint32, r ref, v slots) {
 		slot, _ := v.next()
@@ -149,15 +136,15 @@ func (p *page) spellHeading(term string) (string, error) {
 			first, found = c, true
 		}
 	})
-	if p.err != nil || !found {
-		return "", p.err
+	if !found {
+		return ""
 	}
-	_, e, err := p.resolveEntry(first)
-	if err != nil || e == nil {
-		return "", err
+	_, e := p.resolveEntry(first)
+	if e == nil {
+		return ""
 	}
 	if i := slices.IndexFunc(e.Sections, func(s string) bool { return normalizePhrase(s) == term }); i >= 0 {
-		return e.Sections[i], nil
+		return e.Sections[i]
 	}
-	return "", nil
+	return ""
 }

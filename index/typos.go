@@ -44,16 +44,13 @@ func typoOf(text string, t token) string {
 // correctTerm adds the terms that replace the i-th term, which no readable file
 // contains. They get weights with which an occurrence of each counts the same: the
 // rare one of several similar words is not the more likely one.
-func (s *search) correctTerm(i int) error {
+func (s *search) correctTerm(i int) {
 	t := s.words.terms[i]
 	q := s.query
 	if t.typo == "" || s.words.wordCount > maxTypoWords || s.postings == nil || q.KeepTypos || q.Mode == Overlap || q.Cover {
-		return nil
+		return
 	}
-	similar, err := s.similarTerms(t)
-	if err != nil {
-		return err
-	}
+	similar := s.similarTerms(t)
 	most := 0 // blocks of the most frequent term
 	for _, a := range similar {
 		most = max(most, a.blocks)
@@ -63,7 +60,6 @@ func (s *search) correctTerm(i int) error {
 		weight := t.weight * tuning.typo * idf(files, most) / idf(files, a.blocks)
 		s.insertTerm(&i, qterm{term: a.term, weight: weight, corrects: t.typo})
 	}
-	return nil
 }
 
 // A similarTerm is a term that a misspelled word may stand for.
@@ -78,7 +74,7 @@ type similarTerm struct {
 // these are rare, frequent ones that are one edit away; or else those that are one edit
 // away, or else two edits away in a long word with the same first letter. More frequent
 // terms come first.
-func (s *search) similarTerms(t qterm) ([]similarTerm, error) {
+func (s *search) similarTerms(t qterm) []similarTerm {
 	edits := 1
 	if utf8.RuneCountInString(t.typo) >= minTwoEdits && s.words.wordCount <= maxTwoEditWords {
 		edits = 2
@@ -98,7 +94,8 @@ func (s *search) similarTerms(t qterm) ([]similarTerm, error) {
 	for n := 1; n <= edits; n++ {
 		similar, err := similarTo(t.term, n)
 		if err != nil {
-			return nil, err
+			s.err = err
+			return nil
 		}
 		add := func(term string) {
 			if classOf(firstRune(term)) == classLetter {
@@ -112,15 +109,12 @@ func (s *search) similarTerms(t qterm) ([]similarTerm, error) {
 		}
 		for _, p := range s.partitions {
 			if err := s.postings.eachSimilar(s.ctx, p.prefix+termKey(kindWord, ""), prefix, similar, add); err != nil {
-				return nil, s.damaged(err)
+				s.err = s.damaged(err)
+				return nil
 			}
 		}
 	}
-	longer, err := s.completionsOf(t.typo)
-	if err != nil {
-		return nil, err
-	}
-	for _, term := range longer {
+	for _, term := range s.completionsOf(t.typo) {
 		found[term] = 0
 	}
 	return s.mostFrequent(found)
@@ -129,7 +123,7 @@ func (s *search) similarTerms(t qterm) ([]similarTerm, error) {
 // mostFrequent returns the terms with the fewest edits that are in the most
 // blocks, and frequent terms one edit away if only rare ones begin with the word. Terms
 // that are not readable are left out.
-func (s *search) mostFrequent(found map[string]int) ([]similarTerm, error) {
+func (s *search) mostFrequent(found map[string]int) []similarTerm {
 	var list []similarTerm
 	for term, n := range found {
 		if utf8.RuneCountInString(term) >= minTypo-1 {
@@ -151,7 +145,7 @@ func (s *search) mostFrequent(found map[string]int) ([]similarTerm, error) {
 	}
 	list = kept
 	if len(list) == 0 {
-		return nil, s.err
+		return nil
 	}
 	least, longer := list[0].edits, 0 // blocks of the most frequent term that begins with the word
 	for _, a := range list {
@@ -165,7 +159,7 @@ func (s *search) mostFrequent(found map[string]int) ([]similarTerm, error) {
 	slices.SortFunc(list, func(a, b similarTerm) int {
 		return cmp.Or(cmp.Compare(b.blocks, a.blocks), cmp.Compare(a.term, b.term))
 	})
-	return list[:min(len(list), maxCorrections)], s.err
+	return list[:min(len(list), maxCorrections)]
 }
 
 // addStem adds the stem of a word, one edit away, to found.
