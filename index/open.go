@@ -64,11 +64,7 @@ func (x *Index) countOpening() int {
 	if n < 0 || n > maxCrashes {
 		n = maxCrashes
 	}
-	next := n + 1
-	if n == maxCrashes {
-		next = 1
-	}
-	if err := x.writeFile("opening", strconv.Itoa(next)); err != nil {
+	if err := x.writeFile("opening", strconv.Itoa(n%maxCrashes+1)); err != nil {
 		x.opt.Logger.Warn("cannot update the crash counter", "err", err)
 	}
 	return n
