@@ -18,16 +18,6 @@ type match struct {
 	term       string
 }
 
-// findMatches returns the matches of the query in a text, in order.
-func (a *analyzer) findMatches(text string, weight map[string]float64) (found []match) {
-	a.eachToken(text, func(t token) {
-		if w, ok := weight[t.term]; ok {
-			found = append(found, match{t.start, t.end, w, t.term})
-		}
-	})
-	return found
-}
-
 // buildSnippet returns the section of a text that shows the most of the query, and
 // the matching ranges in code points. Code, lists and tables are shown as lines,
 // with the language of the code, and other text on one line. The terms of the
@@ -38,17 +28,12 @@ func (a *analyzer) buildSnippet(text string, terms []qterm, has map[string]bool)
 	for _, t := range terms {
 		weight[t.term] += t.weight
 	}
-	if lines, language := structuredLines(text); len(lines) > 1 {
-		snippet, marks = a.snippetOfLines(lines, weight, has)
-		return snippet, marks, language
+	lines, language := structuredLines(text)
+	if len(lines) < 2 {
+		lines, language = []string{strings.Join(strings.Fields(text), " ")}, ""
 	}
-	text = strings.Join(strings.Fields(text), " ") // on one line
-	found := a.findMatches(text, weight)
-	for _, m := range found {
-		has[m.term] = true
-	}
-	snippet, marks = snippetOfText(text, found, weight)
-	return snippet, marks, ""
+	snippet, marks = a.snippetOfLines(lines, weight, has)
+	return snippet, marks, language
 }
 
 // snippetLines bounds the lines of a snippet.
@@ -88,15 +73,17 @@ var listMarker = lazyregexp.New(`^\s*([-*+]|\d+[.)])\s`)
 func (a *analyzer) snippetOfLines(lines []string, weight map[string]float64, has map[string]bool) (string, [][2]int) {
 	found := make([][]match, len(lines))
 	for i, line := range lines {
-		found[i] = a.findMatches(line, weight)
-		for _, m := range found[i] {
-			has[m.term] = true
-		}
+		a.eachToken(line, func(t token) {
+			if w, ok := weight[t.term]; ok {
+				has[t.term] = true
+				found[i] = append(found[i], match{t.start, t.end, w, t.term})
+			}
+		})
 		lines[i], found[i] = cutText(line, found[i], weight)
 	}
 	best, at, last := 0.0, 0, 0
 	for i := range lines {
-		if len(found[i]) == 0 {
+		if len(found[i]) == 0 || len(lines) <= snippetLines {
 			continue
 		}
 		sum, end := 0.0, i
@@ -138,16 +125,6 @@ func addMark(marks [][2]int, before int, text string, m match) [][2]int {
 		return marks
 	}
 	return append(marks, [2]int{start, end})
-}
-
-// snippetOfText returns the section of a line that shows the most of the query,
-// with the ranges of its matches in code points.
-func snippetOfText(text string, found []match, weight map[string]float64) (snippet string, marks [][2]int) {
-	snippet, found = cutText(text, found, weight)
-	for _, m := range found {
-		marks = addMark(marks, 0, snippet, m)
-	}
-	return snippet, marks
 }
 
 // cutText returns the section of a line that shows the most of the query, with its
@@ -260,15 +237,8 @@ func (w *window) moveTo(start int) int {
 // advance returns the byte offset one snippet after at. If a word ends shortly
 // before, advance returns its end, to avoid cutting a word.
 func advance(s string, at int) int {
-	end := at
-	for range snippetLength {
-		if end >= len(s) {
-			return len(s)
-		}
-		_, size := utf8.DecodeRuneInString(s[end:])
-		end += size
-	}
-	return cutAtSpace(s, at, end)
+	section, _ := firstRunes(s[at:], snippetLength)
+	return cutAtSpace(s, at, at+len(section))
 }
 
 // cutAtSpace returns end, or the last space in the last quarter of the range, if
