@@ -46,7 +46,8 @@ func (x *Index) Owners() (owners []string) {
 // those of [Index.Search].
 func (x *Index) Tags(ctx context.Context, view memory.View, l Listing) (tags []string, entries []int, total int,
 	err error) {
-	err = x.readTerms(ctx, view, kindTag, l.Prefix, func(p *page, terms []string) {
+	err = x.browse(ctx, view, nil, func(p *page) {
+		terms := p.termsWithPrefix(kindTag, l.Prefix)
 		tags, total = l.Page(terms), len(terms)
 		entries = make([]int, len(tags))
 		for i, tag := range tags {
@@ -68,7 +69,8 @@ func (x *Index) Sections(ctx context.Context, view memory.View, l Listing) (name
 	// that normalizePhrase adds after a whole word.
 	const more = "x"
 	prefix := strings.TrimSuffix(normalizePhrase(l.Prefix+more), more+" ")
-	err = x.readTerms(ctx, view, kindSection, prefix, func(p *page, terms []string) {
+	err = x.browse(ctx, view, nil, func(p *page) {
+		terms := p.termsWithPrefix(kindSection, prefix)
 		names, total = nil, len(terms)
 		for _, term := range l.Page(terms) {
 			if name := p.spellHeading(term); name != "" { // empty if its file has changed; a later call finds the new spelling
@@ -77,13 +79,6 @@ func (x *Index) Sections(ctx context.Context, view memory.View, l Listing) (name
 		}
 	})
 	return names, total, err
-}
-
-// readTerms calls use with the sorted terms of a sort that occur in readable
-// entries.
-func (x *Index) readTerms(ctx context.Context, view memory.View, sort termKind, prefix string,
-	use func(*page, []string)) error {
-	return x.browse(ctx, view, nil, func(p *page) { use(p, p.termsWithPrefix(sort, prefix)) })
 }
 
 // browse calls look with a page without a query. It may call look again after
