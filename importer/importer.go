@@ -179,10 +179,7 @@ func readWhole(r io.Reader) ([]byte, error) {
 func titleOf(text string) string {
 	line, _, _ := strings.Cut(text, "\n")
 	words := strings.Fields(strings.Trim(line, "#*- "))
-	if len(words) > 8 {
-		words = words[:8]
-	}
-	return strings.Join(words, " ")
+	return strings.Join(words[:min(len(words), 8)], " ")
 }
 
 // Split returns a record as one or more records whose texts have at most most
