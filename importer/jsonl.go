@@ -183,14 +183,11 @@ func (l *inputLine) read(v value) error {
 		return problem("importance: %v is not between 0 and 1", p.Importance)
 	case p.Confidence != nil && (*p.Confidence < 0 || *p.Confidence > 1):
 		return problem("confidence: %v is not between 0 and 1", *p.Confidence)
-	case p.Type != "" && !slices.Contains(types, p.Type):
+	case p.Type != "" && !slices.Contains(memory.EntryTypes, p.Type):
 		return problem("type: %q is not a type of entry", p.Type)
 	}
 	return nil
 }
-
-// types are the types of entries.
-var types = []string{"fact", "preference", "project", "decision", "crumb", "request", "result"}
 
 // part returns an entry with its attributes.
 func (l *inputLine) part(updated time.Time) api.ImportPart {

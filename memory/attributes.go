@@ -160,10 +160,10 @@ func (e *Entry) applyAttributes(attrs []attr) (problems []Problem) {
 				e.ID, e.Given = a.Value, true
 			}
 		case "type":
-			if slices.Contains(entryTypes, a.Value) {
+			if slices.Contains(EntryTypes, a.Value) {
 				e.Type = a.Value
 			} else {
-				bad("type_unknown", "unknown type, ignored; use one of %s", strings.Join(entryTypes, ", "))
+				bad("type_unknown", "unknown type, ignored; use one of %s", strings.Join(EntryTypes, ", "))
 			}
 		case "importance":
 			if f, ok := parseFraction(a.Value); ok {

@@ -159,7 +159,7 @@ func checkEntries(t *testing.T, d *Document) {
 				t.Fatalf("line %d shows %q", e.Line, s)
 			}
 		}
-		if !slices.IsSorted(e.Tags) || !slices.Contains(entryTypes, e.Type) || e.Added != "" && !IsDay(e.Added) {
+		if !slices.IsSorted(e.Tags) || !slices.Contains(EntryTypes, e.Type) || e.Added != "" && !IsDay(e.Added) {
 			t.Fatalf("line %d: tags %q type %q added %q", e.Line, e.Tags, e.Type, e.Added)
 		}
 		if e.Heading >= len(d.Headings) || e.Heading >= 0 && d.Headings[e.Heading].Line >= e.Line {
