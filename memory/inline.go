@@ -8,6 +8,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/yuin/goldmark/util"
 )
 
 // A leaf is the text of a block without nested blocks: a paragraph, a heading,
@@ -447,7 +449,7 @@ func parseDestination(b []byte, i int) (target string, end int, ok bool) {
 			case ' ', '\t', '\n':
 				break dest
 			case '\\':
-				if i+1 < len(b) && isPunct(b[i+1]) {
+				if i+1 < len(b) && util.IsPunct(b[i+1]) {
 					i++
 				}
 			case '(':
@@ -484,24 +486,8 @@ func parseDestination(b []byte, i int) (target string, end int, ok bool) {
 	return target, i + 1, true
 }
 
-func isPunct(c byte) bool {
-	return c > ' ' && c < 0x7f && (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z')
-}
-
 // unescape removes the backslashes before punctuation.
-func unescape(b []byte) string {
-	if bytes.IndexByte(b, '\\') < 0 {
-		return string(b)
-	}
-	out := make([]byte, 0, len(b))
-	for i := 0; i < len(b); i++ {
-		if b[i] == '\\' && i+1 < len(b) && isPunct(b[i+1]) {
-			i++
-		}
-		out = append(out, b[i])
-	}
-	return string(out)
-}
+func unescape(b []byte) string { return string(util.UnescapePunctuations(b)) }
 
 // textFrom returns the leaf's text from an offset on, without comments.
 func (l *leaf) textFrom(from int) string {
