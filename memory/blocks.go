@@ -241,20 +241,15 @@ func extendBlocks(tops []topBlock, text []byte, body int, ln lines) []topBlock {
 // markupOnly reports whether an HTML block contains only comments and <private>
 // tags.
 func markupOnly(b []byte) bool {
-	for {
-		b = bytes.TrimSpace(b)
-		if len(b) == 0 {
-			return true
-		}
+	for b = bytes.TrimSpace(b); len(b) > 0; b = bytes.TrimSpace(b) {
 		if b[0] != '<' {
 			return false
 		}
-		if bytes.HasPrefix(b, commentOpen) {
-			end := bytes.Index(b[len(commentOpen):], commentClose)
-			if end < 0 {
+		if inner, ok := bytes.CutPrefix(b, commentOpen); ok {
+			_, b, ok = bytes.Cut(inner, commentClose)
+			if !ok {
 				return false
 			}
-			b = b[len(commentOpen)+end+len(commentClose):]
 			continue
 		}
 		n, _ := privateTag(b)
@@ -263,6 +258,7 @@ func markupOnly(b []byte) bool {
 		}
 		b = b[n:]
 	}
+	return true
 }
 
 // codeLines returns the set of lines inside code blocks, at the top level or
