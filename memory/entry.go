@@ -235,11 +235,9 @@ func (p *docParser) collectLeaves(b *block, node ast.Node, at int, lead bool) {
 		_, isItem := node.(*ast.ListItem)
 		first := true
 		for c := node.FirstChild(); c != nil; c = c.NextSibling() {
-			child := at
-			if nested, ok := c.(*ast.ListItem); ok {
+			if _, ok := c.(*ast.ListItem); ok {
 				b.items = append(b.items, blockItem{parent: at, lead: -1})
-				child = len(b.items) - 1
-				p.collectLeaves(b, nested, child, false)
+				p.collectLeaves(b, c, len(b.items)-1, false)
 				continue
 			}
 			switch c.(type) {
@@ -248,7 +246,7 @@ func (p *docParser) collectLeaves(b *block, node ast.Node, at int, lead bool) {
 					b.items[at].lead = len(b.leaves)
 				}
 			}
-			p.collectLeaves(b, c, child, first && lead || first && isItem && at == 0)
+			p.collectLeaves(b, c, at, first && lead || first && isItem && at == 0)
 			first = false
 		}
 	case *ast.CodeBlock, *ast.FencedCodeBlock:
