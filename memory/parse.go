@@ -131,17 +131,8 @@ func unixText(src []byte) []byte {
 	if bytes.IndexByte(src, '\r') < 0 {
 		return src[:len(src):len(src)]
 	}
-	out := slices.Clone(src)
-	for i, c := range out {
-		switch {
-		case c != '\r':
-		case i+1 < len(out) && out[i+1] == '\n':
-			out[i] = ' '
-		default:
-			out[i] = '\n'
-		}
-	}
-	return out
+	out := bytes.ReplaceAll(src, []byte("\r\n"), []byte(" \n"))
+	return bytes.ReplaceAll(out, []byte("\r"), []byte("\n"))
 }
 
 // docParser is the state of parsing one file.
