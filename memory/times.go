@@ -64,17 +64,14 @@ func dayBounds(day string, loc *time.Location) (from, to time.Time, ok bool) {
 // 20260204 or 202602041230.
 func dayInName(base string) string {
 	const n = len(time.DateOnly)
-	isDigit := func(i int) bool { return i >= 0 && i < len(base) && '0' <= base[i] && base[i] <= '9' }
+	digitAt := func(i int) bool { return i >= 0 && i < len(base) && isDigit(base[i]) }
 	base = strings.NewReplacer("_", "-", ".", "-").Replace(base)
 	for i := 0; i+n <= len(base); i++ {
-		if !isDigit(i-1) && !isDigit(i+n) && IsDay(base[i:i+n]) {
+		if !digitAt(i-1) && !digitAt(i+n) && IsDay(base[i:i+n]) {
 			return base[i : i+n]
 		}
 	}
-	digits := 0
-	for isDigit(digits) {
-		digits++
-	}
+	digits := len(base) - len(strings.TrimLeft(base, "0123456789"))
 	if digits == 8 || digits == 12 || digits == 14 {
 		day := base[:4] + "-" + base[4:6] + "-" + base[6:8]
 		if century := base[:2]; (century == "19" || century == "20") && IsDay(day) {
@@ -338,9 +335,8 @@ func mayNameDate(text string) bool {
 			return true
 		}
 	}
-	isDigit := func(i int) bool { return '0' <= text[i] && text[i] <= '9' }
 	for i := 1; i+1 < len(text); i++ {
-		if text[i] == '-' && isDigit(i-1) && isDigit(i+1) {
+		if text[i] == '-' && isDigit(text[i-1]) && isDigit(text[i+1]) {
 			return true
 		}
 	}
