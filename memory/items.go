@@ -145,13 +145,9 @@ func (d *Document) ItemText(entry int, key, value string, attributes []Attribute
 // fencedBlock returns a value as a fenced block below a list item. The fence is
 // longer than any run of backticks in the value.
 func fencedBlock(value string, object bool) string {
-	mark, run := 3, 0
-	for i := range len(value) {
-		run++
-		if value[i] != '`' {
-			run = 0
-		}
-		mark = max(mark, run+1)
+	mark := 3
+	for run := range strings.FieldsFuncSeq(value, func(r rune) bool { return r != '`' }) {
+		mark = max(mark, len(run)+1)
 	}
 	fence, info := strings.Repeat("`", mark), ""
 	if object {
@@ -258,9 +254,9 @@ func fencedContent(s string) (string, bool) {
 	if len(lines) < 2 {
 		return "", false
 	}
-	mark := lines[0][:max(runLen(lines[0], '`'), runLen(lines[0], '~'))]
+	mark := FenceOf(lines[0])
 	last := strings.TrimRight(lines[len(lines)-1], " \t")
-	if len(mark) < 3 || len(last) < len(mark) || strings.Trim(last, mark[:1]) != "" {
+	if mark == "" || len(last) < len(mark) || strings.Trim(last, mark[:1]) != "" {
 		return "", false
 	}
 	return strings.Join(lines[1:len(lines)-1], "\n"), true
