@@ -246,12 +246,10 @@ func newWords(text, other string) []string {
 func containsNames(text, other string) bool {
 	has := wordSet(other)
 	for i, word := range strings.Fields(text) {
-		for from := 0; from < len(word); {
-			r, n := utf8.DecodeRuneInString(word[from:])
-			if isSpaceless(r) && !has[Fold(word[from:from+n])] {
+		for _, r := range word {
+			if isSpaceless(r) && !has[Fold(string(r))] {
 				return false
 			}
-			from += n
 		}
 		r, _ := utf8.DecodeRuneInString(strings.TrimLeftFunc(word, unicode.IsPunct))
 		if i > 0 && unicode.IsUpper(r) && WordOverlap(word, other) < 1 {
