@@ -22,13 +22,13 @@ import (
 // retries.
 func (w *Writer) Clear(ctx context.Context, path string) error {
 	_, err := withSemaphore(ctx, w, func() (none struct{}, err error) {
-		for n := range maxAttempts {
-			if err = w.rechecks().finishRechecks(path); !errors.Is(err, errConcurrentSave) {
-				break
+		for n := 1; ; n++ {
+			err = w.rechecks().finishRechecks(path)
+			if !errors.Is(err, errConcurrentSave) || n == maxAttempts || ctx.Err() != nil {
+				return none, err
 			}
-			sleepContext(ctx, conflictPause<<n)
+			sleepContext(ctx, conflictPause<<(n-1))
 		}
-		return none, err
 	})
 	return err
 }
