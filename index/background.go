@@ -25,7 +25,9 @@ type background struct {
 	closing chan struct{} // closed when the store closes
 	hurry   chan struct{} // ends the pause of the persister
 	broken  chan struct{} // closed when a goroutine of scorch has ended
-	filled  chan struct{} // closed when the first build is over
+	filled  chan struct{} // closed by stopFilling when the first build is over
+
+	filledOnce sync.Once
 
 	mu            sync.Mutex
 	ended         error                  // reason why a goroutine of scorch ended
@@ -124,6 +126,7 @@ func (b *background) handleFailure(err error) {
 	pause := t.pause
 	var hurry chan struct{}
 	if failure.Source == persister {
+		b.stopFilling()
 		hurry = b.hurry
 		if b.persistFailed != nil {
 			b.persistFailed <- err
@@ -175,6 +178,12 @@ func (b *background) collectBatches() {
 	}
 }
 
+// stopFilling ends the first build as far as scorch is concerned: segments are merged
+// from now on.
+func (b *background) stopFilling() {
+	b.filledOnce.Do(func() { close(b.filled) })
+}
+
 // errLocked returns the error that prevents writing to disk, or nil. The caller must
 // hold b.mu.
 func (b *background) errLocked() error {
@@ -215,7 +224,7 @@ func (b *background) countBatch() error {
 
 // mergeDelay bounds the time in which a first build has no merge. The segments that
 // it writes later would be merged with the result again.
-const mergeDelay = 10 * time.Second
+const mergeDelay = time.Minute
 
 // awaitFilled delays a merge while the index is filled. It reports whether the
 // merge may begin; otherwise scorch plans it again with all segments.

@@ -69,23 +69,22 @@ func TestPauses(t *testing.T) {
 		}
 
 		// Batches are collected between two writes, unless a caller waits for the
-		// disk, or the index is built.
-		collect := func() time.Duration {
+		// disk, or the index is built, which a failure of the persister ends.
+		collect := func(b *background) time.Duration {
 			began := time.Now()
 			b.collectBatches()
 			return time.Since(began)
 		}
-		if got := collect(); got != 0 {
-			t.Errorf("in a build, the persister waits %s for batches", got)
+		if building := newBackground(nil); collect(&building) != 0 {
+			t.Error("in a build, the persister waits for batches")
 		}
-		close(b.filled)
-		if got := collect(); got != persistDelay {
+		if got := collect(&b); got != persistDelay {
 			t.Errorf("the persister waits %s for batches", got)
 		}
 		done := make(chan error)
 		go func() { waited <- b.waitPersisted(done, b.expectPersist()) }()
 		synctest.Wait()
-		if got := collect(); got != 0 {
+		if got := collect(&b); got != 0 {
 			t.Errorf("with a caller waiting, the persister waits %s for batches", got)
 		}
 		done <- nil

@@ -33,6 +33,7 @@ type store struct {
 	queue *bleve.AnalysisQueue
 	background
 	numbering numbering
+	built     bool // all segments were merged, or need not be; see endBuild
 }
 
 func init() {
@@ -41,9 +42,9 @@ func init() {
 	// file.
 	zap.NewSegmentBufferNumResultsBump = 0
 	zap.NewSegmentBufferNumResultsFactor = 0
-	// Scorch writes a single segment in memory on a path that races with Close:
-	// its persister ranges over a map from which its introducer deletes, which
-	// ends the process. Merging, which it does with two or more, does not.
+	// Writing a segment as it is races with Close: the persister of scorch ranges
+	// over a map from which its introducer deletes, which ends the process. By
+	// default a single segment in memory is written so. Merging does not race.
 	scorch.DefaultMinSegmentsForInMemoryMerge = 1
 }
 
@@ -97,6 +98,9 @@ func openStore(dir string, report func(*store, error, bool)) (*store, error) {
 		// The default of scorch is 2000 documents. Each save of a smaller index
 		// would then rewrite the whole index.
 		"scorchMergePlanOptions": map[string]any{"FloorSegmentSize": 200},
+		// While the merger waits for the end of a first build, the persister
+		// writes each segment as it is; otherwise it merges those in memory.
+		"scorchPersisterOptions": map[string]any{"MemoryPressurePauseThreshold": 1},
 	}, s.queue)
 	if err != nil {
 		s.queue.Close()
@@ -113,10 +117,12 @@ func openStore(dir string, report func(*store, error, bool)) (*store, error) {
 	case fresh:
 		err = s.persistNew()
 	default:
-		close(s.filled)
+		s.stopFilling()
+		s.built = true
 		err = recoverPanic("open index", s.checkRoot)
 	}
 	if err != nil {
+		s.stopFilling()
 		s.close() // releases a partly opened store
 		return nil, err
 	}
@@ -198,14 +204,13 @@ func (s *store) persistNew() error {
 // endBuild ends the first build: from now on segments are merged, first all into one,
 // because each term of a query is looked up in each segment, and rare terms take more
 // space in many. When that is done, it calls merged, unless that is nil, in a separate
-// goroutine.
+// goroutine. Calls must not overlap.
 func (s *store) endBuild(merged func()) {
-	select {
-	case <-s.filled:
+	if s.built {
 		return
-	default:
-		close(s.filled)
 	}
+	s.built = true
+	s.stopFilling()
 	snapshot, err := s.openSnapshot()
 	if err != nil {
 		return // the next search reports it
@@ -316,8 +321,16 @@ func (s *store) eachRecord(fn func(record []byte) error) (parts []place, err err
 // scorch has ended, another one may wait for it forever.
 const closeLimit = 10 * time.Second
 
-// close stops scorch. It does not wait for pending writes.
+// close stops scorch. It waits for pending writes in a first build only, because their
+// segments are written as they are, which races with Close.
 func (s *store) close() error {
+	select {
+	case <-s.filled:
+	case <-s.broken: // nothing can be written
+	default:
+		s.stopFilling()
+		s.writeBatch(nil, nil, true) // if this fails, nothing is being written
+	}
 	close(s.closing)
 	defer stores.Delete(s.dir)
 	defer stores.Delete(s.index)
