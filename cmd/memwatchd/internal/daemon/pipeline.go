@@ -34,8 +34,8 @@ const (
 	parsers = 2
 	// A batch goes to the index when it has batchFiles files or weighs
 	// batchWeight bytes: large enough to be quick, and small enough that the
-	// first build needs little memory.
-	batchFiles  = 512
+	// first build needs little memory, which holds two.
+	batchFiles  = 256
 	batchWeight = 8 << 20
 	// entryWeight is the weight of an entry without its text.
 	entryWeight = 1 << 10
@@ -121,36 +121,49 @@ func (p *pipeline) Changed(ctx context.Context, paths []string, why watcher.Reas
 }
 
 // applyPaths examines paths and makes the index match. It reports whether one of
-// them is gone.
+// them is gone. It examines a batch while it applies the one before.
 func (p *pipeline) applyPaths(ctx context.Context, paths []string, why watcher.Reason) (retry []string, gone bool,
 	err error) {
-	for paths = p.copies.withCopies(paths); len(paths) > 0; {
-		results, err := p.examineBatch(ctx, paths, why)
-		if err != nil {
-			return nil, false, err
-		}
-		var updates []index.Update
+	paths = p.copies.withCopies(paths)
+	results, err := p.examineBatch(ctx, paths, why)
+	for err == nil && len(results) > 0 {
+		paths = paths[len(results):]
+		var next []scanResult
+		var group errgroup.Group
+		group.Go(func() (err error) {
+			next, err = p.examineBatch(ctx, paths, why)
+			return err
+		})
+		err = errors.Join(p.applyResults(ctx, results, why), group.Wait())
 		for _, l := range results {
 			if l.retry {
 				retry = append(retry, l.update.Path)
 			}
-			if l.apply {
-				updates = append(updates, l.update)
-			}
-		}
-		if err := p.applyUpdates(ctx, updates, why); err != nil {
-			return nil, false, err
-		}
-		for _, l := range results {
-			p.recordResult(l)
 			gone = gone || l.deleted
 		}
-		if why == watcher.Event {
-			p.measureLatency(results)
-		}
-		paths = paths[len(results):]
+		results = next
 	}
-	return retry, gone, nil
+	return retry, gone, err
+}
+
+// applyResults makes the index match the results of a batch.
+func (p *pipeline) applyResults(ctx context.Context, results []scanResult, why watcher.Reason) error {
+	var updates []index.Update
+	for _, l := range results {
+		if l.apply {
+			updates = append(updates, l.update)
+		}
+	}
+	if err := p.applyUpdates(ctx, updates, why); err != nil {
+		return err
+	}
+	for _, l := range results {
+		p.recordResult(l)
+	}
+	if why == watcher.Event {
+		p.measureLatency(results)
+	}
+	return nil
 }
 
 // recordResult records the result of an examination once the index matches it,
