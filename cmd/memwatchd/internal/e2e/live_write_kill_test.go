@@ -97,19 +97,24 @@ func (w *wave) wantOnce() {
 	w.t.Helper()
 	w.until("all are ticked", func() bool { return w.done() == w.files })
 	w.wantSettled()
-	var a api.JournalAnswer
-	w.must("journal", owner.with(fields{"limit": 1000}), &a)
-	var got, want []string
-	for _, j := range a.Writes {
-		if strings.Contains(j.Path, "/"+w.name+"_") {
-			got = append(got, j.Path+" "+j.State)
-		}
-	}
+	var want []string
 	for n := range w.files {
 		want = append(want, w.path(n)+" done")
 	}
-	slices.Sort(got)
 	slices.Sort(want)
+	var got []string
+	w.until("the journal has the last change", func() bool {
+		var a api.JournalAnswer
+		w.must("journal", owner.with(fields{"limit": 1000}), &a)
+		got = nil
+		for _, j := range a.Writes {
+			if strings.Contains(j.Path, "/"+w.name+"_") {
+				got = append(got, j.Path+" "+j.State)
+			}
+		}
+		return len(got) >= len(want)
+	})
+	slices.Sort(got)
 	if !slices.Equal(got, want) {
 		w.t.Errorf("the journal has\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
