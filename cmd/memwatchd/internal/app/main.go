@@ -8,9 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -18,6 +16,7 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/console"
+	_ "github.com/memwatchd/memwatchd/cmd/memwatchd/internal/delaygc"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/doctor"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/hook"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/setup"
@@ -28,7 +27,6 @@ import (
 // Main runs the program with the arguments of the process and exits with its
 // status.
 func Main() {
-	delayCollection()
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -38,23 +36,6 @@ func Main() {
 		cancel(cli.ErrSignal{Signal: s.(syscall.Signal)})
 	}()
 	os.Exit(Run(ctx, os.Args[1:], os.Stdout, os.Stderr))
-}
-
-// delayCollection delays the first garbage collection, which would begin when the
-// packages are initialized, because most commands end before they need one. After a
-// second, garbage is collected as usual, unless the daemon has set its own limit.
-func delayCollection() {
-	if os.Getenv("GOGC") != "" {
-		return
-	}
-	const delayed = 401 // a value that the daemon does not use
-	usual := debug.SetGCPercent(delayed)
-	time.AfterFunc(time.Second, func() {
-		now := debug.SetGCPercent(usual)
-		if now != delayed {
-			debug.SetGCPercent(now)
-		}
-	})
 }
 
 // Run runs the program with args and returns its exit status.

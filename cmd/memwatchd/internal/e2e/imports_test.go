@@ -182,6 +182,25 @@ func TestLayers(t *testing.T) {
 	}
 }
 
+// TestDelayedCollection checks that garbage is not collected before package delaygc is
+// initialized: before scorch, which needs most of the time and the memory.
+func TestDelayedCollection(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(self, "-test.list=^$")
+	cmd.Env = append(os.Environ(), "GODEBUG=inittrace=1,gctrace=1")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, after, _ := strings.Cut(string(out), "/delaygc ")
+	if !strings.Contains(after, "/scorch ") || strings.Contains(before, "gc 1 ") {
+		t.Errorf("%s", out)
+	}
+}
+
 // TestClientDependencies checks that the client has few dependencies.
 func TestClientDependencies(t *testing.T) {
 	out, err := exec.Command("go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", module+"/ipc/client").Output()
