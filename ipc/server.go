@@ -20,7 +20,7 @@ import (
 type Limits struct {
 	MaxRequest     int64         // bytes of a request body; 1 MiB
 	MaxHeader      int           // bytes of a request header; 16 KiB
-	ReadHeader     time.Duration // until the header is read; 5s
+	ReadHeader     time.Duration // until the header is read; 30s
 	ReadBody       time.Duration // until the body is read; 10s
 	Write          time.Duration // until the response is written; 10s
 	Idle           time.Duration // between requests on one connection; 2m
@@ -32,7 +32,7 @@ func (l Limits) withDefaults() Limits {
 	return Limits{
 		MaxRequest:     cmp.Or(l.MaxRequest, 1<<20),
 		MaxHeader:      cmp.Or(l.MaxHeader, 16<<10),
-		ReadHeader:     cmp.Or(l.ReadHeader, 5*time.Second),
+		ReadHeader:     cmp.Or(l.ReadHeader, 30*time.Second),
 		ReadBody:       cmp.Or(l.ReadBody, 10*time.Second),
 		Write:          cmp.Or(l.Write, 10*time.Second),
 		Idle:           cmp.Or(l.Idle, 2*time.Minute),

@@ -198,7 +198,7 @@ type Config struct {
 		SyncTimeout    time.Duration `yaml:"sync_timeout" default:"2s" min:"0s" max:"1m" doc:"Maximum time that a request waits until earlier changes are indexed"`
 		MaxRequest     size          `yaml:"max_request" default:"1MiB" min:"1KiB" max:"64MiB" doc:"Maximum size of a request"`
 		MaxHeader      size          `yaml:"max_header" default:"16KiB" min:"1KiB" max:"1MiB" doc:"Maximum size of a request header"`
-		ReadHeader     time.Duration `yaml:"read_header" default:"5s" min:"10ms" doc:"Maximum time to receive a request header"`
+		ReadHeader     time.Duration `yaml:"read_header" default:"30s" min:"10ms" doc:"Maximum time to receive a request header"`
 		ReadBody       time.Duration `yaml:"read_body" default:"10s" min:"10ms" doc:"Maximum time to receive a request body"`
 		Write          time.Duration `yaml:"write" default:"10s" min:"10ms" doc:"Maximum time to send an answer"`
 		Idle           time.Duration `yaml:"idle" default:"2m" min:"10ms" doc:"Maximum time that a connection stays open without a request"`
