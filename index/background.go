@@ -227,7 +227,8 @@ func (b *background) countBatch() error {
 const mergeDelay = time.Minute
 
 // awaitFilled delays a merge while the index is filled. It reports whether the
-// merge may begin; otherwise scorch plans it again with all segments.
+// merge may begin; otherwise scorch plans it again with all segments. While it waits,
+// the persister writes each segment as it is; see openStore.
 func (b *background) awaitFilled() bool {
 	select {
 	case <-b.filled:

@@ -98,8 +98,9 @@ func openStore(dir string, report func(*store, error, bool)) (*store, error) {
 		// The default of scorch is 2000 documents. Each save of a smaller index
 		// would then rewrite the whole index.
 		"scorchMergePlanOptions": map[string]any{"FloorSegmentSize": 200},
-		// While the merger waits for the end of a first build, the persister
-		// writes each segment as it is; otherwise it merges those in memory.
+		// The threshold counts event callbacks in progress. While the one of the
+		// merger waits for the end of a first build, the persister writes each
+		// segment as it is; otherwise it merges those in memory.
 		"scorchPersisterOptions": map[string]any{"MemoryPressurePauseThreshold": 1},
 	}, s.queue)
 	if err != nil {
@@ -122,8 +123,8 @@ func openStore(dir string, report func(*store, error, bool)) (*store, error) {
 		err = recoverPanic("open index", s.checkRoot)
 	}
 	if err != nil {
-		s.stopFilling()
-		s.close() // releases a partly opened store
+		s.stopFilling() // close must not write to a partly opened store
+		s.close()
 		return nil, err
 	}
 	return s, nil
@@ -329,7 +330,9 @@ func (s *store) close() error {
 	case <-s.broken: // nothing can be written
 	default:
 		s.stopFilling()
-		s.writeBatch(nil, nil, true) // if this fails, nothing is being written
+		// An error means that the persister has failed, and merges from now on,
+		// or that the disk has not responded for persistLimit.
+		s.writeBatch(nil, nil, true)
 	}
 	close(s.closing)
 	defer stores.Delete(s.dir)

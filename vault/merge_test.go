@@ -226,7 +226,8 @@ func TestMergesLoseNothing(t *testing.T) {
 // opens one, as a child of another test may, it stays.
 func (w *Writer) settle(t *testing.T) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); len(w.pendingRechecks) > 0 && time.Now().Before(end); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Minute); len(w.pendingRechecks) > 0 && time.Now().Before(end); {
+		time.Sleep(time.Millisecond)
 		_, err := withSemaphore(t.Context(), w, func() (none struct{}, _ error) {
 			for _, l := range w.rechecks().takeRechecks(func(recheck) bool { return true }) {
 				w.rechecks().runRecheck(l)

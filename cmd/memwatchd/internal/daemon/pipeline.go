@@ -33,8 +33,8 @@ const (
 	// a small machine with two processors, and each holds a file.
 	parsers = 2
 	// A batch goes to the index when it has batchFiles files or weighs
-	// batchWeight bytes: large enough to be quick, and small enough that the
-	// first build needs little memory, which holds two.
+	// batchWeight bytes: large enough to be quick, and small enough that two
+	// batches, which a first build holds at a time, need little memory.
 	batchFiles  = 256
 	batchWeight = 8 << 20
 	// entryWeight is the weight of an entry without its text.

@@ -15,8 +15,8 @@ import (
 // delayed is a percentage that the daemon does not use.
 const delayed = 401
 
-// After a second, garbage is collected as usual, unless the daemon has set its own
-// limit.
+// init sets the percentage. After a second, garbage is collected as usual, unless the
+// daemon has set its own limit.
 func init() {
 	if os.Getenv("GOGC") != "" {
 		return
