@@ -173,7 +173,7 @@ func (x *Index) releaseBuilder(b *builder) {
 }
 
 // writeUpdates stores files in a store and its table. Searches continue concurrently.
-// New blocks have new numbers, so a search sees them as soon as bleve contains
+// New blocks have new numbers, so a search sees them as soon as the store contains
 // them. The old numbers are freed only when no search can encounter them.
 func (x *Index) writeUpdates(s *store, t *table, updates []Update, files []*file, blocks [][]*block) error {
 	var all []*block

@@ -282,9 +282,9 @@ func TestDamage(t *testing.T) {
 			info, _ := os.Stat(name)
 			write(t, name, make([]byte, info.Size()))
 		}),
-		"root garbage": func(t *testing.T, dir string) { write(t, filepath.Join(dir, "root.bolt"), []byte("garbage")) },
-		"root empty":   func(t *testing.T, dir string) { write(t, filepath.Join(dir, "root.bolt"), nil) },
-		"root gone":    func(t *testing.T, dir string) { os.Remove(filepath.Join(dir, "root.bolt")) },
+		"list garbage": func(t *testing.T, dir string) { write(t, filepath.Join(dir, listName), []byte("garbage")) },
+		"list empty":   func(t *testing.T, dir string) { write(t, filepath.Join(dir, listName), nil) },
+		"list gone":    func(t *testing.T, dir string) { os.Remove(filepath.Join(dir, listName)) },
 		"all gone":     func(t *testing.T, dir string) { os.RemoveAll(dir) },
 	} {
 		t.Run(name, func(t *testing.T) {

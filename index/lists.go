@@ -3,64 +3,44 @@ package index
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 
 	"github.com/RoaringBitmap/roaring/v2"
-	"github.com/blevesearch/bleve/v2/index/scorch"
-	segment "github.com/blevesearch/scorch_segment_api/v2"
+	zapapi "github.com/blevesearch/scorch_segment_api/v2"
 	"github.com/blevesearch/vellum/levenshtein"
 )
 
-// postingReader reads the posting lists of one snapshot of the store, segment by
-// segment, because the reader of bleve would build a document name for each
-// posting. It is not safe for concurrent use.
+// postingReader reads the posting lists of one state of the store, segment by segment.
+// It is not safe for concurrent use.
 type postingReader struct {
-	snapshot *scorch.IndexSnapshot
+	members
 	segments []segmentPostings
 }
 
 // A segmentPostings is one segment. It keeps the buffers of one list for the next.
 type segmentPostings struct {
-	terms   segment.TermDictionary
+	terms   zapapi.TermDictionary
 	deleted *roaring.Bitmap
 	places  []place // by document number
-	list    segment.PostingsList
-	iter    segment.PostingsIterator
-}
-
-// openSnapshot returns the current state of the store. The caller must close it.
-func (s *store) openSnapshot() (*scorch.IndexSnapshot, error) {
-	r, err := s.index.Reader()
-	if err != nil {
-		return nil, err
-	}
-	snapshot, ok := r.(*scorch.IndexSnapshot)
-	if !ok {
-		return nil, errors.Join(fmt.Errorf("read index: unexpected reader type %T", r), r.Close())
-	}
-	return snapshot, nil
+	list    zapapi.PostingsList
+	iter    zapapi.PostingsIterator
 }
 
 // openPostings opens the posting lists of the current state of the store. The caller
 // must close them.
 func (s *store) openPostings() (*postingReader, error) {
-	snapshot, err := s.openSnapshot()
+	list, err := s.snapshot()
 	if err != nil {
 		return nil, err
 	}
-	l := &postingReader{snapshot: snapshot}
-	for _, seg := range snapshot.Segments() {
-		places, err := s.numbering.readPlaces(seg, snapshot)
+	l := &postingReader{members: list, segments: make([]segmentPostings, len(list))}
+	for i, m := range list {
+		terms, err := m.Dictionary(fieldTerms)
 		if err != nil {
-			return nil, errors.Join(err, snapshot.Close())
+			return nil, errors.Join(err, list.close())
 		}
-		terms, err := seg.Segment().Dictionary(fieldTerms)
-		if err != nil {
-			return nil, errors.Join(err, snapshot.Close())
-		}
-		l.segments = append(l.segments, segmentPostings{terms: terms, deleted: seg.Deleted(), places: places})
+		l.segments[i] = segmentPostings{terms: terms, deleted: m.deleted, places: m.places}
 	}
 	return l, nil
 }
@@ -129,7 +109,7 @@ func (l *postingReader) addTerms(ctx context.Context, key, prefix string, counts
 
 // eachKey calls fn for each key that begins with prefix and that a accepts, until fn
 // returns an error. A nil automaton accepts every key.
-func (s *segmentPostings) eachKey(ctx context.Context, prefix string, a segment.Automaton,
+func (s *segmentPostings) eachKey(ctx context.Context, prefix string, a zapapi.Automaton,
 	fn func(key string) error) error {
 	from := []byte(prefix)
 	for it := s.terms.AutomatonIterator(a, from, prefixEnd(from)); ; {
@@ -250,42 +230,4 @@ func prefixEnd(key []byte) []byte {
 		}
 	}
 	return nil
-}
-
-// A numbering caches the places of the documents of each segment, by document number.
-// The cache is valid because segments are immutable.
-type numbering struct {
-	mu     sync.Mutex
-	places map[uint64][]place // by segment id
-}
-
-// readPlaces returns the places of the documents of a segment of the snapshot.
-func (n *numbering) readPlaces(s *scorch.SegmentSnapshot, snapshot *scorch.IndexSnapshot) ([]place, error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if places, ok := n.places[s.Id()]; ok {
-		return places, nil
-	}
-	places := make([]place, s.Segment().Count())
-	for i := range places {
-		id, err := s.Segment().DocID(uint64(i))
-		if err != nil {
-			return nil, err
-		}
-		at, ok := placeOf(id)
-		if !ok {
-			return nil, fmt.Errorf("read index: invalid block number %q", id)
-		}
-		places[i] = at
-	}
-	// Segments outside the snapshot have been merged or will be merged soon, so
-	// their places are dropped.
-	present := map[uint64][]place{s.Id(): places}
-	for _, s := range snapshot.Segments() {
-		if have, ok := n.places[s.Id()]; ok {
-			present[s.Id()] = have
-		}
-	}
-	n.places = present
-	return places, nil
 }

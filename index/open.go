@@ -22,8 +22,8 @@ import (
 //
 // Each index has its own directory below dir; the file current contains the
 // name of the one in use. An opened index is not complete before
-// [Index.Confirm], because files may have changed and because bleve silently
-// falls back to an older state.
+// [Index.Confirm], because files may have changed and because a crash loses the
+// last changes.
 func Open(dir string, opt Options) (*Index, error) {
 	if opt.Logger == nil {
 		opt.Logger = slog.New(slog.DiscardHandler)
@@ -150,7 +150,7 @@ func (x *Index) chooseCurrent() error {
 
 // formatVersion returns the identifier of the format of this index.
 func (x *Index) formatVersion() string {
-	version := fmt.Sprintf("memwatchd index %d, bleve 2.5.7\n%s\n", recordVersion, x.opt.Version)
+	version := fmt.Sprintf("memwatchd index %d, zap 16\n%s\n", recordVersion, x.opt.Version)
 	if x.opt.Texts {
 		version += "with texts\n"
 	}
@@ -298,9 +298,7 @@ func (x *Index) handleStoreError(s *store, err error, news bool) {
 	select {
 	case <-s.broken:
 	default:
-		if !s.filesReplaced() {
-			return
-		}
+		return
 	}
 	go func() {
 		x.writing.Lock()

@@ -107,7 +107,7 @@ func TestPostingsSurviveBleve(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer l.snapshot.Close()
+		defer l.close()
 		got := make(map[uint32]slots)
 		err = l.eachPosting(t.Context(), []byte("pwx"), func(n uint32, v slots) { got[n] = v })
 		if err != nil {
@@ -126,12 +126,12 @@ func TestPostingsSurviveBleve(t *testing.T) {
 	merged := make(chan bool)
 	s.endBuild(func() { close(merged) })
 	<-merged
-	snapshot, err := s.openSnapshot()
+	list, err := s.snapshot()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer snapshot.Close()
-	if n := len(snapshot.Segments()); n != 1 {
+	defer list.close()
+	if n := len(list); n != 1 {
 		t.Errorf("%d segments after the merge", n)
 	}
 	check("after a merge")
@@ -177,7 +177,7 @@ func TestParts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer l.snapshot.Close()
+		defer l.close()
 		for key := range terms {
 			var got slots
 			err := l.eachPosting(t.Context(), []byte(key), func(_ uint32, v slots) { got = v })
@@ -209,9 +209,9 @@ func TestParts(t *testing.T) {
 	s.endBuild(func() { close(merged) })
 	<-merged
 	check("merged", b, 4, 1)
-	write([]*block{again})
+	write([]*block{again}, blockID(7))
 	check("replaced", again, 2, 0)
-	write([]*block{b})
+	write([]*block{b}, blockID(7))
 	check("replaced again", b, 4, 1)
 	write(nil, blockID(7))
 	check("deleted", &block{}, 1, 0)

@@ -71,8 +71,7 @@ func (x *Index) Rebuild(ctx context.Context, paths []string,
 }
 
 // discardRebuild closes and removes an index that will not be used. It holds x.writing
-// to exclude a concurrent Apply, because a batch on a closed store never
-// returns.
+// to exclude a concurrent Apply.
 func (x *Index) discardRebuild(next *rebuild) error {
 	x.writing.Lock()
 	defer x.writing.Unlock()

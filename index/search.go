@@ -7,7 +7,7 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// A search is one query in progress. It reads the table, one snapshot of bleve,
+// A search is one query in progress. It reads the table, one state of the store,
 // and an overlay that replaces the indexed versions of some files with the
 // current ones.
 type search struct {
@@ -129,7 +129,7 @@ func (s *scratch) releaseScratch() {
 func (s *search) close() {
 	s.scratch.releaseScratch()
 	if s.postings != nil {
-		s.postings.snapshot.Close()
+		s.postings.close()
 	}
 }
 

@@ -143,7 +143,7 @@ func (x *Index) Status() Status {
 		st.Rebuilt, st.ToRebuild = int(x.next.filesRead.Load()), x.next.files
 	}
 	if x.store != nil {
-		if err := x.store.writeError(); err != nil {
+		if err := x.store.failure(); err != nil {
 			st.Problem = x.describeError("cannot save the index to disk, retrying", err)
 		}
 	}

@@ -1,8 +1,8 @@
 package index
 
 import (
-	"context"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -11,30 +11,79 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
-	"time"
+	"slices"
+	"strings"
+	"sync"
 
-	"github.com/blevesearch/bleve/v2/index/scorch"
-	"github.com/blevesearch/bleve/v2/index/scorch/mergeplan"
-	"github.com/blevesearch/bleve/v2/util"
+	"github.com/RoaringBitmap/roaring/v2"
 	bleve "github.com/blevesearch/bleve_index_api"
+	zapapi "github.com/blevesearch/scorch_segment_api/v2"
 	zap "github.com/blevesearch/zapx/v16"
-	"go.etcd.io/bbolt"
-
-	"github.com/memwatchd/memwatchd/internal/lazyregexp"
+	"golang.org/x/sync/errgroup"
 )
 
-// A store is one bleve index on disk. It uses scorch without the mapping layer
-// of bleve, because this package makes documents and scores itself. Scorch
-// provides immutable segments, merging, snapshots and deletion.
+// A store keeps blocks in segments of bleve. A segment is immutable: a batch adds one
+// in memory and marks documents of the others as deleted. Two goroutines write the
+// segments to disk and merge them; see save.go.
+//
+// The directory has a file for each segment, and one that lists the segments on disk
+// and their deleted documents. Replacing the list changes the state on disk, so a
+// crash leaves the state after some batch.
 type store struct {
-	dir   string
-	root  fs.FileInfo // of root.bolt, which lists the segments
-	index bleve.Index
-	queue *bleve.AnalysisQueue
-	background
-	numbering numbering
-	built     bool // all segments were merged, or need not be; see endBuild
+	dir    string
+	info   fs.FileInfo // of dir
+	report func(s *store, err error, news bool)
+
+	changed chan struct{} // receives when the list was changed, or a caller waits for the disk
+	hurry   chan struct{} // receives when a caller waits for the disk
+	saves   chan struct{} // receives when segments may have to be merged
+	closing chan struct{} // closed by close
+	broken  chan struct{} // closed when the store can write no more
+	loops   sync.WaitGroup
+
+	breakOnce sync.Once
+
+	mu       sync.Mutex
+	members  members // the list; a change replaces it
+	version  uint64  // of the list
+	saved    uint64  // version of the list on disk
+	lastFile uint64  // number of the last file
+	unlisted []string
+	building bool
+	merged   func()           // called after the merge that ends a build; nil if that is done
+	waiting  []chan<- error   // callers that wait for the disk
+	failures map[string]error // by name of the goroutine, until it succeeds
+	closed   bool
 }
+
+// A segment is an immutable set of documents.
+type segment struct {
+	zapapi.Segment
+	places []place // by document number
+	number uint64  // of the file, 0 if the segment is only in memory
+}
+
+// A member is a segment of a list, with the numbers of its deleted documents: nil if
+// there are none. The set is never modified.
+type member struct {
+	*segment
+	deleted *roaring.Bitmap
+}
+
+// members is a list of segments, and a reference to each.
+type members []member
+
+// close releases the references.
+func (l members) close() error {
+	var failed error
+	for _, m := range l {
+		failed = errors.Join(failed, m.DecRef())
+	}
+	return failed
+}
+
+// format makes, opens and merges segments.
+var format zap.ZapPlugin
 
 func init() {
 	// By default zap reserves space for a hundred documents of the size of the
@@ -42,11 +91,10 @@ func init() {
 	// file.
 	zap.NewSegmentBufferNumResultsBump = 0
 	zap.NewSegmentBufferNumResultsFactor = 0
-	// Writing a segment as it is races with Close: the persister of scorch ranges
-	// over a map from which its introducer deletes, which ends the process. By
-	// default a single segment in memory is written so. Merging does not race.
-	scorch.DefaultMinSegmentsForInMemoryMerge = 1
 }
+
+// errPanic is in the chain of an error that was a panic.
+var errPanic = errors.New("panic")
 
 // recoverPanic calls fn, which reads mapped files. It returns an error if fn panics,
 // or faults because a file was truncated.
@@ -54,248 +102,259 @@ func recoverPanic(what string, fn func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("%s: %v", what, r)
+			err = fmt.Errorf("%s: %w: %v", what, errPanic, r)
 		}
 	}()
 	return fn()
 }
 
-const rootName = "root.bolt"
-
-// openStore opens or creates the index in dir. It returns an error for any
-// damage that it detects, such as a wrong checksum or a missing segment. Report
-// receives later failures of the background goroutines.
-func openStore(dir string, report func(*store, error, bool)) (*store, error) {
+// openStore opens or creates the store in dir. It returns an error for any damage that
+// it detects, such as a wrong checksum or a missing segment. Report receives later
+// failures of the goroutines.
+func openStore(dir string, report func(s *store, err error, news bool)) (*store, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	info, err := os.Stat(filepath.Join(dir, rootName))
-	fresh := errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0
-	var listed map[string]bool
-	if !fresh {
-		if err := recoverPanic("open index", func() (err error) { listed, err = readRoot(dir); return err }); err != nil {
-			return nil, err
-		}
-	}
-	segments, err := checkSegments(dir, listed)
+	s := newStore(dir, report)
+	err := recoverPanic("open index "+dir, s.open)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, s.members.close())
 	}
-	if fresh && segments > 0 {
-		return nil, fmt.Errorf("open index %s: %d segments are missing from %s", dir, segments, rootName)
-	}
-	s := &store{dir: dir, queue: bleve.NewAnalysisQueue(2)}
-	s.background = newBackground(func(err error, news bool) { report(s, err, news) })
-	s.index, err = scorch.NewScorch(scorch.Name, map[string]any{
-		"path":                   dir,
-		"bolt_timeout":           "1s", // the default is no timeout
-		"asyncErrorCallbackName": callbacks,
-		"eventCallbackName":      callbacks,
-		// A batch is visible when it returns, and on disk shortly after. If a
-		// crash loses a batch, the comparison of records and files at the next
-		// start detects the loss.
-		"unsafe_batch": true,
-		// The default of scorch is 2000 documents. Each save of a smaller index
-		// would then rewrite the whole index.
-		"scorchMergePlanOptions": map[string]any{"FloorSegmentSize": 200},
-		// The threshold counts event callbacks in progress. While the one of the
-		// merger waits for the end of a first build, the persister writes each
-		// segment as it is; otherwise it merges those in memory.
-		"scorchPersisterOptions": map[string]any{"MemoryPressurePauseThreshold": 1},
-	}, s.queue)
-	if err != nil {
-		s.queue.Close()
-		return nil, err
-	}
-	stores.Store(dir, s)
-	stores.Store(s.index, s)
-	err = recoverPanic("open index "+dir, s.index.Open)
-	if err == nil {
-		s.root, err = os.Stat(filepath.Join(dir, rootName))
-	}
-	switch {
-	case err != nil:
-	case fresh:
-		err = s.persistNew()
-	default:
-		s.stopFilling()
-		s.built = true
-		err = recoverPanic("open index", s.checkRoot)
-	}
-	if err != nil {
-		s.stopFilling() // close must not write to a partly opened store
-		s.close()
-		return nil, err
-	}
+	s.start()
 	return s, nil
 }
 
-// readRoot returns the names of the segments that root.bolt lists. It returns an error
-// if root.bolt was cut short: bolt would notice only when it needs a lost page,
-// possibly within a write that can then neither end nor be repeated.
-func readRoot(dir string) (listed map[string]bool, err error) {
-	name := filepath.Join(dir, rootName)
-	db, err := bbolt.Open(name, 0o600, &bbolt.Options{ReadOnly: true, Timeout: time.Second})
-	if err != nil {
-		return nil, err
+func newStore(dir string, report func(s *store, err error, news bool)) *store {
+	return &store{
+		dir: dir, report: report, failures: make(map[string]error),
+		changed: make(chan struct{}, 1), hurry: make(chan struct{}, 1), saves: make(chan struct{}, 1),
+		closing: make(chan struct{}), broken: make(chan struct{}),
 	}
-	defer db.Close()
-	info, err := os.Stat(name)
-	if err != nil {
-		return nil, err
-	}
-	listed = map[string]bool{}
-	return listed, db.View(func(tx *bbolt.Tx) error {
-		if info.Size() < tx.Size() {
-			return fmt.Errorf("open index %s: %s has %d of %d bytes", dir, rootName, info.Size(), tx.Size())
-		}
-		snapshots := tx.Bucket(util.BoltSnapshotsBucket)
-		if snapshots == nil {
-			return nil
-		}
-		return snapshots.ForEachBucket(func(epoch []byte) error {
-			snapshot := snapshots.Bucket(epoch)
-			return snapshot.ForEachBucket(func(key []byte) error {
-				if name := snapshot.Bucket(key).Get(util.BoltPathKey); name != nil {
-					listed[string(name)] = true
-				}
-				return nil
-			})
-		})
-	})
 }
 
-// checkRoot returns an error unless the open index is the last written state.
-// If a segment is missing, scorch silently falls back to an earlier state or to
-// an empty index.
-func (s *store) checkRoot() error {
-	epochs, err := s.index.(*scorch.Scorch).RootBoltSnapshotEpochs()
-	if err != nil || len(epochs) == 0 {
-		return err // created, but never written
-	}
-	reader, err := s.index.Reader()
-	if err != nil {
+// open reads the list and opens its segments. It removes other segments, which remain
+// if a process is killed.
+func (s *store) open() error {
+	list, err := readList(s.dir)
+	fresh := errors.Is(err, fs.ErrNotExist)
+	if err != nil && !fresh {
 		return err
 	}
-	defer reader.Close()
-	barrier, err := reader.GetInternal([]byte(persistKey))
-	if err == nil && barrier == nil {
-		err = fmt.Errorf("open index %s: segments are missing", s.dir)
-	}
-	return err
-}
-
-// persistKey is a key with a value in every index.
-const persistKey = "barrier"
-
-// persistNew writes a new index to disk. Without this step a power failure could
-// leave an index that cannot be opened.
-func (s *store) persistNew() error {
-	if err := s.writeBatch(nil, nil, true); err != nil {
+	if s.info, err = os.Stat(s.dir); err != nil {
 		return err
 	}
-	for _, name := range []string{filepath.Join(s.dir, rootName), s.dir, filepath.Dir(s.dir)} {
-		if err := syncFile(name); err != nil {
+	keep := make(map[string]bool)
+	for _, l := range list {
+		name := s.fileName(l.Number)
+		if err := checkSegment(name); err != nil {
 			return err
 		}
+		m, err := openSegment(name, l.Number)
+		if err != nil {
+			return err
+		}
+		s.members = append(s.members, m)
+		if len(l.Deleted) > 0 {
+			s.members[len(s.members)-1].deleted = roaring.New()
+			if err := s.members[len(s.members)-1].deleted.UnmarshalBinary(l.Deleted); err != nil {
+				return err
+			}
+		}
+		s.lastFile = max(s.lastFile, l.Number)
+		keep[filepath.Base(name)] = true
+	}
+	entries, err := os.ReadDir(s.dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		ext := filepath.Ext(e.Name())
+		if keep[e.Name()] || ext != segmentSuffix && ext != ".tmp" {
+			continue
+		}
+		if fresh && ext == segmentSuffix {
+			return fmt.Errorf("open index %s: the list of the segments is missing", s.dir)
+		}
+		if err := os.RemoveAll(filepath.Join(s.dir, e.Name())); err != nil {
+			return err
+		}
+	}
+	if fresh {
+		s.building = true
+		return errors.Join(writeList(s.dir, nil), syncFile(filepath.Dir(s.dir)))
 	}
 	return nil
 }
 
-// endBuild ends the first build: from now on segments are merged, first all into one,
-// because each term of a query is looked up in each segment, and rare terms take more
-// space in many. When that is done, it calls merged, unless that is nil, in a separate
-// goroutine. Calls must not overlap.
-func (s *store) endBuild(merged func()) {
-	if s.built {
-		return
-	}
-	s.built = true
-	s.stopFilling()
-	snapshot, err := s.openSnapshot()
+const segmentSuffix = ".zap"
+
+// fileName returns the name of the file of a segment.
+func (s *store) fileName(number uint64) string {
+	return filepath.Join(s.dir, fmt.Sprintf("%012x%s", number, segmentSuffix))
+}
+
+// openSegment opens the segment in a file and reads the places of its documents.
+func openSegment(name string, number uint64) (member, error) {
+	z, err := format.Open(name)
 	if err != nil {
-		return // the next search reports it
+		return member{}, err
 	}
-	defer snapshot.Close()
-	n := len(snapshot.Segments())
-	all := mergeplan.SingleSegmentMergePlanOptions
-	all.SegmentsPerMergeTask = n
-	go func() {
-		if n > 1 {
-			recoverPanic("merge index", func() error {
-				return s.index.(*scorch.Scorch).ForceMerge(context.Background(), &all) // until the store closes
-			})
+	m := member{segment: &segment{Segment: z, number: number, places: make([]place, z.Count())}}
+	for i := range m.places {
+		id, err := z.DocID(uint64(i))
+		if err != nil {
+			return member{}, errors.Join(err, z.DecRef())
 		}
-		if merged != nil {
-			merged()
+		at, ok := placeOf(id)
+		if !ok {
+			return member{}, errors.Join(fmt.Errorf("open index: invalid block number %q", id), z.DecRef())
 		}
-	}()
+		m.places[i] = at
+	}
+	return m, nil
 }
 
-// filesReplaced reports whether the opened files have been removed or replaced.
-func (s *store) filesReplaced() bool {
-	info, err := os.Stat(filepath.Join(s.dir, rootName))
-	return errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(info, s.root)
+// newSegments makes segments of blocks in memory: in a build two on two goroutines, if
+// there are many.
+func newSegments(blocks []*block, building bool) (members, error) {
+	var docs []bleve.Document
+	var places []place
+	for _, b := range blocks {
+		for _, p := range b.parts {
+			p.AddIDField()
+			docs = append(docs, p)
+			places = append(places, p.place())
+		}
+	}
+	size := len(docs)
+	if building && size >= manyParts {
+		size = (size + 1) / 2
+	}
+	var added members
+	var g errgroup.Group
+	for len(docs) > 0 {
+		n := min(size, len(docs))
+		m := member{segment: &segment{places: places[:n:n]}}
+		added = append(added, m)
+		part := docs[:n]
+		g.Go(func() error {
+			return recoverPanic("write index", func() (err error) { m.Segment, _, err = format.New(part); return err })
+		})
+		docs, places = docs[n:], places[n:]
+	}
+	return added, g.Wait()
 }
 
-// writeBatch atomically writes blocks and deletes ids. If durable is set, it returns
-// when all previous writes are on disk.
+// manyParts is the number of parts from which a batch of a build becomes two segments.
+const manyParts = 256
+
+// writeBatch atomically adds blocks and deletes those with the ids gone. If durable is
+// set, it returns when all previous batches are on disk.
 func (s *store) writeBatch(blocks []*block, gone []string, durable bool) error {
-	b := bleve.NewBatch()
-	for _, d := range blocks {
-		for _, p := range d.parts {
-			b.Update(p)
-		}
-	}
-	for _, id := range gone {
-		b.Delete(id)
-	}
-	var done chan error
-	var failed <-chan error
-	if durable {
-		done = make(chan error, 1)
-		b.SetPersistedCallback(func(err error) { done <- err })
-		// Scorch persists only batches that change something.
-		b.SetInternal([]byte(persistKey), []byte{1})
-		failed = s.expectPersist()
-	}
-	// If a goroutine of scorch has ended, Batch might block forever.
-	written := make(chan error, 1)
-	go func() { written <- recoverPanic("panic", func() error { return s.index.Batch(b) }) }()
-	var err error
-	select {
-	case err = <-written:
-	case <-s.broken:
-		err = s.writeError()
-	}
-	if err == nil {
-		err = s.countBatch()
+	s.mu.Lock()
+	building := s.building
+	s.mu.Unlock()
+	added, err := newSegments(blocks, building)
+	if err == nil && len(added)+len(gone) > 0 {
+		err = recoverPanic("write index", func() error { return s.change(added, gone) })
 	}
 	if err != nil {
 		return fmt.Errorf("write index: %w", err)
 	}
 	if durable {
-		return s.waitPersisted(done, failed)
+		return s.flush()
+	}
+	if building && s.unsaved() > maxBuilt {
+		s.flush() // an error is reported anyway
 	}
 	return nil
+}
+
+// maxBuilt bounds the segments of a build in memory.
+const maxBuilt = 8
+
+// maxUnsaved bounds the segments in memory while writing fails. Every search must read
+// each of them. Beyond the limit it is better to open the state on disk again, which
+// has few large segments.
+const maxUnsaved = 1000
+
+// unsaved returns the number of segments that are not on disk.
+func (s *store) unsaved() (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.members.unsaved()
+}
+
+func (l members) unsaved() (n int) {
+	for _, m := range l {
+		if m.number == 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// change adds segments to the list and deletes documents of the others.
+func (s *store) change(added members, gone []string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return errors.New("the index is closed")
+	}
+	if err := s.failureLocked(); err != nil && s.members.unsaved() >= maxUnsaved {
+		return fmt.Errorf("%d changes are not on disk: %w", maxUnsaved, err)
+	}
+	list := slices.Clone(s.members)
+	for i := range list {
+		if len(gone) == 0 {
+			break
+		}
+		found, err := list[i].DocNumbers(gone)
+		if err != nil {
+			return err
+		}
+		if found.IsEmpty() {
+			continue
+		}
+		if list[i].deleted != nil {
+			found.Or(list[i].deleted)
+		}
+		list[i].deleted = found
+	}
+	s.members = append(list, added...)
+	s.version++
+	signal(s.changed)
+	return nil
+}
+
+// snapshot returns the current list. The caller must close it.
+func (s *store) snapshot() (members, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, errors.New("read index: the index is closed")
+	}
+	return s.snapshotLocked(), nil
+}
+
+func (s *store) snapshotLocked() members {
+	for _, m := range s.members {
+		m.AddRef()
+	}
+	return s.members
 }
 
 // eachRecord calls fn for every stored record and returns the places of all
 // parts.
 func (s *store) eachRecord(fn func(record []byte) error) (parts []place, err error) {
-	snapshot, err := s.openSnapshot()
+	list, err := s.snapshot()
 	if err != nil {
 		return nil, err
 	}
-	defer snapshot.Close()
-	for _, seg := range snapshot.Segments() {
-		places, err := s.numbering.readPlaces(seg, snapshot)
-		if err != nil {
-			return nil, err
-		}
-		deleted := seg.Deleted()
-		for n, at := range places {
-			if deleted != nil && deleted.Contains(uint32(n)) {
+	defer list.close()
+	for _, m := range list {
+		for n, at := range m.places {
+			if m.deleted != nil && m.deleted.Contains(uint32(n)) {
 				continue
 			}
 			parts = append(parts, at)
@@ -303,13 +362,12 @@ func (s *store) eachRecord(fn func(record []byte) error) (parts []place, err err
 				continue
 			}
 			var failed error
-			err := seg.Segment().
-				VisitStoredFields(uint64(n), func(field string, _ byte, value []byte, _ []uint64) bool {
-					if field == fieldRecord {
-						failed = fn(value) // value is valid only during the visit
-					}
-					return true
-				})
+			err := m.VisitStoredFields(uint64(n), func(field string, _ byte, value []byte, _ []uint64) bool {
+				if field == fieldRecord {
+					failed = fn(value) // value is valid only during the visit
+				}
+				return true
+			})
 			if err := errors.Join(err, failed); err != nil {
 				return nil, err
 			}
@@ -318,68 +376,53 @@ func (s *store) eachRecord(fn func(record []byte) error) (parts []place, err err
 	return parts, nil
 }
 
-// closeLimit bounds the time in which scorch must stop. If one goroutine of
-// scorch has ended, another one may wait for it forever.
-const closeLimit = 10 * time.Second
+// listName is the name of the file that lists the segments.
+const listName = "segments"
 
-// close stops scorch. It waits for pending writes in a first build only, because their
-// segments are written as they are, which races with Close.
-func (s *store) close() error {
-	select {
-	case <-s.filled:
-	case <-s.broken: // nothing can be written
-	default:
-		s.stopFilling()
-		// An error means that the persister has failed, and merges from now on,
-		// or that the disk has not responded for persistLimit.
-		s.writeBatch(nil, nil, true)
-	}
-	close(s.closing)
-	defer stores.Delete(s.dir)
-	defer stores.Delete(s.index)
-	defer s.queue.Close()
-	closed := make(chan error, 1)
-	go func() { closed <- recoverPanic("close index", s.index.Close) }()
-	select {
-	case err := <-closed:
-		return err
-	case <-time.After(closeLimit):
-		return fmt.Errorf("close index: not finished after %v", closeLimit)
-	}
+// A listed describes a segment in the list on disk.
+type listed struct {
+	Number  uint64 `json:"number"`            // of its file
+	Deleted []byte `json:"deleted,omitempty"` // bitmap in the format of roaring
 }
 
-var segmentName = lazyregexp.New(`^[0-9a-f]{12}\.zap$`)
-
-// checkSegments verifies the checksum of each listed segment, which scorch writes but
-// never reads. It removes stray files, which scorch cannot handle, and returns the
-// number of segments. Scorch removes those that are not listed: if a process is
-// killed while it writes a segment, an incomplete one is left.
-func checkSegments(dir string, listed map[string]bool) (n int, err error) {
-	entries, err := os.ReadDir(dir)
+// readList reads the list of the segments in dir.
+func readList(dir string) (list []listed, err error) {
+	name := filepath.Join(dir, listName)
+	data, err := os.ReadFile(name)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	for _, e := range entries {
-		if filepath.Ext(e.Name()) != ".zap" {
-			continue
-		}
-		name := filepath.Join(dir, e.Name())
-		if !segmentName().MatchString(e.Name()) {
-			if err := os.Remove(name); err != nil {
-				return 0, err
-			}
-			continue
-		}
-		if listed[e.Name()] {
-			if err := checkSegment(name); err != nil {
-				return 0, err
-			}
-		}
-		n++
+	sum, text, _ := strings.Cut(string(data), "\n")
+	if sum != checksum([]byte(text)) {
+		return nil, &fs.PathError{Op: "read", Path: name, Err: errChecksum}
 	}
-	return n, nil
+	return list, json.Unmarshal([]byte(text), &list)
 }
 
+// writeList replaces the list of the segments in dir.
+func writeList(dir string, l members) error {
+	list := make([]listed, len(l))
+	for i, m := range l {
+		list[i].Number = m.number
+		if m.deleted != nil {
+			var err error
+			if list[i].Deleted, err = m.deleted.ToBytes(); err != nil {
+				return err
+			}
+		}
+	}
+	text, err := json.Marshal(list)
+	if err != nil {
+		return err
+	}
+	return writeFile(filepath.Join(dir, listName), checksum(text)+"\n"+string(text))
+}
+
+func checksum(text []byte) string { return fmt.Sprintf("%08x", crc32.ChecksumIEEE(text)) }
+
+var errChecksum = errors.New("checksum mismatch")
+
+// checkSegment verifies the checksum of a segment, which zap writes but never reads.
 func checkSegment(name string) error {
 	f, err := os.Open(name)
 	if err != nil {
@@ -390,9 +433,9 @@ func checkSegment(name string) error {
 	if err != nil {
 		return err
 	}
-	if info.Size() < 4 {
-		return &fs.PathError{Op: "check", Path: name, Err: fmt.Errorf("%d bytes are too few for a "+
-			"segment", info.Size())}
+	if info.Size() < zap.FooterSize {
+		return &fs.PathError{Op: "check", Path: name, Err: fmt.Errorf("%d bytes are too few for a segment",
+			info.Size())}
 	}
 	sum := crc32.NewIEEE()
 	if _, err := io.CopyN(sum, f, info.Size()-4); err != nil {
@@ -403,7 +446,7 @@ func checkSegment(name string) error {
 		return err
 	}
 	if binary.BigEndian.Uint32(tail[:]) != sum.Sum32() {
-		return &fs.PathError{Op: "check", Path: name, Err: fmt.Errorf("checksum mismatch")}
+		return &fs.PathError{Op: "check", Path: name, Err: errChecksum}
 	}
 	return nil
 }
@@ -420,17 +463,18 @@ func syncFile(name string) error {
 // writeFile replaces a small file so that a crash leaves the old or the new
 // version.
 func writeFile(name, content string) error {
-	f, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*.tmp")
+	temporary := name + ".tmp"
+	f, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
 	_, err = f.WriteString(content)
 	err = errors.Join(err, f.Sync(), f.Close())
 	if err == nil {
-		err = os.Rename(f.Name(), name)
+		err = os.Rename(temporary, name)
 	}
 	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
+		return errors.Join(err, os.Remove(temporary))
 	}
 	return syncFile(filepath.Dir(name))
 }

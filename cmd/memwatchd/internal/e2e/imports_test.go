@@ -76,7 +76,6 @@ var libraries = map[string][]string{
 	"github.com/spf13/":                {"app", "background", "cli", "console", "setup", "doctor", "hook"},
 	"github.com/tailscale/":            {"agents"},
 	"github.com/yuin/goldmark":         {"memory"},
-	"go.etcd.io/bbolt/":                {"index"},
 	"golang.org/x/sync/errgroup":       {"index", "ipc", "vault", "daemon", "embed"},
 	"golang.org/x/sys/unix":            {"vault", "watcher", "ipc", "daemon", "setup", "doctor", "vectors"},
 	"golang.org/x/term":                {"term"},
@@ -179,25 +178,6 @@ func TestLayers(t *testing.T) {
 		if _, ok := packages[name]; !ok {
 			t.Errorf("docs/architecture.md has %s, which is no package", name)
 		}
-	}
-}
-
-// TestDelayedCollection checks that garbage is not collected before package delaygc is
-// initialized: before scorch, which needs most of the time and the memory.
-func TestDelayedCollection(t *testing.T) {
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(self, "-test.list=^$")
-	cmd.Env = append(os.Environ(), "GODEBUG=inittrace=1,gctrace=1")
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatal(err)
-	}
-	before, after, _ := strings.Cut(string(out), "/delaygc ")
-	if !strings.Contains(after, "/scorch ") || strings.Contains(before, "gc 1 ") {
-		t.Errorf("%s", out)
 	}
 }
 

@@ -64,7 +64,7 @@ func TestNoRoomToMerge(t *testing.T) {
 	written := 0
 	l.until("segments cannot be merged", func() bool {
 		s := l.mustStatus()
-		if strings.Contains(s.Index.Problem, "merging") {
+		if strings.Contains(s.Index.Problem, "merge segments") {
 			return true
 		}
 		text := "- quince"

@@ -40,7 +40,7 @@ func (l *live) strace(f failing, on ...string) []string {
 	}
 	if f.index {
 		store := l.store()
-		args = append(args, "-P", filepath.Join(store, "root.bolt"))
+		args = append(args, "-P", filepath.Join(store, "segments"), "-P", filepath.Join(store, "segments.tmp"))
 		for n := range 128 { // future segments
 			args = append(args, "-P", filepath.Join(store, fmt.Sprintf("%012x.zap", n)))
 		}

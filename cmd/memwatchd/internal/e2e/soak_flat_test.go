@@ -42,7 +42,6 @@ var bounds = []struct {
 	{name: "watches", part: 0.1, more: 10, raced: true},
 	{name: "index files", part: 0.5, more: 20, raced: true},
 	{name: "index MiB", part: 0.25, more: 2, short: 4, raced: true},
-	{name: "root.bolt KiB", part: 0.5, more: 200, raced: true},
 	{name: "state files", more: 2, raced: true},
 	{name: "state KiB", part: 0.2, more: 8, short: 40 /* eight versions of each file with tasks */, raced: true},
 }
@@ -75,9 +74,6 @@ func (s *soak) sample() (sample, error) {
 			}
 			if info, err := d.Info(); err == nil {
 				files, bytes = files+1, bytes+info.Size()
-				if d.Name() == "root.bolt" {
-					f["root.bolt KiB"] = max(f["root.bolt KiB"], float64(info.Size())/(1<<10))
-				}
 			}
 			return nil
 		})

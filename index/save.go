@@ -1,0 +1,479 @@
+package index
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/RoaringBitmap/roaring/v2"
+	"github.com/blevesearch/bleve/v2/index/scorch/mergeplan"
+	zapapi "github.com/blevesearch/scorch_segment_api/v2"
+)
+
+// The goroutines of a store.
+const (
+	saver  = "save index"
+	merger = "merge index"
+)
+
+// start starts the goroutines.
+func (s *store) start() {
+	s.loops.Add(2)
+	go s.repeat(saver, s.changed, s.hurry, s.save)
+	go s.repeat(merger, s.saves, nil, s.merge)
+}
+
+// closeLimit bounds the time that close waits for the goroutines.
+const closeLimit = 10 * time.Second
+
+// close stops the goroutines and closes the segments, which open snapshots keep. It
+// does not save changes.
+func (s *store) close() error {
+	close(s.closing)
+	ended := make(chan struct{})
+	go func() { s.loops.Wait(); close(ended) }()
+	var err error
+	select {
+	case <-ended:
+	case <-time.After(closeLimit):
+		err = fmt.Errorf("close index: not finished after %v", closeLimit)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	return errors.Join(err, s.members.close())
+}
+
+// signal sends to a channel of capacity 1 unless it is full.
+func signal(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// The first and the longest pause before a retry.
+const (
+	firstPause = 250 * time.Millisecond
+	lastPause  = 15 * time.Second
+)
+
+// repeat calls step after each signal, and again if it fails, until the store closes or
+// step panics. Hurry ends the pause before a retry.
+func (s *store) repeat(name string, wake, hurry <-chan struct{}, step func() error) {
+	defer s.loops.Done()
+	pause := time.Duration(0)
+	for {
+		if pause == 0 {
+			select {
+			case <-wake:
+			case <-s.closing:
+				return
+			}
+		}
+		err := recoverPanic(name, step)
+		select {
+		case <-s.closing:
+			return
+		default:
+		}
+		s.record(name, err)
+		switch {
+		case err == nil:
+			pause = 0
+		case isFinal(err):
+			return
+		default:
+			pause = min(max(firstPause, 2*pause), lastPause)
+			s.pause(pause, hurry)
+		}
+	}
+}
+
+// pause waits until the time has passed, the channel receives, or the store closes.
+func (s *store) pause(wait time.Duration, hurry <-chan struct{}) {
+	select {
+	case <-time.After(wait):
+	case <-hurry:
+	case <-s.closing:
+	}
+}
+
+// record records the result of a step, and reports a failure or the recovery.
+func (s *store) record(name string, err error) {
+	s.mu.Lock()
+	before := s.failureLocked()
+	if err != nil {
+		s.failures[name] = err
+		if isFinal(err) {
+			s.breakOnce.Do(func() { close(s.broken) })
+		}
+	} else {
+		delete(s.failures, name)
+	}
+	after := s.failureLocked()
+	s.mu.Unlock()
+	switch {
+	case err != nil:
+		s.report(s, err, before == nil)
+	case before != nil && after == nil:
+		s.report(s, nil, true)
+	}
+}
+
+// failureLocked returns the error that prevents writing to disk, or nil. The caller
+// must hold s.mu.
+func (s *store) failureLocked() error {
+	if err := s.failures[saver]; err != nil {
+		return err
+	}
+	return s.failures[merger]
+}
+
+// failure returns the error that prevents writing to disk, or nil.
+func (s *store) failure() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.failureLocked()
+}
+
+// saveDelay is the least time between two writes to disk. Batches that arrive in this
+// time are written together.
+const saveDelay = 200 * time.Millisecond
+
+// errReplaced is the error of a store whose directory was removed or replaced.
+var errReplaced = errors.New("the directory of the index was removed or replaced")
+
+// isFinal reports whether the step that returned err must not be repeated.
+func isFinal(err error) bool { return errors.Is(err, errPanic) || errors.Is(err, errReplaced) }
+
+// checkDir returns errReplaced unless the directory of the store is still there.
+func (s *store) checkDir() error {
+	info, err := os.Stat(s.dir)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(info, s.info) {
+		return errReplaced
+	}
+	return err
+}
+
+// save writes the current list to disk, unless it is there. Then it waits for further
+// changes, except in a build.
+func (s *store) save() error {
+	s.mu.Lock()
+	building, done := s.building, s.version == s.saved
+	s.mu.Unlock()
+	if err := s.saveChanges(building); err != nil || done {
+		return err
+	}
+	signal(s.saves)
+	if !building {
+		s.pause(saveDelay, s.hurry)
+	}
+	return nil
+}
+
+// saveChanges writes the current list to disk and removes the files of segments that are no
+// longer in it. It answers the callers that wait for the disk.
+func (s *store) saveChanges(building bool) (err error) {
+	s.mu.Lock()
+	list, version, waiting, unlisted := s.snapshotLocked(), s.version, s.waiting, s.unlisted
+	done := version == s.saved
+	s.waiting, s.unlisted = nil, nil
+	s.mu.Unlock()
+	defer list.close()
+	if !done {
+		err = s.saveList(list, building)
+	}
+	s.mu.Lock()
+	if err != nil {
+		s.unlisted = append(unlisted, s.unlisted...)
+	} else {
+		s.saved = version
+	}
+	s.mu.Unlock()
+	for _, w := range waiting {
+		w <- err
+	}
+	if err == nil {
+		for _, name := range unlisted {
+			os.Remove(name) // or open does
+		}
+	}
+	return err
+}
+
+// saveList makes list the state on disk. If it has several segments in memory, saveList
+// merges them, except in a build, which merges everything at its end.
+func (s *store) saveList(list members, building bool) error {
+	if err := s.checkDir(); err != nil {
+		return err
+	}
+	var onDisk, inMemory members
+	for _, m := range list {
+		if m.number != 0 {
+			onDisk = append(onDisk, m)
+		} else {
+			inMemory = append(inMemory, m)
+		}
+	}
+	if building || len(inMemory) == 1 {
+		for _, m := range inMemory {
+			written, err := s.writeSegment(m)
+			if err != nil {
+				return err
+			}
+			onDisk = append(onDisk, written)
+		}
+	} else if len(inMemory) > 1 {
+		merged, err := s.mergeSegments(inMemory)
+		if err != nil {
+			return err
+		}
+		onDisk = append(onDisk, merged...)
+	}
+	return writeList(s.dir, onDisk)
+}
+
+// newFile returns the number and the name of a new file.
+func (s *store) newFile() (number uint64, name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lastFile++
+	return s.lastFile, s.fileName(s.lastFile)
+}
+
+// writeSegment writes a segment to disk as it is, and puts it in place of the one in
+// memory.
+func (s *store) writeSegment(m member) (member, error) {
+	number, name := s.newFile()
+	if err := m.Segment.(zapapi.UnpersistedSegment).Persist(name); err != nil {
+		return member{}, err
+	}
+	z, err := format.Open(name)
+	if err != nil {
+		return member{}, errors.Join(err, os.Remove(name))
+	}
+	written := member{&segment{Segment: z, places: m.places, number: number}, m.deleted}
+	s.replace(members{m}, members{written}, nil)
+	return written, nil
+}
+
+// mergeSegments writes the documents of segments to one on disk, and puts it in place of
+// them. It returns no segment if all documents are deleted.
+func (s *store) mergeSegments(old members) (members, error) {
+	var from []zapapi.Segment
+	var deleted []*roaring.Bitmap
+	live := int64(0)
+	for _, m := range old {
+		from = append(from, m.Segment)
+		deleted = append(deleted, m.deleted)
+		live += m.LiveSize()
+	}
+	if live == 0 {
+		s.replace(old, nil, nil)
+		return nil, nil
+	}
+	number, name := s.newFile()
+	numbers, _, err := format.Merge(from, deleted, name, s.closing, nil)
+	if err != nil {
+		return nil, fmt.Errorf("merge segments: %w", err)
+	}
+	m, err := openSegment(name, number)
+	if err != nil {
+		return nil, errors.Join(err, os.Remove(name))
+	}
+	s.replace(old, members{m}, numbers)
+	return members{m}, nil
+}
+
+// replace puts at most one segment in place of old ones, and deletes in it what was
+// deleted since the old ones were read. The number of document n of old[i] is
+// numbers[i][n], or n if numbers is nil.
+func (s *store) replace(old, with members, numbers [][]uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		with.close()
+		return
+	}
+	var list members
+	deleted := roaring.New()
+	for _, m := range s.members {
+		i := slices.IndexFunc(old, func(o member) bool { return o.segment == m.segment })
+		if i < 0 {
+			list = append(list, m)
+			continue
+		}
+		if m.number != 0 {
+			s.unlisted = append(s.unlisted, s.fileName(m.number))
+			s.version++
+			signal(s.changed)
+		}
+		m.DecRef()
+		switch {
+		case m.deleted == nil:
+		case numbers == nil:
+			deleted = m.deleted
+		default:
+			for _, n := range m.deleted.ToArray() {
+				if old[i].deleted == nil || !old[i].deleted.Contains(n) {
+					deleted.Add(uint32(numbers[i][n]))
+				}
+			}
+		}
+	}
+	for _, m := range with {
+		if m.deleted = nil; !deleted.IsEmpty() {
+			m.deleted = deleted
+		}
+		list = append(list, m)
+	}
+	s.members = list
+}
+
+// flush waits until all batches are on disk. It returns an error if the next attempt to
+// write them fails, or is not finished after saveLimit; the attempts continue.
+func (s *store) flush() error {
+	saved := make(chan error, 1)
+	s.mu.Lock()
+	s.waiting = append(s.waiting, saved)
+	s.mu.Unlock()
+	signal(s.changed)
+	signal(s.hurry)
+	var err error
+	select {
+	case err = <-saved:
+	case <-s.broken:
+		err = s.failure()
+	case <-s.closing:
+		err = errors.New("the index is closed")
+	case <-time.After(saveLimit):
+		err = fmt.Errorf("not on disk after %v", saveLimit)
+	}
+	if err != nil {
+		return fmt.Errorf("write index: %w", err)
+	}
+	return nil
+}
+
+// saveLimit bounds the time in which a batch must reach the disk.
+const saveLimit = 10 * time.Second
+
+// endBuild ends the first build: from now on segments are merged, first all into one,
+// because each term of a query is looked up in each segment, and rare terms take more
+// space in many. When that is done, merged is called, unless it is nil.
+func (s *store) endBuild(merged func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.building {
+		return
+	}
+	s.building = false
+	s.merged = func() {
+		if merged != nil {
+			go merged()
+		}
+	}
+	signal(s.saves)
+}
+
+// manySegments is the number of segments from which they are merged in a build, too.
+const manySegments = 100
+
+// mergeOptions are those of bleve, except that segments below 2000 documents count by
+// their size: otherwise each save of a small index would write the whole index.
+var mergeOptions = func() mergeplan.MergePlanOptions {
+	o := mergeplan.DefaultMergePlanOptions
+	o.FloorSegmentSize = 200
+	return o
+}()
+
+// merge merges segments on disk.
+func (s *store) merge() error {
+	s.mu.Lock()
+	list, building, merged := s.snapshotLocked(), s.building, s.merged
+	s.mu.Unlock()
+	defer list.close()
+	var all members
+	var planned []mergeplan.Segment
+	for _, m := range list {
+		if m.number != 0 {
+			all = append(all, m)
+			planned = append(planned, m)
+		}
+	}
+	if building && len(all) < manySegments {
+		return nil
+	}
+	var tasks []members
+	if merged == nil {
+		plan, err := mergeplan.Plan(planned, &mergeOptions)
+		if err != nil || plan == nil {
+			return err
+		}
+		for _, t := range plan.Tasks {
+			var task members
+			for _, m := range t.Segments {
+				task = append(task, m.(member))
+			}
+			tasks = append(tasks, task)
+		}
+	} else if len(all) > 1 {
+		tasks = append(tasks, all)
+	}
+	if len(tasks) > 0 {
+		if err := s.checkDir(); err != nil {
+			return err
+		}
+	}
+	for _, task := range tasks {
+		if _, err := s.mergeSegments(task); err != nil {
+			return err
+		}
+	}
+	if merged != nil {
+		s.mu.Lock()
+		s.merged = nil
+		s.mu.Unlock()
+		merged()
+	}
+	return nil
+}
+
+// The methods of mergeplan.Segment.
+
+// Id returns the number of the file.
+func (m member) Id() uint64 { return m.number }
+
+// FullSize returns the number of documents.
+func (m member) FullSize() int64 { return int64(len(m.places)) }
+
+// LiveSize returns the number of documents that are not deleted.
+func (m member) LiveSize() int64 {
+	if m.deleted == nil {
+		return m.FullSize()
+	}
+	return m.FullSize() - int64(m.deleted.GetCardinality())
+}
+
+// HasVector returns false.
+func (m member) HasVector() bool { return false }
+
+// FileSize returns 0: the plan depends on the number of documents.
+func (m member) FileSize() int64 { return 0 }
+
+// diskFull reports whether err means that the disk or the quota is full.
+func diskFull(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+}
+
+// lacksResources reports whether err means a lack of system resources, or a read-only
+// file system. Such an error is no evidence of a damaged index.
+func lacksResources(err error) bool {
+	causes := []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EROFS}
+	return diskFull(err) || slices.ContainsFunc(causes, func(e error) bool { return errors.Is(err, e) })
+}
