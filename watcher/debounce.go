@@ -155,7 +155,9 @@ func (s *debouncer) addHint(now time.Time, m hint) {
 		m.barrier.seq = s.seq
 		s.barriers = append(s.barriers, m.barrier)
 	case m.reason == Verify:
-		s.verify.add(m.path, s.seq)
+		if !s.scanned.has(m.path) { // else it is read anyway
+			s.verify.add(m.path, s.seq)
+		}
 	case m.reason == Scan:
 		if e := s.byPath[m.path]; e == nil {
 			s.scanned.add(m.path, s.seq)

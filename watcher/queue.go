@@ -38,6 +38,8 @@ func (q *queue) pop() (string, uint64) {
 	return first.path, first.seq
 }
 
+func (q *queue) has(path string) bool { return q.member[path] }
+
 func (q *queue) len() int { return len(q.items) }
 
 func (q *queue) oldestSeq() uint64 {
