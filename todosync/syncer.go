@@ -188,11 +188,12 @@ func (s *Syncer) hintLocked(path string) {
 	s.hints[path] = true
 }
 
+// concernsLocked reports whether a changed file has tasks to record, or had any.
 func (s *Syncer) concernsLocked(path string, doc *memory.Document) bool {
 	if s.catalogue != nil && s.catalogue.files[path] != nil {
 		return true
 	}
-	return doc != nil && Concerns(doc.Place.Kind) &&
+	return doc != nil && Concerns(doc.Place.Kind) && (doc.Place.Day == "" || doc.Place.Day >= s.Rules().First) &&
 		slices.ContainsFunc(doc.Entries, func(e memory.Entry) bool { return len(e.Tasks) > 0 })
 }
 
