@@ -12,7 +12,7 @@ import (
 // GOGC and GOMEMLIMIT take precedence.
 const (
 	gcPercentIdle     = 40
-	gcPercentBuilding = 80
+	gcPercentBuilding = 120
 )
 
 // heapLimit is the soft memory limit, unless the live heap exceeds half of it:
