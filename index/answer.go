@@ -143,11 +143,16 @@ func (x *Index) beginSearch(ctx context.Context, b *builder, view memory.View, q
 	s := &search{ctx: ctx, table: x.table, view: view, query: q, analyzer: b.analyzer, scratch: acquireScratch(),
 		over: &overlay{table: x.table, paths: make(map[string]*file)}}
 	p := &page{search: s, source: x.opt.Source, docs: make(map[*file]*memory.Document), stale: make(map[string]bool)}
+	begun := false
+	defer func() {
+		if !begun { // also after a panic
+			s.close()
+		}
+	}()
 	var err error
 	if x.store != nil {
 		s.postings, err = x.store.openPostings()
 		if err != nil {
-			s.close()
 			return nil, errDamaged{err}
 		}
 	}
@@ -175,10 +180,10 @@ func (x *Index) beginSearch(ctx context.Context, b *builder, view memory.View, q
 	}
 	p.incomplete, err = x.layFiles(ctx, unread, s.over, lay)
 	if err != nil {
-		s.close()
 		return nil, err
 	}
 	s.selectPartitions()
+	begun = true
 	return p, nil
 }
 

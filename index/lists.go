@@ -35,12 +35,18 @@ func (s *store) openPostings() (*postingReader, error) {
 		return nil, err
 	}
 	l := &postingReader{members: list, segments: make([]segmentPostings, len(list))}
-	for i, m := range list {
-		terms, err := m.Dictionary(fieldTerms)
-		if err != nil {
-			return nil, errors.Join(err, list.close())
+	err = recoverPanic("read index", func() error {
+		for i, m := range list {
+			terms, err := m.Dictionary(fieldTerms)
+			if err != nil {
+				return err
+			}
+			l.segments[i] = segmentPostings{terms: terms, deleted: m.deleted, places: m.places}
 		}
-		l.segments[i] = segmentPostings{terms: terms, deleted: m.deleted, places: m.places}
+		return nil
+	})
+	if err != nil {
+		return nil, errors.Join(err, list.close())
 	}
 	return l, nil
 }

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"sync"
 	"syscall"
 	"time"
 
@@ -20,22 +21,35 @@ const (
 	merger = "merge index"
 )
 
-// start starts the goroutines.
+// start starts the goroutines. The last merges of an earlier process may be missing.
 func (s *store) start() {
 	s.loops.Add(2)
 	go s.repeat(saver, s.changed, s.hurry, s.save)
 	go s.repeat(merger, s.saves, nil, s.merge)
+	signal(s.saves)
 }
 
 // closeLimit bounds the time that close waits for the goroutines.
 const closeLimit = 10 * time.Second
+
+// unfinished contains the directories of closed stores whose goroutines still run, such
+// as one that writes to a disk that does not respond. They cannot be opened again yet.
+var unfinished sync.Map
+
+// errUnfinished is the error of opening such a directory.
+var errUnfinished = errors.New("the closed index is still writing to its disk")
 
 // close stops the goroutines and closes the segments, which open snapshots keep. It
 // does not save changes.
 func (s *store) close() error {
 	close(s.closing)
 	ended := make(chan struct{})
-	go func() { s.loops.Wait(); close(ended) }()
+	unfinished.Store(s.dir, s)
+	go func() {
+		s.loops.Wait()
+		unfinished.Delete(s.dir)
+		close(ended)
+	}()
 	var err error
 	select {
 	case <-ended:
@@ -125,8 +139,8 @@ func (s *store) record(name string, err error) {
 	}
 }
 
-// failureLocked returns the error that prevents writing to disk, or nil. The caller
-// must hold s.mu.
+// failureLocked returns the error of the saver, or otherwise of the merger, or nil. The
+// caller must hold s.mu.
 func (s *store) failureLocked() error {
 	if err := s.failures[saver]; err != nil {
 		return err
@@ -134,7 +148,7 @@ func (s *store) failureLocked() error {
 	return s.failures[merger]
 }
 
-// failure returns the error that prevents writing to disk, or nil.
+// failure returns the error of the saver, or otherwise of the merger, or nil.
 func (s *store) failure() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -163,10 +177,8 @@ func (s *store) checkDir() error {
 // save writes the current list to disk, unless it is there. Then it waits for further
 // changes, except in a build.
 func (s *store) save() error {
-	s.mu.Lock()
-	building, done := s.building, s.version == s.saved
-	s.mu.Unlock()
-	if err := s.saveChanges(building); err != nil || done {
+	building, changed, err := s.saveChanges()
+	if err != nil || !changed {
 		return err
 	}
 	signal(s.saves)
@@ -177,15 +189,17 @@ func (s *store) save() error {
 }
 
 // saveChanges writes the current list to disk and removes the files of segments that are no
-// longer in it. It answers the callers that wait for the disk.
-func (s *store) saveChanges(building bool) (err error) {
+// longer in it. It answers the callers that wait for the disk. It reports whether there
+// is a build, and whether the list had changed.
+func (s *store) saveChanges() (building, changed bool, err error) {
 	s.mu.Lock()
-	list, version, waiting, unlisted := s.snapshotLocked(), s.version, s.waiting, s.unlisted
-	done := version == s.saved
+	list, err := s.snapshotLocked()
+	version, waiting, unlisted := s.version, s.waiting, s.unlisted
+	building, changed = s.building, s.version != s.saved
 	s.waiting, s.unlisted = nil, nil
 	s.mu.Unlock()
 	defer list.close()
-	if !done {
+	if err == nil && changed {
 		err = s.saveList(list, building)
 	}
 	s.mu.Lock()
@@ -203,7 +217,7 @@ func (s *store) saveChanges(building bool) (err error) {
 			os.Remove(name) // or open does
 		}
 	}
-	return err
+	return building, changed, err
 }
 
 // saveList makes list the state on disk. If it has several segments in memory, saveList
@@ -292,7 +306,8 @@ func (s *store) mergeSegments(old members) (members, error) {
 
 // replace puts at most one segment in place of old ones, and deletes in it what was
 // deleted since the old ones were read. The number of document n of old[i] is
-// numbers[i][n], or n if numbers is nil.
+// numbers[i][n], or n if numbers is nil. The caller must hold references to old: the
+// numbers of deleted documents may be in the mapped files.
 func (s *store) replace(old, with members, numbers [][]uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -347,10 +362,15 @@ func (s *store) flush() error {
 	var err error
 	select {
 	case err = <-saved:
+		select {
+		case <-s.broken: // the next batch would fail
+			err = s.failure()
+		default:
+		}
 	case <-s.broken:
 		err = s.failure()
 	case <-s.closing:
-		err = errors.New("the index is closed")
+		err = errClosed
 	case <-time.After(saveLimit):
 		err = fmt.Errorf("not on disk after %v", saveLimit)
 	}
@@ -395,8 +415,12 @@ var mergeOptions = func() mergeplan.MergePlanOptions {
 // merge merges segments on disk.
 func (s *store) merge() error {
 	s.mu.Lock()
-	list, building, merged := s.snapshotLocked(), s.building, s.merged
+	list, err := s.snapshotLocked()
+	building, merged := s.building, s.merged
 	s.mu.Unlock()
+	if err != nil {
+		return err
+	}
 	defer list.close()
 	var all members
 	var planned []mergeplan.Segment
@@ -471,9 +495,9 @@ func diskFull(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
-// lacksResources reports whether err means a lack of system resources, or a read-only
-// file system. Such an error is no evidence of a damaged index.
+// lacksResources reports whether err means a lack of system resources, a read-only file
+// system or a disk that does not respond. Such an error is no evidence of a damaged index.
 func lacksResources(err error) bool {
-	causes := []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EROFS}
+	causes := []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EROFS, errUnfinished}
 	return diskFull(err) || slices.ContainsFunc(causes, func(e error) bool { return errors.Is(err, e) })
 }

@@ -1,6 +1,7 @@
 package index
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math"
@@ -142,9 +143,10 @@ func TestDeletedWhileCopied(t *testing.T) {
 	}
 	write(0, blockID(2))
 	for _, merge := range []bool{false, true} {
-		s.mu.Lock()
-		list := s.snapshotLocked()
-		s.mu.Unlock()
+		list, err := s.snapshot()
+		if err != nil {
+			t.Fatal(err)
+		}
 		if merge {
 			write(0, blockID(4))
 			if _, err := s.mergeSegments(list); err != nil {
@@ -169,11 +171,14 @@ func TestDeletedWhileCopied(t *testing.T) {
 	}
 	list.close()
 	check("all deleted during a merge")
-	if list, _ := s.snapshot(); len(list) != 1 {
+	list, _ = s.snapshot()
+	if len(list) != 1 {
 		t.Errorf("%d segments", len(list))
-	} else if _, err := s.mergeSegments(list); err != nil {
+	}
+	if _, err := s.mergeSegments(list); err != nil {
 		t.Fatal(err)
 	}
+	list.close()
 	if len(s.members) != 0 {
 		t.Errorf("%d segments of deleted documents", len(s.members))
 	}
@@ -187,7 +192,6 @@ func TestKilled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.close()
 	s.endBuild(nil)
 	written := make(chan error, 1)
 	const pairs, batches = 8, 600
@@ -242,6 +246,10 @@ func TestKilled(t *testing.T) {
 			whole = whole && os.Link(from(name), filepath.Join(to, name)) == nil
 		}
 		if !whole {
+			again, err := os.ReadFile(from(listName))
+			if err != nil || bytes.Equal(again, data) {
+				t.Fatalf("a file in the list is missing: %v, %s", err, data)
+			}
 			continue
 		}
 		opened++
@@ -270,10 +278,105 @@ func TestKilled(t *testing.T) {
 	if opened < 10 {
 		t.Errorf("%d copies were opened", opened)
 	}
+	if err := s.close(); err != nil {
+		t.Fatal(err)
+	}
+	if maps, err := os.ReadFile("/proc/self/maps"); err == nil && bytes.Contains(maps, []byte(dir)) {
+		t.Error("files are mapped after the stores were closed")
+	}
 }
 
-// TestUnsaved checks that the number of batches that are not on disk is
-// bounded.
+// TestMerges checks that small segments are merged when a store is opened and while it
+// is written, and that their files are removed.
+func TestMerges(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	open := func() *store {
+		t.Helper()
+		s, err := openStore(dir, func(_ *store, err error, _ bool) { t.Error(err) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	files := func() int {
+		names, err := filepath.Glob(filepath.Join(dir, "*"+segmentSuffix))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(names)
+	}
+	write := func(s *store, n int) {
+		t.Helper()
+		for i := range n {
+			b := &block{number: uint32(i), prefix: "p", record: []byte("record")}
+			b.setTerms([]blockTerm{{"pwx", 2}})
+			if err := s.writeBatch([]*block{b}, []string{blockID(uint32(i))}, true); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	merged := func(when string) {
+		t.Helper()
+		for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+			list, err := readList(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := files(); n <= 20 && n == len(list) {
+				return
+			} else if time.Now().After(end) {
+				t.Fatalf("%s: %d files, %d in the list", when, n, len(list))
+			}
+		}
+	}
+	s := open()
+	write(s, 50) // as in a build
+	if err := s.close(); err != nil {
+		t.Fatal(err)
+	}
+	if n := files(); n != 50 {
+		t.Fatalf("%d files of a build", n)
+	}
+	s = open()
+	merged("opened")
+	write(s, 50)
+	merged("written")
+	if err := s.close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestUnfinished checks that the directory of a store whose goroutines did not end
+// cannot be opened until they have.
+func TestUnfinished(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := filepath.Join(t.TempDir(), "store")
+		report := func(_ *store, err error, _ bool) { t.Error(err) }
+		s, err := openStore(dir, report)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.loops.Add(1) // as if the disk did not respond
+		if err := s.close(); err == nil {
+			t.Error("it is closed")
+		}
+		if s, err := openStore(dir, report); err == nil || !lacksResources(err) {
+			t.Errorf("opening returns %v, %v", s, err)
+		}
+		s.loops.Done()
+		synctest.Wait()
+		s, err = openStore(dir, report)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestUnsaved checks that the number of segments that are not on disk is bounded while
+// the list of segments cannot be written.
 func TestUnsaved(t *testing.T) {
 	s := &mapSource{text: map[string]string{"a.md": "- red\n"}}
 	x := s.open(t, t.TempDir())
@@ -284,15 +387,17 @@ func TestUnsaved(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for try := 0; err == nil && try < 100; try++ { // the saver may end in between, which resolves the failure
-		x.store.mu.Lock()
-		x.store.failures[saver] = errors.New("no")
-		x.store.members = slices.Concat(x.store.members, slices.Repeat(added, maxUnsaved))
-		x.store.mu.Unlock()
-		err = x.Apply(t.Context(), s.updates())
+	if err := os.Mkdir(filepath.Join(x.store.dir, listName+".tmp"), 0o700); err != nil {
+		t.Fatal(err)
 	}
-	if err == nil {
-		t.Error("one batch more was kept in memory")
+	if err := x.Apply(t.Context(), s.updates()); err != nil {
+		t.Errorf("one segment cannot be kept in memory: %v", err)
+	}
+	x.store.mu.Lock()
+	x.store.members = slices.Concat(x.store.members, slices.Repeat(added, maxUnsaved))
+	x.store.mu.Unlock()
+	if err := x.Apply(t.Context(), s.updates()); err == nil {
+		t.Error("one segment more was kept in memory")
 	}
 	if st := x.Status(); !st.Degraded || st.Generation != 2 {
 		t.Errorf("it was not opened anew: %+v", st)
@@ -396,10 +501,13 @@ func TestReopeningLeaksNothing(t *testing.T) {
 		defer x.writing.Unlock()
 		x.mu.Lock()
 		defer x.mu.Unlock()
-		if err := x.store.close(); err != nil {
+		dir := x.store.dir
+		err := x.store.close()
+		x.store = nil
+		if err != nil {
 			t.Fatal(err)
 		}
-		names, err := filepath.Glob(filepath.Join(x.store.dir, damaged))
+		names, err := filepath.Glob(filepath.Join(dir, damaged))
 		if err != nil || len(names) == 0 {
 			t.Fatalf("there is no %s: %v", damaged, err)
 		}

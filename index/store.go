@@ -112,6 +112,9 @@ func recoverPanic(what string, fn func() error) (err error) {
 // it detects, such as a wrong checksum or a missing segment. Report receives later
 // failures of the goroutines.
 func openStore(dir string, report func(s *store, err error, news bool)) (*store, error) {
+	if _, ok := unfinished.Load(dir); ok {
+		return nil, fmt.Errorf("open index %s: %w", dir, errUnfinished)
+	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -194,22 +197,28 @@ func (s *store) fileName(number uint64) string {
 }
 
 // openSegment opens the segment in a file and reads the places of its documents.
-func openSegment(name string, number uint64) (member, error) {
+func openSegment(name string, number uint64) (m member, err error) {
 	z, err := format.Open(name)
 	if err != nil {
 		return member{}, err
 	}
-	m := member{segment: &segment{Segment: z, number: number, places: make([]place, z.Count())}}
-	for i := range m.places {
-		id, err := z.DocID(uint64(i))
-		if err != nil {
-			return member{}, errors.Join(err, z.DecRef())
+	m = member{segment: &segment{Segment: z, number: number, places: make([]place, z.Count())}}
+	err = recoverPanic("open index", func() error {
+		for i := range m.places {
+			id, err := z.DocID(uint64(i))
+			if err != nil {
+				return err
+			}
+			at, ok := placeOf(id)
+			if !ok {
+				return fmt.Errorf("open index: invalid block number %q", id)
+			}
+			m.places[i] = at
 		}
-		at, ok := placeOf(id)
-		if !ok {
-			return member{}, errors.Join(fmt.Errorf("open index: invalid block number %q", id), z.DecRef())
-		}
-		m.places[i] = at
+		return nil
+	})
+	if err != nil {
+		return member{}, errors.Join(err, z.DecRef())
 	}
 	return m, nil
 }
@@ -261,32 +270,28 @@ func (s *store) writeBatch(blocks []*block, gone []string, durable bool) error {
 	if err != nil {
 		return fmt.Errorf("write index: %w", err)
 	}
-	if durable {
+	switch unsaved := s.unsaved(); {
+	case durable || unsaved >= maxUnsaved:
 		return s.flush()
-	}
-	if building && s.unsaved() > maxBuilt {
+	case building && unsaved > maxBuilt:
 		s.flush() // an error is reported anyway
 	}
 	return nil
 }
 
-// maxBuilt bounds the segments of a build in memory.
+// maxBuilt is the number of segments in memory from which a build waits for the disk.
 const maxBuilt = 8
 
-// maxUnsaved bounds the segments in memory while writing fails. Every search must read
-// each of them. Beyond the limit it is better to open the state on disk again, which
-// has few large segments.
+// maxUnsaved bounds the segments in memory while the disk fails or does not respond.
+// Every search must read each of them. Beyond the limit it is better to open the state
+// on disk again, which has few large segments.
 const maxUnsaved = 1000
 
 // unsaved returns the number of segments that are not on disk.
 func (s *store) unsaved() (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.members.unsaved()
-}
-
-func (l members) unsaved() (n int) {
-	for _, m := range l {
+	for _, m := range s.members {
 		if m.number == 0 {
 			n++
 		}
@@ -299,10 +304,7 @@ func (s *store) change(added members, gone []string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		return errors.New("the index is closed")
-	}
-	if err := s.failureLocked(); err != nil && s.members.unsaved() >= maxUnsaved {
-		return fmt.Errorf("%d changes are not on disk: %w", maxUnsaved, err)
+		return errClosed
 	}
 	list := slices.Clone(s.members)
 	for i := range list {
@@ -331,18 +333,21 @@ func (s *store) change(added members, gone []string) error {
 func (s *store) snapshot() (members, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
-		return nil, errors.New("read index: the index is closed")
-	}
-	return s.snapshotLocked(), nil
+	return s.snapshotLocked()
 }
 
-func (s *store) snapshotLocked() members {
+// snapshotLocked is snapshot for callers that hold s.mu.
+func (s *store) snapshotLocked() (members, error) {
+	if s.closed {
+		return nil, errClosed
+	}
 	for _, m := range s.members {
 		m.AddRef()
 	}
-	return s.members
+	return s.members, nil
 }
+
+var errClosed = errors.New("the index is closed")
 
 // eachRecord calls fn for every stored record and returns the places of all
 // parts.
