@@ -143,7 +143,7 @@ func (d *daemon) openComponents() error {
 			default:
 			}
 		},
-		OnMerged: func() { time.AfterFunc(mergeRest, trimHeap) },
+		OnMerged: trimHeap,
 	})
 	if err != nil {
 		return err

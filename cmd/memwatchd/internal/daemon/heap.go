@@ -19,9 +19,6 @@ const (
 // a file of many entries needs some 200 MiB for a moment.
 const heapLimit = 240 << 20
 
-// mergeRest is the time in which bleve ends its work after the merge of a first build.
-const mergeRest = 2 * time.Second
-
 // raiseHeapLimit lets the heap grow until built is called, and then returns the
 // memory that only the build needed to the system.
 func raiseHeapLimit() (built func()) {
