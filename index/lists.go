@@ -30,7 +30,7 @@ type segmentPostings struct {
 // openPostings opens the posting lists of the current state of the store. The caller
 // must close them.
 func (s *store) openPostings() (*postingReader, error) {
-	list, err := s.snapshot()
+	list, err := s.openSnapshot()
 	if err != nil {
 		return nil, err
 	}

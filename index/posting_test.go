@@ -126,7 +126,7 @@ func TestPostingsSurviveBleve(t *testing.T) {
 	merged := make(chan bool)
 	s.endBuild(func() { close(merged) })
 	<-merged
-	list, err := s.snapshot()
+	list, err := s.openSnapshot()
 	if err != nil {
 		t.Fatal(err)
 	}

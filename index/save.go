@@ -24,8 +24,8 @@ const (
 // start starts the goroutines. The last merges of an earlier process may be missing.
 func (s *store) start() {
 	s.loops.Add(2)
-	go s.repeat(saver, s.changed, s.hurry, s.save)
-	go s.repeat(merger, s.saves, nil, s.merge)
+	go s.repeatStep(saver, s.changed, s.hurry, s.save)
+	go s.repeatStep(merger, s.saves, nil, s.merge)
 	signal(s.saves)
 }
 
@@ -76,9 +76,9 @@ const (
 	lastPause  = 15 * time.Second
 )
 
-// repeat calls step after each signal, and again if it fails, until the store closes or
+// repeatStep calls step after each signal, and again if it fails, until the store closes or
 // step panics. Hurry ends the pause before a retry.
-func (s *store) repeat(name string, wake, hurry <-chan struct{}, step func() error) {
+func (s *store) repeatStep(name string, wake, hurry <-chan struct{}, step func() error) {
 	defer s.loops.Done()
 	pause := time.Duration(0)
 	for {
@@ -95,7 +95,7 @@ func (s *store) repeat(name string, wake, hurry <-chan struct{}, step func() err
 			return
 		default:
 		}
-		s.record(name, err)
+		s.recordResult(name, err)
 		switch {
 		case err == nil:
 			pause = 0
@@ -117,8 +117,8 @@ func (s *store) pause(wait time.Duration, hurry <-chan struct{}) {
 	}
 }
 
-// record records the result of a step, and reports a failure or the recovery.
-func (s *store) record(name string, err error) {
+// recordResult records the result of a step, and reports a failure or the recovery.
+func (s *store) recordResult(name string, err error) {
 	s.mu.Lock()
 	before := s.failureLocked()
 	if err != nil {
@@ -193,7 +193,7 @@ func (s *store) save() error {
 // is a build, and whether the list had changed.
 func (s *store) saveChanges() (building, changed bool, err error) {
 	s.mu.Lock()
-	list, err := s.snapshotLocked()
+	list, err := s.openSnapshotLocked()
 	version, waiting, unlisted := s.version, s.waiting, s.unlisted
 	building, changed = s.building, s.version != s.saved
 	s.waiting, s.unlisted = nil, nil
@@ -214,7 +214,7 @@ func (s *store) saveChanges() (building, changed bool, err error) {
 	}
 	if err == nil {
 		for _, name := range unlisted {
-			os.Remove(name) // or open does
+			os.Remove(name) // or readFiles does
 		}
 	}
 	return building, changed, err
@@ -272,7 +272,7 @@ func (s *store) writeSegment(m member) (member, error) {
 		return member{}, errors.Join(err, os.Remove(name))
 	}
 	written := member{&segment{Segment: z, places: m.places, number: number}, m.deleted}
-	s.replace(members{m}, members{written}, nil)
+	s.replaceSegments(members{m}, members{written}, nil)
 	return written, nil
 }
 
@@ -288,7 +288,7 @@ func (s *store) mergeSegments(old members) (members, error) {
 		live += m.LiveSize()
 	}
 	if live == 0 {
-		s.replace(old, nil, nil)
+		s.replaceSegments(old, nil, nil)
 		return nil, nil
 	}
 	number, name := s.newFile()
@@ -300,15 +300,15 @@ func (s *store) mergeSegments(old members) (members, error) {
 	if err != nil {
 		return nil, errors.Join(err, os.Remove(name))
 	}
-	s.replace(old, members{m}, numbers)
+	s.replaceSegments(old, members{m}, numbers)
 	return members{m}, nil
 }
 
-// replace puts at most one segment in place of old ones, and deletes in it what was
+// replaceSegments puts at most one segment in place of old ones, and deletes in it what was
 // deleted since the old ones were read. The number of document n of old[i] is
 // numbers[i][n], or n if numbers is nil. The caller must hold references to old: the
 // numbers of deleted documents may be in the mapped files.
-func (s *store) replace(old, with members, numbers [][]uint64) {
+func (s *store) replaceSegments(old, with members, numbers [][]uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -342,7 +342,8 @@ func (s *store) replace(old, with members, numbers [][]uint64) {
 		}
 	}
 	for _, m := range with {
-		if m.deleted = nil; !deleted.IsEmpty() {
+		m.deleted = nil
+		if !deleted.IsEmpty() {
 			m.deleted = deleted
 		}
 		list = append(list, m)
@@ -415,7 +416,7 @@ var mergeOptions = func() mergeplan.MergePlanOptions {
 // merge merges segments on disk.
 func (s *store) merge() error {
 	s.mu.Lock()
-	list, err := s.snapshotLocked()
+	list, err := s.openSnapshotLocked()
 	building, merged := s.building, s.merged
 	s.mu.Unlock()
 	if err != nil {

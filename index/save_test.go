@@ -32,11 +32,11 @@ func TestPauses(t *testing.T) {
 		results := make(chan error) // of the steps
 		var began []time.Time
 		s.loops.Add(2)
-		go s.repeat(saver, s.changed, s.hurry, func() error {
+		go s.repeatStep(saver, s.changed, s.hurry, func() error {
 			began = append(began, time.Now())
 			return <-results
 		})
-		go s.repeat(merger, s.saves, nil, func() error { return errors.New("cannot merge") })
+		go s.repeatStep(merger, s.saves, nil, func() error { return errors.New("cannot merge") })
 		wantPause := func(want time.Duration) {
 			t.Helper()
 			synctest.Wait()
@@ -62,8 +62,8 @@ func TestPauses(t *testing.T) {
 		if err := s.failure(); err == nil || err.Error() != "cannot merge" {
 			t.Errorf("when saving succeeds, the failure is %v", err)
 		}
-		s.record(merger, nil)
-		s.record(merger, nil)
+		s.recordResult(merger, nil)
+		s.recordResult(merger, nil)
 		if err := s.failure(); err != nil {
 			t.Errorf("when both succeed, the failure is %v", err)
 		}
@@ -107,7 +107,7 @@ func TestPauses(t *testing.T) {
 // merged, after the copy was made.
 func TestDeletedWhileCopied(t *testing.T) {
 	s := newStore(t.TempDir(), nil) // without its goroutines
-	if err := s.open(); err != nil {
+	if err := s.readFiles(); err != nil {
 		t.Fatal(err)
 	}
 	defer func() { s.members.close() }()
@@ -143,7 +143,7 @@ func TestDeletedWhileCopied(t *testing.T) {
 	}
 	write(0, blockID(2))
 	for _, merge := range []bool{false, true} {
-		list, err := s.snapshot()
+		list, err := s.openSnapshot()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -164,14 +164,14 @@ func TestDeletedWhileCopied(t *testing.T) {
 		}
 		list.close()
 	}
-	list, _ := s.snapshot()
+	list, _ := s.openSnapshot()
 	write(0, blockID(1), blockID(5), blockID(6))
 	if _, err := s.mergeSegments(list); err != nil {
 		t.Fatal(err)
 	}
 	list.close()
 	check("all deleted during a merge")
-	list, _ = s.snapshot()
+	list, _ = s.openSnapshot()
 	if len(list) != 1 {
 		t.Errorf("%d segments", len(list))
 	}
@@ -424,7 +424,7 @@ func TestGoroutineEnds(t *testing.T) {
 		x.mu.RLock()
 		st := x.store
 		x.mu.RUnlock()
-		st.record(saver, fmt.Errorf("save index: %w: no", errPanic))
+		st.recordResult(saver, fmt.Errorf("save index: %w: no", errPanic))
 		<-lost
 		if st := x.Status(); !st.Degraded || st.Generation != uint64(n+2) {
 			t.Errorf("it was not opened anew: %+v", st)

@@ -44,11 +44,11 @@ type store struct {
 	breakOnce sync.Once
 
 	mu       sync.Mutex
-	members  members // the list; a change replaces it
-	version  uint64  // of the list
-	saved    uint64  // version of the list on disk
-	lastFile uint64  // number of the last file
-	unlisted []string
+	members  members  // the list; a change replaces it
+	version  uint64   // of the list
+	saved    uint64   // version of the list on disk
+	lastFile uint64   // number of the last file
+	unlisted []string // files to remove after the next save
 	building bool
 	merged   func()           // called after the merge that ends a build; nil if that is done
 	waiting  []chan<- error   // callers that wait for the disk
@@ -119,7 +119,7 @@ func openStore(dir string, report func(s *store, err error, news bool)) (*store,
 		return nil, err
 	}
 	s := newStore(dir, report)
-	err := recoverPanic("open index "+dir, s.open)
+	err := recoverPanic("open index "+dir, s.readFiles)
 	if err != nil {
 		return nil, errors.Join(err, s.members.close())
 	}
@@ -135,15 +135,16 @@ func newStore(dir string, report func(s *store, err error, news bool)) *store {
 	}
 }
 
-// open reads the list and opens its segments. It removes other segments, which remain
+// readFiles reads the list and opens its segments. It removes other segments, which remain
 // if a process is killed.
-func (s *store) open() error {
+func (s *store) readFiles() error {
 	list, err := readList(s.dir)
 	fresh := errors.Is(err, fs.ErrNotExist)
 	if err != nil && !fresh {
 		return err
 	}
-	if s.info, err = os.Stat(s.dir); err != nil {
+	s.info, err = os.Stat(s.dir)
+	if err != nil {
 		return err
 	}
 	keep := make(map[string]bool)
@@ -156,13 +157,13 @@ func (s *store) open() error {
 		if err != nil {
 			return err
 		}
-		s.members = append(s.members, m)
 		if len(l.Deleted) > 0 {
-			s.members[len(s.members)-1].deleted = roaring.New()
-			if err := s.members[len(s.members)-1].deleted.UnmarshalBinary(l.Deleted); err != nil {
-				return err
+			m.deleted = roaring.New()
+			if err := m.deleted.UnmarshalBinary(l.Deleted); err != nil {
+				return errors.Join(err, m.DecRef())
 			}
 		}
+		s.members = append(s.members, m)
 		s.lastFile = max(s.lastFile, l.Number)
 		keep[filepath.Base(name)] = true
 	}
@@ -265,7 +266,7 @@ func (s *store) writeBatch(blocks []*block, gone []string, durable bool) error {
 	s.mu.Unlock()
 	added, err := newSegments(blocks, building)
 	if err == nil && len(added)+len(gone) > 0 {
-		err = recoverPanic("write index", func() error { return s.change(added, gone) })
+		err = recoverPanic("write index", func() error { return s.changeList(added, gone) })
 	}
 	if err != nil {
 		return fmt.Errorf("write index: %w", err)
@@ -299,8 +300,8 @@ func (s *store) unsaved() (n int) {
 	return n
 }
 
-// change adds segments to the list and deletes documents of the others.
-func (s *store) change(added members, gone []string) error {
+// changeList adds segments to the list and deletes documents of the others.
+func (s *store) changeList(added members, gone []string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -329,15 +330,15 @@ func (s *store) change(added members, gone []string) error {
 	return nil
 }
 
-// snapshot returns the current list. The caller must close it.
-func (s *store) snapshot() (members, error) {
+// openSnapshot returns the current list. The caller must close it.
+func (s *store) openSnapshot() (members, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.snapshotLocked()
+	return s.openSnapshotLocked()
 }
 
-// snapshotLocked is snapshot for callers that hold s.mu.
-func (s *store) snapshotLocked() (members, error) {
+// openSnapshotLocked is openSnapshot for callers that hold s.mu.
+func (s *store) openSnapshotLocked() (members, error) {
 	if s.closed {
 		return nil, errClosed
 	}
@@ -352,7 +353,7 @@ var errClosed = errors.New("the index is closed")
 // eachRecord calls fn for every stored record and returns the places of all
 // parts.
 func (s *store) eachRecord(fn func(record []byte) error) (parts []place, err error) {
-	list, err := s.snapshot()
+	list, err := s.openSnapshot()
 	if err != nil {
 		return nil, err
 	}
@@ -401,7 +402,8 @@ func readList(dir string) (list []listed, err error) {
 	if sum != checksum([]byte(text)) {
 		return nil, &fs.PathError{Op: "read", Path: name, Err: errChecksum}
 	}
-	return list, json.Unmarshal([]byte(text), &list)
+	err = json.Unmarshal([]byte(text), &list)
+	return list, err
 }
 
 // writeList replaces the list of the segments in dir.
@@ -409,12 +411,14 @@ func writeList(dir string, l members) error {
 	list := make([]listed, len(l))
 	for i, m := range l {
 		list[i].Number = m.number
-		if m.deleted != nil {
-			var err error
-			if list[i].Deleted, err = m.deleted.ToBytes(); err != nil {
-				return err
-			}
+		if m.deleted == nil {
+			continue
 		}
+		deleted, err := m.deleted.ToBytes()
+		if err != nil {
+			return err
+		}
+		list[i].Deleted = deleted
 	}
 	text, err := json.Marshal(list)
 	if err != nil {
