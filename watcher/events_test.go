@@ -26,7 +26,8 @@ func TestEvents(t *testing.T) {
 	r.eventually("changed", func() bool { text, _ := r.index.content("a/b/c.md"); return text == "hello again" })
 	r.must(os.Remove(r.path("a/b/c.md")))
 	r.eventually("gone", func() bool { return !found("a/b/c.md")() })
-	if s := r.Status(); s.Root != watcher.RootWatched || s.Directories != 3 || s.Pending != 0 || len(s.Warnings) != 0 || len(s.Polled) != 0 {
+	r.eventually("delivered", func() bool { return r.Status().Pending == 0 })
+	if s := r.Status(); s.Root != watcher.RootWatched || s.Directories != 3 || len(s.Warnings) != 0 || len(s.Polled) != 0 {
 		t.Errorf("status %+v", s)
 	}
 }
