@@ -403,7 +403,7 @@ func (s *store) endBuild(merged func()) {
 }
 
 // manySegments is the number of segments from which they are merged in a build, too.
-const manySegments = 100
+const manySegments = 400
 
 // mergeOptions are those of bleve, except that segments below 2000 documents count by
 // their size: otherwise each save of a small index would write the whole index.
