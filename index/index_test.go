@@ -86,6 +86,19 @@ func (s *mapSource) open(t testing.TB, dir string) *Index {
 	return x
 }
 
+// openLosing is open for an index that fails. The channel receives when every file must
+// be applied again.
+func (s *mapSource) openLosing(t testing.TB, dir string) (x *Index, lost <-chan bool) {
+	t.Helper()
+	failed := make(chan bool, 1)
+	x, err := Open(dir, Options{Source: s, Paths: s.paths, OnIncomplete: func() { failed <- true }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { x.Close() })
+	return x, failed
+}
+
 func (s *mapSource) confirmComplete(t testing.TB, x *Index) {
 	t.Helper()
 	if err := x.Apply(context.Background(), s.updates()); err != nil {
@@ -315,12 +328,7 @@ func TestDamage(t *testing.T) {
 	t.Run("in use", func(t *testing.T) {
 		s := &mapSource{text: map[string]string{"a.md": "- red\n", "b.md": "- green\n"}}
 		dir := t.TempDir()
-		lost := make(chan bool, 1)
-		x, err := Open(dir, Options{Source: s, Paths: s.paths, OnIncomplete: func() { lost <- true }})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer x.Close()
+		x, lost := s.openLosing(t, dir)
 		s.confirmComplete(t, x)
 		names, _ := filepath.Glob(filepath.Join(dir, "index-1", "*.zap"))
 		for _, name := range names {

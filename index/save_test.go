@@ -15,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	zapapi "github.com/blevesearch/scorch_segment_api/v2"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -375,19 +376,26 @@ func TestUnfinished(t *testing.T) {
 	})
 }
 
-// TestUnsaved checks that the number of segments that are not on disk is bounded while
-// the list of segments cannot be written.
-func TestUnsaved(t *testing.T) {
-	s := &mapSource{text: map[string]string{"a.md": "- red\n"}}
-	x := s.open(t, t.TempDir())
-	s.confirmComplete(t, x)
+// oneSegment returns a segment in memory.
+func oneSegment(t *testing.T) members {
+	t.Helper()
 	b := &block{number: 9, prefix: "p"}
 	b.setTerms([]blockTerm{{"pwx", 2}})
 	added, err := newSegments([]*block{b}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Mkdir(filepath.Join(x.store.dir, listName+".tmp"), 0o700); err != nil {
+	return added
+}
+
+// TestUnsaved checks that the number of segments that are not on disk is bounded while
+// the list of segments cannot be written.
+func TestUnsaved(t *testing.T) {
+	s := &mapSource{text: map[string]string{"a.md": "- red\n"}}
+	x := s.open(t, t.TempDir())
+	s.confirmComplete(t, x)
+	added := oneSegment(t)
+	if err := os.MkdirAll(filepath.Join(x.store.dir, listName+".tmp", "full"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if err := x.Apply(t.Context(), s.updates()); err != nil {
@@ -413,18 +421,20 @@ func TestUnsaved(t *testing.T) {
 // set aside.
 func TestGoroutineEnds(t *testing.T) {
 	s := &mapSource{text: map[string]string{"a.md": "- red\n"}}
-	lost := make(chan bool, 1)
-	x, err := Open(t.TempDir(), Options{Source: s, Paths: s.paths, OnIncomplete: func() { lost <- true }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer x.Close()
+	x, lost := s.openLosing(t, t.TempDir())
 	s.confirmComplete(t, x)
+	added := oneSegment(t)
 	for n, aside := range []bool{false, true} {
 		x.mu.RLock()
 		st := x.store
 		x.mu.RUnlock()
-		st.recordResult(saver, fmt.Errorf("save index: %w: no", errPanic))
+		st.mu.Lock() // the saver panics, because the segment has no method Persist
+		st.members = append(slices.Clone(st.members), member{segment: &segment{Segment: struct{ zapapi.Segment }{added[0]}}})
+		st.version++
+		st.mu.Unlock()
+		if err := st.writeBatch(nil, nil, true); err == nil {
+			t.Error("a batch is said to be on disk")
+		}
 		<-lost
 		if st := x.Status(); !st.Degraded || st.Generation != uint64(n+2) {
 			t.Errorf("it was not opened anew: %+v", st)
@@ -443,12 +453,7 @@ func TestGoroutineEnds(t *testing.T) {
 // opened again when it changes.
 func TestDirectoryGone(t *testing.T) {
 	s := &mapSource{text: map[string]string{"a.md": "- red\n"}}
-	lost := make(chan bool, 1)
-	x, err := Open(t.TempDir(), Options{Source: s, Paths: s.paths, OnIncomplete: func() { lost <- true }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer x.Close()
+	x, lost := s.openLosing(t, t.TempDir())
 	for n := range 2 {
 		s.confirmComplete(t, x)
 		dir := x.path(x.name)
