@@ -154,6 +154,23 @@ const (
 	today    = "2026-02-06/b.md"
 )
 
+// TestOldDaysAreNotRead checks that a changed file is not read if its day is no longer
+// synchronized.
+func TestOldDaysAreNotRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDisk(t)
+		d.run(t, time.Second)
+		const old = "2025-12-01/old.md"
+		d.saveAsUser(old, openTask)
+		d.saveAsUser(before, openTask)
+		d.unread[old], d.unread[before] = 1, 1
+		d.run(t, time.Minute)
+		if d.unread[before] != 0 || d.unread[old] != 1 {
+			t.Errorf("unread are %v", d.unread)
+		}
+	})
+}
+
 func TestSyncer(t *testing.T) {
 	// begin returns a disk with two open copies, already recorded.
 	begin := func(t *testing.T) *disk {
