@@ -12,26 +12,33 @@ type barrier struct {
 	done func(error)
 }
 
-// skipDebounce makes each entry that the newest barrier waits for due now, if
-// the entry is only waiting for its debounce time, for its writer to close the
-// file, or for its first retry. Each entry costs a check of the file, so
-// skipDebounce runs once for all barriers that arrive together. It skips files
-// already found missing, because an event reports their return. It does not
-// skip open files, because no event reports that a file was closed.
+// skipDebounce checks each entry that the newest barrier waits for, without
+// waiting for its debounce time or its retry. Each check costs a system call, so
+// skipDebounce runs once for all barriers that arrive together.
 func (s *debouncer) skipDebounce(now time.Time) {
 	newest := s.barriers[len(s.barriers)-1].seq
 	for _, e := range s.byPath {
-		switch {
-		case e.checked, e.seq > newest:
-			continue
-		case !e.missingSince.IsZero() && !e.unchecked:
-			continue
-		case e.tries > 1 && e.err == nil && !e.open:
-			continue // reading has failed more than once
+		if e.seq <= newest {
+			s.checkEarly(now, e)
 		}
-		if s.checkPath(now, e) {
-			e.checked, e.due = true, now
-		}
+	}
+}
+
+// checkEarly checks an entry before it is due, and makes it due now if it may be
+// delivered. It skips files that the last check found missing, because an event
+// reports their return, and files that the sink has returned several times. It
+// does not skip open files, because no event reports that a file was closed.
+func (s *debouncer) checkEarly(now time.Time, e *pendingPath) {
+	switch {
+	case e.checked:
+		return
+	case !e.missingSince.IsZero() && !e.unchecked:
+		return
+	case e.tries >= awaitedTries && e.err == nil && !e.open:
+		return
+	}
+	if s.checkPath(now, e) {
+		e.checked, e.due = true, now
 	}
 }
 

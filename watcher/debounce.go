@@ -25,6 +25,10 @@ const (
 	// another, the child holds the file open until it calls exec, which may be
 	// after the save has returned.
 	closeWait = 50 * time.Millisecond
+	// awaitedTries is the number of deliveries for which a barrier waits if the
+	// sink returns the path each time. A file that another program opens, moves
+	// or changes while it is read is complete soon; others may never be.
+	awaitedTries = 4
 )
 
 // A hint is a hint that a path may have changed, or a barrier.
@@ -49,9 +53,10 @@ const (
 
 // A batch holds the paths of one delivery, sorted.
 type batch struct {
-	reason Reason
-	paths  []string
-	items  []*pendingPath // the entries of paths
+	reason  Reason
+	paths   []string
+	items   []*pendingPath // the entries of paths
+	started uint64         // sequence number of the last mark before the delivery
 }
 
 // debouncer collects marks, debounces their paths and delivers them. It is
@@ -87,10 +92,11 @@ type pendingPath struct {
 	missingSince time.Time // since when checks have found it missing
 	due          time.Time
 	checked      bool  // has just been checked and may be delivered
-	open         bool  // that check found it open for writing
+	open         bool  // the last check found it open for writing
 	overdue      bool  // it has been open for longer than maxWait
 	unawaited    bool  // no barrier waits for it: it stays open for writing or could not be read
-	tries        int   // number of failed deliveries
+	tries        int   // number of failed deliveries since the last change
+	returned     int   // number of deliveries in a row after which the sink returned it
 	err          error // error of the last delivery, if it returned one
 }
 
@@ -181,7 +187,7 @@ func (s *debouncer) addHint(now time.Time, m hint) {
 		if n := len(s.barriers); n > 0 && e.seq <= s.barriers[n-1].seq {
 			e.due = now // a barrier that waits for the entry skips the debounce
 		} else {
-			e.last = now
+			e.last, e.returned = now, 0
 			e.due = earlier(now.Add(s.debounce), e.first.Add(s.maxWait))
 		}
 	}
@@ -210,7 +216,7 @@ func (s *debouncer) checkPath(now time.Time, e *pendingPath) bool {
 	e.open = state == pathWriting
 	switch state {
 	case pathGone:
-		e.unawaited = false
+		e.overdue, e.unawaited = false, false
 		if e.missingSince.IsZero() {
 			e.missingSince = now
 		}
@@ -252,7 +258,7 @@ func (s *debouncer) nextBatch(now time.Time) (*batch, time.Duration) {
 		}
 		s.burstStart = now
 	}
-	b := &batch{reason: Gone}
+	b := &batch{reason: Gone, started: s.seq}
 	var ready, late, gone []*pendingPath
 	for _, e := range s.duePaths(now) {
 		if !e.checked && !s.checkPath(now, e) {
@@ -333,7 +339,7 @@ func (s *debouncer) takeChunk(now time.Time, b *batch, why Reason, q *queue) {
 // could not be read before, mergeScanned schedules another attempt, which
 // barriers wait for.
 func (s *debouncer) mergeScanned(now time.Time, e *pendingPath, why Reason, seq uint64) {
-	e.reason, e.seq = min(e.reason, why), min(e.seq, seq)
+	e.reason, e.seq, e.checked = min(e.reason, why), min(e.seq, seq), false
 	if e.tries > 0 && !e.overdue {
 		e.unawaited, e.tries, e.err = false, 0, nil
 		e.due = now
@@ -368,7 +374,7 @@ func (s *debouncer) finishDelivery(now time.Time, retry []string, err error) {
 	if err != nil {
 		for _, e := range b.items {
 			e.overdue = false // its current content has not been delivered
-			s.retryLater(now, e, err)
+			s.retryLater(now, b, e, err)
 		}
 		s.failBarriers(b.oldestSeq(), err)
 		return
@@ -383,25 +389,38 @@ func (s *debouncer) finishDelivery(now time.Time, retry []string, err error) {
 	for _, path := range retry {
 		e := given[path]
 		if e == nil { // the sink checked more paths than the batch contained
-			e = &pendingPath{path: path, reason: Scan}
+			e = &pendingPath{path: path, seq: b.oldestSeq(), reason: Scan}
 		}
-		s.retryLater(now, e, nil)
+		s.retryLater(now, b, e, nil)
 	}
 }
 
-// retryLater schedules a retry for a path that was not delivered, unless the path
-// has changed since.
-func (s *debouncer) retryLater(now time.Time, old *pendingPath, err error) {
-	if s.byPath[old.path] != nil {
-		return
+// retryLater schedules a retry for a path that batch b did not deliver, unless
+// the path has changed since. The barriers that wait for the path, and those
+// that arrived during the delivery, wait for the next delivery too, if the file
+// is then complete.
+func (s *debouncer) retryLater(now time.Time, b *batch, old *pendingPath, err error) {
+	seq, returned := b.started+1, 0
+	if err == nil {
+		returned = old.returned + 1
+		if returned < awaitedTries {
+			seq = min(seq, old.seq)
+		}
 	}
-	s.seq++
-	e := s.ensurePath(old.path, s.seq)
-	e.reason, e.tries, e.err, e.unawaited, e.open, e.overdue = old.reason, old.tries+1, err, true, old.open, old.overdue
-	if !e.overdue {
-		e.first = old.first
+	e := s.byPath[old.path]
+	if e == nil {
+		e = s.ensurePath(old.path, seq)
+		e.reason, e.tries, e.err, e.unawaited = old.reason, old.tries+1, err, true
+		e.open, e.overdue = old.open, old.overdue
+		if !e.overdue {
+			e.first, e.last = old.first, old.last
+		}
+		e.due = now.Add(min(firstRetry<<min(old.tries, 16), lastRetry))
 	}
-	e.due = now.Add(min(firstRetry<<min(old.tries, 16), lastRetry))
+	e.seq, e.returned = min(e.seq, seq), returned
+	if n := len(s.barriers); n > 0 && err == nil && e.seq <= s.barriers[n-1].seq {
+		s.checkEarly(now, e)
+	}
 }
 
 func (s *debouncer) publishPending() {

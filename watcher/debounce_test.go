@@ -340,6 +340,142 @@ func TestDebounceBarrierOpen(t *testing.T) {
 	})
 }
 
+// TestDebounceBarrierDuringDelivery checks that a barrier waits for a file that
+// was open when a delivery began before the barrier, and is closed now.
+func TestDebounceBarrierDuringDelivery(t *testing.T) {
+	testDebouncer(t, func(t *testing.T, b *debouncerTest) {
+		b.setState("a", pathWriting)
+		b.set(func() { b.refused["a"], b.slow = true, 100*ms })
+		b.sendEvents("a")
+		b.until(1010 * ms)
+		b.want(t, "1s overdue a")
+		b.sync("open")
+		b.until(2 * time.Second)
+		b.want(t, "1.1s open synced")
+
+		b.sendEvents("a")
+		b.until(3010 * ms)
+		b.want(t, "3s overdue a")
+		b.setState("a", pathReady)
+		b.sync("closed")
+		b.until(3100 * ms) // the delivery ends with what it has read
+		b.set(func() { delete(b.refused, "a") })
+		b.until(time.Hour)
+		b.want(t, "3.1s event a", "3.2s closed synced")
+	})
+}
+
+// TestDebounceBarrierReturned checks that a barrier waits for a file that the sink
+// returns because it changes while it is read, but not without end.
+func TestDebounceBarrierReturned(t *testing.T) {
+	testDebouncer(t, func(t *testing.T, b *debouncerTest) {
+		b.set(func() { b.refused["a"], b.slow = true, 100*ms })
+		b.sendEvents("a")
+		b.sync("once")
+		b.until(50 * ms)
+		b.sendEvents("a") // changed while it is read
+		b.until(101 * ms)
+		b.set(func() { delete(b.refused, "a") })
+		b.until(time.Second)
+		b.want(t, "0s event a", "100ms event a", "200ms once synced")
+
+		b.set(func() { b.refused["a"] = true })
+		b.sendEvents("a")
+		b.sync("never")
+		b.until(1500 * ms)
+		b.want(t, "1s event a", "1.1s event a", "1.2s event a", "1.3s event a", "1.4s never synced")
+		b.sync("later")
+		b.want(t, "1.5s later synced")
+
+		b.sendEvents("a")
+		b.sync("changing")
+		for b.now() < 3*time.Second {
+			b.sendEvents("a")
+			time.Sleep(10 * ms)
+		}
+		b.set(func() {
+			if i := slices.Index(b.log, "1.9s changing synced"); i != 4 {
+				t.Errorf("a file that changes all the time: %q", b.log)
+			}
+		})
+	})
+}
+
+// TestDebounceBarrierOpened checks that a barrier waits for a file that another
+// program opened while it was read, as long as for other open files.
+func TestDebounceBarrierOpened(t *testing.T) {
+	testDebouncer(t, func(t *testing.T, b *debouncerTest) {
+		b.set(func() { b.slow = 10 * ms })
+		b.sendEvents("a")
+		b.until(31 * ms)
+		b.setState("a", pathWriting)
+		b.set(func() { b.refused["a"] = true })
+		b.sync("it")
+		b.until(45 * ms)
+		b.setState("a", pathReady)
+		b.set(func() { delete(b.refused, "a") })
+		b.until(time.Hour)
+		b.want(t, "30ms event a", "50ms event a", "60ms it synced")
+	})
+}
+
+// TestDebounceScanAfterCheck checks that a file that a scan finds missing counts as
+// gone, although it was there when it was checked.
+func TestDebounceScanAfterCheck(t *testing.T) {
+	testDebouncer(t, func(t *testing.T, b *debouncerTest) {
+		b.set(func() { b.slow = 100 * ms })
+		b.sendEvents("other")
+		b.until(50 * ms)
+		b.sendEvents("a")
+		b.sync("before") // checks a
+		b.setState("a", pathGone)
+		b.sendHints(Scan, "a")
+		b.sync("after")
+		b.until(time.Hour)
+		b.want(t, "30ms event other", "550ms gone a", "650ms before synced", "650ms after synced")
+	})
+}
+
+// TestDebounceManyReturned checks that barriers neither check nor deliver
+// thousands of files again that the sink always returns.
+func TestDebounceManyReturned(t *testing.T) {
+	testDebouncer(t, func(t *testing.T, b *debouncerTest) {
+		paths := manyPaths("x", 10000)
+		for _, p := range paths {
+			b.refused[p] = true
+		}
+		b.sendEvents(paths...)
+		b.until(10 * time.Second)
+		b.set(func() { b.log, b.checks = nil, 0 })
+		for range 100 {
+			time.Sleep(10 * ms)
+			b.in <- []hint{{barrier: &barrier{done: func(error) {}}}}
+		}
+		b.until(12 * time.Second)
+		b.set(func() {
+			if len(b.log) > 1 || b.checks > len(paths) {
+				t.Errorf("%d deliveries and %d checks for 100 barriers", len(b.log), b.checks)
+			}
+		})
+	})
+}
+
+// TestDebounceOverdueBarrier checks that a barrier does not prevent the delivery of
+// a file that has been open for too long.
+func TestDebounceOverdueBarrier(t *testing.T) {
+	testDebouncer(t, func(t *testing.T, b *debouncerTest) {
+		b.setState("a", pathWriting)
+		b.sendEvents("a")
+		b.until(950 * ms)
+		b.set(func() { b.slow = 300 * ms })
+		b.sendEvents("other")
+		b.until(1100 * ms)
+		b.sync("it")
+		b.until(time.Hour)
+		b.want(t, "980ms event other", "1.28s overdue a", "1.58s it synced")
+	})
+}
+
 // TestDebounceManyBarriers checks that barriers that arrive while many files are
 // changing or missing do not each check every file. On a busy machine, barriers
 // would arrive faster than they complete.
@@ -453,16 +589,17 @@ func TestDebounceError(t *testing.T) {
 	})
 }
 
-// TestDebounceRetry checks that unreadable paths are retried and that barriers do
-// not wait for them.
+// TestDebounceRetry checks that unreadable paths are retried and that barriers
+// wait for a few of these retries.
 func TestDebounceRetry(t *testing.T) {
 	testDebouncer(t, func(t *testing.T, b *debouncerTest) {
 		b.set(func() { b.refused["a"] = true })
 		b.sendEvents("a", "b")
 		b.until(time.Second)
 		b.want(t, "30ms event a b", "280ms event a", "780ms event a")
+		b.sync("once more")
 		b.sync("it")
-		b.want(t, "1s it synced")
+		b.want(t, "1s event a", "1s once more synced", "1s it synced")
 		b.set(func() { delete(b.refused, "a") })
 		b.sendEvents("a") // a new change
 		b.until(time.Hour)

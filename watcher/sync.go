@@ -46,9 +46,11 @@ type syncRound struct {
 // the file counts as gone, and for up to 50 ms until a changed file that is
 // open for writing is closed. A file that stays open is not complete.
 //
-// A nil error means that the sink has received these changes. Otherwise the
-// error is that of the context or the sink, or reports that the watcher has
-// stopped. A call before Run waits for Run.
+// A nil error means that the sink has received these changes, except files that
+// it has returned several times, such as unreadable ones, and a deletion of many
+// files that awaits a second scan. Otherwise the error is that of the context or
+// the sink, or reports that the watcher has stopped. A call before Run waits for
+// Run.
 func (w *Watcher) Sync(ctx context.Context) error {
 	w.init()
 	r := w.syncs.joinNext()
