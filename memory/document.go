@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"time"
+	"unsafe"
 )
 
 // Span is a range of bytes in a document's source, end exclusive.
@@ -246,6 +247,41 @@ func (d *Document) For(v View) *Document {
 // Excerpt returns the document for readers of its public text only. It is nil
 // if the document is entirely public or entirely private.
 func (d *Document) Excerpt() *Document { return d.excerpt }
+
+// MemorySize estimates the bytes of memory that the document and its excerpt
+// occupy.
+func (d *Document) MemorySize() int {
+	if d == nil {
+		return 0
+	}
+	// Besides the source, there is a copy of it as a string, of which the texts are
+	// parts, and the normalized texts are almost as long.
+	n := int(unsafe.Sizeof(*d)) + 3*len(d.Source) + 8*cap(d.lines.starts) + len(d.publicBelow) +
+		cap(d.Headings)*int(unsafe.Sizeof(Heading{})) + cap(d.Entries)*int(unsafe.Sizeof(Entry{}))
+	if len(d.Source) > 0 && unsafe.SliceData(d.masked) != unsafe.SliceData(d.Source) {
+		n += len(d.masked)
+	}
+	for i := range d.Entries {
+		e := &d.Entries[i]
+		n += len(e.ID) + len(e.Attributes)*attributeSize + cap(e.Tasks)*int(unsafe.Sizeof(Task{}))
+		n += cap(e.Evidence) * int(unsafe.Sizeof(""))
+		if i == 0 || unsafe.SliceData(e.Tags) != unsafe.SliceData(d.Entries[i-1].Tags) { // the file's tags are shared
+			n += cap(e.Tags) * int(unsafe.Sizeof(""))
+		}
+		n += cap(e.Links) * int(unsafe.Sizeof(Link{}))
+		for _, l := range e.Links {
+			n += len(l.Text) + len(l.Target) + len(l.Anchor) + len(l.Name)
+			for _, p := range l.Paths {
+				n += int(unsafe.Sizeof(p)) + len(p)
+			}
+		}
+	}
+	n += n / 8 // the allocator rounds sizes up
+	return n + d.excerpt.MemorySize()
+}
+
+// attributeSize is roughly the size of an attribute in a small map.
+const attributeSize = 64
 
 // excerptOf holds the properties of an excerpt that its text does not contain.
 type excerptOf struct {

@@ -15,9 +15,10 @@ import (
 	"github.com/memwatchd/memwatchd/vault"
 )
 
-// cacheBytes bounds the estimated size of the cached documents: enough for the
-// files that requests are about, and little compared with the index.
-const cacheBytes = 12 << 20
+// cacheBytes bounds the estimated size of the cached documents, without the
+// pinned ones: enough for the files that requests are about, and little compared
+// with the index.
+const cacheBytes = 16 << 20
 
 // While a file is being written and no earlier version of it is known, load
 // rereads it up to tries times, readRetryPause apart.
@@ -50,6 +51,7 @@ type cachedDocument struct {
 	stamp memory.Stamp
 	hash  [sha256.Size]byte
 	doc   *memory.Document
+	size  int // in memory, estimated; set when it is cached
 }
 
 // Load returns the current version of a file, or its last one. A file of which
@@ -80,7 +82,8 @@ func (d *documents) LoadStamped(path string) (*memory.Document, memory.Stamp, er
 	}
 	switch {
 	case err == nil && !file.Unstable:
-		k = &cachedDocument{path, file.Stamp, sha256.Sum256(file.Data), d.parse(file)}
+		k = &cachedDocument{path: path, stamp: file.Stamp, hash: sha256.Sum256(file.Data), doc: d.parse(file)}
+		k.size = k.doc.MemorySize()
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		if d.invalidations == forgotten {
@@ -128,6 +131,7 @@ func (d *documents) lookUp(path string) (*cachedDocument, bool) {
 
 // cacheDocument caches a complete file.
 func (d *documents) cacheDocument(k *cachedDocument) {
+	k.size = k.doc.MemorySize()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.cacheLocked(k)
@@ -136,7 +140,7 @@ func (d *documents) cacheDocument(k *cachedDocument) {
 func (d *documents) cacheLocked(k *cachedDocument) {
 	d.dropLocked(k.path)
 	d.cached[k.path] = d.order.PushFront(k)
-	d.bytes += estimateSize(k)
+	d.bytes += k.size
 	for d.bytes > cacheBytes && d.order.Len() > 1 {
 		d.dropLocked(d.order.Back().Value.(*cachedDocument).path)
 	}
@@ -149,17 +153,6 @@ func (d *documents) pinVersion(k *cachedDocument) {
 	defer d.mu.Unlock()
 	d.dropLocked(k.path)
 	d.pinned[k.path] = k
-}
-
-// estimateSize estimates the bytes that a parsed file and its excerpt occupy.
-func estimateSize(k *cachedDocument) int {
-	n := 1024
-	for _, doc := range []*memory.Document{k.doc, k.doc.Excerpt()} {
-		if doc != nil {
-			n += 3*len(doc.Source) + 512*len(doc.Entries)
-		}
-	}
-	return n
 }
 
 // dropFile removes a deleted file from the cache.
@@ -189,7 +182,7 @@ func (d *documents) dropLocked(path string) {
 	if e, ok := d.cached[path]; ok {
 		d.order.Remove(e)
 		delete(d.cached, path)
-		d.bytes -= estimateSize(e.Value.(*cachedDocument))
+		d.bytes -= e.Value.(*cachedDocument).size
 	}
 }
 
