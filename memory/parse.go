@@ -244,7 +244,13 @@ func (p *docParser) partitionFor(v Visibility) Partition {
 
 // readBlocks converts top-level blocks to headings, entries and hidden lines.
 func (p *docParser) readBlocks(tops []topBlock) {
-	p.d.Entries, p.pending = make([]Entry, 0, len(tops)), make([]pendingAttributes, 0, len(tops))
+	entries := 0
+	for i, t := range tops {
+		if t.kind == topEntry || t.kind == topHeading && emptySection(tops[i:]) {
+			entries++
+		}
+	}
+	p.d.Entries, p.pending = make([]Entry, 0, entries), make([]pendingAttributes, 0, entries)
 	for _, r := range p.hidden {
 		p.d.Hidden = append(p.d.Hidden, p.ln.span(r.from, r.to))
 	}
