@@ -226,7 +226,14 @@ func TestKeyAndCertificate(t *testing.T) {
 		"closed": {&Client{URL: "http://127.0.0.1:1"}, "cannot reach the store: connection refused"},
 		"url":    {&Client{URL: "http://a b"}, "share.weaviate.url is not a valid URL"},
 	} {
-		if _, err := test.c.Ready(t.Context()); err == nil || err.Error() != test.want {
+		_, err := test.c.Ready(t.Context())
+		for range 20 {
+			if err == nil || !strings.HasSuffix(err.Error(), "no connection in time") {
+				break
+			}
+			_, err = test.c.Ready(t.Context()) // on a busy machine
+		}
+		if err == nil || err.Error() != test.want {
 			t.Errorf("%s: %v, want %s", name, err, test.want)
 		}
 		test.c.Close()
