@@ -153,7 +153,7 @@ func (s *soak) word() string { return letters(int(s.words.Add(1))) }
 func (s *soak) fixed() string { return filepath.Join(filepath.Dir(s.socket), "f") }
 
 // configureSoak writes one of two versions of the configuration, so that a
-// reload has an effect.
+// reload has an effect. It replaces the file, because commands read it meanwhile.
 func (s *soak) configureSoak() error {
 	text := fmt.Sprintf(`memory: {dir: %q, timezone: UTC, users: [alice]}
 visibility: {daily: public_ok, sessions: public_ok}
@@ -166,7 +166,10 @@ ipc:
 watch: {reconcile: 5s, settle: %dms}
 write: {quiet: 1s}
 `, s.root, s.socket, s.fixed(), 30+10*(s.reloads.Load()%2))
-	return os.WriteFile(s.config, []byte(text), 0o600)
+	if err := os.WriteFile(s.config+".new", []byte(text), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(s.config+".new", s.config)
 }
 
 // reload makes the daemon reload its configuration.
