@@ -93,7 +93,7 @@ type CompactScore struct {
 
 // RestoreRequest requests that an archived entry be restored.
 type RestoreRequest struct {
-	ID string `json:"id" arg:"1" complete:"archived" doc:"archived entry: path#id, or its explicit id"`
+	ID string `json:"id" arg:"1" complete:"archived" doc:"archived entry: path:line, path#id, or its explicit id"`
 	Fresh
 	Scope
 }

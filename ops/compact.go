@@ -1,9 +1,11 @@
 package ops
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -60,11 +62,11 @@ func maintenanceError(err error) error {
 func (m writeOps) restore(ctx context.Context, c Call, r *api.RestoreRequest) (*api.RestoreAnswer, error) {
 	switch {
 	case r.ID == "":
-		return nil, api.Errorf(api.Invalid, "id is missing").WithHint("search with include_archived to find the id")
+		return nil, api.Errorf(api.Invalid, "id is missing").WithHint("search with include_archived to find the entry")
 	case m.Compactor == nil:
 		return nil, errNoWriter
 	}
-	id, err := m.findArchived(ctx, c, r.ID)
+	id, err := m.findArchived(ctx, c, cmp.Or(m.idAt(c, r.ID), r.ID))
 	if err != nil {
 		return nil, err
 	}
@@ -82,6 +84,27 @@ func (m writeOps) restore(ctx context.Context, c Call, r *api.RestoreRequest) (*
 			doc.PrivateReadable(c.View) && unread == nil && from.PrivateReadable(c.View))
 	}
 	return back, nil
+}
+
+// idAt returns path#id for the entry at path:line, or "" if there is none.
+func (m readOps) idAt(c Call, place string) string {
+	i := strings.LastIndexByte(place, ':')
+	line, err := strconv.Atoi(place[i+1:])
+	if i < 0 || err != nil {
+		return ""
+	}
+	path := place[:i]
+	doc, _, err := m.loadFile(c, path)
+	if err != nil {
+		return ""
+	}
+	shown := doc.Shown(c.View)
+	for i := range doc.Entries {
+		if e := &doc.Entries[i]; e.Readable(c.View) && shown.Line(e.Line) <= line && line <= shown.Line(e.EndLine) {
+			return path + "#" + e.ID
+		}
+	}
+	return ""
 }
 
 // findArchived returns path#id for an id. If several entries have the id, it

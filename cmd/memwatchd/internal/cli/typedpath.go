@@ -45,10 +45,13 @@ func (r *Root) Locate(path string) (dir, below string) {
 func setPaths(op *api.Operation, req *api.Request, root *Root) error {
 	for _, p := range op.Params() {
 		typed, given := req.GivenValue(p)
-		if !given || p.Complete != "path" || p.Kind() != "string" {
+		if !given || p.Complete != "path" && p.Complete != "archived" || p.Kind() != "string" {
 			continue
 		}
 		path, line := resolvePlace(root, typed)
+		if p.Complete == "archived" && line > 0 {
+			path += ":" + strconv.Itoa(line)
+		}
 		if err := req.Set(p, path); err != nil {
 			return err
 		}
