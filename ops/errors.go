@@ -28,7 +28,8 @@ func (m *Memory) permit(c Call, op *api.Operation) error {
 	switch {
 	case op.Needs >= api.TheOwner && !c.meetsNeed(op.Needs):
 		return api.Errorf(api.Forbidden, "%s is for the owner, in private", op.Name).
-			WithHint("use the owner's socket, without subject and context")
+			WithHint("use the owner's socket, as memory.owner in a private context; " +
+				"for commands, omit --subject and --context")
 	case op.Needs == api.AnySubject && !m.Disabled:
 		return m.mayAdd(c)
 	case op.Needs == api.InPrivate && !m.Disabled:

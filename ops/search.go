@@ -9,6 +9,7 @@ import (
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/index"
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -172,6 +173,9 @@ func (m readOps) runQuery(ctx context.Context, c Call, q index.Query, asOf strin
 	}
 	if answer.Total == 0 && answer.Note == "" {
 		answer.Note = noMatchNote(c)
+		if shortPrefix().MatchString(q.Text) {
+			answer.Note += "; a prefix needs at least three letters before the *"
+		}
 	}
 	if count {
 		var ids []string
@@ -184,6 +188,9 @@ func (m readOps) runQuery(ctx context.Context, c Call, q index.Query, asOf strin
 	}
 	return answer, nil
 }
+
+// shortPrefix matches a prefix that is too short.
+var shortPrefix = lazyregexp.New(`(?:^|\s)\pL{1,2}\*(?:\s|$)`)
 
 // noMatchNote explains an empty result, as far as the caller's scope is the cause.
 func noMatchNote(c Call) string {

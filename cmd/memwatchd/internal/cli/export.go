@@ -66,7 +66,7 @@ func addExport(c *cobra.Command, op *api.Operation, req *api.Request, g *Globals
 
 // exportPages writes all pages.
 func (a *invocation) exportPages(cmd *cobra.Command, req *api.Request, out export) error {
-	masks := 0
+	files, masks := 0, 0
 	for {
 		page, _, err := requestAnswer[api.ExportAnswer](cmd.Context(), a, req)
 		if err != nil {
@@ -77,13 +77,16 @@ func (a *invocation) exportPages(cmd *cobra.Command, req *api.Request, out expor
 				return fmt.Errorf("export: %w", err)
 			}
 		}
-		masks += page.Redacted
+		files, masks = files+len(page.Files), masks+page.Redacted
 		if page.Next == "" {
 			break
 		}
 		if err := setParam(req, "cursor", page.Next); err != nil {
 			return err
 		}
+	}
+	if files == 0 {
+		a.out.addHint(term.AsText, "nothing was exported, because there is no file that you can read")
 	}
 	if masks > 0 {
 		a.out.addHint(term.AsText, "credentials are masked in the export")

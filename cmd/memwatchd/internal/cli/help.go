@@ -127,7 +127,11 @@ func flagError(cmd *cobra.Command, err error) error {
 	if rejected, ok := errors.AsType[UsageError](err); ok {
 		return rejected // without the words of pflag about an invalid value
 	}
-	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok && unknown.GetSpecifiedShortnames() == "" {
+	unknown, ok := errors.AsType[*pflag.NotExistError](err)
+	switch {
+	case ok && unknown.GetSpecifiedShortnames() != "":
+		err = fmt.Errorf("%w: put -- before text that begins with a dash", err)
+	case ok:
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
 			if !f.Hidden {

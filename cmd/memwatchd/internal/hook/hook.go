@@ -190,6 +190,9 @@ func (h *hook) runAction(cmd *cobra.Command, do func(context.Context, *hook) err
 	ctx, cancel := context.WithTimeout(cmd.Context(), TimeLimit)
 	defer cancel()
 	err := h.prepare(cmd)
+	if h.config == nil && !h.debug && h.command == "session-start" {
+		h.log(err) // of the configuration
+	}
 	if err == nil {
 		h.reportWarning()
 		err = do(ctx, h)
@@ -224,6 +227,7 @@ func (h *hook) project() string { return h.config.Project(h.input.Dir) }
 func (h *hook) prepare(cmd *cobra.Command) (err error) {
 	h.config, h.client, err = h.g.Connect(cmd)
 	if err != nil {
+		h.config = nil
 		return err
 	}
 	switch c := h.config; {
