@@ -20,7 +20,7 @@ Answer with JSON only: {"bullets": ["<a sentence>"]}.`
 // is a *[RefusedError].
 func (c *Client) ListAchievements(ctx context.Context, message string, check func(bullets []string) error) ([]string,
 	error) {
-	c.redactText(&message)
+	redactText(&message)
 	var answer struct {
 		Bullets []string `json:"bullets"`
 	}

@@ -30,6 +30,7 @@ import (
 	"time"
 
 	"github.com/memwatchd/memwatchd/outbound"
+	"github.com/memwatchd/memwatchd/secrets"
 )
 
 // The limits of a conversation. A Client can set another timeout.
@@ -49,10 +50,6 @@ type Client struct {
 
 	Dimensions int    // of vectors, for models that can shorten them; as the model has if zero
 	Setting    string // prefix of the configuration keys in errors; "llm" if empty
-
-	// Redact removes credentials from a text. It is applied to every text that
-	// is sent; without Redact nothing is sent.
-	Redact func(string) string
 
 	schemaUnsupported atomic.Bool // the service does not support schemas of answers
 
@@ -145,9 +142,6 @@ func (c *Client) sendChat(ctx context.Context, key string, request chatRequest) 
 // authorize returns the API key for a request with a text of n bytes, or an error if
 // the text cannot be sent.
 func (c *Client) authorize(n, limit int) (key string, err error) {
-	if c.Redact == nil {
-		return "", errors.New("model request not sent: no redaction of credentials is configured")
-	}
 	if n > limit {
 		return "", fmt.Errorf("model request not sent: text has %d bytes, at most %d", n, limit)
 	}
@@ -186,13 +180,9 @@ func objectSchema(properties map[string]any) any {
 	}
 }
 
-// redactText removes credentials from a text. If Redact is nil, text is unchanged,
-// but converse sends nothing then.
-func (c *Client) redactText(text *string) {
-	if c.Redact != nil {
-		*text = c.Redact(*text)
-	}
-}
+// redactText removes credentials from a text. Every text is redacted before it is
+// sent.
+func redactText(text *string) { *text, _ = secrets.Redact(*text) }
 
 // describeError converts an error to one that is safe for users and logs: a sentence
 // without addresses and without text from the service, which may repeat the

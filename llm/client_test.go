@@ -37,11 +37,17 @@ func newTestClient(t *testing.T, service http.HandlerFunc) *Client {
 	t.Helper()
 	server := httptest.NewServer(service)
 	t.Cleanup(server.Close)
-	return &Client{Endpoint: server.URL + "/v1", Model: "m", Redact: func(s string) string { return strings.ReplaceAll(s, "hunter2", "•••") }}
+	return &Client{Endpoint: server.URL + "/v1", Model: "m"}
 }
 
+// A credential, and its form in requests.
+const (
+	secret = "ghp_0123456789abcdefghijABCDEFGHIJ456789"
+	masked = "RED_ACTEDREDACTEDREDACTEDREDACTEDREDACTE"
+)
+
 var (
-	inFile  = []memory.Mergeable{{ID: "e1", Section: "Facts", Title: "Port", Text: "the port is 8080, the word hunter2"}}
+	inFile  = []memory.Mergeable{{ID: "e1", Section: "Facts", Title: "Port", Text: "port 8080, the word " + secret}}
 	inDraft = []memory.Mergeable{{ID: "d1", Section: "Facts", Title: "Where it listens", Text: "on port 8080"}}
 )
 
@@ -105,7 +111,7 @@ func TestServices(t *testing.T) {
 			w.Header().Set("Retry-After", "0")
 			w.WriteHeader(429)
 		}, want: "model endpoint returned 429 Too Many Requests"},
-		{name: "500", service: func(w http.ResponseWriter, _ *http.Request) { http.Error(w, `{"error":{"message":"hunter2"}}`, 500) },
+		{name: "500", service: func(w http.ResponseWriter, _ *http.Request) { http.Error(w, `{"error":{"message":"`+secret+`"}}`, 500) },
 			want: "model endpoint returned 500 Internal Server Error"},
 		{name: "599", service: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(599) }, want: "model endpoint returned 599"},
 		{name: "no content", service: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) }, want: "model endpoint returned 204 No Content"},
@@ -126,13 +132,13 @@ func TestServices(t *testing.T) {
 			want: "model response is larger than 1048576 bytes"},
 		{name: "a huge answer", service: respondWith(completion(strings.Repeat("x", 2<<20))), want: "model response is larger than 1048576 bytes"},
 		{name: "no answer", service: respondWith(""), want: "model response does not match the requested format"},
-		{name: "no JSON", service: respondWith("hunter2"), want: "model response does not match the requested format"},
+		{name: "no JSON", service: respondWith(secret), want: "model response does not match the requested format"},
 		{name: "half of it", service: respondWith(completion(same)[:60]), want: "model response is truncated"},
 		{name: "other JSON", service: respondWith(`[1]`), want: "model response does not match the requested format"},
 		{name: "no choices", service: respondWith(`{"choices":[]}`), want: "model response is empty"},
 		{name: "says nothing", service: respondWith(completion("")), want: "model response is empty"},
 		{name: "declines", service: respondWith(`{"choices":[{"message":{"role":"assistant","refusal":"no"}}]}`), want: "model response is empty"},
-		{name: "talks", service: respondWith(completion("They are the same: hunter2.")), want: "model response does not match the requested format"},
+		{name: "talks", service: respondWith(completion("They are the same: " + secret + ".")), want: "model response does not match the requested format"},
 		{name: "cut short", service: respondWith(completion(same[:30])), want: "model response does not match the requested format"},
 		{name: "another object", service: respondWith(completion(`{"equal":[]}`)), want: "model response does not match the requested format"},
 		{name: "other types", service: respondWith(completion(`{"same":{"e1":"d1"}}`)), want: "model response does not match the requested format"},
@@ -196,7 +202,7 @@ func TestWhatIsSent(t *testing.T) {
 	})
 	key := "one"
 	c.Key = func() (string, error) { return key, nil }
-	tasks := []memory.Mergeable{{ID: "e2", Section: "Tasks hunter2", Text: "ask hunter2", Task: true, State: memory.Done}}
+	tasks := []memory.Mergeable{{ID: "e2", Section: "Tasks " + secret, Text: "ask " + secret, Task: true, State: memory.Done}}
 	for range 2 {
 		if _, err := c.ProposeMerge(t.Context(), append(tasks, inFile...), inDraft, acceptProposal); err != nil {
 			t.Fatal(err)
@@ -219,8 +225,8 @@ func TestWhatIsSent(t *testing.T) {
 	if got := sent.Model + " " + sent.Messages[0].Role + " " + sent.Messages[1].Role; got != "m system user" {
 		t.Errorf("sent %s", got)
 	}
-	const question = `{"sections":[{"section":"Tasks •••","file":[{"id":"e2","text":"ask •••","done":true}],"draft":[]},` +
-		`{"section":"Facts","file":[{"id":"e1","title":"Port","text":"the port is 8080, the word •••"}],"draft":[{"id":"d1","title":"Where it listens","text":"on port 8080"}]}]}`
+	const question = `{"sections":[{"section":"Tasks ` + masked + `","file":[{"id":"e2","text":"ask ` + masked + `","done":true}],"draft":[]},` +
+		`{"section":"Facts","file":[{"id":"e1","title":"Port","text":"port 8080, the word ` + masked + `"}],"draft":[{"id":"d1","title":"Where it listens","text":"on port 8080"}]}]}`
 	if diff := gocmp.Diff(question, sent.Messages[1].Content); diff != "" {
 		t.Errorf("question (-want +got):\n%s", diff)
 	}
@@ -232,8 +238,8 @@ func TestWhatIsSent(t *testing.T) {
 	}
 }
 
-// TestWhatIsNotSent checks that nothing is sent without Redact, without the
-// key, above the size limit or after cancellation.
+// TestWhatIsNotSent checks that nothing is sent without the key, above the size
+// limit or after cancellation.
 func TestWhatIsNotSent(t *testing.T) {
 	service := func(http.ResponseWriter, *http.Request) { t.Error("the model was asked") }
 	for _, test := range []struct {
@@ -242,7 +248,6 @@ func TestWhatIsNotSent(t *testing.T) {
 		text   string
 		want   string
 	}{
-		{"unredacted", func(c *Client) { c.Redact = nil }, "a", "model request not sent: no redaction of credentials is configured"},
 		{"without its key", func(c *Client) { c.Key = func() (string, error) { return "", errors.New("k: gone") } }, "a",
 			"model request not sent: read key: k: gone"},
 		{"too much", func(*Client) {}, strings.Repeat("a", maxRequest), "model request not sent: text has 98318 bytes, at most 98304"},
@@ -276,11 +281,11 @@ func TestSummarize(t *testing.T) {
 		body = string(text)
 		respondWith(completion(answer))(w, r)
 	})
-	got, err := c.Summarize(t.Context(), []string{"the port is 8080", "the word is hunter2"}, acceptText)
+	got, err := c.Summarize(t.Context(), []string{"the port is 8080", "the word is " + secret}, acceptText)
 	if err != nil || got != "They moved to port 8080." {
 		t.Errorf("got %q, %v", got, err)
 	}
-	if !strings.Contains(body, `{\"notes\":[\"the port is 8080\",\"the word is •••\"]}`) {
+	if !strings.Contains(body, `{\"notes\":[\"the port is 8080\",\"the word is `+masked+`\"]}`) {
 		t.Errorf("sent %s", body)
 	}
 	for _, answer = range []string{`{"summary":" "}`, `{}`} {

@@ -40,7 +40,7 @@ func (c *Client) Embed(ctx context.Context, texts []string) (vectors [][]float32
 		Dimensions int      `json:"dimensions,omitempty"`
 	}{c.Model, make([]string, len(texts)), c.Dimensions}
 	for i, text := range texts {
-		c.redactText(&text)
+		redactText(&text)
 		request.Input[i] = text
 	}
 	body, err := json.Marshal(request)

@@ -18,18 +18,17 @@ import (
 
 // newEmbedder returns a client of a test endpoint.
 func newEmbedder(s *llmtest.Server) *Client {
-	return &Client{Endpoint: s.URL, Model: "m", Setting: "embed",
-		Redact: func(s string) string { return strings.ReplaceAll(s, "hunter2", "•••") }}
+	return &Client{Endpoint: s.URL, Model: "m", Setting: "embed"}
 }
 
-var embedded = []string{"the port is 8080", "lunch with Mira", "the word is hunter2"}
+var embedded = []string{"the port is 8080", "lunch with Mira", "the word is " + secret}
 
 // TestEmbed checks the vectors for each form of response, and the error for each
 // fault.
 func TestEmbed(t *testing.T) {
 	var want [][]float32
 	for _, text := range embedded {
-		want = append(want, llmtest.Vector("m", strings.ReplaceAll(text, "hunter2", "•••")))
+		want = append(want, llmtest.Vector("m", strings.ReplaceAll(text, secret, masked)))
 	}
 	for _, test := range []struct {
 		fault   llmtest.Fault
@@ -76,24 +75,24 @@ func TestEmbed(t *testing.T) {
 // TestEmbedResponses checks responses that the test endpoint does not have.
 func TestEmbedResponses(t *testing.T) {
 	for body, want := range map[string]string{
-		`{"data":[{"embedding":[3,0,4]}]}`:            "",
-		`{"data":[{"embedding":[ 3 , 0.0 , 4e0 ]}]}`:  "",
-		`{"embeddings":[[3,0,4]]}`:                    "",
-		`{"data":[{"index":1,"embedding":[3,0,4]}]}`:  "model response has wrong indexes",
-		`{"data":[{"index":-1,"embedding":[3,0,4]}]}`: "model response has wrong indexes",
-		`{"data":[{"embedding":[]}]}`:                 "model returned a vector of 0 dimensions: 1 to 8192 are supported",
-		`{"data":[{}]}`:                               "model returned a vector of 0 dimensions: 1 to 8192 are supported",
-		`{"data":[]}`:                                 "model returned 0 vectors for 1 texts",
-		`{}`:                                          "model returned 0 vectors for 1 texts",
-		`{"embeddings":[null]}`:                       "model response does not match the requested format",
-		`{"data":[{"embedding":[1,"2"]}]}`:            "model response does not match the requested format",
-		`{"data":[{"embedding":[1,[2]]}]}`:            "model response does not match the requested format",
-		`{"data":[{"embedding":[1e39]}]}`:             "model response does not match the requested format",
-		`{"data":[{"embedding":[NaN]}]}`:              "model response does not match the requested format",
-		`{"data":[{"embedding":"AAB"}]}`:              "model response does not match the requested format",
-		`{"data":[{"embedding":"AADAfwAAAAA="}]}`:     "model returned a vector that is zero or not finite", // NaN
-		`{"data":[{"embedding":{"a":1}}]}`:            "model response does not match the requested format",
-		`{"error":{"message":"the word is hunter2"}}`: "model returned 0 vectors for 1 texts",
+		`{"data":[{"embedding":[3,0,4]}]}`:                   "",
+		`{"data":[{"embedding":[ 3 , 0.0 , 4e0 ]}]}`:         "",
+		`{"embeddings":[[3,0,4]]}`:                           "",
+		`{"data":[{"index":1,"embedding":[3,0,4]}]}`:         "model response has wrong indexes",
+		`{"data":[{"index":-1,"embedding":[3,0,4]}]}`:        "model response has wrong indexes",
+		`{"data":[{"embedding":[]}]}`:                        "model returned a vector of 0 dimensions: 1 to 8192 are supported",
+		`{"data":[{}]}`:                                      "model returned a vector of 0 dimensions: 1 to 8192 are supported",
+		`{"data":[]}`:                                        "model returned 0 vectors for 1 texts",
+		`{}`:                                                 "model returned 0 vectors for 1 texts",
+		`{"embeddings":[null]}`:                              "model response does not match the requested format",
+		`{"data":[{"embedding":[1,"2"]}]}`:                   "model response does not match the requested format",
+		`{"data":[{"embedding":[1,[2]]}]}`:                   "model response does not match the requested format",
+		`{"data":[{"embedding":[1e39]}]}`:                    "model response does not match the requested format",
+		`{"data":[{"embedding":[NaN]}]}`:                     "model response does not match the requested format",
+		`{"data":[{"embedding":"AAB"}]}`:                     "model response does not match the requested format",
+		`{"data":[{"embedding":"AADAfwAAAAA="}]}`:            "model returned a vector that is zero or not finite", // NaN
+		`{"data":[{"embedding":{"a":1}}]}`:                   "model response does not match the requested format",
+		`{"error":{"message":"the word is ` + secret + `"}}`: "model returned 0 vectors for 1 texts",
 		`[]`: "model response does not match the requested format",
 		`{"data":[{"embedding":[` + strings.Repeat("1,", 8192) + `1]}]}`: "model returned a vector of 8193 dimensions: 1 to 8192 are supported",
 	} {
@@ -119,7 +118,7 @@ func TestEmbedRequest(t *testing.T) {
 	if err != nil || len(got[0]) != 16 {
 		t.Fatalf("%v, %v", got, err)
 	}
-	if diff := gocmp.Diff([]string{"the port is 8080", "lunch with Mira", "the word is •••"}, s.Texts()); diff != "" {
+	if diff := gocmp.Diff([]string{"the port is 8080", "lunch with Mira", "the word is " + masked}, s.Texts()); diff != "" {
 		t.Error(diff)
 	}
 	if h := s.Header(); h.Get("Authorization") != "Bearer sk-1" || h.Get("Content-Type") != "application/json" {
@@ -144,8 +143,8 @@ func TestEmbedRequest(t *testing.T) {
 	}
 }
 
-// TestEmbedNothing checks that nothing is sent without Redact, without the key or
-// above the limit, nor to another address.
+// TestEmbedNothing checks that nothing is sent without the key or above the limit,
+// nor to another address.
 func TestEmbedNothing(t *testing.T) {
 	s := llmtest.NewServer(t)
 	for _, test := range []struct {
@@ -153,7 +152,6 @@ func TestEmbedNothing(t *testing.T) {
 		text   string
 		want   string
 	}{
-		{func(c *Client) { c.Redact = nil }, "a", "model request not sent: no redaction of credentials is configured"},
 		{func(c *Client) { c.Key = func() (string, error) { return "", errors.New("k: gone") } }, "a",
 			"model request not sent: read key: k: gone"},
 		{func(*Client) {}, strings.Repeat("a", maxEmbedRequest), "model request not sent: text has 4194330 bytes, at most 4194304"},

@@ -53,14 +53,14 @@ func (c *Client) ProposeMerge(ctx context.Context, existing, draft []memory.Merg
 	}
 	for _, m := range existing {
 		s := of(m.Section)
-		s.File = append(s.File, c.redactedItem(m))
+		s.File = append(s.File, redactedItem(m))
 	}
 	for _, m := range draft {
 		s := of(m.Section)
-		s.Draft = append(s.Draft, c.redactedItem(m))
+		s.Draft = append(s.Draft, redactedItem(m))
 	}
 	for _, s := range sections {
-		c.redactText(&s.Section)
+		redactText(&s.Section)
 	}
 	var answer struct {
 		Same *[]memory.ItemPair `json:"same"`
@@ -81,10 +81,10 @@ func (c *Client) ProposeMerge(ctx context.Context, existing, draft []memory.Merg
 }
 
 // redactedItem returns an item in the form sent to the model, without credentials.
-func (c *Client) redactedItem(m memory.Mergeable) modelItem {
+func redactedItem(m memory.Mergeable) modelItem {
 	i := modelItem{ID: m.ID, Title: m.Title, Text: m.Text}
-	c.redactText(&i.Title)
-	c.redactText(&i.Text)
+	redactText(&i.Title)
+	redactText(&i.Text)
 	if m.Task {
 		done := m.State == memory.Done
 		i.Done = &done

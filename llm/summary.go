@@ -22,7 +22,7 @@ Answer with JSON only: {"summary": "<the sentences>"}.`
 func (c *Client) Summarize(ctx context.Context, notes []string, check func(summary string) error) (string, error) {
 	sent := slices.Clone(notes)
 	for i := range sent {
-		c.redactText(&sent[i])
+		redactText(&sent[i])
 	}
 	var answer struct {
 		Summary string `json:"summary"`

@@ -90,10 +90,7 @@ func newJudgedCase(t *testing.T, file string, service func(c *judgedCase, w http
 		service(c, w, r)
 	}))
 	t.Cleanup(server.Close)
-	c.memory.Judge = &llm.Client{
-		Endpoint: server.URL, Model: "m", Timeout: 10 * time.Second,
-		Redact: func(s string) string { s, _ = secrets.Redact(s); return s },
-	}
+	c.memory.Judge = &llm.Client{Endpoint: server.URL, Model: "m", Timeout: 10 * time.Second}
 	return c
 }
 

@@ -40,7 +40,7 @@ func (d *daemon) openEmbedder() error {
 			QueryPrefix: c.QueryPrefix},
 		Client: func(m embed.Model) *llm.Client {
 			client := &llm.Client{Endpoint: c.Endpoint, Model: m.Name, Dimensions: m.Dimensions, Timeout: c.Timeout,
-				Setting: "embed", Redact: redactText}
+				Setting: "embed"}
 			if c.KeyFile != "" {
 				client.Key = func() (string, error) { return config.ReadKey(c.KeyFile) }
 			}

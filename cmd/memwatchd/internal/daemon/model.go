@@ -21,10 +21,7 @@ func (d *daemon) openModel() (*llm.Client, error) {
 	if l.Endpoint == "" {
 		return nil, nil
 	}
-	client := &llm.Client{
-		Endpoint: l.Endpoint, Model: l.Model, Timeout: l.Timeout,
-		Redact: redactText,
-	}
+	client := &llm.Client{Endpoint: l.Endpoint, Model: l.Model, Timeout: l.Timeout}
 	return client, d.prepareClient(client, l.KeyFile)
 }
 
@@ -41,11 +38,6 @@ func (d *daemon) prepareClient(client *llm.Client, keyFile string) error {
 		d.logger.Warn("requests to the model are not encrypted", "host", u.Hostname())
 	}
 	return nil
-}
-
-func redactText(text string) string {
-	text, _ = secrets.Redact(text)
-	return text
 }
 
 // maySendToModel reports whether a text may be sent to the model: private text only

@@ -68,7 +68,7 @@ func TestCountFailures(t *testing.T) {
 		}
 	}
 	w := newUsage(t)
-	w.current.client = &llm.Client{Endpoint: "http://127.0.0.1:1/v1", Model: "m", Redact: func(s string) string { return s }}
+	w.current.client = &llm.Client{Endpoint: "http://127.0.0.1:1/v1", Model: "m"}
 	w.embedBatch(w.take(true))
 	if s := w.Status(); s.CharactersToday != 0 || s.LastError == "" {
 		t.Errorf("refused: %+v", s)

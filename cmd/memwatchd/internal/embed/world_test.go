@@ -102,7 +102,7 @@ func newWorld(t *testing.T) *world {
 		Workers: 1, Batch: 8, QueryTimeout: 10 * time.Second, Now: time.Now, Logger: slog.New(slog.DiscardHandler),
 	}
 	w.Client = func(m Model) *llm.Client {
-		return &llm.Client{Endpoint: w.server.URL, Model: m.Name, Dimensions: m.Dimensions, Redact: func(s string) string { return s }}
+		return &llm.Client{Endpoint: w.server.URL, Model: m.Name, Dimensions: m.Dimensions}
 	}
 	return w
 }
