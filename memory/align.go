@@ -2,8 +2,9 @@ package memory
 
 import (
 	"slices"
-	"sort"
 	"strings"
+
+	"github.com/memwatchd/memwatchd/internal/linediff"
 )
 
 // alignLines pairs lines that occur in both a and b, in order. It pairs the common
@@ -29,7 +30,7 @@ func alignLines(a, b []string) []int {
 		pairs[endA] = endB
 	}
 	doneA, doneB := start, start // everything before these is paired
-	for _, anchor := range findAnchors(a[start:endA], b[start:endB]) {
+	for _, anchor := range linediff.Anchors(a[start:endA], b[start:endB]) {
 		i, j := start+anchor[0], start+anchor[1]
 		if i < doneA {
 			continue // already paired as the neighbour of an earlier anchor
@@ -44,58 +45,6 @@ func alignLines(a, b []string) []int {
 		doneA, doneB = i, j
 	}
 	return pairs
-}
-
-// findAnchors returns the longest sequence of lines that occur exactly once in each
-// text and are in the same order in both.
-func findAnchors(a, b []string) [][2]int {
-	type count struct{ inA, inB, atB int }
-	seen := make(map[string]*count, len(a))
-	for _, s := range a {
-		if seen[s] == nil {
-			seen[s] = &count{}
-		}
-		seen[s].inA++
-	}
-	for j, s := range b {
-		if c := seen[s]; c != nil {
-			c.inB, c.atB = c.inB+1, j
-		}
-	}
-	inA := map[int]int{} // by line of b
-	var list []int       // lines of b
-	for i, s := range a {
-		if c := seen[s]; c.inA == 1 && c.inB == 1 {
-			inA[c.atB], list = i, append(list, c.atB)
-		}
-	}
-	var anchors [][2]int
-	for _, j := range longestIncreasing(list) {
-		anchors = append(anchors, [2]int{inA[j], j})
-	}
-	return anchors
-}
-
-// longestIncreasing returns the longest increasing subsequence of different numbers.
-func longestIncreasing(list []int) []int {
-	tails, before := []int{}, make([]int, len(list)) // tails[n] ends the best one of n+1
-	for i := range list {
-		n := sort.Search(len(tails), func(k int) bool { return list[tails[k]] >= list[i] })
-		if n == len(tails) {
-			tails = append(tails, 0)
-		}
-		tails[n] = i
-		if n > 0 {
-			before[i] = tails[n-1]
-		}
-	}
-	for n := len(tails) - 1; n > 0; n-- {
-		tails[n-1] = before[tails[n]]
-	}
-	for n, i := range tails {
-		tails[n] = list[i]
-	}
-	return tails
 }
 
 // MarkLines returns both versions merged line by line, as git merges them, with

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/memwatchd/memwatchd/internal/linediff"
 )
 
 // align pairs the pieces of the versions and sets the pieces of the merged text
@@ -85,7 +87,7 @@ func (a *versionAlignment) pairVersion(version int) {
 // order stays, so that the fewest pieces count as moved.
 func (a *versionAlignment) setSlots(version int, pairs, baseOf []int) {
 	ordered := make([]bool, len(baseOf))
-	for _, j := range longestIncreasing(slices.DeleteFunc(pairs, func(j int) bool { return j < 0 })) {
+	for _, j := range linediff.LongestIncreasing(slices.DeleteFunc(pairs, func(j int) bool { return j < 0 })) {
 		ordered[j] = true
 	}
 	slots := make([][]*mergeNode, len(a.skeleton)+1)

@@ -3,6 +3,8 @@ package journal
 import (
 	"bytes"
 	"slices"
+
+	"github.com/memwatchd/memwatchd/internal/linediff"
 )
 
 // contextLines is the number of context lines stored on each side of a hunk.
@@ -78,19 +80,21 @@ func (d *differ) diffRange(a, aEnd, b, bEnd, depth int) {
 	if a == aEnd && b == bEnd {
 		return
 	}
-	var anchors []anchor
+	var anchors [][2]int
 	if depth > 0 {
-		anchors = d.findAnchors(a, aEnd, b, bEnd)
+		anchors = linediff.Anchors(d.old[a:aEnd], d.new[b:bEnd])
 	}
 	if len(anchors) == 0 {
 		d.addSpan(lineSpan{a, aEnd, b, bEnd})
 		return
 	}
+	oldFrom, newFrom := a, b
 	for _, at := range anchors {
 		// Between two anchors no line is unique in the whole range, but a line
 		// may be unique between them.
-		d.diffRange(a, at.old, b, at.new, depth-1)
-		a, b = at.old+1, at.new+1
+		oldAt, newAt := oldFrom+at[0], newFrom+at[1]
+		d.diffRange(a, oldAt, b, newAt, depth-1)
+		a, b = oldAt+1, newAt+1
 	}
 	d.diffRange(a, aEnd, b, bEnd, depth-1)
 }
@@ -103,59 +107,4 @@ func (d *differ) addSpan(s lineSpan) {
 		return
 	}
 	d.spans = append(d.spans, s)
-}
-
-// An anchor is a pair of equal lines, one in each file.
-type anchor struct{ old, new int }
-
-// findAnchors returns the longest sequence of lines that occur once in each range
-// and have the same order in both.
-func (d *differ) findAnchors(a, aEnd, b, bEnd int) []anchor {
-	type places struct{ old, olds, new, news int }
-	seen := map[string]*places{}
-	for i := a; i < aEnd; i++ {
-		p := seen[string(d.old[i])]
-		if p == nil {
-			p = &places{}
-			seen[string(d.old[i])] = p
-		}
-		p.old, p.olds = i, p.olds+1
-	}
-	for i := b; i < bEnd; i++ {
-		if p := seen[string(d.new[i])]; p != nil {
-			p.new, p.news = i, p.news+1
-		}
-	}
-	var once []anchor
-	for i := a; i < aEnd; i++ {
-		if p := seen[string(d.old[i])]; p.olds == 1 && p.news == 1 {
-			once = append(once, anchor{i, p.new})
-		}
-	}
-	return longestIncreasing(once)
-}
-
-// longestIncreasing returns the longest subsequence of list whose new lines increase, by
-// patience sorting. The old lines of list increase already.
-func longestIncreasing(list []anchor) []anchor {
-	var tops []int // by chain length: the index in list of the smallest last line
-	before := make([]int, len(list))
-	for i, at := range list {
-		n, _ := slices.BinarySearchFunc(tops, at.new, func(top, line int) int { return list[top].new - line })
-		if n == len(tops) {
-			tops = append(tops, 0)
-		}
-		tops[n] = i
-		if n > 0 {
-			before[i] = tops[n-1]
-		}
-	}
-	chain := make([]anchor, len(tops))
-	for n := len(tops) - 1; n >= 0; n-- {
-		chain[n] = list[tops[n]]
-		if n > 0 {
-			tops[n-1] = before[tops[n]]
-		}
-	}
-	return chain
 }
