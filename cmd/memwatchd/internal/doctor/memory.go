@@ -57,6 +57,13 @@ func inspectDirectory(e *examination) (list findings) {
 			list.add(c.mark, c.advice, "", "The daemon does not change %s: %s.", c.kind, c.paths)
 		}
 	}
+	owner, before := e.config.Memory.Owner, config.Default().Memory.Owner
+	left := "_longterms/" + memory.SubjectDir(before)
+	if _, err := os.Stat(filepath.Join(dir, left)); err == nil && owner != before {
+		list.add(warning, fmt.Sprintf("If it is yours, rename it to _longterms/%s, and replace subject_id: %s in files.",
+			memory.SubjectDir(owner), before), "", "%s belongs to the subject %s, and memory.owner is %s.", left, before,
+			owner)
+	}
 	return list.orPassed("%s has %s in %s, and other users cannot read it.", dir,
 		term.Plural(e.survey.markdown, "Markdown file"), term.Plural(e.survey.directories, "directory"))
 }
