@@ -193,6 +193,9 @@ func (l *live) wantTidy() {
 			if err != nil {
 				return nil // it existed only for a moment
 			}
+			if d.Name() == "quarantine" {
+				return fs.SkipDir // what was set aside stays as it was
+			}
 			if temporary.MatchString(d.Name()) {
 				list = append(list, path)
 			}

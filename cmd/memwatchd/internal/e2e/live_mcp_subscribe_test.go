@@ -32,7 +32,7 @@ type rawAgent struct {
 func (l *live) rawBridge(t *testing.T, flags ...string) *rawAgent {
 	t.Helper()
 	cmd := exec.Command("memwatchd", append([]string{"mcp", "--config", l.config}, flags...)...)
-	cmd.Env, cmd.Stderr = l.env, &l.log
+	cmd.Env, cmd.Stderr = append(slices.Clip(l.env), patience+"=1"), &l.log
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
