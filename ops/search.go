@@ -9,7 +9,6 @@ import (
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/index"
-	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -173,8 +172,8 @@ func (m readOps) runQuery(ctx context.Context, c Call, q index.Query, asOf strin
 	}
 	if answer.Total == 0 && answer.Note == "" {
 		answer.Note = noMatchNote(c)
-		if shortPrefix().MatchString(q.Text) {
-			answer.Note += "; a prefix needs at least three letters before the *"
+		if index.HasShortPrefix(q.Text) {
+			answer.Note += fmt.Sprintf("; a prefix needs at least %d letters before the *", index.MinPrefix)
 		}
 	}
 	if count {
@@ -188,9 +187,6 @@ func (m readOps) runQuery(ctx context.Context, c Call, q index.Query, asOf strin
 	}
 	return answer, nil
 }
-
-// shortPrefix matches a prefix that is too short.
-var shortPrefix = lazyregexp.New(`(?:^|\s)\pL{1,2}\*(?:\s|$)`)
 
 // noMatchNote explains an empty result, as far as the caller's scope is the cause.
 func noMatchNote(c Call) string {
