@@ -49,8 +49,13 @@ func setPaths(op *api.Operation, req *api.Request, root *Root) error {
 			continue
 		}
 		path, line := resolvePlace(root, typed)
-		if p.Complete == "archived" && line > 0 {
-			path += ":" + strconv.Itoa(line)
+		if p.Complete == "archived" {
+			switch {
+			case line > 0:
+				path += ":" + strconv.Itoa(line)
+			case !strings.Contains(typed, "#"):
+				continue // an id, even if a file has the same name
+			}
 		}
 		if err := req.Set(p, path); err != nil {
 			return err
