@@ -28,9 +28,10 @@ import (
 const (
 	// startLimit bounds the wait for the socket of a new daemon.
 	startLimit = 20 * time.Second
-	// otherLimit bounds the wait after the new daemon has ended: the daemon that
-	// another command started at the same time may not answer yet.
-	otherLimit = 3 * time.Second
+	// otherLimit bounds the wait after the new daemon has ended because another
+	// process holds the lock: the daemon that another command started at the same
+	// time may not answer yet.
+	otherLimit = 10 * time.Second
 	// firstIndex is the time that the first command waits for the index.
 	firstIndex = "2s"
 	// maxLog is the size of the log in bytes above which a start renames it. The
