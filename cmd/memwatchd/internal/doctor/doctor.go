@@ -112,7 +112,7 @@ var inspections = []inspection{
 
 // Time limits of requests to the daemon, of the survey and of each inspection.
 const (
-	statusTime     = 3 * time.Second
+	statusTime     = 10 * time.Second
 	checkTime      = 30 * time.Second
 	surveyTime     = 20 * time.Second
 	inspectionTime = 5 * time.Second

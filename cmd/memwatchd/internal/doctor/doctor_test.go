@@ -79,7 +79,7 @@ func TestJudgements(t *testing.T) {
 		{"process: error", inspectProcess(&examination{statusErr: errors.New("connection reset")}),
 			[]string{"problem|failed: connection reset"}},
 		{"process: slow", inspectProcess(&examination{socket: "/s", statusErr: errTimeout}),
-			[]string{"problem|/s and does not answer within 3s"}},
+			[]string{"problem|/s and does not answer within 10s"}},
 
 		{"config: defaults", inspectConfig(&examination{config: defaults}),
 			[]string{"note|no configuration file|init", "note|zone of the machine"}},
