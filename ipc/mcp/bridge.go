@@ -35,14 +35,13 @@ type Bridge struct {
 // tools is sent, because a starting agent waits for the list.
 var PermittedTimeout = 300 * time.Millisecond
 
-const (
-	// bridgeGrace is added to the maximum answer time of the daemon to get the
-	// timeout of a request.
-	bridgeGrace = 10 * time.Second
-	// lastAnswersTimeout bounds the wait for pending answers after the agent has closed
-	// its output.
-	lastAnswersTimeout = 2 * time.Second
-)
+// LastAnswersTimeout bounds the wait for pending answers after the agent has closed
+// its output.
+var LastAnswersTimeout = 2 * time.Second
+
+// bridgeGrace is added to the maximum answer time of the daemon to get the timeout of
+// a request.
+const bridgeGrace = 10 * time.Second
 
 // Run answers the messages in in on out until in ends or the context ends, and
 // then returns nil. An error means that in or out failed. A failed request, or
@@ -66,7 +65,7 @@ func (b *Bridge) Run(ctx context.Context, in io.Reader, out io.Writer) error {
 	defer close(stopped)
 	go func() { // ends with the input: a blocked read cannot be canceled
 		err := l.filterLines(in, filtered)
-		l.waitAnswered(lastAnswersTimeout, stopped)
+		l.waitAnswered(LastAnswersTimeout, stopped)
 		filtered.CloseWithError(err)
 	}()
 	s.buildServer()

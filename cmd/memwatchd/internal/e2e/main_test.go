@@ -43,7 +43,8 @@ func TestMain(m *testing.M) {
 			clock.Now = func() time.Time { return readClock(clockFace) }
 		}
 		if os.Getenv(patience) != "" || os.Getenv(stopped) != "" {
-			hook.TimeLimit, cli.NamesTimeout, mcp.PermittedTimeout = time.Minute, time.Minute, time.Minute
+			hook.TimeLimit, cli.NamesTimeout = time.Minute, time.Minute
+			mcp.PermittedTimeout, mcp.LastAnswersTimeout = time.Minute, time.Minute
 		}
 		if ahead, err := time.ParseDuration(os.Getenv(clockAhead)); err == nil {
 			clock.Now = func() time.Time { return time.Now().Add(ahead) }
