@@ -145,7 +145,7 @@ func TestClearWaits(t *testing.T) {
 	defer work.Wait()
 	defer end()
 	waitFor(t, "it runs", func() bool { w.mu.Lock(); defer w.mu.Unlock(); return w.running })
-	w.recheckDelay = 200 * time.Millisecond
+	w.recheckDelay = 3 * time.Second
 	_, err := w.Write(t.Context(), contentChange("a.md", "one\n"))
 	must(t, err)
 	names, err := filepath.Glob(filepath.Join(w.Vault.Dir, ".*"))

@@ -50,7 +50,7 @@ func TestLateWriter(t *testing.T) {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND, 0)
 	must(t, err)
 	defer f.Close()
-	w.recheckDelay = 200 * time.Millisecond
+	w.recheckDelay = 3 * time.Second
 	got, err := w.Write(t.Context(), newChange("d/a.md", "[ ]", "[x]"))
 	must(t, err)
 	if data, _ := os.ReadFile(name); string(data) != "- [x] one\n" {
@@ -320,7 +320,7 @@ func TestRenamedDirectory(t *testing.T) {
 func TestRenamedDirectoryAfterError(t *testing.T) {
 	w := newWriter(t, map[string]string{"d/a.md": "old"})
 	w.Vault.noLeases = true
-	w.recheckDelay = 20 * time.Millisecond
+	w.recheckDelay = time.Second
 	name := filepath.Join(w.Vault.Dir, "d/a.md")
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND, 0)
 	must(t, err)

@@ -329,8 +329,8 @@ func (w *Writer) unchanged(s *dirEntry, old *source, hold *lease) error {
 
 // exchangeLeaseTime bounds the lease during an exchange, which takes about a
 // millisecond. A limit as short as that for reading would force the writer to
-// revert every exchange on an overloaded machine.
-const exchangeLeaseTime = 300 * time.Millisecond
+// revert every exchange on an overloaded machine. Tests set it.
+var exchangeLeaseTime = 300 * time.Millisecond
 
 // leaseSource takes a read lease on an open file. It returns nil where leases are
 // unavailable, and errOpen if a program has the file open for writing.
