@@ -159,7 +159,7 @@ func TestHoldEnds(t *testing.T) {
 	r.Reconcile = 100 * time.Millisecond
 	known := r.fill("d/most", 30)
 	r.start()
-	r.must(os.RemoveAll(r.path("d")))
+	r.must(os.Rename(r.path("d"), filepath.Join(r.t.TempDir(), "d"))) // atomic, unlike RemoveAll
 	r.eventually("believed", func() bool { return known() == 0 })
 	r.eventually("over", func() bool { return r.Status().Held == 0 })
 	r.wantHealthy()

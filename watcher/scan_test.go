@@ -121,7 +121,7 @@ func TestOverflow(t *testing.T) {
 	r.start()
 	disk.mu.Lock()
 	r.write("stop.md", "the first event is held up, and all after it")
-	const files = 9000
+	const files = 11000
 	for i := range files {
 		r.write(fmt.Sprintf("d/%05d.md", i), "x")
 	}
@@ -402,7 +402,7 @@ func TestUnreadAppears(t *testing.T) {
 	<-walked
 	disk.unreadable.Store(true)
 	r.write("a/one.md", "one")
-	time.Sleep(200 * time.Millisecond) // the event of the new directory has been handled
+	time.Sleep(2 * time.Second) // the event of the new directory has been handled
 	disk.unreadable.Store(false)
 	disk.hold.Store(nil)
 	close(ends)

@@ -272,9 +272,11 @@ func (r *rig) want(path, text string) {
 // eventually waits until cond holds.
 func (r *rig) eventually(what string, cond func() bool) {
 	r.t.Helper()
-	for deadline := time.Now().Add(time.Minute); !cond(); time.Sleep(2 * time.Millisecond) {
+	// The time between scans is a multiple of their duration.
+	const limit = 5 * time.Minute
+	for deadline := time.Now().Add(limit); !cond(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			r.t.Fatalf("not within a minute: %s; status %+v", what, r.Status())
+			r.t.Fatalf("not within %s: %s; status %+v", limit, what, r.Status())
 		}
 	}
 }
