@@ -135,7 +135,7 @@ func backticks(n int) string {
 // of a second.
 func TestParseWorstCases(t *testing.T) {
 	var l Layout
-	const limit = 2 * time.Second * raceFactor
+	const limit = 10 * time.Second * raceFactor
 	for name, text := range worstCases() {
 		took := limit + 1
 		for tries := 5; took > limit && tries > 0; tries-- { // other programs may use the CPU
