@@ -12,7 +12,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
@@ -161,7 +160,6 @@ func (w *randomSource) newHiddenCase(t *testing.T, fixed *api.Fixed) *hiddenCase
 	}
 	for _, g := range []*testMemory{h.whole, h.part} {
 		g.isInitial = false
-		g.memory.SyncTimeout = time.Minute // a slow machine must not leave the index of one of them behind
 		checkError(t, g.Sync(t.Context()))
 	}
 	return h

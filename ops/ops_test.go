@@ -182,7 +182,7 @@ func (c *opsCase) memory(t testing.TB) *Memory {
 		Index: c.index, Files: root, Scopes: root, Indexer: root, Owner: "owner", Location: location,
 		MaxItems: number("max_items"), MaxChars: number("max_chars"), MaxFull: number("full_max_chars"),
 		Layout: layout, OmitUntrusted: c.settings["untrusted"] == "omit", Disabled: c.settings["enabled"] != "true",
-		Injection: c.settings["injection"] == "true", SyncTimeout: time.Second, Now: func() time.Time { return now },
+		Injection: c.settings["injection"] == "true", SyncTimeout: time.Minute, Now: func() time.Time { return now },
 		Undoer: c.undoer(t, now),
 		ProjectsOf: func(path string) []string {
 			if strings.HasPrefix(path, "notes/blog/") {

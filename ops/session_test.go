@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
+	"golang.org/x/sync/errgroup"
 	"golang.org/x/tools/txtar"
 
 	"github.com/memwatchd/memwatchd/api"
@@ -26,10 +26,11 @@ func TestSessionDraftsAllSurvive(t *testing.T) {
 	d := readOpsCase(t, &txtar.Archive{}).disk(t)
 	socket := serveOps(t, d.memory)
 	sessions := []string{"a:b", "a_b"}
-	var wg sync.WaitGroup
+	var group errgroup.Group
+	group.SetLimit(8) // each waits for all before it, and not for longer than a minute
 	for i := range drafts {
 		for _, session := range sessions {
-			wg.Go(func() {
+			group.Go(func() error {
 				request := fmt.Sprintf(`{"session": %q, "draft": {"summary": "s", "facts": [{"title": "Shared", "text": "by %d"}, {"text": "fact %d of %s"}], "tasks": [{"text": "task %d", "done": %t}, {"text": "everybody's", "done": %[6]t}]}}`,
 					session, i, i, session, i, i%2 == 0)
 				var answer struct {
@@ -39,10 +40,11 @@ func TestSessionDraftsAllSurvive(t *testing.T) {
 				if err := json.Unmarshal(postOps(t, socket, "session", []byte(request)), &answer); err != nil || answer.Error != nil {
 					t.Errorf("%v %v", err, answer.Error)
 				}
+				return nil
 			})
 		}
 	}
-	wg.Wait()
+	group.Wait()
 	files, err := filepath.Glob(filepath.Join(d.dir, "2026-02-05", "*.md"))
 	if err != nil || len(files) != 2 {
 		t.Fatalf("the files are %q, %v", files, err)

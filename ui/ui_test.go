@@ -287,7 +287,7 @@ func TestServe(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
-	if err := <-serve(t.Context(), New(&recorder{}, "", Options{Idle: 200 * time.Millisecond})); err != nil {
+	if err := <-serve(t.Context(), New(&recorder{}, "", Options{Idle: 5 * time.Second})); err != nil {
 		t.Error(err)
 	}
 }

@@ -31,7 +31,7 @@ func startSmall(t *testing.T, more func(*config.Config, string)) *target {
 	return startTarget(t, root, func(c *config.Config, base string) {
 		c.IPC.Listeners = append(c.IPC.Listeners, config.Listener{Path: filepath.Join(base, "other"), Mode: "0600"})
 		c.IPC.MaxRequest, c.IPC.MaxHeader, c.IPC.MaxConnections = 64<<10, 4<<10, 8
-		c.IPC.ReadHeader, c.IPC.ReadBody, c.IPC.Write, c.IPC.Idle, c.IPC.Drain = 400*time.Millisecond, 400*time.Millisecond, 400*time.Millisecond, time.Second, time.Second
+		c.IPC.ReadBody, c.IPC.Idle, c.IPC.Drain = 400*time.Millisecond, time.Second, time.Second
 		if more != nil {
 			more(c, base)
 		}
@@ -138,7 +138,9 @@ func TestSlowClients(t *testing.T) {
 		"stay for ever":        drip("GET /healthz HTTP/1.1\r\nHost: m\r\n\r\n", ""),
 	} {
 		t.Run(name, func(t *testing.T) {
-			g := startSmall(t, nil)
+			g := startSmall(t, func(c *config.Config, _ string) {
+				c.IPC.ReadHeader, c.IPC.Write = 400*time.Millisecond, 400*time.Millisecond
+			})
 			usual := g.measureAnswer(t, "s")
 			over := make(chan struct{})
 			var group sync.WaitGroup

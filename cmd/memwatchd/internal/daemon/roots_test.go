@@ -596,7 +596,7 @@ func TestSlowRoot(t *testing.T) {
 	}}
 	g.startDaemon(func(c *config.Config, base string) {
 		withFolders(config.Root{Name: "vault", Path: dir})(c, base)
-		c.IPC.SyncTimeout = 2 * time.Second
+		c.IPC.SyncTimeout = 10 * time.Second
 	})
 	g.waitComplete()
 	c := g.dial("s")

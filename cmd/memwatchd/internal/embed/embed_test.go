@@ -358,7 +358,7 @@ func TestGone(t *testing.T) {
 	w.await("its end", func() bool { return !inFlight() })
 	w.await("no texts", func() bool { return w.Status().Pending == 0 })
 	w.server.Set(llmtest.None)
-	w.server.Delay(50 * time.Millisecond)
+	w.server.Delay(2 * time.Second)
 	w.save("a.md", public(bought, server))
 	w.await("a request", inFlight)
 	w.save("a.md", public(server))

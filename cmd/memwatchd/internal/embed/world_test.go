@@ -163,7 +163,7 @@ func public(lines ...string) string {
 // await waits until a condition holds.
 func (w *world) await(what string, holds func() bool) {
 	w.t.Helper()
-	for end := time.Now().Add(20 * time.Second); !holds(); time.Sleep(2 * time.Millisecond) {
+	for end := time.Now().Add(3 * time.Minute); !holds(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(end) {
 			w.t.Fatalf("waited for %s: %+v", what, w.Status())
 		}

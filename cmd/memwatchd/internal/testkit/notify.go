@@ -33,7 +33,7 @@ func NewManager(t *testing.T, address string) *Manager {
 // one.
 func (m *Manager) Next(patience time.Duration) []string {
 	m.t.Helper()
-	m.Conn.SetReadDeadline(time.Now().Add(max(patience, time.Millisecond)))
+	m.Conn.SetReadDeadline(time.Now().Add(max(patience, 100*time.Millisecond)))
 	b := make([]byte, 4096)
 	n, err := m.Conn.Read(b)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
