@@ -1,7 +1,9 @@
 package e2e
 
 import (
+	"bufio"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -248,11 +250,19 @@ func TestStatusWatch(t *testing.T) {
 	p.press("C-c")
 	p.await("ended 130", "restored")
 
-	cmd := exec.Command("timeout", "-s", "INT", "3", "memwatchd", "--config", l.config, "status", "--watch")
-	cmd.Env = l.env
-	out, _ := cmd.Output() // timeout ends with an error
-	first, rest, _ := strings.Cut(string(out), "\n")
-	if !strings.Contains(first, "  healthy  5 files, ") || strings.Contains(string(out), "\x1b") || rest == "" {
-		t.Errorf("the pipe gets\n%s", out)
+	cmd := l.command("status", "--watch")
+	out, err := cmd.StdoutPipe()
+	checkError(t, err)
+	checkError(t, cmd.Start())
+	r := bufio.NewReader(out)
+	for range 2 {
+		if line, err := r.ReadString('\n'); err != nil || !strings.Contains(line, "  healthy  5 files, ") || strings.Contains(line, "\x1b") {
+			t.Errorf("the pipe gets %q, %v", line, err)
+		}
 	}
+	cmd.Process.Signal(os.Interrupt)
+	if rest, err := io.ReadAll(r); err != nil || strings.Contains(string(rest), "\x1b") {
+		t.Errorf("at the end, the pipe gets %q, %v", rest, err)
+	}
+	cmd.Wait() // ends with a status
 }

@@ -147,6 +147,7 @@ func TestKilled(t *testing.T) {
 		}
 		l.kill()
 		l.wantFirst(files)
+		l.sync()
 		for _, path := range sorted(found) {
 			if got := texts(l.search(owner, found[path], nil)); len(got) != 1 || !strings.HasPrefix(got[0], path+":") {
 				t.Errorf("round %d: %s was said to be found in %s, and now is as %q", round, found[path], path, got)

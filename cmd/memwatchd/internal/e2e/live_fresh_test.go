@@ -356,7 +356,7 @@ func (l *live) manyFiles(dirs, each int) {
 // found. Until it is complete, only its owner sees it.
 func TestAppender(t *testing.T) {
 	t.Parallel()
-	l := startLive(t, t.TempDir(), "")
+	l := startLive(t, t.TempDir(), "watch: {max_wait: 4s}\n") // time for a search on a busy machine
 	const path = "2026-02-04/log.md"
 	l.write(path, "- quince 0\n")
 	l.sync()

@@ -97,9 +97,9 @@ func TestNothingCanBeWritten(t *testing.T) {
 	l.wantCalm("nothing can be written")
 	l.limitFiles(unix.RLIM_INFINITY)
 	l.wantWell(files + 40)
-	if !strings.Contains(l.log.String(), "index is saved to disk again") {
-		t.Error("it is not said that it is over")
-	}
+	l.until("the log says that it is over", func() bool {
+		return strings.Contains(l.log.String(), "index is saved to disk again")
+	})
 	// It was written to disk.
 	l.kill()
 	l.wantFirst(files + 40)

@@ -60,22 +60,29 @@ func (l *live) wantTold(state string, files int) {
 		s = l.mustStatus()
 		return s.RootState == state && s.Files == files
 	})
+	var wrong []string
 	if s.Healthy || !s.Index.Degraded || s.Index.Problem == "" {
-		l.t.Errorf("while the root is %s, status is %+v", state, s)
+		wrong = append(wrong, fmt.Sprintf("status is %+v", s))
 	}
 	for _, who := range []fields{owner, public} {
 		a := l.search(who, "quince", nil)
 		if whole := who["subject"] != nil; !a.Index.Degraded || (a.Index.Problem != "") != whole {
-			l.t.Errorf("while the root is %s, %v is answered %+v", state, who, a.Index)
+			wrong = append(wrong, fmt.Sprintf("%v is answered %+v", who, a.Index))
 		}
 	}
 	out, err := l.command("status").CombinedOutput()
 	if exit, ok := err.(*exec.ExitError); !ok || exit.ExitCode() != cli.ExitUnhealthy || !strings.Contains(string(out), state) {
-		l.t.Errorf("the command ends with %v, and prints:\n%s", err, out)
+		wrong = append(wrong, fmt.Sprintf("status ends with %v, and prints:\n%s", err, out))
 	}
 	out, err = l.command("check").CombinedOutput()
 	if want := map[string]string{"missing": "cannot open the memory directory", "holding": "is indexed but missing in the directory"}[state]; !strings.Contains(string(out), want) {
-		l.t.Errorf("while the root is %s, check ends with %v, and prints:\n%s", state, err, out)
+		wrong = append(wrong, fmt.Sprintf("check ends with %v, and prints:\n%s", err, out))
+	}
+	if now := l.mustStatus(); now.RootState != state || now.Files != files {
+		return // it took longer than the state lasts
+	}
+	for _, w := range wrong {
+		l.t.Errorf("while the root is %s, %s", state, w)
 	}
 }
 
@@ -121,7 +128,7 @@ func TestRootAwayAtStart(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()
 	root, away := filepath.Join(base, "root"), filepath.Join(base, "away")
-	l := newLive(t, root, quick)
+	l := newLive(t, root, "watch: {reconcile: 5m, poll: 100ms}\n") // the state of an empty directory lasts
 	l.fill(40)
 	l.start()
 	for _, place := range []string{"missing", "holding"} {

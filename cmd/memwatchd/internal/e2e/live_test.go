@@ -87,11 +87,16 @@ func newLive(t *testing.T, root, config string) *live {
 // notes and sessions are public, so that many tests cover public text too.
 func (l *live) configure(config string) {
 	l.t.Helper()
-	text := fmt.Sprintf("memory: {dir: %q, timezone: UTC}\nipc: {listeners: [{path: %q}]}\n%s", l.root, l.socket, config)
+	text := fmt.Sprintf("memory: {dir: %q, timezone: UTC}\nipc: {listeners: [{path: %q}], sync_timeout: 20s}\n%s",
+		l.root, l.socket, config)
 	if !strings.Contains(config, "visibility:") {
 		text += "visibility: {daily: public_ok, sessions: public_ok}\n"
 	}
-	if err := os.WriteFile(l.config, []byte(text), 0o600); err != nil {
+	// In one step: an empty file is a valid configuration.
+	if err := os.WriteFile(l.config+".new", []byte(text), 0o600); err != nil {
+		l.t.Fatal(err)
+	}
+	if err := os.Rename(l.config+".new", l.config); err != nil {
 		l.t.Fatal(err)
 	}
 }

@@ -13,7 +13,9 @@ import (
 // from the old or the new daemon.
 func TestReloadAnswersAll(t *testing.T) {
 	t.Parallel()
-	l := startLive(t, t.TempDir(), "")
+	l := newLive(t, t.TempDir(), "")
+	l.env = append(l.env, "MEMWATCHD_IPC_DRAIN=1m")
+	l.start()
 	l.write("2026-02-04/a.md", "- quince\n")
 	const reloads = 20
 	ctx, cancel := context.WithCancel(t.Context())

@@ -317,7 +317,7 @@ func (s *soak) commander(n int) *actor {
 			out, err := cmd.CombinedOutput()
 			incomplete := strings.Contains(string(out), "the index is incomplete") // after a restart
 			if exit, ok := errors.AsType[*exec.ExitError](err); ok && (incomplete && exit.ExitCode() == cli.ExitNothing || slices.Equal(args, []string{"status"}) && exit.ExitCode() == cli.ExitUnhealthy ||
-				exit.Sys().(syscall.WaitStatus).Signaled() || strings.Contains(string(out), "EOF")) {
+				exit.Sys().(syscall.WaitStatus).Signaled() || strings.Contains(string(out), "EOF") || strings.Contains(string(out), "the daemon stops or is reloaded")) {
 				return nil // the daemon restarts, or the time is over
 			}
 			if err != nil {
