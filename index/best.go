@@ -63,17 +63,17 @@ func (p *page) bestByWords(n int) (top []candidate, total counts) {
 		worst := &w.all[0]
 		return phrases < worst.phrases || phrases == worst.phrases && score < worst.score
 	}
-	skip := func(a *acc) bool {
+	choose := func(a *acc) (*dupSet, bool) {
 		score, candidates := p.variantBound(a)
 		if math.IsInf(score, 1) || !low(score, p.mostPhrases[a.variant]) {
-			return false
+			return nil, true
 		}
 		total.entries += candidates
 		total.files += min(candidates, 1)
-		return true
+		return nil, false
 	}
 	isNew := p.newVariants()
-	p.eachMatch(skip, func(c candidate) {
+	p.eachMatch(choose, func(c candidate) {
 		total.entries++
 		if isNew(c) {
 			total.files++
@@ -161,27 +161,32 @@ func (p *page) foldCandidates(offset, limit int) (f fold) {
 // countOthers adds the candidates that the hits of a page stand for.
 func (p *page) countOthers(f *fold) {
 	chosen := make(map[uint64]entryKey)
-	var some uint64    // set of the dup ends, modulo 64
-	var set [16]uint64 // set of the dup ends, modulo 1024
+	var some uint64 // set of the dup ends, modulo 64
+	var dups dupSet
 	f.more = make(map[uint32]int)
 	for _, c := range f.hits {
 		chosen[p.dupHash(c)] = c.entryKey
 		some |= 1 << (c.dup & 63)
-		set[c.dup>>6&15] |= 1 << (c.dup & 63)
+		dups.add(c.dup)
 		if p.query.ByFile {
 			f.more[c.variant] = -1 // the hit itself
+			if a, _ := p.cellOf(c); a != nil {
+				a.onPage = true
+			}
 		}
 	}
 	f.others = make(map[uint64][]candidate)
-	skip := func(a *acc) bool {
-		_, grouped := f.more[a.variant]
-		return a.some > 0 && a.dups&some == 0 && !grouped
+	choose := func(a *acc) (*dupSet, bool) {
+		if a.onPage {
+			return nil, true
+		}
+		return &dups, a.some == 0 || a.dups&some != 0
 	}
-	p.eachCandidate(skip, func(c candidate) {
+	p.eachCandidate(choose, func(c candidate) {
 		if n, ok := f.more[c.variant]; ok {
 			f.more[c.variant] = n + 1
 		}
-		if set[c.dup>>6&15]>>(c.dup&63)&1 == 0 {
+		if !dups.has(c.dup) {
 			return
 		}
 		d := p.dupHash(c)

@@ -293,11 +293,11 @@ func (p *page) isClose(c candidate) bool {
 	return coverClose*(r.meaning-1) < texts
 }
 
-// eachCandidate calls yield for the candidates of both lists. It omits variants with
-// words for which skip returns true.
-func (p *page) eachCandidate(skip func(*acc) bool, yield func(candidate)) {
+// eachCandidate calls yield for the candidates of both lists. It omits entries by words
+// that choose rejects.
+func (p *page) eachCandidate(choose choice, yield func(candidate)) {
 	if !p.query.MeaningOnly || p.ranks == nil {
-		p.eachMatch(skip, yield)
+		p.eachMatch(choose, yield)
 	}
 	p.eachOther(yield)
 }

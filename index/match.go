@@ -12,10 +12,23 @@ type candidate struct {
 	superseded uint8 // number of successors that are candidates; see [page.rank]
 }
 
+// A choice selects entries of a variant: none if ok is false, otherwise those whose
+// dup ends as one in dups.
+type choice func(a *acc) (dups *dupSet, ok bool)
+
+// chooseAll is the choice of all entries.
+func chooseAll(*acc) (*dupSet, bool) { return nil, true }
+
+// A dupSet is a set of the ends of dups, modulo 1024. The nil set contains all.
+type dupSet [16]uint64
+
+func (s *dupSet) add(dup uint16)      { s[dup>>6&15] |= 1 << (dup & 63) }
+func (s *dupSet) has(dup uint16) bool { return s == nil || s[dup>>6&15]>>(dup&63)&1 != 0 }
+
 // eachMatch calls yield for every entry that matches the query and passes the
-// filter, variant by variant. It omits variants with words for which skip returns true.
-// The scores lack the additions of [page.exactScore].
-func (p *page) eachMatch(skip func(*acc) bool, yield func(candidate)) {
+// filter, variant by variant. Of variants with words it omits the entries that
+// choose rejects. The scores lack the additions of [page.exactScore].
+func (p *page) eachMatch(choose choice, yield func(candidate)) {
 	if len(p.phrases) > 0 {
 		plain := yield
 		yield = func(c candidate) {
@@ -39,9 +52,9 @@ func (p *page) eachMatch(skip func(*acc) bool, yield func(candidate)) {
 	case q.Mode == Overlap && q.All:
 		p.eachFiltered(yield)
 	case q.Mode == Recent && len(p.words.terms) > 0:
-		p.eachRanked(skip, timed)
+		p.eachRanked(choose, timed)
 	case len(p.words.terms) > 0:
-		p.eachRanked(skip, yield)
+		p.eachRanked(choose, yield)
 	case q.Text == "" || q.Mode == Recent:
 		// Without words, all entries with a time that pass the filter match,
 		// newest first.
@@ -52,10 +65,14 @@ func (p *page) eachMatch(skip func(*acc) bool, yield func(candidate)) {
 // eachRanked yields each entry that contains some of the words, with its score
 // without recency. In the mode Relevance, it also yields the first entry of a
 // file of which only the head matches.
-func (p *page) eachRanked(skip func(*acc) bool, yield func(candidate)) {
+func (p *page) eachRanked(choose choice, yield func(candidate)) {
 	for i := range p.accs {
 		a := &p.accs[i]
-		if a.out || a.n == 0 || skip(a) {
+		if a.out || a.n == 0 {
+			continue
+		}
+		dups, ok := choose(a)
+		if !ok {
 			continue
 		}
 		if a.some == 0 {
@@ -65,7 +82,7 @@ func (p *page) eachRanked(skip func(*acc) bool, yield func(candidate)) {
 			continue
 		}
 		for e := range int(a.n) {
-			if p.cells[int(a.first)+e].own == 0 {
+			if c := &p.cells[int(a.first)+e]; c.own == 0 || !dups.has(c.dup) {
 				continue
 			}
 			if c, ok := p.rankedEntry(a, e); ok {

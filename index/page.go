@@ -152,7 +152,7 @@ func (p *page) applyPhrases(want []string, runs []queryWord, not []string) {
 		return some || len(not) > 0
 	}
 	var found []candidate
-	p.eachMatch(func(*acc) bool { return false }, func(c candidate) {
+	p.eachMatch(chooseAll, func(c candidate) {
 		if isPossible(c) {
 			found = append(found, c)
 		}

@@ -71,7 +71,8 @@ type termPosting struct {
 	acc   int32
 }
 
-// An acc accumulates the data of the query terms for one variant.
+// An acc accumulates the data of the query terms for one variant, in 64 bytes, the
+// size of a cache line.
 type acc struct {
 	score     float64
 	weight    float64 // see [Query.Weights]
@@ -84,10 +85,11 @@ type acc struct {
 	pass      uint32  // number of these that pass the postings of the filter
 	full      uint32  // number of those with a term in the entry itself
 	best      float32 // highest own score
-	hits      uint16  // maximum number of terms in an entry
 	tf        uint32  // frequency of the current term, in tenths, plus one
+	hits      uint8   // maximum number of terms in an entry
 	out       bool    // does not pass the filter, and only affects the statistics
 	checkEach bool    // the record of each entry must be evaluated
+	onPage    bool    // the page has a hit of the variant
 }
 
 // A cell holds the own score of one entry, the number of query terms in it,
@@ -363,7 +365,7 @@ func (s *search) addPosting(a *acc, f *termPosting, i int, weight float64, norms
 				a.full++
 			}
 			c.hits++
-			a.hits = max(a.hits, uint16(c.hits))
+			a.hits = max(a.hits, c.hits)
 		}
 		if s.terms != nil {
 			s.terms[termOf{uint32(first + slot), i}] = TermScore{Term: s.words.terms[i].term, Idf: weight, Tf: tf, Score: score}
