@@ -37,15 +37,38 @@ func idf(n, df int) float64 {
 	return math.Log(1 + (float64(n)-float64(df)+0.5)/(float64(df)+0.5))
 }
 
-// bm25 returns the contribution of one term to a score (Robertson and Zaragoza
-// 2009, (3.15)). Norm belongs to the text that contains the term.
-func bm25(idf, tf, norm, k1 float64) float64 { return idf * tf * (k1 + 1) / (tf + norm) }
-
-// norms computes the denominator term of BM25 for the length of a text.
+// norms holds the parameters of BM25 for texts of an average length.
 type norms struct{ k1, b, average float64 }
 
-func (n *norms) forLength(length uint32) float64 {
-	return n.k1 * (1 - n.b + n.b*float64(length)/n.average)
+// saturate returns the factor of BM25 for the frequency of a term in a text of a length
+// (Robertson and Zaragoza 2009, (3.15)). The contribution of the term to the score is
+// this factor times the idf of the term.
+func (n *norms) saturate(tf float64, length uint32) float64 {
+	return tf * (n.k1 + 1) / (tf + n.k1*(1-n.b+n.b*float64(length)/n.average))
+}
+
+// saturations holds the factors for levels in entries of usual lengths, because two
+// divisions take longer than the rest of the formula.
+type saturations struct {
+	norms
+	known [len(levelTenths)][256]float64 // zero until it is needed
+}
+
+func (s *saturations) reset(n norms) {
+	s.norms = n
+	clear(s.known[:])
+}
+
+// at returns the factor for a level in an entry of a length.
+func (s *saturations) at(l level, length uint16) float64 {
+	if int(length) >= len(s.known[l]) {
+		return s.saturate(float64(levelTenths[l])/10, uint32(length))
+	}
+	f := &s.known[l][length]
+	if *f == 0 {
+		*f = s.saturate(float64(levelTenths[l])/10, uint32(length))
+	}
+	return *f
 }
 
 // freshness returns 1 for the present and 0.5 after one half-life.

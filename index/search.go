@@ -48,6 +48,8 @@ type scratch struct {
 	cells []cell
 	list  []termPosting
 
+	saturations saturations
+
 	sets    []wordSet // by block number
 	touched []uint32  // blocks with the current word
 	ended   []uint32  // blocks with the last word
@@ -271,7 +273,7 @@ func (s *search) weightOf(variant uint32) float64 {
 
 // scoreTerms adds the score of each term to the entries that contain it, in their cells, and to their variants.
 func (s *search) scoreTerms() {
-	entries := norms{tuning.k1, tuning.b, max(1, s.length/float64(max(s.entries, 1)))}
+	s.saturations.reset(norms{tuning.k1, tuning.b, max(1, s.length/float64(max(s.entries, 1)))})
 	files := norms{tuning.fileK1, tuning.fileB, max(1, s.filelen/float64(max(s.files, 1)))}
 	var touched []int32
 	for i := 0; i < len(s.words.terms); i++ { // corrections insert terms
@@ -316,14 +318,14 @@ func (s *search) scoreTerms() {
 		for k := range s.list {
 			f := &s.list[k]
 			if a := &s.accs[f.acc]; !a.out && weight > 0 {
-				s.addPosting(a, f, i, weight*a.weight, &entries)
+				s.addPosting(a, f, i, weight*a.weight)
 			}
 		}
 		weight = t.weight * idf(s.files, len(touched))
 		for _, n := range touched {
 			a := &s.accs[n]
 			if !a.out {
-				a.score += bm25(weight*a.weight, float64(a.tf-1)/10, files.forLength(a.length), tuning.fileK1)
+				a.score += weight * a.weight * files.saturate(float64(a.tf-1)/10, a.length)
 			}
 			a.tf = 0
 		}
@@ -331,7 +333,7 @@ func (s *search) scoreTerms() {
 }
 
 // addPosting adds one posting of the i-th term to the entries of its block.
-func (s *search) addPosting(a *acc, f *termPosting, i int, weight float64, norms *norms) {
+func (s *search) addPosting(a *acc, f *termPosting, i int, weight float64) {
 	l := s.over.leafAt(f.block)
 	first := int(a.first) + entryOfSlot(int(f.nth), 0)
 	for v := f.slots; v != 0; {
@@ -341,8 +343,7 @@ func (s *search) addPosting(a *acc, f *termPosting, i int, weight float64, norms
 		if slot == 0 && f.nth == 0 {
 			continue
 		}
-		tf := float64(levelTenths[lv]) / 10
-		score := bm25(weight, tf, norms.forLength(uint32(l.lengths[slot])), tuning.k1)
+		score := weight * s.saturations.at(lv, l.lengths[slot])
 		c := &s.cells[first+slot]
 		if c.own == 0 {
 			c.dup = l.dups[slot]
@@ -368,7 +369,8 @@ func (s *search) addPosting(a *acc, f *termPosting, i int, weight float64, norms
 			a.hits = max(a.hits, c.hits)
 		}
 		if s.terms != nil {
-			s.terms[termOf{uint32(first + slot), i}] = TermScore{Term: s.words.terms[i].term, Idf: weight, Tf: tf, Score: score}
+			s.terms[termOf{uint32(first + slot), i}] = TermScore{Term: s.words.terms[i].term, Idf: weight,
+				Tf: float64(levelTenths[lv]) / 10, Score: score}
 		}
 	}
 }
