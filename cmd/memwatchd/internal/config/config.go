@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -35,7 +34,7 @@ type Config struct {
 
 	Memory struct {
 		Enabled       bool     `yaml:"enabled" default:"true" doc:"If false, memory is neither read nor written: answers are empty, and writes succeed without effect"`
-		Dir           string   `yaml:"dir" default:"~/.morph/memory" doc:"Memory directory: the root of the Markdown files"`
+		Dir           string   `yaml:"dir" path:"true" default:"~/.morph/memory" doc:"Memory directory: the root of the Markdown files"`
 		Owner         string   `yaml:"owner" default:"owner" doc:"Subject of the owner: the default owner of entries that name no other subject"`
 		Timezone      string   `yaml:"timezone" default:"Local" doc:"Time zone in which days begin and end: an IANA name such as Europe/Berlin, or Local for the time zone of the machine"`
 		ShortTermDays int      `yaml:"short_term_days" default:"7" min:"1" max:"3650" doc:"Number of days for which sessions count as recent"`
@@ -80,11 +79,11 @@ type Config struct {
 	} `yaml:"watch"`
 
 	Index struct {
-		Dir string `yaml:"dir" doc:"Directory of the index, which you can delete at any time. If empty: memwatchd/<name> in the user's cache directory"`
+		Dir string `yaml:"dir" path:"true" doc:"Directory of the index, which you can delete at any time. If empty: memwatchd/<name> in the user's cache directory"`
 	} `yaml:"index"`
 
 	State struct {
-		Dir string `yaml:"dir" doc:"Directory of the lock, the journal and other state. If empty: memwatchd/<name> in the user's state directory"`
+		Dir string `yaml:"dir" path:"true" doc:"Directory of the lock, the journal and other state. If empty: memwatchd/<name> in the user's state directory"`
 	} `yaml:"state"`
 
 	Write struct {
@@ -134,7 +133,7 @@ type Config struct {
 	LLM struct {
 		Endpoint string        `yaml:"endpoint" doc:"URL of an OpenAI-compatible API, such as http://127.0.0.1:11434/v1. If empty: no model is used"`
 		Model    string        `yaml:"model" doc:"Name of the model"`
-		KeyFile  string        `yaml:"key_file" doc:"File with the API key of the service. If empty: no key is sent"`
+		KeyFile  string        `yaml:"key_file" path:"true" doc:"File with the API key of the service. If empty: no key is sent"`
 		Timeout  time.Duration `yaml:"timeout" default:"20s" min:"100ms" max:"10m" doc:"Maximum time for an answer of the service. After this time, the rules are used"`
 		Private  bool          `yaml:"private" default:"false" doc:"If true, private text is sent to the service too"`
 	} `yaml:"llm"`
@@ -142,7 +141,7 @@ type Config struct {
 	Embed struct {
 		Endpoint     string        `yaml:"endpoint" doc:"URL of an OpenAI-compatible API with embeddings, such as http://127.0.0.1:11434/v1. If empty: searches compare words only"`
 		Model        string        `yaml:"model" doc:"Name of the model"`
-		KeyFile      string        `yaml:"key_file" doc:"File with the API key of the service. If empty: no key is sent"`
+		KeyFile      string        `yaml:"key_file" path:"true" doc:"File with the API key of the service. If empty: no key is sent"`
 		Dimensions   int           `yaml:"dimensions" default:"0" min:"0" max:"8192" doc:"Number of dimensions to request of a model that can shorten vectors. 0: all that the model has"`
 		QueryPrefix  string        `yaml:"query_prefix" doc:"Text that the model needs before a query, such as 'search_query: '"`
 		TextPrefix   string        `yaml:"text_prefix" doc:"Text that the model needs before a text to find, such as 'search_document: '"`
@@ -157,15 +156,15 @@ type Config struct {
 		Ntfy struct {
 			Server    string `yaml:"server" default:"https://ntfy.sh" doc:"URL of the ntfy server"`
 			Topic     string `yaml:"topic" doc:"Topic whose messages become daily notes of the owner. If empty: none"`
-			TokenFile string `yaml:"token_file" doc:"File with an access token of the server. If empty: no token is sent"`
+			TokenFile string `yaml:"token_file" path:"true" doc:"File with an access token of the server. If empty: no token is sent"`
 		} `yaml:"ntfy"`
 	} `yaml:"capture"`
 
 	Share struct {
 		Weaviate struct {
 			URL          string        `yaml:"url" doc:"URL of a Weaviate cluster that several machines share, such as https://weaviate.lan:8080. If empty: nothing is shared"`
-			KeyFile      string        `yaml:"key_file" doc:"File with the API key of the cluster. If empty: no key is sent"`
-			CAFile       string        `yaml:"ca_file" doc:"File with the certificate of the authority that signed the certificate of the cluster. If empty: the authorities of the system"`
+			KeyFile      string        `yaml:"key_file" path:"true" doc:"File with the API key of the cluster. If empty: no key is sent"`
+			CAFile       string        `yaml:"ca_file" path:"true" doc:"File with the certificate of the authority that signed the certificate of the cluster. If empty: the authorities of the system"`
 			Timeout      time.Duration `yaml:"timeout" default:"5s" min:"100ms" max:"5m" doc:"Maximum time of a write"`
 			QueryTimeout time.Duration `yaml:"query_timeout" default:"300ms" min:"10ms" max:"30s" doc:"Maximum time that a search waits for the cluster. After this time, the answer contains entries of this machine only"`
 			Replicas     int           `yaml:"replicas" default:"0" min:"0" max:"100" doc:"Replication factor of the collections that memwatchd share init creates. 0: the default of the cluster"`
@@ -177,7 +176,7 @@ type Config struct {
 		Query      bool          `yaml:"query" default:"true" doc:"If true, searches include the entries that other machines published"`
 		Trust      []string      `yaml:"trust" doc:"Machines whose entries are not marked as untrusted"`
 		Tombstones time.Duration `yaml:"tombstones" default:"90d" min:"1h" doc:"Time after which the cluster forgets that an entry was removed. Must exceed the time for which a node of the cluster is away"`
-		Spool      string        `yaml:"spool" doc:"Directory of the changes that wait for the cluster. If empty: share in the state directory"`
+		Spool      string        `yaml:"spool" path:"true" doc:"Directory of the changes that wait for the cluster. If empty: share in the state directory"`
 		SpoolMax   size          `yaml:"spool_max" default:"256MiB" min:"1MiB" max:"64GiB" doc:"Maximum size of these changes. Beyond it they are dropped, and the cluster is compared with the files when it answers"`
 	} `yaml:"share"`
 
@@ -387,47 +386,4 @@ func (c *Config) LogLevel() slog.Level {
 	var level slog.Level
 	_ = level.UnmarshalText([]byte(c.Log.Level)) // the enum tag rejects other names
 	return level
-}
-
-// finishPath makes the path of a key absolute, unless it is empty.
-func finishPath(key string, path *string) (err error) {
-	if *path == "" {
-		return nil
-	}
-	*path, err = AbsolutePath(*path)
-	if err != nil {
-		return fmt.Errorf("%s: %w", key, err)
-	}
-	return nil
-}
-
-// finishOutside is finishPath for a path that must not be in the memory directory.
-func (c *Config) finishOutside(key string, path *string) error {
-	if err := finishPath(key, path); err != nil {
-		return err
-	}
-	if *path != "" && IsWithin(*path, c.Memory.Dir) {
-		return fmt.Errorf("%s: %s is in the memory directory, where it would be indexed and synchronized: move it out",
-			key, *path)
-	}
-	return nil
-}
-
-// AbsolutePath returns an absolute path and expands a leading "~/". It returns
-// an error if the home or the working directory is unknown.
-func AbsolutePath(path string) (string, error) {
-	if rest, ok := strings.CutPrefix(path, "~/"); ok {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return "", err
-		}
-		path = filepath.Join(home, rest)
-	}
-	return filepath.Abs(path)
-}
-
-// IsWithin reports whether path is dir or lies below dir.
-func IsWithin(path, dir string) bool {
-	rel, err := filepath.Rel(dir, path)
-	return err == nil && rel != ".." && !strings.HasPrefix(rel, "../")
 }

@@ -155,6 +155,36 @@ func TestConfigPrecedence(t *testing.T) {
 	}
 }
 
+// TestRelativePaths checks that relative paths in the file are relative to its
+// directory, and others to the working directory.
+func TestRelativePaths(t *testing.T) {
+	base, elsewhere := t.TempDir(), t.TempDir()
+	t.Chdir(elsewhere)
+	file := filepath.Join(base, "config.yaml")
+	text := `memory: {dir: mem, roots: [{name: v, path: ../v}]}
+state: {dir: state}
+ipc: {listeners: [{path: ./s}, {address: "127.0.0.1:1", subject: a, token_file: t}]}
+projects: [{name: p, dir: /p}, {name: q, dir: q}]
+`
+	if err := os.WriteFile(filepath.Join(base, "t"), []byte(strings.Repeat("x", 64)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := Load(Flags{File: file}, []string{"MEMWATCHD_INDEX_DIR=index"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := []string{c.Memory.Dir, c.Memory.Roots[0].Path, c.State.Dir, c.Index.Dir, c.IPC.Listeners[0].Path,
+		c.IPC.Listeners[1].TokenFile, c.Projects[0].Dir, c.Projects[1].Dir}
+	want := []string{base + "/mem", filepath.Dir(base) + "/v", base + "/state", elsewhere + "/index", base + "/s",
+		base + "/t", "/p", base + "/q"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // TestAliases checks that the variables of another memory system set keys, below
 // those of memwatchd, with one warning.
 func TestAliases(t *testing.T) {
@@ -192,6 +222,7 @@ func TestFindName(t *testing.T) {
 	file := func(name string) string { return filepath.Join(dir, name) }
 	for name, text := range map[string]string{
 		"work.yaml": "memory: {dir: /work, dirr: /}\n", // selected by its base name
+		"home.yaml": "memory: {dir: ../mem}\n",
 		"x.yml":     "name: named\nbogus: 1\n",
 		"y.yml":     "bogus: 1\n",
 		"z.yml":     "name: [\n",
@@ -208,6 +239,7 @@ func TestFindName(t *testing.T) {
 	}{
 		{Flags{Name: "work"}, nil, "work"},
 		{Flags{Dir: "/work"}, nil, "work"},
+		{Flags{Dir: filepath.Join(xdg.ConfigHome, "mem")}, nil, "home"},
 		{Flags{Dir: "/other"}, []string{bogus}, ""},
 		{Flags{Dir: "/other"}, []string{bogus, "MEMWATCHD_NAME=other"}, "other"},
 		{Flags{File: file("x.yml")}, nil, "named"},

@@ -77,10 +77,11 @@ func (f Flags) Command(words string) string {
 }
 
 // Load returns the configuration: the defaults, overridden by the file, the
-// environment and the flags, in this order. A missing file is an error only if
-// flags.File names it. If neither the flags nor the environment select a file
-// by path or name, flags.Dir selects the file that names this directory, if
-// there is one. On error Load returns nil.
+// environment and the flags, in this order. Relative paths in the file are relative to
+// its directory, others to the working directory. A missing file is an error only if
+// flags.File names it. If neither the flags nor the environment select a file by path
+// or name, flags.Dir selects the file that names this directory, if there is one. On
+// error Load returns nil.
 func Load(flags Flags, environ []string) (*Config, error) {
 	c := Default()
 	defaultDir := c.Memory.Dir
@@ -93,6 +94,7 @@ func Load(flags Flags, environ []string) (*Config, error) {
 		if err := c.ReadYAML(path, text); err != nil {
 			return nil, err
 		}
+		resolvePaths(reflect.ValueOf(c).Elem(), filepath.Dir(path))
 	case flags.File != "" || !errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("configuration: %w", err)
 	}
@@ -162,7 +164,8 @@ func NameOf(dir string) string {
 	for _, file := range files {
 		var c struct{ Memory struct{ Dir string } }
 		text, err := os.ReadFile(file)
-		if err == nil && yaml.Unmarshal(text, &c) == nil && c.Memory.Dir != "" && sameDir(c.Memory.Dir, dir) {
+		if err == nil && yaml.Unmarshal(text, &c) == nil && c.Memory.Dir != "" &&
+			sameDir(resolvePath(filepath.Dir(file), c.Memory.Dir), dir) {
 			return strings.TrimSuffix(filepath.Base(file), ".yaml")
 		}
 	}

@@ -18,12 +18,12 @@ import (
 // A Listener is one address to listen on. A listener with a subject, a context
 // or operations has a fixed scope.
 type Listener struct {
-	Path       string   `yaml:"path" doc:"Path of a Unix socket. File names of sockets with a fixed scope must differ"`
+	Path       string   `yaml:"path" path:"true" doc:"Path of a Unix socket. File names of sockets with a fixed scope must differ"`
 	Mode       string   `yaml:"mode" default:"0600" doc:"Permissions of the socket, in octal"`
 	Group      string   `yaml:"group" doc:"Group of the socket. If set, the permissions alone decide who can connect"`
 	AllowUIDs  []int    `yaml:"allow_uids" doc:"IDs of other users that can connect, if the mode permits it"`
 	Address    string   `yaml:"address" doc:"Address of a TCP listener on the loopback interface, such as 127.0.0.1:7070, in place of a path"`
-	TokenFile  string   `yaml:"token_file" doc:"File with the token that TCP clients send as Authorization: Bearer"`
+	TokenFile  string   `yaml:"token_file" path:"true" doc:"File with the token that TCP clients send as Authorization: Bearer"`
 	Subject    string   `yaml:"subject" doc:"Fixed scope: the subject"`
 	Context    string   `yaml:"context" enum:"private,public,unknown" doc:"Fixed scope: private, public or unknown"`
 	Operations []string `yaml:"operations" doc:"Fixed scope: the permitted operations. If empty: all operations that a fixed scope permits"`

@@ -21,7 +21,7 @@ import (
 // changed.
 type Root struct {
 	Name       string   `yaml:"name" doc:"Name of the folder: the path of its file notes/a.md is NAME:notes/a.md. Lower-case letters, digits, dashes and underscores"`
-	Path       string   `yaml:"path" doc:"Directory. It must neither contain nor be inside the memory directory or another of these folders"`
+	Path       string   `yaml:"path" path:"true" doc:"Directory. It must neither contain nor be inside the memory directory or another of these folders"`
 	Kind       string   `yaml:"kind" default:"plain" enum:"plain,obsidian,claude-code,openclaw,basic-memory,logseq" doc:"Program that the folder belongs to: plain (none), obsidian (a vault; its templates are skipped), claude-code (~/.claude/projects or a directory with projects: only the memory, CLAUDE.md and rules of each project, with the tag project:NAME), openclaw (a workspace: only the files at its top and memory/), basic-memory (a project: categories are tags), or logseq (a graph: only pages/ and journals/)"`
 	Owner      string   `yaml:"owner" doc:"Subject that reads the folder. If empty: memory.owner"`
 	Visibility string   `yaml:"visibility" default:"private_only" enum:"private_only,public_ok" doc:"Visibility of entries that set none themselves: private_only or public_ok"`
