@@ -76,7 +76,7 @@ func TestPrivateDirRefuses(t *testing.T) {
 // TestMain runs the test binary as another process, which holds a lock or
 // changes files, or runs the tests and checks that they leave no goroutines.
 func TestMain(m *testing.M) {
-	exchangeLeaseTime = time.Minute // the machine may be busy
+	ExchangeLeaseTime = time.Minute // the machine may be busy
 	if path := os.Getenv("VAULT_TEST_LOCK"); path != "" {
 		_, err := AcquireLock(path, Holder{PID: os.Getpid(), Socket: "/run/x.sock"})
 		fmt.Println(err)

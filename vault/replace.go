@@ -327,15 +327,16 @@ func (w *Writer) unchanged(s *dirEntry, old *source, hold *lease) error {
 	return nil
 }
 
-// exchangeLeaseTime bounds the lease during an exchange, which takes about a
+// ExchangeLeaseTime bounds the lease during an exchange, which takes about a
 // millisecond. A limit as short as that for reading would force the writer to
-// revert every exchange on an overloaded machine. Tests set it.
-var exchangeLeaseTime = 300 * time.Millisecond
+// revert every exchange on an overloaded machine, and make every automatic change wait.
+// Tests set it before they write.
+var ExchangeLeaseTime = 300 * time.Millisecond
 
 // leaseSource takes a read lease on an open file. It returns nil where leases are
 // unavailable, and errOpen if a program has the file open for writing.
 func (w *Writer) leaseSource(fd int) (*lease, error) {
-	l, err := w.Vault.leaseFile(fd, exchangeLeaseTime)
+	l, err := w.Vault.leaseFile(fd, ExchangeLeaseTime)
 	if errors.Is(err, errWriter) {
 		return nil, errOpen
 	}

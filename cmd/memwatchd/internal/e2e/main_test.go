@@ -31,6 +31,7 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/hook"
 	"github.com/memwatchd/memwatchd/ipc/client"
 	"github.com/memwatchd/memwatchd/ipc/mcp"
+	"github.com/memwatchd/memwatchd/vault"
 )
 
 var update = flag.Bool("update", false, "write golden files anew")
@@ -45,6 +46,7 @@ func TestMain(m *testing.M) {
 		if os.Getenv(patience) != "" || os.Getenv(stopped) != "" {
 			hook.TimeLimit, cli.NamesTimeout = time.Minute, time.Minute
 			mcp.PermittedTimeout, mcp.LastAnswersTimeout = time.Minute, time.Minute
+			vault.ExchangeLeaseTime = 10 * time.Second
 		}
 		if ahead, err := time.ParseDuration(os.Getenv(clockAhead)); err == nil {
 			clock.Now = func() time.Time { return time.Now().Add(ahead) }
@@ -59,7 +61,7 @@ func TestMain(m *testing.M) {
 const stopped = "STOPPED_CLOCK"
 
 // patience is the environment variable that lets hooks, completions and the bridge wait
-// for the daemon on a busy machine.
+// for the daemon, and changes of files take longer, on a busy machine.
 const patience = "PATIENT"
 
 // clockAhead is the environment variable with the time by which a daemon's clock is
