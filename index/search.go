@@ -91,7 +91,7 @@ type acc struct {
 	hits      uint8   // maximum number of terms in an entry
 	out       bool    // does not pass the filter, and only affects the statistics
 	checkEach bool    // the record of each entry must be evaluated
-	onPage    bool    // the page has a hit of the variant
+	onPage    bool    // the page groups by file and has a hit of the variant
 }
 
 // A cell holds the own score of one entry, the number of query terms in it,
