@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
 // TestFilesAreMadeInPlacesOfOnesOwn checks that creating files never gives a
@@ -29,7 +31,7 @@ func TestFilesAreMadeInPlacesOfOnesOwn(t *testing.T) {
 	for _, subject := range []string{"proj", "kept", "eve"} {
 		for _, path := range []string{
 			"proj/MEMORY.md", "proj/memory/mine.md", "kept/memory/mine.md", "kept/memory/2026-01-01.md", "kept/memory/2026-01-01/s.md",
-			"_longterms/_host.md", "_longterms/_identities.md", "MEMORY.md", "USER.md", "SOUL.md", "memory/" + day(0) + ".md", "notes.md",
+			"_longterms/_host.md", "_longterms/_identities.md", "MEMORY.md", "USER.md", "SOUL.md", "memory/" + testkit.DaysAgo(0) + ".md", "notes.md",
 		} {
 			for _, front := range []string{"subject_id: " + subject, "visibility: public_ok", "visibility: public_ok\nsubject_id: " + subject} {
 				if status, body := write(subject, path, "---\n"+front+"\n---\n- mine\n"); status == http.StatusOK {
@@ -44,13 +46,13 @@ func TestFilesAreMadeInPlacesOfOnesOwn(t *testing.T) {
 			t.Errorf("%s finds %s", subject, body)
 		}
 	}
-	for _, path := range []string{day(0) + "/s.md", "2026-01-01/new.md"} { // shared by all subjects
+	for _, path := range []string{testkit.DaysAgo(0) + "/s.md", "2026-01-01/new.md"} { // shared by all subjects
 		if status, body := write("proj", path, "- mine\n"); status != http.StatusForbidden {
 			t.Errorf("proj makes %s: %s", path, body)
 		}
 	}
 	for path, who := range map[string]string{
-		day(0) + "/s.md": rootOwner, "_longterms/eve/fact.md": "eve", "_longterms/kept/note.md": "kept", "notes.md": rootOwner, "new/MEMORY.md": rootOwner,
+		testkit.DaysAgo(0) + "/s.md": rootOwner, "_longterms/eve/fact.md": "eve", "_longterms/kept/note.md": "kept", "notes.md": rootOwner, "new/MEMORY.md": rootOwner,
 	} {
 		if status, body := write(who, path, "- mine\n"); status != http.StatusOK {
 			t.Errorf("%s cannot make %s: %s", who, path, body)

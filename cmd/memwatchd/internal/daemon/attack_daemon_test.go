@@ -20,6 +20,7 @@ import (
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 	"github.com/memwatchd/memwatchd/ipc"
 )
 
@@ -95,7 +96,7 @@ func openTarget(t testing.TB, root string, configure func(*config.Config, string
 func (g *target) startDaemon(configure func(*config.Config, string)) {
 	g.t.Helper()
 	c := config.Default()
-	c.Memory.Dir, c.Memory.Timezone = g.root, "UTC"
+	c.Memory.Dir, c.Memory.Timezone = g.root, testkit.Zone.String()
 	c.Index.Dir, c.State.Dir = filepath.Join(g.base, "index"), filepath.Join(g.base, "state")
 	c.IPC.Listeners = []config.Listener{{Path: filepath.Join(g.base, "s"), Mode: "0600"}}
 	c.IPC.SyncTimeout = 2 * time.Minute

@@ -17,6 +17,7 @@ import (
 
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 	"github.com/memwatchd/memwatchd/ipc"
 )
 
@@ -200,7 +201,7 @@ func TestLinksSwappedIn(t *testing.T) {
 func TestVisibilityFlips(t *testing.T) {
 	isolateHome(t)
 	root := filepath.Join(t.TempDir(), "m")
-	now := day(0)
+	now := testkit.DaysAgo(0)
 	open := "---\nsummary: the zorbword story\ntags: [zorbtag]\n---\n\n## Tasks\n\n- [ ] zorbtask [to](MEMORY.md) <!-- id=zorbid -->\n- zorbword #zorbtag\n"
 	paths := map[string]string{now + "/s.md": open, "MEMORY.md": "- home\n", now + "/other.md": "- see [it](" + now + "/s.md)\n"}
 	writeTree(t, root, paths, time.Now().Add(-time.Hour))
@@ -335,7 +336,7 @@ func TestNothingIsInjected(t *testing.T) {
 	for i, e := range evil {
 		name := strings.NewReplacer("/", "", "\x00", "").Replace(e)
 		files[fmt.Sprintf("2026-02-04/%d%s.md", i, name)] = "---\nsummary: \"s\"\nsession_id: " + fmt.Sprintf("%q", "x"+e) + "\n---\n\n## Tasks " + e + "\n\n- [ ] **T" + e + "**: zorbtext " + e + " [l" + e + "](x" + e + ") #tag <!-- id=i" + fmt.Sprint(i) + " -->\n"
-		files[fmt.Sprintf("%s/%dx.md", day(0), i)] = "---\nsummary: \"sum " + fmt.Sprint(i) + "\"\n---\n- zorbtext " + e + "\n"
+		files[fmt.Sprintf("%s/%dx.md", testkit.DaysAgo(0), i)] = "---\nsummary: \"sum " + fmt.Sprint(i) + "\"\n---\n- zorbtext " + e + "\n"
 	}
 	files["2026-02-04/\x1b[31m~broken.md"] = "---\n: [\n---\n- x\n"
 	files["2026-02-04/.\x1b.md"], files["2026-02-04/#\x1b.md"] = "- x\n", "- x\n"
@@ -462,5 +463,3 @@ func TestEventsTellNothingElse(t *testing.T) {
 	res.Body.Close()
 	<-ended
 }
-
-func day(days int) string { return time.Now().UTC().AddDate(0, 0, days).Format(time.DateOnly) }

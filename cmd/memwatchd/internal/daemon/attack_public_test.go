@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
 // TestHeavyDrafts checks that clients that send large drafts and leave at once do
@@ -24,7 +25,7 @@ func TestHeavyDrafts(t *testing.T) {
 	for i := range 20_000 {
 		fmt.Fprintf(&large, "- **Fact %d**: the value of fact %d\n", i, i)
 	}
-	name := filepath.Join(g.root, day(0), "large.md")
+	name := filepath.Join(g.root, testkit.DaysAgo(0), "large.md")
 	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 		t.Fatal(err)
 	}

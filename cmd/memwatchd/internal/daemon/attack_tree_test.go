@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
 // A randomMemory is a random memory that records, for every line it writes, which
@@ -55,7 +57,7 @@ const rootOwner = "owner"
 const identities = "links:\n  telegram:1: acct:42\n  slack:T1:U7: acct:42\n"
 
 func newRandomMemory(seed uint64) *randomMemory {
-	w := &randomMemory{r: rand.New(rand.NewPCG(seed, 7)), today: time.Now().UTC()}
+	w := &randomMemory{r: rand.New(rand.NewPCG(seed, 7)), today: time.Now().In(testkit.Zone)}
 	for i := range 4 {
 		w.secrets = append(w.secrets, fmt.Sprintf("zorb%d", i), fmt.Sprintf("密%d", i), "zorbling"+strings.Repeat("o", i))
 	}

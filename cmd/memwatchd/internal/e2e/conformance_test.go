@@ -39,9 +39,9 @@ func TestConformance(t *testing.T) {
 	l := newLive(t, t.TempDir(), "")
 	dir := t.TempDir()
 	testkit.WriteFile(t, filepath.Join(dir, "token"), token)
-	testkit.WriteFile(t, l.config, fmt.Sprintf("memory: {dir: %q, timezone: UTC}\n"+
+	testkit.WriteFile(t, l.config, fmt.Sprintf("memory: {dir: %q, timezone: %s}\n"+
 		"ipc: {listeners: [{path: %q}, {address: %q, token_file: %q, subject: owner, context: private}]}\n",
-		l.root, l.socket, address, filepath.Join(dir, "token")))
+		l.root, testkit.Zone, l.socket, address, filepath.Join(dir, "token")))
 	for path, text := range agentFiles {
 		l.write(path, text)
 	}

@@ -284,7 +284,7 @@ func TestLiveBridgeScopes(t *testing.T) {
 		l.write(path, text)
 	}
 	group := l.socket + "2"
-	testkit.WriteFile(t, l.config, fmt.Sprintf("memory: {dir: %q, timezone: UTC}\nipc: {listeners: [{path: %q}, {path: %q, subject: owner, context: public, operations: [search, note]}]}\n", l.root, l.socket, group))
+	testkit.WriteFile(t, l.config, fmt.Sprintf("memory: {dir: %q, timezone: %s}\nipc: {listeners: [{path: %q}, {path: %q, subject: owner, context: public, operations: [search, note]}]}\n", l.root, testkit.Zone, l.socket, group))
 	l.start()
 	tools := func(session *sdk.ClientSession) (names []string) {
 		list, err := session.ListTools(t.Context(), nil)

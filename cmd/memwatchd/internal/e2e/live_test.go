@@ -87,8 +87,8 @@ func newLive(t *testing.T, root, config string) *live {
 // notes and sessions are public, so that many tests cover public text too.
 func (l *live) configure(config string) {
 	l.t.Helper()
-	text := fmt.Sprintf("memory: {dir: %q, timezone: UTC}\nipc: {listeners: [{path: %q}], sync_timeout: 20s}\n%s",
-		l.root, l.socket, config)
+	text := fmt.Sprintf("memory: {dir: %q, timezone: %s}\nipc: {listeners: [{path: %q}], sync_timeout: 20s}\n%s",
+		l.root, testkit.Zone, l.socket, config)
 	if !strings.Contains(config, "visibility:") {
 		text += "visibility: {daily: public_ok, sessions: public_ok}\n"
 	}

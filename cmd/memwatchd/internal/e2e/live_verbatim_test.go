@@ -8,9 +8,9 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -92,7 +92,7 @@ func TestNotesVerbatim(t *testing.T) {
 		case 3:
 			op, request = "remember", fields{"title": fmt.Sprintf("Fact %d", i), "text": text, "explicit": true}
 		}
-		path := "memory/" + time.Now().UTC().Format(time.DateOnly) + ".md"
+		path := "memory/" + testkit.DaysAgo(0) + ".md"
 		if op == "remember" {
 			path = "MEMORY.md"
 		}

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
 // mix lists requests that agents send at the same time, each with a unique word
@@ -39,7 +41,7 @@ var mix = []struct {
 func TestMixKilled(t *testing.T) {
 	t.Parallel()
 	c := startChores(t, eager)
-	log := "memory/" + time.Now().UTC().Format(time.DateOnly) + ".md"
+	log := "memory/" + testkit.DaysAgo(0) + ".md"
 	c.write(log, "# Log\n")
 	acked := map[string]string{} // word → operation that wrote it
 	for round := range thorough(5, 60) {

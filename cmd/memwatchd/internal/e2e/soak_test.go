@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
 // A soak is one daemon under concurrent load for a long time: people, agents
@@ -155,7 +157,7 @@ func (s *soak) fixed() string { return filepath.Join(filepath.Dir(s.socket), "f"
 // configureSoak writes one of two versions of the configuration, so that a
 // reload has an effect. It replaces the file, because commands read it meanwhile.
 func (s *soak) configureSoak() error {
-	text := fmt.Sprintf(`memory: {dir: %q, timezone: UTC, users: [alice]}
+	text := fmt.Sprintf(`memory: {dir: %q, timezone: %s, users: [alice]}
 visibility: {daily: public_ok, sessions: public_ok}
 ipc:
   listeners:
@@ -165,7 +167,7 @@ ipc:
   max_connections: 64
 watch: {reconcile: 5s, settle: %dms}
 write: {quiet: 1s}
-`, s.root, s.socket, s.fixed(), 30+10*(s.reloads.Load()%2))
+`, s.root, testkit.Zone, s.socket, s.fixed(), 30+10*(s.reloads.Load()%2))
 	if err := os.WriteFile(s.config+".new", []byte(text), 0o600); err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 	"time"
+	_ "time/tzdata" // the machine may have no time zone database
 )
 
 // Output collects the output of a process. It is safe for concurrent use.
@@ -46,7 +47,20 @@ func WriteFile(t *testing.T, path, text string) {
 	}
 }
 
-// DaysAgo returns the date of the given number of days ago, in UTC. A test that
-// runs past midnight still passes, because tasks are ticked in files up to a
-// week old.
-func DaysAgo(days int) string { return time.Now().UTC().AddDate(0, 0, -days).Format(time.DateOnly) }
+// Zone is the time zone of the daemons in tests: UTC, or the zone eight hours
+// ahead of it if a day of UTC or the default schedule of maintenance, at 3:00,
+// is near. So neither comes during the three hours after the start of the tests.
+var Zone = func() *time.Location {
+	name := "UTC"
+	if hour := time.Now().UTC().Hour(); hour < 4 || hour >= 21 {
+		name = "Etc/GMT-8"
+	}
+	zone, err := time.LoadLocation(name)
+	if err != nil {
+		panic(err)
+	}
+	return zone
+}()
+
+// DaysAgo returns the date of the given number of days ago in [Zone].
+func DaysAgo(days int) string { return time.Now().In(Zone).AddDate(0, 0, -days).Format(time.DateOnly) }
