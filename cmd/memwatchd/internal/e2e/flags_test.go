@@ -277,7 +277,14 @@ func (s *typist) runHere(t *testing.T, name, words string) string {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var out bytes.Buffer
-	root := app.NewRoot(&out, &out)
+	var w io.Writer = &out
+	if name == "events" { // it ends only if its context does
+		w = writerFunc(func(p []byte) (int, error) {
+			defer cancel()
+			return out.Write(p)
+		})
+	}
+	root := app.NewRoot(w, w)
 	root.SetIn(strings.NewReader(""))
 	if name == "mcp" {
 		calls, err := os.Open(os.ExpandEnv("$HOME/mcp.jsonl"))
@@ -290,6 +297,11 @@ func (s *typist) runHere(t *testing.T, name, words string) string {
 	status := cli.Execute(ctx, root, args, &out)
 	return fmt.Sprintf("exit %d\n%s", status, out.String())
 }
+
+// A writerFunc is a function that implements [io.Writer].
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
 // compareRuns runs the base of a command without and with a flag.
 func (s *typist) compareRuns(t *testing.T, name, base string, r flagRow) {
