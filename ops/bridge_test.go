@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -115,6 +116,8 @@ func TestBridgeOffWithoutDaemon(t *testing.T) {
 // TestBridgeFrozen checks that a session starts although the daemon does not
 // answer.
 func TestBridgeFrozen(t *testing.T) {
+	defer func(d time.Duration) { mcp.PermittedTimeout = d }(mcp.PermittedTimeout)
+	mcp.PermittedTimeout = time.Second
 	dir, err := os.MkdirTemp("/tmp", "mw")
 	if err != nil {
 		t.Fatal(err)

@@ -380,6 +380,7 @@ func TestForgetNotYet(t *testing.T) {
 	d, c := newForgetCase(t, map[string]string{"MEMORY.md": "- a secret\n"})
 	ids, token := d.list(t, c, "secret")
 	d.memory.Indexer = &purger{Indexer: d.memory.Indexer, degraded: true}
+	d.memory.SyncTimeout = 10 * time.Millisecond
 	for _, r := range []*api.ForgetRequest{{Match: "secret"}, {IDs: ids, Token: token}} {
 		if _, err := d.memory.writeOps().forget(t.Context(), c, r); asError(err).Code != api.Unavailable {
 			t.Errorf("%+v: %v", r, err)

@@ -58,7 +58,9 @@ func (g *target) measureAnswer(t *testing.T, socket string) time.Duration {
 // TestMalformedRequests checks that malformed and oversized requests are
 // answered or cut off, and the next client is served.
 func TestMalformedRequests(t *testing.T) {
-	g := startSmall(t, func(c *config.Config, _ string) { c.IPC.ReadBody = 3 * time.Second })
+	g := startSmall(t, func(c *config.Config, _ string) {
+		c.IPC.ReadHeader, c.IPC.ReadBody = 3*time.Second, 3*time.Second
+	})
 	for name, c := range map[string]struct {
 		request string
 		status  int // 0 for any failure
