@@ -72,15 +72,11 @@ RACED = TestBesideHardQuestions|TestHookDaemon|TestLiveBridgeSurvivesRestart|Tes
 
 # Each test runs once: with the race detector, which -short leaves time for, or
 # without it where it finds nothing or changes the result. Most tests wait for
-# daemons: more run at a time than there may be processors. The tests of FULL
-# mostly compute one after another, and run beside those of E2E.
+# daemons: more run at a time than there may be processors. The tests of E2E
+# mostly wait, and run beside those that mostly compute.
 test:
 	$(TEST) -p 4 -parallel 8 -timeout 40m -race -short $$($(GO) list ./... | grep -vE '/($(PURE)|e2e)$$')
-	$(TEST) -parallel 8 -timeout 40m -race -short -run '^($(RACED))$$' $(E2E)
 	$(MAKE) -j 2 test-full test-e2e
-	$(TEST) -timeout 40m $$($(GO) list ./... | grep -E '/($(PURE))$$')
-	cd bench && CGO_ENABLED=0 $(TEST) ./...
-	cd release && $(TEST) ./...
 
 # The tests of FULL write many files: in memory, if there is room for them.
 IN_MEMORY := $(shell test "$$(df -Pk /dev/shm 2>/dev/null | awk 'END { print $$4 + 0 }')" -gt 4000000 && \
@@ -88,8 +84,12 @@ IN_MEMORY := $(shell test "$$(df -Pk /dev/shm 2>/dev/null | awk 'END { print $$4
 
 test-full:
 	$(IN_MEMORY) $(TEST) -parallel 8 -timeout 40m -run '^($(FULL))$$' ./ops ./cmd/memwatchd/... ./compactor ./index
+	$(TEST) -timeout 40m $$($(GO) list ./... | grep -E '/($(PURE))$$')
+	cd bench && CGO_ENABLED=0 $(TEST) ./...
+	cd release && $(TEST) ./...
 
 test-e2e:
+	$(TEST) -parallel 8 -timeout 40m -race -short -run '^($(RACED))$$' $(E2E)
 	$(TEST) -parallel 8 -timeout 40m -skip '^($(RACED))$$' $(E2E)
 
 # All tests, including those that take long or change limits of the machine
