@@ -110,7 +110,7 @@ func Execute(ctx context.Context, root *cobra.Command, args []string, stderr io.
 	} else {
 		fmt.Fprintln(stderr, term.Wrap("memwatchd: "+term.EscapeLine(err.Error()), term.Width(stderr), "    "))
 	}
-	if _, ok := cmd.Annotations[NeverFails]; ok {
+	if neverFails(root, args) {
 		return 0
 	}
 	_, usage := errors.AsType[UsageError](err)
@@ -121,6 +121,23 @@ func Execute(ctx context.Context, root *cobra.Command, args []string, stderr io.
 		return ExitUsage
 	}
 	return ExitFailed
+}
+
+// neverFails reports whether a command line is that of a command that never fails. An
+// unknown flag before the name of the command makes cobra find another one.
+func neverFails(root *cobra.Command, args []string) bool {
+	for i := 0; i < len(args); i++ {
+		name, isFlag := strings.CutPrefix(args[i], "--")
+		if !isFlag {
+			c, _, err := root.Find(args[i:])
+			_, ok := c.Annotations[NeverFails]
+			return ok && err == nil
+		}
+		if f := root.PersistentFlags().Lookup(name); f != nil && f.NoOptDefVal == "" {
+			i++ // the value
+		}
+	}
+	return false
 }
 
 // explainError returns an error of the daemon in the terms of the command line: with
