@@ -25,7 +25,7 @@ func TestNoNamesFromASilentDaemon(t *testing.T) {
 	}
 	defer l.Close()
 	var out bytes.Buffer
-	if code := Run(context.Background(), []string{"__complete", "--socket", socket, "get", ""}, &out, io.Discard); code != 0 || out.String() != ":4\n" {
+	if code := Run(context.Background(), []string{"__complete", "--socket", socket, "get", ""}, nil, &out, io.Discard); code != 0 || out.String() != ":4\n" {
 		t.Errorf("it ends with %d, and says %q", code, out.String())
 	}
 }

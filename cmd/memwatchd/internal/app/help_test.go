@@ -38,7 +38,7 @@ func TestHelpFits(t *testing.T) {
 // with arguments that they accept.
 func TestShortHelp(t *testing.T) {
 	var out bytes.Buffer
-	if status := Run(t.Context(), nil, &out, &out); status != 0 {
+	if status := Run(t.Context(), nil, nil, &out, &out); status != 0 {
 		t.Fatalf("status %d: %s", status, &out)
 	}
 	examples := 0

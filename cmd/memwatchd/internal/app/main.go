@@ -34,12 +34,14 @@ func Main() {
 		signal.Stop(signals) // a second signal has its default effect
 		cancel(cli.ErrSignal{Signal: s.(syscall.Signal)})
 	}()
-	os.Exit(Run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+	os.Exit(Run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
 // Run runs the program with args and returns its exit status.
-func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	return cli.Execute(ctx, newRoot(stdout, stderr, args), args, stderr)
+func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	root := newRoot(stdout, stderr, args)
+	root.SetIn(stdin)
+	return cli.Execute(ctx, root, args, stderr)
 }
 
 // NewRoot returns the root command with all subcommands.

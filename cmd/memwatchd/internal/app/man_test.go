@@ -86,7 +86,7 @@ func TestManualIsSound(t *testing.T) {
 		t.Skip("there is no mandoc here to look at the manual")
 	}
 	dir := t.TempDir()
-	if code := Run(t.Context(), []string{"man", dir}, io.Discard, io.Discard); code != 0 {
+	if code := Run(t.Context(), []string{"man", dir}, nil, io.Discard, io.Discard); code != 0 {
 		t.Fatalf("man ends with %d", code)
 	}
 	pages, err := filepath.Glob(filepath.Join(dir, "man?", "*"))

@@ -69,7 +69,7 @@ By default, the agent gets the core tools: search, get, context, recent, todos, 
 		},
 	}
 	c.Flags().StringVar(&tools, "tools", tools, "tools for the agent: core, items or all")
-	c.RegisterFlagCompletionFunc("tools", cli.CompleteWords(mcp.ToolSets...))
+	g.CompleteFlag(c, "tools", cli.CompleteWords(mcp.ToolSets...))
 	c.Flags().StringVar(&externalKey, "external-key", "", "act as the account of this user of a channel: <channel>:<id>")
 	setup.AddInstall(c, g, agents.MCP)
 	return cli.AcceptGlobals(c, cli.CallerFlags)

@@ -27,6 +27,17 @@ func isCompletion(args []string) bool {
 		slices.Contains([]string{cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd, bashRequest}, args[0])
 }
 
+// CompleteFlag sets the completion of a flag, if the command line asks for completions
+// or is not known: cobra keeps it as long as the process runs.
+func (g *Globals) CompleteFlag(c *cobra.Command, flag string, complete cobra.CompletionFunc) {
+	if g.Args != nil && !isCompletion(g.Args) {
+		return
+	}
+	if err := c.RegisterFlagCompletionFunc(flag, complete); err != nil {
+		panic(err) // no such flag, or two completions
+	}
+}
+
 // noInput replaces standard input during completion, because the input of the
 // shell is not meant for the program.
 type noInput struct{}
@@ -47,9 +58,7 @@ func completeGlobals(root *cobra.Command, g *Globals) {
 			return (&completer{g: g, cmd: cmd}).completeNames("subject", typed)
 		},
 	} {
-		if err := root.RegisterFlagCompletionFunc(flag, complete); err != nil {
-			panic(err) // a programming error; every test would fail
-		}
+		g.CompleteFlag(root, flag, complete)
 	}
 }
 

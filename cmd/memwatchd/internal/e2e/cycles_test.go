@@ -68,7 +68,7 @@ func (l *live) cycle(n int) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	ended := make(chan int, 1)
-	go func() { ended <- app.Run(ctx, []string{"serve", "--config", l.config}, &l.log, &l.log) }()
+	go func() { ended <- app.Run(ctx, []string{"serve", "--config", l.config}, nil, &l.log, &l.log) }()
 	l.done = make(chan error, 1) // nothing is sent here: the end of app.Run is sent to ended
 	whole := func() bool {
 		s, err := l.status()

@@ -11,9 +11,11 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/app"
@@ -264,6 +266,14 @@ func sections() []string {
 // commandWords matches a memwatchd command within a line.
 var commandWords = regexp.MustCompile(`(?:^|[\s;|&(])memwatchd( [^|;&>)]*)`)
 
+// allCommands is the root command. Nothing frees a root: cobra keeps the completions of
+// its flags.
+var allCommands = sync.OnceValue(func() *cobra.Command {
+	root := app.NewRoot(nil, nil)
+	root.InitDefaultHelpCmd()
+	return root
+})
+
 // checkCommands reports the commands and flags in a line that do not exist.
 func checkCommands(t *testing.T, where, line string) {
 	t.Helper()
@@ -272,9 +282,7 @@ func checkCommands(t *testing.T, where, line string) {
 		if len(words) == 0 || strings.HasPrefix(words[0], "<") {
 			continue
 		}
-		root := app.NewRoot(nil, nil)
-		root.InitDefaultHelpCmd()
-		cmd, rest, err := root.Find(words)
+		cmd, rest, err := allCommands().Find(words)
 		if err == nil && cmd.HasSubCommands() && len(rest) > 0 && !strings.HasPrefix(rest[0], "-") && rest[0] != "…" {
 			err = cli.UnknownCommand(cmd, rest[0])
 		}

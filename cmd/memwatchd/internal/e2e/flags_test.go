@@ -24,7 +24,6 @@ import (
 
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/app"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/background"
-	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
 )
 
 // A flagRow shows the effect of a flag: want matches the outcome of the base
@@ -284,17 +283,16 @@ func (s *typist) runHere(t *testing.T, name, words string) string {
 			return out.Write(p)
 		})
 	}
-	root := app.NewRoot(w, w)
-	root.SetIn(strings.NewReader(""))
+	var in io.Reader = strings.NewReader("")
 	if name == "mcp" {
 		calls, err := os.Open(os.ExpandEnv("$HOME/mcp.jsonl"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer calls.Close()
-		root.SetIn(calls)
+		in = calls
 	}
-	status := cli.Execute(ctx, root, args, &out)
+	status := app.Run(ctx, args, in, w, w)
 	return fmt.Sprintf("exit %d\n%s", status, out.String())
 }
 

@@ -300,9 +300,8 @@ type typedLine struct {
 func (l *live) typed(line typedLine) said {
 	l.t.Helper()
 	var stdout, stderr bytes.Buffer
-	root := app.NewRoot(&stdout, &stderr)
-	root.SetIn(strings.NewReader(line.stdin))
-	code := cli.Execute(l.t.Context(), root, append([]string{"--config", l.config, "--json"}, line.args...), &stderr)
+	args := append([]string{"--config", l.config, "--json"}, line.args...)
+	code := app.Run(l.t.Context(), args, strings.NewReader(line.stdin), &stdout, &stderr)
 	if (code == 0) != (stderr.Len() == 0) && code != 1 { // 1: nothing found
 		l.t.Errorf("%q ends with %d and says %s", line.args, code, &stderr)
 	}

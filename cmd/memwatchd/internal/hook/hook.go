@@ -122,12 +122,12 @@ Claude Code, Codex and Gemini CLI run these commands with JSON on standard input
 		}
 		sub.Flags().StringVar(&h.agentName, "agent", "claude-code",
 			"agent that runs the hook: "+strings.Join(memory.TranscriptAgents, ", "))
-		sub.RegisterFlagCompletionFunc("agent", cli.CompleteWords(memory.TranscriptAgents...))
+		g.CompleteFlag(sub, "agent", cli.CompleteWords(memory.TranscriptAgents...))
 		sub.Flags().BoolVar(&h.debug, "debug", false, "print to standard error why nothing was printed or saved")
 		if e.Name == "session-start" {
 			sub.Flags().StringVar(&h.format, "format", "",
 				"format of the block in place of hooks.format: auto, summary, boot, full or items")
-			sub.RegisterFlagCompletionFunc("format", cli.CompleteWords(formats...))
+			g.CompleteFlag(sub, "format", cli.CompleteWords(formats...))
 		}
 		c.AddCommand(cli.AcceptGlobals(sub, cli.CallerFlags))
 	}

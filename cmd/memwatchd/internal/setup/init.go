@@ -66,7 +66,7 @@ func NewInit(g *cli.Globals) *cobra.Command {
 		"create a MEMORY.md from a template if there is none: pet (a pet agent, in Chinese)")
 	c.Flags().StringVar(&host, "host", "",
 		"name of this machine, if several machines write to the memory: daily notes are then files of one machine")
-	c.RegisterFlagCompletionFunc("template", cli.CompleteWords(templates...))
+	g.CompleteFlag(c, "template", cli.CompleteWords(templates...))
 	return cli.AcceptGlobals(c, cli.MemoryFlags)
 }
 

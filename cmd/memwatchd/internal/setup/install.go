@@ -74,7 +74,7 @@ func (i *installer) newCommand() *cobra.Command {
 	f := c.Flags()
 	names := agents.Names(i.component)
 	f.StringSliceVar(&i.agents, "agent", nil, "comma-separated `list` of agents: "+strings.Join(names, ", "))
-	c.RegisterFlagCompletionFunc("agent", cli.CompleteWords(names...))
+	i.g.CompleteFlag(c, "agent", cli.CompleteWords(names...))
 	f.BoolVar(&i.all, "all", false, "settings of all agents found on this machine")
 	f.BoolVar(&i.write, "write", false, "apply the change")
 	f.BoolVar(&i.project, "project", false,
@@ -95,7 +95,7 @@ func (i *installer) newCommand() *cobra.Command {
 		"program that the agent starts, such as memwatchd in settings that several machines share (default: the path of this one)")
 	if i.component == agents.MCP {
 		f.StringVar(&i.tools, "tools", "", "tools for the agent: core (default), items or all")
-		c.RegisterFlagCompletionFunc("tools", cli.CompleteWords(mcp.ToolSets...))
+		i.g.CompleteFlag(c, "tools", cli.CompleteWords(mcp.ToolSets...))
 		f.StringVar(&i.externalKey, "external-key", "", "act as the account of this user of a channel: <channel>:<id>")
 	}
 	return c
