@@ -90,7 +90,7 @@ test-full:
 
 test-e2e:
 	$(TEST) -parallel 8 -timeout 40m -race -short -run '^($(RACED))$$' $(E2E)
-	$(TEST) -parallel 8 -timeout 40m -skip '^($(RACED))$$' $(E2E)
+	$(TEST) -parallel 16 -timeout 40m -skip '^($(RACED))$$' $(E2E)
 
 # All tests, including those that take long or change limits of the machine
 # temporarily. Run it as root on an otherwise idle machine.

@@ -40,6 +40,7 @@ func steady(s string) string { return passing.ReplaceAllString(s, "_") }
 // that cannot run on this machine, the rest of the page is skipped, because it
 // may depend on that command.
 func TestPagesAsTyped(t *testing.T) {
+	t.Parallel()
 	for _, p := range pages(t) {
 		if !slices.ContainsFunc(p.blocks, func(b block) bool { return b.kind == "console" }) {
 			continue

@@ -38,6 +38,7 @@ type edit struct {
 // found, and that concurrent requests return all entries of either the old or
 // the new version.
 func TestEditors(t *testing.T) {
+	t.Parallel()
 	for _, w := range ways {
 		t.Run(w.name, func(t *testing.T) {
 			t.Parallel()

@@ -165,6 +165,7 @@ func TestTodoUntickedStays(t *testing.T) {
 // TestTodoPersonWins checks that while a write-back is pending, edits by a
 // person take precedence.
 func TestTodoPersonWins(t *testing.T) {
+	t.Parallel()
 	for name, f := range map[string]func(*chores){
 		"unticks the source": func(c *chores) { c.edit(c.now, "[x]", "[ ]") },
 		"removes the source": func(c *chores) { c.remove(c.now) },

@@ -111,6 +111,7 @@ func (c *chores) crowd() string {
 // and with any setting nothing is written at the first start. A missed run of
 // the compactor is made up for, once.
 func TestWriteSwitches(t *testing.T) {
+	t.Parallel()
 	for _, s := range []struct {
 		name, config    string
 		ticks, compacts bool

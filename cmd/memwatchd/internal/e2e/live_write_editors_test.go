@@ -84,6 +84,7 @@ var tickedTask = strings.NewReplacer("0/1", "1/1", "[ ]", "[x]").Replace(oneTask
 // TestWriteWaitsForEditor checks that the daemon does not write a file with
 // unsaved changes in an editor. It ticks the box after the file is saved.
 func TestWriteWaitsForEditor(t *testing.T) {
+	t.Parallel()
 	for _, e := range sittings {
 		t.Run(e.name, func(t *testing.T) {
 			t.Parallel()

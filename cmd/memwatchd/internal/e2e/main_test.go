@@ -115,6 +115,7 @@ func TestScripts(t *testing.T) { runScripts(t, "testdata/script") }
 func TestCompatibility(t *testing.T) { runScripts(t, "testdata/compat") }
 
 func runScripts(t *testing.T, dir string) {
+	t.Parallel()
 	testscript.Run(t, testscript.Params{
 		Dir:                 dir,
 		Setup:               setUpScript,

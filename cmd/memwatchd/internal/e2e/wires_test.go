@@ -34,6 +34,7 @@ var varies = regexp.MustCompile(`"(took_ms|revision|pending)":[0-9.e+-]+|"update
 // and over HTTP to one daemon, and checks that both return the same bytes or
 // the same error.
 func TestCommandsAnswerAsHTTP(t *testing.T) {
+	t.Parallel()
 	eachArchive(t, "ops", func(t *testing.T, c *wiresCase) {
 		l := c.live(t)
 		l.start()
@@ -64,6 +65,7 @@ func TestCommandsAnswerAsHTTP(t *testing.T) {
 // one memory and over HTTP to an equal one, and checks that the answers and the
 // files are the same. The clocks of both daemons are stopped.
 func TestCommandsWriteAsHTTP(t *testing.T) {
+	t.Parallel()
 	eachArchive(t, "writes", func(t *testing.T, c *wiresCase) {
 		over, typed := c.live(t), c.live(t)
 		over.launch()
