@@ -37,7 +37,8 @@ func Main() {
 	os.Exit(Run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
-// Run runs the program with args and returns its exit status.
+// Run runs the program with args and returns its exit status. If stdin is nil, it is the
+// standard input of the process.
 func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root := newRoot(stdout, stderr, args)
 	root.SetIn(stdin)

@@ -24,7 +24,11 @@ import (
 // addOperations adds a command for each command of each operation. If the command
 // line begins with one of them, it omits the others, which takes a millisecond.
 func addOperations(root *cobra.Command, g *Globals) {
-	only := firstWord(root, g.Args)
+	words, ok := skipGlobals(root, g.Args)
+	only := ""
+	if ok && len(words) > 0 {
+		only = words[0]
+	}
 	if !slices.ContainsFunc(api.Operations, func(op *api.Operation) bool {
 		return slices.ContainsFunc(op.Commands, func(c api.Command) bool { return strings.Fields(c.Words)[0] == only })
 	}) {
@@ -49,16 +53,20 @@ func addOperations(root *cobra.Command, g *Globals) {
 	}
 }
 
-// firstWord returns the first word of a command line that is not a global flag, or ""
-// if there is none.
-func firstWord(root *cobra.Command, args []string) string {
-	flags := root.PersistentFlags()
-	flags.SetInterspersed(false)
-	defer flags.SetInterspersed(true)
-	if err := flags.ParseAll(args, func(*pflag.Flag, string) error { return nil }); err != nil {
-		return "" // reported when the command line is parsed
+// skipGlobals returns a command line from its first word after flags on. It reports
+// false if one of these flags is not global; such a flag counts as one without a value.
+func skipGlobals(root *cobra.Command, args []string) (words []string, ok bool) {
+	ok = true
+	for len(args) > 0 && strings.HasPrefix(args[0], "-") {
+		name, _, hasValue := strings.Cut(strings.TrimLeft(args[0], "-"), "=")
+		f := root.PersistentFlags().Lookup(name)
+		ok = ok && f != nil
+		args = args[1:]
+		if len(args) > 0 && f != nil && f.NoOptDefVal == "" && !hasValue {
+			args = args[1:]
+		}
 	}
-	return flags.Arg(0)
+	return args, ok
 }
 
 // groupSummaries describe the commands that have subcommands.

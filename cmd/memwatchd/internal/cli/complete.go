@@ -27,8 +27,8 @@ func isCompletion(args []string) bool {
 		slices.Contains([]string{cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd, bashRequest}, args[0])
 }
 
-// CompleteFlag sets the completion of a flag, if the command line asks for completions
-// or is not known: cobra keeps it as long as the process runs.
+// CompleteFlag sets the completion of a flag if the command line requests completions
+// or is unknown. Otherwise it does nothing, because cobra never frees a completion.
 func (g *Globals) CompleteFlag(c *cobra.Command, flag string, complete cobra.CompletionFunc) {
 	if g.Args != nil && !isCompletion(g.Args) {
 		return

@@ -123,21 +123,13 @@ func Execute(ctx context.Context, root *cobra.Command, args []string, stderr io.
 	return ExitFailed
 }
 
-// neverFails reports whether a command line is that of a command that never fails. An
-// unknown flag before the name of the command makes cobra find another one.
+// neverFails reports whether a command line is that of a command that never fails. The
+// command that cobra finds may be another: it omits the word after an unknown flag.
 func neverFails(root *cobra.Command, args []string) bool {
-	for i := 0; i < len(args); i++ {
-		name, isFlag := strings.CutPrefix(args[i], "--")
-		if !isFlag {
-			c, _, err := root.Find(args[i:])
-			_, ok := c.Annotations[NeverFails]
-			return ok && err == nil
-		}
-		if f := root.PersistentFlags().Lookup(name); f != nil && f.NoOptDefVal == "" {
-			i++ // the value
-		}
-	}
-	return false
+	words, _ := skipGlobals(root, args)
+	c, _, err := root.Find(words)
+	_, ok := c.Annotations[NeverFails]
+	return ok && err == nil
 }
 
 // explainError returns an error of the daemon in the terms of the command line: with

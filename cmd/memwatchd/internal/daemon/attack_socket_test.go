@@ -59,7 +59,7 @@ func (g *target) measureAnswer(t *testing.T, socket string) time.Duration {
 // answered or cut off, and the next client is served.
 func TestMalformedRequests(t *testing.T) {
 	g := startSmall(t, func(c *config.Config, _ string) {
-		c.IPC.ReadHeader, c.IPC.ReadBody = 3*time.Second, 3*time.Second
+		c.IPC.ReadHeader, c.IPC.ReadBody = 10*time.Second, 3*time.Second
 	})
 	for name, c := range map[string]struct {
 		request string

@@ -47,9 +47,9 @@ func WriteFile(t *testing.T, path, text string) {
 	}
 }
 
-// Zone is the time zone of the daemons in tests: UTC, or the zone eight hours
-// ahead of it if a day of UTC or the default schedule of maintenance, at 3:00,
-// is near. So neither comes during the three hours after the start of the tests.
+// Zone is the time zone of the daemons in tests: UTC, or the zone eight hours ahead of
+// it near midnight and near 3:00, when maintenance runs by default. Neither occurs
+// within three hours of the start of the tests.
 var Zone = func() *time.Location {
 	name := "UTC"
 	if hour := time.Now().UTC().Hour(); hour < 4 || hour >= 21 {
