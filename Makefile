@@ -15,7 +15,7 @@ EXAMPLE = example/config.yaml
 BENCHFILES ?= 1000,10000
 BENCHFLAGS ?=
 
-.PHONY: build install uninstall run test test-full test-e2e faults soak stress conformance browser cluster lint bench fuzz eval demo dist dist-check clean
+.PHONY: build install uninstall run test test-compute test-e2e faults soak stress conformance browser cluster lint bench fuzz eval demo dist dist-check clean
 
 build:
 	$(GO) build -o memwatchd ./cmd/memwatchd
@@ -76,13 +76,13 @@ RACED = TestBesideHardQuestions|TestHookDaemon|TestLiveBridgeSurvivesRestart|Tes
 # mostly wait, and run beside those that mostly compute.
 test:
 	$(TEST) -p 4 -parallel 8 -timeout 40m -race -short $$($(GO) list ./... | grep -vE '/($(PURE)|e2e)$$')
-	$(MAKE) -j 2 test-full test-e2e
+	$(MAKE) -j 2 test-compute test-e2e
 
-# The tests of FULL write many files: in memory, if there is room for them.
+# The tests of FULL write many files: in memory, if it has room for them.
 IN_MEMORY := $(shell test "$$(df -Pk /dev/shm 2>/dev/null | awk 'END { print $$4 + 0 }')" -gt 4000000 && \
 	! grep -q ' /dev/shm .*noexec' /proc/mounts && echo "GOTMPDIR=$${TMPDIR:-/tmp} TMPDIR=/dev/shm")
 
-test-full:
+test-compute:
 	$(IN_MEMORY) $(TEST) -parallel 8 -timeout 40m -run '^($(FULL))$$' ./ops ./cmd/memwatchd/... ./compactor ./index
 	$(TEST) -timeout 40m $$($(GO) list ./... | grep -E '/($(PURE))$$')
 	cd bench && CGO_ENABLED=0 $(TEST) ./...
