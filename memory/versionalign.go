@@ -221,15 +221,17 @@ func (p *piece) kind() int {
 
 func (m *VersionMerge) mergeNode(n *mergeNode) {
 	base, ours, theirs := m.textIn(n, baseVersion), m.textIn(n, ourVersion), m.textIn(n, theirVersion)
+	boxes, same := mergeBoxes(ours, theirs)
 	switch {
 	case n.kept:
-	case ours == theirs, theirs == base:
+	case same:
+		n.text = boxes
+	case theirs == base:
 		n.text = ours
 	case ours == base:
 		n.text = theirs
 	default:
-		boxes, ok := mergeBoxes(base, ours, theirs)
-		n.text, n.conflict = boxes, !ok
+		n.conflict = true
 	}
 }
 

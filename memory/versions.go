@@ -204,19 +204,15 @@ func (d *Document) unixSource(s Span) string {
 	return strings.ReplaceAll(text, "\r", "\n")
 }
 
-// mergeBoxes merges texts that differ in their boxes only, line by line. A box
-// that one version changed has that version's state; without a base, a ticked
-// box has priority.
-func mergeBoxes(base, ours, theirs string) (string, bool) {
-	if base == "" {
-		base = openBoxes(ours)
-	}
-	if openBoxes(ours) != openBoxes(theirs) || openBoxes(base) != openBoxes(ours) {
+// mergeBoxes merges texts that differ in their boxes only. A box that one of them has
+// ticked is ticked: a task that one machine has done is done.
+func mergeBoxes(ours, theirs string) (string, bool) {
+	if openBoxes(ours) != openBoxes(theirs) {
 		return "", false
 	}
-	b, o, t := strings.Split(base, "\n"), strings.Split(ours, "\n"), strings.Split(theirs, "\n")
+	o, t := strings.Split(ours, "\n"), strings.Split(theirs, "\n")
 	for i := range o {
-		if o[i] == b[i] {
+		if o[i] == openBoxes(o[i]) {
 			o[i] = t[i]
 		}
 	}

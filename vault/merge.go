@@ -143,7 +143,8 @@ func (m *Merger) Apply(ctx context.Context, c *CopyMerge, keep *memory.Keep, req
 // commonVersion returns the largest version of one of the files, according to the
 // journal, that the other one contains completely, or nil if the journal has none.
 // Another version may be newer than the common one; text that the other file lacks
-// would then seem removed.
+// would then seem removed. Of versions that differ in ticks only, it is the oldest:
+// the other machine does not have the ticks of the newer ones.
 func (m *Merger) commonVersion(file, copied File) (best []byte) {
 	for _, pair := range [2][2][]byte{{file.Data, copied.Data}, {copied.Data, file.Data}} {
 		there := map[string]bool{}
@@ -152,7 +153,8 @@ func (m *Merger) commonVersion(file, copied File) (best []byte) {
 		}
 		for _, version := range m.versions(file.Path, pair[0]) {
 			lacks := func(line []byte) bool { return !there[withoutTicks(line)] }
-			if (best == nil || len(version) > len(best)) && !slices.ContainsFunc(journal.SplitLines(version), lacks) {
+			larger := len(version) > len(best) || withoutTicks(version) == withoutTicks(best)
+			if (best == nil || larger) && !slices.ContainsFunc(journal.SplitLines(version), lacks) {
 				best = version
 			}
 		}

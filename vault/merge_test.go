@@ -89,6 +89,53 @@ func TestMerge(t *testing.T) {
 	}
 }
 
+// TestMergeTicks merges versions in which each machine ticked another box, with the
+// ticks of this machine in the journal and without a journal. The result has the
+// ticks of both.
+func TestMergeTicks(t *testing.T) {
+	w := newWriter(t, nil)
+	m, n := &Merger{Writer: w, Layout: &memory.Layout{}}, 0
+	for _, c := range []struct{ name, mine, theirs, want string }{
+		{"one on each", "- [x] one\n- [ ] two\n", "- [ ] one\n- [x] two\n", "- [x] one\n- [x] two\n"},
+		{"on this machine only", "- [x] one\n- [x] two\n", "- [ ] one\n- [ ] two\n", "- [x] one\n- [x] two\n"},
+		{"and a new task", "- [x] one\n- [ ] two\n", "- [ ] one\n- [x] two\n- new\n", "- [x] one\n- [x] two\n- new\n"},
+		{"opened again on this machine", "- [x] one\n- [ ] two\n", "- [x] one\n- [x] two\n", "- [x] one\n- [x] two\n"},
+		{"nested", "- [x] one\n  - [ ] two\n", "- [ ] one\n  - [x] two\n", "- [x] one\n  - [x] two\n"},
+	} {
+		for _, swapped := range []bool{false, true} {
+			for _, known := range []bool{false, true} {
+				n++
+				path := fmt.Sprintf("notes/t%d.md", n)
+				if known {
+					for _, text := range []string{openAll(c.mine), c.mine} {
+						_, err := w.Write(t.Context(), Change{Path: path, Cause: "todo", Requested: true,
+							Edit: func(*File) ([]byte, error) { return []byte(text), nil }})
+						must(t, err)
+					}
+				}
+				file, copied := c.theirs, c.mine
+				if swapped {
+					file, copied = copied, file
+				}
+				name := fmt.Sprintf("notes/t%d.sync-conflict-20260205-120000-ABCDEFG.md", n)
+				writeFile(t, w.Vault, path, file)
+				writeFile(t, w.Vault, name, copied)
+				plan, err := m.Plan(name)
+				must(t, err)
+				_, err = m.Apply(t.Context(), plan, nil, true)
+				must(t, err)
+				got, err := w.Vault.Read(path)
+				if err != nil || string(got.Data) != c.want {
+					t.Errorf("%s, swapped %t, known %t: %q, %v", c.name, swapped, known, got.Data, err)
+				}
+			}
+		}
+	}
+}
+
+// openAll opens the boxes of a text.
+func openAll(text string) string { return strings.ReplaceAll(text, "[x]", "[ ]") }
+
 // TestMergeChangedFile merges a copy into a file that cannot be merged by entries
 // any more, because it has changed since the plan.
 func TestMergeChangedFile(t *testing.T) {
