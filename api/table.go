@@ -269,17 +269,6 @@ var Operations = []*Operation{
 			Set: map[string]string{"plan": "true"},
 		}},
 	}),
-	NewOperation[EmbedDumpRequest, EmbedDumpAnswer](Operation{
-		Name: "embed_dump", Summary: "Write the vectors as JSON lines", Needs: Operator,
-		Admin: true, ReadOnly: true, Long: true, HumansOnly: true,
-		Commands: []Command{{
-			Words: "embed dump", Summary: "Write the vectors as JSON lines", Without: []string{"cursor"}, // set by the command
-		}},
-	}),
-	NewOperation[EmbedLoadRequest, EmbedLoadAnswer](Operation{
-		Name: "embed_load", Summary: "Load vectors that embed dump wrote", Needs: Operator,
-		Command: "embed load", Example: "vectors.jsonl", Admin: true, Long: true, HumansOnly: true,
-	}),
 	NewOperation[OperationsRequest, OperationsAnswer](Operation{
 		Name: "operations", Summary: "List the operations that this listener permits for this scope",
 		ReadOnly: true, ProgramsOnly: true, Always: true,

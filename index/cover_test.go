@@ -52,7 +52,9 @@ func TestEvalCover(t *testing.T) {
 		t.Skip("no conversations: give -conversations DIR")
 	}
 	t.Run("words", func(t *testing.T) { evalCover(t, func(*testIndex) {}) })
-	t.Run("hybrid", func(t *testing.T) { evalCover(t, func(x *testIndex) { x.vectors = vectorsOf(t, x) }) })
+	t.Run("hybrid", func(t *testing.T) {
+		evalCover(t, func(x *testIndex) { x.vectors = newExactVectors(newLSA(x.docs), x.docs) })
+	})
 }
 
 // evalCover measures with the vectors that prepare adds to an index.

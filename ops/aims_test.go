@@ -357,8 +357,6 @@ var requestPlans = map[string]requestPlan{
 	"sync":       {rule: everybody, requests: fixedRequest(fields{})},
 	"rebuild":    {rule: maintains, requests: fixedRequest(fields{}), fullRoot: true},
 	"embed":      {rule: maintains, requests: fixedRequest(fields{"plan": true}), fullRoot: true},
-	"embed_dump": {rule: maintains, requests: fixedRequest(fields{}), fullRoot: true},
-	"embed_load": {rule: maintains, requests: fixedRequest(fields{"lines": "{}"}), fullRoot: true},
 	"operations": {rule: everybody, requests: fixedRequest(fields{})},
 	"status":     {rule: everybody, requests: func(*target) []testRequest { return []testRequest{{request: fields{}, fullRoot: true}} }},
 	"events":     {rule: maintains, requests: fixedRequest(fields{}), fullRoot: true},

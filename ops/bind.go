@@ -123,8 +123,6 @@ var bindings = map[string]binding{
 	"rebuild":               bindFunc(writeOps.rebuild),
 	"status":                bindFunc(writeOps.statusOp),
 	"embed":                 bindFunc(writeOps.embed),
-	"embed_dump":            bindFunc(writeOps.embedDump),
-	"embed_load":            bindFunc(writeOps.embedLoad),
 	"operations":            bindFunc(writeOps.operations),
 	"events":                bindStream[api.EventsRequest, api.Event](writeOps.events),
 }

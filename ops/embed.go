@@ -9,13 +9,6 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// A VectorCopier copies stored vectors from and to other daemons. Its errors of type
-// [*api.Error] are meant for the caller.
-type VectorCopier interface {
-	DumpVectors(cursor string) (*api.EmbedDumpAnswer, error)
-	LoadVectors(lines string) (*api.EmbedLoadAnswer, error)
-}
-
 // errNoEndpoint reports that no embeddings endpoint is configured.
 var errNoEndpoint = api.Errorf(api.Unavailable, "no embeddings endpoint is configured").
 	WithHint("set embed.endpoint and embed.model")
@@ -58,18 +51,4 @@ func (m writeOps) embed(ctx context.Context, _ Call, r *api.EmbedRequest) (*api.
 		}
 	}
 	return answer, nil
-}
-
-func (m writeOps) embedDump(_ context.Context, _ Call, r *api.EmbedDumpRequest) (*api.EmbedDumpAnswer, error) {
-	if m.Copier == nil {
-		return nil, errNoEndpoint
-	}
-	return m.Copier.DumpVectors(r.Cursor)
-}
-
-func (m writeOps) embedLoad(_ context.Context, _ Call, r *api.EmbedLoadRequest) (*api.EmbedLoadAnswer, error) {
-	if m.Copier == nil {
-		return nil, errNoEndpoint
-	}
-	return m.Copier.LoadVectors(r.Lines)
 }

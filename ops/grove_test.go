@@ -147,7 +147,7 @@ func newTestMemory(t testing.TB, leaves []*testFile, r *readAccess) *testMemory 
 	m := g.memory
 	m.Layout.Users = func(dir string) bool { return slices.Contains(users, dir) }
 	m.Index, m.Files, m.Scopes, m.Indexer, m.Vectors = x, g, g, g, g.vectors
-	m.Publisher, m.Copier = idlePublisher{}, idleCopier{}
+	m.Publisher = idlePublisher{}
 	m.Compactor.Files, m.Compactor.Disk, m.Compactor.Parse = g, g.vault, g.parse
 	m.Compress = &compactor.Compress{Root: compactor.Root{
 		Files: g, Disk: g.vault, Writer: m.Writer, Parse: g.parse, Paths: m.Compactor.Paths, Layout: m.Layout, Now: m.Now,

@@ -52,8 +52,6 @@ type Memory struct {
 	Shared    *share.Reader // searches the entries of other machines; may be nil
 	Publisher Publisher     // publishes entries for them; nil if nothing is shared
 
-	Copier VectorCopier // copies vectors; nil without an embeddings endpoint
-
 	Parse    func(vault.File) *memory.Document // parses a file as Files does
 	Layout   *memory.Layout                    // the layout that Parse uses
 	DaysIn   string                            // parent of new day directories: root, memory, or auto, which follows the existing ones

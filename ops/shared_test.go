@@ -73,10 +73,9 @@ func TestMergedPages(t *testing.T) {
 	}
 }
 
-// idlePublisher and idleCopier stand for a store and an endpoint without entries.
+// idlePublisher stands for a store without entries.
 type (
 	idlePublisher struct{}
-	idleCopier    struct{}
 )
 
 func (idlePublisher) Status() api.ShareStatusAnswer { return api.ShareStatusAnswer{} }
@@ -90,14 +89,6 @@ func (idlePublisher) Push(context.Context, string) (share.Comparison, error) {
 }
 
 func (idlePublisher) ForgetHost(context.Context, string) (int, error) { return 0, nil }
-
-func (idleCopier) DumpVectors(string) (*api.EmbedDumpAnswer, error) {
-	return &api.EmbedDumpAnswer{}, nil
-}
-
-func (idleCopier) LoadVectors(string) (*api.EmbedLoadAnswer, error) {
-	return &api.EmbedLoadAnswer{}, nil
-}
 
 // TestLastMergedPage checks that pages skip no hits of this machine where those of other
 // machines end.

@@ -20,7 +20,7 @@ import (
 var noTools = []string{
 	"complete", "files", "item_visibility", "resolve", "link", "unlink", "links", "compress", "journal", "undo", "compact", "restore",
 	"wipe_subject", "check", "sync", "rebuild", "operations", "events", "item_import", "import", "export",
-	"conflicts", "conflicts_merge", "todo_add", "share_status", "share_push", "share_forget_host", "embed", "embed_dump", "embed_load",
+	"conflicts", "conflicts_merge", "todo_add", "share_status", "share_push", "share_forget_host", "embed",
 }
 
 // TestToolsAreOperations checks that every operation has a tool or is in

@@ -15,7 +15,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"iter"
 	"maps"
 	"math"
 	"os"
@@ -197,38 +196,6 @@ func (s *Store) list() []*partition {
 	return slices.SortedFunc(maps.Values(s.partitions), func(p, q *partition) int {
 		return strings.Compare(p.name, q.name)
 	})
-}
-
-// A Position is the place of a vector in the order of [Store.Rows]. A removal of
-// vectors changes positions.
-type Position struct {
-	Partition string
-	Row       int
-}
-
-// Rows yields the vectors from a position on, ordered by partition and then in the
-// order of their addition.
-func (s *Store) Rows(from Position) iter.Seq2[Position, Row] {
-	return func(yield func(Position, Row) bool) {
-		for _, p := range s.list() {
-			n := 0
-			switch {
-			case p.name < from.Partition:
-				continue
-			case p.name == from.Partition:
-				n = from.Row
-			}
-			for ; ; n++ {
-				row, ok, more := p.row(n)
-				if !more {
-					break
-				}
-				if ok && !yield(Position{p.name, n}, row) {
-					return
-				}
-			}
-		}
-	}
 }
 
 // Len returns the number of vectors.

@@ -223,9 +223,15 @@ func TestReopen(t *testing.T) {
 // numbered yields the rows of a store by position.
 func numbered(s *Store) func(func(string, Row) bool) {
 	return func(yield func(string, Row) bool) {
-		for at, row := range s.Rows(Position{}) {
-			if !yield(fmt.Sprintf("%q %d", at.Partition, at.Row), row) {
-				return
+		for _, p := range s.list() {
+			for n := 0; ; n++ {
+				row, valid, exists := p.row(n)
+				if !exists {
+					break
+				}
+				if valid && !yield(fmt.Sprintf("%q %d", p.name, n), row) {
+					return
+				}
 			}
 		}
 	}
@@ -419,7 +425,7 @@ func TestRetainTruncated(t *testing.T) {
 			if err := os.Truncate(filepath.Join(dir, fileName("a", 1))+ext, 0); err != nil {
 				t.Fatal(err)
 			}
-			for range s.Rows(Position{}) {
+			for range numbered(s) {
 				t.Errorf("%s %s: a row of a truncated file", ext, name)
 			}
 			if err := s.Retain(func(_ string, k Key) bool { return keep(k) }); err != nil {

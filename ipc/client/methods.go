@@ -264,16 +264,6 @@ func (c *Client) Embed(ctx context.Context, r api.EmbedRequest) (*api.EmbedAnswe
 	return executeTyped[api.EmbedAnswer](ctx, c, r)
 }
 
-// EmbedDump returns a page of vectors.
-func (c *Client) EmbedDump(ctx context.Context, r api.EmbedDumpRequest) (*api.EmbedDumpAnswer, error) {
-	return executeTyped[api.EmbedDumpAnswer](ctx, c, r)
-}
-
-// EmbedLoad stores vectors of another daemon.
-func (c *Client) EmbedLoad(ctx context.Context, r api.EmbedLoadRequest) (*api.EmbedLoadAnswer, error) {
-	return executeTyped[api.EmbedLoadAnswer](ctx, c, r)
-}
-
 // Operations returns the operations that the listener permits.
 func (c *Client) Operations(ctx context.Context, r api.OperationsRequest) (*api.OperationsAnswer, error) {
 	return executeTyped[api.OperationsAnswer](ctx, c, r)

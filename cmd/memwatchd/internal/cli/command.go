@@ -147,10 +147,6 @@ func newOperationCommand(op *api.Operation, form *api.Command, name string, g *G
 		addImport(c, form, op, req, g)
 	case "export":
 		addExport(c, op, req, g)
-	case "embed_dump":
-		addEmbedDump(c, op, req, g)
-	case "embed_load":
-		addFileArgument(c, op, req, g, (*invocation).loadVectors)
 	case "todo":
 		addTaskSearch(c, op, req, g)
 	case "status":

@@ -96,6 +96,13 @@ func findSubcommand(cmd *cobra.Command, name string) *cobra.Command {
 	return nil
 }
 
+// removedCommands contains the commands that the last release removed, and what to use
+// instead.
+var removedCommands = map[string]string{
+	"embed dump": "the daemon embeds the texts of a memory again",
+	"embed load": "the daemon embeds the texts of a memory again",
+}
+
 // UnknownCommand returns an error for an unknown subcommand, with the most
 // similar name.
 func UnknownCommand(cmd *cobra.Command, name string) error {
@@ -104,6 +111,9 @@ func UnknownCommand(cmd *cobra.Command, name string) error {
 		if c.IsAvailableCommand() {
 			names = append(names, c.Name())
 		}
+	}
+	if hint, ok := removedCommands[strings.TrimPrefix(cmd.CommandPath()+" "+name, cmd.Root().Name()+" ")]; ok {
+		return Usagef("%s %s was removed: %s", cmd.CommandPath(), name, hint)
 	}
 	return Usagef("unknown command %q for %q%s", name, cmd.CommandPath(), config.SuggestName(name, names))
 }

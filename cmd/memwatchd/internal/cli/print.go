@@ -139,8 +139,6 @@ func (p *Printer) printAnswer(answer any) error {
 		p.printImported(a)
 	case *api.EmbedAnswer:
 		p.printEmbedState(a)
-	case *api.EmbedLoadAnswer:
-		p.printf("%s loaded, %d ignored\n", term.Plural(a.Loaded, "vector"), a.Ignored)
 	case *api.IdentityAnswer:
 		p.printIdentity(a)
 	case *api.FilesAnswer:

@@ -276,7 +276,7 @@ func (d *daemon) run(ctx context.Context, listeners []*ipc.Listener) error {
 		m.Shared, m.Publisher = d.share.reader, d.share
 	}
 	if d.embedder != nil {
-		m.Vectors, m.Copier = d.embedder, d.embedder
+		m.Vectors = d.embedder
 	}
 	d.restoreClaims()
 	epoch := d.index.Status().Epoch // before the watcher's first scan

@@ -77,7 +77,7 @@ var operationGroups = []operationGroup{{
 }, {
 	file: "daemon.md", title: "Daemon and index",
 	intro: "Show the state of the daemon, wait for the index, rebuild the index and follow events.",
-	names: []string{"status", "sync", "rebuild", "embed", "embed_dump", "embed_load", "operations", "events"},
+	names: []string{"status", "sync", "rebuild", "embed", "operations", "events"},
 }}
 
 // operations returns the operations of the group, in order.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -139,41 +138,6 @@ func TestLiveEmbeddings(t *testing.T) {
 		if strings.Contains(l.log.String(), never) {
 			t.Errorf("%q is in the log", never)
 		}
-	}
-
-	// Vectors that are dumped and loaded again are not requested again.
-	command := func(args ...string) string {
-		t.Helper()
-		cmd := exec.Command("memwatchd", append(args, "--config", l.config)...)
-		cmd.Env = l.env
-		out, err := cmd.Output()
-		if err != nil {
-			t.Fatalf("%q: %v", args, err)
-		}
-		return string(out)
-	}
-	copied := filepath.Join(filepath.Dir(l.config), "vectors.jsonl")
-	if err := os.WriteFile(copied, []byte(command("embed", "dump")), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if got := command("embed", "plan"); !strings.Contains(got, "3 texts embedded") || !strings.Contains(got, "public     3 texts") {
-		t.Errorf("plan: %s", got)
-	}
-	if err := l.stop(); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.RemoveAll(filepath.Join(filepath.Dir(l.config), "cache")); err != nil {
-		t.Fatal(err)
-	}
-	service.Set(llmtest.Hang)
-	l.start()
-	if got := command("embed", "load", copied); got != "3 vectors loaded, 0 ignored\n" {
-		t.Errorf("load: %q", got)
-	}
-	sent := len(texts())
-	service.Set(llmtest.None)
-	if s := l.embedded(); s.Embedded != 3 || len(texts()) != sent {
-		t.Errorf("%+v, sent %q", s, service.Texts())
 	}
 
 	// Without an endpoint, nothing is sent, and forget still removes vectors.

@@ -1,12 +1,8 @@
 package embed
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -21,11 +17,9 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
-	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/llm/llmtest"
 	"github.com/memwatchd/memwatchd/memory"
-	"github.com/memwatchd/memwatchd/vectors"
 )
 
 const (
@@ -470,93 +464,5 @@ func TestPartitionName(t *testing.T) {
 	}
 	if cmp.Compare(partitionName(memory.Partition{Owner: "a"}), partitionName(memory.Partition{Owner: "a", Visibility: memory.PublicOK})) == 0 {
 		t.Error("private and public have one name")
-	}
-}
-
-// TestCopy checks that vectors move to another daemon with the same texts, which
-// then sends nothing, and that others are refused.
-func TestCopy(t *testing.T) {
-	w := newWorld(t)
-	w.save("a.md", public(bought, server, mira))
-	w.start().awaitDone()
-	w.save("a.md", public(bought, server))
-	var all []api.EmbedVector
-	var space api.EmbedSpace
-	for cursor, more := "", true; more; more = cursor != "" {
-		page, err := w.dumpVectors(cursor, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		space, cursor = page.Space, page.Next
-		all = append(all, page.Vectors...)
-	}
-	if len(all) != 2 {
-		t.Fatalf("%d vectors", len(all))
-	}
-	load := func(e *Embedder, s api.EmbedSpace) (int, error) {
-		var lines bytes.Buffer
-		out := json.NewEncoder(&lines)
-		err := out.Encode(s)
-		for _, v := range all {
-			err = errors.Join(err, out.Encode(v))
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		a, err := e.LoadVectors(lines.String())
-		if err != nil {
-			return 0, err
-		}
-		if a.Loaded+a.Ignored != len(all) {
-			t.Errorf("%+v", a)
-		}
-		return a.Loaded, nil
-	}
-	other := newWorld(t)
-	other.save("b.md", public(server, mira))
-	other.server.Set(llmtest.Hang)
-	other.start()
-	if _, err := other.DumpVectors(""); err == nil || !strings.Contains(err.Error(), errNotReady.Error()) {
-		t.Error(err)
-	}
-	if _, err := load(other.Embedder, api.EmbedSpace{Model: "n", Probe: space.Probe}); err == nil {
-		t.Error("added vectors of another model")
-	}
-	if n, err := load(other.Embedder, space); n != 1 || err != nil {
-		t.Errorf("%d added, %v", n, err)
-	}
-	if n, err := load(other.Embedder, space); n != 0 || err != nil {
-		t.Errorf("%d added again, %v", n, err)
-	}
-	if s := other.Status(); s.Embedded != 1 || s.Pending != 1 {
-		t.Errorf("%+v", s)
-	}
-	space.Probe = llmtest.Vector("n", probe)
-	if _, err := load(other.Embedder, space); err == nil {
-		t.Error("added vectors of another model with the same name")
-	}
-}
-
-// TestVectorLines checks the lines of dumped vectors: the key is the beginning of the
-// SHA-256 of the text. Invalid lines are rejected.
-func TestVectorLines(t *testing.T) {
-	sum := sha256.Sum256([]byte("a text"))
-	v := vectorLine(memory.Partition{}, vectors.Row{Key: vectors.Key(binary.LittleEndian.Uint64(sum[:])), Bytes: []byte{0xff, 0x7f}})
-	if string(v.Key) != string(sum[:8]) || string(v.Vector) != "\xff\x7f" || v.Visibility != "private_only" {
-		t.Errorf("%+v", v)
-	}
-	const space = `{"model":"m","dimensions":0,"text_prefix":"","probe":[0.6,0.8]}` + "\n"
-	for lines, want := range map[string]string{
-		"":      "lines: the first line is not the space of vectors",
-		"{}\n":  "lines: the first line is not the space of vectors",
-		"[1]\n": "lines: the first line is not the space of vectors",
-		space + `{"owner":"o","visibility":"public_ok","key":"AAAAAAAAAAE=","vector":"TA=="}`:         "lines: line 2 is not a vector of 2 dimensions",
-		space + `{"owner":"o","visibility":"everybody","key":"AAAAAAAAAAE=","vector":"TGU="}`:         "lines: line 2 is not a vector of 2 dimensions",
-		space + `{"owner":"o","visibility":"public_ok","key":"AAE=","vector":"TGU="}`:                 "lines: line 2 is not a vector of 2 dimensions",
-		space + `{"owner":"o","visibility":"public_ok","key":"AAAAAAAAAAE=","vector":"TGU="}` + "\nx": "lines: line 3 is not a vector of 2 dimensions",
-	} {
-		if _, err := new(Embedder).LoadVectors(lines); err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", lines, err, want)
-		}
 	}
 }

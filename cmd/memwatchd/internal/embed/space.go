@@ -164,7 +164,7 @@ func (e *Embedder) selectSpace(ctx context.Context) error {
 	}
 	e.selecting.Lock()
 	defer e.selecting.Unlock()
-	s, err := e.useSpace(list[0], nil)
+	s, err := e.useSpace(list[0])
 	if err != nil {
 		return fmt.Errorf("create vectors: %w", err)
 	}
@@ -183,8 +183,8 @@ func (e *Embedder) selectSpace(ctx context.Context) error {
 
 // useSpace makes the space current in which the configured model has a vector of the
 // probe, or a new one, and compares all texts with it. Of the others it keeps the
-// most recently used. It calls fill, unless that is nil, before texts are requested.
-func (e *Embedder) useSpace(v []float32, fill func(*space) error) (*space, error) {
+// most recently used.
+func (e *Embedder) useSpace(v []float32) (*space, error) {
 	e.mu.Lock()
 	spaces := slices.Clone(e.spaces)
 	before := e.current
@@ -209,11 +209,6 @@ func (e *Embedder) useSpace(v []float32, fill func(*space) error) (*space, error
 			return nil, err
 		}
 		e.Logger.Info("texts are embedded", "model", s.Name, "dimensions", len(s.Probe))
-	}
-	if fill != nil {
-		if err := fill(s); err != nil {
-			return nil, err
-		}
 	}
 	spaces = slices.Insert(spaces, 0, s)
 	kept := min(len(spaces), keptSpaces)

@@ -25,7 +25,7 @@ func newUsage(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { w.Close() })
-	if _, err := w.useSpace(llmtest.Vector("m", probe), nil); err != nil {
+	if _, err := w.useSpace(llmtest.Vector("m", probe)); err != nil {
 		t.Fatal(err)
 	}
 	return w
