@@ -18,8 +18,8 @@ import (
 
 // A Bridge connects one agent to a daemon. It exchanges messages of the Model
 // Context Protocol with the agent, one per line, and executes the requests on
-// the daemon. It holds no connection between requests, except for events while
-// there are subscriptions, so the daemon may restart, or start after the bridge.
+// the daemon. It holds no connection between requests, so the daemon may restart, or
+// start after the bridge.
 type Bridge struct {
 	Client  *client.Client
 	ToolSet ToolSet   // the tools on offer; empty for the core tools
@@ -51,13 +51,6 @@ func (b *Bridge) Run(ctx context.Context, in io.Reader, out io.Writer) error {
 	b.session = rand.Text()[:8]
 	s := &server{toolSet: b.ToolSet, version: b.Version, execute: b.executeRequest, permitted: b.fetchPermitted,
 		initialState: b.localState, onPanic: b.recordPanic}
-	waiting, c := *b, *b.Client
-	waiting.Client, c.Start = &c, nil // subscriptions must not restart a daemon that the user has stopped
-	s.subscriptions = &subscriptions{client: &c, execute: waiting.executeRequest, permitted: waiting.fetchPermitted,
-		digests: map[string]digest{}, started: make(chan struct{}, 1),
-		update: func(ctx context.Context, uri string) {
-			_ = s.ResourceUpdated(ctx, &mcp.ResourceUpdatedNotificationParams{URI: uri}) // always nil
-		}}
 	s.toolSet = cmp.Or(s.toolSet, CoreTools)
 	messages, filtered := io.Pipe()
 	l := &lineFilter{out: out}
@@ -69,9 +62,6 @@ func (b *Bridge) Run(ctx context.Context, in io.Reader, out io.Writer) error {
 		filtered.CloseWithError(err)
 	}()
 	s.buildServer()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	go s.subscriptions.run(ctx) // ends with the context, or with the write to an agent that does not read
 	err := s.Run(ctx, &mcp.IOTransport{Reader: messages, Writer: l})
 	if errors.Is(err, context.Canceled) || errors.Is(err, io.EOF) {
 		return nil

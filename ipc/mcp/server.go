@@ -17,8 +17,7 @@ import (
 )
 
 // A server implements the Model Context Protocol on top of an ExecuteFunc: that of
-// the daemon itself or that of a client. It keeps no state between requests
-// other than subscriptions.
+// the daemon itself or that of a client. It keeps no state between requests.
 type server struct {
 	*mcp.Server
 	toolSet ToolSet
@@ -30,8 +29,6 @@ type server struct {
 	permitted func(context.Context) (*api.OperationsAnswer, bool)
 	// initialState replaces may for the first response, which must not wait.
 	initialState func(context.Context) (*api.OperationsAnswer, bool)
-	// subscriptions are those of the session; nil without support for them.
-	subscriptions *subscriptions
 	// onPanic is called for a panic.
 	onPanic func(ctx context.Context, v any, stack []byte)
 }
@@ -47,9 +44,6 @@ func (s *server) buildServer() *server {
 		// The list depends on the permissions of the caller.
 		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { c.CacheScope = "private" },
 	}
-	if s.subscriptions != nil {
-		options.SubscribeHandler, options.UnsubscribeHandler = s.subscriptions.subscribe, s.subscriptions.unsubscribe
-	}
 	s.Server = mcp.NewServer(&mcp.Implementation{Name: "memwatchd", Title: "Memory", Version: s.version}, options)
 	for _, t := range Tools {
 		if s.toolSet.offersTool(t) {
@@ -64,10 +58,6 @@ func (s *server) buildServer() *server {
 		Name: "file", Title: "Memory file", Description: "Read a Markdown file of the memory by path",
 		MIMEType: markdown, URITemplate: ResourceTemplate,
 	}, s.readResource)
-	if s.subscriptions != nil {
-		s.AddReceivingMiddleware(s.subscriptions.middleware)
-		s.AddSendingMiddleware(s.subscriptions.middleware)
-	}
 	s.AddReceivingMiddleware(s.wrapMethods)
 	return s
 }
