@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"path"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -17,66 +15,52 @@ import (
 	"github.com/memwatchd/memwatchd/ipc/mcp"
 )
 
-// operationsDir is the directory of the generated pages.
-const operationsDir = "docs/operations"
+// operationsPage is the generated page.
+const operationsPage = "docs/operations.md"
 
-// An operationGroup is one page of the reference.
+// An operationGroup is a heading in the list of operations.
 type operationGroup struct {
-	file  string
 	title string
-	intro string // first paragraph of the page
 	names []string
 }
 
 var operationGroups = []operationGroup{{
-	file: "search.md", title: "Search and read",
-	intro: "Find entries, read files, follow links and list names.",
+	title: "Search and read",
 	names: []string{"search", "get", "recent", "related", "files", "complete"},
 }, {
-	file: "context.md", title: "Context for agents",
-	intro: "Render memory as text for the start of a session or for a prompt.",
+	title: "Context for agents",
 	names: []string{"load", "context"},
 }, {
-	file: "notes.md", title: "Notes, sessions and summaries",
-	intro: "Append notes to the daily log, write session files, save facts permanently and summarize subjects and projects.",
+	title: "Notes, sessions and summaries",
 	names: []string{"note", "capture", "session", "remember", "profile", "project"},
 }, {
-	file: "tasks.md", title: "Tasks",
-	intro: "List tasks and change their state in all files that contain them.",
+	title: "Tasks",
 	names: []string{"todos", "todo", "todo_add"},
 }, {
-	file: "items.md", title: "Items",
-	intro: "Store values under a namespace and a key, and look them up exactly.",
+	title: "Items",
 	names: []string{
 		"item_put", "item_get", "item_list", "item_delete", "item_delete_namespace", "item_visibility", "item_import",
 	},
 }, {
-	file: "files.md", title: "Files, journal and undo",
-	intro: "Edit files directly, list the changes that memwatchd made to files, and undo changes.",
+	title: "Files, journal and undo",
 	names: []string{"edit", "write", "journal", "undo"},
 }, {
-	file: "transfer.md", title: "Import and export",
-	intro: "Write the records of other programs to files, and read all memory in pages.",
+	title: "Import and export",
 	names: []string{"import", "export"},
 }, {
-	file: "forget.md", title: "Remove memory permanently",
-	intro: "Remove entries, or all memory of a subject, from files, archive, index and journal.",
+	title: "Remove memory permanently",
 	names: []string{"forget", "wipe_subject"},
 }, {
-	file: "identities.md", title: "Identities",
-	intro: "Link the users of channels, such as a chat account, to subjects.",
+	title: "Identities",
 	names: []string{"resolve", "link", "unlink", "links"},
 }, {
-	file: "maintenance.md", title: "Maintenance",
-	intro: "Archive, restore, summarize and check the files of a memory.",
+	title: "Maintenance",
 	names: []string{"compact", "restore", "compress", "conflicts", "conflicts_merge", "check"},
 }, {
-	file: "sharing.md", title: "Sharing between machines",
-	intro: "Publish entries to a [store that several machines share](../weaviate.md). The examples show a memory that shares nothing.",
+	title: "Sharing between machines",
 	names: []string{"share_status", "share_push", "share_forget_host"},
 }, {
-	file: "daemon.md", title: "Daemon and index",
-	intro: "Show the state of the daemon, wait for the index, rebuild the index and follow events.",
+	title: "Daemon and index",
 	names: []string{"status", "sync", "rebuild", "embed", "operations", "events"},
 }}
 
@@ -87,159 +71,69 @@ func (g *operationGroup) operations(t *testing.T) []*api.Operation {
 	for _, name := range g.names {
 		op, err := api.LookUp(name)
 		if err != nil {
-			t.Fatalf("%s: %v", g.file, err)
+			t.Fatalf("%s: %v", g.title, err)
 		}
 		list = append(list, op)
 	}
 	return list
 }
 
-// TestPagesOperations checks that the pages in docs/operations consist of the
-// table of operations with an example of each: a page with the conventions, and
-// a page for each group. The descriptions of answer fields come from the
-// comments in the sources.
+// TestPagesOperations checks that docs/operations.md consists of the conventions in
+// testdata/operations.md and the table of operations. The descriptions of answer fields
+// come from the comments in the sources.
 func TestPagesOperations(t *testing.T) {
-	r := &reference{t: t, comments: map[string]comments{}, typed: typedOperations(t), pageOf: map[reflect.Type]string{}}
 	head, err := os.ReadFile("testdata/operations.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	grouped := map[string]string{} // pages of the operations
+	r := &reference{t: t, comments: map[string]comments{}}
+	r.kind(reflect.TypeFor[api.IndexState]()) // of commonFields
+	r.WriteString(string(head))
+	r.scope()
+	r.errors()
+	r.contents()
 	for _, g := range operationGroups {
 		for _, op := range g.operations(t) {
-			if grouped[op.Name] != "" {
-				t.Errorf("operation %s is in two groups", op.Name)
-			}
-			grouped[op.Name] = g.file
-			r.assign(reflect.TypeOf(op.NewAnswer()).Elem(), g.file)
+			r.operation(op)
 		}
 	}
-	for _, op := range api.Operations {
-		if grouped[op.Name] == "" {
-			t.Fatalf("operation %s is in no group of operationGroups", op.Name)
-		}
-	}
-	generated := map[string]string{}
-	for _, g := range operationGroups {
-		generated[g.file] = r.group(&g)
-	}
-	generated[commonPage] = r.common(string(head))
-	for name, text := range generated {
-		current(t, path.Join(operationsDir, name), text)
-	}
-	files, err := filepath.Glob(filepath.Join(repository, operationsDir, "*"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range files {
-		if _, ok := generated[filepath.Base(f)]; !ok {
-			t.Errorf("%s/%s is not a generated page", operationsDir, filepath.Base(f))
-		}
-	}
+	r.parts()
+	current(t, operationsPage, r.String())
 }
 
-// typedOperations returns the examples by operation. In testdata/operations.txt
-// the commands of an operation follow "# name".
-func typedOperations(t *testing.T) map[string]string {
-	t.Helper()
-	text, err := os.ReadFile("testdata/operations.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	examples := map[string]string{}
-	for _, part := range strings.Split("\n"+string(text), "\n# ")[1:] {
-		name, lines, _ := strings.Cut(part, "\n")
-		examples[name] = strings.TrimSuffix(lines, "\n")
-	}
-	return examples
-}
-
-// commonPage contains the conventions, the list of operations and the types
-// that several groups use.
-const commonPage = "README.md"
-
-// A reference generates the pages, one after the other.
+// A reference generates the page.
 type reference struct {
-	strings.Builder // page under construction
+	strings.Builder
 
 	t        *testing.T
-	comments map[string]comments     // by package
-	typed    map[string]string       // examples, by operation
-	pageOf   map[reflect.Type]string // page of each struct in answers
-	types    []reflect.Type          // keys of pageOf, in the order of their first use
-	file     string                  // name of the page
+	comments map[string]comments // by package
+	types    []reflect.Type      // structs in answers, in the order of their first use
 }
 
 func (r *reference) printf(format string, args ...any) { fmt.Fprintf(r, format, args...) }
 
-// assign assigns the structs in the fields of a struct, including nested ones,
-// to a page. Structs that several pages use belong to the common page.
-func (r *reference) assign(of reflect.Type, file string) {
-	for _, f := range jsonFields(of) {
-		t := elem(f.Type)
-		if !isPart(t) {
-			continue
-		}
-		switch r.pageOf[t] {
-		case "":
-			r.pageOf[t] = file
-			r.types = append(r.types, t)
-		case file:
-			continue
-		case commonPage:
-			continue
-		default:
-			r.pageOf[t] = commonPage
-		}
-		r.assign(t, r.pageOf[t])
-	}
-}
-
-// begin starts a page.
-func (r *reference) begin(file string) {
-	r.Reset()
-	r.file = file
-}
-
-// common returns the page with the conventions and the list of operations.
-func (r *reference) common(head string) string {
-	r.begin(commonPage)
-	r.WriteString(head)
-	r.scope()
-	r.errors()
-	r.contents()
-	r.parts()
-	return r.String()
-}
-
-// group returns the page of a group.
-func (r *reference) group(g *operationGroup) string {
-	r.begin(g.file)
-	r.printf("# %s\n\n%s\n", g.title, g.intro)
-	r.printf("Read [the conventions](%s) for the scope of requests and the errors.\n\n", commonPage)
-	r.printf("The examples use [this function](%s#examples):\n\n```console\n%s\n```\n", commonPage, askFunction)
-	for _, op := range g.operations(r.t) {
-		r.operation(op)
-	}
-	r.parts()
-	return r.String()
-}
-
-// askFunction is the command that defines the function of the examples.
-const askFunction = "$ ask() { curl -s --unix-socket $XDG_RUNTIME_DIR/memwatchd/memwatchd.sock http://memwatchd/v1/$1 -d \"$2\" | jq 'del(.index)'; }"
-
 // contents writes the list of operations.
 func (r *reference) contents() {
-	r.printf("\n## Operations\n")
+	r.printf("\n## List\n")
+	grouped := map[string]bool{}
 	for _, g := range operationGroups {
-		r.printf("\n### [%s](%s)\n\n| operation | purpose | command | MCP tool |\n|---|---|---|---|\n", g.title, g.file)
+		r.printf("\n**%s**\n\n| operation | purpose | command | MCP tool |\n|---|---|---|---|\n", g.title)
 		for _, op := range g.operations(r.t) {
+			if grouped[op.Name] {
+				r.t.Errorf("operation %s is in two groups", op.Name)
+			}
+			grouped[op.Name] = true
 			var words []string
 			for _, c := range op.Commands {
 				words = append(words, "`"+c.Words+"`")
 			}
-			r.printf("| [%s](%s#%s)%s | %s | %s | %s |\n", op.Name, g.file, anchor(op.Name), diamond(op), cell(op.Summary),
+			r.printf("| [%s](#%s)%s | %s | %s | %s |\n", op.Name, anchor(op.Name), diamond(op), cell(op.Summary),
 				strings.Join(words, ", "), toolOf(op))
+		}
+	}
+	for _, op := range api.Operations {
+		if !grouped[op.Name] {
+			r.t.Errorf("operation %s is in no group of operationGroups", op.Name)
 		}
 	}
 	r.printf("\n◆ Only on listeners without a fixed scope. * In the default set of tools; `--tools items` adds those for items, `--tools all` all others.\n")
@@ -318,28 +212,12 @@ func (r *reference) operation(op *api.Operation) {
 		}
 		r.printf("| `%s` | %s | %s | %s |\n", p.Name, paramKind(p), code(p.Default), cell(meaning(p)))
 	}
-	if rows == 0 {
-		r.printf("\nThe request has no fields besides the [scope](%s#scope).\n", commonPage)
-	}
 	word := "Answer"
 	if op.Stream {
 		word = "Each event"
 	}
 	r.printf("\n%s:\n\n", word)
 	r.fields(reflect.TypeOf(op.NewAnswer()).Elem())
-	example, ok := r.typed[op.Name]
-	if !ok {
-		r.t.Errorf("testdata/operations.txt has no example of %s", op.Name)
-	}
-	for _, c := range op.Commands {
-		if !strings.Contains(example, "memwatchd "+c.Words) {
-			r.t.Errorf("the example of %s does not type memwatchd %s", op.Name, c.Words)
-		}
-	}
-	if !strings.Contains(example, "/v1/"+op.Name) && !strings.Contains(example, "ask "+op.Name+" ") {
-		r.t.Errorf("the example of %s does not call curl", op.Name)
-	}
-	r.printf("\n```console\n%s\n```\n", example)
 }
 
 // facts returns the properties of an operation in the table, apart from its
@@ -424,6 +302,9 @@ func (r *reference) fields(of reflect.Type) {
 	r.printf("| field | type | description |\n|---|---|---|\n")
 	for _, f := range jsonFields(of) {
 		name, option, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if slices.Contains(commonFields, name) {
+			continue
+		}
 		owner := of
 		for _, i := range f.Index[:len(f.Index)-1] {
 			owner = elem(owner.Field(i).Type)
@@ -435,6 +316,9 @@ func (r *reference) fields(of reflect.Type) {
 		r.printf("| `%s` | %s | %s |\n", name, r.kind(f.Type), cell(says))
 	}
 }
+
+// commonFields are fields of most answers, which testdata/operations.md describes.
+var commonFields = []string{"index", "disabled", "redacted"}
 
 // usualFields contains the descriptions of answer fields that mean the same in
 // all structs, for fields without a comment of their own.
@@ -518,26 +402,22 @@ func (r *reference) kind(t reflect.Type) string {
 		if !isPart(t) {
 			return "string"
 		}
-		target := r.pageOf[t]
-		if target == r.file {
-			target = ""
+		if !slices.Contains(r.types, t) {
+			r.types = append(r.types, t)
 		}
-		return fmt.Sprintf("[%s](%s#%s)", t.Name(), target, anchor(t.Name()))
+		return fmt.Sprintf("[%s](#%s)", t.Name(), anchor(t.Name()))
 	default:
 		return "integer"
 	}
 }
 
-// parts writes the structs that belong to the page.
+// parts writes the structs in answers. Writing one can add others.
 func (r *reference) parts() {
-	title := "\n## Types\n"
-	for _, t := range r.types {
-		if r.pageOf[t] != r.file {
-			continue
-		}
-		r.printf("%s\n### %s\n\n%s\n\n", title, t.Name(), cmp.Or(r.of(t)[t.Name()], "…"))
+	r.printf("\n## Types\n")
+	for i := 0; i < len(r.types); i++ {
+		t := r.types[i]
+		r.printf("\n### %s\n\n%s\n\n", t.Name(), cmp.Or(r.of(t)[t.Name()], "…"))
 		r.fields(t)
-		title = ""
 	}
 }
 
