@@ -31,9 +31,9 @@ var markdown = parser.NewParser(
 	parser.WithParagraphTransformers(util.Prioritized(tableTransformer{}, 200)),
 )
 
-// boundedParsers returns the parsers of all blocks of CommonMark.
+// boundedParsers returns the parsers of all blocks of CommonMark, and of separators.
 func boundedParsers() []util.PrioritizedValue {
-	list := parser.DefaultBlockParsers()
+	list := append(parser.DefaultBlockParsers(), util.Prioritized(separatorParser{parser.NewThematicBreakParser()}, 150))
 	for i := range list {
 		list[i].Value = boundedParser{list[i].Value.(parser.BlockParser)}
 	}
@@ -69,6 +69,24 @@ func (p boundedParser) Open(parent ast.Node, r text.Reader, pc parser.Context) (
 	}
 	left.blocks--
 	return node, state
+}
+
+// A separatorParser parses a separator, by which some agents divide the facts in MEMORY.md
+// and USER.md: a line that consists of §. Like a thematic break, it ends the block above.
+type separatorParser struct{ parser.BlockParser }
+
+const separator = "§"
+
+func (separatorParser) Trigger() []byte { return []byte(separator[:1]) }
+
+func (separatorParser) Open(parent ast.Node, r text.Reader, _ parser.Context) (ast.Node, parser.State) {
+	line, _ := r.PeekLine()
+	indent, _ := util.IndentWidth(line, r.LineOffset())
+	if indent > 3 || parent.Kind() != ast.KindDocument || string(bytes.TrimSpace(line)) != separator {
+		return nil, parser.NoChildren
+	}
+	r.AdvanceToEOL()
+	return ast.NewThematicBreak(), parser.NoChildren
 }
 
 // A table is a Markdown table as one block. Cells are not parsed: the package

@@ -41,6 +41,7 @@ type Document struct {
 	privatePartition Partition     // partition of the private entries of the file
 	lines            lines
 	hidden           []lineRange // generated text, injected blocks and comments of Obsidian
+	separators       []int       // lines that consist of §, in order
 	percent          bool        // it contains comments of Obsidian
 	publicBelow      []bool      // by heading: something public is below it or below one of its subheadings
 }

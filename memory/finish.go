@@ -329,7 +329,7 @@ func (w *passAttempt) removeEntries() {
 	slices.SortFunc(w.removedLines, func(a, b lineRange) int { return a.from - b.from })
 	for i := 0; i < len(w.removedLines); i++ {
 		r := w.removedLines[i]
-		for i+1 < len(w.removedLines) && d.blankBetween(r.to, w.removedLines[i+1].from) {
+		for i+1 < len(w.removedLines) && d.adjoin(r.to, w.removedLines[i+1].from) {
 			i++
 			r.to = w.removedLines[i].to
 		}
@@ -347,18 +347,60 @@ func (d *Document) blankBetween(from, to int) bool {
 	return true
 }
 
+// adjoin reports whether only blank lines and separators are between two lines.
+func (d *Document) adjoin(from, to int) bool {
+	for line := from + 1; line < to; line++ {
+		if !d.blankLine(line) && !d.isSeparator(line) {
+			return false
+		}
+	}
+	return true
+}
+
+// isSeparator reports whether a line separates entries.
+func (d *Document) isSeparator(line int) bool {
+	_, is := slices.BinarySearch(d.separators, line)
+	return is
+}
+
+// gaps returns the numbers of blank lines above and below a range of lines.
+func (d *Document) gaps(r lineRange) (above, below int) {
+	for r.from-above > d.bodyLine() && d.blankLine(r.from-above-1) {
+		above++
+	}
+	for r.to+below < d.lines.count() && d.blankLine(r.to+below+1) {
+		below++
+	}
+	return above, below
+}
+
+// withSeparator extends the lines of removed entries to the separator that they leave: one of
+// two around them, or the only one if the other side is a heading or an end of the file.
+func (d *Document) withSeparator(r lineRange) lineRange {
+	if len(d.separators) == 0 {
+		return r
+	}
+	above, below := d.gaps(r)
+	from, to := r.from-above-1, r.to+below+1
+	isEnd := func(line int) bool {
+		return line < d.bodyLine() || line > d.lines.count() || d.placement().headingAt(line)
+	}
+	switch up, down := d.isSeparator(from), d.isSeparator(to); {
+	case down && (up || isEnd(from)):
+		r.to = to
+	case up && isEnd(to):
+		r.from = from
+	}
+	return r
+}
+
 // cutLines returns the edit that removes lines together with the blank lines on
 // the side that has fewer, so that the larger gap stays. At the top of a file
 // no blank line stays, and at its end none is added.
 func (w *passAttempt) cutLines(r lineRange) Edit {
 	d, first, n := w.d, w.d.bodyLine(), w.d.lines.count()
-	above, below := 0, 0
-	for r.from-above > first && d.blankLine(r.from-above-1) {
-		above++
-	}
-	for r.to+below < n && d.blankLine(r.to+below+1) {
-		below++
-	}
+	r = d.withSeparator(r)
+	above, below := d.gaps(r)
 	atEnd, atTop := r.to+below == n, r.from-above == first && first == 1
 	var replacement []byte
 	switch {

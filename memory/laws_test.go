@@ -23,6 +23,7 @@ var seeds = []string{
 	"[a](b \"c\") [[d#e|f]] <http://g> #h\n\n[i]: j", "## 10:30 AM - a\nb (added 2026-02-05)\n\n## 待办与承诺\n- ✅ c\n- d", "***a** b_c_ ~~d~~ ^e",
 	"* a\n *b\n  * c\n\n\n* \n\n  d", "- a\n\n      b\n   c\n> d\ne\n***\n_ _ _\n", "a\rb\r\nc\n\rd", "\f\n\v", "\u2028# a", "<a\n\n<div>\n- b\n</div>", "1234567890. a", "~~~ a ` b\n~~~~",
 	"%%a%%\n- b %%c%% d\n\n%%\ne\n\n%%\n", "%%\n<private>\n%%\na\n</private>", "- %%\n  a\n  %%\n%% b\n\n- c %%\n", "%%<!--%%-->%%", "---\naliases: [a, b]\n---\n- ![[c/d#^e|f]]\n",
+	"a\n§\nb\n- c\n §\t\n> d\n§\n\n§\n|e|\n|-|\n§\n    §\n```\n§\n```\n  - §\n§ f\n",
 }
 
 func FuzzParse(f *testing.F) {
@@ -139,7 +140,7 @@ func checkLines(t *testing.T, d *Document) {
 
 func isRule(s string) bool {
 	s = strings.NewReplacer(" ", "", "\t", "").Replace(s)
-	return len(s) >= 3 && strings.Trim(s, s[:1]) == "" && strings.Contains("-*_", s[:1])
+	return s == separator || len(s) >= 3 && strings.Trim(s, s[:1]) == "" && strings.Contains("-*_", s[:1])
 }
 
 func checkEntries(t *testing.T, d *Document) {
@@ -306,7 +307,7 @@ func TestLawsOnRealFiles(t *testing.T) {
 // fuzzTokens contains fragments of Markdown. Random combinations produce blocks
 // that users do not write and parsers do not expect.
 var fuzzTokens = strings.Split("\n,\n,\n, ,  ,    ,\t,- ,-,* ,+ ,1. ,2) ,> ,#,# ,## ,a,b c,|,|-|,|a|,:-,---,***,===,```,~~~,<div>,</div>,<!--,-->,<!-- x -->,<!-- id=a -->,"+
-	"<private>,</private>,[ ] ,[x] ,[,](,),`,``,**,_,\\,\r\n,\r,\ufeff,\x00,\xff,^a,#t ,[[,]],"+GeneratedOpen+"\n,"+GeneratedClose+"\n,[Memory:x]\n,<?,?>,<pre>,</pre>,<a>,é,中,(added 2026-01-01)", ",")
+	"<private>,</private>,[ ] ,[x] ,[,](,),`,``,**,_,\\,\r\n,\r,\ufeff,\x00,\xff,^a,#t ,[[,]],"+GeneratedOpen+"\n,"+GeneratedClose+"\n,[Memory:x]\n,<?,?>,<pre>,</pre>,<a>,é,中,§,\n§\n,(added 2026-01-01)", ",")
 
 func TestLawsOnRandomFiles(t *testing.T) {
 	paths := []string{"2026-02-04/a.md", "MEMORY.md"}

@@ -260,6 +260,9 @@ func (p *docParser) readBlocks(tops []topBlock) {
 		switch t.kind {
 		case topRule:
 			last = -1
+			if s := p.ln.span(t.from, t.to); string(bytes.TrimSpace(p.text[s.Start:s.End])) == separator {
+				p.d.separators = append(p.d.separators, t.from)
+			}
 		case topComment:
 			last = p.readComment(t, last)
 		case topHeading:

@@ -84,7 +84,7 @@ func (s Shown) Empty() bool { return !s.found }
 // If the view may read only a part of the file, a heading is visible if an
 // entry below it is, and frontmatter, comments and rules are visible if the
 // file's own partition is readable. Around omitted lines, only as many blank
-// lines stay as there would be without those lines.
+// lines and separators stay as there would be without those lines.
 func (d *Document) Shown(v View) Shown {
 	if d.fullyReadable(v) {
 		n := d.lines.count()
@@ -100,23 +100,30 @@ func (d *Document) Shown(v View) Shown {
 		return Shown{}
 	}
 	var s Shown
-	dropped, lastBlank := false, true
+	dropped, lastBlank, separated := false, true, true
 	for line := 1; line <= d.lines.count(); line++ {
 		switch {
 		case lines[line] == lineHidden:
 			dropped = true
 			continue
-		case lines[line] == lineBlank && dropped && lastBlank:
+		case lines[line] == lineBlank && dropped && lastBlank, d.isSeparator(line) && dropped && separated:
 			continue
 		}
 		text := d.line(line)
 		lastBlank = strings.TrimLeft(text, " \t") == ""
+		separated = d.isSeparator(line) || lastBlank && separated
 		dropped = dropped && lastBlank
 		s.Lines = append(s.Lines, text)
 		s.source = append(s.source, line)
 	}
-	for n := len(s.Lines); dropped && n > 0 && strings.TrimLeft(s.Lines[n-1], " \t") == ""; n-- {
+	for n := len(s.Lines); dropped && n > 0; n-- {
+		if strings.TrimLeft(s.Lines[n-1], " \t") != "" && !d.isSeparator(s.source[n-1]) {
+			break
+		}
 		s.Lines, s.source = s.Lines[:n-1], s.source[:n-1]
+	}
+	if len(s.Lines) == 0 {
+		return Shown{}
 	}
 	s.found = true
 	return s

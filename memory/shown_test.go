@@ -334,3 +334,28 @@ func TestShownEmpty(t *testing.T) {
 		}
 	}
 }
+
+// TestShownSeparators checks that separators do not reveal how many entries are hidden
+// between them.
+func TestShownSeparators(t *testing.T) {
+	for _, gap := range []string{"\n§\n", "\n\n§\n\n", "\r\n§ \r\n"} {
+		for hidden := range 1 << 4 {
+			var all, readable []string
+			for i := range 4 {
+				text := "fact " + string(rune('a'+i))
+				if hidden>>i&1 == 0 {
+					readable = append(readable, text)
+				} else {
+					text += " <!-- visibility=private_only -->"
+				}
+				all = append(all, text)
+			}
+			parse := func(list []string) *Document {
+				return testLayout().Parse("2026-02-04/a.md", []byte(strings.Join(list, gap)), testMeta)
+			}
+			if got, want := visible(parse(all), View{}), visible(parse(readable), View{}); got != want {
+				t.Errorf("hidden %04b: (-without the rest +with it)\n%s", hidden, cmp.Diff(want, got))
+			}
+		}
+	}
+}
