@@ -2,9 +2,9 @@
 // they print memory for the session, or save statements from it. NewCommand
 // returns these commands; Events lists the events.
 //
-// An agent waits for a hook to end. Therefore a hook ends within TimeLimit, or
-// hookGrace later if it is printing, for any input and any state of the daemon.
-// It exits with status 0, because agents show other statuses to people and stop
+// An agent waits for a hook to end. Therefore a hook ends within TimeLimit for any
+// input and any state of the daemon, except that a hook that saves text first writes it
+// to the spool on the disk. It exits with status 0, because agents show other statuses to people and stop
 // at status 2. It prints either its complete output or nothing. --debug also
 // prints the reason for no output; an empty memory at the start of a session is
 // always explained.
@@ -12,6 +12,8 @@ package hook
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,7 +22,6 @@ import (
 	"os"
 	"os/signal"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -34,6 +35,7 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 	"github.com/memwatchd/memwatchd/ipc/client"
 	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/secrets"
 )
 
 // TimeLimit bounds the time of a hook from the start of its command. Including
@@ -41,9 +43,12 @@ import (
 // a busy machine.
 var TimeLimit = 200 * time.Millisecond
 
-// hookGrace is the extra time for a hook that is printing when TimeLimit is
-// reached.
-const hookGrace = 20 * time.Millisecond
+// Multiples of TimeLimit.
+const (
+	// deliveryLimits bound the time in which a hook at the end of a conversation
+	// delivers the spool: two seconds. Agents allow at least three for such a hook.
+	deliveryLimits = 10
+)
 
 // maxHookInput bounds the input of a hook, in bytes. People type and paste
 // less.
@@ -61,6 +66,8 @@ var Events = []struct {
 	long  string
 	try   string // example input
 	run   func(context.Context, *hook) error
+
+	limits time.Duration // bound of the time of the requests, in TimeLimits; 0 is 1
 }{
 	{
 		Name: "session-start", Event: "SessionStart", short: "Print the memory block for the start of a session",
@@ -76,7 +83,7 @@ var Events = []struct {
 		try: `{"prompt": "why did the deployment fail?"}`,
 	}, {
 		Name: "pre-compact", Event: "PreCompact", short: "Save the essence of a conversation before it is compacted",
-		run:  saveConversation,
+		run: saveConversation, limits: deliveryLimits,
 		long: statementsHelp, try: `{"transcript_path": "~/session.jsonl"}`,
 	}, {
 		Name: "stop", Event: "Stop", short: "Save the result of an answer, if hooks.store_responses is true",
@@ -86,7 +93,7 @@ var Events = []struct {
 		try: `{"last_assistant_message": "Fixed the login."}`,
 	}, {
 		Name: "session-end", Event: "SessionEnd", short: "Save the essence of a conversation when it ends",
-		run:  saveConversation,
+		run: saveConversation, limits: deliveryLimits,
 		long: statementsHelp, try: `{"transcript_path": "~/session.jsonl"}`,
 	},
 }
@@ -106,7 +113,7 @@ func NewCommand(g *cli.Globals) *cobra.Command {
 		Short: "Connect the memory to the sessions of an agent",
 		Long: `Connect the memory to the sessions of an agent.
 
-Claude Code, Codex and Gemini CLI run these commands with JSON on standard input. The commands take less than 300 ms, and exit with 0 without output if no daemon answers; they report that once per session on standard error. What they could not save meanwhile, a later hook saves.`,
+Claude Code, Codex and Gemini CLI run these commands with JSON on standard input. The commands exit with 0. session-start and prompt take less than 300 ms. The other commands first write their text to the disk, in a spool; if no daemon answers, a later hook saves the text. A daemon that does not answer is reported once per session on standard error.`,
 		GroupID:     "agents",
 		Args:        cli.OnlyCommands,
 		Annotations: map[string]string{cli.NeverFails: ""},
@@ -118,7 +125,7 @@ Claude Code, Codex and Gemini CLI run these commands with JSON on standard input
 			Use: e.Name, Short: e.short, Long: e.short + ".\n\n" + e.long,
 			Example: "  memwatchd hook " + e.Name + " --debug <<<'" + e.try + "'",
 			Args:    cli.NoArgs, Annotations: maps.Clone(c.Annotations),
-			Run: func(cmd *cobra.Command, _ []string) { h.runAction(cmd, e.run) },
+			Run: func(cmd *cobra.Command, _ []string) { h.runAction(cmd, max(e.limits, 1)*TimeLimit, e.run) },
 		}
 		sub.Flags().StringVar(&h.agentName, "agent", "claude-code",
 			"agent that runs the hook: "+strings.Join(memory.TranscriptAgents, ", "))
@@ -145,11 +152,10 @@ type hook struct {
 
 	format string // of the context at the start of a session
 
-	config        *config.Config
-	client        *client.Client
-	away          error // of a capture that the daemon did not accept; it is in the spool
-	input         hookInput
-	outputStarted atomic.Bool // printing has started, or the time is over
+	config *config.Config
+	client *client.Client
+	input  hookInput
+	limit  *time.Timer // ends the process, unless it is printing or saving
 }
 
 // hookInput holds the fields of the agent's input that hooks use.
@@ -166,19 +172,17 @@ type hookInput struct {
 	Answer  string `json:"prompt_response"`        // the same, of Gemini CLI
 }
 
-// runAction executes the action of a hook. After TimeLimit it ends the process with
-// status 0.
-func (h *hook) runAction(cmd *cobra.Command, do func(context.Context, *hook) error) {
+// runAction executes the action of a hook, whose requests take at most the given time.
+// A hook that waits longer than TimeLimit for its input, or to print, ends the process
+// with status 0.
+func (h *hook) runAction(cmd *cobra.Command, limit time.Duration, do func(context.Context, *hook) error) {
 	if term.IsTerminal(cmd.InOrStdin()) {
 		fmt.Fprintf(h.g.Stderr,
 			"%s is run by agents with JSON on standard input: run `memwatchd hook install` to add it to their settings\n", cmd.CommandPath())
 		return
 	}
 	signal.Ignore(syscall.SIGPIPE) // the agent may have closed the pipe
-	time.AfterFunc(TimeLimit, func() {
-		if !h.outputStarted.CompareAndSwap(false, true) {
-			time.Sleep(hookGrace)
-		}
+	h.limit = time.AfterFunc(TimeLimit, func() {
 		h.logDebug(errors.New("time limit reached"))
 		os.Exit(0)
 	})
@@ -187,18 +191,16 @@ func (h *hook) runAction(cmd *cobra.Command, do func(context.Context, *hook) err
 			h.logDebug(fmt.Errorf("panic: %v", r))
 		}
 	}()
-	ctx, cancel := context.WithTimeout(cmd.Context(), TimeLimit)
-	defer cancel()
+	started := time.Now()
 	err := h.prepare(cmd)
 	if h.config == nil && !h.debug && h.command == "session-start" {
 		h.log(err) // of the configuration
 	}
 	if err == nil {
 		h.reportWarning()
+		ctx, cancel := context.WithDeadline(cmd.Context(), started.Add(limit))
+		defer cancel()
 		err = do(ctx, h)
-		if err == nil {
-			err = h.away
-		}
 		h.reportAway(err)
 	}
 	h.logDebug(err)
@@ -260,9 +262,16 @@ func readHookInput(r io.Reader) (in hookInput, err error) {
 		err = nil
 	}
 	if err != nil {
-		err = fmt.Errorf("standard input is not a valid hook event: %w", err)
+		return in, fmt.Errorf("standard input is not a valid hook event: %w", err)
 	}
-	return in, err
+	if secrets.MatchingRule(in.Session) != "" { // neither the spool nor the memory may contain it
+		sum := sha256.Sum256([]byte(in.Session))
+		in.Session = "hook-" + hex.EncodeToString(sum[:8])
+	}
+	if secrets.MatchingRule(in.Dir) != "" {
+		in.Dir = ""
+	}
+	return in, nil
 }
 
 // logDebug prints the reason for missing output if --debug is set.

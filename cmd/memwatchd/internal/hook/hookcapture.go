@@ -3,6 +3,7 @@ package hook
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -58,48 +59,54 @@ func saveAnswer(ctx context.Context, h *hook) error {
 		}
 		message = message[at:]
 	}
-	return h.saveBullets(ctx, api.CaptureRequest{Text: message, Type: "result"})
+	text := withoutCredentials(message)
+	if strings.TrimSpace(text) == "" {
+		return errors.New("the answer contains nothing but credentials")
+	}
+	return h.save(ctx, []spooled{{CaptureRequest: api.CaptureRequest{Text: text, Type: "result"}}})
 }
 
-// saveBullets saves entries of the session, for private contexts, after those
-// that earlier hooks could not save. If the daemon is away, it sets h.away and
-// keeps the entries for a later hook.
-func (h *hook) saveBullets(ctx context.Context, r api.CaptureRequest) error {
-	r.Source, r.Session, r.Project = h.agentName, h.input.Session, h.project()
-	return h.save(ctx, spooled{CaptureRequest: r})
-}
-
-// save sends a request, after those that earlier hooks could not send. If the
-// daemon is away, it sets h.away and keeps the request for a later hook.
-func (h *hook) save(ctx context.Context, r spooled) error {
-	err := h.away // known from an earlier request of this hook
-	if err == nil {
-		early, cancel := beforeDeadline(ctx)
-		defer cancel()
-		err = h.deliverSpool(early)
-		if err == nil {
-			err = h.send(early, r)
+// withoutCredentials returns a text without the lines that contain credentials.
+func withoutCredentials(text string) string {
+	if secrets.MatchingRule(text) == "" {
+		return text
+	}
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		if secrets.MatchingRule(line) == "" {
+			b.WriteString(line)
 		}
 	}
-	if !isAway(err) {
-		return err
+	text, _ = secrets.Remove(b.String()) // those of several lines
+	return text
+}
+
+// save writes requests to the spool and then delivers the spool, so that nothing is
+// lost if the daemon is away or slow, or if the agent ends the hook.
+func (h *hook) save(ctx context.Context, requests []spooled) error {
+	h.limit.Stop()
+	session := cmp.Or(h.input.Session, "hook-"+rand.Text()[:8]) // the daemon recognizes a repeated capture by its session
+	for i := range requests {
+		r := &requests[i]
+		if r.Draft == nil && r.Keep == nil {
+			r.Source, r.Session, r.Project = h.agentName, session, h.project()
+		}
 	}
-	h.away = err
-	if secrets.MatchingRule(r.Text) != "" {
-		return fmt.Errorf("the text contains a credential and was not kept: %w", err)
+	kept := spoolOf(h.client).add(requests)
+	if kept == nil {
+		return h.deliverSpool(ctx)
 	}
-	if r.Draft != nil {
-		r.Draft.Day = h.today() // a later hook may send it on another day
-	}
-	if kept := spoolOf(h.client).add(r); kept != nil {
-		return fmt.Errorf("the text was lost: %w: %w", kept, err)
+	for _, r := range requests {
+		if err := h.send(ctx, r); err != nil {
+			return fmt.Errorf("the text was lost: %w: %w", kept, err)
+		}
 	}
 	return nil
 }
 
-// deliverSpool delivers the requests that earlier hooks kept: first those for any
-// memory directory, which earlier versions kept for every directory. An error means
-// that further requests fail, too.
+// deliverSpool delivers the requests of the spool: first those for any memory
+// directory, which earlier versions kept for every directory. An error means that
+// further requests fail, too.
 func (h *hook) deliverSpool(ctx context.Context) error {
 	anyRoot := *h.client
 	anyRoot.Root = ""
@@ -116,23 +123,24 @@ func (h *hook) deliverSpool(ctx context.Context) error {
 }
 
 // send sends a request. Every error means that the request can be sent again.
-func (h *hook) send(ctx context.Context, r spooled) error {
-	if r.Draft == nil {
+func (h *hook) send(ctx context.Context, r spooled) (err error) {
+	switch {
+	case r.Keep != nil:
+		err = h.keepConversation(ctx, r.Keep)
+	case r.Draft != nil:
+		draft := *r.Draft
+		if draft.Day == h.today() {
+			draft.Day = "" // the daemon chooses the day, as for captures
+		}
+		_, err = h.client.Session(ctx, draft)
+	default:
 		return h.sendCapture(ctx, r.CaptureRequest)
 	}
-	_, err := h.client.Session(ctx, *r.Draft)
-	if isAway(err) {
+	if canSucceed(err) {
 		return err
 	}
 	h.logDebug(err)
 	return nil
-}
-
-// beforeDeadline returns a context that ends before ctx does, so that the hook
-// can still write files.
-func beforeDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
-	end, _ := ctx.Deadline()
-	return context.WithDeadline(ctx, end.Add(-TimeLimit/4))
 }
 
 // sendCapture sends a capture. If the daemon rejects it, sendCapture sends each
@@ -141,7 +149,7 @@ func beforeDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
 func (h *hook) sendCapture(ctx context.Context, r api.CaptureRequest) error {
 	a, err := h.client.Capture(ctx, r)
 	switch {
-	case isAway(err):
+	case canSucceed(err):
 		return err
 	case err == nil && a.Note != "":
 		h.logDebug(errors.New(a.Note))

@@ -125,7 +125,7 @@ func (h *hook) encodeOutput(text string) []byte {
 // writeOutput prints a text for the agent, unless the time is over.
 func (h *hook) writeOutput(text string) error {
 	line := h.encodeOutput(text)
-	if !h.outputStarted.CompareAndSwap(false, true) {
+	if !h.limit.Stop() {
 		return nil
 	}
 	_, err := h.g.Stdout.Write(line)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/clock"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/secrets"
 	"github.com/memwatchd/memwatchd/transcript"
@@ -34,20 +35,30 @@ func saveConversation(ctx context.Context, h *hook) error {
 	if err != nil {
 		return err
 	}
+	var requests []spooled
 	if settings.Capture {
-		err = h.saveEssence(ctx, transcript.Read(head), transcript.Read(tail))
+		requests = h.essence(transcript.Read(head), transcript.Read(tail))
 	}
-	if settings.Transcripts {
-		err = errors.Join(err, h.keepTranscript(ctx))
+	if settings.Transcripts && h.input.Session != "" && secrets.MatchingRule(h.input.Transcript) == "" {
+		path, err := config.AbsolutePath(h.input.Transcript) // a later hook may run in another directory
+		if err != nil {
+			return err
+		}
+		requests = append(requests, spooled{Keep: &keptConversation{
+			Agent: h.agentName, Session: h.input.Session, Project: h.project(), Day: h.today(), Transcript: path,
+		}})
 	}
-	return err
+	if len(requests) == 0 {
+		return errors.New("no statements to save")
+	}
+	return h.save(ctx, requests)
 }
 
-// saveEssence saves the important sentences of a conversation and the file of
-// the session, from the beginning and the end of the conversation. The daemon
-// skips entries that any hook saved before in recent days. Sentences of older
-// messages are omitted: in a resumed session they would be saved again.
-func (h *hook) saveEssence(ctx context.Context, head, conversation transcript.Conversation) error {
+// essence returns the important sentences of a conversation and the draft of its
+// session, from the beginning and the end of the conversation. The daemon skips
+// entries that any hook saved before in recent days. Sentences of older messages are
+// omitted: in a resumed session they would be saved again.
+func (h *hook) essence(head, conversation transcript.Conversation) (requests []spooled) {
 	var bullets []string
 	var decisions []api.DraftItem
 	from := clock.Now().AddDate(0, 0, -h.config.Memory.ShortTermDays)
@@ -64,17 +75,12 @@ func (h *hook) saveEssence(ctx context.Context, head, conversation transcript.Co
 		}
 	}
 	for some := range slices.Chunk(bullets, bulletsPerRequest) {
-		if err := h.saveBullets(ctx, api.CaptureRequest{Bullets: some, Type: "crumb"}); err != nil {
-			return err
-		}
+		requests = append(requests, spooled{CaptureRequest: api.CaptureRequest{Bullets: some, Type: "crumb"}})
 	}
-	if err := h.saveSession(ctx, h.subjectOf(head), conversation, decisions); err != nil {
-		return err
+	if h.input.Session != "" && len(conversation.Messages) > 0 {
+		requests = append(requests, spooled{Draft: h.sessionDraft(h.subjectOf(head), conversation, decisions)})
 	}
-	if len(bullets) == 0 {
-		return errors.New("no statements to save")
-	}
-	return nil
+	return requests
 }
 
 // lastMessages returns the last messages that have at most most bytes.
@@ -87,13 +93,10 @@ func lastMessages(messages []transcript.Message, most int) []transcript.Message 
 	return messages[at:]
 }
 
-// saveSession merges a conversation into the file of its session, which keeps its
-// summary if it has one.
-func (h *hook) saveSession(ctx context.Context, summary string, conversation transcript.Conversation,
-	decisions []api.DraftItem) error {
-	if h.input.Session == "" || len(conversation.Messages) == 0 {
-		return nil
-	}
+// sessionDraft returns the draft that merges a conversation into the file of its
+// session. The file keeps its summary if it has one.
+func (h *hook) sessionDraft(summary string, conversation transcript.Conversation,
+	decisions []api.DraftItem) *api.SessionRequest {
 	draft := api.Draft{
 		DefaultSummary: summary, Visibility: memory.PrivateOnly.String(), Source: h.agentName, Facts: decisions,
 	}
@@ -102,9 +105,8 @@ func (h *hook) saveSession(ctx context.Context, summary string, conversation tra
 			draft.Tasks = append(draft.Tasks, api.DraftTask{Text: memory.CleanLine(t.Text), Done: t.Done})
 		}
 	}
-	return h.save(ctx, spooled{Draft: &api.SessionRequest{
-		Session: h.input.Session, Project: h.project(), Draft: draft,
-	}})
+	// A later hook may send the draft on another day.
+	return &api.SessionRequest{Session: h.input.Session, Project: h.project(), Day: h.today(), Draft: draft}
 }
 
 // subjectOf returns the beginning of the first prompt of a conversation.

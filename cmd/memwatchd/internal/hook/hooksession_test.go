@@ -3,65 +3,214 @@ package hook
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/adrg/xdg"
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/clock"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 	"github.com/memwatchd/memwatchd/ipc/client"
-	"github.com/memwatchd/memwatchd/transcript"
 )
+
+// newHook returns a hook with a spool of its own. If handler is not nil, it answers the
+// requests of the hook; otherwise no daemon runs.
+func newHook(t *testing.T, handler http.HandlerFunc) *hook {
+	t.Helper()
+	state := xdg.StateHome
+	t.Cleanup(func() { xdg.StateHome = state })
+	xdg.StateHome = t.TempDir()
+	c := config.Default()
+	c.Location = time.UTC
+	h := &hook{
+		g: &cli.Globals{Stderr: io.Discard}, agentName: "codex", config: c, input: hookInput{Session: "s"},
+		client: &client.Client{Socket: filepath.Join(t.TempDir(), "socket")}, limit: time.NewTimer(time.Hour),
+	}
+	if handler != nil {
+		serve(t, h, handler)
+	}
+	return h
+}
+
+// serve answers the requests of a hook.
+func serve(t *testing.T, h *hook, handler http.HandlerFunc) {
+	t.Helper()
+	listener, err := net.Listen("unix", h.client.Socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: handler}
+	t.Cleanup(func() { server.Close() })
+	go server.Serve(listener)
+}
+
+// spoolFiles returns the contents of the files in the spool of a hook.
+func spoolFiles(t *testing.T, h *hook) (texts []string) {
+	t.Helper()
+	s := spoolOf(h.client)
+	names, err := s.names()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		text, err := os.ReadFile(filepath.Join(s.dir, name))
+		if err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+		texts = append(texts, string(text))
+	}
+	return texts
+}
+
+// TestConversationsArrive saves conversations while the daemon is away, then slow, and
+// then drops each fifth connection. A hook must have its file on the disk before its
+// first request, and must not end before that. Every sentence arrives.
+func TestConversationsArrive(t *testing.T) {
+	var want, got []string
+	arrived := map[string]bool{}
+	h := newHook(t, nil)
+	dir := t.TempDir()
+	synced := 0
+	syncFile = func(f *os.File) error {
+		if h.limit.Stop() {
+			t.Error("the time limit can end the hook before its file is on the disk")
+		}
+		synced++
+		return f.Sync()
+	}
+	t.Cleanup(func() { syncFile = (*os.File).Sync })
+	converse := func(ctx context.Context, n int) error {
+		h.input.Session = fmt.Sprint("s", n)
+		h.input.Transcript = filepath.Join(dir, h.input.Session)
+		var lines strings.Builder
+		for i := range 7 {
+			text := fmt.Sprintf("Remember: the shelf %d holds box %d of the workshop.", n, i)
+			want = append(want, text)
+			fmt.Fprintf(&lines, `{"type": "user", "message": {"role": "user", "content": %q}}`+"\n", text)
+		}
+		if err := os.WriteFile(h.input.Transcript, []byte(lines.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		h.limit.Reset(time.Hour)
+		synced = 0
+		err := saveConversation(ctx, h)
+		if synced != 2 {
+			t.Errorf("%d files and directories were written to the disk, want the file and its directory", synced)
+		}
+		return err
+	}
+	for n := range 8 {
+		if err := converse(t.Context(), n); err == nil {
+			t.Fatal("a conversation was saved without a daemon")
+		}
+	}
+	if files := spoolFiles(t, h); len(files) != 8 || strings.Count(files[7], "the shelf 7") < 7 {
+		t.Errorf("the spool has %d files, want one for each hook, with its text", len(files))
+	}
+
+	ctx, giveUp := context.WithCancel(t.Context())
+	requests, slow := 0, true
+	serve(t, h, func(w http.ResponseWriter, r *http.Request) {
+		if slow {
+			giveUp()
+			<-r.Context().Done()
+			return
+		}
+		requests++
+		if requests%5 == 0 {
+			panic(http.ErrAbortHandler)
+		}
+		var capture api.CaptureRequest
+		if err := json.NewDecoder(r.Body).Decode(&capture); err != nil {
+			t.Error(err)
+		}
+		for _, text := range capture.Bullets {
+			if !arrived[text] { // the daemon skips what a session captured before
+				arrived[text] = true
+				got = append(got, text)
+			}
+		}
+		io.WriteString(w, "{}")
+	})
+	if err := converse(ctx, 8); err == nil {
+		t.Fatal("a conversation was saved by a daemon that does not answer")
+	}
+	slow = false
+	for n := 9; n < 20; n++ {
+		converse(t.Context(), n)
+	}
+	for len(spoolFiles(t, h)) > 0 && requests < 1000 {
+		h.deliverSpool(t.Context())
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("arrived (-want +got):\n%s", diff)
+	}
+}
+
+// TestCredentialsNotKept checks that no credential of the input is in the spool, and
+// that the text around it is.
+func TestCredentialsNotKept(t *testing.T) {
+	const secret = "ghp_0123456789abcdefghijABCDEFGHIJ456789"
+	h := newHook(t, nil)
+	h.config.Hooks.StoreResponses, h.config.Hooks.Transcripts = true, true
+	input := fmt.Sprintf(`{"session_id": %q, "cwd": %q, "last_assistant_message": %q, "transcript_path": %q}`,
+		secret, "/home/"+secret, "Fixed the login.\nThe token is "+secret+".\nAdded a test.", filepath.Join(t.TempDir(), secret))
+	in, err := readHookInput(strings.NewReader(input))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := `{"type": "user", "message": {"role": "user", "content": "We decided to use PostgreSQL, not SQLite."}}` + "\n" +
+		`{"type": "user", "message": {"role": "user", "content": "Remember that the token is ` + secret + `."}}` + "\n"
+	if err := os.WriteFile(in.Transcript, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h.input = in
+	saveAnswer(t.Context(), h)
+	saveConversation(t.Context(), h)
+	all := strings.Join(spoolFiles(t, h), "\n")
+	for _, kept := range []string{"Fixed the login.", "Added a test.", "We decided to use PostgreSQL", in.Session} {
+		if !strings.Contains(all, kept) {
+			t.Errorf("the spool lacks %q: %s", kept, all)
+		}
+	}
+	if strings.Contains(all, secret) {
+		t.Errorf("the spool contains the credential: %s", all)
+	}
+}
 
 // TestSessionDay checks that a daemon that answers chooses the day of a session, as
 // it does for captures, and that a session that waits for the daemon keeps its day.
 func TestSessionDay(t *testing.T) {
-	state := xdg.StateHome
-	t.Cleanup(func() { xdg.StateHome = state })
-	xdg.StateHome = t.TempDir()
 	var got []string
-	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	h := newHook(t, func(w http.ResponseWriter, r *http.Request) {
 		var request api.SessionRequest
 		if err := json.NewDecoder(r.Body).Decode(&request); err != nil {
 			t.Error(err)
 		}
 		got = append(got, request.Day)
 		io.WriteString(w, "{}")
-	})}
-	t.Cleanup(func() { server.Close() })
-	c := config.Default()
-	c.Location = time.UTC
-	h := &hook{
-		g: &cli.Globals{Stderr: io.Discard}, agentName: "codex", config: c, input: hookInput{Session: "s"},
-		client: &client.Client{Socket: filepath.Join(t.TempDir(), "socket")},
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	save := func() {
-		t.Helper()
-		conversation := transcript.Conversation{Messages: []transcript.Message{{Text: "hello"}}}
-		if err := h.saveSession(ctx, "A summary.", conversation, nil); err != nil {
+	})
+	t.Cleanup(func() { clock.Now = time.Now })
+	day := time.Date(2026, 2, 5, 12, 0, 0, 0, time.UTC)
+	clock.Now = func() time.Time { return day }
+	draft := spooled{Draft: &api.SessionRequest{Session: "s", Day: h.today()}}
+	for range 2 {
+		if err := h.send(t.Context(), draft); err != nil {
 			t.Fatal(err)
 		}
+		day = day.AddDate(0, 0, 1)
 	}
-
-	before := h.today()
-	save()
-	after := h.today()
-	listener, err := net.Listen("unix", h.client.Socket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	go server.Serve(listener)
-	h.away = nil // of the first save
-	save()
-	if len(got) != 2 || got[0] != before && got[0] != after || got[1] != "" {
-		t.Errorf("the days are %q, want that of the first call and none", got)
+	if diff := cmp.Diff([]string{"", "2026-02-05"}, got); diff != "" {
+		t.Errorf("days (-want +got):\n%s", diff)
 	}
 }

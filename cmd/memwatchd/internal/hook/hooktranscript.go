@@ -17,19 +17,28 @@ const (
 	maxKept       = 900 << 10 // bytes of a kept conversation; the daemon accepts 1 MiB in a request
 )
 
-// keepTranscript writes the conversation as Markdown. The transcript of an agent
+// A keptConversation names a conversation to keep as Markdown.
+type keptConversation struct {
+	Agent      string `json:"agent"`
+	Session    string `json:"session"`
+	Project    string `json:"project,omitempty"`
+	Day        string `json:"day"`
+	Transcript string `json:"transcript"`
+}
+
+// keepConversation writes the conversation as Markdown. The transcript of an agent
 // can lack what earlier events have kept, so its new messages follow those in the
 // file.
-func (h *hook) keepTranscript(ctx context.Context) error {
-	_, text, err := readTranscript(h.input.Transcript, 0, maxKeptSource)
+func (h *hook) keepConversation(ctx context.Context, k *keptConversation) error {
+	_, text, err := readTranscript(k.Transcript, 0, maxKeptSource)
 	if err != nil {
-		return err
+		return notKept(err)
 	}
 	conversation := transcript.Read(text)
-	if h.input.Session == "" || len(conversation.Messages) == 0 {
-		return errors.New("no conversation to keep")
+	if len(conversation.Messages) == 0 {
+		return notKept(errors.New("it is empty"))
 	}
-	path := memory.TranscriptPath(h.agentName, h.today(), h.input.Session)
+	path := memory.TranscriptPath(k.Agent, k.Day, k.Session)
 	r := api.WriteRequest{Path: path}
 	old, err := h.client.Get(ctx, api.GetRequest{Path: path})
 	switch e, _ := errors.AsType[*api.Error](err); {
@@ -40,26 +49,29 @@ func (h *hook) keepTranscript(ctx context.Context) error {
 			return nil
 		}
 	case e != nil && e.Code == api.NotFound:
-		r.Text = appendMessages(h.transcriptHead(), conversation.Messages)
+		r.Text = appendMessages(k.head(), conversation.Messages)
 	default:
-		return fmt.Errorf("the conversation was not kept: %w", err)
+		return err
 	}
 	if len(r.Text) > maxKept {
-		return fmt.Errorf("the conversation was not kept: it has more than %d bytes", maxKept)
+		return notKept(fmt.Errorf("it has more than %d bytes", maxKept))
 	}
-	if _, err := h.client.Write(ctx, r); err != nil {
-		return fmt.Errorf("the conversation was not kept: %w", err)
-	}
-	return nil
+	_, err = h.client.Write(ctx, r)
+	return err
 }
 
-// transcriptHead returns the beginning of a new file.
-func (h *hook) transcriptHead() string {
-	front := "---\nvisibility: private_only\nsource: " + h.agentName + "\n"
-	if project := h.project(); project != "" {
-		front += "tags: project:" + project + "\n"
+// notKept returns an error that sending again cannot mend.
+func notKept(reason error) error {
+	return api.Errorf(api.Invalid, "the conversation was not kept: %v", reason)
+}
+
+// head returns the beginning of a new file.
+func (k *keptConversation) head() string {
+	front := "---\nvisibility: private_only\nsource: " + k.Agent + "\n"
+	if k.Project != "" {
+		front += "tags: project:" + k.Project + "\n"
 	}
-	return front + "---\n\n# " + h.today() + " Conversation\n"
+	return front + "---\n\n# " + k.Day + " Conversation\n"
 }
 
 // appendMessages appends messages to a kept conversation, without those at the

@@ -1,6 +1,7 @@
 package hook
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
@@ -9,11 +10,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
 	"time"
 
@@ -22,26 +23,31 @@ import (
 	"github.com/memwatchd/memwatchd/ipc/client"
 )
 
-// A spool is a private directory of requests that the daemon did not accept,
-// because it was not running or did not answer in time. Each is a file; their
-// names are in the order of the requests. A later hook delivers them.
+// A spool is a private directory of requests that the daemon has not answered. Each
+// file holds the requests of one hook; the names of the files are in the order of the
+// hooks. A hook writes its file first, and then delivers all files.
 type spool struct{ dir string }
 
 const (
 	spoolSuffix    = ".json"
-	maxSpooled     = 1000               // requests in a spool
-	maxSpooledSize = 1 << 20            // bytes of a request
-	maxFailed      = 3                  // failed requests in one delivery, so that time remains for a new request
-	maxAge         = 7 * 24 * time.Hour // of the reports of reportOnce, and of incomplete requests
+	maxSpooled     = 1000               // files in a spool
+	maxSpooledSize = 1 << 20            // bytes of a file
+	maxFailed      = 3                  // failed files in one delivery, so that time remains for the others
+	maxAge         = 7 * 24 * time.Hour // of the reports of reportOnce
+	maxWrite       = time.Minute        // time that a hook may take to write its file
 	lockName       = "lock"
 	lockRetry      = 5 * time.Millisecond
 )
 
-// A spooled is a request that waits for the daemon: a capture, or the draft of a
-// session.
+// syncFile writes a file or a directory to the disk. Tests replace it.
+var syncFile = (*os.File).Sync
+
+// A spooled is a request that waits for the daemon: a capture, the draft of a
+// session, or a conversation to keep.
 type spooled struct {
 	api.CaptureRequest
 	Draft *api.SessionRequest `json:"draft,omitempty"` // in place of the capture
+	Keep  *keptConversation   `json:"keep,omitempty"`  // in place of the capture
 }
 
 // spoolOf returns the spool for requests of one caller to one daemon that serves
@@ -57,18 +63,21 @@ func spoolOf(c *client.Client) spool {
 	if c.Root != "" { // several directories can share the default socket
 		key += "\x00" + c.Root
 	}
+	if c.Scope.ExternalKey != nil {
+		key += "\x00" + text(c.Scope.ExternalKey)
+	}
 	sum := sha256.Sum256([]byte(key))
 	return spool{filepath.Join(config.SpoolDir(), hex.EncodeToString(sum[:8]))}
 }
 
-// add appends a request. The file appears complete or not at all.
-func (s spool) add(r spooled) error {
-	if r.Session == "" {
-		r.Session = "hook-" + rand.Text()[:8] // the daemon recognizes a capture that is delivered twice by its session
-	}
-	data, err := json.Marshal(r)
+// add writes the requests of a hook to a new file, and the file to the disk.
+func (s spool) add(requests []spooled) error {
+	data, err := json.Marshal(requests)
 	if err != nil {
 		return err
+	}
+	if len(data) > maxSpooledSize {
+		return fmt.Errorf("the requests have more than %d bytes", maxSpooledSize)
 	}
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return err
@@ -78,49 +87,51 @@ func (s spool) add(r spooled) error {
 		return err
 	}
 	if len(names) >= maxSpooled {
-		return fmt.Errorf("%d requests wait for the daemon: start it", len(names))
+		return fmt.Errorf("the requests of %d hooks wait for the daemon: start it", len(names))
 	}
-	removeOld(s.dir) // incomplete requests
-	name := s.newPath()
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	f, err := os.OpenFile(s.newPath(), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(data)
-	err = cmp.Or(err, f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(name, name+spoolSuffix)
-	}
+	err = cmp.Or(err, syncFile(f), f.Close())
 	if err != nil {
-		os.Remove(name)
+		os.Remove(f.Name())
+		return err
+	}
+	dir, err := os.Open(s.dir)
+	if err == nil {
+		err = cmp.Or(syncFile(dir), dir.Close())
 	}
 	return err
 }
 
-// newPath returns a path, without spoolSuffix, for the last request of the spool.
+// newPath returns the path of a file that follows the others.
 func (s spool) newPath() string {
-	return filepath.Join(s.dir, fmt.Sprintf("%020d-%s", time.Now().UnixNano(), rand.Text()[:8]))
+	return filepath.Join(s.dir, fmt.Sprintf("%020d-%s%s", time.Now().UnixNano(), rand.Text()[:8], spoolSuffix))
 }
 
-// names returns the names of the captures, in order.
+// names returns the names of the files, in order. Names without spoolSuffix are those
+// of earlier versions, which could end before they renamed a complete file.
 func (s spool) names() (names []string, err error) {
 	entries, err := os.ReadDir(s.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	for _, e := range entries {
-		if e.Type().IsRegular() && strings.HasSuffix(e.Name(), spoolSuffix) {
+		ext := filepath.Ext(e.Name())
+		if e.Type().IsRegular() && e.Name() != lockName && (ext == spoolSuffix || ext == "") {
 			names = append(names, e.Name())
 		}
 	}
 	return names, err
 }
 
-// deliver sends the requests in order and removes each one when send returns. If
-// the daemon answers a request with an error, or the request cannot be read, deliver
-// adds the error to failed and moves the request behind the others; it does so
-// maxFailed times. An error that affects all requests stops it. Only one process
-// delivers at a time; the others wait for it until the context ends.
+// deliver sends the requests of each file in order and then removes the file. If the
+// daemon answers a request with an error, or the file cannot be read, deliver adds the
+// error to failed and moves the file behind the others; it does so maxFailed times. An
+// error that affects all requests stops it. Only one process delivers at a time; the
+// others wait for it until the context ends.
 func (s spool) deliver(ctx context.Context, send func(spooled) error) (failed []error, err error) {
 	names, err := s.names()
 	if err != nil {
@@ -140,20 +151,24 @@ func (s spool) deliver(ctx context.Context, send func(spooled) error) (failed []
 	}
 	for _, name := range names {
 		path := filepath.Join(s.dir, name)
-		r, err := readSpooled(path)
-		if err == nil {
-			err = send(r)
-			if stopsDelivery(err) {
-				return failed, err
+		requests, err := readSpooled(path)
+		for _, r := range requests {
+			sent := send(r)
+			if stopsDelivery(sent) {
+				return failed, sent
 			}
+			err = cmp.Or(err, sent)
 		}
-		if err == nil {
+		switch {
+		case errors.Is(err, errIncomplete):
+			continue
+		case err == nil:
 			err = os.Remove(path)
 		}
 		if err == nil {
 			continue
 		}
-		os.Rename(path, s.newPath()+spoolSuffix) // fails for a damaged request, which has another name
+		os.Rename(path, s.newPath()) // fails for a damaged file, which has another name
 		failed = append(failed, err)
 		if len(failed) == maxFailed {
 			break
@@ -162,22 +177,35 @@ func (s spool) deliver(ctx context.Context, send func(spooled) error) (failed []
 	return failed, nil
 }
 
-// readSpooled reads a capture. It renames a damaged one, so that the following
-// ones can be delivered.
-func readSpooled(path string) (r spooled, err error) {
+var errIncomplete = errors.New("another hook writes the file")
+
+// readSpooled reads a file. The error is errIncomplete if a hook may still be writing
+// the file. Otherwise readSpooled renames a damaged file, so that the following ones
+// can be delivered.
+func readSpooled(path string) (requests []spooled, err error) {
 	f, info, err := config.OpenFile(path, syscall.O_NOFOLLOW)
 	if err != nil {
-		return r, err
+		return nil, err
 	}
 	defer f.Close()
-	if info.Size() <= maxSpooledSize {
-		err = json.NewDecoder(f).Decode(&r)
+	data, err := io.ReadAll(io.LimitReader(f, maxSpooledSize+1))
+	if err == nil && len(data) > maxSpooledSize {
+		err = errors.New("too large")
 	}
-	if err != nil || info.Size() > maxSpooledSize {
-		damaged := strings.TrimSuffix(path, spoolSuffix) + ".damaged"
-		return r, cmp.Or(os.Rename(path, damaged), fmt.Errorf("%s cannot be read", damaged))
+	if err == nil && bytes.HasPrefix(data, []byte("{")) { // of earlier versions: one request
+		data = slices.Concat([]byte("["), data, []byte("]"))
 	}
-	return r, nil
+	if err == nil {
+		err = json.Unmarshal(data, &requests)
+	}
+	switch {
+	case err == nil:
+		return requests, nil
+	case time.Since(info.ModTime()) < maxWrite:
+		return nil, errIncomplete
+	}
+	damaged := path[:len(path)-len(filepath.Ext(path))] + ".damaged"
+	return nil, cmp.Or(os.Rename(path, damaged), fmt.Errorf("%s cannot be read", damaged))
 }
 
 // lock locks the spool. The lock ends with unlock, or with the process.
@@ -213,35 +241,25 @@ func (s spool) reportOnce(key string) bool {
 		return !errors.Is(err, fs.ErrExist)
 	}
 	f.Close()
-	removeOld(dir)
-	return true
-}
-
-// removeOld removes the files without an extension that are older than maxAge. It
-// keeps the lock.
-func removeOld(dir string) {
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
-		if !e.Type().IsRegular() || filepath.Ext(e.Name()) != "" || e.Name() == lockName {
-			continue
-		}
 		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > maxAge {
 			os.Remove(filepath.Join(dir, e.Name()))
 		}
 	}
+	return true
 }
 
-// isAway reports whether an error means that the daemon is not running, does not
-// answer, serves another memory or is temporarily unable to execute the request. The
-// same request can succeed later.
-func isAway(err error) bool {
-	e, ok := errors.AsType[*api.Error](err)
-	return stopsDelivery(err) || ok && e.Code == api.Unavailable
-}
-
-// stopsDelivery reports whether an error means that other requests fail now, too.
-// [api.Unavailable] can concern a single request, such as one for an excluded file.
+// stopsDelivery reports whether an error means that other requests fail now, too, as
+// if the daemon is not running or serves another memory. [api.Unavailable] can concern
+// a single request, such as one for an excluded file.
 func stopsDelivery(err error) bool {
 	e, ok := errors.AsType[*api.Error](err)
 	return err != nil && (!ok || slices.Contains([]api.Code{api.Busy, api.RateLimited, api.Misdirected}, e.Code))
+}
+
+// canSucceed reports whether the same request can succeed later.
+func canSucceed(err error) bool {
+	e, ok := errors.AsType[*api.Error](err)
+	return stopsDelivery(err) || ok && e.Code == api.Unavailable
 }

@@ -17,6 +17,11 @@ import (
 	"github.com/memwatchd/memwatchd/ipc/client"
 )
 
+// capture returns the requests of a hook with one capture.
+func capture(text string) []spooled {
+	return []spooled{{CaptureRequest: api.CaptureRequest{Bullets: []string{text}}}}
+}
+
 // TestSpool checks that captures are delivered in order, each by one of several
 // processes, and that an undelivered one stays the first.
 func TestSpool(t *testing.T) {
@@ -25,7 +30,7 @@ func TestSpool(t *testing.T) {
 	for i := range 20 {
 		text := strconv.Itoa(i)
 		want = append(want, text)
-		if err := s.add(spooled{CaptureRequest: api.CaptureRequest{Bullets: []string{text}}}); err != nil {
+		if err := s.add(capture(text)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -37,8 +42,17 @@ func TestSpool(t *testing.T) {
 	if err != nil || len(names) != len(want) {
 		t.Fatalf("%d captures remain, want %d; %v", len(names), len(want), err)
 	}
-	// A damaged capture does not block the following ones.
-	if err := os.WriteFile(filepath.Join(s.dir, names[0]), []byte("{"), 0o600); err != nil {
+	// A damaged file does not block the following ones, nor does one that another hook
+	// is writing.
+	damaged := filepath.Join(s.dir, names[0])
+	if err := os.WriteFile(damaged, []byte("[{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if failed, err := s.deliver(t.Context(), func(spooled) error { return away }); len(failed) != 0 || !errors.Is(err, away) {
+		t.Errorf("beside a file that another hook writes, deliver returns %v, %v", failed, err)
+	}
+	last := time.Now().Add(-2 * maxWrite)
+	if err := os.Chtimes(damaged, last, last); err != nil {
 		t.Fatal(err)
 	}
 	if failed, err := s.deliver(t.Context(), func(spooled) error { return away }); len(failed) != 1 || !errors.Is(err, away) {
@@ -80,7 +94,7 @@ func TestSpoolFailed(t *testing.T) {
 	} {
 		s := spool{filepath.Join(t.TempDir(), "spool")}
 		for _, text := range []string{"bad", "one", "bad", "bad", "bad", "two"} {
-			if err := s.add(spooled{CaptureRequest: api.CaptureRequest{Bullets: []string{text}}}); err != nil {
+			if err := s.add(capture(text)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -113,7 +127,7 @@ func TestSpoolFailed(t *testing.T) {
 // TestSpoolWaits checks that a process does not deliver while another one does.
 func TestSpoolWaits(t *testing.T) {
 	s := spool{t.TempDir()}
-	if err := s.add(spooled{CaptureRequest: api.CaptureRequest{Bullets: []string{"one"}}}); err != nil {
+	if err := s.add(capture("one")); err != nil {
 		t.Fatal(err)
 	}
 	unlock, err := s.lock(t.Context())
@@ -150,7 +164,7 @@ func TestSpoolRoots(t *testing.T) {
 	} {
 		xdg.StateHome = t.TempDir()
 		kept := spoolOf(&client.Client{Socket: socket, Root: c.kept})
-		if err := kept.add(spooled{CaptureRequest: api.CaptureRequest{Bullets: []string{"one"}}}); err != nil {
+		if err := kept.add(capture("one")); err != nil {
 			t.Fatal(err)
 		}
 		h := &hook{client: &client.Client{Socket: socket, Root: c.root}}
@@ -160,34 +174,50 @@ func TestSpoolRoots(t *testing.T) {
 	}
 }
 
-// TestSpoolRemovesOld checks that a spool removes the incomplete requests of programs
-// that ended early, and nothing else.
-func TestSpoolRemovesOld(t *testing.T) {
+// TestSpoolEarlier checks that the files of earlier versions are delivered: with one
+// request, and also if the version ended before it renamed a complete file.
+func TestSpoolEarlier(t *testing.T) {
 	s := spool{t.TempDir()}
-	last := time.Now().Add(-2 * maxAge)
-	for _, c := range []struct {
-		name    string
-		modTime time.Time
-		remains bool
-	}{
-		{"01-OLD", last, false},
-		{"02-NEW", time.Now(), true},
-		{"03-OLD.json", last, true},
-		{"04-OLD.damaged", last, true},
-		{"lock", last, true},
+	last := time.Now().Add(-2 * maxWrite)
+	for _, f := range [][2]string{
+		{"01-A.json", `{"bullets": ["one"]}`},
+		{"02-B", `{"bullets": ["two"]}`},
+		{"03-C", `{"bullets": ["lo`},
+		{"04-D.json", `{"draft": {"session": "three"}}`},
+		{"05-E.damaged", `{`},
+		{"lock", ``},
 	} {
-		path := filepath.Join(s.dir, c.name)
-		if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {
+		path := filepath.Join(s.dir, f[0])
+		if err := os.WriteFile(path, []byte(f[1]), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Chtimes(path, c.modTime, c.modTime); err != nil {
+		if err := os.Chtimes(path, last, last); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.add(spooled{}); err != nil {
-			t.Fatal(err)
+	}
+	var got []string
+	failed, err := s.deliver(t.Context(), func(r spooled) error {
+		if r.Draft != nil {
+			got = append(got, r.Draft.Session)
 		}
-		if _, err := os.Stat(path); (err == nil) != c.remains {
-			t.Errorf("%s: %v", c.name, err)
-		}
+		got = append(got, r.Bullets...)
+		return nil
+	})
+	if err != nil || len(failed) != 1 {
+		t.Errorf("deliver returns %v, %v, want an error of the damaged file", failed, err)
+	}
+	if diff := cmp.Diff([]string{"one", "two", "three"}, got); diff != "" {
+		t.Errorf("delivered (-want +got):\n%s", diff)
+	}
+	entries, err := os.ReadDir(s.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	if diff := cmp.Diff([]string{"03-C.damaged", "05-E.damaged", "lock"}, names); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
 	}
 }
