@@ -4,7 +4,8 @@
 //
 // An agent waits for a hook to end. Therefore a hook ends within TimeLimit for any
 // input and any state of the daemon, except that a hook that saves text first writes it
-// to the spool on the disk. It exits with status 0, because agents show other statuses to people and stop
+// to the spool on the disk, and that the start of a session waits for a daemon to
+// start. It exits with status 0, because agents show other statuses to people and stop
 // at status 2. It prints either its complete output or nothing. --debug also
 // prints the reason for no output; an empty memory at the start of a session is
 // always explained.
@@ -48,6 +49,9 @@ const (
 	// deliveryLimits bound the time in which a hook at the end of a conversation
 	// delivers the spool: two seconds. Agents allow at least three for such a hook.
 	deliveryLimits = 10
+	// startLimits bound the wait for a daemon that the start of a session starts: one
+	// second.
+	startLimits = 5
 )
 
 // maxHookInput bounds the input of a hook, in bytes. People type and paste
@@ -113,7 +117,7 @@ func NewCommand(g *cli.Globals) *cobra.Command {
 		Short: "Connect the memory to the sessions of an agent",
 		Long: `Connect the memory to the sessions of an agent.
 
-Claude Code, Codex and Gemini CLI run these commands with JSON on standard input. The commands exit with 0. session-start and prompt take less than 300 ms. The other commands first write their text to the disk, in a spool; if no daemon answers, a later hook saves the text. A daemon that does not answer is reported once per session on standard error.`,
+Claude Code, Codex and Gemini CLI run these commands with JSON on standard input. The commands exit with 0. session-start and prompt take less than 300 ms, except that session-start starts a daemon if none answers and waits for it for up to a second. The other commands first write their text to the disk, in a spool; if no daemon answers, a later hook saves the text. A daemon that does not answer is reported once per session on standard error.`,
 		GroupID:     "agents",
 		Args:        cli.OnlyCommands,
 		Annotations: map[string]string{cli.NeverFails: ""},
@@ -198,12 +202,29 @@ func (h *hook) runAction(cmd *cobra.Command, limit time.Duration, do func(contex
 	}
 	if err == nil {
 		h.reportWarning()
+		started = started.Add(h.startDaemon(cmd.Context()))
 		ctx, cancel := context.WithDeadline(cmd.Context(), started.Add(limit))
 		defer cancel()
 		err = do(ctx, h)
 		h.reportAway(err)
 	}
 	h.logDebug(err)
+}
+
+// startDaemon starts the daemon for the start of a session if none answers and
+// daemon.autostart is set. It returns the time that it took, by which the hook may take
+// longer.
+func (h *hook) startDaemon(ctx context.Context) time.Duration {
+	if h.client.Start == nil {
+		return 0
+	}
+	began := time.Now()
+	h.limit.Reset((startLimits + 1) * TimeLimit)
+	ctx, cancel := context.WithTimeout(ctx, startLimits*TimeLimit)
+	defer cancel()
+	err := h.client.Start(ctx)
+	h.client.Start = func(context.Context) error { return err } // the reason that the request reports
+	return time.Since(began)
 }
 
 // reportAway reports a daemon that is not running, once per session.
@@ -227,7 +248,11 @@ func (h *hook) project() string { return h.config.Project(h.input.Dir) }
 // prepare loads the configuration and reads the input. It returns an error if
 // there is nothing to do.
 func (h *hook) prepare(cmd *cobra.Command) (err error) {
-	h.config, h.client, err = h.g.Connect(cmd)
+	connect := h.g.Connect
+	if h.command == "session-start" {
+		connect = h.g.ConnectOrStart
+	}
+	h.config, h.client, err = connect(cmd)
 	if err != nil {
 		h.config = nil
 		return err
