@@ -131,6 +131,7 @@ Claude Code, Codex and Gemini CLI run these commands with JSON on standard input
 			Args:    cli.NoArgs, Annotations: maps.Clone(c.Annotations),
 			Run: func(cmd *cobra.Command, _ []string) { h.runAction(cmd, max(e.limits, 1)*TimeLimit, e.run) },
 		}
+		sub.Flags().StringVar(&h.externalKey, "external-key", "", "act as the account of this user of a channel: <channel>:<id>")
 		sub.Flags().StringVar(&h.agentName, "agent", "claude-code",
 			"agent that runs the hook: "+strings.Join(memory.TranscriptAgents, ", "))
 		g.CompleteFlag(sub, "agent", cli.CompleteWords(memory.TranscriptAgents...))
@@ -154,7 +155,8 @@ type hook struct {
 	agentName string
 	debug     bool
 
-	format string // of the context at the start of a session
+	externalKey string
+	format      string // of the context at the start of a session
 
 	config *config.Config
 	client *client.Client
@@ -197,8 +199,10 @@ func (h *hook) runAction(cmd *cobra.Command, limit time.Duration, do func(contex
 	}()
 	started := time.Now()
 	err := h.prepare(cmd)
-	if h.config == nil && !h.debug && h.command == "session-start" {
-		h.log(err) // of the configuration
+	// A wrong configuration is reported once, wrong usage each time.
+	_, wrong := errors.AsType[cli.UsageError](err)
+	if wrong && !h.debug && (h.config != nil || h.command == "session-start") {
+		h.log(err)
 	}
 	if err == nil {
 		h.reportWarning()
@@ -267,16 +271,28 @@ func (h *hook) prepare(cmd *cobra.Command) (err error) {
 	if err != nil {
 		return err
 	}
+	if cmd.Flags().Changed("external-key") {
+		if err := cli.CheckExternalKey(cmd, h.externalKey); err != nil {
+			return err
+		}
+		h.client.Scope.ExternalKey = &h.externalKey
+	}
 	if err := config.CheckOneOf(h.agentName, memory.TranscriptAgents); err != nil {
-		return fmt.Errorf("--agent: %w", err)
+		return cli.Usagef("--agent: %w", err)
 	}
 	h.client.Program = api.NewProgram("hook:"+h.agentName, h.input.Session)
 	agent, _ := agents.Named(h.agentName)
 	h.event = agent.HookEvent(h.command)
-	if e := h.input.Event; e != "" && e != h.event {
-		return fmt.Errorf("the hook is for %s, but the event is %s", h.event, e)
+	if e := bareName(h.input.Event); e != "" && e != bareName(h.event) && e != bareName(h.command) {
+		return cli.Usagef("the hook is for %s, but the event is %s", h.event, h.input.Event)
 	}
 	return nil
+}
+
+// bareName returns the letters of the name of an event, which programs write as
+// PreCompact, preCompact, pre-compact or pre_compact.
+func bareName(event string) string {
+	return strings.ToLower(strings.NewReplacer("-", "", "_", "").Replace(event))
 }
 
 // readHookInput reads one JSON object and ignores the data after it, because
