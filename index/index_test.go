@@ -424,7 +424,7 @@ func TestNothingIsLeftOfOlderIndexes(t *testing.T) {
 	if err := os.Mkdir(left, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := x.DropQuarantine(); err != nil {
+	if err := x.Purge(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(left); err == nil {

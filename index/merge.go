@@ -41,8 +41,37 @@ var mergeOptions = func() mergeplan.MergePlanOptions {
 	return o
 }()
 
-// merge merges segments on disk.
+// purge removes what has been deleted so far from the files on disk.
+func (s *store) purge() error {
+	if err := s.flush(); err != nil {
+		return err
+	}
+	purged := make(chan error, 1)
+	s.mu.Lock()
+	s.purging = append(s.purging, purged)
+	s.mu.Unlock()
+	signal(s.saves)
+	if err := s.await(purged); err != nil {
+		return err
+	}
+	return s.flush()
+}
+
+// merge merges segments on disk, and answers the callers that wait for it.
 func (s *store) merge() error {
+	s.mu.Lock()
+	purging := s.purging
+	s.purging = nil
+	s.mu.Unlock()
+	err := s.mergeOnDisk(purging != nil)
+	for _, purged := range purging {
+		purged <- err
+	}
+	return err
+}
+
+// mergeOnDisk merges segments on disk, those with deleted documents too if purge is set.
+func (s *store) mergeOnDisk(purge bool) error {
 	s.mu.Lock()
 	list, err := s.openSnapshotLocked()
 	building, merged := s.building, s.merged
@@ -59,11 +88,20 @@ func (s *store) merge() error {
 			planned = append(planned, m)
 		}
 	}
-	if building && len(all) < manySegments {
+	if building && len(all) < manySegments && !purge {
 		return nil
 	}
 	var tasks []members
-	if merged == nil {
+	switch {
+	case merged != nil && len(all) > 1:
+		tasks = append(tasks, all)
+	case purge:
+		for _, m := range all {
+			if m.deleted != nil {
+				tasks = append(tasks, members{m})
+			}
+		}
+	case merged == nil:
 		plan, err := mergeplan.Plan(planned, &mergeOptions)
 		if err != nil || plan == nil {
 			return err
@@ -75,8 +113,6 @@ func (s *store) merge() error {
 			}
 			tasks = append(tasks, task)
 		}
-	} else if len(all) > 1 {
-		tasks = append(tasks, all)
 	}
 	if len(tasks) > 0 {
 		if err := s.checkDir(); err != nil {

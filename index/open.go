@@ -1,6 +1,7 @@
 package index
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -269,14 +270,26 @@ func (x *Index) freeDiskSpace() {
 	}
 }
 
-// DropQuarantine removes the quarantined index and stray indexes, because they
-// contain words of earlier file contents. On error some of these words may
-// still be on disk.
-func (x *Index) DropQuarantine() error {
+// Purge removes the words of earlier file contents from the disk: those of deleted
+// documents, the quarantined index and stray indexes. It waits for the end of a rebuild.
+// On error some of these words may still be on disk.
+func (x *Index) Purge(ctx context.Context) error {
+	select {
+	case x.rebuilding <- struct{}{}:
+		defer func() { <-x.rebuilding }()
+	case <-ctx.Done():
+		return fmt.Errorf("purge index: %w", ctx.Err())
+	}
 	x.writing.Lock()
-	defer x.writing.Unlock()
-	if err := errors.Join(os.RemoveAll(x.path("quarantine")), x.removeStray()); err != nil {
-		return fmt.Errorf("index: quarantine: %w", err)
+	err := x.ensureOpen()
+	s := x.store
+	err = errors.Join(err, os.RemoveAll(x.path("quarantine")), x.removeStray())
+	x.writing.Unlock()
+	if s != nil {
+		err = errors.Join(err, s.purge())
+	}
+	if err != nil {
+		return fmt.Errorf("purge index: %w", err)
 	}
 	return nil
 }

@@ -207,13 +207,13 @@ func (s *store) saveChanges() (building, changed bool, err error) {
 		s.saved = version
 	}
 	s.mu.Unlock()
-	for _, w := range waiting {
-		w <- err
-	}
 	if err == nil {
 		for _, name := range unlisted {
 			os.Remove(name) // or readFiles does
 		}
+	}
+	for _, w := range waiting {
+		w <- err
 	}
 	return building, changed, err
 }
@@ -283,9 +283,13 @@ func (s *store) flush() error {
 	s.mu.Unlock()
 	signal(s.changed)
 	signal(s.hurry)
-	var err error
+	return s.await(saved)
+}
+
+// await waits for the result of a goroutine, up to saveLimit.
+func (s *store) await(done <-chan error) (err error) {
 	select {
-	case err = <-saved:
+	case err = <-done:
 		select {
 		case <-s.broken: // the next batch would fail
 			err = s.failure()

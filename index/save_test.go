@@ -548,3 +548,48 @@ func TestReopeningLeaksNothing(t *testing.T) {
 		}
 	}
 }
+
+// TestPurge checks that no file of the index has a word that is only in earlier versions of
+// files: in the segment of the first build, in one with nothing else, or in one that was
+// not on disk yet.
+func TestPurge(t *testing.T) {
+	s := &mapSource{text: map[string]string{}}
+	for i := range 40 {
+		s.text[fmt.Sprintf("%02d.md", i)] = "- tea " + wordNo(uint64(i)) + "\n"
+	}
+	s.text["00.md"] = "- quince\n- tea\n"
+	dir := t.TempDir()
+	x := s.open(t, dir)
+	s.confirmComplete(t, x)
+	save := func(path, text string) {
+		t.Helper()
+		s.text[path] = text
+		if err := x.Apply(t.Context(), s.updates(path)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	save("01.md", "- quince\n")
+	if err := x.store.flush(); err != nil {
+		t.Fatal(err)
+	}
+	save("02.md", "- quince\n- tea\n")
+	for _, path := range []string{"00.md", "01.md", "02.md"} {
+		save(path, "- tea\n")
+	}
+	if findTerm(t, x, "quinc") == "" {
+		t.Fatal("deleted documents leave no words")
+	}
+	if err := x.Purge(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if term := findTerm(t, x, "quinc"); term != "" {
+		t.Errorf("the index has %q", term)
+	}
+	names, err := filepath.Glob(filepath.Join(x.path(x.name), "*"+segmentSuffix))
+	if err != nil || len(names) != len(x.store.members) {
+		t.Errorf("%q are on disk, %v; %d segments are in use", names, err, len(x.store.members))
+	}
+	if n := len(hitsOf(t, x, Query{Text: "tea", Limit: 100})); n != 38 { // one for the three equal ones
+		t.Errorf("after the purge %d entries are found", n)
+	}
+}

@@ -46,6 +46,7 @@ type store struct {
 	building bool
 	merged   func()           // called after the merge that ends a build; nil if that is done
 	waiting  []chan<- error   // callers that wait for the disk
+	purging  []chan<- error   // callers that wait until no segment on disk has deleted documents
 	failures map[string]error // by name of the goroutine, until it succeeds
 	closed   bool
 }

@@ -101,8 +101,8 @@ type Indexer interface {
 	SyncRoots(ctx context.Context, names []string) error
 	// Rebuild rebuilds the index from the files.
 	Rebuild(ctx context.Context) error
-	// Purge rebuilds the index and deletes the quarantined older ones, so that
-	// nothing of earlier file contents remains.
+	// Purge removes earlier file contents from the index and the vectors, and deletes
+	// the quarantined indexes.
 	Purge(ctx context.Context) error
 	// Check compares the files below path with the index by content. An empty
 	// path means all files.

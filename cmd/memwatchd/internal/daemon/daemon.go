@@ -384,23 +384,12 @@ func (d *daemon) Rebuild(ctx context.Context) error {
 	return d.index.Rebuild(ctx, d.listPaths(), d.pipeline.readForRebuild)
 }
 
-// Purge rebuilds the index and deletes the indexes set aside earlier, and the
-// vectors of texts that are gone.
+// Purge removes what is no longer in the files from the index and the vectors.
 func (d *daemon) Purge(ctx context.Context) error {
 	if err := d.Sync(ctx); err != nil {
 		return err // a recent change may be missing from the index
 	}
-	err := d.Rebuild(ctx)
-	for errors.Is(err, index.ErrRebuilding) { // that rebuild may have read files before they changed
-		if err := sleep(ctx, 100*time.Millisecond); err != nil {
-			return err
-		}
-		err = d.Rebuild(ctx)
-	}
-	if err == nil {
-		err = d.purgeVectors()
-	}
-	return errors.Join(err, d.index.DropQuarantine())
+	return errors.Join(d.index.Purge(ctx), d.purgeVectors())
 }
 
 // Subscribe calls f with each change from now on.
