@@ -2,7 +2,7 @@ package api
 
 // ContextRequest requests a block of text for a prompt.
 type ContextRequest struct {
-	Query      string   `json:"query" arg:"rest" with:"format=relevant" doc:"relevant: text to match, such as the user's last message; quotation marks have no special meaning"`
+	Query      string   `json:"query" size:"request" arg:"rest" with:"format=relevant" doc:"relevant: text to match, such as the user's last message; quotation marks have no special meaning"`
 	Format     string   `json:"format" default:"auto" enum:"auto,summary,boot,full,items,relevant" doc:"auto: memory for the start of a session, in every layout: SOUL.md and USER.md, long-term memory, the notes of today and yesterday, keyed items, open tasks and summaries of sessions; summary: summaries of long-term memory and recent sessions, with paths; boot: SOUL.md, USER.md, the notes of today and yesterday, and MEMORY.md; full: MEMORY.md; items: keyed items; relevant: entries that match the query"`
 	Session    string   `json:"session" complete:"session" with:"format=auto,summary" doc:"auto, summary: id of the current session, whose file of today is listed first"`
 	Project    string   `json:"project" with:"format=auto,relevant" doc:"auto, relevant: name of the project that the reader works on; its entries come first, those of other projects last"`

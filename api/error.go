@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 )
 
 // Code is the kind of an error. Programs can rely on its values: they do not
@@ -61,15 +62,54 @@ type Failure struct {
 	Error *Error `json:"error"`
 }
 
-// Errorf returns an error with a code and a formatted message.
+// Errorf returns an error with a code and a formatted message. It shortens quoted
+// texts, which usually are those of the request.
 func Errorf(code Code, format string, args ...any) *Error {
-	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
+	return &Error{Code: code, Message: formatShort(format, args)}
+}
+
+// maxEcho bounds the characters of a text of the request in an error.
+const maxEcho = 100
+
+// A shortened text is shortened by the verb %q.
+type shortened string
+
+// Format implements [fmt.Formatter].
+func (s shortened) Format(f fmt.State, verb rune) {
+	text := string(s)
+	if verb == 'q' {
+		text = ShortenEcho(text)
+	}
+	fmt.Fprintf(f, fmt.FormatString(f, verb), text)
+}
+
+// ShortenEcho returns a text of a request for an error: its first 100 characters, and a
+// mark if there are more.
+func ShortenEcho(text string) string {
+	n := 0
+	for at := range text {
+		if n == maxEcho {
+			return text[:at] + "…"
+		}
+		n++
+	}
+	return text
+}
+
+func formatShort(format string, args []any) string {
+	for i, arg := range args {
+		if text, ok := arg.(string); ok && len(text) > maxEcho {
+			args = slices.Clone(args)
+			args[i] = shortened(text)
+		}
+	}
+	return fmt.Sprintf(format, args...)
 }
 
 // WithHint sets the hint of e to the formatted text. It modifies e, which it
 // returns for chaining.
 func (e *Error) WithHint(format string, args ...any) *Error {
-	e.Hint = fmt.Sprintf(format, args...)
+	e.Hint = formatShort(format, args)
 	return e
 }
 

@@ -67,7 +67,7 @@ type ItemListAnswer struct {
 type ItemPutRequest struct {
 	Namespace  string   `json:"namespace" arg:"1" enum:"profile,preference,fact,project,task_state" need:"true" doc:"namespace: profile, preference, fact, project or task_state"`
 	Key        string   `json:"key" arg:"2" need:"true" complete:"key" doc:"key of the item; surrounding white space is ignored"`
-	Value      *string  `json:"value" arg:"rest" need:"true" stdin:"true" doc:"value: text or JSON, returned byte for byte"`
+	Value      *string  `json:"value" size:"request" arg:"rest" need:"true" stdin:"true" doc:"value: text or JSON, returned byte for byte"`
 	Visibility string   `json:"visibility" default:"private_only" enum:"private_only,public_ok" doc:"where the item may be shown: private_only, or public_ok for public contexts too"`
 	Confidence *float64 `json:"confidence" min:"0" max:"1" doc:"confidence in the value, 0 to 1"`
 	Source     string   `json:"source" doc:"origin of the value, such as a message id"`
@@ -107,7 +107,7 @@ type ItemVisibilityRequest struct {
 
 // ItemImportRequest requests that items be stored, for any subjects.
 type ItemImportRequest struct {
-	Lines  string `json:"lines" arg:"1" need:"true" doc:"items as JSON lines with the fields subject, namespace, key, value, visibility, confidence, source, created_at and updated_at; on the command line, the file that contains them, or - for standard input"`
+	Lines  string `json:"lines" size:"request" arg:"1" need:"true" doc:"items as JSON lines with the fields subject, namespace, key, value, visibility, confidence, source, created_at and updated_at; on the command line, the file that contains them, or - for standard input"`
 	DryRun bool   `json:"dry_run" doc:"check the lines and count the changes, without changing files"`
 	Scope
 }

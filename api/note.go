@@ -3,8 +3,8 @@ package api
 // CaptureRequest requests that bullets about requests or results be appended to
 // the log of today.
 type CaptureRequest struct {
-	Bullets    []string `json:"bullets" arg:"rest" stdin:"true" doc:"one to three bullets; several lines of one stay as they are"`
-	Text       string   `json:"text" stdin:"true" doc:"longer text to reduce to one to three bullets, such as an agent's final report; a configured model does this in the background"`
+	Bullets    []string `json:"bullets" size:"request" arg:"rest" stdin:"true" doc:"one to three bullets; several lines of one stay as they are"`
+	Text       string   `json:"text" size:"request" stdin:"true" doc:"longer text to reduce to one to three bullets, such as an agent's final report; a configured model does this in the background"`
 	Type       string   `json:"type" default:"crumb" enum:"request,result,crumb" doc:"type of the bullets: request, result or crumb"`
 	Source     string   `json:"source" doc:"origin of the bullets, such as the name of a program"`
 	Session    string   `json:"session" complete:"session" doc:"id of the session"`
@@ -27,7 +27,7 @@ type CaptureAnswer struct {
 
 // NoteRequest requests that a note be appended to the log of a day.
 type NoteRequest struct {
-	Text       string   `json:"text" arg:"rest" stdin:"true" need:"true" doc:"the note, with a decision, a fact or a preference; several lines stay as they are"`
+	Text       string   `json:"text" size:"request" arg:"rest" stdin:"true" need:"true" doc:"the note, with a decision, a fact or a preference; several lines stay as they are"`
 	Topic      string   `json:"topic" doc:"topic in a few words, used as the heading"`
 	Time       string   `json:"time" doc:"time of the note, such as 10:30 AM, 22:30 or 2026-02-04T10:30:00Z; default: now"`
 	Day        string   `json:"day" doc:"day: YYYY-MM-DD, today, yesterday or a weekday; default: today"`

@@ -265,6 +265,18 @@ func (r *Request) isChanged(p *Param) bool {
 	return slices.Contains(r.given, p) && !empty && !reflect.DeepEqual(value.Interface(), byDefault.Interface())
 }
 
+// EachText calls f for each text of the request, with the name of its
+// parameter, until f returns an error, which EachText then returns.
+func (r *Request) EachText(f func(param, text string) error) error {
+	for _, p := range r.op.Params() {
+		err := eachText(r.value.Elem().FieldByIndex(p.index), func(text string) error { return f(p.Name, text) })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Operation returns the requested operation.
 func (r *Request) Operation() *Operation { return r.op }
 

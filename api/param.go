@@ -22,6 +22,7 @@ import (
 //	default  value of a field that is absent from the request
 //	preset   value that the commands and the tools for models set, if it differs from the default
 //	min, max bounds of a number
+//	size     bound of a text in bytes; "request" for texts that only the size of the request bounds
 //	enum     permitted values, separated by commas
 //	arg      "1", "2": a positional argument of the command; "rest": all remaining arguments
 //	flag     flag of the command, if it differs from the name
@@ -42,6 +43,7 @@ type Param struct {
 	Preset   string // value that clients for people and models set; empty for the default
 	Enum     []string
 	Min, Max string
+	Size     int // bound of a text, and of each text of a list, in bytes; 0 for none
 	Arg      string
 	Flag     string // without the dashes
 	Bare     string // value of the flag without a value; empty if it needs one
@@ -96,6 +98,13 @@ func paramsOf(t reflect.Type) []*Param {
 			With:     f.Tag.Get("with"),
 			Complete: f.Tag.Get("complete"),
 			Scope:    t.FieldByIndex(f.Index[:1]).Type == reflect.TypeFor[Scope](), index: f.Index, typ: f.Type,
+		}
+		switch size := f.Tag.Get("size"); size {
+		case "":
+			p.Size = MaxName
+		case "request":
+		default:
+			p.Size, _ = strconv.Atoi(size)
 		}
 		if e := f.Tag.Get("enum"); e != "" {
 			p.Enum = strings.Split(e, ",")
@@ -192,6 +201,9 @@ func jsonType(t reflect.Type) string {
 // MaxValues bounds the length of a list, because each value costs a search.
 const MaxValues = 100
 
+// MaxName bounds names, paths, ids, keys, tags, times and other short texts, in bytes.
+const MaxName = 4 << 10
+
 // checkValue compares the parameter with its bounds and its permitted values.
 func (p *Param) checkValue(req reflect.Value) error {
 	field := req.FieldByIndex(p.index)
@@ -217,18 +229,54 @@ func (p *Param) checkValue(req reflect.Value) error {
 	if field.Kind() == reflect.Slice && field.Len() > MaxValues {
 		return Errorf(Invalid, "%s: %d elements, maximum %d", p.Name, field.Len(), MaxValues)
 	}
-	if len(p.Enum) == 0 {
-		return nil
-	}
 	values := []string{}
 	if field.Kind() == reflect.Slice {
 		values, _ = field.Interface().([]string)
-	} else if s := field.String(); s != "" {
-		values = append(values, s)
+	} else if field.Kind() == reflect.String && field.String() != "" {
+		values = append(values, field.String())
+	}
+	for _, v := range values {
+		if p.Size > 0 && len(v) > p.Size {
+			return Errorf(Invalid, "%s: %d bytes, maximum %d", p.Name, len(v), p.Size)
+		}
+	}
+	if len(p.Enum) == 0 {
+		return nil
 	}
 	for _, v := range values {
 		if !slices.Contains(p.Enum, v) {
 			return Errorf(Invalid, "%s: %q is not one of %s", p.Name, v, strings.Join(p.Enum, ", ")).suggest(v, p.Enum)
+		}
+	}
+	return nil
+}
+
+// eachText calls f for each text of a value: strings, also in lists and structs.
+func eachText(v reflect.Value, f func(string) error) error {
+	switch v.Kind() {
+	case reflect.String:
+		return f(v.String())
+	case reflect.Pointer, reflect.Interface:
+		if !v.IsNil() {
+			return eachText(v.Elem(), f)
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			if err := eachText(v.Index(i), f); err != nil {
+				return err
+			}
+		}
+	case reflect.Map:
+		for at := v.MapRange(); at.Next(); {
+			if err := cmp.Or(eachText(at.Key(), f), eachText(at.Value(), f)); err != nil {
+				return err
+			}
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if err := eachText(v.Field(i), f); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -10,7 +10,7 @@ type Basis struct {
 // ProfileRequest requests a new summary of the subject. It replaces the summary
 // of that name, with its evidence.
 type ProfileRequest struct {
-	Text string `json:"text" arg:"rest" stdin:"true" need:"true" doc:"the summary, in a few sentences"`
+	Text string `json:"text" size:"request" arg:"rest" stdin:"true" need:"true" doc:"the summary, in a few sentences"`
 	Name string `json:"name" default:"Profile" flag:"title" doc:"name of the summary; a summary with the same name is replaced"`
 	Basis
 	Fresh
@@ -21,7 +21,7 @@ type ProfileRequest struct {
 // same way.
 type ProjectRequest struct {
 	Name string `json:"name" arg:"1" need:"true" doc:"name of the project; its previous summary is replaced"`
-	Text string `json:"text" arg:"rest" stdin:"true" need:"true" doc:"the summary, in a few sentences"`
+	Text string `json:"text" size:"request" arg:"rest" stdin:"true" need:"true" doc:"the summary, in a few sentences"`
 	Basis
 	Fresh
 	Scope

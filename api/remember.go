@@ -2,7 +2,7 @@ package api
 
 // RememberRequest requests that a fact be stored permanently.
 type RememberRequest struct {
-	Text     string   `json:"text" arg:"rest" stdin:"true" need:"true" doc:"the fact, in one or two sentences"`
+	Text     string   `json:"text" size:"request" arg:"rest" stdin:"true" need:"true" doc:"the fact, in one or two sentences"`
 	Title    string   `json:"title" doc:"title in a few words; an item with the same title is replaced"`
 	Section  string   `json:"section" complete:"section" doc:"heading above the item; default: the heading that fits best"`
 	Session  string   `json:"session" complete:"session" doc:"id of the session; each session can save one item a day"`

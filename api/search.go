@@ -6,12 +6,12 @@ import (
 
 // SearchRequest requests entries.
 type SearchRequest struct {
-	Query           string   `json:"query" arg:"rest" doc:"words, all optional; entries with more words and rarer words rank higher; entries with a \"quoted phrase\" come first; pre* stands for the words that begin with pre"`
+	Query           string   `json:"query" size:"16384" arg:"rest" doc:"words, all optional; entries with more words and rarer words rank higher; entries with a \"quoted phrase\" come first; pre* stands for the words that begin with pre"`
 	Phrase          string   `json:"phrase" flag:"exact" default:"first" bare:"required" enum:"first,required" doc:"quoted phrases: first (entries that contain them come first), or required (hits contain all of them)"`
 	Typing          bool     `json:"typing" doc:"the query is being typed: its last word stands for the words that begin with it, unless a space follows"`
 	Typos           string   `json:"typos" default:"correct" enum:"correct,keep" with:"mode=auto,relevance,hybrid" doc:"unquoted words that no entry contains: correct (similar words are searched too, and the answer lists them), or keep"`
 	Group           string   `json:"group" flag:"by" default:"entry" preset:"file" enum:"entry,file" doc:"hits: entry (each entry is a hit), or file (the best entry of each file, with the number of other matching entries in it)"`
-	Exclude         string   `json:"exclude" doc:"words and quoted phrases that no hit may contain"`
+	Exclude         string   `json:"exclude" size:"16384" doc:"words and quoted phrases that no hit may contain"`
 	Limit           int      `json:"limit" default:"10" min:"1" max:"100" doc:"maximum number of hits, 1 to 100"`
 	Offset          int      `json:"offset" min:"0" max:"100000" doc:"number of hits to skip, 0 to 100000"`
 	Mode            string   `json:"mode" default:"auto" enum:"auto,relevance,semantic,hybrid,overlap" doc:"ranking: relevance (by words), semantic (by meaning, with an embeddings endpoint), hybrid (by both), auto (hybrid if the endpoint answers in time, else relevance), or overlap (an exact formula of word share, recency and importance)"`

@@ -6,7 +6,7 @@ import "cmp"
 // as a dry run, it requests the boxes that will be ticked because their task
 // was completed elsewhere.
 type TodoRequest struct {
-	Text    string `json:"text" arg:"rest" complete:"todo" doc:"text of the task; letter case, emphasis, tags and dates are ignored"`
+	Text    string `json:"text" size:"request" arg:"rest" complete:"todo" doc:"text of the task; letter case, emphasis, tags and dates are ignored"`
 	ID      string `json:"id" doc:"task in place of a text: path#id, or its explicit id"`
 	State   string `json:"state" default:"done" enum:"done,open" doc:"new state: done or open"`
 	Session string `json:"session" complete:"session" doc:"only copies of the task in this session"`
@@ -104,7 +104,7 @@ func (p *TodoPlace) Task() string { return cmp.Or(p.TaskID, p.ID) }
 
 // TodoAddRequest requests that an open task be added to the log of today.
 type TodoAddRequest struct {
-	Text       string `json:"text" arg:"rest" stdin:"true" need:"true" doc:"the task, on one line"`
+	Text       string `json:"text" size:"request" arg:"rest" stdin:"true" need:"true" doc:"the task, on one line"`
 	Due        string `json:"due" doc:"due date: YYYY-MM-DD, today, tomorrow, the next day with the name of a weekday, or an interval such as 3d or 2w"`
 	Project    string `json:"project" doc:"project of the task, such as the name of a repository: adds the tag project:NAME"`
 	Visibility string `json:"visibility" default:"private_only" enum:"private_only,public_ok" doc:"where the task may be shown: private_only, or public_ok for public contexts too"`

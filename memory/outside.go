@@ -43,10 +43,8 @@ func CheckValue(text string) error {
 	if !utf8.ValidString(text) {
 		return errors.New("text is not valid UTF-8")
 	}
-	for _, r := range text {
-		if Invisible(r) && r != '\r' {
-			return fmt.Errorf("text contains the control character %U; remove the character", r)
-		}
+	if r, found := FirstInvisible(directionMarks.Replace(text), false); found {
+		return fmt.Errorf("text contains the control character %U; remove the character", r)
 	}
 	flat := strings.Join(textWords(text), " ")
 	for line := range strings.Lines(text + "\n" + flat) {
@@ -57,21 +55,18 @@ func CheckValue(text string) error {
 	return nil
 }
 
-// Invisible reports whether r is a character that a reader does not see and that
-// can change how the text around it is shown: a control character other than a
-// line feed or a tab, a line separator, a control of the writing direction, a
-// tag, or a character without width. Joiners, which emoji and Persian words
-// contain, are not among them.
-func Invisible(r rune) bool {
-	switch {
-	case r == '\n', r == '\t', r >= ' ' && r < 0x7f:
-		return false
-	case unicode.IsControl(r), r == '\u2028', r == '\u2029', unicode.Is(unicode.Bidi_Control, r):
-		return true
+// directionMarks removes the characters that are invisible but that a person may
+// write: the marks of the direction of a word, which affect only the characters
+// beside them, and carriage returns.
+var directionMarks = strings.NewReplacer("\u200e", "", "\u200f", "", "\u061c", "", "\r", "")
+
+// CheckForeign returns an error if a text of a public writer contains a
+// character that a reader does not see, see [Characters].
+func CheckForeign(text string) error {
+	if r, found := FirstInvisible(strings.ReplaceAll(text, "\r", "\n"), true); found {
+		return fmt.Errorf("text contains the invisible character %U; remove the character", r)
 	}
-	return r == '\u180e' || r == '\u200b' || r >= 0x2060 && r <= 0x206f || r == '\ufeff' ||
-		r >= 0xfff9 && r <= 0xfffb ||
-		r >= 0xe0000 && r <= 0xe007f
+	return nil
 }
 
 // markerWord is part of the markers of generated text.
@@ -179,14 +174,12 @@ func startsBlock(s string) bool {
 // change the look of others.
 func CleanLine(text string) string {
 	text = strings.Map(func(r rune) rune {
-		switch {
-		case unicode.IsControl(r):
+		if unicode.IsControl(r) {
 			return ' '
-		case Invisible(r):
-			return -1
 		}
 		return r
 	}, strings.ToValidUTF8(text, "\ufffd"))
+	text = DropInvisible(text, true)
 	text = strings.Join(textWords(text), " ")
 	text = strings.ReplaceAll(text, "-->", "--&gt;")
 	text = strings.ReplaceAll(text, "<!--", "&lt;!--")

@@ -36,6 +36,9 @@ func (m *Memory) Do(ctx context.Context, by api.Caller, req *api.Request) (any, 
 	if err := m.permit(c, op); err != nil {
 		return nil, err
 	}
+	if err := checkCharacters(c, req); err != nil {
+		return nil, err
+	}
 	if fresh, ok := req.Value().(interface{ Waits() bool }); ok && fresh.Waits() {
 		if err := m.syncIndex(ctx, &c); err != nil {
 			return nil, err

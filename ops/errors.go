@@ -42,6 +42,20 @@ func (m *Memory) permit(c Call, op *api.Operation) error {
 	return nil
 }
 
+// checkCharacters rejects characters that a reader does not see in what a caller
+// writes outside a private context.
+func checkCharacters(c Call, req *api.Request) error {
+	if req.Operation().ReadOnly || c.View.Private() {
+		return nil
+	}
+	return req.EachText(func(param, text string) error {
+		if err := memory.CheckForeign(text); err != nil {
+			return api.Errorf(api.Invalid, "%s: %v", param, err)
+		}
+		return nil
+	})
+}
+
 // mayAdd rejects anonymous callers and read-only daemons.
 func (m *Memory) mayAdd(c Call) error {
 	switch {

@@ -17,8 +17,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/memwatchd/memwatchd/api"
-	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 	"github.com/memwatchd/memwatchd/ipc/client"
+	"github.com/memwatchd/memwatchd/memory"
 )
 
 // addOperations adds a command for each command of each operation. If the command
@@ -451,7 +451,7 @@ func pageOf(op *api.Operation, req *api.Request) (selected page) {
 // printResponse prints an answer.
 func (a *invocation) printResponse(raw json.RawMessage) error {
 	if a.g.JSON {
-		_, err := a.g.Stdout.Write(term.EscapeJSON(raw))
+		_, err := a.g.Stdout.Write(memory.EscapeJSON(raw))
 		return err
 	}
 	answer, err := decodeAnswer(a.op, raw)

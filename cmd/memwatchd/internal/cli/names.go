@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -56,9 +55,7 @@ func (n *completer) requestNames(sort, typed string) []string {
 	var out []string
 	for _, found := range namer(ctx, client, n, typed) {
 		// Shells read one name per line and trim it.
-		if found.text == strings.TrimSpace(found.text) &&
-			!strings.ContainsFunc(found.text, func(r rune) bool { return term.IsHarmful(r, false) }) &&
-			utf8.ValidString(found.text) {
+		if found.text == strings.TrimSpace(found.text) && found.text == term.EscapeLine(found.text) {
 			out = append(out, found.completion())
 		}
 	}

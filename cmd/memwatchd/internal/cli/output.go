@@ -14,6 +14,7 @@ import (
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
+	"github.com/memwatchd/memwatchd/memory"
 )
 
 // An output is a form of answers for other programs, as selected by flags.
@@ -106,7 +107,7 @@ func templateValue(v reflect.Value) any {
 		return term.EscapeText(v.String())
 	case reflect.Slice:
 		if raw, ok := v.Interface().(json.RawMessage); ok {
-			return string(term.EscapeJSON(raw))
+			return string(memory.EscapeJSON(raw))
 		}
 		list := make([]any, v.Len())
 		for i := range list {

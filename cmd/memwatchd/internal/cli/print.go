@@ -17,6 +17,7 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/clock"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
+	"github.com/memwatchd/memwatchd/memory"
 )
 
 // A Printer shows answers to people.
@@ -207,7 +208,7 @@ func AsJSON(v any) []byte {
 	if err != nil {
 		panic(err) // unreachable: the values of the callers can be encoded
 	}
-	return term.EscapeJSON(line)
+	return memory.EscapeJSON(line)
 }
 
 // Style paints text if colors are enabled.

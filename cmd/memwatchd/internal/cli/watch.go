@@ -12,6 +12,7 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/clock"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
+	"github.com/memwatchd/memwatchd/memory"
 )
 
 // watchInterval is the interval of status --watch.
@@ -68,7 +69,7 @@ func (a *invocation) showStatus(raw json.RawMessage, answer *api.StatusAnswer, f
 	case a.g.JSON && failure != nil:
 		text = string(AsJSON(api.Failure{Error: failureOf(failure)}))
 	case a.g.JSON:
-		text = string(term.EscapeJSON(raw))
+		text = string(memory.EscapeJSON(raw))
 	case p.width > 0:
 		p.println(p.Style(term.AsMuted, now))
 		if failure != nil {

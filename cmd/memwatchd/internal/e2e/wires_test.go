@@ -21,8 +21,8 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/app"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
-	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
+	"github.com/memwatchd/memwatchd/memory"
 )
 
 // varies matches fields that may differ between two answers to one request. The
@@ -289,7 +289,7 @@ func (l *live) post(op *api.Operation, f fields) said {
 	if err := json.Unmarshal(answer, &failure); err != nil || failure.Error == nil {
 		l.t.Fatalf("the answer is no error: %s", answer)
 	}
-	return said{failure: string(term.EscapeJSON(answer))}
+	return said{failure: string(memory.EscapeJSON(answer))}
 }
 
 // A typedLine contains the arguments and the standard input of a command.

@@ -1,8 +1,7 @@
-package term
+package memory
 
 import (
 	"encoding/json"
-	"strings"
 	"testing"
 )
 
@@ -19,7 +18,7 @@ func TestEscapeJSON(t *testing.T) {
 		if err := json.Unmarshal(out, &back); err != nil || len(back) != 1 || back[s] != s {
 			t.Errorf("%q becomes %s, %v", s, out, err)
 		}
-		if strings.ContainsFunc(string(out), func(r rune) bool { return IsHarmful(r, true) }) {
+		if _, found := FirstInvisible(string(out), false); found {
 			t.Errorf("%q becomes %q", s, out)
 		}
 	}
