@@ -57,10 +57,11 @@ type analyzer struct {
 	stems map[string]string
 	env   *snowballstem.Env
 
-	emit func(token)
-	word []wordRune // word being read
-	run  runState   // run being read
-	low  []byte
+	emit    func(token)
+	stopped bool       // emit needs no more tokens
+	word    []wordRune // word being read
+	run     runState   // run being read
+	low     []byte
 
 	text   string // being analyzed
 	joined int    // start of the words that dots join with the one being read, or -1
@@ -380,6 +381,13 @@ func normalizePhrase(s string) string {
 	s = norm.NFKC.String(s)
 	word := 0 // start of the word
 	for i, r := range s {
+		if 'a' <= r && r <= 'z' || '0' <= r && r <= '9' {
+			if space {
+				word, space = i, false
+			}
+			b.WriteByte(byte(r))
+			continue
+		}
 		c := classOf(r)
 		switch {
 		case r == softHyphen:

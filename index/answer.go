@@ -31,6 +31,9 @@ const scanBudget = 1500 * time.Millisecond
 func (x *Index) Search(ctx context.Context, view memory.View, q Query) (res Result, err error) {
 	b := x.acquireBuilder()
 	defer x.releaseBuilder(b)
+	if err := ctx.Err(); err != nil {
+		return Result{}, err
+	}
 	w := b.parse(&q)
 	over := make(map[string]*memory.Document)
 	limit := time.Now().Add(scanBudget)
@@ -301,7 +304,11 @@ func (p *page) buildHits(res *Result) {
 			h.Time = time.Unix(0, t)
 		}
 		has := make(map[string]bool, len(p.words.terms))
-		h.Snippet, h.Highlights, h.Language = p.analyzer.buildSnippet(e.Text, p.words.terms, has)
+		text := excerptOf(e.Text, p.words.terms, p.idfs)
+		h.Snippet, h.Highlights, h.Language = p.analyzer.buildSnippet(text, p.words.terms, has)
+		if len(text) < len(e.Text) {
+			p.addTerms(c.entryKey, has)
+		}
 		h.Missing, h.Partial = p.compareWords(e, h.Language, has)
 		for _, o := range f.others[p.dupHash(c)] {
 			if len(h.AlsoAt) == maxAlso {
@@ -315,7 +322,7 @@ func (p *page) buildHits(res *Result) {
 			h.Successor = p.refTo(next)
 		}
 		if p.query.Cover {
-			h.Cover = p.computeCover(e)
+			h.Cover = p.computeCover(c.entryKey, e)
 			h.Close = p.isClose(c)
 		}
 		if p.query.Explain {

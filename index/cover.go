@@ -55,16 +55,27 @@ func Covered(hits []Hit, min float64) []Hit {
 }
 
 // computeCover returns the share of the query that an entry covers, from 0 to 1.
-func (p *page) computeCover(e *memory.Entry) float64 {
+func (p *page) computeCover(k entryKey, e *memory.Entry) float64 {
 	if p.worth == nil {
 		p.weighTerms()
 	}
 	left := maps.Clone(p.worth)
 	sum := 0.0
-	p.analyzer.eachToken(strings.Join(e.Sections, "\n")+"\n"+e.Text, func(t token) {
-		sum += left[t.term]
-		delete(left, t.term)
-	})
+	add := func(term string) {
+		sum += left[term]
+		delete(left, term)
+	}
+	text := excerptOf(e.Text, p.words.terms, p.idfs)
+	p.analyzer.eachToken(strings.Join(e.Sections, "\n")+"\n"+text, func(t token) { add(t.term) })
+	if len(text) < len(e.Text) {
+		has := make(map[string]bool)
+		p.addTerms(k, has)
+		for _, t := range p.words.terms {
+			if has[t.term] {
+				add(t.term)
+			}
+		}
+	}
 	few := coverFew
 	if !p.analyzer.isTopic(p.query.Text) {
 		few = coverOther

@@ -1,6 +1,9 @@
 package index
 
-import "math"
+import (
+	"cmp"
+	"math"
+)
 
 // A candidate is an entry that matches the query.
 type candidate struct {
@@ -67,6 +70,9 @@ func (p *page) eachMatch(choose choice, yield func(candidate)) {
 // file of which only the head matches.
 func (p *page) eachRanked(choose choice, yield func(candidate)) {
 	for i := range p.accs {
+		if i%1024 == 0 && p.stopped() {
+			return
+		}
 		a := &p.accs[i]
 		if a.out || a.n == 0 {
 			continue
@@ -90,6 +96,12 @@ func (p *page) eachRanked(choose choice, yield func(candidate)) {
 			}
 		}
 	}
+}
+
+// stopped reports whether the search has failed, which it does when its context ends.
+func (p *page) stopped() bool {
+	p.err = cmp.Or(p.err, p.ctx.Err())
+	return p.err != nil
 }
 
 // rankedEntry returns the candidate of an entry, and reports whether the entry
@@ -148,6 +160,9 @@ func (p *page) eachFiltered(yield func(candidate)) {
 		}
 	}
 	for n, pt := range p.table.variants {
+		if n%1024 == 0 && p.stopped() {
+			return
+		}
 		if p.table.isCurrent(pt) && p.at[n] != hidden {
 			one(pt)
 		}

@@ -12,7 +12,7 @@ import (
 )
 
 // newFiles returns a complete index of the given files.
-func newFiles(t *testing.T, text map[string]string) *Index {
+func newFiles(t testing.TB, text map[string]string) *Index {
 	t.Helper()
 	s := &mapSource{text: text}
 	x := s.open(t, t.TempDir())

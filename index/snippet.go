@@ -18,10 +18,54 @@ type match struct {
 	term       string
 }
 
+// maxAnalyzed bounds the bytes of an entry that are analyzed for an answer, because
+// a file can be one line of megabytes.
+const maxAnalyzed = 16 << 10
+
+// excerptOf returns the part of a long text in which the rarest of the terms that
+// occurs as written begins, or the beginning.
+func excerptOf(text string, terms []qterm, idfs []float64) string {
+	if len(text) <= maxAnalyzed {
+		return text
+	}
+	at, best := 0, 0.0
+	for i, t := range terms {
+		if i >= len(idfs) || idfs[i] <= best {
+			continue
+		}
+		title := strings.ToUpper(t.term[:1]) + t.term[1:]
+		if found := max(strings.Index(text, t.term), strings.Index(text, title)); found >= 0 {
+			at, best = found, idfs[i]
+		}
+	}
+	at = max(0, at-maxAnalyzed/4)
+	end := min(len(text), at+maxAnalyzed)
+	for at > 0 && !utf8.RuneStart(text[at]) {
+		at--
+	}
+	for end < len(text) && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[at:end]
+}
+
+// addTerms adds the terms of the query in an entry to has, from the index.
+func (p *page) addTerms(k entryKey, has map[string]bool) {
+	for _, t := range p.words.terms {
+		if !has[t.term] {
+			p.eachEntry(termKey(kindWord, t.term), func(found entryKey) {
+				if found == k {
+					has[t.term] = true
+				}
+			})
+		}
+	}
+}
+
 // buildSnippet returns the section of a text that shows the most of the query, and
 // the matching ranges in code points. Code, lists and tables are shown as lines,
 // with the language of the code, and other text on one line. The terms of the
-// query in the whole text are added to has.
+// query in the text are added to has.
 func (a *analyzer) buildSnippet(text string, terms []qterm, has map[string]bool) (snippet string, marks [][2]int,
 	language string) {
 	weight := make(map[string]float64, len(terms))

@@ -11,8 +11,8 @@ import (
 // parts of an identifier follow the whole. A term can share the memory of s.
 func (a *analyzer) eachToken(s string, emit func(token)) {
 	a.emit, a.text, a.joined, a.data, a.run = emit, s, -1, encoded{}, runState{}
-	a.word = a.word[:0]
-	for i := 0; i < len(s); {
+	a.word, a.stopped = a.word[:0], false
+	for i := 0; i < len(s) && !a.stopped; {
 		if n := norm.NFKC.QuickSpanString(s[i:]); n > 0 {
 			a.readNormal(i, i+n)
 			i += n
@@ -34,7 +34,7 @@ func (a *analyzer) eachToken(s string, emit func(token)) {
 
 // readNormal reads the bytes from i to end of the text, which are in normal form.
 func (a *analyzer) readNormal(i, end int) {
-	for s := a.text; i < end; {
+	for s := a.text; i < end && !a.stopped; {
 		if s[i] >= utf8.RuneSelf {
 			r, n := utf8.DecodeRuneInString(s[i:end])
 			a.readRune(r, i, i+n, true)

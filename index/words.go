@@ -11,6 +11,9 @@ import (
 // maxTerms bounds a query. Further terms, from long pasted text, add little.
 const maxTerms = 128
 
+// maxTokens bounds the part of a query text that is analyzed.
+const maxTokens = 1024
+
 // words is a parsed query text.
 type words struct {
 	terms   []qterm  // distinct, in order
@@ -52,20 +55,28 @@ func (a *analyzer) parseQuery(text string, all bool) words {
 	text = quotes.Replace(text)
 	w.phrases, _ = splitPhrases(text)
 	if all {
+		end := len(text)
 		a.wholeWords(text, func(t token) {
-			if !slices.ContainsFunc(w.terms, func(q qterm) bool { return q.term == t.term }) && len(w.terms) < maxTerms {
+			if !slices.ContainsFunc(w.terms, func(q qterm) bool { return q.term == t.term }) {
 				w.terms = append(w.terms, qterm{term: t.term, weight: 1})
 			}
+			if len(w.terms) == maxTerms {
+				a.stopped, end = true, t.end
+			}
 		})
+		w.terms = w.terms[:min(len(w.terms), maxTerms)]
 		w.wordCount = len(w.terms)
-		a.eachToken(text, func(t token) { w.addToken(text, t, false) })
+		a.eachToken(text[:end], func(t token) { w.addToken(text, t, false) })
 		w.finishList()
 		return w
 	}
 	var stops []qterm
 	counts, stopCounts := make(map[string]float64), make(map[string]float64)
 	isQuoted := quotedTokens(text)
+	tokens := 0
 	a.eachToken(text, func(t token) {
+		tokens++
+		a.stopped = tokens >= maxTokens
 		quoted := isQuoted(t)
 		terms, counts := &w.terms, counts
 		stop := isStopWord(text, t) && prefixOfWord(text, t) == ""

@@ -112,6 +112,9 @@ func headingClock(text string) (h, m, s int, ok bool) {
 // addedSuffix returns the date of "(added 2026-02-05)" at the end of a text, or
 // an empty string.
 func addedSuffix(s string) string {
+	if end := strings.TrimRight(s, " \t\n"); !strings.HasSuffix(end, ")") && !strings.HasSuffix(end, "）") {
+		return "" // most texts, of which some are long
+	}
 	at := max(strings.LastIndex(s, "(added"), strings.LastIndex(s, "（added"))
 	if at < 0 {
 		return ""

@@ -1,0 +1,96 @@
+package index
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/memwatchd/memwatchd/memory"
+)
+
+// longLine returns a line of about 4 MB with a rare word at its end.
+func longLine() string {
+	var b strings.Builder
+	for i := range 450_000 {
+		fmt.Fprintf(&b, "word%d ", i%5000)
+	}
+	return b.String() + "Kestrels nest in the valley"
+}
+
+// TestLongLine checks that a hit in a long line shows the rarest word, lacks
+// no word of the line, and that only a part of the line is analyzed.
+func TestLongLine(t *testing.T) {
+	line := longLine()
+	x := newFiles(t, map[string]string{"long.md": "- " + line + "\n", "a.md": "- word7 is short\n"})
+	res, err := x.Search(t.Context(), ownerView(t), Query{Text: "word7 kestrel word4999 zebra", Limit: 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := res.Hits[0]
+	if !strings.Contains(h.Snippet, "Kestrels nest") || len(h.Highlights) == 0 || !slices.Equal(h.Missing, []string{"zebra"}) {
+		t.Errorf("snippet %q, highlights %v, missing %q", h.Snippet, h.Highlights, h.Missing)
+	}
+	wide := strings.Repeat("会议", 100_000)
+	for _, text := range []string{line, wide, "a" + wide, strings.Repeat("a", 1<<20)} {
+		for _, term := range []string{"kestrel", "会议", "absent"} {
+			got := excerptOf(text, []qterm{{term: term}}, []float64{1})
+			if len(got) > maxAnalyzed || !strings.Contains(text, got) || strings.ToValidUTF8(got, "") != got {
+				t.Errorf("%s: part of %d bytes", term, len(got))
+			}
+		}
+	}
+}
+
+// TestLongQuery checks that the analysis of a query ends at its bound.
+func TestLongQuery(t *testing.T) {
+	a := newAnalyzer()
+	var long strings.Builder
+	for i := range 100_000 {
+		fmt.Fprintf(&long, "x%d ", i)
+	}
+	for _, all := range []bool{false, true} {
+		w := a.parseQuery(long.String(), all)
+		if len(w.terms) != maxTerms || len(w.list) > maxTokens {
+			t.Errorf("%d terms, %d words", len(w.terms), len(w.list))
+		}
+	}
+	if n := testing.AllocsPerRun(1, func() { a.parseQuery(long.String(), false) }); n > 20*maxTokens {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+// A keptSource is a mapSource that parses its files once.
+type keptSource struct {
+	mapSource
+	docs map[string]*memory.Document
+}
+
+func (s *keptSource) LoadStamped(path string) (*memory.Document, memory.Stamp, error) {
+	stamp, err := s.Stamp(path)
+	return s.docs[path], stamp, err
+}
+
+// BenchmarkLongLine searches beside and within a line of 4 MB.
+func BenchmarkLongLine(b *testing.B) {
+	s := &keptSource{docs: make(map[string]*memory.Document), mapSource: mapSource{
+		text: map[string]string{"long.md": "- " + longLine() + "\n", "a.md": "- Only this is short\n"}}}
+	for _, path := range s.paths() {
+		s.docs[path], _ = s.Load(path)
+	}
+	x, err := Open(b.TempDir(), Options{Source: s, Paths: s.paths})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { x.Close() })
+	s.confirmComplete(b, x)
+	for _, query := range []string{"short", "kestrel", "word7 word8", `"nest in the"`} {
+		b.Run(query, func(b *testing.B) {
+			for b.Loop() {
+				if _, err := x.Search(b.Context(), ownerView(b), Query{Text: query, Limit: 20}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
