@@ -8,6 +8,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/memwatchd/memwatchd/internal/diff"
 )
 
 // Errors of [Document.Rewrite].
@@ -54,7 +56,7 @@ func (d *Document) Rewrite(v View, text string, parse func(source []byte) *Docum
 	case err != nil:
 		return nil, err
 	}
-	pairs := alignLines(shown.Lines, lines)
+	pairs := diff.Align(shown.Lines, lines)
 	if err := d.checkMaskedLines(&shown, lines, pairs); err != nil {
 		return nil, err
 	}

@@ -153,29 +153,3 @@ func TestRewriteKeepsBytes(t *testing.T) {
 		}
 	}
 }
-
-// TestAlign checks that paired lines are equal and in the same order.
-func TestAlign(t *testing.T) {
-	for seed := range uint64(2000) {
-		r := rand.New(rand.NewPCG(seed, 5))
-		text := func() (lines []string) {
-			for range r.IntN(12) {
-				lines = append(lines, string(rune('a'+r.IntN(8))))
-			}
-			return lines
-		}
-		a, b := text(), text()
-		last := -1
-		for i, j := range alignLines(a, b) {
-			if j >= 0 && (j <= last || a[i] != b[j]) {
-				t.Fatalf("%q and %q: line %d is paired with %d after %d", a, b, i, j, last)
-			}
-			last = max(last, j)
-		}
-		for i, j := range alignLines(a, a) {
-			if i != j {
-				t.Fatalf("%q: line %d is paired with %d", a, i, j)
-			}
-		}
-	}
-}

@@ -6,8 +6,9 @@ import (
 )
 
 // mergeFront merges the frontmatter of the versions key by key and returns its
-// lines. Of a key that both versions changed, updated_at has the later time,
-// counters are corrected afterwards, and others are conflicts. If both versions
+// lines. Of a key that both versions changed, updated_at has the later time and
+// created_at the earlier one, counters and a generated summary are corrected
+// afterwards, and others are conflicts. If both versions
 // changed the readers of the file, or keep requires both values of a key, the error
 // is [ErrWhole].
 func (m *VersionMerge) mergeFront(keep Keep) (front string, conflicts []VersionConflict, err error) {
@@ -47,9 +48,10 @@ func (m *VersionMerge) mergeFront(keep Keep) (front string, conflicts []VersionC
 			from = theirVersion
 		case key == "visibility", key == "subject_id":
 			return "", nil, ErrWhole
-		case key == "tasks", key == "follow_ups":
-		case key == "updated_at" && ours != "" && theirs != "":
-			if m.versions[theirVersion].doc.Front.Updated.After(m.versions[ourVersion].doc.Front.Updated) {
+		case key == "tasks", key == "follow_ups", key == "summary" && m.generated:
+		case (key == "updated_at" || key == "created_at") && ours != "" && theirs != "":
+			later := m.versions[theirVersion].doc.Front.Updated.After(m.versions[ourVersion].doc.Front.Updated)
+			if key == "updated_at" && later || key == "created_at" && theirs < ours {
 				from = theirVersion
 			}
 		default:

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -29,11 +30,14 @@ type VersionMerge struct {
 
 	layout   *Layout
 	path     string
-	versions [3]*version // base, ours, theirs
-	nodes    []*mergeNode
+	versions [3]*version     // base, ours, theirs
+	of       [3][]*mergeNode // by version and piece
+	nodes    []*mergeNode    // of the merged text, in order
 	twoWay   bool
 	bom      []byte // byte order mark of our version, if any
 	ending   string // of every line of our version, empty if they differ
+
+	generated bool // the summary of both versions is generated
 }
 
 // A VersionConflict is a piece that both versions changed: its text in each
@@ -79,24 +83,25 @@ type version struct {
 // A piece is a heading, an entry, or text between entries.
 type piece struct {
 	text   string // its lines with LF endings, without the last one
-	key    string // text with open boxes
+	key    string // given id, or else the text with open boxes
 	line   int    // its first line
 	gap    int    // blank lines above it
 	level  int    // of a heading, else 0
 	entry  int    // index in Document.Entries, -1 for none
 	parent int    // index of the piece with the heading above it, -1 for none
 	item   bool
-	id     string // given id, if any
 	time   time.Time
 }
 
-// A mergeNode is a piece in the versions that contain it.
+// A mergeNode is a piece in the versions that contain it, or a conflict: the different
+// pieces of both versions at one place.
 type mergeNode struct {
-	at       [3]int // index in the pieces of each version, -1 if missing
-	text     string // merged text; empty if the piece is removed
+	at   [3]int // index in the pieces of each version, -1 if missing
+	text string // merged text
+	slot int    // of a piece that a version added: index in the base
+
 	conflict bool
-	moved    int  // version that moved the piece, 0 for none
-	kept     bool // heading that one version removed and the other one wrote below
+	sides    [KeepMarked][]*mergeNode // pieces of a conflict, by the versions that are kept
 }
 
 // MergeVersions merges two versions of the file at path. A nil base means that
@@ -110,12 +115,10 @@ func (l *Layout) MergeVersions(path string, base, ours, theirs []byte) *VersionM
 	}
 	if !m.Whole {
 		m.ending = commonEnding(m.versions[ourVersion].doc.Source)
-		m.align()
-		_, frontConflicts, err := m.mergeFront(KeepOurs)
-		for _, n := range m.nodes {
-			m.countNode(n)
-		}
-		m.Conflicts = append(frontConflicts, m.Conflicts...)
+		m.generated = m.versions[ourVersion].doc.HasGeneratedSummary() && m.versions[theirVersion].doc.HasGeneratedSummary()
+		_, conflicts, err := m.mergeFront(KeepOurs)
+		m.Conflicts = conflicts
+		m.mergePieces()
 		if err == nil {
 			_, err = m.Text(KeepOurs)
 		}
@@ -149,7 +152,7 @@ func (l *Layout) splitVersion(path string, src []byte) *version {
 			e := &d.Entries[o.entry]
 			p.item, p.time = e.Block == Item, e.Time
 			if e.Given {
-				p.id = e.ID
+				p.key = "id\x00" + e.ID
 			}
 		}
 		cover(o.from, o.to, p)
@@ -169,13 +172,13 @@ func (l *Layout) splitVersion(path string, src []byte) *version {
 		p := piece{entry: -1}
 		if id > 0 {
 			p = pieces[id]
-			pieces[id].level, pieces[id].entry = 0, -1 // a second part of a divided piece is plain text
+			pieces[id].level, pieces[id].entry, pieces[id].key = 0, -1, "" // a second part of a divided piece is plain text
 		}
 		for to := line - 1; to > from && d.blankLine(to); to-- {
 			line = to // blank lines at the end belong to the gap
 		}
 		p.text = strings.TrimSuffix(d.unixSource(d.lines.span(from, line-1)), "\n")
-		p.key, p.line, p.gap, gap = openBoxes(p.text), from, gap, 0
+		p.key, p.line, p.gap, gap = cmp.Or(p.key, openBoxes(p.text)), from, gap, 0
 		for p.level > 0 && len(stack) > 0 && v.pieces[stack[len(stack)-1]].level >= p.level {
 			stack = stack[:len(stack)-1]
 		}
@@ -206,36 +209,14 @@ func (d *Document) unixSource(s Span) string {
 
 // mergeBoxes merges texts that differ in their boxes only. A box that one of them has
 // ticked is ticked: a task that one machine has done is done.
-func mergeBoxes(ours, theirs string) (string, bool) {
-	if openBoxes(ours) != openBoxes(theirs) {
-		return "", false
-	}
+func mergeBoxes(ours, theirs string) string {
 	o, t := strings.Split(ours, "\n"), strings.Split(theirs, "\n")
 	for i := range o {
 		if o[i] == openBoxes(o[i]) {
 			o[i] = t[i]
 		}
 	}
-	return strings.Join(o, "\n"), true
-}
-
-// countNode counts the effect of a piece on our version, and records conflicts.
-func (m *VersionMerge) countNode(n *mergeNode) {
-	text := func(version int) string { return m.textIn(n, version) }
-	if n.at[baseVersion] >= 0 && (n.text != text(baseVersion) || n.moved != 0 || n.at[ourVersion] < 0 || n.at[theirVersion] < 0) ||
-		n.at[baseVersion] < 0 && n.at[ourVersion] >= 0 && n.at[theirVersion] >= 0 && text(ourVersion) != text(theirVersion) {
-		m.Additions = false
-	}
-	switch {
-	case n.conflict:
-		m.Conflicts = append(m.Conflicts, VersionConflict{text(baseVersion), text(ourVersion), text(theirVersion)})
-	case n.text == "" && n.at[ourVersion] >= 0:
-		m.Removed++
-	case n.text != "" && n.at[ourVersion] < 0:
-		m.Added++
-	case n.text != "" && n.text != text(ourVersion):
-		m.Changed++
-	}
+	return strings.Join(o, "\n")
 }
 
 // textIn returns the text of a piece in a version, empty if the version lacks it.
@@ -246,23 +227,24 @@ func (m *VersionMerge) textIn(n *mergeNode, version int) string {
 	return m.versions[version].pieces[n.at[version]].text
 }
 
-// piece returns the piece of a node in the first of the given versions that
-// contains it.
-func (m *VersionMerge) piece(n *mergeNode, versions ...int) *piece {
-	for _, version := range versions {
-		if n.at[version] >= 0 {
-			return &m.versions[version].pieces[n.at[version]]
-		}
-	}
-	return nil
+// piece returns the piece of a node in our version or else in theirs.
+func (m *VersionMerge) piece(n *mergeNode) *piece {
+	version := m.versionOf(n)
+	return &m.versions[version].pieces[n.at[version]]
 }
 
-// A renderedPiece is a piece of the merged text.
+// versionOf returns the version whose line endings and blank lines a piece has.
+func (m *VersionMerge) versionOf(n *mergeNode) int {
+	if n.at[ourVersion] < 0 {
+		return theirVersion
+	}
+	return ourVersion
+}
+
+// A renderedPiece is a piece of the merged text, or a conflict marker.
 type renderedPiece struct {
-	text    string
-	node    *mergeNode
-	version int // that the text is from
-	marker  bool
+	node   *mergeNode // of a marker, the first one between the markers
+	marker string
 }
 
 // Text returns the merged text. Every piece of it has the same section and no
@@ -284,54 +266,43 @@ func (m *VersionMerge) Text(keep Keep) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := m.render(keep)
+	list := m.render(m.nodes, keep)
 	for _, loose := range []bool{false, true} {
 		out := m.join(front, list, loose)
-		if m.check(out, list) {
-			return slices.Concat(m.bom, m.withCounters(out)), nil
+		if !m.check(out, list) {
+			continue
 		}
+		if keep != KeepMarked {
+			out, err = m.finish(out)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrWhole, err)
+		}
+		return slices.Concat(m.bom, out), nil
 	}
 	return nil, ErrWhole
 }
 
-// render returns the pieces of the merged text in order.
-func (m *VersionMerge) render(keep Keep) (list []renderedPiece) {
-	add := func(n *mergeNode, version int) {
-		if text := m.textIn(n, version); text != "" {
-			list = append(list, renderedPiece{text: text, node: n, version: version})
-		}
-	}
-	for _, n := range m.nodes {
-		if !n.conflict {
-			version := ourVersion
-			if n.at[ourVersion] < 0 || n.text != m.textIn(n, ourVersion) {
-				version = theirVersion
-			}
-			if n.text != "" {
-				list = append(list, renderedPiece{text: n.text, node: n, version: version})
-			}
-			continue
-		}
-		switch keep {
-		case KeepOurs:
-			add(n, ourVersion)
-		case KeepTheirs:
-			add(n, theirVersion)
-		case KeepBoth:
-			add(n, ourVersion)
-			add(n, theirVersion)
-		case KeepMarked:
-			list = append(list, renderedPiece{markOurs, n, ourVersion, true})
-			add(n, ourVersion)
-			list = append(list, renderedPiece{markMiddle, n, ourVersion, true})
-			add(n, theirVersion)
-			list = append(list, renderedPiece{markTheirs, n, theirVersion, true})
+// render returns the pieces of a merged text in order.
+func (m *VersionMerge) render(nodes []*mergeNode, keep Keep) (list []renderedPiece) {
+	for _, n := range nodes {
+		switch {
+		case !n.conflict:
+			list = append(list, renderedPiece{node: n})
+		case keep != KeepMarked:
+			list = append(list, m.render(n.sides[keep], keep)...)
+		default:
+			ours, theirs := m.render(n.sides[KeepOurs], KeepOurs), m.render(n.sides[KeepTheirs], KeepTheirs)
+			first := slices.Concat(ours, theirs)[0].node
+			list = append(append(list, renderedPiece{first, markOurs}), ours...)
+			list = append(append(list, renderedPiece{first, markMiddle}), theirs...)
+			list = append(list, renderedPiece{first, markTheirs})
 		}
 	}
 	return list
 }
 
-// join writes the pieces with blank lines between them. Where the neighbours are
+// join writes the pieces with blank lines between them. Where the neighbors are
 // the same as in a version, so are the blank lines. A line has the ending that all
 // lines of our version have, or else the one that it has in its own version.
 func (m *VersionMerge) join(front string, list []renderedPiece, loose bool) []byte {
@@ -349,23 +320,27 @@ func (m *VersionMerge) join(front string, list []renderedPiece, loose bool) []by
 		}
 		out = append(append(out, line...), ending...)
 	}
-	for i := range list {
-		r := &list[i]
+	for i, r := range list {
+		if r.marker == markMiddle || r.marker == markTheirs {
+			write(r.marker, newline)
+			continue
+		}
 		n, version := m.gap(list, i, loose)
-		p := m.piece(r.node, version)
+		p := &m.versions[version].pieces[r.node.at[version]]
 		for k := range n {
-			if p != nil && p.gap == n {
+			if p.gap == n {
 				write(m.sourceLine(version, p.line-n+k))
 			} else {
 				write("", newline)
 			}
 		}
-		p = m.piece(r.node, r.version)
-		for k, line := range strings.Split(r.text, "\n") {
-			ending := newline
-			if !r.marker {
-				_, ending = m.sourceLine(r.version, p.line+k)
-			}
+		if r.marker == markOurs {
+			write(r.marker, newline)
+			continue
+		}
+		version, p = m.versionOf(r.node), m.piece(r.node)
+		for k, line := range strings.Split(r.node.text, "\n") {
+			_, ending := m.sourceLine(version, p.line+k)
 			write(line, ending)
 		}
 	}
@@ -394,40 +369,38 @@ func (m *VersionMerge) sourceLine(version, line int) (text, ending string) {
 	return text, ending
 }
 
-// gap returns the number of blank lines above a piece, and the version whose blank
-// lines they are if it has as many.
-func (m *VersionMerge) gap(list []renderedPiece, i int, loose bool) (n, version int) {
-	p, own := m.pieceOf(&list[i]), list[i].version
-	if i == 0 || list[i].text == markOurs || list[i-1].text == markTheirs {
+// gap returns the number of blank lines above a piece, and the version of these lines
+// if it has as many. Below a conflict marker there are none.
+func (m *VersionMerge) gap(list []renderedPiece, i int, loose bool) (lines, version int) {
+	n := list[i].node
+	own := m.versionOf(n)
+	p := m.piece(n)
+	switch {
+	case list[i].marker == markOurs || i > 0 && list[i-1].marker == markTheirs:
 		return p.gap, own
-	}
-	above := &list[i-1]
-	if above.marker || list[i].marker {
+	case i > 0 && list[i-1].marker != "":
 		return 0, own
 	}
-	for _, version := range []int{ourVersion, theirVersion} {
-		x, y := above.node.at[version], list[i].node.at[version]
-		if x >= 0 && y == x+1 && above.node != list[i].node {
-			return m.versions[version].pieces[y].gap, version
-		}
+	next := func(version int) bool { // the neighbor is the same as in the version
+		at := n.at[version]
+		return at == 0 && i == 0 || at > 0 && i > 0 && list[i-1].node.at[version] == at-1
 	}
-	q := m.pieceOf(above)
-	switch k := list[i].node.at[own]; {
-	case loose:
-		return max(1, p.gap), own
-	case p.item && q.item:
-		if k > 0 && m.versions[own].pieces[k-1].item {
+	switch ours, theirs := next(ourVersion), next(theirVersion); {
+	case ours && theirs && next(baseVersion) && p.gap == m.versions[baseVersion].pieces[n.at[baseVersion]].gap:
+		return m.versions[theirVersion].pieces[n.at[theirVersion]].gap, theirVersion
+	case ours:
+		return p.gap, ourVersion
+	case theirs:
+		return m.versions[theirVersion].pieces[n.at[theirVersion]].gap, theirVersion
+	case i == 0:
+		return p.gap, own
+	case !loose && p.item && m.piece(list[i-1].node).item:
+		if at := n.at[own]; at > 0 && m.versions[own].pieces[at-1].item {
 			return p.gap, own
 		}
 		return 0, own
-	case q.level > 0, p.level > 0:
-		return max(p.gap, min(1, k-1)), own
 	}
 	return max(1, p.gap), own
-}
-
-func (m *VersionMerge) pieceOf(r *renderedPiece) *piece {
-	return m.piece(r.node, r.version, ourVersion, theirVersion)
 }
 
 // check reports whether a text parses to the intended pieces, each in its section
@@ -437,15 +410,14 @@ func (m *VersionMerge) check(out []byte, list []renderedPiece) bool {
 	if next.doc.Unsound || !m.sameFrontReaders(next.doc) {
 		return false
 	}
-	if !slices.EqualFunc(next.pieces, list, func(p piece, r renderedPiece) bool { return p.text == r.text }) {
+	same := func(p piece, r renderedPiece) bool {
+		return r.marker == p.text || r.marker == "" && r.node.text == p.text
+	}
+	if !slices.EqualFunc(next.pieces, list, same) {
 		return false
 	}
-	for i := range next.pieces {
-		r, p := &list[i], &next.pieces[i]
-		if r.marker {
-			continue
-		}
-		if !m.sameSection(next, list, i) || !m.sameReaders(r, next.doc, p) {
+	for i := range list {
+		if list[i].marker == "" && !(m.sameSection(next, list, i) && m.sameReaders(&list[i], next.doc, &next.pieces[i])) {
 			return false
 		}
 	}
@@ -461,7 +433,7 @@ func (m *VersionMerge) sameSection(next *version, list []renderedPiece, i int) b
 			continue
 		}
 		up := next.pieces[i].parent
-		for up >= 0 && (list[up].marker || list[up].node.at[version] < 0) {
+		for up >= 0 && (list[up].marker != "" || list[up].node.at[version] < 0) {
 			up = next.pieces[up].parent
 		}
 		at := -1
@@ -498,8 +470,7 @@ func (m *VersionMerge) sameReaders(r *renderedPiece, next *Document, p *piece) b
 	decided := false
 	for _, version := range []int{ourVersion, theirVersion} {
 		from, key, ok := find(version)
-		left := r.node.conflict && r.version != version // its text is not in r
-		if !ok || known && from == before && (key == base || left) {
+		if !ok || known && from == before && key == base {
 			continue
 		}
 		decided = true
@@ -510,17 +481,23 @@ func (m *VersionMerge) sameReaders(r *renderedPiece, next *Document, p *piece) b
 	return decided || !known || before == to || narrowsReaders(before, to)
 }
 
-// withCounters corrects the counters of tasks in the frontmatter.
-func (m *VersionMerge) withCounters(out []byte) []byte {
-	d := m.layout.Parse(m.path, out, Meta{})
-	if d.Front.Tasks == "" && d.Front.FollowUps == "" || d.Unsound {
-		return out
-	}
+// finish corrects the generated values of the frontmatter: the counters of tasks, and
+// the summary if it is generated in both versions. An id that several entries of the
+// merged text have stays at the first one.
+func (m *VersionMerge) finish(out []byte) ([]byte, error) {
+	parse := func(src []byte) *Document { return m.layout.Parse(m.path, src, Meta{}) }
+	d := parse(out)
 	r := d.Revise()
-	r.SetCounters()
-	fixed, err := r.Apply(func(src []byte) *Document { return m.layout.Parse(m.path, src, Meta{}) })
-	if err != nil {
-		return out
+	for i := range d.Entries {
+		if e := &d.Entries[i]; e.Attributes["id"] != "" && !e.Given {
+			r.SetAttribute(i, "id", "")
+		}
 	}
-	return fixed
+	if d.Front.Tasks != "" || d.Front.FollowUps != "" {
+		r.SetCounters()
+	}
+	if m.generated {
+		r.SetField("summary", d.Titles())
+	}
+	return r.Apply(parse)
 }

@@ -129,6 +129,60 @@ func checkMerged(t *testing.T, path string, base, ours, theirs []byte) (whole bo
 	return false
 }
 
+// checkMergeLaw checks that a merge without conflicts has the ticks of both versions,
+// that a second merge with either version changes nothing, and that the opposite
+// merge has the same lines.
+func checkMergeLaw(t *testing.T, path string, base, ours, theirs []byte) {
+	t.Helper()
+	merge := func(base, ours, theirs []byte) ([]byte, bool) {
+		m := testLayout().MergeVersions(path, base, ours, theirs)
+		out, err := m.Text(KeepBoth)
+		return out, err == nil && len(m.Conflicts) == 0
+	}
+	out, ok := merge(base, ours, theirs)
+	if !ok {
+		return
+	}
+	count := func(text []byte, box string) map[string]int {
+		counts := map[string]int{}
+		for line := range strings.Lines(string(text)) {
+			if task, ok := strings.CutPrefix(strings.TrimSpace(line), "- ["+box+"] "); ok {
+				counts[task]++
+			}
+		}
+		return counts
+	}
+	open, ticked := count(out, " "), count(out, "x")
+	for i, v := range [][]byte{ours, theirs} {
+		wasOpen := count(v, " ")
+		for task := range count(v, "x") {
+			if wasOpen[task] == 0 && ticked[task] == 0 && open[task] > 0 {
+				t.Fatalf("the tick of %q in version %d is lost in\n%s", task, i+1, out)
+			}
+		}
+	}
+	for i, v := range [][]byte{ours, theirs} {
+		for _, b := range [][]byte{base, nil} {
+			again, ok := merge(b, out, v)
+			if b != nil && (!ok || !bytes.Equal(again, out)) {
+				t.Fatalf("base known %t: a second merge with version %d changes\n%s\nto (%t)\n%s\nbase, ours and theirs are\n%s\n%s\n%s", b != nil, i+1, out, ok, again, base, ours, theirs)
+			}
+			if b == nil && ok && base == nil && lawLines(again) != lawLines(out) {
+				t.Fatalf("a second merge with version %d changes\n%s\nto\n%s", i+1, out, again)
+			}
+		}
+	}
+	opposite, ok := merge(base, theirs, ours)
+	lines := func(text []byte) []string {
+		list := strings.Split(lawLines(text), "\n")
+		slices.Sort(list)
+		return slices.Compact(list)
+	}
+	if !ok || !slices.Equal(lines(out), lines(opposite)) {
+		t.Fatalf("merged (%t)\n%s\nin the opposite order\n%s", ok, out, opposite)
+	}
+}
+
 // checkUnchanged checks that a merged text contains the bytes of each line that all
 // versions contain, with its ending. It skips lines that are not unique, and
 // counters, which a merge corrects.
@@ -245,7 +299,7 @@ func TestMergeVersionsAtRandom(t *testing.T) {
 	for seed := range rounds {
 		r := rand.New(rand.NewPCG(uint64(seed), 7))
 		base := randomLog(r)
-		ours, theirs := editLog(r, base, "o"), editLog(r, base, "t")
+		ours, theirs := editLog(r, base, "o", true), editLog(r, base, "t", true)
 		known := logText(base, seed%3 == 0)
 		if seed%4 == 0 {
 			known = nil
@@ -257,6 +311,21 @@ func TestMergeVersionsAtRandom(t *testing.T) {
 	t.Logf("%d of %d merges are left to a person", whole, rounds)
 	if whole > rounds/20 {
 		t.Errorf("%d of %d merges are left to a person", whole, rounds)
+	}
+}
+
+// TestMergeVersionsLaw merges random versions, whose base is known or not, again and in
+// the opposite order.
+func TestMergeVersionsLaw(t *testing.T) {
+	for seed := range 400 {
+		r := rand.New(rand.NewPCG(uint64(seed), 8))
+		base := randomLog(r)
+		ours, theirs := editLog(r, base, "o", false), editLog(r, base, "t", false)
+		known := logText(base, false)
+		if seed%2 == 0 {
+			known = nil
+		}
+		checkMergeLaw(t, "memory/2026-02-05.md", known, logText(ours, false), logText(theirs, false))
 	}
 }
 
@@ -292,7 +361,7 @@ func randomLog(r *rand.Rand) []string {
 }
 
 // editLog returns a list with random additions, changes, removals, ticks and moves.
-func editLog(r *rand.Rand, base []string, name string) []string {
+func editLog(r *rand.Rand, base []string, name string, moves bool) []string {
 	list := slices.Clone(base)
 	for i := range 1 + r.IntN(5) {
 		at := 1 + r.IntN(len(list))
@@ -312,7 +381,7 @@ func editLog(r *rand.Rand, base []string, name string) []string {
 		case 2:
 			list[k] = strings.Replace(list[k], "- [ ]", "- [x]", 1)
 		case 3:
-			if ok {
+			if ok && moves {
 				moved := list[k]
 				list = slices.Delete(list, k, k+1)
 				list = slices.Insert(list, min(at, len(list)), moved)

@@ -46,7 +46,8 @@ func TestMerge(t *testing.T) {
 		additions          bool
 	}{
 		{"additions", "- [ ] one\n- two\n- three\n", "- [ ] one\n- two\n- there\n", "- [ ] one\n- two\n- three\n- there\n", 0, true},
-		{"tick and removal", "- [ ] one\n- two\n- three\n", "- [x] one\n- two\n- three\n- there\n", "- [x] one\n- two\n- three\n- there\n", 0, false},
+		{"tick", "- [ ] one\n- two\n- three\n", "- [x] one\n- two\n- three\n- there\n", "- [x] one\n- two\n- three\n- there\n", 0, true},
+		{"removal", "- [ ] one\n- two\n", "- [ ] one\n- two\n- three\n- there\n", "- [ ] one\n- two\n- three\n- there\n", 0, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			writeFile(t, w.Vault, path, c.file)

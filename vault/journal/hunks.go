@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"slices"
 
-	"github.com/memwatchd/memwatchd/internal/linediff"
+	"github.com/memwatchd/memwatchd/internal/diff"
 )
 
 // contextLines is the number of context lines stored on each side of a hunk.
@@ -82,7 +82,7 @@ func (d *differ) diffRange(a, aEnd, b, bEnd, depth int) {
 	}
 	var anchors [][2]int
 	if depth > 0 {
-		anchors = linediff.Anchors(d.old[a:aEnd], d.new[b:bEnd])
+		anchors = diff.Anchors(d.old[a:aEnd], d.new[b:bEnd])
 	}
 	if len(anchors) == 0 {
 		d.addSpan(lineSpan{a, aEnd, b, bEnd})

@@ -4,48 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/memwatchd/memwatchd/internal/linediff"
+	"github.com/memwatchd/memwatchd/internal/diff"
 )
-
-// alignLines pairs lines that occur in both a and b, in order. It pairs the common
-// prefix and suffix, the lines that occur exactly once in each text, and the
-// equal neighbours of those lines. It returns, for each line of a, the index of
-// the paired line of b, or -1.
-//
-// The algorithm is the anchored diff of Go's own tools. It takes n log n in the
-// worst case, and frequent lines such as blank lines and brackets do not
-// mislead it.
-func alignLines(a, b []string) []int {
-	pairs := make([]int, len(a))
-	for i := range pairs {
-		pairs[i] = -1
-	}
-	start, endA, endB := 0, len(a), len(b)
-	for start < endA && start < endB && a[start] == b[start] {
-		pairs[start] = start
-		start++
-	}
-	for endA > start && endB > start && a[endA-1] == b[endB-1] {
-		endA, endB = endA-1, endB-1
-		pairs[endA] = endB
-	}
-	doneA, doneB := start, start // everything before these is paired
-	for _, anchor := range linediff.Anchors(a[start:endA], b[start:endB]) {
-		i, j := start+anchor[0], start+anchor[1]
-		if i < doneA {
-			continue // already paired as the neighbour of an earlier anchor
-		}
-		for i > doneA && j > doneB && a[i-1] == b[j-1] {
-			i, j = i-1, j-1
-		}
-		for i < endA && j < endB && a[i] == b[j] {
-			pairs[i] = j
-			i, j = i+1, j+1
-		}
-		doneA, doneB = i, j
-	}
-	return pairs
-}
 
 // MarkLines returns both versions merged line by line, as git merges them, with
 // conflict markers around the lines that both changed. If no lines conflict, or if
@@ -95,8 +55,6 @@ func mergeLines(base, ours, theirs []byte) (text []byte, conflicts int) {
 	for i, src := range [][]byte{base, ours, theirs} {
 		lines[i] = slices.Collect(strings.Lines(string(src)))
 	}
-	b, o, t := lines[0], lines[1], lines[2]
-	inOurs, inTheirs := alignLines(b, o), alignLines(b, t)
 	var out strings.Builder
 	write := func(lines ...string) {
 		for _, line := range lines {
@@ -106,17 +64,9 @@ func mergeLines(base, ours, theirs []byte) (text []byte, conflicts int) {
 			out.WriteString(line)
 		}
 	}
-	// Lines of the base in both versions separate the changes.
-	at := [3]int{}
-	for i := 0; i <= len(b); i++ {
-		next := [3]int{len(b), len(o), len(t)}
-		if i < len(b) {
-			if inOurs[i] < 0 || inTheirs[i] < 0 {
-				continue
-			}
-			next = [3]int{i, inOurs[i], inTheirs[i]}
-		}
-		old, mine, other := b[at[0]:next[0]], o[at[1]:next[1]], t[at[2]:next[2]]
+	for _, r := range diff.Align3(lines[baseVersion], lines[ourVersion], lines[theirVersion]).Regions {
+		old := lines[baseVersion][r.Base.From:r.Base.To]
+		mine, other := lines[ourVersion][r.Ours.From:r.Ours.To], lines[theirVersion][r.Theirs.From:r.Theirs.To]
 		switch {
 		case slices.Equal(mine, other), base != nil && slices.Equal(other, old):
 			write(mine...)
@@ -124,11 +74,10 @@ func mergeLines(base, ours, theirs []byte) (text []byte, conflicts int) {
 			write(other...)
 		default:
 			conflicts++
-			same := 0
+			same, end := 0, 0
 			for same < min(len(mine), len(other)) && mine[same] == other[same] {
 				same++
 			}
-			end := 0
 			for end < min(len(mine), len(other))-same && mine[len(mine)-1-end] == other[len(other)-1-end] {
 				end++
 			}
@@ -139,10 +88,6 @@ func mergeLines(base, ours, theirs []byte) (text []byte, conflicts int) {
 			write(other[same : len(other)-end]...)
 			write(markTheirs + "\n")
 			write(mine[len(mine)-end:]...)
-		}
-		if i < len(b) {
-			write(b[i])
-			at = [3]int{i + 1, next[1] + 1, next[2] + 1}
 		}
 	}
 	return []byte(out.String()), conflicts
