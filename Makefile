@@ -9,9 +9,9 @@ EVAL        ?=
 
 EXAMPLE = example/config.yaml
 
-# Numbers of generated files for make bench, and other flags of bench/. To
+# Numbers of generated files for make bench, and other flags of tools/bench/. To
 # measure everything, which takes half an hour or more:
-# make bench BENCHFILES=1000,10000,100000 BENCHFLAGS='-out ../docs/performance.md'
+# make bench BENCHFILES=1000,10000,100000 BENCHFLAGS='-out ../../docs/performance.md'
 BENCHFILES ?= 1000,10000
 BENCHFLAGS ?=
 
@@ -85,8 +85,8 @@ IN_MEMORY := $(shell test "$$(df -Pk /dev/shm 2>/dev/null | awk 'END { print $$4
 test-compute:
 	$(IN_MEMORY) $(TEST) -parallel 8 -timeout 40m -run '^($(FULL))$$' ./ops ./cmd/memwatchd/... ./compactor ./index
 	$(TEST) -timeout 40m $$($(GO) list ./... | grep -E '/($(PURE))$$')
-	cd bench && CGO_ENABLED=0 $(TEST) ./...
-	cd release && $(TEST) ./...
+	cd tools/bench && CGO_ENABLED=0 $(TEST) ./...
+	cd tools/release && $(TEST) ./...
 
 test-e2e:
 	$(TEST) -parallel 8 -timeout 40m -race -short -run '^($(RACED))$$' $(E2E)
@@ -126,7 +126,7 @@ browser:
 	@dir=$$(mktemp -d); trap 'rm -rf $$dir' EXIT; cd $$dir; axe=; \
 	if npm pack --silent $(AXE) >/dev/null && tar xzf *.tgz; then axe="-axe $$dir/package/axe.min.js"; \
 	else echo 'accessibility is not checked: npm cannot download $(AXE)'; fi; \
-	cd '$(CURDIR)/ui/browser' && $(GO) test -count=1 -v . $$axe
+	cd '$(CURDIR)/tools/browser' && $(GO) test -count=1 -v . $$axe
 
 # Test sharing with real servers of Weaviate, one and three on this machine, with
 # edits and faults for the duration CLUSTER. WEAVIATE is the program; without it,
@@ -146,14 +146,15 @@ lint:
 	GOOS=darwin $(GO) vet ./...
 	$(GO) run $(STATICCHECK) ./...
 	$(GO) mod tidy -diff
-	cd bench && CGO_ENABLED=0 $(GO) vet ./... && CGO_ENABLED=0 $(GO) run $(STATICCHECK) ./... && $(GO) mod tidy -diff
-	cd ui/browser && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./... && $(GO) mod tidy -diff
-	cd release && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./... && $(GO) mod tidy -diff
-	cd secrets/rules && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./... && $(GO) mod tidy -diff && $(GO) run . -check
+	@for module in bench browser release secretrules; do \
+	  echo "tools/$$module"; cd $(CURDIR)/tools/$$module && export CGO_ENABLED=0 && \
+	  $(GO) vet ./... && $(GO) run $(STATICCHECK) ./... && $(GO) mod tidy -diff || exit 1; \
+	done
+	cd tools/secretrules && $(GO) run . -check
 
 # Benchmarks of the program beside SQLite's FTS5 and ripgrep, then of its packages.
 bench:
-	cd bench && $(GO) run -tags sqlite_fts5 . -files $(BENCHFILES) $(BENCHFLAGS)
+	cd tools/bench && $(GO) run -tags sqlite_fts5 . -files $(BENCHFILES) $(BENCHFLAGS)
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 
 # Run every fuzz target for FUZZTIME.
@@ -181,10 +182,10 @@ demo:
 # dist/. make dist-check builds them twice, the second time without caches, and
 # compares them; it takes half an hour on two cores.
 dist:
-	cd release && $(GO) run . -out ../dist
+	cd tools/release && $(GO) run . -out ../../dist
 
 dist-check:
-	cd release && $(GO) run . -check
+	cd tools/release && $(GO) run . -check
 
 clean:
 	rm -f memwatchd

@@ -18,7 +18,7 @@ import (
 	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 )
 
-//go:generate sh -c "cd rules && go run ."
+//go:generate sh -c "cd ../tools/secretrules && go run ."
 
 // A Finding is a credential in a text.
 type Finding struct {

@@ -28,7 +28,7 @@ type daemon struct {
 // buildDaemon builds the program from the parent module.
 func buildDaemon(ctx context.Context, program string) error {
 	cmd := exec.CommandContext(ctx, "go", "build", "-o", program, "./cmd/memwatchd")
-	cmd.Dir = ".." // the benchmark runs in its own directory
+	cmd.Dir = filepath.Join("..", "..") // the benchmark runs in its own directory
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("build memwatchd: %w", err)

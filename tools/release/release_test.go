@@ -62,7 +62,7 @@ drwxr-xr-x x-1/man/man1/ 0 root 2026-02-04T10:30:00Z ""
 // are not in a git repository.
 func needsGit(t *testing.T) string {
 	t.Helper()
-	top, err := output("..", nil, "git", "rev-parse", "--show-toplevel")
+	top, err := output("../..", nil, "git", "rev-parse", "--show-toplevel")
 	if err != nil {
 		t.Skipf("these sources are in no repository of git: %v", err)
 	}
@@ -118,7 +118,7 @@ func TestGoInstall(t *testing.T) {
 	// The required modules have already been downloaded. The test keeps only
 	// compiled packages, which without -trimpath would be specific to this
 	// directory.
-	known, err := output("..", nil, "go", "env", "GOMODCACHE", "GOPROXY")
+	known, err := output("../..", nil, "go", "env", "GOMODCACHE", "GOPROXY")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,12 +205,12 @@ func TestInstall(t *testing.T) {
 	}
 	dir := t.TempDir()
 	built, root := filepath.Join(dir, "memwatchd"), filepath.Join(dir, "root")
-	if _, err := output("..", []string{"CGO_ENABLED=0"}, "go", "build", "-trimpath", "-o", built, "./cmd/memwatchd"); err != nil {
+	if _, err := output("../..", []string{"CGO_ENABLED=0"}, "go", "build", "-trimpath", "-o", built, "./cmd/memwatchd"); err != nil {
 		t.Fatal(err)
 	}
 	install := func(target string) {
 		t.Helper()
-		if _, err := output("..", nil, "make", target, "BINARY="+built, "DESTDIR="+root, "PREFIX=/opt/memwatchd"); err != nil {
+		if _, err := output("../..", nil, "make", target, "BINARY="+built, "DESTDIR="+root, "PREFIX=/opt/memwatchd"); err != nil {
 			t.Fatal(err)
 		}
 	}

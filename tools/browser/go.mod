@@ -1,4 +1,4 @@
-module github.com/memwatchd/memwatchd/ui/browser
+module github.com/memwatchd/memwatchd/tools/browser
 
 go 1.26.0
 

@@ -29,7 +29,7 @@ func report(m machine, results []*result) string {
 	}
 	fmt.Fprintf(&b, "## Conditions\n\n- Date: %s, commit %s\n- Machine: %s\n", m.date.Format(time.DateOnly), m.commit,
 		m)
-	fmt.Fprintf(&b, "- Versions: %s\n- Command: `cd bench && go run -tags sqlite_fts5 . %s`\n\n", versions(results),
+	fmt.Fprintf(&b, "- Versions: %s\n- Command: `cd tools/bench && go run -tags sqlite_fts5 . %s`\n\n", versions(results),
 		strings.Join(os.Args[1:], " "))
 	return b.String() + details.String() + method
 }

@@ -1,4 +1,4 @@
-module github.com/memwatchd/memwatchd/secrets/rules
+module github.com/memwatchd/memwatchd/tools/secretrules
 
 go 1.26.0
 

@@ -90,12 +90,12 @@ func main() {
 		log.Fatal(err)
 	}
 	if len(os.Args) == 2 && os.Args[1] == "-check" {
-		if old, err := os.ReadFile("../table.go"); err != nil || !bytes.Equal(old, out) {
+		if old, err := os.ReadFile("../../secrets/table.go"); err != nil || !bytes.Equal(old, out) {
 			log.Fatal("secrets/table.go is stale: run go generate ./secrets")
 		}
 		return
 	}
-	if err := os.WriteFile("../table.go", out, 0o644); err != nil {
+	if err := os.WriteFile("../../secrets/table.go", out, 0o644); err != nil {
 		log.Fatal(err)
 	}
 }

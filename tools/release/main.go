@@ -20,10 +20,10 @@ import (
 func main() {
 	log.SetFlags(0)
 	log.SetPrefix("release: ")
-	out := flag.String("out", "../dist", "directory to write to; what an earlier release has left there goes")
+	out := flag.String("out", "../../dist", "directory to write to; what an earlier release has left there goes")
 	check := flag.Bool("check", false,
 		"make everything twice, in different places and from nothing, and compare; nothing is written")
-	repository := flag.String("repository", "..", "what is released: the commit that is checked out there")
+	repository := flag.String("repository", "../..", "what is released: the commit that is checked out there")
 	flag.Parse()
 	files, err := made(*repository, "release-", false)
 	if err == nil && *check {

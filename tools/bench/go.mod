@@ -1,8 +1,8 @@
-module github.com/memwatchd/memwatchd/bench
+module github.com/memwatchd/memwatchd/tools/bench
 
 go 1.26.0
 
-replace github.com/memwatchd/memwatchd => ../
+replace github.com/memwatchd/memwatchd => ../../
 
 require (
 	github.com/google/go-cmp v0.7.0
