@@ -15,10 +15,13 @@ EXAMPLE = example/config.yaml
 BENCHFILES ?= 1000,10000
 BENCHFLAGS ?=
 
-.PHONY: build install uninstall run test test-compute test-e2e faults soak stress conformance browser cluster lint bench fuzz eval demo dist dist-check clean
+.PHONY: help build install uninstall run test test-compute test-e2e faults soak stress conformance browser cluster lint bench fuzz eval demo dist dist-check clean
 
-build:
+build: ## build ./memwatchd
 	$(GO) build -o memwatchd ./cmd/memwatchd
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-12s %s\n", $$1, $$2 }' Makefile
 
 # Run make before make install. To install for your user only, set
 # PREFIX=~/.local; otherwise use sudo. DESTDIR is for packagers.
@@ -29,7 +32,7 @@ BASH     = $(INSTALL)/share/bash-completion/completions
 ZSH      = $(INSTALL)/share/zsh/site-functions
 FISH     = $(INSTALL)/share/fish/vendor_completions.d
 
-install:
+install: ## install into PREFIX, /usr/local by default
 	@test -x $(BINARY) || { echo '$(BINARY) does not exist; run make first'; exit 1; }
 	umask 022; mkdir -p $(INSTALL)/bin $(INSTALL)/share/man $(BASH) $(ZSH) $(FISH)
 	install -m 755 $(BINARY) $(INSTALL)/bin/memwatchd
@@ -38,12 +41,12 @@ install:
 	umask 022; $(INSTALL)/bin/memwatchd completion zsh >$(ZSH)/_memwatchd
 	umask 022; $(INSTALL)/bin/memwatchd completion fish >$(FISH)/memwatchd.fish
 
-uninstall:
+uninstall: ## remove what install created
 	rm -f $(INSTALL)/bin/memwatchd $(BASH)/memwatchd $(ZSH)/_memwatchd $(FISH)/memwatchd.fish
 	rm -f $(INSTALL)/share/man/man1/memwatchd.1 $(INSTALL)/share/man/man1/memwatchd-*.1 $(INSTALL)/share/man/man5/memwatchd.yaml.5
 
 # Run the daemon on a small example memory, created in example/ if missing.
-run: build
+run: build ## run the daemon on a small example memory
 	@test -e $(EXAMPLE) || ./memwatchd init --example --name example --dir example/files --config $(EXAMPLE) >/dev/null
 	@printf '%s\n' '' \
 	  'The daemon watches example/files. Use it from another terminal, in this directory:' '' \
@@ -74,7 +77,7 @@ RACED = TestBesideHardQuestions|TestHookDaemon|TestLiveBridgeSurvivesRestart|Tes
 # without it where it finds nothing or changes the result. Most tests wait for
 # daemons: more run at a time than there may be processors. The tests of E2E
 # mostly wait, and run beside those that mostly compute.
-test:
+test: ## run all tests that need no special machine
 	$(TEST) -p 4 -parallel 8 -timeout 40m -race -short $$($(GO) list ./... | grep -vE '/($(PURE)|e2e)$$')
 	$(MAKE) -j 2 test-compute test-e2e
 
@@ -94,35 +97,35 @@ test-e2e:
 
 # All tests, including those that take long or change limits of the machine
 # temporarily. Run it as root on an otherwise idle machine.
-faults:
+faults: ## add the tests that need root, kernel limits or minutes
 	FAULTS=1 $(TEST) -p 1 -parallel 8 -count=1 -timeout 2h ./...
 
 # One daemon under simultaneous load of all kinds for the duration SOAK; make
 # test does this for half a minute.
 SOAK ?= 1h
 
-soak:
+soak: ## run one daemon under all loads for SOAK, an hour by default
 	SOAK=$(SOAK) $(GO) test ./cmd/memwatchd/internal/e2e -count=1 -v -run '^TestSoak$$' -timeout 0
 
 # Many saves, each followed by a query or a tick that depends on it, while the
 # daemon is reloaded, paused and short of CPU. Takes an hour or more. Then 20,000
 # requests whose answers must not depend on hidden files, 1,000 merges,
 # and 20 random memories compared with what each caller may read of them.
-stress:
+stress: ## check 200,000 searches and 20,000 ticks beside reloads and pauses
 	STRESS=1 $(GO) test ./cmd/memwatchd/internal/e2e -count=1 -v -run '^(TestStressSync|TestTickRaces|TestSavedIsChanged)$$' -timeout 0
 	$(GO) test ./ops -count=1 -v -run '^TestHiddenFiles$$' -parallel 16 -timeout 0 -hidden-requests 20000
 	STRESS=1 $(GO) test ./vault -count=1 -v -run '^TestMergesLoseNothing$$'
 	$(GO) test ./cmd/memwatchd/internal/daemon -count=1 -v -run '^(TestNonInterference.*|TestExcerpts)$$' -timeout 0 -woods 20
 
 # Run the conformance suite of the Model Context Protocol, which npx downloads.
-conformance:
+conformance: ## run the conformance suite of MCP (needs npm)
 	CONFORMANCE=1 $(GO) test ./cmd/memwatchd/internal/e2e -count=1 -v -run '^TestConformance$$' -timeout 10m
 
 # Test the console in Chromium. axe-core, which npm downloads, checks the
 # accessibility of its pages.
 AXE = axe-core@4.14.1
 
-browser:
+browser: ## test the console in Chromium
 	@dir=$$(mktemp -d); trap 'rm -rf $$dir' EXIT; cd $$dir; axe=; \
 	if npm pack --silent $(AXE) >/dev/null && tar xzf *.tgz; then axe="-axe $$dir/package/axe.min.js"; \
 	else echo 'accessibility is not checked: npm cannot download $(AXE)'; fi; \
@@ -134,13 +137,13 @@ browser:
 WEAVIATE_VERSION ?= v1.35.2
 CLUSTER          ?= 10m
 
-cluster:
+cluster: ## test sharing with real servers of Weaviate
 	@weaviate=$${WEAVIATE:-$(CURDIR)/.weaviate/$(WEAVIATE_VERSION)/weaviate-server}; \
 	test -x "$$weaviate" || GOBIN=$$(dirname "$$weaviate") CGO_ENABLED=0 $(GO) install -tags netgo -trimpath \
 	  -ldflags '-s -w' github.com/weaviate/weaviate/cmd/weaviate-server@$(WEAVIATE_VERSION) && \
 	WEAVIATE=$$weaviate CLUSTER=$(CLUSTER) $(GO) test ./weaviate $(E2E) -p 1 -count=1 -v -run '^TestCluster' -timeout 0
 
-lint:
+lint: ## run gofmt, vet, staticcheck and go mod tidy -diff
 	@echo 'gofmt'; test -z "$$(gofmt -l $$(git ls-files '*.go') | tee /dev/stderr)"
 	$(GO) vet ./...
 	GOOS=darwin $(GO) vet ./...
@@ -153,12 +156,12 @@ lint:
 	cd tools/secretrules && $(GO) run . -check
 
 # Benchmarks of the program beside SQLite's FTS5 and ripgrep, then of its packages.
-bench:
+bench: ## measure beside SQLite FTS5 and ripgrep
 	cd tools/bench && $(GO) run -tags sqlite_fts5 . -files $(BENCHFILES) $(BENCHFLAGS)
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 
 # Run every fuzz target for FUZZTIME.
-fuzz:
+fuzz: ## run each fuzz target for FUZZTIME
 	@for pkg in $$($(GO) list ./...); do \
 	  for target in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz'); do \
 	    echo "$$pkg $$target"; \
@@ -169,23 +172,23 @@ fuzz:
 # Compare the ranking with BM25 and, if sqlite3 is installed, with SQLite FTS5 on
 # the judged collections in the directory EVAL, which are not part of this
 # repository.
-eval:
+eval: ## compare the ranking on the judged collections in EVAL
 	@test -d "$(EVAL)" || { echo 'set EVAL to the directory of the judged collections: make eval EVAL=DIR'; exit 1; }
 	$(GO) test ./index -count=1 -v -run '^TestEval$$' -timeout 30m -eval "$$(cd '$(EVAL)' && pwd)"
 
 # Update docs/demo.svg with the current output of its commands. make test fails
 # if the image is stale.
-demo:
+demo: ## update docs/demo.svg
 	$(GO) test ./cmd/memwatchd/internal/e2e -count=1 -run '^TestPagesDemo$$' -update
 
 # Build the release archives for linux and darwin, and their checksums, in
 # dist/. make dist-check builds them twice, the second time without caches, and
 # compares them; it takes half an hour on two cores.
-dist:
+dist: ## build the archives of a release in dist/
 	cd tools/release && $(GO) run . -out ../../dist
 
-dist-check:
+dist-check: ## build the archives twice and compare them
 	cd tools/release && $(GO) run . -check
 
-clean:
+clean: ## remove ./memwatchd
 	rm -f memwatchd
