@@ -291,6 +291,9 @@ func answerError(op *api.Operation, raw json.RawMessage) error {
 		remains = len(a.Failed) > 0 || a.Problem != ""
 	case *api.WipeAnswer:
 		remains = len(a.Failed) > 0 || a.Problem != ""
+	case *api.ConflictsAnswer:
+		stays := func(c api.ConflictCopy) bool { return c.Problem != "" }
+		remains = op.Name == "conflicts_merge" && slices.ContainsFunc(a.Copies, stays)
 	}
 	switch {
 	case nothing:

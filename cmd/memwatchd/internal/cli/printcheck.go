@@ -106,7 +106,8 @@ func (p *Printer) printConflicts(a *api.ConflictsAnswer) {
 func effectOf(c *api.ConflictCopy) string {
 	counts := andSome(c.Added, "added") + andSome(c.Changed, "changed") + andSome(c.Removed, "removed") +
 		andSome(c.Conflicts, "changed by both")
-	return strings.TrimPrefix(cmp.Or(counts, textIf(c.Problem != "", "not merged"), "nothing new"), ", ")
+	effect := strings.TrimPrefix(cmp.Or(counts, textIf(c.Problem != "", "not merged"), "nothing new"), ", ")
+	return effect + textIf(!c.Base && (counts != "" || c.Problem == ""), "; no common version: entries of both are kept")
 }
 
 func mergeState(c *api.ConflictCopy, dryRun bool) string {
