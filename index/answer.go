@@ -140,24 +140,30 @@ func (w *parsedQuery) setKeys(b *builder, f *Filter) {
 }
 
 // beginSearch starts a search of the index with the files in over replacing their
-// indexed versions. The caller must hold x.mu until it has closed the search.
+// indexed versions. It takes the present state, so that the search needs no lock.
 func (x *Index) beginSearch(ctx context.Context, b *builder, view memory.View, q *Query, keys map[string]bool,
 	over map[string]*memory.Document) (*page, error) {
+	x.mu.RLock()
 	s := &search{ctx: ctx, table: x.table, view: view, query: q, analyzer: b.analyzer, scratch: acquireScratch(),
-		over: &overlay{table: x.table, paths: make(map[string]*file)}}
+		degraded: x.isDegraded(), over: &overlay{table: x.table, paths: make(map[string]*file)}}
 	p := &page{search: s, source: x.opt.Source, docs: make(map[*file]*memory.Document), stale: make(map[string]bool)}
+	var list members
+	var err error
+	if x.store != nil {
+		list, err = x.store.openSnapshot()
+	}
+	x.mu.RUnlock()
 	begun := false
 	defer func() {
 		if !begun { // also after a panic
 			s.close()
 		}
 	}()
-	var err error
-	if x.store != nil {
-		s.postings, err = x.store.openPostings()
-		if err != nil {
-			return nil, errDamaged{err}
-		}
+	if err == nil && list != nil {
+		s.postings, err = list.openPostings()
+	}
+	if err != nil {
+		return nil, errDamaged{err}
 	}
 	lay := func(path string, doc *memory.Document) {
 		if doc == nil {
@@ -172,14 +178,14 @@ func (x *Index) beginSearch(ctx context.Context, b *builder, view memory.View, q
 		lay(path, over[path])
 	}
 	var unread []string
-	for path, f := range x.table.unstored {
+	for path, f := range s.table.unstored {
 		if f.variantFor(view) != nil {
 			unread = append(unread, path)
 		}
 	}
-	if x.isDegraded() && x.opt.Paths != nil {
+	if s.degraded && x.opt.Paths != nil {
 		unread = append(unread, slices.DeleteFunc(x.opt.Paths(),
-			func(path string) bool { return x.table.files[path] != nil })...)
+			func(path string) bool { return s.table.files.get(path) != nil })...)
 	}
 	p.incomplete, err = x.layFiles(ctx, unread, s.over, lay)
 	if err != nil {
@@ -221,10 +227,8 @@ func (x *Index) layFiles(ctx context.Context, paths []string, over *overlay,
 // index.
 func (x *Index) searchOnce(ctx context.Context, b *builder, view memory.View, q *Query, w parsedQuery,
 	over map[string]*memory.Document) ([]string, Result, error) {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
 	for {
-		res := Result{Degraded: x.isDegraded()}
+		var res Result
 		stale, again, err := x.answerQuery(ctx, b, view, q, w, over, &res)
 		if !again {
 			return stale, res, err
@@ -242,7 +246,7 @@ func (x *Index) answerQuery(ctx context.Context, b *builder, view memory.View, q
 		return nil, false, err
 	}
 	defer p.close()
-	res.Degraded = res.Degraded || p.incomplete
+	res.Degraded = p.degraded || p.incomplete
 	p.words = w.included
 	p.words.terms = slices.Clone(p.words.terms) // corrections insert terms
 	if q.Explain && q.Mode == Relevance {

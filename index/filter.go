@@ -47,7 +47,7 @@ func (s entrySet) and(t entrySet) entrySet {
 // entriesWith returns the entries that have any of the terms with the keys. A word
 // in a heading above an entry does not count.
 func (s *search) entriesWith(keys ...string) entrySet {
-	set := make(entrySet, len(s.table.blocks)+len(s.over.blocks))
+	set := make(entrySet, int(s.table.blocks.length)+len(s.over.blocks))
 	for _, key := range keys {
 		least := level(1)
 		if termKind(key[0]) == kindWord {

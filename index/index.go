@@ -12,7 +12,6 @@ import (
 	"errors"
 	"iter"
 	"log/slog"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -59,7 +58,7 @@ type Index struct {
 
 	rebuilding chan struct{} // full during a rebuild
 
-	mu           sync.RWMutex // guards the following fields; held by a search while it ranks
+	mu           sync.RWMutex // guards the following fields; never held while files are read
 	closed       bool
 	store        *store // nil while the index has no open store
 	table        *table
@@ -96,14 +95,14 @@ func (x *Index) Apply(ctx context.Context, updates []Update) error {
 	if err := x.ensureOpen(); err != nil {
 		return err
 	}
-	if err := x.writeUpdates(x.store, x.table, updates, files, blocks); err != nil {
+	if err := x.writeUpdates(x.store, &x.table, updates, files, blocks); err != nil {
 		x.recoverStore(x.generation.Load(), err)
 		return err
 	}
 	if next := x.next; next != nil {
 		files, blocks, err := x.buildUpdates(ctx, updates)
 		if err == nil {
-			err = x.writeUpdates(next.store, next.table, updates, files, blocks)
+			err = x.writeUpdates(next.store, &next.table, updates, files, blocks)
 		}
 		if err != nil {
 			next.err = err
@@ -121,11 +120,10 @@ func (x *Index) buildUpdates(ctx context.Context, updates []Update) ([]*file, []
 	files := make([]*file, len(updates))
 	blocks := make([][]*block, len(updates))
 	before := make([]*file, len(updates)) // records of the same paths
-	x.mu.RLock()
+	known := x.snapshot()
 	for i, u := range updates {
-		before[i] = x.table.files[u.Path]
+		before[i] = known.files.get(u.Path)
 	}
-	x.mu.RUnlock()
 	workers := 1
 	if len(updates) > 16 {
 		workers = buildWorkers
@@ -172,68 +170,61 @@ func (x *Index) releaseBuilder(b *builder) {
 	}
 }
 
-// writeUpdates stores files in a store and its table. Searches continue concurrently.
-// New blocks have new numbers, so a search sees them as soon as the store contains
-// them. The old numbers are freed only when no search can encounter them.
-func (x *Index) writeUpdates(s *store, t *table, updates []Update, files []*file, blocks [][]*block) error {
-	var all []*block
-	var gone []string
-	x.mu.Lock()
+// writeUpdates stores files in a store and the next version of its table, which
+// becomes visible together with their blocks. Searches continue concurrently.
+func (x *Index) writeUpdates(s *store, current **table, updates []Update, files []*file, blocks [][]*block) error {
+	next := (*current).edit()
 	last := make(map[string]int, len(updates)) // the last update of a path takes precedence
 	for i, u := range updates {
 		last[u.Path] = i
 	}
+	var all []*block
+	var gone []string
 	for i, u := range updates {
 		if last[u.Path] != i {
 			continue
 		}
-		f := files[i]
-		if f != nil {
-			if err := t.assignBlocks(f); err != nil {
-				x.mu.Unlock()
-				return err
-			}
-			for _, b := range blocks[i] {
-				b.number = f.variants[b.variant].blocks[b.nth]
-			}
-			t.addFile(f)
-			if !f.unstored {
-				blocks[i][0].record = f.marshal()
-				all = append(all, blocks[i]...)
-			}
-		}
-		if old := t.files[u.Path]; old != nil {
+		if old := next.files.get(u.Path); old != nil {
 			for _, p := range old.variants {
 				for _, n := range p.blocks {
 					gone = append(gone, blockID(n))
 				}
 			}
+			next.removeFile(old)
 		}
-	}
-	x.mu.Unlock()
-
-	err := s.writeBatch(all, gone, false)
-
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	for i, u := range updates {
-		if last[u.Path] != i {
+		f := files[i]
+		if f == nil {
 			continue
 		}
-		if err != nil {
-			if files[i] != nil {
-				t.freeNumbers(files[i])
-			}
+		if err := next.assignBlocks(f); err != nil {
+			return err
+		}
+		next.addFile(f)
+		if f.unstored {
 			continue
 		}
-		if old := t.files[u.Path]; old != nil {
-			t.removeFile(old)
+		for _, b := range blocks[i] {
+			b.number = f.variants[b.variant].blocks[b.nth]
 		}
-		if files[i] != nil {
-			t.commitFile(files[i])
-		}
+		blocks[i][0].record = f.marshal()
+		all = append(all, blocks[i]...)
 	}
-	return err
+	return s.writeBatch(all, gone, func(change func() error) error {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		if err := change(); err != nil {
+			return err
+		}
+		*current = next
+		return nil
+	})
+}
+
+// snapshot returns the current version of the table.
+func (x *Index) snapshot() *table {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return x.table
 }
 
 // Confirm records that every file has been compared with the index since
@@ -256,7 +247,7 @@ func (x *Index) Confirm(epoch uint64) error {
 	if !confirmed {
 		return errors.New("index was reopened during the comparison with the files")
 	}
-	if err := x.store.writeBatch(nil, nil, true); err != nil {
+	if err := x.store.flush(); err != nil {
 		x.opt.Logger.Warn("cannot save the index to disk yet", "err", err)
 	}
 	x.store.endBuild(x.opt.OnMerged)
@@ -282,7 +273,7 @@ func (x *Index) Close() error {
 	if x.store == nil {
 		return nil
 	}
-	if err := x.store.writeBatch(nil, nil, true); err != nil {
+	if err := x.store.flush(); err != nil {
 		x.opt.Logger.Warn("index closed with unsaved changes", "err", err)
 	}
 	err := x.store.close()
@@ -294,9 +285,10 @@ func (x *Index) Close() error {
 // Known returns an iterator over all files in the index with their stamps at
 // the time of indexing, ordered by path.
 func (x *Index) Known() iter.Seq2[string, memory.Stamp] {
-	x.mu.RLock()
-	files := slices.Collect(maps.Values(x.table.files))
-	x.mu.RUnlock()
+	var files []*file
+	for _, f := range x.snapshot().files.all() {
+		files = append(files, f)
+	}
 	slices.SortFunc(files, func(a, b *file) int { return strings.Compare(a.path, b.path) })
 	return func(yield func(string, memory.Stamp) bool) {
 		for _, f := range files {

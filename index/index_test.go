@@ -688,35 +688,60 @@ func TestFailure(t *testing.T) {
 	}
 }
 
-// TestHalfApplied searches while bleve contains a version of a file that does
-// not count yet, and the file has changed again.
-func TestHalfApplied(t *testing.T) {
-	s := &mapSource{text: map[string]string{"a.md": "- red\n"}}
-	x := s.open(t, t.TempDir())
+// A heldSource is a mapSource that holds the reading of one file.
+type heldSource struct {
+	*mapSource
+	path    string
+	reading chan bool // receives when the file is read
+	release chan bool // closed to let the reading continue
+}
+
+func (s *heldSource) LoadStamped(path string) (*memory.Document, memory.Stamp, error) {
+	if path == s.path {
+		s.reading <- true
+		<-s.release
+	}
+	return s.mapSource.LoadStamped(path)
+}
+
+// TestNothingWaitsForSearch checks that other searches, changes and lists complete
+// while a search waits for a file, and that this search has the state from which it
+// began.
+func TestNothingWaitsForSearch(t *testing.T) {
+	s := &heldSource{path: "slow.md", reading: make(chan bool), release: make(chan bool), mapSource: &mapSource{
+		text: map[string]string{"slow.md": "- red and green\n", "b.md": "- blue\n"}}}
+	x, err := Open(t.TempDir(), Options{Source: s, Paths: s.paths})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { x.Close() })
 	s.confirmComplete(t, x)
-	old := x.table.files["a.md"]
-
-	s.text["a.md"] = "- red two\n"
-	files, blocks, err := x.buildUpdates(t.Context(), s.updates())
-	if err != nil {
+	found := make(chan []string)
+	go func() { found <- hitsOf(t, x, Query{Text: `"red and green"`}) }()
+	<-s.reading
+	for n := range 3 {
+		path := fmt.Sprintf("c%d.md", n)
+		s.text[path] = "- blue\n"
+		if err := x.Apply(t.Context(), s.updates(path, "b.md")); err != nil {
+			t.Fatal(err)
+		}
+		if got := hitsOf(t, x, Query{Text: "blue", Filter: Filter{Path: path}}); len(got) != 1 {
+			t.Errorf("another search found %v", got)
+		}
+	}
+	s.text["d.md"] = "- red and green again\n" // not in the state of the first search
+	delete(s.text, "b.md")
+	if err := x.Apply(t.Context(), s.updates("d.md", "b.md")); err != nil {
 		t.Fatal(err)
 	}
-	f, b := files[0], blocks[0][0]
-	if err := x.table.assignBlocks(f); err != nil {
-		t.Fatal(err)
+	if _, ok := x.File("b.md"); ok || x.Status().Files != 5 || len(x.Files(func(*FileInfo) bool { return true })) != 5 {
+		t.Errorf("state of the index: %+v", x.Status())
 	}
-	b.number, b.record = f.variants[0].blocks[0], f.marshal()
-	x.table.addFile(f)
-	if err := x.store.writeBatch(blocks[0], []string{blockID(old.variants[0].blocks[0])}, false); err != nil {
-		t.Fatal(err)
+	if err := x.Confirm(x.Status().Epoch); err != nil {
+		t.Error(err)
 	}
-
-	s.text["a.md"] = "- red three\n"
-	res, err := x.Search(t.Context(), ownerView(t), Query{Text: "red", Limit: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if res.Total != 1 || len(res.Hits) != 1 || res.Hits[0].Entry.Text != "- red three" || len(res.Hits[0].AlsoAt) != 0 {
-		t.Errorf("found %+v", res)
+	close(s.release)
+	if diff := cmp.Diff([]string{"slow.md:1"}, <-found); diff != "" {
+		t.Errorf("the search that waited (-want +got):\n%s", diff)
 	}
 }

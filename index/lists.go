@@ -27,28 +27,24 @@ type segmentPostings struct {
 	iter    zapapi.PostingsIterator
 }
 
-// openPostings opens the posting lists of the current state of the store. The caller
+// openPostings opens the posting lists of a snapshot, and closes it on error. The caller
 // must close them.
-func (s *store) openPostings() (*postingReader, error) {
-	list, err := s.openSnapshot()
-	if err != nil {
-		return nil, err
-	}
-	l := &postingReader{members: list, segments: make([]segmentPostings, len(list))}
-	err = recoverPanic("read index", func() error {
-		for i, m := range list {
+func (l members) openPostings() (*postingReader, error) {
+	r := &postingReader{members: l, segments: make([]segmentPostings, len(l))}
+	err := recoverPanic("read index", func() error {
+		for i, m := range l {
 			terms, err := m.Dictionary(fieldTerms)
 			if err != nil {
 				return err
 			}
-			l.segments[i] = segmentPostings{terms: terms, deleted: m.deleted, places: m.places}
+			r.segments[i] = segmentPostings{terms: terms, deleted: m.deleted, places: m.places}
 		}
 		return nil
 	})
 	if err != nil {
-		return nil, errors.Join(err, list.close())
+		return nil, errors.Join(err, l.close())
 	}
-	return l, nil
+	return r, nil
 }
 
 // eachPosting calls fn for each block that contains the term.

@@ -159,11 +159,11 @@ func (p *page) eachFiltered(yield func(candidate)) {
 			}
 		}
 	}
-	for n, pt := range p.table.variants {
+	for n, pt := range p.table.variants.all() {
 		if n%1024 == 0 && p.stopped() {
 			return
 		}
-		if p.table.isCurrent(pt) && p.at[n] != hidden {
+		if pt != nil && p.at[n] != hidden {
 			one(pt)
 		}
 	}

@@ -173,11 +173,10 @@ func (x *Index) loadStore(name string) (*store, *table, error) {
 			if err != nil {
 				return err
 			}
-			if t.files[f.path] != nil {
+			if t.files.get(f.path) != nil {
 				return fmt.Errorf("%q has more than one record", f.path)
 			}
 			t.addFile(f)
-			t.commitFile(f)
 			for _, p := range f.variants {
 				blocks += len(p.blocks)
 			}
@@ -189,8 +188,8 @@ func (x *Index) loadStore(name string) (*store, *table, error) {
 			}
 		}
 		stray := func(p place) bool {
-			n := int(p.block())
-			return n >= len(t.blocks) || t.blocks[n].variant == noVariant
+			n := p.block()
+			return n >= t.blocks.length || t.blocks.at(n).variant == noVariant
 		}
 		if err == nil && (blocks != 0 || slices.ContainsFunc(parts, stray)) {
 			err = errors.New("blocks do not match the records")

@@ -23,12 +23,12 @@ func (o *overlay) add(path string, f *file, blocks []*block) {
 	}
 	f.setDerived()
 	for _, p := range f.variants {
-		p.number = uint32(len(o.table.variants) + len(o.variants))
+		p.number = o.table.variants.length + uint32(len(o.variants))
 		o.variants, o.rows = append(o.variants, p), append(o.rows, rowOf(p))
 	}
 	for _, b := range blocks {
 		p := f.variants[b.variant]
-		p.blocks[b.nth] = uint32(len(o.table.blocks) + len(o.blocks))
+		p.blocks[b.nth] = o.table.blocks.length + uint32(len(o.blocks))
 		o.blocks = append(o.blocks, ref{p.number, uint32(b.nth)})
 		o.leaves = append(o.leaves, leafOf(p, b.nth))
 		o.built = append(o.built, b)
@@ -42,26 +42,26 @@ func (o *overlay) hides(path string) bool {
 }
 
 // elementAt returns the n-th element of a table and an overlay, which follows it.
-func elementAt[T any](table, over []T, n uint32) *T {
-	if k := int(n) - len(table); k >= 0 {
-		return &over[k]
+func elementAt[T any](table *pages[T], over []T, n uint32) *T {
+	if n >= table.length {
+		return &over[n-table.length]
 	}
-	return &table[n]
+	return table.at(n)
 }
 
 // variantAt returns the variant with a number, from the table or the overlay.
-func (o *overlay) variantAt(n uint32) *variant { return *elementAt(o.table.variants, o.variants, n) }
+func (o *overlay) variantAt(n uint32) *variant { return *elementAt(&o.table.variants, o.variants, n) }
 
-func (o *overlay) rowAt(n uint32) *row       { return elementAt(o.table.rows, o.rows, n) }
-func (o *overlay) leafAt(block uint32) *leaf { return elementAt(o.table.leaves, o.leaves, block) }
-func (o *overlay) refAt(block uint32) ref    { return *elementAt(o.table.blocks, o.blocks, block) }
+func (o *overlay) rowAt(n uint32) *row       { return elementAt(&o.table.rows, o.rows, n) }
+func (o *overlay) leafAt(block uint32) *leaf { return elementAt(&o.table.leaves, o.leaves, block) }
+func (o *overlay) refAt(block uint32) ref    { return *elementAt(&o.table.blocks, o.blocks, block) }
 
 // eachBlock calls fn for every block of the overlay that contains the term with a
 // key.
 func (o *overlay) eachBlock(key string, fn func(number uint32, r ref, s slots)) {
 	for i, b := range o.built {
 		if s := b.slotsOf(key); s != 0 {
-			fn(uint32(len(o.table.blocks)+i), o.blocks[i], s)
+			fn(o.table.blocks.length+uint32(i), o.blocks[i], s)
 		}
 	}
 }
@@ -93,7 +93,7 @@ func (o *overlay) adjustSums(s *partitionStats) {
 		}
 	}
 	for path, f := range o.paths {
-		add(o.table.files[path], -1)
+		add(o.table.files.get(path), -1)
 		add(f, 1)
 	}
 }

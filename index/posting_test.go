@@ -1,6 +1,7 @@
 package index
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -92,18 +93,18 @@ func TestPostingsSurviveBleve(t *testing.T) {
 		b.setTerms([]blockTerm{{"pwx", v}})
 		blocks = append(blocks, b)
 		if len(blocks) == 100 {
-			if err := s.writeBatch(blocks, nil, true); err != nil {
+			if err := s.addDurably(blocks, nil); err != nil {
 				t.Fatal(err)
 			}
 			blocks = nil
 		}
 	}
-	if err := s.writeBatch(blocks, nil, true); err != nil {
+	if err := s.addDurably(blocks, nil); err != nil {
 		t.Fatal(err)
 	}
 	check := func(when string) {
 		t.Helper()
-		l, err := s.openPostings()
+		l, err := openPostings(s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -173,7 +174,7 @@ func TestParts(t *testing.T) {
 	again.setTerms([]blockTerm{{"pwzorb", 2}})
 	check := func(when string, b *block, parts int, records int) {
 		t.Helper()
-		l, err := s.openPostings()
+		l, err := openPostings(s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -193,7 +194,7 @@ func TestParts(t *testing.T) {
 	}
 	write := func(blocks []*block, gone ...string) {
 		t.Helper()
-		if err := s.writeBatch(blocks, gone, true); err != nil {
+		if err := s.addDurably(blocks, gone); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -230,4 +231,22 @@ func FuzzPlace(f *testing.F) {
 			t.Errorf("%x is read as %d, which is written as %x", id, at, p.ID())
 		}
 	})
+}
+
+// add writes a batch without a table.
+func (s *store) add(blocks []*block, gone []string) error {
+	return s.writeBatch(blocks, gone, func(change func() error) error { return change() })
+}
+
+// addDurably writes a batch and waits until it is on disk.
+func (s *store) addDurably(blocks []*block, gone []string) error {
+	return errors.Join(s.add(blocks, gone), s.flush())
+}
+
+func openPostings(s *store) (*postingReader, error) {
+	list, err := s.openSnapshot()
+	if err != nil {
+		return nil, err
+	}
+	return list.openPostings()
 }

@@ -136,7 +136,7 @@ func (x *Index) addLocked(ctx context.Context, next *rebuild, paths []string) er
 	if err != nil {
 		return err
 	}
-	return x.writeUpdates(next.store, next.table, updates, files, blocks)
+	return x.writeUpdates(next.store, &next.table, updates, files, blocks)
 }
 
 // activateRebuild replaces the old index with the new one. First it reads again the files
@@ -147,8 +147,8 @@ func (x *Index) activateRebuild(ctx context.Context, next *rebuild) error {
 	x.writing.Lock()
 	defer x.writing.Unlock()
 	var differ []string
-	for path, f := range x.table.files {
-		if made := next.table.files[path]; made == nil || made.stamp != f.stamp || made.kind != f.kind ||
+	for path, f := range x.table.files.all() {
+		if made := next.table.files.get(path); made == nil || made.stamp != f.stamp || made.kind != f.kind ||
 			made.owner != f.owner {
 			differ = append(differ, path)
 		}
@@ -157,7 +157,7 @@ func (x *Index) activateRebuild(ctx context.Context, next *rebuild) error {
 	if err := x.addLocked(ctx, next, differ); err != nil {
 		return err
 	}
-	if err := next.store.writeBatch(nil, nil, true); err != nil {
+	if err := next.store.flush(); err != nil {
 		return err
 	}
 	next.store.endBuild(x.opt.OnMerged)

@@ -120,7 +120,7 @@ func TestDeletedWhileCopied(t *testing.T) {
 			b.setTerms([]blockTerm{{"pwx", 2}})
 			blocks = append(blocks, b)
 		}
-		if err := s.writeBatch(blocks, gone, false); err != nil {
+		if err := s.add(blocks, gone); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -210,7 +210,10 @@ func TestKilled(t *testing.T) {
 					gone = append(gone, blockID(number-2*pairs))
 				}
 			}
-			err = s.writeBatch(blocks, gone, n%3 == 0)
+			err = s.add(blocks, gone)
+			if err == nil && n%3 == 0 {
+				err = s.flush()
+			}
 		}
 		written <- err
 	}()
@@ -311,7 +314,7 @@ func TestMerges(t *testing.T) {
 		for i := range n {
 			b := &block{number: uint32(i), prefix: "p", record: []byte("record")}
 			b.setTerms([]blockTerm{{"pwx", 2}})
-			if err := s.writeBatch([]*block{b}, []string{blockID(uint32(i))}, true); err != nil {
+			if err := s.addDurably([]*block{b}, []string{blockID(uint32(i))}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -438,7 +441,7 @@ func TestGoroutineEnds(t *testing.T) {
 		st.members = append(slices.Clone(st.members), member{segment: &segment{Segment: struct{ zapapi.Segment }{added[0]}}})
 		st.version++
 		st.mu.Unlock()
-		if err := st.writeBatch(nil, nil, true); err == nil {
+		if err := st.flush(); err == nil {
 			t.Error("a batch is said to be on disk")
 		}
 		<-lost

@@ -15,6 +15,7 @@ type search struct {
 	postings   *postingReader // nil if there is only the overlay
 	table      *table
 	over       *overlay
+	degraded   bool // the index may lack files
 	view       memory.View
 	query      *Query
 	words      words
@@ -179,14 +180,12 @@ func (s *search) selectPartitions() {
 		s.length += float64(part.length)
 		s.filelen += float64(part.filelen)
 	}
-	s.reset(len(s.table.variants)+len(s.over.variants), len(s.table.blocks)+len(s.over.blocks))
-	if len(s.over.paths) == 0 {
-		return
-	}
-	// While a file is being written, the table may contain two versions of it.
-	for n, p := range s.table.variants {
-		if p != nil && s.over.hides(p.file.path) {
-			s.at[n] = hidden
+	s.reset(int(s.table.variants.length)+len(s.over.variants), int(s.table.blocks.length)+len(s.over.blocks))
+	for path := range s.over.paths {
+		if f := s.table.files.get(path); f != nil {
+			for _, p := range f.variants {
+				s.at[p.number] = hidden
+			}
 		}
 	}
 }
@@ -198,7 +197,7 @@ func (s *search) eachBlock(key string, fn func(block uint32, r ref, v slots)) {
 		if s.postings != nil && s.err == nil {
 			err := s.postings.eachPosting(s.ctx, []byte(p.prefix+key), func(number uint32, v slots) {
 				if s.visible(number) {
-					fn(number, s.table.blocks[number], v)
+					fn(number, *s.table.blocks.at(number), v)
 				}
 			})
 			if err != nil {
@@ -227,10 +226,10 @@ func (s *search) eachEntry(key string, fn func(entryKey)) {
 // visible reports whether a block of bleve is in use and not replaced by the
 // overlay.
 func (s *search) visible(block uint32) bool {
-	if int(block) >= len(s.table.blocks) {
+	if block >= s.table.blocks.length {
 		return false
 	}
-	v := s.table.blocks[block].variant
+	v := s.table.blocks.at(block).variant
 	return v != noVariant && s.at[v] != hidden
 }
 

@@ -76,22 +76,18 @@ func (i FileInfo) EachEntry(v memory.View, use func(at time.Time, words int)) bo
 // File returns the description of the indexed file and reports whether the
 // index contains the file.
 func (x *Index) File(path string) (FileInfo, bool) {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	if f := x.table.files[path]; f != nil {
+	if f := x.snapshot().files.get(path); f != nil {
 		return f.info(), true
 	}
 	return FileInfo{}, false
 }
 
 // Files returns the indexed files for which keep returns true, ordered by path.
-// Keep must not call the index, nor keep its argument.
+// Keep must not keep its argument.
 func (x *Index) Files(keep func(*FileInfo) bool) []FileInfo {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
 	var list []FileInfo
 	var info FileInfo // on the heap, because keep is unknown
-	for _, f := range x.table.files {
+	for _, f := range x.snapshot().files.all() {
 		info = f.info()
 		if keep(&info) {
 			list = append(list, info)
@@ -133,7 +129,7 @@ func (x *Index) Status() Status {
 		Revision:   x.revision.Load(),
 		Generation: x.generation.Load(),
 		Epoch:      x.completeness.epoch,
-		Files:      len(x.table.files),
+		Files:      x.table.files.length,
 		Entries:    x.table.entries,
 		Degraded:   x.isDegraded(),
 		Rebuilding: x.next != nil,

@@ -155,21 +155,23 @@ func (s *store) fileName(number uint64) string {
 	return filepath.Join(s.dir, fmt.Sprintf("%012x%s", number, segmentSuffix))
 }
 
-// writeBatch atomically adds blocks and deletes those with the ids gone. If durable is
-// set, it returns when all previous batches are on disk.
-func (s *store) writeBatch(blocks []*block, gone []string, durable bool) error {
+// writeBatch atomically adds blocks and deletes those with the ids gone. It calls
+// publish with the function that makes the change visible.
+func (s *store) writeBatch(blocks []*block, gone []string, publish func(change func() error) error) error {
 	s.mu.Lock()
 	building := s.building
 	s.mu.Unlock()
 	added, err := newSegments(blocks, building)
-	if err == nil && len(added)+len(gone) > 0 {
-		err = recoverPanic("write index", func() error { return s.changeList(added, gone) })
+	if err == nil {
+		err = publish(func() error {
+			return recoverPanic("write index", func() error { return s.changeList(added, gone) })
+		})
 	}
 	if err != nil {
 		return fmt.Errorf("write index: %w", err)
 	}
 	switch unsaved := s.unsaved(); {
-	case durable || unsaved >= maxUnsaved:
+	case unsaved >= maxUnsaved:
 		return s.flush()
 	case building && unsaved > maxBuilt:
 		s.flush() // an error is reported anyway
@@ -199,6 +201,9 @@ func (s *store) unsaved() (n int) {
 
 // changeList adds segments to the list and deletes documents of the others.
 func (s *store) changeList(added members, gone []string) error {
+	if len(added)+len(gone) == 0 {
+		return nil
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {

@@ -117,15 +117,15 @@ func (t *table) countSuccessors(v *variant, sign int) {
 	}
 	for _, old := range v.links.supersedes {
 		s := successor{entryKey{v.number, old.entry}, old.path}
-		list := t.successors[old.id]
+		list := slices.Clone(t.successors.get(old.id))
 		if sign > 0 {
 			list = append(list, s)
 		} else {
 			list = slices.DeleteFunc(list, func(o successor) bool { return o == s })
 		}
-		t.successors[old.id] = list
+		t.successors.set(t.edition, old.id, list)
 		if len(list) == 0 {
-			delete(t.successors, old.id)
+			t.successors.delete(t.edition, old.id)
 		}
 	}
 }
@@ -163,7 +163,7 @@ func (p *page) nextSuccessor(of entryKey) (next entryKey, ok bool) {
 			next, ok = s.entryKey, true
 		}
 	}
-	for _, s := range p.table.successors[id] {
+	for _, s := range p.table.successors.get(id) {
 		if p.at[s.variant] != hidden {
 			consider(s)
 		}

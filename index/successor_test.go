@@ -110,7 +110,7 @@ func TestSuccessorsChange(t *testing.T) {
 		t.Fatal(err)
 	}
 	check("a.md:1", "b.md:1")
-	if n := len(x.table.successors); n != 0 {
+	if n := x.table.successors.length; n != 0 {
 		t.Errorf("%d ids are still superseded", n)
 	}
 }

@@ -2,26 +2,29 @@ package index
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 
 	"github.com/memwatchd/memwatchd/memory"
 )
 
 // A table is the part of the index in memory: the records of all files, the
-// variants and blocks by number, and the sums that BM25 needs for each partition.
-// It is loaded from the stored records when the index is opened and updated
-// with every batch, so it always matches bleve.
+// variants and blocks by number, and the sums that BM25 needs of each partition.
+// It is loaded from the stored records when the index is opened. A batch makes a
+// new version (see [table.edit]), so a search reads one state to its end.
 type table struct {
-	files        map[string]*file
+	edition      uint64
+	files        shards[string, *file]
 	unstored     map[string]*file // those that are not on disk
-	variants     []*variant       // by number
-	rows         []row            // by variant number
-	blocks       []ref            // by number
-	leaves       []leaf           // by block number
+	variants     pages[*variant]  // by number, nil for a free one
+	rows         pages[row]       // by variant number
+	blocks       pages[ref]       // by number
+	leaves       pages[leaf]      // by block number
 	freeVariants []uint32
 	freeBlocks   []uint32
 	partitions   map[memory.Partition]*partitionStats
-	successors   map[uint64][]successor // by the hash of the id that they supersede
+	successors   shards[uint64, []successor] // by the hash of the id that they supersede
 	texts        textTable
 	entries      int
 }
@@ -76,7 +79,8 @@ func leafOf(p *variant, n int) (l leaf) {
 	return l
 }
 
-// A partitionStats contains the sums of a partition for ranking.
+// A partitionStats contains the sums of a partition for ranking. It is immutable
+// once it is in a table.
 type partitionStats struct {
 	memory.Partition
 	prefix  string // of its terms
@@ -87,9 +91,21 @@ type partitionStats struct {
 }
 
 func newTable() *table {
-	return &table{files: make(map[string]*file), unstored: make(map[string]*file),
-		partitions: make(map[memory.Partition]*partitionStats), successors: make(map[uint64][]successor),
+	return &table{files: newShards[string, *file](), unstored: make(map[string]*file),
+		partitions: make(map[memory.Partition]*partitionStats), successors: newShards[uint64, []successor](),
 		texts: make(textTable)}
+}
+
+// edit returns the next version of the table, which can be changed until it is
+// published. It shares most of its memory with t.
+func (t *table) edit() *table {
+	return &table{
+		edition: t.edition + 1, files: t.files.clone(), unstored: maps.Clone(t.unstored),
+		variants: t.variants.clone(), rows: t.rows.clone(), blocks: t.blocks.clone(), leaves: t.leaves.clone(),
+		freeVariants: slices.Clone(t.freeVariants), freeBlocks: slices.Clone(t.freeBlocks),
+		partitions: maps.Clone(t.partitions), successors: t.successors.clone(), texts: maps.Clone(t.texts),
+		entries: t.entries,
+	}
 }
 
 // prefixOf returns the prefix of every term of a partition. Owners contain no
@@ -107,7 +123,7 @@ func (t *table) assignBlocks(f *file) error {
 				t.freeBlocks = t.freeBlocks[:k-1]
 				continue
 			}
-			n := uint32(len(t.blocks))
+			n := t.blocks.length
 			if n >= maxBlocks {
 				return fmt.Errorf("index %s: more than %d blocks", f.path, maxBlocks)
 			}
@@ -120,34 +136,30 @@ func (t *table) assignBlocks(f *file) error {
 
 // growTo extends the table to include block n.
 func (t *table) growTo(n uint32) {
-	for int(n) >= len(t.blocks) {
-		t.blocks, t.leaves = append(t.blocks, ref{variant: noVariant}), append(t.leaves, leaf{})
+	for t.blocks.length <= n {
+		t.leaves.set(t.edition, t.blocks.length, leaf{})
+		t.blocks.set(t.edition, t.blocks.length, ref{variant: noVariant})
 	}
 }
 
-// addFile enters the variants and blocks of a file with assigned numbers. The file
-// does not count before commitFile.
+// addFile adds a file with assigned block numbers.
 func (t *table) addFile(f *file) {
 	f.setDerived()
 	for _, p := range f.variants {
+		p.number = t.variants.length
 		if k := len(t.freeVariants); k > 0 {
 			p.number = t.freeVariants[k-1]
 			t.freeVariants = t.freeVariants[:k-1]
-			t.variants[p.number], t.rows[p.number] = p, rowOf(p)
-		} else {
-			p.number = uint32(len(t.variants))
-			t.variants, t.rows = append(t.variants, p), append(t.rows, rowOf(p))
 		}
+		t.variants.set(t.edition, p.number, p)
+		t.rows.set(t.edition, p.number, rowOf(p))
 		for i, n := range p.blocks {
 			t.growTo(n)
-			t.blocks[n], t.leaves[n] = ref{p.number, uint32(i)}, leafOf(p, i)
+			t.blocks.set(t.edition, n, ref{p.number, uint32(i)})
+			t.leaves.set(t.edition, n, leafOf(p, i))
 		}
 	}
-}
-
-// commitFile makes a file count that addFile has entered.
-func (t *table) commitFile(f *file) {
-	t.files[f.path] = f
+	t.files.set(t.edition, f.path, f)
 	if f.unstored {
 		t.unstored[f.path] = f
 	}
@@ -157,18 +169,13 @@ func (t *table) commitFile(f *file) {
 // removeFile removes a file and frees its numbers.
 func (t *table) removeFile(f *file) {
 	t.countFile(f, -1)
-	delete(t.files, f.path)
+	t.files.delete(t.edition, f.path)
 	delete(t.unstored, f.path)
-	t.freeNumbers(f)
-}
-
-// freeNumbers reverses assignBlocks and addFile.
-func (t *table) freeNumbers(f *file) {
 	for _, p := range f.variants {
-		t.variants[p.number] = nil
+		t.variants.set(t.edition, p.number, nil)
 		t.freeVariants = append(t.freeVariants, p.number)
 		for _, n := range p.blocks {
-			t.blocks[n] = ref{variant: noVariant}
+			t.blocks.set(t.edition, n, ref{variant: noVariant})
 			t.freeBlocks = append(t.freeBlocks, n)
 		}
 	}
@@ -176,14 +183,14 @@ func (t *table) freeNumbers(f *file) {
 
 func (t *table) countFile(f *file, sign int) {
 	for _, p := range f.variants {
-		s := t.partitions[p.partition]
-		if s == nil {
-			s = &partitionStats{Partition: p.partition, prefix: prefixOf(p.partition)}
-			t.partitions[p.partition] = s
+		s := partitionStats{Partition: p.partition, prefix: prefixOf(p.partition)}
+		if old := t.partitions[p.partition]; old != nil {
+			s = *old
 		}
 		s.addVariant(p, sign)
+		t.partitions[p.partition] = &s
 		t.countSuccessors(p, sign)
-		t.texts.countVariant(p, sign)
+		t.texts.countVariant(t.edition, p, sign)
 		if s.files == 0 {
 			delete(t.partitions, s.Partition)
 		}
@@ -201,15 +208,11 @@ func (s *partitionStats) addVariant(p *variant, sign int) {
 	}
 }
 
-// isCurrent reports whether a variant belongs to the present version of its path. The
-// table contains a new version before that version counts.
-func (t *table) isCurrent(p *variant) bool { return p != nil && t.files[p.file.path] == p.file }
-
 // collectFree collects the unused block numbers after all files have been added.
 func (t *table) collectFree() {
-	for n := range t.blocks {
-		if t.blocks[n].variant == noVariant {
-			t.freeBlocks = append(t.freeBlocks, uint32(n))
+	for n, r := range t.blocks.all() {
+		if r.variant == noVariant {
+			t.freeBlocks = append(t.freeBlocks, n)
 		}
 	}
 }

@@ -32,9 +32,7 @@ func (l Listing) Page(names []string) []string {
 
 // Owners returns the owner keys of all indexed content, sorted, each once.
 func (x *Index) Owners() (owners []string) {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	for p := range x.table.partitions {
+	for p := range x.snapshot().partitions {
 		owners = append(owners, p.Owner)
 	}
 	slices.Sort(owners)
@@ -88,8 +86,6 @@ func (x *Index) browse(ctx context.Context, view memory.View, keys map[string]bo
 	b := x.acquireBuilder()
 	defer x.releaseBuilder(b)
 	return x.retryDamaged(func() error {
-		x.mu.RLock()
-		defer x.mu.RUnlock()
 		p, err := x.beginSearch(ctx, b, view, &Query{}, keys, nil)
 		if err != nil {
 			return err

@@ -16,19 +16,23 @@ type textTable map[memory.Partition]*partitionTexts
 
 // A partitionTexts holds the entries of one partition by key. Most texts occur once.
 type partitionTexts struct {
-	first map[TextKey]entryKey
-	more  map[TextKey][]entryKey // further entries with an equal text
+	edition uint64
+	first   shards[TextKey, entryKey]
+	more    shards[TextKey, []entryKey] // further entries with an equal text
 }
 
 // countVariant adds the entries of a variant, or removes them if sign is -1.
-func (t textTable) countVariant(v *variant, sign int) {
+func (t textTable) countVariant(edition uint64, v *variant, sign int) {
 	for i, key := range v.keys {
 		if key == 0 || i >= len(v.entries) {
 			continue
 		}
 		p := t[v.partition]
 		if p == nil {
-			p = &partitionTexts{make(map[TextKey]entryKey), make(map[TextKey][]entryKey)}
+			p = &partitionTexts{edition, newShards[TextKey, entryKey](), newShards[TextKey, []entryKey]()}
+			t[v.partition] = p
+		} else if p.edition != edition {
+			p = &partitionTexts{edition, p.first.clone(), p.more.clone()}
 			t[v.partition] = p
 		}
 		if e := (entryKey{v.number, int32(i)}); sign > 0 {
@@ -36,37 +40,37 @@ func (t textTable) countVariant(v *variant, sign int) {
 		} else {
 			p.remove(key, e)
 		}
-		if len(p.first) == 0 {
+		if p.first.length == 0 {
 			delete(t, v.partition)
 		}
 	}
 }
 
 func (p *partitionTexts) add(key TextKey, e entryKey) {
-	if _, ok := p.first[key]; ok {
-		p.more[key] = append(p.more[key], e)
+	if p.first.has(key) {
+		p.more.set(p.edition, key, append(slices.Clone(p.more.get(key)), e))
 		return
 	}
-	p.first[key] = e
+	p.first.set(p.edition, key, e)
 }
 
 func (p *partitionTexts) remove(key TextKey, e entryKey) {
-	all := append([]entryKey{p.first[key]}, p.more[key]...)
+	all := append([]entryKey{p.first.get(key)}, p.more.get(key)...)
 	all = slices.DeleteFunc(all, func(o entryKey) bool { return o == e })
-	delete(p.first, key)
-	delete(p.more, key)
+	p.first.delete(p.edition, key)
+	p.more.delete(p.edition, key)
 	if len(all) > 0 {
-		p.first[key] = all[0]
+		p.first.set(p.edition, key, all[0])
 	}
 	if len(all) > 1 {
-		p.more[key] = all[1:]
+		p.more.set(p.edition, key, all[1:])
 	}
 }
 
 // count returns the number of different texts of a partition.
 func (t textTable) count(part memory.Partition) int {
 	if p := t[part]; p != nil {
-		return len(p.first)
+		return p.first.length
 	}
 	return 0
 }
@@ -78,11 +82,10 @@ func (t textTable) entriesOf(part memory.Partition, key TextKey) iter.Seq[entryK
 		if p == nil {
 			return
 		}
-		first, ok := p.first[key]
-		if !ok || !yield(first) {
+		if !p.first.has(key) || !yield(p.first.get(key)) {
 			return
 		}
-		for _, e := range p.more[key] {
+		for _, e := range p.more.get(key) {
 			if !yield(e) {
 				return
 			}
@@ -93,21 +96,17 @@ func (t textTable) entriesOf(part memory.Partition, key TextKey) iter.Seq[entryK
 // HasText reports whether the index contains an entry of a partition whose text has
 // the key. It needs [Options.Texts].
 func (x *Index) HasText(part memory.Partition, key TextKey) bool {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	for range x.table.texts.entriesOf(part, key) {
+	for range x.snapshot().texts.entriesOf(part, key) {
 		return true
 	}
 	return false
 }
 
 // FilesLacking returns the paths of the files with a text for which has returns
-// false, the most recently changed first. It calls has for each text of each file;
-// has must not call the index.
+// false, the most recently changed first. It calls has for each text of each file.
 func (x *Index) FilesLacking(has func(memory.Partition, TextKey) bool) []string {
-	x.mu.RLock()
 	var lacking []*file
-	for _, f := range x.table.files {
+	for _, f := range x.snapshot().files.all() {
 		lacks := false
 		for _, v := range f.variants {
 			for _, k := range v.keys {
@@ -120,7 +119,6 @@ func (x *Index) FilesLacking(has func(memory.Partition, TextKey) bool) []string 
 			lacking = append(lacking, f)
 		}
 	}
-	x.mu.RUnlock()
 	slices.SortFunc(lacking, func(a, b *file) int {
 		return cmp.Or(cmp.Compare(b.written, a.written), strings.Compare(a.path, b.path))
 	})
@@ -139,9 +137,7 @@ type TextRef struct {
 
 // FileTexts returns the texts of a file that can be embedded, in order.
 func (x *Index) FileTexts(path string) (list []TextRef) {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	f := x.table.files[path]
+	f := x.snapshot().files.get(path)
 	if f == nil {
 		return nil
 	}
@@ -157,14 +153,10 @@ func (x *Index) FileTexts(path string) (list []TextRef) {
 
 // CountTexts returns the number of different texts of a partition.
 func (x *Index) CountTexts(part memory.Partition) int {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	return x.table.texts.count(part)
+	return x.snapshot().texts.count(part)
 }
 
 // TextPartitions returns the partitions with texts, in order.
 func (x *Index) TextPartitions() []memory.Partition {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	return slices.SortedFunc(maps.Keys(x.table.texts), memory.Partition.Compare)
+	return slices.SortedFunc(maps.Keys(x.snapshot().texts), memory.Partition.Compare)
 }

@@ -127,7 +127,7 @@ func TestNoCredentialOnDisk(t *testing.T) {
 // "" if there is none.
 func findTerm(t *testing.T, x *Index, part string) string {
 	t.Helper()
-	l, err := x.store.openPostings()
+	l, err := openPostings(x.store)
 	if err != nil {
 		t.Fatal(err)
 	}
