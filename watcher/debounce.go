@@ -9,10 +9,6 @@ import (
 )
 
 const (
-	// burstSize is the number of simultaneously changing paths up to which each
-	// path is delivered on its own. A higher number indicates a checkout or an
-	// import, whose paths are delivered in one batch.
-	burstSize = 16
 	// chunkSize is the number of scanned paths in one batch. Between chunks,
 	// newly saved files go first.
 	chunkSize = 1000
@@ -70,15 +66,12 @@ type debouncer struct {
 
 	pending atomic.Int64 // paths known to differ and not yet delivered
 
-	seq        uint64
-	byPath     map[string]*pendingPath
-	unchecked  int // entries whose latest change has not been checked
-	lastHint   time.Time
-	burstStart time.Time // since when more than burst entries are fresh
-	scanned    queue     // paths found by scans, not yet checked
-	verify     queue     // paths to compare by content
-	barriers   []*barrier
-	inFlight   *batch
+	seq      uint64
+	byPath   map[string]*pendingPath
+	scanned  queue // paths found by scans, not yet checked
+	verify   queue // paths to compare by content
+	barriers []*barrier
+	inFlight *batch
 }
 
 // A pendingPath is a path that has changed or that must be delivered again.
@@ -175,14 +168,7 @@ func (s *debouncer) addHint(now time.Time, m hint) {
 		if e.first.IsZero() || e.tries > 0 {
 			e.first = now
 		}
-		if !e.unchecked {
-			e.unchecked = true
-			s.unchecked++
-			if s.unchecked == burstSize+1 {
-				s.burstStart = now
-			}
-		}
-		s.lastHint = now
+		e.unchecked = true
 		e.reason, e.checked, e.overdue, e.unawaited, e.tries, e.err = Event, false, false, false, 0, nil
 		if n := len(s.barriers); n > 0 && e.seq <= s.barriers[n-1].seq {
 			e.due = now // a barrier that waits for the entry skips the debounce
@@ -205,10 +191,7 @@ func (s *debouncer) ensurePath(path string, seq uint64) *pendingPath {
 // checkPath checks a path and reports whether it may be delivered now. If not,
 // checkPath schedules the next check.
 func (s *debouncer) checkPath(now time.Time, e *pendingPath) bool {
-	if e.unchecked {
-		e.unchecked = false
-		s.unchecked--
-	}
+	e.unchecked = false
 	if e.first.IsZero() {
 		e.first, e.last = now, now
 	}
@@ -250,14 +233,11 @@ func (s *debouncer) checkPath(now time.Time, e *pendingPath) bool {
 	}
 }
 
-// nextBatch returns the next batch of due paths, or the time to wait.
+// nextBatch returns the next batch of due paths, or the time to wait. Each path is
+// due by its own changes only, however many others change meanwhile. A checkout
+// forms few batches all the same, because a batch takes all paths that became due
+// while the one before was delivered.
 func (s *debouncer) nextBatch(now time.Time) (*batch, time.Duration) {
-	if s.unchecked > burstSize && len(s.barriers) == 0 {
-		if until := earlier(s.lastHint.Add(s.debounce), s.burstStart.Add(s.maxWait)); now.Before(until) {
-			return nil, until.Sub(now)
-		}
-		s.burstStart = now
-	}
 	b := &batch{reason: Gone, started: s.seq}
 	var ready, late, gone []*pendingPath
 	for _, e := range s.duePaths(now) {
@@ -347,7 +327,7 @@ func (s *debouncer) mergeScanned(now time.Time, e *pendingPath, why Reason, seq 
 }
 
 func (s *debouncer) addToBatch(b *batch, e *pendingPath) {
-	s.removePath(e)
+	delete(s.byPath, e.path)
 	b.items = append(b.items, e)
 	b.paths = append(b.paths, e.path)
 	why := e.reason
@@ -358,14 +338,6 @@ func (s *debouncer) addToBatch(b *batch, e *pendingPath) {
 		why = Gone
 	}
 	b.reason = min(b.reason, why)
-}
-
-func (s *debouncer) removePath(e *pendingPath) {
-	delete(s.byPath, e.path)
-	if e.unchecked {
-		e.unchecked = false
-		s.unchecked--
-	}
 }
 
 func (s *debouncer) finishDelivery(now time.Time, retry []string, err error) {

@@ -204,35 +204,42 @@ func manyPaths(prefix string, n int) []string {
 	return paths
 }
 
-// TestDebounceBurst checks that a checkout forms one batch, and that an endless
-// one is cut.
-func TestDebounceBurst(t *testing.T) {
+// TestDebounceAmongOthers checks that changes of other files do not delay a file, even
+// if many have come together during a slow delivery and there is no pause between them.
+func TestDebounceAmongOthers(t *testing.T) {
 	testDebouncer(t, func(t *testing.T, b *debouncerTest) {
-		paths := manyPaths("x", 2000)
-		for chunk := range slices.Chunk(paths, 100) {
-			b.sendEvents(chunk...)
-			time.Sleep(20 * ms)
-		}
-		b.until(time.Second)
-		b.want(t, "410ms event 2000 paths")
-
-		for b.now() < 3500*ms {
-			b.sendEvents(paths[:100]...)
-			time.Sleep(20 * ms)
+		var want []string
+		for n := range 200 { // 100 a second
+			b.set(func() {
+				b.slow = 0
+				if b.now() < 50*ms {
+					b.slow = 300 * ms
+				}
+			})
+			path := fmt.Sprintf("x%03d", n)
+			b.sendEvents(path)
+			if n >= 40 {
+				want = append(want, fmt.Sprintf("%v event %s", b.now()+DefaultDebounce, path))
+			}
+			time.Sleep(10 * ms)
 		}
 		b.until(time.Hour)
-		b.want(t, "2s event 100 paths", "3s event 100 paths", "3.51s event 100 paths")
+		b.set(func() { b.log = b.log[max(0, len(b.log)-len(want)):] })
+		b.want(t, want...)
 	})
 }
 
-// TestDebounceSeparately checks that few paths are delivered independently.
-func TestDebounceSeparately(t *testing.T) {
+// TestDebounceCheckout checks that a checkout forms few batches, which collect the
+// paths that became due during the delivery before.
+func TestDebounceCheckout(t *testing.T) {
 	testDebouncer(t, func(t *testing.T, b *debouncerTest) {
-		b.sendEvents(manyPaths("x", burstSize-1)...)
-		time.Sleep(20 * ms)
-		b.sendEvents("a")
+		b.set(func() { b.slow = 150 * ms })
+		for chunk := range slices.Chunk(manyPaths("x", 2000), 100) {
+			b.sendEvents(chunk...)
+			time.Sleep(20 * ms)
+		}
 		b.until(time.Hour)
-		b.want(t, "30ms event 15 paths", "50ms event a")
+		b.want(t, "30ms event 100 paths", "180ms event 700 paths", "330ms event 800 paths", "480ms event 400 paths")
 	})
 }
 
@@ -551,17 +558,6 @@ func TestDebounceLaterBarrier(t *testing.T) {
 		b.sendHints(Scan, "y")
 		b.until(time.Hour)
 		b.want(t, "0s scan 1000 paths", "100ms scan 501 paths", "200ms first synced", "200ms verify 1000 paths", "300ms verify 500 paths")
-	})
-}
-
-// TestDebounceBarrierInBurst checks that a burst does not delay a barrier.
-func TestDebounceBarrierInBurst(t *testing.T) {
-	testDebouncer(t, func(t *testing.T, b *debouncerTest) {
-		b.sendEvents(manyPaths("x", 100)...)
-		b.until(20 * ms)
-		b.sendEvents(manyPaths("y", 100)...)
-		b.sync("it")
-		b.want(t, "20ms event 200 paths", "20ms it synced")
 	})
 }
 
