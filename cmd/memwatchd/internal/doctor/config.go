@@ -101,38 +101,3 @@ func inspectLoadedConfig(e *examination) (list findings) {
 	}
 	return list.orPassed("The daemon serves %s.", c.Memory.Dir)
 }
-
-// inspectKeys reports whether only this user can read the files with keys of
-// services. It does not show keys.
-func inspectKeys(e *examination) (list findings) {
-	c := e.config
-	files := []struct{ key, path, service string }{
-		{"llm.key_file", c.LLM.KeyFile, c.LLM.Endpoint},
-		{"share.weaviate.key_file", c.Share.Weaviate.KeyFile, c.Share.Weaviate.URL},
-		{"embed.key_file", c.Embed.KeyFile, c.Embed.Endpoint},
-		{"capture.ntfy.token_file", c.Capture.Ntfy.TokenFile, c.Capture.Ntfy.Topic},
-	}
-	for _, l := range c.IPC.Listeners {
-		files = append(files, struct{ key, path, service string }{"ipc.listeners: token_file", l.TokenFile, l.TokenFile})
-	}
-	for _, f := range files {
-		if f.path == "" || f.service == "" {
-			continue
-		}
-		path, err := config.AbsolutePath(f.path)
-		if err == nil {
-			_, err = config.ReadKey(path)
-		}
-		info, statErr := os.Stat(path)
-		switch {
-		case err == nil:
-			list.add(passed, "", "", "%s: %s", f.key, path)
-		case statErr == nil && info.Mode().Perm()&0o077 != 0:
-			list.add(problem, "Replace the key if other users may know it.", "chmod 600 "+term.QuoteWord(path),
-				"%s: %v", f.key, err)
-		default:
-			list.add(problem, "Write the key to the file, in one line.", "", "%s: %v", f.key, err)
-		}
-	}
-	return list
-}

@@ -66,11 +66,6 @@ func inspectSockets(e *examination) (list findings) {
 			list = append(list, e.socketFindings(l)...)
 		}
 	}
-	runtime := config.ExistingPath(fmt.Sprintf("/run/user/%d", os.Getuid()))
-	if e.status == nil && runtime != "" && os.Getenv("XDG_RUNTIME_DIR") == "" {
-		list.add(note, "A daemon of a login session has its socket there.", "export XDG_RUNTIME_DIR="+runtime,
-			"XDG_RUNTIME_DIR is not set, so this program looks for sockets in the state directory.")
-	}
 	return list
 }
 
@@ -103,41 +98,31 @@ func (e *examination) restartCommand(pid int) string {
 	return fmt.Sprintf("kill %d; %s", pid, e.flags.Command("serve"))
 }
 
-// inspectLocks reports other running daemons: those that hold a lock of this
-// configuration, and those of other memories.
+// inspectLocks reports other running daemons that hold a lock of this configuration.
 func inspectLocks(e *examination) (list findings) {
 	if e.answered && e.status == nil {
 		return nil // a daemon without a known process
 	}
-	lock := config.RootLock(config.RealPath(e.config.Memory.Dir))
-	locks := []string{lock, filepath.Join(e.config.State.Dir, "lock"), filepath.Join(e.config.Index.Dir, "lock")}
-	needed := len(locks)
-	others, _ := filepath.Glob(filepath.Join(config.RootLocks(), "*.lock"))
 	seen := map[int]bool{}
-	for i, path := range append(locks, others...) {
+	for _, path := range []string{config.RootLock(config.RealPath(e.config.Memory.Dir)),
+		filepath.Join(e.config.State.Dir, "lock"), filepath.Join(e.config.Index.Dir, "lock")} {
 		holder, running := vault.ReadHolder(path)
 		if !running || seen[holder.PID] || e.status != nil && holder.PID == e.status.PID || errors.Is(e.statusErr,
 			errTimeout) {
 			continue
 		}
 		seen[holder.PID] = true
-		status := ""
-		if filepath.IsAbs(holder.Socket) {
-			status = "memwatchd --socket " + term.QuoteWord(holder.Socket) + " status"
-		}
-		switch {
-		case i >= needed:
-			list.add(note, "", status, "Process %d serves another memory.", holder.PID)
-		case holder.Socket == e.socket:
+		if holder.Socket == e.socket {
 			list.add(problem, "Restart the daemon.", e.restartCommand(holder.PID),
 				"Process %d holds the lock %s, and its socket %s was removed.", holder.PID, path, holder.Socket)
-		case status != "":
-			list.add(problem, "Use that daemon, or stop it.", status,
-				"Process %d, another daemon, holds the lock %s and answers at %s.", holder.PID, path, holder.Socket)
-		default:
-			list.add(problem, "Use that daemon, or stop it.", fmt.Sprintf("kill %d", holder.PID),
-				"Process %d, another daemon, holds the lock %s.", holder.PID, path)
+			continue
 		}
+		command := fmt.Sprintf("kill %d", holder.PID)
+		if filepath.IsAbs(holder.Socket) {
+			command = "memwatchd --socket " + term.QuoteWord(holder.Socket) + " status"
+		}
+		list.add(problem, "Use that daemon, or stop it.", command, "Process %d, another daemon, holds the lock %s.",
+			holder.PID, path)
 	}
 	return list.orPassed("No other daemon uses the directories.")
 }

@@ -81,7 +81,6 @@ const (
 	daemonGroup  = "Daemon"
 	configGroup  = "Configuration"
 	memoryGroup  = "Memory directory"
-	machineGroup = "Machine"
 	installGroup = "Installation"
 )
 
@@ -95,16 +94,11 @@ var inspections = []inspection{
 	{daemonGroup, "state", true, inspectStateDirs},
 	{configGroup, "configuration", false, inspectConfig},
 	{configGroup, "in effect", true, inspectLoadedConfig},
-	{configGroup, "keys", true, inspectKeys},
 	{memoryGroup, "directory", true, inspectDirectory},
 	{memoryGroup, "file system", true, inspectFileSystem},
 	{memoryGroup, "sync", true, inspectSync},
 	{memoryGroup, "visibility", true, inspectVisibility},
-	{machineGroup, "watches", true, inspectWatches},
-	{machineGroup, "open files", false, inspectOpenFiles},
-	{machineGroup, "disk", true, inspectDisk},
-	{machineGroup, "clock", false, inspectClock},
-	{machineGroup, "store", true, inspectStore},
+	{memoryGroup, "disk", true, inspectDisk},
 	{installGroup, "program", false, inspectProgram},
 	{installGroup, "service", true, inspectService},
 	{installGroup, "agents", false, inspectAgents},

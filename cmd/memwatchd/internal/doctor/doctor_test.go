@@ -7,12 +7,8 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
-	"net"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -33,7 +29,6 @@ func typed(words string) string { return "memwatchd " + words }
 // TestJudgements compares findings for figures and states that not every machine can
 // produce. A wanted finding is the mark, and parts of the text, advice or command.
 func TestJudgements(t *testing.T) {
-	now := time.Date(2026, 2, 5, 10, 30, 0, 0, time.UTC)
 	modes := func(m fs.FileMode, above ...fs.FileMode) findings {
 		return modeFindings("/m", append(append([]fs.FileMode{m}, above...), 0o755))
 	}
@@ -103,42 +98,12 @@ func TestJudgements(t *testing.T) {
 		{"exchange: no", exchange(vault.Unable), []string{"warning|FUSE|writes no files"}},
 		{"exchange: unknown", exchange(vault.MaybeAble), []string{"note|FUSE|removes|--try-write"}},
 
-		{"watches", watches{limit: 8192, used: 10, instances: 128, instUsed: 2, needed: 10}.findings(),
-			[]string{"ok|10 of 8192"}},
-		{"watches: no limits", watches{needed: 10}.findings(), nil},
-		{"watches: too few", watches{limit: 8192, used: 8000, needed: 500}.findings(),
-			[]string{"warning|500 directories|192 of 8192|max_user_watches=524288"}},
-		{"watches: used by the daemon",
-			watches{limit: 8192, used: 4000, watched: 4000, needed: 4000, running: true}.findings(), []string{"ok|"}},
-		{"watches: barely enough", watches{limit: 8192, used: 100, needed: 8000}.findings(),
-			[]string{"note|8000|max_user_watches"}},
-		{"watches: very many", watches{limit: 524288, needed: 600000}.findings(),
-			[]string{"warning|max_user_watches=2097152"}},
-		{"instances: all", watches{limit: 8192, instances: 128, instUsed: 128, needed: 1}.findings(),
-			[]string{"problem|128 instances|max_user_instances=256"}},
-		{"instances: with a daemon",
-			watches{limit: 8192, instances: 128, instUsed: 128, needed: 1,
-				running: true}.findings(), []string{"note|128 of 128"}},
-
-		{"open files", openFileFindings(30, 1024), []string{"ok|30 of 1024"}},
-		{"open files: few", openFileFindings(30, 256), []string{"warning|256|LimitNOFILE"}},
-		{"open files: half", openFileFindings(600, 1024), []string{"warning|600 of 1024"}},
-		{"open files: all", openFileFindings(1000, 1024), []string{"problem|1000 of 1024"}},
-
 		{"disk", space(plenty, plenty, math.MaxUint64, 1<<30), []string{"ok|"}},
 		{"disk: unknown", space(0, 0, 0, 0), nil},
 		{"disk: full", space(1<<20, plenty, plenty, 0), []string{"problem|/i has 1.0 MiB free"}},
 		{"disk: no more files", space(plenty, plenty, 3, 0), []string{"problem|3 files"}},
 		{"disk: nearly full", space(100<<20, plenty, plenty, 0), []string{"warning|100.0 MiB"}},
 		{"disk: no second index", space(5<<30, plenty, plenty, 4<<30), []string{"warning|5.0 GiB"}},
-
-		{"clock", clockFindings(now, now.AddDate(0, -1, 0), now), []string{"ok|2026-02-05 10:30:00"}},
-		{"clock: before the build", clockFindings(now, now.AddDate(0, 1, 0), now),
-			[]string{"warning|before this program|timedatectl"}},
-		{"clock: never set", clockFindings(time.Unix(0, 0), time.Time{}, time.Time{}),
-			[]string{"warning|before this program"}},
-		{"clock: a later file", clockFindings(now, time.Time{}, now.AddDate(0, 0, 1)),
-			[]string{"warning|2026-02-06 10:30:00"}},
 
 		{"version", versionFindings("v1", "v1", false, "kill 7"), nil},
 		{"version: other", versionFindings("v1", "v2", false, "kill 7"), []string{"warning|v1|v2|kill 7"}},
@@ -192,16 +157,6 @@ func TestProgram(t *testing.T) {
 	}
 	t.Setenv("PATH", t.TempDir())
 	compareFindings(t, inspectProgram(&examination{}), []string{"note|PATH does not contain memwatchd"})
-}
-
-// TestOpenLimit reads the limit of this process.
-func TestOpenLimit(t *testing.T) {
-	if limit, ok := openLimit(os.Getpid()); ok && limit == 0 {
-		t.Error("the limit is zero")
-	}
-	if _, ok := openLimit(-1); ok {
-		t.Error("a process that does not exist has a limit")
-	}
 }
 
 // compareFindings compares findings with marks, and with parts of their texts, advice
@@ -300,46 +255,6 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// TestStore examines shared stores on the loopback interface and on all interfaces.
-func TestStore(t *testing.T) {
-	var date time.Time // zero for the present
-	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		if !date.IsZero() {
-			w.Header().Set("Date", date.UTC().Format(http.TimeFormat))
-		}
-	})
-	server := httptest.NewServer(handler)
-	defer server.Close()
-	inspect := func(url string, bytes int64) findings {
-		e := &examination{config: config.Default(), status: &api.Status{Share: &api.ShareStatus{Bytes: bytes, Spooled: 7}}}
-		e.config.Share.Weaviate.URL = url
-		return inspectStore(e)
-	}
-	compareFindings(t, inspect("", 0), nil)
-	compareFindings(t, inspect(server.URL, 1<<20), []string{"ok|" + strings.TrimPrefix(server.URL, "http://") + " answers"})
-	date = time.Now().Add(-time.Hour)
-	compareFindings(t, inspect(server.URL, 200<<20), []string{"warning|differs by |Synchronize", "warning|7 changes wait|200.0 MiB|256.0 MiB"})
-	date = time.Now().Add(time.Hour)
-	compareFindings(t, inspect(server.URL, 0), []string{"warning|differs by |Synchronize"})
-	date = time.Time{}
-	server.Close()
-	compareFindings(t, inspect(server.URL, 0), []string{"warning|does not answer|other machines"})
-
-	open, err := net.Listen("tcp", ":0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := &httptest.Server{Listener: open, Config: &http.Server{Handler: handler}}
-	all.Start()
-	defer all.Close()
-	_, port, _ := net.SplitHostPort(open.Addr().String())
-	want := []string{"warning|on port " + port + ".|firewall"}
-	if runtime.GOOS != "linux" {
-		want = []string{"ok|"}
-	}
-	compareFindings(t, inspect("http://127.0.0.1:"+port, 0), want)
-}
-
 // TestCheck compares counts and places. No message may be shown, since a message may
 // quote the text of a file.
 func TestCheck(t *testing.T) {
@@ -414,12 +329,12 @@ func TestTimeLimit(t *testing.T) {
 		t.Errorf("a call that hangs returns the error %v", err)
 	}
 	got := new(examination).runInspections(ctx, []inspection{
-		{machineGroup, "disk", false, func(*examination) findings { <-hung; return nil }},
-		{machineGroup, "clock", true,
+		{memoryGroup, "disk", false, func(*examination) findings { <-hung; return nil }},
+		{memoryGroup, "sync", true,
 			func(*examination) findings { panic("it needs a configuration") }},
 	})
 	compareFindings(t, got, []string{`warning|"disk" did not finish: time limit exceeded|Run the command again`})
-	if got[0].Group != machineGroup || got[0].Name != "disk" {
+	if got[0].Group != memoryGroup || got[0].Name != "disk" {
 		t.Errorf("got %+v", got[0])
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -230,7 +229,6 @@ func inspectVisibility(e *examination) (list findings) {
 type survey struct {
 	directories int // with the root, without hidden directories
 	markdown    int
-	newest      time.Time // latest modification of a Markdown file
 
 	conflicts   pathSample // conflict copies of sync tools
 	savedCopies pathSample // versions that the daemon kept
@@ -324,9 +322,6 @@ func (s *survey) addFile(path string, d fs.DirEntry) {
 			return
 		}
 		s.markdown++
-		if info.ModTime().After(s.newest) {
-			s.newest = info.ModTime()
-		}
 		st, ok := info.Sys().(*syscall.Stat_t)
 		switch {
 		case ok && int(st.Uid) != os.Geteuid():
