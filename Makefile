@@ -11,7 +11,7 @@ EXAMPLE = example/config.yaml
 
 # Numbers of generated files for make bench, and other flags of tools/bench/. To
 # measure everything, which takes half an hour or more:
-# make bench BENCHFILES=1000,10000,100000 BENCHFLAGS='-out ../../docs/performance.md'
+# make bench BENCHFILES=1000,10000,100000 BENCHFLAGS='-out ../../docs/internals/performance.md'
 BENCHFILES ?= 1000,10000
 BENCHFLAGS ?=
 

@@ -8,7 +8,7 @@
 //
 //	make bench                               memories of 1,000 and 10,000 files: some ten minutes
 //	make bench BENCHFILES=1000,10000,100000  and a large one: half an hour more, and 2 GB of disk
-//	make bench BENCHFLAGS='-out ../../docs/performance.md'
+//	make bench BENCHFLAGS='-out ../../docs/internals/performance.md'
 //	make bench BENCHFILES=10000 BENCHFLAGS='-tree= -only queries,rival'
 package main
 

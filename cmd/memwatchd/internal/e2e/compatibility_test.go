@@ -152,7 +152,7 @@ func TestCompatibilityCounts(t *testing.T) {
 func compatibilityPage(t *testing.T) *docPage {
 	t.Helper()
 	all := pages(t)
-	i := slices.IndexFunc(all, func(p *docPage) bool { return p.path == "docs/compatibility.md" })
+	i := slices.IndexFunc(all, func(p *docPage) bool { return p.path == "docs/internals/compatibility.md" })
 	if i < 0 {
 		t.Fatal("there is no compatibility page")
 	}

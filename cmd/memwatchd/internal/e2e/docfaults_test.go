@@ -9,14 +9,14 @@ import (
 	"testing"
 )
 
-// TestPagesFaults checks that the tests in docs/faults.md exist in the packages
+// TestPagesFaults checks that the tests in docs/internals/faults.md exist in the packages
 // that the page names, and that each row of the tables names one.
 func TestPagesFaults(t *testing.T) {
 	exist := testNames(t)
 	name := regexp.MustCompile("^`([a-z0-9]+\\.(?:Test|Fuzz)\\w+)(?:/(\\w+))?`$")
 	rows := 0
 	for _, p := range pages(t) {
-		if p.path != "docs/faults.md" {
+		if p.path != "docs/internals/faults.md" {
 			continue
 		}
 		p.prose(func(number int, line string) {
@@ -42,7 +42,7 @@ func TestPagesFaults(t *testing.T) {
 		})
 	}
 	if rows == 0 {
-		t.Error("docs/faults.md has no rows")
+		t.Error("docs/internals/faults.md has no rows")
 	}
 }
 

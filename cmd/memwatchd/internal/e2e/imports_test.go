@@ -26,16 +26,16 @@ const module = "github.com/memwatchd/memwatchd"
 const internal = "cmd/memwatchd/internal/"
 
 // layers returns the layer of each package, from the tables of
-// docs/architecture.md.
+// docs/internals/architecture.md.
 func layers(t *testing.T) map[string]int {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(repository, "docs/architecture.md"))
+	text, err := os.ReadFile(filepath.Join(repository, "docs/internals/architecture.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	engine, program, ok := strings.Cut(string(text), "The program is below")
 	if !ok {
-		t.Fatal("docs/architecture.md has no table of the program's packages")
+		t.Fatal("docs/internals/architecture.md has no table of the program's packages")
 	}
 	layers := map[string]int{"cmd/memwatchd": 11}
 	row := regexp.MustCompile("(?m)^\\| `([a-z0-9/]+)` \\| ([0-9]+) \\|")
@@ -147,14 +147,14 @@ type listedPackage struct {
 	Imports, GoFiles, IgnoredGoFiles []string
 }
 
-// TestLayers checks that each package is in docs/architecture.md and imports
+// TestLayers checks that each package is in docs/internals/architecture.md and imports
 // packages of lower layers only.
 func TestLayers(t *testing.T) {
 	layers, packages := layers(t), goList(t)
 	for name, p := range packages {
 		layer, ok := layers[name]
 		if !ok {
-			t.Errorf("%s is not in docs/architecture.md", name)
+			t.Errorf("%s is not in docs/internals/architecture.md", name)
 			continue
 		}
 		for _, other := range p.Imports {
@@ -176,7 +176,7 @@ func TestLayers(t *testing.T) {
 	}
 	for name := range layers {
 		if _, ok := packages[name]; !ok {
-			t.Errorf("docs/architecture.md has %s, which is no package", name)
+			t.Errorf("docs/internals/architecture.md has %s, which is no package", name)
 		}
 	}
 }

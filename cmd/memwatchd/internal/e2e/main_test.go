@@ -111,7 +111,7 @@ func TestScripts(t *testing.T) { runScripts(t, "testdata/script") }
 
 // TestCompatibility runs scripts on directories of other memory systems, which
 // only init configures. Each step names the system and the line of its
-// description; docs/compatibility.md summarizes the steps.
+// description; docs/internals/compatibility.md summarizes the steps.
 func TestCompatibility(t *testing.T) { runScripts(t, "testdata/compat") }
 
 func runScripts(t *testing.T, dir string) {
