@@ -98,7 +98,7 @@ func (d *Draft) Entries() ([]DraftEntry, error) {
 	sections := slices.Sorted(maps.Keys(d.Items))
 	named := func(name string) {
 		sections = slices.DeleteFunc(sections, func(s string) bool {
-			if sectionName(s) == sectionName(name) {
+			if SameSection(s, name) {
 				items(name, "items."+s, d.Items[s])
 				return true
 			}

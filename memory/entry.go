@@ -371,7 +371,7 @@ func SummaryPath(subject, project, contact string) string {
 // which means that it has evidence and is in a section of summaries.
 func (e *Entry) IsSummary() bool {
 	return len(e.Evidence) > 0 && slices.ContainsFunc(e.Sections, func(s string) bool {
-		return strings.EqualFold(s, privateSummaries) || strings.EqualFold(s, publicSummaries)
+		return SameSection(s, privateSummaries) || SameSection(s, publicSummaries)
 	})
 }
 

@@ -61,7 +61,7 @@ func (m *Merge) indexSection(section string) *sectionIndex {
 		task: map[string][]int{},
 	}
 	m.sections[section] = x
-	names := foldNames(m.layout.draftSections(section))
+	names := m.layout.draftSections(section)
 	in := map[int]bool{} // by heading
 	for i := range m.doc.Entries {
 		e := &m.doc.Entries[i]
@@ -70,7 +70,9 @@ func (m *Merge) indexSection(section string) *sectionIndex {
 		}
 		is, known := in[e.Heading]
 		if !known {
-			is = slices.ContainsFunc(e.Sections, func(s string) bool { return slices.Contains(names, sectionName(s)) })
+			is = slices.ContainsFunc(e.Sections, func(s string) bool {
+				return slices.ContainsFunc(names, func(name string) bool { return SameSection(s, name) })
+			})
 			in[e.Heading] = is
 		}
 		if is {

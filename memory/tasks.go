@@ -18,14 +18,6 @@ var namespaceTypes = map[string]string{
 	"profile": "fact", "preference": "preference", "fact": "fact", "project": "project", "task_state": "project",
 }
 
-// sectionName returns a heading in the form in which section names are
-// compared: folded, without emphasis, leading emoji and trailing colon.
-func sectionName(s string) string {
-	return strings.TrimSpace(strings.TrimFunc(Fold(stripEmphasis(s)), func(r rune) bool {
-		return strings.ContainsRune(" :#✅☑🧠📝📌🎯⭐\ufe0f", r)
-	}))
-}
-
 // sectionNames holds the names of task and follow-up sections, in the form
 // returned by [sectionName].
 type sectionNames struct{ tasks, followUps []string }

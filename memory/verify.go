@@ -98,8 +98,7 @@ func checkInsertedEntry(want *Entry, next *Document, q *outlineNode, path []stri
 	case e.Block != want.Block || e.Norm != want.Norm || !maps.Equal(e.Attributes, want.Attributes):
 		return newMismatch(0, "the new text would merge with other text, or be parsed differently here")
 	case len(e.Sections) < len(path) ||
-		!slices.EqualFunc(e.Sections[len(e.Sections)-len(path):], path,
-			func(a, b string) bool { return sectionName(a) == sectionName(b) }):
+		!slices.EqualFunc(e.Sections[len(e.Sections)-len(path):], path, SameSection):
 		return newMismatch(0, "the new text would be in another section")
 	}
 	for i, t := range want.Tasks {

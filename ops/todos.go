@@ -127,7 +127,7 @@ func tasksOf(c Call, doc *memory.Document, shown memory.Shown, section string) [
 		e := &doc.Entries[b.Entry]
 		if !e.Readable(c.View) ||
 			section != "" && !slices.ContainsFunc(e.Sections,
-				func(s string) bool { return strings.EqualFold(s, section) }) {
+				func(s string) bool { return memory.SameSection(s, section) }) {
 			continue
 		}
 		t := &e.Tasks[b.Task]
