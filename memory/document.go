@@ -145,6 +145,7 @@ type Task struct {
 	Parent   int    // index of the enclosing task in Entry.Tasks, -1 for none
 	FollowUp bool   // in a Follow Ups section
 	InTasks  bool   // in a Tasks section
+	Recurs   bool   // an occurrence of a recurring task
 
 	isEntry  bool // the task is the entry itself
 	repeated int  // tasks above it in the entry with the same Norm and Under

@@ -202,11 +202,8 @@ func trimMarkers(line string) string {
 	return line[boxLen(line):]
 }
 
-// Marks that task plugins add to a task: dates, priorities, recurrence, ids;
-// and links with the dates of creation and completion.
 var (
-	taskMarkRE = lazyregexp.New(`\s*(?:[➕⏳🛫📅✅❌🗓]\x{fe0f}?\s*\d{4}-\d{2}-\d{2}|[🆔⛔]\x{fe0f}?\s*[A-Za-z0-9_,-]+|` +
-		`[🔺⏫🔼🔽⏬]\x{fe0f}?|🔁\x{fe0f}?\s*[^➕⏳🛫📅✅❌🗓🆔⛔🔺⏫🔼🔽⏬#]*)`)
+	// taskLinkRE matches links with the dates of creation and completion.
 	taskLinkRE = lazyregexp.New(`\s*\[(?:Created|Done)\]\([^)]*\)`)
 	addedAnyRE = lazyregexp.New(`\s*[(（]added\s+\d{4}-\d{2}-\d{2}[)）]`)
 )
@@ -214,16 +211,21 @@ var (
 // tagWordRE matches a tag.
 var tagWordRE = lazyregexp.New(`(^|\s)#\pN*[\pL_][\pL\pN\pM_/:.-]*`)
 
-// taskText returns a task's text on one line, without the marks of plugins.
-func taskText(s string) string {
+// readTaskText returns a task's text on one line, without the properties that programs
+// write, and the values of these.
+func readTaskText(s string) (string, taskFields) {
 	_, s = splitAnchor(s)
-	if strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf }) {
-		s = taskMarkRE().ReplaceAllString(s, "")
-	}
 	if strings.Contains(s, "](") {
 		s = taskLinkRE().ReplaceAllString(s, "")
 	}
-	return HeadingLine(s)
+	s, fields := cutTaskFields(s)
+	fields.recurs = fields.recurs || hasRecurringTag(s)
+	return HeadingLine(s), fields
+}
+
+func taskText(s string) string {
+	text, _ := readTaskText(s)
+	return text
 }
 
 // taskNorm returns a task's text in the form in which copies of a task are

@@ -42,6 +42,7 @@ func (l *Layout) parse(path string, src, masked []byte, meta Meta, of *excerptOf
 	if of == nil || of.front {
 		d.Front, p.body, problems = l.readFront(src, p.text)
 		d.Problems = append(d.Problems, problems...)
+		p.recurs = slices.ContainsFunc(d.Front.Tags, isRecurringTag)
 	}
 	if p.plain {
 		p.source = string(masked[p.body:])
@@ -150,6 +151,7 @@ type docParser struct {
 	private           privateRanges
 	marks             []privateMark
 	names             sectionNames
+	recurs            bool                // all tasks of the file do
 	sections          []section           // by heading
 	stack             []int               // the open headings, outermost first
 	pending           []pendingAttributes // by entry
@@ -347,6 +349,7 @@ type section struct {
 	path                         []string
 	kind                         string // default type of the entries, or empty
 	tasks, followUps, commitment bool
+	recurs                       bool // its tasks do
 	hour, minute, second         int
 	clock                        bool
 }

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -88,8 +89,10 @@ var (
 	// categoryRE matches the category of an item, which is longer than the mark of a
 	// task.
 	categoryRE = lazyregexp.New(`^[-*+] \[([\p{L}\p{N}][\p{L}\p{N} _-]+)\] `)
-	// markerRE matches a task in an outline, and outlineTagsRE the tags of a block.
-	markerRE      = lazyregexp.New(`(?m)^[ \t]*[-*+] (TODO|DOING|NOW|LATER|WAITING|DONE|CANCELED) (.+)$`)
+	// markerRE matches a task in an outline with the lines below it, and
+	// outlineTagsRE the tags of a block.
+	markerRE = lazyregexp.New(`(?m)^[ \t]*[-*+] (NOW|LATER|TODO|DOING|DONE|WAITING|WAIT|CANCELED|CANCELLED|IN-PROGRESS) (.+)$` +
+		`((?:\n[ \t]*[^ \t\n*+-].*$)*)`)
 	outlineTagsRE = lazyregexp.New(`(?m)^[ \t]*(?:[-*+] )?tags:: (.+)$`)
 )
 
@@ -119,11 +122,13 @@ func (r *Root) annotate(below string, e *Entry) {
 		}
 	}
 	for _, m := range markerRE().FindAllStringSubmatchIndex(e.Text, -1) {
-		t := Task{Text: e.Text[m[4]:m[5]], Line: e.Line + strings.Count(e.Text[:m[2]], "\n"), Parent: -1}
-		if mark := e.Text[m[2]:m[3]]; mark == "DONE" || mark == "CANCELED" {
+		t := Task{Line: e.Line + strings.Count(e.Text[:m[2]], "\n"), Parent: -1}
+		t.read(e.Text[m[4]:m[5]])
+		_, below := cutTaskFields(e.Text[m[6]:m[7]])
+		t.Due, t.Recurs = cmp.Or(t.Due, below.due), t.Recurs || below.recurs
+		if mark := e.Text[m[2]:m[3]]; mark == "DONE" || strings.HasPrefix(mark, "CANCEL") {
 			t.State = Done
 		}
-		t.Norm = t.Text
 		e.Tasks = append(e.Tasks, t)
 	}
 }

@@ -3,12 +3,8 @@ package memory
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
-	"time"
-
-	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 )
 
 // EntryTypes contains the types of entries.
@@ -51,6 +47,7 @@ func (n sectionNames) applyHeading(s section, heading string) section {
 		s.tasks, s.followUps = false, true
 	}
 	s.commitment = s.commitment || name == commitments
+	s.recurs = s.recurs || hasRecurringTag(heading)
 	switch {
 	case name == "key facts", name == "重要事件":
 		s.kind = "fact"
@@ -102,6 +99,7 @@ func (p *docParser) readTasks(e *Entry, b *block) {
 				t.Under = p.itemNorm(b, up, s.commitment)
 			}
 		}
+		t.Recurs = t.Recurs || p.recurs || s.recurs || t.Parent >= 0 && e.Tasks[t.Parent].Recurs
 		t.ID = taskID(lf)
 		if of == nil {
 			of = map[int]int{}
@@ -164,38 +162,16 @@ func (p *docParser) readTask(lf *leaf, commitment bool) (t Task, ok bool) {
 			text, t.State = strings.TrimPrefix(rest, emojiStyle), Done
 		}
 	}
-	t.Text = taskText(text)
-	t.Norm = taskNorm(t.Text)
-	t.Due, t.Created, t.Finished = dueDate(text), firstDate(createdRE(), text), firstDate(finishedRE(), text)
+	t.read(text)
 	return t, t.Text != ""
 }
 
-// dueRE matches a due date as people and plugins write it: 📅 2026-02-05,
-// due:2026-02-05, @due(2026-02-05) or [due:: 2026-02-05].
-var dueRE = lazyregexp.New(`(?i)(?:[📅📆🗓]\x{fe0f}?|\bdue::?|@due\()\s*(\d{4}-\d{2}-\d{2})\b`)
-
-// createdRE and finishedRE match the dates that the Tasks plugin of Obsidian writes,
-// with its emoji or as fields of Dataview.
-var (
-	createdRE  = lazyregexp.New(`(?i)(?:➕\x{fe0f}?|[\[(]created::)\s*(\d{4}-\d{2}-\d{2})\b`)
-	finishedRE = lazyregexp.New(`(?i)(?:✅\x{fe0f}?|[\[(]completion::)\s*(\d{4}-\d{2}-\d{2})\b`)
-)
-
-// dueDate returns the first due date in the text of a task as YYYY-MM-DD, or an
-// empty string.
-func dueDate(text string) string { return firstDate(dueRE(), text) }
-
-// firstDate returns the first day that an expression matches in a text, or "".
-func firstDate(re *regexp.Regexp, text string) string {
-	if !strings.Contains(text, "-") {
-		return ""
-	}
-	for _, m := range re.FindAllStringSubmatch(text, -1) {
-		if _, err := time.Parse(time.DateOnly, m[1]); err == nil {
-			return m[1]
-		}
-	}
-	return ""
+// read sets the fields of a task that its text contains.
+func (t *Task) read(text string) {
+	var fields taskFields
+	t.Text, fields = readTaskText(text)
+	t.Norm = taskNorm(t.Text)
+	t.Due, t.Created, t.Finished, t.Recurs = fields.due, fields.created, fields.finished, fields.recurs
 }
 
 // NewTask returns client-supplied text as an open task with a due date, which may be
@@ -203,7 +179,8 @@ func firstDate(re *regexp.Regexp, text string) string {
 // given and the text contains another one.
 func NewTask(text, due string) (string, error) {
 	line := escapeEnd(strings.Join(textWords(text), " "))
-	switch found := dueDate(line); {
+	_, fields := cutTaskFields(line)
+	switch found := fields.due; {
 	case due != "" && found != "" && found != due:
 		return "", fmt.Errorf("text contains another due date, %s", found)
 	case due != "" && found == "":

@@ -11,7 +11,7 @@ import (
 
 // stateVersion changes whenever the boxes of an older state would no longer
 // match. A state of another version counts as lost.
-const stateVersion = 3
+const stateVersion = 4
 
 // A state is the persistent part of a Syncer: the files seen and the pending
 // requests.

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -128,17 +127,15 @@ func BoxesOf(doc *memory.Document) *File {
 		Session: strings.Clone(cmp.Or(doc.Front.SessionID, doc.Place.Session)),
 		Hash:    HashDigest(sha256.Sum256(doc.Source)),
 	}
-	apart := slices.ContainsFunc(doc.Front.Tags,
-		func(tag string) bool { return strings.EqualFold(strings.TrimPrefix(tag, "#"), recurring[1:]) })
 	for i := range doc.Entries {
 		e := &doc.Entries[i]
 		for j := range e.Tasks {
 			t := &e.Tasks[j]
 			b := Box{
 				ID: strings.Clone(t.ID), Text: digestText(t.Norm), Under: digestText(t.Under),
-				Owner:   strings.Clone(e.Partition.Owner),
-				Private: e.Partition.Visibility == memory.PrivateOnly, NoCopies: apart || e.Masked && t.ID == "" ||
-					isRecurring(e, j), Entry: i, Task: j,
+				Owner:    strings.Clone(e.Partition.Owner),
+				Private:  e.Partition.Visibility == memory.PrivateOnly,
+				NoCopies: t.Recurs || e.Masked && t.ID == "", Entry: i, Task: j,
 			}
 			switch {
 			case t.InTasks:
@@ -156,21 +153,6 @@ func BoxesOf(doc *memory.Document) *File {
 		}
 	}
 	return f
-}
-
-// recurring is the tag of repeated tasks.
-const recurring = "#recurring"
-
-// isRecurring reports whether a task or one of its parents has the recurring tag.
-func isRecurring(e *memory.Entry, task int) bool {
-	for ; task >= 0; task = e.Tasks[task].Parent {
-		for _, word := range strings.Fields(e.Tasks[task].Text) {
-			if strings.EqualFold(strings.TrimRight(word, ".,;:!?)"), recurring) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // A Copy is one box with the properties of its file.
