@@ -24,6 +24,7 @@ type Status struct {
 	Uptime    string    `json:"uptime"`     // time since the start
 	Root      string    `json:"root"`       // memory directory
 	RootState string    `json:"root_state"` // starting, watched, missing, or holding (many files vanished at once)
+	State     string    `json:"state"`      // in words: healthy, not healthy, or indexing with the number of files to go
 	Sockets   []string  `json:"sockets"`    // paths of the sockets
 
 	Files   int `json:"files"`   // number of indexed files
@@ -53,6 +54,20 @@ type Status struct {
 	Goroutines  int    `json:"goroutines"`   // number of goroutines of the daemon
 
 	Healthy bool `json:"-"` // see StatusAnswer
+}
+
+// Explain sets the state in words from the other fields.
+func (s *Status) Explain() {
+	switch {
+	case !s.Healthy:
+		s.State = "not healthy"
+	case max(s.Index.Pending, s.Index.Total-s.Index.Done) > 0:
+		s.State = indexing(max(s.Index.Pending, s.Index.Total-s.Index.Done))
+	case s.RootState == "starting":
+		s.State = "indexing"
+	default:
+		s.State = "healthy"
+	}
 }
 
 // IndexStatus is the state of the index.

@@ -45,8 +45,17 @@ func (m *Memory) Do(ctx context.Context, by api.Caller, req *api.Request) (any, 
 		}
 	}
 	answer, err := bindings[op.Name].do(m.writeOps(), ctx, c, req.Value())
-	if e, ok := errors.AsType[*api.Error](err); ok && m.Disabled && e.Code == api.NotFound && e.Hint == "" {
-		err = e.WithHint("memory is disabled: set memory.enabled to true")
+	if state := api.IndexStateOf(answer); state != nil {
+		state.Explain(c.waits)
+	}
+	if e, ok := errors.AsType[*api.Error](err); ok && e.Code == api.NotFound && e.Hint == "" {
+		state, hinted := m.indexState(c), *e
+		state.Explain(c.waits)
+		hinted.Hint = state.Notice
+		if m.Disabled {
+			hinted.Hint = "memory is disabled: set memory.enabled to true"
+		}
+		err = &hinted
 	}
 	if err != nil && ctx.Err() != nil {
 		if e, ok := errors.AsType[*api.Error](context.Cause(ctx)); ok {

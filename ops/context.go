@@ -35,18 +35,21 @@ func (m readOps) context(ctx context.Context, c Call, r *api.ContextRequest) (*a
 	}
 	answer.Hints = append(answer.Hints, block.Hints...)
 	if block.Text == "" {
-		answer.Hints = append(answer.Hints, m.emptyReason(c, r, block.Omitted))
+		answer.Hints = append(answer.Hints, m.emptyReason(c, r, block.Omitted, &answer.Index))
 	}
 	return answer, nil
 }
 
 // emptyReason returns the reason for an empty block.
-func (m readOps) emptyReason(c Call, r *api.ContextRequest, left api.Omitted) string {
+func (m readOps) emptyReason(c Call, r *api.ContextRequest, left api.Omitted, state *api.IndexState) string {
+	state.Explain(c.waits)
 	switch {
 	case left == api.Omitted{Untrusted: left.Untrusted} && left.Untrusted > 0:
 		return "the block is empty: untrusted text is omitted"
 	case left != api.Omitted{}:
 		return "the block is empty: everything was omitted; raise the limits"
+	case state.Notice != "":
+		return "the block is empty"
 	case r.Format == "relevant":
 		return "the block is empty: no entry matches the query"
 	case !c.View.Private():

@@ -106,13 +106,13 @@ type opsRequest struct {
 }
 
 var (
-	opsSetting = regexp.MustCompile(`(?m)^(now|timezone|max_items|max_chars|full_max_chars|untrusted|injection|enabled|quiet|read|visibility): (.*)$`)
+	opsSetting = regexp.MustCompile(`(?m)^(now|timezone|max_items|max_chars|full_max_chars|untrusted|injection|enabled|quiet|read|visibility|pending): (.*)$`)
 	opsTook    = regexp.MustCompile(`"took_ms":[0-9.e+-]+`)
 )
 
 func readOpsCase(t testing.TB, archive *txtar.Archive) *opsCase {
 	t.Helper()
-	c := &opsCase{settings: map[string]string{"now": "2026-02-05T12:00:00Z", "timezone": "UTC", "max_items": "50", "max_chars": "6000", "full_max_chars": "5000", "injection": "true", "enabled": "true", "visibility": "public_ok"}}
+	c := &opsCase{settings: map[string]string{"now": "2026-02-05T12:00:00Z", "timezone": "UTC", "max_items": "50", "max_chars": "6000", "full_max_chars": "5000", "injection": "true", "enabled": "true", "pending": "0", "visibility": "public_ok"}}
 	for _, m := range opsSetting.FindAllSubmatch(archive.Comment, -1) {
 		c.settings[string(m[1])] = string(m[2])
 	}
@@ -156,7 +156,7 @@ func (c *opsCase) memory(t testing.TB) *Memory {
 		}
 		return n
 	}
-	root := &opsRoot{docs: map[string]*memory.Document{}}
+	root := &opsRoot{docs: map[string]*memory.Document{}, pending: number("pending")}
 	days := memory.ParseVisibility(c.settings["visibility"])
 	layout := &memory.Layout{Location: location, Users: root.user, Mask: secrets.Mask, Daily: days, Sessions: days}
 	var updates []index.Update
@@ -325,6 +325,9 @@ func opsHits(t *testing.T, raw []byte) string {
 		}
 	}
 	fmt.Fprintf(&b, "total %d\n", a.Total)
+	if a.Index.Notice != "" {
+		fmt.Fprintf(&b, "notice: %s, note %q, absent %q\n", a.Index.Notice, a.Note, a.Absent)
+	}
 	if a.Note != "" {
 		fmt.Fprintf(&b, "note: %s\n", a.Note)
 	}
@@ -427,6 +430,7 @@ type opsRoot struct {
 	docs        map[string]*memory.Document
 	directories memory.Directories
 	identities  *memory.Identities
+	pending     int // files that are not indexed yet
 }
 
 // user reports whether a directory contains the files of a user directory.
@@ -464,11 +468,16 @@ func (r *opsRoot) View(s memory.Scope) (memory.View, error) { return r.directori
 
 // The remaining methods of [Indexer] are stubs; the daemon's tests cover the
 // real ones.
-func (r *opsRoot) Sync(context.Context) error { return nil }
+func (r *opsRoot) Sync(context.Context) error {
+	if r.pending > 0 {
+		return context.DeadlineExceeded
+	}
+	return nil
+}
 
 func (r *opsRoot) SyncRoots(context.Context, []string) error { return nil }
 
-func (r *opsRoot) State() api.IndexStatus { return api.IndexStatus{Revision: 1} }
+func (r *opsRoot) State() api.IndexStatus { return api.IndexStatus{Revision: 1, Pending: r.pending} }
 
 func (r *opsRoot) Report() api.Status { return api.Status{Index: r.State(), Healthy: true} }
 

@@ -170,7 +170,10 @@ func (m readOps) runQuery(ctx context.Context, c Call, q index.Query, asOf strin
 	for i, h := range result.Hits {
 		answer.Hits[i] = hitOf(c, h)
 	}
-	if answer.Total == 0 && answer.Note == "" {
+	answer.Index.Explain(c.waits)
+	if answer.Index.Notice != "" {
+		answer.Absent, answer.Note = nil, "" // not known before the index is complete
+	} else if answer.Total == 0 && answer.Note == "" {
 		answer.Note = noMatchNote(c)
 		if index.HasShortPrefix(q.Text) {
 			answer.Note += fmt.Sprintf("; a prefix needs at least %d letters before the *", index.MinPrefix)

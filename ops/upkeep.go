@@ -103,6 +103,7 @@ func (m *Memory) Status() api.Status {
 	if m.Todos != nil {
 		s.Todosync = m.Todos.Status()
 	}
+	s.Explain()
 	return s
 }
 

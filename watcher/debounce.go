@@ -52,6 +52,7 @@ type batch struct {
 	reason  Reason
 	paths   []string
 	items   []*pendingPath // the entries of paths
+	again   int            // paths that have changed since, and are pending too
 	started uint64         // sequence number of the last mark before the delivery
 }
 
@@ -64,7 +65,7 @@ type debouncer struct {
 	checkState func(path string) pathState
 	deliver    func(context.Context, batch) (retry []string, err error) // never called concurrently
 
-	pending atomic.Int64 // paths known to differ and not yet delivered
+	pending atomic.Int64 // saved paths that are known to differ and not yet delivered
 
 	seq      uint64
 	byPath   map[string]*pendingPath
@@ -159,6 +160,9 @@ func (s *debouncer) addHint(now time.Time, m hint) {
 		}
 	case m.reason == Scan:
 		if e := s.byPath[m.path]; e == nil {
+			if !s.scanned.has(m.path) {
+				s.countAgain(m.path)
+			}
 			s.scanned.add(m.path, s.seq)
 		} else {
 			s.mergeScanned(now, e, Scan, s.seq)
@@ -184,8 +188,19 @@ func (s *debouncer) ensurePath(path string, seq uint64) *pendingPath {
 	if e == nil {
 		e = &pendingPath{path: path, seq: seq}
 		s.byPath[path] = e
+		s.countAgain(path)
 	}
 	return e
+}
+
+// countAgain counts a path that becomes pending while it is delivered.
+func (s *debouncer) countAgain(path string) {
+	if s.inFlight == nil {
+		return
+	}
+	if _, ok := slices.BinarySearch(s.inFlight.paths, path); ok {
+		s.inFlight.again++
+	}
 }
 
 // checkPath checks a path and reports whether it may be delivered now. If not,
@@ -396,9 +411,14 @@ func (s *debouncer) retryLater(now time.Time, b *batch, old *pendingPath, err er
 }
 
 func (s *debouncer) publishPending() {
-	n := len(s.byPath) + s.scanned.len()
+	n := s.scanned.len()
+	for _, e := range s.byPath {
+		if !e.unawaited || e.err != nil { // else it is not saved, or cannot be read
+			n++
+		}
+	}
 	if s.inFlight != nil && s.inFlight.reason != Verify {
-		n += len(s.inFlight.paths)
+		n += max(len(s.inFlight.paths)-s.inFlight.again, 0)
 	}
 	s.pending.Store(int64(n))
 }

@@ -12,7 +12,7 @@ type Status struct {
 	Polled        []Unwatched `json:"polled"`
 	Overflows     int         `json:"overflows"`      // number of times events were lost
 	LastReconcile time.Time   `json:"last_reconcile"` // end of the last full scan
-	Pending       int         `json:"pending"`        // paths that may have changed and are not delivered
+	Pending       int         `json:"pending"`        // saved paths that may have changed and are not delivered
 	Held          int         `json:"held"`           // missing files that are held back
 	Unread        bool        `json:"unread"`         // files missed by a scan have not been delivered since
 	Warnings      []string    `json:"warnings"`       // current problems that need the user's attention

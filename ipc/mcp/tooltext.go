@@ -19,16 +19,19 @@ func textOf(answer any) string {
 	if f := reflect.ValueOf(answer).Elem().FieldByName("Disabled"); f.IsValid() && f.Bool() {
 		return "memory is disabled: nothing was written"
 	}
+	if state := api.IndexStateOf(answer); state != nil {
+		b.notice = state.Notice
+	}
 	switch a := answer.(type) {
 	case *api.SearchAnswer:
 		b.writeHits(a)
 	case *api.GetAnswer:
 		return a.Text
 	case *api.ContextAnswer:
+		b.WriteString(a.Text + "\n")
 		b.writeHints(a.Hints...)
-		return strings.TrimSpace(a.Text + "\n" + b.String())
 	case *api.LoadAnswer:
-		return a.Block
+		b.WriteString(a.Block + "\n")
 	case *api.RelatedAnswer:
 		b.writeLinks(a)
 	case *api.TodosAnswer:
@@ -64,11 +67,15 @@ func textOf(answer any) string {
 		}
 		return string(text)
 	}
-	return strings.TrimRight(b.String(), "\n")
+	b.writeHints(b.notice)
+	return strings.Trim(b.String(), "\n")
 }
 
 // A toolText builds the text of an answer.
-type toolText struct{ strings.Builder }
+type toolText struct {
+	strings.Builder
+	notice string // why the answer may be incomplete
+}
 
 func (b *toolText) writeLine(format string, args ...any) {
 	fmt.Fprintf(b, format+"\n", args...)
@@ -97,12 +104,11 @@ func (b *toolText) writeHints(hints ...string) {
 	}
 }
 
-// writeIndexState writes why an answer may be incomplete.
-func (b *toolText) writeIndexState(s api.IndexState) {
-	if s.Degraded {
-		b.writeLine("(the index is incomplete: results may be missing)")
+// writeEmpty writes that an answer lists nothing, unless that is not certain.
+func (b *toolText) writeEmpty(format string, args ...any) {
+	if b.notice == "" {
+		b.writeLine("("+format+")", args...)
 	}
-	b.writeHints(s.Problem)
 }
 
 // writePosition writes the position of new text. The path is empty if the caller may
@@ -151,7 +157,6 @@ func (b *toolText) writeHits(a *api.SearchAnswer) {
 		b.writeLine("(no entry contains %s)", strings.Join(a.Absent, ", "))
 	}
 	b.writeHints(a.Note)
-	b.writeIndexState(a.Index)
 }
 
 // placeOf returns the position of an entry as path:line or path:line-line.
@@ -170,9 +175,8 @@ func (b *toolText) writeLinks(a *api.RelatedAnswer) {
 		b.writeFields(fmt.Sprintf("%s:%d -> %s", l.Path, l.Line, a.Path), brief.Quote(l.Text, l.Untrusted))
 	}
 	if len(a.To)+len(a.From) == 0 {
-		b.writeLine("(no links from or to %s)", a.Path)
+		b.writeEmpty("no links from or to %s", a.Path)
 	}
-	b.writeIndexState(a.Index)
 }
 
 func (b *toolText) writeTodos(a *api.TodosAnswer) {
@@ -185,9 +189,8 @@ func (b *toolText) writeTodos(a *api.TodosAnswer) {
 			textIf(t.Since != "", "since "+t.Since), strings.Join(places, ", "))
 	}
 	if len(a.Todos) == 0 {
-		b.writeLine("(no tasks)")
+		b.writeEmpty("no tasks")
 	}
-	b.writeIndexState(a.Index)
 }
 
 func checkbox(state string) string {
@@ -342,12 +345,11 @@ func (b *toolText) writeItems(a *api.ItemListAnswer) {
 		b.writeItemLine(i)
 	}
 	if len(a.Items) == 0 {
-		b.writeLine("(no items)")
+		b.writeEmpty("no items")
 	}
 	if a.Next != "" {
 		b.writeLine("(more items: cursor %s)", a.Next)
 	}
-	b.writeIndexState(a.Index)
 }
 
 func (b *toolText) writeDeleted(a *api.ItemDeleteAnswer) {
@@ -358,15 +360,12 @@ func (b *toolText) writeDeleted(a *api.ItemDeleteAnswer) {
 }
 
 func (b *toolText) writeStatus(a *api.StatusAnswer) {
-	word := "memory works"
-	if !a.Healthy {
-		word = "memory is not healthy"
-	}
-	b.writeLine("%s", word)
 	s := a.Status
 	if s == nil {
+		b.writeLine("memory is %s", textIf(!a.Healthy, "not ")+"healthy")
 		return
 	}
+	b.writeLine("memory is %s", s.State)
 	b.writeLine("%d files, %d entries, %d problems in files, %d skipped", s.Files, s.Entries, s.ProblemCount,
 		s.SkippedFiles)
 	for _, problem := range []string{s.Index.Problem, s.Watch.Problem, s.Write.Problem} {

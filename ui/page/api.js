@@ -42,9 +42,11 @@ export async function openSession() {
   return session !== null;
 }
 
-/** call executes an operation and returns its answer. */
+/** call executes an operation and returns its answer. It shows why the answer may be incomplete. */
 export async function call(operation, fields = {}, signal) {
-  return (await post(`/v1/${operation}`, fields, signal)).json();
+  const answer = await (await post(`/v1/${operation}`, fields, signal)).json();
+  if (answer.index?.synced !== undefined) document.getElementById("index").textContent = answer.index.notice ?? "";
+  return answer;
 }
 
 /** listen calls f for each event of the daemon until the connection ends. */

@@ -69,7 +69,7 @@ export function find(section) {
     const answer = words || since.value || tag.value || kind.value
       ? await call("search", { ...filters, query: query.value, typing: true, explain: explain.checked }, request.signal)
       : await call("recent", { since: "30d", limit: 20 }, request.signal);
-    const notes = [words || answer.total ? entries(answer.total) + ` in ${plural(answer.files, "file")}` : "Nothing new in 30 days",
+    const notes = [words || answer.total ? entries(answer.total) + ` in ${plural(answer.files, "file")}` : !answer.index.notice && "Nothing new in 30 days",
       words && answer.total > 0 && answer.total_all < answer.total && `${answer.total_all} with all words`,
       answer.absent?.length > 0 && `no entry contains ${answer.absent.join(", ")}`,
       ...(answer.corrected ?? []).map((c) => `showing ${c.to.join(", ")} for ${c.word}`), answer.note].filter(Boolean);

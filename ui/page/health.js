@@ -53,7 +53,7 @@ export function health(section) {
     add(latencies.query, s.latency.query_ms.p99);
     add(latencies.found, s.latency.save_to_search_ms.p99);
     const facts = [
-      ["State", s.healthy ? "healthy" : "not healthy"], ["Directory", `${s.root} (${s.root_state})`],
+      ["State", s.state], ["Directory", `${s.root} (${s.root_state})`],
       ["Content", `${plural(s.files, "file")}, ${entries(s.entries)}`],
       ["Index", s.index.degraded ? "incomplete; searches also read files" : `complete, ${(s.index.size / 1e6).toFixed(1)} MB`],
       ["Long term", h("a", { href: "#longterm" }, `${plural(s.compactor?.near_limit.length ?? 0, "file")} near the limit`)],

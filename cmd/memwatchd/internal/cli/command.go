@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 	"github.com/memwatchd/memwatchd/ipc/client"
 	"github.com/memwatchd/memwatchd/memory"
 )
@@ -461,7 +462,10 @@ func (a *invocation) printResponse(raw json.RawMessage) error {
 	case a.out.output.quiet:
 		return nil
 	case a.out.output.template != nil:
-		return a.out.output.printFormatted(a.g.Stdout, answer)
+		if state := api.IndexStateOf(answer); state != nil {
+			a.out.addHint(term.AsBad, "%s", state.Notice)
+		}
+		return errors.Join(a.out.output.printFormatted(a.g.Stdout, answer), a.out.flush())
 	}
 	return a.out.printAnswer(answer)
 }

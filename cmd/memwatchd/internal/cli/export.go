@@ -2,6 +2,7 @@ package cli
 
 import (
 	"archive/zip"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -66,7 +67,7 @@ func addExport(c *cobra.Command, op *api.Operation, req *api.Request, g *Globals
 
 // exportPages writes all pages.
 func (a *invocation) exportPages(cmd *cobra.Command, req *api.Request, out export) error {
-	files, masks := 0, 0
+	files, masks, notice := 0, 0, ""
 	for {
 		page, _, err := requestAnswer[api.ExportAnswer](cmd.Context(), a, req)
 		if err != nil {
@@ -78,6 +79,7 @@ func (a *invocation) exportPages(cmd *cobra.Command, req *api.Request, out expor
 			}
 		}
 		files, masks = files+len(page.Files), masks+page.Redacted
+		notice = cmp.Or(notice, page.Index.Notice)
 		if page.Next == "" {
 			break
 		}
@@ -85,7 +87,8 @@ func (a *invocation) exportPages(cmd *cobra.Command, req *api.Request, out expor
 			return err
 		}
 	}
-	if files == 0 {
+	a.out.addHint(term.AsBad, "%s", notice)
+	if files == 0 && notice == "" {
 		a.out.addHint(term.AsText, "nothing was exported, because there is no file that you can read")
 	}
 	if masks > 0 {

@@ -261,9 +261,9 @@ func (f *finder) showHits(result found) tea.Cmd {
 		f.status = fmt.Sprintf("%d of %s", len(a.Hits), term.Plural(a.Total, "entry"))
 	}
 	for _, c := range a.Corrected {
-		f.status += fmt.Sprintf(", no exact match for %s; showing %s", c.Word, strings.Join(c.To, ", "))
+		f.status += ", " + correctionText(c, a.Index.Notice)
 	}
-	f.status += textIf(a.Note != "", ", "+a.Note)
+	f.status += textIf(a.Note != "", ", "+a.Note) + textIf(a.Index.Notice != "", ", "+a.Index.Notice)
 	return f.startPreview()
 }
 

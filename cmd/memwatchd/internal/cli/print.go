@@ -43,6 +43,8 @@ type Printer struct {
 	location   *time.Location // time zone of its dates
 	now        time.Time
 
+	notice string // why the answer may be incomplete
+
 	hintWriter io.Writer // destination of hints; nil for none
 	hintColor  bool
 	hintWidth  int             // of that terminal, in columns; 0 for other outputs
@@ -65,6 +67,9 @@ func (p *Printer) printAnswer(answer any) error {
 	if disabled.IsValid() && disabled.Bool() {
 		p.addHint(term.AsText, disabledHint)
 		return p.flush()
+	}
+	if state := api.IndexStateOf(answer); state != nil {
+		p.notice = state.Notice
 	}
 	switch a := answer.(type) {
 	case *api.StatusAnswer:
@@ -155,6 +160,7 @@ func (p *Printer) printAnswer(answer any) error {
 		}
 		p.out.WriteString(term.EscapeText(indented.String()))
 	}
+	p.addHint(term.AsBad, "%s", p.notice)
 	if a, ok := answer.(interface{ Masks() int }); ok && a.Masks() > 0 {
 		p.addHint(term.AsText, "credentials are masked in %s; check lists where "+
 			"they are", term.Plural(a.Masks(), "place"))
@@ -190,6 +196,13 @@ func (p *Printer) addHint(as term.Style, format string, args ...any) {
 			line = as.Paint(line)
 		}
 		p.hints.WriteString(line + "\n")
+	}
+}
+
+// addEmptyHint adds a hint that an answer lists nothing, unless that is not certain.
+func (p *Printer) addEmptyHint(text string) {
+	if p.notice == "" {
+		p.addHint(term.AsMuted, "%s", text)
 	}
 }
 

@@ -31,13 +31,12 @@ func (p *Printer) printFileList(a *api.FilesAnswer) {
 		p.printTotals("month", a.Months)
 	}
 	if a.Total.Files == 0 {
-		p.addHint(term.AsMuted, "no files")
+		p.addEmptyHint("no files")
 	}
 	if a.Next != "" {
 		p.addHint(term.AsMuted, "%d of %s; --after %s shows more", len(a.Files), term.Plural(a.Total.Files, "file"),
 			term.QuoteWord(p.locate(a.Next)))
 	}
-	p.addIndexHints("", a.Index)
 }
 
 // printTotals shows a table of sums.
@@ -67,10 +66,9 @@ func (p *Printer) printNames(a *api.CompleteAnswer) {
 		p.println(term.EscapeLine(a.Values[i]))
 	}
 	if len(a.Values) == 0 {
-		p.addHint(term.AsMuted, "no names")
+		p.addEmptyHint("no names")
 	}
 	if a.Next != "" {
 		p.addHint(term.AsMuted, "%d of %d; --after %s shows more", len(a.Values), a.Total, term.QuoteWord(a.Next))
 	}
-	p.addIndexHints("", a.Index)
 }

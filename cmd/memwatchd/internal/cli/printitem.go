@@ -52,9 +52,8 @@ func (p *Printer) printItems(a *api.ItemListAnswer) {
 	case a.Next != "":
 		p.addHint(term.AsMuted, "--cursor %s shows more", a.Next)
 	case len(a.Items) == 0:
-		p.addHint(term.AsMuted, "no items")
+		p.addEmptyHint("no items")
 	}
-	p.addIndexHints("", a.Index)
 }
 
 // itemNotes returns the id of an item, and "public" for public items.

@@ -146,9 +146,8 @@ func (p *Printer) printRelated(a *api.RelatedAnswer) {
 		p.printFiles(paths)
 	}
 	if len(a.To)+len(a.From) == 0 {
-		p.addHint(term.AsMuted, "no links")
+		p.addEmptyHint("no links")
 	}
-	p.addIndexHints("", a.Index)
 }
 
 // printLink shows one link, on one line if it fits.

@@ -56,9 +56,15 @@ func (p *Printer) printHits(a *api.SearchAnswer) {
 		p.addHint(term.AsMuted, "no entry contains %s", strings.Join(a.Absent, ", "))
 	}
 	for _, c := range a.Corrected {
-		p.addHint(term.AsMuted, "no exact match for %s; showing %s", c.Word, strings.Join(c.To, ", "))
+		p.addHint(term.AsMuted, "%s", correctionText(c, p.notice))
 	}
-	p.addIndexHints(a.Note, a.Index)
+	p.addHint(term.AsMuted, "%s", a.Note)
+}
+
+// correctionText returns a correction in words. If the answer may be incomplete, an exact
+// match may exist.
+func correctionText(c api.Correction, notice string) string {
+	return textIf(notice == "", "no exact match for "+c.Word+"; ") + "showing " + strings.Join(c.To, ", ")
 }
 
 // printHit shows a hit on a terminal.
@@ -178,21 +184,6 @@ func explainScore(h *api.Hit) string {
 	}
 	return fmt.Sprintf("score %.4g: %s", h.Score, strings.Join(parts, ", ")) +
 		textIf(len(terms) > 0, " (own: "+strings.Join(terms, ", ")+")")
-}
-
-// addIndexHints adds the note of an answer and problems of the index as hints.
-func (p *Printer) addIndexHints(note string, state api.IndexState) {
-	p.addHint(term.AsMuted, "%s", note)
-	switch state.Shared {
-	case "timeout", "unavailable":
-		p.addHint(term.AsBad, "the shared store did not answer; the answer has entries of this machine only")
-	case "partial":
-		p.addHint(term.AsMuted, "the shared store may have more entries that match")
-	}
-	if state.Degraded {
-		p.addHint(term.AsBad, "the index is incomplete; the answer may be incomplete")
-	}
-	p.addHint(term.AsBad, "%s", state.Problem)
 }
 
 // joinNonEmpty returns the nonempty parts, each preceded by two spaces.

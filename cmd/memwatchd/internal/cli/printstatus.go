@@ -16,15 +16,15 @@ const maxNotices = 3
 // printStatus shows current failures first, then the state of the memory in a few
 // lines, then the files that need attention. Further details need --verbose.
 func (p *Printer) printStatus(a *api.StatusAnswer) {
-	state := plainText(term.AsGood, "healthy")
+	s, as := a.Status, term.AsGood
 	if !a.Healthy {
-		state = plainText(term.AsBad, "not healthy")
+		as = term.AsBad
 	}
-	s := a.Status
 	if s == nil {
-		p.printWrapped(state)
+		p.printWrapped(plainText(as, textIf(!a.Healthy, "not ")+"healthy"))
 		return
 	}
+	state := plainText(as, s.State)
 	state.add(term.AsText, fmt.Sprintf(": memwatchd %s, process %d, up %s", s.Version, s.PID, s.Uptime))
 	p.printWrapped(state)
 	for _, text := range listFailures(s) {

@@ -55,12 +55,10 @@ func (p *Printer) printTodos(a *api.TodosAnswer) {
 	switch {
 	case len(a.Todos) > 0:
 	case p.page.notes:
-		p.addHint(term.AsMuted, "no tasks")
+		p.addEmptyHint("no tasks")
 	default:
-		p.addHint(term.AsMuted,
-			"no tasks in sessions and daily notes; run `memwatchd todo list --all` to include other notes")
+		p.addEmptyHint("no tasks in sessions and daily notes; run `memwatchd todo list --all` to include other notes")
 	}
-	p.addIndexHints("", a.Index)
 }
 
 // printTodoAdd shows the place and the short id of a new task.

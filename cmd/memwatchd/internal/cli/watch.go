@@ -91,12 +91,11 @@ func (a *invocation) showStatus(raw json.RawMessage, answer *api.StatusAnswer, f
 
 // summarizeStatus returns the status on one line.
 func summarizeStatus(a *api.StatusAnswer) string {
-	state := textIf(!a.Healthy, "not ") + "healthy"
 	if a.Status == nil {
-		return state
+		return textIf(!a.Healthy, "not ") + "healthy"
 	}
-	line := fmt.Sprintf("%s  %s, %s, %d pending, %s, %s made", state, term.Plural(a.Files, "file"),
-		term.Plural(a.Entries, "entry"), a.Index.Pending, term.Plural(a.ProblemCount, "problem"),
+	line := fmt.Sprintf("%s  %s, %s, %s, %s made", a.State, term.Plural(a.Files, "file"),
+		term.Plural(a.Entries, "entry"), term.Plural(a.ProblemCount, "problem"),
 		term.Plural(a.Write.Applied, "change"))
 	for _, text := range listFailures(a.Status) {
 		line += "  ! " + term.EscapeLine(text)

@@ -63,7 +63,8 @@ type pipeline struct {
 	largeMu sync.Mutex // one large file is parsed at a time
 
 	saves   atomic.Int64
-	latency ops.Window // from a save until the entry can be found
+	applied atomic.Int64 // files of the present Changed that the index contains
+	latency ops.Window   // from a save until the entry can be found
 
 	mu         sync.Mutex
 	problems   map[string]fileProblems
@@ -97,6 +98,7 @@ func (p *pipeline) Changed(ctx context.Context, paths []string, why watcher.Reas
 	p.applyMu.Lock()
 	defer p.applyMu.Unlock()
 	defer func() { p.recordFailure(ctx, err) }()
+	defer p.applied.Store(0)
 	if why == watcher.Event || why == watcher.Overdue {
 		p.saves.Add(int64(len(paths)))
 	}
@@ -135,6 +137,7 @@ func (p *pipeline) applyPaths(ctx context.Context, paths []string, why watcher.R
 			return err
 		})
 		err = errors.Join(p.applyResults(ctx, results, why), group.Wait())
+		p.applied.Add(int64(len(results)))
 		for _, l := range results {
 			if l.retry {
 				retry = append(retry, l.update.Path)

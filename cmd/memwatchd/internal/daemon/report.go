@@ -35,6 +35,10 @@ func (d *daemon) indexState(w watcher.Status) api.IndexStatus {
 	s := api.IndexStatus{
 		Revision: x.Revision, Pending: w.Pending, Generation: x.Generation, Degraded: x.Degraded, Problem: x.Problem,
 	}
+	for _, r := range d.roots {
+		s.Pending += r.watcher.Status().Pending
+	}
+	s.Pending = max(s.Pending-int(d.pipeline.applied.Load()), 0)
 	switch {
 	case x.Degraded:
 		s.Done, s.Total = x.Files, max(x.Files, d.vault.Catalogue.Len())

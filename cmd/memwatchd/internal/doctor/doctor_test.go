@@ -192,7 +192,8 @@ func TestStatus(t *testing.T) {
 		want   []string
 	}{
 		{"healthy", func(*api.Status) {}, []string{"ok|healthy: 3 files, 9 entries"}},
-		{"starting", func(s *api.Status) { s.RootState = "starting" }, []string{"ok|healthy"}},
+		{"starting", func(s *api.Status) { s.RootState = "starting" }, []string{"ok|The daemon is indexing: 3 files"}},
+		{"indexing", func(s *api.Status) { s.Index.Pending = 6948 }, []string{"ok|indexing, 6,948 files to go"}},
 		{"root missing", func(s *api.Status) {
 			s.Healthy, s.RootState, s.Index.Problem, s.Watch.Problem = false, api.RootMissing, "no root", "no root"
 		}, []string{"problem|/m is missing|mount the disk"}},
@@ -250,6 +251,7 @@ func TestStatus(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s := &api.Status{Healthy: true, Root: "/m", RootState: "watched", Files: 3, Entries: 9}
 			c.change(s)
+			s.Explain()
 			compareFindings(t, statusFindings(s, typed), c.want)
 		})
 	}

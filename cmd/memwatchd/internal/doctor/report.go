@@ -196,7 +196,7 @@ func statusFindings(s *api.Status, command func(string) string) (list findings) 
 	if !s.Healthy && !slices.ContainsFunc(list, func(f finding) bool { return f.Severity == problem }) {
 		add("unhealthy", s.Root)
 	}
-	return list.orPassed("The daemon is healthy: %s, %s, index at revision %d.",
+	return list.orPassed("The daemon is %s: %s, %s, index at revision %d.", s.State,
 		term.Plural(s.Files, "file"), term.Plural(s.Entries, "entry"), s.Index.Revision)
 }
 

@@ -70,7 +70,7 @@ var everyTool = []use{
 	{"memory_delete", fields{"namespace": "preference", "key": "shell"}, "deleted: 1"},
 	{"memory_delete_namespace", fields{"namespace": "task_state"}, "deleted: 0"},
 	{"memory_forget", fields{"match": "555-0199"}, "token: "},
-	{"memory_status", fields{}, "memory works"},
+	{"memory_status", fields{}, "memory is "},
 }
 
 // bridge starts memwatchd mcp, as an agent does.

@@ -88,6 +88,9 @@ func (h *hook) printContext(ctx context.Context, r api.ContextRequest) error {
 	if err != nil {
 		return err
 	}
+	if a.Index.Notice != "" {
+		h.logDebug(errors.New(a.Index.Notice))
+	}
 	text := brief.Fit(a.Text, a.Hints, func(text string) bool {
 		return utf16Length(text) <= h.config.Hooks.ContextMaxChars &&
 			utf16Length(string(h.encodeOutput(text))) <= maxHookOutput
