@@ -135,6 +135,18 @@ func FindGitDir(dir string, now time.Time) (git, busy string) {
 	}
 }
 
+// GitChanged reports whether git has changed the working tree that contains dir since a
+// time, or is changing it.
+func GitChanged(dir string, since time.Time) bool {
+	git, _ := FindGitDir(dir, since)
+	for _, name := range []string{"HEAD", "index", "index.lock"} {
+		if info, err := os.Stat(filepath.Join(git, name)); git != "" && err == nil && info.ModTime().After(since) {
+			return true
+		}
+	}
+	return false
+}
+
 // gitDir returns the git directory for the entry at path: path itself or, in
 // additional working trees and submodules, the directory named in the file at
 // path.

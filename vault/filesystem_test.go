@@ -143,4 +143,20 @@ func TestVersioned(t *testing.T) {
 	if git, busy := FindGitDir(below, now); git != dot || busy != "a git merge is in progress" {
 		t.Errorf("in a merge: %q, %q", git, busy)
 	}
+	for _, name := range []string{"HEAD", "index", "index.lock"} {
+		before := time.Now().Add(-time.Hour)
+		path := filepath.Join(dot, name)
+		if GitChanged(below, before) {
+			t.Errorf("git has changed files before it writes %s", name)
+		}
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if !GitChanged(below, before) || GitChanged(below, time.Now().Add(time.Hour)) {
+			t.Errorf("git has written %s, but not changed files in that time", name)
+		}
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+	}
 }

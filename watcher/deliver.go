@@ -20,8 +20,9 @@ type sinkFailure struct {
 // deliverBatch passes a batch to the sink, unless hold keeps the batch back.
 func (w *Watcher) deliverBatch(ctx context.Context, b batch) ([]string, error) {
 	if b.reason == Gone {
-		all, gone := 0, b.paths
+		all, gone, onPurpose := 0, b.paths, false
 		if len(b.paths) >= minHold {
+			onPurpose = w.GitChanged != nil && w.GitChanged(w.hold.lastWhole())
 			gone = nil // only paths that the sink knows count
 			for path := range w.Sink.Known() {
 				all++
@@ -31,7 +32,7 @@ func (w *Watcher) deliverBatch(ctx context.Context, b batch) ([]string, error) {
 			}
 			slices.Sort(gone)
 		}
-		held, started := w.hold.holdMissing(time.Now(), gone, all, w.Reconcile)
+		held, started := w.hold.holdMissing(time.Now(), gone, all, w.Reconcile, onPurpose)
 		if started {
 			w.Logger.Warn("many files disappeared at once, keeping their entries until a second scan",
 				"gone", len(gone), "of", all, "after", w.Reconcile)

@@ -20,6 +20,7 @@ type hold struct {
 	paths map[string]bool
 	since time.Time
 	scan  time.Time // start of the last full scan
+	whole time.Time // start of the last full scan that missed no file
 }
 
 // releaseFound records the start of a full scan and the sorted paths it did not
@@ -29,6 +30,9 @@ func (h *hold) releaseFound(began time.Time, gone []string) (released int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.scan = began
+	if len(gone) == 0 {
+		h.whole = began
+	}
 	held := len(h.paths)
 	maps.DeleteFunc(h.paths, func(path string, _ bool) bool {
 		_, still := slices.BinarySearch(gone, path)
@@ -47,6 +51,13 @@ func (h *hold) secondScanDue(now time.Time, after time.Duration) bool {
 	return len(h.paths) > 0 && now.Sub(h.since) >= after && h.scan.Sub(h.since) < after
 }
 
+// lastWhole returns the start of the last full scan that missed no file.
+func (h *hold) lastWhole() time.Time {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.whole
+}
+
 func (h *hold) len() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -56,11 +67,13 @@ func (h *hold) len() int {
 // holdMissing decides whether to hold the missing files in gone, where all is
 // the number of known files. It returns held as true for files that must be
 // held, and started as true if they start a hold. A scan confirms that files
-// are gone if it began at least after past the start of the hold.
-func (h *hold) holdMissing(now time.Time, gone []string, all int, after time.Duration) (held, started bool) {
+// are gone if it began at least after past the start of the hold. Files that were
+// removed on purpose are not held.
+func (h *hold) holdMissing(now time.Time, gone []string, all int, after time.Duration, onPurpose bool) (held,
+	started bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	agreed := len(h.paths) > 0 && h.scan.Sub(h.since) >= after
+	agreed := onPurpose || len(h.paths) > 0 && h.scan.Sub(h.since) >= after
 	if agreed || len(gone) < minHold || 2*len(gone) < all {
 		for _, path := range gone {
 			delete(h.paths, path)

@@ -168,6 +168,30 @@ func TestHoldEnds(t *testing.T) {
 	}
 }
 
+// TestGitRemoves checks that many files that git removes are not held, and that a
+// change of git before the last scan is no reason for that.
+func TestGitRemoves(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		changed time.Duration // of git, after the start
+		want    int           // known files
+	}{{"checkout", time.Hour, 0}, {"earlier commit", -time.Hour, 30}} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newRig(t)
+			changed := time.Now().Add(c.changed)
+			r.GitChanged = func(since time.Time) bool { return changed.After(since) }
+			known := r.fill("d", 30)
+			r.start()
+			r.must(os.Rename(r.path("d"), filepath.Join(t.TempDir(), "d")))
+			r.Rescan()
+			r.sync()
+			if s := r.Status(); known() != c.want || s.Held != c.want {
+				t.Errorf("%d are known, %d held, want %d", known(), s.Held, c.want)
+			}
+		})
+	}
+}
+
 // TestNotHeld checks that few files, or less than half of all, are deleted at
 // once.
 func TestNotHeld(t *testing.T) {

@@ -105,6 +105,11 @@ type Watcher struct {
 	// CookieDir is empty or unusable, Sync compares every file instead.
 	CookieDir string
 
+	// GitChanged reports whether git has changed files below the root since a time. It
+	// may be nil. Many files that disappear when git changes files were removed on
+	// purpose: no disk was unmounted.
+	GitChanged func(since time.Time) bool
+
 	Logger *slog.Logger // nil disables logging
 
 	once        sync.Once

@@ -156,6 +156,7 @@ func (d *daemon) openComponents() error {
 		Dir: c.Memory.Dir, Disk: d.vault, Sink: d.pipeline, CookieDir: cookies, Logger: d.logger,
 		Debounce: c.Watch.Settle, MaxWait: c.Watch.MaxWait, DeletionDelay: c.Watch.Vanish,
 		Reconcile: c.Watch.Reconcile, Verify: c.Watch.Verify, Poll: c.Watch.Poll,
+		GitChanged: func(since time.Time) bool { return vault.GitChanged(c.Memory.Dir, since) },
 	}
 	d.openRoots()
 	d.share, err = d.openShare()

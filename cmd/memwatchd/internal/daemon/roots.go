@@ -61,6 +61,7 @@ func (d *daemon) openRoots() {
 			CookieDir: cookieDir(c, folder), Logger: d.logger.With("folder", folder.Name),
 			Debounce: c.Watch.Settle, MaxWait: c.Watch.MaxWait, DeletionDelay: c.Watch.Vanish,
 			Reconcile: c.Watch.Reconcile, Verify: c.Watch.Verify, Poll: c.Watch.Poll,
+			GitChanged: func(since time.Time) bool { return vault.GitChanged(r.config.Path, since) },
 		}
 		d.pipeline.files.roots[folder.Name] = r
 		d.roots = append(d.roots, r)
