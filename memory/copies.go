@@ -158,7 +158,7 @@ func (p *docParser) hideConflictMarkers() (marks []lineRange) {
 		s := p.ln.span(i, i)
 		line := bytes.TrimRight(p.text[s.Start:s.End], " \t\n")
 		switch {
-		case s.Start >= p.body && code[i]:
+		case open == nil && s.Start >= p.body && code[i]: // a version may have an open fence
 		case isMarker(line, '<'):
 			open = []lineRange{{i, i}}
 		case open != nil && (isMarker(line, '|') || isMarker(line, '=')):

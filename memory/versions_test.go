@@ -445,7 +445,8 @@ func TestMarkLines(t *testing.T) {
 			"<<<<<<< ours\n\ufeffours <!-- x\n=======\n\ufefftheirs <!-- x\n>>>>>>> theirs\n"},
 		{"markers in code have no effect", "", broken + "```\na\n```\n", broken + "```\nb\n```\n",
 			"<<<<<<< ours\n" + broken + "```\na\n```\n=======\n" + broken + "```\nb\n```\n>>>>>>> theirs\n"},
-		{"nor do those below an open fence", "", broken + "```\na\n", broken + "```\nb\n", "error"},
+		{"those below an open fence have", "", broken + "```\na\n", broken + "```\nb\n",
+			"<<<<<<< ours\n" + broken + "```\na\n=======\n" + broken + "```\nb\n>>>>>>> theirs\n"},
 	} {
 		m := new(Layout).MergeVersions("a.md", []byte(c.base), []byte(c.ours), []byte(c.theirs))
 		if c.base == "" {
@@ -499,7 +500,7 @@ func FuzzMarkLines(f *testing.F) {
 		m := new(Layout).MergeVersions("a.md", []byte(base), []byte(ours), []byte(theirs))
 		text, err := m.MarkLines()
 		if err != nil {
-			return
+			t.Fatalf("%q and %q have no markers", ours, theirs)
 		}
 		d := (&Layout{Identity: new(Visibility)}).Parse("SOUL.md", text, Meta{})
 		if d.Partition.Visibility != PrivateOnly || d.Excerpt() != nil {

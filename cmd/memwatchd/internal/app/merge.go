@@ -1,13 +1,16 @@
 package app
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
 	"github.com/memwatchd/memwatchd/memory"
@@ -17,21 +20,32 @@ import (
 // configuration, so that a clone of the memory can be merged anywhere.
 func newMerge() *cobra.Command {
 	return cli.AcceptGlobals(&cobra.Command{
-		Use:   "merge BASE OURS THEIRS [PATH]",
+		Use:   "merge -- BASE OURS THEIRS [PATH]",
 		Short: "Merge two versions of a file entry by entry, for git",
 		Long: `Merge the file THEIRS into the file OURS, entry by entry. BASE is the last common version, or an empty file. PATH is the path in the repository.
 
 The merge keeps the additions of both versions. An entry that both versions changed differently is written between conflict markers, and the command fails, as git expects of a merge driver.`,
-		Example: "  git config merge.memwatchd.driver 'memwatchd merge %O %A %B %P'\n" +
+		Example: "  git config merge.memwatchd.driver 'memwatchd merge -- %O %A %B %P'\n" +
 			"  echo '*.md merge=memwatchd' >> .gitattributes",
 		GroupID: "ask",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) < 3 || len(args) > 4 {
+		// A configuration without -- passes names such as --help.md. A driver that
+		// fails before it merges would leave our version without conflict markers.
+		DisableFlagParsing: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 && args[0] == "--" {
+				args = args[1:]
+			}
+			if len(args) < 3 {
+				cmd.DisableFlagParsing = false
+				err := cmd.ParseFlags(args)
+				if help, _ := cmd.Flags().GetBool("help"); help || errors.Is(err, pflag.ErrHelp) {
+					return cmd.Help()
+				}
+				if err != nil {
+					return cmd.FlagErrorFunc()(cmd, err)
+				}
 				return cli.Usagef("merge takes three files and a path, but got %d arguments", len(args))
 			}
-			return nil
-		},
-		RunE: func(_ *cobra.Command, args []string) error {
 			path := args[1]
 			if len(args) > 3 {
 				path = args[3]
@@ -45,12 +59,16 @@ The merge keeps the additions of both versions. An entry that both versions chan
 }
 
 // mergeFiles writes the merge of three files to ours. It returns an error if there
-// are conflicts.
+// are conflicts. If the base cannot be read, all lines that differ are conflicts.
 func mergeFiles(base, ours, theirs, path string) error {
 	var texts [3][]byte
+	var baseErr error
 	for i, name := range []string{base, ours, theirs} {
 		text, err := os.ReadFile(name)
-		if err != nil {
+		switch {
+		case err != nil && i == 0:
+			baseErr = err
+		case err != nil:
 			return err
 		}
 		texts[i] = text
@@ -58,14 +76,17 @@ func mergeFiles(base, ours, theirs, path string) error {
 	if len(texts[0]) == 0 {
 		texts[0] = nil // both versions created the file
 	}
+	if _, below, ok := strings.Cut("/"+path, "/_longterms/"); ok {
+		path = "_longterms/" + below // the memory may be a directory of the repository
+	}
 	m := new(memory.Layout).MergeVersions(path, texts[0], texts[1], texts[2])
 	merged, err := m.Text(memory.KeepMarked)
-	if errors.Is(err, memory.ErrWhole) {
+	if errors.Is(err, memory.ErrWhole) || baseErr != nil && !bytes.Equal(texts[1], texts[2]) {
 		merged, err := m.MarkLines()
 		if err == nil {
 			err = overwrite(ours, merged)
 		}
-		return cmp.Or(err, errWhole)
+		return cmp.Or(err, baseErr, errWhole)
 	}
 	if err != nil {
 		return err
@@ -75,7 +96,7 @@ func mergeFiles(base, ours, theirs, path string) error {
 	}
 	switch n := len(m.Conflicts); n {
 	case 0:
-		return nil
+		return baseErr
 	case 1:
 		return fmt.Errorf("both versions changed one entry; %s", mergeRemedy)
 	default:

@@ -11,20 +11,31 @@ import (
 )
 
 // TestMergeFilesMarks checks that the merge driver writes both values of a key of the
-// frontmatter between conflict markers.
+// frontmatter, and all differences if the base cannot be read, between conflict
+// markers.
 func TestMergeFilesMarks(t *testing.T) {
 	t.Chdir(t.TempDir())
-	for name, summary := range map[string]string{"base": "old", "ours": "one", "theirs": "two"} {
-		if err := os.WriteFile(name, []byte("---\nsummary: "+summary+"\n---\n- a\n"), 0o600); err != nil {
-			t.Fatal(err)
+	for _, c := range []struct{ base, ours, theirs, want string }{
+		{"---\nsummary: old\n---\n- a\n", "---\nsummary: one\n---\n- a\n", "---\nsummary: two\n---\n- a\n",
+			"---\n<<<<<<< ours\nsummary: one\n=======\nsummary: two\n>>>>>>> theirs\n---\n- a\n"},
+		{"", "- a\n- one\n", "- a\n- two\n", "- a\n<<<<<<< ours\n- one\n=======\n- two\n>>>>>>> theirs\n"},
+		{"", "- a\n", "- a\n", "- a\n"},
+	} {
+		base := "missing"
+		if c.base != "" {
+			base = "base"
 		}
-	}
-	if err := mergeFiles("base", "ours", "theirs", "notes/a.md"); err == nil {
-		t.Error("no error")
-	}
-	const want = "---\n<<<<<<< ours\nsummary: one\n=======\nsummary: two\n>>>>>>> theirs\n---\n- a\n"
-	if got, err := os.ReadFile("ours"); err != nil || string(got) != want {
-		t.Errorf("%q, %v, want %q", got, err, want)
+		for name, text := range map[string]string{"base": c.base, "ours": c.ours, "theirs": c.theirs} {
+			if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := mergeFiles(base, "ours", "theirs", "notes/a.md"); err == nil {
+			t.Error("no error")
+		}
+		if got, err := os.ReadFile("ours"); err != nil || string(got) != c.want {
+			t.Errorf("%q, %v, want %q", got, err, c.want)
+		}
 	}
 }
 
