@@ -19,7 +19,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 // TestGolden compares results with golden files. Each archive below testdata
 // contains inputs, each followed by the output of the function that the
 // directory names. In marks a line is a turn, by the agent if it begins with
-// "A> "; ⏎ stands for a line break.
+// "A> "; ⏎ stands for a line break. In phrases each turn is a conversation.
 func TestGolden(t *testing.T) {
 	for dir, of := range map[string]func(string) string{
 		"read": func(text string) (out string) {
@@ -39,9 +39,15 @@ func TestGolden(t *testing.T) {
 			}
 			return out
 		},
-		"own":      func(text string) string { return joinStatements(Statements(Read([]byte(text)).Messages, 10)) },
-		"prose":    func(text string) string { return joinLines(ProseLines(text)) },
-		"marks":    func(text string) string { return joinStatements(Statements(parseMessages(text), 10)) },
+		"own":   func(text string) string { return joinStatements(Statements(Read([]byte(text)).Messages, 10)) },
+		"prose": func(text string) string { return joinLines(ProseLines(text)) },
+		"marks": func(text string) string { return joinStatements(Statements(parseMessages(text), 10)) },
+		"phrases": func(text string) (out string) {
+			for _, m := range parseMessages(text) {
+				out += joinStatements(Statements([]Message{m}, 1))
+			}
+			return out
+		},
 		"achieved": func(text string) string { return joinLines(Achievements(text, 3, acceptAny)) },
 		"question": func(text string) string { return CondensePrompt(text, 60) + "\n" },
 	} {
@@ -97,7 +103,7 @@ func parseMessages(text string) (turns []Message) {
 
 func joinStatements(list []Statement) (out string) {
 	for _, m := range list {
-		kind := [...]string{"remember", "decision", "constraint", "preference"}[m.Kind]
+		kind := [...]string{"remember", "decision", "constraint", "preference", "contact"}[m.Kind]
 		out += fmt.Sprintf("%s: %s\n", kind, m.Text)
 	}
 	return out
@@ -138,7 +144,7 @@ func TestTimes(t *testing.T) {
 // FuzzTranscript checks that all results are parts of single lines of the text,
 // stay within the requested number and length, and are reproducible.
 func FuzzTranscript(f *testing.F) {
-	for _, dir := range []string{"read", "prose", "marks", "achieved", "question"} {
+	for _, dir := range []string{"read", "prose", "marks", "phrases", "achieved", "question"} {
 		archives, err := filepath.Glob(filepath.Join("testdata", dir, "*.txtar"))
 		if err != nil {
 			f.Fatal(err)

@@ -20,10 +20,11 @@ const (
 	Decision               // a decision
 	Constraint             // a constraint
 	Preference             // a preference
+	Contact                // a contact, or a fact about the person
 )
 
 // A Statement is a statement worth keeping, verbatim: a line or a sentence of a
-// line, without surrounding white space.
+// line, without surrounding white space and introductory words such as "Noted."
 type Statement struct {
 	Kind Kind
 	Text string
@@ -61,6 +62,7 @@ func Statements(turns []Message, most int) []Statement {
 		}
 		for _, line := range lines {
 			for _, sentence := range splitSentences(line) {
+				sentence = sentence[len(acknowledgementRE().FindString(sentence)):]
 				if kind, ok := kindOf(sentence, turn.Assistant); ok {
 					last[sentence] = len(all)
 					all = append(all, found{Statement{kind, sentence}, len(all)})
@@ -78,6 +80,17 @@ func Statements(turns []Message, most int) []Statement {
 	}
 	return marks
 }
+
+// acknowledgementRE matches words at the beginning of a statement that only answer
+// the message before.
+var acknowledgementRE = compilePattern(`^(?:(?:ok|okay|noted|sure|great|perfect|good|nice|cool|got it|understood|` +
+	`all ?right|right|yes|yeah|yep|no|thanks|thank you|well|oh|hm+|done|btw|by the way)[,.!;:]+\s+(?:(?:and|` +
+	`so|but|then|also)\s+)?|` +
+	`(?:ok|okay|and|so|but|then|also)\s+|(?:好的?|嗯+|行|可以|明白了?|知道了?|收到|没问题|是的|对了?|那么?|` +
+	`另外|还有)[，。！,.!]+\s*)+`)
+
+// quotedRE matches quoted text and code in a line, which can be the words of others.
+var quotedRE = lazyregexp.New("\"[^\"]*\"|“[^”]*”|「[^」]*」|『[^』]*』|`[^`]*`")
 
 // sentenceEnd matches the end of a sentence: punctuation followed by white
 // space, or Chinese punctuation, which needs none.
@@ -106,6 +119,7 @@ func splitSentences(line string) (list []string) {
 type rule struct {
 	kind       Kind
 	personOnly bool   // applies to statements of the person only
+	short      bool   // the form is certain enough for statements of few words
 	words      string // lower-case words, one of which must occur: a cheap filter, because most statements have none
 	pattern    func() *regexp.Regexp
 	exception  func() *regexp.Regexp // exceptions; nil for none
@@ -122,73 +136,140 @@ const sentenceStart = `(?:^|[.!;:,，。；！：]\s*)(?:(?:please|also|and|but|
 var undecidedRE = compilePattern(`\b(?:if|whether|haven't|hasn't|have not|not (?:yet )?decided|undecided|might|maybe|perhaps|could|would have|unless|once (?:we|you)|before (?:we|you))\b|如果|要是|是否|要不要|没有?(?:决定|定)|决定不|尚未|可能|也许|或许`)
 
 var rules = []rule{
-	{Remember, true, `remember|note|forget|mind|reference|record`,
+	{Remember, true, false, `remember|note|forget|mind|reference|record`,
 		compilePattern(sentenceStart +
 			`(?:remember|note|don'?t forget|do not forget|keep in mind|bear in mind|make a note|for future reference|for the record)(?:\s+(?:that|this)|:|,)?\s+\S+`),
 		compilePattern(`\bremember (?:when|how we|the time|me\b|it\b)|\bremember [^.!]*\?|\bnote (?:the|how)\b`)},
-	{Remember, true, `from now on|going forward`, compilePattern(sentenceStart + `(?:from now on|going forward)\b`),
+	{Remember, true, false, `remind|promise`,
+		compilePattern(sentenceStart + `(?:remind me (?:to|that|of|about)|I(?:'ve| have)? promised? (?:to|` +
+			`that|you|\S+ (?:to|that)))\s+\S+`), undecidedRE},
+	{Remember, true, false, `提醒|答应|承诺`, compilePattern(sentenceStart + `(?:(?:请|记得|` +
+		`到时候?)?提醒(?:我|主人)|(?:我|主人)(?:答应|承诺)(?:了|过)?)\S`),
+		undecidedRE},
+	{Remember, true, false, `from now on|going forward`, compilePattern(sentenceStart + `(?:from now on|` +
+		`going forward)\b`),
 		nil},
-	{Remember, true, `记|忘`,
-		compilePattern(sentenceStart + `(?:帮我|你要|你|要|一定要|务必)?(?:记住|记下来?|记一下|别忘了?|不要忘记?|牢记|请记得|记得(?:要|用|先|把|在)?)`),
+	{Remember, true, false, `记|忘`,
+		compilePattern(sentenceStart + `(?:帮我|你要|你|要|一定要|务必)?(?:记住|记下来?|记一下|记录(?:一下|` +
+			`下来)|别忘了?|不要忘记?|牢记|请记得|记得(?:要|用|先|把|在)?)`),
 		compilePattern(`(?:我|还|不|都|你还|没|只)记得|记得.{0,12}[吗么嘛]|记住了[。！]?$`)},
-	{Remember, true, `以后|今后|现在起|从今|下次`,
+	{Remember, true, false, `以后|今后|现在起|从今|下次`,
 		compilePattern(sentenceStart +
 			`(?:(?:以后|今后|从现在起|从今往后|从今以后)(?:都|请|不要|别|要|一律|就|统一|必须|默认|写|用|先)|下次(?:请|不要|别|要|记得|先))`), nil},
 
-	{Decision, false, `decision|decided|agree|resolution|决定|结论|约定`,
-		compilePattern(`^(?:\*\*)?(?:decision|decided|agreed|agreement|resolution|决定|结论|约定)(?:\*\*)?\s*[:：]`), nil},
-	{Decision, false, `decided|agreed|settled on|opted|chosen`,
+	{Decision, false, true, `decision|decided|agree|resolution|决定|结论|约定`,
+		labelPattern(`decision|decided|agreed|agreement|resolution|决定|结论|约定`), nil},
+	{Constraint, true, true, `constraint|requirement|restriction|limit|deadline|rule|约束|限制|要求|禁止|规则|` +
+		`截止|期限`,
+		labelPattern(`(?:hard )?constraints?|requirements?|restrictions?|limits?|deadline|rules?|` +
+			`约束(?:条件)?|限制(?:条件)?|要求|禁止|规则|截止(?:日期|时间)|期限`), nil},
+	{Preference, true, true, `prefer|like|habit|偏好|喜好|习惯`,
+		labelPattern(`preferences?|likes?|dislikes?|habits?|偏好(?:与习惯)?|喜好|习惯`), nil},
+	{Contact, true, true, `contact|mail|phone|address|联系|负责人|邮箱|电话|地址`,
+		labelPattern(`contacts?(?: person)?|e-?mail(?: address)?|phone(?: number)?|address|联系人|联系方式|` +
+			`负责人|邮箱|电话|地址`), nil},
+	{Decision, false, false, `decided|agreed|settled on|opted|chosen`,
 		compilePattern(`\b(?:we|I|you)(?:'ve| have)? (?:decided|agreed (?:to|on|that)|settled on|opted (?:for|to))\b|\bwe(?:'ve| have) chosen\b`), undecidedRE},
-	{Decision, true, `chose|switched|moved|migrated|dropped`,
+	{Decision, true, false, `chose|switched|moved|migrated|dropped`,
 		compilePattern(`\b(?:we|I)(?:'ve| have)? (?:chose|switched to|moved to|migrated to|dropped support)\b`),
 		undecidedRE},
-	{Decision, true, `let|we`,
+	{Decision, true, false, `let|we`,
 		compilePattern(sentenceStart +
 			`(?:let'?s|let us|we(?:'ll| will|'re going to| are going to)) (?:go with|stick (?:with|to)|settle on|standardi[sz]e on|switch to|move to|migrate to|use|keep using|drop support)\b`), undecidedRE},
-	{Decision, true, `going with`, compilePattern(`\bwe(?:'re| are) going with\b`), undecidedRE},
-	{Decision, false, `我们|咱们|团队|大家`, compilePattern(`(?:我们|咱们|团队|大家)(?:已经|最终|最后|都)?(?:决定|商定|约定|选定|敲定|定下来|同意|一致认为)`),
+	{Decision, true, false, `going with`, compilePattern(`\bwe(?:'re| are) going with\b`), undecidedRE},
+	{Decision, false, false, `我们|咱们|团队|大家`, compilePattern(`(?:我们|咱们|团队|大家)(?:已经|最终|最后|` +
+		`都)?(?:决定|商定|约定|选定|敲定|定下来|同意|一致认为)`),
 		undecidedRE},
-	{Decision, true, `我|最终|改用|统一|确定|就`,
+	{Decision, true, false, `我|最终|改用|统一|确定|就`,
 		compilePattern(`(?:我(?:已经|最终|最后)?(?:决定|选定)|最终(?:选择|采用|决定)|(?:改用|统一用|统一使用|确定(?:用|采用|使用))\S|就(?:用|选|定)\S.*[吧了][。！]?$)`),
 		undecidedRE},
 
-	{Constraint, true, `must`,
+	{Constraint, true, false, `must`,
 		compilePattern(`\bmust (?:not|never|always|only)\b|\bmustn't\b|\bmust be (?:under|below|above|at (?:most|least)|less|more|compatible|backwards?|able|idempotent|unique|kept|written|sent|run|built|stored|set|done|\w+ed (?:by|before|in|with|on|to|as|at|from|through|via|without)\b)|` +
 			`\bmust (?:run|work|fit|stay|remain|support|use|build|pass|compile|return|go through|keep|start|finish|ship|handle|accept|match|come|live|contain|include)\b`), compilePattern(`\b(?:a|the) must\b`)},
-	{Constraint, true, `allowed|forbidden|required|to `,
+	{Constraint, true, false, `allowed|forbidden|required|to `,
 		compilePattern(`\b(?:(?:is|are)(?: not|n't) allowed|not allowed to|(?:is|are) forbidden|(?:is|are) required to|ha(?:s|ve) to (?:run|work|fit|support|remain|stay (?:under|below|compatible))|needs? to (?:remain|keep working|work (?:on|with|without)))\b`), undecidedRE},
-	{Constraint, true, `deadline|date|budget|limit|due|more than|at most|at least`,
+	{Constraint, true, false, `deadline|date|budget|limit|due|more than|at most|at least`,
 		compilePattern(`\b(?:the )?(?:deadline|release date|budget|limit) (?:is|was moved to|moves to|will be)\b|\b(?:is|are) due (?:on|by|in)\b|\b(?:no more than|at most|at least) \d`), undecidedRE},
-	{Constraint, true, `必须|不|禁止|务必|千万|截止|期限|时间|预算|最多|至少|上限`,
+	{Constraint, true, false, `必须|不|禁止|务必|千万|截止|期限|时间|预算|最多|至少|上限`,
 		compilePattern(`必须|不得|禁止|不允许|不准|务必|千万(?:别|不要)|不能(?:超过|使用|依赖|改动?|引入|出现|低于|晚于)|(?:截止|最后期限|上线时间|预算)(?:日期|时间)?[是为：:]|(?:最多|至少|不超过|上限是?)\s*\d`),
 		compilePattern(`必须的|必须(?:离开|去|走|承认|说)|不得不|不得了`)},
 
-	{Preference, true, `prefer|i |dislike`,
+	{Constraint, true, true, `do not|don't|dont|never`,
+		compilePattern(sentenceStart + `(?:you )?(?:(?:must|should) never|never|do not|` +
+			`don'?t)(?: ever)? (?:` + habitVerbs + `) \S+`), transientRE},
+	{Constraint, true, true, `不要|别|勿|不许|不准`,
+		compilePattern(sentenceStart + `(?:你|大家|千万|绝对|一定|都|也|尽量)*(?:不要|别|请?勿|不许|` +
+			`不准)(?:再|随便|直接|擅自|总是?|给我)?(?:` + habitVerbsChinese + `)`),
+		transientRE},
+
+	{Contact, true, true, `my |our |contact|reach me`,
+		compilePattern(`\b(?:my|our) (?:[\w'-]+ ){0,2}?(?:name|e-?mail|phone|mobile|number|address|birthday|` +
+			`time ?zone|username|handle|account|github|telegram|wechat|slack)(?: (?:address|number|name|id|` +
+			`handle))?(?: is| are|'s)\b|\breach me (?:at|on|under|by)\b` +
+			`|\b(?:contact|contact person|point of contact) (?:for|of|at|in) .{1,60}? (?:is|are)\b|\b(?:is|` +
+			`are) (?:the|our|my) (?:\w+ )?(?:contacts?|point of contact) (?:for|at|in)\b`),
+		compilePattern(`\b(?:if|maybe|perhaps|could|might)\b|\b(?:my|our) (?:[\w'-]+ ){1,4}(?:is|are) (?:not|` +
+			`in|on|up|also|still|already|too|wrong|correct|used|needed|missing|required|shown|set)\b`)},
+	{Contact, true, true, `我的|我叫|我们的|联系人|负责人`,
+		compilePattern(`(?:我的|我们的)(?:[^\s，。是]{0,6})?(?:名字|姓名|邮箱|邮件|电话|手机|号码|微信|地址|` +
+			`生日|时区|用户名|账号)(?:地址|号码?|帐?号)?(?:是|为|叫)|(?:联系人|负责人|对接人)(?:是|` +
+			`为)|` + sentenceStart + `我叫\S`),
+		undecidedRE},
+
+	{Preference, true, true, `like|love|hate|enjoy|detest|stand|prefers`,
+		compilePattern(`(?:^|[.!;,]\s+|\b(?:and|but|because|since) )(?:I|we) (?:really |also |generally |` +
+			`usually |do |just )*(?:like|love|hate|dislike|enjoy|detest|can'?t stand|don'?t like) \S+|` +
+			`^(?:(?:the )?(?:user|owner) )?(?:prefers|likes|dislikes|hates) \S+`),
+		compilePattern(`\b(?:like|love|hate|dislike|enjoy|detest|stand) (?:it|this|that|these|those|the|your?|` +
+			`how|what|where|to see)\b`)},
+	{Preference, true, false, `prefer|i |dislike`,
 		compilePattern(`\b(?:I|we)(?:'d| would)? (?:always |really |much |strongly |generally |usually )*prefer\b|\bmy preference is\b|\bI (?:really )?(?:like|want) (?:my|all|our) [\w ]{1,40}?(?:to (?:be|have|use)|in|with|without|as)\b|\bI (?:really )?(?:hate|dislike)(?: it)? when\b`), nil},
-	{Preference, true, `always|never|avoid`,
-		compilePattern(`(?:^|[.!;]\s+)(?:please )?(?:(?:always|never) (?:` + habitVerbs + `)|avoid [a-z]+ing) \S+`),
+	{Preference, true, false, `always|avoid`,
+		compilePattern(`(?:^|[.!;]\s+)(?:please )?(?:always (?:` + habitVerbs + `)|avoid [a-z]+ing) \S+`),
 		nil},
-	{Preference, true, `always|never|usually`,
-		compilePattern(`\b(?:we|I) (?:always|never|usually) (?:` + habitVerbs + `)\b`), nil},
-	{Preference, true, `我`, compilePattern(`我(?:更|比较|一般|通常|一直)?(?:喜欢用|喜欢把|偏好|偏爱|倾向于?|习惯用|习惯于|希望你|更喜欢)|我不(?:喜欢|希望)`),
-		nil},
-	{Preference, true, `总是|永远|一律|尽量|再`,
+	{Preference, true, false, `always|never|usually|do not|don't|dont`,
+		compilePattern(`\b(?:we|I) (?:always|never|usually|do not|don'?t) (?:` + habitVerbs + `)\b`), nil},
+	{Preference, true, true, `我|主人|用户`, compilePattern(`(?:我|主人|用户)(?:很|更|最|比较|一般|通常|一直|` +
+		`特别|非常|真的)*(?:喜欢|讨厌|反感|受不了|偏好|偏爱|倾向于?|习惯用|习惯于|希望你|不喜欢|不希望)\S` +
+		`|(?:我|主人|用户)(?:通常|一般|总是)\S`),
+		compilePattern(`(?:喜欢|讨厌|反感)(?:这|那|你|它|他|她)`)},
+	{Preference, true, false, `总是|永远|一律|尽量|再`,
 		compilePattern(`(?:^|[。！；])(?:请)?(?:总是|永远|一律|尽量)(?:要|不要|别|用|使用|先|写|把|避免)|(?:不要|别)再(?:用|写|提交|使用|改)`),
 		compilePattern(`总是要求`)},
 }
 
+// labelPattern returns a pattern of lines that begin with a label and a colon.
+func labelPattern(words string) func() *regexp.Regexp {
+	return compilePattern(`^(?:\*\*)?(?:(?:the|our|my|final|another|we) |最终|` +
+		`我的)?(?:` + words + `)(?:\*\*)?\s*[:：]\s*\S`)
+}
+
+// transientRE matches words of instructions that apply to the present task only.
+var transientRE = compilePattern(`\b(?:yet|now|today|tonight|tomorrow|again|it|them|else|anything)\b|` +
+	`\b(?:this|that|these|those)(?:[.!,]|$)|` +
+	`现在|暂时|今天|先别|先不要|，先|这次|刚才|了[。！!]?$|[这那](?:个|些)?[。！!]?$`)
+
+// habitVerbsChinese are the verbs of habitual work in Chinese constraints.
+const habitVerbsChinese = `用|使用|写|改|动|碰|提交|推送|推|删|加|添加|引入|依赖|修改|合并|安装|装|运行|跑|` +
+	`部署|升级|重启|发|打开|放|存|保存|调用|回复|回答|解释|说|叫|泄露|公开|分享|直接|省略|跳过`
+
 // habitVerbs are the verbs of habitual work in preferences.
 const habitVerbs = `use|run|write|add|commit|push|put|call|ask|check|test|keep|name|prefix|squash|rebase|sign|log|return|pin|format|import|make|include|start|` +
-	`answer|reply|respond|explain|create|document|handle|validate|escape|close|wrap|set|deploy|build|review|delete|force|merge|mock|skip|touch|edit|change|modify|assume|guess|rely|leave|print|store|bump`
+	`answer|reply|respond|explain|create|document|handle|validate|escape|close|wrap|set|deploy|build|review|` +
+	`delete|force|merge|mock|skip|touch|edit|change|modify|assume|guess|rely|leave|print|store|bump|` +
+	`send|install|remove|rename|move|mention|translate|show|publish|share|expose|open|disable|enable|upgrade|` +
+	`update|drop|break`
 
 // kindOf returns the kind of the first matching rule. It reports false if no
 // rule matches or the text is not a statement.
 func kindOf(sentence string, assistant bool) (Kind, bool) {
-	low := strings.ToLower(sentence)
+	own := quotedRE().ReplaceAllString(sentence, "…")
+	low := strings.ToLower(own)
 	for _, r := range rules {
-		if !(r.personOnly && assistant) && r.containsWord(low) && r.pattern().MatchString(sentence) &&
-			(r.exception == nil || !r.exception().MatchString(sentence)) {
-			return r.kind, isStatement(sentence)
+		if !(r.personOnly && assistant) && r.containsWord(low) && r.pattern().MatchString(own) &&
+			(r.exception == nil || !r.exception().MatchString(own)) {
+			return r.kind, isStatement(sentence, r.short)
 		}
 	}
 	return 0, false
@@ -205,15 +286,19 @@ func (r *rule) containsWord(low string) bool {
 }
 
 // questionRE matches questions without a question mark.
-var questionRE = compilePattern(`^(?:(?:so|and|but|ok|hm+|wait)[,\s]+)*(?:should|shall|could|would|can|do|does|did|is|are|was|were|what|which|why|how|who|when|where|whether|if)\b|[吗么呢嘛][。.！!]?$`)
+var questionRE = compilePattern(`^(?:(?:so|and|but|ok|hm+|wait)[,\s]+)*(?:should|shall|could|would|can|` +
+	`do (?:not )?(?:I|we|you|they|the|any|all|these|those|people)|does|did|is|are|was|were|what|which|` +
+	`why|how|who|when|where|whether|if)\b|(?:[吗么呢嘛谁]|多少|什么|哪[里儿个些]?)[。.！!]?$`)
 
 // programOutputRE matches lines written by programs.
-var programOutputRE = compilePattern(`^(?:\[?\d{4}-\d\d-\d\d[T ]\d\d:|\[?\d\d:\d\d:\d\d|[$%!/]|at \S+\(|(?:error|warn|warning|info|debug|fatal|panic|traceback)\b\s*[:\[\]]|\S+\.\w+:\d+)|[{};]$|=>|\):$`)
+var programOutputRE = compilePattern(`^(?:\[?\d{4}-\d\d-\d\d[T ]\d\d:|\[?\d\d:\d\d:\d\d|[$%!/]|at \S+\(|` +
+	`(?:error|warn|warning|info|debug|fatal|panic|traceback)\b\s*[:\[\]]|\S+\.\w+:\d+)|[{};]$|=>|\):$|` +
+	`^[\w-]+: *[\[{]`)
 
 // isStatement reports whether a text has the form of a statement: of a suitable
 // length, consisting mainly of words, and neither a question nor program
-// output.
-func isStatement(text string) bool {
+// output. A short one has at least three words, or half the length.
+func isStatement(text string, short bool) bool {
 	n := utf8.RuneCountInString(text)
 	letters, digits, wide := 0, 0, 0
 	for _, r := range text {
@@ -227,13 +312,17 @@ func isStatement(text string) bool {
 			wide++
 		}
 	}
-	if wide > digits { // a short sentence of wide characters, with a number
+	least, words := minStatement, minWords(text)
+	if short {
+		least, words = minStatement/2, min(words, 3)
+	}
+	if short || wide > digits { // with a number, such as that of a phone
 		letters += digits
 	}
 	switch {
-	case n > maxStatement, n+wide < minStatement, letters*3 < n*2:
+	case n > maxStatement, n+wide < least, letters*3 < n*2:
 		return false
-	case wide == 0 && len(strings.Fields(text)) < minWords(text):
+	case wide == 0 && len(strings.Fields(text)) < words:
 		return false
 	}
 	bare := strings.TrimRight(text, `"')*_”’） `)

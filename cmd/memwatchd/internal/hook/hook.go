@@ -102,8 +102,8 @@ var Events = []struct {
 	},
 }
 
-const statementsHelp = "Requests to remember, decisions, requirements and preferences are saved: at most ten " +
-	"lines, verbatim, from the end " +
+const statementsHelp = "Requests to remember, decisions, constraints, preferences and contacts are saved: at most " +
+	"ten lines, verbatim, from the end " +
 	"of the conversation. They are appended to the log of the day, private, each once. Code, tool output, other " +
 	"agents and " +
 	"credentials are omitted.\n\n" +
