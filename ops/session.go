@@ -247,7 +247,13 @@ func (m writeOps) mergeDraft(ctx context.Context, c Call, d *sessionDraft, answe
 	var merge *mergeResult
 	var before, after *memory.Document
 	var written vault.Written
-	notes, err := m.useSessionFile(c, d.session, d.day, d.isPrivate(),
+	if d.head.ContactID == "" {
+		d.head.ContactID, err = m.sessionContact(c, d)
+		if err != nil {
+			return "", err
+		}
+	}
+	notes, err := m.useSessionFile(c, d,
 		func(path string, fresh bool, isOurs func(*memory.Document) error) (err error) {
 			a := fileEdit{path: path, cause: "session", dryRun: d.dry}
 			if fresh {

@@ -21,18 +21,17 @@ var (
 // maxUnsound is how many files of a session may need repair at a time.
 const maxUnsound = 9
 
-// useSessionFile finds the file of a session of a day and calls use, which creates
+// useSessionFile finds the file of the session of a draft and calls use, which creates
 // the file if fresh is set, passes the parsed file to isOurs and returns the error of
 // isOurs. useSessionFile prefers the readable file that contains the session id, then
-// the one with the session's name, then a new one. A caller on a listener with a fixed scope has a
-// file of its own, unless it is the owner in private. The names of new files in
-// public do not depend on private files: if sessions are private, new files in
-// public have other names, and otherwise private ones do. If a file of that name
-// belongs to another session or is unsound and must not be written, the session
-// gets another name; so it does if private is set and the file is public. The
-// notes describe unsound files.
-func (m writeOps) useSessionFile(c Call, session, day string, private bool,
+// the one with the session's name, then a new one. A caller on a listener with a fixed
+// scope has a file of its own, unless it is the owner in private. If a file of the
+// session's name belongs to another session or another contact, is not readable, or is
+// unsound and must not be written, the session gets another name; so it does if the
+// draft is private and the file is public. The notes describe unsound files.
+func (m writeOps) useSessionFile(c Call, d *sessionDraft,
 	use func(path string, fresh bool, isOurs func(*memory.Document) error) error) (notes []string, err error) {
+	session, contact := d.session, d.head.ContactID
 	try := func(path string, fresh, byName bool) error {
 		isOurs := func(doc *memory.Document) error {
 			switch id := doc.Front.SessionID; {
@@ -40,7 +39,8 @@ func (m writeOps) useSessionFile(c Call, session, day string, private bool,
 				return errOtherSession
 			case doc.Unsound:
 				return errUnsound
-			case !m.continuesIn(c, doc), private && doc.Own.Visibility == memory.PublicOK:
+			case !m.continuesIn(c, doc), d.isPrivate() && doc.Own.Visibility == memory.PublicOK,
+				contact != "" && doc.Front.ContactID != "" && doc.Front.ContactID != contact:
 				return errOtherSession
 			}
 			return nil
@@ -60,11 +60,14 @@ func (m writeOps) useSessionFile(c Call, session, day string, private bool,
 		}
 		return use(path, fresh, isOurs)
 	}
-	dir := m.dayDir(day)
+	dir := m.dayDir(d.day)
 	own := memory.SessionNames(session, c.identity())
+	if contact != "" {
+		own = append(own, memory.SessionNames(session, c.identity()+"\n"+contact)...)
+	}
 	names := own
 	if !m.ownFiles(c) {
-		for _, doc := range m.sessionFiles(c, session, day) {
+		for _, doc := range m.sessionFiles(c, session, d.day) {
 			author := doc.Front.Author()
 			if author.Untrusted(c.View) && (c.View.Private() || !m.mayChange(c, doc.Own, author)) {
 				continue // a guessed session id must not attract the text of others
@@ -78,17 +81,6 @@ func (m writeOps) useSessionFile(c Call, session, day string, private bool,
 			}
 		}
 		names = append(memory.SessionNames(session, ""), own...)
-		if !c.View.Private() && m.Layout.Sessions != memory.PublicOK {
-			// A private session may have the plain name.
-			names = memory.SessionNames(session, memory.Public.String())
-		}
-	}
-	if c.View.Private() && m.Layout.Sessions == memory.PublicOK {
-		// A session in public must not find its name taken by a private one.
-		hidden := memory.SessionNames(session, memory.PrivateOnly.String()+"\n"+c.identity())
-		if private || m.fileExists(dir+"/"+hidden[0]+".md") {
-			names = hidden
-		}
 	}
 	var unusable error
 	for i, name := range names {
@@ -168,4 +160,21 @@ func (m writeOps) sessionSummary(c Call, d *sessionDraft) string {
 		}
 	}
 	return ""
+}
+
+// sessionContact returns the contact of a session from the files of its day, without
+// those of untrusted authors. It returns an error if they name several contacts.
+func (m writeOps) sessionContact(c Call, d *sessionDraft) (contact string, err error) {
+	for _, doc := range m.sessionFiles(c, d.session, d.day) {
+		id := doc.Front.ContactID
+		switch {
+		case id == "", doc.Front.Author().Untrusted(c.View):
+		case contact == "":
+			contact = id
+		case id != contact:
+			return "", api.Errorf(api.Conflict, "session %q has files of several contacts", d.session).
+				WithHint("set contact_id")
+		}
+	}
+	return contact, nil
 }
