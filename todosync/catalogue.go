@@ -42,7 +42,7 @@ func (c *Catalogue) Update(files []*File, requests []TickRequest, r *Rules) (don
 	files = slices.Clone(files)
 	slices.SortFunc(files, byPath)
 	l := catalogueUpdate{Catalogue: c, requests: requests, rules: r, missing: map[Digest][]*File{},
-		moved: map[string]string{}}
+		moved: map[string]string{}, unticked: map[boxAt]bool{}}
 	for _, f := range files {
 		if f.Gone {
 			l.markGone(f.Path)
@@ -79,6 +79,7 @@ func (c *Catalogue) Update(files []*File, requests []TickRequest, r *Rules) (don
 			delete(c.files, from)
 		}
 	}
+	l.liftUnticked()
 	return l.done, l.moved
 }
 
@@ -116,8 +117,16 @@ type catalogueUpdate struct {
 	newlyMissing []*File            // files that this call found missing, by path
 	moved        map[string]string  // from → to
 	done         []Copy
+	again        []Copy         // those of done that were seen open before
+	unticked     map[boxAt]bool // boxes that the user has unticked since the last update
 
 	restored bool // several files returned to former versions
+}
+
+// A boxAt is the position of a box.
+type boxAt struct {
+	path string
+	box  int
 }
 
 // markGone keeps the last state of a missing file: the file may return or appear at
@@ -173,16 +182,22 @@ func (l *catalogueUpdate) updateFile(f, before *File) {
 	if now.Day == "" {
 		now.Boxes = slices.DeleteFunc(now.Boxes, func(b Box) bool { return b.ID == "" })
 	}
-	completed := compareBoxes(&now, before)
+	was := compareBoxes(&now, before)
 	now.Past = pastOf(f, before)
 	old := now.Day != "" && now.Day < l.Since || l.restored && f.isReverted(before)
-	for _, i := range completed {
+	for i := range now.Boxes {
+		b := &now.Boxes[i]
 		switch {
-		case old:
+		case b.State == Unticked && was[i] == Ticked:
+			l.unticked[boxAt{f.Path, i}] = true
+		case !b.State.isDone() || was[i].isDone():
 		case l.isRequested(&now, i):
-			now.Boxes[i].State = Ticked
-		default:
+			b.State = Ticked
+		case !old:
 			l.done = append(l.done, now.Copy(i))
+			if was[i] != unseen {
+				l.again = append(l.again, now.Copy(i))
+			}
 		}
 	}
 	if len(now.Boxes) > 0 || before != nil {
@@ -219,11 +234,11 @@ func (l *catalogueUpdate) isRequested(f *File, box int) bool {
 		func(w TickRequest) bool { return w.Path == f.Path && l.rules.Same(&w.Done, &c) })
 }
 
-// compareBoxes gives the boxes of a file their previous states and returns the newly
-// completed ones. It matches a box by all its properties, then by id, then by
+// compareBoxes gives the boxes of a file their states and returns the previous ones.
+// It matches a box by all its properties, then by id, then by
 // text and position, then by text alone. Of identical boxes, as many as were
 // done before are not new.
-func compareBoxes(now, before *File) (completed []int) {
+func compareBoxes(now, before *File) (was []State) {
 	if before == nil {
 		before = &File{}
 	}
@@ -238,7 +253,7 @@ func compareBoxes(now, before *File) (completed []int) {
 		func(b *Box) (key, bool) { return key{text: b.Text, under: b.Under, section: b.Section}, true },
 		func(b *Box) (key, bool) { return key{text: b.Text}, true },
 	}
-	settled, used := make([]bool, len(now.Boxes)), make([]bool, len(before.Boxes))
+	was, used := slices.Repeat([]State{unseen}, len(now.Boxes)), make([]bool, len(before.Boxes))
 	for _, keyOf := range keys {
 		old := map[key][]int{}
 		for i := range before.Boxes {
@@ -251,7 +266,7 @@ func compareBoxes(now, before *File) (completed []int) {
 			for i := range now.Boxes {
 				b := &now.Boxes[i]
 				k, ok := keyOf(b)
-				if !ok || settled[i] {
+				if !ok || was[i] != unseen {
 					continue
 				}
 				j := slices.IndexFunc(old[k],
@@ -260,23 +275,41 @@ func compareBoxes(now, before *File) (completed []int) {
 					continue
 				}
 				j = old[k][j]
-				settled[i], used[j] = true, true
-				switch before := before.Boxes[j].State; {
+				was[i], used[j] = before.Boxes[j].State, true
+				switch {
 				case same:
-					b.State = before
-				case b.State.isDone():
-					completed = append(completed, i)
-				case before == Ticked:
+					b.State = was[i]
+				case was[i] == Ticked:
 					b.State = Unticked
 				}
 			}
 		}
 	}
-	for i := range now.Boxes {
-		if !settled[i] && now.Boxes[i].State.isDone() {
-			completed = append(completed, i)
+	return was
+}
+
+// liftUnticked opens the copies that the user had unticked of tasks that are done again.
+// The box of such a task was seen open, so that the completion is later than the
+// changes that this update does not contain. A box that is done where it appears
+// first may be a copy of the old completion.
+func (l *catalogueUpdate) liftUnticked() {
+	if len(l.again) == 0 {
+		return
+	}
+	x := newIndex(l.Catalogue)
+	for _, done := range l.again {
+		for _, f := range x.files(&done) {
+			if f.Path == done.Path || f.Day > done.Day && done.Day != "" {
+				continue
+			}
+			lifted := *l.files[f.Path]
+			lifted.Boxes = slices.Clone(lifted.Boxes)
+			for _, i := range l.rules.Candidates(&lifted, &done) {
+				if lifted.Boxes[i].State == Unticked && !l.unticked[boxAt{f.Path, i}] {
+					lifted.Boxes[i].State = Open
+					l.files[f.Path] = &lifted
+				}
+			}
 		}
 	}
-	slices.Sort(completed)
-	return completed
 }

@@ -69,6 +69,7 @@ const (
 	Done           // by a person or a program, as far as known
 	Ticked         // by reconciliation; completes no other box
 	Unticked       // open, because the user unticked a box that reconciliation had ticked
+	unseen         // of a box that was not known before
 )
 
 func (s State) isDone() bool { return s == Done || s == Ticked }
