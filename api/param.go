@@ -204,6 +204,9 @@ const MaxValues = 100
 // MaxName bounds names, paths, ids, keys, tags, times and other short texts, in bytes.
 const MaxName = 4 << 10
 
+// MaxQuery bounds the text of a query, in bytes.
+const MaxQuery = 16 << 10
+
 // checkValue compares the parameter with its bounds and its permitted values.
 func (p *Param) checkValue(req reflect.Value) error {
 	field := req.FieldByIndex(p.index)

@@ -1,11 +1,11 @@
 package ipc
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/subtle"
 	"errors"
-	"io"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -14,6 +14,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -31,6 +32,7 @@ type handler struct {
 	limits   Limits
 	endpoint Endpoint
 	counters *counters
+	guests   guests // for the work of a listener with a fixed scope
 	limiter  *rate.Limiter
 	mcp      *mcp.Handler    // for /mcp
 	ending   context.Context // canceled when streams must end
@@ -124,8 +126,10 @@ func (h *handler) answerMCP(a *response, r *http.Request, op *string) error {
 		if r.Method == http.MethodPost {
 			body, err = h.readBody(a, r)
 		}
-		// Until here the client can be dismissed in favor of another.
-		done = markBusy(r.Context())
+		if err == nil {
+			// Until here the client can be dismissed in favor of another.
+			done, err = h.startWork(r.Context())
+		}
 		return body, err
 	})
 	if err != nil {
@@ -163,16 +167,23 @@ func (h *handler) answerOperation(a *response, r *http.Request, op *api.Operatio
 	if err := h.checkRoot(r.Header.Get(api.RootHeader)); err != nil {
 		return err
 	}
-	req, err := h.readRequest(a, r, op)
+	body, err := h.readOperation(a, r, op)
+	if err != nil {
+		return err
+	}
+	ctx := r.Context()
+	done, err := h.startWork(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { done() }()
+	req, err := decodeRequest(r, op, body)
 	if err != nil {
 		return err
 	}
 	caller := api.Caller{Scope: req.Scope(), Listener: h.endpoint.Name(), Fixed: h.endpoint.Fixed,
 		AsOwner: r.Header.Get(api.OwnerHeader) != "",
 		Program: api.NewProgram(r.Header.Get(api.ProgramHeader), r.Header.Get(api.SessionHeader))}
-	ctx := r.Context()
-	done := markBusy(ctx)
-	defer done()
 	if op.Stream {
 		return h.sendEvents(a, r, caller, req)
 	}
@@ -180,7 +191,7 @@ func (h *handler) answerOperation(a *response, r *http.Request, op *api.Operatio
 	if err != nil {
 		return err
 	}
-	body, err := api.EncodeJSON(got)
+	body, err = api.EncodeJSON(got)
 	if err != nil {
 		return err
 	}
@@ -188,6 +199,20 @@ func (h *handler) answerOperation(a *response, r *http.Request, op *api.Operatio
 	a.code = "ok"
 	a.send(http.StatusOK, "application/json", body)
 	return nil
+}
+
+// startWork marks the connection of a context as busy and, on a listener with a
+// fixed scope, waits for the semaphore, until the returned function is called.
+func (h *handler) startWork(ctx context.Context) (done func(), err error) {
+	idle := markBusy(ctx)
+	if h.endpoint.Fixed == nil {
+		return sync.OnceFunc(idle), nil
+	}
+	if err := h.guests.enter(ctx); err != nil {
+		idle()
+		return func() {}, err
+	}
+	return sync.OnceFunc(func() { h.guests.leave(); idle() }), nil
 }
 
 // checkRoot rejects a request for another memory directory. A caller with a
@@ -210,40 +235,44 @@ func (h *handler) checkRoot(escaped string) error {
 	return nil
 }
 
-// readRequest returns the request from the body of a POST or the query of a GET. It
-// returns an error for a field that is unknown, repeated or out of bounds.
-func (h *handler) readRequest(a *response, r *http.Request, op *api.Operation) (*api.Request, error) {
-	req := op.NewRequest()
+// readOperation returns the body of a request for an operation, or nil for a GET.
+func (h *handler) readOperation(a *response, r *http.Request, op *api.Operation) ([]byte, error) {
 	switch {
 	case r.Method == http.MethodGet && (op.Name == "status" || op.Stream):
-		query, err := url.ParseQuery(r.URL.RawQuery)
-		if err != nil {
-			return nil, api.Errorf(api.Invalid, "invalid query string")
-		}
-		for _, name := range slices.Sorted(maps.Keys(query)) {
-			p, err := op.Param(name)
-			if err != nil {
-				return nil, err
-			}
-			if len(query[name]) > 1 {
-				return nil, api.Errorf(api.Invalid, "duplicate field %q", name)
-			}
-			if err := req.Set(p, query.Get(name)); err != nil {
-				return nil, err
-			}
-		}
+		return nil, nil
 	case r.Method != http.MethodPost:
 		return nil, api.Errorf(api.Invalid, "%s does not accept the method %s", op.Name, r.Method).
 			WithHint("POST a JSON object to /v1/%s", op.Name)
 	case r.URL.RawQuery != "":
 		return nil, api.Errorf(api.Invalid, "a POST request must not have a "+
 			"query string").WithHint("send the parameters in the JSON object")
-	default:
-		body, err := h.readBody(a, r)
+	}
+	return h.readBody(a, r)
+}
+
+// decodeRequest returns the request from the body of a POST or the query of a GET. It
+// returns an error for a field that is unknown, repeated or out of bounds.
+func decodeRequest(r *http.Request, op *api.Operation, body []byte) (*api.Request, error) {
+	req := op.NewRequest()
+	if r.Method != http.MethodGet {
+		if err := req.Decode(body); err != nil {
+			return nil, err
+		}
+		return req, req.Check()
+	}
+	query, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, api.Errorf(api.Invalid, "invalid query string")
+	}
+	for _, name := range slices.Sorted(maps.Keys(query)) {
+		p, err := op.Param(name)
 		if err != nil {
 			return nil, err
 		}
-		if err := req.Decode(body); err != nil {
+		if len(query[name]) > 1 {
+			return nil, api.Errorf(api.Invalid, "duplicate field %q", name)
+		}
+		if err := req.Set(p, query.Get(name)); err != nil {
 			return nil, err
 		}
 	}
@@ -252,7 +281,8 @@ func (h *handler) readRequest(a *response, r *http.Request, op *api.Operation) (
 
 // readBody returns the complete body of a request.
 func (h *handler) readBody(a *response, r *http.Request) ([]byte, error) {
-	body, err := io.ReadAll(http.MaxBytesReader(a.w, r.Body, h.limits.MaxRequest))
+	var body bytes.Buffer
+	_, err := body.ReadFrom(http.MaxBytesReader(a.w, r.Body, h.limits.MaxRequest))
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return nil, api.Errorf(api.TooLarge, "request has more than %d bytes", h.limits.MaxRequest)
 	}
@@ -261,7 +291,7 @@ func (h *handler) readBody(a *response, r *http.Request) ([]byte, error) {
 	}
 	// The only remaining read detects the end of the connection.
 	a.control.SetReadDeadline(time.Time{})
-	return body, nil
+	return body.Bytes(), nil
 }
 
 // logError logs an error whose text the client does not receive.
@@ -281,6 +311,9 @@ type response struct {
 }
 
 func (a *response) sendError(err error) {
+	if err == errGuestsBusy {
+		a.w.Header().Set("Retry-After", retryAfter)
+	}
 	e, _ := secrets.RedactValue(api.AsError(err))
 	a.code = string(e.Code)
 	body, err := api.EncodeJSON(api.Failure{Error: e})

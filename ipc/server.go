@@ -70,7 +70,7 @@ type Server struct {
 // returns the error. The listeners stay open: their owner closes them.
 func (s *Server) Run(ctx context.Context, listeners ...*Listener) error {
 	limits := s.Limits.withDefaults()
-	counters := new(counters)
+	counters, guests := new(counters), newGuests()
 	group, ctx := errgroup.WithContext(ctx)
 	for _, l := range listeners {
 		g, err := newLimitListener(l, limits.MaxConnections, counters.recordRefused, s.recordShortage)
@@ -79,7 +79,7 @@ func (s *Server) Run(ctx context.Context, listeners ...*Listener) error {
 		}
 		h := &handler{
 			backend: s.Backend, root: s.Root, logger: s.Logger, limits: limits, endpoint: l.Endpoint,
-			counters: counters, ending: ctx,
+			counters: counters, guests: guests, ending: ctx,
 			limiter: newLimiter(l.Rate),
 		}
 		h.mcp = &mcp.Handler{

@@ -128,8 +128,9 @@ func (m readOps) renderRelevant(ctx context.Context, c Call, style brief.Style, 
 	if r.MinCover > 0 {
 		limit = max(limit, coverDepth)
 	}
+	text := r.Query[:min(len(r.Query), api.MaxQuery)] // a message can be as long as the request
 	q := index.Query{
-		Text: strings.TrimSpace(index.Unquoted(r.Query)), Limit: limit, Weights: m.rootWeights(), Cover: r.MinCover > 0,
+		Text: strings.TrimSpace(index.Unquoted(strings.ToValidUTF8(text, ""))), Limit: limit, Weights: m.rootWeights(), Cover: r.MinCover > 0,
 		AsOf: m.Now().UTC().Truncate(time.Second),
 	}
 	soon, cancel := context.WithTimeout(ctx, promptWait)

@@ -56,6 +56,19 @@ func checkCharacters(c Call, req *api.Request) error {
 	})
 }
 
+// shortenEchoes returns an error in which the long texts of a request are shortened.
+func shortenEchoes(e *api.Error, req *api.Request) *api.Error {
+	short := *e
+	_ = req.EachText(func(_, text string) error {
+		if echo := api.ShortenEcho(text); echo != text {
+			short.Message = strings.ReplaceAll(short.Message, text, echo)
+			short.Hint = strings.ReplaceAll(short.Hint, text, echo)
+		}
+		return nil
+	})
+	return &short
+}
+
 // mayAdd rejects anonymous callers and read-only daemons.
 func (m *Memory) mayAdd(c Call) error {
 	switch {

@@ -1,0 +1,63 @@
+package ops
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/memwatchd/memwatchd/api"
+)
+
+// TestEchoes checks that no error repeats a long text of its request.
+func TestEchoes(t *testing.T) {
+	m := newTestMemory(t, nil, nil).memory
+	long := strings.Repeat("ü", api.MaxName/2)
+	for _, op := range api.Operations {
+		for _, p := range op.Params() {
+			if op.Stream || op.Long || p.Kind() != "string" && p.Kind() != "strings" {
+				continue
+			}
+			req := op.NewRequest()
+			if err := req.Set(p, long); err != nil {
+				t.Fatal(err)
+			}
+			_, err := m.Do(t.Context(), api.Caller{AsOwner: true}, req)
+			if err == nil {
+				err = req.Check()
+			}
+			if err != nil && len(err.Error()) > 800 {
+				t.Errorf("%s: %s: %.1000s", op.Name, p.Name, err)
+			}
+		}
+	}
+}
+
+// TestPublicCharacters checks that no text of a public writer contains
+// characters that a reader does not see, in any parameter.
+func TestPublicCharacters(t *testing.T) {
+	m := newTestMemory(t, nil, nil).memory
+	subject, public, private := "owner", "public", "private"
+	for _, op := range api.Operations {
+		if op.ReadOnly || op.Needs != api.AnySubject {
+			continue
+		}
+		for _, p := range op.Params() {
+			if p.Scope || p.Kind() != "string" && p.Kind() != "strings" && p.Kind() != "object" {
+				continue
+			}
+			text := "co\u00adoperate"
+			if p.Kind() == "object" {
+				text = `{"items": {"Notes": [{"text": "co\u00adoperate"}]}}`
+			}
+			for _, context := range []string{public, private} {
+				req := op.NewRequest()
+				if err := req.Set(p, text); err != nil {
+					t.Fatal(err)
+				}
+				_, err := m.Do(t.Context(), api.Caller{Scope: api.Scope{Subject: &subject, Context: &context}}, req)
+				if refused := err != nil && strings.Contains(err.Error(), "U+00AD"); refused != (context == public) {
+					t.Errorf("%s in %s: %s: %v", op.Name, context, p.Name, err)
+				}
+			}
+		}
+	}
+}
