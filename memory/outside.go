@@ -60,6 +60,17 @@ func CheckValue(text string) error {
 // beside them, and carriage returns.
 var directionMarks = strings.NewReplacer("\u200e", "", "\u200f", "", "\u061c", "", "\r", "")
 
+// CheckLine returns an error if a text is not one line of visible characters.
+func CheckLine(text string) error {
+	if !utf8.ValidString(text) || len(text) > maxLineText || strings.ContainsAny(text, "\r\n\t") {
+		return errors.New("text is not one short line")
+	}
+	return CheckValue(text)
+}
+
+// maxLineText bounds the bytes of a line for [CheckLine].
+const maxLineText = 4 << 10
+
 // CheckForeign returns an error if a text of a public writer contains a
 // character that a reader does not see, see [Characters].
 func CheckForeign(text string) error {

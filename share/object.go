@@ -6,7 +6,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -152,6 +155,61 @@ type record struct {
 	Terms      string    `json:"terms,omitempty"`
 	TitleTerms string    `json:"title_terms,omitempty"`
 	Analysis   int       `json:"analysis,omitempty"`
+}
+
+// maxLineNumber bounds the number of a line, far above those of files that are read.
+const maxLineNumber = 1 << 30
+
+// check returns an error if no file of a machine has such an entry.
+func (r *record) check(now time.Time) error {
+	if err := checkLines(reflect.ValueOf(r).Elem()); err != nil {
+		return err
+	}
+	hash := strings.LastIndexByte(r.ID, '#')
+	if hash < 0 || !fs.ValidPath(r.ID[:hash]) {
+		return fmt.Errorf("%q is not the id of an entry", r.ID)
+	}
+	tomorrow := now.AddDate(0, 0, 1)
+	switch {
+	case r.Day != "" && (!memory.IsDay(r.Day) || r.Day > tomorrow.AddDate(0, 0, 1).Format(time.DateOnly)):
+		return fmt.Errorf("%q is not a day in the past", r.Day)
+	case r.Updated.After(tomorrow), r.Created.After(tomorrow):
+		return errors.New("time in the future")
+	case r.Line < 0 || r.Line > maxLineNumber:
+		return fmt.Errorf("line %d", r.Line)
+	}
+	return nil
+}
+
+// freeText are the fields of a record that may have several lines and any characters: the text,
+// and the terms, which are not shown.
+var freeText = []string{"Content", "Terms", "TitleTerms"}
+
+// checkLines returns an error if a string in a value, other than free text, is not one
+// line of visible characters.
+func checkLines(v reflect.Value) error {
+	switch v.Kind() {
+	case reflect.String:
+		return memory.CheckLine(v.String())
+	case reflect.Pointer:
+		return checkLines(v.Elem()) // of nil, the zero Value
+	case reflect.Slice:
+		for i := range v.Len() {
+			if err := checkLines(v.Index(i)); err != nil {
+				return err
+			}
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if f := v.Type().Field(i); !f.IsExported() || slices.Contains(freeText, f.Name) {
+				continue
+			}
+			if err := checkLines(v.Field(i)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // properties returns the properties that a collection has.

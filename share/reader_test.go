@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -70,6 +73,72 @@ func TestReadInvalidObjects(t *testing.T) {
 				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})
+	}
+}
+
+// TestReadInvalidFields puts values that no file can have into each field of an object,
+// and checks that the objects are omitted and counted once.
+func TestReadInvalidFields(t *testing.T) {
+	valid := map[string]any{"memory_id": "a.md#x", "host": "laptop", "content": "- bike", "type": "fact",
+		"updated": "2026-02-05T09:00:00Z", "line": 3, "day": "2026-02-05", "section": []any{"S"}, "tags": []any{"t"}}
+	bad := map[string][]any{"updated": {"9999-12-31T00:00:00Z"}, "created": {"9999-12-31T00:00:00Z"},
+		"line": {1_000_000_000_000_000, -1}, "day": {"yesterday", "9999-12-31", "2026-02-31", "2026-01-01\n"},
+		"memory_id": {"../a.md#x", "a/../../b.md#x", "/etc/passwd#x", "a//b.md#x", "./a.md#x", "#x", "a.md"}}
+	for i := range reflect.TypeFor[record]().NumField() {
+		fieldNames(reflect.TypeFor[record]().Field(i), func(name string, list bool) {
+			for _, text := range []string{"a\nb", "a\rb", "a\x1b]0;b", "a\u202eb", "a\u2028b", "a\U000e0041", strings.Repeat("a", 5000)} {
+				switch {
+				case list:
+					bad[name] = append(bad[name], []any{"ok", text})
+				case name == "memory_id":
+					bad[name] = append(bad[name], text+".md#x", "a.md#"+text)
+				default:
+					bad[name] = append(bad[name], text)
+				}
+			}
+		})
+	}
+	tenant := TenantOf("alice", memory.PublicOK)
+	r, view := newReader(t, nil, memory.Public)
+	store := new(answerStore)
+	r.Store = store
+	search := func(o Object) int {
+		store.objects = []Object{o, o}
+		docs, _, err := r.Search(t.Context(), view, index.Query{Text: "bike"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(docs)
+	}
+	if search(Object{Collection: "MemoryItem", Tenant: tenant, Properties: valid}) != 2 {
+		t.Fatal("a valid object is omitted")
+	}
+	n := 0
+	for name, values := range bad {
+		for _, value := range values {
+			n++
+			o := Object{Collection: "MemoryItem", Tenant: tenant, ID: fmt.Sprint(n), Properties: maps.Clone(valid)}
+			o.Properties[name] = value
+			if search(o) > 0 || r.Invalid() != n {
+				t.Fatalf("%s: %q: %d objects are invalid, want %d", name, value, r.Invalid(), n)
+			}
+		}
+	}
+}
+
+// fieldNames calls f for each string, or list of strings, in a field of a record,
+// other than free text.
+func fieldNames(field reflect.StructField, f func(name string, list bool)) {
+	t := field.Type
+	name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+	switch {
+	case t.Kind() == reflect.Struct && t != reflect.TypeFor[time.Time]():
+		for i := range t.NumField() {
+			fieldNames(t.Field(i), f)
+		}
+	case slices.Contains(freeText, field.Name):
+	case t.Kind() == reflect.String, t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.String:
+		f(name, t.Kind() == reflect.Slice)
 	}
 }
 

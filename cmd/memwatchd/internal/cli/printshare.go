@@ -23,6 +23,9 @@ func (p *Printer) printShare(s *api.ShareStatus) {
 	if s.Problem != "" && s.Problem != s.LastError {
 		p.printRow("", "%s", s.Problem)
 	}
+	if s.Invalid > 0 {
+		p.printRow("", "%s of other machines omitted from searches", term.Plural(s.Invalid, "invalid entry"))
+	}
 }
 
 // printShareStatus shows the state of the shared store and the entries that it does
