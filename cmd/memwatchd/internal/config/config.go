@@ -284,7 +284,7 @@ func (c *Config) Finish() error {
 	if c.Watch.MaxWait < c.Watch.Settle {
 		return fmt.Errorf("watch.max_wait: %s is less than watch.settle, %s", c.Watch.MaxWait, c.Watch.Settle)
 	}
-	c.Schedule, err = compactor.ParseSchedule(c.Compactor.Schedule)
+	c.Schedule, err = compactor.ParseSchedule(c.Compactor.Schedule, c.Location)
 	if err != nil {
 		return fmt.Errorf("compactor.schedule: %w", err)
 	}
