@@ -19,6 +19,10 @@ var conflictMarks = []string{
 	" (conflict ", "(sfconflict ", " [conflicted]", " (冲突副本", " (冲突的副本",
 }
 
+// ManyCopies is the number of conflict copies of one file that is a problem. Syncthing
+// keeps ten by default, and deletes the oldest if it makes another one.
+const ManyCopies = 8
+
 // CopyOf returns the path of the file of which the file at path is a conflict copy,
 // and reports whether the name is that of a copy. A sync tool makes such a copy
 // when two machines change a file at the same time.

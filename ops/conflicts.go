@@ -50,7 +50,7 @@ func (m writeOps) conflictsMerge(ctx context.Context, _ Call, r *api.ConflictsMe
 			}
 		}
 		if plan != nil && !r.DryRun {
-			written, err := m.Merger.Apply(ctx, plan, keep, true)
+			written, err := m.Merger.Apply(ctx, plan, keep)
 			c.Change = written.ID
 			switch {
 			case errors.Is(err, memory.ErrWhole):

@@ -115,7 +115,7 @@ func (w writePolicy) checkIdle(c *Change, foreign time.Time) error {
 	if err := w.checkRate(c.Path); err != nil {
 		return err
 	}
-	if left := w.quietTime() - w.now().Sub(foreign); left > 0 {
+	if left := w.quietTime() - w.now().Sub(foreign); left > 0 && !c.Urgent {
 		return &WaitError{c.Path, "the file was changed a moment ago", left}
 	}
 	if sign := w.findEditor(c.Path); sign != "" {

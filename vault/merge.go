@@ -28,6 +28,10 @@ type CopyMerge struct {
 	Base bool // a common version of both is known
 
 	Copy, File File // as read
+
+	// Union merges without the common version, so that nothing counts as removed or
+	// changed.
+	Union bool
 }
 
 // Errors of merges, in addition to [memory.ErrWhole].
@@ -65,26 +69,52 @@ func (m *Merger) Plan(path string) (*CopyMerge, error) {
 	if copied.Unstable || file.Unstable {
 		return nil, ErrChanging
 	}
-	return m.merge(file, copied), nil
+	return m.merge(file, copied, false), nil
 }
 
-func (m *Merger) merge(file, copied File) *CopyMerge {
-	base := m.commonVersion(file, copied)
-	return &CopyMerge{m.Layout.MergeVersions(file.Path, base, file.Data, copied.Data), base != nil, copied, file}
-}
-
-// Apply writes a merge to the file. With keep, or without conflicts, it then removes
-// the copy; otherwise the copy stays for a person. An automatic merge is made only
-// if it adds entries to a known common version, and both files are quiet.
-func (m *Merger) Apply(ctx context.Context, c *CopyMerge, keep *memory.Keep, requested bool) (Written, error) {
-	if !requested {
-		if !c.Base || !c.Additions {
-			return Written{}, &WaitError{c.Copy.Path, "only a person can merge the copy", longWait}
-		}
-		if left := m.Writer.quietTime() - m.Writer.now().Sub(c.Copy.ModTime); left > 0 {
-			return Written{}, &WaitError{c.Copy.Path, "the conflict copy has just changed", left}
-		}
+func (m *Merger) merge(file, copied File, union bool) *CopyMerge {
+	var base []byte
+	if !union {
+		base = m.commonVersion(file, copied)
 	}
+	merged := m.Layout.MergeVersions(file.Path, base, file.Data, copied.Data)
+	return &CopyMerge{merged, base != nil, copied, file, union}
+}
+
+// Safe reports whether the merge needs no person: it adds entries and ticks to a
+// known common version, or has nothing to add.
+func (c *CopyMerge) Safe() bool {
+	return c.Additions && !c.Whole && (c.Base || c.Union || c.Added+c.Changed == 0)
+}
+
+// MergeAdditions merges the conflict copy at path without a request, if both versions
+// only added entries and ticks. An urgent merge does not wait until the files are
+// quiet. With union it merges without the common version too, and keeps the entries of
+// both versions. The error is [memory.ErrWhole] if only a person can merge the copy.
+func (m *Merger) MergeAdditions(ctx context.Context, path string, urgent, union bool) (Written, error) {
+	c, err := m.Plan(path)
+	if err != nil {
+		return Written{}, err
+	}
+	if union && !c.Safe() {
+		c = m.merge(c.File, c.Copy, true)
+	}
+	if !c.Safe() {
+		return Written{}, memory.ErrWhole
+	}
+	if left := m.Writer.quietTime() - m.Writer.now().Sub(c.Copy.ModTime); left > 0 && !urgent {
+		return Written{}, &WaitError{path, "the conflict copy has just changed", left}
+	}
+	return m.write(ctx, c, nil, Change{Urgent: urgent})
+}
+
+// Apply writes a requested merge to the file. With keep, or without conflicts, it then
+// removes the copy; otherwise the copy stays for a person.
+func (m *Merger) Apply(ctx context.Context, c *CopyMerge, keep *memory.Keep) (Written, error) {
+	return m.write(ctx, c, keep, Change{Requested: true})
+}
+
+func (m *Merger) write(ctx context.Context, c *CopyMerge, keep *memory.Keep, how Change) (Written, error) {
 	resolution := memory.KeepOurs
 	if keep != nil {
 		resolution = *keep
@@ -94,16 +124,16 @@ func (m *Merger) Apply(ctx context.Context, c *CopyMerge, keep *memory.Keep, req
 	}
 	left := 0 // conflicts that are not resolved
 	written, err := m.Writer.Write(ctx, Change{
-		Path: c.File.Path, Cause: mergeCause, Reason: "merge of " + c.Copy.Path, Requested: requested,
+		Path: c.File.Path, Cause: mergeCause, Reason: "merge of " + c.Copy.Path, Requested: how.Requested, Urgent: how.Urgent,
 		Edit: func(old *File) ([]byte, error) {
 			if old == nil {
 				return nil, ErrNoOriginal
 			}
 			next, changed := c, !bytes.Equal(old.Data, c.File.Data)
 			if changed {
-				next = m.merge(*old, c.Copy)
+				next = m.merge(*old, c.Copy, c.Union)
 			}
-			if !requested && (!next.Base || !next.Additions) {
+			if !how.Requested && !next.Safe() {
 				return nil, memory.ErrWhole
 			}
 			if keep == nil {
@@ -125,7 +155,8 @@ func (m *Merger) Apply(ctx context.Context, c *CopyMerge, keep *memory.Keep, req
 		return written, err
 	}
 	removed, err := m.Writer.Write(ctx, Change{
-		Path: c.Copy.Path, Cause: mergeCause, Group: written.ID, Reason: "merged into " + c.File.Path, Requested: requested,
+		Path: c.Copy.Path, Cause: mergeCause, Group: written.ID, Reason: "merged into " + c.File.Path,
+		Requested: how.Requested, Urgent: how.Urgent,
 		Edit: func(old *File) ([]byte, error) {
 			switch {
 			case old == nil:

@@ -58,11 +58,11 @@ func TestMerge(t *testing.T) {
 			if !plan.Base || plan.Additions != c.additions || len(plan.Conflicts) != c.conflicts {
 				t.Errorf("base %t, additions %t, conflicts %v", plan.Base, plan.Additions, plan.Conflicts)
 			}
-			if _, err := m.Apply(t.Context(), plan, nil, false); (err == nil) != c.additions {
+			if _, err := m.MergeAdditions(t.Context(), copyPath, true, false); (err == nil) != c.additions {
 				t.Errorf("the automatic merge: %v", err)
 			}
 			if !c.additions {
-				_, err := m.Apply(t.Context(), plan, nil, true)
+				_, err := m.Apply(t.Context(), plan, nil)
 				must(t, err)
 			}
 			wantFiles(t, w, map[string]string{path: c.want})
@@ -123,7 +123,7 @@ func TestMergeTicks(t *testing.T) {
 				writeFile(t, w.Vault, name, copied)
 				plan, err := m.Plan(name)
 				must(t, err)
-				_, err = m.Apply(t.Context(), plan, nil, true)
+				_, err = m.Apply(t.Context(), plan, nil)
 				must(t, err)
 				got, err := w.Vault.Read(path)
 				if err != nil || string(got.Data) != c.want {
@@ -149,7 +149,7 @@ func TestMergeChangedFile(t *testing.T) {
 		plan, err := m.Plan(copyPath)
 		must(t, err)
 		writeFile(t, w.Vault, path, changed)
-		_, err = m.Apply(t.Context(), plan, &keep, true)
+		_, err = m.Apply(t.Context(), plan, &keep)
 		if (keep != memory.KeepOurs) != errors.Is(err, memory.ErrWhole) {
 			t.Errorf("keep %d: %v", keep, err)
 		}
@@ -175,7 +175,7 @@ func TestMergeKeepsBothSummaries(t *testing.T) {
 	m := &Merger{Writer: w, Layout: &memory.Layout{}}
 	plan, err := m.Plan(copyPath)
 	must(t, err)
-	if _, err := m.Apply(t.Context(), plan, new(memory.KeepBoth), true); !errors.Is(err, memory.ErrWhole) {
+	if _, err := m.Apply(t.Context(), plan, new(memory.KeepBoth)); !errors.Is(err, memory.ErrWhole) {
 		t.Errorf("%v", err)
 	}
 	wantFiles(t, w, files)
@@ -223,7 +223,12 @@ func TestMergesLoseNothing(t *testing.T) {
 			if !requested {
 				keep = nil
 			}
-			written, err := m.Apply(t.Context(), plan, keep, requested)
+			var written Written
+			if requested {
+				written, err = m.Apply(t.Context(), plan, keep)
+			} else {
+				written, err = m.MergeAdditions(t.Context(), copied, true, r.IntN(2) == 0)
+			}
 			w.settle(t)
 			after := w.readTestTree(t)
 			known := linesOf(after)

@@ -317,6 +317,9 @@ type Change struct {
 	// not wait until the file is quiet, and is repeated if other programs save
 	// the file meanwhile.
 	Requested bool
+	// Urgent reports that an automatic change must not wait until the file is
+	// quiet: text may get lost meanwhile.
+	Urgent bool
 	// Secret keeps the text of the change out of the journal, so that the
 	// change cannot be undone.
 	Secret bool

@@ -118,7 +118,7 @@ type Config struct {
 	} `yaml:"compactor"`
 
 	Conflicts struct {
-		Auto string `yaml:"auto" default:"off" enum:"off,additions" doc:"Merge of conflict copies without a request: off, or additions (if both versions only added entries, on the machine that compactor.host names)"`
+		Auto string `yaml:"auto" default:"additions" enum:"off,additions" doc:"Merge of conflict copies without a request: off, or additions (if both versions only added entries or ticked boxes, on the machine that runs maintenance)"`
 	} `yaml:"conflicts"`
 
 	Compress struct {

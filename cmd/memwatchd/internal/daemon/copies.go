@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/memwatchd/memwatchd/compactor"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
 )
@@ -110,48 +109,86 @@ func (c *copies) paths() []string {
 	return paths
 }
 
+// countByFile returns the number of copies of each file that has any.
+func (c *copies) countByFile() map[string]int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	count := map[string]int{}
+	for of, list := range c.of {
+		count[of] = len(list)
+	}
+	return count
+}
+
 // mergePause is the delay between two attempts to merge conflict copies.
 const mergePause = 5 * time.Second
 
-// mergesCopies reports whether this machine merges conflict copies without a
-// request: one machine does, or the merges would conflict, too.
-func (d *daemon) mergesCopies() bool {
-	c := d.config
-	return c.Conflicts.Auto == "additions" && d.maintenance != nil && c.Compactor.Host != "" &&
-		compactor.HostName(c.Compactor.Host) == compactor.HostName(d.maintenance.host.Name)
-}
+// Syncthing deletes the oldest of more than ten copies of a file. From hurried copies
+// on, merges do not wait until the files are quiet; from crowded copies on, they keep
+// the entries of both versions, even if no common version is known.
+const (
+	hurried = 2
+	crowded = 5
+)
 
-// mergeCopies merges conflict copies to which both versions only added entries,
-// once both files are quiet, until the context ends.
+// mergeCopies merges conflict copies to which both versions only added entries and
+// ticks, on the machine that runs maintenance, until the context ends. It waits until
+// both files are quiet, but no longer than twice that time.
 func (d *daemon) mergeCopies(ctx context.Context) error {
 	if err := d.awaitKnown(ctx); err != nil {
 		return nil
 	}
 	merger := &vault.Merger{Writer: d.writer, Layout: d.pipeline.layout}
-	tick := time.NewTicker(mergePause)
-	defer tick.Stop()
+	since := map[string]time.Time{} // when copies were first seen
+	tried := map[string][2]memory.Stamp{}
 	for {
-		for _, path := range d.pipeline.copies.paths() {
-			// An earlier version is not one of another machine, and a root is not changed.
-			if strings.HasSuffix(path, ".orig") || d.pipeline.layout.InRoot(path) {
-				continue
-			}
-			plan, err := merger.Plan(path)
-			if err == nil {
-				_, err = merger.Apply(ctx, plan, nil, false)
-			}
-			_, waits := errors.AsType[*vault.WaitError](err)
-			switch {
-			case err == nil:
-				d.logger.Info("conflict copy merged", "path", path)
-			case !waits && !errors.Is(err, memory.ErrWhole) && !errors.Is(err, vault.ErrOff) && !vault.Absent(err):
-				d.logger.Debug("conflict copy cannot be merged", "path", path, "err", err)
-			}
+		if duty, err := d.maintenance.host.Duty(); err != nil || !duty.Active {
+			clear(since)
+		} else {
+			d.mergeKnownCopies(ctx, merger, since, tried)
 		}
-		select {
-		case <-ctx.Done():
+		if err := sleep(ctx, mergePause); err != nil {
 			return nil
-		case <-tick.C:
+		}
+	}
+}
+
+// mergeKnownCopies merges the present copies once. It leaves out those that only a
+// person can merge until they or their files change.
+func (d *daemon) mergeKnownCopies(ctx context.Context, merger *vault.Merger, since map[string]time.Time,
+	tried map[string][2]memory.Stamp) {
+	paths, count := d.pipeline.copies.paths(), d.pipeline.copies.countByFile()
+	for _, path := range paths {
+		// An earlier version is not one of another machine, and a root is not changed.
+		if strings.HasSuffix(path, ".orig") || d.pipeline.layout.InRoot(path) {
+			continue
+		}
+		of, _ := memory.CopyOf(path)
+		if since[path].IsZero() {
+			since[path] = time.Now()
+		}
+		var stamps [2]memory.Stamp
+		stamps[0], _ = d.vault.Catalogue.Lookup(path)
+		stamps[1], _ = d.vault.Catalogue.Lookup(of)
+		if stamps == tried[path] && count[of] < crowded {
+			continue
+		}
+		urgent := count[of] >= hurried || time.Since(since[path]) > 2*d.config.Write.Quiet
+		_, err := merger.MergeAdditions(ctx, path, urgent, count[of] >= crowded)
+		switch {
+		case err == nil:
+			d.logger.Info("conflict copy merged", "path", path)
+			delete(since, path)
+		case errors.Is(err, memory.ErrWhole):
+			tried[path] = stamps
+		case !errors.Is(err, vault.ErrOff) && !vault.Absent(err):
+			d.logger.Debug("conflict copy cannot be merged", "path", path, "err", err)
+		}
+	}
+	for path := range since {
+		if !slices.Contains(paths, path) {
+			delete(since, path)
+			delete(tried, path)
 		}
 	}
 }

@@ -117,7 +117,7 @@ func (d *daemon) correctCounters(ctx context.Context) error {
 func (d *daemon) runMaintenance(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return d.maintenance.compactor.Uses.Run(ctx) })
-	if d.mergesCopies() {
+	if d.config.Conflicts.Auto == "additions" {
 		group.Go(func() error { return d.mergeCopies(ctx) })
 	}
 	if d.config.Compactor.Enabled {

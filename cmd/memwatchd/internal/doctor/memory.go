@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -187,6 +188,16 @@ func inspectSync(e *examination) (list findings) {
 			"Syncthing does not ignore the temporary files of the daemon.")
 	}
 	if c := e.survey.conflicts; c.n > 0 {
+		var many pathSample
+		for _, of := range slices.Sorted(maps.Keys(e.survey.copies)) {
+			if n := e.survey.copies[of]; n >= memory.ManyCopies {
+				many.add(fmt.Sprintf("%s (%d)", of, n))
+			}
+		}
+		if many.n > 0 {
+			list.add(problem, "Merge them now, and set maxConflicts of the folder to -1: Syncthing keeps 10 by default, and "+
+				"deletes the oldest with its text.", e.flags.Command("conflicts merge"), "Files have many conflict copies: %s.", many)
+		}
 		list.add(warning, "Merge each conflict copy into its file.", e.flags.Command("conflicts merge"),
 			"A sync tool left conflict copies: %s.", c)
 		if e.config.Memory.Host == "" {
@@ -230,11 +241,12 @@ type survey struct {
 	directories int // with the root, without hidden directories
 	markdown    int
 
-	conflicts   pathSample // conflict copies of sync tools
-	savedCopies pathSample // versions that the daemon kept
-	otherOwner  pathSample // Markdown files of other users
-	readOnly    pathSample // Markdown files that their owner cannot write
-	linked      pathSample // Markdown files with several names
+	conflicts   pathSample     // conflict copies of sync tools
+	copies      map[string]int // number of conflict copies, by file
+	savedCopies pathSample     // versions that the daemon kept
+	otherOwner  pathSample     // Markdown files of other users
+	readOnly    pathSample     // Markdown files that their owner cannot write
+	linked      pathSample     // Markdown files with several names
 
 	hidden []string // names of files for findSyncTools
 }
@@ -270,7 +282,7 @@ var savedCopyName = lazyregexp.New(`\.kept-[0-9a-z]+$`)
 // surveyTree reads the names below root. It skips hidden directories, and directories
 // that cannot be read.
 func surveyTree(ctx context.Context, root string) (*survey, error) {
-	s := &survey{}
+	s := &survey{copies: map[string]int{}}
 	root = config.RealPath(root)
 	for dir := root; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
 		entries, err := os.ReadDir(dir)
@@ -309,13 +321,14 @@ func (s *survey) addFile(path string, d fs.DirEntry) {
 	if strings.HasSuffix(name, ".icloud") {
 		s.hidden = append(s.hidden, name)
 	}
-	_, copied := memory.CopyOf(path)
+	of, copied := memory.CopyOf(path)
 	_, markdown := memory.CutMarkdown(name)
 	switch {
 	case savedCopyName().MatchString(name):
 		s.savedCopies.add(path)
 	case copied:
 		s.conflicts.add(path)
+		s.copies[of]++
 	case markdown && d.Type().IsRegular():
 		info, err := d.Info()
 		if err != nil {

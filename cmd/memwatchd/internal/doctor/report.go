@@ -224,7 +224,7 @@ func checkFindings(a *api.CheckAnswer, command func(string) string) (list findin
 		add("differs", d.Path)
 	}
 	for _, p := range a.Problems {
-		if p.Path == "" || p.Code == "conflict_copy" {
+		if p.Path == "" || p.Code == "conflict_copy" || p.Code == "conflict_copies" {
 			continue // shown by statusFindings and inspectSync
 		}
 		if p.Line > 0 {

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -10,46 +11,72 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 )
 
-// TestMergesAdditions checks that the machine that compactor.host names merges a
-// conflict copy to which both versions only added entries, and no other copy.
+// TestMergesAdditions checks that by default the machine that compactor.host names
+// merges a conflict copy to which both versions only added entries, while another
+// program writes to the file, and no other copy. Many copies of one file are merged
+// without a common version.
 func TestMergesAdditions(t *testing.T) {
 	t.Parallel()
 	self, err := os.Hostname()
 	if err != nil {
 		t.Fatal(err)
 	}
+	const suffix = ".sync-conflict-20260205-12000%d-ABCDEFG.md"
 	for _, host := range []string{self, "another"} {
-		l := startLive(t, t.TempDir(), fmt.Sprintf("write: {quiet: 1s}\ncompactor: {host: %q}\nconflicts: {auto: additions}\n", host))
+		l := startLive(t, t.TempDir(), fmt.Sprintf("write: {quiet: 2s}\ncompactor: {host: %q}\n", host))
 		var note api.NoteAnswer
 		for n := range 2 {
 			l.must("note", owner.with(fields{"text": fmt.Sprintf("from both machines %d", n)}), &note)
 		}
-		text, err := os.ReadFile(l.path(note.Path))
-		if err != nil {
-			t.Fatal(err)
+		read := func(path string) string {
+			text, err := os.ReadFile(l.path(path))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return string(text)
 		}
+		both := read(note.Path)
 		l.must("note", owner.with(fields{"text": "from this machine"}), &note)
-		added, edited := strings.TrimSuffix(note.Path, ".md")+".sync-conflict-20260205-120000-ABCDEFG.md", "notes/a.sync-conflict-20260205-120000-ABCDEFG.md"
+		added, edited := strings.TrimSuffix(note.Path, ".md")+fmt.Sprintf(suffix, 0), "notes/a"+fmt.Sprintf(suffix, 0)
+		l.write(added, read(note.Path))
+		l.write(note.Path, both+"\n## 11:59 PM\n\n- from another machine\n")
 		l.write("notes/a.md", "- unchanged\n- here\n")
 		l.write(edited, "- unchanged\n- there\n")
-		l.write(added, string(text)+"\n## 11:59 PM\n\n- from another machine\n")
-		gone := func() bool {
-			_, err := os.Lstat(l.path(added))
+		l.write("notes/crowd.md", "- in the file\n")
+		for n := range 6 {
+			l.write("notes/crowd"+fmt.Sprintf(suffix, n), fmt.Sprintf("- in the copy %d\n", n))
+		}
+		gone := func(path string) bool {
+			_, err := os.Lstat(l.path(path))
 			return os.IsNotExist(err)
 		}
 		if host != self {
-			if time.Sleep(8 * time.Second); gone() {
+			if time.Sleep(8 * time.Second); gone(added) || gone("notes/crowd"+fmt.Sprintf(suffix, 0)) {
 				t.Error("a machine that does not maintain the memory merged a conflict copy")
 			}
 			continue
 		}
-		l.until("the copy is merged", gone)
-		merged, err := os.ReadFile(l.path(note.Path))
-		if err != nil || !strings.Contains(string(merged), "this machine") || strings.Count(string(merged), "another machine") != 1 {
-			t.Errorf("%s, %v", merged, err)
+		saved := 0
+		l.until("the copy is merged", func() bool {
+			f, err := os.OpenFile(l.path(note.Path), os.O_APPEND|os.O_WRONLY, 0)
+			if err == nil {
+				_, err = fmt.Fprintf(f, "- saved %d\n", saved)
+				err = errors.Join(err, f.Close())
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			saved++
+			time.Sleep(200 * time.Millisecond)
+			return gone(added)
+		})
+		if merged := read(note.Path); strings.Count(merged, "this machine") != 1 ||
+			strings.Count(merged, "another machine") != 1 || strings.Count(merged, "- saved") != saved {
+			t.Errorf("%d lines saved meanwhile: %s", saved, merged)
 		}
-		if _, err := os.Lstat(l.path(edited)); err != nil {
-			t.Errorf("a copy without a common version was merged: %v", err)
+		l.until("the many copies are merged", func() bool { return strings.Count(read("notes/crowd.md"), "in the") == 7 })
+		if gone(edited) {
+			t.Error("a copy without a common version was merged")
 		}
 	}
 }
