@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 )
 
 // Code is the kind of an error. Programs can rely on its values: they do not
@@ -111,6 +112,24 @@ func formatShort(format string, args []any) string {
 func (e *Error) WithHint(format string, args ...any) *Error {
 	e.Hint = formatShort(format, args)
 	return e
+}
+
+// Rename returns a copy of e in which rename has replaced the names in backquotes, with
+// the backquotes. In messages and hints these are commands, and parameters and operations
+// as in the table, which front ends have other names for. If rename returns "", the name
+// stays.
+func (e *Error) Rename(rename func(name string) string) *Error {
+	replace := func(text string) string {
+		parts := strings.Split(text, "`")
+		for i := 1; i < len(parts)-1; i += 2 {
+			parts[i] = cmp.Or(rename(parts[i]), "`"+parts[i]+"`")
+		}
+		if len(parts)%2 == 0 {
+			parts[len(parts)-1] = "`" + parts[len(parts)-1]
+		}
+		return strings.Join(parts, "")
+	}
+	return &Error{Code: e.Code, Message: replace(e.Message), Hint: replace(e.Hint)}
 }
 
 // suggest sets the hint of e to the name most similar to the typed one, if any.

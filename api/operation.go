@@ -247,12 +247,12 @@ func (r *Request) checkEffect(p *Param) error {
 		if slices.Contains(permitted, value.String()) {
 			return nil
 		}
-		return Errorf(Invalid, "%s: no effect with %s %s", p.Name, name, value).
-			WithHint("set %s to %s, or omit %s", name, strings.Join(permitted, ", "), p.Name)
+		return Errorf(Invalid, "%s: no effect with `%s` %s", p.Name, name, value).
+			WithHint("set `%s` to %s, or omit `%s`", name, strings.Join(permitted, ", "), p.Name)
 	case unset && r.isChanged(other):
-		return Errorf(Invalid, "%s: no effect with %s", p.Name, name).WithHint("omit %s or %s", name, p.Name)
+		return Errorf(Invalid, "%s: no effect with `%s`", p.Name, name).WithHint("omit `%s` or `%s`", name, p.Name)
 	case !unset && !r.isChanged(other):
-		return Errorf(Invalid, "%s: no effect without %s", p.Name, name).WithHint("set %s, or omit %s", name, p.Name)
+		return Errorf(Invalid, "%s: no effect without `%s`", p.Name, name).WithHint("set `%s`, or omit `%s`", name, p.Name)
 	}
 	return nil
 }

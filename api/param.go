@@ -157,6 +157,9 @@ func (p *Param) setString(req reflect.Value, s string) error {
 // setJSON decodes a JSON value into the parameter.
 func (p *Param) setJSON(req reflect.Value, raw json.RawMessage) error {
 	field := req.FieldByIndex(p.index)
+	if p.Kind() == "integer" {
+		raw = wholeNumber(raw)
+	}
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(field.Addr().Interface()); err != nil {
@@ -172,6 +175,16 @@ func (p *Param) setJSON(req reflect.Value, raw json.RawMessage) error {
 		return Errorf(Invalid, "%s: %s", p.Name, strings.TrimPrefix(syntaxError(err).Error(), "json: "))
 	}
 	return nil
+}
+
+// wholeNumber returns an integer in another notation, such as 3.0 or 3e0, in decimal
+// digits. In JSON Schema these are integers, too, and some encoders write them.
+func wholeNumber(raw json.RawMessage) json.RawMessage {
+	f, err := strconv.ParseFloat(string(raw), 64)
+	if err != nil || !bytes.ContainsAny(raw, ".eE") || f != math.Trunc(f) || math.Abs(f) > math.MaxInt32 {
+		return raw
+	}
+	return strconv.AppendInt(nil, int64(f), 10)
 }
 
 func (p *Param) typeName() string {
@@ -391,6 +404,10 @@ func NearestName(typed string, names []string) string {
 			d == distance && best != "" && n < best {
 			best, distance = n, d
 		}
+	}
+	isBegun := func(n string) bool { return typed != "" && strings.HasPrefix(n, typed) }
+	if i := slices.IndexFunc(names, isBegun); best == "" && i >= 0 {
+		return names[i] // such as query for q
 	}
 	return best
 }

@@ -48,7 +48,7 @@ func (m *Memory) Do(ctx context.Context, by api.Caller, req *api.Request) (any, 
 	if state := api.IndexStateOf(answer); state != nil {
 		state.Explain(c.waits)
 	}
-	if e, ok := errors.AsType[*api.Error](err); ok && e.Code == api.NotFound && e.Hint == "" {
+	if e, ok := errors.AsType[*api.Error](err); ok && e.Code == api.NotFound && e.Hint == "" && (m.Disabled || c.waits || c.FullAccess) {
 		state, hinted := m.indexState(c), *e
 		state.Explain(c.waits)
 		hinted.Hint = state.Notice

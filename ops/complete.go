@@ -19,7 +19,7 @@ import (
 func (m readOps) complete(ctx context.Context, c Call, r *api.CompleteRequest) (*api.CompleteAnswer, error) {
 	if r.What == "" {
 		return nil, api.Errorf(api.Invalid, "parameter what is empty").
-			WithHint("set what to path, subject, namespace, session, section or tag")
+			WithHint("set `what` to path, subject, namespace, session, section or tag")
 	}
 	answer := &api.CompleteAnswer{Values: []string{}, Index: m.indexState(c)}
 	if m.Disabled {

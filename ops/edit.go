@@ -23,7 +23,7 @@ func (m writeOps) edit(ctx context.Context, c Call, r *api.EditRequest) (*api.Ed
 	switch {
 	case before == "":
 		return nil, api.Errorf(api.Invalid, "old_text is empty").
-			WithHint("use write to create a file or replace all of its text")
+			WithHint("set `old_text` to the text to replace, as `get` returns it")
 	case before == after:
 		return nil, api.Errorf(api.Invalid, "old_text and new_text are the same")
 	}
@@ -82,7 +82,7 @@ func (m writeOps) write(ctx context.Context, c Call, r *api.WriteRequest) (*api.
 		if doc.Masked() {
 			return "", api.Errorf(api.Secret, "cannot replace the whole text of %s, which contains a "+
 				"redaction", r.Path).
-				WithHint("use edit for the lines without a redaction")
+				WithHint("use `edit` for the lines without a redaction")
 		}
 		if hashOf(doc, shown) != strings.ToLower(r.Hash) {
 			return "", api.Errorf(api.Conflict, "%s has changed since the given hash", r.Path).
@@ -221,7 +221,7 @@ func (m writeOps) createFile(ctx context.Context, c Call, r *api.WriteRequest) (
 	shared := next.Place.Owner == "" && !slices.Contains(c.View.Subjects(), m.Owner)
 	if shared || !m.mayChange(c, next.Own, memory.Author{}) {
 		return nil, api.Errorf(api.Forbidden, "%s would be in the part of the memory that all subjects share", r.Path).
-			WithHint("note and session add to it; other files belong below the subject's own directory")
+			WithHint("`note` and `session` add to it; other files belong below the subject's own directory")
 	}
 	if err := next.CheckReadable(c.View, r.Text); err != nil {
 		return nil, writeError(err, true)

@@ -73,7 +73,7 @@ func shortenEchoes(e *api.Error, req *api.Request) *api.Error {
 func (m *Memory) mayAdd(c Call) error {
 	switch {
 	case c.Scope.Subject == "":
-		return api.Errorf(api.NoSubject, "an anonymous caller cannot write").WithHint("set subject or external_key")
+		return api.Errorf(api.NoSubject, "an anonymous caller cannot write").WithHint("set `subject` or `external_key`")
 	case m.Writer == nil:
 		return errNoWriter
 	}
@@ -114,7 +114,7 @@ func writeError(err error, owned bool) error {
 	switch {
 	case errors.Is(err, memory.ErrMasked):
 		return api.Errorf(api.Secret, "%v", err).
-			WithHint("keep or delete whole lines with a redaction, or remove their entry with forget")
+			WithHint("keep or delete whole lines with a redaction, or remove their entry with `forget`")
 	case errors.Is(err, memory.ErrText):
 		return api.Errorf(api.Invalid, "%v", err)
 	case errors.Is(err, vault.ErrBusy):

@@ -106,7 +106,7 @@ func (l *forgetList) chooseOccurrences(ids []string) ([]occurrence, error) {
 	var chosen []occurrence
 	if len(ids) == 0 && slices.ContainsFunc(l.occurrences, func(t occurrence) bool { return t.ID != "" }) {
 		return nil, api.Errorf(api.Invalid, "ids are missing").
-			WithHint("set ids to the listed entries to remove")
+			WithHint("set `ids` to the listed entries to remove")
 	}
 	norms := map[string]bool{}
 	for _, id := range ids {

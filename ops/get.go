@@ -14,7 +14,7 @@ import (
 
 func (m readOps) get(ctx context.Context, c Call, r *api.GetRequest) (*api.GetAnswer, error) {
 	if (r.Path == "") == (r.ID == "") {
-		return nil, api.Errorf(api.Invalid, "set either path or id")
+		return nil, api.Errorf(api.Invalid, "set either `path` or `id`")
 	}
 	c, err := m.withRootOf(ctx, c, r.Path+r.ID)
 	if err != nil {
@@ -55,9 +55,9 @@ func (m readOps) get(ctx context.Context, c Call, r *api.GetRequest) (*api.GetAn
 	}
 	switch {
 	case id != "" && r.From > 1:
-		return nil, api.Errorf(api.Invalid, "from: no effect on an entry").WithHint("omit from, or name the file")
+		return nil, api.Errorf(api.Invalid, "from: no effect on an entry").WithHint("omit `from`, or name the file")
 	case id != "" && r.Lines > 0:
-		return nil, api.Errorf(api.Invalid, "lines: no effect on an entry").WithHint("omit lines, or name the file")
+		return nil, api.Errorf(api.Invalid, "lines: no effect on an entry").WithHint("omit `lines`, or name the file")
 	case id == "" && r.Plain:
 		return nil, api.Errorf(api.Invalid, "plain: %s is a file", path).WithHint("add #id to select an entry")
 	}

@@ -75,7 +75,7 @@ func (m writeOps) undo(ctx context.Context, c Call, r *api.UndoRequest) (*api.Un
 	var list []vault.UndoResult
 	switch {
 	case (r.ID == "") == (r.Since == ""):
-		return nil, api.Errorf(api.Invalid, "set either id or since").WithHint("run `memwatchd journal` to list ids")
+		return nil, api.Errorf(api.Invalid, "set either `id` or `since`").WithHint("run `memwatchd journal` to list ids")
 	case r.ID != "":
 		var err error
 		list, err = m.Undoer.Undo(ctx, r.ID, r.DryRun)

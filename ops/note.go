@@ -21,7 +21,7 @@ func (m writeOps) note(ctx context.Context, c Call, r *api.NoteRequest) (*api.No
 	if r.Importance >= protectedImportance && !c.View.Private() {
 		return nil, api.Errorf(api.Forbidden,
 			"importance: %v protects a note from compaction, which requires a private context", r.Importance).
-			WithHint("set importance below %v", protectedImportance)
+			WithHint("set `importance` below %v", protectedImportance)
 	}
 	at, err := m.logTime(r.Time, r.Day)
 	if err != nil {

@@ -140,7 +140,7 @@ func (m writeOps) checkEvidence(c Call, s *memory.Summary) error {
 	}
 	if err := evidence.Check(s.Evidence); err != nil {
 		return api.Errorf(api.Invalid, "%v for public readers", err).
-			WithHint("remove the evidence, or set visibility to private_only")
+			WithHint("remove the evidence, or set `visibility` to private_only")
 	}
 	return nil
 }

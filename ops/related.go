@@ -11,7 +11,7 @@ import (
 
 func (m readOps) related(ctx context.Context, c Call, r *api.RelatedRequest) (*api.RelatedAnswer, error) {
 	if (r.Path == "") == (r.ID == "") {
-		return nil, api.Errorf(api.Invalid, "set either path or id")
+		return nil, api.Errorf(api.Invalid, "set either `path` or `id`")
 	}
 	c, err := m.withRootOf(ctx, c, r.Path+r.ID)
 	if err != nil {

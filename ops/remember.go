@@ -137,7 +137,7 @@ func (m writeOps) checkLongTerm(r *longTermEdit) error {
 	}
 	if !r.Explicit {
 		return api.Errorf(api.Invalid, "saving permanently requires a request of the user").
-			WithHint("set explicit to true after a request of the user; otherwise use note")
+			WithHint("set `explicit` to true after a request of the user; otherwise use `note`")
 	}
 	return nil
 }
@@ -340,7 +340,7 @@ func (r *longTermEdit) findReplaced(doc *memory.Document, source string) (at int
 	}
 	if other {
 		return -1, api.Errorf(api.Limit, "session %q has already saved an item permanently on that day", r.Session).
-			WithHint("omit session if the user requested another item")
+			WithHint("omit `session` if the user requested another item")
 	}
 	if r.duplicates > 1 {
 		at = -1

@@ -87,7 +87,7 @@ func (m writeOps) readDraft(c Call, r *api.SessionRequest, answer *api.SessionAn
 	d := &sessionDraft{session: memory.HeadingLine(r.Session), day: day, dry: r.DryRun}
 	switch {
 	case d.session == "":
-		return nil, api.Errorf(api.Invalid, "session is missing").WithHint("set session to the id of the session")
+		return nil, api.Errorf(api.Invalid, "session is missing").WithHint("set `session` to the id of the session")
 	case d.day > m.day(1):
 		return nil, api.Errorf(api.Invalid, "day: %s is later than tomorrow", d.day)
 	}

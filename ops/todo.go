@@ -29,10 +29,10 @@ func (m writeOps) todo(ctx context.Context, c Call, r *api.TodoRequest) (*api.To
 	}
 	if plan && !c.FullAccess { // the plan depends on the tasks of all subjects
 		return nil, api.Errorf(api.Forbidden, "the plan requires the owner in a private context").
-			WithHint("set id or text to preview the change of one task")
+			WithHint("set `id` or `text` to preview the change of one task")
 	}
 	if !plan && (r.ID == "") == (r.Text == "") {
-		return nil, api.Errorf(api.Invalid, "set either id or text")
+		return nil, api.Errorf(api.Invalid, "set either `id` or `text`")
 	}
 	answer := &api.TodoAnswer{Changed: []api.TodoPlace{}, Left: []api.Skipped{}, DryRun: r.DryRun,
 		Index: m.indexState(c)}
@@ -106,7 +106,7 @@ func (m writeOps) findTask(c Call, r *api.TodoRequest) ([]taskCopy, error) {
 	seeds := findCopies(all, r)
 	if len(seeds) == 0 {
 		return nil, notFound("task", r.ID+r.Text).
-			WithHint("use todos to list tasks, and set text to the whole text of a task")
+			WithHint("use `todos` to list tasks, and set `text` to the whole text of a task")
 	}
 	rules := taskRules(c)
 	if r.ID != "" && len(seeds) == 1 {
@@ -192,7 +192,7 @@ func severalTasks(groups [][]taskCopy) error {
 		names = append(names, fmt.Sprintf("%s (line %d)", t.place.ID, t.place.Line))
 	}
 	return api.Errorf(api.Conflict, "more than one task matches").
-		WithHint("set id or session to select one of %s", joinFirst(names))
+		WithHint("set `id` or `session` to select one of %s", joinFirst(names))
 }
 
 // lastCompletion returns the copies of the most recent completion: those of the

@@ -35,7 +35,7 @@ func (m writeOps) wipeSubject(ctx context.Context, c Call, r *api.WipeRequest) (
 		return nil, errNoWriter
 	case r.Confirm != c.Scope.Subject:
 		return nil, api.Errorf(api.Invalid, "confirm: %q is not the subject of the request", r.Confirm).
-			WithHint("set confirm to the subject")
+			WithHint("set `confirm` to the subject")
 	case c.Scope.Subject == m.Owner:
 		return nil, api.Errorf(api.Invalid, "the memory of the owner cannot be deleted, because it is the whole "+
 			"memory directory").

@@ -104,7 +104,7 @@ func (s *server) wrapMethods(next mcp.MethodHandler) mcp.MethodHandler {
 				e := api.Errorf(api.Internal, "internal error").WithHint("see the log of the daemon")
 				result, err = nil, rpcError(e)
 				if method == "tools/call" {
-					result, err = failedResult(e).callResult()
+					result, err = new(Tool).failedResult(e).callResult()
 				}
 			}
 		}()

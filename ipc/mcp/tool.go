@@ -88,7 +88,7 @@ func (t *Tool) isPermitted(permitted *api.OperationsAnswer) bool {
 }
 
 // aliases are parameter names that models know from other tools.
-var aliases = map[string]string{"maxResults": "limit", "k": "limit", "after": "since", "before": "until",
+var aliases = map[string]string{"q": "query", "maxResults": "limit", "k": "limit", "after": "since", "before": "until",
 	"oldText": "old_text", "newText": "new_text"}
 
 // Params returns the parameters of the tool: those of its first operation, and
@@ -105,6 +105,10 @@ func (t *Tool) Params() []*api.Param {
 	return list
 }
 
+func (t *Tool) hasParam(name string) bool {
+	return slices.ContainsFunc(t.Params(), func(p *api.Param) bool { return p.Name == name })
+}
+
 // parseRequest returns the request for a call of the tool. It decodes the arguments
 // as strictly as those of programs.
 func (t *Tool) parseRequest(arguments json.RawMessage) (*api.Request, error) {
@@ -112,13 +116,10 @@ func (t *Tool) parseRequest(arguments json.RawMessage) (*api.Request, error) {
 		arguments = json.RawMessage("{}")
 	}
 	params := t.Params()
-	has := func(name string) bool {
-		return slices.ContainsFunc(params, func(p *api.Param) bool { return p.Name == name })
-	}
 	fields := map[string]json.RawMessage{}
 	var names []string // in the given order
 	err := api.EachField(arguments, func(name string, raw json.RawMessage) error {
-		if canonical := aliases[name]; has(canonical) {
+		if canonical := aliases[name]; t.hasParam(canonical) {
 			name = canonical
 		}
 		if fields[name] != nil {
@@ -141,7 +142,7 @@ func (t *Tool) parseRequest(arguments json.RawMessage) (*api.Request, error) {
 		p, err := op.Param(name)
 		switch {
 		case err == nil:
-			err = req.SetJSON(p, fields[name])
+			err = setArgument(req, p, fields[name])
 		case isEmpty(fields[name]):
 			continue
 		default:
@@ -152,6 +153,26 @@ func (t *Tool) parseRequest(arguments json.RawMessage) (*api.Request, error) {
 		}
 	}
 	return req, req.Check()
+}
+
+// setArgument sets a parameter to a value. Some clients send JSON in a string for a
+// parameter that is no string.
+func setArgument(req *api.Request, p *api.Param, raw json.RawMessage) error {
+	var text string
+	if p.Kind() == "string" || json.Unmarshal(raw, &text) != nil {
+		return req.SetJSON(p, raw)
+	}
+	if p.Kind() == "boolean" {
+		text = strings.ToLower(text) // such as True
+	}
+	inner := json.RawMessage(strings.TrimSpace(text))
+	switch {
+	case len(inner) == 0:
+		return nil
+	case json.Valid(inner) && inner[0] != '"':
+		return req.SetJSON(p, inner)
+	}
+	return req.SetJSON(p, raw)
 }
 
 // isEmpty reports whether a value is equivalent to an absent one, because
@@ -211,7 +232,7 @@ type Result struct {
 func (t *Tool) Use(ctx context.Context, execute ExecuteFunc, arguments json.RawMessage) Result {
 	req, err := t.parseRequest(arguments)
 	if err != nil {
-		return failedResult(err)
+		return t.failedResult(err)
 	}
 	raw, err := execute(ctx, req)
 	if err != nil {
@@ -219,11 +240,11 @@ func (t *Tool) Use(ctx context.Context, execute ExecuteFunc, arguments json.RawM
 			path, _ := secrets.Redact(get.Path)
 			return Result{Fields: noFile{Path: path, Missing: true}}
 		}
-		return failedResult(err)
+		return t.failedResult(err)
 	}
 	answer := req.Operation().NewAnswer()
 	if err := json.Unmarshal(raw, answer); err != nil {
-		return failedResult(api.Errorf(api.Internal, "%s: read the answer: %v", req.Operation().Name, err))
+		return t.failedResult(api.Errorf(api.Internal, "%s: read the answer: %v", req.Operation().Name, err))
 	}
 	if found, ok := answer.(*api.SearchAnswer); ok {
 		return Result{Text: textOf(answer), Fields: withLines(found)}
@@ -231,14 +252,30 @@ func (t *Tool) Use(ctx context.Context, execute ExecuteFunc, arguments json.RawM
 	return Result{Text: textOf(answer), Fields: raw}
 }
 
-// failedResult returns a result that describes an error to the model.
-func failedResult(err error) Result {
-	e := errorOf(err)
+// failedResult returns a result that describes an error of a call of the tool to the
+// model.
+func (t *Tool) failedResult(err error) Result {
+	e := errorOf(err).Rename(func(name string) string {
+		if t.hasParam(name) {
+			return ""
+		}
+		return toolOfOperation(name)
+	})
 	text := string(e.Code) + ": " + e.Message
 	if e.Hint != "" {
 		text += "\n" + e.Hint
 	}
 	return Result{Text: text, Fields: api.Failure{Error: e}, Failed: true}
+}
+
+// toolOfOperation returns the name of the tool for an operation, or "".
+func toolOfOperation(name string) string {
+	for _, t := range Tools {
+		if slices.ContainsFunc(t.Operations, func(op *api.Operation) bool { return op.Name == name }) {
+			return t.Name
+		}
+	}
+	return ""
 }
 
 // errorOf converts err to an API error and masks its credentials.

@@ -15,7 +15,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -147,33 +146,30 @@ func explainError(cmd *cobra.Command, err error, asJSON bool) error {
 	if e.Code == api.Misdirected {
 		e.Hint = cmp.Or(hintOtherDir(cmd), e.Hint)
 	}
+	flags := map[string]string{} // of parameters
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		param := f.Name // of the scope
 		if v, ok := f.Value.(*paramFlag); ok {
-			param = v.param.Name
-		} else if param != "subject" && param != "context" {
-			return
+			flags[v.param.Name] = "--" + f.Name
+		} else if f.Name == "subject" || f.Name == "context" {
+			flags[f.Name] = "--" + f.Name
 		}
-		e.Message, e.Hint = nameFlag(e.Message, param, f.Name), nameFlag(e.Hint, param, f.Name)
+	})
+	if param, rest, ok := strings.Cut(e.Message, ": "); ok && flags[param] != "" {
+		e.Message = flags[param] + ": " + rest
+	}
+	e = *e.Rename(func(name string) string {
+		if op, err := api.LookUp(name); err == nil && flags[name] == "" && len(op.Commands) > 0 {
+			return "`memwatchd " + op.Commands[0].Words + "`"
+		}
+		if strings.Contains(name, " ") { // a command
+			return ""
+		}
+		return cmp.Or(flags[name], name)
 	})
 	if !asJSON {
 		e.Hint = nameMemory(e.Hint, memoryWords(cmd))
 	}
 	return &e
-}
-
-// nameFlag replaces the name of a parameter by that of its flag, where a message or a
-// hint names parameters.
-func nameFlag(text, param, flag string) string {
-	if rest, ok := strings.CutPrefix(text, param+": "); ok {
-		text = "--" + flag + ": " + rest
-	}
-	before, _, _ := strings.Cut(text, " ")
-	if before != "set" && before != "omit" && !strings.Contains(text, ": no effect with") {
-		return text
-	}
-	named := regexp.MustCompile(`\b(set|omit|or|either|effect with|effect without) ` + regexp.QuoteMeta(param) + `\b`)
-	return named.ReplaceAllString(text, "$1 --"+flag)
 }
 
 // memoryWords returns the flags of a command line that select the memory.
