@@ -2,7 +2,7 @@ package api
 
 // GetRequest requests a file, some of its lines, or one entry.
 type GetRequest struct {
-	Path  string `json:"path" arg:"1" complete:"path" doc:"path of the file, relative to the memory directory; or path#id for one entry"`
+	Path  string `json:"path" arg:"1" complete:"path" doc:"path or name of the file, also with lines: notes/a.md:3 (and on), notes/a.md:3-6; or path#id for one entry"`
 	From  int    `json:"from" default:"1" min:"1" doc:"first line to return, from 1"`
 	Lines int    `json:"lines" min:"0" doc:"number of lines to return; 0 returns all"`
 	ID    string `json:"id" doc:"entry in place of a file: path#id, or its explicit id"`

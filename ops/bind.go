@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"reflect"
+	"strings"
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/vault"
@@ -48,10 +49,10 @@ func (m *Memory) Do(ctx context.Context, by api.Caller, req *api.Request) (any, 
 	if state := api.IndexStateOf(answer); state != nil {
 		state.Explain(c.waits)
 	}
-	if e, ok := errors.AsType[*api.Error](err); ok && e.Code == api.NotFound && e.Hint == "" && (m.Disabled || c.waits || c.FullAccess) {
+	if e, ok := errors.AsType[*api.Error](err); ok && e.Code == api.NotFound && (m.Disabled || c.waits || c.FullAccess) {
 		state, hinted := m.indexState(c), *e
 		state.Explain(c.waits)
-		hinted.Hint = state.Notice
+		hinted.Hint = strings.Trim(hinted.Hint+"; "+state.Notice, "; ")
 		if m.Disabled {
 			hinted.Hint = "memory is disabled: set memory.enabled to true"
 		}

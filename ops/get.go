@@ -20,21 +20,17 @@ func (m readOps) get(ctx context.Context, c Call, r *api.GetRequest) (*api.GetAn
 	if err != nil {
 		return nil, err
 	}
-	path, id := r.Path, r.ID
-	if id == "" {
-		// A path may contain #, so a file with this exact name takes
-		// precedence.
-		if _, _, err := m.loadFile(c, path); err != nil {
-			archived := m.archivedFile(c, path)
-			switch {
-			case archived != "":
-				path = archived
-			case strings.Contains(path, "#"):
-				id = path
-			}
+	at := readTarget{id: r.ID}
+	if _, line, _ := api.CutLines(r.ID); r.ID == "" || line > 0 {
+		at, err = m.findTarget(ctx, c, r.Path+r.ID)
+		if err != nil {
+			return nil, err
 		}
 	}
-	from, lines := r.From, r.Lines
+	path, id, from, lines := at.path, at.id, r.From, r.Lines
+	if from == 1 && lines == 0 && at.from > 0 {
+		from, lines = at.from, at.lines
+	}
 	plain := ""
 	if id != "" {
 		doc, e, err := m.findEntry(ctx, c, id)

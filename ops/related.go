@@ -1,7 +1,6 @@
 package ops
 
 import (
-	"cmp"
 	"context"
 
 	"github.com/memwatchd/memwatchd/api"
@@ -19,14 +18,21 @@ func (m readOps) related(ctx context.Context, c Call, r *api.RelatedRequest) (*a
 	}
 	var doc *memory.Document
 	var entries []*memory.Entry
-	if r.ID != "" {
-		d, e, err := m.findEntry(ctx, c, r.ID)
+	at := readTarget{id: r.ID}
+	if r.ID == "" {
+		at, err = m.findTarget(ctx, c, r.Path)
+		if err != nil {
+			return nil, err
+		}
+	}
+	if at.id != "" {
+		d, e, err := m.findEntry(ctx, c, at.id)
 		if err != nil {
 			return nil, err
 		}
 		doc, entries = d, []*memory.Entry{e}
 	} else {
-		d, _, err := m.loadFile(c, cmp.Or(m.archivedFile(c, r.Path), r.Path))
+		d, _, err := m.loadFile(c, at.path)
 		if err != nil {
 			return nil, err
 		}

@@ -227,8 +227,7 @@ type Result struct {
 }
 
 // Use calls the tool with arguments, which are a JSON object, empty or null. A
-// failure is a Result with Failed set and an [api.Failure] as fields, except
-// that a missing file of get is a result with missing set.
+// failure is a Result with Failed set and an [api.Failure] as fields.
 func (t *Tool) Use(ctx context.Context, execute ExecuteFunc, arguments json.RawMessage) Result {
 	req, err := t.parseRequest(arguments)
 	if err != nil {
@@ -236,10 +235,6 @@ func (t *Tool) Use(ctx context.Context, execute ExecuteFunc, arguments json.RawM
 	}
 	raw, err := execute(ctx, req)
 	if err != nil {
-		if get, ok := req.Value().(*api.GetRequest); ok && get.Path != "" && api.AsError(err).Code == api.NotFound {
-			path, _ := secrets.Redact(get.Path)
-			return Result{Fields: noFile{Path: path, Missing: true}}
-		}
 		return t.failedResult(err)
 	}
 	answer := req.Operation().NewAnswer()
@@ -282,13 +277,6 @@ func toolOfOperation(name string) string {
 func errorOf(err error) *api.Error {
 	e, _ := secrets.RedactValue(api.AsError(err))
 	return e
-}
-
-// noFile is the content for a file that does not exist or is not readable.
-type noFile struct {
-	Path    string `json:"path"`
-	Text    string `json:"text"`
-	Missing bool   `json:"missing"`
 }
 
 // toolHits adds line fields to hits under the names that models know from other

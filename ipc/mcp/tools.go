@@ -22,9 +22,9 @@ var Tools = []*Tool{
 	}, "search"),
 	newTool(Tool{
 		Name: "memory_get", Title: "Read memory", Set: CoreTools,
-		Text: "Read a memory file, or some of its lines, by the path from a search result; or one entry by id; or " +
+		Text: "Read a memory file, or some of its lines, by the path or place from a search result; or one entry by id; or " +
 			"one item by namespace and key. " +
-			"Read only the lines you need. A missing file is returned as empty.",
+			"Read only the lines you need.",
 		Unlisted: []string{"plain"},
 	}, "get", "item_get"),
 	newTool(Tool{

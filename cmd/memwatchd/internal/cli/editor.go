@@ -126,7 +126,7 @@ func newOpen(g *Globals) *cobra.Command {
 					g.Config.Name, g.Config.Command("get PATH"))
 			}
 			root := g.OpenRoot(c)
-			path, line := resolvePlace(root, args[0])
+			path, line, _ := resolvePlace(root, args[0])
 			if strings.Contains(path, "#") {
 				answer, err := dc.Get(cmd.Context(), api.GetRequest{ID: path})
 				if err != nil {

@@ -25,7 +25,7 @@ func addTaskSearch(c *cobra.Command, op *api.Operation, req *api.Request, g *Glo
 		id, hasID := paramGiven(req, "id")
 		line := 0
 		if given {
-			_, line = resolvePlace(a.out.memory, typed)
+			_, line, _ = resolvePlace(a.out.memory, typed)
 		}
 		if line == 0 {
 			err := a.run(cmd, req)
@@ -56,7 +56,7 @@ func (a *invocation) selectTask(cmd *cobra.Command, req *api.Request, typed stri
 	if !given {
 		state = "done"
 	}
-	path, line := resolvePlace(a.out.memory, typed)
+	path, line, _ := resolvePlace(a.out.memory, typed)
 	var found []api.Todo
 	for _, notes := range []bool{false, true} {
 		list, err := a.client.Todos(cmd.Context(), api.TodosRequest{State: "all", Notes: notes})

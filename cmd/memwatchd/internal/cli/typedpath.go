@@ -4,13 +4,11 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
-	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 )
 
 // Answers show files in the form that terminals and editors open: relative to
@@ -48,49 +46,37 @@ func setPaths(op *api.Operation, req *api.Request, root *Root) error {
 		if !given || p.Complete != "path" && p.Complete != "archived" || p.Kind() != "string" {
 			continue
 		}
-		path, line := resolvePlace(root, typed)
-		if p.Complete == "archived" {
-			switch {
-			case line > 0:
-				path += ":" + strconv.Itoa(line)
-			case !strings.Contains(typed, "#"):
-				continue // an id, even if a file has the same name
-			}
+		path, from, to := resolvePlace(root, typed)
+		switch {
+		case p.Complete == "archived" && from == 0 && !strings.Contains(typed, "#"):
+			continue // an id, even if a file has the same name
+		case p.Complete == "archived" || op.Name == "get":
+			path = api.JoinLines(path, from, to)
 		}
 		if err := req.Set(p, path); err != nil {
 			return err
-		}
-		if _, from := paramGiven(req, "from"); op.Name == "get" && line > 0 && !from {
-			if err := setParam(req, "from", strconv.Itoa(line)); err != nil {
-				return err
-			}
 		}
 	}
 	return nil
 }
 
-// lineSuffix matches the line number after a path.
-var lineSuffix = lazyregexp.New(`:[0-9]+$`)
-
-// resolvePlace returns the path of a file below the root for any typed form, and
-// its line number, or 0. It prefers an exact file name over a line number.
-func resolvePlace(root *Root, typed string) (path string, line int) {
-	path, entry, named := strings.Cut(typed, "#")
-	bare := lineSuffix().ReplaceAllString(path, "")
-	for _, path := range slices.Compact([]string{path, bare}) {
-		found, ok := findInRoot(root, path)
-		if !ok {
-			continue
-		}
-		if path != typed {
-			line, _ = strconv.Atoi(strings.TrimPrefix(typed[len(path):], ":")) // 0 before #
-		}
-		if named {
-			found += "#" + entry
-		}
-		return found, line
+// resolvePlace returns the path of a file below the root for any typed form, and the
+// numbers of its lines as [api.CutLines]. It prefers an exact file name over a line
+// number.
+func resolvePlace(root *Root, typed string) (path string, from, to int) {
+	if found, ok := findInRoot(root, typed); ok {
+		return found, 0, 0
 	}
-	return typed, 0
+	name, entry, named := strings.Cut(typed, "#")
+	if found, ok := findInRoot(root, name); ok {
+		return found + "#" + entry, 0, 0
+	}
+	if bare, from, to := api.CutLines(name); from > 0 && !named {
+		if found, ok := findInRoot(root, bare); ok {
+			return found, from, to
+		}
+	}
+	return typed, 0, 0
 }
 
 // findInRoot returns a path below the root. It tries the path relative to the

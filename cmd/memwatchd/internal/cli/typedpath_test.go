@@ -30,6 +30,7 @@ func TestBelowRoot(t *testing.T) {
 		{"", "./root/notes/a.md", "notes/a.md"},
 		{"", "root/notes/a.md:12", "notes/a.md"},
 		{"", "notes/a.md:12", "notes/a.md"},
+		{"", "notes/a.md:12-14", "notes/a.md"},
 		{"", "notes/odd:12", "notes/odd:12"},
 		{"", "root/notes/a.md#~x7:3", "notes/a.md#~x7:3"},
 		{"", filepath.Join(root, "notes/a.md"), "notes/a.md"},
@@ -49,13 +50,13 @@ func TestBelowRoot(t *testing.T) {
 	} {
 		t.Chdir(filepath.Join(home, tt.in))
 		for _, dir := range []string{root, filepath.Join(home, "link")} {
-			if got, _ := resolvePlace(testRoot(dir), tt.typed); got != tt.want {
+			if got, _, _ := resolvePlace(testRoot(dir), tt.typed); got != tt.want {
 				t.Errorf("below %s, in %q: %q is %q, want %q", dir, tt.in, tt.typed, got, tt.want)
 			}
 		}
 	}
 	gone := testRoot(filepath.Join(home, "gone"))
-	if got, _ := resolvePlace(gone, "root/a.md"); got != "root/a.md" {
+	if got, _, _ := resolvePlace(gone, "root/a.md"); got != "root/a.md" {
 		t.Errorf("without a root it is %q", got)
 	}
 }
@@ -80,7 +81,7 @@ func TestBelowFolder(t *testing.T) {
 		"m/a/f.md": "a/f.md", "v/a/f.md": "vault:a/f.md", "l/a/f.md": "link:a/f.md", "gone/f.md": "gone:f.md",
 		"x/m/a/f.md": "a/f.md", "x/v/a/f.md:3": "vault:a/f.md", "x/other.md": filepath.Join(home, "x/other.md"),
 	} {
-		if got, _ := resolvePlace(root, filepath.Join(home, typed)); got != want {
+		if got, _, _ := resolvePlace(root, filepath.Join(home, typed)); got != want {
 			t.Errorf("%s is %s, want %s", typed, got, want)
 		}
 	}
