@@ -59,6 +59,9 @@ func (c *Conversation) readClaude(line []byte) {
 		text, parts := readContent(r.Message.Content)
 		isResult := func(p contentBlock) bool { return p.Type == "tool_result" }
 		if r.ToolResult == nil && !slices.ContainsFunc(parts, isResult) {
+			if arguments := commandRE().FindStringSubmatch(text); r.Type == "user" && arguments != nil {
+				text = arguments[1]
+			}
 			c.addMessage(Message{Assistant: r.Type == "assistant", Text: text, Time: parseTime(r.Time)})
 		}
 		for _, p := range parts {
@@ -71,6 +74,10 @@ func (c *Conversation) readClaude(line []byte) {
 		}
 	}
 }
+
+// commandRE matches a message that begins with the tags of a slash command, and the
+// words that the person typed after the command.
+var commandRE = lazyregexp.New(`(?s)^\s*<command-(?:name|message)>.*?<command-args>\s*(.*\S)\s*</command-args>`)
 
 // readTodoTool reads the use of a tool of Claude Code that changes the agent's
 // list: older versions write the whole list, newer ones change single items.

@@ -101,7 +101,7 @@ func isWord(r rune) bool { return r < 0x2e80 && !unicode.IsSpace(r) }
 // the text.
 func messageLines(text string) (lines []string) {
 	fence, injected := "", false
-	for line := range strings.Lines(strings.ReplaceAll(removeTags(text), "\r", "\n")) {
+	for line := range strings.Lines(strings.ReplaceAll(removeTags(text, false), "\r", "\n")) {
 		line = strings.TrimRightFunc(line, unicode.IsSpace)
 		said := strings.TrimSpace(line)
 		if fence != "" {
@@ -133,25 +133,80 @@ var openingTagRE = lazyregexp.New(`<([a-z]+(?:[-_][a-z]+)+)(?:\s[^<>]*)?>`)
 // the enclosed text extends to the last closing tag.
 var enclosingTagRE = lazyregexp.New(`[-_](?:stdout|stderr|output|results?|notification|message|content)$`)
 
-// removeTags returns a text without tags and their content. An unclosed tag
-// extends to the end of the text. A line break replaces each tag.
-func removeTags(text string) string {
+// TypedText returns a message of the person without the text that programs inserted:
+// tags with their content, except in code, and blocks of injected memory.
+func TypedText(text string) string {
 	var b strings.Builder
+	injected := false
+	for line := range strings.Lines(removeTags(text, true)) {
+		if injected && (strings.HasPrefix(line, "- ") || strings.HasPrefix(line, "  ")) {
+			continue
+		}
+		injected = strings.HasPrefix(strings.TrimSpace(line), "[Memory:")
+		if !injected {
+			b.WriteString(line)
+		}
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// removeTags returns a text without tags and their content. A line break replaces
+// each tag. An unclosed tag extends to the end of the text. If precise is set,
+// unclosed tags and tags in code are text of the person.
+func removeTags(text string, precise bool) string {
+	var b strings.Builder
+	var code codeState
 	for {
 		at := openingTagRE().FindStringSubmatchIndex(text)
 		if at == nil {
 			return b.String() + text
 		}
-		b.WriteString(text[:at[0]] + "\n")
 		name := text[at[2]:at[3]]
 		closing, find := "</"+name+">", strings.Index
 		if enclosingTagRE().MatchString(name) {
 			find = strings.LastIndex
 		}
 		end := find(text[at[1]:], closing)
+		code.add(text[:at[0]])
+		if precise && (end < 0 || code.inCode()) {
+			code.add(text[at[0]:at[1]])
+			b.WriteString(text[:at[1]])
+			text = text[at[1]:]
+			continue
+		}
+		b.WriteString(text[:at[0]] + "\n")
 		if end < 0 {
 			return b.String()
 		}
 		text = text[at[1]+end+len(closing):]
 	}
 }
+
+// A codeState reports whether the end of a text is in code, while the text grows.
+type codeState struct {
+	fence string // open one
+	start string // of the last line
+	last  byte
+}
+
+var fenceRE = lazyregexp.New("^\\s*(```+|~~~+)")
+
+func (c *codeState) add(text string) {
+	for line := range strings.Lines(text) {
+		c.last = line[len(line)-1]
+		c.start += line[:min(len(line), max(80-len(c.start), 0))]
+		if c.last != '\n' {
+			return
+		}
+		mark := fenceRE().FindStringSubmatch(c.start)
+		switch c.start = ""; {
+		case mark == nil:
+		case c.fence == "":
+			c.fence = mark[1]
+		case strings.HasPrefix(mark[1], c.fence):
+			c.fence = ""
+		}
+	}
+}
+
+func (c *codeState) inCode() bool { return c.fence != "" || c.last == '`' }
