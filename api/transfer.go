@@ -16,21 +16,29 @@ type ImportRequest struct {
 // An ImportRecord is a record of another program, such as a conversation: one
 // line of an import.
 type ImportRecord struct {
-	ID      string       `json:"id"`    // in its program; a later import of the id replaces the record
+	ID      string       `json:"id"`    // unique in its program; a later import of the id replaces the record
 	Title   string       `json:"title"` // heading of the file, and part of its name
 	Created time.Time    `json:"created,omitzero"`
 	Updated time.Time    `json:"updated,omitzero"`
 	Tags    []string     `json:"tags,omitempty"`
 	Parts   []ImportPart `json:"parts"`
+
+	// Of entries of JSON lines, each in a part of its own:
+	Path    string `json:"path,omitempty"`    // file of the entries, if it is free
+	Front   string `json:"front,omitempty"`   // its frontmatter, with the lines of dashes
+	Summary string `json:"summary,omitempty"` // profile or project: the part is a summary for the owner's file of these
+	Origin  string `json:"origin,omitempty"`  // of the ids in evidence, as in the names of daily notes
 }
 
 // An ImportPart is a message, or a block of Markdown.
 type ImportPart struct {
 	Author     string            `json:"author,omitempty"`  // of a message: person, or agent for all others
 	Section    []string          `json:"section,omitempty"` // headings above the Markdown, outermost first
+	Levels     []int             `json:"levels,omitempty"`  // of the headings; default: 1, 2 and so on
 	Text       string            `json:"text"`
-	Attributes map[string]string `json:"attributes,omitempty"` // of Markdown: type, importance, confidence, source, written_by, created or updated
-	Evidence   []string          `json:"evidence,omitempty"`   // of Markdown: paths, URLs or ids
+	Attributes map[string]string `json:"attributes,omitempty"` // of an entry
+	Evidence   []string          `json:"evidence,omitempty"`   // of an entry: paths, URLs or ids
+	Tags       []string          `json:"tags,omitempty"`       // of an entry
 }
 
 // ImportAnswer counts the files of the imported records.
@@ -42,6 +50,7 @@ type ImportAnswer struct {
 	Older     int              `json:"older"`             // records from before since
 	Failed    int              `json:"failed"`            // records that were not imported
 	Records   []ImportedRecord `json:"records"`           // in the order of the request
+	Changes   map[string]int   `json:"changes,omitempty"` // entries that differ from their lines in text, tags, id and so on
 	DryRun    bool             `json:"dry_run,omitempty"` // nothing was written
 	Disabled  bool             `json:"disabled,omitempty"`
 
@@ -88,6 +97,7 @@ type ExportEntry struct {
 	ID         string    `json:"memory_id"` // path#id
 	Path       string    `json:"path"`
 	Section    []string  `json:"section,omitempty"` // headings above the entry, outermost first
+	Levels     []int     `json:"levels,omitempty"`  // of the headings, if they are not 1, 2 and so on
 	Kind       string    `json:"kind"`              // of the file: note, session, daily, longterm, items, identity or archive
 	Type       string    `json:"type"`
 	Content    string    `json:"content"` // Markdown
@@ -106,4 +116,7 @@ type ExportEntry struct {
 	Updated    time.Time `json:"updated,omitzero"`
 	Summary    string    `json:"summary,omitempty"` // profile or project: the entry is a summary with evidence
 	Project    string    `json:"project,omitempty"` // of a summary of a project
+
+	Attributes map[string]string `json:"attributes,omitempty"` // all others, such as created and pin
+	Front      string            `json:"front,omitempty"`      // frontmatter of the file, in its first entry
 }

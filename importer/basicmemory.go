@@ -10,15 +10,16 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// readBasicMemory returns a note.
-func readBasicMemory(name string, r io.Reader) Records {
+// readBasicMemory returns a note. Its permalink is unique in its project only, so
+// that the place of the file is its id.
+func readBasicMemory(s Source, r io.Reader) Records {
 	return func(yield func(*api.ImportRecord, error) bool) {
 		text, err := readWhole(r)
 		if err != nil {
 			yield(nil, err)
 			return
 		}
-		doc := new(memory.Layout).Parse("note.md", text, memory.Meta{})
+		doc := (&memory.Layout{Location: s.Location}).Parse("note.md", text, memory.Meta{})
 		if doc.Front.Broken {
 			yield(nil, &Problem{Line: 1, Reason: "the frontmatter is broken"})
 			return
@@ -32,9 +33,9 @@ func readBasicMemory(name string, r io.Reader) Records {
 		if part.Text == "" {
 			return
 		}
-		base := strings.TrimSuffix(path.Base(name), path.Ext(name))
-		yield(&api.ImportRecord{ID: cmp.Or(field("permalink"), name), Title: cmp.Or(field("title"), base),
-			Tags: doc.Front.Tags, Created: parseTime(cmp.Or(field("created"), field("created_at"))),
+		base := strings.TrimSuffix(path.Base(s.Name), path.Ext(s.Name))
+		yield(&api.ImportRecord{ID: s.Origin, Title: cmp.Or(field("title"), base),
+			Tags: doc.Front.Tags, Created: s.time(moment(cmp.Or(field("created"), field("created_at")))),
 			Updated: doc.Front.Updated, Parts: []api.ImportPart{part}}, nil)
 	}
 }

@@ -54,47 +54,51 @@ type chatGPTMessage struct {
 	} `json:"metadata"`
 }
 
-func readChatGPT(_ string, r io.Reader) Records {
+func readChatGPT(s Source, r io.Reader) Records {
 	return readEach(elements(r), func(v value, c *chatGPTConversation) ([]*api.ImportRecord, error) {
 		if c.Mapping == nil {
 			return nil, &Problem{Line: v.line, Reason: "mapping is missing"}
 		}
-		return []*api.ImportRecord{c.record()}, nil
+		return []*api.ImportRecord{s.chatGPT(c)}, nil
 	})
 }
 
-// record returns the conversation that the person sees.
-func (c *chatGPTConversation) record() *api.ImportRecord {
+// chatGPT returns the conversation that the person sees.
+func (s *Source) chatGPT(c *chatGPTConversation) *api.ImportRecord {
 	r := &api.ImportRecord{ID: cmp.Or(c.ConversationID, c.ID), Title: c.Title}
 	var first, last time.Time
-	for _, m := range c.branch() {
+	for _, m := range s.chatGPTBranch(c) {
 		author := map[string]string{"user": "person", "assistant": "agent"}[m.Author.Role]
 		if author == "" || m.Metadata.Hidden || m.Recipient != "" && m.Recipient != "all" {
 			continue
 		}
 		if part := textPart(author, m.text()); part.Text != "" {
 			r.Parts = append(r.Parts, part)
-			first, last = earliest(first, m.CreateTime.Time), latest(last, m.CreateTime.Time)
+			at := s.time(m.CreateTime)
+			first, last = earliest(first, at), latest(last, at)
 		}
 	}
-	r.Created = cmp.Or(c.CreateTime.Time, first)
-	r.Updated = latest(c.UpdateTime.Time, last)
+	r.Created = cmp.Or(s.time(c.CreateTime), first)
+	r.Updated = latest(s.time(c.UpdateTime), last)
 	if r.ID == "" {
-		r.ID = r.Title + " " + r.Created.Format(time.RFC3339)
+		r.ID = s.localID(r.Title + " " + r.Created.Format(time.RFC3339))
 	}
 	return r
 }
 
-// branch returns the messages from the root to the current one. Without a current
+// chatGPTBranch returns the messages from the root to the current one. Without a current
 // one, the branch ends at the newest message.
-func (c *chatGPTConversation) branch() (list []*chatGPTMessage) {
+func (s *Source) chatGPTBranch(c *chatGPTConversation) (list []*chatGPTMessage) {
 	at := c.CurrentNode
 	if _, ok := c.Mapping[at]; !ok {
 		var newest time.Time
 		for _, id := range slices.Sorted(maps.Keys(c.Mapping)) {
 			n := c.Mapping[id]
-			if len(n.Children) == 0 && n.Message != nil && !n.Message.CreateTime.Before(newest) {
-				at, newest = id, n.Message.CreateTime.Time
+			if len(n.Children) > 0 || n.Message == nil {
+				continue
+			}
+			if time := s.time(n.Message.CreateTime); !time.Before(newest) {
+				at, newest = id, time
 			}
 		}
 	}

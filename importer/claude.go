@@ -43,21 +43,21 @@ type claudeElement struct {
 // isClaude reports whether a file contains conversations or projects.
 func isClaude(name string) bool { return isConversations(name) || name == "projects.json" }
 
-func readClaude(_ string, r io.Reader) Records {
+func readClaude(s Source, r io.Reader) Records {
 	return readEach(elements(r), func(v value, e *claudeElement) ([]*api.ImportRecord, error) {
 		switch {
 		case e.UUID == "":
 			return nil, &Problem{Line: v.line, Reason: "uuid is missing"}
 		case len(e.Messages) > 0:
-			return []*api.ImportRecord{e.conversation()}, nil
+			return []*api.ImportRecord{s.claudeConversation(e)}, nil
 		}
-		return e.project(), nil
+		return s.claudeProject(e), nil
 	})
 }
 
-// conversation returns the messages.
-func (e *claudeElement) conversation() *api.ImportRecord {
-	r := &api.ImportRecord{ID: e.UUID, Title: e.Name, Created: e.CreatedAt.Time, Updated: e.UpdatedAt.Time}
+// claudeConversation returns the messages.
+func (s *Source) claudeConversation(e *claudeElement) *api.ImportRecord {
+	r := &api.ImportRecord{ID: e.UUID, Title: e.Name, Created: s.time(e.CreatedAt), Updated: s.time(e.UpdatedAt)}
 	for _, m := range e.Messages {
 		author := "agent"
 		if m.Sender == "human" {
@@ -78,17 +78,18 @@ func (e *claudeElement) conversation() *api.ImportRecord {
 				r.Parts = append(r.Parts, part)
 			}
 		}
-		r.Created, r.Updated = earliest(r.Created, m.CreatedAt.Time), latest(r.Updated, m.CreatedAt.Time)
+		at := s.time(m.CreatedAt)
+		r.Created, r.Updated = earliest(r.Created, at), latest(r.Updated, at)
 	}
 	return r
 }
 
-// project returns the instructions of a project and its documents, which anyone
+// claudeProject returns the instructions of a project and its documents, which anyone
 // may have written.
-func (e *claudeElement) project() (list []*api.ImportRecord) {
+func (s *Source) claudeProject(e *claudeElement) (list []*api.ImportRecord) {
 	record := func(id, title, author, text string, created, updated moment) {
 		if part := textPart(author, text); part.Text != "" {
-			list = append(list, &api.ImportRecord{ID: id, Title: title, Created: created.Time, Updated: updated.Time,
+			list = append(list, &api.ImportRecord{ID: id, Title: title, Created: s.time(created), Updated: s.time(updated),
 				Parts: []api.ImportPart{part}})
 		}
 	}

@@ -41,10 +41,10 @@ type claudeMemRow struct {
 // readClaudeMem returns a record for each observation, summary and prompt. If
 // different rows have an id in common, the id of each but the first ends with that
 // of its row.
-func readClaudeMem(_ string, r io.Reader) Records {
+func readClaudeMem(s Source, r io.Reader) Records {
 	rows := map[string]string{} // by the ids of records
 	return readEach(elements(r), func(v value, row *claudeMemRow) ([]*api.ImportRecord, error) {
-		at := cmp.Or(row.CreatedAt.Time, row.CreatedEpoch.Time)
+		at := cmp.Or(s.time(row.CreatedAt), s.time(row.CreatedEpoch))
 		session := cmp.Or(row.MemorySession, row.SDKSession, row.ContentSession, row.ClaudeSession)
 		record := &api.ImportRecord{Created: at, Updated: at}
 		add := func(author, heading, text string) {

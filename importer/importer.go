@@ -10,9 +10,11 @@ package importer
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"path"
 	"slices"
 	"strconv"
@@ -21,6 +23,7 @@ import (
 	"unicode"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/memory"
 )
 
 // maxRecord bounds the source of a record, in bytes. Larger ones are skipped.
@@ -41,13 +44,23 @@ type Problem struct {
 func (p *Problem) Error() string { return fmt.Sprintf("line %d: %s", p.Line, p.Reason) }
 
 // A Format reads the files of a program. Match reports whether a file in a
-// directory or an archive belongs to the format, by its name. The name of a file
-// is part of the ids of records that have no other.
+// directory or an archive belongs to the format, by its name.
 type Format struct {
-	Source string
-	Match  func(name string) bool
-	Read   func(name string, r io.Reader) Records
+	Program string
+	Match   func(name string) bool
+	Read    func(s Source, r io.Reader) Records
 }
+
+// A Source describes a file that a format reads.
+type Source struct {
+	Name     string         // for titles
+	Origin   string         // distinguishes the file from all others, and stays when it gets a newer version
+	Location *time.Location // of times without a zone
+}
+
+// localID returns an id of the program that is unique in the file only as one that
+// is unique everywhere.
+func (s *Source) localID(id string) string { return s.Origin + " " + id }
 
 // formats lists the formats by their names.
 var formats = []Format{
@@ -63,8 +76,8 @@ var formats = []Format{
 }
 
 // FormatOf returns the format of a program.
-func FormatOf(source string) (Format, bool) {
-	i := slices.IndexFunc(formats, func(f Format) bool { return f.Source == source })
+func FormatOf(program string) (Format, bool) {
+	i := slices.IndexFunc(formats, func(f Format) bool { return f.Program == program })
 	if i < 0 {
 		return Format{}, false
 	}
@@ -76,38 +89,31 @@ func hasExt(list ...string) func(name string) bool {
 }
 
 // A moment is a time in any form that exports use: seconds or milliseconds since
-// 1970, or a text. A missing or unknown time is zero.
-type moment struct{ time.Time }
-
-// timeForms are the forms of times in texts.
-var timeForms = []string{
-	time.RFC3339, "2006-01-02T15:04:05", "2006-01-02 15:04:05Z07:00", time.DateTime, time.DateOnly,
-}
+// 1970, or a text.
+type moment string
 
 // UnmarshalJSON never fails: a record without a time is better than none.
 func (m *moment) UnmarshalJSON(data []byte) error {
-	text := strings.Trim(string(data), `"`)
-	if n, err := strconv.ParseFloat(text, 64); err == nil {
+	*m = moment(strings.Trim(string(data), `"`))
+	return nil
+}
+
+// time returns the time, or zero for a missing or unknown one.
+func (s *Source) time(m moment) time.Time {
+	if n, err := strconv.ParseFloat(string(m), 64); err == nil {
 		if n > 1e11 { // milliseconds
 			n /= 1000
 		}
 		if n > 0 && n < 1e11 {
-			m.Time = time.Unix(int64(n), int64((n-float64(int64(n)))*1e6)*1000).UTC()
+			return time.Unix(int64(n), int64((n-float64(int64(n)))*1e6)*1000).UTC()
 		}
-		return nil
+		return time.Time{}
 	}
-	m.Time = parseTime(text)
-	return nil
-}
-
-// parseTime returns the time that a text represents, or zero.
-func parseTime(text string) time.Time {
-	for _, form := range timeForms {
-		if t, err := time.Parse(form, strings.TrimSpace(text)); err == nil && t.Year() > 1 && t.Year() < 9999 {
-			return t.UTC()
-		}
+	t, _ := memory.ParseTime(string(m), s.Location)
+	if t.Year() >= 9999 {
+		return time.Time{}
 	}
-	return time.Time{}
+	return t
 }
 
 // latest returns the latest of some times.
@@ -131,6 +137,18 @@ func decode(line int, raw []byte, v any) error {
 		return nil
 	}
 	return &Problem{Line: line, Reason: "invalid JSON: " + strings.TrimPrefix(err.Error(), "json: ")}
+}
+
+// decodeStrictly decodes a valid JSON value. If a field has an unexpected type, it
+// decodes the others and returns the name of the field and the types.
+func decodeStrictly(raw []byte, v any) error {
+	err := json.Unmarshal(raw, v)
+	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		_, field, _ := strings.Cut(e.Field, "payload.")
+		field = strings.TrimPrefix(cmp.Or(field, e.Field), "Payload.ExportEntry.")
+		return fmt.Errorf("%s: got %s, want %s", cmp.Or(field, "line"), e.Value, e.Type.Kind())
+	}
+	return err
 }
 
 // readEach returns the records of each value of a stream. Read returns the records
@@ -182,6 +200,18 @@ func titleOf(text string) string {
 	return strings.Join(words[:min(len(words), 8)], " ")
 }
 
+// partSize returns the bytes of a part in a request, without escapes.
+func partSize(p *api.ImportPart) int {
+	size := len(p.Text)
+	for _, list := range [][]string{p.Section, p.Evidence, p.Tags, slices.Collect(maps.Keys(p.Attributes)),
+		slices.Collect(maps.Values(p.Attributes))} {
+		for _, s := range list {
+			size += len(s) + 6
+		}
+	}
+	return size
+}
+
 // Split returns a record as one or more records whose texts have at most most
 // bytes each. Further ones have ids of their own, and the time of the first.
 func Split(r *api.ImportRecord, most int) []*api.ImportRecord {
@@ -195,11 +225,11 @@ func Split(r *api.ImportRecord, most int) []*api.ImportRecord {
 	}
 	list, size := []*api.ImportRecord{part(1)}, 0
 	add := func(p api.ImportPart) {
-		if size > 0 && size+len(p.Text) > most {
+		if size > 0 && size+partSize(&p) > most {
 			list, size = append(list, part(len(list)+1)), 0
 		}
 		last := list[len(list)-1]
-		last.Parts, size = append(last.Parts, p), size+len(p.Text)
+		last.Parts, size = append(last.Parts, p), size+partSize(&p)
 	}
 	for _, p := range r.Parts {
 		p.Text = strings.Map(func(r rune) rune {

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
@@ -23,6 +24,11 @@ import (
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
+
+// testSource returns the source with a name.
+func testSource(name string) Source {
+	return Source{name, "from-" + strings.ReplaceAll(strings.ToLower(name), ".", "-"), time.FixedZone("test", -8*3600)}
+}
 
 // collect returns the records and problems of a file, one a line.
 func collect(t testing.TB, records Records) string {
@@ -48,8 +54,8 @@ func collect(t testing.TB, records Records) string {
 // TestFormats reads the files of each archive in testdata, sorted by name.
 func TestFormats(t *testing.T) {
 	for _, f := range formats {
-		t.Run(f.Source, func(t *testing.T) {
-			name := filepath.Join("testdata", f.Source+".txtar")
+		t.Run(f.Program, func(t *testing.T) {
+			name := filepath.Join("testdata", f.Program+".txtar")
 			archive, err := txtar.ParseFile(name)
 			if err != nil {
 				t.Fatal(err)
@@ -62,7 +68,7 @@ func TestFormats(t *testing.T) {
 				if !f.Match(filepath.Base(file.Name)) {
 					t.Errorf("%s does not match", file.Name)
 				}
-				got += collect(t, f.Read(file.Name, bytes.NewReader(file.Data)))
+				got += collect(t, f.Read(testSource(file.Name), bytes.NewReader(file.Data)))
 			}
 			if *update {
 				want.Data = []byte(got)
@@ -89,12 +95,12 @@ func TestHostile(t *testing.T) {
 		"escapes": `["\\\"", "\u0000", "\ud800"]`, "front": "---\n", "front twice": "---\n---\n---\n", "lists": `{"a": [1], "b": {"c": [2]}, "d": "]"}`,
 	} {
 		for _, f := range formats {
-			for record, err := range f.Read(name, strings.NewReader(text)) {
+			for record, err := range f.Read(testSource(name), strings.NewReader(text)) {
 				if _, ok := errors.AsType[*Problem](err); err != nil && !ok {
-					t.Errorf("%s: %s: %v", f.Source, name, err)
+					t.Errorf("%s: %s: %v", f.Program, name, err)
 				}
 				if err == nil && (record.ID == "" || len(record.Parts) == 0) {
-					t.Errorf("%s: %s: record %v", f.Source, name, record)
+					t.Errorf("%s: %s: record %v", f.Program, name, record)
 				}
 			}
 		}
@@ -119,11 +125,41 @@ func TestElementLimits(t *testing.T) {
 	}
 	long := strings.Repeat("x", maxRecord+1) + "\n{}\n"
 	got = ""
-	for v, err := range lines(strings.NewReader(long)) {
+	for v, err := range objects(strings.NewReader(long)) {
 		got += fmt.Sprintf("%d %s %v; ", v.line, v.raw, err)
 	}
-	if want := fmt.Sprintf("1  line 1: %v; 2 {} <nil>; ", errTooLarge); got != want {
+	if want := fmt.Sprintf("0  line 1: %v; 2 {} <nil>; ", errTooLarge); got != want {
 		t.Errorf("got %s", got)
+	}
+}
+
+// TestObjects checks that text between objects ends none of them.
+func TestObjects(t *testing.T) {
+	for name, c := range map[string][2]string{
+		"CRLF":         {"{\"a\":1}\r\n\r\n{\"b\":2}\r\n", `1 {"a":1}; 3 {"b":2}; `},
+		"BOM":          {"\ufeff{\"a\":1}\n\ufeff{\"b\":2}", `1 {"a":1}; 2 {"b":2}; `},
+		"NUL":          {"{\"a\":1}\n\x00\x00\n\x00{\"b\":2}\n", `1 {"a":1}; line 2: not a JSON object; line 3: not a JSON object; 3 {"b":2}; `},
+		"two":          {`{"a":1}{"b":2} {"c":3}`, `1 {"a":1}; 1 {"b":2}; 1 {"c":3}; `},
+		"list":         {"[{\"a\":1},\n{\"b\":[2]},]\n", `1 {"a":1}; 2 {"b":[2]}; `},
+		"over lines":   {"{\n\"a\":\n1}\n{\"b\":2}", "1 {\n\"a\":\n1}; 4 {\"b\":2}; "},
+		"torn":         {"{\"a\":\n{\"b\":2}\n{\"c\":3}\n", `line 1: invalid JSON: invalid character '{' after object key:value pair; 2 {"b":2}; 3 {"c":3}; `},
+		"torn text":    {"{\"a\":\"x\n{\"b\":2}", `line 1: invalid JSON: invalid character '\n' in string literal; 2 {"b":2}; `},
+		"torn line":    {`{"a":"x{"a":2}`, `line 1: invalid JSON: invalid character 'a' after object key:value pair; 1 {"a":2}; `},
+		"end":          {"{\"a\":1}\n{\"b\":", `1 {"a":1}; line 2: invalid JSON: the file ends within an object; `},
+		"comma":        {"{\"a\":1,}\n{\"b\":2}", `line 1: invalid JSON: invalid character '}' looking for beginning of object key string; 2 {"b":2}; `},
+		"other values": {"1\n\"{}\"\nnull", `line 1: not a JSON object; line 2: not a JSON object; 2 {}; line 2: not a JSON object; line 3: not a JSON object; `},
+	} {
+		got := ""
+		for v, err := range objects(strings.NewReader(c[0])) {
+			if err != nil {
+				got += err.Error() + "; "
+			} else {
+				got += fmt.Sprintf("%d %s; ", v.line, v.raw)
+			}
+		}
+		if got != c[1] {
+			t.Errorf("%s: got %s", name, got)
+		}
 	}
 }
 
@@ -261,7 +297,7 @@ func TestMemory(t *testing.T) {
 	source := io.MultiReader(strings.NewReader("["), &repeated{element: element, n: want}, strings.NewReader("]"))
 	var m runtime.MemStats
 	count, most := 0, uint64(0)
-	for record, err := range readChatGPT("", source) {
+	for record, err := range readChatGPT(Source{}, source) {
 		if err != nil || len(record.Parts) != 200 {
 			t.Fatal(err)
 		}

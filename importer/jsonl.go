@@ -3,11 +3,10 @@ package importer
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -52,14 +51,41 @@ func EntryOf(doc *memory.Document, e *memory.Entry, subject, session string) api
 	if e.HasConfidence {
 		out.Confidence = &e.Confidence
 	}
-	if e.IsSummary() {
-		out.Summary = "profile"
-		if strings.HasSuffix(doc.Place.Path, "/project.md") {
+	if file := path.Base(doc.Place.Path); e.IsSummary() && doc.Place.Kind == memory.Items {
+		switch file {
+		case "profile.md":
+			out.Summary = "profile"
+		case "project.md":
 			out.Summary, out.Project = "project", e.Title
 		}
 	}
 	return out
 }
+
+// WholeEntryOf returns an entry as EntryOf does, with everything that an import needs
+// to write it again.
+func WholeEntryOf(doc *memory.Document, e *memory.Entry, subject, session string) api.ExportEntry {
+	out := EntryOf(doc, e, subject, session)
+	for h := e.Heading; h >= 0; h = doc.Headings[h].Parent {
+		out.Levels = append([]int{doc.Headings[h].Level}, out.Levels...)
+	}
+	for i, level := range out.Levels {
+		if level != i+1 {
+			break
+		}
+		if i == len(out.Levels)-1 {
+			out.Levels = nil
+		}
+	}
+	out.Attributes = maps.Clone(e.Attributes)
+	maps.DeleteFunc(out.Attributes, func(key, _ string) bool { return slices.Contains(entryFields, key) })
+	return out
+}
+
+// entryFields are the attributes that fields of an [api.ExportEntry] contain, and the
+// origin of an imported summary.
+var entryFields = []string{"id", "type", "importance", "visibility", "confidence", "evidence", "source", "updated",
+	"written_by", memory.OriginAttribute}
 
 // LineOf returns an entry of an export as a line.
 func LineOf(e api.ExportEntry) Line {
@@ -89,23 +115,41 @@ type inputLine struct {
 		Timestamp moment `json:"timestamp"`
 		Created   moment `json:"created_at"`
 	} `json:"payload"`
+
+	localID string // of the line in its file
 }
 
-// readJSONL returns the lines with the same path, one after the other, as one
-// record, so that the entries of a file stay together. If other lines separate
-// them, the further records have ids of their own. A line without a path is a
-// record of its own.
-func readJSONL(_ string, r io.Reader) Records {
+// maxGathered bounds the text of the lines that wait for further ones of their
+// files, in bytes.
+const maxGathered = 32 << 20
+
+// readJSONL returns a record for each file of the lines, so that the entries of a
+// file stay together. Lines without a path belong to the notes of their day, in a
+// file of the source. Summaries, and lines without a path and a time, are records
+// of their own.
+func readJSONL(s Source, r io.Reader) Records {
 	return func(yield func(*api.ImportRecord, error) bool) {
-		var record *api.ImportRecord // of the last path
-		path, size := "", 0
-		runs := map[string]int{} // number of records by path
+		var order []*api.ImportRecord
+		files := map[string]*api.ImportRecord{}
+		places := map[string]string{} // of entries of the notes of days, by their ids in the source
+		rounds, size := 1, 0
 		flush := func() bool {
-			done := record
-			record, size = nil, 0
-			return done == nil || yield(done, nil)
+			for _, record := range order {
+				for i := range record.Parts {
+					for j, piece := range record.Parts[i].Evidence {
+						record.Parts[i].Evidence[j] = cmp.Or(places[piece], piece)
+					}
+				}
+				if !yield(record, nil) {
+					return false
+				}
+			}
+			clear(files)
+			order, size = nil, 0
+			rounds++
+			return true
 		}
-		for v, err := range lines(r) {
+		for v, err := range objects(r) {
 			var l inputLine
 			if err == nil {
 				err = l.read(v)
@@ -117,26 +161,39 @@ func readJSONL(_ string, r io.Reader) Records {
 				continue
 			}
 			p := &l.Payload
-			if p.Path == "" || record == nil || path != p.Path {
-				if !flush() {
-					return
+			updated := latest(s.time(p.Updated), s.time(p.UpdatedAt), s.time(p.Timestamp))
+			created := earliest(s.time(p.Created), updated)
+			record := &api.ImportRecord{ID: s.localID(l.localID), Title: cmp.Or(p.Title, p.Project, p.Name, titleOf(p.Content)),
+				Origin: s.Origin}
+			file := p.Path
+			switch {
+			case l.RecordType != MemoryItem:
+				file = ""
+				record.Summary, record.Title = "profile", cmp.Or(p.Title, p.Name)
+				if l.RecordType == ProjectMemory {
+					record.Summary, record.Title = "project", cmp.Or(p.Title, p.Project)
 				}
-				path = p.Path
-				record = &api.ImportRecord{ID: cmp.Or(path, p.ID), Tags: slices.Clone(p.Tags),
-					Title: cmp.Or(path, p.Title, p.Project, titleOf(p.Content))}
-				if runs[path]++; path != "" && runs[path] > 1 {
-					record.ID += fmt.Sprintf(" %d", runs[path])
-					record.Title += fmt.Sprintf(" (%d)", runs[path])
-				}
+			case file == "" && !created.IsZero(): // the notes of a day contain no times of others
+				file = "memory/" + cmp.Or(updated, created).In(s.Location).Format(time.DateOnly) + "." + s.Origin + ".md"
+				places[p.ID] = file + "#" + p.ID
 			}
-			updated := latest(p.Updated.Time, p.UpdatedAt.Time, p.Timestamp.Time)
-			record.Created = earliest(record.Created, updated, p.Created.Time)
+			if known := files[file]; known != nil {
+				record = known
+			} else {
+				if file != "" {
+					record.ID, record.Title, record.Path, record.Front = s.localID(file), file, file, p.Front
+					if rounds > 1 {
+						record.ID += fmt.Sprintf(" %d", rounds)
+					}
+					files[file] = record
+				}
+				order = append(order, record)
+			}
+			record.Created = earliest(record.Created, created)
 			record.Updated = latest(record.Updated, updated)
-			record.Tags = slices.DeleteFunc(record.Tags,
-				func(t string) bool { return !slices.Contains(p.Tags, t) })
-			record.Parts = append(record.Parts, l.part(updated))
-			size += len(p.Content)
-			if size > maxRecord && !flush() {
+			record.Parts = append(record.Parts, l.part(s.time(p.Created), updated))
+			size += len(v.raw)
+			if size > maxGathered && !flush() {
 				return
 			}
 		}
@@ -149,17 +206,12 @@ func (l *inputLine) read(v value) error {
 	problem := func(format string, args ...any) error {
 		return &Problem{Line: v.line, Reason: fmt.Sprintf(format, args...), Text: bytes.Clone(v.raw)}
 	}
-	dec := json.NewDecoder(bytes.NewReader(v.raw))
-	if err := dec.Decode(l); err != nil {
-		if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-			_, field, _ := strings.Cut(e.Field, ".")
-			return problem("%s: got %s, want %s", cmp.Or(strings.TrimPrefix(field, "Payload.ExportEntry."), "line"), e.Value,
-				e.Type.Kind())
-		}
-		return problem("invalid JSON: %v", err)
+	if err := decodeStrictly(v.raw, l); err != nil {
+		return problem("%v", err)
 	}
 	p := &l.Payload
 	p.ID, p.Content = cmp.Or(p.ID, p.OtherID), cmp.Or(p.Content, p.Summary)
+	l.localID = p.ID
 	switch l.RecordType {
 	case MemoryItem:
 	case UserProfile, ProjectMemory:
@@ -167,7 +219,7 @@ func (l *inputLine) read(v value) error {
 			return problem("evidence_ids is missing: a summary names its evidence")
 		}
 		p.Evidence = p.EvidenceIDs
-		p.ID = cmp.Or(p.ID, l.RecordType+" "+cmp.Or(p.Project, p.Name))
+		l.localID = cmp.Or(p.ID, l.RecordType+" "+cmp.Or(p.Project, p.Name))
 	case "":
 		return problem("record_type is missing")
 	default:
@@ -175,7 +227,7 @@ func (l *inputLine) read(v value) error {
 			ProjectMemory)
 	}
 	switch {
-	case p.ID == "":
+	case l.localID == "":
 		return problem("id is missing")
 	case len(bytes.TrimSpace([]byte(p.Content))) == 0:
 		return problem("content is missing")
@@ -190,19 +242,31 @@ func (l *inputLine) read(v value) error {
 }
 
 // part returns an entry with its attributes.
-func (l *inputLine) part(updated time.Time) api.ImportPart {
+func (l *inputLine) part(created, updated time.Time) api.ImportPart {
 	p := &l.Payload
-	part := api.ImportPart{Section: p.Section, Text: p.Content, Evidence: p.Evidence, Attributes: map[string]string{
-		"type": p.Type, "source": p.Source, "written_by": p.WrittenBy}}
-	maps.DeleteFunc(part.Attributes, func(_, value string) bool { return value == "" })
+	part := api.ImportPart{Section: p.Section, Levels: p.Levels, Text: p.Content, Tags: p.Tags, Evidence: p.Evidence,
+		Attributes: map[string]string{}}
+	id := p.ID
+	if p.Path != "" {
+		id = strings.TrimPrefix(id, p.Path+"#")
+	}
+	if !strings.HasPrefix(id, "~") { // else it follows from the text
+		part.Attributes["id"] = id
+	}
+	maps.Copy(part.Attributes, p.Attributes)
+	maps.Copy(part.Attributes, map[string]string{"type": p.Type, "source": p.Source, "written_by": p.WrittenBy,
+		"visibility": cmp.Or(p.Visibility, memory.PrivateOnly.String())})
 	if p.Importance > 0 {
 		part.Attributes["importance"] = strconv.FormatFloat(p.Importance, 'g', -1, 64)
 	}
 	if p.Confidence != nil {
 		part.Attributes["confidence"] = strconv.FormatFloat(*p.Confidence, 'g', -1, 64)
 	}
-	if !updated.IsZero() {
-		part.Attributes["updated"] = updated.Format(time.RFC3339)
+	for key, at := range map[string]time.Time{"created": created, "updated": updated} {
+		if !at.IsZero() {
+			part.Attributes[key] = at.Format(time.RFC3339Nano)
+		}
 	}
+	maps.DeleteFunc(part.Attributes, func(_, value string) bool { return value == "" })
 	return part
 }

@@ -23,7 +23,7 @@ type mem0Memory struct {
 }
 
 // readMem0 reads a list of the API, or the Markdown file of the plugin.
-func readMem0(_ string, r io.Reader) Records {
+func readMem0(s Source, r io.Reader) Records {
 	b := bufio.NewReader(r)
 	for {
 		c, err := b.Peek(1)
@@ -33,20 +33,20 @@ func readMem0(_ string, r io.Reader) Records {
 		b.Discard(1)
 	}
 	if start, _ := b.Peek(3); string(start) == "---" {
-		return readMem0Blocks(b)
+		return readMem0Blocks(s, b)
 	}
 	return readEach(elements(b), func(v value, m *mem0Memory) ([]*api.ImportRecord, error) {
-		return m.records(v.line)
+		return s.mem0(m, v.line)
 	})
 }
 
-func (m *mem0Memory) records(line int) ([]*api.ImportRecord, error) {
+func (s *Source) mem0(m *mem0Memory, line int) ([]*api.ImportRecord, error) {
 	part := textPart("", cmp.Or(m.Memory, m.Text))
 	if m.ID == "" || part.Text == "" {
 		return nil, &Problem{Line: line, Reason: "id or memory is missing"}
 	}
-	return []*api.ImportRecord{{ID: m.ID, Title: titleOf(part.Text), Tags: m.Categories, Created: m.CreatedAt.Time,
-		Updated: m.UpdatedAt.Time, Parts: []api.ImportPart{part}}}, nil
+	return []*api.ImportRecord{{ID: m.ID, Title: titleOf(part.Text), Tags: m.Categories, Created: s.time(m.CreatedAt),
+		Updated: s.time(m.UpdatedAt), Parts: []api.ImportPart{part}}}, nil
 }
 
 // mem0FieldRE matches a field, or a further line of a field with a list.
@@ -67,7 +67,7 @@ func beginsBlock(lines []string) bool {
 
 // readMem0Blocks reads memories in Markdown: fields between lines of dashes, each
 // followed by its text. Other lines of dashes are parts of the text.
-func readMem0Blocks(r io.Reader) Records {
+func readMem0Blocks(s Source, r io.Reader) Records {
 	return func(yield func(*api.ImportRecord, error) bool) {
 		text, err := readWhole(r)
 		if err != nil {
@@ -80,7 +80,7 @@ func readMem0Blocks(r io.Reader) Records {
 			if m == nil {
 				return true
 			}
-			list, err := m.records(begin)
+			list, err := s.mem0(m, begin)
 			if err != nil {
 				return yield(nil, err)
 			}
@@ -103,7 +103,7 @@ func readMem0Blocks(r io.Reader) Records {
 				case "id":
 					m.ID = content
 				case "created_at":
-					m.CreatedAt.Time = parseTime(content)
+					m.CreatedAt = moment(content)
 				case "categories":
 					m.Categories = strings.FieldsFunc(content, func(r rune) bool { return strings.ContainsRune("[], \"'", r) })
 				}

@@ -1,80 +1,156 @@
 package importer
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// A graphLine is an entity or a relation of the MCP server memory. Other versions
-// use other names for its fields.
+// A graphLine is an entity or a relation of the MCP server memory, or a whole graph
+// as its tool read_graph returns it. Other versions use other names for its fields.
 type graphLine struct {
-	Type         string   `json:"type"`
-	Name         string   `json:"name"`
-	OtherName    string   `json:"entityName"`
-	ID           string   `json:"id"`
-	EntityType   string   `json:"entityType"`
-	Observations []string `json:"observations"`
-	From         string   `json:"from"`
-	To           string   `json:"to"`
-	FromID       string   `json:"from_id"`
-	ToID         string   `json:"to_id"`
-	RelationType string   `json:"relationType"`
-	OtherType    string   `json:"relation_type"`
+	Type         string       `json:"type"`
+	Name         string       `json:"name"`
+	OtherName    string       `json:"entityName"`
+	ID           string       `json:"id"`
+	EntityType   string       `json:"entityType"`
+	Observations observations `json:"observations"`
+	From         string       `json:"from"`
+	To           string       `json:"to"`
+	FromID       string       `json:"from_id"`
+	ToID         string       `json:"to_id"`
+	RelationType string       `json:"relationType"`
+	OtherType    string       `json:"relation_type"`
+
+	Entities  []graphLine `json:"entities"`
+	Relations []graphLine `json:"relations"`
 }
+
+// Observations are the texts of an entity. Unread counts the values in which no text
+// was found.
+type observations struct {
+	texts  []string
+	unread int
+}
+
+// UnmarshalJSON reads a list or one value. Values are texts, numbers or objects with
+// their text as content.
+func (o *observations) UnmarshalJSON(data []byte) error {
+	var list []json.RawMessage
+	if json.Unmarshal(data, &list) != nil {
+		list = []json.RawMessage{data}
+	}
+	for _, raw := range list {
+		var of struct{ Content, Text, Observation string }
+		text := ""
+		switch c := raw[0]; {
+		case c == '"':
+			json.Unmarshal(raw, &text) // valid JSON
+		case c == '{':
+			json.Unmarshal(raw, &of) // fields of another type have no text
+			text = cmp.Or(of.Content, of.Text, of.Observation)
+		case string(raw) == "null", c == '[':
+		default:
+			text = string(raw)
+		}
+		if strings.TrimSpace(text) != "" {
+			o.texts = append(o.texts, text)
+		} else if empty := bytes.TrimSpace(bytes.Trim(raw, `"`)); len(empty) > 0 && string(raw) != "null" {
+			o.unread++
+		}
+	}
+	return nil
+}
+
+// A graph collects the entities of a file.
+type graph struct {
+	names  []string // of entities, then those that only relations contain
+	others []string
+	typeOf map[string]string
+	facts  map[string][]string
+}
+
+// add adds an entity, a relation or a graph, and returns the reason if a part of it
+// cannot be imported.
+func (g *graph) add(l *graphLine) error {
+	name := cmp.Or(l.Name, l.OtherName, l.ID)
+	from, to := cmp.Or(l.From, l.FromID), cmp.Or(l.To, l.ToID)
+	switch {
+	case l.Type == "entity" && name != "":
+		g.names = append(g.names, name)
+		if g.typeOf[name] == "" {
+			g.typeOf[name] = cmp.Or(l.EntityType, "entity")
+		}
+		g.facts[name] = append(g.facts[name], l.Observations.texts...)
+		if l.Observations.unread > 0 {
+			return fmt.Errorf("%s: %d of the observations have no text", name, l.Observations.unread)
+		}
+	case l.Type == "relation" && from != "" && to != "":
+		g.others = append(g.others, from)
+		g.facts[from] = append(g.facts[from], cmp.Or(l.RelationType, l.OtherType, "relates to")+" [["+to+"]]")
+	case l.Type == "" && l.Entities != nil:
+		var failed error
+		for i := range l.Entities {
+			l.Entities[i].Type = "entity"
+			failed = cmp.Or(failed, g.add(&l.Entities[i]))
+		}
+		for i := range l.Relations {
+			l.Relations[i].Type = "relation"
+			failed = cmp.Or(failed, g.add(&l.Relations[i]))
+		}
+		return failed
+	default:
+		return errNotGraph
+	}
+	return nil
+}
+
+var errNotGraph = fmt.Errorf("neither an entity with a name nor a relation with from and to")
 
 // readServerMemory returns a record for each type of entities, with a section for
 // each entity, its observations and its relations. A name that only relations
 // contain is an entity too.
-func readServerMemory(_ string, r io.Reader) Records {
+func readServerMemory(s Source, r io.Reader) Records {
 	return func(yield func(*api.ImportRecord, error) bool) {
-		var types, names, others []string // others are the names in relations
-		typeOf, facts := map[string]string{}, map[string][]string{}
+		g := graph{typeOf: map[string]string{}, facts: map[string][]string{}}
 		size := 0
-		for v, err := range lines(r) {
-			var l graphLine
-			if err == nil {
-				err = decode(v.line, v.raw, &l)
-			}
-			name := cmp.Or(l.Name, l.OtherName, l.ID)
-			from, to := cmp.Or(l.From, l.FromID), cmp.Or(l.To, l.ToID)
+		for v, err := range objects(r) {
+			size += len(v.raw)
 			switch {
 			case err != nil:
 			case size > maxWhole:
 				err = &Problem{Line: v.line, Reason: fmt.Sprintf("the graph has more than %d bytes", maxWhole)}
-			case l.Type == "entity" && name != "":
-				names = append(names, name)
-				if typeOf[name] == "" {
-					typeOf[name] = cmp.Or(l.EntityType, "entity")
-				}
-				facts[name] = append(facts[name], l.Observations...)
-			case l.Type == "relation" && from != "" && to != "":
-				others = append(others, from)
-				facts[from] = append(facts[from], cmp.Or(l.RelationType, l.OtherType, "relates to")+" [["+to+"]]")
 			default:
-				err = &Problem{Line: v.line, Reason: "neither an entity with a name nor a relation with from and to"}
+				var l graphLine
+				mistyped := decodeStrictly(v.raw, &l)
+				if failed := cmp.Or(mistyped, g.add(&l)); failed != nil {
+					err = &Problem{Line: v.line, Reason: failed.Error()}
+				}
 			}
-			size += len(v.raw)
 			if err != nil && !yield(nil, err) {
 				return
 			}
 		}
+		var types []string
 		records := map[string]*api.ImportRecord{}
-		for _, name := range append(names, others...) {
-			kind := cmp.Or(typeOf[name], "entity")
+		for _, name := range append(g.names, g.others...) {
+			kind := cmp.Or(g.typeOf[name], "entity")
 			if records[kind] == nil {
-				records[kind] = &api.ImportRecord{ID: "entities " + kind, Title: kind}
+				records[kind] = &api.ImportRecord{ID: s.localID("entities " + kind), Title: kind}
 				types = append(types, kind)
 			}
-			for _, fact := range facts[name] {
+			for _, fact := range g.facts[name] {
 				if text := memory.ListItem(fact); text != "- " {
 					records[kind].Parts = append(records[kind].Parts, api.ImportPart{Section: []string{name}, Text: text})
 				}
 			}
-			delete(facts, name)
+			delete(g.facts, name)
 		}
 		for _, kind := range types {
 			if len(records[kind].Parts) > 0 && !yield(records[kind], nil) {

@@ -35,13 +35,13 @@ func isRollout(name string) bool {
 
 // readSession returns the conversation of a transcript as one record. A transcript
 // of work for another agent has none.
-func readSession(name string, r io.Reader) Records {
+func readSession(s Source, r io.Reader) Records {
 	return func(yield func(*api.ImportRecord, error) bool) {
 		record := &api.ImportRecord{}
 		conversation := transcript.Conversation{Whole: true}
 		var first, last time.Time
 		dir := ""
-		for v, err := range lines(r) {
+		for v, err := range objects(r) {
 			var line sessionLine
 			if err == nil {
 				err = decode(v.line, v.raw, &line) // fails for the last line of a session that is being written
@@ -59,23 +59,24 @@ func readSession(name string, r io.Reader) Records {
 			if conversation.Add(v.raw) { // records of other kinds may be copies from other sessions
 				record.ID = cmp.Or(record.ID, line.SessionID)
 				dir = cmp.Or(dir, line.Dir)
-				first, last = earliest(first, line.Timestamp.Time), latest(last, line.Timestamp.Time)
+				at := s.time(line.Timestamp)
+				first, last = earliest(first, at), latest(last, at)
 			}
 		}
 		conversation.Finish()
 		for _, m := range conversation.Messages {
-			author := "person"
-			if m.Assistant {
-				author = "agent"
+			author, text := "agent", m.Text
+			if !m.Assistant {
+				author, text = "person", transcript.TypedText(m.Text)
 			}
-			if part := textPart(author, m.Text); part.Text != "" {
+			if part := textPart(author, text); part.Text != "" {
 				record.Parts = append(record.Parts, part)
 			}
 		}
 		if len(record.Parts) == 0 {
 			return
 		}
-		record.ID = cmp.Or(record.ID, strings.TrimSuffix(path.Base(name), path.Ext(name)))
+		record.ID = cmp.Or(record.ID, s.localID(strings.TrimSuffix(path.Base(s.Name), path.Ext(s.Name))))
 		record.Title = conversation.Subject(maxSubject)
 		record.Created, record.Updated = first, last
 		if project := path.Base(strings.ReplaceAll(dir, `\`, "/")); dir != "" && project != "/" {

@@ -38,6 +38,9 @@ const (
 var attributeKeys = []string{"id", "type", "importance", "visibility", "confidence", "evidence", "source", "created",
 	"updated", "pin", "supersedes", "written_by", "encoding"}
 
+// OriginAttribute is the attribute with the origin of an imported summary.
+const OriginAttribute = "origin"
+
 // parseComment parses the inside of a comment. A comment that does not parse is
 // broken, not plain, if it begins with key= or mentions visibility: a typing
 // error must not make hidden text public.
@@ -214,12 +217,8 @@ func (w *passAttempt) setAttributes(e *Entry, attrs []Attribute) {
 	}
 	d := w.d
 	if e.Comment.End == 0 {
-		switch comment := newComment(attrs); {
-		case comment == "":
-		case e.lead > 0:
-			w.editList = append(w.editList, Edit{Span{e.lead, e.lead}, []byte(" " + comment)})
-		default:
-			w.editList = append(w.editList, d.commentBelow(e, comment))
+		if comment := newComment(attrs); comment != "" {
+			w.editList = append(w.editList, d.addComment(e, comment))
 		}
 		return
 	}
@@ -231,6 +230,14 @@ func (w *passAttempt) setAttributes(e *Entry, attrs []Attribute) {
 	default:
 		w.editList = append(w.editList, Edit{d.commentSpan(e.Comment), nil})
 	}
+}
+
+// addComment returns the edit that gives an entry without a comment its comment.
+func (d *Document) addComment(e *Entry, comment string) Edit {
+	if e.lead > 0 {
+		return Edit{Span{e.lead, e.lead}, []byte(" " + comment)}
+	}
+	return d.commentBelow(e, comment)
 }
 
 // commentBelow returns the edit that puts a comment on a line of its own below

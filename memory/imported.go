@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -32,17 +30,27 @@ type Imported struct {
 	Created, Updated time.Time // zero if unknown
 	Tags             []string
 	Parts            []ImportedPart
+
+	Entries bool   // each part is one entry
+	Place   string // path of the file, if it is known
+	Front   string // its frontmatter, with the lines of dashes
+	Summary string // profile or project: the part is a summary
+	Origin  string // of ids in evidence
 }
 
 // An ImportedPart is a message or a block of Markdown. A message is written as a
 // quote, so that it is one entry and its text has no effect on other entries.
 type ImportedPart struct {
-	Speaker    string   // heading of the message; empty for Markdown
-	By         string   // author of the message if that is not the subject of the file, see [Author]
-	Section    []string // headings above Markdown, outermost first
-	Text       string
-	Attributes map[string]string // of Markdown that is one entry
+	Speaker string   // heading of the message; empty for Markdown
+	By      string   // author of the message if that is not the subject of the file, see [Author]
+	Section []string // headings above Markdown, outermost first
+	Text    string
+
+	// Of an entry:
+	Levels     []int // of the headings; 1, 2 and so on if empty
+	Attributes map[string]string
 	Evidence   []string
+	Tags       []string
 }
 
 // Suffix returns the end of the name of the record's file. It depends on the
@@ -124,20 +132,53 @@ const (
 	importDigestKey = "source_hash"
 )
 
-// File returns the content of the record's file, which is private.
-func (r *Imported) File(l *Layout) []byte {
-	text := r.source(func(p *ImportedPart) string { return markdownPart(l, p) })
-	if d := l.Parse(ImportsDir+"/a.md", text, Meta{}); d.Unsound || len(d.Problems) > 0 {
-		text = r.source(quotedPart)
+// File returns the content of the record's file, which is private unless its
+// entries have other attributes. Changes counts the entries that differ from their
+// parts, by the property that differs.
+func (r *Imported) File(l *Layout) (file []byte, changes map[string]int) {
+	var text []byte
+	if r.Entries {
+		text, changes = r.entriesFile(l)
+	} else {
+		blocks := make([]string, len(r.Parts))
+		fill := func(block func(*ImportedPart) string) {
+			for i := range r.Parts {
+				blocks[i] = block(&r.Parts[i])
+			}
+			text = r.source(blocks)
+		}
+		fill(func(p *ImportedPart) string { return markdownPart(l, p) })
+		if d := l.Parse(ImportsDir+"/a.md", text, Meta{}); d.Unsound || len(d.Problems) > 0 {
+			fill(quotedPart)
+		}
 	}
-	at := bytes.Index(text, []byte("\n---\n")) + 1
-	return slices.Concat(text[:at], digestLine(text), text[at:])
+	head := r.head()
+	if strings.Contains(head, "\n"+importDigestKey+":") {
+		return text, changes // of another import
+	}
+	at := len(head) - len("---\n") // both marks of the end have this length
+	return slices.Concat(text[:at], digestLine(text), text[at:]), changes
 }
 
-// source returns the content of the file without its digest.
-func (r *Imported) source(block func(*ImportedPart) string) []byte {
+// head returns the frontmatter of the file. The keys of the import are the last ones,
+// and together, so that [CutImport] finds them.
+func (r *Imported) head() string {
 	fields := []fieldChange{{"visibility", PrivateOnly.String()}, {"source", ImportSource + r.Program},
 		{importIDKey, r.id()}}
+	if r.Place != "" {
+		front, end := "---\n", "---\n"
+		if inner := strings.TrimSuffix(r.Front, "\n"); strings.HasPrefix(inner, front) {
+			at := strings.LastIndex(inner, "\n") + 1
+			front, end = inner[:max(at, len(front))], inner[at:]+"\n"
+		}
+		if strings.Contains("\n"+front, "\nvisibility:") || r.hasPublicEntry() {
+			fields = fields[1:]
+		}
+		if !strings.Contains("\n"+front, "\nsource:") && !strings.Contains("\n"+front, "\n"+importIDKey+":") {
+			front += strings.TrimPrefix(strings.TrimSuffix(frontText(fields, "\n"), "---\n"), "---\n")
+		}
+		return front + end
+	}
 	if at := r.time(); !at.IsZero() {
 		fields = append(fields, fieldChange{"created_at", Timestamp(at)})
 	}
@@ -148,41 +189,84 @@ func (r *Imported) source(block func(*ImportedPart) string) []byte {
 	if list := tagList(tags); len(list) > 0 {
 		fields = append(fields, fieldChange{"tags", list})
 	}
+	return frontText(fields, "\n")
+}
+
+func (r *Imported) hasPublicEntry() bool {
+	return slices.ContainsFunc(r.Parts, func(p ImportedPart) bool {
+		return p.Attributes["visibility"] == PublicOK.String()
+	})
+}
+
+// importKeys matches the keys that an import adds to the frontmatter of a file of
+// entries.
+var importKeys = lazyregexp.New(`(?m)^(?:visibility: private_only\n)?source: import:jsonl\n` + importIDKey + `: .*\n` +
+	importDigestKey + `: .*\n`)
+
+// CutImport returns a frontmatter without the keys that [Imported.File] added, or ""
+// if no others are left.
+func CutImport(front string) string {
+	front = importKeys().ReplaceAllString(front, "")
+	if front == "---\n---\n" {
+		return ""
+	}
+	return front
+}
+
+// source returns the content of the file without its digest, from a block for each
+// part.
+func (r *Imported) source(blocks []string) []byte {
 	var b bytes.Buffer
-	b.WriteString(frontText(fields, "\n"))
+	b.WriteString(r.head())
 	level := 1 // of the outermost sections
 	if title := HeadingText(CleanLine(r.Title)); title != "" && !r.Untitled {
 		b.WriteString("\n# " + title + "\n")
 		level = 2
 	}
-	var above []string
+	var above []string // headings
 	for i := range r.Parts {
 		p := &r.Parts[i]
-		text := block(p)
-		if text == "" {
+		if blocks[i] == "" {
 			continue
 		}
-		section := p.Section
+		headings := p.headings(level)
 		if p.Speaker != "" {
-			section, above = []string{p.Speaker}, nil
+			headings, above = []string{strings.Repeat("#", level) + " " + p.Speaker}, nil
 		}
-		if !slices.Equal(section, above) {
+		if !slices.Equal(headings, above) {
 			same := 0
-			for same < min(len(above), len(section)-1) && above[same] == section[same] {
+			for same < min(len(above), len(headings)-1) && above[same] == headings[same] {
 				same++
 			}
-			for n := same; n < len(section); n++ {
-				fmt.Fprintf(&b, "\n%s %s\n", strings.Repeat("#", min(n+level, 6)), HeadingText(CleanLine(section[n])))
+			for _, heading := range headings[min(same, len(headings)):] {
+				b.WriteString("\n" + heading + "\n")
 			}
-			above = section
+			above = headings
 		}
-		b.WriteString("\n" + text + "\n")
+		b.WriteString("\n" + blocks[i] + "\n")
+		if strings.HasPrefix(blocks[i], "#") {
+			above = append(slices.Clone(headings), "") // it begins a section
+		}
 	}
 	return b.Bytes()
 }
 
-// markdownPart returns a part as Markdown. Text with attributes that is not one
-// entry becomes a quote.
+// headings returns the headings above the part, if the outermost one has a level.
+func (p *ImportedPart) headings(level int) (list []string) {
+	for i, s := range p.Section {
+		n := level + i
+		if len(p.Levels) == len(p.Section) {
+			n = p.Levels[i]
+		}
+		if clean := CleanLine(s); clean != s || strings.HasSuffix(s, "#") {
+			s = HeadingText(clean)
+		}
+		list = append(list, strings.Repeat("#", min(max(n, 1), 6))+" "+s)
+	}
+	return list
+}
+
+// markdownPart returns a part as Markdown.
 func markdownPart(l *Layout, p *ImportedPart) string {
 	if p.Speaker != "" {
 		return quotedPart(p)
@@ -193,31 +277,12 @@ func markdownPart(l *Layout, p *ImportedPart) string {
 	}
 	// Text that follows must be an entry of its own.
 	const next = "- next"
-	parse := func(source []byte) *Document { return l.Parse(ImportsDir+"/a.md", source, Meta{}) }
-	d := parse([]byte(text + "\n\n" + next + "\n"))
+	d := l.Parse(ImportsDir+"/a.md", []byte(text+"\n\n"+next+"\n"), Meta{})
 	last := len(d.Entries) - 1
 	if last < 0 || d.Entries[last].Text != next || d.Unsound || len(d.Problems) > 0 {
 		return quotedPart(p)
 	}
-	if p.comment() == "" {
-		return text
-	}
-	if last != 1 || slices.ContainsFunc(p.Evidence, func(e string) bool { return strings.Contains(e, ",") }) {
-		return quotedPart(p)
-	}
-	d = parse([]byte(text + "\n"))
-	r := d.Revise()
-	for _, key := range slices.Sorted(maps.Keys(p.Attributes)) {
-		r.SetAttribute(0, key, p.Attributes[key])
-	}
-	if len(p.Evidence) > 0 {
-		r.SetAttribute(0, "evidence", strings.Join(p.Evidence, ","))
-	}
-	source, err := r.Apply(parse)
-	if err != nil {
-		return quotedPart(p)
-	}
-	return strings.TrimRight(string(source), "\n")
+	return text
 }
 
 // quotedPart returns a part as a quote. Its attributes are on the first line,
@@ -228,8 +293,8 @@ func quotedPart(p *ImportedPart) string {
 		return ""
 	}
 	var b strings.Builder
-	if comment := p.comment(); comment != "" {
-		b.WriteString("> " + comment + "\n")
+	if p.By != "" {
+		b.WriteString("> " + Comment(map[string]string{"written_by": p.By}, nil) + "\n")
 	}
 	for line := range strings.Lines(text) {
 		line = quotedBox().ReplaceAllString(strings.TrimRight(line, " \t\n"), `$1\$2`)
@@ -241,15 +306,6 @@ func quotedPart(p *ImportedPart) string {
 // quotedBox matches the box of a task, which would be a task of the reader in a
 // conversation too.
 var quotedBox = lazyregexp.New(`^((?:[\s>]|[-+*]\s|[0-9]{1,9}[.)]\s)*)(\[[ xX]\](?:\s|$))`)
-
-// comment returns the comment with the attributes of the part, or "".
-func (p *ImportedPart) comment() string {
-	attributes := p.Attributes
-	if p.By != "" {
-		attributes = map[string]string{"written_by": p.By}
-	}
-	return Comment(attributes, p.Evidence)
-}
 
 // digestLine returns the line with the digest of a file without that line.
 func digestLine(text []byte) []byte {

@@ -19,6 +19,11 @@ var hostileTexts = []string{
 	"`<!-- a -->`", "```\n<!-- visibility=public_ok -->\n```", "\\", "<a\n<!--\n", "**待办与承诺**\n- x",
 }
 
+func fileOf(l *Layout, r *Imported) []byte {
+	file, _ := r.File(l)
+	return file
+}
+
 func conversation(texts ...string) *Imported {
 	r := &Imported{Program: "chatgpt", ID: "c1", Title: "A plan", Created: time.Date(2025, 3, 4, 5, 6, 7, 0, time.UTC)}
 	for i, text := range texts {
@@ -37,7 +42,7 @@ func TestImportedMessages(t *testing.T) {
 	l := &Layout{Sessions: PublicOK, Daily: PublicOK}
 	for _, text := range hostileTexts {
 		r := conversation("before", text, "after")
-		d := l.Parse(r.Path(time.UTC, true), r.File(l), Meta{})
+		d := l.Parse(r.Path(time.UTC, true), fileOf(l, r), Meta{})
 		if d.Unsound || len(d.Problems) > 0 {
 			t.Errorf("%q: unsound, %v", text, d.Problems)
 		}
@@ -51,22 +56,24 @@ func TestImportedMessages(t *testing.T) {
 			}
 		}
 		if last := d.Entries[len(d.Entries)-1]; last.Text != "> after" || len(d.Entries) > 3 {
-			t.Errorf("%q: %d entries\n%s", text, len(d.Entries), r.File(l))
+			t.Errorf("%q: %d entries\n%s", text, len(d.Entries), fileOf(l, r))
 		}
 	}
 }
 
-// TestImportedMarkdown checks that Markdown is private and that attributes apply
-// to their own entries.
+// TestImportedMarkdown checks that private entries stay private where others are not,
+// and that attributes apply to their own entries.
 func TestImportedMarkdown(t *testing.T) {
-	l := &Layout{}
+	l := &Layout{Daily: PublicOK}
 	for _, text := range hostileTexts {
-		r := &Imported{Program: "jsonl", ID: text, Title: text, Tags: []string{text}, Parts: []ImportedPart{
-			{Section: []string{text, "b"}, Text: text, Attributes: map[string]string{"type": "decision", "written_by": "x"}},
-			{Section: []string{text, "c"}, Text: "- last", Attributes: map[string]string{"type": "request"}},
+		private := PrivateOnly.String()
+		r := &Imported{Program: "jsonl", ID: text, Entries: true, Untitled: true, Place: "memory/2026-02-05.md", Parts: []ImportedPart{
+			{Section: []string{text, "b"}, Text: text, Tags: []string{text, "c++"},
+				Attributes: map[string]string{"type": "decision", "written_by": "x", "visibility": private}},
+			{Section: []string{text, "c"}, Text: "- last", Attributes: map[string]string{"type": "request", "visibility": private}},
 		}}
-		file := r.File(l)
-		d := l.Parse(r.Path(time.UTC, true), file, Meta{})
+		file := fileOf(l, r)
+		d := l.Parse(r.Place, file, Meta{})
 		if d.Unsound {
 			t.Errorf("%q: %v\n%s", text, d.Problems, file)
 		}
@@ -104,7 +111,7 @@ func TestImportedPath(t *testing.T) {
 
 func TestImportedState(t *testing.T) {
 	l := &Layout{}
-	old, r := conversation("a", "b").File(l), conversation("a", "b", "c")
+	old, r := fileOf(l, conversation("a", "b")), conversation("a", "b", "c")
 	renamed := conversation("a", "b")
 	renamed.ID = "c2"
 	for name, c := range map[string]struct {
@@ -121,7 +128,7 @@ func TestImportedState(t *testing.T) {
 		"no front":   {r, []byte("# A plan\n"), ImportOther},
 		"empty":      {r, nil, ImportOther},
 	} {
-		if got := c.r.StateIn(l, c.source, c.r.File(l)); got != c.want {
+		if got := c.r.StateIn(l, c.source, fileOf(l, c.r)); got != c.want {
 			t.Errorf("%s: %d, want %d", name, got, c.want)
 		}
 	}
@@ -135,7 +142,7 @@ func FuzzImported(f *testing.F) {
 	f.Fuzz(func(t *testing.T, a, b string) {
 		r := conversation(a, b, "after")
 		r.Title, r.ID = a, b
-		file := r.File(l)
+		file := fileOf(l, r)
 		d := l.Parse(r.Path(time.UTC, true), file, Meta{})
 		if d.Unsound || len(d.Entries) == 0 || d.Entries[len(d.Entries)-1].Text != "> after" || r.StateIn(l, file, file) != ImportSame {
 			t.Fatalf("%v\n%s", d.Problems, file)

@@ -24,6 +24,16 @@ func (s Shown) Text() string {
 	return strings.Join(s.Lines, "\n") + "\n"
 }
 
+// Front returns the frontmatter of the document without the keys of its import. The
+// view must be able to read the frontmatter.
+func (s Shown) Front(d *Document) string {
+	n := bytes.Count(d.Source[:d.Front.Span.End], []byte("\n"))
+	if d.Front.Broken || n == 0 || n > len(s.Lines) || s.Source(n) != n {
+		return ""
+	}
+	return CutImport(strings.Join(s.Lines[:n], "\n") + "\n")
+}
+
 // Line returns the visible number of a line of the file, or 0 if it is not
 // visible.
 func (s Shown) Line(source int) int {

@@ -147,10 +147,11 @@ type evidenceFiles struct {
 	archived map[string]bool            // ids in all archives; nil before they are needed
 }
 
-// exists reports whether a piece of evidence exists or is archived.
+// exists reports whether a piece of evidence exists or is archived. URLs and absolute
+// paths are outside of the memory.
 func (k *evidenceFiles) exists(ctx context.Context, piece string) bool {
 	name, id, isEntry := strings.Cut(piece, "#")
-	if strings.Contains(piece, "://") || k.has(piece, "") || k.has(name, id) {
+	if strings.Contains(piece, "://") || strings.HasPrefix(piece, "/") || k.has(piece, "") || k.has(name, id) {
 		return true
 	}
 	copies, ok := k.copies[name]

@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -24,9 +25,8 @@ var speakers = map[string]string{"person": "Person", "agent": "Agent"}
 // or path.
 var untitled = []string{"jsonl", "mem0"}
 
-// importedAttributes are the attributes that an imported entry may have. Others,
-// such as visibility and id, depend on the memory that the entry comes from.
-var importedAttributes = []string{"type", "importance", "confidence", "source", "written_by", "created", "updated"}
+// entrySource is the program whose records consist of entries.
+const entrySource = "jsonl"
 
 // States of imported records in answers.
 const (
@@ -79,6 +79,9 @@ func (m writeOps) importRecords(ctx context.Context, c Call, r *api.ImportReques
 		err := m.writeImports(ctx, pending)
 		for _, p := range pending {
 			countImport(answer, p.result)
+			if p.result.State == importCreated || p.result.State == importRewritten {
+				addCounts(&answer.Changes, p.changes)
+			}
 		}
 		pending = nil
 		return err
@@ -99,8 +102,8 @@ func (m writeOps) importRecords(ctx context.Context, c Call, r *api.ImportReques
 			answer.Records = answer.Records[:i]
 			return answer, nil
 		default:
-			p, err := m.planImport(c, record, *paths[record.Suffix()], result, r.DryRun)
-			if p != nil {
+			p, err := m.planImport(ctx, c, record, *paths[record.Suffix()], result, r.DryRun)
+			if p != nil && err == nil {
 				pending = append(pending, p)
 				continue
 			}
@@ -128,6 +131,16 @@ func countImport(answer *api.ImportAnswer, result *api.ImportedRecord) {
 		answer.Older++
 	default:
 		answer.Failed++
+	}
+}
+
+// addCounts adds counts to a sum, which may be nil.
+func addCounts(sum *map[string]int, counts map[string]int) {
+	for name, n := range counts {
+		if *sum == nil {
+			*sum = map[string]int{}
+		}
+		(*sum)[name] += n
 	}
 }
 
@@ -190,12 +203,13 @@ func (m writeOps) decodeRecord(source, line string) (record *memory.Imported, cr
 		return text
 	}
 	record = &memory.Imported{Program: source, ID: in.ID, Title: mask(cutLine(in.Title, maxTopic)),
-		Untitled: slices.Contains(untitled, source), Created: in.Created, Updated: in.Updated}
+		Untitled: slices.Contains(untitled, source), Created: in.Created, Updated: in.Updated,
+		Entries: source == entrySource, Place: in.Path, Front: mask(in.Front), Summary: in.Summary, Origin: in.Origin}
 	for _, tag := range in.Tags[:min(len(in.Tags), api.MaxValues)] {
 		record.Tags = append(record.Tags, mask(tag))
 	}
 	for i, p := range in.Parts {
-		part := memory.ImportedPart{Text: mask(p.Text), Attributes: map[string]string{}}
+		part := memory.ImportedPart{Text: mask(p.Text), Levels: p.Levels, Attributes: map[string]string{}}
 		if p.Author != "" {
 			part.Speaker = speakers[p.Author]
 			if part.Speaker == "" {
@@ -206,13 +220,19 @@ func (m writeOps) decodeRecord(source, line string) (record *memory.Imported, cr
 			}
 		}
 		for _, s := range p.Section {
-			part.Section = append(part.Section, mask(cutLine(s, maxTopic)))
+			if !record.Entries {
+				s = cutLine(s, maxTopic)
+			}
+			part.Section = append(part.Section, mask(s))
 		}
 		for _, e := range p.Evidence {
 			part.Evidence = append(part.Evidence, mask(memory.CleanLine(e)))
 		}
-		for _, key := range importedAttributes {
-			if value := memory.CleanLine(p.Attributes[key]); value != "" {
+		for _, t := range p.Tags {
+			part.Tags = append(part.Tags, mask(memory.CleanLine(t)))
+		}
+		for key, value := range p.Attributes {
+			if value = memory.CleanLine(value); value != "" {
 				part.Attributes[key] = mask(value)
 			}
 		}
@@ -230,16 +250,37 @@ const maxImportWrites = 64
 type importWrite struct {
 	result  *api.ImportedRecord
 	change  vault.Change
-	private bool  // the caller can read the private text of the file
-	failed  error // of Edit
+	changes map[string]int // counts of entries that differ from their lines
+	private bool           // the caller can read the private text of the file
+	failed  error          // of Edit
+	done    bool           // without the change
 }
 
 // planImport returns the change that writes a record to its file: the one at a given
 // path that contains an earlier version, or a new one. It returns nil if nothing is
-// to be written.
-func (m writeOps) planImport(c Call, record *memory.Imported, paths []string, result *api.ImportedRecord,
-	dryRun bool) (*importWrite, error) {
-	data := record.File(m.Layout)
+// to be written, or was written already.
+func (m writeOps) planImport(ctx context.Context, c Call, record *memory.Imported, paths []string,
+	result *api.ImportedRecord, dryRun bool) (*importWrite, error) {
+	if record.Entries {
+		if err := m.resolveEvidence(ctx, c, record); err != nil {
+			return nil, err
+		}
+	}
+	if record.Summary != "" {
+		changes, err := m.importSummary(ctx, c, record, result, dryRun)
+		return &importWrite{result: result, changes: changes, done: true}, err
+	}
+	if record.Entries && record.Place != "" {
+		done, err := m.placeEntries(ctx, c, record, result, dryRun)
+		if done || err != nil {
+			return nil, err
+		}
+		paths = append(slices.Clone(paths), record.Place)
+	}
+	if record.Entries && record.Place == "" {
+		m.placeBelowImports(record)
+	}
+	data, changes := record.File(m.Layout)
 	for _, known := range paths {
 		file, err := m.Writer.Vault.Read(known)
 		if err != nil {
@@ -254,7 +295,7 @@ func (m writeOps) planImport(c Call, record *memory.Imported, paths []string, re
 		return nil, nil
 	}
 	if result.Path == "" {
-		result.Path = record.Path(m.Location, true)
+		result.Path = cmp.Or(record.Place, record.Path(m.Location, true))
 		if m.Writer.Vault.Skips(result.Path, false) != "" || secrets.MatchingRule(result.Path) != "" {
 			result.Path = record.Path(m.Location, false)
 		}
@@ -266,10 +307,10 @@ func (m writeOps) planImport(c Call, record *memory.Imported, paths []string, re
 	switch {
 	case !ownPlace(c, next.Place) || next.For(c.View) == nil:
 		return nil, notFound("file", result.Path)
-	case next.Unsound || next.Own.Visibility != memory.PrivateOnly:
+	case next.Unsound || !record.Entries && next.Own.Visibility != memory.PrivateOnly:
 		return nil, api.Errorf(api.Invalid, "the record cannot be written as a private file")
 	}
-	p := &importWrite{result: result, private: next.PrivateReadable(c.View)}
+	p := &importWrite{result: result, changes: changes, private: next.PrivateReadable(c.View)}
 	p.change = vault.Change{
 		Path: result.Path, Cause: "import", Requested: true,
 		Edit: func(old *vault.File) ([]byte, error) {
@@ -295,6 +336,7 @@ func (m writeOps) planImport(c Call, record *memory.Imported, paths []string, re
 // writeImports makes changes together, and records the failures in the results. The
 // error is the context's.
 func (m writeOps) writeImports(ctx context.Context, list []*importWrite) error {
+	list = slices.DeleteFunc(slices.Clone(list), func(p *importWrite) bool { return p.done })
 	changes := make([]vault.Change, len(list))
 	for i, p := range list {
 		changes[i] = p.change
@@ -354,11 +396,16 @@ func (m readOps) export(ctx context.Context, c Call, r *api.ExportRequest) (*api
 		file := api.ExportFile{Path: doc.Place.Path}
 		if r.Entries {
 			for i := range doc.Entries {
-				if e := &doc.Entries[i]; e.Readable(c.View) && e.Block != memory.EmptyHeading {
-					file.Entries = append(file.Entries,
-						importer.EntryOf(doc, e, c.View.SubjectOf(e.Partition), sessionOf(c, doc)))
-					size += len(e.Text)
+				e := &doc.Entries[i]
+				if !e.Readable(c.View) {
+					continue
 				}
+				entry := importer.WholeEntryOf(doc, e, c.View.SubjectOf(e.Partition), sessionOf(c, doc))
+				if len(file.Entries) == 0 && c.View.Readable(doc.Own) {
+					entry.Front = shown.Front(doc)
+				}
+				file.Entries = append(file.Entries, entry)
+				size += len(e.Text)
 			}
 		} else {
 			file.Text = shown.Text()

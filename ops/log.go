@@ -357,33 +357,17 @@ func (m writeOps) logSource(field, source string) error {
 // in a paragraph below several lines.
 func (m writeOps) withTags(text string, tags []string) (string, error) {
 	text = memory.TrimText(text)
-	read := func(text string) (tags []string) {
-		for _, e := range m.Parse(vault.File{Path: "memory/log.md", Data: []byte(text + "\n")}).Entries {
-			tags = append(tags, e.Tags...)
-		}
-		return tags
-	}
-	space := " "
-	if strings.Contains(text, "\n") {
-		space = "\n\n"
-	}
 	for _, tag := range tags {
-		name := strings.TrimPrefix(strings.TrimSpace(tag), "#")
-		if slices.Contains(read(text), strings.ToLower(name)) {
-			continue
-		}
-		if err := m.checkText("tags", name); err != nil {
+		tag = strings.TrimPrefix(strings.TrimSpace(tag), "#")
+		if err := m.checkText("tags", tag); err != nil {
 			return "", err
 		}
-		tagged := text + space + "#" + name
-		if !slices.Contains(read(tagged), strings.ToLower(name)) {
-			tagged = text + space + `#"` + name + `"`
-		}
-		if !slices.Contains(read(tagged), strings.ToLower(name)) {
+		tagged, ok := m.Layout.AddTag(text, tag)
+		if !ok {
 			return "", api.Errorf(api.Invalid, "tags: %q cannot be a tag", tag).
 				WithHint("use a tag with at least one letter, without quotes, backslashes, <, > and backticks")
 		}
-		text, space = tagged, " "
+		text = tagged
 	}
 	return text, nil
 }

@@ -1,17 +1,22 @@
 package cli
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -20,6 +25,7 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 	"github.com/memwatchd/memwatchd/importer"
+	"github.com/memwatchd/memwatchd/memory"
 )
 
 // maxImportText bounds the text of one record. Encoded twice, it takes at most
@@ -42,19 +48,28 @@ func addImport(c *cobra.Command, form *api.Command, op *api.Operation, req *api.
 		}
 		return nil
 	}
+	origin := c.Flags().String("origin", "",
+		"path at which a file or directory that has moved was imported before, or any name in place of its path")
 	c.RunE = func(cmd *cobra.Command, args []string) error {
+		if *origin != "" && memory.ValidHost(*origin) != nil {
+			place, err := filepath.Abs(*origin)
+			if err != nil {
+				return err
+			}
+			*origin = filepath.ToSlash(place)
+		}
 		a, err := newInvocation(cmd, op, req, g)
 		if err != nil {
 			return err
 		}
-		r := &recordImport{a: a, req: req, seen: map[string][32]byte{}}
+		r := &recordImport{a: a, req: req, format: format, origin: *origin, seen: map[string][32]byte{}}
 		r.sum.Records = []api.ImportedRecord{}
 		if max, given := paramGiven(req, "max"); given {
 			r.left, _ = strconv.Atoi(max)
 			r.limited = r.left > 0
 		}
 		for _, arg := range args {
-			if err = r.importArgument(cmd, format, arg); err != nil {
+			if err = r.importArgument(cmd, arg); err != nil {
 				break
 			}
 		}
@@ -62,15 +77,22 @@ func addImport(c *cobra.Command, form *api.Command, op *api.Operation, req *api.
 	}
 }
 
+// maxImportFile bounds a file of entries, encoded twice, so that a request stays below
+// the default of ipc.max_request.
+const maxImportFile = 900 << 10
+
 // A recordImport sends records in batches and sums the answers.
 type recordImport struct {
 	a       *invocation
 	req     *api.Request
-	batch   strings.Builder // records as JSON lines
-	size    int             // of the batch in a request, in bytes
-	count   int             // records in earlier batches
-	pending int             // records in the batch
-	left    int             // records that may still be imported, if limited
+	format  importer.Format
+	origin  string              // name of the arguments, or absolute path in place of theirs
+	last    []*api.ImportRecord // summaries, whose evidence the other records contain
+	batch   strings.Builder     // records as JSON lines
+	size    int                 // of the batch in a request, in bytes
+	count   int                 // records in earlier batches
+	pending int                 // records in the batch
+	left    int                 // records that may still be imported, if limited
 	limited bool
 	seen    map[string][32]byte // digests of records by id
 	sum     api.ImportAnswer
@@ -80,17 +102,29 @@ var errImportDone = errors.New("the maximum number of records is imported")
 
 // importArgument imports a file, an archive, the files below a directory, or
 // standard input.
-func (r *recordImport) importArgument(cmd *cobra.Command, format importer.Format, arg string) error {
+func (r *recordImport) importArgument(cmd *cobra.Command, arg string) error {
+	ctx := cmd.Context()
 	if arg == "-" {
-		return r.importInput(cmd.Context(), format, "-", "standard input", io.NopCloser(cmd.InOrStdin()))
+		in := bufio.NewReaderSize(cmd.InOrStdin(), 64<<10)
+		start, _ := in.Peek(in.Size()) // an error occurs again
+		place := fmt.Sprintf("/standard input %x", sha256.Sum256(start))
+		return r.importInput(ctx, inputFile{shown: "-", name: "standard input", place: place}, io.NopCloser(in))
 	}
 	info, err := os.Stat(arg)
 	if err != nil {
 		return err
 	}
+	place, err := filepath.Abs(arg)
+	if err != nil {
+		return err
+	}
+	if real, err := filepath.EvalSymlinks(place); err == nil {
+		place = real
+	}
+	place = filepath.ToSlash(place)
 	if info.IsDir() {
 		return filepath.WalkDir(arg, func(path string, entry fs.DirEntry, err error) error {
-			if err != nil || !entry.Type().IsRegular() || !format.Match(entry.Name()) {
+			if err != nil || !entry.Type().IsRegular() || !r.format.Match(entry.Name()) {
 				return err
 			}
 			file, err := os.Open(path)
@@ -101,7 +135,7 @@ func (r *recordImport) importArgument(cmd *cobra.Command, format importer.Format
 			if err != nil {
 				return errors.Join(err, file.Close())
 			}
-			return r.importInput(cmd.Context(), format, path, filepath.ToSlash(name), file)
+			return r.importInput(ctx, inputFile{path, filepath.ToSlash(name), place, filepath.ToSlash(name), true}, file)
 		})
 	}
 	file, err := os.Open(arg)
@@ -111,12 +145,12 @@ func (r *recordImport) importArgument(cmd *cobra.Command, format importer.Format
 	start := make([]byte, 4)
 	n, _ := file.ReadAt(start, 0)
 	if !importer.IsArchive(start[:n]) {
-		return r.importInput(cmd.Context(), format, arg, filepath.Base(arg), file)
+		return r.importInput(ctx, inputFile{arg, filepath.Base(arg), place, "", true}, file)
 	}
 	defer file.Close()
-	inputs, err := importer.Archive(format, file, info.Size())
+	inputs, err := importer.Archive(r.format, file, info.Size())
 	if err == nil && len(inputs) == 0 {
-		err = fmt.Errorf("it contains no file of %s", format.Source)
+		err = fmt.Errorf("it contains no file of %s", r.format.Program)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", arg, err)
@@ -124,7 +158,7 @@ func (r *recordImport) importArgument(cmd *cobra.Command, format importer.Format
 	for _, input := range inputs {
 		in, err := input.Open()
 		if err == nil {
-			err = r.importInput(cmd.Context(), format, arg+"/"+input.Name, input.Name, in)
+			err = r.importInput(ctx, inputFile{arg + "/" + input.Name, input.Name, place, input.Name, false}, in)
 		}
 		if err != nil {
 			return err
@@ -133,44 +167,118 @@ func (r *recordImport) importArgument(cmd *cobra.Command, format importer.Format
 	return nil
 }
 
+// An inputFile is a file of an export.
+type inputFile struct {
+	shown  string // name in messages
+	name   string // for titles
+	place  string // absolute path of the argument
+	below  string // path below a directory or in an archive, else empty
+	onDisk bool   // a file can be written beside it
+}
+
+// source returns the file as a format reads it. Its origin is the name that the user
+// gave, or the name of the file with a digest of its place. Both files of an export
+// as JSON lines have the origin of their directory.
+func (r *recordImport) source(f inputFile) importer.Source {
+	place := cmp.Or(r.origin, f.place)
+	isHalf := func(name string) bool { return path.Base(name) == shortTermFile || path.Base(name) == longTermFile }
+	if r.format.Program == "jsonl" && isHalf(f.name) {
+		f.below = strings.TrimPrefix(path.Dir(f.below), ".")
+		if isHalf(place) {
+			place = path.Dir(place)
+		}
+	}
+	return importer.Source{Name: f.name, Origin: originName(place, f.below), Location: r.a.out.location}
+}
+
+// originName returns the name of a place, which can be a part of the names of daily
+// notes: the place itself if it is such a name already.
+func originName(place, below string) string {
+	if strings.HasPrefix(place, "/") {
+		place = path.Clean(place)
+	}
+	if below != "" {
+		place += "/" + below
+	}
+	if memory.ValidHost(place) == nil {
+		return place
+	}
+	base := strings.ToLower(path.Base(place))
+	base = strings.TrimSuffix(base, path.Ext(base))
+	base = strings.Map(func(c rune) rune {
+		if c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '_' {
+			return c
+		}
+		return '_'
+	}, base)
+	sum := sha256.Sum256([]byte(place))
+	name := strings.Trim(base[:min(len(base), 40)]+"_"+hex.EncodeToString(sum[:4]), "_")
+	return name
+}
+
 // importInput imports the records of a file. Invalid lines of JSON are kept in a
 // file beside it.
-func (r *recordImport) importInput(ctx context.Context, format importer.Format, file, name string,
-	in io.ReadCloser) (err error) {
+func (r *recordImport) importInput(ctx context.Context, f inputFile, in io.ReadCloser) (err error) {
 	defer func() { err = errors.Join(err, in.Close()) }()
 	var invalid []byte
-	for record, err := range format.Read(name, in) {
+	for record, err := range r.format.Read(r.source(f), in) {
 		problem, skipped := errors.AsType[*importer.Problem](err)
 		switch {
 		case skipped:
-			r.addFailure(fmt.Sprintf("%s: %v", file, problem))
-			if len(problem.Text) > 0 {
+			r.addFailure(fmt.Sprintf("%s: %v", f.shown, problem))
+			if len(problem.Text) > 0 && r.format.Program == "jsonl" {
 				invalid = append(append(invalid, problem.Text...), '\n')
 			}
 			continue
 		case err != nil:
-			return fmt.Errorf("%s: %w", file, err)
+			return fmt.Errorf("%s: %w", f.shown, err)
+		case record.Summary != "":
+			r.last = append(r.last, record)
+			continue
 		}
-		for _, part := range importer.Split(record, maxImportText) {
-			if err := r.add(ctx, file, part); err != nil {
-				return err
-			}
+		if err := r.addParts(ctx, f.shown, record); err != nil {
+			return err
 		}
 	}
-	if dry, _ := paramGiven(r.req, "dry_run"); len(invalid) == 0 || dry == "true" || file == "-" {
+	if dry, _ := paramGiven(r.req, "dry_run"); len(invalid) == 0 || dry == "true" || !f.onDisk {
 		return nil
 	}
-	return keepInvalid(file, invalid)
+	return keepInvalid(f.shown, invalid)
+}
+
+// addParts adds a record, as several if it is too large for a request. Further parts
+// of a file of entries have files of their own.
+func (r *recordImport) addParts(ctx context.Context, file string, record *api.ImportRecord) error {
+	if record.Path != "" {
+		line, err := api.EncodeJSON(record)
+		if err != nil {
+			return err
+		}
+		if quoted, err := json.Marshal(string(line)); err == nil && len(quoted) < maxImportFile {
+			return r.add(ctx, file, record)
+		}
+	}
+	for i, part := range importer.Split(record, maxImportText) {
+		if dir, base := path.Split(part.Path); i > 0 && part.Path != "" {
+			stem := strings.TrimSuffix(base, path.Ext(base))
+			mark := "-"
+			if memory.IsDay(stem) {
+				mark = "." // the notes of a day stay those of the day
+			}
+			part.Path = fmt.Sprintf("%s%s%s%d.md", dir, stem, mark, i+1)
+		}
+		if err := r.add(ctx, file, part); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // keepInvalid writes the invalid lines of a file to a new file beside it,
 // FILE.invalid or, if another file has that name, FILE.invalid2 and so on. A file
-// that contains the lines already is kept. Beside a file in an archive there is no
-// place. Links are not followed, because the directory may be another user's.
+// that contains the lines already is kept. Links are not followed, because the
+// directory may be another user's.
 func keepInvalid(file string, lines []byte) error {
-	if info, err := os.Stat(filepath.Dir(file)); err != nil || !info.IsDir() {
-		return nil
-	}
 	name := file + ".invalid"
 	for n := 2; ; n++ {
 		f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
@@ -266,6 +374,12 @@ func (r *recordImport) send(ctx context.Context) error {
 	r.sum.Edited += answer.Edited
 	r.sum.Older += answer.Older
 	r.sum.Failed += answer.Failed
+	for name, n := range answer.Changes {
+		if r.sum.Changes == nil {
+			r.sum.Changes = map[string]int{}
+		}
+		r.sum.Changes[name] += n
+	}
 	r.sum.Redacted += answer.Redacted
 	r.sum.DryRun, r.sum.Disabled = answer.DryRun, answer.Disabled
 	r.count += r.pending
@@ -281,6 +395,14 @@ func (r *recordImport) send(ctx context.Context) error {
 // finish sends the last batch, prints the sum and returns the error of the
 // command. If a request has failed, the sum is that of the earlier ones.
 func (r *recordImport) finish(ctx context.Context, form *api.Command, err error) error {
+	if err == nil {
+		err = r.send(ctx)
+	}
+	for _, record := range r.last {
+		if err == nil {
+			err = r.addParts(ctx, record.ID, record)
+		}
+	}
 	if err == nil {
 		err = r.send(ctx)
 	}
@@ -312,6 +434,9 @@ func (p *Printer) printImported(a *api.ImportAnswer) {
 	p.printf("%s %screated, %d %srewritten, %d unchanged", term.Plural(a.Created, "file"), verb, a.Rewritten, verb,
 		a.Unchanged)
 	p.println(andSome(a.Edited, "kept as edited") + andSome(a.Older, "older"))
+	for _, name := range slices.Sorted(maps.Keys(a.Changes)) {
+		p.printIndented(0, plainText(term.AsText, fmt.Sprintf("changed on import: %s (%d)", name, a.Changes[name])))
+	}
 	for _, r := range a.Records {
 		written := r.State == "created" || r.State == "rewritten"
 		switch {

@@ -107,7 +107,7 @@ func (l *live) run(args ...string) string {
 
 // TestTransferRoundTrip exports a memory, imports it into an empty one, and compares
 // the answers of both to 60 generated questions. Markdown keeps everything, also the
-// order of hits. JSON lines keep the entries, in other files and private.
+// order of hits. JSON lines keep the entries.
 func TestTransferRoundTrip(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))

@@ -1,0 +1,231 @@
+package ops
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/memory"
+)
+
+// Changes of imported entries in answers, beside those of [memory.Imported.File].
+const (
+	changeTitle = "title" // another summary has the title
+	changeText  = "text"
+)
+
+// resolveEvidence replaces the ids in the evidence of a record by the places of the
+// entries that an import from the same origin has written.
+func (m writeOps) resolveEvidence(ctx context.Context, c Call, record *memory.Imported) error {
+	for i := range record.Parts {
+		evidence := record.Parts[i].Evidence
+		for j, piece := range evidence {
+			if record.Origin == "" || strings.ContainsAny(piece, "/#") {
+				continue
+			}
+			refs, err := m.Index.ByID(ctx, c.View, piece)
+			if err != nil {
+				return err
+			}
+			for _, ref := range refs {
+				day, name, _ := strings.Cut(path.Base(ref.Path), ".")
+				if memory.IsDay(day) && (name == record.Origin+".md" || strings.HasPrefix(name, record.Origin+"-")) {
+					evidence[j] = ref.Path + "#" + piece
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// placeEntries sets the place of a record with a path: the path, unless its file is
+// not one of the record. Such a file stays; keyed items that it lacks, or that are
+// newer, are added to it, and the record becomes a file of imports with the entries
+// that are in no other place. Done reports that nothing else is to be written.
+func (m writeOps) placeEntries(ctx context.Context, c Call, record *memory.Imported, result *api.ImportedRecord,
+	dryRun bool) (done bool, err error) {
+	place := m.Layout.Place(record.Place)
+	if strings.HasPrefix(record.Place, "_longterms/") && !ownPlace(c, place) {
+		dir, err := m.subjectDir(ctx, &c)
+		if err != nil {
+			return false, err
+		}
+		_, below, _ := strings.Cut(strings.TrimPrefix(record.Place, "_longterms/"), "/")
+		place = m.Layout.Place(dir + "/" + below)
+	}
+	record.Place = place.Path
+	_, isMarkdown := memory.CutMarkdown(place.Path)
+	if isMarkdown && badPath(place.Path) == "" && place.Copy == "" && ownPlace(c, place) &&
+		m.Writer.Vault.Skips(place.Path, false) == "" {
+		file, err := m.Writer.Vault.Read(place.Path)
+		if err != nil {
+			return false, nil // free, or the writer reports why not
+		}
+		data, _ := record.File(m.Layout)
+		state := record.StateIn(m.Layout, file.Data, data)
+		if state == memory.ImportSame || state == memory.ImportOlder ||
+			state == memory.ImportEdited && place.Kind != memory.Items {
+			return false, nil
+		}
+		if err := m.mergeEntries(ctx, c, record, m.Parse(file), m.Layout.Parse(place.Path, data, memory.Meta{}), dryRun); err != nil {
+			return false, err
+		}
+		if len(record.Parts) == 0 {
+			result.Path, result.State = place.Path, importUnchanged
+			return true, nil
+		}
+	}
+	record.Title = record.Place
+	m.placeBelowImports(record)
+	return false, nil
+}
+
+// placeBelowImports sets the place of a record to a file of imports, which is private.
+func (m writeOps) placeBelowImports(record *memory.Imported) {
+	record.Place, record.Front = record.Path(m.Location, true), ""
+	for i := range record.Parts {
+		record.Parts[i].Attributes["visibility"] = memory.PrivateOnly.String()
+	}
+}
+
+// mergeEntries removes the parts of a record whose entries are in a file already, and
+// writes keyed items to it.
+func (m writeOps) mergeEntries(ctx context.Context, c Call, record *memory.Imported, there, doc *memory.Document,
+	dryRun bool) error {
+	known := map[string]bool{}
+	name := func(e *memory.Entry) string { return strings.Join(append(e.Sections, e.Text), "\x00") }
+	for i := range there.Entries {
+		known[name(&there.Entries[i])] = true
+	}
+	var rest []memory.ImportedPart
+	var items []*itemLine
+	for i := range doc.Entries {
+		e := &doc.Entries[i]
+		key, value, isItem := e.Item()
+		switch {
+		case len(doc.Entries) != len(record.Parts):
+			rest = record.Parts
+		case known[name(e)]:
+		case isItem && there.Place.Kind == memory.Items:
+			item := api.Item{Key: key, Value: value, Visibility: e.Partition.Visibility.String(), Source: e.Source,
+				Updated: e.Time}
+			if e.HasConfidence {
+				item.Confidence = &e.Confidence
+			}
+			item.Created, _ = memory.ParseTime(e.Attributes["created"], time.UTC)
+			items = append(items, &itemLine{item: item})
+		default:
+			rest = append(rest, record.Parts[i])
+		}
+	}
+	record.Parts = rest
+	if len(items) == 0 {
+		return nil
+	}
+	_, err := m.importFile(ctx, c, c.Scope.Subject, there.Place.Namespace, "", items, &api.ItemImportAnswer{DryRun: dryRun})
+	return err
+}
+
+// importSummary writes a summary of another program to the owner's file of summaries.
+// It replaces only the one from the same origin, unless that one is newer or was
+// edited; beside a summary of the same name from elsewhere, the name gets the
+// origin.
+func (m writeOps) importSummary(ctx context.Context, c Call, record *memory.Imported, result *api.ImportedRecord,
+	dryRun bool) (changed map[string]int, err error) {
+	dir, err := m.subjectDir(ctx, &c)
+	if err != nil {
+		return nil, err
+	}
+	result.Path, result.State = dir+"/"+record.Summary+".md", importUnchanged
+	s, changed, err := m.summaryOf(c, record, result.Path)
+	if err != nil {
+		return nil, err
+	}
+	section := record.Parts[0].Section
+	if len(section) == 0 {
+		section = s.Section()
+	}
+	_, _, err = m.editFile(ctx, c, fileEdit{
+		path: result.Path, cause: "import", initial: memory.NewItems(c.Scope.Subject), dryRun: dryRun,
+		change: func(doc *memory.Document, r *memory.Revision) error {
+			result.State = importUnchanged
+			for _, title := range []string{s.Title, fmt.Sprintf("%s (%s)", s.Title, record.Origin)} {
+				at := slices.IndexFunc(doc.Entries, func(e memory.Entry) bool {
+					return e.IsSummary() && memory.Fold(e.Title) == memory.Fold(title) && e.Partition.Visibility == s.Visibility
+				})
+				next := s
+				next.Title = title
+				if at < 0 {
+					result.State = importCreated
+					r.Append(section, next.String())
+					break
+				}
+				e := &doc.Entries[at]
+				if next.Matches(e) && e.SummaryText() == s.Text {
+					break
+				}
+				if e.Attributes[memory.OriginAttribute] != record.Origin {
+					changed[changeTitle] = 1
+					continue
+				}
+				if result.State = importEdited; e.Time.Before(record.Changed()) {
+					result.State = importRewritten
+					r.Replace(at, next.String())
+				}
+				break
+			}
+			return nil
+		},
+	})
+	return changed, err
+}
+
+// summaryOf returns the summary in a record, for the file at a path, and the counts of
+// its differences from the record.
+func (m writeOps) summaryOf(c Call, record *memory.Imported, path string) (s memory.Summary, changed map[string]int,
+	err error) {
+	if len(record.Parts) != 1 {
+		return s, nil, api.Errorf(api.Invalid, "a summary has one part")
+	}
+	part := &record.Parts[0]
+	text := oneLine(part.Text)
+	changed = map[string]int{}
+	if text != strings.TrimSpace(part.Text) {
+		changed[changeText] = 1
+	}
+	s = memory.Summary{Title: cmp.Or(record.Title, c.Scope.Subject), Text: text, Evidence: part.Evidence,
+		Visibility: memory.ParseVisibility(part.Attributes["visibility"]), Attributes: maps.Clone(part.Attributes)}
+	parse := func(text string) (e memory.Entry) {
+		if d := m.Layout.Parse(path, []byte(text+"\n"), memory.Meta{}); len(d.Entries) == 1 {
+			e = d.Entries[0]
+		}
+		return e
+	}
+	if e := parse(text); e.Block == memory.Item && e.Title != "" {
+		s.Title, s.Text = e.Title, e.SummaryText()
+	}
+	for _, tag := range part.Tags {
+		s.Text, _ = m.Layout.AddTag(s.Text, tag)
+	}
+	if s.Attributes["type"] == parse("- "+s.Text).Type {
+		delete(s.Attributes, "type")
+	}
+	if strings.ContainsAny(s.Attributes["id"], " \t") {
+		delete(s.Attributes, "id")
+	}
+	s.Attributes[memory.OriginAttribute] = record.Origin
+	if s.Check(path, m.Layout) != nil {
+		s.Title, s.Text = strings.Trim(memory.CleanLine(s.Title), "*: "), memory.Line(memory.CleanLine(s.Text))
+		changed[changeText] = 1
+	}
+	if err := s.Check(path, m.Layout); err != nil {
+		return s, nil, api.Errorf(api.Invalid, "%s %q: %v", record.Summary, s.Title, err)
+	}
+	return s, changed, nil
+}
