@@ -73,7 +73,8 @@ func (m writeOps) placeEntries(ctx context.Context, c Call, record *memory.Impor
 			state == memory.ImportEdited && place.Kind != memory.Items {
 			return false, nil
 		}
-		if err := m.mergeEntries(ctx, c, record, m.Parse(file), m.Layout.Parse(place.Path, data, memory.Meta{}), dryRun); err != nil {
+		imported := m.Layout.Parse(place.Path, data, memory.Meta{})
+		if err := m.mergeEntries(ctx, c, record, m.Parse(file), imported, dryRun); err != nil {
 			return false, err
 		}
 		if len(record.Parts) == 0 {

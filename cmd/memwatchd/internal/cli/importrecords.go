@@ -48,8 +48,11 @@ func addImport(c *cobra.Command, form *api.Command, op *api.Operation, req *api.
 		}
 		return nil
 	}
-	origin := c.Flags().String("origin", "",
-		"path at which a file or directory that has moved was imported before, or any name in place of its path")
+	origin := new(string)
+	if format.Local {
+		c.Flags().StringVar(origin, "origin", "",
+			"path at which a file or directory that has moved was imported before, or any name in place of its path")
+	}
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		if *origin != "" && memory.ValidHost(*origin) != nil {
 			place, err := filepath.Abs(*origin)
