@@ -21,9 +21,12 @@ type GetAnswer struct {
 	Frontmatter map[string]any `json:"frontmatter,omitempty"`
 	Hash        string         `json:"hash,omitempty"`      // SHA-256 of the file, or of its visible part; none if that has a redaction
 	Host        string         `json:"host,omitempty"`      // machine that published the entry, if that is another one
-	Untrusted   bool           `json:"untrusted,omitempty"` // of an entry of another machine: the configuration does not trust the machine
-	Stale       bool           `json:"stale,omitempty"`     // the file cannot be read: this is its last known content
-	Index       IndexState     `json:"index"`
+	Untrusted   bool           `json:"untrusted,omitempty"` // of an entry: written by others than the subject, or published by a machine that the configuration does not trust
+
+	UntrustedLines [][2]int `json:"untrusted_lines,omitempty"` // of a file: first and last lines of the ranges, within from and to, that others than the subject wrote
+
+	Stale bool       `json:"stale,omitempty"` // the file cannot be read: this is its last known content
+	Index IndexState `json:"index"`
 
 	Redaction
 }

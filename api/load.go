@@ -32,6 +32,8 @@ type File struct {
 	// counts of completed tasks and follow-ups
 	Progress *Progress `json:"progress,omitempty"`
 	Text     string    `json:"text,omitempty"`
+
+	UntrustedLines [][2]int `json:"untrusted_lines,omitempty"` // of the text: first and last lines of the ranges that others than the subject wrote
 }
 
 // Progress contains completed and total counts.

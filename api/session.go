@@ -23,8 +23,9 @@ type SessionAnswer struct {
 	Promoted    *RememberAnswer `json:"promoted,omitempty"`
 	Hints       []string        `json:"hints"`
 	DryRun      bool            `json:"dry_run"`
-	Diff        []DiffHunk      `json:"diff,omitempty"`     // in a dry run: the changes to the file, as visible to the caller
-	Disabled    bool            `json:"disabled,omitempty"` // memory is turned off: nothing was written
+	Diff        []DiffHunk      `json:"diff,omitempty"`      // in a dry run: the changes to the file, as visible to the caller
+	Untrusted   bool            `json:"untrusted,omitempty"` // the diff may contain text that others than the subject wrote
+	Disabled    bool            `json:"disabled,omitempty"`  // memory is turned off: nothing was written
 
 	Redaction
 }
@@ -35,6 +36,9 @@ type SessionItem struct {
 	Section string `json:"section"`
 	Text    string `json:"text"` // first line of the item
 	Line    int    `json:"line,omitempty"`
+
+	Untrusted bool `json:"untrusted,omitempty"` // of a merged item: written by others than the subject
+
 	Similar string `json:"similar,omitempty"` // of an added item: first line of an earlier item with most of its words, which may be a duplicate
 }
 

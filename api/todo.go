@@ -17,8 +17,11 @@ type TodoRequest struct {
 
 // TodoAnswer lists the places where a task was changed.
 type TodoAnswer struct {
-	Text    string      `json:"text,omitempty"`
-	State   string      `json:"state,omitempty"`
+	Text  string `json:"text,omitempty"`
+	State string `json:"state,omitempty"`
+
+	Untrusted bool `json:"untrusted,omitempty"` // every copy was written by others than the subject
+
 	Changed []TodoPlace `json:"changed"` // changed copies, with their new state
 	Left    []Skipped   `json:"left"`    // files that could not be changed, and why
 	DryRun  bool        `json:"dry_run"` // the request was a dry run: changed lists the copies that would change
@@ -44,7 +47,10 @@ type TodoPlan struct {
 
 // A TodoTick is a box that is ticked, or left alone, because of another one.
 type TodoTick struct {
-	Text   string  `json:"text"`
+	Text string `json:"text"`
+
+	Untrusted bool `json:"untrusted,omitempty"` // the box was written by others than the subject
+
 	Places []Place `json:"places"`           // the box; all matching boxes, if the choice is unclear
 	Done   Place   `json:"done"`             // the completed box
 	By     string  `json:"by,omitempty"`     // author of the completion, if it was written in public or by another subject

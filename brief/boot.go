@@ -80,7 +80,7 @@ func (w *bootBuilder) addFile(what string, doc *memory.Document) {
 		return
 	}
 	own := w.phrasesFor(lines)
-	head := w.nextPrefix(own) + "# [" + what + "] " + oneLine(doc.Place.Path) + "\n\n"
+	head := w.nextPrefix(own) + "# [" + what + "] " + oneLine(doc.Place.Path, false) + "\n\n"
 	most, room := NoLimit, w.remainingChars()-Chars(head)-1
 	if what == tagMain {
 		most = min(w.MaxFull, max(0, room))

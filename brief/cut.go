@@ -89,12 +89,7 @@ func (s Style) visibleProse(doc *memory.Document) (lines []memory.ProseLine, unt
 }
 
 // renderLine returns a line in its form within a block.
-func renderLine(l memory.ProseLine) string {
-	if l.Untrusted {
-		return insertMark(escapeStructure(l.Text))
-	}
-	return escapeStructure(l.Text)
-}
+func renderLine(l memory.ProseLine) string { return quoteLine(l.Text, l.Untrusted) }
 
 // A cut describes the part of a text that remains if the text is too long.
 type cut struct {

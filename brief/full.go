@@ -36,7 +36,7 @@ func (s Style) Full(docs []*memory.Document) Block {
 		if lines != nil {
 			lines = append(lines, memory.ProseLine{Entry: -1})
 		}
-		lines, paths = append(lines, text...), append(paths, oneLine(doc.Place.Path))
+		lines, paths = append(lines, text...), append(paths, oneLine(doc.Place.Path, false))
 	}
 	if lines == nil {
 		return b

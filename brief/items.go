@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"unicode"
@@ -109,9 +108,11 @@ type itemGroup struct {
 // mistaken for more than a key.
 func keyText(key string) string {
 	odd := func(r rune) bool {
-		return strings.ContainsRune("=\"\\[]{}", r) || isInvisible(r) || unicode.IsSpace(r) && r != ' '
+		return strings.ContainsRune("=\"\\[]{}", r) || unicode.IsSpace(r) && r != ' '
 	}
-	if key == "" || key != strings.TrimSpace(key) || strings.ContainsFunc(key, odd) || promptTagRE().MatchString(key) {
+	_, hidden := memory.FirstInvisible(key, true)
+	if hidden || key == "" || key != strings.TrimSpace(key) || strings.ContainsFunc(key, odd) ||
+		promptTagRE().MatchString(key) {
 		return quoteJSON(key)
 	}
 	return key
@@ -144,26 +145,9 @@ func quoteJSON(s string) string {
 func escapeInvisible(s string) string {
 	s = promptTagRE().ReplaceAllString(s, `\u003c$1`)
 	s = fileTagRE().ReplaceAllString(s, `\u003c$1`)
-	if !strings.ContainsFunc(s, isInvisible) {
-		return s
-	}
-	var b strings.Builder
-	for _, r := range s {
-		if isInvisible(r) {
-			fmt.Fprintf(&b, `\u%04x`, r)
-		} else {
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
+	return string(memory.EscapeJSON([]byte(s), true))
 }
 
 // fileTagRE matches the beginning of comments and <private> tags, which have a
 // meaning in files.
 var fileTagRE = lazyregexp.New(`(?i)<(!--|/?\s*private)`)
-
-// isInvisible reports whether a character breaks lines, is a control character other
-// than a tab, or changes the direction of the text after it.
-func isInvisible(r rune) bool {
-	return isLineBreak(r) || memory.Invisible(r)
-}

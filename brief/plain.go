@@ -22,25 +22,73 @@ var structureRE = lazyregexp.New(`^(?:\[Memory:|\[…|#{1,6}\s*\[(?:` + tagIdent
 	regexp.QuoteMeta(memory.GeneratedOpen) + `|` + regexp.QuoteMeta(memory.GeneratedClose) + `|` +
 	regexp.QuoteMeta(memory.FilteredHeader) + `)`)
 
-// escapeStructure returns a line of memory in a form that can stand on a line of its own:
-// a line that resembles structure gets a backslash before it, as in Markdown.
-func escapeStructure(line string) string {
-	line = escapeLine(line)
+// Quoted is text of memory in its form for a model. Only [Quote], [Field], [Fields]
+// and the blocks of this package make it of text that is not constant.
+type Quoted string
+
+// Quote returns a text of memory for use on lines of its own, outside a block.
+// Every line of an untrusted text has the mark. A trusted text has no unescaped
+// mark. Invisible characters are removed.
+func Quote(text string, untrusted bool) Quoted {
+	if !untrusted {
+		return Quoted(strings.ReplaceAll(memory.DropInvisible(text, false), Mark, `\`+Mark))
+	}
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		lines[i] = insertMark(escapeLine(line, true))
+	}
+	return Quoted(strings.Join(lines, "\n"))
+}
+
+// Field returns a text of memory as a part of a line. An untrusted one begins with
+// the mark.
+func Field(text string, untrusted bool) Quoted {
+	text = escapeLine(text, untrusted)
+	if untrusted && text != "" {
+		text = Mark + " " + text
+	}
+	return Quoted(text)
+}
+
+// Fields returns the nonempty fields of a text of memory as one line. If they are
+// untrusted, the mark follows the first one.
+func Fields(untrusted bool, fields ...string) Quoted {
+	var line []string
+	for _, f := range fields {
+		f = escapeLine(f, untrusted)
+		if f == "" {
+			continue
+		}
+		line = append(line, f)
+		if untrusted && len(line) == 1 {
+			line = append(line, Mark)
+		}
+	}
+	return Quoted(strings.Join(line, " | "))
+}
+
+// quoteLine returns a line of a file in the form that it has in a block: a line that
+// resembles structure gets a backslash before it, as in Markdown.
+func quoteLine(line string, untrusted bool) string {
+	line = escapeLine(line, untrusted)
 	rest := strings.TrimLeft(line, " \t")
 	if structureRE().MatchString(rest) {
-		return line[:len(line)-len(rest)] + `\` + rest
+		line = line[:len(line)-len(rest)] + `\` + rest
+	}
+	if untrusted {
+		return insertMark(line)
 	}
 	return line
 }
 
 // escapeLine joins a text to one line and escapes marks and prompt tags.
-func escapeLine(line string) string {
+func escapeLine(line string, untrusted bool) string {
 	return escapeMarks(strings.Map(func(r rune) rune {
 		if isLineBreak(r) {
 			return ' '
 		}
 		return r
-	}, line))
+	}, line), untrusted)
 }
 
 // promptTagRE matches the beginning of the tags that programs put around their
@@ -51,33 +99,9 @@ var promptTagRE = lazyregexp.New(`(?i)<(/?[a-z][a-z:]*(?:[-_][a-z]+)+|\|)`)
 // escapeMarks removes invisible characters and escapes marks and prompt tags with a
 // backslash, so that a text can
 // neither imitate memwatchd nor close a tag that a program has put around it.
-func escapeMarks(text string) string {
-	return promptTagRE().ReplaceAllString(strings.ReplaceAll(dropInvisible(text), Mark, `\`+Mark), `\<$1`)
-}
-
-// dropInvisible removes the invisible characters of a text for a model, which
-// reads them although a person does not see them.
-func dropInvisible(text string) string {
-	return strings.Map(func(r rune) rune {
-		if memory.Invisible(r) {
-			return -1
-		}
-		return r
-	}, text)
-}
-
-// Quote returns a text of memory for use on lines of its own, outside a block.
-// Every line of an untrusted text has the mark. A trusted text has no unescaped
-// mark. Invisible characters are removed.
-func Quote(text string, untrusted bool) string {
-	if !untrusted {
-		return strings.ReplaceAll(dropInvisible(text), Mark, `\`+Mark)
-	}
-	lines := strings.Split(text, "\n")
-	for i, line := range lines {
-		lines[i] = insertMark(escapeLine(line))
-	}
-	return strings.Join(lines, "\n")
+func escapeMarks(text string, untrusted bool) string {
+	text = memory.DropInvisible(text, untrusted)
+	return promptTagRE().ReplaceAllString(strings.ReplaceAll(text, Mark, `\`+Mark), `\<$1`)
 }
 
 // isLineBreak reports whether any common program treats a character as a line break.
@@ -103,6 +127,7 @@ var leadRE = lazyregexp.New(`^\s*(?:(?:[-*+>]|#{1,6}|\d{1,9}[.)])\s+)*(?:\[[ xX]
 
 // oneLine replaces each run of white space, including line breaks, by a space,
 // and escapes marks and prompt tags.
-func oneLine(s string) string {
-	return escapeMarks(strings.Join(strings.FieldsFunc(s, unicode.IsSpace), " "))
-}
+func oneLine(s string, untrusted bool) string { return escapeMarks(joinWords(s), untrusted) }
+
+// joinWords replaces each run of white space by a space.
+func joinWords(s string) string { return strings.Join(strings.FieldsFunc(s, unicode.IsSpace), " ") }

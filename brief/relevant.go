@@ -68,18 +68,21 @@ func (s Style) Relevant(matches []Match) (b Block, shown []int) {
 // render returns a match within room code points, or "" if it does not fit.
 func (m *Match) render(room int, untrusted bool) string {
 	mark := ""
-	head := fmt.Sprintf("- %s:%d", oneLine(m.Path), m.Line)
+	head := fmt.Sprintf("- %s:%d", oneLine(m.Path, untrusted), m.Line)
 	if untrusted {
 		mark = Mark + " "
 		head += " " + Mark // applies to the section too, which is part of the entry
 	}
 	if n := len(m.Entry.Sections); n > 0 && m.Entry.Block != memory.EmptyHeading {
-		if section := oneLine(m.Entry.Sections[n-1]); section != "" {
+		if section := oneLine(m.Entry.Sections[n-1], untrusted); section != "" {
 			head += " (" + section + ")"
 		}
 	}
 	head += ": "
 	lines := textLines(m.Entry.Text)
+	for i, line := range lines {
+		lines[i] = escapeLine(line, untrusted)
+	}
 	whole := head + strings.Join(lines, "\n  "+mark) + "\n"
 	if Chars(m.Entry.Text) <= longText && Chars(whole) <= room {
 		return whole
@@ -87,7 +90,7 @@ func (m *Match) render(room int, untrusted bool) string {
 	if m.Snippet == "" {
 		return ""
 	}
-	if part := head + strings.Join(textLines(oneLine(m.Snippet)), "") + "\n"; Chars(part) <= room {
+	if part := head + oneLine(strings.Join(textLines(joinWords(m.Snippet)), ""), untrusted) + "\n"; Chars(part) <= room {
 		return part
 	}
 	return ""
@@ -103,7 +106,7 @@ func textLines(text string) []string {
 		if strings.TrimSpace(line) == "" {
 			continue
 		}
-		line = strings.TrimRightFunc(escapeLine(line), unicode.IsSpace)
+		line = strings.TrimRightFunc(line, unicode.IsSpace)
 		if lines == nil {
 			line = strings.TrimLeft(line, " \t")
 			line = line[len(listMarker().FindString(line)):]

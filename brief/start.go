@@ -157,7 +157,7 @@ func (b *startBuilder) collect(files StartFiles) {
 	if len(main) > 0 && (len(identity) == 0 || slices.ContainsFunc(main, startFile.hasCommitments)) {
 		var paths []string
 		for _, f := range main {
-			paths = append(paths, oneLine(f.doc.Place.Path))
+			paths = append(paths, oneLine(f.doc.Place.Path, false))
 		}
 		b.head = b.memoryTitle(b.own, paths)
 	}
@@ -193,7 +193,7 @@ func (b *startBuilder) filesOf(docs []*memory.Document, tag string, share int, c
 	for _, doc := range docs {
 		lines, untrusted := b.visibleProse(doc)
 		b.block.Omitted.Untrusted += untrusted
-		path := oneLine(doc.Place.Path)
+		path := oneLine(doc.Place.Path, false)
 		head, otherHead := "# ["+tag+"] "+path, otherHeader+" "+path
 		if tag == "" {
 			head, otherHead = indexHeader, otherHeader
@@ -269,7 +269,7 @@ const maxSummary = 400
 // summaryLines returns a line for each summary.
 func (b *startBuilder) summaryLines(summaries []*memory.Entry) (lines []string) {
 	for _, e := range summaries {
-		text := shortenLine(oneLine(strings.Join(textLines(e.Text), " ")), maxSummary)
+		text := shortenLine(joinWords(strings.Join(textLines(e.Text), " ")), maxSummary)
 		lines = b.addLine(lines, &b.block.Omitted, e.Author().Untrusted(b.View), "", text, "")
 	}
 	return lines
@@ -278,14 +278,14 @@ func (b *startBuilder) summaryLines(summaries []*memory.Entry) (lines []string) 
 // taskLines returns the lines of tasks with their places.
 func (b *startBuilder) taskLines(tasks []Task) (lines []string) {
 	for _, t := range tasks {
-		place := fmt.Sprintf(" (%s:%d)", oneLine(t.Path), t.Line)
-		lines = b.addLine(lines, &b.block.Omitted, t.Untrusted, "[ ] ", oneLine(t.Text), place)
+		place := fmt.Sprintf(" (%s:%d)", oneLine(t.Path, false), t.Line)
+		lines = b.addLine(lines, &b.block.Omitted, t.Untrusted, "[ ] ", t.Text, place)
 	}
 	return lines
 }
 
 func (b *startBuilder) addFile(f startFile) {
-	head, path := f.head+"\n\n", oneLine(f.doc.Place.Path)
+	head, path := f.head+"\n\n", oneLine(f.doc.Place.Path, false)
 	limit := NoLimit
 	if strings.HasPrefix(head, "# ["+tagMain+"]") {
 		limit = b.MaxFull

@@ -33,7 +33,7 @@ func (s Style) Summary(longTerm, recent []*memory.Document) Block {
 	for _, doc := range longTerm {
 		for line := range strings.Lines(doc.Summary(s.View)) {
 			// A summary may be a list itself.
-			line = strings.TrimPrefix(oneLine(line), "- ")
+			line = strings.TrimPrefix(joinWords(line), "- ")
 			if line != "" {
 				long = s.addLine(long, &b.Omitted, doc.Front.Author().Untrusted(s.View), "", line, "")
 			}
@@ -50,14 +50,14 @@ func (s Style) Summary(longTerm, recent []*memory.Document) Block {
 // set, of a daily note.
 func (s Style) recentLines(docs []*memory.Document, all bool, left *api.Omitted) (lines []string) {
 	for _, doc := range docs {
-		summary, author := oneLine(doc.Summary(s.View)), doc.Front.Author()
+		summary, author := joinWords(doc.Summary(s.View)), doc.Front.Author()
 		if summary == "" && (all || doc.Place.Kind == memory.Session) {
 			summary, author = s.firstItem(doc)
 		}
 		if summary == "" {
 			continue
 		}
-		after := " (" + oneLine(doc.Place.Path) + ")"
+		after := " (" + oneLine(doc.Place.Path, false) + ")"
 		if doc.Place.Kind == memory.Session {
 			tasks, followUps := doc.Progress(s.View)
 			after += fmt.Sprintf(" [progress: tasks %s, follow_ups %s]", tasks, followUps)
@@ -95,7 +95,7 @@ func (s Style) firstItem(doc *memory.Document) (text string, author memory.Autho
 	if len(lines) == 0 {
 		return "", author
 	}
-	text = strings.Join(strings.Fields(boxRE().ReplaceAllString(lines[0], "")), " ") // textLines has escaped it
+	text = joinWords(boxRE().ReplaceAllString(lines[0], ""))
 	return shortenLine(text, maxFirstItem), first.Author()
 }
 
@@ -112,15 +112,11 @@ var boxRE = lazyregexp.New(`^\[[ xX]\]\s+`)
 // addLine appends a line with a text. It marks an untrusted text, or omits and
 // counts it.
 func (s Style) addLine(lines []string, left *api.Omitted, untrusted bool, before, text, after string) []string {
-	switch {
-	case !untrusted:
-	case s.Omit:
+	if untrusted && s.Omit {
 		left.Untrusted++
 		return lines
-	default:
-		text = Mark + " " + text
 	}
-	return append(lines, before+text+after)
+	return append(lines, before+string(Field(text, untrusted))+after)
 }
 
 // addList adds a header and as many lines as the limit allows, and returns the

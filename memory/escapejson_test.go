@@ -13,7 +13,7 @@ func TestEscapeJSON(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		out := EscapeJSON(b)
+		out := EscapeJSON(b, false)
 		var back map[string]string
 		if err := json.Unmarshal(out, &back); err != nil || len(back) != 1 || back[s] != s {
 			t.Errorf("%q becomes %s, %v", s, out, err)

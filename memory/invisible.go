@@ -85,15 +85,15 @@ func DropInvisible(text string, foreign bool) string {
 	return b.String()
 }
 
-// EscapeJSON returns encoded JSON in which the invisible characters of strings are
-// escape sequences of JSON. So the values stay the same for a program, and a
+// EscapeJSON returns encoded JSON in which the invisible characters of strings, see
+// [Characters], are escape sequences of JSON. So the values stay the same for a program, and a
 // person or a model sees the characters.
-func EscapeJSON(b []byte) []byte {
-	if _, found := FirstInvisible(string(b), false); !found {
+func EscapeJSON(b []byte, foreign bool) []byte {
+	if _, found := FirstInvisible(string(b), foreign); !found {
 		return b
 	}
 	var out []byte
-	for char, hidden := range Characters(string(b), false) {
+	for char, hidden := range Characters(string(b), foreign) {
 		r, _ := utf8.DecodeRuneInString(char)
 		switch {
 		case !hidden:

@@ -64,6 +64,29 @@ func (d *Document) Prose(v View) []ProseLine {
 	return out
 }
 
+// UntrustedLines returns the ranges of visible lines that others than the subject
+// wrote: the lines of their entries, headings with only such entries, and
+// the frontmatter with their summary.
+func (d *Document) UntrustedLines(shown Shown, v View) (ranges [][2]int) {
+	_, untrusted := d.proseEntries(shown, v)
+	front := d.Front.Author().Untrusted(v)
+	for i := range shown.Lines {
+		line := shown.Source(i + 1)
+		if line < d.bodyLine() {
+			untrusted[line] = front && strings.Trim(shown.Lines[i], "-. ") != ""
+		}
+		if !untrusted[line] {
+			continue
+		}
+		if n := len(ranges); n > 0 && ranges[n-1][1] == i {
+			ranges[n-1][1] = i + 1
+			continue
+		}
+		ranges = append(ranges, [2]int{i + 1, i + 1})
+	}
+	return ranges
+}
+
 // proseEntries returns, by line, the index of its entry or -1, and whether the
 // line is untrusted.
 func (d *Document) proseEntries(shown Shown, v View) (entry []int, untrusted []bool) {

@@ -31,7 +31,7 @@ func (m readOps) get(ctx context.Context, c Call, r *api.GetRequest) (*api.GetAn
 	if from == 1 && lines == 0 && at.from > 0 {
 		from, lines = at.from, at.lines
 	}
-	plain := ""
+	plain, untrusted := "", false
 	if id != "" {
 		doc, e, err := m.findEntry(ctx, c, id)
 		if e, ok := errors.AsType[*api.Error](err); ok && e.Code == api.NotFound && m.Shared != nil {
@@ -43,7 +43,7 @@ func (m readOps) get(ctx context.Context, c Call, r *api.GetRequest) (*api.GetAn
 		shown := doc.Shown(c.View)
 		path, from = doc.Place.Path, shown.Line(e.Line)
 		lines = shown.Line(e.EndLine) - from + 1
-		plain = e.Content()
+		plain, untrusted = e.Content(), e.Author().Untrusted(c.View)
 		if doc.Place.Kind == memory.Longterm {
 			plain = e.Remembered()
 		}
@@ -71,10 +71,17 @@ func (m readOps) get(ctx context.Context, c Call, r *api.GetRequest) (*api.GetAn
 	}
 	answer := &api.GetAnswer{
 		Path: path, From: from, To: to, TotalLines: total,
-		Text:  memory.Shown{Lines: shown.Lines[from-1 : to]}.Text(),
-		Hash:  hashOf(doc, shown),
+		Text: memory.Shown{Lines: shown.Lines[from-1 : to]}.Text(),
+		Hash: hashOf(doc, shown), Untrusted: untrusted,
 		Stale: doc.Stale,
 		Index: m.indexState(c),
+	}
+	if id == "" {
+		for _, lines := range doc.UntrustedLines(shown, c.View) {
+			if lines[0] <= to && from <= lines[1] {
+				answer.UntrustedLines = append(answer.UntrustedLines, [2]int{max(lines[0], from), min(lines[1], to)})
+			}
+		}
 	}
 	if r.Plain {
 		answer.Text = plain + "\n"

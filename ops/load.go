@@ -70,7 +70,8 @@ func filesOf(c Call, docs []*memory.Document, text bool) []api.File {
 			}
 		}
 		if text {
-			f.Text = doc.Shown(c.View).Text()
+			shown := doc.Shown(c.View)
+			f.Text, f.UntrustedLines = shown.Text(), doc.UntrustedLines(shown, c.View)
 		}
 	}
 	return files

@@ -411,6 +411,7 @@ func (m writeOps) reportMerge(c Call, d *sessionDraft, merge *mergeResult, befor
 		item := api.SessionItem{Item: o.Name, Section: o.Section, Text: o.EntryText, Similar: o.Similar}
 		if o.Entry >= 0 {
 			item.Line = shown.Line(o.Line)
+			item.Untrusted = o.Change == memory.Merged && doc.Entries[o.Entry].Author().Untrusted(c.View)
 			if s := doc.Entries[o.Entry].Sections; len(s) > 0 {
 				item.Section = s[len(s)-1]
 			}
@@ -434,9 +435,12 @@ func (m writeOps) reportMerge(c Call, d *sessionDraft, merge *mergeResult, befor
 	}
 	if d.dry {
 		was := ""
+		answer.Untrusted = len(doc.UntrustedLines(shown, c.View)) > 0
 		if _, err := m.Writer.Vault.Read(answer.Path); err == nil {
 			if b := before.For(c.View); b != nil {
-				was = b.Shown(c.View).Text()
+				shownBefore := b.Shown(c.View)
+				was = shownBefore.Text()
+				answer.Untrusted = answer.Untrusted || len(b.UntrustedLines(shownBefore, c.View)) > 0
 			}
 		}
 		answer.Diff, _ = new(differ).hunks(journal.Hunks([]byte(was), []byte(shown.Text())))

@@ -44,7 +44,8 @@ func (m writeOps) todo(ctx context.Context, c Call, r *api.TodoRequest) (*api.To
 	if err != nil {
 		return nil, err
 	}
-	answer.Text, answer.State = copies[0].task.Text, r.State
+	task := m.todoOf(copies)
+	answer.Text, answer.Untrusted, answer.State = task.Text, task.Untrusted, r.State
 	copies = slices.DeleteFunc(copies, func(t taskCopy) bool { return t.place.State == r.State })
 	if r.State == memory.Open.String() {
 		copies = m.lastCompletion(copies)
@@ -268,28 +269,28 @@ func (m writeOps) tickedHunks(c Call, rules *todosync.Rules, path string,
 // tickOf converts a request for the answer and reports whether the caller can read
 // both of its ends.
 func (m writeOps) tickOf(c Call, rules *todosync.Rules, w todosync.TickRequest) (t api.TodoTick, ok bool) {
-	places := func(path string, meant func(*todosync.File) []int) (text string, list []api.Place) {
+	places := func(path string, meant func(*todosync.File) []int) (task *taskCopy, list []api.Place) {
 		doc, shown, err := m.loadFile(c, path)
 		if err != nil {
-			return "", nil
+			return nil, nil
 		}
 		copies := tasksOf(c, doc, shown, "")
 		for _, i := range meant(todosync.FileOf(doc)) {
 			b := todosync.FileOf(doc).Boxes[i]
 			j := slices.IndexFunc(copies, func(t taskCopy) bool { return t.Entry == b.Entry && t.Task == b.Task })
 			if j < 0 {
-				return "", nil
+				return nil, nil
 			}
-			text, list = copies[j].task.Text, append(list, copies[j].place.Place)
+			task, list = &copies[j], append(list, copies[j].place.Place)
 		}
-		return text, list
+		return task, list
 	}
-	t.Text, t.Places = places(w.Path, func(f *todosync.File) []int { return rules.Candidates(f, &w.Done) })
+	box, boxes := places(w.Path, func(f *todosync.File) []int { return rules.Candidates(f, &w.Done) })
 	_, done := places(w.Done.Path, func(f *todosync.File) []int { return f.FindDone(w) })
-	if len(t.Places) == 0 || len(done) == 0 {
+	if len(boxes) == 0 || len(done) == 0 {
 		return api.TodoTick{}, false
 	}
-	t.Done = done[0]
+	t = api.TodoTick{Text: box.task.Text, Untrusted: box.untrusted, Places: boxes, Done: done[0]}
 	if a := w.Done.Author; a != (memory.Author{}) {
 		t.By = strings.TrimSpace(cmp.Or(a.By, c.View.SubjectOf(memory.Partition{Owner: w.Done.Owner}), m.Owner) + " " +
 			a.Source)

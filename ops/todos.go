@@ -183,7 +183,10 @@ func (m readOps) todoOf(copies []taskCopy) api.Todo {
 		if copied.place.Day == newest.place.Day && copied.place.State == done {
 			t.State = done
 		}
-		t.Places, t.Untrusted = append(t.Places, copied.place), t.Untrusted && copied.untrusted
+		t.Places = append(t.Places, copied.place)
+		if t.Untrusted && !copied.untrusted { // the newest of the subject's own copies
+			t.Text, t.Untrusted = copied.task.Text, false
+		}
 		t.Due, t.Created = cmp.Or(t.Due, copied.task.Due), cmp.Or(t.Created, copied.task.Created)
 		t.Finished = cmp.Or(t.Finished, copied.task.Finished)
 	}

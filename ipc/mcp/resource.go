@@ -59,7 +59,7 @@ func (s *server) readResource(ctx context.Context, req *mcp.ReadResourceRequest)
 		return nil, rpcError(err)
 	}
 	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: req.Params.URI, MIMEType: markdown,
-		Text: answer.Text}}}, nil
+		Text: string(fileText(answer))}}}, nil
 }
 
 // resourcePage is the number of files in a page of the list, and maxCompletions
@@ -77,7 +77,7 @@ func (s *server) listResources(ctx context.Context, after string, list *mcp.List
 		return err
 	}
 	for _, path := range page.Values {
-		list.Resources = append(list.Resources, &mcp.Resource{URI: ResourceURI(path), Name: path, MIMEType: markdown})
+		list.Resources = append(list.Resources, &mcp.Resource{URI: ResourceURI(path), Name: string(own(path)), MIMEType: markdown})
 	}
 	list.NextCursor = page.Next
 	return nil
@@ -123,6 +123,9 @@ func executeTyped[Answer, R any](ctx context.Context, execute ExecuteFunc, r R) 
 
 // executeAny executes an operation and decodes the answer.
 func executeAny(ctx context.Context, execute ExecuteFunc, req *api.Request) (any, error) {
+	if err := req.Check(); err != nil {
+		return nil, err
+	}
 	raw, err := execute(ctx, req)
 	if err != nil {
 		return nil, err

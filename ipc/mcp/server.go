@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/memory"
 )
 
 // A server implements the Model Context Protocol on top of an ExecuteFunc: that of
@@ -87,6 +88,7 @@ func (a Result) callResult() (*mcp.CallToolResult, error) {
 	if err != nil {
 		return nil, err
 	}
+	fields = memory.EscapeJSON(fields, true)
 	return &mcp.CallToolResult{
 		Content: []mcp.Content{&mcp.TextContent{Text: a.Text}}, StructuredContent: json.RawMessage(fields),
 		IsError: a.Failed,
@@ -207,9 +209,10 @@ func rpcError(err error) error {
 	if err != nil {
 		return err
 	}
+	data = memory.EscapeJSON(data, true)
 	code := int64(jsonrpc.CodeInternalError)
 	if e.Code == api.Invalid {
 		code = jsonrpc.CodeInvalidParams
 	}
-	return &jsonrpc.Error{Code: code, Message: e.Error(), Data: data}
+	return &jsonrpc.Error{Code: code, Message: string(own(e.Error())), Data: data}
 }

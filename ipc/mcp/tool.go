@@ -256,11 +256,10 @@ func (t *Tool) failedResult(err error) Result {
 		}
 		return toolOfOperation(name)
 	})
-	text := string(e.Code) + ": " + e.Message
-	if e.Hint != "" {
-		text += "\n" + e.Hint
-	}
-	return Result{Text: text, Fields: api.Failure{Error: e}, Failed: true}
+	var b toolText
+	b.writeLine("%s: %s", own(string(e.Code)), own(e.Message))
+	b.writeLine(own(e.Hint))
+	return Result{Text: strings.TrimRight(b.text.String(), "\n"), Fields: api.Failure{Error: e}, Failed: true}
 }
 
 // toolOfOperation returns the name of the tool for an operation, or "".

@@ -5,15 +5,16 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/brief"
+	"github.com/memwatchd/memwatchd/memory"
 )
 
-// textOf returns a short text for a model, with places as path:line. The
-// content of memory is unchanged. Text written by others than the subject is
-// marked on every line, except in a file, which contains its source.
+// textOf returns a short text for a model, with places as path:line. Text written by
+// others than the subject is marked on every line.
 func textOf(answer any) string {
 	var b toolText
 	if f := reflect.ValueOf(answer).Elem().FieldByName("Disabled"); f.IsValid() && f.Bool() {
@@ -26,12 +27,12 @@ func textOf(answer any) string {
 	case *api.SearchAnswer:
 		b.writeHits(a)
 	case *api.GetAnswer:
-		return a.Text
+		return string(fileText(a))
 	case *api.ContextAnswer:
-		b.WriteString(a.Text + "\n")
+		b.writeLine(brief.Quoted(a.Text)) // as package brief has rendered it
 		b.writeHints(a.Hints...)
 	case *api.LoadAnswer:
-		b.WriteString(a.Block + "\n")
+		b.writeLine(brief.Quoted(a.Block)) // likewise
 	case *api.RelatedAnswer:
 		b.writeLinks(a)
 	case *api.TodosAnswer:
@@ -65,27 +66,63 @@ func textOf(answer any) string {
 		if err != nil {
 			return err.Error()
 		}
-		return string(text)
+		return string(memory.EscapeJSON(text, true))
 	}
 	b.writeHints(b.notice)
-	return strings.Trim(b.String(), "\n")
+	return strings.Trim(b.text.String(), "\n")
 }
 
-// A toolText builds the text of an answer.
+// fileText returns the text of a file or an entry. The lines that others wrote are marked.
+func fileText(a *api.GetAnswer) brief.Quoted {
+	var b strings.Builder
+	n := a.From
+	for line := range strings.SplitSeq(a.Text, "\n") {
+		untrusted := a.Untrusted || slices.ContainsFunc(a.UntrustedLines, func(r [2]int) bool {
+			return r[0] <= n && n <= r[1]
+		})
+		if n > a.From {
+			b.WriteByte('\n')
+		}
+		b.WriteString(string(brief.Quote(line, untrusted)))
+		n++
+	}
+	return brief.Quoted(b.String())
+}
+
+// A toolText builds the text of an answer. Its methods accept constants and
+// [brief.Quoted], so that text of memory has a known trust.
 type toolText struct {
-	strings.Builder
+	text   strings.Builder
 	notice string // why the answer may be incomplete
 }
 
-func (b *toolText) writeLine(format string, args ...any) {
-	fmt.Fprintf(b, format+"\n", args...)
+// writeLine writes a line. With arguments, each %s in the format stands for one.
+func (b *toolText) writeLine(format brief.Quoted, args ...brief.Quoted) {
+	rest := string(format)
+	for _, arg := range args {
+		var before string
+		before, rest, _ = strings.Cut(rest, "%s")
+		b.text.WriteString(before + string(arg))
+	}
+	b.text.WriteString(rest + "\n")
 }
 
 // writeFields writes the nonempty parts on one line.
-func (b *toolText) writeFields(parts ...string) {
-	parts = slices.DeleteFunc(parts, func(s string) bool { return s == "" })
-	b.writeLine("%s", strings.Join(parts, " | "))
+func (b *toolText) writeFields(parts ...brief.Quoted) {
+	var line []string
+	for _, p := range parts {
+		if p != "" {
+			line = append(line, string(p))
+		}
+	}
+	b.writeLine("%s", brief.Quoted(strings.Join(line, " | ")))
 }
+
+// own returns a part of a line that the subject or memwatchd wrote, such as a path.
+func own(text string) brief.Quoted { return brief.Field(text, false) }
+
+// num returns a number.
+func num(n int) brief.Quoted { return own(strconv.Itoa(n)) }
 
 // textIf returns text if a condition is met, otherwise "".
 func textIf(met bool, text string) string {
@@ -99,13 +136,13 @@ func textIf(met bool, text string) string {
 func (b *toolText) writeHints(hints ...string) {
 	for _, h := range hints {
 		if h != "" {
-			b.writeLine("(%s)", h)
+			b.writeLine("(%s)", own(h))
 		}
 	}
 }
 
 // writeEmpty writes that an answer lists nothing, unless that is not certain.
-func (b *toolText) writeEmpty(format string, args ...any) {
+func (b *toolText) writeEmpty(format brief.Quoted, args ...brief.Quoted) {
 	if b.notice == "" {
 		b.writeLine("("+format+")", args...)
 	}
@@ -113,12 +150,12 @@ func (b *toolText) writeEmpty(format string, args ...any) {
 
 // writePosition writes the position of new text. The path is empty if the caller may
 // not read the file in this context.
-func (b *toolText) writePosition(label, path string, line int) {
+func (b *toolText) writePosition(label brief.Quoted, path string, line int) {
 	if path == "" {
-		b.writeLine("%s", label)
+		b.writeLine(label)
 		return
 	}
-	b.writeLine("%s: %s:%d", label, path, line)
+	b.writeLine(label+": %s", own(placeOf(path, line, 0)))
 }
 
 // maxEntryText bounds the characters of an entry in a list.
@@ -127,34 +164,34 @@ const maxEntryText = 600
 func (b *toolText) writeHits(a *api.SearchAnswer) {
 	for i, h := range a.Hits {
 		if i > 0 {
-			b.WriteByte('\n')
+			b.writeLine("")
 		}
-		b.writeFields(placeOf(h.Path, h.Line, h.EndLine), textIf(h.Untrusted, brief.Mark), h.Section,
+		b.writeLine(brief.Fields(h.Untrusted, placeOf(h.Path, h.Line, h.EndLine), h.Section,
 			textIf(h.Task != "", h.Task+" task"), h.Day, textIf(h.Conflict != "", "conflict copy"),
-			textIf(h.Stale, "stale: the file is unreadable"))
+			textIf(h.Stale, "stale: the file is unreadable")))
 		text, cut := h.Text, false
 		if runes := []rune(text); len(runes) > maxEntryText {
 			text, cut = string(runes[:maxEntryText]), true
 		}
-		b.writeLine("%s", brief.Quote(text, h.Untrusted))
+		b.writeLine(brief.Quote(text, h.Untrusted))
 		if cut || h.Truncated {
-			b.writeLine("… (for the full text: memory_get from %d, lines %d)", h.Line, h.EndLine-h.Line+1)
+			b.writeLine("… (for the full text: memory_get from %s, lines %s)", num(h.Line), num(h.EndLine-h.Line+1))
 		}
 		for _, also := range h.AlsoAt {
-			b.writeLine("also at %s:%d", also.Path, also.Line)
+			b.writeLine("also at %s", brief.Field(placeOf(also.Path, also.Line, 0), h.Untrusted))
 		}
 		if s := h.SupersededBy; s != nil {
-			b.writeLine("superseded by %s:%d", s.Path, s.Line)
+			b.writeLine("superseded by %s", brief.Field(placeOf(s.Path, s.Line, 0), h.Untrusted))
 		}
 		if h.More > 0 {
-			b.writeLine("and %d more in this file", h.More)
+			b.writeLine("and %s more in this file", num(h.More))
 		}
 	}
 	if a.Next > 0 {
-		b.writeLine("\n(%d entries in %d files match; not all are shown)", a.Total, a.Files)
+		b.writeLine("\n(%s entries in %s files match; not all are shown)", num(a.Total), num(a.Files))
 	}
 	if len(a.Absent) > 0 && len(a.Hits) > 0 {
-		b.writeLine("(no entry contains %s)", strings.Join(a.Absent, ", "))
+		b.writeLine("(no entry contains %s)", own(strings.Join(a.Absent, ", ")))
 	}
 	b.writeHints(a.Note)
 }
@@ -169,31 +206,34 @@ func placeOf(path string, from, to int) string {
 
 func (b *toolText) writeLinks(a *api.RelatedAnswer) {
 	for _, l := range a.To {
-		b.writeFields(fmt.Sprintf("%s:%d -> %s", a.Path, l.Line, l.Target), brief.Quote(l.Text, l.Untrusted))
+		b.writeFields(brief.Fields(l.Untrusted, placeOf(a.Path, l.Line, 0)+" -> "+l.Target), brief.Field(lineOf(l.Text), l.Untrusted))
 	}
 	for _, l := range a.From {
-		b.writeFields(fmt.Sprintf("%s:%d -> %s", l.Path, l.Line, a.Path), brief.Quote(l.Text, l.Untrusted))
+		b.writeFields(own(placeOf(l.Path, l.Line, 0)+" -> "+a.Path), brief.Field(lineOf(l.Text), l.Untrusted))
 	}
 	if len(a.To)+len(a.From) == 0 {
-		b.writeEmpty("no links from or to %s", a.Path)
+		b.writeEmpty("no links from or to %s", own(a.Path))
 	}
 }
+
+// lineOf returns the words of a text.
+func lineOf(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 func (b *toolText) writeTodos(a *api.TodosAnswer) {
 	for _, t := range a.Todos {
 		places := make([]string, len(t.Places))
 		for i, p := range t.Places {
-			places[i] = fmt.Sprintf("%s:%d", p.Path, p.Line)
+			places[i] = placeOf(p.Path, p.Line, 0)
 		}
-		b.writeFields(checkbox(t.State)+" "+brief.Quote(t.Text, t.Untrusted), textIf(t.Due != "", "due "+t.Due),
-			textIf(t.Since != "", "since "+t.Since), strings.Join(places, ", "))
+		b.writeFields(checkbox(t.State)+" "+brief.Field(t.Text, t.Untrusted), own(textIf(t.Due != "", "due "+t.Due)),
+			own(textIf(t.Since != "", "since "+t.Since)), own(strings.Join(places, ", ")))
 	}
 	if len(a.Todos) == 0 {
 		b.writeEmpty("no tasks")
 	}
 }
 
-func checkbox(state string) string {
+func checkbox(state string) brief.Quoted {
 	if state == "done" {
 		return "[x]"
 	}
@@ -203,18 +243,18 @@ func checkbox(state string) string {
 func (b *toolText) writeTodo(a *api.TodoAnswer) {
 	if a.Plan != nil {
 		for _, t := range a.Plan.Waiting {
-			b.writeFields("to tick: "+t.Text, t.Reason)
+			b.writeFields("to tick: "+brief.Field(t.Text, t.Untrusted), own(t.Reason))
 		}
-		b.writeLine("(%d to tick, %d ambiguous, %d skipped)", len(a.Plan.Waiting), len(a.Plan.Unclear),
-			len(a.Plan.Known))
+		b.writeLine("(%s to tick, %s ambiguous, %s skipped)", num(len(a.Plan.Waiting)), num(len(a.Plan.Unclear)),
+			num(len(a.Plan.Known)))
 		return
 	}
-	b.writeLine("%s %s", checkbox(a.State), a.Text)
+	b.writeLine("%s %s", checkbox(a.State), brief.Field(a.Text, a.Untrusted))
 	for _, p := range a.Changed {
-		b.writeLine("%s:%d", p.Path, p.Line)
+		b.writeLine(own(placeOf(p.Path, p.Line, 0)))
 	}
 	for _, l := range a.Left {
-		b.writeLine("not changed: %s: %s", l.Path, l.Reason)
+		b.writeLine("not changed: %s: %s", own(l.Path), own(l.Reason))
 	}
 	switch {
 	case len(a.Changed)+len(a.Left) == 0:
@@ -229,23 +269,23 @@ func (b *toolText) writeCaptured(a *api.CaptureAnswer) {
 	case a.Queued:
 		b.writeLine("(queued: the model will summarize the text, and the bullets will be captured later)")
 	case a.Note != "":
-		b.writeLine("(%s)", a.Note)
+		b.writeLine("(%s)", own(a.Note))
 	case a.Path == "":
 		b.writeLine("captured")
 		return
 	}
 	for _, line := range a.Lines {
 		if line > 0 {
-			b.writeLine("captured: %s:%d", a.Path, line)
+			b.writeLine("captured: %s", own(placeOf(a.Path, line, 0)))
 		}
 	}
 	if a.Already > 0 {
-		b.writeLine("(%d of the bullets already existed)", a.Already)
+		b.writeLine("(%s of the bullets already existed)", num(a.Already))
 	}
 }
 
 func (b *toolText) writeRemembered(a *api.RememberAnswer) {
-	verb := "remembered"
+	verb := brief.Quoted("remembered")
 	if a.Replaced {
 		verb = "remembered, replacing the old entry"
 	}
@@ -255,10 +295,10 @@ func (b *toolText) writeRemembered(a *api.RememberAnswer) {
 
 func (b *toolText) writeForgotten(a *api.ForgetAnswer) {
 	for _, id := range a.Removed {
-		b.writeLine("forgotten: %s", id)
+		b.writeLine("forgotten: %s", own(id))
 	}
 	for _, f := range a.Failed {
-		b.writeLine("not removed: %s: %s", f.ID, f.Reason)
+		b.writeLine("not removed: %s: %s", own(f.ID), own(f.Reason))
 	}
 	if a.Token == "" && a.Total > 0 {
 		b.writeLine("the text remains in:")
@@ -268,17 +308,17 @@ func (b *toolText) writeForgotten(a *api.ForgetAnswer) {
 		if e.ID == "" {
 			id = "no id: edit the file to remove this text"
 		}
-		b.writeFields(placeOf(e.Path, max(e.Line, 1), e.EndLine), e.What, id)
-		b.writeLine("%s", brief.Quote(strings.TrimRight(e.Text, "\n"), e.Untrusted))
+		b.writeLine(brief.Fields(e.Untrusted, placeOf(e.Path, max(e.Line, 1), e.EndLine), e.What, id))
+		b.writeLine(brief.Quote(strings.TrimRight(e.Text, "\n"), e.Untrusted))
 	}
 	switch more := a.Total - len(a.Entries); {
 	case a.Token != "" && a.Total == 0:
 		b.writeLine("(no readable entry contains this text)")
 	case more > 0:
-		b.writeLine("(and %d more)", more)
+		b.writeLine("(and %s more)", num(more))
 	}
 	if a.Token != "" && a.Total > 0 {
-		b.writeLine("token: %s", a.Token)
+		b.writeLine("token: %s", own(a.Token))
 		b.writeLine("(nothing was removed: show this list to the user, then give ids and token)")
 	}
 	if a.Token == "" {
@@ -289,39 +329,40 @@ func (b *toolText) writeForgotten(a *api.ForgetAnswer) {
 func (b *toolText) writeSession(a *api.SessionAnswer) {
 	switch {
 	case a.DryRun:
-		b.writeLine("%s (nothing was written)", a.Path)
+		b.writeLine("%s (nothing was written)", own(a.Path))
 	case a.Path != "":
-		b.writeLine("written: %s", a.Path)
+		b.writeLine("written: %s", own(a.Path))
 	}
 	for _, list := range []struct {
-		sign  string
+		sign  brief.Quoted
 		items []api.SessionItem
 	}{{"+", a.Added}, {"~", a.Updated}, {"=", a.Merged}} {
 		for _, i := range list.items {
-			b.writeLine("%s %s: %s", list.sign, i.Section, i.Text)
+			b.writeLine("%s %s: %s", list.sign, own(i.Section), brief.Field(i.Text, i.Untrusted))
 		}
 	}
 	for _, l := range a.LeftOut {
-		b.writeLine("- left out: %s: %s", l.Item, l.Reason)
+		b.writeLine("- left out: %s: %s", own(l.Item), own(l.Reason))
 	}
 	for _, t := range a.Todos {
-		b.writeLine("%s %s:%d", checkbox(t.State), t.Path, t.Line)
+		b.writeLine("%s %s", checkbox(t.State), own(placeOf(t.Path, t.Line, 0)))
 	}
 	if p := a.Promoted; p != nil && p.Path != "" {
-		b.writeLine("saved permanently: %s:%d", p.Path, p.Line)
+		b.writeLine("saved permanently: %s", own(placeOf(p.Path, p.Line, 0)))
 	}
 	for _, h := range a.Diff {
-		b.writeLine("%s:%d\n%s", a.Path, h.Line, strings.TrimRight(h.Diff, "\n"))
+		b.writeLine(own(placeOf(a.Path, h.Line, 0)))
+		b.writeLine(brief.Quote(strings.TrimRight(h.Diff, "\n"), a.Untrusted))
 	}
 	b.writeHints(a.Hints...)
 }
 
 func (b *toolText) writeEdited(a *api.EditAnswer) {
 	if a.Changed {
-		b.writeLine("written: %s", a.Path)
+		b.writeLine("written: %s", own(a.Path))
 		return
 	}
-	b.writeLine("%s already has this text", a.Path)
+	b.writeLine("%s already has this text", own(a.Path))
 }
 
 func (b *toolText) writeItem(a *api.ItemAnswer) {
@@ -335,9 +376,10 @@ func (b *toolText) writeItem(a *api.ItemAnswer) {
 func (b *toolText) writeItemLine(i *api.Item) {
 	place := i.Path
 	if i.Line > 0 {
-		place = fmt.Sprintf("%s:%d", i.Path, i.Line)
+		place = placeOf(i.Path, i.Line, 0)
 	}
-	b.writeFields(brief.Quote(i.Namespace+"/"+i.Key+": "+i.Value, i.Untrusted), i.Visibility, "id "+i.ID, place)
+	b.writeFields(brief.Quote(i.Namespace+"/"+i.Key+": "+i.Value, i.Untrusted),
+		own(i.Visibility), own("id "+i.ID), own(place))
 }
 
 func (b *toolText) writeItems(a *api.ItemListAnswer) {
@@ -348,35 +390,35 @@ func (b *toolText) writeItems(a *api.ItemListAnswer) {
 		b.writeEmpty("no items")
 	}
 	if a.Next != "" {
-		b.writeLine("(more items: cursor %s)", a.Next)
+		b.writeLine("(more items: cursor %s)", own(a.Next))
 	}
 }
 
 func (b *toolText) writeDeleted(a *api.ItemDeleteAnswer) {
-	b.writeLine("deleted: %d", a.Deleted)
+	b.writeLine("deleted: %s", num(a.Deleted))
 	for _, path := range a.Paths {
-		b.writeLine("in %s", path)
+		b.writeLine("in %s", own(path))
 	}
 }
 
 func (b *toolText) writeStatus(a *api.StatusAnswer) {
 	s := a.Status
 	if s == nil {
-		b.writeLine("memory is %s", textIf(!a.Healthy, "not ")+"healthy")
+		b.writeLine("memory is %s", own(textIf(!a.Healthy, "not ")+"healthy"))
 		return
 	}
-	b.writeLine("memory is %s", s.State)
-	b.writeLine("%d files, %d entries, %d problems in files, %d skipped", s.Files, s.Entries, s.ProblemCount,
-		s.SkippedFiles)
+	b.writeLine("memory is %s", own(s.State))
+	b.writeLine("%s files, %s entries, %s problems in files, %s skipped", num(s.Files), num(s.Entries),
+		num(s.ProblemCount), num(s.SkippedFiles))
 	for _, problem := range []string{s.Index.Problem, s.Watch.Problem, s.Write.Problem} {
 		if problem != "" {
-			b.writeLine("%s", problem)
+			b.writeLine(own(problem))
 		}
 	}
 	for _, w := range s.Write.Waiting {
-		b.writeLine("pending: %s: %s", w.Path, w.Reason)
+		b.writeLine("pending: %s: %s", own(w.Path), own(w.Reason))
 	}
 	for _, p := range s.Problems {
-		b.writeFields(p.Path, p.Message)
+		b.writeFields(own(p.Path), own(p.Message))
 	}
 }

@@ -452,7 +452,7 @@ func pageOf(op *api.Operation, req *api.Request) (selected page) {
 // printResponse prints an answer.
 func (a *invocation) printResponse(raw json.RawMessage) error {
 	if a.g.JSON {
-		_, err := a.g.Stdout.Write(memory.EscapeJSON(raw))
+		_, err := a.g.Stdout.Write(memory.EscapeJSON(raw, false))
 		return err
 	}
 	answer, err := decodeAnswer(a.op, raw)

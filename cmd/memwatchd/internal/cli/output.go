@@ -107,7 +107,7 @@ func templateValue(v reflect.Value) any {
 		return term.EscapeText(v.String())
 	case reflect.Slice:
 		if raw, ok := v.Interface().(json.RawMessage); ok {
-			return string(memory.EscapeJSON(raw))
+			return string(memory.EscapeJSON(raw, false))
 		}
 		list := make([]any, v.Len())
 		for i := range list {

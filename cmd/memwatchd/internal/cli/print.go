@@ -81,6 +81,14 @@ func (p *Printer) printAnswer(answer any) error {
 		if a.Stale {
 			p.addHint(term.AsBad, "the file is unreadable; this is its last readable content")
 		}
+		switch {
+		case a.Untrusted && a.Host != "":
+			p.addHint(term.AsBad, "written on another machine, %s, which share.trust does not name", a.Host)
+		case a.Untrusted:
+			p.addHint(term.AsBad, "written by others")
+		case len(a.UntrustedLines) > 0:
+			p.addHint(term.AsBad, "written by others: lines %s", lineRanges(a.UntrustedLines))
+		}
 	case *api.RelatedAnswer:
 		p.printRelated(a)
 	case *api.LoadAnswer:
@@ -221,7 +229,7 @@ func AsJSON(v any) []byte {
 	if err != nil {
 		panic(err) // unreachable: the values of the callers can be encoded
 	}
-	return memory.EscapeJSON(line)
+	return memory.EscapeJSON(line, false)
 }
 
 // Style paints text if colors are enabled.

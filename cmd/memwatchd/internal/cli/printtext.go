@@ -2,7 +2,9 @@ package cli
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/memwatchd/memwatchd/api"
@@ -173,4 +175,17 @@ func formatOmitted(l api.Omitted) string {
 		}
 	}
 	return strings.Join(parts, ", ")
+}
+
+// lineRanges returns ranges of lines as text.
+func lineRanges(ranges [][2]int) string {
+	var list []string
+	for _, r := range ranges {
+		if r[0] == r[1] {
+			list = append(list, strconv.Itoa(r[0]))
+		} else {
+			list = append(list, fmt.Sprintf("%d-%d", r[0], r[1]))
+		}
+	}
+	return strings.Join(list, ", ")
 }

@@ -69,7 +69,7 @@ func (a *invocation) showStatus(raw json.RawMessage, answer *api.StatusAnswer, f
 	case a.g.JSON && failure != nil:
 		text = string(AsJSON(api.Failure{Error: failureOf(failure)}))
 	case a.g.JSON:
-		text = string(memory.EscapeJSON(raw))
+		text = string(memory.EscapeJSON(raw, false))
 	case p.width > 0:
 		p.println(p.Style(term.AsMuted, now))
 		if failure != nil {

@@ -289,7 +289,7 @@ func (l *live) post(op *api.Operation, f fields) said {
 	if err := json.Unmarshal(answer, &failure); err != nil || failure.Error == nil {
 		l.t.Fatalf("the answer is no error: %s", answer)
 	}
-	return said{failure: string(memory.EscapeJSON(answer))}
+	return said{failure: string(memory.EscapeJSON(answer, false))}
 }
 
 // A typedLine contains the arguments and the standard input of a command.
