@@ -29,7 +29,7 @@ import (
 
 // NewInit returns the command init.
 func NewInit(g *cli.Globals) *cobra.Command {
-	var example bool
+	var example, public bool
 	var template, host string
 	c := &cobra.Command{
 		Use:   "init",
@@ -37,10 +37,9 @@ func NewInit(g *cli.Globals) *cobra.Command {
 		Long: "Create a private memory directory, and a configuration with its path and time zone. Existing files " +
 			"are not changed. The output names the layout of an existing directory, and the configuration contains the " +
 			"settings that fit: the owner, the directories of users, and the directory of daily notes.\n\n" +
-			"Daily notes and sessions are private. If the directory serves groups already, the " +
-			"configuration makes the sessions public (a session has a contact, a channel with the word group, or another " +
-			"subject than other sessions) or the daily notes (the directory contains directories of users), and the " +
-			"output says so.\n\n" +
+			"Daily notes and sessions are private. If the directory serves groups already, the output says so: a session " +
+			"has a contact, a channel with the word group, or another subject than other sessions, or the directory " +
+			"contains directories of users. With --public, the configuration makes the sessions or the daily notes public.\n\n" +
 			"A configuration is for one directory. If it exists and --dir names another one, init fails.",
 		Example: "  memwatchd init\n  memwatchd init --name work --dir ~/work/notes",
 		Args:    cli.NoArgs,
@@ -58,10 +57,12 @@ func NewInit(g *cli.Globals) *cobra.Command {
 					return cli.Usagef("init: --host: %w", err)
 				}
 			}
-			return createMemory(g, example, template, host)
+			return createMemory(g, example, public, template, host)
 		},
 	}
 	c.Flags().BoolVar(&example, "example", false, "create example files if the directory is empty")
+	c.Flags().BoolVar(&public, "public", false,
+		"let every context read the sessions, or the daily notes, of a directory that serves groups")
 	c.Flags().StringVar(&template, "template", "",
 		"create a MEMORY.md from a template if there is none: pet (a pet agent, in Chinese)")
 	c.Flags().StringVar(&host, "host", "",
@@ -75,7 +76,7 @@ var templates = []string{"pet"}
 
 // createMemory creates the missing files and directories, and changes no existing
 // ones.
-func createMemory(g *cli.Globals, example bool, template, host string) error {
+func createMemory(g *cli.Globals, example, public bool, template, host string) error {
 	c, err := config.Load(config.Flags{Name: g.Config.Name, Dir: g.Config.Dir,
 		File: config.ExistingPath(g.Config.File)},
 		os.Environ())
@@ -117,9 +118,13 @@ func createMemory(g *cli.Globals, example bool, template, host string) error {
 		}
 	}
 	path := cmp.Or(g.Config.File, filepath.Join(xdg.ConfigHome, "memwatchd", c.Name+".yaml"))
-	public := publicDays(c)
+	groups := groupDays(c)
+	chosen := groups
+	if !public {
+		chosen = nil
+	}
 	// Printing comes last: the reader of the output may end the command.
-	made, err := writeIfMissing(path, starterConfig(c, found, public))
+	made, err := writeIfMissing(path, starterConfig(c, found, chosen))
 	if err != nil {
 		return err
 	}
@@ -135,10 +140,20 @@ func createMemory(g *cli.Globals, example bool, template, host string) error {
 			label := []string{"settings:      ", "               "}[min(i, 1)]
 			fmt.Fprintln(g.Stdout, term.EscapeLine(label+s.section+"."+s.line))
 		}
-		for _, p := range public {
-			fmt.Fprintln(g.Stdout, term.EscapeLine("public:        "+p.kind+", because "+p.sign.Line()))
+		for _, k := range groups {
+			label := "private:       "
+			if public {
+				label = "public:        "
+			}
+			fmt.Fprintln(g.Stdout, term.EscapeLine(label+k.kind+"; "+k.sign.Line()))
 		}
-		if len(public) > 0 {
+		for _, k := range groups {
+			if !public {
+				fmt.Fprintf(g.Stdout, "\nIf groups may read the %s, set visibility.%s to %s in the configuration.\n", k.kind, k.key,
+					memory.PublicOK)
+			}
+		}
+		if public && len(groups) > 0 {
 			fmt.Fprintln(g.Stdout, "\nEvery context can read this text. To keep it private, remove the keys below `visibility` "+
 				"from the configuration.")
 		}
@@ -178,17 +193,16 @@ func checkSameMemory(g *cli.Globals, c *config.Config) error {
 		term.EscapeLine(there.Memory.Dir), term.EscapeLine(c.Memory.Dir), config.NameFor(c.Memory.Dir))
 }
 
-// A publicKind is a kind of files that the configuration makes public.
-type publicKind struct {
+// A groupKind is a kind of files that groups may use.
+type groupKind struct {
 	key, kind string // key below visibility, and the name of the kind
 	sign      config.GroupSign
 }
 
-// publicDays returns the kinds of files to make public, because the memory serves
-// groups.
-func publicDays(c *config.Config) (list []publicKind) {
+// groupDays returns the kinds of files by which the memory seems to serve groups.
+func groupDays(c *config.Config) (list []groupKind) {
 	layout := c.Layout()
-	for _, k := range []publicKind{
+	for _, k := range []groupKind{
 		{"sessions", "sessions", config.GroupSessions(c.Memory.Dir, &layout)},
 		{"daily", "daily notes", config.GroupUsers(c.Memory.Dir, &layout)},
 	} {
@@ -202,7 +216,7 @@ func publicDays(c *config.Config) (list []publicKind) {
 // starterConfig returns a configuration file with the settings that differ by
 // machine. It contains the name of the time zone: days must not shift when the
 // machine moves.
-func starterConfig(c *config.Config, found *recognized, public []publicKind) string {
+func starterConfig(c *config.Config, found *recognized, public []groupKind) string {
 	zone := c.Memory.Timezone
 	if zone == "Local" {
 		zone = MachineZone()

@@ -49,7 +49,7 @@ func TestMemoryPathEncoding(t *testing.T) {
 	c := filepath.Join(dir, "memwatchd.yaml")
 	memory := filepath.Join(dir, "m\xe4r")
 	g := &cli.Globals{Stdout: io.Discard, Config: config.Flags{File: c, Dir: memory}}
-	if err := createMemory(g, false, "", ""); err == nil || !strings.Contains(err.Error(), "not valid UTF-8") {
+	if err := createMemory(g, false, false, "", ""); err == nil || !strings.Contains(err.Error(), "not valid UTF-8") {
 		t.Errorf("got %v", err)
 	}
 	for _, path := range []string{c, memory} {
