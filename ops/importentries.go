@@ -156,6 +156,7 @@ func (m writeOps) importSummary(ctx context.Context, c Call, record *memory.Impo
 		path: result.Path, cause: "import", initial: memory.NewItems(c.Scope.Subject), dryRun: dryRun,
 		change: func(doc *memory.Document, r *memory.Revision) error {
 			result.State = importUnchanged
+			edits := handEdits{m: m.Memory, path: result.Path}
 			for _, title := range []string{s.Title, fmt.Sprintf("%s (%s)", s.Title, record.Origin)} {
 				at := slices.IndexFunc(doc.Entries, func(e memory.Entry) bool {
 					return e.IsSummary() && memory.Fold(e.Title) == memory.Fold(title) && e.Partition.Visibility == s.Visibility
@@ -175,7 +176,7 @@ func (m writeOps) importSummary(ctx context.Context, c Call, record *memory.Impo
 					changed[changeTitle] = 1
 					continue
 				}
-				if result.State = importEdited; e.Time.Before(record.Changed()) {
+				if result.State = importEdited; edits.timeOf(e).Before(record.Changed()) {
 					result.State = importRewritten
 					r.Replace(at, next.String())
 				}

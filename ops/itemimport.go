@@ -206,6 +206,7 @@ func (m writeOps) importFile(ctx context.Context, c Call, subject, namespace, gr
 		change: func(doc *memory.Document, r *memory.Revision) error {
 			imported, unchanged, older, invalid = 0, 0, 0, nil
 			taken, shown := m.takenIDs(c, doc), doc.Shown(c.View)
+			edits := handEdits{m: m.Memory, path: path}
 			for _, line := range lines {
 				item := line.item
 				held := itemsNamed(doc, c, item.Key)
@@ -215,7 +216,7 @@ func (m writeOps) importFile(ctx context.Context, c Call, subject, namespace, gr
 					case isSameItem(stored, &item):
 						unchanged++
 						continue
-					case !item.Updated.IsZero() && !item.Updated.After(doc.Entries[held[0]].Time):
+					case !item.Updated.IsZero() && !item.Updated.After(edits.timeOf(&doc.Entries[held[0]])):
 						older++
 						continue
 					}

@@ -104,6 +104,7 @@ type foundItem struct {
 	doc   *memory.Document
 	entry *memory.Entry
 	shown func() memory.Shown // the shown text of the file
+	time  time.Time           // of the last change
 }
 
 // findItems returns the items that the caller may read and whose keys are wanted.
@@ -126,13 +127,36 @@ func (m readOps) findItems(c Call, namespace string, wanted func(key string) boo
 						continue
 					}
 					if key, value, ok := e.Item(); ok {
-						list = append(list, &foundItem{itemName{ns, key}, value, rank, doc, e, shown})
+						list = append(list, &foundItem{itemName{ns, key}, value, rank, doc, e, shown, e.Time})
 					}
 				}
 			}
 		}
 	}
+	if c.View.Private() {
+		m.datesByHand(list)
+	}
 	return list
+}
+
+// datesByHand sets the times of items of the same name in several files to those of
+// their last changes, also by hand. Only a private context reads all that can change
+// these times.
+func (m readOps) datesByHand(list []*foundItem) {
+	count := map[itemName]int{}
+	for _, f := range list {
+		count[f.name]++
+	}
+	files := map[string]*handEdits{}
+	for _, f := range list {
+		if count[f.name] > 1 {
+			path := f.doc.Place.Path
+			if files[path] == nil {
+				files[path] = &handEdits{m: m.Memory, path: path}
+			}
+			f.time = files[path].timeOf(f.entry)
+		}
+	}
 }
 
 // itemPath returns the path of a subject's item file of a namespace.
@@ -186,7 +210,7 @@ func (f *foundItem) compare(o *foundItem) int {
 		return 0
 	}
 	return cmp.Or(untrusted(f)-untrusted(o), cmp.Compare(min(f.rank, 1), min(o.rank, 1)),
-		o.entry.Time.Compare(f.entry.Time),
+		o.time.Compare(f.time),
 		cmp.Compare(f.rank, o.rank), cmp.Compare(f.entry.Line, o.entry.Line))
 }
 

@@ -237,7 +237,8 @@ func itemsNamed(doc *memory.Document, c Call, key string) (list []int) {
 		}
 	}
 	slices.SortStableFunc(list, func(a, b int) int {
-		return (&foundItem{entry: &doc.Entries[a]}).compare(&foundItem{entry: &doc.Entries[b]})
+		first, second := &doc.Entries[a], &doc.Entries[b]
+		return (&foundItem{entry: first, time: first.Time}).compare(&foundItem{entry: second, time: second.Time})
 	})
 	return list
 }
