@@ -48,6 +48,7 @@ type UndoRequest struct {
 	ID     string `json:"id" arg:"1" complete:"change" doc:"change to undo: its id in the journal, or the beginning of the id; changes of the same group are undone with it"`
 	Since  string `json:"since" doc:"undo all changes since this time: 2026-02-04, 2026-02, 2026, RFC 3339, 36h, 7d, 2w, today, yesterday or a weekday"`
 	Mine   bool   `json:"mine" with:"since" doc:"undo only changes that the calling program made in its present session, such as the commands of one terminal"`
+	Again  bool   `json:"again" with:"id" doc:"make the change again, after another program removed the text that it wrote, instead of undoing it"`
 	DryRun bool   `json:"dry_run" doc:"show the changes to undo, without changing files"`
 	Scope
 }
@@ -57,6 +58,7 @@ type UndoAnswer struct {
 	Undone  []UndoRecord `json:"undone"`
 	Refused int          `json:"refused"` // number of changes that were not undone
 	DryRun  bool         `json:"dry_run"`
+	Again   bool         `json:"again,omitempty"` // the change was made again
 
 	Redaction
 }

@@ -76,6 +76,12 @@ func (m writeOps) undo(ctx context.Context, c Call, r *api.UndoRequest) (*api.Un
 	switch {
 	case (r.ID == "") == (r.Since == ""):
 		return nil, api.Errorf(api.Invalid, "set either `id` or `since`").WithHint("run `memwatchd journal` to list ids")
+	case r.Again:
+		u, err := m.Undoer.Again(ctx, m.Layout, r.ID, r.DryRun)
+		if err != nil {
+			return nil, undoError(r.ID, err)
+		}
+		list = []vault.UndoResult{u}
 	case r.ID != "":
 		var err error
 		list, err = m.Undoer.Undo(ctx, r.ID, r.DryRun)
@@ -93,9 +99,11 @@ func (m writeOps) undo(ctx context.Context, c Call, r *api.UndoRequest) (*api.Un
 		}
 		list = m.Undoer.UndoSince(ctx, since, isMine, r.DryRun)
 	}
-	answer, differ := &api.UndoAnswer{Undone: []api.UndoRecord{}, DryRun: r.DryRun}, differ{}
+	answer, differ := &api.UndoAnswer{Undone: []api.UndoRecord{}, DryRun: r.DryRun, Again: r.Again}, differ{}
 	for _, u := range list {
-		u.Record.Hunks = reverseHunks(u.Record.Hunks)
+		if !r.Again {
+			u.Record.Hunks = reverseHunks(u.Record.Hunks)
+		}
 		w := api.UndoRecord{WriteRecord: differ.wrote(u.Record), By: u.By}
 		if u.Err != nil {
 			answer.Refused++

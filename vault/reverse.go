@@ -62,6 +62,37 @@ func Reverse(now []byte, r journal.Record) ([]byte, error) {
 	return p.replaceHunks(r.Hunks, found), nil
 }
 
+// Repeat returns the content of a file after the text of a change that another program
+// removed is written again: at its old place if the lines around it are still there, or
+// else at the end. Keys of the frontmatter stay as they are now.
+func Repeat(now []byte, front int, r journal.Record) ([]byte, error) {
+	switch {
+	case r.Forgotten:
+		return nil, &ConflictError{r.ID, r.FilePath(), "the text of this change was forgotten"}
+	case r.To != "" || r.After == "":
+		return nil, &ConflictError{r.ID, r.FilePath(), "the change moved or removed the file"}
+	case now == nil && r.Before == "" && len(r.Hunks) == 1:
+		return r.Hunks[0].New, nil
+	case now == nil || r.Before == "":
+		return nil, &ConflictError{r.ID, r.FilePath(), "the file was created or removed by another program"}
+	}
+	for i, h := range r.Hunks {
+		p := hunkLocator{lines: journal.SplitLines(now)}
+		inverse := journal.Hunk{Line: h.Line, Old: h.New, New: h.Old, Above: h.Above, Below: h.Below}
+		switch at, reason := p.findHunk(inverse, i == 0 && h.Line == 1, i == len(r.Hunks)-1); {
+		case h.Line <= front || bytes.Contains(now, h.New):
+		case reason == "":
+			now = p.replaceHunks([]journal.Hunk{inverse}, []lineRange{at})
+		default:
+			if len(now) > 0 && len(lineEnd(now)) == 0 {
+				now = append(now[:len(now):len(now)], p.newline()...)
+			}
+			now = append(now[:len(now):len(now)], h.New...)
+		}
+	}
+	return now, nil
+}
+
 // reverseExactly reverses a change of a file that has not changed since.
 func reverseExactly(now []byte, r journal.Record) ([]byte, bool) {
 	if r.Before == "" {

@@ -1,6 +1,7 @@
 package vault
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
@@ -42,6 +44,36 @@ func (u *Undoer) Undo(ctx context.Context, id string, dry bool) ([]UndoResult, e
 			"reverted it"}
 	}
 	return u.undoRecords(ctx, map[string]bool{r.Group: true}, dry), nil
+}
+
+// Again makes the change with the given ID again, if another program removed its text.
+// See [Repeat].
+func (u *Undoer) Again(ctx context.Context, layout *memory.Layout, id string, dry bool) (UndoResult, error) {
+	r, err := u.Writer.Journal.Get(id)
+	if err != nil {
+		return UndoResult{}, err
+	}
+	repeat := func(old *File) ([]byte, error) {
+		if old == nil {
+			return Repeat(nil, 0, r)
+		}
+		front := layout.Parse(old.Path, old.Data, memory.Meta{}).Front.Span
+		return Repeat(old.Data, bytes.Count(old.Data[:front.End], []byte("\n")), r)
+	}
+	var written Written
+	if dry {
+		var file File
+		if file, err = u.Writer.Vault.Read(r.FilePath()); err == nil {
+			_, err = repeat(&file)
+		}
+	} else {
+		written, err = u.Writer.Write(ctx, Change{Path: r.FilePath(), Cause: r.Cause, Reason: "again, after another program removed it",
+			Requested: true, Edit: repeat})
+	}
+	if err == nil && !dry && !written.Changed {
+		err = &ConflictError{r.ID, r.FilePath(), "the file has the text already"}
+	}
+	return UndoResult{Record: r, By: written.ID, Err: err}, nil
 }
 
 // UndoSince is [Undoer.Undo] for all changes since a time and their groups, or with a

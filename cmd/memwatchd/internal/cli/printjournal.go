@@ -45,23 +45,27 @@ func byProgram(w *api.WriteRecord) string { return textIf(w.Program != "", "  by
 // printUndo shows undone changes as the resulting differences, and refused ones with
 // their place only.
 func (p *Printer) printUndo(a *api.UndoAnswer) {
-	by := "" // id of a change that undid another
+	by, made := "", "undone" // id of a change that undid another
+	shown := reverseChange
+	if a.Again {
+		made, shown = "made again", func(w api.WriteRecord) api.WriteRecord { return w }
+	}
 	for _, u := range a.Undone {
 		switch {
 		case u.Refusal != "":
-			p.printChangeHeader(u.WriteRecord, term.AsBad, "not undone: "+u.Refusal)
+			p.printChangeHeader(u.WriteRecord, term.AsBad, "not "+made+": "+u.Refusal)
 			p.printf("%s%s\n", indent, p.paintPlace(cmp.Or(u.To, u.Path), 0))
 		case a.DryRun:
-			p.printWrite(reverseChange(u.WriteRecord), term.AsText, "would be undone")
+			p.printWrite(shown(u.WriteRecord), term.AsText, "would be "+made)
 		default:
 			by = u.By
-			p.printWrite(reverseChange(u.WriteRecord), term.AsText, "undone")
+			p.printWrite(shown(u.WriteRecord), term.AsText, made)
 		}
 		p.println("")
 	}
-	p.printf("%s %sundone%s\n", term.Plural(len(a.Undone)-a.Refused, "change"), textIf(a.DryRun, "would be "),
+	p.printf("%s %s%s%s\n", term.Plural(len(a.Undone)-a.Refused, "change"), textIf(a.DryRun, "would be "), made,
 		andSome(a.Refused, "not"))
-	if by != "" {
+	if by != "" && !a.Again {
 		p.addHint(term.AsMuted, "run `memwatchd undo %s` to redo them", by)
 	}
 }

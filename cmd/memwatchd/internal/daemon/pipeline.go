@@ -59,6 +59,8 @@ type pipeline struct {
 	events    hub
 	copies    copies
 
+	overwritten *overwritten
+
 	applyMu sync.Mutex // one Changed at a time
 	largeMu sync.Mutex // one large file is parsed at a time
 
@@ -183,10 +185,16 @@ func (p *pipeline) recordResult(l scanResult) {
 	if !l.deleted && l.update.Doc == nil {
 		return
 	}
+	_, copied := memory.CopyOf(l.update.Path)
+	if k, known := p.documents.lookUp(l.update.Path); l.deleted && copied && known {
+		p.overwritten.copyRemoved(l.update.Path, k.doc)
+	}
 	if l.deleted {
 		p.documents.dropFile(l.update.Path)
+	} else if l.apply && !copied && !p.layout.InRoot(l.update.Path) {
+		p.overwritten.changed(l.update.Path, l.update.Hash)
 	}
-	if _, copied := memory.CopyOf(l.update.Path); p.todos != nil && !copied && !p.layout.InRoot(l.update.Path) {
+	if p.todos != nil && !copied && !p.layout.InRoot(l.update.Path) {
 		// Also if the index has this version already: a rebuild may have read
 		// it first.
 		p.todos.Changed(l.update.Path, l.update.Doc)

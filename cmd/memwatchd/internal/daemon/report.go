@@ -145,6 +145,7 @@ func (d *daemon) listProblems() []api.FileProblem {
 		add("", "obsidian_setting", "a setting of Obsidian has no effect: "+text)
 	}
 	d.listRootProblems(add)
+	d.pipeline.overwritten.problems(add)
 	for of, n := range d.pipeline.copies.countByFile() {
 		if n >= memory.ManyCopies {
 			add(of, "conflict_copies", fmt.Sprintf("%d conflict copies; Syncthing keeps 10 by default and deletes the oldest; "+

@@ -42,7 +42,7 @@ func (d *daemon) openWriting() (err error) {
 	if err != nil {
 		return err
 	}
-	d.pipeline.compactor = d.maintenance.compactor
+	d.pipeline.compactor, d.pipeline.overwritten.journal = d.maintenance.compactor, records
 	d.openTodos()
 	return nil
 }

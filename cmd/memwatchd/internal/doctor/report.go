@@ -63,6 +63,8 @@ var remedies = map[string]remedy{
 		"A file that is being written differs only briefly.", "check --fix"},
 	"counter_wrong": {note, "Counters in the frontmatter are wrong in %s.",
 		"The maintenance at night corrects them, and so does this command.", "check --fix"},
+	"overwritten": {warning, "Another program removed text that the daemon wrote to %s.",
+		"check names the changes, and the command that makes them again.", "check"},
 	"secret": {warning, "Files contain live credentials in %s.",
 		"Revoke the credentials and remove them from the files.", "check"},
 	"subject_conflict": {warning, "More than one subject claims a directory in %s. No subject can read it.",
