@@ -172,30 +172,39 @@ func (m *Merger) write(ctx context.Context, c *CopyMerge, keep *memory.Keep, how
 }
 
 // commonVersion returns the largest version of one of the files, according to the
-// journal, that the other one contains completely, or nil if the journal has none.
+// journal, whose body the other one contains completely, or nil if the journal has none.
 // Another version may be newer than the common one; text that the other file lacks
-// would then seem removed. Of versions that differ in ticks only, it is the oldest:
-// the other machine does not have the ticks of the newer ones.
+// would then seem removed. Of versions with the same body, apart from ticks, it is the
+// oldest: the other machine may not have the ticks and the frontmatter of the newer ones.
 func (m *Merger) commonVersion(file, copied File) (best []byte) {
+	body := "" // of best
 	for _, pair := range [2][2][]byte{{file.Data, copied.Data}, {copied.Data, file.Data}} {
 		there := map[string]bool{}
-		for _, line := range journal.SplitLines(pair[1]) {
-			there[withoutTicks(line)] = true
+		for line := range strings.Lines(openBody(pair[1]) + "\n") {
+			there[strings.TrimRight(line, "\r\n")] = true
 		}
+		lacks := func(line string) bool { return !there[strings.TrimRight(line, "\r\n")] }
 		for _, version := range m.versions(file.Path, pair[0]) {
-			lacks := func(line []byte) bool { return !there[withoutTicks(line)] }
-			larger := len(version) > len(best) || withoutTicks(version) == withoutTicks(best)
-			if (best == nil || larger) && !slices.ContainsFunc(journal.SplitLines(version), lacks) {
-				best = version
+			text := openBody(version)
+			if best == nil || len(text) > len(body) || text == body {
+				if !slices.ContainsFunc(slices.Collect(strings.Lines(text)), lacks) {
+					best, body = version, text
+				}
 			}
 		}
 	}
 	return best
 }
 
-// withoutTicks returns a line with open boxes.
-func withoutTicks(line []byte) string {
-	return strings.NewReplacer("[x]", "[ ]", "[X]", "[ ]", "\n", "").Replace(string(line))
+// openBody returns the text below the frontmatter with open boxes.
+func openBody(text []byte) string {
+	body := string(text)
+	if rest, ok := strings.CutPrefix(body, "---\n"); ok {
+		if _, below, ok := strings.Cut("\n"+rest, "\n---\n"); ok {
+			body = below
+		}
+	}
+	return strings.NewReplacer("[x]", "[ ]", "[X]", "[ ]").Replace(body)
 }
 
 // versions returns the versions of a file up to a content that the journal

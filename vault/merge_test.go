@@ -137,6 +137,40 @@ func TestMergeTicks(t *testing.T) {
 // openAll opens the boxes of a text.
 func openAll(text string) string { return strings.ReplaceAll(text, "[x]", "[ ]") }
 
+// TestMergeFrontmatter merges versions whose frontmatter has times of their own, and
+// finds the common version by the text below.
+func TestMergeFrontmatter(t *testing.T) {
+	const path = "memory/2026-02-05.md"
+	front := func(hour, body string) string { return "---\nupdated_at: 2026-02-05T" + hour + ":00:00Z\n---\n" + body }
+	w := newWriter(t, nil)
+	for _, text := range []string{front("10", "- one\n"), front("11", "- one\n- here\n")} {
+		_, err := w.Write(t.Context(), Change{Path: path, Cause: "note", Requested: true,
+			Edit: func(*File) ([]byte, error) { return []byte(text), nil }})
+		must(t, err)
+	}
+	writeFile(t, w.Vault, copyPath, front("12", "- one\n- there\n"))
+	m := &Merger{Writer: w, Layout: &memory.Layout{}}
+	_, err := m.MergeAdditions(t.Context(), copyPath, true, false)
+	must(t, err)
+	wantFiles(t, w, map[string]string{path: front("12", "- one\n- here\n- there\n")})
+
+	// A change of the readers is not undone by a version that lacks it.
+	const other, public, private = "notes/a.md", "---\nvisibility: public_ok\n---\n", "---\nvisibility: private_only\n---\n"
+	for _, text := range []string{public + "- one\n", private + "- one\n"} {
+		_, err := w.Write(t.Context(), Change{Path: other, Cause: "edit", Requested: true,
+			Edit: func(*File) ([]byte, error) { return []byte(text), nil }})
+		must(t, err)
+	}
+	const copied = "notes/a.sync-conflict-20260205-120000-ABCDEFG.md"
+	writeFile(t, w.Vault, copied, public+"- one\n")
+	_, err = m.MergeAdditions(t.Context(), copied, true, false)
+	must(t, err)
+	file, err := w.Vault.Read(other)
+	if err != nil || string(file.Data) != private+"- one\n" {
+		t.Errorf("%s, %v", file.Data, err)
+	}
+}
+
 // TestMergeChangedFile merges a copy into a file that cannot be merged by entries
 // any more, because it has changed since the plan.
 func TestMergeChangedFile(t *testing.T) {
