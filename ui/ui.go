@@ -53,10 +53,26 @@ type Console struct {
 	mu       sync.Mutex
 	oneTime  string // key of the URL; empty after its use
 	sessions []string
+	warned   time.Time         // of the last warning about a key
+	open     []net.Conn        // oldest first
+	known    map[net.Conn]bool // of these, those with a session key
 }
 
 // readTimeout bounds the time to receive a request header, and a body.
 const readTimeout = 10 * time.Second
+
+// idleTimeout bounds the time between requests on a connection.
+const idleTimeout = 2 * time.Minute
+
+// maxKey bounds the body of a request without a session key, in bytes.
+const maxKey = 4 << 10
+
+// maxConnections bounds the open connections. Every program of the machine can
+// open some.
+const maxConnections = 64
+
+// warnEvery is the time between warnings about invalid keys.
+const warnEvery = time.Minute
 
 // maxSessions bounds the number of session keys. There is one for each use of a
 // URL, and [Console.URL] makes a new one.
@@ -66,7 +82,7 @@ const maxSessions = 16
 // 127.0.0.1:40000.
 func New(b Backend, host string, opt Options) *Console {
 	opt.MaxRequest = cmp.Or(opt.MaxRequest, 1<<20)
-	return &Console{backend: b, host: host, opt: opt}
+	return &Console{backend: b, host: host, opt: opt, known: make(map[net.Conn]bool)}
 }
 
 // URL returns an address that opens the page once. The key in its fragment is
@@ -87,6 +103,10 @@ func (c *Console) Serve(ctx context.Context, l net.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	server := &http.Server{Handler: c, ReadHeaderTimeout: readTimeout, MaxHeaderBytes: 16 << 10,
+		IdleTimeout: idleTimeout, ConnState: c.trackConn,
+		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
+			return context.WithValue(ctx, connKey{}, conn)
+		},
 		BaseContext: func(net.Listener) context.Context { return ctx }}
 	if c.opt.Idle > 0 {
 		c.idle = time.AfterFunc(c.opt.Idle, func() {
@@ -103,6 +123,32 @@ func (c *Console) Serve(ctx context.Context, l net.Listener) error {
 		return err
 	}
 	return server.Close()
+}
+
+type connKey struct{}
+
+// trackConn records open connections. If there are too many, it closes the oldest
+// one that has not sent a session key, so that others cannot keep the page out.
+func (c *Console) trackConn(conn net.Conn, state http.ConnState) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch state {
+	case http.StateNew:
+		c.open = append(c.open, conn)
+		if len(c.open) <= maxConnections {
+			return
+		}
+		i := max(0, slices.IndexFunc(c.open, func(o net.Conn) bool { return !c.known[o] }))
+		c.open[i].Close()
+		c.forget(c.open[i])
+	case http.StateClosed, http.StateHijacked:
+		c.forget(conn)
+	}
+}
+
+func (c *Console) forget(conn net.Conn) {
+	c.open = slices.DeleteFunc(c.open, func(o net.Conn) bool { return o == conn })
+	delete(c.known, conn)
 }
 
 func (o *Options) warn(s string) {
@@ -164,7 +210,11 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		writeError(w, errNotFound)
 		return
 	}
-	body, err := c.readBody(w, r)
+	most := c.opt.MaxRequest
+	if !isOperation {
+		most = min(most, maxKey)
+	}
+	body, err := readBody(w, r, most)
 	switch {
 	case err != nil:
 		writeError(w, err)
@@ -178,13 +228,13 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// readBody reads the body of a request within its limits.
-func (c *Console) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+// readBody reads the body of a request of at most the given number of bytes.
+func readBody(w http.ResponseWriter, r *http.Request, most int64) ([]byte, error) {
 	conn := http.NewResponseController(w)
 	_ = conn.SetReadDeadline(time.Now().Add(readTimeout)) // not supported by recorders of tests
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, c.opt.MaxRequest))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
 	if err != nil {
-		return nil, api.Errorf(api.TooLarge, "the request exceeds %d bytes, or its time limit", c.opt.MaxRequest)
+		return nil, api.Errorf(api.TooLarge, "the request exceeds %d bytes, or its time limit", most)
 	}
 	_ = conn.SetReadDeadline(time.Time{}) // an answer may take longer
 	return body, nil
@@ -238,7 +288,10 @@ func (c *Console) openSession(w http.ResponseWriter, body []byte) {
 	}
 	c.mu.Lock()
 	isValid := c.oneTime != "" && len(c.sessions) < maxSessions && equal(in.Key, c.oneTime)
-	session := ""
+	session, warn := "", false
+	if !isValid && time.Since(c.warned) >= warnEvery {
+		c.warned, warn = time.Now(), true
+	}
 	if isValid {
 		session = newKey()
 		c.oneTime = ""
@@ -246,8 +299,10 @@ func (c *Console) openSession(w http.ResponseWriter, body []byte) {
 	}
 	c.mu.Unlock()
 	if !isValid {
-		c.opt.warn("a page used an invalid key, or one that was used before. If you opened the address only once, " +
-			"another program has read it: stop the console with Ctrl-C")
+		if warn {
+			c.opt.warn("a page used an invalid key, or one that was used before. If you opened the address only once, " +
+				"another program has read it: stop the console with Ctrl-C")
+		}
 		writeError(w, api.Errorf(api.Forbidden, "the address was used before").
 			WithHint("start `memwatchd ui` again"))
 		return
@@ -266,7 +321,11 @@ func (c *Console) hasSession(r *http.Request) bool {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return slices.ContainsFunc(c.sessions, func(s string) bool { return equal(s, key) })
+	found := slices.ContainsFunc(c.sessions, func(s string) bool { return equal(s, key) })
+	if conn, ok := r.Context().Value(connKey{}).(net.Conn); ok && found && slices.Contains(c.open, conn) {
+		c.known[conn] = true
+	}
+	return found
 }
 
 // equal compares keys in constant time.
@@ -293,6 +352,9 @@ func (c *Console) execute(w http.ResponseWriter, r *http.Request, name string, b
 			WithHint("use the command line, or start the console without --read-only"))
 		return
 	}
+	if c.opt.ReadOnly {
+		omitCount(req)
+	}
 	if op.Stream {
 		c.stream(w, r, req)
 		return
@@ -304,6 +366,27 @@ func (c *Console) execute(w http.ResponseWriter, r *http.Request, name string, b
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Write(answer)
+}
+
+// omitCount changes a request so that it does not count the entries of the answer as
+// used.
+func omitCount(req *api.Request) {
+	count, err := req.Operation().Param("count")
+	if err != nil {
+		return
+	}
+	if name, value, found := strings.Cut(count.With, "="); found { // without effect otherwise
+		p, err := req.Operation().Param(name)
+		if err != nil {
+			return
+		}
+		if given, _ := req.GivenValue(p); given != value {
+			return
+		}
+	}
+	if err := req.Set(count, "false"); err != nil {
+		panic(err) // every such parameter is a boolean
+	}
 }
 
 // changes reports whether a request can change files.

@@ -180,7 +180,7 @@ func TestKeys(t *testing.T) {
 		t.Fatalf("%d %s %d %q", status, answer, opened, warnings)
 	}
 	for _, body := range []string{body, `{"key": ""}`, `{"key": "x"}`} {
-		warnings = nil
+		warnings, c.warned = nil, time.Time{}
 		if status, answer := send(c, call{path: "/session", body: body}); status != http.StatusForbidden || len(warnings) != 1 || opened != 1 {
 			t.Errorf("%s: %d %s %q", body, status, answer, warnings)
 		}
@@ -289,5 +289,86 @@ func TestServe(t *testing.T) {
 	}
 	if err := <-serve(t.Context(), New(&recorder{}, "", Options{Idle: 5 * time.Second})); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestStrangers checks the limits for programs without a session key: the size of
+// their requests, their connections and the warnings that they cause.
+func TestStrangers(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	warnings := 0
+	c := New(&recorder{}, l.Addr().String(), Options{ReadOnly: true, Warn: func(string) { warnings++ }})
+	for range 20 {
+		send(c, call{path: "/session", host: c.host, body: `{"key": "wrong"}`})
+	}
+	if warnings != 1 {
+		t.Errorf("%d warnings", warnings)
+	}
+	if status, _ := send(c, call{path: "/session", host: c.host, body: `{"key": "` + strings.Repeat("a", maxKey) + `"}`}); status != http.StatusRequestEntityTooLarge {
+		t.Errorf("a long key: status %d", status)
+	}
+	_, url, _ := strings.Cut(c.URL(), "#k=")
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- c.Serve(ctx, l) }()
+	defer func() { cancel(); <-ended }()
+	post := func(client *http.Client, path, key, body string) string {
+		t.Helper()
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+c.host+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer "+key)
+		resp, err := client.Do(r)
+		if err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		defer resp.Body.Close()
+		text, _ := io.ReadAll(resp.Body)
+		return string(text)
+	}
+	page := &http.Client{Transport: &http.Transport{}}
+	var answer struct{ Session string }
+	if err := json.Unmarshal([]byte(post(page, "/session", "", `{"key": "`+url+`"}`)), &answer); err != nil {
+		t.Fatal(err)
+	}
+	post(page, "/v1/search", answer.Session, "{}")
+	for range 3 * maxConnections {
+		conn, err := net.Dial("tcp", c.host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		_, _ = io.WriteString(conn, "POST /session HTTP/1.1\r\nHost: "+c.host+"\r\nContent-Length: 1000000\r\n\r\n{")
+	}
+	post(page, "/v1/search", answer.Session, "{}")
+	post(&http.Client{Transport: &http.Transport{}}, "/v1/search", answer.Session, "{}")
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.open) > maxConnections || len(c.known) == 0 {
+		t.Errorf("%d connections, %d of them known", len(c.open), len(c.known))
+	}
+}
+
+// TestReadOnlyCount checks that a console that changes nothing does not count
+// uses of entries either.
+func TestReadOnlyCount(t *testing.T) {
+	for body, want := range map[string]string{
+		`search {"query": "a", "count": true}`:         `"count":false`,
+		`search {"query": "a"}`:                        `"count":false`,
+		`context {"query": "a", "format": "relevant"}`: `"count":false`,
+		`context {"format": "full"}`:                   `{"format":"full"}`,
+		`recent {}`:                                    `recent {`,
+	} {
+		b := &recorder{}
+		c := New(b, host, Options{ReadOnly: true})
+		op, body, _ := strings.Cut(body, " ")
+		status, _ := send(c, call{path: "/v1/" + op, body: body, key: openSession(t, c)})
+		if status != http.StatusOK || !strings.Contains(b.requests[0], want) {
+			t.Errorf("%s %s: %d %v", op, body, status, b.requests)
+		}
 	}
 }

@@ -2,6 +2,12 @@
 
 const svgTags = new Set(["svg", "polyline", "rect", "line", "title"]);
 
+/** shown returns a text with control characters, and characters that change the direction of the text
+ * after them, as escapes. */
+export const shown = (text) => text.replace(
+  /\r(?!\n)|[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/gu,
+  (c) => `\\u{${c.codePointAt(0).toString(16)}}`);
+
 /** h returns an element. Attributes that start with "on" are listeners. */
 export function h(tag, attributes, ...children) {
   const e = svgTags.has(tag) ? document.createElementNS("http://www.w3.org/2000/svg", tag) : document.createElement(tag);
@@ -10,7 +16,8 @@ export function h(tag, attributes, ...children) {
     if (name.startsWith("on")) e.addEventListener(name.slice(2), value);
     else e.setAttribute(name, value === true ? "" : value);
   }
-  e.append(...children.flat(Infinity).filter((c) => c !== undefined && c !== null && c !== false && c !== ""));
+  e.append(...children.flat(Infinity).filter((c) => c !== undefined && c !== null && c !== false && c !== "")
+    .map((c) => (c instanceof Node ? c : shown(String(c)))));
   return e;
 }
 
@@ -89,7 +96,7 @@ export function later(ms, f) {
 /** notify shows a message for some seconds, with an optional button. */
 export function notify(text, label, action) {
   const notice = document.getElementById("notice");
-  notice.replaceChildren(text, label ? h("button", { type: "button", onclick: () => { notice.hidden = true; action(); } }, label) : "");
+  notice.replaceChildren(shown(text), label ? h("button", { type: "button", onclick: () => { notice.hidden = true; action(); } }, label) : "");
   notice.hidden = false;
   clearTimeout(notify.timer);
   notify.timer = setTimeout(() => { notice.hidden = true; }, 10000);

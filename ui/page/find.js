@@ -1,7 +1,7 @@
 // Search as you type, with the file beside it.
 
 import { call } from "./api.js";
-import { badges, chosen, entries, h, highlighted, later, place, plural, quiet } from "./dom.js";
+import { badges, chosen, entries, h, highlighted, later, place, plural, quiet, shown } from "./dom.js";
 
 const kinds = ["", "note", "session", "daily", "longterm", "items", "identity", "archive"];
 
@@ -73,7 +73,7 @@ export function find(section) {
       words && answer.total > 0 && answer.total_all < answer.total && `${answer.total_all} with all words`,
       answer.absent?.length > 0 && `no entry contains ${answer.absent.join(", ")}`,
       ...(answer.corrected ?? []).map((c) => `showing ${c.to.join(", ")} for ${c.word}`), answer.note].filter(Boolean);
-    count.textContent = notes.join(" · ");
+    count.textContent = shown(notes.join(" · "));
     const focused = document.activeElement?.dataset?.id;
     list.replaceChildren(...answer.hits.map((hit) => row(hit, open)));
     if (focused) list.querySelector(`[data-id="${CSS.escape(focused)}"]`)?.focus();
