@@ -366,7 +366,7 @@ func TestText(t *testing.T) {
 	c := start(t, map[string]string{"memory/" + time.Now().Format(time.DateOnly) + ".md": string(data),
 		"_longterms/owner/_index.md":                    "# Memory\n\n## Key Facts\n- <img src=x onerror=document.title=1>\n",
 		"notes/<img src=x onerror=document.title=1>.md": "# <script>document.title=1</script>\n\n- [ ] <b onclick=1>x</b>\n",
-		"notes/a\u202eb.md": "# a\u202eb\n\n- [ ] needle \u202e\x1b\n"})
+		"notes/a\u202eb.md":                             "# a\u202eb\n\n- [ ] needle \u202e\x1b\n"})
 	c.open()
 	for _, page := range []string{"find", "days", "tasks", "longterm", "journal", "views", "health"} {
 		c.goTo(page)

@@ -150,11 +150,19 @@ func openFile(cmd *cobra.Command, root *Root, path string, line int) error {
 	if !config.IsWithin(file, dir) {
 		return Usagef("%s is not in the memory directory %s", path, dir)
 	}
-	switch _, err := os.Stat(file); {
+	info, err := os.Stat(file)
+	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return api.Errorf(api.NotFound, "file %q not found", path).WithHint("run `memwatchd ls` to list files")
 	case err != nil:
 		return err
+	}
+	real, err := filepath.EvalSymlinks(file)
+	if err != nil {
+		return err
+	}
+	if realDir, err := filepath.EvalSymlinks(dir); err != nil || !config.IsWithin(real, realDir) || !info.Mode().IsRegular() {
+		return Usagef("%s is not a file of the memory directory %s, or a link out of it", path, dir)
 	}
 	return runEditor(editorArgs(file, line), cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 }
