@@ -38,19 +38,33 @@ type overwritten struct {
 	copies  *copies
 	logger  *slog.Logger
 
-	mu   sync.Mutex
-	lost []lostEntry
+	mu      sync.Mutex
+	written map[string]time.Time // last change of each file, by the daemon
+	lost    []lostEntry
 }
 
 // A lostEntry is an entry that another program removed.
 type lostEntry struct{ path, id, norm string }
 
+// wrote records a change of a file by the daemon.
+func (o *overwritten) wrote(path string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.written) > maxOverwritten {
+		clear(o.written) // at worst, a removed entry is not reported
+	}
+	o.written[path] = clock.Now()
+}
+
 // changed examines a file later if its present version is not that of the last change.
 func (o *overwritten) changed(path string, hash [32]byte) {
-	if o.journal == nil {
+	o.mu.Lock()
+	at, ok := o.written[path]
+	o.mu.Unlock()
+	since := clock.Now().Add(-overwriteWindow)
+	if !ok || at.Before(since) {
 		return
 	}
-	since := clock.Now().Add(-overwriteWindow)
 	if last := o.journal.List(since, path, 1); len(last) > 0 && last[0].After != journal.DigestOf(hash) {
 		time.AfterFunc(overwriteDelay, func() { o.find(path, o.journal.List(since, path, 0), nil) })
 	}

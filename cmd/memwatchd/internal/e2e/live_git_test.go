@@ -73,6 +73,15 @@ func runGitMachines(t *testing.T, hosts bool) {
 		}
 	}
 
+	// Facts in one file with a generated summary, which is new on both machines at first.
+	for n := range 3 {
+		for i, l := range machines {
+			l.must("remember", owner.with(fields{"title": fmt.Sprintf("Title %d of %d", n, i), "explicit": true,
+				"text": fmt.Sprintf("remembered %d on %d", n, i)}), new(api.RememberAnswer))
+		}
+		found("remembered", 2*(n+1))
+	}
+
 	for n := range 10 {
 		l := machines[n%2]
 		note(l, "turnabout", n)
