@@ -45,7 +45,7 @@ var Operations = []*Operation{
 			Words: "todo reopen", Summary: "Reopen a task", Example: "Add an index on reports.created_at", Set: map[string]string{"state": "open"},
 		}, {
 			Words: "todo plan", Summary: "Show the pending copies of tasks that were done in another file",
-			Set: map[string]string{"dry_run": "true"}, Without: []string{"text", "id", "state", "session"},
+			Set: map[string]string{"dry_run": "true"}, Without: []string{"text", "id", "state", "session", "all"},
 		}},
 	}),
 	NewOperation[TodoAddRequest, TodoAddAnswer](Operation{

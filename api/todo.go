@@ -6,9 +6,10 @@ import "cmp"
 // as a dry run, it requests the boxes that will be ticked because their task
 // was completed elsewhere.
 type TodoRequest struct {
-	Text    string `json:"text" size:"request" arg:"rest" complete:"todo" doc:"text of the task; letter case, emphasis, tags and dates are ignored"`
-	ID      string `json:"id" doc:"task in place of a text: path#id, or its explicit id"`
+	Text    string `json:"text" size:"request" arg:"rest" complete:"todo" doc:"text of the task, words of it, its place or its id; case, emphasis, tags and dates are ignored"`
+	ID      string `json:"id" doc:"path:line, path#id or id, in place of a text"`
 	State   string `json:"state" default:"done" enum:"done,open" doc:"new state: done or open"`
+	All     bool   `json:"all" doc:"change every match; else several matches change nothing"`
 	Session string `json:"session" complete:"session" doc:"only copies of the task in this session"`
 	DryRun  bool   `json:"dry_run" doc:"show the changes, without changing files"`
 	Fresh
@@ -103,7 +104,11 @@ type TodoPlace struct {
 	TaskID string `json:"task_id,omitempty"` // path#id of a task that is a part of the entry
 	State  string `json:"state"`
 	Day    string `json:"day,omitempty"`
+	Text   string `json:"text,omitempty"` // text of the task, if the answer has several tasks
 }
+
+// ShortID is the length from which the beginning of a derived id selects a task.
+const ShortID = 4
 
 // Task returns the id that selects the task in a [TodoRequest].
 func (p *TodoPlace) Task() string { return cmp.Or(p.TaskID, p.ID) }

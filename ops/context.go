@@ -228,8 +228,11 @@ func (m readOps) startFiles(c Call, r *api.ContextRequest) brief.StartFiles {
 	slices.SortStableFunc(files.Recent, func(a, b *memory.Document) int {
 		return order.rankDoc(c, a) - order.rankDoc(c, b)
 	})
+	listed := map[string]bool{} // equal tasks of a file are listed once
 	for _, t := range m.openTasks(c, max(startTaskDays, r.Days), order) {
-		if !slices.ContainsFunc(t.Places, func(p api.TodoPlace) bool { return whole[p.Path] }) {
+		task := t.Places[0].Path + ":" + t.Text
+		if !listed[task] && !slices.ContainsFunc(t.Places, func(p api.TodoPlace) bool { return whole[p.Path] }) {
+			listed[task] = true
 			files.Tasks = append(files.Tasks, brief.Task{Text: t.Text, Path: t.Places[0].Path, Line: t.Places[0].Line,
 				Untrusted: t.Untrusted})
 		}

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/brief"
 	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 	"github.com/memwatchd/memwatchd/memory"
@@ -40,43 +41,52 @@ func (m writeOps) todo(ctx context.Context, c Call, r *api.TodoRequest) (*api.To
 		answer.Plan = m.todoPlan(c)
 		return answer, nil
 	}
-	copies, err := m.findTask(c, r)
+	tasks, err := m.findTasks(c, r)
 	if err != nil {
 		return nil, err
 	}
-	task := m.todoOf(copies)
-	answer.Text, answer.Untrusted, answer.State = task.Text, task.Untrusted, r.State
-	copies = slices.DeleteFunc(copies, func(t taskCopy) bool { return t.place.State == r.State })
-	if r.State == memory.Open.String() {
-		copies = m.lastCompletion(copies)
-	}
-	var boxes []todosync.Copy
-	for _, t := range copies {
-		if !m.mayChange(c, memory.Partition{Owner: t.Owner}, t.Author) {
-			answer.Left = append(answer.Left, api.Skipped{Path: t.place.Path, Reason: errNotAuthor.Message})
-			continue
+	answer.Text, answer.State = m.todoOf(tasks[0]).Text, r.State
+	var changes [][]todosync.Copy
+	for _, copies := range tasks {
+		task := m.todoOf(copies)
+		answer.Untrusted = answer.Untrusted || task.Untrusted
+		var boxes []todosync.Copy
+		for _, t := range copies {
+			switch {
+			case t.place.State == r.State:
+				continue
+			case !m.mayChange(c, memory.Partition{Owner: t.Owner}, t.Author):
+				answer.Left = append(answer.Left, api.Skipped{Path: t.place.Path, Reason: errNotAuthor.Message})
+				continue
+			}
+			t.place.State = r.State
+			if t.Text != tasks[0][0].Text {
+				t.place.Text = task.Text
+			}
+			boxes, answer.Changed = append(boxes, t.Copy), append(answer.Changed, t.place)
 		}
-		t.place.State = r.State
-		boxes, answer.Changed = append(boxes, t.Copy), append(answer.Changed, t.place)
+		if len(boxes) > 0 {
+			changes = append(changes, boxes)
+		}
 	}
 	switch {
-	case len(boxes) == 0 && len(answer.Left) > 0:
+	case len(changes) == 0 && len(answer.Left) > 0:
 		return nil, errNotAuthor
-	case r.DryRun || len(boxes) == 0:
+	case r.DryRun || len(changes) == 0:
 		return answer, nil
 	}
 	state := memory.Done
 	if r.State == memory.Open.String() {
 		state = memory.Open
 	}
-	return answer, m.setTasks(ctx, c, boxes, state, answer)
+	return answer, m.setTasks(ctx, c, changes, state, answer)
 }
 
-// setTasks changes boxes. It returns an error if no box could be changed.
-func (m writeOps) setTasks(ctx context.Context, c Call, boxes []todosync.Copy, state memory.TaskState,
+// setTasks changes the boxes of tasks. It returns an error if no box could be changed.
+func (m writeOps) setTasks(ctx context.Context, c Call, tasks [][]todosync.Copy, state memory.TaskState,
 	answer *api.TodoAnswer) error {
 	var failure error
-	for _, o := range m.Todos.Set(ctx, boxes, state, m.mayChangeEntry(c)) {
+	for _, o := range m.Todos.Set(ctx, tasks, state, m.mayChangeEntry(c)) {
 		if o.Err != nil {
 			doc, _, err := m.loadFile(c, o.Path)
 			failure = writeError(o.Err, err == nil && doc.PrivateReadable(c.View))
@@ -92,120 +102,207 @@ func (m writeOps) setTasks(ctx context.Context, c Call, boxes []todosync.Copy, s
 	return nil
 }
 
-// findTask returns all copies of the one task that a request means, newest first.
-// If several tasks match, the error lists them.
-func (m writeOps) findTask(c Call, r *api.TodoRequest) ([]taskCopy, error) {
+// findTasks returns the copies of the task that a request means, or of every task that
+// matches if the request selects all; newest first. Otherwise, the error lists the
+// tasks that match, and the copies of a task that is given by words if their due dates
+// differ.
+func (m writeOps) findTasks(c Call, r *api.TodoRequest) ([][]taskCopy, error) {
 	var all []taskCopy
-	path, _, _ := cutID(r.ID + r.Text) // selects a file, which may be an ordinary note
-	hasTasks := func(f *index.FileInfo) bool {
-		return f.Tasks && (todosync.Concerns(f.Kind) || f.Kind == memory.Note && f.Path == path)
-	}
-	for doc, shown := range m.readableFiles(c, hasTasks) {
-		all = append(all, tasksOf(c, doc, shown, "")...)
-	}
-	slices.SortStableFunc(all, taskCopy.compare)
-	seeds := findCopies(all, r)
-	if len(seeds) == 0 {
-		return nil, notFound("task", r.ID+r.Text).
-			WithHint("use `todos` to list tasks, and set `text` to the whole text of a task")
-	}
-	rules := taskRules(c)
-	if r.ID != "" && len(seeds) == 1 {
-		copies := slices.DeleteFunc(slices.Clone(all), func(t taskCopy) bool { return !t.sameTask(rules, &seeds[0]) })
-		if len(groupTasks(c, copies)) > 1 { // a task without subject or contact matches those of several subjects
-			copies = slices.DeleteFunc(copies, func(t taskCopy) bool {
-				return t.Contact != seeds[0].Contact || rules.Subject(t.Owner) != rules.Subject(seeds[0].Owner)
-			})
+	var seeds []int
+	var by selection
+	for _, notes := range []bool{false, true} { // ordinary notes, if nothing else is meant
+		all = nil
+		for doc, shown := range m.readableFiles(c, func(f *index.FileInfo) bool {
+			return f.Tasks && (todosync.Concerns(f.Kind) || notes && f.Kind == memory.Note)
+		}) {
+			all = append(all, tasksOf(c, doc, shown, "")...)
 		}
-		return copies, nil
+		slices.SortStableFunc(all, taskCopy.compare)
+		seeds, by = findTask(all, r)
+		if by != byWords || slices.ContainsFunc(seeds, func(i int) bool { return all[i].place.State != r.State }) {
+			break
+		}
 	}
-	groups := groupTasks(c, seeds)
-	if len(groups) > 1 {
-		// Possibly only one of them needs a change.
-		groups = slices.DeleteFunc(groups, func(g []taskCopy) bool {
-			return !slices.ContainsFunc(g, func(t taskCopy) bool { return t.place.State != r.State })
+	if len(seeds) == 0 {
+		return nil, m.noTask(c, r)
+	}
+	boxes, rules := make([]todosync.Copy, len(all)), taskRules(c)
+	for i := range all {
+		boxes[i] = all[i].Copy
+	}
+	var tasks [][]taskCopy
+	taken := make([]bool, len(all)) // each box belongs to one task
+	for _, i := range seeds {
+		taken[i] = true
+	}
+	for _, group := range rules.Group(pick(boxes, seeds)) {
+		members := pick(seeds, group)
+		named := &all[members[0]]
+		list := slices.DeleteFunc(rules.CopiesOf(boxes, members), func(i int) bool {
+			return !slices.Contains(members, i) && (taken[i] || by == byPlace && named.otherDue(&all[i]))
 		})
+		for _, i := range list {
+			taken[i] = true
+		}
+		copies := pick(all, list)
+		if r.State == memory.Open.String() {
+			copies = m.lastCompletion(copies)
+			if by == byPlace && !slices.ContainsFunc(copies, func(t taskCopy) bool { return t.place == named.place }) {
+				copies = []taskCopy{*named} // of an earlier completion
+			}
+		}
+		tasks = append(tasks, copies)
 	}
-	switch len(groups) {
-	case 0:
-		return seeds, nil
-	case 1:
-		return slices.DeleteFunc(all, func(t taskCopy) bool {
-			return slices.ContainsFunc(groups[0], func(g taskCopy) bool { return !t.sameTask(rules, &g) })
-		}), nil
+	changes := func(copies []taskCopy) bool {
+		return slices.ContainsFunc(copies, func(t taskCopy) bool { return t.place.State != r.State })
 	}
-	return nil, severalTasks(groups)
+	if slices.ContainsFunc(tasks, changes) { // possibly only one of them needs a change
+		tasks = slices.DeleteFunc(tasks, func(copies []taskCopy) bool { return !changes(copies) })
+	} else {
+		tasks = tasks[:1]
+	}
+	change := slices.DeleteFunc(slices.Concat(tasks...), func(t taskCopy) bool { return t.place.State == r.State })
+	dated := slices.IndexFunc(change, func(t taskCopy) bool { return t.task.Due != "" })
+	differ := dated >= 0 && slices.ContainsFunc(change, func(t taskCopy) bool { return change[dated].otherDue(&t) })
+	if !r.All && (len(tasks) > 1 || differ) {
+		return nil, severalTasks(r, change)
+	}
+	return tasks, nil
 }
 
-// sameTask reports whether two copies belong to one task.
-func (t *taskCopy) sameTask(rules *todosync.Rules, u *taskCopy) bool {
-	return t.place == u.place || rules.Same(&t.Copy, &u.Copy)
+func pick[T any](list []T, at []int) []T {
+	picked := make([]T, len(at))
+	for i, n := range at {
+		picked[i] = list[n]
+	}
+	return picked
 }
 
-// findCopies returns the copies that a request names by text, by path#id, or by the
-// id of the task or of its entry. A text that contains # may be an id.
-func findCopies(all []taskCopy, r *api.TodoRequest) []taskCopy {
-	among := func(keep func(*taskCopy) bool) []taskCopy {
-		var list []taskCopy
+// otherDue reports whether two copies have different due dates.
+func (t *taskCopy) otherDue(u *taskCopy) bool {
+	return t.task.Due != "" && u.task.Due != "" && t.task.Due != u.task.Due
+}
+
+// A selection is the way in which a request selects tasks.
+type selection uint8
+
+const (
+	byWords selection = iota // a part of the text; also if nothing is selected
+	byText                   // the whole text
+	byPlace                  // a place or an id, which names one box
+)
+
+// findTask returns the boxes that a request means: by its text, its place or its id, or
+// else by a part of the text or its words.
+func findTask(all []taskCopy, r *api.TodoRequest) (seeds []int, by selection) {
+	among := func(keep func(*taskCopy) bool) (list []int) {
 		for i := range all {
 			if t := &all[i]; (r.Session == "" || t.session == r.Session) && keep(t) {
-				list = append(list, *t)
+				list = append(list, i)
 			}
 		}
 		return list
 	}
-	if r.Text != "" {
-		text := todosync.TextOf(r.Text)
-		list := among(func(t *taskCopy) bool { return t.Text == text && text != todosync.Digest{} })
-		if len(list) > 0 || !strings.Contains(r.Text, "#") {
-			return list
-		}
+	typed := r.ID + r.Text
+	text := todosync.TextOf(r.Text)
+	file, from, to := api.CutLines(typed)
+	path, id, ok := cutID(typed)
+	if !ok {
+		id = typed
 	}
-	id := r.ID + r.Text
-	if path, bare, ok := cutID(id); ok {
-		id = bare
-		all = slices.DeleteFunc(slices.Clone(all), func(t taskCopy) bool { return t.place.Path != path })
+	inFile := func(t *taskCopy) bool { return !ok || t.place.Path == path }
+	short := strings.ToLower(strings.TrimLeft(id, "~^"))
+	phrase := cmp.Or(memory.TaskNorm(r.Text), memory.Fold(r.Text))
+	words := strings.Fields(phrase)
+	contains := func(t *taskCopy, part string) bool {
+		return strings.Contains(t.task.Norm, part) || strings.Contains(memory.Fold(t.task.Text), part)
 	}
-	if id == "" {
-		return nil
-	}
-	for _, keep := range []func(*taskCopy) bool{
-		func(t *taskCopy) bool { return t.Box.ID == id },
-		func(t *taskCopy) bool { return t.place.TaskID == t.place.Path+"#"+id },
-		func(t *taskCopy) bool {
-			return t.entry.ID == id && t.entry.Block == memory.Item && t.task.Line == t.entry.Line
-		},
-		func(t *taskCopy) bool { return t.entry.ID == id },
+	for _, rule := range []struct {
+		use  bool
+		by   selection
+		keep func(*taskCopy) bool
+	}{
+		{text != todosync.Digest{}, byText, func(t *taskCopy) bool { return t.Text == text }},
+		{from > 0, byPlace, func(t *taskCopy) bool {
+			return t.place.Path == file && from <= t.place.Line && t.place.Line <= max(from, to)
+		}},
+		{id != "", byPlace, func(t *taskCopy) bool { return inFile(t) && t.Box.ID == id }},
+		{id != "", byPlace, func(t *taskCopy) bool { return inFile(t) && t.place.TaskID == t.place.Path+"#"+id }},
+		{id != "", byPlace, func(t *taskCopy) bool {
+			return inFile(t) && t.entry.ID == id && t.entry.Block == memory.Item && t.task.Line == t.entry.Line
+		}},
+		{id != "", byPlace, func(t *taskCopy) bool { return inFile(t) && t.entry.ID == id }},
+		{!ok && len(short) >= api.ShortID, byPlace, func(t *taskCopy) bool {
+			_, id, _ := cutID(t.place.Task())
+			return strings.HasPrefix(strings.ToLower(strings.TrimLeft(id, "~^")), short)
+		}},
+		{len(words) > 0, byWords, func(t *taskCopy) bool { return contains(t, phrase) }},
+		{len(words) > 0, byWords, func(t *taskCopy) bool {
+			return !slices.ContainsFunc(words, func(word string) bool { return !contains(t, word) })
+		}},
 	} {
-		if list := among(keep); len(list) > 0 {
-			return list
+		if !rule.use {
+			continue
+		}
+		if list := among(rule.keep); len(list) > 0 {
+			return list, rule.by
 		}
 	}
-	return nil
+	return nil, byWords
 }
 
-// severalTasks returns the error for a request that matches several tasks.
-func severalTasks(groups [][]taskCopy) error {
-	copies := slices.Concat(groups...)
-	slices.SortStableFunc(copies, taskCopy.compare)
-	var names []string
-	for _, t := range copies {
-		names = append(names, fmt.Sprintf("%s (line %d)", t.place.ID, t.place.Line))
+// noTask returns the error for a request that matches no task.
+func (m writeOps) noTask(c Call, r *api.TodoRequest) error {
+	const hint = "use `todos` to list tasks"
+	if file, line, _ := api.CutLines(r.ID + r.Text); line > 0 {
+		if _, _, err := m.loadFile(c, file); err == nil {
+			return api.Errorf(api.NotFound, "line %d of %s contains no task", line, file).WithHint(hint)
+		}
 	}
-	return api.Errorf(api.Conflict, "more than one task matches").
-		WithHint("set `id` or `session` to select one of %s", joinFirst(names))
+	return notFound("task", r.ID+r.Text).WithHint(hint)
 }
+
+// severalTasks returns the error for a request that matches several tasks, or copies of
+// one with different due dates.
+func severalTasks(r *api.TodoRequest, copies []taskCopy) error {
+	slices.SortStableFunc(copies, taskCopy.compare)
+	var list []string
+	for _, t := range copies {
+		text, cut := firstRunes(strings.ReplaceAll(t.task.Text, "`", "'"), maxListed) // a quoted name would be renamed
+		if cut {
+			text += "…"
+		}
+		place := fmt.Sprintf("%q at %s:%d", brief.Field(text, t.untrusted), t.place.Path, t.place.Line)
+		if t.task.Due != "" {
+			place += ", due " + t.task.Due
+		}
+		list = append(list, place)
+	}
+	const most = 10
+	if n := len(list) - most; n > 0 {
+		list = append(list[:most], fmt.Sprintf("and %d more", n))
+	}
+	return api.Errorf(api.Conflict, "more than one task matches %q: %s", r.ID+r.Text, strings.Join(list, "; ")).
+		WithHint("set `id` to one of these places, or `all` to change every one")
+}
+
+// maxListed is the maximum number of characters of a text in the list of several tasks.
+const maxListed = 60
 
 // lastCompletion returns the copies of the most recent completion: those of the
 // newest day and the ones that reconciliation ticked after them. The task may
-// have been completed before.
+// have been completed before. If no copy is done, lastCompletion returns all copies.
 func (m writeOps) lastCompletion(copies []taskCopy) []taskCopy {
-	for i := range copies {
-		if t := &copies[i]; t.place.Day != copies[0].place.Day && m.Todos.ByHand(&t.Copy) {
-			return copies[:i]
+	done := slices.DeleteFunc(slices.Clone(copies), func(t taskCopy) bool { return t.place.State == memory.Open.String() })
+	if len(done) == 0 {
+		return copies
+	}
+	for i := range done {
+		if t := &done[i]; t.place.Day != done[0].place.Day && m.Todos.ByHand(&t.Copy) {
+			return done[:i]
 		}
 	}
-	return copies
+	return done
 }
 
 // todoPlan returns the reconciliation plan, reduced to tasks whose copies the

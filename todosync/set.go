@@ -17,16 +17,16 @@ type Outcome struct {
 	Err     error // from [Writer]
 }
 
-// Set opens or ticks boxes at a caller's request, in entries for which allowed
-// returns true, and then ticks the resulting copies elsewhere. It returns one
+// Set opens or ticks the boxes of tasks at a caller's request, in entries for which
+// allowed returns true, and then ticks the resulting copies elsewhere. It returns one
 // outcome per file, ordered by path; a failed file does not stop the others.
 // Together the changes are one change in the journal. Of copies on several
 // days, those of the last day count as done by hand, and the others as ticked
-// with them. The list of boxes must not be empty.
-func (s *Syncer) Set(ctx context.Context, boxes []Copy, state memory.TaskState,
+// with them. No task may be without boxes.
+func (s *Syncer) Set(ctx context.Context, tasks [][]Copy, state memory.TaskState,
 	allowed func(*memory.Entry) bool) []Outcome {
-	boxes = slices.SortedFunc(slices.Values(boxes), func(a, b Copy) int { return strings.Compare(a.Path, b.Path) })
-	all := boxes
+	boxes := slices.Concat(tasks...)
+	slices.SortStableFunc(boxes, func(a, b Copy) int { return strings.Compare(a.Path, b.Path) })
 	var outcomes []Outcome
 	var changed []string
 	group := ""
@@ -49,7 +49,9 @@ func (s *Syncer) Set(ctx context.Context, boxes []Copy, state memory.TaskState,
 		boxes = boxes[n:]
 	}
 	if state == memory.Done {
-		s.recordTickedWith(all)
+		for _, copies := range tasks {
+			s.recordTickedWith(copies)
+		}
 	}
 	s.Request(ctx, changed...)
 	return outcomes

@@ -596,7 +596,7 @@ func TestSyncer(t *testing.T) {
 			d.saveAsUser("2026-02-05/c.md", openTask)
 			d.saveAsUser(today, openTask+"\n") // just changed, which a request ignores
 			d.run(t, 5*time.Second)
-			for _, o := range d.syncer.Set(t.Context(), []Copy{FileOf(d.parse(today)).Copy(0)}, memory.Done, func(*memory.Entry) bool { return true }) {
+			for _, o := range d.syncer.Set(t.Context(), [][]Copy{{FileOf(d.parse(today)).Copy(0)}}, memory.Done, func(*memory.Entry) bool { return true }) {
 				if o.Err != nil || !o.Changed {
 					t.Errorf("%+v", o)
 				}

@@ -55,7 +55,8 @@ var Tools = []*Tool{
 	newTool(Tool{
 		Name: "memory_todo", Title: "Complete a task", Set: CoreTools, Idempotent: true,
 		Text: "Mark a task as done or reopen a task, in every file that contains a copy. Use this tool as soon as " +
-			"a listed task is done; give the id, or the text as shown by memory_todos.",
+			"a listed task is done; give its text or, as id, its place as shown by memory_todos.",
+		Unlisted: []string{"session", "dry_run"},
 	}, "todo"),
 	newTool(Tool{
 		Name: "memory_note", Title: "Take a note", Set: CoreTools,

@@ -251,7 +251,7 @@ func (b *toolText) writeTodo(a *api.TodoAnswer) {
 	}
 	b.writeLine("%s %s", checkbox(a.State), brief.Field(a.Text, a.Untrusted))
 	for _, p := range a.Changed {
-		b.writeLine(own(placeOf(p.Path, p.Line, 0)))
+		b.writeFields(own(placeOf(p.Path, p.Line, 0)), brief.Field(p.Text, a.Untrusted))
 	}
 	for _, l := range a.Left {
 		b.writeLine("not changed: %s: %s", own(l.Path), own(l.Reason))

@@ -50,6 +50,9 @@ func addOperations(root *cobra.Command, g *Globals) {
 				c.GroupID = "ask"
 			}
 			parent.AddCommand(c)
+			if op.Name == "todos" { // what the group runs
+				parent.Flags().AddFlagSet(c.LocalNonPersistentFlags())
+			}
 		}
 	}
 }
@@ -148,8 +151,6 @@ func newOperationCommand(op *api.Operation, form *api.Command, name string, g *G
 		addImport(c, form, op, req, g)
 	case "export":
 		addExport(c, op, req, g)
-	case "todo":
-		addTaskSearch(c, op, req, g)
 	case "status":
 		c.Flags().BoolVarP(&g.verbose, "verbose", "v", false, "show all details")
 		RejectTogether(c, "verbose", "json")

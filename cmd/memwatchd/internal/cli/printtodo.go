@@ -105,7 +105,12 @@ func (p *Printer) printTodo(a *api.TodoAnswer) {
 	}
 	p.printHanging("", p.formatCheckbox(a.State)+" ", 0, plainText(term.AsText, a.Text))
 	for _, c := range a.Changed {
-		p.printf("    %s\n", p.paintPlace(c.Path, c.Line))
+		place := "    " + p.paintPlace(c.Path, c.Line)
+		if c.Text == "" {
+			p.println(place)
+			continue
+		}
+		p.printHanging("", place+"  ", 0, plainText(term.AsText, c.Text))
 	}
 	for _, l := range a.Left {
 		p.addHint(term.AsBad, "unchanged: %s", l.Reason)

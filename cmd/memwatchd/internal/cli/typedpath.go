@@ -43,14 +43,14 @@ func (r *Root) Locate(path string) (dir, below string) {
 func setPaths(op *api.Operation, req *api.Request, root *Root) error {
 	for _, p := range op.Params() {
 		typed, given := req.GivenValue(p)
-		if !given || p.Complete != "path" && p.Complete != "archived" || p.Kind() != "string" {
+		if !given || !slices.Contains([]string{"path", "archived", "todo"}, p.Complete) || p.Kind() != "string" {
 			continue
 		}
 		path, from, to := resolvePlace(root, typed)
 		switch {
-		case p.Complete == "archived" && from == 0 && !strings.Contains(typed, "#"):
-			continue // an id, even if a file has the same name
-		case p.Complete == "archived" || op.Name == "get":
+		case p.Complete != "path" && from == 0 && !strings.Contains(typed, "#"):
+			continue // an id or a text, even if a file has the same name
+		case p.Complete != "path" || op.Name == "get":
 			path = api.JoinLines(path, from, to)
 		}
 		if err := req.Set(p, path); err != nil {
