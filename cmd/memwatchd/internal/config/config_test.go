@@ -204,8 +204,29 @@ func TestAliases(t *testing.T) {
 	if c, err := Load(Flags{Dir: "/m"}, nil); err != nil || c.Warning != "" {
 		t.Errorf("without them, the warning is %q, %v", c.Warning, err)
 	}
-	if _, err := Load(Flags{Dir: "/m"}, []string{"MILTON_MEMORY_CONTEXT_LIMIT=many"}); err == nil || !strings.Contains(err.Error(), "MILTON_MEMORY_CONTEXT_LIMIT") {
-		t.Errorf("a wrong value: %v", err)
+	for _, test := range []struct {
+		variable, warning string
+		want              []any
+	}{
+		{"MILTON_MEMORY_CONTEXT_MAX_CHARS=20000", "20000 is more than 9000: 9000 is used", []any{true, false, 8, 9000}},
+		{"MILTON_MEMORY_CONTEXT_MAX_CHARS=-1", "-1 is less than 100: 100 is used", []any{true, false, 8, 100}},
+		{"MILTON_MEMORY_CONTEXT_LIMIT=1000", "1000 is more than 100: 100 is used", []any{true, false, 100, 9000}},
+		{"MILTON_MEMORY_CONTEXT_LIMIT=many", `"many" is not a whole number: the variable has no effect`, []any{true, false, 8, 9000}},
+		{"MILTON_MEMORY_CONTEXT_LIMIT=", `"" is not a whole number: the variable has no effect`, []any{true, false, 8, 9000}},
+		{"MILTON_MEMORY_CONTEXT_LIMIT=99999999999999999999", "not a whole number", []any{true, false, 8, 9000}},
+		{"MILTON_MEMORY_STORE_RESPONSES=maybe", `"maybe" is not true or false`, []any{true, false, 8, 9000}},
+		{"MILTON_MEMORY_ENABLED=off", "rename them", []any{false, false, 8, 9000}},
+		{"MILTON_MEMORY_STORE_RESPONSES=Yes", "rename them", []any{true, true, 8, 9000}},
+	} {
+		c, err := Load(Flags{Dir: "/m"}, []string{test.variable})
+		if err != nil {
+			t.Errorf("%s: %v", test.variable, err)
+			continue
+		}
+		got := []any{c.Hooks.Enabled, c.Hooks.StoreResponses, c.Hooks.ContextLimit, c.Hooks.ContextMaxChars}
+		if diff := cmp.Diff(test.want, got); diff != "" || !strings.Contains(c.Warning, test.warning) {
+			t.Errorf("%s: the warning is %q (-want +got):\n%s", test.variable, c.Warning, diff)
+		}
 	}
 }
 

@@ -321,32 +321,43 @@ var aliases = map[string]string{
 }
 
 // readAliases sets the keys from the aliases in the environment and adds one
-// warning that lists them.
-func (c *Config) readAliases(environ []string) error {
-	var used []string
+// warning that lists them. A number beyond a limit becomes the limit, and an invalid
+// value has no effect, because the variable is meant for another program.
+func (c *Config) readAliases(environ []string) {
+	var used, invalid []string
 	for _, pair := range environ {
 		name, value, _ := strings.Cut(pair, "=")
 		i := slices.IndexFunc(Keys, func(k Key) bool { return k.Name == aliases[name] })
 		if i < 0 {
 			continue
 		}
-		if err := Keys[i].setText(reflect.ValueOf(c).Elem(), value); err != nil {
-			return fmt.Errorf("environment: %s: %w", name, err)
+		err := Keys[i].setText(reflect.ValueOf(c).Elem(), value)
+		effect := "the variable has no effect"
+		if beyond, ok := errors.AsType[*boundError](err); ok {
+			_ = Keys[i].setText(reflect.ValueOf(c).Elem(), beyond.limit) // the limit is valid
+			effect = beyond.limit + " is used"
+		}
+		if err != nil {
+			invalid = append(invalid, fmt.Sprintf("; %s: %v: %s", name, err, effect))
 		}
 		used = append(used, name+" ("+Keys[i].Env()+")")
 	}
 	if used != nil {
 		slices.Sort(used)
-		c.Warning = "variables of another memory system set keys; rename them: " + strings.Join(used, ", ")
+		slices.Sort(invalid)
+		c.Warning = "variables of another memory system set keys; rename them: " + strings.Join(used, ", ") +
+			strings.Join(invalid, "")
 	}
-	return nil
 }
+
+// A boundError reports a value beyond a limit.
+type boundError struct{ value, word, limit string }
+
+func (e *boundError) Error() string { return fmt.Sprintf("%s is %s than %s", e.value, e.word, e.limit) }
 
 // readEnv sets the keys from the environment.
 func (c *Config) readEnv(environ []string) error {
-	if err := c.readAliases(environ); err != nil {
-		return err
-	}
+	c.readAliases(environ)
 	names := make([]string, len(Keys))
 	for i, k := range Keys {
 		names[i] = k.Env()
@@ -454,7 +465,7 @@ func (k Key) setScalar(field reflect.Value, s string) error {
 			return err
 		}
 		if cmp.Compare(asFloat(v), asFloat(limit)) == bound.sign {
-			return fmt.Errorf("%s is %s than %s", s, bound.word, text)
+			return &boundError{s, bound.word, text}
 		}
 	}
 	if names := k.Tag("enum"); names != "" && s != "" {
@@ -486,7 +497,7 @@ func parseScalar(t reflect.Type, s string) (reflect.Value, error) {
 		v, err = parseSize(s)
 		noun = "a size such as 512KiB or 4MiB"
 	case bool:
-		v, err = strconv.ParseBool(s)
+		v, err = parseBool(s)
 		noun = "true or false"
 	case int:
 		v, err = strconv.Atoi(s)
@@ -499,6 +510,18 @@ func parseScalar(t reflect.Type, s string) (reflect.Value, error) {
 		return reflect.Value{}, fmt.Errorf("%q is not %s", s, noun)
 	}
 	return reflect.ValueOf(v), nil
+}
+
+// parseBool parses a value in the format of [strconv.ParseBool] or one of the words of
+// YAML 1.1.
+func parseBool(s string) (bool, error) {
+	switch strings.ToLower(s) {
+	case "yes", "on":
+		return true, nil
+	case "no", "off":
+		return false, nil
+	}
+	return strconv.ParseBool(s)
 }
 
 // parseDuration parses a duration in the format of [time.ParseDuration] or a
