@@ -30,6 +30,10 @@ type Style struct {
 	Omit bool        // omit untrusted text instead of marking it
 	Lang Lang        // of memwatchd's own words; empty for the language of the text
 
+	// Successors returns the entries that replace entries of a file, as path#id, by the
+	// ids of the latter. It may be nil.
+	Successors func(doc *memory.Document) map[string]string
+
 	MaxItems int // lines, items or entries; NoLimit for none
 	MaxChars int // code points of the block; NoLimit for none
 	MaxFull  int // code points of MEMORY.md, longer ones are cut in the middle; NoLimit for none

@@ -62,20 +62,39 @@ func isHeader(line string) bool {
 }
 
 // visibleProse returns the visible lines of the body of a file and the number of
-// untrusted entries that it omitted.
+// untrusted entries that it omitted. If a file contains an entry and one that replaces
+// it, both have a mark; a replaced entry of another file is omitted.
 func (s Style) visibleProse(doc *memory.Document) (lines []memory.ProseLine, untrusted int) {
 	all := doc.Prose(s.View)
-	if !s.Omit {
+	marks := map[string]string{} // of entries, by id; empty for one that is omitted
+	if s.Successors != nil {
+		for old, by := range s.Successors(doc) {
+			marks[old] = ""
+			if id, ok := strings.CutPrefix(by, doc.Place.Path+"#"); ok {
+				marks[old], marks[id] = replacedMark, replacementMark
+			}
+		}
+	}
+	if !s.Omit && len(marks) == 0 {
 		return all, 0
 	}
 	last := -1
 	for _, l := range all {
-		if l.Untrusted {
-			if l.Entry >= 0 && l.Entry != last {
+		isFirst := l.Entry >= 0 && l.Entry != last
+		last = l.Entry
+		if s.Omit && l.Untrusted {
+			if isFirst {
 				untrusted++
 			}
-			last = l.Entry
 			continue
+		}
+		if l.Entry >= 0 {
+			switch mark, ok := marks[doc.Entries[l.Entry].ID]; {
+			case ok && mark == "":
+				continue
+			case ok && isFirst:
+				l.Text = insertText(l.Text, mark)
+			}
 		}
 		if l.Text == "" && (len(lines) == 0 || lines[len(lines)-1].Text == "") {
 			continue
@@ -90,6 +109,16 @@ func (s Style) visibleProse(doc *memory.Document) (lines []memory.ProseLine, unt
 
 // renderLine returns a line in its form within a block.
 func renderLine(l memory.ProseLine) string { return quoteLine(l.Text, l.Untrusted) }
+
+// renderedChars returns the number of characters of lines in their form within a block,
+// without the last line feed.
+func renderedChars(lines []memory.ProseLine) int {
+	n := -1
+	for _, l := range lines {
+		n += Chars(renderLine(l)) + 1
+	}
+	return max(n, 0)
+}
 
 // A cut describes the part of a text that remains if the text is too long.
 type cut struct {
@@ -113,12 +142,12 @@ var (
 // out. If not even the mark fits, the text is empty.
 func shortenText(lines []memory.ProseLine, most int, c cut, w phrases) (text string, left int) {
 	out := make([]string, len(lines))
-	total, rendered := -1, -1 // without the last line feed
+	total := -1 // without the last line feed
 	for i, l := range lines {
 		out[i] = renderLine(l)
-		total, rendered = total+Chars(l.Text)+1, rendered+Chars(out[i])+1
+		total += Chars(l.Text) + 1
 	}
-	if rendered <= most {
+	if renderedChars(lines) <= most {
 		return strings.Join(out, "\n"), 0
 	}
 	head, tail := most*c.head/100, most*c.tail/100

@@ -54,6 +54,10 @@ func (s Style) Full(docs []*memory.Document) Block {
 	return b
 }
 
+// FullChars returns the number of characters that the text of a file has in [Style.Full]
+// if nothing is cut, for a reader of the whole file.
+func FullChars(doc *memory.Document) int { return renderedChars(doc.Prose(doc.OwnView())) }
+
 // memoryTitle returns the title of the text of MEMORY.md and, in a private view,
 // how to maintain the files.
 func (s Style) memoryTitle(w phrases, paths []string) string {

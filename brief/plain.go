@@ -113,14 +113,23 @@ func isLineBreak(r rune) bool {
 	return false
 }
 
-// insertMark inserts the mark before the text of a line: after the indentation and
-// after the marker of a heading, a list or a quote.
-func insertMark(line string) string {
+// Marks before the text of an entry that another one of its file replaces, and of that
+// one.
+const (
+	replacedMark    = "[replaced]"
+	replacementMark = "[replacement]"
+)
+
+func insertMark(line string) string { return insertText(line, Mark) }
+
+// insertText inserts a mark before the text of a line: after the indentation and after
+// the marker of a heading, a list or a quote.
+func insertText(line, mark string) string {
 	if line == "" {
 		return ""
 	}
 	at := leadRE().FindString(line)
-	return at + Mark + " " + line[len(at):]
+	return at + mark + " " + line[len(at):]
 }
 
 var leadRE = lazyregexp.New(`^\s*(?:(?:[-*+>]|#{1,6}|\d{1,9}[.)])\s+)*(?:\[[ xX]\]\s+)?`)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
@@ -270,7 +271,13 @@ const maxSummary = 400
 func (b *startBuilder) summaryLines(summaries []*memory.Entry) (lines []string) {
 	for _, e := range summaries {
 		text := shortenLine(joinWords(strings.Join(textLines(e.Text), " ")), maxSummary)
-		lines = b.addLine(lines, &b.block.Omitted, e.Author().Untrusted(b.View), "", text, "")
+		day := e.Time.Format(time.DateOnly)
+		if e.Time.IsZero() || strings.Contains(text, day) {
+			day = ""
+		} else {
+			day += ": "
+		}
+		lines = b.addLine(lines, &b.block.Omitted, e.Author().Untrusted(b.View), day, text, "")
 	}
 	return lines
 }

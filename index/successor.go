@@ -2,6 +2,7 @@ package index
 
 import (
 	"cmp"
+	"context"
 	"encoding/binary"
 	"hash/fnv"
 	"slices"
@@ -141,6 +142,38 @@ func (p *page) findSuccessor(of entryKey) (next entryKey, ok bool) {
 		}
 	}
 	return next, ok
+}
+
+// Successors returns the last of the readable entries that supersede an entry of a
+// file, directly or over others, for each such entry, by its id. The errors are those
+// of [Index.Search].
+func (x *Index) Successors(ctx context.Context, view memory.View, path string) (refs map[string]Ref, err error) {
+	err = x.browse(ctx, view, nil, func(p *page) {
+		refs = map[string]Ref{}
+		f, isRead := p.over.paths[path]
+		if !isRead {
+			f = p.table.files.get(path)
+		}
+		v := f.variantFor(view)
+		if v == nil || v.links == nil {
+			return
+		}
+		for _, given := range v.links.given {
+			of := entryKey{v.number, given.entry}
+			last, ok := p.findSuccessor(of)
+			if !ok {
+				continue
+			}
+			for next, more := last, true; more; next, more = p.nextSuccessor(last) {
+				last = next
+			}
+			_, e := p.resolveEntry(of)
+			if ref := p.refTo(last); e != nil && ref != nil {
+				refs[e.ID] = *ref
+			}
+		}
+	})
+	return refs, err
 }
 
 func (p *page) nextSuccessor(of entryKey) (next entryKey, ok bool) {

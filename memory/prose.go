@@ -87,6 +87,31 @@ func (d *Document) UntrustedLines(shown Shown, v View) (ranges [][2]int) {
 	return ranges
 }
 
+// footerRE matches a line that consists of emphasized text.
+var footerRE = lazyregexp.New(`^(?:_[^_].*_|\*[^*].*\*)$`)
+
+// IsFooter reports whether an entry is the last line of a file, emphasized and below a
+// thematic break, as in templates: a remark about the file.
+func (d *Document) IsFooter(e *Entry) bool {
+	if e.Block != Paragraph || e != &d.Entries[len(d.Entries)-1] || !footerRE().MatchString(strings.TrimSpace(e.Text)) {
+		return false
+	}
+	above := strings.TrimRight(string(d.Source[:e.Span.Start]), "\r\n \t")
+	return ruleRE().MatchString(above[strings.LastIndexByte(above, '\n')+1:])
+}
+
+// OwnView returns a view that reads all of the document.
+func (d *Document) OwnView() View {
+	v := View{owners: map[string]string{}, private: true}
+	add := func(p Partition) { v.owners[p.Owner] = p.Owner }
+	add(d.Own)
+	add(d.privatePartition)
+	for i := range d.Entries {
+		add(d.Entries[i].Partition)
+	}
+	return v
+}
+
 // proseEntries returns, by line, the index of its entry or -1, and whether the
 // line is untrusted.
 func (d *Document) proseEntries(shown Shown, v View) (entry []int, untrusted []bool) {

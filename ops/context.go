@@ -67,7 +67,7 @@ func (m readOps) emptyReason(c Call, r *api.ContextRequest, left api.Omitted, st
 // meaning and of that in the shared store.
 func (m readOps) renderBlock(ctx context.Context, c Call, r *api.ContextRequest, state *api.IndexState) (brief.Block,
 	error) {
-	style := m.blockStyle(c, r.Lang)
+	style := m.blockStyle(ctx, c, r.Lang)
 	if r.MaxItems != nil {
 		style.MaxItems = min(style.MaxItems, *r.MaxItems)
 	}
@@ -103,8 +103,16 @@ func (m readOps) renderBlock(ctx context.Context, c Call, r *api.ContextRequest,
 }
 
 // blockStyle returns the block style for a caller.
-func (m readOps) blockStyle(c Call, lang string) brief.Style {
+func (m readOps) blockStyle(ctx context.Context, c Call, lang string) brief.Style {
 	return brief.Style{
+		Successors: func(doc *memory.Document) map[string]string {
+			ids := map[string]string{}
+			refs, _ := m.Index.Successors(ctx, c.View, doc.Place.Path) // without them the file is shown as it is
+			for id, ref := range refs {
+				ids[id] = ref.Path + "#" + ref.ID
+			}
+			return ids
+		},
 		View: c.View, Omit: m.OmitUntrusted, Lang: brief.Lang(lang),
 		MaxItems: m.MaxItems, MaxChars: m.MaxChars, MaxFull: m.MaxFull,
 	}
@@ -141,7 +149,7 @@ func (m readOps) renderRelevant(ctx context.Context, c Call, style brief.Style, 
 		return brief.Block{}, err
 	}
 	state.Shared = shared
-	hits := result.Hits
+	hits := slices.DeleteFunc(result.Hits, func(h index.Hit) bool { return h.Doc.IsFooter(h.Entry) })
 	if r.MinCover > 0 {
 		hits = index.Covered(hits, r.MinCover)
 	}
@@ -150,23 +158,73 @@ func (m readOps) renderRelevant(ctx context.Context, c Call, style brief.Style, 
 		return order(a.Doc.Place.Path, a.Entry.Tags) - order(b.Doc.Place.Path, b.Entry.Tags)
 	})
 	hits = hits[:min(len(hits), r.Limit)]
-	matches := make([]brief.Match, len(hits))
-	for i, h := range hits {
-		line, _ := shownLines(c, h.Doc, h.Entry)
-		matches[i] = brief.Match{Path: h.Doc.Place.Path, Line: line, Entry: h.Entry, Snippet: h.Snippet}
+	matches, err := m.matchesOf(ctx, c, hits)
+	if err != nil {
+		return brief.Block{}, err
 	}
 	style.MaxItems = r.Limit
 	block, included := style.Relevant(matches)
 	if *r.Count {
 		var ids []string
 		for _, n := range included {
-			if hits[n].Doc.Place.Host == "" {
+			if matches[n].Host == "" {
 				ids = append(ids, matches[n].Path+"#"+matches[n].Entry.ID)
 			}
 		}
 		m.recordUse(ids...)
 	}
 	return block, nil
+}
+
+// maxReplacement is the number of characters of a long entry that is shown only because
+// it replaces a hit.
+const maxReplacement = 300
+
+// matchesOf returns the matches of hits. A hit that another entry replaces follows this
+// entry.
+func (m readOps) matchesOf(ctx context.Context, c Call, hits []index.Hit) (matches []brief.Match, err error) {
+	at := map[string]int{} // indices of the matches, by place
+	add := func(match brief.Match) int {
+		i, ok := at[match.Place()]
+		if !ok {
+			i = len(matches)
+			at[match.Place()], matches = i, append(matches, match)
+		}
+		matches[i].Snippet = cmp.Or(match.Snippet, matches[i].Snippet)
+		return i
+	}
+	for _, h := range hits {
+		old := m.matchOf(c, h.Doc, h.Entry)
+		old.Snippet = h.Snippet
+		if h.Successor == nil {
+			add(old)
+			continue
+		}
+		refs, err := m.Index.Successors(ctx, c.View, old.Path)
+		if err != nil {
+			return nil, err
+		}
+		doc, e, err := m.findEntry(ctx, c, refs[h.Entry.ID].Path+"#"+refs[h.Entry.ID].ID)
+		if err != nil {
+			continue // it has changed meanwhile
+		}
+		by := m.matchOf(c, doc, e)
+		by.Snippet, _ = firstRunes(oneLine(e.Text), maxReplacement)
+		next := add(by)
+		matches[next].Replaces, old.ReplacedBy = old.Place(), matches[next].Place()
+		add(old)
+	}
+	return matches, nil
+}
+
+// matchOf returns the match of an entry, without snippet.
+func (m readOps) matchOf(c Call, doc *memory.Document, e *memory.Entry) brief.Match {
+	line, _ := shownLines(c, doc, e)
+	day := cmp.Or(e.Added, doc.Place.Day)
+	if day == "" && !e.Time.IsZero() {
+		day = e.Time.In(m.Location).Format(time.DateOnly)
+	}
+	return brief.Match{Path: doc.Place.Path, Host: doc.Place.Host, Line: line, Day: day, Entry: e}
 }
 
 // bootFiles returns the content that an agent loads at startup: the agent's

@@ -16,7 +16,7 @@ func TestContextCounts(t *testing.T) {
 	m := readOpsCase(t, txtar.Parse([]byte("-- MEMORY.md --\n- a train <!-- id=a -->\n- a train that is late <!-- id=b -->\n"))).memory(t)
 	var used []string
 	m.Used = func(ids []string, _ time.Time) { used = append(used, ids...) }
-	room := 70
+	room := 85
 	for _, c := range []struct {
 		what string
 		r    api.ContextRequest

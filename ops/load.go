@@ -32,7 +32,7 @@ func (m readOps) loadOp(ctx context.Context, c Call, r *api.LoadRequest) (*api.L
 		}
 	}
 	if m.Injection && !m.Disabled {
-		style := m.blockStyle(c, "")
+		style := m.blockStyle(ctx, c, "")
 		style.MaxChars = brief.NoLimit
 		// In order: the agent's identity, the user, the notes of today and
 		// yesterday, long-term memory, the summaries, and the current session.

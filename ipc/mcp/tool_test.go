@@ -2,10 +2,12 @@ package mcp
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"flag"
 	"io"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -115,6 +117,27 @@ func TestToolDescriptions(t *testing.T) {
 	}
 	if diff := cmp.Diff(string(want), text); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestBlockTools checks that the words of context blocks name only tools that agents
+// have by default.
+func TestBlockTools(t *testing.T) {
+	words, err := os.ReadFile("../../brief/lang.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := regexp.MustCompile(`memory_\w+`).FindAllString(string(words), -1)
+	if len(names) == 0 {
+		t.Fatal("no tool is named")
+	}
+	for _, name := range names {
+		if !slices.ContainsFunc(Tools, func(tool *Tool) bool { return tool.Name == name && tool.Set == CoreTools }) {
+			t.Errorf("there is no tool %s by default", name)
+		}
+	}
+	if bytes.Contains(words, []byte("edit tool")) || bytes.Contains(words, []byte("edit 工具")) {
+		t.Error("the edit tool of an agent does not edit the memory")
 	}
 }
 
