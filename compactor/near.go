@@ -113,6 +113,9 @@ func (c *Compactor) FillOf(doc *memory.Document) (Fill, bool) {
 		}
 	}
 	size := Measure(doc)
+	if soft {
+		size.Characters = brief.FullChars(doc) // which are cut
+	}
 	return Fill{Path: path, Size: size, Limit: limit, Soft: soft, Share: share(limit, size)}, true
 }
 
