@@ -10,6 +10,7 @@ func TestDateBoundUntil(t *testing.T) {
 		{"leaves Tomorrow", "Tomorrow"},
 		{"2026年2月8日考试", "2026年2月8日"},
 		{"2026年3月8日考试", ""},
+		{"2026-02-03：主人说这周五要面试", "这周五"},
 	} {
 		if got := DateBoundUntil(c.text, "2026-02-05", "2026-02-12"); got != c.want {
 			t.Errorf("DateBoundUntil(%q) = %q, want %q", c.text, got, c.want)
@@ -43,7 +44,10 @@ func TestDateBound(t *testing.T) {
 		{"截止日期未定", "截止"},
 		{"通常晚上 10 点后活跃", ""},
 		{"2026-02-05：搬家了", ""},
-		{"2026-02-05: moved on Friday", "on Friday"},
+		{"2026-02-05: moved on Friday", ""},
+		{"2026-02-03：主人说这周五要面试", ""},
+		{"2026-02-03：今天主人升职了\n明天庆祝", "明天"},
+		{"面试：2026-02-03：今天", "今天"},
 		{"2026-02-06：搬家", "2026-02-06"},
 	} {
 		if got := DateBound(c.text, "2026-02-05"); got != c.want {

@@ -204,8 +204,8 @@ var boundRE = lazyregexp.New(`(?i)` + strings.Join([]string{
 	`\d{4}年\d{1,2}月\d{1,2}[日号]`,
 }, "|"))
 
-// leadingDayRE matches the date of an event at the start of a line.
-var leadingDayRE = lazyregexp.New(`(?m)^\s*\d{4}-\d{2}-\d{2}\s*[:：]`)
+// eventRE matches a line that begins with the date of an event.
+var eventRE = lazyregexp.New(`(?m)^\s*(\d{4}-\d{2}-\d{2})\s*[:：].*$`)
 
 var numbersRE = lazyregexp.New(`\d+`)
 
@@ -214,17 +214,21 @@ var numbersRE = lazyregexp.New(`\d+`)
 // long-term memory. The words are a day relative to now, a weekday to come, a
 // deadline, a number of hours or days, or a date that is not before today,
 // which is written YYYY-MM-DD. DateBound knows some English and Chinese words
-// and ignores the topic of the text.
-func DateBound(text, today string) string { return DateBoundUntil(text, today, "9999-12-31") }
-
-// DateBoundUntil is like [DateBound], but ignores dates after the day last.
-func DateBoundUntil(text, today, last string) string {
-	text = leadingDayRE().ReplaceAllStringFunc(text, func(s string) string {
-		if strings.TrimSpace(strings.TrimRight(s, ":：")) <= today {
-			return "" // the day of an event
+// and ignores the topic of the text. It ignores lines that begin with the date of a past
+// event, to which their words are relative.
+func DateBound(text, today string) string {
+	text = eventRE().ReplaceAllStringFunc(text, func(s string) string {
+		if eventRE().FindStringSubmatch(s)[1] <= today {
+			return ""
 		}
 		return s
 	})
+	return DateBoundUntil(text, today, "9999-12-31")
+}
+
+// DateBoundUntil is like [DateBound], but ignores dates after the day last and considers
+// the words of past events.
+func DateBoundUntil(text, today, last string) string {
 	for _, found := range boundRE().FindAllString(text, -1) {
 		if strings.HasPrefix(found, "每") || strings.HasPrefix(found, "上") {
 			continue

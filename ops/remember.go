@@ -69,8 +69,8 @@ func (m writeOps) rememberItem(ctx context.Context, c Call, r *api.RememberReque
 		}
 		answer.Hints = append(answer.Hints, item.hints()...)
 		if m.Compactor != nil {
-			if fill, ok := m.Compactor.FillOf(after); ok && fill.Hint(brief.English) != "" {
-				answer.Hints = append(answer.Hints, fill.Hint(brief.English))
+			if fill, ok := m.Compactor.FillOf(after); ok && fill.Hint(item.language()) != "" {
+				answer.Hints = append(answer.Hints, fill.Hint(item.language()))
 			}
 		}
 	}
@@ -364,22 +364,36 @@ func (r *longTermEdit) findSimilar(doc *memory.Document) string {
 	return ""
 }
 
+// rememberHints contains the formats of advice on items by language: on temporary ones,
+// similar ones, and those with the same title.
+var rememberHints = map[brief.Lang]struct{ temporary, similar, duplicates string }{
+	brief.English: {
+		temporary:  "%q is temporary: save only lasting facts permanently, and use note for the rest",
+		similar:    "%q is similar: if it is the same fact, remove the older item, or give both the same title",
+		duplicates: "%d items have this title: merge these items, so that the next one can replace the result",
+	},
+	brief.Chinese: {
+		temporary:  "“%s”只是暂时的：长期记忆只保存长久的事实，其余请用 note",
+		similar:    "“%s”与此相似：如果是同一件事，请删除旧的条目，或给两者相同的标题",
+		duplicates: "有 %d 个条目使用这个标题：请合并它们，以便下一条替换合并的结果",
+	},
+}
+
+// language returns the language of the item, which is that of its hints.
+func (r *longTermEdit) language() brief.Lang { return brief.LanguageOf(r.Title + "\n" + r.Text) }
+
 // hints returns advice on items that may need a revision.
 func (r *longTermEdit) hints() []string {
 	var hints []string
+	w := rememberHints[r.language()]
 	if words := memory.DateBound(r.Title+"\n"+r.Text, r.today); words != "" && !r.commitment {
-		hints = append(hints,
-			fmt.Sprintf("%q is temporary: save only lasting facts permanently, and use note for the rest",
-				words))
+		hints = append(hints, fmt.Sprintf(w.temporary, words))
 	}
 	if r.similar != "" {
-		hints = append(hints,
-			fmt.Sprintf("%q is similar: if it is the same fact, remove the older item, or give both the same title", r.similar))
+		hints = append(hints, fmt.Sprintf(w.similar, r.similar))
 	}
 	if r.duplicates > 1 {
-		hints = append(hints,
-			fmt.Sprintf("%d items have this title: merge these items, so that the next one can replace the result",
-				r.duplicates))
+		hints = append(hints, fmt.Sprintf(w.duplicates, r.duplicates))
 	}
 	return hints
 }
