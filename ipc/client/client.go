@@ -29,9 +29,16 @@ import (
 )
 
 // DefaultSocket returns the default socket path of the daemon with the given
-// name. An empty name means memwatchd.
+// name. An empty name means memwatchd. Without XDG_RUNTIME_DIR, which su and cron do not
+// set, the directory of the user's login sessions is used if it exists.
 func DefaultSocket(name string) string {
-	dir := cmp.Or(os.Getenv("XDG_RUNTIME_DIR"), xdg.StateHome)
+	dir := os.Getenv("XDG_RUNTIME_DIR")
+	if dir == "" {
+		dir = fmt.Sprintf("/run/user/%d", os.Getuid())
+		if _, err := os.Stat(dir); err != nil {
+			dir = xdg.StateHome
+		}
+	}
 	return filepath.Join(dir, "memwatchd", cmp.Or(name, "memwatchd")+".sock")
 }
 

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -218,11 +219,17 @@ func CheckExternalKey(cmd *cobra.Command, key string) error {
 
 // SocketOf returns the socket to connect to: that of --socket, or that of the
 // daemon that serves the directory of --dir if neither --name nor --config is
-// given, or that of the configuration.
+// given, or that of the configuration. The daemon may have been started with another
+// runtime directory; the lock of the memory then names its socket.
 func (g *Globals) SocketOf(c *config.Config) string {
-	socket := g.Socket
-	if socket == "" && g.Config == (config.Flags{Dir: g.Config.Dir}) && g.Config.Dir != "" {
-		socket = config.DaemonSocket(c.Memory.Dir)
+	if g.Socket != "" {
+		return g.Socket
 	}
-	return cmp.Or(socket, c.Socket())
+	socket, locked := c.Socket(), config.DaemonSocket(c.Memory.Dir)
+	onlyDir := g.Config == (config.Flags{Dir: g.Config.Dir}) && g.Config.Dir != ""
+	elsewhere := filepath.Base(locked) == filepath.Base(socket) && config.ExistingPath(socket) == ""
+	if locked != "" && (onlyDir || elsewhere) {
+		return locked
+	}
+	return socket
 }
