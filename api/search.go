@@ -25,7 +25,7 @@ type SearchRequest struct {
 	Sections        []string `json:"sections" complete:"section" doc:"only entries below one of these headings"`
 	Path            string   `json:"path" complete:"path" doc:"only files below this directory, or files that match this glob"`
 	Roots           []string `json:"roots" flag:"root" doc:"only these folders: names of memory.roots, or memory for the memory directory; default: all"`
-	Since           string   `json:"since" doc:"only entries since this time: 2026-02-04, 2026-02, 2026, RFC 3339, 36h, 7d, 2w, today, yesterday or a weekday"`
+	Since           string   `json:"since" doc:"only entries since this time: 2026-02-04, 2026-02, 2026, RFC 3339, 36h, 7d, 2w, today, yesterday, a weekday, last week or 3 days ago"`
 	Until           string   `json:"until" doc:"only entries until this time, in the same forms"`
 	State           string   `json:"state" enum:"open,done" doc:"only entries with a task in this state: open or done"`
 	Session         string   `json:"session" complete:"session" doc:"only entries of the session with this id"`

@@ -248,8 +248,8 @@ func DateBoundUntil(text, today, last string) string {
 
 // ParsePeriod returns the first and the last moment of a period: of a year, month
 // or day, of today, yesterday or the last day with the name of a weekday, which
-// may be today. A time, and an age before now such as 90m, 36h, 7d or 2w, is one
-// moment. Dates are written 2026-02-04, 4 February 2026, Feb 4 or 2026年2月4日; one
+// may be today, or of a period relative to now, such as last week or 3 days ago. A
+// time, and an age before now such as 90m, 36h, 7d or 2w, is one moment. Dates are written 2026-02-04, 4 February 2026, Feb 4 or 2026年2月4日; one
 // without a year is the last that has begun. Days are those of the location of
 // now.
 func ParsePeriod(s string, now time.Time) (first, last time.Time, ok bool) {
@@ -267,13 +267,44 @@ func ParsePeriod(s string, now time.Time) (first, last time.Time, ok bool) {
 	}
 	s = strings.ToLower(s)
 	today := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, now.Location())
-	switch s {
-	case "today", "今天":
-		return until(today, 0, 0, 1)
-	case "yesterday", "昨天":
-		return until(today.AddDate(0, 0, -1), 0, 0, 1)
+	s = strings.Join(strings.Fields(s), " ")
+	switch r := relatives[s]; r.unit {
+	case "day":
+		return until(today.AddDate(0, 0, -r.count), 0, 0, 1)
+	case "week": // from Monday
+		return until(today.AddDate(0, 0, -7*r.count-(int(today.Weekday())+6)%7), 0, 0, 7)
+	case "month":
+		return until(today.AddDate(0, -r.count, 1-today.Day()), 0, 1, 0)
+	case "year":
+		return until(time.Date(today.Year()-r.count, 1, 1, 0, 0, 0, 0, today.Location()), 1, 0, 0)
 	}
+	if age := agoRE().FindStringSubmatch(s); age != nil {
+		n, err := strconv.Atoi(age[1] + age[3])
+		if err != nil {
+			n = 1 // an hour ago
+		}
+		switch age[2] + age[4] {
+		case "minute", "分钟":
+			at := now.Add(-time.Duration(n) * time.Minute)
+			return at, at, true
+		case "hour", "小时":
+			at := now.Add(-time.Duration(n) * time.Hour)
+			return at, at, true
+		case "day", "天":
+			return until(today.AddDate(0, 0, -n), 0, 0, 1)
+		case "week", "周", "星期":
+			return until(today.AddDate(0, 0, -7*n), 0, 0, 1)
+		case "month", "月":
+			return until(today.AddDate(0, -n, 0), 0, 0, 1)
+		case "year", "年":
+			return until(today.AddDate(-n, 0, 0), 0, 0, 1)
+		}
+	}
+	s, isLast := strings.CutPrefix(s, "last ") // such as last Friday, which is not today
 	for ago := range 7 {
+		if isLast {
+			ago++
+		}
 		day := today.AddDate(0, 0, -ago)
 		if s == strings.ToLower(day.Weekday().String()) {
 			return until(day, 0, 0, 1)
@@ -298,6 +329,24 @@ func ParsePeriod(s string, now time.Time) (first, last time.Time, ok bool) {
 	}
 	return first, last, false
 }
+
+// relatives are names of days, weeks, months and years: the number of units before the
+// present one, and the unit.
+var relatives = map[string]struct {
+	count int
+	unit  string
+}{
+	"today": {0, "day"}, "yesterday": {1, "day"}, "last day": {1, "day"},
+	"this week": {0, "week"}, "last week": {1, "week"}, "this month": {0, "month"}, "last month": {1, "month"},
+	"this year": {0, "year"}, "last year": {1, "year"},
+	"今天": {0, "day"}, "昨天": {1, "day"}, "前天": {2, "day"}, "本周": {0, "week"}, "这周": {0, "week"}, "上周": {1, "week"},
+	"这个星期": {0, "week"}, "上个星期": {1, "week"}, "本月": {0, "month"}, "这个月": {0, "month"}, "上月": {1, "month"}, "上个月": {1, "month"},
+	"今年": {0, "year"}, "去年": {1, "year"}, "前年": {2, "year"},
+}
+
+// agoRE matches a number of units before now.
+var agoRE = lazyregexp.New(`^(\d{1,4}|an?|one) (minute|hour|day|week|month|year)s? ago$|` +
+	`^(\d{1,4}) ?个?(分钟|小时|天|周|星期|月|年)前$`)
 
 // A Period is a range of time, with its first and last moment.
 type Period struct{ First, Last time.Time }

@@ -53,7 +53,7 @@ func (m readOps) parsePeriod(name, s string) (first, last time.Time, err error) 
 	if year := first.UTC().Year(); !ok || year < 1 || year > maxYear { // answers contain the first moment
 		return first, last, api.Errorf(api.Invalid, "%s: %q is not a time", name, s).WithHint(
 			"use a day, month, year or time such as 2026-02-04, 2026-02, 2026 or 2026-02-04T12:30:00Z, " +
-				"an age such as 36h, 7d or 2w, today, yesterday, or a weekday")
+				"an age such as 36h, 7d or 2w, today, yesterday, a weekday, last week, or 3 days ago")
 	}
 	return first, last, nil
 }
