@@ -136,6 +136,8 @@ func TestMCPTools(t *testing.T) {
 		{"some operations, of the core", &api.Fixed{Subject: "acct:42", Context: "private", Operations: []string{"search", "session"}}, false, "?tools=core", nil, []string{"search", "session"}},
 		{"the tools of items", nil, false, "?tools=items", as("owner", "private"), slices.Sorted(slices.Values(append([]string{"put", "list", "delete"}, core...)))},
 		{"the tools of items, in public", nil, false, "?tools=items", as("owner", "public"), slices.Sorted(slices.Values(append([]string{"note", "session", "put", "list"}, reading...)))},
+		{"tools by name", nil, false, "?tools=put,memory_list,get", as("owner", "private"), []string{"get", "list", "put"}},
+		{"a set and a tool", nil, false, "?tools=core,put", as("owner", "private"), slices.Sorted(slices.Values(append([]string{"put"}, core...)))},
 		{"no memory", nil, true, "?tools=all", as("owner", "private"), nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -249,7 +251,7 @@ func TestMCPRefuses(t *testing.T) {
 		{"no message", "POST", "/mcp", `{"a":1}`, nil, 400, ""},
 		{"too much", "POST", "/mcp", call("memory_search", fields{"query": strings.Repeat("x", 5000)}), nil, 413, `"too_large"`},
 		{"a large batch", "POST", "/mcp", batch, nil, 413, "batch has 21 messages, more than 20"},
-		{"other tools", "POST", "/mcp?tools=none", ping, nil, 400, `tools: \"none\" is not one of core, items, all`},
+		{"other tools", "POST", "/mcp?tools=none", ping, nil, 400, `tools: \"none\" is not one of core, items, all, and not the name of a tool`},
 		{"tools twice", "POST", "/mcp?tools=all&tools=core", ping, nil, 400, `"invalid"`},
 		{"another query", "POST", "/mcp?subject=owner", ping, nil, 400, `"invalid"`},
 		{"a query that is none", "POST", "/mcp?%zz", ping, nil, 400, `"invalid"`},
@@ -261,6 +263,9 @@ func TestMCPRefuses(t *testing.T) {
 		{"another type", "POST", "/mcp", ping, http.Header{"Content-Type": {"text/plain"}}, 415, ""},
 		{"an unknown method", "POST", "/mcp", rpc(1, "nope", fields{}), nil, 400, ""},
 		{"an unknown tool", "POST", "/mcp", call("nope", nil), nil, 200, `"code":-32602`},
+		{"a tool that is not offered", "POST", "/mcp", call("memory_write", nil), nil, 200, `"code":-32602`},
+		{"a tool without the prefix", "POST", "/mcp", call("edit", nil), nil, 200, `no_subject`},
+		{"an unknown header", "POST", "/mcp", ping, http.Header{"Memwatchd-Externalkey": {"telegram:1"}}, 400, `unknown header Memwatchd-Externalkey`},
 		{"a tool that is not of the core", "POST", "/mcp", call("memory_status", nil), nil, 200, `"code":-32602`},
 		{"a tool without a name", "POST", "/mcp", rpc(1, "tools/call", nil), nil, 200, `"code":-32600`},
 		{"a ping", "POST", "/mcp", ping, nil, 200, `"result":{}`},

@@ -49,9 +49,9 @@ const bridgeGrace = 10 * time.Second
 // in that blocks continues after Run has returned.
 func (b *Bridge) Run(ctx context.Context, in io.Reader, out io.Writer) error {
 	b.session = rand.Text()[:8]
-	s := &server{toolSet: b.ToolSet, version: b.Version, execute: b.executeRequest, permitted: b.fetchPermitted,
+	tools := cmp.Or(b.ToolSet, CoreTools)
+	s := &server{toolSet: func(context.Context) ToolSet { return tools }, version: b.Version, execute: b.executeRequest, permitted: b.fetchPermitted,
 		initialState: b.localState, onPanic: b.recordPanic}
-	s.toolSet = cmp.Or(s.toolSet, CoreTools)
 	messages, filtered := io.Pipe()
 	l := &lineFilter{out: out}
 	stopped := make(chan struct{})

@@ -20,16 +20,18 @@ import (
 // listener or by
 //
 //	Memwatchd-Subject: acct:42
+//	Memwatchd-External-Key: telegram:1, in place of a subject
 //	Memwatchd-Context: private
 //
 // and never by the arguments of a tool. /mcp?tools=items also offers the tools
-// for items, and /mcp?tools=all all tools. The default is the core tools, or the
+// for items, /mcp?tools=all all tools, and /mcp?tools=put,get the named ones. The default is the core tools, or the
 // tools for the operations that the listener permits.
 
 // The headers that identify the caller of a request to /mcp.
 const (
-	SubjectHeader = "Memwatchd-Subject"
-	ContextHeader = "Memwatchd-Context"
+	SubjectHeader     = "Memwatchd-Subject"
+	ExternalKeyHeader = "Memwatchd-External-Key"
+	ContextHeader     = "Memwatchd-Context"
 )
 
 // maxBatch bounds the messages of one request, because they are executed
@@ -48,24 +50,17 @@ type Handler struct {
 	Failed   func(op string, err error) // called for every failed operation
 	Panicked func(v any, stack []byte)  // called for a panic
 
-	once    sync.Once
-	servers map[ToolSet]*server
-	http    *mcp.StreamableHTTPHandler
+	once sync.Once
+	http *mcp.StreamableHTTPHandler
 }
 
-func (h *Handler) startServers() {
-	h.servers = map[ToolSet]*server{}
+func (h *Handler) startServer() {
 	permitted := func(ctx context.Context) (*api.OperationsAnswer, bool) { return exchangeOf(ctx).permitted, true }
-	for _, name := range ToolSets {
-		p := ToolSet(name)
-		s := &server{toolSet: p, version: h.Version, execute: h.executeRequest, permitted: permitted,
-			initialState: permitted,
-			onPanic:      h.recordPanic}
-		h.servers[p] = s.buildServer()
-	}
-	h.http = mcp.NewStreamableHTTPHandler(func(r *http.Request) *mcp.Server {
-		return h.servers[exchangeOf(r.Context()).toolSet].Server
-	}, &mcp.StreamableHTTPOptions{
+	s := &server{version: h.Version, execute: h.executeRequest, permitted: permitted, initialState: permitted,
+		toolSet: func(ctx context.Context) ToolSet { return exchangeOf(ctx).toolSet },
+		onPanic: h.recordPanic}
+	s.buildServer()
+	h.http = mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s.Server }, &mcp.StreamableHTTPOptions{
 		Stateless: true, JSONResponse: true, MaxRequestBodyBytes: h.MaxRequest,
 		DisableLocalhostProtection: true, // the listener has its own protection
 	})
@@ -112,7 +107,7 @@ func exchangeOf(ctx context.Context) *exchange { return ctx.Value(exchangeKey{})
 // error is that of read, or an [*api.Error] for an invalid request; the client
 // may see its text.
 func (h *Handler) Answer(r *http.Request, read func() ([]byte, error)) (*Response, error) {
-	h.once.Do(h.startServers)
+	h.once.Do(h.startServer)
 	e, err := h.newExchange(r)
 	if err != nil {
 		return nil, err
@@ -154,7 +149,7 @@ func (h *Handler) newExchange(r *http.Request) (*exchange, error) {
 	}
 	for name, values := range query {
 		if name != "tools" || len(values) != 1 {
-			return nil, api.Errorf(api.Invalid, "invalid query string: /mcp accepts only tools=%s",
+			return nil, api.Errorf(api.Invalid, "invalid query string: /mcp accepts only tools=%s, or names of tools",
 				strings.Join(ToolSets, ", tools="))
 		}
 		e.toolSet, err = ParseToolSet(values[0])
@@ -162,16 +157,19 @@ func (h *Handler) newExchange(r *http.Request) (*exchange, error) {
 			return nil, err
 		}
 	}
-	for _, f := range []struct {
-		name  string
-		value **string
-	}{{SubjectHeader, &e.caller.Scope.Subject}, {ContextHeader, &e.caller.Scope.Context}} {
-		switch values := r.Header.Values(f.name); len(values) {
-		case 0:
-		case 1:
-			*f.value = &values[0]
-		default:
-			return nil, api.Errorf(api.Invalid, "duplicate header %s", f.name)
+	scope := &e.caller.Scope
+	fields := map[string]**string{SubjectHeader: &scope.Subject, ExternalKeyHeader: &scope.ExternalKey,
+		ContextHeader: &scope.Context}
+	for name, values := range r.Header {
+		field := fields[name]
+		switch {
+		case field == nil && strings.HasPrefix(name, "Memwatchd-"):
+			return nil, api.Errorf(api.Invalid, "unknown header %s", name).
+				WithHint("use %s, %s or %s", SubjectHeader, ExternalKeyHeader, ContextHeader)
+		case field != nil && len(values) > 1:
+			return nil, api.Errorf(api.Invalid, "duplicate header %s", name)
+		case field != nil:
+			*field = &values[0]
 		}
 	}
 	answer, err := h.Do(e.ctx, e.caller, api.RequestOf(api.OperationsRequest{}))

@@ -7,6 +7,7 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"runtime/debug"
 	"slices"
 
@@ -21,7 +22,7 @@ import (
 // the daemon itself or that of a client. It keeps no state between requests.
 type server struct {
 	*mcp.Server
-	toolSet ToolSet
+	toolSet func(context.Context) ToolSet // the tools on offer
 	version string
 
 	execute ExecuteFunc
@@ -47,9 +48,7 @@ func (s *server) buildServer() *server {
 	}
 	s.Server = mcp.NewServer(&mcp.Implementation{Name: "memwatchd", Title: "Memory", Version: s.version}, options)
 	for _, t := range Tools {
-		if s.toolSet.offersTool(t) {
-			s.AddTool(t.protocolTool(), s.toolHandler(t))
-		}
+		s.AddTool(t.protocolTool(), s.toolHandler(t))
 	}
 	for _, p := range prompts {
 		s.AddPrompt(&mcp.Prompt{Name: p.Name, Title: p.Title, Description: p.Text,
@@ -121,6 +120,15 @@ func (s *server) wrapMethods(next mcp.MethodHandler) mcp.MethodHandler {
 			params := *r.Params
 			params.URI = ResourceURI(path) // with its escaping
 			req = &mcp.ReadResourceRequest{Session: r.Session, Params: &params, Extra: r.Extra}
+		case *mcp.CallToolRequest:
+			t := findTool(r.Params.Name)
+			if t == nil || !s.toolSet(ctx).offersTool(t) {
+				return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams,
+					Message: fmt.Sprintf("unknown tool %q", r.Params.Name)}
+			}
+			params := *r.Params
+			params.Name = t.Name
+			req = &mcp.CallToolRequest{Session: r.Session, Params: &params, Extra: r.Extra}
 		case *mcp.ListResourcesRequest:
 			if r.Params != nil {
 				after = r.Params.Cursor // a cursor of this package, not of the library
@@ -137,10 +145,8 @@ func (s *server) wrapMethods(next mcp.MethodHandler) mcp.MethodHandler {
 		case *mcp.DiscoverResult:
 			r.Instructions = s.modelInstructions(ctx)
 		case *mcp.ListToolsResult:
-			if answer, ok := s.permitted(ctx); ok {
-				r.Tools = slices.DeleteFunc(r.Tools,
-					func(t *mcp.Tool) bool { return !toolNamed(t.Name).isPermitted(answer) })
-			}
+			offered := s.offeredTools(ctx, s.permitted)
+			r.Tools = slices.DeleteFunc(r.Tools, func(t *mcp.Tool) bool { return !offered(t.Name) })
 		case *mcp.ListPromptsResult:
 			if answer, ok := s.permitted(ctx); ok {
 				r.Prompts = slices.DeleteFunc(r.Prompts,
@@ -178,26 +184,23 @@ func programOf(ctx context.Context) string {
 	return "mcp"
 }
 
-func toolNamed(name string) *Tool {
-	return Tools[slices.IndexFunc(Tools, func(t *Tool) bool { return t.Name == name })]
-}
-
 // modelInstructions returns the instructions for the model, or "" if memory is
 // turned off.
 func (s *server) modelInstructions(ctx context.Context) string {
-	answer, known := s.initialState(ctx)
-	if known && !answer.Enabled {
+	if answer, known := s.initialState(ctx); known && !answer.Enabled {
 		return ""
 	}
-	return instructionsFor(s.offeredTools(answer, known))
+	return instructionsFor(s.offeredTools(ctx, s.initialState))
 }
 
-// offeredTools returns a function that reports whether the server offers a tool
-// to a caller with the permitted operations, which may be unknown.
-func (s *server) offeredTools(permitted *api.OperationsAnswer, known bool) func(name string) bool {
+// offeredTools returns a function that reports whether the server offers a tool to the
+// caller in the context, whose permitted operations may be unknown.
+func (s *server) offeredTools(ctx context.Context,
+	permitted func(context.Context) (*api.OperationsAnswer, bool)) func(name string) bool {
+	answer, known := permitted(ctx)
 	return func(name string) bool {
-		t := toolNamed(name)
-		return s.toolSet.offersTool(t) && (!known || t.isPermitted(permitted))
+		t := findTool(name)
+		return s.toolSet(ctx).offersTool(t) && (!known || t.isPermitted(answer))
 	}
 }
 

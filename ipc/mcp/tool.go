@@ -45,7 +45,7 @@ func newTool(t Tool, names ...string) *Tool {
 	return &t
 }
 
-// A ToolSet is a selection of tools.
+// A ToolSet is a selection of tools: names of sets and of tools, separated by commas.
 type ToolSet string
 
 // The sets of tools, each with the tools of the sets before it.
@@ -58,17 +58,42 @@ const (
 // ToolSets lists the names of the sets.
 var ToolSets = []string{string(CoreTools), string(ItemTools), string(AllTools)}
 
-// ParseToolSet returns the set with the given name. For a name that is not in
-// [ToolSets] it returns an [*api.Error] with the code [api.Invalid].
+// ParseToolSet returns the selection of the given sets and tools, such as all, or
+// put,list,get. For a name that is not in [ToolSets] and not that of a tool it returns an
+// [*api.Error] with the code [api.Invalid].
 func ParseToolSet(s string) (ToolSet, error) {
-	if slices.Contains(ToolSets, s) {
-		return ToolSet(s), nil
+	for name := range strings.SplitSeq(s, ",") {
+		if !slices.Contains(ToolSets, name) && findTool(name) == nil {
+			return "", api.Errorf(api.Invalid, "tools: %q is not one of %s, and not the name of a tool", name,
+				strings.Join(ToolSets, ", "))
+		}
 	}
-	return "", api.Errorf(api.Invalid, "tools: %q is not one of %s", s, strings.Join(ToolSets, ", "))
+	return ToolSet(s), nil
 }
 
 func (p ToolSet) offersTool(t *Tool) bool {
-	return t.Set == CoreTools || t.Set == p || p == AllTools
+	for name := range strings.SplitSeq(string(p), ",") {
+		isSet := slices.Contains(ToolSets, name)
+		if isSet && (t.Set == CoreTools || t.Set == ToolSet(name) || ToolSet(name) == AllTools) ||
+			!isSet && findTool(name) == t {
+			return true
+		}
+	}
+	return false
+}
+
+// toolPrefix begins the names of all tools. Calls may omit it, as in the names of
+// operations.
+const toolPrefix = "memory_"
+
+// findTool returns the tool with a name, or nil.
+func findTool(name string) *Tool {
+	for _, t := range Tools {
+		if t.Name == name || t.Name == toolPrefix+name {
+			return t
+		}
+	}
+	return nil
 }
 
 // isUnlisted reports whether the schema of the tool omits an argument or a field.

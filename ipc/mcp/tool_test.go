@@ -73,7 +73,7 @@ func TestToolArguments(t *testing.T) {
 		{"memory_get", `{"pth":"a.md"}`, `unknown field "pth" (did you mean "path"?)`},
 		{"memory_get", `{"nmspace":"fact"}`, `unknown field "nmspace" (did you mean "namespace"?)`},
 	} {
-		req, err := toolNamed(c.tool).parseRequest(json.RawMessage(c.arguments))
+		req, err := findTool(c.tool).parseRequest(json.RawMessage(c.arguments))
 		got := ""
 		if err != nil {
 			got = err.Error()
