@@ -43,8 +43,11 @@ func CheckValue(text string) error {
 	if !utf8.ValidString(text) {
 		return errors.New("text is not valid UTF-8")
 	}
-	if r, found := FirstInvisible(directionMarks.Replace(text), false); found {
-		return fmt.Errorf("text contains the control character %U; remove the character", r)
+	for char, hidden := range Characters(text, false) {
+		r, _ := utf8.DecodeRuneInString(char)
+		if hidden && Invisible(r) && !strings.ContainsRune(harmless, r) {
+			return fmt.Errorf("text contains the control character %U; remove the character", r)
+		}
 	}
 	flat := strings.Join(textWords(text), " ")
 	for line := range strings.Lines(text + "\n" + flat) {
@@ -55,10 +58,9 @@ func CheckValue(text string) error {
 	return nil
 }
 
-// directionMarks removes the characters that are invisible but that a person may
-// write: the marks of the direction of a word, which affect only the characters
-// beside them, and carriage returns.
-var directionMarks = strings.NewReplacer("\u200e", "", "\u200f", "", "\u061c", "", "\r", "")
+// harmless are the invisible characters that a person may write: carriage returns, and the marks
+// of the direction of a word, which affect only the characters beside them.
+const harmless = "\r\u200e\u200f\u061c"
 
 // CheckLine returns an error if a text is not one line of visible characters.
 func CheckLine(text string) error {

@@ -41,6 +41,9 @@ func resourcePath(uri string) (string, bool) {
 
 // noResource returns the same error for missing and for unreadable resources.
 func noResource(uri string) error {
+	if len(uri) > api.MaxName {
+		uri = api.ShortenEcho(uri)
+	}
 	data, err := json.Marshal(map[string]string{"uri": uri})
 	if err != nil {
 		return err
