@@ -275,7 +275,8 @@ func (m writeOps) planImport(ctx context.Context, c Call, record *memory.Importe
 		if done || err != nil {
 			return nil, err
 		}
-		paths = append(slices.Clone(paths), record.Place)
+		copies := m.archivedCopies(record.Place, func(*index.FileInfo) bool { return true })
+		paths = slices.Concat(paths, []string{record.Place}, copies)
 	}
 	if record.Entries && record.Place == "" {
 		m.placeBelowImports(record)

@@ -36,7 +36,7 @@ func (m writeOps) resolveEvidence(ctx context.Context, c Call, record *memory.Im
 			for _, ref := range refs {
 				day, name, _ := strings.Cut(path.Base(ref.Path), ".")
 				if memory.IsDay(day) && (name == record.Origin+".md" || strings.HasPrefix(name, record.Origin+"-")) {
-					evidence[j] = ref.Path + "#" + piece
+					evidence[j] = "memory/" + path.Base(ref.Path) + "#" + piece // also if it is archived now
 				}
 			}
 		}
@@ -69,9 +69,17 @@ func (m writeOps) placeEntries(ctx context.Context, c Call, record *memory.Impor
 		}
 		data, _ := record.File(m.Layout)
 		state := record.StateIn(m.Layout, file.Data, data)
-		if state == memory.ImportSame || state == memory.ImportOlder ||
-			state == memory.ImportEdited && place.Kind != memory.Items {
+		switch {
+		case state == memory.ImportSame, state == memory.ImportOlder:
 			return false, nil
+		case state == memory.ImportEdited && place.Kind != memory.Items:
+			rest := m.newParts(record, m.Parse(file))
+			if len(rest) == 0 {
+				return false, nil
+			}
+			record.Parts = rest
+			record.ID, record.Place = record.ID+" more", nextPart(place.Path)
+			return m.placeEntries(ctx, c, record, result, dryRun)
 		}
 		imported := m.Layout.Parse(place.Path, data, memory.Meta{})
 		if err := m.mergeEntries(ctx, c, record, m.Parse(file), imported, dryRun); err != nil {
@@ -93,6 +101,38 @@ func (m writeOps) placeBelowImports(record *memory.Imported) {
 	for i := range record.Parts {
 		record.Parts[i].Attributes["visibility"] = memory.PrivateOnly.String()
 	}
+}
+
+// newParts returns the parts of a record with ids that its file, which was edited, never
+// had.
+func (m writeOps) newParts(record *memory.Imported, there *memory.Document) (list []memory.ImportedPart) {
+	known := map[string]bool{"": true}
+	for i := range there.Entries {
+		known[there.Entries[i].ID] = true
+	}
+	edits := handEdits{m: m.Memory, path: record.Place}
+	if !slices.ContainsFunc(record.Parts, func(p memory.ImportedPart) bool { return !known[p.Attributes["id"]] }) {
+		return nil
+	}
+	edits.readJournal()
+	for at := range edits.written {
+		known[at[0]] = true
+	}
+	for _, p := range record.Parts {
+		if !known[p.Attributes["id"]] {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// nextPart returns the path of a file beside the file of a day or of entries.
+func nextPart(name string) string {
+	stem := strings.TrimSuffix(name, path.Ext(name))
+	if memory.IsDay(path.Base(stem)) {
+		return stem + ".more.md"
+	}
+	return stem + "-more.md"
 }
 
 // mergeEntries removes the parts of a record whose entries are in a file already, and
@@ -169,16 +209,20 @@ func (m writeOps) importSummary(ctx context.Context, c Call, record *memory.Impo
 					break
 				}
 				e := &doc.Entries[at]
-				if next.Matches(e) && e.SummaryText() == s.Text {
+				same := e.SummaryText() == s.Text
+				if same && next.Matches(e) {
 					break
 				}
 				if e.Attributes[memory.OriginAttribute] != record.Origin {
 					changed[changeTitle] = 1
 					continue
 				}
-				if result.State = importEdited; edits.timeOf(e).Before(record.Changed()) {
+				switch {
+				case edits.timeOf(e).Before(record.Changed()):
 					result.State = importRewritten
 					r.Replace(at, next.String())
+				case !same: // else only its evidence has moved
+					result.State = importEdited
 				}
 				break
 			}
