@@ -171,6 +171,9 @@ func (r *Imported) head() string {
 			at := strings.LastIndex(inner, "\n") + 1
 			front, end = inner[:max(at, len(front))], inner[at:]+"\n"
 		}
+		if at := r.commonTime(); at != "" && !strings.Contains(front, "\nupdated_at:") {
+			fields = append(fields, fieldChange{"updated_at", at})
+		}
 		if strings.Contains("\n"+front, "\nvisibility:") || r.hasPublicEntry() {
 			fields = fields[1:]
 		}
@@ -192,6 +195,18 @@ func (r *Imported) head() string {
 	return frontText(fields, "\n")
 }
 
+// commonTime returns the time of all entries as an attribute, or "" if they differ.
+func (r *Imported) commonTime() (at string) {
+	for i := range r.Parts {
+		updated := r.Parts[i].Attributes["updated"]
+		if i > 0 && updated != at {
+			return ""
+		}
+		at = updated
+	}
+	return at
+}
+
 func (r *Imported) hasPublicEntry() bool {
 	return slices.ContainsFunc(r.Parts, func(p ImportedPart) bool {
 		return p.Attributes["visibility"] == PublicOK.String()
@@ -200,7 +215,7 @@ func (r *Imported) hasPublicEntry() bool {
 
 // importKeys matches the keys that an import adds to the frontmatter of a file of
 // entries.
-var importKeys = lazyregexp.New(`(?m)^(?:visibility: private_only\n)?source: import:jsonl\n` + importIDKey + `: .*\n` +
+var importKeys = lazyregexp.New(`(?m)^(?:visibility: private_only\n)?source: import:jsonl\n` + importIDKey + `: .*\n(?:updated_at: .*\n)?` +
 	importDigestKey + `: .*\n`)
 
 // CutImport returns a frontmatter without the keys that [Imported.File] added, or ""

@@ -31,7 +31,13 @@ func (l *Layout) AddTag(text, tag string) (string, bool) {
 func (r *Imported) entriesFile(l *Layout) (text []byte, changes map[string]int) {
 	parse := func(source []byte) *Document { return l.Parse(r.Place, source, Meta{}) }
 	r.Parts = slices.DeleteFunc(r.Parts, func(p ImportedPart) bool { return strings.TrimSpace(p.Text) == "" })
-	shared := l.Parse(r.Place, []byte(r.head()), Meta{}).Front.Tags
+	front := l.Parse(r.Place, []byte(r.head()), Meta{}).Front
+	noFront := front.Broken
+	if noFront {
+		r.Front = ""
+		front = l.Parse(r.Place, []byte(r.head()), Meta{}).Front
+	}
+	writer := entryWriter{l: l, path: r.Place, shared: front.Tags, words: map[string]string{}}
 	blocks, above := make([]string, len(r.Parts)), ""
 	for i := range r.Parts {
 		below := []string{entryBelow}
@@ -40,7 +46,7 @@ func (r *Imported) entriesFile(l *Layout) (text []byte, changes map[string]int) 
 		} else if p := &r.Parts[i+1]; len(p.Section) > 0 || strings.HasPrefix(p.Text, "#") {
 			below = append(below, headingBelow)
 		}
-		blocks[i] = l.entryBlock(r.Place, above, &r.Parts[i], shared, below)
+		blocks[i] = writer.entryBlock(above, &r.Parts[i], below)
 		above = blocks[i]
 	}
 	d := parse(r.source(blocks))
@@ -64,6 +70,9 @@ func (r *Imported) entriesFile(l *Layout) (text []byte, changes map[string]int) 
 		}
 	}
 	changes = map[string]int{}
+	if noFront {
+		changes["frontmatter"] = 1
+	}
 	if !r.keepsPrivate(d) { // private, without attributes
 		for i := range r.Parts {
 			r.Parts[i].Attributes = map[string]string{}
@@ -96,43 +105,79 @@ const (
 	headingBelow = "# next"
 )
 
+// An entryWriter writes the entries of a file.
+type entryWriter struct {
+	l      *Layout
+	path   string
+	shared []string          // tags of the file
+	words  map[string]string // tags as written, empty for those that cannot be written
+}
+
 // entryBlock returns the text of an entry in the first form in which it is one entry
 // with its tags: as it is, without structure that would have an effect, as an item
-// of a list, or as a quote. Above is the block before it, below are the texts that
-// can be below it, and shared are the tags of the file.
-func (l *Layout) entryBlock(path, above string, p *ImportedPart, shared, below []string) string {
-	tags := slices.DeleteFunc(slices.Clone(p.Tags), func(tag string) bool {
-		return slices.ContainsFunc(shared, func(s string) bool { return strings.EqualFold(s, tag) })
-	})
+// of a list, or as a quote. Above is the block before it, and below are the texts
+// that can be below it.
+func (w *entryWriter) entryBlock(above string, p *ImportedPart, below []string) string {
 	text := strings.ToValidUTF8(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(p.Text), "\ufffd")
 	text = strings.Trim(text, "\n")
 	clean := strings.Trim(CleanText(text), "\n")
 	for _, form := range []string{text, clean, asItem(clean)} {
-		if !l.isEntry(path, "", form, below) {
+		e := w.entryOf("", form, below)
+		if e == nil {
 			continue
 		}
-		if tagged := l.addTags(path, form, tags, below); tagged != "" {
-			if above != "" && strings.ContainsAny(tagged[:1], " \t`~<") && !l.isEntry(path, above, tagged, below) {
-				tagged = "<!-- -->\n\n" + tagged // the end of the block above
+		missing := w.missingTags(p.Tags, e)
+		tags := " " + strings.Join(missing, " ")
+		for _, tagged := range []string{form + tags, form + "\n\n " + tags} {
+			if len(missing) > 0 {
+				e = w.entryOf("", tagged, below)
+				if e == nil || len(w.missingTags(p.Tags, e)) > 0 {
+					continue
+				}
+				form = tagged
 			}
-			return tagged
+			if above != "" && strings.ContainsAny(form[:1], " \t`~<") && w.entryOf(above, form, below) == nil {
+				form = "<!-- -->\n\n" + form // the end of the block above
+			}
+			return form
 		}
 	}
 	return quotedPart(p)
 }
 
-// isEntry reports whether a text below another one is exactly one entry, without
-// attributes, that ends before one of the texts below.
-func (l *Layout) isEntry(path, above, text string, below []string) bool {
+// missingTags returns the tags that an entry lacks and that can be written.
+func (w *entryWriter) missingTags(tags []string, e *Entry) (list []string) {
+	for _, tag := range tags {
+		tag = strings.ToLower(strings.TrimPrefix(strings.TrimSpace(tag), "#"))
+		word, known := w.words[tag]
+		if !known {
+			if line, ok := w.l.AddTag("-", tag); ok {
+				word = strings.TrimPrefix(line, "- ")
+			}
+			w.words[tag] = word
+		}
+		has := func(list []string) bool {
+			return slices.ContainsFunc(list, func(t string) bool { return strings.EqualFold(t, tag) })
+		}
+		if word != "" && !has(e.Tags) && !has(w.shared) {
+			list = append(list, word)
+		}
+	}
+	return list
+}
+
+// entryOf returns the entry that a text below another one is, if it is exactly one,
+// without attributes, and ends before one of the texts below.
+func (w *entryWriter) entryOf(above, text string, below []string) *Entry {
 	if strings.TrimSpace(text) == "" {
-		return false
+		return nil
 	}
 	for _, next := range below {
 		source := strings.TrimLeft(above+"\n\n", "\n") + text + "\n"
 		if next != "" {
 			source += "\n" + next + "\n"
 		}
-		d := l.Parse(path, []byte(source), Meta{})
+		d := w.l.Parse(w.path, []byte(source), Meta{})
 		n := len(d.Entries) - 1
 		if next != "" {
 			n--
@@ -143,10 +188,10 @@ func (l *Layout) isEntry(path, above, text string, below []string) bool {
 		e, last := &d.Entries[n], &d.Entries[len(d.Entries)-1]
 		if e.Text == text && e.Attributes == nil && (next == "" || last.Text == next) &&
 			(next != headingBelow || e.Block == EmptyHeading) {
-			return true
+			return e
 		}
 	}
-	return false
+	return nil
 }
 
 // asItem returns a text as an item of a list.
@@ -154,35 +199,15 @@ func asItem(text string) string {
 	return "- " + strings.ReplaceAll(strings.ReplaceAll(text, "\n", "\n  "), "\n  \n", "\n\n")
 }
 
-// addTags returns a text that is one entry with tags that are its own, or "" if that
-// is not possible. It omits tags that cannot be written at all.
-func (l *Layout) addTags(path, text string, tags, below []string) string {
-	for _, tag := range tags {
-		tag = strings.TrimPrefix(strings.TrimSpace(tag), "#")
-		line, ok := l.AddTag("-", tag)
-		if !ok {
-			continue
-		}
-		word, done := strings.TrimPrefix(line, "- "), false
-		for _, tagged := range []string{text, text + " " + word, text + "\n\n  " + word} {
-			if d := l.Parse(path, []byte(tagged+"\n"), Meta{}); len(d.Entries) > 0 &&
-				slices.Contains(d.Entries[0].Tags, strings.ToLower(tag)) && l.isEntry(path, "", tagged, below) {
-				text, done = tagged, true
-				break
-			}
-		}
-		if !done {
-			return ""
-		}
-	}
-	return text
-}
-
 // comment returns the comment with the attributes in which a parsed entry differs from
 // the part, or "". Ids are the ids of the entries before it.
 func (p *ImportedPart) comment(e *Entry, ids map[string]bool) string {
 	attributes := maps.Clone(p.Attributes)
+	moves := !e.has("visibility", p.Attributes["visibility"]) // the time of the file is not that of the entry then
 	maps.DeleteFunc(attributes, func(key, value string) bool {
+		if moves && key == "updated" {
+			return false
+		}
 		return !isKey(key) || e.has(key, value) || key == "id" && (ids[value] || strings.ContainsFunc(value, isSpace))
 	})
 	ids[p.Attributes["id"]] = true

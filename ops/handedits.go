@@ -73,7 +73,7 @@ func (h *handEdits) readJournal() {
 			continue // without it, the entries count as unchanged
 		}
 		for _, hunk := range whole.Hunks {
-			if bytes.Contains(hunk.New, []byte("updated=")) {
+			if bytes.Contains(hunk.New, []byte("id=")) {
 				h.addTexts(&hunk)
 			}
 		}

@@ -270,18 +270,25 @@ func (m writeOps) planImport(ctx context.Context, c Call, record *memory.Importe
 		changes, err := m.importSummary(ctx, c, record, result, dryRun)
 		return &importWrite{result: result, changes: changes, done: true}, err
 	}
-	if record.Entries && record.Place != "" {
-		done, err := m.placeEntries(ctx, c, record, result, dryRun)
+	wanted := record.Place
+	var data []byte
+	var changes map[string]int
+	var err error
+	if record.Entries && wanted != "" {
+		var done bool
+		data, changes, done, err = m.placeEntries(ctx, c, record, result, dryRun)
 		if done || err != nil {
 			return nil, err
 		}
 		copies := m.archivedCopies(record.Place, func(*index.FileInfo) bool { return true })
 		paths = slices.Concat(paths, []string{record.Place}, copies)
 	}
-	if record.Entries && record.Place == "" {
+	if record.Entries && wanted == "" {
 		m.placeBelowImports(record)
 	}
-	data, changes := record.File(m.Layout)
+	if data == nil {
+		data, changes = record.File(m.Layout)
+	}
 	for _, known := range paths {
 		file, err := m.Writer.Vault.Read(known)
 		if err != nil {
@@ -300,6 +307,9 @@ func (m writeOps) planImport(ctx context.Context, c Call, record *memory.Importe
 		if m.Writer.Vault.Skips(result.Path, false) != "" || secrets.MatchingRule(result.Path) != "" {
 			result.Path = record.Path(m.Location, false)
 		}
+	}
+	if wanted != "" && result.Path != wanted {
+		changes["path"] = len(record.Parts)
 	}
 	if reason := m.Writer.Vault.Skips(result.Path, false); reason != "" {
 		return nil, api.Errorf(api.Unavailable, "%s is excluded from memory: %s", result.Path, reason)

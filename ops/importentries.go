@@ -47,35 +47,37 @@ func (m writeOps) resolveEvidence(ctx context.Context, c Call, record *memory.Im
 // placeEntries sets the place of a record with a path: the path, unless its file is
 // not one of the record. Such a file stays; keyed items that it lacks, or that are
 // newer, are added to it, and the record becomes a file of imports with the entries
-// that are in no other place. Done reports that nothing else is to be written.
+// that are in no other place. placeEntries returns the content of the file with its
+// changes. Done reports that nothing else is to be written.
 func (m writeOps) placeEntries(ctx context.Context, c Call, record *memory.Imported, result *api.ImportedRecord,
-	dryRun bool) (done bool, err error) {
+	dryRun bool) (data []byte, changes map[string]int, done bool, err error) {
 	place := m.Layout.Place(record.Place)
 	if strings.HasPrefix(record.Place, "_longterms/") && !ownPlace(c, place) {
 		dir, err := m.subjectDir(ctx, &c)
 		if err != nil {
-			return false, err
+			return nil, nil, false, err
 		}
 		_, below, _ := strings.Cut(strings.TrimPrefix(record.Place, "_longterms/"), "/")
-		place = m.Layout.Place(dir + "/" + below)
+		place, record.Front = m.Layout.Place(dir+"/"+below), "" // which names another subject
 	}
 	record.Place = place.Path
 	_, isMarkdown := memory.CutMarkdown(place.Path)
-	if isMarkdown && badPath(place.Path) == "" && place.Copy == "" && ownPlace(c, place) &&
+	reserved := strings.HasPrefix(place.Path, "_longterms/_") // files of memwatchd
+	if isMarkdown && !reserved && badPath(place.Path) == "" && place.Copy == "" && ownPlace(c, place) &&
 		m.Writer.Vault.Skips(place.Path, false) == "" {
+		data, changes = record.File(m.Layout)
 		file, err := m.Writer.Vault.Read(place.Path)
 		if err != nil {
-			return false, nil // free, or the writer reports why not
+			return data, changes, false, nil // free, or the writer reports why not
 		}
-		data, _ := record.File(m.Layout)
 		state := record.StateIn(m.Layout, file.Data, data)
 		switch {
 		case state == memory.ImportSame, state == memory.ImportOlder:
-			return false, nil
+			return data, changes, false, nil
 		case state == memory.ImportEdited && place.Kind != memory.Items:
 			rest := m.newParts(record, m.Parse(file))
 			if len(rest) == 0 {
-				return false, nil
+				return data, changes, false, nil
 			}
 			record.Parts = rest
 			record.ID, record.Place = record.ID+" more", nextPart(place.Path)
@@ -83,16 +85,17 @@ func (m writeOps) placeEntries(ctx context.Context, c Call, record *memory.Impor
 		}
 		imported := m.Layout.Parse(place.Path, data, memory.Meta{})
 		if err := m.mergeEntries(ctx, c, record, m.Parse(file), imported, dryRun); err != nil {
-			return false, err
+			return nil, nil, false, err
 		}
 		if len(record.Parts) == 0 {
 			result.Path, result.State = place.Path, importUnchanged
-			return true, nil
+			return nil, nil, true, nil
 		}
 	}
 	record.Title = record.Place
 	m.placeBelowImports(record)
-	return false, nil
+	data, changes = record.File(m.Layout)
+	return data, changes, false, nil
 }
 
 // placeBelowImports sets the place of a record to a file of imports, which is private.
