@@ -37,6 +37,10 @@ var ErrStopped = errors.New("stopped")
 type entryChange struct {
 	remove     bool
 	replace    string // new text; empty for none
+	cut        []bool // by line of the entry: whether it is removed
+	left       string // text that remains then
+	lastLine   int    // last line with text that remains
+	comment    string // comment of the entry to add to this line
 	tasks      map[int]TaskState
 	attributes []Attribute
 }
@@ -194,7 +198,7 @@ func (r *Revision) SetTitles() { r.titles = r.titles || r.doc.HasGeneratedSummar
 func (r *Revision) Changed() iter.Seq[int] {
 	return func(yield func(int) bool) {
 		for i, c := range r.entries {
-			if (c.remove || c.replace != "" || len(c.tasks)+len(c.attributes) > 0) && !yield(i) {
+			if (c.remove || c.replace != "" || c.cut != nil || len(c.tasks)+len(c.attributes) > 0) && !yield(i) {
 				return
 			}
 		}
@@ -204,7 +208,7 @@ func (r *Revision) Changed() iter.Seq[int] {
 // Empty reports whether the revision changes nothing.
 func (r *Revision) Empty() bool {
 	for i, c := range r.entries {
-		if c.remove || c.replace != "" {
+		if c.remove || c.replace != "" || c.cut != nil {
 			return false
 		}
 		e := &r.doc.Entries[i]
@@ -346,6 +350,11 @@ func (w *passAttempt) computeEdits() error {
 		switch {
 		case c.remove:
 			continue // removeEntries handles all of them together
+		case c.cut != nil:
+			if err := w.cutFromEntry(i, c); err != nil {
+				return err
+			}
+			continue
 		case c.replace != "":
 			if err := w.replaceEntry(i, c); err != nil {
 				return err

@@ -21,6 +21,7 @@ import (
 //	field summary "new"           a key of the frontmatter
 //	attribute "milk" pin "true"   of the entry whose text contains this
 //	remove "milk"
+//	cut "milk" "oat"              the parts with "oat" of that entry
 //	replace "milk" "- tea"
 //	insert "milk" "- tea"         below it; "" is the top
 //	append "A" "B" "- tea"        to the section A › B
@@ -89,6 +90,13 @@ func applyScript(t *testing.T, d *Document, script string, parse func([]byte) *D
 			r.SetAttribute(entry(args[0]), args[1], args[2])
 		case "remove":
 			r.Remove(entry(args[0]))
+		case "cut":
+			i := entry(args[0])
+			parts := d.MatchingParts(&d.Entries[i], func(text string) bool { return strings.Contains(text, args[1]) })
+			if parts == nil {
+				return "only as a whole\n"
+			}
+			r.RemoveLines(i, parts)
 		case "replace":
 			r.Replace(entry(args[0]), args[1])
 		case "insert":
