@@ -1,10 +1,12 @@
 package api
 
+import "slices"
+
 // ForgetRequest requests, in two steps, the permanent removal of entries.
 type ForgetRequest struct {
-	Match string   `json:"match" size:"16384" arg:"1" doc:"text to look for, in any letter case: returns the matching entries and a token, and removes nothing"`
-	Case  bool     `json:"case" doc:"look for the text in this letter case only"`
-	IDs   []string `json:"ids" doc:"ids of the entries to remove, from that list; at most 20"`
+	Match string   `json:"match" size:"16384" arg:"1" doc:"whole words to look for, in any letter case: returns the matching entries and a token, and removes nothing"`
+	Case  bool     `json:"case" doc:"look for the words in this letter case only"`
+	IDs   []string `json:"ids" doc:"ids of the entries to remove, from that list; at most 100"`
 	Token string   `json:"token" doc:"token of that list"`
 	Scope
 }
@@ -26,18 +28,37 @@ type ForgetAnswer struct {
 	Redaction
 }
 
-// An Occurrence is a place that contains a text.
+// An Occurrence is a place that contains a text: an entry, or a part of one that does not
+// depend on its other lines.
 type Occurrence struct {
-	ID        string `json:"id,omitempty"` // for removal; an occurrence without id must be edited by hand
-	What      string `json:"what"`         // entry, summary, frontmatter, heading, hidden, or path
-	Path      string `json:"path"`
-	Line      int    `json:"line,omitempty"`
-	EndLine   int    `json:"end_line,omitempty"`
-	Kind      string `json:"kind"`
-	Section   string `json:"section,omitempty"`
-	Text      string `json:"text"`
-	Untrusted bool   `json:"untrusted,omitempty"` // written by others than the subject
+	Number     int      `json:"number,omitempty"` // in the list, of an occurrence with an id
+	ID         string   `json:"id,omitempty"`     // for removal; an occurrence without id must be edited by hand
+	What       string   `json:"what"`             // entry, summary, frontmatter, heading, hidden, or path
+	Path       string   `json:"path"`
+	Line       int      `json:"line,omitempty"`
+	EndLine    int      `json:"end_line,omitempty"`
+	Kind       string   `json:"kind"`
+	Section    string   `json:"section,omitempty"`
+	Writer     string   `json:"writer,omitempty"` // memwatchd, or other: a person or another program
+	Text       string   `json:"text"`
+	Highlights [][2]int `json:"highlights,omitempty"` // start and end of each match in the text, in characters
+	Untrusted  bool     `json:"untrusted,omitempty"`  // written by others than the subject
 }
+
+// Marked returns the text with each match in guillemets.
+func (o *Occurrence) Marked() string {
+	text := []rune(o.Text)
+	for _, h := range slices.Backward(o.Highlights) {
+		text = slices.Insert(slices.Insert(text, h[1], '»'), h[0], '«')
+	}
+	return string(text)
+}
+
+// The values of [Occurrence.Writer].
+const (
+	WrittenHere      = "memwatchd"
+	WrittenElsewhere = "other" // by a person or another program
+)
 
 // Refused is an entry that was not removed, and why.
 type Refused struct {

@@ -383,7 +383,9 @@ func (d *Document) withSeparator(r lineRange) lineRange {
 	above, below := d.gaps(r)
 	from, to := r.from-above-1, r.to+below+1
 	isEnd := func(line int) bool {
-		return line < d.bodyLine() || line > d.lines.count() || d.placement().headingAt(line)
+		emptyHeading := func(e Entry) bool { return e.Line == line && e.Block == EmptyHeading }
+		return line < d.bodyLine() || line > d.lines.count() || d.placement().headingAt(line) ||
+			slices.ContainsFunc(d.Entries, emptyHeading)
 	}
 	switch up, down := d.isSeparator(from), d.isSeparator(to); {
 	case down && (up || isEnd(from)):

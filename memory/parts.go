@@ -36,6 +36,7 @@ func (d *Document) MatchingParts(e *Entry, match func(text string) bool) (list [
 			own.WriteString(d.SourceLines(line, line) + "\n")
 		}
 	}
+	own.Write(d.Source[e.Comment.Start:e.Comment.End]) // belongs to the entry, wherever it is
 	if len(parts.list) == 0 || match(own.String()) {
 		return nil
 	}

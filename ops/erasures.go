@@ -34,10 +34,34 @@ type erasedFile struct {
 	Digest  string        `json:"digest,omitempty"`  // of a file that is erased as a whole
 }
 
-// An erasedEntry is an entry or the summary of a file.
+// An erasedEntry is an entry, a part of one, or the summary of a file.
 type erasedEntry struct {
 	ID     string `json:"id"`
-	Digest string `json:"digest"` // of its text
+	Digest string `json:"digest"`         // of its text
+	From   int    `json:"from,omitempty"` // first line of the part, from 1; 0 for the whole entry
+	To     int    `json:"to,omitempty"`   // last line of the part
+}
+
+// partID returns the id of the entry, with the first line of the part.
+func (o erasedEntry) partID() string { return o.ID + partSuffix(o.From) }
+
+// partSuffix returns the end of the id of a part of an entry, or "" for the whole entry.
+func partSuffix(from int) string {
+	if from == 0 {
+		return ""
+	}
+	return fmt.Sprint(":", from)
+}
+
+// isIn reports whether it concerns an entry of a document, and returns the lines of the
+// document.
+func (o erasedEntry) isIn(doc *memory.Document, e *memory.Entry) (lines [2]int, ok bool) {
+	if o.From == 0 {
+		lines = [2]int{e.Line, e.EndLine}
+	} else {
+		lines = [2]int{e.Line + o.From - 1, e.Line + o.To - 1}
+	}
+	return lines, o.ID == e.ID && o.Digest == digestOf(doc.SourceLines(e.Line, e.EndLine))
 }
 
 // erasesEntry reports whether the erasure removes an entry.
@@ -147,14 +171,14 @@ func (m writeOps) remainingErasure(c Call, f erasedFile, words *textMatcher) era
 		return there
 	}
 	for i := range doc.Entries {
-		e := &doc.Entries[i]
-		source := doc.SourceLines(e.Line, e.EndLine)
-		if want := (erasedEntry{e.ID, digestOf(source)}); slices.Contains(f.Entries, want) {
-			there.Entries = append(there.Entries, want)
-			words.addEntry(source, e.Norm)
+		for _, want := range f.Entries {
+			if lines, ok := want.isIn(doc, &doc.Entries[i]); ok {
+				there.Entries = append(there.Entries, want)
+				words.addErased(doc.SourceLines(lines[0], lines[1]), doc.Entries[i].Norm, want.From > 0)
+			}
 		}
 	}
-	if want := (erasedEntry{summaryID, digestOf(summaryOf(doc))}); slices.Contains(f.Entries, want) {
+	if want := (erasedEntry{ID: summaryID, Digest: digestOf(summaryOf(doc))}); slices.Contains(f.Entries, want) {
 		there.Entries = append(there.Entries, want)
 	}
 	return there

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/index"
@@ -21,14 +22,14 @@ import (
 // An occurrence is an [api.Occurrence] with data that identifies its text.
 type occurrence struct {
 	api.Occurrence
-	digest     string // of its lines
+	digest     string // of the lines of the entry or the summary
+	lines      [2]int // of the entry, from 1, if it is only a part of the entry
 	normalized string // of an entry
 	source     string // its lines
 }
 
 const (
-	maxForget      = 20 // entries per request; larger lists are unlikely to have been reviewed
-	maxOccurrences = 100
+	maxOccurrences = 100 // of a list, and of a removal
 	// maxForgetLists bounds the number of stored lists of a subject. listLifetime is their
 	// lifetime, long enough for a person to review one.
 	maxForgetLists = 64
@@ -38,20 +39,6 @@ const (
 // outOfReach describes the copies that forget cannot reach.
 const outOfReach = "copies in version control, backups, editors, other machines and programs that requested the " +
 	"text are not removed"
-
-// A literal is a text to look for.
-type literal struct {
-	text    string
-	anyCase bool // matches upper and lower case
-}
-
-// in reports whether a text contains the literal. No text contains an empty one.
-func (l literal) in(text string) bool {
-	if l.anyCase && !strings.Contains(text, l.text) {
-		return strings.Contains(strings.ToLower(text), strings.ToLower(l.text))
-	}
-	return l.text != "" && strings.Contains(text, l.text)
-}
 
 // A forgetLists holds the lists from which entries can be removed.
 type forgetLists struct {
@@ -64,7 +51,8 @@ type forgetLists struct {
 // A forgetList is the result returned to one subject.
 type forgetList struct {
 	subject     string
-	match       literal
+	match       index.Phrase
+	key         string // of match
 	occurrences []occurrence
 	made        time.Time
 }
@@ -76,30 +64,30 @@ func (m writeOps) forget(ctx context.Context, c Call, r *api.ForgetRequest) (*ap
 		answer.Disabled = true
 		return answer, nil
 	}
-	match := strings.Trim(unixLines(r.Match), "\n")
+	match := strings.TrimSpace(unixLines(r.Match))
+	phrase := index.NewPhrase(match, r.Case)
 	switch {
 	case r.Token != "" && match != "":
 		return nil, api.Errorf(api.Invalid, "match and token exclude each other: match lists entries, ids with a "+
 			"token remove entries")
-	case len(r.IDs) > maxForget:
-		return nil, api.Errorf(api.Invalid, "ids: got %d, at most %d per request", len(r.IDs), maxForget)
+	case len(r.IDs) > maxOccurrences:
+		return nil, api.Errorf(api.Invalid, "ids: got %d, at most %d per request", len(r.IDs), maxOccurrences)
 	case r.Token != "":
 		return answer, m.forgetListed(ctx, c, r, answer)
 	case len(r.IDs) > 0:
 		return nil, api.Errorf(api.Invalid, "token is missing").
 			WithHint("send match first, then the ids and the token of its answer")
-	case strings.TrimSpace(match) == "":
-		return nil, api.Errorf(api.Invalid, "match is empty").WithHint("set match to a text exactly as written in " +
-			"the files")
+	case phrase.Empty():
+		return nil, api.Errorf(api.Invalid, "match has no words").WithHint("set match to words of the text to forget")
 	}
 	if err := m.waitAllIndexed(ctx, &c); err != nil {
 		return nil, err
 	}
-	wanted := literal{match, !r.Case}
-	traces := m.findOccurrences(c, wanted)
-	addOccurrences(answer, traces)
-	answer.Token, answer.Beyond = m.forgetLists.storeList(forgetList{c.Scope.Subject, wanted, traces, m.Now()}),
-		outOfReach
+	traces := m.findOccurrences(c, phrase, nil)
+	addOccurrences(answer, phrase, traces)
+	answer.Token = m.forgetLists.storeList(forgetList{subject: c.Scope.Subject, match: phrase,
+		key: fmt.Sprint(match, r.Case), occurrences: traces, made: m.Now()})
+	answer.Beyond = outOfReach
 	return answer, nil
 }
 
@@ -115,22 +103,56 @@ func (m writeOps) waitAllIndexed(ctx context.Context, c *Call) error {
 	return m.waitAllRead(ctx, c)
 }
 
-// addOccurrences adds the first occurrences to an answer and truncates their text.
-func addOccurrences(a *api.ForgetAnswer, traces []occurrence) {
+// addOccurrences adds the first occurrences to an answer, with numbers and marked matches.
+func addOccurrences(a *api.ForgetAnswer, match index.Phrase, traces []occurrence) {
 	a.Total = len(traces)
+	number := 0
 	for _, t := range traces[:min(len(traces), maxOccurrences)] {
-		if r := []rune(t.Text); len(r) > maxOccurrenceText {
-			t.Text = string(r[:maxOccurrenceText-1]) + "…"
+		if t.ID != "" {
+			number++
+			t.Number = number
 		}
+		t.Text, t.Highlights = markMatches(t.Text, match)
 		a.Entries = append(a.Entries, t.Occurrence)
 	}
+}
+
+// markMatches returns a text and the ranges of the matches in it, in characters. From a long
+// text it cuts a part with the first match.
+func markMatches(text string, match index.Phrase) (string, [][2]int) {
+	found := match.Find(text)
+	from, to := 0, len(text)
+	if utf8.RuneCountInString(text) > maxOccurrenceText {
+		at := 0
+		if len(found) > 0 && utf8.RuneCountInString(text[:found[0][1]]) >= maxOccurrenceText {
+			at = utf8.RuneCountInString(text[:found[0][0]]) - maxOccurrenceText/4
+		}
+		runes := []rune(text)
+		from = len(string(runes[:at]))
+		to = from + len(string(runes[at:min(len(runes), at+maxOccurrenceText-2)]))
+	}
+	before, after := "", ""
+	if from > 0 {
+		before = "…"
+	}
+	if to < len(text) {
+		after = "…"
+	}
+	var marks [][2]int
+	for _, f := range found {
+		if from <= f[0] && f[1] <= to {
+			start := utf8.RuneCountInString(before + text[from:f[0]])
+			marks = append(marks, [2]int{start, start + utf8.RuneCountInString(text[f[0]:f[1]])})
+		}
+	}
+	return before + text[from:to] + after, marks
 }
 
 // storeList stores a list and returns its token. The token depends on the subject,
 // the text and the listed occurrences.
 func (f *forgetLists) storeList(l forgetList) string {
 	sum := sha256.New()
-	parts := []string{l.subject, l.match.text, fmt.Sprint(l.match.anyCase)}
+	parts := []string{l.subject, l.key}
 	for _, t := range l.occurrences {
 		parts = append(parts, t.Path, t.What, t.ID, t.digest)
 	}
@@ -168,42 +190,90 @@ func (f *forgetLists) findList(c Call, token string, now time.Time) (forgetList,
 }
 
 // findOccurrences returns the occurrences of a text that the caller may read, in the
-// order of paths and lines.
-func (m writeOps) findOccurrences(c Call, match literal) []occurrence {
+// order of paths and lines. With an earlier list, it searches the files of that list and those
+// that have changed since.
+func (m writeOps) findOccurrences(c Call, match index.Phrase, before *forgetList) []occurrence {
 	traces := []occurrence{}
-	for doc, shown := range m.readableFiles(c, func(*index.FileInfo) bool { return true }) {
-		traces = append(traces, m.occurrencesIn(c, doc, shown, match)...)
+	for _, info := range m.Index.Files(func(f *index.FileInfo) bool {
+		return f.Readable(c.View) && (before == nil || before.mayDiffer(f))
+	}) {
+		if !m.mayContain(c, info.Path, match) {
+			continue
+		}
+		if doc, shown, err := m.loadFile(c, info.Path); err == nil {
+			traces = append(traces, m.occurrencesIn(c, doc, shown, match)...)
+		}
 	}
 	return traces
+}
+
+// mayDiffer reports whether a file may contain an occurrence that is not in the list, or no
+// longer one that is.
+func (l *forgetList) mayDiffer(f *index.FileInfo) bool {
+	const coarse = 2 * time.Second // resolution of file times
+	changed := max(f.Stamp.MTime, f.Stamp.CTime)
+	return f.Stamp.CTime == 0 || time.Unix(0, changed).After(l.made.Add(-coarse)) ||
+		slices.ContainsFunc(l.occurrences, func(o occurrence) bool { return o.Path == f.Path })
+}
+
+// mayContain reports whether a file may contain a text. It reads the file instead of the index,
+// which lacks comments and credentials. The time it takes depends on the whole file, so only a
+// caller that may learn about all of them uses it.
+func (m writeOps) mayContain(c Call, path string, match index.Phrase) bool {
+	if !c.FullAccess || m.Writer == nil || match.In(path) {
+		return true
+	}
+	file, err := m.Writer.Vault.Read(path)
+	return err != nil || file.Unstable || match.MayBeIn(string(file.Data))
 }
 
 // occurrencesIn returns the occurrences of a text in one file, as far as the caller
 // may change them. It also searches
 // masked text, so a caller who knows a credential can have the credential
 // erased.
-func (m writeOps) occurrencesIn(c Call, doc *memory.Document, shown memory.Shown, match literal) []occurrence {
+func (m writeOps) occurrencesIn(c Call, doc *memory.Document, shown memory.Shown, match index.Phrase) []occurrence {
 	path, kind := doc.Place.Path, doc.Place.Kind.String()
 	may, mayFile := m.mayChangeEntry(c), m.mayChange(c, doc.Own, doc.Front.Author())
+	wrote := m.writtenLines(c, path)
 	var traces []occurrence
-	if mayFile && match.in(path) {
+	if mayFile && match.In(path) {
 		traces = append(traces,
 			occurrence{Occurrence: api.Occurrence{What: "path", Path: path, Kind: kind, Text: path}})
 	}
 	of := make([]bool, len(shown.Lines)+2) // lines that belong to an occurrence
 	for i := range doc.Entries {
 		e := &doc.Entries[i]
-		from, to := shown.Line(e.Line), shown.Line(e.EndLine)
-		for line := from; line <= to; line++ {
+		for line := shown.Line(e.Line); line <= shown.Line(e.EndLine); line++ {
 			of[line] = true
 		}
-		if text := doc.SourceLines(e.Line, e.EndLine); entryContains(e, text, match) && may(e) {
-			t := occurrence{Occurrence: api.Occurrence{ID: path + "#" + e.ID, What: "entry", Path: path, Line: from,
-				EndLine: to,
-				Kind:    kind, Text: e.Text, Untrusted: e.Author().Untrusted(c.View)}, digest: digestOf(text),
-				normalized: e.Norm, source: text}
+		text := doc.SourceLines(e.Line, e.EndLine)
+		if !entryContains(e, text, match) || !may(e) {
+			continue
+		}
+		var parts [][2]int // a partial view is changed entry by entry
+		if shown.Complete {
+			parts = doc.MatchingParts(e, match.In)
+		}
+		if parts == nil {
+			parts = [][2]int{{e.Line, e.EndLine}}
+		}
+		for _, p := range parts {
+			t := occurrence{Occurrence: api.Occurrence{ID: path + "#" + e.ID, What: "entry", Path: path,
+				Line: shown.Line(p[0]), EndLine: shown.Line(p[1]), Kind: kind, Text: e.Text,
+				Untrusted: e.Author().Untrusted(c.View)}, digest: digestOf(text), normalized: e.Norm, source: text}
 			if n := len(e.Sections); n > 0 {
 				t.Section = e.Sections[n-1]
 			}
+			if p != [2]int{e.Line, e.EndLine} {
+				t.lines = [2]int{p[0] - e.Line + 1, p[1] - e.Line + 1}
+				t.ID += partSuffix(t.lines[0])
+				text := strings.Join(shown.Lines[p[0]-1:p[1]], "\n") // of the whole file, see above
+				t.Text = strings.TrimRight(commentRE().ReplaceAllString(text, ""), " \t\n")
+				t.source = doc.SourceLines(p[0], p[1])
+				t.normalized = normalizePart(t.source)
+			}
+			t.Writer = writerOf(wrote(t.source) || p[0] == p[1] && e.Source != "" && e.Comment.End > 0 &&
+				doc.LineStart(p[0]) <= e.Comment.Start && e.Comment.End <= doc.LineStart(p[0]+1))
 			traces = append(traces, t)
 		}
 	}
@@ -213,21 +283,23 @@ func (m writeOps) occurrencesIn(c Call, doc *memory.Document, shown memory.Shown
 	}
 	field, _ := doc.Front.Field("summary")
 	if said := summaryOf(doc); mayFile && shown.Line(field.Line) > 0 &&
-		(match.in(said) || match.in(doc.Front.Summary)) {
+		(match.In(said) || match.In(doc.Front.Summary)) {
 		for line := range strings.Count(said, "\n") + 1 {
 			if at := shown.Line(field.Line + line); at > 0 {
 				of[at] = true
 			}
 		}
-		traces = append(traces, occurrence{digest: digestOf(said), Occurrence: api.Occurrence{
-			ID: path + "#" + summaryID, What: "summary", Path: path, Line: shown.Line(field.Line),
-			EndLine: shown.Line(field.Line),
-			Kind:    kind, Text: doc.Front.Summary, Untrusted: doc.Front.Author().Untrusted(c.View),
-		}})
+		if !shown.Complete || !doc.HasGeneratedSummary() { // that follows the entries
+			traces = append(traces, occurrence{digest: digestOf(said), Occurrence: api.Occurrence{
+				ID: path + "#" + summaryID, What: "summary", Path: path, Line: shown.Line(field.Line),
+				EndLine: shown.Line(field.Line), Writer: writerOf(wrote(said)),
+				Kind: kind, Text: doc.Front.Summary, Untrusted: doc.Front.Author().Untrusted(c.View),
+			}})
+		}
 	}
 	for i, text := range shown.Lines {
 		source := shown.Source(i + 1)
-		if !mayFile || of[i+1] || !match.in(doc.SourceLines(source, source)) {
+		if !mayFile || of[i+1] || !match.In(doc.SourceLines(source, source)) {
 			continue
 		}
 		t := occurrence{Occurrence: api.Occurrence{What: "hidden", Path: path, Line: i + 1, EndLine: i + 1, Kind: kind,
@@ -245,6 +317,60 @@ func (m writeOps) occurrencesIn(c Call, doc *memory.Document, shown memory.Shown
 	return traces
 }
 
+// normalizePart returns a part of an entry in the form in which its copies are compared.
+func normalizePart(source string) string { return "part " + normalizeLine(source) }
+
+// writerOf returns the value of [api.Occurrence.Writer].
+func writerOf(ours bool) string {
+	if ours {
+		return api.WrittenHere
+	}
+	return api.WrittenElsewhere
+}
+
+// writtenLines returns a function that reports whether memwatchd wrote all lines of a text in
+// a file, as far as the journal knows. Changes that only move, mark or restore the text of
+// others do not count. The journal is read only for a caller that may see all of it.
+func (m writeOps) writtenLines(c Call, path string) func(source string) bool {
+	var lines map[string]bool
+	return func(source string) bool {
+		if lines == nil {
+			lines = map[string]bool{}
+			if c.FullAccess && m.Writer != nil {
+				m.readWrittenLines(path, lines)
+			}
+		}
+		for line := range strings.Lines(source) {
+			if line = normalizeLine(line); line != "" && !lines[line] {
+				return false
+			}
+		}
+		return source != ""
+	}
+}
+
+// writingCauses are the causes of changes with new text.
+var writingCauses = []string{"capture", "compress", "edit", "import", "item", "note", "remember", "session", "write"}
+
+func (m writeOps) readWrittenLines(path string, lines map[string]bool) {
+	m.Writer.Journal.FindHunks(
+		func(r journal.Record) bool {
+			return r.FilePath() == path && slices.Contains(writingCauses, r.Cause)
+		},
+		func(_ journal.Record, h journal.Hunk) bool {
+			old := map[string]bool{}
+			for line := range strings.Lines(string(h.Old)) {
+				old[normalizeLine(line)] = true
+			}
+			for line := range strings.Lines(string(h.New)) {
+				if line = normalizeLine(line); !old[line] {
+					lines[line] = true
+				}
+			}
+			return false
+		})
+}
+
 // summaryID replaces the entry id in the id of a file's summary.
 const summaryID = "=summary"
 
@@ -259,12 +385,12 @@ func summaryOf(doc *memory.Document) string {
 	return doc.SourceLines(field.Line, field.Line+lines)
 }
 
-func entryContains(e *memory.Entry, source string, match literal) bool {
-	if match.in(source) || match.in(e.Text) {
+func entryContains(e *memory.Entry, source string, match index.Phrase) bool {
+	if match.In(source) || match.In(e.Text) {
 		return true
 	}
 	for _, value := range e.Attributes {
-		if match.in(value) {
+		if match.In(value) {
 			return true
 		}
 	}

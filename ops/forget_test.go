@@ -6,10 +6,12 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 
 	"github.com/memwatchd/memwatchd/api"
@@ -172,6 +174,56 @@ func TestForgetLeavesUnchosen(t *testing.T) {
 	}
 }
 
+// TestForgetLines checks that only the lines with a text are removed from the versions of a file
+// beside it.
+func TestForgetLines(t *testing.T) {
+	const kept = "people.md.kept-0abc0000"
+	d, c := newForgetCase(t, map[string]string{"people.md": "Ann: secret\nBob: 2\nCarl: another secret\n"})
+	if err := os.WriteFile(filepath.Join(d.dir, kept), []byte("Ann: secret\nBob: 3\nCarl: another secret\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ids, token := d.list(t, c, "secret")
+	a, err := d.memory.writeOps().forget(t.Context(), c, &api.ForgetRequest{IDs: ids[:1], Token: token})
+	if err != nil || len(ids) != 2 || !slices.Equal(a.Removed, ids[:1]) || a.Total != 1 {
+		t.Errorf("%q, %+v, %v", ids, a, err)
+	}
+	d.want(t, "people.md", "Bob: 2\nCarl: another secret\n")
+	d.want(t, kept, "Bob: 3\nCarl: another secret\n")
+}
+
+// TestForgetWriter checks which text counts as written by memwatchd.
+func TestForgetWriter(t *testing.T) {
+	d, c := newForgetCase(t, map[string]string{
+		"MEMORY.md": "- a secret\n- old secret <!-- source=cli -->\n- two lines,\n  one secret <!-- source=cli -->\n",
+		"todo.md":   "- [ ] a secret task\n",
+		"notes.md":  "- the public\n",
+	})
+	w := d.memory.writeOps()
+	if _, err := w.remember(t.Context(), c, &api.RememberRequest{Text: "a new secret\nof two lines", Explicit: true}); err != nil {
+		t.Fatal(err)
+	}
+	for _, edit := range [][3]string{{"notes.md", "public", "secret"}, {"todo.md", "[ ]", "[x]"}} {
+		if _, err := w.edit(t.Context(), c, &api.EditRequest{Path: edit[0], OldText: edit[1], NewText: edit[2]}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a, err := w.forget(t.Context(), c, &api.ForgetRequest{Match: "secret"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, e := range a.Entries {
+		got[e.Text] = e.Writer
+	}
+	want := map[string]string{
+		"- a secret": "other", "- old secret": "memwatchd", "- two lines,\n  one secret": "other",
+		"- a new secret\n  of two lines\n\n  (added 2026-02-05)": "memwatchd", "- [x] a secret task": "other", "- the secret": "memwatchd",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // TestWipeFinishesLater checks that finishing an interrupted wipe leaves files
 // that were written after the request.
 func TestWipeFinishesLater(t *testing.T) {
@@ -262,8 +314,9 @@ func TestForgetWithoutNote(t *testing.T) {
 // TestForgetGoesOn checks that an erasure interrupted at any point is finished
 // at the next start, without entries that changed meanwhile.
 func TestForgetGoesOn(t *testing.T) {
-	files := map[string]string{"MEMORY.md": "---\nsummary: |-\n  of tea\n  the secret, too\n  of cups\n---\n- a secret\n- tea\n", "notes.md": "- secret 1\n- secret 2\n"}
-	for stop := range 3 {
+	files := map[string]string{"MEMORY.md": "---\nsummary: |-\n  of tea\n  the secret, too\n  of cups\n---\n- a secret\n- tea\n", "notes.md": "- secret 1\n- secret 2\n",
+		"people.md": "Ann: secret\nBob: 2\n"}
+	for stop := range 4 {
 		d, c := newForgetCase(t, files)
 		kept := "MEMORY.md.kept-0abc0000"
 		if err := os.WriteFile(filepath.Join(d.dir, kept), []byte("- a secret\n- coffee\n"), 0o600); err != nil {
@@ -283,7 +336,7 @@ func TestForgetGoesOn(t *testing.T) {
 		}
 		words := newTextMatcher(l.match, chosen)
 		plan := newErasure(c.Scope.Subject, chosen, words)
-		plan.Journal, err = d.memory.writeOps().findHunks(c, words)
+		plan.Journal, err = d.memory.writeOps().findHunks(c, words, "")
 		if err != nil || len(plan.Journal) == 0 {
 			t.Fatalf("%+v, %v", plan.Journal, err)
 		}
@@ -305,6 +358,7 @@ func TestForgetGoesOn(t *testing.T) {
 		}
 		d.want(t, "MEMORY.md", "---\nsummary: \"of tea\\nof cups\"\n---\n"+left)
 		d.want(t, "notes.md", "")
+		d.want(t, "people.md", "Bob: 2\n")
 		if stop > 0 {
 			d.want(t, kept, "- coffee\n")
 		}

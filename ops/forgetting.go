@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
 )
@@ -37,7 +38,8 @@ func (m writeOps) forgetListed(ctx context.Context, c Call, r *api.ForgetRequest
 	})
 	plan := newErasure(c.Scope.Subject, chosen, words)
 	var problem error
-	plan.Journal, problem = m.findHunks(c, words)
+	newest := m.Writer.Journal.Newest()
+	plan.Journal, problem = m.findHunks(c, words, "")
 	before, err := m.recordErasure(plan)
 	if err != nil {
 		return err
@@ -46,7 +48,7 @@ func (m writeOps) forgetListed(ctx context.Context, c Call, r *api.ForgetRequest
 	gone, failed := m.removeListed(ctx, c, &plan, words)
 	answer.Removed, answer.Failed = append(answer.Removed, gone...), failed
 	// Other programs may have written to the files meanwhile.
-	more, err := m.findHunks(c, words)
+	more, err := m.findHunks(c, words, newest)
 	plan.Journal = append(plan.Journal, more...)
 	problem = errors.Join(problem, err, m.eraseCopies(ctx, &plan, words))
 	if problem == nil {
@@ -58,7 +60,7 @@ func (m writeOps) forgetListed(ctx context.Context, c Call, r *api.ForgetRequest
 	if err := m.syncIndex(ctx, &c); err != nil {
 		return err
 	}
-	addOccurrences(answer, m.findOccurrences(c, l.match))
+	addOccurrences(answer, l.match, m.findOccurrences(c, l.match, &l))
 	answer.Beyond = outOfReach
 	return nil
 }
@@ -79,11 +81,12 @@ func newErasure(subject string, chosen []occurrence, words *textMatcher) erasure
 	plan := erasure{Subject: subject}
 	for _, t := range chosen {
 		_, id, _ := cutID(t.ID)
+		id = strings.TrimSuffix(id, partSuffix(t.lines[0]))
 		if n := len(plan.Files); n == 0 || plan.Files[n-1].Path != t.Path {
 			plan.Files = append(plan.Files, erasedFile{Path: t.Path})
 		}
 		f := &plan.Files[len(plan.Files)-1]
-		f.Entries = append(f.Entries, erasedEntry{id, t.digest})
+		f.Entries = append(f.Entries, erasedEntry{id, t.digest, t.lines[0], t.lines[1]})
 		if id == summaryID {
 			f.Summary = words.matchingLines(t.Text)
 		}
@@ -131,7 +134,7 @@ func (l *forgetList) chooseOccurrences(ids []string) ([]occurrence, error) {
 
 // checkUnchanged returns an error if a chosen occurrence has changed since it was
 // listed.
-func (m writeOps) checkUnchanged(c Call, match literal, chosen []occurrence) error {
+func (m writeOps) checkUnchanged(c Call, match index.Phrase, chosen []occurrence) error {
 	var now []occurrence
 	for i, t := range chosen {
 		if i == 0 || chosen[i-1].Path != t.Path {
@@ -178,7 +181,7 @@ func (m writeOps) removeListed(ctx context.Context, c Call, plan *erasure, words
 			err = m.checkErased(f)
 		}
 		for _, e := range f.Entries {
-			id := f.Path + "#" + e.ID
+			id := f.Path + "#" + e.partID()
 			if err == nil {
 				gone = append(gone, id)
 			} else {
@@ -238,8 +241,7 @@ func (m writeOps) checkErased(f erasedFile) error {
 		return nil
 	}
 	for i := range doc.Entries {
-		e := &doc.Entries[i]
-		if slices.Contains(f.Entries, erasedEntry{e.ID, digestOf(doc.SourceLines(e.Line, e.EndLine))}) {
+		if slices.ContainsFunc(f.Entries, func(o erasedEntry) bool { _, ok := o.isIn(doc, &doc.Entries[i]); return ok }) {
 			return api.Errorf(api.Conflict, "a conflict copy is changed only if the caller may read all of it").
 				WithHint("run `memwatchd conflicts merge`")
 		}
@@ -267,20 +269,28 @@ func (m writeOps) eraseEntries(c Call, f erasedFile, file vault.File, words *tex
 		return nil, notFound("file", path)
 	}
 	may := m.mayChangeEntry(c)
-	drop, found := make([]bool, len(doc.Entries)), 0
+	drop, cut, found := make([]bool, len(doc.Entries)), make([][][2]int, len(doc.Entries)), 0
 	for i := range doc.Entries {
 		e := &doc.Entries[i]
-		source := doc.SourceLines(e.Line, e.EndLine)
-		if lost == nil {
-			drop[i] = words.matchesEntry(e, source) && may(e)
-		} else {
-			drop[i] = slices.Contains(lost, erasedEntry{e.ID, digestOf(source)})
+		if lost == nil && may(e) {
+			drop[i], cut[i] = words.matchesEntry(doc, e)
+			if cut[i] != nil && doc != whole { // a partial view is changed entry by entry
+				drop[i], cut[i] = true, nil
+			}
+			if drop[i] || cut[i] != nil {
+				found++
+			}
 		}
-		if drop[i] {
-			found++
+		for _, o := range lost {
+			switch lines, ok := o.isIn(doc, e); {
+			case ok && o.From == 0:
+				found, drop[i] = found+1, true
+			case ok && doc == whole:
+				found, cut[i] = found+1, append(cut[i], lines)
+			}
 		}
 	}
-	summary := slices.Contains(lost, erasedEntry{summaryID, digestOf(summaryOf(doc))})
+	summary := slices.Contains(lost, erasedEntry{ID: summaryID, Digest: digestOf(summaryOf(doc))})
 	if lost == nil {
 		summary = words.everyEntry && words.matchesText(summaryOf(doc)) &&
 			m.mayChange(c, doc.Own, doc.Front.Author())
@@ -302,6 +312,8 @@ func (m writeOps) eraseEntries(c Call, f erasedFile, file vault.File, words *tex
 	for i, gone := range drop {
 		if gone {
 			rev.Remove(i)
+		} else {
+			rev.RemoveLines(i, cut[i])
 		}
 	}
 	if summary && !doc.HasGeneratedSummary() {

@@ -316,7 +316,7 @@ func (w *randomSource) followUp(op string, request fields, answer string) fields
 				ids = append(ids, e.ID)
 			}
 		}
-		if len(ids) > 0 && len(ids) <= maxForget {
+		if len(ids) > 0 && len(ids) <= maxOccurrences {
 			return fields{"ids": ids, "token": list.Token}
 		}
 	case "complete":

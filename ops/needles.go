@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
@@ -15,25 +16,28 @@ import (
 // A textMatcher is the set of texts to find outside of entries: the matched text
 // and the lines of the removed entries. The zero value finds nothing.
 type textMatcher struct {
-	match      literal
-	lines      map[string]bool // normalized by bare
+	match      index.Phrase
+	lines      map[string]bool // normalized by normalizeLine
 	raw        map[string]bool // as they were written
-	norms      map[string]bool // of whole entries
+	norms      map[string]bool // of whole entries, and of parts by normalizePart
 	everyEntry bool            // all entries with the text are removed
 }
 
-func newTextMatcher(match literal, chosen []occurrence) *textMatcher {
+func newTextMatcher(match index.Phrase, chosen []occurrence) *textMatcher {
 	n := &textMatcher{match: match}
 	for _, t := range chosen {
 		if t.What == "entry" {
-			n.addEntry(t.source, t.normalized)
+			n.addErased(t.source, t.normalized, t.lines[0] > 0)
 		}
 	}
 	return n
 }
 
-// addEntry adds the lines of an entry.
-func (n *textMatcher) addEntry(source, norm string) {
+// addErased adds the lines of an entry or of a part of it.
+func (n *textMatcher) addErased(source, norm string, part bool) {
+	if part {
+		norm = normalizePart(source)
+	}
 	if n.lines == nil {
 		n.lines, n.raw, n.norms = map[string]bool{}, map[string]bool{}, map[string]bool{}
 	}
@@ -68,7 +72,7 @@ func normalizeLine(line string) string {
 
 // matchesText reports whether a text contains the matched text or a removed line.
 func (n *textMatcher) matchesText(text string) bool {
-	if n.match.in(unixLines(text)) {
+	if n.match.In(text) {
 		return true
 	}
 	for line := range strings.Lines(text) {
@@ -100,7 +104,7 @@ func (n *textMatcher) matchingLines(text string) []int {
 			lost = append(lost, i)
 		}
 	}
-	if n.match.text == "" || !n.matchesText(text) || n.matchesText(withoutLines(text, lost)) {
+	if n.match.Empty() || !n.matchesText(text) || n.matchesText(withoutLines(text, lost)) {
 		return nil
 	}
 	return lost
@@ -118,17 +122,25 @@ func withoutLines(text string, lost []int) string {
 	return strings.Join(kept, "\n")
 }
 
-// matchesEntry reports whether an entry of an older version of a file is
-// removed. It is if it equals a removed entry, or if all entries with the text
-// are removed and it contains the text.
-func (n *textMatcher) matchesEntry(e *memory.Entry, source string) bool {
-	return n.norms[e.Norm] || n.everyEntry && n.match.text != "" && entryContains(e, source, n.match)
+// matchesEntry returns what is removed of an entry of an older version of a file: the whole
+// entry if it equals a removed one, parts that equal removed ones, or everything with the text
+// if all entries with the text are removed.
+func (n *textMatcher) matchesEntry(doc *memory.Document, e *memory.Entry) (whole bool, parts [][2]int) {
+	if n.norms[e.Norm] {
+		return true, nil
+	}
+	parts = doc.MatchingParts(e, func(text string) bool {
+		return n.norms[normalizePart(strings.TrimSuffix(text, "\n"))] || n.everyEntry && n.match.In(text)
+	})
+	whole = parts == nil && n.everyEntry && entryContains(e, doc.SourceLines(e.Line, e.EndLine), n.match)
+	return whole, parts
 }
 
 // findHunks returns the journal hunks that contain the text. It covers the
 // caller's files and the shared ones. In a shared file that contains text of
-// others, only hunks with an exact line of a removed entry count.
-func (m writeOps) findHunks(c Call, words *textMatcher) ([]journal.HunkSet, error) {
+// others, only hunks with an exact line of a removed entry count. It examines the changes after
+// the one with the given id, or all.
+func (m writeOps) findHunks(c Call, words *textMatcher, after string) ([]journal.HunkSet, error) {
 	mine, shared := map[string]bool{}, map[string]bool{}
 	may := func(path string) bool {
 		if is, known := mine[path]; known {
@@ -138,7 +150,7 @@ func (m writeOps) findHunks(c Call, words *textMatcher) ([]journal.HunkSet, erro
 		return mine[path]
 	}
 	return m.Writer.Journal.FindHunks(
-		func(r journal.Record) bool { return may(r.Path) || r.To != "" && may(r.To) },
+		func(r journal.Record) bool { return r.ID > after && (may(r.Path) || r.To != "" && may(r.To)) },
 		func(r journal.Record, h journal.Hunk) bool {
 			return slices.ContainsFunc([][]byte{h.Old, h.New, h.Above, h.Below}, func(b []byte) bool {
 				if text := string(bytes.ToValidUTF8(b, nil)); !shared[r.Path] {

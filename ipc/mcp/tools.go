@@ -80,8 +80,8 @@ var Tools = []*Tool{
 	newTool(Tool{
 		Name: "memory_forget", Title: "Forget permanently", Set: CoreTools, Destructive: true,
 		Text: "Remove entries permanently when the user asks you to forget something. First give match alone: the " +
-			"result lists the entries that contain the text, with ids and a token, and nothing is removed. " +
-			"Show the list to the user, and give ids and token only after the user agrees.",
+			"result lists the entries with these words, their ids and a token, and removes nothing. " +
+			"Show the list to the user, and give the token with the ids that the user chooses.",
 	}, "forget"),
 	newTool(Tool{
 		Name: "memory_session", Title: "Save the session", Set: CoreTools, Destructive: true, Idempotent: true,

@@ -304,12 +304,18 @@ func (b *toolText) writeForgotten(a *api.ForgetAnswer) {
 		b.writeLine("the text remains in:")
 	}
 	for _, e := range a.Entries {
-		id := "id " + e.ID
+		number, id, writer := "", "id "+e.ID, ""
 		if e.ID == "" {
 			id = "no id: edit the file to remove this text"
+		} else {
+			number = fmt.Sprintf("%d. ", e.Number)
 		}
-		b.writeLine(brief.Fields(e.Untrusted, placeOf(e.Path, max(e.Line, 1), e.EndLine), e.What, id))
-		b.writeLine(brief.Quote(strings.TrimRight(e.Text, "\n"), e.Untrusted))
+		if e.Writer == api.WrittenElsewhere {
+			writer = "not written by memwatchd"
+		}
+		place := number + placeOf(e.Path, max(e.Line, 1), e.EndLine)
+		b.writeLine(brief.Fields(e.Untrusted, place, e.What, writer, id))
+		b.writeLine(brief.Quote(strings.TrimRight(e.Marked(), "\n"), e.Untrusted))
 	}
 	switch more := a.Total - len(a.Entries); {
 	case a.Token != "" && a.Total == 0:
@@ -319,7 +325,8 @@ func (b *toolText) writeForgotten(a *api.ForgetAnswer) {
 	}
 	if a.Token != "" && a.Total > 0 {
 		b.writeLine("token: %s", own(a.Token))
-		b.writeLine("(nothing was removed: show this list to the user, then give ids and token)")
+		b.writeLine("(nothing was removed: show this list to the user, then give the token and the ids that the " +
+			"user chooses)")
 	}
 	if a.Token == "" {
 		b.writeHints(a.Problem, a.Beyond)

@@ -16,6 +16,16 @@ type HunkSet struct {
 	Hunks []int  `json:"hunks,omitempty"` // all hunks if empty
 }
 
+// Newest returns the ID of the newest change, or "".
+func (j *Journal) Newest() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if len(j.records) == 0 {
+		return ""
+	}
+	return j.records[len(j.records)-1].ID
+}
+
 // FindHunks returns the hunks for which holds reports true, by change, oldest
 // first. It examines only the changes for which concerns reports true. It skips
 // records that it cannot read and reports them in the error; the list is valid

@@ -122,18 +122,30 @@ func (p *Printer) printForget(a *api.ForgetAnswer) {
 }
 
 // printOccurrence shows the complete text that would be removed, because the user must
-// see it all to consent.
+// see it all to consent. Without a terminal, it also shows the id.
 func (p *Printer) printOccurrence(e *api.Occurrence) {
-	note := ""
-	if e.ID == "" {
-		note = "cannot be removed from here: edit the file (" + e.What + ")"
-	} else if e.What != "entry" {
-		note = e.What
+	number, writer, id, what := "", "", "", e.What
+	switch {
+	case e.ID == "":
+		what = "cannot be removed from here: edit the file (" + what + ")"
+	case what == "entry":
+		what = ""
 	}
-	p.printTitle("", e.Path, e.Line, "", note)
-	for line := range strings.Lines(e.Text) {
-		p.printIndented(0, plainText(term.AsText, strings.TrimSuffix(line, "\n")))
+	if e.ID != "" {
+		number = fmt.Sprintf("%d. ", e.Number)
 	}
+	if e.Writer == api.WrittenElsewhere {
+		writer = "not written by memwatchd"
+	}
+	if p.width == 0 {
+		id = e.ID
+	}
+	p.printTitle(number, e.Path, e.Line, "", what, writer, id)
+	var marks [][2]int // with the guillemets, which show the matches without colors
+	for i, h := range e.Highlights {
+		marks = append(marks, [2]int{h[0] + 2*i, h[1] + 2*i + 2})
+	}
+	p.printMarked(0, e.Marked(), marks)
 }
 
 // printWipe shows the deleted files of a subject.

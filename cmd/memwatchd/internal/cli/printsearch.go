@@ -107,15 +107,19 @@ func (p *Printer) printWhy(h *api.Hit) {
 
 // printSnippet shows a snippet of one line or several.
 func (p *Printer) printSnippet(h *api.Hit) {
-	lines := strings.Split(h.Snippet, "\n")
 	most := maxSnippet
-	if len(lines) > 1 {
+	if strings.Contains(h.Snippet, "\n") {
 		most = 1
 	}
+	p.printMarked(most, h.Snippet, h.Highlights)
+}
+
+// printMarked shows the lines of a text with highlighted matches, which count characters.
+func (p *Printer) printMarked(most int, text string, highlights [][2]int) {
 	at := 0 // characters before the line
-	for _, line := range lines {
+	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
 		var ranges [][2]int
-		for _, r := range h.Highlights {
+		for _, r := range highlights {
 			ranges = append(ranges, [2]int{max(r[0]-at, 0), r[1] - at})
 		}
 		p.printIndented(most, markedText(line, ranges))
