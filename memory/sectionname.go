@@ -32,8 +32,11 @@ func sectionName(s string) string {
 // splitHeading returns the number of a heading, if it has one, and the name of its
 // section.
 func splitHeading(s string) (number, name string) {
-	_, s = splitAnchor(s)
-	if strings.ContainsAny(s, "<[({:#\u20e3") {
+	for range 4 { // one decoration may follow another
+		_, s = splitAnchor(strings.TrimSpace(s))
+		if !strings.ContainsAny(s, "<[({:#^\u20e3") {
+			break
+		}
 		s = decorationRE().ReplaceAllString(headingLinkRE().ReplaceAllString(s, "$1$2"), "")
 		if untagged := tagWordRE().ReplaceAllString(s, "$1"); trimDecoration(untagged) != "" {
 			s = untagged

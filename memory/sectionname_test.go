@@ -9,6 +9,7 @@ func TestSectionName(t *testing.T) {
 		"Tasks {#tasks .c data-x=1}", "1. Tasks", "1.2 Tasks", "2.1. Tasks", "3) Tasks", "(4) Tasks", "a) Tasks", "IV. Tasks",
 		"一、Tasks", "[Tasks](tasks.md)", "[[Tasks]]", "[[todo/list|Tasks]]", "[Tasks][1]", "1. [Tasks](t.md) ✅ #x ^y",
 		`<a id="tasks"></a>Tasks`, "![](icon.png) Tasks", "Tasks (3)", "Tasks [1/2]", "`Tasks`", "==Tasks==", "Ｔａｓｋｓ：",
+		"Tasks ^t {#t}", "Tasks (3) #work ^t", "Tasks {#t} #work", "1. ✅ **[[Tasks]]** (1/2) #a #b {#c} ^d",
 	}
 	for _, s := range same {
 		if got := sectionName(s); got != "tasks" {
