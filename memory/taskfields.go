@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/memwatchd/memwatchd/internal/lazyregexp"
@@ -33,13 +34,13 @@ var taskProperties = []taskProperty{
 	{marks: "📅📆🗓", keys: "due|deadline|@", day: func(f *taskFields) *string { return &f.due }},
 	{marks: "➕", keys: "created", day: func(f *taskFields) *string { return &f.created }},
 	{marks: "✅", keys: "completion|completed|done", day: func(f *taskFields) *string { return &f.finished }},
-	{marks: "⏳⌛🛫❌⏰", keys: "scheduled|start|t|cancelled|canceled|reminder", day: func(*taskFields) *string { return new(string) }},
+	{marks: "⏳⌛🛫❌⏰", keys: "scheduled|start|t|cancelled|canceled|reminder",
+		day: func(*taskFields) *string { return new(string) }},
 	{marks: "🔁", keys: "repeat|recurrence|rec", recurs: true},
 	{marks: "🔺⏫🔼🔽⏬🆔⛔🏁", keys: "priority|pri|#|id|dependsOn|onCompletion"},
 }
 
-// taskPropertyRE matches a property. Of its groups, one is the mark or key, and the
-// next one the value.
+// taskPropertyRE matches a property. It has no groups, because these slow it down.
 var taskPropertyRE = lazyregexp.New(taskPropertyPattern())
 
 func taskPropertyPattern() string {
@@ -51,25 +52,47 @@ func taskPropertyPattern() string {
 			dayMarks, dayKeys = dayMarks+p.marks, append(dayKeys, p.keys)
 		}
 	}
-	key, dayKey := strings.Join(keys, "|"), strings.Join(dayKeys, "|")
+	key, dayKey := `(?:`+strings.Join(keys, "|")+`)`, `(?:`+strings.Join(dayKeys, "|")+`)`
 	const day = `\d{4}-\d{2}-\d{2}(?:T\d{1,2}:\d{2}(?::\d{2})?)?\b`
 	const clock = `(?: \d{1,2}:\d{2})?`
-	return `(?i)\s*(?:` + strings.Join([]string{
-		`(⏰)\x{fe0f}?\s*(` + day + clock + `)`,
-		`([` + dayMarks + `])\x{fe0f}?\s*(` + day + `)`,
-		`([🆔⛔🏁])\x{fe0f}?\s*([a-z0-9_-]+(?:\s*,\s*[a-z0-9_-]+)*)`,
-		`([🔺⏫🔼🔽⏬])\x{fe0f}?()`,
-		`(🔁)\x{fe0f}?((?:\s*every\b[^` + marks + `\[(#]*)?)`,
-		`[\[(]\s*(` + key + `)\s*::\s*((?:\[\[[^\[\]]*\]\]|[^\[\]()])*)[\])]`, // Dataview
-		`@(` + key + `)\(([^()]*)\)`,
-		`\((` + dayKey + `):\s*(` + day + `)\)`,
-		`\b(` + dayKey + `)::?\s*(` + day + `)`,
-		`\((@)(` + day + clock + `)\)`,
-		`(@)\{(` + day + `)\}(?:\s*@@\{[^{}]*\})?`,        // Kanban
-		`\b(rec|pri):(\+?\d+[dbwmy]\b|[a-z]\b)`,           // todo.txt
-		`\b(scheduled|deadline):\s*<(` + day + `[^<>]*)>`, // Logseq
-		`\[(#)([a-c])\]`,
-	}, "|") + `)`
+	return `(?i)` + strings.Join([]string{
+		`⏰\x{fe0f}?\s*` + day + clock,
+		`[` + dayMarks + `]\x{fe0f}?\s*` + day,
+		`[🆔⛔🏁]\x{fe0f}?\s*[a-z0-9_-]+(?:\s*,\s*[a-z0-9_-]+)*`,
+		`[🔺⏫🔼🔽⏬]\x{fe0f}?`,
+		`🔁\x{fe0f}?(?:\s*every\b[^` + marks + `\[(#]*)?`,
+		`[\[(]\s*` + key + `\s*::\s*(?:\[\[[^\[\]]*\]\]|[^\[\]()])*[\])]`, // Dataview
+		`@` + key + `\([^()]*\)`,
+		`\(` + dayKey + `:\s*` + day + `\)`,
+		`\b` + dayKey + `::?\s*` + day,
+		`\(@` + day + clock + `\)`,
+		`@\{` + day + `\}(?:\s*@@\{[^{}]*\})?`,            // Kanban
+		`\b(?:rec|pri):(?:\+?\d+[dbwmy]\b|[a-z]\b)`,       // todo.txt
+		`\b(?:scheduled|deadline):\s*<` + day + `[^<>]*>`, // Logseq
+		`\[#[a-c]\]`,
+	}, "|")
+}
+
+// splitProperty splits the text of a property into its mark or key and its value, which
+// is at the end of the text after a mark.
+func splitProperty(s string) (key, value string) {
+	mark, n := utf8.DecodeRuneInString(s)
+	if mark >= utf8.RuneSelf {
+		return s[:n], strings.TrimLeft(s[n:], "\ufe0f ")
+	}
+	const around = "[](){}<>: "
+	s = strings.Trim(s, around)
+	if rest, ok := strings.CutPrefix(s, "#"); ok {
+		return "#", rest
+	}
+	rest, at := strings.CutPrefix(s, "@")
+	if i := strings.IndexAny(rest, ":({"); i > 0 && (rest[0] < '0' || rest[0] > '9') {
+		return strings.TrimSpace(rest[:i]), strings.TrimLeft(rest[i:], around)
+	}
+	if at {
+		return "@", strings.TrimLeft(rest, around)
+	}
+	return s, ""
 }
 
 // hasRecurringTag reports whether a text contains the tag of recurring tasks.
@@ -91,23 +114,22 @@ var repeaterRE = lazyregexp.New(`\+\d+[hdwmy]\b`)
 // cutTaskFields returns the text of a task without its properties, and their values.
 // It leaves properties with an invalid value, and a text that has nothing else.
 func cutTaskFields(text string) (rest string, f taskFields) {
-	if !strings.ContainsAny(text, ":@[") && !strings.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf }) {
+	if !mayHaveFields(text) {
 		return text, f
 	}
 	var b strings.Builder
 	end := 0
-	for _, m := range taskPropertyRE().FindAllStringSubmatchIndex(text, -1) {
-		at := 2 + slices.IndexFunc(m[2:], func(i int) bool { return i >= 0 })
-		key, value := text[m[at]:m[at+1]], text[m[at+2]:m[at+3]]
-		inAddress := m[0] > 0 && strings.IndexByte("/?&=", text[m[0]-1]) >= 0
-		if inAddress || !f.set(key, strings.Trim(value, "[] ")) {
+	for _, m := range taskPropertyRE().FindAllStringIndex(text, -1) {
+		from, to := m[0], m[1]
+		key, value := splitProperty(text[from:to])
+		inAddress := from > 0 && strings.IndexByte("/?&=", text[from-1]) >= 0
+		if inAddress || !f.set(key, value) {
 			continue
 		}
-		from, to := m[0], m[1]
 		if key == "🔁" && strings.TrimSpace(text[:from]) == "" {
-			to = m[at+2] // the task follows the mark
+			to -= len(value) // the task follows the mark
 		}
-		b.WriteString(text[end:from])
+		b.WriteString(strings.TrimRightFunc(text[end:from], unicode.IsSpace))
 		end = to
 	}
 	b.WriteString(text[end:])
@@ -116,6 +138,16 @@ func cutTaskFields(text string) (rest string, f taskFields) {
 		rest = text
 	}
 	return rest, f
+}
+
+// mayHaveFields reports whether a text has a character that every property has. It makes
+// reading of ordinary tasks fast.
+func mayHaveFields(text string) bool {
+	return strings.ContainsAny(text, "@[") ||
+		strings.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf }) ||
+		slices.ContainsFunc([]string{"::", "-", "rec:", "pri:"}, func(s string) bool {
+			return strings.Contains(text, ":") && strings.Contains(text, s)
+		})
 }
 
 // set stores the value of a property. It reports false if the value is invalid.
