@@ -96,6 +96,9 @@ func ValidExternalKey(s string) error {
 	if channel == "" || user == "" {
 		return errors.New("external key does not have the form channel:user")
 	}
+	if s != strings.TrimSpace(s) {
+		return errors.New("external key begins or ends with a space") // it would be another user
+	}
 	if err := ValidSubject(ExternalSubject(s)); err != nil {
 		return fmt.Errorf("external key: %w", err)
 	}

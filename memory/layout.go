@@ -298,7 +298,7 @@ func (l *Layout) Skip(path string) string {
 		return "hidden file"
 	case !md || base == "":
 		return "not a Markdown file"
-	case name[0] == '#' || name[0] == '~':
+	case strings.HasPrefix(name, "~$"):
 		return "temporary file of an editor"
 	case conflictMark(base) >= 0:
 		return "conflict copy of a sync tool"

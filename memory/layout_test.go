@@ -193,14 +193,14 @@ func FuzzDayFormat(f *testing.F) {
 func TestSkip(t *testing.T) {
 	var l Layout
 	for _, path := range []string{
-		"a.md", "UPPER.MD", "path traversal..md", "name with spaces #1 & 'quotes' 100%.md", "2026-02-04/a.md", "中文.md", "_x.md", "-.md", "merge_conflict-resolution.md", "a (b).md",
+		"a.md", "UPPER.MD", "path traversal..md", "name with spaces #1 & 'quotes' 100%.md", "2026-02-04/a.md", "中文.md", "_x.md", "-.md", "merge_conflict-resolution.md", "a (b).md", "#1 ideas.md", "~draft.md",
 	} {
 		if reason := l.Skip(path); reason != "" {
 			t.Errorf("%q is skipped: %s", path, reason)
 		}
 	}
 	for _, path := range []string{
-		".hidden.md", "a.txt", "md", ".md", "#a.md", "~a.md", ".git/a.md", "x/.obsidian/a.md", "a.md~", "#a.md#", ".#a.md", "._a.md", "", "/a.md", "../a.md", "x//a.md", "./a.md",
+		".hidden.md", "a.txt", "md", ".md", "~$a.md", ".git/a.md", "x/.obsidian/a.md", "a.md~", "#a.md#", ".#a.md", "._a.md", "", "/a.md", "../a.md", "x//a.md", "./a.md",
 		"a.sync-conflict-20260204-123456-ABCDEFG.md", "a (conflicted copy 2026-02-04 123456).md", "a (mac's conflicted copy 2026-02-04).md",
 		"a (Conflicted copy mac 202602041234).md", "a_conflict-20260204-123456.md", "a (SFConflict me 2026-02-04-12-34-56).md", "a.md.tmp.123", "a.md.x",
 	} {

@@ -45,7 +45,11 @@ func checkTyped(flags config.Flags, c *config.Config) error {
 	if flags.Dir == "" || os.Getenv("NOTIFY_SOCKET") != "" {
 		return nil
 	}
-	if _, err := os.Stat(c.Memory.Dir); errors.Is(err, fs.ErrNotExist) {
+	info, err := os.Stat(c.Memory.Dir)
+	if err == nil && !info.IsDir() {
+		return cli.Usagef("%s is not a directory: correct --dir", c.Memory.Dir)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
 		flags.Listen = ""
 		return cli.Usagef("the memory directory %s does not exist: correct --dir, or create it with `%s`",
 			c.Memory.Dir, flags.Command("init"))

@@ -138,7 +138,10 @@ func flagError(cmd *cobra.Command, err error) error {
 		return rejected // without the words of pflag about an invalid value
 	}
 	unknown, ok := errors.AsType[*pflag.NotExistError](err)
+	invalid, isInvalid := errors.AsType[*pflag.InvalidValueError](err)
 	switch {
+	case isInvalid && invalid.GetFlag().Value.Type() == "bool":
+		err = fmt.Errorf("--%s: %q is not true or false", invalid.GetFlag().Name, invalid.GetValue())
 	case ok && unknown.GetSpecifiedShortnames() != "":
 		err = fmt.Errorf("%w: put -- before text that begins with a dash", err)
 	case ok:
