@@ -35,6 +35,7 @@ type Scheduler struct {
 	Load func() ([]byte, error)
 	Save func([]byte) error
 
+	Now    func() time.Time // the time to which missed runs are compared
 	Logger *slog.Logger
 
 	mu      sync.Mutex
@@ -61,7 +62,7 @@ func (s *Scheduler) Run(ctx context.Context) error {
 	c := cron.New(cron.WithChain(cron.SkipIfStillRunning(cron.DiscardLogger)))
 	c.Schedule(s.Schedule, cron.FuncJob(func() { s.runJob(ctx) }))
 	c.Schedule(cron.Every(wakeInterval), cron.FuncJob(func() {}))
-	if s.missed(time.Now()) {
+	if s.missed(s.Now()) {
 		s.runJob(ctx)
 	}
 	c.Start()
@@ -86,7 +87,7 @@ func (s *Scheduler) loadState() {
 	defer s.mu.Unlock()
 	s.state = before
 	if before.Schedule != s.Schedule.String() || before.Until.IsZero() {
-		s.state.Schedule, s.state.Until = s.Schedule.String(), time.Now()
+		s.state.Schedule, s.state.Until = s.Schedule.String(), s.Now()
 		s.saveState()
 	}
 }
@@ -106,7 +107,7 @@ func (s *Scheduler) runJob(ctx context.Context) {
 		return
 	}
 	defer s.Semaphore.Release(1)
-	start := time.Now()
+	start := s.Now()
 	s.mu.Lock()
 	before := s.state
 	s.state.Ran, s.state.Until = start, start
@@ -122,7 +123,7 @@ func (s *Scheduler) runJob(ctx context.Context) {
 		s.saveState()
 		return
 	}
-	s.state.Until = time.Now() // the run covers the times that passed during it
+	s.state.Until = s.Now() // the run covers the times that passed during it
 	s.saveState()
 	s.problem = ""
 	if err != nil {
@@ -161,7 +162,7 @@ func (s *Scheduler) Status() api.CompactorStatus {
 	defer s.mu.Unlock()
 	status := api.CompactorStatus{LastRun: s.state.Ran, Problem: s.problem}
 	if !s.state.Until.IsZero() {
-		status.NextRun = s.Schedule.Next(time.Now())
+		status.NextRun = s.Schedule.Next(s.Now())
 	}
 	return status
 }

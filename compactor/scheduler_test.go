@@ -72,7 +72,7 @@ func (c *testScheduler) on() {
 		c.t.Fatal(err)
 	}
 	c.running = &Scheduler{
-		Schedule: schedule, Semaphore: c.semaphore,
+		Schedule: schedule, Semaphore: c.semaphore, Now: time.Now,
 		Logger: slog.New(slog.NewTextHandler(&c.log, nil)),
 		Job: func(ctx context.Context) error {
 			c.mu.Lock()

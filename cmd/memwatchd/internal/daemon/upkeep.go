@@ -82,7 +82,7 @@ func (d *daemon) openMaintenance() (*maintenance, error) {
 	}
 	ran := filepath.Join(c.State.Dir, "compactor.json")
 	u.scheduler = &compactor.Scheduler{
-		Schedule: c.Schedule, Semaphore: u.semaphore, Logger: d.logger,
+		Schedule: c.Schedule, Semaphore: u.semaphore, Logger: d.logger, Now: clock.Now,
 		Job:  night.Run,
 		Load: func() ([]byte, error) { return vault.ReadState(ran) },
 		Save: func(data []byte) error { return vault.WriteState(ran, data) },
