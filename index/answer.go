@@ -10,6 +10,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/blevesearch/bleve/v2/index/scorch"
+
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -147,10 +149,11 @@ func (x *Index) beginSearch(ctx context.Context, b *builder, view memory.View, q
 	s := &search{ctx: ctx, table: x.table, view: view, query: q, analyzer: b.analyzer, scratch: acquireScratch(),
 		degraded: x.isDegraded(), over: &overlay{table: x.table, paths: make(map[string]*file)}}
 	p := &page{search: s, source: x.opt.Source, docs: make(map[*file]*memory.Document), stale: make(map[string]bool)}
-	var list members
+	store := x.store
+	var snapshot *scorch.IndexSnapshot
 	var err error
-	if x.store != nil {
-		list, err = x.store.openSnapshot()
+	if store != nil {
+		snapshot, err = store.openSnapshot()
 	}
 	x.mu.RUnlock()
 	begun := false
@@ -159,8 +162,8 @@ func (x *Index) beginSearch(ctx context.Context, b *builder, view memory.View, q
 			s.close()
 		}
 	}()
-	if err == nil && list != nil {
-		s.postings, err = list.openPostings()
+	if err == nil && store != nil {
+		s.postings, err = store.places.openPostings(snapshot)
 	}
 	if err != nil {
 		return nil, errDamaged{err}

@@ -52,9 +52,8 @@ type Index struct {
 	dir string
 	opt Options
 
-	writing     sync.Mutex // serializes Apply, Rebuild and Close
-	retryAfter  time.Time  // earliest time of the next attempt to open the store, guarded by writing
-	stableTimer *time.Timer
+	writing    sync.Mutex // serializes Apply, Rebuild and Close
+	retryAfter time.Time  // earliest time of the next attempt to open the store, guarded by writing
 
 	rebuilding chan struct{} // full during a rebuild
 
@@ -178,6 +177,15 @@ func (x *Index) writeUpdates(s *store, current **table, updates []Update, files 
 	for i, u := range updates {
 		last[u.Path] = i
 	}
+	// New blocks have other numbers than those in the table, so a search that has not
+	// the next version does not see them.
+	for i, u := range updates {
+		if f := files[i]; f != nil && last[u.Path] == i {
+			if err := next.assignBlocks(f); err != nil {
+				return err
+			}
+		}
+	}
 	var all []*block
 	var gone []string
 	for i, u := range updates {
@@ -196,9 +204,6 @@ func (x *Index) writeUpdates(s *store, current **table, updates []Update, files 
 		if f == nil {
 			continue
 		}
-		if err := next.assignBlocks(f); err != nil {
-			return err
-		}
 		next.addFile(f)
 		if f.unstored {
 			continue
@@ -209,14 +214,10 @@ func (x *Index) writeUpdates(s *store, current **table, updates []Update, files 
 		blocks[i][0].record = f.marshal()
 		all = append(all, blocks[i]...)
 	}
-	return s.writeBatch(all, gone, func(change func() error) error {
+	return s.writeBatch(all, gone, func() {
 		x.mu.Lock()
 		defer x.mu.Unlock()
-		if err := change(); err != nil {
-			return err
-		}
 		*current = next
-		return nil
 	})
 }
 
@@ -269,7 +270,6 @@ func (x *Index) Close() error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.closed = true
-	x.stableTimer.Stop()
 	if x.store == nil {
 		return nil
 	}
@@ -278,7 +278,6 @@ func (x *Index) Close() error {
 	}
 	err := x.store.close()
 	x.store = nil
-	x.endOpening()
 	return err
 }
 

@@ -258,13 +258,16 @@ func TestEqualTextIsShownOnce(t *testing.T) {
 	}
 }
 
+// listName is the file that lists the segments.
+const listName = "store/root.bolt"
+
 // TestDamage damages an index in every way that a disk can. The index must
 // open, answer from the files immediately, and be complete after the files have
 // been applied.
 func TestDamage(t *testing.T) {
 	segment := func(change func(t *testing.T, name string)) func(*testing.T, string) {
 		return func(t *testing.T, dir string) {
-			names, _ := filepath.Glob(filepath.Join(dir, "*.zap"))
+			names, _ := filepath.Glob(filepath.Join(dir, "store", "*.zap"))
 			if len(names) == 0 {
 				t.Fatal("no segment on disk")
 			}
@@ -330,7 +333,7 @@ func TestDamage(t *testing.T) {
 		dir := t.TempDir()
 		x, lost := s.openLosing(t, dir)
 		s.confirmComplete(t, x)
-		names, _ := filepath.Glob(filepath.Join(dir, "index-1", "*.zap"))
+		names, _ := filepath.Glob(filepath.Join(dir, "index-1", "store", "*.zap"))
 		for _, name := range names {
 			if err := os.Truncate(name, 0); err != nil {
 				t.Fatal(err)
@@ -346,37 +349,6 @@ func TestDamage(t *testing.T) {
 		s.confirmComplete(t, x)
 		if st := x.Status(); st.Degraded || st.Problem != "" {
 			t.Errorf("not whole again: %+v", st)
-		}
-	})
-	t.Run("crashes", func(t *testing.T) {
-		s := &mapSource{text: map[string]string{"a.md": "- red\n"}}
-		dir := t.TempDir()
-		x := s.open(t, dir)
-		s.confirmComplete(t, x)
-		x.Close()
-		for n := range maxCrashes + 2 {
-			x = s.open(t, dir)
-			if got, want := x.Status().Problem != "", n == maxCrashes; got != want {
-				t.Errorf("set aside at opening %d: %v", n, got)
-			}
-			x.mu.Lock() // simulates a crash: the store closes, which releases its file lock, but the index does not
-			x.store.close()
-			x.store = nil
-			x.mu.Unlock()
-		}
-	})
-	t.Run("stray", func(t *testing.T) {
-		s := &mapSource{text: map[string]string{"a.md": "- red\n"}}
-		dir := t.TempDir()
-		x := s.open(t, dir)
-		s.confirmComplete(t, x)
-		x.Close()
-		write(t, filepath.Join(dir, "index-1", "._000000000001.zap"), []byte("x"))
-		write(t, filepath.Join(dir, "index-1", "foo.zap"), []byte("x"))
-		write(t, filepath.Join(dir, "index-1", "0000000000ff.zap"), nil) // of a process that was killed
-		x = s.open(t, dir)
-		if st := x.Status(); st.Problem != "" || st.Files != 1 {
-			t.Errorf("strays cost the index: %+v", st)
 		}
 	})
 }

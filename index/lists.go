@@ -3,18 +3,21 @@ package index
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 
 	"github.com/RoaringBitmap/roaring/v2"
+	"github.com/blevesearch/bleve/v2/index/scorch"
 	zapapi "github.com/blevesearch/scorch_segment_api/v2"
 	"github.com/blevesearch/vellum/levenshtein"
 )
 
-// postingReader reads the posting lists of one state of the store, segment by segment.
-// It is not safe for concurrent use.
+// postingReader reads the posting lists of one state of the store, segment by segment,
+// because the reader of bleve makes an id of each posting. It is not safe for
+// concurrent use.
 type postingReader struct {
-	members
+	snapshot *scorch.IndexSnapshot
 	segments []segmentPostings
 }
 
@@ -29,22 +32,65 @@ type segmentPostings struct {
 
 // openPostings opens the posting lists of a snapshot, and closes it on error. The caller
 // must close them.
-func (l members) openPostings() (*postingReader, error) {
-	r := &postingReader{members: l, segments: make([]segmentPostings, len(l))}
+func (n *numbering) openPostings(snapshot *scorch.IndexSnapshot) (*postingReader, error) {
+	r := &postingReader{snapshot: snapshot}
 	err := recoverPanic("read index", func() error {
-		for i, m := range l {
-			terms, err := m.Dictionary(fieldTerms)
+		for _, s := range snapshot.Segments() {
+			places, err := n.read(s, snapshot)
 			if err != nil {
 				return err
 			}
-			r.segments[i] = segmentPostings{terms: terms, deleted: m.deleted, places: m.places}
+			terms, err := s.Segment().Dictionary(fieldTerms)
+			if err != nil {
+				return err
+			}
+			r.segments = append(r.segments, segmentPostings{terms: terms, deleted: s.Deleted(), places: places})
 		}
 		return nil
 	})
 	if err != nil {
-		return nil, errors.Join(err, l.close())
+		return nil, errors.Join(err, snapshot.Close())
 	}
 	return r, nil
+}
+
+func (l *postingReader) close() error { return l.snapshot.Close() }
+
+// A numbering caches the places of the documents of each segment, by document number.
+// Segments are immutable.
+type numbering struct {
+	mu     sync.Mutex
+	places map[uint64][]place // by id of the segment
+}
+
+// read returns the places of the documents of a segment of the snapshot.
+func (n *numbering) read(s *scorch.SegmentSnapshot, snapshot *scorch.IndexSnapshot) ([]place, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if places, ok := n.places[s.Id()]; ok {
+		return places, nil
+	}
+	places := make([]place, s.Segment().Count())
+	for i := range places {
+		id, err := s.Segment().DocID(uint64(i))
+		if err != nil {
+			return nil, err
+		}
+		at, ok := placeOf(id)
+		if !ok {
+			return nil, fmt.Errorf("read index: invalid block number %q", id)
+		}
+		places[i] = at
+	}
+	// Segments outside the snapshot have been merged or will be merged soon.
+	present := map[uint64][]place{s.Id(): places}
+	for _, s := range snapshot.Segments() {
+		if have, ok := n.places[s.Id()]; ok {
+			present[s.Id()] = have
+		}
+	}
+	n.places = present
+	return places, nil
 }
 
 // eachPosting calls fn for each block that contains the term.

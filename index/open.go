@@ -4,22 +4,24 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
+	"syscall"
 	"time"
+
+	"github.com/blevesearch/bleve/v2/index/scorch"
+	berrors "go.etcd.io/bbolt/errors"
 
 	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 )
 
 // Open opens the index in dir, an existing directory for the index only. The
 // caller must hold the lock of the directory. If the index is damaged, Open
-// moves it to quarantine below dir and opens an empty index. If that fails too,
-// searches read the files, and later calls retry.
+// removes it and opens an empty one. If that fails too, searches read the files,
+// and later calls retry.
 //
 // Each index has its own directory below dir; the file current contains the
 // name of the one in use. An opened index is not complete before
@@ -38,44 +40,10 @@ func Open(dir string, opt Options) (*Index, error) {
 	if err := x.removeStray(); err != nil {
 		return nil, err
 	}
-	var poison error
-	if n := x.countOpening(); n >= maxCrashes {
-		poison = fmt.Errorf("in use during %d consecutive crashes", n)
-	}
-	if err := x.openCurrent(poison); err != nil {
+	if err := x.openCurrent(); err != nil {
 		x.opt.Logger.Error("cannot open the index, requests read the files instead", "err", err)
 	}
-	x.stableTimer = time.AfterFunc(stableAfter, x.endOpening)
 	return x, nil
-}
-
-const (
-	// maxCrashes is the number of consecutive processes that end soon after
-	// opening the index, after which the index is regarded as the cause. A
-	// damaged index can crash the process that maps it.
-	maxCrashes = 3
-	// stableAfter is the time after which an opening counts as successful.
-	stableAfter = time.Minute
-)
-
-// countOpening increments the counter of openings and returns the number of
-// previous consecutive openings that did not end well.
-func (x *Index) countOpening() int {
-	n, _ := strconv.Atoi(x.readFile("opening"))
-	if n < 0 || n > maxCrashes {
-		n = maxCrashes
-	}
-	if err := x.writeFile("opening", strconv.Itoa(n%maxCrashes+1)); err != nil {
-		x.opt.Logger.Warn("cannot update the crash counter", "err", err)
-	}
-	return n
-}
-
-// endOpening resets the counter of openings.
-func (x *Index) endOpening() {
-	if err := os.Remove(x.path("opening")); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		x.opt.Logger.Warn("cannot reset the crash counter", "err", err)
-	}
 }
 
 const indexPrefix = "index-"
@@ -112,7 +80,8 @@ func (x *Index) removeStray() error {
 	}
 	current := x.readFile("current")
 	for _, e := range entries {
-		old := indexName().MatchString(e.Name()) && e.Name() != current && (x.next == nil || e.Name() != x.next.name)
+		// Earlier versions kept a damaged index and counted crashes.
+		old := e.Name() == "quarantine" || e.Name() == "opening" || indexName().MatchString(e.Name()) && e.Name() != current && (x.next == nil || e.Name() != x.next.name)
 		if old || strings.HasSuffix(e.Name(), ".tmp") {
 			if err := os.RemoveAll(x.path(e.Name())); err != nil {
 				x.opt.Logger.Warn("cannot remove an unused index", "err", err)
@@ -166,88 +135,90 @@ func (x *Index) loadStore(name string) (*store, *table, error) {
 		return nil, nil, err
 	}
 	t := newTable()
-	err = recoverPanic("read index", func() error {
-		blocks := 0
-		parts, err := s.eachRecord(func(record []byte) error {
-			f, err := unmarshalFile(record)
-			if err != nil {
-				return err
-			}
-			if t.files.get(f.path) != nil {
-				return fmt.Errorf("%q has more than one record", f.path)
-			}
-			t.addFile(f)
-			for _, p := range f.variants {
-				blocks += len(p.blocks)
-			}
-			return nil
-		})
-		for _, p := range parts {
-			if p.first() == 0 {
-				blocks--
-			}
+	err = recoverPanic("read index", func() error { return t.load(s) })
+	if err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("read index: %w", err), s.close())
+	}
+	return s, t, nil
+}
+
+// load adds the files in a store. After a crash, the store can have two versions of a
+// file: the new one, and the old one that a later batch would have deleted. Both are
+// left out and deleted then, because the order is unknown.
+func (t *table) load(s *store) error {
+	var all []*file
+	paths := make(map[string]int)
+	parts, err := s.eachRecord(func(record []byte) error {
+		f, err := unmarshalFile(record)
+		if err == nil {
+			all = append(all, f)
+			paths[f.path]++
 		}
-		stray := func(p place) bool {
-			n := p.block()
-			return n >= t.blocks.length || t.blocks.at(n).variant == noVariant
-		}
-		if err == nil && (blocks != 0 || slices.ContainsFunc(parts, stray)) {
-			err = errors.New("blocks do not match the records")
-		}
-		if err != nil {
-			return fmt.Errorf("read index: %w", err)
-		}
-		return nil
+		return err
 	})
 	if err != nil {
-		return nil, nil, errors.Join(err, s.close())
+		return err
+	}
+	blocks := make(map[uint32]bool)
+	for _, f := range all {
+		for _, p := range f.variants {
+			for _, n := range p.blocks {
+				blocks[n] = true
+				if paths[f.path] > 1 {
+					s.gone = append(s.gone, blockID(n))
+				}
+			}
+		}
+		if paths[f.path] == 1 {
+			t.addFile(f)
+		}
+	}
+	seen := make(map[place]bool, len(parts))
+	for _, p := range parts {
+		if seen[p] || !blocks[p.block()] {
+			return errors.New("blocks do not match the records")
+		}
+		seen[p] = true
+	}
+	for n := range blocks {
+		if !seen[place(n<<5)] {
+			return errors.New("blocks are missing")
+		}
 	}
 	t.collectFree()
-	return s, t, nil
+	return nil
 }
 
 // reopenPause is the pause before another attempt to open a store.
 const reopenPause = time.Second
 
-// openCurrent opens the index in use. If that index is damaged, or poison holds
-// the reason why it is unusable, openCurrent replaces it with an empty one. The caller
-// must hold x.writing and x.mu.
-func (x *Index) openCurrent(poison error) error {
+// openCurrent opens the index in use. If that index is damaged, openCurrent replaces it
+// with an empty one. The caller must hold x.writing and x.mu.
+func (x *Index) openCurrent() error {
 	x.retryAfter = time.Now().Add(reopenPause)
 	x.generation.Add(1)
 	x.completeness.markOpened()
 	x.store, x.table = nil, newTable()
-	s, t, err := x.loadOrReplace(poison)
-	if err == nil {
-		x.store, x.table = s, t
-		return nil
+	s, t, err := x.loadOrReplace()
+	if err != nil {
+		x.problem = x.describeError("cannot open the index, requests read the files instead", err)
+		return err
 	}
-	if diskFull(err) {
-		x.freeDiskSpace()
-	}
-	x.problem = x.describeError("cannot open the index, requests read the files instead", err)
-	return err
+	x.store, x.table = s, t
+	return nil
 }
 
-func (x *Index) loadOrReplace(poison error) (s *store, t *table, err error) {
+func (x *Index) loadOrReplace() (*store, *table, error) {
 	if err := x.chooseCurrent(); err != nil {
 		return nil, nil, err
 	}
-	err = poison
-	if err == nil {
-		s, t, err = x.loadStore(x.name)
-		if err == nil || lacksResources(err) {
-			return s, t, err
-		}
+	s, t, err := x.loadStore(x.name)
+	if err == nil || lacksResources(err) {
+		return s, t, err
 	}
-	// The last damaged index is kept for inspection.
-	x.opt.Logger.Warn("index quarantined, rebuilding", "dir", x.path(x.name), "err", err)
-	x.problem = x.describeError("index quarantined, rebuilding from the files", err)
-	err = os.RemoveAll(x.path("quarantine"))
-	if err == nil {
-		err = os.Rename(x.path(x.name), x.path("quarantine"))
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	x.opt.Logger.Warn("index is damaged, filling it again from the files", "dir", x.path(x.name), "err", err)
+	x.problem = x.describeError("index was damaged, filling it again from the files", err)
+	if err := os.RemoveAll(x.path(x.name)); err != nil {
 		return nil, nil, err
 	}
 	return x.loadStore(x.name)
@@ -262,15 +233,8 @@ func (x *Index) describeError(what string, err error) string {
 	return text
 }
 
-// freeDiskSpace removes the quarantined index, which is kept only for inspection.
-func (x *Index) freeDiskSpace() {
-	if err := os.RemoveAll(x.path("quarantine")); err != nil {
-		x.opt.Logger.Warn("cannot remove the quarantined index", "err", err)
-	}
-}
-
 // Purge removes the words of earlier file contents from the disk: those of deleted
-// documents, the quarantined index and stray indexes. It waits for the end of a rebuild.
+// documents and of stray indexes. It waits for the end of a rebuild.
 // On error some of these words may still be on disk.
 func (x *Index) Purge(ctx context.Context) error {
 	select {
@@ -282,7 +246,7 @@ func (x *Index) Purge(ctx context.Context) error {
 	x.writing.Lock()
 	err := x.ensureOpen()
 	s := x.store
-	err = errors.Join(err, os.RemoveAll(x.path("quarantine")), x.removeStray())
+	err = errors.Join(err, x.removeStray())
 	x.writing.Unlock()
 	if s != nil {
 		err = errors.Join(err, s.purge())
@@ -294,8 +258,7 @@ func (x *Index) Purge(ctx context.Context) error {
 }
 
 // handleStoreError handles reports from the goroutines of a store. A nil err
-// means recovery. If the store cannot recover by itself, handleStoreError opens
-// it again.
+// means recovery. The store repeats what failed, unless its files are damaged.
 func (x *Index) handleStoreError(s *store, err error, news bool) {
 	switch {
 	case err == nil:
@@ -304,19 +267,10 @@ func (x *Index) handleStoreError(s *store, err error, news bool) {
 	case news:
 		x.opt.Logger.Warn("cannot save the index to disk, retrying", "err", err)
 	}
-	if diskFull(err) {
-		x.freeDiskSpace()
-	}
-	select {
-	case <-s.broken:
-	default:
+	if !containsText(err, errPanic, scorch.ErrAsyncPanic, errChecksum, syscall.ENOENT) {
 		return
 	}
-	go func() {
-		x.writing.Lock()
-		again := x.retryAfter
-		x.writing.Unlock()
-		time.Sleep(time.Until(again)) // an immediate retry would fail again
+	go func() { // closing the store waits for the goroutine that reports
 		x.writing.Lock()
 		defer x.writing.Unlock()
 		if x.store == s {
@@ -325,30 +279,30 @@ func (x *Index) handleStoreError(s *store, err error, news bool) {
 	}()
 }
 
-// recoverStore handles a failure of the store. The store and the table may
-// differ from then on, so recoverStore opens the index again, and every file
-// must be applied again. The index is set aside if it cannot be opened. It is
-// also set aside if it failed before it was complete, unless the cause is a
-// lack of resources. If the index has been opened again since the generation
-// that failed, recoverStore does nothing. The caller must hold x.writing.
+// recoverStore handles a failure of the store. The store and the table may differ
+// from then on, so recoverStore removes the index, unless the cause is a lack of
+// resources, and opens it again. Every file must then be applied again. If the index
+// has been opened again since the generation that failed, recoverStore does nothing.
+// The caller must hold x.writing.
 func (x *Index) recoverStore(generation uint64, cause error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.closed || x.generation.Load() != generation {
 		return
 	}
-	x.opt.Logger.Error("index failed, reopening", "err", cause)
-	var poison error
-	if !x.completeness.complete && !lacksResources(cause) {
-		poison = cause
-	}
+	x.opt.Logger.Error("index failed, filling it again from the files", "err", cause)
 	if x.store != nil {
 		if err := x.store.close(); err != nil {
 			x.opt.Logger.Warn("cannot close the index", "err", err)
 		}
 	}
-	x.problem = x.describeError("index failed, rechecking all files", cause)
-	if err := x.openCurrent(poison); err != nil {
+	if !lacksResources(cause) {
+		if err := os.RemoveAll(x.path(x.name)); err != nil {
+			x.opt.Logger.Warn("cannot remove the index", "err", err)
+		}
+	}
+	x.problem = x.describeError("index failed, comparing all files", cause)
+	if err := x.openCurrent(); err != nil {
 		x.opt.Logger.Error("cannot open the index, requests read the files instead", "err", err)
 	}
 	if x.opt.OnIncomplete != nil {
@@ -369,5 +323,23 @@ func (x *Index) ensureOpen() error {
 	case time.Now().Before(x.retryAfter):
 		return errors.New(x.problem)
 	}
-	return x.openCurrent(nil)
+	return x.openCurrent()
+}
+
+// errUnsaved reports that too many changes wait for a disk that fails.
+var errUnsaved = errors.New("cannot save the index")
+
+// diskFull reports whether err means that the disk or the quota is full. It compares
+// the text, because scorch does not keep the error.
+func diskFull(err error) bool { return containsText(err, syscall.ENOSPC, syscall.EDQUOT) }
+
+// lacksResources reports whether err means a lack of system resources, a read-only file
+// system or a disk that does not respond. Such an error is no evidence of a damaged index.
+func lacksResources(err error) bool {
+	return diskFull(err) || errors.Is(err, errUnsaved) || containsText(err, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM,
+		syscall.EROFS, berrors.ErrTimeout)
+}
+
+func containsText(err error, texts ...error) bool {
+	return slices.ContainsFunc(texts, func(t error) bool { return strings.Contains(err.Error(), t.Error()) })
 }

@@ -83,9 +83,9 @@ func TestPostingsSurviveBleve(t *testing.T) {
 	defer s.close()
 	r := rand.New(rand.NewPCG(1, 2))
 	const all = 1<<(3*slotsPerBlock) - 1
-	want := map[uint32]slots{0: 1, 1: 7 << (3*slotsPerBlock - 3), maxBlocks - 1: all, maxBlocks - 2: 3 << 30}
+	want := map[uint32]slots{0: 1, 1: 7 << (3*slotsPerBlock - 3), maxBlocks - 3: all, maxBlocks - 2: 3 << 30}
 	for range 3000 {
-		want[r.Uint32N(maxBlocks)] = slots(r.Uint64())&all | 1
+		want[r.Uint32N(purgeBlock)] = slots(r.Uint64())&all | 1
 	}
 	var blocks []*block
 	for n, v := range want {
@@ -131,8 +131,8 @@ func TestPostingsSurviveBleve(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer list.close()
-	if n := len(list); n != 1 {
+	defer list.Close()
+	if n := len(list.Segments()); n != 1 {
 		t.Errorf("%d segments after the merge", n)
 	}
 	check("after a merge")
@@ -210,9 +210,9 @@ func TestParts(t *testing.T) {
 	s.endBuild(func() { close(merged) })
 	<-merged
 	check("merged", b, 4, 1)
-	write([]*block{again}, blockID(7))
+	write([]*block{again})
 	check("replaced", again, 2, 0)
-	write([]*block{b}, blockID(7))
+	write([]*block{b})
 	check("replaced again", b, 4, 1)
 	write(nil, blockID(7))
 	check("deleted", &block{}, 1, 0)
@@ -235,10 +235,10 @@ func FuzzPlace(f *testing.F) {
 
 // add writes a batch without a table.
 func (s *store) add(blocks []*block, gone []string) error {
-	return s.writeBatch(blocks, gone, func(change func() error) error { return change() })
+	return s.writeBatch(blocks, gone, func() {})
 }
 
-// addDurably writes a batch and waits until it is on disk.
+// addDurably writes a batch and waits until its additions and deletions are on disk.
 func (s *store) addDurably(blocks []*block, gone []string) error {
 	return errors.Join(s.add(blocks, gone), s.flush())
 }
@@ -248,5 +248,5 @@ func openPostings(s *store) (*postingReader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return list.openPostings()
+	return s.places.openPostings(list)
 }

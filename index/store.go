@@ -1,10 +1,12 @@
 package index
 
 import (
-	"encoding/json"
+	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,43 +14,43 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/RoaringBitmap/roaring/v2"
+	"github.com/blevesearch/bleve/v2/index/scorch"
+	"github.com/blevesearch/bleve/v2/index/scorch/mergeplan"
+	"github.com/blevesearch/bleve/v2/util"
+	bleve "github.com/blevesearch/bleve_index_api"
+	zapapi "github.com/blevesearch/scorch_segment_api/v2"
+	zap "github.com/blevesearch/zapx/v16"
+	"go.etcd.io/bbolt"
 )
 
-// A store keeps blocks in segments of bleve. A segment is immutable: a batch adds one
-// in memory and marks documents of the others as deleted. Two goroutines write the
-// segments to disk and merge them; see save.go and merge.go.
+// A store is one index of bleve, which [bleve.Open] opens. Its documents are parts of
+// blocks, which this package makes and scores itself; scorch, the index of bleve, keeps
+// them in immutable segments, which it merges, and provides snapshots.
 //
-// The directory has a file for each segment, and one that lists the segments on disk
-// and their deleted documents. Replacing the list changes the state on disk, so a
-// crash leaves the state after some batch.
+// [bleve.Open]: https://pkg.go.dev/github.com/blevesearch/bleve/v2#Open
 type store struct {
 	dir    string
-	info   fs.FileInfo // of dir
 	report func(s *store, err error, news bool)
 
-	changed chan struct{} // receives when the list was changed, or a caller waits for the disk
-	hurry   chan struct{} // receives when a caller waits for the disk
-	saves   chan struct{} // receives when segments may have to be merged
-	closing chan struct{} // closed by close
-	broken  chan struct{} // closed when the store can write no more
-	loops   sync.WaitGroup
+	scorch *scorch.Scorch
+	queue  *bleve.AnalysisQueue
 
-	breakOnce sync.Once
+	closing chan struct{}
+	hurry   chan struct{} // receives when a caller waits for the disk
+	places  numbering
+	purges  sync.Mutex // one merge of all segments at a time
+
+	batches sync.Mutex
+	gone    []string // ids of blocks that are no longer in the table, to delete with the next batch; guarded by batches
 
 	mu       sync.Mutex
-	members  members  // the list; a change replaces it
-	version  uint64   // of the list
-	saved    uint64   // version of the list on disk
-	lastFile uint64   // number of the last file
-	unlisted []string // files to remove after the next save
-	building bool
-	merged   func()           // called after the merge that ends a build; nil if that is done
-	waiting  []chan<- error   // callers that wait for the disk
-	purging  []chan<- error   // callers that wait until no segment on disk has deleted documents
+	fresh    bool             // in a first build
 	failures map[string]error // by name of the goroutine, until it succeeds
-	closed   bool
+	pause    time.Duration
+	unsaved  int // batches since the last one on disk
 }
 
 // errPanic is in the chain of an error that was a panic.
@@ -66,203 +68,443 @@ func recoverPanic(what string, fn func() error) (err error) {
 	return fn()
 }
 
-// openStore opens or creates the store in dir. It returns an error for any damage that
-// it detects, such as a wrong checksum or a missing segment. Report receives later
-// failures of the goroutines.
+const (
+	// firstPause and lastPause are the shortest and longest pauses before bleve repeats
+	// a step that failed.
+	firstPause = 250 * time.Millisecond
+	lastPause  = 15 * time.Second
+	// saveDelay is the least time between two writes to disk. Batches that arrive in
+	// this time are written together.
+	saveDelay = 200 * time.Millisecond
+	// saveLimit bounds the time in which a batch must reach the disk.
+	saveLimit = 10 * time.Second
+	// maxUnsaved bounds the batches that are not on disk while writing fails. Each is
+	// a segment that every search must read.
+	maxUnsaved = 1000
+)
+
+// config returns the configuration of an index. Bleve writes into the map, so each
+// index needs its own.
+func (s *store) config() map[string]any {
+	return map[string]any{
+		"path":                s.path(),
+		"bolt_timeout":        "1s", // the default is no timeout
+		"forceSegmentType":    zap.Type,
+		"forceSegmentVersion": int(zap.Version),
+		"numSnapshotsToKeep":  1,
+		// A batch is visible when it returns, and on disk shortly after. If a crash
+		// loses a batch, the comparison of records and files at the next start
+		// detects the loss.
+		"unsafe_batch": true,
+		// By default, each save of an index of 2000 documents would rewrite it.
+		"scorchMergePlanOptions": map[string]any{"FloorSegmentSize": 200},
+		"asyncErrorCallbackName": callbacks,
+		"eventCallbackName":      callbacks,
+	}
+}
+
+// The descriptions that bleve.Open reads: of the kind of index, and of the fields of
+// documents, of which there are none, because documents have their own.
+const (
+	metaName    = "index_meta.json"
+	metaText    = `{"storage":"scorch","index_type":"scorch","config":{"forceSegmentType":"zap","forceSegmentVersion":16}}`
+	mappingText = `{"default_mapping":{"enabled":false},"type_field":"_type","default_type":"_default",` +
+		`"default_analyzer":"standard","default_datetime_parser":"dateTimeOptional","default_field":"_all"}`
+)
+
+// openStore opens the index in dir, or creates one if the directory does not exist. It
+// returns an error for any damage that it detects. Report receives later failures, and
+// nil after recovery.
 func openStore(dir string, report func(s *store, err error, news bool)) (*store, error) {
-	if _, ok := unfinished.Load(dir); ok {
-		return nil, fmt.Errorf("open index %s: %w", dir, errUnfinished)
-	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, err
-	}
-	s := newStore(dir, report)
-	err := recoverPanic("open index "+dir, s.readFiles)
+	s := &store{dir: dir, report: report, failures: make(map[string]error), closing: make(chan struct{}),
+		hurry: make(chan struct{}, 1), places: numbering{places: make(map[uint64][]place)}, queue: bleve.NewAnalysisQueue(2)}
+	err := s.open()
 	if err != nil {
-		return nil, errors.Join(err, s.members.close())
+		err = fmt.Errorf("open index %s: %w", dir, err)
+		if s.scorch == nil {
+			s.queue.Close()
+			return nil, err
+		}
+		return nil, errors.Join(err, s.close())
 	}
-	s.start()
 	return s, nil
 }
 
-func newStore(dir string, report func(s *store, err error, news bool)) *store {
-	return &store{
-		dir: dir, report: report, failures: make(map[string]error),
-		changed: make(chan struct{}, 1), hurry: make(chan struct{}, 1), saves: make(chan struct{}, 1),
-		closing: make(chan struct{}), broken: make(chan struct{}),
-	}
-}
-
-// readFiles reads the list and opens its segments. It removes other segments, which remain
-// if a process is killed.
-func (s *store) readFiles() error {
-	list, err := readList(s.dir)
-	fresh := errors.Is(err, fs.ErrNotExist)
-	if err != nil && !fresh {
+func (s *store) open() error {
+	config := s.config()
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return err
 	}
-	s.info, err = os.Stat(s.dir)
+	if text, _ := os.ReadFile(filepath.Join(s.dir, metaName)); string(text) != metaText {
+		if err := writeFile(filepath.Join(s.dir, metaName), metaText); err != nil {
+			return err
+		}
+	}
+	if err := recoverPanic("open index", s.checkRoot); err != nil {
+		return err
+	}
+	x, err := scorch.NewScorch(scorch.Name, config, s.queue)
 	if err != nil {
 		return err
 	}
-	keep := make(map[string]bool)
-	for _, l := range list {
-		name := s.fileName(l.Number)
-		if err := checkSegment(name); err != nil {
-			return err
-		}
-		m, err := openSegment(name, l.Number)
-		if err != nil {
-			return err
-		}
-		if len(l.Deleted) > 0 {
-			m.deleted = roaring.New()
-			if err := m.deleted.UnmarshalBinary(l.Deleted); err != nil {
-				return errors.Join(err, m.DecRef())
-			}
-		}
-		s.members = append(s.members, m)
-		s.lastFile = max(s.lastFile, l.Number)
-		keep[filepath.Base(name)] = true
+	stores.Store(s.path(), s)
+	stores.Store(x, s)
+	opened := x.(*scorch.Scorch)
+	if err := recoverPanic("open index", opened.Open); err != nil {
+		stores.Delete(s.path())
+		stores.Delete(x)
+		return err
 	}
-	entries, err := os.ReadDir(s.dir)
+	s.scorch = opened
+	if s.fresh {
+		b := bleve.NewBatch()
+		b.SetInternal(util.MappingInternalKey, []byte(mappingText))
+		return s.apply(b)
+	}
+	// If scorch cannot read the last state, it opens an earlier one, or an empty index.
+	snapshot, err := s.openSnapshot()
 	if err != nil {
 		return err
 	}
-	for _, e := range entries {
-		ext := filepath.Ext(e.Name())
-		if keep[e.Name()] || ext != segmentSuffix && ext != ".tmp" {
-			continue
-		}
-		if fresh && ext == segmentSuffix {
-			return fmt.Errorf("open index %s: the list of the segments is missing", s.dir)
-		}
-		if err := os.RemoveAll(filepath.Join(s.dir, e.Name())); err != nil {
-			return err
-		}
-	}
-	if fresh {
-		s.building = true
-		return errors.Join(writeList(s.dir, nil), syncFile(filepath.Dir(s.dir)))
+	defer snapshot.Close()
+	if mapping, err := snapshot.GetInternal(util.MappingInternalKey); err != nil || mapping == nil {
+		return errors.Join(errors.New("segments are missing or damaged"), err)
 	}
 	return nil
 }
 
-const segmentSuffix = ".zap"
-
-// fileName returns the name of the file of a segment.
-func (s *store) fileName(number uint64) string {
-	return filepath.Join(s.dir, fmt.Sprintf("%012x%s", number, segmentSuffix))
-}
-
-// writeBatch atomically adds blocks and deletes those with the ids gone. It calls
-// publish with the function that makes the change visible.
-func (s *store) writeBatch(blocks []*block, gone []string, publish func(change func() error) error) error {
-	s.mu.Lock()
-	building := s.building
-	s.mu.Unlock()
-	added, err := newSegments(blocks, building)
-	if err == nil {
-		err = publish(func() error {
-			return recoverPanic("write index", func() error { return s.changeList(added, gone) })
-		})
-	}
-	if err != nil {
-		return fmt.Errorf("write index: %w", err)
-	}
-	switch unsaved := s.unsaved(); {
-	case unsaved >= maxUnsaved:
-		return s.flush()
-	case building && unsaved > maxBuilt:
-		s.flush() // an error is reported anyway
-	}
-	return nil
-}
-
-// maxBuilt is the number of segments in memory above which a build waits for the disk.
-const maxBuilt = 8
-
-// maxUnsaved bounds the segments in memory while the disk fails or does not respond.
-// Every search must read each of them. Beyond the limit it is better to open the state
-// on disk again, which has few large segments.
-const maxUnsaved = 1000
-
-// unsaved returns the number of segments that are not on disk.
-func (s *store) unsaved() (n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, m := range s.members {
-		if m.number == 0 {
-			n++
-		}
-	}
-	return n
-}
-
-// changeList adds segments to the list and deletes documents of the others.
-func (s *store) changeList(added members, gone []string) error {
-	if len(added)+len(gone) == 0 {
+// checkRoot reads all of the file that lists the segments, and sets fresh if there is none,
+// or nothing in it. Bolt finds
+// damage only when it needs a page, possibly in another goroutine, where a file that was
+// cut short ends the process.
+func (s *store) checkRoot() error {
+	name := filepath.Join(s.path(), "root.bolt")
+	info, err := os.Stat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		s.fresh = true
 		return nil
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return errClosed
+	if err != nil {
+		return err
 	}
-	list := slices.Clone(s.members)
-	for i := range list {
-		if len(gone) == 0 {
-			break
+	db, err := bbolt.Open(name, 0o600, &bbolt.Options{ReadOnly: true, Timeout: time.Second})
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	return db.View(func(tx *bbolt.Tx) error {
+		if info.Size() < tx.Size() {
+			return fmt.Errorf("%s has %d of %d bytes", name, info.Size(), tx.Size())
 		}
-		found, err := list[i].DocNumbers(gone)
-		if err != nil {
+		if err := s.checkState(tx.Bucket(util.BoltSnapshotsBucket)); err != nil {
 			return err
 		}
-		if found.IsEmpty() {
-			continue
-		}
-		if list[i].deleted != nil {
-			found.Or(list[i].deleted)
-		}
-		list[i].deleted = found
+		return tx.ForEach(func(_ []byte, b *bbolt.Bucket) error { return readBuckets(b) })
+	})
+}
+
+// checkState verifies the checksums of the segments of the last state, and sets fresh if
+// there is none. Zap writes the checksums and never reads them, and if a segment is missing
+// scorch opens an earlier state.
+func (s *store) checkState(states *bbolt.Bucket) error {
+	var last []byte
+	if states != nil {
+		last, _ = states.Cursor().Last()
 	}
-	s.members = append(list, added...)
-	s.version++
-	signal(s.changed)
+	if last == nil {
+		s.fresh = true
+		return nil
+	}
+	state := states.Bucket(last)
+	return state.ForEachBucket(func(key []byte) error {
+		name := state.Bucket(key).Get(util.BoltPathKey)
+		if name == nil {
+			return nil
+		}
+		return checkSegment(filepath.Join(s.path(), string(name)))
+	})
+}
+
+// readBuckets reads all of a bucket.
+func readBuckets(b *bbolt.Bucket) error {
+	return b.ForEach(func(key, value []byte) error {
+		if value != nil {
+			return nil
+		}
+		inner := b.Bucket(key)
+		if inner == nil {
+			return errors.New("invalid bucket")
+		}
+		return readBuckets(inner)
+	})
+}
+
+// path returns the directory of the segments, in which bleve.Open expects them.
+func (s *store) path() string { return filepath.Join(s.dir, "store") }
+
+// stores contains the open stores, by directory and by scorch. The callbacks find their
+// store in it, because scorch only uses callbacks that were registered before.
+var stores sync.Map
+
+const callbacks = "memwatchd"
+
+func init() {
+	// By default zap reserves space for a hundred documents of the size of the
+	// last one. That is too much if a single document can represent a large
+	// file.
+	zap.NewSegmentBufferNumResultsBump = 0
+	zap.NewSegmentBufferNumResultsFactor = 0
+	scorch.RegisterSegmentPlugin(guardedSegments{new(zap.ZapPlugin)}, false)
+	scorch.RegistryAsyncErrorCallbacks[callbacks] = func(err error, dir string) {
+		if s, ok := stores.Load(dir); ok {
+			s.(*store).handleFailure(err)
+		}
+	}
+	scorch.RegistryEventCallbacks[callbacks] = func(e scorch.Event) bool {
+		if s, ok := stores.Load(e.Scorch); ok {
+			switch e.Kind {
+			case scorch.EventKindPersisterProgress:
+				s.(*store).recordSuccess("persister")
+				s.(*store).wait(saveDelay, s.(*store).hurry)
+			case scorch.EventKindMergerProgress:
+				s.(*store).recordSuccess("merger")
+			}
+		}
+		return true
+	}
+}
+
+// handleFailure handles an error of a goroutine of scorch, which repeats the step when
+// handleFailure returns.
+func (s *store) handleFailure(err error) {
+	failure, ok := errors.AsType[*scorch.ScorchError](err)
+	if !ok || failure.ErrType == scorch.ErrCleanup {
+		return // unneeded files remain until the next cleanup
+	}
+	s.mu.Lock()
+	news := len(s.failures) == 0
+	s.failures[failure.Source] = err
+	s.pause = min(max(firstPause, 2*s.pause), lastPause)
+	pause := s.pause
+	s.mu.Unlock()
+	s.report(s, err, news)
+	s.wait(pause, nil)
+}
+
+// recordSuccess records the success of a goroutine of scorch.
+func (s *store) recordSuccess(source string) {
+	s.mu.Lock()
+	failed := s.failures[source] != nil
+	delete(s.failures, source)
+	failed = failed && len(s.failures) == 0
+	if source == "persister" {
+		s.unsaved = 0
+	}
+	if len(s.failures) == 0 {
+		s.pause = 0
+	}
+	s.mu.Unlock()
+	if failed {
+		s.report(s, nil, true)
+	}
+}
+
+// wait waits for a time, until hurry receives, or until the store closes.
+func (s *store) wait(pause time.Duration, hurry <-chan struct{}) {
+	select {
+	case <-time.After(pause):
+	case <-hurry:
+	case <-s.closing:
+	}
+}
+
+// failure returns the error because of which the index is not on disk, or nil.
+func (s *store) failure() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, err := range s.failures {
+		return err
+	}
 	return nil
 }
 
-// openSnapshot returns the current list. The caller must close it.
-func (s *store) openSnapshot() (members, error) {
+// writeBatch adds blocks. It calls publish when the store contains them: from then on
+// the table has them, in place of the blocks with the ids gone. The next batch deletes
+// these, so a search whose table has them finds them.
+func (s *store) writeBatch(blocks []*block, gone []string, publish func()) error {
+	b := bleve.NewBatch()
+	for _, d := range blocks {
+		for _, p := range d.parts {
+			b.Update(p)
+		}
+	}
+	if err := s.apply(b); err != nil {
+		return fmt.Errorf("write index: %w", err)
+	}
+	publish()
+	s.batches.Lock()
+	defer s.batches.Unlock()
+	s.gone = append(s.gone, gone...)
+	return nil
+}
+
+// apply applies a batch, with the pending deletions.
+func (s *store) apply(b *bleve.Batch) error {
+	s.batches.Lock()
+	defer s.batches.Unlock()
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.openSnapshotLocked()
+	s.unsaved++
+	full := len(s.failures) > 0 && s.unsaved > maxUnsaved
+	s.mu.Unlock()
+	if full {
+		return fmt.Errorf("%w: %d changes are not on disk: %w", errUnsaved, maxUnsaved, s.failure())
+	}
+	for _, id := range s.gone {
+		if _, reused := b.IndexOps[id]; !reused {
+			b.Delete(id)
+		}
+	}
+	s.gone = nil
+	return recoverPanic("write index", func() error { return s.scorch.Batch(b) })
 }
 
-// openSnapshotLocked is openSnapshot for callers that hold s.mu.
-func (s *store) openSnapshotLocked() (members, error) {
-	if s.closed {
-		return nil, errClosed
+// flush returns when everything is on disk.
+func (s *store) flush() error {
+	b := bleve.NewBatch()
+	b.SetInternal([]byte("flush"), []byte{1}) // scorch persists only batches that change something
+	done := make(chan error, 1)
+	b.SetPersistedCallback(func(err error) { done <- err })
+	if err := s.apply(b); err != nil {
+		return err
 	}
-	for _, m := range s.members {
-		m.AddRef()
+	s.wake()
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(saveLimit):
+		if err := s.failure(); err != nil {
+			return err
+		}
+		return fmt.Errorf("write index: not on disk after %v", saveLimit)
 	}
-	return s.members, nil
 }
 
-var errClosed = errors.New("the index is closed")
+// mergeAll merges all segments into one, which has no deleted documents: each term of a
+// query is looked up in each segment, and rare terms take more space in many.
+func (s *store) mergeAll() error {
+	s.purges.Lock()
+	defer s.purges.Unlock()
+	snapshot, err := s.openSnapshot()
+	if err != nil {
+		return err
+	}
+	defer snapshot.Close()
+	plan := mergeplan.SingleSegmentMergePlanOptions
+	plan.SegmentsPerMergeTask = max(2, len(snapshot.Segments()))
+	return s.scorch.ForceMerge(context.Background(), &plan)
+}
+
+// endBuild ends a first build. It calls merged when all segments have been merged.
+func (s *store) endBuild(merged func()) {
+	s.mu.Lock()
+	fresh := s.fresh
+	s.fresh = false
+	s.mu.Unlock()
+	if !fresh {
+		return
+	}
+	go func() {
+		s.mergeAll() // an error is reported
+		if merged != nil {
+			merged()
+		}
+	}()
+}
+
+// purge removes what has been deleted so far from the files on disk.
+func (s *store) purge() error {
+	// Scorch merges a segment with others only.
+	b := bleve.NewBatch()
+	b.Update(&part{block: &block{number: purgeBlock}})
+	if err := s.apply(b); err != nil {
+		return err
+	}
+	if err := s.flush(); err != nil {
+		return err
+	}
+	if err := s.mergeAll(); err != nil {
+		return err
+	}
+	if err := s.flush(); err != nil {
+		return err
+	}
+	for end := time.Now().Add(saveLimit); ; time.Sleep(10 * time.Millisecond) {
+		s.wake() // the goroutine that writes also removes unused files
+		old, err := s.oldFiles()
+		if err != nil || len(old) == 0 {
+			return err
+		}
+		if time.Now().After(end) {
+			return fmt.Errorf("deleted words are still in %s", strings.Join(old, ", "))
+		}
+	}
+}
+
+// oldFiles returns the files with segments that the current state does not have.
+func (s *store) oldFiles() ([]string, error) {
+	files, err := filepath.Glob(filepath.Join(s.path(), "*.zap"))
+	if err != nil {
+		return nil, err
+	}
+	snapshot, err := s.openSnapshot()
+	if err != nil {
+		return nil, err
+	}
+	defer snapshot.Close()
+	for _, seg := range snapshot.Segments() {
+		if saved, ok := seg.Segment().(zapapi.PersistedSegment); ok {
+			files = slices.DeleteFunc(files, func(name string) bool { return name == saved.Path() })
+		}
+	}
+	return files, nil
+}
+
+// wake ends the pause before the next write to disk.
+func (s *store) wake() {
+	select {
+	case s.hurry <- struct{}{}:
+	default:
+	}
+}
+
+// purgeBlock is the number of a block without content.
+const purgeBlock = maxBlocks - 1
+
+// openSnapshot returns the current state of the store. The caller must close it.
+func (s *store) openSnapshot() (*scorch.IndexSnapshot, error) {
+	r, err := s.scorch.Reader()
+	if err != nil {
+		return nil, err
+	}
+	return r.(*scorch.IndexSnapshot), nil
+}
 
 // eachRecord calls fn for every stored record and returns the places of all
 // parts.
 func (s *store) eachRecord(fn func(record []byte) error) (parts []place, err error) {
-	list, err := s.openSnapshot()
+	snapshot, err := s.openSnapshot()
 	if err != nil {
 		return nil, err
 	}
-	defer list.close()
-	for _, m := range list {
-		for n, at := range m.places {
-			if m.deleted != nil && m.deleted.Contains(uint32(n)) {
+	defer snapshot.Close()
+	for _, seg := range snapshot.Segments() {
+		places, err := s.places.read(seg, snapshot)
+		if err != nil {
+			return nil, err
+		}
+		deleted := seg.Deleted()
+		for n, at := range places {
+			if deleted != nil && deleted.Contains(uint32(n)) || at.block() == purgeBlock {
 				continue
 			}
 			parts = append(parts, at)
@@ -270,12 +512,13 @@ func (s *store) eachRecord(fn func(record []byte) error) (parts []place, err err
 				continue
 			}
 			var failed error
-			err := m.VisitStoredFields(uint64(n), func(field string, _ byte, value []byte, _ []uint64) bool {
-				if field == fieldRecord {
-					failed = fn(value) // value is valid only during the visit
-				}
-				return true
-			})
+			err := seg.Segment().
+				VisitStoredFields(uint64(n), func(field string, _ byte, value []byte, _ []uint64) bool {
+					if field == fieldRecord {
+						failed = fn(value) // value is valid only during the visit
+					}
+					return true
+				})
 			if err := errors.Join(err, failed); err != nil {
 				return nil, err
 			}
@@ -284,52 +527,58 @@ func (s *store) eachRecord(fn func(record []byte) error) (parts []place, err err
 	return parts, nil
 }
 
-// listName is the name of the file that lists the segments.
-const listName = "segments"
-
-// A listed describes a segment in the list on disk.
-type listed struct {
-	Number  uint64 `json:"number"`            // of its file
-	Deleted []byte `json:"deleted,omitempty"` // bitmap in the format of roaring
+// close closes the index. Searches keep their snapshots.
+func (s *store) close() error {
+	close(s.closing)
+	err := recoverPanic("close index", s.scorch.Close)
+	s.queue.Close()
+	stores.Delete(s.path())
+	stores.Delete(bleve.Index(s.scorch))
+	return err
 }
 
-// readList reads the list of the segments in dir.
-func readList(dir string) (list []listed, err error) {
-	name := filepath.Join(dir, listName)
-	data, err := os.ReadFile(name)
-	if err != nil {
-		return nil, err
-	}
-	sum, text, _ := strings.Cut(string(data), "\n")
-	if sum != checksum([]byte(text)) {
-		return nil, &fs.PathError{Op: "read", Path: name, Err: errChecksum}
-	}
-	err = json.Unmarshal([]byte(text), &list)
-	return list, err
+// guardedSegments is the format of segments. It returns an error if a mapped file cannot
+// be read during a merge, which would end the process.
+type guardedSegments struct{ *zap.ZapPlugin }
+
+// MergeUsing merges segments into a new file.
+func (p guardedSegments) MergeUsing(segments []zapapi.Segment, drops []*roaring.Bitmap, path string, done chan struct{},
+	r zapapi.StatsReporter, config map[string]any) (numbers [][]uint64, size uint64, err error) {
+	err = recoverPanic("merge segments", func() (err error) {
+		numbers, size, err = p.ZapPlugin.MergeUsing(segments, drops, path, done, r, config)
+		return err
+	})
+	return numbers, size, err
 }
 
-// writeList replaces the list of the segments in dir.
-func writeList(dir string, l members) error {
-	list := make([]listed, len(l))
-	for i, m := range l {
-		list[i].Number = m.number
-		if m.deleted == nil {
-			continue
-		}
-		deleted, err := m.deleted.ToBytes()
-		if err != nil {
-			return err
-		}
-		list[i].Deleted = deleted
-	}
-	text, err := json.Marshal(list)
+// checkSegment verifies the checksum of a segment.
+func checkSegment(name string) error {
+	f, err := os.Open(name)
 	if err != nil {
 		return err
 	}
-	return writeFile(filepath.Join(dir, listName), checksum(text)+"\n"+string(text))
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if info.Size() < zap.FooterSize {
+		return &fs.PathError{Op: "check", Path: name, Err: fmt.Errorf("%d bytes are too few for a segment",
+			info.Size())}
+	}
+	sum := crc32.NewIEEE()
+	if _, err := io.CopyN(sum, f, info.Size()-4); err != nil {
+		return err
+	}
+	var tail [4]byte
+	if _, err := io.ReadFull(f, tail[:]); err != nil {
+		return err
+	}
+	if binary.BigEndian.Uint32(tail[:]) != sum.Sum32() {
+		return &fs.PathError{Op: "check", Path: name, Err: errChecksum}
+	}
+	return nil
 }
-
-func checksum(text []byte) string { return fmt.Sprintf("%08x", crc32.ChecksumIEEE(text)) }
 
 var errChecksum = errors.New("checksum mismatch")
 
@@ -362,17 +611,17 @@ func writeFile(name, content string) error {
 	return syncFile(filepath.Dir(name))
 }
 
-// dirSize returns the total size of the files in a directory, in bytes, or 0 if
+// dirSize returns the total size of the files below a directory, in bytes, or 0 if
 // the directory cannot be read.
 func dirSize(dir string) (n int64) {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return 0
-	}
-	for _, e := range entries {
+	filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return nil
+		}
 		if info, err := e.Info(); err == nil {
 			n += info.Size()
 		}
-	}
+		return nil
+	})
 	return n
 }

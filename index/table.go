@@ -124,7 +124,7 @@ func (t *table) assignBlocks(f *file) error {
 				continue
 			}
 			n := t.blocks.length
-			if n >= maxBlocks {
+			if n >= purgeBlock {
 				return fmt.Errorf("index %s: more than %d blocks", f.path, maxBlocks)
 			}
 			t.growTo(n)

@@ -101,8 +101,7 @@ type Indexer interface {
 	SyncRoots(ctx context.Context, names []string) error
 	// Rebuild rebuilds the index from the files.
 	Rebuild(ctx context.Context) error
-	// Purge removes earlier file contents from the index and the vectors, and deletes
-	// the quarantined indexes.
+	// Purge removes earlier file contents from the index and the vectors.
 	Purge(ctx context.Context) error
 	// Check compares the files below path with the index by content. An empty
 	// path means all files.

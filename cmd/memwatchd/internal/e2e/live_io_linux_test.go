@@ -40,9 +40,9 @@ func (l *live) strace(f failing, on ...string) []string {
 	}
 	if f.index {
 		store := l.store()
-		args = append(args, "-P", filepath.Join(store, "segments"), "-P", filepath.Join(store, "segments.tmp"))
+		args = append(args, "-P", filepath.Join(store, "store", "root.bolt"))
 		for n := range 128 { // future segments
-			args = append(args, "-P", filepath.Join(store, fmt.Sprintf("%012x.zap", n)))
+			args = append(args, "-P", filepath.Join(store, "store", fmt.Sprintf("%012x.zap", n)))
 		}
 	}
 	return args

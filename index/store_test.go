@@ -1,0 +1,262 @@
+package index
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/blevesearch/bleve/v2"
+)
+
+// TestOpenWithBleve opens the index of the product with the API of bleve and finds a
+// document in it.
+func TestOpenWithBleve(t *testing.T) {
+	s := &mapSource{text: map[string]string{"a.md": "- red medlar\n", "b.md": "- green\n"}}
+	dir := t.TempDir()
+	x := s.open(t, dir)
+	s.confirmComplete(t, x)
+	path, key := x.store.dir, ""
+	for _, p := range x.snapshot().partitions {
+		key = p.prefix + termKey(kindWord, "medlar")
+	}
+	if err := x.Close(); err != nil {
+		t.Fatal(err)
+	}
+	b, err := bleve.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	if n, err := b.DocCount(); err != nil || n != 2 {
+		t.Errorf("%d documents, %v", n, err)
+	}
+	query := bleve.NewTermQuery(key)
+	query.SetField(fieldTerms)
+	res, err := b.Search(bleve.NewSearchRequest(query))
+	if err != nil || res.Total != 1 {
+		t.Errorf("%v, %v", res, err)
+	}
+}
+
+// TestPurge checks that no file of the index has a word that is only in earlier versions of
+// files: in the segment of the first build, in one with nothing else, or in one that was
+// not on disk yet.
+func TestPurge(t *testing.T) {
+	s := &mapSource{text: map[string]string{}}
+	for i := range 40 {
+		s.text[fmt.Sprintf("%02d.md", i)] = "- tea " + wordNo(uint64(i)) + "\n"
+	}
+	s.text["00.md"] = "- quince\n- tea\n"
+	dir := t.TempDir()
+	x := s.open(t, dir)
+	s.confirmComplete(t, x)
+	save := func(path, text string) {
+		t.Helper()
+		s.text[path] = text
+		if err := x.Apply(t.Context(), s.updates(path)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	save("01.md", "- quince\n")
+	if err := x.store.flush(); err != nil {
+		t.Fatal(err)
+	}
+	save("02.md", "- quince\n- tea\n")
+	for _, path := range []string{"00.md", "01.md", "02.md"} {
+		save(path, "- tea\n")
+	}
+	if findTerm(t, x, "quinc") == "" {
+		t.Fatal("deleted documents leave no words")
+	}
+	if err := x.Purge(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if term := findTerm(t, x, "quinc"); term != "" {
+		t.Errorf("the index has %q", term)
+	}
+	files, err := filepath.Glob(filepath.Join(x.store.dir, "store", "*.zap"))
+	if err != nil || len(files) == 0 {
+		t.Fatal(err)
+	}
+	for _, name := range files {
+		if text, err := os.ReadFile(name); err != nil || strings.Contains(string(text), "quinc") {
+			t.Errorf("%s has a deleted word, %v", name, err)
+		}
+	}
+	if n := len(hitsOf(t, x, Query{Text: "tea", Limit: 100})); n != 38 { // one for the three equal ones
+		t.Errorf("after the purge %d entries are found", n)
+	}
+}
+
+// TestDirectoryGone checks that an index whose directory was removed or replaced is
+// opened again when it changes.
+func TestDirectoryGone(t *testing.T) {
+	s := &mapSource{text: map[string]string{"a.md": "- red\n"}}
+	x, lost := s.openLosing(t, t.TempDir())
+	for n := range 2 {
+		s.confirmComplete(t, x)
+		dir := x.path(x.name)
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+		if n > 0 {
+			if err := os.Mkdir(dir, 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := x.Apply(t.Context(), s.updates()); err != nil {
+			t.Fatal(err)
+		}
+		<-lost
+		if got := x.Status(); !got.Degraded || got.Generation != uint64(n+2) {
+			t.Errorf("not opened again: %+v", got)
+		}
+	}
+	s.confirmComplete(t, x)
+	if st := x.Status(); st.Degraded || st.Problem != "" {
+		t.Errorf("after the reopening: %+v", st)
+	}
+}
+
+// TestReopeningLeaksNothing checks that repeated reopening leaks no goroutines,
+// files or mappings.
+func TestReopeningLeaksNothing(t *testing.T) {
+	s := &mapSource{text: map[string]string{"a.md": "- red\n", "b.md": "- green\n"}}
+	x := s.open(t, t.TempDir())
+	held := func() (goroutines, files, deleted int) {
+		entries, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Skip("what a process holds can only be seen where there is /proc")
+		}
+		maps, err := os.ReadFile("/proc/self/maps")
+		if err != nil {
+			t.Skip(err)
+		}
+		for line := range strings.Lines(string(maps)) {
+			if strings.Contains(line, x.dir) && strings.Contains(line, ".zap (deleted)") {
+				deleted++
+			}
+		}
+		return runtime.NumGoroutine(), len(entries), deleted
+	}
+	round := func(damaged string) {
+		s.confirmComplete(t, x)
+		x.writing.Lock()
+		defer x.writing.Unlock()
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		dir := x.store.dir
+		err := x.store.close()
+		x.store = nil
+		if err != nil {
+			t.Fatal(err)
+		}
+		names, err := filepath.Glob(filepath.Join(dir, "store", damaged))
+		if err != nil || len(names) == 0 {
+			t.Fatalf("there is no %s: %v", damaged, err)
+		}
+		for _, name := range names {
+			if err := os.Truncate(name, 20000); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := x.openCurrent(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	round("root.bolt")
+	round("*.zap")
+	g0, f0, _ := held()
+	for n := range 10 {
+		round([]string{"root.bolt", "*.zap"}[n%2])
+	}
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		runtime.GC() // closes files left open by a failed opening
+		g, f, deleted := held()
+		if g <= g0 && f <= f0 && deleted == 0 {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%d goroutines were %d, %d open files were %d, %d deleted files are mapped", g, g0, f, f0, deleted)
+		}
+	}
+}
+
+// TestRandomDamage damages a closed index at random places: a zeroed page, a
+// flipped bit, a file cut short, a missing file. No answer may lack a file without being
+// degraded, nothing may panic, and the index must be whole again afterwards.
+func TestRandomDamage(t *testing.T) {
+	rounds := 4
+	if os.Getenv("FAULTS") != "" {
+		rounds = 40
+	}
+	r := rand.New(rand.NewPCG(5, 6))
+	change := func(name string, fn func(b []byte) []byte) error {
+		b, err := os.ReadFile(name)
+		if err != nil || len(b) == 0 {
+			return err
+		}
+		return os.WriteFile(name, fn(b), 0o600)
+	}
+	kinds := []struct {
+		name   string
+		damage func(name string) error
+	}{
+		{"zeroed page", func(name string) error {
+			return change(name, func(b []byte) []byte {
+				at := r.IntN(len(b)) &^ 4095
+				clear(b[at:min(len(b), at+4096)])
+				return b
+			})
+		}},
+		{"flipped bit", func(name string) error {
+			return change(name, func(b []byte) []byte { b[r.IntN(len(b))] ^= 1 << r.IntN(8); return b })
+		}},
+		{"cut", func(name string) error { return change(name, func(b []byte) []byte { return b[:r.IntN(len(b))] }) }},
+		{"missing", os.Remove},
+	}
+	s := &mapSource{text: make(map[string]string)}
+	for n := range 60 {
+		s.text[fmt.Sprintf("%02d.md", n)] = fmt.Sprintf("- red %s\n- other %s\n", wordNo(uint64(n)), wordNo(uint64(n)+900))
+	}
+	for _, kind := range kinds {
+		t.Run(kind.name, func(t *testing.T) {
+			dir := t.TempDir()
+			x := s.open(t, dir)
+			s.confirmComplete(t, x)
+			for n := range rounds {
+				if err := x.Apply(t.Context(), s.updates("07.md", "08.md")); err != nil {
+					t.Fatal(err)
+				}
+				x.Close()
+				var files []string
+				err := filepath.WalkDir(x.path(x.name), func(path string, e os.DirEntry, err error) error {
+					if err == nil && !e.IsDir() {
+						files = append(files, path)
+					}
+					return err
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				name := files[r.IntN(len(files))]
+				if err := kind.damage(name); err != nil {
+					t.Fatal(err)
+				}
+				x = s.open(t, dir)
+				if got := hitsOf(t, x, Query{Text: "red", Limit: 100}); len(got) != len(s.text) {
+					t.Errorf("round %d, %s: %d hits", n, name, len(got))
+				}
+				s.confirmComplete(t, x)
+				if got := hitsOf(t, x, Query{Text: wordNo(907)}); len(got) != 1 || x.Status().Degraded {
+					t.Errorf("round %d, %s: not whole again: %v, %+v", n, name, got, x.Status())
+				}
+			}
+		})
+	}
+}
