@@ -86,7 +86,7 @@ IN_MEMORY := $(shell test "$$(df -Pk /dev/shm 2>/dev/null | awk 'END { print $$4
 	! grep -q ' /dev/shm .*noexec' /proc/mounts && echo "GOTMPDIR=$${TMPDIR:-/tmp} TMPDIR=/dev/shm")
 
 test-compute:
-	$(IN_MEMORY) $(TEST) -parallel 8 -timeout 40m -run '^($(FULL))$$' ./ops ./cmd/memwatchd/... ./compactor ./index
+	$(IN_MEMORY) $(TEST) -parallel 8 -timeout 40m -run '^($(FULL))$$' ./internal/ops ./cmd/memwatchd/... ./compactor ./index
 	$(TEST) -timeout 40m $$($(GO) list ./... | grep -E '/($(PURE))$$')
 	cd tools/bench && CGO_ENABLED=0 $(TEST) ./...
 	cd tools/release && $(TEST) ./...
@@ -113,7 +113,7 @@ soak: ## run one daemon under all loads for SOAK, an hour by default
 # and 20 random memories compared with what each caller may read of them.
 stress: ## check 200,000 searches and 20,000 ticks beside reloads and pauses
 	STRESS=1 $(GO) test ./cmd/memwatchd/internal/e2e -count=1 -v -run '^(TestStressSync|TestTickRaces|TestSavedIsChanged)$$' -timeout 0
-	$(GO) test ./ops -count=1 -v -run '^TestHiddenFiles$$' -parallel 16 -timeout 0 -hidden-requests 20000
+	$(GO) test ./internal/ops -count=1 -v -run '^TestHiddenFiles$$' -parallel 16 -timeout 0 -hidden-requests 20000
 	STRESS=1 $(GO) test ./vault -count=1 -v -run '^TestMergesLoseNothing$$'
 	$(GO) test ./cmd/memwatchd/internal/daemon -count=1 -v -run '^(TestNonInterference.*|TestExcerpts)$$' -timeout 0 -woods 20
 
@@ -141,7 +141,7 @@ cluster: ## test sharing with real servers of Weaviate
 	@weaviate=$${WEAVIATE:-$(CURDIR)/.weaviate/$(WEAVIATE_VERSION)/weaviate-server}; \
 	test -x "$$weaviate" || GOBIN=$$(dirname "$$weaviate") CGO_ENABLED=0 $(GO) install -tags netgo -trimpath \
 	  -ldflags '-s -w' github.com/weaviate/weaviate/cmd/weaviate-server@$(WEAVIATE_VERSION) && \
-	WEAVIATE=$$weaviate CLUSTER=$(CLUSTER) $(GO) test ./weaviate $(E2E) -p 1 -count=1 -v -run '^TestCluster' -timeout 0
+	WEAVIATE=$$weaviate CLUSTER=$(CLUSTER) $(GO) test ./internal/weaviate $(E2E) -p 1 -count=1 -v -run '^TestCluster' -timeout 0
 
 lint: ## run gofmt, vet, staticcheck and go mod tidy -diff
 	@echo 'gofmt'; test -z "$$(gofmt -l $$(git ls-files '*.go') | tee /dev/stderr)"

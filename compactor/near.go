@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/memwatchd/memwatchd/api"
-	"github.com/memwatchd/memwatchd/brief"
+	"github.com/memwatchd/memwatchd/internal/brief"
 	"github.com/memwatchd/memwatchd/memory"
 )
 

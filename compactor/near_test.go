@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/memwatchd/memwatchd/brief"
+	"github.com/memwatchd/memwatchd/internal/brief"
 	"github.com/memwatchd/memwatchd/memory"
 )
 

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/memwatchd/memwatchd/internal/secrets"
 	"github.com/memwatchd/memwatchd/memory"
-	"github.com/memwatchd/memwatchd/secrets"
 )
 
 // A builder makes records and blocks of documents. It has buffers, so each

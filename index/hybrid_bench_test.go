@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/memwatchd/memwatchd/internal/vectors"
 	"github.com/memwatchd/memwatchd/memory"
-	"github.com/memwatchd/memwatchd/vectors"
 )
 
 // BenchmarkHybrid measures how much longer a search by words and meaning takes than

@@ -7,7 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/memwatchd/memwatchd/secrets"
+	"github.com/memwatchd/memwatchd/internal/secrets"
 )
 
 const (

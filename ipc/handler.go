@@ -20,8 +20,8 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/internal/secrets"
 	"github.com/memwatchd/memwatchd/ipc/mcp"
-	"github.com/memwatchd/memwatchd/secrets"
 )
 
 // A handler answers the requests of one listener.

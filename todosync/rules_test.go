@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 
+	"github.com/memwatchd/memwatchd/internal/secrets"
 	"github.com/memwatchd/memwatchd/memory"
-	"github.com/memwatchd/memwatchd/secrets"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")

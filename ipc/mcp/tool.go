@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/memwatchd/memwatchd/api"
-	"github.com/memwatchd/memwatchd/secrets"
+	"github.com/memwatchd/memwatchd/internal/secrets"
 )
 
 // A Tool presents an operation to a model: its name, and when to use it. Its

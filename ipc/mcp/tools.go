@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/memwatchd/memwatchd/brief"
+	"github.com/memwatchd/memwatchd/internal/brief"
 )
 
 // Tools are the tools for models, in the order of the table. The descriptions

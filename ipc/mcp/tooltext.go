@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/memwatchd/memwatchd/api"
-	"github.com/memwatchd/memwatchd/brief"
+	"github.com/memwatchd/memwatchd/internal/brief"
 	"github.com/memwatchd/memwatchd/memory"
 )
 

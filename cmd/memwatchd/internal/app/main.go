@@ -19,7 +19,7 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/doctor"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/hook"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/setup"
-	"github.com/memwatchd/memwatchd/ops"
+	"github.com/memwatchd/memwatchd/internal/ops"
 	"github.com/memwatchd/memwatchd/vault"
 )
 

@@ -17,7 +17,7 @@ import (
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
-	"github.com/memwatchd/memwatchd/importer"
+	"github.com/memwatchd/memwatchd/internal/importer"
 )
 
 // Names of the files of JSON lines.

@@ -24,7 +24,7 @@ import (
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
-	"github.com/memwatchd/memwatchd/importer"
+	"github.com/memwatchd/memwatchd/internal/importer"
 	"github.com/memwatchd/memwatchd/memory"
 )
 

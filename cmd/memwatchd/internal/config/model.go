@@ -9,7 +9,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/memwatchd/memwatchd/ntfy"
+	"github.com/memwatchd/memwatchd/internal/ntfy"
 )
 
 // finishLLM checks the keys of the language model, if one is configured.

@@ -8,8 +8,8 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 
+	"github.com/memwatchd/memwatchd/internal/weaviate"
 	"github.com/memwatchd/memwatchd/memory"
-	"github.com/memwatchd/memwatchd/weaviate"
 )
 
 // finishShare checks the keys of the shared store, if one is configured.

@@ -11,7 +11,7 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/embed"
 	"github.com/memwatchd/memwatchd/index"
-	"github.com/memwatchd/memwatchd/llm"
+	"github.com/memwatchd/memwatchd/internal/llm"
 )
 
 func (d *daemon) vectorsDir() string { return filepath.Join(d.config.Index.Dir, "vectors") }

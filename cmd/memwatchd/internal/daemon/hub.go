@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/memwatchd/memwatchd/api"
-	"github.com/memwatchd/memwatchd/ops"
+	"github.com/memwatchd/memwatchd/internal/ops"
 )
 
 // maxQueuedEvents bounds the events queued for a listener. Further events are

@@ -12,8 +12,8 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/memwatchd/memwatchd/internal/ops"
 	"github.com/memwatchd/memwatchd/memory"
-	"github.com/memwatchd/memwatchd/ops"
 	"github.com/memwatchd/memwatchd/vault"
 )
 

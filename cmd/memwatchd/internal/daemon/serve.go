@@ -15,8 +15,8 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/build"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
+	"github.com/memwatchd/memwatchd/internal/secrets"
 	"github.com/memwatchd/memwatchd/ipc"
-	"github.com/memwatchd/memwatchd/secrets"
 )
 
 // A reloader runs a daemon, and a new one whenever the configuration changes.

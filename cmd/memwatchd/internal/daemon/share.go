@@ -15,11 +15,11 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/clock"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 	"github.com/memwatchd/memwatchd/index"
+	"github.com/memwatchd/memwatchd/internal/ops"
+	"github.com/memwatchd/memwatchd/internal/share"
+	"github.com/memwatchd/memwatchd/internal/weaviate"
 	"github.com/memwatchd/memwatchd/memory"
-	"github.com/memwatchd/memwatchd/ops"
-	"github.com/memwatchd/memwatchd/share"
 	"github.com/memwatchd/memwatchd/vault"
-	"github.com/memwatchd/memwatchd/weaviate"
 )
 
 // A sharing publishes entries to a shared store, and searches those of other

@@ -11,8 +11,8 @@ import (
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/clock"
+	"github.com/memwatchd/memwatchd/internal/ops"
 	"github.com/memwatchd/memwatchd/memory"
-	"github.com/memwatchd/memwatchd/ops"
 	"github.com/memwatchd/memwatchd/vault"
 	"github.com/memwatchd/memwatchd/vault/journal"
 	"github.com/memwatchd/memwatchd/watcher"

@@ -10,11 +10,11 @@ import (
 	"runtime"
 	"strings"
 
-	"github.com/memwatchd/memwatchd/agents"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/agents"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/build"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/service"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/setup"
 	"github.com/memwatchd/memwatchd/internal/lazyregexp"
-	"github.com/memwatchd/memwatchd/service"
 )
 
 // A programState is the result of comparing a program with the running one.

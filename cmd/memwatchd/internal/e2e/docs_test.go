@@ -218,7 +218,7 @@ func TestPagesCitations(t *testing.T) {
 				}
 				name := m[2][strings.LastIndexByte(m[2], '.')+1:]
 				word := regexp.MustCompile(`\b` + name + `\b`)
-				if !slices.ContainsFunc([]string{"", "index", "cmd/memwatchd/internal"}, func(dir string) bool {
+				if !slices.ContainsFunc([]string{"", "index", "internal", "cmd/memwatchd/internal"}, func(dir string) bool {
 					code, err := os.ReadFile(filepath.Join(repository, dir, m[1]))
 					return err == nil && word.Match(comment.ReplaceAll(code, nil))
 				}) {

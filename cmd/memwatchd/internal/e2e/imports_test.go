@@ -47,6 +47,11 @@ func layers(t *testing.T) map[string]int {
 	return layers
 }
 
+// shortName returns a package without the directory of internal packages.
+func shortName(name string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(name, internal), "internal/")
+}
+
 // forbidden lists the packages that a package must not import although they are
 // in a lower layer.
 var forbidden = map[string][]string{
@@ -98,13 +103,13 @@ var openers = map[string]string{
 	"vault/journal/":          "the journal, in a directory of the state",
 	internal:                  "configuration, and where things are",
 	"index/":                  "its own directory",
-	"vectors/":                "its own directory",
+	"internal/vectors/":       "its own directory",
 	"watcher/sync.go":         "cookies, in a directory of the state",
 	"watcher/system_linux.go": "the kernel's limit of watches",
 	"ipc/listener.go":         "sockets",
-	"share/lines.go":          "the outbox, in a directory of the state",
+	"internal/share/lines.go": "the outbox, in a directory of the state",
 
-	"weaviate/weaviatetest/cluster_linux.go": "the data of a cluster of a test",
+	"internal/weaviate/weaviatetest/cluster_linux.go": "the data of a cluster of a test",
 }
 
 // starters are the files that start other programs: systemctl, journalctl, the
@@ -113,7 +118,7 @@ var starters = []string{
 	internal + "background/background.go", internal + "background/commands.go", internal + "cli/editor.go",
 	internal + "console/console.go",
 	internal + "setup/systemd.go",
-	"weaviate/weaviatetest/cluster_linux.go",
+	"internal/weaviate/weaviatetest/cluster_linux.go",
 }
 
 // fileCalls are the functions with a file name as argument.
@@ -162,13 +167,13 @@ func TestLayers(t *testing.T) {
 				if layers[below] >= layer {
 					t.Errorf("%s, in layer %d, imports %s, in layer %d", name, layer, below, layers[below])
 				}
-				if short, ok := strings.CutPrefix(name, internal); ok && slices.Contains(forbidden[short], below) {
+				if short, ok := strings.CutPrefix(name, internal); ok && slices.Contains(forbidden[short], shortName(below)) {
 					t.Errorf("%s imports %s", name, below)
 				}
 			}
 			for library, users := range libraries {
 				matches := other == library || strings.HasSuffix(library, "/") && strings.HasPrefix(other, library)
-				if matches && !slices.Contains(users, strings.TrimPrefix(name, internal)) {
+				if matches && !slices.Contains(users, shortName(name)) {
 					t.Errorf("%s imports %s, which is for %v", name, other, users)
 				}
 			}

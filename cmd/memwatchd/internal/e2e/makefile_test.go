@@ -20,7 +20,7 @@ import (
 func TestMakefileListsShortTests(t *testing.T) {
 	full, raced := makefileList(t, "FULL"), makefileList(t, "RACED")
 	var short []string
-	for _, pattern := range []string{repository + "/*", repository + "/ipc/*", repository + "/cmd/memwatchd/internal/*"} {
+	for _, pattern := range []string{repository + "/*", repository + "/ipc/*", repository + "/internal/*", repository + "/cmd/memwatchd/internal/*"} {
 		dirs, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)

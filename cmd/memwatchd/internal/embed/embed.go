@@ -24,10 +24,10 @@ import (
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/index"
-	"github.com/memwatchd/memwatchd/llm"
+	"github.com/memwatchd/memwatchd/internal/llm"
+	"github.com/memwatchd/memwatchd/internal/vectors"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
-	"github.com/memwatchd/memwatchd/vectors"
 )
 
 // A Model turns texts into vectors.

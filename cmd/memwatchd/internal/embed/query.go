@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/memwatchd/memwatchd/index"
+	"github.com/memwatchd/memwatchd/internal/secrets"
+	"github.com/memwatchd/memwatchd/internal/vectors"
 	"github.com/memwatchd/memwatchd/memory"
-	"github.com/memwatchd/memwatchd/secrets"
-	"github.com/memwatchd/memwatchd/vectors"
 )
 
 const (

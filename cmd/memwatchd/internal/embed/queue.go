@@ -10,9 +10,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/memwatchd/memwatchd/index"
-	"github.com/memwatchd/memwatchd/llm"
-	"github.com/memwatchd/memwatchd/secrets"
-	"github.com/memwatchd/memwatchd/vectors"
+	"github.com/memwatchd/memwatchd/internal/llm"
+	"github.com/memwatchd/memwatchd/internal/secrets"
+	"github.com/memwatchd/memwatchd/internal/vectors"
 )
 
 // A queued is a file with texts that lack vectors.

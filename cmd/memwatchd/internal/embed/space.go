@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"github.com/memwatchd/memwatchd/index"
-	"github.com/memwatchd/memwatchd/llm"
+	"github.com/memwatchd/memwatchd/internal/llm"
+	"github.com/memwatchd/memwatchd/internal/vectors"
 	"github.com/memwatchd/memwatchd/vault"
-	"github.com/memwatchd/memwatchd/vectors"
 )
 
 // A space is the vectors of one model: of one name, prefix and number of

@@ -15,8 +15,8 @@ import (
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
-	"github.com/memwatchd/memwatchd/secrets"
-	"github.com/memwatchd/memwatchd/transcript"
+	"github.com/memwatchd/memwatchd/internal/secrets"
+	"github.com/memwatchd/memwatchd/internal/transcript"
 )
 
 const (

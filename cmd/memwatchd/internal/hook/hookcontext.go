@@ -9,10 +9,10 @@ import (
 	"unicode/utf16"
 
 	"github.com/memwatchd/memwatchd/api"
-	"github.com/memwatchd/memwatchd/brief"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
+	"github.com/memwatchd/memwatchd/internal/brief"
 	"github.com/memwatchd/memwatchd/internal/lazyregexp"
-	"github.com/memwatchd/memwatchd/transcript"
+	"github.com/memwatchd/memwatchd/internal/transcript"
 )
 
 // formats are the context formats for the start of a session.

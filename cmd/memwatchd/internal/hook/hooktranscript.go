@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/internal/secrets"
+	"github.com/memwatchd/memwatchd/internal/transcript"
 	"github.com/memwatchd/memwatchd/memory"
-	"github.com/memwatchd/memwatchd/secrets"
-	"github.com/memwatchd/memwatchd/transcript"
 )
 
 const (

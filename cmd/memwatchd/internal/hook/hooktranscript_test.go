@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/memwatchd/memwatchd/transcript"
+	"github.com/memwatchd/memwatchd/internal/transcript"
 )
 
 // TestAppendMessages checks that new messages follow those that are kept, and that

@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/memwatchd/memwatchd/agents"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/agents"
 )
 
 func openTest(t *testing.T, path string) *settingsFile {

@@ -17,8 +17,8 @@ import (
 
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/service"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
-	"github.com/memwatchd/memwatchd/service"
 )
 
 // A serviceCommand holds the flags of the subcommands of service.

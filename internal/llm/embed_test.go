@@ -1,0 +1,219 @@
+package llm
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/memwatchd/memwatchd/internal/llm/llmtest"
+)
+
+// newEmbedder returns a client of a test endpoint.
+func newEmbedder(s *llmtest.Server) *Client {
+	return &Client{Endpoint: s.URL, Model: "m", Setting: "embed"}
+}
+
+var embedded = []string{"the port is 8080", "lunch with Mira", "the word is " + secret}
+
+// TestEmbed checks the vectors for each form of response, and the error for each
+// fault.
+func TestEmbed(t *testing.T) {
+	var want [][]float32
+	for _, text := range embedded {
+		want = append(want, llmtest.Vector("m", strings.ReplaceAll(text, secret, masked)))
+	}
+	for _, test := range []struct {
+		fault   llmtest.Fault
+		want    string // expected error; empty for vectors
+		depends bool   // other texts may succeed
+	}{
+		{llmtest.None, "", false},
+		{llmtest.Base64, "", false},
+		{llmtest.Shuffled, "", false},
+		{llmtest.Ollama, "", false},
+		{llmtest.WrongCount, "model returned 2 vectors for 3 texts", true},
+		{llmtest.WrongIndex, "model response has wrong indexes", true},
+		{llmtest.NotANumber, "model response does not match the requested format", true},
+		{llmtest.Zero, "model returned a vector that is zero or not finite", true},
+		{llmtest.OtherDimension, "model returned vectors of different dimensions", true},
+		{llmtest.Cut, "model response is truncated", true},
+		{llmtest.Failure, "model endpoint returned 500 Internal Server Error", true},
+		{llmtest.Busy, "model endpoint returned 429 Too Many Requests", false},
+		{llmtest.Unauthorized, "model endpoint returned 401 Unauthorized", false},
+		{llmtest.Hang, "no response from the model within 100ms", false},
+	} {
+		s := llmtest.NewServer(t)
+		s.Set(test.fault)
+		c := newEmbedder(s)
+		if test.fault == llmtest.Hang {
+			c.Timeout = 100 * time.Millisecond
+		}
+		got, err := c.Embed(t.Context(), embedded)
+		if test.want != "" {
+			if err == nil || err.Error() != test.want || DependsOnText(err) != test.depends {
+				t.Errorf("fault %d: %v, depends on the text: %v", test.fault, err, DependsOnText(err))
+			}
+			if status := c.Status(); status.Failed != 1 || status.Failure != test.want {
+				t.Errorf("fault %d: %+v", test.fault, status)
+			}
+			continue
+		}
+		if diff := gocmp.Diff(want, got, cmpopts.EquateApprox(0, 1e-6)); diff != "" || err != nil {
+			t.Errorf("fault %d: %v\n%s", test.fault, err, diff)
+		}
+	}
+}
+
+// TestEmbedResponses checks responses that the test endpoint does not have.
+func TestEmbedResponses(t *testing.T) {
+	for body, want := range map[string]string{
+		`{"data":[{"embedding":[3,0,4]}]}`:                   "",
+		`{"data":[{"embedding":[ 3 , 0.0 , 4e0 ]}]}`:         "",
+		`{"embeddings":[[3,0,4]]}`:                           "",
+		`{"data":[{"index":1,"embedding":[3,0,4]}]}`:         "model response has wrong indexes",
+		`{"data":[{"index":-1,"embedding":[3,0,4]}]}`:        "model response has wrong indexes",
+		`{"data":[{"embedding":[]}]}`:                        "model returned a vector of 0 dimensions: 1 to 8192 are supported",
+		`{"data":[{}]}`:                                      "model returned a vector of 0 dimensions: 1 to 8192 are supported",
+		`{"data":[]}`:                                        "model returned 0 vectors for 1 texts",
+		`{}`:                                                 "model returned 0 vectors for 1 texts",
+		`{"embeddings":[null]}`:                              "model response does not match the requested format",
+		`{"data":[{"embedding":[1,"2"]}]}`:                   "model response does not match the requested format",
+		`{"data":[{"embedding":[1,[2]]}]}`:                   "model response does not match the requested format",
+		`{"data":[{"embedding":[1e39]}]}`:                    "model response does not match the requested format",
+		`{"data":[{"embedding":[NaN]}]}`:                     "model response does not match the requested format",
+		`{"data":[{"embedding":"AAB"}]}`:                     "model response does not match the requested format",
+		`{"data":[{"embedding":"AADAfwAAAAA="}]}`:            "model returned a vector that is zero or not finite", // NaN
+		`{"data":[{"embedding":{"a":1}}]}`:                   "model response does not match the requested format",
+		`{"error":{"message":"the word is ` + secret + `"}}`: "model returned 0 vectors for 1 texts",
+		`[]`: "model response does not match the requested format",
+		`{"data":[{"embedding":[` + strings.Repeat("1,", 8192) + `1]}]}`: "model returned a vector of 8193 dimensions: 1 to 8192 are supported",
+	} {
+		c := newTestClient(t, respondWith(body))
+		got, err := c.Embed(t.Context(), embedded[:1])
+		if want == "" {
+			if diff := gocmp.Diff([][]float32{{0.6, 0, 0.8}}, got, cmpopts.EquateApprox(0, 1e-6)); diff != "" || err != nil {
+				t.Errorf("%s: %v\n%s", body, err, diff)
+			}
+		} else if err == nil || err.Error() != want {
+			t.Errorf("%.60s: %v, want %q", body, err, want)
+		}
+	}
+}
+
+// TestEmbedRequest checks that requests contain the texts without credentials
+// and the current key, and that Ollama's own API has another path.
+func TestEmbedRequest(t *testing.T) {
+	s := llmtest.NewServer(t)
+	c := newEmbedder(s)
+	c.Key, c.Dimensions = func() (string, error) { return "sk-1", nil }, 16
+	got, err := c.Embed(t.Context(), embedded)
+	if err != nil || len(got[0]) != 16 {
+		t.Fatalf("%v, %v", got, err)
+	}
+	if diff := gocmp.Diff([]string{"the port is 8080", "lunch with Mira", "the word is " + masked}, s.Texts()); diff != "" {
+		t.Error(diff)
+	}
+	if h := s.Header(); h.Get("Authorization") != "Bearer sk-1" || h.Get("Content-Type") != "application/json" {
+		t.Errorf("%v", h)
+	}
+	c.Dimensions = 300
+	const want = "model returned vectors of 256 dimensions instead of 300: set embed.dimensions to 256 or 0"
+	if _, err := c.Embed(t.Context(), embedded); err == nil || err.Error() != want {
+		t.Errorf("%v", err)
+	}
+	if got, err := c.Embed(t.Context(), nil); got != nil || err != nil {
+		t.Errorf("%v, %v", got, err)
+	}
+	var path string
+	ollama := newTestClient(t, func(w http.ResponseWriter, r *http.Request) {
+		path = r.URL.Path
+		respondWith(`{"embeddings":[[1]]}`)(w, r)
+	})
+	ollama.Endpoint = strings.TrimSuffix(ollama.Endpoint, "/v1") + "/api"
+	if _, err := ollama.Embed(t.Context(), embedded[:1]); err != nil || path != "/api/embed" {
+		t.Errorf("%s, %v", path, err)
+	}
+}
+
+// TestEmbedNothing checks that nothing is sent without the key or above the limit,
+// nor to another address.
+func TestEmbedNothing(t *testing.T) {
+	s := llmtest.NewServer(t)
+	for _, test := range []struct {
+		change func(*Client)
+		text   string
+		want   string
+	}{
+		{func(c *Client) { c.Key = func() (string, error) { return "", errors.New("k: gone") } }, "a",
+			"model request not sent: read key: k: gone"},
+		{func(*Client) {}, strings.Repeat("a", maxEmbedRequest), "model request not sent: text has 4194330 bytes, at most 4194304"},
+	} {
+		c := newEmbedder(s)
+		test.change(c)
+		if _, err := c.Embed(t.Context(), []string{test.text}); err == nil || err.Error() != test.want {
+			t.Errorf("%v, want %q", err, test.want)
+		}
+	}
+	if n, _ := s.Requests(); n != 0 {
+		t.Errorf("%d requests", n)
+	}
+	elsewhere := httptest.NewServer(http.RedirectHandler(s.URL+"/embeddings", http.StatusTemporaryRedirect))
+	defer elsewhere.Close()
+	c := newEmbedder(s)
+	c.Endpoint = elsewhere.URL
+	const want = "model endpoint redirects to another address, which is not followed: set embed.endpoint to that address"
+	if _, err := c.Embed(t.Context(), embedded); err == nil || err.Error() != want {
+		t.Errorf("%v", err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := newEmbedder(s).Embed(ended, embedded); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+	if n, _ := s.Requests(); n != 0 {
+		t.Errorf("%d requests", n)
+	}
+}
+
+// TestRetryAfter checks the time to wait after a response without capacity.
+func TestRetryAfter(t *testing.T) {
+	for _, status := range []int{http.StatusTooManyRequests, http.StatusServiceUnavailable} {
+		for header, want := range map[string]time.Duration{
+			"": 0, "7": 7 * time.Second, "99999": maxRetryAfter, "-1": 0, "soon": 0,
+			"Mon, 01 Jan 2001 00:00:00 GMT": 0,
+			"Mon, 01 Jan 2091 00:00:00 GMT": maxRetryAfter,
+		} {
+			c := newTestClient(t, func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Retry-After", header)
+				w.WriteHeader(status)
+				io.Copy(w, r.Body)
+			})
+			_, err := c.Embed(t.Context(), embedded)
+			if busy, ok := errors.AsType[*BusyError](err); !ok || busy.After != want || busy.Status != status {
+				t.Errorf("%d %q: %v, %+v", status, header, err, busy)
+			}
+		}
+	}
+}
+
+// TestFakeVectors checks that the vectors of the test endpoint have a meaning.
+func TestFakeVectors(t *testing.T) {
+	cosine := func(a, b string) (sum float32) {
+		v, w := llmtest.Vector("m", a), llmtest.Vector("m", b)
+		for i := range v {
+			sum += v[i] * w[i]
+		}
+		return sum
+	}
+	if near, far := cosine("bought an automobile", "purchase of a car"), cosine("bought an automobile", "the port is 8080"); near < 0.5 || far > 0.3 {
+		t.Errorf("cosines %.2f and %.2f", near, far)
+	}
+}

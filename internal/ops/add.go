@@ -1,0 +1,355 @@
+package ops
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/internal/secrets"
+	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/vault"
+)
+
+// A fileEdit is a change of a file that an operation makes for its caller, in
+// terms of the file's entries.
+type fileEdit struct {
+	path    string
+	cause   string // the operation
+	group   string // group of changes that are undone together; empty for a new group
+	initial []byte // initial content of a missing or blank file; nil if the file must exist
+	dryRun  bool   // nothing is written
+
+	// ownHidden permits changes to unreadable entries that the caller wrote. The
+	// answer must not depend on them.
+	ownHidden bool
+
+	// change records the edits in the revision. It is called again for each
+	// version that others save meanwhile, so it must not depend on other state.
+	change func(*memory.Document, *memory.Revision) error
+}
+
+// editFile changes a file and returns its new, complete content. Results for the
+// caller must pass through [memory.Document.For].
+func (m writeOps) editFile(ctx context.Context, c Call, a fileEdit) (after *memory.Document, written vault.Written,
+	err error) {
+	if reason := cmp.Or(m.Writer.Vault.Skips(a.path, false), m.Layout.Skip(a.path)); reason != "" {
+		return nil, written, api.Errorf(api.Unavailable, "%s is excluded from memory: %s", a.path, reason)
+	}
+	place := m.Layout.Place(a.path)
+	owned := place.Owner != "" && ownPlace(c, place) // used if the file does not exist
+	claims := false                                  // the change claims the directory of the file
+	var failed error                                 // replaces a write error that could reveal hidden parts
+	written, err = m.Writer.Write(ctx, vault.Change{
+		Path: a.path, Cause: a.cause, Group: a.group, Requested: true,
+		Edit: func(old *vault.File) (data []byte, err error) {
+			defer func() { failed = err }()
+			file := vault.File{Path: a.path, Data: a.initial, ModTime: m.Now()}
+			switch {
+			case old != nil && (a.initial == nil || len(bytes.TrimSpace(old.Data)) > 0):
+				file = *old
+			case a.initial == nil:
+				return nil, notFound("file", a.path)
+			}
+			parseNext := m.parser(ctx, file)
+			parse := func(source []byte) *memory.Document {
+				after = parseNext(source)
+				return after
+			}
+			before := m.parseFile(file)
+			owned = old == nil || before.PrivateReadable(c.View)
+			after = before
+			r := before.Revise()
+			if err := a.change(before, r); err != nil {
+				return nil, err
+			}
+			if a.initial != nil && before.For(c.View) == nil {
+				m.addFront(c, before, r, a.initial)
+			}
+			if !m.mayRevise(c, before, r, a.ownHidden) {
+				return nil, errNotAuthor
+			}
+			data, err = r.Apply(parse)
+			switch {
+			case ctx.Err() != nil:
+				return nil, ctx.Err()
+			case err != nil:
+				return nil, fmt.Errorf("%w: %w", memory.ErrUnwritable, err)
+			}
+			if !bytes.Equal(after.Source, data) { // Apply also tried another variant
+				parse(data)
+			}
+			claims = after.Claim != "" && (old == nil || before.Claim == "")
+			if a.dryRun {
+				data = nil
+			}
+			return data, mayClaim(c, after.Claim, "")
+		},
+		Check: func() error {
+			if claims {
+				failed = m.checkDirClaims(after.Place, after.Claim)
+			}
+			return failed
+		},
+	})
+	if failed != nil {
+		err = failed
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		err = api.Errorf(api.Unavailable, "cannot create %s: a parent is not a directory", a.path)
+	case err != nil:
+		_, refused := errors.AsType[*vault.RefusedError](err)
+		unusable := refused || errors.Is(err, memory.ErrUnwritable)
+		err = writeError(err, owned)
+		if unusable {
+			err = fmt.Errorf("%w: %w", errUnusable, err)
+		}
+	}
+	return after, written, err
+}
+
+// addFront adds the frontmatter of a new file to a file without frontmatter of which
+// the caller may read nothing. Otherwise the caller could tell that the file existed.
+func (m writeOps) addFront(c Call, doc *memory.Document, r *memory.Revision, initial []byte) {
+	if doc.Front.Present || !c.View.Readable(doc.Own) {
+		return
+	}
+	for _, field := range m.Parse(vault.File{Path: doc.Place.Path, Data: initial}).Front.Fields {
+		if value, ok := field.Value.(string); ok {
+			r.SetField(field.Key, value)
+		}
+	}
+}
+
+// parser returns a function that parses sources of a file until the context
+// ends, and then returns nil.
+func (m writeOps) parser(ctx context.Context, file vault.File) func(source []byte) *memory.Document {
+	return func(source []byte) *memory.Document {
+		if ctx.Err() != nil {
+			return nil
+		}
+		next := file
+		next.Data = source
+		return m.Parse(next)
+	}
+}
+
+// parseFile returns a parsed file. It prefers the loaded document, because parsing
+// a long file takes longer than the rest of the change.
+func (m writeOps) parseFile(file vault.File) *memory.Document {
+	if doc, err := m.Files.Load(file.Path); err == nil && !file.Unstable && bytes.Equal(doc.Source, file.Data) {
+		return doc
+	}
+	return m.Parse(file)
+}
+
+// checkDirClaims rejects the first file that claims a directory for a subject if
+// another file there claims the directory for a different subject. That file
+// may be too new for the caller's view.
+func (m writeOps) checkDirClaims(place memory.Place, subject string) error {
+	dir := path.Dir(place.Path)
+	names := []string{"_index", "MEMORY"}
+	if !strings.HasPrefix(place.Path, "_longterms/") { // a user's directory in the root
+		dir, names = place.Dir, append(names, "memory/"+m.day(0))
+	}
+	for _, ns := range memory.Namespaces() {
+		names = append(names, ns, ns+memory.PublicItems)
+	}
+	for _, name := range names {
+		file, err := m.Writer.Vault.Read(dir + "/" + name + ".md")
+		if err == nil && m.Layout.Place(file.Path).Owner == place.Owner {
+			if claim := m.parseFile(file).Claim; claim != "" && claim != subject {
+				return claimError(dir)
+			}
+		}
+	}
+	return nil
+}
+
+// claimError returns the error for a directory that belongs to another subject.
+func claimError(dir string) error {
+	return api.Errorf(api.SubjectConflict, "directory %s belongs to another subject", dir).
+		WithHint("rename the directory, whose files have another subject_id, or use another subject")
+}
+
+// subjectDir returns the caller's own directory below _longterms. It returns an error
+// if the directory belongs to another subject whose name maps to the same
+// directory.
+func (m writeOps) subjectDir(ctx context.Context, c *Call) (string, error) {
+	dir := "_longterms/" + memory.SubjectDir(c.Scope.Subject)
+	place := m.Layout.Place(dir + "/_index.md")
+	mine := func() bool { return c.View.SubjectOf(memory.Partition{Owner: place.Owner}) == c.Scope.Subject }
+	if !mine() {
+		if err := m.waitAllRead(ctx, c); err != nil {
+			return "", err
+		}
+		if !mine() {
+			return "", claimError(dir)
+		}
+	}
+	return dir, nil
+}
+
+// waitAllRead waits up to SyncTimeout until every file has been read. Only then are the
+// files and the owners of the directories known. It renews the call's view.
+func (m *Memory) waitAllRead(ctx context.Context, c *Call) error {
+	wait, cancel := context.WithTimeout(ctx, m.SyncTimeout)
+	defer cancel()
+	for c.degraded {
+		select {
+		case <-wait.Done():
+			return api.Errorf(api.Unavailable, "not all files have been read yet").WithHint("retry in a moment")
+		case <-time.After(20 * time.Millisecond):
+		}
+		if err := m.renewView(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dayDir returns the directory for new files of a day. Without a configured
+// parent it is placed next to the recent day directories, so that a log that
+// appears in memory/ does not move later days. Without recent ones it is below
+// memory/ if that exists.
+func (m writeOps) dayDir(day string) string {
+	const dir = "memory"
+	below := dir + "/" + day
+	switch m.DaysIn {
+	case dir:
+		return below
+	case "root":
+		return day
+	}
+	there := func(path string) bool {
+		_, ok := m.Writer.Vault.Directory(path)
+		return ok
+	}
+	for ago := -1; ago <= m.recentDays(); ago++ {
+		d := day
+		if ago >= 0 {
+			d = m.day(-ago)
+		}
+		switch {
+		case there(dir + "/" + d):
+			return below
+		case there(d):
+			return day
+		}
+	}
+	if there(dir) {
+		return below
+	}
+	return day
+}
+
+// checkText rejects a text from a caller that cannot be stored as plain text or
+// that contains a live credential.
+func (m writeOps) checkText(field, text string) error {
+	if err := memory.CheckText(text); err != nil {
+		return api.Errorf(api.Invalid, "%s: %v", field, err)
+	}
+	if rule := secrets.MatchingRule(text); rule != "" {
+		return secretError(field, rule)
+	}
+	return nil
+}
+
+// checkNamed rejects a text that is a credential because of the name in front of
+// it, such as password.
+func (m writeOps) checkNamed(field, name, text string) error {
+	if rule := secrets.MatchingRule(name + ": " + text); rule != "" {
+		return secretError(field, rule)
+	}
+	return nil
+}
+
+// secretError returns the error for a text in which [secrets.MatchingRule] detects
+// rule.
+func secretError(field, rule string) *api.Error {
+	if rule == secrets.Redaction {
+		return api.Errorf(api.Secret, "%s contains a redaction, which replaces a hidden credential", field).
+			WithHint("remove the redaction, which would overwrite the credential")
+	}
+	return api.Errorf(api.Secret, "%s contains a live credential (%s)", field, rule).
+		WithHint("remove the credential, and name the place where it is stored")
+}
+
+// sourceAttribute returns the source attribute of an addition. Sources from outside a
+// private context are marked as public; there, the listener of a fixed scope
+// replaces the source that the request gives.
+func sourceAttribute(c Call, source string) string {
+	source = cmp.Or(oneLine(source), "api")
+	switch {
+	case c.View.Private():
+		return source
+	case c.Fixed != nil && c.Fixed.Name != "":
+		source = c.Fixed.Name
+	}
+	return memory.PublicSource + source
+}
+
+// author returns the author of an addition by the caller to a file.
+func (m *Memory) author(c Call, doc *memory.Document, source string) memory.Author {
+	a := memory.Author{Source: sourceAttribute(c, source)}
+	if c.Scope.Subject != m.holder(c, doc.Own) {
+		a.By = c.Scope.Subject
+	}
+	return a
+}
+
+// holder returns the subject of a readable partition. What has no subject
+// belongs to the owner of the root.
+func (m *Memory) holder(c Call, p memory.Partition) string {
+	return cmp.Or(c.View.SubjectOf(p), m.Owner)
+}
+
+// mayChange reports whether the caller may change a readable text with the
+// given partition and author: in private its subject may, anywhere else only
+// the author.
+func (m *Memory) mayChange(c Call, p memory.Partition, a memory.Author) bool {
+	subjects, holder := c.View.Subjects(), m.holder(c, p)
+	if c.View.Private() && slices.Contains(subjects, holder) {
+		return true
+	}
+	if !slices.Contains(subjects, cmp.Or(a.By, holder)) {
+		return false
+	}
+	if c.Fixed != nil && c.Fixed.Name != "" && !c.View.Private() {
+		return a.Source == memory.PublicSource+c.Fixed.Name
+	}
+	return c.View.Private() || strings.HasPrefix(a.Source, memory.PublicSource)
+}
+
+// mayRevise reports whether the caller may change every entry that a revision
+// changes. With ownHidden the caller need not be able to read them.
+func (m *Memory) mayRevise(c Call, doc *memory.Document, r *memory.Revision, ownHidden bool) bool {
+	for i := range r.Changed() {
+		e := &doc.Entries[i]
+		if !ownHidden && !e.Readable(c.View) || !m.mayChange(c, e.Partition, e.Author()) {
+			return false
+		}
+	}
+	return true
+}
+
+// mayChangeEntry reports whether the caller may change an entry.
+func (m *Memory) mayChangeEntry(c Call) func(*memory.Entry) bool {
+	return func(e *memory.Entry) bool {
+		return e.Readable(c.View) && m.mayChange(c, e.Partition, e.Author())
+	}
+}
+
+// visibilityAttribute returns the visibility attribute of an addition to a file that others
+// may read. The default is private_only.
+func visibilityAttribute(visibility string) string {
+	return cmp.Or(visibility, memory.PrivateOnly.String())
+}

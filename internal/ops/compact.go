@@ -1,0 +1,213 @@
+package ops
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/compactor"
+	"github.com/memwatchd/memwatchd/internal/brief"
+	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/vault"
+)
+
+// compact plans and runs compaction. The plans contain the text of all files.
+func (m writeOps) compact(ctx context.Context, c Call, r *api.CompactRequest) (*api.CompactAnswer, error) {
+	if m.Compactor == nil {
+		return nil, errNoWriter
+	}
+	if !r.DryRun {
+		if err := m.Semaphore.Acquire(ctx, 1); err != nil {
+			return nil, err
+		}
+		defer m.Semaphore.Release(1)
+	}
+	report, err := m.Compactor.Compact(ctx,
+		compactor.Request{Path: r.Path, DryRun: r.DryRun, Explain: r.Explain, Requested: true})
+	switch {
+	case errors.Is(err, compactor.ErrUnlimited):
+		return nil, api.Errorf(api.Invalid, "path: %q is not a long-term file with a limit", r.Path).
+			WithHint("set a limit in compactor.limits")
+	case err != nil:
+		return nil, maintenanceError(err)
+	}
+	answer := &api.CompactAnswer{Plan: []api.CompactPlan{}, Applied: report.Applied, DryRun: r.DryRun,
+		AsOf: report.Time, Since: report.Since}
+	var differ differ
+	for _, p := range report.Plans {
+		answer.Plan = append(answer.Plan, p.CompactPlan)
+		if len(p.Hunks) > 0 {
+			answer.Diff = append(answer.Diff, differ.diffFile(p.Path, p.Hunks))
+		}
+	}
+	return answer, nil
+}
+
+// maintenanceError returns the error for a maintenance run that failed or stopped
+// early.
+func maintenanceError(err error) error {
+	if p, ok := errors.AsType[*compactor.PassiveError](err); ok {
+		return api.Errorf(api.Conflict, "%s maintains this memory", p.Host).
+			WithHint("run the command on that machine, or set compactor.host on each machine")
+	}
+	return api.Errorf(api.Unavailable, "%v", err)
+}
+
+// restore moves an archived entry back to its original file.
+func (m writeOps) restore(ctx context.Context, c Call, r *api.RestoreRequest) (*api.RestoreAnswer, error) {
+	switch {
+	case r.ID == "":
+		return nil, api.Errorf(api.Invalid, "id is missing").WithHint("`search` with `include_archived` to find the entry")
+	case m.Compactor == nil:
+		return nil, errNoWriter
+	}
+	id, err := m.findArchived(ctx, c, cmp.Or(m.idAt(c, r.ID), r.ID))
+	if err != nil {
+		return nil, err
+	}
+	doc, e, err := m.findEntry(ctx, c, id)
+	if err != nil {
+		return nil, err
+	}
+	if doc.Place.Kind != memory.Archive {
+		return nil, restoreError(id, compactor.ErrNotArchived, true)
+	}
+	back, err := m.Compactor.Restore(ctx, doc.Place.Path, e.ID)
+	if err != nil {
+		from, _, unread := m.loadFile(c, e.Attributes["from"])
+		return nil, restoreError(id, err, c.FullAccess ||
+			doc.PrivateReadable(c.View) && unread == nil && from.PrivateReadable(c.View))
+	}
+	return back, nil
+}
+
+// idAt returns path#id for the entry at path:line, or "" if there is none.
+func (m readOps) idAt(c Call, place string) string {
+	i := strings.LastIndexByte(place, ':')
+	line, err := strconv.Atoi(place[i+1:])
+	if i < 0 || err != nil {
+		return ""
+	}
+	path := place[:i]
+	doc, _, err := m.loadFile(c, path)
+	if err != nil {
+		return ""
+	}
+	shown := doc.Shown(c.View)
+	for i := range doc.Entries {
+		if e := &doc.Entries[i]; e.Readable(c.View) && shown.Line(e.Line) <= line && line <= shown.Line(e.EndLine) {
+			return path + "#" + e.ID
+		}
+	}
+	return ""
+}
+
+// findArchived returns path#id for an id. If several entries have the id, it
+// chooses the one in an archive.
+func (m writeOps) findArchived(ctx context.Context, c Call, id string) (string, error) {
+	if strings.Contains(id, "#") {
+		return id, nil
+	}
+	refs, err := m.Index.ByID(ctx, c.View, id)
+	if err != nil {
+		return "", err
+	}
+	kept := refs[:0]
+	for _, ref := range refs {
+		if info, ok := m.Index.File(ref.Path); ok && info.Kind == memory.Archive {
+			kept = append(kept, ref)
+		}
+	}
+	switch len(kept) {
+	case 0:
+		return "", notFound("archived entry", id)
+	case 1:
+		return kept[0].Path + "#" + kept[0].ID, nil
+	}
+	return "", api.Errorf(api.Conflict, "more than one archived entry has the id %q", id).
+		WithHint("%s", candidateHint(kept))
+}
+
+// restoreError returns the error for a failed restore. Only callers that may
+// read both files completely see details about them.
+func restoreError(id string, err error, owned bool) error {
+	switch {
+	case errors.Is(err, compactor.ErrNotArchived):
+		return api.Errorf(api.Invalid, "%s is not an archived entry with a source", id)
+	case !owned:
+		return errHidden
+	case errors.Is(err, vault.ErrBusy):
+		return api.Errorf(api.Busy, "%v", err).WithHint("retry when the file is no longer being edited")
+	}
+	return writeError(err, true)
+}
+
+// recordUse records that entries were returned. Compaction removes rarely used
+// entries first; answers do not depend on the record. Entries of folders beside the
+// memory directory are not counted.
+func (m readOps) recordUse(ids ...string) {
+	ids = slices.DeleteFunc(ids, m.Layout.InRoot)
+	if m.Used != nil && len(ids) > 0 {
+		m.Used(ids, m.Now())
+	}
+}
+
+// limitHints returns hints for the caller's long-term files that are nearly
+// full.
+func (m readOps) limitHints(c Call, lang brief.Lang) []string {
+	if m.Compactor == nil || !c.View.Private() {
+		return nil
+	}
+	var hints []string
+	for _, doc := range m.longTerm(c) {
+		if fill, ok := m.Compactor.FillOf(doc); ok && fill.Hint(lang) != "" {
+			hints = append(hints, fill.Hint(lang))
+		}
+	}
+	return hints
+}
+
+// minCutoff is the minimum age of compressed files. Younger ones may still
+// change.
+const minCutoff = 24 * time.Hour
+
+// compress summarizes old sessions and daily notes and thereby removes them
+// from the recent files.
+func (m writeOps) compress(ctx context.Context, c Call, r *api.CompressRequest) (*api.CompressAnswer, error) {
+	if m.Compress == nil {
+		return nil, errNoWriter
+	}
+	var cutoff time.Duration
+	if r.Cutoff != "" {
+		since, _, err := m.parsePeriod("cutoff", r.Cutoff)
+		if err != nil {
+			return nil, err
+		}
+		cutoff = m.Now().Sub(since)
+		if cutoff < minCutoff {
+			return nil, api.Errorf(api.Invalid, "cutoff: %s is less than %s, and would archive files that are "+
+				"still in use",
+				r.Cutoff, minCutoff)
+		}
+	}
+	if r.DryRun {
+		plan, err := m.Compress.Plan(ctx, cutoff)
+		return &api.CompressAnswer{Plan: convertCompressPlan(plan), Left: []api.DayStay{}, DryRun: true}, err
+	}
+	if err := m.Semaphore.Acquire(ctx, 1); err != nil {
+		return nil, err
+	}
+	defer m.Semaphore.Release(1)
+	report, err := m.Compress.Run(ctx, cutoff, true)
+	if err != nil {
+		return nil, maintenanceError(err)
+	}
+	return &api.CompressAnswer{
+		Plan: convertCompressPlan(report.Plan), Applied: report.Applied, Left: report.Left,
+	}, nil
+}

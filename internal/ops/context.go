@@ -1,0 +1,358 @@
+package ops
+
+import (
+	"cmp"
+	"context"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/index"
+	"github.com/memwatchd/memwatchd/internal/brief"
+	"github.com/memwatchd/memwatchd/memory"
+)
+
+func (m readOps) context(ctx context.Context, c Call, r *api.ContextRequest) (*api.ContextAnswer, error) {
+	if r.Format == "relevant" && strings.TrimSpace(r.Query) == "" {
+		return nil, api.Errorf(api.Invalid, "query: required by the format relevant")
+	}
+	answer := &api.ContextAnswer{Hints: []string{}, Index: m.indexState(c)}
+	if !m.Injection || m.Disabled {
+		answer.Hints = append(answer.Hints, "injection is disabled in the configuration")
+		return answer, nil
+	}
+	block, err := m.renderBlock(ctx, c, r, &answer.Index)
+	if err != nil {
+		return nil, err
+	}
+	answer.Text, answer.Items, answer.LeftOut = block.Text, block.Items, block.Omitted
+	answer.Chars, answer.Tokens = brief.Chars(block.Text), brief.Tokens(block.Text)
+	if r.Format != "auto" { // its block contains them
+		lang := cmp.Or(brief.Lang(r.Lang), brief.LanguageOf(block.Text))
+		answer.Hints = append(answer.Hints, m.limitHints(c, lang)...)
+	}
+	answer.Hints = append(answer.Hints, block.Hints...)
+	if block.Text == "" {
+		answer.Hints = append(answer.Hints, m.emptyReason(c, r, block.Omitted, &answer.Index))
+	}
+	return answer, nil
+}
+
+// emptyReason returns the reason for an empty block.
+func (m readOps) emptyReason(c Call, r *api.ContextRequest, left api.Omitted, state *api.IndexState) string {
+	state.Explain(c.waits)
+	switch {
+	case left == api.Omitted{Untrusted: left.Untrusted} && left.Untrusted > 0:
+		return "the block is empty: untrusted text is omitted"
+	case left != api.Omitted{}:
+		return "the block is empty: everything was omitted; raise the limits"
+	case state.Notice != "":
+		return "the block is empty"
+	case r.Format == "relevant":
+		return "the block is empty: no entry matches the query"
+	case !c.View.Private():
+		return "the block is empty: this context shows nothing of this format"
+	case r.Format == "auto":
+		for range m.readableFiles(c, func(*index.FileInfo) bool { return true }) {
+			return "the block is empty: there is no long-term memory, and nothing of recent days; search for older entries"
+		}
+		return "the block is empty: nothing was saved yet; save with remember or note"
+	}
+	return "the block is empty: there is nothing of this format; use the format auto"
+}
+
+// renderBlock renders the requested context block. It sets the state of the search by
+// meaning and of that in the shared store.
+func (m readOps) renderBlock(ctx context.Context, c Call, r *api.ContextRequest, state *api.IndexState) (brief.Block,
+	error) {
+	style := m.blockStyle(ctx, c, r.Lang)
+	if r.MaxItems != nil {
+		style.MaxItems = min(style.MaxItems, *r.MaxItems)
+	}
+	switch r.Format {
+	case "auto":
+		style.MaxChars = brief.DefaultStartChars
+		if r.MaxChars != nil {
+			style.MaxChars = *r.MaxChars
+		}
+	case "boot", "full":
+		style.MaxChars = brief.NoLimit // only MEMORY.md is limited
+	}
+	if r.MaxChars != nil {
+		style.MaxChars = min(style.MaxChars, *r.MaxChars)
+	}
+	switch r.Format {
+	case "auto":
+		return style.Start(m.startFiles(c, r)), nil
+	case "boot":
+		return style.Boot(m.bootFiles(c)), nil
+	case "full":
+		return style.Full(m.completeLongTerm(c)), nil
+	case "items":
+		items := m.allItems(c)
+		if len(r.Namespaces) > 0 {
+			items = slices.DeleteFunc(items, func(i brief.Item) bool { return !slices.Contains(r.Namespaces, i.Namespace) })
+		}
+		return style.Items(items), nil
+	case "relevant":
+		return m.renderRelevant(ctx, c, style, r, state)
+	}
+	return style.Summary(m.longTerm(c), m.shortTerm(c, r.Days, r.Session)), nil
+}
+
+// blockStyle returns the block style for a caller.
+func (m readOps) blockStyle(ctx context.Context, c Call, lang string) brief.Style {
+	return brief.Style{
+		Successors: func(doc *memory.Document) map[string]string {
+			ids := map[string]string{}
+			refs, _ := m.Index.Successors(ctx, c.View, doc.Place.Path) // without them the file is shown as it is
+			for id, ref := range refs {
+				ids[id] = ref.Path + "#" + ref.ID
+			}
+			return ids
+		},
+		View: c.View, Omit: m.OmitUntrusted, Lang: brief.Lang(lang),
+		MaxItems: m.MaxItems, MaxChars: m.MaxChars, MaxFull: m.MaxFull,
+	}
+}
+
+// coverDepth is how many of the best entries are examined for their query
+// coverage. The entries with the highest coverage are not always those with the
+// highest rank.
+const coverDepth = 32
+
+// renderRelevant renders the entries that match the query. It sets the state of the
+// search by meaning and of that in the shared store.
+func (m readOps) renderRelevant(ctx context.Context, c Call, style brief.Style, r *api.ContextRequest,
+	state *api.IndexState) (brief.Block, error) {
+	// A folder that cannot be read now must not keep the memory out of a prompt.
+	m.syncRoots(ctx, &c, r.Roots)
+	state.Synced = c.synced
+	c.View = c.View.WithRoots(slices.DeleteFunc(slices.Clone(r.Roots), m.isRootMissing)...)
+	style.View = c.View
+	limit := r.Limit
+	if r.MinCover > 0 {
+		limit = max(limit, coverDepth)
+	}
+	text := r.Query[:min(len(r.Query), api.MaxQuery)] // a message can be as long as the request
+	q := index.Query{
+		Text: strings.TrimSpace(index.Unquoted(strings.ToValidUTF8(text, ""))), Limit: limit, Weights: m.rootWeights(), Cover: r.MinCover > 0,
+		AsOf: m.Now().UTC().Truncate(time.Second),
+	}
+	soon, cancel := context.WithTimeout(ctx, promptWait)
+	state.Semantic = m.useMeaning(soon, c, &q, "auto")
+	cancel()
+	result, shared, err := m.searchAll(ctx, c, q)
+	if err != nil {
+		return brief.Block{}, err
+	}
+	state.Shared = shared
+	hits := slices.DeleteFunc(result.Hits, func(h index.Hit) bool { return h.Doc.IsFooter(h.Entry) })
+	if r.MinCover > 0 {
+		hits = index.Covered(hits, r.MinCover)
+	}
+	order := m.orderFor(r.Project)
+	slices.SortStableFunc(hits, func(a, b index.Hit) int {
+		return order(a.Doc.Place.Path, a.Entry.Tags) - order(b.Doc.Place.Path, b.Entry.Tags)
+	})
+	hits = hits[:min(len(hits), r.Limit)]
+	matches, err := m.matchesOf(ctx, c, hits)
+	if err != nil {
+		return brief.Block{}, err
+	}
+	style.MaxItems = r.Limit
+	block, included := style.Relevant(matches)
+	if *r.Count {
+		var ids []string
+		for _, n := range included {
+			if matches[n].Host == "" {
+				ids = append(ids, matches[n].Path+"#"+matches[n].Entry.ID)
+			}
+		}
+		m.recordUse(ids...)
+	}
+	return block, nil
+}
+
+// maxReplacement is the number of characters of a long entry that is shown only because
+// it replaces a hit.
+const maxReplacement = 300
+
+// matchesOf returns the matches of hits. A hit that another entry replaces follows this
+// entry.
+func (m readOps) matchesOf(ctx context.Context, c Call, hits []index.Hit) (matches []brief.Match, err error) {
+	at := map[string]int{} // indices of the matches, by place
+	add := func(match brief.Match) int {
+		i, ok := at[match.Place()]
+		if !ok {
+			i = len(matches)
+			at[match.Place()], matches = i, append(matches, match)
+		}
+		matches[i].Snippet = cmp.Or(match.Snippet, matches[i].Snippet)
+		return i
+	}
+	for _, h := range hits {
+		old := m.matchOf(c, h.Doc, h.Entry)
+		old.Snippet = h.Snippet
+		if h.Successor == nil {
+			add(old)
+			continue
+		}
+		refs, err := m.Index.Successors(ctx, c.View, old.Path)
+		if err != nil {
+			return nil, err
+		}
+		doc, e, err := m.findEntry(ctx, c, refs[h.Entry.ID].Path+"#"+refs[h.Entry.ID].ID)
+		if err != nil {
+			continue // it has changed meanwhile
+		}
+		by := m.matchOf(c, doc, e)
+		by.Snippet, _ = firstRunes(oneLine(e.Text), maxReplacement)
+		next := add(by)
+		matches[next].Replaces, old.ReplacedBy = old.Place(), matches[next].Place()
+		add(old)
+	}
+	return matches, nil
+}
+
+// matchOf returns the match of an entry, without snippet.
+func (m readOps) matchOf(c Call, doc *memory.Document, e *memory.Entry) brief.Match {
+	line, _ := shownLines(c, doc, e)
+	day := cmp.Or(e.Added, doc.Place.Day)
+	if day == "" && !e.Time.IsZero() {
+		day = e.Time.In(m.Location).Format(time.DateOnly)
+	}
+	return brief.Match{Path: doc.Place.Path, Host: doc.Place.Host, Line: line, Day: day, Entry: e}
+}
+
+// bootFiles returns the content that an agent loads at startup: the agent's
+// identity, the user, the notes of today and yesterday, and MEMORY.md.
+func (m readOps) bootFiles(c Call) brief.BootFiles {
+	var logs []*memory.Document
+	today, yesterday := m.day(0), m.day(-1)
+	for doc := range m.readableFiles(c, func(f *index.FileInfo) bool {
+		return (f.Day == today || f.Day == yesterday) && (f.Kind == memory.Daily || f.Kind == memory.Session)
+	}) {
+		if doc.Place.Kind == memory.Daily || m.isLog(c, doc) {
+			logs = append(logs, doc)
+		}
+	}
+	slices.SortStableFunc(logs, func(a, b *memory.Document) int { return strings.Compare(b.Place.Day, a.Place.Day) })
+	return brief.BootFiles{Identity: m.identityFiles(c), Logs: logs, LongTerm: m.completeLongTerm(c)}
+}
+
+// startTaskDays is the number of days whose open tasks are part of the memory
+// for the start of a session, in addition to tasks without a day.
+const startTaskDays = 30
+
+// startFiles returns the content for the start of a session. If there are no
+// notes of today and yesterday, it includes the latest ones, and if there is
+// nothing of the recent days, the sessions of the latest day.
+func (m readOps) startFiles(c Call, r *api.ContextRequest) brief.StartFiles {
+	order := m.orderFor(r.Project)
+	files := brief.StartFiles{
+		BootFiles: m.bootFiles(c), Summaries: m.summaries(c, order), Items: m.allItems(c),
+		Other: func(doc *memory.Document, e *memory.Entry) bool {
+			return order(doc.Place.Path, e.Tags) == otherProject
+		},
+		Hints: func(lang brief.Lang) []string { return m.limitHints(c, lang) },
+	}
+	recent := m.shortTerm(c, cmp.Or(r.Days, m.daysSinceLast(c)), r.Session)
+	if len(files.Logs) == 0 { // for example after a weekend
+		i := slices.IndexFunc(recent, func(doc *memory.Document) bool {
+			return doc.Place.Kind == memory.Daily || m.isLog(c, doc)
+		})
+		if i >= 0 {
+			files.Logs = recent[i : i+1]
+		}
+	}
+	whole := map[string]bool{} // paths of files whose text is shown
+	for _, doc := range slices.Concat(files.Logs, files.LongTerm) {
+		whole[doc.Place.Path] = true
+	}
+	for _, doc := range m.longTerm(c) {
+		if !whole[doc.Place.Path] {
+			whole[doc.Place.Path] = true
+			files.Index = append(files.Index, doc)
+		}
+	}
+	for _, doc := range recent {
+		if !whole[doc.Place.Path] {
+			files.Recent = append(files.Recent, doc)
+		}
+	}
+	slices.SortStableFunc(files.Recent, func(a, b *memory.Document) int {
+		return order.rankDoc(c, a) - order.rankDoc(c, b)
+	})
+	listed := map[string]bool{} // equal tasks of a file are listed once
+	for _, t := range m.openTasks(c, max(startTaskDays, r.Days), order) {
+		task := t.Places[0].Path + ":" + t.Text
+		if !listed[task] && !slices.ContainsFunc(t.Places, func(p api.TodoPlace) bool { return whole[p.Path] }) {
+			listed[task] = true
+			files.Tasks = append(files.Tasks, brief.Task{Text: t.Text, Path: t.Places[0].Path, Line: t.Places[0].Line,
+				Untrusted: t.Untrusted})
+		}
+	}
+	return files
+}
+
+// summaries returns the summaries of the caller and of the caller's projects:
+// first those of the project of the order, then the newest.
+func (m readOps) summaries(c Call, order projectOrder) (list []*memory.Entry) {
+	rank := m.subjectRank(c)
+	for doc := range m.readableFiles(c, func(f *index.FileInfo) bool {
+		return f.Kind == memory.Items && slices.Contains([]string{"profile.md", "project.md"}, path.Base(f.Path))
+	}) {
+		for i := range doc.Entries {
+			if e := &doc.Entries[i]; rank(doc) >= 0 && e.IsSummary() && e.Readable(c.View) {
+				list = append(list, e)
+			}
+		}
+	}
+	slices.SortStableFunc(list, func(a, b *memory.Entry) int {
+		return cmp.Or(order("", a.Tags)-order("", b.Tags), b.Time.Compare(a.Time))
+	})
+	return list
+}
+
+// daysSinceLast returns the configured number of recent days or, if the caller
+// can read nothing of them, the number of days since the last session or daily
+// note.
+func (m readOps) daysSinceLast(c Call) int {
+	last := ""
+	for _, f := range m.Index.Files(func(f *index.FileInfo) bool {
+		return (f.Kind == memory.Session || f.Kind == memory.Daily) && f.Day <= m.day(1) && f.Readable(c.View)
+	}) {
+		last = max(last, f.Day)
+	}
+	from, err := time.Parse(time.DateOnly, last)
+	if err != nil {
+		return m.recentDays()
+	}
+	today, _ := time.Parse(time.DateOnly, m.day(0))
+	return max(m.recentDays(), int(today.Sub(from).Hours()/24)+1)
+}
+
+// completeLongTerm returns the readable parts of the long-term files that are
+// shown completely: those named MEMORY.md.
+func (m readOps) completeLongTerm(c Call) []*memory.Document {
+	return m.bySubject(c, m.listFiles(c, func(f *index.FileInfo) bool {
+		return f.Kind == memory.Longterm && path.Base(f.Path) == "MEMORY.md"
+	}))
+}
+
+// allItems returns the items that the caller can read, one for each key.
+func (m readOps) allItems(c Call) []brief.Item {
+	found := uniqueItems(m.findItems(c, "", func(string) bool { return true }))
+	items := make([]brief.Item, len(found))
+	for i, f := range found {
+		items[i] = brief.Item{Namespace: f.name.namespace, Key: f.name.key, Value: f.value,
+			Untrusted: f.entry.Author().Untrusted(c.View)}
+	}
+	return items
+}
+
+// oneLine returns a text with each run of white space replaced by one space.
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -1,0 +1,281 @@
+package ops
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/internal/secrets"
+	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/vault"
+)
+
+// edit replaces a text that occurs exactly once in the readable part of a file.
+func (m writeOps) edit(ctx context.Context, c Call, r *api.EditRequest) (*api.EditAnswer, error) {
+	if m.Disabled {
+		return &api.EditAnswer{Path: r.Path, Disabled: true}, nil
+	}
+	before, after := unixLines(r.OldText), unixLines(r.NewText)
+	switch {
+	case before == "":
+		return nil, api.Errorf(api.Invalid, "old_text is empty").
+			WithHint("set `old_text` to the text to replace, as `get` returns it")
+	case before == after:
+		return nil, api.Errorf(api.Invalid, "old_text and new_text are the same")
+	}
+	if err := m.syncIndex(ctx, &c); err != nil {
+		return nil, err
+	}
+	return m.rewriteFile(ctx, c, r.Path, "edit", func(doc *memory.Document, shown memory.Shown) (string, error) {
+		text := shown.Text()
+		at := strings.Index(text, before)
+		switch {
+		case at < 0:
+			return "", api.Errorf(api.NotFound, "old_text does not occur in %s", r.Path).
+				WithHint("get the file again, because the text may have changed")
+		case strings.LastIndex(text, before) != at:
+			return "", api.Errorf(api.Conflict, "old_text occurs more than once in %s", r.Path).
+				WithHint("include more of the surrounding text")
+		}
+		next := text[:at] + after + text[at+len(before):]
+		if splitsMask(doc, shown, next, at, at+len(before)) {
+			return "", memory.ErrMasked
+		}
+		return next, nil
+	})
+}
+
+// splitsMask reports whether replacing the shown text between from and to would
+// move a part of a masked line into another line.
+func splitsMask(doc *memory.Document, shown memory.Shown, next string, from, to int) bool {
+	text := shown.Text()
+	was, is := strings.Split(text, "\n"), strings.Split(next, "\n")
+	first, last := strings.Count(text[:from], "\n"), strings.Count(text[:to], "\n")
+	masked := func(line int) bool {
+		return line < len(shown.Lines) && doc.MaskedLine(shown.Source(line+1))
+	}
+	before := from > 0 && text[from-1] != '\n' && was[first] != is[first]
+	behind := to < len(text) && text[to] != '\n' && was[last] != is[len(is)-len(was)+last]
+	return before && masked(first) || behind && masked(last)
+}
+
+// write creates a file, or replaces the readable part of one if the hash shows
+// that the caller knows its current content.
+func (m writeOps) write(ctx context.Context, c Call, r *api.WriteRequest) (*api.EditAnswer, error) {
+	if m.Disabled {
+		return &api.EditAnswer{Path: r.Path, Disabled: true}, nil
+	}
+	if strings.Contains(r.Text, "\x00") {
+		return nil, api.Errorf(api.Invalid, "text: contains a NUL character")
+	}
+	if err := m.syncIndex(ctx, &c); err != nil {
+		return nil, err
+	}
+	if r.Hash == "" {
+		return m.createFile(ctx, c, r)
+	}
+	return m.rewriteFile(ctx, c, r.Path, "write", func(doc *memory.Document, shown memory.Shown) (string, error) {
+		if doc.Masked() {
+			return "", api.Errorf(api.Secret, "cannot replace the whole text of %s, which contains a "+
+				"redaction", r.Path).
+				WithHint("use `edit` for the lines without a redaction")
+		}
+		if hashOf(doc, shown) != strings.ToLower(r.Hash) {
+			return "", api.Errorf(api.Conflict, "%s has changed since the given hash", r.Path).
+				WithHint("get the file again")
+		}
+		return r.Text, nil
+	})
+}
+
+// unixLines returns a text with the line endings that answers use.
+func unixLines(s string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\r", "\n")
+}
+
+// rewriteFile applies change to the part of a file that the caller is shown. It
+// calls change with the file as the caller knows it, and again if others save
+// the file meanwhile.
+func (m writeOps) rewriteFile(ctx context.Context, c Call, path, cause string,
+	change func(*memory.Document, memory.Shown) (string, error)) (*api.EditAnswer, error) {
+	if err := m.errReadOnly(c, path); err != nil {
+		return nil, err
+	}
+	known, _, err := m.loadFile(c, path)
+	if err != nil {
+		return nil, err
+	}
+	if !m.mayChangeFile(c, known) {
+		return nil, errNotAuthor
+	}
+	path = known.Place.Path
+	owned := known.PrivateReadable(c.View)
+	answer := &api.EditAnswer{Path: path}
+	var failed error // replaces a write error that could reveal hidden parts
+	written, err := m.Writer.Write(ctx, vault.Change{
+		Path: path, Cause: cause, Requested: true,
+		Edit: func(old *vault.File) ([]byte, error) {
+			var data []byte
+			data, failed = m.editSource(ctx, c, path, old, change)
+			if failed == nil {
+				answer.Hash, failed = m.hashAfter(c, *old, data)
+			}
+			return data, failed
+		},
+	})
+	if failed != nil {
+		err = failed
+	}
+	if err != nil {
+		return nil, writeError(err, owned)
+	}
+	answer.Changed = written.Changed
+	return answer, nil
+}
+
+// mayChangeFile reports whether the caller may change everything in the readable
+// part of a file.
+func (m writeOps) mayChangeFile(c Call, doc *memory.Document) bool {
+	may := m.mayChangeEntry(c)
+	return m.mayChange(c, doc.Own, doc.Front.Author()) &&
+		!slices.ContainsFunc(doc.Entries, func(e memory.Entry) bool { return !may(&e) })
+}
+
+// editSource returns the source of a file after a change of its shown part.
+func (m writeOps) editSource(ctx context.Context, c Call, path string, old *vault.File,
+	change func(*memory.Document, memory.Shown) (string, error)) ([]byte, error) {
+	if old == nil {
+		return nil, notFound("file", path)
+	}
+	whole := m.Parse(*old)
+	doc := whole.For(c.View)
+	switch {
+	case doc == nil:
+		return nil, notFound("file", path)
+	case !m.mayChangeFile(c, doc):
+		return nil, errNotAuthor
+	}
+	shown := doc.Shown(c.View)
+	text, err := change(doc, shown)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkNewSecret(shown, text); err != nil {
+		return nil, err
+	}
+	return whole.Rewrite(c.View, text, m.parser(ctx, *old))
+}
+
+// hashAfter returns the hash that get will return for the changed file. It
+// returns an error if the file would claim its directory for another subject.
+func (m writeOps) hashAfter(c Call, file vault.File, data []byte) (string, error) {
+	before := m.Parse(file)
+	file.Data = data
+	next := m.Parse(file)
+	if err := mayClaim(c, next.Claim, before.Claim); err != nil {
+		return "", err
+	}
+	doc := next.For(c.View)
+	switch {
+	case doc == nil:
+		return "", notFound("file", file.Path)
+	case !m.mayChangeFile(c, doc):
+		return "", api.Errorf(api.Forbidden, "the new text would count as written by another author").
+			WithHint("keep the attribute written_by of each entry")
+	}
+	return hashOf(doc, doc.Shown(c.View)), nil
+}
+
+// mayClaim rejects a subject_id that does not belong to the caller. A directory
+// claimed for two subjects belongs to neither.
+func mayClaim(c Call, claim, before string) error {
+	if claim == "" || claim == before || slices.Contains(c.View.Subjects(), claim) {
+		return nil
+	}
+	return api.Errorf(api.SubjectConflict, "subject_id in the text belongs to another subject")
+}
+
+// createFile creates a file at a path that the caller could read.
+func (m writeOps) createFile(ctx context.Context, c Call, r *api.WriteRequest) (*api.EditAnswer, error) {
+	if reason := badPath(r.Path); reason != "" {
+		return nil, api.Errorf(api.Invalid, "path: %q %s", r.Path, reason)
+	}
+	for _, given := range [][2]string{{"path", r.Path}, {"text", r.Text}} {
+		if rule := secrets.MatchingRule(given[1]); rule != "" {
+			return nil, secretError(given[0], rule)
+		}
+	}
+	if reason := cmp.Or(m.Writer.Vault.Skips(r.Path, false), m.Layout.Skip(r.Path)); reason != "" {
+		return nil, api.Errorf(api.Invalid, "path: %s is excluded from memory: %s", r.Path, reason)
+	}
+	next := m.Parse(vault.File{Path: r.Path, Data: []byte(r.Text), ModTime: m.Now()})
+	if !ownPlace(c, next.Place) || next.For(c.View) == nil {
+		return nil, notFound("file", r.Path).WithHint("choose a path that you can read")
+	}
+	// Among the files of others, also a text of the caller's own would show whether
+	// a file exists at the path.
+	shared := next.Place.Owner == "" && !slices.Contains(c.View.Subjects(), m.Owner)
+	if shared || !m.mayChange(c, next.Own, memory.Author{}) {
+		return nil, api.Errorf(api.Forbidden, "%s would be in the part of the memory that all subjects share", r.Path).
+			WithHint("`note` and `session` add to it; other files belong below the subject's own directory")
+	}
+	if err := next.CheckReadable(c.View, r.Text); err != nil {
+		return nil, writeError(err, true)
+	}
+	if err := mayClaim(c, next.Claim, ""); err != nil {
+		return nil, err
+	}
+	var failed error
+	written, err := m.Writer.Write(ctx, vault.Change{
+		Path: r.Path, Cause: "write", Requested: true,
+		Edit: func(old *vault.File) ([]byte, error) {
+			failed = nil
+			if old != nil {
+				failed = api.Errorf(api.Conflict, "cannot create %s, which already exists", r.Path).
+					WithHint("to replace the file, get it and pass its hash; otherwise choose another path")
+				return nil, failed
+			}
+			return []byte(r.Text), nil
+		},
+	})
+	switch {
+	case failed != nil:
+		return nil, failed
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, api.Errorf(api.Invalid, "path: a parent of %s is not a directory", r.Path)
+	case err != nil:
+		return nil, writeError(err, true)
+	}
+	doc := next.For(c.View)
+	return &api.EditAnswer{Path: r.Path, Hash: hashOf(doc, doc.Shown(c.View)), Changed: written.Changed}, nil
+}
+
+// ownPlace reports whether a place belongs to the caller or to no subject. It
+// ignores the file's own claim, because that file may be the one that assigns
+// the directory to another subject; the owners of the place still find such a
+// file.
+func ownPlace(c Call, p memory.Place) bool {
+	return p.Owner == "" || c.View.Readable(memory.Partition{Owner: p.Owner, Visibility: memory.PrivateOnly})
+}
+
+// badPath returns why a path cannot name a new file, or an empty string.
+func badPath(path string) string {
+	if memory.IsRootPath(path) { // whether or not there is such a folder
+		return "begins with a name and a colon, like the files of other folders, which are only read"
+	}
+	for name := range strings.SplitSeq(path, "/") {
+		switch {
+		case name == "" || name == "." || name == "..":
+			return "is not relative to the memory directory, or contains an empty part, . or .."
+		case strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\ufffd' }):
+			return "contains control characters or invalid UTF-8"
+		case len(name) > 255:
+			return "contains a name of more than 255 bytes"
+		}
+	}
+	return ""
+}

@@ -1,0 +1,231 @@
+package ops
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
+	"github.com/memwatchd/memwatchd/internal/secrets"
+	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/vault"
+	"github.com/memwatchd/memwatchd/vault/journal"
+)
+
+// errNoWriter reports that the daemon does not write to files.
+var errNoWriter = api.Errorf(api.Unavailable, "the daemon cannot write files").WithHint("run `memwatchd status` for the reason")
+
+// permit rejects callers that do not meet the needs of an operation. It looks at
+// the request only.
+func (m *Memory) permit(c Call, op *api.Operation) error {
+	switch {
+	case op.Needs >= api.TheOwner && !c.meetsNeed(op.Needs):
+		return api.Errorf(api.Forbidden, "%s is for the owner, in private", op.Name).
+			WithHint("use the owner's socket, as memory.owner in a private context; " +
+				"for commands, omit --subject and --context")
+	case op.Needs == api.AnySubject && !m.Disabled:
+		return m.mayAdd(c)
+	case op.Needs == api.InPrivate && !m.Disabled:
+		err := m.mayWrite(c)
+		if op.Admin && errors.Is(err, errNoWriter) {
+			return nil // administration has writers of its own
+		}
+		return err
+	}
+	return nil
+}
+
+// checkCharacters rejects characters that a reader does not see in what a caller
+// writes outside a private context.
+func checkCharacters(c Call, req *api.Request) error {
+	if req.Operation().ReadOnly || c.View.Private() {
+		return nil
+	}
+	return req.EachText(func(param, text string) error {
+		if err := memory.CheckForeign(text); err != nil {
+			return api.Errorf(api.Invalid, "%s: %v", param, err)
+		}
+		return nil
+	})
+}
+
+// shortenEchoes returns an error in which the long texts of a request are shortened.
+func shortenEchoes(e *api.Error, req *api.Request) *api.Error {
+	short := *e
+	_ = req.EachText(func(_, text string) error {
+		if echo := api.ShortenEcho(text); echo != text {
+			short.Message = strings.ReplaceAll(short.Message, text, echo)
+			short.Hint = strings.ReplaceAll(short.Hint, text, echo)
+		}
+		return nil
+	})
+	return &short
+}
+
+// mayAdd rejects anonymous callers and read-only daemons.
+func (m *Memory) mayAdd(c Call) error {
+	switch {
+	case c.Scope.Subject == "":
+		return api.Errorf(api.NoSubject, "an anonymous caller cannot write").WithHint("set `subject` or `external_key`")
+	case m.Writer == nil:
+		return errNoWriter
+	}
+	return nil
+}
+
+// mayWrite rejects callers that may not change existing text: anonymous callers
+// and callers outside a private context.
+func (m *Memory) mayWrite(c Call) error {
+	if c.Scope.Subject != "" && c.Scope.Context != memory.Private {
+		return api.Errorf(api.Forbidden, "changing existing text requires a private context")
+	}
+	return m.mayAdd(c)
+}
+
+// errNotAuthor rejects changes of a text that is neither the caller's nor written
+// by the caller.
+var errNotAuthor = api.Errorf(api.Forbidden, "the text was written by another author").
+	WithHint("add a note, a session or an item instead")
+
+// errUnusable reports that the state of a file prevents a change, which another
+// file may accept. The error for the caller is wrapped with it.
+var errUnusable = errors.New("the file cannot be changed")
+
+// errHidden replaces any write error whose reason may lie in parts of the file
+// that the caller may not read.
+var errHidden = api.Errorf(api.Busy, "the file cannot be changed now").
+	WithHint("get the file again, then retry later or with a smaller change")
+
+// writeError returns the error of a change in the form for the caller. Only
+// callers that may read the whole file see details about it.
+func writeError(err error, owned bool) error {
+	if e, ok := errors.AsType[*api.Error](err); ok {
+		return e
+	}
+	refused, isRefused := errors.AsType[*vault.RefusedError](err)
+	wait, isWait := errors.AsType[*vault.WaitError](err)
+	switch {
+	case errors.Is(err, memory.ErrMasked):
+		return api.Errorf(api.Secret, "%v", err).
+			WithHint("keep or delete whole lines with a redaction, or remove their entry with `forget`")
+	case errors.Is(err, memory.ErrText):
+		return api.Errorf(api.Invalid, "%v", err)
+	case errors.Is(err, vault.ErrBusy):
+		return api.Errorf(api.Busy, "the file keeps changing: other programs save the file repeatedly").
+			WithHint("get the file again, then retry later")
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return api.Errorf(api.Unavailable, "timeout before the file was written").WithHint("retry")
+	case isWait && owned:
+		return api.Errorf(api.Busy, "%v", wait)
+	case isRefused && owned:
+		return api.Errorf(api.Conflict, "%v", refused)
+	case errors.Is(err, memory.ErrUnwritable) && owned:
+		return api.Errorf(api.Conflict, "%s", strings.TrimPrefix(err.Error(), memory.ErrUnwritable.Error()+": "))
+	case isWait, isRefused, errors.Is(err, memory.ErrUnwritable):
+		return errHidden
+	}
+	// Not every caller may know where the memory and its journal are.
+	path, isPath := errors.AsType[*fs.PathError](err)
+	if isPath && filepath.IsAbs(path.Path) {
+		return api.Errorf(api.Unavailable, "cannot write: %v", path.Err).
+			WithHint("run `memwatchd status` for the reason, then retry")
+	}
+	return api.Errorf(api.Unavailable, "%v", err)
+}
+
+// asError returns err in the form for the client, without credentials.
+func asError(err error) *api.Error { return api.AsError(redactError(err)) }
+
+// notFound returns the same error for missing and unreadable objects.
+func notFound(what, name string) *api.Error {
+	return api.Errorf(api.NotFound, "%s %q not found", what, name)
+}
+
+// redactValue returns an answer without credentials. It copies the parts that it
+// changes, because they may be shared.
+func redactValue[T any](answer T) T {
+	answer, masks := secrets.RedactValue(answer)
+	if s := reflect.Indirect(reflect.ValueOf(&answer).Elem()); masks > 0 && s.Kind() == reflect.Struct {
+		if f := s.FieldByName("Redaction"); f.IsValid() {
+			f.Set(reflect.ValueOf(api.Redaction{Redacted: masks}))
+		}
+	}
+	return answer
+}
+
+// redactError returns an error without credentials.
+func redactError(err error) error {
+	if e, ok := errors.AsType[*api.Error](err); ok {
+		return redactValue(e)
+	}
+	return err
+}
+
+// maskHunk returns a hunk without credentials. It searches the old and the new
+// lines separately, because diff markers or lines of the other side would split
+// a private key. A hunk that begins inside of a key contains no line by which Mask
+// recognizes the key, so maskHunk adds one.
+func maskHunk(h journal.Hunk) journal.Hunk {
+	side := func(middle []byte) []byte {
+		text := slices.Concat(h.Above, middle, h.Below)
+		if !beginsInKey(text) {
+			return secrets.Mask(text)
+		}
+		const begin = "-----BEGIN PRIVATE KEY-----\n"
+		return secrets.Mask(append([]byte(begin), text...))[len(begin):]
+	}
+	was, is := side(h.Old), side(h.New)
+	from := len(h.Above)
+	h.Old, h.New = was[from:from+len(h.Old)], is[from:from+len(h.New)]
+	h.Above, h.Below = was[:from], was[from+len(h.Old):]
+	return h
+}
+
+// keyLines matches a line with the characters and the length of the lines of a
+// private key, after some headers of the key.
+var keyLines = lazyregexp.New(`^(?:[ \t>]*(?:[A-Za-z0-9-]+: [^\n]*)?\r?\n){0,3}` +
+	`[ \t>]*([A-Za-z0-9+/]{60,})={0,2}[ \t]*\r?(?:\n|$)`)
+
+// beginsInKey reports whether a text begins like the inside of a private key.
+// Unlike hexadecimal digests, the lines of keys have letters of both cases.
+func beginsInKey(text []byte) bool {
+	match := keyLines().FindSubmatch(text)
+	return match != nil && bytes.ContainsFunc(match[1], unicode.IsUpper) && bytes.ContainsFunc(match[1], unicode.IsLower)
+}
+
+// checkNewSecret rejects a new text for the shown part of a file if it contains a
+// credential, or a mask in a new or moved line, where the mask stands for no
+// credential.
+func checkNewSecret(shown memory.Shown, text string) error {
+	if found := secrets.Find(text); found != nil {
+		return secretError("the new text", found[0].Rule)
+	}
+	was, is := differingLines(shown.Text(), text)
+	switch {
+	case secrets.CountMasks(is) > secrets.CountMasks(was):
+		return secretError("the new text", secrets.Redaction)
+	case secrets.CountMasks(is) > 0:
+		return memory.ErrMasked
+	}
+	return nil
+}
+
+// differingLines returns the differing middle lines of two texts, without their common
+// first and last lines.
+func differingLines(a, b string) (string, string) {
+	from, to := strings.SplitAfter(a, "\n"), strings.SplitAfter(b, "\n")
+	for len(from) > 0 && len(to) > 0 && from[0] == to[0] {
+		from, to = from[1:], to[1:]
+	}
+	for len(from) > 0 && len(to) > 0 && from[len(from)-1] == to[len(to)-1] {
+		from, to = from[:len(from)-1], to[:len(to)-1]
+	}
+	return strings.Join(from, ""), strings.Join(to, "")
+}

@@ -1,0 +1,244 @@
+package ops
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/internal/secrets"
+	"github.com/memwatchd/memwatchd/vault"
+	"golang.org/x/sys/unix"
+	"golang.org/x/tools/txtar"
+)
+
+// TestWriteErrorHidesDirectories checks that an error of a write contains its
+// reason, but not where the memory or the journal is.
+func TestWriteErrorHidesDirectories(t *testing.T) {
+	for _, reason := range []error{unix.ENOSPC, vault.ErrRoot} {
+		err := fmt.Errorf("journal: %w", &fs.PathError{Op: "open", Path: "/home/mallory/memory", Err: reason})
+		for _, owned := range []bool{false, true} {
+			if got := writeError(err, owned).Error(); strings.Contains(got, "mallory") || !strings.Contains(got, reason.Error()) {
+				t.Errorf("the error is %q", got)
+			}
+		}
+	}
+}
+
+// liveToken has the form of a live token. It is split so that secret scanners
+// do not match this file.
+const liveToken = "glpat-" + "Zx81Kq" + "mR4vTw" + "9sLh7Bqw"
+
+// privateKey is another credential; keyLine is the part of it that must stay
+// hidden.
+const (
+	keyLine    = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSj" + "AgEAAoIBAQC7VJTUt9Us8cKj"
+	privateKey = "-----BEGIN PRIVATE " + "KEY-----\n" + keyLine + "\n" + keyLine + "\nqL5h==\n-----END PRIVATE " + "KEY-----"
+)
+
+// textTemplates holds files of one memory each. %s marks every place where text
+// can stand.
+var textTemplates = map[string]string{
+	"text":        "- **deploy**: with %s or so\n",
+	"title":       "- **deploy %s**: so\n",
+	"task":        "## Tasks\n\n- [ ] deploy %s\n- [x] another\n",
+	"heading":     "## deploy %s\n\n- so\n",
+	"tag":         "- deploy #%s\n",
+	"link":        "- deploy [so](%s.md) and [[%s]]\n",
+	"link text":   "- deploy [%s](b.md)\n",
+	"attribute":   "- deploy so <!-- id=x1 source=%s evidence=%s supersedes=%s author=%s -->\n",
+	"id":          "- deploy so <!-- id=%s -->\n",
+	"anchor":      "- deploy so ^%s\n",
+	"code":        "deploy:\n\n```sh\nexport TOKEN=%s\n```\n",
+	"html":        "<div title=\"%s\">deploy</div>\n",
+	"table":       "| deploy | b |\n|-|-|\n| %s | c |\n",
+	"quote":       "> deploy %s\n",
+	"comment":     "- deploy\n\n<!-- %s -->\n",
+	"summary":     "---\nsummary: deploy %s\ntasks: 9/9\n---\n\n- deploy\n",
+	"field":       "---\nsummary: deploy\nsource: %s\nchannel: \"%s\"\ncontact_id: a\ncontact_nickname: '%s'\ntags: [\"%s\", deploy]\nother: {a: [%s]}\nstatus: %s\n---\n\n- deploy\n",
+	"field name":  "---\nsummary: deploy\n%s: a\n---\n\n- deploy\n",
+	"ids":         "---\nsession_id: %s\nsubject_id: owner\ncontact_id: %s\n---\n\n- deploy\n",
+	"broken":      "---\nsummary: [%s\n---\n\n- deploy\n",
+	"wrong":       "---\nvisibility: %s\nupdated_at: %s\ntasks: %s\n---\n\n- deploy <!-- visibility=%s updated=%s importance=%s -->\n",
+	"beside":      "## Tasks\n\n- [ ] deploy\n\n%s\n\n- [x] another\n",
+	"name":        "- deploy\n",
+	"private key": "- deploy\n\n" + strings.ReplaceAll(privateKey, "%", "%%") + "\n\n- [ ] another\n",
+}
+
+// TestNoAnswerHasCredentials checks that no answer contains a credential from
+// any place in a file or from the request.
+func TestNoAnswerHasCredentials(t *testing.T) {
+	if testing.Short() {
+		t.Skip("sends one request after another, with which the race detector finds nothing")
+	}
+	for place, text := range textTemplates {
+		t.Run(place, func(t *testing.T) {
+			t.Parallel()
+			text := strings.ReplaceAll(text, "%s", liveToken)
+			session := "2026-02-05/cli.md"
+			if place == "name" {
+				session = "2026-02-05/" + liveToken + ".md"
+			}
+			archive := &txtar.Archive{}
+			for _, name := range []string{
+				session, "2026-02-04/old.md", "memory/2026-02-05.md", "_longterms/owner/_index.md", "_longterms/owner/preference.md", "MEMORY.md", "SOUL.md", "written: MEMORY.md",
+			} {
+				archive.Files = append(archive.Files, txtar.File{Name: name, Data: []byte(text)})
+			}
+			archive.Files = append(archive.Files, txtar.File{Name: "written: MEMORY.md", Data: []byte(text + "- more\n")})
+			c := readOpsCase(t, archive)
+			d := c.disk(t)
+			socket := serveOps(t, d.memory)
+			for _, op := range api.Operations {
+				if op.Stream {
+					continue
+				}
+				for _, request := range requestsFor(t, op, session, d) {
+					answer := string(postOps(t, socket, op.Name, request))
+					for _, secret := range []string{liveToken, keyLine[:40]} {
+						if strings.Contains(answer, secret) || strings.Contains(answer, strings.ReplaceAll(secret, "/", `\/`)) {
+							t.Errorf("%s %s answers\n%s", op.Name, request, answer)
+						}
+					}
+				}
+			}
+		})
+	}
+}
+
+// requestsFor returns requests of an operation: with no parameter, with each
+// one alone, with all, and with a credential in each.
+func requestsFor(t *testing.T, op *api.Operation, path string, d *diskCase) (list [][]byte) {
+	t.Helper()
+	known := map[string]any{
+		"path": path, "query": "deploy", "text": "deploy", "old_text": "deploy", "new_text": "arrive", "match": "deploy", "title": "deploy",
+		"topic": "deploy", "bullets": []string{"deploy"}, "name": "deploy", "namespace": "preference", "key": "deploy", "value": "so",
+		"format": "full", "session": "cli", "dry_run": true, "explain": true, "cutoff": "1h", "day": "2026-02-05", "explicit": true, "confirm": "owner",
+		"hours": 1000, "all": true, "evidence": []string{path},
+	}
+	if doc := d.docs[path]; len(doc.Entries) > 0 {
+		known["id"] = path + "#" + doc.Entries[0].ID
+	}
+	add := func(fields map[string]any) {
+		body, err := json.Marshal(fields)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, body)
+	}
+	all := map[string]any{}
+	add(all)
+	for _, p := range op.Params() {
+		v, ok := known[p.Name]
+		switch {
+		case ok && p.Kind() != "object":
+			if _, isList := v.([]string); isList != (p.Kind() == "strings") {
+				v = []string{fmt.Sprint(v)}
+			}
+			all[p.Name] = v
+			add(map[string]any{p.Name: v})
+		case p.Kind() == "object":
+			add(map[string]any{p.Name: map[string]any{"summary": liveToken}})
+		}
+		switch p.Kind() {
+		case "string":
+			add(map[string]any{p.Name: liveToken})
+		case "strings":
+			add(map[string]any{p.Name: []string{liveToken}})
+		default:
+			add(map[string]any{p.Name: liveToken}) // wrong type
+		}
+	}
+	add(all)
+	without := func(names ...string) {
+		some := map[string]any{}
+		for k, v := range all {
+			if !slices.Contains(names, k) {
+				some[k] = v
+			}
+		}
+		add(some)
+	}
+	without("id")
+	without("path")
+	without("id", "dry_run", "session")
+	without("text", "path", "dry_run")
+	add(map[string]any{liveToken: 1})
+	return list
+}
+
+// TestRedactedCopies checks that redaction leaves unencoded fields and shared
+// parts of an answer unchanged.
+func TestRedactedCopies(t *testing.T) {
+	type part struct {
+		Name  string
+		Map   map[string]any
+		Many  []string
+		inner string
+	}
+	type answer struct {
+		Parts []*part
+		Any   any
+		api.Redaction
+	}
+	shared := []string{"a", liveToken}
+	a := &answer{Parts: []*part{{Name: "x " + liveToken, Map: map[string]any{liveToken: []any{liveToken}}, Many: shared, inner: "i"}}, Any: liveToken}
+	got := redactValue(a)
+	if text := fmt.Sprintf("%+v %+v", got, got.Parts[0]); strings.Contains(text, liveToken) || got.Redacted != 5 || got.Parts[0].inner != "i" {
+		t.Errorf("redacted: %s", text)
+	}
+	if shared[1] != liveToken || a.Parts[0].Name != "x "+liveToken || a.Redacted != 0 {
+		t.Error("what was given has been changed")
+	}
+	if clear := (&answer{Parts: []*part{{Name: "a", Many: shared[:1]}}}); redactValue(clear) != clear {
+		t.Error("an answer without credentials is not as it was")
+	}
+	if secrets.MatchingRule(liveToken) == "" || secrets.MatchingRule(privateKey) == "" {
+		t.Error("the tests' credentials are none")
+	}
+}
+
+// TestEditOfAPrivateKey checks that edits of any lines of a multi-line
+// credential never show it and never write a mask.
+func TestEditOfAPrivateKey(t *testing.T) {
+	d := readOpsCase(t, &txtar.Archive{Files: []txtar.File{{Name: "MEMORY.md", Data: []byte("- a\n")}}}).disk(t)
+	c := d.callAs(t, "owner", "private")
+	path := filepath.Join(d.dir, "MEMORY.md")
+	const above, below = "- a\n\n", "\n\n- b\n"
+	done := 0
+	for from := range 5 {
+		for to := from + 1; to <= 5; to++ {
+			for _, by := range []struct{ end, text string }{{"\n", ""}, {"", "none"}, {"\n", "none"}, {"", ""}} {
+				if err := os.WriteFile(path, []byte(above+privateKey+below), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				_, shown, err := d.memory.loadFile(c, "MEMORY.md")
+				if err != nil {
+					t.Fatal(err)
+				}
+				old := strings.Join(shown.Lines[2+from:2+to], "\n") + by.end
+				_, err = d.memory.writeOps().edit(t.Context(), c, &api.EditRequest{Path: "MEMORY.md", OldText: old, NewText: by.text})
+				data, failed := os.ReadFile(path)
+				if failed != nil {
+					t.Fatal(failed)
+				}
+				_, shown, failed = d.memory.loadFile(c, "MEMORY.md")
+				text := shown.Text()
+				if failed != nil || strings.Contains(text, keyLine) || strings.Contains(text, "qL5h") || strings.Contains(string(data), "REDA") {
+					t.Fatalf("%q in place of %q: %v, %v\n%s\nis shown as\n%s", by.text, old, err, failed, data, text)
+				}
+				if err == nil {
+					done++
+				} else if from == 0 && to == 5 && by.text != "none" {
+					t.Errorf("all of it: %v", err)
+				}
+			}
+		}
+	}
+	t.Logf("%d edits were made", done)
+}

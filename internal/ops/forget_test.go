@@ -1,0 +1,586 @@
+package ops
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/internal/secrets"
+	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/vault"
+	"github.com/memwatchd/memwatchd/vault/journal"
+)
+
+// newForgetCase returns a memory on disk and the owner's call.
+func newForgetCase(t *testing.T, files map[string]string) (*diskCase, Call) {
+	t.Helper()
+	archive := &txtar.Archive{}
+	for path, text := range files {
+		archive.Files = append(archive.Files, txtar.File{Name: path, Data: []byte(text)})
+	}
+	d := readOpsCase(t, archive).disk(t)
+	d.memory.ErasureFile = filepath.Join(t.TempDir(), "forget.json")
+	call, err := d.memory.resolveCall(api.Caller{AsOwner: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d, call
+}
+
+// list lists the entries with a text.
+func (d *diskCase) list(t *testing.T, c Call, match string) (ids []string, token string) {
+	t.Helper()
+	a, err := d.memory.writeOps().forget(t.Context(), c, &api.ForgetRequest{Match: match})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range a.Entries {
+		ids = append(ids, e.ID)
+	}
+	return ids, a.Token
+}
+
+func (d *diskCase) want(t *testing.T, path, text string) {
+	t.Helper()
+	if data, err := os.ReadFile(filepath.Join(d.dir, path)); err != nil || string(data) != text {
+		t.Errorf("%s is %q, %v; want %q", path, data, err, text)
+	}
+}
+
+// journalContains reports whether the journal contains a text.
+func (d *diskCase) journalContains(t *testing.T, text string) bool {
+	t.Helper()
+	list, err := d.memory.Writer.Journal.FindHunks(func(journal.Record) bool { return true }, func(_ journal.Record, h journal.Hunk) bool {
+		return bytes.Contains(h.Old, []byte(text)) || bytes.Contains(h.New, []byte(text)) ||
+			bytes.Contains(h.Above, []byte(text)) || bytes.Contains(h.Below, []byte(text))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(list) > 0
+}
+
+// A purger is an Indexer whose Purge fails or whose index is incomplete.
+type purger struct {
+	Indexer
+	err      error
+	degraded bool
+}
+
+func (p *purger) Purge(context.Context) error { return p.err }
+
+func (p *purger) State() api.IndexStatus { return api.IndexStatus{Degraded: p.degraded} }
+
+// TestForgetFinishesLater checks that a failed erasure is reported, recorded
+// without its text, and finished at the next start.
+func TestForgetFinishesLater(t *testing.T) {
+	d, c := newForgetCase(t, map[string]string{"MEMORY.md": "- a secret\n- tea\n"})
+	if _, err := d.memory.writeOps().edit(t.Context(), c, &api.EditRequest{Path: "MEMORY.md", OldText: "a secret", NewText: "the secret"}); err != nil {
+		t.Fatal(err)
+	}
+	keeper := &purger{Indexer: d.memory.Indexer, err: errors.New("no room")}
+	d.memory.Indexer = keeper
+	ids, token := d.list(t, c, "secret")
+	a, err := d.memory.writeOps().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token})
+	if err != nil || !strings.Contains(a.Problem, "no room") || len(a.Removed) != 1 {
+		t.Fatalf("%+v, %v", a, err)
+	}
+	d.want(t, "MEMORY.md", "- tea\n")
+	note, err := os.ReadFile(d.memory.ErasureFile)
+	if err != nil || !bytes.Contains(note, []byte("MEMORY.md")) || bytes.Contains(note, []byte("secret")) {
+		t.Errorf("the note is %s, %v", note, err)
+	}
+	if err := d.memory.FinishErasures(t.Context()); err == nil {
+		t.Error("it is done although it cannot be")
+	}
+	keeper.err = nil
+	if err := d.memory.FinishErasures(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if left, err := d.memory.writeOps().readErasures(); err != nil || len(left) > 0 {
+		t.Errorf("%+v, %v", left, err)
+	}
+}
+
+// TestForgetProblemOfOthers checks that only the owner sees the reason of a
+// failure, which may describe data of other subjects.
+func TestForgetProblemOfOthers(t *testing.T) {
+	for who, told := range map[string]bool{"owner": true, "acct:42": false} {
+		d, _ := newForgetCase(t, map[string]string{"2026-02-05/cli.md": "- a secret\n"})
+		d.memory.Indexer = &purger{Indexer: d.memory.Indexer, err: errors.New("read bob/diary.md: no room")}
+		c := d.callAs(t, who, "private")
+		ids, token := d.list(t, c, "secret")
+		a, err := d.memory.writeOps().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token})
+		if err != nil || a.Problem == "" || strings.Contains(a.Problem, "diary") != told {
+			t.Errorf("%s: %+v, %v", who, a, err)
+		}
+	}
+	d, _ := newForgetCase(t, map[string]string{"_longterms/acct_42/_index.md": "---\nsubject_id: acct:42\n---\n- tea\n"})
+	d.memory.Indexer = &purger{Indexer: d.memory.Indexer, err: errors.New("read bob/diary.md: no room")}
+	c := d.fixedCall(t, "helper", "acct:42", "private")
+	a, err := d.memory.writeOps().wipeSubject(t.Context(), c, &api.WipeRequest{Confirm: "acct:42"})
+	if err != nil || a.Problem == "" || strings.Contains(a.Problem, "diary") {
+		t.Errorf("wipe: %+v, %v", a, err)
+	}
+}
+
+// TestForgetCopyProblemOfOthers checks that only a caller that may read the whole
+// file sees which saved copy of the file could not be changed.
+func TestForgetCopyProblemOfOthers(t *testing.T) {
+	const path = "2026-02-05/cli.md"
+	for who, told := range map[string]bool{"owner": true, "bob": false} {
+		d, _ := newForgetCase(t, map[string]string{path: "- the tea of bob <!-- written_by=bob -->\n- theirs <!-- visibility=private_only -->\n"})
+		if err := os.Mkdir(filepath.Join(d.dir, path+".kept-0abc0000"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		c := d.callAs(t, who, "private")
+		ids, token := d.list(t, c, "tea of bob")
+		a, err := d.memory.writeOps().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token})
+		if err != nil || len(a.Removed) != 1 || len(a.Failed) != 1 || strings.Contains(a.Failed[0].Reason, "kept-") != told {
+			t.Errorf("%s: %+v, %v", who, a, err)
+		}
+	}
+}
+
+// TestForgetLeavesUnchosen checks that only the chosen entries are
+// removed from a copy kept beside a file, unless every entry with the text was
+// chosen.
+func TestForgetLeavesUnchosen(t *testing.T) {
+	const kept = "MEMORY.md.kept-0abc0000"
+	for _, test := range []struct {
+		chosen int
+		want   string
+	}{{1, "- the secret of cups\n- coffee\n"}, {2, "- coffee\n"}} {
+		d, c := newForgetCase(t, map[string]string{"MEMORY.md": "- the secret of tea\n- my secret\n- tea\n"})
+		if err := os.WriteFile(filepath.Join(d.dir, kept), []byte("- the secret of tea\n- the secret of cups\n- coffee\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		ids, token := d.list(t, c, "secret")
+		a, err := d.memory.writeOps().forget(t.Context(), c, &api.ForgetRequest{IDs: ids[:test.chosen], Token: token})
+		if err != nil || len(a.Removed) != test.chosen || len(a.Failed) > 0 {
+			t.Errorf("%+v, %v", a, err)
+		}
+		d.want(t, kept, test.want)
+	}
+}
+
+// TestForgetLines checks that only the lines with a text are removed from the versions of a file
+// beside it.
+func TestForgetLines(t *testing.T) {
+	const kept = "people.md.kept-0abc0000"
+	d, c := newForgetCase(t, map[string]string{"people.md": "Ann: secret\nBob: 2\nCarl: another secret\n"})
+	if err := os.WriteFile(filepath.Join(d.dir, kept), []byte("Ann: secret\nBob: 3\nCarl: another secret\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ids, token := d.list(t, c, "secret")
+	a, err := d.memory.writeOps().forget(t.Context(), c, &api.ForgetRequest{IDs: ids[:1], Token: token})
+	if err != nil || len(ids) != 2 || !slices.Equal(a.Removed, ids[:1]) || a.Total != 1 {
+		t.Errorf("%q, %+v, %v", ids, a, err)
+	}
+	d.want(t, "people.md", "Bob: 2\nCarl: another secret\n")
+	d.want(t, kept, "Bob: 3\nCarl: another secret\n")
+}
+
+// TestForgetWriter checks which text counts as written by memwatchd.
+func TestForgetWriter(t *testing.T) {
+	d, c := newForgetCase(t, map[string]string{
+		"MEMORY.md": "- a secret\n- old secret <!-- source=cli -->\n- two lines,\n  one secret <!-- source=cli -->\n",
+		"todo.md":   "- [ ] a secret task\n",
+		"notes.md":  "- the public\n",
+	})
+	w := d.memory.writeOps()
+	if _, err := w.remember(t.Context(), c, &api.RememberRequest{Text: "a new secret\nof two lines", Explicit: true}); err != nil {
+		t.Fatal(err)
+	}
+	for _, edit := range [][3]string{{"notes.md", "public", "secret"}, {"todo.md", "[ ]", "[x]"}} {
+		if _, err := w.edit(t.Context(), c, &api.EditRequest{Path: edit[0], OldText: edit[1], NewText: edit[2]}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a, err := w.forget(t.Context(), c, &api.ForgetRequest{Match: "secret"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, e := range a.Entries {
+		got[e.Text] = e.Writer
+	}
+	want := map[string]string{
+		"- a secret": "other", "- old secret": "memwatchd", "- two lines,\n  one secret": "other",
+		"- a new secret\n  of two lines\n\n  (added 2026-02-05)": "memwatchd", "- [x] a secret task": "other", "- the secret": "memwatchd",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestWipeFinishesLater checks that finishing an interrupted wipe leaves files
+// that were written after the request.
+func TestWipeFinishesLater(t *testing.T) {
+	d, _ := newForgetCase(t, map[string]string{
+		"_longterms/acct_42/fact.md":   "---\nsubject_id: acct:42\n---\n- **a**: 1\n",
+		"_longterms/acct_42/_index.md": "---\nsubject_id: acct:42\n---\n- b\n",
+	})
+	keeper := &purger{Indexer: d.memory.Indexer, err: errors.New("no room")}
+	d.memory.Indexer = keeper
+	c := d.callAs(t, "acct:42", "private")
+	a, err := d.memory.writeOps().wipeSubject(t.Context(), c, &api.WipeRequest{Confirm: "acct:42"})
+	if err != nil || a.Problem == "" || len(a.Deleted) != 2 {
+		t.Fatalf("%+v, %v", a, err)
+	}
+	// One file is new, the other was restored unchanged, as a sync tool might
+	// do.
+	for path, text := range map[string]string{
+		"fact.md": "---\nsubject_id: acct:42\n---\n- **a**: 2\n", "_index.md": "---\nsubject_id: acct:42\n---\n- b\n",
+	} {
+		path = filepath.Join(d.dir, "_longterms", "acct_42", path)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	keeper.err = nil
+	if err := d.memory.FinishErasures(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	d.want(t, "_longterms/acct_42/fact.md", "---\nsubject_id: acct:42\n---\n- **a**: 2\n")
+	if _, err := os.Stat(filepath.Join(d.dir, "_longterms", "acct_42", "_index.md")); !os.IsNotExist(err) {
+		t.Errorf("what was to go is there: %v", err)
+	}
+}
+
+// TestLinkPattern checks in which lines of the file of links a subject occurs.
+func TestLinkPattern(t *testing.T) {
+	pattern := linkPattern("ext:telegram:1")
+	for line, want := range map[string]bool{
+		"telegram:1: acct:4\n": true, `"telegram:1": acct:4`: true, "{telegram:1: acct:4}": true, "a: [ext:telegram:1]": true,
+		"# formerly telegram:1.\n": true, "telegram:1:\n": true, "telegram:12: x\n": false, "telegram:1:2: x\n": false,
+		"a-telegram:1: x\n": false, "\u00e9telegram:1: x\n": false, "telegram:1-b: x\n": false,
+	} {
+		if got := pattern.MatchString(line); got != want {
+			t.Errorf("%q: %t", line, got)
+		}
+	}
+}
+
+// TestWipeLeavesLinksOfOthers checks that a wipe erases exactly the links of its
+// subject from the journal.
+func TestWipeLeavesLinksOfOthers(t *testing.T) {
+	for _, test := range []struct {
+		subject, key, account string
+		erased                bool
+	}{
+		{"acct:4", "telegram:1", "acct:4", true},
+		{"acct:4", "telegram:1", "acct:42", false},
+		{"cct:4", "telegram:1", "acct:4", false},
+		{"ext:telegram:1", "telegram:1", "acct:4", true},
+		{"ext:telegram:1", "telegram:12", "acct:4", false},
+	} {
+		d, c := newForgetCase(t, map[string]string{"MEMORY.md": "- x\n"})
+		if _, err := d.memory.writeOps().link(t.Context(), c, &api.LinkRequest{ExternalKey: test.key, Subject: test.account}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.memory.writeOps().wipeSubject(t.Context(), d.callAs(t, test.subject, "private"), &api.WipeRequest{Confirm: test.subject}); err != nil {
+			t.Fatal(err)
+		}
+		if erased := !d.journalContains(t, test.account); erased != test.erased {
+			t.Errorf("wipe of %s: the link of %s to %s is erased: %t", test.subject, test.key, test.account, erased)
+		}
+	}
+}
+
+// TestForgetWithoutNote checks that an erasure that cannot be recorded does not
+// start.
+func TestForgetWithoutNote(t *testing.T) {
+	d, c := newForgetCase(t, map[string]string{"MEMORY.md": "- a secret\n- tea\n"})
+	ids, token := d.list(t, c, "secret")
+	d.memory.ErasureFile = filepath.Join(d.dir, "MEMORY.md", "forget.json")
+	_, err := d.memory.writeOps().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token})
+	if e, ok := errors.AsType[*api.Error](err); !ok || e.Code != api.Unavailable {
+		t.Errorf("%v", err)
+	}
+	d.want(t, "MEMORY.md", "- a secret\n- tea\n")
+}
+
+// TestForgetGoesOn checks that an erasure interrupted at any point is finished
+// at the next start, without entries that changed meanwhile.
+func TestForgetGoesOn(t *testing.T) {
+	files := map[string]string{"MEMORY.md": "---\nsummary: |-\n  of tea\n  the secret, too\n  of cups\n---\n- a secret\n- tea\n", "notes.md": "- secret 1\n- secret 2\n",
+		"people.md": "Ann: secret\nBob: 2\n"}
+	for stop := range 4 {
+		d, c := newForgetCase(t, files)
+		kept := "MEMORY.md.kept-0abc0000"
+		if err := os.WriteFile(filepath.Join(d.dir, kept), []byte("- a secret\n- coffee\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.memory.writeOps().edit(t.Context(), c, &api.EditRequest{Path: "notes.md", OldText: "secret 1", NewText: "secret one"}); err != nil {
+			t.Fatal(err)
+		}
+		ids, token := d.list(t, c, "secret")
+		l, err := d.memory.forgetLists.findList(c, token, d.memory.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		chosen, err := l.chooseOccurrences(ids)
+		if err != nil {
+			t.Fatal(err)
+		}
+		words := newTextMatcher(l.match, chosen)
+		plan := newErasure(c.Scope.Subject, chosen, words)
+		plan.Journal, err = d.memory.writeOps().findHunks(c, words, "")
+		if err != nil || len(plan.Journal) == 0 {
+			t.Fatalf("%+v, %v", plan.Journal, err)
+		}
+		if _, err := d.memory.writeOps().recordErasure(plan); err != nil {
+			t.Fatal(err)
+		}
+		first := plan
+		first.Files = plan.Files[:stop]
+		d.memory.writeOps().removeListed(t.Context(), c, &first, words)
+		left := "- tea\n"
+		if stop == 0 {
+			left = "- mine\n- tea\n"
+			if err := os.WriteFile(filepath.Join(d.dir, "MEMORY.md"), []byte(strings.Replace(files["MEMORY.md"], "- a secret", "- mine", 1)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := d.memory.FinishErasures(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		d.want(t, "MEMORY.md", "---\nsummary: \"of tea\\nof cups\"\n---\n"+left)
+		d.want(t, "notes.md", "")
+		d.want(t, "people.md", "Bob: 2\n")
+		if stop > 0 {
+			d.want(t, kept, "- coffee\n")
+		}
+		if d.journalContains(t, "secret") {
+			t.Errorf("stopped after %d files: the journal has it", stop)
+		}
+	}
+}
+
+// TestForgetCredential checks that a caller who knows a credential can have the
+// credential erased, although it is never shown.
+func TestForgetCredential(t *testing.T) {
+	key := "ghp_" + "k7Qz0mXw3RtV9bLp2NcJ5sYhF8gDaE4uKoT1"
+	d, c := newForgetCase(t, map[string]string{"MEMORY.md": "---\nsummary: my key is " + key + "\n---\n- the key: " + key + "\n\n<!-- " + key + " -->\n\n- tea\n"})
+	d.memory.Layout.Mask = secrets.Mask
+	a, err := d.memory.writeOps().forget(t.Context(), c, &api.ForgetRequest{Match: key})
+	if err != nil || a.Total != 3 {
+		t.Fatalf("%+v, %v", a, err)
+	}
+	if said, err := api.EncodeJSON(redactValue(a)); err != nil || bytes.Contains(said, []byte(key)) {
+		t.Errorf("it is shown: %s, %v", said, err)
+	}
+	var ids []string
+	for _, e := range a.Entries {
+		if e.ID != "" {
+			ids = append(ids, e.ID)
+		}
+	}
+	a, err = d.memory.writeOps().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: a.Token})
+	if err != nil || len(a.Removed) != 2 || a.Total != 1 {
+		t.Fatalf("%+v, %v", a, err)
+	}
+	d.want(t, "MEMORY.md", "---\nsummary: \"\"\n---\n\n<!-- "+key+" -->\n\n- tea\n")
+}
+
+// TestForgetLists checks that lists expire and that their number is bounded for
+// each subject.
+func TestForgetLists(t *testing.T) {
+	d, c := newForgetCase(t, map[string]string{"MEMORY.md": "- a secret\n"})
+	now := d.memory.Now()
+	d.memory.Now = func() time.Time { return now }
+	ids, token := d.list(t, c, "secret")
+	now = now.Add(listLifetime + time.Second)
+	if _, err := d.memory.writeOps().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token}); asError(err).Code != api.Conflict {
+		t.Errorf("a list that is old: %v", err)
+	}
+	_, token = d.list(t, c, "secret")
+	for n := range maxForgetLists + 1 {
+		now = now.Add(time.Millisecond)
+		d.list(t, d.callAs(t, "bob", "private"), strings.Repeat("x", n+1))
+	}
+	if _, err := d.memory.forgetLists.findList(c, token, now); err != nil {
+		t.Errorf("a list after too many lists of another subject: %v", err)
+	}
+	if len(d.memory.forgetLists.lists) > maxForgetLists+1 {
+		t.Errorf("%d lists of bob are remembered", len(d.memory.forgetLists.lists)-1)
+	}
+	for n := range maxForgetLists {
+		now = now.Add(time.Millisecond)
+		d.list(t, c, strings.Repeat("x", n+1))
+	}
+	if len(d.memory.forgetLists.lists) > 2*maxForgetLists {
+		t.Errorf("%d lists are remembered", len(d.memory.forgetLists.lists))
+	}
+	if _, err := d.memory.writeOps().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token}); asError(err).Code != api.Conflict {
+		t.Errorf("one of too many lists: %v", err)
+	}
+}
+
+// TestForgetNotYet checks that nothing is listed or removed before all files
+// are indexed.
+func TestForgetNotYet(t *testing.T) {
+	d, c := newForgetCase(t, map[string]string{"MEMORY.md": "- a secret\n"})
+	ids, token := d.list(t, c, "secret")
+	d.memory.Indexer = &purger{Indexer: d.memory.Indexer, degraded: true}
+	d.memory.SyncTimeout = 10 * time.Millisecond
+	for _, r := range []*api.ForgetRequest{{Match: "secret"}, {IDs: ids, Token: token}} {
+		if _, err := d.memory.writeOps().forget(t.Context(), c, r); asError(err).Code != api.Unavailable {
+			t.Errorf("%+v: %v", r, err)
+		}
+	}
+	subject, private := "acct:42", "private"
+	c, err := d.memory.resolveCall(api.Caller{Scope: api.Scope{Subject: &subject, Context: &private}, AsOwner: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.memory.writeOps().wipeSubject(t.Context(), c, &api.WipeRequest{Confirm: subject}); asError(err).Code != api.Unavailable {
+		t.Errorf("wiped: %v", err)
+	}
+}
+
+// TestForgetChangedJustNow checks that an entry that changes during the request
+// stays, even if its id is the same.
+func TestForgetChangedJustNow(t *testing.T) {
+	d, c := newForgetCase(t, map[string]string{"MEMORY.md": "- a secret <!-- id=s -->\n- tea\n"})
+	ids, token := d.list(t, c, "secret")
+	path := filepath.Join(d.dir, "MEMORY.md")
+	parse := d.memory.Parse
+	d.memory.Parse = func(f vault.File) *memory.Document { // simulates a save between read and write
+		d.memory.Parse = parse
+		if err := os.WriteFile(path, []byte("- a secret, and more <!-- id=s -->\n- tea\n"), 0o600); err != nil {
+			t.Error(err)
+		}
+		return parse(f)
+	}
+	a, err := d.memory.writeOps().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token})
+	if err != nil || len(a.Failed) != 1 || !strings.Contains(a.Failed[0].Reason, "has changed") {
+		t.Errorf("%+v, %v", a, err)
+	}
+	d.want(t, "MEMORY.md", "- a secret, and more <!-- id=s -->\n- tea\n")
+}
+
+// TestForgetBesideOthers checks that exactly the listed entry is removed if
+// unreadable text of other subjects stands before or after it.
+func TestForgetBesideOthers(t *testing.T) {
+	const path, theirs, by = "2026-02-05/cli.md", "- theirs: 555 <!-- visibility=private_only -->\n", " <!-- written_by=bob -->\n"
+	before := "# Day\n\n" + theirs + "- one: 555" + by + theirs + "- two: 555" + by + "- three: 555" + by + theirs + "\n## More\n\n" + theirs + "- four: 555" + by + "\nfive: 555" + by
+	for word, gone := range map[string]string{"one": "- one: 555" + by, "two": "- two: 555" + by, "three": "- three: 555" + by, "four": "- four: 555" + by, "five": "\nfive: 555" + by} {
+		d, _ := newForgetCase(t, map[string]string{path: before})
+		bob, private := "bob", "private"
+		c, err := d.memory.resolveCall(api.Caller{Scope: api.Scope{Subject: &bob, Context: &private}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids, token := d.list(t, c, word+": 555")
+		a, err := d.memory.writeOps().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token})
+		if err != nil || len(a.Removed) != 1 || len(a.Entries) != 0 {
+			t.Errorf("%s: %+v, %v", word, a, err)
+		}
+		d.want(t, path, strings.Replace(before, gone, "", 1))
+	}
+}
+
+// TestForgetLeavesGoneFilesOfOthers checks that other subjects' text in a
+// deleted file stays in the journal, where they can undo the deletion. The
+// owner erases that text too, because the owner's memory is the whole root.
+func TestForgetLeavesGoneFilesOfOthers(t *testing.T) {
+	const path = "2026-02-04/seven.md"
+	for _, test := range []struct {
+		who  string
+		held bool
+	}{{"acct:42", true}, {"owner", false}} {
+		d, _ := newForgetCase(t, map[string]string{
+			"_longterms/acct_42/_index.md": "- my secret place\n",
+			"_longterms/owner/_index.md":   "- my secret place\n",
+			path:                           "---\nsubject_id: acct:7\nvisibility: private_only\n---\n- a secret of seven\n",
+		})
+		_, err := d.memory.Writer.Write(t.Context(), vault.Change{Path: path, Cause: "edit", Requested: true, Edit: func(*vault.File) ([]byte, error) {
+			return []byte("---\nsubject_id: acct:7\nvisibility: private_only\n---\n"), nil
+		}})
+		if err != nil || !d.journalContains(t, "secret of seven") {
+			t.Fatal(err)
+		}
+		if err := os.Remove(filepath.Join(d.dir, path)); err != nil {
+			t.Fatal(err)
+		}
+		c := d.callAs(t, test.who, "private")
+		ids, token := d.list(t, c, "secret")
+		a, err := d.memory.writeOps().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token})
+		if err != nil || len(a.Removed) != len(ids) || len(ids) == 0 {
+			t.Fatalf("%s: %+v, %v", test.who, a, err)
+		}
+		if held := d.journalContains(t, "secret of seven"); held != test.held {
+			t.Errorf("%s forgets: the journal has what another one said: %v", test.who, held)
+		}
+	}
+}
+
+// TestForgetLeavesJournalOfOthers checks that changes of other subjects can
+// still be undone if they share only a blank or a short line with a removed
+// entry, or if their file is gone.
+func TestForgetLeavesJournalOfOthers(t *testing.T) {
+	for _, test := range []struct {
+		name, owner, entry, theirs string
+		gone, erased               bool
+	}{
+		{"blank line", "owner", "- the tea of bob\n\n  and coffee\n", "- private plan <!-- visibility=private_only -->\n\n- more\n", false, false},
+		{"short line", "owner", "- the tea of bob\n  - milk\n", "- private plan <!-- visibility=private_only -->\n- milk\n", false, false},
+		{"gone file", "alice", "- the tea of bob\n  and a line of both\n", "- private plan <!-- visibility=private_only -->\n  and a line of both\n", true, false},
+		{"own gone file", "bob", "- the tea of bob\n  and a line of both\n", "- private plan\n  and a line of both\n", true, true},
+	} {
+		const path = "2026-02-04/chat.md"
+		head := "# Day\n\n- open to all <!-- visibility=public_ok -->\n"
+		if test.gone {
+			head = "---\nsubject_id: " + test.owner + "\nvisibility: private_only\n---\n"
+		}
+		d, _ := newForgetCase(t, map[string]string{
+			path:                       head + test.theirs,
+			"_longterms/bob/_index.md": "---\nsubject_id: bob\n---\n" + test.entry,
+		})
+		_, err := d.memory.Writer.Write(t.Context(), vault.Change{Path: path, Cause: "edit", Requested: true, Edit: func(*vault.File) ([]byte, error) {
+			if test.gone {
+				return nil, vault.ErrRemove
+			}
+			return []byte(head), nil
+		}})
+		if err != nil || !d.journalContains(t, "private plan") {
+			t.Fatal(err)
+		}
+		c := d.callAs(t, "bob", "private")
+		ids, token := d.list(t, c, "tea of bob")
+		a, err := d.memory.writeOps().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token})
+		if err != nil || len(a.Removed) != 1 {
+			t.Fatalf("%s: %+v, %v", test.name, a, err)
+		}
+		if erased := !d.journalContains(t, "private plan"); erased != test.erased {
+			t.Errorf("%s: bob erased the change from the journal: %t", test.name, erased)
+		}
+	}
+}
+
+// TestForgetNoteBesideOthers checks that the heading of a removed note
+// disappears for callers that see nothing else below it, and stays for the
+// others.
+func TestForgetNoteBesideOthers(t *testing.T) {
+	const path = "2026-02-05/cli.md"
+	before := "# Day\n\n- tea\n\n## 10:30 AM - Phones\n\n- ours: 555 <!-- written_by=bob -->\n- theirs: 555 <!-- visibility=private_only -->\n"
+	d, _ := newForgetCase(t, map[string]string{path: before})
+	c := d.callAs(t, "bob", "private")
+	ids, token := d.list(t, c, "ours: 555")
+	if _, err := d.memory.writeOps().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token}); err != nil {
+		t.Fatal(err)
+	}
+	d.want(t, path, strings.Replace(before, "- ours: 555 <!-- written_by=bob -->\n", "", 1))
+}

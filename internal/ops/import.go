@@ -1,0 +1,429 @@
+package ops
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"path"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/index"
+	"github.com/memwatchd/memwatchd/internal/importer"
+	"github.com/memwatchd/memwatchd/internal/secrets"
+	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/vault"
+)
+
+// Speakers in imported conversations. Text of an agent is untrusted.
+var speakers = map[string]string{"person": "Person", "agent": "Agent"}
+
+// untitled are the programs whose records have titles that only repeat their text
+// or path.
+var untitled = []string{"jsonl", "mem0"}
+
+// entrySource is the program whose records consist of entries.
+const entrySource = "jsonl"
+
+// States of imported records in answers.
+const (
+	importCreated   = "created"
+	importRewritten = "rewritten"
+	importUnchanged = "unchanged"
+	importEdited    = "edited"
+	importOlder     = "older"
+	importFailed    = "failed"
+)
+
+// importStates are the states of records by those of their files.
+var importStates = map[memory.ImportState]string{
+	memory.ImportSame: importUnchanged, memory.ImportOlder: importRewritten, memory.ImportEdited: importEdited,
+}
+
+// importRecords writes records of another program to private files of the owner.
+// A repeated import changes nothing, and a file that was edited since its import
+// stays.
+func (m writeOps) importRecords(ctx context.Context, c Call, r *api.ImportRequest) (*api.ImportAnswer, error) {
+	answer := &api.ImportAnswer{Records: []api.ImportedRecord{}, DryRun: r.DryRun, Disabled: m.Disabled}
+	if m.Disabled {
+		return answer, nil
+	}
+	if m.Writer == nil {
+		return nil, errNoWriter
+	}
+	since, _, err := m.parsePeriod("since", r.Since)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.syncIndex(ctx, &c); err != nil {
+		return nil, err
+	}
+	if err := m.waitAllRead(ctx, &c); err != nil {
+		return nil, err
+	}
+	if !c.synced { // a file of a record may have been moved
+		return nil, api.Errorf(api.Unavailable, "not all files have been read yet").WithHint("retry in a moment")
+	}
+	records, paths := m.decodeRecords(r, answer)
+	for _, f := range m.Index.Files(func(f *index.FileInfo) bool {
+		return paths[importSuffix(f.Path)] != nil && f.Readable(c.View)
+	}) {
+		list := paths[importSuffix(f.Path)]
+		*list = append(*list, f.Path)
+	}
+	var pending []*importWrite
+	flush := func() error {
+		err := m.writeImports(ctx, pending)
+		for _, p := range pending {
+			countImport(answer, p.result)
+			if p.result.State == importCreated || p.result.State == importRewritten {
+				addCounts(&answer.Changes, p.changes)
+			}
+		}
+		pending = nil
+		return err
+	}
+	for i := range answer.Records {
+		result := &answer.Records[i]
+		full := func() bool { return r.Max > 0 && i-answer.Older-answer.Failed >= r.Max }
+		if full() || len(pending) == maxImportWrites {
+			if err := flush(); err != nil {
+				return nil, err
+			}
+		}
+		switch record := records[i]; {
+		case result.State != "":
+		case r.Since != "" && record.Changed().Before(since):
+			result.State = importOlder
+		case full():
+			answer.Records = answer.Records[:i]
+			return answer, nil
+		default:
+			p, err := m.planImport(ctx, c, record, *paths[record.Suffix()], result, r.DryRun)
+			if p != nil && err == nil {
+				pending = append(pending, p)
+				continue
+			}
+			if err != nil {
+				result.State, result.Reason = importFailed, asError(err).Error()
+			}
+		}
+		countImport(answer, result)
+	}
+	return answer, flush()
+}
+
+// countImport adds a record to the numbers of an answer.
+func countImport(answer *api.ImportAnswer, result *api.ImportedRecord) {
+	switch result.State {
+	case importCreated:
+		answer.Created++
+	case importRewritten:
+		answer.Rewritten++
+	case importUnchanged:
+		answer.Unchanged++
+	case importEdited:
+		answer.Edited++
+	case importOlder:
+		answer.Older++
+	default:
+		answer.Failed++
+	}
+}
+
+// addCounts adds counts to a sum, which may be nil.
+func addCounts(sum *map[string]int, counts map[string]int) {
+	for name, n := range counts {
+		if *sum == nil {
+			*sum = map[string]int{}
+		}
+		(*sum)[name] += n
+	}
+}
+
+// importSuffix returns the part of a path that can be the suffix of a record.
+func importSuffix(file string) string {
+	name := path.Base(file)
+	return name[strings.LastIndexByte(name, '-')+1:]
+}
+
+// decodeRecords returns the records of a request, with an element in the answer
+// for each, and a list for the paths of each suffix.
+func (m writeOps) decodeRecords(r *api.ImportRequest, answer *api.ImportAnswer) (records []*memory.Imported,
+	paths map[string]*[]string) {
+	paths = map[string]*[]string{}
+	number := 0
+	for line := range strings.Lines(r.Records) {
+		number++
+		if strings.TrimSpace(line) == "" {
+			continue
+		}
+		result := api.ImportedRecord{Line: number}
+		record, credentials, err := m.decodeRecord(r.Source, line)
+		if err == nil && paths[record.Suffix()] != nil {
+			err = api.Errorf(api.Invalid, "another record of the request has the same id")
+		}
+		if err != nil {
+			result.State, result.Reason = importFailed, asError(err).Error()
+		} else {
+			result.Credentials = credentials
+			paths[record.Suffix()] = new([]string)
+		}
+		records, answer.Records = append(records, record), append(answer.Records, result)
+	}
+	return records, paths
+}
+
+// decodeRecord returns a record without credentials, and the kinds of those that
+// it contains.
+func (m writeOps) decodeRecord(source, line string) (record *memory.Imported, credentials []string, err error) {
+	var in api.ImportRecord
+	dec := json.NewDecoder(strings.NewReader(line))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&in); err != nil {
+		return nil, nil, api.Errorf(api.Invalid, "%s", strings.TrimPrefix(err.Error(), "json: "))
+	}
+	if strings.TrimSpace(in.ID) == "" {
+		return nil, nil, api.Errorf(api.Invalid, "id is missing")
+	}
+	for _, t := range []struct {
+		name string
+		year int
+	}{{"created", in.Created.UTC().Year()}, {"updated", in.Updated.UTC().Year()}} {
+		if t.year < 1 || t.year > maxYear {
+			return nil, nil, api.Errorf(api.Invalid, "%s: a time is not in the years 1 to %d", t.name, maxYear)
+		}
+	}
+	mask := func(text string) string {
+		text, rules := secrets.Remove(strings.ToValidUTF8(text, string(utf8.RuneError)))
+		credentials = append(credentials, rules...)
+		return text
+	}
+	record = &memory.Imported{Program: source, ID: in.ID, Title: mask(cutLine(in.Title, maxTopic)),
+		Untitled: slices.Contains(untitled, source), Created: in.Created, Updated: in.Updated,
+		Entries: source == entrySource, Place: in.Path, Front: mask(in.Front), Summary: in.Summary, Origin: in.Origin}
+	for _, tag := range in.Tags[:min(len(in.Tags), api.MaxValues)] {
+		record.Tags = append(record.Tags, mask(tag))
+	}
+	for i, p := range in.Parts {
+		part := memory.ImportedPart{Text: mask(p.Text), Levels: p.Levels, Attributes: map[string]string{}}
+		if p.Author != "" {
+			part.Speaker = speakers[p.Author]
+			if part.Speaker == "" {
+				return nil, nil, api.Errorf(api.Invalid, "part %d: author: %q is not one of person, agent", i+1, p.Author)
+			}
+			if p.Author != "person" {
+				part.By = memory.ImportSource + source
+			}
+		}
+		for _, s := range p.Section {
+			if !record.Entries {
+				s = cutLine(s, maxTopic)
+			}
+			part.Section = append(part.Section, mask(s))
+		}
+		for _, e := range p.Evidence {
+			part.Evidence = append(part.Evidence, mask(memory.CleanLine(e)))
+		}
+		for _, t := range p.Tags {
+			part.Tags = append(part.Tags, mask(memory.CleanLine(t)))
+		}
+		for key, value := range p.Attributes {
+			if value = memory.CleanLine(value); value != "" {
+				part.Attributes[key] = mask(value)
+			}
+		}
+		record.Parts = append(record.Parts, part)
+	}
+	slices.Sort(credentials)
+	return record, slices.Compact(credentials), nil
+}
+
+// maxImportWrites bounds the files that are kept in memory before they are written
+// together.
+const maxImportWrites = 64
+
+// An importWrite is the change that writes a record to its file.
+type importWrite struct {
+	result  *api.ImportedRecord
+	change  vault.Change
+	changes map[string]int // counts of entries that differ from their lines
+	private bool           // the caller can read the private text of the file
+	failed  error          // of Edit
+	done    bool           // without the change
+}
+
+// planImport returns the change that writes a record to its file: the one at a given
+// path that contains an earlier version, or a new one. It returns nil if nothing is
+// to be written, or was written already.
+func (m writeOps) planImport(ctx context.Context, c Call, record *memory.Imported, paths []string,
+	result *api.ImportedRecord, dryRun bool) (*importWrite, error) {
+	if record.Entries {
+		if err := m.resolveEvidence(ctx, c, record); err != nil {
+			return nil, err
+		}
+	}
+	if record.Summary != "" {
+		changes, err := m.importSummary(ctx, c, record, result, dryRun)
+		return &importWrite{result: result, changes: changes, done: true}, err
+	}
+	wanted := record.Place
+	var data []byte
+	var changes map[string]int
+	var err error
+	if record.Entries && wanted != "" {
+		var done bool
+		data, changes, done, err = m.placeEntries(ctx, c, record, result, dryRun)
+		if done || err != nil {
+			return nil, err
+		}
+		copies := m.archivedCopies(record.Place, func(*index.FileInfo) bool { return true })
+		paths = slices.Concat(paths, []string{record.Place}, copies)
+	}
+	if record.Entries && wanted == "" {
+		m.placeBelowImports(record)
+	}
+	if data == nil {
+		data, changes = record.File(m.Layout)
+	}
+	for _, known := range paths {
+		file, err := m.Writer.Vault.Read(known)
+		if err != nil {
+			continue
+		}
+		if state := record.StateIn(m.Layout, file.Data, data); state != memory.ImportOther {
+			result.Path, result.State = known, importStates[state]
+			break
+		}
+	}
+	if result.State == importUnchanged || result.State == importEdited {
+		return nil, nil
+	}
+	if result.Path == "" {
+		result.Path = cmp.Or(record.Place, record.Path(m.Location, true))
+		if m.Writer.Vault.Skips(result.Path, false) != "" || secrets.MatchingRule(result.Path) != "" {
+			result.Path = record.Path(m.Location, false)
+		}
+	}
+	if wanted != "" && result.Path != wanted {
+		changes["path"] = len(record.Parts)
+	}
+	if reason := m.Writer.Vault.Skips(result.Path, false); reason != "" {
+		return nil, api.Errorf(api.Unavailable, "%s is excluded from memory: %s", result.Path, reason)
+	}
+	next := m.Parse(vault.File{Path: result.Path, Data: data, ModTime: m.Now()})
+	switch {
+	case !ownPlace(c, next.Place) || next.For(c.View) == nil:
+		return nil, notFound("file", result.Path)
+	case next.Unsound || !record.Entries && next.Own.Visibility != memory.PrivateOnly:
+		return nil, api.Errorf(api.Invalid, "the record cannot be written as a private file")
+	}
+	p := &importWrite{result: result, changes: changes, private: next.PrivateReadable(c.View)}
+	p.change = vault.Change{
+		Path: result.Path, Cause: "import", Requested: true,
+		Edit: func(old *vault.File) ([]byte, error) {
+			result.State, p.failed = importCreated, nil
+			if old != nil {
+				state := record.StateIn(m.Layout, old.Data, data)
+				if state == memory.ImportOther {
+					p.failed = api.Errorf(api.Conflict, "%s already exists and is not a file of this record",
+						result.Path)
+					return nil, p.failed
+				}
+				result.State = importStates[state]
+			}
+			if dryRun || result.State != importCreated && result.State != importRewritten {
+				return nil, nil
+			}
+			return data, nil
+		},
+	}
+	return p, nil
+}
+
+// writeImports makes changes together, and records the failures in the results. The
+// error is the context's.
+func (m writeOps) writeImports(ctx context.Context, list []*importWrite) error {
+	list = slices.DeleteFunc(slices.Clone(list), func(p *importWrite) bool { return p.done })
+	changes := make([]vault.Change, len(list))
+	for i, p := range list {
+		changes[i] = p.change
+	}
+	for i, err := range m.Writer.WriteAll(ctx, changes) {
+		p := list[i]
+		switch {
+		case p.failed != nil:
+			err = p.failed
+		case err != nil:
+			err = writeError(err, errors.Is(err, context.Canceled) || p.private)
+		}
+		if err != nil {
+			p.result.State, p.result.Reason = importFailed, asError(err).Error()
+		}
+	}
+	return ctx.Err()
+}
+
+// exportPage bounds the text of a page, in bytes. A page contains one file at
+// least.
+const exportPage = 512 << 10
+
+// export returns the readable text of all files, in pages. The pages are those of
+// the files as answers show their names, so that a cursor contains no credential.
+func (m readOps) export(ctx context.Context, c Call, r *api.ExportRequest) (*api.ExportAnswer, error) {
+	if err := index.CheckPath(r.Path); err != nil {
+		return nil, api.Errorf(api.Invalid, "path: %v", err)
+	}
+	answer := &api.ExportAnswer{Files: []api.ExportFile{}, Index: m.indexState(c)}
+	list := m.Index.Files(func(f *index.FileInfo) bool {
+		return f.Readable(c.View) && (r.IncludeArchived || f.Kind != memory.Archive) &&
+			(r.Path == "" || index.MatchPath(r.Path, f.Path))
+	})
+	names := make(map[string]string, len(list))
+	for _, f := range list {
+		names[f.Path] = shownPath(f.Path)
+	}
+	slices.SortStableFunc(list, func(a, b index.FileInfo) int { return strings.Compare(names[a.Path], names[b.Path]) })
+	size, last := 0, ""
+	for _, f := range list {
+		name := names[f.Path]
+		if name <= r.Cursor {
+			continue
+		}
+		if size >= exportPage && name != last {
+			answer.Next = last
+			break
+		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		doc, shown, err := m.loadFile(c, f.Path)
+		if err != nil {
+			continue // removed, or no longer readable
+		}
+		file := api.ExportFile{Path: doc.Place.Path}
+		if r.Entries {
+			for i := range doc.Entries {
+				e := &doc.Entries[i]
+				if !e.Readable(c.View) {
+					continue
+				}
+				entry := importer.WholeEntryOf(doc, e, c.View.SubjectOf(e.Partition), sessionOf(c, doc))
+				if len(file.Entries) == 0 && c.View.Readable(doc.Own) {
+					entry.Front = shown.Front(doc)
+				}
+				file.Entries = append(file.Entries, entry)
+				size += len(e.Text)
+			}
+		} else {
+			file.Text = shown.Text()
+			size += len(file.Text)
+		}
+		last = name
+		answer.Files = append(answer.Files, file)
+	}
+	return answer, nil
+}

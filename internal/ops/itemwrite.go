@@ -1,0 +1,440 @@
+package ops
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/internal/secrets"
+	"github.com/memwatchd/memwatchd/memory"
+)
+
+// itemPut stores an item for the canonical subject. The item replaces all items
+// of that key that the caller may change, and keeps the id and the time of
+// creation of the one that takes precedence among those the caller may read. In
+// public, these are the items that the caller put in public; the new item is
+// stored beside all others.
+func (m writeOps) itemPut(ctx context.Context, c Call, r *api.ItemPutRequest) (*api.ItemAnswer, error) {
+	if m.Disabled {
+		return &api.ItemAnswer{Disabled: true}, nil
+	}
+	put := &itemEdit{m: m, call: c, request: r, name: itemName{r.Namespace, strings.TrimSpace(r.Key)}}
+	if r.Value != nil {
+		put.value = *r.Value
+	}
+	if err := m.checkItem(put.name, put.value, r.Source); err != nil {
+		return nil, err
+	}
+	if r.Value == nil {
+		return nil, api.Errorf(api.Invalid, "value is missing").WithHint("pass the text to store under the key")
+	}
+	if _, err := m.subjectDir(ctx, &put.call); err != nil {
+		return nil, err
+	}
+	c = put.call
+	paths := itemPaths(c.Scope.Subject, r.Namespace)
+	if m.ownFiles(c) && !c.View.Private() {
+		slices.Reverse(paths)
+	}
+	put.path = paths[0]
+	put.others = m.findItems(c, r.Namespace, func(k string) bool { return k == put.name.key })
+	after, written, err := m.editFile(ctx, c, fileEdit{
+		path: put.path, cause: "item", initial: memory.NewItems(c.Scope.Subject),
+		change: put.insertItem,
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range paths {
+		doc, err := m.Files.Load(path)
+		if path == put.path {
+			doc, err = after, nil
+		}
+		if err != nil || len(put.superseded(doc)) == 0 {
+			continue
+		}
+		doc, _, err = m.editFile(ctx, c, fileEdit{
+			path: path, cause: "item", group: written.ID, ownHidden: true,
+			change: func(doc *memory.Document, r *memory.Revision) error {
+				for _, i := range put.superseded(doc) {
+					r.Remove(i)
+				}
+				return nil
+			},
+		})
+		switch {
+		case err == nil && path == put.path:
+			after = doc
+		case err != nil && c.View.Private(): // elsewhere, the error could reveal hidden text
+			return nil, err
+		}
+	}
+	return &api.ItemAnswer{Item: put.answerItem(after)}, nil
+}
+
+// An itemEdit is an item that is being written to a file.
+type itemEdit struct {
+	m       writeOps
+	call    Call
+	request *api.ItemPutRequest
+	name    itemName
+	value   string
+	others  []*foundItem // readable items of the same name, before the change
+
+	path             string // path of its file
+	id               string // its assigned id
+	created, updated time.Time
+}
+
+// answerItem returns the item in the form for the caller. If the caller may no
+// longer read the item, answerItem returns it as the caller wrote it, because
+// another readable item may have the same id.
+func (p *itemEdit) answerItem(after *memory.Document) *api.Item {
+	if item := shownItem(p.call, after, p.id); item != nil && item.Key == p.name.key && item.Value == p.value {
+		return item
+	}
+	source := sourceAttribute(p.call, p.request.Source)
+	return &api.Item{
+		ID: p.id, Subject: p.call.Scope.Subject, Namespace: p.name.namespace, Key: p.name.key, Value: p.value,
+		Visibility: visibilityAttribute(p.request.Visibility), Confidence: p.request.Confidence, Source: source,
+		Untrusted: memory.IsUntrustedSource(source),
+		Created:   p.created, Updated: p.updated, Path: after.Place.Path,
+	}
+}
+
+// checkItem rejects an item that cannot be stored.
+func (m writeOps) checkItem(name itemName, value, source string) error {
+	if err := requireNamespace(name.namespace); err != nil {
+		return err
+	}
+	if err := memory.CheckKey(name.key); err != nil {
+		return api.Errorf(api.Invalid, "key: %v", err)
+	}
+	if err := memory.CheckValue(value); err != nil {
+		return api.Errorf(api.Invalid, "value: %v", err)
+	}
+	if rule := secrets.MatchingRule(value); rule != "" {
+		return secretError("value", rule)
+	}
+	return cmp.Or(m.checkText("key", name.key), m.checkText("source", source), m.checkNamed("value", name.key, value))
+}
+
+// superseded returns the indexes of the other items of the name that the caller
+// may change. In public these include the caller's own that it may not read.
+func (p *itemEdit) superseded(doc *memory.Document) (list []int) {
+	if claimsOtherSubject(p.call, doc) {
+		return nil
+	}
+	for i := range doc.Entries {
+		e := &doc.Entries[i]
+		if e.Title != p.name.key || e.ID == p.id && doc.Place.Path == p.path ||
+			p.call.View.SubjectOf(e.Partition) != p.call.Scope.Subject ||
+			!p.m.mayChange(p.call, e.Partition, e.Author()) {
+			continue
+		}
+		if k, _, ok := e.Item(); ok && k == p.name.key {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
+// insertItem inserts the item into its file.
+func (p *itemEdit) insertItem(doc *memory.Document, r *memory.Revision) error {
+	may := p.m.mayChangeEntry(p.call)
+	named := itemsNamed(doc, p.call, p.name.key)
+	p.setUpdated(doc, named)
+	held := slices.DeleteFunc(named, func(i int) bool { return !may(&doc.Entries[i]) })
+	visibility := p.request.Visibility
+	if len(held) > 0 && !p.call.View.Private() {
+		visibility = doc.Entries[held[0]].Partition.Visibility.String()
+	}
+	p.created, p.id = p.updated.Truncate(time.Second), ""
+	if len(held) > 0 {
+		e := &doc.Entries[held[0]]
+		if e.Given {
+			p.id = e.ID
+		}
+		if t, ok := memory.ParseTime(e.Attributes["created"], time.UTC); ok {
+			p.created = t.UTC().Truncate(time.Second)
+		} else if !e.Time.IsZero() && e.Time.Before(p.created) {
+			p.created = e.Time.UTC().Truncate(time.Second)
+		}
+	}
+	if p.id == "" {
+		p.id = memory.NewID(p.m.takenIDs(p.call, doc), p.name.namespace, p.name.key, p.value,
+			p.m.Now().UTC().Format(time.RFC3339Nano))
+	}
+	return insertItem(doc, r, held, &api.Item{
+		ID: p.id, Key: p.name.key, Value: p.value, Visibility: visibilityAttribute(visibility),
+		Confidence: p.request.Confidence, Source: sourceAttribute(p.call, p.request.Source),
+		Created: p.created, Updated: p.updated,
+	})
+}
+
+// setUpdated sets the time of the item. It is later than that of every readable
+// item of the same name, so that the newest value wins whatever the clock shows.
+func (p *itemEdit) setUpdated(doc *memory.Document, named []int) {
+	p.updated = p.m.Now().UTC().Truncate(time.Millisecond)
+	after := func(e *memory.Entry) {
+		later := e.Time.UTC().Truncate(time.Millisecond).Add(time.Millisecond)
+		if _, ok := e.Attributes["updated"]; ok && !e.Time.Before(p.updated) && later.Year() <= maxYear {
+			p.updated = later
+		}
+	}
+	for _, f := range p.others {
+		after(f.entry)
+	}
+	for _, i := range named {
+		after(&doc.Entries[i])
+	}
+}
+
+// insertItem adds the edits that write an item in place of the entries held, of
+// which the first is replaced and the others are removed.
+func insertItem(doc *memory.Document, r *memory.Revision, held []int, item *api.Item) error {
+	at, confidence := -1, ""
+	if len(held) > 0 {
+		at = held[0]
+	}
+	if item.Confidence != nil {
+		confidence = strconv.FormatFloat(*item.Confidence, 'g', -1, 64)
+	}
+	text, err := doc.ItemText(at, item.Key, item.Value, []memory.Attribute{
+		{Key: "id", Value: item.ID}, {Key: "visibility", Value: item.Visibility},
+		{Key: "confidence", Value: confidence}, {Key: "source", Value: item.Source},
+		{Key: "created", Value: item.Created.Format(time.RFC3339Nano)},
+		{Key: "updated", Value: item.Updated.Format(time.RFC3339Nano)},
+	})
+	switch {
+	case err != nil:
+		return api.Errorf(api.Invalid, "value: %v", err)
+	case at < 0:
+		r.Insert(doc.ItemInsertionPoint(memory.ParseVisibility(item.Visibility)), text)
+	default:
+		r.Replace(at, text)
+		for _, i := range held[1:] {
+			r.Remove(i)
+		}
+	}
+	return nil
+}
+
+// itemsNamed returns the indexes of the readable entries with a key in an item
+// file. The one that takes precedence comes first.
+func itemsNamed(doc *memory.Document, c Call, key string) (list []int) {
+	for i := range doc.Entries {
+		e := &doc.Entries[i]
+		if e.Title != key || !e.Readable(c.View) {
+			continue
+		}
+		if k, _, ok := e.Item(); ok && k == key {
+			list = append(list, i)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b int) int {
+		first, second := &doc.Entries[a], &doc.Entries[b]
+		return (&foundItem{entry: first, time: first.Time}).compare(&foundItem{entry: second, time: second.Time})
+	})
+	return list
+}
+
+// takenIDs returns the ids of all items of the caller's subjects, readable or
+// not.
+func (m writeOps) takenIDs(c Call, doc *memory.Document) map[string]bool {
+	taken := map[string]bool{}
+	for _, subject := range c.View.Subjects() {
+		for _, ns := range memory.Namespaces() {
+			for _, path := range itemPaths(subject, ns) {
+				d := doc
+				if path != doc.Place.Path {
+					var err error
+					d, err = m.Files.Load(path)
+					if err != nil {
+						continue
+					}
+				}
+				for i := range d.Entries {
+					taken[d.Entries[i].ID] = true
+				}
+			}
+		}
+	}
+	return taken
+}
+
+// itemDelete deletes every readable item of a name, in all files.
+func (m writeOps) itemDelete(ctx context.Context, c Call, r *api.ItemDeleteRequest) (*api.ItemDeleteAnswer, error) {
+	if m.Disabled {
+		return &api.ItemDeleteAnswer{Paths: []string{}, Disabled: true}, nil
+	}
+	name := itemName{r.Namespace, strings.TrimSpace(r.Key)}
+	if r.ID == "" && (name.namespace == "" || name.key == "") || r.ID != "" && name != (itemName{}) {
+		return nil, api.Errorf(api.Invalid, "set either namespace and key, or id")
+	}
+	if r.ID != "" {
+		f, err := m.itemByID(c, r.ID)
+		if err != nil {
+			return nil, err
+		}
+		name = f.name
+	}
+	list := m.findItems(c, name.namespace, func(k string) bool { return k == name.key })
+	if len(list) == 0 {
+		return nil, notFound("item", name.namespace+"/"+name.key)
+	}
+	return m.deleteItems(ctx, c, list, func(k string) bool { return k == name.key })
+}
+
+// itemDeleteNamespace deletes all readable items of a namespace. Other content
+// of the files stays.
+func (m writeOps) itemDeleteNamespace(ctx context.Context, c Call,
+	r *api.ItemDeleteNamespaceRequest) (*api.ItemDeleteAnswer, error) {
+	if m.Disabled {
+		return &api.ItemDeleteAnswer{Paths: []string{}, Disabled: true}, nil
+	}
+	if err := requireNamespace(r.Namespace); err != nil {
+		return nil, err
+	}
+	all := func(string) bool { return true }
+	return m.deleteItems(ctx, c, m.findItems(c, r.Namespace, all), all)
+}
+
+// deleteItems removes items from their files. The canonical subject's file
+// comes last, so that after a failure the item that took precedence remains.
+func (m writeOps) deleteItems(ctx context.Context, c Call, list []*foundItem,
+	which func(key string) bool) (*api.ItemDeleteAnswer, error) {
+	answer := &api.ItemDeleteAnswer{Deleted: len(uniqueItems(list)), Paths: []string{}}
+	group := ""
+	err := eachFile(list, func(path string) error {
+		_, written, err := m.editFile(ctx, c,
+			fileEdit{path: path, cause: "item", group: group,
+				change: func(doc *memory.Document, r *memory.Revision) error {
+					for i := range doc.Entries {
+						e := &doc.Entries[i]
+						if k, _, ok := e.Item(); ok && which(k) && e.Readable(c.View) {
+							r.Remove(i)
+						}
+					}
+					return nil
+				}})
+		if written.Changed {
+			group = cmp.Or(group, written.ID)
+			answer.Paths = append(answer.Paths, path)
+		}
+		return err
+	})
+	return answer, err
+}
+
+// eachFile calls do once for each file of the items, with the canonical
+// subject's files last.
+func eachFile(list []*foundItem, do func(path string) error) error {
+	list = slices.Clone(list)
+	slices.SortStableFunc(list, func(a, b *foundItem) int {
+		return cmp.Or(cmp.Compare(b.rank, a.rank), a.name.compare(b.name))
+	})
+	before := ""
+	for _, f := range list {
+		if path := f.doc.Place.Path; path != before {
+			before = path
+			if err := do(path); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// itemVisibility changes the visibility of an item. private_only applies to all
+// readable items of that name, so that none of the others becomes public in its
+// place. public_ok applies to the one item only.
+func (m writeOps) itemVisibility(ctx context.Context, c Call, r *api.ItemVisibilityRequest) (*api.ItemAnswer, error) {
+	if m.Disabled {
+		return &api.ItemAnswer{Disabled: true}, nil
+	}
+	if r.ID == "" || r.Visibility == "" {
+		return nil, api.Errorf(api.Invalid, "id and visibility are required")
+	}
+	visibility := memory.PrivateOnly.String()
+	if strings.HasPrefix(r.Visibility, "public") {
+		visibility = memory.PublicOK.String()
+	}
+	f, err := m.itemByID(c, r.ID)
+	if err != nil {
+		return nil, err
+	}
+	list := []*foundItem{f}
+	if visibility == memory.PrivateOnly.String() {
+		list = m.findItems(c, f.name.namespace, func(k string) bool { return k == f.name.key })
+	}
+	answer, group := &api.ItemAnswer{}, ""
+	err = eachFile(list, func(path string) error {
+		at := -1
+		after, written, err := m.editFile(ctx, c,
+			fileEdit{path: path, cause: "item", group: group,
+				change: func(doc *memory.Document, rev *memory.Revision) error {
+					at = -1
+					for _, i := range itemsNamed(doc, c, f.name.key) {
+						meant := path == f.doc.Place.Path && doc.Entries[i].ID == f.entry.ID
+						if meant {
+							at = i
+						}
+						if meant || len(list) > 1 {
+							rev.SetAttribute(i, "visibility", visibility)
+						}
+					}
+					if at < 0 && path == f.doc.Place.Path {
+						return notFound("item", r.ID)
+					}
+					return nil
+				}})
+		group = cmp.Or(group, written.ID)
+		if err == nil && at >= 0 {
+			answer.Item = shownItem(c, after, after.Entries[at].ID)
+		}
+		return err
+	})
+	return answer, err
+}
+
+// itemByID returns the readable item with an id or path#id.
+func (m writeOps) itemByID(c Call, id string) (*foundItem, error) {
+	path, bare, _ := cutID(id)
+	var found []*foundItem
+	for _, f := range m.findItems(c, "", func(string) bool { return true }) {
+		if f.entry.ID == bare && (path == "" || path == f.doc.Place.Path) {
+			found = append(found, f)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return nil, notFound("item", id)
+	case 1:
+		return found[0], nil
+	}
+	var names []string
+	for _, f := range found {
+		names = append(names, f.doc.Place.Path+"#"+bare)
+	}
+	return nil, api.Errorf(api.Conflict, "more than one item has the id %q", id).
+		WithHint("use one of %s", strings.Join(names, ", "))
+}
+
+// shownItem returns an item of a file in the form for the caller, or nil if the
+// caller may not read it.
+func shownItem(c Call, doc *memory.Document, id string) *api.Item {
+	known := doc.For(c.View)
+	if known == nil {
+		return nil
+	}
+	e := entryOf(c, known, id)
+	if e == nil {
+		return nil
+	}
+	return itemOf(c, known, known.Shown(c.View), e)
+}

@@ -1,0 +1,179 @@
+package ops
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/tools/txtar"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/internal/secrets"
+	"github.com/memwatchd/memwatchd/memory"
+)
+
+// TestNotesAsIfTheRestDidNotExist checks that unreadable text does not affect
+// notes in public, neither their answers nor the text read afterwards.
+func TestNotesAsIfTheRestDidNotExist(t *testing.T) {
+	const secret = " <!-- visibility=private_only -->"
+	const path = "memory/2026-02-05.md"
+	open := "# 2026-02-05\n\n## 9:00 AM - Open\nFor all.\n"
+	all := "# 2026-02-05\n\n## 22:30 - Secret\n\nHidden." + secret + "\n\n## 9:00 AM - Open\nFor all.\n\n## 23:00 - Secret\n\n- Made tea <!-- visibility=private_only type=crumb -->\n\n"
+	with := readOpsCase(t, &txtar.Archive{Files: []txtar.File{{Name: path, Data: []byte(all)}}}).disk(t)
+	without := readOpsCase(t, &txtar.Archive{Files: []txtar.File{{Name: path, Data: []byte(open)}}}).disk(t)
+	for _, step := range [][2]string{
+		{"note", `{"text": "Private.", "topic": "Topic", "context": "public"}`},
+		{"note", `{"text": "Open.", "topic": "Topic", "visibility": "public_ok", "context": "public"}`},
+		{"capture", `{"bullets": ["Made tea"], "context": "public"}`},
+		{"capture", `{"bullets": ["Made tea", "Drank it"], "visibility": "public_ok", "context": "public"}`},
+		{"capture", `{"bullets": ["Made tea"], "visibility": "public_ok", "context": "public"}`},
+		{"note", `{"text": "Private.", "context": "unknown", "time": "23:00"}`},
+		{"note", `{"text": "Open.", "visibility": "public_ok", "context": "unknown", "time": "23:00"}`},
+		{"get", fmt.Sprintf(`{"path": %q, "context": "public"}`, path)},
+	} {
+		var said [2]string
+		for i, d := range []*diskCase{with, without} {
+			op, err := api.LookUp(step[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			ask := opsRequest{op: op, request: []byte(step[1])}
+			answer, err := ask.direct(t.Context(), d.memory)
+			if err != nil {
+				t.Fatal(err)
+			}
+			said[i] = string(answer)
+		}
+		if diff := cmp.Diff(said[1], said[0]); diff != "" {
+			t.Errorf("%s %s (-without the rest +with it):\n%s", step[0], step[1], diff)
+		}
+	}
+	data, err := os.ReadFile(filepath.Join(with.dir, path))
+	if err != nil || !strings.HasPrefix(string(data), all) {
+		t.Errorf("the file is %q, %v", data, err)
+	}
+}
+
+// TestNoteTimes checks that two notes with the same clock time are an hour
+// apart if the clock was set back between them.
+func TestNoteTimes(t *testing.T) {
+	d := readOpsCase(t, &txtar.Archive{Comment: []byte("now: 2026-10-25T12:00:00Z\ntimezone: Europe/Berlin\n")}).disk(t)
+	for _, who := range []string{"owner", "acct:42"} {
+		private := "private"
+		call, err := d.memory.resolveCall(api.Caller{Scope: api.Scope{Subject: &who, Context: &private}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var path string
+		want := []string{"2026-10-25T00:30:00Z", "2026-10-25T01:30:00Z", "2026-10-25T02:30:00Z"}
+		for _, at := range want {
+			a, err := d.memory.writeOps().note(t.Context(), call, &api.NoteRequest{Text: "at " + at, Time: at})
+			if err != nil {
+				t.Fatal(err)
+			}
+			path = a.Path
+		}
+		doc, err := d.Load(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, e := range doc.Entries {
+			if e.Block == memory.Paragraph {
+				got = append(got, e.Time.Format(time.RFC3339))
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", path, diff)
+		}
+	}
+}
+
+// TestNotesAtOnce checks that concurrent notes in the same minute all become
+// entries.
+func TestNotesAtOnce(t *testing.T) {
+	const n = 12
+	d := readOpsCase(t, &txtar.Archive{}).disk(t)
+	private, owner := "private", "owner"
+	call, err := d.memory.resolveCall(api.Caller{Scope: api.Scope{Subject: &owner, Context: &private}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var group errgroup.Group
+	for i := range n {
+		group.Go(func() error {
+			_, err := d.memory.writeOps().note(t.Context(), call, &api.NoteRequest{Text: fmt.Sprintf("note %d", i), Topic: "Topic"})
+			return err
+		})
+		group.Go(func() error {
+			a, err := d.memory.writeOps().capture(t.Context(), call, &api.CaptureRequest{Bullets: []string{"the same", fmt.Sprint("bullet ", i)}, Session: "s"})
+			if err == nil && len(a.Lines) != 2 {
+				return fmt.Errorf("the lines are %v", a.Lines)
+			}
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	doc, err := d.Load("memory/2026-02-05.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]int{}
+	for _, e := range doc.Entries {
+		seen[e.Text]++
+	}
+	for i := range n {
+		if seen[fmt.Sprintf("note %d", i)] != 1 || seen[fmt.Sprintf("- bullet %d", i)] != 1 {
+			t.Errorf("%d is not there once: %v", i, seen)
+		}
+	}
+	if seen["- the same"] != 1 || len(doc.Entries) != 2*n+1 {
+		t.Errorf("%d entries are %v", len(doc.Entries), seen)
+	}
+}
+
+// TestNotesWithCredentials checks that a note with a live credential in any
+// field is rejected without showing the credential.
+func TestNotesWithCredentials(t *testing.T) {
+	const letters = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	key := "ghp_"
+	for i := range 36 {
+		key += string(letters[(i*i*7+i*13+5)%len(letters)])
+	}
+	if secrets.MatchingRule(key) == "" {
+		t.Fatal("this is not known as a credential")
+	}
+	d := readOpsCase(t, &txtar.Archive{}).disk(t)
+	for _, ask := range [][2]string{
+		{"note", `{"text": "the key is ` + key + `"}`},
+		{"note", `{"text": "a", "topic": "` + key + `"}`},
+		{"note", `{"text": "a", "source": "` + key + `"}`},
+		{"note", `{"text": "a", "evidence": ["` + key + `"]}`},
+		{"note", `{"text": "a", "tags": ["` + key + `"]}`},
+		{"capture", `{"bullets": ["a", "` + key + `"]}`},
+		{"capture", `{"bullets": ["a"], "session": "` + key + `"}`},
+	} {
+		op, err := api.LookUp(ask[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = (&opsRequest{op: op, request: []byte(ask[1])}).direct(t.Context(), d.memory)
+		if e := asError(err); e.Code != api.Secret || strings.Contains(e.Error()+e.Hint, key) {
+			t.Errorf("%s: %v", ask[1], err)
+		}
+	}
+	err := d.memory.Receive(t.Context(), Received{Source: "ntfy:p:a", Title: key, Text: "a"})
+	if e := asError(err); e.Code != api.Secret {
+		t.Errorf("a message: %v", err)
+	}
+	if changes := d.changes(t); changes != "" {
+		t.Errorf("it is written:\n%s", changes)
+	}
+}

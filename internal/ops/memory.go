@@ -1,0 +1,239 @@
+// Package ops implements the operations that package api describes.
+//
+// A [Memory] combines the index, the files and the writers that change them.
+// Each operation is a function in a file named after the operation or its
+// family; bind.go lists all of them. A [Call] describes the caller. Data that
+// the caller may not read does not exist for the call.
+package ops
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"iter"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/compactor"
+	"github.com/memwatchd/memwatchd/index"
+	"github.com/memwatchd/memwatchd/internal/secrets"
+	"github.com/memwatchd/memwatchd/internal/share"
+	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/todosync"
+	"github.com/memwatchd/memwatchd/vault"
+)
+
+// A Memory holds the data and settings of the operations. Its fields must not
+// change while it is in use.
+type Memory struct {
+	Index   *index.Index
+	Files   compactor.Files // the current files of the memory, without excluded ones
+	Scopes  Scopes
+	Indexer Indexer
+	Vectors index.Vectors // compares meanings; nil if semantic search is off
+
+	// Writers of files; nil if the memory is read-only.
+	Writer    *vault.Writer
+	Undoer    *vault.Undoer
+	Merger    *vault.Merger
+	Todos     *todosync.Syncer
+	Compactor *compactor.Compactor
+	Compress  *compactor.Compress
+	Semaphore *semaphore.Weighted // of weight 1; serializes maintenance runs
+
+	Judge        Judge   // finds draft items that duplicate existing ones, in addition to the rules; may be nil
+	JudgePrivate bool    // private text may be sent to Judge and Reducer too
+	Reducer      Reducer // summarizes captured texts, in addition to the rules; may be nil
+
+	Shared    *share.Reader // searches the entries of other machines; may be nil
+	Publisher Publisher     // publishes entries for them; nil if nothing is shared
+
+	Parse    func(vault.File) *memory.Document // parses a file as Files does
+	Layout   *memory.Layout                    // the layout that Parse uses
+	DaysIn   string                            // parent of new day directories: root, memory, or auto, which follows the existing ones
+	Disabled bool                              // nothing is read or written, and answers report that
+	Used     func(ids []string, now time.Time) // records the returned entries, as path#id; may be nil
+
+	Owner       string         // the subject that owns the root
+	Location    *time.Location // time zone of days
+	Recent      int            // number of recent days; 7 if zero
+	ErasureFile string         // file that records unfinished erasures; empty if they are not recorded
+	Injection   bool           // whether context blocks have content
+	MaxItems    int            // limit of a context block
+	MaxChars    int            // limit of a context block of items or of relevant entries
+	MaxFull     int            // limit of MEMORY.md in a context block, in characters
+	SyncTimeout time.Duration  // timeout of the wait for a fresh index before an answer
+
+	ProjectsOf func(path string) []string // projects of a file, besides those in tags; may be nil
+
+	Roots []Root // folders beside the memory directory
+
+	OmitUntrusted bool // context blocks omit text written by others instead of marking it
+
+	Now func() time.Time
+
+	queries Window
+
+	forgetLists forgetLists
+	reductions  reductionQueue
+}
+
+// The operations are methods of two types. Operations that only read have no
+// access to the methods that write.
+type (
+	readOps  struct{ *Memory } // searches, lists and shows
+	writeOps struct{ readOps } // changes files, and maintains the memory
+)
+
+func (m *Memory) readOps() readOps   { return readOps{m} }
+func (m *Memory) writeOps() writeOps { return writeOps{m.readOps()} }
+
+// An Indexer keeps the index consistent with the files.
+type Indexer interface {
+	// Sync returns when the index contains everything that was saved in the memory
+	// directory before the call.
+	Sync(ctx context.Context) error
+	// SyncRoots is Sync for the folders with the given names.
+	SyncRoots(ctx context.Context, names []string) error
+	// Rebuild rebuilds the index from the files.
+	Rebuild(ctx context.Context) error
+	// Purge removes earlier file contents from the index and the vectors.
+	Purge(ctx context.Context) error
+	// Check compares the files below path with the index by content. An empty
+	// path means all files.
+	Check(ctx context.Context, path string) (*api.CheckAnswer, error)
+	// Reindex reindexes the files at paths, regardless of their current index
+	// records.
+	Reindex(ctx context.Context, paths []string) error
+	// State reports how far answers can be trusted. Each answer calls State, so
+	// it must be fast; Size may be missing.
+	State() api.IndexStatus
+	// Report returns the status of the memory.
+	Report() api.Status
+	// Subscribe calls f with each later change until the context ends.
+	Subscribe(ctx context.Context, f func(Change) error) error
+}
+
+// day returns the calendar day that is the given number of days after today.
+func (m *Memory) day(days int) string {
+	now := m.Now().In(m.Location)
+	return time.Date(now.Year(), now.Month(), now.Day()+days, 12, 0, 0, 0, m.Location).Format(time.DateOnly)
+}
+
+// syncIndex waits up to SyncTimeout until the index contains everything saved before
+// the call, and records whether it does. It then renews the call's view,
+// because the saved changes may affect permissions.
+func (m *Memory) syncIndex(ctx context.Context, c *Call) error {
+	wait, cancel := context.WithTimeout(ctx, m.SyncTimeout)
+	defer cancel()
+	c.waits, c.synced = true, m.Indexer.Sync(wait) == nil
+	return m.renewView(c)
+}
+
+// renewView sets the call's view to the current permissions of the caller. While the
+// index is incomplete, the view may be too narrow; c.degraded records that,
+// even if the index is complete by the time of the answer.
+func (m *Memory) renewView(c *Call) (err error) {
+	c.degraded = m.Indexer.State().Degraded
+	c.Scope = m.Scopes.Scope(c.Scope.Subject, c.Scope.Context)
+	c.View, err = m.Scopes.View(c.Scope)
+	if err != nil {
+		return api.Errorf(api.Invalid, "%v", err)
+	}
+	if m.Disabled {
+		c.View, c.disabled = c.View.Closed(), true
+	}
+	return nil
+}
+
+// indexState returns the state of the index as the caller may see it.
+func (m *Memory) indexState(c Call) api.IndexState {
+	report := m.Indexer.State()
+	s := api.IndexState{Synced: c.synced, Degraded: report.Degraded || c.degraded}
+	if c.FullAccess {
+		s.Revision, s.Pending, s.Problem = &report.Revision, &report.Pending, report.Problem
+	}
+	return s
+}
+
+// loadFile returns the file at path, reduced to the parts that the caller may read.
+// A missing file and a file without readable parts return the same error after
+// the same time.
+func (m *Memory) loadFile(c Call, path string) (*memory.Document, memory.Shown, error) {
+	path = m.resolvePath(c, path)
+	if info, ok := m.Index.File(path); ok && !info.Readable(c.View) {
+		return nil, memory.Shown{}, notFound("file", path)
+	}
+	doc, err := m.Files.Load(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, memory.Shown{}, err
+	}
+	if err == nil && !claimsOtherSubject(c, doc) {
+		doc = doc.For(c.View)
+		if doc != nil {
+			return doc, doc.Shown(c.View), nil
+		}
+	}
+	return nil, memory.Shown{}, notFound("file", path)
+}
+
+// claimsOtherSubject reports whether a file claims another subject although the caller's
+// view assigns its directory to the caller. Such a file may have been written a
+// moment ago.
+func claimsOtherSubject(c Call, doc *memory.Document) bool {
+	return doc.Claim != "" && doc.Claim != c.View.SubjectOf(doc.Own)
+}
+
+// resolvePath returns the path of a file whose name answers show in another form:
+// with a replacement character for each invalid byte, and with masks of
+// credentials. If the names of several files have the same masks, it returns
+// none of them.
+func (m *Memory) resolvePath(c Call, path string) string {
+	masked := secrets.CountMasks(path) > 0
+	if !masked && !strings.ContainsRune(path, utf8.RuneError) {
+		return path
+	}
+	meant := m.Index.Files(func(f *index.FileInfo) bool {
+		return (f.Path == path || shownPath(f.Path) == path) && f.Readable(c.View)
+	})
+	for _, f := range meant {
+		if f.Path == path {
+			return path
+		}
+	}
+	if len(meant) == 0 || masked && len(meant) > 1 {
+		return path
+	}
+	return meant[0].Path
+}
+
+// shownPath returns a path as answers show it.
+func shownPath(path string) string {
+	path, _ = secrets.Redact(string([]rune(path)))
+	return path
+}
+
+// readableFiles yields the files that the caller can read and keep accepts, in path
+// order.
+func (m *Memory) readableFiles(c Call, keep func(*index.FileInfo) bool) iter.Seq2[*memory.Document, memory.Shown] {
+	list := m.Index.Files(func(f *index.FileInfo) bool { return keep(f) && f.Readable(c.View) })
+	return func(yield func(*memory.Document, memory.Shown) bool) {
+		for _, info := range list {
+			if doc, shown, err := m.loadFile(c, info.Path); err == nil && !yield(doc, shown) {
+				return
+			}
+		}
+	}
+}
+
+// listFiles returns the files that [Memory.readableFiles] yields.
+func (m *Memory) listFiles(c Call, keep func(*index.FileInfo) bool) (docs []*memory.Document) {
+	for doc := range m.readableFiles(c, keep) {
+		docs = append(docs, doc)
+	}
+	return docs
+}

@@ -1,0 +1,494 @@
+package ops
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/compactor"
+	"github.com/memwatchd/memwatchd/index"
+	"github.com/memwatchd/memwatchd/internal/secrets"
+	"github.com/memwatchd/memwatchd/ipc"
+	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/vault"
+)
+
+var updateOps = flag.Bool("update", false, "write golden files anew")
+
+// Each archive below testdata/ops contains a memory, requests and expected
+// answers. Its comment may set now, timezone, enabled, injection, max_items,
+// max_chars, full_max_chars and untrusted. Its files are those of the memory,
+// until the first section named after an operation. Such a section,
+//
+//	-- search: what it shows --
+//
+// contains a request, sent by the owner in private unless it sets another
+// scope. The next section contains the answer. Hits are rendered one a line;
+// with "in full" at the end of the name, as the encoded answer.
+//
+// A section "written: PATH" contains text that is then written to a file by a
+// separate vault, for operations on the journal.
+//
+// TestOperations sends every request to two such memories, as a function call
+// and over HTTP on a Unix socket, and compares the bytes of the answers. It
+// then sends the request over MCP, which must return the same answer.
+func TestOperations(t *testing.T) {
+	names, err := filepath.Glob("testdata/ops/*.txtar")
+	if err != nil || len(names) == 0 {
+		t.Fatalf("no cases: %v", err)
+	}
+	var compared comparisonCount
+	compared.requireMost(t)
+	for _, name := range names {
+		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
+			t.Parallel()
+			archive, err := txtar.ParseFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := readOpsCase(t, archive)
+			m := c.memory(t)
+			other := c.memory(t)
+			socket := serveOps(t, other)
+			model := newModel(t, other, socket, "?tools=all", &compared)
+			for _, a := range c.requests {
+				answer := a.answer(t, m, socket, model)
+				if *updateOps {
+					archive.Files[a.at+1].Data = []byte(answer)
+				} else if diff := cmp.Diff(string(archive.Files[a.at+1].Data), answer); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", a.name, diff)
+				}
+			}
+			if *updateOps {
+				if err := os.WriteFile(name, txtar.Format(archive), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// An opsCase is a parsed archive.
+type opsCase struct {
+	settings map[string]string
+	files    []txtar.File
+	writes   []txtar.File
+	requests []opsRequest
+	index    *index.Index // of the files; built once, since no request changes it
+}
+
+// An opsRequest is one request of an archive.
+type opsRequest struct {
+	at      int // index of the section; the answer is in the next one
+	name    string
+	op      *api.Operation
+	full    bool
+	request []byte
+}
+
+var (
+	opsSetting = regexp.MustCompile(`(?m)^(now|timezone|max_items|max_chars|full_max_chars|untrusted|injection|enabled|quiet|read|visibility|pending): (.*)$`)
+	opsTook    = regexp.MustCompile(`"took_ms":[0-9.e+-]+`)
+)
+
+func readOpsCase(t testing.TB, archive *txtar.Archive) *opsCase {
+	t.Helper()
+	c := &opsCase{settings: map[string]string{"now": "2026-02-05T12:00:00Z", "timezone": "UTC", "max_items": "50", "max_chars": "6000", "full_max_chars": "5000", "injection": "true", "enabled": "true", "pending": "0", "visibility": "public_ok"}}
+	for _, m := range opsSetting.FindAllSubmatch(archive.Comment, -1) {
+		c.settings[string(m[1])] = string(m[2])
+	}
+	for i := 0; i < len(archive.Files); i++ {
+		f := archive.Files[i]
+		word, path, _ := strings.Cut(f.Name, ": ")
+		if word == "written" {
+			c.writes = append(c.writes, txtar.File{Name: path, Data: f.Data})
+			continue
+		}
+		word, _, _ = strings.Cut(f.Name, ":")
+		op, err := api.LookUp(word)
+		if err != nil {
+			c.files = append(c.files, f)
+			continue
+		}
+		i++
+		if i == len(archive.Files) {
+			t.Fatalf("%s has no section with its answer", f.Name)
+		}
+		c.requests = append(c.requests, opsRequest{i - 1, f.Name, op, strings.HasSuffix(f.Name, "in full"), f.Data})
+	}
+	return c
+}
+
+// memory returns a memory with the files of the case.
+func (c *opsCase) memory(t testing.TB) *Memory {
+	t.Helper()
+	now, err := time.Parse(time.RFC3339, c.settings["now"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	location, err := time.LoadLocation(c.settings["timezone"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	number := func(key string) int {
+		n, err := strconv.Atoi(c.settings[key])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	root := &opsRoot{docs: map[string]*memory.Document{}, pending: number("pending")}
+	days := memory.ParseVisibility(c.settings["visibility"])
+	layout := &memory.Layout{Location: location, Users: root.user, Mask: secrets.Mask, Daily: days, Sessions: days}
+	var updates []index.Update
+	for _, f := range c.files {
+		if f.Name != memory.IdentitiesPath {
+			root.paths = append(root.paths, f.Name)
+		}
+	}
+	for _, f := range c.files {
+		if f.Name == memory.IdentitiesPath {
+			root.identities, _ = memory.ParseIdentities(f.Data) // an invalid file contains no links
+			continue
+		}
+		doc := layout.Parse(f.Name, f.Data, memory.Meta{ModTime: now.AddDate(0, 0, -1)})
+		root.docs[f.Name] = doc
+		root.directories.Set(doc.Place, doc.Claim)
+		updates = append(updates, index.Update{Path: f.Name, Doc: doc})
+	}
+	if c.index == nil {
+		c.index = openOps(t, root, updates)
+	}
+	return &Memory{
+		Index: c.index, Files: root, Scopes: root, Indexer: root, Owner: "owner", Location: location,
+		MaxItems: number("max_items"), MaxChars: number("max_chars"), MaxFull: number("full_max_chars"),
+		Layout: layout, OmitUntrusted: c.settings["untrusted"] == "omit", Disabled: c.settings["enabled"] != "true",
+		Injection: c.settings["injection"] == "true", SyncTimeout: time.Minute, Now: func() time.Time { return now },
+		Undoer: c.undoer(t, now),
+		ProjectsOf: func(path string) []string {
+			if strings.HasPrefix(path, "notes/blog/") {
+				return []string{"blog"}
+			}
+			return nil
+		},
+		Compactor: &compactor.Compactor{
+			Root: compactor.Root{
+				Files: root, Disk: &vault.Vault{Dir: t.TempDir()}, Paths: func() []string { return slices.Clone(root.paths) },
+				Location: location, Now: func() time.Time { return now },
+				Parse: func(f vault.File) *memory.Document {
+					return layout.Parse(f.Path, f.Data, memory.Meta{ModTime: f.ModTime})
+				},
+			},
+			MaxLoss: 0.25, Host: "desk", Logger: slog.New(slog.DiscardHandler),
+			Limits: []api.CompactLimit{{Pattern: "_longterms/*/_index.md", Items: 4, Characters: 3000}},
+			Soft:   compactor.SoftLimits(5000),
+		},
+	}
+}
+
+// openOps returns a complete index of files.
+func openOps(t testing.TB, root *opsRoot, updates []index.Update) *index.Index {
+	t.Helper()
+	x, err := index.Open(t.TempDir(), index.Options{Source: root, Texts: true, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { x.Close() })
+	if err := x.Apply(t.Context(), updates); err != nil {
+		t.Fatal(err)
+	}
+	if err := x.Confirm(x.Status().Epoch); err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+// undoer returns an Undoer after it has written the files of the case, one
+// second apart, the last of them now. Without such files it returns nil.
+func (c *opsCase) undoer(t testing.TB, now time.Time) *vault.Undoer {
+	t.Helper()
+	if len(c.writes) == 0 {
+		return nil
+	}
+	journal, err := vault.OpenJournal(filepath.Join(t.TempDir(), "journal"), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now = now.Add(-time.Duration(len(c.writes)) * time.Second)
+	journal.Now = func() time.Time {
+		now = now.Add(time.Second)
+		return now
+	}
+	w := &vault.Writer{Vault: &vault.Vault{Dir: t.TempDir()}, Journal: journal, Logger: slog.New(slog.DiscardHandler)}
+	for _, f := range c.writes {
+		_, err := w.Write(t.Context(), vault.Change{
+			Path: f.Name, Cause: "edit", Reason: "a test", Requested: true,
+			Edit: func(*vault.File) ([]byte, error) { return f.Data, nil },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return &vault.Undoer{Writer: w}
+}
+
+// answer sends a request in all ways and renders the result.
+func (a *opsRequest) answer(t *testing.T, m *Memory, socket string, model *model) string {
+	t.Helper()
+	direct, failure := a.direct(t.Context(), m)
+	if failure != nil {
+		var err error
+		direct, err = api.EncodeJSON(api.Failure{Error: asError(failure)})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	wire := postOps(t, socket, a.op.Name, a.request)
+	for _, b := range []*[]byte{&direct, &wire} {
+		*b = opsTook.ReplaceAll(*b, []byte(`"took_ms":0`))
+	}
+	if diff := cmp.Diff(string(direct), string(wire)); diff != "" {
+		t.Errorf("%s: the function and HTTP differ (-function +HTTP):\n%s", a.name, diff)
+	}
+	model.sameOver(t, a, wire)
+	return a.render(t, direct, failure)
+}
+
+// render formats an answer or an error as the archives contain it.
+func (a *opsRequest) render(t *testing.T, direct []byte, failure error) string {
+	t.Helper()
+	if failure != nil {
+		e := asError(failure)
+		text := fmt.Sprintf("%s %d: %s\n", e.Code, e.Code.Status(), e.Message)
+		if e.Hint != "" {
+			text += "hint: " + e.Hint + "\n"
+		}
+		return text
+	}
+	if !a.full && (a.op.Name == "search" || a.op.Name == "recent") {
+		return opsHits(t, direct)
+	}
+	if !a.full && a.op.Name == "context" {
+		return opsContext(t, direct)
+	}
+	return opsJSON(t, direct)
+}
+
+// direct calls the operation's function.
+func (a *opsRequest) direct(ctx context.Context, m *Memory) ([]byte, error) {
+	req := a.op.NewRequest()
+	if err := req.Decode(a.request); err != nil {
+		return nil, err
+	}
+	if err := req.Check(); err != nil {
+		return nil, err
+	}
+	got, err := m.Do(ctx, api.Caller{Scope: req.Scope(), AsOwner: true}, req)
+	if err != nil {
+		return nil, err
+	}
+	return api.EncodeJSON(got)
+}
+
+// opsHits renders the hits, one a line.
+func opsHits(t *testing.T, raw []byte) string {
+	t.Helper()
+	var a api.SearchAnswer
+	if err := json.Unmarshal(raw, &a); err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	for _, h := range a.Hits {
+		text, _, _ := strings.Cut(h.Text, "\n")
+		fmt.Fprintf(&b, "%s:%d  %s\n", h.Path, h.Line, text)
+		for _, p := range h.AlsoAt {
+			fmt.Fprintf(&b, "  also %s:%d\n", p.Path, p.Line)
+		}
+	}
+	fmt.Fprintf(&b, "total %d\n", a.Total)
+	if a.Index.Notice != "" {
+		fmt.Fprintf(&b, "notice: %s, note %q, absent %q\n", a.Index.Notice, a.Note, a.Absent)
+	}
+	if a.Note != "" {
+		fmt.Fprintf(&b, "note: %s\n", a.Note)
+	}
+	return b.String()
+}
+
+// opsContext renders a context block and its metadata.
+func opsContext(t *testing.T, raw []byte) string {
+	t.Helper()
+	var a api.ContextAnswer
+	if err := json.Unmarshal(raw, &a); err != nil {
+		t.Fatal(err)
+	}
+	left, err := json.Marshal(a.LeftOut)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("%s(%d items, %d chars, about %d tokens, left out %s, hints %q)\n", a.Text, a.Items, a.Chars, a.Tokens, left, a.Hints)
+}
+
+// opsJSON renders an answer as indented JSON, without the index state if that
+// is normal.
+func opsJSON(t *testing.T, raw []byte) string {
+	t.Helper()
+	raw = bytes.ReplaceAll(raw, []byte(`,"index":{"revision":1,"pending":0,"synced":true,"degraded":false}`), nil)
+	raw = bytes.ReplaceAll(raw, []byte(`,"index":{"synced":true,"degraded":false}`), nil)
+	raw = bytes.ReplaceAll(raw, []byte(`,"took_ms":0`), nil)
+	var b bytes.Buffer
+	if err := json.Indent(&b, raw, "", "  "); err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimRight(b.String(), "\n") + "\n"
+}
+
+// serveOps serves a memory on a socket.
+func serveOps(t testing.TB, m *Memory) string {
+	t.Helper()
+	return serveAs(t, m, func(*ipc.Endpoint, *ipc.Server) {})
+}
+
+// serveAs serves a memory on a socket with changed settings.
+func serveAs(t testing.TB, m *Memory, change func(*ipc.Endpoint, *ipc.Server)) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "mw") // short: a socket's path has 107 bytes at most
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	e, server := ipc.Endpoint{Path: filepath.Join(dir, "s")}, &ipc.Server{Backend: m, Logger: slog.New(slog.DiscardHandler)}
+	change(&e, server)
+	l, err := e.Listen()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- server.Run(ctx, l) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := errors.Join(<-ended, l.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return l.Path
+}
+
+// postOps sends an HTTP request as the owner's own tools do.
+func postOps(t *testing.T, socket, op string, body []byte) []byte {
+	t.Helper()
+	client := &http.Client{Transport: &http.Transport{
+		DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", socket)
+		},
+	}}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://memwatchd/v1/"+op, bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set(api.OwnerHeader, "1")
+	res, err := client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	var b bytes.Buffer
+	if _, err := b.ReadFrom(res.Body); err != nil {
+		t.Fatal(err)
+	}
+	var failure api.Failure
+	if err := json.Unmarshal(b.Bytes(), &failure); err == nil && failure.Error != nil && res.StatusCode != failure.Error.Code.Status() {
+		t.Errorf("%s answers %s with the code %s", op, res.Status, failure.Error.Code)
+	}
+	return b.Bytes()
+}
+
+// An opsRoot is a directory of constant files.
+type opsRoot struct {
+	paths       []string
+	docs        map[string]*memory.Document
+	directories memory.Directories
+	identities  *memory.Identities
+	pending     int // files that are not indexed yet
+}
+
+// user reports whether a directory contains the files of a user directory.
+func (r *opsRoot) user(dir string) bool {
+	return slices.Contains(r.paths, dir+"/MEMORY.md") &&
+		slices.ContainsFunc(r.paths, func(p string) bool { return strings.HasPrefix(p, dir+"/memory/") })
+}
+
+// LoadStamped and Load implement [index.Source] and [Files].
+func (r *opsRoot) LoadStamped(path string) (*memory.Document, memory.Stamp, error) {
+	doc, err := r.Load(path)
+	return doc, memory.Stamp{}, err
+}
+
+func (r *opsRoot) Load(path string) (*memory.Document, error) {
+	if doc := r.docs[path]; doc != nil {
+		return doc, nil
+	}
+	return nil, fs.ErrNotExist
+}
+
+// Resolve, Scope and View implement [Scopes].
+func (r *opsRoot) Resolve(key string) string {
+	subject, _ := r.identities.Resolve(key)
+	return subject
+}
+
+func (r *opsRoot) Scope(subject string, context memory.Context) memory.Scope {
+	return memory.Scope{Subject: subject, Aliases: r.identities.AliasesOf(subject), Context: context}
+}
+
+func (r *opsRoot) Links() ([]memory.LinkedKey, error) { return r.identities.Links(), nil }
+
+func (r *opsRoot) View(s memory.Scope) (memory.View, error) { return r.directories.View(s) }
+
+// The remaining methods of [Indexer] are stubs; the daemon's tests cover the
+// real ones.
+func (r *opsRoot) Sync(context.Context) error {
+	if r.pending > 0 {
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
+func (r *opsRoot) SyncRoots(context.Context, []string) error { return nil }
+
+func (r *opsRoot) State() api.IndexStatus { return api.IndexStatus{Revision: 1, Pending: r.pending} }
+
+func (r *opsRoot) Report() api.Status { return api.Status{Index: r.State(), Healthy: true} }
+
+func (r *opsRoot) Rebuild(context.Context) error { return errors.ErrUnsupported }
+
+func (r *opsRoot) Purge(context.Context) error { return nil }
+
+func (r *opsRoot) Check(context.Context, string) (*api.CheckAnswer, error) {
+	return nil, errors.ErrUnsupported
+}
+
+func (r *opsRoot) Reindex(context.Context, []string) error { return errors.ErrUnsupported }
+
+func (r *opsRoot) Subscribe(context.Context, func(Change) error) error { return errors.ErrUnsupported }

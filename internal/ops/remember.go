@@ -1,0 +1,399 @@
+package ops
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/internal/brief"
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
+	"github.com/memwatchd/memwatchd/memory"
+)
+
+// remember stores one item in long-term memory.
+func (m writeOps) remember(ctx context.Context, c Call, r *api.RememberRequest) (*api.RememberAnswer, error) {
+	return m.rememberItem(ctx, c, r, "", "")
+}
+
+// rememberItem stores one item in long-term memory, as part of a group of
+// changes that are undone together. An empty group starts a new one. day is the
+// day on which the session began, today if empty.
+func (m writeOps) rememberItem(ctx context.Context, c Call, r *api.RememberRequest, day,
+	group string) (*api.RememberAnswer, error) {
+	answer := &api.RememberAnswer{Hints: []string{}}
+	if m.Disabled {
+		answer.Disabled = true
+		return answer, nil
+	}
+	if err := m.mayWrite(c); err != nil {
+		return nil, err
+	}
+	item := &longTermEdit{
+		RememberRequest: r, subject: c.Scope.Subject, view: c.View, day: cmp.Or(day, m.day(0)), today: m.day(0),
+		now: m.Now().UTC(),
+	}
+	if err := m.checkLongTerm(item); err != nil {
+		return nil, err
+	}
+	var err error
+	item.path, item.fresh, err = m.longTermFile(ctx, &c, r.Text)
+	if err != nil {
+		return nil, err
+	}
+	item.parse = func(source []byte) *memory.Document {
+		return m.Layout.Parse(item.path, source, memory.Meta{ModTime: item.now})
+	}
+	if err := cmp.Or(m.rejectTask(item), m.rejectNamespace(item)); err != nil {
+		return nil, err
+	}
+	after, _, err := m.editFile(ctx, c, fileEdit{
+		path: item.path, cause: "remember", group: group, initial: item.fresh,
+		change: func(doc *memory.Document, rev *memory.Revision) error { return item.insertItem(doc, rev) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	answer.Path, answer.Replaced, answer.Section = item.path, item.replaced, item.section
+	if doc := after.For(c.View); doc != nil {
+		shown := doc.Shown(c.View)
+		for _, e := range slices.Backward(doc.Entries) {
+			if e.Norm == item.norm {
+				answer.Line = shown.Line(e.Line)
+				break
+			}
+		}
+		answer.Hints = append(answer.Hints, item.hints()...)
+		if m.Compactor != nil {
+			if fill, ok := m.Compactor.FillOf(after); ok && fill.Hint(item.language()) != "" {
+				answer.Hints = append(answer.Hints, fill.Hint(item.language()))
+			}
+		}
+	}
+	return answer, nil
+}
+
+// A longTermEdit is an item that is being written to long-term memory.
+type longTermEdit struct {
+	*api.RememberRequest
+	subject string
+	day     string // first day of its session
+	today   string
+	now     time.Time
+	path    string
+	fresh   []byte
+	parse   func([]byte) *memory.Document
+	view    memory.View
+
+	section    string
+	commitment bool   // the item is a task without a box
+	norm       string // of the resulting entry
+	replaced   bool
+	duplicates int    // number of items with the same title, if more than one
+	similar    string // first line of an earlier item with most of the words; empty for none
+}
+
+var (
+	checkboxRE = lazyregexp.New(`(?m)^\s*(?:(?:[-*+]|\d+[.)])\s+)?\[.\](?:\s|$)`)
+	taskRE     = lazyregexp.New(`(?i)^\s*(?:to-?do|task|follow[ -]?up|remind (?:me|us)|待办|提醒我)\s*(?:[:：]|\b)|^\s*(?:待办|提醒我)`)
+)
+
+// checkLongTerm rejects items that do not belong in long-term memory.
+func (m writeOps) checkLongTerm(r *longTermEdit) error {
+	if strings.TrimSpace(r.Text) == "" {
+		return api.Errorf(api.Invalid, "text is empty")
+	}
+	given := []struct{ field, text string }{{"title", r.Title}, {"text", r.Text}, {"section", r.Section},
+		{"session", r.Session}, {"source", r.Source}}
+	for _, e := range r.Evidence {
+		given = append(given, struct{ field, text string }{"evidence", e})
+	}
+	for _, g := range given {
+		if err := m.checkText(g.field, g.text); err != nil {
+			return err
+		}
+	}
+	if err := m.checkNamed("text", r.Title, r.Text); err != nil {
+		return err
+	}
+	for _, e := range r.Evidence {
+		if strings.TrimSpace(e) == "" || strings.Contains(e, ",") {
+			return api.Errorf(api.Invalid, "evidence: %q is empty or contains a comma", e)
+		}
+	}
+	for _, g := range given[:3] {
+		if g.field != "text" && utf8.RuneCountInString(g.text) > maxNote {
+			return api.Errorf(api.TooLarge, "%s has more than %d characters", g.field, maxNote).
+				WithHint("shorten it to a few words")
+		}
+	}
+	if len(r.Text) > maxText {
+		return api.Errorf(api.TooLarge, "text has more than %d bytes", maxText).
+			WithHint("write details to a separate file")
+	}
+	if !r.Explicit {
+		return api.Errorf(api.Invalid, "saving permanently requires a request of the user").
+			WithHint("set `explicit` to true after a request of the user; otherwise use `note`")
+	}
+	return nil
+}
+
+// rejectTask rejects a task, unless the item is for the section of MEMORY.md
+// that lists commitments.
+func (m writeOps) rejectTask(r *longTermEdit) error {
+	if checkboxRE().MatchString(r.Text) || !r.listsCommitments(r.Section) &&
+		(taskRE().MatchString(r.Text) || taskRE().MatchString(r.Title) || m.Layout.CountsTasks(r.Section)) {
+		return api.Errorf(api.Invalid, "cannot save a task in long-term memory").WithHint("add the task to the " +
+			"tasks of the session")
+	}
+	return nil
+}
+
+// listsCommitments reports whether the items of a section of the file are
+// commitments.
+func (r *longTermEdit) listsCommitments(section string) bool {
+	return memory.IsCommitments(section) && strings.HasSuffix("/"+r.path, "/MEMORY.md")
+}
+
+// rejectNamespace rejects an item whose title or section names an item namespace.
+// MEMORY.md accepts such items, because it has sections for them.
+func (m writeOps) rejectNamespace(r *longTermEdit) error {
+	if m.Layout.Place(r.path).Dir == "" || !strings.HasSuffix(r.path, "/_index.md") {
+		return nil
+	}
+	for _, name := range []string{r.Section, r.Title} {
+		if namespace := memory.NamespaceOf(name); namespace != "" {
+			return api.Errorf(api.Invalid, "%q is the name of an item, not of a long-term entry", name).
+				WithHint("run `memwatchd item put %s KEY VALUE`", namespace)
+		}
+	}
+	return nil
+}
+
+// longTermFile returns the path of the caller's long-term file and its initial
+// content, in the language of the text. It is MEMORY.md if that exists or the
+// memory has this layout, otherwise the _index.md of the caller's own directory.
+func (m writeOps) longTermFile(ctx context.Context, c *Call, text string) (path string, fresh []byte, err error) {
+	subject := c.Scope.Subject
+	dir := memory.UserDir(subject) + "/MEMORY.md"
+	if subject == m.Owner {
+		dir = "MEMORY.md"
+	}
+	user := subject != m.Owner && m.Layout.Users != nil && m.Layout.Users(memory.UserDir(subject))
+	if user || m.fileExists(dir) {
+		mine := func() bool { return c.View.SubjectOf(memory.Partition{Owner: m.Layout.Place(dir).Owner}) == subject }
+		if !mine() {
+			if err := m.waitAllRead(ctx, c); err != nil {
+				return "", nil, err
+			}
+		}
+		if mine() {
+			fresh := m.newMemory(subject, text)
+			if subject != m.Owner {
+				fresh = memory.WithSubject(fresh, subject)
+			}
+			return dir, fresh, nil
+		}
+	}
+	home, err := m.subjectDir(ctx, c)
+	if err != nil {
+		return "", nil, err
+	}
+	path = home + "/_index.md"
+	if subject == m.Owner && !m.fileExists(path) && (m.DaysIn == "users" || m.isWorkspace() ||
+		strings.HasPrefix(m.dayDir(m.day(0)), "memory/")) {
+		return dir, m.newMemory(subject, text), nil
+	}
+	return path, memory.NewLongTerm(subject, m.Now()), nil
+}
+
+// isWorkspace reports whether the root is the workspace of an agent: it contains
+// SOUL.md or USER.md.
+func (m writeOps) isWorkspace() bool { return m.fileExists("SOUL.md") || m.fileExists("USER.md") }
+
+// newMemory returns a new MEMORY.md. In a workspace without daily notes, it is in
+// the language of the workspace or of the text.
+func (m writeOps) newMemory(subject, text string) []byte {
+	if _, logs := m.Writer.Vault.Directory("memory"); subject != m.Owner || logs || !m.isWorkspace() {
+		return memory.NewMemory()
+	}
+	for _, name := range []string{"SOUL.md", "USER.md"} {
+		if doc, err := m.Files.Load(name); err == nil {
+			text += string(doc.Source)
+		}
+	}
+	return memory.NewMemoryIn(text)
+}
+
+// fileExists reports whether a file exists now.
+func (m writeOps) fileExists(path string) bool {
+	_, err := m.Files.Load(path)
+	return err == nil
+}
+
+// insertItem inserts the item into the file. It replaces the matching item or appends
+// to the section.
+func (r *longTermEdit) insertItem(doc *memory.Document, rev *memory.Revision) error {
+	source := cmp.Or(oneLine(r.Source), "api")
+	if session := oneLine(r.Session); session != "" {
+		source = "session:" + session
+	}
+	r.section = r.Section
+	if r.section == "" {
+		r.section = doc.SectionFor(r.Title, r.Text)
+	}
+	r.section = oneLine(r.section)
+	r.commitment = r.listsCommitments(r.section)
+	at, err := r.findReplaced(doc, source)
+	if err != nil {
+		return err
+	}
+	var old *memory.Entry
+	r.replaced, r.similar = at >= 0, ""
+	if r.replaced {
+		old = &doc.Entries[at]
+	}
+	attributes := []memory.Attribute{{Key: "evidence", Value: strings.Join(r.Evidence, ",")},
+		{Key: "source", Value: source}}
+	if old != nil && old.Attributes["updated"] != "" {
+		attributes = append(attributes, memory.Attribute{Key: "updated", Value: memory.Timestamp(r.now)})
+	}
+	item, err := r.itemText(doc.AttributeComment(old, attributes...))
+	if err != nil {
+		return err
+	}
+	switch {
+	case old == nil:
+		r.similar = r.findSimilar(doc)
+		rev.Append([]string{r.section}, item)
+	default:
+		r.section = ""
+		if n := len(old.Sections); n > 0 {
+			r.section = old.Sections[n-1]
+		}
+		rev.Replace(at, item+doc.InnerComments(old))
+	}
+	if strings.HasSuffix(r.path, "/_index.md") {
+		rev.CompleteLongTerm(r.subject, r.now)
+	}
+	return nil
+}
+
+// itemText returns the text of the item. It adds today's date unless the text has a
+// date. Lines, lists and code stay as they are; only a text that cannot be one item is
+// escaped.
+func (r *longTermEdit) itemText(comment string) (string, error) {
+	given := memory.TrimText(r.Text)
+	failure := api.Errorf(api.Invalid, "text is not exactly one list item").WithHint("remove Markdown markup")
+	for _, day := range []string{"", r.today} {
+		forms := memory.DatedForms(r.Title, given, day, comment)
+		for i, item := range forms {
+			alone := r.parse([]byte(item))
+			if len(alone.Entries) != 1 || alone.Unsound || len(alone.Entries[0].Tasks) > 0 {
+				continue
+			}
+			e := &alone.Entries[0]
+			if string(alone.Source[e.Comment.Start:e.Comment.End]) != comment { // code without an end contains it
+				continue
+			}
+			if title := oneLine(r.Title); e.Title != title && title != "" {
+				failure = api.Errorf(api.Invalid, "title: %q cannot be a title", title).
+					WithHint("remove Markdown markup")
+				continue
+			}
+			got := strings.TrimPrefix(e.Remembered(), "**"+memory.HeadingLine(r.Title)+"**: ")
+			if i < len(forms)-1 && got != given { // the last form is escaped
+				continue
+			}
+			if e.Added == "" {
+				failure = api.Errorf(api.Invalid, "text cannot be followed by the date of today").
+					WithHint("remove Markdown markup")
+				break
+			}
+			r.norm = e.Norm
+			return item, nil
+		}
+	}
+	return "", failure
+}
+
+// findReplaced returns the index of the item with the same title, or of an untitled
+// item with the same text. It returns -1 if there is none or more than one. A
+// session may add one item on each of its days, because a chat keeps its id for
+// years; another one is an error.
+func (r *longTermEdit) findReplaced(doc *memory.Document, source string) (at int, err error) {
+	at, r.duplicates = -1, 0
+	title, text, given := memory.Fold(r.Title), memory.TaskNorm(r.Text), memory.TrimText(r.Text)
+	other := false // another item of the session
+	for i := range doc.Entries {
+		e := &doc.Entries[i]
+		same := e.Block == memory.Item && (len(e.Tasks) == 0 || r.commitment) && memory.Fold(e.Title) == title &&
+			(title != "" || memory.TaskNorm(e.Norm) == text || e.Remembered() == given)
+		if same {
+			at, r.duplicates = i, r.duplicates+1
+		}
+		other = other || !same && r.Session != "" && e.Source == source && (e.Added == "" || e.Added >= r.day)
+	}
+	if other {
+		return -1, api.Errorf(api.Limit, "session %q has already saved an item permanently on that day", r.Session).
+			WithHint("omit `session` if the user requested another item")
+	}
+	if r.duplicates > 1 {
+		at = -1
+	}
+	return at, nil
+}
+
+// findSimilar returns the title, or else the first line, of the readable item that
+// is most similar to the new one, or an empty string.
+func (r *longTermEdit) findSimilar(doc *memory.Document) string {
+	var items []*memory.Entry
+	var texts []string
+	for i := range doc.Entries {
+		if e := &doc.Entries[i]; e.Block == memory.Item && len(e.Tasks) == 0 && e.Readable(r.view) {
+			items, texts = append(items, e), append(texts, e.Norm)
+		}
+	}
+	if i := memory.NewSimilarTexts(texts).MostSimilar(r.norm); i >= 0 {
+		return items[i].TitleLine()
+	}
+	return ""
+}
+
+// rememberHints contains the formats of advice on items by language: on temporary ones,
+// similar ones, and those with the same title.
+var rememberHints = map[brief.Lang]struct{ temporary, similar, duplicates string }{
+	brief.English: {
+		temporary:  "%q is temporary: save only lasting facts permanently, and use note for the rest",
+		similar:    "%q is similar: if it is the same fact, remove the older item, or give both the same title",
+		duplicates: "%d items have this title: merge these items, so that the next one can replace the result",
+	},
+	brief.Chinese: {
+		temporary:  "“%s”只是暂时的：长期记忆只保存长久的事实，其余请用 note",
+		similar:    "“%s”与此相似：如果是同一件事，请删除旧的条目，或给两者相同的标题",
+		duplicates: "有 %d 个条目使用这个标题：请合并它们，以便下一条替换合并的结果",
+	},
+}
+
+// language returns the language of the item, which is that of its hints.
+func (r *longTermEdit) language() brief.Lang { return brief.LanguageOf(r.Title + "\n" + r.Text) }
+
+// hints returns advice on items that may need a revision.
+func (r *longTermEdit) hints() []string {
+	var hints []string
+	w := rememberHints[r.language()]
+	if words := memory.DateBound(r.Title+"\n"+r.Text, r.today); words != "" && !r.commitment {
+		hints = append(hints, fmt.Sprintf(w.temporary, words))
+	}
+	if r.similar != "" {
+		hints = append(hints, fmt.Sprintf(w.similar, r.similar))
+	}
+	if r.duplicates > 1 {
+		hints = append(hints, fmt.Sprintf(w.duplicates, r.duplicates))
+	}
+	return hints
+}

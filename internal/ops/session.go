@@ -1,0 +1,498 @@
+package ops
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/internal/brief"
+	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/todosync"
+	"github.com/memwatchd/memwatchd/vault"
+	"github.com/memwatchd/memwatchd/vault/journal"
+)
+
+// maxDraft is the largest number of items in a draft, and maxDraftSections that
+// of their sections, each of which takes a pass over the file.
+const (
+	maxDraft         = 500
+	maxDraftSections = 20
+)
+
+// publicHint is the hint for a draft from a private context in a file that is
+// public, because of its frontmatter or the configuration.
+const publicHint = "the session file is readable in every context: omit private text"
+
+// session merges a draft into the file of its session.
+func (m writeOps) session(ctx context.Context, c Call, r *api.SessionRequest) (*api.SessionAnswer, error) {
+	answer := &api.SessionAnswer{
+		Added: []api.SessionItem{}, Updated: []api.SessionItem{}, Merged: []api.SessionItem{}, LeftOut: []api.LeftOut{},
+		Todos: []api.TodoPlace{}, Hints: []string{}, DryRun: r.DryRun,
+	}
+	if m.Disabled {
+		answer.Disabled = true
+		return answer, nil
+	}
+	d, err := m.readDraft(c, r, answer)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.syncIndex(ctx, &c); err != nil {
+		return nil, err
+	}
+	group := ""
+	if !d.empty() {
+		group, err = m.mergeDraft(ctx, c, d, answer)
+		if err != nil {
+			return nil, err
+		}
+	}
+	m.promoteItem(ctx, c, r, d.day, group, answer)
+	answer.Hints = append(answer.Hints, m.limitHints(c, brief.English)...)
+	return answer, nil
+}
+
+// A sessionDraft is a validated draft.
+type sessionDraft struct {
+	session string
+	day     string
+	head    memory.SessionHead
+	entries []memory.DraftEntry
+	dry     bool
+	hasTags bool // the draft has tags besides that of the project
+
+	defaultSummary string // for a file without a summary
+}
+
+// empty reports whether nothing remains to be written.
+func (d *sessionDraft) empty() bool {
+	return len(d.entries) == 0 && d.head.Summary == "" && d.defaultSummary == "" && !d.hasTags
+}
+
+// isPrivate reports whether the draft belongs in a private file only.
+func (d *sessionDraft) isPrivate() bool { return d.head.Visibility == memory.PrivateOnly.String() }
+
+// readDraft validates a request. It leaves out secret parts, and private parts if
+// the file of a new session would be public.
+func (m writeOps) readDraft(c Call, r *api.SessionRequest, answer *api.SessionAnswer) (*sessionDraft, error) {
+	day, err := m.parseDay("day", cmp.Or(r.Day, "today"))
+	if err != nil {
+		return nil, err
+	}
+	d := &sessionDraft{session: memory.HeadingLine(r.Session), day: day, dry: r.DryRun}
+	switch {
+	case d.session == "":
+		return nil, api.Errorf(api.Invalid, "session is missing").WithHint("set `session` to the id of the session")
+	case d.day > m.day(1):
+		return nil, api.Errorf(api.Invalid, "day: %s is later than tomorrow", d.day)
+	}
+	d.head = memory.SessionHead{
+		Day: d.day, Now: m.Now(), SessionID: d.session, Summary: memory.HeadingLine(r.Draft.Summary),
+		Source: memory.HeadingLine(r.Draft.Source), Channel: memory.HeadingLine(r.Draft.Channel),
+		ContactID: memory.HeadingLine(r.Draft.ContactID), ContactNickname: memory.HeadingLine(r.Draft.ContactNickname),
+		Visibility: r.Draft.Visibility, Tags: projectTags(memory.HeadingLine(r.Project)),
+	}
+	d.defaultSummary = memory.HeadingLine(r.Draft.DefaultSummary)
+	switch {
+	case d.head.Visibility == "":
+	case !d.isPrivate():
+		return nil, api.Errorf(api.Invalid, "draft: visibility: %q is not private_only", d.head.Visibility)
+	case !c.View.Private():
+		return nil, api.Errorf(api.Forbidden, "draft: visibility: a private session requires a private context")
+	}
+	for _, f := range []struct{ name, text string }{
+		{"session", d.session}, {"project", r.Project}, {"source", d.head.Source}, {"channel", d.head.Channel},
+		{"contact_id", d.head.ContactID}, {"contact_nickname", d.head.ContactNickname},
+	} {
+		if err := m.checkText(f.name, f.text); err != nil {
+			return nil, err
+		}
+	}
+	if d.head.ContactID == "" && d.head.ContactNickname != "" {
+		return nil, errNoContact
+	}
+	tags, err := m.draftTags(r.Draft.Tags)
+	if err != nil {
+		return nil, err
+	}
+	d.hasTags, d.head.Tags = len(tags) > 0, append(d.head.Tags, tags...)
+	if subject := r.Draft.SubjectID; subject != "" {
+		if !slices.Contains(c.View.Subjects(), subject) {
+			return nil, api.Errorf(api.SubjectConflict, "subject_id in the draft belongs to another subject")
+		}
+		d.head.SubjectID = subject
+	}
+	public := m.newSessionVisibility(c) == memory.PublicOK && !d.isPrivate()
+	parts, err := convertDraft(&r.Draft).Entries()
+	sections := map[string]bool{}
+	for _, p := range parts {
+		sections[p.Section] = true
+	}
+	switch {
+	case err != nil:
+		return nil, api.Errorf(api.Invalid, "draft: %v", err)
+	case len(parts) > maxDraft:
+		return nil, api.Errorf(api.TooLarge, "draft: %d items, maximum %d", len(parts), maxDraft).
+			WithHint("split the draft")
+	case len(sections) > maxDraftSections:
+		return nil, api.Errorf(api.TooLarge, "draft: %d sections, maximum %d", len(sections), maxDraftSections).
+			WithHint("split the draft")
+	case len(parts) == 0 && d.head.Summary == "" && d.defaultSummary == "" && !d.hasTags && r.Draft.Promote == nil:
+		return nil, api.Errorf(api.Invalid, "draft is empty").
+			WithHint("set summary, tags, items, facts, tasks, follow_ups or links")
+	}
+	for _, f := range []struct {
+		name string
+		text *string
+	}{{"summary", &d.head.Summary}, {"default_summary", &d.defaultSummary}} {
+		reason, err := m.omitReason(f.name, *f.text)
+		if err != nil {
+			return nil, err
+		}
+		if reason != "" {
+			answer.LeftOut = append(answer.LeftOut, api.LeftOut{Item: f.name, Reason: reason})
+			*f.text = ""
+		}
+	}
+	for _, p := range parts {
+		reason := ""
+		if p.Private && public {
+			reason = privateText
+		}
+		for _, text := range p.Texts {
+			if reason == "" {
+				reason, err = m.omitReason(p.Name, text)
+				if err != nil {
+					return nil, err
+				}
+			}
+		}
+		if reason == "" {
+			d.entries = append(d.entries, p)
+		} else {
+			answer.LeftOut = append(answer.LeftOut, api.LeftOut{Item: p.Name, Reason: reason})
+		}
+	}
+	return d, nil
+}
+
+// privateText is the reason to leave a text out of a public file.
+const privateText = "private text"
+
+// entriesFor returns the entries of the draft that belong in a file. A public
+// file gets no private entries.
+func (d *sessionDraft) entriesFor(doc *memory.Document) []memory.DraftEntry {
+	if doc.Own.Visibility != memory.PublicOK {
+		return d.entries
+	}
+	return slices.DeleteFunc(slices.Clone(d.entries), func(p memory.DraftEntry) bool { return p.Private })
+}
+
+// newSessionVisibility returns the visibility of a file that the caller creates
+// for a session. A file that is created in public is public, because its author
+// could not read it otherwise.
+func (m *Memory) newSessionVisibility(c Call) memory.Visibility {
+	if !c.View.Private() {
+		return memory.PublicOK
+	}
+	return m.Layout.Sessions
+}
+
+// newSessionFile returns the file of a new session. A public file says so if it
+// is created in public; a private one has a subject, which can read it.
+func (m writeOps) newSessionFile(c Call, d *sessionDraft) []byte {
+	head := d.head
+	head.Summary = cmp.Or(head.Summary, d.defaultSummary)
+	switch {
+	case !c.View.Private():
+		head.Visibility = memory.PublicOK.String()
+	case head.SubjectID == "" && c.Scope.Subject != m.Owner &&
+		(head.Visibility != "" || m.newSessionVisibility(c) != memory.PublicOK):
+		head.SubjectID = c.Scope.Subject
+	}
+	m.signSession(c, &head, &memory.Front{}, cmp.Or(head.SubjectID, m.Owner), true)
+	return memory.NewSession(head)
+}
+
+var errNoContact = api.Errorf(api.Invalid, "contact_id is missing").
+	WithHint("set contact_id; contact_nickname is optional")
+
+// omitReason returns the reason to leave a text out of a public file, or an empty
+// string. The error reports a text that is invalid in any file.
+func (m writeOps) omitReason(field, text string) (reason string, err error) {
+	err = m.checkText(field, text)
+	switch e, _ := errors.AsType[*api.Error](err); {
+	case err == nil:
+		return "", nil
+	case e != nil && e.Code == api.Secret:
+		return "contains a live credential", nil
+	case memory.HasPrivateTag(text):
+		return privateText, nil
+	}
+	return "", err
+}
+
+// mergeDraft merges a draft into the file of its session and adds the outcome
+// to the answer. It returns the group of the changes.
+func (m writeOps) mergeDraft(ctx context.Context, c Call, d *sessionDraft, answer *api.SessionAnswer) (group string,
+	err error) {
+	if d.isPrivate() && d.defaultSummary != "" {
+		d.defaultSummary = cmp.Or(m.sessionSummary(c, d), d.defaultSummary)
+	}
+	var merge *mergeResult
+	var before, after *memory.Document
+	var written vault.Written
+	if d.head.ContactID == "" {
+		d.head.ContactID, err = m.sessionContact(c, d)
+		if err != nil {
+			return "", err
+		}
+	}
+	notes, err := m.useSessionFile(c, d,
+		func(path string, fresh bool, isOurs func(*memory.Document) error) (err error) {
+			a := fileEdit{path: path, cause: "session", dryRun: d.dry}
+			if fresh {
+				a.initial = m.newSessionFile(c, d)
+			}
+			judged, err := m.requestProposal(ctx, c, d, path, isOurs)
+			if err != nil {
+				return err
+			}
+			var refused error
+			a.change = func(doc *memory.Document, r *memory.Revision) error {
+				before, refused = doc, nil
+				refused = isOurs(doc)
+				if refused == nil {
+					merge, refused = m.reviseSession(ctx, c, d, doc, r, judged)
+				}
+				return refused
+			}
+			after, written, err = m.editFile(ctx, c, a)
+			if err = cmp.Or(refused, err); err == nil {
+				judged.recordMerge(answer)
+			}
+			return err
+		})
+	if err != nil {
+		return "", err
+	}
+	answer.Hints = append(answer.Hints, notes...)
+	m.reportMerge(c, d, merge, before, after, answer)
+	if written.Changed {
+		answer.Todos = m.tickedPlaces(c, m.Todos.Request(ctx, answer.Path))
+	}
+	return written.ID, nil
+}
+
+// reviseSession records the changes of a draft in the revision of its session's
+// file.
+func (m writeOps) reviseSession(ctx context.Context, c Call, d *sessionDraft, doc *memory.Document,
+	r *memory.Revision, judged *judgement) (*mergeResult, error) {
+	front := &doc.Front
+	if front.ContactNickname != "" && front.ContactID == "" && d.head.ContactID == "" {
+		return nil, errNoContact
+	}
+	merge, err := m.Layout.Merge(c.View, doc, d.entriesFor(doc), m.mayChangeEntry(c))
+	if err != nil {
+		return nil, api.Errorf(api.Invalid, "draft: %v", err)
+	}
+	m.applyProposal(ctx, judged, merge, doc)
+	if err := merge.ByRules(ctx); err != nil {
+		return nil, err
+	}
+	merge.Revise(r, m.draftAuthor(c, d, doc), d.head.Now)
+	head := d.head
+	if head.Summary == "" && front.Summary == "" {
+		head.Summary = d.defaultSummary
+	}
+	if d.defaultSummary != "" && head.Summary == "" && front.SessionID == d.session && !merge.Changes() {
+		return &mergeResult{Merge: merge}, nil // from a program that repeats its draft
+	}
+	head.SubjectID = "" // the subject is set only when the file is created
+	if front.SessionID != "" {
+		head.SessionID = ""
+	}
+	left := false
+	if !m.mayChange(c, doc.Own, front.Author()) {
+		head = memory.SessionHead{Now: head.Now, SessionID: head.SessionID, Summary: head.Summary, Source: head.Source}
+		left = front.Summary != ""
+	}
+	if err := checkTagCount(front, head.Tags); err != nil {
+		return nil, err
+	}
+	if left {
+		head.Summary, head.Source = "", ""
+	} else {
+		m.signSession(c, &head, front, m.holder(c, doc.Own), false)
+	}
+	// A program that sets a default cannot write a summary of the new items.
+	kept := d.head.Summary == "" && d.defaultSummary == "" && front.Summary != "" && merge.Changes()
+	if kept && !left {
+		r.KeepSummary()
+	}
+	r.CompleteSession(head)
+	if head.Summary != "" && front.By != head.By {
+		r.SetField("written_by", head.By)
+	}
+	return &mergeResult{
+		Merge: merge, summaryLeft: left && d.head.Summary != "",
+		summaryKept: kept,
+	}, nil
+}
+
+// A mergeResult is the result of merging a draft into a file.
+type mergeResult struct {
+	*memory.Merge
+	summaryLeft bool // the file has a summary that the caller may not replace
+	summaryKept bool // the draft has no summary and changes items
+}
+
+// draftAuthor returns the author of the items of a draft. If the draft has no
+// source, it is that of an earlier draft.
+func (m writeOps) draftAuthor(c Call, d *sessionDraft, doc *memory.Document) memory.Author {
+	source := d.head.Source
+	if earlier := strings.TrimPrefix(doc.Front.Source, memory.PublicSource); m.checkText("source", earlier) == nil {
+		source = cmp.Or(source, earlier)
+	}
+	return m.author(c, doc, source)
+}
+
+// signSession sets the author of a session's summary in the head for a file of
+// the subject holder. Without a new summary, the author stays, unless the file is
+// fresh. An empty source keeps the one in the file.
+func (m writeOps) signSession(c Call, head *memory.SessionHead, front *memory.Front, holder string, fresh bool) {
+	author := memory.Author{Source: sourceAttribute(c, head.Source)}
+	if c.Scope.Subject != holder {
+		author.By = c.Scope.Subject
+	}
+	was := front.Author().Untrusted(memory.View{})
+	switch is := author.Untrusted(memory.View{}); {
+	case fresh && is:
+		head.Source, head.By = author.Source, author.By
+	case head.Summary == "" && (head.Source == "" || is != was):
+		head.Source, head.By = "", front.By
+	case head.Source == "" && is == was && front.By == author.By:
+		head.By = author.By
+	default:
+		head.Source, head.By = author.Source, author.By
+	}
+}
+
+// reportMerge adds the outcome of a draft to the answer, as its caller may see
+// it.
+func (m writeOps) reportMerge(c Call, d *sessionDraft, merge *mergeResult, before, after *memory.Document,
+	answer *api.SessionAnswer) {
+	answer.Path = after.Place.Path
+	if merge.summaryLeft {
+		answer.LeftOut = append(answer.LeftOut, api.LeftOut{Item: "summary",
+			Reason: "the file has a summary of another author"})
+	}
+	doc := after.For(c.View)
+	if doc == nil {
+		return
+	}
+	if doc.Own.Visibility == memory.PublicOK {
+		for _, p := range d.entries {
+			if p.Private {
+				answer.LeftOut = append(answer.LeftOut, api.LeftOut{Item: p.Name, Reason: privateText})
+			}
+		}
+		if c.View.Private() {
+			answer.Hints = append(answer.Hints, publicHint)
+		}
+	}
+	shown := doc.Shown(c.View)
+	for _, o := range merge.Outcomes(doc) {
+		item := api.SessionItem{Item: o.Name, Section: o.Section, Text: o.EntryText, Similar: o.Similar}
+		if o.Entry >= 0 {
+			item.Line = shown.Line(o.Line)
+			item.Untrusted = o.Change == memory.Merged && doc.Entries[o.Entry].Author().Untrusted(c.View)
+			if s := doc.Entries[o.Entry].Sections; len(s) > 0 {
+				item.Section = s[len(s)-1]
+			}
+		}
+		list := map[memory.Change]*[]api.SessionItem{memory.Added: &answer.Added, memory.Updated: &answer.Updated,
+			memory.Merged: &answer.Merged}[o.Change]
+		*list = append(*list, item)
+	}
+	answer.Frontmatter = readableFrontmatter(c, doc)
+	if d.head.SubjectID != "" && doc.Front.SubjectID != d.head.SubjectID {
+		answer.Hints = append(answer.Hints,
+			"subject_id was ignored: set subject_id in the first draft of a session")
+	}
+	if doc.Front.Summary == "" {
+		answer.Hints = append(answer.Hints,
+			"the session has no summary, the only part that other readers see: set summary in the next draft")
+	}
+	if merge.summaryKept && doc.Front.Summary != "" {
+		answer.Hints = append(answer.Hints,
+			"the session keeps its summary, which is older than its items: set summary in the next draft")
+	}
+	if d.dry {
+		was := ""
+		answer.Untrusted = len(doc.UntrustedLines(shown, c.View)) > 0
+		if _, err := m.Writer.Vault.Read(answer.Path); err == nil {
+			if b := before.For(c.View); b != nil {
+				shownBefore := b.Shown(c.View)
+				was = shownBefore.Text()
+				answer.Untrusted = answer.Untrusted || len(b.UntrustedLines(shownBefore, c.View)) > 0
+			}
+		}
+		answer.Diff, _ = new(differ).hunks(journal.Hunks([]byte(was), []byte(shown.Text())))
+	}
+}
+
+// tickedPlaces returns the places of boxes that the caller may read.
+func (m writeOps) tickedPlaces(c Call, boxes []todosync.Copy) []api.TodoPlace {
+	places := []api.TodoPlace{}
+	paths := map[string]bool{}
+	for _, b := range boxes {
+		paths[b.Path] = true
+	}
+	for _, path := range slices.Sorted(maps.Keys(paths)) {
+		doc, shown, err := m.loadFile(c, path)
+		if err != nil {
+			continue
+		}
+		for _, t := range tasksOf(c, doc, shown, "") {
+			if slices.ContainsFunc(boxes, func(b todosync.Copy) bool {
+				return b.Path == path && b.Text == t.Text && b.Under == t.Under && b.Section == t.Section &&
+					b.ID == t.ID
+			}) {
+				places = append(places, t.place)
+			}
+		}
+	}
+	return places
+}
+
+// promoteItem stores at most one item of a draft in long-term memory, by the rules
+// of remember. A rejected item does not undo the merge.
+func (m writeOps) promoteItem(ctx context.Context, c Call, r *api.SessionRequest, day, group string,
+	answer *api.SessionAnswer) {
+	p := r.Draft.Promote
+	switch {
+	case p == nil:
+		return
+	case r.DryRun:
+		answer.Hints = append(answer.Hints, "promote: skipped by a dry run")
+		return
+	}
+	if words := memory.DateBoundUntil(p.Title+"\n"+p.Text, m.day(0), m.day(7)); words != "" {
+		answer.Hints = append(answer.Hints, fmt.Sprintf("promote: skipped, because %q passes soon: put it into the tasks or "+
+			"facts of the session", words))
+		return
+	}
+	kept, err := m.rememberItem(ctx, c,
+		&api.RememberRequest{Title: p.Title, Text: p.Text, Explicit: p.Explicit, Session: r.Session}, day, group)
+	if err != nil {
+		answer.Hints = append(answer.Hints, "promote: "+strings.TrimSpace(asError(err).Error()))
+		return
+	}
+	answer.Promoted = kept
+}

@@ -1,0 +1,132 @@
+package ops
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/index"
+	"github.com/memwatchd/memwatchd/internal/share"
+	"github.com/memwatchd/memwatchd/memory"
+)
+
+// TestMergedPages checks that pages of merged hits are parts of one order, without
+// gaps and repetitions, in every mode.
+func TestMergedPages(t *testing.T) {
+	hits := func(prefix string, n int) (list []index.Hit) {
+		for i := range n {
+			doc := &memory.Document{Place: memory.Place{Path: fmt.Sprint(prefix, i)}, Entries: make([]memory.Entry, 1)}
+			list = append(list, index.Hit{Doc: doc, Entry: &doc.Entries[0], Score: float64(n - i),
+				Time: time.Unix(int64(100*(n-i)), 0)})
+		}
+		return list
+	}
+	for _, mode := range []index.Mode{index.Relevance, index.Overlap, index.Recent} {
+		for _, sizes := range [][2]int{{7, 3}, {3, 7}, {0, 4}, {4, 0}, {0, 0}} {
+			local, other := hits("local", sizes[0]), hits("other:", sizes[1])
+			page := func(offset, limit int) index.Result {
+				first := index.Result{Hits: local[:min(offset+limit, len(local))], Total: len(local)}
+				if len(local) > offset+limit {
+					first.Next = offset + limit
+				}
+				return mergeResults(&index.Query{Mode: mode, Offset: offset, Limit: limit}, first,
+					index.Result{Hits: slices.Clone(other), Total: len(other)})
+			}
+			paths := func(list []index.Hit) (paths []string) {
+				for _, h := range list {
+					paths = append(paths, h.Doc.Place.Path)
+				}
+				return paths
+			}
+			all := page(0, 100)
+			if all.Total != sizes[0]+sizes[1] || len(all.Hits) != all.Total || all.Next != 0 {
+				t.Errorf("%v %v: total %d, %d hits, next %d", mode, sizes, all.Total, len(all.Hits), all.Next)
+			}
+			var got []string
+			for offset := 0; ; {
+				r := page(offset, 2)
+				got = append(got, paths(r.Hits)...)
+				if r.Next == 0 {
+					break
+				}
+				offset = r.Next
+			}
+			if diff := cmp.Diff(paths(all.Hits), got); diff != "" {
+				t.Errorf("%v %v: pages (-whole +pages):\n%v", mode, sizes, diff)
+			}
+		}
+	}
+	merged := mergeResults(&index.Query{Limit: 10, ByFile: true}, index.Result{Hits: hits("local", 2)},
+		index.Result{Hits: slices.Concat(hits("other:", 1), hits("other:", 2))})
+	want := []string{"local0", "other:0", "local1", "other:1"}
+	var got []string
+	for _, h := range merged.Hits {
+		got = append(got, h.Doc.Place.Path)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("best entries of files (-want +got):\n%s", diff)
+	}
+}
+
+// idlePublisher stands for a store without entries.
+type (
+	idlePublisher struct{}
+)
+
+func (idlePublisher) Status() api.ShareStatusAnswer { return api.ShareStatusAnswer{} }
+
+func (idlePublisher) Plan(context.Context, func(memory.Partition) bool) (*api.SharePlan, error) {
+	return &api.SharePlan{}, nil
+}
+
+func (idlePublisher) Push(context.Context, string) (share.Comparison, error) {
+	return share.Comparison{}, nil
+}
+
+func (idlePublisher) ForgetHost(context.Context, string) (int, error) { return 0, nil }
+
+// TestLastMergedPage checks that pages skip no hits of this machine where those of other
+// machines end.
+func TestLastMergedPage(t *testing.T) {
+	hits := make([]index.Hit, 1200)
+	for i := range hits {
+		doc := &memory.Document{Entries: make([]memory.Entry, 1)}
+		hits[i] = index.Hit{Doc: doc, Entry: &doc.Entries[0]}
+	}
+	for _, c := range []struct{ offset, other, next int }{
+		{850, 3, 950}, {900, 3, 0}, {950, 3, 0}, {900, 0, 1000}, {950, 0, 1050},
+	} {
+		local := index.Result{Hits: hits[:c.offset+100], Next: c.offset + 100}
+		doc := &memory.Document{Entries: make([]memory.Entry, c.other)}
+		var other index.Result
+		for i := range doc.Entries {
+			other.Hits = append(other.Hits, index.Hit{Doc: doc, Entry: &doc.Entries[i]})
+		}
+		got := mergeResults(&index.Query{Offset: c.offset, Limit: 100}, local, other)
+		if got.Next != c.next || len(got.Hits) != 100 {
+			t.Errorf("offset %d, %d hits of others: next %d, want %d", c.offset, c.other, got.Next, c.next)
+		}
+	}
+	m := &Memory{Layout: new(memory.Layout), Index: openOps(t, new(opsRoot), nil), Shared: &share.Reader{Store: emptyStore{}, Breaker: new(share.Breaker),
+		Timeout: 20 * time.Second, Terms: func(q index.Query) string { return q.Text }}}
+	view, err := new(memory.Directories).View(memory.Scope{Subject: "alice", Context: memory.Private})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for offset, want := range map[int]string{0: "included", 950: "included", 1000: ""} {
+		_, state, err := m.searchAll(t.Context(), Call{View: view}, index.Query{Text: "bike", Offset: offset, Limit: 100})
+		if err != nil || state != want {
+			t.Errorf("offset %d: entries of other machines are %q, want %q; %v", offset, state, want, err)
+		}
+	}
+}
+
+// An emptyStore is a [share.Store] without objects.
+type emptyStore struct{ share.Store }
+
+func (emptyStore) Search(context.Context, share.Query) ([]share.Object, error) { return nil, nil }

@@ -1,0 +1,523 @@
+package ops
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/index"
+	"github.com/memwatchd/memwatchd/internal/brief"
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
+	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/todosync"
+	"github.com/memwatchd/memwatchd/vault"
+	"github.com/memwatchd/memwatchd/vault/journal"
+)
+
+func (m writeOps) todo(ctx context.Context, c Call, r *api.TodoRequest) (*api.TodoAnswer, error) {
+	plan := r.DryRun && r.ID == "" && r.Text == ""
+	if m.Disabled {
+		return &api.TodoAnswer{Changed: []api.TodoPlace{}, Left: []api.Skipped{}, DryRun: r.DryRun, Disabled: true}, nil
+	}
+	if m.Todos == nil {
+		return nil, errNoWriter
+	}
+	if plan && !c.FullAccess { // the plan depends on the tasks of all subjects
+		return nil, api.Errorf(api.Forbidden, "the plan requires the owner in a private context").
+			WithHint("set `id` or `text` to preview the change of one task")
+	}
+	if !plan && (r.ID == "") == (r.Text == "") {
+		return nil, api.Errorf(api.Invalid, "set either `id` or `text`")
+	}
+	answer := &api.TodoAnswer{Changed: []api.TodoPlace{}, Left: []api.Skipped{}, DryRun: r.DryRun,
+		Index: m.indexState(c)}
+	if plan {
+		answer.Plan = m.todoPlan(c)
+		return answer, nil
+	}
+	tasks, err := m.findTasks(c, r)
+	if err != nil {
+		return nil, err
+	}
+	answer.Text, answer.State = m.todoOf(tasks[0]).Text, r.State
+	var changes [][]todosync.Copy
+	for _, copies := range tasks {
+		task := m.todoOf(copies)
+		answer.Untrusted = answer.Untrusted || task.Untrusted
+		var boxes []todosync.Copy
+		for _, t := range copies {
+			switch {
+			case t.place.State == r.State:
+				continue
+			case !m.mayChange(c, memory.Partition{Owner: t.Owner}, t.Author):
+				answer.Left = append(answer.Left, api.Skipped{Path: t.place.Path, Reason: errNotAuthor.Message})
+				continue
+			}
+			t.place.State = r.State
+			if t.Text != tasks[0][0].Text {
+				t.place.Text = task.Text
+			}
+			boxes, answer.Changed = append(boxes, t.Copy), append(answer.Changed, t.place)
+		}
+		if len(boxes) > 0 {
+			changes = append(changes, boxes)
+		}
+	}
+	switch {
+	case len(changes) == 0 && len(answer.Left) > 0:
+		return nil, errNotAuthor
+	case r.DryRun || len(changes) == 0:
+		return answer, nil
+	}
+	state := memory.Done
+	if r.State == memory.Open.String() {
+		state = memory.Open
+	}
+	return answer, m.setTasks(ctx, c, changes, state, answer)
+}
+
+// setTasks changes the boxes of tasks. It returns an error if no box could be changed.
+func (m writeOps) setTasks(ctx context.Context, c Call, tasks [][]todosync.Copy, state memory.TaskState,
+	answer *api.TodoAnswer) error {
+	var failure error
+	for _, o := range m.Todos.Set(ctx, tasks, state, m.mayChangeEntry(c)) {
+		if o.Err != nil {
+			doc, _, err := m.loadFile(c, o.Path)
+			failure = writeError(o.Err, err == nil && doc.PrivateReadable(c.View))
+			answer.Left = append(answer.Left, api.Skipped{Path: o.Path, Reason: asError(failure).Message})
+		}
+		if !o.Changed {
+			answer.Changed = slices.DeleteFunc(answer.Changed, func(p api.TodoPlace) bool { return p.Path == o.Path })
+		}
+	}
+	if len(answer.Changed) == 0 {
+		return failure
+	}
+	return nil
+}
+
+// findTasks returns the copies of the task that a request means, or of every task that
+// matches if the request selects all; newest first. Otherwise, the error lists the
+// tasks that match, and the copies of a task that is given by words if their due dates
+// differ.
+func (m writeOps) findTasks(c Call, r *api.TodoRequest) ([][]taskCopy, error) {
+	var all []taskCopy
+	var seeds []int
+	var by selection
+	for _, notes := range []bool{false, true} { // ordinary notes, if nothing else is meant
+		all = nil
+		for doc, shown := range m.readableFiles(c, func(f *index.FileInfo) bool {
+			return f.Tasks && (todosync.Concerns(f.Kind) || notes && f.Kind == memory.Note)
+		}) {
+			all = append(all, tasksOf(c, doc, shown, "")...)
+		}
+		slices.SortStableFunc(all, taskCopy.compare)
+		seeds, by = findTask(all, r)
+		if by != byWords || slices.ContainsFunc(seeds, func(i int) bool { return all[i].place.State != r.State }) {
+			break
+		}
+	}
+	if len(seeds) == 0 {
+		return nil, m.noTask(c, r)
+	}
+	boxes, rules := make([]todosync.Copy, len(all)), taskRules(c)
+	for i := range all {
+		boxes[i] = all[i].Copy
+	}
+	var tasks [][]taskCopy
+	taken := make([]bool, len(all)) // each box belongs to one task
+	for _, i := range seeds {
+		taken[i] = true
+	}
+	for _, group := range rules.Group(pick(boxes, seeds)) {
+		members := pick(seeds, group)
+		named := &all[members[0]]
+		list := slices.DeleteFunc(rules.CopiesOf(boxes, members), func(i int) bool {
+			return !slices.Contains(members, i) && (taken[i] || by == byPlace && named.otherDue(&all[i]))
+		})
+		for _, i := range list {
+			taken[i] = true
+		}
+		copies := pick(all, list)
+		if r.State == memory.Open.String() {
+			copies = m.lastCompletion(copies)
+			if by == byPlace && !slices.ContainsFunc(copies, func(t taskCopy) bool { return t.place == named.place }) {
+				copies = []taskCopy{*named} // of an earlier completion
+			}
+		}
+		tasks = append(tasks, copies)
+	}
+	changes := func(copies []taskCopy) bool {
+		return slices.ContainsFunc(copies, func(t taskCopy) bool { return t.place.State != r.State })
+	}
+	if slices.ContainsFunc(tasks, changes) { // possibly only one of them needs a change
+		tasks = slices.DeleteFunc(tasks, func(copies []taskCopy) bool { return !changes(copies) })
+	} else {
+		tasks = tasks[:1]
+	}
+	change := slices.DeleteFunc(slices.Concat(tasks...), func(t taskCopy) bool { return t.place.State == r.State })
+	dated := slices.IndexFunc(change, func(t taskCopy) bool { return t.task.Due != "" })
+	differ := dated >= 0 && slices.ContainsFunc(change, func(t taskCopy) bool { return change[dated].otherDue(&t) })
+	if !r.All && (len(tasks) > 1 || differ) {
+		return nil, severalTasks(r, change)
+	}
+	return tasks, nil
+}
+
+func pick[T any](list []T, at []int) []T {
+	picked := make([]T, len(at))
+	for i, n := range at {
+		picked[i] = list[n]
+	}
+	return picked
+}
+
+// otherDue reports whether two copies have different due dates.
+func (t *taskCopy) otherDue(u *taskCopy) bool {
+	return t.task.Due != "" && u.task.Due != "" && t.task.Due != u.task.Due
+}
+
+// A selection is the way in which a request selects tasks.
+type selection uint8
+
+const (
+	byWords selection = iota // a part of the text; also if nothing is selected
+	byText                   // the whole text
+	byPlace                  // a place or an id, which names one box
+)
+
+// findTask returns the boxes that a request means: by its text, its place or its id, or
+// else by a part of the text or its words.
+func findTask(all []taskCopy, r *api.TodoRequest) (seeds []int, by selection) {
+	among := func(keep func(*taskCopy) bool) (list []int) {
+		for i := range all {
+			if t := &all[i]; (r.Session == "" || t.session == r.Session) && keep(t) {
+				list = append(list, i)
+			}
+		}
+		return list
+	}
+	typed := r.ID + r.Text
+	text := todosync.TextOf(r.Text)
+	file, from, to := api.CutLines(typed)
+	path, id, ok := cutID(typed)
+	if !ok {
+		id = typed
+	}
+	inFile := func(t *taskCopy) bool { return !ok || t.place.Path == path }
+	short := strings.ToLower(strings.TrimLeft(id, "~^"))
+	phrase := cmp.Or(memory.TaskNorm(r.Text), memory.Fold(r.Text))
+	words := strings.Fields(phrase)
+	contains := func(t *taskCopy, part string) bool {
+		return strings.Contains(t.task.Norm, part) || strings.Contains(memory.Fold(t.task.Text), part)
+	}
+	for _, rule := range []struct {
+		use  bool
+		by   selection
+		keep func(*taskCopy) bool
+	}{
+		{text != todosync.Digest{}, byText, func(t *taskCopy) bool { return t.Text == text }},
+		{from > 0, byPlace, func(t *taskCopy) bool {
+			return t.place.Path == file && from <= t.place.Line && t.place.Line <= max(from, to)
+		}},
+		{id != "", byPlace, func(t *taskCopy) bool { return inFile(t) && t.Box.ID == id }},
+		{id != "", byPlace, func(t *taskCopy) bool { return inFile(t) && t.place.TaskID == t.place.Path+"#"+id }},
+		{id != "", byPlace, func(t *taskCopy) bool {
+			return inFile(t) && t.entry.ID == id && t.entry.Block == memory.Item && t.task.Line == t.entry.Line
+		}},
+		{id != "", byPlace, func(t *taskCopy) bool { return inFile(t) && t.entry.ID == id }},
+		{!ok && len(short) >= api.ShortID, byPlace, func(t *taskCopy) bool {
+			_, id, _ := cutID(t.place.Task())
+			return strings.HasPrefix(strings.ToLower(strings.TrimLeft(id, "~^")), short)
+		}},
+		{len(words) > 0, byWords, func(t *taskCopy) bool { return contains(t, phrase) }},
+		{len(words) > 0, byWords, func(t *taskCopy) bool {
+			return !slices.ContainsFunc(words, func(word string) bool { return !contains(t, word) })
+		}},
+	} {
+		if !rule.use {
+			continue
+		}
+		if list := among(rule.keep); len(list) > 0 {
+			return list, rule.by
+		}
+	}
+	return nil, byWords
+}
+
+// noTask returns the error for a request that matches no task.
+func (m writeOps) noTask(c Call, r *api.TodoRequest) error {
+	const hint = "use `todos` to list tasks"
+	if file, line, _ := api.CutLines(r.ID + r.Text); line > 0 {
+		if _, _, err := m.loadFile(c, file); err == nil {
+			return api.Errorf(api.NotFound, "line %d of %s contains no task", line, file).WithHint(hint)
+		}
+	}
+	return notFound("task", r.ID+r.Text).WithHint(hint)
+}
+
+// severalTasks returns the error for a request that matches several tasks, or copies of
+// one with different due dates.
+func severalTasks(r *api.TodoRequest, copies []taskCopy) error {
+	slices.SortStableFunc(copies, taskCopy.compare)
+	var list []string
+	for _, t := range copies {
+		text, cut := firstRunes(strings.ReplaceAll(t.task.Text, "`", "'"), maxListed) // a quoted name would be renamed
+		if cut {
+			text += "…"
+		}
+		place := fmt.Sprintf("%q at %s:%d", brief.Field(text, t.untrusted), t.place.Path, t.place.Line)
+		if t.task.Due != "" {
+			place += ", due " + t.task.Due
+		}
+		list = append(list, place)
+	}
+	const most = 10
+	if n := len(list) - most; n > 0 {
+		list = append(list[:most], fmt.Sprintf("and %d more", n))
+	}
+	return api.Errorf(api.Conflict, "more than one task matches %q: %s", r.ID+r.Text, strings.Join(list, "; ")).
+		WithHint("set `id` to one of these places, or `all` to change every one")
+}
+
+// maxListed is the maximum number of characters of a text in the list of several tasks.
+const maxListed = 60
+
+// lastCompletion returns the copies of the most recent completion: those of the
+// newest day and the ones that reconciliation ticked after them. The task may
+// have been completed before. If no copy is done, lastCompletion returns all copies.
+func (m writeOps) lastCompletion(copies []taskCopy) []taskCopy {
+	done := slices.DeleteFunc(slices.Clone(copies), func(t taskCopy) bool { return t.place.State == memory.Open.String() })
+	if len(done) == 0 {
+		return copies
+	}
+	for i := range done {
+		if t := &done[i]; t.place.Day != done[0].place.Day && m.Todos.ByHand(&t.Copy) {
+			return done[:i]
+		}
+	}
+	return done
+}
+
+// todoPlan returns the reconciliation plan, reduced to tasks whose copies the
+// caller can read.
+func (m writeOps) todoPlan(c Call) *api.TodoPlan {
+	plan := &api.TodoPlan{Waiting: []api.TodoTick{}, Diff: []api.FileDiff{}, Unclear: []api.TodoTick{},
+		Proposed: []api.TodoTick{},
+		Known:    []api.TodoTick{}}
+	p, rules := m.Todos.Plan(), m.Todos.Rules()
+	plan.Off = p.Off
+	if c.FullAccess {
+		plan.Problem = p.Problem
+	}
+	ticks := func(wishes []todosync.TickRequest) []api.TodoTick {
+		list := []api.TodoTick{}
+		for _, w := range wishes {
+			if t, ok := m.tickOf(c, rules, w); ok {
+				list = append(list, t)
+			}
+		}
+		return list
+	}
+	var differ differ
+	var due []todosync.TickRequest // of the last file
+	for i, w := range p.Waiting {  // in path order
+		for _, t := range ticks([]todosync.TickRequest{w.TickRequest}) {
+			t.Reason = w.Reason
+			plan.Waiting, due = append(plan.Waiting, t), append(due, w.TickRequest)
+		}
+		if i == len(p.Waiting)-1 || p.Waiting[i+1].Path != w.Path {
+			if hunks := m.tickedHunks(c, rules, w.Path, due); len(hunks) > 0 {
+				plan.Diff = append(plan.Diff, differ.diffFile(w.Path, hunks))
+			}
+			due = nil
+		}
+	}
+	plan.Unclear, plan.Proposed, plan.Known = ticks(p.Unclear), ticks(p.Proposed), ticks(p.Known)
+	return plan
+}
+
+// tickedHunks returns the changes that requests would make in the caller's view
+// of a file.
+func (m writeOps) tickedHunks(c Call, rules *todosync.Rules, path string,
+	wishes []todosync.TickRequest) []journal.Hunk {
+	doc, err := m.Files.Load(path)
+	if len(wishes) == 0 || err != nil {
+		return nil
+	}
+	parse := func(source []byte) *memory.Document { return m.Parse(vault.File{Path: path, Data: source}) }
+	ticked, err := rules.Tick(doc, wishes, parse)
+	if ticked == nil || err != nil {
+		return nil
+	}
+	before, after := doc.For(c.View), parse(ticked).For(c.View)
+	if before == nil || after == nil {
+		return nil
+	}
+	return journal.Hunks([]byte(before.Shown(c.View).Text()), []byte(after.Shown(c.View).Text()))
+}
+
+// tickOf converts a request for the answer and reports whether the caller can read
+// both of its ends.
+func (m writeOps) tickOf(c Call, rules *todosync.Rules, w todosync.TickRequest) (t api.TodoTick, ok bool) {
+	places := func(path string, meant func(*todosync.File) []int) (task *taskCopy, list []api.Place) {
+		doc, shown, err := m.loadFile(c, path)
+		if err != nil {
+			return nil, nil
+		}
+		copies := tasksOf(c, doc, shown, "")
+		for _, i := range meant(todosync.FileOf(doc)) {
+			b := todosync.FileOf(doc).Boxes[i]
+			j := slices.IndexFunc(copies, func(t taskCopy) bool { return t.Entry == b.Entry && t.Task == b.Task })
+			if j < 0 {
+				return nil, nil
+			}
+			task, list = &copies[j], append(list, copies[j].place.Place)
+		}
+		return task, list
+	}
+	box, boxes := places(w.Path, func(f *todosync.File) []int { return rules.Candidates(f, &w.Done) })
+	_, done := places(w.Done.Path, func(f *todosync.File) []int { return f.FindDone(w) })
+	if len(boxes) == 0 || len(done) == 0 {
+		return api.TodoTick{}, false
+	}
+	t = api.TodoTick{Text: box.task.Text, Untrusted: box.untrusted, Places: boxes, Done: done[0]}
+	if a := w.Done.Author; a != (memory.Author{}) {
+		t.By = strings.TrimSpace(cmp.Or(a.By, c.View.SubjectOf(memory.Partition{Owner: w.Done.Owner}), m.Owner) + " " +
+			a.Source)
+	}
+	return t, true
+}
+
+// todoAdd adds an open task to today's log of the caller's subject, below its
+// heading for tasks. A log that only grows, and any log in public, gets a heading at its
+// end.
+func (m writeOps) todoAdd(ctx context.Context, c Call, r *api.TodoAddRequest) (*api.TodoAddAnswer, error) {
+	if m.Disabled {
+		return &api.TodoAddAnswer{Disabled: true}, nil
+	}
+	item, err := m.newTask(r)
+	if err != nil {
+		return nil, err
+	}
+	var source, task string // the list item with its attributes, and the task
+	answer := &api.TodoAddAnswer{}
+	after, err := m.changeLog(ctx, c, "todo_add", m.day(0), func(path string) (err error) {
+		source, task, err = m.finishTask(c, r, item, path)
+		return err
+	}, func(doc *memory.Document, rev *memory.Revision) bool {
+		answer.Already = slices.ContainsFunc(doc.Entries, func(e memory.Entry) bool {
+			return e.Readable(c.View) && slices.ContainsFunc(e.Tasks,
+				func(t memory.Task) bool { return t.Norm == task && t.State == memory.Open })
+		})
+		if answer.Already {
+			return false
+		}
+		heading := m.Layout.TasksHeading(doc.For(c.View))
+		grows := m.Todos != nil && m.Todos.AppendOnly != nil && m.Todos.AppendOnly(doc.Place.Path)
+		if grows || !c.View.Private() { // an insertion could depend on headings that the caller may not read
+			rev.AppendSection(heading, source)
+		} else {
+			rev.Append([]string{heading}, source)
+		}
+		rev.SetCounters()
+		return true
+	})
+	if err != nil {
+		return nil, err
+	}
+	if known := after.For(c.View); known != nil {
+		for _, t := range slices.Backward(tasksOf(c, known, known.Shown(c.View), "")) {
+			if t.task.Norm == task && t.place.State == memory.Open.String() {
+				answer.ID, answer.Path, answer.Line = t.place.Task(), t.place.Path, t.place.Line
+				break
+			}
+		}
+	}
+	return answer, nil
+}
+
+// newTask returns a task as a list item without attributes.
+func (m writeOps) newTask(r *api.TodoAddRequest) (string, error) {
+	text := boxRE().ReplaceAllString(r.Text, "")
+	if err := m.checkLogText("text", text); err != nil {
+		return "", err
+	}
+	if utf8.RuneCountInString(text) > maxNote {
+		return "", api.Errorf(api.TooLarge, "text has more than %d characters", maxNote).
+			WithHint("shorten the task to one sentence, and write details to a note")
+	}
+	if err := m.logSource("source", r.Source); err != nil {
+		return "", err
+	}
+	due, err := m.parseDue(r.Due)
+	if err != nil {
+		return "", err
+	}
+	text, err = m.withTags(text, projectTags(r.Project))
+	if err != nil {
+		return "", err
+	}
+	item, err := memory.NewTask(text, due)
+	if err != nil {
+		return "", api.Errorf(api.Invalid, "text: %v", err)
+	}
+	return item, nil
+}
+
+// boxRE matches the start of a task as copied from a file.
+var boxRE = lazyregexp.New(`^\s*(?:[-*+]\s+)?(?:\[ \](?:\s+|$))?`)
+
+// finishTask returns a task with its attributes, and in the form in which tasks are
+// compared.
+func (m writeOps) finishTask(c Call, r *api.TodoAddRequest, item, path string) (source, task string, err error) {
+	attributes := map[string]string{"visibility": visibilityAttribute(r.Visibility), "source": sourceAttribute(c, r.Source)}
+	if m.Layout.Place(path).Kind != memory.Daily {
+		attributes["updated"] = memory.Timestamp(m.Now())
+	}
+	source = item + " " + memory.Comment(attributes, nil)
+	alone := m.Parse(vault.File{Path: path, Data: []byte(source + "\n")})
+	if len(alone.Entries) != 1 || len(alone.Entries[0].Tasks) != 1 || alone.Unsound {
+		return "", "", api.Errorf(api.Invalid, "text would be parsed as the structure of the file").
+			WithHint("remove Markdown markup")
+	}
+	return source, alone.Entries[0].Tasks[0].Norm, nil
+}
+
+// intervalRE matches a number of days or weeks.
+var intervalRE = lazyregexp.New(`^(\d{1,3})([dw])$`)
+
+// parseDue returns the day of a due date, in the form 2026-02-04. Unlike the day of a
+// note, a weekday is one of the next seven days.
+func (m writeOps) parseDue(s string) (string, error) {
+	s = strings.ToLower(strings.TrimSpace(s))
+	if s == "" {
+		return "", nil
+	}
+	if interval := intervalRE().FindStringSubmatch(s); interval != nil {
+		days, _ := strconv.Atoi(interval[1])
+		if interval[2] == "w" {
+			days *= 7
+		}
+		return m.day(days), nil
+	}
+	for days := range 8 {
+		day := m.day(days)
+		date, _ := time.Parse(time.DateOnly, day)
+		name := strings.ToLower(date.Weekday().String())
+		if s == day || days == 0 && s == "today" || days == 1 && s == "tomorrow" || days > 0 && (s == name || s == name[:3]) {
+			return day, nil
+		}
+	}
+	if date, err := time.Parse(time.DateOnly, s); err == nil && date.Year() >= 1 {
+		return s, nil
+	}
+	return "", api.Errorf(api.Invalid, "due: %q is not a day", s).
+		WithHint("use a day such as 2026-02-04, today, tomorrow, a weekday, 3d or 2w")
+}

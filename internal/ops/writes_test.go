@@ -1,0 +1,451 @@
+package ops
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+	"golang.org/x/tools/txtar"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/internal/secrets"
+	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/todosync"
+	"github.com/memwatchd/memwatchd/vault"
+	"github.com/memwatchd/memwatchd/vault/journal"
+)
+
+// Each archive below testdata/writes contains a memory on disk, in the format
+// of testdata/ops, and requests that run in order. After each request the
+// archive contains the answer and the changed files as line diffs. In a
+// request, $hash stands for the last hash in an answer, and $token for the last
+// token.
+//
+// The setting quiet: none lets operations without a request write to files that
+// changed a moment ago. The setting visibility is that of daily notes and
+// sessions that set none themselves.
+//
+// TestWrites runs all requests on three disks: as functions, over HTTP on a
+// Unix socket, and over MCP where possible.
+func TestWrites(t *testing.T) {
+	if testing.Short() {
+		t.Skip("sends one request after another, with which the race detector finds nothing")
+	}
+	names, err := filepath.Glob("testdata/writes/*.txtar")
+	if err != nil || len(names) == 0 {
+		t.Fatalf("no cases: %v", err)
+	}
+	var compared comparisonCount
+	compared.requireMost(t)
+	for _, name := range names {
+		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
+			t.Parallel()
+			archive, err := txtar.ParseFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := readOpsCase(t, archive)
+			direct, wire, told := c.disk(t), c.disk(t), c.disk(t)
+			socket, other := serveOps(t, wire.memory), serveOps(t, told.memory)
+			model := newModel(t, told.memory, other, "?tools=all", &compared)
+			hash, token := "", ""
+			for _, a := range c.requests {
+				a.request = []byte(strings.NewReplacer("$hash", hash, "$token", token).Replace(string(a.request)))
+				said, failure := a.direct(t.Context(), direct.memory)
+				if failure != nil {
+					said, err = api.EncodeJSON(api.Failure{Error: asError(failure)})
+					if err != nil {
+						t.Fatal(err)
+					}
+				}
+				over := postOps(t, socket, a.op.Name, a.request)
+				if diff := cmp.Diff(opsTook.ReplaceAllString(string(said), ""), opsTook.ReplaceAllString(string(over), "")); diff != "" {
+					t.Errorf("%s: the function and HTTP differ (-function +HTTP):\n%s", a.name, diff)
+				}
+				if !model.sameOver(t, &a, over) {
+					postOps(t, other, a.op.Name, a.request)
+				}
+				answer := a.render(t, said, failure)
+				if _, rest, ok := strings.Cut(answer, `"hash": "`); ok {
+					hash = rest[:64]
+				}
+				if _, rest, ok := strings.Cut(answer, `"token": "`); ok {
+					token = rest[:20]
+				}
+				changed := direct.changes(t)
+				if diff := cmp.Diff(changed, wire.changes(t)); diff != "" {
+					t.Errorf("%s: the files differ (-function +HTTP):\n%s", a.name, diff)
+				}
+				if diff := cmp.Diff(changed, told.changes(t)); diff != "" {
+					t.Errorf("%s: the files differ (-function +MCP):\n%s", a.name, diff)
+				}
+				answer += changed
+				if *updateOps {
+					archive.Files[a.at+1].Data = []byte(answer)
+				} else if diff := cmp.Diff(string(archive.Files[a.at+1].Data), answer); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", a.name, diff)
+				}
+			}
+			if *updateOps {
+				if err := os.WriteFile(name, txtar.Format(archive), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// A diskCase is the memory of a case on its own disk.
+type diskCase struct {
+	*opsRoot
+	dir    string
+	alone  bool // aliases are not read
+	vault  *vault.Vault
+	parse  func(vault.File) *memory.Document
+	memory *Memory
+	was    map[string]string // the files at the last call of changes
+
+	texts   sync.Map   // readFile by path
+	parsed  sync.Map   // *memory.Document by path
+	reading sync.Mutex // guards the links against concurrent requests
+}
+
+func (c *opsCase) disk(t testing.TB) *diskCase {
+	t.Helper()
+	m := c.memory(t)
+	d := &diskCase{opsRoot: m.Files.(*opsRoot), dir: t.TempDir(), alone: c.settings["read"] == "canonical", memory: m, was: map[string]string{}}
+	for _, f := range c.files {
+		path := filepath.Join(d.dir, filepath.FromSlash(f.Name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, f.Data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	days := memory.ParseVisibility(c.settings["visibility"])
+	layout := &memory.Layout{Location: m.Location, Users: d.user, Mask: secrets.Mask, Daily: days, Sessions: days}
+	now := m.Now()
+	d.parse = func(f vault.File) *memory.Document {
+		return layout.Parse(f.Path, f.Data, memory.Meta{ModTime: now.AddDate(0, 0, -1), Unstable: f.Unstable})
+	}
+	d.vault = &vault.Vault{Dir: d.dir, Skip: layout.Skip}
+	journal, err := vault.OpenJournal(filepath.Join(t.TempDir(), "journal"), time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &vault.Writer{Vault: d.vault, Journal: journal, Settings: []string{memory.IdentitiesPath}, Logger: slog.New(slog.DiscardHandler)}
+	w.Quiet = time.Hour // on slow machines too, the files count as recently written
+	if c.settings["quiet"] == "none" {
+		w.Quiet = -1
+	}
+	if err := w.Repair(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	// As in the daemon, a goroutine rechecks replaced files.
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- w.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	m.Files, m.Scopes, m.Parse, m.Layout, m.Writer, m.Disabled = d, d, d.parse, layout, w, c.settings["enabled"] == "false"
+	m.Todos = &todosync.Syncer{
+		Files: d, Writer: w, Parse: d.parse, List: d.listed, State: filepath.Join(t.TempDir(), "todosync.json"),
+		Logger: slog.New(slog.DiscardHandler), Now: m.Now, Location: m.Location,
+		Subject: func(owner string) string { return owner },
+	}
+	if err := m.Todos.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	d.changes(t)
+	return d
+}
+
+// listed returns all files, without any recorded state.
+func (d *diskCase) listed() []todosync.Listed {
+	var list []todosync.Listed
+	for _, path := range d.paths {
+		if doc := d.docs[path]; doc != nil { // not the links
+			list = append(list, todosync.Listed{Path: path, Day: doc.Place.Day})
+		}
+	}
+	return list
+}
+
+// Load implements [Files]. It does not parse an unchanged file again.
+func (d *diskCase) Load(path string) (*memory.Document, error) {
+	if last, ok := d.parsed.Load(path); ok {
+		doc := last.(*memory.Document)
+		if text, err := d.readFile(path); err == nil && text == string(doc.Source) {
+			return doc, nil
+		}
+	}
+	file, err := d.vault.Read(path)
+	if err != nil {
+		return nil, &fs.PathError{Op: "read", Path: path, Err: fs.ErrNotExist}
+	}
+	doc := d.parse(file)
+	if !file.Unstable {
+		d.parsed.Store(path, doc)
+	}
+	return doc, nil
+}
+
+// A readFile is a file as it was read.
+type readFile struct {
+	inode   uint64
+	changed unix.Timespec
+	text    string
+}
+
+// settled is the time after which a further change gives a file another time of change.
+const settled = 20 * time.Millisecond
+
+// readFile returns the content of a file. It does not read an unchanged file again.
+func (d *diskCase) readFile(path string) (string, error) {
+	name := filepath.Join(d.dir, filepath.FromSlash(path))
+	var st unix.Stat_t
+	if err := unix.Lstat(name, &st); err != nil {
+		return "", err
+	}
+	if last, ok := d.texts.Load(path); ok && last.(readFile).inode == st.Ino && last.(readFile).changed == st.Ctim {
+		return last.(readFile).text, nil
+	}
+	data, err := os.ReadFile(name)
+	if err == nil && time.Since(time.Unix(st.Ctim.Unix())) > settled {
+		d.texts.Store(path, readFile{st.Ino, st.Ctim, string(data)})
+	}
+	return string(data), err
+}
+
+// Resolve, Scope, Links and View implement [Scopes] from the current files.
+func (d *diskCase) Resolve(key string) string {
+	ids, _ := d.linked()
+	subject, _ := ids.Resolve(key)
+	return subject
+}
+
+func (d *diskCase) Links() ([]memory.LinkedKey, error) {
+	ids, err := d.linked()
+	return ids.Links(), err
+}
+
+func (d *diskCase) Scope(subject string, context memory.Context) memory.Scope {
+	s := memory.Scope{Subject: subject, Context: context}
+	if !d.alone {
+		ids, _ := d.linked()
+		s.Aliases = ids.AliasesOf(subject)
+	}
+	return s
+}
+
+// linked returns the current links, or the last valid ones and an error.
+func (d *diskCase) linked() (*memory.Identities, error) {
+	d.reading.Lock()
+	defer d.reading.Unlock()
+	data, err := os.ReadFile(filepath.Join(d.dir, filepath.FromSlash(memory.IdentitiesPath)))
+	if err != nil {
+		d.identities = nil
+		return nil, nil
+	}
+	ids, err := memory.ParseIdentities(data)
+	if err == nil {
+		d.identities = ids
+	}
+	return d.identities, err
+}
+
+func (d *diskCase) View(s memory.Scope) (memory.View, error) {
+	var directories memory.Directories
+	filepath.WalkDir(d.dir, func(path string, _ fs.DirEntry, _ error) error {
+		name, _ := filepath.Rel(d.dir, path)
+		if doc, err := d.Load(filepath.ToSlash(name)); err == nil {
+			directories.Set(doc.Place, doc.Claim)
+		}
+		return nil
+	})
+	return directories.View(s)
+}
+
+// changes returns the lines that were added and removed since its last call,
+// without those of temporary files. Line endings other than a line feed are
+// visible.
+func (d *diskCase) changes(t testing.TB) string {
+	t.Helper()
+	is := map[string]string{}
+	var b strings.Builder
+	err := filepath.WalkDir(d.dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() || strings.HasPrefix(e.Name(), ".memwatchd-") {
+			return err
+		}
+		name, _ := filepath.Rel(d.dir, path)
+		data, err := os.ReadFile(path)
+		is[name] = string(data)
+		if was, ok := d.was[name]; !ok || was != string(data) {
+			fmt.Fprintf(&b, "%s:\n%s", name, diffLines(was, string(data)))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.was = is
+	return b.String()
+}
+
+// diffLines returns the lines in which two texts differ.
+func diffLines(a, b string) string {
+	var out strings.Builder
+	for _, h := range journal.Hunks([]byte(a), []byte(b)) {
+		for _, side := range []struct {
+			sign string
+			text []byte
+		}{{"-", h.Old}, {"+", h.New}} {
+			for line := range strings.Lines(string(side.text)) {
+				quoted := strconv.Quote(strings.TrimSuffix(line, "\n"))
+				fmt.Fprintf(&out, "  %s %s\n", side.sign, strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`))
+			}
+		}
+	}
+	return out.String()
+}
+
+// TestWriteBusy checks that an edit of a file that others keep saving returns
+// Busy and loses none of their changes.
+func TestWriteBusy(t *testing.T) {
+	c := readOpsCase(t, &txtar.Archive{Files: []txtar.File{{Name: "MEMORY.md", Data: []byte("- a\n")}}})
+	d := c.disk(t)
+	parse, n := d.memory.Parse, 0
+	d.memory.Parse = func(f vault.File) *memory.Document {
+		n++ // simulates a save between read and write
+		if err := os.WriteFile(filepath.Join(d.dir, "MEMORY.md"), fmt.Appendf(nil, "- a %d\n", n), 0o600); err != nil {
+			t.Error(err)
+		}
+		return parse(f)
+	}
+	call, err := d.memory.resolveCall(api.Caller{AsOwner: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = d.memory.writeOps().edit(context.Background(), call, &api.EditRequest{Path: "MEMORY.md", OldText: "- a", NewText: "- b"})
+	if got := asError(err).Code; got != api.Busy {
+		t.Errorf("the error is %v", err)
+	}
+	if data, err := os.ReadFile(filepath.Join(d.dir, "MEMORY.md")); err != nil || string(data) != fmt.Sprintf("- a %d\n", n) {
+		t.Errorf("the file is %q, %v: a save is lost", data, err)
+	}
+}
+
+// TestWritesAsIfTheRestDidNotExist checks, byte for byte, that the answers to a
+// caller's writes do not depend on unreadable text in the file, and that this
+// text stays.
+func TestWritesAsIfTheRestDidNotExist(t *testing.T) {
+	const secret, by = " <!-- visibility=private_only -->", " <!-- written_by=acct:42 -->"
+	const path = "2026-02-04/cli.md"
+	const front = "---\nsummary: s\nwritten_by: acct:42\n---\n\n# Day\n\n"
+	all := front + "- secret one" + secret + "\n- for all" + by + "\n- secret two" + secret + "\n- for all too" + by + "\n\n## Secret\n\nsecret words" + secret + "\n\n## Tasks\n\n- [ ] buy milk" + by + "\n\n<private>\n\nsecret end\n\n</private>\n"
+	some := front + "- for all" + by + "\n- for all too" + by + "\n\n## Tasks\n\n- [ ] buy milk" + by + "\n"
+	edit := func(from, to string) string {
+		return fmt.Sprintf(`{"path": %q, "old_text": %q, "new_text": %q, "subject": "acct:42", "context": "private"}`, path, from, to)
+	}
+	write := func(text, hash string) string {
+		return fmt.Sprintf(`{"path": %q, "text": %q, "hash": %q, "subject": "acct:42", "context": "private"}`, path, text, hash)
+	}
+	get := fmt.Sprintf(`{"path": %q, "subject": "acct:42", "context": "private"}`, path)
+	with := readOpsCase(t, &txtar.Archive{Files: []txtar.File{{Name: path, Data: []byte(all)}}})
+	without := readOpsCase(t, &txtar.Archive{Files: []txtar.File{{Name: path, Data: []byte(some)}}})
+	a, b := with.disk(t), without.disk(t)
+	for _, steps := range [][][2]string{
+		{{"edit", edit("milk", "bread")}, {"get", get}},
+		{{"edit", edit("- for all"+by+"\n- for all too", "- for one")}, {"get", get}},
+		{{"edit", edit("secret", "open")}, {"edit", edit("secret one", "open")}, {"edit", edit("for all", "x")}, {"edit", edit("for all too"+by, "for all too")}},
+		{{"edit", edit("# Day\n", "# Another\n\nwords"+by+"\n")}, {"edit", edit("words"+by+"\n\n", "")}, {"get", get}},
+		{{"edit", edit("## Tasks\n\n- [ ] buy milk", "the end")}, {"get", get}},
+		{{"edit", edit("buy milk", "buy milk <private>")}, {"edit", edit("buy milk", "x"+secret)}},
+		{{"edit", edit("summary: s", "summary: t")}, {"edit", edit("summary: s\n", "summary: t\nsubject_id: acct:42\n")}, {"get", get}},
+		{{"edit", edit("summary: s", "visibility: private_only")}, {"edit", edit("- for all too\n\n", "- for all too\n")}, {"get", get}},
+		{{"get", get}, {"write", write("- all"+by+"\n- is"+by+"\n- new"+by+"\n", "$hash")}, {"get", get}},
+		{{"get", get}, {"write", write("---\nsummary: s\nwritten_by: acct:42\n---\n\nwords"+by+"\n", "$hash")}, {"get", get}, {"write", write("---\nsummary: s\nwritten_by: acct:42\n---\n\nmore"+by+"\n\nwords"+by+"\n", "$hash")}},
+		{{"get", get}, {"write", write("", "$hash")}, {"write", write("\n\n", "$hash")}, {"write", write("a\x00", "$hash")}, {"write", write("\n\nb"+by+"\n\n", "$hash")}, {"get", get}},
+		{{"write", write("x", "")}, {"write", write("x", "1234")}},
+	} {
+		for d, text := range map[*diskCase]string{a: all, b: some} {
+			if err := os.WriteFile(filepath.Join(d.dir, path), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		hash := ""
+		for _, step := range steps {
+			var said [2]string
+			for i, d := range []*diskCase{a, b} {
+				op, err := api.LookUp(step[0])
+				if err != nil {
+					t.Fatal(err)
+				}
+				ask := opsRequest{op: op, request: []byte(strings.ReplaceAll(step[1], "$hash", hash))}
+				answer, err := ask.direct(t.Context(), d.memory)
+				said[i] = opsTook.ReplaceAllString(string(answer), "")
+				if err != nil {
+					said[i] = asError(err).Error() + string(asError(err).Code)
+				}
+			}
+			if said[0] != said[1] {
+				t.Errorf("%s %s\nwith the rest:    %s\nwithout the rest: %s", step[0], step[1], said[0], said[1])
+			}
+			if _, rest, ok := strings.Cut(said[0], `"hash":"`); ok {
+				hash = rest[:64]
+			}
+		}
+		data, err := os.ReadFile(filepath.Join(a.dir, path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range []string{"- secret one", "- secret two", "secret words", "secret end"} {
+			if !strings.Contains(string(data), s) {
+				t.Errorf("%v: %q is lost:\n%s", steps, s, data)
+			}
+		}
+	}
+}
+
+// TestWriteRefused checks that only callers that may read the whole file see
+// why it is not changed.
+func TestWriteRefused(t *testing.T) {
+	const path = "2026-02-04/cli.md"
+	d := readOpsCase(t, &txtar.Archive{Files: []txtar.File{{Name: path, Data: []byte("---\nwritten_by: acct:42\n---\n- a <!-- written_by=acct:42 -->\n")}}}).disk(t)
+	if err := os.Link(filepath.Join(d.dir, path), filepath.Join(t.TempDir(), "other")); err != nil {
+		t.Skipf("no hard links here: %v", err)
+	}
+	private, other := "private", "acct:42"
+	for _, c := range []struct {
+		scope api.Scope
+		code  api.Code
+		says  string
+	}{
+		{api.Scope{}, api.Conflict, "hard links"},
+		{api.Scope{Subject: &other, Context: &private}, api.Busy, "cannot be changed now"},
+	} {
+		call, err := d.memory.resolveCall(api.Caller{Scope: c.scope, AsOwner: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = d.memory.writeOps().edit(t.Context(), call, &api.EditRequest{Path: path, OldText: "- a", NewText: "- b"})
+		if e := asError(err); e.Code != c.code || !strings.Contains(e.Message, c.says) {
+			t.Errorf("the error is %s %v", e.Code, err)
+		}
+	}
+}

@@ -1,0 +1,277 @@
+package weaviate
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/memwatchd/memwatchd/internal/share"
+	"github.com/memwatchd/memwatchd/internal/weaviate/weaviatetest"
+)
+
+// newFake returns a client of a fake server with its collections.
+func newFake(t *testing.T) (*Client, *weaviatetest.Server) {
+	t.Helper()
+	s := weaviatetest.NewServer()
+	c := &Client{URL: s.URL, Timeout: patience}
+	t.Cleanup(func() { s.SetFault(nil); c.Close(); s.Close() })
+	if _, err := c.Init(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return c, s
+}
+
+// TestFaults checks the errors of a server that does not answer as it should.
+func TestFaults(t *testing.T) {
+	c, s := newFake(t)
+	for _, test := range []struct {
+		name      string
+		fault     weaviatetest.Fault
+		want      string
+		permanent bool
+		after     time.Duration
+	}{
+		{"hangs", weaviatetest.Hang, "store did not respond in time", false, 0},
+		{"busy", weaviatetest.Fail(http.StatusTooManyRequests, 7*time.Second), "store receives too many requests",
+			false, 7 * time.Second},
+		{"starting", weaviatetest.Fail(http.StatusServiceUnavailable, 0), "store is not ready", false, 0},
+		{"another key", weaviatetest.Fail(http.StatusUnauthorized, 0),
+			"store rejects the API key: check share.weaviate.key_file", true, 0},
+		{"no rights", weaviatetest.Fail(http.StatusForbidden, 0),
+			"store denies access with the API key: extend its role in the cluster", true, 0},
+		{"broken", weaviatetest.Fail(http.StatusInternalServerError, 0), "store returned 500 Internal Server Error", false, 0},
+		{"truncated", weaviatetest.Send(`{"data":{"Ge`, 1000), "store response is truncated", false, 0},
+		{"cut", weaviatetest.Send(`{"data":{"Ge`, 12),
+			"store response is not that of Weaviate: check share.weaviate.url", false, 0},
+		{"a page", weaviatetest.Send(`<html>`, 6),
+			"store response is not that of Weaviate: check share.weaviate.url", false, 0},
+		{"redirects", func(w http.ResponseWriter, r *http.Request) bool {
+			http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusPermanentRedirect)
+			return true
+		}, errRedirected.Error(), false, 0},
+		{"drops", func(http.ResponseWriter, *http.Request) bool { panic(http.ErrAbortHandler) },
+			"cannot reach the store: connection failed", false, 0},
+	} {
+		s.SetFault(test.fault)
+		c.Timeout = patience
+		if test.name == "hangs" {
+			c.Timeout = 100 * time.Millisecond
+		}
+		_, put := c.Put(t.Context(), []share.Object{item(tenantA, 1, nil)})
+		_, search := c.Search(t.Context(), share.Query{Tenants: []string{tenantA}, Terms: "x", Limit: 5})
+		_, get := c.Get(t.Context(), "MemoryItem", tenantA, id(1))
+		var list error
+		for _, err := range c.List(t.Context(), "desk") {
+			list = err
+		}
+		if test.name == "no rights" { // an object that the key cannot read is missing
+			if !errors.Is(get, share.ErrNotFound) {
+				t.Errorf("Get without rights: %v", get)
+			}
+			get = put
+		}
+		for operation, err := range map[string]error{"Put": put, "Search": search, "Get": get, "List": list} {
+			e, ok := errors.AsType[*share.Error](err)
+			if !ok || e.Error() != test.want || e.Permanent != test.permanent || e.RetryAfter != test.after {
+				t.Errorf("%s, %s: %v, want %s", test.name, operation, err, test.want)
+			}
+		}
+	}
+	s.SetFault(nil)
+	c.Timeout = patience
+	mustPut(t, c, item(tenantA, 1, nil))
+}
+
+// TestLargeResponse checks that the client does not read an endless response.
+func TestLargeResponse(t *testing.T) {
+	c, s := newFake(t)
+	s.SetFault(func(w http.ResponseWriter, r *http.Request) bool {
+		piece := []byte(strings.Repeat(" ", 1<<20))
+		for r.Context().Err() == nil {
+			if _, err := w.Write(piece); err != nil {
+				break
+			}
+		}
+		return true
+	})
+	c.Timeout = patience
+	_, err := c.Get(t.Context(), "MemoryItem", tenantA, id(1))
+	if err == nil || err.Error() != "store response is larger than 33554432 bytes" {
+		t.Errorf("Get of an endless response: %v", err)
+	}
+}
+
+// TestRefusedInSuccess checks that one refused object does not block others, and
+// that unavailable replicas, which also fail within a successful response, are an
+// error.
+func TestRefusedInSuccess(t *testing.T) {
+	c, s := newFake(t)
+	s.Refuse(func(other string) bool { return other == id(2) })
+	refused, err := c.Put(t.Context(), []share.Object{item(tenantA, 1, nil), item(tenantA, 2, nil)})
+	if err != nil || len(refused) != 1 || refused[0].ID != id(2) {
+		t.Errorf("refused %v, %v", refused, err)
+	}
+	s.Refuse(func(string) bool { return true })
+	refused, err = c.Put(t.Context(), []share.Object{item(tenantA, 1, nil), item(tenantA, 2, nil)})
+	if err == nil || err.Error() != "store cannot write now: check that enough of its nodes run" || refused != nil {
+		t.Errorf("without replicas: refused %v, %v", refused, err)
+	}
+	// A request that is rejected as a whole is divided.
+	s.Refuse(nil)
+	s.SetFault(func(w http.ResponseWriter, r *http.Request) bool {
+		if !strings.Contains(s.Requests()[0].Body, id(5)) {
+			return false
+		}
+		w.WriteHeader(http.StatusUnprocessableEntity)
+		return true
+	})
+	var batch []share.Object
+	for n := range 12 {
+		batch = append(batch, item(tenantA, n, nil))
+	}
+	s.Requests()
+	refused, err = c.Put(t.Context(), batch)
+	if err != nil || len(refused) != 1 || refused[0].ID != id(5) {
+		t.Errorf("of a rejected request: refused %v, %v", refused, err)
+	}
+}
+
+// TestWrongAnswers checks that answers of another form are errors.
+func TestWrongAnswers(t *testing.T) {
+	c, s := newFake(t)
+	c.Timeout = patience
+	only := func(part, body string) weaviatetest.Fault {
+		return func(w http.ResponseWriter, r *http.Request) bool {
+			return strings.Contains(r.URL.Path, part) && weaviatetest.Send(body, len(body))(w, r)
+		}
+	}
+	for _, body := range []string{
+		`[]`, `[{"id":"` + id(2) + `","result":{"status":"SUCCESS"}}]`, `{}`, `[{},{}]`,
+	} {
+		s.SetFault(only("/batch", body))
+		if _, err := c.Put(t.Context(), []share.Object{item(tenantA, 1, nil)}); err == nil {
+			t.Errorf("Put accepts the answer %s", body)
+		}
+	}
+	for _, body := range []string{
+		`{}`, `{"data":{"Get":{}}}`, `{"data":{"Get":{"p0":null}}}`, `{"data":{"Get":{"p0":[{}]}}}`, `{"data":{"Get":{"p0":[3]}}}`,
+		`{"errors":[{"message":"no"}]}`, `{"data":{"Get":{"p0":null}},"errors":[{"message":"secret","path":["Get","p0"]}]}`,
+	} {
+		s.SetFault(only("/graphql", body))
+		_, err := c.Search(t.Context(), share.Query{Tenants: []string{tenantA}, Types: []string{"x"}, Limit: 5})
+		if _, ok := errors.AsType[*share.Error](err); !ok || strings.Contains(err.Error(), "secret") {
+			t.Errorf("the answer %s results in %v", body, err)
+		}
+	}
+	s.SetFault(only("/graphql", `{"data":{"Get":{"p0":[{"_additional":{"id":"00000000-0000-0000-0000-000000000000"}}]}}}`))
+	mustPut(t, c, item(tenantA, 1, nil))
+	n := 0
+	for _, err := range c.List(t.Context(), "desk") {
+		n++
+		if err == nil || n > 1 {
+			t.Fatal("List accepts a page that it has seen")
+		}
+	}
+}
+
+// TestTenantWithoutRights checks that tenants that the API key cannot read do not
+// affect the answer about others.
+func TestTenantWithoutRights(t *testing.T) {
+	c, s := newFake(t)
+	denied := func(name string) string {
+		return `{"message":"rbac: authorization, forbidden action: user 'desk' …","path":["Get","` + name + `"]}`
+	}
+	body := `{"data":{"Get":{"p0":null,"p1":null,"p2":null,"p3":[{"_additional":{"id":"` + id(1) + `"}}],"p4":[],"p5":[]}},"errors":[` +
+		denied("p0") + "," + denied("p1") + "," + denied("p2") + `]}`
+	s.SetFault(weaviatetest.Send(body, len(body)))
+	found := mustSearch(t, c, share.Query{Tenants: []string{tenantA, tenantB}, Terms: "x"})
+	if len(found) != 1 || found[0].Tenant != tenantB || found[0].ID != id(1) {
+		t.Errorf("Search returns %v", found)
+	}
+}
+
+// TestKeyAndCertificate checks the API key, which is read for each request, and the
+// certificate of the server.
+func TestKeyAndCertificate(t *testing.T) {
+	s := weaviatetest.NewTLSServer()
+	defer s.Close()
+	s.Key = "one"
+	key := errors.New("key.txt is accessible to other users: run `chmod 600` on it")
+	roots := s.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
+	// On a busy machine, connecting may take longer than a client waits.
+	retry := func(call func() error) (err error) {
+		for range 20 {
+			if err = call(); err == nil || !strings.HasSuffix(err.Error(), "no connection in time") {
+				break
+			}
+		}
+		return err
+	}
+	c := &Client{URL: s.URL, Timeout: patience, Key: func() (string, error) { return "", key }, Roots: roots}
+	defer c.Close()
+	initStore := func() error { _, err := c.Init(t.Context()); return err }
+	if err := retry(initStore); err == nil || err.Error() != "share.weaviate.key_file: "+key.Error() {
+		t.Errorf("an unreadable key: %v", err)
+	}
+	c.Key = func() (string, error) { return "two", nil }
+	if err := retry(initStore); err == nil || !strings.Contains(err.Error(), "rejects the API key") {
+		t.Errorf("another key: %v", err)
+	}
+	c.Key = func() (string, error) { return "one", nil }
+	if err := retry(initStore); err != nil {
+		t.Errorf("the key: %v", err)
+	}
+	for name, test := range map[string]struct {
+		c    *Client
+		want string
+	}{
+		"authority": {&Client{URL: s.URL}, "certificate of the store is from an unknown authority: set share.weaviate.ca_file"},
+		"name": {&Client{URL: strings.Replace(s.URL, "127.0.0.1", "localhost", 1), Roots: roots},
+			"certificate of the store is for another host: set share.weaviate.url to the name in the certificate"},
+		"http":   {&Client{URL: strings.Replace(s.URL, "https", "http", 1)}, "store returned 400 Bad Request"},
+		"closed": {&Client{URL: "http://127.0.0.1:1"}, "cannot reach the store: connection refused"},
+		"url":    {&Client{URL: "http://a b"}, "share.weaviate.url is not a valid URL"},
+	} {
+		err := retry(func() error { _, err := test.c.Ready(t.Context()); return err })
+		if err == nil || err.Error() != test.want {
+			t.Errorf("%s: %v, want %s", name, err, test.want)
+		}
+		test.c.Close()
+	}
+}
+
+func TestCheckPrefix(t *testing.T) {
+	for prefix, ok := range map[string]bool{"": true, "Home": true, "A_1": true, "home": false, "1": false, "É": false, "A-b": false,
+		"A{": false, strings.Repeat("A", 64): true, strings.Repeat("A", 65): false} {
+		if err := CheckPrefix(prefix); (err == nil) != ok {
+			t.Errorf("CheckPrefix(%q) = %v", prefix, err)
+		}
+	}
+}
+
+// TestSilentStore checks that the deadline of the caller or of the client ends a
+// search in a store that accepts connections and never answers.
+func TestSilentStore(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	c, c2 := &Client{URL: "http://" + l.Addr().String()}, &Client{URL: "http://" + l.Addr().String(), Timeout: 50 * time.Millisecond}
+	defer c.Close()
+	defer c2.Close()
+	q := share.Query{Tenants: []string{tenantA}, Terms: "x", Limit: 5}
+	_, byCaller := c.Search(ctx, q)
+	_, byClient := c2.Search(t.Context(), q)
+	for _, err := range []error{byCaller, byClient} {
+		if _, ok := errors.AsType[*share.Error](err); !ok || err.Error() != "store did not respond in time" {
+			t.Errorf("Search: %v", err)
+		}
+	}
+}

@@ -1,0 +1,256 @@
+package weaviate
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
+	"github.com/memwatchd/memwatchd/internal/share"
+)
+
+// consistency is the number of replicas that confirm a read or write of an object.
+const consistency = "consistency_level=QUORUM"
+
+// object is the form of an object in requests and responses.
+type object struct {
+	Class      string         `json:"class"`
+	Tenant     string         `json:"tenant"`
+	ID         string         `json:"id"`
+	Properties map[string]any `json:"properties"`
+}
+
+var (
+	tenantRE = lazyregexp.New(`^[A-Za-z0-9_-]{1,64}$`)
+	uuidRE   = lazyregexp.New(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
+)
+
+// collectionNamed returns a collection, or nil if there is none with this name.
+func collectionNamed(name string) *share.Collection {
+	for i := range share.Collections {
+		if share.Collections[i].Name == name {
+			return &share.Collections[i]
+		}
+	}
+	return nil
+}
+
+// A row is an object of a batch in its encoded form.
+type row struct {
+	object share.Object
+	text   json.RawMessage
+}
+
+// Put implements [share.Store]. It removes objects one by one, by the clock of the
+// store: removal in a batch has a time that read repair ignores.
+func (c *Client) Put(ctx context.Context, batch []share.Object) (refused []share.Refusal, err error) {
+	var rows []row
+	for _, o := range orderBatch(batch) {
+		text, err := c.encode(o)
+		if err != nil {
+			refused = append(refused, share.Refusal{ID: o.ID, Reason: err.Error()})
+			continue
+		}
+		if o.Delete {
+			if err := c.delete(ctx, o); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		rows = append(rows, row{o, text})
+	}
+	for _, of := range share.Collections {
+		if slices.ContainsFunc(rows, func(r row) bool { return r.object.Collection == of.Name }) {
+			if err := c.checkClass(ctx, of); err != nil {
+				return nil, err
+			}
+		}
+	}
+	more, err := c.putRows(ctx, rows)
+	if err != nil {
+		return nil, err
+	}
+	return append(refused, more...), nil
+}
+
+// orderBatch returns the last version of each object, removed objects first, then
+// tombstones.
+func orderBatch(batch []share.Object) []share.Object {
+	last := map[[3]string]int{}
+	for i, o := range batch {
+		last[[3]string{o.Collection, o.Tenant, o.ID}] = i
+	}
+	var list []share.Object
+	for i, o := range batch {
+		if last[[3]string{o.Collection, o.Tenant, o.ID}] == i {
+			list = append(list, o)
+		}
+	}
+	rank := func(o share.Object) int {
+		switch {
+		case o.Delete:
+			return 0
+		case o.Gone():
+			return 1
+		}
+		return 2
+	}
+	slices.SortStableFunc(list, func(a, b share.Object) int { return rank(a) - rank(b) })
+	return list
+}
+
+// encode returns the request of an object, or why the store would not accept it.
+// The store would add an unknown property to the collection.
+func (c *Client) encode(o share.Object) (json.RawMessage, error) {
+	of := collectionNamed(o.Collection)
+	switch {
+	case of == nil:
+		return nil, errors.New("collection is unknown")
+	case !tenantRE().MatchString(o.Tenant):
+		return nil, errors.New("name of the tenant is invalid")
+	case !uuidRE().MatchString(o.ID):
+		return nil, errors.New("id is not a UUID")
+	}
+	for name := range o.Properties {
+		if !slices.ContainsFunc(of.Properties, func(p share.Property) bool { return p.Name == name }) {
+			return nil, errors.New("property is not part of the collection")
+		}
+	}
+	text, err := json.Marshal(object{c.Prefix + o.Collection, o.Tenant, o.ID, o.Properties})
+	if err != nil {
+		return nil, errors.New("property has a value that JSON cannot represent")
+	}
+	if len(text) > share.MaxObject {
+		return nil, fmt.Errorf("object has %d bytes, at most %d", len(text), share.MaxObject)
+	}
+	return text, nil
+}
+
+// putRows writes objects in one request. If the store rejects the request as a
+// whole because of its content, putRows divides it to find the objects at fault.
+func (c *Client) putRows(ctx context.Context, rows []row) ([]share.Refusal, error) {
+	if len(rows) == 0 {
+		return nil, nil
+	}
+	var body struct {
+		Objects []json.RawMessage `json:"objects"`
+	}
+	for _, r := range rows {
+		body.Objects = append(body.Objects, r.text)
+	}
+	var answer []struct {
+		ID     string
+		Result struct{ Status string }
+	}
+	_, err := c.send(ctx, http.MethodPost, "/v1/batch/objects?"+consistency, body, &answer)
+	if isRejected(err) {
+		if len(rows) == 1 {
+			return c.judgeFailed(ctx, rows, nil)
+		}
+		half := len(rows) / 2
+		first, err := c.putRows(ctx, rows[:half])
+		if err != nil {
+			return nil, err
+		}
+		second, err := c.putRows(ctx, rows[half:])
+		return append(first, second...), err
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(answer) != len(rows) {
+		return nil, &share.Error{Err: errInvalidAnswer}
+	}
+	var failed []row
+	accepted := map[string]bool{} // tenants
+	for i, r := range rows {
+		switch {
+		case answer[i].ID != r.object.ID:
+			return nil, &share.Error{Err: errInvalidAnswer}
+		case answer[i].Result.Status == "SUCCESS":
+			accepted[r.object.Collection+r.object.Tenant] = true
+		default:
+			failed = append(failed, r)
+		}
+	}
+	return c.judgeFailed(ctx, failed, accepted)
+}
+
+// judgeFailed decides whether objects failed by themselves. That is so if the
+// store accepted others of the same tenant, or rejects the object without writing
+// it. Otherwise replicas of the tenant are unavailable, which is an error. A
+// tombstone has no content that could be at fault.
+func (c *Client) judgeFailed(ctx context.Context, failed []row, accepted map[string]bool) ([]share.Refusal, error) {
+	var refused []share.Refusal
+	for _, r := range failed {
+		if r.object.Gone() {
+			return nil, errCannotWrite()
+		}
+		if !accepted[r.object.Collection+r.object.Tenant] {
+			_, err := c.send(ctx, http.MethodPost, "/v1/objects/validate", r.text, nil)
+			if err == nil {
+				err = errCannotWrite()
+			}
+			if !isRejected(err) {
+				return nil, err
+			}
+		}
+		refused = append(refused, share.Refusal{ID: r.object.ID, Reason: "store rejects a property of the object"})
+	}
+	return refused, nil
+}
+
+func errCannotWrite() error {
+	return &share.Error{Err: errors.New("store cannot write now: check that enough of its nodes run")}
+}
+
+// isRejected reports whether the store rejected the content of a request.
+func isRejected(err error) bool {
+	return isStatus(err, http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity)
+}
+
+// delete removes an object. A missing object is no error.
+func (c *Client) delete(ctx context.Context, o share.Object) error {
+	_, err := c.send(ctx, http.MethodDelete, c.objectPath(o.Collection, o.Tenant, o.ID), nil, nil)
+	if isStatus(err, http.StatusNotFound) || isUnknownTenant(err) {
+		return nil
+	}
+	return err
+}
+
+func (c *Client) objectPath(collection, tenant, id string) string {
+	return "/v1/objects/" + c.Prefix + collection + "/" + id + "?" + consistency + "&tenant=" + url.QueryEscape(tenant)
+}
+
+// Get implements [share.Store]. An object that the API key cannot read is missing,
+// as it is for Search.
+func (c *Client) Get(ctx context.Context, collection, tenant, id string) (share.Object, error) {
+	id = strings.ToLower(id)
+	if collectionNamed(collection) == nil || !tenantRE().MatchString(tenant) || !uuidRE().MatchString(id) {
+		return share.Object{}, share.ErrNotFound
+	}
+	var answer object
+	_, err := c.send(ctx, http.MethodGet, c.objectPath(collection, tenant, id), nil, &answer)
+	if isStatus(err, http.StatusNotFound, http.StatusForbidden) || isUnknownTenant(err) {
+		return share.Object{}, share.ErrNotFound
+	}
+	if err != nil {
+		return share.Object{}, err
+	}
+	if answer.ID != id {
+		return share.Object{}, &share.Error{Err: errInvalidAnswer}
+	}
+	return share.Object{Collection: collection, Tenant: tenant, ID: id, Properties: dropNulls(answer.Properties)}, nil
+}
+
+// dropNulls removes the properties without a value.
+func dropNulls(properties map[string]any) map[string]any {
+	maps.DeleteFunc(properties, func(_ string, value any) bool { return value == nil })
+	return properties
+}
