@@ -123,7 +123,7 @@ func TestToolDescriptions(t *testing.T) {
 // TestBlockTools checks that the words of context blocks name only tools that agents
 // have by default.
 func TestBlockTools(t *testing.T) {
-	words, err := os.ReadFile("../../brief/lang.go")
+	words, err := os.ReadFile("../../internal/brief/lang.go")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -227,7 +227,7 @@ func TestStatus(t *testing.T) {
 			[]string{"warning|2 of 3, the last with: too slow|rules"}},
 		{"model works", func(s *api.Status) { s.LLM = &api.ModelStatus{Requests: 3} }, []string{"ok|"}},
 		{"endpoint fails", func(s *api.Status) { s.Embed = &api.EmbedStatus{LastError: "connection refused", Rejected: 2} },
-			[]string{"warning|connection refused|semantic.md", "note|2 texts"}},
+			[]string{"warning|connection refused|search.md", "note|2 texts"}},
 		{"endpoint is silent", func(s *api.Status) { s.Embed = &api.EmbedStatus{Endpoint: "http://e"} },
 			[]string{"warning|no response of http://e"}},
 		{"endpoint works", func(s *api.Status) { s.Embed = &api.EmbedStatus{Dimensions: 768} }, []string{"ok|"}},

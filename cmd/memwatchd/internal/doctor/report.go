@@ -52,7 +52,7 @@ var remedies = map[string]remedy{
 	"over_limit": {warning, "Long-term files are over their limits: %s.", "", "compact --dry-run"},
 	"model":      {warning, "Requests to the model fail: %s.", "The daemon uses its rules instead.", ""},
 	"embed": {warning, "Texts are not found by meaning: %s.",
-		"Searches compare words meanwhile. See docs/semantic.md for the settings of common services.", ""},
+		"Searches compare words meanwhile. See docs/search.md for the settings of common services.", ""},
 	"rejected": {note, "The model of embed.model returns no vectors of %s.", "These texts are found by words only.", ""},
 	"topic": {warning, "The daemon receives no messages of the topic: %s.",
 		"The daemon tries again, and then receives the messages that it missed.", ""},
