@@ -60,7 +60,7 @@ func TestFilesAreMadeInPlacesOfOnesOwn(t *testing.T) {
 	}
 	for _, path := range []string{
 		"_longterms/_identities.yaml", ".memwatchdignore", "notes.txt", "_longterms/owner/.hidden.md", ".hidden/a.md", "../out.md", "a/../b.md", "/abs.md", "a//b.md",
-		"a\nb.md", "a\x00.md", "a/./b.md", "a.md/", "", "#a.md", "~a.md", "a.sync-conflict-20260101-120000-ABCDEFG.md", "notes.md/a.md", strings.Repeat("a", 300) + ".md",
+		"a\nb.md", "a\x00.md", "a/./b.md", "a.md/", "", "#a.md#", ".#a.md", "a.sync-conflict-20260101-120000-ABCDEFG.md", "notes.md/a.md", strings.Repeat("a", 300) + ".md",
 	} {
 		if status, body := write(rootOwner, path, "- mine\n"); status == http.StatusOK || errorCode(t, body) != "invalid" {
 			t.Errorf("%q is made: %d %s", path, status, body)

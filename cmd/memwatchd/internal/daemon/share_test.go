@@ -130,7 +130,7 @@ func TestShare(t *testing.T) {
 		t.Errorf("get of a missing entry: %s", body)
 	}
 	block := decodeAs[api.ContextAnswer](t, b, "s", "context", object{"format": "relevant", "query": "chain"})
-	if !strings.Contains(block.Text, "desk:notes/bike.md:6 [untrusted]") || block.Index.Shared != "included" {
+	if !strings.Contains(block.Text, "desk:notes/bike.md:6 2026-02-05 [untrusted]") || block.Index.Shared != "included" {
 		t.Errorf("context: %+v", block)
 	}
 
