@@ -276,7 +276,8 @@ func (s *search) scoreTerms() {
 	files := norms{tuning.fileK1, tuning.fileB, max(1, s.filelen/float64(max(s.files, 1)))}
 	var touched []int32
 	for i := 0; i < len(s.words.terms); i++ { // corrections insert terms
-		if s.err = s.ctx.Err(); s.err != nil {
+		s.err = s.ctx.Err()
+		if s.err != nil {
 			return
 		}
 		t := s.words.terms[i]

@@ -79,7 +79,8 @@ func (d *Document) parts(e *Entry) entryParts {
 		indent := len(text) - len(bare)
 		hard := strings.HasSuffix(text, "  ") || strings.HasSuffix(text, `\`)
 		starts := false
-		switch bare = strings.TrimRight(bare, " \t"); {
+		bare = strings.TrimRight(bare, " \t")
+		switch {
 		case remarksRE().MatchString(bare):
 			continue
 		case strings.HasPrefix(bare, "```"), strings.HasPrefix(bare, "~~~"):

@@ -71,7 +71,8 @@ func (r *Rules) CopiesOf(all []Copy, seeds []int) []int {
 	for i := range all {
 		c, how := &all[i], byID
 		for _, seed := range seeds {
-			if how = min(how, r.matchBoxes(&all[seed], c)); all[seed].Path == c.Path {
+			how = min(how, r.matchBoxes(&all[seed], c))
+			if all[seed].Path == c.Path {
 				how = different
 			}
 		}

@@ -63,7 +63,8 @@ func (u *Undoer) Again(ctx context.Context, layout *memory.Layout, id string, dr
 	var written Written
 	if dry {
 		var file File
-		if file, err = u.Writer.Vault.Read(r.FilePath()); err == nil {
+		file, err = u.Writer.Vault.Read(r.FilePath())
+		if err == nil {
 			_, err = repeat(&file)
 		}
 	} else {

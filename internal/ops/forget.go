@@ -341,7 +341,8 @@ func (m writeOps) writtenLines(c Call, path string) func(source string) bool {
 			}
 		}
 		for line := range strings.Lines(source) {
-			if line = normalizeLine(line); line != "" && !lines[line] {
+			line = normalizeLine(line)
+			if line != "" && !lines[line] {
 				return false
 			}
 		}
@@ -363,7 +364,8 @@ func (m writeOps) readWrittenLines(path string, lines map[string]bool) {
 				old[normalizeLine(line)] = true
 			}
 			for line := range strings.Lines(string(h.New)) {
-				if line = normalizeLine(line); !old[line] {
+				line = normalizeLine(line)
+				if !old[line] {
 					lines[line] = true
 				}
 			}

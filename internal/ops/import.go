@@ -232,7 +232,8 @@ func (m writeOps) decodeRecord(source, line string) (record *memory.Imported, cr
 			part.Tags = append(part.Tags, mask(memory.CleanLine(t)))
 		}
 		for key, value := range p.Attributes {
-			if value = memory.CleanLine(value); value != "" {
+			value = memory.CleanLine(value)
+			if value != "" {
 				part.Attributes[key] = mask(value)
 			}
 		}

@@ -98,7 +98,8 @@ func forgetIn(t *testing.T, d *diskCase, c Call, path, text string) (done bool) 
 	for _, e := range was.Entries {
 		rest := "" // text that remains
 		for line := e.Line; line <= e.EndLine; line++ {
-			if cut[e.ID] = cut[e.ID] || gone[line]; !gone[line] {
+			cut[e.ID] = cut[e.ID] || gone[line]
+			if !gone[line] {
 				rest += was.SourceLines(line, line)
 			}
 		}

@@ -199,7 +199,8 @@ func (c *codeState) add(text string) {
 			return
 		}
 		mark := fenceRE().FindStringSubmatch(c.start)
-		switch c.start = ""; {
+		c.start = ""
+		switch {
 		case mark == nil:
 		case c.fence == "":
 			c.fence = mark[1]
