@@ -187,14 +187,20 @@ var requestPlans = map[string]requestPlan{
 	}},
 	"todo": {rule: changes, requests: func(e *target) []testRequest {
 		done := func(r *testResult) bool { return !r.hasLine(e.path, e.task()) }
-		var list []testRequest
-		id := fields{"id": fmt.Sprintf("%s#j%03d", e.path, e.n)} // selects ordinary notes too
-		for _, r := range []testRequest{{request: fields{"text": "job " + e.word() + " " + e.proof()}, reaches: e.tasks()},
-			{request: id, reaches: e.tasks() || e.is(memory.Note)}} {
-			r.shows, r.adjust = done, e.shared(forbidden, false)
-			list = append(list, r)
+		text := "job " + e.word() + " " + e.proof()
+		list := []testRequest{
+			{request: fields{"text": text}, shows: done},
+			{request: fields{"text": e.proof()}, shows: done},
+			{request: fields{"id": fmt.Sprintf("%s#j%03d", e.path, e.n)}, shows: done},
+			{request: fields{"text": text, "dry_run": true}},
 		}
-		return append(list, testRequest{request: fields{"text": "job " + e.word() + " " + e.proof(), "dry_run": true}, reaches: e.tasks(), adjust: e.shared(forbidden, false)})
+		for i := range list { // each selects tasks of ordinary notes too
+			list[i].reaches, list[i].adjust = e.tasks() || e.is(memory.Note), e.shared(forbidden, false)
+		}
+		return append(list, // several tasks
+			testRequest{request: fields{"text": "job"}, free: true},
+			testRequest{request: fields{"text": "job", "all": true}, free: true},
+			testRequest{request: fields{"id": e.path + ":1-99", "all": true}, free: true})
 	}},
 
 	"note": {rule: adds, requests: func(e *target) []testRequest {
