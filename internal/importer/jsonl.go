@@ -171,7 +171,7 @@ func readJSONL(s Source, r io.Reader) Records {
 				file = ""
 				record.Summary, record.Title = "profile", cmp.Or(p.Title, p.Name)
 				if l.RecordType == ProjectMemory {
-					record.Summary, record.Title = "project", cmp.Or(p.Title, p.Project)
+					record.Summary, record.Title = "project", cmp.Or(p.Title, p.Project, p.Name)
 				}
 			case file == "" && !created.IsZero(): // the notes of a day contain no times of others
 				file = "memory/" + cmp.Or(updated, created).In(s.Location).Format(time.DateOnly) + "." + s.Origin + ".md"
@@ -220,6 +220,9 @@ func (l *inputLine) read(v value) error {
 		}
 		p.Evidence = p.EvidenceIDs
 		l.localID = cmp.Or(p.ID, l.RecordType+" "+cmp.Or(p.Project, p.Name))
+		if l.RecordType == ProjectMemory && cmp.Or(p.Title, p.Project, p.Name) == "" {
+			return problem("project is missing")
+		}
 	case "":
 		return problem("record_type is missing")
 	default:
