@@ -67,6 +67,14 @@ func sanitizeName(id string, taken func(name string) bool) string {
 	return name
 }
 
+// isSafeName reports whether an id can have the name, which has a hash if it was cut.
+func isSafeName(name string) bool {
+	if len(name) == maxName+len(shortHash("")) {
+		name = name[:maxName]
+	}
+	return !isHiddenName(name) && sanitizeName(name, func(string) bool { return false }) == name
+}
+
 // shortHash returns a suffix that distinguishes names.
 func shortHash(s string) string {
 	sum := sha256.Sum256([]byte(s))

@@ -176,8 +176,7 @@ func (p *docParser) addProblem(code string, line int, message string) {
 func (p *docParser) setOwner() {
 	d := p.d
 	place, subject := d.Place, d.Front.SubjectID
-	if place.Dir != "" &&
-		(isHiddenName(place.Dir) || sanitizeName(place.Dir, func(string) bool { return false }) != place.Dir) {
+	if place.Dir != "" && !isSafeName(place.Dir) {
 		p.addProblem("directory_unmapped", 0,
 			"the name of the directory belongs to no subject, so its files have no readers; rename the directory")
 	}
