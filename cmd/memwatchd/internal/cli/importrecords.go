@@ -98,6 +98,7 @@ type recordImport struct {
 	left    int                 // records that may still be imported, if limited
 	limited bool
 	seen    map[string][32]byte // digests of records by id
+	divided []string            // files of entries that became several
 	sum     api.ImportAnswer
 }
 
@@ -261,7 +262,11 @@ func (r *recordImport) addParts(ctx context.Context, file string, record *api.Im
 			return r.add(ctx, file, record)
 		}
 	}
-	for i, part := range importer.Split(record, maxImportText) {
+	parts := importer.Split(record, maxImportText)
+	if record.Path != "" && len(parts) > 1 {
+		r.divided = append(r.divided, record.Path)
+	}
+	for i, part := range parts {
 		if dir, base := path.Split(part.Path); i > 0 && part.Path != "" {
 			stem := strings.TrimSuffix(base, path.Ext(base))
 			mark := "-"
@@ -426,6 +431,9 @@ func (r *recordImport) finish(ctx context.Context, form *api.Command, err error)
 		return fmt.Errorf("%s: the rest was not imported: %w", form.Words, err)
 	case r.sum.Failed > 0:
 		return fmt.Errorf("%s: %s not imported", form.Words, term.Plural(r.sum.Failed, "record"))
+	case len(r.divided) > 0:
+		return fmt.Errorf("%s: more than %d KiB, divided into several files: %s", form.Words, maxImportFile>>10,
+			strings.Join(r.divided, ", "))
 	}
 	return nil
 }
