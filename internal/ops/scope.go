@@ -45,6 +45,9 @@ func (m *Memory) resolveCall(by api.Caller) (Call, error) {
 	if s.ExternalKey != nil {
 		subject = ""
 		if *s.ExternalKey != "" {
+			if err := memory.ValidExternalKey(*s.ExternalKey); err != nil {
+				return Call{}, api.Errorf(api.Invalid, "%v", err)
+			}
 			subject = m.Scopes.Resolve(*s.ExternalKey)
 		}
 	}
