@@ -178,7 +178,7 @@ func (l *catalogueUpdate) previousState(f *File) *File {
 
 func (l *catalogueUpdate) updateFile(f, before *File) {
 	now := *f
-	now.Boxes = slices.Clone(f.Boxes)
+	now.Boxes, now.Reported = slices.Clone(f.Boxes), false
 	if now.Day == "" {
 		now.Boxes = slices.DeleteFunc(now.Boxes, func(b Box) bool { return b.ID == "" })
 	}
@@ -195,7 +195,7 @@ func (l *catalogueUpdate) updateFile(f, before *File) {
 			b.State = Ticked
 		case !old:
 			l.done = append(l.done, now.Copy(i))
-			if was[i] != unseen {
+			if was[i] != unseen || f.Reported && !l.isDoneElsewhere(&now, i) {
 				l.again = append(l.again, now.Copy(i))
 			}
 		}
@@ -225,6 +225,15 @@ func pastOf(f, before *File) []Digest {
 	list := slices.DeleteFunc(slices.Clone(before.Past), func(d Digest) bool { return d == before.Hash || d == f.Hash })
 	list = append(list, before.Hash)
 	return list[max(0, len(list)-maxPast):]
+}
+
+// isDoneElsewhere reports whether another file contains the task of a box as done.
+func (l *catalogueUpdate) isDoneElsewhere(f *File, box int) bool {
+	done := f.Copy(box)
+	return slices.ContainsFunc(newIndex(l.Catalogue).files(&done), func(other *File) bool {
+		return other.Path != f.Path && slices.ContainsFunc(l.rules.Candidates(other, &done),
+			func(i int) bool { return other.Boxes[i].State.isDone() })
+	})
 }
 
 // isRequested reports whether a box has the state that a request sets.

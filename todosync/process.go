@@ -15,10 +15,14 @@ const catchUpTime = 5 * time.Second
 // processFiles records the current content of files and creates the resulting
 // requests. A completion acts once, on the known state. If there is a
 // completion, processFiles therefore first reads the files that were saved
-// earlier and not read since.
-func (s *Syncer) processFiles(paths []string) {
+// earlier and not read since. Reported are the files whose completions a program
+// reports now.
+func (s *Syncer) processFiles(paths []string, reported ...string) {
 	rules := s.Rules()
 	files := s.readAll(paths, rules)
+	for _, f := range files {
+		f.Reported = slices.Contains(reported, f.Path)
+	}
 	if s.CatchUp != nil && s.hasCompletion(files, rules) {
 		ctx, cancel := context.WithTimeout(context.Background(), catchUpTime)
 		err := s.CatchUp(ctx)

@@ -215,8 +215,8 @@ func (s *Syncer) wakeUpLocked() {
 	}
 }
 
-// Request reads the files at paths and all due files at once, without the
-// debounce, and ticks the resulting boxes. It returns the ticked boxes, ordered
+// Request reads the files at paths, where tasks were just reported as done, and
+// all due files at once, without the debounce, and ticks the resulting boxes. It returns the ticked boxes, ordered
 // by path and position. Before every file has been seen, it does nothing and
 // returns nil. A box whose file cannot be written now is ticked later.
 func (s *Syncer) Request(ctx context.Context, paths ...string) []Copy {
@@ -225,9 +225,9 @@ func (s *Syncer) Request(ctx context.Context, paths ...string) []Copy {
 	if !s.Started() {
 		return nil
 	}
-	paths = append(paths[:len(paths):len(paths)], s.debouncedFiles()...)
-	slices.Sort(paths)
-	s.processFiles(slices.Compact(paths))
+	all := append(paths[:len(paths):len(paths)], s.debouncedFiles()...)
+	slices.Sort(all)
+	s.processFiles(slices.Compact(all), paths...)
 	defer s.saveState(false)
 	return s.writeDue(ctx)
 }

@@ -690,6 +690,36 @@ func TestSyncerRequest(t *testing.T) {
 	})
 }
 
+// TestSyncerReported checks that a task that was reopened everywhere is ticked again if
+// a program reports it as done in a new file, and that a copy that a person reopened
+// alone stays open.
+func TestSyncerReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const later = "2026-02-06/later.md"
+		for _, everywhere := range []bool{true, false} {
+			d := newDisk(t)
+			d.save(before, []byte(openTask))
+			d.save(today, []byte(openTask))
+			d.run(t, time.Hour)
+			d.saveAsUser(today, doneTask)
+			d.run(t, time.Hour)
+			d.wrote(t, before)
+			d.saveAsUser(before, openTask)
+			if everywhere {
+				d.saveAsUser(today, openTask)
+			}
+			d.run(t, time.Hour)
+			d.save(later, []byte(doneTask))
+			d.syncer.Request(t.Context(), later)
+			if everywhere {
+				d.wrote(t, before, today)
+			} else {
+				d.wrote(t)
+			}
+		}
+	})
+}
+
 // TestSyncerState checks that the state survives encoding and decoding, and
 // contains no text of the files.
 func TestSyncerState(t *testing.T) {

@@ -102,6 +102,8 @@ type File struct {
 	Past    []Digest `json:"past,omitempty"` // former hashes, the latest last
 	Gone    bool     `json:"gone,omitempty"` // the file does not exist any more
 	Boxes   []Box    `json:"boxes"`
+
+	Reported bool `json:"-"` // a program reports the completions of the file now
 }
 
 // Concerns reports whether files of a kind contain tasks that may have copies.
