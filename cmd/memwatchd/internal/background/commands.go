@@ -33,7 +33,7 @@ func NewStop(g *cli.Globals) *cobra.Command {
 			"The next command starts a daemon again, unless daemon.autostart is false.",
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, dc, err := g.Connect(cmd)
+			c, dc, err := g.ConnectRunning(cmd)
 			if err != nil {
 				return err
 			}

@@ -396,7 +396,7 @@ type invocation struct {
 func newInvocation(cmd *cobra.Command, op *api.Operation, req *api.Request, g *Globals) (*invocation, error) {
 	connect := g.ConnectOrStart
 	if op.Name == "status" {
-		connect = g.Connect // the absence of a daemon is the answer
+		connect = g.ConnectRunning // the absence of a daemon is the answer
 	}
 	c, client, err := connect(cmd)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 	"github.com/memwatchd/memwatchd/ipc/client"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/spf13/cobra"
@@ -140,6 +142,33 @@ func (g *Globals) Connect(cmd *cobra.Command) (*config.Config, *client.Client, e
 		client.Scope.Context = &g.Context
 	}
 	return c, client, nil
+}
+
+// ConnectRunning is [Globals.Connect] for the commands that manage a running daemon. If
+// the configuration is invalid, it finds the daemon by the name of the memory, and
+// prints the error. With --dir, or with --config but no --name, it returns the error,
+// since another daemon may have the default name.
+func (g *Globals) ConnectRunning(cmd *cobra.Command) (*config.Config, *client.Client, error) {
+	c, dc, err := g.Connect(cmd)
+	switch {
+	case err == nil || g.Config.Dir != "":
+		return c, dc, err
+	case g.Config.File != "" && g.Config.Name == "":
+		return nil, nil, UsageError{Err: fmt.Errorf("%w; to find the daemon nevertheless, add --name or --socket", err)}
+	}
+	named := config.Default()
+	name, nameErr := config.FindName(g.Config, os.Environ())
+	if nameErr != nil {
+		return nil, nil, UsageError{Err: nameErr}
+	}
+	named.Name = name
+	g.Socket = g.SocketOf(named)
+	if c, dc, nameErr = g.Connect(cmd); nameErr != nil {
+		return nil, nil, nameErr
+	}
+	c.Name = name
+	_, err = fmt.Fprintf(g.Stderr, "memwatchd: the configuration is invalid: %s\n", term.EscapeLine(err.Error()))
+	return c, dc, err
 }
 
 // starter returns the command that starts the daemon of a memory, or the command that
