@@ -20,9 +20,6 @@ const catchUpTime = 5 * time.Second
 func (s *Syncer) processFiles(paths []string, reported ...string) {
 	rules := s.Rules()
 	files := s.readAll(paths, rules)
-	for _, f := range files {
-		f.Reported = slices.Contains(reported, f.Path)
-	}
 	if s.CatchUp != nil && s.hasCompletion(files, rules) {
 		ctx, cancel := context.WithTimeout(context.Background(), catchUpTime)
 		err := s.CatchUp(ctx)
@@ -35,6 +32,9 @@ func (s *Syncer) processFiles(paths []string, reported ...string) {
 		s.mu.Unlock()
 		files = slices.DeleteFunc(files, func(f *File) bool { return slices.Contains(newer, f.Path) })
 		files = append(files, s.readAll(newer, rules)...)
+	}
+	for _, f := range files {
+		f.Reported = slices.Contains(reported, f.Path)
 	}
 	s.recordFiles(files, rules)
 }

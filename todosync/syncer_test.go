@@ -710,6 +710,10 @@ func TestSyncerReported(t *testing.T) {
 			}
 			d.run(t, time.Hour)
 			d.save(later, []byte(doneTask))
+			d.syncer.CatchUp = func(context.Context) error {
+				d.syncer.Changed(later, d.parse(later)) // its event arrives meanwhile
+				return nil
+			}
 			d.syncer.Request(t.Context(), later)
 			if everywhere {
 				d.wrote(t, before, today)
