@@ -110,8 +110,9 @@ func (s *debouncer) run(ctx context.Context, in <-chan []hint) {
 		s.publishPending()
 		s.completeBarriers()
 		if next != nil {
+			delivered := *next // the original counts paths that change again
 			go func() {
-				retry, err := s.deliver(ctx, *next)
+				retry, err := s.deliver(ctx, delivered)
 				results <- func() { s.finishDelivery(time.Now(), retry, err) }
 			}()
 		}

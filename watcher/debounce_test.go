@@ -60,8 +60,11 @@ func testDebouncer(t *testing.T, test func(t *testing.T, b *debouncerTest)) {
 				} else {
 					line += " " + strings.Join(batch.paths, " ")
 				}
-				b.set(func() { b.log = append(b.log, line) })
-				time.Sleep(b.slow)
+				b.mu.Lock()
+				b.log = append(b.log, line)
+				slow := b.slow
+				b.mu.Unlock()
+				time.Sleep(slow)
 				b.mu.Lock()
 				defer b.mu.Unlock()
 				if b.err != nil {

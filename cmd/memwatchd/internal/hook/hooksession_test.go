@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -119,13 +120,17 @@ func TestConversationsArrive(t *testing.T) {
 	}
 
 	ctx, giveUp := context.WithCancel(t.Context())
+	var mu sync.Mutex // guards the variables of the handler
 	requests, slow := 0, true
 	serve(t, h, func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
 		if slow {
+			mu.Unlock()
 			giveUp()
 			<-r.Context().Done()
 			return
 		}
+		defer mu.Unlock()
 		requests++
 		if requests%5 == 0 {
 			panic(http.ErrAbortHandler)
@@ -145,13 +150,17 @@ func TestConversationsArrive(t *testing.T) {
 	if err := converse(ctx, 8); err == nil {
 		t.Fatal("a conversation was saved by a daemon that does not answer")
 	}
+	mu.Lock()
 	slow = false
+	mu.Unlock()
 	for n := 9; n < 20; n++ {
 		converse(t.Context(), n)
 	}
-	for len(spoolFiles(t, h)) > 0 && requests < 1000 {
+	for try := 0; len(spoolFiles(t, h)) > 0 && try < 1000; try++ {
 		h.deliverSpool(t.Context())
 	}
+	mu.Lock()
+	defer mu.Unlock()
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("arrived (-want +got):\n%s", diff)
 	}
