@@ -45,9 +45,6 @@ func (m *Memory) resolveCall(by api.Caller) (Call, error) {
 	if s.ExternalKey != nil {
 		subject = ""
 		if *s.ExternalKey != "" {
-			if err := memory.ValidExternalKey(*s.ExternalKey); err != nil {
-				return Call{}, api.Errorf(api.Invalid, "%v", err)
-			}
 			subject = m.Scopes.Resolve(*s.ExternalKey)
 		}
 	}
@@ -61,6 +58,11 @@ func (m *Memory) resolveCall(by api.Caller) (Call, error) {
 	if fixed != nil && !coversScope(fixed, subject, context) {
 		// The error must not reveal whether the requested scope exists.
 		return Call{}, errFixedScope
+	}
+	if s.ExternalKey != nil && *s.ExternalKey != "" {
+		if err := memory.ValidExternalKey(*s.ExternalKey); err != nil {
+			return Call{}, api.Errorf(api.Invalid, "%v", err)
+		}
 	}
 	c := Call{
 		Scope:      memory.Scope{Subject: subject, Context: context},
