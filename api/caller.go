@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"slices"
 	"strings"
 )
@@ -60,4 +61,22 @@ type Fixed struct {
 // A nil f, which means no fixed scope, permits all operations.
 func (f *Fixed) Allows(op *Operation) bool {
 	return f == nil || !op.Admin && (op.Always || len(f.Operations) == 0 || slices.Contains(f.Operations, op.Name))
+}
+
+// pauseKey is the key of the function of [WithPause] in a context.
+type pauseKey struct{}
+
+// WithPause returns a context in which [PauseWork] calls pause.
+func WithPause(ctx context.Context, pause func() (resume func())) context.Context {
+	return context.WithValue(ctx, pauseKey{}, pause)
+}
+
+// PauseWork lets other requests work while the request of a context waits, until the
+// returned function is called: the daemon works on a bounded number of requests at a
+// time on listeners with a fixed scope.
+func PauseWork(ctx context.Context) (resume func()) {
+	if pause, ok := ctx.Value(pauseKey{}).(func() func()); ok {
+		return pause()
+	}
+	return func() {}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"sync"
 	"time"
 
 	"github.com/memwatchd/memwatchd/api"
@@ -17,7 +18,7 @@ func newGuests() guests { return make(guests, max(1, runtime.GOMAXPROCS(0)/2)) }
 
 // guestWait bounds the time in which a request waits for the semaphore. A wait
 // also slows down clients that repeat refused requests at once.
-const guestWait = time.Second
+const guestWait = 2 * time.Second
 
 // retryAfter is the value of the header Retry-After of a refused request, in seconds.
 const retryAfter = "1"
@@ -25,15 +26,22 @@ const retryAfter = "1"
 var errGuestsBusy = api.Errorf(api.Unavailable, "too many requests of listeners with a fixed scope").
 	WithHint("retry after a second")
 
+// A place is what one request holds of the semaphore.
+type place struct {
+	guests guests
+
+	mu   sync.Mutex
+	held bool
+	over bool // the request was answered
+}
+
 // enter acquires the semaphore. It returns errGuestsBusy if that takes too long or if the
 // connection ends, and errStopping if the daemon stops.
-func (g guests) enter(ctx context.Context) error {
+func (p *place) enter(ctx context.Context) error {
 	soon, cancel := context.WithTimeout(ctx, guestWait)
 	defer cancel()
-	select {
-	case g <- struct{}{}:
+	if p.acquire(soon) {
 		return nil
-	case <-soon.Done():
 	}
 	if e, ok := errors.AsType[*api.Error](context.Cause(ctx)); ok {
 		return e
@@ -41,4 +49,43 @@ func (g guests) enter(ctx context.Context) error {
 	return errGuestsBusy
 }
 
-func (g guests) leave() { <-g }
+// acquire waits for the semaphore until the context ends, and reports whether it holds
+// the semaphore or the request is over.
+func (p *place) acquire(ctx context.Context) bool {
+	select {
+	case p.guests <- struct{}{}:
+	case <-ctx.Done():
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.held = !p.over
+	if p.over {
+		<-p.guests
+	}
+	return true
+}
+
+// release releases the semaphore, for the rest of the request if over is set. It reports
+// whether the request held the semaphore.
+func (p *place) release(over bool) (held bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	held = p.held
+	if held {
+		<-p.guests
+	}
+	p.held, p.over = false, p.over || over
+	return held
+}
+
+// withPause returns a context in which a request that waits releases the semaphore. It
+// acquires the semaphore again before it goes on, or when the context has ended.
+func (p *place) withPause(ctx context.Context) context.Context {
+	return api.WithPause(ctx, func() func() {
+		if !p.release(false) {
+			return func() {}
+		}
+		return func() { p.acquire(ctx) }
+	})
+}

@@ -102,3 +102,32 @@ func TestGuests(t *testing.T) {
 		t.Errorf("%d requests at once, %d in all, want %d", b.most.Load(), b.ended.Load(), slots)
 	}
 }
+
+// TestPlace checks that a request that waits lets another one work, and that a request
+// that is over holds nothing.
+func TestPlace(t *testing.T) {
+	g := make(guests, 1)
+	one, two := &place{guests: g}, &place{guests: g}
+	if err := one.enter(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ctx, leave := context.WithCancel(one.withPause(t.Context()))
+	resume := api.PauseWork(ctx)
+	if err := two.enter(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	api.PauseWork(two.withPause(t.Context()))()
+	resumed := make(chan struct{})
+	go func() { resume(); close(resumed) }()
+	two.release(true)
+	<-resumed
+	if len(g) != 1 {
+		t.Error("a request goes on without the semaphore")
+	}
+	one.release(true)
+	api.PauseWork(ctx)()
+	leave()
+	if len(g) != 0 {
+		t.Error("a request that is over holds the semaphore")
+	}
+}

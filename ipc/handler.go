@@ -122,13 +122,15 @@ func (h *handler) checkRate() error {
 func (h *handler) answerMCP(a *response, r *http.Request, op *string) error {
 	done := func() {}
 	defer func() { done() }()
+	place := &place{guests: h.guests}
+	r = r.WithContext(place.withPause(r.Context()))
 	got, err := h.mcp.Answer(r, func() (body []byte, err error) {
 		if r.Method == http.MethodPost {
 			body, err = h.readBody(a, r)
 		}
 		if err == nil {
 			// Until here the client can be dismissed in favor of another.
-			done, err = h.startWork(r.Context())
+			done, err = h.startWork(r.Context(), place)
 		}
 		return body, err
 	})
@@ -171,8 +173,9 @@ func (h *handler) answerOperation(a *response, r *http.Request, op *api.Operatio
 	if err != nil {
 		return err
 	}
-	ctx := r.Context()
-	done, err := h.startWork(ctx)
+	place := &place{guests: h.guests}
+	ctx := place.withPause(r.Context())
+	done, err := h.startWork(ctx, place)
 	if err != nil {
 		return err
 	}
@@ -203,16 +206,16 @@ func (h *handler) answerOperation(a *response, r *http.Request, op *api.Operatio
 
 // startWork marks the connection of a context as busy and, on a listener with a
 // fixed scope, waits for the semaphore, until the returned function is called.
-func (h *handler) startWork(ctx context.Context) (done func(), err error) {
+func (h *handler) startWork(ctx context.Context, p *place) (done func(), err error) {
 	idle := markBusy(ctx)
 	if h.endpoint.Fixed == nil {
 		return sync.OnceFunc(idle), nil
 	}
-	if err := h.guests.enter(ctx); err != nil {
+	if err := p.enter(ctx); err != nil {
 		idle()
 		return func() {}, err
 	}
-	return sync.OnceFunc(func() { h.guests.leave(); idle() }), nil
+	return sync.OnceFunc(func() { p.release(true); idle() }), nil
 }
 
 // checkRoot rejects a request for another memory directory. A caller with a

@@ -203,6 +203,7 @@ func (m writeOps) subjectDir(ctx context.Context, c *Call) (string, error) {
 func (m *Memory) waitAllRead(ctx context.Context, c *Call) error {
 	wait, cancel := context.WithTimeout(ctx, m.SyncTimeout)
 	defer cancel()
+	defer api.PauseWork(ctx)()
 	for c.degraded {
 		select {
 		case <-wait.Done():

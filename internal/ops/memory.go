@@ -130,7 +130,9 @@ func (m *Memory) day(days int) string {
 func (m *Memory) syncIndex(ctx context.Context, c *Call) error {
 	wait, cancel := context.WithTimeout(ctx, m.SyncTimeout)
 	defer cancel()
+	resume := api.PauseWork(ctx)
 	c.waits, c.synced = true, m.Indexer.Sync(wait) == nil
+	resume()
 	return m.renewView(c)
 }
 

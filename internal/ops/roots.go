@@ -84,7 +84,9 @@ func (m *Memory) syncRoots(ctx context.Context, c *Call, names []string) {
 	}
 	wait, cancel := context.WithDeadline(ctx, c.start.Add(m.SyncTimeout))
 	defer cancel()
+	resume := api.PauseWork(ctx)
 	c.synced = m.Indexer.SyncRoots(wait, names) == nil && c.synced
+	resume()
 }
 
 // errReadOnly returns the error for a change of a file in a folder of the caller, or

@@ -24,6 +24,7 @@ func (m writeOps) syncOp(ctx context.Context, c Call, r *api.SyncRequest) (*api.
 	if err != nil || timeout < 0 || timeout > maxSync {
 		return nil, api.Errorf(api.Invalid, "timeout: %q is not a duration such as 500ms or 10s, up to 10m", r.Timeout)
 	}
+	defer api.PauseWork(ctx)()
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	err = m.Indexer.Sync(ctx)
