@@ -67,34 +67,55 @@ func (c *Config) Project(dir string) string {
 	if found.Name != "" {
 		return found.Name
 	}
-	repository := repositoryOf(filepath.Clean(dir))
-	if repository == "" || IsWithin(c.Memory.Dir, repository) || IsWithin(repository, c.Memory.Dir) {
-		return ""
+	tree, repository := repositoryOf(filepath.Clean(dir))
+	for _, d := range []string{tree, repository} {
+		if d == "" || IsWithin(c.Memory.Dir, d) || IsWithin(d, c.Memory.Dir) {
+			return ""
+		}
 	}
-	return projectName(filepath.Base(repository))
+	return projectName(strings.TrimSuffix(filepath.Base(repository), ".git"))
 }
 
-// repositoryOf returns the directory of the repository that contains dir, or "".
-// For a linked worktree it is the directory of the main one.
-func repositoryOf(dir string) string {
+// repositoryOf returns the worktree that contains dir, and the directory of its
+// repository: for a linked worktree, that of the main worktree or the bare
+// repository. Both are "" outside of repositories.
+func repositoryOf(dir string) (tree, repository string) {
 	for {
 		git := filepath.Join(dir, ".git")
 		if info, err := os.Lstat(git); err == nil {
 			if info.Mode().IsRegular() && info.Size() < 4096 {
-				text, _ := os.ReadFile(git)
-				to, _ := strings.CutPrefix(strings.TrimSpace(string(text)), "gitdir: ")
-				if main, _, ok := strings.Cut(to, "/.git/worktrees/"); ok && filepath.IsAbs(main) {
-					return main
-				}
+				repository = mainRepository(git)
 			}
-			return dir
+			return dir, cmp.Or(repository, dir)
 		}
 		parent := filepath.Dir(dir)
 		if parent == dir {
-			return ""
+			return "", ""
 		}
 		dir = parent
 	}
+}
+
+// mainRepository returns the directory of the repository of a linked worktree with
+// the given .git file, or "" for another .git file. The file names the directory
+// worktrees/NAME in the shared git directory. That of a submodule is
+// modules/NAME, where NAME may be worktrees/x. A hidden git directory, such as
+// .git or .bare, is part of the directory around it.
+func mainRepository(file string) string {
+	text, _ := os.ReadFile(file)
+	to, ok := strings.CutPrefix(strings.TrimSpace(string(text)), "gitdir: ")
+	if !filepath.IsAbs(to) {
+		to = filepath.Join(filepath.Dir(file), to)
+	}
+	main, worktrees := filepath.Split(filepath.Dir(to))
+	main = filepath.Clean(main)
+	if !ok || worktrees != "worktrees" || filepath.Base(main) == "modules" {
+		return ""
+	}
+	if strings.HasPrefix(filepath.Base(main), ".") {
+		return filepath.Dir(main)
+	}
+	return main
 }
 
 // ProjectsOf returns the projects to which a file of the memory belongs by its

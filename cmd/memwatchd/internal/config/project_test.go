@@ -19,12 +19,21 @@ func TestProject(t *testing.T) {
 		return path
 	}
 	for _, dir := range []string{"src/Shop/.git", "src/Shop/web/cart", "src/c++ 练习/.git", "src/123/.git", "plain/below",
-		"memory/.git", "memory/2026-02-04", "around/memory", "around/.git", "src/tree", "src/sub", "work/blog/drafts", "work/blog/.git"} {
+		"memory/.git", "memory/2026-02-04", "around/memory", "around/.git", "src/tree", "src/sub", "src/sub2", "src/submodules/tree", "src/relative",
+		"bare/.bare", "bare/main/web/cart", "bare/sub/x", "bare.git/hooks", "far/from", "moved", "work/blog/drafts", "work/blog/.git"} {
 		mkdir(dir)
 	}
 	for path, text := range map[string]string{
-		"src/tree/.git": "gitdir: " + home + "/src/Shop/.git/worktrees/tree\n",
-		"src/sub/.git":  "gitdir: ../Shop/.git/modules/sub\n",
+		"src/tree/.git":            "gitdir: " + home + "/src/Shop/.git/worktrees/tree\n",
+		"src/sub/.git":             "gitdir: ../Shop/.git/modules/sub\n",
+		"src/sub2/.git":            "gitdir: ../Shop/.git/modules/worktrees/sub2\n",
+		"src/submodules/tree/.git": "gitdir: ../../Shop/.git/modules/lib/worktrees/tree\n",
+		"src/relative/.git":        "gitdir: ../Shop/.git/worktrees/relative\n",
+		"bare/.git":                "gitdir: ./.bare\n",
+		"bare/main/.git":           "gitdir: " + home + "/bare/.bare/worktrees/main\n",
+		"bare/sub/x/.git":          "gitdir: ../../.bare/worktrees/x\n",
+		"far/from/.git":            "gitdir: " + home + "/bare.git/worktrees/from",
+		"moved/.git":               "gitdir: /elsewhere/store/moved\n",
 	} {
 		if err := os.WriteFile(filepath.Join(home, path), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -42,6 +51,8 @@ func TestProject(t *testing.T) {
 	for dir, want := range map[string]string{
 		"src/Shop": "shop", "src/Shop/web/cart": "shop", "src/c++ 练习": "c-练习", "src/123": "", "plain/below": "",
 		"memory/2026-02-04": "", "src/tree": "shop", "src/sub": "sub", "src/gone": "",
+		"src/sub2": "sub2", "src/submodules/tree": "lib", "src/relative": "shop", "bare": "bare", "bare/.bare": "bare",
+		"bare/main": "bare", "bare/main/web/cart": "bare", "bare/sub/x": "bare", "bare/sub": "bare", "far/from": "bare", "moved": "moved",
 		"work": "day-job", "work/other": "day-job", "work/blog/drafts": "blog", "workshop": "",
 	} {
 		if got := c.Project(filepath.Join(home, dir)); got != want {
@@ -59,6 +70,14 @@ func TestProject(t *testing.T) {
 	c.Memory.Dir = filepath.Join(home, "around/memory")
 	if got := c.Project(filepath.Join(home, "around")); got != "" {
 		t.Errorf("the project of a repository around the memory is %q", got)
+	}
+	c.Memory.Dir = filepath.Join(home, "bare/main/web")
+	if got := c.Project(filepath.Join(home, "bare/main")); got != "" {
+		t.Errorf("the project of a worktree around the memory is %q", got)
+	}
+	c.Memory.Dir = filepath.Join(home, "far/from/memory")
+	if got := c.Project(filepath.Join(home, "far/from")); got != "" {
+		t.Errorf("the project of a distant worktree around the memory is %q", got)
 	}
 	for _, bad := range []string{"[{name: x}]", "[{dir: /x/1}]", "[{dir: /x, path: 'a[b'}]"} {
 		c := Default()
