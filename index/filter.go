@@ -114,7 +114,7 @@ func (s *search) prepareFilter(exclude words) *preparedFilter {
 func cleanTags(tags []string) []string {
 	var clean []string
 	for _, t := range tags {
-		t = strings.ToLower(strings.TrimPrefix(strings.TrimSpace(t), "#"))
+		t = memory.FoldTag(strings.TrimPrefix(strings.TrimSpace(t), "#"))
 		if t != "" {
 			clean = append(clean, t)
 		}

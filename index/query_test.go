@@ -406,6 +406,39 @@ func TestSnippetLines(t *testing.T) {
 	}
 }
 
+// TestTagStyles checks that selectors of the style of emojis make no other tag.
+func TestTagStyles(t *testing.T) {
+	s := &mapSource{text: map[string]string{
+		"a.md": "- one #\u26a0\ufe0fAlert\n- two #\u26a0alert\n- three #\u26a0\ufe0ealert/x\n- four #\"\u26a0\ufe0f alert\"\n- five #\ufe0f #1\ufe0f\n",
+		"b.md": "---\ntags: [\u26a0\ufe0falert, \"\u26a0alert\", \"\ufe0f\"]\n---\n- six\n",
+		"c.md": "- seven #star\u2b50\ufe0f/a #1\ufe0f\u20e3\n",
+	}}
+	x := s.open(t, t.TempDir())
+	s.confirmComplete(t, x)
+	for tag, want := range map[string][]string{
+		"\u26a0alert":        {"a.md:1", "a.md:2", "a.md:3", "b.md:4"},
+		"#\u26a0\ufe0fALERT": {"a.md:1", "a.md:2", "a.md:3", "b.md:4"},
+		"\u26a0\ufe0ealert":  {"a.md:1", "a.md:2", "a.md:3", "b.md:4"},
+		"\u26a0 alert":       {"a.md:4"},
+		"star\u2b50":         {"c.md:1"},
+		"1\ufe0f\u20e3":      {"c.md:1"},
+	} {
+		got := hitsOf(t, x, Query{Filter: Filter{Tags: []string{tag}}})
+		slices.Sort(got)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", tag, diff)
+		}
+	}
+	want := []string{"\u26a0 alert", "\u26a0alert", "\u26a0alert/x"}
+	tags, _, _, err := x.Tags(t.Context(), ownerView(t), Listing{Limit: 10, Prefix: "\u26a0\ufe0f"})
+	if diff := cmp.Diff(want, tags); diff != "" || err != nil {
+		t.Errorf("tags: %v (-want +got):\n%s", err, diff)
+	}
+	if tags, _, _, _ := x.Tags(t.Context(), ownerView(t), Listing{Limit: 10}); len(tags) != 5 {
+		t.Errorf("tags: %q", tags)
+	}
+}
+
 func TestNestedTags(t *testing.T) {
 	deep := strings.Repeat("deep/er/", 40) + "x"
 	s := &mapSource{text: map[string]string{

@@ -45,7 +45,7 @@ func (x *Index) Owners() (owners []string) {
 func (x *Index) Tags(ctx context.Context, view memory.View, l Listing) (tags []string, entries []int, total int,
 	err error) {
 	err = x.browse(ctx, view, nil, func(p *page) {
-		terms := p.termsWithPrefix(kindTag, l.Prefix)
+		terms := p.termsWithPrefix(kindTag, memory.FoldTag(l.Prefix))
 		tags, total = l.Page(terms), len(terms)
 		entries = make([]int, len(tags))
 		for i, tag := range tags {

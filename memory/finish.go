@@ -25,7 +25,7 @@ func (p *docParser) finishDocument() {
 
 	slices.SortFunc(d.Hidden, func(a, b Span) int { return a.Start - b.Start })
 	for _, t := range d.Front.Tags {
-		p.fileTags = append(p.fileTags, strings.ToLower(t))
+		p.fileTags = append(p.fileTags, FoldTag(t))
 	}
 	slices.Sort(p.fileTags)
 	p.fileTags = slices.Clip(slices.Compact(p.fileTags))

@@ -334,7 +334,7 @@ func (f *Front) setValues(loc *time.Location, problems *[]Problem) {
 	tags, _ := f.Field("tags")
 	for _, tag := range textList(tags.Value) {
 		tag = strings.TrimSpace(strings.TrimPrefix(tag, "#"))
-		if tag != "" && !slices.Contains(f.Tags, tag) {
+		if FoldTag(tag) != "" && !slices.Contains(f.Tags, tag) {
 			f.Tags = append(f.Tags, tag)
 		}
 	}

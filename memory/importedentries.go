@@ -17,7 +17,7 @@ func (l *Layout) AddTag(text, tag string) (string, bool) {
 	}
 	for _, tagged := range []string{text, text + space + "#" + tag, text + space + `#"` + tag + `"`} {
 		for _, e := range l.Parse(memoryDir+"/log.md", []byte(tagged+"\n"), Meta{}).Entries {
-			if slices.Contains(e.Tags, strings.ToLower(tag)) {
+			if slices.Contains(e.Tags, FoldTag(tag)) {
 				return tagged, true
 			}
 		}
@@ -148,7 +148,7 @@ func (w *entryWriter) entryBlock(above string, p *ImportedPart, below []string) 
 // missingTags returns the tags that an entry lacks and that can be written.
 func (w *entryWriter) missingTags(tags []string, e *Entry) (list []string) {
 	for _, tag := range tags {
-		tag = strings.ToLower(strings.TrimPrefix(strings.TrimSpace(tag), "#"))
+		tag = FoldTag(strings.TrimPrefix(strings.TrimSpace(tag), "#"))
 		word, known := w.words[tag]
 		if !known {
 			if line, ok := w.l.AddTag("-", tag); ok {
@@ -157,7 +157,7 @@ func (w *entryWriter) missingTags(tags []string, e *Entry) (list []string) {
 			w.words[tag] = word
 		}
 		has := func(list []string) bool {
-			return slices.ContainsFunc(list, func(t string) bool { return strings.EqualFold(t, tag) })
+			return slices.ContainsFunc(list, func(t string) bool { return FoldTag(t) == tag })
 		}
 		if word != "" && !has(e.Tags) && !has(w.shared) {
 			list = append(list, word)

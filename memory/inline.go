@@ -296,17 +296,18 @@ func (f *inlineElements) scanTag(b []byte, i int) int {
 	}
 	from := i + 1
 	if word := quotedTag(b[from:min(len(b), from+200)]); word != "" {
-		f.tags = append(f.tags, strings.ToLower(word))
+		f.tags = append(f.tags, FoldTag(word))
 		return from + len(word) + 2
 	}
 	end, letters := from, false
 	for end < len(b) && end-from < 200 {
 		r, n := utf8.DecodeRune(b[end:])
 		switch {
+		case isEmojiStyle(r):
 		case unicode.IsLetter(r) || unicode.IsMark(r) || r == '_' || r == '\u200d' || unicode.Is(unicode.So, r):
 			letters = true
 		case unicode.IsDigit(r):
-		case end > from && (r == '-' || r == '/' || r == ':' || r == '.' || r == '\ufe0f'):
+		case end > from && (r == '-' || r == '/' || r == ':' || r == '.'):
 		default:
 			n = 0
 		}
@@ -315,13 +316,28 @@ func (f *inlineElements) scanTag(b []byte, i int) int {
 		}
 		end += n
 	}
-	word := strings.TrimRight(string(b[from:end]), "-/:.")
+	word := strings.TrimRight(FoldTag(string(b[from:end])), "-/:.")
 	if !letters || word == "" {
 		return i + 1 + runLen(b[i+1:], '#')
 	}
-	f.tags = append(f.tags, strings.ToLower(word))
+	f.tags = append(f.tags, word)
 	return end
 }
+
+// FoldTag returns a tag in the form in which tags are compared: in lower case, and
+// without the selectors of the style of emojis, which some editors add.
+func FoldTag(tag string) string {
+	return strings.Map(func(r rune) rune {
+		if isEmojiStyle(r) {
+			return -1
+		}
+		return unicode.ToLower(r)
+	}, tag)
+}
+
+// isEmojiStyle reports whether a character selects the style of the symbol before
+// it, text or emoji.
+func isEmojiStyle(r rune) bool { return r == '\ufe0e' || r == '\ufe0f' }
 
 // atWordStart reports whether the character before b[i] separates words.
 func atWordStart(b []byte, i int) bool {

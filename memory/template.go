@@ -74,8 +74,8 @@ func tagList(tags []string) []any {
 	seen := map[string]bool{}
 	for _, t := range tags {
 		t = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(t), "#"))
-		if t != "" && !seen[strings.ToLower(t)] {
-			seen[strings.ToLower(t)] = true
+		if key := FoldTag(t); key != "" && !seen[key] {
+			seen[key] = true
 			list = append(list, t)
 		}
 	}

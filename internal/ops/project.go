@@ -42,7 +42,7 @@ func (m writeOps) draftTags(given []string) (tags []string, err error) {
 func checkTagCount(front *memory.Front, tags []string) error {
 	count := len(front.Tags)
 	for _, tag := range tags {
-		if !slices.ContainsFunc(front.Tags, func(t string) bool { return strings.EqualFold(t, tag) }) {
+		if !slices.ContainsFunc(front.Tags, func(t string) bool { return memory.FoldTag(t) == memory.FoldTag(tag) }) {
 			count++
 		}
 	}
@@ -108,7 +108,7 @@ func (o projectOrder) rankDoc(c Call, doc *memory.Document) int {
 	var tags []string // of a file with frontmatter only
 	if c.View.Readable(doc.Own) {
 		for _, tag := range doc.Front.Tags {
-			tags = append(tags, strings.ToLower(tag))
+			tags = append(tags, memory.FoldTag(tag))
 		}
 	}
 	return o(doc.Place.Path, tags)
