@@ -36,45 +36,48 @@ func (w *Writer) undoName(s *dirEntry, draft *tempFile) error {
 }
 
 // createParent opens the directory of a file. It creates missing directories with
-// the mode 0700. undo removes the created directories if they are empty.
-func (w *Writer) createParent(path string) (s *dirEntry, undo func(), err error) {
+// the mode 0700 and returns their number, for [Writer.removeMade].
+func (w *Writer) createParent(path string) (s *dirEntry, made int, err error) {
 	root, err := w.Vault.openRoot()
 	if err != nil {
-		return nil, nil, err
+		return nil, 0, err
 	}
 	defer unix.Close(root)
 	dir, err := openDir(root, "", unix.O_RDONLY)
 	if err != nil {
-		return nil, nil, err
-	}
-	var made []string
-	undo = func() {
-		for len(made) > 0 {
-			if up, err := w.openParent(made[len(made)-1]); err == nil {
-				w.runSyscall("remove directory", func() error { return unix.Unlinkat(up.dir, up.base, unix.AT_REMOVEDIR) })
-				up.close()
-			}
-			made = made[:len(made)-1]
-		}
+		return nil, 0, err
 	}
 	for at := 0; ; {
 		slash := strings.IndexByte(path[at:], '/')
 		if slash < 0 {
-			return &dirEntry{path, dir, path[at:]}, undo, nil
+			return &dirEntry{path, dir, path[at:]}, made, nil
 		}
 		name := path[at : at+slash]
 		at += slash + 1
 		below, err := openDir(dir, name, unix.O_RDONLY)
 		if errors.Is(err, fs.ErrNotExist) {
-			made = append(made, path[:at-1])
 			below, err = w.makeDir(dir, name)
+			made++
 		}
 		unix.Close(dir)
 		if err != nil {
-			undo()
-			return nil, nil, err
+			w.removeMade(path[:at], made)
+			return nil, 0, err
 		}
 		dir = below
+	}
+}
+
+// removeMade removes the last n directories of a path that are empty.
+func (w *Writer) removeMade(path string, n int) {
+	for range n {
+		path, _ = cutLast(path)
+		up, err := w.openParent(path)
+		if err != nil {
+			continue
+		}
+		w.runSyscall("remove directory", func() error { return unix.Unlinkat(up.dir, up.base, unix.AT_REMOVEDIR) })
+		up.close()
 	}
 }
 

@@ -60,21 +60,21 @@ func (w *Writer) attemptMove(ctx context.Context, c *Change, to string) (Written
 	if err := w.writePolicy().checkIdle(c, foreign); err != nil {
 		return Written{}, err
 	}
-	target, undo, err := w.createParent(to)
+	target, made, err := w.createParent(to)
 	if err != nil {
 		return Written{}, err
 	}
 	defer target.close()
-	written, err := w.moveFile(s, target, old, c, foreign)
+	written, err := w.moveFile(s, target, old, c, made, foreign)
 	if err != nil {
-		undo()
+		w.removeMade(to, made)
 	}
 	return written, err
 }
 
-func (w *Writer) moveFile(s, target *dirEntry, old *source, c *Change, foreign time.Time) (Written, error) {
+func (w *Writer) moveFile(s, target *dirEntry, old *source, c *Change, made int, foreign time.Time) (Written, error) {
 	r := newRecord(c, "", old.Data, old.Data)
-	r.To = target.path
+	r.To, r.Made = target.path, made
 	r, err := w.Journal.Begin(r)
 	if err != nil {
 		return Written{}, fmt.Errorf("%w: %w", errJournal, err)

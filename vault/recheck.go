@@ -41,7 +41,23 @@ func (w rechecks) resolveChange(s *dirEntry, r journal.Record, made bool) (happe
 	if err != nil {
 		return made && happened, err
 	}
+	if happened {
+		w.removeUndoneDirs(r)
+	}
 	return happened, nil
+}
+
+// removeUndoneDirs removes the empty directories that the changes created which
+// the given change undoes.
+func (w rechecks) removeUndoneDirs(r journal.Record) {
+	if r.After != "" && r.To == "" {
+		return
+	}
+	for _, id := range r.Undoes {
+		if undone, err := w.Journal.Get(id); err == nil {
+			w.removeMade(undone.FilePath(), undone.Made)
+		}
+	}
 }
 
 // resolveTemp removes, restores or keeps the temporary file of a change. It

@@ -41,7 +41,7 @@ type newFile struct {
 	change  *Change
 	data    []byte // nil if the file is not to be created
 	entry   *dirEntry
-	undo    func() // removes the created directories
+	made    int // number of created directories
 	draft   *tempFile
 	record  journal.Record
 	disown  func() // reverts [Writer.recordOwnVersion]
@@ -120,26 +120,28 @@ func (w *Writer) createFiles(files []*newFile) {
 	for _, f := range files {
 		f.err = w.prepareFile(f)
 	}
-	files = withoutFailed(files)
+	files = w.withoutFailed(files)
 	var group sync.WaitGroup
 	for _, f := range files {
 		group.Go(func() { f.draft, f.err = w.createTemp(f.entry, f.data, nil) })
 	}
 	group.Wait()
-	files = withoutFailed(files)
+	files = w.withoutFailed(files)
 	if len(files) == 0 {
 		return
 	}
 	var records []journal.Record
 	for _, f := range files {
-		records = append(records, newRecord(f.change, f.draft.tempName(), nil, f.data))
+		r := newRecord(f.change, f.draft.tempName(), nil, f.data)
+		r.Made = f.made
+		records = append(records, r)
 	}
 	records, err := w.Journal.BeginAll(records)
 	if err != nil {
 		for _, f := range files {
 			f.err = fmt.Errorf("%w: %w", errJournal, err)
 			w.discardTemp(f.entry, f.draft)
-			f.undo()
+			w.removeMade(f.change.Path, f.made)
 		}
 		return
 	}
@@ -162,7 +164,7 @@ func (w *Writer) createFiles(files []*newFile) {
 		if f.err != nil {
 			f.created = w.resolveFailed(f.entry, f.change, f.record, f.err, f.disown)
 			if !f.created {
-				f.undo()
+				w.removeMade(f.change.Path, f.made)
 			}
 		}
 	}
@@ -201,16 +203,16 @@ func (w *Writer) prepareFile(f *newFile) (err error) {
 	if err := w.writePolicy().checkIdle(f.change, time.Time{}); err != nil {
 		return err
 	}
-	f.entry, f.undo, err = w.createParent(path)
+	f.entry, f.made, err = w.createParent(path)
 	return err
 }
 
 // withoutFailed returns the files without those that failed, for which it removes
 // the created directories, and without those that are not to be created.
-func withoutFailed(files []*newFile) []*newFile {
+func (w *Writer) withoutFailed(files []*newFile) []*newFile {
 	return slices.DeleteFunc(slices.Clone(files), func(f *newFile) bool {
-		if f.err != nil && f.undo != nil {
-			f.undo()
+		if f.err != nil {
+			w.removeMade(f.change.Path, f.made)
 		}
 		return f.err != nil || f.entry == nil
 	})

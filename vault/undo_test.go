@@ -355,3 +355,69 @@ func TestUndoMovesBack(t *testing.T) {
 	}
 	u.want("undo", map[string]string{"2026-01-01/a.md": "1\nmine\n", "2026-01-01/b.md": "another\n", "_archive/2026-01-01/b.md": "1\n"})
 }
+
+// TestUndoRemovesCreatedDirectories checks that an undo removes the directories that
+// the undone changes created, unless they contain anything, and no others.
+func TestUndoRemovesCreatedDirectories(t *testing.T) {
+	u := newUndoTest(t, map[string]string{"keep/x.md": "x\n"})
+	dirs := func(when string, want ...string) {
+		t.Helper()
+		var got []string
+		for range 200 { // the old file is removed a moment later
+			got = nil
+			must(t, filepath.WalkDir(u.w.Vault.Dir, func(path string, d fs.DirEntry, err error) error {
+				if err == nil && d.IsDir() && path != u.w.Vault.Dir {
+					got = append(got, strings.TrimPrefix(path, u.w.Vault.Dir+"/"))
+				}
+				if errors.Is(err, fs.ErrNotExist) {
+					return nil
+				}
+				return err
+			}))
+			if slices.Equal(got, want) {
+				return
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+		t.Fatalf("%s: directories %q, want %q", when, got, want)
+	}
+	must(t, os.Mkdir(filepath.Join(u.w.Vault.Dir, "mine"), 0o700))
+	first := u.write("", "mine/a/b/one.md", "1\n")
+	dirs("created", "keep", "mine", "mine/a", "mine/a/b")
+	undone := u.undo(first)
+	dirs("undo", "keep", "mine")
+	again := u.undo(undone[0].By)
+	dirs("undo of the undo", "keep", "mine", "mine/a", "mine/a/b")
+	u.undo(again[0].By)
+	dirs("third undo", "keep", "mine")
+
+	removed := u.set("", "keep/x.md", nil)
+	u.undo(removed)
+	other := u.write("", "keep/y.md", "y\n")
+	u.undo(other)
+	u.want("in an old directory", map[string]string{"keep/x.md": "x\n"})
+	dirs("in an old directory", "keep", "mine")
+
+	first = u.write("", "a/one.md", "1\n")
+	u.saveAsUser("a/.hidden", "mine")
+	u.undo(first)
+	u.write("g", "b/c/1.md", "1\n")
+	u.write("g", "b/2.md", "2\n")
+	u.undo(u.write("g", "b/c/3.md", "3\n"))
+	dirs("undo of a group", "a", "keep", "mine")
+
+	u.undo(u.move("keep/x.md", "_archive/keep/x.md"))
+	dirs("undo of a move", "a", "keep", "mine")
+	for _, err := range u.w.WriteAll(t.Context(), []Change{createChange("all", "d/1.md"), createChange("all", "d/e/2.md")}) {
+		must(t, err)
+	}
+	dirs("created together", "a", "d", "d/e", "keep", "mine")
+	u.UndoSince(t.Context(), time.Time{}, func(r *journal.Record) bool { return r.Group == "all" }, false)
+	dirs("undo of files created together", "a", "keep", "mine")
+}
+
+// createChange returns a requested change that creates a file.
+func createChange(group, path string) Change {
+	return Change{Path: path, Cause: "edit", Group: group, Requested: true,
+		Edit: func(*File) ([]byte, error) { return []byte("- text\n"), nil }}
+}

@@ -35,9 +35,10 @@ type Record struct {
 	// Automatic reports that the daemon made the change without a request.
 	Automatic bool `json:"automatic,omitempty"`
 
-	Before    string `json:"before"` // digest of the whole file, "" if there is no file
-	After     string `json:"after"`  // likewise
-	Temp      string `json:"-"`      // name of the temporary file next to the file
+	Before    string `json:"before"`         // digest of the whole file, "" if there is no file
+	After     string `json:"after"`          // likewise
+	Made      int    `json:"made,omitempty"` // number of directories above the new path that the change created
+	Temp      string `json:"-"`              // name of the temporary file next to the file
 	State     State  `json:"-"`
 	Hunks     []Hunk `json:"-"`                   // the differences between old and new content
 	Forgotten bool   `json:"forgotten,omitempty"` // some hunks were removed or never recorded
