@@ -29,6 +29,7 @@ type Item struct {
 type ItemAnswer struct {
 	Item     *Item       `json:"item,omitempty"`
 	Index    *IndexState `json:"index,omitempty"`    // only for read requests
+	Hints    []string    `json:"hints,omitempty"`    // on other items that were removed
 	Disabled bool        `json:"disabled,omitempty"` // memory is turned off: nothing was written
 
 	Redaction

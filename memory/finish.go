@@ -38,8 +38,35 @@ func (p *docParser) finishDocument() {
 		}
 	}
 	p.assignIDs()
+	p.checkKeys()
 	p.checkCounters()
 	slices.SortStableFunc(d.Problems, func(a, b Problem) int { return a.Line - b.Line })
+}
+
+// checkKeys reports items with the key of an earlier item, unless memwatchd wrote both, as
+// it does if callers in public and in private put the same key.
+func (p *docParser) checkKeys() {
+	if p.d.Place.Kind != Items {
+		return
+	}
+	type name struct {
+		key       string
+		of        Partition
+		untrusted bool
+	}
+	earlier := map[name]*Entry{}
+	for i := range p.d.Entries {
+		e := &p.d.Entries[i]
+		if e.Block != Item || e.Title == "" || e.IsSummary() {
+			continue
+		}
+		n := name{e.Title, e.Partition, e.Author().Untrusted(View{})}
+		if old := earlier[n]; old != nil && (e.Attributes["updated"] == "" || old.Attributes["updated"] == "") {
+			p.addProblem("key_duplicate", e.Line, "same key as in line "+strconv.Itoa(old.Line)+
+				"; the item updated last counts, of equally old ones the lower one; remove the other")
+		}
+		earlier[n] = e
+	}
 }
 
 // checkCounters compares the counters of the frontmatter with the boxes.

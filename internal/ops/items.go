@@ -201,7 +201,7 @@ func uniqueItems(found []*foundItem) (list []*foundItem) {
 // compare returns a negative number if f takes precedence over o, an item of
 // the same name. What the subject wrote in private comes first, then the
 // canonical subject's item, then the one updated last; within a file, of two
-// equally old ones, the upper one.
+// equally old ones, the lower one, because people append.
 func (f *foundItem) compare(o *foundItem) int {
 	untrusted := func(i *foundItem) int {
 		if i.entry.Author().Untrusted(memory.View{}) {
@@ -211,7 +211,7 @@ func (f *foundItem) compare(o *foundItem) int {
 	}
 	return cmp.Or(untrusted(f)-untrusted(o), cmp.Compare(min(f.rank, 1), min(o.rank, 1)),
 		o.time.Compare(f.time),
-		cmp.Compare(f.rank, o.rank), cmp.Compare(f.entry.Line, o.entry.Line))
+		cmp.Compare(f.rank, o.rank), cmp.Compare(o.entry.Line, f.entry.Line))
 }
 
 // show returns the item in the form for the caller.

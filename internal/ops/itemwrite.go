@@ -3,6 +3,7 @@ package ops
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -49,6 +50,7 @@ func (m writeOps) itemPut(ctx context.Context, c Call, r *api.ItemPutRequest) (*
 	if err != nil {
 		return nil, err
 	}
+	replaced := put.replaced
 	for _, path := range paths {
 		doc, err := m.Files.Load(path)
 		if path == put.path {
@@ -60,12 +62,19 @@ func (m writeOps) itemPut(ctx context.Context, c Call, r *api.ItemPutRequest) (*
 		doc, _, err = m.editFile(ctx, c, fileEdit{
 			path: path, cause: "item", group: written.ID, ownHidden: true,
 			change: func(doc *memory.Document, r *memory.Revision) error {
+				put.replaced = nil
 				for _, i := range put.superseded(doc) {
 					r.Remove(i)
+					if e := &doc.Entries[i]; e.Readable(c.View) {
+						put.addReplaced(e)
+					}
 				}
 				return nil
 			},
 		})
+		if err == nil {
+			replaced = append(replaced, put.replaced...)
+		}
 		switch {
 		case err == nil && path == put.path:
 			after = doc
@@ -73,7 +82,7 @@ func (m writeOps) itemPut(ctx context.Context, c Call, r *api.ItemPutRequest) (*
 			return nil, err
 		}
 	}
-	return &api.ItemAnswer{Item: put.answerItem(after)}, nil
+	return &api.ItemAnswer{Item: put.answerItem(after), Hints: put.hints(replaced)}, nil
 }
 
 // An itemEdit is an item that is being written to a file.
@@ -88,6 +97,28 @@ type itemEdit struct {
 	path             string // path of its file
 	id               string // its assigned id
 	created, updated time.Time
+	replaced         []string // values of readable items that an edit replaces
+}
+
+func (p *itemEdit) addReplaced(e *memory.Entry) {
+	_, value, _ := e.Item()
+	p.replaced = append(p.replaced, value)
+}
+
+// hints reports removed values other than the first one, which the caller replaced.
+// A person may have typed them.
+func (p *itemEdit) hints(replaced []string) []string {
+	removed := 0
+	for _, value := range replaced {
+		if value != replaced[0] && value != p.value {
+			removed++
+		}
+	}
+	if removed == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("other items with this key and another value were removed: %d; "+
+		"to restore them, use undo", removed)}
 }
 
 // answerItem returns the item in the form for the caller. If the caller may no
@@ -149,6 +180,10 @@ func (p *itemEdit) insertItem(doc *memory.Document, r *memory.Revision) error {
 	named := itemsNamed(doc, p.call, p.name.key)
 	p.setUpdated(doc, named)
 	held := slices.DeleteFunc(named, func(i int) bool { return !may(&doc.Entries[i]) })
+	p.replaced = nil
+	for _, i := range held {
+		p.addReplaced(&doc.Entries[i])
+	}
 	visibility := p.request.Visibility
 	if len(held) > 0 && !p.call.View.Private() {
 		visibility = doc.Entries[held[0]].Partition.Visibility.String()

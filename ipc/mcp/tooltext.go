@@ -378,6 +378,7 @@ func (b *toolText) writeItem(a *api.ItemAnswer) {
 		return
 	}
 	b.writeItemLine(a.Item)
+	b.writeHints(a.Hints...)
 }
 
 func (b *toolText) writeItemLine(i *api.Item) {

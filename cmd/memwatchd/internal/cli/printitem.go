@@ -24,6 +24,9 @@ func (p *Printer) printItem(a *api.ItemAnswer) {
 	default:
 		p.printTitle("", a.Item.Path, a.Item.Line, "", append([]string{a.Item.Key}, itemNotes(a.Item)...)...)
 	}
+	for _, hint := range a.Hints {
+		p.addHint(term.AsMuted, "%s", hint)
+	}
 }
 
 // printItems lists items by namespace: each key with its value. A value of several
