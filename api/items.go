@@ -101,7 +101,7 @@ type ItemDeleteAnswer struct {
 // ItemVisibilityRequest requests a change of the visibility of an item.
 type ItemVisibilityRequest struct {
 	ID         string `json:"id" arg:"1" doc:"id of the item"`
-	Visibility string `json:"visibility" arg:"2" enum:"private_only,public_ok,private,public" doc:"where the item may be shown: private_only or private, or public_ok or public for public contexts too"`
+	Visibility string `json:"visibility" arg:"2" enum:"private_only,public_ok" doc:"where the item may be shown: private_only, or public_ok for public contexts too"`
 	Fresh
 	Scope
 }

@@ -220,7 +220,15 @@ const MaxName = 4 << 10
 // MaxQuery bounds the text of a query, in bytes.
 const MaxQuery = 16 << 10
 
-// checkValue compares the parameter with its bounds and its permitted values.
+// visibilityNames are other names of visibilities that requests and imports may use.
+var visibilityNames = map[string]string{"public": "public_ok", "private": "private_only"}
+
+// VisibilityName returns the name in files and answers of a visibility. It returns
+// other texts unchanged.
+func VisibilityName(s string) string { return cmp.Or(visibilityNames[s], s) }
+
+// checkValue compares the parameter with its bounds and its permitted values. It replaces
+// other names of a visibility.
 func (p *Param) checkValue(req reflect.Value) error {
 	field := req.FieldByIndex(p.index)
 	if field.Kind() == reflect.Pointer {
@@ -249,6 +257,9 @@ func (p *Param) checkValue(req reflect.Value) error {
 	if field.Kind() == reflect.Slice {
 		values, _ = field.Interface().([]string)
 	} else if field.Kind() == reflect.String && field.String() != "" {
+		if p.Name == "visibility" {
+			field.SetString(VisibilityName(field.String()))
+		}
 		values = append(values, field.String())
 	}
 	for _, v := range values {

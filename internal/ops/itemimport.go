@@ -135,7 +135,7 @@ func (m writeOps) parseItemLine(c Call, text string) (*itemLine, error) {
 	}
 	item := &line.item
 	item.Namespace, item.Key = line.Namespace, strings.TrimSpace(line.Key)
-	item.Visibility, item.Confidence = visibilityAttribute(line.Visibility), line.Confidence
+	item.Visibility, item.Confidence = visibilityAttribute(api.VisibilityName(line.Visibility)), line.Confidence
 	item.Created, item.Updated = line.CreatedAt.Time, line.UpdatedAt.Time
 	item.Source = "import"
 	if line.Source != nil {

@@ -395,16 +395,12 @@ func (m writeOps) itemVisibility(ctx context.Context, c Call, r *api.ItemVisibil
 	if r.ID == "" || r.Visibility == "" {
 		return nil, api.Errorf(api.Invalid, "id and visibility are required")
 	}
-	visibility := memory.PrivateOnly.String()
-	if strings.HasPrefix(r.Visibility, "public") {
-		visibility = memory.PublicOK.String()
-	}
 	f, err := m.itemByID(c, r.ID)
 	if err != nil {
 		return nil, err
 	}
 	list := []*foundItem{f}
-	if visibility == memory.PrivateOnly.String() {
+	if r.Visibility == memory.PrivateOnly.String() {
 		list = m.findItems(c, f.name.namespace, func(k string) bool { return k == f.name.key })
 	}
 	answer, group := &api.ItemAnswer{}, ""
@@ -420,7 +416,7 @@ func (m writeOps) itemVisibility(ctx context.Context, c Call, r *api.ItemVisibil
 							at = i
 						}
 						if meant || len(list) > 1 {
-							rev.SetAttribute(i, "visibility", visibility)
+							rev.SetAttribute(i, "visibility", r.Visibility)
 						}
 					}
 					if at < 0 && path == f.doc.Place.Path {
