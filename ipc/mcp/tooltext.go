@@ -319,7 +319,7 @@ func (b *toolText) writeForgotten(a *api.ForgetAnswer) {
 	}
 	switch more := a.Total - len(a.Entries); {
 	case a.Token != "" && a.Total == 0:
-		b.writeLine("(no readable entry contains this text)")
+		b.writeLine("(no readable entry contains these words)")
 	case more > 0:
 		b.writeLine("(and %s more)", num(more))
 	}

@@ -106,7 +106,7 @@ func (p *Printer) printForget(a *api.ForgetAnswer) {
 	}
 	switch {
 	case a.Token != "" && a.Total == 0:
-		p.addHint(term.AsMuted, "no readable entry contains this text")
+		p.addHint(term.AsMuted, "no readable entry contains these words")
 	case a.Token == "" && a.Total > 0:
 		p.println("the text remains in:")
 	}
