@@ -486,7 +486,11 @@ func (s *store) openSnapshot() (*scorch.IndexSnapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.(*scorch.IndexSnapshot), nil
+	snapshot := r.(*scorch.IndexSnapshot)
+	if snapshot == nil {
+		return nil, errors.New("index is closed")
+	}
+	return snapshot, nil
 }
 
 // eachRecord calls fn for every stored record and returns the places of all
