@@ -281,7 +281,7 @@ func (l *live) wantOdd(files, reasons map[string]string) {
 		if name == ".md" {
 			continue // a name without an extension
 		}
-		odd := strings.ContainsRune(".#~", rune(filepath.Base(name)[0]))
+		odd := filepath.Base(name)[0] == '.'
 		switch {
 		case !markdown || hidden:
 			if isListed {
