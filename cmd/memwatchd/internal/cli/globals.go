@@ -163,7 +163,8 @@ func (g *Globals) ConnectRunning(cmd *cobra.Command) (*config.Config, *client.Cl
 	}
 	named.Name = name
 	g.Socket = g.SocketOf(named)
-	if c, dc, nameErr = g.Connect(cmd); nameErr != nil {
+	c, dc, nameErr = g.Connect(cmd)
+	if nameErr != nil {
 		return nil, nil, nameErr
 	}
 	c.Name = name
