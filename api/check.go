@@ -6,6 +6,7 @@ type CheckRequest struct {
 	Fix  bool   `json:"fix" doc:"correct wrong task counters in frontmatter, and index differing files again"`
 	Fresh
 	Scope
+	For[CheckAnswer]
 }
 
 // CheckAnswer lists the problems found by a check.

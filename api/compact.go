@@ -10,6 +10,7 @@ type CompactRequest struct {
 	Explain bool   `json:"explain" doc:"show the parts of each score, and also list the entries that stay"`
 	Fresh
 	Scope
+	For[CompactAnswer]
 }
 
 // CompactAnswer lists the entries that are, or would be, moved to the archive.
@@ -96,6 +97,7 @@ type RestoreRequest struct {
 	ID string `json:"id" arg:"1" complete:"archived" doc:"archived entry: path:line, path#id, or its explicit id"`
 	Fresh
 	Scope
+	For[RestoreAnswer]
 }
 
 // RestoreAnswer contains the new position of the entry.

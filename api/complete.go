@@ -10,6 +10,7 @@ type CompleteRequest struct {
 	Limit  int    `json:"limit" default:"100" preset:"1000" min:"1" max:"1000" doc:"maximum number of names, 1 to 1000"`
 	Fresh
 	Scope
+	For[CompleteAnswer]
 }
 
 // CompleteAnswer is a sorted list of names.

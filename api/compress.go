@@ -5,6 +5,7 @@ type CompressRequest struct {
 	Cutoff string `json:"cutoff" doc:"minimum age, such as 48h or 30d; default: compress.cutoff"`
 	DryRun bool   `json:"dry_run" doc:"show the planned summaries and archived files, without changing files"`
 	Scope
+	For[CompressAnswer]
 }
 
 // CompressAnswer contains the plan of a compression and its result.

@@ -4,6 +4,7 @@ package api
 type ConflictsRequest struct {
 	Path string `json:"path" arg:"1" complete:"path" doc:"only this conflict copy, or the copies of this file, with the entries that both versions changed and the effect of a merge"`
 	Scope
+	For[ConflictsAnswer]
 }
 
 // ConflictsMergeRequest requests the merge of conflict copies into their files.
@@ -12,6 +13,7 @@ type ConflictsMergeRequest struct {
 	Keep   string `json:"keep" enum:"file,copy,both" doc:"version to keep of entries that both versions changed: file, copy or both. Without it, these entries and the copy stay"`
 	DryRun bool   `json:"dry_run" doc:"show the effect, without changing files"`
 	Scope
+	For[ConflictsAnswer]
 }
 
 // ConflictsAnswer lists conflict copies.

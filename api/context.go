@@ -17,6 +17,7 @@ type ContextRequest struct {
 	Count      *bool    `json:"count" default:"true" with:"format=relevant" doc:"relevant: count the shown entries as used; used entries stay longer in long-term memory"`
 	Fresh
 	Scope
+	For[ContextAnswer]
 }
 
 // ContextAnswer is a block of text for a prompt. The text is empty if there is

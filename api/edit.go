@@ -6,6 +6,7 @@ type EditRequest struct {
 	OldText string `json:"old_text" size:"request" alias:"oldText" need:"true" doc:"text to replace, exactly as get returns it; it must occur exactly once (also accepted as oldText)"`
 	NewText string `json:"new_text" size:"request" alias:"newText" doc:"replacement; empty removes the old text (also accepted as newText)"`
 	Scope
+	For[EditAnswer]
 }
 
 // WriteRequest requests that a file be created or its content be replaced.
@@ -14,6 +15,7 @@ type WriteRequest struct {
 	Text string `json:"text" size:"request" doc:"new content of the file, as far as you can read it"`
 	Hash string `json:"hash" doc:"hash that get returned for the version to replace; empty to create a file"`
 	Scope
+	For[EditAnswer]
 }
 
 // EditAnswer is the result of an edit or a write.

@@ -4,6 +4,7 @@ package api
 type EmbedRequest struct {
 	Plan bool `json:"plan" doc:"count what an embeddings endpoint receives, also if none is configured"`
 	Scope
+	For[EmbedAnswer]
 }
 
 // EmbedAnswer is the state of semantic search.

@@ -14,6 +14,7 @@ type FilesRequest struct {
 	Limit  int      `json:"limit" default:"1000" preset:"10000" min:"1" max:"10000" doc:"maximum number of files, 1 to 10000"`
 	Fresh
 	Scope
+	For[FilesAnswer]
 }
 
 // FilesAnswer contains the files that the caller may read, or their numbers.

@@ -9,6 +9,7 @@ type ForgetRequest struct {
 	IDs   []string `json:"ids" doc:"ids of the entries to remove, from that list; at most 100"`
 	Token string   `json:"token" doc:"token of that list"`
 	Scope
+	For[ForgetAnswer]
 }
 
 // ForgetAnswer lists the matching entries of the first step or the removed
@@ -73,6 +74,7 @@ type WipeRequest struct {
 	Sessions bool   `json:"sessions" doc:"also delete the sessions whose subject_id is this subject"`
 	DryRun   bool   `json:"dry_run" doc:"show the files and links to delete, without changing files"`
 	Scope
+	For[WipeAnswer]
 }
 
 // WipeAnswer lists the deleted data, or after a dry run the data to delete.

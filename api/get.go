@@ -9,6 +9,7 @@ type GetRequest struct {
 	Plain bool   `json:"plain" doc:"return the text of the entry as it was given to note, capture or remember: without list marker, indentation and attributes, and in long-term files without added date"`
 	Fresh
 	Scope
+	For[GetAnswer]
 }
 
 // GetAnswer is a text as visible to the scope of the request.

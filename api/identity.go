@@ -4,6 +4,7 @@ package api
 type ResolveRequest struct {
 	ExternalKey string `json:"external_key" arg:"1" complete:"external_key" doc:"user of a channel: <channel>:<id>"`
 	Scope
+	For[IdentityAnswer]
 }
 
 // LinkRequest requests that an external key be linked to a subject. From then
@@ -13,16 +14,21 @@ type LinkRequest struct {
 	ExternalKey string `json:"external_key" arg:"1" complete:"external_key" doc:"user of a channel: <channel>:<id>"`
 	Subject     string `json:"subject" arg:"2" complete:"subject" doc:"id of the subject, such as acct:42"`
 	Scope
+	For[IdentityAnswer]
 }
 
 // UnlinkRequest requests the removal of a link.
 type UnlinkRequest struct {
 	ExternalKey string `json:"external_key" arg:"1" complete:"external_key" doc:"user of a channel: <channel>:<id>"`
 	Scope
+	For[IdentityAnswer]
 }
 
 // LinksRequest requests all links.
-type LinksRequest struct{ Scope }
+type LinksRequest struct {
+	Scope
+	For[LinksAnswer]
+}
 
 // IdentityAnswer is the identity of an external key.
 type IdentityAnswer struct {

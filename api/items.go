@@ -41,6 +41,7 @@ type ItemGetRequest struct {
 	Key       string `json:"key" arg:"2" complete:"key" doc:"exact key"`
 	Fresh
 	Scope
+	For[ItemAnswer]
 }
 
 // ItemListRequest requests items, sorted by namespace and key.
@@ -52,6 +53,7 @@ type ItemListRequest struct {
 	Cursor    string `json:"cursor" doc:"for the next page, the next field of the previous answer"`
 	Fresh
 	Scope
+	For[ItemListAnswer]
 }
 
 // ItemListAnswer is a page of items.
@@ -73,6 +75,7 @@ type ItemPutRequest struct {
 	Confidence *float64 `json:"confidence" min:"0" max:"1" doc:"confidence in the value, 0 to 1"`
 	Source     string   `json:"source" doc:"origin of the value, such as a message id"`
 	Scope
+	For[ItemAnswer]
 }
 
 // ItemDeleteRequest requests the deletion of an item.
@@ -82,6 +85,7 @@ type ItemDeleteRequest struct {
 	ID        string `json:"id" doc:"id of the item, in place of namespace and key"`
 	Fresh
 	Scope
+	For[ItemDeleteAnswer]
 }
 
 // ItemDeleteNamespaceRequest requests the deletion of all items of a namespace.
@@ -89,6 +93,7 @@ type ItemDeleteNamespaceRequest struct {
 	Namespace string `json:"namespace" arg:"1" enum:"profile,preference,fact,project,task_state" need:"true" doc:"namespace: profile, preference, fact, project or task_state"`
 	Fresh
 	Scope
+	For[ItemDeleteAnswer]
 }
 
 // ItemDeleteAnswer lists the deleted items.
@@ -104,6 +109,7 @@ type ItemVisibilityRequest struct {
 	Visibility string `json:"visibility" arg:"2" enum:"private_only,public_ok" doc:"where the item may be shown: private_only, or public_ok for public contexts too"`
 	Fresh
 	Scope
+	For[ItemAnswer]
 }
 
 // ItemImportRequest requests that items be stored, for any subjects.
@@ -111,6 +117,7 @@ type ItemImportRequest struct {
 	Lines  string `json:"lines" size:"request" arg:"1" need:"true" doc:"items as JSON lines with the fields subject, namespace, key, value, visibility, confidence, source, created_at and updated_at; on the command line, the file that contains them, or - for standard input"`
 	DryRun bool   `json:"dry_run" doc:"check the lines and count the changes, without changing files"`
 	Scope
+	For[ItemImportAnswer]
 }
 
 // ItemImportAnswer counts the imported items and lists the invalid lines.

@@ -11,6 +11,7 @@ type JournalRequest struct {
 	Mine  bool   `json:"mine" doc:"only changes that the calling program made in its present session, such as the commands of one terminal"`
 	Limit int    `json:"limit" default:"20" min:"1" max:"1000" doc:"maximum number of changes, 1 to 1000"`
 	Scope
+	For[JournalAnswer]
 }
 
 // JournalAnswer lists changes, newest first.
@@ -51,6 +52,7 @@ type UndoRequest struct {
 	Again  bool   `json:"again" with:"id" doc:"make the change again, after another program removed the text that it wrote, instead of undoing it"`
 	DryRun bool   `json:"dry_run" doc:"show the changes to undo, without changing files"`
 	Scope
+	For[UndoAnswer]
 }
 
 // UndoAnswer contains the result for each selected change, newest first.

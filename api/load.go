@@ -7,6 +7,7 @@ type LoadRequest struct {
 	Days    int    `json:"days" min:"0" max:"3650" doc:"number of recent days, 0 to 3650; 0 means the configured number"`
 	Fresh
 	Scope
+	For[LoadAnswer]
 }
 
 // LoadAnswer is the text that an agent reads at the start of a session.

@@ -12,6 +12,7 @@ type CaptureRequest struct {
 	Project    string   `json:"project" doc:"project of the bullets, such as the name of a repository: adds the tag project:NAME"`
 	Visibility string   `json:"visibility" default:"private_only" enum:"private_only,public_ok" doc:"where the bullets may be shown: private_only, or public_ok for public contexts too"`
 	Scope
+	For[CaptureAnswer]
 }
 
 // CaptureAnswer contains the position of the bullets. The path is empty if the
@@ -39,6 +40,7 @@ type NoteRequest struct {
 	Source     string   `json:"source" doc:"origin of the note, such as a message id"`
 	Evidence   []string `json:"evidence" complete:"path" doc:"evidence for the note: paths, path#id or URLs"`
 	Scope
+	For[NoteAnswer]
 }
 
 // NoteAnswer contains the position of a note. The path is empty if the caller

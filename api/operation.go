@@ -63,9 +63,18 @@ func (c *Command) TakesParam(p *Param) bool {
 	return !set && !slices.Contains(c.Without, p.Name)
 }
 
+// For is the part of a request that determines the type of the answer. For a stream,
+// that is the type of one event.
+type For[Answer any] struct{}
+
+func (For[Answer]) answer() *Answer { return nil }
+
+// A RequestFor is a request with an answer of type Answer.
+type RequestFor[Answer any] interface{ answer() *Answer }
+
 // NewOperation returns a row of the table with the types of its request and its
-// answer. For a stream, Answer is the type of one event.
-func NewOperation[Request, Answer any](op Operation) *Operation {
+// answer.
+func NewOperation[Request RequestFor[Answer], Answer any](op Operation) *Operation {
 	op.request, op.answer = reflect.TypeFor[Request](), reflect.TypeFor[Answer]()
 	request := op.request
 	op.params = sync.OnceValue(func() []*Param { return paramsOf(request) })

@@ -3,6 +3,7 @@ package api
 // OperationsRequest requests the names of the permitted operations.
 type OperationsRequest struct {
 	Scope
+	For[OperationsAnswer]
 }
 
 // OperationsAnswer lists the operations that this listener permits for this

@@ -15,6 +15,7 @@ type ProfileRequest struct {
 	Basis
 	Fresh
 	Scope
+	For[SummaryAnswer]
 }
 
 // ProjectRequest requests a new summary of a project of the subject, in the
@@ -25,6 +26,7 @@ type ProjectRequest struct {
 	Basis
 	Fresh
 	Scope
+	For[SummaryAnswer]
 }
 
 // SummaryAnswer contains the position of a summary.

@@ -7,6 +7,7 @@ type RelatedRequest struct {
 	Limit int    `json:"limit" default:"20" min:"1" max:"100" doc:"maximum number of links in each direction, 1 to 100"`
 	Fresh
 	Scope
+	For[RelatedAnswer]
 }
 
 // RelatedAnswer lists links, in the order of the files.

@@ -10,6 +10,7 @@ type RememberRequest struct {
 	Source   string   `json:"source" doc:"origin of the fact, such as a message id; with a session, the session is the origin"`
 	Evidence []string `json:"evidence" complete:"path" doc:"evidence for the fact: paths, path#id or URLs"`
 	Scope
+	For[RememberAnswer]
 }
 
 // RememberAnswer contains the position of the stored item.

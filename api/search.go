@@ -35,6 +35,7 @@ type SearchRequest struct {
 	Explain         bool     `json:"explain" doc:"return the parts of each score"`
 	Fresh
 	Scope
+	For[SearchAnswer]
 }
 
 // RecentRequest requests the newest entries.
@@ -46,6 +47,7 @@ type RecentRequest struct {
 	AsOf  string   `json:"as_of" doc:"time to look back from, in the same forms; default: now"`
 	Fresh
 	Scope
+	For[SearchAnswer]
 }
 
 // SearchAnswer is a page of hits.

@@ -8,6 +8,7 @@ type SessionRequest struct {
 	Draft   Draft  `json:"draft" arg:"1" stdin:"true" doc:"content to merge: {summary, default_summary, visibility, source, channel, tags, contact_id, contact_nickname, subject_id, items: {section: [{title, text} or {topic, users, datetime, event, result}]}, facts: [{title, text}], tasks: [{text, done, reopen}], follow_ups: [{text, done, reopen}], links: [{text, target}], promote: {title, text, explicit}}"`
 	DryRun  bool   `json:"dry_run" doc:"show the changes, without changing files"`
 	Scope
+	For[SessionAnswer]
 }
 
 // SessionAnswer is the result of merging a draft.

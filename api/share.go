@@ -6,6 +6,7 @@ import "time"
 type ShareStatusRequest struct {
 	Plan bool `json:"plan" doc:"also list what the configuration publishes; nothing is sent"`
 	Scope
+	For[ShareStatusAnswer]
 }
 
 // ShareStatusAnswer is the state of sharing.
@@ -60,6 +61,7 @@ type SharePartition struct {
 type SharePushRequest struct {
 	Step string `json:"step" default:"push" enum:"push,verify,init" doc:"push (publish the changes), verify (then compare the store with the files and repair it), or init (create the collections first)"`
 	Scope
+	For[SharePushAnswer]
 }
 
 // SharePushAnswer is the state after publishing.
@@ -78,6 +80,7 @@ type SharePushAnswer struct {
 type ShareForgetRequest struct {
 	Host string `json:"host" arg:"1" need:"true" doc:"name of a machine that no longer publishes"`
 	Scope
+	For[ShareForgetAnswer]
 }
 
 // ShareForgetAnswer counts the removed entries.

@@ -7,6 +7,7 @@ import (
 // StatusRequest requests the state of the memory.
 type StatusRequest struct {
 	Scope
+	For[StatusAnswer]
 }
 
 // StatusAnswer is the state of the memory. On a listener with a fixed scope it

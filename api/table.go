@@ -2,7 +2,7 @@ package api
 
 // Operations is the table of all operations, in the order of help.
 var Operations = []*Operation{
-	NewOperation[SearchRequest, SearchAnswer](Operation{
+	NewOperation[SearchRequest](Operation{
 		Name: "search", Summary: "Search entries by words", ReadOnly: true,
 		Commands: []Command{{
 			Words: "search", Summary: "Search entries by words", Example: `certificate expired`,
@@ -13,31 +13,31 @@ var Operations = []*Operation{
 				"all", "types", "any_tag", "sections", "state", "session", "contact", "count", "explain", "sync"},
 		}},
 	}),
-	NewOperation[GetRequest, GetAnswer](Operation{
+	NewOperation[GetRequest](Operation{
 		Name: "get", Summary: "Show a file, some of its lines, or one entry",
 		Example: "MEMORY.md", ReadOnly: true,
 	}),
-	NewOperation[RecentRequest, SearchAnswer](Operation{
+	NewOperation[RecentRequest](Operation{
 		Name: "recent", Summary: "List the newest entries",
 		Example: "48", ReadOnly: true,
 	}),
-	NewOperation[RelatedRequest, RelatedAnswer](Operation{
+	NewOperation[RelatedRequest](Operation{
 		Name: "related", Summary: "List the links from and to a file or an entry",
 		Example: "MEMORY.md", ReadOnly: true,
 	}),
-	NewOperation[LoadRequest, LoadAnswer](Operation{
+	NewOperation[LoadRequest](Operation{
 		Name: "load", Summary: "Show the memory that an agent reads when a session starts",
 		Example: "--session cli_1", ReadOnly: true,
 	}),
-	NewOperation[ContextRequest, ContextAnswer](Operation{
+	NewOperation[ContextRequest](Operation{
 		Name: "context", Summary: "Render memory as a text block for a prompt",
 		Example: "--max-chars 5000", ReadOnly: true,
 	}),
-	NewOperation[TodosRequest, TodosAnswer](Operation{
+	NewOperation[TodosRequest](Operation{
 		Name: "todos", Summary: "List tasks, with the copies of each task grouped",
 		Command: "todo list", Example: "--state open", ReadOnly: true,
 	}),
-	NewOperation[TodoRequest, TodoAnswer](Operation{
+	NewOperation[TodoRequest](Operation{
 		Name: "todo", Summary: "Mark a task as done in all its files, or reopen it", Needs: InPrivate,
 		Commands: []Command{{
 			Words: "todo done", Summary: "Mark a task as done in all its files", Example: "Add an index on reports.created_at", Set: map[string]string{"state": "done"},
@@ -48,11 +48,11 @@ var Operations = []*Operation{
 			Set: map[string]string{"dry_run": "true"}, Without: []string{"text", "id", "state", "session", "all"},
 		}},
 	}),
-	NewOperation[TodoAddRequest, TodoAddAnswer](Operation{
+	NewOperation[TodoAddRequest](Operation{
 		Name: "todo_add", Summary: "Add a task to the daily log", Needs: AnySubject,
 		Command: "todo add", Example: "--due tomorrow Call the landlord",
 	}),
-	NewOperation[CompleteRequest, CompleteAnswer](Operation{
+	NewOperation[CompleteRequest](Operation{
 		Name: "complete", Summary: "List names with a prefix: files, subjects, namespaces, sessions, headings or tags",
 		ReadOnly: true,
 		Commands: []Command{{
@@ -60,7 +60,7 @@ var Operations = []*Operation{
 			Set: map[string]string{"what": "tag"}, Without: []string{"steps"},
 		}},
 	}),
-	NewOperation[FilesRequest, FilesAnswer](Operation{
+	NewOperation[FilesRequest](Operation{
 		Name: "files", Summary: "List the files, or sum their entries and words", ReadOnly: true,
 		Commands: []Command{{
 			Words: "ls", Summary: "List the files, with the date and the number of their entries", Example: "notes",
@@ -70,72 +70,72 @@ var Operations = []*Operation{
 			Set: map[string]string{"totals": "true"}, Without: []string{"after", "limit"},
 		}},
 	}),
-	NewOperation[NoteRequest, NoteAnswer](Operation{
+	NewOperation[NoteRequest](Operation{
 		Name: "note", Summary: "Append a note to the daily log", Needs: AnySubject,
 		Example: `--topic "API design" REST, not GraphQL: the clients are simple`,
 	}),
-	NewOperation[CaptureRequest, CaptureAnswer](Operation{
+	NewOperation[CaptureRequest](Operation{
 		Name: "capture", Summary: "Append one to three bullets about requests or results to the daily log", Needs: AnySubject,
 		Example: `"The login works again" "It was the clock of the server"`,
 	}),
-	NewOperation[RememberRequest, RememberAnswer](Operation{
+	NewOperation[RememberRequest](Operation{
 		Name: "remember", Summary: "Save a fact permanently, at the user's explicit request", Needs: InPrivate,
 		Commands: []Command{{
 			Words: "remember", Summary: "Save a fact permanently", Example: `--title Editor "Neovim, since 2019"`,
 			Set: map[string]string{"explicit": "true"}, // typing the command is the explicit request
 		}},
 	}),
-	NewOperation[ForgetRequest, ForgetAnswer](Operation{
+	NewOperation[ForgetRequest](Operation{
 		Name: "forget", Summary: "Remove entries permanently: list the entries that contain a text, then remove the chosen ones", Needs: InPrivate,
 		Example: `"the old phone number"`, Long: true,
 	}),
-	NewOperation[SessionRequest, SessionAnswer](Operation{
+	NewOperation[SessionRequest](Operation{
 		Name: "session", Summary: "Merge the content of a session into its file", Needs: AnySubject,
 		Command: "session write", Example: `--session cli_1 '{"summary": "Chose a layout", "tasks": [{"text": "Write it down"}]}'`,
 	}),
-	NewOperation[EditRequest, EditAnswer](Operation{
+	NewOperation[EditRequest](Operation{
 		Name: "edit", Summary: "Replace a text that occurs exactly once in a file", Needs: InPrivate, ProgramsOnly: true,
 	}),
-	NewOperation[WriteRequest, EditAnswer](Operation{
+	NewOperation[WriteRequest](Operation{
 		Name: "write", Summary: "Create a file, or replace the content of a file", Needs: InPrivate, ProgramsOnly: true,
 	}),
-	NewOperation[ProfileRequest, SummaryAnswer](Operation{
+	NewOperation[ProfileRequest](Operation{
 		Name: "profile", Summary: "Save a summary about a subject, with its evidence", Needs: InPrivate,
 		Example: "--evidence 2026-02-04/cli_1.md Prefers short answers",
 	}),
-	NewOperation[ProjectRequest, SummaryAnswer](Operation{
+	NewOperation[ProjectRequest](Operation{
 		Name: "project", Summary: "Save a summary of a project, with its evidence", Needs: InPrivate,
 		Example: "--evidence 2026-02-04/cli_1.md atlas Ships in May",
 	}),
-	NewOperation[ItemPutRequest, ItemAnswer](Operation{
+	NewOperation[ItemPutRequest](Operation{
 		Name: "item_put", Summary: "Store an item under a key", Needs: AnySubject,
 		Command: "item put", Example: "profile timezone Asia/Shanghai",
 	}),
-	NewOperation[ItemGetRequest, ItemAnswer](Operation{
+	NewOperation[ItemGetRequest](Operation{
 		Name: "item_get", Summary: "Show the item with a key",
 		Command: "item get", Example: "profile timezone", ReadOnly: true,
 	}),
-	NewOperation[ItemListRequest, ItemListAnswer](Operation{
+	NewOperation[ItemListRequest](Operation{
 		Name: "item_list", Summary: "List items",
 		Command: "item list", Example: "preference", ReadOnly: true,
 	}),
-	NewOperation[ItemDeleteRequest, ItemDeleteAnswer](Operation{
+	NewOperation[ItemDeleteRequest](Operation{
 		Name: "item_delete", Summary: "Delete an item", Needs: InPrivate,
 		Command: "item delete", Example: "profile timezone",
 	}),
-	NewOperation[ItemDeleteNamespaceRequest, ItemDeleteAnswer](Operation{
+	NewOperation[ItemDeleteNamespaceRequest](Operation{
 		Name: "item_delete_namespace", Summary: "Delete all items of a namespace", Needs: InPrivate,
 		Command: "item delete-namespace", Example: "task_state",
 	}),
-	NewOperation[ItemVisibilityRequest, ItemAnswer](Operation{
+	NewOperation[ItemVisibilityRequest](Operation{
 		Name: "item_visibility", Summary: "Set the visibility of an item", Needs: InPrivate,
 		Command: "item visibility", Example: "k3f9ab public_ok",
 	}),
-	NewOperation[ItemImportRequest, ItemImportAnswer](Operation{
+	NewOperation[ItemImportRequest](Operation{
 		Name: "item_import", Summary: "Store the items of a file of JSON lines", Needs: TheOwner,
 		Command: "import items", Example: "items.jsonl --dry-run", Admin: true, Long: true, HumansOnly: true,
 	}),
-	NewOperation[ImportRequest, ImportAnswer](Operation{
+	NewOperation[ImportRequest](Operation{
 		Name: "import", Summary: "Write records of another program to private files", Needs: TheOwner,
 		Admin: true, Long: true, HumansOnly: true,
 		Commands: []Command{{
@@ -158,7 +158,7 @@ var Operations = []*Operation{
 			Words: "import jsonl", Summary: "Import JSON lines of export, or of other programs", Example: "short_term.jsonl long_term.jsonl", Set: map[string]string{"source": "jsonl"},
 		}},
 	}),
-	NewOperation[ExportRequest, ExportAnswer](Operation{
+	NewOperation[ExportRequest](Operation{
 		Name: "export", Summary: "Export all readable memory as JSON lines or Markdown",
 		ReadOnly: true, Long: true, HumansOnly: true,
 		Commands: []Command{{
@@ -166,35 +166,35 @@ var Operations = []*Operation{
 			Example: "--format md --output backup", Without: []string{"cursor", "entries"}, // set by the command
 		}},
 	}),
-	NewOperation[ResolveRequest, IdentityAnswer](Operation{
+	NewOperation[ResolveRequest](Operation{
 		Name: "resolve", Summary: "Show the subject of a user of a channel",
 		Command: "identity resolve", Example: "telegram:123456", ReadOnly: true,
 	}),
-	NewOperation[LinkRequest, IdentityAnswer](Operation{
+	NewOperation[LinkRequest](Operation{
 		Name: "link", Summary: "Link a user of a channel to a subject", Needs: Operator,
 		Command: "identity link", Example: "telegram:123456 acct:42", Admin: true,
 	}),
-	NewOperation[UnlinkRequest, IdentityAnswer](Operation{
+	NewOperation[UnlinkRequest](Operation{
 		Name: "unlink", Summary: "Remove the link of a user of a channel", Needs: Operator,
 		Command: "identity unlink", Example: "telegram:123456", Admin: true,
 	}),
-	NewOperation[LinksRequest, LinksAnswer](Operation{
+	NewOperation[LinksRequest](Operation{
 		Name: "links", Summary: "List the links between users of channels and subjects", Needs: Operator,
 		Command: "identity list", Admin: true, ReadOnly: true,
 	}),
-	NewOperation[CompressRequest, CompressAnswer](Operation{
+	NewOperation[CompressRequest](Operation{
 		Name: "compress", Summary: "Summarize and archive old sessions and daily notes", Needs: TheOwner,
 		Example: "--cutoff 7d --dry-run", Admin: true, Long: true,
 	}),
-	NewOperation[JournalRequest, JournalAnswer](Operation{
+	NewOperation[JournalRequest](Operation{
 		Name: "journal", Summary: "List the changes to files, with their causes", Needs: TheOwner,
 		Example: "--since 7d", Admin: true, ReadOnly: true,
 	}),
-	NewOperation[UndoRequest, UndoAnswer](Operation{
+	NewOperation[UndoRequest](Operation{
 		Name: "undo", Summary: "Undo changes to files", Needs: TheOwner,
 		Example: "--since 1h --dry-run", Admin: true, Long: true,
 	}),
-	NewOperation[ConflictsRequest, ConflictsAnswer](Operation{
+	NewOperation[ConflictsRequest](Operation{
 		Name: "conflicts", Summary: "List the conflict copies that sync tools left, and what their merge would change", Needs: TheOwner,
 		Admin: true, ReadOnly: true,
 		Commands: []Command{{
@@ -203,11 +203,11 @@ var Operations = []*Operation{
 			Words: "conflicts show", Summary: "Show what the merge of a conflict copy would change", Example: "memory/2026-02-05.md",
 		}},
 	}),
-	NewOperation[ConflictsMergeRequest, ConflictsAnswer](Operation{
+	NewOperation[ConflictsMergeRequest](Operation{
 		Name: "conflicts_merge", Summary: "Merge conflict copies into their files, entry by entry", Needs: TheOwner,
 		Command: "conflicts merge", Example: "--dry-run", Admin: true, Long: true,
 	}),
-	NewOperation[ShareStatusRequest, ShareStatusAnswer](Operation{
+	NewOperation[ShareStatusRequest](Operation{
 		Name: "share_status", Summary: "Show the state of the store that several machines share", Needs: TheOwner,
 		Admin: true, ReadOnly: true, Long: true, HumansOnly: true,
 		Commands: []Command{{
@@ -216,7 +216,7 @@ var Operations = []*Operation{
 			Words: "share plan", Summary: "Show which entries would be published, and send nothing", Set: map[string]string{"plan": "true"},
 		}},
 	}),
-	NewOperation[SharePushRequest, SharePushAnswer](Operation{
+	NewOperation[SharePushRequest](Operation{
 		Name: "share_push", Summary: "Publish changes to the shared store now", Needs: TheOwner,
 		Admin: true, Long: true, HumansOnly: true,
 		Commands: []Command{{
@@ -227,39 +227,39 @@ var Operations = []*Operation{
 			Words: "share verify", Summary: "Compare the shared store with the files, and repair it", Set: map[string]string{"step": "verify"},
 		}},
 	}),
-	NewOperation[ShareForgetRequest, ShareForgetAnswer](Operation{
+	NewOperation[ShareForgetRequest](Operation{
 		Name: "share_forget_host", Summary: "Remove the entries of another machine from the shared store", Needs: TheOwner,
 		Command: "share forget-host", Example: "old-laptop", Admin: true, Long: true, HumansOnly: true,
 	}),
-	NewOperation[CompactRequest, CompactAnswer](Operation{
+	NewOperation[CompactRequest](Operation{
 		Name: "compact", Summary: "Move the least used entries of full long-term files to the archive", Needs: TheOwner,
 		Example: "--dry-run --explain", Admin: true, Long: true,
 	}),
-	NewOperation[RestoreRequest, RestoreAnswer](Operation{
+	NewOperation[RestoreRequest](Operation{
 		Name: "restore", Summary: "Restore an archived entry to its original place", Needs: InPrivate,
 		Example: "_longterms/owner/_archive/2026-02.desk.md#wifi", Admin: true, Long: true,
 	}),
-	NewOperation[WipeRequest, WipeAnswer](Operation{
+	NewOperation[WipeRequest](Operation{
 		Name: "wipe_subject", Summary: "Delete all memory of a subject", Needs: InPrivate, Command: "item wipe",
 		Example: "--subject acct:42 acct:42", Admin: true, Long: true, HumansOnly: true,
 	}),
-	NewOperation[CheckRequest, CheckAnswer](Operation{
+	NewOperation[CheckRequest](Operation{
 		Name: "check", Summary: "Compare the files with the index, and list problems in files", Needs: Operator,
 		Example: "--fix", Admin: true, Long: true,
 	}),
-	NewOperation[SyncRequest, SyncAnswer](Operation{
+	NewOperation[SyncRequest](Operation{
 		Name: "sync", Summary: "Wait until the index contains everything that was saved",
 		ReadOnly: true, Long: true,
 	}),
-	NewOperation[RebuildRequest, RebuildAnswer](Operation{
+	NewOperation[RebuildRequest](Operation{
 		Name: "rebuild", Summary: "Rebuild the index from the files", Needs: Operator,
 		Admin: true, Long: true,
 	}),
-	NewOperation[StatusRequest, StatusAnswer](Operation{
+	NewOperation[StatusRequest](Operation{
 		Name: "status", Summary: "Show the state of the daemon, its files and its index",
 		ReadOnly: true,
 	}),
-	NewOperation[EmbedRequest, EmbedAnswer](Operation{
+	NewOperation[EmbedRequest](Operation{
 		Name: "embed", Summary: "Show the state of semantic search", Needs: Operator,
 		Admin: true, ReadOnly: true, Long: true, HumansOnly: true,
 		Commands: []Command{{
@@ -269,11 +269,11 @@ var Operations = []*Operation{
 			Set: map[string]string{"plan": "true"},
 		}},
 	}),
-	NewOperation[OperationsRequest, OperationsAnswer](Operation{
+	NewOperation[OperationsRequest](Operation{
 		Name: "operations", Summary: "List the operations that this listener permits for this scope",
 		ReadOnly: true, ProgramsOnly: true, Always: true,
 	}),
-	NewOperation[EventsRequest, Event](Operation{
+	NewOperation[EventsRequest](Operation{
 		Name: "events", Summary: "Stream events as they happen", Needs: Operator,
 		Admin: true, ReadOnly: true, Long: true, Stream: true,
 	}),

@@ -14,6 +14,7 @@ type TodoRequest struct {
 	DryRun  bool   `json:"dry_run" doc:"show the changes, without changing files"`
 	Fresh
 	Scope
+	For[TodoAnswer]
 }
 
 // TodoAnswer lists the places where a task was changed.
@@ -66,6 +67,7 @@ type TodosRequest struct {
 	Notes   bool   `json:"notes" flag:"all" doc:"also tasks of ordinary notes, which have no copies and are ticked on request only"`
 	Fresh
 	Scope
+	For[TodosAnswer]
 }
 
 // TodosAnswer lists tasks: overdue ones first, by due date, then the others, oldest
@@ -121,6 +123,7 @@ type TodoAddRequest struct {
 	Visibility string `json:"visibility" default:"private_only" enum:"private_only,public_ok" doc:"where the task may be shown: private_only, or public_ok for public contexts too"`
 	Source     string `json:"source" doc:"origin of the task, such as a message id"`
 	Scope
+	For[TodoAddAnswer]
 }
 
 // TodoAddAnswer contains the position of a new task. The path is empty if the caller

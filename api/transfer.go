@@ -11,6 +11,7 @@ type ImportRequest struct {
 	Max     int    `json:"max" min:"0" max:"1000000" doc:"maximum number of records, 0 to 1000000; 0 means all"`
 	DryRun  bool   `json:"dry_run" doc:"check the records and list the changes, without changing files"`
 	Scope
+	For[ImportAnswer]
 }
 
 // An ImportRecord is a record of another program, such as a conversation: one
@@ -74,6 +75,7 @@ type ExportRequest struct {
 	Cursor          string `json:"cursor" doc:"for the next page, the next field of the previous answer"`
 	Fresh
 	Scope
+	For[ExportAnswer]
 }
 
 // ExportAnswer is a page of files, sorted by path.

@@ -8,6 +8,7 @@ import (
 type SyncRequest struct {
 	Timeout string `json:"timeout" default:"10s" doc:"maximum time to wait, such as 500ms or 10s; at most 10m"`
 	Scope
+	For[SyncAnswer]
 }
 
 // SyncAnswer reports that everything saved before the request is indexed.
@@ -21,6 +22,7 @@ type SyncAnswer struct {
 // RebuildRequest requests a new index.
 type RebuildRequest struct {
 	Scope
+	For[RebuildAnswer]
 }
 
 // RebuildAnswer describes the new index.
@@ -32,6 +34,7 @@ type RebuildAnswer struct {
 // EventsRequest requests the stream of events.
 type EventsRequest struct {
 	Scope
+	For[Event]
 }
 
 // Listening is the first event of every stream. The stream contains all events

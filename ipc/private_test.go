@@ -109,12 +109,15 @@ func sendRaw(t *testing.T, network, address, request string) string {
 // TestPanic checks that a panic affects only its own request: it is answered,
 // counted and logged, and its text appears in the log only.
 func TestPanic(t *testing.T) {
-	type request struct{ api.Scope }
+	type request struct {
+		api.Scope
+		api.For[struct{}]
+	}
 	before := api.Operations
 	t.Cleanup(func() { api.Operations = before })
 	api.Operations = slices.Clip(api.Operations)
 	for name, stream := range map[string]bool{"panic_now": false, "panic_later": true, "fail": false} {
-		api.Operations = append(api.Operations, api.NewOperation[request, struct{}](api.Operation{Name: name, Stream: stream}))
+		api.Operations = append(api.Operations, api.NewOperation[request](api.Operation{Name: name, Stream: stream}))
 	}
 	var log strings.Builder
 	socket := filepath.Join(socketDir(t), "s")

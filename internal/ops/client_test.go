@@ -162,7 +162,7 @@ func TestClientLosesNothing(t *testing.T) {
 
 func TestClientWithoutDaemon(t *testing.T) {
 	c := &client.Client{Socket: filepath.Join(t.TempDir(), "s")}
-	if _, err := c.Status(t.Context(), api.StatusRequest{}); !errors.Is(err, client.ErrNoDaemon) {
+	if _, err := client.Call(t.Context(), c, api.StatusRequest{}); !errors.Is(err, client.ErrNoDaemon) {
 		t.Errorf("the error is %v", err)
 	}
 }

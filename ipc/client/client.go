@@ -1,6 +1,6 @@
 // Package client calls the operations of package api on a daemon, over its
-// socket. [Client] has a method for each operation. [Store] and [Resolver] are
-// for programs that store items by key and do not use files.
+// socket. [Call] executes an operation. [Store] and [Resolver] are for programs
+// that store items by key and do not use files.
 package client
 
 import (
@@ -46,20 +46,9 @@ func DefaultSocket(name string) string {
 // client may not use or does not trust.
 var ErrNoDaemon = errors.New("no daemon answers")
 
-// A Client calls the operations of a daemon, with one method per operation. The
-// zero Client uses the default socket, as an anonymous caller in an unknown
-// context. A Client is safe for concurrent use, as long as its fields do not
-// change.
-//
-// The daemon replaces a zero field of a request by its default; a field whose
-// zero value has another meaning is a pointer:
-//
-//	c.Search(ctx, api.SearchRequest{Query: "certificate", Limit: 3, Count: new(false)})
-//
-// On failure every method returns a nil answer. The error matches [ErrNoDaemon]
-// if no daemon answers on the socket, and is an *[api.Error] if the daemon
-// rejects the request; its Code is the kind of the error. Any other error is
-// the context's or that of the connection: a change may have been made.
+// A Client sends requests to a daemon. The zero Client uses the default socket, as
+// an anonymous caller in an unknown context. A Client is safe for concurrent use, as
+// long as its fields do not change.
 type Client struct {
 	Socket  string    // of the daemon; empty for the default one
 	Scope   api.Scope // default for requests that leave the caller or the context open
@@ -82,8 +71,31 @@ type Client struct {
 	Start func(context.Context) error
 }
 
-// Do executes an operation and returns the answer in its wire format. On
-// failure the answer is nil; [Client] describes the errors.
+// Call executes the operation of a request, such as an [api.SearchRequest], and
+// returns its answer. The daemon replaces a zero field of the request by its default; a
+// field whose zero value has another meaning is a pointer:
+//
+//	client.Call(ctx, c, api.SearchRequest{Query: "certificate", Limit: 3, Count: new(false)})
+//
+// A nil client is the zero one. On failure the answer is nil. The error matches [ErrNoDaemon] if no daemon answers on
+// the socket, and is an *[api.Error] if the daemon rejects the request; its Code is the
+// kind of the error. Any other error is the context's or that of the connection: a
+// change may have been made.
+func Call[Request api.RequestFor[Answer], Answer any](ctx context.Context, c *Client, r Request) (*Answer, error) {
+	req := api.RequestOf(r)
+	raw, err := cmp.Or(c, new(Client)).Do(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	answer := new(Answer)
+	if err := json.Unmarshal(raw, answer); err != nil {
+		return nil, fmt.Errorf("%s: read the answer: %w", req.Operation().Name, err)
+	}
+	return answer, nil
+}
+
+// Do executes an operation and returns the answer in its wire format, with the errors
+// of [Call].
 func (c *Client) Do(ctx context.Context, req *api.Request) (json.RawMessage, error) {
 	res, err := c.sendRequest(ctx, req)
 	if err != nil {
@@ -100,7 +112,7 @@ func (c *Client) Do(ctx context.Context, req *api.Request) (json.RawMessage, err
 // Stream executes an operation with an endless answer and calls f for each part
 // of the answer, until the context ends, the daemon ends, or f returns an
 // error. It returns the error of f, or nil in the other two cases. If the
-// answer does not begin, the error is one of those that [Client] describes.
+// answer does not begin, the error is one of those of [Call].
 func (c *Client) Stream(ctx context.Context, req *api.Request, f func(json.RawMessage) error) error {
 	res, err := c.sendRequest(ctx, req)
 	if err != nil {

@@ -25,27 +25,27 @@ func serve() (socket string, stop func()) {
 	if out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", program, "../../cmd/memwatchd").CombinedOutput(); err != nil {
 		log.Fatalf("%v: %s", err, out)
 	}
-	daemon := exec.Command(program, "serve", "--dir", filepath.Join(dir, "memory"))
-	daemon.Env = []string{
+	server := exec.Command(program, "serve", "--dir", filepath.Join(dir, "memory"))
+	server.Env = []string{
 		"HOME=" + dir, "XDG_RUNTIME_DIR=" + dir, "XDG_STATE_HOME=" + dir + "/state", "XDG_CACHE_HOME=" + dir + "/cache",
 		"XDG_CONFIG_HOME=" + dir + "/config", "MEMWATCHD_MEMORY_TIMEZONE=UTC",
 		"MEMWATCHD_IPC_SYNC_TIMEOUT=1m",
 	}
-	if err := errors.Join(os.Mkdir(filepath.Join(dir, "memory"), 0o700), daemon.Start()); err != nil {
+	if err := errors.Join(os.Mkdir(filepath.Join(dir, "memory"), 0o700), server.Start()); err != nil {
 		log.Fatal(err)
 	}
 	socket = filepath.Join(dir, "memwatchd", "memwatchd.sock")
-	client := &client.Client{Socket: socket}
+	daemon := &client.Client{Socket: socket}
 	for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
-		if _, err := client.Status(context.Background(), api.StatusRequest{}); err == nil {
+		if _, err := client.Call(context.Background(), daemon, api.StatusRequest{}); err == nil {
 			break
 		} else if time.Now().After(end) {
 			log.Fatal(err)
 		}
 	}
 	return socket, func() {
-		daemon.Process.Signal(os.Interrupt)
-		daemon.Wait()
+		server.Process.Signal(os.Interrupt)
+		server.Wait()
 		os.RemoveAll(dir)
 	}
 }
@@ -56,12 +56,12 @@ func ExampleClient() {
 	socket, stop := serve()
 	defer stop()
 	ctx := context.Background()
-	client := &client.Client{Socket: socket, Scope: api.Scope{Subject: new("acct:42"), Context: new("private")}}
+	daemon := &client.Client{Socket: socket, Scope: api.Scope{Subject: new("acct:42"), Context: new("private")}}
 
-	if _, err := client.Remember(ctx, api.RememberRequest{Title: "Wifi", Text: "The password is on the fridge", Explicit: true}); err != nil {
+	if _, err := client.Call(ctx, daemon, api.RememberRequest{Title: "Wifi", Text: "The password is on the fridge", Explicit: true}); err != nil {
 		log.Fatal(err)
 	}
-	found, err := client.Search(ctx, api.SearchRequest{Query: "password", Count: new(false)})
+	found, err := client.Call(ctx, daemon, api.SearchRequest{Query: "password", Count: new(false)})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -70,11 +70,11 @@ func ExampleClient() {
 	}
 
 	// In a public context the entry does not exist.
-	found, err = client.Search(ctx, api.SearchRequest{Query: "password", Scope: api.Scope{Context: new("public")}})
+	found, err = client.Call(ctx, daemon, api.SearchRequest{Query: "password", Scope: api.Scope{Context: new("public")}})
 	fmt.Println(found.Total, err)
 
 	// A failure is an error with a code.
-	_, err = client.Get(ctx, api.GetRequest{Path: "2026-02-04/none.md"})
+	_, err = client.Call(ctx, daemon, api.GetRequest{Path: "2026-02-04/none.md"})
 	if e, ok := errors.AsType[*api.Error](err); ok {
 		fmt.Println(e.Code, e)
 	}

@@ -79,7 +79,7 @@ func TestForeignServer(t *testing.T) {
 		if trusted {
 			c.ServerUIDs = []int{foreignUser}
 		}
-		_, err = c.Status(t.Context(), api.StatusRequest{})
+		_, err = Call(t.Context(), &c, api.StatusRequest{})
 		if refused := errors.Is(err, ErrNoDaemon) && strings.Contains(err.Error(), "another user"); refused == trusted {
 			t.Errorf("trusted %v: %v", trusted, err)
 		}

@@ -1,7 +1,6 @@
 package client
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -83,7 +82,7 @@ type PutOptions struct {
 //
 // An empty subject and disabled memory are not errors: reads return nothing and
 // writes have no effect, so programs need no check. All other errors are those
-// of [Client]. Writes use a private context, so the daemon's listener must
+// of [Call]. Writes use a private context, so the daemon's listener must
 // allow that context.
 type Store struct {
 	Client *Client // the zero Client if nil
@@ -100,8 +99,8 @@ func (s *Store) Get(ctx context.Context, subjectID, namespace, key string, opt R
 	if subjectID == "" {
 		return StoredItem{}, false, nil
 	}
-	answer, err := cmp.Or(s.Client, new(Client)).
-		ItemGet(ctx, api.ItemGetRequest{Namespace: namespace, Key: key, Scope: scopeOf(subjectID, opt.Context)})
+	answer, err := Call(ctx, s.Client, api.ItemGetRequest{Namespace: namespace, Key: key,
+		Scope: scopeOf(subjectID, opt.Context)})
 	if err != nil {
 		return StoredItem{}, false, unlessMissing(err)
 	}
@@ -123,7 +122,7 @@ func (s *Store) List(ctx context.Context, subjectID, namespace string, opt ReadO
 		if opt.Limit > 0 {
 			r.Limit = min(page, opt.Limit-len(items))
 		}
-		answer, err := cmp.Or(s.Client, new(Client)).ItemList(ctx, r)
+		answer, err := Call(ctx, s.Client, r)
 		if err != nil {
 			return nil, err
 		}
@@ -154,7 +153,7 @@ func (s *Store) Put(ctx context.Context, subjectID, namespace, key, value string
 	if opt.Source != nil {
 		r.Source = *opt.Source
 	}
-	answer, err := cmp.Or(s.Client, new(Client)).ItemPut(ctx, r)
+	answer, err := Call(ctx, s.Client, r)
 	if err != nil {
 		return StoredItem{}, err
 	}
@@ -166,9 +165,8 @@ func (s *Store) Delete(ctx context.Context, subjectID, namespace, key string) er
 	if subjectID == "" {
 		return nil
 	}
-	_, err := cmp.Or(s.Client, new(Client)).
-		ItemDelete(ctx, api.ItemDeleteRequest{Namespace: namespace, Key: key,
-			Scope: scopeOf(subjectID, ContextPrivate)})
+	_, err := Call(ctx, s.Client, api.ItemDeleteRequest{Namespace: namespace, Key: key,
+		Scope: scopeOf(subjectID, ContextPrivate)})
 	return unlessMissing(err)
 }
 
@@ -178,9 +176,8 @@ func (s *Store) DeleteNamespace(ctx context.Context, subjectID, namespace string
 	if subjectID == "" {
 		return nil
 	}
-	_, err := cmp.Or(s.Client, new(Client)).
-		ItemDeleteNamespace(ctx,
-			api.ItemDeleteNamespaceRequest{Namespace: namespace, Scope: scopeOf(subjectID, ContextPrivate)})
+	_, err := Call(ctx, s.Client, api.ItemDeleteNamespaceRequest{Namespace: namespace,
+		Scope: scopeOf(subjectID, ContextPrivate)})
 	return unlessMissing(err)
 }
 
@@ -192,8 +189,7 @@ func (s *Store) WipeSubject(ctx context.Context, subjectID string) error {
 	if subjectID == "" {
 		return nil
 	}
-	answer, err := cmp.Or(s.Client, new(Client)).
-		WipeSubject(ctx, api.WipeRequest{Confirm: subjectID, Scope: scopeOf(subjectID, ContextPrivate)})
+	answer, err := Call(ctx, s.Client, api.WipeRequest{Confirm: subjectID, Scope: scopeOf(subjectID, ContextPrivate)})
 	if err != nil {
 		return err
 	}
@@ -224,7 +220,7 @@ func (r *Resolver) Resolve(ctx context.Context, externalKey string) (Identity, e
 	if externalKey == "" {
 		return Identity{}, nil
 	}
-	answer, err := cmp.Or(r.Client, new(Client)).Resolve(ctx, api.ResolveRequest{ExternalKey: externalKey})
+	answer, err := Call(ctx, r.Client, api.ResolveRequest{ExternalKey: externalKey})
 	if err != nil {
 		return Identity{}, err
 	}

@@ -72,7 +72,7 @@ func (b *Bridge) Run(ctx context.Context, in io.Reader, out io.Writer) error {
 func (b *Bridge) fetchPermitted(ctx context.Context) (*api.OperationsAnswer, bool) {
 	waitCtx, cancel := context.WithTimeout(ctx, PermittedTimeout)
 	defer cancel()
-	answer, err := b.Client.Operations(waitCtx, api.OperationsRequest{})
+	answer, err := client.Call(waitCtx, b.Client, api.OperationsRequest{})
 	if err != nil {
 		return b.localState(ctx)
 	}

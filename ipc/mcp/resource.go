@@ -54,7 +54,7 @@ func noResource(uri string) error {
 // readResource returns the content of a file.
 func (s *server) readResource(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 	path, _ := resourcePath(req.Params.URI)
-	answer, err := executeTyped[api.GetAnswer](ctx, s.execute, api.GetRequest{Path: path})
+	answer, err := executeTyped(ctx, s.execute, api.GetRequest{Path: path})
 	if err != nil {
 		if code := api.AsError(err).Code; code == api.NotFound || code == api.Forbidden {
 			return nil, noResource(req.Params.URI)
@@ -105,7 +105,7 @@ func (s *server) completePath(ctx context.Context, req *mcp.CompleteRequest) (*m
 // operation.
 func (s *server) listPaths(ctx context.Context, r api.CompleteRequest) (*api.CompleteAnswer, error) {
 	r.What = "path"
-	page, err := executeTyped[api.CompleteAnswer](ctx, s.execute, r)
+	page, err := executeTyped(ctx, s.execute, r)
 	switch {
 	case err == nil:
 		return page, nil
@@ -116,7 +116,8 @@ func (s *server) listPaths(ctx context.Context, r api.CompleteRequest) (*api.Com
 }
 
 // executeTyped executes the operation of a typed request and decodes the answer.
-func executeTyped[Answer, R any](ctx context.Context, execute ExecuteFunc, r R) (*Answer, error) {
+func executeTyped[Request api.RequestFor[Answer], Answer any](ctx context.Context, execute ExecuteFunc,
+	r Request) (*Answer, error) {
 	answer, err := executeAny(ctx, execute, api.RequestOf(r).WithDefaults())
 	if err != nil {
 		return nil, err

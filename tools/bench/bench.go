@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"strings"
 	"time"
+
+	"github.com/memwatchd/memwatchd/ipc/client"
 )
 
 // A bench runs all measurements on one tree.
@@ -159,7 +161,7 @@ func (b *bench) idle(ctx context.Context) error {
 // answers.
 func (b *bench) ask(ctx context.Context, q question) (took, inside time.Duration, err error) {
 	start := time.Now()
-	a, err := b.d.client.Search(ctx, q.request())
+	a, err := client.Call(ctx, &b.d.client, q.request())
 	took = time.Since(start)
 	if err != nil {
 		return 0, 0, err

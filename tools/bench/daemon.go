@@ -135,7 +135,7 @@ func (d *daemon) until(ctx context.Context, start time.Time, answered func() (bo
 func (d *daemon) awaitWhole(ctx context.Context, start time.Time) (api.Status, time.Duration, error) {
 	var s api.Status
 	took, err := d.until(ctx, start, func() (bool, error) {
-		a, err := d.client.Status(ctx, api.StatusRequest{})
+		a, err := client.Call(ctx, &d.client, api.StatusRequest{})
 		if err != nil {
 			return false, err
 		}
@@ -148,13 +148,13 @@ func (d *daemon) awaitWhole(ctx context.Context, start time.Time) (api.Status, t
 // awaitComplete waits until a question gets a complete answer.
 func (d *daemon) awaitComplete(ctx context.Context, start time.Time, q question) (time.Duration, error) {
 	return d.until(ctx, start, func() (bool, error) {
-		a, err := d.client.Search(ctx, q.request())
+		a, err := client.Call(ctx, &d.client, q.request())
 		return err == nil && a.Index.Synced && !a.Index.Degraded && a.Total > 0, err
 	})
 }
 
 // sync waits until searches find everything that was saved.
 func (d *daemon) sync(ctx context.Context) error {
-	_, err := d.client.Sync(ctx, api.SyncRequest{Timeout: "10m"})
+	_, err := client.Call(ctx, &d.client, api.SyncRequest{Timeout: "10m"})
 	return err
 }

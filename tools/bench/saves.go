@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/ipc/client"
 )
 
 // changesPerSecond is the number of other files that change per second in the
@@ -127,7 +128,7 @@ func (b *bench) saveAndFind(ctx context.Context, files []string, synced bool) (l
 		start := time.Now()
 		request := question{Words: []string{word}, Now: !synced}.request()
 		for {
-			a, err := b.d.client.Search(ctx, request)
+			a, err := client.Call(ctx, &b.d.client, request)
 			if err != nil {
 				return nil, err
 			}

@@ -85,11 +85,11 @@ const accountTimeout = time.Second
 func checkAccount(ctx context.Context, c *client.Client, stderr io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, accountTimeout)
 	defer cancel()
-	_, err := c.Operations(ctx, api.OperationsRequest{})
+	_, err := client.Call(ctx, c, api.OperationsRequest{})
 	if e, ok := errors.AsType[*api.Error](err); ok {
 		return fmt.Errorf("--external-key %s: %w", *c.Scope.ExternalKey, e)
 	}
-	account, err := c.Resolve(ctx, api.ResolveRequest{ExternalKey: *c.Scope.ExternalKey})
+	account, err := client.Call(ctx, c, api.ResolveRequest{ExternalKey: *c.Scope.ExternalKey})
 	if err == nil && account.Subject == memory.ExternalSubject(account.ExternalKey) {
 		fmt.Fprintf(stderr, "memwatchd: %s is linked to no account and has a memory of its own. "+
 			"To link it, run: memwatchd identity link %[1]s ACCOUNT\n", term.EscapeLine(account.ExternalKey))

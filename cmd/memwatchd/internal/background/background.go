@@ -94,7 +94,7 @@ func Start(ctx context.Context, g *cli.Globals, c *config.Config) error {
 	if ended != nil {
 		// The first answer of a small memory should be complete.
 		dc := &client.Client{Socket: socket, AsOwner: true, ServerUIDs: c.IPC.ServerUIDs}
-		_, _ = dc.Sync(ctx, api.SyncRequest{Timeout: firstIndex})
+		_, _ = client.Call(ctx, dc, api.SyncRequest{Timeout: firstIndex})
 		fmt.Fprintf(g.Stderr, "memwatchd: started the daemon of %s; `%s` stops it\n",
 			term.EscapeLine(c.Memory.Dir), g.Config.Command("stop"))
 	}

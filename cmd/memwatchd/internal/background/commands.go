@@ -66,7 +66,7 @@ func NewRestart(g *cli.Globals) *cobra.Command {
 
 // stop ends the daemon that answers the client.
 func stop(ctx context.Context, g *cli.Globals, c *config.Config, dc *client.Client) error {
-	status, err := dc.Status(ctx, api.StatusRequest{})
+	status, err := client.Call(ctx, dc, api.StatusRequest{})
 	switch {
 	case errors.Is(err, client.ErrNoDaemon) && !answers(dc.Socket):
 		return errNothingToStop(dc.Socket)

@@ -17,6 +17,7 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
+	"github.com/memwatchd/memwatchd/ipc/client"
 )
 
 // readMissingText sets the text of a request whose command line has none: from
@@ -128,7 +129,7 @@ func newOpen(g *Globals) *cobra.Command {
 			root := g.OpenRoot(c)
 			path, line, _ := resolvePlace(root, args[0])
 			if strings.Contains(path, "#") {
-				answer, err := dc.Get(cmd.Context(), api.GetRequest{ID: path})
+				answer, err := client.Call(cmd.Context(), dc, api.GetRequest{ID: path})
 				if err != nil {
 					return err
 				}

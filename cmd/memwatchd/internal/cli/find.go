@@ -234,7 +234,7 @@ func (f *finder) startSearch() tea.Cmd {
 	r := f.request
 	r.Query = f.query
 	return func() tea.Msg {
-		answer, err := f.client.Search(ctx, r)
+		answer, err := client.Call(ctx, f.client, r)
 		return found{r.Query, answer, err}
 	}
 }
@@ -284,7 +284,7 @@ func (f *finder) startPreview() tea.Cmd {
 	r := api.GetRequest{Path: place.path, From: max(1, place.line-rows/3), Lines: max(rows, 1), Fresh: WithoutSync}
 	return func() tea.Msg {
 		p := previewed{place: place, from: r.From}
-		answer, err := f.client.Get(ctx, r)
+		answer, err := client.Call(ctx, f.client, r)
 		if err != nil {
 			p.lines = []string{err.Error()}
 			return p

@@ -97,9 +97,8 @@ func shortenDescription(text string) string {
 // Paths are completed one directory at a time.
 func completeValues(kind string) func(context.Context, *client.Client, *completer, string) []candidate {
 	return func(ctx context.Context, c *client.Client, _ *completer, typed string) (list []candidate) {
-		answer, err := c.Complete(ctx,
-			api.CompleteRequest{What: kind, Prefix: typed, Steps: kind == "path", Limit: maxCandidates,
-				Fresh: WithoutSync})
+		answer, err := client.Call(ctx, c, api.CompleteRequest{What: kind, Prefix: typed, Steps: kind == "path",
+			Limit: maxCandidates, Fresh: WithoutSync})
 		if err != nil {
 			return nil
 		}
@@ -120,7 +119,7 @@ func listItemKeys(ctx context.Context, c *client.Client, n *completer, typed str
 	if len(n.args) > 0 {
 		r.Namespace = n.args[0]
 	}
-	answer, err := c.ItemList(ctx, r)
+	answer, err := client.Call(ctx, c, r)
 	if err != nil {
 		return nil
 	}
@@ -138,7 +137,7 @@ func listTasks(ctx context.Context, c *client.Client, n *completer, typed string
 	if n.form.Set["state"] == state {
 		state = "done"
 	}
-	answer, err := c.Todos(ctx, api.TodosRequest{State: state, Fresh: WithoutSync})
+	answer, err := client.Call(ctx, c, api.TodosRequest{State: state, Fresh: WithoutSync})
 	if err != nil {
 		return nil
 	}
@@ -165,7 +164,7 @@ func listTasks(ctx context.Context, c *client.Client, n *completer, typed string
 
 // listExternalKeys returns the linked external keys.
 func listExternalKeys(ctx context.Context, c *client.Client, _ *completer, typed string) (list []candidate) {
-	answer, err := c.Links(ctx, api.LinksRequest{})
+	answer, err := client.Call(ctx, c, api.LinksRequest{})
 	if err != nil {
 		return nil
 	}
@@ -180,7 +179,7 @@ func listExternalKeys(ctx context.Context, c *client.Client, _ *completer, typed
 // listChanges returns the changes in the journal that can be undone, newest
 // first.
 func listChanges(ctx context.Context, c *client.Client, _ *completer, typed string) (list []candidate) {
-	answer, err := c.Journal(ctx, api.JournalRequest{Limit: maxSlowCandidates})
+	answer, err := client.Call(ctx, c, api.JournalRequest{Limit: maxSlowCandidates})
 	if err != nil {
 		return nil
 	}
@@ -199,7 +198,7 @@ func listArchived(ctx context.Context, c *client.Client, _ *completer, typed str
 	if _, md := memory.CutMarkdown(file); !md {
 		file = ""
 	}
-	answer, err := c.Search(ctx, api.SearchRequest{
+	answer, err := client.Call(ctx, c, api.SearchRequest{
 		Mode: "overlap", All: true, Kinds: []string{"archive"}, Path: file, Limit: maxSlowCandidates, Count: new(bool),
 		Fresh: WithoutSync,
 	})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
+	"github.com/memwatchd/memwatchd/ipc/client"
 )
 
 // errNotWritten reports that a command has only shown its plan.
@@ -136,7 +137,7 @@ func (a *invocation) selectChange(cmd *cobra.Command, req *api.Request) error {
 			return err
 		}
 	}
-	answer, err := a.client.Journal(cmd.Context(), api.JournalRequest{Limit: 100, Mine: mine})
+	answer, err := client.Call(cmd.Context(), a.client, api.JournalRequest{Limit: 100, Mine: mine})
 	if err != nil {
 		return err
 	}

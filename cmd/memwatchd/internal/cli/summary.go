@@ -7,6 +7,7 @@ import (
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
+	"github.com/memwatchd/memwatchd/ipc/client"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -39,7 +40,7 @@ func showSummary(cmd *cobra.Command, op *api.Operation, req *api.Request, g *Glo
 		subject = *s
 	}
 	path := memory.SummaryPath(subject, textIf(op.Name == "project", "project"), "")
-	file, err := a.client.Get(cmd.Context(), api.GetRequest{Path: path})
+	file, err := client.Call(cmd.Context(), a.client, api.GetRequest{Path: path})
 	failure, ok := errors.AsType[*api.Error](err)
 	switch {
 	case ok && failure.Code == api.NotFound:

@@ -12,6 +12,7 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/clock"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
+	"github.com/memwatchd/memwatchd/ipc/client"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -114,7 +115,7 @@ func (a *invocation) showRebuildProgress(ctx context.Context) (done func()) {
 	go func() {
 		defer close(cleared)
 		term.ShowProgress(ctx, a.g.Stderr, func() (int, int, bool) {
-			s, err := a.client.Status(ctx, api.StatusRequest{})
+			s, err := client.Call(ctx, a.client, api.StatusRequest{})
 			if err != nil || s.Status == nil {
 				return 0, 0, true // no progress known yet
 			}

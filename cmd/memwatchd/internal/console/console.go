@@ -18,6 +18,7 @@ import (
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
+	"github.com/memwatchd/memwatchd/ipc/client"
 	"github.com/memwatchd/memwatchd/ui"
 )
 
@@ -37,12 +38,12 @@ The page acts as the owner. Its address contains a key that works once; other us
 		Example: "  memwatchd ui\n  memwatchd ui --read-only",
 		Args:    cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			conf, client, err := g.ConnectOrStart(cmd)
+			conf, dc, err := g.ConnectOrStart(cmd)
 			if err != nil {
 				return err
 			}
-			client.Program = api.NewProgram("console", rand.Text()[:8])
-			if _, err := client.Operations(cmd.Context(), api.OperationsRequest{}); err != nil {
+			dc.Program = api.NewProgram("console", rand.Text()[:8])
+			if _, err := client.Call(cmd.Context(), dc, api.OperationsRequest{}); err != nil {
 				return err
 			}
 			l, err := net.Listen("tcp4", fmt.Sprintf("127.0.0.1:%d", port))
@@ -52,7 +53,7 @@ The page acts as the owner. Its address contains a key that works once; other us
 			var opener string // file that leads to the address
 			remove := func() { os.Remove(opener) }
 			defer func() { remove() }()
-			console := ui.New(client, l.Addr().String(), ui.Options{
+			console := ui.New(dc, l.Addr().String(), ui.Options{
 				ReadOnly: readOnly, Idle: idle, MaxRequest: int64(conf.IPC.MaxRequest),
 				Opened: func() { remove() },
 				Warn:   func(s string) { fmt.Fprintf(g.Stderr, "memwatchd ui: %s\n", s) },

@@ -198,12 +198,12 @@ func newExamination(ctx context.Context, g *cli.Globals, tryWrite bool) *examina
 
 // requestReports requests status and check from the daemon.
 func (e *examination) requestReports(ctx context.Context) {
-	client := &client.Client{Socket: e.socket, AsOwner: true}
+	daemon := &client.Client{Socket: e.socket, AsOwner: true}
 	if e.config != nil {
-		client.ServerUIDs = e.config.IPC.ServerUIDs
+		daemon.ServerUIDs = e.config.IPC.ServerUIDs
 	}
 	answer, err := callWithTimeout(ctx, statusTime, func(ctx context.Context) (*api.StatusAnswer, error) {
-		return client.Status(ctx, api.StatusRequest{})
+		return client.Call(ctx, daemon, api.StatusRequest{})
 	})
 	if err != nil {
 		e.statusErr = err
@@ -215,7 +215,7 @@ func (e *examination) requestReports(ctx context.Context) {
 	}
 	e.status.Healthy = answer.Healthy
 	e.check, e.checkErr = callWithTimeout(ctx, checkTime, func(ctx context.Context) (*api.CheckAnswer, error) {
-		return client.Check(ctx, api.CheckRequest{})
+		return client.Call(ctx, daemon, api.CheckRequest{})
 	})
 }
 

@@ -183,7 +183,7 @@ func stopBackground(dir string) {
 	sockets, _ := filepath.Glob(filepath.Join(dir, "*.sock"))
 	for _, socket := range sockets {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-		status, err := (&client.Client{Socket: socket, AsOwner: true}).Status(ctx, api.StatusRequest{})
+		status, err := client.Call(ctx, &client.Client{Socket: socket, AsOwner: true}, api.StatusRequest{})
 		cancel()
 		if err == nil && status.Status != nil && status.PID > 0 {
 			syscall.Kill(status.PID, syscall.SIGKILL)

@@ -17,6 +17,7 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 	"github.com/memwatchd/memwatchd/internal/secrets"
 	"github.com/memwatchd/memwatchd/internal/transcript"
+	"github.com/memwatchd/memwatchd/ipc/client"
 )
 
 const (
@@ -132,7 +133,7 @@ func (h *hook) send(ctx context.Context, r spooled) (err error) {
 		if draft.Day == h.today() {
 			draft.Day = "" // the daemon chooses the day, as for captures
 		}
-		_, err = h.client.Session(ctx, draft)
+		_, err = client.Call(ctx, h.client, draft)
 	default:
 		return h.sendCapture(ctx, r.CaptureRequest)
 	}
@@ -147,7 +148,7 @@ func (h *hook) send(ctx context.Context, r spooled) (err error) {
 // bullet separately, because the others may be valid, and skips those that the
 // daemon rejects. Every error means that the capture can be sent again.
 func (h *hook) sendCapture(ctx context.Context, r api.CaptureRequest) error {
-	a, err := h.client.Capture(ctx, r)
+	a, err := client.Call(ctx, h.client, r)
 	switch {
 	case canSucceed(err):
 		return err

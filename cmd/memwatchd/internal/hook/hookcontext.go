@@ -13,6 +13,7 @@ import (
 	"github.com/memwatchd/memwatchd/internal/brief"
 	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 	"github.com/memwatchd/memwatchd/internal/transcript"
+	"github.com/memwatchd/memwatchd/ipc/client"
 )
 
 // formats are the context formats for the start of a session.
@@ -80,10 +81,10 @@ func (h *hook) printContext(ctx context.Context, r api.ContextRequest) error {
 	// The previous session may have saved something a moment ago.
 	wait, cancel := context.WithTimeout(ctx, TimeLimit/2)
 	defer cancel()
-	a, err := h.client.Context(wait, r)
+	a, err := client.Call(wait, h.client, r)
 	if err != nil && wait.Err() != nil && ctx.Err() == nil {
 		r.Fresh = cli.WithoutSync
-		a, err = h.client.Context(ctx, r)
+		a, err = client.Call(ctx, h.client, r)
 	}
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/internal/secrets"
 	"github.com/memwatchd/memwatchd/internal/transcript"
+	"github.com/memwatchd/memwatchd/ipc/client"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -40,7 +41,7 @@ func (h *hook) keepConversation(ctx context.Context, k *keptConversation) error 
 	}
 	path := memory.TranscriptPath(k.Agent, k.Day, k.Session)
 	r := api.WriteRequest{Path: path}
-	old, err := h.client.Get(ctx, api.GetRequest{Path: path})
+	old, err := client.Call(ctx, h.client, api.GetRequest{Path: path})
 	switch e, _ := errors.AsType[*api.Error](err); {
 	case err == nil:
 		r.Hash = old.Hash
@@ -56,7 +57,7 @@ func (h *hook) keepConversation(ctx context.Context, k *keptConversation) error 
 	if len(r.Text) > maxKept {
 		return notKept(fmt.Errorf("it has more than %d bytes", maxKept))
 	}
-	_, err = h.client.Write(ctx, r)
+	_, err = client.Call(ctx, h.client, r)
 	return err
 }
 

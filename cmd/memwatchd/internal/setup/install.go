@@ -260,7 +260,7 @@ func (i *installer) tryMemory(cmd *cobra.Command) error {
 	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), tryTimeout)
 	defer cancel()
-	_, err = dc.Operations(ctx, api.OperationsRequest{})
+	_, err = client.Call(ctx, dc, api.OperationsRequest{})
 	flags := i.g.Config
 	switch {
 	case !errors.Is(err, client.ErrNoDaemon):

@@ -341,8 +341,8 @@ func (s *serviceCommand) systemdVersion(ctx context.Context) (int, error) {
 func (s *serviceCommand) checkServing(ctx context.Context, c *config.Config, daemon *service.Service) error {
 	short, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	client := &client.Client{Socket: c.Socket(), AsOwner: true, ServerUIDs: c.IPC.ServerUIDs}
-	status, err := client.Status(short, api.StatusRequest{})
+	serving := &client.Client{Socket: c.Socket(), AsOwner: true, ServerUIDs: c.IPC.ServerUIDs}
+	status, err := client.Call(short, serving, api.StatusRequest{})
 	if err != nil || status.Status == nil {
 		return nil
 	}

@@ -15,7 +15,7 @@ import (
 
 func main() {
 	daemon := &client.Client{AsOwner: true}
-	found, err := daemon.Search(context.Background(), api.SearchRequest{Query: strings.Join(os.Args[1:], " ")})
+	found, err := client.Call(context.Background(), daemon, api.SearchRequest{Query: strings.Join(os.Args[1:], " ")})
 	if err != nil {
 		log.Fatal(err)
 	}
