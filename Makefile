@@ -15,7 +15,7 @@ EXAMPLE = example/config.yaml
 BENCHFILES ?= 1000,10000
 BENCHFLAGS ?=
 
-.PHONY: help build install uninstall run test test-compute test-e2e faults soak stress conformance browser cluster lint bench fuzz eval demo dist dist-check clean
+.PHONY: help build install uninstall run test faults soak stress conformance browser cluster lint bench fuzz eval demo dist dist-check clean
 
 build: ## build ./memwatchd
 	$(GO) build -o memwatchd ./cmd/memwatchd
@@ -61,39 +61,26 @@ run: build ## run the daemon on a small example memory
 # Lists the skipped tests at the end, with the reason.
 TEST = $(GO) run $(GOTESTSUM) --format pkgname --
 
-# Packages without goroutines: the race detector would only slow their tests down.
-PURE = agents|brief|importer|memory|service|transcript
+E2E = ./cmd/memwatchd/internal/e2e
+RUN = $(TEST) -p 4 -parallel 8 -timeout 40m
 
-# Tests that do less with -short: they measure time or memory, or compute for
-# long in one goroutine. TestMakefileListsShortTests compares the list.
-FULL = TestArchivesAreContinued|TestCompressLosesNothing|TestCoverageModel|TestExcerpts|TestExportPages|TestFailuresLoseNothing|TestFixedScopesAllowNoMore|TestForgetInTheirFiles|TestHiddenFiles|TestInterference|TestLargeFilesComeWithinTheirLimits|TestMCPMatrix|TestNoAnswerHasCredentials|TestNonInterference|TestNonInterferenceOfRoots|TestNonInterferenceOfWrites|TestPrivacyMatrix|TestQueriesOfDeath|TestResolveNonInterference|TestSoak|TestTheirFiles|TestWrites
+# Packages that start goroutines, in the program or in tests.
+RACY = $(shell grep -rlE '^\s+go |[.]Go\b' --include='*.go' . | grep -v /tools/ | xargs -n 1 dirname | sort -u)
 
-# The tests of the whole program in which many things happen to a daemon at
-# once: they run with the race detector, the others of E2E without it.
-E2E   = ./cmd/memwatchd/internal/e2e
-RACED = TestBesideHardQuestions|TestHookDaemon|TestLiveBridgeSurvivesRestart|TestLiveEveryTool|TestManyBadRequests|TestMovedDirectories|TestReloadAnswersAll|TestReplacedWhileAsked|TestRootReplaced|TestSavedIsFoundInACrowd|TestSoak|TestStressSync|TestTickRaces|TestTodoTicksOnce|TestVerySlowWriter|TestWriteRaces|TestWriteReloaded|TestWriteStopped|TestWriteTwoCopies
-
-# Each test runs once: with the race detector, which -short leaves time for, or
-# without it where it finds nothing or changes the result. Most tests wait for
-# daemons: more run at a time than there may be processors. The tests of E2E
-# mostly wait, and run beside those that mostly compute.
+# With the race detector, which needs the time that -short leaves: RACY, and the
+# tests of the whole program in which many things happen to a daemon at once,
+# TestRace…. Then all others in full. Most tests wait for daemons: more run at a
+# time than there may be processors.
 test: ## run all tests that need no special machine
-	$(TEST) -p 4 -parallel 8 -timeout 40m -race -short $$($(GO) list ./... | grep -vE '/($(PURE)|e2e)$$')
-	$(MAKE) -j 2 test-compute test-e2e
-
-# The tests of FULL write many files: in memory, if it has room for them.
-IN_MEMORY := $(shell test "$$(df -Pk /dev/shm 2>/dev/null | awk 'END { print $$4 + 0 }')" -gt 4000000 && \
-	! grep -q ' /dev/shm .*noexec' /proc/mounts && echo "GOTMPDIR=$${TMPDIR:-/tmp} TMPDIR=/dev/shm")
-
-test-compute:
-	$(IN_MEMORY) $(TEST) -parallel 8 -timeout 40m -run '^($(FULL))$$' ./internal/ops ./cmd/memwatchd/... ./compactor ./index
-	$(TEST) -timeout 40m $$($(GO) list ./... | grep -E '/($(PURE))$$')
+	$(RUN) -race -short $(filter-out $(E2E),$(RACY))
+	$(RUN) -race -short -run '^TestRace' $(E2E)
+	$(IN_MEMORY) $(RUN) -skip '^TestRace' ./...
 	cd tools/bench && CGO_ENABLED=0 $(TEST) ./...
 	cd tools/release && $(TEST) ./...
 
-test-e2e:
-	$(TEST) -parallel 8 -timeout 40m -race -short -run '^($(RACED))$$' $(E2E)
-	$(TEST) -parallel 16 -timeout 40m -skip '^($(RACED))$$' $(E2E)
+# Tests write many files: in memory, if it has room for them.
+IN_MEMORY := $(shell test "$$(df -Pk /dev/shm 2>/dev/null | awk 'END { print $$4 + 0 }')" -gt 4000000 && \
+	! grep -q ' /dev/shm .*noexec' /proc/mounts && echo "GOTMPDIR=$${TMPDIR:-/tmp} TMPDIR=/dev/shm")
 
 # All tests, including those that take long or change limits of the machine
 # temporarily. Run it as root on an otherwise idle machine.
@@ -105,14 +92,14 @@ faults: ## add the tests that need root, kernel limits or minutes
 SOAK ?= 1h
 
 soak: ## run one daemon under all loads for SOAK, an hour by default
-	SOAK=$(SOAK) $(GO) test ./cmd/memwatchd/internal/e2e -count=1 -v -run '^TestSoak$$' -timeout 0
+	SOAK=$(SOAK) $(GO) test ./cmd/memwatchd/internal/e2e -count=1 -v -run '^TestRaceSoak$$' -timeout 0
 
 # Many saves, each followed by a query or a tick that depends on it, while the
 # daemon is reloaded, paused and short of CPU. Takes an hour or more. Then 20,000
 # requests whose answers must not depend on hidden files, 1,000 merges,
 # and 20 random memories compared with what each caller may read of them.
 stress: ## check 200,000 searches and 20,000 ticks beside reloads and pauses
-	STRESS=1 $(GO) test ./cmd/memwatchd/internal/e2e -count=1 -v -run '^(TestStressSync|TestTickRaces|TestSavedIsChanged)$$' -timeout 0
+	STRESS=1 $(GO) test ./cmd/memwatchd/internal/e2e -count=1 -v -run '^(TestRaceSync|TestRaceTicks|TestSavedIsChanged)$$' -timeout 0
 	$(GO) test ./internal/ops -count=1 -v -run '^TestHiddenFiles$$' -parallel 16 -timeout 0 -hidden-requests 20000
 	STRESS=1 $(GO) test ./vault -count=1 -v -run '^TestMergesLoseNothing$$'
 	$(GO) test ./cmd/memwatchd/internal/daemon -count=1 -v -run '^(TestNonInterference.*|TestExcerpts)$$' -timeout 0 -woods 20

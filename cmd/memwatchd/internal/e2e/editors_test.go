@@ -424,9 +424,9 @@ func (s *screen) end() {
 	s.t.Errorf("the program does not end; it shows\n%s", shown)
 }
 
-// TestReplacedWhileAsked replaces a file continuously by a version with the
+// TestRaceReplacedWhileAsked replaces a file continuously by a version with the
 // same number of entries, and checks that every answer is one complete version.
-func TestReplacedWhileAsked(t *testing.T) {
+func TestRaceReplacedWhileAsked(t *testing.T) {
 	t.Parallel()
 	base := homeDir(t)
 	e := &edit{path: filepath.Join(base, "root", editedPath), old: content("old", 3), new: content("new", 29)}

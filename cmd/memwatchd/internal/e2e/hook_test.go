@@ -320,10 +320,10 @@ func TestHookInput(t *testing.T) {
 	}
 }
 
-// TestHookDaemon checks that a hook exits with status 0 and prints nothing
+// TestRaceHookDaemon checks that a hook exits with status 0 and prints nothing
 // while the daemon is missing, stopped, slow or another program, without
 // waiting for an answer.
-func TestHookDaemon(t *testing.T) {
+func TestRaceHookDaemon(t *testing.T) {
 	t.Parallel()
 	l := newLive(t, t.TempDir(), "hooks: {store_responses: true}\n")
 	talk := conversationFile(t, "We decided to use PostgreSQL, not SQLite.")

@@ -120,9 +120,9 @@ func TestEndlessRequest(t *testing.T) {
 	}
 }
 
-// TestBesideHardQuestions checks that a simple request is answered while other
+// TestRaceBesideHardQuestions checks that a simple request is answered while other
 // clients send expensive ones.
-func TestBesideHardQuestions(t *testing.T) {
+func TestRaceBesideHardQuestions(t *testing.T) {
 	t.Parallel()
 	l := newLive(t, t.TempDir(), "")
 	for n := range 500 {

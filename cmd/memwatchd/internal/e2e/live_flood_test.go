@@ -83,9 +83,9 @@ func TestManyBrokenFiles(t *testing.T) {
 	}
 }
 
-// TestManyBadRequests checks that clients that send only invalid requests do
+// TestRaceManyBadRequests checks that clients that send only invalid requests do
 // not fill the log, and do not keep other clients from being answered.
-func TestManyBadRequests(t *testing.T) {
+func TestRaceManyBadRequests(t *testing.T) {
 	t.Parallel()
 	while := 2 * time.Second
 	if os.Getenv("FAULTS") != "" {

@@ -35,9 +35,9 @@ func TestSavedIsFound(t *testing.T) {
 	l.savedIsFound()
 }
 
-// TestSavedIsFoundInACrowd checks the same as TestSavedIsFound, while a hundred
+// TestRaceSavedIsFoundInACrowd checks the same as TestSavedIsFound, while a hundred
 // other files a second change.
-func TestSavedIsFoundInACrowd(t *testing.T) {
+func TestRaceSavedIsFoundInACrowd(t *testing.T) {
 	t.Parallel()
 	l := startLive(t, t.TempDir(), "")
 	over := make(chan struct{})
@@ -201,9 +201,9 @@ func TestNewDirectories(t *testing.T) {
 	}
 }
 
-// TestMovedDirectories checks that a moved directory is found at its new path
+// TestRaceMovedDirectories checks that a moved directory is found at its new path
 // only.
-func TestMovedDirectories(t *testing.T) {
+func TestRaceMovedDirectories(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()
 	l := newLive(t, filepath.Join(base, "root"), "")
@@ -393,10 +393,10 @@ func TestAppender(t *testing.T) {
 	}
 }
 
-// TestVerySlowWriter checks that if a write takes longer than the maximum
+// TestRaceVerySlowWriter checks that if a write takes longer than the maximum
 // wait, only the owner sees the half-written file. After the write no reader
 // does.
-func TestVerySlowWriter(t *testing.T) {
+func TestRaceVerySlowWriter(t *testing.T) {
 	t.Parallel()
 	l := startLive(t, t.TempDir(), "watch: {max_wait: 300ms}\n")
 	const path = "2026-02-04/slow.md"

@@ -133,9 +133,9 @@ func useTool(t *testing.T, session *sdk.ClientSession, u use) (text string, resu
 	return text, result
 }
 
-// TestLiveEveryTool checks that an agent uses every tool, over a bridge and
+// TestRaceLiveEveryTool checks that an agent uses every tool, over a bridge and
 // over the socket, and its writes are in the files.
-func TestLiveEveryTool(t *testing.T) {
+func TestRaceLiveEveryTool(t *testing.T) {
 	for name, connect := range map[string]func(*testing.T, *live) *sdk.ClientSession{
 		"bridge": func(t *testing.T, l *live) *sdk.ClientSession { return l.bridge(t, "--tools", "all") },
 		"socket": func(t *testing.T, l *live) *sdk.ClientSession {
@@ -213,9 +213,9 @@ func (l *live) forgetFirst(t *testing.T, session *sdk.ClientSession, listed *sdk
 	}
 }
 
-// TestLiveBridgeSurvivesRestart checks that if the daemon restarts during a
+// TestRaceLiveBridgeSurvivesRestart checks that if the daemon restarts during a
 // session, even after a kill, the agent loses only the requests made meanwhile.
-func TestLiveBridgeSurvivesRestart(t *testing.T) {
+func TestRaceLiveBridgeSurvivesRestart(t *testing.T) {
 	t.Parallel()
 	l := startAgents(t)
 	session := l.bridge(t)

@@ -164,10 +164,10 @@ func TestRootAwayAtStart(t *testing.T) {
 	}
 }
 
-// TestRootReplaced checks that if the root is replaced by another directory,
+// TestRaceRootReplaced checks that if the root is replaced by another directory,
 // the daemon scans the new one. If that is empty, the daemon believes it only
 // after a second scan.
-func TestRootReplaced(t *testing.T) {
+func TestRaceRootReplaced(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()
 	root := filepath.Join(base, "root")

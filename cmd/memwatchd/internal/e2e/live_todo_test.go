@@ -111,9 +111,9 @@ func (c *chores) wrote(want ...string) {
 
 const quickly = "write: {quiet: 50ms}\n"
 
-// TestTodoTicksOnce checks that one edit by hand causes one write-back of each
+// TestRaceTodoTicksOnce checks that one edit by hand causes one write-back of each
 // affected file and no further writes, not even after a restart.
-func TestTodoTicksOnce(t *testing.T) {
+func TestRaceTodoTicksOnce(t *testing.T) {
 	t.Parallel()
 	c := startChores(t, quickly)
 	third := testkit.DaysAgo(2) + "/telegram_1.md"

@@ -288,10 +288,10 @@ func ignoreGone(err error) error {
 	return err
 }
 
-// TestWriteTwoCopies runs two daemons on two copies, with a program that copies
+// TestRaceWriteTwoCopies runs two daemons on two copies, with a program that copies
 // newer files both ways. The copies become equal and stay so, and each daemon
 // writes to a file once.
-func TestWriteTwoCopies(t *testing.T) {
+func TestRaceWriteTwoCopies(t *testing.T) {
 	t.Parallel()
 	var both []*chores
 	for range 2 {

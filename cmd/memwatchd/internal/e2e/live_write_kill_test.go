@@ -159,10 +159,10 @@ func TestWriteKilled(t *testing.T) {
 	t.Logf("%d times there was something left to do", halfway)
 }
 
-// TestWriteStopped checks that a daemon that is stopped while it writes ends
+// TestRaceWriteStopped checks that a daemon that is stopped while it writes ends
 // soon and without error, and leaves no temporary files. The next daemon
 // completes the rest, once.
-func TestWriteStopped(t *testing.T) {
+func TestRaceWriteStopped(t *testing.T) {
 	t.Parallel()
 	c := startWaves(t)
 	halfway := 0
@@ -184,9 +184,9 @@ func TestWriteStopped(t *testing.T) {
 	t.Logf("%d times there was something left to do", halfway)
 }
 
-// TestWriteReloaded reloads a valid or invalid configuration while the daemon
+// TestRaceWriteReloaded reloads a valid or invalid configuration while the daemon
 // writes. Every file is written, once.
-func TestWriteReloaded(t *testing.T) {
+func TestRaceWriteReloaded(t *testing.T) {
 	t.Parallel()
 	c := startWaves(t)
 	for round := range thorough(5, 50) {

@@ -118,10 +118,10 @@ func personal(n int) string {
 
 func appended(n int) string { return fmt.Sprintf("- version %d\n", n) }
 
-// TestWriteRaces saves a file while the daemon ticks and opens a task in it on
+// TestRaceWrites saves a file while the daemon ticks and opens a task in it on
 // request, as fast as it can. No save is ever lost, and no temporary files are
 // left.
-func TestWriteRaces(t *testing.T) {
+func TestRaceWrites(t *testing.T) {
 	for _, p := range savers {
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()
@@ -204,9 +204,9 @@ func (p saver) race(t *testing.T, rounds int) {
 	t.Logf("%d saves; %d questions, %d changes of the file, %d of all; %d races lost", rounds, asked, changed, s.Applied, s.LostRaces)
 }
 
-// TestTickRaces saves many files at the instant in which the daemon ticks a
+// TestRaceTicks saves many files at the instant in which the daemon ticks a
 // task in each of them on its own. Every save stays.
-func TestTickRaces(t *testing.T) {
+func TestRaceTicks(t *testing.T) {
 	for _, p := range savers {
 		t.Run(p.name, func(t *testing.T) {
 			t.Parallel()

@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// TestReloadAnswersAll checks that each request during a reload gets an answer,
+// TestRaceReloadAnswersAll checks that each request during a reload gets an answer,
 // from the old or the new daemon.
-func TestReloadAnswersAll(t *testing.T) {
+func TestRaceReloadAnswersAll(t *testing.T) {
 	t.Parallel()
 	l := newLive(t, t.TempDir(), "")
 	l.env = append(l.env, "MEMWATCHD_IPC_DRAIN=1m")

@@ -63,7 +63,7 @@ func soakLength(t *testing.T) time.Duration {
 	return 30 * time.Second
 }
 
-func TestSoak(t *testing.T) {
+func TestRaceSoak(t *testing.T) {
 	t.Parallel()
 	needs(t, "git")
 	s := &soak{live: newLive(t, t.TempDir(), ""), length: soakLength(t), files: 20, seed: rand.Uint64()}

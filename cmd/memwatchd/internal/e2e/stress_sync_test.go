@@ -47,9 +47,9 @@ type syncStress struct {
 	replaced atomic.Int64
 }
 
-// TestStressSync checks that no answer that claims to be synced and complete
+// TestRaceSync checks that no answer that claims to be synced and complete
 // misses a word saved before the request, for any kind of caller.
-func TestStressSync(t *testing.T) {
+func TestRaceSync(t *testing.T) {
 	t.Parallel()
 	base := t.TempDir()
 	s := &syncStress{soak: &soak{live: newLive(t, filepath.Join(base, "root"), ""), seed: rand.Uint64(), retries: 3}}
