@@ -14,11 +14,7 @@ func FileSystemOf(dir string) (FileSystem, error) {
 		return FileSystem{}, pathError("statfs", dir, err)
 	}
 	name, _, _ := strings.Cut(string(st.Fstypename[:]), "\x00")
-	size := uint64(st.Bsize)
-	fs := FileSystem{Name: name, Free: st.Bavail * size, Total: st.Blocks * size, Files: st.Ffree}
-	if name == "apfs" {
-		fs.Exchange = Able
-	}
+	fs := FileSystem{Name: name}
 	if st.Flags&unix.MNT_LOCAL == 0 {
 		fs.Remote = "on a network file system without events for remote changes"
 	}

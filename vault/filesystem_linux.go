@@ -2,48 +2,32 @@ package vault
 
 import (
 	"fmt"
-	"math"
 
 	"golang.org/x/sys/unix"
 )
 
-// fileSystems lists known file systems by magic number. Those marked Able have
-// supported the exchange for as long as the kernel has had openat2 (5.6). For
-// those marked MaybeAble, support depends on the backend or version. Other machines
-// can change the remote ones without events from this machine's kernel.
+// fileSystems lists known file systems by magic number. Other machines can change
+// the remote ones without events from this machine's kernel.
 var fileSystems = map[uint32]struct {
-	name     string
-	exchange Ability
-	remote   bool
+	name   string
+	remote bool
 }{
-	unix.EXT4_SUPER_MAGIC:      {"ext4", Able, false}, // ext2 and ext3 too
-	unix.XFS_SUPER_MAGIC:       {"XFS", Able, false},
-	unix.BTRFS_SUPER_MAGIC:     {"btrfs", Able, false},
-	unix.TMPFS_MAGIC:           {"tmpfs", Able, false},
-	unix.F2FS_SUPER_MAGIC:      {"F2FS", Able, false},
-	unix.OVERLAYFS_SUPER_MAGIC: {"overlay", Able, false},
-	0x24051905:                 {"UBIFS", Able, false},
-	0xca451a4e:                 {"bcachefs", Able, false},
-	0x2fc12fc1:                 {"ZFS", MaybeAble, false}, // since 2.2
-	unix.MSDOS_SUPER_MAGIC:     {"FAT", MaybeAble, false}, // since Linux 6.0
-	unix.FUSE_SUPER_MAGIC:      {"FUSE", MaybeAble, true},
-	0x2011bab0:                 {"exFAT", Unable, false},
-	0x7366746e:                 {"NTFS", Unable, false},
-	unix.NFS_SUPER_MAGIC:       {"NFS", Unable, true},
-	unix.SMB_SUPER_MAGIC:       {"SMB", Unable, true},
-	unix.SMB2_SUPER_MAGIC:      {"SMB", Unable, true},
-	unix.CIFS_SUPER_MAGIC:      {"SMB", Unable, true},
-	unix.V9FS_MAGIC:            {"9P", Unable, true},
-	unix.CEPH_SUPER_MAGIC:      {"Ceph", Unable, true},
-	unix.AFS_SUPER_MAGIC:       {"AFS", Unable, true},
-	unix.AFS_FS_MAGIC:          {"AFS", MaybeAble, true},
-	unix.CODA_SUPER_MAGIC:      {"Coda", MaybeAble, true},
-	unix.OCFS2_SUPER_MAGIC:     {"OCFS2", MaybeAble, true},
-	unix.NCP_SUPER_MAGIC:       {"NCP", MaybeAble, true},
-	0x01161970:                 {"GFS2", MaybeAble, true},
-	0x0BD00BD0:                 {"Lustre", MaybeAble, true},
-	0x47504653:                 {"GPFS", MaybeAble, true},
-	unix.ECRYPTFS_SUPER_MAGIC:  {"eCryptfs", Unable, false},
+	unix.TMPFS_MAGIC:       {"tmpfs", false},
+	unix.FUSE_SUPER_MAGIC:  {"FUSE", true},
+	unix.NFS_SUPER_MAGIC:   {"NFS", true},
+	unix.SMB_SUPER_MAGIC:   {"SMB", true},
+	unix.SMB2_SUPER_MAGIC:  {"SMB", true},
+	unix.CIFS_SUPER_MAGIC:  {"SMB", true},
+	unix.V9FS_MAGIC:        {"9P", true},
+	unix.CEPH_SUPER_MAGIC:  {"Ceph", true},
+	unix.AFS_SUPER_MAGIC:   {"AFS", true},
+	unix.AFS_FS_MAGIC:      {"AFS", true},
+	unix.CODA_SUPER_MAGIC:  {"Coda", true},
+	unix.OCFS2_SUPER_MAGIC: {"OCFS2", true},
+	unix.NCP_SUPER_MAGIC:   {"NCP", true},
+	0x01161970:             {"GFS2", true},
+	0x0BD00BD0:             {"Lustre", true},
+	0x47504653:             {"GPFS", true},
 }
 
 // FileSystemOf describes the file system of the directory dir, or returns the
@@ -57,14 +41,9 @@ func FileSystemOf(dir string) (FileSystem, error) {
 	if !ok {
 		kind.name = fmt.Sprintf("%#x", uint32(st.Type))
 	}
-	size := uint64(st.Bsize)
-	fs := FileSystem{Name: kind.name, Exchange: kind.exchange, Free: st.Bavail * size, Total: st.Blocks * size,
-		Files: st.Ffree}
+	fs := FileSystem{Name: kind.name}
 	if kind.remote {
 		fs.Remote = fmt.Sprintf("on a file system of type %s without events for remote changes", kind.name)
-	}
-	if st.Files == 0 { // inodes are allocated on demand
-		fs.Files = math.MaxUint64
 	}
 	return fs, nil
 }

@@ -73,42 +73,6 @@ func PrivateDir(path string) error {
 	return nil
 }
 
-// CheckPrivateDir returns the reason why [PrivateDir] would refuse the
-// directory at path, or nil. It changes nothing and accepts a missing
-// directory.
-func CheckPrivateDir(path string) error {
-	var st unix.Stat_t
-	err := unix.Lstat(path, &st)
-	switch {
-	case err == unix.ENOENT:
-		return nil
-	case err == nil && st.Mode&unix.S_IFMT != unix.S_IFDIR:
-		err = errors.New("not a directory (symbolic links are not allowed)")
-	case err == nil:
-		err = checkPrivate(&st)
-	}
-	if err != nil {
-		return privateError(path, err)
-	}
-	entries, err := os.ReadDir(path)
-	if err != nil {
-		return fmt.Errorf("private directory: %w", err)
-	}
-	for _, e := range entries {
-		if !e.Type().IsRegular() {
-			continue
-		}
-		name := filepath.Join(path, e.Name())
-		if err = unix.Lstat(name, &st); err == nil {
-			err = checkPrivate(&st)
-		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return privateError(name, err)
-		}
-	}
-	return nil
-}
-
 // restrictFile checks a file in a private directory and removes the permissions
 // of other users. It ignores everything but regular files.
 func restrictFile(dir int, name string) error {

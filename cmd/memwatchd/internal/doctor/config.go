@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"cmp"
 	"fmt"
 	"net/url"
 	"os"
@@ -62,19 +61,12 @@ func inspectConfig(e *examination) (list findings) {
 			list.add(note, "", "", "%s", f.text)
 		}
 	}
-	for _, s := range []struct{ section, endpoint string }{{"llm", c.LLM.Endpoint}, {"embed", c.Embed.Endpoint}} {
-		if u, err := url.Parse(s.endpoint); err == nil && config.IsExposed(u) {
-			list.add(warning, fmt.Sprintf("Use https in %s.endpoint.", s.section), "",
-				"Requests to the model at %s are not encrypted.", u.Host)
+	for _, s := range []struct{ key, url string }{
+		{"llm.endpoint", c.LLM.Endpoint}, {"embed.endpoint", c.Embed.Endpoint}, {"share.weaviate.url", c.Share.Weaviate.URL},
+	} {
+		if u, err := url.Parse(s.url); err == nil && config.IsExposed(u) {
+			list.add(warning, fmt.Sprintf("Use https in %s.", s.key), "", "Requests to %s are not encrypted.", u.Host)
 		}
-	}
-	if c.Embed.Endpoint != "" && !c.Embed.Private {
-		list.add(note, "", "", "embed.private is false: private text is not found by meaning, nor are searches of "+
-			"your private memory embedded.")
-	}
-	if u, err := url.Parse(c.Share.Weaviate.URL); err == nil && config.IsExposed(u) {
-		list.add(warning, "Use https in share.weaviate.url.", "",
-			"Requests to the shared store at %s are not encrypted.", u.Host)
 	}
 	return list.orPassed("%s", c.File)
 }
@@ -88,12 +80,6 @@ func inspectLoadedConfig(e *examination) (list findings) {
 	advice, command := "Reload the configuration of the daemon.", fmt.Sprintf("kill -HUP %d", s.PID)
 	if s.Root != c.Memory.Dir {
 		list.add(warning, advice, command, "The daemon serves %s, and memory.dir is %s.", s.Root, c.Memory.Dir)
-	}
-	for _, path := range s.Sockets {
-		if !slices.ContainsFunc(c.IPC.Listeners,
-			func(l config.Listener) bool { return cmp.Or(l.Path, l.Address) == path }) {
-			list.add(warning, advice, command, "The daemon listens on %s, which is not in the configuration.", path)
-		}
 	}
 	info, err := os.Stat(c.File)
 	if err == nil && info.ModTime().After(s.Started.Add(time.Second)) {

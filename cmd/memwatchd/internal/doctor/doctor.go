@@ -1,19 +1,17 @@
-// Package doctor implements the command doctor. It inspects the daemon, the
-// configuration, the memory directory, the machine and the installation, and
-// prints findings with advice. It changes nothing, and prints no text of
-// memory.
+// Package doctor implements the command doctor. It shows the results of status
+// and check with advice, and inspects the configuration, the memory directory
+// and the installation, which the daemon does not report. It changes nothing, and
+// prints no text of memory.
 package doctor
 
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -89,26 +87,21 @@ var inspections = []inspection{
 	{daemonGroup, "process", false, inspectProcess},
 	{daemonGroup, "status", false, inspectStatus},
 	{daemonGroup, "check", false, inspectCheck},
-	{daemonGroup, "socket", true, inspectSockets},
 	{daemonGroup, "locks", true, inspectLocks},
-	{daemonGroup, "state", true, inspectStateDirs},
 	{configGroup, "configuration", false, inspectConfig},
 	{configGroup, "in effect", true, inspectLoadedConfig},
 	{memoryGroup, "directory", true, inspectDirectory},
-	{memoryGroup, "file system", true, inspectFileSystem},
 	{memoryGroup, "sync", true, inspectSync},
 	{memoryGroup, "visibility", true, inspectVisibility},
-	{memoryGroup, "disk", true, inspectDisk},
 	{installGroup, "program", false, inspectProgram},
 	{installGroup, "service", true, inspectService},
 	{installGroup, "agents", false, inspectAgents},
 }
 
-// Time limits of requests to the daemon, of the survey and of each inspection.
+// Time limits of requests to the daemon and of each inspection.
 const (
 	statusTime     = 10 * time.Second
 	checkTime      = 30 * time.Second
-	surveyTime     = 20 * time.Second
 	inspectionTime = 5 * time.Second
 )
 
@@ -121,20 +114,17 @@ type examination struct {
 	configErr error
 	socket    string
 	now       time.Time
-	tryWrite  bool // creating two files in the memory directory is allowed
 
 	answered  bool        // the daemon answered
 	status    *api.Status // nil if it did not, or on the socket of an agent
 	statusErr error
 	check     *api.CheckAnswer
 	checkErr  error
-	survey    *survey
-	surveyErr error
 }
 
 // NewCommand returns the command doctor.
 func NewCommand(g *cli.Globals) *cobra.Command {
-	var verbose, tryWrite bool
+	var verbose bool
 	c := &cobra.Command{
 		Use:   "doctor",
 		Short: "Find problems of the daemon and the machine, with advice",
@@ -147,7 +137,7 @@ func NewCommand(g *cli.Globals) *cobra.Command {
 		Example: "  memwatchd doctor\n  memwatchd doctor --json | jq '.findings[] | select(.mark == \"problem\")'",
 		Args:    cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			e := newExamination(cmd.Context(), g, tryWrite)
+			e := newExamination(cmd.Context(), g)
 			list := e.runInspections(cmd.Context(), inspections)
 			healthy := !slices.ContainsFunc(list, func(f finding) bool { return f.Severity == problem })
 			var err error
@@ -168,31 +158,20 @@ func NewCommand(g *cli.Globals) *cobra.Command {
 		},
 	}
 	c.Flags().BoolVarP(&verbose, "verbose", "v", false, "print findings without a fault in full")
-	c.Flags().BoolVar(&tryWrite, "try-write", false,
-		"create two empty files in the memory directory, exchange and remove them, to test the file system")
 	cli.RejectTogether(c, "verbose", "json")
 	return cli.AcceptGlobals(c, cli.DaemonFlags, cli.OutputFlags)
 }
 
-// newExamination loads the configuration, requests status and check from the
-// daemon, and surveys the memory directory.
-func newExamination(ctx context.Context, g *cli.Globals, tryWrite bool) *examination {
-	e := &examination{flags: g.Config, environ: os.Environ(), now: clock.Now(), tryWrite: tryWrite}
+// newExamination loads the configuration, and requests status and check from the
+// daemon.
+func newExamination(ctx context.Context, g *cli.Globals) *examination {
+	e := &examination{flags: g.Config, environ: os.Environ(), now: clock.Now()}
 	e.config, e.configErr = config.Load(g.Config, e.environ)
 	e.socket = cmp.Or(g.Socket, client.DefaultSocket(g.Config.Name))
 	if e.config != nil {
 		e.socket = g.SocketOf(e.config)
 	}
-	var surveying sync.WaitGroup
-	if e.config != nil {
-		surveying.Go(func() {
-			e.survey, e.surveyErr = callWithTimeout(ctx, surveyTime, func(ctx context.Context) (*survey, error) {
-				return surveyTree(ctx, e.config.Memory.Dir)
-			})
-		})
-	}
 	e.requestReports(ctx)
-	surveying.Wait()
 	return e
 }
 
@@ -202,9 +181,9 @@ func (e *examination) requestReports(ctx context.Context) {
 	if e.config != nil {
 		daemon.ServerUIDs = e.config.IPC.ServerUIDs
 	}
-	answer, err := callWithTimeout(ctx, statusTime, func(ctx context.Context) (*api.StatusAnswer, error) {
-		return client.Call(ctx, daemon, api.StatusRequest{})
-	})
+	limited, cancel := context.WithTimeout(ctx, statusTime)
+	defer cancel()
+	answer, err := client.Call(limited, daemon, api.StatusRequest{})
 	if err != nil {
 		e.statusErr = err
 		return
@@ -214,66 +193,43 @@ func (e *examination) requestReports(ctx context.Context) {
 		return // the socket of an agent, which refuses check as well
 	}
 	e.status.Healthy = answer.Healthy
-	e.check, e.checkErr = callWithTimeout(ctx, checkTime, func(ctx context.Context) (*api.CheckAnswer, error) {
-		return client.Call(ctx, daemon, api.CheckRequest{})
-	})
-}
-
-// runInspections runs inspections concurrently, each within its time limit, and
-// returns their findings in order.
-func (e *examination) runInspections(ctx context.Context, inspections []inspection) findings {
-	lists := make([]findings, len(inspections))
-	var running sync.WaitGroup
-	for i, p := range inspections {
-		if p.configured && e.config == nil {
-			continue // inspectConfig reports it
-		}
-		running.Go(func() {
-			list, err := callWithTimeout(ctx, inspectionTime,
-				func(context.Context) (findings, error) { return p.inspect(e), nil })
-			if err != nil {
-				list.add(warning, "A disk or a service does not answer. Run the command again.", "",
-					"The inspection %q did not finish: %v.", p.name, err)
-			}
-			for j := range list {
-				list[j].Group, list[j].Name = p.group, p.name
-			}
-			lists[i] = list
-		})
-	}
-	running.Wait()
-	return slices.Concat(lists...)
-}
-
-// errTimeout is returned when a call reaches its time limit.
-var errTimeout = errors.New("time limit exceeded")
-
-// callWithTimeout calls do and returns its result, or errTimeout after the
-// limit. A call that hangs, for example on a dead disk, is abandoned.
-func callWithTimeout[T any](
-	ctx context.Context, limit time.Duration, do func(context.Context) (T, error),
-) (value T, err error) {
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	limited, cancel = context.WithTimeout(ctx, checkTime)
 	defer cancel()
-	type result struct {
-		value T
-		err   error
+	e.check, e.checkErr = client.Call(limited, daemon, api.CheckRequest{})
+}
+
+// runInspections runs inspections concurrently and returns their findings in order.
+// It abandons an inspection that hangs, for example on a dead disk.
+func (e *examination) runInspections(ctx context.Context, inspections []inspection) (list findings) {
+	ctx, cancel := context.WithTimeout(ctx, inspectionTime)
+	defer cancel()
+	done := make([]chan findings, len(inspections))
+	for i, p := range inspections {
+		done[i] = make(chan findings, 1)
+		if p.configured && e.config == nil {
+			done[i] <- nil // inspectConfig reports it
+			continue
+		}
+		go func() { done[i] <- p.inspect(e) }()
 	}
-	done := make(chan result, 1)
-	go func() {
-		value, err := do(ctx)
-		done <- result{value, err}
-	}()
-	select {
-	case r := <-done:
-		value, err = r.value, r.err
-	case <-ctx.Done():
-		err = ctx.Err()
+	for i, p := range inspections {
+		var found findings
+		select {
+		case found = <-done[i]:
+		case <-ctx.Done():
+			select {
+			case found = <-done[i]:
+			default:
+				found.add(warning, "A disk or a service does not answer. Run the command again.", "",
+					"The inspection %q did not finish.", p.name)
+			}
+		}
+		for j := range found {
+			found[j].Group, found[j].Name = p.group, p.name
+		}
+		list = append(list, found...)
 	}
-	if errors.Is(err, context.DeadlineExceeded) {
-		err = errTimeout
-	}
-	return value, err
+	return list
 }
 
 // printFindings prints findings by group. Findings without a fault take one

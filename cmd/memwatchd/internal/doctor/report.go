@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
@@ -26,7 +27,6 @@ var remedies = map[string]remedy{
 		"If it is on a disk, mount the disk. The daemon continues by itself.", ""},
 	"root_holding": {problem, "Many files of %s disappeared at once. The daemon keeps their entries for now.",
 		"If you removed the files, wait for the next scan. If they are on a disk, mount the disk.", ""},
-	"root_state": {problem, "The memory directory is not watched: its state is %s.", "", "status"},
 	"index": {problem, "The index has a problem: %s.",
 		"Until then, the daemon reads the files to answer. If the problem stays, build the index again.", "rebuild"},
 	"index_building": {note, "The index is being built: %s.", "Until then, the daemon reads the files to answer.", ""},
@@ -35,25 +35,15 @@ var remedies = map[string]remedy{
 	"write": {warning, "The daemon cannot write to files now: %s.", "", "status"},
 	"watch": {warning, "The watcher has a problem: %s.",
 		"The daemon polls directories that it cannot watch. If there are too many, raise fs.inotify.max_user_watches.", ""},
-	"overflow": {note, "Events of files were lost %s since the start. The daemon scanned all files each time.",
-		"If that happens often, raise fs.inotify.max_queued_events.", ""},
 	"refused": {warning, "The daemon does not change these files: %s.", "", "status --verbose"},
-	"waiting": {note, "The daemon waits before it changes these files: %s.", "", "status --verbose"},
-	"kept": {warning, "Files contain versions from the moment of a crash: %s.",
+	"kept": {warning, "The daemon kept versions that were saved during a write: %s.",
 		"Compare each with the file that it belongs to, then remove it.", ""},
-	"todosync":      {warning, "Tasks are not synchronized: %s.", "", "status"},
-	"todos_waiting": {note, "Boxes of tasks are not ticked yet: %s.", "", "status --verbose"},
-	"todos_unclear": {note, "%s are not ticked, because another task of the same file matches equally well.",
-		"", "todo plan"},
-	"compactor": {warning, "The last maintenance of long-term files failed: %s.", "", "compact --dry-run"},
-	"passive": {note, "Another machine maintains the long-term files: %s.",
-		"If that machine is gone, set compactor.host to the name of this machine.", ""},
-	"near_limit": {note, "Long-term files are nearly full: %s.", "", "compact --dry-run"},
+	"todosync":   {warning, "Tasks are not synchronized: %s.", "", "status"},
+	"compactor":  {warning, "The last maintenance of long-term files failed: %s.", "", "compact --dry-run"},
 	"over_limit": {warning, "Long-term files are over their limits: %s.", "", "compact --dry-run"},
 	"model":      {warning, "Requests to the model fail: %s.", "The daemon uses its rules instead.", ""},
 	"embed": {warning, "Texts are not found by meaning: %s.",
 		"Searches compare words meanwhile. See docs/search.md for the settings of common services.", ""},
-	"rejected": {note, "The model of embed.model returns no vectors of %s.", "These texts are found by words only.", ""},
 	"topic": {warning, "The daemon receives no messages of the topic: %s.",
 		"The daemon tries again, and then receives the messages that it missed.", ""},
 	"share":     {warning, "The shared store: %s.", "Entries stay on this machine until that is corrected.", "share status"},
@@ -73,21 +63,50 @@ var remedies = map[string]remedy{
 		"The last links that were read stay in use. Correct the file.", "check"},
 	"unreadable": {warning, "The daemon cannot read files in %s.", "The entries that it read last stay in use.",
 		"check"},
+	"conflict_copy": {warning, "A sync tool left conflict copies in %s.",
+		"Merge each conflict copy into its file. If machines write to the same daily notes, set memory.host to a " +
+			"different name on each.", "conflicts merge"},
+	"conflict_copies": {problem, "Files have many conflict copies in %s.",
+		"Merge them now, and set maxConflicts of the folder to -1: Syncthing keeps 10 by default, and deletes the oldest " +
+			"with its text.", "conflicts merge"},
 	"format":  {note, "Files have problems of format in %s.", "", "check"},
 	"skipped": {note, "The daemon skips files in %s.", "", "check"},
 }
 
-// addProblem adds the finding for a problem with a code of remedies; any other code is a
-// warning.
-func (l *findings) addProblem(code, detail string, command func(string) string) {
-	r, ok := remedies[code]
+// A report collects findings for what the daemon reports.
+type report struct {
+	list    findings
+	seen    map[string]bool // details that the list contains
+	command func(string) string
+}
+
+// add adds the finding for a code of remedies, unless the detail is empty or was
+// added; any other code is a warning.
+func (r *report) add(code, detail string) {
+	if detail == "" || r.seen[detail] {
+		return
+	}
+	r.seen[detail] = true
+	m, ok := remedies[code]
 	if !ok {
-		r = remedy{warning, "%s", "", ""}
+		m = remedy{warning, "%s", "", ""}
 	}
-	if r.command != "" {
-		r.command = command(r.command)
+	if m.command != "" {
+		m.command = r.command(m.command)
 	}
-	l.add(r.severity, r.advice, r.command, r.format, detail)
+	r.list.add(m.severity, m.advice, m.command, m.format, detail)
+}
+
+// maxListed is the number of paths that a finding lists.
+const maxListed = 3
+
+// listPaths returns the first paths and the number of the others.
+func listPaths(paths []string) string {
+	s := strings.Join(paths[:min(len(paths), maxListed)], ", ")
+	if more := len(paths) - maxListed; more > 0 {
+		s += fmt.Sprintf(" and %d more", more)
+	}
+	return s
 }
 
 // inspectStatus shows the problems that the daemon reports of itself.
@@ -98,107 +117,71 @@ func inspectStatus(e *examination) findings {
 	return statusFindings(e.status, e.flags.Command)
 }
 
-// statusFindings returns a finding for each problem in s, except problems in
-// files, which check reports.
-func statusFindings(s *api.Status, command func(string) string) (list findings) {
-	seen := map[string]bool{"": true}
-	add := func(code, detail string) {
-		if !seen[detail] {
-			list.addProblem(code, detail, command)
-		}
-		seen[detail] = true
+// statusFindings returns a finding for each problem in s that needs the user,
+// except problems in files, which check reports.
+func statusFindings(s *api.Status, command func(string) string) findings {
+	r := report{seen: map[string]bool{}, command: command}
+	if s.RootState == api.RootMissing || s.RootState == api.RootHolding {
+		r.add("root_"+s.RootState, s.Root)
+		r.seen[s.Watch.Problem] = true // the index repeats it
 	}
-	addFiles := func(code string, files []api.Skipped) {
-		var paths pathSample
-		for _, f := range files {
-			paths.add(f.Path + " (" + f.Reason + ")")
-		}
-		add(code, paths.String())
-	}
-	switch s.RootState {
-	case "watched", "starting":
-	case api.RootMissing, api.RootHolding:
-		add("root_"+s.RootState, s.Root)
-		seen[s.Watch.Problem] = true // the index repeats it
-	default:
-		add("root_state", s.RootState)
-	}
-	add("index", s.Index.Problem)
+	r.add("index", s.Index.Problem)
 	if s.Index.Degraded && s.Index.Problem == "" {
-		add("index_building", fmt.Sprintf("%d of %s", s.Index.Done, term.Plural(s.Index.Total, "file")))
+		r.add("index_building", fmt.Sprintf("%d of %s", s.Index.Done, term.Plural(s.Index.Total, "file")))
 	}
-	if !s.Healthy && len(list) == 0 {
-		add("no_journal", s.Write.Problem)
+	if !s.Healthy && len(r.list) == 0 {
+		r.add("no_journal", s.Write.Problem)
 	}
-	add("write", s.Write.Problem)
-	add("watch", s.Watch.Problem)
-	if s.Watch.Overflows > 0 {
-		add("overflow", term.Plural(s.Watch.Overflows, "time"))
+	r.add("write", s.Write.Problem)
+	r.add("watch", s.Watch.Problem)
+	var refused, over []string
+	for _, f := range s.Write.Refused {
+		refused = append(refused, f.Path+" ("+f.Reason+")")
 	}
-	addFiles("refused", s.Write.Refused)
-	addFiles("waiting", s.Write.Waiting)
-	var found pathSample
-	for _, path := range s.Write.ConflictCopies {
-		if !savedCopyName().MatchString(path) { // inspectSync shows these
-			found.add(path)
-		}
-	}
-	add("kept", found.String())
+	r.add("refused", listPaths(refused))
+	r.add("kept", listPaths(s.Write.ConflictCopies))
 	if t := s.Todosync; t != nil {
-		add("todosync", t.Problem)
-		addFiles("todos_waiting", t.Waiting)
-		if t.Unclear > 0 {
-			add("todos_unclear", term.Plural(t.Unclear, "task"))
-		}
+		r.add("todosync", t.Problem)
 	}
 	if c := s.Compactor; c != nil {
-		add("compactor", c.Problem)
-		if c.Passive {
-			add("passive", c.Host)
-		}
-		var near, over pathSample
+		r.add("compactor", c.Problem)
 		for _, f := range c.NearLimit {
-			paths := &near
 			if f.Share > 1 {
-				paths = &over
+				over = append(over, fmt.Sprintf("%s (%.0f %%)", f.Path, 100*f.Share))
 			}
-			paths.add(fmt.Sprintf("%s (%.0f %%)", f.Path, 100*f.Share))
 		}
-		add("over_limit", over.String())
-		add("near_limit", near.String())
+		r.add("over_limit", listPaths(over))
 	}
 	if m := s.LLM; m != nil && m.Failure != "" {
-		add("model", fmt.Sprintf("%d of %d, the last with: %s", m.Failed, m.Requests, m.Failure))
+		r.add("model", fmt.Sprintf("%d of %d, the last with: %s", m.Failed, m.Requests, m.Failure))
 	}
 	if m := s.Embed; m != nil {
-		add("embed", m.LastError)
+		r.add("embed", m.LastError)
 		if m.LastError == "" && m.Dimensions == 0 {
-			add("embed", "no response of "+m.Endpoint+" yet")
-		}
-		if m.Rejected > 0 {
-			add("rejected", term.Plural(m.Rejected, "text"))
+			r.add("embed", "no response of "+m.Endpoint+" yet")
 		}
 	}
-	if s.Topic != nil && !s.Topic.Connected {
-		add("topic", cmp.Or(s.Topic.Problem, "no connection to "+s.Topic.Server))
-	} else if s.Topic != nil {
-		add("topic", s.Topic.Problem)
+	if t := s.Topic; t != nil {
+		r.add("topic", t.Problem)
+		if t.Problem == "" && !t.Connected {
+			r.add("topic", "no connection to "+t.Server)
+		}
 	}
 	if h := s.Share; h != nil {
-		add("share", cmp.Or(h.Problem, h.LastError))
+		r.add("share", cmp.Or(h.Problem, h.LastError))
 		if h.Refused > 0 {
-			add("share", "it refuses "+term.Plural(h.Refused, "entry"))
+			r.add("share", "it refuses "+term.Plural(h.Refused, "entry"))
 		}
 	}
 	for _, p := range s.Problems {
 		if p.Path == "" {
-			add(p.Code, p.Message)
+			r.add(p.Code, p.Message)
 		}
 	}
-	if !s.Healthy && !slices.ContainsFunc(list, func(f finding) bool { return f.Severity == problem }) {
-		add("unhealthy", s.Root)
+	if !s.Healthy && !slices.ContainsFunc(r.list, func(f finding) bool { return f.Severity == problem }) {
+		r.add("unhealthy", s.Root)
 	}
-	return list.orPassed("The daemon is %s: %s, %s, index at revision %d.", s.State,
+	return r.list.orPassed("The daemon is %s: %s, %s, index at revision %d.", s.State,
 		term.Plural(s.Files, "file"), term.Plural(s.Entries, "entry"), s.Index.Revision)
 }
 
@@ -216,18 +199,14 @@ func inspectCheck(e *examination) (list findings) {
 
 // checkFindings returns a finding with counts and places for each kind of problem
 // in a. It does not include messages, since a message may quote a file.
-func checkFindings(a *api.CheckAnswer, command func(string) string) (list findings) {
-	kinds := map[string]*pathSample{}
-	add := func(code, place string) {
-		kinds[code] = cmp.Or(kinds[code], &pathSample{})
-		kinds[code].add(place)
-	}
+func checkFindings(a *api.CheckAnswer, command func(string) string) findings {
+	places := map[string][]string{}
 	for _, d := range a.Differing {
-		add("differs", d.Path)
+		places["differs"] = append(places["differs"], d.Path)
 	}
 	for _, p := range a.Problems {
-		if p.Path == "" || p.Code == "conflict_copy" || p.Code == "conflict_copies" {
-			continue // shown by statusFindings and inspectSync
+		if p.Path == "" {
+			continue // shown by statusFindings
 		}
 		if p.Line > 0 {
 			p.Path += fmt.Sprintf(":%d", p.Line)
@@ -235,14 +214,15 @@ func checkFindings(a *api.CheckAnswer, command func(string) string) (list findin
 		if _, ok := remedies[p.Code]; !ok {
 			p.Code = "format"
 		}
-		add(p.Code, p.Path)
+		places[p.Code] = append(places[p.Code], p.Path)
 	}
 	for _, s := range a.Skipped {
-		add("skipped", s.Path)
+		places["skipped"] = append(places["skipped"], s.Path)
 	}
-	for _, code := range slices.Sorted(maps.Keys(kinds)) {
-		c := kinds[code]
-		list.addProblem(code, fmt.Sprintf("%s: %s", term.Plural(c.n, "place"), c), command)
+	r := report{seen: map[string]bool{}, command: command}
+	for _, code := range slices.Sorted(maps.Keys(places)) {
+		clear(r.seen) // a file may have several problems
+		r.add(code, fmt.Sprintf("%s: %s", term.Plural(len(places[code]), "place"), listPaths(places[code])))
 	}
-	return list.orPassed("The index agrees with %s.", term.Plural(a.Files, "file"))
+	return r.list.orPassed("The index agrees with %s.", term.Plural(a.Files, "file"))
 }
