@@ -87,14 +87,16 @@ type errDamaged struct{ error }
 // damaged. In this case retryDamaged sets the index aside and runs look once more.
 func (x *Index) retryDamaged(look func() error) (err error) {
 	for range 2 {
-		generation := x.generation.Load()
+		x.mu.RLock()
+		s := x.store
+		x.mu.RUnlock()
 		err = x.recoverDamage(look)
 		damage, ok := errors.AsType[errDamaged](err)
 		if !ok {
 			return err
 		}
 		x.writing.Lock()
-		x.recoverStore(generation, damage.error)
+		x.recoverStore(s, damage.error)
 		x.writing.Unlock()
 	}
 	return err

@@ -130,7 +130,7 @@ func BenchmarkUnit(b *testing.B) {
 			if err := x.Confirm(x.Status().Epoch); err != nil {
 				b.Fatal(err)
 			}
-			report(b, start, filepath.Join(dir, "index-1"), text)
+			report(b, start, filepath.Join(dir, "bleve"), text)
 			view := memory.View{}
 			measure(b, func(text string) {
 				res, err := x.Search(b.Context(), view, Query{Text: text, Limit: 10, AsOf: start})

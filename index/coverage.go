@@ -20,10 +20,7 @@ package index
 // The transitions, each atomic under the index's lock:
 //
 //	open     a store is opened, at start or after a failure: epoch+1, incomplete
-//	apply    files are applied to the table, and to a rebuild under way
-//	swap     a rebuild replaces the table: unchanged, because the new table
-//	         holds at least the files of the old one; like open if a file of
-//	         the old one could not be read
+//	apply    files are applied to the table: unchanged
 //	confirm  every file has been compared since the epoch was read: complete,
 //	         unless the epoch has changed
 //

@@ -1,7 +1,6 @@
 package index
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"testing"
@@ -19,8 +18,6 @@ type model struct {
 
 	disk              bool // N is saved
 	tableN, tableC    bool // the table in use matches the files on disk
-	next              int  // state of the rebuild: 0 not begun, 1 begun, 2 fed, 3 done
-	nextN, nextC      bool // the table of the rebuild matches them
 	pendN, pendC      bool // marked and not delivered
 	sure, claim       bool // the owners are declared known; C has been read
 	request, done     int8 // numbers of scans
@@ -56,7 +53,6 @@ type flaw string
 
 const (
 	none               flaw = ""
-	swapConfirms       flaw = "a rebuild makes the index complete"
 	epochIgnored       flaw = "the epoch is not compared"
 	epochReadLate      flaw = "the epoch is read after the scan was asked for"
 	confirmBeforeKnown flaw = "the index is confirmed before the owners are known"
@@ -68,21 +64,20 @@ const (
 )
 
 // TestCoverageModel runs all interleavings of a client that saves and searches,
-// the watcher, the completer of the daemon, a rebuild, failures of the store
-// and scans that cannot read a directory. No answer that is reported as
+// the watcher, the completer of the daemon, failures of the store and scans that cannot read a directory. No answer that is reported as
 // complete may miss the save.
 func TestCoverageModel(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes half a minute with the race detector")
 	}
 	for _, f := range []flaw{
-		none, swapConfirms, epochIgnored, epochReadLate, confirmBeforeKnown, viewBeforeDegraded,
+		none, epochIgnored, epochReadLate, confirmBeforeKnown, viewBeforeDegraded,
 		unreadForgotten, unreadIgnored, unreadConfirmed, lossIgnored,
 	} {
 		t.Run(string(f), func(t *testing.T) {
 			states, covered, missed := explore(f)
 			t.Logf("%d states, %d complete answers, %d of them miss the save", states, covered, missed)
-			if covered == 0 || f == none && states < 10_000 {
+			if covered == 0 || f == none && states < 1000 {
 				t.Error("the model is too small to say anything")
 			}
 			if (missed > 0) != (f != none) {
@@ -141,7 +136,6 @@ func (m model) steps(f flaw) (list []model) {
 	add(func(n *model) bool { return n.stepScan(f, true) })
 	add((*model).stepDeliverN)
 	add((*model).stepDeliverC)
-	add(func(n *model) bool { return n.stepRebuild(f) })
 	add(func(n *model) bool { return n.stepFail(f) })
 	return list
 }
@@ -186,9 +180,6 @@ func (m *model) stepClient(f flaw, overflow bool) bool {
 		m.pendN = !overflow
 		if overflow {
 			m.request++
-		}
-		if m.next > 0 {
-			m.nextN = false
 		}
 	case 1, 2, 3:
 		return m.wait(c, 1)
@@ -306,9 +297,6 @@ func (m *model) stepDeliverN() bool {
 	}
 	m.pendN, m.client.waitN, m.completer.waitN, m.clearN = false, false, false, false
 	m.tableN = m.disk
-	if m.next > 0 {
-		m.nextN = m.disk
-	}
 	m.cleared()
 	return true
 }
@@ -319,38 +307,11 @@ func (m *model) stepDeliverC() bool {
 	}
 	m.pendC, m.client.waitC, m.completer.waitC, m.clearC = false, false, false, false
 	m.claim, m.tableC = true, true
-	if m.next > 0 {
-		m.nextC = true
-	}
 	m.cleared()
 	return true
 }
 
-// stepRebuild is a step of Index.Rebuild. The catalogue contains no file that
-// no walk has seen yet.
-func (m *model) stepRebuild(f flaw) bool {
-	switch m.next {
-	case 0:
-	case 1: // the catalogue is empty
-	case 2:
-		m.tableN = m.nextN || m.tableN // swap reads the files of the old table again
-		m.tableC = m.nextC || m.tableC
-		m.nextN, m.nextC = false, false
-		if f == swapConfirms {
-			m.cover.complete = true
-		}
-	default:
-		return false
-	}
-	m.next++
-	if m.next == 3 {
-		m.nextN, m.nextC = false, false
-	}
-	return true
-}
-
-// stepFail is Index.recoverStore: the reopened store is empty. A rebuild in progress
-// continues.
+// stepFail is Index.recoverStore: the reopened store is empty.
 func (m *model) stepFail(f flaw) bool {
 	if m.failures == 0 {
 		return false
@@ -415,29 +376,5 @@ func TestManyChangedFiles(t *testing.T) {
 	}
 	if err != nil || res.Degraded || len(res.Hits) != 1 || res.Hits[0].Doc.Place.Path != "99.md" {
 		t.Errorf("%+v, %v", res, err)
-	}
-}
-
-// TestRebuildConfirmsNothing checks that a rebuild does not change whether the
-// index is complete.
-func TestRebuildConfirmsNothing(t *testing.T) {
-	s := &mapSource{text: map[string]string{"a.md": "- red\n", "b.md": "- green\n"}}
-	x := s.open(t, t.TempDir())
-	read := func(_ context.Context, path string) (Update, error) { return s.update(path), nil }
-	for _, complete := range []bool{false, true} {
-		epoch := x.Status().Epoch
-		// A walk has seen only one of the files.
-		if err := x.Rebuild(t.Context(), []string{"a.md"}, read); err != nil {
-			t.Fatal(err)
-		}
-		if st := x.Status(); st.Degraded == complete {
-			t.Errorf("complete before: %v; after a rebuild: %+v", complete, st)
-		}
-		if err := x.Apply(t.Context(), s.updates()); err != nil {
-			t.Fatal(err)
-		}
-		if err := x.Confirm(epoch); err != nil {
-			t.Error(fmt.Errorf("the rebuild has made the comparison void: %w", err))
-		}
 	}
 }

@@ -3,8 +3,8 @@
 // reader at a time.
 //
 // The index is a cache. A hit always shows the current content of its file. An
-// index that cannot be opened or that fails is set aside and rebuilt from the
-// files. Until the new index is complete, searches read the files.
+// index that cannot be opened or that fails is removed and filled again from the
+// files. Until it is complete, answers report that they are not.
 package index
 
 import (
@@ -37,8 +37,7 @@ type Options struct {
 	// [Texts]), which searches by meaning need.
 	Texts bool
 	// OnIncomplete is called in a separate goroutine, without locks, if every file must
-	// be applied again because the index failed or a rebuild could not read a
-	// file.
+	// be applied again because the index failed.
 	OnIncomplete func()
 	// OnMerged is called in a separate goroutine, without locks, after a build and the
 	// merge of the segments that it left, which needs much memory.
@@ -52,23 +51,18 @@ type Index struct {
 	dir string
 	opt Options
 
-	writing    sync.Mutex // serializes Apply, Rebuild and Close
+	writing    sync.Mutex // serializes Apply, Confirm and Close
 	retryAfter time.Time  // earliest time of the next attempt to open the store, guarded by writing
-
-	rebuilding chan struct{} // full during a rebuild
 
 	mu           sync.RWMutex // guards the following fields; never held while files are read
 	closed       bool
 	store        *store // nil while the index has no open store
 	table        *table
-	name         string       // directory name of the index in use
-	next         *rebuild     // index of a rebuild in progress
 	problem      string       // description of the last failure, until the new index is complete
 	completeness completeness // whether the table holds every file
+	revision     uint64       // number of changes
 
-	revision   atomic.Uint64
-	generation atomic.Uint64 // increases when the store is opened
-	builders   chan *builder // spare builder, which keeps its cache of stems
+	builders chan *builder // spare builder, which keeps its cache of stems
 }
 
 // An Update is the current state of one file.
@@ -94,20 +88,10 @@ func (x *Index) Apply(ctx context.Context, updates []Update) error {
 	if err := x.ensureOpen(); err != nil {
 		return err
 	}
-	if err := x.writeUpdates(x.store, &x.table, updates, files, blocks); err != nil {
-		x.recoverStore(x.generation.Load(), err)
+	if err := x.writeUpdates(updates, files, blocks); err != nil {
+		x.recoverStore(x.store, err)
 		return err
 	}
-	if next := x.next; next != nil {
-		files, blocks, err := x.buildUpdates(ctx, updates)
-		if err == nil {
-			err = x.writeUpdates(next.store, &next.table, updates, files, blocks)
-		}
-		if err != nil {
-			next.err = err
-		}
-	}
-	x.revision.Add(1)
 	return nil
 }
 
@@ -169,10 +153,10 @@ func (x *Index) releaseBuilder(b *builder) {
 	}
 }
 
-// writeUpdates stores files in a store and the next version of its table, which
-// becomes visible together with their blocks. Searches continue concurrently.
-func (x *Index) writeUpdates(s *store, current **table, updates []Update, files []*file, blocks [][]*block) error {
-	next := (*current).edit()
+// writeUpdates stores files and makes the next version of the table, which becomes
+// visible together with their blocks. Searches continue concurrently.
+func (x *Index) writeUpdates(updates []Update, files []*file, blocks [][]*block) error {
+	next := x.table.edit()
 	last := make(map[string]int, len(updates)) // the last update of a path takes precedence
 	for i, u := range updates {
 		last[u.Path] = i
@@ -214,10 +198,11 @@ func (x *Index) writeUpdates(s *store, current **table, updates []Update, files 
 		blocks[i][0].record = f.marshal()
 		all = append(all, blocks[i]...)
 	}
-	return s.writeBatch(all, gone, func() {
+	return x.store.writeBatch(all, gone, func() {
 		x.mu.Lock()
 		defer x.mu.Unlock()
-		*current = next
+		x.table = next
+		x.revision++
 	})
 }
 
@@ -259,12 +244,6 @@ func (x *Index) Confirm(epoch uint64) error {
 // if it returns an error. Data that cannot be written is indexed again from the
 // files after the next Open.
 func (x *Index) Close() error {
-	// A rebuild removes its unfinished index itself. Wait for it, because
-	// another index may be opened in the same directory after Close.
-	defer func() {
-		x.rebuilding <- struct{}{}
-		<-x.rebuilding
-	}()
 	x.writing.Lock()
 	defer x.writing.Unlock()
 	x.mu.Lock()

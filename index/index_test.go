@@ -2,18 +2,15 @@ package index
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/memwatchd/memwatchd/memory"
 )
@@ -311,7 +308,7 @@ func TestDamage(t *testing.T) {
 			if err := x.Close(); err != nil {
 				t.Fatal(err)
 			}
-			damage(t, filepath.Join(dir, "index-1"))
+			damage(t, filepath.Join(dir, "bleve"))
 			x = s.open(t, dir)
 			if diff := cmp.Diff([]string{"b.md:1"}, hitsOf(t, x, Query{Text: "green"})); diff != "" {
 				t.Errorf("while damaged (-want +got):\n%s", diff)
@@ -333,7 +330,7 @@ func TestDamage(t *testing.T) {
 		dir := t.TempDir()
 		x, lost := s.openLosing(t, dir)
 		s.confirmComplete(t, x)
-		names, _ := filepath.Glob(filepath.Join(dir, "index-1", "store", "*.zap"))
+		names, _ := filepath.Glob(filepath.Join(dir, "bleve", "store", "*.zap"))
 		for _, name := range names {
 			if err := os.Truncate(name, 0); err != nil {
 				t.Fatal(err)
@@ -343,7 +340,7 @@ func TestDamage(t *testing.T) {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 		<-lost
-		if st := x.Status(); !st.Degraded || st.Problem == "" || st.Generation != 2 {
+		if st := x.Status(); !st.Degraded || st.Problem == "" || st.Epoch != 2 {
 			t.Errorf("%+v", st)
 		}
 		s.confirmComplete(t, x)
@@ -366,186 +363,6 @@ func TestAnotherVersionIsBuiltAnew(t *testing.T) {
 	defer x.Close()
 	if st := x.Status(); !st.Degraded || st.Files != 0 || st.Problem != "" {
 		t.Errorf("%+v", st)
-	}
-}
-
-// TestNothingIsLeftOfOlderIndexes checks that a change of the version removes the
-// index of the old one at once, whatever its number is.
-func TestNothingIsLeftOfOlderIndexes(t *testing.T) {
-	s := &mapSource{text: map[string]string{"a.md": "- quince\n"}}
-	dir := t.TempDir()
-	x := s.open(t, dir)
-	s.confirmComplete(t, x)
-	for range 2 {
-		err := x.Rebuild(t.Context(), s.paths(), func(_ context.Context, path string) (Update, error) { return s.update(path), nil })
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	x.Close()
-	x, err := Open(dir, Options{Source: s, Paths: s.paths, Version: "other settings"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer x.Close()
-	names, err := filepath.Glob(filepath.Join(dir, indexPrefix+"*"))
-	if err != nil || len(names) != 1 || filepath.Base(names[0]) != x.name {
-		t.Errorf("there are %q, %v; in use is %s", names, err, x.name)
-	}
-	left := filepath.Join(dir, indexPrefix+"77")
-	if err := os.Mkdir(left, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := x.Purge(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(left); err == nil {
-		t.Error("another index is left")
-	}
-}
-
-func TestRebuild(t *testing.T) {
-	s := &mapSource{text: map[string]string{}}
-	for i := range 700 {
-		s.text[fmt.Sprintf("%03d.md", i)] = fmt.Sprintf("- %s red\n", wordNo(uint64(i)+5000))
-	}
-	dir := t.TempDir()
-	x := s.open(t, dir)
-	s.confirmComplete(t, x)
-	n := 0
-	err := x.Rebuild(t.Context(), s.paths(), func(_ context.Context, path string) (Update, error) {
-		if st := x.Status(); st.Rebuilt != n/rebuildBatch*rebuildBatch || st.ToRebuild != 700 {
-			t.Errorf("when %d files were read, the status is %+v", n, st)
-		}
-		n++
-		return s.update(path), nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if st := x.Status(); n != 700 || st.Files != 700 || st.Generation != 2 || st.Degraded || st.ToRebuild != 0 {
-		t.Errorf("%d read, %+v", n, st)
-	}
-	if diff := cmp.Diff([]string{"312.md:1"}, hitsOf(t, x, Query{Text: wordNo(5312)})); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	s.text["new.md"] = "- brand new\n"
-	if err := x.Apply(t.Context(), s.updates("new.md")); err != nil {
-		t.Fatal(err)
-	}
-	x.Close()
-	x = s.open(t, dir)
-	if diff := cmp.Diff([]string{"new.md:1"}, hitsOf(t, x, Query{Text: "brand"})); diff != "" {
-		t.Errorf("after opening again (-want +got):\n%s", diff)
-	}
-	if _, err := os.Stat(filepath.Join(dir, "index-1")); !os.IsNotExist(err) {
-		t.Errorf("the old index is still there: %v", err)
-	}
-}
-
-// TestRebuildAway rebuilds the index while one file is temporarily missing. The
-// file then equals its old version, so no update follows, but the new index
-// must contain it. The new index must not contain a deleted file.
-func TestRebuildAway(t *testing.T) {
-	s := &mapSource{text: map[string]string{"a.md": "- red\n", "b.md": "- red\n", "c.md": "- red\n", "d.md": "- red\n"}}
-	x := s.open(t, t.TempDir())
-	s.confirmComplete(t, x)
-	reads := map[string]int{}
-	err := x.Rebuild(t.Context(), []string{"a.md", "b.md", "d.md"}, func(_ context.Context, path string) (Update, error) {
-		reads[path]++
-		if path == "b.md" && reads[path] == 1 || path == "d.md" {
-			return Update{Path: path}, nil
-		}
-		return s.update(path), nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(map[string]int{"a.md": 1, "b.md": 2, "c.md": 1, "d.md": 2}, reads); diff != "" {
-		t.Errorf("read how often (-want +got):\n%s", diff)
-	}
-	var paths []string
-	for path := range x.Known() {
-		paths = append(paths, path)
-	}
-	if diff := cmp.Diff([]string{"a.md", "b.md", "c.md"}, paths); diff != "" {
-		t.Errorf("known (-want +got):\n%s", diff)
-	}
-}
-
-// TestRebuildFails checks that a failed rebuild does not disturb updates. A
-// rebuild fails, for example, if its caller disconnects.
-func TestRebuildFails(t *testing.T) {
-	s := &mapSource{text: map[string]string{}}
-	for i := range 20 {
-		s.text[fmt.Sprintf("%02d.md", i)] = "- red\n"
-	}
-	x := s.open(t, t.TempDir())
-	s.confirmComplete(t, x)
-	// If the test hangs, x.Close would hang too.
-	defer time.AfterFunc(time.Minute, func() { panic("rebuilding and applying never end") }).Stop()
-	var group errgroup.Group
-	ctx, cancel := context.WithCancel(t.Context())
-	group.Go(func() error {
-		for ctx.Err() == nil {
-			if err := x.Apply(context.Background(), s.updates("00.md", "01.md")); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	gone := errors.New("gone")
-	for range 6 {
-		err := x.Rebuild(ctx, s.paths(), func(context.Context, string) (Update, error) {
-			time.Sleep(3 * time.Millisecond) // a goroutine that waits for a lock this long gets it next
-			return Update{}, gone
-		})
-		if !errors.Is(err, gone) {
-			t.Errorf("got %v", err)
-		}
-	}
-	cancel()
-	if err := group.Wait(); err != nil {
-		t.Error(err)
-	}
-	if st := x.Status(); st.Rebuilding || st.Files != 20 || st.Generation != 1 {
-		t.Errorf("%+v", st)
-	}
-}
-
-// TestCloseWhileRebuilding checks that a rebuild has removed its files when
-// Close returns.
-func TestCloseWhileRebuilding(t *testing.T) {
-	s := &mapSource{text: map[string]string{}}
-	for i := range 20 * rebuildBatch {
-		s.text[fmt.Sprintf("%05d.md", i)] = "- red\n"
-	}
-	dir := t.TempDir()
-	x := s.open(t, dir)
-	var group errgroup.Group
-	closed := make(chan struct{})
-	var once sync.Once
-	rebuilt := x.Rebuild(t.Context(), s.paths(), func(_ context.Context, path string) (Update, error) {
-		once.Do(func() {
-			group.Go(func() error {
-				defer close(closed)
-				err := x.Close()
-				current, _ := os.ReadFile(filepath.Join(dir, "current"))
-				names, _ := filepath.Glob(filepath.Join(dir, indexPrefix+"*"))
-				if len(names) != 1 || filepath.Base(names[0]) != string(current) {
-					t.Errorf("%s is in use, there are %v", current, names)
-				}
-				return err
-			})
-		})
-		return s.update(path), nil
-	})
-	if rebuilt == nil {
-		t.Error("it was rebuilt although it was closed")
-	}
-	<-closed
-	if err := group.Wait(); err != nil {
-		t.Error(err)
 	}
 }
 
@@ -619,14 +436,15 @@ func TestFailure(t *testing.T) {
 	s := &mapSource{text: map[string]string{"a.md": "- red\n"}}
 	x := s.open(t, t.TempDir())
 	s.confirmComplete(t, x)
-	fail := func(generation uint64) {
+	fail := func(s *store) {
 		x.writing.Lock()
 		defer x.writing.Unlock()
-		x.recoverStore(generation, os.ErrInvalid)
+		x.recoverStore(s, os.ErrInvalid)
 	}
-	fail(1)
-	fail(1) // another goroutine reports the same failure
-	if st := x.Status(); !st.Degraded || st.Problem == "" || st.Generation != 2 {
+	failed := x.store
+	fail(failed)
+	fail(failed) // another goroutine reports the same failure
+	if st := x.Status(); !st.Degraded || st.Problem == "" || st.Epoch != 2 {
 		t.Errorf("after a failure: %+v", st)
 	}
 	if diff := cmp.Diff([]string{"a.md:1"}, hitsOf(t, x, Query{Text: "red"})); diff != "" {
@@ -654,7 +472,7 @@ func TestFailure(t *testing.T) {
 	if err := x.Close(); err != nil {
 		t.Fatal(err)
 	}
-	fail(x.generation.Load())
+	fail(failed)
 	if err := x.Apply(t.Context(), s.updates()); err == nil {
 		t.Error("a closed index was written to")
 	}

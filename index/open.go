@@ -1,7 +1,6 @@
 package index
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -14,108 +13,64 @@ import (
 
 	"github.com/blevesearch/bleve/v2/index/scorch"
 	berrors "go.etcd.io/bbolt/errors"
-
-	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 )
 
-// Open opens the index in dir, an existing directory for the index only. The
-// caller must hold the lock of the directory. If the index is damaged, Open
-// removes it and opens an empty one. If that fails too, searches read the files,
-// and later calls retry.
+// Open opens the index in dir, an existing directory. The caller must hold the lock of
+// the directory. If the index is damaged, Open removes it and opens an empty one. If
+// that fails too, later changes retry.
 //
-// Each index has its own directory below dir; the file current contains the
-// name of the one in use. An opened index is not complete before
-// [Index.Confirm], because files may have changed and because a crash loses the
-// last changes.
+// An opened index is not complete before [Index.Confirm], because files may have changed
+// and because a crash loses the last changes.
 func Open(dir string, opt Options) (*Index, error) {
 	if opt.Logger == nil {
 		opt.Logger = slog.New(slog.DiscardHandler)
 	}
-	x := &Index{dir: dir, opt: opt, table: newTable(), rebuilding: make(chan struct{}, 1),
-		builders: make(chan *builder, 1)}
+	x := &Index{dir: filepath.Join(dir, "bleve"), opt: opt, table: newTable(), builders: make(chan *builder, 1)}
+	if err := removeEarlier(dir); err != nil {
+		return nil, err
+	}
 	x.writing.Lock()
 	defer x.writing.Unlock()
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if err := x.removeStray(); err != nil {
-		return nil, err
-	}
-	if err := x.openCurrent(); err != nil {
-		x.opt.Logger.Error("cannot open the index, requests read the files instead", "err", err)
+	if err := x.openStore(); err != nil {
+		x.opt.Logger.Error("cannot open the index", "err", err)
 	}
 	return x, nil
 }
 
-const indexPrefix = "index-"
-
-var indexName = lazyregexp.New(`^index-[0-9]{1,9}$`)
-
-func (x *Index) path(name string) string { return filepath.Join(x.dir, name) }
-
-// readFile returns the content of a small file, or "" if it cannot be read.
-func (x *Index) readFile(name string) string {
-	b, err := os.ReadFile(x.path(name))
-	if err != nil {
-		return ""
-	}
-	return string(b)
-}
-
-// writeFile replaces a small file, even if its name is now a directory.
-func (x *Index) writeFile(name, content string) error {
-	if info, err := os.Lstat(x.path(name)); err == nil && info.IsDir() {
-		if err := os.RemoveAll(x.path(name)); err != nil {
-			return err
+// removeEarlier removes the indexes of earlier versions of the program.
+func removeEarlier(dir string) error {
+	for _, pattern := range []string{"index-*", "quarantine", "opening", "current*", "version*"} {
+		names, err := filepath.Glob(filepath.Join(dir, pattern))
+		for _, name := range names {
+			err = errors.Join(err, os.RemoveAll(name))
 		}
-	}
-	return writeFile(x.path(name), content)
-}
-
-// removeStray removes all indexes except the one in use and the one being
-// built. Others remain after a crash or a change of the format.
-func (x *Index) removeStray() error {
-	entries, err := os.ReadDir(x.dir)
-	if err != nil {
-		return err
-	}
-	current := x.readFile("current")
-	for _, e := range entries {
-		// Earlier versions kept a damaged index and counted crashes.
-		old := e.Name() == "quarantine" || e.Name() == "opening" || indexName().MatchString(e.Name()) && e.Name() != current && (x.next == nil || e.Name() != x.next.name)
-		if old || strings.HasSuffix(e.Name(), ".tmp") {
-			if err := os.RemoveAll(x.path(e.Name())); err != nil {
-				x.opt.Logger.Warn("cannot remove an unused index", "err", err)
-			}
+		if err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// chooseCurrent determines the index in use. If no index has the right format, it
-// selects a new empty one.
-func (x *Index) chooseCurrent() error {
-	name := x.readFile("current")
-	if x.readFile("version") == x.formatVersion() && indexName().MatchString(name) {
-		x.name = name
+// versionName is the name of the file with the version of the index. It is written
+// before the index, so an index is never mistaken for one of another format.
+const versionName = "version"
+
+// prepareDir removes an index of another version and prepares the directory of an empty
+// one.
+func (x *Index) prepareDir() error {
+	name := filepath.Join(x.dir, versionName)
+	if have, err := os.ReadFile(name); err == nil && string(have) == x.formatVersion() {
 		return nil
+	}
+	if err := os.RemoveAll(x.dir); err != nil {
+		return err
 	}
 	if err := os.MkdirAll(x.dir, 0o700); err != nil {
 		return err
 	}
-	name = indexPrefix + "1"
-	if x.next != nil && x.next.name == name {
-		name = indexPrefix + "2"
-	}
-	if err := os.RemoveAll(x.path(name)); err != nil {
-		return err
-	}
-	// This order ensures that an index is never mistaken for one of another
-	// format.
-	if err := errors.Join(x.writeFile("current", name), x.writeFile("version", x.formatVersion())); err != nil {
-		return err
-	}
-	x.name = name
-	return x.removeStray() // the old index contains words of earlier file contents
+	return writeFile(name, x.formatVersion())
 }
 
 // formatVersion returns the identifier of the format of this index.
@@ -127,10 +82,13 @@ func (x *Index) formatVersion() string {
 	return version
 }
 
-// loadStore opens a store and reads its records into a table. It returns an
-// error if the records and the blocks do not match.
-func (x *Index) loadStore(name string) (*store, *table, error) {
-	s, err := openStore(x.path(name), x.handleStoreError)
+// loadStore opens the store and reads its records into a table. It returns an error if
+// the records and the blocks do not match.
+func (x *Index) loadStore() (*store, *table, error) {
+	if err := x.prepareDir(); err != nil {
+		return nil, nil, err
+	}
+	s, err := openStore(x.dir, x.handleStoreError)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -192,36 +150,26 @@ func (t *table) load(s *store) error {
 // reopenPause is the pause before another attempt to open a store.
 const reopenPause = time.Second
 
-// openCurrent opens the index in use. If that index is damaged, openCurrent replaces it
-// with an empty one. The caller must hold x.writing and x.mu.
-func (x *Index) openCurrent() error {
+// openStore opens the index, or an empty one in place of a damaged one. The caller must
+// hold x.writing and x.mu.
+func (x *Index) openStore() error {
 	x.retryAfter = time.Now().Add(reopenPause)
-	x.generation.Add(1)
 	x.completeness.markOpened()
 	x.store, x.table = nil, newTable()
-	s, t, err := x.loadOrReplace()
+	s, t, err := x.loadStore()
+	if err != nil && !lacksResources(err) {
+		x.opt.Logger.Warn("index is damaged, filling it again from the files", "dir", x.dir, "err", err)
+		x.problem = x.describeError("index was damaged, filling it again from the files", err)
+		if err = os.RemoveAll(x.dir); err == nil {
+			s, t, err = x.loadStore()
+		}
+	}
 	if err != nil {
-		x.problem = x.describeError("cannot open the index, requests read the files instead", err)
+		x.problem = x.describeError("cannot open the index", err)
 		return err
 	}
 	x.store, x.table = s, t
 	return nil
-}
-
-func (x *Index) loadOrReplace() (*store, *table, error) {
-	if err := x.chooseCurrent(); err != nil {
-		return nil, nil, err
-	}
-	s, t, err := x.loadStore(x.name)
-	if err == nil || lacksResources(err) {
-		return s, t, err
-	}
-	x.opt.Logger.Warn("index is damaged, filling it again from the files", "dir", x.path(x.name), "err", err)
-	x.problem = x.describeError("index was damaged, filling it again from the files", err)
-	if err := os.RemoveAll(x.path(x.name)); err != nil {
-		return nil, nil, err
-	}
-	return x.loadStore(x.name)
 }
 
 // describeError returns the description of an error for Status.
@@ -233,23 +181,15 @@ func (x *Index) describeError(what string, err error) string {
 	return text
 }
 
-// Purge removes the words of earlier file contents from the disk: those of deleted
-// documents and of stray indexes. It waits for the end of a rebuild.
-// On error some of these words may still be on disk.
-func (x *Index) Purge(ctx context.Context) error {
-	select {
-	case x.rebuilding <- struct{}{}:
-		defer func() { <-x.rebuilding }()
-	case <-ctx.Done():
-		return fmt.Errorf("purge index: %w", ctx.Err())
-	}
+// Purge removes the words of earlier file contents from the disk. On error some of
+// these words may still be on disk.
+func (x *Index) Purge() error {
 	x.writing.Lock()
 	err := x.ensureOpen()
 	s := x.store
-	err = errors.Join(err, x.removeStray())
 	x.writing.Unlock()
-	if s != nil {
-		err = errors.Join(err, s.purge())
+	if err == nil {
+		err = s.purge()
 	}
 	if err != nil {
 		return fmt.Errorf("purge index: %w", err)
@@ -273,37 +213,32 @@ func (x *Index) handleStoreError(s *store, err error, news bool) {
 	go func() { // closing the store waits for the goroutine that reports
 		x.writing.Lock()
 		defer x.writing.Unlock()
-		if x.store == s {
-			x.recoverStore(x.generation.Load(), err)
-		}
+		x.recoverStore(s, err)
 	}()
 }
 
-// recoverStore handles a failure of the store. The store and the table may differ
-// from then on, so recoverStore removes the index, unless the cause is a lack of
-// resources, and opens it again. Every file must then be applied again. If the index
-// has been opened again since the generation that failed, recoverStore does nothing.
-// The caller must hold x.writing.
-func (x *Index) recoverStore(generation uint64, cause error) {
+// recoverStore handles a failure of a store. The store and the table may differ from
+// then on, so recoverStore removes the index, unless the cause is a lack of resources,
+// and opens it again. Every file must then be applied again. The caller must hold
+// x.writing.
+func (x *Index) recoverStore(failed *store, cause error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.closed || x.generation.Load() != generation {
-		return
+	if failed == nil || x.store != failed {
+		return // opened again since
 	}
 	x.opt.Logger.Error("index failed, filling it again from the files", "err", cause)
-	if x.store != nil {
-		if err := x.store.close(); err != nil {
-			x.opt.Logger.Warn("cannot close the index", "err", err)
-		}
+	if err := failed.close(); err != nil {
+		x.opt.Logger.Warn("cannot close the index", "err", err)
 	}
 	if !lacksResources(cause) {
-		if err := os.RemoveAll(x.path(x.name)); err != nil {
+		if err := os.RemoveAll(x.dir); err != nil {
 			x.opt.Logger.Warn("cannot remove the index", "err", err)
 		}
 	}
 	x.problem = x.describeError("index failed, comparing all files", cause)
-	if err := x.openCurrent(); err != nil {
-		x.opt.Logger.Error("cannot open the index, requests read the files instead", "err", err)
+	if err := x.openStore(); err != nil {
+		x.opt.Logger.Error("cannot open the index", "err", err)
 	}
 	if x.opt.OnIncomplete != nil {
 		go x.opt.OnIncomplete()
@@ -323,7 +258,7 @@ func (x *Index) ensureOpen() error {
 	case time.Now().Before(x.retryAfter):
 		return errors.New(x.problem)
 	}
-	return x.openCurrent()
+	return x.openStore()
 }
 
 // errUnsaved reports that too many changes wait for a disk that fails.

@@ -32,6 +32,11 @@ func (f *file) info() FileInfo {
 		f.truncated, f}
 }
 
+// SameVersion reports whether both describe the same version of the same file.
+func (i FileInfo) SameVersion(o FileInfo) bool {
+	return i.Path == o.Path && i.Stamp == o.Stamp && i.Hash == o.Hash && i.Kind == o.Kind && i.Owner == o.Owner
+}
+
 // Readable reports whether the view may read any part of the indexed file.
 func (i FileInfo) Readable(v memory.View) bool { return i.file.variantFor(v) != nil }
 
@@ -99,16 +104,12 @@ func (x *Index) Files(keep func(*FileInfo) bool) []FileInfo {
 
 // Status is the state of an index.
 type Status struct {
-	Revision   uint64 // increases with every change
-	Generation uint64 // increases when the index is opened again or replaced
-	Epoch      uint64 // increases when the index is opened again: see [Index.Confirm]
-	Files      int
-	Entries    int
-	Degraded   bool   // not complete: searches also read files
-	Rebuilding bool   // a rebuild is in progress
-	Rebuilt    int    // files that the rebuild has read
-	ToRebuild  int    // files that the rebuild must read
-	Problem    string // message for the operator, or empty
+	Revision uint64 // increases with every change
+	Epoch    uint64 // increases when the index is opened again: see [Index.Confirm]
+	Files    int
+	Entries  int
+	Degraded bool   // not complete: searches also read files
+	Problem  string // message for the operator, or empty
 }
 
 // Size returns the size of the index on disk, in bytes.
@@ -126,17 +127,12 @@ func (x *Index) Status() Status {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	st := Status{
-		Revision:   x.revision.Load(),
-		Generation: x.generation.Load(),
-		Epoch:      x.completeness.epoch,
-		Files:      x.table.files.length,
-		Entries:    x.table.entries,
-		Degraded:   x.isDegraded(),
-		Rebuilding: x.next != nil,
-		Problem:    x.problem,
-	}
-	if x.next != nil {
-		st.Rebuilt, st.ToRebuild = int(x.next.filesRead.Load()), x.next.files
+		Revision: x.revision,
+		Epoch:    x.completeness.epoch,
+		Files:    x.table.files.length,
+		Entries:  x.table.entries,
+		Degraded: x.isDegraded(),
+		Problem:  x.problem,
 	}
 	if x.store != nil {
 		if err := x.store.failure(); err != nil {

@@ -73,7 +73,7 @@ func TestPurge(t *testing.T) {
 	if findTerm(t, x, "quinc") == "" {
 		t.Fatal("deleted documents leave no words")
 	}
-	if err := x.Purge(t.Context()); err != nil {
+	if err := x.Purge(); err != nil {
 		t.Fatal(err)
 	}
 	if term := findTerm(t, x, "quinc"); term != "" {
@@ -100,7 +100,7 @@ func TestDirectoryGone(t *testing.T) {
 	x, lost := s.openLosing(t, t.TempDir())
 	for n := range 2 {
 		s.confirmComplete(t, x)
-		dir := x.path(x.name)
+		dir := x.dir
 		if err := os.RemoveAll(dir); err != nil {
 			t.Fatal(err)
 		}
@@ -113,7 +113,7 @@ func TestDirectoryGone(t *testing.T) {
 			t.Fatal(err)
 		}
 		<-lost
-		if got := x.Status(); !got.Degraded || got.Generation != uint64(n+2) {
+		if got := x.Status(); !got.Degraded || got.Epoch != uint64(n+2) {
 			t.Errorf("not opened again: %+v", got)
 		}
 	}
@@ -165,7 +165,7 @@ func TestReopeningLeaksNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := x.openCurrent(); err != nil {
+		if err := x.openStore(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -235,7 +235,7 @@ func TestRandomDamage(t *testing.T) {
 				}
 				x.Close()
 				var files []string
-				err := filepath.WalkDir(x.path(x.name), func(path string, e os.DirEntry, err error) error {
+				err := filepath.WalkDir(x.dir, func(path string, e os.DirEntry, err error) error {
 					if err == nil && !e.IsDir() {
 						files = append(files, path)
 					}

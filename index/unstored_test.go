@@ -2,7 +2,6 @@ package index
 
 import (
 	"bytes"
-	"context"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -79,10 +78,6 @@ func TestNoCredentialOnDisk(t *testing.T) {
 		s.confirmComplete(t, x)
 		check(x, when)
 		if when == "again" {
-			if err := x.Rebuild(t.Context(), s.paths(), func(_ context.Context, path string) (Update, error) { return s.update(path), nil }); err != nil {
-				t.Fatal(err)
-			}
-			check(x, "rebuilt")
 			s.text["2026-02-04/a.md"] = "---\nsession_id: a\n---\n- medlar of a session #fruit\n"
 			s.text["g.md"] = "---\nsession_id: " + token + "\n---\n- medlar of another session\n"
 			if err := x.Apply(t.Context(), s.updates("2026-02-04/a.md", "g.md")); err != nil {

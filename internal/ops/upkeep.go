@@ -3,7 +3,6 @@ package ops
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -39,11 +38,7 @@ func (m writeOps) syncOp(ctx context.Context, c Call, r *api.SyncRequest) (*api.
 }
 
 func (m writeOps) rebuild(ctx context.Context, c Call, _ *api.RebuildRequest) (*api.RebuildAnswer, error) {
-	err := m.Indexer.Rebuild(ctx)
-	if errors.Is(err, index.ErrRebuilding) {
-		return nil, api.Errorf(api.Busy, "a rebuild is already running").WithHint("retry after the rebuild")
-	}
-	if err != nil {
+	if err := m.Indexer.Rebuild(ctx); err != nil {
 		return nil, err
 	}
 	return &api.RebuildAnswer{Entries: m.Index.Status().Entries, TookMS: c.took()}, nil

@@ -18,6 +18,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -67,6 +69,9 @@ type daemon struct {
 	writerErr   error        // why writer is nil
 
 	supervisor supervisor // the service manager to notify; zero if there is none
+
+	rebuilding         sync.Mutex
+	rebuilt, toRebuild atomic.Int64 // numbers of files of a rebuild; zero without one
 
 	scanned         chan struct{} // closed when every file has been seen
 	indexIncomplete chan struct{} // receives when the index was set aside and every file must be applied again
@@ -382,17 +387,12 @@ func (d *daemon) Sync(ctx context.Context) error {
 	return nil
 }
 
-// Rebuild rebuilds the index.
-func (d *daemon) Rebuild(ctx context.Context) error {
-	return d.index.Rebuild(ctx, d.listPaths(), d.pipeline.readForRebuild)
-}
-
 // Purge removes what is no longer in the files from the index and the vectors.
 func (d *daemon) Purge(ctx context.Context) error {
 	if err := d.Sync(ctx); err != nil {
 		return err // a recent change may be missing from the index
 	}
-	return errors.Join(d.index.Purge(ctx), d.purgeVectors())
+	return errors.Join(d.index.Purge(), d.purgeVectors())
 }
 
 // Subscribe calls f with each change from now on.

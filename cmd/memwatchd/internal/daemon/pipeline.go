@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
-	"fmt"
 	"io/fs"
 	"iter"
 	"log/slog"
@@ -195,8 +194,6 @@ func (p *pipeline) recordResult(l scanResult) {
 		p.overwritten.changed(l.update.Path, l.update.Hash)
 	}
 	if p.todos != nil && !copied && !p.layout.InRoot(l.update.Path) {
-		// Also if the index has this version already: a rebuild may have read
-		// it first.
 		p.todos.Changed(l.update.Path, l.update.Doc)
 	}
 }
@@ -340,6 +337,9 @@ func (p *pipeline) applyUpdates(ctx context.Context, updates []index.Update, why
 		if u.Doc == nil {
 			now = before[i]
 		}
+		if after.SameVersion(before[i]) {
+			continue // a rebuild
+		}
 		p.events.publish(ops.Change{
 			Event: api.Event{Path: u.Path, Kind: now.Kind.String(), Day: now.Day}, Before: before[i], After: after,
 		})
@@ -350,26 +350,22 @@ func (p *pipeline) applyUpdates(ctx context.Context, updates []index.Update, why
 	return nil
 }
 
-// reindexFiles applies files to the index whether or not the index seems to
-// have them. Deleted files are left to the next scan, which knows how many may
-// be gone at once.
-func (p *pipeline) reindexFiles(ctx context.Context, paths []string) error {
+// reindexFiles applies the first files of a list, as many as make a batch, to the
+// index whether or not the index seems to have them, and returns the rest of the list.
+// Deleted files are left to the next scan, which knows how many may be gone at once.
+func (p *pipeline) reindexFiles(ctx context.Context, paths []string) (rest []string, err error) {
 	p.applyMu.Lock()
 	defer p.applyMu.Unlock()
-	for _, path := range paths {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		l := p.examineFile(path, watcher.Verify)
-		if l.update.Doc == nil {
-			continue
-		}
-		if err := p.applyUpdates(ctx, []index.Update{l.update}, watcher.Verify); err != nil {
-			return err
-		}
-		p.recordResult(l)
+	results, err := p.examineBatch(ctx, paths, watcher.Verify)
+	if err != nil {
+		return nil, err
 	}
-	return nil
+	rest = paths[len(results):]
+	results = slices.DeleteFunc(results, func(l scanResult) bool { return l.update.Doc == nil })
+	for i := range results {
+		results[i].apply = true
+	}
+	return rest, p.applyResults(ctx, results, watcher.Verify)
 }
 
 // measureLatency records the time from each save until now.
@@ -382,29 +378,27 @@ func (p *pipeline) measureLatency(results []scanResult) {
 	}
 }
 
-// readForRebuild returns a file for a rebuild. A file that is being written or
-// cannot be read is returned as last read, if a version is known. It gets the
-// zero stamp, which no file has, so that it is applied when it can be read.
-func (p *pipeline) readForRebuild(_ context.Context, path string) (index.Update, error) {
+// readStable returns the document of a file, or nil if the file does not exist. A file
+// that is being written or cannot be read is returned as last read, if a version is known.
+func (p *pipeline) readStable(path string) (*memory.Document, error) {
 	file, err := p.files.Read(path)
 	switch {
 	case errors.Is(err, vault.ErrRoot) && p.layout.InRoot(path):
-		return index.Update{Path: path}, nil // a scan adds it when the folder is back
+		return nil, nil
 	case errors.Is(err, vault.ErrRoot):
-		return index.Update{}, err
+		return nil, err
 	case vault.Absent(err), errors.Is(err, fs.ErrPermission):
-		return index.Update{Path: path}, nil
+		return nil, nil
 	}
 	if err != nil || file.Unstable {
 		if k, ok := p.documents.lookUp(path); ok {
-			return index.Update{Path: path, Doc: k.doc, Hash: k.hash}, nil
+			return k.doc, nil
 		}
-		file.Stamp = memory.Stamp{}
 	}
 	if err != nil {
-		return index.Update{}, fmt.Errorf("%w: %w", index.ErrUnreadable, err)
+		return nil, err
 	}
-	return index.Update{Path: path, Doc: p.parseFile(file), Stamp: file.Stamp, Hash: sha256.Sum256(file.Data)}, nil
+	return p.parseFile(file), nil
 }
 
 func (p *pipeline) recordProblems(path string, doc *memory.Document) {

@@ -33,7 +33,7 @@ func (d *daemon) State() api.IndexStatus { return d.indexState(d.watcher.Status(
 func (d *daemon) indexState(w watcher.Status) api.IndexStatus {
 	x := d.index.Status()
 	s := api.IndexStatus{
-		Revision: x.Revision, Pending: w.Pending, Generation: x.Generation, Degraded: x.Degraded, Problem: x.Problem,
+		Revision: x.Revision, Pending: w.Pending, Generation: x.Epoch, Degraded: x.Degraded, Problem: x.Problem,
 	}
 	for _, r := range d.roots {
 		s.Pending += r.watcher.Status().Pending
@@ -42,8 +42,8 @@ func (d *daemon) indexState(w watcher.Status) api.IndexStatus {
 	switch {
 	case x.Degraded:
 		s.Done, s.Total = x.Files, max(x.Files, d.vault.Catalogue.Len())
-	case x.Rebuilding:
-		s.Done, s.Total = x.Rebuilt, x.ToRebuild
+	case d.toRebuild.Load() > 0:
+		s.Done, s.Total = int(d.rebuilt.Load()), int(d.toRebuild.Load())
 	}
 	if failure := d.pipeline.lastFailure(); failure != nil && s.Problem == "" {
 		s.Problem = failure.Error()
@@ -277,10 +277,36 @@ func findCredentials(path string, text []byte) (list []api.FileProblem) {
 	return list
 }
 
-// Reindex applies files to the index again and waits for a scan.
-func (d *daemon) Reindex(ctx context.Context, paths []string) error {
-	if err := d.pipeline.reindexFiles(ctx, paths); err != nil {
+// Rebuild applies all files to the index again and removes earlier contents from it.
+func (d *daemon) Rebuild(ctx context.Context) error {
+	if !d.rebuilding.TryLock() {
+		return api.Errorf(api.Busy, "a rebuild is already running").WithHint("retry after the rebuild")
+	}
+	defer d.rebuilding.Unlock()
+	if _, err := d.vault.Root(); err != nil {
 		return err
+	}
+	paths := d.listPaths()
+	defer d.toRebuild.Store(0)
+	defer d.rebuilt.Store(0)
+	d.toRebuild.Store(int64(len(paths)))
+	for len(paths) > 0 {
+		rest, err := d.pipeline.reindexFiles(ctx, paths)
+		if err != nil {
+			return err
+		}
+		d.rebuilt.Add(int64(len(paths) - len(rest)))
+		paths = rest
+	}
+	return d.index.Purge()
+}
+
+// Reindex applies files to the index again and waits for a scan.
+func (d *daemon) Reindex(ctx context.Context, paths []string) (err error) {
+	for len(paths) > 0 {
+		if paths, err = d.pipeline.reindexFiles(ctx, paths); err != nil {
+			return err
+		}
 	}
 	d.eachWatcher((*watcher.Watcher).Rescan)
 	return d.syncAll(ctx, rootsWait)

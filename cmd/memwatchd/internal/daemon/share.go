@@ -220,7 +220,6 @@ func (f indexedFiles) Paths() (paths []string) {
 func (f indexedFiles) Complete() bool { return !f.index.Status().Degraded }
 
 // Load implements [share.Source].
-func (f indexedFiles) Load(ctx context.Context, path string) (*memory.Document, error) {
-	update, err := f.pipeline.readForRebuild(ctx, path)
-	return update.Doc, err
+func (f indexedFiles) Load(_ context.Context, path string) (*memory.Document, error) {
+	return f.pipeline.readStable(path)
 }
