@@ -215,6 +215,12 @@ func parseStructure(text []byte, body int, ln lines) (tops []topBlock, problem *
 			add(n, topEntry, HTML, 0)
 		case *table:
 			add(n, topEntry, Table, 0)
+		case *ast.Paragraph:
+			kind := topEntry
+			if string(bytes.TrimSpace(n.Lines().Value(text[body:]))) == petFooter {
+				kind = topRule
+			}
+			add(n, kind, Paragraph, 0)
 		default:
 			add(n, topEntry, Paragraph, 0)
 		}

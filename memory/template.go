@@ -117,15 +117,6 @@ func WithSubject(file []byte, subject string) []byte {
 // with its owner, in Chinese.
 func NewPetMemory() []byte { return []byte(petMemory) }
 
-// NewMemoryIn returns a new MEMORY.md in the language of a text: with the
-// sections of a pet's if the text is Chinese.
-func NewMemoryIn(text string) []byte {
-	if hasHan(text) {
-		return NewPetMemory()
-	}
-	return NewMemory()
-}
-
 const petMemory = `# 🧠 记忆
 
 <!-- 重要的事情记在这里。这是你的长期记忆。 -->
@@ -148,8 +139,10 @@ const petMemory = `# 🧠 记忆
 
 ---
 
-_记住重要的事，忘掉不重要的。定期整理，保持精炼。_
-`
+` + petFooter + "\n"
+
+// petFooter is the last line of the template. Like a rule, it is no entry.
+const petFooter = "_记住重要的事，忘掉不重要的。定期整理，保持精炼。_"
 
 // NewDaily returns the log of a day, YYYY-MM-DD.
 func NewDaily(day string) []byte { return []byte("# " + day + "\n") }

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -146,6 +147,8 @@ _记住重要的事，忘掉不重要的。定期整理，保持精炼。_
 		}
 		if d := parse(got); len(d.Problems) > 0 {
 			t.Errorf("%s: %v", c.path, d.Problems)
+		} else if last := d.Entries[len(d.Entries)-1].Text; strings.Contains(last, "定期整理") {
+			t.Errorf("%s: the last line of the template is an entry", c.path)
 		}
 	}
 }

@@ -89,7 +89,11 @@ func (m readOps) renderBlock(ctx context.Context, c Call, r *api.ContextRequest,
 	case "boot":
 		return style.Boot(m.bootFiles(c)), nil
 	case "full":
-		return style.Full(m.completeLongTerm(c)), nil
+		docs := m.completeLongTerm(c)
+		if len(docs) == 0 {
+			docs = m.longTerm(c)
+		}
+		return style.Full(docs), nil
 	case "items":
 		items := m.allItems(c)
 		if len(r.Namespaces) > 0 {

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/internal/brief"
 	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 	"github.com/memwatchd/memwatchd/memory"
@@ -192,7 +193,7 @@ func (m writeOps) longTermFile(ctx context.Context, c *Call, text string) (path 
 			}
 		}
 		if mine() {
-			fresh := m.newMemory(subject, text)
+			fresh := m.newMemory(*c, text)
 			if subject != m.Owner {
 				fresh = memory.WithSubject(fresh, subject)
 			}
@@ -206,7 +207,7 @@ func (m writeOps) longTermFile(ctx context.Context, c *Call, text string) (path 
 	path = home + "/_index.md"
 	if subject == m.Owner && !m.fileExists(path) && (m.DaysIn == "users" || m.isWorkspace() ||
 		strings.HasPrefix(m.dayDir(m.day(0)), "memory/")) {
-		return dir, m.newMemory(subject, text), nil
+		return dir, m.newMemory(*c, text), nil
 	}
 	return path, memory.NewLongTerm(subject, m.Now()), nil
 }
@@ -215,18 +216,21 @@ func (m writeOps) longTermFile(ctx context.Context, c *Call, text string) (path 
 // SOUL.md or USER.md.
 func (m writeOps) isWorkspace() bool { return m.fileExists("SOUL.md") || m.fileExists("USER.md") }
 
-// newMemory returns a new MEMORY.md. In a workspace without daily notes, it is in
-// the language of the workspace or of the text.
-func (m writeOps) newMemory(subject, text string) []byte {
-	if _, logs := m.Writer.Vault.Directory("memory"); subject != m.Owner || logs || !m.isWorkspace() {
-		return memory.NewMemory()
-	}
-	for _, name := range []string{"SOUL.md", "USER.md"} {
-		if doc, err := m.Files.Load(name); err == nil {
-			text += string(doc.Source)
+// newMemory returns a new MEMORY.md in the language of the text, of SOUL.md and
+// USER.md, and of the latest daily notes that the caller can read.
+func (m writeOps) newMemory(c Call, text string) []byte {
+	const enough = 8 << 10 // bytes
+	for _, f := range slices.Backward(m.Index.Files(func(f *index.FileInfo) bool {
+		return (f.Kind == memory.Identity || f.Kind == memory.Daily) && f.Readable(c.View)
+	})) {
+		if doc, _, err := m.loadFile(c, f.Path); err == nil && len(text) < enough {
+			text += string(doc.Source[:min(len(doc.Source), enough)])
 		}
 	}
-	return memory.NewMemoryIn(text)
+	if brief.LanguageOf(text) == brief.Chinese {
+		return memory.NewPetMemory()
+	}
+	return memory.NewMemory()
 }
 
 // fileExists reports whether a file exists now.
