@@ -90,7 +90,10 @@ func (m writeOps) editFile(ctx context.Context, c Call, a fileEdit) (after *memo
 			if a.dryRun {
 				data = nil
 			}
-			return data, mayClaim(c, after.Claim, "")
+			if mayClaim(c, after.Claim, "") != nil {
+				return nil, claimError(path.Dir(a.path))
+			}
+			return data, nil
 		},
 		Check: func() error {
 			if claims {
@@ -177,7 +180,8 @@ func (m writeOps) checkDirClaims(place memory.Place, subject string) error {
 // claimError returns the error for a directory that belongs to another subject.
 func claimError(dir string) error {
 	return api.Errorf(api.SubjectConflict, "directory %s belongs to another subject", dir).
-		WithHint("rename the directory, whose files have another subject_id, or use another subject")
+		WithHint("use a subject whose id differs in more than `:` and `_`, or rename the directory, whose files have " +
+			"another subject_id")
 }
 
 // subjectDir returns the caller's own directory below _longterms. It returns an error
