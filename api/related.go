@@ -27,6 +27,7 @@ type LinkTo struct {
 	Target    string `json:"target"`         // as written
 	Path      string `json:"path,omitempty"` // target file, if it exists
 	Anchor    string `json:"anchor,omitempty"`
+	Missing   bool   `json:"missing,omitempty"`   // target: a note that the caller cannot read or that does not exist
 	Untrusted bool   `json:"untrusted,omitempty"` // written by others than the subject
 }
 

@@ -115,6 +115,15 @@ func linkName(dir, target string) string {
 	return whole + Fold(name)
 }
 
+var attachmentRE = lazyregexp.New(`\.[A-Za-z][A-Za-z0-9]{1,4}$`)
+
+// MeansNote reports whether a link means a Markdown file, not a URL, a directory or an
+// attachment such as [[photo.png]].
+func (l *Link) MeansNote() bool {
+	_, md := CutMarkdown(l.Target)
+	return l.Name != "" && (md || !attachmentRE().MatchString(l.Target))
+}
+
 // NameKey returns the part of the name of a link, or of an alias, by which an index
 // finds it: the last element, folded.
 func NameKey(name string) string {

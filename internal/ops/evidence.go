@@ -103,18 +103,28 @@ func (m readOps) evidenceLinks(ctx context.Context, c Call, e *memory.Entry, lin
 				l.Path = piece
 			}
 		}
+		l.Missing = l.Path == "" && !strings.Contains(piece, "://") && !strings.HasPrefix(piece, "/")
 		links = append(links, l)
 	}
 	return links, nil
 }
 
-// evidenceMissing is the problem code of evidence that no longer exists.
-const evidenceMissing = "evidence_missing"
+// The problem codes of evidence and of links to files that do not exist.
+const (
+	evidenceMissing = "evidence_missing"
+	linkMissing     = "link_missing"
+)
 
-// missingEvidence returns a problem for each piece of evidence, in the file at
-// dir or in files below it, that neither exists nor is archived.
-func (m writeOps) missingEvidence(ctx context.Context, dir string) (list []api.FileProblem, err error) {
-	known := evidenceFiles{m: m, ids: map[string]map[string]bool{}, copies: map[string][]string{}}
+// missingTargets returns a problem for each piece of evidence and each link to a note,
+// in the file at dir or in files below it, whose target neither exists nor is
+// archived. The links in archives, imports and other folders are not checked: they are
+// records of other times and programs.
+func (m writeOps) missingTargets(ctx context.Context, dir string) (list []api.FileProblem, err error) {
+	known := evidenceFiles{m: m, ids: map[string]map[string]bool{}, copies: map[string][]string{},
+		links: map[string]bool{}}
+	report := func(f *index.FileInfo, code string, e *memory.Entry, message string) {
+		list = append(list, api.FileProblem{Path: f.Path, Problem: api.Problem{Code: code, Line: e.Line, Message: message}})
+	}
 	for _, f := range m.Index.Files(func(f *index.FileInfo) bool {
 		return dir == "" || f.Path == dir || strings.HasPrefix(f.Path, strings.TrimSuffix(dir, "/")+"/")
 	}) {
@@ -122,16 +132,21 @@ func (m writeOps) missingEvidence(ctx context.Context, dir string) (list []api.F
 		if err != nil {
 			continue
 		}
+		_, imported := doc.Front.Field("source_id")
+		record := imported || f.Kind == memory.Archive || doc.Place.Root != ""
 		for i := range doc.Entries {
 			e := &doc.Entries[i]
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
 			for _, piece := range e.Evidence {
-				if ctx.Err() != nil {
-					return nil, ctx.Err()
-				}
 				if !known.exists(ctx, piece) {
-					list = append(list, api.FileProblem{Path: f.Path, Problem: api.Problem{
-						Code: evidenceMissing, Line: e.Line, Message: "evidence " + piece + " does not exist; correct or remove it",
-					}})
+					report(&f, evidenceMissing, e, "evidence "+piece+" does not exist; correct or remove it")
+				}
+			}
+			for _, l := range e.Links {
+				if !record && l.MeansNote() && !known.hasLink(&l, f.Path) {
+					report(&f, linkMissing, e, "no file for the link "+l.Target+"; correct the link, or create the file")
 				}
 			}
 		}
@@ -139,9 +154,12 @@ func (m writeOps) missingEvidence(ctx context.Context, dir string) (list []api.F
 	return list, ctx.Err()
 }
 
-// An evidenceFiles knows the files that evidence names. It reads each file once.
+// An evidenceFiles knows the files that evidence and links name. It reads each file
+// once.
 type evidenceFiles struct {
 	m        writeOps
+	named    map[string][]string        // paths by keys of names and aliases; nil before they are needed
+	links    map[string]bool            // whether a file has the name of a link
 	ids      map[string]map[string]bool // ids of entries by path; nil for a missing file
 	copies   map[string][]string        // see [Memory.archivedCopies]
 	archived map[string]bool            // ids in all archives; nil before they are needed
@@ -154,15 +172,49 @@ func (k *evidenceFiles) exists(ctx context.Context, piece string) bool {
 	if strings.Contains(piece, "://") || strings.HasPrefix(piece, "/") || k.has(piece, "") || k.has(name, id) {
 		return true
 	}
+	return k.archivedCopy(name, id) || isEntry && !strings.HasPrefix(id, "~") && k.archivedIDs(ctx)[id]
+}
+
+// archivedCopy reports whether an archived copy of a file contains an entry, or exists
+// if id is empty.
+func (k *evidenceFiles) archivedCopy(name, id string) bool {
 	copies, ok := k.copies[name]
 	if !ok {
 		copies = k.m.archivedCopies(name, func(*index.FileInfo) bool { return true })
 		k.copies[name] = copies
 	}
-	if slices.ContainsFunc(copies, func(copied string) bool { return k.has(copied, id) }) {
-		return true
+	return slices.ContainsFunc(copies, func(copied string) bool { return k.has(copied, id) })
+}
+
+// hasLink reports whether the target of a link in the file from exists or is archived.
+func (k *evidenceFiles) hasLink(l *memory.Link, from string) bool {
+	for _, path := range l.Paths {
+		if _, ok := k.m.Index.File(path); ok || k.archivedCopy(path, "") {
+			return true
+		}
 	}
-	return isEntry && !strings.HasPrefix(id, "~") && k.archivedIDs(ctx)[id]
+	if k.named == nil {
+		k.named = map[string][]string{}
+		for _, f := range k.m.Index.Files(func(*index.FileInfo) bool { return true }) {
+			doc, err := k.m.Files.Load(f.Path)
+			if err != nil || doc.Place.Root != "" {
+				continue
+			}
+			for _, key := range doc.NameKeys() {
+				k.named[key] = append(k.named[key], f.Path)
+			}
+		}
+	}
+	found, ok := k.links[l.Name]
+	if !ok {
+		paths := k.named[memory.NameKey(l.Name)]
+		found = len(l.FindNamed(from, paths)) > 0 || slices.ContainsFunc(paths, func(path string) bool {
+			doc, err := k.m.Files.Load(path)
+			return err == nil && doc.Front.HasAlias(l.Name)
+		})
+		k.links[l.Name] = found
+	}
+	return found
 }
 
 // has reports whether a file contains an entry, or exists if id is empty.

@@ -14,30 +14,36 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// TestMissingEvidence checks that only evidence that is neither in its place nor
-// archived is missing.
-func TestMissingEvidence(t *testing.T) {
+// TestMissingTargets checks that only evidence and linked notes that are neither in
+// their places nor archived are missing.
+func TestMissingTargets(t *testing.T) {
 	archive, err := txtar.ParseFile("testdata/ops/evidence_archived.txtar")
 	if err != nil {
 		t.Fatal(err)
 	}
 	archive.Files = append(archive.Files, txtar.File{Name: "_longterms/bob/profile.md", Data: []byte(
-		"# Summaries\n\n- **tea**: Green. <!-- evidence=notes/a.md#n1,notes/a.md#n2,notes/b.md -->\n")})
+		"# Summaries\n\n- **tea**: Green. <!-- evidence=notes/a.md#n1,notes/a.md#n2,notes/b.md -->\n")},
+		txtar.File{Name: "links/a.md", Data: []byte("---\naliases: [Bee]\n---\n- [[b]] [[Bee]] [[A]] [x](gone.md) " +
+			"[[links/b]] [[photo.png]] [y](https://x.y/z.md) [z](sub/) [up](../../x.md) [old](2026-02-01/cli.md)\n")},
+		txtar.File{Name: "links/imported.md", Data: []byte("---\nsource_id: s1\n---\n- [x](gone.md)\n")})
 	m := readOpsCase(t, archive).memory(t).writeOps()
 	for dir, want := range map[string][]string{
-		"":      {"_longterms/bob/profile.md:3 notes/a.md#n2", "_longterms/bob/profile.md:3 notes/b.md", "_longterms/owner/project.md:3 2026-02-01/gone.md"},
+		"": {"_longterms/bob/profile.md:3 notes/a.md#n2", "_longterms/bob/profile.md:3 notes/b.md", "_longterms/owner/project.md:3 2026-02-01/gone.md", "links/a.md:4 b",
+			"links/a.md:4 gone.md", "links/a.md:4 links/b"},
 		"notes": nil, "_longterms/owner/": {"_longterms/owner/project.md:3 2026-02-01/gone.md"},
 	} {
-		list, err := m.missingEvidence(t.Context(), dir)
+		list, err := m.missingTargets(t.Context(), dir)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var got []string
 		for _, p := range list {
 			var piece string
-			if _, err := fmt.Sscanf(p.Message, "evidence %s does not exist", &piece); err != nil || p.Code != evidenceMissing {
+			format := map[string]string{evidenceMissing: "evidence %s does not exist", linkMissing: "no file for the link %s"}
+			if _, err := fmt.Sscanf(p.Message, format[p.Code], &piece); err != nil {
 				t.Errorf("%+v: %v", p, err)
 			}
+			piece = strings.TrimSuffix(piece, ";")
 			got = append(got, fmt.Sprintf("%s:%d %s", p.Path, p.Line, piece))
 		}
 		slices.Sort(got)
@@ -58,9 +64,9 @@ func (f *loadedFiles) Load(path string) (*memory.Document, error) {
 	return f.opsRoot.Load(path)
 }
 
-// TestMissingEvidenceOfMany checks that missing evidence does not make check read
+// TestMissingTargetsOfMany checks that missing evidence does not make check read
 // all archives for each piece: a stranger can write any number of them.
-func TestMissingEvidenceOfMany(t *testing.T) {
+func TestMissingTargetsOfMany(t *testing.T) {
 	archive := &txtar.Archive{}
 	for i := range 5 {
 		archive.Files = append(archive.Files, txtar.File{Name: fmt.Sprintf("_longterms/owner/_archive/2026-02-0%d/cli.md", i+1),
@@ -74,7 +80,7 @@ func TestMissingEvidenceOfMany(t *testing.T) {
 	m := readOpsCase(t, archive).memory(t)
 	files := &loadedFiles{m.Files.(*opsRoot), map[string]int{}}
 	m.Files = files
-	list, err := m.writeOps().missingEvidence(t.Context(), "")
+	list, err := m.writeOps().missingTargets(t.Context(), "")
 	if err != nil || len(list) != 20 {
 		t.Errorf("%d pieces are missing, %v", len(list), err)
 	}

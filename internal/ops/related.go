@@ -57,7 +57,7 @@ func (m readOps) related(ctx context.Context, c Call, r *api.RelatedRequest) (*a
 			}
 			answer.To = append(answer.To, api.LinkTo{
 				Line: shown.Line(e.Line), Text: l.Text, Target: l.Target, Path: path, Anchor: l.Anchor,
-				Untrusted: e.Author().Untrusted(c.View),
+				Missing: path == "" && l.MeansNote(), Untrusted: e.Author().Untrusted(c.View),
 			})
 		}
 		if len(answer.To) < r.Limit {

@@ -164,7 +164,7 @@ func (m writeOps) check(ctx context.Context, c Call, r *api.CheckRequest) (*api.
 		}
 		answer.Repaired, answer.Refused = f.repaired, f.refused
 	}
-	missing, err := m.missingEvidence(ctx, r.Path)
+	missing, err := m.missingTargets(ctx, r.Path)
 	if err != nil {
 		return nil, err
 	}

@@ -206,7 +206,8 @@ func placeOf(path string, from, to int) string {
 
 func (b *toolText) writeLinks(a *api.RelatedAnswer) {
 	for _, l := range a.To {
-		b.writeFields(brief.Fields(l.Untrusted, placeOf(a.Path, l.Line, 0)+" -> "+l.Target), brief.Field(lineOf(l.Text), l.Untrusted))
+		b.writeFields(brief.Fields(l.Untrusted, placeOf(a.Path, l.Line, 0)+" -> "+l.Target+textIf(l.Missing, " [missing]")),
+			brief.Field(lineOf(l.Text), l.Untrusted))
 	}
 	for _, l := range a.From {
 		b.writeFields(own(placeOf(l.Path, l.Line, 0)+" -> "+a.Path), brief.Field(lineOf(l.Text), l.Untrusted))

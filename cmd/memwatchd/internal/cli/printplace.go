@@ -134,7 +134,7 @@ func (p *Printer) printRelated(a *api.RelatedAnswer) {
 			target = p.locate(l.Path)
 		}
 		paths = append(paths, l.Path)
-		target += textIf(l.Anchor != "", "#"+l.Anchor)
+		target += textIf(l.Anchor != "", "#"+l.Anchor) + textIf(l.Missing, " [missing]")
 		p.printLink(a.Path, l.Line, "-> "+target, strings.Join(strings.Fields(l.Text), " "))
 	}
 	for _, l := range a.From {
