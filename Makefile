@@ -168,13 +168,13 @@ eval: ## compare the ranking on the judged collections in EVAL
 demo: ## update docs/demo.svg
 	$(GO) test ./cmd/memwatchd/internal/e2e -count=1 -run '^TestPagesDemo$$' -update
 
-# Build the release archives for linux and darwin, and their checksums, in
+# Build the packages of a release for linux and darwin, and their checksums, in
 # dist/. make dist-check builds them twice, the second time without caches, and
 # compares them; it takes half an hour on two cores.
-dist: ## build the archives of a release in dist/
+dist: ## build the packages of a release in dist/
 	cd tools/release && $(GO) run . -out ../../dist
 
-dist-check: ## build the archives twice and compare them
+dist-check: ## build the packages twice and compare them
 	cd tools/release && $(GO) run . -check
 
 clean: ## remove ./memwatchd

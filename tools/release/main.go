@@ -1,5 +1,6 @@
-// Release makes the files of a release: for each platform an archive with the
-// program, its manual and its documents, and the checksums of all archives.
+// Release makes the files of a release: archives, packages for Linux, npm, OCI
+// and MCP, plugins, and the checksums of all of them. Their sources are in
+// packaging/.
 //
 // The same commit and the same version of Go produce the same bytes, regardless
 // of machine and time. The release is built from a clone, which excludes all
@@ -20,7 +21,7 @@ import (
 func main() {
 	log.SetFlags(0)
 	log.SetPrefix("release: ")
-	out := flag.String("out", "../../dist", "directory to write to; what an earlier release has left there goes")
+	out := flag.String("out", "../../dist", "directory to write to; an earlier release in it is removed")
 	check := flag.Bool("check", false,
 		"make everything twice, in different places and from nothing, and compare; nothing is written")
 	repository := flag.String("repository", "../..", "what is released: the commit that is checked out there")
@@ -53,19 +54,15 @@ func checked(files []file, repository string) error {
 	return nil
 }
 
-// written writes the files to a directory and removes those of an earlier
-// release.
+// written replaces a directory with the files.
 func written(files []file, dir string) error {
+	if _, err := os.Stat(filepath.Join(dir, checksums)); err == nil { // an earlier release
+		if err := os.RemoveAll(dir); err != nil {
+			return err
+		}
+	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
-	}
-	for _, pattern := range []string{program + "-*.tar.gz", checksums} {
-		old, _ := filepath.Glob(filepath.Join(dir, pattern))
-		for _, name := range old {
-			if err := os.Remove(name); err != nil {
-				return err
-			}
-		}
 	}
 	for _, f := range files {
 		if err := os.WriteFile(filepath.Join(dir, f.name), f.data, 0o644); err != nil {

@@ -25,7 +25,15 @@ const (
 // platforms contains the platforms of the archives.
 var platforms = []platform{{"darwin", "amd64"}, {"darwin", "arm64"}, {"linux", "amd64"}, {"linux", "arm64"}}
 
+// A platform is a system and a processor, as Go names them.
 type platform struct{ os, arch string }
+
+func (p platform) String() string { return p.os + "-" + p.arch }
+
+// NodeOS, NodeCPU and Node return the names of the platform in packages of npm.
+func (p platform) NodeOS() string  { return p.os }
+func (p platform) NodeCPU() string { return strings.Replace(p.arch, "amd64", "x64", 1) }
+func (p platform) Node() string    { return p.NodeOS() + "-" + p.NodeCPU() }
 
 // documents contains the paths in the repository that every archive includes.
 var documents = []string{"README.md", "CHANGELOG.md", "LICENSE", "config.example.yaml", "docs"}
@@ -92,7 +100,7 @@ func (m *maker) clone(repository string) error {
 	return err
 }
 
-// all returns the archives and the checksums.
+// all returns the packages, the files that describe them, and the checksums.
 func (m *maker) all() ([]file, error) {
 	host, err := m.build(platform{runtime.GOOS, runtime.GOARCH})
 	if err != nil {
@@ -102,34 +110,74 @@ func (m *maker) all() ([]file, error) {
 	if err != nil {
 		return nil, err
 	}
+	d, err := m.describe()
+	if err != nil {
+		return nil, err
+	}
 	var files []file
-	var sums bytes.Buffer
 	for _, p := range platforms {
-		path, err := m.build(p)
+		more, err := m.packages(d.on(p), common)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", p, err)
+		}
+		files = append(files, more...)
+	}
+	for _, packages := range []func(*description) ([]file, error){m.image, m.descriptions} {
+		more, err := packages(d)
 		if err != nil {
 			return nil, err
 		}
-		data, err := os.ReadFile(path)
-		if err != nil {
-			return nil, err
-		}
-		name := fmt.Sprintf("%s-%s-%s-%s", program, m.version, p.os, p.arch)
-		packed, err := archive(name, append(slices.Clone(common), file{name: program, data: data, executable: true}),
-			m.when)
-		if err != nil {
-			return nil, err
-		}
-		files = append(files, file{name: name + ".tar.gz", data: packed})
-		fmt.Fprintf(&sums, "%x  %s.tar.gz\n", sha256.Sum256(packed), name)
+		files = append(files, more...)
+	}
+	var sums bytes.Buffer
+	for _, f := range files {
+		fmt.Fprintln(&sums, checksum(f))
 	}
 	return append(files, file{name: checksums, data: sums.Bytes()}), nil
+}
+
+// checksum returns the line of a file in SHA256SUMS.
+func checksum(f file) string { return fmt.Sprintf("%x  %s", sha256.Sum256(f.data), f.name) }
+
+// packages returns the packages for one platform. The common files are in each
+// of them that installs more than the program.
+func (m *maker) packages(d *description, common []file) ([]file, error) {
+	path, err := m.build(d.Platform)
+	if err != nil {
+		return nil, err
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	bin := file{name: program, data: data, executable: true}
+	name := fmt.Sprintf("%s-%s-%s", program, d.Version, d.Platform)
+	contents := append(slices.Clone(common), bin)
+	packed, err := archive(name, contents, m.when)
+	if err != nil {
+		return nil, err
+	}
+	files := []file{{name: name + ".tar.gz", data: packed}}
+	for _, packages := range []func() ([]file, error){
+		func() ([]file, error) { return m.materials(d, path) },
+		func() ([]file, error) { return m.node(d, bin) },
+		func() ([]file, error) { return m.bundle(d, bin) },
+		func() ([]file, error) { return m.linux(d, contents) },
+	} {
+		more, err := packages()
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, more...)
+	}
+	return files, nil
 }
 
 // build builds the program for a platform and returns its path. The result
 // depends only on the sources and the version of Go, not on libraries of the
 // machine or the path of the sources.
 func (m *maker) build(p platform) (path string, err error) {
-	path = filepath.Join(m.built, p.os+"-"+p.arch, program)
+	path = filepath.Join(m.built, p.String(), program)
 	env := []string{
 		"GOOS=" + p.os, "GOARCH=" + p.arch, "CGO_ENABLED=0", "GOFLAGS=", "GOEXPERIMENT=", "GOAMD64=v1", "GOARM64=v8.0",
 		"GOWORK=off", "GOENV=off",

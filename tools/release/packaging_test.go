@@ -1,0 +1,147 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestTemplates checks that every template renders, that the JSON is valid, and
+// that only the templates of the description contain a version.
+func TestTemplates(t *testing.T) {
+	m := &maker{source: "../..", version: "v1.2.0", when: time.Unix(1, 0)}
+	d, err := m.describe()
+	if err != nil {
+		t.Skip(err) // not in a repository of git
+	}
+	for _, p := range platforms {
+		for _, dir := range []string{"linux", "npm", "mcp", "homebrew", "oci", "plugins"} {
+			files, err := m.render(d.on(p), dir, dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range files {
+				if strings.Contains(string(f.data), "<no value>") {
+					t.Errorf("%s: a value is missing:\n%s", f.name, f.data)
+				}
+			}
+		}
+	}
+}
+
+// TestInstallScript installs from a directory with the packages of a release,
+// updates, refuses a damaged archive, and uninstalls.
+func TestInstallScript(t *testing.T) {
+	dir, prefix := t.TempDir(), filepath.Join(t.TempDir(), "with space")
+	contents := []file{{name: program, data: []byte("#!/bin/sh\necho ran\n"), executable: true}, {name: "man/man1/memwatchd.1"},
+		{name: "man/man1/memwatchd-search.1"}, {name: "man/man5/memwatchd.yaml.5"}, {name: "completions/memwatchd.bash"},
+		{name: "completions/_memwatchd"}, {name: "completions/memwatchd.fish"}}
+	var sums strings.Builder
+	for _, p := range platforms {
+		name := fmt.Sprintf("%s-v1.2.0-%s", program, p)
+		packed, err := archive(name, contents, time.Unix(1, 0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(dir, name+".tar.gz"), packed)
+		fmt.Fprintf(&sums, "%s\n", checksum(file{name: name + ".tar.gz", data: packed}))
+	}
+	write(t, filepath.Join(dir, checksums), []byte(sums.String()))
+	env := []string{"VERSION=v1.2.0", "PREFIX=" + prefix, "BASE_URL=file://" + dir}
+	run := func(args ...string) (string, error) {
+		return output(".", env, "sh", append([]string{"../../packaging/install.sh"}, args...)...)
+	}
+	for range 2 { // the second time, it updates
+		if out, err := run(); err != nil || !strings.Contains(out, prefix+"/bin") {
+			t.Fatalf("%s, %v", out, err)
+		}
+	}
+	if out, err := output(".", nil, filepath.Join(prefix, "bin", program)); out != "ran" {
+		t.Errorf("the program printed %q, %v", out, err)
+	}
+	for _, name := range []string{"share/man/man1/memwatchd-search.1", "share/man/man5/memwatchd.yaml.5", "share/zsh/site-functions/_memwatchd"} {
+		if _, err := os.Stat(filepath.Join(prefix, name)); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, p := range platforms {
+		path := filepath.Join(dir, fmt.Sprintf("%s-v1.2.0-%s.tar.gz", program, p))
+		write(t, path, []byte("damaged"))
+	}
+	if _, err := run(); err == nil || !strings.Contains(err.Error(), "checksum differs") {
+		t.Errorf("a damaged archive: %v", err)
+	}
+	if _, err := run("uninstall"); err != nil {
+		t.Fatal(err)
+	}
+	if files, err := tree(prefix, ""); err != nil || len(files) > 0 {
+		t.Errorf("%d files are left, %v", len(files), err)
+	}
+}
+
+// TestPluginHooks checks that the plugins run the hooks that the program itself
+// installs, with the same limits.
+func TestPluginHooks(t *testing.T) {
+	built := filepath.Join(t.TempDir(), program)
+	if _, err := output("../..", []string{"CGO_ENABLED=0"}, "go", "build", "-trimpath", "-o", built, "./cmd/memwatchd"); err != nil {
+		t.Fatal(err)
+	}
+	for agent, settings := range map[string]string{
+		"claude-code": ".claude/settings.json", "codex": ".codex/hooks.json", "gemini": ".gemini/settings.json",
+	} {
+		home := t.TempDir()
+		env := []string{"HOME=" + home, "XDG_CONFIG_HOME=", "CLAUDE_CONFIG_DIR=", "CODEX_HOME=", "GEMINI_CLI_HOME=",
+			"PATH=" + filepath.Dir(built) + ":" + os.Getenv("PATH")}
+		if _, err := output(home, env, built, "hook", "install", "--agent", agent, "--program", program, "--write"); err != nil {
+			t.Fatal(err)
+		}
+		installed, plugin := hooksOf(t, filepath.Join(home, settings)), hooksOf(t, filepath.Join("../../packaging/plugins", agent, "hooks/hooks.json"))
+		if !maps.Equal(installed, plugin) {
+			t.Errorf("%s: the plugin runs\n%v\nthe program installs\n%v", agent, plugin, installed)
+		}
+	}
+}
+
+// hookRE matches the command of a hook within the shell command that looks for
+// the program first.
+var hookRE = regexp.MustCompile(`memwatchd hook [a-z-]+( --agent [a-z]+)?`)
+
+// hooksOf returns the command and the limit of each event in a file.
+func hooksOf(t *testing.T, path string) map[string]string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var settings struct {
+		Hooks map[string][]struct {
+			Hooks []struct {
+				Command string
+				Timeout int
+			}
+		}
+	}
+	if err := json.Unmarshal(data, &settings); err != nil {
+		t.Fatal(err)
+	}
+	hooks := map[string]string{}
+	for event, groups := range settings.Hooks {
+		for _, h := range groups[0].Hooks {
+			hooks[event] = fmt.Sprintf("%s, %d", hookRE.FindString(h.Command), h.Timeout)
+		}
+	}
+	return hooks
+}
+
+func write(t *testing.T, path string, data []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
