@@ -13,6 +13,7 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
+	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
 // TestOnDisk checks that a run on disk through vault.Writer has the planned
@@ -95,7 +96,7 @@ func newDisk(t *testing.T, tr *tree) *disk {
 			t.Fatal(err)
 		}
 	}
-	journal, err := vault.OpenJournal(filepath.Join(t.TempDir(), "journal"), 0)
+	journal, err := journal.Open(filepath.Join(t.TempDir(), "journal"), 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,7 +39,7 @@ func newTestRoot(t *testing.T, dir string, files []txtar.File) *testRoot {
 	r := &testRoot{t: t, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
 	r.vault = &vault.Vault{Dir: dir, Skip: layout.Skip}
 	var err error
-	r.journal, err = vault.OpenJournal(filepath.Join(t.TempDir(), "journal"), 0)
+	r.journal, err = journal.Open(filepath.Join(t.TempDir(), "journal"), 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,6 @@ package compactor
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,6 +14,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/internal/state"
 )
 
 // A Scheduler runs a job at the times of a schedule.
@@ -30,10 +30,7 @@ type Scheduler struct {
 	// Semaphore, of weight 1, is shared with all other callers of the same job.
 	Semaphore *semaphore.Weighted
 
-	// Load and Save read and write the persistent state, a few bytes. Load
-	// returns an error matching [fs.ErrNotExist] on the first start.
-	Load func() ([]byte, error)
-	Save func([]byte) error
+	Path string // of the state file
 
 	Now    func() time.Time // the time to which missed runs are compared
 	Logger *slog.Logger
@@ -75,10 +72,7 @@ func (s *Scheduler) Run(ctx context.Context) error {
 // count.
 func (s *Scheduler) loadState() {
 	var before scheduleState
-	data, err := s.Load()
-	if err == nil {
-		err = json.Unmarshal(data, &before)
-	}
+	err := state.Load(s.Path, 0, &before)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		s.Logger.Warn("cannot read the time of the last compactor run, missed runs are skipped", "err", err)
 		before = scheduleState{}
@@ -146,11 +140,7 @@ func (s *Scheduler) callJob(ctx context.Context) (err error) {
 // saveState writes the persistent state. If that fails, a later start may repeat a
 // run, which is harmless.
 func (s *Scheduler) saveState() {
-	data, err := json.Marshal(s.state)
-	if err == nil {
-		err = s.Save(data)
-	}
-	if err != nil {
+	if err := state.Save(s.Path, s.state); err != nil {
 		s.Logger.Warn("cannot save the time of the compactor run", "err", err)
 	}
 }

@@ -4,8 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io/fs"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -24,8 +25,7 @@ type testScheduler struct {
 	schedule  string
 	job       func(context.Context) error
 	semaphore *semaphore.Weighted
-	state     []byte
-	broken    error // error of Load and Save
+	path      string // of the state file
 	log       lines
 
 	mu   sync.Mutex
@@ -58,10 +58,19 @@ func (l *lines) String() string {
 func schedulerTest(t *testing.T, schedule string, test func(c *testScheduler)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		c := &testScheduler{t: t, schedule: schedule, semaphore: semaphore.NewWeighted(1), stop: func() {}}
+		c := &testScheduler{t: t, schedule: schedule, path: filepath.Join(t.TempDir(), "compactor.json"),
+			semaphore: semaphore.NewWeighted(1), stop: func() {}}
 		defer func() { c.stop() }()
 		test(c)
 	})
+}
+
+// save replaces the state file.
+func (c *testScheduler) save(text string) {
+	c.t.Helper()
+	if err := os.WriteFile(c.path, []byte(text), 0o600); err != nil {
+		c.t.Fatal(err)
+	}
 }
 
 // on starts the scheduler.
@@ -84,18 +93,7 @@ func (c *testScheduler) on() {
 			}
 			return nil
 		},
-		Load: func() ([]byte, error) {
-			if c.state == nil && c.broken == nil {
-				return nil, fs.ErrNotExist
-			}
-			return c.state, c.broken
-		},
-		Save: func(data []byte) error {
-			if c.broken == nil {
-				c.state = data
-			}
-			return c.broken
-		},
+		Path: c.path,
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error)
@@ -168,17 +166,18 @@ func TestMissedRuns(t *testing.T) {
 			c.ran("01-02 00:00")
 		}},
 		{"not if the run ended the process", func(c *testScheduler) {
-			var state []byte
-			c.job = func(context.Context) error { state = bytes.Clone(c.state); return nil }
+			var during []byte
+			c.job = func(context.Context) (err error) { during, err = os.ReadFile(c.path); return err }
 			c.on()
 			time.Sleep(day)
 			c.stop()
-			c.state, c.runs = state, nil // the state saved during the run
+			c.save(string(during))
+			c.runs = nil
 			c.on()
 			c.ran()
 		}},
 		{"not with a damaged state", func(c *testScheduler) {
-			c.state = []byte("{")
+			c.save("{")
 			c.on()
 			time.Sleep(2 * day)
 			c.ran("01-01 03:00", "01-02 03:00")
@@ -187,13 +186,13 @@ func TestMissedRuns(t *testing.T) {
 			}
 		}},
 		{"not with a state that cannot be read or written", func(c *testScheduler) {
-			c.broken = errors.New("input/output error")
+			c.path = "/dev/null/compactor.json"
 			c.on()
 			time.Sleep(2 * day)
 			c.ran("01-01 03:00", "01-02 03:00")
 		}},
 		{"of the format before", func(c *testScheduler) {
-			c.state = []byte(`{"schedule":"0 3 * * *","until":"1999-12-30T12:00:00Z","meant":"1999-12-30T03:00:00Z"}`)
+			c.save(`{"schedule":"0 3 * * *","until":"1999-12-30T12:00:00Z","meant":"1999-12-30T03:00:00Z"}`)
 			c.on()
 			c.ran("01-01 00:00")
 		}},

@@ -14,8 +14,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/memwatchd/memwatchd/internal/state"
 	"github.com/memwatchd/memwatchd/memory"
-	"github.com/memwatchd/memwatchd/vault"
 )
 
 const (
@@ -43,9 +43,9 @@ type Uses struct {
 	Files  Files
 	Logger *slog.Logger
 	Now    func() time.Time
-	Write  func(string, []byte) error // vault.WriteState when nil
 
-	saving   sync.Mutex // held while saving, so that no older counts replace newer ones; before mu
+	write    func(string, []byte) error // state.Write; tests replace it
+	saving   sync.Mutex                 // held while saving, so that no older counts replace newer ones; before mu
 	mu       sync.Mutex
 	loaded   bool
 	since    time.Time
@@ -84,23 +84,22 @@ type usesState struct {
 func (u *Uses) Open() error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	u.write = state.Write
 	u.loaded, u.since, u.files = true, u.Now().UTC().Truncate(time.Second), map[string]*usedFile{}
-	data, err := vault.ReadState(u.Path)
+	var saved usesState
+	err := state.Load(u.Path, 1, &saved)
+	if err == nil && saved.Since.IsZero() {
+		err = state.SetAside(u.Path, errors.New("no start of counting"))
+	}
+	u.dirty = err != nil
 	if errors.Is(err, fs.ErrNotExist) {
-		u.dirty = true
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("usage counts: %w", err)
 	}
-	var state usesState
-	if err := json.Unmarshal(data, &state); err != nil || state.Version != 1 || state.Since.IsZero() {
-		u.dirty = true
-		return fmt.Errorf("usage counts: cannot read %s, counting restarts: %w", u.Path,
-			cmp.Or(err, errors.New("unknown version")))
-	}
-	u.since = state.Since
-	for path, f := range state.Files {
+	u.since = saved.Since
+	for path, f := range saved.Files {
 		if f == nil {
 			continue
 		}
@@ -234,11 +233,7 @@ func (u *Uses) Save() {
 	u.dirty = false
 	u.mu.Unlock()
 	if err == nil {
-		write := u.Write
-		if write == nil {
-			write = vault.WriteState
-		}
-		err = write(u.Path, data)
+		err = u.write(u.Path, data)
 	}
 	if err != nil {
 		u.Logger.Warn("cannot save usage counts", "path", u.Path, "err", err)

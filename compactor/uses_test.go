@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/memwatchd/memwatchd/internal/state"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
 )
@@ -86,7 +87,7 @@ func TestUsesAreKept(t *testing.T) {
 	}
 
 	// A damaged file restarts the counts.
-	if err := vault.WriteState(path, []byte(`{"version":1,"since":"2026-`)); err != nil {
+	if err := state.Write(path, []byte(`{"version":1,"since":"2026-`)); err != nil {
 		t.Fatal(err)
 	}
 	w := &Uses{Path: path, Now: func() time.Time { return now }}
@@ -116,15 +117,15 @@ func TestUsesAreSavedNowAndThen(t *testing.T) {
 		}
 		u := &Uses{Now: time.Now,
 			Path: filepath.Join(t.TempDir(), "uses"), Files: noFiles{}, Logger: slog.New(slog.DiscardHandler),
-			Write: func(_ string, data []byte) error {
-				mu.Lock()
-				defer mu.Unlock()
-				saved = append(saved, string(data))
-				return fail
-			},
 		}
 		if err := u.Open(); err != nil {
 			t.Fatal(err)
+		}
+		u.write = func(_ string, data []byte) error {
+			mu.Lock()
+			defer mu.Unlock()
+			saved = append(saved, string(data))
+			return fail
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
@@ -262,7 +263,7 @@ func TestUsesForgetDuringSave(t *testing.T) {
 	forget := func() {
 		forgotten <- u.Forget(func(_, _, text string) bool { return strings.Contains(text, "secret") })
 	}
-	u.Write = func(path string, data []byte) error {
+	u.write = func(path string, data []byte) error {
 		saves++
 		switch {
 		case saves > 1:
@@ -272,13 +273,13 @@ func TestUsesForgetDuringSave(t *testing.T) {
 		default:
 			go forget()
 		}
-		return vault.WriteState(path, data)
+		return state.Write(path, data)
 	}
 	u.Save()
 	if err := <-forgotten; err != nil {
 		t.Fatal(err)
 	}
-	if data, err := vault.ReadState(path); err != nil || strings.Contains(string(data), "secret") {
+	if data, err := state.Read(path); err != nil || strings.Contains(string(data), "secret") {
 		t.Errorf("the state after Forget is %s, %v", data, err)
 	}
 }

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-
-	"github.com/memwatchd/memwatchd/vault"
 )
 
 // Start compares all files with the state saved by the last process. Call it
@@ -87,10 +85,8 @@ func (s *Syncer) loadState() (first bool) {
 	}
 	s.attempts, s.ownWrites = map[string]*attempt{}, map[string]ownWrite{}
 	s.fulfilled, s.reverted = map[string]fulfilledRequests{}, map[string][]TickRequest{}
-	data, err := vault.ReadState(s.State)
-	if err == nil {
-		s.catalogue, s.requests, err = decodeState(s.Root, data)
-	}
+	var err error
+	s.catalogue, s.requests, err = readState(s.State, s.Root)
 	if s.Off && len(s.requests) > 0 {
 		s.requests, s.dirty = nil, s.Now()
 	}

@@ -2,20 +2,21 @@ package todosync
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
-	"github.com/memwatchd/memwatchd/vault"
+	"github.com/memwatchd/memwatchd/internal/state"
 )
 
 // stateVersion changes whenever the boxes of an older state would no longer
 // match. A state of another version counts as lost.
 const stateVersion = 4
 
-// A state is the persistent part of a Syncer: the files seen and the pending
+// A savedState is the persistent part of a Syncer: the files seen and the pending
 // requests.
-type state struct {
+type savedState struct {
 	Version  int           `json:"version"`
 	Root     string        `json:"root"`
 	Since    string        `json:"since"`
@@ -23,26 +24,20 @@ type state struct {
 	Requests []TickRequest `json:"wishes,omitempty"`
 }
 
-func encodeState(root string, c *Catalogue, requests []TickRequest) ([]byte, error) {
-	return json.Marshal(state{stateVersion, root, c.Since, c.Files(), requests})
-}
-
-func decodeState(root string, data []byte) (c *Catalogue, requests []TickRequest, err error) {
-	var s state
-	if err := json.Unmarshal(data, &s); err != nil {
-		return nil, nil, fmt.Errorf("task state: %w", err)
-	}
-	if s.Version != stateVersion {
-		return nil, nil, fmt.Errorf("task state: version %d, expected %d", s.Version, stateVersion)
+// readState reads the state that was saved for a root.
+func readState(path, root string) (c *Catalogue, requests []TickRequest, err error) {
+	var s savedState
+	if err := state.Load(path, stateVersion, &s); err != nil {
+		return nil, nil, err
 	}
 	if s.Root != root {
-		return nil, nil, fmt.Errorf("task state: written for %s", s.Root)
+		return nil, nil, state.SetAside(path, fmt.Errorf("written for %s", s.Root))
 	}
 	c = &Catalogue{Since: s.Since, files: make(map[string]*File, len(s.Files))}
 	for _, f := range s.Files {
 		if f == nil || f.Path == "" ||
 			slices.ContainsFunc(f.Boxes, func(b Box) bool { return b.State > Unticked || b.Section > FollowUps }) {
-			return nil, nil, fmt.Errorf("task state: invalid file entry")
+			return nil, nil, state.SetAside(path, errors.New("invalid file entry"))
 		}
 		c.files[f.Path] = f
 	}
@@ -62,10 +57,10 @@ func (s *Syncer) saveState(now bool) bool {
 		s.mu.Unlock()
 		return false
 	}
-	data, err := encodeState(s.Root, s.catalogue, s.requests)
+	data, err := json.Marshal(savedState{stateVersion, s.Root, s.catalogue.Since, s.catalogue.Files(), s.requests})
 	s.mu.Unlock()
 	if err == nil {
-		err = vault.WriteState(s.State, data)
+		err = state.Write(s.State, data)
 	}
 	s.mu.Lock()
 	changed := (err == nil) != (s.unsaved == nil)

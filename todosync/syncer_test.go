@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/memwatchd/memwatchd/internal/state"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
 )
@@ -457,7 +458,7 @@ func TestSyncer(t *testing.T) {
 			d.wrote(t)
 		},
 		"the state is damaged": func(t *testing.T, d *disk) {
-			if err := vault.WriteState(d.syncer.State, []byte(`{"version":1,"files":[null]}`)); err != nil {
+			if err := state.Write(d.syncer.State, []byte(`{"version":1,"files":[null]}`)); err != nil {
 				t.Fatal(err)
 			}
 			d.save(today, []byte(doneTask))
@@ -473,7 +474,7 @@ func TestSyncer(t *testing.T) {
 			d.saveAsUser(today, doneTask)
 			d.run(t, time.Minute)
 			// The file was written, but the state was not saved.
-			state, err := vault.ReadState(d.syncer.State)
+			saved, err := state.Read(d.syncer.State)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -481,7 +482,7 @@ func TestSyncer(t *testing.T) {
 			d.run(t, time.Hour)
 			d.wrote(t, "2026-02-03/c.md", before)
 			d.save("2026-02-03/c.md", []byte(openTask))
-			if err := vault.WriteState(d.syncer.State, state); err != nil {
+			if err := state.Write(d.syncer.State, saved); err != nil {
 				t.Fatal(err)
 			}
 			d.boot(d.syncer.State)
@@ -737,14 +738,18 @@ func TestSyncerState(t *testing.T) {
 	}
 	done, _ := c.Update(files, nil, &w.rules)
 	wishes, _, _ := c.Resolve(done, &w.rules)
-	data, err := encodeState("root", c, wishes)
+	path := filepath.Join(t.TempDir(), "tasks.json")
+	if err := state.Save(path, savedState{stateVersion, "root", c.Since, c.Files(), wishes}); err != nil {
+		t.Fatal(err)
+	}
+	data, err := state.Read(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if strings.Contains(strings.ToLower(string(data)), "secret") {
 		t.Error("the state holds text of people's files")
 	}
-	again, wishesAgain, err := decodeState("root", data)
+	again, wishesAgain, err := readState(path, "root")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -804,15 +809,6 @@ func BenchmarkTenThousandFiles(b *testing.B) {
 	b.Run("resolve", func(b *testing.B) {
 		for b.Loop() {
 			d.Resolve(done, &w.rules)
-		}
-	})
-	b.Run("encode", func(b *testing.B) {
-		for b.Loop() {
-			data, err := encodeState("", c, nil)
-			if err != nil {
-				b.Fatal(err)
-			}
-			b.ReportMetric(float64(len(data)), "bytes")
 		}
 	})
 }

@@ -57,36 +57,6 @@ func TestReadHolder(t *testing.T) {
 	}
 }
 
-func TestPrivateDirChecks(t *testing.T) {
-	dir := t.TempDir()
-	for _, c := range []struct {
-		name string
-		make func(path string) error
-		ok   bool
-	}{
-		{"none", func(string) error { return nil }, true},
-		{"ours", func(p string) error { return os.Mkdir(p, 0o700) }, true},
-		{"read by others", func(p string) error { return os.Mkdir(p, 0o755) }, true}, // becomes private
-		{"written by others", func(p string) error { return errors.Join(os.Mkdir(p, 0o700), os.Chmod(p, 0o777)) }, false},
-		{"link", func(p string) error { return os.Symlink(dir, p) }, false},
-		{"file", func(p string) error { return os.WriteFile(p, nil, 0o600) }, false},
-		{"file written by others", func(p string) error {
-			return errors.Join(os.Mkdir(p, 0o700), os.WriteFile(filepath.Join(p, "x"), nil, 0o600), os.Chmod(filepath.Join(p, "x"), 0o666))
-		}, false},
-		{"link inside", func(p string) error {
-			return errors.Join(os.Mkdir(p, 0o700), os.Symlink("/dev/null", filepath.Join(p, "x")))
-		}, true},
-	} {
-		path := filepath.Join(dir, c.name)
-		if err := c.make(path); err != nil {
-			t.Fatal(err)
-		}
-		if err := PrivateDir(path); (err == nil) != c.ok {
-			t.Errorf("%s: %v", c.name, err)
-		}
-	}
-}
-
 // TestVersioned checks the detection of git operations from any directory of
 // the working tree.
 func TestVersioned(t *testing.T) {

@@ -49,7 +49,7 @@ func TestJournalForgets(t *testing.T) {
 	for range 2 { // repetition is harmless
 		must(t, w.Journal.Forget(append(list, journal.HunkSet{ID: "00000000"})))
 	}
-	again, err := OpenJournal(w.Journal.Dir, time.Hour)
+	again, err := journal.Open(w.Journal.Dir, time.Hour)
 	must(t, err)
 	if p := again.Problems(); len(p) > 0 {
 		t.Error(p)

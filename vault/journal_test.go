@@ -18,7 +18,7 @@ import (
 // journalAt opens a journal whose clock advances by one second per call.
 func journalAt(t *testing.T, dir string, keep time.Duration) *journal.Journal {
 	t.Helper()
-	j, err := OpenJournal(dir, keep)
+	j, err := journal.Open(dir, keep)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -331,12 +331,12 @@ func TestJournalNotesOnlyWhatWasMeant(t *testing.T) {
 // again.
 func TestLongHeader(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "journal")
-	j, err := OpenJournal(dir, 0)
+	j, err := journal.Open(dir, 0)
 	must(t, err)
 	r, err := j.Begin(journal.Record{Path: "a.md", Cause: "undo", Undoes: slices.Repeat([]string{"0m936tgg"}, 20000),
 		Before: "x", After: "y", Temp: ".memwatchd-x.tmp"})
 	must(t, errors.Join(err, j.Done(r.ID)))
-	j, err = OpenJournal(dir, 0)
+	j, err = journal.Open(dir, 0)
 	must(t, err)
 	if got, err := j.Get(r.ID); err != nil || len(got.Undoes) != 20000 {
 		t.Errorf("%d changes, %v; problems: %q", len(got.Undoes), err, j.Problems())

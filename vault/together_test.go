@@ -122,7 +122,7 @@ func TestWriteAllFails(t *testing.T) {
 func BenchmarkCreate(b *testing.B) {
 	for _, together := range []bool{false, true} {
 		b.Run(fmt.Sprintf("together=%t", together), func(b *testing.B) {
-			j, err := OpenJournal(filepath.Join(b.TempDir(), "journal"), 0)
+			j, err := journal.Open(filepath.Join(b.TempDir(), "journal"), 0)
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
 // BenchmarkWrite measures changes of one byte in many files, from reading a
@@ -23,7 +25,7 @@ func BenchmarkWrite(b *testing.B) {
 					b.Fatal(err)
 				}
 			}
-			journal, err := OpenJournal(filepath.Join(b.TempDir(), "journal"), 0)
+			journal, err := journal.Open(filepath.Join(b.TempDir(), "journal"), 0)
 			if err != nil {
 				b.Fatal(err)
 			}

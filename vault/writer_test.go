@@ -27,9 +27,9 @@ func newWriter(t *testing.T, files map[string]string) *Writer {
 	return writerOn(t, newVault(t, files), filepath.Join(t.TempDir(), "journal"))
 }
 
-func writerOn(t *testing.T, v *Vault, journal string) *Writer {
+func writerOn(t *testing.T, v *Vault, dir string) *Writer {
 	t.Helper()
-	j, err := OpenJournal(journal, 0)
+	j, err := journal.Open(dir, 0)
 	must(t, err)
 	return &Writer{Vault: v, Journal: j, Quiet: -1, Logger: slog.New(slog.DiscardHandler)}
 }

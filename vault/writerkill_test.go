@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/memwatchd/memwatchd/vault/journal"
 	"golang.org/x/sys/unix"
 )
 
@@ -24,7 +25,7 @@ import (
 // is 0. It prints "ready" at its start, and "saved" after saving the file as
 // another program just before the exchange, move, creation or removal.
 func writeUntilKilled() {
-	j, err := OpenJournal(os.Getenv("VAULT_TEST_JOURNAL"), 0)
+	j, err := journal.Open(os.Getenv("VAULT_TEST_JOURNAL"), 0)
 	if err != nil {
 		panic(err)
 	}

@@ -48,10 +48,7 @@ type Subscriber struct {
 	// Handle processes a message. Calls do not overlap. After an error it is
 	// called again with the same message, with increasing delays.
 	Handle func(context.Context, Message) error
-	// Load and Save read and write the position for the next start. Load returns
-	// an error that is fs.ErrNotExist if nothing was saved.
-	Load func() ([]byte, error)
-	Save func([]byte) error
+	Path   string // of the state file with the position for the next start
 
 	Transport http.RoundTripper // nil for its own transport, with the proxies of the environment
 	Logger    *slog.Logger      // never receives the text of messages

@@ -9,6 +9,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -80,18 +82,7 @@ type subscriptionFixture struct {
 	token       []string
 	handledIDs  []string // ids of messages
 	fails       int      // number of failures of Handle
-	saved       []byte
-	saveFails   bool // Save fails
-}
-
-func (w *subscriptionFixture) Load() ([]byte, error) { return w.saved, nil }
-
-func (w *subscriptionFixture) Save(data []byte) error {
-	if w.saveFails {
-		return errors.New("no space left")
-	}
-	w.saved = data
-	return nil
+	path        string   // of the position; "" for a new one
 }
 
 // runSubscription runs a subscription against the visits for 12 hours of the bubble's
@@ -128,7 +119,10 @@ func runSubscription(t *testing.T, w *subscriptionFixture, visits ...connectionS
 	}
 	s := w.Subscriber
 	s.Server, s.Topic, s.Transport = "http://127.0.0.1/", topic, transport
-	s.Load, s.Save = w.Load, w.Save
+	if w.path == "" {
+		w.path = filepath.Join(t.TempDir(), "topic.json")
+	}
+	s.Path = w.path
 	s.Logger = slog.New(slog.DiscardHandler)
 	s.Handle = func(_ context.Context, m Message) error {
 		if w.fails > 0 {
@@ -291,13 +285,16 @@ func TestFirstAndNext(t *testing.T) {
 		if diff := cmp.Diff([]string{"", begin, "a"}, w.sinceParams); diff != "" {
 			t.Errorf("asked since (-want +got):\n%s", diff)
 		}
-		again := &subscriptionFixture{saved: w.saved}
+		again := &subscriptionFixture{path: w.path}
 		runSubscription(t, again, sendLines(openEvent(), messageEvent("a"), messageEvent("b"), "drop"))
 		if diff := cmp.Diff([]string{"a", "b"}, again.sinceParams); diff != "" || strings.Join(again.handledIDs, " ") != "b" {
 			t.Errorf("heard %q, asked since (-want +got):\n%s", again.handledIDs, diff)
 		}
 		for _, saved := range []string{"", "broken", `{"of":"http://127.0.0.1/another","begin":5,"heard":["x"]}`} {
-			other := &subscriptionFixture{saved: []byte(saved)}
+			other := &subscriptionFixture{path: filepath.Join(t.TempDir(), "topic.json")}
+			if err := os.WriteFile(other.path, []byte(saved), 0o600); err != nil {
+				t.Fatal(err)
+			}
 			if runSubscription(t, other); other.sinceParams[0] != "" {
 				t.Errorf("with %q it asks since %q", saved, other.sinceParams[0])
 			}
@@ -309,7 +306,7 @@ func TestFirstAndNext(t *testing.T) {
 // skipped, even if the position cannot be stored.
 func TestFailingHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &subscriptionFixture{fails: 9, saveFails: true}
+		w := &subscriptionFixture{fails: 9, path: "/dev/null/topic.json"}
 		runSubscription(t, w, sendLines(openEvent(), messageEvent("a"), messageEvent("b"), "wait 90s", messageEvent("c"), "drop"))
 		if len(w.sinceParams) != 2 {
 			t.Errorf("%d connections for that", len(w.sinceParams))

@@ -2,13 +2,14 @@ package ntfy
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/memwatchd/memwatchd/internal/state"
 )
 
 // maxHandled is the number of remembered message ids. They are needed because a
@@ -59,12 +60,12 @@ func (p *position) addHandled(m Message) {
 // missing or belongs to another topic.
 func (s *Subscriber) loadPosition() *position {
 	initial := &position{Topic: strings.TrimRight(s.Server, "/") + "/" + s.Topic}
-	data, err := s.Load()
+	var p position
+	err := state.Load(s.Path, 0, &p)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		s.Logger.Warn("cannot read the position in the topic", "err", err)
 	}
-	var p position
-	if err != nil || json.Unmarshal(data, &p) != nil || p.Topic != initial.Topic {
+	if err != nil || p.Topic != initial.Topic {
 		return initial
 	}
 	return &p
@@ -73,11 +74,7 @@ func (s *Subscriber) loadPosition() *position {
 // savePosition stores the position for the next run. If that fails, messages may be
 // delivered again, and handlers recognize them by id.
 func (s *Subscriber) savePosition(p *position) {
-	data, err := json.Marshal(p)
-	if err == nil {
-		err = s.Save(data)
-	}
-	if err != nil {
+	if err := state.Save(s.Path, p); err != nil {
 		s.Logger.Warn("cannot save the position in the topic", "err", err)
 	}
 }

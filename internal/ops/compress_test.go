@@ -17,6 +17,7 @@ import (
 	"github.com/memwatchd/memwatchd/compactor"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
+	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
 // compressing returns a memory with an old session, and a function that lists
@@ -31,7 +32,7 @@ func compressing(t *testing.T) (m *Memory, files func() string) {
 	if err := os.WriteFile(old, []byte("- We met.\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	journal, err := vault.OpenJournal(filepath.Join(t.TempDir(), "journal"), 0)
+	journal, err := journal.Open(filepath.Join(t.TempDir(), "journal"), 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,15 +2,14 @@ package ops
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/internal/state"
 	"github.com/memwatchd/memwatchd/memory"
-	"github.com/memwatchd/memwatchd/vault"
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
@@ -89,11 +88,7 @@ func (m writeOps) writeErasures(list []erasure) error {
 	if m.ErasureFile == "" {
 		return nil
 	}
-	data, err := json.Marshal(list)
-	if err != nil {
-		return err
-	}
-	return vault.WriteState(m.ErasureFile, data)
+	return state.Save(m.ErasureFile, list)
 }
 
 // readErasures returns the recorded erasures, which may be unfinished.
@@ -101,18 +96,12 @@ func (m writeOps) readErasures() ([]erasure, error) {
 	if m.ErasureFile == "" {
 		return nil, nil
 	}
-	data, err := vault.ReadState(m.ErasureFile)
+	var left []erasure
+	err := state.Load(m.ErasureFile, 0, &left)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	var left []erasure
-	if err := json.Unmarshal(data, &left); err != nil {
-		return nil, fmt.Errorf("read pending removals in %s: %w", m.ErasureFile, err)
-	}
-	return left, nil
+	return left, err
 }
 
 // FinishErasures finishes the erasures that were interrupted when the daemon

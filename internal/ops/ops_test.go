@@ -30,6 +30,7 @@ import (
 	"github.com/memwatchd/memwatchd/ipc"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
+	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
 var updateOps = flag.Bool("update", false, "write golden files anew")
@@ -229,7 +230,7 @@ func (c *opsCase) undoer(t testing.TB, now time.Time) *vault.Undoer {
 	if len(c.writes) == 0 {
 		return nil
 	}
-	journal, err := vault.OpenJournal(filepath.Join(t.TempDir(), "journal"), 0)
+	journal, err := journal.Open(filepath.Join(t.TempDir(), "journal"), 0)
 	if err != nil {
 		t.Fatal(err)
 	}

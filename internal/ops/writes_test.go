@@ -140,7 +140,7 @@ func (c *opsCase) disk(t testing.TB) *diskCase {
 		return layout.Parse(f.Path, f.Data, memory.Meta{ModTime: now.AddDate(0, 0, -1), Unstable: f.Unstable})
 	}
 	d.vault = &vault.Vault{Dir: d.dir, Skip: layout.Skip}
-	journal, err := vault.OpenJournal(filepath.Join(t.TempDir(), "journal"), time.Hour)
+	journal, err := journal.Open(filepath.Join(t.TempDir(), "journal"), time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,9 +34,9 @@ type key struct {
 	id         [16]byte
 }
 
-// A state is the last version of an object that was published or waits in the
+// A published is the last version of an object that was published or waits in the
 // outbox.
-type state struct {
+type published struct {
 	tenant unique.Handle[[20]byte]
 	file   uint64 // hash of the path; 0 if it is unknown
 	hash   uint64 // of the properties
@@ -54,7 +54,7 @@ type outbox struct {
 	pending   int          // lines that are not
 	published *lineFile
 	lines     int // of published
-	known     map[key]state
+	known     map[key]published
 	live      int       // objects in the store
 	verified  time.Time // last comparison with the store; zero if one is due
 	unsure    bool      // that comparison must be repeated soon
@@ -63,7 +63,7 @@ type outbox struct {
 // openOutbox opens the files in a directory. It discards damaged files, and returns
 // the reason as damage: the entries must be compared with the store then.
 func openOutbox(dir string) (o *outbox, damage, err error) {
-	o = &outbox{dir: dir, known: make(map[key]state)}
+	o = &outbox{dir: dir, known: make(map[key]published)}
 	o.published, err = openLines(filepath.Join(dir, publishedName), func(l line, _ int64) {
 		o.lines++
 		o.applyLine(&l, false)
@@ -137,7 +137,7 @@ func (o *outbox) applyLine(l *line, queued bool) {
 	if l.Op == opPut && !queued {
 		o.live++
 	}
-	o.known[k] = state{tenant: unique.Make([20]byte(tenant)), file: parseHash(l.File), hash: l.hash(), rev: l.Rev,
+	o.known[k] = published{tenant: unique.Make([20]byte(tenant)), file: parseHash(l.File), hash: l.hash(), rev: l.Rev,
 		gone: l.Op != opPut, queued: queued}
 }
 
@@ -173,10 +173,10 @@ type change struct {
 // changesOf returns the changes from the last versions to the objects of some
 // files, by tenant, tombstones first. The order depends on nothing but the changes, and the
 // revision of an object on nothing but the time and its own last version.
-func changesOf(known map[key]state, files map[uint64]bool, objects []change, host string, now time.Time) []change {
+func changesOf(known map[key]published, files map[uint64]bool, objects []change, host string, now time.Time) []change {
 	var out []change
 	wanted := make(map[key]bool, len(objects))
-	revOf := func(s state) int64 { return max(now.UnixMilli()*1000, s.rev+1) }
+	revOf := func(s published) int64 { return max(now.UnixMilli()*1000, s.rev+1) }
 	for _, c := range objects {
 		l := line{RecordType: c.Collection, ID: c.ID}
 		k, _ := l.key()
@@ -200,13 +200,13 @@ func changesOf(known map[key]state, files map[uint64]bool, objects []change, hos
 }
 
 // newTombstone returns the change that removes the text of an object from the store.
-func newTombstone(k key, s state, host string, rev int64) change {
+func newTombstone(k key, s published, host string, rev int64) change {
 	return change{Object: k.objectOf(s, map[string]any{"host": host, "rev": rev, "gone": true}), op: opGone,
 		file: s.file}
 }
 
 // objectOf returns the object of a key.
-func (k key) objectOf(s state, properties map[string]any) Object {
+func (k key) objectOf(s published, properties map[string]any) Object {
 	u, tenant := k.id, s.tenant.Value()
 	return Object{Collection: Collections[k.collection].Name, Tenant: hex.EncodeToString(tenant[:]),
 		ID: fmt.Sprintf("%x-%x-%x-%x-%x", u[:4], u[4:6], u[6:8], u[8:10], u[10:]), Properties: properties}

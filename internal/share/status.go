@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"github.com/memwatchd/memwatchd/api"
-	"github.com/memwatchd/memwatchd/vault"
+	"github.com/memwatchd/memwatchd/internal/state"
 )
 
 const refusedName = "refused.jsonl"
@@ -67,14 +67,14 @@ func (p *Publisher) recordRefused(b batch, refused []Refusal) {
 	for _, id := range slices.Sorted(maps.Keys(p.refused)) {
 		json.NewEncoder(&text).Encode(p.refused[id]) // strings have an encoding
 	}
-	if err := vault.WriteState(filepath.Join(p.Dir, refusedName), text.Bytes()); err != nil {
+	if err := state.Write(filepath.Join(p.Dir, refusedName), text.Bytes()); err != nil {
 		p.Logger.Warn("write the refused entries of share", "err", err)
 	}
 }
 
 // loadRefused reads the objects that the store refused before.
 func (p *Publisher) loadRefused() {
-	text, err := vault.ReadState(filepath.Join(p.Dir, refusedName))
+	text, err := state.Read(filepath.Join(p.Dir, refusedName))
 	if err != nil {
 		return // there is none; a comparison with the store finds the objects again
 	}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/memwatchd/memwatchd/internal/state"
 )
 
 // Text to be forgotten is not only in files. The journal contains earlier
@@ -105,7 +107,7 @@ func (j *Journal) forgetHunks(known *Record, hunks []int) error {
 	if err != nil {
 		return err
 	}
-	if err := j.disk.Write(j.recordPath(*known), data); err != nil {
+	if err := state.Write(j.recordPath(*known), data); err != nil {
 		return err
 	}
 	known.Forgotten = true

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/memwatchd/memwatchd/internal/state"
 )
 
 // A Journal stores changes to memory files for as long as they can be undone:
@@ -39,8 +41,6 @@ type Journal struct {
 	Dir       string        // the directory of the records; set by Open
 	Retention time.Duration // retention of changes; zero means forever
 
-	disk Disk
-
 	mu       sync.Mutex
 	records  []Record // sorted by ID, without hunks
 	last     int64    // the newest ID as a number
@@ -50,7 +50,7 @@ type Journal struct {
 const (
 	intentSuffix = ".intent.json"
 	doneSuffix   = ".json"
-	tempSuffix   = intentSuffix + TempSuffix // temporary file of a record
+	tempSuffix   = intentSuffix + state.TempSuffix // temporary file of a record
 
 	// maxHeader exceeds the length of the header of an undo of a million changes.
 	maxHeader = 16 << 20
@@ -65,29 +65,20 @@ var (
 	ErrAmbiguous = errors.New("ambiguous change id")
 )
 
-// TempSuffix is the suffix of temporary files, which are being written.
-const TempSuffix = ".new"
-
-// A Disk creates the directory of a journal and writes its files.
-type Disk struct {
-	MakeDir func(path string) error              // creates a directory private to this user, if missing
-	Write   func(path string, data []byte) error // replaces a file atomically and durably, through path + TempSuffix
-}
-
 // Open opens the journal in the directory dir and creates the directory if it
 // is missing. Changes are kept for keep, or forever if keep is zero. If the
 // directory cannot be created or read, Open returns nil and an error.
 //
 // Open leaves damaged and foreign files in place; see [Journal.Problems].
-func Open(disk Disk, dir string, keep time.Duration) (*Journal, error) {
-	if err := disk.MakeDir(dir); err != nil {
+func Open(dir string, keep time.Duration) (*Journal, error) {
+	if err := state.PrivateDir(dir); err != nil {
 		return nil, fmt.Errorf("journal: %w", err)
 	}
 	entries, err := os.ReadDir(dir) // sorted by name
 	if err != nil {
 		return nil, fmt.Errorf("journal: %w", err)
 	}
-	j := &Journal{Dir: dir, Retention: keep, disk: disk}
+	j := &Journal{Dir: dir, Retention: keep}
 	for _, e := range entries {
 		j.loadFile(e)
 	}
@@ -223,7 +214,7 @@ func (j *Journal) BeginAll(records []Record) ([]Record, error) {
 	errs := make([]error, len(records))
 	var group sync.WaitGroup
 	for i := range records {
-		group.Go(func() { errs[i] = j.disk.Write(j.recordPath(records[i]), texts[i]) })
+		group.Go(func() { errs[i] = state.Write(j.recordPath(records[i]), texts[i]) })
 	}
 	group.Wait()
 	if err := errors.Join(errs...); err != nil {

@@ -25,7 +25,7 @@ func TestJournalOfTenThousand(t *testing.T) {
 		}
 	}
 	start := time.Now()
-	j, err := Open(Disk{MakeDir: func(string) error { return nil }}, dir, 0)
+	j, err := Open(dir, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
+	"github.com/memwatchd/memwatchd/internal/state"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -110,8 +111,8 @@ const mergeRemedy = "edit the text between the conflict markers"
 
 // overwrite replaces a file that exists and keeps its mode. On failure the file is
 // unchanged.
-func overwrite(name string, data []byte) (err error) {
-	name, err = filepath.EvalSymlinks(name)
+func overwrite(name string, data []byte) error {
+	name, err := filepath.EvalSymlinks(name)
 	if err != nil {
 		return err
 	}
@@ -119,24 +120,5 @@ func overwrite(name string, data []byte) (err error) {
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(name), ".memwatchd-merge-*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			os.Remove(f.Name())
-		}
-	}()
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Chmod(info.Mode().Perm())
-	}
-	if err == nil {
-		err = f.Sync()
-	}
-	if err := errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), name)
+	return state.Replace(name, 0o600, data, func(f *os.File) error { return f.Chmod(info.Mode().Perm()) })
 }

@@ -32,6 +32,7 @@ import (
 	"github.com/memwatchd/memwatchd/internal/llm"
 	"github.com/memwatchd/memwatchd/internal/ops"
 	"github.com/memwatchd/memwatchd/internal/secrets"
+	"github.com/memwatchd/memwatchd/internal/state"
 	"github.com/memwatchd/memwatchd/ipc"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/todosync"
@@ -102,7 +103,7 @@ func (d *daemon) openComponents() error {
 		dirs = append(dirs, cookieDir(c, r))
 	}
 	for _, dir := range dirs {
-		if err := vault.PrivateDir(dir); err != nil {
+		if err := state.PrivateDir(dir); err != nil {
 			return err
 		}
 	}
@@ -178,7 +179,7 @@ func (d *daemon) openComponents() error {
 // configuration.
 func (d *daemon) acquireLocks() error {
 	root := config.RealPath(d.config.Memory.Dir)
-	if err := vault.PrivateDir(config.RootLocks()); err != nil {
+	if err := state.PrivateDir(config.RootLocks()); err != nil {
 		return err
 	}
 	holder := vault.Holder{PID: os.Getpid(), Socket: d.config.Socket(), Root: root}

@@ -17,6 +17,7 @@ import (
 	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/internal/ops"
 	"github.com/memwatchd/memwatchd/internal/share"
+	"github.com/memwatchd/memwatchd/internal/state"
 	"github.com/memwatchd/memwatchd/internal/weaviate"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
@@ -43,7 +44,7 @@ func (d *daemon) openShare() (*sharing, error) {
 	if c.Weaviate.URL == "" || !d.config.Memory.Enabled {
 		return nil, nil
 	}
-	if err := vault.PrivateDir(c.Spool); err != nil {
+	if err := state.PrivateDir(c.Spool); err != nil {
 		return nil, err
 	}
 	lock, err := vault.AcquireLock(filepath.Join(c.Spool, "lock"),
@@ -101,7 +102,7 @@ func shareHost(configured, dir string) (string, error) {
 		return configured, nil
 	}
 	path := filepath.Join(dir, "host")
-	text, err := vault.ReadState(path)
+	text, err := state.Read(path)
 	if name := strings.TrimSpace(string(text)); err == nil && memory.ValidHost(name) == nil {
 		return name, nil
 	}
@@ -117,7 +118,7 @@ func shareHost(configured, dir string) (string, error) {
 	if err := memory.ValidHost(name); err != nil {
 		return "", fmt.Errorf("set it: the host name cannot be used: %w", err)
 	}
-	return name, vault.WriteState(path, []byte(name+"\n"))
+	return name, state.Write(path, []byte(name+"\n"))
 }
 
 // sharedSubject returns the subject of an owner key, or the key itself, which is not

@@ -12,7 +12,6 @@ import (
 	"github.com/memwatchd/memwatchd/internal/ntfy"
 	"github.com/memwatchd/memwatchd/internal/ops"
 	"github.com/memwatchd/memwatchd/memory"
-	"github.com/memwatchd/memwatchd/vault"
 )
 
 // A topic is the source of messages that are noted.
@@ -29,11 +28,9 @@ func (d *daemon) openTopic() (*topic, error) {
 	if n.Topic == "" || !d.config.Memory.Enabled {
 		return nil, nil
 	}
-	position := filepath.Join(d.config.State.Dir, "topic.json")
 	t := &topic{Subscriber: ntfy.Subscriber{
 		Server: n.Server, Topic: n.Topic, Logger: d.logger,
-		Load: func() ([]byte, error) { return vault.ReadState(position) },
-		Save: func(data []byte) error { return vault.WriteState(position, data) },
+		Path: filepath.Join(d.config.State.Dir, "topic.json"),
 	}}
 	if n.TokenFile != "" {
 		t.Token = func() (string, error) { return config.ReadKey(n.TokenFile) }

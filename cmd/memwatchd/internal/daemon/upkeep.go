@@ -16,6 +16,7 @@ import (
 	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/internal/brief"
 	"github.com/memwatchd/memwatchd/internal/ops"
+	"github.com/memwatchd/memwatchd/internal/state"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/todosync"
 	"github.com/memwatchd/memwatchd/vault"
@@ -80,12 +81,9 @@ func (d *daemon) openMaintenance() (*maintenance, error) {
 	if c.Archive.After > 0 {
 		night.Days = &compactor.OldDays{Root: root, After: c.Archive.After}
 	}
-	ran := filepath.Join(c.State.Dir, "compactor.json")
 	u.scheduler = &compactor.Scheduler{
 		Schedule: c.Schedule, Semaphore: u.semaphore, Logger: d.logger, Now: clock.Now,
-		Job:  night.Run,
-		Load: func() ([]byte, error) { return vault.ReadState(ran) },
-		Save: func(data []byte) error { return vault.WriteState(ran, data) },
+		Job: night.Run, Path: filepath.Join(c.State.Dir, "compactor.json"),
 	}
 	return u, nil
 }
@@ -156,7 +154,7 @@ func (u *maintenance) status(enabled bool) *api.CompactorStatus {
 // and each would count as another machine.
 func (d *daemon) hostName() (string, error) {
 	path := filepath.Join(d.config.State.Dir, "host")
-	if name, err := vault.ReadState(path); err == nil && len(name) > 0 {
+	if name, err := state.Read(path); err == nil && len(name) > 0 {
 		return compactor.HostName(string(name)), nil
 	}
 	name, err := os.Hostname()
@@ -164,7 +162,7 @@ func (d *daemon) hostName() (string, error) {
 		return "", fmt.Errorf("name of this machine: %w", err)
 	}
 	name = compactor.HostName(name)
-	if err := vault.WriteState(path, []byte(name)); err != nil {
+	if err := state.Write(path, []byte(name)); err != nil {
 		d.logger.Warn("the host name cannot be recorded", "err", err)
 	}
 	return name, nil

@@ -11,7 +11,7 @@ import (
 
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
-	"github.com/memwatchd/memwatchd/vault"
+	"github.com/memwatchd/memwatchd/internal/state"
 )
 
 // TestJobPanics checks that a job that panics counts as failed and is reported.
@@ -28,12 +28,12 @@ func TestJobPanics(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(g.root, "a.md"), []byte("- quince\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	state := filepath.Join(g.base, "state")
-	if err := vault.PrivateDir(state); err != nil {
+	dir := filepath.Join(g.base, "state")
+	if err := state.PrivateDir(dir); err != nil {
 		t.Fatal(err)
 	}
 	until := time.Now().AddDate(0, 0, -2).Format(time.RFC3339)
-	if err := vault.WriteState(filepath.Join(state, "compactor.json"), []byte(`{"schedule":"0 3 * * *","until":"`+until+`"}`)); err != nil {
+	if err := state.Write(filepath.Join(dir, "compactor.json"), []byte(`{"schedule":"0 3 * * *","until":"`+until+`"}`)); err != nil {
 		t.Fatal(err)
 	}
 	g.startDaemon(nil)

@@ -16,7 +16,7 @@ import (
 func TestJournalIsPruned(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		j, err := vault.OpenJournal(dir, 24*time.Hour)
+		j, err := journal.Open(dir, 24*time.Hour)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -104,6 +104,7 @@ var openers = map[string]string{
 	internal:                  "configuration, and where things are",
 	"index/":                  "its own directory",
 	"internal/vectors/":       "its own directory",
+	"internal/state/":         "files of the state, and replacing files of other programs",
 	"watcher/sync.go":         "cookies, in a directory of the state",
 	"watcher/system_linux.go": "the kernel's limit of watches",
 	"ipc/listener.go":         "sockets",

@@ -11,8 +11,8 @@ import (
 	"cmp"
 	"container/list"
 	"context"
-	"encoding/json"
 	"errors"
+	"io/fs"
 	"log/slog"
 	"maps"
 	"slices"
@@ -25,9 +25,9 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/internal/llm"
+	"github.com/memwatchd/memwatchd/internal/state"
 	"github.com/memwatchd/memwatchd/internal/vectors"
 	"github.com/memwatchd/memwatchd/memory"
-	"github.com/memwatchd/memwatchd/vault"
 )
 
 // A Model turns texts into vectors.
@@ -106,16 +106,16 @@ func (e *Embedder) Open() error {
 	e.pause = time.Second
 	e.queries.ctx, e.queries.end = context.WithCancel(context.Background())
 	e.queries.kept, e.queries.pending = map[queryKey]*list.Element{}, map[queryKey]*pendingQuery{}
-	err := vault.PrivateDir(e.Dir)
+	err := state.PrivateDir(e.Dir)
 	if err == nil {
 		err = e.openSpaces()
 	}
 	if err != nil {
 		return errors.Join(err, e.Close())
 	}
-	data, err := vault.ReadState(e.usageFile())
-	if err == nil && json.Unmarshal(data, &e.usage) != nil {
-		e.usage = usage{} // damaged
+	err = state.Load(e.usageFile(), 0, &e.usage)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		e.Logger.Warn("cannot read the number of characters sent", "err", err)
 	}
 	return nil
 }

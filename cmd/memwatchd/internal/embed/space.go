@@ -15,8 +15,8 @@ import (
 
 	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/internal/llm"
+	"github.com/memwatchd/memwatchd/internal/state"
 	"github.com/memwatchd/memwatchd/internal/vectors"
-	"github.com/memwatchd/memwatchd/vault"
 )
 
 // A space is the vectors of one model: of one name, prefix and number of
@@ -84,8 +84,7 @@ func (e *Embedder) openSpaces() error {
 		}
 		s := &space{name: entry.Name()}
 		dir := filepath.Join(e.Dir, s.name)
-		data, err := vault.ReadState(filepath.Join(dir, spaceFile))
-		if err != nil || json.Unmarshal(data, s) != nil || len(s.Probe) == 0 {
+		if err := state.Load(filepath.Join(dir, spaceFile), 0, s); err != nil || len(s.Probe) == 0 {
 			e.Logger.Warn("vectors without a description are removed", "dir", dir)
 			if err := os.RemoveAll(dir); err != nil {
 				return err
@@ -125,11 +124,7 @@ func (e *Embedder) createSpace(v []float32) (*space, error) {
 }
 
 func (s *space) save(dir string) error {
-	data, err := json.Marshal(s)
-	if err != nil {
-		return err
-	}
-	return vault.WriteState(filepath.Join(dir, spaceFile), data)
+	return state.Save(filepath.Join(dir, spaceFile), s)
 }
 
 // runProbes selects the space of the model, and compares the probe every day, and

@@ -1,11 +1,10 @@
 package embed
 
 import (
-	"encoding/json"
 	"path/filepath"
 	"time"
 
-	"github.com/memwatchd/memwatchd/vault"
+	"github.com/memwatchd/memwatchd/internal/state"
 )
 
 // A usage is the number of characters of texts sent in a day.
@@ -50,11 +49,7 @@ func (e *Embedder) saveUsage() {
 	if newest == e.saved {
 		return
 	}
-	data, err := json.Marshal(newest)
-	if err == nil {
-		err = vault.WriteState(e.usageFile(), data)
-	}
-	if err != nil {
+	if err := state.Save(e.usageFile(), newest); err != nil {
 		e.Logger.Warn("cannot save the number of characters sent", "err", err)
 		return
 	}

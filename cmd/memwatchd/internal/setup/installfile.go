@@ -2,7 +2,6 @@ package setup
 
 import (
 	"bytes"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/agents"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
+	"github.com/memwatchd/memwatchd/internal/state"
 )
 
 // settingsFile holds an agent's settings file as it was read.
@@ -82,33 +82,21 @@ func (s *settingsFile) replace(data []byte, shared bool) error {
 	if shared {
 		dirMode, mode = 0o777, 0o666 // less the umask
 	}
-	dir, name := filepath.Split(s.path)
 	if s.info == nil {
-		if err := os.MkdirAll(dir, dirMode); err != nil {
+		if err := os.MkdirAll(filepath.Dir(s.path), dirMode); err != nil {
 			return err
 		}
 	} else if err := s.checkReplaceable(); err != nil {
 		return err
 	}
-	path := filepath.Join(dir, fmt.Sprintf(".%s.memwatchd-%s", name, rand.Text()))
-	temp, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
-	if err != nil {
-		return fmt.Errorf("%s: create temporary file in its directory: %w", s.path, err)
-	}
-	defer os.Remove(path)
-	if s.info != nil {
-		err = s.copyOwner(temp)
-	}
-	if err == nil {
-		_, err = temp.Write(data)
-	}
-	if err = errors.Join(err, temp.Sync(), temp.Close()); err != nil {
-		return err
-	}
-	if err := s.checkUnchanged(); err != nil {
-		return err
-	}
-	return os.Rename(path, s.path)
+	return state.Replace(s.path, mode, data, func(temp *os.File) error {
+		if s.info != nil {
+			if err := s.copyOwner(temp); err != nil {
+				return err
+			}
+		}
+		return s.checkUnchanged()
+	})
 }
 
 // remove removes the file at a path, if it is unchanged since it was read there.

@@ -22,6 +22,7 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/service"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
+	"github.com/memwatchd/memwatchd/internal/state"
 	"github.com/memwatchd/memwatchd/ipc/client"
 )
 
@@ -262,14 +263,7 @@ func (s *serviceCommand) writeUnit(u unit) error {
 	if s.system {
 		mode = 0o644
 	}
-	temporary := filepath.Join(filepath.Dir(u.path), "."+u.name+".new")
-	if err := os.Remove(temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err // a file that exists would keep its mode
-	}
-	if err := os.WriteFile(temporary, []byte(u.wanted), mode); err != nil {
-		return err
-	}
-	return os.Rename(temporary, u.path)
+	return state.Replace(u.path, mode, []byte(u.wanted), nil)
 }
 
 // printAction prints one action of install or uninstall.
