@@ -13,7 +13,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/memwatchd/memwatchd/internal/llm/llmtest"
+	"github.com/memwatchd/memwatchd/internal/fakes/llmtest"
 )
 
 // newEmbedder returns a client of a test endpoint.

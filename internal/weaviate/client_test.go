@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/memwatchd/memwatchd/internal/fakes/weaviatetest"
 	"github.com/memwatchd/memwatchd/internal/share"
-	"github.com/memwatchd/memwatchd/internal/weaviate/weaviatetest"
 )
 
 // newFake returns a client of a fake server with its collections.

@@ -12,8 +12,8 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"github.com/memwatchd/memwatchd/internal/fakes/weaviatetest"
 	"github.com/memwatchd/memwatchd/internal/share"
-	"github.com/memwatchd/memwatchd/internal/weaviate/weaviatetest"
 )
 
 const (

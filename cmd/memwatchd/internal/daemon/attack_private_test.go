@@ -20,7 +20,7 @@ import (
 
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
-	"github.com/memwatchd/memwatchd/internal/llm/llmtest"
+	"github.com/memwatchd/memwatchd/internal/fakes/llmtest"
 	"github.com/memwatchd/memwatchd/memory"
 )
 

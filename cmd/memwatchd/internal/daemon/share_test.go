@@ -18,7 +18,7 @@ import (
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
-	"github.com/memwatchd/memwatchd/internal/weaviate/weaviatetest"
+	"github.com/memwatchd/memwatchd/internal/fakes/weaviatetest"
 )
 
 // newStore returns a fake cluster.

@@ -18,8 +18,8 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/internal/fakes/weaviatetest"
 	"github.com/memwatchd/memwatchd/internal/weaviate"
-	"github.com/memwatchd/memwatchd/internal/weaviate/weaviatetest"
 )
 
 func newNodeClient(t *testing.T, n *weaviatetest.Node) *weaviate.Client {

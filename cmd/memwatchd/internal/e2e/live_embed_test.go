@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/memwatchd/memwatchd/api"
-	"github.com/memwatchd/memwatchd/internal/llm/llmtest"
+	"github.com/memwatchd/memwatchd/internal/fakes/llmtest"
 )
 
 // embedded waits until all texts have vectors, and returns the status.

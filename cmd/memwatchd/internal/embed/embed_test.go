@@ -18,7 +18,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/memwatchd/memwatchd/index"
-	"github.com/memwatchd/memwatchd/internal/llm/llmtest"
+	"github.com/memwatchd/memwatchd/internal/fakes/llmtest"
 	"github.com/memwatchd/memwatchd/memory"
 )
 

@@ -9,8 +9,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/memwatchd/memwatchd/internal/fakes/llmtest"
 	"github.com/memwatchd/memwatchd/internal/llm"
-	"github.com/memwatchd/memwatchd/internal/llm/llmtest"
 )
 
 // newUsage returns a world that is not started, with a space and a file of some texts.

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/memwatchd/memwatchd/index"
+	"github.com/memwatchd/memwatchd/internal/fakes/llmtest"
 	"github.com/memwatchd/memwatchd/internal/llm"
-	"github.com/memwatchd/memwatchd/internal/llm/llmtest"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
