@@ -113,11 +113,11 @@ func (m *move) extendArchive(path string, old *vault.File, steps []step) ([]byte
 	if len(old.Data) >= maxArchive {
 		return nil, errArchiveFull
 	}
-	list := make([]insertion, len(steps))
-	for i, s := range steps {
-		list[i] = insertion{archiveSection(m.plan.Path, s.Section), s.copy}
+	r := m.Parse(*old).Revise()
+	for _, s := range steps {
+		r.AppendVerbatim(archiveSection(m.plan.Path, s.Section), string(s.copy))
 	}
-	return insertEntries(m.Parse(*old), list, m.parser(path, old.ModTime))
+	return r.Apply(m.parser(path, old.ModTime))
 }
 
 // readOrigins returns the origins of the planned entries that the archive files on

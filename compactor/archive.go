@@ -151,7 +151,9 @@ func (c *Compactor) copyOf(doc *memory.Document, e *memory.Entry, now time.Time)
 // file.
 func (c *Compactor) checkPlacement(copied []byte, from string, e *memory.Entry) error {
 	parse := c.parser("_longterms/x/_archive/alone.md", e.Time)
-	b, err := insertEntries(parse(nil), []insertion{{archiveSection(from, e.Sections), copied}}, parse)
+	r := parse(nil).Revise()
+	r.AppendVerbatim(archiveSection(from, e.Sections), string(copied))
+	b, err := r.Apply(parse)
 	if err != nil {
 		return err
 	}

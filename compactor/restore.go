@@ -86,26 +86,22 @@ func (b *restoration) insertEntry(old *vault.File) ([]byte, error) {
 		b.restored = api.RestoreAnswer{ID: b.from + "#" + doc.Entries[at].ID, Path: b.from, Line: doc.Entries[at].Line}
 		return old.Data, nil
 	}
-	titled := doc.HasGeneratedSummary()
-	text, err := insertEntries(doc, []insertion{{sectionPath(b.section), []byte(b.lines)}}, parse)
+	r := doc.Revise()
+	r.AppendVerbatim(sectionPath(b.section), b.lines)
+	r.SetTitles()
+	text, err := r.Apply(parse)
 	if err != nil {
 		return nil, err
 	}
 	doc = parse(text)
 	at := b.findEntry(doc)
+	if at < 0 {
+		return nil, errors.New("the entry would be parsed differently in its file")
+	}
 	if doc.Entries[at].Partition.Visibility != b.visibility {
 		// The file now sets another visibility.
 		r := doc.Revise()
 		r.SetAttribute(at, "visibility", b.visibility.String())
-		text, err = r.Apply(parse)
-		if err != nil {
-			return nil, err
-		}
-		doc = parse(text)
-	}
-	if titled {
-		r := doc.Revise()
-		r.SetField("summary", doc.Titles())
 		text, err = r.Apply(parse)
 		if err != nil {
 			return nil, err
@@ -120,8 +116,12 @@ func (b *restoration) insertEntry(old *vault.File) ([]byte, error) {
 // with the same lines, or -1.
 func (b *restoration) findEntry(doc *memory.Document) int {
 	at := len(doc.Entries) - 1
-	for at >= 0 && originOf(doc, &doc.Entries[at]) != b.origin {
-		at--
+	for ; at >= 0; at-- {
+		e, section := &doc.Entries[at], sectionPath(b.section)
+		if n := len(e.Sections) - len(section); string(linesOf(doc, e)) == b.lines && n >= 0 &&
+			(n == 0 || len(section) > 0) && slices.EqualFunc(e.Sections[n:], section, memory.SameSection) {
+			break
+		}
 	}
 	return at
 }

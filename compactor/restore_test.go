@@ -21,16 +21,16 @@ func TestRestore(t *testing.T) {
 	const from = "from=_longterms/acct_42/_index.md section=Key%20Facts archived=2026-03-01T12:00:00Z"
 	for _, test := range []struct{ name, file, archive, want, refused string }{
 		{"to its section", "# Key Facts\n- one\n\n# Other\n- two\n", archive(from), "# Key Facts\n- one\n- **Home**: Lisbon <!-- id=home -->\n\n# Other\n- two\n", ""},
-		{"behind the items", "# Key Facts\n- one\n\nA paragraph.\n", archive(from), "# Key Facts\n- one\n- **Home**: Lisbon <!-- id=home -->\n\nA paragraph.\n", ""},
+		{"at the end of the section", "# Key Facts\n- one\n\nA paragraph.\n", archive(from), "# Key Facts\n- one\n\nA paragraph.\n\n- **Home**: Lisbon <!-- id=home -->\n", ""},
 		{"below an empty heading", "# Key Facts\n\n# Other\n", archive(from), "# Key Facts\n- **Home**: Lisbon <!-- id=home -->\n\n# Other\n", ""},
-		{"the section is gone", "# Other\n- two\n", archive(from), "# Other\n- two\n\n# Key Facts\n\n- **Home**: Lisbon <!-- id=home -->\n", ""},
+		{"the section is gone", "# Other\n- two\n", archive(from), "# Other\n- two\n\n## Key Facts\n- **Home**: Lisbon <!-- id=home -->\n", ""},
 		{"a section in one that is there", "# Long-term\n## Other\n- two\n", archive("from=_longterms/acct_42/_index.md section=Long-term/Key%20Facts"),
-			"# Long-term\n## Other\n- two\n\n## Key Facts\n\n- **Home**: Lisbon <!-- id=home -->\n", ""},
+			"# Long-term\n## Other\n- two\n\n## Key Facts\n- **Home**: Lisbon <!-- id=home -->\n", ""},
 		{"above sections", "# Long-term\n## Other\n- two\n", archive("from=_longterms/acct_42/_index.md section=Long-term"),
-			"# Long-term\n\n- **Home**: Lisbon <!-- id=home -->\n\n## Other\n- two\n", ""},
-		{"without a section", "# Other\n- two\n", archive("from=_longterms/acct_42/_index.md"), "- **Home**: Lisbon <!-- id=home -->\n\n# Other\n- two\n", ""},
-		{"above what has no end", "# Key Facts\n\n```\ncode\n", archive(from), "# Key Facts\n\n- **Home**: Lisbon <!-- id=home -->\n\n```\ncode\n", ""},
-		{"the file is gone", "", archive(from), "# Key Facts\n\n- **Home**: Lisbon <!-- id=home -->\n", ""},
+			"# Long-term\n- **Home**: Lisbon <!-- id=home -->\n## Other\n- two\n", ""},
+		{"without a section", "# Other\n- two\n", archive("from=_longterms/acct_42/_index.md"), "- **Home**: Lisbon <!-- id=home -->\n# Other\n- two\n", ""},
+		{"above what has no end", "# Key Facts\n\n```\ncode\n", archive(from), "", "would have another meaning"},
+		{"the file is gone", "", archive(from), "## Key Facts\n- **Home**: Lisbon <!-- id=home -->\n", ""},
 		{"the file is public now", "---\nvisibility: public_ok\n---\n- one\n", archive("from=_longterms/acct_42/_index.md"),
 			"---\nvisibility: public_ok\n---\n- one\n- **Home**: Lisbon <!-- id=home visibility=private_only -->\n", ""},
 		{"it was public by its file", "---\nvisibility: public_ok\n---\n- one\n", archive("visibility=public_ok inherited=visibility from=_longterms/acct_42/_index.md"),
@@ -42,7 +42,7 @@ func TestRestore(t *testing.T) {
 		{"a session", "- one\n", archive("from=2026-01-01/cli.md"), "", "as its source, but that file has another archive"},
 		{"an archive", "- one\n", archive("from=_longterms/acct_42/_archive/x.md"), "", "as its source, but that file has another archive"},
 		{"nowhere", "- one\n", archive("source=cli"), "", ErrNotArchived.Error()},
-		{"a broken file", "---\nx: [\n---\n- one\n", archive(from), "", "the structure of the file is ambiguous"},
+		{"a broken file", "---\nx: [\n---\n- one\n", archive(from), "", "the file cannot be changed until this problem is fixed"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			r := newTestRoot(t, t.TempDir(), []txtar.File{{Name: archivePath, Data: []byte(test.archive)}})

@@ -19,6 +19,7 @@ type insertionPoint struct {
 	gap      int       // blank lines below the heading
 	path     []string  // suffix of the section path of the inserted entries
 	texts    []*Document
+	verbatim bool // the texts keep their markers and indentations
 }
 
 // parseSingle parses a text that must be exactly one entry. The returned
@@ -65,15 +66,18 @@ func (w *passAttempt) insertTexts() error {
 		d := w.d.placement()
 		shown := slices.ContainsFunc(texts, func(one *Document) bool { return d.wouldBePublic(&one.Entries[0]) })
 		var s insertionPoint
-		if section.atEnd {
+		switch {
+		case section.atEnd:
 			s, err = d.newSection(section.path, shown)
-		} else {
+		case section.verbatim && len(section.path) == 0:
+			s = d.endOfTop()
+		default:
 			s, err = d.endOf(section.path, section.order, shown)
 		}
 		if err != nil {
 			return err
 		}
-		s.texts, s.gap = texts, d.gapOf(shown)
+		s.texts, s.gap, s.verbatim = texts, d.gapOf(shown), section.verbatim
 		w.addInsertion(s)
 	}
 	return nil
@@ -153,7 +157,10 @@ func (w *passAttempt) insertionEdit(s *insertionPoint) Edit {
 	if s.beside >= 0 {
 		before, above = s.beside, &d.Entries[s.beside]
 	}
-	heading := s.heading
+	heading, indent := s.heading, 0
+	if above != nil {
+		indent = indentation(d.line(above.Line))
+	}
 	for i, h := range s.headings {
 		if i > 0 || s.line > 0 && !d.blankLine(s.line) {
 			blankLines(1)
@@ -172,8 +179,14 @@ func (w *passAttempt) insertionEdit(s *insertionPoint) Edit {
 		default:
 			blankLines(1)
 		}
-		lines(d.adaptItem(string(one.Source), d.similarItem(before, d.wouldBePublic(e)), i))
-		heading, above = false, e
+		text := string(one.Source)
+		if !s.verbatim {
+			text = d.adaptItem(text, d.similarItem(before, d.wouldBePublic(e)), i)
+		} else if above != nil && above.Block == Item && indentation(text) > indent {
+			lines(emptyComment + "\n") // otherwise the item would belong to the one above
+		}
+		lines(text)
+		heading, above, indent = false, e, indentation(text)
 	}
 	if next := s.line + 1; next <= d.lines.count() && !d.blankLine(next) {
 		follows := d.entryAt(next)
@@ -190,6 +203,23 @@ func (w *passAttempt) insertionEdit(s *insertionPoint) Edit {
 		text = bytes.TrimSuffix(text, end)
 	}
 	return Edit{Span{at, at}, text}
+}
+
+// emptyComment separates two lists.
+const emptyComment = "<!-- -->"
+
+// indentation returns the number of spaces at the start of a line.
+func indentation(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
+
+// endOfTop returns the insertion point below the last entry above all headings.
+func (d placement) endOfTop() insertionPoint {
+	s := insertionPoint{line: d.bodyLine() - 1, beside: -1}
+	for i := range d.Entries {
+		if e := &d.Entries[i]; len(e.Sections) == 0 && e.Block != EmptyHeading {
+			s.line, s.beside = e.EndLine, i
+		}
+	}
+	return s
 }
 
 func (d placement) hasEnding(line int) bool {

@@ -48,10 +48,11 @@ type entryChange struct {
 // A sectionText is a list of texts for the end of a section, or for a new
 // section at the end of the file.
 type sectionText struct {
-	path  []string
-	texts []string
-	atEnd bool
-	order [][]string
+	path     []string
+	texts    []string
+	atEnd    bool
+	verbatim bool
+	order    [][]string
 }
 
 // Revise returns a new revision of the document, without changes.
@@ -164,6 +165,13 @@ func (r *Revision) appendTo(section []string, text string) *sectionText {
 	}
 	r.sections[i].texts = append(r.sections[i].texts, text)
 	return &r.sections[i]
+}
+
+// AppendVerbatim is like [Revision.Append], but the text, a list item, keeps its
+// marker and indentation. An empty path is the end of the text above the first
+// heading.
+func (r *Revision) AppendVerbatim(section []string, text string) {
+	r.appendTo(section, text).verbatim = true
 }
 
 // AppendSection adds a heading with texts, each one block of Markdown, at the

@@ -282,8 +282,9 @@ func (w *passAttempt) checkHidden(next *Document) error {
 	texts := func(d *Document, removed []lineRange) (list []string) {
 		for _, s := range d.Hidden {
 			from, to := d.lines.at(s.Start), d.lines.at(s.End-1)
-			if !slices.ContainsFunc(removed, func(r lineRange) bool { return r.overlaps(from, to) }) {
-				list = append(list, string(trimEnding(d.Source[s.Start:s.End])))
+			text := string(trimEnding(d.Source[s.Start:s.End]))
+			if text != emptyComment && !slices.ContainsFunc(removed, func(r lineRange) bool { return r.overlaps(from, to) }) {
+				list = append(list, text)
 			}
 		}
 		return list
