@@ -21,31 +21,35 @@ func TestPagesConfiguration(t *testing.T) {
 	b.Write(head)
 	section := ""
 	for _, k := range config.Keys {
-		if first, _, nested := strings.Cut(k.Name, "."); section == "" || nested && first != section {
+		if first, _, nested := strings.Cut(k.Name, "."); nested && first != section {
 			section = first
-			if !nested {
-				section = "-" // keys without a section
-			} else {
-				fmt.Fprintf(&b, "\n### %s\n\n", section)
-			}
-			fmt.Fprintf(&b, "| Key | Default | Description |\n|---|---|---|\n")
+			fmt.Fprintf(&b, "\n### %s\n\n", section)
 		}
 		means := k.Tag("doc")
 		if item := k.Field.Type.Elem; k.Field.Type.Kind() == reflect.Slice && item().Kind() == reflect.Struct {
 			means += fmt.Sprintf(" [listed below](#%s)", anchor(entriesOf(k)))
 		}
-		fmt.Fprintf(&b, "| `%s`<br>`%s` | %s | %s%s |\n", k.Name, k.Env(), code(k.Tag("default")), cell(means), between(k))
+		describe(&b, k, means)
 	}
 	for _, k := range config.Keys {
 		if k.Field.Type.Kind() != reflect.Slice || k.Field.Type.Elem().Kind() != reflect.Struct {
 			continue
 		}
-		fmt.Fprintf(&b, "\n### %s\n\n| Key | Default | Description |\n|---|---|---|\n", entriesOf(k))
+		fmt.Fprintf(&b, "\n### %s\n\n", entriesOf(k))
 		for _, below := range config.KeysOf(k.Field.Type.Elem()) {
-			fmt.Fprintf(&b, "| `%s` | %s | %s%s |\n", below.Name, code(below.Tag("default")), cell(below.Tag("doc")), between(below))
+			describe(&b, below, below.Tag("doc"))
 		}
 	}
 	current(t, "docs/configuration.md", b.String())
+}
+
+// describe writes the line of a key.
+func describe(b *strings.Builder, k config.Key, means string) {
+	value := ""
+	if d := k.Tag("default"); d != "" {
+		value = fmt.Sprintf(" (`%s`)", cell(d))
+	}
+	fmt.Fprintf(b, "- `%s`%s: %s%s\n", k.Name, value, cell(means), between(k))
 }
 
 // entriesOf returns the heading of the keys of a list's entries.
