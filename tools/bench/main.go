@@ -64,7 +64,7 @@ func parseFlags() (*config, error) {
 	files := flag.String("files", "1000,10000", "sizes of the generated trees")
 	only := flag.String("only", "", "only these sections, beside the first build: "+strings.Join(sections, ","))
 	flag.StringVar(&c.tree, "tree", "", "a directory of real Markdown, which is copied; none if it is not there")
-	flag.StringVar(&c.out, "out", "", "write the figures to this file, as Markdown")
+	flag.StringVar(&c.out, "out", "", "write the page without the tables of each tree to this file, as Markdown")
 	flag.Uint64Var(&c.seed, "seed", 1, "of everything that is made up")
 	flag.IntVar(&c.each, "queries", 500, "questions of each sort")
 	flag.IntVar(&c.saves, "saves", 300, "saves of each sort")
@@ -165,15 +165,15 @@ func run(ctx context.Context) (err error) {
 	} else if c.tree != "" {
 		progress("%s is not there: no figures of real text", c.tree)
 	}
-	text := report(m, results)
-	fmt.Println(text)
+	page, tables := report(m, results)
+	fmt.Println(page + "\n" + tables)
 	if c.out == "" {
 		return nil
 	}
 	if err := os.MkdirAll(filepath.Dir(c.out), 0o755); err != nil {
 		return err
 	}
-	return os.WriteFile(c.out, []byte(text), 0o644)
+	return os.WriteFile(c.out, []byte(page), 0o644)
 }
 
 // copyTree copies the Markdown files of a tree, because the run changes some of

@@ -8,14 +8,15 @@ import (
 	"time"
 )
 
-// report returns the figures as Markdown that is readable without rendering.
-func report(m machine, results []*result) string {
+// report returns the figures as Markdown that is readable without rendering: the
+// page for readers, and the tables of each tree.
+func report(m machine, results []*result) (page, details string) {
 	var targets verdicts
-	var details strings.Builder
+	var tables strings.Builder
 	for _, r := range results {
 		targets.tree = r.name
-		fmt.Fprintf(&details, "## %s\n\n", r.name)
-		r.report(&details, &targets)
+		fmt.Fprintf(&tables, "## %s\n\n", r.name)
+		r.report(&tables, &targets)
 	}
 	var b strings.Builder
 	b.WriteString(introduction)
@@ -31,13 +32,13 @@ func report(m machine, results []*result) string {
 		m)
 	fmt.Fprintf(&b, "- Versions: %s\n- Command: `cd tools/bench && go run -tags sqlite_fts5 . %s`\n\n", versions(results),
 		strings.Join(os.Args[1:], " "))
-	return b.String() + details.String() + method
+	return b.String() + method, tables.String()
 }
 
 const introduction = `# Performance
 
-This page shows how long memwatchd takes to build its index, to search and to find saved changes, how much memory and disk it uses, and
-how it compares with SQLite FTS5 and ripgrep on the same files. ` + "`make bench`" + ` repeats the measurements on your machine.
+Times, memory and disk space of memwatchd, beside SQLite FTS5 and ripgrep on the same files. ` + "`make bench`" + ` repeats the
+measurements on your machine and prints the tables of all searches.
 
 `
 
@@ -101,7 +102,7 @@ func summarize(b *strings.Builder, results []*result, targets *verdicts) {
 			fmt.Fprintf(b, format, strings.Join(ratios, ", "))
 		}
 	}
-	compare("- Search of 3 words, time relative to FTS5: %s. FTS5 runs as a library call without a socket.\n", search)
+	compare("- Search of 3 words, time relative to FTS5: %s.\n", search)
 	compare("- Search of 3 words, time relative to ripgrep: %s.\n", scan)
 	compare("- `memwatchd search` with 3 words, from the start of the command to its end, p50: %s.\n", commands)
 	compare("- The same, time relative to ripgrep: %s.\n", command)
@@ -282,37 +283,14 @@ func (r *result) questions(b *strings.Builder, v *verdicts) {
 }
 
 const method = "## Method\n\n" +
-	`**Memories.** A memory named by its number of files is generated from a seed: sessions, daily notes, long-term memory
-and notes, about ten entries per file, one file in five in Chinese, a fifth of the entries private. Vocabulary and word
-frequencies follow real notes. A memory with another name is a copy of real Markdown, all of it private notes.
+	`A memory named by its number of files is generated from a seed, with about ten entries per file, one file in five in Chinese and
+a fifth of the entries private; another name is a copy of real Markdown. The daemon is a process of its own with the default
+configuration. One client sends one search at a time, each over a new connection, and measures the time including the JSON and the
+text of ten hits. No search repeats; files are in the page cache.
 
-**Daemon.** The daemon runs as its own process with the default configuration, on its own directory. One client sends
-one search at a time over the socket, each over a new connection. Times are measured by the client and include the JSON
-and the text of ten hits; "p50 in the daemon" is the duration reported in the answer. The files are in the page cache,
-for the daemon and for the rivals.
-
-**Searches.** A search waits until everything saved before it is indexed, except with sync=false. The words of a search
-occur together in some entry; words such as "the" are excluded. No search of a series repeats, and hundreds of other
-searches precede the first.
-
-| figure | start | end |
-|---|---|---|
-| first build | start of the process | the status reports a complete index |
-| first search after the build | the search right after the build, with cold caches in the daemon | its answer |
-| idle | three seconds after the last activity | end of the idle time |
-| restart | start of the process, with an existing index | first complete answer |
-| save until found, repeated searches | end of the save | a search with sync=false finds the text; searches repeat after 1 ms |
-| save until found, one synced search | end of the save | answer of one search, which waits |
-
-Every second save renames a new file over the old one; the others write in place.
-
-**FTS5.** SQLite stores one row per entry, with path, line, owner, visibility, kind, type, day and tags as unindexed
-columns. Scopes and filters are SQL conditions; "without scope" omits the condition of the scope. FTS5 reads and parses
-the same files with the same parser on all cores, and writes a thousand rows per transaction (WAL, synchronous=NORMAL).
-The tokenizer is unicode61 without stemming; Chinese characters are indexed singly and in pairs, as in memwatchd. Before
-the searches, optimize merges the index. A search returns the ten best rows by bm25 with any of the words, through
-library calls within its process: no socket, no JSON, no snippets, no detection of copies. Each series ends after twenty
-seconds.
-
-**ripgrep.** ripgrep counts the lines with any of the words in all files.
+- **First build** ends when the status reports a complete index, **restart** with the first complete answer.
+- **Save until found** starts at the end of the save: one search that waits, or searches with sync=false that repeat after 1 ms.
+- **FTS5** has one row per entry, parses the same files with the same parser on all cores, and answers with the ten best rows by bm25
+  through library calls in its process: no socket, no JSON, no snippets. Scopes and filters are SQL conditions.
+- **ripgrep** counts the lines with any of the words in all files.
 `

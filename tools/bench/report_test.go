@@ -55,7 +55,7 @@ func TestVerdicts(t *testing.T) {
 
 // TestReportOfNothing checks that a report without results has no summary.
 func TestReportOfNothing(t *testing.T) {
-	got := report(machine{}, nil)
+	got, _ := report(machine{}, nil)
 	if strings.Contains(got, "## Summary") || !strings.HasSuffix(got, method) {
 		t.Errorf("got\n%s", got)
 	}
@@ -68,7 +68,7 @@ func TestSummary(t *testing.T) {
 		rival:   &rivalFigures{Build: time.Second, Took: map[string]latencies{typical: {4 * time.Millisecond}}},
 		quizzes: []quiz{{Name: typical, Like: typical}}, took: map[string]latencies{typical: {2 * time.Millisecond}},
 	}
-	got := report(machine{}, []*result{r})
+	got, _ := report(machine{}, []*result{r})
 	for _, want := range []string{
 		"| small  | 3.00 s      | 2.0 ms                 | 2.0 ms |", "relative to FTS5: 0.50 (small).", "relative to FTS5: 3.00 (small).",
 		"- Targets: 3 of 3 are met.",
