@@ -159,7 +159,7 @@ func (s *Server) serveListener(ctx context.Context, g *limitListener, h *handler
 
 // errStopping answers requests that have not finished when the drain time is over.
 var errStopping = api.Errorf(api.Unavailable, "the daemon stops or is reloaded").
-	WithHint("retry, or increase ipc.drain")
+	WithHint("retry")
 
 // lastAnswerWait bounds the time in which requests end with errStopping.
 const lastAnswerWait = time.Second

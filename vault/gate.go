@@ -30,7 +30,7 @@ func (w writePolicy) checkWritable(old *source) error {
 		reason = "read-only; allow writing with chmod u+w, or edit the file yourself"
 	case st.Size > w.maxSize():
 		reason = fmt.Sprintf("the file has %d bytes, more than the limit of %d; split the file, or raise "+
-			"write.max_size", st.Size, w.maxSize())
+			"watch.max_file_size", st.Size, w.maxSize())
 	case !utf8.Valid(old.Data):
 		reason = "not valid UTF-8; save the file as UTF-8"
 	case hasConflictMarkers(old.Data):
@@ -47,7 +47,7 @@ func (w writePolicy) checkContent(path string, data []byte) error {
 	case int64(len(data)) > w.maxSize():
 		return &RefusedError{path,
 			fmt.Sprintf("the file would have %d bytes, more than the limit of %d; split the text, or raise "+
-				"write.max_size", len(data), w.maxSize())}
+				"watch.max_file_size", len(data), w.maxSize())}
 	case !utf8.Valid(data):
 		return &RefusedError{path, "the new text is not valid UTF-8; write UTF-8 text"}
 	}

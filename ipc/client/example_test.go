@@ -29,7 +29,6 @@ func serve() (socket string, stop func()) {
 	server.Env = []string{
 		"HOME=" + dir, "XDG_RUNTIME_DIR=" + dir, "XDG_STATE_HOME=" + dir + "/state", "XDG_CACHE_HOME=" + dir + "/cache",
 		"XDG_CONFIG_HOME=" + dir + "/config", "MEMWATCHD_MEMORY_TIMEZONE=UTC",
-		"MEMWATCHD_IPC_SYNC_TIMEOUT=1m",
 	}
 	if err := errors.Join(os.Mkdir(filepath.Join(dir, "memory"), 0o700), server.Start()); err != nil {
 		log.Fatal(err)

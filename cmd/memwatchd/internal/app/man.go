@@ -103,7 +103,7 @@ func referenceSections() string {
 # ENVIRONMENT
 
 **MEMWATCHD_***
-: Every key of the configuration: **watch.settle** is **MEMWATCHD_WATCH_SETTLE**.
+: Every key of the configuration: **journal.keep** is **MEMWATCHD_JOURNAL_KEEP**.
 
 **XDG_CONFIG_HOME**, **XDG_STATE_HOME**, **XDG_CACHE_HOME**, **XDG_RUNTIME_DIR**
 : Where the configuration, the state with the journal, the index and the socket are.
@@ -138,8 +138,8 @@ func configurationPage() string {
 	b.WriteString("# NAME\nmemwatchd.yaml - configuration of memwatchd\n\n# DESCRIPTION\n" +
 		"The configuration is a YAML file: *$XDG_CONFIG_HOME/memwatchd/memwatchd.yaml*, unless **--config** or " +
 		"**--name** selects another one. A missing key has its default; an unknown key is an error. Every key can " +
-		"also be set in the environment, which overrides the file: **watch.settle** is " +
-		"**MEMWATCHD_WATCH_SETTLE**.\n\n" +
+		"also be set in the environment, which overrides the file: **journal.keep** is " +
+		"**MEMWATCHD_JOURNAL_KEEP**.\n\n" +
 		"**memwatchd config** prints the configuration in effect. On SIGHUP, a daemon reads the file again.\n\n" +
 		"Durations are written with their units, as 30ms, 1h30m or 7d; sizes as 16KiB or 4MiB.\n\n# KEYS\n")
 	for _, k := range config.Keys {

@@ -32,6 +32,8 @@ const (
 	// process holds the lock: the daemon that another command started at the same
 	// time may not answer yet.
 	otherLimit = 10 * time.Second
+	// stopLimit bounds the wait for the end of the daemon, which finishes its requests.
+	stopLimit = 15 * time.Second
 	// firstIndex is the time that the first command waits for the index.
 	firstIndex = "2s"
 	// maxLog is the size of the log in bytes above which a start renames it. The

@@ -89,7 +89,7 @@ func stop(ctx context.Context, g *cli.Globals, c *config.Config, dc *client.Clie
 	if err := syscall.Kill(status.PID, syscall.SIGTERM); err != nil {
 		return fmt.Errorf("stop process %d: %w", status.PID, err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.IPC.Drain+10*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, stopLimit)
 	defer cancel()
 	for !hasEnded(status.PID) {
 		select {

@@ -18,7 +18,7 @@ import (
 )
 
 // maxImportBatch bounds the lines of one request, in bytes, so that a request
-// stays below the default of ipc.max_request.
+// stays below the limit of the daemon.
 const maxImportBatch = 512 << 10
 
 // addFileArgument makes a command pass the file that its argument names, or

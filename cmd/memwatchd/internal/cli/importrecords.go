@@ -30,7 +30,7 @@ import (
 
 // maxImportText bounds the text of one record. Encoded twice, it takes at most
 // four times as many bytes, so that a request stays below the default of
-// ipc.max_request. Longer records become several files.
+// the limit of a request. Longer records become several files.
 const maxImportText = 192 << 10
 
 // addImport makes a command read the files that its arguments name and send their
@@ -81,7 +81,7 @@ func addImport(c *cobra.Command, form *api.Command, op *api.Operation, req *api.
 }
 
 // maxImportFile bounds a file of entries, encoded twice, so that a request stays below
-// the default of ipc.max_request.
+// the limit of a request.
 const maxImportFile = 900 << 10
 
 // A recordImport sends records in batches and sums the answers.

@@ -37,7 +37,7 @@ type Config struct {
 		Dir           string   `yaml:"dir" path:"true" default:"~/.morph/memory" doc:"Memory directory: the root of the Markdown files"`
 		Owner         string   `yaml:"owner" default:"owner" doc:"Subject of the owner: the default owner of entries that name no other subject"`
 		Timezone      string   `yaml:"timezone" default:"Local" doc:"Time zone in which days begin and end: an IANA name such as Europe/Berlin, or Local for the time zone of the machine"`
-		ShortTermDays int      `yaml:"short_term_days" default:"7" min:"1" max:"3650" doc:"Number of days for which sessions count as recent"`
+		ShortTermDays int      `yaml:"short_term_days" default:"7" min:"1" max:"3650" doc:"Number of days for which sessions count as recent, and whose files are searched for copies of a task"`
 		Layout        string   `yaml:"layout" default:"auto" enum:"auto,root,memory,users" doc:"Parent directory of new sessions: root, memory (for memory/), or auto (memory/ if it exists, else root). users is like auto, but long-term memory is MEMORY.md, and every subject has a directory of its own in the root"`
 		Daily         string   `yaml:"daily" default:"memory" doc:"Directory of the owner's daily notes, relative to the root, such as Journal; . is the root. Daily notes in memory/ are read too"`
 		Host          string   `yaml:"host" doc:"Name of this machine, different on each machine, if several machines write to this memory through a sync tool or git. Notes and captures then go to a file of this machine, such as memory/2026-02-05.laptop.md, and every machine reads the files of a day as one day"`
@@ -68,14 +68,8 @@ type Config struct {
 	} `yaml:"context"`
 
 	Watch struct {
-		Settle      time.Duration `yaml:"settle" default:"30ms" min:"1ms" max:"1m" doc:"Time without further changes after which a changed file is read"`
-		MaxWait     time.Duration `yaml:"max_wait" default:"1s" min:"1ms" max:"10m" doc:"Maximum time from the first change of a file until it is read"`
-		Vanish      time.Duration `yaml:"vanish" default:"500ms" min:"1ms" max:"10m" doc:"Time to wait for a missing file to reappear: some editors rename the old file before they save the new one"`
-		Reconcile   time.Duration `yaml:"reconcile" default:"60s" min:"1s" doc:"Interval between checks of the directory tree for missed changes, by size and times"`
-		Verify      time.Duration `yaml:"verify" default:"24h" min:"1m" doc:"Interval between checks of the directory tree for missed changes, by content"`
-		Poll        time.Duration `yaml:"poll" default:"2s" min:"100ms" doc:"Interval between scans of directories that cannot be watched"`
-		MaxFileSize size          `yaml:"max_file_size" default:"4MiB" min:"1KiB" max:"1GiB" doc:"Maximum size of a file to read. Larger files are skipped"`
-		Ignore      []string      `yaml:"ignore" doc:"Patterns of files to skip, in the syntax of .gitignore"`
+		MaxFileSize size     `yaml:"max_file_size" default:"4MiB" min:"1KiB" max:"1GiB" doc:"Maximum size of a file to read and to change. Larger files are skipped"`
+		Ignore      []string `yaml:"ignore" doc:"Patterns of files to skip, in the syntax of .gitignore"`
 	} `yaml:"watch"`
 
 	Index struct {
@@ -89,8 +83,6 @@ type Config struct {
 	Write struct {
 		Enabled bool          `yaml:"enabled" default:"true" doc:"If false, files are changed only on request of a command or an agent"`
 		Quiet   time.Duration `yaml:"quiet" default:"10s" min:"0s" max:"24h" doc:"Minimum time between a change by another program and an automatic change of the same file"`
-		MaxSize size          `yaml:"max_size" default:"4MiB" min:"1KiB" max:"1GiB" doc:"Maximum size of a file to change. Larger files are never changed"`
-		Fuse    int           `yaml:"fuse" default:"20" min:"1" max:"10000" doc:"Number of changes to a file within a minute after which the file is left alone and reported"`
 	} `yaml:"write"`
 
 	Journal struct {
@@ -104,7 +96,6 @@ type Config struct {
 	Todosync struct {
 		Enabled    bool     `yaml:"enabled" default:"true" doc:"If false, a task that becomes done in one file is not ticked in other files"`
 		AppendOnly bool     `yaml:"append_only" default:"false" doc:"If true, daily notes are logs that only grow: copies of a task in these are not ticked, except on request"`
-		Days       int      `yaml:"days" default:"7" min:"1" max:"3650" doc:"Number of days whose files are searched for copies of a task"`
 		Tasks      []string `yaml:"tasks" default:"Tasks,TODO,待办与承诺" doc:"Names of sections that contain tasks"`
 		FollowUps  []string `yaml:"follow_ups" default:"Follow Ups,Follow-ups,跟进" doc:"Names of sections that contain follow-ups"`
 	} `yaml:"todosync"`
@@ -112,7 +103,6 @@ type Config struct {
 	Compactor struct {
 		Enabled  bool          `yaml:"enabled" default:"true" doc:"If false, the nightly maintenance does not run: no compacting, counters, summaries or archiving"`
 		Schedule string        `yaml:"schedule" default:"0 3 * * *" doc:"Time of the nightly maintenance in memory.timezone: minute, hour, day of the month, month, weekday"`
-		MaxLoss  float64       `yaml:"max_loss" default:"0.25" min:"0" max:"1" doc:"Maximum share of a file's items that one run moves to the archive"`
 		Limits   []limitConfig `yaml:"limits" default:"[{path: '_longterms/*/_index.md'}]" doc:"Capacity of long-term files. Each entry has the keys"`
 		Host     string        `yaml:"host" doc:"Machine that runs the maintenance of a shared directory. If empty: the first machine that claims it"`
 	} `yaml:"compactor"`
@@ -146,9 +136,7 @@ type Config struct {
 		QueryPrefix  string        `yaml:"query_prefix" doc:"Text that the model needs before a query, such as 'search_query: '"`
 		TextPrefix   string        `yaml:"text_prefix" doc:"Text that the model needs before a text to find, such as 'search_document: '"`
 		Private      bool          `yaml:"private" default:"false" doc:"If true, private text and private queries are sent to the service too"`
-		Timeout      time.Duration `yaml:"timeout" default:"20s" min:"100ms" max:"10m" doc:"Maximum time for the vectors of a batch"`
 		QueryTimeout time.Duration `yaml:"query_timeout" default:"150ms" min:"1ms" max:"10s" doc:"Maximum time that a search waits for the vector of its query. After this time, it compares words only"`
-		Batch        int           `yaml:"batch" default:"32" min:"1" max:"256" doc:"Maximum number of texts of a request"`
 		DailyChars   int           `yaml:"daily_chars" default:"0" min:"0" doc:"Maximum number of characters of texts sent in a day, at least 10000. The rest waits for the next day. 0: no limit"`
 	} `yaml:"embed"`
 
@@ -162,22 +150,18 @@ type Config struct {
 
 	Share struct {
 		Weaviate struct {
-			URL          string        `yaml:"url" doc:"URL of a Weaviate cluster that several machines share, such as https://weaviate.lan:8080. If empty: nothing is shared"`
-			KeyFile      string        `yaml:"key_file" path:"true" doc:"File with the API key of the cluster. If empty: no key is sent"`
-			CAFile       string        `yaml:"ca_file" path:"true" doc:"File with the certificate of the authority that signed the certificate of the cluster. If empty: the authorities of the system"`
-			Timeout      time.Duration `yaml:"timeout" default:"5s" min:"100ms" max:"5m" doc:"Maximum time of a write"`
-			QueryTimeout time.Duration `yaml:"query_timeout" default:"300ms" min:"10ms" max:"30s" doc:"Maximum time that a search waits for the cluster. After this time, the answer contains entries of this machine only"`
-			Replicas     int           `yaml:"replicas" default:"0" min:"0" max:"100" doc:"Replication factor of the collections that memwatchd share init creates. 0: the default of the cluster"`
-			Prefix       string        `yaml:"prefix" doc:"Beginning of the names of the collections, for several memories in one cluster"`
+			URL      string `yaml:"url" doc:"URL of a Weaviate cluster that several machines share, such as https://weaviate.lan:8080. If empty: nothing is shared"`
+			KeyFile  string `yaml:"key_file" path:"true" doc:"File with the API key of the cluster. If empty: no key is sent"`
+			CAFile   string `yaml:"ca_file" path:"true" doc:"File with the certificate of the authority that signed the certificate of the cluster. If empty: the authorities of the system"`
+			Replicas int    `yaml:"replicas" default:"0" min:"0" max:"100" doc:"Replication factor of the collections that memwatchd share init creates. 0: the default of the cluster"`
+			Prefix   string `yaml:"prefix" doc:"Beginning of the names of the collections, for several memories in one cluster"`
 		} `yaml:"weaviate"`
-		Host       string        `yaml:"host" doc:"Name of this machine in the cluster. If empty: memory.host, or else the host name with four letters"`
-		Publish    []string      `yaml:"publish" doc:"Patterns of the files whose public entries are published, such as notes/**. If empty: nothing is published"`
-		Private    bool          `yaml:"private" default:"false" doc:"If true, private entries are published and searched too, over https or to this machine only"`
-		Query      bool          `yaml:"query" default:"true" doc:"If true, searches include the entries that other machines published"`
-		Trust      []string      `yaml:"trust" doc:"Machines whose entries are not marked as untrusted"`
-		Tombstones time.Duration `yaml:"tombstones" default:"90d" min:"1h" doc:"Time after which the cluster forgets that an entry was removed. Must exceed the time for which a node of the cluster is away"`
-		Spool      string        `yaml:"spool" path:"true" doc:"Directory of the changes that wait for the cluster. If empty: share in the state directory"`
-		SpoolMax   size          `yaml:"spool_max" default:"256MiB" min:"1MiB" max:"64GiB" doc:"Maximum size of these changes. Beyond it they are dropped, and the cluster is compared with the files when it answers"`
+		Host    string   `yaml:"host" doc:"Name of this machine in the cluster. If empty: memory.host, or else the host name with four letters"`
+		Publish []string `yaml:"publish" doc:"Patterns of the files whose public entries are published, such as notes/**. If empty: nothing is published"`
+		Private bool     `yaml:"private" default:"false" doc:"If true, private entries are published and searched too, over https or to this machine only"`
+		Query   bool     `yaml:"query" default:"true" doc:"If true, searches include the entries that other machines published"`
+		Trust   []string `yaml:"trust" doc:"Machines whose entries are not marked as untrusted"`
+		Spool   string   `yaml:"spool" path:"true" doc:"Directory of the changes that wait for the cluster. If empty: share in the state directory"`
 	} `yaml:"share"`
 
 	Hooks struct {
@@ -192,18 +176,8 @@ type Config struct {
 	} `yaml:"hooks"`
 
 	IPC struct {
-		Listeners      []Listener    `yaml:"listeners" doc:"Sockets to listen on. If empty: the owner's socket, <name>.sock in $XDG_RUNTIME_DIR/memwatchd. Each entry has the keys"`
-		ServerUIDs     []int         `yaml:"server_uids" doc:"IDs of users whose daemons the commands trust, in addition to your own user and root"`
-		SyncTimeout    time.Duration `yaml:"sync_timeout" default:"2s" min:"0s" max:"1m" doc:"Maximum time that a request waits until earlier changes are indexed"`
-		MaxRequest     size          `yaml:"max_request" default:"1MiB" min:"1KiB" max:"64MiB" doc:"Maximum size of a request"`
-		MaxHeader      size          `yaml:"max_header" default:"16KiB" min:"1KiB" max:"1MiB" doc:"Maximum size of a request header"`
-		ReadHeader     time.Duration `yaml:"read_header" default:"30s" min:"10ms" doc:"Maximum time to receive a request header"`
-		ReadBody       time.Duration `yaml:"read_body" default:"10s" min:"10ms" doc:"Maximum time to receive a request body"`
-		Write          time.Duration `yaml:"write" default:"10s" min:"10ms" doc:"Maximum time to send an answer"`
-		Idle           time.Duration `yaml:"idle" default:"2m" min:"10ms" doc:"Maximum time that a connection stays open without a request"`
-		MaxConnections int           `yaml:"max_connections" default:"256" min:"1" max:"65536" doc:"Maximum number of simultaneous connections of a listener"`
-		Drain          time.Duration `yaml:"drain" default:"5s" min:"0s" max:"5m" doc:"Maximum time for running requests to finish when the daemon stops"`
-		Rate           float64       `yaml:"rate" default:"0" min:"0" doc:"Maximum number of requests per second on a listener. 0: no limit"`
+		Listeners  []Listener `yaml:"listeners" doc:"Sockets to listen on. If empty: the owner's socket, <name>.sock in $XDG_RUNTIME_DIR/memwatchd. Each entry has the keys"`
+		ServerUIDs []int      `yaml:"server_uids" doc:"IDs of users whose daemons the commands trust, in addition to your own user and root"`
 	} `yaml:"ipc"`
 
 	Log struct {
@@ -211,8 +185,11 @@ type Config struct {
 		Format string `yaml:"format" default:"text" enum:"text,json" doc:"Format of the log: text or json"`
 	} `yaml:"log"`
 
+	// Tuning holds values that suit every memory. No key sets them; tests do.
+	Tuning Tuning
+
 	File     string // path of the configuration file; empty without one
-	Warning  string // warning about the environment; empty if there is none
+	Warning  string // about removed keys and about variables of another program; empty if there is none
 	NamesDir bool   // the file, the environment or a flag sets memory.dir
 	OtherDir string // memory.dir of the file or the environment, if a flag names another directory
 	Location *time.Location
@@ -281,9 +258,6 @@ func (c *Config) Finish() error {
 		return fmt.Errorf("index.dir: %s is also state.dir: set another directory", c.Index.Dir)
 	}
 	c.finishRoots()
-	if c.Watch.MaxWait < c.Watch.Settle {
-		return fmt.Errorf("watch.max_wait: %s is less than watch.settle, %s", c.Watch.MaxWait, c.Watch.Settle)
-	}
 	c.Schedule, err = compactor.ParseSchedule(c.Compactor.Schedule, c.Location)
 	if err != nil {
 		return fmt.Errorf("compactor.schedule: %w", err)

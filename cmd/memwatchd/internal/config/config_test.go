@@ -16,7 +16,7 @@ var Update = flag.Bool("update", false, "write golden files anew")
 
 // exampleHeader is the first text of the example.
 const exampleHeader = "# Configuration of memwatchd: all keys with their defaults. You can also set each key\n" +
-	"# in the environment: watch.settle is MEMWATCHD_WATCH_SETTLE.\n"
+	"# in the environment: journal.keep is MEMWATCHD_JOURNAL_KEEP.\n"
 
 // TestExampleIsTheDefaults checks that config.example.yaml contains every key
 // with its default.
@@ -90,11 +90,11 @@ func TestConfigErrors(t *testing.T) {
 	for _, test := range []struct {
 		name, yaml, env, want string
 	}{
-		{"unknown key", "watch:\n  settle: 1s\n  setle: 1s\n", "", ":3: unknown key watch.setle: did you mean watch.settle?"},
-		{"unknown section", "wach:\n  settle: 1s\n", "", ":1: unknown key wach"},
+		{"unknown key", "journal:\n  keep: 90d\n  kep: 1d\n", "", ":3: unknown key journal.kep: did you mean journal.keep?"},
+		{"unknown section", "wach:\n  ignore: x\n", "", ":1: unknown key wach"},
 		{"twice", "name: a\nname: b\n", "", ":2: name is duplicated"},
-		{"not a duration", "watch:\n  settle: quick\n", "", `:2: watch.settle: "quick" is not a duration`},
-		{"too small", "watch:\n  settle: 1us\n", "", ":2: watch.settle: 1us is less than 1ms"},
+		{"not a duration", "journal:\n  keep: quick\n", "", `:2: journal.keep: "quick" is not a duration`},
+		{"too small", "journal:\n  keep: 1m\n", "", ":2: journal.keep: 1m is less than 1h"},
 		{"not one of", "log:\n  level: inf\n", "", `:2: log.level: "inf" is not one of debug, info, warn, error: did you mean info?`},
 		{"listener", "ipc:\n  listeners:\n    - path: /x\n      subjet: a\n", "", ":4: unknown key subjet: did you mean subject?"},
 		{"unknown operation", "ipc:\n  listeners:\n    - path: /x\n      operations: [serch]\n", "", `"serch" is not one of`},
@@ -119,8 +119,8 @@ func TestConfigErrors(t *testing.T) {
 		{"no topic", "capture: {ntfy: {topic: a/b}}\n", "", `capture.ntfy.topic: "a/b" is not a topic`},
 		{"a topic in the clear", "capture: {ntfy: {topic: a, server: 'http://ntfy.sh'}}\n", "", "capture.ntfy.server: http://ntfy.sh: use https"},
 		{"no server", "capture: {ntfy: {topic: a, server: ntfy.sh}}\n", "", "capture.ntfy.server: "},
-		{"unknown variable", "", "MEMWATCHD_WATCH_SETLE=1s", "unknown variable MEMWATCHD_WATCH_SETLE: did you mean MEMWATCHD_WATCH_SETTLE?"},
-		{"bad variable", "", "MEMWATCHD_WATCH_SETTLE=x", "MEMWATCHD_WATCH_SETTLE"},
+		{"unknown variable", "", "MEMWATCHD_JOURNAL_KEP=1d", "unknown variable MEMWATCHD_JOURNAL_KEP: did you mean MEMWATCHD_JOURNAL_KEEP?"},
+		{"bad variable", "", "MEMWATCHD_JOURNAL_KEEP=x", "MEMWATCHD_JOURNAL_KEEP"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "config.yaml")
@@ -226,6 +226,32 @@ func TestAliases(t *testing.T) {
 		got := []any{c.Hooks.Enabled, c.Hooks.StoreResponses, c.Hooks.ContextLimit, c.Hooks.ContextMaxChars}
 		if diff := cmp.Diff(test.want, got); diff != "" || !strings.Contains(c.Warning, test.warning) {
 			t.Errorf("%s: the warning is %q (-want +got):\n%s", test.variable, c.Warning, diff)
+		}
+	}
+}
+
+// TestRemovedKeys checks that a file and a variable with removed keys load with a warning
+// about each, beside the other keys, and that no removed key exists.
+func TestRemovedKeys(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "config.yaml")
+	text := "watch: {settle: 1s, ignore: [x]}\nshare: {weaviate: {timeout: 9s, prefix: P}}\nipc:\n  drain: [odd]\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := Load(Flags{File: file}, []string{"MEMWATCHD_IPC_MAX_REQUEST=9"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "watch.settle has no effect: a changed file is read after 30ms without changes; " +
+		"share.weaviate.timeout has no effect: a write may take 5s; " +
+		"ipc.drain has no effect: running requests have 5s to finish; " +
+		"ipc.max_request has no effect: requests have at most 1 MiB"
+	if c.Warning != want || c.Share.Weaviate.Prefix != "P" || len(c.Watch.Ignore) != 1 {
+		t.Errorf("got the warning %q and %+v, %v", c.Warning, c.Share.Weaviate, c.Watch.Ignore)
+	}
+	for _, k := range Keys {
+		if removedKeys[k.Name] != "" {
+			t.Errorf("%s exists", k.Name)
 		}
 	}
 }

@@ -27,14 +27,16 @@ const EnvPrefix = "MEMWATCHD_"
 
 // A Key is one configuration key, described by its struct tags.
 type Key struct {
-	Name  string // full name, such as watch.settle
+	Name  string // full name, such as journal.keep
 	Field reflect.StructField
 	index []int
 }
 
 // Env returns the environment variable of the key.
-func (k Key) Env() string {
-	return EnvPrefix + strings.ToUpper(strings.ReplaceAll(k.Name, ".", "_"))
+func (k Key) Env() string { return envName(k.Name) }
+
+func envName(key string) string {
+	return EnvPrefix + strings.ToUpper(strings.ReplaceAll(key, ".", "_"))
 }
 
 // Tag returns a struct tag of the key.
@@ -208,7 +210,7 @@ func (f Flags) Absolute() (Flags, error) {
 // Default returns the configuration from the defaults in the tags, without the
 // values that Finish computes.
 func Default() *Config {
-	c := new(Config)
+	c := &Config{Tuning: defaultTuning}
 	setDefaults(reflect.ValueOf(c).Elem(), Keys)
 	return c
 }
@@ -236,6 +238,7 @@ func (c *Config) ReadYAML(path string, text []byte) error {
 	if err := dec.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
 		return fmt.Errorf("%s: more than one YAML document", path)
 	}
+	c.takeRemoved(doc.Content[0], "")
 	if err := setNode(reflect.ValueOf(c).Elem(), "", Keys, doc.Content[0]); err != nil {
 		return fmt.Errorf("%s:%w", path, err)
 	}
@@ -345,8 +348,8 @@ func (c *Config) readAliases(environ []string) {
 	if used != nil {
 		slices.Sort(used)
 		slices.Sort(invalid)
-		c.Warning = "variables of another memory system set keys; rename them: " + strings.Join(used, ", ") +
-			strings.Join(invalid, "")
+		c.warn("variables of another memory system set keys; rename them: " + strings.Join(used, ", ") +
+			strings.Join(invalid, ""))
 	}
 }
 
@@ -368,6 +371,9 @@ func (c *Config) readEnv(environ []string) error {
 			continue
 		}
 		i := slices.Index(names, name)
+		if i < 0 && c.isRemovedVariable(name, value) {
+			continue
+		}
 		if i < 0 {
 			return fmt.Errorf("environment: unknown variable %s%s", name, SuggestName(name, names))
 		}

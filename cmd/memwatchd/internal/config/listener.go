@@ -27,7 +27,7 @@ type Listener struct {
 	Subject    string   `yaml:"subject" doc:"Fixed scope: the subject"`
 	Context    string   `yaml:"context" enum:"private,public,unknown" doc:"Fixed scope: private, public or unknown"`
 	Operations []string `yaml:"operations" doc:"Fixed scope: the permitted operations. If empty: all operations that a fixed scope permits"`
-	Rate       float64  `yaml:"rate" default:"0" min:"0" doc:"Maximum number of requests per second. 0: the value of ipc.rate"`
+	Rate       float64  `yaml:"rate" default:"0" min:"0" doc:"Maximum number of requests per second. 0: no limit"`
 }
 
 // listenOn sets the path of the owner's socket: of the first one without a fixed
@@ -86,13 +86,12 @@ func (l *Listener) completeListener() (err error) {
 }
 
 // Endpoint returns the listener as an [ipc.Endpoint] and reads its token file.
-// rate applies if the listener has no rate of its own. The error is that of
-// reading the token.
-func (l *Listener) Endpoint(rate float64) (ipc.Endpoint, error) {
+// The error is that of reading the token.
+func (l *Listener) Endpoint() (ipc.Endpoint, error) {
 	mode, _ := strconv.ParseUint(l.Mode, 8, 9) // finish has checked it
 	e := ipc.Endpoint{
 		Path: l.Path, Mode: fs.FileMode(mode), Group: l.Group, AllowUIDs: l.AllowUIDs,
-		Address: l.Address, Rate: cmp.Or(l.Rate, rate),
+		Address: l.Address, Rate: l.Rate,
 	}
 	if l.TokenFile != "" {
 		path, err := AbsolutePath(l.TokenFile)

@@ -38,7 +38,7 @@ The page acts as the owner. Its address contains a key that works once; other us
 		Example: "  memwatchd ui\n  memwatchd ui --read-only",
 		Args:    cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			conf, dc, err := g.ConnectOrStart(cmd)
+			_, dc, err := g.ConnectOrStart(cmd)
 			if err != nil {
 				return err
 			}
@@ -54,7 +54,7 @@ The page acts as the owner. Its address contains a key that works once; other us
 			remove := func() { os.Remove(opener) }
 			defer func() { remove() }()
 			console := ui.New(dc, l.Addr().String(), ui.Options{
-				ReadOnly: readOnly, Idle: idle, MaxRequest: int64(conf.IPC.MaxRequest),
+				ReadOnly: readOnly, Idle: idle,
 				Opened: func() { remove() },
 				Warn:   func(s string) { fmt.Fprintf(g.Stderr, "memwatchd ui: %s\n", s) },
 			})

@@ -99,7 +99,7 @@ func (g *target) startDaemon(configure func(*config.Config, string)) {
 	c.Memory.Dir, c.Memory.Timezone = g.root, testkit.Zone.String()
 	c.Index.Dir, c.State.Dir = filepath.Join(g.base, "index"), filepath.Join(g.base, "state")
 	c.IPC.Listeners = []config.Listener{{Path: filepath.Join(g.base, "s"), Mode: "0600"}}
-	c.IPC.SyncTimeout = 2 * time.Minute
+	c.Tuning.SyncTimeout = 2 * time.Minute
 	c.Log.Level = "debug"
 	if configure != nil {
 		configure(c, g.base)

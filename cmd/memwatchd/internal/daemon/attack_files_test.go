@@ -299,7 +299,7 @@ func TestWrittenSlowly(t *testing.T) {
 	writeTree(t, root, map[string]string{"2026-02-04/a.md": "- tea\n"}, time.Now().Add(-time.Hour))
 	g := startTarget(t, root, func(c *config.Config, base string) {
 		publicDays(c, base)
-		c.Watch.MaxWait = 100 * time.Millisecond
+		c.Tuning.MaxWait = 100 * time.Millisecond
 	})
 	c := g.dial("s")
 	f, err := os.Create(filepath.Join(root, "2026-02-04/new.md"))

@@ -31,7 +31,7 @@ func TestClaimsBeforeAnythingIsRead(t *testing.T) {
 	}
 	writeTree(t, root, files, time.Now().Add(-time.Hour))
 	configure := func(c *config.Config, base string) {
-		c.IPC.SyncTimeout = 0 // answer at once, from the data read so far
+		c.Tuning.SyncTimeout = 0 // answer at once, from the data read so far
 	}
 	probe := func(g *target, c *http.Client) {
 		t.Helper()

@@ -30,8 +30,8 @@ func startSmall(t *testing.T, more func(*config.Config, string)) *target {
 	}, time.Now().Add(-time.Hour))
 	return startTarget(t, root, func(c *config.Config, base string) {
 		c.IPC.Listeners = append(c.IPC.Listeners, config.Listener{Path: filepath.Join(base, "other"), Mode: "0600"})
-		c.IPC.MaxRequest, c.IPC.MaxHeader, c.IPC.MaxConnections = 64<<10, 4<<10, 8
-		c.IPC.ReadBody, c.IPC.Idle, c.IPC.Drain = 400*time.Millisecond, time.Second, time.Second
+		c.Tuning.Limits.MaxRequest, c.Tuning.Limits.MaxHeader, c.Tuning.Limits.MaxConnections = 64<<10, 4<<10, 8
+		c.Tuning.Limits.ReadBody, c.Tuning.Limits.Idle, c.Tuning.Limits.Drain = 400*time.Millisecond, time.Second, time.Second
 		if more != nil {
 			more(c, base)
 		}
@@ -59,7 +59,7 @@ func (g *target) measureAnswer(t *testing.T, socket string) time.Duration {
 // answered or cut off, and the next client is served.
 func TestMalformedRequests(t *testing.T) {
 	g := startSmall(t, func(c *config.Config, _ string) {
-		c.IPC.ReadHeader, c.IPC.ReadBody = 10*time.Second, 3*time.Second
+		c.Tuning.Limits.ReadHeader, c.Tuning.Limits.ReadBody = 10*time.Second, 3*time.Second
 	})
 	for name, c := range map[string]struct {
 		request string
@@ -141,7 +141,7 @@ func TestSlowClients(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := startSmall(t, func(c *config.Config, _ string) {
-				c.IPC.ReadHeader, c.IPC.Write = 400*time.Millisecond, 400*time.Millisecond
+				c.Tuning.Limits.ReadHeader, c.Tuning.Limits.Write = 400*time.Millisecond, 400*time.Millisecond
 			})
 			usual := g.measureAnswer(t, "s")
 			over := make(chan struct{})
@@ -344,7 +344,7 @@ func TestOtherUsers(t *testing.T) {
 // within limits, and leaves no socket.
 func TestDrain(t *testing.T) {
 	g := startSmall(t, func(c *config.Config, _ string) {
-		c.IPC.ReadBody, c.IPC.Drain = 10*time.Second, 10*time.Second // also while other tests use the processors
+		c.Tuning.Limits.ReadBody, c.Tuning.Limits.Drain = 10*time.Second, 10*time.Second // also while other tests use the processors
 	})
 	slow, err := net.Dial("unix", g.socket("s")) // sends a request, and never reads
 	if err != nil {

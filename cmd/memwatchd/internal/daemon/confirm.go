@@ -120,7 +120,7 @@ func (d *daemon) listMisplaced() []string {
 // directories: a new empty directory changes no file.
 func (d *daemon) recheckUserDirs(ctx context.Context) error {
 	for {
-		if err := sleep(ctx, d.config.Watch.Reconcile); err != nil {
+		if err := sleep(ctx, d.config.Tuning.Reconcile); err != nil {
 			return err
 		}
 		var mains []string // naming a directory's MEMORY.md makes the watcher's round reread the directory

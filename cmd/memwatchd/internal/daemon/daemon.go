@@ -162,8 +162,8 @@ func (d *daemon) openComponents() error {
 	}
 	d.watcher = &watcher.Watcher{
 		Dir: c.Memory.Dir, Disk: d.vault, Sink: d.pipeline, CookieDir: cookies, Logger: d.logger,
-		Debounce: c.Watch.Settle, MaxWait: c.Watch.MaxWait, DeletionDelay: c.Watch.Vanish,
-		Reconcile: c.Watch.Reconcile, Verify: c.Watch.Verify, Poll: c.Watch.Poll,
+		Debounce: c.Tuning.Settle, MaxWait: c.Tuning.MaxWait, DeletionDelay: c.Tuning.Vanish,
+		Reconcile: c.Tuning.Reconcile, Poll: c.Tuning.Poll,
 		GitChanged: func(since time.Time) bool { return vault.GitChanged(c.Memory.Dir, since) },
 	}
 	d.openRoots()
@@ -265,17 +265,13 @@ func (d *daemon) run(ctx context.Context, listeners []*ipc.Listener) error {
 		Injection: c.Memory.Enabled && c.Memory.Injection.Enabled, MaxItems: c.Memory.Injection.MaxItems,
 		MaxChars: c.Memory.Injection.MaxChars, MaxFull: c.Memory.FullMaxChars,
 		OmitUntrusted: c.Context.Untrusted == "omit", ProjectsOf: c.ProjectsOf,
-		SyncTimeout: c.IPC.SyncTimeout, Parse: d.pipeline.parseFile, Layout: d.pipeline.layout, DaysIn: c.Memory.Layout,
+		SyncTimeout: c.Tuning.SyncTimeout, Parse: d.pipeline.parseFile, Layout: d.pipeline.layout, DaysIn: c.Memory.Layout,
 		Disabled: !c.Memory.Enabled, Now: clock.Now,
 		ErasureFile: filepath.Join(c.State.Dir, "forget.json"), Roots: d.searchedRoots(),
 	}
 	d.server.Logger, d.server.Backend, d.server.Version = d.logger, m, build.Version()
 	d.server.Root = d.config.Memory.Dir
-	d.server.Limits = ipc.Limits{
-		MaxRequest: int64(c.IPC.MaxRequest), MaxHeader: int(c.IPC.MaxHeader),
-		ReadHeader: c.IPC.ReadHeader, ReadBody: c.IPC.ReadBody, Write: c.IPC.Write, Idle: c.IPC.Idle,
-		MaxConnections: c.IPC.MaxConnections, Drain: c.IPC.Drain,
-	}
+	d.server.Limits = c.Tuning.Limits
 	d.attachWriter(m)
 	if d.model != nil {
 		m.Judge, m.JudgePrivate = d.model, c.LLM.Private

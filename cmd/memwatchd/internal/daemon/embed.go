@@ -39,14 +39,14 @@ func (d *daemon) openEmbedder() error {
 		Model: embed.Model{Name: c.Model, Dimensions: c.Dimensions, TextPrefix: c.TextPrefix,
 			QueryPrefix: c.QueryPrefix},
 		Client: func(m embed.Model) *llm.Client {
-			client := &llm.Client{Endpoint: c.Endpoint, Model: m.Name, Dimensions: m.Dimensions, Timeout: c.Timeout,
+			client := &llm.Client{Endpoint: c.Endpoint, Model: m.Name, Dimensions: m.Dimensions,
 				Setting: "embed"}
 			if c.KeyFile != "" {
 				client.Key = func() (string, error) { return config.ReadKey(c.KeyFile) }
 			}
 			return client
 		},
-		Private: c.Private, Workers: 2, Batch: c.Batch, DailyCharacters: c.DailyChars, QueryTimeout: c.QueryTimeout,
+		Private: c.Private, Workers: 2, Batch: 32, DailyCharacters: c.DailyChars, QueryTimeout: c.QueryTimeout,
 		Now: clock.Now, Logger: d.logger,
 	}
 	if u, err := url.Parse(c.Endpoint); err == nil && config.IsLoopback(u.Hostname()) {

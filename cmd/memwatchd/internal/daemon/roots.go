@@ -59,8 +59,8 @@ func (d *daemon) openRoots() {
 		r.watcher = &watcher.Watcher{
 			Dir: r.config.Path, Disk: r.disk, Sink: rootSink{d.pipeline, folder},
 			CookieDir: cookieDir(c, folder), Logger: d.logger.With("folder", folder.Name),
-			Debounce: c.Watch.Settle, MaxWait: c.Watch.MaxWait, DeletionDelay: c.Watch.Vanish,
-			Reconcile: c.Watch.Reconcile, Verify: c.Watch.Verify, Poll: c.Watch.Poll,
+			Debounce: c.Tuning.Settle, MaxWait: c.Tuning.MaxWait, DeletionDelay: c.Tuning.Vanish,
+			Reconcile: c.Tuning.Reconcile, Poll: c.Tuning.Poll,
 			GitChanged: func(since time.Time) bool { return vault.GitChanged(r.config.Path, since) },
 		}
 		d.pipeline.files.roots[folder.Name] = r

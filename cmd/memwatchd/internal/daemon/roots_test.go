@@ -597,7 +597,7 @@ func TestSlowRoot(t *testing.T) {
 	}}
 	g.startDaemon(func(c *config.Config, base string) {
 		withFolders(config.Root{Name: "vault", Path: dir})(c, base)
-		c.IPC.SyncTimeout = 10 * time.Second
+		c.Tuning.SyncTimeout = 10 * time.Second
 	})
 	g.waitComplete()
 	c := g.dial("s")

@@ -73,7 +73,7 @@ func (s *reloader) runOnce(ctx context.Context, c *config.Config, hup <-chan os.
 	}
 	d.supervisor = s.supervisor
 	if c.Warning != "" {
-		logger.Warn("the environment sets keys by names of another program", "warning", c.Warning)
+		logger.Warn("some settings have no effect or another name", "warning", c.Warning)
 	}
 	logger.Info("serving", "root", c.Memory.Dir, "socket", d.sockets[0], "pid", os.Getpid(), "version", build.Version())
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -123,7 +123,7 @@ func (s *reloader) openListeners(c *config.Config) ([]*ipc.Listener, error) {
 		return nil, err
 	}
 	for i := range c.IPC.Listeners {
-		e, err := c.IPC.Listeners[i].Endpoint(c.IPC.Rate)
+		e, err := c.IPC.Listeners[i].Endpoint()
 		var l *ipc.Listener
 		if err == nil {
 			if j := slices.IndexFunc(s.listeners,

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/clock"
@@ -58,7 +59,7 @@ func (d *daemon) openShare() (*sharing, error) {
 		return nil, fmt.Errorf("share.host: %w", err)
 	}
 	s := &sharing{url: c.Weaviate.URL, owner: d.config.Memory.Owner, await: d.awaitKnown, client: &weaviate.Client{
-		URL: c.Weaviate.URL, Prefix: c.Weaviate.Prefix, Replicas: c.Weaviate.Replicas, Timeout: c.Weaviate.Timeout,
+		URL: c.Weaviate.URL, Prefix: c.Weaviate.Prefix, Replicas: c.Weaviate.Replicas, Timeout: d.config.Tuning.ShareTimeout,
 	}}
 	if u, err := url.Parse(c.Weaviate.URL); err == nil && config.IsExposed(u) {
 		d.logger.Warn("requests to the shared store are not encrypted", "host", u.Hostname())
@@ -74,8 +75,8 @@ func (d *daemon) openShare() (*sharing, error) {
 	}
 	breaker := new(share.Breaker)
 	s.Publisher = &share.Publisher{
-		Store: s.client, Breaker: breaker, Source: indexedFiles{d}, Dir: c.Spool, MaxSpool: int64(c.SpoolMax),
-		Timeout: c.Weaviate.Timeout, Tombstones: c.Tombstones, Logger: d.logger, Now: clock.Now,
+		Store: s.client, Breaker: breaker, Source: indexedFiles{d}, Dir: c.Spool, MaxSpool: 256 << 20,
+		Timeout: d.config.Tuning.ShareTimeout, Tombstones: 90 * 24 * time.Hour, Logger: d.logger, Now: clock.Now,
 		Init:  func(ctx context.Context) error { _, err := s.client.Init(ctx); return err },
 		Ready: func(ctx context.Context) error { _, err := s.client.Ready(ctx); return err },
 		Rules: share.Rules{Host: host, Publish: c.Publish, Private: c.Private, Subject: d.sharedSubject,
@@ -83,7 +84,7 @@ func (d *daemon) openShare() (*sharing, error) {
 	}
 	if c.Query {
 		s.reader = &share.Reader{Store: s.client, Breaker: breaker, Host: host, Private: c.Private, Trust: c.Trust,
-			Timeout: c.Weaviate.QueryTimeout,
+			Timeout: d.config.Tuning.ShareQuery,
 			Terms:   func(q index.Query) string { return d.index.QueryTerms(q) }}
 	}
 	return s, s.Open()

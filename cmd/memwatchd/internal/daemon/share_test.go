@@ -34,7 +34,7 @@ func sharingAs(host string, store *weaviatetest.Server, more ...func(*config.Con
 	return func(c *config.Config, base string) {
 		c.Memory.Owner = "alice"
 		c.Share.Weaviate.URL, c.Share.Host, c.Share.Publish = store.URL, host, []string{"**"}
-		c.Share.Weaviate.QueryTimeout = 10 * time.Second
+		c.Tuning.ShareQuery = 10 * time.Second
 		c.IPC.Listeners = append(c.IPC.Listeners, config.Listener{Path: filepath.Join(base, "public"), Mode: "0600",
 			Subject: "alice", Context: "public"})
 		for _, f := range more {
@@ -258,7 +258,7 @@ func TestShareAway(t *testing.T) {
 	store, root := newStore(t), shortDir(t)
 	writeTree(t, root, map[string]string{"a.md": publicNote("bike one")}, time.Now())
 	g := startTarget(t, root, sharingAs("desk", store, func(c *config.Config) {
-		c.Share.Weaviate.QueryTimeout, c.Share.Weaviate.Timeout = 50*time.Millisecond, 5*time.Second
+		c.Tuning.ShareQuery, c.Tuning.ShareTimeout = 50*time.Millisecond, 5*time.Second
 	}))
 	decodeAs[api.SharePushAnswer](t, g, "s", "share_push", object{"step": "init"})
 	store.SetFault(weaviatetest.Hang)

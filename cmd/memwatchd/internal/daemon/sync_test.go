@@ -18,7 +18,7 @@ func TestNotSynced(t *testing.T) {
 	isolateHome(t)
 	root := filepath.Join(t.TempDir(), "m")
 	writeTree(t, root, map[string]string{"MEMORY.md": "- tea\n"}, time.Now().Add(-time.Hour))
-	g := startTarget(t, root, func(c *config.Config, _ string) { c.IPC.SyncTimeout = 200 * time.Millisecond })
+	g := startTarget(t, root, func(c *config.Config, _ string) { c.Tuning.SyncTimeout = 200 * time.Millisecond })
 	c := g.dial("s")
 	scope := object{"subject": "owner", "context": "private"}
 	synced := func() (status int, body string, fresh bool) {

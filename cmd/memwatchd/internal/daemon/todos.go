@@ -16,8 +16,8 @@ func (d *daemon) openTodos() {
 		Files: taskFiles{d}, Writer: d.writer, List: d.listTaskFiles, Parse: d.pipeline.parseFile,
 		Subject: d.subjects.subjectOf,
 		State:   filepath.Join(c.State.Dir, "todosync.json"), Root: c.Memory.Dir,
-		Days: c.Todosync.Days, Location: c.Location, Off: !c.Todosync.Enabled,
-		Debounce: max(todosync.DefaultDebounce, 2*c.Watch.Vanish), Logger: d.logger, Now: clock.Now,
+		Days: c.Memory.ShortTermDays, Location: c.Location, Off: !c.Todosync.Enabled,
+		Debounce: max(todosync.DefaultDebounce, 2*c.Tuning.Vanish), Logger: d.logger, Now: clock.Now,
 		CatchUp: d.watcher.Sync,
 	}
 	if c.Todosync.AppendOnly {

@@ -36,8 +36,8 @@ func (d *daemon) openWriting() (err error) {
 	}
 	d.writer = &vault.Writer{
 		Vault: d.vault, Journal: records, Logger: d.logger, Enabled: d.mayWrite,
-		Settings: []string{memory.IdentitiesPath}, Quiet: cmp.Or(c.Write.Quiet, -1), MaxSize: int64(c.Write.MaxSize),
-		MaxChangesPerMinute: c.Write.Fuse,
+		Settings: []string{memory.IdentitiesPath}, Quiet: cmp.Or(c.Write.Quiet, -1), MaxSize: int64(c.Watch.MaxFileSize),
+		MaxChangesPerMinute: c.Tuning.MaxChanges,
 	}
 	d.maintenance, err = d.openMaintenance()
 	if err != nil {

@@ -46,7 +46,7 @@ func inspectConfig(e *examination) (list findings) {
 			"The environment sets keys: %s.", strings.Join(names, ", "))
 	}
 	if c.Warning != "" {
-		list.add(warning, "", "", "In the environment, %s.", c.Warning)
+		list.add(warning, "", "", "In the configuration, %s.", c.Warning)
 	}
 	for _, f := range []struct {
 		holds bool

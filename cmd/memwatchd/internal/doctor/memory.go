@@ -40,7 +40,7 @@ func inspectDirectory(e *examination) (list findings) {
 	}
 	if kind, err := vault.FileSystemOf(dir); err == nil && kind.Remote != "" {
 		list.add(note,
-			"The daemon scans it every "+config.ShortDuration(e.config.Watch.Poll)+". Prefer a local disk.", "",
+			"The daemon scans it every "+config.ShortDuration(e.config.Tuning.Poll)+". Prefer a local disk.", "",
 			"%s is %s.", dir, kind.Remote)
 	} else if err == nil && kind.Name == "tmpfs" {
 		list.add(warning, "Move the memory to a disk.", "", "%s is on a tmpfs. A restart of the machine deletes it.",

@@ -193,7 +193,7 @@ func TestRaceWriteReloaded(t *testing.T) {
 		w := c.wave("r"+letters(round), 12)
 		for n := range 3 {
 			time.Sleep(rand.N(60 * time.Millisecond))
-			c.configure([]string{eager, "write: {quit: 1s}\n", eager + "todosync: {days: 8}\n"}[n])
+			c.configure([]string{eager, "write: {quit: 1s}\n", eager + "journal: {keep: 91d}\n"}[n])
 			c.cmd.Process.Signal(syscall.SIGHUP)
 		}
 		w.wantOnce()

@@ -52,8 +52,35 @@ func TestMain(m *testing.M) {
 			clock.Now = func() time.Time { return time.Now().Add(ahead) }
 		}
 		background.Disabled = os.Getenv(autostart) == ""
+		config.OnRemoved = tune
 		app.Main()
 	}})
+}
+
+// tune sets a value that has no key any more, as in earlier versions: the tests
+// configure short intervals and high limits.
+func tune(c *config.Config, key, value string) {
+	t := &c.Tuning
+	durations := map[string]*time.Duration{
+		"watch.settle": &t.Settle, "watch.max_wait": &t.MaxWait, "watch.vanish": &t.Vanish,
+		"watch.reconcile": &t.Reconcile, "watch.poll": &t.Poll, "ipc.sync_timeout": &t.SyncTimeout,
+		"ipc.drain": &t.Limits.Drain, "ipc.read_body": &t.Limits.ReadBody,
+		"share.weaviate.timeout": &t.ShareTimeout, "share.weaviate.query_timeout": &t.ShareQuery,
+	}
+	var err error
+	switch key {
+	case "write.fuse":
+		t.MaxChanges, err = strconv.Atoi(value)
+	case "ipc.max_connections":
+		t.Limits.MaxConnections, err = strconv.Atoi(value)
+	case "compactor.max_loss":
+		t.MaxLoss, err = strconv.ParseFloat(value, 64)
+	default:
+		*durations[key], err = time.ParseDuration(value)
+	}
+	if err != nil {
+		panic(err)
+	}
 }
 
 // stopped is the environment variable with the time of a daemon's stopped

@@ -138,7 +138,7 @@ func TestSocketsOutliveTheDaemon(t *testing.T) {
 	l := newLive(t, t.TempDir(), "")
 	bot := filepath.Join(filepath.Dir(l.config), "bot.sock")
 	config := func(rate int) {
-		testkit.WriteFile(t, l.config, fmt.Sprintf("memory: {dir: %q, timezone: %s}\nipc: {rate: %d, listeners: [{path: %q}, {path: %q, context: public}]}\n", l.root, testkit.Zone, rate, l.socket, bot))
+		testkit.WriteFile(t, l.config, fmt.Sprintf("memory: {dir: %q, timezone: %s}\nipc: {listeners: [{path: %q, rate: %d}, {path: %q, context: public}]}\n", l.root, testkit.Zone, l.socket, rate, bot))
 	}
 	config(1000)
 	l.activated("bot.sock:s", bot, l.socket)

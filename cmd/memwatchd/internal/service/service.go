@@ -16,7 +16,6 @@ import (
 	"strings"
 	"sync"
 	"text/template"
-	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -25,14 +24,13 @@ import (
 
 // A Service describes one daemon. All paths are absolute.
 type Service struct {
-	Name        string        // name of the memory; the unit names derive from it
-	Memory      string        // memory directory
-	Program     string        // path of memwatchd
-	Args        []string      // flags that select the memory
-	Environment []string      // NAME=value, in addition to the manager's own variables
-	Sockets     []Socket      // sockets that the manager opens for the daemon
-	Network     bool          // the daemon listens or connects beyond Unix sockets
-	Drain       time.Duration // time limit for pending requests at shutdown
+	Name        string   // name of the memory; the unit names derive from it
+	Memory      string   // memory directory
+	Program     string   // path of memwatchd
+	Args        []string // flags that select the memory
+	Environment []string // NAME=value, in addition to the manager's own variables
+	Sockets     []Socket // sockets that the manager opens for the daemon
+	Network     bool     // the daemon listens or connects beyond Unix sockets
 
 	// User is the account of a system service. It is empty for a user's service.
 	User string

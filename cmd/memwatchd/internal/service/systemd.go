@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 )
@@ -36,9 +35,8 @@ func (s *Service) Units() ([]File, error) {
 	}
 	files[0].Text = signUnit(renderTemplate("service.tmpl", struct {
 		*Service
-		Units   string
-		Timeout int // seconds
-	}{s, strings.Join(names, " "), int((30*time.Second + 2*s.Drain).Round(time.Second).Seconds())}))
+		Units string
+	}{s, strings.Join(names, " ")}))
 	return files, nil
 }
 

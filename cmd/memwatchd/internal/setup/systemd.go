@@ -99,7 +99,7 @@ func (s *serviceCommand) planService() (*config.Config, *service.Service, error)
 		}
 	}
 	daemon := &service.Service{
-		Name: c.Name, Memory: c.Memory.Dir, Drain: c.IPC.Drain,
+		Name: c.Name, Memory: c.Memory.Dir,
 		Program: program, Args: args.Words(), Environment: s.serviceEnvironment(),
 		Network: c.LLM.Endpoint != "" || c.Embed.Endpoint != "" || c.Capture.Ntfy.Topic != "" ||
 			c.Share.Weaviate.URL != "",
