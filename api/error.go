@@ -31,7 +31,6 @@ const (
 	Internal        Code = "internal"         // 500: internal error
 )
 
-// statuses are the HTTP statuses of the codes.
 var statuses = map[Code]int{
 	Invalid: http.StatusBadRequest, NoSubject: http.StatusBadRequest, Forbidden: http.StatusForbidden,
 	NotFound: http.StatusNotFound, Conflict: http.StatusConflict, SubjectConflict: http.StatusConflict,

@@ -48,7 +48,6 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// decodeError returns the error for the body of a search.
 func decodeError(t *testing.T, body string) error {
 	t.Helper()
 	op, err := LookUp("search")
