@@ -184,7 +184,6 @@ func (c *Compactor) Compact(ctx context.Context, r Request) (*Report, error) {
 	return report, nil
 }
 
-// matchesRequest reports whether a request's pattern includes a path.
 func matchesRequest(pattern, path string) bool {
 	if pattern == "" || path == pattern || strings.HasPrefix(path, strings.TrimSuffix(pattern, "/")+"/") {
 		return true

@@ -45,7 +45,6 @@ type Compressed struct {
 	subject             string // subject of the file, or the owner
 }
 
-// A summaryLine is one of the lines of a file to summarize.
 type summaryLine struct {
 	api.SummaryLine
 	summary memory.Summary

@@ -53,7 +53,6 @@ func (u *usedEntry) recordContext(doc *memory.Document, i int) {
 	u.Before, u.After = idAt(doc, i-1), idAt(doc, i+1)
 }
 
-// sectionKey returns an entry's section path as one string.
 func sectionKey(e *memory.Entry) string { return strings.Join(e.Sections, "\x1f") }
 
 // idAt returns the id of entry i, or "-", which no entry has, beyond either

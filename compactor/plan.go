@@ -18,7 +18,6 @@ type Plan struct {
 	steps []step // to remove entries, in the order of lines
 }
 
-// A step is the removal of one entry.
 type step struct {
 	api.CompactStep
 	entry int    // in the document
@@ -62,7 +61,6 @@ const (
 	important = 0.8
 )
 
-// A planner computes one plan.
 type planner struct {
 	Terms
 	doc        *memory.Document

@@ -59,7 +59,6 @@ func (c *Compactor) Restore(ctx context.Context, archive, id string) (*api.Resto
 	return &b.restored, nil
 }
 
-// A restoration is an entry being restored.
 type restoration struct {
 	*Compactor
 	origin

@@ -89,7 +89,6 @@ func (r *testRoot) text(path string) string {
 	return string(b)
 }
 
-// paths returns the paths of all files.
 func (r *testRoot) paths() []string {
 	var list []string
 	err := fs.WalkDir(os.DirFS(r.vault.Dir), ".", func(path string, d fs.DirEntry, err error) error {

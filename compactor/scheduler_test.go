@@ -73,7 +73,6 @@ func (c *testScheduler) save(text string) {
 	}
 }
 
-// on starts the scheduler.
 func (c *testScheduler) on() {
 	c.t.Helper()
 	schedule, err := ParseSchedule(c.schedule, time.UTC)

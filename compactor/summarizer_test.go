@@ -49,7 +49,6 @@ func newSummarizing(tr *tree, private bool, say func(notes []string) (string, er
 	return c, &asked
 }
 
-// summaryTexts returns the summary lines of a plan as text.
 func summaryTexts(plan CompressPlan) (lines []string) {
 	for _, f := range plan.Files {
 		for _, l := range f.Lines {

@@ -200,7 +200,6 @@ func goldens(t *testing.T, pattern string, f func(t *testing.T, comment string, 
 
 var rewrite = flag.Bool("rewrite", false, "rewrite what the archives of testdata want")
 
-// archive is a txtar archive with its path.
 type archive struct {
 	*txtar.Archive
 	name, file string

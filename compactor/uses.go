@@ -54,7 +54,6 @@ type Uses struct {
 	dirty    bool
 }
 
-// usedFile holds the used entries of a file.
 type usedFile struct {
 	MissingSince time.Time             `json:"gone,omitzero"` // since when the file has been missing
 	Entries      map[string]*usedEntry `json:"entries"`       // by id
@@ -71,7 +70,6 @@ type usedEntry struct {
 	After  string    `json:"after,omitempty"`
 }
 
-// usesState is the content of the state file.
 type usesState struct {
 	Version int                  `json:"version"`
 	Since   time.Time            `json:"since"`
