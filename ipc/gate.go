@@ -35,7 +35,6 @@ type limitListener struct {
 	open map[*trackedConn]struct{}
 }
 
-// A trackedConn is an accepted connection.
 type trackedConn struct {
 	net.Conn
 	listener *limitListener

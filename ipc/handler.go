@@ -282,7 +282,6 @@ func decodeRequest(r *http.Request, op *api.Operation, body []byte) (*api.Reques
 	return req, req.Check()
 }
 
-// readBody returns the complete body of a request.
 func (h *handler) readBody(a *response, r *http.Request) ([]byte, error) {
 	var body bytes.Buffer
 	_, err := body.ReadFrom(http.MaxBytesReader(a.w, r.Body, h.limits.MaxRequest))

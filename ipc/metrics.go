@@ -43,13 +43,11 @@ var histogramBounds = [14]float64{
 	.0005, .001, .002, .004, .008, .016, .032, .064, .128, .256, .512, 1.024, 2.048, 4.096,
 }
 
-// A histogram counts durations by buckets.
 type histogram struct {
 	counts [len(histogramBounds) + 1]int64 // the last bucket has no bound
 	sum    float64                         // in seconds
 }
 
-// recordRequest counts a completed request.
 func (c *counters) recordRequest(operation, code string, took time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -77,7 +75,6 @@ func (c *counters) recordRefused(reason string) {
 	c.refused[reason]++
 }
 
-// recordPanic counts a panic.
 func (c *counters) recordPanic() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -166,7 +163,6 @@ var gauges = []gauge{
 		func(s *api.Status) float64 { return float64(s.Started.UnixMilli()) / 1000 }},
 }
 
-// formatMetrics returns all metrics in the format of metricsType.
 func (h *handler) formatMetrics() []byte {
 	var b bytes.Buffer
 	h.counters.write(&b)

@@ -88,7 +88,6 @@ type Store struct {
 	Client *Client // the zero Client if nil
 }
 
-// scopeOf returns the scope of a subject in a context.
 func scopeOf(subjectID string, c RequestContext) api.Scope {
 	return api.Scope{Subject: &subjectID, Context: new(c.String())}
 }
@@ -227,7 +226,6 @@ func (r *Resolver) Resolve(ctx context.Context, externalKey string) (Identity, e
 	return Identity{answer.Enabled, answer.ExternalKey, answer.Subject, answer.Aliases}, nil
 }
 
-// convertItem converts an item to a StoredItem.
 func convertItem(i *api.Item) StoredItem {
 	if i == nil {
 		return StoredItem{}

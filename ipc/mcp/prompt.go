@@ -105,7 +105,6 @@ func cutLines(text string, most int) string {
 	return text[:strings.LastIndexByte(text[:most], '\n')+1] + "(more lines were left out)"
 }
 
-// promptHandler returns the handler that renders a prompt.
 func (s *server) promptHandler(p *prompt) mcp.PromptHandler {
 	return func(ctx context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 		for name := range req.Params.Arguments {

@@ -32,7 +32,6 @@ func ResourceURI(path string) string {
 	return resourcePrefix + strings.Join(parts, "/")
 }
 
-// resourcePath returns the path in a URI and reports whether the URI is valid.
 func resourcePath(uri string) (string, bool) {
 	escaped, ok := strings.CutPrefix(uri, resourcePrefix)
 	path, err := url.PathUnescape(escaped)
@@ -86,7 +85,6 @@ func (s *server) listResources(ctx context.Context, after string, list *mcp.List
 	return nil
 }
 
-// completePath completes the path of a resource.
 func (s *server) completePath(ctx context.Context, req *mcp.CompleteRequest) (*mcp.CompleteResult, error) {
 	page := &api.CompleteAnswer{Values: []string{}}
 	if req.Params.Ref.URI == ResourceTemplate && req.Params.Argument.Name == "path" {

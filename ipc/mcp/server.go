@@ -62,7 +62,6 @@ func (s *server) buildServer() *server {
 	return s
 }
 
-// protocolTool returns the protocol's description of a tool.
 func (t *Tool) protocolTool() *mcp.Tool {
 	readOnly := !slices.ContainsFunc(t.Operations, func(op *api.Operation) bool { return !op.ReadOnly })
 	return &mcp.Tool{

@@ -210,7 +210,6 @@ func isEmpty(raw json.RawMessage) bool {
 	return false
 }
 
-// selectOperation returns the operation selected by the fields.
 func (t *Tool) selectOperation(fields map[string]json.RawMessage) *api.Operation {
 	for _, op := range t.Operations[1:] {
 		for _, p := range t.ownParams(op) {
@@ -230,7 +229,6 @@ func (t *Tool) ownParams(op *api.Operation) []*api.Param {
 	})
 }
 
-// selectingParams returns the names of the parameters that select an operation.
 func (t *Tool) selectingParams(op *api.Operation) string {
 	var names []string
 	for _, p := range t.ownParams(op) {

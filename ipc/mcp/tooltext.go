@@ -121,7 +121,6 @@ func (b *toolText) writeFields(parts ...brief.Quoted) {
 // own returns a part of a line that the subject or memwatchd wrote, such as a path.
 func own(text string) brief.Quoted { return brief.Field(text, false) }
 
-// num returns a number.
 func num(n int) brief.Quoted { return own(strconv.Itoa(n)) }
 
 // textIf returns text if a condition is met, otherwise "".
@@ -217,7 +216,6 @@ func (b *toolText) writeLinks(a *api.RelatedAnswer) {
 	}
 }
 
-// lineOf returns the words of a text.
 func lineOf(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 func (b *toolText) writeTodos(a *api.TodosAnswer) {
