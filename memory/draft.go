@@ -234,7 +234,6 @@ func textLinesOf(s string) (lines []string) {
 	return lines
 }
 
-// listItem returns the part as a list item with a marker.
 func (p *DraftEntry) listItem(marker string) string {
 	lines := slices.Clone(p.lines)
 	for i, line := range lines {

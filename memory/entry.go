@@ -28,7 +28,6 @@ type block struct {
 	items  []blockItem // items[0] represents the block itself
 }
 
-// A blockItem is a list item in a block.
 type blockItem struct {
 	parent int // index in block.items, -1 for none
 	lead   int // index in block.leaves, -1 for none
@@ -37,7 +36,6 @@ type blockItem struct {
 	hasNorm bool
 }
 
-// read reads a block of the top level.
 func (p *docParser) read(t *topBlock) *block {
 	b := &p.block
 	b.inlineElements = inlineElements{marks: b.marks[:0], tags: b.tags[:0]}

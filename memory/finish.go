@@ -384,7 +384,6 @@ func (d *Document) adjoin(from, to int) bool {
 	return true
 }
 
-// isSeparator reports whether a line separates entries.
 func (d *Document) isSeparator(line int) bool {
 	_, is := slices.BinarySearch(d.separators, line)
 	return is

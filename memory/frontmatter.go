@@ -148,7 +148,6 @@ func findMisplaced(body []byte) (at int, ok bool) {
 var knownKeyRE = lazyregexp.New(
 	`(?m)^(?:visibility|subject_id|session_id|created_at|updated_at|summary|contact_id)[ \t]*:`)
 
-// A lineError is an error at a line of the file.
 type lineError struct {
 	line int
 	msg  string

@@ -281,7 +281,6 @@ func (p *ImportedPart) headings(level int) (list []string) {
 	return list
 }
 
-// markdownPart returns a part as Markdown.
 func markdownPart(l *Layout, p *ImportedPart) string {
 	if p.Speaker != "" {
 		return quotedPart(p)

@@ -105,7 +105,6 @@ const (
 	headingBelow = "# next"
 )
 
-// An entryWriter writes the entries of a file.
 type entryWriter struct {
 	l      *Layout
 	path   string
@@ -194,7 +193,6 @@ func (w *entryWriter) entryOf(above, text string, below []string) *Entry {
 	return nil
 }
 
-// asItem returns a text as an item of a list.
 func asItem(text string) string {
 	return "- " + strings.ReplaceAll(strings.ReplaceAll(text, "\n", "\n  "), "\n  \n", "\n\n")
 }

@@ -46,7 +46,6 @@ func (l *leaf) end() int {
 	return l.pos(n-1) + 1
 }
 
-// A comment is an HTML comment in a leaf.
 type comment struct {
 	from, to int  // in the leaf's buf; to equals from if the comment is not closed
 	src      Span // position in the source, up to the end of the comment

@@ -10,7 +10,6 @@ import (
 	"strings"
 )
 
-// An insertionPoint is an insertion point below a line.
 type insertionPoint struct {
 	line     int       // 0 means above the first line
 	beside   int       // the entry that ends there, -1 for none

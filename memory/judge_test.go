@@ -56,7 +56,6 @@ func TestJudgeGolden(t *testing.T) {
 	}
 }
 
-// mergeFixture is a draft for a document.
 type mergeFixture struct {
 	layout  *Layout
 	doc     *Document
@@ -77,7 +76,6 @@ func (c *mergeFixture) newMerge(t *testing.T) (m *Merge, existing, draft []Merge
 	return m, existing, draft
 }
 
-// listItems returns the list of items for the judge.
 func (c *mergeFixture) listItems(t *testing.T, f txtar.File) string {
 	t.Helper()
 	var d Draft

@@ -30,7 +30,6 @@ func lineLen(b []byte) int {
 	return len(b)
 }
 
-// count returns the number of lines.
 func (l lines) count() int { return len(l.starts) }
 
 // start returns the offset of a 1-based line. The line after the last one

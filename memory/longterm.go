@@ -14,7 +14,6 @@ import (
 // Long-term memory is divided into sections. The section of a new item depends
 // on its words and on the sections of its file.
 
-// A sectionRule maps a kind of item to sections.
 type sectionRule struct {
 	pattern  func() *regexp.Regexp // matches items of that kind
 	sections []string              // in order of preference

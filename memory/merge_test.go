@@ -18,7 +18,6 @@ import (
 
 var mergeNow = time.Date(2026, 2, 5, 12, 0, 0, 0, time.UTC)
 
-// A sessionDraft is a draft with the frontmatter of its session.
 type sessionDraft struct {
 	Draft
 	Summary         string

@@ -258,13 +258,11 @@ func (m *Merge) Changes() bool {
 	return slices.ContainsFunc(m.Items, func(it MergeItem) bool { return it.change != Merged })
 }
 
-// A sectionPlace is the section of a file for new items.
 type sectionPlace struct {
 	heading string // name in the file
 	listed  bool   // a new item joins a list
 }
 
-// locateSection returns the section of the file for an item.
 func (m *Merge) locateSection(it *MergeItem) sectionPlace {
 	for _, name := range m.layout.draftSections(it.Section) {
 		shown := m.doc.Own.Visibility == PublicOK

@@ -208,7 +208,6 @@ var (
 	addedAnyRE = lazyregexp.New(`\s*[(（]added\s+\d{4}-\d{2}-\d{2}[)）]`)
 )
 
-// tagWordRE matches a tag.
 var tagWordRE = lazyregexp.New(`(^|\s)#\pN*[\pL_][\pL\pN\pM_/:.-]*`)
 
 // readTaskText returns a task's text on one line, without the properties that programs

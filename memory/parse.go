@@ -136,7 +136,6 @@ func unixText(src []byte) []byte {
 	return bytes.ReplaceAll(out, []byte("\r"), []byte("\n"))
 }
 
-// docParser is the state of parsing one file.
 type docParser struct {
 	l                 *Layout
 	d                 *Document

@@ -33,7 +33,6 @@ type Revision struct {
 // ErrStopped reports that a function for parsing has stopped the edit of a file.
 var ErrStopped = errors.New("stopped")
 
-// An entryChange is the change of an entry.
 type entryChange struct {
 	remove     bool
 	replace    string // new text; empty for none
@@ -336,7 +335,6 @@ func (r *Revision) tryApply(d *Document, parse func([]byte) *Document, minGap in
 	return next, w.checkResult(next)
 }
 
-// passAttempt is the state of one attempt of a pass.
 type passAttempt struct {
 	*Revision
 	d      *Document
@@ -350,7 +348,6 @@ type passAttempt struct {
 	insertPoints    []insertionPoint  // insertion points, in order
 }
 
-// computeEdits computes the byte edits of the pass.
 func (w *passAttempt) computeEdits() error {
 	w.replacements = map[int]*Document{}
 	for _, i := range slices.Sorted(maps.Keys(w.entries)) {

@@ -104,7 +104,6 @@ func (d *Document) CheckReadable(v View, text string) error {
 	return d.checkReadableLines(v, textLines(text))
 }
 
-// checkReadableLines is [Document.CheckReadable] for a list of lines.
 func (d *Document) checkReadableLines(v View, lines []string) error {
 	if d.Unsound {
 		return fmt.Errorf("%w: %s", ErrText, d.WhyUnsound())

@@ -230,7 +230,6 @@ func (d *Document) Masked() bool { return d.hasMaskedText(Span{0, len(d.Source)}
 // MaskedLine reports whether a line contains masked text.
 func (d *Document) MaskedLine(line int) bool { return d.hasMaskedText(d.lines.span(line, line)) }
 
-// hasMaskedText reports whether a span contains masked text.
 func (d *Document) hasMaskedText(s Span) bool {
 	return !bytes.Equal(d.Source[s.Start:s.End], d.masked[s.Start:s.End])
 }

@@ -95,7 +95,6 @@ func splitProperty(s string) (key, value string) {
 	return s, ""
 }
 
-// hasRecurringTag reports whether a text contains the tag of recurring tasks.
 func hasRecurringTag(text string) bool {
 	return strings.Contains(text, "#") && slices.ContainsFunc(strings.Fields(text), func(word string) bool {
 		word = strings.Trim(word, ".,;:!?()")

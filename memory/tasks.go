@@ -166,7 +166,6 @@ func (p *docParser) readTask(lf *leaf, commitment bool) (t Task, ok bool) {
 	return t, t.Text != ""
 }
 
-// read sets the fields of a task that its text contains.
 func (t *Task) read(text string) {
 	var fields taskFields
 	t.Text, fields = readTaskText(text)

@@ -198,7 +198,6 @@ func (l *Layout) splitVersion(path string, src []byte) *version {
 // boxRE matches the box of a task at the start of a line.
 var boxRE = lazyregexp.New(`(?m)^([ \t]*(?:[-*+]|\d+[.)])[ \t]+\[)[ xX]\]`)
 
-// openBoxes returns a text with all its tasks open.
 func openBoxes(text string) string { return boxRE().ReplaceAllString(text, "${1} ]") }
 
 // unixSource returns a part of the source with LF line endings.
