@@ -90,7 +90,6 @@ func (c *Catalogue) Prune(first string) {
 	c.Since = max(c.Since, first)
 }
 
-// reopenBoxes reopens the boxes of a file that requests ticked.
 func (c *Catalogue) reopenBoxes(path string, requests []TickRequest, r *Rules) {
 	f := c.files[path]
 	if f == nil {
@@ -108,7 +107,6 @@ func (c *Catalogue) reopenBoxes(path string, requests []TickRequest, r *Rules) {
 	c.files[path] = &now
 }
 
-// A catalogueUpdate is the state of one call of Update.
 type catalogueUpdate struct {
 	*Catalogue
 	requests     []TickRequest
@@ -123,7 +121,6 @@ type catalogueUpdate struct {
 	restored bool // several files returned to former versions
 }
 
-// A boxAt is the position of a box.
 type boxAt struct {
 	path string
 	box  int
@@ -236,7 +233,6 @@ func (l *catalogueUpdate) isDoneElsewhere(f *File, box int) bool {
 	})
 }
 
-// isRequested reports whether a box has the state that a request sets.
 func (l *catalogueUpdate) isRequested(f *File, box int) bool {
 	c := f.Copy(box)
 	return slices.ContainsFunc(l.requests,

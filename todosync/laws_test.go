@@ -23,7 +23,6 @@ func (r randomTree) randomPath() string {
 	return r.pickOne(day+"/a.md", day+"/b.md", "memory/"+day+".md", "alice/memory/"+day+".md", "MEMORY.md", "_longterms/anna/_index.md", "notes/x.md")
 }
 
-// randomFile returns the text of a random file.
 func (r randomTree) randomFile() string {
 	var b strings.Builder
 	eol := r.pickOne("\n", "\n", "\n", "\r\n")

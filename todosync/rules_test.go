@@ -72,7 +72,6 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// A world is a directory with its catalogue.
 type world struct {
 	t         testing.TB
 	layout    memory.Layout

@@ -24,7 +24,6 @@ type savedState struct {
 	Requests []TickRequest `json:"wishes,omitempty"`
 }
 
-// readState reads the state that was saved for a root.
 func readState(path, root string) (c *Catalogue, requests []TickRequest, err error) {
 	var s savedState
 	if err := state.Load(path, stateVersion, &s); err != nil {

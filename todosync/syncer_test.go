@@ -116,7 +116,6 @@ func (d *disk) saveAsUser(path, text string) {
 	d.syncer.Changed(path, doc)
 }
 
-// run runs the syncer for the given time.
 func (d *disk) run(t *testing.T, passes time.Duration) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
