@@ -46,7 +46,6 @@ func exit(err error) {
 // sections contains the parts of a run that -only can select.
 var sections = []string{"idle", "queries", "rival", "commands", "scan", "restart", "saves"}
 
-// A config contains the values of the flags.
 type config struct {
 	files []int
 	tree  string

@@ -28,7 +28,6 @@ type question struct {
 	Since   time.Time
 }
 
-// request returns the question for memwatchd.
 func (q question) request() api.SearchRequest {
 	list := func(value string) []string {
 		if value == "" {
@@ -55,7 +54,6 @@ func (q question) request() api.SearchRequest {
 	return r
 }
 
-// A quiz is a list of questions of one kind.
 type quiz struct {
 	Name  string
 	Like  string // name of the quiz with equal questions for a rival; empty if there is none
@@ -63,7 +61,6 @@ type quiz struct {
 	List  []question
 }
 
-// forRival reports whether a rival answers this quiz.
 func (z *quiz) forRival() bool { return z.Like == z.Name }
 
 // A census describes the content of a tree.

@@ -44,7 +44,6 @@ type rivalFigures struct {
 	Free     map[string]latencies // by plain quiz, without scopes
 }
 
-// runRival runs the rival process and returns its figures.
 func runRival(ctx context.Context, c contest) (*rivalFigures, error) {
 	self, err := os.Executable()
 	if err != nil {

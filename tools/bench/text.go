@@ -67,7 +67,6 @@ func (w *writer) topicWords(chinese bool) string {
 	return title(w.content()) + " " + w.word()
 }
 
-// text returns the content of a file.
 func (f *file) text(v *vocabulary, t *tree) string {
 	w := v.newWriter(t.seed, f.n)
 	var b strings.Builder
@@ -189,7 +188,6 @@ func (f *file) note(b *strings.Builder, w *writer, t *tree) {
 	}
 }
 
-// front writes the frontmatter.
 func (f *file) front(b *strings.Builder, w *writer, more string) {
 	at := f.day.Add(time.Duration(w.r.IntN(86400)) * time.Second).Format(time.RFC3339)
 	fmt.Fprintf(b, "---\ncreated_at: %s\nupdated_at: %s\nsummary: %q\n%s", at, at, w.sentences(f.chinese, 0.7), more)

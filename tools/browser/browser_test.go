@@ -172,7 +172,6 @@ func (c *console) listen(event any) {
 	}
 }
 
-// command returns a command of the program.
 func (c *console) command(args ...string) *exec.Cmd {
 	cmd := exec.Command(program, args...)
 	cmd.Env = c.env
@@ -221,7 +220,6 @@ func (c *console) do(actions ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// open opens the page.
 func (c *console) open() {
 	c.Helper()
 	if _, err := chromedp.Call(c.ctx, network.Enable, network.EnableParams{}); err != nil {
@@ -230,7 +228,6 @@ func (c *console) open() {
 	c.do(chromedp.Navigate(c.address), chromedp.WaitVisible("nav a"))
 }
 
-// evaluate returns the value of a JavaScript expression.
 func evaluate[T any](c *console, expression string, opts ...chromedp.EvaluateOption) T {
 	c.Helper()
 	v, err := chromedp.Run(c.ctx, chromedp.Evaluate[T](expression, opts...))
@@ -248,7 +245,6 @@ func (c *console) search(query string) {
 	c.do(chromedp.SendKeys("input[type=search]", query))
 }
 
-// goTo opens a page of the console.
 func (c *console) goTo(page string) {
 	c.Helper()
 	evaluate[chromedp.Void](c, fmt.Sprintf("location.hash = %q", page))

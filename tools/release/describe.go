@@ -58,7 +58,6 @@ func (m *maker) describe() (*description, error) {
 	return d, err
 }
 
-// on returns the description for the packages of one platform.
 func (d *description) on(p platform) *description {
 	one := *d
 	one.Platform, one.Arch = p, p.arch

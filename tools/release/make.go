@@ -22,7 +22,6 @@ const (
 	checksums = "SHA256SUMS"
 )
 
-// platforms contains the platforms of the archives.
 var platforms = []platform{{"darwin", "amd64"}, {"darwin", "arm64"}, {"linux", "amd64"}, {"linux", "arm64"}}
 
 // A platform is a system and a processor, as Go names them.
@@ -65,7 +64,6 @@ func made(repository, name string, fresh bool) ([]file, error) {
 	return m.all()
 }
 
-// A maker makes a release of sources.
 type maker struct {
 	source  string // the clone
 	built   string // directory of built programs

@@ -54,7 +54,6 @@ func (m *maker) node(d *description, bin file) ([]file, error) {
 	return m.npm("memwatchd-npm-"+d.Platform.Node()+"-"+d.Number, append(files, bin))
 }
 
-// npm returns a package of npm with the given files.
 func (m *maker) npm(name string, files []file) ([]file, error) {
 	license, err := tree(filepath.Join(m.source, "LICENSE"), "LICENSE")
 	if err != nil {

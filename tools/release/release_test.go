@@ -184,7 +184,6 @@ type told struct {
 	Time            time.Time
 }
 
-// versionOf returns the version that a program reports.
 func versionOf(t *testing.T, path string) (is told) {
 	t.Helper()
 	out, err := output(".", nil, path, "version", "--json")
