@@ -313,7 +313,6 @@ func (c *Console) openSession(w http.ResponseWriter, body []byte) {
 	writeJSON(w, map[string]any{"session": session, "read_only": c.opt.ReadOnly})
 }
 
-// hasSession reports whether a request has a session key.
 func (c *Console) hasSession(r *http.Request) bool {
 	key, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if !ok {
@@ -331,7 +330,6 @@ func (c *Console) hasSession(r *http.Request) bool {
 // equal compares keys in constant time.
 func equal(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
-// execute executes an operation.
 func (c *Console) execute(w http.ResponseWriter, r *http.Request, name string, body []byte) {
 	if !slices.Contains(readable, name) && !slices.Contains(changing, name) {
 		writeError(w, errNotFound)

@@ -20,7 +20,6 @@ import (
 
 const host = "127.0.0.1:40000"
 
-// A recorder is a backend that records the requests.
 type recorder struct {
 	mu       sync.Mutex
 	requests []string
@@ -66,7 +65,6 @@ func send(c *Console, r call) (int, string) {
 	return w.Code, w.Body.String()
 }
 
-// openSession returns a session key.
 func openSession(t *testing.T, c *Console) string {
 	t.Helper()
 	_, key, _ := strings.Cut(c.URL(), "#k=")
