@@ -17,7 +17,6 @@ import (
 	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
-// contentChange returns a change that sets the content of a file.
 func contentChange(path, text string) Change {
 	return Change{Path: path, Cause: "test", Requested: true, Edit: func(*File) ([]byte, error) { return []byte(text), nil }}
 }

@@ -30,7 +30,6 @@ func journalAt(t *testing.T, dir string, keep time.Duration) *journal.Journal {
 	return j
 }
 
-// changeOf returns a record of a change of one file.
 func changeOf(path, before, after string) journal.Record {
 	return journal.Record{
 		Path: path, Cause: "todo", Before: journal.Digest([]byte(before)), After: journal.Digest([]byte(after)),
@@ -38,7 +37,6 @@ func changeOf(path, before, after string) journal.Record {
 	}
 }
 
-// recordChanges records completed changes and returns their records.
 func recordChanges(t *testing.T, j *journal.Journal, records ...journal.Record) []journal.Record {
 	t.Helper()
 	for i, r := range records {

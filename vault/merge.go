@@ -42,7 +42,6 @@ var (
 	ErrNoOriginal = errors.New("the file is missing; rename the conflict copy")
 )
 
-// mergeCause is the cause of merges in the journal.
 const mergeCause = "merge"
 
 // maxVersions bounds the versions of a file that are compared to find the last

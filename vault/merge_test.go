@@ -20,7 +20,6 @@ import (
 
 const copyPath = "memory/2026-02-05.sync-conflict-20260205-120000-ABCDEFG.md"
 
-// appendLine returns a requested change that appends a line.
 func appendLine(path, line string) Change {
 	return Change{Path: path, Cause: "note", Requested: true, Edit: func(f *File) ([]byte, error) {
 		if f == nil {
@@ -134,7 +133,6 @@ func TestMergeTicks(t *testing.T) {
 	}
 }
 
-// openAll opens the boxes of a text.
 func openAll(text string) string { return strings.ReplaceAll(text, "[x]", "[ ]") }
 
 // TestMergeFrontmatter merges versions whose frontmatter has times of their own, and
@@ -359,7 +357,6 @@ func randomLine(r *rand.Rand) string {
 	}[r.IntN(13)]
 }
 
-// randomVersion returns the lines of a file.
 func randomVersion(r *rand.Rand) (lines []string) {
 	if r.IntN(4) == 0 {
 		lines = []string{"---\n", "visibility: " + []string{"public_ok", "private_only"}[r.IntN(2)] + "\n", "---\n"}

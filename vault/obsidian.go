@@ -80,7 +80,6 @@ func (o *Obsidian) addProblem(name string, err error) {
 // memoryFolders are the folders with files of memory itself, which are not ignored.
 var memoryFolders = []string{"memory", "_longterms", "sessions", memory.ImportsDir}
 
-// ignoreFolder ignores a folder of templates.
 func (o *Obsidian) ignoreFolder(name, folder string) {
 	folder = strings.Trim(path.Clean("/"+folder), "/")
 	first, _, _ := strings.Cut(folder, "/")

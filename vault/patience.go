@@ -23,7 +23,6 @@ type steps struct {
 	list list.List // of start times
 }
 
-// A step is an element of the list of steps.
 type step = *list.Element
 
 func (s *steps) begin() (step, error) {

@@ -31,7 +31,6 @@ type tempFile struct {
 // tempName returns the temporary name, which the draft has during the exchange.
 func (d *tempFile) tempName() string { return strings.TrimSuffix(d.name, stagingSuffix) + tempSuffix }
 
-// stagingNameOf returns the draft name for a temporary name.
 func stagingNameOf(temp string) string { return strings.TrimSuffix(temp, tempSuffix) + stagingSuffix }
 
 func newStagingName() string { return tempPrefix + strings.ToLower(rand.Text()[:13]) + stagingSuffix }
@@ -118,7 +117,6 @@ func (w *Writer) discardTemp(s *dirEntry, d *tempFile) {
 	}
 }
 
-// unlinkFile removes a file of this writer.
 func (w *Writer) unlinkFile(dir int, name string) error {
 	return w.runSyscall("remove "+name, func() error {
 		err := unix.Unlinkat(dir, name, 0)

@@ -102,7 +102,6 @@ func (u *Undoer) undoRecords(ctx context.Context, groups map[string]bool, dry bo
 	return p.listResults(records)
 }
 
-// An undoPlan lists the changes to reverse.
 type undoPlan struct {
 	writer  *Writer
 	records []journal.Record  // the changes to reverse, with their hunks, newest first
@@ -169,7 +168,6 @@ func (f *plannedFiles) readFile(path string) ([]byte, error) {
 	return file.Data, err
 }
 
-// reverseChange reverses one change in memory.
 func (f *plannedFiles) reverseChange(r journal.Record) error {
 	at := r.FilePath()
 	data, err := f.readFile(at)

@@ -78,7 +78,6 @@ func (u *undoTest) saveAsUser(path, content string) {
 	must(u.T, os.WriteFile(filepath.Join(u.w.Vault.Dir, path), []byte(content), 0o600))
 }
 
-// files returns the readable files.
 func (u *undoTest) files() map[string]string {
 	u.Helper()
 	files := map[string]string{}

@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// newVault returns a vault on a new root with the given files.
 func newVault(t *testing.T, files map[string]string) *Vault {
 	t.Helper()
 	v := &Vault{Dir: filepath.Join(t.TempDir(), "root")}

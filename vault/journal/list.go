@@ -77,7 +77,6 @@ func (j *Journal) Get(id string) (Record, error) {
 	return Record{}, fmt.Errorf("journal %q: %w: %s, %s", id, ErrAmbiguous, found[0].ID, found[1].ID)
 }
 
-// readRecord returns the record known with its hunks.
 func (j *Journal) readRecord(known Record) (Record, error) {
 	data, err := os.ReadFile(j.recordPath(known))
 	if err != nil {

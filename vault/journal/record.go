@@ -166,7 +166,6 @@ const (
 
 var idEpoch = time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC).UnixNano()
 
-// idNumber returns the smallest ID number for a time.
 func idNumber(t time.Time) int64 { return max(0, (t.UnixNano()-idEpoch)/int64(idUnit)) }
 
 var idEncoding = base32.NewEncoding(idDigits).WithPadding(base32.NoPadding)
