@@ -44,7 +44,6 @@ func (m *barrierModel) logf(format string, args ...any) {
 	m.log = append(m.log, fmt.Sprintf("%s ", time.Now().Format("05.000"))+fmt.Sprintf(format, args...))
 }
 
-// lastLog returns the end of the log.
 func (m *barrierModel) lastLog() string { return strings.Join(m.log[max(0, len(m.log)-30):], "\n") }
 
 // pause sleeps for at most the given time.

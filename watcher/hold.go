@@ -44,7 +44,6 @@ func (h *hold) releaseFound(began time.Time, gone []string) (released int) {
 	return held
 }
 
-// secondScanDue reports whether the second scan is due.
 func (h *hold) secondScanDue(now time.Time, after time.Duration) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

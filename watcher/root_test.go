@@ -27,7 +27,6 @@ func (r *rig) fill(dir string, n int) (known func() int) {
 	}
 }
 
-// waitRootState waits until the root is in state want.
 func (r *rig) waitRootState(want string) {
 	r.t.Helper()
 	r.eventually("root "+want, func() bool { return r.Status().Root == want })

@@ -65,7 +65,6 @@ func (w *Watcher) Sync(ctx context.Context) error {
 	}
 }
 
-// joinNext returns the round that starts next.
 func (s *syncs) joinNext() *syncRound {
 	s.mu.Lock()
 	defer s.mu.Unlock()
