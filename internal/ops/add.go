@@ -346,7 +346,6 @@ func (m *Memory) mayRevise(c Call, doc *memory.Document, r *memory.Revision, own
 	return true
 }
 
-// mayChangeEntry reports whether the caller may change an entry.
 func (m *Memory) mayChangeEntry(c Call) func(*memory.Entry) bool {
 	return func(e *memory.Entry) bool {
 		return e.Readable(c.View) && m.mayChange(c, e.Partition, e.Author())

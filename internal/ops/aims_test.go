@@ -19,7 +19,6 @@ type requestPlan struct {
 	fullRoot bool // administration: the answer covers the whole root
 }
 
-// A testRequest is one request.
 type testRequest struct {
 	request  fields
 	reaches  bool                                      // the operation covers entries of that kind
@@ -40,7 +39,6 @@ type preceding struct {
 
 type fields = map[string]any
 
-// fixedRequest returns an aim with one fixed request.
 func fixedRequest(request fields) func(*target) []testRequest {
 	return func(*target) []testRequest { return []testRequest{{request: request, reaches: true}} }
 }
@@ -92,10 +90,8 @@ func (t *target) shared(is outcome, ofFile bool) func(*testCaller, outcome) outc
 
 func (t *target) namespace() string { return strings.TrimSuffix(path.Base(t.path), ".md") }
 
-// is reports whether the entry is of one of the kinds.
 func (t *target) is(kinds ...memory.Kind) bool { return slices.Contains(kinds, t.kind) }
 
-// decodeAnswer decodes an answer.
 func decodeAnswer[T any](answer string) (v T) {
 	_ = json.Unmarshal([]byte(answer), &v) // an answer of another form decodes to the zero value
 	return v

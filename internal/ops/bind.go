@@ -143,7 +143,6 @@ var bindings = map[string]binding{
 	"events":                bindStream[api.EventsRequest, api.Event](writeOps.events),
 }
 
-// bindFunc returns the binding of a function with one answer.
 func bindFunc[Request, Answer any](f func(writeOps, context.Context, Call, *Request) (*Answer, error)) binding {
 	return binding{
 		request: reflect.TypeFor[Request](), answer: reflect.TypeFor[Answer](),
@@ -157,7 +156,6 @@ func bindFunc[Request, Answer any](f func(writeOps, context.Context, Call, *Requ
 	}
 }
 
-// bindStream returns the binding of a function whose answer is a stream of parts.
 func bindStream[Request, Part any](f func(writeOps, context.Context, Call, *Request, func(any) error) error) binding {
 	return binding{
 		request: reflect.TypeFor[Request](), answer: reflect.TypeFor[Part](),

@@ -22,7 +22,6 @@ import (
 	"github.com/memwatchd/memwatchd/ipc/mcp"
 )
 
-// connectBridge returns a client session over a bridge.
 func connectBridge(t *testing.T, b *mcp.Bridge) *sdk.ClientSession {
 	t.Helper()
 	in, toBridge := io.Pipe()

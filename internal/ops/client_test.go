@@ -167,7 +167,6 @@ func TestClientWithoutDaemon(t *testing.T) {
 	}
 }
 
-// fieldOf returns the field of a request by its name in JSON.
 func fieldOf(request reflect.Value, name string) reflect.Value {
 	for _, f := range reflect.VisibleFields(request.Type()) {
 		if tag, _, _ := strings.Cut(f.Tag.Get("json"), ","); tag == name {

@@ -26,7 +26,6 @@ func (m writeOps) conflicts(_ context.Context, _ Call, r *api.ConflictsRequest) 
 	return answer, nil
 }
 
-// keepNames are the values of the parameter keep.
 var keepNames = map[string]memory.Keep{"file": memory.KeepOurs, "copy": memory.KeepTheirs, "both": memory.KeepBoth}
 
 // conflictsMerge merges conflict copies into their files.

@@ -40,7 +40,6 @@ func (m readOps) context(ctx context.Context, c Call, r *api.ContextRequest) (*a
 	return answer, nil
 }
 
-// emptyReason returns the reason for an empty block.
 func (m readOps) emptyReason(c Call, r *api.ContextRequest, left api.Omitted, state *api.IndexState) string {
 	state.Explain(c.waits)
 	switch {
@@ -106,7 +105,6 @@ func (m readOps) renderBlock(ctx context.Context, c Call, r *api.ContextRequest,
 	return style.Summary(m.longTerm(c), m.shortTerm(c, r.Days, r.Session)), nil
 }
 
-// blockStyle returns the block style for a caller.
 func (m readOps) blockStyle(ctx context.Context, c Call, lang string) brief.Style {
 	return brief.Style{
 		Successors: func(doc *memory.Document) map[string]string {

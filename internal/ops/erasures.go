@@ -18,14 +18,12 @@ import (
 // removed from the copies kept beside its files, then from the files, and then
 // from the journal, the use counts and the index.
 
-// An erasure is the record of an erasure.
 type erasure struct {
 	Subject string            `json:"subject"` // of the caller
 	Files   []erasedFile      `json:"files,omitempty"`
 	Journal []journal.HunkSet `json:"journal,omitempty"`
 }
 
-// An erasedFile is a file and the parts of it to erase.
 type erasedFile struct {
 	Path    string        `json:"path"`
 	Entries []erasedEntry `json:"entries,omitempty"` // none: the whole file
@@ -52,8 +50,6 @@ func partSuffix(from int) string {
 	return fmt.Sprint(":", from)
 }
 
-// isIn reports whether it concerns an entry of a document, and returns the lines of the
-// document.
 func (o erasedEntry) isIn(doc *memory.Document, e *memory.Entry) (lines [2]int, ok bool) {
 	if o.From == 0 {
 		lines = [2]int{e.Line, e.EndLine}
@@ -63,7 +59,6 @@ func (o erasedEntry) isIn(doc *memory.Document, e *memory.Entry) (lines [2]int, 
 	return lines, o.ID == e.ID && o.Digest == digestOf(doc.SourceLines(e.Line, e.EndLine))
 }
 
-// erasesEntry reports whether the erasure removes an entry.
 func (o *erasure) erasesEntry(path, id string) bool {
 	return slices.ContainsFunc(o.Files, func(f erasedFile) bool {
 		return f.Path == path &&

@@ -232,7 +232,6 @@ func (k *evidenceFiles) has(name, id string) bool {
 	return ids != nil && (id == "" || ids[id])
 }
 
-// archivedIDs returns the ids of the entries in all archives.
 func (k *evidenceFiles) archivedIDs(ctx context.Context) map[string]bool {
 	if k.archived != nil {
 		return k.archived

@@ -57,7 +57,6 @@ func (d *diskCase) want(t *testing.T, path, text string) {
 	}
 }
 
-// journalContains reports whether the journal contains a text.
 func (d *diskCase) journalContains(t *testing.T, text string) bool {
 	t.Helper()
 	list, err := d.memory.Writer.Journal.FindHunks(func(journal.Record) bool { return true }, func(_ journal.Record, h journal.Hunk) bool {

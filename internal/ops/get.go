@@ -180,7 +180,6 @@ func candidateHint(refs []index.Ref) string {
 	return "get one of " + joinFirst(names)
 }
 
-// joinFirst returns the first names of a list.
 func joinFirst(names []string) string {
 	const most = 10
 	if len(names) > most {

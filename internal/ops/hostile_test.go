@@ -16,7 +16,6 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// An objectStore returns one object.
 type objectStore struct {
 	share.Store
 	object share.Object

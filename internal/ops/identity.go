@@ -34,7 +34,6 @@ func (m writeOps) identityOf(c Call, key string) *api.IdentityAnswer {
 		Aliases: append([]string{}, aliases...)}
 }
 
-// links returns all links.
 func (m writeOps) links(context.Context, Call, *api.LinksRequest) (*api.LinksAnswer, error) {
 	list, problem := m.Scopes.Links()
 	answer := &api.LinksAnswer{Links: []api.Link{}}

@@ -247,7 +247,6 @@ func (m writeOps) decodeRecord(source, line string) (record *memory.Imported, cr
 // together.
 const maxImportWrites = 64
 
-// An importWrite is the change that writes a record to its file.
 type importWrite struct {
 	result  *api.ImportedRecord
 	change  vault.Change

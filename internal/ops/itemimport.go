@@ -15,7 +15,6 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// An itemLine is one line of an import.
 type itemLine struct {
 	Subject    *string         `json:"subject"`
 	Namespace  string          `json:"namespace"`

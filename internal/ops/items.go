@@ -32,7 +32,6 @@ func (m writeOps) itemGet(ctx context.Context, c Call, r *api.ItemGetRequest) (*
 	return &api.ItemAnswer{Item: item, Index: &state}, nil
 }
 
-// itemList returns one page of items.
 func (m writeOps) itemList(ctx context.Context, c Call, r *api.ItemListRequest) (*api.ItemListAnswer, error) {
 	from, err := parseCursor(r.Cursor)
 	if err != nil {
@@ -70,7 +69,6 @@ func requireNamespace(namespace string) error {
 	return nil
 }
 
-// An itemName identifies an item.
 type itemName struct{ namespace, key string }
 
 // compare orders names by namespace, then by key.
@@ -159,7 +157,6 @@ func (m readOps) datesByHand(list []*foundItem) {
 	}
 }
 
-// itemPath returns the path of a subject's item file of a namespace.
 func itemPath(subject, namespace string) string {
 	return "_longterms/" + memory.SubjectDir(subject) + "/" + namespace + ".md"
 }
@@ -214,7 +211,6 @@ func (f *foundItem) compare(o *foundItem) int {
 		cmp.Compare(f.rank, o.rank), cmp.Compare(o.entry.Line, f.entry.Line))
 }
 
-// show returns the item in the form for the caller.
 func (f *foundItem) show(c Call) *api.Item { return itemOf(c, f.doc, f.shown(), f.entry) }
 
 // itemOf converts an entry into an item.

@@ -20,7 +20,6 @@ type Judge interface {
 // maxJudgedText bounds the size of an item that is sent to a judge, in bytes.
 const maxJudgedText = 4 << 10
 
-// A judgement is the proposal for a draft and one version of a file.
 type judgement struct {
 	file     []byte
 	existing []memory.Mergeable

@@ -81,7 +81,6 @@ func (m writeOps) typeBelow(doc *memory.Document, heading string) string {
 	return entries[len(entries)-1].Type
 }
 
-// A logResult is the result of a logging.
 type logResult struct {
 	path    string // empty if the caller may read none of the blocks
 	lines   []int  // of each block in the caller's view, 0 for none
@@ -160,7 +159,6 @@ func (m writeOps) changeLog(ctx context.Context, c Call, cause, day string, prep
 	return after, err
 }
 
-// appendLog appends to the log of a day.
 func (m writeOps) appendLog(ctx context.Context, c Call, l logEdit) (*logResult, error) {
 	var there []int    // for each block the index of the entry that contains it, or -1
 	var texts []string // the appended blocks

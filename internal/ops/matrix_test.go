@@ -82,7 +82,6 @@ func TestPrivacyMatrix(t *testing.T) {
 	}
 }
 
-// A testCaller is a caller and the context of its answers.
 type testCaller struct {
 	scopeFields map[string]any // scope fields of a request
 	subject     string         // canonical
@@ -313,7 +312,6 @@ type comparison struct {
 	known             map[string]testResult // by request; every request starts from the same files
 }
 
-// A testResult is the result of a request.
 type testResult struct {
 	answer  string
 	failure *api.Error

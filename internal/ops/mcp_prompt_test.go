@@ -22,7 +22,6 @@ func getPrompt(t *testing.T, socket, name string, arguments fields, header http.
 	return post(t, socket, "", rpc(1, "prompts/get", fields{"name": name, "arguments": arguments}), header).body
 }
 
-// promptRequests are requests for all prompts.
 var promptRequests = []struct {
 	name      string
 	arguments fields

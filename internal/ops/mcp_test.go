@@ -31,14 +31,12 @@ func someMemory(t testing.TB, more ...txtar.File) *Memory {
 	}, more...)}).memory(t)
 }
 
-// privateFiles holds private files.
 var privateFiles = []txtar.File{
 	{Name: "2026-02-03/secret.md", Data: []byte("---\nsubject_id: acct:42\nvisibility: private_only\n---\n\n- words that are private\n")},
 	{Name: "MEMORY.md", Data: []byte("# Long-Term Memory\n\n- words of the owner\n")},
 	{Name: "_longterms/bob/profile.md", Data: []byte("---\nsubject_id: bob\nkind: profile\n---\n\n- **city**: words of bob\n")},
 }
 
-// A httpAnswer is an answer over HTTP.
 type httpAnswer struct {
 	status int
 	header http.Header
@@ -80,7 +78,6 @@ func send(t testing.TB, socket, method, path, body string, header http.Header) h
 	return httpAnswer{res.StatusCode, res.Header, string(got)}
 }
 
-// rpc returns a message.
 func rpc(id any, method string, params any) string {
 	text, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": id, "method": method, "params": params})
 	if err != nil {
@@ -93,12 +90,10 @@ func call(name string, arguments fields) string {
 	return rpc(1, "tools/call", fields{"name": name, "arguments": arguments})
 }
 
-// as returns the headers that set the scope.
 func as(subject, context string) http.Header {
 	return http.Header{mcp.SubjectHeader: {subject}, mcp.ContextHeader: {context}}
 }
 
-// toolsListed returns the names of the available tools.
 func toolsListed(t testing.TB, socket, query string, header http.Header) (names []string) {
 	t.Helper()
 	got := post(t, socket, query, rpc(1, "tools/list", fields{}), header)

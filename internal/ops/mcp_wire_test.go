@@ -211,7 +211,6 @@ func jsonOf(t *testing.T, raw []byte) (v map[string]any) {
 	return v
 }
 
-// textIn returns the text content of a tool result.
 func textIn(r *sdk.CallToolResult) string {
 	text := ""
 	for _, c := range r.Content {

@@ -213,7 +213,6 @@ func (m *Memory) resolvePath(c Call, path string) string {
 	return meant[0].Path
 }
 
-// shownPath returns a path as answers show it.
 func shownPath(path string) string {
 	path, _ = secrets.Redact(string([]rune(path)))
 	return path

@@ -38,7 +38,6 @@ func (m writeOps) note(ctx context.Context, c Call, r *api.NoteRequest) (*api.No
 	return &api.NoteAnswer{Path: done.path, Line: done.lines[0]}, nil
 }
 
-// noteBlock returns a note in the form in which it is written.
 func (m writeOps) noteBlock(c Call, r *api.NoteRequest) (b logBlock, err error) {
 	if err := m.checkLogText("text", r.Text); err != nil {
 		return b, err

@@ -97,7 +97,6 @@ type opsCase struct {
 	index    *index.Index // of the files; built once, since no request changes it
 }
 
-// An opsRequest is one request of an archive.
 type opsRequest struct {
 	at      int // index of the section; the answer is in the next one
 	name    string
@@ -139,7 +138,6 @@ func readOpsCase(t testing.TB, archive *txtar.Archive) *opsCase {
 	return c
 }
 
-// memory returns a memory with the files of the case.
 func (c *opsCase) memory(t testing.TB) *Memory {
 	t.Helper()
 	now, err := time.Parse(time.RFC3339, c.settings["now"])
@@ -294,7 +292,6 @@ func (a *opsRequest) render(t *testing.T, direct []byte, failure error) string {
 	return opsJSON(t, direct)
 }
 
-// direct calls the operation's function.
 func (a *opsRequest) direct(ctx context.Context, m *Memory) ([]byte, error) {
 	req := a.op.NewRequest()
 	if err := req.Decode(a.request); err != nil {
@@ -363,7 +360,6 @@ func opsJSON(t *testing.T, raw []byte) string {
 	return strings.TrimRight(b.String(), "\n") + "\n"
 }
 
-// serveOps serves a memory on a socket.
 func serveOps(t testing.TB, m *Memory) string {
 	t.Helper()
 	return serveAs(t, m, func(*ipc.Endpoint, *ipc.Server) {})

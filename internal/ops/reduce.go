@@ -55,7 +55,6 @@ func (r *pendingText) digest() [sha256.Size]byte {
 		r.request.Project, visibilityAttribute(r.request.Visibility), r.request.Text}))
 }
 
-// An acceptedText is a text that was queued.
 type acceptedText struct {
 	digest [sha256.Size]byte
 	day    string
@@ -73,7 +72,6 @@ type reductionQueue struct {
 	closed   bool           // pending is closed
 }
 
-// texts returns the channel of the pending texts.
 func (q *reductionQueue) texts() chan pendingText {
 	q.once.Do(func() { q.pending = make(chan pendingText, maxPendingTexts) })
 	return q.pending

@@ -99,7 +99,6 @@ func (m readOps) related(ctx context.Context, c Call, r *api.RelatedRequest) (*a
 	return answer, nil
 }
 
-// linkResolver returns the resolver of links for one request.
 func (m readOps) linkResolver(c Call) *index.LinkResolver {
 	return &index.LinkResolver{Index: m.Index, View: c.View, Layout: m.Layout,
 		Load: func(path string) *memory.Document {

@@ -233,7 +233,6 @@ func (m writeOps) newMemory(c Call, text string) []byte {
 	return memory.NewMemory()
 }
 
-// fileExists reports whether a file exists now.
 func (m writeOps) fileExists(path string) bool {
 	_, err := m.Files.Load(path)
 	return err == nil

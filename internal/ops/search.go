@@ -144,7 +144,6 @@ func (m readOps) recent(ctx context.Context, c Call, r *api.RecentRequest) (*api
 	return answer, err
 }
 
-// runQuery runs a query on the index.
 func (m readOps) runQuery(ctx context.Context, c Call, q index.Query, asOf string, count bool) (*api.SearchAnswer,
 	error) {
 	var err error

@@ -57,7 +57,6 @@ func (m writeOps) session(ctx context.Context, c Call, r *api.SessionRequest) (*
 	return answer, nil
 }
 
-// A sessionDraft is a validated draft.
 type sessionDraft struct {
 	session string
 	day     string

@@ -136,7 +136,6 @@ type Publisher interface {
 var errNotShared = api.Errorf(api.Unavailable, "nothing is shared").
 	WithHint("set share.weaviate.url")
 
-// shareStatus returns the state of sharing and, on request, the plan.
 func (m writeOps) shareStatus(ctx context.Context, c Call, r *api.ShareStatusRequest) (*api.ShareStatusAnswer, error) {
 	if m.Publisher == nil {
 		return nil, errNotShared

@@ -280,10 +280,8 @@ func (op *arbitraryWrite) checkPreserved(t *testing.T, d *diskCase, text, source
 	}
 }
 
-// endedLine matches a line with its ending.
 var endedLine = regexp.MustCompile(`[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+$`)
 
-// checkNewLine checks a new line.
 func (op *arbitraryWrite) checkNewLine(line string, fail func(string, ...any)) {
 	line = strings.TrimSpace(line)
 	isDate := strings.HasPrefix(line, "(added ") // below several lines

@@ -205,7 +205,6 @@ func (d *diskCase) Load(path string) (*memory.Document, error) {
 	return doc, nil
 }
 
-// A readFile is a file as it was read.
 type readFile struct {
 	inode   uint64
 	changed unix.Timespec
