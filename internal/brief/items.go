@@ -97,7 +97,6 @@ func (s Style) Items(items []Item) Block {
 	return b
 }
 
-// An itemGroup holds the lines of a namespace.
 type itemGroup struct {
 	namespace string
 	lines     []string
@@ -133,7 +132,6 @@ func valueText(value string) string {
 	return quoteJSON(value)
 }
 
-// quoteJSON returns a text as a JSON string.
 func quoteJSON(s string) string {
 	text, _ := api.EncodeJSON(s) // every string can be encoded
 	return escapeInvisible(strings.TrimSuffix(string(text), "\n"))

@@ -282,7 +282,6 @@ func (b *startBuilder) summaryLines(summaries []*memory.Entry) (lines []string) 
 	return lines
 }
 
-// taskLines returns the lines of tasks with their places.
 func (b *startBuilder) taskLines(tasks []Task) (lines []string) {
 	for _, t := range tasks {
 		place := fmt.Sprintf(" (%s:%d)", oneLine(t.Path, false), t.Line)
@@ -438,7 +437,6 @@ func (b *startBuilder) join(shown []renderedPart, tidy string) {
 	b.block.Text = text
 }
 
-// omittedText returns the list of omitted text.
 func omittedText(shown []renderedPart, room int) string {
 	var notes []string
 	for _, p := range shown {

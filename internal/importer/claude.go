@@ -55,7 +55,6 @@ func readClaude(s Source, r io.Reader) Records {
 	})
 }
 
-// claudeConversation returns the messages.
 func (s *Source) claudeConversation(e *claudeElement) *api.ImportRecord {
 	r := &api.ImportRecord{ID: e.UUID, Title: e.Name, Created: s.time(e.CreatedAt), Updated: s.time(e.UpdatedAt)}
 	for _, m := range e.Messages {

@@ -118,7 +118,6 @@ func (s *Source) time(m moment) time.Time {
 	return t
 }
 
-// latest returns the latest of some times.
 func latest(times ...time.Time) time.Time { return slices.MaxFunc(times, time.Time.Compare) }
 
 // earliest returns the earliest of some times, without those that are unknown.
@@ -195,7 +194,6 @@ func readWhole(r io.Reader) ([]byte, error) {
 	return text, err
 }
 
-// titleOf returns the beginning of a text.
 func titleOf(text string) string {
 	line, _, _ := strings.Cut(text, "\n")
 	words := strings.Fields(strings.Trim(line, "#*- "))

@@ -25,7 +25,6 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// testSource returns the source with a name.
 func testSource(name string) Source {
 	return Source{name, "from-" + strings.ReplaceAll(strings.ToLower(name), ".", "-"), time.FixedZone("test", -8*3600)}
 }

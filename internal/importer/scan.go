@@ -11,7 +11,6 @@ import (
 	"iter"
 )
 
-// A value is one JSON value of a stream.
 type value struct {
 	key  string // of the list that contains the value, if the stream is an object of lists
 	line int    // on which it begins

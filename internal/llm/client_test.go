@@ -32,7 +32,6 @@ func respondWith(body string) http.HandlerFunc {
 	}
 }
 
-// newTestClient returns a client of a test service.
 func newTestClient(t *testing.T, service http.HandlerFunc) *Client {
 	t.Helper()
 	server := httptest.NewServer(service)

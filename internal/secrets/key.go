@@ -107,5 +107,4 @@ func appendKeyEnd(list []Finding, text string, at int) []Finding {
 	return append(list, Finding{start, end, "private-key"})
 }
 
-// lineStart returns the start of the line that contains an offset.
 func lineStart(text string, at int) int { return strings.LastIndexByte(text[:at], '\n') + 1 }

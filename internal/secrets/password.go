@@ -218,7 +218,6 @@ func readPasswordValue(line string, at int) (v passwordValue, start int) {
 // maxPassword is the maximum length of a password in bytes.
 const maxPassword = 128
 
-// acceptPassword reports whether a value can be a password.
 func acceptPassword(v passwordValue, isPlaceholder func(string) bool) bool {
 	s := v.text
 	if len(s) < 4 || strings.ContainsAny(s, " \t") {

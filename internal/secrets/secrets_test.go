@@ -116,7 +116,6 @@ func TestFindNothing(t *testing.T) {
 	}
 }
 
-// pem returns lines of a key.
 func pem(lines int) string {
 	var b strings.Builder
 	for i := range lines {

@@ -190,7 +190,6 @@ func (s *lineFile) replace(write func(add func(*line) error) error) (err error) 
 	return nil
 }
 
-// clear removes all lines.
 func (s *lineFile) clear() error {
 	err := s.file.Truncate(0)
 	if err == nil {

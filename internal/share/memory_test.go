@@ -11,7 +11,6 @@ import (
 	"time"
 )
 
-// A memoryStore is a [Store] in memory, which records the requests.
 type memoryStore struct {
 	mu       sync.Mutex
 	objects  map[string]Object // by collection, tenant and id

@@ -212,7 +212,6 @@ func checkLines(v reflect.Value) error {
 	return nil
 }
 
-// properties returns the properties that a collection has.
 func (r *record) properties(collection string) map[string]any {
 	var all map[string]any
 	text, _ := json.Marshal(r) // strings, numbers and times have an encoding
@@ -244,7 +243,6 @@ func (o *Object) hasCredential() bool {
 	return false
 }
 
-// text returns a property that is a text.
 func (o *Object) text(name string) string { s, _ := o.Properties[name].(string); return s }
 
 // rev returns the revision of the object, or 0.

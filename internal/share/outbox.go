@@ -205,7 +205,6 @@ func newTombstone(k key, s published, host string, rev int64) change {
 		file: s.file}
 }
 
-// objectOf returns the object of a key.
 func (k key) objectOf(s published, properties map[string]any) Object {
 	u, tenant := k.id, s.tenant.Value()
 	return Object{Collection: Collections[k.collection].Name, Tenant: hex.EncodeToString(tenant[:]),

@@ -88,7 +88,6 @@ func TestForgottenUnacknowledged(t *testing.T) {
 	}
 }
 
-// A fileCounter counts the files that are read.
 type fileCounter struct {
 	tree
 	loads int

@@ -44,7 +44,6 @@ func parse(path, text string) *memory.Document {
 
 func fields(text string) string { return strings.ToLower(strings.Join(strings.Fields(text), " ")) }
 
-// newPublisher returns a publisher of files for a store, with its outbox in dir.
 func newPublisher(t *testing.T, dir string, files tree, store Store) *Publisher {
 	t.Helper()
 	now := time.Date(2026, 2, 6, 0, 0, 0, 0, time.UTC)

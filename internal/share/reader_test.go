@@ -17,7 +17,6 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// newReader returns a reader of a store, and the view of alice in a context.
 func newReader(t *testing.T, store Store, in memory.Context) (*Reader, memory.View) {
 	t.Helper()
 	view, err := new(memory.Directories).View(memory.Scope{Subject: "alice", Context: in})

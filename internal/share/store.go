@@ -107,7 +107,6 @@ var Collections = []Collection{
 		common...)},
 }
 
-// common are the properties of all collections.
 var common = []Property{
 	{"memory_id", "text", true, false}, {"host", "text", true, false}, {"path", "text", true, false},
 	{"line", "int", false, false}, {"section", "text[]", false, false}, {"kind", "text", true, false},

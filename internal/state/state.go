@@ -55,7 +55,6 @@ func Replace(path string, mode fs.FileMode, data []byte, check func(*os.File) er
 	}, check)
 }
 
-// replace replaces a file through a temporary one.
 func replace(path, temp string, flags int, mode fs.FileMode, write func(io.Writer) error,
 	check func(*os.File) error) error {
 	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|syscall.O_NOFOLLOW|flags, mode)

@@ -115,7 +115,6 @@ func splitSentences(line string) (list []string) {
 	return list
 }
 
-// A rule matches statements of one kind.
 type rule struct {
 	kind       Kind
 	personOnly bool   // applies to statements of the person only

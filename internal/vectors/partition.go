@@ -40,7 +40,6 @@ type partition struct {
 	rows        map[Key]uint32 // the valid rows
 }
 
-// A file is a file of a partition, mapped to memory.
 type file struct {
 	*os.File
 	header int64  // bytes before the first row

@@ -166,7 +166,6 @@ func (s *Store) Append(partition string, rows []Row) error {
 	return nil
 }
 
-// findOrAdd returns a partition.
 func (s *Store) findOrAdd(name string) *partition {
 	s.mu.Lock()
 	defer s.mu.Unlock()

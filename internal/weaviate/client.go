@@ -184,7 +184,6 @@ func (e *statusError) Error() string {
 	return strings.TrimSpace(fmt.Sprintf("store returned %d %s", e.code, http.StatusText(e.code)))
 }
 
-// isStatus reports whether an error is a response with one of the given codes.
 func isStatus(err error, codes ...int) bool {
 	e, ok := errors.AsType[*statusError](err)
 	return ok && slices.Contains(codes, e.code)

@@ -13,7 +13,6 @@ import (
 	"github.com/memwatchd/memwatchd/internal/share"
 )
 
-// newFake returns a client of a fake server with its collections.
 func newFake(t *testing.T) (*Client, *weaviatetest.Server) {
 	t.Helper()
 	s := weaviatetest.NewServer()

@@ -40,7 +40,6 @@ func (c *Client) Search(ctx context.Context, q share.Query) ([]share.Object, err
 	return c.query(ctx, parts)
 }
 
-// searchPart returns the query of a collection and tenant.
 func searchPart(of share.Collection, tenant string, q share.Query) part {
 	conditions := []string{condition("gone", "NotEqual", "valueBoolean", "true")}
 	if q.NotHost != "" {

@@ -27,7 +27,6 @@ const patience = 20 * time.Second
 // id returns the UUID of the n-th object of a test.
 func id(n int) string { return fmt.Sprintf("00000000-0000-5000-8000-%012x", n) }
 
-// item returns a memory item.
 func item(tenant string, n int, properties map[string]any) share.Object {
 	o := share.Object{Collection: "MemoryItem", Tenant: tenant, ID: id(n), Properties: map[string]any{
 		"memory_id": fmt.Sprintf("notes/%d.md#e1", n), "host": "desk", "hash": fmt.Sprintf("h%d", n), "gone": false,

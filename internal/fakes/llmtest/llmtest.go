@@ -195,7 +195,6 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Write(answer)
 }
 
-// renderResponse returns the body of a response with the vectors.
 func renderResponse(vectors [][]float32, fault Fault) []byte {
 	last := len(vectors) - 1
 	switch fault {

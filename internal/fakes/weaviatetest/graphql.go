@@ -237,7 +237,6 @@ type parser struct {
 	token rune // the next one
 }
 
-// A syntaxError is the position of an error.
 type syntaxError int
 
 func (e syntaxError) Error() string { return fmt.Sprintf("syntax error at byte %d", int(e)) }
@@ -259,7 +258,6 @@ func (p *parser) expect(token rune) string {
 	return p.next()
 }
 
-// skip skips a token, and reports whether it was the next one.
 func (p *parser) skip(token rune) bool {
 	if p.token != token {
 		return false
