@@ -46,7 +46,6 @@ func DetectAgents(m Machine) []Finding {
 	return list
 }
 
-// addInstallations adds the installations of a part in one scope.
 func (f *Finding) addInstallations(m Machine, p Component, s Scope) {
 	for _, file := range f.Agent.Files(p, s, m) {
 		data, err := m.Read(file)

@@ -28,7 +28,6 @@ type Error struct {
 
 func (e *Error) Error() string { return fmt.Sprintf("%d:%d: %s", e.Line, e.Column, e.Text) }
 
-// errorAt returns an error about the text at an offset.
 func errorAt(text string, offset int, format string, args ...any) *Error {
 	before := text[:offset]
 	return &Error{
@@ -86,7 +85,6 @@ func readJSON(data []byte) (*jsonDoc, error) {
 	return d, d.parseText([]byte(text + d.end))
 }
 
-// fileContent returns the file with the edits.
 func (d *jsonDoc) fileContent(err error) ([]byte, error) {
 	switch {
 	case err != nil:

@@ -26,7 +26,6 @@ type entry struct {
 	Args    any    `json:"args,omitempty"`
 }
 
-// newEntry returns the entry of a command.
 func (s jsonServers) newEntry(c Command) entry {
 	if s.list {
 		return entry{s.kind, anyList(c), nil}

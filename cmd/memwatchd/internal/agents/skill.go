@@ -43,7 +43,6 @@ func (s skillFile) removeCommand(data []byte) ([]byte, error) {
 	return nil, err
 }
 
-// listCommands returns the first command of the skill.
 func (skillFile) listCommands(data []byte) ([]Command, error) {
 	if len(data) == 0 {
 		return nil, nil

@@ -95,7 +95,6 @@ func bashOptions(list []candidate, d cobra.ShellCompDirective) string {
 	return strings.Join(options, " ")
 }
 
-// A bashWord is the word at the cursor.
 type bashWord struct {
 	text  string // unquoted text
 	head  int    // bytes of text that stay unchanged

@@ -189,7 +189,6 @@ func newOperationCommand(op *api.Operation, form *api.Command, name string, g *G
 	return c
 }
 
-// A paramFlag is a flag that sets a parameter of a request.
 type paramFlag struct {
 	param *api.Param
 	req   *api.Request
@@ -240,7 +239,6 @@ func (f *paramFlag) Type() string {
 	}
 }
 
-// usageArguments returns the arguments of a command for its usage line.
 func usageArguments(op *api.Operation, form *api.Command) []string {
 	var words []string
 	for _, p := range Arguments(op, form) {
@@ -431,7 +429,6 @@ func newInvocation(cmd *cobra.Command, op *api.Operation, req *api.Request, g *G
 	return &invocation{op: op, g: g, client: client, out: out, owner: c.Memory.Owner}, nil
 }
 
-// pageOf returns the page of hits that a request selects.
 func pageOf(op *api.Operation, req *api.Request) (selected page) {
 	for _, p := range op.Params() {
 		given, _ := req.GivenValue(p)
@@ -450,7 +447,6 @@ func pageOf(op *api.Operation, req *api.Request) (selected page) {
 	return selected
 }
 
-// printResponse prints an answer.
 func (a *invocation) printResponse(raw json.RawMessage) error {
 	if a.g.JSON {
 		_, err := a.g.Stdout.Write(memory.EscapeJSON(raw, false))
@@ -494,7 +490,6 @@ func requestAnswer[A any](ctx context.Context, a *invocation, req *api.Request) 
 	return answer.(*A), raw, nil
 }
 
-// decodeAnswer returns an answer to a request of an operation.
 func decodeAnswer(op *api.Operation, raw json.RawMessage) (any, error) {
 	answer := op.NewAnswer()
 	if err := json.Unmarshal(raw, answer); err != nil {

@@ -82,8 +82,6 @@ func completeMemoryNames(*cobra.Command, []string, string) (names []string, _ co
 	return names, noFiles
 }
 
-// completeArguments returns the completion function for the arguments of a
-// command.
 func completeArguments(op *api.Operation, form *api.Command, req *api.Request, g *Globals) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		for i, p := range Arguments(op, form) {
@@ -99,7 +97,6 @@ func completeArguments(op *api.Operation, form *api.Command, req *api.Request, g
 	}
 }
 
-// completeFlag returns the completion function for a flag of a command.
 func completeFlag(p *api.Param, form *api.Command, req *api.Request, g *Globals) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		n := completer{g: g, cmd: cmd, form: form, req: req, args: args}

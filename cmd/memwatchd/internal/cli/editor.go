@@ -97,7 +97,6 @@ func runEditor(args []string, in io.Reader, out, errs io.Writer) error {
 	return nil
 }
 
-// newOpen returns the command open.
 func newOpen(g *Globals) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "open place",

@@ -65,7 +65,6 @@ func addExport(c *cobra.Command, op *api.Operation, req *api.Request, g *Globals
 	}
 }
 
-// exportPages writes all pages.
 func (a *invocation) exportPages(cmd *cobra.Command, req *api.Request, out export) error {
 	files, masks, notice := 0, 0, ""
 	for {
@@ -139,7 +138,6 @@ func newExport(format, output string, w io.Writer) (export, error) {
 	return &lineExport{short, long, []io.Closer{short, long, root}}, nil
 }
 
-// A fileExport writes exported files as Markdown.
 type fileExport struct {
 	write func(name, text string) error
 	close func() error
@@ -159,7 +157,6 @@ func newDirExport(root *os.Root) export {
 	return &fileExport{write, root.Close, map[string]bool{}}
 }
 
-// newZipExport returns an export to an archive in a file.
 func newZipExport(file io.Writer, closeFile func() error) export {
 	archive := zip.NewWriter(file)
 	write := func(name, text string) error {

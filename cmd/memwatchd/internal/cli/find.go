@@ -114,7 +114,6 @@ type previewed struct {
 	lines []string
 }
 
-// found is the result of a search.
 type found struct {
 	query  string
 	answer *api.SearchAnswer
@@ -153,7 +152,6 @@ func (f *finder) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return f, nil
 }
 
-// pressKey handles a key.
 func (f *finder) pressKey(key tea.KeyPressMsg) tea.Cmd {
 	page := max(f.layout().rows-1, 1)
 	switch key.String() {

@@ -29,7 +29,6 @@ var (
 	OutputFlags = []string{"json", "no-color"}
 )
 
-// globalsAnnotation is the annotation with the accepted global flags.
 const globalsAnnotation = "global flags"
 
 // AcceptGlobals limits a command to the named global flags, which have an effect

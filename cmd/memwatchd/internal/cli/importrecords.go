@@ -171,7 +171,6 @@ func (r *recordImport) importArgument(cmd *cobra.Command, arg string) error {
 	return nil
 }
 
-// An inputFile is a file of an export.
 type inputFile struct {
 	shown  string // name in messages
 	name   string // for titles

@@ -26,7 +26,6 @@ const (
 	maxSlowCandidates = 100
 )
 
-// A candidate is a completion with its description.
 type candidate struct{ text, description string }
 
 // nameSources request names from the daemon, by sort. The operation complete
@@ -83,7 +82,6 @@ func (n candidate) completion() string {
 	return cobra.CompletionWithDesc(n.text, shortenDescription(n.description))
 }
 
-// shortenDescription returns a description as one short line.
 func shortenDescription(text string) string {
 	const most = 60
 	text = strings.Join(strings.FieldsFunc(text, unicode.IsSpace), " ")
@@ -162,7 +160,6 @@ func listTasks(ctx context.Context, c *client.Client, n *completer, typed string
 	return begin
 }
 
-// listExternalKeys returns the linked external keys.
 func listExternalKeys(ctx context.Context, c *client.Client, _ *completer, typed string) (list []candidate) {
 	answer, err := client.Call(ctx, c, api.LinksRequest{})
 	if err != nil {

@@ -81,7 +81,6 @@ func (o *output) check(asJSON bool, locate func(string) string) error {
 	return nil
 }
 
-// printFormatted prints an answer with the template of the output.
 func (o *output) printFormatted(w io.Writer, answer any) error {
 	var b bytes.Buffer
 	if err := o.template.Execute(&b, templateValue(reflect.ValueOf(answer))); err != nil {

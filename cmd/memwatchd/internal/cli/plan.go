@@ -91,7 +91,6 @@ func (a *invocation) run(cmd *cobra.Command, req *api.Request) error {
 	return answerError(a.op, raw)
 }
 
-// countChanges returns the number of changes in a plan.
 func countChanges(plan any) (n int) {
 	switch p := plan.(type) {
 	case *api.UndoAnswer:
@@ -153,7 +152,6 @@ func (a *invocation) selectChange(cmd *cobra.Command, req *api.Request) error {
 	return errors.New(nameMemory(none, memoryWords(cmd)))
 }
 
-// paramGiven returns the value of a parameter and whether the request sets it.
 func paramGiven(req *api.Request, name string) (string, bool) {
 	p, err := req.Operation().Param(name)
 	if err != nil {
@@ -162,7 +160,6 @@ func paramGiven(req *api.Request, name string) (string, bool) {
 	return req.GivenValue(p)
 }
 
-// setParam sets a parameter.
 func setParam(req *api.Request, name, value string) error {
 	p, err := req.Operation().Param(name)
 	if err != nil {

@@ -191,7 +191,6 @@ func (l printTester) printAnswer(width int, color bool) (text, aside string) {
 	return b.String(), said.String()
 }
 
-// operationOf returns the operation whose answer a file contains.
 func operationOf(t *testing.T, file string) *api.Operation {
 	t.Helper()
 	asked, ok := strings.CutSuffix(file, ".json")

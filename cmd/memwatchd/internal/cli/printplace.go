@@ -19,7 +19,6 @@ func (p *Printer) formatPlace(path string, line int) string {
 	return p.placeText(path, line).s
 }
 
-// placeText returns place with its styles.
 func (p *Printer) placeText(path string, line int) text {
 	t := plainText(term.AsPath, p.locate(path))
 	if line > 0 {
@@ -29,7 +28,6 @@ func (p *Printer) placeText(path string, line int) text {
 	return t
 }
 
-// paintPlace returns place in its colors.
 func (p *Printer) paintPlace(path string, line int) string {
 	t := p.placeText(path, line)
 	return p.paintText(t, 0, len(t.s))

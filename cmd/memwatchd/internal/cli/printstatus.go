@@ -159,7 +159,6 @@ func (p *Printer) printWriting(w *api.WriteStatus) {
 	p.printRows(list)
 }
 
-// printTodosync shows the state of todosync.
 func (p *Printer) printTodosync(s *api.TodosyncStatus) {
 	switch {
 	case s.Off && p.verbose:

@@ -24,7 +24,6 @@ type span struct {
 	as       term.Style
 }
 
-// plainText returns a line in one style.
 func plainText(as term.Style, s string) text {
 	var t text
 	t.add(as, s)
@@ -177,7 +176,6 @@ func formatOmitted(l api.Omitted) string {
 	return strings.Join(parts, ", ")
 }
 
-// lineRanges returns ranges of lines as text.
 func lineRanges(ranges [][2]int) string {
 	var list []string
 	for _, r := range ranges {

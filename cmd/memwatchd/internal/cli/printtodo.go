@@ -123,7 +123,6 @@ func (p *Printer) printTodo(a *api.TodoAnswer) {
 	}
 }
 
-// formatCheckbox returns the checkbox of a task.
 func (p *Printer) formatCheckbox(state string) string {
 	if state == "done" {
 		return p.Style(term.AsGood, "[x]")

@@ -19,7 +19,6 @@ func showsSummary(op *api.Operation, req *api.Request) bool {
 		!isGiven("external_key")
 }
 
-// A storedSummary is a summary as shown in JSON.
 type storedSummary struct {
 	Name     string   `json:"name"`
 	Text     string   `json:"text"`

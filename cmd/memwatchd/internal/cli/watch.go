@@ -16,7 +16,6 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// watchInterval is the interval of status --watch.
 const watchInterval = 2 * time.Second
 
 // addWatchFlag lets the status command repeat until it is interrupted.
@@ -90,7 +89,6 @@ func (a *invocation) showStatus(raw json.RawMessage, answer *api.StatusAnswer, f
 	return err
 }
 
-// summarizeStatus returns the status on one line.
 func summarizeStatus(a *api.StatusAnswer) string {
 	if a.Status == nil {
 		return textIf(!a.Healthy, "not ") + "healthy"

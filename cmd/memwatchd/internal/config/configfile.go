@@ -245,7 +245,6 @@ func (c *Config) ReadYAML(path string, text []byte) error {
 	return nil
 }
 
-// A lineError is an error with its line in the file.
 type lineError struct {
 	line int
 	err  error
@@ -353,12 +352,10 @@ func (c *Config) readAliases(environ []string) {
 	}
 }
 
-// A boundError reports a value beyond a limit.
 type boundError struct{ value, word, limit string }
 
 func (e *boundError) Error() string { return fmt.Sprintf("%s is %s than %s", e.value, e.word, e.limit) }
 
-// readEnv sets the keys from the environment.
 func (c *Config) readEnv(environ []string) error {
 	c.readAliases(environ)
 	names := make([]string, len(Keys))

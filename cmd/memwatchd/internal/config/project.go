@@ -12,7 +12,6 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// A projectConfig is a directory in which agents work on a project.
 type projectConfig struct {
 	Dir  string `yaml:"dir" path:"true" doc:"Directory of the project. Of several directories that contain the agent's, the longest applies"`
 	Name string `yaml:"name" doc:"Name of the project, whose texts have the tag project:NAME. If empty: the name of the directory"`

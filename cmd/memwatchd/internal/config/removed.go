@@ -77,7 +77,6 @@ func (c *Config) isRemoved(key, value string) bool {
 	return ok
 }
 
-// isRemovedVariable is isRemoved for the variable of a key.
 func (c *Config) isRemovedVariable(name, value string) bool {
 	for key := range removedKeys {
 		if envName(key) == name {
@@ -87,7 +86,6 @@ func (c *Config) isRemovedVariable(name, value string) bool {
 	return false
 }
 
-// warn adds a warning.
 func (c *Config) warn(text string) {
 	c.Warning = strings.TrimPrefix(c.Warning+"; "+text, "; ")
 }

@@ -167,10 +167,8 @@ func waitUntil(t testing.TB, what string, so func() bool) {
 	t.Fatalf("it never came about that %s", what)
 }
 
-// socket returns the path of one of the target's sockets.
 func (g *target) socket(name string) string { return filepath.Join(g.base, name) }
 
-// dial returns an HTTP client for one of the sockets.
 func (g *target) dial(name string) *http.Client {
 	transport := &http.Transport{
 		MaxIdleConnsPerHost: 4,
@@ -182,7 +180,6 @@ func (g *target) dial(name string) *http.Client {
 	return &http.Client{Transport: transport, Timeout: 5 * time.Minute}
 }
 
-// object is a JSON object.
 type object map[string]any
 
 // sendRequest posts a request and returns the status and the body of the response.

@@ -84,7 +84,6 @@ func randomMemoryConfig(c *config.Config, base string) {
 	}
 }
 
-// A probe is one request.
 type probe struct {
 	operation string
 	request   object

@@ -107,7 +107,6 @@ func (f *testFile) renderVisible(public, private bool) (string, bool) {
 // isHeading reports whether a piece is a heading, as an entry or not.
 func (p *chunk) isHeading() bool { return strings.HasPrefix(p.text, "#") }
 
-// headingLevel returns the level of a heading.
 func (p *chunk) headingLevel() int { return len(p.text) - len(strings.TrimLeft(p.text, "#")) }
 
 // sortedPaths returns every path, sorted.

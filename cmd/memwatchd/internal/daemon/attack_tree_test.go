@@ -50,7 +50,6 @@ type chunk struct {
 	private bool
 }
 
-// rootOwner is the subject that owns the root.
 const rootOwner = "owner"
 
 // identities are the links of every random memory.
@@ -71,7 +70,6 @@ func (w *randomMemory) chance(percent int) bool { return w.r.IntN(100) < percent
 
 func (w *randomMemory) pickOne(list ...string) string { return list[w.r.IntN(len(list))] }
 
-// chooseFiles chooses the files of the memory.
 func (w *randomMemory) chooseFiles() {
 	subjects := []string{"", "", "", "", rootOwner, "acct:42", "acct_42", "ext:telegram:1", "bob", "x:y"}
 	for _, ago := range []int{-1, 0, 0, 1, 2, 5, 20, -400} {
@@ -225,7 +223,6 @@ func (w *randomMemory) fillFile(f *testFile) {
 	f.unterminated = len(f.chunks) > 0 && w.chance(10)
 }
 
-// composeBlocks writes a file's blocks.
 func (w *randomMemory) composeBlocks(f *testFile) {
 	within, rest := false, f.broken // inside <private>, or private up to the end
 	add := func(p chunk) {

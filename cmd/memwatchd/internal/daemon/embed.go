@@ -20,7 +20,6 @@ func (d *daemon) hasEmbeddings() bool {
 	return d.config.Embed.Endpoint != "" && d.config.Memory.Enabled
 }
 
-// presentTexts are the texts in the index.
 type presentTexts struct{ *index.Index }
 
 // Complete implements [embed.Index].

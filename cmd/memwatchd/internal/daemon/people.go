@@ -35,7 +35,6 @@ type subjectMap struct {
 	links       linkState
 }
 
-// linkState are the identities as last read.
 type linkState struct {
 	valid   *memory.Identities // the last valid ones
 	stamp   memory.Stamp       // of the file that the state or the problem comes from

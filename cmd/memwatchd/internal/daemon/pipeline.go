@@ -80,7 +80,6 @@ type fileProblems struct {
 	readError string // why it could not be read; the index has an older version
 }
 
-// scanResult is the result of examining one file.
 type scanResult struct {
 	update  index.Update
 	apply   bool // the index has another version

@@ -89,14 +89,12 @@ func (d *daemon) eachWatcher(do func(*watcher.Watcher)) {
 	}
 }
 
-// files reads the files of the memory directory and of the roots.
 type files struct {
 	*vault.Vault // the memory directory
 	layout       *memory.Layout
 	roots        map[string]*root // by name
 }
 
-// find returns the vault of a file and its path in the vault.
 func (f *files) find(path string) (*vault.Vault, string) {
 	if r, below := f.layout.CutRoot(path); r != nil {
 		return f.roots[r.Name].disk.Vault, below
@@ -305,7 +303,6 @@ func (d *daemon) syncAll(ctx context.Context, most time.Duration) error {
 	return err
 }
 
-// listRootProblems calls add with the problems of the roots.
 func (d *daemon) listRootProblems(add func(path, code, message string)) {
 	for _, r := range d.config.Memory.Roots {
 		if r.Problem != "" {

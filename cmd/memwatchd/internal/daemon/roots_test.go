@@ -34,7 +34,6 @@ func withFolders(folders ...config.Root) func(*config.Config, string) {
 	return func(c *config.Config, _ string) { c.Memory.Roots = append(c.Memory.Roots, folders...) }
 }
 
-// searchPaths returns the paths of the hits of a search.
 func (g *target) searchPaths(t testing.TB, c *http.Client, request object) []string {
 	t.Helper()
 	var answer struct {
@@ -433,7 +432,6 @@ func TestSavesInRootsAreFound(t *testing.T) {
 	}
 }
 
-// rootProblems returns the problems of the folders.
 func (g *target) rootProblems() (list []string) {
 	for _, p := range g.daemon.Report().Problems {
 		if strings.HasPrefix(p.Code, "root_") {

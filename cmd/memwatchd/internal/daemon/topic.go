@@ -14,7 +14,6 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// A topic is the source of messages that are noted.
 type topic struct {
 	ntfy.Subscriber
 	refused atomic.Int64 // messages that are never noted

@@ -267,7 +267,6 @@ func printFindings(w io.Writer, width int, p *cli.Printer, list findings, all bo
 	return err
 }
 
-// findingIndent is the indentation of the text of a finding.
 const findingIndent = "           "
 
 func printFinding(b *strings.Builder, p *cli.Printer, width int, f finding) {

@@ -416,7 +416,6 @@ func editFile(m *machine, files map[string][]string, r *rand.Rand, n int) {
 	}
 }
 
-// forgetEntry forgets an entry of a file.
 func forgetEntry(m *machine, path, text string) error {
 	var list, done api.ForgetAnswer
 	if err := m.ask("forget", sharer.with(fields{"match": text}), &list); err != nil {

@@ -22,7 +22,6 @@ text{font:13px ui-monospace,SFMono-Regular,"SF Mono",Menlo,Consolas,"DejaVu Sans
 .b{font-weight:700}.d{fill:#8b949e}.r{fill:#ff7b72}.g{fill:#7ee787}.m{fill:#d2a8ff}.c{fill:#76e3ea}
 `
 
-// A svgRun is text in one style.
 type svgRun struct{ class, text string }
 
 // demoSVG draws the output of a terminal. It wraps lines at columns.

@@ -13,7 +13,6 @@ import (
 	"github.com/memwatchd/memwatchd/ipc/mcp"
 )
 
-// operationsPage is the generated page.
 const operationsPage = "docs/operations.md"
 
 // TestPagesOperations checks that docs/operations.md consists of the conventions in
@@ -99,7 +98,6 @@ func (r *reference) operation(op *api.Operation) {
 	}
 }
 
-// facts returns the requirements of an operation.
 func facts(op *api.Operation) string {
 	var needs []string
 	switch op.Needs {

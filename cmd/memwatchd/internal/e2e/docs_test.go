@@ -82,7 +82,6 @@ func TestPagesAsTyped(t *testing.T) {
 	}
 }
 
-// A step is a command with its output.
 type step struct{ line, output string }
 
 // typed returns the command with its prompts.
@@ -253,7 +252,6 @@ func jsonNames(of reflect.Type) []string {
 	return names
 }
 
-// sections returns the sections of the configuration.
 func sections() []string {
 	var names []string
 	for _, name := range config.KeyNames(config.Keys) {

@@ -25,7 +25,6 @@ type way struct {
 	save  func(*edit)
 }
 
-// An edit is one change of a file.
 type edit struct {
 	*live
 	path     string // absolute path of the file
@@ -380,7 +379,6 @@ func newScreen(t *testing.T, command string, columns int) *screen {
 	return s
 }
 
-// send types keys.
 func (s *screen) send(keys ...string) {
 	s.t.Helper()
 	args := append([]string{"-S", s.socket, "send-keys"}, keys...)

@@ -242,7 +242,6 @@ func linkTo(t *testing.T, to string) string {
 	return path
 }
 
-// repeated returns a reader of repeated text with the given number of bytes.
 func repeated(text string, bytes int64) io.Reader {
 	return io.LimitReader(endless(text), bytes)
 }

@@ -234,7 +234,6 @@ func (l *live) contents() map[string]string {
 	return files
 }
 
-// copies returns the conflict copies.
 func (l *live) copies() []string {
 	return slices.DeleteFunc(slices.Collect(maps.Keys(l.contents())), func(path string) bool {
 		_, copied := memory.CopyOf(path)

@@ -28,7 +28,6 @@ var agentFiles = map[string]string{
 	"notes/report.md":     "# Report\n\nThe page reads one table.\n",
 }
 
-// startAgents starts a daemon on agentFiles.
 func startAgents(t *testing.T) *live {
 	t.Helper()
 	l := newLive(t, t.TempDir(), "")

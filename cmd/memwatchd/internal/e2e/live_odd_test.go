@@ -17,7 +17,6 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
-// front is a valid frontmatter.
 const front = "---\ncreated_at: \"2026-01-02T03:04:05Z\"\nsummary: \"S\"\n---\n"
 
 // oddFiles returns files with one oddity each. Text that must be found is the

@@ -171,7 +171,6 @@ var (
 	public = fields{"context": "public"}
 )
 
-// fields are the fields of a request.
 type fields map[string]any
 
 // exactly returns the fields of a search for the words and phrases of a query as

@@ -72,7 +72,6 @@ func transferFiles(random *rand.Rand) map[string]string {
 	return files
 }
 
-// transferQuestions returns generated questions.
 func transferQuestions(random *rand.Rand) (list []fields) {
 	for range 60 {
 		var query []string
@@ -166,7 +165,6 @@ func TestTransferRoundTrip(t *testing.T) {
 	}
 }
 
-// searchAll returns all hits.
 func (l *live) searchAll(question fields) *api.SearchAnswer {
 	l.t.Helper()
 	all := l.search(owner, "", question)

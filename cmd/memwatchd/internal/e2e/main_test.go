@@ -166,7 +166,6 @@ func runScripts(t *testing.T, dir string) {
 	})
 }
 
-// daemonsKey is the key of the daemons in the values of a script.
 type daemonsKey struct{}
 
 // setUpScript creates separate directories for each script. Socket directories
@@ -408,7 +407,6 @@ func scriptHTTP(ts *testscript.TestScript, neg bool, args []string) {
 	fmt.Fprintln(ts.Stderr(), res.Status)
 }
 
-// overSocket returns an HTTP client for a Unix socket.
 func overSocket(path string) *http.Client {
 	return &http.Client{Timeout: time.Minute, Transport: &http.Transport{
 		DisableKeepAlives: true,

@@ -11,7 +11,6 @@ import (
 	"unicode"
 )
 
-// repository is the path of the repository.
 const repository = "../../../.."
 
 // A docPage is a file of the documentation, split into lines.
@@ -88,7 +87,6 @@ func parsePage(path string, text []byte) (*docPage, error) {
 	return p, nil
 }
 
-// text returns the text of a block.
 func (p *docPage) text(b block) string {
 	return strings.Join(append(p.lines[b.start:b.end:b.end], ""), "\n")
 }

@@ -44,7 +44,6 @@ func newHTTPClient(socket string) *http.Client {
 	}}
 }
 
-// errCode is an error response.
 type errCode struct {
 	code string
 	text string
@@ -52,7 +51,6 @@ type errCode struct {
 
 func (e *errCode) Error() string { return e.text }
 
-// is reports whether an error has a code.
 func is(err error, code api.Code) bool {
 	e, ok := errors.AsType[*errCode](err)
 	return ok && e.code == string(code)

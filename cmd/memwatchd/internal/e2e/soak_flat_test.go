@@ -18,7 +18,6 @@ import (
 // figures are measurements of the daemon, by name.
 type figures map[string]float64
 
-// A sample holds the figures at one time.
 type sample struct {
 	at time.Time
 	figures

@@ -46,7 +46,6 @@ func (d *desk) save(path, text string) error {
 	return os.WriteFile(path, []byte(text), 0o600)
 }
 
-// one returns one of the files.
 func (d *desk) one() string { return d.files[d.IntN(len(d.files))] }
 
 // plain are words that occur in many entries.

@@ -361,7 +361,6 @@ func (s *syncStress) rebuild(ctx context.Context, _ *rand.Rand) error {
 	return err
 }
 
-// replaceRoot replaces the root with a copy.
 func (s *syncStress) replaceRoot(context.Context, *rand.Rand) error {
 	s.replacing.Lock()
 	defer s.replacing.Unlock()

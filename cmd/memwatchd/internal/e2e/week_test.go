@@ -184,7 +184,6 @@ func newWeek(t *testing.T) *week {
 	return w
 }
 
-// set sets the clock.
 func (w *week) set(now time.Time) {
 	w.t.Helper()
 	w.now = now

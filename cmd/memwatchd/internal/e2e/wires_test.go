@@ -416,8 +416,6 @@ func wayOf(op *api.Operation, f fields) *api.Command {
 	return nil
 }
 
-// typedAs returns the text to type for a value of a parameter, and reports
-// whether there is one.
 func typedAs(p *api.Param, v any, isList bool) (text string, ok bool) {
 	switch x := v.(type) {
 	case string:

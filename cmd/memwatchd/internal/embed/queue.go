@@ -22,7 +22,6 @@ type queued struct {
 	texts []index.Text // that are not in a batch yet, newest first
 }
 
-// A batch is the texts of one request.
 type batch struct {
 	space      *space
 	texts      []index.Text

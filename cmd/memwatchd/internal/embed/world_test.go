@@ -19,7 +19,6 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// A fakeIndex has the files of a test.
 type fakeIndex struct {
 	mu    sync.Mutex
 	files map[string]*memory.Document
@@ -44,7 +43,6 @@ func (x *fakeIndex) FileTexts(path string) (list []index.TextRef) {
 	return list
 }
 
-// all returns the texts by partition.
 func (x *fakeIndex) all() map[memory.Partition]map[index.TextKey]bool {
 	x.mu.Lock()
 	paths := slices.Collect(maps.Keys(x.files))
@@ -85,7 +83,6 @@ func (x *fakeIndex) FilesLacking(has func(memory.Partition, index.TextKey) bool)
 	return paths
 }
 
-// A world is an embedder with an index and an endpoint.
 type world struct {
 	*Embedder
 	t      *testing.T

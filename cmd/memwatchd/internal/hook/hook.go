@@ -147,7 +147,6 @@ Claude Code, Codex and Gemini CLI run these commands with JSON on standard input
 	return cli.AcceptGlobals(c)
 }
 
-// A hook is one call by an agent.
 type hook struct {
 	g         *cli.Globals
 	command   string

@@ -119,7 +119,6 @@ type hookOutput struct {
 	} `json:"hookSpecificOutput"`
 }
 
-// encodeOutput returns the output that contains a text for the agent.
 func (h *hook) encodeOutput(text string) []byte {
 	var out hookOutput
 	out.Output.Event, out.Output.Context = h.event, text

@@ -55,7 +55,6 @@ func serve(t *testing.T, h *hook, handler http.HandlerFunc) {
 	go server.Serve(listener)
 }
 
-// spoolFiles returns the contents of the files in the spool of a hook.
 func spoolFiles(t *testing.T, h *hook) (texts []string) {
 	t.Helper()
 	s := spoolOf(h.client)

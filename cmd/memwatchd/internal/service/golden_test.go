@@ -54,7 +54,6 @@ func TestServices(t *testing.T) {
 	}
 }
 
-// services returns the services in testdata/services.
 func services(t *testing.T) map[string]*Service {
 	t.Helper()
 	files, err := filepath.Glob("testdata/services/*.txtar")

@@ -147,7 +147,6 @@ func (i *installer) runInstaller(cmd *cobra.Command) error {
 	return errors.Join(failed...)
 }
 
-// selectAgents returns the selected agents.
 func (i *installer) selectAgents(m agents.Machine) ([]agents.Agent, error) {
 	var found []string
 	for _, f := range agents.DetectAgents(m) {

@@ -38,7 +38,6 @@ type fileChange struct {
 
 func (c *fileChange) isNeeded() bool { return c.Action != "none" }
 
-// setDiff sets the action and the diff.
 func (c *fileChange) setDiff(diff func(path string, before, after []byte) api.FileDiff) {
 	switch {
 	case bytes.Equal(c.settings.data, c.after):
@@ -53,7 +52,6 @@ func (c *fileChange) setDiff(diff func(path string, before, after []byte) api.Fi
 	c.Diff = c.diff.Hunks
 }
 
-// writeFile changes the file.
 func (c *fileChange) writeFile() error {
 	var err error
 	if c.owned && len(c.after) == 0 {
@@ -68,7 +66,6 @@ func (c *fileChange) writeFile() error {
 	return err
 }
 
-// printChange prints the change as text.
 func (c *fileChange) printChange(b *strings.Builder, p *cli.Printer, remove bool) {
 	agent, file := p.Style(term.AsTitle, c.Agent), p.Style(term.AsPath, term.EscapeLine(abbreviateHome(c.File)))
 	switch {

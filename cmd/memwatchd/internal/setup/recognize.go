@@ -176,7 +176,6 @@ func (r *recognized) useSubjects(root *os.Root, l *memory.Layout) {
 // A setting is a line of YAML in a section of the configuration.
 type setting struct{ section, line string }
 
-// settings returns the settings, by section.
 func (r *recognized) settings() (list []setting) {
 	for _, s := range [][2]string{{"owner", r.owner}, {"layout", r.layout}, {"daily", r.daily}, {"host", r.host}} {
 		if s[1] != "" {

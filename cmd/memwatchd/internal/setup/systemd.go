@@ -39,7 +39,6 @@ func (s *serviceCommand) unitDir() string {
 	return UserUnits()
 }
 
-// systemEnvironment is the environment of a system service.
 var systemEnvironment = map[string]string{
 	"XDG_CACHE_HOME": "/var/cache", "XDG_CONFIG_HOME": "/etc", "XDG_RUNTIME_DIR": "/run", "XDG_STATE_HOME": "/var/lib",
 }
@@ -293,7 +292,6 @@ func (s *serviceCommand) querySystemctl(ctx context.Context, args ...string) (st
 	return out.String(), err
 }
 
-// runSystemctl prints and runs commands of systemctl.
 func (s *serviceCommand) runSystemctl(ctx context.Context, commands ...[]string) error {
 	for _, args := range commands {
 		s.printAction("run", strings.Join(s.systemctlArgs(args...), " "))
