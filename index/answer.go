@@ -183,11 +183,6 @@ func (x *Index) beginSearch(ctx context.Context, b *builder, view memory.View, q
 		lay(path, over[path])
 	}
 	var unread []string
-	for path, f := range s.table.unstored {
-		if f.variantFor(view) != nil {
-			unread = append(unread, path)
-		}
-	}
 	if s.degraded && x.opt.Paths != nil {
 		unread = append(unread, slices.DeleteFunc(x.opt.Paths(),
 			func(path string) bool { return s.table.files.get(path) != nil })...)

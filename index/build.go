@@ -51,7 +51,7 @@ func (b *builder) buildFile(doc *memory.Document, stamp memory.Stamp, hash [32]b
 		contact: doc.Front.ContactID,
 		claim:   doc.Claim,
 	}
-	f.unstored = slices.ContainsFunc(
+	f.secret = slices.ContainsFunc(
 		[]string{f.path, f.name, f.session, f.contact, doc.Front.SubjectID, f.owner, doc.Partition.Owner},
 		func(s string) bool { return secrets.Find(s) != nil })
 	w := fileWriter{builder: b, file: f, only: only}
@@ -98,7 +98,7 @@ func (w *fileWriter) writeDocument(doc *memory.Document, sum uint64) {
 	w.writeHead(doc)
 	for i := range doc.Entries {
 		w.writeEntry(i, &doc.Entries[i])
-		if w.embeds && !w.file.unstored {
+		if w.embeds && !w.file.secret {
 			_, key := embeddedText(doc, &doc.Entries[i])
 			w.variant.keys.set(i, len(doc.Entries), key)
 		}
@@ -134,14 +134,18 @@ func (w *fileWriter) closeBlock() {
 
 // writeHead writes the terms of the document as a whole.
 func (w *fileWriter) writeHead(doc *memory.Document) {
-	w.countTokens(strings.TrimSuffix(doc.Place.Path, path.Ext(doc.Place.Path)), 0)
+	if !w.file.secret {
+		w.countTokens(strings.TrimSuffix(doc.Place.Path, path.Ext(doc.Place.Path)), 0)
+	}
 	w.countTokens(doc.Front.Summary, 0)
 	w.countTokens(doc.Front.ContactNickname, 0)
 	for _, tag := range doc.Front.Tags {
 		w.countTokens(tag, 0)
 	}
 	for _, key := range doc.NameKeys() {
-		w.markTerm(kindName, key, 0)
+		if !w.file.secret {
+			w.markTerm(kindName, key, 0)
+		}
 	}
 }
 

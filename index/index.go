@@ -189,13 +189,12 @@ func (x *Index) writeUpdates(updates []Update, files []*file, blocks [][]*block)
 			continue
 		}
 		next.addFile(f)
-		if f.unstored {
-			continue
-		}
 		for _, b := range blocks[i] {
 			b.number = f.variants[b.variant].blocks[b.nth]
 		}
-		blocks[i][0].record = f.marshal()
+		if !f.secret {
+			blocks[i][0].record = f.marshal()
+		}
 		all = append(all, blocks[i]...)
 	}
 	return x.store.writeBatch(all, gone, func() {

@@ -133,10 +133,13 @@ func (t *table) load(s *store) error {
 	}
 	seen := make(map[place]bool, len(parts))
 	for _, p := range parts {
-		if seen[p] || !blocks[p.block()] {
+		if seen[p] {
 			return errors.New("blocks do not match the records")
 		}
 		seen[p] = true
+		if !blocks[p.block()] { // see file.secret
+			s.gone = append(s.gone, blockID(p.block()))
+		}
 	}
 	for n := range blocks {
 		if !seen[place(n<<5)] {

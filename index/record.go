@@ -31,10 +31,9 @@ type file struct {
 
 	tasks bool // some entry has a task; not stored
 
-	// unstored is set for a file whose path or ids contain a credential. The
-	// table holds its record, but nothing of it is on disk, and searches read
-	// the file.
-	unstored bool
+	// secret is set for a file whose path or ids contain a credential. Its record and the
+	// terms of its names are not on disk, so the file is applied again after a restart.
+	secret bool
 }
 
 // A variant is the content of a file in one partition, and all that a view of this
@@ -109,7 +108,7 @@ func slotOf(entry int) (b, s int) { return (entry + 1) / slotsPerBlock, (entry +
 
 // recordVersion identifies the encoding, the analysis and the meaning of
 // postings. An index with another version is rebuilt.
-const recordVersion = 22
+const recordVersion = 23
 
 // The kinds of partitions in terms and records.
 const (

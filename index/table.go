@@ -1,6 +1,7 @@
 package index
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"maps"
 	"math"
@@ -16,11 +17,10 @@ import (
 type table struct {
 	edition      uint64
 	files        shards[string, *file]
-	unstored     map[string]*file // those that are not on disk
-	variants     pages[*variant]  // by number, nil for a free one
-	rows         pages[row]       // by variant number
-	blocks       pages[ref]       // by number
-	leaves       pages[leaf]      // by block number
+	variants     pages[*variant] // by number, nil for a free one
+	rows         pages[row]      // by variant number
+	blocks       pages[ref]      // by number
+	leaves       pages[leaf]     // by block number
 	freeVariants []uint32
 	freeBlocks   []uint32
 	partitions   map[memory.Partition]*partitionStats
@@ -91,8 +91,7 @@ type partitionStats struct {
 }
 
 func newTable() *table {
-	return &table{files: newShards[string, *file](), unstored: make(map[string]*file),
-		partitions: make(map[memory.Partition]*partitionStats), successors: newShards[uint64, []successor](),
+	return &table{files: newShards[string, *file](), partitions: make(map[memory.Partition]*partitionStats), successors: newShards[uint64, []successor](),
 		texts: make(textTable)}
 }
 
@@ -100,7 +99,7 @@ func newTable() *table {
 // published. It shares most of its memory with t.
 func (t *table) edit() *table {
 	return &table{
-		edition: t.edition + 1, files: t.files.clone(), unstored: maps.Clone(t.unstored),
+		edition: t.edition + 1, files: t.files.clone(),
 		variants: t.variants.clone(), rows: t.rows.clone(), blocks: t.blocks.clone(), leaves: t.leaves.clone(),
 		freeVariants: slices.Clone(t.freeVariants), freeBlocks: slices.Clone(t.freeBlocks),
 		partitions: maps.Clone(t.partitions), successors: t.successors.clone(), texts: maps.Clone(t.texts),
@@ -108,10 +107,12 @@ func (t *table) edit() *table {
 	}
 }
 
-// prefixOf returns the prefix of every term of a partition. Owners contain no
-// control characters, so no prefix is the beginning of another.
+// prefixOf returns the prefix of every term of a partition. All have the same length, so
+// none is the beginning of another. The owner is hashed because it can contain a
+// credential.
 func prefixOf(p memory.Partition) string {
-	return p.Owner + "\x00" + string(rune(partitionKind(p)))
+	hash := sha256.Sum256([]byte(p.Owner))
+	return string(append(hash[:16], partitionKind(p)))
 }
 
 // assignBlocks assigns numbers to the blocks of the file.
@@ -160,9 +161,6 @@ func (t *table) addFile(f *file) {
 		}
 	}
 	t.files.set(t.edition, f.path, f)
-	if f.unstored {
-		t.unstored[f.path] = f
-	}
 	t.countFile(f, 1)
 }
 
@@ -170,7 +168,6 @@ func (t *table) addFile(f *file) {
 func (t *table) removeFile(f *file) {
 	t.countFile(f, -1)
 	t.files.delete(t.edition, f.path)
-	delete(t.unstored, f.path)
 	for _, p := range f.variants {
 		t.variants.set(t.edition, p.number, nil)
 		t.freeVariants = append(t.freeVariants, p.number)
