@@ -213,11 +213,6 @@ func (s *genSource) Load(path string) (*memory.Document, error) {
 	return s.layout.Parse(path, []byte(s.texts[path]), memory.Meta{ModTime: time.Unix(1, 0)}), nil
 }
 
-func (s *genSource) LoadStamped(path string) (*memory.Document, memory.Stamp, error) {
-	doc, err := s.Load(path)
-	return doc, memory.Stamp{}, err
-}
-
 // docs parses every file, ordered by path.
 func (s *genSource) docs(yield func(*memory.Document) bool) {
 	for _, path := range slices.Sorted(maps.Keys(s.texts)) {
@@ -333,9 +328,9 @@ func BenchmarkSearch(b *testing.B) {
 // A diskSource takes 2 ms to read a file, as from a busy disk.
 type diskSource struct{ *mapSource }
 
-func (s *diskSource) LoadStamped(path string) (*memory.Document, memory.Stamp, error) {
+func (s *diskSource) Load(path string) (*memory.Document, error) {
 	time.Sleep(2 * time.Millisecond)
-	return s.mapSource.LoadStamped(path)
+	return s.mapSource.Load(path)
 }
 
 // BenchmarkStall measures a search and a change while a phrase is searched in the text
@@ -346,7 +341,7 @@ func BenchmarkStall(b *testing.B) {
 		s.text[fmt.Sprintf("%03d.md", n)] = "- alpha is not next to beta\n"
 	}
 	s.text["other.md"] = "- gamma\n"
-	x, err := Open(b.TempDir(), Options{Source: s, Paths: s.paths})
+	x, err := Open(b.TempDir(), Options{Source: s})
 	if err != nil {
 		b.Fatal(err)
 	}

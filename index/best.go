@@ -10,7 +10,7 @@ import (
 // compare orders candidates by rank. The order is total: number of phrases,
 // score, entries before those that they supersede, importance, newer time,
 // path, position in the file.
-func (p *page) compare(c, d candidate) int {
+func (s *search) compare(c, d candidate) int {
 	if c.phrases != d.phrases {
 		return cmp.Compare(d.phrases, c.phrases)
 	}
@@ -20,15 +20,15 @@ func (p *page) compare(c, d candidate) int {
 	if c.superseded != d.superseded {
 		return cmp.Compare(c.superseded, d.superseded)
 	}
-	cp, dp := p.over.variantAt(c.variant), p.over.variantAt(d.variant)
+	cp, dp := s.table.variantAt(c.variant), s.table.variantAt(d.variant)
 	ce, de := &cp.entries[c.entry], &dp.entries[d.entry]
 	return cmp.Or(cmp.Compare(dp.important.at(int(d.entry)), cp.important.at(int(c.entry))),
-		cmp.Compare(de.time, ce.time), p.inOrder(c.entryKey, d.entryKey))
+		cmp.Compare(de.time, ce.time), s.inOrder(c.entryKey, d.entryKey))
 }
 
 // worstHeap is a heap with the worst candidate on top.
 type worstHeap struct {
-	*page
+	*search
 	all []candidate
 }
 
@@ -44,18 +44,18 @@ type counts struct {
 }
 
 // bestCandidates returns the first n candidates in order and counts all candidates.
-func (p *page) bestCandidates(n int) ([]candidate, counts) {
-	if p.ranks != nil {
-		return p.bestFused(n)
+func (s *search) bestCandidates(n int) ([]candidate, counts) {
+	if s.meaning.ranks != nil {
+		return s.bestFused(n)
 	}
-	return p.bestByWords(n)
+	return s.bestByWords(n)
 }
 
 // bestByWords returns the first n candidates by words, with exact scores, and
 // counts all candidates. An upper bound of the score rejects most
 // candidates, because an exact score requires reading the record.
-func (p *page) bestByWords(n int) (top []candidate, total counts) {
-	w := &worstHeap{page: p}
+func (s *search) bestByWords(n int) (top []candidate, total counts) {
+	w := &worstHeap{search: s}
 	low := func(score float64, phrases uint8) bool {
 		if len(w.all) < n || n == 0 {
 			return n == 0
@@ -64,41 +64,41 @@ func (p *page) bestByWords(n int) (top []candidate, total counts) {
 		return phrases < worst.phrases || phrases == worst.phrases && score < worst.score
 	}
 	choose := func(a *acc) (*dupSet, bool) {
-		score, candidates := p.variantBound(a)
-		if math.IsInf(score, 1) || !low(score, p.mostPhrases[a.variant]) {
+		score, candidates := s.variantBound(a)
+		if math.IsInf(score, 1) || !low(score, s.phrases.most[a.variant]) {
 			return nil, true
 		}
 		total.entries += candidates
 		total.files += min(candidates, 1)
 		return nil, false
 	}
-	isNew := p.newVariants()
-	p.eachMatch(choose, func(c candidate) {
+	isNew := s.newVariants()
+	s.eachMatch(choose, func(c candidate) {
 		total.entries++
 		if isNew(c) {
 			total.files++
 		}
-		if low(p.scoreBound(c.score), c.phrases) {
+		if low(s.scoreBound(c.score), c.phrases) {
 			return
 		}
-		c = p.rank(c)
+		c = s.rank(c)
 		switch {
 		case len(w.all) < n:
 			heap.Push(w, c)
-		case p.compare(c, w.all[0]) < 0:
+		case s.compare(c, w.all[0]) < 0:
 			w.all[0] = c
 			heap.Fix(w, 0)
 		}
 	})
-	slices.SortFunc(w.all, p.compare)
+	slices.SortFunc(w.all, s.compare)
 	return w.all, total
 }
 
 // newVariants returns a function that reports whether a candidate is the first
 // of its variant. It must be called with the candidates in the order of
-// [page.eachMatch].
-func (p *page) newVariants() func(candidate) bool {
-	if p.filtered { // the candidates are in the order of rank
+// [search.eachMatch].
+func (s *search) newVariants() func(candidate) bool {
+	if s.phrases.filtered { // the candidates are in the order of rank
 		seen := make(map[uint32]bool)
 		return func(c candidate) bool {
 			before := seen[c.variant]
@@ -115,7 +115,7 @@ func (p *page) newVariants() func(candidate) bool {
 }
 
 // dupHash returns the hash that entries of equal text share.
-func (p *page) dupHash(c candidate) uint64 { return p.entryAt(c.entryKey).dup }
+func (s *search) dupHash(c candidate) uint64 { return s.entryAt(c.entryKey).dup }
 
 // A fold is a page of candidates, each of which stands for others.
 type fold struct {
@@ -129,16 +129,16 @@ type fold struct {
 // foldCandidates returns the candidates of the page. Of several entries with
 // equal text the page contains only the best. If the query groups by file, it also
 // contains only the best of each file whose text is in no better hit.
-func (p *page) foldCandidates(offset, limit int) (f fold) {
+func (s *search) foldCandidates(offset, limit int) (f fold) {
 	want := offset + limit
 	for n := 2*want + 32; ; n *= 2 {
 		var top []candidate
-		top, f.total = p.bestCandidates(n)
+		top, f.total = s.bestCandidates(n)
 		f.hits = f.hits[:0]
 		dups, files := make(map[uint64]bool), make(map[uint32]bool)
 		for _, c := range top {
-			d := p.dupHash(c)
-			if dups[d] || p.query.ByFile && files[c.variant] {
+			d := s.dupHash(c)
+			if dups[d] || s.query.ByFile && files[c.variant] {
 				continue
 			}
 			dups[d], files[c.variant] = true, true
@@ -153,24 +153,24 @@ func (p *page) foldCandidates(offset, limit int) (f fold) {
 	}
 	f.hits = f.hits[min(offset, len(f.hits)):min(want, len(f.hits))]
 	if len(f.hits) > 0 {
-		p.countOthers(&f)
+		s.countOthers(&f)
 	}
 	return f
 }
 
 // countOthers adds the candidates that the hits of a page stand for.
-func (p *page) countOthers(f *fold) {
+func (s *search) countOthers(f *fold) {
 	chosen := make(map[uint64]entryKey)
 	var some uint64 // set of the dup ends, modulo 64
 	var dups dupSet
 	f.more = make(map[uint32]int)
 	for _, c := range f.hits {
-		chosen[p.dupHash(c)] = c.entryKey
+		chosen[s.dupHash(c)] = c.entryKey
 		some |= 1 << (c.dup & 63)
 		dups.add(c.dup)
-		if p.query.ByFile {
+		if s.query.ByFile {
 			f.more[c.variant] = -1 // the hit itself
-			if a, _ := p.cellOf(c); a != nil {
+			if a, _ := s.cellOf(c); a != nil {
 				a.onPage = true
 			}
 		}
@@ -182,20 +182,20 @@ func (p *page) countOthers(f *fold) {
 		}
 		return &dups, a.some == 0 || a.dups&some != 0
 	}
-	p.eachCandidate(choose, func(c candidate) {
+	s.eachCandidate(choose, func(c candidate) {
 		if n, ok := f.more[c.variant]; ok {
 			f.more[c.variant] = n + 1
 		}
 		if !dups.has(c.dup) {
 			return
 		}
-		d := p.dupHash(c)
+		d := s.dupHash(c)
 		if h, ok := chosen[d]; ok && h != c.entryKey {
-			c = p.rank(c)
+			c = s.rank(c)
 			f.others[d] = append(f.others[d], c)
 		}
 	})
 	for _, list := range f.others {
-		slices.SortFunc(list, p.compare)
+		slices.SortFunc(list, s.compare)
 	}
 }

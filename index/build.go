@@ -34,11 +34,8 @@ func newBuilder() *builder {
 	return &builder{analyzer: newAnalyzer(), numbers: make(map[string]int32), headings: make(map[string]heading)}
 }
 
-// buildFile returns the record of a file and its blocks. If only is not nil, the
-// blocks contain only its terms. These suffice to answer one query from a file
-// that is missing from the index.
-func (b *builder) buildFile(doc *memory.Document, stamp memory.Stamp, hash [32]byte, only map[string]bool) (*file,
-	[]*block) {
+// buildFile returns the record of a file and its blocks.
+func (b *builder) buildFile(doc *memory.Document, stamp memory.Stamp, hash [32]byte) (*file, []*block) {
 	f := &file{
 		path:    doc.Place.Path,
 		stamp:   stamp,
@@ -54,7 +51,7 @@ func (b *builder) buildFile(doc *memory.Document, stamp memory.Stamp, hash [32]b
 	f.secret = slices.ContainsFunc(
 		[]string{f.path, f.name, f.session, f.contact, doc.Front.SubjectID, f.owner, doc.Partition.Owner},
 		func(s string) bool { return secrets.Find(s) != nil })
-	w := fileWriter{builder: b, file: f, only: only}
+	w := fileWriter{builder: b, file: f}
 	w.writeDocument(doc, sumOf(hash))
 	if excerpt := doc.Excerpt(); excerpt != nil {
 		w.writeDocument(excerpt, sumOf(sha256.Sum256(excerpt.Source)))
@@ -79,7 +76,6 @@ type fileWriter struct {
 	*builder
 	known   map[string]struct{} // distinct terms of the variant, nil for a short text
 	file    *file
-	only    map[string]bool
 	blocks  []*block // in order; the first one starts the file
 	variant *variant // last variant
 	open    *block   // last block
@@ -119,9 +115,6 @@ func (w *fileWriter) newBlock() {
 
 // closeBlock completes the open block.
 func (w *fileWriter) closeBlock() {
-	if w.only != nil {
-		w.terms = slices.DeleteFunc(w.terms, func(t blockTerm) bool { return !w.only[t.key[len(w.open.prefix):]] })
-	}
 	w.open.setTerms(w.terms)
 	if len(w.terms) > 1<<13 { // the block of a large entry
 		w.builder.terms, w.numbers = nil, make(map[string]int32)

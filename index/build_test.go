@@ -21,7 +21,7 @@ func TestTooManyTerms(t *testing.T) {
 	const public = "- snork\n"
 	layout := &memory.Layout{Sessions: memory.PublicOK}
 	build := func(text string) (*file, []*block) {
-		return newBuilder().buildFile(layout.Parse("2026-02-04/a.md", []byte(text), memory.Meta{}), memory.Stamp{}, [32]byte{}, nil)
+		return newBuilder().buildFile(layout.Parse("2026-02-04/a.md", []byte(text), memory.Meta{}), memory.Stamp{}, [32]byte{})
 	}
 	has := func(blocks []*block, variant int, word string) bool {
 		for _, b := range blocks {

@@ -8,72 +8,106 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
+// A containedWords finds the entries that contain all words of a query, while their
+// posting lists are read.
+type containedWords struct {
+	sets    []wordSet // by block number
+	touched []uint32  // blocks with the current word
+	ended   []uint32  // blocks with the last word
+	words   uint32    // number of words read
+}
+
+// A wordSet accumulates the slots of a block that contain all words of a query.
+type wordSet struct {
+	word slots  // lowest bits of the slots with the current word
+	all  slots  // of those with all words before
+	n    uint32 // number of these words
+}
+
+func (w *containedWords) reset(blocks int) {
+	w.touched, w.ended, w.words = w.touched[:0], w.ended[:0], 0
+	if cap(w.sets) < blocks {
+		w.sets = make([]wordSet, blocks+blocks/8)
+	}
+	w.sets = w.sets[:blocks]
+	clear(w.sets)
+}
+
 // addWord adds the entries of a block that contain a term to those with the
 // current word.
-func (s *search) addWord(block uint32, v slots) {
-	if s.query.Mode == Overlap {
-		v &^= v.sections() * 7
-	}
+func (w *containedWords) addWord(block uint32, v slots) {
 	if v == 0 {
 		return
 	}
-	set := &s.sets[block]
+	set := &w.sets[block]
 	if set.word == 0 {
-		s.scratch.touched = append(s.scratch.touched, block)
+		w.touched = append(w.touched, block)
 	}
 	set.word |= v.used()
 }
 
 // endWord restricts the entries with all words to those with the current word.
-func (s *search) endWord() {
-	s.wholeWords++
-	for _, block := range s.scratch.touched {
-		set := &s.sets[block]
+func (w *containedWords) endWord() {
+	w.words++
+	for _, block := range w.touched {
+		set := &w.sets[block]
 		switch {
-		case s.wholeWords == 1:
+		case w.words == 1:
 			set.all = set.word
-		case set.n+1 == s.wholeWords:
+		case set.n+1 == w.words:
 			set.all &= set.word
 		default:
 			set.all = 0
 		}
-		set.n, set.word = s.wholeWords, 0
+		set.n, set.word = w.words, 0
 	}
-	s.scratch.touched, s.ended = s.ended[:0], s.scratch.touched
+	w.touched, w.ended = w.ended[:0], w.touched
+}
+
+// countContained sets how many entries contain all words of the query, and the words
+// that nothing contains.
+func (s *search) countContained(res *Result) {
+	if s.err != nil {
+		return
+	}
+	res.TotalAll = res.Total
+	if s.contained.words > 0 {
+		res.TotalAll, res.Absent = s.countAll(), s.absentWords(res.Corrected)
+	}
 }
 
 // containsAll reports whether an entry contains all words of the query.
-func (p *page) containsAll(c candidate) bool {
+func (s *search) containsAll(c candidate) bool {
 	n, slot := slotOf(int(c.entry))
-	set := &p.sets[p.over.variantAt(c.variant).blocks[n]]
-	return p.wholeWords > 0 && set.n == p.wholeWords && set.all>>(3*slot)&1 != 0
+	set := &s.contained.sets[s.table.variantAt(c.variant).blocks[n]]
+	return s.contained.words > 0 && set.n == s.contained.words && set.all>>(3*slot)&1 != 0
 }
 
 // countAll returns the number of matching entries that contain all words of the
 // query.
-func (p *page) countAll() (n int) {
-	if p.filtered {
-		for _, c := range p.chosen {
-			if p.containsAll(c) {
+func (s *search) countAll() (n int) {
+	if s.phrases.filtered {
+		for _, c := range s.phrases.chosen {
+			if s.containsAll(c) {
 				n++
 			}
 		}
 		return n
 	}
-	for _, block := range p.ended {
-		set := &p.sets[block]
-		r := p.over.refAt(block)
-		a := &p.accs[p.at[r.variant]-1]
+	for _, block := range s.contained.ended {
+		set := &s.contained.sets[block]
+		r := *s.table.blocks.at(block)
+		a := &s.accs[s.at[r.variant]-1]
 		if a.out {
 			continue
 		}
 		for v := set.all; v != 0; {
 			slot, _ := v.next()
 			v = v.without(slot)
-			if p.filter.set != nil && !p.filter.set.hasSlot(block, slot) {
+			if s.filter.set != nil && !s.filter.set.hasSlot(block, slot) {
 				continue
 			}
-			if !a.checkEach || p.filter.passesRecord(&p.over.variantAt(r.variant).entries[entryOfSlot(int(r.nth), slot)]) {
+			if !a.checkEach || s.filter.passesRecord(&s.table.variantAt(r.variant).entries[entryOfSlot(int(r.nth), slot)]) {
 				n++
 			}
 		}
@@ -88,15 +122,15 @@ const maxListed = 12
 // compareWords returns the words of the query that an entry lacks, and those of
 // them of which it contains a part. The text of the entry has the given terms of
 // the query.
-func (p *page) compareWords(e *memory.Entry, language string, has map[string]bool) (missing, partial []string) {
-	if len(p.words.list) == 0 || len(p.words.list) > maxListed {
+func (s *search) compareWords(e *memory.Entry, language string, has map[string]bool) (missing, partial []string) {
+	if len(s.words.list) == 0 || len(s.words.list) > maxListed {
 		return nil, nil
 	}
 	head := strings.Join(e.Sections, "\n") + "\n" + e.Title + "\n" + strings.Join(e.Tags, "\n") + "\n" + language
-	p.analyzer.eachToken(head, func(t token) { has[t.term] = true })
+	s.analyzer.eachToken(head, func(t token) { has[t.term] = true })
 	phrase := "" // normalized text, for runs
-	for _, w := range p.words.list {
-		found, part := p.hasWord(&w, has)
+	for _, w := range s.words.list {
+		found, part := s.hasWord(&w, has)
 		if found && w.run && utf8.RuneCountInString(w.text) > 2 {
 			if phrase == "" {
 				phrase = normalizePhrase(head + "\n" + e.Text)
@@ -115,7 +149,7 @@ func (p *page) compareWords(e *memory.Entry, language string, has map[string]boo
 }
 
 // hasWord reports whether a set of terms contains the word, or a part of it.
-func (p *page) hasWord(w *queryWord, has map[string]bool) (found, part bool) {
+func (s *search) hasWord(w *queryWord, has map[string]bool) (found, part bool) {
 	found = true
 	for _, term := range w.terms {
 		found = found && has[term]
@@ -124,42 +158,42 @@ func (p *page) hasWord(w *queryWord, has map[string]bool) (found, part bool) {
 	if w.run || found {
 		return found, part
 	}
-	for i, t := range p.words.terms { // corrections and prefixes
+	for i, t := range s.words.terms { // corrections and prefixes
 		if !t.whole || t.term != w.terms[0] {
 			continue
 		}
-		for _, o := range p.words.terms[i+1:] {
+		for _, o := range s.words.terms[i+1:] {
 			if !o.instead {
 				break
 			}
 			found = found || has[o.term]
 		}
 	}
-	p.analyzer.eachToken(w.text, func(t token) { part = part || has[t.term] })
+	s.analyzer.eachToken(w.text, func(t token) { part = part || has[t.term] })
 	return found, part
 }
 
 // absentWords returns the words of the query that nothing readable contains.
-func (p *page) absentWords(corrected []Correction) (list []string) {
-	if len(p.words.list) > maxListed {
+func (s *search) absentWords(corrected []Correction) (list []string) {
+	if len(s.words.list) > maxListed {
 		return nil
 	}
 	gone := make(map[string]bool)
-	for i, t := range p.words.terms {
-		if !t.whole || !p.absent[i] {
+	for i, t := range s.words.terms {
+		if !t.whole || !s.absent[i] {
 			continue
 		}
 		gone[t.term] = true
-		for k := i + 1; k < len(p.words.terms) && p.words.terms[k].instead; k++ {
-			o := p.words.terms[k]
+		for k := i + 1; k < len(s.words.terms) && s.words.terms[k].instead; k++ {
+			o := s.words.terms[k]
 			isShown := func(c Correction) bool { return c.Word == o.corrects }
-			if !p.absent[k] && (o.corrects == "" || slices.ContainsFunc(corrected, isShown)) {
+			if !s.absent[k] && (o.corrects == "" || slices.ContainsFunc(corrected, isShown)) {
 				delete(gone, t.term)
 			}
 		}
 	}
-	for _, w := range p.words.list {
-		if p.lacking[w.text] || slices.ContainsFunc(w.terms, func(term string) bool { return gone[term] }) {
+	for _, w := range s.words.list {
+		if s.phrases.lacking[w.text] || slices.ContainsFunc(w.terms, func(term string) bool { return gone[term] }) {
 			list = append(list, w.text)
 		}
 	}

@@ -54,44 +54,51 @@ func Covered(hits []Hit, min float64) []Hit {
 	return slices.DeleteFunc(slices.Clone(hits), func(h Hit) bool { return h.Cover < coverNext*min && !h.Close })
 }
 
+// A coverWeights contains the weights of the terms in the coverage; nil until they are
+// computed.
+type coverWeights struct {
+	weights map[string]float64
+	sum     float64
+}
+
 // computeCover returns the share of the query that an entry covers, from 0 to 1.
-func (p *page) computeCover(k entryKey, e *memory.Entry) float64 {
-	if p.worth == nil {
-		p.weighTerms()
+func (s *search) computeCover(k entryKey, e *memory.Entry) float64 {
+	if s.cover.weights == nil {
+		s.weighTerms()
 	}
-	left := maps.Clone(p.worth)
+	left := maps.Clone(s.cover.weights)
 	sum := 0.0
 	add := func(term string) {
 		sum += left[term]
 		delete(left, term)
 	}
-	text := excerptOf(e.Text, p.words.terms, p.idfs)
-	p.analyzer.eachToken(strings.Join(e.Sections, "\n")+"\n"+text, func(t token) { add(t.term) })
+	text := excerptOf(e.Text, s.words.terms, s.idfs)
+	s.analyzer.eachToken(strings.Join(e.Sections, "\n")+"\n"+text, func(t token) { add(t.term) })
 	if len(text) < len(e.Text) {
 		has := make(map[string]bool)
-		p.addTerms(k, has)
-		for _, t := range p.words.terms {
+		s.addTerms(k, has)
+		for _, t := range s.words.terms {
 			if has[t.term] {
 				add(t.term)
 			}
 		}
 	}
 	few := coverFew
-	if !p.analyzer.isTopic(p.query.Text) {
+	if !s.analyzer.isTopic(s.query.Text) {
 		few = coverOther
 	}
-	return min(1, sum/min(max(p.allWorth, few), coverMany))
+	return min(1, sum/min(max(s.cover.sum, few), coverMany))
 }
 
 // weighTerms computes the weight of each term of the query in its coverage, and
 // their sum.
-func (p *page) weighTerms() {
-	most := idf(p.entries, min(p.entries, coverRare))
-	p.worth = make(map[string]float64, len(p.words.terms))
-	for i, t := range p.words.terms {
-		w := t.weight * min(1, p.idfs[i]/most)
+func (s *search) weighTerms() {
+	most := idf(s.readable.entries, min(s.readable.entries, coverRare))
+	s.cover.weights = make(map[string]float64, len(s.words.terms))
+	for i, t := range s.words.terms {
+		w := t.weight * min(1, s.idfs[i]/most)
 		if r := []rune(t.term); classOf(r[0]) == classCJK {
-			if len(r) == 1 || p.isBetweenWords(i) {
+			if len(r) == 1 || s.isBetweenWords(i) {
 				continue // a single character occurs in half of all words
 			}
 			w *= coverPair
@@ -99,23 +106,23 @@ func (p *page) weighTerms() {
 		if isRoutine(t.term) {
 			w *= coverRoutine
 		}
-		p.worth[t.term] += w
-		p.allWorth += w
+		s.cover.weights[t.term] += w
+		s.cover.sum += w
 	}
 }
 
 // isBetweenWords reports whether the i-th term, a pair of Han characters, occurs
 // in no entry but shares a character with a pair that does, or with an everyday
 // one: it is the end of one word and the beginning of the next.
-func (p *page) isBetweenWords(i int) bool {
-	absent := idf(p.entries, 0)
-	if p.idfs[i] < absent {
+func (s *search) isBetweenWords(i int) bool {
+	absent := idf(s.readable.entries, 0)
+	if s.idfs[i] < absent {
 		return false
 	}
-	pair := []rune(p.words.terms[i].term)
-	for k, t := range p.words.terms {
+	pair := []rune(s.words.terms[i].term)
+	for k, t := range s.words.terms {
 		r := []rune(t.term)
-		if len(r) == 2 && (r[1] == pair[0] || r[0] == pair[1]) && (p.idfs[k] < absent || isRoutine(t.term)) {
+		if len(r) == 2 && (r[1] == pair[0] || r[0] == pair[1]) && (s.idfs[k] < absent || isRoutine(t.term)) {
 			return true
 		}
 	}

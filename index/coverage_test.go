@@ -1,12 +1,8 @@
 package index
 
 import (
-	"fmt"
 	"os"
 	"testing"
-	"time"
-
-	"github.com/memwatchd/memwatchd/memory"
 )
 
 // A model is a small daemon: one index, one directory whose owner is known
@@ -324,57 +320,4 @@ func (m *model) stepFail(f flaw) bool {
 	}
 	m.tableN, m.tableC, m.lost = false, false, true
 	return true
-}
-
-// A slowSource reads each file slowly.
-type slowSource struct{ *mapSource }
-
-func (s slowSource) LoadStamped(path string) (*memory.Document, memory.Stamp, error) {
-	time.Sleep(scanBudget / 10)
-	return s.mapSource.LoadStamped(path)
-}
-
-// TestSearchGivesUp checks that a search is degraded if it gives up because of many
-// changed files that take long to read.
-func TestSearchGivesUp(t *testing.T) {
-	s := &mapSource{text: map[string]string{}}
-	for n := range 4 * retries {
-		s.text[fmt.Sprintf("%d.md", n)] = "- red\n"
-	}
-	x := s.open(t, t.TempDir())
-	s.confirmComplete(t, x)
-	x.opt.Source = slowSource{s}
-	clear(s.text) // each attempt finds another missing file
-	res, err := x.Search(t.Context(), ownerView(t), Query{Text: "red", Limit: 1})
-	if err != nil || !res.Degraded || len(res.Hits) > 0 {
-		t.Errorf("%+v, %v", res, err)
-	}
-}
-
-// TestManyChangedFiles checks that a search finds a hit beyond many changed files.
-func TestManyChangedFiles(t *testing.T) {
-	s := &mapSource{text: map[string]string{}}
-	for n := range 4 * retries {
-		s.text[fmt.Sprintf("%02d.md", n)] = "- red\n"
-	}
-	x := s.open(t, t.TempDir())
-	s.confirmComplete(t, x)
-	for path := range s.text {
-		s.text[path] = "- green\n"
-	}
-	s.text["99.md"] = "- red\n"
-	if err := x.Apply(t.Context(), s.updates("99.md")); err != nil {
-		t.Fatal(err)
-	}
-	query := Query{Text: "red", Limit: 1}
-	res, err := x.Search(t.Context(), ownerView(t), query)
-	for range 20 { // on a busy machine, the files may take longer than a search
-		if err != nil || !res.Degraded {
-			break
-		}
-		res, err = x.Search(t.Context(), ownerView(t), query)
-	}
-	if err != nil || res.Degraded || len(res.Hits) != 1 || res.Hits[0].Doc.Place.Path != "99.md" {
-		t.Errorf("%+v, %v", res, err)
-	}
 }

@@ -25,27 +25,33 @@ const (
 	minYear, maxYear = 1678, 2261
 )
 
+// A queryDates contains the days and months that a query names.
+type queryDates struct {
+	periods  []namedPeriod
+	asksTime bool // the query asks for a time
+}
+
 // readDates finds the days and months that the query names, and whether it asks
 // for a time.
-func (p *page) readDates() {
-	q := p.query
+func (s *search) readDates() {
+	q := s.query
 	if q.Mode != Relevance || len(q.Text) > maxDated {
 		return
 	}
 	for _, n := range memory.NamedPeriods(q.Text, q.AsOf) {
 		if n.First.Year() >= minYear && n.Last.Year() <= maxYear {
 			isDay := n.Last.Sub(n.First) < 48*time.Hour
-			p.periods = append(p.periods, namedPeriod{n.First.UnixNano(), n.Last.UnixNano(), isDay})
+			s.dates.periods = append(s.dates.periods, namedPeriod{n.First.UnixNano(), n.Last.UnixNano(), isDay})
 		}
 	}
-	p.asksTime = asksTime(q.Text)
+	s.dates.asksTime = asksTime(q.Text)
 }
 
 // dateFactor returns the factor of the score of an entry for the dates in the
 // query.
-func (p *page) dateFactor(e *entry) float64 {
+func (s *search) dateFactor(e *entry) float64 {
 	f := 1.0
-	for _, n := range p.periods {
+	for _, n := range s.dates.periods {
 		switch inside := n.first <= e.time && e.time <= n.last; {
 		case e.time == noTime:
 		case inside && n.isDay:
@@ -57,19 +63,19 @@ func (p *page) dateFactor(e *entry) float64 {
 			f = max(f, 1+(tuning.day-1)*(1-days/tuning.dayFade))
 		}
 	}
-	if p.asksTime && e.flags&flagTimed != 0 {
+	if s.dates.asksTime && e.flags&flagTimed != 0 {
 		f *= tuning.timed
 	}
 	return f
 }
 
 // maxDateFactor returns an upper bound of the factors of all entries.
-func (p *page) maxDateFactor() float64 {
+func (s *search) maxDateFactor() float64 {
 	f := 1.0
-	if len(p.periods) > 0 {
+	if len(s.dates.periods) > 0 {
 		f = max(tuning.day, tuning.month)
 	}
-	if p.asksTime {
+	if s.dates.asksTime {
 		f *= tuning.timed
 	}
 	return f

@@ -251,15 +251,6 @@ func (s *dirSource) Load(path string) (*memory.Document, error) {
 	return s.layout.Parse(path, b, memory.Meta{ModTime: info.ModTime()}), nil
 }
 
-func (s *dirSource) LoadStamped(path string) (*memory.Document, memory.Stamp, error) {
-	doc, err := s.Load(path)
-	if err != nil {
-		return nil, memory.Stamp{}, err
-	}
-	stamp, err := s.Stamp(path)
-	return doc, stamp, err
-}
-
 func (s *dirSource) paths(t testing.TB) (paths []string) {
 	t.Helper()
 	err := filepath.WalkDir(s.root, func(p string, d os.DirEntry, err error) error {

@@ -47,7 +47,7 @@ func (s entrySet) and(t entrySet) entrySet {
 // entriesWith returns the entries that have any of the terms with the keys. A word
 // in a heading above an entry does not count.
 func (s *search) entriesWith(keys ...string) entrySet {
-	set := make(entrySet, int(s.table.blocks.length)+len(s.over.blocks))
+	set := make(entrySet, s.table.blocks.length)
 	for _, key := range keys {
 		least := level(1)
 		if termKind(key[0]) == kindWord {
@@ -89,7 +89,7 @@ func (f *Filter) conditions() (all [][]string) {
 }
 
 // prepareFilter prepares the filter of the query and its excluded words.
-func (s *search) prepareFilter(exclude words) *preparedFilter {
+func (s *search) prepareFilter(excluded []qterm) {
 	f := &s.query.Filter
 	v := &preparedFilter{Filter: f, view: s.view, since: noTime, until: forever}
 	if !f.Since.IsZero() {
@@ -101,14 +101,14 @@ func (s *search) prepareFilter(exclude words) *preparedFilter {
 	for _, keys := range f.conditions() {
 		v.set = v.set.and(s.entriesWith(keys...))
 	}
-	for _, t := range exclude.terms {
+	for _, t := range excluded {
 		none := s.entriesWith(termKey(kindWord, t.term))
 		for i := range none {
 			none[i] = ^none[i]
 		}
 		v.set = v.set.and(none)
 	}
-	return v
+	s.filter = v
 }
 
 func cleanTags(tags []string) []string {
@@ -126,14 +126,14 @@ func cleanTags(tags []string) []string {
 // passesVariant reports whether a variant passes the conditions that concern all
 // of its entries. It reads the record of the variant only if necessary. If ask is
 // set, the caller must also evaluate the record of each entry.
-func (v *preparedFilter) passesVariant(o *overlay, n uint32) (pass, ask bool) {
-	r := o.rowAt(n)
+func (v *preparedFilter) passesVariant(t *table, n uint32) (pass, ask bool) {
+	r := t.rows.at(n)
 	if len(v.Kinds) > 0 && !slices.Contains(v.Kinds, r.kind) ||
 		r.kind == memory.Archive && !v.Archived && !slices.Contains(v.Kinds, memory.Archive) ||
 		r.newest < v.since || r.oldest > v.until {
 		return false, false
 	}
-	if (v.Path != "" || v.Session != "" || v.Contact != "") && !v.passesFile(o.variantAt(n).file) {
+	if (v.Path != "" || v.Session != "" || v.Contact != "") && !v.passesFile(t.variantAt(n).file) {
 		return false, false
 	}
 	return true, v.State != nil || r.oldest < v.since || r.newest > v.until

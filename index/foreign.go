@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	bleve "github.com/blevesearch/bleve_index_api"
+
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -26,8 +28,9 @@ func (x *Index) Terms(text string) string {
 func (x *Index) QueryTerms(q Query) string {
 	b := x.acquireBuilder()
 	defer x.releaseBuilder(b)
+	included, _ := b.parse(&q)
 	var terms []string
-	for _, t := range b.parse(&q).included.terms {
+	for _, t := range included.terms {
 		terms = append(terms, t.term)
 	}
 	return strings.Join(terms, " ")
@@ -35,16 +38,36 @@ func (x *Index) QueryTerms(q Query) string {
 
 // Rank answers a query for documents that are not in the index, such as those of
 // another machine. It ranks their entries like those of an index that contains
-// these documents only.
-func (x *Index) Rank(ctx context.Context, view memory.View, q Query, docs []*memory.Document) (Result, error) {
+// these documents only, which it makes in memory.
+func (x *Index) Rank(ctx context.Context, view memory.View, q Query, docs []*memory.Document) (res Result, err error) {
 	b := x.acquireBuilder()
 	defer x.releaseBuilder(b)
-	over := make(map[string]*memory.Document, len(docs))
-	for i, doc := range docs {
-		over[fmt.Sprintf("%06d", i)] = doc // the order decides between equal hits
+	t := newTable()
+	read := make(map[*file]*memory.Document, len(docs))
+	var parts []bleve.Document
+	for _, doc := range docs {
+		f, blocks := b.buildFile(doc, memory.Stamp{}, [32]byte{})
+		if err := t.assignBlocks(f); err != nil {
+			return res, err
+		}
+		t.addFile(f)
+		read[f] = doc
+		for _, block := range blocks {
+			block.number = f.variants[block.variant].blocks[block.nth]
+			for _, p := range block.parts {
+				p.AddIDField()
+				parts = append(parts, p)
+			}
+		}
 	}
-	only := &Index{table: newTable(), opt: Options{Logger: x.opt.Logger}}
-	_, res, err := only.searchOnce(ctx, b, view, &q, b.parse(&q), over)
-	res.Degraded = false
-	return res, err
+	postings, err := postingsOf(parts)
+	if err != nil {
+		return res, fmt.Errorf("rank documents: %w", err)
+	}
+	q.KeepTypos = true // the words of these few documents say little about spelling
+	s := newSearch(ctx, view, &q, t, postings, b.analyzer)
+	defer s.close()
+	s.documents.read = read
+	res = s.answer(b.parse(&q))
+	return res, s.err
 }

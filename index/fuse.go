@@ -47,56 +47,67 @@ func WordsOnly(text string) bool {
 		slices.ContainsFunc(fields, func(s string) bool { return len(s) > 1 && strings.HasSuffix(s, "*") })
 }
 
+// A meaningMatches contains the entries that are most similar to a query in meaning.
+type meaningMatches struct {
+	list    []candidate           // best first
+	ranks   map[entryKey]*ranking // nil if the search is by words only
+	passing map[uint32]bool       // by variant: it passes the filter
+}
+
 // rankMeaning sets the entries that are most similar to the query in meaning, in
 // order.
-func (p *page) rankMeaning(phrases, excluded []string) {
+func (s *search) rankMeaning(excluded []string) {
+	if s.err != nil || s.query.Nearest == nil || s.query.Mode != Relevance {
+		return
+	}
 	type found struct {
 		Similar
 		memory.Partition
 	}
 	var all []found
-	for _, part := range p.partitions {
+	for _, part := range s.readable.partitions {
 		accept := func(k TextKey) bool {
 			ok := false
-			p.eachText(part.Partition, k, func(entryKey) { ok = true })
+			s.eachText(part.Partition, k, func(entryKey) { ok = true })
 			return ok
 		}
-		for _, s := range p.query.Nearest(part.Partition, fuseDepth, accept) {
-			all = append(all, found{s, part.Partition})
+		for _, n := range s.query.Nearest(part.Partition, fuseDepth, accept) {
+			all = append(all, found{n, part.Partition})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b found) int {
 		return cmp.Or(cmp.Compare(b.Cosine, a.Cosine), cmp.Compare(a.Key, b.Key))
 	})
-	p.ranks = make(map[entryKey]*ranking)
+	s.meaning.ranks = make(map[entryKey]*ranking)
 	for i, f := range all[:min(len(all), fuseDepth)] {
 		var same []entryKey
-		p.eachText(f.Partition, f.Key, func(k entryKey) { same = append(same, k) })
-		slices.SortFunc(same, p.inOrder)
+		s.eachText(f.Partition, f.Key, func(k entryKey) { same = append(same, k) })
+		slices.SortFunc(same, s.inOrder)
 		for _, k := range same {
-			if !p.passesPhrases(k, phrases, excluded) {
+			if !s.passesPhrases(k, excluded) {
 				continue
 			}
-			c := candidate{entryKey: k, dup: uint16(p.entryAt(k).dup)}
-			if !p.query.MeaningOnly {
-				c.phrases = p.phrases[c.entryKey]
+			c := candidate{entryKey: k, dup: uint16(s.entryAt(k).dup)}
+			if !s.query.MeaningOnly {
+				c.phrases = s.phrases.counts[c.entryKey]
 			}
-			p.meaning = append(p.meaning, c)
-			p.ranks[c.entryKey] = &ranking{meaning: i + 1, cosine: f.Cosine}
+			s.meaning.list = append(s.meaning.list, c)
+			s.meaning.ranks[c.entryKey] = &ranking{meaning: i + 1, cosine: f.Cosine}
 		}
 	}
 }
 
 // passesPhrases reports whether an entry contains no excluded phrase and, if the
 // query requires its phrases, all of them.
-func (p *page) passesPhrases(k entryKey, phrases, excluded []string) bool {
-	if !p.query.Exact {
-		phrases = nil
+func (s *search) passesPhrases(k entryKey, excluded []string) bool {
+	var phrases []string
+	if s.query.Exact {
+		phrases = s.words.phrases
 	}
 	if len(phrases)+len(excluded) == 0 {
 		return true
 	}
-	_, e := p.resolveEntry(k)
+	_, e := s.resolveEntry(k)
 	if e == nil {
 		return false
 	}
@@ -108,34 +119,19 @@ func (p *page) passesPhrases(k entryKey, phrases, excluded []string) bool {
 
 // eachText calls yield for each entry of a readable partition whose text has the key
 // and which passes the filter.
-func (p *page) eachText(part memory.Partition, key TextKey, yield func(entryKey)) {
-	one := func(k entryKey) {
-		v := p.over.variantAt(k.variant)
-		pass, known := p.passing[k.variant]
+func (s *search) eachText(part memory.Partition, key TextKey, yield func(entryKey)) {
+	for k := range s.table.texts.entriesOf(part, key) {
+		v := s.table.variantAt(k.variant)
+		pass, known := s.meaning.passing[k.variant]
 		if !known {
-			if p.passing == nil {
-				p.passing = map[uint32]bool{}
+			if s.meaning.passing == nil {
+				s.meaning.passing = map[uint32]bool{}
 			}
-			pass, _ = p.filter.passesVariant(p.over, k.variant)
-			p.passing[k.variant] = pass
+			pass, _ = s.filter.passesVariant(s.table, k.variant)
+			s.meaning.passing[k.variant] = pass
 		}
-		if pass && p.filter.passesEntry(v, int(k.entry)) {
+		if pass && s.filter.passesEntry(v, int(k.entry)) {
 			yield(k)
-		}
-	}
-	for k := range p.table.texts.entriesOf(part, key) {
-		if p.at[k.variant] != hidden {
-			one(k)
-		}
-	}
-	for _, v := range p.over.variants {
-		if v.partition != part {
-			continue
-		}
-		for e, k := range v.keys {
-			if k == key {
-				one(entryKey{v.number, int32(e)})
-			}
 		}
 	}
 }
@@ -143,26 +139,26 @@ func (p *page) eachText(part memory.Partition, key TextKey, yield func(entryKey)
 // bestFused returns the first n candidates of both lists together, with their fused
 // scores, and counts all candidates. The entries of the two lists come first; those
 // with a lower rank by words follow in the order of the words.
-func (p *page) bestFused(n int) ([]candidate, counts) {
+func (s *search) bestFused(n int) ([]candidate, counts) {
 	var list []candidate
 	var total counts
-	if !p.query.MeaningOnly {
+	if !s.query.MeaningOnly {
 		want := fuseDepth
 		if n > fuseDepth {
-			want = n + len(p.meaning) // those with a rank by meaning are not in the rest
+			want = n + len(s.meaning.list) // those with a rank by meaning are not in the rest
 		}
-		list, total = p.bestByWords(want)
+		list, total = s.bestByWords(want)
 	}
-	for _, r := range p.ranks {
+	for _, r := range s.meaning.ranks {
 		r.words = 0
 	}
 	var all, rest []candidate
 	for i, c := range list {
-		r := p.ranks[c.entryKey]
+		r := s.meaning.ranks[c.entryKey]
 		switch {
 		case r == nil:
 			r = &ranking{}
-			p.ranks[c.entryKey] = r
+			s.meaning.ranks[c.entryKey] = r
 		case i >= fuseDepth && r.meaning > 0:
 			continue // only its rank by meaning counts
 		}
@@ -173,23 +169,23 @@ func (p *page) bestFused(n int) ([]candidate, counts) {
 			rest = append(rest, c)
 		}
 	}
-	for _, c := range p.meaning {
-		if p.ranks[c.entryKey].words == 0 {
+	for _, c := range s.meaning.list {
+		if s.meaning.ranks[c.entryKey].words == 0 {
 			all = append(all, c)
 		}
 	}
 	files := make(map[uint32]bool)
-	p.eachOther(func(c candidate) {
+	s.eachOther(func(c candidate) {
 		total.entries++
-		if !files[c.variant] && (p.query.MeaningOnly || !p.matchesWords(c.variant)) {
+		if !files[c.variant] && (s.query.MeaningOnly || !s.matchesWords(c.variant)) {
 			files[c.variant] = true
 			total.files++
 		}
 	})
-	p.addScores(all)
-	p.placeSuccessors(all)
-	slices.SortFunc(all, p.compare)
-	p.keepComplete(all)
+	s.addScores(all)
+	s.placeSuccessors(all)
+	slices.SortFunc(all, s.compare)
+	s.keepComplete(all)
 	for _, c := range rest {
 		c.score *= all[len(all)-1].score / max(c.score, rest[0].score)
 		all = append(all, c)
@@ -198,23 +194,23 @@ func (p *page) bestFused(n int) ([]candidate, counts) {
 }
 
 // addScores sets the fused scores of candidates.
-func (p *page) addScores(all []candidate) {
-	if p.query.MeaningOnly {
+func (s *search) addScores(all []candidate) {
+	if s.query.MeaningOnly {
 		for i := range all {
-			all[i].score = float64(p.ranks[all[i].entryKey].cosine) * p.weightOf(all[i].variant)
+			all[i].score = float64(s.meaning.ranks[all[i].entryKey].cosine) * s.weightOf(all[i].variant)
 		}
 		return
 	}
-	meaning := p.meaningScores(all)
-	weight := p.meaningWeight(all)
+	meaning := s.meaningScores(all)
+	weight := s.meaningWeight(all)
 	mostWords, mostMeaning := 0.0, 0.0
 	for i, c := range all {
-		mostWords, mostMeaning = max(mostWords, p.ranks[c.entryKey].score), max(mostMeaning, meaning[i])
+		mostWords, mostMeaning = max(mostWords, s.meaning.ranks[c.entryKey].score), max(mostMeaning, meaning[i])
 	}
 	for i := range all {
 		c := &all[i]
 		c.score = 0
-		if r := p.ranks[c.entryKey]; r.words > 0 && mostWords > 0 {
+		if r := s.meaning.ranks[c.entryKey]; r.words > 0 && mostWords > 0 {
 			c.score = r.score / mostWords
 		}
 		if mostMeaning > 0 {
@@ -225,27 +221,27 @@ func (p *page) addScores(all []candidate) {
 
 // meaningScores returns the scores of candidates by meaning, with shares of their
 // neighbours and of their files.
-func (p *page) meaningScores(all []candidate) []float64 {
+func (s *search) meaningScores(all []candidate) []float64 {
 	scores := make([]float64, len(all))
-	if len(p.meaning) == 0 {
+	if len(s.meaning.list) == 0 {
 		return scores
 	}
-	top := float64(p.ranks[p.meaning[0].entryKey].cosine)
-	last := float64(p.ranks[p.meaning[len(p.meaning)-1].entryKey].cosine)
+	top := float64(s.meaning.ranks[s.meaning.list[0].entryKey].cosine)
+	last := float64(s.meaning.ranks[s.meaning.list[len(s.meaning.list)-1].entryKey].cosine)
 	own := func(k entryKey) float64 {
-		r := p.ranks[k]
+		r := s.meaning.ranks[k]
 		if r == nil || r.meaning == 0 {
 			return 0
 		}
 		return (float64(r.cosine) - last + fuseMargin) / (top - last + fuseMargin)
 	}
 	files := make(map[uint32]float64) // best score of each file
-	for _, c := range p.meaning {
+	for _, c := range s.meaning.list {
 		files[c.variant] = max(files[c.variant], own(c.entryKey))
 	}
 	for i, c := range all {
 		score := own(c.entryKey) + tuning.file*files[c.variant]
-		entries := p.over.variantAt(c.variant).entries
+		entries := s.table.variantAt(c.variant).entries
 		if c.entry > 0 {
 			share := tuning.near
 			if entries[c.entry-1].flags&flagQuestion != 0 {
@@ -256,23 +252,23 @@ func (p *page) meaningScores(all []candidate) []float64 {
 		if int(c.entry)+1 < len(entries) {
 			score += tuning.near * own(entryKey{c.variant, c.entry + 1})
 		}
-		scores[i] = score * p.dateFactor(&entries[c.entry]) * p.weightOf(c.variant)
+		scores[i] = score * s.dateFactor(&entries[c.entry]) * s.weightOf(c.variant)
 	}
 	return scores
 }
 
 // meaningWeight returns the weight of the scores by meaning, given the candidates with
 // the best scores by words.
-func (p *page) meaningWeight(all []candidate) float64 {
+func (s *search) meaningWeight(all []candidate) float64 {
 	most := 0.0
-	for i, t := range p.words.terms {
-		most += t.weight * p.idfs[i]
+	for i, t := range s.words.terms {
+		most += t.weight * s.idfs[i]
 	}
-	if len(p.words.list) > maxListed {
+	if len(s.words.list) > maxListed {
 		return fuseMeaning // in a long text, most words are beside the point
 	}
 	for _, c := range all {
-		if _, cells := p.cellOf(c); cells != nil && 2*float64(cells[c.entry].own) >= most {
+		if _, cells := s.cellOf(c); cells != nil && 2*float64(cells[c.entry].own) >= most {
 			return fuseMeaning
 		}
 	}
@@ -281,44 +277,44 @@ func (p *page) meaningWeight(all []candidate) float64 {
 
 // isClose reports whether a candidate is among the nearest of the readable texts. The
 // limit is a share of them, so it does not depend on the cosines of a model.
-func (p *page) isClose(c candidate) bool {
-	r := p.ranks[c.entryKey]
+func (s *search) isClose(c candidate) bool {
+	r := s.meaning.ranks[c.entryKey]
 	if r == nil || r.meaning == 0 {
 		return false
 	}
 	texts := 0
-	for _, part := range p.partitions {
-		texts += p.table.texts.count(part.Partition)
+	for _, part := range s.readable.partitions {
+		texts += s.table.texts.count(part.Partition)
 	}
 	return coverClose*(r.meaning-1) < texts
 }
 
 // eachCandidate calls yield for the candidates of both lists. It omits entries by words
 // that choose rejects.
-func (p *page) eachCandidate(choose choice, yield func(candidate)) {
-	if !p.query.MeaningOnly || p.ranks == nil {
-		p.eachMatch(choose, yield)
+func (s *search) eachCandidate(choose choice, yield func(candidate)) {
+	if !s.query.MeaningOnly || s.meaning.ranks == nil {
+		s.eachMatch(choose, yield)
 	}
-	p.eachOther(yield)
+	s.eachOther(yield)
 }
 
 // eachOther calls yield for the candidates that are only in the list by meaning.
-func (p *page) eachOther(yield func(candidate)) {
-	for _, c := range p.meaning {
-		if _, ok := p.candidateAt(c.entryKey); !ok || p.query.MeaningOnly {
+func (s *search) eachOther(yield func(candidate)) {
+	for _, c := range s.meaning.list {
+		if _, ok := s.candidateAt(c.entryKey); !ok || s.query.MeaningOnly {
 			yield(c)
 		}
 	}
 }
 
 // matchesWords reports whether a variant has a candidate by words.
-func (p *page) matchesWords(variant uint32) bool {
-	if p.filtered {
-		return slices.ContainsFunc(p.chosen, func(c candidate) bool { return c.variant == variant })
+func (s *search) matchesWords(variant uint32) bool {
+	if s.phrases.filtered {
+		return slices.ContainsFunc(s.phrases.chosen, func(c candidate) bool { return c.variant == variant })
 	}
-	if n := p.at[variant]; n > 0 {
-		for e := range int(p.accs[n-1].n) {
-			if _, ok := p.rankedEntry(&p.accs[n-1], e); ok {
+	if n := s.at[variant]; n > 0 {
+		for e := range int(s.accs[n-1].n) {
+			if _, ok := s.rankedEntry(&s.accs[n-1], e); ok {
 				return true
 			}
 		}
@@ -328,7 +324,7 @@ func (p *page) matchesWords(variant uint32) bool {
 
 // placeSuccessors limits the score of each entry to that of the entry that supersedes
 // it, if that is in the list.
-func (p *page) placeSuccessors(all []candidate) {
+func (s *search) placeSuccessors(all []candidate) {
 	at := make(map[entryKey]int, len(all))
 	for i, c := range all {
 		at[c.entryKey] = i
@@ -336,7 +332,7 @@ func (p *page) placeSuccessors(all []candidate) {
 	var place func(i, depth int)
 	place = func(i, depth int) {
 		c := &all[i]
-		next, ok := p.findSuccessor(c.entryKey)
+		next, ok := s.findSuccessor(c.entryKey)
 		if !ok || c.superseded > 0 || depth == maxSuccessors {
 			return
 		}
@@ -353,10 +349,10 @@ func (p *page) placeSuccessors(all []candidate) {
 
 // keepComplete moves entries with all words of the query that are among the first
 // fuseKeep by words back into the first fuseKeep, in place of the last others.
-func (p *page) keepComplete(all []candidate) {
+func (s *search) keepComplete(all []candidate) {
 	isKept := func(c candidate) bool {
-		r := p.ranks[c.entryKey]
-		return r.words > 0 && r.words <= fuseKeep && p.containsAll(c)
+		r := s.meaning.ranks[c.entryKey]
+		return r.words > 0 && r.words <= fuseKeep && s.containsAll(c)
 	}
 	for i := fuseKeep; i < len(all); i++ {
 		if !isKept(all[i]) {

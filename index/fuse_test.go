@@ -96,7 +96,7 @@ func normalize(vector []float32) []float32 {
 func openTextTest(t *testing.T, text map[string]string) (*Index, *exactVectors) {
 	t.Helper()
 	src := &mapSource{layout: memory.Layout{Mask: secrets.Mask}, text: text}
-	x, err := Open(t.TempDir(), Options{Source: src, Paths: src.paths, Texts: true})
+	x, err := Open(t.TempDir(), Options{Source: src, Texts: true})
 	if err != nil {
 		t.Fatal(err)
 	}

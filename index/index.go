@@ -27,9 +27,6 @@ import (
 type Options struct {
 	// Source reads the current files.
 	Source Source
-	// Paths returns every file that could be in the index, in any order. While
-	// the index is not complete, searches read the missing files from there.
-	Paths func() []string
 	// Version identifies the settings of the caller that affect the indexed
 	// content. An index with another version is rebuilt.
 	Version string
@@ -126,7 +123,7 @@ func (x *Index) buildUpdates(ctx context.Context, updates []Update) ([]*file, []
 					return err
 				}
 				if u := &updates[i]; u.Doc != nil {
-					files[i], blocks[i] = b.buildFile(u.Doc, u.Stamp, u.Hash, nil)
+					files[i], blocks[i] = b.buildFile(u.Doc, u.Stamp, u.Hash)
 					files[i].setWritten(before[i])
 				}
 			}

@@ -9,8 +9,10 @@ import (
 
 	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/blevesearch/bleve/v2/index/scorch"
+	bleve "github.com/blevesearch/bleve_index_api"
 	zapapi "github.com/blevesearch/scorch_segment_api/v2"
 	"github.com/blevesearch/vellum/levenshtein"
+	zap "github.com/blevesearch/zapx/v16"
 )
 
 // postingReader reads the posting lists of one state of the store, segment by segment,
@@ -54,7 +56,26 @@ func (n *numbering) openPostings(snapshot *scorch.IndexSnapshot) (*postingReader
 	return r, nil
 }
 
-func (l *postingReader) close() error { return l.snapshot.Close() }
+// postingsOf returns the posting lists of documents in memory.
+func postingsOf(docs []bleve.Document) (*postingReader, error) {
+	seg, _, err := new(zap.ZapPlugin).New(docs)
+	if err != nil {
+		return nil, err
+	}
+	places, err := segmentPlaces(seg)
+	if err != nil {
+		return nil, err
+	}
+	terms, err := seg.Dictionary(fieldTerms)
+	return &postingReader{segments: []segmentPostings{{terms: terms, places: places}}}, err
+}
+
+func (l *postingReader) close() error {
+	if l.snapshot == nil {
+		return nil
+	}
+	return l.snapshot.Close()
+}
 
 // A numbering caches the places of the documents of each segment, by document number.
 // Segments are immutable.
@@ -70,17 +91,9 @@ func (n *numbering) read(s *scorch.SegmentSnapshot, snapshot *scorch.IndexSnapsh
 	if places, ok := n.places[s.Id()]; ok {
 		return places, nil
 	}
-	places := make([]place, s.Segment().Count())
-	for i := range places {
-		id, err := s.Segment().DocID(uint64(i))
-		if err != nil {
-			return nil, err
-		}
-		at, ok := placeOf(id)
-		if !ok {
-			return nil, fmt.Errorf("read index: invalid block number %q", id)
-		}
-		places[i] = at
+	places, err := segmentPlaces(s.Segment())
+	if err != nil {
+		return nil, err
 	}
 	// Segments outside the snapshot have been merged or will be merged soon.
 	present := map[uint64][]place{s.Id(): places}
@@ -90,6 +103,23 @@ func (n *numbering) read(s *scorch.SegmentSnapshot, snapshot *scorch.IndexSnapsh
 		}
 	}
 	n.places = present
+	return places, nil
+}
+
+// segmentPlaces returns the places of the documents of a segment.
+func segmentPlaces(s zapapi.Segment) ([]place, error) {
+	places := make([]place, s.Count())
+	for i := range places {
+		id, err := s.DocID(uint64(i))
+		if err != nil {
+			return nil, err
+		}
+		at, ok := placeOf(id)
+		if !ok {
+			return nil, fmt.Errorf("read index: invalid block number %q", id)
+		}
+		places[i] = at
+	}
 	return places, nil
 }
 

@@ -66,9 +66,8 @@ type keptSource struct {
 	docs map[string]*memory.Document
 }
 
-func (s *keptSource) LoadStamped(path string) (*memory.Document, memory.Stamp, error) {
-	stamp, err := s.Stamp(path)
-	return s.docs[path], stamp, err
+func (s *keptSource) Load(path string) (*memory.Document, error) {
+	return s.docs[path], nil
 }
 
 // BenchmarkLongLine searches beside and within a line of 4 MB.
@@ -76,9 +75,9 @@ func BenchmarkLongLine(b *testing.B) {
 	s := &keptSource{docs: make(map[string]*memory.Document), mapSource: mapSource{
 		text: map[string]string{"long.md": "- " + longLine() + "\n", "a.md": "- Only this is short\n"}}}
 	for _, path := range s.paths() {
-		s.docs[path], _ = s.Load(path)
+		s.docs[path], _ = s.mapSource.Load(path)
 	}
-	x, err := Open(b.TempDir(), Options{Source: s, Paths: s.paths})
+	x, err := Open(b.TempDir(), Options{Source: s})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -260,16 +260,6 @@ func (b *block) isPair(key string) bool {
 	return len(term) > 1 && term[0] == byte(kindWord) && term[1] >= 0xe0
 }
 
-// slotsOf returns the slots of a term, given its key with the partition.
-func (b *block) slotsOf(key string) slots {
-	for _, p := range b.parts {
-		if f, ok := p.terms[key]; ok {
-			return p.place().slotsOf(uint64(f.Frequency()))
-		}
-	}
-	return 0
-}
-
 // A place identifies a part: 32 times the number of the block, plus the first slot.
 type place uint32
 

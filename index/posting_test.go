@@ -250,3 +250,13 @@ func openPostings(s *store) (*postingReader, error) {
 	}
 	return s.places.openPostings(list)
 }
+
+// slotsOf returns the slots of a term, given its key with the partition.
+func (b *block) slotsOf(key string) slots {
+	for _, p := range b.parts {
+		if f, ok := p.terms[key]; ok {
+			return p.place().slotsOf(uint64(f.Frequency()))
+		}
+	}
+	return 0
+}

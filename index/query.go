@@ -105,12 +105,11 @@ type Result struct {
 	Next      int          // offset of the next page, 0 on the last one
 	Note      string       // explanation of missing hits, or of hits without the phrases
 	Corrected []Correction // words that nothing readable contains, and the words of the hits instead
-	Degraded  bool         // entries may be missing: the index is not complete, or files changed faster than they could be read
+	Degraded  bool         // entries may be missing: the index is not complete, or hits have just changed
 }
 
-// A Source reads the current files. LoadStamped returns the current version of a file
-// and its stamp, or an error satisfying errors.Is(err, fs.ErrNotExist) if the file does
-// not exist.
+// A Source reads the current files. Load returns the current version of a file, or an
+// error satisfying errors.Is(err, fs.ErrNotExist) if the file does not exist.
 type Source interface {
-	LoadStamped(path string) (*memory.Document, memory.Stamp, error)
+	Load(path string) (*memory.Document, error)
 }

@@ -413,15 +413,3 @@ func (f *file) variantFor(v memory.View) *variant {
 func (f *file) frontReadable(v memory.View) bool {
 	return slices.ContainsFunc(f.variants[:f.lastFront+1], func(p *variant) bool { return v.Readable(p.partition) })
 }
-
-// documentOf returns the document of the variant, which is doc or its excerpt. It returns
-// nil if the document does not match the record.
-func (p *variant) documentOf(doc *memory.Document) *memory.Document {
-	if p != p.file.variants[0] {
-		doc = doc.Excerpt()
-	}
-	if doc == nil || doc.Partition != p.partition || len(doc.Entries) != len(p.entries) {
-		return nil
-	}
-	return doc
-}

@@ -12,10 +12,10 @@ import (
 // [Index.Search].
 func (x *Index) FilesNamed(ctx context.Context, view memory.View, key string) (paths []string, err error) {
 	key = termKey(kindName, key)
-	err = x.browse(ctx, view, map[string]bool{key: true}, func(p *page) {
+	err = x.browse(ctx, view, func(s *search) {
 		paths = nil
-		p.eachBlock(key, func(_ uint32, r ref, _ slots) {
-			paths = append(paths, p.over.variantAt(r.variant).file.path)
+		s.eachBlock(key, func(_ uint32, r ref, _ slots) {
+			paths = append(paths, s.table.variantAt(r.variant).file.path)
 		})
 		slices.Sort(paths)
 		paths = slices.Compact(paths)

@@ -2,210 +2,210 @@ package index
 
 import (
 	"context"
-	"slices"
+	"errors"
+	"runtime/debug"
 
+	"github.com/blevesearch/bleve/v2/index/scorch"
+
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// A search is one query in progress. It reads the table, one state of the store,
-// and an overlay that replaces the indexed versions of some files with the
-// current ones.
+// A search is one query in progress. It reads one version of the table and one state
+// of the store, so it needs no lock. Each pass keeps its results in a field of its own.
 type search struct {
-	ctx        context.Context
-	postings   *postingReader // nil if there is only the overlay
-	table      *table
-	over       *overlay
-	degraded   bool // the index may lack files
-	view       memory.View
-	query      *Query
-	words      words
-	idfs       []float64 // of each word, among the entries
-	wholeWords uint32    // number of words added to the sets
-	absent     []bool    // whether nothing readable contains a whole term, by term
-	analyzer   *analyzer
-	partitions []*partitionStats // readable partitions with content
-	filter     *preparedFilter
+	ctx       context.Context
+	view      memory.View
+	query     *Query
+	table     *table
+	postings  *postingReader // nil without a store
+	analyzer  *analyzer
+	degraded  bool // the index may lack files, or a hit has changed
+	documents openDocuments
 
-	files, entries  int // readable
+	words    words // of the query, with corrections
+	readable readable
+	dates    queryDates
+	filter   *preparedFilter
+	*scores
+	phrases phraseMatches
+	meaning meaningMatches
+	cover   coverWeights
+
+	err error // the first failure; the results are then incomplete
+}
+
+// A readable contains the partitions with content that the view can read, and their
+// sums. The statistics of the ranking come from these alone.
+type readable struct {
+	partitions      []*partitionStats
+	files, entries  int
 	length, filelen float64
-
-	*scratch
-	terms map[termOf]TermScore // nil without Explain
-	err   error                // the first failure; the results are then incomplete
 }
 
-// A termOf identifies the contribution of a term to the score of an entry.
-type termOf struct {
-	cell uint32
-	term int
-}
-
-// A scratch is memory that consecutive searches reuse. It can be large. It
-// contains no pointers, so it needs neither clearing nor scanning by the
-// garbage collector.
-type scratch struct {
-	accs  []acc
-	at    []int32 // by variant number: index in accs plus one, or hidden
-	cells []cell
-	list  []termPosting
-
-	saturations saturations
-
-	sets    []wordSet // by block number
-	touched []uint32  // blocks with the current word
-	ended   []uint32  // blocks with the last word
-}
-
-// A wordSet accumulates the slots of a block that contain all words of a query.
-type wordSet struct {
-	word slots  // lowest bits of the slots with the current word
-	all  slots  // of those with all words before
-	n    uint32 // number of these words
-}
-
-// hidden marks variants that the overlay replaces.
-const hidden = -1
-
-// A termPosting is one posting.
-type termPosting struct {
-	slots
-	block uint32
-	nth   uint32
-	acc   int32
-}
-
-// An acc accumulates the data of the query terms for one variant, in 64 bytes, the
-// size of a cache line.
-type acc struct {
-	score     float64
-	weight    float64 // see [Query.Weights]
-	dups      uint64  // set of the dups of its entries that contain query terms, modulo 64
-	variant   uint32
-	length    uint32  // in tokens
-	first     uint32  // index of its first cell; it has one cell per entry
-	n         uint32  // number of cells
-	some      uint32  // number of entries that contain query terms; zero if only the head does
-	pass      uint32  // number of these that pass the postings of the filter
-	full      uint32  // number of those with a term in the entry itself
-	best      float32 // highest own score
-	tf        uint32  // frequency of the current term, in tenths, plus one
-	hits      uint8   // maximum number of terms in an entry
-	out       bool    // does not pass the filter, and only affects the statistics
-	checkEach bool    // the record of each entry must be evaluated
-	onPage    bool    // the page groups by file and has a hit of the variant
-}
-
-// A cell holds the own score of one entry, the number of query terms in it,
-// its marks, and the end of its dup.
-type cell struct {
-	own   float32
-	hits  uint8
-	marks uint8
-	dup   uint16
-}
-
-// Marks of a cell.
-const (
-	markOut      uint8 = 1 << iota // the postings of the filter exclude the entry
-	markQuestion                   // the entry ends with a question
-)
-
-// spare holds the memory of a completed search. Its capacity is one, because a
-// scratch can be as large as all other memory that the index needs for queries.
-var spare = make(chan *scratch, 1)
-
-func acquireScratch() *scratch {
-	select {
-	case s := <-spare:
-		return s
-	default:
-		return new(scratch)
+// Search returns the answer to a query for one view. The hits are entries of
+// the current files. Entries that the view cannot read have no influence on the
+// result.
+//
+// If the index is damaged, Search removes it and returns a degraded result. It
+// returns an error if the context ends or if the files of hits are temporarily unreadable.
+func (x *Index) Search(ctx context.Context, view memory.View, q Query) (res Result, err error) {
+	err = x.look(ctx, view, &q, func(s *search, b *builder) { res = s.answer(b.parse(&q)) })
+	if _, ok := errors.AsType[errDamaged](err); ok {
+		return Result{Degraded: true}, nil
 	}
+	return res, err
 }
 
-func (s *scratch) releaseScratch() {
-	select {
-	case spare <- s:
-	default:
+// answer runs the passes of a search. After a failure, each pass does nothing.
+func (s *search) answer(included, excluded words) (res Result) {
+	s.words = included
+	s.readDates()
+	s.prepareFilter(excluded.terms)
+	s.scoreTerms()
+	s.applyPhrases(excluded.phrases)
+	s.rankMeaning(excluded.phrases)
+	s.buildHits(&res)
+	s.countContained(&res)
+	res.Degraded = s.degraded
+	return res
+}
+
+// parse parses the text of a query.
+func (b *builder) parse(q *Query) (included, excluded words) {
+	text := q.Text
+	if q.Typing {
+		text += "*"
 	}
+	included = b.parseQuery(text, q.Mode == Overlap)
+	if q.Mode == Overlap && !q.Exact {
+		included.phrases = nil // the order is that of the formula
+	}
+	if q.Mode == Relevance && !q.Cover {
+		included.addForms()
+	}
+	return included, b.parseExclude(q.Exclude)
+}
+
+// errDamaged wraps an error of bleve about its own files, and the panics and faults that
+// such files cause.
+type errDamaged struct{ error }
+
+// damaged marks an error of bleve as damage of the index, unless the context
+// has ended.
+func (s *search) damaged(err error) error {
+	if err == nil || s.ctx.Err() != nil {
+		return err
+	}
+	return errDamaged{err}
+}
+
+// look calls use with a search of the present state. If the index is damaged, look
+// removes it and returns errDamaged.
+func (x *Index) look(ctx context.Context, view memory.View, q *Query, use func(*search, *builder)) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	b := x.acquireBuilder()
+	defer x.releaseBuilder(b)
+	x.mu.RLock()
+	store, table, degraded := x.store, x.table, x.isDegraded()
+	var snapshot *scorch.IndexSnapshot
+	var err error
+	if store != nil {
+		snapshot, err = store.openSnapshot()
+	}
+	x.mu.RUnlock()
+	var postings *postingReader
+	if err == nil && store != nil {
+		postings, err = store.places.openPostings(snapshot)
+	}
+	if err != nil {
+		err = errDamaged{err}
+	} else {
+		err = x.recoverDamage(func() error {
+			s := newSearch(ctx, view, q, table, postings, b.analyzer)
+			defer s.close()
+			s.degraded, s.documents.source = degraded, x.opt.Source
+			use(s, b)
+			return s.err
+		})
+	}
+	if damage, ok := errors.AsType[errDamaged](err); ok {
+		x.writing.Lock()
+		defer x.writing.Unlock()
+		x.recoverStore(store, damage.error)
+	}
+	return err
+}
+
+// recoverDamage calls fn, which reads mapped files. A panic, or a fault because a file
+// was truncated, is damage.
+func (x *Index) recoverDamage(fn func() error) error {
+	return recoverPanic("search index", func() error {
+		defer func() {
+			if r := recover(); r != nil {
+				x.opt.Logger.Error("search panicked", "err", r, "stack", string(debug.Stack()))
+				panic(r)
+			}
+		}()
+		return fn()
+	})
+}
+
+// browse calls use with a search without a query. The errors are those of
+// [Index.Search], and [api.Unavailable] if the index is damaged.
+func (x *Index) browse(ctx context.Context, view memory.View, use func(*search)) error {
+	err := x.look(ctx, view, &Query{}, func(s *search, _ *builder) { use(s) })
+	if _, ok := errors.AsType[errDamaged](err); ok {
+		return api.Errorf(api.Unavailable, "the index is filled again from the files").WithHint("retry in a moment")
+	}
+	return err
+}
+
+// isDegraded reports whether the index may lack files.
+func (x *Index) isDegraded() bool { return !x.completeness.complete || x.store == nil }
+
+// newSearch returns a search of a table and the postings of its blocks, which it closes.
+func newSearch(ctx context.Context, view memory.View, q *Query, t *table, l *postingReader, a *analyzer) *search {
+	s := &search{ctx: ctx, view: view, query: q, table: t, postings: l, analyzer: a, scores: acquireScores(),
+		documents: openDocuments{read: make(map[*file]*memory.Document)}}
+	for _, p := range view.Partitions() {
+		part := t.partitions[p]
+		if part == nil {
+			continue
+		}
+		r := &s.readable
+		r.partitions = append(r.partitions, part)
+		r.files += part.files
+		r.entries += part.entries
+		r.length += float64(part.length)
+		r.filelen += float64(part.filelen)
+	}
+	s.scores.reset(int(t.variants.length), int(t.blocks.length))
+	return s
 }
 
 // close releases the resources of the search.
 func (s *search) close() {
-	s.scratch.releaseScratch()
+	s.scores.release()
 	if s.postings != nil {
 		s.postings.close()
 	}
 }
 
-// reset prepares the memory for the given numbers of variants and blocks.
-func (s *scratch) reset(variants, blocks int) {
-	s.accs, s.cells, s.list = s.accs[:0], s.cells[:0], s.list[:0]
-	s.touched, s.ended = s.touched[:0], s.ended[:0]
-	if cap(s.sets) < blocks {
-		s.sets = make([]wordSet, blocks+blocks/8)
-	}
-	s.sets = s.sets[:blocks]
-	clear(s.sets)
-	if cap(s.at) < variants {
-		s.at = make([]int32, variants+variants/8)
-	}
-	s.at = s.at[:variants]
-	clear(s.at)
-}
-
-// addCells adds n zero cells and returns the index of the first.
-func (s *scratch) addCells(n int) uint32 {
-	first := len(s.cells)
-	s.cells = slices.Grow(s.cells, n)[:first+n]
-	clear(s.cells[first:])
-	return uint32(first)
-}
-
-// selectPartitions determines the readable partitions and their sums, and marks the
-// variants that the overlay replaces.
-func (s *search) selectPartitions() {
-	for _, p := range s.view.Partitions() {
-		part := partitionStats{Partition: p, prefix: prefixOf(p)}
-		if have := s.table.partitions[p]; have != nil {
-			part = *have
-		}
-		s.over.adjustSums(&part)
-		if part.files == 0 {
-			continue
-		}
-		s.partitions = append(s.partitions, &part)
-		s.files += part.files
-		s.entries += part.entries
-		s.length += float64(part.length)
-		s.filelen += float64(part.filelen)
-	}
-	s.reset(int(s.table.variants.length)+len(s.over.variants), int(s.table.blocks.length)+len(s.over.blocks))
-	for path := range s.over.paths {
-		if f := s.table.files.get(path); f != nil {
-			for _, p := range f.variants {
-				s.at[p.number] = hidden
-			}
-		}
-	}
-}
-
 // eachBlock calls fn for every block in the readable partitions that contains the
-// term with a key, including the blocks of the overlay.
+// term with a key.
 func (s *search) eachBlock(key string, fn func(block uint32, r ref, v slots)) {
-	for _, p := range s.partitions {
-		if s.postings != nil && s.err == nil {
-			err := s.postings.eachPosting(s.ctx, []byte(p.prefix+key), func(number uint32, v slots) {
-				if s.visible(number) {
-					fn(number, *s.table.blocks.at(number), v)
-				}
-			})
-			if err != nil {
-				s.err = s.damaged(err)
-				return
-			}
+	for _, p := range s.readable.partitions {
+		if s.postings == nil || s.err != nil {
+			return
 		}
-		s.over.eachBlock(p.prefix+key, fn)
+		s.err = s.damaged(s.postings.eachPosting(s.ctx, []byte(p.prefix+key), func(number uint32, v slots) {
+			if s.visible(number) {
+				fn(number, *s.table.blocks.at(number), v)
+			}
+		}))
 	}
 }
 
@@ -223,157 +223,7 @@ func (s *search) eachEntry(key string, fn func(entryKey)) {
 	})
 }
 
-// visible reports whether a block of bleve is in use and not replaced by the
-// overlay.
+// visible reports whether a block of bleve is in this version of the table.
 func (s *search) visible(block uint32) bool {
-	if block >= s.table.blocks.length {
-		return false
-	}
-	v := s.table.blocks.at(block).variant
-	return v != noVariant && s.at[v] != hidden
-}
-
-// damaged marks an error of bleve as damage of the index, unless the context
-// has ended.
-func (s *search) damaged(err error) error {
-	if err == nil || s.ctx.Err() != nil {
-		return err
-	}
-	return errDamaged{err}
-}
-
-// accumulatorOf returns the index of the accumulator of a variant, which it adds if
-// necessary.
-func (s *search) accumulatorOf(number uint32) int32 {
-	if i := s.at[number]; i > 0 {
-		return i - 1
-	}
-	row := s.over.rowAt(number)
-	pass, ask := s.filter.passesVariant(s.over, number)
-	a := acc{variant: number, length: row.length, weight: s.weightOf(number), out: !pass, checkEach: ask}
-	if pass {
-		a.n = row.entries
-		a.first = s.addCells(int(row.entries))
-	}
-	s.accs = append(s.accs, a)
-	s.at[number] = int32(len(s.accs))
-	return int32(len(s.accs) - 1)
-}
-
-// weightOf returns the factor of the scores in a variant.
-func (s *search) weightOf(variant uint32) float64 {
-	if len(s.query.Weights) > 0 {
-		if weight, ok := s.query.Weights[s.over.variantAt(variant).partition.Owner]; ok {
-			return weight
-		}
-	}
-	return 1
-}
-
-// scoreTerms adds the score of each term to the entries that contain it, in their cells, and to their variants.
-func (s *search) scoreTerms() {
-	s.saturations.reset(norms{tuning.k1, tuning.b, max(1, s.length/float64(max(s.entries, 1)))})
-	files := norms{tuning.fileK1, tuning.fileB, max(1, s.filelen/float64(max(s.files, 1)))}
-	var touched []int32
-	for i := 0; i < len(s.words.terms); i++ { // corrections insert terms
-		s.err = s.ctx.Err()
-		if s.err != nil {
-			return
-		}
-		t := s.words.terms[i]
-		s.list, touched = s.list[:0], touched[:0]
-		df, absent := 0, false
-		s.eachBlock(termKey(kindWord, t.term), func(block uint32, r ref, v slots) {
-			n := s.accumulatorOf(r.variant)
-			if a := &s.accs[n]; a.tf == 0 {
-				a.tf = 1 // only a mark: each level adds at least ten
-				touched = append(touched, n)
-			}
-			s.list = append(s.list, termPosting{v, block, r.nth, n})
-			if r.nth == 0 {
-				v = v.without(0) // the head is not an entry
-			}
-			df += v.count()
-			if t.whole || t.instead {
-				s.addWord(block, v)
-			}
-		})
-		switch {
-		case s.err != nil:
-		case t.prefix != "":
-			s.expandPrefix(i)
-		case len(s.list) == 0:
-			s.correctTerm(i)
-		}
-		if s.err != nil {
-			return
-		}
-		if t.whole || t.instead {
-			absent = len(s.list) == 0
-			if i+1 == len(s.words.terms) || !s.words.terms[i+1].instead {
-				s.endWord()
-			}
-		}
-		s.absent = append(s.absent, absent)
-		rarity := idf(s.entries, df)
-		s.idfs = append(s.idfs, rarity)
-		weight := t.weight * rarity
-		for k := range s.list {
-			f := &s.list[k]
-			if a := &s.accs[f.acc]; !a.out && weight > 0 {
-				s.addPosting(a, f, i, weight*a.weight)
-			}
-		}
-		weight = t.weight * idf(s.files, len(touched))
-		for _, n := range touched {
-			a := &s.accs[n]
-			if !a.out {
-				a.score += weight * a.weight * files.saturate(float64(a.tf-1)/10, a.length)
-			}
-			a.tf = 0
-		}
-	}
-}
-
-// addPosting adds one posting of the i-th term to the entries of its block.
-func (s *search) addPosting(a *acc, f *termPosting, i int, weight float64) {
-	l := s.over.leafAt(f.block)
-	first := int(a.first) + entryOfSlot(int(f.nth), 0)
-	for v := f.slots; v != 0; {
-		slot, lv := v.next()
-		v = v.without(slot)
-		a.tf += uint32(levelTenths[lv])
-		if slot == 0 && f.nth == 0 {
-			continue
-		}
-		score := weight * s.saturations.at(lv, l.lengths[slot])
-		c := &s.cells[first+slot]
-		if c.own == 0 {
-			c.dup = l.dups[slot]
-			if s.filter.set != nil && !s.filter.set.hasSlot(f.block, slot) {
-				c.marks |= markOut
-			}
-			if l.questions>>slot&1 != 0 {
-				c.marks |= markQuestion
-			}
-			a.dups |= 1 << (c.dup & 63)
-			a.some++
-			if c.marks&markOut == 0 {
-				a.pass++
-			}
-		}
-		c.own += float32(score)
-		a.best = max(a.best, c.own)
-		if lv > levelSection {
-			if c.hits == 0 && c.marks&markOut == 0 {
-				a.full++
-			}
-			c.hits++
-			a.hits = max(a.hits, c.hits)
-		}
-		if s.terms != nil {
-			s.terms[termOf{uint32(first + slot), i}] = TermScore{Term: s.words.terms[i].term, Idf: weight,
-				Tf: float64(levelTenths[lv]) / 10, Score: score}
-		}
-	}
+	return block < s.table.blocks.length && s.table.blocks.at(block).variant != noVariant
 }

@@ -50,10 +50,10 @@ func excerptOf(text string, terms []qterm, idfs []float64) string {
 }
 
 // addTerms adds the terms of the query in an entry to has, from the index.
-func (p *page) addTerms(k entryKey, has map[string]bool) {
-	for _, t := range p.words.terms {
+func (s *search) addTerms(k entryKey, has map[string]bool) {
+	for _, t := range s.words.terms {
 		if !has[t.term] {
-			p.eachEntry(termKey(kindWord, t.term), func(found entryKey) {
+			s.eachEntry(termKey(kindWord, t.term), func(found entryKey) {
 				if found == k {
 					has[t.term] = true
 				}

@@ -134,9 +134,9 @@ func (t *table) countSuccessors(v *variant, sign int) {
 // findSuccessor returns the newest readable entry that supersedes an entry. They
 // have the same subject, or the superseded entry has none. Entries that supersede
 // each other have no successors.
-func (p *page) findSuccessor(of entryKey) (next entryKey, ok bool) {
-	next, ok = p.nextSuccessor(of)
-	for last, n, more := next, 0, ok; more; last, more = p.nextSuccessor(last) {
+func (s *search) findSuccessor(of entryKey) (next entryKey, ok bool) {
+	next, ok = s.nextSuccessor(of)
+	for last, n, more := next, 0, ok; more; last, more = s.nextSuccessor(last) {
 		if n++; n > maxSuccessors || last == of {
 			return entryKey{}, false
 		}
@@ -148,27 +148,23 @@ func (p *page) findSuccessor(of entryKey) (next entryKey, ok bool) {
 // file, directly or over others, for each such entry, by its id. The errors are those
 // of [Index.Search].
 func (x *Index) Successors(ctx context.Context, view memory.View, path string) (refs map[string]Ref, err error) {
-	err = x.browse(ctx, view, nil, func(p *page) {
+	err = x.browse(ctx, view, func(s *search) {
 		refs = map[string]Ref{}
-		f, isRead := p.over.paths[path]
-		if !isRead {
-			f = p.table.files.get(path)
-		}
-		v := f.variantFor(view)
+		v := s.table.files.get(path).variantFor(view)
 		if v == nil || v.links == nil {
 			return
 		}
 		for _, given := range v.links.given {
 			of := entryKey{v.number, given.entry}
-			last, ok := p.findSuccessor(of)
+			last, ok := s.findSuccessor(of)
 			if !ok {
 				continue
 			}
-			for next, more := last, true; more; next, more = p.nextSuccessor(last) {
+			for next, more := last, true; more; next, more = s.nextSuccessor(last) {
 				last = next
 			}
-			_, e := p.resolveEntry(of)
-			if ref := p.refTo(last); e != nil && ref != nil {
+			_, e := s.resolveEntry(of)
+			if ref := s.refTo(last); e != nil && ref != nil {
 				refs[e.ID] = *ref
 			}
 		}
@@ -176,8 +172,8 @@ func (x *Index) Successors(ctx context.Context, view memory.View, path string) (
 	return refs, err
 }
 
-func (p *page) nextSuccessor(of entryKey) (next entryKey, ok bool) {
-	v := p.over.variantAt(of.variant)
+func (s *search) nextSuccessor(of entryKey) (next entryKey, ok bool) {
+	v := s.table.variantAt(of.variant)
 	if v.links == nil {
 		return next, false
 	}
@@ -185,30 +181,15 @@ func (p *page) nextSuccessor(of entryKey) (next entryKey, ok bool) {
 	if i < 0 {
 		return next, false
 	}
-	id, path, subject := v.links.given[i].id, hashOf(v.file.path), p.view.SubjectOf(v.partition)
-	consider := func(s successor) {
-		sv := p.over.variantAt(s.variant)
-		if s.path != 0 && s.path != path || s.entryKey == of || !p.view.Readable(sv.partition) ||
-			subject != "" && subject != p.view.SubjectOf(sv.partition) || apart(v.partition, sv.partition) {
-			return
-		}
-		if !ok || cmp.Or(cmp.Compare(p.entryAt(next).time, p.entryAt(s.entryKey).time), p.inOrder(s.entryKey, next)) < 0 {
-			next, ok = s.entryKey, true
-		}
-	}
-	for _, s := range p.table.successors.get(id) {
-		if p.at[s.variant] != hidden {
-			consider(s)
-		}
-	}
-	for _, o := range p.over.variants {
-		if o.links == nil {
+	id, path, subject := v.links.given[i].id, hashOf(v.file.path), s.view.SubjectOf(v.partition)
+	for _, o := range s.table.successors.get(id) {
+		ov := s.table.variantAt(o.variant)
+		if o.path != 0 && o.path != path || o.entryKey == of || !s.view.Readable(ov.partition) ||
+			subject != "" && subject != s.view.SubjectOf(ov.partition) || apart(v.partition, ov.partition) {
 			continue
 		}
-		for _, old := range o.links.supersedes {
-			if old.id == id {
-				consider(successor{entryKey{o.number, old.entry}, old.path})
-			}
+		if !ok || cmp.Or(cmp.Compare(s.entryAt(next).time, s.entryAt(o.entryKey).time), s.inOrder(o.entryKey, next)) < 0 {
+			next, ok = o.entryKey, true
 		}
 	}
 	return next, ok
@@ -222,45 +203,45 @@ func apart(p, q memory.Partition) bool {
 
 // rank returns a candidate with its exact score. If its successor is a candidate,
 // too, the rank of the candidate is at most the one behind it.
-func (p *page) rank(c candidate) candidate {
-	c.score, _ = p.exactScore(c)
-	if p.query.Mode != Relevance || len(p.words.terms) == 0 {
+func (s *search) rank(c candidate) candidate {
+	c.score, _ = s.exactScore(c)
+	if s.query.Mode != Relevance || len(s.words.terms) == 0 {
 		return c
 	}
-	next, ok := p.findSuccessor(c.entryKey)
+	next, ok := s.findSuccessor(c.entryKey)
 	if !ok {
 		return c
 	}
-	s, ok := p.candidateAt(next)
+	before, ok := s.candidateAt(next)
 	if !ok {
 		return c
 	}
-	s = p.rank(s)
-	if c.phrases > s.phrases || c.phrases == s.phrases && c.score > s.score {
-		c.phrases, c.score = s.phrases, s.score
+	before = s.rank(before)
+	if c.phrases > before.phrases || c.phrases == before.phrases && c.score > before.score {
+		c.phrases, c.score = before.phrases, before.score
 	}
-	c.superseded = s.superseded + 1
+	c.superseded = before.superseded + 1
 	return c
 }
 
 // candidateAt returns the candidate of an entry, if it is one.
-func (p *page) candidateAt(k entryKey) (c candidate, ok bool) {
-	if p.filtered {
-		i := slices.IndexFunc(p.chosen, func(c candidate) bool { return c.entryKey == k })
+func (s *search) candidateAt(k entryKey) (c candidate, ok bool) {
+	if s.phrases.filtered {
+		i := slices.IndexFunc(s.phrases.chosen, func(c candidate) bool { return c.entryKey == k })
 		if i < 0 {
 			return c, false
 		}
-		c = p.chosen[i]
+		c = s.phrases.chosen[i]
 	} else {
-		n := p.at[k.variant]
+		n := s.at[k.variant]
 		if n <= 0 {
 			return c, false
 		}
-		c, ok = p.rankedEntry(&p.accs[n-1], int(k.entry))
+		c, ok = s.rankedEntry(&s.accs[n-1], int(k.entry))
 		if !ok {
 			return c, false
 		}
 	}
-	c.phrases = p.phrases[k]
+	c.phrases = s.phrases.counts[k]
 	return c, true
 }

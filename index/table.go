@@ -107,6 +107,9 @@ func (t *table) edit() *table {
 	}
 }
 
+// variantAt returns the variant with a number.
+func (t *table) variantAt(n uint32) *variant { return *t.variants.at(n) }
+
 // prefixOf returns the prefix of every term of a partition. All have the same length, so
 // none is the beginning of another. The owner is hashed because it can contain a
 // credential.

@@ -44,12 +44,12 @@ func (x *Index) Owners() (owners []string) {
 // those of [Index.Search].
 func (x *Index) Tags(ctx context.Context, view memory.View, l Listing) (tags []string, entries []int, total int,
 	err error) {
-	err = x.browse(ctx, view, nil, func(p *page) {
-		terms := p.termsWithPrefix(kindTag, memory.FoldTag(l.Prefix))
+	err = x.browse(ctx, view, func(s *search) {
+		terms := s.termsWithPrefix(kindTag, memory.FoldTag(l.Prefix))
 		tags, total = l.Page(terms), len(terms)
 		entries = make([]int, len(tags))
 		for i, tag := range tags {
-			p.eachEntry(termKey(kindTag, tag), func(entryKey) { entries[i]++ })
+			s.eachEntry(termKey(kindTag, tag), func(entryKey) { entries[i]++ })
 		}
 	})
 	return tags, entries, total, err
@@ -67,11 +67,11 @@ func (x *Index) Sections(ctx context.Context, view memory.View, l Listing) (name
 	// that normalizePhrase adds after a whole word.
 	const more = "x"
 	prefix := strings.TrimSuffix(normalizePhrase(l.Prefix+more), more+" ")
-	err = x.browse(ctx, view, nil, func(p *page) {
-		terms := p.termsWithPrefix(kindSection, prefix)
+	err = x.browse(ctx, view, func(s *search) {
+		terms := s.termsWithPrefix(kindSection, prefix)
 		names, total = nil, len(terms)
 		for _, term := range l.Page(terms) {
-			if name := p.spellHeading(term); name != "" { // empty if its file has changed; a later call finds the new spelling
+			if name := s.spellHeading(term); name != "" { // empty if its file has changed; a later call finds the new spelling
 				names = append(names, name)
 			}
 		}
@@ -79,58 +79,40 @@ func (x *Index) Sections(ctx context.Context, view memory.View, l Listing) (name
 	return names, total, err
 }
 
-// browse calls look with a page without a query. It may call look again after
-// damage of the index. Keys are the terms that look needs of files that are
-// missing from the index; nil means all.
-func (x *Index) browse(ctx context.Context, view memory.View, keys map[string]bool, look func(*page)) error {
-	b := x.acquireBuilder()
-	defer x.releaseBuilder(b)
-	return x.retryDamaged(func() error {
-		p, err := x.beginSearch(ctx, b, view, &Query{}, keys, nil)
-		if err != nil {
-			return err
-		}
-		defer p.close()
-		look(p)
-		return p.err
-	})
-}
-
 // inOrder compares entries by path, then by position in the file.
-func (p *page) inOrder(c, d entryKey) int {
-	return cmp.Or(strings.Compare(p.over.variantAt(c.variant).file.path, p.over.variantAt(d.variant).file.path),
+func (s *search) inOrder(c, d entryKey) int {
+	return cmp.Or(strings.Compare(s.table.variantAt(c.variant).file.path, s.table.variantAt(d.variant).file.path),
 		cmp.Compare(c.entry, d.entry))
 }
 
 // termsWithPrefix returns the sorted terms of a sort that begin with a prefix
-// and occur in the readable partitions, including the overlay.
+// and occur in the readable partitions.
 func (s *search) termsWithPrefix(sort termKind, prefix string) []string {
 	found := map[string]bool{}
-	for _, p := range s.partitions {
+	for _, p := range s.readable.partitions {
 		key := p.prefix + termKey(sort, "")
 		if s.postings != nil && s.err == nil {
 			s.err = s.damaged(s.postings.addTerms(s.ctx, key, prefix, s.visible, found))
 		}
-		s.over.addTerms(key, prefix, found)
 	}
 	return slices.Sorted(maps.Keys(found))
 }
 
 // spellHeading returns the spelling of a heading in its first occurrence, or ""
 // if the heading no longer occurs there.
-func (p *page) spellHeading(term string) string {
+func (s *search) spellHeading(term string) string {
 	first, found := entryKey{}, false
-	p.eachBlock(termKey(kindSection, term), func(_ uint32, r ref, v slots) {
+	s.eachBlock(termKey(kindSection, term), func(_ uint32, r ref, v slots) {
 		slot, _ := v.next()
 		c := entryKey{r.variant, int32(entryOfSlot(int(r.nth), slot))}
-		if !found || p.inOrder(c, first) < 0 {
+		if !found || s.inOrder(c, first) < 0 {
 			first, found = c, true
 		}
 	})
 	if !found {
 		return ""
 	}
-	_, e := p.resolveEntry(first)
+	_, e := s.resolveEntry(first)
 	if e == nil {
 		return ""
 	}

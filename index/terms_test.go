@@ -60,24 +60,6 @@ func TestNamesOfWhatIsThere(t *testing.T) {
 	}
 }
 
-// TestNamesWhileNotWhole checks that an incomplete index also returns the names
-// in the files that it lacks.
-func TestNamesWhileNotWhole(t *testing.T) {
-	s := &mapSource{text: map[string]string{"a.md": "## Plans\n- one #tea\n", "b.md": "## More\n- two #coffee\n"}}
-	x := s.open(t, t.TempDir())
-	if err := x.Apply(t.Context(), s.updates("a.md")); err != nil {
-		t.Fatal(err)
-	}
-	tags, entries, _, err := x.Tags(t.Context(), ownerView(t), Listing{Limit: 10})
-	if want := []string{"coffee", "tea"}; err != nil || !slices.Equal(tags, want) || !slices.Equal(entries, []int{1, 1}) {
-		t.Errorf("tags are %q with %d entries, %v; want %q", tags, entries, err, want)
-	}
-	sections, _, err := x.Sections(t.Context(), ownerView(t), Listing{Limit: 10})
-	if want := []string{"More", "Plans"}; err != nil || !slices.Equal(sections, want) {
-		t.Errorf("sections are %q, %v; want %q", sections, err, want)
-	}
-}
-
 func TestListingPage(t *testing.T) {
 	names := []string{"a", "b", "c"}
 	for _, c := range []struct {

@@ -55,7 +55,7 @@ func (s *search) correctTerm(i int) {
 	for _, a := range similar {
 		most = max(most, a.blocks)
 	}
-	files := max(s.files, most) // a file can have several blocks
+	files := max(s.readable.files, most) // a file can have several blocks
 	for _, a := range similar {
 		weight := t.weight * tuning.typo * idf(files, most) / idf(files, a.blocks)
 		s.insertTerm(&i, qterm{term: a.term, weight: weight, corrects: t.typo})
@@ -107,7 +107,7 @@ func (s *search) similarTerms(t qterm) []similarTerm {
 		if n > 1 {
 			prefix = string(firstRune(t.term))
 		}
-		for _, p := range s.partitions {
+		for _, p := range s.readable.partitions {
 			if err := s.postings.eachSimilar(s.ctx, p.prefix+termKey(kindWord, ""), prefix, similar, add); err != nil {
 				s.err = s.damaged(err)
 				return nil
@@ -178,9 +178,9 @@ func firstRune(s string) rune {
 
 // corrections returns the corrected words of the query, with the words of the
 // hits that replace them.
-func (p *page) corrections(hits []Hit) (list []Correction) {
+func (s *search) corrections(hits []Hit) (list []Correction) {
 	corrects := make(map[string][]string) // by term
-	for _, t := range p.words.terms {
+	for _, t := range s.words.terms {
 		if t.corrects != "" {
 			corrects[t.term] = append(corrects[t.term], t.corrects)
 		}
@@ -191,7 +191,7 @@ func (p *page) corrections(hits []Hit) (list []Correction) {
 	for _, h := range hits {
 		// A word of a credential would not be recognized as such by itself.
 		text, _ := secrets.Redact(strings.Join(append([]string{h.Entry.Text, h.Doc.Place.Path}, h.Entry.Sections...), "\n"))
-		p.analyzer.eachToken(text, func(t token) {
+		s.analyzer.eachToken(text, func(t token) {
 			words, ok := corrects[t.term]
 			if !ok || strings.ContainsFunc(text[t.start:t.end], unicode.IsDigit) {
 				return

@@ -77,15 +77,6 @@ func (s *stampSource) Load(path string) (*memory.Document, error) {
 	return s.layout.Parse(path, []byte(s.text[path]), memory.Meta{ModTime: s.modified[path]}), nil
 }
 
-func (s *stampSource) LoadStamped(path string) (*memory.Document, memory.Stamp, error) {
-	doc, err := s.Load(path)
-	if err != nil {
-		return nil, memory.Stamp{}, err
-	}
-	stamp, err := s.Stamp(path)
-	return doc, stamp, err
-}
-
 func (s *stampSource) update(path string) Update {
 	u := Update{Path: path, Hash: [32]byte([]byte((s.text[path] + "                                ")[:32]))}
 	u.Doc, _ = s.Load(path)

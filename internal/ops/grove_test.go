@@ -311,16 +311,6 @@ func (g *testMemory) Load(path string) (*memory.Document, error) {
 	return g.diskCase.Load(path)
 }
 
-// LoadStamped implements [index.Source].
-func (g *testMemory) LoadStamped(path string) (*memory.Document, memory.Stamp, error) {
-	doc, err := g.Load(path)
-	if err != nil {
-		return nil, memory.Stamp{}, err
-	}
-	stamp, err := g.Stamp(path)
-	return doc, stamp, err
-}
-
 // Stamp derives the stamp of a file from its text.
 func (g *testMemory) Stamp(path string) (memory.Stamp, error) {
 	doc, err := g.Load(path)

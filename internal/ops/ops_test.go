@@ -436,12 +436,7 @@ func (r *opsRoot) user(dir string) bool {
 		slices.ContainsFunc(r.paths, func(p string) bool { return strings.HasPrefix(p, dir+"/memory/") })
 }
 
-// LoadStamped and Load implement [index.Source] and [Files].
-func (r *opsRoot) LoadStamped(path string) (*memory.Document, memory.Stamp, error) {
-	doc, err := r.Load(path)
-	return doc, memory.Stamp{}, err
-}
-
+// Load implements [index.Source] and [Files].
 func (r *opsRoot) Load(path string) (*memory.Document, error) {
 	if doc := r.docs[path]; doc != nil {
 		return doc, nil

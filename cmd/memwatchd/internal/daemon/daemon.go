@@ -144,7 +144,7 @@ func (d *daemon) openComponents() error {
 		return err
 	}
 	d.index, err = index.Open(c.Index.Dir, index.Options{
-		Source: d.pipeline.documents, Paths: d.listPaths, Version: version, Logger: d.logger, Texts: d.hasEmbeddings(),
+		Source: d.pipeline.documents, Version: version, Logger: d.logger, Texts: d.hasEmbeddings(),
 		OnIncomplete: func() {
 			select {
 			case d.indexIncomplete <- struct{}{}:

@@ -57,17 +57,11 @@ type cachedDocument struct {
 // Load returns the current version of a file, or its last one. A file of which
 // no version is known counts as missing.
 func (d *documents) Load(path string) (*memory.Document, error) {
-	doc, _, err := d.LoadStamped(path)
-	return doc, err
-}
-
-// LoadStamped is Load with the stamp of that version.
-func (d *documents) LoadStamped(path string) (*memory.Document, memory.Stamp, error) {
 	stamp, err := d.files.Stat(path)
 	k, known := d.lookUp(path)
 	// What a conflict copy adds depends on another file, too.
 	if _, copied := memory.CopyOf(path); err == nil && known && k.stamp == stamp && !copied {
-		return k.doc, k.stamp, nil
+		return k.doc, nil
 	}
 	d.mu.Lock()
 	forgotten := d.invalidations
@@ -89,11 +83,11 @@ func (d *documents) LoadStamped(path string) (*memory.Document, memory.Stamp, er
 		if d.invalidations == forgotten {
 			d.cacheLocked(k)
 		}
-		return k.doc, k.stamp, nil
+		return k.doc, nil
 	case known && (err == nil || isTransient(err)):
-		return k.lastVersion(err), k.stamp, nil
+		return k.lastVersion(err), nil
 	}
-	return nil, memory.Stamp{}, notExistError(path)
+	return nil, notExistError(path)
 }
 
 // isTransient reports whether the last version of a file may still be valid after

@@ -94,7 +94,7 @@ func asDir(t *testing.T, names ...string) {
 }
 
 // TestDamagedIndex checks that an index that was damaged while the daemon was
-// stopped is rebuilt. Meanwhile the daemon reads the files to answer.
+// stopped is filled again.
 func TestDamagedIndex(t *testing.T) {
 	t.Parallel()
 	const files = 40
@@ -266,8 +266,8 @@ func TestDamagedInUse(t *testing.T) {
 				l.panics = true
 				tt.damage(l)
 				if first == "asked" {
-					if a := l.search(owner, "quince", nil); a.Total != files {
-						t.Errorf("asked, it finds %d of %d; %+v", a.Total, files, a.Index)
+					if a := l.search(owner, "quince", nil); a.Total != files && !a.Index.Degraded {
+						t.Errorf("asked, it finds %d of %d and seems complete", a.Total, files)
 					}
 				}
 				l.write("2026-02-01/new.md", "- quince\n")

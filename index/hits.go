@@ -1,0 +1,189 @@
+package index
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/memwatchd/memwatchd/memory"
+)
+
+// An entryKey identifies an entry.
+type entryKey struct {
+	variant uint32
+	entry   int32
+}
+
+// buildHits converts the best candidates into hits.
+func (s *search) buildHits(res *Result) {
+	if s.err != nil {
+		return
+	}
+	res.Note = s.phrases.note
+	if s.query.Limit <= 0 {
+		_, total := s.bestCandidates(0)
+		res.Total, res.Files, res.Note = total.entries, total.files, s.phraseNote(total.entries)
+		return
+	}
+	f := s.foldCandidates(s.query.Offset, s.query.Limit)
+	res.Total, res.Files, res.Next, res.Note = f.total.entries, f.total.files, f.next, s.phraseNote(f.total.entries)
+	s.loadFiles(f.hits)
+	for _, c := range f.hits {
+		doc, e := s.resolveEntry(c.entryKey)
+		if doc == nil {
+			continue // the entry has changed
+		}
+		h := Hit{Doc: doc, Entry: e, Score: c.score, Time: e.Time, More: f.more[c.variant]}
+		if t := s.entryAt(c.entryKey).time; t != noTime && t != e.Time.UnixNano() { // see [file.setWritten]
+			h.Time = time.Unix(0, t)
+		}
+		has := make(map[string]bool, len(s.words.terms))
+		text := excerptOf(e.Text, s.words.terms, s.idfs)
+		h.Snippet, h.Highlights, h.Language = s.analyzer.buildSnippet(text, s.words.terms, has)
+		if len(text) < len(e.Text) {
+			s.addTerms(c.entryKey, has)
+		}
+		h.Missing, h.Partial = s.compareWords(e, h.Language, has)
+		for _, o := range f.others[s.dupHash(c)] {
+			if len(h.AlsoAt) == maxAlso {
+				break
+			}
+			if ref := s.refTo(o.entryKey); ref != nil {
+				h.AlsoAt = append(h.AlsoAt, *ref)
+			}
+		}
+		if next, ok := s.findSuccessor(c.entryKey); ok {
+			h.Successor = s.refTo(next)
+		}
+		if s.query.Cover {
+			h.Cover = s.computeCover(c.entryKey, e)
+			h.Close = s.isClose(c)
+		}
+		if s.query.Explain {
+			why := s.explainScore(c)
+			h.Why = &why
+		}
+		res.Hits = append(res.Hits, h)
+	}
+	res.Corrected = s.corrections(res.Hits)
+}
+
+// maxAlso bounds the length of Hit.AlsoAt.
+const maxAlso = 10
+
+// refTo returns the reference to an entry, or nil if its file has changed.
+func (s *search) refTo(k entryKey) *Ref {
+	doc, e := s.resolveEntry(k)
+	if doc == nil {
+		return nil
+	}
+	return &Ref{Path: doc.Place.Path, ID: e.ID, Line: e.Line}
+}
+
+// loaders bounds the number of files that are read concurrently.
+const loaders = 4
+
+// An openDocuments contains the files that a search has read.
+type openDocuments struct {
+	source Source
+	read   map[*file]*memory.Document // nil for a file that does not exist
+}
+
+// loadFiles reads the files of some candidates, except those read before.
+func (s *search) loadFiles(all []candidate) {
+	if s.err != nil {
+		return
+	}
+	var files []*file
+	for _, c := range all {
+		f := s.table.variantAt(c.variant).file
+		if _, ok := s.documents.read[f]; !ok {
+			s.documents.read[f] = nil
+			files = append(files, f)
+		}
+	}
+	docs := make([]*memory.Document, len(files))
+	var g errgroup.Group
+	g.SetLimit(loaders)
+	for i, f := range files {
+		g.Go(func() error {
+			doc, err := s.documents.source.Load(f.path)
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil
+			}
+			docs[i] = doc
+			return err
+		})
+	}
+	s.err = g.Wait()
+	for i, f := range files {
+		s.documents.read[f] = docs[i]
+	}
+}
+
+// resolveEntry returns the current version of an entry and the part of its file that the
+// view can read. If the file has changed since it was indexed, it is the entry with the
+// same text. If there is none, resolveEntry returns nil, and the result is degraded until
+// the index has the change.
+func (s *search) resolveEntry(k entryKey) (*memory.Document, *memory.Entry) {
+	v := s.table.variantAt(k.variant)
+	s.loadFiles([]candidate{{entryKey: k}})
+	if s.err != nil {
+		return nil, nil
+	}
+	doc := s.documents.read[v.file]
+	if doc != nil && !s.view.Readable(doc.Partition) {
+		doc = doc.Excerpt()
+	}
+	if doc != nil && s.view.Readable(doc.Partition) {
+		isSame := func(e memory.Entry) bool { return dupOf(e.Norm) == v.entries[k.entry].dup }
+		i := int(k.entry)
+		if i >= len(doc.Entries) || !isSame(doc.Entries[i]) {
+			i = slices.IndexFunc(doc.Entries, isSame)
+		}
+		if i >= 0 {
+			return doc, &doc.Entries[i]
+		}
+	}
+	s.degraded = true
+	return nil, nil
+}
+
+// ByID returns the readable entries with an explicit id, ordered by path, or
+// none. The errors are those of [Index.Search].
+func (x *Index) ByID(ctx context.Context, view memory.View, id string) ([]Ref, error) {
+	return x.findRefs(ctx, view, termKey(kindID, id))
+}
+
+// LinksTo returns the readable entries that may link to a file: by its path, or by one
+// of its keys, see [memory.Document.NameKeys]. They are ordered by path. The errors
+// are those of [Index.Search].
+func (x *Index) LinksTo(ctx context.Context, view memory.View, path string, keys []string) ([]Ref, error) {
+	terms := []string{termKey(kindLink, path)}
+	for _, key := range keys {
+		terms = append(terms, termKey(kindMention, key))
+	}
+	return x.findRefs(ctx, view, terms...)
+}
+
+// findRefs returns the readable entries that have one of the terms, given as keys
+// without a partition.
+func (x *Index) findRefs(ctx context.Context, view memory.View, terms ...string) (refs []Ref, err error) {
+	err = x.browse(ctx, view, func(s *search) {
+		var found []entryKey
+		for _, term := range terms {
+			s.eachEntry(term, func(k entryKey) { found = append(found, k) })
+		}
+		slices.SortFunc(found, s.inOrder)
+		for _, k := range slices.Compact(found) {
+			if ref := s.refTo(k); ref != nil { // a later call finds the entries of a changed file
+				refs = append(refs, *ref)
+			}
+		}
+	})
+	return refs, err
+}

@@ -1,0 +1,255 @@
+package index
+
+import "slices"
+
+// A termOf identifies the contribution of a term to the score of an entry.
+type termOf struct {
+	cell uint32
+	term int
+}
+
+// A scores contains what the terms of a query add to entries and files. Consecutive
+// searches reuse its memory, which can be large and has no pointers for the garbage
+// collector to follow.
+type scores struct {
+	accs  []acc
+	at    []int32 // by variant number: index in accs plus one
+	cells []cell
+	list  []termPosting // of the current term
+
+	saturations saturations
+	contained   containedWords
+
+	idfs   []float64            // by term: among the entries
+	absent []bool               // by term: a whole term that nothing readable contains
+	terms  map[termOf]TermScore // nil without Explain
+}
+
+// A termPosting is one posting.
+type termPosting struct {
+	slots
+	block uint32
+	nth   uint32
+	acc   int32
+}
+
+// An acc accumulates the data of the query terms for one variant, in 64 bytes, the
+// size of a cache line.
+type acc struct {
+	score     float64
+	weight    float64 // see [Query.Weights]
+	dups      uint64  // set of the dups of its entries that contain query terms, modulo 64
+	variant   uint32
+	length    uint32  // in tokens
+	first     uint32  // index of its first cell; it has one cell per entry
+	n         uint32  // number of cells
+	some      uint32  // number of entries that contain query terms; zero if only the head does
+	pass      uint32  // number of these that pass the postings of the filter
+	full      uint32  // number of those with a term in the entry itself
+	best      float32 // highest own score
+	tf        uint32  // frequency of the current term, in tenths, plus one
+	hits      uint8   // maximum number of terms in an entry
+	out       bool    // does not pass the filter, and only affects the statistics
+	checkEach bool    // the record of each entry must be evaluated
+	onPage    bool    // the page groups by file and has a hit of the variant
+}
+
+// A cell holds the own score of one entry, the number of query terms in it,
+// its marks, and the end of its dup.
+type cell struct {
+	own   float32
+	hits  uint8
+	marks uint8
+	dup   uint16
+}
+
+// Marks of a cell.
+const (
+	markOut      uint8 = 1 << iota // the postings of the filter exclude the entry
+	markQuestion                   // the entry ends with a question
+)
+
+// spare holds the memory of a completed search. Its capacity is one, because it can be
+// as large as all other memory that the index needs for queries.
+var spare = make(chan *scores, 1)
+
+func acquireScores() *scores {
+	select {
+	case s := <-spare:
+		return s
+	default:
+		return new(scores)
+	}
+}
+
+func (s *scores) release() {
+	select {
+	case spare <- s:
+	default:
+	}
+}
+
+// reset prepares the memory for the given numbers of variants and blocks.
+func (s *scores) reset(variants, blocks int) {
+	s.accs, s.cells, s.list = s.accs[:0], s.cells[:0], s.list[:0]
+	s.idfs, s.absent, s.terms = s.idfs[:0], s.absent[:0], nil
+	s.contained.reset(blocks)
+	if cap(s.at) < variants {
+		s.at = make([]int32, variants+variants/8)
+	}
+	s.at = s.at[:variants]
+	clear(s.at)
+}
+
+// addCells adds n zero cells and returns the index of the first.
+func (s *scores) addCells(n int) uint32 {
+	first := len(s.cells)
+	s.cells = slices.Grow(s.cells, n)[:first+n]
+	clear(s.cells[first:])
+	return uint32(first)
+}
+
+// accumulatorOf returns the index of the accumulator of a variant, which it adds if
+// necessary.
+func (s *search) accumulatorOf(number uint32) int32 {
+	if i := s.at[number]; i > 0 {
+		return i - 1
+	}
+	row := s.table.rows.at(number)
+	pass, ask := s.filter.passesVariant(s.table, number)
+	a := acc{variant: number, length: row.length, weight: s.weightOf(number), out: !pass, checkEach: ask}
+	if pass {
+		a.n = row.entries
+		a.first = s.addCells(int(row.entries))
+	}
+	s.accs = append(s.accs, a)
+	s.at[number] = int32(len(s.accs))
+	return int32(len(s.accs) - 1)
+}
+
+// weightOf returns the factor of the scores in a variant.
+func (s *search) weightOf(variant uint32) float64 {
+	if len(s.query.Weights) > 0 {
+		if weight, ok := s.query.Weights[s.table.variantAt(variant).partition.Owner]; ok {
+			return weight
+		}
+	}
+	return 1
+}
+
+// scoreTerms adds the score of each term to the entries that contain it, in their cells, and to their variants.
+func (s *search) scoreTerms() {
+	if s.err != nil {
+		return
+	}
+	if s.query.Explain && s.query.Mode == Relevance {
+		s.terms = make(map[termOf]TermScore)
+	}
+	s.saturations.reset(norms{tuning.k1, tuning.b, max(1, s.readable.length/float64(max(s.readable.entries, 1)))})
+	files := norms{tuning.fileK1, tuning.fileB, max(1, s.readable.filelen/float64(max(s.readable.files, 1)))}
+	var touched []int32
+	for i := 0; i < len(s.words.terms); i++ { // corrections insert terms
+		s.err = s.ctx.Err()
+		if s.err != nil {
+			return
+		}
+		t := s.words.terms[i]
+		s.list, touched = s.list[:0], touched[:0]
+		df, absent := 0, false
+		s.eachBlock(termKey(kindWord, t.term), func(block uint32, r ref, v slots) {
+			n := s.accumulatorOf(r.variant)
+			if a := &s.accs[n]; a.tf == 0 {
+				a.tf = 1 // only a mark: each level adds at least ten
+				touched = append(touched, n)
+			}
+			s.list = append(s.list, termPosting{v, block, r.nth, n})
+			if r.nth == 0 {
+				v = v.without(0) // the head is not an entry
+			}
+			df += v.count()
+			if t.whole || t.instead {
+				if s.query.Mode == Overlap {
+					v &^= v.sections() * 7
+				}
+				s.contained.addWord(block, v)
+			}
+		})
+		switch {
+		case s.err != nil:
+		case t.prefix != "":
+			s.expandPrefix(i)
+		case len(s.list) == 0:
+			s.correctTerm(i)
+		}
+		if s.err != nil {
+			return
+		}
+		if t.whole || t.instead {
+			absent = len(s.list) == 0
+			if i+1 == len(s.words.terms) || !s.words.terms[i+1].instead {
+				s.contained.endWord()
+			}
+		}
+		s.absent = append(s.absent, absent)
+		rarity := idf(s.readable.entries, df)
+		s.idfs = append(s.idfs, rarity)
+		weight := t.weight * rarity
+		for k := range s.list {
+			f := &s.list[k]
+			if a := &s.accs[f.acc]; !a.out && weight > 0 {
+				s.addPosting(a, f, i, weight*a.weight)
+			}
+		}
+		weight = t.weight * idf(s.readable.files, len(touched))
+		for _, n := range touched {
+			a := &s.accs[n]
+			if !a.out {
+				a.score += weight * a.weight * files.saturate(float64(a.tf-1)/10, a.length)
+			}
+			a.tf = 0
+		}
+	}
+}
+
+// addPosting adds one posting of the i-th term to the entries of its block.
+func (s *search) addPosting(a *acc, f *termPosting, i int, weight float64) {
+	l := s.table.leaves.at(f.block)
+	first := int(a.first) + entryOfSlot(int(f.nth), 0)
+	for v := f.slots; v != 0; {
+		slot, lv := v.next()
+		v = v.without(slot)
+		a.tf += uint32(levelTenths[lv])
+		if slot == 0 && f.nth == 0 {
+			continue
+		}
+		score := weight * s.saturations.at(lv, l.lengths[slot])
+		c := &s.cells[first+slot]
+		if c.own == 0 {
+			c.dup = l.dups[slot]
+			if s.filter.set != nil && !s.filter.set.hasSlot(f.block, slot) {
+				c.marks |= markOut
+			}
+			if l.questions>>slot&1 != 0 {
+				c.marks |= markQuestion
+			}
+			a.dups |= 1 << (c.dup & 63)
+			a.some++
+			if c.marks&markOut == 0 {
+				a.pass++
+			}
+		}
+		c.own += float32(score)
+		a.best = max(a.best, c.own)
+		if lv > levelSection {
+			if c.hits == 0 && c.marks&markOut == 0 {
+				a.full++
+			}
+			c.hits++
+			a.hits = max(a.hits, c.hits)
+		}
+		if s.terms != nil {
+			s.terms[termOf{uint32(first + slot), i}] = TermScore{Term: s.words.terms[i].term, Idf: weight,
+				Tf: float64(levelTenths[lv]) / 10, Score: score}
+		}
+	}
+}
