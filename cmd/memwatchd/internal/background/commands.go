@@ -1,15 +1,11 @@
 package background
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
 	"os/exec"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -146,86 +142,26 @@ func NewLogs(g *cli.Globals) *cobra.Command {
 			if lines < 1 {
 				return cli.Usagef("--lines must be at least 1")
 			}
+			program, args, followFlag := "tail", []string{logPath(c)}, "-F" // also the log that replaces this one
 			if unit := installedUnit(c); unit != "" {
-				args := []string{"--user", "--unit", unit, "--lines", strconv.Itoa(lines)}
-				if follow {
-					args = append(args, "--follow")
-				}
-				journal := exec.CommandContext(cmd.Context(), "journalctl", args...)
-				journal.Stdout, journal.Stderr = g.Stdout, g.Stderr
-				return journal.Run()
+				program, args, followFlag = "journalctl", []string{"--user", "--unit", unit}, "--follow"
+			} else if config.ExistingPath(logPath(c)) == "" {
+				return fmt.Errorf("there is no log %s: no daemon was started in the background "+
+					"(memwatchd serve in a terminal logs there)", logPath(c))
 			}
-			return showLog(cmd.Context(), g.Stdout, logPath(c), lines, follow)
+			args = append([]string{"-n", strconv.Itoa(lines)}, args...)
+			if follow {
+				args = append([]string{followFlag}, args...)
+			}
+			log := exec.CommandContext(cmd.Context(), program, args...)
+			log.Stdout, log.Stderr = g.Stdout, g.Stderr
+			if err := log.Run(); cmd.Context().Err() == nil {
+				return err
+			}
+			return context.Cause(cmd.Context())
 		},
 	}
 	c.Flags().BoolVarP(&follow, "follow", "f", false, "wait for more, until Ctrl-C")
 	c.Flags().IntVarP(&lines, "lines", "n", lines, "number of lines to show")
 	return cli.AcceptGlobals(c, cli.MemoryFlags)
-}
-
-// showLog prints the last lines of a log. With follow it then prints what is
-// appended, also to the log that replaces this one, until the context ends.
-func showLog(ctx context.Context, out io.Writer, path string, lines int, follow bool) error {
-	file, err := os.Open(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("there is no log %s: no daemon was started in the background "+
-			"(memwatchd serve in a terminal logs there)", path)
-	case err != nil:
-		return err
-	}
-	defer func() { file.Close() }()
-	var last []string
-	text := bufio.NewReader(file)
-	for {
-		line, err := text.ReadString('\n')
-		if line != "" {
-			if len(last) == lines {
-				last = slices.Delete(last, 0, 1)
-			}
-			last = append(last, line)
-		}
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return err
-		}
-	}
-	for _, line := range last {
-		if _, err := io.WriteString(out, term.EscapeText(line)); err != nil {
-			return err
-		}
-	}
-	for follow {
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(200 * time.Millisecond):
-		}
-		more, err := io.ReadAll(file)
-		if err != nil {
-			return err
-		}
-		if _, err := io.WriteString(out, term.EscapeText(string(more))); err != nil {
-			return err
-		}
-		file = reopen(file, path)
-	}
-	return nil
-}
-
-// reopen returns file, or the file at path if it is another.
-func reopen(file *os.File, path string) *os.File {
-	old, err1 := file.Stat()
-	now, err2 := os.Stat(path)
-	if err1 != nil || err2 != nil || os.SameFile(old, now) {
-		return file
-	}
-	next, err := os.Open(path)
-	if err != nil {
-		return file
-	}
-	file.Close()
-	return next
 }
