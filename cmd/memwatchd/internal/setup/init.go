@@ -165,12 +165,6 @@ func createMemory(g *cli.Globals, example, public bool, template, host string) e
 	for _, hint := range found.hints {
 		fmt.Fprintln(g.Stdout, "\n"+term.EscapeLine(hint))
 	}
-	for i, command := range found.importCommands(about) {
-		if i == 0 {
-			fmt.Fprintln(g.Stdout, "\nImport the data of other programs:")
-		}
-		fmt.Fprintln(g.Stdout, "    "+term.EscapeLine(command))
-	}
 	if found.empty && !example && template == "" {
 		fmt.Fprintf(g.Stdout, "\nTo add example files, run `%s`.\n", about.Command("init --example"))
 	}

@@ -26,9 +26,6 @@ type recognized struct {
 	logs    bool     // daily notes only grow
 	copied  bool     // a sync tool left conflict copies of daily notes
 	hints   []string // advice that no setting covers
-
-	lines     [][]string // files of JSON lines of other programs, by directory
-	databases []string   // databases of other programs
 }
 
 // recognizeLayout looks at the names in a memory directory, and at the few files
@@ -83,7 +80,6 @@ func recognizeLayout(dir string, l *memory.Layout) *recognized {
 	case (is("SOUL.md") || is("USER.md")) && !sessions:
 		r.layouts = append(r.layouts, "a workspace without MEMORY.md")
 	}
-	r.useForeign(root, dir)
 	if is("memory/_longterms") {
 		r.hints = append(r.hints, "memory/ is a memory of its own, because it contains _longterms/: pass its path as --dir")
 	}
