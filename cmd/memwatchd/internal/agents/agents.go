@@ -44,16 +44,16 @@ type Agent struct {
 	program string                 // its command
 	dir     func(m Machine) string // settings directory; the agent is installed if it exists
 	parts   map[Component]part
-
-	// The extensions of JSON that the agent does not read. It ignores a file
-	// that contains one of them.
-	noComments, noCommas bool
 }
 
 // A part is the form of a component in the settings files of each scope.
 type part struct {
 	syntax
 	files map[Scope]locateFunc
+
+	// The confirmation that the agent requires before it uses the part, in each scope or
+	// in a project. Empty if it requires none.
+	note, projectNote string
 }
 
 // A locateFunc returns the files that may contain a part. The first is created if
@@ -124,64 +124,88 @@ var All = []Agent{
 	{
 		Name: "claude-code", Title: "Claude Code", program: "claude", dir: Machine.claudeDir,
 		parts: map[Component]part{
-			MCP: {jsonServers{key: "mcpServers", kind: "stdio"}, map[Scope]locateFunc{
-				User:    claudeState,
-				Project: in(Machine.project, ".mcp.json"),
-			}},
-			Hooks: {jsonHooks{events: eventNames, timeout: 5}, map[Scope]locateFunc{
-				User:    in(Machine.claudeDir, "settings.json"),
-				Project: in(Machine.project, ".claude/settings.json"),
-				Local:   in(Machine.project, ".claude/settings.local.json"),
-			}},
+			MCP: {
+				syntax:      jsonServers{key: "mcpServers", kind: "stdio"},
+				files:       map[Scope]locateFunc{User: claudeState, Project: in(Machine.project, ".mcp.json")},
+				projectNote: "Claude Code requires confirmation before it starts a server of a project",
+			},
+			Hooks: {
+				syntax: jsonHooks{events: eventNames, timeout: 5},
+				files: map[Scope]locateFunc{
+					User:    in(Machine.claudeDir, "settings.json"),
+					Project: in(Machine.project, ".claude/settings.json"),
+					Local:   in(Machine.project, ".claude/settings.local.json"),
+				},
+				projectNote: "Claude Code runs hooks of a project in directories that you trust",
+			},
 		},
-		noComments: true, noCommas: true,
 	},
 	{
 		Name: "codex", Title: "Codex", program: "codex", dir: Machine.codexDir,
 		parts: map[Component]part{
-			MCP: {tomlServers{}, map[Scope]locateFunc{
-				User:    in(Machine.codexDir, "config.toml"),
-				Project: in(Machine.project, ".codex/config.toml"),
-			}},
-			// Codex warns of a longer time limit of SessionEnd.
-			Hooks: {jsonHooks{events: eventNames, args: []string{"--agent", "codex"}, timeout: 3}, map[Scope]locateFunc{
-				User:    in(Machine.codexDir, "hooks.json"),
-				Project: in(Machine.project, ".codex/hooks.json"),
-			}},
+			MCP: {
+				syntax: tomlServers{},
+				files: map[Scope]locateFunc{
+					User:    in(Machine.codexDir, "config.toml"),
+					Project: in(Machine.project, ".codex/config.toml"),
+				},
+				projectNote: "Codex reads the settings of trusted projects only",
+			},
+			Hooks: {
+				// Codex warns of a longer time limit of SessionEnd.
+				syntax: jsonHooks{events: eventNames, args: []string{"--agent", "codex"}, timeout: 3},
+				files: map[Scope]locateFunc{
+					User:    in(Machine.codexDir, "hooks.json"),
+					Project: in(Machine.project, ".codex/hooks.json"),
+				},
+				note: "Codex runs hooks that you have trusted: run /hooks in Codex",
+			},
 		},
-		noComments: true, noCommas: true,
 	},
 	{
 		Name: "cursor", Title: "Cursor", program: "cursor", dir: Machine.cursor,
-		parts: map[Component]part{MCP: {jsonServers{key: "mcpServers", kind: "stdio"}, map[Scope]locateFunc{
-			User:    in(Machine.cursor, "mcp.json"),
-			Project: in(Machine.project, ".cursor/mcp.json"),
-		}}},
+		parts: map[Component]part{MCP: {
+			syntax: jsonServers{key: "mcpServers", kind: "stdio"},
+			files: map[Scope]locateFunc{
+				User:    in(Machine.cursor, "mcp.json"),
+				Project: in(Machine.project, ".cursor/mcp.json"),
+			},
+		}},
 	},
 	{
 		Name: "gemini", Title: "Gemini CLI", program: "gemini", dir: Machine.geminiDir,
 		parts: map[Component]part{
-			MCP: {jsonServers{key: "mcpServers"}, geminiSettings},
-			// The time limit is in milliseconds.
-			Hooks: {jsonHooks{events: geminiEvents, args: []string{"--agent", "gemini"}, timeout: 5000}, geminiSettings},
+			MCP: {
+				syntax: jsonServers{key: "mcpServers"}, files: geminiSettings,
+				note: "Gemini CLI starts servers in trusted directories only",
+			},
+			Hooks: {
+				// The time limit is in milliseconds.
+				syntax: jsonHooks{events: geminiEvents, args: []string{"--agent", "gemini"}, timeout: 5000},
+				files:  geminiSettings, projectNote: "Gemini CLI warns of the hooks of a project before it runs them",
+			},
 		},
-		noCommas: true,
 	},
 	{
 		Name: "opencode", Title: "opencode", program: "opencode", dir: Machine.opencodeDir,
 		parts: map[Component]part{MCP: {
-			jsonServers{key: "mcp", kind: "local", list: true, nested: "servers"}, map[Scope]locateFunc{
+			syntax: jsonServers{key: "mcp", kind: "local", list: true, nested: "servers"},
+			files: map[Scope]locateFunc{
 				User: in(Machine.opencodeDir, "opencode.json", "opencode.jsonc", "config.json"),
 				Project: in(Machine.project, "opencode.json", "opencode.jsonc", ".opencode/opencode.json",
 					".opencode/opencode.jsonc"),
-			}}},
+			},
+		}},
 	},
 	{
 		Name: "skill", Title: "The directory of skills", dir: Machine.skill,
-		parts: map[Component]part{Hooks: {skillFile{}, map[Scope]locateFunc{
-			User:    in(Machine.skill, "SKILL.md"),
-			Project: in(Machine.project, ".agents/skills/memwatchd/SKILL.md"),
-		}}},
+		parts: map[Component]part{Hooks: {
+			syntax: skillFile{},
+			files: map[Scope]locateFunc{
+				User:    in(Machine.skill, "SKILL.md"),
+				Project: in(Machine.project, ".agents/skills/memwatchd/SKILL.md"),
+			},
+		}},
 	},
 }
 
@@ -255,21 +279,10 @@ func (a Agent) File(p Component, s Scope, m Machine) string {
 // Note describes the confirmation that the agent requires before it uses a part
 // in a scope. It returns "" if none is required.
 func (a Agent) Note(p Component, s Scope) string {
-	switch {
-	case a.Name == "claude-code" && s == Project && p == MCP:
-		return "Claude Code requires confirmation before it starts a server of a project"
-	case a.Name == "claude-code" && s != User && p == Hooks:
-		return "Claude Code runs hooks of a project in directories that you trust"
-	case a.Name == "codex" && p == Hooks:
-		return "Codex runs hooks that you have trusted: run /hooks in Codex"
-	case a.Name == "codex" && s == Project:
-		return "Codex reads the settings of trusted projects only"
-	case a.Name == "gemini" && s == Project && p == Hooks:
-		return "Gemini CLI warns of the hooks of a project before it runs them"
-	case a.Name == "gemini" && p == MCP:
-		return "Gemini CLI starts servers in trusted directories only"
+	if s != User && a.parts[p].projectNote != "" {
+		return a.parts[p].projectNote
 	}
-	return ""
+	return a.parts[p].note
 }
 
 // Install returns the text of a settings file with memwatchd added, or with its
@@ -294,38 +307,4 @@ func (a Agent) Uninstall(p Component, data []byte) ([]byte, error) {
 // If the file has a defect, the error is an *[Error].
 func (a Agent) Installed(p Component, data []byte) ([]Command, error) {
 	return a.parts[p].listCommands(data)
-}
-
-// CheckSyntax returns an error about the first comment, or the first comma
-// after a last item, in a settings file of an agent that does not read these.
-// It returns nil if the agent reads the file.
-func (a Agent) CheckSyntax(p Component, data []byte) *Error {
-	if !a.noComments && !a.noCommas {
-		return nil
-	}
-	d, err := readJSON(data)
-	if err != nil {
-		return nil
-	}
-	at, noun := len(d.text), "trailing comma"
-	for v := range d.root.All() {
-		list, _ := listItems(v)
-		if n := len(list); n > 0 && list[n-1].Value.AfterExtra != nil {
-			at = min(at, list[n-1].Value.EndOffset+len(list[n-1].Value.AfterExtra))
-		}
-	}
-	if a.noComments {
-		standard := d.root.Clone()
-		standard.Standardize() // replaces comments and these commas with spaces
-		for i, c := range standard.Pack()[:at] {
-			if d.text[i] != c {
-				at, noun = i, "comment"
-				break
-			}
-		}
-	}
-	if at == len(d.text) {
-		return nil
-	}
-	return errorAt(d.text, at, "%s does not read settings with a %s", a.Title, noun)
 }

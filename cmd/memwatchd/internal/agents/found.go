@@ -20,7 +20,7 @@ type Installation struct {
 	Command   Command
 }
 
-// A Fault is a settings file that cannot be read, or that the agent does not read.
+// A Fault is a settings file that cannot be read.
 type Fault struct {
 	File string
 	Err  error
@@ -55,11 +55,6 @@ func (f *Finding) addInstallations(m Machine, p Component, s Scope) {
 		var commands []Command
 		if err == nil {
 			commands, err = f.Agent.Installed(p, data)
-		}
-		if err == nil {
-			if unread := f.Agent.CheckSyntax(p, data); unread != nil && len(commands) > 0 {
-				err = unread
-			}
 		}
 		if err != nil {
 			f.Faults = append(f.Faults, Fault{file, err})

@@ -29,68 +29,53 @@ var plainWord = lazyregexp.New(`^[A-Za-z0-9@%+=:,./_-]+$`)
 
 var errQuote = errors.New("unterminated string")
 
+// token matches a part of a line: white space, the end of a command, a redirection, or a
+// part of a word.
+var token = lazyregexp.New(`[ \t]+|&>|[<>]+[&|]?|[;&|\n]|'[^']*'|"(?:[^"\\]|\\(?s:.))*"|\\(?s:.)?|[^ \t;&|\n<>'"\\]+`)
+
+// quotedEscape matches an escaped character in double quotes.
+var quotedEscape = lazyregexp.New("\\\\([\"\\\\$`])")
+
 // splitCommands splits a line into commands, and each command into words, as a
 // shell does, without expansion. Redirections are words.
-func splitCommands(line string) ([]Command, error) {
-	var commands []Command
+func splitCommands(line string) (commands []Command, err error) {
 	var words Command
-	var word strings.Builder
-	in := false // a word has begun
-	endWord := func() {
-		if in {
-			words = append(words, word.String())
-			word.Reset()
-		}
-		in = false
-	}
-	endCommand := func() {
-		endWord()
-		if words != nil {
-			commands = append(commands, words)
-		}
-		words = nil
-	}
-	for i := 0; i < len(line); i++ {
-		switch c := line[i]; c {
+	length, joined := 0, false // the next part belongs to the last word
+	for _, part := range token().FindAllString(line, -1) {
+		length += len(part)
+		switch part[0] {
 		case ' ', '\t':
-			endWord()
+			joined = false
 			continue
 		case ';', '&', '|', '\n':
-			redirects := c != ';' && c != '\n' &&
-				(i > 0 && strings.IndexByte("<>", line[i-1]) >= 0 || c == '&' && strings.HasPrefix(line[i+1:], ">"))
-			if !redirects {
-				endCommand()
-				continue
+			if part == "&>" {
+				break
 			}
-			word.WriteByte(c)
+			if words != nil {
+				commands = append(commands, words)
+			}
+			words, joined = nil, false
+			continue
 		case '\'':
-			n := strings.IndexByte(line[i+1:], '\'')
-			if n < 0 {
-				return nil, errQuote
-			}
-			word.WriteString(line[i+1 : i+1+n])
-			i += n + 1
+			part = part[1 : len(part)-1]
 		case '"':
-			for i++; i < len(line) && line[i] != '"'; i++ {
-				if line[i] == '\\' && i+1 < len(line) && strings.IndexByte("\"\\$`", line[i+1]) >= 0 {
-					i++
-				}
-				word.WriteByte(line[i])
-			}
-			if i == len(line) {
-				return nil, errQuote
-			}
+			part = quotedEscape().ReplaceAllString(part[1:len(part)-1], "$1")
 		case '\\':
-			i++
-			if i < len(line) {
-				word.WriteByte(line[i])
-			}
-		default:
-			word.WriteByte(c)
+			part = part[1:]
 		}
-		in = true
+		if joined {
+			words[len(words)-1] += part
+		} else {
+			words = append(words, part)
+		}
+		joined = true
 	}
-	endCommand()
+	if length != len(line) {
+		return nil, errQuote
+	}
+	if words != nil {
+		commands = append(commands, words)
+	}
 	return commands, nil
 }
 

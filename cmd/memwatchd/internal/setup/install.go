@@ -345,9 +345,6 @@ func (i *installer) planFile(a agents.Agent, m agents.Machine, file string, comm
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	if !i.remove {
-		if unread := a.CheckSyntax(i.component, c.after); unread != nil {
-			c.Warning = fmt.Sprintf("%s:%v", file, unread)
-		}
 		c.Note = a.Note(i.component, c.Scope)
 	}
 	c.setDiff(i.g.Diff)

@@ -24,8 +24,7 @@ type fileChange struct {
 	Action    string           `json:"action"` // create, change or none
 	Command   agents.Command   `json:"command,omitempty"`
 	Diff      []api.DiffHunk   `json:"diff,omitempty"`
-	Warning   string           `json:"warning,omitempty"` // why the agent does not read the file
-	Note      string           `json:"note,omitempty"`    // a confirmation that the agent requires
+	Note      string           `json:"note,omitempty"` // a confirmation that the agent requires
 	Written   bool             `json:"written"`
 
 	title    string // of the agent
@@ -86,10 +85,8 @@ func (c *fileChange) printChange(b *strings.Builder, p *cli.Printer, remove bool
 		}
 		b.WriteString(p.OutsideDiff(from, c.File, c.diff))
 	}
-	for _, text := range []string{c.Warning, c.Note} {
-		if text != "" {
-			fmt.Fprintf(b, "  %s\n", term.EscapeLine(text))
-		}
+	if c.Note != "" {
+		fmt.Fprintf(b, "  %s\n", term.EscapeLine(c.Note))
 	}
 }
 
