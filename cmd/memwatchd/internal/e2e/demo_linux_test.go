@@ -18,7 +18,6 @@ import (
 // demoLines are the commands of the demonstration in the README.
 var demoLines = []string{
 	"memwatchd init --example",
-	"memwatchd serve &",
 	"cd ~/.morph/memory",
 	"memwatchd search certificate",
 	"echo '- **Printer**: second floor, room 214' >> MEMORY.md",
@@ -49,6 +48,7 @@ func TestPagesDemo(t *testing.T) {
 		switch {
 		case strings.HasPrefix(line, "memwatchd init"):
 			setTimes(t, files, now.Add(-time.Hour))
+			s.start(t, "memwatchd serve") // in use, the first command starts the daemon
 		case strings.Contains(line, ">>"):
 			setTimes(t, files, now)
 		}
@@ -70,13 +70,9 @@ func TestPagesDemo(t *testing.T) {
 	}
 }
 
-// demonstrate runs a line and returns its output on a terminal. A line that ends
-// with & starts a daemon, and cd changes the directory of the next lines.
+// demonstrate runs a line and returns its output on a terminal. cd changes the
+// directory of the next lines.
 func (s *typist) demonstrate(t *testing.T, line string) (output string) {
-	if daemon, ok := strings.CutSuffix(line, " &"); ok {
-		s.start(t, daemon)
-		return ""
-	}
 	if dir, ok := strings.CutPrefix(line, "cd ~/"); ok {
 		s.dir = filepath.Join(s.home, dir)
 		return ""
