@@ -254,11 +254,11 @@ const habitVerbsChinese = `用|使用|写|改|动|碰|提交|推送|推|删|加|
 	`部署|升级|重启|发|打开|放|存|保存|调用|回复|回答|解释|说|叫|泄露|公开|分享|直接|省略|跳过`
 
 // habitVerbs are the verbs of habitual work in preferences.
-const habitVerbs = `use|run|write|add|commit|push|put|call|ask|check|test|keep|name|prefix|squash|rebase|sign|log|return|pin|format|import|make|include|start|` +
+const habitVerbs = `(?:\w+-)?(?:use|run|write|add|commit|push|put|call|ask|check|test|keep|name|prefix|squash|rebase|sign|log|return|pin|format|import|make|include|start|` +
 	`answer|reply|respond|explain|create|document|handle|validate|escape|close|wrap|set|deploy|build|review|` +
 	`delete|force|merge|mock|skip|touch|edit|change|modify|assume|guess|rely|leave|print|store|bump|` +
 	`send|install|remove|rename|move|mention|translate|show|publish|share|expose|open|disable|enable|upgrade|` +
-	`update|drop|break`
+	`update|drop|break)`
 
 // kindOf returns the kind of the first matching rule. It reports false if no
 // rule matches or the text is not a statement.
