@@ -367,8 +367,11 @@ func SummaryPath(subject, project, contact string) string {
 
 // IsSummary reports whether an entry of a file of keyed items is a summary,
 // which means that it has evidence and is in a section of summaries.
-func (e *Entry) IsSummary() bool {
-	return len(e.Evidence) > 0 && slices.ContainsFunc(e.Sections, func(s string) bool {
+func (e *Entry) IsSummary() bool { return len(e.Evidence) > 0 && e.inSummaries() }
+
+// inSummaries reports whether an entry is in a section of summaries.
+func (e *Entry) inSummaries() bool {
+	return slices.ContainsFunc(e.Sections, func(s string) bool {
 		return SameSection(s, privateSummaries) || SameSection(s, publicSummaries)
 	})
 }

@@ -43,8 +43,9 @@ func (p *docParser) finishDocument() {
 	slices.SortStableFunc(d.Problems, func(a, b Problem) int { return a.Line - b.Line })
 }
 
-// checkKeys reports items with the key of an earlier item, unless memwatchd wrote both, as
-// it does if callers in public and in private put the same key.
+// checkKeys reports summaries without evidence, and items with the key of an earlier item,
+// unless memwatchd wrote both, as it does if callers in public and in private put the
+// same key.
 func (p *docParser) checkKeys() {
 	if p.d.Place.Kind != Items {
 		return
@@ -57,6 +58,10 @@ func (p *docParser) checkKeys() {
 	earlier := map[name]*Entry{}
 	for i := range p.d.Entries {
 		e := &p.d.Entries[i]
+		if e.Block == Item && len(e.Evidence) == 0 && e.inSummaries() {
+			p.addProblem("summary_unproven", e.Line,
+				"the summary has no evidence and counts as an item; add <!-- evidence=PATH -->")
+		}
 		if e.Block != Item || e.Title == "" || e.IsSummary() {
 			continue
 		}
