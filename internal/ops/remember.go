@@ -13,6 +13,7 @@ import (
 	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/internal/brief"
 	"github.com/memwatchd/memwatchd/internal/lazyregexp"
+	"github.com/memwatchd/memwatchd/internal/transcript"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -368,14 +369,16 @@ func (r *longTermEdit) findSimilar(doc *memory.Document) string {
 }
 
 // rememberHints contains the formats of advice on items by language: on temporary ones,
-// similar ones, and those with the same title.
-var rememberHints = map[brief.Lang]struct{ temporary, similar, duplicates string }{
+// those that belong in a namespace, similar ones, and those with the same title.
+var rememberHints = map[brief.Lang]struct{ temporary, namespace, similar, duplicates string }{
 	brief.English: {
+		namespace:  "this belongs in the keyed items: save it with the namespace %s, and forget it here",
 		temporary:  "%q is temporary: save only lasting facts permanently, and use note for the rest",
 		similar:    "%q is similar: if it is the same fact, remove the older item, or give both the same title",
 		duplicates: "%d items have this title: merge these items, so that the next one can replace the result",
 	},
 	brief.Chinese: {
+		namespace:  "这类内容属于键值条目：请存入命名空间 %s，并在这里删除",
 		temporary:  "“%s”只是暂时的：长期记忆只保存长久的事实，其余请用 note",
 		similar:    "“%s”与此相似：如果是同一件事，请删除旧的条目，或给两者相同的标题",
 		duplicates: "有 %d 个条目使用这个标题：请合并它们，以便下一条替换合并的结果",
@@ -392,6 +395,9 @@ func (r *longTermEdit) hints() []string {
 	if words := memory.DateBound(r.Title+"\n"+r.Text, r.today); words != "" && !r.commitment {
 		hints = append(hints, fmt.Sprintf(w.temporary, words))
 	}
+	if namespace := r.statedNamespace(); namespace != "" {
+		hints = append(hints, fmt.Sprintf(w.namespace, namespace))
+	}
 	if r.similar != "" {
 		hints = append(hints, fmt.Sprintf(w.similar, r.similar))
 	}
@@ -399,4 +405,22 @@ func (r *longTermEdit) hints() []string {
 		hints = append(hints, fmt.Sprintf(w.duplicates, r.duplicates))
 	}
 	return hints
+}
+
+var ownRE = lazyregexp.New(`(?i)\bmy\b|我`)
+
+// statedNamespace returns the namespace in which a statement of _index.md belongs, or an
+// empty string. MEMORY.md has sections for such statements.
+func (r *longTermEdit) statedNamespace() string {
+	said := transcript.Statements([]transcript.Message{{Text: r.Text}}, 1)
+	if len(said) == 0 || !strings.HasSuffix(r.path, "/_index.md") {
+		return ""
+	}
+	switch kind := said[0].Kind; {
+	case kind == transcript.Preference, kind == transcript.Constraint:
+		return "preference"
+	case kind == transcript.Contact && ownRE().MatchString(r.Text):
+		return "profile"
+	}
+	return ""
 }

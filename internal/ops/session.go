@@ -53,8 +53,33 @@ func (m writeOps) session(ctx context.Context, c Call, r *api.SessionRequest) (*
 		}
 	}
 	m.promoteItem(ctx, c, r, d.day, group, answer)
+	if hint := eventHint(&r.Draft); hint != "" {
+		answer.Hints = append(answer.Hints, hint)
+	}
 	answer.Hints = append(answer.Hints, m.limitHints(c, brief.English)...)
 	return answer, nil
+}
+
+// eventHint returns advice on the first event of a draft that lacks its participants,
+// time or description, or an empty string.
+func eventHint(d *api.Draft) string {
+	for _, section := range slices.Sorted(maps.Keys(d.Items)) {
+		for i, item := range d.Items[section] {
+			var missing []string
+			for _, f := range []struct{ name, text string }{
+				{"users", item.Users}, {"datetime", item.Datetime}, {"event", item.Event},
+			} {
+				if strings.TrimSpace(f.text) == "" {
+					missing = append(missing, f.name)
+				}
+			}
+			if item.Topic != "" && len(missing) > 0 {
+				return fmt.Sprintf("items.%s[%d] lacks %s: set them in the next draft, with the same topic", section, i,
+					strings.Join(missing, " and "))
+			}
+		}
+	}
+	return ""
 }
 
 type sessionDraft struct {
