@@ -68,11 +68,16 @@ func (m writeOps) importRecords(ctx context.Context, c Call, r *api.ImportReques
 		return nil, api.Errorf(api.Unavailable, "not all files have been read yet").WithHint("retry in a moment")
 	}
 	records, paths := m.decodeRecords(r, answer)
-	for _, f := range m.Index.Files(func(f *index.FileInfo) bool {
-		return paths[importSuffix(f.Path)] != nil && f.Readable(c.View)
-	}) {
-		list := paths[importSuffix(f.Path)]
-		*list = append(*list, f.Path)
+	stems := map[string][]string{} // files of the program by path without suffix
+	for _, f := range m.Index.Files(func(f *index.FileInfo) bool { return f.Readable(c.View) }) {
+		suffix := importSuffix(f.Path)
+		if list := paths[suffix]; list != nil {
+			*list = append(*list, f.Path)
+		}
+		if strings.HasPrefix(f.Path, memory.ImportsDir+"/"+r.Source+"/") {
+			stem := strings.TrimSuffix(f.Path, suffix)
+			stems[stem] = append(stems[stem], f.Path)
+		}
 	}
 	var pending []*importWrite
 	flush := func() error {
@@ -102,7 +107,7 @@ func (m writeOps) importRecords(ctx context.Context, c Call, r *api.ImportReques
 			answer.Records = answer.Records[:i]
 			return answer, nil
 		default:
-			p, err := m.planImport(ctx, c, record, *paths[record.Suffix()], result, r.DryRun)
+			p, err := m.planImport(ctx, c, record, *paths[record.Suffix()], stems, result, r.DryRun)
 			if p != nil && err == nil {
 				pending = append(pending, p)
 				continue
@@ -258,9 +263,10 @@ type importWrite struct {
 
 // planImport returns the change that writes a record to its file: the one at a given
 // path that contains an earlier version, or a new one. It returns nil if nothing is
-// to be written, or was written already.
+// to be written, or was written already, also by an import of the same text from
+// another place; stems lists the files of the program by path without suffix.
 func (m writeOps) planImport(ctx context.Context, c Call, record *memory.Imported, paths []string,
-	result *api.ImportedRecord, dryRun bool) (*importWrite, error) {
+	stems map[string][]string, result *api.ImportedRecord, dryRun bool) (*importWrite, error) {
 	if record.Entries {
 		if err := m.resolveEvidence(ctx, c, record); err != nil {
 			return nil, err
@@ -297,6 +303,14 @@ func (m writeOps) planImport(ctx context.Context, c Call, record *memory.Importe
 		if state := record.StateIn(m.Layout, file.Data, data); state != memory.ImportOther {
 			result.Path, result.State = known, importStates[state]
 			break
+		}
+	}
+	if result.Path == "" && record.Place == "" {
+		for _, known := range stems[strings.TrimSuffix(record.Path(m.Location, true), record.Suffix())] {
+			if file, err := m.Writer.Vault.Read(known); err == nil && memory.SameImport(file.Data, data) {
+				result.Path, result.State = known, importUnchanged
+				break
+			}
 		}
 	}
 	if result.State == importUnchanged || result.State == importEdited {
