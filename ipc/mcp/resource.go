@@ -67,7 +67,7 @@ func (s *server) readResource(ctx context.Context, req *mcp.ReadResourceRequest)
 // resourcePage is the number of files in a page of the list, and maxCompletions
 // the number of completions that the protocol allows.
 const (
-	resourcePage   = 1000
+	resourcePage   = 200
 	maxCompletions = 100
 )
 
