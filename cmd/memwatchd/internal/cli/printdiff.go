@@ -27,14 +27,24 @@ func (p *Printer) printDiff(before, after string, hunks []api.DiffHunk) {
 		p.printf("%s %s\n", p.Style(term.AsHunk, term.EscapeLine(head)),
 			p.paintPlace(cmp.Or(after, before), h.Line))
 		for line := range strings.Lines(lines) {
-			p.printDiffLine(strings.TrimSuffix(line, "\n"))
+			line = strings.TrimSuffix(line, "\n")
+			if p.width > 0 { // on a terminal, where no program reads the difference
+				line = cutDiffLine(line)
+			}
+			p.printDiffLine(line)
 		}
 	}
 }
 
-// maxDiffLine bounds a shown line of a file outside the memory, in characters.
-// A settings file may consist of one line.
+// maxDiffLine bounds a line for readers, in characters. A file may consist of one line.
 const maxDiffLine = 400
+
+func cutDiffLine(line string) string {
+	if n := utf8.RuneCountInString(line); n > maxDiffLine {
+		return string([]rune(line)[:maxDiffLine]) + fmt.Sprintf("… (%d more characters)", n-maxDiffLine)
+	}
+	return line
+}
 
 // OutsideDiff returns the difference of a file outside the memory, with its full
 // path. The output is for reading only, not for patch.
@@ -45,11 +55,7 @@ func (p *Printer) OutsideDiff(before, after string, d api.FileDiff) string {
 		head, lines, _ := strings.Cut(h.Diff, "\n")
 		p.println(p.Style(term.AsHunk, head))
 		for line := range strings.Lines(lines) {
-			line = strings.TrimSuffix(line, "\n")
-			if utf8.RuneCountInString(line) > maxDiffLine {
-				line = string([]rune(line)[:maxDiffLine]) + "…"
-			}
-			p.printDiffLine(line)
+			p.printDiffLine(cutDiffLine(strings.TrimSuffix(line, "\n")))
 		}
 	}
 	if d.Truncated {
