@@ -100,9 +100,6 @@ func ensureGroup(parent *cobra.Command, name string) *cobra.Command {
 			return ShowHelp(cmd, args)
 		},
 	}
-	if name != "todo" {
-		AcceptGlobals(c)
-	}
 	parent.AddCommand(c)
 	return c
 }

@@ -42,8 +42,7 @@ func AcceptGlobals(cmd *cobra.Command, flags ...[]string) *cobra.Command {
 }
 
 // RejectGlobals makes the commands below parent reject the global flags that
-// [AcceptGlobals] does not name, and hides these flags in their help. A command
-// that only has subcommands accepts none.
+// [AcceptGlobals] does not name, and hides these flags in their help.
 func RejectGlobals(parent *cobra.Command) {
 	for _, c := range parent.Commands() {
 		RejectGlobals(c)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -151,7 +152,15 @@ func flagError(cmd *cobra.Command, err error) error {
 				names = append(names, "--"+f.Name)
 			}
 		})
-		err = fmt.Errorf("%w%s", err, config.SuggestName("--"+unknown.GetSpecifiedName(), names))
+		name := "--" + unknown.GetSpecifiedName()
+		switch {
+		case name == "--write" && slices.Contains(names, "--dry-run"):
+			err = fmt.Errorf("%w: %s writes at once, and --dry-run shows the changes first", err, cmd.CommandPath())
+		case name == "--days" && slices.Contains(names, "--since"):
+			err = fmt.Errorf("%w: use --since, such as --since 3d", err)
+		default:
+			err = fmt.Errorf("%w%s", err, config.SuggestName(name, names))
+		}
 	}
 	return UsageError{Err: err}
 }

@@ -447,8 +447,12 @@ func (p *Printer) printImported(a *api.ImportAnswer) {
 	for _, name := range slices.Sorted(maps.Keys(a.Changes)) {
 		p.printIndented(0, plainText(term.AsText, fmt.Sprintf("changed on import: %s (%d)", name, a.Changes[name])))
 	}
+	var dirs []string // of the written files
 	for _, r := range a.Records {
 		written := r.State == "created" || r.State == "rewritten"
+		if dir := path.Dir(r.Path); written && r.Path != "" && !slices.Contains(dirs, dir) {
+			dirs = append(dirs, dir)
+		}
 		switch {
 		case r.State == "failed" && r.Line == 0: // not sent; the reason names the file
 			p.printIndented(0, plainText(term.AsText, r.Reason))
@@ -460,5 +464,10 @@ func (p *Printer) printImported(a *api.ImportAnswer) {
 		if len(r.Credentials) > 0 && written {
 			p.printIndented(0, plainText(term.AsText, r.Path+": credentials removed: "+strings.Join(r.Credentials, ", ")))
 		}
+	}
+	if len(dirs) > 0 && !a.DryRun {
+		const most = 3
+		p.addHint(term.AsMuted, "files in %s%s", strings.Join(dirs[:min(len(dirs), most)], ", "),
+			andSome(max(len(dirs)-most, 0), "more directories"))
 	}
 }
