@@ -28,7 +28,7 @@ type ImportRecord struct {
 	Path    string `json:"path,omitempty"`    // file of the entries, if it is free
 	Front   string `json:"front,omitempty"`   // its frontmatter, with the lines of dashes
 	Summary string `json:"summary,omitempty"` // profile or project: the part is a summary for the owner's file of these
-	Origin  string `json:"origin,omitempty"`  // of the ids in evidence, as in the names of daily notes
+	Origin  string `json:"origin,omitempty"`  // of the ids in evidence, as in the names of daily notes; in other formats the name that the user gave
 }
 
 // An ImportPart is a message, or a block of Markdown.

@@ -13,6 +13,7 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/internal/importer"
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 	"github.com/memwatchd/memwatchd/internal/secrets"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
@@ -261,6 +262,10 @@ type importWrite struct {
 	done    bool           // without the change
 }
 
+// placedRE matches the ids of records that begin with the name and a digest of the place
+// of their source.
+var placedRE = lazyregexp.New(`^[a-z0-9_]*_[0-9a-f]{8}(?: |$)`)
+
 // planImport returns the change that writes a record to its file: the one at a given
 // path that contains an earlier version, or a new one. It returns nil if nothing is
 // to be written, or was written already, also by an import of the same text from
@@ -305,7 +310,7 @@ func (m writeOps) planImport(ctx context.Context, c Call, record *memory.Importe
 			break
 		}
 	}
-	if result.Path == "" && record.Place == "" {
+	if result.Path == "" && record.Origin == "" && placedRE().MatchString(record.ID) {
 		for _, known := range stems[strings.TrimSuffix(record.Path(m.Location, true), record.Suffix())] {
 			if file, err := m.Writer.Vault.Read(known); err == nil && memory.SameImport(file.Data, data) {
 				result.Path, result.State = known, importUnchanged

@@ -238,6 +238,8 @@ func (r *recordImport) importInput(ctx context.Context, f inputFile, in io.ReadC
 		case record.Summary != "":
 			r.last = append(r.last, record)
 			continue
+		case r.format.Program != "jsonl":
+			record.Origin = r.origin
 		}
 		if err := r.addParts(ctx, f.shown, record); err != nil {
 			return err
