@@ -131,21 +131,39 @@ const (
 	crowded = 5
 )
 
-// mergeCopies merges conflict copies to which both versions only added entries and
-// ticks, on the machine that runs maintenance, until the context ends. It waits until
-// both files are quiet, but no longer than twice that time.
+// mergedCopyTime is the time for which merged copies count as copies of their file:
+// Syncthing sends the removal of a file a minute later, and meanwhile another machine
+// that makes one copy too many still has the merged ones.
+const mergedCopyTime = 2 * time.Minute
+
+// A copyMerger merges conflict copies to which both versions only added entries and
+// ticks.
+type copyMerger struct {
+	d             *daemon
+	merger        *vault.Merger
+	since, merged map[string]time.Time // when copies were first seen, and when they were merged
+	tried         map[string][2]memory.Stamp
+}
+
+func newCopyMerger(d *daemon) *copyMerger {
+	return &copyMerger{
+		d: d, merger: &vault.Merger{Writer: d.writer, Layout: d.pipeline.layout},
+		since: map[string]time.Time{}, merged: map[string]time.Time{}, tried: map[string][2]memory.Stamp{},
+	}
+}
+
+// mergeCopies merges conflict copies on the machine that runs maintenance, until the
+// context ends. It waits until both files are quiet, but no longer than twice that time.
 func (d *daemon) mergeCopies(ctx context.Context) error {
 	if err := d.awaitKnown(ctx); err != nil {
 		return nil
 	}
-	merger := &vault.Merger{Writer: d.writer, Layout: d.pipeline.layout}
-	since := map[string]time.Time{} // when copies were first seen
-	tried := map[string][2]memory.Stamp{}
+	m := newCopyMerger(d)
 	for {
 		if duty, err := d.maintenance.host.Duty(); err != nil || !duty.Active {
-			clear(since)
+			clear(m.since)
 		} else {
-			d.mergeKnownCopies(ctx, merger, since, tried)
+			m.mergeKnown(ctx)
 		}
 		if err := sleep(ctx, mergePause); err != nil {
 			return nil
@@ -153,42 +171,57 @@ func (d *daemon) mergeCopies(ctx context.Context) error {
 	}
 }
 
-// mergeKnownCopies merges the present copies once. It leaves out those that only a
-// person can merge until they or their files change.
-func (d *daemon) mergeKnownCopies(ctx context.Context, merger *vault.Merger, since map[string]time.Time,
-	tried map[string][2]memory.Stamp) {
-	paths, count := d.pipeline.copies.paths(), d.pipeline.copies.countByFile()
+// countCopies returns the number of copies of each file, with those merged lately.
+func (m *copyMerger) countCopies() map[string]int {
+	count := m.d.pipeline.copies.countByFile()
+	for path, at := range m.merged {
+		if time.Since(at) > mergedCopyTime {
+			delete(m.merged, path)
+			continue
+		}
+		of, _ := memory.CopyOf(path)
+		count[of]++
+	}
+	return count
+}
+
+// mergeKnown merges the present copies once. It leaves out those that only a person can
+// merge until they or their files change.
+func (m *copyMerger) mergeKnown(ctx context.Context) {
+	d := m.d
+	paths, count := d.pipeline.copies.paths(), m.countCopies()
 	for _, path := range paths {
 		// An earlier version is not one of another machine, and a root is not changed.
 		if strings.HasSuffix(path, ".orig") || d.pipeline.layout.InRoot(path) {
 			continue
 		}
 		of, _ := memory.CopyOf(path)
-		if since[path].IsZero() {
-			since[path] = time.Now()
+		if m.since[path].IsZero() {
+			m.since[path] = time.Now()
 		}
 		var stamps [2]memory.Stamp
 		stamps[0], _ = d.vault.Catalogue.Lookup(path)
 		stamps[1], _ = d.vault.Catalogue.Lookup(of)
-		if stamps == tried[path] && count[of] < crowded {
+		if stamps == m.tried[path] && count[of] < crowded {
 			continue
 		}
-		urgent := count[of] >= hurried || time.Since(since[path]) > 2*d.config.Write.Quiet
-		_, err := merger.MergeAdditions(ctx, path, urgent, count[of] >= crowded)
+		urgent := count[of] >= hurried || time.Since(m.since[path]) > 2*d.config.Write.Quiet
+		_, err := m.merger.MergeAdditions(ctx, path, urgent, count[of] >= crowded)
 		switch {
 		case err == nil:
 			d.logger.Info("conflict copy merged", "path", path)
-			delete(since, path)
+			delete(m.since, path)
+			m.merged[path] = time.Now()
 		case errors.Is(err, memory.ErrWhole):
-			tried[path] = stamps
+			m.tried[path] = stamps
 		case !errors.Is(err, vault.ErrOff) && !vault.Absent(err):
 			d.logger.Debug("conflict copy cannot be merged", "path", path, "err", err)
 		}
 	}
-	for path := range since {
+	for path := range m.since {
 		if !slices.Contains(paths, path) {
-			delete(since, path)
-			delete(tried, path)
+			delete(m.since, path)
+			delete(m.tried, path)
 		}
 	}
 }
