@@ -12,8 +12,12 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// maxHitText bounds the text of a hit, in characters.
-const maxHitText = 2000
+// maxHitText bounds the text of a hit, its section and its title, in characters, and
+// maxHitTags the number of its tags.
+const (
+	maxHitText = 2000
+	maxHitTags = 100
+)
 
 func (m readOps) search(ctx context.Context, c Call, r *api.SearchRequest) (*api.SearchAnswer, error) {
 	c, err := m.withRoots(ctx, c, r.Roots)
@@ -206,11 +210,14 @@ func noMatchNote(c Call) string {
 func hitOf(c Call, h index.Hit) api.Hit {
 	doc, e := h.Doc, h.Entry
 	line, end := shownLines(c, doc, e)
+	section, _ := firstRunes(strings.Join(e.Sections, " > "), maxHitText)
+	title, _ := firstRunes(e.Title, maxHitText)
 	out := api.Hit{
 		ID: doc.Place.Path + "#" + e.ID, Path: doc.Place.Path, Host: doc.Place.Host, Line: line, EndLine: end,
 		Score: h.Score, Kind: doc.Place.Kind.String(), Subject: c.View.SubjectOf(e.Partition),
-		Day: doc.Place.Day, Session: sessionOf(c, doc), Section: strings.Join(e.Sections, " > "),
-		Title: e.Title, Snippet: h.Snippet, Language: h.Language, Highlights: h.Highlights, Type: e.Type, Tags: e.Tags,
+		Day: doc.Place.Day, Session: sessionOf(c, doc), Section: section,
+		Title: title, Snippet: h.Snippet, Language: h.Language, Highlights: h.Highlights, Type: e.Type,
+		Tags:       e.Tags[:min(len(e.Tags), maxHitTags)],
 		Importance: e.Importance, Visibility: e.Partition.Visibility.String(), Task: e.TaskState(),
 		Added: e.Added, Time: h.Time.UTC(), Untrusted: e.Author().Untrusted(c.View), Stale: doc.Stale, More: h.More,
 		Missing: h.Missing, Partial: h.Partial, Conflict: doc.Place.Copy,
