@@ -3,9 +3,9 @@
 // returns these commands; Events lists the events.
 //
 // An agent waits for a hook to end. Therefore a hook ends within TimeLimit for any
-// input and any state of the daemon, except that a hook that saves text first writes it
-// to the spool on the disk, and that the start of a session waits for a daemon to
-// start. It exits with status 0, because agents show other statuses to people and stop
+// input and any state of the daemon, except that a hook that saves text waits longer
+// for its input and first writes the text to the spool on the disk, and that the start
+// of a session waits for a daemon to start. It exits with status 0, because agents show other statuses to people and stop
 // at status 2. It prints either its complete output or nothing. --debug also
 // prints the reason for no output; an empty memory at the start of a session is
 // always explained.
@@ -47,7 +47,8 @@ var TimeLimit = 200 * time.Millisecond
 // Multiples of TimeLimit.
 const (
 	// deliveryLimits bound the time in which a hook at the end of a conversation
-	// delivers the spool: two seconds. Agents allow at least three for such a hook.
+	// delivers the spool, and in which a hook that saves text has read its input: two
+	// seconds. Agents allow at least three for such a hook.
 	deliveryLimits = 10
 	// startLimits bound the wait for a daemon that the start of a session starts: one
 	// second.
@@ -71,6 +72,7 @@ var Events = []struct {
 	try   string // example input
 	run   func(context.Context, *hook) error
 
+	saves  bool          // saves text, of which nothing may be lost on a busy machine
 	limits time.Duration // bound of the time of the requests, in TimeLimits; 0 is 1
 }{
 	{
@@ -87,17 +89,17 @@ var Events = []struct {
 		try: `{"prompt": "why did the deployment fail?"}`,
 	}, {
 		Name: "pre-compact", Event: "PreCompact", short: "Save the essence of a conversation before it is compacted",
-		run: saveConversation, limits: deliveryLimits,
+		run: saveConversation, saves: true, limits: deliveryLimits,
 		long: statementsHelp, try: `{"transcript_path": "~/session.jsonl"}`,
 	}, {
 		Name: "stop", Event: "Stop", short: "Save the result of an answer, if hooks.store_responses is true",
-		run: saveAnswer,
+		run: saveAnswer, saves: true,
 		long: "The capture is one to three lines of the answer, or a summary by the model of llm.endpoint, which " +
 			"the daemon requests after the hook has returned.",
 		try: `{"last_assistant_message": "Fixed the login."}`,
 	}, {
 		Name: "session-end", Event: "SessionEnd", short: "Save the essence of a conversation when it ends",
-		run: saveConversation, limits: deliveryLimits,
+		run: saveConversation, saves: true, limits: deliveryLimits,
 		long: statementsHelp, try: `{"transcript_path": "~/session.jsonl"}`,
 	},
 }
@@ -124,7 +126,7 @@ Claude Code, Codex and Gemini CLI run these commands with JSON on standard input
 		RunE:        cli.ShowHelp,
 	}
 	for _, e := range Events {
-		h := &hook{g: g, command: e.Name}
+		h := &hook{g: g, command: e.Name, saves: e.saves}
 		sub := &cobra.Command{
 			Use: e.Name, Short: e.short, Long: e.short + ".\n\n" + e.long,
 			Example: "  memwatchd hook " + e.Name + " --debug <<<'" + e.try + "'",
@@ -153,6 +155,7 @@ type hook struct {
 	event     string // the name of the event in the agent
 	agentName string
 	debug     bool
+	saves     bool // saves text
 
 	externalKey string
 	format      string // of the context at the start of a session
@@ -160,7 +163,7 @@ type hook struct {
 	config *config.Config
 	client *client.Client
 	input  hookInput
-	limit  *time.Timer // ends the process, unless it is printing or saving
+	limit  *time.Timer // ends the process, unless it is printing or has text to save
 }
 
 // hookInput holds the fields of the agent's input that hooks use.
@@ -178,8 +181,8 @@ type hookInput struct {
 }
 
 // runAction executes the action of a hook, whose requests take at most the given time.
-// A hook that waits longer than TimeLimit for its input, or to print, ends the process
-// with status 0.
+// A hook that waits longer than TimeLimit to print, or for its input, ends the process
+// with status 0; one that saves text has deliveryLimits for its input.
 func (h *hook) runAction(cmd *cobra.Command, limit time.Duration, do func(context.Context, *hook) error) {
 	if term.IsTerminal(cmd.InOrStdin()) {
 		fmt.Fprintf(h.g.Stderr,
@@ -187,7 +190,11 @@ func (h *hook) runAction(cmd *cobra.Command, limit time.Duration, do func(contex
 		return
 	}
 	signal.Ignore(syscall.SIGPIPE) // the agent may have closed the pipe
-	h.limit = time.AfterFunc(TimeLimit, func() {
+	inputLimit := TimeLimit
+	if h.saves {
+		inputLimit = deliveryLimits * TimeLimit
+	}
+	h.limit = time.AfterFunc(inputLimit, func() {
 		h.logDebug(errors.New("time limit reached"))
 		os.Exit(0)
 	})
@@ -269,6 +276,9 @@ func (h *hook) prepare(cmd *cobra.Command) (err error) {
 	h.input, err = readHookInput(cmd.InOrStdin())
 	if err != nil {
 		return err
+	}
+	if h.saves {
+		h.limit.Stop()
 	}
 	if cmd.Flags().Changed("external-key") {
 		if err := cli.CheckExternalKey(cmd, h.externalKey); err != nil {
