@@ -53,13 +53,13 @@ func NewRoot(stdout, stderr io.Writer) *cobra.Command { return newRoot(stdout, s
 func newRoot(stdout, stderr io.Writer, args []string) *cobra.Command {
 	g := &cli.Globals{Stdout: stdout, Stderr: stderr, Args: args, NewRoot: NewRoot, OpenRoot: openRoot, Diff: ops.Diff,
 		Start: background.Start}
-	root := cli.NewRoot(g)
-	for _, c := range []*cobra.Command{newServe(g), setup.NewInit(g), setup.NewService(g),
-		background.NewStop(g), background.NewRestart(g), background.NewLogs(g), doctor.NewCommand(g)} {
+	others := []*cobra.Command{newServe(g), setup.NewInit(g), setup.NewService(g), background.NewStop(g),
+		background.NewRestart(g), background.NewLogs(g), doctor.NewCommand(g)}
+	for _, c := range others {
 		c.GroupID = "daemon"
-		root.AddCommand(c)
 	}
-	root.AddCommand(console.NewCommand(g), newMCP(g), hook.NewCommand(g), newMan(g), newMerge())
+	others = append(others, console.NewCommand(g), newMCP(g), hook.NewCommand(g), newMan(g), newMerge())
+	root := cli.NewRoot(g, others...)
 	cli.RejectGlobals(root)
 	return root
 }

@@ -22,13 +22,20 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// addOperations adds a command for each command of each operation. If the command
-// line begins with one of them, it omits the others, which takes a millisecond.
+// describers are the commands of this program that describe all others.
+var describers = []string{"completion", "man", "__bash"}
+
+// addOperations adds a command for each command of each operation. It omits those that
+// the command line does not need, which takes two milliseconds.
 func addOperations(root *cobra.Command, g *Globals) {
 	words, ok := skipGlobals(root, g.Args)
 	only := ""
 	if ok && len(words) > 0 {
 		only = words[0]
+	}
+	isOther := slices.ContainsFunc(root.Commands(), func(c *cobra.Command) bool { return c.Name() == only })
+	if isOther && !slices.Contains(describers, only) || slices.Equal(g.Args, []string{"--version"}) {
+		return
 	}
 	if !slices.ContainsFunc(api.Operations, func(op *api.Operation) bool {
 		return slices.ContainsFunc(op.Commands, func(c api.Command) bool { return strings.Fields(c.Words)[0] == only })

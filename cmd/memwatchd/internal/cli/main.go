@@ -328,9 +328,9 @@ type Globals struct {
 	Start    func(context.Context, *Globals, *config.Config) error // starts a daemon in the background
 }
 
-// NewRoot returns the root command with the global flags and the commands of
-// this package.
-func NewRoot(g *Globals) *cobra.Command {
+// NewRoot returns the root command with the global flags, the commands of this package
+// and others.
+func NewRoot(g *Globals, others ...*cobra.Command) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "memwatchd",
 		Short:         "A memory of Markdown files, watched, indexed and searchable",
@@ -378,8 +378,9 @@ func NewRoot(g *Globals) *cobra.Command {
 	addShortHelp(root, all, term.Width(g.Stdout))
 	root.SetHelpCommand(newHelp(all))
 	root.SetHelpCommandGroupID("shell")
-	addOperations(root, g)
+	root.AddCommand(others...)
 	root.AddCommand(newOpen(g))
+	addOperations(root, g)
 	return root
 }
 
