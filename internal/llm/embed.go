@@ -64,7 +64,7 @@ func (c *Client) Embed(ctx context.Context, texts []string) (vectors [][]float32
 	}
 	vectors, err = readVectors(answer, len(texts))
 	if err != nil {
-		return nil, answerError{err}
+		return nil, err
 	}
 	if n := len(vectors[0]); c.Dimensions != 0 && n != c.Dimensions {
 		return nil, fmt.Errorf("model returned vectors of %d dimensions instead of %d: set %s.dimensions to %d or 0",
@@ -182,16 +182,10 @@ func WasRefused(err error) bool {
 // maxRetryAfter bounds the time to wait that a service can name.
 const maxRetryAfter = time.Hour
 
-// An answerError reports a response that does not contain the requested vectors.
-type answerError struct{ error }
-
-// DependsOnText reports whether a request for vectors that failed with err may
-// succeed with other or fewer texts.
-func DependsOnText(err error) bool {
-	switch status, _ := errors.AsType[statusError](err); status {
-	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity,
-		http.StatusInternalServerError:
-		return true
-	}
-	return errors.As(err, new(answerError))
+// RefusesText reports whether a request for vectors that failed with err may succeed
+// with other or fewer texts.
+func RefusesText(err error) bool {
+	status, _ := errors.AsType[statusError](err)
+	return status == http.StatusBadRequest || status == http.StatusRequestEntityTooLarge ||
+		status == http.StatusUnprocessableEntity
 }

@@ -3,6 +3,7 @@
 package state
 
 import (
+	"bufio"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
@@ -28,21 +29,22 @@ var errNotRegular = errors.New("not a regular file")
 // its old or its new content. The directory must exist, and no concurrent call may
 // write the same path.
 func Write(path string, data []byte) error {
-	err := writeText(path, func(w io.Writer) error {
+	return WriteFrom(path, func(w io.Writer) error {
 		_, err := w.Write(data)
 		return err
+	})
+}
+
+// WriteFrom is like [Write] with the content that a function writes.
+func WriteFrom(path string, write func(io.Writer) error) error {
+	// The name is fixed, so that crashes leave at most one such file.
+	err := replace(path, path+TempSuffix, syscall.O_TRUNC|syscall.O_NONBLOCK, 0o600, write, func(f *os.File) error {
+		return f.Chmod(0o600) // an existing file may have another mode
 	})
 	if err != nil {
 		return fmt.Errorf("write state: %w", err)
 	}
 	return nil
-}
-
-func writeText(path string, write func(io.Writer) error) error {
-	// The name is fixed, so that crashes leave at most one such file.
-	return replace(path, path+TempSuffix, syscall.O_TRUNC|syscall.O_NONBLOCK, 0o600, write, func(f *os.File) error {
-		return f.Chmod(0o600) // an existing file may have another mode
-	})
 }
 
 // Replace atomically replaces a file that other programs may write, too. It calls
@@ -61,7 +63,11 @@ func replace(path, temp string, flags int, mode fs.FileMode, write func(io.Write
 	if err != nil {
 		return fmt.Errorf("create temporary file: %w", err)
 	}
-	err = write(f)
+	w := bufio.NewWriter(f)
+	err = write(w)
+	if err == nil {
+		err = w.Flush()
+	}
 	if err == nil {
 		err = f.Sync()
 	}

@@ -27,9 +27,9 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/build"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/clock"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
-	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/embed"
 	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/internal/llm"
+	"github.com/memwatchd/memwatchd/internal/meaning"
 	"github.com/memwatchd/memwatchd/internal/ops"
 	"github.com/memwatchd/memwatchd/internal/secrets"
 	"github.com/memwatchd/memwatchd/internal/state"
@@ -62,8 +62,8 @@ type daemon struct {
 	topic *topic      // nil if no topic is configured
 	share *sharing    // nil if nothing is shared
 
-	embedder   *embed.Embedder // nil if no embeddings endpoint is configured
-	embedErr   error           // why embedder is nil although one is configured
+	embedder   *meaning.Embedder // nil if no embeddings endpoint is configured
+	embedErr   error             // why embedder is nil although one is configured
 	embedErrAt time.Time
 
 	maintenance *maintenance // nil if there is no writer
@@ -245,7 +245,7 @@ func (d *daemon) close() error {
 		errs = append(errs, d.share.Close())
 	}
 	if d.embedder != nil {
-		errs = append(errs, d.embedder.Close())
+		d.embedder.Close()
 	}
 	if d.index != nil {
 		errs = append(errs, d.index.Close())

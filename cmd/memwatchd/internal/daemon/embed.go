@@ -2,16 +2,13 @@ package daemon
 
 import (
 	"context"
-	"net/url"
 	"os"
 	"path/filepath"
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/clock"
-	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
-	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/embed"
-	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/internal/llm"
+	"github.com/memwatchd/memwatchd/internal/meaning"
 )
 
 func (d *daemon) vectorsDir() string { return filepath.Join(d.config.Index.Dir, "vectors") }
@@ -19,11 +16,6 @@ func (d *daemon) vectorsDir() string { return filepath.Join(d.config.Index.Dir, 
 func (d *daemon) hasEmbeddings() bool {
 	return d.config.Embed.Endpoint != "" && d.config.Memory.Enabled
 }
-
-type presentTexts struct{ *index.Index }
-
-// Complete implements [embed.Index].
-func (t presentTexts) Complete() bool { return !t.Status().Degraded }
 
 // openEmbedder opens the embedder of the configured endpoint, if there is one. An
 // unreadable key is an error, because the user who configured it is still present
@@ -33,26 +25,14 @@ func (d *daemon) openEmbedder() error {
 	if !d.hasEmbeddings() {
 		return nil
 	}
-	e := &embed.Embedder{
-		Dir: d.vectorsDir(), Index: presentTexts{d.index}, Load: d.pipeline.documents.Load,
-		Model: embed.Model{Name: c.Model, Dimensions: c.Dimensions, TextPrefix: c.TextPrefix,
-			QueryPrefix: c.QueryPrefix},
-		Client: func(m embed.Model) *llm.Client {
-			client := &llm.Client{Endpoint: c.Endpoint, Model: m.Name, Dimensions: m.Dimensions,
-				Setting: "embed"}
-			if c.KeyFile != "" {
-				client.Key = func() (string, error) { return config.ReadKey(c.KeyFile) }
-			}
-			return client
-		},
-		Private: c.Private, Workers: 2, Batch: 32, DailyCharacters: c.DailyChars, QueryTimeout: c.QueryTimeout,
-		Now: clock.Now, Logger: d.logger,
-	}
-	if u, err := url.Parse(c.Endpoint); err == nil && config.IsLoopback(u.Hostname()) {
-		e.Workers = 1 // a local model uses the whole machine for one request
-	}
-	if err := d.prepareClient(e.Client(e.Model), c.KeyFile); err != nil {
+	client := &llm.Client{Endpoint: c.Endpoint, Model: c.Model, Dimensions: c.Dimensions, Setting: "embed"}
+	if err := d.prepareClient(client, c.KeyFile); err != nil {
 		return err
+	}
+	e := &meaning.Embedder{
+		Dir: d.vectorsDir(), Client: client, TextPrefix: c.TextPrefix, QueryPrefix: c.QueryPrefix, Index: d.index,
+		Load: d.pipeline.documents.Load, Private: c.Private, Batch: 32, DailyCharacters: c.DailyChars,
+		QueryTimeout: c.QueryTimeout, Now: clock.Now, Logger: d.logger,
 	}
 	if err := e.Open(); err != nil {
 		d.logger.Error("vectors are unavailable, searches compare words only", "err", err)
@@ -65,8 +45,11 @@ func (d *daemon) openEmbedder() error {
 
 // rescanTexts compares all texts with the vectors once every file has been seen.
 func (d *daemon) rescanTexts(ctx context.Context) error {
-	if d.awaitKnown(ctx) == nil {
-		d.embedder.Rescan()
+	if err := d.awaitKnown(ctx); err != nil {
+		return nil
+	}
+	if err := d.embedder.Rescan(); err != nil {
+		d.logger.Warn("vectors of removed texts are kept", "err", err)
 	}
 	return nil
 }

@@ -17,9 +17,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/memwatchd/memwatchd/api"
-	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/embed"
 	"github.com/memwatchd/memwatchd/compactor"
 	"github.com/memwatchd/memwatchd/index"
+	"github.com/memwatchd/memwatchd/internal/meaning"
 	"github.com/memwatchd/memwatchd/internal/ops"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/todosync"
@@ -52,8 +52,8 @@ type pipeline struct {
 	documents *documents
 	index     *index.Index
 	compactor *compactor.Compactor
-	todos     *todosync.Syncer // nil if files cannot be written
-	embedder  *embed.Embedder  // nil if no embeddings endpoint is configured
+	todos     *todosync.Syncer  // nil if files cannot be written
+	embedder  *meaning.Embedder // nil if no embeddings endpoint is configured
 	logger    *slog.Logger
 	events    hub
 	copies    copies

@@ -25,7 +25,7 @@ func (l *live) embedded() *api.EmbedStatus {
 	return s
 }
 
-// vectorFiles returns the size of the files with one byte per dimension.
+// vectorFiles returns the size of the files of vectors.
 func (l *live) vectorFiles() (size int64) {
 	l.t.Helper()
 	filepath.WalkDir(filepath.Dir(l.config), func(path string, e fs.DirEntry, err error) error {
@@ -33,7 +33,7 @@ func (l *live) vectorFiles() (size int64) {
 			return nil // it has just been deleted
 		}
 		info, err := e.Info()
-		if err == nil && filepath.Ext(path) == ".bytes" {
+		if err == nil && filepath.Ext(path) == ".vec" {
 			size += info.Size()
 			if info.Mode().Perm() != 0o600 {
 				l.t.Errorf("%s has the mode %v", path, info.Mode())
@@ -124,7 +124,7 @@ func TestLiveEmbeddings(t *testing.T) {
 	if s := l.embedded(); s.Embedded != 3 {
 		t.Errorf("%+v", s)
 	}
-	if after := l.vectorFiles(); before-after != llmtest.Dimensions {
+	if after := l.vectorFiles(); before-after != 12+llmtest.Dimensions {
 		t.Errorf("vectors of %d bytes, then %d", before, after)
 	}
 

@@ -1,4 +1,4 @@
-package embed
+package meaning
 
 import (
 	"cmp"
@@ -56,7 +56,7 @@ func TestOnce(t *testing.T) {
 		{"restoration", func() { w.save("old.md", public(bought, mira)) }},
 		{"copy", func() { w.save("copy.md", public(mira)) }},
 		{"another batch", func() { w.restart(func(e *Embedder) { e.Batch = 1 }) }},
-		{"another prefix of queries", func() { w.restart(func(e *Embedder) { e.Model.QueryPrefix = "query: " }) }},
+		{"another prefix of queries", func() { w.restart(func(e *Embedder) { e.QueryPrefix = "query: " }) }},
 	} {
 		step.do()
 		w.awaitDone()
@@ -168,118 +168,23 @@ func TestRetryAfter(t *testing.T) {
 // TestRejectedText checks that a text that the model rejects does not keep others
 // from being embedded, and is not sent forever.
 func TestRejectedText(t *testing.T) {
-	for _, status := range []int{http.StatusBadRequest, http.StatusForbidden, http.StatusBadGateway, http.StatusGatewayTimeout, -1} {
+	for _, status := range []int{http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusBadGateway, -1} {
 		w := newWorld(t)
 		w.server.RejectStatus = status
 		w.server.Reject("poison")
 		w.save("a.md", public(bought, "this entry is the poison here", server, mira))
 		w.start()
+		refused := status > 0 && status < 500
 		w.await(fmt.Sprint("the other vectors with the status ", status), func() bool {
 			s := w.Status()
-			return s.Embedded == 3 && s.Pending == 0 && s.Rejected == 1
+			return s.Embedded == 3 && (s.Rejected == 1) == refused && s.LastError != ""
 		})
 		w.server.Reset()
 		w.save("b.md", public("A change adds one more entry"))
-		w.awaitDone()
-		if got := w.sent(); len(got) != 1 {
+		w.await("the vector of another text", func() bool { return w.Status().Embedded == 4 })
+		if got := w.sent(); refused && len(got) != 1 {
 			t.Errorf("status %d: sent %q", status, got)
 		}
-	}
-}
-
-// TestModels checks that another model has vectors of its own, that the old ones
-// answer queries meanwhile, and that the return to a model costs nothing.
-func TestModels(t *testing.T) {
-	w := newWorld(t)
-	for i := range 30 {
-		w.save(fmt.Sprintf("%d.md", i), public(fmt.Sprintf("the entry has the number %d", i)))
-	}
-	w.save("z.md", public(bought))
-	w.start().awaitDone()
-	w.sent()
-	w.server.Reject("number 3") // so that the new space stays incomplete
-	w.restart(func(e *Embedder) { e.Model.Name, e.Batch = "n", 1 })
-	w.await("half of the vectors", func() bool { return w.Status().Embedded > 5 })
-	if s := w.answering(); s == nil || s.Name != "m" {
-		t.Errorf("answers from %+v", s)
-	}
-	if got := w.find("purchase of a car"); got != "- "+bought {
-		t.Errorf("found %q", got)
-	}
-	w.server.Reject("")
-	w.awaitDone()
-	w.await("the new space", func() bool { return w.answering().Name == "n" })
-	if got := w.find("purchase of a car"); got != "- "+bought {
-		t.Errorf("found %q", got)
-	}
-	w.sent()
-	for _, name := range []string{"m", "n", "m"} {
-		w.restart(func(e *Embedder) { e.Model.Name = name })
-		w.awaitDone()
-		if got := w.sent(); len(got) != 0 {
-			t.Errorf("back to %s: sent %q", name, got)
-		}
-	}
-	for _, change := range []func(*Embedder){
-		func(e *Embedder) { e.Model.Dimensions = 64 },
-		func(e *Embedder) { e.Model.TextPrefix = "text: " },
-	} {
-		w.restart(change)
-		w.awaitDone()
-		if got := w.sent(); len(got) != 31 {
-			t.Errorf("sent %d texts", len(got))
-		}
-	}
-	if entries, err := filepath.Glob(filepath.Join(w.Dir, "*", spaceFile)); err != nil || len(entries) != keptSpaces {
-		t.Errorf("kept %v, %v", entries, err)
-	}
-}
-
-// TestSwappedModel checks that vectors of a model that took the name of another
-// one are not mixed with the vectors of the latter once the probe is compared.
-func TestSwappedModel(t *testing.T) {
-	w := newWorld(t)
-	w.save("a.md", public(bought, server, mira))
-	w.start().awaitDone()
-	w.sent()
-	w.server.Set(llmtest.Swapped)
-	w.probeNow()
-	w.await("the texts again", func() bool { return len(w.server.Texts()) >= 4 })
-	w.awaitDone()
-	w.await("the new space", func() bool { w.mu.Lock(); defer w.mu.Unlock(); return len(w.spaces) == 2 && w.previous == nil })
-	if got := w.find("purchase of a car"); got != "- "+bought {
-		t.Errorf("found %q", got)
-	}
-	w.sent()
-	w.server.Set(llmtest.None)
-	w.restart(func(*Embedder) {})
-	w.awaitDone()
-	if got := w.sent(); len(got) != 0 {
-		t.Errorf("back to the first model: sent %q", got)
-	}
-}
-
-// TestSwappedMeanwhile checks that texts that are sent long after the last comparison
-// get no vectors of a model that took the name of the present one.
-func TestSwappedMeanwhile(t *testing.T) {
-	w := newUsage(t)
-	w.server.Set(llmtest.Swapped)
-	w.embedBatch(w.take(true))
-	if n := w.current.store.Len(); n > 0 || w.Status().LastError != errSwapped.Error() || len(w.probing) == 0 {
-		t.Errorf("%d vectors of another model, %+v", n, w.Status())
-	}
-	w.server.Set(llmtest.None)
-	for range 2 { // with and without the probe
-		w.mu.Lock()
-		w.size = 3
-		w.mu.Unlock()
-		w.embedBatch(w.take(true))
-	}
-	if n := w.current.store.Len(); n != 6 {
-		t.Errorf("%d vectors", n)
-	}
-	if n := strings.Count(strings.Join(w.server.Texts(), "\n"), probe); n != 2 {
-		t.Errorf("%d probes", n)
 	}
 }
 
@@ -307,106 +212,133 @@ func TestDailyCharacters(t *testing.T) {
 	w.await("the next vectors", func() bool { return w.Status().Embedded >= 2 })
 }
 
-// TestPurge checks that no vector of a removed text remains in any space.
+// TestPartitionName checks that each partition has a name of its own.
+func TestPartitionName(t *testing.T) {
+	for _, p := range []memory.Partition{{}, {Owner: "a"}, {Owner: "a", Visibility: memory.PublicOK},
+		{Owner: "?x/", Visibility: memory.PublicOK, Excerpt: true}} {
+		if got := partitionOf(partitionName(p)); got != p {
+			t.Errorf("%v becomes %v", p, got)
+		}
+	}
+	if cmp.Compare(partitionName(memory.Partition{Owner: "a"}), partitionName(memory.Partition{Owner: "a", Visibility: memory.PublicOK})) == 0 {
+		t.Error("private and public have one name")
+	}
+}
+
+// TestModels checks that the vectors of another model are removed, that words answer
+// queries until its first response, and that nothing remains of earlier versions.
+func TestModels(t *testing.T) {
+	w := newWorld(t)
+	w.save("a.md", public(bought, server, mira))
+	if err := os.MkdirAll(filepath.Join(w.Dir, "0123456789abcdef"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	w.start().awaitDone()
+	w.sent()
+	for _, change := range []func(*Embedder){
+		func(e *Embedder) { e.Client.Model = "n" },
+		func(e *Embedder) { e.Client.Dimensions = 64 },
+		func(e *Embedder) { e.TextPrefix = "text: " },
+	} {
+		w.server.Set(llmtest.Failure)
+		w.restart(change)
+		if _, err := w.Query(t.Context(), "purchase of a car", false); err != errNotReady {
+			t.Errorf("before the first response: %v", err)
+		}
+		if n := w.vectors(); n != 0 {
+			t.Errorf("%d vectors of the model before", n)
+		}
+		w.server.Set(llmtest.None)
+		w.await("all vectors", func() bool { return w.vectors() == 3 })
+		if got := w.find("purchase of a car"); got != "- "+bought {
+			t.Errorf("found %q", got)
+		}
+	}
+	if found, err := filepath.Glob(filepath.Join(w.Dir, "*")); err != nil || len(found) != 4 {
+		t.Errorf("files: %v, %v", found, err)
+	}
+}
+
+// TestOtherDimensions checks that texts are embedded again if a model of the same name
+// returns vectors with other dimensions, to a text or a query.
+func TestOtherDimensions(t *testing.T) {
+	for _, by := range []string{"text", "query"} {
+		w := newWorld(t)
+		w.save("a.md", public(bought, server))
+		w.start().awaitDone()
+		w.space.Requested = 64 // as if the endpoint changed
+		w.Client.Dimensions = 64
+		w.sent()
+		if by == "text" {
+			w.save("b.md", public(mira))
+		} else if _, err := w.Query(t.Context(), "purchase of a car", false); err != nil {
+			t.Fatal(err)
+		}
+		want := map[string]int{"text": 3, "query": 2}[by]
+		w.await("new vectors", func() bool { s := w.Status(); return s.Dimensions == 64 && w.vectors() == want && s.Pending == 0 })
+		if got := w.find("purchase of a car"); got != "- "+bought {
+			t.Errorf("%s: found %q", by, got)
+		}
+	}
+}
+
+// TestPurge checks that no vector of a removed text remains.
 func TestPurge(t *testing.T) {
 	w := newWorld(t)
 	w.save("a.md", public(bought, server, mira))
 	w.start().awaitDone()
-	w.restart(func(e *Embedder) { e.Model.Name = "n" })
-	w.awaitDone()
 	w.save("a.md", public(server))
-	if err := w.Purge(); err != nil {
-		t.Fatal(err)
+	if n := w.vectors(); n != 3 {
+		t.Errorf("%d vectors, although the texts may return", n)
 	}
-	for _, s := range w.spaces {
-		if n := s.store.Len(); n != 1 {
-			t.Errorf("%d vectors of %s", n, s.Name)
-		}
+	if err := w.Rescan(); err != nil || w.vectors() != 3 {
+		t.Errorf("%d vectors, %v", w.vectors(), err)
 	}
-	sizes := map[int64]bool{}
+	if err := w.Purge(); err != nil || w.vectors() != 1 {
+		t.Errorf("%d vectors, %v", w.vectors(), err)
+	}
 	filepath.WalkDir(w.Dir, func(path string, d fs.DirEntry, err error) error {
 		info, _ := os.Stat(path)
-		if err == nil && filepath.Ext(path) == ".bytes" {
-			sizes[info.Size()] = true
-		}
 		if err != nil || info.Mode().Perm()&0o077 != 0 {
 			t.Errorf("%s: %v, %v", path, info.Mode(), err)
 		}
 		return nil
 	})
-	if len(sizes) != 1 {
-		t.Errorf("files of %v bytes", sizes)
-	}
 }
 
-// TestGone checks that a request is cancelled when its texts are gone, and that the
-// vector of a text that went meanwhile is not stored.
+// TestGone checks that the vector of a text that went while it was sent is not stored,
+// and that a text that went before is not sent.
 func TestGone(t *testing.T) {
 	w := newWorld(t)
-	w.start().awaitDone()
-	w.server.Set(llmtest.Hang)
+	w.server.Delay(300 * time.Millisecond)
 	w.save("a.md", public(bought))
-	inFlight := func() bool { w.mu.Lock(); defer w.mu.Unlock(); return len(w.batches) > 0 }
-	w.await("a request", inFlight)
-	w.save("a.md", "")
-	w.await("its end", func() bool { return !inFlight() })
-	w.await("no texts", func() bool { return w.Status().Pending == 0 })
-	w.server.Set(llmtest.None)
-	w.server.Delay(2 * time.Second)
-	w.save("a.md", public(bought, server))
-	w.await("a request", inFlight)
+	w.start()
+	w.await("a request", func() bool { n, _ := w.server.Requests(); return n > 0 })
+	w.save("b.md", public(mira))
+	w.save("b.md", strings.Replace(public(mira), "public_ok", "private_only", 1))
 	w.save("a.md", public(server))
 	w.awaitDone()
-	if n := w.current.store.Len(); n != 1 {
-		t.Errorf("%d vectors", n)
+	if diff := gocmp.Diff([]string{"- " + bought, "- " + server}, w.sent()); diff != "" || w.vectors() != 1 {
+		t.Errorf("%d vectors, sent (-want +got):\n%s", w.vectors(), diff)
 	}
 }
 
-// TestGoneWhileFilled checks that a text that becomes private while other files of its
-// batch are read is not sent.
-func TestGoneWhileFilled(t *testing.T) {
-	for _, batch := range []int{1, 8} {
-		w := newWorld(t)
-		w.Batch = batch
-		w.save("b.md", public(bought, mira))
-		w.save("a.md", public(server, "The backup of the server runs on Sunday"))
-		blocked := map[int]string{1: "a.md", 8: "b.md"}[batch]
-		block, entered := make(chan bool), make(chan bool)
-		var once sync.Once
-		load := w.Load
-		w.Load = func(path string) (*memory.Document, error) {
-			doc, err := load(path)
-			if path == blocked {
-				once.Do(func() { close(entered); <-block })
-			}
-			return doc, err
-		}
-		w.start()
-		<-entered
-		w.save("a.md", strings.Replace(public(server), "public_ok", "private_only", 1))
-		if err := w.Purge(); err != nil {
-			t.Fatal(err)
-		}
-		close(block)
-		w.awaitDone()
-		if diff := gocmp.Diff([]string{"- " + bought, "- " + mira}, w.sent()); diff != "" {
-			t.Errorf("batches of %d: sent (-want +got):\n%s", batch, diff)
-		}
-		w.mu.Lock()
-		if len(w.batches) > 0 || w.queue.Len() > 0 {
-			t.Errorf("%d batches and %d files are left", len(w.batches), w.queue.Len())
-		}
-		w.mu.Unlock()
-	}
-}
-
-// TestStop checks that an embedder ends while a request hangs.
+// TestStop checks that an embedder stores the vectors that it has requested when it
+// stops, and that it ends while a request hangs.
 func TestStop(t *testing.T) {
 	w := newWorld(t)
-	w.start().awaitDone()
-	w.server.Set(llmtest.Hang)
+	w.server.Delay(300 * time.Millisecond)
 	w.save("a.md", public(bought))
-	w.await("a request", func() bool { w.mu.Lock(); defer w.mu.Unlock(); return len(w.batches) > 0 })
+	w.start()
+	w.await("a request", func() bool { n, _ := w.server.Requests(); return n > 0 })
+	w.restart(func(*Embedder) {})
+	w.awaitDone()
+	if got := w.sent(); len(got) != 1 {
+		t.Errorf("sent %q", got)
+	}
+	w.server.Set(llmtest.Hang)
+	w.save("b.md", public(server))
+	w.await("a request", func() bool { n, _ := w.server.Requests(); return n > 1 })
 	w.stop()
 }
 
@@ -415,13 +347,6 @@ func TestQuery(t *testing.T) {
 	w := newWorld(t)
 	w.save("a.md", public(bought))
 	w.QueryTimeout = 20 * time.Millisecond
-	if err := w.Open(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.Query(t.Context(), "a car", false); err != errNotReady {
-		t.Errorf("before the probe: %v", err)
-	}
-	w.Close()
 	w.start().awaitDone()
 	w.server.Delay(100 * time.Millisecond)
 	if _, err := w.Query(t.Context(), "a car", false); !errors.Is(err, context.DeadlineExceeded) {
@@ -443,26 +368,12 @@ func TestQuery(t *testing.T) {
 	if n, _ := w.server.Requests(); n-before > maxRequests {
 		t.Errorf("%d requests after a failure", n-before)
 	}
+	w.server.Set(llmtest.None)
+	w.queries.resume = time.Time{}
 	for i := range maxQueries + 10 {
-		w.queries.requestVector(&pendingQuery{done: make(chan struct{})}, queryKey{byte(i), byte(i >> 8)}, &space{client: w.current.client, store: w.current.store}, "x", 0)
-		if i == 0 {
-			w.server.Set(llmtest.None)
-		}
+		w.await("a vector", func() bool { _, err := w.Query(t.Context(), fmt.Sprint("query ", i), false); return err == nil })
 	}
-	if n := len(w.queries.kept); n != maxQueries || w.queries.order.Len() != n {
+	if n := len(w.queries.kept); n > maxQueries {
 		t.Errorf("%d queries in memory", n)
-	}
-}
-
-// TestPartitionName checks that each partition has a name of its own.
-func TestPartitionName(t *testing.T) {
-	for _, p := range []memory.Partition{{}, {Owner: "a"}, {Owner: "a", Visibility: memory.PublicOK},
-		{Owner: "?x/", Visibility: memory.PublicOK, Excerpt: true}} {
-		if got := partitionOf(partitionName(p)); got != p {
-			t.Errorf("%v becomes %v", p, got)
-		}
-	}
-	if cmp.Compare(partitionName(memory.Partition{Owner: "a"}), partitionName(memory.Partition{Owner: "a", Visibility: memory.PublicOK})) == 0 {
-		t.Error("private and public have one name")
 	}
 }

@@ -1,4 +1,4 @@
-package embed
+package meaning
 
 import (
 	"context"
@@ -61,7 +61,6 @@ func (x *fakeIndex) all() map[memory.Partition]map[index.TextKey]bool {
 
 func (x *fakeIndex) HasText(p memory.Partition, key index.TextKey) bool { return x.all()[p][key] }
 func (x *fakeIndex) CountTexts(p memory.Partition) int                  { return len(x.all()[p]) }
-func (x *fakeIndex) Complete() bool                                     { return true }
 
 func (x *fakeIndex) TextPartitions() []memory.Partition {
 	return slices.SortedFunc(maps.Keys(x.all()), memory.Partition.Compare)
@@ -95,11 +94,9 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	w := &world{t: t, index: &fakeIndex{files: map[string]*memory.Document{}}, server: llmtest.NewServer(t)}
 	w.Embedder = &Embedder{
-		Dir: filepath.Join(t.TempDir(), "vectors"), Model: Model{Name: "m"}, Index: w.index, Load: w.index.Load,
-		Workers: 1, Batch: 8, QueryTimeout: 10 * time.Second, Now: time.Now, Logger: slog.New(slog.DiscardHandler),
-	}
-	w.Client = func(m Model) *llm.Client {
-		return &llm.Client{Endpoint: w.server.URL, Model: m.Name, Dimensions: m.Dimensions}
+		Dir: filepath.Join(t.TempDir(), "vectors"), Index: w.index, Load: w.index.Load, Batch: 8,
+		QueryTimeout: 10 * time.Second, Now: time.Now, Logger: slog.New(slog.DiscardHandler),
+		Client: &llm.Client{Endpoint: w.server.URL, Model: "m"},
 	}
 	return w
 }
@@ -129,8 +126,9 @@ func (w *world) restart(change func(*Embedder)) {
 	w.t.Helper()
 	w.stop()
 	old := w.Embedder
-	w.Embedder = &Embedder{Dir: old.Dir, Model: old.Model, Client: old.Client, Index: old.Index, Load: old.Load,
-		Private: old.Private, Workers: old.Workers, Batch: old.Batch, DailyCharacters: old.DailyCharacters,
+	client := &llm.Client{Endpoint: old.Client.Endpoint, Model: old.Client.Model, Dimensions: old.Client.Dimensions}
+	w.Embedder = &Embedder{Dir: old.Dir, Client: client, TextPrefix: old.TextPrefix, QueryPrefix: old.QueryPrefix,
+		Index: old.Index, Load: old.Load, Private: old.Private, Batch: old.Batch, DailyCharacters: old.DailyCharacters,
 		QueryTimeout: old.QueryTimeout, Now: old.Now, Logger: old.Logger}
 	change(w.Embedder)
 	w.start()
@@ -169,14 +167,22 @@ func (w *world) await(what string, holds func() bool) {
 
 func (w *world) awaitDone() {
 	w.t.Helper()
-	w.await("all vectors", func() bool { s := w.Status(); return s.Dimensions > 0 && s.Pending == 0 })
+	w.await("all vectors", func() bool { s := w.Status(); return s.Pending == 0 })
 }
 
-// sent returns the texts that were sent since the last call, without the probe.
+// sent returns the texts that were sent since the last call.
 func (w *world) sent() []string {
-	texts := slices.DeleteFunc(w.server.Texts(), func(text string) bool { return strings.HasSuffix(text, probe) })
+	texts := w.server.Texts()
 	w.server.Reset()
 	return texts
+}
+
+// vectors returns the number of stored vectors.
+func (w *world) vectors() (n int) {
+	for _, p := range w.listPartitions() {
+		n += p.len()
+	}
+	return n
 }
 
 // find returns the nearest text to a query.

@@ -1,0 +1,205 @@
+package meaning
+
+import (
+	"context"
+	"math"
+	"path/filepath"
+	"slices"
+	"time"
+	"unicode/utf8"
+
+	"github.com/memwatchd/memwatchd/index"
+	"github.com/memwatchd/memwatchd/internal/llm"
+	"github.com/memwatchd/memwatchd/internal/secrets"
+	"github.com/memwatchd/memwatchd/internal/state"
+)
+
+// A queue lists the texts without vectors, in this order: those of saved files, the
+// last one first; those of files that were read for the last batch; those of other
+// files; those that failed. It may contain texts that have a vector or are gone.
+type queue struct {
+	saved  []string // paths
+	texts  []index.Text
+	others []string // paths
+	failed []index.Text
+	size   int // texts of the next batch
+}
+
+// add adds a file.
+func (q *queue) add(path string, saved bool) {
+	switch {
+	case !saved:
+		q.others = append(q.others, path)
+	case !slices.Contains(q.saved[max(0, len(q.saved)-100):], path): // a file that is saved often
+		q.saved = append(q.saved, path)
+	}
+}
+
+// reset replaces the content by files.
+func (q *queue) reset(paths []string) { *q = queue{others: paths, size: q.size} }
+
+// next returns the next text, or else the path of the file to read next.
+func (q *queue) next() (t index.Text, path string, ok bool) {
+	if len(q.texts) == 0 && len(q.saved)+len(q.others) == 0 {
+		q.texts, q.failed = q.failed, nil
+	}
+	switch last := len(q.saved) - 1; {
+	case last >= 0:
+		path, q.saved = q.saved[last], q.saved[:last]
+	case len(q.texts) > 0:
+		t, q.texts = q.texts[0], q.texts[1:]
+	case len(q.others) > 0:
+		path, q.others = q.others[0], q.others[1:]
+	default:
+		return t, "", false
+	}
+	return t, path, true
+}
+
+func refOf(t index.Text) index.TextRef { return index.TextRef{Partition: t.Partition, Key: t.Key} }
+
+// takeBatch takes the next texts from the queue. If there are none, it returns the
+// time to wait, which ends the next day if the characters of the day are used up.
+func (e *Embedder) takeBatch() (b []index.Text, wait time.Duration) {
+	characters := 0
+	e.mu.Lock()
+	for len(b) < e.queue.size {
+		t, path, ok := e.queue.next()
+		if !ok {
+			break
+		}
+		if path != "" {
+			e.mu.Unlock()
+			texts := e.readTexts(path)
+			e.mu.Lock()
+			e.queue.texts = slices.Concat(texts, e.queue.texts)
+			continue
+		}
+		n := e.charactersOf(t)
+		switch {
+		case !e.missing[t.Partition][t.Key] || slices.ContainsFunc(b, func(o index.Text) bool { return refOf(o) == refOf(t) }):
+		case secrets.MatchingRule(t.Text) != "" || e.DailyCharacters > 0 && n > e.DailyCharacters:
+			e.rejectLocked(t)
+		case !e.mayCountLocked(characters + n):
+			e.queue.texts = slices.Insert(e.queue.texts, 0, t)
+			e.mu.Unlock()
+			return b, e.untilTomorrow()
+		default:
+			b, characters = append(b, t), characters+n
+		}
+	}
+	e.mu.Unlock()
+	if len(b) == 0 {
+		e.pruneMissing(math.MaxInt) // the rest is gone
+	}
+	return b, time.Hour
+}
+
+func (e *Embedder) rejectLocked(t index.Text) {
+	e.rejected[refOf(t)] = true
+	delete(e.missing[t.Partition], t.Key)
+}
+
+// readTexts returns the texts of a file, newest first.
+func (e *Embedder) readTexts(path string) []index.Text {
+	doc, err := e.Load(path)
+	if err != nil {
+		return nil // removed; a file that appears again is reported again
+	}
+	texts := slices.Collect(index.Texts(doc))
+	slices.SortStableFunc(texts, func(a, b index.Text) int { return b.Time.Compare(a.Time) })
+	return texts
+}
+
+// charactersOf returns the number of characters that are sent for a text.
+func (e *Embedder) charactersOf(t index.Text) int {
+	return utf8.RuneCountInString(e.TextPrefix) + utf8.RuneCountInString(t.Text)
+}
+
+// embedBatch requests and stores the vectors of those texts of a batch that are
+// still present. If it fails, it queues them behind all others and halves the size of
+// the next batch. A text that the service refuses alone is not sent again, unless it
+// has refused every text so far.
+func (e *Embedder) embedBatch(ctx context.Context, b []index.Text) {
+	b = slices.DeleteFunc(b, func(t index.Text) bool { return !e.isPresent(t) })
+	if len(b) == 0 {
+		return
+	}
+	list, err := e.sendTexts(ctx, b)
+	if err == nil {
+		err = e.storeVectors(b, list)
+	}
+	if ctx.Err() != nil {
+		return // the next start sends them
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	switch {
+	case err == nil:
+		e.queue.size = min(2*e.queue.size, e.Batch)
+		e.recordLocked(nil)
+	case len(b) == 1 && e.space.Dimensions > 0 && llm.RefusesText(err):
+		e.Logger.Warn("the model rejects a text", "err", err)
+		e.rejectLocked(b[0])
+		e.problem, e.problemAt = err.Error(), e.Now()
+	default:
+		e.queue.failed = append(e.queue.failed, b...)
+		e.queue.size = max(e.queue.size/2, 1) // a text may be the cause, or the size
+		e.recordLocked(err)
+	}
+}
+
+// sendTexts requests the vectors of texts. It counts their characters before, so that a
+// crash does not lose them, unless the endpoint refuses the request.
+func (e *Embedder) sendTexts(ctx context.Context, b []index.Text) ([][]float32, error) {
+	texts, characters := make([]string, len(b)), 0
+	for i, t := range b {
+		texts[i] = e.TextPrefix + t.Text
+		characters += e.charactersOf(t)
+	}
+	e.count(characters)
+	list, err := e.Client.Embed(ctx, texts)
+	if llm.WasRefused(err) {
+		e.count(-characters)
+	}
+	return list, err
+}
+
+// A usage is the number of characters of texts sent in a day.
+type usage struct {
+	Day        string `json:"day"`
+	Characters int    `json:"characters"`
+}
+
+func (e *Embedder) usageFile() string { return filepath.Join(e.Dir, "usage.json") }
+
+func (e *Embedder) today() string { return e.Now().Format(time.DateOnly) }
+
+// untilTomorrow returns the time until the next day begins.
+func (e *Embedder) untilTomorrow() time.Duration {
+	now := e.Now()
+	return time.Date(now.Year(), now.Month(), now.Day()+1, 0, 0, 1, 0, now.Location()).Sub(now)
+}
+
+// mayCountLocked reports whether so many more characters may be sent today.
+func (e *Embedder) mayCountLocked(characters int) bool {
+	if e.usage.Day == e.today() {
+		characters += e.usage.Characters
+	}
+	return e.DailyCharacters <= 0 || characters <= e.DailyCharacters
+}
+
+// count adds to the characters of the day and saves them. The mutex mu, which each
+// search needs, is not held while it waits for the disk.
+func (e *Embedder) count(characters int) {
+	e.mu.Lock()
+	if day := e.today(); e.usage.Day != day {
+		e.usage = usage{Day: day}
+	}
+	e.usage.Characters = max(e.usage.Characters+characters, 0)
+	newest := e.usage
+	e.mu.Unlock()
+	if err := state.Save(e.usageFile(), newest); err != nil {
+		e.Logger.Warn("cannot save the number of characters sent", "err", err)
+	}
+}
