@@ -74,7 +74,7 @@ RACY = $(shell grep -rlE '^\s+go |[.]Go\b' --include='*.go' . | grep -v /tools/ 
 test: ## run all tests that need no special machine
 	$(RUN) -race -short $(filter-out $(E2E),$(RACY))
 	$(RUN) -race -short -run '^TestRace' $(E2E)
-	$(IN_MEMORY) $(RUN) -skip '^TestRace' ./...
+	$(IN_MEMORY) $(RUN) -parallel 16 -skip '^TestRace' ./...
 	cd tools/bench && CGO_ENABLED=0 $(TEST) ./...
 	cd tools/release && $(TEST) ./...
 
@@ -88,7 +88,7 @@ faults: ## add the tests that need root, kernel limits or minutes
 	FAULTS=1 $(TEST) -p 1 -parallel 8 -count=1 -timeout 2h ./...
 
 # One daemon under simultaneous load of all kinds for the duration SOAK; make
-# test does this for half a minute.
+# test does this for five seconds.
 SOAK ?= 1h
 
 soak: ## run one daemon under all loads for SOAK, an hour by default
