@@ -1,13 +1,10 @@
 package memory
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
-
-	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 )
 
 // A Root is a folder beside the memory directory, whose files are searched and
@@ -20,12 +17,6 @@ type Root struct {
 	// Project returns the name of the project that a file of the root is about, or
 	// "". Nil means that there are no projects.
 	Project func(path string) string
-	// Categories reports whether items begin with their category, as in
-	// "- [decision] Use TLS".
-	Categories bool
-	// Outlines reports whether the marks of tasks and tags are those of Logseq, as
-	// in "- TODO Call Mira" and "tags:: home".
-	Outlines bool
 }
 
 // ValidRoot returns an error if a root cannot have a name.
@@ -85,51 +76,12 @@ func (r *Root) place(path string) Place {
 	return Place{Path: path, Kind: Note, Owner: r.Key(), Root: r.Name, Visibility: r.Visibility}
 }
 
-var (
-	// categoryRE matches the category of an item, which is longer than the mark of a
-	// task.
-	categoryRE = lazyregexp.New(`^[-*+] \[([\p{L}\p{N}][\p{L}\p{N} _-]+)\] `)
-	// markerRE matches a task in an outline with the lines below it, and
-	// outlineTagsRE the tags of a block.
-	markerRE = lazyregexp.New(`(?m)^[ \t]*[-*+] (NOW|LATER|TODO|DOING|DONE|WAITING|WAIT|CANCELED|CANCELLED|IN-PROGRESS) (.+)$` +
-		`((?:\n[ \t]*[^ \t\n*+-].*$)*)`)
-	outlineTagsRE = lazyregexp.New(`(?m)^[ \t]*(?:[-*+] )?tags:: (.+)$`)
-)
-
-// annotate adds to an entry of the root what its program writes in a way of its own:
-// tags and tasks.
+// annotate adds the project of a file to its entries.
 func (r *Root) annotate(below string, e *Entry) {
 	if r.Project != nil {
 		if name := r.Project(below); name != "" {
 			e.Tags = append(e.Tags, "project:"+name)
 		}
-	}
-	tag := func(s string) {
-		s = strings.Trim(strings.TrimSpace(s), "#[]")
-		if s != "" {
-			e.Tags = append(e.Tags, strings.ReplaceAll(strings.ToLower(s), " ", "-"))
-		}
-	}
-	if m := categoryRE().FindStringSubmatch(e.Text); m != nil && r.Categories {
-		tag(m[1])
-	}
-	if !r.Outlines {
-		return
-	}
-	for _, m := range outlineTagsRE().FindAllStringSubmatch(e.Text, -1) {
-		for s := range strings.SplitSeq(m[1], ",") {
-			tag(s)
-		}
-	}
-	for _, m := range markerRE().FindAllStringSubmatchIndex(e.Text, -1) {
-		t := Task{Line: e.Line + strings.Count(e.Text[:m[2]], "\n"), Parent: -1}
-		t.read(e.Text[m[4]:m[5]])
-		_, below := cutTaskFields(e.Text[m[6]:m[7]])
-		t.Due, t.Recurs = cmp.Or(t.Due, below.due), t.Recurs || below.recurs
-		if mark := e.Text[m[2]:m[3]]; mark == "DONE" || strings.HasPrefix(mark, "CANCEL") {
-			t.State = Done
-		}
-		e.Tasks = append(e.Tasks, t)
 	}
 }
 

@@ -1,11 +1,8 @@
 package memory
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -131,39 +128,8 @@ func TestRootLinks(t *testing.T) {
 	}
 }
 
-// TestRootAnnotations checks tags and tasks as programs write them.
+// TestRootAnnotations checks the tag of the project of a file.
 func TestRootAnnotations(t *testing.T) {
-	c := rootLayout()
-	c.Roots[0].Categories = true
-	var tags []string
-	for _, e := range c.Parse("vault:a.md", []byte("- [decision] Use TLS #net\n- [Tech Stack] Go\n- [x] done\n- [ ] open\n- plain [text] here\n* [idea] star\n"), Meta{}).Entries {
-		tags = append(tags, strings.Join(e.Tags, ","))
-	}
-	if diff := cmp.Diff([]string{"decision,net", "tech-stack", "", "", "", "idea"}, tags); diff != "" {
-		t.Errorf("categories (-want +got):\n%s", diff)
-	}
-	c.Roots[0].Outlines = true
-	states := []string{}
-	for _, e := range c.Parse("vault:journals/2026_02_05.md", []byte("- TODO Call Mira\n  tags:: home, [[Big Plan]]\n- DONE Pay\n- plain\n\t- NOW write\n\t- DONE read\n- TODOs are text\n- [x] box\n"+
-		"- CANCELLED yoga\n- IN-PROGRESS Paint 📅 2026-02-09\n- WAIT Water\n  SCHEDULED: <2026-02-05 Thu .+1d>\n\t- LATER Ask\n"+
-		"\t  DEADLINE: <2026-02-07 Sat>\n\t  id:: 1\n"), Meta{}).Entries {
-		for _, task := range e.Tasks {
-			state := fmt.Sprint(task.State, " ", task.Text, " ", task.Line, " ", e.Time.In(c.location()).Format(time.DateOnly))
-			if task.Due != "" {
-				state += " " + task.Due
-			}
-			if task.Recurs {
-				state += " recurs"
-			}
-			states = append(states, state)
-		}
-		states = append(states, e.Tags...)
-	}
-	if diff := cmp.Diff([]string{"open Call Mira 1 2026-02-05", "big-plan", "home", "done Pay 3 2026-02-05", "open write 5 2026-02-05",
-		"done read 6 2026-02-05", "done box 8 2026-02-05", "done yoga 9 2026-02-05", "open Paint 10 2026-02-05 2026-02-09",
-		"open Water 11 2026-02-05 recurs", "open Ask 13 2026-02-05 2026-02-07"}, states); diff != "" {
-		t.Errorf("outline (-want +got):\n%s", diff)
-	}
 	if l := rootLayout().Parse("site:x/a.md", []byte("An entry.\n"), Meta{}); !slices.Equal(l.Entries[0].Tags, []string{"project:p-x/a.md"}) {
 		t.Errorf("tags %q", l.Entries[0].Tags)
 	}

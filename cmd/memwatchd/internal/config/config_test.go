@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -234,7 +235,8 @@ func TestAliases(t *testing.T) {
 // about each, beside the other keys, and that no removed key exists.
 func TestRemovedKeys(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config.yaml")
-	text := "watch: {settle: 1s, ignore: [x]}\nshare: {weaviate: {timeout: 9s, prefix: P}}\nipc:\n  drain: [odd]\n"
+	text := "memory:\n  roots: [{name: g, path: /g, kind: logseq}, {name: o, path: /o, kind: openclaw, include: [x]}]\n" +
+		"watch: {settle: 1s, ignore: [x]}\nshare: {weaviate: {timeout: 9s, prefix: P}}\nipc:\n  drain: [odd]\n"
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -242,12 +244,19 @@ func TestRemovedKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "watch.settle has no effect: a changed file is read after 30ms without changes; " +
+	want := "memory.roots: the kind logseq was removed: set include to ['pages/**', 'journals/**'] instead; " +
+		"memory.roots: the kind openclaw was removed: set include to ['*.md', 'memory/**/*.md'] instead; " +
+		"watch.settle has no effect: a changed file is read after 30ms without changes; " +
 		"share.weaviate.timeout has no effect: a write may take 5s; " +
 		"ipc.drain has no effect: running requests have 5s to finish; " +
 		"ipc.max_request has no effect: requests have at most 1 MiB"
 	if c.Warning != want || c.Share.Weaviate.Prefix != "P" || len(c.Watch.Ignore) != 1 {
 		t.Errorf("got the warning %q and %+v, %v", c.Warning, c.Share.Weaviate, c.Watch.Ignore)
+	}
+	for i, want := range [][]string{{"pages/**", "journals/**"}, {"x"}} {
+		if r := c.Memory.Roots[i]; r.Kind != "plain" || !slices.Equal(r.Include, want) || r.Problem != "" {
+			t.Errorf("got %+v", r)
+		}
 	}
 	for _, k := range Keys {
 		if removedKeys[k.Name] != "" {

@@ -22,7 +22,7 @@ import (
 type Root struct {
 	Name       string   `yaml:"name" doc:"Name of the folder: the path of its file notes/a.md is NAME:notes/a.md. Lower-case letters, digits, dashes and underscores"`
 	Path       string   `yaml:"path" path:"true" doc:"Directory. It must neither contain nor be inside the memory directory or another of these folders"`
-	Kind       string   `yaml:"kind" default:"plain" enum:"plain,obsidian,claude-code,openclaw,basic-memory,logseq" doc:"Program that the folder belongs to: plain (none), obsidian (a vault; its templates are skipped), claude-code (~/.claude/projects or a directory with projects: only the memory, CLAUDE.md and rules of each project, with the tag project:NAME), openclaw (a workspace: only the files at its top and memory/), basic-memory (a project: categories are tags), or logseq (a graph: only pages/ and journals/)"`
+	Kind       string   `yaml:"kind" default:"plain" enum:"plain,obsidian,claude-code" doc:"Program that the folder belongs to: plain (none), obsidian (a vault; its templates are skipped), or claude-code (~/.claude/projects or a directory with projects: only the memory, CLAUDE.md and rules of each project, with the tag project:NAME)"`
 	Owner      string   `yaml:"owner" doc:"Subject that reads the folder. If empty: memory.owner"`
 	Visibility string   `yaml:"visibility" default:"private_only" enum:"private_only,public_ok" doc:"Visibility of entries that set none themselves: private_only or public_ok"`
 	Include    []string `yaml:"include" doc:"Patterns of the files to read, relative to the folder, such as Notes/**. If empty: all Markdown files of the kind"`
@@ -39,8 +39,6 @@ type Root struct {
 // directories are named after the projects, and below a directory of projects.
 var kindPatterns = map[string][]string{
 	"claude-code": {"*/memory/*.md", "*/CLAUDE.md", "*/.claude/CLAUDE.md", "*/.claude/rules/*.md"},
-	"openclaw":    {"*.md", "memory/**/*.md"},
-	"logseq":      {"pages/**", "journals/**"},
 }
 
 // finishRoots completes the roots and records why some cannot be used.
@@ -80,8 +78,7 @@ func (r *Root) finish(owner string) (err error) {
 
 // layout returns the rules for reading the files of the root.
 func (r *Root) layout() *memory.Root {
-	l := &memory.Root{Name: r.Name, Owner: r.Owner, Visibility: memory.ParseVisibility(r.Visibility),
-		Categories: r.Kind == "basic-memory", Outlines: r.Kind == "logseq"}
+	l := &memory.Root{Name: r.Name, Owner: r.Owner, Visibility: memory.ParseVisibility(r.Visibility)}
 	if r.Kind == "claude-code" {
 		l.Project = claudeProject
 	}

@@ -21,8 +21,6 @@ func TestRootFiles(t *testing.T) {
 		{Root{Include: []string{"Notes/**", "a/*.md"}}, "Notes/x.md a/b.md", "x.md a/b/c.md", "Other a/b Not"},
 		{Root{Kind: "claude-code"}, "-home-me-shop/memory/MEMORY.md shop/CLAUDE.md shop/.claude/rules/go.md", "shop/README.md shop/src/CLAUDE.md shop/.claude/agents/x.md",
 			"shop/src shop/.git shop/memory/x shop/.claude/agents"},
-		{Root{Kind: "openclaw"}, "MEMORY.md memory/2026-02-05.md memory/x/y.md", "src/a.md", "src .git node_modules"},
-		{Root{Kind: "logseq"}, "pages/a___b.md journals/2026_02_05.md", "README.md logseq/bak/pages/a.md", "logseq assets"},
 	} {
 		c.root.Name, c.root.Path = "x", "/x"
 		if err := c.root.finish("owner"); err != nil {
