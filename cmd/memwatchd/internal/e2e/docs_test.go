@@ -110,9 +110,8 @@ func stepsOf(console string) []step {
 }
 
 // TestPagesBlocks checks each block by its kind: configurations load, JSON is
-// valid, commands exist, files have no problems and Go compiles.
+// valid, commands exist, and files have no problems.
 func TestPagesBlocks(t *testing.T) {
-	snippets := goSnippets{t: t}
 	layout := config.Default().Layout()
 	for _, p := range pages(t) {
 		p.each("yaml", func(where, text string) {
@@ -142,9 +141,8 @@ func TestPagesBlocks(t *testing.T) {
 				t.Errorf("%s: %+v", where, problem)
 			}
 		})
-		p.each("go", snippets.check)
 		for _, b := range p.blocks {
-			if kinds := []string{"", "console", "yaml", "json", "sh", "markdown", "go", "toml"}; !slices.Contains(kinds, b.kind) {
+			if kinds := []string{"", "console", "yaml", "json", "sh", "markdown"}; !slices.Contains(kinds, b.kind) {
 				t.Errorf("%s:%d: a block of %s, which nothing looks at", p.path, b.start, b.kind)
 			}
 		}
