@@ -1,6 +1,11 @@
 package api
 
-import "time"
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
 
 // CompactRequest requests that entries of long-term files be archived to bring
 // the files within their limits.
@@ -106,3 +111,91 @@ type RestoreAnswer struct {
 	Path string `json:"path"`
 	Line int    `json:"line"`
 }
+
+func (a *CompactAnswer) render(t *Text) {
+	planned, files := 0, 0
+	for _, plan := range a.Plan {
+		i := slices.IndexFunc(a.Diff, func(f FileDiff) bool { return f.Path == plan.Path })
+		plan.render(t, a.Since, i >= 0)
+		if i >= 0 {
+			t.addDiff(plan.Path, plan.Path, a.Diff[i].Hunks)
+		}
+		t.addBlank()
+		if n := len(plan.Steps); n > 0 {
+			planned, files = planned+n, files+1
+		}
+	}
+	t.Changes = planned
+	switch {
+	case a.DryRun && planned > 0:
+		t.printf("%s would be moved from %s to the archive", Plural(planned, "item"), Plural(files, "file"))
+	case a.Applied > 0:
+		t.printf("%s archived", Plural(a.Applied, "item"))
+		t.hint("run `journal` to list the change, `undo` to revert it")
+	default:
+		t.printf("nothing to archive")
+	}
+}
+
+// compactStates describe the states of files that need attention.
+var compactStates = map[string]string{
+	Near:      "nearly full",
+	More:      "still over its limit; the next run continues",
+	OverLimit: "over its limit, and all remaining items are protected: shorten the file by hand",
+	LeftAlone: "skipped",
+}
+
+// render adds the items to archive from one file with their reasons. If short is set, a
+// difference shows their text.
+func (p *CompactPlan) render(t *Text, since time.Time, short bool) {
+	state := compactStates[p.State]
+	if p.State == Waiting {
+		state = "over its limit; usage statistics are complete two weeks after counting began"
+		if !since.IsZero() {
+			state += ", on " + t.local(since.AddDate(0, 0, 14)).Format(time.DateOnly)
+		}
+	}
+	of := func(before, after, limit int, unit string) string {
+		return fmt.Sprint(before) + textIf(after != before, fmt.Sprintf(" -> %d", after)) +
+			textIf(limit > 0, fmt.Sprintf(" of %d", limit)) + " " + unit
+	}
+	t.add(Line{Path: p.Path, Notes: []string{of(p.Before.Items, p.After.Items, p.Limit.Items, "items") + ", " +
+		of(p.Before.Characters, p.After.Characters, p.Limit.Characters, "characters"), state}})
+	if p.Problem != "" {
+		t.add(Line{Depth: 2, Text: p.Problem, Style: Bad})
+	}
+	if p.Archive != "" {
+		t.add(Line{Depth: 2, Head: "to", Path: p.Archive})
+	}
+	for _, s := range p.Steps {
+		s.render(t, p.Path, short)
+	}
+	if len(p.Kept) > 0 {
+		t.add(Line{Depth: 2, Text: "remaining items, the next to archive first:", Style: Muted})
+	}
+	for _, s := range p.Kept {
+		s.render(t, p.Path, false)
+	}
+}
+
+// render adds the result for one item.
+func (s *CompactStep) render(t *Text, path string, short bool) {
+	t.add(Line{Depth: 2, Path: path, Line: s.Line, Section: strings.Join(s.Section, " > "), Notes: []string{s.Reason}})
+	if c := s.Score; c != nil {
+		t.add(Line{Depth: 3, Style: Muted, Text: fmt.Sprintf(
+			"score %.3f = use %.3f (%.2f uses, %s) + recency %.3f (%.0f days old)",
+			c.Total, c.Use, c.Uses, Plural(c.Links, "link"), c.Recency, c.AgeDays)})
+	}
+	if short {
+		return
+	}
+	for text := range strings.SplitSeq(s.Text, "\n") {
+		line := Line{Depth: 2, Head: "-", Text: text, Style: Removed, HeadStyle: Removed, Rows: maxSnippet}
+		if s.Action == Keep {
+			line.Depth, line.Head, line.Style = 3, "", Plain
+		}
+		t.add(line)
+	}
+}
+
+func (a *RestoreAnswer) render(t *Text) { t.add(Line{Path: a.Path, Line: a.Line}) }

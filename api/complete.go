@@ -1,5 +1,11 @@
 package api
 
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
 // CompleteRequest requests the names of one kind, to complete a typed prefix or
 // to list all names.
 type CompleteRequest struct {
@@ -22,4 +28,30 @@ type CompleteAnswer struct {
 	Index   IndexState `json:"index"`
 
 	Redaction
+}
+
+// render adds tags with the number of their entries, the most frequent first, or other
+// names.
+func (a *CompleteAnswer) render(t *Text) {
+	order := make([]int, len(a.Values))
+	for i := range order {
+		order[i] = i
+	}
+	counted := len(a.Entries) == len(a.Values)
+	if counted {
+		slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(a.Entries[j], a.Entries[i]) })
+	}
+	for _, i := range order {
+		line := Line{Text: a.Values[i]}
+		if counted {
+			line.Head = fmt.Sprintf("%6d ", a.Entries[i])
+		}
+		t.add(line)
+	}
+	if len(a.Values) == 0 {
+		t.listNothing("no names")
+	}
+	if a.Next != "" {
+		t.hint("%d of %d; `after` %s shows more", len(a.Values), a.Total, a.Next)
+	}
 }

@@ -1,5 +1,10 @@
 package api
 
+import (
+	"slices"
+	"strings"
+)
+
 // CompressRequest requests summaries of old sessions and daily notes.
 type CompressRequest struct {
 	Cutoff string `json:"cutoff" doc:"minimum age, such as 48h or 30d; default: compress.cutoff"`
@@ -51,4 +56,26 @@ type DayStay struct {
 	Day    string `json:"day"`
 	Path   string `json:"path"`
 	Reason string `json:"reason"` // reason, for people
+}
+
+func (a *CompressAnswer) render(t *Text) {
+	t.Changes = len(a.Plan.Files)
+	for _, f := range a.Plan.Files {
+		t.add(Line{Text: f.From + " -> " + f.To, Notes: []string{textIf(f.Partial, "(except open tasks)")}})
+		for _, l := range f.Lines {
+			t.add(Line{Depth: 1, Head: "+", HeadStyle: Added, Text: l.Path + ": " + l.Text}, Line{Depth: 2, Style: Muted,
+				Text: l.Visibility + ", from " + strings.Join(l.Evidence, ", ") + textIf(l.Model, ", summarized by the model")})
+		}
+	}
+	for _, s := range slices.Concat(a.Plan.Stay, a.Left) {
+		t.addFinding(s.Path, 0, s.Reason, "stays")
+	}
+	switch {
+	case len(a.Plan.Files)+len(a.Plan.Stay) == 0:
+		t.hint("no sessions are old enough")
+	case a.DryRun:
+		t.printf("%s would be summarized and archived", Plural(len(a.Plan.Files), "file"))
+	default:
+		t.printf("%s summarized and archived", Plural(a.Applied, "file"))
+	}
 }

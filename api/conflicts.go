@@ -1,5 +1,11 @@
 package api
 
+import (
+	"cmp"
+	"fmt"
+	"strings"
+)
+
 // ConflictsRequest requests the conflict copies of the memory.
 type ConflictsRequest struct {
 	Path string `json:"path" arg:"1" complete:"path" doc:"only this conflict copy, or the copies of this file, with the entries that both versions changed and the effect of a merge"`
@@ -49,4 +55,60 @@ type ConflictEntry struct {
 	Base string `json:"base"`
 	File string `json:"file"`
 	Copy string `json:"copy"`
+}
+
+func (a *ConflictsAnswer) render(t *Text) {
+	merged := 0
+	for i, c := range a.Copies {
+		if i > 0 && len(c.Diff)+len(c.Both) > 0 {
+			t.addBlank()
+		}
+		t.addFinding(c.Path, 0, c.effect(), c.mergeState(a.DryRun))
+		if c.Merged {
+			merged++
+		}
+		if c.Problem == "" || len(c.Diff) > 0 {
+			t.Changes++
+		}
+		for _, both := range c.Both {
+			for _, version := range []struct{ name, text string }{{"was", both.Base}, {"file", both.File}, {"copy", both.Copy}} {
+				for line := range strings.Lines(version.text) {
+					t.add(Line{Depth: 2, Head: fmt.Sprintf("%-5s", version.name), Text: strings.TrimRight(line, "\n")})
+				}
+			}
+		}
+		t.addDiff(c.File, c.File, c.Diff)
+		if c.Problem != "" {
+			t.warn("%s: %s", c.Path, strings.Replace(c.Problem, "set keep to file", "merge the copy with --keep file", 1))
+			if t.accepts("keep") {
+				t.Failure = someRemain
+			}
+		}
+	}
+	if len(a.Copies) == 0 {
+		t.hint("no conflict copies")
+	}
+	if merged > 0 {
+		t.printf("%s merged", Plural(merged, "conflict copy"))
+	}
+}
+
+// effect describes the merge of a copy in words.
+func (c *ConflictCopy) effect() string {
+	counts := andSome(c.Added, "added") + andSome(c.Changed, "changed") + andSome(c.Removed, "removed") +
+		andSome(c.Conflicts, "changed by both")
+	effect := strings.TrimPrefix(cmp.Or(counts, textIf(c.Problem != "", "not merged"), "nothing new"), ", ")
+	return effect + textIf(!c.Base && (counts != "" || c.Problem == ""), "; no common version: entries of both are kept")
+}
+
+func (c *ConflictCopy) mergeState(dryRun bool) string {
+	switch {
+	case c.Merged:
+		return "merged"
+	case c.Problem != "":
+		return "stays"
+	case dryRun:
+		return "would be merged"
+	}
+	return "conflict copy"
 }

@@ -1,5 +1,7 @@
 package api
 
+import "strings"
+
 // ContextRequest requests a block of text for a prompt.
 type ContextRequest struct {
 	Query      string   `json:"query" size:"request" arg:"rest" with:"format=relevant" doc:"relevant: text to match, such as the user's last message; quotation marks have no special meaning"`
@@ -45,4 +47,27 @@ type Omitted struct {
 	Entries    int `json:"entries,omitempty"`    // number of omitted matching entries
 	Characters int `json:"characters,omitempty"` // number of characters omitted from MEMORY.md and other files
 	Untrusted  int `json:"untrusted,omitempty"`  // number of omitted untrusted summaries, items or entries
+}
+
+func (a *ContextAnswer) render(t *Text) {
+	t.add(Line{Form: Block, Text: a.Text})
+	var omitted []string
+	l := a.LeftOut
+	for _, c := range []struct {
+		n   int
+		one string
+	}{
+		{l.LongTerm, "long-term line"}, {l.Recent, "recent summary"}, {l.Files, "file"}, {l.Items, "item"},
+		{l.Tasks, "task"}, {l.Entries, "entry"}, {l.Characters, "character"}, {l.Untrusted, "untrusted text"},
+	} {
+		if c.n > 0 {
+			omitted = append(omitted, Plural(c.n, c.one))
+		}
+	}
+	if len(omitted) > 0 && t.Audience != Models { // the block contains marks for models
+		t.hint("omitted: %s", strings.Join(omitted, ", "))
+	}
+	for _, hint := range a.Hints {
+		t.hint("hint: %s", hint)
+	}
 }

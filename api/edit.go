@@ -25,3 +25,11 @@ type EditAnswer struct {
 	Changed  bool   `json:"changed"`
 	Disabled bool   `json:"disabled,omitempty"` // memory is turned off: nothing was written
 }
+
+func (a *EditAnswer) render(t *Text) {
+	if !a.Changed {
+		t.hint("%s already has this text", a.Path)
+		return
+	}
+	t.addWritten("written", a.Path, 0)
+}

@@ -25,3 +25,20 @@ type EmbedAmount struct {
 	Characters int `json:"characters"`
 	Tokens     int `json:"tokens"` // estimate
 }
+
+func (a *EmbedAnswer) render(t *Text) {
+	if a.Status != nil {
+		a.Status.addTo(t)
+	}
+	if a.Plan == nil {
+		return
+	}
+	for _, part := range []struct {
+		name   string
+		amount EmbedAmount
+	}{{"public", a.Plan.Public}, {"private", a.Plan.Private}} {
+		t.addRow(part.name, "%s, %s, about %s", Plural(part.amount.Texts, "text"),
+			Plural(part.amount.Characters, "character"), Plural(part.amount.Tokens, "token"))
+	}
+	t.hint("private text is sent only if embed.private is set")
+}

@@ -113,22 +113,23 @@ func (e *Error) WithHint(format string, args ...any) *Error {
 	return e
 }
 
-// Rename returns a copy of e in which rename has replaced the names in backquotes, with
-// the backquotes. In messages and hints these are commands, and parameters and operations
-// as in the table, which front ends have other names for. If rename returns "", the name
-// stays.
+// Rename returns a copy of e with renamed names in its message and its hint.
 func (e *Error) Rename(rename func(name string) string) *Error {
-	replace := func(text string) string {
-		parts := strings.Split(text, "`")
-		for i := 1; i < len(parts)-1; i += 2 {
-			parts[i] = cmp.Or(rename(parts[i]), "`"+parts[i]+"`")
-		}
-		if len(parts)%2 == 0 {
-			parts[len(parts)-1] = "`" + parts[len(parts)-1]
-		}
-		return strings.Join(parts, "")
+	return &Error{Code: e.Code, Message: Rename(e.Message, rename), Hint: Rename(e.Hint, rename)}
+}
+
+// Rename replaces the names in backquotes in a message, with the backquotes: commands, and
+// parameters and operations as in the table, which front ends have other names for. If
+// rename returns "", the name stays.
+func Rename(text string, rename func(name string) string) string {
+	parts := strings.Split(text, "`")
+	for i := 1; i < len(parts)-1; i += 2 {
+		parts[i] = cmp.Or(rename(parts[i]), "`"+parts[i]+"`")
 	}
-	return &Error{Code: e.Code, Message: replace(e.Message), Hint: replace(e.Hint)}
+	if len(parts)%2 == 0 {
+		parts[len(parts)-1] = "`" + parts[len(parts)-1]
+	}
+	return strings.Join(parts, "")
 }
 
 // suggest sets the hint of e to the name most similar to the typed one, if any.

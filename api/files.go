@@ -1,6 +1,8 @@
 package api
 
 import (
+	"cmp"
+	"fmt"
 	"time"
 )
 
@@ -45,4 +47,32 @@ type FileTotals struct {
 	Files   int    `json:"files"`        // with some of these entries; for a kind also those without entries
 	Entries int    `json:"entries"`
 	Words   int    `json:"words"`
+}
+
+func (a *FilesAnswer) render(t *Text) {
+	for _, f := range a.Files {
+		t.Files = append(t.Files, f.Path)
+		date := textIf(!f.Time.IsZero(), t.local(f.Time).Format(time.DateOnly))
+		t.add(Line{Head: fmt.Sprintf("%-10s %6d ", date, f.Entries), HeadStyle: Muted, Path: f.Path})
+	}
+	if len(a.Kinds)+len(a.Months) > 0 {
+		a.Total.Of = "total"
+		t.addTotals("kind", append(a.Kinds, a.Total))
+		t.addBlank()
+		t.addTotals("month", a.Months)
+	}
+	if a.Total.Files == 0 {
+		t.listNothing("no files")
+	}
+	if a.Next != "" {
+		t.hint("%d of %s; `after` %s shows more", len(a.Files), Plural(a.Total.Files, "file"), a.Next)
+	}
+}
+
+// addTotals adds a table of sums.
+func (t *Text) addTotals(of string, list []FileTotals) {
+	t.add(Line{Text: fmt.Sprintf("%-10s%9s %9s %10s", of, "files", "entries", "words"), Style: Muted})
+	for _, sum := range list {
+		t.printf("%-10s%9d %9d %10d", cmp.Or(sum.Of, "undated"), sum.Files, sum.Entries, sum.Words)
+	}
 }

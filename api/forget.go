@@ -1,6 +1,10 @@
 package api
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
 
 // ForgetRequest requests, in two steps, the permanent removal of entries.
 type ForgetRequest struct {
@@ -88,4 +92,86 @@ type WipeAnswer struct {
 	Beyond   string   `json:"beyond,omitempty"`  // copies out of reach of this operation
 	Disabled bool     `json:"disabled,omitempty"`
 	DryRun   bool     `json:"dry_run,omitempty"` // nothing was deleted
+}
+
+func (a *ForgetAnswer) render(t *Text) {
+	for _, id := range a.Removed {
+		t.printf("forgotten: %s", id)
+	}
+	for _, f := range a.Failed {
+		t.add(Line{Text: "still there: " + f.ID + ": " + f.Reason, Style: Bad})
+	}
+	if a.Problem != "" {
+		t.add(Line{Text: a.Problem, Style: Bad})
+	}
+	if len(a.Failed) > 0 || a.Problem != "" {
+		t.Failure = someRemain
+	}
+	switch {
+	case a.Token != "" && a.Total == 0:
+		t.hint("no readable entry contains these words")
+	case a.Token == "" && a.Total > 0:
+		t.printf("the text remains in:")
+	}
+	for _, e := range a.Entries {
+		e.render(t)
+	}
+	if more := a.Total - len(a.Entries); more > 0 {
+		t.hint("and %d more", more)
+	}
+	switch {
+	case a.Token == "":
+		t.hint("%s", a.Beyond)
+	case t.Audience == Models && a.Total > 0:
+		t.printf("token: %s", a.Token)
+		t.hint("nothing was removed: show this list to the user, then give the token and the ids that the user chooses")
+	}
+}
+
+// someRemain is the failure of an incomplete erasure.
+const someRemain = "some copies remain"
+
+// render adds the complete text that would be removed, because the user must see it all
+// to consent. Only at a terminal the number is enough to choose the entry.
+func (o *Occurrence) render(t *Text) {
+	what := o.What
+	switch {
+	case o.ID == "":
+		what = "cannot be removed from here: edit the file (" + what + ")"
+	case what == "entry":
+		what = ""
+	}
+	t.add(Line{Head: textIf(o.ID != "", fmt.Sprintf("%d.", o.Number)), Path: o.Path, Line: o.Line, Untrusted: o.Untrusted,
+		Notes: []string{what, textIf(o.Writer == WrittenElsewhere, "not written by memwatchd"),
+			textIf(t.Audience == Models, "id ") + textIf(t.Audience != People, o.ID)}})
+	text := Line{Form: Body, Depth: 2, Text: o.Marked(), Untrusted: o.Untrusted}
+	for i, h := range o.Highlights { // with the guillemets, which show the matches without colors
+		text.Matches = append(text.Matches, [2]int{h[0] + 2*i, h[1] + 2*i + 2})
+	}
+	t.add(text)
+}
+
+func (a *WipeAnswer) render(t *Text) {
+	t.Changes = len(a.Deleted) + len(a.Unlinked)
+	t.printf("%s of %s %sdeleted", Plural(len(a.Deleted), "file"), strings.Join(a.Subjects, ", "),
+		textIf(a.DryRun, "would be "))
+	for _, path := range a.Deleted {
+		t.add(Line{Depth: 2, Text: path, Style: Muted})
+	}
+	for _, key := range a.Unlinked {
+		t.printf("%sunlinked: %s", textIf(a.DryRun, "would be "), key)
+	}
+	for _, path := range a.Failed {
+		t.add(Line{Head: "still there:", Path: path, HeadStyle: Bad})
+	}
+	if a.Problem != "" {
+		t.add(Line{Text: a.Problem, Style: Bad})
+	}
+	if len(a.Failed) > 0 || a.Problem != "" {
+		t.Failure = someRemain
+	}
+	for _, path := range a.Left {
+		t.add(Line{Head: "kept, not part of memory:", Path: path})
+	}
+	t.hint("%s", a.Beyond)
 }

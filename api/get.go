@@ -1,5 +1,11 @@
 package api
 
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
 // GetRequest requests a file, some of its lines, or one entry.
 type GetRequest struct {
 	Path  string `json:"path" arg:"1" complete:"path" doc:"path or name of the file, also with lines: notes/a.md:3 (and on), notes/a.md:3-6; or path#id for one entry"`
@@ -30,4 +36,33 @@ type GetAnswer struct {
 	Index IndexState `json:"index"`
 
 	Redaction
+}
+
+func (a *GetAnswer) render(t *Text) {
+	if t.Audience != Models {
+		t.add(Line{Form: Verbatim, Text: a.Text})
+	} else {
+		n := a.From
+		for line := range strings.Lines(a.Text) {
+			t.add(Line{Form: Verbatim, Text: line, Untrusted: a.Untrusted || slices.ContainsFunc(a.UntrustedLines,
+				func(r [2]int) bool { return r[0] <= n && n <= r[1] })})
+			n++
+		}
+	}
+	if a.Stale {
+		t.warn("the file is unreadable; this is its last readable content")
+	}
+	switch {
+	case t.Audience == Models: // the lines have marks
+	case a.Untrusted && a.Host != "":
+		t.warn("written on another machine, %s, which share.trust does not name", a.Host)
+	case a.Untrusted:
+		t.warn("written by others")
+	case len(a.UntrustedLines) > 0:
+		var ranges []string
+		for _, r := range a.UntrustedLines {
+			ranges = append(ranges, fmt.Sprint(r[0])+textIf(r[1] > r[0], fmt.Sprintf("-%d", r[1])))
+		}
+		t.warn("written by others: lines %s", strings.Join(ranges, ", "))
+	}
 }

@@ -51,3 +51,24 @@ type Link struct {
 	ExternalKey string `json:"external_key"`
 	Subject     string `json:"subject"`
 }
+
+func (a *IdentityAnswer) render(t *Text) {
+	if a.Subject == "" {
+		t.printf("anonymous")
+		return
+	}
+	t.printf("%s is %s", a.ExternalKey, a.Subject)
+	for _, alias := range a.Aliases {
+		t.add(Line{Depth: 2, Text: "with " + alias, Style: Muted})
+	}
+}
+
+func (a *LinksAnswer) render(t *Text) {
+	for _, l := range a.Links {
+		t.printf("%s is %s", l.ExternalKey, l.Subject)
+	}
+	t.warn("%s", a.Problem)
+	if len(a.Links) == 0 && a.Problem == "" {
+		t.hint("no links")
+	}
+}

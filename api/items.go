@@ -1,6 +1,9 @@
 package api
 
 import (
+	"cmp"
+	"fmt"
+	"strings"
 	"time"
 )
 
@@ -136,4 +139,73 @@ type ItemImportAnswer struct {
 type LineProblem struct {
 	Line   int    `json:"line"` // number of the line, from 1
 	Reason string `json:"reason"`
+}
+
+// render adds the value of an item that was read, or the place of one that was written.
+func (a *ItemAnswer) render(t *Text) {
+	switch {
+	case a.Item == nil:
+		t.hint("no item has this key")
+	case t.Audience == Models:
+		a.Item.render(t)
+	case a.Index != nil:
+		t.add(Line{Form: Verbatim, Text: a.Item.Value + "\n"})
+	default:
+		t.add(Line{Path: a.Item.Path, Line: a.Item.Line, Notes: append([]string{a.Item.Key}, a.Item.notes()...)})
+	}
+	t.hints(a.Hints)
+}
+
+func (a *ItemListAnswer) render(t *Text) {
+	namespace := ""
+	for _, item := range a.Items {
+		if item.Namespace != namespace && t.Audience != Models {
+			namespace = item.Namespace
+			t.add(Line{Text: namespace + ":", Style: Strong})
+		}
+		item.render(t)
+	}
+	t.Nothing = len(a.Items) == 0
+	switch {
+	case a.Next != "":
+		t.hint("`cursor` %s shows more", a.Next)
+	case t.Nothing:
+		t.listNothing("no items")
+	}
+}
+
+// render adds an item of a list. A value of several lines follows below the key.
+func (i *Item) render(t *Text) {
+	if t.Audience == Models {
+		place := i.Path + textIf(i.Line > 0, fmt.Sprintf(":%d", i.Line))
+		t.add(Line{Text: i.Namespace + "/" + i.Key + ": " + i.Value, Untrusted: i.Untrusted,
+			Notes: []string{i.Visibility, "id " + i.ID, place}})
+		return
+	}
+	value := strings.TrimRight(i.Value, "\n")
+	line := Line{Depth: 1, Text: i.Key + ":", Notes: i.notes()}
+	if strings.Contains(value, "\n") {
+		t.add(line, Line{Form: Body, Depth: 2, Text: value})
+		return
+	}
+	line.Text += " " + value
+	t.add(line)
+}
+
+// notes returns the id of an item, and "public" for public items.
+func (i *Item) notes() []string { return []string{i.ID, textIf(i.Visibility == "public_ok", "public")} }
+
+func (a *ItemDeleteAnswer) render(t *Text) {
+	t.printf("%s deleted", Plural(a.Deleted, "item"))
+	for _, path := range a.Paths {
+		t.add(Line{Depth: 2, Path: path})
+	}
+}
+
+func (a *ItemImportAnswer) render(t *Text) {
+	t.printf("%s %s, %d unchanged, %d older than the stored ones", Plural(a.Imported, "item"),
+		cmp.Or(textIf(a.DryRun, "to import"), "imported"), a.Unchanged, a.Older)
+	for _, problem := range a.Invalid {
+		t.add(Line{Depth: 2, Text: fmt.Sprintf("line %d: %s", problem.Line, problem.Reason)})
+	}
 }

@@ -1,6 +1,8 @@
 package api
 
 import (
+	"cmp"
+	"strings"
 	"time"
 )
 
@@ -71,4 +73,110 @@ type UndoRecord struct {
 	WriteRecord
 	By      string `json:"by,omitempty"`      // id of the change that undid it
 	Refusal string `json:"refusal,omitempty"` // why it was not undone
+}
+
+// render adds the changes, newest first, as differences or on a line each.
+func (a *JournalAnswer) render(t *Text) {
+	for i, w := range a.Writes {
+		path := cmp.Or(w.To, w.Path)
+		t.Files = append(t.Files, path)
+		state := textIf(w.State != "done", "["+w.State+"]")
+		if t.OneLine {
+			t.add(Line{Head: w.ID + "  " + t.formatTime(w.Time) + " ", HeadStyle: Strong, Path: path,
+				Text: strings.TrimSpace(w.What + " " + state), Notes: []string{w.Cause, w.by()}})
+			continue
+		}
+		if i > 0 {
+			t.addBlank()
+		}
+		w.render(t, state)
+	}
+	if len(a.Writes) == 0 {
+		t.hint("nothing was written")
+	}
+}
+
+// by returns the program that requested a change, if known.
+func (w *WriteRecord) by() string { return textIf(w.Program != "", "by "+w.Program) }
+
+// render adds undone changes as the resulting differences, and refused ones with their
+// place only.
+func (a *UndoAnswer) render(t *Text) {
+	by, made := "", "undone" // id of a change that undid another
+	if a.Again {
+		made = "made again"
+	}
+	for _, u := range a.Undone {
+		if u.Refusal != "" {
+			u.renderHeader(t, "not "+made+": "+u.Refusal)
+			t.add(Line{Depth: 2, Path: cmp.Or(u.To, u.Path)})
+			t.addBlank()
+			continue
+		}
+		t.Changes++
+		if !a.DryRun {
+			by = u.By
+		}
+		if !a.Again {
+			u.WriteRecord = u.reverse()
+		}
+		u.render(t, textIf(a.DryRun, "would be ")+made)
+		t.addBlank()
+	}
+	t.printf("%s %s%s%s", Plural(len(a.Undone)-a.Refused, "change"), textIf(a.DryRun, "would be "), made,
+		andSome(a.Refused, "not"))
+	if by != "" && !a.Again {
+		t.hint("run `memwatchd undo %s` to redo them", by)
+	}
+	if a.Refused > 0 {
+		t.Failure = Plural(a.Refused, "change") + " cannot be undone"
+	}
+}
+
+// reverse returns an undone change in the reverse direction. Its hunks are already
+// reversed.
+func (w WriteRecord) reverse() WriteRecord {
+	switch w.What {
+	case "created":
+		w.What = "removed"
+	case "removed":
+		w.What = "created"
+	case "moved":
+		w.Path, w.To = w.To, w.Path
+	}
+	return w
+}
+
+// render adds one change: its header, its state and its difference.
+func (w *WriteRecord) render(t *Text, state string) {
+	w.renderHeader(t, state)
+	before, after := w.Path, cmp.Or(w.To, w.Path)
+	switch w.What {
+	case "created":
+		before = ""
+	case "removed":
+		after = ""
+	case "moved":
+		t.add(Line{Form: Moved, Path: w.Path, Text: w.To})
+	}
+	if len(w.Hunks) == 0 && w.What != "changed" && w.What != "moved" {
+		t.add(Line{Depth: 2, Path: w.Path, Text: w.What})
+	}
+	t.addDiff(before, after, w.Hunks)
+	if w.Forgotten {
+		t.add(Line{Depth: 2, Text: "(its text was forgotten)", Style: Muted})
+	}
+	if w.Truncated {
+		t.add(Line{Depth: 2, Text: "(more changes than shown)", Style: Muted})
+	}
+	if w.Problem != "" {
+		t.add(Line{Depth: 2, Text: w.Problem, Style: Bad})
+	}
+}
+
+// renderHeader adds the header line of a change with its state.
+func (w *WriteRecord) renderHeader(t *Text, state string) {
+	t.add(Line{Head: w.ID + " ", HeadStyle: Strong,
+		Text:  t.formatTime(w.Time) + "  " + w.Cause + textIf(w.Reason != "", ": "+w.Reason),
+		Notes: []string{textIf(w.Group != w.ID, "with "+w.Group), w.by(), state}})
 }

@@ -42,3 +42,5 @@ type Progress struct {
 	Tasks     string `json:"tasks"`
 	FollowUps string `json:"follow_ups"`
 }
+
+func (a *LoadAnswer) render(t *Text) { t.add(Line{Form: Block, Text: a.Block}) }

@@ -50,3 +50,38 @@ type NoteAnswer struct {
 	Line     int    `json:"line,omitempty"`
 	Disabled bool   `json:"disabled,omitempty"` // memory is turned off: nothing was written
 }
+
+func (a *CaptureAnswer) render(t *Text) {
+	switch {
+	case a.Queued:
+		t.hint("a model will summarize the text; the note follows")
+	case a.Note != "":
+		t.hint("nothing noted: %s", a.Note)
+	default:
+		t.addNoted(a.Path, a.Lines...)
+	}
+	if a.Already > 0 {
+		t.hint("%s noted earlier", Plural(a.Already, "bullet"))
+	}
+}
+
+func (a *NoteAnswer) render(t *Text) { t.addNoted(a.Path, a.Line) }
+
+// addNoted adds the places of new notes. Without a path, the caller may not see them.
+func (t *Text) addNoted(path string, lines ...int) {
+	if path == "" {
+		t.hint("noted; readable in private contexts only")
+		return
+	}
+	for _, line := range lines {
+		if line > 0 {
+			t.addWritten("noted", path, line)
+		}
+	}
+}
+
+// addWritten adds the place of a new text. Only models get the verb, because people see
+// the command.
+func (t *Text) addWritten(verb, path string, line int, notes ...string) {
+	t.add(Line{Head: textIf(t.Audience == Models && verb != "", verb+":"), Path: path, Line: line, Notes: notes})
+}

@@ -37,3 +37,11 @@ type SummaryAnswer struct {
 
 	Disabled bool `json:"disabled,omitempty"` // memory is turned off: nothing was written
 }
+
+func (a *SummaryAnswer) render(t *Text) {
+	if a.Path == "" {
+		t.hint("written; readable in private contexts only")
+		return
+	}
+	t.addWritten("summarized", a.Path, a.Line, textIf(a.Replaced, "replaced"))
+}

@@ -1,5 +1,9 @@
 package api
 
+import (
+	"strings"
+)
+
 // RelatedRequest requests the links of a file or an entry.
 type RelatedRequest struct {
 	Path  string `json:"path" arg:"1" complete:"path" doc:"path of the file, relative to the memory directory"`
@@ -36,4 +40,37 @@ type LinkFrom struct {
 	Place
 	Text      string `json:"text"`
 	Untrusted bool   `json:"untrusted,omitempty"` // written by others than the subject
+}
+
+func (a *RelatedAnswer) render(t *Text) {
+	for _, l := range a.To {
+		t.Files = append(t.Files, l.Path)
+		link := Line{Path: a.Path, Line: l.Line, Text: strings.Join(strings.Fields(l.Text), " "), Untrusted: l.Untrusted}
+		anchor := textIf(l.Anchor != "", "#"+l.Anchor) + textIf(l.Missing, " [missing]")
+		if l.Path != "" {
+			link.Target = l.Path + anchor
+		} else {
+			link.Text = strings.TrimRight("-> "+l.Target+anchor+"  "+link.Text, " ")
+		}
+		t.addLink(link)
+	}
+	for _, l := range a.From {
+		t.Files = append(t.Files, l.Path)
+		link := Line{Path: l.Path, Line: l.Line, Text: "<-  " + firstLine(l.Text), Untrusted: l.Untrusted}
+		if t.Audience == Models {
+			link.Target, link.Text = a.Path, firstLine(l.Text)
+		}
+		t.addLink(link)
+	}
+	if len(a.To)+len(a.From) == 0 {
+		t.listNothing("no links")
+	}
+}
+
+func (t *Text) addLink(link Line) {
+	link.Rows = maxSnippet
+	if t.Audience == Programs {
+		link.Form = Finding
+	}
+	t.add(link)
 }

@@ -24,3 +24,8 @@ type RememberAnswer struct {
 
 	Redaction
 }
+
+func (a *RememberAnswer) render(t *Text) {
+	t.addWritten("remembered", a.Path, a.Line, "under "+a.Section+textIf(a.Replaced, ", replacing the previous value"))
+	t.hints(a.Hints)
+}

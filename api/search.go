@@ -1,6 +1,10 @@
 package api
 
 import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -143,4 +147,191 @@ type TermScore struct {
 	Idf   float64 `json:"idf"`  // inverse document frequency
 	Tf    float64 `json:"tf"`   // term frequency
 	Score float64 `json:"score"`
+}
+
+func (a *SearchAnswer) render(t *Text) {
+	for i := range a.Hits {
+		if i > 0 && t.Audience != Programs {
+			t.addBlank()
+		}
+		a.Hits[i].render(t)
+	}
+	t.Nothing = len(a.Hits) == 0
+	if a.Next > 0 {
+		if t.Audience == People {
+			t.addBlank()
+		}
+		t.hint("%s", a.more(t))
+	}
+	if len(a.Absent) > 0 && !t.Nothing {
+		t.hint("no entry contains %s", strings.Join(a.Absent, ", "))
+	}
+	for _, c := range a.Corrected {
+		t.hint("%s", c.Describe(t.notice))
+	}
+	t.hint("%s", a.Note)
+}
+
+// more returns the number of shown hits, and the parameter that shows further ones.
+func (a *SearchAnswer) more(t *Text) string {
+	shown, _ := strconv.Atoi(t.given("offset")) // a missing offset is zero
+	text := fmt.Sprintf("%d of %s", shown+len(a.Hits), Plural(a.Files, "file"))
+	if t.given("group") != "file" {
+		for _, h := range a.Hits { // entries with equal text are one hit
+			shown += 1 + len(h.AlsoAt)
+		}
+		text = fmt.Sprintf("%d of %s", shown, Plural(a.Total, "entry"))
+	}
+	switch {
+	case t.accepts("offset"):
+		text += fmt.Sprintf("; `offset` %d shows more", a.Next)
+	case t.accepts("limit"):
+		text += "; a higher `limit` shows more"
+	}
+	return text
+}
+
+// Describe returns a correction in words. If the answer may be incomplete, as its notice
+// explains, an exact match may exist.
+func (c *Correction) Describe(notice string) string {
+	return textIf(notice == "", "no exact match for "+c.Word+"; ") + "showing " + strings.Join(c.To, ", ")
+}
+
+// Limits of a hit: rows of text on a terminal, and characters of text for a model.
+const (
+	maxSnippet   = 3
+	maxModelText = 600
+)
+
+func (h *Hit) render(t *Text) {
+	if h.Host == "" { // else not a file of this machine
+		t.Files = append(t.Files, h.Path)
+		for _, other := range h.AlsoAt {
+			t.Files = append(t.Files, other.Path)
+		}
+	}
+	if t.Audience == Programs {
+		for _, m := range h.Places() {
+			t.add(Line{Form: Finding, Path: m.Path, Line: m.Line, Column: m.Column, Text: m.Text})
+		}
+		if h.Stale {
+			t.warn("stale: %s is unreadable", h.Path)
+		}
+		h.explain(t)
+		return
+	}
+	text := Line{Form: Body, Depth: 2, Text: firstLine(h.Text), Rows: maxSnippet, Untrusted: h.Untrusted}
+	title := Line{Path: h.Path, Line: h.Line, Section: h.Section, Untrusted: h.Untrusted,
+		Notes: []string{textIf(h.Task != "", h.Task+" task"), t.formatAge(h.Time), h.Language,
+			textIf(h.Untrusted && h.Host == "" && t.Audience == People, "written by others"),
+			textIf(h.Conflict != "", "conflict copy"), textIf(h.Stale, "stale: the file is unreadable")}}
+	cut := false
+	if t.Audience == Models {
+		title.EndLine, title.Notes[1], text.Text = h.EndLine, h.Day, h.Text
+		if runes := []rune(h.Text); len(runes) > maxModelText {
+			text.Text, cut = string(runes[:maxModelText])+"…", true
+		}
+	} else if h.Snippet != "" {
+		text.Text, text.Matches = h.Snippet, h.Highlights
+	}
+	t.add(title, text)
+	if t.Audience == Models && (cut || h.Truncated) {
+		t.hint("for the full text: `get` from %d, lines %d", h.Line, h.EndLine-h.Line+1)
+	}
+	t.addPlaces(h.AlsoAt, Line{Depth: 2, Head: "also at", HeadStyle: Muted, Untrusted: h.Untrusted})
+	if s := h.SupersededBy; s != nil {
+		t.add(Line{Depth: 2, Head: "superseded by", HeadStyle: Muted, Path: s.Path, Line: s.Line, Untrusted: h.Untrusted})
+	}
+	if h.More > 0 {
+		t.add(Line{Depth: 2, Text: fmt.Sprintf("and %d more in this file", h.More), Style: Muted})
+	}
+	h.explain(t)
+}
+
+// A Match is the place of a text that a search found.
+type Match struct {
+	Path         string
+	Line, Column int // the column counts bytes from 1; 0 if unknown
+	Text         string
+}
+
+// Places returns the places of a hit and of its copies. The place of the hit is its first
+// match, if the text contains all lines of the entry.
+func (h *Hit) Places() []Match {
+	at := Match{Path: h.Path, Line: h.Line, Text: firstLine(h.Text)}
+	shown, match := h.FirstMatch()
+	if h.Snippet != "" {
+		at.Text = strings.TrimSpace(shown)
+	}
+	lines := strings.Split(strings.TrimSuffix(h.Text, "\n"), "\n")
+	if match != "" && (h.Truncated || len(lines) == h.EndLine-h.Line+1) {
+		whole := strings.TrimSuffix(strings.TrimSpace(shown), "…")
+		i := slices.IndexFunc(lines, func(line string) bool { return strings.Contains(line, whole) })
+		if i < 0 || !strings.Contains(lines[i], match) { // the snippet joins lines
+			i = slices.IndexFunc(lines, func(line string) bool { return strings.Contains(line, match) })
+		}
+		if i >= 0 {
+			at.Line += i
+			at.Column = strings.Index(lines[i], match) + 1
+		}
+	}
+	places := []Match{at}
+	for _, other := range h.AlsoAt {
+		places = append(places, Match{Path: other.Path, Line: other.Line, Text: at.Text})
+	}
+	return places
+}
+
+// FirstMatch returns the line of the snippet with the first highlight, and the
+// highlighted text. Without highlights it returns the first line.
+func (h *Hit) FirstMatch() (line, match string) {
+	line, _, _ = strings.Cut(h.Snippet, "\n")
+	if len(h.Highlights) == 0 {
+		return line, ""
+	}
+	runes, from, to := []rune(h.Snippet), h.Highlights[0][0], h.Highlights[0][1]
+	if from < 0 || to > len(runes) || from >= to { // of a daemon of another version
+		return line, ""
+	}
+	before, after := string(runes[:from]), string(runes[from:])
+	before = before[strings.LastIndexByte(before, '\n')+1:]
+	after, _, _ = strings.Cut(after, "\n")
+	return before + after, string(runes[from:to])
+}
+
+// explain adds the parts of the score of a hit, if the answer contains them.
+func (h *Hit) explain(t *Text) {
+	w := h.Why
+	if w == nil {
+		return
+	}
+	if len(h.Missing) > 0 {
+		t.add(Line{Depth: 2, Text: "lacks " + strings.Join(h.Missing, ", "), Style: Muted, Untrusted: h.Untrusted})
+	}
+	var parts []string
+	for _, part := range []struct {
+		name  string
+		value float64
+	}{
+		{"own", w.Own}, {"near", w.Near}, {"file", w.File}, {"date", w.Date}, {"text", w.Text}, {"recency", w.Recency},
+		{"superseded", w.Superseded}, {"importance", w.Importance},
+	} {
+		if part.value != 0 {
+			parts = append(parts, fmt.Sprintf("%s %.4g", part.name, part.value))
+		}
+	}
+	if w.WordsRank != 0 {
+		parts = append(parts, fmt.Sprintf("rank by words %d", w.WordsRank))
+	}
+	if w.MeaningRank != 0 {
+		parts = append(parts, fmt.Sprintf("rank by meaning %d", w.MeaningRank), fmt.Sprintf("cosine %.2f", w.Cosine))
+	}
+	var terms []string
+	for _, term := range w.Terms {
+		if w.Own != 0 { // the terms are components of the own score
+			terms = append(terms, fmt.Sprintf("%s %.3g", term.Term, term.Score))
+		}
+	}
+	t.add(Line{Depth: 2, Style: Muted, Untrusted: h.Untrusted, Text: fmt.Sprintf("score %.4g: %s", h.Score, strings.Join(parts, ", ")) +
+		textIf(len(terms) > 0, " (own: "+strings.Join(terms, ", ")+")")})
 }

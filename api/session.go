@@ -1,5 +1,10 @@
 package api
 
+import (
+	"fmt"
+	"strings"
+)
+
 // SessionRequest requests that a draft be merged into the file of its session.
 type SessionRequest struct {
 	Session string `json:"session" need:"true" complete:"session" doc:"id of the session"`
@@ -103,4 +108,46 @@ type Promotion struct {
 	Title    string `json:"title,omitempty"`
 	Text     string `json:"text,omitempty"`
 	Explicit bool   `json:"explicit,omitempty" doc:"true if the user explicitly asked to remember this"`
+}
+
+// render adds the result of a draft: + is new, ~ changed, = already present and - left
+// out.
+func (a *SessionAnswer) render(t *Text) {
+	if a.Path != "" {
+		t.addWritten(textIf(!a.DryRun, "written"), a.Path, 0)
+	}
+	for _, list := range []struct {
+		sign  string
+		style Style
+		items []SessionItem
+	}{{"+", Added, a.Added}, {"~", Changed, a.Updated}, {"=", Muted, a.Merged}} {
+		for _, i := range list.items {
+			t.add(Line{Depth: 1, Head: list.sign, HeadStyle: list.style, Text: i.Section + ": " + i.Text,
+				Untrusted: i.Untrusted, Notes: []string{
+					textIf(i.Line > 0, fmt.Sprintf("line %d%s", i.Line, textIf(i.Similar != "", ", similar to: "+i.Similar)))}})
+		}
+	}
+	for _, l := range a.LeftOut {
+		t.add(Line{Depth: 1, Head: "-", HeadStyle: Removed, Text: l.Item + ": left out, " + l.Reason})
+	}
+	for _, task := range a.Todos {
+		t.addBox(task.State, Line{Depth: 1, Path: task.Path, Line: task.Line})
+	}
+	if p := a.Promoted; p != nil && p.Path != "" {
+		t.add(Line{Depth: 1, Head: "saved permanently:", Path: p.Path, Line: p.Line})
+	}
+	before := a.Path
+	if len(a.Diff) > 0 && strings.HasPrefix(a.Diff[0].Diff, "@@ -0,0 ") {
+		before = "" // the file was empty or missing
+	}
+	t.addDiff(before, a.Path, a.Diff)
+	for i := range t.Lines {
+		if l := &t.Lines[i]; l.Form == Hunk {
+			l.Untrusted = a.Untrusted
+		}
+	}
+	if a.DryRun && a.Path != "" {
+		t.hint("dry run: nothing was written")
+	}
+	t.hints(a.Hints)
 }

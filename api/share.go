@@ -1,6 +1,10 @@
 package api
 
-import "time"
+import (
+	"cmp"
+	"fmt"
+	"time"
+)
 
 // ShareStatusRequest requests the state of sharing.
 type ShareStatusRequest struct {
@@ -89,3 +93,60 @@ type ShareForgetAnswer struct {
 
 	Redaction
 }
+
+// addTo adds the state of the shared store to a status.
+func (s *ShareStatus) addTo(t *Text) {
+	t.addRow("share", "%s as %s: %s, %s%s%s", s.URL, s.Host, s.State, Plural(s.Published, "published entry"),
+		andSome(s.Spooled, "waiting"), andSome(s.Refused, "refused"))
+	if s.LastError != "" {
+		t.addRow("", "%s%s", s.LastError, textIf(!s.LastOK.IsZero(), "; last answer "+t.formatTime(s.LastOK)))
+	}
+	if s.Problem != "" && s.Problem != s.LastError {
+		t.addRow("", "%s", s.Problem)
+	}
+	if s.Invalid > 0 {
+		t.addRow("", "%s of other machines omitted from searches", Plural(s.Invalid, "invalid entry"))
+	}
+}
+
+func (a *ShareStatusAnswer) render(t *Text) {
+	if a.Plan != nil {
+		a.Plan.render(t)
+		return
+	}
+	a.addTo(t)
+	if !a.Verified.IsZero() {
+		t.addRow("", "compared with the files %s", t.formatTime(a.Verified))
+	}
+	for _, r := range a.Refusals {
+		t.addFinding(r.ID, 0, r.Reason, "refused")
+	}
+}
+
+func (p *SharePlan) render(t *Text) {
+	for _, s := range p.Partitions {
+		t.addRow("publish", "%s of %s, %s", Plural(s.Entries, "entry"), cmp.Or(s.Subject, "(no subject)"), s.Visibility)
+		for _, line := range s.First {
+			t.add(Line{Depth: 2, Text: line, Rows: 1})
+		}
+	}
+	if len(p.Partitions) == 0 {
+		t.hint("nothing would be published: check share.publish, and the visibility of the entries")
+	}
+	if p.Withheld > 0 {
+		t.hint("%s withheld because of a credential or their size", Plural(p.Withheld, "entry"))
+	}
+	t.warn("%s", p.Problem)
+}
+
+func (a *SharePushAnswer) render(t *Text) {
+	text := "published"
+	if a.Compared {
+		text = fmt.Sprintf("compared %s: %d missing, %d extra%s", Plural(a.Objects, "entry"), a.Missing, a.Extra,
+			textIf(a.Missing+a.Extra > 0, ", repaired"))
+	}
+	t.printf("%s", text)
+	a.addTo(t)
+}
+
+func (a *ShareForgetAnswer) render(t *Text) { t.printf("%s removed", Plural(a.Removed, "entry")) }

@@ -1,6 +1,9 @@
 package api
 
 import (
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -216,3 +219,198 @@ const (
 	RootMissing = "missing" // the directory does not exist or cannot be read at present
 	RootHolding = "holding" // so many files vanished at once that their removal is not applied yet
 )
+
+// render adds current failures first, then the state of the memory in a few rows, then
+// the files that need attention.
+func (a *StatusAnswer) render(t *Text) {
+	s, style := a.Status, Good
+	if !a.Healthy {
+		style = Bad
+	}
+	t.Unhealthy = !a.Healthy
+	if s == nil {
+		t.add(Line{Text: textIf(!a.Healthy, "not ") + "healthy", Style: style})
+		return
+	}
+	t.add(Line{Head: s.State + ":", HeadStyle: style,
+		Text: fmt.Sprintf("memwatchd %s, process %d, up %s", s.Version, s.PID, s.Uptime)})
+	for _, text := range s.failures() {
+		t.add(Line{Head: "!", Text: text, HeadStyle: Bad, Style: Bad})
+	}
+	t.addRow("root", "%s (%s)", s.Root, s.RootState)
+	for _, r := range s.Roots {
+		t.addRow("folder", "%s: %s (%s), %s", r.Name, r.Path, r.State, Plural(r.Files, "file"))
+	}
+	for _, socket := range s.Sockets {
+		t.addRow("socket", "%s", socket)
+	}
+	t.addRow("files", "%s, %s, %d skipped, %s", Plural(s.Files, "file"), Plural(s.Entries, "entry"), s.SkippedFiles,
+		Plural(s.ProblemCount, "problem"))
+	if x := s.Index; t.Verbose || x.Degraded || x.Total > 0 || x.Pending > 0 {
+		t.addRow("index", "revision %d, %d pending, %s%s%s", x.Revision, x.Pending, FormatBytes(x.Size),
+			textIf(x.Total > 0, fmt.Sprintf(", building %d/%d", x.Done, x.Total)), textIf(x.Degraded, ", degraded"))
+	}
+	if w := s.Watch; t.Verbose || len(w.Polled) > 0 {
+		t.addRow("watch", "%s watched%s", Plural(w.Directories, "directory"), andSome(len(w.Polled), "polled"))
+	}
+	s.Write.addTo(t)
+	if s.Todosync != nil {
+		s.Todosync.addTo(t)
+	}
+	if s.Compactor != nil {
+		s.Compactor.addTo(t)
+	}
+	if m := s.LLM; m != nil {
+		t.addRow("model", "%s at %s, %s%s%s", m.Model, m.Endpoint, Plural(m.Requests, "question"),
+			andSome(m.Failed, "failed"), textIf(m.Private, ", including private text"))
+		if m.Failure != "" {
+			t.addRow("", "%s: %s", t.formatTime(m.FailedAt), m.Failure)
+		}
+	}
+	if s.Embed != nil {
+		s.Embed.addTo(t)
+	}
+	if topic := s.Topic; topic != nil {
+		t.addRow("topic", "%sconnected to %s/%s, %s%s", textIf(!topic.Connected, "not "),
+			strings.TrimRight(topic.Server, "/"), topic.Topic, Plural(topic.Messages, "message"),
+			andSome(topic.Refused, "never noted"))
+	}
+	if s.Share != nil {
+		s.Share.addTo(t)
+	}
+	if t.Verbose {
+		t.addRow("latency", "save to search %.0f ms (p99 %.0f), query %.1f ms (p99 %.1f)",
+			s.Latency.SaveToSearch.P50, s.Latency.SaveToSearch.P99, s.Latency.Query.P50, s.Latency.Query.P99)
+		t.addRow("process", "%s of memory, %s, %s", FormatBytes(int64(s.MemoryBytes)), Plural(s.OpenFiles, "open file"),
+			Plural(s.Goroutines, "goroutine"))
+	}
+	listed := s.Problems
+	if !t.Verbose {
+		listed = firstOf(listed)
+	}
+	for _, f := range listed {
+		t.addFinding(f.Path, f.Line, f.Message, f.Code)
+	}
+	if n := s.ProblemCount - len(listed); n > 0 {
+		t.hint("%s: run `check` for the full list", Plural(n, "more problem"))
+	}
+}
+
+// failures returns the current failures, without duplicates.
+func (s *Status) failures() []string {
+	var list []string
+	listed := map[string]bool{"": true}
+	add := func(where, text string) {
+		if !listed[text] {
+			listed[text] = true
+			list = append(list, where+": "+text)
+		}
+	}
+	if s.RootState == RootMissing {
+		add("root", "the directory is missing or unreadable; its entries are still found")
+	}
+	add("index", s.Index.Problem)
+	add("watch", s.Watch.Problem) // may repeat the problem of the index
+	add("writing", s.Write.Problem)
+	if s.Todosync != nil {
+		add("tasks", s.Todosync.Problem)
+	}
+	if s.Compactor != nil {
+		add("tidying", s.Compactor.Problem)
+	}
+	if s.Topic != nil {
+		add("topic", s.Topic.Problem)
+	}
+	if s.Share != nil {
+		add("share", s.Share.Problem)
+	}
+	return list
+}
+
+// Summary returns the status on one line.
+func (a *StatusAnswer) Summary() string {
+	s := a.Status
+	if s == nil {
+		return textIf(!a.Healthy, "not ") + "healthy"
+	}
+	line := fmt.Sprintf("%s  %s, %s, %s, %s made", s.State, Plural(s.Files, "file"), Plural(s.Entries, "entry"),
+		Plural(s.ProblemCount, "problem"), Plural(s.Write.Applied, "change"))
+	for _, text := range s.failures() {
+		line += "  ! " + text
+	}
+	return line
+}
+
+// addRows adds a list of continuation rows. Without all details it adds only the first
+// few.
+func (t *Text) addRows(list []string) {
+	shown := list
+	if !t.Verbose {
+		shown = firstOf(list)
+	}
+	for _, text := range shown {
+		t.addRow("", "%s", text)
+	}
+	if n := len(list) - len(shown); n > 0 {
+		t.addRow("", "and %d more: status --verbose lists them", n)
+	}
+}
+
+// addTo adds the state of writing to files and the actions that need a person.
+func (w *WriteStatus) addTo(t *Text) {
+	t.addRow("writing", "%s made%s%s%s", Plural(w.Applied, "change"), textIf(!w.Enabled, ", requested writes only"),
+		andSome(len(w.Waiting), "waiting"), andSome(len(w.Refused), "refused"))
+	var list []string
+	for _, path := range w.ConflictCopies { // first, because only a person can resolve them
+		list = append(list, path+": saved copy from the moment of a crash; compare it with the file, then remove it")
+	}
+	for _, h := range slices.Concat(w.Waiting, w.Refused) {
+		list = append(list, h.Path+": "+h.Reason)
+	}
+	t.addRows(list)
+}
+
+func (s *TodosyncStatus) addTo(t *Text) {
+	switch {
+	case s.Off && t.Verbose:
+		t.addRow("tasks", "disabled")
+		return
+	case s.Off || !t.Verbose && s.Planned+s.Unclear == 0:
+		return
+	}
+	t.addRow("tasks", "%d to tick, %d ambiguous, %d done before", s.Planned, s.Unclear, s.Known)
+	var list []string
+	for _, w := range s.Waiting {
+		list = append(list, w.Path+": waits: "+w.Reason)
+	}
+	t.addRows(list)
+}
+
+// addTo adds the schedule of the compactor and the files near their limits.
+func (c *CompactorStatus) addTo(t *Text) {
+	var list []string
+	for _, f := range c.NearLimit {
+		list = append(list, f.Path+": "+f.Hint)
+	}
+	if !t.Verbose && len(list) == 0 {
+		return
+	}
+	line := "only on request"
+	switch {
+	case c.Passive:
+		line = "done by " + c.Host
+	case c.Enabled:
+		line = "next at " + t.formatTime(c.NextRun) + textIf(!c.LastRun.IsZero(), ", last at "+t.formatTime(c.LastRun))
+	}
+	t.addRow("tidying", "%s", line)
+	t.addRows(list)
+}
+
+// addTo adds the state of semantic search and its last failure.
+func (e *EmbedStatus) addTo(t *Text) {
+	t.addRow("meaning", "%s at %s, %s embedded%s%s%s", e.Model, e.Endpoint, Plural(e.Embedded, "text"),
+		andSome(e.Pending, "pending"), andSome(e.Rejected, "rejected"), textIf(e.Private, ", including private text"))
+	if e.LastError != "" {
+		t.addRow("", "%s: %s", t.formatTime(e.FailedAt), e.LastError)
+	}
+}

@@ -1,6 +1,11 @@
 package api
 
-import "cmp"
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
 
 // TodoRequest requests that a task be ticked or reopened. Without a task, and
 // as a dry run, it requests the boxes that will be ticked because their task
@@ -134,4 +139,175 @@ type TodoAddAnswer struct {
 	Line     int    `json:"line,omitempty"`
 	Already  bool   `json:"already,omitempty"`  // the log contains the open task already
 	Disabled bool   `json:"disabled,omitempty"` // memory is turned off: nothing was written
+}
+
+func (a *TodosAnswer) render(t *Text) {
+	days := map[string]TodoDay{}
+	for _, d := range a.Days {
+		days[d.Day] = d
+	}
+	ids := shortTaskIDs(a.Todos)
+	for i, task := range a.Todos {
+		switch {
+		case t.Audience == Models:
+		case i > 0 && task.Overdue == a.Todos[i-1].Overdue && (task.Overdue || task.Since == a.Todos[i-1].Since):
+		case task.Overdue:
+			t.add(Line{Text: "overdue", Style: Bad})
+		default:
+			if i > 0 {
+				t.addBlank()
+			}
+			progress := ""
+			if d, ok := days[task.Since]; ok {
+				progress = fmt.Sprintf("%d of %d done", d.Done, d.Done+d.Open)
+			}
+			t.add(Line{Text: cmp.Or(task.Since, "undated"), Style: Strong,
+				Notes: []string{t.formatDayDistance(task.Since), progress}})
+		}
+		task.render(t, ids[i])
+	}
+	switch {
+	case len(a.Todos) > 0:
+	case t.given("notes") == "true":
+		t.listNothing("no tasks")
+	default:
+		t.listNothing("no tasks in sessions and daily notes; `notes` includes other notes")
+	}
+}
+
+// render adds a task: for models on one line, else with a line for each copy.
+func (task *Todo) render(t *Text, id string) {
+	due := textIf(task.Due != "", "due "+task.Due)
+	line := Line{Depth: 1, Text: task.Text, Rows: maxSnippet, Untrusted: task.Untrusted}
+	if t.Audience == Models {
+		line.Notes = []string{due, textIf(task.Since != "", "since "+task.Since)}
+		for _, p := range task.Places {
+			line.Notes = append(line.Notes, fmt.Sprintf("%s:%d", p.Path, p.Line))
+		}
+		t.addBox(task.State, line)
+		return
+	}
+	t.addBox(task.State, line)
+	t.add(Line{Depth: 3, Path: task.Places[0].Path, Line: task.Places[0].Line, Notes: []string{id, due}})
+	var others []Place
+	for _, p := range task.Places[1:] {
+		others = append(others, p.Place)
+	}
+	t.addPlaces(others, Line{Depth: 3})
+}
+
+// addBox adds a line with the box of a task.
+func (t *Text) addBox(state string, line Line) {
+	line.Head = "[ ]"
+	if state == "done" {
+		line.Head, line.HeadStyle = "[x]", Good
+	}
+	t.add(line)
+}
+
+func (a *TodoAddAnswer) render(t *Text) {
+	switch {
+	case a.Path == "":
+		t.hint("added; readable in private contexts only")
+		return
+	case a.Already:
+		t.hint("the task was in the log already")
+	}
+	t.add(Line{Path: a.Path, Line: a.Line, Notes: []string{shortTaskID(a.ID)}})
+}
+
+func (a *TodoAnswer) render(t *Text) {
+	if a.Plan != nil {
+		a.Plan.render(t)
+		return
+	}
+	t.addBox(a.State, Line{Text: a.Text, Untrusted: a.Untrusted})
+	for _, c := range a.Changed {
+		t.add(Line{Depth: 2, Path: c.Path, Line: c.Line, Text: c.Text, Untrusted: a.Untrusted})
+	}
+	for _, l := range a.Left {
+		t.warn("unchanged: %s%s", textIf(!strings.HasPrefix(l.Reason, l.Path), l.Path+": "), l.Reason)
+	}
+	switch {
+	case len(a.Changed)+len(a.Left) == 0:
+		t.hint("already in this state")
+	case a.DryRun:
+		t.hint("dry run: nothing was written")
+	}
+}
+
+func (p *TodoPlan) render(t *Text) {
+	if p.Off {
+		t.hint("todosync is disabled: no task is ticked automatically")
+	}
+	t.warn("%s", p.Problem)
+	t.addTicks("to tick", p.Waiting)
+	diff := p.Diff
+	if t.Audience == Models { // its lines have no trust
+		diff = nil
+	}
+	for _, f := range diff {
+		t.addDiff(f.Path, f.Path, f.Hunks)
+	}
+	if len(diff) > 0 && len(p.Unclear)+len(p.Proposed)+len(p.Known) > 0 {
+		t.addBlank()
+	}
+	t.addTicks("skipped: several boxes match", p.Unclear)
+	t.addTicks("left alone, done by another author: tick them with `todo`", p.Proposed)
+	t.addTicks("skipped: done before memwatchd started, or changed by hand", p.Known)
+	if len(p.Waiting)+len(p.Unclear)+len(p.Proposed)+len(p.Known) == 0 {
+		t.hint("nothing to tick")
+	}
+}
+
+// addTicks lists boxes of tasks that are done in another file.
+func (t *Text) addTicks(title string, ticks []TodoTick) {
+	if len(ticks) > 0 {
+		t.add(Line{Text: title + ":", Style: Strong})
+	}
+	for _, tick := range ticks {
+		for _, place := range tick.Places {
+			t.add(Line{Depth: 1, Path: place.Path, Line: place.Line, Text: "[ ] " + tick.Text, Rows: maxSnippet,
+				Untrusted: tick.Untrusted, Notes: []string{fmt.Sprintf("done in %s:%d", tick.Done.Path, tick.Done.Line),
+					textIf(tick.Reason != "", "waits: "+tick.Reason)}})
+		}
+	}
+}
+
+// shortTaskIDs returns for each task an id that people can type: the given id, or the
+// shortest beginning of the derived id that no other task of the list has.
+func shortTaskIDs(todos []Todo) []string {
+	short, sorted := make([]string, len(todos)), make([]string, len(todos))
+	for i, t := range todos {
+		sorted[i] = bareTaskID(t.Places[0].Task())
+	}
+	slices.Sort(sorted)
+	sorted = slices.Compact(sorted)
+	for i, t := range todos {
+		id := t.Places[0].Task()
+		bare := bareTaskID(id)
+		at, _ := slices.BinarySearch(sorted, bare)
+		n := len(shortTaskID(id))
+		for _, beside := range []int{at - 1, at + 1} {
+			for beside >= 0 && beside < len(sorted) && n < len(bare) && strings.HasPrefix(sorted[beside], bare[:n]) {
+				n++
+			}
+		}
+		short[i] = bare[:n]
+	}
+	return short
+}
+
+// shortTaskID returns a given id whole and of a derived one the beginning.
+func shortTaskID(id string) string {
+	bare := bareTaskID(id)
+	if strings.Contains(id, "#~") {
+		return bare[:min(len(bare), ShortID)]
+	}
+	return bare
+}
+
+// bareTaskID returns an id without path and mark.
+func bareTaskID(id string) string {
+	return strings.TrimLeft(id[strings.LastIndexByte(id, '#')+1:], "~^")
 }

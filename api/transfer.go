@@ -1,6 +1,14 @@
 package api
 
-import "time"
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"time"
+)
 
 // ImportRequest requests that records of another program be written to files,
 // each to a private file of its own below imports/.
@@ -121,4 +129,37 @@ type ExportEntry struct {
 
 	Attributes map[string]string `json:"attributes,omitempty"` // all others, such as created and pin
 	Front      string            `json:"front,omitempty"`      // frontmatter of the file, in its first entry
+}
+
+// render adds the numbers of files and, of a dry run, the files. It lists the records
+// that failed and those with credentials.
+func (a *ImportAnswer) render(t *Text) {
+	verb := textIf(a.DryRun, "to be ")
+	t.printf("%s %screated, %d %srewritten, %d unchanged%s%s", Plural(a.Created, "file"), verb, a.Rewritten, verb,
+		a.Unchanged, andSome(a.Edited, "kept as edited"), andSome(a.Older, "older"))
+	list := func(text string) { t.add(Line{Depth: 2, Text: text}) }
+	for _, name := range slices.Sorted(maps.Keys(a.Changes)) {
+		list(fmt.Sprintf("changed on import: %s (%d)", name, a.Changes[name]))
+	}
+	var dirs []string // of the written files
+	for _, r := range a.Records {
+		written := r.State == "created" || r.State == "rewritten"
+		if dir := path.Dir(r.Path); written && r.Path != "" && !slices.Contains(dirs, dir) {
+			dirs = append(dirs, dir)
+		}
+		switch {
+		case r.State == "failed" && r.Line == 0: // not sent; the reason names the file
+			list(r.Reason)
+		case r.State == "failed":
+			list(cmp.Or(r.Path, fmt.Sprintf("record %d", r.Line)) + ": " + r.Reason)
+		case r.State == "edited", a.DryRun && written:
+			list(r.State + ": " + r.Path)
+		}
+		if len(r.Credentials) > 0 && written {
+			list(r.Path + ": credentials removed: " + strings.Join(r.Credentials, ", "))
+		}
+	}
+	if shown := firstOf(dirs); len(dirs) > 0 && !a.DryRun {
+		t.hint("files in %s%s", strings.Join(shown, ", "), andSome(len(dirs)-len(shown), "more directories"))
+	}
 }

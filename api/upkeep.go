@@ -1,6 +1,7 @@
 package api
 
 import (
+	"fmt"
 	"time"
 )
 
@@ -52,4 +53,29 @@ type Event struct {
 	Cause   string    `json:"cause,omitempty"` // cause of a write, such as note or todosync
 	ID      string    `json:"id,omitempty"`    // id of the write in the journal
 	Message string    `json:"message,omitempty"`
+}
+
+func (a *SyncAnswer) render(t *Text) { t.printf("the index contains all saved changes") }
+
+func (a *RebuildAnswer) render(t *Text) {
+	t.printf("%s indexed in %.1f s", Plural(a.Entries, "entry"), a.TookMS/1000)
+}
+
+func (e *Event) render(t *Text) {
+	text := e.Message
+	switch e.Event {
+	case "indexed":
+		text = Plural(e.Entries, "entry")
+	case "write":
+		text = e.Cause + " " + e.ID
+	}
+	when := t.local(e.Time).Format(time.DateTime) + " " + e.Event
+	if t.Audience == People {
+		when = t.local(e.Time).Format(time.TimeOnly) + " " + fmt.Sprintf("%-9s", e.Event)
+	}
+	style := Strong
+	if e.Event == "problem" || e.Event == "lost" {
+		style = Bad
+	}
+	t.add(Line{Head: when + textIf(e.Path+text != "", " "), HeadStyle: style, Path: e.Path, Text: text, Rows: 1})
 }

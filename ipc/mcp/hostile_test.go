@@ -70,19 +70,20 @@ func TestHostileText(t *testing.T) {
 	foreign := 0
 	for _, tool := range Tools {
 		for _, op := range tool.Operations {
+			text := func(answer any) string { return textOf(op.NewRequest(), answer, tool.rename) }
 			answer := op.NewAnswer()
 			fillHostile(reflect.ValueOf(answer).Elem(), "OWN")
 			if a, ok := answer.(*api.TodoAnswer); ok {
 				plan := *a
 				a.Plan = nil
-				foreign += checkHostile(t, op.Name, textOf(&plan))
+				foreign += checkHostile(t, op.Name, text(&plan))
 			}
 			if a, ok := answer.(*api.GetAnswer); ok {
 				lines := *a
 				a.Untrusted, a.UntrustedLines = false, [][2]int{{1, 9}}
-				foreign += checkHostile(t, op.Name, textOf(&lines))
+				foreign += checkHostile(t, op.Name, text(&lines))
 			}
-			foreign += checkHostile(t, op.Name, textOf(answer))
+			foreign += checkHostile(t, op.Name, text(answer))
 			result, err := Result{Fields: answer}.callResult()
 			if err != nil {
 				t.Fatal(err)

@@ -124,7 +124,7 @@ func (s *server) promptHandler(p *prompt) mcp.PromptHandler {
 			if err != nil {
 				return nil, rpcError(err)
 			}
-			texts = append(texts, "# "+part.Heading, cmp.Or(cutLines(textOf(answer), maxPromptPart), "(none)"))
+			texts = append(texts, "# "+part.Heading, cmp.Or(cutLines(textOf(part.Request, answer, toolOfOperation), maxPromptPart), "(none)"))
 		}
 		return &mcp.GetPromptResult{Description: p.Text, Messages: []*mcp.PromptMessage{{
 			Role: "user", Content: &mcp.TextContent{Text: strings.Join(texts, "\n\n")},

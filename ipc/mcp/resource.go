@@ -61,7 +61,7 @@ func (s *server) readResource(ctx context.Context, req *mcp.ReadResourceRequest)
 		return nil, rpcError(err)
 	}
 	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: req.Params.URI, MIMEType: markdown,
-		Text: string(fileText(answer))}}}, nil
+		Text: fileText(answer)}}}, nil
 }
 
 // resourcePage is the number of files in a page of the list, and maxCompletions

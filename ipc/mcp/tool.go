@@ -264,25 +264,27 @@ func (t *Tool) Use(ctx context.Context, execute ExecuteFunc, arguments json.RawM
 	if err := json.Unmarshal(raw, answer); err != nil {
 		return t.failedResult(api.Errorf(api.Internal, "%s: read the answer: %v", req.Operation().Name, err))
 	}
+	text := textOf(req, answer, t.rename)
 	if found, ok := answer.(*api.SearchAnswer); ok {
-		return Result{Text: textOf(answer), Fields: withLines(found)}
+		return Result{Text: text, Fields: withLines(found)}
 	}
-	return Result{Text: textOf(answer), Fields: raw}
+	return Result{Text: text, Fields: raw}
 }
 
 // failedResult returns a result that describes an error of a call of the tool to the
 // model.
 func (t *Tool) failedResult(err error) Result {
-	e := errorOf(err).Rename(func(name string) string {
-		if t.hasParam(name) {
-			return ""
-		}
-		return toolOfOperation(name)
-	})
-	var b toolText
-	b.writeLine("%s: %s", own(string(e.Code)), own(e.Message))
-	b.writeLine(own(e.Hint))
-	return Result{Text: strings.TrimRight(b.text.String(), "\n"), Fields: api.Failure{Error: e}, Failed: true}
+	e := errorOf(err).Rename(t.rename)
+	text := own(string(e.Code)+": "+e.Message) + "\n" + own(e.Hint)
+	return Result{Text: strings.TrimRight(string(text), "\n"), Fields: api.Failure{Error: e}, Failed: true}
+}
+
+// rename returns the name of the tool for an operation, or "" if the name stays.
+func (t *Tool) rename(name string) string {
+	if t.hasParam(name) {
+		return ""
+	}
+	return toolOfOperation(name)
 }
 
 // toolOfOperation returns the name of the tool for an operation, or "".

@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 
@@ -422,7 +421,10 @@ func newInvocation(cmd *cobra.Command, op *api.Operation, req *api.Request, g *G
 	if err := g.output.check(g.JSON, out.locate); err != nil {
 		return nil, err
 	}
-	out.page, out.output, out.verbose, out.oneline = pageOf(op, req), g.output, g.verbose, g.oneline
+	out.output, out.reader.Request, out.reader.Verbose, out.reader.OneLine = g.output, req, g.verbose, g.oneline
+	if g.output.vimgrep {
+		out.reader.Audience = api.Programs
+	}
 	if g.OpenRoot != nil {
 		out.memory, out.sameMemory = g.OpenRoot(c), g.knowsRoot
 		out.remote = g.Config.Name != "" && !g.knowsRoot
@@ -431,24 +433,6 @@ func newInvocation(cmd *cobra.Command, op *api.Operation, req *api.Request, g *G
 		}
 	}
 	return &invocation{op: op, g: g, client: client, out: out, owner: c.Memory.Owner}, nil
-}
-
-func pageOf(op *api.Operation, req *api.Request) (selected page) {
-	for _, p := range op.Params() {
-		given, _ := req.GivenValue(p)
-		switch p.Name {
-		case "offset":
-			selected.offset, _ = strconv.Atoi(given) // a missing offset is zero
-			selected.next = p.Name
-		case "limit":
-			selected.next = cmp.Or(selected.next, p.Name)
-		case "group":
-			selected.byFile = given == "file"
-		case "notes":
-			selected.notes = given == "true"
-		}
-	}
-	return selected
 }
 
 func (a *invocation) printResponse(raw json.RawMessage) error {
@@ -468,7 +452,8 @@ func (a *invocation) printResponse(raw json.RawMessage) error {
 		}
 		return errors.Join(a.out.output.printFormatted(a.g.Stdout, answer), a.out.flush())
 	}
-	return a.out.printAnswer(answer)
+	a.out.printText(api.Render(answer, a.out.reader))
+	return a.out.flush()
 }
 
 // printSum prints an answer that combines those to several requests.

@@ -70,7 +70,7 @@ func (a *invocation) find(cmd *cobra.Command, r api.SearchRequest) error {
 	case f.chosen == nil:
 		return nil
 	}
-	return openFile(cmd, a.out.memory, f.chosen.path, f.chosen.line)
+	return openFile(cmd, a.out.memory, f.chosen.Path, f.chosen.Line)
 }
 
 // A finder is the state of an interactive search. At most one search and one
@@ -84,7 +84,7 @@ type finder struct {
 
 	query    string
 	hits     []api.Hit
-	places   []listed // of the hits
+	places   []api.Match // of the hits
 	status   string
 	bad      bool // status is an error
 	selected int
@@ -96,9 +96,9 @@ type finder struct {
 	preview task // of the selected place
 	shown   previewed
 
-	chosen  *listed // place to open
-	failure error   // of the first search
-	started bool    // the first search has succeeded
+	chosen  *api.Match // place to open
+	failure error      // of the first search
+	started bool       // the first search has succeeded
 }
 
 // A task is a repeated request of which only the last one matters.
@@ -109,7 +109,7 @@ type task struct {
 
 // A previewed text is a part of a file.
 type previewed struct {
-	place listed
+	place api.Match
 	from  int // line number of the first line
 	lines []string
 }
@@ -252,14 +252,14 @@ func (f *finder) showHits(result found) tea.Cmd {
 	a := result.answer
 	f.hits, f.places, f.selected, f.top = a.Hits, nil, 0, 0
 	for i := range f.hits {
-		f.places = append(f.places, hitPlaces(&f.hits[i])[0])
+		f.places = append(f.places, f.hits[i].Places()[0])
 	}
-	f.status = fmt.Sprintf("%d of %s", len(a.Hits), term.Plural(a.Files, "file"))
+	f.status = fmt.Sprintf("%d of %s", len(a.Hits), api.Plural(a.Files, "file"))
 	if f.request.Group != "file" {
-		f.status = fmt.Sprintf("%d of %s", len(a.Hits), term.Plural(a.Total, "entry"))
+		f.status = fmt.Sprintf("%d of %s", len(a.Hits), api.Plural(a.Total, "entry"))
 	}
 	for _, c := range a.Corrected {
-		f.status += ", " + correctionText(c, a.Index.Notice)
+		f.status += ", " + c.Describe(a.Index.Notice)
 	}
 	f.status += textIf(a.Note != "", ", "+a.Note) + textIf(a.Index.Notice != "", ", "+a.Index.Notice)
 	return f.startPreview()
@@ -279,7 +279,7 @@ func (f *finder) startPreview() tea.Cmd {
 	if !ok {
 		return nil
 	}
-	r := api.GetRequest{Path: place.path, From: max(1, place.line-rows/3), Lines: max(rows, 1), Fresh: WithoutSync}
+	r := api.GetRequest{Path: place.Path, From: max(1, place.Line-rows/3), Lines: max(rows, 1), Fresh: WithoutSync}
 	return func() tea.Msg {
 		p := previewed{place: place, from: r.From}
 		answer, err := client.Call(ctx, f.client, r)

@@ -19,7 +19,7 @@ import (
 func newFinder(t *testing.T, width, height int) *finder {
 	t.Helper()
 	f := &finder{ctx: t.Context(), client: &client.Client{Socket: "/nonexistent"}, started: true,
-		out: &Printer{width: width, color: true, location: time.UTC}}
+		out: &Printer{width: width, color: true, reader: api.Reader{Location: time.UTC}}}
 	f.Update(tea.WindowSizeMsg{Width: width, Height: height})
 	return f
 }
@@ -53,7 +53,7 @@ func TestFinderKeepsUp(t *testing.T) {
 	}
 	f.Update(tea.KeyPressMsg{Code: tea.KeyDown})
 	f.Update(tea.KeyPressMsg{Code: tea.KeyDown})
-	if _, cmd := f.Update(tea.KeyPressMsg{Code: tea.KeyEnter}); cmd == nil || f.chosen == nil || f.chosen.path != "b.md" {
+	if _, cmd := f.Update(tea.KeyPressMsg{Code: tea.KeyEnter}); cmd == nil || f.chosen == nil || f.chosen.Path != "b.md" {
 		t.Errorf("Enter chooses %+v", f.chosen)
 	}
 }

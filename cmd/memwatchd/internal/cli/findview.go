@@ -76,17 +76,17 @@ func (f *finder) listLines(at findLayout) []string {
 			mark = f.out.Style(term.AsMatch, "> ")
 		}
 		room := at.columns - 2
-		suffix := fmt.Sprintf(":%d", place.line)
-		path, width := f.out.locate(place.path), max(room*2/5, 8)
+		suffix := fmt.Sprintf(":%d", place.Line)
+		path, width := f.out.locate(place.Path), max(room*2/5, 8)
 		if uniseg.StringWidth(path) > width {
-			path = place.path // all hits share the directory of the memory
+			path = place.Path // all hits share the directory of the memory
 		}
 		path = term.CutPath(term.EscapeLine(path), "/", width)
 		head := min(uniseg.StringWidth(path)+len(suffix)+2, room)
 		t := plainText(term.AsPath, path)
 		t.add(term.AsText, suffix+"  ")
-		_, match := matchOf(&f.hits[i])
-		lines = append(lines, mark+f.cell(t, head)+f.cell(markWords(place.text, match, room-head), room-head))
+		_, match := f.hits[i].FirstMatch()
+		lines = append(lines, mark+f.cell(t, head)+f.cell(markWords(place.Text, match, room-head), room-head))
 	}
 	for len(lines) < at.rows {
 		lines = append(lines, strings.Repeat(" ", at.columns))
@@ -114,7 +114,8 @@ func (f *finder) previewLines(at findLayout) []string {
 		line = strings.ReplaceAll(strings.TrimSuffix(line, "\r"), "\t", "    ")
 		t := plainText(term.AsText, line)
 		if h := f.hits; len(h) > 0 && h[f.selected].Line <= f.shown.from+i && f.shown.from+i <= h[f.selected].EndLine {
-			t = markedText(line, findWords(line, words))
+			t = text{}
+			t.addMarked(term.AsText, line, findWords(line, words))
 		}
 		lines = append(lines, f.cell(t, at.previewColumns))
 	}
@@ -144,7 +145,9 @@ func markWords(line, match string, width int) text {
 		}
 		line = "…" + line[from:]
 	}
-	return markedText(line, findWords(line, []string{match}))
+	var t text
+	t.addMarked(term.AsText, line, findWords(line, []string{match}))
+	return t
 }
 
 // findWords returns the ranges of the words in a line, in characters.

@@ -68,9 +68,9 @@ func (a *invocation) forgetEntries(cmd *cobra.Command, req *api.Request, yes boo
 		return nil // nothing that can be removed from here
 	case refused && len(ours) < len(all):
 		return fmt.Errorf("nothing was removed, because memwatchd did not write %s; %s",
-			term.Plural(len(all)-len(ours), "entry"), chooseByID(cmd, all, ours, list.Token))
+			api.Plural(len(all)-len(ours), "entry"), chooseByID(cmd, all, ours, list.Token))
 	case refused:
-		return fmt.Errorf("nothing was removed, because --yes removes at most %s; %s", term.Plural(maxUnchosen, "entry"),
+		return fmt.Errorf("nothing was removed, because --yes removes at most %s; %s", api.Plural(maxUnchosen, "entry"),
 			chooseByID(cmd, all, ours, list.Token))
 	case !yes && !interactive:
 		if list.Total == 0 || a.g.JSON { // in JSON, the answer contains what a removal needs
@@ -102,7 +102,7 @@ func (a *invocation) forgetEntries(cmd *cobra.Command, req *api.Request, yes boo
 // others are listed too.
 func chooseByID(cmd *cobra.Command, all, ours []string, token string) string {
 	if len(ours) == 0 || len(ours) == len(all) {
-		return fmt.Sprintf("to remove %s, run %s", term.Plural(len(all), "entry"), removalCommand(cmd, all, token))
+		return fmt.Sprintf("to remove %s, run %s", api.Plural(len(all), "entry"), removalCommand(cmd, all, token))
 	}
 	return fmt.Sprintf("to remove only what memwatchd wrote, run %s; add --ids of other entries to remove these too",
 		removalCommand(cmd, ours, token))

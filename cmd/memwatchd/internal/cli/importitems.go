@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/memwatchd/memwatchd/api"
-	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 )
 
 // maxImportBatch bounds the lines of one request, in bytes, so that a request
@@ -120,7 +119,7 @@ func (a *invocation) importLines(cmd *cobra.Command, req *api.Request, in io.Rea
 	case err != nil:
 		return fmt.Errorf("import items: the lines from %d on were not imported: %w", first, err)
 	case len(sum.Invalid) > 0:
-		return fmt.Errorf("import items: %s not imported", term.Plural(len(sum.Invalid), "line"))
+		return fmt.Errorf("import items: %s not imported", api.Plural(len(sum.Invalid), "line"))
 	}
 	return nil
 }
@@ -140,18 +139,5 @@ func readImportLine(r *bufio.Reader) (line string, long bool, err error) {
 		if !errors.Is(err, bufio.ErrBufferFull) {
 			return string(b), long, err
 		}
-	}
-}
-
-// printImport shows the numbers of imported items and the invalid lines.
-func (p *Printer) printImport(a *api.ItemImportAnswer) {
-	verb := "imported"
-	if a.DryRun {
-		verb = "to import"
-	}
-	p.printf("%s %s, %d unchanged, %d older than the stored ones\n", term.Plural(a.Imported, "item"), verb, a.Unchanged,
-		a.Older)
-	for _, problem := range a.Invalid {
-		p.printIndented(0, plainText(term.AsText, fmt.Sprintf("line %d: %s", problem.Line, problem.Reason)))
 	}
 }

@@ -12,11 +12,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -191,7 +189,7 @@ func (r *recordImport) source(f inputFile) importer.Source {
 			place = path.Dir(place)
 		}
 	}
-	return importer.Source{Name: f.name, Origin: originName(place, f.below), Location: r.a.out.location}
+	return importer.Source{Name: f.name, Origin: originName(place, f.below), Location: r.a.out.reader.Location}
 }
 
 // originName returns the name of a place, which can be a part of the names of daily
@@ -431,45 +429,10 @@ func (r *recordImport) finish(ctx context.Context, form *api.Command, err error)
 	case err != nil:
 		return fmt.Errorf("%s: the rest was not imported: %w", form.Words, err)
 	case r.sum.Failed > 0:
-		return fmt.Errorf("%s: %s not imported", form.Words, term.Plural(r.sum.Failed, "record"))
+		return fmt.Errorf("%s: %s not imported", form.Words, api.Plural(r.sum.Failed, "record"))
 	case len(r.divided) > 0:
 		return fmt.Errorf("%s: more than %d KiB, divided into several files: %s", form.Words, maxImportFile>>10,
 			strings.Join(r.divided, ", "))
 	}
 	return nil
-}
-
-// printImported shows the numbers of files and, of a dry run, the files. It lists
-// the records that failed and those with credentials.
-func (p *Printer) printImported(a *api.ImportAnswer) {
-	verb := textIf(a.DryRun, "to be ")
-	p.printf("%s %screated, %d %srewritten, %d unchanged", term.Plural(a.Created, "file"), verb, a.Rewritten, verb,
-		a.Unchanged)
-	p.println(andSome(a.Edited, "kept as edited") + andSome(a.Older, "older"))
-	for _, name := range slices.Sorted(maps.Keys(a.Changes)) {
-		p.printIndented(0, plainText(term.AsText, fmt.Sprintf("changed on import: %s (%d)", name, a.Changes[name])))
-	}
-	var dirs []string // of the written files
-	for _, r := range a.Records {
-		written := r.State == "created" || r.State == "rewritten"
-		if dir := path.Dir(r.Path); written && r.Path != "" && !slices.Contains(dirs, dir) {
-			dirs = append(dirs, dir)
-		}
-		switch {
-		case r.State == "failed" && r.Line == 0: // not sent; the reason names the file
-			p.printIndented(0, plainText(term.AsText, r.Reason))
-		case r.State == "failed":
-			p.printIndented(0, plainText(term.AsText, cmp.Or(r.Path, fmt.Sprintf("record %d", r.Line))+": "+r.Reason))
-		case r.State == "edited", a.DryRun && written:
-			p.printIndented(0, plainText(term.AsText, r.State+": "+r.Path))
-		}
-		if len(r.Credentials) > 0 && written {
-			p.printIndented(0, plainText(term.AsText, r.Path+": credentials removed: "+strings.Join(r.Credentials, ", ")))
-		}
-	}
-	if len(dirs) > 0 && !a.DryRun {
-		const most = 3
-		p.addHint(term.AsMuted, "files in %s%s", strings.Join(dirs[:min(len(dirs), most)], ", "),
-			andSome(max(len(dirs)-most, 0), "more directories"))
-	}
 }

@@ -158,18 +158,25 @@ func explainError(cmd *cobra.Command, err error, asJSON bool) error {
 		e.Message = flags[param] + ": " + rest
 	}
 	e = *e.Rename(func(name string) string {
-		if op, err := api.LookUp(name); err == nil && flags[name] == "" && len(op.Commands) > 0 {
-			return "`memwatchd " + op.Commands[0].Words + "`"
-		}
-		if strings.Contains(name, " ") { // a command
-			return ""
-		}
-		return cmp.Or(flags[name], name)
+		return nameOnCommandLine(name, func(name string) string { return flags[name] })
 	})
 	if !asJSON {
 		e.Hint = nameMemory(e.Hint, memoryWords(cmd))
 	}
 	return &e
+}
+
+// nameOnCommandLine returns the flag of a parameter, or the command of an operation, for
+// [api.Rename].
+func nameOnCommandLine(name string, flagOf func(string) string) string {
+	flag := flagOf(name)
+	if op, err := api.LookUp(name); err == nil && flag == "" && len(op.Commands) > 0 {
+		return "`memwatchd " + op.Commands[0].Words + "`"
+	}
+	if strings.Contains(name, " ") { // a command
+		return ""
+	}
+	return cmp.Or(flag, name)
 }
 
 // memoryWords returns the flags of a command line that select the memory.
@@ -263,39 +270,13 @@ func answerError(op *api.Operation, raw json.RawMessage) error {
 	if _, mistyped := errors.AsType[*json.UnmarshalTypeError](err); err != nil && !mistyped {
 		return nil // printed as JSON; in an answer of another version, other fields may have other types
 	}
-	nothing, remains := false, false
-	switch a := answer.(type) {
-	case *api.SearchAnswer:
-		nothing = len(a.Hits) == 0
-	case *api.RelatedAnswer:
-		nothing = len(a.To)+len(a.From) == 0
-	case *api.TodosAnswer:
-		nothing = len(a.Todos) == 0
-	case *api.ItemListAnswer:
-		nothing = len(a.Items) == 0
-	case *api.FilesAnswer:
-		nothing = a.Total.Files == 0
-	case *api.StatusAnswer:
-		if !a.Healthy {
-			return ErrUnhealthy
-		}
-	case *api.UndoAnswer:
-		if a.Refused > 0 {
-			return fmt.Errorf("undo: %s cannot be undone", term.Plural(a.Refused, "change"))
-		}
-	case *api.ForgetAnswer:
-		remains = len(a.Failed) > 0 || a.Problem != ""
-	case *api.WipeAnswer:
-		remains = len(a.Failed) > 0 || a.Problem != ""
-	case *api.ConflictsAnswer:
-		stays := func(c api.ConflictCopy) bool { return c.Problem != "" }
-		remains = op.Name == "conflicts_merge" && slices.ContainsFunc(a.Copies, stays)
-	}
-	switch {
-	case nothing:
+	switch t := api.Render(answer, api.Reader{Request: op.NewRequest()}); {
+	case t.Unhealthy:
+		return ErrUnhealthy
+	case t.Nothing:
 		return ErrNothing
-	case remains:
-		return fmt.Errorf("%s: some copies remain", op.Command)
+	case t.Failure != "":
+		return fmt.Errorf("%s: %s", op.Command, t.Failure)
 	}
 	return nil
 }

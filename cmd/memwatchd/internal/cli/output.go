@@ -5,14 +5,12 @@ import (
 	"encoding/json"
 	"io"
 	"reflect"
-	"slices"
 	"strings"
 	"text/template"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 	"github.com/memwatchd/memwatchd/memory"
 )
@@ -130,89 +128,4 @@ func templateValue(v reflect.Value) any {
 		return fields
 	}
 	return v.Interface()
-}
-
-// A listed place is one line of a list for other programs.
-type listed struct {
-	path         string
-	line, column int
-	text         string
-}
-
-// forPrograms reports whether lists consist of lines for other programs.
-func (p *Printer) forPrograms() bool { return p.width == 0 || p.output.vimgrep }
-
-// printPlaces prints places for other programs: path:line: text, in the form that
-// compilers use and editors parse, or as the flags select.
-func (p *Printer) printPlaces(list []listed) {
-	for _, l := range list {
-		if p.output.vimgrep {
-			p.printf("%s:%d:%s\n", p.paintPlace(l.path, l.line), max(l.column, 1), term.EscapeLine(l.text))
-			continue
-		}
-		p.printf("%s: %s\n", p.paintPlace(l.path, l.line), term.EscapeLine(l.text))
-	}
-}
-
-// printFiles prints the distinct paths, in order.
-func (p *Printer) printFiles(paths []string) {
-	seen := map[string]bool{}
-	for _, path := range paths {
-		switch file := p.locate(path); {
-		case path == "" || seen[path]:
-			continue
-		case p.output.null && p.width == 0: // the bytes of the name, for programs
-			p.out.WriteString(file + "\x00")
-		case p.output.null:
-			p.out.WriteString(term.EscapeLine(file) + "\x00")
-		default:
-			p.println(p.Style(term.AsPath, term.EscapeLine(file)))
-		}
-		seen[path] = true
-	}
-}
-
-// hitPlaces returns the places of a hit and of its copies. The place of the hit is
-// its first match, if the text contains all lines of the entry.
-func hitPlaces(h *api.Hit) []listed {
-	first, _, _ := strings.Cut(strings.TrimSpace(h.Text), "\n")
-	at := listed{path: h.Path, line: h.Line, text: first}
-	shown, match := matchOf(h)
-	if h.Snippet != "" {
-		at.text = strings.TrimSpace(shown)
-	}
-	lines := strings.Split(strings.TrimSuffix(h.Text, "\n"), "\n")
-	if match != "" && (h.Truncated || len(lines) == h.EndLine-h.Line+1) {
-		whole := strings.TrimSuffix(strings.TrimSpace(shown), "…")
-		i := slices.IndexFunc(lines, func(line string) bool { return strings.Contains(line, whole) })
-		if i < 0 || !strings.Contains(lines[i], match) { // the snippet joins lines
-			i = slices.IndexFunc(lines, func(line string) bool { return strings.Contains(line, match) })
-		}
-		if i >= 0 {
-			at.line += i
-			at.column = strings.Index(lines[i], match) + 1
-		}
-	}
-	places := []listed{at}
-	for _, other := range h.AlsoAt {
-		places = append(places, listed{path: other.Path, line: other.Line, text: at.text})
-	}
-	return places
-}
-
-// matchOf returns the line of a snippet with the first highlight, and the
-// highlighted text. Without highlights it returns the first line.
-func matchOf(h *api.Hit) (line, match string) {
-	line, _, _ = strings.Cut(h.Snippet, "\n")
-	if len(h.Highlights) == 0 {
-		return line, ""
-	}
-	runes, from, to := []rune(h.Snippet), h.Highlights[0][0], h.Highlights[0][1]
-	if from < 0 || to > len(runes) || from >= to { // of a daemon of another version
-		return line, ""
-	}
-	before, after := string(runes[:from]), string(runes[from:])
-	before = before[strings.LastIndexByte(before, '\n')+1:]
-	after, _, _ = strings.Cut(after, "\n")
-	return before + after, string(runes[from:to])
 }

@@ -57,7 +57,7 @@ func (a *invocation) planAndRun(cmd *cobra.Command, req *api.Request) error {
 	if err != nil {
 		return err
 	}
-	changes := countChanges(plan)
+	changes := api.Render(plan, api.Reader{}).Changes
 	if changes > 1 || a.op.Name != "undo" || !a.selected {
 		if err := a.printResponse(raw); err != nil {
 			return err
@@ -89,32 +89,6 @@ func (a *invocation) run(cmd *cobra.Command, req *api.Request) error {
 		return err
 	}
 	return answerError(a.op, raw)
-}
-
-func countChanges(plan any) (n int) {
-	switch p := plan.(type) {
-	case *api.UndoAnswer:
-		for _, u := range p.Undone {
-			if u.Refusal == "" {
-				n++
-			}
-		}
-	case *api.CompressAnswer:
-		n = len(p.Plan.Files)
-	case *api.CompactAnswer:
-		for _, f := range p.Plan {
-			n += len(f.Steps)
-		}
-	case *api.ConflictsAnswer:
-		for _, c := range p.Copies {
-			if c.Problem == "" || len(c.Diff) > 0 {
-				n++
-			}
-		}
-	case *api.WipeAnswer:
-		n = len(p.Deleted) + len(p.Unlinked)
-	}
-	return n
 }
 
 // selectChange selects the newest requested change that is not undone, if the

@@ -3,7 +3,6 @@ package cli
 import (
 	"strings"
 	"testing"
-	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -36,36 +35,6 @@ func FuzzEscape(f *testing.F) {
 			t.Fatalf("%q becomes %q without need", s, line)
 		}
 	})
-}
-
-func TestAge(t *testing.T) {
-	now := time.Date(2026, 2, 5, 12, 0, 0, 0, time.UTC)
-	berlin, err := time.LoadLocation("Europe/Berlin")
-	if err != nil {
-		t.Skipf("no time zones here: %v", err)
-	}
-	for _, test := range []struct {
-		t           time.Time
-		want, piped string
-	}{
-		{time.Time{}, "", ""},
-		{now.Add(time.Hour), "now", "2026-02-05"},
-		{now.Add(-59 * time.Second), "now", "2026-02-05"},
-		{now.Add(-59 * time.Minute), "59m", "2026-02-05"},
-		{now.Add(-47 * time.Hour), "47h", "2026-02-03"},
-		{time.Date(2026, 2, 2, 23, 30, 0, 0, time.UTC), "2d", "2026-02-03"},
-		{now.AddDate(0, 0, -59), "59d", "2025-12-08"},
-		{now.AddDate(0, 0, -62), "2mo", "2025-12-05"},
-		{now.AddDate(-1, -10, 0), "22mo", "2024-04-05"},
-		{now.AddDate(-2, 0, -1), "2y", "2024-02-04"},
-	} {
-		for width, want := range map[int]string{80: test.want, 0: test.piped} {
-			p := &Printer{location: berlin, now: now, width: width}
-			if got := p.formatAge(test.t); got != want {
-				t.Errorf("age of %v, %d columns, is %q, want %q", test.t, width, got, want)
-			}
-		}
-	}
 }
 
 // TestColorIsWanted checks that colors are used on terminals that support them,

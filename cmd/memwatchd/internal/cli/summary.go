@@ -62,8 +62,8 @@ func showSummary(cmd *cobra.Command, op *api.Operation, req *api.Request, g *Glo
 		return err
 	}
 	for _, s := range shown {
-		a.out.printTitle("", s.Path, s.Line, "", s.Name)
-		a.out.printIndented(0, plainText(term.AsText, s.Text))
+		a.out.printLine(&api.Line{Path: s.Path, Line: s.Line, Notes: []string{s.Name}})
+		a.out.printLine(&api.Line{Depth: 2, Text: s.Text})
 	}
 	if len(shown) == 0 {
 		a.out.addHint(term.AsMuted, "no summary is stored; to store one, add its text and --evidence")

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"time"
 
@@ -63,7 +62,7 @@ func (a *invocation) watchStatus(ctx context.Context, req *api.Request) error {
 // a line.
 func (a *invocation) showStatus(raw json.RawMessage, answer *api.StatusAnswer, failure error) error {
 	p := a.out
-	now := clock.Now().In(p.location).Format(time.DateTime)
+	now := clock.Now().In(p.reader.Location).Format(time.DateTime)
 	var text string
 	switch {
 	case a.g.JSON && failure != nil:
@@ -73,33 +72,20 @@ func (a *invocation) showStatus(raw json.RawMessage, answer *api.StatusAnswer, f
 	case p.width > 0:
 		p.println(p.Style(term.AsMuted, now))
 		if failure != nil {
-			p.printWrapped(plainText(term.AsBad, failure.Error()))
+			p.printLine(&api.Line{Text: failure.Error(), Style: api.Bad})
 		} else {
-			p.printStatus(answer)
+			p.printText(api.Render(answer, p.reader))
 		}
 		text = term.Redraw(p.w, p.out.String())
 	case failure != nil:
 		text = now + "  " + term.EscapeLine(failure.Error()) + "\n"
 	default:
-		text = now + "  " + summarizeStatus(answer) + "\n"
+		text = now + "  " + term.EscapeLine(answer.Summary()) + "\n"
 	}
 	p.out.Reset()
 	p.hints.Reset()
 	_, err := io.WriteString(p.w, text)
 	return err
-}
-
-func summarizeStatus(a *api.StatusAnswer) string {
-	if a.Status == nil {
-		return textIf(!a.Healthy, "not ") + "healthy"
-	}
-	line := fmt.Sprintf("%s  %s, %s, %s, %s made", a.State, term.Plural(a.Files, "file"),
-		term.Plural(a.Entries, "entry"), term.Plural(a.ProblemCount, "problem"),
-		term.Plural(a.Write.Applied, "change"))
-	for _, text := range listFailures(a.Status) {
-		line += "  ! " + term.EscapeLine(text)
-	}
-	return line
 }
 
 // showRebuildProgress shows the progress of the requested rebuild on a terminal until

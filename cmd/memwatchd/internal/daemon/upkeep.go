@@ -11,7 +11,6 @@ import (
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/clock"
-	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 	"github.com/memwatchd/memwatchd/compactor"
 	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/internal/brief"
@@ -53,7 +52,7 @@ func (d *daemon) openMaintenance() (*maintenance, error) {
 	}
 	u.compactor.Moved = func(path, archive string, items int) {
 		p.events.publish(ops.Change{Event: api.Event{Event: "compacted", Path: path,
-			Message: term.Plural(items, "item") + " moved to " + archive}})
+			Message: api.Plural(items, "item") + " moved to " + archive}})
 	}
 	for _, l := range c.Compactor.Limits {
 		u.compactor.Limits = append(u.compactor.Limits,

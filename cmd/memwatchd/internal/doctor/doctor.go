@@ -261,8 +261,8 @@ func printFindings(w io.Writer, width int, p *cli.Printer, list findings, all bo
 		b.WriteByte('\n')
 		rest = rest[n:]
 	}
-	fmt.Fprintf(&b, "%s, %s, %s, %d ok\n", term.Plural(counts[problem], "problem"),
-		term.Plural(counts[warning], "warning"), term.Plural(counts[note], "note"), counts[passed])
+	fmt.Fprintf(&b, "%s, %s, %s, %d ok\n", api.Plural(counts[problem], "problem"),
+		api.Plural(counts[warning], "warning"), api.Plural(counts[note], "note"), counts[passed])
 	_, err := io.WriteString(w, b.String())
 	return err
 }

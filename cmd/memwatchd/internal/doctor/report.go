@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/memwatchd/memwatchd/api"
-	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 )
 
 // A remedy describes a problem that the daemon reports, and its solution.
@@ -127,7 +126,7 @@ func statusFindings(s *api.Status, command func(string) string) findings {
 	}
 	r.add("index", s.Index.Problem)
 	if s.Index.Degraded && s.Index.Problem == "" {
-		r.add("index_building", fmt.Sprintf("%d of %s", s.Index.Done, term.Plural(s.Index.Total, "file")))
+		r.add("index_building", fmt.Sprintf("%d of %s", s.Index.Done, api.Plural(s.Index.Total, "file")))
 	}
 	if !s.Healthy && len(r.list) == 0 {
 		r.add("no_journal", s.Write.Problem)
@@ -170,7 +169,7 @@ func statusFindings(s *api.Status, command func(string) string) findings {
 	if h := s.Share; h != nil {
 		r.add("share", cmp.Or(h.Problem, h.LastError))
 		if h.Refused > 0 {
-			r.add("share", "it refuses "+term.Plural(h.Refused, "entry"))
+			r.add("share", "it refuses "+api.Plural(h.Refused, "entry"))
 		}
 	}
 	for _, p := range s.Problems {
@@ -182,7 +181,7 @@ func statusFindings(s *api.Status, command func(string) string) findings {
 		r.add("unhealthy", s.Root)
 	}
 	return r.list.orPassed("The daemon is %s: %s, %s, index at revision %d.", s.State,
-		term.Plural(s.Files, "file"), term.Plural(s.Entries, "entry"), s.Index.Revision)
+		api.Plural(s.Files, "file"), api.Plural(s.Entries, "entry"), s.Index.Revision)
 }
 
 // inspectCheck shows the result of the daemon's comparison of files and index.
@@ -222,7 +221,7 @@ func checkFindings(a *api.CheckAnswer, command func(string) string) findings {
 	r := report{seen: map[string]bool{}, command: command}
 	for _, code := range slices.Sorted(maps.Keys(places)) {
 		clear(r.seen) // a file may have several problems
-		r.add(code, fmt.Sprintf("%s: %s", term.Plural(len(places[code]), "place"), listPaths(places[code])))
+		r.add(code, fmt.Sprintf("%s: %s", api.Plural(len(places[code]), "place"), listPaths(places[code])))
 	}
-	return r.list.orPassed("The index agrees with %s.", term.Plural(a.Files, "file"))
+	return r.list.orPassed("The index agrees with %s.", api.Plural(a.Files, "file"))
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/adrg/xdg"
 	"github.com/spf13/cobra"
 
+	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/clock"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
@@ -102,7 +103,7 @@ func createMemory(g *cli.Globals, example, public bool, template, host string) e
 		if err != nil {
 			return err
 		}
-		note = fmt.Sprintf(" (%s)", term.Plural(n, "example file"))
+		note = fmt.Sprintf(" (%s)", api.Plural(n, "example file"))
 		if n == 0 {
 			note = " (not empty: no example files)"
 		}

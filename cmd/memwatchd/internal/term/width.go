@@ -1,10 +1,8 @@
 package term
 
 import (
-	"fmt"
 	"io"
 	"os"
-	"strings"
 
 	"golang.org/x/term"
 )
@@ -26,30 +24,6 @@ const (
 	defaultWidth = 80 // of a terminal that does not report its width
 	MinWidth     = 40 // smallest supported width
 )
-
-// FormatBytes formats a number of bytes for people.
-func FormatBytes(n int64) string {
-	switch {
-	case n >= 1<<30:
-		return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))
-	case n >= 1<<20:
-		return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
-	case n >= 1<<10:
-		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
-	}
-	return fmt.Sprintf("%d B", n)
-}
-
-// Plural formats a count with its noun.
-func Plural(n int, one string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	if stem, ok := strings.CutSuffix(one, "y"); ok {
-		return fmt.Sprintf("%d %sies", n, stem)
-	}
-	return fmt.Sprintf("%d %ss", n, one)
-}
 
 // IsTerminal reports whether f is a terminal.
 func IsTerminal(f any) bool {

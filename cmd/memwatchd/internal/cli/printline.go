@@ -1,0 +1,291 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/rivo/uniseg"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
+)
+
+// styles are the styles of terminals for those of lines.
+var styles = [...]term.Style{
+	api.Plain: term.AsText, api.Strong: term.AsTitle, api.Muted: term.AsMuted, api.Good: term.AsGood, api.Bad: term.AsBad,
+	api.Added: term.AsAdded, api.Removed: term.AsRemoved, api.Changed: term.AsChanged,
+}
+
+const (
+	// indent precedes text that belongs to the line above it.
+	indent = "    "
+	// minTextWidth is the minimum width for text that may be shortened, in columns.
+	minTextWidth = 16
+	// rowNames is the width of the names of rows.
+	rowNames = 11
+)
+
+// printLine shows one line of an answer.
+func (p *Printer) printLine(l *api.Line) {
+	switch l.Form {
+	case api.Hint:
+		p.addHint(styles[l.Style], "%s", l.Text)
+	case api.Verbatim:
+		p.out.WriteString(term.EscapeText(l.Text))
+	case api.Block: // unchanged to a pipe, because it goes into prompts
+		if p.width > 0 {
+			p.out.WriteString(term.EscapeText(l.Text))
+		} else {
+			p.out.WriteString(l.Text)
+		}
+	case api.Before, api.After, api.Moved, api.Hunk:
+		p.printDiff(l)
+	case api.Body:
+		p.printBody(*l)
+	default:
+		p.printParts(l)
+	}
+}
+
+// printBody shows a text of one or more lines.
+func (p *Printer) printBody(l api.Line) {
+	at, marks := 0, l.Matches // characters before the line
+	if strings.Contains(l.Text, "\n") {
+		l.Rows = min(l.Rows, 1)
+	}
+	for line := range strings.SplitSeq(strings.TrimSuffix(l.Text, "\n"), "\n") {
+		l.Text, l.Matches = strings.TrimSuffix(line, "\r"), nil
+		for _, r := range marks {
+			l.Matches = append(l.Matches, [2]int{max(r[0]-at, 0), r[1] - at})
+		}
+		p.printParts(&l)
+		at += utf8.RuneCountInString(line) + 1
+	}
+}
+
+// printParts shows a line on one row if it fits. Otherwise further rows are indented
+// below the text. If the place leaves no room, the text begins below it.
+func (p *Printer) printParts(l *api.Line) {
+	before, head, gap := strings.Repeat("  ", l.Depth), term.EscapeLine(l.Head), "  "
+	hanging := 0
+	if head == "" && l.Form != api.Row {
+		hanging = max(len(indent)-len(before), 0)
+	}
+	switch {
+	case l.Form == api.Row:
+		head = p.Style(styles[l.HeadStyle], head) + strings.Repeat(" ", max(rowNames-uniseg.StringWidth(head), 1))
+	case head != "":
+		head = p.Style(styles[l.HeadStyle], head) + " "
+	}
+	var place, rest text
+	if l.Path != "" {
+		place = p.placeText(l.Path, l.Line)
+	}
+	if l.Form == api.Finding {
+		gap = " "
+		place.add(term.AsText, ":")
+	}
+	if strings.HasPrefix(l.Text, "-> ") || strings.HasPrefix(l.Text, "<-") {
+		gap = " "
+	}
+	if l.Target != "" {
+		path, heading, cut := strings.Cut(l.Target, "#")
+		rest.add(term.AsText, "-> "+p.locate(path)+textIf(cut, "#")+heading+textIf(l.Text != "", "  "))
+		gap = " "
+	}
+	if l.Text != "" {
+		rest.addMarked(styles[l.Style], l.Text, l.Matches)
+	}
+	for _, note := range l.Notes {
+		if l.Form == api.Finding {
+			note = " [" + note + "]"
+		} else if note != "" {
+			note = textIf(rest.s != "", "  ") + note
+		}
+		rest.add(term.AsMuted, note)
+	}
+	if p.output.vimgrep && l.Form == api.Finding {
+		p.println(p.paint(place) + fmt.Sprintf("%d:", max(l.Column, 1)) + p.paint(rest))
+		return
+	}
+	column := uniseg.StringWidth(before+term.StyleSequence().ReplaceAllString(head, "")) + uniseg.StringWidth(place.s)
+	room := p.width - column - len(gap) - uniseg.StringWidth(rest.s)
+	if section := term.EscapeLine(l.Section); section != "" {
+		if width := uniseg.StringWidth(section) + len(gap); p.width > 0 && width > room && room-len(gap) >= minTextWidth {
+			section = term.CutPath(section, " > ", room-len(gap))
+		}
+		var t text
+		t.add(term.AsMuted, section+textIf(rest.s != "", gap))
+		t.append(rest)
+		rest, room = t, p.width-column-len(gap)-uniseg.StringWidth(t.s)
+	}
+	switch {
+	case place.s == "" && rest.s == "":
+		p.println(strings.TrimSuffix(before+head, " "))
+	case place.s == "":
+		p.printHanging(before, head, l.Rows, rest, hanging)
+	case rest.s == "":
+		p.println(before + head + p.paint(place))
+	case p.width == 0 || room >= 0:
+		p.println(before + head + p.paint(place) + gap + p.paint(rest))
+	case l.Text == "" || p.width-column-len(gap) < minTextWidth:
+		p.println(before + head + p.paint(place))
+		p.printHanging(before+indent, "", l.Rows, rest, 0)
+	default:
+		place.add(term.AsText, gap)
+		place.append(rest)
+		p.printHanging(before, head, l.Rows, place, len(indent))
+	}
+}
+
+// printHanging shows a text after an indent and a short head. Continuation rows start
+// in the column of the text, or that many columns after it. On a terminal it shows at
+// most the given number of rows, those with the most matches; zero is no limit.
+func (p *Printer) printHanging(before, head string, most int, t text, hanging int) {
+	p.out.WriteString(before + head)
+	column := len(before) + uniseg.StringWidth(term.StyleSequence().ReplaceAllString(head, ""))
+	if p.width == 0 || column+uniseg.StringWidth(t.s) <= p.width {
+		p.println(p.paint(t))
+		return
+	}
+	column += hanging
+	width := max(p.width-column, minTextWidth)
+	parts := term.Fold(t.s, width)
+	left, right := "", ""
+	if most > 0 && len(parts) > most {
+		parts = term.Fold(t.s, width-2) // leaves room for a mark on both sides
+		from := t.bestWindow(parts, most)
+		if from > 0 {
+			left = "…"
+		}
+		if from+most < len(parts) {
+			right = "…"
+		}
+		parts = parts[from:min(from+most, len(parts))]
+	}
+	for i, part := range parts {
+		if i > 0 {
+			p.out.WriteString("\n" + strings.Repeat(" ", column))
+		}
+		p.out.WriteString(left + p.paintText(t, part[0], part[1]))
+		left = ""
+	}
+	p.println(right)
+}
+
+// Differences have the format of git and patch, for use in the memory
+// directory: paths are relative to it, with a/ or b/ before them, and other
+// output starts with nothing that these programs recognize. The place of a hunk
+// follows its header, for readers.
+
+// printDiff shows a line of a difference. The file before or after the change may be
+// missing.
+func (p *Printer) printDiff(l *api.Line) {
+	bare := func(name string) string { return strings.TrimSuffix(quoteDiffName(name), "\t") }
+	switch l.Form {
+	case api.Before:
+		p.printDiffName("--- ", textIf(l.Text != "", "a/"+l.Text))
+	case api.After:
+		p.printDiffName("+++ ", textIf(l.Text != "", "b/"+l.Text))
+	case api.Moved:
+		p.println(p.Style(term.AsTitle, "diff --git "+bare("a/"+l.Path)+" "+bare("b/"+l.Text)))
+		p.println("rename from " + bare(l.Path) + "\nrename to " + bare(l.Text))
+	case api.Hunk:
+		p.printHunk(l.Text, " "+p.paint(p.placeText(l.Path, l.Line)))
+	}
+}
+
+// printHunk shows a hunk, with its place after the header.
+func (p *Printer) printHunk(diff, place string) {
+	head, lines, _ := strings.Cut(diff, "\n")
+	p.println(p.Style(term.AsHunk, term.EscapeLine(head)) + place)
+	for line := range strings.Lines(lines) {
+		line = strings.TrimSuffix(line, "\n")
+		if p.width > 0 || place == "" { // no program reads the difference
+			line = cutDiffLine(line)
+		}
+		p.printDiffLine(line)
+	}
+}
+
+// printDiffName shows the name of a file. A missing file has the name /dev/null.
+func (p *Printer) printDiffName(side, name string) {
+	if name == "" {
+		name = "/dev/null"
+	} else {
+		name = quoteDiffName(name)
+	}
+	p.println(p.Style(term.AsTitle, side+name))
+}
+
+// maxDiffLine bounds a line for readers, in characters. A file may consist of one line.
+const maxDiffLine = 400
+
+func cutDiffLine(line string) string {
+	if n := utf8.RuneCountInString(line); n > maxDiffLine {
+		return string([]rune(line)[:maxDiffLine]) + fmt.Sprintf("… (%d more characters)", n-maxDiffLine)
+	}
+	return line
+}
+
+// OutsideDiff returns the difference of a file outside the memory, with its full
+// path. The output is for reading only, not for patch.
+func (p *Printer) OutsideDiff(before, after string, d api.FileDiff) string {
+	defer p.out.Reset()
+	p.printDiffName("--- ", before)
+	p.printDiffName("+++ ", after)
+	for _, h := range d.Hunks {
+		p.printHunk(h.Diff, "")
+	}
+	if d.Truncated {
+		p.println(p.Style(term.AsMuted, "(more changes than shown)"))
+	}
+	return p.out.String()
+}
+
+// printDiffLine shows one line of a hunk. It omits a final carriage return only on a
+// terminal, because elsewhere the character belongs to the line.
+func (p *Printer) printDiffLine(line string) {
+	text, dos := strings.CutSuffix(line, "\r")
+	as := term.AsText
+	switch {
+	case strings.HasPrefix(line, "-"):
+		as = term.AsRemoved
+	case strings.HasPrefix(line, "+"):
+		as = term.AsAdded
+	case strings.HasPrefix(line, `\`):
+		as = term.AsMuted
+	}
+	p.out.WriteString(p.Style(as, term.EscapeText(text)))
+	if dos && p.width == 0 {
+		p.out.WriteByte('\r')
+	}
+	p.println("")
+}
+
+// quoteDiffName returns a name in the format of git: quoted if it contains special
+// characters, and followed by a tab if it contains a space, because patch could
+// end the name there.
+func quoteDiffName(name string) string {
+	if term.EscapeLine(name) == name && !strings.ContainsAny(name, `"\`) {
+		if strings.Contains(name, " ") {
+			return name + "\t"
+		}
+		return name
+	}
+	var b strings.Builder
+	for _, r := range name {
+		switch s := string(r); {
+		case r == '"', r == '\\':
+			b.WriteString(`\` + s)
+		case term.EscapeLine(s) == s:
+			b.WriteString(s)
+		default:
+			for _, c := range []byte(s) {
+				fmt.Fprintf(&b, `\%03o`, c)
+			}
+		}
+	}
+	return `"` + b.String() + `"`
+}
