@@ -43,7 +43,7 @@ install: ## install into PREFIX, /usr/local by default
 
 uninstall: ## remove what install created
 	rm -f $(INSTALL)/bin/memwatchd $(BASH)/memwatchd $(ZSH)/_memwatchd $(FISH)/memwatchd.fish
-	rm -f $(INSTALL)/share/man/man1/memwatchd.1 $(INSTALL)/share/man/man1/memwatchd-*.1 $(INSTALL)/share/man/man5/memwatchd.yaml.5
+	rm -f $(INSTALL)/share/man/man1/memwatchd.1 $(INSTALL)/share/man/man1/memwatchd-*.1
 
 # Run the daemon on a small example memory, created in example/ if missing.
 run: build ## run the daemon on a small example memory

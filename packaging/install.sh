@@ -25,7 +25,7 @@ fail() {
 list_files() {
 	printf '%s\n' bin/memwatchd share/bash-completion/completions/memwatchd \
 		share/zsh/site-functions/_memwatchd share/fish/vendor_completions.d/memwatchd.fish
-	(cd "$PREFIX" && ls share/man/man1/memwatchd.1 share/man/man1/memwatchd-*.1 share/man/man5/memwatchd.yaml.5) 2>/dev/null || true
+	(cd "$PREFIX" && ls share/man/man1/memwatchd.1 share/man/man1/memwatchd-*.1) 2>/dev/null || true
 }
 
 uninstall() {

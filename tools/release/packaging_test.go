@@ -40,7 +40,7 @@ func TestTemplates(t *testing.T) {
 func TestInstallScript(t *testing.T) {
 	dir, prefix := t.TempDir(), filepath.Join(t.TempDir(), "with space")
 	contents := []file{{name: program, data: []byte("#!/bin/sh\necho ran\n"), executable: true}, {name: "man/man1/memwatchd.1"},
-		{name: "man/man1/memwatchd-search.1"}, {name: "man/man5/memwatchd.yaml.5"}, {name: "completions/memwatchd.bash"},
+		{name: "man/man1/memwatchd-search.1"}, {name: "completions/memwatchd.bash"},
 		{name: "completions/_memwatchd"}, {name: "completions/memwatchd.fish"}}
 	var sums strings.Builder
 	for _, p := range platforms {
@@ -65,7 +65,7 @@ func TestInstallScript(t *testing.T) {
 	if out, err := output(".", nil, filepath.Join(prefix, "bin", program)); out != "ran" {
 		t.Errorf("the program printed %q, %v", out, err)
 	}
-	for _, name := range []string{"share/man/man1/memwatchd-search.1", "share/man/man5/memwatchd.yaml.5", "share/zsh/site-functions/_memwatchd"} {
+	for _, name := range []string{"share/man/man1/memwatchd-search.1", "share/zsh/site-functions/_memwatchd"} {
 		if _, err := os.Stat(filepath.Join(prefix, name)); err != nil {
 			t.Error(err)
 		}

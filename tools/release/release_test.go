@@ -216,7 +216,7 @@ func TestInstall(t *testing.T) {
 	install("install")
 	install("install") // replaces an earlier installation
 	for _, name := range []string{
-		"bin/memwatchd", "share/man/man1/memwatchd-search.1", "share/man/man5/memwatchd.yaml.5", "share/bash-completion/completions/memwatchd",
+		"bin/memwatchd", "share/man/man1/memwatchd-search.1", "share/bash-completion/completions/memwatchd",
 		"share/zsh/site-functions/_memwatchd", "share/fish/vendor_completions.d/memwatchd.fish",
 	} {
 		info, err := os.Stat(filepath.Join(root, "opt/memwatchd", name))
