@@ -2,8 +2,6 @@ package share
 
 import (
 	"context"
-	"slices"
-	"strings"
 )
 
 // A Comparison counts the differences between the store and the last published
@@ -15,7 +13,7 @@ type Comparison struct {
 }
 
 // compareStore compares the store with the last published versions, and repairs the
-// store. The outbox must be empty. A list can lack objects for some time after a server of
+// store. All changes must have been sent. A list can lack objects for some time after a server of
 // the cluster failed, so a comparison that matters, because the record of published
 // objects was lost or differs, is repeated after an hour.
 func (p *Publisher) compareStore(ctx context.Context) (c Comparison, err error) {
@@ -31,18 +29,18 @@ func (p *Publisher) compareStore(ctx context.Context) (c Comparison, err error) 
 		if !ok {
 			continue
 		}
-		s, known := p.box.known[k]
+		s, known := p.sent.known[k]
 		found[k] = true
 		switch {
 		case o.Gone() && !known: // deletes it in time
 			l.Op = opGone
-			p.box.applyLine(&l, false)
+			p.sent.apply(&l)
 		case o.Gone() && s.gone:
-		case o.Gone() || known && !s.gone && s.hash != l.hash():
+		case o.Gone() || known && !s.gone && s.hash != parseHash(l.Hash):
 			delete(found, k) // is written again below
 		case !known || s.gone:
-			p.box.applyLine(&l, false)
-			s = p.box.known[k]
+			p.sent.apply(&l)
+			s = p.sent.known[k]
 			extra = append(extra, newTombstone(k, s, p.Rules.Host, max(p.Now().UnixMilli()*1000, s.rev+1)))
 		}
 		if !o.Gone() {
@@ -52,16 +50,17 @@ func (p *Publisher) compareStore(ctx context.Context) (c Comparison, err error) 
 	if ctx.Err() != nil {
 		return c, ctx.Err()
 	}
-	for k, s := range p.box.known {
-		if !found[k] && !s.gone && !s.queued {
+	for k, s := range p.sent.known {
+		if !found[k] && !s.gone {
 			c.Missing++
 			s.hash = 0 // differs from every version
-			p.box.known[k] = s
+			l := k.lineOf(s)
+			p.sent.apply(&l)
 		}
 	}
 	c.Extra = len(extra)
-	slices.SortFunc(extra, func(a, b change) int { return strings.Compare(a.Tenant+a.ID, b.Tenant+b.ID) })
-	if err := p.box.append(extra); err != nil {
+	sortChanges(extra)
+	if err := p.send(ctx, extra); err != nil {
 		return c, err
 	}
 	if c.Missing+c.Extra > 0 {
@@ -69,7 +68,7 @@ func (p *Publisher) compareStore(ctx context.Context) (c Comparison, err error) 
 			"extra", c.Extra)
 		p.Changed("")
 	}
-	return c, p.box.setVerified(p.Now(), p.box.verified.IsZero() || c.Missing+c.Extra > 0)
+	return c, p.sent.setVerified(p.Now(), p.sent.verified.IsZero() || c.Missing+c.Extra > 0)
 }
 
 // Verify publishes all changes, compares the store with the published entries, and

@@ -3,16 +3,21 @@ package share
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/internal/state"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -46,11 +51,13 @@ type Publisher struct {
 	dirtyMu sync.Mutex
 	dirty   map[string]bool // changed paths
 	all     bool            // every file must be compared
+	spooled bool            // the outbox has the changes of these files
 
-	mu       sync.Mutex // held while the outbox or the store changes
-	box      *outbox
-	removals bool // files may have been removed that no path in dirty names
-	overflow bool // the outbox was dropped, and fills again when the store accepts writes
+	mu       sync.Mutex // held while the versions, the outbox or the store change
+	sent     *versions
+	removals bool  // files may have been removed that no path in dirty names
+	waiting  int   // changes that the store lacks
+	boxBytes int64 // size of the outbox
 
 	statusMu sync.Mutex
 	status   api.ShareStatus
@@ -65,30 +72,42 @@ type Refused struct {
 	Reason     string `json:"reason"`
 }
 
-// Open opens the outbox.
+// Open reads the last versions.
 func (p *Publisher) Open() error {
 	p.wake, p.dirty, p.refused = make(chan struct{}, 1), make(map[string]bool), make(map[string]Refused)
-	box, damage, err := openOutbox(p.Dir)
+	sent, damage, err := openVersions(p.Dir)
 	if err != nil {
-		return fmt.Errorf("open the outbox of share: %w", err)
+		return fmt.Errorf("open the record of share: %w", err)
 	}
-	p.box, p.all, p.Breaker.Stopped = box, true, p.wakeUp // to learn when the store answers again
+	p.sent, p.all, p.Breaker.Stopped = sent, true, p.wakeUp // to learn when the store answers again
 	if damage != nil {
-		p.Logger.Warn("outbox of share", "err", damage)
+		p.Logger.Warn("record of share", "err", damage)
+	}
+	for _, name := range boxNames {
+		info, err := os.Stat(filepath.Join(p.Dir, name))
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			err = state.Write(filepath.Join(p.Dir, name), nil)
+		case err == nil:
+			p.boxBytes += info.Size()
+		}
+		if err != nil {
+			return fmt.Errorf("open the outbox of share: %w", err)
+		}
 	}
 	p.loadRefused()
 	p.recordProblem(context.Background(), damage)
 	return nil
 }
 
-// Close closes the outbox.
+// Close closes the record of the last versions.
 func (p *Publisher) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.box == nil {
+	if p.sent == nil {
 		return nil
 	}
-	return p.box.close()
+	return p.sent.file.Close()
 }
 
 // Changed records that a file may have changed; an empty path stands for all of
@@ -100,6 +119,7 @@ func (p *Publisher) Changed(path string) {
 	} else {
 		p.all = true
 	}
+	p.spooled = false
 	p.dirtyMu.Unlock()
 	p.wakeUp()
 }
@@ -124,10 +144,6 @@ const (
 	verifyAgain = time.Hour // after a comparison that is unsure
 )
 
-// pushSize is the size of the outbox, in bytes, above which it is written to the
-// store before further files are read.
-const pushSize = 8 << 20
-
 // Run publishes changes until the context ends.
 func (p *Publisher) Run(ctx context.Context) error {
 	for {
@@ -141,9 +157,8 @@ func (p *Publisher) Run(ctx context.Context) error {
 	}
 }
 
-// Step writes the changes to the outbox and the outbox to the store, as far as the
-// store answers. It returns the time after which it must be called again although
-// nothing changes.
+// Step writes the changes to the store, or else to the outbox. It returns the time
+// after which it must be called again although nothing changes.
 func (p *Publisher) Step(ctx context.Context) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -165,85 +180,100 @@ func (p *Publisher) Step(ctx context.Context) time.Duration {
 	return idleTime
 }
 
-// publishChanges writes the changes to the outbox and the outbox to the store, and
-// compares the store with the files if that is due.
+// publishChanges writes the changes to the store, and compares the store with the files
+// if that is due. While the store does not answer, it writes them to the outbox.
 func (p *Publisher) publishChanges(ctx context.Context) error {
-	if err := p.spoolChanges(ctx); err != nil {
-		return err
+	err := errPaused
+	if p.Breaker.Allows() {
+		err = p.sendDirty(ctx)
 	}
-	if err := p.pushOutbox(ctx); err != nil || !p.Breaker.Allows() {
-		return err
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		spoolErr := p.writeOutbox(ctx)
+		if err == errPaused { // the status has the reason
+			err = nil
+		}
+		return errors.Join(err, spoolErr)
 	}
 	wait := verifyEvery
-	if p.box.unsure {
+	if p.sent.unsure {
 		wait = verifyAgain
 	}
-	if len(p.box.known)+len(p.Rules.Publish) == 0 || p.Now().Sub(p.box.verified) < wait {
+	if len(p.sent.known)+len(p.Rules.Publish) == 0 || p.Now().Sub(p.sent.verified) < wait {
 		return nil
 	}
-	_, err := p.compareStore(ctx)
+	_, err = p.compareStore(ctx)
 	if err == nil {
-		err = p.expireTombstones()
+		err = p.expireTombstones(ctx)
 	}
 	return err
 }
 
-// spoolChanges writes the changes of changed files to the outbox.
-func (p *Publisher) spoolChanges(ctx context.Context) (err error) {
-	if p.overflow && !p.Breaker.Allows() {
-		return nil
-	}
+// sendDirty writes the changes of changed files to the store, and empties the outbox.
+func (p *Publisher) sendDirty(ctx context.Context) error {
 	p.dirtyMu.Lock()
-	all, dirty := p.all || p.overflow, p.dirty
+	all, dirty := p.all, p.dirty
 	p.all, p.dirty = false, make(map[string]bool)
 	p.dirtyMu.Unlock()
-	paths := slices.Collect(maps.Keys(dirty))
-	if all {
-		paths = p.Source.Paths()
+	complete := p.Source.Complete()
+	err := p.eachChange(ctx, all, dirty, p.send)
+	if err != nil {
+		p.dirtyMu.Lock()
+		p.all = p.all || all
+		maps.Copy(p.dirty, dirty)
+		p.dirtyMu.Unlock()
+		return err
 	}
-	defer func() {
-		if err != nil {
-			p.dirtyMu.Lock()
-			p.all = true
-			p.dirtyMu.Unlock()
-		}
-	}()
-	slices.Sort(paths)
+	p.removals = p.removals && !(complete && p.Source.Complete())
+	if err := p.sent.compact(); err != nil {
+		return fmt.Errorf("write the record of share: %w", err)
+	}
+	return p.clearOutbox()
+}
+
+// eachChange calls do with the changes of all or some files, in groups, and then with
+// those of removed files, once the source is complete: an index that is being filled
+// lacks files. Of a file that cannot be read, the last version stays.
+func (p *Publisher) eachChange(ctx context.Context, all bool, dirty map[string]bool,
+	do func(context.Context, []change) error) error {
+	paths := slices.Sorted(maps.Keys(dirty))
+	if all {
+		p.removals, paths = true, p.Source.Paths()
+		slices.Sort(paths)
+	}
 	files, objects := make(map[uint64]bool), []change(nil)
+	group := func() error {
+		changes := changesOf(p.sent.known, files, objects, p.Rules.Host, p.Now())
+		files, objects = make(map[uint64]bool), nil
+		if len(changes) == 0 {
+			return nil
+		}
+		return do(ctx, changes)
+	}
 	for i, path := range paths {
 		file := fileHash(path)
 		files[file] = true
 		if p.Rules.MayPublish(path) {
 			doc, err := p.Source.Load(ctx, path)
-			if ctx.Err() != nil {
+			switch {
+			case ctx.Err() != nil:
 				return ctx.Err()
-			}
-			if err != nil { // its last version stays
+			case err != nil:
 				delete(files, file)
-			} else if doc != nil {
+			case doc != nil:
 				for _, o := range p.Rules.Apply(doc).Objects {
 					objects = append(objects, change{Object: o, file: file})
 				}
 			}
 		}
 		if len(objects) >= 2*maxBatch || i == len(paths)-1 {
-			if err := p.appendChanges(ctx, files, objects); err != nil {
+			if err := group(); err != nil {
 				return err
 			}
-			files, objects = make(map[uint64]bool), nil
 		}
 	}
-	p.removals = p.removals || all
-	err = p.spoolRemovals(ctx)
-	if all && err == nil {
-		p.overflow = false // every file was compared
-	}
-	return err
-}
-
-// spoolRemovals writes the removal of files that no longer exist to the outbox, once
-// the source is complete: an index that is being filled lacks files.
-func (p *Publisher) spoolRemovals(ctx context.Context) error {
 	if !p.removals || !p.Source.Complete() {
 		return nil
 	}
@@ -254,99 +284,101 @@ func (p *Publisher) spoolRemovals(ctx context.Context) error {
 	if !p.Source.Complete() { // it became incomplete
 		return nil
 	}
-	gone := make(map[uint64]bool)
-	for _, s := range p.box.known {
+	for _, s := range p.sent.known {
 		if !seen[s.file] {
-			gone[s.file] = true
+			files[s.file] = true
 		}
 	}
-	err := p.appendChanges(ctx, gone, nil)
-	p.removals = err != nil
-	return err
+	return group()
 }
 
-// appendChanges appends the changes of some files to the outbox. If that becomes
-// large, appendChanges writes it to the store. If that fails and the outbox is too
-// large, appendChanges drops it and returns an error. After that, it does so with
-// all changes until a write succeeds, so that a store which is away costs little.
-func (p *Publisher) appendChanges(ctx context.Context, files map[uint64]bool, objects []change) error {
-	changes := changesOf(p.box.known, files, objects, p.Rules.Host, p.Now())
-	if len(changes) == 0 {
-		return nil
-	}
-	if err := p.box.append(changes); err != nil {
-		return fmt.Errorf("write the outbox of share: %w", err)
-	}
-	var failed error
-	if p.overflow || p.box.size() > min(pushSize, p.MaxSpool) {
-		failed = p.pushOutbox(ctx)
-		if ctx.Err() != nil {
-			return failed // any other error is that of the next push, too
-		}
-		if p.box.pending > 0 {
-			failed = cmp.Or(failed, errPaused)
-		} else {
-			p.overflow = false
-		}
-	}
-	if !p.overflow && p.box.size() <= p.MaxSpool {
-		return nil
-	}
-	if !p.overflow {
-		p.Logger.Warn("outbox of share is too large and was dropped; entries are compared again when the store answers",
-			"bytes", p.box.size())
-	}
-	box, err := p.box.dropWaiting()
-	if err != nil {
-		return err
-	}
-	p.box, p.overflow = box, true
-	return failed
-}
+// Limits of a batch.
+const (
+	maxBatch      = 200
+	maxBatchBytes = 1 << 20
+)
 
-// pushOutbox writes the outbox to the store. It does nothing while the breaker permits no
-// requests.
-func (p *Publisher) pushOutbox(ctx context.Context) error {
-	for p.Breaker.Allows() {
-		b, err := p.box.nextBatch()
-		if err != nil || len(b.lines) == 0 {
+// send writes changes to the store, in batches of one tenant.
+func (p *Publisher) send(ctx context.Context, changes []change) error {
+	for len(changes) > 0 {
+		n, size := 0, 0
+		for n < len(changes) && n < maxBatch && changes[n].Tenant == changes[0].Tenant {
+			text, err := json.Marshal(changes[n].Properties)
+			if err != nil {
+				return err
+			}
+			size += len(text)
+			if n > 0 && size > maxBatchBytes {
+				break
+			}
+			n++
+		}
+		if err := p.sendBatch(ctx, changes[:n]); err != nil {
 			return err
 		}
-		limited, cancel := context.WithTimeout(ctx, p.Timeout)
-		refused, err := p.Store.Put(limited, b.objects)
-		cancel()
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		p.Breaker.Record(p.Now(), err)
-		if err != nil {
-			return err
-		}
-		p.recordRefused(b, refused)
-		if err := p.box.acknowledge(b, refused); err != nil {
-			return fmt.Errorf("write the outbox of share: %w", err)
-		}
-		p.recordProblem(ctx, nil)
+		changes = changes[n:]
 	}
 	return nil
 }
 
-// expireTombstones removes old tombstones from the store.
-func (p *Publisher) expireTombstones() error {
-	var changes []change
-	before := p.Now().Add(-p.Tombstones)
-	for k, s := range p.box.known {
-		if s.gone && !s.queued && time.UnixMilli(s.rev/1000).Before(before) {
-			changes = append(changes, change{Object: k.objectOf(s, map[string]any{"rev": s.rev + 1}), op: opDelete,
-				file: s.file})
+func (p *Publisher) sendBatch(ctx context.Context, batch []change) error {
+	if !p.Breaker.Allows() {
+		return errPaused
+	}
+	objects, lines := make([]Object, len(batch)), make([]line, len(batch))
+	var unsure []line
+	for i := range batch {
+		objects[i], lines[i] = batch[i].Object, batch[i].line()
+		k, _ := lines[i].key()
+		if s, ok := p.sent.known[k]; batch[i].op != opDelete && (!ok || s.gone || s.hash != 0) {
+			l := lines[i]
+			l.Op = opPut // also of a tombstone: the text may stay in the store
+			unsure = append(unsure, l)
 		}
 	}
-	if len(changes) == 0 {
-		return nil
+	if len(unsure) > 0 {
+		if err := p.sent.append(unsure, true); err != nil {
+			return fmt.Errorf("write the record of share: %w", err)
+		}
 	}
-	slices.SortFunc(changes, func(a, b change) int { return strings.Compare(a.Tenant+a.ID, b.Tenant+b.ID) })
-	p.Changed("") // pushes them
-	return p.box.append(changes)
+	limited, cancel := context.WithTimeout(ctx, p.Timeout)
+	refused, err := p.Store.Put(limited, objects)
+	cancel()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	p.Breaker.Record(p.Now(), err)
+	if err != nil {
+		return err
+	}
+	p.recordRefused(objects, refused)
+	for i := range lines {
+		lines[i].Op = batch[i].op
+		if lines[i].Op == opPut && !slices.ContainsFunc(refused, func(r Refusal) bool { return r.ID == lines[i].ID }) {
+			hash := batch[i].text("hash")
+			lines[i].Hash = hash[:min(len(hash), 16)]
+		}
+	}
+	if err := p.sent.append(lines, false); err != nil {
+		return fmt.Errorf("write the record of share: %w", err)
+	}
+	p.recordProblem(ctx, nil)
+	return nil
+}
+
+// expireTombstones removes old tombstones from the store.
+func (p *Publisher) expireTombstones(ctx context.Context) error {
+	var changes []change
+	before := p.Now().Add(-p.Tombstones)
+	for k, s := range p.sent.known {
+		if s.gone && time.UnixMilli(s.rev/1000).Before(before) {
+			o := k.objectOf(s, map[string]any{"rev": s.rev + 1})
+			o.Delete = true
+			changes = append(changes, change{Object: o, op: opDelete, file: s.file})
+		}
+	}
+	sortChanges(changes)
+	return p.send(ctx, changes)
 }
 
 // Plan returns the entries that the rules publish. It shows the first lines of some
@@ -403,10 +435,7 @@ func (p *Publisher) flushLocked(ctx context.Context) error {
 	p.Breaker.Reset()
 	p.Changed("")
 	err := p.publishChanges(ctx)
-	if err == nil { // the comparison with the store may have added changes
-		err = p.pushOutbox(ctx)
-	}
-	if err == nil && (p.overflow || p.box.pending > 0) {
+	if err == nil && !p.Breaker.Allows() {
 		err = errPaused
 	}
 	p.recordProblem(ctx, err)

@@ -22,7 +22,7 @@ func (p *Publisher) Status() api.ShareStatusAnswer {
 		s.Refusals = append(s.Refusals, api.ShareRefusal{ID: p.refused[id].MemoryID, Reason: p.refused[id].Reason})
 	}
 	p.statusMu.Unlock()
-	s.Host, s.Refused, s.Published = p.Rules.Host, len(s.Refusals), max(s.Published-len(s.Refusals), 0)
+	s.Host, s.Refused = p.Rules.Host, len(s.Refusals)
 	open, permanent, lastOK, lastError := p.Breaker.status()
 	s.State, s.LastOK, s.LastError = "publishing", lastOK.UTC(), lastError
 	switch {
@@ -38,8 +38,8 @@ func (p *Publisher) Status() api.ShareStatusAnswer {
 func (p *Publisher) recordProblem(ctx context.Context, err error) {
 	p.statusMu.Lock()
 	defer p.statusMu.Unlock()
-	p.status = api.ShareStatus{Published: p.box.live, Spooled: p.box.pending, Bytes: p.box.size(),
-		Verified: p.box.verified.UTC()}
+	p.status = api.ShareStatus{Published: p.sent.live, Spooled: p.waiting, Bytes: p.boxBytes,
+		Verified: p.sent.verified.UTC()}
 	if err != nil && ctx.Err() == nil {
 		p.status.Problem = err.Error()
 	}
@@ -47,11 +47,11 @@ func (p *Publisher) recordProblem(ctx context.Context, err error) {
 
 // recordRefused records the objects of a batch that the store refuses, and those
 // that it accepts now.
-func (p *Publisher) recordRefused(b batch, refused []Refusal) {
+func (p *Publisher) recordRefused(batch []Object, refused []Refusal) {
 	p.statusMu.Lock()
 	defer p.statusMu.Unlock()
 	before := maps.Clone(p.refused)
-	for _, o := range b.objects {
+	for _, o := range batch {
 		delete(p.refused, o.ID)
 		for _, r := range refused {
 			if r.ID == o.ID {

@@ -108,7 +108,7 @@ var openers = map[string]string{
 	"watcher/sync.go":         "cookies, in a directory of the state",
 	"watcher/system_linux.go": "the kernel's limit of watches",
 	"ipc/listener.go":         "sockets",
-	"internal/share/lines.go": "the outbox, in a directory of the state",
+	"internal/share/":         "the record of published entries, in a directory of the state",
 }
 
 // starters are the files that start other programs: systemctl, journalctl, the
