@@ -63,7 +63,7 @@ type SharePartition struct {
 
 // SharePushRequest requests that changes be published now.
 type SharePushRequest struct {
-	Step string `json:"step" default:"push" enum:"push,verify,init" doc:"push (publish the changes), verify (then compare the store with the files and repair it), or init (create the collections first)"`
+	Step string `json:"step" default:"push" enum:"push,init" doc:"push (publish the changes), or init (create the missing collections, publish, compare the store with the files and repair it)"`
 	Scope
 	For[SharePushAnswer]
 }

@@ -220,11 +220,9 @@ var Operations = []*Operation{
 		Name: "share_push", Summary: "Publish changes to the shared store now", Needs: TheOwner,
 		Admin: true, Long: true, HumansOnly: true,
 		Commands: []Command{{
-			Words: "share init", Summary: "Create the collections of the shared store, and publish all entries", Set: map[string]string{"step": "init"},
+			Words: "share init", Summary: "Create the collections of the shared store, publish all entries, and repair differences", Set: map[string]string{"step": "init"},
 		}, {
 			Words: "share push", Summary: "Publish changes to the shared store now", Set: map[string]string{"step": "push"},
-		}, {
-			Words: "share verify", Summary: "Compare the shared store with the files, and repair it", Set: map[string]string{"step": "verify"},
 		}},
 	}),
 	NewOperation[ShareForgetRequest](Operation{

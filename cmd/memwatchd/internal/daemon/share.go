@@ -156,11 +156,8 @@ func (s *sharing) Push(ctx context.Context, step string) (share.Comparison, erro
 	if err := s.await(ctx); err != nil {
 		return share.Comparison{}, err
 	}
-	switch step {
-	case "init":
+	if step == "init" {
 		return s.Create(ctx)
-	case "verify":
-		return s.Verify(ctx)
 	}
 	return share.Comparison{}, s.Flush(ctx)
 }

@@ -62,7 +62,7 @@ func newMachine(t *testing.T, name, url, settings string) *machine {
 
 func isClockAhead(variable string) bool { return strings.HasPrefix(variable, clockAhead+"=") }
 
-// push publishes all changes, in steps push, verify or init.
+// push publishes all changes, in steps push or init.
 func (m *machine) push(step string) (a struct{ Published, Objects, Missing, Extra, Refused int }, err error) {
 	return a, m.ask("share_push", sharer.with(fields{"step": step}), &a)
 }
@@ -166,7 +166,7 @@ func TestClusterPublished(t *testing.T) {
 		t.Fatal(err)
 	}
 	desk.start()
-	if _, missing, extra := desk.mustPush("verify"); missing+extra != 0 {
+	if _, missing, extra := desk.mustPush("init"); missing+extra != 0 {
 		t.Errorf("after restarts, %d entries are missing and %d extra", missing, extra)
 	}
 	check()
@@ -222,7 +222,7 @@ func TestClusterFigures(t *testing.T) {
 	t.Logf("share init: %d entries in %v, with the comparison: %.0f/s", published, took.Round(time.Millisecond),
 		float64(published)/took.Seconds())
 	start = time.Now()
-	if _, missing, extra := desk.mustPush("verify"); missing+extra != 0 {
+	if _, missing, extra := desk.mustPush("init"); missing+extra != 0 {
 		t.Errorf("verify: %d missing, %d extra", missing, extra)
 	}
 	t.Logf("verify: %v", time.Since(start).Round(time.Millisecond))
@@ -313,7 +313,7 @@ func TestClusterMachines(t *testing.T) {
 		})
 		m.within(3*time.Minute, "the outbox is empty", func() bool { _, err := m.push("push"); return err == nil })
 		for range 5 { // lists are consistent in time
-			_, missing, extra := m.mustPush("verify")
+			_, missing, extra := m.mustPush("init")
 			t.Logf("%s: verify finds %d missing and %d extra", m.name, missing, extra)
 			if missing+extra == 0 {
 				break
