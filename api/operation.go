@@ -27,6 +27,7 @@ type Operation struct {
 	Long         bool // has no time limit
 	Always       bool // on every listener, regardless of its restrictions
 	Needs        Need // requirement without which the operation is refused
+	InInbox      bool // with Needs InPrivate: also for the callers of a listener with a fixed scope, below their inbox
 	ProgramsOnly bool // for programs only: there is no command
 	HumansOnly   bool // for people only: never offered to agents as a tool
 	Stream       bool // the answer is an endless stream of server-sent events

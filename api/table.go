@@ -38,7 +38,7 @@ var Operations = []*Operation{
 		Command: "todo list", Example: "--state open", ReadOnly: true,
 	}),
 	NewOperation[TodoRequest](Operation{
-		Name: "todo", Summary: "Mark a task as done in all its files, or reopen it", Needs: InPrivate,
+		Name: "todo", Summary: "Mark a task as done in all its files, or reopen it", Needs: InPrivate, InInbox: true,
 		Commands: []Command{{
 			Words: "todo done", Summary: "Mark a task as done in all its files", Example: "Add an index on reports.created_at", Set: map[string]string{"state": "done"},
 		}, {
@@ -86,7 +86,7 @@ var Operations = []*Operation{
 		}},
 	}),
 	NewOperation[ForgetRequest](Operation{
-		Name: "forget", Summary: "Remove entries permanently: list the entries that contain a text, then remove the chosen ones", Needs: InPrivate,
+		Name: "forget", Summary: "Remove entries permanently: list the entries that contain a text, then remove the chosen ones", Needs: InPrivate, InInbox: true,
 		Example: `"the old phone number"`, Long: true,
 	}),
 	NewOperation[SessionRequest](Operation{
@@ -94,10 +94,10 @@ var Operations = []*Operation{
 		Command: "session write", Example: `--session cli_1 '{"summary": "Chose a layout", "tasks": [{"text": "Write it down"}]}'`,
 	}),
 	NewOperation[EditRequest](Operation{
-		Name: "edit", Summary: "Replace a text that occurs exactly once in a file", Needs: InPrivate, ProgramsOnly: true,
+		Name: "edit", Summary: "Replace a text that occurs exactly once in a file", Needs: InPrivate, InInbox: true, ProgramsOnly: true,
 	}),
 	NewOperation[WriteRequest](Operation{
-		Name: "write", Summary: "Create a file, or replace the content of a file", Needs: InPrivate, ProgramsOnly: true,
+		Name: "write", Summary: "Create a file, or replace the content of a file", Needs: InPrivate, InInbox: true, ProgramsOnly: true,
 	}),
 	NewOperation[ProfileRequest](Operation{
 		Name: "profile", Summary: "Save a summary about a subject, with its evidence", Needs: InPrivate,
@@ -120,15 +120,15 @@ var Operations = []*Operation{
 		Command: "item list", Example: "preference", ReadOnly: true,
 	}),
 	NewOperation[ItemDeleteRequest](Operation{
-		Name: "item_delete", Summary: "Delete an item", Needs: InPrivate,
+		Name: "item_delete", Summary: "Delete an item", Needs: InPrivate, InInbox: true,
 		Command: "item delete", Example: "profile timezone",
 	}),
 	NewOperation[ItemDeleteNamespaceRequest](Operation{
-		Name: "item_delete_namespace", Summary: "Delete all items of a namespace", Needs: InPrivate,
+		Name: "item_delete_namespace", Summary: "Delete all items of a namespace", Needs: InPrivate, InInbox: true,
 		Command: "item delete-namespace", Example: "task_state",
 	}),
 	NewOperation[ItemVisibilityRequest](Operation{
-		Name: "item_visibility", Summary: "Set the visibility of an item", Needs: InPrivate,
+		Name: "item_visibility", Summary: "Set the visibility of an item", Needs: InPrivate, InInbox: true,
 		Command: "item visibility", Example: "k3f9ab public_ok",
 	}),
 	NewOperation[ItemImportRequest](Operation{

@@ -130,18 +130,6 @@ func SessionFile(id string) string {
 	return name + ".md"
 }
 
-// SessionNames returns the possible names of a session's file, without .md, in
-// order of preference. The second name is for a day in which the first one is
-// the file of another session. If reader is not empty, the caller has a file of
-// its own: the only name then depends on reader, which identifies the caller.
-func SessionNames(id, reader string) []string {
-	name := strings.TrimSuffix(SessionFile(id), ".md")
-	if reader != "" {
-		return []string{name + shortHash(id+"\n"+reader)}
-	}
-	return []string{name, name + shortHash(id)}
-}
-
 // Directories maps directories to subjects, from the claims in their files. The
 // zero value has no claims. Methods that change it must not run concurrently
 // with others.

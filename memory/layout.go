@@ -70,7 +70,19 @@ const (
 	userFile     = "USER.md"
 
 	transcriptsDir = "sessions"
+	inboxDir       = "inbox"
 )
+
+// Inbox returns the directory below which callers write on a listener with a fixed
+// scope.
+func Inbox(listener, subject string) string {
+	return inboxDir + "/" + sanitizeName(strings.TrimPrefix(listener+"."+subject, "."), func(string) bool { return false })
+}
+
+// InInbox reports whether a path is below the directory of an inbox.
+func InInbox(path string) bool {
+	return strings.Count(path, "/") > 1 && strings.HasPrefix(path, inboxDir+"/")
+}
 
 // TranscriptAgents lists the agents whose conversations can be kept, see
 // [TranscriptPath]. It must not be modified.
@@ -93,9 +105,36 @@ func isTranscript(part []string) bool {
 
 var namespaces = [...]string{"profile", "preference", "fact", "project", "task_state"}
 
-// PublicItems ends the name, without .md, of an item file for items that were put
-// in public through a listener with a fixed scope.
-const PublicItems = "-public"
+// Endings of the names, without .md, of files beside the usual ones, for text that
+// was written in a public context: text that the context may read, and text that it
+// may not.
+const (
+	PublicFile = ".public"
+	UnseenFile = ".private"
+)
+
+// oldPublicItems is the ending of item files like those with [PublicFile] that earlier
+// versions made.
+const oldPublicItems = "-public"
+
+// BesideFile returns the path of the file beside a Markdown file with one of the
+// endings.
+func BesideFile(path, ending string) string {
+	base, _ := CutMarkdown(path)
+	return base + ending + mdExt
+}
+
+// CutEnding returns a base name without the ending of a file beside the usual one, which
+// may have a number, as in fact.public-2.
+func CutEnding(base string) string {
+	for _, ending := range []string{PublicFile, UnseenFile} {
+		name, number, ok := strings.Cut(base, ending)
+		if ok && (number == "" || len(number) == 2 && number[0] == '-' && '2' <= number[1] && number[1] <= '9') {
+			return name
+		}
+	}
+	return base
+}
 
 // Namespaces returns the names of the item files, in display order. The result
 // must not be modified.
@@ -161,6 +200,14 @@ func (l *Layout) Place(path string) Place {
 	if len(dirs) == 1 && IsDay(dirs[0]) {
 		return Place{Path: path, Kind: Session, Day: dirs[0], Session: base, Visibility: l.Sessions}
 	}
+	if InInbox(path) { // files without a subject and a visibility of their own are private
+		switch namespace := CutEnding(base); {
+		case len(dirs) == 2 && isNamespace(namespace):
+			note.Kind, note.Namespace = Items, namespace
+		case len(dirs) == 3 && IsDay(dirs[2]):
+			return Place{Path: path, Kind: Session, Day: dirs[2], Session: base}
+		}
+	}
 	return note
 }
 
@@ -187,7 +234,7 @@ func (l *Layout) dailyFile(day string) string {
 // a day, from different machines, are one day. DailyName reports false for other
 // names.
 func DailyName(base string) (day string, ok bool) {
-	day, host, named := strings.Cut(base, ".")
+	day, host, named := strings.Cut(CutEnding(base), ".")
 	return day, IsDay(day) && (!named || ValidHost(host) == nil)
 }
 
@@ -230,8 +277,8 @@ func (l *Layout) longtermPlace(path, dir string, below []string, name, base stri
 	switch {
 	case len(below) == 0 && name == indexFile:
 		p.Kind = Longterm
-	case len(below) == 0 && name == base+".md" && isNamespace(strings.TrimSuffix(base, PublicItems)):
-		p.Kind, p.Namespace = Items, strings.TrimSuffix(base, PublicItems)
+	case len(below) == 0 && name == base+".md" && isNamespace(itemsName(base)):
+		p.Kind, p.Namespace = Items, itemsName(base)
 	case len(below) == 2 && below[0] == archiveDir && IsDay(below[1]):
 		p.Kind, p.Day, p.Session, p.Visibility = Archive, below[1], base, l.Sessions
 		if p.isDailyNote() {
@@ -242,6 +289,9 @@ func (l *Layout) longtermPlace(path, dir string, below []string, name, base stri
 	}
 	return p
 }
+
+// itemsName returns the namespace in the base name of an item file.
+func itemsName(base string) string { return strings.TrimSuffix(CutEnding(base), oldPublicItems) }
 
 // longtermKey and userKey return the owner keys of the two kinds of subject
 // directories. The keys differ, because _longterms/x and x may belong to
@@ -364,7 +414,11 @@ func (l *Layout) Archived(p Place, subject string) string {
 	if ValidSubject(subject) != nil {
 		subject = l.owner()
 	}
-	return archivedDay(SubjectDir(subject), p.Day, path.Base(p.Path))
+	name := path.Base(p.Path)
+	if InInbox(p.Path) {
+		name = strings.Split(p.Path, "/")[1] + "-" + name
+	}
+	return archivedDay(SubjectDir(subject), p.Day, name)
 }
 
 // archivedDay returns the path of a file in the archive of a day.

@@ -113,6 +113,19 @@ func WithSubject(file []byte, subject string) []byte {
 	return append([]byte(frontText([]fieldChange{{"subject_id", subject}}, "\n")+"\n"), file...)
 }
 
+// WithVisibility returns a new file with a default visibility in its frontmatter, or the
+// file itself if visibility is empty.
+func WithVisibility(file []byte, visibility string) []byte {
+	if visibility == "" {
+		return file
+	}
+	line := "visibility: " + visibility + "\n---\n"
+	if front, body, ok := strings.Cut(string(file), "\n---\n"); ok {
+		return []byte(front + "\n" + line + body)
+	}
+	return []byte("---\n" + line + "\n" + string(file))
+}
+
 // NewPetMemory returns a new MEMORY.md for a pet: an agent's shared history
 // with its owner, in Chinese.
 func NewPetMemory() []byte { return []byte(petMemory) }

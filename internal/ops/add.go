@@ -21,15 +21,10 @@ import (
 // A fileEdit is a change of a file that an operation makes for its caller, in
 // terms of the file's entries.
 type fileEdit struct {
-	path    string
-	cause   string // the operation
-	group   string // group of changes that are undone together; empty for a new group
-	initial []byte // initial content of a missing or blank file; nil if the file must exist
-	dryRun  bool   // nothing is written
-
-	// ownHidden permits changes to unreadable entries that the caller wrote. The
-	// answer must not depend on them.
-	ownHidden bool
+	writeTarget
+	cause  string // the operation
+	group  string // group of changes that are undone together; empty for a new group
+	dryRun bool   // nothing is written
 
 	// change records the edits in the revision. It is called again for each
 	// version that others save meanwhile, so it must not depend on other state.
@@ -37,20 +32,17 @@ type fileEdit struct {
 }
 
 // editFile changes a file and returns its new, complete content. Results for the
-// caller must pass through [memory.Document.For].
+// caller must pass through [memory.Document.For]. It returns a [skipError] if the file
+// cannot be changed for its caller.
 func (m writeOps) editFile(ctx context.Context, c Call, a fileEdit) (after *memory.Document, written vault.Written,
 	err error) {
 	if reason := cmp.Or(m.Writer.Vault.Skips(a.path, false), m.Layout.Skip(a.path)); reason != "" {
 		return nil, written, api.Errorf(api.Unavailable, "%s is excluded from memory: %s", a.path, reason)
 	}
-	place := m.Layout.Place(a.path)
-	owned := place.Owner != "" && ownPlace(c, place) // used if the file does not exist
-	claims := false                                  // the change claims the directory of the file
-	var failed error                                 // replaces a write error that could reveal hidden parts
+	claims := false // the change claims the directory of the file
 	written, err = m.Writer.Write(ctx, vault.Change{
 		Path: a.path, Cause: a.cause, Group: a.group, Requested: true,
 		Edit: func(old *vault.File) (data []byte, err error) {
-			defer func() { failed = err }()
 			file := vault.File{Path: a.path, Data: a.initial, ModTime: m.Now()}
 			switch {
 			case old != nil && (a.initial == nil || len(bytes.TrimSpace(old.Data)) > 0):
@@ -64,16 +56,15 @@ func (m writeOps) editFile(ctx context.Context, c Call, a fileEdit) (after *memo
 				return after
 			}
 			before := m.parseFile(file)
-			owned = old == nil || before.PrivateReadable(c.View)
 			after = before
 			r := before.Revise()
+			if err := a.checkTarget(c, before); err != nil {
+				return nil, err
+			}
 			if err := a.change(before, r); err != nil {
 				return nil, err
 			}
-			if a.initial != nil && before.For(c.View) == nil {
-				m.addFront(c, before, r, a.initial)
-			}
-			if !m.mayRevise(c, before, r, a.ownHidden) {
+			if !m.mayRevise(c, before, r) {
 				return nil, errNotAuthor
 			}
 			data, err = r.Apply(parse)
@@ -86,6 +77,9 @@ func (m writeOps) editFile(ctx context.Context, c Call, a fileEdit) (after *memo
 			if !bytes.Equal(after.Source, data) { // Apply also tried another variant
 				parse(data)
 			}
+			if a.checkTarget(c, after) != nil {
+				return nil, api.Errorf(api.Invalid, "the text would change who can read %s", a.path)
+			}
 			claims = after.Claim != "" && (old == nil || before.Claim == "")
 			if a.dryRun {
 				data = nil
@@ -97,39 +91,33 @@ func (m writeOps) editFile(ctx context.Context, c Call, a fileEdit) (after *memo
 		},
 		Check: func() error {
 			if claims {
-				failed = m.checkDirClaims(after.Place, after.Claim)
+				return m.checkDirClaims(after.Place, after.Claim)
 			}
-			return failed
+			return nil
 		},
 	})
-	if failed != nil {
-		err = failed
-	}
-	switch {
+	_, refused := errors.AsType[*vault.RefusedError](err)
+	switch skip, skips := errors.AsType[skipError](err); {
+	case err == nil:
+	case skips:
+		err = skip
 	case errors.Is(err, fs.ErrNotExist):
 		err = api.Errorf(api.Unavailable, "cannot create %s: a parent is not a directory", a.path)
-	case err != nil:
-		_, refused := errors.AsType[*vault.RefusedError](err)
-		unusable := refused || errors.Is(err, memory.ErrUnwritable)
-		err = writeError(err, owned)
-		if unusable {
-			err = fmt.Errorf("%w: %w", errUnusable, err)
-		}
+	case refused, errors.Is(err, memory.ErrUnwritable):
+		err = skipError{a.writeError(err)}
+	default:
+		err = a.writeError(err)
 	}
 	return after, written, err
 }
 
-// addFront adds the frontmatter of a new file to a file without frontmatter of which
-// the caller may read nothing. Otherwise the caller could tell that the file existed.
-func (m writeOps) addFront(c Call, doc *memory.Document, r *memory.Revision, initial []byte) {
-	if doc.Front.Present || !c.View.Readable(doc.Own) {
-		return
+// writeError is [writeError] without the reason if the caller can read nothing of the
+// file, because the reason could describe its text.
+func (t *writeTarget) writeError(err error) *api.Error {
+	if _, ok := errors.AsType[*api.Error](err); !ok && t.unseen {
+		return api.Errorf(api.Unavailable, "%s cannot be changed now", t.path)
 	}
-	for _, field := range m.Parse(vault.File{Path: doc.Place.Path, Data: initial}).Front.Fields {
-		if value, ok := field.Value.(string); ok {
-			r.SetField(field.Key, value)
-		}
-	}
+	return writeError(err)
 }
 
 // parser returns a function that parses sources of a file until the context
@@ -164,7 +152,7 @@ func (m writeOps) checkDirClaims(place memory.Place, subject string) error {
 		dir, names = place.Dir, append(names, "memory/"+m.day(0))
 	}
 	for _, ns := range memory.Namespaces() {
-		names = append(names, ns, ns+memory.PublicItems)
+		names = append(names, ns, ns+memory.PublicFile, ns+memory.UnseenFile, ns+"-public")
 	}
 	for _, name := range names {
 		file, err := m.Writer.Vault.Read(dir + "/" + name + ".md")
@@ -221,17 +209,20 @@ func (m *Memory) waitAllRead(ctx context.Context, c *Call) error {
 	return nil
 }
 
-// dayDir returns the directory for new files of a day. Without a configured
-// parent it is placed next to the recent day directories, so that a log that
+// dayDir returns the directory for new files of a day. Outside an inbox and without a
+// configured parent it is placed next to the recent day directories, so that a log that
 // appears in memory/ does not move later days. Without recent ones it is below
 // memory/ if that exists.
-func (m writeOps) dayDir(day string) string {
+func (m writeOps) dayDir(c Call, day string) string {
 	const dir = "memory"
 	below := dir + "/" + day
-	switch m.DaysIn {
-	case dir:
+	inbox := m.inbox(c)
+	switch {
+	case inbox != "":
+		return inbox + "/" + day
+	case m.DaysIn == dir:
 		return below
-	case "root":
+	case m.DaysIn == "root":
 		return day
 	}
 	there := func(path string) bool {
@@ -317,39 +308,37 @@ func (m *Memory) holder(c Call, p memory.Partition) string {
 	return cmp.Or(c.View.SubjectOf(p), m.Owner)
 }
 
-// mayChange reports whether the caller may change a readable text with the
-// given partition and author: in private its subject may, anywhere else only
-// the author.
-func (m *Memory) mayChange(c Call, p memory.Partition, a memory.Author) bool {
+// mayChange reports whether the caller may change a readable text of a file with the
+// given partition and author: everything in its inbox, if it has one; else in private its
+// subject may, anywhere else only the author.
+func (m *Memory) mayChange(c Call, path string, p memory.Partition, a memory.Author) bool {
+	if dir := m.inbox(c); dir != "" {
+		return memory.Within(path, dir)
+	}
 	subjects, holder := c.View.Subjects(), m.holder(c, p)
 	if c.View.Private() && slices.Contains(subjects, holder) {
 		return true
 	}
-	if !slices.Contains(subjects, cmp.Or(a.By, holder)) {
-		return false
-	}
-	if c.Fixed != nil && c.Fixed.Name != "" && !c.View.Private() {
-		return a.Source == memory.PublicSource+c.Fixed.Name
-	}
-	return c.View.Private() || strings.HasPrefix(a.Source, memory.PublicSource)
+	return slices.Contains(subjects, cmp.Or(a.By, holder)) &&
+		(c.View.Private() || strings.HasPrefix(a.Source, memory.PublicSource))
 }
 
 // mayRevise reports whether the caller may change every entry that a revision
-// changes. With ownHidden the caller need not be able to read them.
-func (m *Memory) mayRevise(c Call, doc *memory.Document, r *memory.Revision, ownHidden bool) bool {
+// changes.
+func (m *Memory) mayRevise(c Call, doc *memory.Document, r *memory.Revision) bool {
+	may := m.mayChangeEntry(c, doc.Place.Path)
 	for i := range r.Changed() {
-		e := &doc.Entries[i]
-		if !ownHidden && !e.Readable(c.View) || !m.mayChange(c, e.Partition, e.Author()) {
+		if !may(&doc.Entries[i]) {
 			return false
 		}
 	}
 	return true
 }
 
-func (m *Memory) mayChangeEntry(c Call) func(*memory.Entry) bool {
-	return func(e *memory.Entry) bool {
-		return e.Readable(c.View) && m.mayChange(c, e.Partition, e.Author())
-	}
+// mayChangeEntry returns a function that reports whether the caller may change an entry
+// of a file, all of which it can read.
+func (m *Memory) mayChangeEntry(c Call, path string) func(*memory.Entry) bool {
+	return func(e *memory.Entry) bool { return m.mayChange(c, path, e.Partition, e.Author()) }
 }
 
 // visibilityAttribute returns the visibility attribute of an addition to a file that others

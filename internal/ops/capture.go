@@ -81,8 +81,8 @@ func (m writeOps) uncapturedBlocks(c Call, blocks []logBlock, at time.Time,
 	blocks = slices.Clone(blocks)
 	for ago := 1; ago <= m.recentDays() && len(blocks) > 0; ago++ {
 		day := at.AddDate(0, 0, -ago)
-		paths, _ := m.logPaths(c, day.Format(time.DateOnly))
-		for _, path := range paths {
+		for _, t := range m.logTargets(c, day.Format(time.DateOnly), blocks[0].isPrivate()) {
+			path := t.path
 			doc, _, err := m.loadFile(c, path)
 			if err != nil || c.View.SubjectOf(doc.Own) != c.Scope.Subject {
 				continue

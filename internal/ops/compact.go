@@ -75,13 +75,15 @@ func (m writeOps) restore(ctx context.Context, c Call, r *api.RestoreRequest) (*
 		return nil, err
 	}
 	if doc.Place.Kind != memory.Archive {
-		return nil, restoreError(id, compactor.ErrNotArchived, true)
+		return nil, restoreError(id, compactor.ErrNotArchived)
+	}
+	from, err := m.Files.Load(e.Attributes["from"])
+	if isPartial(doc) || err == nil && from.For(c.View) != from {
+		return nil, errPartial(id)
 	}
 	back, err := m.Compactor.Restore(ctx, doc.Place.Path, e.ID)
 	if err != nil {
-		from, _, unread := m.loadFile(c, e.Attributes["from"])
-		return nil, restoreError(id, err, c.FullAccess ||
-			doc.PrivateReadable(c.View) && unread == nil && from.PrivateReadable(c.View))
+		return nil, restoreError(id, err)
 	}
 	return back, nil
 }
@@ -133,18 +135,15 @@ func (m writeOps) findArchived(ctx context.Context, c Call, id string) (string, 
 		WithHint("%s", candidateHint(kept))
 }
 
-// restoreError returns the error for a failed restore. Only callers that may
-// read both files completely see details about them.
-func restoreError(id string, err error, owned bool) error {
+// restoreError returns the error for a failed restore.
+func restoreError(id string, err error) error {
 	switch {
 	case errors.Is(err, compactor.ErrNotArchived):
 		return api.Errorf(api.Invalid, "%s is not an archived entry with a source", id)
-	case !owned:
-		return errHidden
 	case errors.Is(err, vault.ErrBusy):
 		return api.Errorf(api.Busy, "%v", err).WithHint("retry when the file is no longer being edited")
 	}
-	return writeError(err, true)
+	return writeError(err)
 }
 
 // recordUse records that entries were returned. Compaction removes rarely used

@@ -55,7 +55,7 @@ func (m writeOps) conflictsMerge(ctx context.Context, _ Call, r *api.ConflictsMe
 			case errors.Is(err, memory.ErrWhole):
 				c.Problem = err.Error()
 			case err != nil:
-				c.Problem = asError(writeError(err, true)).Message
+				c.Problem = asError(writeError(err)).Message
 			case keep == nil && c.Conflicts > 0:
 			default:
 				c.Merged, c.Problem = true, ""

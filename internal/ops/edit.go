@@ -14,7 +14,7 @@ import (
 	"github.com/memwatchd/memwatchd/vault"
 )
 
-// edit replaces a text that occurs exactly once in the readable part of a file.
+// edit replaces a text that occurs exactly once in a file.
 func (m writeOps) edit(ctx context.Context, c Call, r *api.EditRequest) (*api.EditAnswer, error) {
 	if m.Disabled {
 		return &api.EditAnswer{Path: r.Path, Disabled: true}, nil
@@ -63,8 +63,8 @@ func splitsMask(doc *memory.Document, shown memory.Shown, next string, from, to 
 	return before && masked(first) || behind && masked(last)
 }
 
-// write creates a file, or replaces the readable part of one if the hash shows
-// that the caller knows its current content.
+// write creates a file, or replaces the content of one if the hash shows
+// that the caller knows it.
 func (m writeOps) write(ctx context.Context, c Call, r *api.WriteRequest) (*api.EditAnswer, error) {
 	if m.Disabled {
 		return &api.EditAnswer{Path: r.Path, Disabled: true}, nil
@@ -97,8 +97,7 @@ func unixLines(s string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\r", "\n")
 }
 
-// rewriteFile applies change to the part of a file that the caller is shown. It
-// calls change with the file as the caller knows it, and again if others save
+// rewriteFile applies change to the text of a file. It calls change again if others save
 // the file meanwhile.
 func (m writeOps) rewriteFile(ctx context.Context, c Call, path, cause string,
 	change func(*memory.Document, memory.Shown) (string, error)) (*api.EditAnswer, error) {
@@ -109,55 +108,54 @@ func (m writeOps) rewriteFile(ctx context.Context, c Call, path, cause string,
 	if err != nil {
 		return nil, err
 	}
-	if !m.mayChangeFile(c, known) {
-		return nil, errNotAuthor
+	if err := m.checkEditable(c, known); err != nil {
+		return nil, err
 	}
 	path = known.Place.Path
-	owned := known.PrivateReadable(c.View)
 	answer := &api.EditAnswer{Path: path}
-	var failed error // replaces a write error that could reveal hidden parts
 	written, err := m.Writer.Write(ctx, vault.Change{
 		Path: path, Cause: cause, Requested: true,
 		Edit: func(old *vault.File) ([]byte, error) {
-			var data []byte
-			data, failed = m.editSource(ctx, c, path, old, change)
-			if failed == nil {
-				answer.Hash, failed = m.hashAfter(c, *old, data)
+			data, err := m.editSource(ctx, c, path, old, change)
+			if err == nil {
+				answer.Hash, err = m.hashAfter(c, *old, data)
 			}
-			return data, failed
+			return data, err
 		},
 	})
-	if failed != nil {
-		err = failed
-	}
 	if err != nil {
-		return nil, writeError(err, owned)
+		return nil, writeError(err)
 	}
 	answer.Changed = written.Changed
 	return answer, nil
 }
 
-// mayChangeFile reports whether the caller may change everything in the readable
-// part of a file.
-func (m writeOps) mayChangeFile(c Call, doc *memory.Document) bool {
-	may := m.mayChangeEntry(c)
-	return m.mayChange(c, doc.Own, doc.Front.Author()) &&
-		!slices.ContainsFunc(doc.Entries, func(e memory.Entry) bool { return !may(&e) })
+// checkEditable returns an error unless the caller can read all of a file, given in its
+// view, and may change everything in it.
+func (m writeOps) checkEditable(c Call, doc *memory.Document) error {
+	may := m.mayChangeEntry(c, doc.Place.Path)
+	switch {
+	case isPartial(doc):
+		return errPartial(doc.Place.Path)
+	case !m.mayChange(c, doc.Place.Path, doc.Own, doc.Front.Author()),
+		slices.ContainsFunc(doc.Entries, func(e memory.Entry) bool { return !may(&e) }):
+		return errNotAuthor
+	}
+	return nil
 }
 
-// editSource returns the source of a file after a change of its shown part.
+// editSource returns the source of a file after a change of its text.
 func (m writeOps) editSource(ctx context.Context, c Call, path string, old *vault.File,
 	change func(*memory.Document, memory.Shown) (string, error)) ([]byte, error) {
 	if old == nil {
 		return nil, notFound("file", path)
 	}
-	whole := m.Parse(*old)
-	doc := whole.For(c.View)
-	switch {
-	case doc == nil:
+	doc := m.Parse(*old).For(c.View)
+	if doc == nil {
 		return nil, notFound("file", path)
-	case !m.mayChangeFile(c, doc):
-		return nil, errNotAuthor
+	}
+	if err := m.checkEditable(c, doc); err != nil {
+		return nil, err
 	}
 	shown := doc.Shown(c.View)
 	text, err := change(doc, shown)
@@ -167,7 +165,7 @@ func (m writeOps) editSource(ctx context.Context, c Call, path string, old *vaul
 	if err := checkNewSecret(shown, text); err != nil {
 		return nil, err
 	}
-	return whole.Rewrite(c.View, text, m.parser(ctx, *old))
+	return doc.Rewrite(c.View, text, m.parser(ctx, *old))
 }
 
 // hashAfter returns the hash that get will return for the changed file. It
@@ -179,15 +177,11 @@ func (m writeOps) hashAfter(c Call, file vault.File, data []byte) (string, error
 	if err := mayClaim(c, next.Claim, before.Claim); err != nil {
 		return "", err
 	}
-	doc := next.For(c.View)
-	switch {
-	case doc == nil:
-		return "", notFound("file", file.Path)
-	case !m.mayChangeFile(c, doc):
+	if m.checkEditable(c, next) != nil {
 		return "", api.Errorf(api.Forbidden, "the new text would count as written by another author").
 			WithHint("keep the attribute written_by of each entry")
 	}
-	return hashOf(doc, doc.Shown(c.View)), nil
+	return hashOf(next, next.Shown(c.View)), nil
 }
 
 // mayClaim rejects a subject_id that does not belong to the caller. A directory
@@ -213,42 +207,36 @@ func (m writeOps) createFile(ctx context.Context, c Call, r *api.WriteRequest) (
 		return nil, api.Errorf(api.Invalid, "path: %s is excluded from memory: %s", r.Path, reason)
 	}
 	next := m.Parse(vault.File{Path: r.Path, Data: []byte(r.Text), ModTime: m.Now()})
-	if !ownPlace(c, next.Place) || next.For(c.View) == nil {
+	if m.inbox(c) == "" && !ownPlace(c, next.Place) || next.For(c.View) == nil {
 		return nil, notFound("file", r.Path).WithHint("choose a path that you can read")
 	}
-	// Among the files of others, also a text of the caller's own would show whether
-	// a file exists at the path.
 	shared := next.Place.Owner == "" && !slices.Contains(c.View.Subjects(), m.Owner)
-	if shared || !m.mayChange(c, next.Own, memory.Author{}) {
+	if m.inbox(c) == "" && shared || !m.mayChange(c, r.Path, next.Own, memory.Author{}) {
 		return nil, api.Errorf(api.Forbidden, "%s would be in the part of the memory that all subjects share", r.Path).
-			WithHint("`note` and `session` add to it; other files belong below the subject's own directory")
+			WithHint("`note` and `session` add to it; other files belong below the %s",
+				cmp.Or(m.inbox(c), "subject's own directory"))
 	}
 	if err := next.CheckReadable(c.View, r.Text); err != nil {
-		return nil, writeError(err, true)
+		return nil, writeError(err)
 	}
 	if err := mayClaim(c, next.Claim, ""); err != nil {
 		return nil, err
 	}
-	var failed error
 	written, err := m.Writer.Write(ctx, vault.Change{
 		Path: r.Path, Cause: "write", Requested: true,
 		Edit: func(old *vault.File) ([]byte, error) {
-			failed = nil
 			if old != nil {
-				failed = api.Errorf(api.Conflict, "cannot create %s, which already exists", r.Path).
+				return nil, api.Errorf(api.Conflict, "cannot create %s, which already exists", r.Path).
 					WithHint("to replace the file, get it and pass its hash; otherwise choose another path")
-				return nil, failed
 			}
 			return []byte(r.Text), nil
 		},
 	})
 	switch {
-	case failed != nil:
-		return nil, failed
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, api.Errorf(api.Invalid, "path: a parent of %s is not a directory", r.Path)
 	case err != nil:
-		return nil, writeError(err, true)
+		return nil, writeError(err)
 	}
 	doc := next.For(c.View)
 	return &api.EditAnswer{Path: r.Path, Hash: hashOf(doc, doc.Shown(c.View)), Changed: written.Changed}, nil

@@ -26,14 +26,14 @@ var errNoWriter = api.Errorf(api.Unavailable, "the daemon cannot write files").W
 // the request only.
 func (m *Memory) permit(c Call, op *api.Operation) error {
 	switch {
-	case op.Needs >= api.TheOwner && !c.meetsNeed(op.Needs):
+	case op.Needs >= api.TheOwner && !m.meetsNeed(c, op):
 		return api.Errorf(api.Forbidden, "%s is for the owner, in private", op.Name).
 			WithHint("use the owner's socket, as memory.owner in a private context; " +
 				"for commands, omit --subject and --context")
 	case op.Needs == api.AnySubject && !m.Disabled:
 		return m.mayAdd(c)
 	case op.Needs == api.InPrivate && !m.Disabled:
-		err := m.mayWrite(c)
+		err := m.mayWrite(c, op)
 		if op.Admin && errors.Is(err, errNoWriter) {
 			return nil // administration has writers of its own
 		}
@@ -80,10 +80,16 @@ func (m *Memory) mayAdd(c Call) error {
 	return nil
 }
 
-// mayWrite rejects callers that may not change existing text: anonymous callers
-// and callers outside a private context.
-func (m *Memory) mayWrite(c Call) error {
-	if c.Scope.Subject != "" && c.Scope.Context != memory.Private {
+// mayWrite rejects callers that may not use an operation that changes existing text:
+// anonymous callers, and callers outside a private context. Callers with an inbox may use
+// those that change text in it, in any context.
+func (m *Memory) mayWrite(c Call, op *api.Operation) error {
+	switch inbox := m.inbox(c); {
+	case c.Scope.Subject == "":
+	case inbox != "" && !op.InInbox:
+		return api.Errorf(api.Forbidden, "%s is not for listeners with a fixed scope, which write below %s only", op.Name,
+			inbox)
+	case inbox == "" && c.Scope.Context != memory.Private:
 		return api.Errorf(api.Forbidden, "changing existing text requires a private context")
 	}
 	return m.mayAdd(c)
@@ -94,42 +100,35 @@ func (m *Memory) mayWrite(c Call) error {
 var errNotAuthor = api.Errorf(api.Forbidden, "the text was written by another author").
 	WithHint("add a note, a session or an item instead")
 
-// errUnusable reports that the state of a file prevents a change, which another
-// file may accept. The error for the caller is wrapped with it.
-var errUnusable = errors.New("the file cannot be changed")
-
-// errHidden replaces any write error whose reason may lie in parts of the file
-// that the caller may not read.
-var errHidden = api.Errorf(api.Busy, "the file cannot be changed now").
-	WithHint("get the file again, then retry later or with a smaller change")
-
-// writeError returns the error of a change in the form for the caller. Only
-// callers that may read the whole file see details about it.
-func writeError(err error, owned bool) error {
+// writeError returns the error of a change in the form for the caller, which can read
+// all of the file.
+func writeError(err error) *api.Error {
 	if e, ok := errors.AsType[*api.Error](err); ok {
 		return e
+	}
+	given := err // by the change, without the path
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
+		given = path.Err
 	}
 	refused, isRefused := errors.AsType[*vault.RefusedError](err)
 	wait, isWait := errors.AsType[*vault.WaitError](err)
 	switch {
 	case errors.Is(err, memory.ErrMasked):
-		return api.Errorf(api.Secret, "%v", err).
+		return api.Errorf(api.Secret, "%v", given).
 			WithHint("keep or delete whole lines with a redaction, or remove their entry with `forget`")
 	case errors.Is(err, memory.ErrText):
-		return api.Errorf(api.Invalid, "%v", err)
+		return api.Errorf(api.Invalid, "%v", given)
 	case errors.Is(err, vault.ErrBusy):
 		return api.Errorf(api.Busy, "the file keeps changing: other programs save the file repeatedly").
 			WithHint("get the file again, then retry later")
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return api.Errorf(api.Unavailable, "timeout before the file was written").WithHint("retry")
-	case isWait && owned:
+	case isWait:
 		return api.Errorf(api.Busy, "%v", wait)
-	case isRefused && owned:
+	case isRefused:
 		return api.Errorf(api.Conflict, "%v", refused)
-	case errors.Is(err, memory.ErrUnwritable) && owned:
-		return api.Errorf(api.Conflict, "%s", strings.TrimPrefix(err.Error(), memory.ErrUnwritable.Error()+": "))
-	case isWait, isRefused, errors.Is(err, memory.ErrUnwritable):
-		return errHidden
+	case errors.Is(err, memory.ErrUnwritable):
+		return api.Errorf(api.Conflict, "%s", strings.TrimPrefix(given.Error(), memory.ErrUnwritable.Error()+": "))
 	}
 	// Not every caller may know where the memory and its journal are.
 	path, isPath := errors.AsType[*fs.PathError](err)

@@ -228,12 +228,13 @@ func (m writeOps) mayContain(c Call, path string, match index.Phrase) bool {
 }
 
 // occurrencesIn returns the occurrences of a text in one file, as far as the caller
-// may change them. It also searches
+// may change them. If it can read only a part of the file, they have no id, because
+// nothing there can be removed. It also searches
 // masked text, so a caller who knows a credential can have the credential
 // erased.
 func (m writeOps) occurrencesIn(c Call, doc *memory.Document, shown memory.Shown, match index.Phrase) []occurrence {
 	path, kind := doc.Place.Path, doc.Place.Kind.String()
-	may, mayFile := m.mayChangeEntry(c), m.mayChange(c, doc.Own, doc.Front.Author())
+	may, mayFile := m.mayChangeEntry(c, path), m.mayChange(c, path, doc.Own, doc.Front.Author())
 	wrote := m.writtenLines(c, path)
 	var traces []occurrence
 	if mayFile && match.In(path) {
@@ -250,7 +251,7 @@ func (m writeOps) occurrencesIn(c Call, doc *memory.Document, shown memory.Shown
 		if !entryContains(e, text, match) || !may(e) {
 			continue
 		}
-		var parts [][2]int // a partial view is changed entry by entry
+		var parts [][2]int
 		if shown.Complete {
 			parts = doc.MatchingParts(e, match.In)
 		}
@@ -267,7 +268,7 @@ func (m writeOps) occurrencesIn(c Call, doc *memory.Document, shown memory.Shown
 			if p != [2]int{e.Line, e.EndLine} {
 				t.lines = [2]int{p[0] - e.Line + 1, p[1] - e.Line + 1}
 				t.ID += partSuffix(t.lines[0])
-				text := strings.Join(shown.Lines[p[0]-1:p[1]], "\n") // of the whole file, see above
+				text := strings.Join(shown.Lines[p[0]-1:p[1]], "\n")
 				t.Text = strings.TrimRight(commentRE().ReplaceAllString(text, ""), " \t\n")
 				t.source = doc.SourceLines(p[0], p[1])
 				t.normalized = normalizePart(t.source)
@@ -289,7 +290,7 @@ func (m writeOps) occurrencesIn(c Call, doc *memory.Document, shown memory.Shown
 				of[at] = true
 			}
 		}
-		if !shown.Complete || !doc.HasGeneratedSummary() { // that follows the entries
+		if !doc.HasGeneratedSummary() { // that follows the entries
 			traces = append(traces, occurrence{digest: digestOf(said), Occurrence: api.Occurrence{
 				ID: path + "#" + summaryID, What: "summary", Path: path, Line: shown.Line(field.Line),
 				EndLine: shown.Line(field.Line), Writer: writerOf(wrote(said)),
@@ -312,6 +313,11 @@ func (m writeOps) occurrencesIn(c Call, doc *memory.Document, shown memory.Shown
 			t.What = "heading"
 		}
 		traces = append(traces, t)
+	}
+	for i := range traces {
+		if isPartial(doc) {
+			traces[i].ID = ""
+		}
 	}
 	slices.SortStableFunc(traces, func(a, b occurrence) int { return cmp.Compare(a.Line, b.Line) })
 	return traces

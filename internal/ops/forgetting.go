@@ -164,18 +164,15 @@ func (m writeOps) removeListed(ctx context.Context, c Call, plan *erasure, words
 		of, copied := memory.CopyOf(f.Path)
 		_, copyErr := m.Writer.EditConflictCopies(ctx, of,
 			func(kept *vault.File) ([]byte, error) { return m.eraseInCopy(c, of, *kept, words) })
-		owned, err := false, copyErr
+		err := copyErr
 		switch {
 		case !copied:
 			var written vault.Written
-			written, owned, err = m.eraseInFile(ctx, c, f, group, words)
+			written, err = m.eraseInFile(ctx, c, f, group, words)
 			group = cmp.Or(group, written.ID)
 			if copyErr != nil {
-				reason := errHidden.Message // the error may name the copy
-				if owned {
-					reason = oneLine(asError(writeError(copyErr, owned)).Message)
-				}
-				failed = append(failed, api.Refused{ID: f.Path, Reason: "saved copy of the file: " + reason})
+				failed = append(failed, api.Refused{ID: f.Path,
+					Reason: "saved copy of the file: " + oneLine(asError(writeError(copyErr)).Message)})
 			}
 		case err == nil:
 			err = m.checkErased(f)
@@ -185,34 +182,29 @@ func (m writeOps) removeListed(ctx context.Context, c Call, plan *erasure, words
 			if err == nil {
 				gone = append(gone, id)
 			} else {
-				failed = append(failed, api.Refused{ID: id, Reason: asError(writeError(err, owned)).Message})
+				failed = append(failed, api.Refused{ID: id, Reason: asError(writeError(err)).Message})
 			}
 		}
 	}
 	return gone, failed
 }
 
-// eraseInFile removes the entries of f from their file. It reports whether the caller
-// may read the whole file.
+// eraseInFile removes the entries of f from their file.
 func (m writeOps) eraseInFile(ctx context.Context, c Call, f erasedFile, group string,
-	words *textMatcher) (written vault.Written, owned bool, err error) {
-	var refused error // by the content of the file
-	written, err = m.Writer.Write(ctx, vault.Change{
+	words *textMatcher) (vault.Written, error) {
+	return m.Writer.Write(ctx, vault.Change{
 		Path: f.Path, Cause: "forget", Group: group, Requested: true, Secret: true,
-		Edit: func(old *vault.File) (data []byte, err error) {
-			defer func() { refused = err }()
+		Edit: func(old *vault.File) ([]byte, error) {
 			if old == nil {
 				return nil, notFound("file", f.Path)
 			}
-			owned = m.Parse(*old).PrivateReadable(c.View)
-			data, err = m.eraseEntries(c, f, *old, words)
+			data, err := m.eraseEntries(c, f, *old, words)
 			if _, told := errors.AsType[*api.Error](err); err != nil && !told {
 				err = fmt.Errorf("%w: %w", memory.ErrUnwritable, err)
 			}
 			return data, err
 		},
 	})
-	return written, owned, cmp.Or(refused, err)
 }
 
 // eraseInCopy returns a copy of the file at path without the entries that match
@@ -220,11 +212,6 @@ func (m writeOps) eraseInFile(ctx context.Context, c Call, f erasedFile, group s
 // the copy and of the file.
 func (m writeOps) eraseInCopy(c Call, path string, kept vault.File, words *textMatcher) ([]byte, error) {
 	if _, copied := memory.CopyOf(kept.Path); copied {
-		whole := kept
-		whole.Path = path
-		if doc := m.Parse(whole); doc.For(c.View) != doc {
-			return nil, nil
-		}
 		doc, err := m.Files.Load(path)
 		if err == nil && doc.For(c.View) != doc {
 			return nil, nil
@@ -251,8 +238,8 @@ func (m writeOps) checkErased(f erasedFile) error {
 
 // eraseEntries returns the file without the entries of f, all of which must be
 // unchanged. If f has no entries, it removes those that match words and that
-// the caller may change. The rest of the file changes only where it is derived
-// from the entries.
+// the caller may change; a file that the caller cannot read completely stays. The rest
+// of the file changes only where it is derived from the entries.
 func (m writeOps) eraseEntries(c Call, f erasedFile, file vault.File, words *textMatcher) ([]byte, error) {
 	path, lost := f.Path, f.Entries
 	file.Path = path
@@ -261,22 +248,22 @@ func (m writeOps) eraseEntries(c Call, f erasedFile, file vault.File, words *tex
 		next.Data = source
 		return m.Parse(next)
 	}
-	whole := parse(file.Data)
-	doc := whole.For(c.View)
-	if doc == nil && lost == nil {
+	doc := parse(file.Data)
+	switch known := doc.For(c.View); {
+	case known == doc:
+	case lost == nil:
 		return nil, nil
-	} else if doc == nil {
+	case known == nil:
 		return nil, notFound("file", path)
+	default:
+		return nil, errPartial(path)
 	}
-	may := m.mayChangeEntry(c)
+	may := m.mayChangeEntry(c, path)
 	drop, cut, found := make([]bool, len(doc.Entries)), make([][][2]int, len(doc.Entries)), 0
 	for i := range doc.Entries {
 		e := &doc.Entries[i]
 		if lost == nil && may(e) {
 			drop[i], cut[i] = words.matchesEntry(doc, e)
-			if cut[i] != nil && doc != whole { // a partial view is changed entry by entry
-				drop[i], cut[i] = true, nil
-			}
 			if drop[i] || cut[i] != nil {
 				found++
 			}
@@ -285,7 +272,7 @@ func (m writeOps) eraseEntries(c Call, f erasedFile, file vault.File, words *tex
 			switch lines, ok := o.isIn(doc, e); {
 			case ok && o.From == 0:
 				found, drop[i] = found+1, true
-			case ok && doc == whole:
+			case ok:
 				found, cut[i] = found+1, append(cut[i], lines)
 			}
 		}
@@ -293,7 +280,7 @@ func (m writeOps) eraseEntries(c Call, f erasedFile, file vault.File, words *tex
 	summary := slices.Contains(lost, erasedEntry{ID: summaryID, Digest: digestOf(summaryOf(doc))})
 	if lost == nil {
 		summary = words.everyEntry && words.matchesText(summaryOf(doc)) &&
-			m.mayChange(c, doc.Own, doc.Front.Author())
+			m.mayChange(c, path, doc.Own, doc.Front.Author())
 		f.Summary = words.matchingLines(doc.Front.Summary)
 	}
 	if summary {
@@ -305,8 +292,6 @@ func (m writeOps) eraseEntries(c Call, f erasedFile, file vault.File, words *tex
 	case found < len(lost):
 		return nil, api.Errorf(api.Conflict, "%s has changed since the list was made", path).
 			WithHint("list the entries again")
-	case doc != whole:
-		return removeVisible(c, whole, doc, drop, summary, f.Summary, parse)
 	}
 	rev := doc.Revise()
 	for i, gone := range drop {
@@ -322,82 +307,6 @@ func (m writeOps) eraseEntries(c Call, f erasedFile, file vault.File, words *tex
 	rev.SetTitles()
 	rev.SetCounters()
 	return rev.Apply(parse)
-}
-
-// removeVisible removes entries from a file that also has entries hidden from
-// the caller. The caller is then shown the file as if the hidden ones did not
-// exist. Hidden entries stay in place unless the remaining headings or blank
-// lines would reveal them.
-func removeVisible(c Call, whole, doc *memory.Document, drop []bool, summary bool, lines []int,
-	parse func([]byte) *memory.Document) ([]byte, error) {
-	gone := map[string]bool{} // an entry has the same id in the part that the caller may read
-	for i, e := range doc.Entries {
-		gone[e.ID] = drop[i]
-	}
-	rev := whole.Revise()
-	for i := range whole.Entries {
-		if e := &whole.Entries[i]; e.Readable(c.View) && gone[e.ID] {
-			rev.Remove(i)
-		}
-	}
-	source, err := rev.Apply(parse)
-	text := withoutEntries(c, doc, drop, parse)
-	if strings.TrimSpace(text) != "" && (err != nil || parse(source).Shown(c.View).Text() != text) {
-		source, err = whole.Rewrite(c.View, text, parse)
-	}
-	if err != nil {
-		return nil, err
-	}
-	rev = parse(source).Revise()
-	if summary {
-		rev.SetField("summary", withoutLines(doc.Front.Summary, lines))
-	}
-	rev.SetCounters()
-	return rev.Apply(parse)
-}
-
-// withoutEntries returns the text that the caller would be shown if the dropped
-// entries were removed and the file contained no hidden entries.
-func withoutEntries(c Call, doc *memory.Document, drop []bool, parse func([]byte) *memory.Document) string {
-	shown := doc.Shown(c.View)
-	if alone := parse([]byte(shown.Text())); len(alone.Entries) == len(doc.Entries) {
-		rev := alone.Revise()
-		for i, gone := range drop {
-			if gone {
-				rev.Remove(i)
-			}
-		}
-		if source, err := rev.Apply(parse); err == nil {
-			return parse(source).Shown(c.View).Text()
-		}
-	}
-	return cutLines(doc, doc.Shown(c.View), drop)
-}
-
-// cutLines returns the shown lines without the dropped entries and without the
-// superfluous blank lines that the removal leaves.
-func cutLines(doc *memory.Document, shown memory.Shown, drop []bool) string {
-	gone := make([]bool, len(shown.Lines)+1)
-	for i, e := range doc.Entries {
-		for line := shown.Line(e.Line); drop[i] && line <= shown.Line(e.EndLine); line++ {
-			gone[line] = true
-		}
-	}
-	var b strings.Builder
-	blank, cut := true, false
-	for i, text := range shown.Lines {
-		if gone[i+1] {
-			cut = true
-			continue
-		}
-		if is := strings.TrimSpace(text) == ""; is && blank && cut {
-			continue
-		} else {
-			blank, cut = is, cut && is
-		}
-		b.WriteString(text + "\n")
-	}
-	return b.String()
 }
 
 // eraseCopies removes the text of an erasure from every place except the files

@@ -66,9 +66,14 @@ func (r *readAccess) canRead(owner string, private bool) bool {
 	return (owner == "" || slices.Contains(r.subjects, owner)) && (!private || r.private)
 }
 
-// render returns the file, or with a reader the file without unreadable blocks.
-// It returns false if nothing of the file remains.
-func (l *testFile) render(r *readAccess) (string, bool) {
+// otherText is what a file has in place of all its unreadable text.
+const otherText = "- zqother <!-- visibility=private_only -->"
+
+// render returns the file, or with a reader the file without unreadable blocks. With
+// other, it has another text in place of these. It returns false if nothing of the file
+// remains.
+func (l *testFile) render(r *readAccess, other bool) (string, bool) {
+	hidden := r != nil && other && len(l.front) > 0 && !r.canRead(l.owner, l.isPrivate)
 	may := func(private bool) bool { return r == nil || r.canRead(l.owner, private) }
 	var parts []string
 	front := slices.Clone(l.routing)
@@ -83,7 +88,9 @@ func (l *testFile) render(r *readAccess) (string, bool) {
 			headings = append(headings[:1:1], b.text)
 		case b.heading:
 			headings = []string{b.text}
-		case may(b.private):
+		case !may(b.private):
+			hidden = hidden || other
+		default:
 			for _, heading := range headings {
 				parts, item = append(parts, heading+"\n"), false
 			}
@@ -94,6 +101,9 @@ func (l *testFile) render(r *readAccess) (string, bool) {
 				parts, item = append(parts, b.text+"\n"), is
 			}
 		}
+	}
+	if hidden {
+		parts = append(parts, otherText+"\n")
 	}
 	if len(parts) == 0 && !(may(l.isPrivate) && len(front) > 0) {
 		return "", false
@@ -126,10 +136,16 @@ type testMemory struct {
 // may not read.
 func newTestMemory(t testing.TB, leaves []*testFile, r *readAccess) *testMemory {
 	t.Helper()
+	return newOtherMemory(t, leaves, r, false)
+}
+
+// newOtherMemory is newTestMemory; with other, the files have other unreadable text.
+func newOtherMemory(t testing.TB, leaves []*testFile, r *readAccess, other bool) *testMemory {
+	t.Helper()
 	c := readOpsCase(t, &txtar.Archive{Comment: []byte("quiet: none\n")})
 	g := &testMemory{diskCase: c.disk(t), docs: map[string]*memory.Document{}, vectors: newTestVectors(), base: map[string]string{memory.IdentitiesPath: testLinks}}
 	for _, l := range leaves {
-		if text, ok := l.render(r); ok {
+		if text, ok := l.render(r, other); ok {
 			g.base[l.path] = text
 		}
 	}

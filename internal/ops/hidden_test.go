@@ -110,9 +110,8 @@ func hiddenPaths(subject string, private bool) []string {
 	paths := []string{"memory/" + day + ".md", "memory/2026-02-04.md", "MEMORY.md", "SOUL.md", "notes/new.md",
 		"memory/" + day + "/" + memory.SessionFile(subject), "memory/2026-02-04/" + memory.SessionFile(subject)}
 	for _, session := range []string{"fresh", "sid0", "sid1", "mine"} {
-		for _, name := range memory.SessionNames(session, "") {
-			paths = append(paths, "memory/"+day+"/"+name+".md", "memory/"+day+"/"+name+"-2.md")
-		}
+		file := "memory/" + day + "/" + memory.SessionFile(session)
+		paths = append(paths, file, memory.BesideFile(file, "-2"), memory.BesideFile(file, memory.PublicFile))
 	}
 	for _, s := range []string{"owner", "bob", subject} {
 		if s == subject && private {

@@ -115,7 +115,7 @@ func (m writeOps) changeLinks(ctx context.Context, c Call, key string,
 		},
 	})
 	if err != nil {
-		return nil, writeError(err, true)
+		return nil, writeError(err)
 	}
 	answer := m.identityOf(c, key)
 	if written.Changed {

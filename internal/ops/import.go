@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"path"
 	"slices"
 	"strings"
@@ -377,7 +376,7 @@ func (m writeOps) writeImports(ctx context.Context, list []*importWrite) error {
 		case p.failed != nil:
 			err = p.failed
 		case err != nil:
-			err = writeError(err, errors.Is(err, context.Canceled) || p.private)
+			err = writeError(err)
 		}
 		if err != nil {
 			p.result.State, p.result.Reason = importFailed, asError(err).Error()

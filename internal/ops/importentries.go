@@ -196,7 +196,8 @@ func (m writeOps) importSummary(ctx context.Context, c Call, record *memory.Impo
 		section = s.Section()
 	}
 	_, _, err = m.editFile(ctx, c, fileEdit{
-		path: result.Path, cause: "import", initial: memory.NewItems(c.Scope.Subject), dryRun: dryRun,
+		writeTarget: writeTarget{path: result.Path, initial: memory.NewItems(c.Scope.Subject)},
+		cause:       "import", dryRun: dryRun,
 		change: func(doc *memory.Document, r *memory.Revision) error {
 			result.State = importUnchanged
 			edits := handEdits{m: m.Memory, path: result.Path}

@@ -201,14 +201,15 @@ func (m writeOps) importFile(ctx context.Context, c Call, subject, namespace, gr
 	var imported, unchanged, older int
 	var invalid []api.LineProblem
 	_, written, err := m.editFile(ctx, c, fileEdit{
-		path: path, cause: "import", group: group, initial: memory.NewItems(subject), dryRun: answer.DryRun,
+		writeTarget: writeTarget{path: path, initial: memory.NewItems(subject)},
+		cause:       "import", group: group, dryRun: answer.DryRun,
 		change: func(doc *memory.Document, r *memory.Revision) error {
 			imported, unchanged, older, invalid = 0, 0, 0, nil
 			taken, shown := m.takenIDs(c, doc), doc.Shown(c.View)
 			edits := handEdits{m: m.Memory, path: path}
 			for _, line := range lines {
 				item := line.item
-				held := itemsNamed(doc, c, item.Key)
+				held := itemsNamed(doc, item.Key)
 				if len(held) > 0 {
 					stored := itemOf(c, doc, shown, &doc.Entries[held[0]])
 					switch {

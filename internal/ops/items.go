@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -108,12 +109,13 @@ type foundItem struct {
 // findItems returns the items that the caller may read and whose keys are wanted.
 // An empty namespace means all namespaces.
 func (m readOps) findItems(c Call, namespace string, wanted func(key string) bool) (list []*foundItem) {
+	known := m.itemFiles(c)
 	for rank, subject := range c.View.Subjects() {
 		for _, ns := range memory.Namespaces() {
 			if namespace != "" && ns != namespace {
 				continue
 			}
-			for _, path := range itemPaths(subject, ns) {
+			for _, path := range known[ns] {
 				doc := m.itemFile(c, subject, path)
 				if doc == nil {
 					continue
@@ -161,10 +163,29 @@ func itemPath(subject, namespace string) string {
 	return "_longterms/" + memory.SubjectDir(subject) + "/" + namespace + ".md"
 }
 
-// itemPaths returns the paths of both item files of a namespace. The second one
-// is for items that callers with files of their own put in public.
-func itemPaths(subject, namespace string) []string {
-	return []string{itemPath(subject, namespace), itemPath(subject, namespace+memory.PublicItems)}
+// itemFiles returns the paths of the item files that the caller can read, by namespace.
+// The index may not know the usual ones and those of the caller yet.
+func (m *Memory) itemFiles(c Call) map[string][]string {
+	paths := map[string][]string{}
+	for _, ns := range memory.Namespaces() {
+		var usual []string
+		if dir := m.inbox(c); dir != "" {
+			usual = append(usual, dir+"/"+ns+".md")
+		}
+		for _, subject := range c.View.Subjects() {
+			usual = append(usual, itemPath(subject, ns))
+		}
+		for _, path := range usual {
+			paths[ns] = append(paths[ns], path, memory.BesideFile(path, memory.PublicFile),
+				memory.BesideFile(path, memory.UnseenFile))
+		}
+	}
+	for _, f := range m.Index.Files(func(f *index.FileInfo) bool { return f.Kind == memory.Items && f.Readable(c.View) }) {
+		if ns := m.Layout.Place(f.Path).Namespace; !slices.Contains(paths[ns], f.Path) {
+			paths[ns] = append(paths[ns], f.Path)
+		}
+	}
+	return paths
 }
 
 // itemFile returns the caller's view of an item file of a subject, or nil if

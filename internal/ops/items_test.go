@@ -118,7 +118,7 @@ func TestItemsAsIfTheRestDidNotExist(t *testing.T) {
 		{Name: "_longterms/ext_telegram_1/project.md", Data: []byte("---\nsubject_id: ext:telegram:1\n---\n" + hidden(8, "- **new**: other"))},
 	}
 	without := []txtar.File{
-		{Name: "_longterms/acct_42/fact.md", Data: []byte(head + "\n# Private\n\n## Both\n\n" + public)},
+		{Name: "_longterms/acct_42/fact.md", Data: []byte(head + "\n# Private\n\n## Both\n\n" + public + hidden(9, "- **team**: other"))},
 	}
 	const links = "links:\n  telegram:1: acct:42\n"
 	var disks [2]*diskCase
@@ -164,32 +164,8 @@ func TestItemsAsIfTheRestDidNotExist(t *testing.T) {
 			t.Errorf("%s %s\nwith the rest:    %s\nwithout the rest: %s", step[0], step[1], said[0], said[1])
 		}
 	}
-	for _, path := range []string{"fact", "profile"} {
-		var shown [2]string
-		for i, d := range disks {
-			doc, err := d.Load("_longterms/acct_42/" + path + ".md")
-			if err != nil {
-				t.Fatal(err)
-			}
-			c := d.callAs(t, "acct:42", "public")
-			shown[i] = doc.For(c.View).Shown(c.View).Text()
-		}
-		if shown[0] != shown[1] {
-			t.Errorf("%s is shown with the rest as\n%s\nwithout it as\n%s", path, shown[0], shown[1])
-		}
-	}
-	left := ""
-	for _, f := range with {
-		data, err := os.ReadFile(filepath.Join(disks[0].dir, f.Name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		left += string(data)
-	}
-	for n := range 8 {
-		if !strings.Contains(left, fmt.Sprintf("id=x%d ", n+1)) {
-			t.Errorf("x%d is lost:\n%s", n+1, left)
-		}
+	for _, file := range with {
+		disks[0].want(t, file.Name, string(file.Data))
 	}
 }
 
@@ -320,78 +296,70 @@ func TestItemImport(t *testing.T) {
 	}
 }
 
-// TestPublicItems checks the items that callers in public put through listeners
-// with fixed scopes: each listener replaces its own values, readable or not, and
-// nothing else, and the value of the subject replaces them all.
+// TestPublicItems checks the files of items that callers put in public, and that the
+// value of the subject replaces them unless they are in an inbox of another subject.
 func TestPublicItems(t *testing.T) {
-	const main, public = "_longterms/acct_42/fact.md", "_longterms/acct_42/fact-public.md"
-	d := readOpsCase(t, &txtar.Archive{Files: []txtar.File{
-		{Name: main, Data: []byte("---\nsubject_id: acct:42\n---\n- **tea**: mine <!-- id=m1 visibility=private_only source=api -->\n")},
-		{Name: "_longterms/bob/fact-public.md", Data: []byte("---\nsubject_id: bob\n---\n- **team**: bobs <!-- id=b1 visibility=private_only source=public:groupbot -->\n")},
-	}}).disk(t)
-	put := func(c Call, key, value, visibility string) *api.Item {
+	const home = "_longterms/acct_42/"
+	main := "---\nsubject_id: acct:42\n---\n- **tea**: mine <!-- id=m1 visibility=private_only source=api -->"
+	old := "---\nsubject_id: acct:42\n---\n- **cup**: old <!-- id=o1 visibility=public_ok source=public:groupbot -->"
+	d := newTestMemory(t, []*testFile{{path: home + "fact.md", blocks: []block{{text: main}}}, {path: home + "fact-public.md", blocks: []block{{text: old}}}}, nil)
+	d.isInitial = false
+	put := func(c Call, key, value, visibility, path string) {
 		t.Helper()
+		d.memory.renewView(&c)
 		a, err := d.memory.writeOps().itemPut(t.Context(), c, &api.ItemPutRequest{Namespace: "fact", Key: key, Value: &value, Visibility: visibility})
-		if err != nil {
-			t.Fatal(err)
+		if err != nil || a.Item.Path != path || a.Item.Value != value {
+			t.Fatalf("%s=%s: %+v, %v", key, value, a.Item, err)
 		}
-		return a.Item
+		d.Sync(t.Context())
 	}
-	list := func(saidIn string) (values []string) {
+	want := func(c Call, saidIn string, values ...string) {
 		t.Helper()
-		a, err := d.memory.writeOps().itemList(t.Context(), d.callAs(t, "acct:42", "private"), &api.ItemListRequest{SaidIn: saidIn, Limit: 50})
+		a, err := d.memory.writeOps().itemList(t.Context(), c, &api.ItemListRequest{SaidIn: saidIn, Limit: 50})
 		if err != nil {
 			t.Fatal(err)
 		}
+		var got []string
 		for _, i := range a.Items {
-			values = append(values, i.Key+"="+i.Value)
+			got = append(got, i.Key+"="+i.Value)
 		}
-		return values
-	}
-	want := func(saidIn string, values ...string) {
-		t.Helper()
-		if got := list(saidIn); !slices.Equal(got, values) {
+		if !slices.Equal(got, values) {
 			t.Errorf("the items said in %q are %q, want %q", saidIn, got, values)
 		}
 	}
-	count := func(path, text string, n int) {
-		t.Helper()
-		if got := d.read(t, path); strings.Count(got, text) != n {
-			t.Errorf("%s contains %q %d times, want %d:\n%s", path, text, strings.Count(got, text), n, got)
+	own, program := d.callAs(t, "acct:42", "private"), d.callAs(t, "acct:42", "public")
+	bot, other := d.fixedCall(t, "groupbot", "acct:42", "public"), d.fixedCall(t, "other", "acct:42", "public")
+	put(program, "team", "red", "private_only", home+"fact.private.md")
+	put(program, "team", "blue", "", home+"fact.private.md") // within the same millisecond
+	want(own, "public", "cup=old", "team=blue")
+	want(program, "", "cup=old")
+	put(program, "team", "green", "public_ok", home+"fact.public.md")
+	put(program, "team", "gold", "private_only", home+"fact.public.md") // stays public
+	want(program, "", "cup=old", "team=gold")
+	want(own, "public", "cup=old", "team=gold")
+	put(bot, "team", "pink", "public_ok", "inbox/groupbot.acct_42/fact.md")
+	put(bot, "team", "hidden", "private_only", "inbox/groupbot.acct_42/fact.md")
+	put(bot, "code", "1234", "private_only", "inbox/groupbot.acct_42/fact.private.md")
+	put(other, "team", "grey", "public_ok", "inbox/other.acct_42/fact.md")
+	want(bot, "", "cup=old", "team=grey")
+	put(program, "tea", "theirs", "public_ok", home+"fact.public.md")
+	want(own, "", "code=1234", "cup=old", "tea=mine", "team=grey")
+	want(own, "private", "tea=mine")
+	d.want(t, home+"fact.md", main+"\n")
+	d.want(t, home+"fact-public.md", old+"\n")
+
+	for _, call := range []Call{bot, d.fixedCall(t, "helper", "acct:42", "private")} {
+		_, err := d.memory.writeOps().itemDelete(t.Context(), call, &api.ItemDeleteRequest{Namespace: "fact", Key: "cup"})
+		if asError(err).Code != api.Forbidden {
+			t.Errorf("deleting an item outside the inbox: %v", err)
 		}
 	}
-	bot := func() Call { return d.fixedCall(t, "groupbot", "acct:42", "public") }
-	other := func() Call { return d.fixedCall(t, "other", "acct:42", "public") }
-
-	put(bot(), "team", "red", "private_only")
-	put(bot(), "team", "blue", "private_only") // within the same millisecond
-	count(public, "**team**", 1)
-	want("public", "team=blue")
-	put(bot(), "team", "green", "public_ok")
-	count(public, "**team**", 1)
-	put(bot(), "team", "gold", "private_only")
-	count(public, "visibility=public_ok", 1)
-	want("public", "team=gold")
-	put(other(), "team", "pink", "private_only") // another author: beside it, and the newest
-	count(public, "**team**", 2)
-	want("public", "team=pink")
-	put(bot(), "tea", "theirs", "public_ok")
-	want("", "tea=mine", "team=pink")
-	want("public", "tea=theirs", "team=pink")
-	want("private", "tea=mine")
-	count(main, "mine", 1)
-	first := put(d.callAs(t, "acct:42", "private"), "team", "silver", "private_only")
-	want("public", "tea=theirs")
-	want("", "tea=mine", "team=silver")
-	if again := put(d.callAs(t, "acct:42", "private"), "team", "silver", "private_only"); again.ID != first.ID || !again.Updated.After(first.Updated) {
-		t.Errorf("a second put in private: %+v after %+v", again, first)
+	if _, err := d.memory.writeOps().itemDelete(t.Context(), bot, &api.ItemDeleteRequest{Namespace: "fact", Key: "team"}); err != nil {
+		t.Error(err)
 	}
-	count(public, "**team**", 0)
-	count("_longterms/bob/fact-public.md", "bobs", 1)
-
-	// The program of the owner that says a value in public replaces values of every listener.
-	put(d.callAs(t, "acct:42", "public"), "tea", "black", "private_only")
-	want("public", "tea=black")
-	count(public, "**tea**", 0)
-	count(main, "mine", 1)
+	d.Sync(t.Context())
+	want(bot, "", "cup=old", "tea=theirs", "team=grey")
+	put(own, "team", "silver", "private_only", home+"fact.md")
+	want(own, "public", "code=1234", "cup=old", "tea=theirs")
+	want(own, "", "code=1234", "cup=old", "tea=mine", "team=silver")
 }

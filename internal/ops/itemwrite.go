@@ -12,18 +12,19 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/internal/secrets"
 	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/vault"
 )
 
 // itemPut stores an item for the canonical subject. The item replaces all items
-// of that key that the caller may change, and keeps the id and the time of
-// creation of the one that takes precedence among those the caller may read. In
-// public, these are the items that the caller put in public; the new item is
-// stored beside all others.
+// of that key that the caller may change in the same file, and in private in all files,
+// and keeps the id and the time of creation of the one that takes precedence. An item
+// that the caller put in public stays public.
 func (m writeOps) itemPut(ctx context.Context, c Call, r *api.ItemPutRequest) (*api.ItemAnswer, error) {
 	if m.Disabled {
 		return &api.ItemAnswer{Disabled: true}, nil
 	}
-	put := &itemEdit{m: m, call: c, request: r, name: itemName{r.Namespace, strings.TrimSpace(r.Key)}}
+	put := &itemEdit{m: m, call: c, request: r, name: itemName{r.Namespace, strings.TrimSpace(r.Key)},
+		visibility: visibilityAttribute(r.Visibility)}
 	if r.Value != nil {
 		put.value = *r.Value
 	}
@@ -33,54 +34,50 @@ func (m writeOps) itemPut(ctx context.Context, c Call, r *api.ItemPutRequest) (*
 	if r.Value == nil {
 		return nil, api.Errorf(api.Invalid, "value is missing").WithHint("pass the text to store under the key")
 	}
-	if _, err := m.subjectDir(ctx, &put.call); err != nil {
-		return nil, err
+	dir := m.inbox(c)
+	if dir == "" {
+		var err error
+		dir, err = m.subjectDir(ctx, &put.call)
+		if err != nil {
+			return nil, err
+		}
+		c = put.call
 	}
-	c = put.call
-	paths := itemPaths(c.Scope.Subject, r.Namespace)
-	if m.ownFiles(c) && !c.View.Private() {
-		slices.Reverse(paths)
-	}
-	put.path = paths[0]
 	put.others = m.findItems(c, r.Namespace, func(k string) bool { return k == put.name.key })
-	after, written, err := m.editFile(ctx, c, fileEdit{
-		path: put.path, cause: "item", initial: memory.NewItems(c.Scope.Subject),
-		change: put.insertItem,
-	})
+	if !c.View.Private() && len(m.changeable(c, put.others)) > 0 {
+		put.visibility = memory.PublicOK.String()
+	}
+	private := put.visibility != memory.PublicOK.String()
+	var after *memory.Document
+	var written vault.Written
+	err := eachTarget(m.targets(c, dir+"/"+r.Namespace+".md", "", private, memory.NewItems(c.Scope.Subject)),
+		func(t writeTarget) (err error) {
+			put.writeTarget = t
+			after, written, err = m.editFile(ctx, c, fileEdit{writeTarget: t, cause: "item", change: put.insertItem})
+			return err
+		})
 	if err != nil {
 		return nil, err
 	}
-	replaced := put.replaced
-	for _, path := range paths {
-		doc, err := m.Files.Load(path)
-		if path == put.path {
-			doc, err = after, nil
-		}
-		if err != nil || len(put.superseded(doc)) == 0 {
+	replaced, done := put.replaced, map[string]bool{put.path: true}
+	for _, f := range m.changeable(c, put.others) {
+		path := f.doc.Place.Path
+		if done[path] || !c.View.Private() || c.View.SubjectOf(f.entry.Partition) != c.Scope.Subject {
 			continue
 		}
-		doc, _, err = m.editFile(ctx, c, fileEdit{
-			path: path, cause: "item", group: written.ID, ownHidden: true,
+		done[path], put.replaced = true, nil
+		_, _, err = m.editFile(ctx, c, fileEdit{writeTarget: writeTarget{path: path}, cause: "item", group: written.ID,
 			change: func(doc *memory.Document, r *memory.Revision) error {
-				put.replaced = nil
-				for _, i := range put.superseded(doc) {
+				for _, i := range itemsNamed(doc, put.name.key) {
 					r.Remove(i)
-					if e := &doc.Entries[i]; e.Readable(c.View) {
-						put.addReplaced(e)
-					}
+					put.addReplaced(&doc.Entries[i])
 				}
 				return nil
-			},
-		})
-		if err == nil {
-			replaced = append(replaced, put.replaced...)
-		}
-		switch {
-		case err == nil && path == put.path:
-			after = doc
-		case err != nil && c.View.Private(): // elsewhere, the error could reveal hidden text
+			}})
+		if err != nil {
 			return nil, err
 		}
+		replaced = append(replaced, put.replaced...)
 	}
 	return &api.ItemAnswer{Item: put.answerItem(after), Hints: put.hints(replaced)}, nil
 }
@@ -94,8 +91,10 @@ type itemEdit struct {
 	value   string
 	others  []*foundItem // readable items of the same name, before the change
 
-	path             string // path of its file
-	id               string // its assigned id
+	writeTarget        // its file
+	visibility  string // of the item
+	id          string // its assigned id
+
 	created, updated time.Time
 	replaced         []string // values of readable items that an edit replaces
 }
@@ -131,7 +130,7 @@ func (p *itemEdit) answerItem(after *memory.Document) *api.Item {
 	source := sourceAttribute(p.call, p.request.Source)
 	return &api.Item{
 		ID: p.id, Subject: p.call.Scope.Subject, Namespace: p.name.namespace, Key: p.name.key, Value: p.value,
-		Visibility: visibilityAttribute(p.request.Visibility), Confidence: p.request.Confidence, Source: source,
+		Visibility: p.visibility, Confidence: p.request.Confidence, Source: source,
 		Untrusted: memory.IsUntrustedSource(source),
 		Created:   p.created, Updated: p.updated, Path: after.Place.Path,
 	}
@@ -154,43 +153,23 @@ func (m writeOps) checkItem(name itemName, value, source string) error {
 	return cmp.Or(m.checkText("key", name.key), m.checkText("source", source), m.checkNamed("value", name.key, value))
 }
 
-// superseded returns the indexes of the other items of the name that the caller
-// may change. In public these include the caller's own that it may not read.
-func (p *itemEdit) superseded(doc *memory.Document) (list []int) {
-	if claimsOtherSubject(p.call, doc) {
-		return nil
-	}
-	for i := range doc.Entries {
-		e := &doc.Entries[i]
-		if e.Title != p.name.key || e.ID == p.id && doc.Place.Path == p.path ||
-			p.call.View.SubjectOf(e.Partition) != p.call.Scope.Subject ||
-			!p.m.mayChange(p.call, e.Partition, e.Author()) {
-			continue
-		}
-		if k, _, ok := e.Item(); ok && k == p.name.key {
-			list = append(list, i)
-		}
-	}
-	return list
-}
-
 // insertItem inserts the item into its file.
 func (p *itemEdit) insertItem(doc *memory.Document, r *memory.Revision) error {
-	may := p.m.mayChangeEntry(p.call)
-	named := itemsNamed(doc, p.call, p.name.key)
+	may := p.m.mayChangeEntry(p.call, doc.Place.Path)
+	named := itemsNamed(doc, p.name.key)
+	held := slices.DeleteFunc(slices.Clone(named), func(i int) bool { return !may(&doc.Entries[i]) })
+	p.replaced, p.id = nil, ""
+	known := held
+	if p.unseen { // the answer must not depend on the replaced items
+		known, named = nil, nil
+	}
 	p.setUpdated(doc, named)
-	held := slices.DeleteFunc(named, func(i int) bool { return !may(&doc.Entries[i]) })
-	p.replaced = nil
-	for _, i := range held {
+	p.created = p.updated.Truncate(time.Second)
+	for _, i := range known {
 		p.addReplaced(&doc.Entries[i])
 	}
-	visibility := p.request.Visibility
-	if len(held) > 0 && !p.call.View.Private() {
-		visibility = doc.Entries[held[0]].Partition.Visibility.String()
-	}
-	p.created, p.id = p.updated.Truncate(time.Second), ""
-	if len(held) > 0 {
-		e := &doc.Entries[held[0]]
+	if len(known) > 0 {
+		e := &doc.Entries[known[0]]
 		if e.Given {
 			p.id = e.ID
 		}
@@ -205,7 +184,7 @@ func (p *itemEdit) insertItem(doc *memory.Document, r *memory.Revision) error {
 			p.m.Now().UTC().Format(time.RFC3339Nano))
 	}
 	return insertItem(doc, r, held, &api.Item{
-		ID: p.id, Key: p.name.key, Value: p.value, Visibility: visibilityAttribute(visibility),
+		ID: p.id, Key: p.name.key, Value: p.value, Visibility: p.visibility,
 		Confidence: p.request.Confidence, Source: sourceAttribute(p.call, p.request.Source),
 		Created: p.created, Updated: p.updated,
 	})
@@ -259,12 +238,12 @@ func insertItem(doc *memory.Document, r *memory.Revision, held []int, item *api.
 	return nil
 }
 
-// itemsNamed returns the indexes of the readable entries with a key in an item
-// file. The one that takes precedence comes first.
-func itemsNamed(doc *memory.Document, c Call, key string) (list []int) {
+// itemsNamed returns the indexes of the entries with a key in an item file. The one that
+// takes precedence comes first.
+func itemsNamed(doc *memory.Document, key string) (list []int) {
 	for i := range doc.Entries {
 		e := &doc.Entries[i]
-		if e.Title != key || !e.Readable(c.View) {
+		if e.Title != key {
 			continue
 		}
 		if k, _, ok := e.Item(); ok && k == key {
@@ -282,20 +261,14 @@ func itemsNamed(doc *memory.Document, c Call, key string) (list []int) {
 // not.
 func (m writeOps) takenIDs(c Call, doc *memory.Document) map[string]bool {
 	taken := map[string]bool{}
-	for _, subject := range c.View.Subjects() {
-		for _, ns := range memory.Namespaces() {
-			for _, path := range itemPaths(subject, ns) {
-				d := doc
-				if path != doc.Place.Path {
-					var err error
-					d, err = m.Files.Load(path)
-					if err != nil {
-						continue
-					}
-				}
-				for i := range d.Entries {
-					taken[d.Entries[i].ID] = true
-				}
+	for _, paths := range m.itemFiles(c) {
+		for _, path := range paths {
+			d, err := doc, error(nil)
+			if path != doc.Place.Path {
+				d, err = m.Files.Load(path)
+			}
+			for i := 0; err == nil && i < len(d.Entries); i++ {
+				taken[d.Entries[i].ID] = true
 			}
 		}
 	}
@@ -322,6 +295,9 @@ func (m writeOps) itemDelete(ctx context.Context, c Call, r *api.ItemDeleteReque
 	if len(list) == 0 {
 		return nil, notFound("item", name.namespace+"/"+name.key)
 	}
+	if len(m.changeable(c, list)) == 0 {
+		return nil, errNotAuthor
+	}
 	return m.deleteItems(ctx, c, list, func(k string) bool { return k == name.key })
 }
 
@@ -343,15 +319,16 @@ func (m writeOps) itemDeleteNamespace(ctx context.Context, c Call,
 // comes last, so that after a failure the item that took precedence remains.
 func (m writeOps) deleteItems(ctx context.Context, c Call, list []*foundItem,
 	which func(key string) bool) (*api.ItemDeleteAnswer, error) {
+	list = m.changeable(c, list)
 	answer := &api.ItemDeleteAnswer{Deleted: len(uniqueItems(list)), Paths: []string{}}
 	group := ""
 	err := eachFile(list, func(path string) error {
 		_, written, err := m.editFile(ctx, c,
-			fileEdit{path: path, cause: "item", group: group,
+			fileEdit{writeTarget: writeTarget{path: path}, cause: "item", group: group,
 				change: func(doc *memory.Document, r *memory.Revision) error {
 					for i := range doc.Entries {
 						e := &doc.Entries[i]
-						if k, _, ok := e.Item(); ok && which(k) && e.Readable(c.View) {
+						if k, _, ok := e.Item(); ok && which(k) {
 							r.Remove(i)
 						}
 					}
@@ -364,6 +341,13 @@ func (m writeOps) deleteItems(ctx context.Context, c Call, list []*foundItem,
 		return err
 	})
 	return answer, err
+}
+
+// changeable returns the items that the caller may change.
+func (m writeOps) changeable(c Call, list []*foundItem) []*foundItem {
+	return slices.DeleteFunc(slices.Clone(list), func(f *foundItem) bool {
+		return !m.mayChange(c, f.doc.Place.Path, f.entry.Partition, f.entry.Author())
+	})
 }
 
 // eachFile calls do once for each file of the items, with the canonical
@@ -401,16 +385,16 @@ func (m writeOps) itemVisibility(ctx context.Context, c Call, r *api.ItemVisibil
 	}
 	list := []*foundItem{f}
 	if r.Visibility == memory.PrivateOnly.String() {
-		list = m.findItems(c, f.name.namespace, func(k string) bool { return k == f.name.key })
+		list = m.changeable(c, m.findItems(c, f.name.namespace, func(k string) bool { return k == f.name.key }))
 	}
 	answer, group := &api.ItemAnswer{}, ""
 	err = eachFile(list, func(path string) error {
 		at := -1
 		after, written, err := m.editFile(ctx, c,
-			fileEdit{path: path, cause: "item", group: group,
+			fileEdit{writeTarget: writeTarget{path: path}, cause: "item", group: group,
 				change: func(doc *memory.Document, rev *memory.Revision) error {
 					at = -1
-					for _, i := range itemsNamed(doc, c, f.name.key) {
+					for _, i := range itemsNamed(doc, f.name.key) {
 						meant := path == f.doc.Place.Path && doc.Entries[i].ID == f.entry.ID
 						if meant {
 							at = i

@@ -32,21 +32,21 @@ type judgement struct {
 // requestProposal requests a proposal for merging a draft into a file. Because that takes
 // time, it happens before the write, and the proposal is used only if the file
 // is still the same then. The returned error is that of the context.
-func (m writeOps) requestProposal(ctx context.Context, c Call, d *sessionDraft, path string,
+func (m writeOps) requestProposal(ctx context.Context, c Call, d *sessionDraft, t writeTarget,
 	isOurs func(*memory.Document) error) (*judgement, error) {
 	j := &judgement{}
 	if m.Judge == nil || len(d.entries) == 0 || d.defaultSummary != "" {
 		return j, nil // a program that saves a session by rules does not wait for a model
 	}
-	file, err := m.Writer.Vault.Read(path)
+	file, err := m.Writer.Vault.Read(t.path)
 	if err != nil {
 		return j, nil // there is nothing to compare with
 	}
 	doc := m.parseFile(file)
-	if isOurs(doc) != nil || doc.For(c.View) == nil {
+	if t.checkTarget(c, doc) != nil || isOurs(doc) != nil {
 		return j, nil
 	}
-	merge, err := m.Layout.Merge(c.View, doc, d.entriesFor(doc), m.mayChangeEntry(c))
+	merge, err := m.Layout.Merge(c.View, doc, d.entriesFor(doc), m.mayChangeEntry(c, t.path))
 	if err != nil {
 		return j, nil // the write returns this error
 	}

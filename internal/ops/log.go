@@ -2,10 +2,8 @@ package ops
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 	"time"
@@ -20,7 +18,7 @@ import (
 // time; existing text does not change. The log of the owner, and of a subject
 // with a directory of its own, is the daily note. The log of any other subject
 // is a file among the sessions of the day, because a directory made for the log
-// would belong to no subject. A caller with files of its own has such a file too.
+// would belong to no subject. So is the log in an inbox.
 
 // Limits of texts: of a log entry in bytes, and of other texts and of the heading
 // in characters. Longer texts are not notes.
@@ -52,6 +50,11 @@ type logBlock struct {
 
 	text  string       // the block
 	entry memory.Entry // the entry that the block alone parses to
+}
+
+// isPrivate reports whether only private contexts may read the block.
+func (b *logBlock) isPrivate() bool {
+	return memory.ParseVisibility(b.attributes["visibility"]) == memory.PrivateOnly
 }
 
 // source returns the block with its attributes, without the usual type. The
@@ -87,82 +90,70 @@ type logResult struct {
 	already int    // number of blocks that existed before
 }
 
-// logPaths returns the possible paths of a subject's log of a day, best first,
-// and the initial content of the log.
-func (m writeOps) logPaths(c Call, day string) (paths []string, fresh []byte) {
-	subject := c.Scope.Subject
-	names := logNames(subject)
+// logTargets returns the files that may be the caller's log of a day, for text that is
+// private or not.
+func (m writeOps) logTargets(c Call, day string, private bool) []writeTarget {
+	subject, visibility := c.Scope.Subject, ""
+	var usual string
+	var fresh []byte
 	switch dir := memory.UserDir(subject); {
-	case m.ownFiles(c) && !c.View.Private():
-		names = names[2:]
-	case subject == m.Owner:
-		return []string{m.Layout.DailyPath(day)}, memory.NewDaily(day)
-	case m.Layout.Users != nil && m.Layout.Users(dir):
-		return []string{m.Layout.UserDailyPath(dir, day)}, memory.WithSubject(memory.NewDaily(day), subject)
-	case m.ownFiles(c):
-		names = names[1:2]
+	case m.inbox(c) == "" && subject == m.Owner:
+		usual, fresh = m.Layout.DailyPath(day), memory.NewDaily(day)
+	case m.inbox(c) == "" && m.Layout.Users != nil && m.Layout.Users(dir):
+		usual, fresh = m.Layout.UserDailyPath(dir, day), memory.WithSubject(memory.NewDaily(day), subject)
 	default:
-		names = names[:2]
+		usual, visibility = m.dayDir(c, day)+"/"+memory.SessionFile(subject), memory.PrivateOnly.String()
+		fresh = memory.NewSession(memory.SessionHead{Day: day, Now: m.Now(), SubjectID: subject})
 	}
-	for _, name := range names {
-		paths = append(paths, m.dayDir(day)+"/"+name)
-	}
-	return paths, memory.NewSession(memory.SessionHead{Day: day, Now: m.Now(), SubjectID: subject,
-		Visibility: memory.PrivateOnly.String()})
-}
-
-// logNames returns the possible file names of a subject's log among the
-// sessions of a day. The second one is for callers with files of their own, and
-// because a session of another subject may use the subject's name; the third one
-// contains what callers with files of their own write in public.
-func logNames(subject string) []string {
-	return []string{memory.SessionFile(subject), memory.SessionFile("log of " + subject),
-		memory.SessionFile("log of " + subject + " in public")}
+	return m.targets(c, usual, visibility, private, fresh)
 }
 
 // isLog reports whether a file among the sessions of a day is the log of the
-// caller's subject or of one of its aliases.
+// caller's subject or of one of its aliases. Logs of earlier versions have other names.
 func (m readOps) isLog(c Call, doc *memory.Document) bool {
 	subject := c.View.SubjectOf(doc.Own)
-	return subject != "" && slices.Contains(logNames(subject), path.Base(doc.Place.Path))
+	if subject == "" {
+		return false
+	}
+	name := memory.CutEnding(doc.Place.Session) + ".md"
+	return slices.Contains([]string{memory.SessionFile(subject), memory.SessionFile("log of " + subject),
+		memory.SessionFile("log of " + subject + " in public")}, name)
 }
 
 // errNotOwnLog reports that a file is not the caller's log.
 var errNotOwnLog = api.Errorf(api.SubjectConflict, "the log of the day belongs to another subject").
 	WithHint("correct subject_id in the frontmatter, or rename the directory")
 
-// changeLog changes the log of a day: the first of its possible files that is the
-// caller's and can be changed. It calls prepare with the path of the file, and then
-// change, which reports whether it adds text.
-func (m writeOps) changeLog(ctx context.Context, c Call, cause, day string, prepare func(path string) error,
-	change func(*memory.Document, *memory.Revision) (adds bool)) (after *memory.Document, err error) {
-	paths, fresh := m.logPaths(c, day)
-	for _, path := range paths {
-		if err := prepare(path); err != nil {
-			return nil, err
+// changeLog changes the log of a day. It calls prepare with the path of the file, and
+// then change, which reports whether it adds text.
+func (m writeOps) changeLog(ctx context.Context, c Call, cause string, list []writeTarget,
+	prepare func(path string) error, change func(*memory.Document, *memory.Revision) (adds bool)) (
+	after *memory.Document, err error) {
+	err = eachTarget(list, func(t writeTarget) error {
+		if err := prepare(t.path); err != nil {
+			return err
 		}
-		after, _, err = m.editFile(ctx, c,
-			fileEdit{path: path, cause: cause, initial: fresh, change: func(doc *memory.Document, r *memory.Revision) error {
+		after, _, err = m.editFile(ctx, c, fileEdit{writeTarget: t, cause: cause,
+			change: func(doc *memory.Document, r *memory.Revision) error {
 				if c.View.SubjectOf(doc.Own) != c.Scope.Subject {
-					return errNotOwnLog
+					return skipError{errNotOwnLog}
 				}
 				_, dated := doc.Front.Field("updated_at")
-				if change(doc, r) && dated && c.View.Readable(doc.Own) {
+				if change(doc, r) && dated {
 					r.SetField("updated_at", memory.Timestamp(m.Now()))
 				}
 				return nil
 			}})
-		if !errors.Is(err, errNotOwnLog) && !errors.Is(err, errUnusable) {
-			break
-		}
-	}
+		return err
+	})
 	return after, err
 }
 
 func (m writeOps) appendLog(ctx context.Context, c Call, l logEdit) (*logResult, error) {
 	var there []int    // for each block the index of the entry that contains it, or -1
 	var texts []string // the appended blocks
-	after, err := m.changeLog(ctx, c, l.cause, l.at.Format(time.DateOnly), func(path string) error {
+	list := m.logTargets(c, l.at.Format(time.DateOnly), l.blocks[0].isPrivate())
+	after, err := m.changeLog(ctx, c, l.cause, list, func(path string) error {
 		for i := range l.blocks {
 			if err := m.finishBlock(&l.blocks[i], path, l.at); err != nil {
 				return err
@@ -171,12 +162,9 @@ func (m writeOps) appendLog(ctx context.Context, c Call, l logEdit) (*logResult,
 		return nil
 	}, func(doc *memory.Document, r *memory.Revision) bool {
 		there, texts = l.findBlocks(doc, c.View), nil
-		// Headings that the caller may not read must not affect the new one.
+		// The caller must not learn about the entries of a file of which it reads nothing.
 		heading := doc.For(c.View).ClockHeading(l.at, l.topic)
-		usual := "" // type of an entry without the attribute; in public it is always written
-		if c.View.Private() {
-			usual = m.typeBelow(doc, heading)
-		}
+		usual := m.typeBelow(doc, heading)
 		for i := range l.blocks {
 			if there[i] < 0 && !slices.ContainsFunc(l.blocks[:i], l.blocks[i].sameText) {
 				texts = append(texts, l.blocks[i].source(usual))

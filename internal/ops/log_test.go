@@ -22,7 +22,7 @@ import (
 func TestNotesAsIfTheRestDidNotExist(t *testing.T) {
 	const secret = " <!-- visibility=private_only -->"
 	const path = "memory/2026-02-05.md"
-	open := "# 2026-02-05\n\n## 9:00 AM - Open\nFor all.\n"
+	open := "# 2026-02-05\n\n## 9:00 AM - Open\nFor all.\n\nOther." + secret + "\n"
 	all := "# 2026-02-05\n\n## 22:30 - Secret\n\nHidden." + secret + "\n\n## 9:00 AM - Open\nFor all.\n\n## 23:00 - Secret\n\n- Made tea <!-- visibility=private_only type=crumb -->\n\n"
 	with := readOpsCase(t, &txtar.Archive{Files: []txtar.File{{Name: path, Data: []byte(all)}}}).disk(t)
 	without := readOpsCase(t, &txtar.Archive{Files: []txtar.File{{Name: path, Data: []byte(open)}}}).disk(t)

@@ -28,8 +28,8 @@ var (
 // TestPrivacyMatrix runs every operation as every caller in every context about
 // an entry of every kind, owner and visibility. The outcome must be the one of
 // the rule. Every byte of the answer, and all text that can be read afterwards,
-// must be the same as without the text that the caller may not read, and that
-// text must not change.
+// must be the same as without the text that the caller may not read, or for a write as with
+// other such text, and that text must not change.
 func TestPrivacyMatrix(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a minute, and several with the race detector")
@@ -302,14 +302,15 @@ func comparisonFiles() (leaves []*testFile, targets []*target) {
 	return leaves, targets
 }
 
-// A comparison is the environment of one caller: the whole memory, and a copy
-// without the text that the caller may not read.
+// A comparison is the environment of one caller: the whole memory, a copy without the
+// text that the caller may not read, and one with other text in its place. Writes are
+// compared with the last one, because they may show that a file has such text.
 type comparison struct {
 	*testing.T
 	testCaller
-	leaves            []*testFile
-	complete, reduced *testMemory
-	known             map[string]testResult // by request; every request starts from the same files
+	leaves                   []*testFile
+	complete, reduced, other *testMemory
+	known                    map[string]testResult // by request; every request starts from the same files
 }
 
 type testResult struct {
@@ -319,7 +320,8 @@ type testResult struct {
 }
 
 func newComparison(t *testing.T, leaves []*testFile, a testCaller) *comparison {
-	return &comparison{T: t, testCaller: a, leaves: leaves, complete: newTestMemory(t, leaves, nil), reduced: newTestMemory(t, leaves, &a.readAccess), known: map[string]testResult{}}
+	return &comparison{T: t, testCaller: a, leaves: leaves, complete: newTestMemory(t, leaves, nil), reduced: newTestMemory(t, leaves, &a.readAccess),
+		other: newOtherMemory(t, leaves, &a.readAccess, true), known: map[string]testResult{}}
 }
 
 // runTarget runs one operation about one entry and returns the outcome of each
@@ -388,9 +390,9 @@ func (x *comparison) compareRequest(op *api.Operation, how requestPlan, ask test
 		return result
 	}
 	result.files = x.complete.files(x)
-	if !maps.Equal(result.files, x.complete.base) || !maps.Equal(x.reduced.files(x), x.reduced.base) {
+	if !maps.Equal(result.files, x.complete.base) || !maps.Equal(x.other.files(x), x.other.base) {
 		scope := memory.Scope{Subject: x.subject, Context: x.context}
-		if diff := cmp.Diff(x.reduced.readable(x, scope), x.complete.readable(x, scope)); diff != "" && !how.fullRoot {
+		if diff := cmp.Diff(x.other.readable(x, scope), x.complete.readable(x, scope)); diff != "" && !how.fullRoot {
 			x.Errorf("%s %s: what can be read then (-as if the rest did not exist +as it is):\n%s", op.Name, text, diff)
 		}
 		if line := firstMissing(x.leaves, &x.readAccess, result.files); line != "" && !how.fullRoot {
@@ -400,9 +402,9 @@ func (x *comparison) compareRequest(op *api.Operation, how requestPlan, ask test
 			x.Errorf("%s %s: it failed, and changed something: %v", op.Name, text, result.failure)
 		}
 		x.complete.restore(x)
-		x.reduced.restore(x)
+		x.other.restore(x)
 	}
-	x.complete.isInitial, x.reduced.isInitial = true, true
+	x.complete.isInitial, x.other.isInitial = true, true
 	return result
 }
 
@@ -425,17 +427,25 @@ func (x *comparison) requestBoth(op *api.Operation, how requestPlan, request str
 	x.Helper()
 	answer, failure := x.complete.runRequest(x, nil, op, request)
 	if !how.fullRoot {
-		if part, _ := x.reduced.runRequest(x, nil, op, request); part != answer {
+		if part, _ := x.partFor(op).runRequest(x, nil, op, request); part != answer {
 			x.Errorf("%s %s (-as if the rest did not exist +as it is):\n%s", op.Name, request, cmp.Diff(part, answer))
 		}
 	}
 	return testResult{answer: answer, failure: failure}
 }
 
+// partFor returns the memory with which the answers of an operation are compared.
+func (x *comparison) partFor(op *api.Operation) *testMemory {
+	if op.ReadOnly {
+		return x.reduced
+	}
+	return x.other
+}
+
 // checkUnchanged checks that read-only operations changed nothing.
 func (x *comparison) checkUnchanged() {
 	x.Helper()
-	for _, g := range []*testMemory{x.complete, x.reduced} {
+	for _, g := range []*testMemory{x.complete, x.reduced, x.other} {
 		if diff := cmp.Diff(g.base, g.files(x)); diff != "" {
 			x.Errorf("something changed that nobody asked for:\n%s", diff)
 		}

@@ -166,8 +166,11 @@ func (m writeOps) findHunks(c Call, words *textMatcher, after string) ([]journal
 // and whether the file is shared with others: it is if they have the same text
 // in it now, or if the caller may change only what it wrote itself.
 func (m writeOps) mayForget(c Call, path string, words *textMatcher) (may, shared bool) {
-	place := m.Layout.Place(path)
-	if place.Owner != "" {
+	place, inbox := m.Layout.Place(path), m.inbox(c)
+	switch {
+	case inbox != "" && !memory.Within(path, inbox):
+		return false, true
+	case place.Owner != "" && !memory.InInbox(path):
 		return c.View.Readable(memory.Partition{Owner: place.Owner}), false
 	}
 	doc, err := m.Files.Load(path)
@@ -180,7 +183,7 @@ func (m writeOps) mayForget(c Call, path string, words *textMatcher) (may, share
 			return false, true
 		}
 	}
-	shared = !m.mayChange(c, doc.Own, memory.Author{})
+	shared = !m.mayChange(c, path, doc.Own, memory.Author{})
 	for i := range doc.Entries {
 		e := &doc.Entries[i]
 		if !e.Readable(c.View) && words.matchesText(string(doc.Source[e.Span.Start:e.Span.End])) {

@@ -66,7 +66,7 @@ func (m writeOps) writeSummary(ctx context.Context, c Call, namespace, name, tex
 	}
 	answer := &api.SummaryAnswer{Path: path}
 	doc, _, err := m.editFile(ctx, c, fileEdit{
-		path: path, cause: namespace, initial: memory.NewItems(c.Scope.Subject),
+		writeTarget: writeTarget{path: path, initial: memory.NewItems(c.Scope.Subject)}, cause: namespace,
 		change: func(doc *memory.Document, r *memory.Revision) (err error) {
 			answer.Replaced, err = m.putSummary(c, s, b.Source, doc, r)
 			return err

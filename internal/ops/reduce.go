@@ -51,7 +51,7 @@ type pendingText struct {
 // text must not match that of a public one, because the answer or a missing
 // bullet would reveal the private text.
 func (r *pendingText) digest() [sha256.Size]byte {
-	return sha256.Sum256(fmt.Appendf(nil, "%q", []string{r.call.identity(), r.request.Session, r.request.Type,
+	return sha256.Sum256(fmt.Appendf(nil, "%q", []string{fmt.Sprint(r.call.Scope, r.call.Fixed), r.request.Session, r.request.Type,
 		r.request.Project, visibilityAttribute(r.request.Visibility), r.request.Text}))
 }
 

@@ -202,11 +202,11 @@ func TestReduceHidesPrivateText(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.stop() // the rules reduce the pending texts
-		paths, _ := c.memory.writeOps().logPaths(bot, c.memory.day(0))
+		targets := c.memory.writeOps().logTargets(bot, c.memory.day(0), false)
 		text = fmt.Sprintf("%+v\n", a)
-		for _, path := range paths {
-			doc, _, err := c.memory.loadFile(bot, path)
-			text += fmt.Sprintf("%s: %v\n", path, err)
+		for _, target := range targets {
+			doc, _, err := c.memory.loadFile(bot, target.path)
+			text += fmt.Sprintf("%s: %v\n", target.path, err)
 			if err == nil {
 				text += doc.Shown(bot.View).Text()
 			}

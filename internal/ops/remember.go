@@ -32,7 +32,8 @@ func (m writeOps) rememberItem(ctx context.Context, c Call, r *api.RememberReque
 		answer.Disabled = true
 		return answer, nil
 	}
-	if err := m.mayWrite(c); err != nil {
+	op, err := api.LookUp("remember")
+	if err = cmp.Or(err, m.mayWrite(c, op)); err != nil {
 		return nil, err
 	}
 	item := &longTermEdit{
@@ -42,7 +43,6 @@ func (m writeOps) rememberItem(ctx context.Context, c Call, r *api.RememberReque
 	if err := m.checkLongTerm(item); err != nil {
 		return nil, err
 	}
-	var err error
 	item.path, item.fresh, err = m.longTermFile(ctx, &c, r.Text)
 	if err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func (m writeOps) rememberItem(ctx context.Context, c Call, r *api.RememberReque
 		return nil, err
 	}
 	after, _, err := m.editFile(ctx, c, fileEdit{
-		path: item.path, cause: "remember", group: group, initial: item.fresh,
+		writeTarget: writeTarget{path: item.path, initial: item.fresh}, cause: "remember", group: group,
 		change: func(doc *memory.Document, rev *memory.Revision) error { return item.insertItem(doc, rev) },
 	})
 	if err != nil {
@@ -207,7 +207,7 @@ func (m writeOps) longTermFile(ctx context.Context, c *Call, text string) (path 
 	}
 	path = home + "/_index.md"
 	if subject == m.Owner && !m.fileExists(path) && (m.DaysIn == "users" || m.isWorkspace() ||
-		strings.HasPrefix(m.dayDir(m.day(0)), "memory/")) {
+		strings.HasPrefix(m.dayDir(*c, m.day(0)), "memory/")) {
 		return dir, m.newMemory(*c, text), nil
 	}
 	return path, memory.NewLongTerm(subject, m.Now()), nil

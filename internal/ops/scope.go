@@ -1,7 +1,6 @@
 package ops
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/memwatchd/memwatchd/api"
@@ -96,11 +95,14 @@ func coversScope(f *api.Fixed, subject string, context memory.Context) bool {
 }
 
 // meetsNeed reports whether the caller has the rights that an operation needs.
-func (c Call) meetsNeed(n api.Need) bool {
-	switch n {
+func (m *Memory) meetsNeed(c Call, op *api.Operation) bool {
+	switch op.Needs {
 	case api.AnySubject:
 		return c.Scope.Subject != ""
 	case api.InPrivate:
+		if m.inbox(c) != "" {
+			return c.Scope.Subject != "" && op.InInbox
+		}
 		return c.Scope.Subject != "" && c.Scope.Context == memory.Private
 	case api.TheOwner:
 		return c.FullAccess
@@ -136,18 +138,12 @@ type Call struct {
 	program api.Program // that sends the request
 }
 
-// ownFiles reports whether the caller writes to files of its own, so that no
-// answer depends on the files of others: on a listener with a fixed scope, unless
-// it is the owner in private. Programs on other listeners can act as any subject.
-func (m *Memory) ownFiles(c Call) bool {
-	return c.Fixed != nil && !(c.Scope.Subject == m.Owner && c.View.Private())
-}
-
-// identity identifies the caller by subject, privacy of the context and listener.
-func (c Call) identity() string {
-	name := ""
-	if c.Fixed != nil {
-		name = c.Fixed.Name
+// inbox returns the directory below which the caller writes on a listener with a fixed
+// scope, or an empty string for other listeners, on which a program can act as any
+// subject, and for the owner in private.
+func (m *Memory) inbox(c Call) string {
+	if c.Fixed == nil || c.Scope.Subject == m.Owner && c.View.Private() {
+		return ""
 	}
-	return fmt.Sprintf("%s\n%t\n%s", c.Scope.Subject, c.View.Private(), name)
+	return memory.Inbox(c.Fixed.Name, c.Scope.Subject)
 }

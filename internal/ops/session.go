@@ -227,16 +227,13 @@ func (m *Memory) newSessionVisibility(c Call) memory.Visibility {
 	return m.Layout.Sessions
 }
 
-// newSessionFile returns the file of a new session. A public file says so if it
-// is created in public; a private one has a subject, which can read it.
+// newSessionFile returns the file of a new session, without a default visibility. A
+// private one has a subject, which can read it.
 func (m writeOps) newSessionFile(c Call, d *sessionDraft) []byte {
 	head := d.head
-	head.Summary = cmp.Or(head.Summary, d.defaultSummary)
-	switch {
-	case !c.View.Private():
-		head.Visibility = memory.PublicOK.String()
-	case head.SubjectID == "" && c.Scope.Subject != m.Owner &&
-		(head.Visibility != "" || m.newSessionVisibility(c) != memory.PublicOK):
+	head.Summary, head.Visibility = cmp.Or(head.Summary, d.defaultSummary), ""
+	private := d.isPrivate() || m.newSessionVisibility(c) != memory.PublicOK
+	if head.SubjectID == "" && c.Scope.Subject != m.Owner && private {
 		head.SubjectID = c.Scope.Subject
 	}
 	m.signSession(c, &head, &memory.Front{}, cmp.Or(head.SubjectID, m.Owner), true)
@@ -277,31 +274,28 @@ func (m writeOps) mergeDraft(ctx context.Context, c Call, d *sessionDraft, answe
 			return "", err
 		}
 	}
-	notes, err := m.useSessionFile(c, d,
-		func(path string, fresh bool, isOurs func(*memory.Document) error) (err error) {
-			a := fileEdit{path: path, cause: "session", dryRun: d.dry}
-			if fresh {
-				a.initial = m.newSessionFile(c, d)
-			}
-			judged, err := m.requestProposal(ctx, c, d, path, isOurs)
-			if err != nil {
-				return err
-			}
-			var refused error
-			a.change = func(doc *memory.Document, r *memory.Revision) error {
-				before, refused = doc, nil
-				refused = isOurs(doc)
-				if refused == nil {
-					merge, refused = m.reviseSession(ctx, c, d, doc, r, judged)
-				}
-				return refused
-			}
-			after, written, err = m.editFile(ctx, c, a)
-			if err = cmp.Or(refused, err); err == nil {
-				judged.recordMerge(answer)
-			}
+	var notes []string
+	err = eachTarget(m.sessionTargets(c, d), func(t writeTarget) error {
+		isOurs := func(doc *memory.Document) error { return m.checkSession(c, d, doc, &notes) }
+		judged, err := m.requestProposal(ctx, c, d, t, isOurs)
+		if err != nil {
 			return err
+		}
+		after, written, err = m.editFile(ctx, c, fileEdit{
+			writeTarget: t, cause: "session", dryRun: d.dry,
+			change: func(doc *memory.Document, r *memory.Revision) (err error) {
+				before, err = doc, isOurs(doc)
+				if err == nil {
+					merge, err = m.reviseSession(ctx, c, d, doc, r, judged)
+				}
+				return err
+			},
 		})
+		if err == nil {
+			judged.recordMerge(answer)
+		}
+		return err
+	})
 	if err != nil {
 		return "", err
 	}
@@ -321,7 +315,7 @@ func (m writeOps) reviseSession(ctx context.Context, c Call, d *sessionDraft, do
 	if front.ContactNickname != "" && front.ContactID == "" && d.head.ContactID == "" {
 		return nil, errNoContact
 	}
-	merge, err := m.Layout.Merge(c.View, doc, d.entriesFor(doc), m.mayChangeEntry(c))
+	merge, err := m.Layout.Merge(c.View, doc, d.entriesFor(doc), m.mayChangeEntry(c, doc.Place.Path))
 	if err != nil {
 		return nil, api.Errorf(api.Invalid, "draft: %v", err)
 	}
@@ -342,7 +336,7 @@ func (m writeOps) reviseSession(ctx context.Context, c Call, d *sessionDraft, do
 		head.SessionID = ""
 	}
 	left := false
-	if !m.mayChange(c, doc.Own, front.Author()) {
+	if !m.mayChange(c, doc.Place.Path, doc.Own, front.Author()) {
 		head = memory.SessionHead{Now: head.Now, SessionID: head.SessionID, Summary: head.Summary, Source: head.Source}
 		left = front.Summary != ""
 	}

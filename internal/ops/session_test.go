@@ -161,28 +161,3 @@ func manySections(n int) map[string][]api.DraftItem {
 	}
 	return items
 }
-
-// TestSessionDryRunHidden checks that a dry run of a draft works like one for a new
-// session if the session has a file of which the caller may read nothing. Only
-// the title in the diff differs, because the draft is added to that file.
-func TestSessionDryRunHidden(t *testing.T) {
-	var answers []string
-	for _, files := range [][]txtar.File{nil, {{Name: "2026-02-05/s1.md", Data: []byte("- **Door**: 1234 <!-- visibility=private_only -->\n")}}} {
-		d := readOpsCase(t, &txtar.Archive{Comment: []byte("quiet: none\nvisibility: public_ok\n"), Files: files}).disk(t)
-		a, err := d.memory.writeOps().session(t.Context(), d.callAs(t, "owner", "public"), &api.SessionRequest{
-			Session: "s1", Day: "2026-02-05", DryRun: true, Draft: api.Draft{Summary: "Hello there"}})
-		if err != nil || len(a.Diff) != 1 {
-			t.Fatalf("%+v, %v", a, err)
-		}
-		_, a.Diff[0].Diff, _ = strings.Cut(a.Diff[0].Diff, "\n")
-		a.Diff[0].Diff = strings.TrimSuffix(a.Diff[0].Diff, "+\n+# 2026-02-05 Short-Term Memory\n")
-		answer, err := api.EncodeJSON(a)
-		if err != nil {
-			t.Fatal(err)
-		}
-		answers = append(answers, string(answer))
-	}
-	if answers[0] != answers[1] {
-		t.Errorf("without the hidden file:\n%s\nwith it:\n%s", answers[0], answers[1])
-	}
-}

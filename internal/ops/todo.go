@@ -55,7 +55,7 @@ func (m writeOps) todo(ctx context.Context, c Call, r *api.TodoRequest) (*api.To
 			switch {
 			case t.place.State == r.State:
 				continue
-			case !m.mayChange(c, memory.Partition{Owner: t.Owner}, t.Author):
+			case t.partial || !m.mayChange(c, t.place.Path, memory.Partition{Owner: t.Owner}, t.Author):
 				answer.Left = append(answer.Left, api.Skipped{Path: t.place.Path, Reason: errNotAuthor.Message})
 				continue
 			}
@@ -86,10 +86,10 @@ func (m writeOps) todo(ctx context.Context, c Call, r *api.TodoRequest) (*api.To
 func (m writeOps) setTasks(ctx context.Context, c Call, tasks [][]todosync.Copy, state memory.TaskState,
 	answer *api.TodoAnswer) error {
 	var failure error
-	for _, o := range m.Todos.Set(ctx, tasks, state, m.mayChangeEntry(c)) {
+	may := func(e *memory.Entry) bool { return e.Readable(c.View) } // the authors of the copies were checked
+	for _, o := range m.Todos.Set(ctx, tasks, state, may) {
 		if o.Err != nil {
-			doc, _, err := m.loadFile(c, o.Path)
-			failure = writeError(o.Err, err == nil && doc.PrivateReadable(c.View))
+			failure = writeError(o.Err)
 			answer.Left = append(answer.Left, api.Skipped{Path: o.Path, Reason: asError(failure).Message})
 		}
 		if !o.Changed {
@@ -113,7 +113,8 @@ func (m writeOps) findTasks(c Call, r *api.TodoRequest) ([][]taskCopy, error) {
 	for _, notes := range []bool{false, true} { // ordinary notes, if nothing else is meant
 		all = nil
 		for doc, shown := range m.readableFiles(c, func(f *index.FileInfo) bool {
-			return f.Tasks && (todosync.Concerns(f.Kind) || notes && f.Kind == memory.Note)
+			return f.Tasks && (todosync.Concerns(f.Kind) || notes && f.Kind == memory.Note) &&
+				memory.Within(f.Path, m.inbox(c))
 		}) {
 			all = append(all, tasksOf(c, doc, shown, "")...)
 		}
@@ -396,8 +397,8 @@ func (m writeOps) tickOf(c Call, rules *todosync.Rules, w todosync.TickRequest) 
 }
 
 // todoAdd adds an open task to today's log of the caller's subject, below its
-// heading for tasks. A log that only grows, and any log in public, gets a heading at its
-// end.
+// heading for tasks. A log that only grows, and one that the caller cannot read, gets a
+// heading at its end.
 func (m writeOps) todoAdd(ctx context.Context, c Call, r *api.TodoAddRequest) (*api.TodoAddAnswer, error) {
 	if m.Disabled {
 		return &api.TodoAddAnswer{Disabled: true}, nil
@@ -408,7 +409,9 @@ func (m writeOps) todoAdd(ctx context.Context, c Call, r *api.TodoAddRequest) (*
 	}
 	var source, task string // the list item with its attributes, and the task
 	answer := &api.TodoAddAnswer{}
-	after, err := m.changeLog(ctx, c, "todo_add", m.day(0), func(path string) (err error) {
+	private := memory.ParseVisibility(r.Visibility) == memory.PrivateOnly
+	list := m.logTargets(c, m.day(0), private)
+	after, err := m.changeLog(ctx, c, "todo_add", list, func(path string) (err error) {
 		source, task, err = m.finishTask(c, r, item, path)
 		return err
 	}, func(doc *memory.Document, rev *memory.Revision) bool {
@@ -421,7 +424,7 @@ func (m writeOps) todoAdd(ctx context.Context, c Call, r *api.TodoAddRequest) (*
 		}
 		heading := m.Layout.TasksHeading(doc.For(c.View))
 		grows := m.Todos != nil && m.Todos.AppendOnly != nil && m.Todos.AppendOnly(doc.Place.Path)
-		if grows || !c.View.Private() { // an insertion could depend on headings that the caller may not read
+		if grows || list[0].unseen { // an insertion would depend on the headings
 			rev.AppendSection(heading, source)
 		} else {
 			rev.Append([]string{heading}, source)

@@ -19,6 +19,7 @@ type taskCopy struct {
 	entry     *memory.Entry
 	session   string // session of its file
 	untrusted bool   // written by others than its subject
+	partial   bool   // the caller can read only a part of its file
 	place     api.TodoPlace
 }
 
@@ -138,7 +139,7 @@ func tasksOf(c Call, doc *memory.Document, shown memory.Shown, section string) [
 		if id := doc.Place.Path + "#" + e.TaskID(b.Task); id != place.ID {
 			place.TaskID = id
 		}
-		list = append(list, taskCopy{f.Copy(i), t, e, f.Session, e.Author().Untrusted(c.View), place})
+		list = append(list, taskCopy{f.Copy(i), t, e, f.Session, e.Author().Untrusted(c.View), isPartial(doc), place})
 	}
 	return list
 }

@@ -133,7 +133,7 @@ func TestOperationsListPermitted(t *testing.T) {
 		{nil, "acct:42", "private", []string{"search", "note", "todo", "forget", "restore"}, []string{"compact", "undo", "check", "links", "events", "rebuild"}},
 		{nil, "owner", "public", []string{"search", "note", "session", "item_put"}, []string{"todo", "remember", "forget", "edit", "compact", "undo", "item_delete"}},
 		{nil, "", "private", []string{"search", "get"}, []string{"note", "todo", "remember"}},
-		{&api.Fixed{Subject: "acct:42"}, "acct:42", "unknown", []string{"search", "note", "resolve", "status", "operations"}, []string{"todo", "check", "links", "events"}},
+		{&api.Fixed{Subject: "acct:42"}, "acct:42", "unknown", []string{"search", "note", "todo", "edit", "forget", "resolve", "status", "operations"}, []string{"remember", "wipe_subject", "check", "links", "events"}},
 		{&api.Fixed{Subject: "acct:42", Operations: []string{"get", "note"}}, "acct:42", "unknown", []string{"get", "note", "operations"}, []string{"search", "status", "complete"}},
 		{&api.Fixed{Subject: "acct:42", Operations: []string{"get", "note"}}, "", "public", []string{"get", "operations"}, []string{"search", "note"}},
 	} {

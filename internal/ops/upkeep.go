@@ -134,7 +134,7 @@ func (w *Window) Quantiles() api.Quantiles {
 func (m readOps) operations(_ context.Context, c Call, _ *api.OperationsRequest) (*api.OperationsAnswer, error) {
 	answer := &api.OperationsAnswer{Enabled: !m.Disabled, Operations: []string{}}
 	for _, op := range api.Operations {
-		if c.Fixed.Allows(op) && c.meetsNeed(op.Needs) {
+		if c.Fixed.Allows(op) && m.meetsNeed(c, op) {
 			answer.Operations = append(answer.Operations, op.Name)
 		}
 	}

@@ -153,10 +153,9 @@ func (m writeOps) planWipe(c Call, sessions bool) (*wipePlan, error) {
 			}
 		}
 	}
-	if !sessions {
-		return w, nil
-	}
-	for doc := range m.readableFiles(c, func(f *index.FileInfo) bool { return f.Kind == memory.Session }) {
+	for doc := range m.readableFiles(c, func(f *index.FileInfo) bool {
+		return f.Kind == memory.Session && sessions || memory.InInbox(f.Path)
+	}) {
 		if slices.Contains(c.View.Subjects(), doc.Own.Owner) {
 			w.files = append(w.files, doc.Place.Path)
 		}

@@ -349,102 +349,53 @@ func TestWriteBusy(t *testing.T) {
 	}
 }
 
-// TestWritesAsIfTheRestDidNotExist checks, byte for byte, that the answers to a
-// caller's writes do not depend on unreadable text in the file, and that this
-// text stays.
-func TestWritesAsIfTheRestDidNotExist(t *testing.T) {
-	const secret, by = " <!-- visibility=private_only -->", " <!-- written_by=acct:42 -->"
-	const path = "2026-02-04/cli.md"
-	const front = "---\nsummary: s\nwritten_by: acct:42\n---\n\n# Day\n\n"
-	all := front + "- secret one" + secret + "\n- for all" + by + "\n- secret two" + secret + "\n- for all too" + by + "\n\n## Secret\n\nsecret words" + secret + "\n\n## Tasks\n\n- [ ] buy milk" + by + "\n\n<private>\n\nsecret end\n\n</private>\n"
-	some := front + "- for all" + by + "\n- for all too" + by + "\n\n## Tasks\n\n- [ ] buy milk" + by + "\n"
-	edit := func(from, to string) string {
-		return fmt.Sprintf(`{"path": %q, "old_text": %q, "new_text": %q, "subject": "acct:42", "context": "private"}`, path, from, to)
-	}
-	write := func(text, hash string) string {
-		return fmt.Sprintf(`{"path": %q, "text": %q, "hash": %q, "subject": "acct:42", "context": "private"}`, path, text, hash)
-	}
-	get := fmt.Sprintf(`{"path": %q, "subject": "acct:42", "context": "private"}`, path)
-	with := readOpsCase(t, &txtar.Archive{Files: []txtar.File{{Name: path, Data: []byte(all)}}})
-	without := readOpsCase(t, &txtar.Archive{Files: []txtar.File{{Name: path, Data: []byte(some)}}})
-	a, b := with.disk(t), without.disk(t)
-	for _, steps := range [][][2]string{
-		{{"edit", edit("milk", "bread")}, {"get", get}},
-		{{"edit", edit("- for all"+by+"\n- for all too", "- for one")}, {"get", get}},
-		{{"edit", edit("secret", "open")}, {"edit", edit("secret one", "open")}, {"edit", edit("for all", "x")}, {"edit", edit("for all too"+by, "for all too")}},
-		{{"edit", edit("# Day\n", "# Another\n\nwords"+by+"\n")}, {"edit", edit("words"+by+"\n\n", "")}, {"get", get}},
-		{{"edit", edit("## Tasks\n\n- [ ] buy milk", "the end")}, {"get", get}},
-		{{"edit", edit("buy milk", "buy milk <private>")}, {"edit", edit("buy milk", "x"+secret)}},
-		{{"edit", edit("summary: s", "summary: t")}, {"edit", edit("summary: s\n", "summary: t\nsubject_id: acct:42\n")}, {"get", get}},
-		{{"edit", edit("summary: s", "visibility: private_only")}, {"edit", edit("- for all too\n\n", "- for all too\n")}, {"get", get}},
-		{{"get", get}, {"write", write("- all"+by+"\n- is"+by+"\n- new"+by+"\n", "$hash")}, {"get", get}},
-		{{"get", get}, {"write", write("---\nsummary: s\nwritten_by: acct:42\n---\n\nwords"+by+"\n", "$hash")}, {"get", get}, {"write", write("---\nsummary: s\nwritten_by: acct:42\n---\n\nmore"+by+"\n\nwords"+by+"\n", "$hash")}},
-		{{"get", get}, {"write", write("", "$hash")}, {"write", write("\n\n", "$hash")}, {"write", write("a\x00", "$hash")}, {"write", write("\n\nb"+by+"\n\n", "$hash")}, {"get", get}},
-		{{"write", write("x", "")}, {"write", write("x", "1234")}},
-	} {
-		for d, text := range map[*diskCase]string{a: all, b: some} {
-			if err := os.WriteFile(filepath.Join(d.dir, path), []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-		hash := ""
-		for _, step := range steps {
-			var said [2]string
-			for i, d := range []*diskCase{a, b} {
-				op, err := api.LookUp(step[0])
-				if err != nil {
-					t.Fatal(err)
-				}
-				ask := opsRequest{op: op, request: []byte(strings.ReplaceAll(step[1], "$hash", hash))}
-				answer, err := ask.direct(t.Context(), d.memory)
-				said[i] = opsTook.ReplaceAllString(string(answer), "")
-				if err != nil {
-					said[i] = asError(err).Error() + string(asError(err).Code)
-				}
-			}
-			if said[0] != said[1] {
-				t.Errorf("%s %s\nwith the rest:    %s\nwithout the rest: %s", step[0], step[1], said[0], said[1])
-			}
-			if _, rest, ok := strings.Cut(said[0], `"hash":"`); ok {
-				hash = rest[:64]
-			}
-		}
-		data, err := os.ReadFile(filepath.Join(a.dir, path))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, s := range []string{"- secret one", "- secret two", "secret words", "secret end"} {
-			if !strings.Contains(string(data), s) {
-				t.Errorf("%v: %q is lost:\n%s", steps, s, data)
-			}
-		}
-	}
-}
-
-// TestWriteRefused checks that only callers that may read the whole file see
-// why it is not changed.
+// TestWriteRefused checks that callers see why a file is not changed.
 func TestWriteRefused(t *testing.T) {
 	const path = "2026-02-04/cli.md"
 	d := readOpsCase(t, &txtar.Archive{Files: []txtar.File{{Name: path, Data: []byte("---\nwritten_by: acct:42\n---\n- a <!-- written_by=acct:42 -->\n")}}}).disk(t)
 	if err := os.Link(filepath.Join(d.dir, path), filepath.Join(t.TempDir(), "other")); err != nil {
 		t.Skipf("no hard links here: %v", err)
 	}
-	private, other := "private", "acct:42"
-	for _, c := range []struct {
-		scope api.Scope
-		code  api.Code
-		says  string
+	for _, who := range []string{"owner", "acct:42"} {
+		_, err := d.memory.writeOps().edit(t.Context(), d.callAs(t, who, "private"), &api.EditRequest{Path: path, OldText: "- a", NewText: "- b"})
+		if e := asError(err); e.Code != api.Conflict || !strings.Contains(e.Message, "hard links") {
+			t.Errorf("the error is %s %v", e.Code, err)
+		}
+	}
+}
+
+// TestPartialFile checks that a caller cannot change a file of which it can read only a
+// part, also its own text, and that the errors do not depend on the rest.
+func TestPartialFile(t *testing.T) {
+	const path, own = "2026-02-04/cli.md", "- [ ] buy milk <!-- written_by=acct:42 -->\n"
+	const front = "---\nwritten_by: acct:42\n---\n"
+	for _, test := range []struct {
+		hidden string
+		code   api.Code
 	}{
-		{api.Scope{}, api.Conflict, "hard links"},
-		{api.Scope{Subject: &other, Context: &private}, api.Busy, "cannot be changed now"},
+		{"", ""}, {"- secret <!-- visibility=private_only -->\n", api.Forbidden}, {"\n<private>\n\n- milk\n- tea\n\n</private>\n", api.Forbidden},
 	} {
-		call, err := d.memory.resolveCall(api.Caller{Scope: c.scope, AsOwner: true})
+		d := readOpsCase(t, &txtar.Archive{Files: []txtar.File{{Name: path, Data: []byte(front + own + test.hidden)}}}).disk(t)
+		c := d.callAs(t, "acct:42", "private")
+		known, err := d.memory.readOps().get(t.Context(), c, &api.GetRequest{Path: path, From: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = d.memory.writeOps().edit(t.Context(), call, &api.EditRequest{Path: path, OldText: "- a", NewText: "- b"})
-		if e := asError(err); e.Code != c.code || !strings.Contains(e.Message, c.says) {
-			t.Errorf("the error is %s %v", e.Code, err)
+		m := d.memory.writeOps()
+		for name, err := range map[string]error{
+			"edit":  second(m.edit(t.Context(), c, &api.EditRequest{Path: path, OldText: "buy milk", NewText: "buy tea"})),
+			"write": second(m.write(t.Context(), c, &api.WriteRequest{Path: path, Text: front + "- x <!-- written_by=acct:42 -->\n", Hash: known.Hash})),
+			"todo":  second(m.todo(t.Context(), c, &api.TodoRequest{Text: "buy milk", State: "done"})),
+		} {
+			e := asError(err)
+			switch {
+			case test.code == "" && (err == nil || name != "edit"): // the others find that the file has changed
+			case e == nil || e.Code != test.code:
+				t.Errorf("%s beside %q: %v", name, test.hidden, err)
+			}
+		}
+		if test.code != "" {
+			d.want(t, path, front+own+test.hidden)
 		}
 	}
 }

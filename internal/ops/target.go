@@ -1,0 +1,210 @@
+package ops
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/index"
+	"github.com/memwatchd/memwatchd/memory"
+)
+
+// A writeTarget is a file in which a caller may write a text.
+type writeTarget struct {
+	path    string
+	initial []byte // content of a missing or blank file; nil if the file must exist
+
+	// unseen reports that the caller may read nothing of the file. Otherwise, it must be
+	// able to read all of the file, before and after the change.
+	unseen bool
+}
+
+// targets returns the files in which the caller may write a text, best first: the usual
+// file, which is below the inbox on a listener with a fixed scope, and files beside it.
+// No other function decides where a text goes.
+//
+//	context   text     files
+//	private   any      the usual one
+//	public    public   the usual one, name.public.md
+//	public    private  name.private.md, of which the caller can read nothing
+//
+// Files with the numbers 2 to 9 follow, except for a private daily note or item.
+// The first file is used of which the caller can read all, as [Memory.editFile] checks.
+// fresh is the content of a new file, and visibility its default visibility.
+func (m *Memory) targets(c Call, usual, visibility string, private bool, fresh []byte) []writeTarget {
+	file := func(path, visibility string, unseen bool) writeTarget {
+		return writeTarget{path, memory.WithVisibility(fresh, visibility), unseen}
+	}
+	public := memory.PublicOK.String()
+	if m.inbox(c) != "" && !c.View.Private() {
+		visibility = public
+	}
+	list := []writeTarget{file(usual, visibility, false)}
+	switch {
+	case c.View.Private():
+	case private:
+		list = []writeTarget{file(memory.BesideFile(usual, memory.UnseenFile), memory.PrivateOnly.String(), true)}
+	default:
+		list = append(list, file(memory.BesideFile(usual, memory.PublicFile), public, false))
+	}
+	if last := list[len(list)-1]; len(list) > 1 || last.unseen || m.Layout.Place(usual).Kind == memory.Session {
+		for n := 2; n <= maxNumber; n++ {
+			list = append(list, writeTarget{memory.BesideFile(last.path, fmt.Sprintf("-%d", n)), last.initial, last.unseen})
+		}
+	}
+	return list
+}
+
+// maxNumber is the highest number of a file beside the usual one.
+const maxNumber = 9
+
+// A skipError reports that a file cannot take a text, which another target may.
+type skipError struct{ error }
+
+func (e skipError) Unwrap() error { return e.error }
+
+// eachTarget calls use with each target until it returns no [skipError].
+func eachTarget(list []writeTarget, use func(writeTarget) error) (err error) {
+	for _, t := range list {
+		err = use(t)
+		if _, skip := errors.AsType[skipError](err); !skip {
+			return err
+		}
+	}
+	return err
+}
+
+// checkTarget returns an error if the caller must not write to a file: it can read only a
+// part of it, or a file of which it should read nothing.
+func (t *writeTarget) checkTarget(c Call, doc *memory.Document) error {
+	switch known := doc.For(c.View); {
+	case known == nil && t.unseen, known == doc && !t.unseen:
+		return nil
+	case known == nil && c.View.Private():
+		return skipError{api.Errorf(api.SubjectConflict, "%s belongs to another subject", t.path).
+			WithHint("correct subject_id in the frontmatter, or rename the file")}
+	}
+	return skipError{errPartial(t.path)}
+}
+
+// errPartial rejects a change of a file of which the caller can read only a part.
+func errPartial(path string) *api.Error {
+	return api.Errorf(api.Forbidden, "%s contains text that this caller cannot read", path).
+		WithHint("add a note, a session or an item instead")
+}
+
+// isPartial reports whether a file, in a caller's view of it, has other text too.
+func isPartial(doc *memory.Document) bool { return doc.Partition.Excerpt }
+
+// sessionTargets returns the files that may take the draft: those that contain the session
+// id, then the one with the session's name.
+func (m writeOps) sessionTargets(c Call, d *sessionDraft) []writeTarget {
+	usual, fresh := m.dayDir(c, d.day)+"/"+memory.SessionFile(d.session), m.newSessionFile(c, d)
+	if m.inbox(c) != "" {
+		return m.targets(c, usual, cmp.Or(d.head.Visibility, m.newSessionVisibility(c).String()), false, fresh)
+	}
+	list := m.targets(c, usual, d.head.Visibility, false, fresh)
+	var known []writeTarget
+	for _, doc := range m.sessionFiles(c, d.session, d.day) {
+		author := doc.Front.Author()
+		if memory.InInbox(doc.Place.Path) || author.Untrusted(c.View) && (c.View.Private() ||
+			!m.mayChange(c, doc.Place.Path, doc.Own, author)) {
+			continue // a guessed session id must not attract the text of others
+		}
+		known = append(known, writeTarget{path: doc.Place.Path, initial: fresh})
+	}
+	return append(known, list...)
+}
+
+// checkSession returns a [skipError] if a file must not take the draft. The notes
+// describe files with defects.
+func (m *Memory) checkSession(c Call, d *sessionDraft, doc *memory.Document, notes *[]string) error {
+	own := doc.Own.Visibility
+	switch id := doc.Front.SessionID; {
+	case id != d.session && (id != "" || doc.Place.Session+".md" != memory.SessionFile(d.session)),
+		d.isPrivate() && own == memory.PublicOK, !m.continuesIn(c, doc),
+		d.head.ContactID != "" && doc.Front.ContactID != "" && doc.Front.ContactID != d.head.ContactID:
+		return skipError{api.Errorf(api.Unavailable, "all file names for session %q are taken", d.session).
+			WithHint("run `memwatchd check` and fix the listed files")}
+	case doc.Unsound:
+		note := fmt.Sprintf("cannot write %s, so the session continues in another file: %s", doc.Place.Path, doc.WhyUnsound())
+		if !slices.Contains(*notes, note) {
+			*notes = append(*notes, note)
+		}
+		return skipError{fmt.Errorf("%w: %s", memory.ErrUnwritable, doc.WhyUnsound())}
+	}
+	return nil
+}
+
+// continuesIn reports whether the caller continues its session in a file. If
+// sessions are private, a caller in private does not continue a file that was
+// written in public: the text would become public with it.
+func (m *Memory) continuesIn(c Call, doc *memory.Document) bool {
+	if c.View.Private() && m.newSessionVisibility(c) != memory.PublicOK && doc.Own.Visibility == memory.PublicOK &&
+		strings.HasPrefix(doc.Front.Source, memory.PublicSource) {
+		return false
+	}
+	return c.View.Readable(doc.Own)
+}
+
+// sessionFiles returns the readable files of a session of a day. Files that
+// contain the session id come first, files that the caller does not continue last.
+func (m readOps) sessionFiles(c Call, session, day string) []*memory.Document {
+	var list []*memory.Document
+	ofDay := func(f *index.FileInfo) bool { return f.Kind == memory.Session && f.Day == day }
+	for doc := range m.readableFiles(c, ofDay) {
+		if sessionOf(c, doc) == session {
+			list = append(list, doc)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b *memory.Document) int {
+		rank := func(doc *memory.Document) int {
+			switch {
+			case !m.continuesIn(c, doc):
+				return 2
+			case doc.Front.SessionID != session:
+				return 1
+			}
+			return 0
+		}
+		return cmp.Or(rank(a)-rank(b), strings.Compare(a.Place.Path, b.Place.Path))
+	})
+	return list
+}
+
+// sessionSummary returns the summary of the draft's session in any file of the
+// day, such as a public one, or "". The summary becomes the caller's, so it is
+// none of another author.
+func (m writeOps) sessionSummary(c Call, d *sessionDraft) string {
+	for _, doc := range m.sessionFiles(c, d.session, d.day) {
+		author := doc.Front.Author()
+		if author.Untrusted(c.View) || !m.mayChange(c, doc.Place.Path, doc.Own, author) {
+			continue
+		}
+		summary := memory.HeadingLine(doc.Front.Summary)
+		if reason, err := m.omitReason("summary", summary); summary != "" && reason == "" && err == nil {
+			return summary
+		}
+	}
+	return ""
+}
+
+// sessionContact returns the contact of a session from the files of its day, without
+// those of untrusted authors. It returns an error if they name several contacts.
+func (m writeOps) sessionContact(c Call, d *sessionDraft) (contact string, err error) {
+	for _, doc := range m.sessionFiles(c, d.session, d.day) {
+		id := doc.Front.ContactID
+		switch {
+		case id == "", doc.Front.Author().Untrusted(c.View):
+		case contact == "":
+			contact = id
+		case id != contact:
+			return "", api.Errorf(api.Conflict, "session %q has files of several contacts", d.session).
+				WithHint("set contact_id")
+		}
+	}
+	return contact, nil
+}
