@@ -88,11 +88,7 @@ func (m readOps) renderBlock(ctx context.Context, c Call, r *api.ContextRequest,
 	case "boot":
 		return style.Boot(m.bootFiles(c)), nil
 	case "full":
-		docs := m.completeLongTerm(c)
-		if len(docs) == 0 {
-			docs = m.longTerm(c)
-		}
-		return style.Full(docs), nil
+		return style.Full(m.completeLongTerm(c)), nil
 	case "items":
 		items := m.allItems(c)
 		if len(r.Namespaces) > 0 {
