@@ -36,14 +36,18 @@ type Semantic struct {
 	Pending int    `json:"pending"` // readable texts that wait for a vector
 }
 
+// batch is the number of pending files from which a notice reports them. Other programs
+// may write a few files all the time.
+const batch = 10
+
 // Explain sets the notice from the other fields. An answer that did not wait for the
 // index, and whose caller does not see how many files are pending, may lack saves.
 func (s *IndexState) Explain(waited bool) {
 	var reasons []string
 	switch {
-	case s.Pending != nil && *s.Pending > 0:
+	case !s.Synced && s.Pending != nil && (*s.Pending >= batch || s.Degraded && *s.Pending > 0):
 		reasons = append(reasons, "still "+indexing(*s.Pending)+"; results may be incomplete")
-	case waited && !s.Synced:
+	case waited && !s.Synced && s.Pending == nil:
 		reasons = append(reasons, "still indexing; results may be incomplete")
 	case s.Degraded:
 		reasons = append(reasons, "the index is incomplete; results may be missing")

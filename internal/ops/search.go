@@ -174,8 +174,12 @@ func (m readOps) runQuery(ctx context.Context, c Call, q index.Query, asOf strin
 		answer.Hits[i] = hitOf(c, h)
 	}
 	answer.Index.Explain(c.waits)
-	if answer.Index.Notice != "" {
+	state := &answer.Index
+	if behind := !state.Synced && (c.waits || state.Pending != nil && *state.Pending > 0); behind || state.Notice != "" {
 		answer.Absent, answer.Note = nil, "" // not known before the index is complete
+		if state.Notice == "" && answer.Total == 0 {
+			answer.Note = noMatchNote(c) + ", but recent saves may be missing"
+		}
 	} else if answer.Total == 0 && answer.Note == "" {
 		answer.Note = noMatchNote(c)
 		if index.HasShortPrefix(q.Text) {
