@@ -253,7 +253,11 @@ func (m writeOps) checkText(field, text string) error {
 	if err := memory.CheckText(text); err != nil {
 		return api.Errorf(api.Invalid, "%s: %v", field, err)
 	}
-	if rule := secrets.MatchingRule(text); rule != "" {
+	match := secrets.MatchingRule
+	if field == "session" || field == "contact_id" {
+		match = secrets.MatchingID
+	}
+	if rule := match(text); rule != "" {
 		return secretError(field, rule)
 	}
 	return nil

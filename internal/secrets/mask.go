@@ -5,6 +5,8 @@ import (
 	"hash/fnv"
 	"slices"
 	"strings"
+
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 )
 
 // maskWord is repeated to replace the letters and digits of a credential.
@@ -188,6 +190,27 @@ func MatchingRule(text string) string {
 	}
 	return ""
 }
+
+// MatchingID is [MatchingRule] for an id, such as that of a session, which becomes part of
+// the names of files: the marker of a provider before a long run of letters and digits is
+// enough, for tokens of any length.
+func MatchingID(id string) string {
+	if rule := MatchingRule(id); rule != "" || len(id) < wordBytes {
+		return rule
+	}
+	m := sharedMatcher()
+	for _, w := range m.words[wordKey(id)] {
+		rest, ok := strings.CutPrefix(id, w.text)
+		if ok && w.rule >= 0 && !isAlnum(w.text[len(w.text)-1]) && idRunRE().MatchString(rest) {
+			return m.rules[w.rule].name
+		}
+	}
+	return ""
+}
+
+// idRunRE matches the random part of a token, which the ids of sessions, such as UUIDs and
+// words with a day, do not contain.
+var idRunRE = lazyregexp.New(`[A-Za-z0-9]{16}`)
 
 func isAlnum(c byte) bool {
 	return c-'0' < 10 || c|0x20-'a' < 26

@@ -273,3 +273,17 @@ func TestFindInTree(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestMatchingID checks that an id with the marker of a token counts as a credential, and
+// that usual ids of sessions do not.
+func TestMatchingID(t *testing.T) {
+	for id, want := range map[string]bool{
+		"sk-ant-" + "api03-AAAAbbbbCCCCddddEEEEffff0123": true, "ghp_" + "0123456789abcdefghij": true,
+		"sk-ant-notes": false, "npm_install_fix_2026-02-05": false, "cli_session_001": false, "": false, "hf": false,
+		"7c9e6679-7425-40de-944b-e07fc1f90ae7": false, "pul-7c9e6679-7425-40de-944b-e07fc1f90ae7": false,
+	} {
+		if got := MatchingID(id); (got != "") != want {
+			t.Errorf("%q: %q", id, got)
+		}
+	}
+}

@@ -314,7 +314,7 @@ func readHookInput(r io.Reader) (in hookInput, err error) {
 	if err != nil {
 		return in, fmt.Errorf("standard input is not a valid hook event: %w", err)
 	}
-	if secrets.MatchingRule(in.Session) != "" { // neither the spool nor the memory may contain it
+	if secrets.MatchingID(in.Session) != "" { // neither the spool nor the memory may contain it
 		sum := sha256.Sum256([]byte(in.Session))
 		in.Session = "hook-" + hex.EncodeToString(sum[:8])
 	}
