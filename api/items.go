@@ -128,6 +128,7 @@ type ItemImportAnswer struct {
 	Imported  int           `json:"imported"`          // stored items
 	Unchanged int           `json:"unchanged"`         // items that are stored already
 	Older     int           `json:"older"`             // items that are not newer than the stored items of the same key, or than other lines
+	Removed   int           `json:"removed,omitempty"` // other stored items of the same keys, with other values, that were removed
 	Invalid   []LineProblem `json:"invalid"`           // lines that were not imported
 	DryRun    bool          `json:"dry_run,omitempty"` // nothing was written
 	Disabled  bool          `json:"disabled,omitempty"`
@@ -205,6 +206,10 @@ func (a *ItemDeleteAnswer) render(t *Text) {
 func (a *ItemImportAnswer) render(t *Text) {
 	t.printf("%s %s, %d unchanged, %d older than the stored ones", Plural(a.Imported, "item"),
 		cmp.Or(textIf(a.DryRun, "to import"), "imported"), a.Unchanged, a.Older)
+	if a.Removed > 0 {
+		t.warn("other items with the same keys and other values %sremoved: %d; to restore them, use undo",
+			textIf(a.DryRun, "to be "), a.Removed)
+	}
 	for _, problem := range a.Invalid {
 		t.add(Line{Depth: 2, Text: fmt.Sprintf("line %d: %s", problem.Line, problem.Reason)})
 	}

@@ -198,13 +198,13 @@ func (m writeOps) importFile(ctx context.Context, c Call, subject, namespace, gr
 		return "", err
 	}
 	path := itemPath(subject, namespace)
-	var imported, unchanged, older int
+	var imported, unchanged, older, removed int
 	var invalid []api.LineProblem
 	_, written, err := m.editFile(ctx, c, fileEdit{
 		writeTarget: writeTarget{path: path, initial: memory.NewItems(subject)},
 		cause:       "import", group: group, dryRun: answer.DryRun,
 		change: func(doc *memory.Document, r *memory.Revision) error {
-			imported, unchanged, older, invalid = 0, 0, 0, nil
+			imported, unchanged, older, removed, invalid = 0, 0, 0, 0, nil
 			taken, shown := m.takenIDs(c, doc), doc.Shown(c.View)
 			edits := handEdits{m: m.Memory, path: path}
 			for _, line := range lines {
@@ -234,6 +234,13 @@ func (m writeOps) importFile(ctx context.Context, c Call, subject, namespace, gr
 					continue
 				}
 				imported++
+				for i, at := range held {
+					_, value, _ := doc.Entries[at].Item()
+					_, first, _ := doc.Entries[held[0]].Item()
+					if i > 0 && value != first && value != item.Value {
+						removed++
+					}
+				}
 			}
 			return nil
 		},
@@ -244,6 +251,7 @@ func (m writeOps) importFile(ctx context.Context, c Call, subject, namespace, gr
 	answer.Imported += imported
 	answer.Unchanged += unchanged
 	answer.Older += older
+	answer.Removed += removed
 	answer.Invalid = append(answer.Invalid, invalid...)
 	return written.ID, nil
 }

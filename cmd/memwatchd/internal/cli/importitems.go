@@ -74,6 +74,7 @@ func (a *invocation) importLines(cmd *cobra.Command, req *api.Request, in io.Rea
 		sum.Imported += answer.Imported
 		sum.Unchanged += answer.Unchanged
 		sum.Older += answer.Older
+		sum.Removed += answer.Removed
 		sum.DryRun, sum.Disabled = answer.DryRun, answer.Disabled
 		sum.Redacted += answer.Redacted
 		batch.Reset()
