@@ -163,7 +163,6 @@ ipc:
   listeners:
     - path: %q
     - {path: %q, subject: "acct:42", context: public}
-  write: 2s
   max_connections: 64
 watch: {reconcile: 5s, settle: %dms}
 write: {quiet: 1s}
