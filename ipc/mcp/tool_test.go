@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
-	"flag"
 	"io"
 	"os"
 	"regexp"
@@ -12,13 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/memwatchd/memwatchd/api"
 )
-
-var update = flag.Bool("update", false, "write golden files anew")
 
 // TestToolArguments checks that aliases of parameters are accepted, and that
 // errors about invalid arguments suggest the nearest name.
@@ -90,33 +84,6 @@ func TestToolArguments(t *testing.T) {
 		if got != c.want {
 			t.Errorf("%s %s is %s, not %s", c.tool, c.arguments, got, c.want)
 		}
-	}
-}
-
-// TestToolDescriptions compares all descriptions and instructions for models with a
-// golden file.
-func TestToolDescriptions(t *testing.T) {
-	var list []*mcp.Tool
-	for _, tool := range Tools {
-		list = append(list, tool.protocolTool())
-	}
-	got, err := json.MarshalIndent(list, "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
-	text := string(got) + "\n\n" + instructionsFor(func(string) bool { return true })
-	const name = "testdata/told.txt"
-	if *update {
-		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), text); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
