@@ -154,7 +154,6 @@ func (p *Param) setString(req reflect.Value, s string) error {
 	return nil
 }
 
-// setJSON decodes a JSON value into the parameter.
 func (p *Param) setJSON(req reflect.Value, raw json.RawMessage) error {
 	field := req.FieldByIndex(p.index)
 	if p.Kind() == "integer" {

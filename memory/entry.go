@@ -369,7 +369,6 @@ func SummaryPath(subject, project, contact string) string {
 // which means that it has evidence and is in a section of summaries.
 func (e *Entry) IsSummary() bool { return len(e.Evidence) > 0 && e.inSummaries() }
 
-// inSummaries reports whether an entry is in a section of summaries.
 func (e *Entry) inSummaries() bool {
 	return slices.ContainsFunc(e.Sections, func(s string) bool {
 		return SameSection(s, privateSummaries) || SameSection(s, publicSummaries)

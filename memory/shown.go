@@ -158,7 +158,6 @@ const (
 	lineHidden                   // not visible
 )
 
-// readableLines returns the state of each line for a view.
 func (d *Document) readableLines(v View) []lineState {
 	n := d.lines.count()
 	lines := make([]lineState, n+2)

@@ -267,7 +267,6 @@ func (b *startBuilder) splitOthers(doc *memory.Document, lines []memory.ProseLin
 // maxSummary is the maximum number of code points of a summary.
 const maxSummary = 400
 
-// summaryLines returns a line for each summary.
 func (b *startBuilder) summaryLines(summaries []*memory.Entry) (lines []string) {
 	for _, e := range summaries {
 		text := shortenLine(joinWords(strings.Join(textLines(e.Text), " ")), maxSummary)

@@ -25,7 +25,6 @@ type queue struct {
 	size   int // texts of the next batch
 }
 
-// add adds a file.
 func (q *queue) add(path string, saved bool) {
 	switch {
 	case !saved:

@@ -93,7 +93,6 @@ func (p *partitionFile) header() []byte {
 func (p *partitionFile) rowSize() int { return rowHead + p.dimensions }
 func (p *partitionFile) words() int   { return (p.dimensions + 63) / 64 }
 
-// offset returns the position of a row.
 func (p *partitionFile) offset(row int) int64 {
 	return p.start + int64(row)*int64(p.rowSize())
 }

@@ -196,7 +196,6 @@ func listItems(v *hujson.Value) (list []hujson.ObjectMember, after hujson.Extra)
 	return nil, nil
 }
 
-// setItems replaces the items of an object or a list.
 func (d *jsonDoc) setItems(v *hujson.Value, list []hujson.ObjectMember, after hujson.Extra) error {
 	switch c := v.Value.(type) {
 	case *hujson.Object:

@@ -316,7 +316,6 @@ func containsLines(name string, lines []byte) bool {
 	return err == nil && bytes.Equal(text, lines)
 }
 
-// addFailure adds a record that was not sent.
 func (r *recordImport) addFailure(reason string) {
 	r.sum.Failed++
 	r.sum.Records = append(r.sum.Records, api.ImportedRecord{State: "failed", Reason: reason})

@@ -32,7 +32,6 @@ func (t *text) add(as term.Style, s string) {
 	t.append(text{s, []span{{0, len(s), as}}})
 }
 
-// append appends a text.
 func (t *text) append(other text) {
 	for _, s := range other.spans {
 		last := len(t.spans) - 1
