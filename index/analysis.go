@@ -231,9 +231,6 @@ func (a *analyzer) stemWord(word string, s script) string {
 	if len(word) < 3 {
 		return word
 	}
-	if s == scriptLatin {
-		word = americanSpelling(word)
-	}
 	a.env.SetCurrent(word)
 	switch s {
 	case scriptLatin:

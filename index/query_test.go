@@ -272,25 +272,6 @@ func TestCompletionsWin(t *testing.T) {
 	}
 }
 
-// TestSpellings checks that British and American spellings are one word.
-func TestSpellings(t *testing.T) {
-	a := newAnalyzer()
-	for british, american := range map[string]string{
-		"colour": "color", "coloured": "colored", "behavioural": "behavioral", "organise": "organize", "organisations": "organizations",
-		"serialising": "serializing", "customisable": "customizable", "centre": "center", "licences": "licenses", "analysed": "analyzed",
-		"neighbours": "neighbors", "travelled": "traveled", "greyish": "grayish", "favourite": "favorite", "discoloured": "discolored",
-	} {
-		if b, m := a.stemWord(british, scriptLatin), a.stemWord(american, scriptLatin); b != m {
-			t.Errorf("%s is %s, %s is %s", british, b, american, m)
-		}
-	}
-	for _, word := range []string{"hour", "tour", "promised", "precise", "raise", "rising", "poise", "otherwise", "paris", "analysis", "wise"} {
-		if got := americanSpelling(word); got != word {
-			t.Errorf("%s is %s", word, got)
-		}
-	}
-}
-
 // TestDictionaryIsPrivate checks that corrections and prefixes use only words that
 // the view may read and that still occur.
 func TestDictionaryIsPrivate(t *testing.T) {
