@@ -22,7 +22,7 @@ import (
 )
 
 // describers are the commands of this program that describe all others.
-var describers = []string{"completion", "man", "__bash"}
+var describers = []string{"completion", "man"}
 
 // addOperations adds a command for each command of each operation. It omits those that
 // the command line does not need, which takes two milliseconds.

@@ -24,7 +24,7 @@ const (
 // isCompletion reports whether a shell runs the program for completion.
 func isCompletion(args []string) bool {
 	return len(args) > 0 &&
-		slices.Contains([]string{cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd, bashRequest}, args[0])
+		slices.Contains([]string{cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd}, args[0])
 }
 
 // CompleteFlag sets the completion of a flag if the command line requests completions
@@ -155,7 +155,7 @@ func (n *completer) completeNames(sort, typed string) ([]string, cobra.ShellComp
 var shellScripts embed.FS
 
 // newCompletion returns the command that prints a completion script. The script
-// runs the program itself: __complete, which belongs to cobra, or __bash.
+// runs the program itself: __complete, which belongs to cobra.
 func newCompletion(g *Globals) *cobra.Command {
 	shells := []string{"bash", "zsh", "fish"}
 	return AcceptGlobals(&cobra.Command{

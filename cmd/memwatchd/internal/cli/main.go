@@ -354,7 +354,7 @@ func NewRoot(g *Globals, others ...*cobra.Command) *cobra.Command {
 		c.GroupID = "daemon"
 		root.AddCommand(c)
 	}
-	root.AddCommand(newCompletion(g), newBash(g))
+	root.AddCommand(newCompletion(g))
 	all := new(bool)
 	addShortHelp(root, all, term.Width(g.Stdout))
 	root.SetHelpCommand(newHelp(all))
