@@ -11,6 +11,7 @@ type JournalRequest struct {
 	Since string `json:"since" doc:"only changes since this time: 2026-02-04, 2026-02, 2026, RFC 3339, 36h, 7d, 2w, today, yesterday or a weekday"`
 	Path  string `json:"path" arg:"1" complete:"path" doc:"only changes to this file, or to files below this directory"`
 	Mine  bool   `json:"mine" doc:"only changes that the calling program made in its present session, such as the commands of one terminal"`
+	By    string `json:"by" doc:"only changes that this program or session requested: cli, console, hook, mcp:claude-code or the id of a session"`
 	Limit int    `json:"limit" default:"20" min:"1" max:"1000" doc:"maximum number of changes, 1 to 1000"`
 	Scope
 	For[JournalAnswer]
@@ -51,6 +52,7 @@ type UndoRequest struct {
 	ID     string `json:"id" arg:"1" complete:"change" doc:"change to undo: its id in the journal, or the beginning of the id; changes of the same group are undone with it"`
 	Since  string `json:"since" doc:"undo all changes since this time: 2026-02-04, 2026-02, 2026, RFC 3339, 36h, 7d, 2w, today, yesterday or a weekday"`
 	Mine   bool   `json:"mine" with:"since" doc:"undo only changes that the calling program made in its present session, such as the commands of one terminal"`
+	By     string `json:"by" with:"since" doc:"undo only changes that this program or session requested: cli, console, hook, mcp:claude-code or the id of a session"`
 	Again  bool   `json:"again" with:"id" doc:"make the change again, after another program removed the text that it wrote, instead of undoing it"`
 	DryRun bool   `json:"dry_run" doc:"show the changes to undo, without changing files"`
 	Scope

@@ -20,18 +20,18 @@ func (m writeOps) journal(_ context.Context, c Call, r *api.JournalRequest) (*ap
 	if err != nil {
 		return nil, err
 	}
-	isMine, err := c.selectMine(r.Mine)
+	selected, err := c.selectWrites(r.Mine, r.By)
 	if err != nil {
 		return nil, err
 	}
 	path := strings.TrimSuffix(r.Path, "/")
 	answer, differ := &api.JournalAnswer{Writes: []api.WriteRecord{}}, differ{}
 	limit := r.Limit
-	if isMine != nil {
+	if selected != nil {
 		limit = 0
 	}
 	for _, known := range m.Undoer.Writer.Journal.List(since, path, limit) {
-		if isMine != nil && !isMine(&known) {
+		if selected != nil && !selected(&known) {
 			continue
 		}
 		if len(answer.Writes) == r.Limit {
@@ -52,18 +52,20 @@ func (m writeOps) journal(_ context.Context, c Call, r *api.JournalRequest) (*ap
 	return answer, nil
 }
 
-// selectMine returns a function that reports whether the calling program made a
-// change in its present session, or nil if mine is false.
-func (c Call) selectMine(mine bool) (func(*journal.Record) bool, error) {
+// selectWrites returns a function that reports whether a change was requested by the
+// calling program in its present session, if mine is set, and by a program or session,
+// if by is not empty. The function is nil if it would select all.
+func (c Call) selectWrites(mine bool, by string) (func(*journal.Record) bool, error) {
 	switch {
-	case !mine:
+	case !mine && by == "":
 		return nil, nil
-	case c.program.Name == "" || c.program.Session == "":
+	case mine && (c.program.Name == "" || c.program.Session == ""):
 		return nil, api.Errorf(api.Invalid, "mine: the request names no program and session").
 			WithHint("set the headers %s and %s", api.ProgramHeader, api.SessionHeader)
 	}
 	return func(r *journal.Record) bool {
-		return r.Program == c.program.Name && r.Session == c.program.Session
+		return (!mine || r.Program == c.program.Name && r.Session == c.program.Session) &&
+			(by == "" || r.Program == by || strings.HasPrefix(r.Program, by+":") || r.Session == by)
 	}, nil
 }
 
@@ -93,11 +95,11 @@ func (m writeOps) undo(ctx context.Context, c Call, r *api.UndoRequest) (*api.Un
 		if err != nil {
 			return nil, err
 		}
-		isMine, err := c.selectMine(r.Mine)
+		selected, err := c.selectWrites(r.Mine, r.By)
 		if err != nil {
 			return nil, err
 		}
-		list = m.Undoer.UndoSince(ctx, since, isMine, r.DryRun)
+		list = m.Undoer.UndoSince(ctx, since, selected, r.DryRun)
 	}
 	answer, differ := &api.UndoAnswer{Undone: []api.UndoRecord{}, DryRun: r.DryRun, Again: r.Again}, differ{}
 	for _, u := range list {
