@@ -43,9 +43,6 @@ var Operations = []*Operation{
 			Words: "todo done", Summary: "Mark a task as done in all its files", Example: "Add an index on reports.created_at", Set: map[string]string{"state": "done"},
 		}, {
 			Words: "todo reopen", Summary: "Reopen a task", Example: "Add an index on reports.created_at", Set: map[string]string{"state": "open"},
-		}, {
-			Words: "todo plan", Summary: "Show the pending copies of tasks that were done in another file",
-			Set: map[string]string{"dry_run": "true"}, Without: []string{"text", "id", "state", "session", "all"},
 		}},
 	}),
 	NewOperation[TodoAddRequest](Operation{
@@ -197,11 +194,7 @@ var Operations = []*Operation{
 	NewOperation[ConflictsRequest](Operation{
 		Name: "conflicts", Summary: "List the conflict copies that sync tools left, and what their merge would change", Needs: TheOwner,
 		Admin: true, ReadOnly: true,
-		Commands: []Command{{
-			Words: "conflicts list", Summary: "List the conflict copies that sync tools left", Without: []string{"path"},
-		}, {
-			Words: "conflicts show", Summary: "Show what the merge of a conflict copy would change", Example: "memory/2026-02-05.md",
-		}},
+		Command: "conflicts list", Example: "memory/2026-02-05.md",
 	}),
 	NewOperation[ConflictsMergeRequest](Operation{
 		Name: "conflicts_merge", Summary: "Merge conflict copies into their files, entry by entry", Needs: TheOwner,

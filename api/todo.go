@@ -7,9 +7,7 @@ import (
 	"strings"
 )
 
-// TodoRequest requests that a task be ticked or reopened. Without a task, and
-// as a dry run, it requests the boxes that will be ticked because their task
-// was completed elsewhere.
+// TodoRequest requests that a task be ticked or reopened.
 type TodoRequest struct {
 	Text    string `json:"text" size:"request" arg:"rest" complete:"todo" doc:"text of the task, words of it, its place or its id; case, emphasis, tags and dates are ignored"`
 	ID      string `json:"id" doc:"path:line, path#id or id, in place of a text"`
@@ -32,36 +30,11 @@ type TodoAnswer struct {
 	Changed []TodoPlace `json:"changed"` // changed copies, with their new state
 	Left    []Skipped   `json:"left"`    // files that could not be changed, and why
 	DryRun  bool        `json:"dry_run"` // the request was a dry run: changed lists the copies that would change
-	Plan    *TodoPlan   `json:"plan,omitempty"`
 	Index   IndexState  `json:"index"`
 
 	Disabled bool `json:"disabled,omitempty"` // memory is turned off: nothing was written
 
 	Redaction
-}
-
-// TodoPlan lists the boxes that will be ticked because their task was completed
-// elsewhere, and those that will not.
-type TodoPlan struct {
-	Waiting  []TodoTick `json:"waiting"`           // will be ticked
-	Diff     []FileDiff `json:"diff"`              // resulting changes to the files, as visible to the caller
-	Unclear  []TodoTick `json:"unclear"`           // not changed: several boxes of the file match equally
-	Proposed []TodoTick `json:"proposed"`          // not changed: the author of the completion may not change the box
-	Known    []TodoTick `json:"known"`             // not changed: same state when first seen, or set by a person since
-	Off      bool       `json:"off,omitempty"`     // automatic ticking is off
-	Problem  string     `json:"problem,omitempty"` // why nothing is ticked now
-}
-
-// A TodoTick is a box that is ticked, or left alone, because of another one.
-type TodoTick struct {
-	Text string `json:"text"`
-
-	Untrusted bool `json:"untrusted,omitempty"` // the box was written by others than the subject
-
-	Places []Place `json:"places"`           // the box; all matching boxes, if the choice is unclear
-	Done   Place   `json:"done"`             // the completed box
-	By     string  `json:"by,omitempty"`     // author of the completion, if it was written in public or by another subject
-	Reason string  `json:"reason,omitempty"` // why the box could not be written so far
 }
 
 // TodosRequest requests tasks.
@@ -217,10 +190,6 @@ func (a *TodoAddAnswer) render(t *Text) {
 }
 
 func (a *TodoAnswer) render(t *Text) {
-	if a.Plan != nil {
-		a.Plan.render(t)
-		return
-	}
 	t.addBox(a.State, Line{Text: a.Text, Untrusted: a.Untrusted})
 	for _, c := range a.Changed {
 		t.add(Line{Depth: 2, Path: c.Path, Line: c.Line, Text: c.Text, Untrusted: a.Untrusted})
@@ -233,44 +202,6 @@ func (a *TodoAnswer) render(t *Text) {
 		t.hint("already in this state")
 	case a.DryRun:
 		t.hint("dry run: nothing was written")
-	}
-}
-
-func (p *TodoPlan) render(t *Text) {
-	if p.Off {
-		t.hint("todosync is disabled: no task is ticked automatically")
-	}
-	t.warn("%s", p.Problem)
-	t.addTicks("to tick", p.Waiting)
-	diff := p.Diff
-	if t.Audience == Models { // its lines have no trust
-		diff = nil
-	}
-	for _, f := range diff {
-		t.addDiff(f.Path, f.Path, f.Hunks)
-	}
-	if len(diff) > 0 && len(p.Unclear)+len(p.Proposed)+len(p.Known) > 0 {
-		t.addBlank()
-	}
-	t.addTicks("skipped: several boxes match", p.Unclear)
-	t.addTicks("left alone, done by another author: tick them with `todo`", p.Proposed)
-	t.addTicks("skipped: done before memwatchd started, or changed by hand", p.Known)
-	if len(p.Waiting)+len(p.Unclear)+len(p.Proposed)+len(p.Known) == 0 {
-		t.hint("nothing to tick")
-	}
-}
-
-// addTicks lists boxes of tasks that are done in another file.
-func (t *Text) addTicks(title string, ticks []TodoTick) {
-	if len(ticks) > 0 {
-		t.add(Line{Text: title + ":", Style: Strong})
-	}
-	for _, tick := range ticks {
-		for _, place := range tick.Places {
-			t.add(Line{Depth: 1, Path: place.Path, Line: place.Line, Text: "[ ] " + tick.Text, Rows: maxSnippet,
-				Untrusted: tick.Untrusted, Notes: []string{fmt.Sprintf("done in %s:%d", tick.Done.Path, tick.Done.Line),
-					textIf(tick.Reason != "", "waits: "+tick.Reason)}})
-		}
 	}
 }
 

@@ -70,14 +70,3 @@ func applyRevision(revision *memory.Revision, counters bool, parse Parse) ([]byt
 	}
 	return revision.Apply(parse)
 }
-
-// FindDone returns the index of the completed box in a file that caused a
-// request, as a list of one, or nil if the file has no such box.
-func (f *File) FindDone(w TickRequest) []int {
-	for i := range f.Boxes {
-		if b := &f.Boxes[i]; b.State.isDone() && b.sameBox(&w.Done.Box) {
-			return []int{i}
-		}
-	}
-	return nil
-}

@@ -15,12 +15,11 @@ type Planned struct {
 
 // A Plan lists the changes that reconciliation would make now, by path.
 type Plan struct {
-	Waiting  []Planned     // boxes to tick
-	Unclear  []TickRequest // not ticked: more than one box of the file matches equally
-	Proposed []TickRequest // not ticked: the author of the completion may not change the box
-	Known    []TickRequest // not ticked: unchanged since first seen, or changed by hand since
-	Off      bool          // reconciliation is off
-	Problem  string        // why reconciliation cannot run
+	Waiting []Planned     // boxes to tick
+	Unclear []TickRequest // not ticked: more than one box of the file matches equally
+	Known   []TickRequest // not ticked: unchanged since first seen, or changed by hand since
+	Off     bool          // reconciliation is off
+	Problem string        // why reconciliation cannot run
 }
 
 // Plan returns the changes that reconciliation would make now, without making
@@ -49,8 +48,8 @@ func (s *Syncer) Plan() Plan {
 	}
 	requests, _, _ := c.Resolve(done, rules)
 	requests = mergeRequests(c.StillValid(s.requests, rules), requests)
-	known, unclear, proposed := c.Resolve(c.Completed(), rules)
-	p := Plan{Off: s.Off, Unclear: unclear, Proposed: proposed}
+	known, unclear, _ := c.Resolve(c.Completed(), rules)
+	p := Plan{Off: s.Off, Unclear: unclear}
 	if s.unsaved != nil {
 		p.Problem = s.unsaved.Error()
 	}

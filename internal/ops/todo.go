@@ -17,30 +17,20 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/todosync"
 	"github.com/memwatchd/memwatchd/vault"
-	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
 func (m writeOps) todo(ctx context.Context, c Call, r *api.TodoRequest) (*api.TodoAnswer, error) {
-	plan := r.DryRun && r.ID == "" && r.Text == ""
 	if m.Disabled {
 		return &api.TodoAnswer{Changed: []api.TodoPlace{}, Left: []api.Skipped{}, DryRun: r.DryRun, Disabled: true}, nil
 	}
 	if m.Todos == nil {
 		return nil, errNoWriter
 	}
-	if plan && !c.FullAccess { // the plan depends on the tasks of all subjects
-		return nil, api.Errorf(api.Forbidden, "the plan requires the owner in a private context").
-			WithHint("set `id` or `text` to preview the change of one task")
-	}
-	if !plan && (r.ID == "") == (r.Text == "") {
+	if (r.ID == "") == (r.Text == "") {
 		return nil, api.Errorf(api.Invalid, "set either `id` or `text`")
 	}
 	answer := &api.TodoAnswer{Changed: []api.TodoPlace{}, Left: []api.Skipped{}, DryRun: r.DryRun,
 		Index: m.indexState(c)}
-	if plan {
-		answer.Plan = m.todoPlan(c)
-		return answer, nil
-	}
 	tasks, err := m.findTasks(c, r)
 	if err != nil {
 		return nil, err
@@ -304,96 +294,6 @@ func (m writeOps) lastCompletion(copies []taskCopy) []taskCopy {
 		}
 	}
 	return done
-}
-
-// todoPlan returns the reconciliation plan, reduced to tasks whose copies the
-// caller can read.
-func (m writeOps) todoPlan(c Call) *api.TodoPlan {
-	plan := &api.TodoPlan{Waiting: []api.TodoTick{}, Diff: []api.FileDiff{}, Unclear: []api.TodoTick{},
-		Proposed: []api.TodoTick{},
-		Known:    []api.TodoTick{}}
-	p, rules := m.Todos.Plan(), m.Todos.Rules()
-	plan.Off = p.Off
-	if c.FullAccess {
-		plan.Problem = p.Problem
-	}
-	ticks := func(wishes []todosync.TickRequest) []api.TodoTick {
-		list := []api.TodoTick{}
-		for _, w := range wishes {
-			if t, ok := m.tickOf(c, rules, w); ok {
-				list = append(list, t)
-			}
-		}
-		return list
-	}
-	var differ differ
-	var due []todosync.TickRequest // of the last file
-	for i, w := range p.Waiting {  // in path order
-		for _, t := range ticks([]todosync.TickRequest{w.TickRequest}) {
-			t.Reason = w.Reason
-			plan.Waiting, due = append(plan.Waiting, t), append(due, w.TickRequest)
-		}
-		if i == len(p.Waiting)-1 || p.Waiting[i+1].Path != w.Path {
-			if hunks := m.tickedHunks(c, rules, w.Path, due); len(hunks) > 0 {
-				plan.Diff = append(plan.Diff, differ.diffFile(w.Path, hunks))
-			}
-			due = nil
-		}
-	}
-	plan.Unclear, plan.Proposed, plan.Known = ticks(p.Unclear), ticks(p.Proposed), ticks(p.Known)
-	return plan
-}
-
-// tickedHunks returns the changes that requests would make in the caller's view
-// of a file.
-func (m writeOps) tickedHunks(c Call, rules *todosync.Rules, path string,
-	wishes []todosync.TickRequest) []journal.Hunk {
-	doc, err := m.Files.Load(path)
-	if len(wishes) == 0 || err != nil {
-		return nil
-	}
-	parse := func(source []byte) *memory.Document { return m.Parse(vault.File{Path: path, Data: source}) }
-	ticked, err := rules.Tick(doc, wishes, parse)
-	if ticked == nil || err != nil {
-		return nil
-	}
-	before, after := doc.For(c.View), parse(ticked).For(c.View)
-	if before == nil || after == nil {
-		return nil
-	}
-	return journal.Hunks([]byte(before.Shown(c.View).Text()), []byte(after.Shown(c.View).Text()))
-}
-
-// tickOf converts a request for the answer and reports whether the caller can read
-// both of its ends.
-func (m writeOps) tickOf(c Call, rules *todosync.Rules, w todosync.TickRequest) (t api.TodoTick, ok bool) {
-	places := func(path string, meant func(*todosync.File) []int) (task *taskCopy, list []api.Place) {
-		doc, shown, err := m.loadFile(c, path)
-		if err != nil {
-			return nil, nil
-		}
-		copies := tasksOf(c, doc, shown, "")
-		for _, i := range meant(todosync.FileOf(doc)) {
-			b := todosync.FileOf(doc).Boxes[i]
-			j := slices.IndexFunc(copies, func(t taskCopy) bool { return t.Entry == b.Entry && t.Task == b.Task })
-			if j < 0 {
-				return nil, nil
-			}
-			task, list = &copies[j], append(list, copies[j].place.Place)
-		}
-		return task, list
-	}
-	box, boxes := places(w.Path, func(f *todosync.File) []int { return rules.Candidates(f, &w.Done) })
-	_, done := places(w.Done.Path, func(f *todosync.File) []int { return f.FindDone(w) })
-	if len(boxes) == 0 || len(done) == 0 {
-		return api.TodoTick{}, false
-	}
-	t = api.TodoTick{Text: box.task.Text, Untrusted: box.untrusted, Places: boxes, Done: done[0]}
-	if a := w.Done.Author; a != (memory.Author{}) {
-		t.By = strings.TrimSpace(cmp.Or(a.By, c.View.SubjectOf(memory.Partition{Owner: w.Done.Owner}), m.Owner) + " " +
-			a.Source)
-	}
-	return t, true
 }
 
 // todoAdd adds an open task to today's log of the caller's subject, below its

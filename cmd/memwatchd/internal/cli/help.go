@@ -100,9 +100,11 @@ func findSubcommand(cmd *cobra.Command, name string) *cobra.Command {
 // removedCommands contains the commands that the last release removed, and what to use
 // instead.
 var removedCommands = map[string]string{
-	"embed dump":   "the daemon embeds the texts of a memory again",
-	"embed load":   "the daemon embeds the texts of a memory again",
-	"share verify": "run `memwatchd share init`, which compares the store with the files and repairs it",
+	"conflicts show": "run `memwatchd conflicts list PATH`",
+	"todo plan":      "run `memwatchd status --verbose` to show how many boxes wait, and why",
+	"embed dump":     "the daemon embeds the texts of a memory again",
+	"embed load":     "the daemon embeds the texts of a memory again",
+	"share verify":   "run `memwatchd share init`, which compares the store with the files and repairs it",
 }
 
 // UnknownCommand returns an error for an unknown subcommand, with the most

@@ -73,9 +73,8 @@ func TestCommandsWriteAsHTTP(t *testing.T) {
 		for _, l := range []*live{over, typed} {
 			l.ready()
 			l.until("tasks are known", func() bool {
-				var a api.TodoAnswer
-				l.must("todo", owner.with(fields{"dry_run": true}), &a)
-				return a.Plan == nil || a.Plan.Problem == ""
+				s := l.mustStatus().Todosync
+				return s == nil || s.Problem == ""
 			})
 		}
 		// Values from an answer that the next request needs may differ between
