@@ -63,9 +63,10 @@ func checkError(t testing.TB, err error) {
 
 // TestHiddenFiles sends random requests on a listener with a fixed scope to a
 // memory with hidden files of all kinds at the paths that operations choose, and
-// to one without them. Each answer and each readable file, names included, must
-// be byte for byte the same, and the hidden text must not change. Only took_ms,
-// the duration of a request, is not compared.
+// to one without them; in the inbox of the caller, to one with other hidden text. Each
+// answer and each readable file, names included, must be byte for byte the same, and no
+// file outside the inbox must change. Only took_ms, the duration of a request, is not
+// compared.
 func TestHiddenFiles(t *testing.T) {
 	if testing.Short() {
 		t.Skip("sends one request after another, with which the race detector finds nothing")
@@ -99,12 +100,14 @@ type hiddenCase struct {
 	fixed       *api.Fixed
 	whole, part *testMemory
 	hidden      map[string]string // hidden files by path, with their text or kind
+	inbox       string
 }
 
+// hiddenText is hidden text in the inbox of a caller in a public context.
+const hiddenText = "- **tea**: zqhidden <!-- id=k1 visibility=private_only -->\n- [ ] coffee zqhidden <!-- visibility=private_only -->\n"
+
 // hiddenPaths returns the paths that operations of a caller would choose if it had
-// no files of its own. It omits the names of the caller's own files, at which
-// nobody else's file is by chance: the answer shows another name if the owner has
-// hidden or broken such a file.
+// no inbox.
 func hiddenPaths(subject string, private bool) []string {
 	const day = "2026-02-05"
 	paths := []string{"memory/" + day + ".md", "memory/2026-02-04.md", "MEMORY.md", "SOUL.md", "notes/new.md",
@@ -156,6 +159,19 @@ func (w *randomSource) newHiddenCase(t *testing.T, fixed *api.Fixed) *hiddenCase
 			continue
 		}
 		h.hidden[path] = stateOf(name)
+	}
+	h.inbox = memory.Inbox(fixed.Name, fixed.Subject)
+	for _, path := range []string{"fact.md", "fact.private.md", "profile.md", "2026-02-05/fresh.md", "2026-02-05/acct_42.md", "2026-02-05/owner.private.md", "2026-02-04/mine.md"} {
+		for g, text := range map[*testMemory]string{h.whole: hiddenText + hiddenText, h.part: "- other <!-- visibility=private_only -->\n"} {
+			name := filepath.Join(g.dir, h.inbox, path)
+			checkError(t, os.MkdirAll(filepath.Dir(name), 0o700))
+			checkError(t, os.WriteFile(name, []byte(strings.Repeat("---\nsubject_id: carol\n---\n", len(path)%2)+text), 0o600))
+		}
+		if h.reads(t, h.inbox+"/"+path) {
+			for _, g := range []*testMemory{h.whole, h.part} {
+				checkError(t, os.Remove(filepath.Join(g.dir, h.inbox, path)))
+			}
+		}
 	}
 	for _, g := range []*testMemory{h.whole, h.part} {
 		g.isInitial = false
@@ -218,7 +234,7 @@ func (h *hiddenCase) readable(t *testing.T, g *testMemory) map[string]string {
 // and what they leave. It reports whether the request changed something.
 func (h *hiddenCase) compareRequest(t *testing.T, w *randomSource) bool {
 	t.Helper()
-	before := h.readable(t, h.part)
+	before, outside := h.readable(t, h.part), h.outside(t)
 	name, request := w.writeRequest(before)
 	for name != "" {
 		op, err := api.LookUp(name)
@@ -249,7 +265,24 @@ func (h *hiddenCase) compareRequest(t *testing.T, w *randomSource) bool {
 			t.Fatalf("%v: the hidden file %s was changed:\n%s", *h.fixed, path, cmp.Diff(was, is))
 		}
 	}
+	if diff := cmp.Diff(outside, h.outside(t)); diff != "" {
+		t.Fatalf("%v: outside its inbox (-before +after):\n%s", *h.fixed, diff)
+	}
 	return cmp.Diff(before, after) != ""
+}
+
+// outside returns the files of the memory outside the inbox of the caller.
+func (h *hiddenCase) outside(t *testing.T) map[string]string {
+	t.Helper()
+	is := map[string]string{}
+	checkError(t, filepath.WalkDir(h.whole.dir, func(name string, e fs.DirEntry, err error) error {
+		path, _ := filepath.Rel(h.whole.dir, name)
+		if err == nil && !e.IsDir() && !memory.Within(path, h.inbox) && !strings.HasPrefix(e.Name(), ".memwatchd-") {
+			is[path] = stateOf(name)
+		}
+		return err
+	}))
+	return is
 }
 
 // writeRequest returns a random request, mostly of the operations that choose a
@@ -274,8 +307,8 @@ func (w *randomSource) writeRequest(known map[string]string) (op string, request
 	case 5, 6:
 		return "item_put", fields{"namespace": w.pickOne(memory.Namespaces()...), "key": w.word(), "value": w.pickOne("", "<!-- x -->\r\n") + fmt.Sprint(w.IntN(100)), "visibility": w.visibility()}
 	case 7:
-		path := w.pickOne("notes/new.md", "MEMORY.md", "_longterms/bob/fact.md", "memory/2026-02-05/fresh.md", "memory/2026-02-05/sid0.md", "memory/2026-02-05/mine.md", "_longterms/"+memory.SubjectDir("acct:42")+"/mine.md")
-		return "write", fields{"path": path, "text": w.pickOne("", "---\nsubject_id: acct:42\n---\n", "---\nsubject_id: ext:telegram:1\n---\n") + "words of " + w.word() + "\n", "hash": w.pickOne("", strings.Repeat("0", 64))}
+		path := w.pickOne("notes/new.md", "MEMORY.md", "_longterms/bob/fact.md", "memory/2026-02-05/fresh.md", "memory/2026-02-05/sid0.md", "memory/2026-02-05/mine.md", "_longterms/"+memory.SubjectDir("acct:42")+"/mine.md", memory.Inbox("groupbot", "acct:42")+"/new.md", "inbox/other.acct_7/new.md")
+		return "write", fields{"path": path, "text": w.pickOne("", "---\nsubject_id: acct:42\n---\n", "---\nsubject_id: ext:telegram:1\n---\n", "---\nsubject_id: acct:42\nvisibility: public_ok\n---\n") + "words of " + w.word() + "\n", "hash": w.pickOne("", strings.Repeat("0", 64))}
 	case 8:
 		paths := hiddenPaths("acct:42", false)
 		return w.pickOne("get", "related"), fields{"path": paths[w.IntN(len(paths))]}
