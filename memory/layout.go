@@ -79,10 +79,18 @@ func Inbox(listener, subject string) string {
 	return inboxDir + "/" + sanitizeName(strings.TrimPrefix(listener+"."+subject, "."), func(string) bool { return false })
 }
 
-// InInbox reports whether a path is below the directory of an inbox.
-func InInbox(path string) bool {
-	return strings.Count(path, "/") > 1 && strings.HasPrefix(path, inboxDir+"/")
+// InboxOf returns the inbox that contains the file at a path, or an empty string.
+func InboxOf(path string) string {
+	if rest, ok := strings.CutPrefix(path, inboxDir+"/"); ok {
+		if name, _, ok := strings.Cut(rest, "/"); ok {
+			return inboxDir + "/" + name
+		}
+	}
+	return ""
 }
+
+// InInbox reports whether a path is below an inbox.
+func InInbox(path string) bool { return InboxOf(path) != "" }
 
 // TranscriptAgents lists the agents whose conversations can be kept, see
 // [TranscriptPath]. It must not be modified.
@@ -416,7 +424,7 @@ func (l *Layout) Archived(p Place, subject string) string {
 	}
 	name := path.Base(p.Path)
 	if InInbox(p.Path) {
-		name = strings.Split(p.Path, "/")[1] + "-" + name
+		name = path.Base(InboxOf(p.Path)) + "-" + name
 	}
 	return archivedDay(SubjectDir(subject), p.Day, name)
 }

@@ -135,10 +135,13 @@ func (c *Catalogue) judgeRequest(w TickRequest, r *Rules, x *boxIndex) verdict {
 }
 
 // mayTick reports whether the author of a completion may change a box: a subject
-// may change its own boxes, and any author those of the same author.
+// may change its own boxes, and any author those of the same author. From an inbox, only
+// boxes there change.
 func (r *Rules) mayTick(done, box *Copy) bool {
 	author := &done.Author
-	switch {
+	switch inbox := memory.InboxOf(done.Path); {
+	case inbox != "" && !memory.Within(box.Path, inbox):
+		return false
 	case *author == memory.Author{}, *author == box.Author:
 		return true
 	case memory.IsUntrustedSource(author.Source):

@@ -194,3 +194,23 @@ func TestInboxEscapes(t *testing.T) {
 		t.Errorf("the target of the link has %v, %v", list, err)
 	}
 }
+
+// TestInboxTicks checks that a task that a guest reports as done completes no copy of its
+// subject elsewhere, while the subject's own session does.
+func TestInboxTicks(t *testing.T) {
+	const path, text = "memory/2026-02-04/s1.md", "---\nsubject_id: acct:42\n---\n\n## Tasks\n- [ ] Book a van\n"
+	for guest, want := range map[bool]string{true: text, false: strings.Replace(text, "[ ]", "[x]", 1)} {
+		d := readOpsCase(t, &txtar.Archive{Comment: []byte("quiet: none\n"), Files: []txtar.File{{Name: path, Data: []byte(text)}}}).disk(t)
+		m, ctx := d.memory.writeOps(), t.Context()
+		c := d.callAs(t, "acct:42", "private")
+		if guest {
+			c = d.fixedCall(t, "helper", "acct:42", "private")
+		}
+		a, err := m.session(ctx, c, &api.SessionRequest{Session: "s2", Draft: api.Draft{Tasks: []api.DraftTask{{Text: "Book a van", Done: true}, {Text: "Pack"}}}})
+		if err != nil || strings.HasPrefix(a.Path, "inbox/helper.acct_42/") != guest {
+			t.Fatalf("%+v, %v", a, err)
+		}
+		d.memory.Todos.Request(ctx, a.Path)
+		d.want(t, path, want)
+	}
+}
