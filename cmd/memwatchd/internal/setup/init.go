@@ -129,45 +129,38 @@ func createMemory(g *cli.Globals, example, public bool, template, host string) e
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(g.Stdout, "memory:        "+term.EscapeLine(cli.RelativePath(c.Memory.Dir))+note)
-	fmt.Fprintln(g.Stdout, term.EscapeLine("found:         "+strings.Join(found.layouts, ", ")))
-	note = ""
-	if !made {
-		note = " (exists)"
+	line := func(label, text string) {
+		fmt.Fprintln(g.Stdout, term.EscapeLine(strings.TrimRight(fmt.Sprintf("%-15s%s", label, text), " ")))
 	}
-	fmt.Fprintln(g.Stdout, "configuration: "+term.EscapeLine(path)+note)
+	line("memory:", cli.RelativePath(c.Memory.Dir)+note)
+	line("found:", strings.Join(found.layouts, ", "))
 	if made {
-		for i, s := range found.settings() {
-			label := []string{"settings:      ", "               "}[min(i, 1)]
-			fmt.Fprintln(g.Stdout, term.EscapeLine(label+s.section+"."+s.line))
+		line("configuration:", path)
+		label := "settings:"
+		for _, s := range found.settings() {
+			line(label, s.section+"."+s.line)
+			label = ""
+		}
+		reach, advice := "private:", fmt.Sprintf("If groups may read the %%s, set visibility.%%s to %s in the configuration.", memory.PublicOK)
+		if public {
+			reach, advice = "public:", "Every context can read the %s. To keep them private, remove visibility.%s from the configuration."
 		}
 		for _, k := range groups {
-			label := "private:       "
-			if public {
-				label = "public:        "
-			}
-			fmt.Fprintln(g.Stdout, term.EscapeLine(label+k.kind+"; "+k.sign.Line()))
+			line(reach, k.kind+"; "+k.sign.Line())
+			found.hints = append(found.hints, fmt.Sprintf(advice, k.kind, k.key))
 		}
-		for _, k := range groups {
-			if !public {
-				fmt.Fprintf(g.Stdout, "\nIf groups may read the %s, set visibility.%s to %s in the configuration.\n", k.kind, k.key,
-					memory.PublicOK)
-			}
-		}
-		if public && len(groups) > 0 {
-			fmt.Fprintln(g.Stdout, "\nEvery context can read this text. To keep it private, remove the keys below `visibility` "+
-				"from the configuration.")
-		}
+	} else {
+		line("configuration:", path+" (exists)")
 	}
 	about := config.Flags{File: g.Config.File}
 	if about.File == "" {
 		about.Name = g.Config.Name
 	}
+	if found.empty && !example && template == "" {
+		found.hints = append(found.hints, fmt.Sprintf("To add example files, run `%s`.", about.Command("init --example")))
+	}
 	for _, hint := range found.hints {
 		fmt.Fprintln(g.Stdout, "\n"+term.EscapeLine(hint))
-	}
-	if found.empty && !example && template == "" {
-		fmt.Fprintf(g.Stdout, "\nTo add example files, run `%s`.\n", about.Command("init --example"))
 	}
 	fmt.Fprintf(g.Stdout, "\nSave a note, find it, and check the installation:\n    %s\n    %s\n    %s\n",
 		about.Command("note The first note"), about.Command("search note"), about.Command("doctor"))
