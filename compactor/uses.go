@@ -66,8 +66,6 @@ type usedEntry struct {
 	Last   time.Time `json:"last"`
 	Title  string    `json:"title,omitempty"`
 	Within string    `json:"within,omitempty"` // section
-	Before string    `json:"before,omitempty"` // ids of the neighbours
-	After  string    `json:"after,omitempty"`
 }
 
 type usesState struct {
