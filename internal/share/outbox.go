@@ -5,6 +5,7 @@ import (
 	"io"
 	"maps"
 	"path/filepath"
+	"time"
 
 	"github.com/memwatchd/memwatchd/internal/state"
 )
@@ -14,16 +15,27 @@ import (
 // programs. The publisher does not read it: it derives the changes from the files.
 var boxNames = [2]string{"short_term.jsonl", "long_term.jsonl"}
 
+// quickOutbox is the time for writing the outbox above which it is not written after each
+// change: that shall take at most a twentieth of the time.
+const quickOutbox = 100 * time.Millisecond
+
 // writeOutbox replaces the outbox by the changes that the store lacks, or by nothing if
 // they are larger than MaxSpool.
 func (p *Publisher) writeOutbox(ctx context.Context) error {
+	p.boxWait = time.Until(p.boxDue)
 	p.dirtyMu.Lock()
 	all, dirty, spooled := p.all, maps.Clone(p.dirty), p.spooled
-	p.spooled = true
+	p.spooled = spooled || p.boxWait <= 0
 	p.dirtyMu.Unlock()
-	if spooled {
+	if spooled || p.boxWait > 0 {
 		return nil
 	}
+	start := time.Now()
+	defer func() {
+		if took := time.Since(start); took > quickOutbox {
+			p.boxDue = time.Now().Add(20 * took)
+		}
+	}()
 	count, size := 0, int64(0)
 	err := state.WriteFrom(filepath.Join(p.Dir, boxNames[0]), func(items io.Writer) error {
 		return state.WriteFrom(filepath.Join(p.Dir, boxNames[1]), func(summaries io.Writer) error {
@@ -69,7 +81,7 @@ func (p *Publisher) clearOutbox() error {
 	p.dirtyMu.Lock()
 	p.spooled = false
 	p.dirtyMu.Unlock()
-	p.waiting = 0
+	p.waiting, p.boxWait = 0, 0
 	if p.boxBytes == 0 {
 		return nil
 	}

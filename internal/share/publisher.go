@@ -55,9 +55,11 @@ type Publisher struct {
 
 	mu       sync.Mutex // held while the versions, the outbox or the store change
 	sent     *versions
-	removals bool  // files may have been removed that no path in dirty names
-	waiting  int   // changes that the store lacks
-	boxBytes int64 // size of the outbox
+	removals bool          // files may have been removed that no path in dirty names
+	waiting  int           // changes that the store lacks
+	boxBytes int64         // size of the outbox
+	boxDue   time.Time     // it is not written before
+	boxWait  time.Duration // until it must be written; not positive if it is current
 
 	statusMu sync.Mutex
 	status   api.ShareStatus
@@ -169,15 +171,19 @@ func (p *Publisher) Step(ctx context.Context) time.Duration {
 	}
 	err := p.publishChanges(ctx)
 	p.recordProblem(ctx, err)
+	wait := idleTime
 	switch due := p.Breaker.Due(p.Now()); {
 	case due > 0:
-		return due
+		wait = due
 	case err != nil && due == 0:
-		return retryTime
+		wait = retryTime
 	case p.removals:
-		return removalTime
+		wait = removalTime
 	}
-	return idleTime
+	if p.boxWait > 0 {
+		wait = min(wait, p.boxWait)
+	}
+	return wait
 }
 
 // publishChanges writes the changes to the store, and compares the store with the files
