@@ -78,10 +78,34 @@ func (p Phrase) MayBeIn(text string) bool {
 // eachWord calls emit for each word of a text, with the bytes of the text that it stands for.
 // The word is valid only during the call.
 func (p Phrase) eachWord(text string, emit func(word []byte, start, end int)) {
-	r := wordReader{text: text, sameCase: p.sameCase, emit: emit, apostrophe: -1}
+	r := wordReader{text: text, sameCase: p.sameCase, symbols: true, emit: emit, apostrophe: -1}
+	r.readText()
+}
+
+// normalizePhrase returns a text in the form in which the phrases of a query and the
+// names of headings are compared: its words, each with a space on both sides.
+func normalizePhrase(text string) string {
+	b := make([]byte, 1, len(text)+2)
+	b[0] = ' '
+	r := wordReader{text: text, emit: func(word []byte, _, _ int) { b = append(append(b, word...), ' ') }, apostrophe: -1}
+	r.readText()
+	return string(b)
+}
+
+// readText reads the whole text.
+func (r *wordReader) readText() {
+	text := r.text
 	for i := 0; i < len(text); {
 		n := norm.NFKC.QuickSpanString(text[i:])
 		for end := i + n; i < end; {
+			if c := text[i]; 'a' <= c && c <= 'z' { // the most frequent case
+				if len(r.word) == 0 {
+					r.start = i
+				}
+				r.word, r.end = append(r.word, c), i+1
+				i++
+				continue
+			}
 			c, size := utf8.DecodeRuneInString(text[i:])
 			r.read(c, i, i+size)
 			i += size
@@ -101,6 +125,7 @@ func (p Phrase) eachWord(text string, emit func(word []byte, start, end int)) {
 type wordReader struct {
 	text     string
 	sameCase bool
+	symbols  bool // symbols, and those at the end of C++ and C#, belong to words
 	emit     func(word []byte, start, end int)
 
 	word       []byte
@@ -121,13 +146,13 @@ func (r *wordReader) read(c rune, start, end int) {
 		default:
 			r.apostrophe, r.before = len(r.word), r.end
 		}
-	case class == classNone && unicode.In(c, unicode.So, unicode.Sc), class == classCJK, class == classHangul,
+	case r.symbols && class == classNone && unicode.In(c, unicode.So, unicode.Sc), class == classCJK, class == classHangul,
 		class == classSEA:
 		r.flush()
 		r.add(c, start, end)
 		r.flush()
 	case class == classNone, class == classJoin, class == classMark && len(r.word) == 0:
-		if n := symbolsAfter(r.text[start:]); n > 0 && start == r.end && len(r.word) > 0 {
+		if n := symbolsAfter(r.text[start:]); r.symbols && n > 0 && start == r.end && len(r.word) > 0 {
 			r.word, r.end = append(r.word, r.text[start:start+n]...), start+n
 		}
 		r.flush()
