@@ -204,16 +204,12 @@ func (s *segmentPostings) eachKey(ctx context.Context, prefix string, a zapapi.A
 	}
 }
 
-// eachSimilar calls fn for each term of letters that a accepts and that begins with
-// prefix, after the key of a partition. The term may occur in deleted documents only.
-func (l *postingReader) eachSimilar(ctx context.Context, key, prefix string, a *levenshtein.DFA,
-	fn func(term string)) error {
-	similar := &keyAutomaton{key: key + prefix, terms: a, start: a.Start()}
-	for i := range len(prefix) {
-		similar.start = a.Accept(similar.start, prefix[i])
-	}
+// eachSimilar calls fn for each term that a accepts, after the key of a partition. The
+// term may occur in deleted documents only.
+func (l *postingReader) eachSimilar(ctx context.Context, key string, a *levenshtein.DFA, fn func(term string)) error {
+	similar := &keyAutomaton{key: key, terms: a}
 	for i := range l.segments {
-		err := l.segments[i].eachKey(ctx, similar.key, similar, func(name string) error {
+		err := l.segments[i].eachKey(ctx, key, similar, func(name string) error {
 			fn(name[len(key):])
 			return nil
 		})
@@ -233,7 +229,6 @@ func (l *postingReader) eachSimilar(ctx context.Context, key, prefix string, a *
 type keyAutomaton struct {
 	key   string
 	terms *levenshtein.DFA
-	start int // state of terms after the key
 }
 
 func (a *keyAutomaton) base() int { return len(a.key) + 1 }
@@ -265,7 +260,7 @@ func (a *keyAutomaton) Accept(state int, b byte) int {
 	case state < len(a.key):
 		return state + 1
 	default:
-		next = a.start
+		next = a.terms.Start()
 	}
 	if !a.terms.CanMatch(next) {
 		return 0
@@ -278,25 +273,19 @@ func (a *keyAutomaton) Accept(state int, b byte) int {
 // Hangul. There are so many that replacing a letter by each would take milliseconds.
 func isManyLettered(b byte) bool { return 0xe4 <= b && b <= 0xe9 || 0xeb <= b && b <= 0xed }
 
-// similarBuilders make automata that accept the terms within one and within two edits
-// of a term. A swap of neighbouring letters is one edit. The automata of a builder
-// accept terms within the edits of the builder, whatever their own limit is.
-var similarBuilders = [...]func() (*levenshtein.LevenshteinAutomatonBuilder, error){
-	sync.OnceValues(func() (*levenshtein.LevenshteinAutomatonBuilder, error) {
-		return levenshtein.NewLevenshteinAutomatonBuilder(1, true)
-	}),
-	sync.OnceValues(func() (*levenshtein.LevenshteinAutomatonBuilder, error) {
-		return levenshtein.NewLevenshteinAutomatonBuilder(2, true)
-	}),
-}
+// similarBuilder makes automata that accept the terms within one edit of a term. A swap
+// of neighbouring letters is one edit.
+var similarBuilder = sync.OnceValues(func() (*levenshtein.LevenshteinAutomatonBuilder, error) {
+	return levenshtein.NewLevenshteinAutomatonBuilder(1, true)
+})
 
-// similarTo returns an automaton that accepts the terms within one or two edits.
-func similarTo(term string, edits int) (*levenshtein.DFA, error) {
-	builder, err := similarBuilders[edits-1]()
+// similarTo returns an automaton that accepts the terms within one edit.
+func similarTo(term string) (*levenshtein.DFA, error) {
+	builder, err := similarBuilder()
 	if err != nil {
 		return nil, err
 	}
-	return builder.BuildDfa(term, uint8(edits))
+	return builder.BuildDfa(term, 1)
 }
 
 // prefixEnd returns the least key after all keys with the given prefix, or nil if

@@ -12,7 +12,6 @@ import (
 
 const (
 	minTypo        = 4  // letters of a word that can be corrected
-	minTwoEdits    = 8  // letters of a word in which two edits are corrected
 	maxCorrections = 3  // terms that replace a word
 	maxSimilar     = 64 // similar terms that are compared by frequency
 
@@ -25,9 +24,6 @@ const (
 	// corrected. A long text contains many words that are right and occur
 	// nowhere, and does not depend on a single word.
 	maxTypoWords = 12
-	// maxTwoEditWords is the maximum number of words in a query in which two
-	// edits are corrected, which takes longer to search.
-	maxTwoEditWords = 3
 )
 
 // typoOf returns an unquoted token as a word that may be misspelled, in lower
@@ -72,13 +68,8 @@ type similarTerm struct {
 // similarTerms returns the readable terms that a misspelled word most likely
 // stands for: those that begin with the word, as if it is still being typed, and if
 // these are rare, frequent ones that are one edit away; or else those that are one edit
-// away, or else two edits away in a long word with the same first letter. More frequent
-// terms come first.
+// away. More frequent terms come first.
 func (s *search) similarTerms(t qterm) []similarTerm {
-	edits := 1
-	if utf8.RuneCountInString(t.typo) >= minTwoEdits && s.words.wordCount <= maxTwoEditWords {
-		edits = 2
-	}
 	found := make(map[string]int) // edits of each term
 	// The ending of a misspelled word may leave another stem, so words with two
 	// letters swapped or a letter too many are stemmed again.
@@ -91,27 +82,21 @@ func (s *search) similarTerms(t qterm) []similarTerm {
 			s.analyzer.addStem(found, swapped)
 		}
 	}
-	for n := 1; n <= edits; n++ {
-		similar, err := similarTo(t.term, n)
-		if err != nil {
-			s.err = err
+	similar, err := similarTo(t.term)
+	if err != nil {
+		s.err = err
+		return nil
+	}
+	add := func(term string) {
+		if classOf(firstRune(term)) == classLetter {
+			_, distance := similar.MatchAndDistance(term)
+			found[term] = int(distance)
+		}
+	}
+	for _, p := range s.readable.partitions {
+		if err := s.postings.eachSimilar(s.ctx, p.prefix+termKey(kindWord, ""), similar, add); err != nil {
+			s.err = s.damaged(err)
 			return nil
-		}
-		add := func(term string) {
-			if classOf(firstRune(term)) == classLetter {
-				_, distance := similar.MatchAndDistance(term)
-				found[term] = int(distance)
-			}
-		}
-		prefix := ""
-		if n > 1 {
-			prefix = string(firstRune(t.term))
-		}
-		for _, p := range s.readable.partitions {
-			if err := s.postings.eachSimilar(s.ctx, p.prefix+termKey(kindWord, ""), prefix, similar, add); err != nil {
-				s.err = s.damaged(err)
-				return nil
-			}
 		}
 	}
 	for _, term := range s.completionsOf(t.typo) {
@@ -154,7 +139,7 @@ func (s *search) mostFrequent(found map[string]int) []similarTerm {
 		}
 	}
 	list = slices.DeleteFunc(list, func(a similarTerm) bool {
-		return a.edits != least && (least > 0 || a.edits > 1 || longer > maxRare || a.blocks < minCommon*longer)
+		return a.edits != least && (longer > maxRare || a.blocks < minCommon*longer)
 	})
 	slices.SortFunc(list, func(a, b similarTerm) int {
 		return cmp.Or(cmp.Compare(b.blocks, a.blocks), cmp.Compare(a.term, b.term))
