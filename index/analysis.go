@@ -24,7 +24,7 @@ import (
 //   - elided words (l'été) and the words that follow them;
 //   - identifiers (snake_case, camelCase, letters with digits) whole and in parts,
 //     also words joined by dots and those that end with ++ or #;
-//   - long words of encoded data whole only;
+//   - long words with digits, such as base64 and hashes, whole only;
 //   - runs of Han, kana or hangul as single characters and pairs, runs of Thai,
 //     Lao, Khmer and Myanmar as pairs and triples; no pair or triple crosses a
 //     space or another script.
@@ -65,7 +65,6 @@ type analyzer struct {
 
 	text   string // being analyzed
 	joined int    // start of the words that dots join with the one being read, or -1
-	data   encoded
 }
 
 type wordRune struct {
@@ -155,13 +154,6 @@ func (a *analyzer) flushWord() {
 	}
 	cut := w[:min(len(w), maxWord)]
 	start, end := w[0].start, w[len(w)-1].end
-	if a.data.contains(start) {
-		if len(w) >= minEncodedWord {
-			a.emitWord(cut, false)
-		}
-		a.joined = -1
-		return
-	}
 	a.emitWord(cut, false)
 	for _, p := range splitIdentifier(cut) {
 		a.emitWord(p, true)
@@ -317,10 +309,17 @@ func isElision(text string, t token) bool {
 	return isApostrophe(r) && isElided(text[t.start:t.end], firstRune(text[t.end+n:]))
 }
 
+// maxSplit bounds the code points of a word with digits that has parts. Longer ones are
+// encoded data, whose parts occur by chance.
+const maxSplit = 20
+
 // splitIdentifier returns the parts of an identifier, or nil for a plain word.
 // It splits at '_', between lower case and upper case, before the last capital
 // of a run of capitals ("HTTPServer"), and between letters and digits.
 func splitIdentifier(w []wordRune) [][]wordRune {
+	if len(w) > maxSplit && slices.ContainsFunc(w, func(c wordRune) bool { return unicode.IsDigit(c.r) }) {
+		return nil
+	}
 	var parts [][]wordRune
 	start := 0
 	cut := func(end, next int) {

@@ -115,8 +115,8 @@ func (s *search) countAll() (n int) {
 	return n
 }
 
-// maxListed bounds the words of a query that are compared with each hit. A longer
-// query is a sentence.
+// maxListed bounds the words of a query that are compared with each hit, and corrected.
+// A longer query is a sentence: most of its words that occur nowhere are right.
 const maxListed = 12
 
 // compareWords returns the words of the query that an entry lacks, and those of

@@ -10,7 +10,7 @@ import (
 // eachToken calls emit for every token of s, in the order of the text. The
 // parts of an identifier follow the whole. A term can share the memory of s.
 func (a *analyzer) eachToken(s string, emit func(token)) {
-	a.emit, a.text, a.joined, a.data, a.run = emit, s, -1, encoded{}, runState{}
+	a.emit, a.text, a.joined, a.run = emit, s, -1, runState{}
 	a.word, a.stopped = a.word[:0], false
 	for i := 0; i < len(s) && !a.stopped; {
 		if n := norm.NFKC.QuickSpanString(s[i:]); n > 0 {
@@ -42,8 +42,7 @@ func (a *analyzer) readNormal(i, end int) {
 			continue
 		}
 		if i+1 == len(s) || s[i+1] < utf8.RuneSelf {
-			a.data.extend(s, i)
-			if len(a.word) == 0 && !a.data.contains(i) {
+			if len(a.word) == 0 {
 				if n := plainWord(s[i:min(len(s), i+maxWord+1)]); 0 < n && n <= end-i {
 					a.run.class = classNone
 					a.emitPlain(i, i+n)

@@ -24,13 +24,11 @@ func FuzzTokens(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		var got, want []token
 		a.eachToken(s, func(t token) { got = append(got, t) })
-		a.emit, a.text, a.joined, a.data, a.run = func(t token) { want = append(want, t) }, s, -1, encoded{}, runState{}
+		a.emit, a.text, a.joined, a.run = func(t token) { want = append(want, t) }, s, -1, runState{}
 		a.word = a.word[:0]
 		for i := 0; i < len(s); {
 			n := 1
-			if s[i] < utf8.RuneSelf && (i+1 == len(s) || s[i+1] < utf8.RuneSelf) {
-				a.data.extend(s, i)
-			} else {
+			if s[i] >= utf8.RuneSelf || i+1 < len(s) && s[i+1] >= utf8.RuneSelf {
 				n = max(1, norm.NFKC.NextBoundaryInString(s[i:], true))
 			}
 			seg := s[i : i+n]

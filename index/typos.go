@@ -19,11 +19,6 @@ const (
 	// in at most maxRare blocks, and a word one edit away is in minCommon times as many.
 	maxRare   = 2
 	minCommon = 5
-
-	// maxTypoWords is the maximum number of words in a query whose words are
-	// corrected. A long text contains many words that are right and occur
-	// nowhere, and does not depend on a single word.
-	maxTypoWords = 12
 )
 
 // typoOf returns an unquoted token as a word that may be misspelled, in lower
@@ -43,7 +38,7 @@ func typoOf(text string, t token) string {
 func (s *search) correctTerm(i int) {
 	t := s.words.terms[i]
 	q := s.query
-	if t.typo == "" || s.words.wordCount > maxTypoWords || s.postings == nil || q.KeepTypos || q.Mode == Overlap || q.Cover {
+	if t.typo == "" || len(s.words.list) > maxListed || s.postings == nil || q.KeepTypos || q.Mode == Overlap || q.Cover {
 		return
 	}
 	similar := s.similarTerms(t)

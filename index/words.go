@@ -19,8 +19,6 @@ type words struct {
 	terms   []qterm  // distinct, in order
 	phrases []string // squashed
 
-	wordCount int // number of distinct words that are not stop words
-
 	list []queryWord // words as written, distinct
 }
 
@@ -65,7 +63,6 @@ func (a *analyzer) parseQuery(text string, all bool) words {
 			}
 		})
 		w.terms = w.terms[:min(len(w.terms), maxTerms)]
-		w.wordCount = len(w.terms)
 		a.eachToken(text[:end], func(t token) { w.addToken(text, t, false) })
 		w.finishList()
 		return w
@@ -86,9 +83,6 @@ func (a *analyzer) parseQuery(text string, all bool) words {
 		w.addToken(text, t, stop)
 		counts[t.term]++
 		if counts[t.term] == 1 {
-			if terms == &w.terms && !t.subword {
-				w.wordCount++
-			}
 			q := qterm{term: t.term, weight: weightOf(t)}
 			if !quoted {
 				q.typo = typoOf(text, t)
