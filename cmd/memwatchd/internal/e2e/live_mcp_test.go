@@ -56,7 +56,7 @@ var everyTool = []use{
 	{"memory_todos", fields{}, "[ ] Add an index"},
 	{"memory_todo", fields{"text": "Add an index"}, "[x] Add an index"},
 	{"memory_note", fields{"text": "The index is built."}, "noted: memory/"},
-	{"memory_capture", fields{"bullets": []string{"built the index"}}, "captured: memory/"},
+	{"memory_capture", fields{"bullets": []string{"built the index"}}, "noted: memory/"},
 	{"memory_remember", fields{"title": "Editor", "text": "vim", "explicit": true}, "remembered: "},
 	{"memory_session", fields{"session": "cli_2", "draft": fields{"summary": "Built it.", "tasks": []fields{{"text": "Look again"}}}}, "written: "},
 	{"memory_edit", fields{"path": "notes/report.md", "old_text": "one table", "new_text": "two tables"}, "written: notes/report.md"},
@@ -66,10 +66,10 @@ var everyTool = []use{
 	{"memory_put", fields{"namespace": "preference", "key": "shell", "value": "fish"}, "preference/shell: fish"},
 	{"memory_get", fields{"namespace": "preference", "key": "shell"}, "fish"},
 	{"memory_list", fields{"namespace": "preference"}, "preference/shell: fish"},
-	{"memory_delete", fields{"namespace": "preference", "key": "shell"}, "deleted: 1"},
-	{"memory_delete_namespace", fields{"namespace": "task_state"}, "deleted: 0"},
+	{"memory_delete", fields{"namespace": "preference", "key": "shell"}, "1 item deleted"},
+	{"memory_delete_namespace", fields{"namespace": "task_state"}, "0 items deleted"},
 	{"memory_forget", fields{"match": "555-0199"}, "token: "},
-	{"memory_status", fields{}, "memory is "},
+	{"memory_status", fields{}, "healthy: "},
 }
 
 // bridge starts memwatchd mcp, as an agent does.
