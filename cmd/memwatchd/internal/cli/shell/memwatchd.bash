@@ -29,7 +29,7 @@ _memwatchd_quote()
 }
 _memwatchd()
 {
-    local program=memwatchd typed head flag name open reply directive=0 IFS=$' \t\n'
+    local program=memwatchd typed part head flag='' name open reply directive=0 IFS=$' \t\n'
     local -a words names
     case $1 in
         */*) program=${1/#\~\//$HOME/} ;;
@@ -38,18 +38,16 @@ _memwatchd()
     # Bash replaces the part of the word after the last colon, equals sign or
     # quotation mark: $2, which has its quoting if no mark is open.
     _memwatchd_words "x$2"
-    head=${words[0]#x}
+    part=${words[0]#x}
     _memwatchd_words "${COMP_LINE:0:COMP_POINT}x"
-    [[ $open ]] && head=$2
+    [[ $open ]] && part=$2
     typed=${words[${#words[@]}-1]%x}
-    head=${typed%"$head"}
+    head=${typed%"$part"}
     unset "words[${#words[@]}-1]"
-    case ${words[${#words[@]}-1]} in
-        *[\<\>]) # a file follows
-            compopt -o default 2>/dev/null
-            return
-            ;;
-    esac
+    if [[ ${words[${#words[@]}-1]} == *[\<\>] || $typed == *[\<\>]* ]]; then # a file to redirect to
+        compopt -o default 2>/dev/null
+        return
+    fi
     case $typed in
         -*=*) flag=${typed%%=*}= ;; # the names complete its value
     esac
