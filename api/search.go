@@ -82,23 +82,23 @@ type Correction struct {
 type Hit struct {
 	ID           string    `json:"id"` // path#id, accepted by get
 	Path         string    `json:"path"`
-	Line         int       `json:"line"`              // first line
-	EndLine      int       `json:"end_line"`          // last line
-	Score        float64   `json:"score"`             // higher is better; with explain, why contains the parts
-	Host         string    `json:"host,omitempty"`    // machine that published the entry, if that is another one; the path begins with it
-	Kind         string    `json:"kind"`              // note, session, daily, longterm, items, identity or archive
-	Subject      string    `json:"subject,omitempty"` // owner of the entry
-	Day          string    `json:"day,omitempty"`     // day of the file, YYYY-MM-DD
-	Session      string    `json:"session,omitempty"` // session of the file
-	Section      string    `json:"section,omitempty"` // headings above the entry, joined by " > "
-	Title        string    `json:"title,omitempty"`
-	Text         string    `json:"text"`                 // at most 2000 characters
-	Truncated    bool      `json:"truncated,omitempty"`  // the text is longer
-	Snippet      string    `json:"snippet,omitempty"`    // part of the text with the matching words: up to six lines of code, a list or a table, or one line
-	Language     string    `json:"language,omitempty"`   // of the code in the snippet, as in its fence
-	Highlights   [][2]int  `json:"highlights,omitempty"` // start and end of each match in the snippet, in characters
-	Type         string    `json:"type"`                 // fact, preference, project, decision, crumb, request or result
-	Tags         []string  `json:"tags,omitempty"`
+	Line         int       `json:"line"`                    // first line
+	EndLine      int       `json:"end_line"`                // last line
+	Score        float64   `json:"score"`                   // higher is better; with explain, why contains the parts
+	Host         string    `json:"host,omitempty"`          // machine that published the entry, if that is another one; the path begins with it
+	Kind         string    `json:"kind"`                    // note, session, daily, longterm, items, identity or archive
+	Subject      string    `json:"subject,omitempty"`       // owner of the entry
+	Day          string    `json:"day,omitempty"`           // day of the file, YYYY-MM-DD
+	Session      string    `json:"session,omitempty"`       // session of the file
+	Section      string    `json:"section,omitempty"`       // headings above the entry, joined by " > "; at most 2000 characters
+	Title        string    `json:"title,omitempty"`         // at most 2000 characters
+	Text         string    `json:"text"`                    // at most 2000 characters
+	Truncated    bool      `json:"truncated,omitempty"`     // the text is longer
+	Snippet      string    `json:"snippet,omitempty"`       // part of the text with the matching words: up to six lines of code, a list or a table, or one line
+	Language     string    `json:"language,omitempty"`      // of the code in the snippet, as in its fence
+	Highlights   [][2]int  `json:"highlights,omitempty"`    // start and end of each match in the snippet, in characters
+	Type         string    `json:"type"`                    // fact, preference, project, decision, crumb, request or result
+	Tags         []string  `json:"tags,omitempty"`          // at most 100
 	Importance   float64   `json:"importance,omitempty"`    // 0 to 1
 	Visibility   string    `json:"visibility"`              // private_only or public_ok
 	Task         string    `json:"task,omitempty"`          // open if any of its tasks is open, else done
