@@ -92,7 +92,6 @@ var inspections = []inspection{
 	{configGroup, "in effect", true, inspectLoadedConfig},
 	{memoryGroup, "directory", true, inspectDirectory},
 	{memoryGroup, "sync", true, inspectSync},
-	{memoryGroup, "visibility", true, inspectVisibility},
 	{installGroup, "program", false, inspectProgram},
 	{installGroup, "service", true, inspectService},
 	{installGroup, "agents", false, inspectAgents},
@@ -124,7 +123,6 @@ type examination struct {
 
 // NewCommand returns the command doctor.
 func NewCommand(g *cli.Globals) *cobra.Command {
-	var verbose bool
 	c := &cobra.Command{
 		Use:   "doctor",
 		Short: "Find problems of the daemon and the machine, with advice",
@@ -148,8 +146,7 @@ func NewCommand(g *cli.Globals) *cobra.Command {
 				}{list, healthy}))
 			} else {
 				c := cmp.Or(e.config, config.Default())
-				err = printFindings(g.Stdout, term.Width(g.Stdout), cli.NewPrinter(g.Stdout, g.Stderr, c, g.NoColor),
-					list, verbose)
+				err = printFindings(g.Stdout, term.Width(g.Stdout), cli.NewPrinter(g.Stdout, g.Stderr, c, g.NoColor), list)
 			}
 			if err == nil && !healthy {
 				err = cli.ErrUnhealthy
@@ -157,8 +154,6 @@ func NewCommand(g *cli.Globals) *cobra.Command {
 			return err
 		},
 	}
-	c.Flags().BoolVarP(&verbose, "verbose", "v", false, "print findings without a fault in full")
-	cli.RejectTogether(c, "verbose", "json")
 	return cli.AcceptGlobals(c, cli.DaemonFlags, cli.OutputFlags)
 }
 
@@ -232,36 +227,18 @@ func (e *examination) runInspections(ctx context.Context, inspections []inspecti
 	return list
 }
 
-// printFindings prints findings by group. Findings without a fault take one
-// line of the group, unless all is set.
-func printFindings(w io.Writer, width int, p *cli.Printer, list findings, all bool) error {
+// printFindings prints findings by group, and their numbers.
+func printFindings(w io.Writer, width int, p *cli.Printer, list findings) error {
 	var b strings.Builder
 	var counts [len(severityNames)]int
-	for rest := list; len(rest) > 0; {
-		n := slices.IndexFunc(rest, func(f finding) bool { return f.Group != rest[0].Group })
-		if n < 0 {
-			n = len(rest)
+	for i, f := range list {
+		if i == 0 || f.Group != list[i-1].Group {
+			fmt.Fprintln(&b, strings.Repeat("\n", min(i, 1))+p.Style(term.AsTitle, f.Group))
 		}
-		fmt.Fprintln(&b, p.Style(term.AsTitle, rest[0].Group))
-		var names []string // of inspections without a fault
-		for _, f := range rest[:n] {
-			counts[f.Severity]++
-			if f.Severity == passed && !all {
-				names = append(names, f.Name)
-			}
-		}
-		if names != nil {
-			printFinding(&b, p, width, finding{Text: strings.Join(slices.Compact(names), ", ")})
-		}
-		for _, f := range rest[:n] {
-			if f.Severity != passed || all {
-				printFinding(&b, p, width, f)
-			}
-		}
-		b.WriteByte('\n')
-		rest = rest[n:]
+		counts[f.Severity]++
+		printFinding(&b, p, width, f)
 	}
-	fmt.Fprintf(&b, "%s, %s, %s, %d ok\n", api.Plural(counts[problem], "problem"),
+	fmt.Fprintf(&b, "\n%s, %s, %s, %d ok\n", api.Plural(counts[problem], "problem"),
 		api.Plural(counts[warning], "warning"), api.Plural(counts[note], "note"), counts[passed])
 	_, err := io.WriteString(w, b.String())
 	return err

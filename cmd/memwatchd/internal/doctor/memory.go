@@ -171,26 +171,3 @@ func ignoreTempFiles(files ...string) bool {
 		return err == nil && bytes.Contains(text, []byte(".memwatchd-"))
 	})
 }
-
-// inspectVisibility reports daily notes and sessions that the configuration makes
-// public, and those of groups that it keeps private.
-func inspectVisibility(e *examination) (list findings) {
-	layout, dir := e.config.Layout(), e.config.Memory.Dir
-	for _, k := range []struct {
-		kind, key string
-		is        memory.Visibility
-		find      func(string, *memory.Layout) config.GroupSign
-	}{
-		{"Sessions", "visibility.sessions", layout.Sessions, config.GroupSessions},
-		{"Daily notes", "visibility.daily", layout.Daily, config.GroupUsers},
-	} {
-		if k.is == memory.PublicOK {
-			list.add(note, "To keep them private, remove the key.", "",
-				"%s that set no visibility are public: %s is public_ok.", k.kind, k.key)
-		} else if sign := k.find(dir, &layout); sign.Path != "" {
-			list.add(note, "To show them in groups, set "+k.key+" to public_ok.", "",
-				"%s that set no visibility are private, and the memory seems to serve groups: %s.", k.kind, sign.Line())
-		}
-	}
-	return list.orPassed("Daily notes and sessions that set no visibility are private.")
-}
