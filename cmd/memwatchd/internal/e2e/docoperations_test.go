@@ -119,13 +119,6 @@ func facts(op *api.Operation) string {
 	return " Requires " + strings.Join(needs, "; ") + "."
 }
 
-func code(s string) string {
-	if s == "" {
-		return ""
-	}
-	return "`" + cell(s) + "`"
-}
-
 // kindOf returns the type of a field after a space, or "" for a string.
 func kindOf(p *api.Param) string {
 	switch p.Kind() {
