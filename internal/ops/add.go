@@ -192,7 +192,7 @@ func (m writeOps) subjectDir(ctx context.Context, c *Call) (string, error) {
 
 // waitAllRead waits up to SyncTimeout until every file has been read. Only then are the
 // files and the owners of the directories known. It renews the call's view.
-func (m *Memory) waitAllRead(ctx context.Context, c *Call) error {
+func (m readOps) waitAllRead(ctx context.Context, c *Call) error {
 	wait, cancel := context.WithTimeout(ctx, m.SyncTimeout)
 	defer cancel()
 	defer api.PauseWork(ctx)()
@@ -298,7 +298,7 @@ func sourceAttribute(c Call, source string) string {
 }
 
 // author returns the author of an addition by the caller to a file.
-func (m *Memory) author(c Call, doc *memory.Document, source string) memory.Author {
+func (m readOps) author(c Call, doc *memory.Document, source string) memory.Author {
 	a := memory.Author{Source: sourceAttribute(c, source)}
 	if c.Scope.Subject != m.holder(c, doc.Own) {
 		a.By = c.Scope.Subject
@@ -308,14 +308,14 @@ func (m *Memory) author(c Call, doc *memory.Document, source string) memory.Auth
 
 // holder returns the subject of a readable partition. What has no subject
 // belongs to the owner of the root.
-func (m *Memory) holder(c Call, p memory.Partition) string {
+func (m readOps) holder(c Call, p memory.Partition) string {
 	return cmp.Or(c.View.SubjectOf(p), m.Owner)
 }
 
 // mayChange reports whether the caller may change a readable text of a file with the
 // given partition and author: everything in its inbox, if it has one; else in private its
 // subject may, anywhere else only the author.
-func (m *Memory) mayChange(c Call, path string, p memory.Partition, a memory.Author) bool {
+func (m readOps) mayChange(c Call, path string, p memory.Partition, a memory.Author) bool {
 	if dir := m.inbox(c); dir != "" {
 		return memory.Within(path, dir)
 	}
@@ -329,7 +329,7 @@ func (m *Memory) mayChange(c Call, path string, p memory.Partition, a memory.Aut
 
 // mayRevise reports whether the caller may change every entry that a revision
 // changes.
-func (m *Memory) mayRevise(c Call, doc *memory.Document, r *memory.Revision) bool {
+func (m readOps) mayRevise(c Call, doc *memory.Document, r *memory.Revision) bool {
 	may := m.mayChangeEntry(c, doc.Place.Path)
 	for i := range r.Changed() {
 		if !may(&doc.Entries[i]) {
@@ -341,7 +341,7 @@ func (m *Memory) mayRevise(c Call, doc *memory.Document, r *memory.Revision) boo
 
 // mayChangeEntry returns a function that reports whether the caller may change an entry
 // of a file, all of which it can read.
-func (m *Memory) mayChangeEntry(c Call, path string) func(*memory.Entry) bool {
+func (m readOps) mayChangeEntry(c Call, path string) func(*memory.Entry) bool {
 	return func(e *memory.Entry) bool { return m.mayChange(c, path, e.Partition, e.Author()) }
 }
 

@@ -18,7 +18,7 @@ const ownersSession = "---\nsession_id: s1\nsummary: Planned the move\nchannel: 
 // fixedCall returns a call over a listener with a fixed scope.
 func (d *diskCase) fixedCall(t *testing.T, listener, subject, context string) Call {
 	t.Helper()
-	c, err := d.memory.resolveCall(api.Caller{Fixed: &api.Fixed{Name: listener, Subject: subject, Context: context}})
+	c, err := d.memory.readOps().resolveCall(api.Caller{Fixed: &api.Fixed{Name: listener, Subject: subject, Context: context}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func TestPublicAddsOnly(t *testing.T) {
 				return d.fixedCall(t, who.listener, who.subject, who.context)
 			}
 			ctx := t.Context()
-			a, err := d.memory.writeOps().session(ctx, call(), &api.SessionRequest{Session: "s1", Day: "2026-02-05", Draft: hostile})
+			a, err := d.memory.adminOps().session(ctx, call(), &api.SessionRequest{Session: "s1", Day: "2026-02-05", Draft: hostile})
 			shared := who.listener == "" // a program of the owner: the session has one file
 			if err != nil || len(a.Added) != 2 || (a.Path == session) != shared {
 				t.Fatalf("the draft: %+v, %v", a, err)
@@ -64,24 +64,24 @@ func TestPublicAddsOnly(t *testing.T) {
 			// A second draft changes what the first one wrote.
 			again := hostile
 			again.Facts = []api.DraftItem{{Title: "Door code", Text: "8888"}}
-			if b, err := d.memory.writeOps().session(ctx, call(), &api.SessionRequest{Session: "s1", Day: "2026-02-05", Draft: again}); err != nil || b.Path != a.Path || len(b.Updated) != 1 {
+			if b, err := d.memory.adminOps().session(ctx, call(), &api.SessionRequest{Session: "s1", Day: "2026-02-05", Draft: again}); err != nil || b.Path != a.Path || len(b.Updated) != 1 {
 				t.Errorf("the second draft: %+v, %v", b, err)
 			}
-			put, err := d.memory.writeOps().itemPut(ctx, call(), &api.ItemPutRequest{Namespace: "fact", Key: "tea", Value: new("black"), Visibility: "public_ok"})
+			put, err := d.memory.adminOps().itemPut(ctx, call(), &api.ItemPutRequest{Namespace: "fact", Key: "tea", Value: new("black"), Visibility: "public_ok"})
 			if err != nil || put.Item.Value != "black" {
 				t.Errorf("the item: %+v, %v", put, err)
 			}
 			for name, err := range map[string]error{
-				"todo":  second(d.memory.writeOps().todo(ctx, call(), &api.TodoRequest{Text: "Book a van", State: "done", Session: "s1"})),
-				"edit":  second(d.memory.writeOps().edit(ctx, call(), &api.EditRequest{Path: session, OldText: "1234", NewText: "9999"})),
-				"write": second(d.memory.writeOps().write(ctx, call(), &api.WriteRequest{Path: "notes/new.md", Text: "mine\n"})),
+				"todo":  second(d.memory.adminOps().todo(ctx, call(), &api.TodoRequest{Text: "Book a van", State: "done", Session: "s1"})),
+				"edit":  second(d.memory.adminOps().edit(ctx, call(), &api.EditRequest{Path: session, OldText: "1234", NewText: "9999"})),
+				"write": second(d.memory.adminOps().write(ctx, call(), &api.WriteRequest{Path: "notes/new.md", Text: "mine\n"})),
 			} {
 				if code := asError(err).Code; code != api.Forbidden && code != api.Conflict && code != api.NotFound {
 					t.Errorf("%s: %v", name, err)
 				}
 			}
 			if who.context == "private" {
-				l, err := d.memory.writeOps().forget(ctx, call(), &api.ForgetRequest{Match: "1234"})
+				l, err := d.memory.adminOps().forget(ctx, call(), &api.ForgetRequest{Match: "1234"})
 				if err != nil || len(l.Entries) > 0 {
 					t.Errorf("forget lists %+v, %v", l, err)
 				}
@@ -98,7 +98,7 @@ func TestPublicAddsOnly(t *testing.T) {
 			if got := d.read(t, facts); !strings.Contains(got, string(files[1].Data)) {
 				t.Errorf("the owner's item was changed:\n%s", got)
 			}
-			item, err := d.memory.writeOps().itemGet(ctx, d.callAs(t, "owner", "private"), &api.ItemGetRequest{Namespace: "fact", Key: "tea"})
+			item, err := d.memory.adminOps().itemGet(ctx, d.callAs(t, "owner", "private"), &api.ItemGetRequest{Namespace: "fact", Key: "tea"})
 			if err != nil || item.Item.Value != "green" {
 				t.Errorf("the owner's item is %+v, %v", item, err)
 			}
@@ -141,7 +141,7 @@ func TestForgetOwnTextOnly(t *testing.T) {
 	edit := func(subject, from, to string) {
 		t.Helper()
 		call := d.callAs(t, subject, "private")
-		if _, err := d.memory.writeOps().edit(t.Context(), call, &api.EditRequest{Path: path, OldText: from, NewText: to}); err != nil {
+		if _, err := d.memory.adminOps().edit(t.Context(), call, &api.EditRequest{Path: path, OldText: from, NewText: to}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -155,7 +155,7 @@ func TestForgetOwnTextOnly(t *testing.T) {
 	if len(ids) != 1 {
 		t.Fatalf("the list has %q", ids)
 	}
-	a, err := d.memory.writeOps().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token})
+	a, err := d.memory.adminOps().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token})
 	if err != nil || len(a.Removed) != 1 || len(a.Failed) > 0 {
 		t.Fatalf("%+v, %v", a, err)
 	}

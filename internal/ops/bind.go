@@ -14,8 +14,8 @@ import (
 type binding struct {
 	request, answer reflect.Type
 
-	do     func(writeOps, context.Context, Call, any) (any, error)
-	stream func(writeOps, context.Context, Call, any, func(any) error) error
+	do     func(*Memory, context.Context, Call, any) (any, error)
+	stream func(*Memory, context.Context, Call, any, func(any) error) error
 }
 
 // Do runs the requested operation and returns a pointer to its answer type. An
@@ -23,7 +23,7 @@ type binding struct {
 // with the code [api.Unavailable]. Errors meant for the caller are of type
 // [*api.Error]; the text of any other error must not be shown to the caller.
 func (m *Memory) Do(ctx context.Context, by api.Caller, req *api.Request) (any, error) {
-	c, err := m.resolveCall(by)
+	c, err := m.readOps().resolveCall(by)
 	if err != nil {
 		return nil, err
 	}
@@ -34,23 +34,23 @@ func (m *Memory) Do(ctx context.Context, by api.Caller, req *api.Request) (any, 
 		ctx, cancel = context.WithTimeout(ctx, api.MaxAnswerTime)
 		defer cancel()
 	}
-	if err := m.permit(c, op); err != nil {
+	if err := m.writeOps().permit(c, op); err != nil {
 		return nil, err
 	}
 	if err := checkCharacters(c, req); err != nil {
 		return nil, err
 	}
 	if fresh, ok := req.Value().(interface{ Waits() bool }); ok && fresh.Waits() {
-		if err := m.syncIndex(ctx, &c); err != nil {
+		if err := m.readOps().syncIndex(ctx, &c); err != nil {
 			return nil, err
 		}
 	}
-	answer, err := bindings[op.Name].do(m.writeOps(), ctx, c, req.Value())
+	answer, err := bindings[op.Name].do(m, ctx, c, req.Value())
 	if state := api.IndexStateOf(answer); state != nil {
 		state.Explain(c.waits)
 	}
 	if e, ok := errors.AsType[*api.Error](err); ok && e.Code == api.NotFound && (m.Disabled || c.waits || c.FullAccess) {
-		state, hinted := m.indexState(c), *e
+		state, hinted := m.readOps().indexState(c), *e
 		state.Explain(c.waits)
 		hinted.Hint = strings.Trim(hinted.Hint+"; "+state.Notice, "; ")
 		if m.Disabled {
@@ -76,78 +76,80 @@ func (m *Memory) Do(ctx context.Context, by api.Caller, req *api.Request) (any, 
 // [Memory.Do].
 func (m *Memory) Stream(ctx context.Context, by api.Caller, req *api.Request) (run func(send func(any) error) error,
 	err error) {
-	c, err := m.resolveCall(by)
+	c, err := m.readOps().resolveCall(by)
 	if err != nil {
 		return nil, err
 	}
-	if err := m.permit(c, req.Operation()); err != nil {
+	if err := m.writeOps().permit(c, req.Operation()); err != nil {
 		return nil, err
 	}
 	return func(send func(any) error) error {
-		return bindings[req.Operation().Name].stream(m.writeOps(), ctx, c, req.Value(), send)
+		return bindings[req.Operation().Name].stream(m, ctx, c, req.Value(), send)
 	}, nil
 }
 
 // bindings are the functions of all operations by name.
 var bindings = map[string]binding{
-	"search":                bindFunc(writeOps.search),
-	"get":                   bindFunc(writeOps.get),
-	"recent":                bindFunc(writeOps.recent),
-	"related":               bindFunc(writeOps.related),
-	"load":                  bindFunc(writeOps.loadOp),
-	"context":               bindFunc(writeOps.context),
-	"todos":                 bindFunc(writeOps.todos),
-	"todo":                  bindFunc(writeOps.todo),
-	"todo_add":              bindFunc(writeOps.todoAdd),
-	"complete":              bindFunc(writeOps.complete),
-	"files":                 bindFunc(writeOps.files),
-	"note":                  bindFunc(writeOps.note),
-	"capture":               bindFunc(writeOps.capture),
-	"remember":              bindFunc(writeOps.remember),
-	"forget":                bindFunc(writeOps.forget),
-	"session":               bindFunc(writeOps.session),
-	"edit":                  bindFunc(writeOps.edit),
-	"write":                 bindFunc(writeOps.write),
-	"profile":               bindFunc(writeOps.profile),
-	"project":               bindFunc(writeOps.project),
-	"item_put":              bindFunc(writeOps.itemPut),
-	"item_get":              bindFunc(writeOps.itemGet),
-	"item_list":             bindFunc(writeOps.itemList),
-	"item_delete":           bindFunc(writeOps.itemDelete),
-	"item_delete_namespace": bindFunc(writeOps.itemDeleteNamespace),
-	"item_visibility":       bindFunc(writeOps.itemVisibility),
-	"item_import":           bindFunc(writeOps.itemImport),
-	"import":                bindFunc(writeOps.importRecords),
-	"export":                bindFunc(writeOps.export),
-	"resolve":               bindFunc(writeOps.resolve),
-	"link":                  bindFunc(writeOps.link),
-	"unlink":                bindFunc(writeOps.unlink),
-	"links":                 bindFunc(writeOps.links),
-	"compress":              bindFunc(writeOps.compress),
-	"journal":               bindFunc(writeOps.journal),
-	"undo":                  bindFunc(writeOps.undo),
-	"conflicts":             bindFunc(writeOps.conflicts),
-	"conflicts_merge":       bindFunc(writeOps.conflictsMerge),
-	"share_status":          bindFunc(writeOps.shareStatus),
-	"share_push":            bindFunc(writeOps.sharePush),
-	"share_forget_host":     bindFunc(writeOps.shareForget),
-	"compact":               bindFunc(writeOps.compact),
-	"restore":               bindFunc(writeOps.restore),
-	"wipe_subject":          bindFunc(writeOps.wipeSubject),
-	"check":                 bindFunc(writeOps.check),
-	"sync":                  bindFunc(writeOps.syncOp),
-	"rebuild":               bindFunc(writeOps.rebuild),
-	"status":                bindFunc(writeOps.statusOp),
-	"embed":                 bindFunc(writeOps.embed),
-	"operations":            bindFunc(writeOps.operations),
-	"events":                bindStream[api.EventsRequest, api.Event](writeOps.events),
+	"search":                bindFunc((*Memory).readOps, readOps.search),
+	"get":                   bindFunc((*Memory).readOps, readOps.get),
+	"recent":                bindFunc((*Memory).readOps, readOps.recent),
+	"related":               bindFunc((*Memory).readOps, readOps.related),
+	"load":                  bindFunc((*Memory).readOps, readOps.loadOp),
+	"context":               bindFunc((*Memory).readOps, readOps.context),
+	"todos":                 bindFunc((*Memory).readOps, readOps.todos),
+	"todo":                  bindFunc((*Memory).writeOps, writeOps.todo),
+	"todo_add":              bindFunc((*Memory).writeOps, writeOps.todoAdd),
+	"complete":              bindFunc((*Memory).readOps, readOps.complete),
+	"files":                 bindFunc((*Memory).readOps, readOps.files),
+	"note":                  bindFunc((*Memory).writeOps, writeOps.note),
+	"capture":               bindFunc((*Memory).writeOps, writeOps.capture),
+	"remember":              bindFunc((*Memory).writeOps, writeOps.remember),
+	"forget":                bindFunc((*Memory).adminOps, adminOps.forget),
+	"session":               bindFunc((*Memory).writeOps, writeOps.session),
+	"edit":                  bindFunc((*Memory).writeOps, writeOps.edit),
+	"write":                 bindFunc((*Memory).writeOps, writeOps.write),
+	"profile":               bindFunc((*Memory).writeOps, writeOps.profile),
+	"project":               bindFunc((*Memory).writeOps, writeOps.project),
+	"item_put":              bindFunc((*Memory).writeOps, writeOps.itemPut),
+	"item_get":              bindFunc((*Memory).readOps, readOps.itemGet),
+	"item_list":             bindFunc((*Memory).readOps, readOps.itemList),
+	"item_delete":           bindFunc((*Memory).writeOps, writeOps.itemDelete),
+	"item_delete_namespace": bindFunc((*Memory).writeOps, writeOps.itemDeleteNamespace),
+	"item_visibility":       bindFunc((*Memory).writeOps, writeOps.itemVisibility),
+	"item_import":           bindFunc((*Memory).adminOps, adminOps.itemImport),
+	"import":                bindFunc((*Memory).adminOps, adminOps.importRecords),
+	"export":                bindFunc((*Memory).readOps, readOps.export),
+	"resolve":               bindFunc((*Memory).readOps, readOps.resolve),
+	"link":                  bindFunc((*Memory).writeOps, writeOps.link),
+	"unlink":                bindFunc((*Memory).writeOps, writeOps.unlink),
+	"links":                 bindFunc((*Memory).readOps, readOps.links),
+	"compress":              bindFunc((*Memory).adminOps, adminOps.compress),
+	"journal":               bindFunc((*Memory).adminOps, adminOps.journal),
+	"undo":                  bindFunc((*Memory).adminOps, adminOps.undo),
+	"conflicts":             bindFunc((*Memory).adminOps, adminOps.conflicts),
+	"conflicts_merge":       bindFunc((*Memory).adminOps, adminOps.conflictsMerge),
+	"share_status":          bindFunc((*Memory).adminOps, adminOps.shareStatus),
+	"share_push":            bindFunc((*Memory).adminOps, adminOps.sharePush),
+	"share_forget_host":     bindFunc((*Memory).adminOps, adminOps.shareForget),
+	"compact":               bindFunc((*Memory).adminOps, adminOps.compact),
+	"restore":               bindFunc((*Memory).adminOps, adminOps.restore),
+	"wipe_subject":          bindFunc((*Memory).adminOps, adminOps.wipeSubject),
+	"check":                 bindFunc((*Memory).adminOps, adminOps.check),
+	"sync":                  bindFunc((*Memory).adminOps, adminOps.syncOp),
+	"rebuild":               bindFunc((*Memory).adminOps, adminOps.rebuild),
+	"status":                bindFunc((*Memory).adminOps, adminOps.statusOp),
+	"embed":                 bindFunc((*Memory).adminOps, adminOps.embed),
+	"operations":            bindFunc((*Memory).readOps, readOps.operations),
+	"events":                bindStream[api.Event]((*Memory).adminOps, adminOps.events),
 }
 
-func bindFunc[Request, Answer any](f func(writeOps, context.Context, Call, *Request) (*Answer, error)) binding {
+// bindFunc returns the binding of a method of the part of the memory that view returns.
+func bindFunc[Ops, Request, Answer any](view func(*Memory) Ops,
+	f func(Ops, context.Context, Call, *Request) (*Answer, error)) binding {
 	return binding{
 		request: reflect.TypeFor[Request](), answer: reflect.TypeFor[Answer](),
-		do: func(m writeOps, ctx context.Context, c Call, r any) (any, error) {
-			answer, err := f(m, ctx, c, r.(*Request))
+		do: func(m *Memory, ctx context.Context, c Call, r any) (any, error) {
+			answer, err := f(view(m), ctx, c, r.(*Request))
 			if err != nil {
 				return nil, redactError(err)
 			}
@@ -156,11 +158,12 @@ func bindFunc[Request, Answer any](f func(writeOps, context.Context, Call, *Requ
 	}
 }
 
-func bindStream[Request, Part any](f func(writeOps, context.Context, Call, *Request, func(any) error) error) binding {
+func bindStream[Part, Ops, Request any](view func(*Memory) Ops,
+	f func(Ops, context.Context, Call, *Request, func(any) error) error) binding {
 	return binding{
 		request: reflect.TypeFor[Request](), answer: reflect.TypeFor[Part](),
-		stream: func(m writeOps, ctx context.Context, c Call, r any, send func(any) error) error {
-			return redactError(f(m, ctx, c, r.(*Request), func(part any) error { return send(redactValue(part)) }))
+		stream: func(m *Memory, ctx context.Context, c Call, r any, send func(any) error) error {
+			return redactError(f(view(m), ctx, c, r.(*Request), func(part any) error { return send(redactValue(part)) }))
 		},
 	}
 }

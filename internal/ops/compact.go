@@ -17,7 +17,7 @@ import (
 )
 
 // compact plans and runs compaction. The plans contain the text of all files.
-func (m writeOps) compact(ctx context.Context, c Call, r *api.CompactRequest) (*api.CompactAnswer, error) {
+func (m adminOps) compact(ctx context.Context, c Call, r *api.CompactRequest) (*api.CompactAnswer, error) {
 	if m.Compactor == nil {
 		return nil, errNoWriter
 	}
@@ -59,7 +59,7 @@ func maintenanceError(err error) error {
 }
 
 // restore moves an archived entry back to its original file.
-func (m writeOps) restore(ctx context.Context, c Call, r *api.RestoreRequest) (*api.RestoreAnswer, error) {
+func (m adminOps) restore(ctx context.Context, c Call, r *api.RestoreRequest) (*api.RestoreAnswer, error) {
 	switch {
 	case r.ID == "":
 		return nil, api.Errorf(api.Invalid, "id is missing").WithHint("`search` with `include_archived` to find the entry")
@@ -111,7 +111,7 @@ func (m readOps) idAt(c Call, place string) string {
 
 // findArchived returns path#id for an id. If several entries have the id, it
 // chooses the one in an archive.
-func (m writeOps) findArchived(ctx context.Context, c Call, id string) (string, error) {
+func (m adminOps) findArchived(ctx context.Context, c Call, id string) (string, error) {
 	if strings.Contains(id, "#") {
 		return id, nil
 	}
@@ -159,12 +159,12 @@ func (m readOps) recordUse(ids ...string) {
 // limitHints returns hints for the caller's long-term files that are nearly
 // full.
 func (m readOps) limitHints(c Call, lang brief.Lang) []string {
-	if m.Compactor == nil || !c.View.Private() {
+	if m.limits == nil || !c.View.Private() {
 		return nil
 	}
 	var hints []string
 	for _, doc := range m.longTerm(c) {
-		if fill, ok := m.Compactor.FillOf(doc); ok && fill.Hint(lang) != "" {
+		if fill, ok := m.limits.FillOf(doc); ok && fill.Hint(lang) != "" {
 			hints = append(hints, fill.Hint(lang))
 		}
 	}
@@ -177,7 +177,7 @@ const minCutoff = 24 * time.Hour
 
 // compress summarizes old sessions and daily notes and thereby removes them
 // from the recent files.
-func (m writeOps) compress(ctx context.Context, c Call, r *api.CompressRequest) (*api.CompressAnswer, error) {
+func (m adminOps) compress(ctx context.Context, c Call, r *api.CompressRequest) (*api.CompressAnswer, error) {
 	if m.Compress == nil {
 		return nil, errNoWriter
 	}

@@ -20,7 +20,7 @@ func BenchmarkComplete(b *testing.B) {
 		})
 	}
 	m := readOpsCase(b, &txtar.Archive{Files: files}).memory(b)
-	call, err := m.resolveCall(api.Caller{AsOwner: true})
+	call, err := m.readOps().resolveCall(api.Caller{AsOwner: true})
 	if err != nil {
 		b.Fatal(err)
 	}

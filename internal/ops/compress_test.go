@@ -56,11 +56,11 @@ func compressing(t *testing.T) (m *Memory, files func() string) {
 	}
 	now := func() time.Time { return time.Date(2026, 2, 5, 12, 0, 0, 0, time.UTC) }
 	return &Memory{
-		Now: now, Location: time.UTC, Semaphore: semaphore.NewWeighted(1),
-		Compress: &compactor.Compress{Root: compactor.Root{
+		Reading: Reading{Now: now, Location: time.UTC},
+		Administration: Administration{Semaphore: semaphore.NewWeighted(1), Compress: &compactor.Compress{Root: compactor.Root{
 			Files: plainFiles{root, parse}, Disk: root, Writer: w, Mover: w, Parse: parse, Layout: layout, Now: now,
 			Paths: func() []string { return strings.Fields(files()) },
-		}},
+		}}},
 	}, files
 }
 
@@ -88,7 +88,7 @@ func TestCompressContact(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := m.writeOps().compress(t.Context(), Call{FullAccess: true}, &api.CompressRequest{})
+	a, err := m.adminOps().compress(t.Context(), Call{FullAccess: true}, &api.CompressRequest{})
 	if err != nil || a.Applied != 1 {
 		t.Fatalf("%+v, %v", a, err)
 	}
@@ -103,7 +103,7 @@ func TestCompressContact(t *testing.T) {
 func TestCompress(t *testing.T) {
 	m, files := compressing(t)
 	ask := func(c Call, r api.CompressRequest) (*api.CompressAnswer, error) {
-		return m.writeOps().compress(t.Context(), c, &r)
+		return m.adminOps().compress(t.Context(), c, &r)
 	}
 	owner := Call{FullAccess: true}
 	code := func(err error) api.Code {
@@ -142,7 +142,7 @@ func TestCompress(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := m.writeOps().compress(ctx, owner, &api.CompressRequest{}); !errors.Is(err, context.Canceled) || files() != before {
+	if _, err := m.adminOps().compress(ctx, owner, &api.CompressRequest{}); !errors.Is(err, context.Canceled) || files() != before {
 		t.Errorf("while the clock does it: %v; %s", err, files())
 	}
 	m.Semaphore.Release(1)

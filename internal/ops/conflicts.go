@@ -13,7 +13,7 @@ import (
 
 // conflicts lists the conflict copies to the owner, and with a path the effect of
 // their merges.
-func (m writeOps) conflicts(_ context.Context, _ Call, r *api.ConflictsRequest) (*api.ConflictsAnswer, error) {
+func (m adminOps) conflicts(_ context.Context, _ Call, r *api.ConflictsRequest) (*api.ConflictsAnswer, error) {
 	paths, err := m.copiesAt(r.Path)
 	if err != nil {
 		return nil, err
@@ -29,7 +29,7 @@ func (m writeOps) conflicts(_ context.Context, _ Call, r *api.ConflictsRequest) 
 var keepNames = map[string]memory.Keep{"file": memory.KeepOurs, "copy": memory.KeepTheirs, "both": memory.KeepBoth}
 
 // conflictsMerge merges conflict copies into their files.
-func (m writeOps) conflictsMerge(ctx context.Context, _ Call, r *api.ConflictsMergeRequest) (*api.ConflictsAnswer, error) {
+func (m adminOps) conflictsMerge(ctx context.Context, _ Call, r *api.ConflictsMergeRequest) (*api.ConflictsAnswer, error) {
 	paths, err := m.copiesAt(r.Path)
 	if err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func (m writeOps) conflictsMerge(ctx context.Context, _ Call, r *api.ConflictsMe
 
 // copiesAt returns the conflict copies at a path, of the file at the path, or all of
 // them if the path is empty, sorted by path.
-func (m writeOps) copiesAt(path string) (paths []string, err error) {
+func (m adminOps) copiesAt(path string) (paths []string, err error) {
 	if m.Merger == nil {
 		return nil, errNoJournal
 	}
@@ -88,7 +88,7 @@ func (m writeOps) copiesAt(path string) (paths []string, err error) {
 // planMerge describes the merge of a conflict copy, with details the entries that
 // both versions changed and the difference. The plan is nil if the copy cannot be
 // merged now.
-func (m writeOps) planMerge(path string, details bool, keep memory.Keep) (api.ConflictCopy, *vault.CopyMerge) {
+func (m adminOps) planMerge(path string, details bool, keep memory.Keep) (api.ConflictCopy, *vault.CopyMerge) {
 	of, _ := memory.CopyOf(path)
 	c := api.ConflictCopy{Path: path, File: of}
 	plan, err := m.Merger.Plan(path)

@@ -31,7 +31,7 @@ func BenchmarkContext(b *testing.B) {
 		files = append(files, txtar.File{Name: "_longterms/owner/" + namespace + ".md", Data: []byte(text.String())})
 	}
 	m := readOpsCase(b, &txtar.Archive{Files: files}).memory(b)
-	call, err := m.resolveCall(api.Caller{AsOwner: true})
+	call, err := m.readOps().resolveCall(api.Caller{AsOwner: true})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -28,7 +28,7 @@ func TestContextCounts(t *testing.T) {
 		{"all of a file", api.ContextRequest{Format: "full"}, nil},
 	} {
 		used = nil
-		call, err := m.resolveCall(api.Caller{AsOwner: true})
+		call, err := m.readOps().resolveCall(api.Caller{AsOwner: true})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,7 +14,7 @@ var errNoEndpoint = api.Errorf(api.Unavailable, "no embeddings endpoint is confi
 	WithHint("set embed.endpoint and embed.model")
 
 // embed returns the state of semantic search.
-func (m writeOps) embed(ctx context.Context, _ Call, r *api.EmbedRequest) (*api.EmbedAnswer, error) {
+func (m adminOps) embed(ctx context.Context, _ Call, r *api.EmbedRequest) (*api.EmbedAnswer, error) {
 	answer := &api.EmbedAnswer{Status: m.Indexer.Report().Embed}
 	if !r.Plan {
 		if answer.Status == nil {

@@ -68,7 +68,7 @@ func (o *erasure) erasesEntry(path, id string) bool {
 
 // recordErasure adds an erasure to the unfinished ones on disk and returns the
 // previous ones.
-func (m writeOps) recordErasure(plan erasure) (before []erasure, err error) {
+func (m adminOps) recordErasure(plan erasure) (before []erasure, err error) {
 	before, err = m.readErasures()
 	if err == nil {
 		err = m.writeErasures(append(slices.Clip(before), plan))
@@ -79,7 +79,7 @@ func (m writeOps) recordErasure(plan erasure) (before []erasure, err error) {
 	return before, nil
 }
 
-func (m writeOps) writeErasures(list []erasure) error {
+func (m adminOps) writeErasures(list []erasure) error {
 	if m.ErasureFile == "" {
 		return nil
 	}
@@ -87,7 +87,7 @@ func (m writeOps) writeErasures(list []erasure) error {
 }
 
 // readErasures returns the recorded erasures, which may be unfinished.
-func (m writeOps) readErasures() ([]erasure, error) {
+func (m adminOps) readErasures() ([]erasure, error) {
 	if m.ErasureFile == "" {
 		return nil, nil
 	}
@@ -103,7 +103,7 @@ func (m writeOps) readErasures() ([]erasure, error) {
 // stopped. Call it after all files have been read. The joined errors name the
 // files that failed; their erasure stays pending.
 func (m *Memory) FinishErasures(ctx context.Context) error {
-	w := m.writeOps()
+	w := m.adminOps()
 	m.forgetLists.eraseMu.Lock()
 	defer m.forgetLists.eraseMu.Unlock()
 	if m.ErasureFile == "" || m.Writer == nil {
@@ -117,7 +117,7 @@ func (m *Memory) FinishErasures(ctx context.Context) error {
 	for i := range left {
 		plan := &left[i]
 		c := Call{Scope: memory.Scope{Subject: plan.Subject, Context: memory.Private}}
-		if err := m.renewView(&c); err != nil {
+		if err := w.renewView(&c); err != nil {
 			errs = append(errs, err)
 			continue
 		}
@@ -148,7 +148,7 @@ func (m *Memory) FinishErasures(ctx context.Context) error {
 
 // remainingErasure returns the parts of a file that are still to be erased, and adds them
 // to words.
-func (m writeOps) remainingErasure(c Call, f erasedFile, words *textMatcher) erasedFile {
+func (m adminOps) remainingErasure(c Call, f erasedFile, words *textMatcher) erasedFile {
 	there := erasedFile{Path: f.Path, Summary: f.Summary}
 	doc, _, err := m.loadFile(c, f.Path)
 	if err != nil {

@@ -24,7 +24,7 @@ var errNoWriter = api.Errorf(api.Unavailable, "the daemon cannot write files").W
 
 // permit rejects callers that do not meet the needs of an operation. It looks at
 // the request only.
-func (m *Memory) permit(c Call, op *api.Operation) error {
+func (m writeOps) permit(c Call, op *api.Operation) error {
 	switch {
 	case op.Needs >= api.TheOwner && !m.meetsNeed(c, op):
 		return api.Errorf(api.Forbidden, "%s is for the owner, in private", op.Name).
@@ -70,7 +70,7 @@ func shortenEchoes(e *api.Error, req *api.Request) *api.Error {
 }
 
 // mayAdd rejects anonymous callers and read-only daemons.
-func (m *Memory) mayAdd(c Call) error {
+func (m writeOps) mayAdd(c Call) error {
 	switch {
 	case c.Scope.Subject == "":
 		return api.Errorf(api.NoSubject, "an anonymous caller cannot write").WithHint("set `subject` or `external_key`")
@@ -83,7 +83,7 @@ func (m *Memory) mayAdd(c Call) error {
 // mayWrite rejects callers that may not use an operation that changes existing text:
 // anonymous callers, and callers outside a private context. Callers with an inbox may use
 // those that change text in it, in any context.
-func (m *Memory) mayWrite(c Call, op *api.Operation) error {
+func (m writeOps) mayWrite(c Call, op *api.Operation) error {
 	switch inbox := m.inbox(c); {
 	case c.Scope.Subject == "":
 	case inbox != "" && !op.InInbox:

@@ -215,17 +215,17 @@ func TestEditOfAPrivateKey(t *testing.T) {
 				if err := os.WriteFile(path, []byte(above+privateKey+below), 0o600); err != nil {
 					t.Fatal(err)
 				}
-				_, shown, err := d.memory.loadFile(c, "MEMORY.md")
+				_, shown, err := d.memory.readOps().loadFile(c, "MEMORY.md")
 				if err != nil {
 					t.Fatal(err)
 				}
 				old := strings.Join(shown.Lines[2+from:2+to], "\n") + by.end
-				_, err = d.memory.writeOps().edit(t.Context(), c, &api.EditRequest{Path: "MEMORY.md", OldText: old, NewText: by.text})
+				_, err = d.memory.adminOps().edit(t.Context(), c, &api.EditRequest{Path: "MEMORY.md", OldText: old, NewText: by.text})
 				data, failed := os.ReadFile(path)
 				if failed != nil {
 					t.Fatal(failed)
 				}
-				_, shown, failed = d.memory.loadFile(c, "MEMORY.md")
+				_, shown, failed = d.memory.readOps().loadFile(c, "MEMORY.md")
 				text := shown.Text()
 				if failed != nil || strings.Contains(text, keyLine) || strings.Contains(text, "qL5h") || strings.Contains(string(data), "REDA") {
 					t.Fatalf("%q in place of %q: %v, %v\n%s\nis shown as\n%s", by.text, old, err, failed, data, text)

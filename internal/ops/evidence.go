@@ -17,7 +17,7 @@ import (
 // those of files that keep accepts, in the order in which they moved. A file
 // keeps its day and name in the archive; a number distinguishes parts that moved
 // later.
-func (m *Memory) archivedCopies(name string, keep func(*index.FileInfo) bool) []string {
+func (m readOps) archivedCopies(name string, keep func(*index.FileInfo) bool) []string {
 	place := m.Layout.Place(name)
 	if place.Kind != memory.Session && place.Kind != memory.Daily {
 		return nil
@@ -119,7 +119,7 @@ const (
 // in the file at dir or in files below it, whose target neither exists nor is
 // archived. The links in archives, imports and other folders are not checked: they are
 // records of other times and programs.
-func (m writeOps) missingTargets(ctx context.Context, dir string) (list []api.FileProblem, err error) {
+func (m adminOps) missingTargets(ctx context.Context, dir string) (list []api.FileProblem, err error) {
 	known := evidenceFiles{m: m, ids: map[string]map[string]bool{}, copies: map[string][]string{},
 		links: map[string]bool{}}
 	report := func(f *index.FileInfo, code string, e *memory.Entry, message string) {
@@ -157,7 +157,7 @@ func (m writeOps) missingTargets(ctx context.Context, dir string) (list []api.Fi
 // An evidenceFiles knows the files that evidence and links name. It reads each file
 // once.
 type evidenceFiles struct {
-	m        writeOps
+	m        adminOps
 	named    map[string][]string        // paths by keys of names and aliases; nil before they are needed
 	links    map[string]bool            // whether a file has the name of a link
 	ids      map[string]map[string]bool // ids of entries by path; nil for a missing file

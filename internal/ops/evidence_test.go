@@ -26,7 +26,7 @@ func TestMissingTargets(t *testing.T) {
 		txtar.File{Name: "links/a.md", Data: []byte("---\naliases: [Bee]\n---\n- [[b]] [[Bee]] [[A]] [x](gone.md) " +
 			"[[links/b]] [[photo.png]] [y](https://x.y/z.md) [z](sub/) [up](../../x.md) [old](2026-02-01/cli.md)\n")},
 		txtar.File{Name: "links/imported.md", Data: []byte("---\nsource_id: s1\n---\n- [x](gone.md)\n")})
-	m := readOpsCase(t, archive).memory(t).writeOps()
+	m := readOpsCase(t, archive).memory(t).adminOps()
 	for dir, want := range map[string][]string{
 		"": {"_longterms/bob/profile.md:3 notes/a.md#n2", "_longterms/bob/profile.md:3 notes/b.md", "_longterms/owner/project.md:3 2026-02-01/gone.md", "links/a.md:4 b",
 			"links/a.md:4 gone.md", "links/a.md:4 links/b"},
@@ -80,7 +80,7 @@ func TestMissingTargetsOfMany(t *testing.T) {
 	m := readOpsCase(t, archive).memory(t)
 	files := &loadedFiles{m.Files.(*opsRoot), map[string]int{}}
 	m.Files = files
-	list, err := m.writeOps().missingTargets(t.Context(), "")
+	list, err := m.adminOps().missingTargets(t.Context(), "")
 	if err != nil || len(list) != 20 {
 		t.Errorf("%d pieces are missing, %v", len(list), err)
 	}
@@ -108,7 +108,7 @@ func TestRelatedNames(t *testing.T) {
 		}
 		m := readOpsCase(t, archive).memory(t)
 		for _, caller := range []api.Caller{{}, {Fixed: &api.Fixed{Subject: "owner", Context: "public"}}, {Fixed: &api.Fixed{Subject: "bob", Context: "private"}}} {
-			call, err := m.resolveCall(caller)
+			call, err := m.readOps().resolveCall(caller)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -139,7 +139,7 @@ func TestInboxEscapes(t *testing.T) {
 	}
 	d := readOpsCase(t, &txtar.Archive{Comment: []byte("quiet: none\n"), Files: files}).disk(t)
 	c := d.fixedCall(t, "groupbot", "acct:42", "public")
-	m, ctx := d.memory.writeOps(), t.Context()
+	m, ctx := d.memory.adminOps(), t.Context()
 	for _, path := range []string{
 		own + "/../../MEMORY.md", own + "/../other.acct_42/2026-02-05/s.md", "inbox//groupbot.acct_42/new.md", "/" + own + "/new.md", "./" + own + "/new.md",
 		"Inbox/groupbot.acct_42/new.md", "inbox/GROUPBOT.acct_42/new.md", "inbox/groupbot.acct_42\u200b/new.md", "inbox/groupbot.acct_42x/new.md", own + ".md", "inbox/ｇroupbot.acct_42/new.md",
@@ -201,7 +201,7 @@ func TestInboxTicks(t *testing.T) {
 	const path, text = "memory/2026-02-04/s1.md", "---\nsubject_id: acct:42\n---\n\n## Tasks\n- [ ] Book a van\n"
 	for guest, want := range map[bool]string{true: text, false: strings.Replace(text, "[ ]", "[x]", 1)} {
 		d := readOpsCase(t, &txtar.Archive{Comment: []byte("quiet: none\n"), Files: []txtar.File{{Name: path, Data: []byte(text)}}}).disk(t)
-		m, ctx := d.memory.writeOps(), t.Context()
+		m, ctx := d.memory.adminOps(), t.Context()
 		c := d.callAs(t, "acct:42", "private")
 		if guest {
 			c = d.fixedCall(t, "helper", "acct:42", "private")

@@ -58,7 +58,7 @@ type forgetList struct {
 }
 
 // forget lists the occurrences of a text, or removes listed ones.
-func (m writeOps) forget(ctx context.Context, c Call, r *api.ForgetRequest) (*api.ForgetAnswer, error) {
+func (m adminOps) forget(ctx context.Context, c Call, r *api.ForgetRequest) (*api.ForgetAnswer, error) {
 	answer := &api.ForgetAnswer{Entries: []api.Occurrence{}}
 	if m.Disabled {
 		answer.Disabled = true
@@ -93,7 +93,7 @@ func (m writeOps) forget(ctx context.Context, c Call, r *api.ForgetRequest) (*ap
 
 // waitAllIndexed waits until every file has been read and indexed, because an unread
 // file may contain the text.
-func (m writeOps) waitAllIndexed(ctx context.Context, c *Call) error {
+func (m adminOps) waitAllIndexed(ctx context.Context, c *Call) error {
 	if err := m.syncIndex(ctx, c); err != nil {
 		return err
 	}
@@ -192,7 +192,7 @@ func (f *forgetLists) findList(c Call, token string, now time.Time) (forgetList,
 // findOccurrences returns the occurrences of a text that the caller may read, in the
 // order of paths and lines. With an earlier list, it searches the files of that list and those
 // that have changed since.
-func (m writeOps) findOccurrences(c Call, match index.Phrase, before *forgetList) []occurrence {
+func (m adminOps) findOccurrences(c Call, match index.Phrase, before *forgetList) []occurrence {
 	traces := []occurrence{}
 	for _, info := range m.Index.Files(func(f *index.FileInfo) bool {
 		return f.Readable(c.View) && (before == nil || before.mayDiffer(f))
@@ -219,7 +219,7 @@ func (l *forgetList) mayDiffer(f *index.FileInfo) bool {
 // mayContain reports whether a file may contain a text. It reads the file instead of the index,
 // which lacks comments and credentials. The time it takes depends on the whole file, so only a
 // caller that may learn about all of them uses it.
-func (m writeOps) mayContain(c Call, path string, match index.Phrase) bool {
+func (m adminOps) mayContain(c Call, path string, match index.Phrase) bool {
 	if !c.FullAccess || m.Writer == nil || match.In(path) {
 		return true
 	}
@@ -232,7 +232,7 @@ func (m writeOps) mayContain(c Call, path string, match index.Phrase) bool {
 // nothing there can be removed. It also searches
 // masked text, so a caller who knows a credential can have the credential
 // erased.
-func (m writeOps) occurrencesIn(c Call, doc *memory.Document, shown memory.Shown, match index.Phrase) []occurrence {
+func (m adminOps) occurrencesIn(c Call, doc *memory.Document, shown memory.Shown, match index.Phrase) []occurrence {
 	path, kind := doc.Place.Path, doc.Place.Kind.String()
 	may, mayFile := m.mayChangeEntry(c, path), m.mayChange(c, path, doc.Own, doc.Front.Author())
 	wrote := m.writtenLines(c, path)
@@ -337,7 +337,7 @@ func writerOf(ours bool) string {
 // writtenLines returns a function that reports whether memwatchd wrote all lines of a text in
 // a file, as far as the journal knows. Changes that only move, mark or restore the text of
 // others do not count. The journal is read only for a caller that may see all of it.
-func (m writeOps) writtenLines(c Call, path string) func(source string) bool {
+func (m adminOps) writtenLines(c Call, path string) func(source string) bool {
 	var lines map[string]bool
 	return func(source string) bool {
 		if lines == nil {
@@ -359,7 +359,7 @@ func (m writeOps) writtenLines(c Call, path string) func(source string) bool {
 // writingCauses are the causes of changes with new text.
 var writingCauses = []string{"capture", "compress", "edit", "import", "item", "note", "remember", "session", "write"}
 
-func (m writeOps) readWrittenLines(path string, lines map[string]bool) {
+func (m adminOps) readWrittenLines(path string, lines map[string]bool) {
 	m.Writer.Journal.FindHunks(
 		func(r journal.Record) bool {
 			return r.FilePath() == path && slices.Contains(writingCauses, r.Cause)

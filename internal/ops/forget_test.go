@@ -30,7 +30,7 @@ func newForgetCase(t *testing.T, files map[string]string) (*diskCase, Call) {
 	}
 	d := readOpsCase(t, archive).disk(t)
 	d.memory.ErasureFile = filepath.Join(t.TempDir(), "forget.json")
-	call, err := d.memory.resolveCall(api.Caller{AsOwner: true})
+	call, err := d.memory.readOps().resolveCall(api.Caller{AsOwner: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func newForgetCase(t *testing.T, files map[string]string) (*diskCase, Call) {
 // list lists the entries with a text.
 func (d *diskCase) list(t *testing.T, c Call, match string) (ids []string, token string) {
 	t.Helper()
-	a, err := d.memory.writeOps().forget(t.Context(), c, &api.ForgetRequest{Match: match})
+	a, err := d.memory.adminOps().forget(t.Context(), c, &api.ForgetRequest{Match: match})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,13 +84,13 @@ func (p *purger) State() api.IndexStatus { return api.IndexStatus{Degraded: p.de
 // without its text, and finished at the next start.
 func TestForgetFinishesLater(t *testing.T) {
 	d, c := newForgetCase(t, map[string]string{"MEMORY.md": "- a secret\n- tea\n"})
-	if _, err := d.memory.writeOps().edit(t.Context(), c, &api.EditRequest{Path: "MEMORY.md", OldText: "a secret", NewText: "the secret"}); err != nil {
+	if _, err := d.memory.adminOps().edit(t.Context(), c, &api.EditRequest{Path: "MEMORY.md", OldText: "a secret", NewText: "the secret"}); err != nil {
 		t.Fatal(err)
 	}
 	keeper := &purger{Indexer: d.memory.Indexer, err: errors.New("no room")}
 	d.memory.Indexer = keeper
 	ids, token := d.list(t, c, "secret")
-	a, err := d.memory.writeOps().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token})
+	a, err := d.memory.adminOps().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token})
 	if err != nil || !strings.Contains(a.Problem, "no room") || len(a.Removed) != 1 {
 		t.Fatalf("%+v, %v", a, err)
 	}
@@ -106,7 +106,7 @@ func TestForgetFinishesLater(t *testing.T) {
 	if err := d.memory.FinishErasures(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if left, err := d.memory.writeOps().readErasures(); err != nil || len(left) > 0 {
+	if left, err := d.memory.adminOps().readErasures(); err != nil || len(left) > 0 {
 		t.Errorf("%+v, %v", left, err)
 	}
 }
@@ -119,7 +119,7 @@ func TestForgetProblemOfOthers(t *testing.T) {
 		d.memory.Indexer = &purger{Indexer: d.memory.Indexer, err: errors.New("read bob/diary.md: no room")}
 		c := d.callAs(t, who, "private")
 		ids, token := d.list(t, c, "secret")
-		a, err := d.memory.writeOps().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token})
+		a, err := d.memory.adminOps().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token})
 		if err != nil || a.Problem == "" || strings.Contains(a.Problem, "diary") != told {
 			t.Errorf("%s: %+v, %v", who, a, err)
 		}
@@ -127,7 +127,7 @@ func TestForgetProblemOfOthers(t *testing.T) {
 	d, _ := newForgetCase(t, map[string]string{"_longterms/acct_42/_index.md": "---\nsubject_id: acct:42\n---\n- tea\n"})
 	d.memory.Indexer = &purger{Indexer: d.memory.Indexer, err: errors.New("read bob/diary.md: no room")}
 	c := d.fixedCall(t, "helper", "acct:42", "private")
-	a, err := d.memory.writeOps().wipeSubject(t.Context(), c, &api.WipeRequest{Confirm: "acct:42"})
+	a, err := d.memory.adminOps().wipeSubject(t.Context(), c, &api.WipeRequest{Confirm: "acct:42"})
 	if err != nil || a.Problem == "" || strings.Contains(a.Problem, "diary") {
 		t.Errorf("wipe: %+v, %v", a, err)
 	}
@@ -147,7 +147,7 @@ func TestForgetLeavesUnchosen(t *testing.T) {
 			t.Fatal(err)
 		}
 		ids, token := d.list(t, c, "secret")
-		a, err := d.memory.writeOps().forget(t.Context(), c, &api.ForgetRequest{IDs: ids[:test.chosen], Token: token})
+		a, err := d.memory.adminOps().forget(t.Context(), c, &api.ForgetRequest{IDs: ids[:test.chosen], Token: token})
 		if err != nil || len(a.Removed) != test.chosen || len(a.Failed) > 0 {
 			t.Errorf("%+v, %v", a, err)
 		}
@@ -164,7 +164,7 @@ func TestForgetLines(t *testing.T) {
 		t.Fatal(err)
 	}
 	ids, token := d.list(t, c, "secret")
-	a, err := d.memory.writeOps().forget(t.Context(), c, &api.ForgetRequest{IDs: ids[:1], Token: token})
+	a, err := d.memory.adminOps().forget(t.Context(), c, &api.ForgetRequest{IDs: ids[:1], Token: token})
 	if err != nil || len(ids) != 2 || !slices.Equal(a.Removed, ids[:1]) || a.Total != 1 {
 		t.Errorf("%q, %+v, %v", ids, a, err)
 	}
@@ -179,7 +179,7 @@ func TestForgetWriter(t *testing.T) {
 		"todo.md":   "- [ ] a secret task\n",
 		"notes.md":  "- the public\n",
 	})
-	w := d.memory.writeOps()
+	w := d.memory.adminOps()
 	if _, err := w.remember(t.Context(), c, &api.RememberRequest{Text: "a new secret\nof two lines", Explicit: true}); err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +215,7 @@ func TestWipeFinishesLater(t *testing.T) {
 	keeper := &purger{Indexer: d.memory.Indexer, err: errors.New("no room")}
 	d.memory.Indexer = keeper
 	c := d.callAs(t, "acct:42", "private")
-	a, err := d.memory.writeOps().wipeSubject(t.Context(), c, &api.WipeRequest{Confirm: "acct:42"})
+	a, err := d.memory.adminOps().wipeSubject(t.Context(), c, &api.WipeRequest{Confirm: "acct:42"})
 	if err != nil || a.Problem == "" || len(a.Deleted) != 2 {
 		t.Fatalf("%+v, %v", a, err)
 	}
@@ -267,10 +267,10 @@ func TestWipeLeavesLinksOfOthers(t *testing.T) {
 		{"ext:telegram:1", "telegram:12", "acct:4", false},
 	} {
 		d, c := newForgetCase(t, map[string]string{"MEMORY.md": "- x\n"})
-		if _, err := d.memory.writeOps().link(t.Context(), c, &api.LinkRequest{ExternalKey: test.key, Subject: test.account}); err != nil {
+		if _, err := d.memory.adminOps().link(t.Context(), c, &api.LinkRequest{ExternalKey: test.key, Subject: test.account}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := d.memory.writeOps().wipeSubject(t.Context(), d.callAs(t, test.subject, "private"), &api.WipeRequest{Confirm: test.subject}); err != nil {
+		if _, err := d.memory.adminOps().wipeSubject(t.Context(), d.callAs(t, test.subject, "private"), &api.WipeRequest{Confirm: test.subject}); err != nil {
 			t.Fatal(err)
 		}
 		if erased := !d.journalContains(t, test.account); erased != test.erased {
@@ -285,7 +285,7 @@ func TestForgetWithoutNote(t *testing.T) {
 	d, c := newForgetCase(t, map[string]string{"MEMORY.md": "- a secret\n- tea\n"})
 	ids, token := d.list(t, c, "secret")
 	d.memory.ErasureFile = filepath.Join(d.dir, "MEMORY.md", "forget.json")
-	_, err := d.memory.writeOps().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token})
+	_, err := d.memory.adminOps().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token})
 	if e, ok := errors.AsType[*api.Error](err); !ok || e.Code != api.Unavailable {
 		t.Errorf("%v", err)
 	}
@@ -303,7 +303,7 @@ func TestForgetGoesOn(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(d.dir, kept), []byte("- a secret\n- coffee\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := d.memory.writeOps().edit(t.Context(), c, &api.EditRequest{Path: "notes.md", OldText: "secret 1", NewText: "secret one"}); err != nil {
+		if _, err := d.memory.adminOps().edit(t.Context(), c, &api.EditRequest{Path: "notes.md", OldText: "secret 1", NewText: "secret one"}); err != nil {
 			t.Fatal(err)
 		}
 		ids, token := d.list(t, c, "secret")
@@ -317,16 +317,16 @@ func TestForgetGoesOn(t *testing.T) {
 		}
 		words := newTextMatcher(l.match, chosen)
 		plan := newErasure(c.Scope.Subject, chosen, words)
-		plan.Journal, err = d.memory.writeOps().findHunks(c, words, "")
+		plan.Journal, err = d.memory.adminOps().findHunks(c, words, "")
 		if err != nil || len(plan.Journal) == 0 {
 			t.Fatalf("%+v, %v", plan.Journal, err)
 		}
-		if _, err := d.memory.writeOps().recordErasure(plan); err != nil {
+		if _, err := d.memory.adminOps().recordErasure(plan); err != nil {
 			t.Fatal(err)
 		}
 		first := plan
 		first.Files = plan.Files[:stop]
-		d.memory.writeOps().removeListed(t.Context(), c, &first, words)
+		d.memory.adminOps().removeListed(t.Context(), c, &first, words)
 		left := "- tea\n"
 		if stop == 0 {
 			left = "- mine\n- tea\n"
@@ -355,7 +355,7 @@ func TestForgetCredential(t *testing.T) {
 	key := "ghp_" + "k7Qz0mXw3RtV9bLp2NcJ5sYhF8gDaE4uKoT1"
 	d, c := newForgetCase(t, map[string]string{"MEMORY.md": "---\nsummary: my key is " + key + "\n---\n- the key: " + key + "\n\n<!-- " + key + " -->\n\n- tea\n"})
 	d.memory.Layout.Mask = secrets.Mask
-	a, err := d.memory.writeOps().forget(t.Context(), c, &api.ForgetRequest{Match: key})
+	a, err := d.memory.adminOps().forget(t.Context(), c, &api.ForgetRequest{Match: key})
 	if err != nil || a.Total != 3 {
 		t.Fatalf("%+v, %v", a, err)
 	}
@@ -368,7 +368,7 @@ func TestForgetCredential(t *testing.T) {
 			ids = append(ids, e.ID)
 		}
 	}
-	a, err = d.memory.writeOps().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: a.Token})
+	a, err = d.memory.adminOps().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: a.Token})
 	if err != nil || len(a.Removed) != 2 || a.Total != 1 {
 		t.Fatalf("%+v, %v", a, err)
 	}
@@ -383,7 +383,7 @@ func TestForgetLists(t *testing.T) {
 	d.memory.Now = func() time.Time { return now }
 	ids, token := d.list(t, c, "secret")
 	now = now.Add(listLifetime + time.Second)
-	if _, err := d.memory.writeOps().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token}); asError(err).Code != api.Conflict {
+	if _, err := d.memory.adminOps().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token}); asError(err).Code != api.Conflict {
 		t.Errorf("a list that is old: %v", err)
 	}
 	_, token = d.list(t, c, "secret")
@@ -404,7 +404,7 @@ func TestForgetLists(t *testing.T) {
 	if len(d.memory.forgetLists.lists) > 2*maxForgetLists {
 		t.Errorf("%d lists are remembered", len(d.memory.forgetLists.lists))
 	}
-	if _, err := d.memory.writeOps().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token}); asError(err).Code != api.Conflict {
+	if _, err := d.memory.adminOps().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token}); asError(err).Code != api.Conflict {
 		t.Errorf("one of too many lists: %v", err)
 	}
 }
@@ -417,16 +417,16 @@ func TestForgetNotYet(t *testing.T) {
 	d.memory.Indexer = &purger{Indexer: d.memory.Indexer, degraded: true}
 	d.memory.SyncTimeout = 10 * time.Millisecond
 	for _, r := range []*api.ForgetRequest{{Match: "secret"}, {IDs: ids, Token: token}} {
-		if _, err := d.memory.writeOps().forget(t.Context(), c, r); asError(err).Code != api.Unavailable {
+		if _, err := d.memory.adminOps().forget(t.Context(), c, r); asError(err).Code != api.Unavailable {
 			t.Errorf("%+v: %v", r, err)
 		}
 	}
 	subject, private := "acct:42", "private"
-	c, err := d.memory.resolveCall(api.Caller{Scope: api.Scope{Subject: &subject, Context: &private}, AsOwner: true})
+	c, err := d.memory.readOps().resolveCall(api.Caller{Scope: api.Scope{Subject: &subject, Context: &private}, AsOwner: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.memory.writeOps().wipeSubject(t.Context(), c, &api.WipeRequest{Confirm: subject}); asError(err).Code != api.Unavailable {
+	if _, err := d.memory.adminOps().wipeSubject(t.Context(), c, &api.WipeRequest{Confirm: subject}); asError(err).Code != api.Unavailable {
 		t.Errorf("wiped: %v", err)
 	}
 }
@@ -445,7 +445,7 @@ func TestForgetChangedJustNow(t *testing.T) {
 		}
 		return parse(f)
 	}
-	a, err := d.memory.writeOps().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token})
+	a, err := d.memory.adminOps().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token})
 	if err != nil || len(a.Failed) != 1 || !strings.Contains(a.Failed[0].Reason, "has changed") {
 		t.Errorf("%+v, %v", a, err)
 	}
@@ -477,7 +477,7 @@ func TestForgetLeavesGoneFilesOfOthers(t *testing.T) {
 		}
 		c := d.callAs(t, test.who, "private")
 		ids, token := d.list(t, c, "secret")
-		a, err := d.memory.writeOps().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token})
+		a, err := d.memory.adminOps().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token})
 		if err != nil || len(a.Removed) != len(ids) || len(ids) == 0 {
 			t.Fatalf("%s: %+v, %v", test.who, a, err)
 		}
@@ -520,7 +520,7 @@ func TestForgetLeavesJournalOfOthers(t *testing.T) {
 		}
 		c := d.callAs(t, "bob", "private")
 		ids, token := d.list(t, c, "tea of bob")
-		a, err := d.memory.writeOps().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token})
+		a, err := d.memory.adminOps().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: token})
 		if err != nil || len(a.Removed) != 1 {
 			t.Fatalf("%s: %+v, %v", test.name, a, err)
 		}
@@ -536,11 +536,11 @@ func TestForgetBesideOthers(t *testing.T) {
 	const path, before = "2026-02-05/cli.md", "- theirs: 555 <!-- visibility=private_only -->\n- ours: 555 <!-- written_by=bob -->\n"
 	d, _ := newForgetCase(t, map[string]string{path: before})
 	c := d.callAs(t, "bob", "private")
-	l, err := d.memory.writeOps().forget(t.Context(), c, &api.ForgetRequest{Match: "555"})
+	l, err := d.memory.adminOps().forget(t.Context(), c, &api.ForgetRequest{Match: "555"})
 	if err != nil || len(l.Entries) != 1 || l.Entries[0].ID != "" || l.Entries[0].Line != 1 {
 		t.Fatalf("%+v, %v", l, err)
 	}
-	a, err := d.memory.writeOps().forget(t.Context(), c, &api.ForgetRequest{Token: l.Token})
+	a, err := d.memory.adminOps().forget(t.Context(), c, &api.ForgetRequest{Token: l.Token})
 	if err != nil || len(a.Removed) > 0 || a.Total != 1 {
 		t.Errorf("%+v, %v", a, err)
 	}

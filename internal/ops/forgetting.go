@@ -15,7 +15,7 @@ import (
 )
 
 // forgetListed removes the chosen entries of a list.
-func (m writeOps) forgetListed(ctx context.Context, c Call, r *api.ForgetRequest, answer *api.ForgetAnswer) error {
+func (m adminOps) forgetListed(ctx context.Context, c Call, r *api.ForgetRequest, answer *api.ForgetAnswer) error {
 	m.forgetLists.eraseMu.Lock()
 	defer m.forgetLists.eraseMu.Unlock()
 	l, err := m.forgetLists.findList(c, r.Token, m.Now())
@@ -134,7 +134,7 @@ func (l *forgetList) chooseOccurrences(ids []string) ([]occurrence, error) {
 
 // checkUnchanged returns an error if a chosen occurrence has changed since it was
 // listed.
-func (m writeOps) checkUnchanged(c Call, match index.Phrase, chosen []occurrence) error {
+func (m adminOps) checkUnchanged(c Call, match index.Phrase, chosen []occurrence) error {
 	var now []occurrence
 	for i, t := range chosen {
 		if i == 0 || chosen[i-1].Path != t.Path {
@@ -154,7 +154,7 @@ func (m writeOps) checkUnchanged(c Call, match index.Phrase, chosen []occurrence
 // removeListed removes entries from their files and from the copies kept beside
 // these files. It returns the ids of the removed entries and the reasons for
 // failures.
-func (m writeOps) removeListed(ctx context.Context, c Call, plan *erasure, words *textMatcher) (gone []string,
+func (m adminOps) removeListed(ctx context.Context, c Call, plan *erasure, words *textMatcher) (gone []string,
 	failed []api.Refused) {
 	group := ""
 	for _, f := range plan.Files {
@@ -190,7 +190,7 @@ func (m writeOps) removeListed(ctx context.Context, c Call, plan *erasure, words
 }
 
 // eraseInFile removes the entries of f from their file.
-func (m writeOps) eraseInFile(ctx context.Context, c Call, f erasedFile, group string,
+func (m adminOps) eraseInFile(ctx context.Context, c Call, f erasedFile, group string,
 	words *textMatcher) (vault.Written, error) {
 	return m.Writer.Write(ctx, vault.Change{
 		Path: f.Path, Cause: "forget", Group: group, Requested: true, Secret: true,
@@ -210,7 +210,7 @@ func (m writeOps) eraseInFile(ctx context.Context, c Call, f erasedFile, group s
 // eraseInCopy returns a copy of the file at path without the entries that match
 // words. A conflict copy of a sync tool stays unless the caller may read all of
 // the copy and of the file.
-func (m writeOps) eraseInCopy(c Call, path string, kept vault.File, words *textMatcher) ([]byte, error) {
+func (m adminOps) eraseInCopy(c Call, path string, kept vault.File, words *textMatcher) ([]byte, error) {
 	if _, copied := memory.CopyOf(kept.Path); copied {
 		doc, err := m.Files.Load(path)
 		if err == nil && doc.For(c.View) != doc {
@@ -222,7 +222,7 @@ func (m writeOps) eraseInCopy(c Call, path string, kept vault.File, words *textM
 
 // checkErased returns an error if a conflict copy still contains one of the
 // entries of f.
-func (m writeOps) checkErased(f erasedFile) error {
+func (m adminOps) checkErased(f erasedFile) error {
 	doc, err := m.Files.Load(f.Path)
 	if err != nil {
 		return nil
@@ -240,7 +240,7 @@ func (m writeOps) checkErased(f erasedFile) error {
 // unchanged. If f has no entries, it removes those that match words and that
 // the caller may change; a file that the caller cannot read completely stays. The rest
 // of the file changes only where it is derived from the entries.
-func (m writeOps) eraseEntries(c Call, f erasedFile, file vault.File, words *textMatcher) ([]byte, error) {
+func (m adminOps) eraseEntries(c Call, f erasedFile, file vault.File, words *textMatcher) ([]byte, error) {
 	path, lost := f.Path, f.Entries
 	file.Path = path
 	parse := func(source []byte) *memory.Document {
@@ -311,7 +311,7 @@ func (m writeOps) eraseEntries(c Call, f erasedFile, file vault.File, words *tex
 
 // eraseCopies removes the text of an erasure from every place except the files
 // themselves.
-func (m writeOps) eraseCopies(ctx context.Context, plan *erasure, words *textMatcher) error {
+func (m adminOps) eraseCopies(ctx context.Context, plan *erasure, words *textMatcher) error {
 	var errs []error
 	for _, f := range plan.Files {
 		if err := m.Writer.Clear(ctx, f.Path); err != nil {

@@ -14,7 +14,7 @@ import (
 // A person changes the text of an entry and leaves its attribute updated, which is
 // then too old.
 type handEdits struct {
-	m    *Memory
+	m    readOps
 	path string
 
 	read    bool
@@ -31,7 +31,7 @@ type writtenText struct {
 // timeOf returns the time of the last change of an entry in the present file.
 func (h *handEdits) timeOf(e *memory.Entry) time.Time {
 	id, updated := e.Attributes["id"], e.Attributes["updated"]
-	if id == "" || updated == "" || h.m.Writer == nil || h.m.Writer.Journal == nil {
+	if id == "" || updated == "" || h.m.changes == nil {
 		return e.Time
 	}
 	if !h.read {
@@ -50,11 +50,11 @@ func (h *handEdits) timeOf(e *memory.Entry) time.Time {
 // text with an id and a time is the one that got this time.
 func (h *handEdits) readJournal() {
 	h.written = map[[2]string]writtenText{}
-	file, err := h.m.Writer.Vault.Read(h.path)
+	file, err := h.m.file(h.path)
 	if err != nil {
 		return
 	}
-	records := h.m.Writer.Journal.List(time.Time{}, h.path, 0)
+	records := h.m.changes.List(time.Time{}, h.path, 0)
 	h.time = file.ModTime
 	before := journal.Digest(file.Data)
 	first := slices.IndexFunc(records, func(r journal.Record) bool { // change before that by another program
@@ -68,7 +68,7 @@ func (h *handEdits) readJournal() {
 		return
 	}
 	for _, r := range records[first:] {
-		whole, err := h.m.Writer.Journal.Get(r.ID)
+		whole, err := h.m.changes.Get(r.ID)
 		if err != nil {
 			continue // without it, the entries count as unchanged
 		}

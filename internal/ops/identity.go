@@ -13,7 +13,7 @@ import (
 
 // resolve returns the subject of an external key. On a listener with a fixed
 // scope it accepts only keys of that scope's subject.
-func (m writeOps) resolve(_ context.Context, c Call, r *api.ResolveRequest) (*api.IdentityAnswer, error) {
+func (m readOps) resolve(_ context.Context, c Call, r *api.ResolveRequest) (*api.IdentityAnswer, error) {
 	if r.ExternalKey == "" {
 		return &api.IdentityAnswer{Aliases: []string{}}, nil
 	}
@@ -27,14 +27,14 @@ func (m writeOps) resolve(_ context.Context, c Call, r *api.ResolveRequest) (*ap
 }
 
 // identityOf returns the current subject and aliases of an external key.
-func (m writeOps) identityOf(c Call, key string) *api.IdentityAnswer {
+func (m readOps) identityOf(c Call, key string) *api.IdentityAnswer {
 	subject := m.Scopes.Resolve(key)
 	aliases := m.Scopes.Scope(subject, c.Scope.Context).Aliases
 	return &api.IdentityAnswer{Enabled: !m.Disabled, ExternalKey: key, Subject: subject,
 		Aliases: append([]string{}, aliases...)}
 }
 
-func (m writeOps) links(context.Context, Call, *api.LinksRequest) (*api.LinksAnswer, error) {
+func (m readOps) links(context.Context, Call, *api.LinksRequest) (*api.LinksAnswer, error) {
 	list, problem := m.Scopes.Links()
 	answer := &api.LinksAnswer{Links: []api.Link{}}
 	for _, l := range list {

@@ -46,7 +46,7 @@ var importStates = map[memory.ImportState]string{
 // importRecords writes records of another program to private files of the owner.
 // A repeated import changes nothing, and a file that was edited since its import
 // stays.
-func (m writeOps) importRecords(ctx context.Context, c Call, r *api.ImportRequest) (*api.ImportAnswer, error) {
+func (m adminOps) importRecords(ctx context.Context, c Call, r *api.ImportRequest) (*api.ImportAnswer, error) {
 	answer := &api.ImportAnswer{Records: []api.ImportedRecord{}, DryRun: r.DryRun, Disabled: m.Disabled}
 	if m.Disabled {
 		return answer, nil
@@ -157,7 +157,7 @@ func importSuffix(file string) string {
 
 // decodeRecords returns the records of a request, with an element in the answer
 // for each, and a list for the paths of each suffix.
-func (m writeOps) decodeRecords(r *api.ImportRequest, answer *api.ImportAnswer) (records []*memory.Imported,
+func (m adminOps) decodeRecords(r *api.ImportRequest, answer *api.ImportAnswer) (records []*memory.Imported,
 	paths map[string]*[]string) {
 	paths = map[string]*[]string{}
 	number := 0
@@ -184,7 +184,7 @@ func (m writeOps) decodeRecords(r *api.ImportRequest, answer *api.ImportAnswer) 
 
 // decodeRecord returns a record without credentials, and the kinds of those that
 // it contains.
-func (m writeOps) decodeRecord(source, line string) (record *memory.Imported, credentials []string, err error) {
+func (m adminOps) decodeRecord(source, line string) (record *memory.Imported, credentials []string, err error) {
 	var in api.ImportRecord
 	dec := json.NewDecoder(strings.NewReader(line))
 	dec.DisallowUnknownFields()
@@ -269,7 +269,7 @@ var placedRE = lazyregexp.New(`^[a-z0-9_]*_[0-9a-f]{8}(?: |$)`)
 // path that contains an earlier version, or a new one. It returns nil if nothing is
 // to be written, or was written already, also by an import of the same text from
 // another place; stems lists the files of the program by path without suffix.
-func (m writeOps) planImport(ctx context.Context, c Call, record *memory.Imported, paths []string,
+func (m adminOps) planImport(ctx context.Context, c Call, record *memory.Imported, paths []string,
 	stems map[string][]string, result *api.ImportedRecord, dryRun bool) (*importWrite, error) {
 	if record.Entries {
 		if err := m.resolveEvidence(ctx, c, record); err != nil {
@@ -364,7 +364,7 @@ func (m writeOps) planImport(ctx context.Context, c Call, record *memory.Importe
 
 // writeImports makes changes together, and records the failures in the results. The
 // error is the context's.
-func (m writeOps) writeImports(ctx context.Context, list []*importWrite) error {
+func (m adminOps) writeImports(ctx context.Context, list []*importWrite) error {
 	list = slices.DeleteFunc(slices.Clone(list), func(p *importWrite) bool { return p.done })
 	changes := make([]vault.Change, len(list))
 	for i, p := range list {

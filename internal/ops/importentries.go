@@ -22,7 +22,7 @@ const (
 
 // resolveEvidence replaces the ids in the evidence of a record by the places of the
 // entries that an import from the same origin has written.
-func (m writeOps) resolveEvidence(ctx context.Context, c Call, record *memory.Imported) error {
+func (m adminOps) resolveEvidence(ctx context.Context, c Call, record *memory.Imported) error {
 	for i := range record.Parts {
 		evidence := record.Parts[i].Evidence
 		for j, piece := range evidence {
@@ -49,7 +49,7 @@ func (m writeOps) resolveEvidence(ctx context.Context, c Call, record *memory.Im
 // newer, are added to it, and the record becomes a file of imports with the entries
 // that are in no other place. placeEntries returns the content of the file with its
 // changes. Done reports that nothing else is to be written.
-func (m writeOps) placeEntries(ctx context.Context, c Call, record *memory.Imported, result *api.ImportedRecord,
+func (m adminOps) placeEntries(ctx context.Context, c Call, record *memory.Imported, result *api.ImportedRecord,
 	dryRun bool) (data []byte, changes map[string]int, done bool, err error) {
 	place := m.Layout.Place(record.Place)
 	if strings.HasPrefix(record.Place, "_longterms/") && !ownPlace(c, place) {
@@ -99,7 +99,7 @@ func (m writeOps) placeEntries(ctx context.Context, c Call, record *memory.Impor
 }
 
 // placeBelowImports sets the place of a record to a file of imports, which is private.
-func (m writeOps) placeBelowImports(record *memory.Imported) {
+func (m adminOps) placeBelowImports(record *memory.Imported) {
 	record.Place, record.Front = record.Path(m.Location, true), ""
 	for i := range record.Parts {
 		record.Parts[i].Attributes["visibility"] = memory.PrivateOnly.String()
@@ -108,12 +108,12 @@ func (m writeOps) placeBelowImports(record *memory.Imported) {
 
 // newParts returns the parts of a record with ids that its file, which was edited, never
 // had.
-func (m writeOps) newParts(record *memory.Imported, there *memory.Document) (list []memory.ImportedPart) {
+func (m adminOps) newParts(record *memory.Imported, there *memory.Document) (list []memory.ImportedPart) {
 	known := map[string]bool{"": true}
 	for i := range there.Entries {
 		known[there.Entries[i].ID] = true
 	}
-	edits := handEdits{m: m.Memory, path: record.Place}
+	edits := handEdits{m: m.readOps, path: record.Place}
 	if !slices.ContainsFunc(record.Parts, func(p memory.ImportedPart) bool { return !known[p.Attributes["id"]] }) {
 		return nil
 	}
@@ -140,7 +140,7 @@ func nextPart(name string) string {
 
 // mergeEntries removes the parts of a record whose entries are in a file already, and
 // writes keyed items to it.
-func (m writeOps) mergeEntries(ctx context.Context, c Call, record *memory.Imported, there, doc *memory.Document,
+func (m adminOps) mergeEntries(ctx context.Context, c Call, record *memory.Imported, there, doc *memory.Document,
 	dryRun bool) error {
 	known := map[string]bool{}
 	name := func(e *memory.Entry) string { return strings.Join(append(e.Sections, e.Text), "\x00") }
@@ -180,7 +180,7 @@ func (m writeOps) mergeEntries(ctx context.Context, c Call, record *memory.Impor
 // It replaces only the one from the same origin, unless that one is newer or was
 // edited; beside a summary of the same name from elsewhere, the name gets the
 // origin.
-func (m writeOps) importSummary(ctx context.Context, c Call, record *memory.Imported, result *api.ImportedRecord,
+func (m adminOps) importSummary(ctx context.Context, c Call, record *memory.Imported, result *api.ImportedRecord,
 	dryRun bool) (changed map[string]int, err error) {
 	dir, err := m.subjectDir(ctx, &c)
 	if err != nil {
@@ -200,7 +200,7 @@ func (m writeOps) importSummary(ctx context.Context, c Call, record *memory.Impo
 		cause:       "import", dryRun: dryRun,
 		change: func(doc *memory.Document, r *memory.Revision) error {
 			result.State = importUnchanged
-			edits := handEdits{m: m.Memory, path: result.Path}
+			edits := handEdits{m: m.readOps, path: result.Path}
 			for _, title := range []string{s.Title, fmt.Sprintf("%s (%s)", s.Title, record.Origin)} {
 				at := slices.IndexFunc(doc.Entries, func(e memory.Entry) bool {
 					return e.IsSummary() && memory.Fold(e.Title) == memory.Fold(title) && e.Partition.Visibility == s.Visibility
@@ -238,7 +238,7 @@ func (m writeOps) importSummary(ctx context.Context, c Call, record *memory.Impo
 
 // summaryOf returns the summary in a record, for the file at a path, and the counts of
 // its differences from the record.
-func (m writeOps) summaryOf(c Call, record *memory.Imported, path string) (s memory.Summary, changed map[string]int,
+func (m adminOps) summaryOf(c Call, record *memory.Imported, path string) (s memory.Summary, changed map[string]int,
 	err error) {
 	if len(record.Parts) != 1 {
 		return s, nil, api.Errorf(api.Invalid, "a summary has one part")

@@ -63,7 +63,7 @@ func (t *itemTime) UnmarshalJSON(data []byte) error {
 // itemImport stores the items of JSON lines. The items of a file are one change,
 // and all changes can be undone together. A stored item is replaced only by a
 // newer one, so a repeated import changes nothing.
-func (m writeOps) itemImport(ctx context.Context, c Call, r *api.ItemImportRequest) (*api.ItemImportAnswer, error) {
+func (m adminOps) itemImport(ctx context.Context, c Call, r *api.ItemImportRequest) (*api.ItemImportAnswer, error) {
 	answer := &api.ItemImportAnswer{Invalid: []api.LineProblem{}, DryRun: r.DryRun, Disabled: m.Disabled}
 	if m.Disabled {
 		return answer, nil
@@ -116,7 +116,7 @@ func (m writeOps) itemImport(ctx context.Context, c Call, r *api.ItemImportReque
 
 // parseItemLine parses and checks a line. Its subject is the caller's unless the
 // line names one.
-func (m writeOps) parseItemLine(c Call, text string) (*itemLine, error) {
+func (m adminOps) parseItemLine(c Call, text string) (*itemLine, error) {
 	line := &itemLine{Subject: &c.Scope.Subject}
 	dec := json.NewDecoder(strings.NewReader(text))
 	dec.DisallowUnknownFields()
@@ -188,7 +188,7 @@ func newestLines(lines []*itemLine) (list []*itemLine) {
 
 // importFile stores items of one subject and namespace, counts them in the
 // answer, and returns the id of the change.
-func (m writeOps) importFile(ctx context.Context, c Call, subject, namespace, group string, lines []*itemLine,
+func (m adminOps) importFile(ctx context.Context, c Call, subject, namespace, group string, lines []*itemLine,
 	answer *api.ItemImportAnswer) (id string, err error) {
 	c.Scope = memory.Scope{Subject: subject, Context: memory.Private}
 	if err := m.renewView(&c); err != nil {
@@ -206,7 +206,7 @@ func (m writeOps) importFile(ctx context.Context, c Call, subject, namespace, gr
 		change: func(doc *memory.Document, r *memory.Revision) error {
 			imported, unchanged, older, removed, invalid = 0, 0, 0, 0, nil
 			taken, shown := m.takenIDs(c, doc), doc.Shown(c.View)
-			edits := handEdits{m: m.Memory, path: path}
+			edits := handEdits{m: m.readOps, path: path}
 			for _, line := range lines {
 				item := line.item
 				held := itemsNamed(doc, item.Key)

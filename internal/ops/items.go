@@ -16,7 +16,7 @@ import (
 
 // itemGet returns an item. Anonymous callers have no items, and while the
 // memory is disabled none are found.
-func (m writeOps) itemGet(ctx context.Context, c Call, r *api.ItemGetRequest) (*api.ItemAnswer, error) {
+func (m readOps) itemGet(ctx context.Context, c Call, r *api.ItemGetRequest) (*api.ItemAnswer, error) {
 	key := strings.TrimSpace(r.Key)
 	if err := requireNamespace(r.Namespace); err != nil {
 		return nil, err
@@ -33,7 +33,7 @@ func (m writeOps) itemGet(ctx context.Context, c Call, r *api.ItemGetRequest) (*
 	return &api.ItemAnswer{Item: item, Index: &state}, nil
 }
 
-func (m writeOps) itemList(ctx context.Context, c Call, r *api.ItemListRequest) (*api.ItemListAnswer, error) {
+func (m readOps) itemList(ctx context.Context, c Call, r *api.ItemListRequest) (*api.ItemListAnswer, error) {
 	from, err := parseCursor(r.Cursor)
 	if err != nil {
 		return nil, err
@@ -152,7 +152,7 @@ func (m readOps) datesByHand(list []*foundItem) {
 		if count[f.name] > 1 {
 			path := f.doc.Place.Path
 			if files[path] == nil {
-				files[path] = &handEdits{m: m.Memory, path: path}
+				files[path] = &handEdits{m: m, path: path}
 			}
 			f.time = files[path].timeOf(f.entry)
 		}
@@ -165,7 +165,7 @@ func itemPath(subject, namespace string) string {
 
 // itemFiles returns the paths of the item files that the caller can read, by namespace.
 // The index may not know the usual ones and those of the caller yet.
-func (m *Memory) itemFiles(c Call) map[string][]string {
+func (m readOps) itemFiles(c Call) map[string][]string {
 	paths := map[string][]string{}
 	for _, ns := range memory.Namespaces() {
 		var usual []string

@@ -74,14 +74,14 @@ func BenchmarkItems(b *testing.B) {
 	for name, c := range map[string]Call{"private": private, "public": public} {
 		b.Run("get/"+name, func(b *testing.B) {
 			for b.Loop() {
-				if _, err := d.memory.writeOps().itemGet(b.Context(), c, &api.ItemGetRequest{Namespace: "fact", Key: "key_500"}); err != nil {
+				if _, err := d.memory.adminOps().itemGet(b.Context(), c, &api.ItemGetRequest{Namespace: "fact", Key: "key_500"}); err != nil {
 					b.Fatal(err)
 				}
 			}
 		})
 		b.Run("list/"+name, func(b *testing.B) {
 			for b.Loop() {
-				if _, err := d.memory.writeOps().itemList(b.Context(), c, &api.ItemListRequest{Limit: 50}); err != nil {
+				if _, err := d.memory.adminOps().itemList(b.Context(), c, &api.ItemListRequest{Limit: 50}); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -92,10 +92,10 @@ func BenchmarkItems(b *testing.B) {
 		for b.Loop() {
 			n++
 			c := Call{Scope: memory.Scope{Subject: subject(n), Context: memory.Private}}
-			if err := d.memory.renewView(&c); err != nil {
+			if err := d.memory.readOps().renewView(&c); err != nil {
 				b.Fatal(err)
 			}
-			if _, err := d.memory.writeOps().itemPut(b.Context(), c, &api.ItemPutRequest{Namespace: "fact", Key: "key_500", Value: new(fmt.Sprint(n))}); err != nil {
+			if _, err := d.memory.adminOps().itemPut(b.Context(), c, &api.ItemPutRequest{Namespace: "fact", Key: "key_500", Value: new(fmt.Sprint(n))}); err != nil {
 				b.Fatal(err)
 			}
 		}

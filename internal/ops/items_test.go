@@ -18,7 +18,7 @@ import (
 // callAs returns a call of a subject with the current permissions.
 func (d *diskCase) callAs(t testing.TB, subject, context string) Call {
 	t.Helper()
-	c, err := d.memory.resolveCall(api.Caller{Scope: api.Scope{Subject: &subject, Context: &context}, AsOwner: true})
+	c, err := d.memory.readOps().resolveCall(api.Caller{Scope: api.Scope{Subject: &subject, Context: &context}, AsOwner: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,25 +31,25 @@ func (d *diskCase) callAs(t testing.TB, subject, context string) Call {
 func TestItemsOfTwoSubjectsInOneDirectory(t *testing.T) {
 	d := readOpsCase(t, &txtar.Archive{}).disk(t)
 	first, second := d.callAs(t, "acct:42", "private"), d.callAs(t, "acct_42", "private")
-	if _, err := d.memory.writeOps().itemPut(t.Context(), first, &api.ItemPutRequest{Namespace: "fact", Key: "k", Value: new("v")}); err != nil {
+	if _, err := d.memory.adminOps().itemPut(t.Context(), first, &api.ItemPutRequest{Namespace: "fact", Key: "k", Value: new("v")}); err != nil {
 		t.Fatal(err)
 	}
-	_, err := d.memory.writeOps().itemPut(t.Context(), second, &api.ItemPutRequest{Namespace: "profile", Key: "k", Value: new("w")})
+	_, err := d.memory.adminOps().itemPut(t.Context(), second, &api.ItemPutRequest{Namespace: "profile", Key: "k", Value: new("w")})
 	if asError(err).Code != api.SubjectConflict {
 		t.Errorf("the second one puts an item there: %v", err)
 	}
-	_, err = d.memory.writeOps().itemPut(t.Context(), second, &api.ItemPutRequest{Namespace: "fact", Key: "l", Value: new("w")})
+	_, err = d.memory.adminOps().itemPut(t.Context(), second, &api.ItemPutRequest{Namespace: "fact", Key: "l", Value: new("w")})
 	if asError(err).Code != api.SubjectConflict {
 		t.Errorf("the second one puts an item into the first one's file: %v", err)
 	}
-	_, err = d.memory.writeOps().itemGet(t.Context(), second, &api.ItemGetRequest{Namespace: "fact", Key: "k"})
+	_, err = d.memory.adminOps().itemGet(t.Context(), second, &api.ItemGetRequest{Namespace: "fact", Key: "k"})
 	if asError(err).Code != api.NotFound {
 		t.Errorf("the second one reads it: %v", err)
 	}
-	if _, _, err := d.memory.loadFile(second, "_longterms/acct_42/fact.md"); asError(err).Code != api.NotFound {
+	if _, _, err := d.memory.readOps().loadFile(second, "_longterms/acct_42/fact.md"); asError(err).Code != api.NotFound {
 		t.Errorf("the second one reads the file: %v", err)
 	}
-	if _, _, err := d.memory.loadFile(first, "_longterms/acct_42/fact.md"); err != nil {
+	if _, _, err := d.memory.readOps().loadFile(first, "_longterms/acct_42/fact.md"); err != nil {
 		t.Errorf("the first one does not: %v", err)
 	}
 	if _, err := os.Stat(filepath.Join(d.dir, "_longterms/acct_42/profile.md")); err == nil {
@@ -72,7 +72,7 @@ func TestItemPages(t *testing.T) {
 	var keys []string
 	r := &api.ItemListRequest{Limit: 3}
 	for page := 0; page == 0 || r.Cursor != ""; page++ {
-		a, err := d.memory.writeOps().itemList(t.Context(), c, r)
+		a, err := d.memory.adminOps().itemList(t.Context(), c, r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -82,14 +82,14 @@ func TestItemPages(t *testing.T) {
 		r.Cursor = a.Next
 		for _, change := range []func() error{
 			func() error {
-				_, err := d.memory.writeOps().itemPut(t.Context(), c, &api.ItemPutRequest{Namespace: "fact", Key: "a", Value: new(fmt.Sprint(page))})
+				_, err := d.memory.adminOps().itemPut(t.Context(), c, &api.ItemPutRequest{Namespace: "fact", Key: "a", Value: new(fmt.Sprint(page))})
 				return err
 			},
 			func() error { // every other time the item of the cursor
 				if page%2 == 0 {
 					return nil
 				}
-				_, err := d.memory.writeOps().itemDelete(t.Context(), c, &api.ItemDeleteRequest{Namespace: "fact", Key: keys[len(keys)-1]})
+				_, err := d.memory.adminOps().itemDelete(t.Context(), c, &api.ItemDeleteRequest{Namespace: "fact", Key: keys[len(keys)-1]})
 				return err
 			},
 		} {
@@ -178,11 +178,11 @@ func TestItemsOfSeveralFilesAreOneChange(t *testing.T) {
 	}
 	d := readOpsCase(t, &txtar.Archive{Files: files}).disk(t)
 	c := d.callAs(t, "acct:42", "private")
-	_, err := d.memory.writeOps().itemVisibility(t.Context(), c, &api.ItemVisibilityRequest{ID: itemPath("acct:42", "fact") + "#k", Visibility: "private_only"})
+	_, err := d.memory.adminOps().itemVisibility(t.Context(), c, &api.ItemVisibilityRequest{ID: itemPath("acct:42", "fact") + "#k", Visibility: "private_only"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.memory.writeOps().itemDelete(t.Context(), c, &api.ItemDeleteRequest{Namespace: "fact", Key: "k"}); err != nil {
+	if _, err := d.memory.adminOps().itemDelete(t.Context(), c, &api.ItemDeleteRequest{Namespace: "fact", Key: "k"}); err != nil {
 		t.Fatal(err)
 	}
 	list := d.memory.Writer.Journal.List(time.Time{}, "", 0)
@@ -208,15 +208,15 @@ func TestNamespacesOfOperations(t *testing.T) {
 func TestResolveOnFixedListener(t *testing.T) {
 	d := readOpsCase(t, &txtar.Archive{Files: []txtar.File{{Name: memory.IdentitiesPath, Data: []byte("links:\n  telegram:1: acct:42\n  telegram:2: acct:43\n")}}}).disk(t)
 	fixed := &api.Fixed{Subject: "acct:42"}
-	c, err := d.memory.resolveCall(api.Caller{Fixed: fixed})
+	c, err := d.memory.readOps().resolveCall(api.Caller{Fixed: fixed})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a, err := d.memory.writeOps().resolve(t.Context(), c, &api.ResolveRequest{ExternalKey: "telegram:1"}); err != nil || a.Subject != "acct:42" {
+	if a, err := d.memory.adminOps().resolve(t.Context(), c, &api.ResolveRequest{ExternalKey: "telegram:1"}); err != nil || a.Subject != "acct:42" {
 		t.Errorf("its own key is %+v, %v", a, err)
 	}
 	for _, key := range []string{"telegram:2", "telegram:3"} {
-		if _, err := d.memory.writeOps().resolve(t.Context(), c, &api.ResolveRequest{ExternalKey: key}); asError(err).Code != api.Forbidden {
+		if _, err := d.memory.adminOps().resolve(t.Context(), c, &api.ResolveRequest{ExternalKey: key}); asError(err).Code != api.Forbidden {
 			t.Errorf("%s: %v", key, err)
 		}
 	}
@@ -233,10 +233,10 @@ func TestRememberInADirectoryThatHasBecomeAnothers(t *testing.T) {
 	const path, text = "_longterms/acct_42/_index.md", "- **Dog**: Rex\n"
 	d := readOpsCase(t, &txtar.Archive{Files: []txtar.File{{Name: path, Data: []byte(text)}}}).disk(t)
 	first, second := d.callAs(t, "acct:42", "private"), d.callAs(t, "acct_42", "private")
-	if _, err := d.memory.writeOps().itemPut(t.Context(), first, &api.ItemPutRequest{Namespace: "fact", Key: "k", Value: new("v")}); err != nil {
+	if _, err := d.memory.adminOps().itemPut(t.Context(), first, &api.ItemPutRequest{Namespace: "fact", Key: "k", Value: new("v")}); err != nil {
 		t.Fatal(err)
 	}
-	_, err := d.memory.writeOps().remember(t.Context(), second, &api.RememberRequest{Title: "Cat", Text: "Mo", Explicit: true})
+	_, err := d.memory.adminOps().remember(t.Context(), second, &api.RememberRequest{Title: "Cat", Text: "Mo", Explicit: true})
 	if asError(err).Code != api.SubjectConflict {
 		t.Errorf("it is made the second one's: %v", err)
 	}
@@ -250,11 +250,11 @@ func TestItemPutHidesOthers(t *testing.T) {
 	d := readOpsCase(t, &txtar.Archive{Files: []txtar.File{{Name: path, Data: []byte(
 		"- **pin**: 1234 <!-- id=k1 visibility=private_only created=2026-01-01T00:00:00Z -->\n- **tea**: green <!-- id=k1 visibility=public_ok -->\n")}}}).disk(t)
 	owner, public := "owner", "public"
-	c, err := d.memory.resolveCall(api.Caller{Scope: api.Scope{Subject: &owner, Context: &public}})
+	c, err := d.memory.readOps().resolveCall(api.Caller{Scope: api.Scope{Subject: &owner, Context: &public}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := d.memory.writeOps().itemPut(t.Context(), c, &api.ItemPutRequest{Namespace: "fact", Key: "tea", Value: new("black"), Visibility: "private_only"})
+	a, err := d.memory.adminOps().itemPut(t.Context(), c, &api.ItemPutRequest{Namespace: "fact", Key: "tea", Value: new("black"), Visibility: "private_only"})
 	if err != nil || a.Item == nil || a.Item.Key != "tea" || a.Item.Value != "black" || a.Item.Line != 0 || a.Item.ID == "k1" {
 		t.Errorf("%+v, %v", a.Item, err)
 	}
@@ -306,8 +306,8 @@ func TestPublicItems(t *testing.T) {
 	d.isInitial = false
 	put := func(c Call, key, value, visibility, path string) {
 		t.Helper()
-		d.memory.renewView(&c)
-		a, err := d.memory.writeOps().itemPut(t.Context(), c, &api.ItemPutRequest{Namespace: "fact", Key: key, Value: &value, Visibility: visibility})
+		d.memory.readOps().renewView(&c)
+		a, err := d.memory.adminOps().itemPut(t.Context(), c, &api.ItemPutRequest{Namespace: "fact", Key: key, Value: &value, Visibility: visibility})
 		if err != nil || a.Item.Path != path || a.Item.Value != value {
 			t.Fatalf("%s=%s: %+v, %v", key, value, a.Item, err)
 		}
@@ -315,7 +315,7 @@ func TestPublicItems(t *testing.T) {
 	}
 	want := func(c Call, saidIn string, values ...string) {
 		t.Helper()
-		a, err := d.memory.writeOps().itemList(t.Context(), c, &api.ItemListRequest{SaidIn: saidIn, Limit: 50})
+		a, err := d.memory.adminOps().itemList(t.Context(), c, &api.ItemListRequest{SaidIn: saidIn, Limit: 50})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -349,12 +349,12 @@ func TestPublicItems(t *testing.T) {
 	d.want(t, home+"fact-public.md", old+"\n")
 
 	for _, call := range []Call{bot, d.fixedCall(t, "helper", "acct:42", "private")} {
-		_, err := d.memory.writeOps().itemDelete(t.Context(), call, &api.ItemDeleteRequest{Namespace: "fact", Key: "cup"})
+		_, err := d.memory.adminOps().itemDelete(t.Context(), call, &api.ItemDeleteRequest{Namespace: "fact", Key: "cup"})
 		if asError(err).Code != api.Forbidden {
 			t.Errorf("deleting an item outside the inbox: %v", err)
 		}
 	}
-	if _, err := d.memory.writeOps().itemDelete(t.Context(), bot, &api.ItemDeleteRequest{Namespace: "fact", Key: "team"}); err != nil {
+	if _, err := d.memory.adminOps().itemDelete(t.Context(), bot, &api.ItemDeleteRequest{Namespace: "fact", Key: "team"}); err != nil {
 		t.Error(err)
 	}
 	d.Sync(t.Context())

@@ -12,7 +12,7 @@ import (
 )
 
 // journal returns the recorded changes to the owner.
-func (m writeOps) journal(_ context.Context, c Call, r *api.JournalRequest) (*api.JournalAnswer, error) {
+func (m adminOps) journal(_ context.Context, c Call, r *api.JournalRequest) (*api.JournalAnswer, error) {
 	if m.Undoer == nil {
 		return nil, errNoJournal
 	}
@@ -70,7 +70,7 @@ func (c Call) selectWrites(mine bool, by string) (func(*journal.Record) bool, er
 }
 
 // undo reverts recorded changes.
-func (m writeOps) undo(ctx context.Context, c Call, r *api.UndoRequest) (*api.UndoAnswer, error) {
+func (m adminOps) undo(ctx context.Context, c Call, r *api.UndoRequest) (*api.UndoAnswer, error) {
 	if m.Undoer == nil {
 		return nil, errNoJournal
 	}

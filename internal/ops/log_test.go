@@ -65,14 +65,14 @@ func TestNoteTimes(t *testing.T) {
 	d := readOpsCase(t, &txtar.Archive{Comment: []byte("now: 2026-10-25T12:00:00Z\ntimezone: Europe/Berlin\n")}).disk(t)
 	for _, who := range []string{"owner", "acct:42"} {
 		private := "private"
-		call, err := d.memory.resolveCall(api.Caller{Scope: api.Scope{Subject: &who, Context: &private}})
+		call, err := d.memory.readOps().resolveCall(api.Caller{Scope: api.Scope{Subject: &who, Context: &private}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		var path string
 		want := []string{"2026-10-25T00:30:00Z", "2026-10-25T01:30:00Z", "2026-10-25T02:30:00Z"}
 		for _, at := range want {
-			a, err := d.memory.writeOps().note(t.Context(), call, &api.NoteRequest{Text: "at " + at, Time: at})
+			a, err := d.memory.adminOps().note(t.Context(), call, &api.NoteRequest{Text: "at " + at, Time: at})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -100,18 +100,18 @@ func TestNotesAtOnce(t *testing.T) {
 	const n = 12
 	d := readOpsCase(t, &txtar.Archive{}).disk(t)
 	private, owner := "private", "owner"
-	call, err := d.memory.resolveCall(api.Caller{Scope: api.Scope{Subject: &owner, Context: &private}})
+	call, err := d.memory.readOps().resolveCall(api.Caller{Scope: api.Scope{Subject: &owner, Context: &private}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var group errgroup.Group
 	for i := range n {
 		group.Go(func() error {
-			_, err := d.memory.writeOps().note(t.Context(), call, &api.NoteRequest{Text: fmt.Sprintf("note %d", i), Topic: "Topic"})
+			_, err := d.memory.adminOps().note(t.Context(), call, &api.NoteRequest{Text: fmt.Sprintf("note %d", i), Topic: "Topic"})
 			return err
 		})
 		group.Go(func() error {
-			a, err := d.memory.writeOps().capture(t.Context(), call, &api.CaptureRequest{Bullets: []string{"the same", fmt.Sprint("bullet ", i)}, Session: "s"})
+			a, err := d.memory.adminOps().capture(t.Context(), call, &api.CaptureRequest{Bullets: []string{"the same", fmt.Sprint("bullet ", i)}, Session: "s"})
 			if err == nil && len(a.Lines) != 2 {
 				return fmt.Errorf("the lines are %v", a.Lines)
 			}

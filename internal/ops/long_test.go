@@ -17,23 +17,23 @@ func TestTextTooLong(t *testing.T) {
 	based := api.Basis{Evidence: []string{"https://example.com"}}
 	for name, ask := range map[string]func(text string) error{
 		"note": func(text string) error {
-			_, err := d.memory.writeOps().note(t.Context(), c, &api.NoteRequest{Text: text})
+			_, err := d.memory.adminOps().note(t.Context(), c, &api.NoteRequest{Text: text})
 			return err
 		},
 		"capture": func(text string) error {
-			_, err := d.memory.writeOps().capture(t.Context(), c, &api.CaptureRequest{Bullets: []string{text}})
+			_, err := d.memory.adminOps().capture(t.Context(), c, &api.CaptureRequest{Bullets: []string{text}})
 			return err
 		},
 		"remember": func(text string) error {
-			_, err := d.memory.writeOps().remember(t.Context(), c, &api.RememberRequest{Text: text, Explicit: true})
+			_, err := d.memory.adminOps().remember(t.Context(), c, &api.RememberRequest{Text: text, Explicit: true})
 			return err
 		},
 		"profile": func(text string) error {
-			_, err := d.memory.writeOps().profile(t.Context(), c, &api.ProfileRequest{Name: "Profile", Text: text, Basis: based})
+			_, err := d.memory.adminOps().profile(t.Context(), c, &api.ProfileRequest{Name: "Profile", Text: text, Basis: based})
 			return err
 		},
 		"project": func(text string) error {
-			_, err := d.memory.writeOps().project(t.Context(), c, &api.ProjectRequest{Name: "p", Text: text, Basis: based})
+			_, err := d.memory.adminOps().project(t.Context(), c, &api.ProjectRequest{Name: "p", Text: text, Basis: based})
 			return err
 		},
 	} {

@@ -25,32 +25,24 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/todosync"
 	"github.com/memwatchd/memwatchd/vault"
+	"github.com/memwatchd/memwatchd/vault/journal"
 )
 
 // A Memory holds the data and settings of the operations. Its fields must not
 // change while it is in use.
 type Memory struct {
+	Reading
+	Writing
+	Administration
+}
+
+// A Reading is the part of a memory for operations that only read.
+type Reading struct {
 	Index   *index.Index
 	Files   compactor.Files // the current files of the memory, without excluded ones
 	Scopes  Scopes
-	Indexer Indexer
 	Vectors index.Vectors // compares meanings; nil if semantic search is off
-
-	// Writers of files; nil if the memory is read-only.
-	Writer    *vault.Writer
-	Undoer    *vault.Undoer
-	Merger    *vault.Merger
-	Todos     *todosync.Syncer
-	Compactor *compactor.Compactor
-	Compress  *compactor.Compress
-	Semaphore *semaphore.Weighted // of weight 1; serializes maintenance runs
-
-	Judge        Judge   // finds draft items that duplicate existing ones, in addition to the rules; may be nil
-	JudgePrivate bool    // private text may be sent to Judge and Reducer too
-	Reducer      Reducer // summarizes captured texts, in addition to the rules; may be nil
-
-	Shared    *share.Reader // searches the entries of other machines; may be nil
-	Publisher Publisher     // publishes entries for them; nil if nothing is shared
+	Shared  *share.Reader // searches the entries of other machines; may be nil
 
 	Parse    func(vault.File) *memory.Document // parses a file as Files does
 	Layout   *memory.Layout                    // the layout that Parse uses
@@ -61,7 +53,6 @@ type Memory struct {
 	Owner       string         // the subject that owns the root
 	Location    *time.Location // time zone of days
 	Recent      int            // number of recent days; 7 if zero
-	ErasureFile string         // file that records unfinished erasures; empty if they are not recorded
 	Injection   bool           // whether context blocks have content
 	MaxItems    int            // limit of a context block
 	MaxChars    int            // limit of a context block of items or of relevant entries
@@ -77,20 +68,90 @@ type Memory struct {
 	Now func() time.Time
 
 	queries Window
-
-	forgetLists forgetLists
-	reductions  reductionQueue
 }
 
-// The operations are methods of two types. Operations that only read have no
-// access to the methods that write.
+// A Writing is the part of a memory for operations that change text.
+type Writing struct {
+	Writer *vault.Writer    // nil if the memory is read-only
+	Todos  *todosync.Syncer // nil as Writer
+
+	Judge        Judge   // finds draft items that duplicate existing ones, in addition to the rules; may be nil
+	JudgePrivate bool    // private text may be sent to Judge and Reducer too
+	Reducer      Reducer // summarizes captured texts, in addition to the rules; may be nil
+
+	reductions reductionQueue
+}
+
+// An Administration is the part of a memory for operations that erase text or maintain
+// the memory.
+type Administration struct {
+	Indexer   Indexer
+	Undoer    *vault.Undoer // nil if the memory is read-only, as the next ones
+	Merger    *vault.Merger
+	Compactor *compactor.Compactor
+	Compress  *compactor.Compress
+	Semaphore *semaphore.Weighted // of weight 1; serializes maintenance runs
+	Publisher Publisher           // publishes entries for other machines; nil if nothing is shared
+
+	ErasureFile string // file that records unfinished erasures; empty if they are not recorded
+
+	forgetLists forgetLists
+}
+
+// The operations are methods of three types, each of which has only the parts of the
+// memory that its operations need: bindings select the type.
 type (
-	readOps  struct{ *Memory } // searches, lists and shows
-	writeOps struct{ readOps } // changes files, and maintains the memory
+	// readOps searches, lists and shows.
+	readOps struct {
+		*Reading
+		syncer  syncer
+		limits  fillMeter                             // nil without capacities
+		changes changeList                            // nil without a journal
+		file    func(path string) (vault.File, error) // a file with its present time; nil without a journal
+	}
+	// writeOps adds and changes text.
+	writeOps struct {
+		readOps
+		*Writing
+	}
+	// adminOps erases text, and maintains the memory.
+	adminOps struct {
+		writeOps
+		*Administration
+	}
 )
 
-func (m *Memory) readOps() readOps   { return readOps{m} }
-func (m *Memory) writeOps() writeOps { return writeOps{m.readOps()} }
+func (m *Memory) readOps() readOps {
+	r := readOps{Reading: &m.Reading, syncer: m.Indexer}
+	if m.Compactor != nil {
+		r.limits = m.Compactor
+	}
+	if m.Writer != nil && m.Writer.Journal != nil {
+		r.changes, r.file = m.Writer.Journal, m.Writer.Vault.Read
+	}
+	return r
+}
+
+func (m *Memory) writeOps() writeOps { return writeOps{m.readOps(), &m.Writing} }
+func (m *Memory) adminOps() adminOps { return adminOps{m.writeOps(), &m.Administration} }
+
+// A syncer is the part of an [Indexer] that readers use.
+type syncer interface {
+	Sync(ctx context.Context) error
+	SyncRoots(ctx context.Context, names []string) error
+	State() api.IndexStatus
+}
+
+// A fillMeter knows how full long-term files are.
+type fillMeter interface {
+	FillOf(doc *memory.Document) (compactor.Fill, bool)
+}
+
+// A changeList lists the recorded changes of files.
+type changeList interface {
+	List(since time.Time, path string, limit int) []journal.Record
+	Get(id string) (journal.Record, error)
+}
 
 // An Indexer keeps the index consistent with the files.
 type Indexer interface {
@@ -119,7 +180,7 @@ type Indexer interface {
 }
 
 // day returns the calendar day that is the given number of days after today.
-func (m *Memory) day(days int) string {
+func (m readOps) day(days int) string {
 	now := m.Now().In(m.Location)
 	return time.Date(now.Year(), now.Month(), now.Day()+days, 12, 0, 0, 0, m.Location).Format(time.DateOnly)
 }
@@ -127,11 +188,11 @@ func (m *Memory) day(days int) string {
 // syncIndex waits up to SyncTimeout until the index contains everything saved before
 // the call, and records whether it does. It then renews the call's view,
 // because the saved changes may affect permissions.
-func (m *Memory) syncIndex(ctx context.Context, c *Call) error {
+func (m readOps) syncIndex(ctx context.Context, c *Call) error {
 	wait, cancel := context.WithTimeout(ctx, m.SyncTimeout)
 	defer cancel()
 	resume := api.PauseWork(ctx)
-	c.waits, c.synced = true, m.Indexer.Sync(wait) == nil
+	c.waits, c.synced = true, m.syncer.Sync(wait) == nil
 	resume()
 	return m.renewView(c)
 }
@@ -139,8 +200,8 @@ func (m *Memory) syncIndex(ctx context.Context, c *Call) error {
 // renewView sets the call's view to the current permissions of the caller. While the
 // index is incomplete, the view may be too narrow; c.degraded records that,
 // even if the index is complete by the time of the answer.
-func (m *Memory) renewView(c *Call) (err error) {
-	c.degraded = m.Indexer.State().Degraded
+func (m readOps) renewView(c *Call) (err error) {
+	c.degraded = m.syncer.State().Degraded
 	c.Scope = m.Scopes.Scope(c.Scope.Subject, c.Scope.Context)
 	c.View, err = m.Scopes.View(c.Scope)
 	if err != nil {
@@ -153,8 +214,8 @@ func (m *Memory) renewView(c *Call) (err error) {
 }
 
 // indexState returns the state of the index as the caller may see it.
-func (m *Memory) indexState(c Call) api.IndexState {
-	report := m.Indexer.State()
+func (m readOps) indexState(c Call) api.IndexState {
+	report := m.syncer.State()
 	s := api.IndexState{Synced: c.synced, Degraded: report.Degraded || c.degraded}
 	if c.FullAccess {
 		s.Revision, s.Pending, s.Problem = &report.Revision, &report.Pending, report.Problem
@@ -165,7 +226,7 @@ func (m *Memory) indexState(c Call) api.IndexState {
 // loadFile returns the file at path, reduced to the parts that the caller may read.
 // A missing file and a file without readable parts return the same error after
 // the same time.
-func (m *Memory) loadFile(c Call, path string) (*memory.Document, memory.Shown, error) {
+func (m readOps) loadFile(c Call, path string) (*memory.Document, memory.Shown, error) {
 	path = m.resolvePath(c, path)
 	if info, ok := m.Index.File(path); ok && !info.Readable(c.View) {
 		return nil, memory.Shown{}, notFound("file", path)
@@ -194,7 +255,7 @@ func claimsOtherSubject(c Call, doc *memory.Document) bool {
 // with a replacement character for each invalid byte, and with masks of
 // credentials. If the names of several files have the same masks, it returns
 // none of them.
-func (m *Memory) resolvePath(c Call, path string) string {
+func (m readOps) resolvePath(c Call, path string) string {
 	masked := secrets.CountMasks(path) > 0
 	if !masked && !strings.ContainsRune(path, utf8.RuneError) {
 		return path
@@ -220,7 +281,7 @@ func shownPath(path string) string {
 
 // readableFiles yields the files that the caller can read and keep accepts, in path
 // order.
-func (m *Memory) readableFiles(c Call, keep func(*index.FileInfo) bool) iter.Seq2[*memory.Document, memory.Shown] {
+func (m readOps) readableFiles(c Call, keep func(*index.FileInfo) bool) iter.Seq2[*memory.Document, memory.Shown] {
 	list := m.Index.Files(func(f *index.FileInfo) bool { return keep(f) && f.Readable(c.View) })
 	return func(yield func(*memory.Document, memory.Shown) bool) {
 		for _, info := range list {
@@ -232,7 +293,7 @@ func (m *Memory) readableFiles(c Call, keep func(*index.FileInfo) bool) iter.Seq
 }
 
 // listFiles returns the files that [Memory.readableFiles] yields.
-func (m *Memory) listFiles(c Call, keep func(*index.FileInfo) bool) (docs []*memory.Document) {
+func (m readOps) listFiles(c Call, keep func(*index.FileInfo) bool) (docs []*memory.Document) {
 	for doc := range m.readableFiles(c, keep) {
 		docs = append(docs, doc)
 	}

@@ -140,7 +140,7 @@ func (n *textMatcher) matchesEntry(doc *memory.Document, e *memory.Entry) (whole
 // caller's files and the shared ones. In a shared file that contains text of
 // others, only hunks with an exact line of a removed entry count. It examines the changes after
 // the one with the given id, or all.
-func (m writeOps) findHunks(c Call, words *textMatcher, after string) ([]journal.HunkSet, error) {
+func (m adminOps) findHunks(c Call, words *textMatcher, after string) ([]journal.HunkSet, error) {
 	mine, shared := map[string]bool{}, map[string]bool{}
 	may := func(path string) bool {
 		if is, known := mine[path]; known {
@@ -165,7 +165,7 @@ func (m writeOps) findHunks(c Call, words *textMatcher, after string) ([]journal
 // mayForget reports whether the caller may erase earlier contents of a file,
 // and whether the file is shared with others: it is if they have the same text
 // in it now, or if the caller may change only what it wrote itself.
-func (m writeOps) mayForget(c Call, path string, words *textMatcher) (may, shared bool) {
+func (m adminOps) mayForget(c Call, path string, words *textMatcher) (may, shared bool) {
 	place, inbox := m.Layout.Place(path), m.inbox(c)
 	switch {
 	case inbox != "" && !memory.Within(path, inbox):
@@ -195,7 +195,7 @@ func (m writeOps) mayForget(c Call, path string, words *textMatcher) (may, share
 
 // removedFile returns the last content of a removed file, or nil if the journal
 // does not contain it.
-func (m writeOps) removedFile(path string) *memory.Document {
+func (m adminOps) removedFile(path string) *memory.Document {
 	for _, known := range m.Writer.Journal.List(time.Time{}, path, 0) {
 		if known.Path != path || known.After != "" || known.To != "" {
 			continue

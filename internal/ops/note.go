@@ -92,11 +92,11 @@ func (m *Memory) Receive(ctx context.Context, r Received) error {
 	}
 	w := m.writeOps()
 	private := memory.Private.String()
-	c, err := m.resolveCall(api.Caller{Scope: api.Scope{Subject: &m.Owner, Context: &private}})
+	c, err := w.resolveCall(api.Caller{Scope: api.Scope{Subject: &m.Owner, Context: &private}})
 	if err != nil {
 		return err
 	}
-	if err := m.mayAdd(c); err != nil {
+	if err := w.mayAdd(c); err != nil {
 		return err
 	}
 	title := cutLine(r.Title, maxTopic-1)

@@ -177,18 +177,19 @@ func (c *opsCase) memory(t testing.TB) *Memory {
 	if c.index == nil {
 		c.index = openOps(t, root, updates)
 	}
-	return &Memory{
-		Index: c.index, Files: root, Scopes: root, Indexer: root, Owner: "owner", Location: location,
+	return &Memory{Reading: Reading{
+		Index: c.index, Files: root, Scopes: root, Owner: "owner", Location: location,
 		MaxItems: number("max_items"), MaxChars: number("max_chars"), MaxFull: number("full_max_chars"),
 		Layout: layout, OmitUntrusted: c.settings["untrusted"] == "omit", Disabled: c.settings["enabled"] != "true",
 		Injection: c.settings["injection"] == "true", SyncTimeout: time.Minute, Now: func() time.Time { return now },
-		Undoer: c.undoer(t, now),
 		ProjectsOf: func(path string) []string {
 			if strings.HasPrefix(path, "notes/blog/") {
 				return []string{"blog"}
 			}
 			return nil
 		},
+	}, Administration: Administration{
+		Indexer: root, Undoer: c.undoer(t, now),
 		Compactor: &compactor.Compactor{
 			Root: compactor.Root{
 				Files: root, Disk: &vault.Vault{Dir: t.TempDir()}, Paths: func() []string { return slices.Clone(root.paths) },
@@ -201,7 +202,7 @@ func (c *opsCase) memory(t testing.TB) *Memory {
 			Limits: []api.CompactLimit{{Pattern: "_longterms/*/_index.md", Items: 4, Characters: 3000}},
 			Soft:   compactor.SoftLimits(5000),
 		},
-	}
+	}}
 }
 
 // openOps returns a complete index of files.

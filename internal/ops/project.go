@@ -66,7 +66,7 @@ const (
 // orderFor returns the order for readers in a project. Text belongs to the
 // projects in its tags, and to those whose pattern of paths matches its file. If
 // project is empty, all text has the same rank.
-func (m *Memory) orderFor(project string) projectOrder {
+func (m readOps) orderFor(project string) projectOrder {
 	if project == "" {
 		return func(string, []string) int { return noProject }
 	}

@@ -71,12 +71,12 @@ func newReducedCase(t *testing.T) *reducedCase {
 
 func (c *reducedCase) capture(r api.CaptureRequest) *api.CaptureAnswer {
 	c.t.Helper()
-	call, err := c.memory.resolveCall(api.Caller{AsOwner: true})
+	call, err := c.memory.readOps().resolveCall(api.Caller{AsOwner: true})
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	r.Type, r.Session = "result", "s"
-	answer, err := c.memory.writeOps().capture(c.t.Context(), call, &r)
+	answer, err := c.memory.adminOps().capture(c.t.Context(), call, &r)
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func (c *reducedCase) capture(r api.CaptureRequest) *api.CaptureAnswer {
 func (c *reducedCase) bullets() (list []string) {
 	c.t.Helper()
 	c.stop()
-	text, err := os.ReadFile(filepath.Join(c.dir, "memory", c.memory.day(0)+".md"))
+	text, err := os.ReadFile(filepath.Join(c.dir, "memory", c.memory.readOps().day(0)+".md"))
 	if err != nil && !os.IsNotExist(err) {
 		c.t.Fatal(err)
 	}
@@ -171,7 +171,7 @@ func TestReduceOnce(t *testing.T) {
 			for i, r := range []api.CaptureRequest{test.first, test.second} {
 				c.memory.Now = func() time.Time { return start.AddDate(0, 0, i*test.days) }
 				r.Text, r.Type = workDone, "result"
-				if a, err := c.memory.writeOps().capture(t.Context(), c.callAs(t, "owner", "private"), &r); err != nil || !a.Queued {
+				if a, err := c.memory.adminOps().capture(t.Context(), c.callAs(t, "owner", "private"), &r); err != nil || !a.Queued {
 					t.Fatalf("text %d: %+v, %v", i, a, err)
 				}
 				if i == 0 {
@@ -193,19 +193,19 @@ func TestReduceHidesPrivateText(t *testing.T) {
 		c := newReducedCase(t)
 		r := api.CaptureRequest{Text: workDone, Type: "result", Session: "s", Visibility: "public_ok"}
 		private := api.CaptureRequest{Text: text, Type: "result", Session: "s", Visibility: "private_only"}
-		if _, err := c.memory.writeOps().capture(t.Context(), c.callAs(t, "owner", "private"), &private); err != nil {
+		if _, err := c.memory.adminOps().capture(t.Context(), c.callAs(t, "owner", "private"), &private); err != nil {
 			t.Fatal(err)
 		}
 		bot := c.fixedCall(t, "groupbot", "owner", "public")
-		a, err := c.memory.writeOps().capture(t.Context(), bot, &r)
+		a, err := c.memory.adminOps().capture(t.Context(), bot, &r)
 		if err != nil {
 			t.Fatal(err)
 		}
 		c.stop() // the rules reduce the pending texts
-		targets := c.memory.writeOps().logTargets(bot, c.memory.day(0), false)
+		targets := c.memory.adminOps().logTargets(bot, c.memory.readOps().day(0), false)
 		text = fmt.Sprintf("%+v\n", a)
 		for _, target := range targets {
-			doc, _, err := c.memory.loadFile(bot, target.path)
+			doc, _, err := c.memory.readOps().loadFile(bot, target.path)
 			text += fmt.Sprintf("%s: %v\n", target.path, err)
 			if err == nil {
 				text += doc.Shown(bot.View).Text()
@@ -222,7 +222,7 @@ func TestReduceHidesPrivateText(t *testing.T) {
 // again.
 func TestReduceRetry(t *testing.T) {
 	c := newReducedCase(t)
-	log := filepath.Join(c.dir, "memory", c.memory.day(0)+".md")
+	log := filepath.Join(c.dir, "memory", c.memory.readOps().day(0)+".md")
 	if err := os.MkdirAll(log, 0o700); err != nil { // the log cannot be written
 		t.Fatal(err)
 	}

@@ -70,8 +70,8 @@ func (m writeOps) rememberItem(ctx context.Context, c Call, r *api.RememberReque
 			}
 		}
 		answer.Hints = append(answer.Hints, item.hints()...)
-		if m.Compactor != nil {
-			if fill, ok := m.Compactor.FillOf(after); ok && fill.Hint(item.language()) != "" {
+		if m.limits != nil {
+			if fill, ok := m.limits.FillOf(after); ok && fill.Hint(item.language()) != "" {
 				answer.Hints = append(answer.Hints, fill.Hint(item.language()))
 			}
 		}

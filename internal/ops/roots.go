@@ -24,7 +24,7 @@ type Root struct {
 //
 // A folder that does not belong to the caller does not exist for the call. Outside a
 // private context also a folder of the caller is not known by its name.
-func (m *Memory) withRoots(ctx context.Context, c Call, names []string) (Call, error) {
+func (m readOps) withRoots(ctx context.Context, c Call, names []string) (Call, error) {
 	own := c.View.Roots()
 	chosen := names
 	if len(names) == 0 {
@@ -50,7 +50,7 @@ func (m *Memory) withRoots(ctx context.Context, c Call, names []string) (Call, e
 
 // withRootOf adds the folder of a path to the view of a call. Paths of the memory
 // directory do not change the view.
-func (m *Memory) withRootOf(ctx context.Context, c Call, path string) (Call, error) {
+func (m readOps) withRootOf(ctx context.Context, c Call, path string) (Call, error) {
 	r, _ := m.Layout.CutRoot(path)
 	if r == nil || !slices.Contains(c.View.Roots(), r.Name) {
 		return c, nil
@@ -68,7 +68,7 @@ func (m *Memory) withRootOf(ctx context.Context, c Call, path string) (Call, err
 
 // isInRoots reports whether a query can only match text of folders of the caller, whose
 // words are not sent anywhere.
-func (m *Memory) isInRoots(c Call, q *index.Query) bool {
+func (m readOps) isInRoots(c Call, q *index.Query) bool {
 	r, _ := m.Layout.CutRoot(q.Filter.Path)
 	return c.View.HasOnlyRoots() || r != nil && c.View.Private() && slices.Contains(c.View.Roots(), r.Name)
 }
@@ -76,7 +76,7 @@ func (m *Memory) isInRoots(c Call, q *index.Query) bool {
 // syncRoots waits for the named folders of the caller, as syncIndex does for the memory
 // directory: together up to SyncTimeout. Only calls whose answers include folders wait
 // for them, even if the memory directory cannot be read.
-func (m *Memory) syncRoots(ctx context.Context, c *Call, names []string) {
+func (m readOps) syncRoots(ctx context.Context, c *Call, names []string) {
 	own := c.View.Roots()
 	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !slices.Contains(own, name) })
 	if !c.waits || len(names) == 0 {
@@ -85,13 +85,13 @@ func (m *Memory) syncRoots(ctx context.Context, c *Call, names []string) {
 	wait, cancel := context.WithDeadline(ctx, c.start.Add(m.SyncTimeout))
 	defer cancel()
 	resume := api.PauseWork(ctx)
-	c.synced = m.Indexer.SyncRoots(wait, names) == nil && c.synced
+	c.synced = m.syncer.SyncRoots(wait, names) == nil && c.synced
 	resume()
 }
 
 // errReadOnly returns the error for a change of a file in a folder of the caller, or
 // nil.
-func (m *Memory) errReadOnly(c Call, path string) error {
+func (m readOps) errReadOnly(c Call, path string) error {
 	r, _ := m.Layout.CutRoot(path)
 	if r == nil || !c.View.Private() || !slices.Contains(c.View.Roots(), r.Name) {
 		return nil
@@ -106,12 +106,12 @@ func missingRoot(name string) error {
 }
 
 // isRootMissing reports whether the files of a folder cannot be read now.
-func (m *Memory) isRootMissing(name string) bool {
+func (m readOps) isRootMissing(name string) bool {
 	return slices.ContainsFunc(m.Roots, func(r Root) bool { return r.Name == name && r.Missing() })
 }
 
 // rootWeights returns the weights of the folders in the form of a query.
-func (m *Memory) rootWeights() map[string]float64 {
+func (m readOps) rootWeights() map[string]float64 {
 	weights := map[string]float64{}
 	for _, r := range m.Roots {
 		weights[r.Key()] = r.Weight

@@ -42,8 +42,8 @@ func TestWaitForRoots(t *testing.T) {
 		{Indexer: root, err: errors.New("unreadable")},
 		{Indexer: root, rootsErr: errors.New("unreadable")},
 	} {
-		m := &Memory{Layout: &memory.Layout{Owner: "owner", Roots: vault}, Owner: "owner", Scopes: root,
-			Indexer: indexer, SyncTimeout: time.Minute}
+		m := readOps{syncer: indexer, Reading: &Reading{Layout: &memory.Layout{Owner: "owner", Roots: vault}, Owner: "owner", Scopes: root,
+			SyncTimeout: time.Minute}}
 		c := Call{Scope: memory.Scope{Subject: "owner", Context: memory.Private}, start: time.Now()}
 		if err := m.syncIndex(t.Context(), &c); err != nil {
 			t.Fatal(err)

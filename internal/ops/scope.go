@@ -26,7 +26,7 @@ type Scopes interface {
 var errFixedScope = api.Errorf(api.Forbidden, "the scope of this listener is fixed and can only be narrowed")
 
 // resolveCall resolves the scope of a request.
-func (m *Memory) resolveCall(by api.Caller) (Call, error) {
+func (m readOps) resolveCall(by api.Caller) (Call, error) {
 	s, fixed := by.Scope, by.Fixed
 	if s.Subject != nil && s.ExternalKey != nil {
 		return Call{}, api.Errorf(api.Invalid, "subject and external_key exclude each other")
@@ -95,7 +95,7 @@ func coversScope(f *api.Fixed, subject string, context memory.Context) bool {
 }
 
 // meetsNeed reports whether the caller has the rights that an operation needs.
-func (m *Memory) meetsNeed(c Call, op *api.Operation) bool {
+func (m readOps) meetsNeed(c Call, op *api.Operation) bool {
 	switch op.Needs {
 	case api.AnySubject:
 		return c.Scope.Subject != ""
@@ -141,7 +141,7 @@ type Call struct {
 // inbox returns the directory below which the caller writes on a listener with a fixed
 // scope, or an empty string for other listeners, on which a program can act as any
 // subject, and for the owner in private.
-func (m *Memory) inbox(c Call) string {
+func (m readOps) inbox(c Call) string {
 	if c.Fixed == nil || c.Scope.Subject == m.Owner && c.View.Private() {
 		return ""
 	}

@@ -215,7 +215,7 @@ func TestSemanticCredential(t *testing.T) {
 	for _, n := range []int{0, maxQueryText - 30, maxQueryText - 10, maxQueryText} {
 		vectors := &testVectors{}
 		q := &index.Query{Text: "night train cataclysm " + strings.Repeat("x", max(n-23, 0)) + " " + credential}
-		s := readOps{Memory: &Memory{Vectors: vectors}}.useMeaning(t.Context(), Call{}, q, "auto")
+		s := readOps{Reading: &Reading{Vectors: vectors}}.useMeaning(t.Context(), Call{}, q, "auto")
 		if s.State != "private" || len(vectors.queries) > 0 || q.Nearest != nil {
 			t.Errorf("%d characters before a credential: %s, sent %q", n, s.State, vectors.queries)
 		}

@@ -220,7 +220,7 @@ func (d *sessionDraft) entriesFor(doc *memory.Document) []memory.DraftEntry {
 // newSessionVisibility returns the visibility of a file that the caller creates
 // for a session. A file that is created in public is public, because its author
 // could not read it otherwise.
-func (m *Memory) newSessionVisibility(c Call) memory.Visibility {
+func (m readOps) newSessionVisibility(c Call) memory.Visibility {
 	if !c.View.Private() {
 		return memory.PublicOK
 	}

@@ -92,7 +92,7 @@ func TestSessionDraftsAllSurvive(t *testing.T) {
 func TestDraftEndsWithItsContext(t *testing.T) {
 	d := readOpsCase(t, &txtar.Archive{}).disk(t)
 	private := memory.Private.String()
-	c, err := d.memory.resolveCall(api.Caller{Scope: api.Scope{Subject: &d.memory.Owner, Context: &private}})
+	c, err := d.memory.readOps().resolveCall(api.Caller{Scope: api.Scope{Subject: &d.memory.Owner, Context: &private}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func TestDraftEndsWithItsContext(t *testing.T) {
 		}
 		return &api.SessionRequest{Session: "s", Draft: api.Draft{Summary: text, Items: items}}
 	}
-	if _, err := d.memory.writeOps().session(t.Context(), c, draft("first")); err != nil {
+	if _, err := d.memory.adminOps().session(t.Context(), c, draft("first")); err != nil {
 		t.Fatal(err)
 	}
 	before, err := os.ReadFile(filepath.Join(d.dir, "2026-02-05/s.md"))
@@ -128,7 +128,7 @@ func TestDraftEndsWithItsContext(t *testing.T) {
 		}
 		request := draft("second")
 		request.DryRun = last == 0
-		_, err = d.memory.writeOps().session(ctx, c, request)
+		_, err = d.memory.adminOps().session(ctx, c, request)
 		return late, err
 	}
 	if _, err := send(0); err != nil {
@@ -147,7 +147,7 @@ func TestDraftEndsWithItsContext(t *testing.T) {
 	if err != nil || string(after) != string(before) {
 		t.Errorf("the file has changed: %v", err)
 	}
-	if _, err := d.memory.writeOps().session(t.Context(), c, &api.SessionRequest{Session: "s", Draft: api.Draft{
+	if _, err := d.memory.adminOps().session(t.Context(), c, &api.SessionRequest{Session: "s", Draft: api.Draft{
 		Items: manySections(maxDraftSections + 1)}}); asError(err).Code != api.TooLarge {
 		t.Errorf("too many sections: %v", err)
 	}

@@ -18,7 +18,7 @@ const maxMerged = 1000
 
 // searchAll searches the index and, at the same time, the entries of other machines.
 // It returns how far the answer contains these, or "" if they are not searched.
-func (m *Memory) searchAll(ctx context.Context, c Call, q index.Query) (index.Result, string, error) {
+func (m readOps) searchAll(ctx context.Context, c Call, q index.Query) (index.Result, string, error) {
 	if m.Shared == nil || !m.Shared.Asks(&q) || m.isInRoots(c, &q) || q.Offset >= maxMerged {
 		result, err := m.Index.Search(ctx, c.View, q)
 		return result, "", err
@@ -65,7 +65,7 @@ func (m *Memory) searchAll(ctx context.Context, c Call, q index.Query) (index.Re
 
 // hasTwin reports whether a file of this machine contains an entry of another one
 // with the same id and text, as on machines that synchronize their files.
-func (m *Memory) hasTwin(c Call, other *memory.Document) bool {
+func (m readOps) hasTwin(c Call, other *memory.Document) bool {
 	_, path, _ := share.CutHost(other.Place.Path)
 	if _, known := m.Index.File(path); !known {
 		return false
@@ -108,7 +108,7 @@ func mergeResults(q *index.Query, local, other index.Result) index.Result {
 }
 
 // getShared returns an entry of another machine, or missing if there is none.
-func (m *Memory) getShared(ctx context.Context, c Call, id string, missing error) (*api.GetAnswer, error) {
+func (m readOps) getShared(ctx context.Context, c Call, id string, missing error) (*api.GetAnswer, error) {
 	doc, err := m.Shared.Get(ctx, c.View, id)
 	switch {
 	case errors.Is(err, share.ErrNotFound):
@@ -136,7 +136,7 @@ type Publisher interface {
 var errNotShared = api.Errorf(api.Unavailable, "nothing is shared").
 	WithHint("set share.weaviate.url")
 
-func (m writeOps) shareStatus(ctx context.Context, c Call, r *api.ShareStatusRequest) (*api.ShareStatusAnswer, error) {
+func (m adminOps) shareStatus(ctx context.Context, c Call, r *api.ShareStatusRequest) (*api.ShareStatusAnswer, error) {
 	if m.Publisher == nil {
 		return nil, errNotShared
 	}
@@ -152,7 +152,7 @@ func (m writeOps) shareStatus(ctx context.Context, c Call, r *api.ShareStatusReq
 }
 
 // sharePush publishes changes now.
-func (m writeOps) sharePush(ctx context.Context, _ Call, r *api.SharePushRequest) (*api.SharePushAnswer, error) {
+func (m adminOps) sharePush(ctx context.Context, _ Call, r *api.SharePushRequest) (*api.SharePushAnswer, error) {
 	if m.Publisher == nil {
 		return nil, errNotShared
 	}
@@ -165,7 +165,7 @@ func (m writeOps) sharePush(ctx context.Context, _ Call, r *api.SharePushRequest
 }
 
 // shareForget removes the entries of another machine from the store.
-func (m writeOps) shareForget(ctx context.Context, _ Call, r *api.ShareForgetRequest) (*api.ShareForgetAnswer, error) {
+func (m adminOps) shareForget(ctx context.Context, _ Call, r *api.ShareForgetRequest) (*api.ShareForgetAnswer, error) {
 	if m.Publisher == nil {
 		return nil, errNotShared
 	}

@@ -34,7 +34,7 @@ type writeTarget struct {
 // Files with the numbers 2 to 9 follow, except for a private daily note or item.
 // The first file is used of which the caller can read all, as [Memory.editFile] checks.
 // fresh is the content of a new file, and visibility its default visibility.
-func (m *Memory) targets(c Call, usual, visibility string, private bool, fresh []byte) []writeTarget {
+func (m readOps) targets(c Call, usual, visibility string, private bool, fresh []byte) []writeTarget {
 	file := func(path, visibility string, unseen bool) writeTarget {
 		return writeTarget{path, memory.WithVisibility(fresh, visibility), unseen}
 	}
@@ -121,7 +121,7 @@ func (m writeOps) sessionTargets(c Call, d *sessionDraft) []writeTarget {
 
 // checkSession returns a [skipError] if a file must not take the draft. The notes
 // describe files with defects.
-func (m *Memory) checkSession(c Call, d *sessionDraft, doc *memory.Document, notes *[]string) error {
+func (m readOps) checkSession(c Call, d *sessionDraft, doc *memory.Document, notes *[]string) error {
 	own := doc.Own.Visibility
 	switch id := doc.Front.SessionID; {
 	case id != d.session && (id != "" || doc.Place.Session+".md" != memory.SessionFile(d.session)),
@@ -142,7 +142,7 @@ func (m *Memory) checkSession(c Call, d *sessionDraft, doc *memory.Document, not
 // continuesIn reports whether the caller continues its session in a file. If
 // sessions are private, a caller in private does not continue a file that was
 // written in public: the text would become public with it.
-func (m *Memory) continuesIn(c Call, doc *memory.Document) bool {
+func (m readOps) continuesIn(c Call, doc *memory.Document) bool {
 	if c.View.Private() && m.newSessionVisibility(c) != memory.PublicOK && doc.Own.Visibility == memory.PublicOK &&
 		strings.HasPrefix(doc.Front.Source, memory.PublicSource) {
 		return false
@@ -194,7 +194,7 @@ func (m writeOps) sessionSummary(c Call, d *sessionDraft) string {
 
 // sessionContact returns the contact of a session from the files of its day, without
 // those of untrusted authors. It returns an error if they name several contacts.
-func (m writeOps) sessionContact(c Call, d *sessionDraft) (contact string, err error) {
+func (m readOps) sessionContact(c Call, d *sessionDraft) (contact string, err error) {
 	for _, doc := range m.sessionFiles(c, d.session, d.day) {
 		id := doc.Front.ContactID
 		switch {

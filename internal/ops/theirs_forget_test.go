@@ -57,7 +57,7 @@ func forgetIn(t *testing.T, d *diskCase, c Call, path, text string) (done bool) 
 	if err := d.memory.Index.Apply(t.Context(), []index.Update{{Path: path, Doc: was}}); err != nil {
 		t.Fatal(err)
 	}
-	listed, err := d.memory.writeOps().forget(t.Context(), c, &api.ForgetRequest{Match: "zebra"})
+	listed, err := d.memory.adminOps().forget(t.Context(), c, &api.ForgetRequest{Match: "zebra"})
 	if err != nil {
 		t.Fatalf("%v\n%q", err, text)
 	}
@@ -70,7 +70,7 @@ func forgetIn(t *testing.T, d *diskCase, c Call, path, text string) (done bool) 
 	if len(ids) == 0 {
 		return false
 	}
-	a, err := d.memory.writeOps().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: listed.Token})
+	a, err := d.memory.adminOps().forget(t.Context(), c, &api.ForgetRequest{IDs: ids, Token: listed.Token})
 	source := d.read(t, path)
 	fail := func(format string, args ...any) {
 		t.Helper()

@@ -33,15 +33,15 @@ var completed = []string{"created_at", "updated_at", "summary", "tasks", "follow
 
 var arbitraryWrites = []arbitraryWrite{
 	{name: "note", path: "memory/2026-02-05.md", appends: true, run: func(t *testing.T, m *Memory, c Call) error {
-		_, err := m.writeOps().note(t.Context(), c, &api.NoteRequest{Text: "zebra one", Topic: "zebra", Tags: []string{"zebra"}})
+		_, err := m.adminOps().note(t.Context(), c, &api.NoteRequest{Text: "zebra one", Topic: "zebra", Tags: []string{"zebra"}})
 		return err
 	}},
 	{name: "capture", path: "memory/2026-02-05.md", appends: true, run: func(t *testing.T, m *Memory, c Call) error {
-		_, err := m.writeOps().capture(t.Context(), c, &api.CaptureRequest{Bullets: []string{"zebra one", "- zebra two"}, Visibility: "public_ok"})
+		_, err := m.adminOps().capture(t.Context(), c, &api.CaptureRequest{Bullets: []string{"zebra one", "- zebra two"}, Visibility: "public_ok"})
 		return err
 	}},
 	{name: "session", path: "2026-02-05/cli.md", front: completed, run: func(t *testing.T, m *Memory, c Call) error {
-		_, err := m.writeOps().session(t.Context(), c, &api.SessionRequest{Session: "cli", Draft: api.Draft{
+		_, err := m.adminOps().session(t.Context(), c, &api.SessionRequest{Session: "cli", Draft: api.Draft{
 			Summary: "zebra", Facts: []api.DraftItem{{Title: "zebra", Text: "zebra\nzebra too"}}, Tasks: []api.DraftTask{{Text: "zebra one"}, {Text: "zebra two", Done: true}},
 			FollowUps: []api.DraftTask{{Text: "zebra three"}}, Links: []api.DraftLink{{Text: "zebra", Target: "zebra.md"}},
 			Items: map[string][]api.DraftItem{"A": {{Text: "zebra four"}}},
@@ -49,31 +49,31 @@ var arbitraryWrites = []arbitraryWrite{
 		return err
 	}},
 	{name: "remember", path: "_longterms/owner/_index.md", front: completed, run: func(t *testing.T, m *Memory, c Call) error {
-		_, err := m.writeOps().remember(t.Context(), c, &api.RememberRequest{Title: "zebra", Text: "zebra\nlikes zebras", Explicit: true})
+		_, err := m.adminOps().remember(t.Context(), c, &api.RememberRequest{Title: "zebra", Text: "zebra\nlikes zebras", Explicit: true})
 		return err
 	}},
 	{name: "remember", path: "MEMORY.md", run: func(t *testing.T, m *Memory, c Call) error {
-		_, err := m.writeOps().remember(t.Context(), c, &api.RememberRequest{Text: "zebra", Section: "A", Explicit: true})
+		_, err := m.adminOps().remember(t.Context(), c, &api.RememberRequest{Text: "zebra", Section: "A", Explicit: true})
 		return err
 	}},
 	{name: "item_put", path: "_longterms/owner/fact.md", run: func(t *testing.T, m *Memory, c Call) error {
-		_, err := m.writeOps().itemPut(t.Context(), c, &api.ItemPutRequest{Namespace: "fact", Key: "zebra", Value: new("zebra\nzebra too")})
+		_, err := m.adminOps().itemPut(t.Context(), c, &api.ItemPutRequest{Namespace: "fact", Key: "zebra", Value: new("zebra\nzebra too")})
 		return err
 	}},
 	{name: "item_put", path: "_longterms/acct_42/fact.md", subject: "acct:42", run: func(t *testing.T, m *Memory, c Call) error {
-		_, err := m.writeOps().itemPut(t.Context(), c, &api.ItemPutRequest{Namespace: "fact", Key: "zebra", Value: new(`{"zebra": [1, 2]}`), Visibility: "public_ok"})
+		_, err := m.adminOps().itemPut(t.Context(), c, &api.ItemPutRequest{Namespace: "fact", Key: "zebra", Value: new(`{"zebra": [1, 2]}`), Visibility: "public_ok"})
 		return err
 	}},
 	{name: "profile", path: "_longterms/owner/profile.md", run: func(t *testing.T, m *Memory, c Call) error {
-		_, err := m.writeOps().profile(t.Context(), c, &api.ProfileRequest{Name: "zebra", Text: "likes zebras", Basis: api.Basis{Evidence: []string{"https://example.com"}}})
+		_, err := m.adminOps().profile(t.Context(), c, &api.ProfileRequest{Name: "zebra", Text: "likes zebras", Basis: api.Basis{Evidence: []string{"https://example.com"}}})
 		return err
 	}},
 	{name: "project", path: "_longterms/owner/project.md", run: func(t *testing.T, m *Memory, c Call) error {
-		_, err := m.writeOps().project(t.Context(), c, &api.ProjectRequest{Name: "zebra", Text: "likes zebras", Basis: api.Basis{Evidence: []string{"https://example.com"}, Visibility: "public_ok"}})
+		_, err := m.adminOps().project(t.Context(), c, &api.ProjectRequest{Name: "zebra", Text: "likes zebras", Basis: api.Basis{Evidence: []string{"https://example.com"}, Visibility: "public_ok"}})
 		return err
 	}},
 	{name: "note", path: "2026-02-05/acct_42.md", subject: "acct:42", head: "---\nsubject_id: acct:42\n---\n", appends: true, run: func(t *testing.T, m *Memory, c Call) error {
-		_, err := m.writeOps().note(t.Context(), c, &api.NoteRequest{Text: "zebra one", Visibility: "public_ok"})
+		_, err := m.adminOps().note(t.Context(), c, &api.NoteRequest{Text: "zebra one", Visibility: "public_ok"})
 		return err
 	}},
 }

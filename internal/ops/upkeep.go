@@ -18,7 +18,7 @@ import (
 // maxSync bounds the timeout of a sync request.
 const maxSync = 10 * time.Minute
 
-func (m writeOps) syncOp(ctx context.Context, c Call, r *api.SyncRequest) (*api.SyncAnswer, error) {
+func (m adminOps) syncOp(ctx context.Context, c Call, r *api.SyncRequest) (*api.SyncAnswer, error) {
 	timeout, err := time.ParseDuration(r.Timeout)
 	if err != nil || timeout < 0 || timeout > maxSync {
 		return nil, api.Errorf(api.Invalid, "timeout: %q is not a duration such as 500ms or 10s, up to 10m", r.Timeout)
@@ -37,7 +37,7 @@ func (m writeOps) syncOp(ctx context.Context, c Call, r *api.SyncRequest) (*api.
 	return &api.SyncAnswer{Synced: true, Revision: m.indexState(c).Revision, TookMS: c.took()}, nil
 }
 
-func (m writeOps) rebuild(ctx context.Context, c Call, _ *api.RebuildRequest) (*api.RebuildAnswer, error) {
+func (m adminOps) rebuild(ctx context.Context, c Call, _ *api.RebuildRequest) (*api.RebuildAnswer, error) {
 	if err := m.Indexer.Rebuild(ctx); err != nil {
 		return nil, err
 	}
@@ -54,7 +54,7 @@ type Change struct {
 
 // events sends the events of the memory, and of the files that the caller can
 // read.
-func (m writeOps) events(ctx context.Context, c Call, _ *api.EventsRequest, send func(any) error) error {
+func (m adminOps) events(ctx context.Context, c Call, _ *api.EventsRequest, send func(any) error) error {
 	return m.Indexer.Subscribe(ctx, func(change Change) error {
 		if change.Before.Path == "" && change.After.Path == "" {
 			return send(change.Event)
@@ -84,8 +84,8 @@ func (c *Change) restrictTo(v memory.View) bool {
 // statusOp returns the status of the memory, with the paths of files, to the
 // owner in private and to a program that names no subject. An answer for a
 // subject may be shown to anyone, so other callers get the health only.
-func (m writeOps) statusOp(_ context.Context, c Call, _ *api.StatusRequest) (*api.StatusAnswer, error) {
-	s := m.Status()
+func (m adminOps) statusOp(_ context.Context, c Call, _ *api.StatusRequest) (*api.StatusAnswer, error) {
+	s := m.status()
 	if !c.FullAccess && !c.anonymous {
 		return &api.StatusAnswer{Healthy: s.Healthy}, nil
 	}
@@ -93,7 +93,9 @@ func (m writeOps) statusOp(_ context.Context, c Call, _ *api.StatusRequest) (*ap
 }
 
 // Status returns the current status of the memory.
-func (m *Memory) Status() api.Status {
+func (m *Memory) Status() api.Status { return m.adminOps().status() }
+
+func (m adminOps) status() api.Status {
 	s := m.Indexer.Report()
 	s.Latency.Query = m.queries.Quantiles()
 	if m.Todos != nil {
@@ -143,7 +145,7 @@ func (m readOps) operations(_ context.Context, c Call, _ *api.OperationsRequest)
 
 // check compares files and index. With Fix it also repairs the differences and
 // then returns the remaining ones.
-func (m writeOps) check(ctx context.Context, c Call, r *api.CheckRequest) (*api.CheckAnswer, error) {
+func (m adminOps) check(ctx context.Context, c Call, r *api.CheckRequest) (*api.CheckAnswer, error) {
 	answer, err := m.Indexer.Check(ctx, r.Path)
 	if err != nil {
 		return nil, err
@@ -178,7 +180,7 @@ func (m writeOps) check(ctx context.Context, c Call, r *api.CheckRequest) (*api.
 
 // A fix repairs the problems that a check found.
 type fix struct {
-	m        writeOps
+	m        adminOps
 	group    string // of the repairs that were written
 	repaired []api.Skipped
 	refused  []api.Skipped

@@ -24,7 +24,7 @@ type wipePlan struct {
 
 // wipeSubject deletes the directories of a subject and its aliases, the data
 // derived from them, and their contents in the journal.
-func (m writeOps) wipeSubject(ctx context.Context, c Call, r *api.WipeRequest) (*api.WipeAnswer, error) {
+func (m adminOps) wipeSubject(ctx context.Context, c Call, r *api.WipeRequest) (*api.WipeAnswer, error) {
 	answer := &api.WipeAnswer{Subjects: []string{}, Deleted: []string{}, Left: []string{}, Unlinked: []string{}}
 	if m.Disabled {
 		answer.Disabled = true
@@ -109,7 +109,7 @@ func (m writeOps) wipeSubject(ctx context.Context, c Call, r *api.WipeRequest) (
 
 // withAliases extends a call to every key that is linked to its subject, even
 // if other operations do not show the data of these keys.
-func (m writeOps) withAliases(c *Call) (err error) {
+func (m adminOps) withAliases(c *Call) (err error) {
 	links, _ := m.Scopes.Links() // the last valid links if the file is invalid
 	c.Scope.Aliases = nil
 	for _, l := range links {
@@ -126,7 +126,7 @@ func (m writeOps) withAliases(c *Call) (err error) {
 
 // planWipe finds the data of a subject and its aliases. If another subject claims
 // one of the directories, planWipe returns an error and nothing is deleted.
-func (m writeOps) planWipe(c Call, sessions bool) (*wipePlan, error) {
+func (m adminOps) planWipe(c Call, sessions bool) (*wipePlan, error) {
 	w := &wipePlan{keys: map[string]bool{}}
 	for _, subject := range c.View.Subjects() {
 		for _, dir := range []string{"_longterms/" + memory.SubjectDir(subject), memory.UserDir(subject)} {
@@ -175,7 +175,7 @@ func linkPattern(subject string) *regexp.Regexp {
 
 // findWipedHunks returns the journal hunks about the subject: the contents of its
 // files, and its links.
-func (m writeOps) findWipedHunks(c Call, w *wipePlan) ([]journal.HunkSet, error) {
+func (m adminOps) findWipedHunks(c Call, w *wipePlan) ([]journal.HunkSet, error) {
 	link := linkPattern(c.Scope.Subject)
 	return m.Writer.Journal.FindHunks(
 		func(r journal.Record) bool {
@@ -189,7 +189,7 @@ func (m writeOps) findWipedHunks(c Call, w *wipePlan) ([]journal.HunkSet, error)
 
 // unlinkAll removes all links of a subject: those to an account, or the one of
 // a key. It returns the removed keys.
-func (m writeOps) unlinkAll(ctx context.Context, subject string) (keys []string, err error) {
+func (m adminOps) unlinkAll(ctx context.Context, subject string) (keys []string, err error) {
 	_, err = m.Writer.Write(ctx, vault.Change{
 		Path: memory.IdentitiesPath, Cause: "wipe", Requested: true, Secret: true,
 		Edit: func(old *vault.File) ([]byte, error) {
@@ -217,13 +217,13 @@ func isLinkOf(l memory.LinkedKey, subject string) bool {
 }
 
 // isWiped reports whether a file in the journal belonged to the subject.
-func (m writeOps) isWiped(w *wipePlan, path string) bool {
+func (m adminOps) isWiped(w *wipePlan, path string) bool {
 	return w.keys[m.Layout.Place(path).Owner] || slices.Contains(w.files, path)
 }
 
 // removeFiles removes whole files without recording their contents in the
 // journal. If later is set, files that changed since the request stay.
-func (m writeOps) removeFiles(ctx context.Context, plan *erasure, later bool) error {
+func (m adminOps) removeFiles(ctx context.Context, plan *erasure, later bool) error {
 	group := ""
 	var errs []error
 	for _, f := range plan.Files {

@@ -336,11 +336,11 @@ func TestWriteBusy(t *testing.T) {
 		}
 		return parse(f)
 	}
-	call, err := d.memory.resolveCall(api.Caller{AsOwner: true})
+	call, err := d.memory.readOps().resolveCall(api.Caller{AsOwner: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = d.memory.writeOps().edit(context.Background(), call, &api.EditRequest{Path: "MEMORY.md", OldText: "- a", NewText: "- b"})
+	_, err = d.memory.adminOps().edit(context.Background(), call, &api.EditRequest{Path: "MEMORY.md", OldText: "- a", NewText: "- b"})
 	if got := asError(err).Code; got != api.Busy {
 		t.Errorf("the error is %v", err)
 	}
@@ -357,7 +357,7 @@ func TestWriteRefused(t *testing.T) {
 		t.Skipf("no hard links here: %v", err)
 	}
 	for _, who := range []string{"owner", "acct:42"} {
-		_, err := d.memory.writeOps().edit(t.Context(), d.callAs(t, who, "private"), &api.EditRequest{Path: path, OldText: "- a", NewText: "- b"})
+		_, err := d.memory.adminOps().edit(t.Context(), d.callAs(t, who, "private"), &api.EditRequest{Path: path, OldText: "- a", NewText: "- b"})
 		if e := asError(err); e.Code != api.Conflict || !strings.Contains(e.Message, "hard links") {
 			t.Errorf("the error is %s %v", e.Code, err)
 		}
@@ -381,7 +381,7 @@ func TestPartialFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m := d.memory.writeOps()
+		m := d.memory.adminOps()
 		for name, err := range map[string]error{
 			"edit":  second(m.edit(t.Context(), c, &api.EditRequest{Path: path, OldText: "buy milk", NewText: "buy tea"})),
 			"write": second(m.write(t.Context(), c, &api.WriteRequest{Path: path, Text: front + "- x <!-- written_by=acct:42 -->\n", Hash: known.Hash})),

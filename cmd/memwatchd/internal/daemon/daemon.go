@@ -259,16 +259,18 @@ func (d *daemon) close() error {
 // run watches, indexes and serves until the context ends.
 func (d *daemon) run(ctx context.Context, listeners []*ipc.Listener) error {
 	c := d.config
-	m := &ops.Memory{
-		Index: d.index, Files: catalogueFiles{d.pipeline.documents}, Scopes: d.subjects, Indexer: d,
+	m := &ops.Memory{Reading: ops.Reading{
+		Index: d.index, Files: catalogueFiles{d.pipeline.documents}, Scopes: d.subjects,
 		Owner: c.Memory.Owner, Location: c.Location, Recent: c.Memory.ShortTermDays,
 		Injection: c.Memory.Enabled && c.Memory.Injection.Enabled, MaxItems: c.Memory.Injection.MaxItems,
 		MaxChars: c.Memory.Injection.MaxChars, MaxFull: c.Memory.FullMaxChars,
 		OmitUntrusted: c.Context.Untrusted == "omit", ProjectsOf: c.ProjectsOf,
 		SyncTimeout: c.Tuning.SyncTimeout, Parse: d.pipeline.parseFile, Layout: d.pipeline.layout, DaysIn: c.Memory.Layout,
 		Disabled: !c.Memory.Enabled, Now: clock.Now,
-		ErasureFile: filepath.Join(c.State.Dir, "forget.json"), Roots: d.searchedRoots(),
-	}
+		Roots: d.searchedRoots(),
+	}, Administration: ops.Administration{
+		Indexer: d, ErasureFile: filepath.Join(c.State.Dir, "forget.json"),
+	}}
 	d.server.Logger, d.server.Backend, d.server.Version = d.logger, m, build.Version()
 	d.server.Root = d.config.Memory.Dir
 	d.server.Limits = c.Tuning.Limits
