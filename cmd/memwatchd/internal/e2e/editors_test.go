@@ -423,7 +423,8 @@ func (s *screen) end() {
 }
 
 // TestRaceReplacedWhileAsked replaces a file continuously by a version with the
-// same number of entries, and checks that every answer is one complete version.
+// same number of entries, and checks that every answer is one complete version, or
+// marked as incomplete.
 func TestRaceReplacedWhileAsked(t *testing.T) {
 	t.Parallel()
 	base := homeDir(t)
@@ -433,7 +434,7 @@ func TestRaceReplacedWhileAsked(t *testing.T) {
 	versions := [][]string{e.want(e.old), e.want(e.new)}
 	var over atomic.Bool
 	var group sync.WaitGroup
-	var asked atomic.Int64
+	var asked, degraded atomic.Int64
 	for _, who := range []fields{owner.with(fields{"sync": false}), public.with(fields{"sync": false}), owner, public} {
 		group.Go(func() {
 			for !over.Load() && !t.Failed() {
@@ -444,6 +445,10 @@ func TestRaceReplacedWhileAsked(t *testing.T) {
 				}
 				asked.Add(1)
 				got := texts(&a)
+				if a.Index.Degraded { // the file changed between the search and the reading of its hits
+					degraded.Add(1)
+					continue
+				}
 				if !slices.ContainsFunc(versions, func(v []string) bool { return slices.Equal(v, got) }) {
 					t.Errorf("%v: the answer is neither version:\n%s", who, first(got))
 				}
@@ -459,5 +464,5 @@ func TestRaceReplacedWhileAsked(t *testing.T) {
 	}
 	over.Store(true)
 	group.Wait()
-	t.Logf("replaced %d times, asked %d times", replaced, asked.Load())
+	t.Logf("replaced %d times, asked %d times, %d answers are degraded", replaced, asked.Load(), degraded.Load())
 }
