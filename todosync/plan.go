@@ -7,31 +7,18 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 )
 
-// A Planned is a box to tick and the reason for its delay.
-type Planned struct {
-	TickRequest
-	Reason string // why the last attempt failed; empty if there was none
-}
-
-// A Plan lists the changes that reconciliation would make now, by path.
-type Plan struct {
-	Waiting []Planned     // boxes to tick
-	Unclear []TickRequest // not ticked: more than one box of the file matches equally
-	Known   []TickRequest // not ticked: unchanged since first seen, or changed by hand since
-	Off     bool          // reconciliation is off
-	Problem string        // why reconciliation cannot run
-}
-
-// Plan returns the changes that reconciliation would make now, without making
-// them. Before every file has been seen, the plan contains only a problem.
-func (s *Syncer) Plan() Plan {
+// Status returns the current state of reconciliation, with the changes that it would
+// make now. Before every file has been seen, it contains only a problem.
+func (s *Syncer) Status() *api.TodosyncStatus {
+	status := &api.TodosyncStatus{Off: s.Off, Waiting: []api.Skipped{}}
 	s.mu.Lock()
 	paths := slices.Sorted(maps.Keys(s.hints))
-	if s.catalogue == nil || !s.started {
-		s.mu.Unlock()
-		return Plan{Off: s.Off, Problem: "not all files have been scanned yet"}
-	}
+	started := s.catalogue != nil && s.started
 	s.mu.Unlock()
+	if !started {
+		status.Problem = "not all files have been scanned yet"
+		return status
+	}
 	rules := s.Rules()
 	var files []*File
 	for _, path := range paths {
@@ -46,40 +33,23 @@ func (s *Syncer) Plan() Plan {
 	if s.Off {
 		done = nil
 	}
-	requests, _, _ := c.Resolve(done, rules)
+	requests, _ := c.Resolve(done, rules)
 	requests = mergeRequests(c.StillValid(s.requests, rules), requests)
-	known, unclear, _ := c.Resolve(c.Completed(), rules)
-	p := Plan{Off: s.Off, Unclear: unclear}
-	if s.unsaved != nil {
-		p.Problem = s.unsaved.Error()
-	}
 	for _, w := range requests {
-		planned := Planned{TickRequest: w}
-		if a := s.attempts[w.Path]; a != nil {
-			planned.Reason = a.reason
+		a, n := s.attempts[w.Path], len(status.Waiting)
+		if a != nil && a.reason != "" && (n == 0 || status.Waiting[n-1].Path != w.Path) {
+			status.Waiting = append(status.Waiting, api.Skipped{Path: w.Path, Reason: a.reason})
 		}
-		p.Waiting = append(p.Waiting, planned)
 	}
-	p.Known = slices.DeleteFunc(known, func(w TickRequest) bool {
-		return slices.ContainsFunc(requests, func(v TickRequest) bool { return v.Path == w.Path && v.compare(w) == 0 })
+	known, unclear := c.Resolve(c.Completed(), rules)
+	known = slices.DeleteFunc(known, func(w TickRequest) bool {
+		return slices.ContainsFunc(requests, func(v TickRequest) bool { return v.compare(w) == 0 })
 	})
-	return p
-}
-
-// Status returns the current state of reconciliation.
-func (s *Syncer) Status() *api.TodosyncStatus {
-	p := s.Plan()
-	st := &api.TodosyncStatus{Unclear: countBoxes(p.Unclear), Known: countBoxes(p.Known), Off: p.Off,
-		Problem: p.Problem, Waiting: []api.Skipped{}}
-	var requests []TickRequest
-	for _, w := range p.Waiting {
-		requests = append(requests, w.TickRequest)
-		if n := len(st.Waiting); w.Reason != "" && (n == 0 || st.Waiting[n-1].Path != w.Path) {
-			st.Waiting = append(st.Waiting, api.Skipped{Path: w.Path, Reason: w.Reason})
-		}
+	status.Planned, status.Known, status.Unclear = countBoxes(requests), countBoxes(known), countBoxes(unclear)
+	if s.unsaved != nil {
+		status.Problem = s.unsaved.Error()
 	}
-	st.Planned = countBoxes(requests)
-	return st
+	return status
 }
 
 // countBoxes returns the number of target boxes of requests.

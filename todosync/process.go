@@ -153,7 +153,7 @@ func (s *Syncer) recordFilesLocked(files []*File, rules *Rules) []Copy {
 		}
 	}
 	s.requests = mergeRequests(c.StillValid(s.requests, rules), nil)
-	requests, unclear, _ := c.Resolve(done, rules)
+	requests, unclear := c.Resolve(done, rules)
 	s.requests = mergeRequests(s.requests, requests)
 	for _, w := range unclear {
 		s.Logger.Info("task not ticked, more than one box matches equally", "path",

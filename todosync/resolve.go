@@ -24,13 +24,11 @@ func (w TickRequest) compare(v TickRequest) int {
 }
 
 // Resolve returns the requests that completions cause in the known files. If
-// several boxes of a file match, the request is ambiguous and ticks none of them. If
-// the author of a completion may not change a box, the request is a proposal and
-// ticks nothing. The lists are sorted and independent of the order of the
-// completions.
-func (c *Catalogue) Resolve(done []Copy, r *Rules) (requests, ambiguous, proposals []TickRequest) {
+// several boxes of a file match, the request is ambiguous and ticks none of them. The
+// lists are sorted and independent of the order of the completions.
+func (c *Catalogue) Resolve(done []Copy, r *Rules) (requests, ambiguous []TickRequest) {
 	if len(done) == 0 {
-		return nil, nil, nil
+		return nil, nil
 	}
 	x := newIndex(c)
 	for _, d := range done {
@@ -41,12 +39,10 @@ func (c *Catalogue) Resolve(done []Copy, r *Rules) (requests, ambiguous, proposa
 				requests = append(requests, w)
 			case unclear:
 				ambiguous = append(ambiguous, w)
-			case proposed:
-				proposals = append(proposals, w)
 			}
 		}
 	}
-	return mergeRequests(requests, nil), mergeRequests(ambiguous, nil), mergeRequests(proposals, nil)
+	return mergeRequests(requests, nil), mergeRequests(ambiguous, nil)
 }
 
 // mergeRequests returns the sorted union of two lists.
@@ -85,7 +81,6 @@ type verdict uint8
 const (
 	unwanted verdict = iota
 	unclear          // more than one box matches equally
-	proposed         // the author of the completion may not change the box
 	wanted
 )
 
@@ -129,7 +124,7 @@ func (c *Catalogue) judgeRequest(w TickRequest, r *Rules, x *boxIndex) verdict {
 		}
 	}
 	if !r.mayTick(&w.Done, &target) {
-		return proposed
+		return unwanted // the author of the completion may not change the box
 	}
 	return wanted
 }

@@ -122,7 +122,7 @@ func (w *world) planRequests(paths []string) (wishes, unclear []TickRequest) {
 	if first {
 		return nil, nil
 	}
-	wishes, unclear, _ = w.catalogue.Resolve(done, &w.rules)
+	wishes, unclear = w.catalogue.Resolve(done, &w.rules)
 	return wishes, unclear
 }
 

@@ -587,7 +587,7 @@ func TestSyncer(t *testing.T) {
 			d.locked[before] = vault.ErrOff
 			d.saveAsUser(today, doneTask)
 			d.run(t, time.Hour)
-			if p := d.syncer.Plan(); len(p.Waiting) != 1 || p.Waiting[0].Reason != "writing is disabled" {
+			if p := d.syncer.Status(); len(p.Waiting) != 1 || p.Waiting[0].Reason != "writing is disabled" {
 				t.Errorf("plan %+v", p)
 			}
 			d.wrote(t)
@@ -608,7 +608,7 @@ func TestSyncer(t *testing.T) {
 		},
 		"the plan shows what has not been looked at": func(t *testing.T, d *disk) {
 			d.saveAsUser(today, doneTask)
-			if p := d.syncer.Plan(); len(p.Waiting) != 1 || p.Waiting[0].Path != before {
+			if p := d.syncer.Status(); p.Planned != 1 {
 				t.Errorf("plan %+v", p)
 			}
 			d.run(t, time.Hour)
@@ -736,7 +736,7 @@ func TestSyncerState(t *testing.T) {
 		files = append(files, w.readFile(path))
 	}
 	done, _ := c.Update(files, nil, &w.rules)
-	wishes, _, _ := c.Resolve(done, &w.rules)
+	wishes, _ := c.Resolve(done, &w.rules)
 	path := filepath.Join(t.TempDir(), "tasks.json")
 	if err := state.Save(path, savedState{stateVersion, "root", c.Since, c.Files(), wishes}); err != nil {
 		t.Fatal(err)
