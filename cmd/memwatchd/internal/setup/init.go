@@ -119,10 +119,9 @@ func createMemory(g *cli.Globals, example, public bool, template, host string) e
 		}
 	}
 	path := cmp.Or(g.Config.File, filepath.Join(xdg.ConfigHome, "memwatchd", c.Name+".yaml"))
-	groups := groupDays(c)
-	chosen := groups
-	if !public {
-		chosen = nil
+	var chosen []groupKind
+	if public {
+		chosen = found.groups
 	}
 	// Printing comes last: the reader of the output may end the command.
 	made, err := writeIfMissing(path, starterConfig(c, found, chosen))
@@ -145,8 +144,8 @@ func createMemory(g *cli.Globals, example, public bool, template, host string) e
 		if public {
 			reach, advice = "public:", "Every context can read the %s. To keep them private, remove visibility.%s from the configuration."
 		}
-		for _, k := range groups {
-			line(reach, k.kind+"; "+k.sign.Line())
+		for _, k := range found.groups {
+			line(reach, k.kind+"; "+k.reason)
 			found.hints = append(found.hints, fmt.Sprintf(advice, k.kind, k.key))
 		}
 	} else {
@@ -185,26 +184,6 @@ func checkSameMemory(g *cli.Globals, c *config.Config) error {
 	return cli.Usagef("init: %s is the configuration of %s, not of %s; add --name %s to create "+
 		"a configuration of its own, or change memory.dir in the file", term.EscapeLine(c.File),
 		term.EscapeLine(there.Memory.Dir), term.EscapeLine(c.Memory.Dir), config.NameFor(c.Memory.Dir))
-}
-
-// A groupKind is a kind of files that groups may use.
-type groupKind struct {
-	key, kind string // key below visibility, and the name of the kind
-	sign      config.GroupSign
-}
-
-// groupDays returns the kinds of files by which the memory seems to serve groups.
-func groupDays(c *config.Config) (list []groupKind) {
-	layout := c.Layout()
-	for _, k := range []groupKind{
-		{"sessions", "sessions", config.GroupSessions(c.Memory.Dir, &layout)},
-		{"daily", "daily notes", config.GroupUsers(c.Memory.Dir, &layout)},
-	} {
-		if k.sign.Path != "" {
-			list = append(list, k)
-		}
-	}
-	return list
 }
 
 // starterConfig returns a configuration file with the settings that differ by

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -23,6 +22,7 @@ type recognized struct {
 	daily   string
 	users   []string
 	host    string
+	groups  []groupKind
 	logs    bool     // daily notes only grow
 	copied  bool     // a sync tool left conflict copies of daily notes
 	hints   []string // advice that no setting covers
@@ -46,7 +46,7 @@ func recognizeLayout(dir string, l *memory.Layout) *recognized {
 	}
 	defer root.Close()
 	is := func(name string) bool { _, err := root.Lstat(name); return err == nil }
-	logs := config.HasDailyNote(root, "memory")
+	logs := hasDailyNote(root, "memory")
 	for _, pattern := range []string{"memory/*", "*/memory/*"} {
 		found, _ := fs.Glob(root.FS(), pattern)
 		r.copied = r.copied || slices.ContainsFunc(found, func(name string) bool {
@@ -54,7 +54,8 @@ func recognizeLayout(dir string, l *memory.Layout) *recognized {
 			return copied
 		})
 	}
-	r.users = config.UserDirs(dir, l)
+	r.users = findUserDirs(root, l)
+	r.groups = findGroups(root, l, r.users)
 	above, below := hasSession(root, "", l), hasSession(root, "memory/", l)
 	sessions := above || below || is("_longterms")
 	if is(".obsidian") {
@@ -128,7 +129,7 @@ func (r *recognized) useVault(root *os.Root) {
 	}
 	folder := path.Clean(strings.Trim(plugin.Folder, "/"))
 	switch {
-	case err != nil && !config.HasDailyNote(root, "."):
+	case err != nil && !hasDailyNote(root, "."):
 	case plugin.Format != "" && plugin.Format != "YYYY-MM-DD":
 		hint := "daily notes are named %s: they count as days, but new notes go to files such as memory/2026-02-05.md"
 		if _, err := memory.ParseDayFormat(plugin.Folder, plugin.Format); err != nil {

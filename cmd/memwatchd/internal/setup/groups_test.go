@@ -1,4 +1,4 @@
-package config
+package setup
 
 import (
 	"os"
@@ -9,24 +9,24 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// TestGroupSigns checks which files show that a memory serves groups, and that
+// TestFindGroups checks which files show that a memory serves groups, and that
 // links out of the memory directory are not followed.
-func TestGroupSigns(t *testing.T) {
+func TestFindGroups(t *testing.T) {
 	const contact, user = "---\ncontact_id: c1\n---\n- tea\n", "- tea\n"
 	outside := t.TempDir()
 	testkit.WriteFile(t, filepath.Join(outside, "s.md"), contact)
 	testkit.WriteFile(t, filepath.Join(outside, "MEMORY.md"), user)
 	testkit.WriteFile(t, filepath.Join(outside, "memory", "2026-02-04.md"), user)
 	for name, test := range map[string]struct {
-		path, text     string // of a file
-		link           string // to the directory outside
-		sessions, user GroupSign
+		path, text string // of a file
+		link       string // to the directory outside
+		want       string
 	}{
 		"nothing":     {path: "2026-02-04/s.md", text: "- tea\n"},
-		"contact":     {path: "2026-02-04/s.md", text: contact, sessions: GroupSign{"2026-02-04/s.md", "has a contact"}},
-		"below":       {path: "memory/2026-02-04/s.md", text: contact, sessions: GroupSign{"memory/2026-02-04/s.md", "has a contact"}},
-		"channel":     {path: "2026-02-04/s.md", text: "---\nchannel: Telegram Group\n---\n", sessions: GroupSign{"2026-02-04/s.md", "is of a group"}},
-		"user":        {path: "alice/memory/2026-02-04.md", text: user, user: GroupSign{"alice", "is the directory of a user"}},
+		"contact":     {path: "2026-02-04/s.md", text: contact, want: "sessions: 2026-02-04/s.md has a contact"},
+		"below":       {path: "memory/2026-02-04/s.md", text: contact, want: "sessions: memory/2026-02-04/s.md has a contact"},
+		"channel":     {path: "2026-02-04/s.md", text: "---\nchannel: Telegram Group\n---\n", want: "sessions: 2026-02-04/s.md is of a group"},
+		"user":        {path: "alice/memory/2026-02-04.md", text: user, want: "daily: alice is the directory of a user"},
 		"linked day":  {path: "2026-02-03/s.md", text: user, link: "2026-02-04"},
 		"linked user": {path: "2026-02-03/s.md", text: user, link: "alice"},
 	} {
@@ -42,12 +42,12 @@ func TestGroupSigns(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			l := &memory.Layout{}
-			if got := GroupSessions(root, l); got != test.sessions {
-				t.Errorf("the session is %+v, want %+v", got, test.sessions)
+			got := ""
+			for _, k := range recognizeLayout(root, &memory.Layout{}).groups {
+				got += k.key + ": " + k.reason
 			}
-			if got := GroupUsers(root, l); got != test.user {
-				t.Errorf("the user is %+v, want %+v", got, test.user)
+			if got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})
 	}

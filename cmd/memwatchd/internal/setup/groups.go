@@ -1,8 +1,7 @@
-package config
+package setup
 
 import (
 	"cmp"
-	"fmt"
 	"io"
 	"io/fs"
 	"maps"
@@ -15,11 +14,18 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// A GroupSign is a file or directory of a memory that serves groups, and the
-// reason. The zero value means that there is none.
-type GroupSign struct {
-	Path   string // relative to the root
-	Reason string // follows the path in a sentence
+// A groupKind is a kind of files that groups seem to use, and the reason.
+type groupKind struct{ key, kind, reason string }
+
+// findGroups returns the kinds of files by which the memory seems to serve groups.
+func findGroups(root *os.Root, l *memory.Layout, users []string) (list []groupKind) {
+	if reason := findGroupSession(root, l); reason != "" {
+		list = append(list, groupKind{"sessions", "sessions", reason})
+	}
+	if len(users) > 0 {
+		list = append(list, groupKind{"daily", "daily notes", users[0] + " is the directory of a user"})
+	}
+	return list
 }
 
 // Limits of the search for sessions of groups.
@@ -28,14 +34,9 @@ const (
 	maxGroupHead     = 64 << 10 // size of the part of a session that contains the frontmatter
 )
 
-// GroupSessions returns a session in dir of a group: it has a contact, the word
-// group in its channel, or another subject than an earlier one.
-func GroupSessions(dir string, l *memory.Layout) GroupSign {
-	root, err := os.OpenRoot(dir) // links that lead out of it are not followed
-	if err != nil {
-		return GroupSign{}
-	}
-	defer root.Close()
+// findGroupSession returns the path of a session of a group with the reason: it has a
+// contact, the word group in its channel, or another subject than an earlier one.
+func findGroupSession(root *os.Root, l *memory.Layout) string {
 	var paths []string
 	for _, pattern := range []string{"*/*.md", "memory/*/*.md"} {
 		found, _ := fs.Glob(root.FS(), pattern)
@@ -54,34 +55,21 @@ func GroupSessions(dir string, l *memory.Layout) GroupSign {
 		channel, _ := front.Field("channel")
 		switch name, _ := channel.Value.(string); {
 		case front.ContactID != "":
-			return GroupSign{p, "has a contact"}
+			return p + " has a contact"
 		case strings.Contains(strings.ToLower(name), "group"):
-			return GroupSign{p, "is of a group"}
+			return p + " is of a group"
 		case front.SubjectID != "" && subject != "" && front.SubjectID != subject:
-			return GroupSign{p, "has another subject than other sessions"}
+			return p + " has another subject than other sessions"
 		}
 		subject = cmp.Or(subject, front.SubjectID)
 	}
-	return GroupSign{}
+	return ""
 }
 
-// GroupUsers returns a user's directory in dir.
-func GroupUsers(dir string, l *memory.Layout) GroupSign {
-	if users := UserDirs(dir, l); len(users) > 0 {
-		return GroupSign{users[0], "is the directory of a user"}
-	}
-	return GroupSign{}
-}
-
-// UserDirs returns the directories of users in dir, sorted. They contain MEMORY.md
-// and memory/. If there is one, or dir itself contains MEMORY.md or a daily note,
+// findUserDirs returns the directories of users, sorted. They contain MEMORY.md
+// and memory/. If there is one, or the root contains MEMORY.md or a daily note,
 // directories with daily notes in memory/ are users' too.
-func UserDirs(dir string, l *memory.Layout) []string {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil
-	}
-	defer root.Close()
+func findUserDirs(root *os.Root, l *memory.Layout) []string {
 	users, logs := map[string]bool{}, map[string]bool{}
 	found, _ := fs.Glob(root.FS(), "*/memory")
 	for _, name := range found {
@@ -92,18 +80,18 @@ func UserDirs(dir string, l *memory.Layout) []string {
 		}
 		if _, err := root.Lstat(path.Join(user, "MEMORY.md")); err == nil {
 			users[user] = true
-		} else if HasDailyNote(root, name) {
+		} else if hasDailyNote(root, name) {
 			logs[user] = true
 		}
 	}
-	if _, err := root.Lstat("MEMORY.md"); err == nil || len(users) > 0 || HasDailyNote(root, "memory") {
+	if _, err := root.Lstat("MEMORY.md"); err == nil || len(users) > 0 || hasDailyNote(root, "memory") {
 		maps.Copy(users, logs)
 	}
 	return slices.Sorted(maps.Keys(users))
 }
 
-// HasDailyNote reports whether a directory of the root contains a daily note.
-func HasDailyNote(root *os.Root, dir string) bool {
+// hasDailyNote reports whether a directory of the root contains a daily note.
+func hasDailyNote(root *os.Root, dir string) bool {
 	found, _ := fs.Glob(root.FS(), path.Join(dir, "[0-9]*"))
 	return slices.ContainsFunc(found, func(name string) bool {
 		base, md := memory.CutMarkdown(path.Base(name))
@@ -111,9 +99,6 @@ func HasDailyNote(root *os.Root, dir string) bool {
 		return ok && md
 	})
 }
-
-// Line returns the reason for a setting as a line.
-func (s GroupSign) Line() string { return fmt.Sprintf("%s %s", s.Path, s.Reason) }
 
 // readHead returns the beginning of a regular file, or nothing if it cannot be
 // read.
