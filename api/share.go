@@ -94,7 +94,6 @@ type ShareForgetAnswer struct {
 	Redaction
 }
 
-// addTo adds the state of the shared store to a status.
 func (s *ShareStatus) addTo(t *Text) {
 	t.addRow("share", "%s as %s: %s, %s%s%s", s.URL, s.Host, s.State, Plural(s.Published, "published entry"),
 		andSome(s.Spooled, "waiting"), andSome(s.Refused, "refused"))

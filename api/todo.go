@@ -169,7 +169,6 @@ func (task *Todo) render(t *Text, id string) {
 	t.addPlaces(others, Line{Depth: 3})
 }
 
-// addBox adds a line with the box of a task.
 func (t *Text) addBox(state string, line Line) {
 	line.Head = "[ ]"
 	if state == "done" {

@@ -68,7 +68,6 @@ func mustAppend(t testing.TB, p *partitionFile, first int, list [][]float32) {
 	t.Cleanup(p.close)
 }
 
-// reopen returns the partition in the file of another one.
 func reopen(t testing.TB, p *partitionFile) *partitionFile {
 	t.Helper()
 	again, err := openPartition(p.path, p.dimensions)

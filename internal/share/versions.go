@@ -247,7 +247,6 @@ func (r *versions) compact() error {
 	return nil
 }
 
-// lineOf returns the line of a version.
 func (k key) lineOf(s published) line {
 	o := k.objectOf(s, nil)
 	l := line{RecordType: o.Collection, Op: opPut, Tenant: o.Tenant, ID: o.ID, Rev: s.rev,
@@ -329,7 +328,6 @@ func newTombstone(k key, s published, host string, rev int64) change {
 		file: s.file}
 }
 
-// objectOf returns the object of a key.
 func (k key) objectOf(s published, properties map[string]any) Object {
 	u, tenant := k.id, s.tenant.Value()
 	return Object{Collection: Collections[k.collection].Name, Tenant: hex.EncodeToString(tenant[:]),

@@ -25,7 +25,6 @@ func (l *live) embedded() *api.EmbedStatus {
 	return s
 }
 
-// vectorFiles returns the size of the files of vectors.
 func (l *live) vectorFiles() (size int64) {
 	l.t.Helper()
 	filepath.WalkDir(filepath.Dir(l.config), func(path string, e fs.DirEntry, err error) error {
