@@ -72,7 +72,7 @@ func TestEveryHookIsInstalled(t *testing.T) {
 		got[event] = groups[0].Hooks[0].Command
 	}
 	for _, e := range hook.Events {
-		want[e.Event] = "memwatchd hook " + e.Name
+		want[a.HookEvent(e.Name)] = "memwatchd hook " + e.Name
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("what is installed (+) is not what there is (-):\n%s", diff)

@@ -66,7 +66,6 @@ const maxHookOutput = 10_000
 // Events are the events of a session with a hook, in their order.
 var Events = []struct {
 	Name  string // of the command
-	Event string // name of the event in most agents
 	short string
 	long  string
 	try   string // example input
@@ -76,29 +75,29 @@ var Events = []struct {
 	limits time.Duration // bound of the time of the requests, in TimeLimits; 0 is 1
 }{
 	{
-		Name: "session-start", Event: "SessionStart", short: "Print the memory block for the start of a session",
+		Name: "session-start", short: "Print the memory block for the start of a session",
 		run: printSessionContext,
 		long: "The block is printed when a session starts, is cleared or is compacted. Resumed and forked " +
 			"sessions already contain it.",
 		try: `{"source": "startup"}`,
 	}, {
-		Name: "prompt", Event: "UserPromptSubmit", short: "Print the entries that match a prompt", run: printRelevant,
+		Name: "prompt", short: "Print the entries that match a prompt", run: printRelevant,
 		long: "Most prompts match nothing in memory (\"run the tests again\"); nothing is printed for them. Of a " +
 			"long prompt, the beginning and the end are used, without code. The word #nomemory in a prompt turns this " +
 			"off for the prompt.",
 		try: `{"prompt": "why did the deployment fail?"}`,
 	}, {
-		Name: "pre-compact", Event: "PreCompact", short: "Save the essence of a conversation before it is compacted",
+		Name: "pre-compact", short: "Save the essence of a conversation before it is compacted",
 		run: saveConversation, saves: true, limits: deliveryLimits,
 		long: statementsHelp, try: `{"transcript_path": "~/session.jsonl"}`,
 	}, {
-		Name: "stop", Event: "Stop", short: "Save the result of an answer, if hooks.store_responses is true",
+		Name: "stop", short: "Save the result of an answer, if hooks.store_responses is true",
 		run: saveAnswer, saves: true,
 		long: "The capture is one to three lines of the answer, or a summary by the model of llm.endpoint, which " +
 			"the daemon requests after the hook has returned.",
 		try: `{"last_assistant_message": "Fixed the login."}`,
 	}, {
-		Name: "session-end", Event: "SessionEnd", short: "Save the essence of a conversation when it ends",
+		Name: "session-end", short: "Save the essence of a conversation when it ends",
 		run: saveConversation, saves: true, limits: deliveryLimits,
 		long: statementsHelp, try: `{"transcript_path": "~/session.jsonl"}`,
 	},
