@@ -26,7 +26,7 @@ var Operations = []*Operation{
 		Example: "MEMORY.md", ReadOnly: true,
 	}),
 	NewOperation[LoadRequest](Operation{
-		Name: "load", Summary: "Show the memory that an agent reads when a session starts",
+		Name: "load", Summary: "Return the files for the start of a session, with their text",
 		Example: "--session cli_1", ReadOnly: true,
 	}),
 	NewOperation[ContextRequest](Operation{

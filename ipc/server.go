@@ -139,7 +139,7 @@ func (s *Server) serveListener(ctx context.Context, g *limitListener, h *handler
 	if stop() {
 		return err // not caused by the shutdown
 	}
-	// The gate accepts no more connections. Accepted clients may be about to
+	// The listener accepts no more connections. Accepted clients may be about to
 	// send a request, which a server that is shutting down would not answer.
 	g.waitFirstRequests(min(firstRequestWait, limits.Drain))
 	shutDown := func(limit time.Duration) error {

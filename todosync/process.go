@@ -88,7 +88,7 @@ func (s *Syncer) resetAttemptLocked(path string, f *File) {
 	delete(s.attempts, path)
 }
 
-// tries and readRetryPause bound the attempts to read a file that is
+// maxReads and readRetryPause bound the attempts to read a file that is
 // unreadable, for example during a save. After the last attempt the file waits
 // for the next change report.
 const (

@@ -80,13 +80,13 @@ type Writer struct {
 	Reverted func(id string)
 
 	once      sync.Once
-	semaphore chan struct{} // a semaphore: one operation at a time
+	semaphore chan struct{} // one operation at a time
 	callers   turns         // one change of a caller at a time
 	files     turns         // one change of a file at a time
 	wake      chan struct{} // wakes Run to recompute its timer
-	step      step          // of the operation that holds queue
+	step      step          // of the operation that holds semaphore
 
-	repaired bool // Repair has succeeded; guarded by queue
+	repaired bool // Repair has succeeded; guarded by semaphore
 
 	mu              sync.Mutex
 	running         bool                  // Run is running

@@ -24,7 +24,7 @@ type writeTarget struct {
 
 // targets returns the files in which the caller may write a text, best first: the usual
 // file, which is below the inbox on a listener with a fixed scope, and files beside it.
-// No other function decides where a text goes.
+// Every addition gets its files here, and gives the usual path.
 //
 //	context   text     files
 //	private   any      the usual one

@@ -20,7 +20,7 @@ import (
 var formats = []string{"auto", "summary", "boot", "full", "items"}
 
 // printSessionContext prints the context of a new session. It prints the context again
-// when the session was cleared or compressed. It explains an empty block.
+// when the session was cleared or compacted. It explains an empty block.
 func printSessionContext(ctx context.Context, h *hook) error {
 	if s := h.input.Source; s == "resume" || s == "fork" { // the continued conversation has the memory block
 		return fmt.Errorf("the session already has its memory block: this is a %s", s)

@@ -23,7 +23,7 @@ const (
 	maxHead       = 256 << 10 // bytes of a transcript that contain the first prompt
 )
 
-// saveConversation saves the essence of a conversation before it is compressed
+// saveConversation saves the essence of a conversation before it is compacted
 // or ends: its important sentences, the file of the session and, if configured,
 // the conversation itself. A repeated event changes nothing.
 func saveConversation(ctx context.Context, h *hook) error {

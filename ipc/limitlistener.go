@@ -235,7 +235,7 @@ func (v *trackedConn) setBusy(busy bool) {
 	}
 }
 
-// Close closes the connection and frees its place in the gate.
+// Close closes the connection and frees its place in the listener.
 func (v *trackedConn) Close() error {
 	v.recordRequest()
 	v.listener.mu.Lock()
