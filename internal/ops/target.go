@@ -103,10 +103,14 @@ func isPartial(doc *memory.Document) bool { return doc.Partition.Excerpt }
 // id, then the one with the session's name.
 func (m writeOps) sessionTargets(c Call, d *sessionDraft) []writeTarget {
 	usual, fresh := m.dayDir(c, d.day)+"/"+memory.SessionFile(d.session), m.newSessionFile(c, d)
-	if m.inbox(c) != "" {
-		return m.targets(c, usual, cmp.Or(d.head.Visibility, m.newSessionVisibility(c).String()), false, fresh)
+	visibility := d.head.Visibility
+	if visibility == "" && (m.inbox(c) != "" || !c.View.Private()) {
+		visibility = m.newSessionVisibility(c).String()
 	}
-	list := m.targets(c, usual, d.head.Visibility, false, fresh)
+	list := m.targets(c, usual, visibility, false, fresh)
+	if m.inbox(c) != "" {
+		return list
+	}
 	var known []writeTarget
 	for _, doc := range m.sessionFiles(c, d.session, d.day) {
 		author := doc.Front.Author()
