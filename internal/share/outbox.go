@@ -17,7 +17,7 @@ var boxNames = [2]string{"short_term.jsonl", "long_term.jsonl"}
 
 // quickOutbox is the time for writing the outbox above which it is not written after each
 // change: that shall take at most a twentieth of the time.
-const quickOutbox = 100 * time.Millisecond
+const quickOutbox = 500 * time.Millisecond
 
 // writeOutbox replaces the outbox by the changes that the store lacks, or by nothing if
 // they are larger than MaxSpool.

@@ -439,6 +439,7 @@ func (p *Publisher) Flush(ctx context.Context) error {
 
 func (p *Publisher) flushLocked(ctx context.Context) error {
 	p.Breaker.Reset()
+	p.boxDue = time.Time{}
 	p.Changed("")
 	err := p.publishChanges(ctx)
 	if err == nil && !p.Breaker.Allows() {
