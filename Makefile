@@ -15,7 +15,7 @@ EXAMPLE = example/config.yaml
 BENCHFILES ?= 1000,10000
 BENCHFLAGS ?=
 
-.PHONY: help build install uninstall run test faults soak stress conformance browser cluster lint bench fuzz eval demo dist dist-check clean
+.PHONY: help build install uninstall run test test-long test-e2e faults soak stress conformance browser cluster lint bench fuzz eval demo dist dist-check clean
 
 build: ## build ./memwatchd
 	$(GO) build -o memwatchd ./cmd/memwatchd
@@ -64,21 +64,33 @@ TEST = $(GO) run $(GOTESTSUM) --format pkgname --
 E2E = ./cmd/memwatchd/internal/e2e
 RUN = $(TEST) -p 4 -parallel 8 -timeout 40m
 
-# Packages that start goroutines, in the program or in tests.
-RACY = $(shell grep -rlE '^\s+go |[.]Go\b' --include='*.go' . | grep -v /tools/ | xargs -n 1 dirname | sort -u)
+# Packages with tests. RACY start goroutines, in the program or in tests.
+TESTED = $(shell find . -name '*_test.go' ! -path './tools/*' | xargs -n 1 dirname | sort -u)
+RACY   = $(shell grep -rlE '^\s+go |[.]Go\b' --include='*.go' . | grep -v /tools/ | xargs -n 1 dirname | sort -u)
+
+# Files with tests that do less with -short, and these tests.
+SHORT = $(shell grep -rl 'testing[.]Short()' --include='*_test.go' . | grep -v /e2e/)
+LONG  = $(shell awk '/^func Test/ { sub(/[(].*/, "", $$2); test = $$2 } /testing[.]Short[(]/ { print test }' $(SHORT) | sort -u | paste -sd '|' -)
 
 # With the race detector, which needs the time that -short leaves: RACY, and the
 # tests of the whole program in which many things happen to a daemon at once,
-# TestRace…. Then all others in full. Most tests wait for daemons: more run at a
-# time than there may be processors.
+# TestRace…. Then the others: LONG in full, which compute, beside the other tests of
+# the whole program, which wait: more of them run at a time than there may be processors.
 test: ## run all tests that need no special machine
 	$(RUN) -race -short $(filter-out $(E2E),$(RACY))
 	$(RUN) -race -short -run '^TestRace' $(E2E)
-	$(IN_MEMORY) $(RUN) -parallel 16 -skip '^TestRace' ./...
+	$(MAKE) -j 2 test-long test-e2e
+
+test-long:
+	$(IN_MEMORY) $(RUN) -run '^($(LONG))$$' $(sort $(dir $(SHORT)))
+	$(RUN) $(filter-out $(E2E) $(RACY),$(TESTED))
 	cd tools/bench && CGO_ENABLED=0 $(TEST) ./...
 	cd tools/release && $(TEST) ./...
 
-# Tests write many files: in memory, if it has room for them.
+test-e2e:
+	$(RUN) -parallel 16 -skip '^TestRace' $(E2E)
+
+# LONG write many files: in memory, if it has room for them.
 IN_MEMORY := $(shell test "$$(df -Pk /dev/shm 2>/dev/null | awk 'END { print $$4 + 0 }')" -gt 4000000 && \
 	! grep -q ' /dev/shm .*noexec' /proc/mounts && echo "GOTMPDIR=$${TMPDIR:-/tmp} TMPDIR=/dev/shm")
 
