@@ -25,7 +25,7 @@ func TestTooManyTerms(t *testing.T) {
 	}
 	has := func(blocks []*block, variant int, word string) bool {
 		for _, b := range blocks {
-			if b.variant == variant && b.slotsOf(b.prefix+termKey(kindWord, word)) != 0 {
+			if b.variant == variant && b.terms[b.prefix+termKey(kindWord, word)] != nil {
 				return true
 			}
 		}
@@ -34,10 +34,8 @@ func TestTooManyTerms(t *testing.T) {
 	f, blocks := build(private + public)
 	terms := map[string]bool{}
 	for _, b := range blocks {
-		for _, p := range b.parts {
-			for key := range p.terms {
-				terms[key] = true // with the partition
-			}
+		for key := range b.terms {
+			terms[key] = true // with the partition
 		}
 	}
 	if len(terms) > maxFileTerms+100 || len(terms) < maxFileTerms*9/10 || !f.truncated {
@@ -49,7 +47,7 @@ func TestTooManyTerms(t *testing.T) {
 	}
 	_, again := build(private + public)
 	for i, b := range blocks {
-		if !reflect.DeepEqual(b.parts, again[i].parts) {
+		if !reflect.DeepEqual(b.terms, again[i].terms) {
 			t.Errorf("block %d differs the second time", i)
 		}
 	}

@@ -44,7 +44,7 @@ func (x *Index) Rank(ctx context.Context, view memory.View, q Query, docs []*mem
 	defer x.releaseBuilder(b)
 	t := newTable()
 	read := make(map[*file]*memory.Document, len(docs))
-	var parts []bleve.Document
+	var all []bleve.Document
 	for _, doc := range docs {
 		f, blocks := b.buildFile(doc, memory.Stamp{}, [32]byte{})
 		if err := t.assignBlocks(f); err != nil {
@@ -54,13 +54,11 @@ func (x *Index) Rank(ctx context.Context, view memory.View, q Query, docs []*mem
 		read[f] = doc
 		for _, block := range blocks {
 			block.number = f.variants[block.variant].blocks[block.nth]
-			for _, p := range block.parts {
-				p.AddIDField()
-				parts = append(parts, p)
-			}
+			block.AddIDField()
+			all = append(all, block)
 		}
 	}
-	postings, err := postingsOf(parts)
+	postings, err := postingsOf(all)
 	if err != nil {
 		return res, fmt.Errorf("rank documents: %w", err)
 	}

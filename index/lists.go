@@ -27,7 +27,7 @@ type postingReader struct {
 type segmentPostings struct {
 	terms   zapapi.TermDictionary
 	deleted *roaring.Bitmap
-	places  []place // by document number
+	numbers []uint32 // of the blocks, by document number
 	list    zapapi.PostingsList
 	iter    zapapi.PostingsIterator
 }
@@ -38,7 +38,7 @@ func (n *numbering) openPostings(snapshot *scorch.IndexSnapshot) (*postingReader
 	r := &postingReader{snapshot: snapshot}
 	err := recoverPanic("read index", func() error {
 		for _, s := range snapshot.Segments() {
-			places, err := n.read(s, snapshot)
+			numbers, err := n.read(s, snapshot)
 			if err != nil {
 				return err
 			}
@@ -46,7 +46,7 @@ func (n *numbering) openPostings(snapshot *scorch.IndexSnapshot) (*postingReader
 			if err != nil {
 				return err
 			}
-			r.segments = append(r.segments, segmentPostings{terms: terms, deleted: s.Deleted(), places: places})
+			r.segments = append(r.segments, segmentPostings{terms: terms, deleted: s.Deleted(), numbers: numbers})
 		}
 		return nil
 	})
@@ -62,12 +62,12 @@ func postingsOf(docs []bleve.Document) (*postingReader, error) {
 	if err != nil {
 		return nil, err
 	}
-	places, err := segmentPlaces(seg)
+	numbers, err := blockNumbers(seg)
 	if err != nil {
 		return nil, err
 	}
 	terms, err := seg.Dictionary(fieldTerms)
-	return &postingReader{segments: []segmentPostings{{terms: terms, places: places}}}, err
+	return &postingReader{segments: []segmentPostings{{terms: terms, numbers: numbers}}}, err
 }
 
 func (l *postingReader) close() error {
@@ -77,50 +77,50 @@ func (l *postingReader) close() error {
 	return l.snapshot.Close()
 }
 
-// A numbering caches the places of the documents of each segment, by document number.
+// A numbering caches the numbers of the blocks of each segment, by document number.
 // Segments are immutable.
 type numbering struct {
-	mu     sync.Mutex
-	places map[uint64][]place // by id of the segment
+	mu      sync.Mutex
+	numbers map[uint64][]uint32 // by id of the segment
 }
 
-// read returns the places of the documents of a segment of the snapshot.
-func (n *numbering) read(s *scorch.SegmentSnapshot, snapshot *scorch.IndexSnapshot) ([]place, error) {
+// read returns the numbers of the blocks of a segment of the snapshot.
+func (n *numbering) read(s *scorch.SegmentSnapshot, snapshot *scorch.IndexSnapshot) ([]uint32, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if places, ok := n.places[s.Id()]; ok {
-		return places, nil
+	if numbers, ok := n.numbers[s.Id()]; ok {
+		return numbers, nil
 	}
-	places, err := segmentPlaces(s.Segment())
+	numbers, err := blockNumbers(s.Segment())
 	if err != nil {
 		return nil, err
 	}
 	// Segments outside the snapshot have been merged or will be merged soon.
-	present := map[uint64][]place{s.Id(): places}
+	present := map[uint64][]uint32{s.Id(): numbers}
 	for _, s := range snapshot.Segments() {
-		if have, ok := n.places[s.Id()]; ok {
+		if have, ok := n.numbers[s.Id()]; ok {
 			present[s.Id()] = have
 		}
 	}
-	n.places = present
-	return places, nil
+	n.numbers = present
+	return numbers, nil
 }
 
-// segmentPlaces returns the places of the documents of a segment.
-func segmentPlaces(s zapapi.Segment) ([]place, error) {
-	places := make([]place, s.Count())
-	for i := range places {
+// blockNumbers returns the numbers of the blocks of a segment.
+func blockNumbers(s zapapi.Segment) ([]uint32, error) {
+	numbers := make([]uint32, s.Count())
+	for i := range numbers {
 		id, err := s.DocID(uint64(i))
 		if err != nil {
 			return nil, err
 		}
-		at, ok := placeOf(id)
+		n, ok := blockNumber(id)
 		if !ok {
 			return nil, fmt.Errorf("read index: invalid block number %q", id)
 		}
-		places[i] = at
+		numbers[i] = n
 	}
-	return places, nil
+	return numbers, nil
 }
 
 // eachPosting calls fn for each block that contains the term.
@@ -144,8 +144,7 @@ func (l *postingReader) eachPosting(ctx context.Context, key []byte, fn func(num
 			if p == nil {
 				break
 			}
-			at := s.places[p.Number()]
-			fn(at.block(), at.slotsOf(p.Frequency()))
+			fn(s.numbers[p.Number()], slotsOf(p.Frequency()))
 		}
 	}
 	return nil
@@ -172,7 +171,7 @@ func (l *postingReader) addTerms(ctx context.Context, key, prefix string, counts
 				if err != nil || p == nil {
 					return err
 				}
-				if counts(s.places[p.Number()].block()) {
+				if counts(s.numbers[p.Number()]) {
 					found[term] = true
 				}
 			}

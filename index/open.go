@@ -106,7 +106,7 @@ func (x *Index) loadStore() (*store, *table, error) {
 func (t *table) load(s *store) error {
 	var all []*file
 	paths := make(map[string]int)
-	parts, err := s.eachRecord(func(record []byte) error {
+	stored, err := s.eachRecord(func(record []byte) error {
 		f, err := unmarshalFile(record)
 		if err == nil {
 			all = append(all, f)
@@ -131,18 +131,18 @@ func (t *table) load(s *store) error {
 			t.addFile(f)
 		}
 	}
-	seen := make(map[place]bool, len(parts))
-	for _, p := range parts {
-		if seen[p] {
+	seen := make(map[uint32]bool, len(stored))
+	for _, n := range stored {
+		if seen[n] {
 			return errors.New("blocks do not match the records")
 		}
-		seen[p] = true
-		if !blocks[p.block()] { // see file.secret
-			s.gone = append(s.gone, blockID(p.block()))
+		seen[n] = true
+		if !blocks[n] { // see file.secret
+			s.gone = append(s.gone, blockID(n))
 		}
 	}
 	for n := range blocks {
-		if !seen[place(n<<5)] {
+		if !seen[n] {
 			return errors.New("blocks are missing")
 		}
 	}

@@ -171,30 +171,15 @@ const (
 // termKey returns the key of a term, without the prefix of a partition.
 func termKey(s termKind, term string) string { return string(s) + term }
 
-// A block is up to 20 consecutive slots of a variant. Bleve stores it as one or
-// more parts.
+// A block is up to 20 consecutive slots of a variant. It implements bleve's Document.
 type block struct {
-	variant int     // index of the variant in its file
-	nth     int     // index of the block in its variant
-	number  uint32  // number in the table
-	prefix  string  // prefix of the partition
-	record  []byte  // record of the file, only in its first block
-	parts   []*part // the first one begins at slot 0
-}
-
-// A part holds some terms of a block; it implements bleve's Document. The slots of
-// its terms count from its first slot.
-//
-// The segments of bleve have a list for each term, which takes some 25 bytes. They
-// need none for a term that is in one document only, with the frequency 1. That is
-// the frequency of a term that occurs once in the first slot of its part, and nowhere
-// else in the block. So a slot with many words that probably occur nowhere else has a
-// part of its own.
-type part struct {
-	block *block
-	first int                    // slot
-	terms bleve.TokenFrequencies // by key
-	id    bleve.TokenFrequencies
+	variant int                    // index of the variant in its file
+	nth     int                    // index of the block in its variant
+	number  uint32                 // number in the table
+	prefix  string                 // prefix of the partition
+	record  []byte                 // record of the file, only in its first block
+	terms   bleve.TokenFrequencies // by key
+	id      bleve.TokenFrequencies
 }
 
 // A blockTerm is a term of a block.
@@ -211,120 +196,57 @@ var singleSlots = func() (all [7 * slotsPerBlock]bleve.TokenFreq) {
 	return all
 }()
 
-// minPairs is the number of pairs of characters in one slot only from which this slot
-// has its own part. A part takes some 25 bytes, and a term without a list saves 20; but
-// not every pair occurs nowhere else.
-const minPairs = 8
-
 // setTerms sets the terms in the form that bleve needs.
 func (b *block) setTerms(terms []blockTerm) {
-	var pairs [slotsPerBlock]int
-	for _, t := range terms {
-		if slot, _, ok := t.single(); ok && b.isPair(t.key) {
-			pairs[slot]++
-		}
-	}
-	main := &part{block: b, terms: make(bleve.TokenFrequencies, len(terms))}
-	b.parts = []*part{main}
-	var own [slotsPerBlock]*part
-	for slot, n := range pairs {
-		if n >= minPairs && slot > 0 {
-			own[slot] = &part{block: b, first: slot, terms: make(bleve.TokenFrequencies, n)}
-			b.parts = append(b.parts, own[slot])
-		}
-	}
+	b.terms = make(bleve.TokenFrequencies, len(terms))
 	var rest []bleve.TokenFreq // memory of other values
 	for i, t := range terms {
-		in := main
-		if slot, l, ok := t.single(); ok && own[slot] != nil {
-			in, t.slots = own[slot], slots(l)
-		}
 		f := t.frequency()
 		if f&1 != 0 {
-			in.terms[t.key] = &singleSlots[f>>1]
+			b.terms[t.key] = &singleSlots[f>>1]
 			continue
 		}
 		if len(rest) == 0 {
 			rest = make([]bleve.TokenFreq, min(16, len(terms)-i))
 		}
 		rest[0].SetFrequency(int(f))
-		in.terms[t.key] = &rest[0]
+		b.terms[t.key] = &rest[0]
 		rest = rest[1:]
 	}
 }
 
-// isPair reports whether the term is a word in a script of which pairs of characters
-// are words. Their first bytes are 0xe0 or more in UTF-8.
-func (b *block) isPair(key string) bool {
-	term := key[len(b.prefix):]
-	return len(term) > 1 && term[0] == byte(kindWord) && term[1] >= 0xe0
-}
-
-// A place identifies a part: 32 times the number of the block, plus the first slot.
-type place uint32
-
-func (p *part) place() place { return place(p.block.number<<5) | place(p.first) }
-
-func (p place) block() uint32 { return uint32(p >> 5) }
-func (p place) first() int    { return int(p & 31) }
-
-// slotsOf returns the slots in the block for a frequency in the part.
-func (p place) slotsOf(frequency uint64) slots {
-	return slotsOf(frequency) << (3 * p.first()) & (1<<(3*slotsPerBlock) - 1)
-}
-
-// ID returns the id that bleve stores: the id of the block, and the first slot unless
-// it is 0. So the first part of a block replaces all parts that have its number.
-func (p *part) ID() string {
-	if p.first == 0 {
-		return blockID(p.block.number)
-	}
-	return blockID(p.block.number) + string(rune(p.first))
-}
-
-// placeOf returns the place of the part with an id.
-func placeOf(id []byte) (p place, ok bool) {
-	if len(id) == 5 && id[4] < slotsPerBlock {
-		p, id = place(id[4]), id[:4]
-	}
-	if len(id) != 4 {
-		return 0, false
-	}
-	number := binary.BigEndian.Uint32(id)
-	return place(number<<5) | p, number < maxBlocks
-}
-
-// blockID returns the term by which bleve finds all parts of a block: its number in
-// the table.
+// blockID returns the id of a block: its number in the table.
 func blockID(number uint32) string {
 	return string(binary.BigEndian.AppendUint32(nil, number))
 }
 
-func (p *part) Size() int                                  { return 64*len(p.terms) + len(p.record()) }
-func (p *part) NumPlainTextBytes() uint64                  { return 0 }
-func (p *part) StoredFieldsBytes() uint64                  { return uint64(len(p.record())) }
-func (p *part) Indexed() bool                              { return true }
-func (p *part) HasComposite() bool                         { return false }
-func (p *part) VisitComposite(bleve.CompositeFieldVisitor) {}
-func (p *part) AddIDField() {
-	p.id = bleve.TokenFrequencies{blockID(p.block.number): &singleSlots[0]}
+// blockNumber is the inverse of blockID.
+func blockNumber(id []byte) (number uint32, ok bool) {
+	if len(id) != 4 {
+		return 0, false
+	}
+	number = binary.BigEndian.Uint32(id)
+	return number, number < maxBlocks
 }
 
-// record returns the record that bleve stores with the part, or nil.
-func (p *part) record() []byte {
-	if p.first > 0 {
-		return nil
-	}
-	return p.block.record
+func (b *block) ID() string                                 { return blockID(b.number) }
+func (b *block) Size() int                                  { return 64*len(b.terms) + len(b.record) }
+func (b *block) NumPlainTextBytes() uint64                  { return 0 }
+func (b *block) StoredFieldsBytes() uint64                  { return uint64(len(b.record)) }
+func (b *block) Indexed() bool                              { return true }
+func (b *block) HasComposite() bool                         { return false }
+func (b *block) VisitComposite(bleve.CompositeFieldVisitor) {}
+func (b *block) AddIDField() {
+	b.id = bleve.TokenFrequencies{b.ID(): &singleSlots[0]}
 }
 
-func (p *part) VisitFields(visit bleve.FieldVisitor) {
-	if p.id != nil {
-		visit(field{"_id", bleve.IndexField | bleve.StoreField, []byte(p.ID()), p.id})
+func (b *block) VisitFields(visit bleve.FieldVisitor) {
+	if b.id != nil {
+		visit(field{"_id", bleve.IndexField | bleve.StoreField, []byte(b.ID()), b.id})
 	}
-	visit(field{fieldTerms, bleve.IndexField, nil, p.terms})
-	if record := p.record(); record != nil {
-		visit(field{fieldRecord, bleve.StoreField, record, nil})
+	visit(field{fieldTerms, bleve.IndexField, nil, b.terms})
+	if b.record != nil {
+		visit(field{fieldRecord, bleve.StoreField, b.record, nil})
 	}
 }
 

@@ -2,11 +2,8 @@ package index
 
 import (
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestSlots(t *testing.T) {
@@ -138,101 +135,6 @@ func TestPostingsSurviveBleve(t *testing.T) {
 	check("after a merge")
 }
 
-// TestParts writes a block with many pairs of characters in some slots, replaces it
-// and deletes it.
-func TestParts(t *testing.T) {
-	s, err := openStore(t.TempDir()+"/x", func(*store, error, bool) {})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.close()
-	terms := map[string]slots{"pwzorb": 7 << 12, "pw在线": 2 | 2<<12, "pyfact": 2 << 12, "pw头": 2}
-	for i := range minPairs {
-		terms[fmt.Sprintf("pw词%c", '一'+i)] = 2 << 12
-		terms[fmt.Sprintf("pw尾%c", '一'+i)] = 3 << (3*slotsPerBlock - 3)
-		terms[fmt.Sprintf("pw首%c", '一'+i)] = 2
-	}
-	b := &block{number: 7, prefix: "p", record: []byte("record")}
-	var list []blockTerm
-	for key, v := range terms {
-		list = append(list, blockTerm{key, v})
-	}
-	b.setTerms(list)
-	var first []int
-	for _, p := range b.parts {
-		first = append(first, p.first)
-	}
-	if diff := cmp.Diff([]int{0, 4, slotsPerBlock - 1}, first); diff != "" {
-		t.Errorf("first slots of the parts (-want +got):\n%s", diff)
-	}
-	if f := b.parts[1].terms["pw词一"].Frequency(); f != 1 {
-		t.Errorf("a word in one slot has the frequency %d", f)
-	}
-	other := &block{number: 7 << 5, prefix: "p"} // a place of block 7 is no number of another
-	other.setTerms([]blockTerm{{"pwother", 2}})
-	again := &block{number: 7, prefix: "p"}
-	again.setTerms([]blockTerm{{"pwzorb", 2}})
-	check := func(when string, b *block, parts int, records int) {
-		t.Helper()
-		l, err := openPostings(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.close()
-		for key := range terms {
-			var got slots
-			err := l.eachPosting(t.Context(), []byte(key), func(_ uint32, v slots) { got = v })
-			if want := b.slotsOf(key); err != nil || got != want {
-				t.Errorf("%s: %s has %b, want %b; %v", when, key, got, want, err)
-			}
-		}
-		n := 0
-		places, err := s.eachRecord(func([]byte) error { n++; return nil })
-		if err != nil || len(places) != parts || n != records {
-			t.Errorf("%s: %d parts, want %d; %d records, want %d; %v", when, len(places), parts, n, records, err)
-		}
-	}
-	write := func(blocks []*block, gone ...string) {
-		t.Helper()
-		if err := s.addDurably(blocks, gone); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for key, want := range terms {
-		if got := b.slotsOf(key); got != want {
-			t.Errorf("%s has %b, want %b", key, got, want)
-		}
-	}
-	write([]*block{other})
-	write([]*block{b})
-	check("written", b, 4, 1)
-	merged := make(chan bool)
-	s.endBuild(func() { close(merged) })
-	<-merged
-	check("merged", b, 4, 1)
-	write([]*block{again})
-	check("replaced", again, 2, 0)
-	write([]*block{b})
-	check("replaced again", b, 4, 1)
-	write(nil, blockID(7))
-	check("deleted", &block{}, 1, 0)
-}
-
-func FuzzPlace(f *testing.F) {
-	f.Add([]byte{0, 0, 0, 7, 3})
-	f.Add([]byte{0xff, 0, 0, 7})
-	f.Fuzz(func(t *testing.T, id []byte) {
-		at, ok := placeOf(id)
-		if !ok {
-			return
-		}
-		p := &part{block: &block{number: at.block()}, first: at.first()}
-		if back, ok := placeOf([]byte(p.ID())); !ok || back != at || p.place() != at {
-			t.Errorf("%x is read as %d, which is written as %x", id, at, p.ID())
-		}
-	})
-}
-
 // add writes a batch without a table.
 func (s *store) add(blocks []*block, gone []string) error {
 	return s.writeBatch(blocks, gone, func() {})
@@ -248,15 +150,5 @@ func openPostings(s *store) (*postingReader, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.places.openPostings(list)
-}
-
-// slotsOf returns the slots of a term, given its key with the partition.
-func (b *block) slotsOf(key string) slots {
-	for _, p := range b.parts {
-		if f, ok := p.terms[key]; ok {
-			return p.place().slotsOf(uint64(f.Frequency()))
-		}
-	}
-	return 0
+	return s.numbers.openPostings(list)
 }

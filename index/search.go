@@ -118,7 +118,7 @@ func (x *Index) look(ctx context.Context, view memory.View, q *Query, use func(*
 	x.mu.RUnlock()
 	var postings *postingReader
 	if err == nil && store != nil {
-		postings, err = store.places.openPostings(snapshot)
+		postings, err = store.numbers.openPostings(snapshot)
 	}
 	if err != nil {
 		err = errDamaged{err}

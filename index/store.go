@@ -26,9 +26,9 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// A store is one index of bleve, which [bleve.Open] opens. Its documents are parts of
-// blocks, which this package makes and scores itself; scorch, the index of bleve, keeps
-// them in immutable segments, which it merges, and provides snapshots.
+// A store is one index of bleve, which [bleve.Open] opens. Its documents are blocks, which
+// this package makes and scores itself; scorch, the index of bleve, keeps them in
+// immutable segments, which it merges, and provides snapshots.
 //
 // [bleve.Open]: https://pkg.go.dev/github.com/blevesearch/bleve/v2#Open
 type store struct {
@@ -40,7 +40,7 @@ type store struct {
 
 	closing chan struct{}
 	hurry   chan struct{} // receives when a caller waits for the disk
-	places  numbering
+	numbers numbering
 	purges  sync.Mutex // one merge of all segments at a time
 
 	batches sync.Mutex
@@ -117,7 +117,7 @@ const (
 // nil after recovery.
 func openStore(dir string, report func(s *store, err error, news bool)) (*store, error) {
 	s := &store{dir: dir, report: report, failures: make(map[string]error), closing: make(chan struct{}),
-		hurry: make(chan struct{}, 1), places: numbering{places: make(map[uint64][]place)}, queue: bleve.NewAnalysisQueue(2)}
+		hurry: make(chan struct{}, 1), numbers: numbering{numbers: make(map[uint64][]uint32)}, queue: bleve.NewAnalysisQueue(2)}
 	err := s.open()
 	if err != nil {
 		err = fmt.Errorf("open index %s: %w", dir, err)
@@ -334,9 +334,7 @@ func (s *store) failure() error {
 func (s *store) writeBatch(blocks []*block, gone []string, publish func()) error {
 	b := bleve.NewBatch()
 	for _, d := range blocks {
-		for _, p := range d.parts {
-			b.Update(p)
-		}
+		b.Update(d)
 	}
 	if err := s.apply(b); err != nil {
 		return fmt.Errorf("write index: %w", err)
@@ -425,7 +423,7 @@ func (s *store) endBuild(merged func()) {
 func (s *store) purge() error {
 	// Scorch merges a segment with others only.
 	b := bleve.NewBatch()
-	b.Update(&part{block: &block{number: purgeBlock}})
+	b.Update(&block{number: purgeBlock})
 	if err := s.apply(b); err != nil {
 		return err
 	}
@@ -493,28 +491,24 @@ func (s *store) openSnapshot() (*scorch.IndexSnapshot, error) {
 	return snapshot, nil
 }
 
-// eachRecord calls fn for every stored record and returns the places of all
-// parts.
-func (s *store) eachRecord(fn func(record []byte) error) (parts []place, err error) {
+// eachRecord calls fn for every stored record and returns the numbers of all blocks.
+func (s *store) eachRecord(fn func(record []byte) error) (blocks []uint32, err error) {
 	snapshot, err := s.openSnapshot()
 	if err != nil {
 		return nil, err
 	}
 	defer snapshot.Close()
 	for _, seg := range snapshot.Segments() {
-		places, err := s.places.read(seg, snapshot)
+		numbers, err := s.numbers.read(seg, snapshot)
 		if err != nil {
 			return nil, err
 		}
 		deleted := seg.Deleted()
-		for n, at := range places {
-			if deleted != nil && deleted.Contains(uint32(n)) || at.block() == purgeBlock {
+		for n, number := range numbers {
+			if deleted != nil && deleted.Contains(uint32(n)) || number == purgeBlock {
 				continue
 			}
-			parts = append(parts, at)
-			if at.first() > 0 {
-				continue
-			}
+			blocks = append(blocks, number)
 			var failed error
 			err := seg.Segment().
 				VisitStoredFields(uint64(n), func(field string, _ byte, value []byte, _ []uint64) bool {
@@ -528,7 +522,7 @@ func (s *store) eachRecord(fn func(record []byte) error) (parts []place, err err
 			}
 		}
 	}
-	return parts, nil
+	return blocks, nil
 }
 
 // close closes the index. Searches keep their snapshots.
