@@ -69,8 +69,8 @@ TESTED = $(shell find . -name '*_test.go' ! -path './tools/*' | xargs -n 1 dirna
 RACY   = $(shell grep -rlE '^\s+go |[.]Go\b' --include='*.go' . | grep -v /tools/ | xargs -n 1 dirname | sort -u)
 
 # Files with tests that do less with -short, and these tests.
-SHORT = $(shell grep -rl 'testing[.]Short()' --include='*_test.go' . | grep -v /e2e/)
-LONG  = $(shell awk '/^func Test/ { sub(/[(].*/, "", $$2); test = $$2 } /testing[.]Short[(]/ { print test }' $(SHORT) | sort -u | paste -sd '|' -)
+SHORT = $(shell grep -rl 'testing[.]Short' --include='*_test.go' . | grep -v /e2e/)
+LONG  = $(shell awk '/^func Test/ { split($$2, n, /[^[:alnum:]]/); test = n[1] } /testing[.]Short/ { print test }' $(SHORT) | sort -u | paste -sd '|' -)
 
 # With the race detector, which needs the time that -short leaves: RACY, and the
 # tests of the whole program in which many things happen to a daemon at once,
