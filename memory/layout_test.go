@@ -347,3 +347,36 @@ func TestValidSubject(t *testing.T) {
 		}
 	}
 }
+
+// TestInboxPlaces checks the kinds of files in inboxes and beside the usual ones, and
+// that those in inboxes are private and the owner's unless they say otherwise.
+func TestInboxPlaces(t *testing.T) {
+	l := &Layout{Daily: PublicOK, Sessions: PublicOK, Host: "desk"}
+	for path, want := range map[string]Kind{
+		"inbox/bot.a/2026-02-05/s.md": Session, "inbox/bot.a/2026-02-05/s.public-2.md": Session, "inbox/bot.a/fact.md": Items, "inbox/bot.a/fact.private.md": Items,
+		"inbox/bot.a/fact.public-3.md": Items, "inbox/bot.a/2026-02-05.md": Note, "inbox/bot.a/x/fact.md": Note, "inbox/fact.md": Note, "Inbox/bot.a/fact.md": Note,
+		"memory/2026-02-05.public.md": Daily, "memory/2026-02-05.desk.public.md": Daily, "memory/2026-02-05.desk.private-2.md": Daily, "memory/2026-02-05-public.md": Note,
+		"_longterms/a/fact.public.md": Items, "_longterms/a/fact-public.md": Items, "_longterms/a/fact.public-1.md": Note, "_longterms/a/fact.private-22.md": Note,
+	} {
+		doc := l.Parse(path, []byte("- x\n"), Meta{})
+		if doc.Place.Kind != want {
+			t.Errorf("%s is a %v, want %v", path, doc.Place.Kind, want)
+		}
+		if InInbox(path) && doc.Entries[0].Partition != (Partition{Owner: "owner"}) {
+			t.Errorf("%s has the readers %v", path, doc.Entries[0].Partition)
+		}
+	}
+	for path, want := range map[string]string{
+		"inbox/bot.a/2026-02-05/s.md": "_longterms/a/_archive/2026-02-05/bot.a-s.md", "2026-02-05/s.public.md": "_longterms/a/_archive/2026-02-05/s.public.md",
+		"inbox/bot.a/fact.md": "", "memory/2026-02-05.private.md": "_longterms/a/_archive/2026-02-05/2026-02-05.private.md",
+	} {
+		if got := l.Archived(l.Place(path), "a"); got != want {
+			t.Errorf("%s is archived as %q, want %q", path, got, want)
+		}
+	}
+	for _, names := range [][2]string{{"bot", "acct:42"}, {"", "acct:42"}, {"../x", "a/b"}, {"..", ".."}, {strings.Repeat("x", 300), "owner"}} {
+		if dir := Inbox(names[0], names[1]); strings.Count(dir, "/") != 1 || l.Skip(dir+"/a.md") != "" || InboxOf(dir+"/a.md") != dir {
+			t.Errorf("the inbox of %.20q is %s", names, dir)
+		}
+	}
+}

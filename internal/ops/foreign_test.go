@@ -214,3 +214,19 @@ func TestInboxTicks(t *testing.T) {
 		d.want(t, path, want)
 	}
 }
+
+// TestWipeInboxes checks that a wipe of a subject deletes its files in inboxes, and not
+// those of others or without a subject.
+func TestWipeInboxes(t *testing.T) {
+	const own, other, open = "inbox/bot.acct_42/fact.md", "inbox/bot.bob/fact.md", "inbox/bot.acct_42/2026-02-05/s.md"
+	d := readOpsCase(t, &txtar.Archive{Comment: []byte("quiet: none\n"), Files: []txtar.File{
+		{Name: own, Data: []byte("---\nsubject_id: acct:42\n---\n- **a**: b\n")}, {Name: other, Data: []byte("---\nsubject_id: bob\n---\n- **a**: b\n")},
+		{Name: open, Data: []byte("---\nvisibility: public_ok\n---\n- for all\n")},
+	}}).disk(t)
+	a, err := d.memory.adminOps().wipeSubject(t.Context(), d.callAs(t, "acct:42", "private"), &api.WipeRequest{Confirm: "acct:42"})
+	if err != nil || fmt.Sprint(a.Deleted) != "["+own+"]" {
+		t.Errorf("%+v, %v", a, err)
+	}
+	d.want(t, other, "---\nsubject_id: bob\n---\n- **a**: b\n")
+	d.want(t, open, "---\nvisibility: public_ok\n---\n- for all\n")
+}

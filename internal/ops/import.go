@@ -256,7 +256,6 @@ type importWrite struct {
 	result  *api.ImportedRecord
 	change  vault.Change
 	changes map[string]int // counts of entries that differ from their lines
-	private bool           // the caller can read the private text of the file
 	failed  error          // of Edit
 	done    bool           // without the change
 }
@@ -339,7 +338,7 @@ func (m adminOps) planImport(ctx context.Context, c Call, record *memory.Importe
 	case next.Unsound || !record.Entries && next.Own.Visibility != memory.PrivateOnly:
 		return nil, api.Errorf(api.Invalid, "the record cannot be written as a private file")
 	}
-	p := &importWrite{result: result, changes: changes, private: next.PrivateReadable(c.View)}
+	p := &importWrite{result: result, changes: changes}
 	p.change = vault.Change{
 		Path: result.Path, Cause: "import", Requested: true,
 		Edit: func(old *vault.File) ([]byte, error) {
