@@ -67,6 +67,10 @@ var Operations = []*Operation{
 			Set: map[string]string{"totals": "true"}, Without: []string{"after", "limit"},
 		}},
 	}),
+	NewOperation[SessionsRequest](Operation{
+		Name: "sessions", Summary: "List the sessions of recent days, with their summaries",
+		Command: "session list", Example: "--days 30", ReadOnly: true, HumansOnly: true,
+	}),
 	NewOperation[NoteRequest](Operation{
 		Name: "note", Summary: "Append a note to the daily log", Needs: AnySubject,
 		Example: `--topic "API design" REST, not GraphQL: the clients are simple`,

@@ -164,6 +164,18 @@ var requestPlans = map[string]requestPlan{
 			}}},
 		}
 	}},
+	"sessions": {rule: reads, requests: func(e *target) []testRequest {
+		list := testRequest{request: fields{"days": 400, "limit": 1000}, reaches: e.is(memory.Session), shows: func(r *testResult) bool {
+			return slices.ContainsFunc(decodeAnswer[api.SessionsAnswer](r.answer).Sessions, func(f api.File) bool { return f.Path == e.path })
+		}}
+		list.adjust = func(a *testCaller, _ outcome) outcome {
+			if e.is(memory.Session) && a.canRead(e.owner, false) {
+				return allowed // for the other text in the file
+			}
+			return hidden
+		}
+		return []testRequest{list}
+	}},
 	"files": {rule: reads, requests: func(e *target) []testRequest {
 		list := testRequest{request: fields{"path": e.path}, reaches: true, shows: func(r *testResult) bool {
 			return slices.ContainsFunc(decodeAnswer[api.FilesAnswer](r.answer).Files, func(f api.ListedFile) bool { return f.Path == e.path })
