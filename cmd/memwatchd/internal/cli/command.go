@@ -86,7 +86,7 @@ var groupSummaries = map[string]string{
 	"identity":  "Link external keys to accounts",
 	"import":    "Import the data of other programs",
 	"item":      "Save, show and delete items by key",
-	"session":   "Write session summaries",
+	"session":   "Write and list session summaries",
 	"share":     "Publish entries to a store that several machines share",
 	"todo":      "List, add, complete and reopen tasks",
 }
