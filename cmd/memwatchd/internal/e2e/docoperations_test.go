@@ -104,7 +104,13 @@ func facts(op *api.Operation) string {
 	case api.AnySubject:
 		needs = append(needs, "a subject")
 	case api.InPrivate:
-		needs = append(needs, "a subject in private")
+		need := "a subject in private"
+		if op.InInbox {
+			need += ", or an inbox"
+		} else if !op.Admin {
+			need += ", not with a fixed scope"
+		}
+		needs = append(needs, need)
 	case api.TheOwner:
 		needs = append(needs, "the owner in private")
 	case api.Operator:
