@@ -122,12 +122,17 @@ const maxListed = 12
 // compareWords returns the words of the query that an entry lacks, and those of
 // them of which it contains a part. The text of the entry has the given terms of
 // the query.
-func (s *search) compareWords(e *memory.Entry, language string, has map[string]bool) (missing, partial []string) {
+func (s *search) compareWords(k entryKey, e *memory.Entry, language string, has map[string]bool) (missing,
+	partial []string) {
 	if len(s.words.list) == 0 || len(s.words.list) > maxListed {
 		return nil, nil
 	}
 	head := strings.Join(e.Sections, "\n") + "\n" + e.Title + "\n" + strings.Join(e.Tags, "\n") + "\n" + language
-	s.analyzer.eachToken(head, func(t token) { has[t.term] = true })
+	short := excerptOf(head, s.words.terms, s.idfs)
+	s.analyzer.eachToken(short, func(t token) { has[t.term] = true })
+	if len(short) < len(head) {
+		s.addTerms(k, has)
+	}
 	phrase := "" // normalized text, for runs
 	for _, w := range s.words.list {
 		found, part := s.hasWord(&w, has)

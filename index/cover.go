@@ -72,9 +72,10 @@ func (s *search) computeCover(k entryKey, e *memory.Entry) float64 {
 		sum += left[term]
 		delete(left, term)
 	}
-	text := excerptOf(e.Text, s.words.terms, s.idfs)
-	s.analyzer.eachToken(strings.Join(e.Sections, "\n")+"\n"+text, func(t token) { add(t.term) })
-	if len(text) < len(e.Text) {
+	head := strings.Join(e.Sections, "\n")
+	shortHead, text := excerptOf(head, s.words.terms, s.idfs), excerptOf(e.Text, s.words.terms, s.idfs)
+	s.analyzer.eachToken(shortHead+"\n"+text, func(t token) { add(t.term) })
+	if len(shortHead) < len(head) || len(text) < len(e.Text) {
 		has := make(map[string]bool)
 		s.addTerms(k, has)
 		for _, t := range s.words.terms {

@@ -47,7 +47,7 @@ func (s *search) buildHits(res *Result) {
 		if len(text) < len(e.Text) {
 			s.addTerms(c.entryKey, has)
 		}
-		h.Missing, h.Partial = s.compareWords(e, h.Language, has)
+		h.Missing, h.Partial = s.compareWords(c.entryKey, e, h.Language, has)
 		for _, o := range f.others[s.dupHash(c)] {
 			if len(h.AlsoAt) == maxAlso {
 				break

@@ -19,7 +19,7 @@ func longLine() string {
 }
 
 // TestLongLine checks that a hit in a long line shows the rarest word, lacks
-// no word of the line, and that only a part of the line is analyzed.
+// no word of the line or of a long heading above, and that only a part of the line is analyzed.
 func TestLongLine(t *testing.T) {
 	line := longLine()
 	x := newFiles(t, map[string]string{"long.md": "- " + line + "\n", "a.md": "- word7 is short\n"})
@@ -30,6 +30,14 @@ func TestLongLine(t *testing.T) {
 	h := res.Hits[0]
 	if !strings.Contains(h.Snippet, "Kestrels nest") || len(h.Highlights) == 0 || !slices.Equal(h.Missing, []string{"zebra"}) {
 		t.Errorf("snippet %q, highlights %v, missing %q", h.Snippet, h.Highlights, h.Missing)
+	}
+	x = newFiles(t, map[string]string{"long.md": "# " + line + "\n\n- quince\n", "a.md": "- word7 is short\n"})
+	res, err = x.Search(t.Context(), ownerView(t), Query{Text: "quince word7 kestrel word4999 zebra", Limit: 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h := res.Hits[0]; h.Doc.Place.Path != "long.md" || !slices.Equal(h.Missing, []string{"zebra"}) {
+		t.Errorf("below a long heading: %s is first, missing %q", h.Doc.Place.Path, h.Missing)
 	}
 	wide := strings.Repeat("会议", 100_000)
 	for _, text := range []string{line, wide, "a" + wide, strings.Repeat("a", 1<<20)} {
@@ -73,7 +81,8 @@ func (s *keptSource) Load(path string) (*memory.Document, error) {
 // BenchmarkLongLine searches beside and within a line of 4 MB.
 func BenchmarkLongLine(b *testing.B) {
 	s := &keptSource{docs: make(map[string]*memory.Document), mapSource: mapSource{
-		text: map[string]string{"long.md": "- " + longLine() + "\n", "a.md": "- Only this is short\n"}}}
+		text: map[string]string{"long.md": "- " + longLine() + "\n", "a.md": "- Only this is short\n",
+			"below.md": "# " + longLine() + "\n" + strings.Repeat("\n- quince\n", 20)}}}
 	for _, path := range s.paths() {
 		s.docs[path], _ = s.mapSource.Load(path)
 	}
@@ -83,7 +92,7 @@ func BenchmarkLongLine(b *testing.B) {
 	}
 	b.Cleanup(func() { x.Close() })
 	s.confirmComplete(b, x)
-	for _, query := range []string{"short", "kestrel", "word7 word8", `"nest in the"`} {
+	for _, query := range []string{"short", "quince", "kestrel", "word7 word8", `"nest in the"`} {
 		b.Run(query, func(b *testing.B) {
 			for b.Loop() {
 				if _, err := x.Search(b.Context(), ownerView(b), Query{Text: query, Limit: 20}); err != nil {
