@@ -21,7 +21,7 @@ type IndexState struct {
 	Revision *uint64 `json:"revision,omitempty"` // of the index; grows with each change
 	Pending  *int    `json:"pending,omitempty"`  // changed files that are not indexed yet
 	Synced   bool    `json:"synced"`             // the answer includes everything saved before the request
-	Degraded bool    `json:"degraded"`           // the index is incomplete: files were read to answer
+	Degraded bool    `json:"degraded"`           // the index is incomplete, or a hit has just changed
 	Shared   string  `json:"shared,omitempty"`   // entries of other machines: included, partial (the store may have more that match), timeout or unavailable; absent if they are not searched
 	Problem  string  `json:"problem,omitempty"`  // why the answer may be incomplete; only for the owner
 	Notice   string  `json:"notice,omitempty"`   // the same in words for people and models, for every caller; absent if the answer is complete

@@ -82,7 +82,7 @@ type IndexStatus struct {
 	Total      int    `json:"total"`      // files of that build; 0 when no build is running
 	Generation uint64 `json:"generation"` // grows each time the index is opened or replaced
 	Size       int64  `json:"size"`       // bytes on disk
-	Degraded   bool   `json:"degraded"`   // the index is incomplete, so searches also read files
+	Degraded   bool   `json:"degraded"`   // the index is incomplete
 	Problem    string `json:"problem,omitempty"`
 }
 

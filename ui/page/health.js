@@ -55,7 +55,7 @@ export function health(section) {
     const facts = [
       ["State", s.state], ["Directory", `${s.root} (${s.root_state})`],
       ["Content", `${plural(s.files, "file")}, ${entries(s.entries)}`],
-      ["Index", s.index.degraded ? "incomplete; searches also read files" : `complete, ${(s.index.size / 1e6).toFixed(1)} MB`],
+      ["Index", s.index.degraded ? "incomplete" : `complete, ${(s.index.size / 1e6).toFixed(1)} MB`],
       ["Long term", h("a", { href: "#longterm" }, `${plural(s.compactor?.near_limit.length ?? 0, "file")} near the limit`)],
       ["Writing", s.write.problem ?? (s.write.enabled ? `${plural(s.write.applied, "change")} since the start` : "off")],
       ["Daemon", h("span", null, `version ${s.version}, ${(s.memory_bytes / 1e6).toFixed(0)} MB, started `, time(s.started))],
