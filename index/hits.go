@@ -149,7 +149,7 @@ func (s *search) resolveEntry(k entryKey) (*memory.Document, *memory.Entry) {
 			return doc, &doc.Entries[i]
 		}
 	}
-	s.degraded = true
+	s.degraded, s.changed = true, true
 	return nil, nil
 }
 

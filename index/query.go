@@ -106,6 +106,7 @@ type Result struct {
 	Note      string       // explanation of missing hits, or of hits without the phrases
 	Corrected []Correction // words that nothing readable contains, and the words of the hits instead
 	Degraded  bool         // entries may be missing: the index is not complete, or hits have just changed
+	Changed   bool         // hits have changed since they were indexed, and are missing
 }
 
 // A Source reads the current files. Load returns the current version of a file, or an

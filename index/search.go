@@ -21,6 +21,7 @@ type search struct {
 	postings  *postingReader // nil without a store
 	analyzer  *analyzer
 	degraded  bool // the index may lack files, or a hit has changed
+	changed   bool // a hit has changed since it was indexed
 	documents openDocuments
 
 	words    words // of the query, with corrections
@@ -67,7 +68,7 @@ func (s *search) answer(included, excluded words) (res Result) {
 	s.rankMeaning(excluded.phrases)
 	s.buildHits(&res)
 	s.countContained(&res)
-	res.Degraded = s.degraded
+	res.Degraded, res.Changed = s.degraded, s.changed
 	return res
 }
 

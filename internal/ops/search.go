@@ -159,6 +159,12 @@ func (m readOps) runQuery(ctx context.Context, c Call, q index.Query, asOf strin
 	q.AsOf = q.AsOf.In(m.Location) // of the days that the query names
 	asked := time.Now()
 	result, shared, err := m.searchAll(ctx, c, q)
+	if err == nil && result.Changed { // a file was saved after it was indexed
+		if err := m.syncIndex(ctx, &c); err != nil {
+			return nil, err
+		}
+		result, shared, err = m.searchAll(ctx, c, q)
+	}
 	if err != nil {
 		return nil, err
 	}
