@@ -182,7 +182,7 @@ func TestForgottenByOne(t *testing.T) {
 	l.write("_longterms/acct_42/_index.md", "---\nsubject_id: acct:42\n---\n- theirs\n")
 	mixed := testkit.DaysAgo(1) + "/group.md"
 	rest := "- 1\n- 2\n- 3\n- 4\n"
-	l.write(mixed, "- by 42: "+quark+" <!-- written_by=acct:42 -->\n"+rest+"- the owner's: "+quark+" <!-- visibility=private_only -->\n")
+	l.write(mixed, "- by 42: "+quark+" <!-- written_by=acct:42 -->\n"+rest+"- the owner's: "+quark+"\n")
 	l.write("gone.md", "- x\n")
 	l.start()
 	var edited api.EditAnswer
@@ -200,13 +200,13 @@ func TestForgottenByOne(t *testing.T) {
 	for path, text := range map[string]string{
 		"MEMORY.md":                    "- mine: " + quark + "\n",
 		"_longterms/acct_42/_index.md": "---\nsubject_id: acct:42\n---\n",
-		mixed:                          rest + "- only the owner's: " + quark + " <!-- visibility=private_only -->\n",
+		mixed:                          rest + "- only the owner's: " + quark + "\n",
 	} {
 		if data, err := os.ReadFile(l.path(path)); err != nil || string(data) != text {
 			t.Errorf("%s is %q, %v", path, data, err)
 		}
 	}
-	if a := l.search(theirs, quark, nil); a.Total > 0 {
+	if a := l.search(theirs, quark, nil); a.Total != 1 || !strings.HasPrefix(a.Hits[0].Text, "- only the owner's") {
 		t.Errorf("it is found: %+v", a.Hits)
 	}
 	if a := l.search(owner, quark, nil); a.Total != 2 {
