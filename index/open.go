@@ -13,6 +13,8 @@ import (
 
 	"github.com/blevesearch/bleve/v2/index/scorch"
 	berrors "go.etcd.io/bbolt/errors"
+
+	"github.com/memwatchd/memwatchd/internal/state"
 )
 
 // Open opens the index in dir, an existing directory. The caller must hold the lock of
@@ -70,7 +72,7 @@ func (x *Index) prepareDir() error {
 	if err := os.MkdirAll(x.dir, 0o700); err != nil {
 		return err
 	}
-	return writeFile(name, x.formatVersion())
+	return state.Write(name, []byte(x.formatVersion()))
 }
 
 // formatVersion returns the identifier of the format of this index.

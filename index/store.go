@@ -24,6 +24,8 @@ import (
 	zapapi "github.com/blevesearch/scorch_segment_api/v2"
 	zap "github.com/blevesearch/zapx/v16"
 	"go.etcd.io/bbolt"
+
+	"github.com/memwatchd/memwatchd/internal/state"
 )
 
 // A store is one index of bleve, which [bleve.Open] opens. Its documents are blocks, which
@@ -136,7 +138,7 @@ func (s *store) open() error {
 		return err
 	}
 	if text, _ := os.ReadFile(filepath.Join(s.dir, metaName)); string(text) != metaText {
-		if err := writeFile(filepath.Join(s.dir, metaName), metaText); err != nil {
+		if err := state.Write(filepath.Join(s.dir, metaName), []byte(metaText)); err != nil {
 			return err
 		}
 	}
@@ -174,9 +176,8 @@ func (s *store) open() error {
 }
 
 // checkRoot reads all of the file that lists the segments, and sets fresh if there is none,
-// or nothing in it. Bolt finds
-// damage only when it needs a page, possibly in another goroutine, where a file that was
-// cut short ends the process.
+// or nothing in it. Bolt finds damage only when it needs a page, possibly in another
+// goroutine, where a file that was cut short ends the process.
 func (s *store) checkRoot() error {
 	name := filepath.Join(s.path(), "root.bolt")
 	info, err := os.Stat(name)
@@ -215,9 +216,9 @@ func (s *store) checkState(states *bbolt.Bucket) error {
 		s.fresh = true
 		return nil
 	}
-	state := states.Bucket(last)
-	return state.ForEachBucket(func(key []byte) error {
-		name := state.Bucket(key).Get(util.BoltPathKey)
+	bucket := states.Bucket(last)
+	return bucket.ForEachBucket(func(key []byte) error {
+		name := bucket.Bucket(key).Get(util.BoltPathKey)
 		if name == nil {
 			return nil
 		}
@@ -579,35 +580,6 @@ func checkSegment(name string) error {
 }
 
 var errChecksum = errors.New("checksum mismatch")
-
-func syncFile(name string) error {
-	f, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	return f.Sync()
-}
-
-// writeFile replaces a small file so that a crash leaves the old or the new
-// version.
-func writeFile(name, content string) error {
-	temporary := name + ".tmp"
-	os.Remove(temporary) // of a process that was killed
-	f, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(content)
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(temporary, name)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(temporary))
-	}
-	return syncFile(filepath.Dir(name))
-}
 
 // dirSize returns the total size of the files below a directory, in bytes, or 0 if
 // the directory cannot be read.
