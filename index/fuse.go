@@ -120,7 +120,7 @@ func (s *search) passesPhrases(k entryKey, excluded []string) bool {
 // eachText calls yield for each entry of a readable partition whose text has the key
 // and which passes the filter.
 func (s *search) eachText(part memory.Partition, key TextKey, yield func(entryKey)) {
-	for k := range s.table.texts.entriesOf(part, key) {
+	for _, k := range s.table.texts.get(TextRef{part, key}) {
 		v := s.table.variantAt(k.variant)
 		pass, known := s.meaning.passing[k.variant]
 		if !known {
@@ -284,7 +284,7 @@ func (s *search) isClose(c candidate) bool {
 	}
 	texts := 0
 	for _, part := range s.readable.partitions {
-		texts += s.table.texts.count(part.Partition)
+		texts += part.texts
 	}
 	return coverClose*(r.meaning-1) < texts
 }

@@ -78,12 +78,6 @@ func newShards[K comparable, V any]() shards[K, V] {
 // get returns the value of a key, or the zero value.
 func (s *shards[K, V]) get(k K) V { return s.list[shardOf(k)].value[k] }
 
-// has reports whether the map contains a key.
-func (s *shards[K, V]) has(k K) bool {
-	_, ok := s.list[shardOf(k)].value[k]
-	return ok
-}
-
 // set sets the value of a key.
 func (s *shards[K, V]) set(edition uint64, k K, v V) {
 	m := s.own(edition, k)
@@ -98,6 +92,21 @@ func (s *shards[K, V]) delete(edition uint64, k K) {
 	s.length -= len(m)
 	delete(m, k)
 	s.length += len(m)
+}
+
+// countListed adds a value to the list of a key, or removes it if sign is -1. A key
+// with an empty list is deleted.
+func countListed[K, V comparable](s *shards[K, []V], edition uint64, k K, v V, sign int) {
+	list := slices.Clip(s.get(k)) // earlier versions have it
+	if sign > 0 {
+		s.set(edition, k, append(list, v))
+		return
+	}
+	list = slices.DeleteFunc(slices.Clone(list), func(o V) bool { return o == v })
+	s.set(edition, k, list)
+	if len(list) == 0 {
+		s.delete(edition, k)
+	}
 }
 
 // own returns the part with a key, which the version may change.

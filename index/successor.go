@@ -118,16 +118,7 @@ func (t *table) countSuccessors(v *variant, sign int) {
 	}
 	for _, old := range v.links.supersedes {
 		s := successor{entryKey{v.number, old.entry}, old.path}
-		list := slices.Clone(t.successors.get(old.id))
-		if sign > 0 {
-			list = append(list, s)
-		} else {
-			list = slices.DeleteFunc(list, func(o successor) bool { return o == s })
-		}
-		t.successors.set(t.edition, old.id, list)
-		if len(list) == 0 {
-			t.successors.delete(t.edition, old.id)
-		}
+		countListed(&t.successors, t.edition, old.id, s, sign)
 	}
 }
 

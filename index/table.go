@@ -25,7 +25,7 @@ type table struct {
 	freeBlocks   []uint32
 	partitions   map[memory.Partition]*partitionStats
 	successors   shards[uint64, []successor] // by the hash of the id that they supersede
-	texts        textTable
+	texts        shards[TextRef, []entryKey] // entries by their embedded text
 	entries      int
 }
 
@@ -86,13 +86,16 @@ type partitionStats struct {
 	prefix  string // of its terms
 	files   int
 	entries int
+	texts   int   // different embedded texts
 	length  int64 // tokens of all entries
 	filelen int64 // tokens of all slots
 }
 
 func newTable() *table {
-	return &table{files: newShards[string, *file](), partitions: make(map[memory.Partition]*partitionStats), successors: newShards[uint64, []successor](),
-		texts: make(textTable)}
+	return &table{
+		files: newShards[string, *file](), partitions: make(map[memory.Partition]*partitionStats),
+		successors: newShards[uint64, []successor](), texts: newShards[TextRef, []entryKey](),
+	}
 }
 
 // edit returns the next version of the table, which can be changed until it is
@@ -102,7 +105,7 @@ func (t *table) edit() *table {
 		edition: t.edition + 1, files: t.files.clone(),
 		variants: t.variants.clone(), rows: t.rows.clone(), blocks: t.blocks.clone(), leaves: t.leaves.clone(),
 		freeVariants: slices.Clone(t.freeVariants), freeBlocks: slices.Clone(t.freeBlocks),
-		partitions: maps.Clone(t.partitions), successors: t.successors.clone(), texts: maps.Clone(t.texts),
+		partitions: maps.Clone(t.partitions), successors: t.successors.clone(), texts: t.texts.clone(),
 		entries: t.entries,
 	}
 }
@@ -190,7 +193,9 @@ func (t *table) countFile(f *file, sign int) {
 		s.addVariant(p, sign)
 		t.partitions[p.partition] = &s
 		t.countSuccessors(p, sign)
-		t.texts.countVariant(t.edition, p, sign)
+		before := t.texts.length
+		t.countTexts(p, sign)
+		s.texts += t.texts.length - before
 		if s.files == 0 {
 			delete(t.partitions, s.Partition)
 		}

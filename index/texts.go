@@ -2,93 +2,18 @@ package index
 
 import (
 	"cmp"
-	"iter"
-	"maps"
 	"slices"
 	"strings"
 
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// A textTable finds the entries whose embedded text has a key, by partition. It
-// contains current versions of files only.
-type textTable map[memory.Partition]*partitionTexts
-
-// A partitionTexts holds the entries of one partition by key. Most texts occur once.
-type partitionTexts struct {
-	edition uint64
-	first   shards[TextKey, entryKey]
-	more    shards[TextKey, []entryKey] // further entries with an equal text
-}
-
-// countVariant adds the entries of a variant, or removes them if sign is -1.
-func (t textTable) countVariant(edition uint64, v *variant, sign int) {
+// countTexts adds the entries of a variant to those that the table finds by their
+// embedded text, or removes them if sign is -1.
+func (t *table) countTexts(v *variant, sign int) {
 	for i, key := range v.keys {
-		if key == 0 || i >= len(v.entries) {
-			continue
-		}
-		p := t[v.partition]
-		if p == nil {
-			p = &partitionTexts{edition, newShards[TextKey, entryKey](), newShards[TextKey, []entryKey]()}
-			t[v.partition] = p
-		} else if p.edition != edition {
-			p = &partitionTexts{edition, p.first.clone(), p.more.clone()}
-			t[v.partition] = p
-		}
-		if e := (entryKey{v.number, int32(i)}); sign > 0 {
-			p.add(key, e)
-		} else {
-			p.remove(key, e)
-		}
-		if p.first.length == 0 {
-			delete(t, v.partition)
-		}
-	}
-}
-
-func (p *partitionTexts) add(key TextKey, e entryKey) {
-	if p.first.has(key) {
-		p.more.set(p.edition, key, append(slices.Clone(p.more.get(key)), e))
-		return
-	}
-	p.first.set(p.edition, key, e)
-}
-
-func (p *partitionTexts) remove(key TextKey, e entryKey) {
-	all := append([]entryKey{p.first.get(key)}, p.more.get(key)...)
-	all = slices.DeleteFunc(all, func(o entryKey) bool { return o == e })
-	p.first.delete(p.edition, key)
-	p.more.delete(p.edition, key)
-	if len(all) > 0 {
-		p.first.set(p.edition, key, all[0])
-	}
-	if len(all) > 1 {
-		p.more.set(p.edition, key, all[1:])
-	}
-}
-
-// count returns the number of different texts of a partition.
-func (t textTable) count(part memory.Partition) int {
-	if p := t[part]; p != nil {
-		return p.first.length
-	}
-	return 0
-}
-
-// entriesOf returns the entries of a partition whose text has the key.
-func (t textTable) entriesOf(part memory.Partition, key TextKey) iter.Seq[entryKey] {
-	return func(yield func(entryKey) bool) {
-		p := t[part]
-		if p == nil {
-			return
-		}
-		if !p.first.has(key) || !yield(p.first.get(key)) {
-			return
-		}
-		for _, e := range p.more.get(key) {
-			if !yield(e) {
-				return
-			}
+		if key != 0 {
+			countListed(&t.texts, t.edition, TextRef{v.partition, key}, entryKey{v.number, int32(i)}, sign)
 		}
 	}
 }
@@ -96,10 +21,7 @@ func (t textTable) entriesOf(part memory.Partition, key TextKey) iter.Seq[entryK
 // HasText reports whether the index contains an entry of a partition whose text has
 // the key. It needs [Options.Texts].
 func (x *Index) HasText(part memory.Partition, key TextKey) bool {
-	for range x.snapshot().texts.entriesOf(part, key) {
-		return true
-	}
-	return false
+	return len(x.snapshot().texts.get(TextRef{part, key})) > 0
 }
 
 // FilesLacking returns the paths of the files with a text for which has returns
@@ -153,10 +75,19 @@ func (x *Index) FileTexts(path string) (list []TextRef) {
 
 // CountTexts returns the number of different texts of a partition.
 func (x *Index) CountTexts(part memory.Partition) int {
-	return x.snapshot().texts.count(part)
+	if p := x.snapshot().partitions[part]; p != nil {
+		return p.texts
+	}
+	return 0
 }
 
 // TextPartitions returns the partitions with texts, in order.
-func (x *Index) TextPartitions() []memory.Partition {
-	return slices.SortedFunc(maps.Keys(x.snapshot().texts), memory.Partition.Compare)
+func (x *Index) TextPartitions() (list []memory.Partition) {
+	for _, p := range x.snapshot().partitions {
+		if p.texts > 0 {
+			list = append(list, p.Partition)
+		}
+	}
+	slices.SortFunc(list, memory.Partition.Compare)
+	return list
 }
