@@ -43,6 +43,12 @@ func (m writeOps) itemPut(ctx context.Context, c Call, r *api.ItemPutRequest) (*
 		}
 		c = put.call
 	}
+	if !c.View.Private() { // the item may be in a file that was created a moment ago
+		if err := m.syncIndex(ctx, &c); err != nil {
+			return nil, err
+		}
+		put.call = c
+	}
 	put.others = m.findItems(c, r.Namespace, func(k string) bool { return k == put.name.key })
 	if !c.View.Private() && len(m.changeable(c, put.others)) > 0 {
 		put.visibility = memory.PublicOK.String()
