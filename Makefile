@@ -85,10 +85,10 @@ test-long:
 	$(IN_MEMORY) $(RUN) -run '^($(LONG))$$' $(sort $(dir $(SHORT)))
 	$(RUN) $(filter-out $(E2E) $(RACY),$(TESTED))
 	cd tools/bench && CGO_ENABLED=0 $(TEST) ./...
-	cd tools/release && $(TEST) ./...
 
 test-e2e:
 	$(RUN) -parallel 16 -skip '^TestRace' $(E2E)
+	cd tools/release && $(TEST) ./...
 
 # LONG write many files: in memory, if it has room for them.
 IN_MEMORY := $(shell test "$$(df -Pk /dev/shm 2>/dev/null | awk 'END { print $$4 + 0 }')" -gt 4000000 && \
