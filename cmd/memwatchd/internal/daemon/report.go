@@ -304,7 +304,8 @@ func (d *daemon) Rebuild(ctx context.Context) error {
 // Reindex applies files to the index again and waits for a scan.
 func (d *daemon) Reindex(ctx context.Context, paths []string) (err error) {
 	for len(paths) > 0 {
-		if paths, err = d.pipeline.reindexFiles(ctx, paths); err != nil {
+		paths, err = d.pipeline.reindexFiles(ctx, paths)
+		if err != nil {
 			return err
 		}
 	}

@@ -70,7 +70,8 @@ func (d *daemon) openShare() (*sharing, error) {
 			return nil, fmt.Errorf("share.weaviate.key_file: %w", err)
 		}
 	}
-	if s.client.Roots, err = config.ReadCertificates(c.Weaviate.CAFile); err != nil {
+	s.client.Roots, err = config.ReadCertificates(c.Weaviate.CAFile)
+	if err != nil {
 		return nil, fmt.Errorf("share.weaviate.ca_file: %w", err)
 	}
 	breaker := new(share.Breaker)
