@@ -117,11 +117,12 @@ func TestAnswersFollowQuestions(t *testing.T) {
 func TestTypos(t *testing.T) {
 	x := newFiles(t, map[string]string{
 		"a.md": "# Environments\n\n- Deployment of the proxy.\n- JavaScript on the server.\n- A long walk.\n- Скрипты запуска.\n",
-		"b.md": "- a walk in the park\n- tall trees\n- 人工智能\n- zuverlaessigkeitspruefungsverordnung\n",
+		"b.md": "- a walk in the park\n- tall trees\n- 人工智能\n- a certificate\n- zuverlaessigkeitspruefungsverordnung\n",
 	})
 	for word, want := range map[string]string{
 		"deploymnet": "deployment", "deploymentt": "deployment", "deploymant": "deployment", "dpeloyment": "deployment",
 		"javascirpt": "javascript", "porxy": "proxy", "pork": "park", "tres": "trees",
+		"certficate": "certificate", "certificte": "certificate", "certificat": "certificate", "certificatw": "certificate",
 		"serever": "server", "enviromnent": "environments", "wolk": "walk", "скрипыт": "скрипты", "walks": "", "por": "", "人工知能": "", "pxy1": "",
 		"zaverlaessigkeitspruefungsverordnung": "zuverlaessigkeitspruefungsverordnung",
 	} {

@@ -66,21 +66,21 @@ type similarTerm struct {
 // away. More frequent terms come first.
 func (s *search) similarTerms(t qterm) []similarTerm {
 	found := make(map[string]int) // edits of each term
-	// The ending of a misspelled word may leave another stem, so words with two
-	// letters swapped or a letter too many are stemmed again.
-	letters := []rune(t.typo)
-	for i := range letters {
-		s.analyzer.addStem(found, slices.Delete(slices.Clone(letters), i, i+1))
-		if i > 0 {
-			swapped := slices.Clone(letters)
-			swapped[i-1], swapped[i] = swapped[i], swapped[i-1]
-			s.analyzer.addStem(found, swapped)
-		}
-	}
 	similar, err := similarTo(t.term)
 	if err != nil {
 		s.err = err
 		return nil
+	}
+	// The ending of a misspelled word may leave another stem, as in certficate, so the
+	// words one edit away are stemmed again.
+	for _, word := range editsOf(t.typo) {
+		s.analyzer.eachToken(word, func(t token) {
+			if found[t.term] == 0 && !t.subword {
+				if ok, _ := similar.MatchAndDistance(t.term); !ok {
+					found[t.term] = 1
+				}
+			}
+		})
 	}
 	add := func(term string) {
 		if classOf(firstRune(term)) == classLetter {
@@ -142,13 +142,25 @@ func (s *search) mostFrequent(found map[string]int) []similarTerm {
 	return list[:min(len(list), maxCorrections)]
 }
 
-// addStem adds the stem of a word, one edit away, to found.
-func (a *analyzer) addStem(found map[string]int, word []rune) {
-	a.eachToken(string(word), func(t token) {
-		if !t.subword {
-			found[t.term] = 1
+// editsOf returns the words that a word becomes by removing, swapping, inserting or
+// replacing one letter.
+func editsOf(word string) (list []string) {
+	first, last := 'a', 'z'
+	if scriptOf(firstRune(word)) == scriptCyrillic {
+		first, last = 'а', 'я'
+	}
+	letters := []rune(word)
+	for i := range letters {
+		before, letter, after := string(letters[:i]), string(letters[i]), string(letters[i+1:])
+		list = append(list, before+after)
+		if i+1 < len(letters) {
+			list = append(list, before+string(letters[i+1])+letter+string(letters[i+2:]))
 		}
-	})
+		for r := first; r <= last; r++ {
+			list = append(list, before+string(r)+after, before+letter+string(r)+after)
+		}
+	}
+	return list
 }
 
 func firstRune(s string) rune {
