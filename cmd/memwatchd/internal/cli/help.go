@@ -38,20 +38,27 @@ func addShortHelp(root *cobra.Command, all *bool, width int) {
 			full(cmd, args)
 			return
 		}
-		var b strings.Builder
-		fmt.Fprintf(&b, "%s\n\n", root.Short)
-		w := tabwriter.NewWriter(&b, 0, 0, 3, ' ', 0)
-		for _, example := range firstCommands {
-			if c, _, err := root.Find(strings.Fields(example)); err == nil {
-				fmt.Fprintf(w, "  memwatchd %s\t%s\n", example, c.Short)
-			}
+		examples := examplesOf(root, "\t")
+		if width > 0 && slices.ContainsFunc(strings.Split(examples, "\n"),
+			func(line string) bool { return len(line) > width }) {
+			examples = examplesOf(root, "\n      ")
 		}
-		w.Flush()
-		b.WriteString("\nmemwatchd help COMMAND explains a command, memwatchd help --all lists all of them.\n")
-		for line := range strings.Lines(b.String()) {
-			io.WriteString(cmd.OutOrStdout(), term.Wrap(strings.TrimRight(line, "\n"), width, "      ")+"\n")
-		}
+		fmt.Fprintf(cmd.OutOrStdout(), "%s\n\n%s\n"+
+			"memwatchd help COMMAND explains a command, memwatchd help --all lists all of them.\n", root.Short, examples)
 	})
+}
+
+// examplesOf returns firstCommands with their summaries, after a separator.
+func examplesOf(root *cobra.Command, separator string) string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 3, ' ', 0)
+	for _, example := range firstCommands {
+		if c, _, err := root.Find(strings.Fields(example)); err == nil {
+			fmt.Fprintf(w, "  memwatchd %s%s%s\n", example, separator, c.Short)
+		}
+	}
+	w.Flush()
+	return b.String()
 }
 
 // newHelp returns the command that shows the help of other commands. Its flag sets

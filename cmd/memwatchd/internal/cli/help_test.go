@@ -1,7 +1,10 @@
 package cli
 
 import (
+	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
 )
 
 // TestWrapColumn checks that continuation lines stay in their column and that
@@ -16,6 +19,24 @@ func TestWrapColumn(t *testing.T) {
 	} {
 		if got := wrapColumn(line, 31); got != want {
 			t.Errorf("got\n%s\nwant\n%s", got, want)
+		}
+	}
+}
+
+// TestShortHelpWidth checks that summaries are beside the examples if they fit, else below.
+func TestShortHelpWidth(t *testing.T) {
+	for width, want := range map[int]string{
+		0:  "  memwatchd recent   List the newest entries\n",
+		44: "  memwatchd recent   List the newest entries\n",
+		43: "  memwatchd recent\n      List the newest entries\n",
+	} {
+		root := &cobra.Command{Use: "memwatchd", Short: "A memory"}
+		root.AddCommand(&cobra.Command{Use: "recent", Short: "List the newest entries", Run: func(*cobra.Command, []string) {}})
+		addShortHelp(root, new(bool), width)
+		var out strings.Builder
+		root.SetOut(&out)
+		if err := root.Help(); err != nil || !strings.Contains(out.String(), want) {
+			t.Errorf("width %d: %v\n%s", width, err, &out)
 		}
 	}
 }

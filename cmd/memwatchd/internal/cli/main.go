@@ -333,7 +333,6 @@ func NewRoot(g *Globals, others ...*cobra.Command) *cobra.Command {
 	root.Version = build.Version()
 	root.SetVersionTemplate(build.ReadInfo().String())
 	root.CompletionOptions.DisableDefaultCmd = true
-	WrapHelp(root, term.Width(g.Stdout))
 
 	f := root.PersistentFlags()
 	f.StringVar(&g.Config.File, "config", "", "configuration file")
@@ -357,6 +356,7 @@ func NewRoot(g *Globals, others ...*cobra.Command) *cobra.Command {
 	root.AddCommand(newCompletion(g))
 	all := new(bool)
 	addShortHelp(root, all, term.Width(g.Stdout))
+	WrapHelp(root, term.Width(g.Stdout))
 	root.SetHelpCommand(newHelp(all))
 	root.SetHelpCommandGroupID("shell")
 	root.AddCommand(others...)
