@@ -196,7 +196,7 @@ func (a *analyzer) emitWord(w []wordRune, part bool) {
 	stem := a.stemOf(script)
 	a.emit(token{term: stem, start: start, end: end, subword: part})
 	if script == scriptOther && !part {
-		if prefix, cut := firstRunes(stem, 5); cut {
+		if prefix, cut := FirstRunes(stem, 5); cut {
 			a.emit(token{term: prefix + "*", start: start, end: end, subword: true})
 		}
 	}
@@ -352,9 +352,9 @@ func splitIdentifier(w []wordRune) [][]wordRune {
 	return parts
 }
 
-// firstRunes returns the first n code points of s and reports whether s is
+// FirstRunes returns the first n code points of s and reports whether s is
 // longer.
-func firstRunes(s string, n int) (string, bool) {
+func FirstRunes(s string, n int) (string, bool) {
 	for i := range s {
 		if n == 0 {
 			return s[:i], true

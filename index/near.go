@@ -93,9 +93,9 @@ func embeddedText(doc *memory.Document, e *memory.Entry) (string, TextKey) {
 	if day := doc.Place.Day; day != "" && !slices.Contains(head, day) {
 		head = append(head, day)
 	}
-	text, _ := firstRunes(e.Text, maxEmbeddedText)
+	text, _ := FirstRunes(e.Text, maxEmbeddedText)
 	if len(head) > 0 {
-		above, _ := firstRunes(strings.Join(head, " > "), maxEmbeddedHead)
+		above, _ := FirstRunes(strings.Join(head, " > "), maxEmbeddedHead)
 		text = above + "\n" + text
 	}
 	return text, keyOfText(text)

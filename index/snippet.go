@@ -281,7 +281,7 @@ func (w *window) moveTo(start int) int {
 // advance returns the byte offset one snippet after at. If a word ends shortly
 // before, advance returns its end, to avoid cutting a word.
 func advance(s string, at int) int {
-	section, _ := firstRunes(s[at:], snippetLength)
+	section, _ := FirstRunes(s[at:], snippetLength)
 	return cutAtSpace(s, at, at+len(section))
 }
 

@@ -207,7 +207,7 @@ func (m readOps) matchesOf(ctx context.Context, c Call, hits []index.Hit) (match
 			continue // it has changed meanwhile
 		}
 		by := m.matchOf(c, doc, e)
-		by.Snippet, _ = firstRunes(oneLine(e.Text), maxReplacement)
+		by.Snippet, _ = index.FirstRunes(oneLine(e.Text), maxReplacement)
 		next := add(by)
 		matches[next].Replaces, old.ReplacedBy = old.Place(), matches[next].Place()
 		add(old)

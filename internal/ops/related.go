@@ -91,7 +91,7 @@ func (m readOps) related(ctx context.Context, c Call, r *api.RelatedRequest) (*a
 		if !links {
 			continue
 		}
-		text, _ := firstRunes(e.Text, maxHitText)
+		text, _ := index.FirstRunes(e.Text, maxHitText)
 		answer.From = append(answer.From,
 			api.LinkFrom{Place: api.Place{ID: ref.Path + "#" + ref.ID, Path: ref.Path, Line: ref.Line}, Text: text,
 				Untrusted: e.Author().Untrusted(c.View)})

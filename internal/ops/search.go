@@ -220,8 +220,8 @@ func noMatchNote(c Call) string {
 func hitOf(c Call, h index.Hit) api.Hit {
 	doc, e := h.Doc, h.Entry
 	line, end := shownLines(c, doc, e)
-	section, _ := firstRunes(strings.Join(e.Sections, " > "), maxHitText)
-	title, _ := firstRunes(e.Title, maxHitText)
+	section, _ := index.FirstRunes(strings.Join(e.Sections, " > "), maxHitText)
+	title, _ := index.FirstRunes(e.Title, maxHitText)
 	out := api.Hit{
 		ID: doc.Place.Path + "#" + e.ID, Path: doc.Place.Path, Host: doc.Place.Host, Line: line, EndLine: end,
 		Score: h.Score, Kind: doc.Place.Kind.String(), Subject: c.View.SubjectOf(e.Partition),
@@ -233,7 +233,7 @@ func hitOf(c Call, h index.Hit) api.Hit {
 		Missing: h.Missing, Partial: h.Partial, Conflict: doc.Place.Copy,
 		Why: h.Why,
 	}
-	out.Text, out.Truncated = firstRunes(e.Text, maxHitText)
+	out.Text, out.Truncated = index.FirstRunes(e.Text, maxHitText)
 	for _, ref := range h.AlsoAt {
 		out.AlsoAt = append(out.AlsoAt, placeOf(ref))
 	}
@@ -264,19 +264,4 @@ func sessionOf(c Call, doc *memory.Document) string {
 		return id
 	}
 	return doc.Place.Session
-}
-
-// firstRunes returns the first n characters of a text and reports whether it
-// truncated the text.
-func firstRunes(s string, n int) (string, bool) {
-	if len(s) <= n {
-		return s, false
-	}
-	for i := range s {
-		n--
-		if n < 0 {
-			return s[:i], true
-		}
-	}
-	return s, false
 }

@@ -43,7 +43,7 @@ func (m readOps) useMeaning(ctx context.Context, c Call, q *index.Query, mode st
 		s.State = "private" // before a credential is cut
 		return s
 	}
-	text, _ = firstRunes(text, maxQueryText)
+	text, _ = index.FirstRunes(text, maxQueryText)
 	nearest, err := m.Vectors.Query(ctx, text, c.View.Private())
 	switch {
 	case err == nil:

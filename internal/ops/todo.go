@@ -259,7 +259,7 @@ func severalTasks(r *api.TodoRequest, copies []taskCopy) error {
 	slices.SortStableFunc(copies, taskCopy.compare)
 	var list []string
 	for _, t := range copies {
-		text, cut := firstRunes(strings.ReplaceAll(t.task.Text, "`", "'"), maxListed) // a quoted name would be renamed
+		text, cut := index.FirstRunes(strings.ReplaceAll(t.task.Text, "`", "'"), maxListed) // a quoted name would be renamed
 		if cut {
 			text += "…"
 		}
