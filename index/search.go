@@ -18,7 +18,7 @@ type search struct {
 	view      memory.View
 	query     *Query
 	table     *table
-	postings  *postingReader // nil without a store
+	postings  *postingReader
 	analyzer  *analyzer
 	degraded  bool // the index may lack files, or a hit has changed
 	changed   bool // a hit has changed since it was indexed
@@ -117,8 +117,8 @@ func (x *Index) look(ctx context.Context, view memory.View, q *Query, use func(*
 		snapshot, err = store.openSnapshot()
 	}
 	x.mu.RUnlock()
-	var postings *postingReader
-	if err == nil && store != nil {
+	postings := new(postingReader) // without a store there are none
+	if snapshot != nil {
 		postings, err = store.numbers.openPostings(snapshot)
 	}
 	if err != nil {
@@ -190,16 +190,14 @@ func newSearch(ctx context.Context, view memory.View, q *Query, t *table, l *pos
 // close releases the resources of the search.
 func (s *search) close() {
 	s.scores.release()
-	if s.postings != nil {
-		s.postings.close()
-	}
+	s.postings.close()
 }
 
 // eachBlock calls fn for every block in the readable partitions that contains the
 // term with a key.
 func (s *search) eachBlock(key string, fn func(block uint32, r ref, v slots)) {
 	for _, p := range s.readable.partitions {
-		if s.postings == nil || s.err != nil {
+		if s.err != nil {
 			return
 		}
 		s.err = s.damaged(s.postings.eachPosting(s.ctx, []byte(p.prefix+key), func(number uint32, v slots) {

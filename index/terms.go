@@ -91,7 +91,7 @@ func (s *search) termsWithPrefix(sort termKind, prefix string) []string {
 	found := map[string]bool{}
 	for _, p := range s.readable.partitions {
 		key := p.prefix + termKey(sort, "")
-		if s.postings != nil && s.err == nil {
+		if s.err == nil {
 			s.err = s.damaged(s.postings.addTerms(s.ctx, key, prefix, s.visible, found))
 		}
 	}

@@ -38,7 +38,7 @@ func typoOf(text string, t token) string {
 func (s *search) correctTerm(i int) {
 	t := s.words.terms[i]
 	q := s.query
-	if t.typo == "" || len(s.words.list) > maxListed || s.postings == nil || q.KeepTypos || q.Mode == Overlap || q.Cover {
+	if t.typo == "" || len(s.words.list) > maxListed || q.KeepTypos || q.Mode == Overlap || q.Cover {
 		return
 	}
 	similar := s.similarTerms(t)
