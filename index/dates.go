@@ -44,7 +44,7 @@ func (s *search) readDates() {
 			s.dates.periods = append(s.dates.periods, namedPeriod{n.First.UnixNano(), n.Last.UnixNano(), isDay})
 		}
 	}
-	s.dates.asksTime = asksTime(q.Text)
+	s.dates.asksTime = asksTimeRE().MatchString(strings.ToLower(q.Text))
 }
 
 // dateFactor returns the factor of the score of an entry for the dates in the
@@ -79,17 +79,6 @@ func (s *search) maxDateFactor() float64 {
 		f *= tuning.timed
 	}
 	return f
-}
-
-// asksTime reports whether a query asks for a time.
-func asksTime(text string) bool {
-	lower := strings.ToLower(text)
-	for _, word := range [...]string{"when", "how long", " date", " day", " month", " year", " time", "时", "何", "久", "哪", "几"} {
-		if strings.Contains(lower, word) { // the expression takes longer
-			return asksTimeRE().MatchString(lower)
-		}
-	}
-	return false
 }
 
 // asksTimeRE matches queries that ask for a time. "When" must be a question: "when
