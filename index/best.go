@@ -72,10 +72,11 @@ func (s *search) bestByWords(n int) (top []candidate, total counts) {
 		total.files += min(candidates, 1)
 		return nil, false
 	}
-	isNew := s.newVariants()
+	last := uint32(noVariant) // variant of the candidate before
 	s.eachMatch(choose, func(c candidate) {
 		total.entries++
-		if isNew(c) {
+		if c.variant != last {
+			last = c.variant
 			total.files++
 		}
 		if low(s.scoreBound(c.score), c.phrases) {
@@ -92,26 +93,6 @@ func (s *search) bestByWords(n int) (top []candidate, total counts) {
 	})
 	slices.SortFunc(w.all, s.compare)
 	return w.all, total
-}
-
-// newVariants returns a function that reports whether a candidate is the first
-// of its variant. It must be called with the candidates in the order of
-// [search.eachMatch].
-func (s *search) newVariants() func(candidate) bool {
-	if s.phrases.filtered { // the candidates are in the order of rank
-		seen := make(map[uint32]bool)
-		return func(c candidate) bool {
-			before := seen[c.variant]
-			seen[c.variant] = true
-			return !before
-		}
-	}
-	last := uint32(noVariant)
-	return func(c candidate) bool {
-		before := last
-		last = c.variant
-		return c.variant != before
-	}
 }
 
 // dupHash returns the hash that entries of equal text share.

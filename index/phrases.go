@@ -12,7 +12,7 @@ const maxPhraseFiles = 5000
 
 // A phraseMatches contains the phrases and runs of a query in its candidates.
 type phraseMatches struct {
-	chosen   []candidate        // candidates that pass the phrases, if filtered is set
+	chosen   []candidate        // candidates that pass the phrases, by variant, if filtered is set
 	filtered bool               // phrases exclude candidates
 	counts   map[entryKey]uint8 // number of phrases, in the candidates that contain some; nil without phrases
 	most     map[uint32]uint8   // maximum of counts, by variant number
@@ -124,6 +124,7 @@ func (s *search) applyPhrases(not []string) {
 			s.phrases.chosen = append(s.phrases.chosen, c)
 		}
 	}
+	slices.SortStableFunc(s.phrases.chosen, func(c, d candidate) int { return cmp.Compare(c.variant, d.variant) })
 }
 
 // phraseTerms returns the terms of the words of a phrase.
