@@ -1,7 +1,6 @@
 package index
 
 import (
-	"math"
 	"strings"
 	"unicode/utf8"
 
@@ -201,9 +200,8 @@ func cutText(text string, found []match, weight map[string]float64) (section str
 // startOfBest returns the start of the first match from which a window contains the
 // highest weight of distinct terms. The query has the given number of terms.
 func startOfBest(text string, found []match, terms int) (at int) {
-	// In a text without spaces, hundreds of matches overlap, and a window contains
-	// hundreds of them. So terms are numbered, and a window is skipped if the
-	// weights that it adds to the last one cannot exceed the best.
+	// In a text without spaces, a window contains hundreds of matches, so terms are
+	// numbered.
 	numbers := make(map[string]int, terms)
 	number := make([]int, len(found)) // of the term, by match
 	for i, m := range found {
@@ -215,19 +213,12 @@ func startOfBest(text string, found []match, terms int) (at int) {
 		number[i] = n
 	}
 	seen := make([]int, len(numbers)) // last window with the term, plus one
-	best, bound := 0.0, math.Inf(1)
+	best := 0.0
 	w := window{text: text}
-	last := 0 // end of the matches that bound includes
 	for i := range found[:min(len(found), maxWindows)] {
 		limit := w.moveTo(found[i].start)
-		for last = max(last, i); last < len(found) && found[last].end <= limit; last++ {
-			bound += found[last].weight
-		}
-		if bound*(1+1e-9) < best {
-			continue
-		}
-		sum, n, k := 0.0, 0, i
-		for ; k < len(found) && found[k].end <= limit && n < terms; k++ {
+		sum, n := 0.0, 0
+		for k := i; k < len(found) && found[k].end <= limit && n < terms; k++ {
 			if t := number[k]; seen[t] != i+1 {
 				seen[t] = i + 1
 				sum += found[k].weight
@@ -236,10 +227,6 @@ func startOfBest(text string, found []match, terms int) (at int) {
 		}
 		if sum > best {
 			best, at = sum, found[i].start
-		}
-		bound = sum
-		for ; k < last; k++ {
-			bound += found[k].weight
 		}
 	}
 	return at
