@@ -99,11 +99,7 @@ const buildWorkers = 2
 func (x *Index) buildUpdates(ctx context.Context, updates []Update) ([]*file, [][]*block, error) {
 	files := make([]*file, len(updates))
 	blocks := make([][]*block, len(updates))
-	before := make([]*file, len(updates)) // records of the same paths
 	known := x.snapshot()
-	for i, u := range updates {
-		before[i] = known.files.get(u.Path)
-	}
 	workers := 1
 	if len(updates) > 16 {
 		workers = buildWorkers
@@ -124,7 +120,7 @@ func (x *Index) buildUpdates(ctx context.Context, updates []Update) ([]*file, []
 				}
 				if u := &updates[i]; u.Doc != nil {
 					files[i], blocks[i] = b.buildFile(u.Doc, u.Stamp, u.Hash)
-					files[i].setWritten(before[i])
+					files[i].setWritten(known.files.get(u.Path))
 				}
 			}
 		})

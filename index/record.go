@@ -367,17 +367,15 @@ func (f *file) setWritten(before *file) {
 	if f.stamp != (memory.Stamp{}) {
 		f.written = f.stamp.MTime
 	}
-	if before == nil || before.hash != f.hash || f.hash == [32]byte{} || before.written == noTime {
-		return
-	}
 	modified := f.written
-	if modified != noTime && modified <= before.written {
+	if before == nil || before.hash != f.hash || f.hash == [32]byte{} || before.written == noTime ||
+		modified <= before.written {
 		return
 	}
 	f.written = before.written
 	for _, v := range f.variants {
 		for i := range v.entries {
-			if e := &v.entries[i]; e.time == modified && modified != noTime {
+			if e := &v.entries[i]; e.time == modified {
 				e.time = f.written
 			}
 		}
