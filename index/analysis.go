@@ -76,7 +76,6 @@ func newAnalyzer() *analyzer {
 	return &analyzer{stems: make(map[string]string), env: snowballstem.NewEnv("")}
 }
 
-// A class is the role of a code point in the tokenizer.
 type class uint8
 
 const (
@@ -161,7 +160,6 @@ func (a *analyzer) flushWord() {
 	a.emitJoined(start, end)
 }
 
-// emitWord emits one word, folded and stemmed.
 func (a *analyzer) emitWord(w []wordRune, part bool) {
 	a.low = a.low[:0]
 	script := scriptLatin
@@ -303,7 +301,6 @@ func isElided(word string, next rune) bool {
 	return len(folded) > 0 && strings.ContainsRune("aeiouh", folded[0]) && slices.Contains(elided, strings.ToLower(word))
 }
 
-// isElision reports whether a token of a text is an elided word.
 func isElision(text string, t token) bool {
 	r, n := utf8.DecodeRuneInString(text[t.end:])
 	return isApostrophe(r) && isElided(text[t.start:t.end], firstRune(text[t.end+n:]))

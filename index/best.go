@@ -38,12 +38,10 @@ func (w *worstHeap) Swap(i, j int)      { w.all[i], w.all[j] = w.all[j], w.all[i
 func (w *worstHeap) Push(x any)         { w.all = append(w.all, x.(candidate)) }
 func (w *worstHeap) Pop() any           { panic("the heap only grows and replaces") }
 
-// counts are the numbers of matching entries and of their files.
 type counts struct {
 	entries, files int
 }
 
-// bestCandidates returns the first n candidates in order and counts all candidates.
 func (s *search) bestCandidates(n int) ([]candidate, counts) {
 	if s.meaning.ranks != nil {
 		return s.bestFused(n)
@@ -95,7 +93,6 @@ func (s *search) bestByWords(n int) (top []candidate, total counts) {
 	return w.all, total
 }
 
-// dupHash returns the hash that entries of equal text share.
 func (s *search) dupHash(c candidate) uint64 { return s.entryAt(c.entryKey).dup }
 
 // A fold is a page of candidates, each of which stands for others.

@@ -24,7 +24,6 @@ type builder struct {
 	embeds   bool // entries have keys; see [Options.Texts]
 }
 
-// A heading is the indexed form of a heading.
 type heading struct {
 	words  []string
 	phrase string
@@ -34,7 +33,6 @@ func newBuilder() *builder {
 	return &builder{analyzer: newAnalyzer(), numbers: make(map[string]int32), headings: make(map[string]heading)}
 }
 
-// buildFile returns the record of a file and its blocks.
 func (b *builder) buildFile(doc *memory.Document, stamp memory.Stamp, hash [32]byte) (*file, []*block) {
 	f := &file{
 		path:    doc.Place.Path,
@@ -71,7 +69,6 @@ const (
 	minCounted   = 64 << 10
 )
 
-// A fileWriter divides one file into blocks.
 type fileWriter struct {
 	*builder
 	known   map[string]struct{} // distinct terms of the variant, nil for a short text
@@ -113,7 +110,6 @@ func (w *fileWriter) newBlock() {
 	w.open = b
 }
 
-// closeBlock completes the open block.
 func (w *fileWriter) closeBlock() {
 	w.open.setTerms(w.terms)
 	if len(w.terms) > 1<<13 { // the block of a large entry
@@ -125,7 +121,6 @@ func (w *fileWriter) closeBlock() {
 	w.builder.terms = w.terms[:0]
 }
 
-// writeHead writes the terms of the document as a whole.
 func (w *fileWriter) writeHead(doc *memory.Document) {
 	if !w.file.secret {
 		w.countTokens(strings.TrimSuffix(doc.Place.Path, path.Ext(doc.Place.Path)), 0)
@@ -147,7 +142,6 @@ func (w *fileWriter) writeHead(doc *memory.Document) {
 // frontmatter would be quadratic in its length.
 const maxParent = 200
 
-// writeEntry writes the n-th entry of a variant.
 func (w *fileWriter) writeEntry(n int, e *memory.Entry) {
 	_, slot := slotOf(n)
 	if slot == 0 {
@@ -226,7 +220,6 @@ func endsWithQuestion(text string) bool {
 	return last == '?' || last == '？' || last == '؟'
 }
 
-// countTokens adds the tokens of s to a slot and returns their number.
 func (w *fileWriter) countTokens(s string, slot int) (n int) {
 	w.eachToken(s, func(t token) {
 		w.timed = w.timed || isTimeWord(t.term)
@@ -240,7 +233,6 @@ func (w *fileWriter) countTokens(s string, slot int) (n int) {
 	return n
 }
 
-// count adds an occurrence of a word to a slot.
 func (w *fileWriter) count(v *slots, slot int) {
 	v.set(slot, v.level(slot).next())
 	w.variant.length++

@@ -76,15 +76,12 @@ func (s *search) countContained(res *Result) {
 	}
 }
 
-// containsAll reports whether an entry contains all words of the query.
 func (s *search) containsAll(c candidate) bool {
 	n, slot := slotOf(int(c.entry))
 	set := &s.contained.sets[s.table.variantAt(c.variant).blocks[n]]
 	return s.contained.words > 0 && set.n == s.contained.words && set.all>>(3*slot)&1 != 0
 }
 
-// countAll returns the number of matching entries that contain all words of the
-// query.
 func (s *search) countAll() (n int) {
 	if s.phrases.filtered {
 		for _, c := range s.phrases.chosen {
@@ -178,7 +175,6 @@ func (s *search) hasWord(w *queryWord, has map[string]bool) (found, part bool) {
 	return found, part
 }
 
-// absentWords returns the words of the query that nothing readable contains.
 func (s *search) absentWords(corrected []Correction) (list []string) {
 	if len(s.words.list) > maxListed {
 		return nil

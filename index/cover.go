@@ -61,7 +61,6 @@ type coverWeights struct {
 	sum     float64
 }
 
-// computeCover returns the share of the query that an entry covers, from 0 to 1.
 func (s *search) computeCover(k entryKey, e *memory.Entry) float64 {
 	if s.cover.weights == nil {
 		s.weighTerms()
@@ -91,8 +90,6 @@ func (s *search) computeCover(k entryKey, e *memory.Entry) float64 {
 	return min(1, sum/min(max(s.cover.sum, few), coverMany))
 }
 
-// weighTerms computes the weight of each term of the query in its coverage, and
-// their sum.
 func (s *search) weighTerms() {
 	most := idf(s.readable.entries, min(s.readable.entries, coverRare))
 	s.cover.weights = make(map[string]float64, len(s.words.terms))
@@ -130,7 +127,6 @@ func (s *search) isBetweenWords(i int) bool {
 	return false
 }
 
-// questionRE matches questions in English and Chinese.
 var questionRE = lazyregexp.New(`(?i)[?？]|^\W*(?:who|whose|what|when|where|which|why|how)\b|[吗呢什哪谁几怎]|多少|为何`)
 
 // isTopic reports whether a message is a question, or only words of a topic.

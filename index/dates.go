@@ -25,14 +25,11 @@ const (
 	minYear, maxYear = 1678, 2261
 )
 
-// A queryDates contains the days and months that a query names.
 type queryDates struct {
 	periods  []namedPeriod
 	asksTime bool // the query asks for a time
 }
 
-// readDates finds the days and months that the query names, and whether it asks
-// for a time.
 func (s *search) readDates() {
 	q := s.query
 	if q.Mode != Relevance || len(q.Text) > maxDated {
@@ -47,8 +44,6 @@ func (s *search) readDates() {
 	s.dates.asksTime = asksTimeRE().MatchString(strings.ToLower(q.Text))
 }
 
-// dateFactor returns the factor of the score of an entry for the dates in the
-// query.
 func (s *search) dateFactor(e *entry) float64 {
 	f := 1.0
 	for _, n := range s.dates.periods {
@@ -86,7 +81,6 @@ func (s *search) maxDateFactor() float64 {
 var asksTimeRE = lazyregexp.New(`\bwhen(?:'s| (?:am|are|can|could|did|do|does|had|has|have|is|shall|should|was|were|will|would))\b|` +
 	`\b(?:how long|(?:what|which) (?:date|day|month|year|time))\b|什么时[候间]|何时|多久|多长时间|哪一?[天年月日]|几[月号]`)
 
-// isTimeWord reports whether a term is a word of time or a year.
 func isTimeWord(term string) bool {
 	if len(term) == 4 && (term[:2] == "19" || term[:2] == "20") {
 		return '0' <= term[2] && term[2] <= '9' && '0' <= term[3] && term[3] <= '9'

@@ -88,7 +88,6 @@ func (f *Filter) conditions() (all [][]string) {
 	return slices.DeleteFunc(all, func(keys []string) bool { return len(keys) == 0 })
 }
 
-// prepareFilter prepares the filter of the query and its excluded words.
 func (s *search) prepareFilter(excluded []qterm) {
 	f := &s.query.Filter
 	v := &preparedFilter{Filter: f, view: s.view, since: noTime, until: forever}
@@ -139,7 +138,6 @@ func (v *preparedFilter) passesVariant(t *table, n uint32) (pass, ask bool) {
 	return true, v.State != nil || r.oldest < v.since || r.newest > v.until
 }
 
-// passesFile reports whether the record of a file passes.
 func (v *preparedFilter) passesFile(f *file) bool {
 	if v.Path != "" && !MatchPath(v.Path, f.path) {
 		return false
@@ -156,7 +154,6 @@ func (v *preparedFilter) passesFile(f *file) bool {
 	return true
 }
 
-// forever is later than any time.
 const forever = math.MaxInt64
 
 // passesEntry reports whether one entry passes the conditions that passesVariant
@@ -165,7 +162,6 @@ func (v *preparedFilter) passesEntry(p *variant, e int) bool {
 	return (v.set == nil || v.set.has(p, e)) && v.passesRecord(&p.entries[e])
 }
 
-// passesRecord reports whether the record of an entry passes.
 func (v *preparedFilter) passesRecord(e *entry) bool {
 	if e.time < v.since || e.time > v.until {
 		return false

@@ -193,7 +193,6 @@ func (s *search) bestFused(n int) ([]candidate, counts) {
 	return all[:min(n, len(all))], total
 }
 
-// addScores sets the fused scores of candidates.
 func (s *search) addScores(all []candidate) {
 	if s.query.MeaningOnly {
 		for i := range all {
@@ -307,7 +306,6 @@ func (s *search) eachOther(yield func(candidate)) {
 	}
 }
 
-// matchesWords reports whether a variant has a candidate by words.
 func (s *search) matchesWords(variant uint32) bool {
 	if s.phrases.filtered {
 		return slices.ContainsFunc(s.phrases.chosen, func(c candidate) bool { return c.variant == variant })

@@ -12,13 +12,11 @@ import (
 	"github.com/memwatchd/memwatchd/memory"
 )
 
-// An entryKey identifies an entry.
 type entryKey struct {
 	variant uint32
 	entry   int32
 }
 
-// buildHits converts the best candidates into hits.
 func (s *search) buildHits(res *Result) {
 	if s.err != nil {
 		return
@@ -93,7 +91,6 @@ type openDocuments struct {
 	read   map[*file]*memory.Document // nil for a file that does not exist
 }
 
-// loadFiles reads the files of some candidates, except those read before.
 func (s *search) loadFiles(all []candidate) {
 	if s.err != nil {
 		return

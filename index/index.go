@@ -92,10 +92,8 @@ func (x *Index) Apply(ctx context.Context, updates []Update) error {
 	return nil
 }
 
-// buildWorkers is the number of goroutines that make the blocks of many updates.
 const buildWorkers = 2
 
-// buildUpdates makes records and blocks, on several goroutines if there are many updates.
 func (x *Index) buildUpdates(ctx context.Context, updates []Update) ([]*file, [][]*block, error) {
 	files := make([]*file, len(updates))
 	blocks := make([][]*block, len(updates))
@@ -198,7 +196,6 @@ func (x *Index) writeUpdates(updates []Update, files []*file, blocks [][]*block)
 	})
 }
 
-// snapshot returns the current version of the table.
 func (x *Index) snapshot() *table {
 	x.mu.RLock()
 	defer x.mu.RUnlock()

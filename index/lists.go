@@ -106,7 +106,6 @@ func (n *numbering) read(s *scorch.SegmentSnapshot, snapshot *scorch.IndexSnapsh
 	return numbers, nil
 }
 
-// blockNumbers returns the numbers of the blocks of a segment.
 func blockNumbers(s zapapi.Segment) ([]uint32, error) {
 	numbers := make([]uint32, s.Count())
 	for i := range numbers {

@@ -19,7 +19,6 @@ type candidate struct {
 // dup ends as one in dups.
 type choice func(a *acc) (dups *dupSet, ok bool)
 
-// chooseAll is the choice of all entries.
 func chooseAll(*acc) (*dupSet, bool) { return nil, true }
 
 // A dupSet is a set of the ends of dups, modulo 1024. The nil set contains all.
@@ -194,7 +193,6 @@ func (s *search) variantBound(a *acc) (score float64, candidates int) {
 	return math.Inf(1), 0
 }
 
-// exactScore returns the exact score of a candidate and its explanation.
 func (s *search) exactScore(c candidate) (float64, Why) {
 	q, e := s.query, s.entryAt(c.entryKey)
 	switch {
@@ -239,7 +237,6 @@ func (s *search) explainScore(c candidate) (w Why) {
 	return w
 }
 
-// explainWords returns the explanation of the score of a candidate by words.
 func (s *search) explainWords(c candidate) Why {
 	a, cells := s.cellOf(c)
 	if s.query.Mode != Relevance || a == nil {

@@ -101,7 +101,6 @@ func embeddedText(doc *memory.Document, e *memory.Entry) (string, TextKey) {
 	return text, keyOfText(text)
 }
 
-// keyOfText returns the key of a text.
 func keyOfText(text string) TextKey {
 	return TextKey(max(1, sumOf(sha256.Sum256([]byte(text)))))
 }

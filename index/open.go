@@ -75,7 +75,6 @@ func (x *Index) prepareDir() error {
 	return state.Write(name, []byte(x.formatVersion()))
 }
 
-// formatVersion returns the identifier of the format of this index.
 func (x *Index) formatVersion() string {
 	version := fmt.Sprintf("memwatchd index %d, zap 16\n%s\n", recordVersion, x.opt.Version)
 	if x.opt.Texts {
@@ -177,7 +176,6 @@ func (x *Index) openStore() error {
 	return nil
 }
 
-// describeError returns the description of an error for Status.
 func (x *Index) describeError(what string, err error) string {
 	text := what + ": " + err.Error()
 	if diskFull(err) {

@@ -92,7 +92,6 @@ func normalizePhrase(text string) string {
 	return string(b)
 }
 
-// readText reads the whole text.
 func (r *wordReader) readText() {
 	text := r.text
 	for i := 0; i < len(text); {

@@ -127,7 +127,6 @@ func (s *search) applyPhrases(not []string) {
 	slices.SortStableFunc(s.phrases.chosen, func(c, d candidate) int { return cmp.Compare(c.variant, d.variant) })
 }
 
-// phraseTerms returns the terms of the words of a phrase.
 func (s *search) phraseTerms(phrase string) (terms []string) {
 	s.analyzer.eachToken(phrase, func(t token) {
 		if !t.subword && len(terms) < maxTerms && !slices.Contains(terms, t.term) {
@@ -137,7 +136,6 @@ func (s *search) phraseTerms(phrase string) (terms []string) {
 	return terms
 }
 
-// entriesWithAll returns the entries that contain all of the terms.
 func (s *search) entriesWithAll(terms []string) (all entrySet) {
 	for _, term := range terms {
 		all = all.and(s.entriesWith(termKey(kindWord, term)))

@@ -97,7 +97,6 @@ func (s slots) used() slots { return (s | s>>1 | s>>2) & low }
 // heading above.
 func (s slots) sections() slots { return s &^ (s >> 1) &^ (s >> 2) & low }
 
-// count returns the number of slots that contain the term.
 func (s slots) count() int { return bits.OnesCount64(uint64(s.used())) }
 
 // Bleve writes a frequency in bytes of seven bits each, so small numbers are
@@ -182,7 +181,6 @@ type block struct {
 	id      bleve.TokenFrequencies
 }
 
-// A blockTerm is a term of a block.
 type blockTerm struct {
 	key string // with the partition
 	slots

@@ -53,7 +53,6 @@ type variant struct {
 	number uint32 // in the table; not stored
 }
 
-// An entry contains the data of an entry for ranking and filtering.
 type entry struct {
 	dup    uint64 // hash of the normalized text
 	time   int64  // nanoseconds since 1970, or noTime if unknown
@@ -244,7 +243,6 @@ func unmarshalFile(b []byte) (*file, error) {
 	return f, nil
 }
 
-// readVariant reads a variant that marshal encoded.
 func (d *decoder) readVariant() *variant {
 	p := new(variant)
 	p.partition.Owner = d.string()
@@ -391,7 +389,6 @@ func (f *file) setDerived() {
 	}
 }
 
-// entryCount returns the number of entries in the file.
 func (f *file) entryCount() int { return len(f.variants[0].entries) }
 
 // variantFor returns the variant that the view may read, or nil if there is none. The
@@ -407,7 +404,6 @@ func (f *file) variantFor(v memory.View) *variant {
 	return nil
 }
 
-// frontReadable reports whether the view may read the frontmatter.
 func (f *file) frontReadable(v memory.View) bool {
 	return slices.ContainsFunc(f.variants[:f.lastFront+1], func(p *variant) bool { return v.Readable(p.partition) })
 }

@@ -25,7 +25,6 @@ type scores struct {
 	terms  map[termOf]TermScore // nil without Explain
 }
 
-// A termPosting is one posting.
 type termPosting struct {
 	slots
 	block uint32
@@ -127,7 +126,6 @@ func (s *search) accumulatorOf(number uint32) int32 {
 	return int32(len(s.accs) - 1)
 }
 
-// weightOf returns the factor of the scores in a variant.
 func (s *search) weightOf(variant uint32) float64 {
 	if len(s.query.Weights) > 0 {
 		if weight, ok := s.query.Weights[s.table.variantAt(variant).partition.Owner]; ok {

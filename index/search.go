@@ -72,7 +72,6 @@ func (s *search) answer(included, excluded words) (res Result) {
 	return res
 }
 
-// parse parses the text of a query.
 func (b *builder) parse(q *Query) (included, excluded words) {
 	text := q.Text
 	if q.Typing {

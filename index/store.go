@@ -226,7 +226,6 @@ func (s *store) checkState(states *bbolt.Bucket) error {
 	})
 }
 
-// readBuckets reads all of a bucket.
 func readBuckets(b *bbolt.Bucket) error {
 	return b.ForEach(func(key, value []byte) error {
 		if value != nil {
@@ -292,7 +291,6 @@ func (s *store) handleFailure(err error) {
 	s.wait(pause, nil)
 }
 
-// recordSuccess records the success of a goroutine of scorch.
 func (s *store) recordSuccess(source string) {
 	s.mu.Lock()
 	failed := s.failures[source] != nil
@@ -550,7 +548,6 @@ func (p guardedSegments) MergeUsing(segments []zapapi.Segment, drops []*roaring.
 	return numbers, size, err
 }
 
-// checkSegment verifies the checksum of a segment.
 func checkSegment(name string) error {
 	f, err := os.Open(name)
 	if err != nil {

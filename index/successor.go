@@ -22,7 +22,6 @@ type link struct {
 	entry int32
 }
 
-// A successor is an entry that supersedes another.
 type successor struct {
 	entryKey
 	path uint64 // as in link
@@ -72,7 +71,6 @@ func linksOf(doc *memory.Document) *links {
 	return &l
 }
 
-// marshal appends the stored form of the links.
 func (l *links) marshal(b []byte) []byte {
 	if l == nil {
 		return append(b, 0, 0)
@@ -215,7 +213,6 @@ func (s *search) rank(c candidate) candidate {
 	return c
 }
 
-// candidateAt returns the candidate of an entry, if it is one.
 func (s *search) candidateAt(k entryKey) (c candidate, ok bool) {
 	if s.phrases.filtered {
 		i := slices.IndexFunc(s.phrases.chosen, func(c candidate) bool { return c.entryKey == k })

@@ -110,7 +110,6 @@ func (t *table) edit() *table {
 	}
 }
 
-// variantAt returns the variant with a number.
 func (t *table) variantAt(n uint32) *variant { return *t.variants.at(n) }
 
 // prefixOf returns the prefix of every term of a partition. All have the same length, so
@@ -121,7 +120,6 @@ func prefixOf(p memory.Partition) string {
 	return string(append(hash[:16], partitionKind(p)))
 }
 
-// assignBlocks assigns numbers to the blocks of the file.
 func (t *table) assignBlocks(f *file) error {
 	for _, p := range f.variants {
 		for i := range p.blocks {
@@ -141,7 +139,6 @@ func (t *table) assignBlocks(f *file) error {
 	return nil
 }
 
-// growTo extends the table to include block n.
 func (t *table) growTo(n uint32) {
 	for t.blocks.length <= n {
 		t.leaves.set(t.edition, t.blocks.length, leaf{})
@@ -170,7 +167,6 @@ func (t *table) addFile(f *file) {
 	t.countFile(f, 1)
 }
 
-// removeFile removes a file and frees its numbers.
 func (t *table) removeFile(f *file) {
 	t.countFile(f, -1)
 	t.files.delete(t.edition, f.path)
@@ -213,7 +209,6 @@ func (s *partitionStats) addVariant(p *variant, sign int) {
 	}
 }
 
-// collectFree collects the unused block numbers after all files have been added.
 func (t *table) collectFree() {
 	for n, r := range t.blocks.all() {
 		if r.variant == noVariant {

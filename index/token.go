@@ -103,7 +103,6 @@ func plainWord(s string) int {
 	return n
 }
 
-// emitPlain emits the tokens of a plain word.
 func (a *analyzer) emitPlain(start, end int) {
 	a.low = a.low[:0]
 	for i := start; i < end; i++ {

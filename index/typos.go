@@ -168,8 +168,6 @@ func firstRune(s string) rune {
 	return r
 }
 
-// corrections returns the corrected words of the query, with the words of the
-// hits that replace them.
 func (s *search) corrections(hits []Hit) (list []Correction) {
 	corrects := make(map[string][]string) // by term
 	for _, t := range s.words.terms {

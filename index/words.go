@@ -14,7 +14,6 @@ const maxTerms = 128
 // maxTokens bounds the part of a query text that is analyzed.
 const maxTokens = 1024
 
-// words is a parsed query text.
 type words struct {
 	terms   []qterm  // distinct, in order
 	phrases []string // squashed
@@ -22,7 +21,6 @@ type words struct {
 	list []queryWord // words as written, distinct
 }
 
-// A queryWord is a word of a query as written.
 type queryWord struct {
 	text  string
 	start int
@@ -102,7 +100,6 @@ func (a *analyzer) parseQuery(text string, all bool) words {
 	return w
 }
 
-// addToken adds a token to the list of words.
 func (w *words) addToken(text string, t token, stop bool) {
 	c := classOf(firstRune(t.term))
 	isRun := c == classCJK || c == classHangul
