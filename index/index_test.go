@@ -430,7 +430,7 @@ func FuzzRecord(f *testing.F) {
 	f.Add([]byte{})
 	whole := &file{path: "a.md", day: "2026-02-04", variants: []*variant{{partition: memory.Partition{Owner: "owner"}, blocks: []uint32{7},
 		entries: []entry{{dup: 1, time: noTime}, {time: 5, length: 3, flags: flagOpen}}, important: []float64{0, 0.5}, keys: []TextKey{0, 9},
-		links: &links{given: []link{{1, 0, 1}}, supersedes: []link{{2, 3, 0}}}}}}
+		links: links{given: []link{{1, 0, 1}}, supersedes: []link{{2, 3, 0}}}}}}
 	f.Add(whole.marshal())
 	f.Fuzz(func(t *testing.T, b []byte) {
 		got, err := unmarshalFile(b)

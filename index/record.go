@@ -46,7 +46,7 @@ type variant struct {
 	blocks    []uint32 // block numbers, in order
 	entries   []entry
 	important sparse[float64] // importance of each entry
-	links     *links          // nil if there are none
+	links     links
 	keys      sparse[TextKey] // of the embedded text of each entry, zero for none
 
 	file   *file  // not stored

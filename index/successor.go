@@ -12,7 +12,7 @@ import (
 )
 
 // links contains the ids of a variant's entries that are in the file, and those
-// that its entries supersede. Most variants have none.
+// that its entries supersede.
 type links struct{ given, supersedes []link }
 
 // A link is an id of an entry, or an id that an entry supersedes.
@@ -36,11 +36,9 @@ func hashOf(s string) uint64 {
 	return h.Sum64()
 }
 
-// linksOf returns the links of a document, or nil if there are none. An entry
-// without a subject, or written by others, supersedes nothing, because such an
-// entry must not affect those of a subject.
-func linksOf(doc *memory.Document) *links {
-	var l links
+// linksOf returns the links of a document. An entry without a subject, or written by
+// others, supersedes nothing, because such an entry must not affect those of a subject.
+func linksOf(doc *memory.Document) (l links) {
 	named := make(map[string]bool) // ids of the document that its entries supersede
 	for i := range doc.Entries {
 		e := &doc.Entries[i]
@@ -65,16 +63,10 @@ func linksOf(doc *memory.Document) *links {
 			l.given = append(l.given, link{id: hashOf(e.ID), entry: int32(i)})
 		}
 	}
-	if l.given == nil && l.supersedes == nil {
-		return nil
-	}
-	return &l
+	return l
 }
 
 func (l *links) marshal(b []byte) []byte {
-	if l == nil {
-		return append(b, 0, 0)
-	}
 	for _, list := range [][]link{l.given, l.supersedes} {
 		b = binary.AppendUvarint(b, uint64(len(list)))
 		for _, k := range list {
@@ -88,32 +80,25 @@ func (l *links) marshal(b []byte) []byte {
 
 // readLinks reads links that marshal encoded, of a variant with the given number of
 // entries.
-func (d *decoder) readLinks(entries int) *links {
-	var l links
+func (d *decoder) readLinks(entries int) (l links) {
 	for _, list := range []*[]link{&l.given, &l.supersedes} {
 		for range d.count(17) {
 			k := link{id: d.uint64(), path: d.uint64()}
 			n := d.uvarint()
 			if n >= uint64(entries) {
 				d.bad = true
-				return nil
+				return l
 			}
 			k.entry = int32(n)
 			*list = append(*list, k)
 		}
 	}
-	if l.given == nil && l.supersedes == nil {
-		return nil
-	}
-	return &l
+	return l
 }
 
 // countSuccessors adds the successors in a variant to the table, or removes them if
 // sign is -1.
 func (t *table) countSuccessors(v *variant, sign int) {
-	if v.links == nil {
-		return
-	}
 	for _, old := range v.links.supersedes {
 		s := successor{entryKey{v.number, old.entry}, old.path}
 		countListed(&t.successors, t.edition, old.id, s, sign)
@@ -140,7 +125,7 @@ func (x *Index) Successors(ctx context.Context, view memory.View, path string) (
 	err = x.browse(ctx, view, func(s *search) {
 		refs = map[string]Ref{}
 		v := s.table.files.get(path).variantFor(view)
-		if v == nil || v.links == nil {
+		if v == nil {
 			return
 		}
 		for _, given := range v.links.given {
@@ -163,9 +148,6 @@ func (x *Index) Successors(ctx context.Context, view memory.View, path string) (
 
 func (s *search) nextSuccessor(of entryKey) (next entryKey, ok bool) {
 	v := s.table.variantAt(of.variant)
-	if v.links == nil {
-		return next, false
-	}
 	i := slices.IndexFunc(v.links.given, func(l link) bool { return l.entry == of.entry })
 	if i < 0 {
 		return next, false
