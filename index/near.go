@@ -98,11 +98,7 @@ func embeddedText(doc *memory.Document, e *memory.Entry) (string, TextKey) {
 		above, _ := FirstRunes(strings.Join(head, " > "), maxEmbeddedHead)
 		text = above + "\n" + text
 	}
-	return text, keyOfText(text)
-}
-
-func keyOfText(text string) TextKey {
-	return TextKey(max(1, sumOf(sha256.Sum256([]byte(text)))))
+	return text, TextKey(max(1, sumOf(sha256.Sum256([]byte(text)))))
 }
 
 // hasWords reports whether a text has at least n words. In scripts without spaces,

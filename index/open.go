@@ -147,7 +147,11 @@ func (t *table) load(s *store) error {
 			return errors.New("blocks are missing")
 		}
 	}
-	t.collectFree()
+	for n, r := range t.blocks.all() {
+		if r.variant == noVariant {
+			t.freeBlocks = append(t.freeBlocks, n)
+		}
+	}
 	return nil
 }
 

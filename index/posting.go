@@ -77,13 +77,6 @@ func (s slots) next() (slot int, l level) {
 	return slot, s.level(slot)
 }
 
-// single returns the first slot that contains the term, and its level. It reports
-// whether that is the only one.
-func (s slots) single() (slot int, l level, ok bool) {
-	slot, l = s.next()
-	return slot, l, s == slots(l)<<(3*slot)
-}
-
 // without returns s with one slot cleared.
 func (s slots) without(slot int) slots { return s &^ (7 << (3 * slot)) }
 
@@ -113,10 +106,10 @@ func levelRanked(r uint64) level { return level((r+1)%7 + 1) }
 //	…10  several slots of one level: a bit for each, rank
 //	…00  the slots unchanged
 func (s slots) frequency() uint64 {
-	slot, l, single := s.single()
+	slot, l := s.next()
 	used := s.used()
 	switch {
-	case single:
+	case s == slots(l)<<(3*slot):
 		return (rankOf(l)*slotsPerBlock+uint64(slot))<<1 | 1
 	case s == used*slots(l):
 		var set uint64

@@ -208,11 +208,3 @@ func (s *partitionStats) addVariant(p *variant, sign int) {
 		s.length += int64(sign) * int64(p.entries[i].length)
 	}
 }
-
-func (t *table) collectFree() {
-	for n, r := range t.blocks.all() {
-		if r.variant == noVariant {
-			t.freeBlocks = append(t.freeBlocks, n)
-		}
-	}
-}
