@@ -423,17 +423,11 @@ func (s *store) purge() error {
 	// Scorch merges a segment with others only.
 	b := bleve.NewBatch()
 	b.Update(&block{number: purgeBlock})
-	if err := s.apply(b); err != nil {
-		return err
-	}
-	if err := s.flush(); err != nil {
-		return err
-	}
-	if err := s.mergeAll(); err != nil {
-		return err
-	}
-	if err := s.flush(); err != nil {
-		return err
+	write := func() error { return s.apply(b) }
+	for _, step := range []func() error{write, s.flush, s.mergeAll, s.flush} {
+		if err := step(); err != nil {
+			return err
+		}
 	}
 	for end := time.Now().Add(saveLimit); ; time.Sleep(10 * time.Millisecond) {
 		s.wake() // the goroutine that writes also removes unused files
