@@ -65,7 +65,7 @@ func (x *Index) Rank(ctx context.Context, view memory.View, q Query, docs []*mem
 	q.KeepTypos = true // the words of these few documents say little about spelling
 	s := newSearch(ctx, view, &q, t, postings, b.analyzer)
 	defer s.close()
-	s.documents.read = read
+	s.documents = read
 	res = s.answer(b.parse(&q))
 	return res, s.err
 }

@@ -85,12 +85,6 @@ func (s *search) refTo(k entryKey) *Ref {
 // loaders bounds the number of files that are read concurrently.
 const loaders = 4
 
-// An openDocuments contains the files that a search has read.
-type openDocuments struct {
-	source Source
-	read   map[*file]*memory.Document // nil for a file that does not exist
-}
-
 func (s *search) loadFiles(all []candidate) {
 	if s.err != nil {
 		return
@@ -98,8 +92,8 @@ func (s *search) loadFiles(all []candidate) {
 	var files []*file
 	for _, c := range all {
 		f := s.table.variantAt(c.variant).file
-		if _, ok := s.documents.read[f]; !ok {
-			s.documents.read[f] = nil
+		if _, ok := s.documents[f]; !ok {
+			s.documents[f] = nil
 			files = append(files, f)
 		}
 	}
@@ -108,7 +102,7 @@ func (s *search) loadFiles(all []candidate) {
 	g.SetLimit(loaders)
 	for i, f := range files {
 		g.Go(func() error {
-			doc, err := s.documents.source.Load(f.path)
+			doc, err := s.source.Load(f.path)
 			if errors.Is(err, fs.ErrNotExist) {
 				return nil
 			}
@@ -118,7 +112,7 @@ func (s *search) loadFiles(all []candidate) {
 	}
 	s.err = g.Wait()
 	for i, f := range files {
-		s.documents.read[f] = docs[i]
+		s.documents[f] = docs[i]
 	}
 }
 
@@ -132,7 +126,7 @@ func (s *search) resolveEntry(k entryKey) (*memory.Document, *memory.Entry) {
 	if s.err != nil {
 		return nil, nil
 	}
-	doc := s.documents.read[v.file]
+	doc := s.documents[v.file]
 	if doc != nil && !s.view.Readable(doc.Partition) {
 		doc = doc.Excerpt()
 	}

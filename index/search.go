@@ -22,7 +22,8 @@ type search struct {
 	analyzer  *analyzer
 	degraded  bool // the index may lack files, or a hit has changed
 	changed   bool // a hit has changed since it was indexed
-	documents openDocuments
+	source    Source
+	documents map[*file]*memory.Document // read so far; nil for a file that does not exist
 
 	words    words // of the query, with corrections
 	readable readable
@@ -126,7 +127,7 @@ func (x *Index) look(ctx context.Context, view memory.View, q *Query, use func(*
 		err = x.recoverDamage(func() error {
 			s := newSearch(ctx, view, q, table, postings, b.analyzer)
 			defer s.close()
-			s.degraded, s.documents.source = degraded, x.opt.Source
+			s.degraded, s.source = degraded, x.opt.Source
 			use(s, b)
 			return s.err
 		})
@@ -169,7 +170,7 @@ func (x *Index) isDegraded() bool { return !x.completeness.complete || x.store =
 // newSearch returns a search of a table and the postings of its blocks, which it closes.
 func newSearch(ctx context.Context, view memory.View, q *Query, t *table, l *postingReader, a *analyzer) *search {
 	s := &search{ctx: ctx, view: view, query: q, table: t, postings: l, analyzer: a, scores: acquireScores(),
-		documents: openDocuments{read: make(map[*file]*memory.Document)}}
+		documents: make(map[*file]*memory.Document)}
 	for _, p := range view.Partitions() {
 		part := t.partitions[p]
 		if part == nil {
