@@ -26,11 +26,7 @@ type wordSet struct {
 
 func (w *containedWords) reset(blocks int) {
 	w.touched, w.ended, w.words = w.touched[:0], w.ended[:0], 0
-	if cap(w.sets) < blocks {
-		w.sets = make([]wordSet, blocks+blocks/8)
-	}
-	w.sets = w.sets[:blocks]
-	clear(w.sets)
+	w.sets = zeros(w.sets, blocks)
 }
 
 // addWord adds the entries of a block that contain a term to those with the

@@ -214,12 +214,11 @@ func (s *search) exactScore(c candidate) (float64, Why) {
 // cellOf returns the accumulator and the cells of the variant of a candidate, or
 // nil if the variant contains no query terms.
 func (s *search) cellOf(c candidate) (a *acc, cells []cell) {
-	i := s.at[c.variant]
-	if i <= 0 {
-		return nil, nil
+	if i := s.at[c.variant]; i > 0 {
+		a = &s.accs[i-1]
+		cells = s.cells[a.first : a.first+a.n]
 	}
-	a = &s.accs[i-1]
-	return a, s.cells[a.first : a.first+a.n]
+	return a, cells
 }
 
 // explainScore returns the explanation of the score of a candidate. It includes the

@@ -93,11 +93,14 @@ func (s *scores) reset(variants, blocks int) {
 	s.accs, s.cells, s.list = s.accs[:0], s.cells[:0], s.list[:0]
 	s.idfs, s.absent, s.terms = s.idfs[:0], s.absent[:0], nil
 	s.contained.reset(blocks)
-	if cap(s.at) < variants {
-		s.at = make([]int32, variants+variants/8)
-	}
-	s.at = s.at[:variants]
-	clear(s.at)
+	s.at = zeros(s.at, variants)
+}
+
+// zeros returns n zero values, in the memory of a slice if it suffices.
+func zeros[T any](memory []T, n int) []T {
+	memory = slices.Grow(memory[:0], n)[:n]
+	clear(memory)
+	return memory
 }
 
 // addCells adds n zero cells and returns the index of the first.

@@ -204,10 +204,9 @@ func (s *search) candidateAt(k entryKey) (c candidate, ok bool) {
 		c = s.phrases.chosen[i]
 	} else {
 		n := s.at[k.variant]
-		if n <= 0 {
-			return c, false
+		if n > 0 {
+			c, ok = s.rankedEntry(&s.accs[n-1], int(k.entry))
 		}
-		c, ok = s.rankedEntry(&s.accs[n-1], int(k.entry))
 		if !ok {
 			return c, false
 		}
