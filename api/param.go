@@ -406,9 +406,10 @@ func (p *Param) DefaultValue() any {
 }
 
 // NearestName returns the name most similar to the typed one, or "" if none is
-// similar. Of equally similar names it returns the first in the order of bytes.
+// similar: more than one edit in three letters makes another word, as edit is not init. Of
+// equally similar names it returns the first in the order of bytes.
 func NearestName(typed string, names []string) string {
-	best, distance := "", max(2, len(typed)/3)+1
+	best, distance := "", max(1, len(typed)/3)+1
 	for _, n := range names {
 		if d := editDistance(strings.ToLower(typed), strings.ToLower(n)); d < distance ||
 			d == distance && best != "" && n < best {
