@@ -133,8 +133,12 @@ func chooseEntries(in io.Reader, out io.Writer, ids []string) ([]string, error) 
 }
 
 // parseChoice returns the chosen numbers from 1 to n, each once, or the first invalid part.
+// A no, as for other questions, chooses none.
 func parseChoice(line string, n int) (chosen []int, bad string) {
 	words := strings.FieldsFunc(line, func(r rune) bool { return r == ',' || r == '，' || unicode.IsSpace(r) })
+	if len(words) == 1 && slices.Contains([]string{"n", "no", "none"}, strings.ToLower(words[0])) {
+		return nil, ""
+	}
 	for _, word := range words {
 		first, last, isRange := strings.Cut(word, "-")
 		if !isRange {
