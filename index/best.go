@@ -2,7 +2,6 @@ package index
 
 import (
 	"cmp"
-	"container/heap"
 	"math"
 	"slices"
 )
@@ -26,18 +25,6 @@ func (s *search) compare(c, d candidate) int {
 		cmp.Compare(de.time, ce.time), s.inOrder(c.entryKey, d.entryKey))
 }
 
-// worstHeap is a heap with the worst candidate on top.
-type worstHeap struct {
-	*search
-	all []candidate
-}
-
-func (w *worstHeap) Len() int           { return len(w.all) }
-func (w *worstHeap) Less(i, j int) bool { return w.compare(w.all[i], w.all[j]) > 0 }
-func (w *worstHeap) Swap(i, j int)      { w.all[i], w.all[j] = w.all[j], w.all[i] }
-func (w *worstHeap) Push(x any)         { w.all = append(w.all, x.(candidate)) }
-func (w *worstHeap) Pop() any           { panic("the heap only grows and replaces") }
-
 type counts struct {
 	entries, files int
 }
@@ -53,12 +40,13 @@ func (s *search) bestCandidates(n int) ([]candidate, counts) {
 // counts all candidates. An upper bound of the score rejects most
 // candidates, because an exact score requires reading the record.
 func (s *search) bestByWords(n int) (top []candidate, total counts) {
-	w := &worstHeap{search: s}
+	// The first n in top are the best before the last sort, at most n later ones follow.
+	sorted := 0
 	low := func(score float64, phrases uint8) bool {
-		if len(w.all) < n || n == 0 {
+		if sorted < n || n == 0 {
 			return n == 0
 		}
-		worst := &w.all[0]
+		worst := &top[n-1]
 		return phrases < worst.phrases || phrases == worst.phrases && score < worst.score
 	}
 	choose := func(a *acc) (*dupSet, bool) {
@@ -80,17 +68,14 @@ func (s *search) bestByWords(n int) (top []candidate, total counts) {
 		if low(s.scoreBound(c.score), c.phrases) {
 			return
 		}
-		c = s.rank(c)
-		switch {
-		case len(w.all) < n:
-			heap.Push(w, c)
-		case s.compare(c, w.all[0]) < 0:
-			w.all[0] = c
-			heap.Fix(w, 0)
+		top = append(top, s.rank(c))
+		if len(top) == 2*n {
+			slices.SortFunc(top, s.compare)
+			top, sorted = top[:n], n
 		}
 	})
-	slices.SortFunc(w.all, s.compare)
-	return w.all, total
+	slices.SortFunc(top, s.compare)
+	return top[:min(n, len(top))], total
 }
 
 func (s *search) dupHash(c candidate) uint64 { return s.entryAt(c.entryKey).dup }
