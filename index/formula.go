@@ -59,7 +59,6 @@ func (s *saturations) reset(n norms) {
 	clear(s.known[:])
 }
 
-// at returns the factor for a level in an entry of a length.
 func (s *saturations) at(l level, length uint16) float64 {
 	if int(length) >= len(s.known[l]) {
 		return s.saturate(float64(levelTenths[l])/10, uint32(length))

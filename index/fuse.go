@@ -54,8 +54,6 @@ type meaningMatches struct {
 	passing map[uint32]bool       // by variant: it passes the filter
 }
 
-// rankMeaning sets the entries that are most similar to the query in meaning, in
-// order.
 func (s *search) rankMeaning(excluded []string) {
 	if s.err != nil || s.query.Nearest == nil || s.query.Mode != Relevance {
 		return

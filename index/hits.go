@@ -70,8 +70,7 @@ func (s *search) buildHits(res *Result) {
 	res.Corrected = s.corrections(res.Hits)
 }
 
-// maxAlso bounds the length of Hit.AlsoAt.
-const maxAlso = 10
+const maxAlso = 10 // references in Hit.AlsoAt
 
 // refTo returns the reference to an entry, or nil if its file has changed.
 func (s *search) refTo(k entryKey) *Ref {

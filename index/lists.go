@@ -122,7 +122,6 @@ func blockNumbers(s zapapi.Segment) ([]uint32, error) {
 	return numbers, nil
 }
 
-// eachPosting calls fn for each block that contains the term.
 func (l *postingReader) eachPosting(ctx context.Context, key []byte, fn func(number uint32, s slots)) error {
 	for i := range l.segments {
 		if err := ctx.Err(); err != nil {
@@ -277,7 +276,6 @@ var similarBuilder = sync.OnceValues(func() (*levenshtein.LevenshteinAutomatonBu
 	return levenshtein.NewLevenshteinAutomatonBuilder(1, true)
 })
 
-// similarTo returns an automaton that accepts the terms within one edit.
 func similarTo(term string) (*levenshtein.DFA, error) {
 	builder, err := similarBuilder()
 	if err != nil {

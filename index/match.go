@@ -5,7 +5,6 @@ import (
 	"math"
 )
 
-// A candidate is an entry that matches the query.
 type candidate struct {
 	entryKey
 	score   float64

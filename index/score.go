@@ -138,7 +138,8 @@ func (s *search) weightOf(variant uint32) float64 {
 	return 1
 }
 
-// scoreTerms adds the score of each term to the entries that contain it, in their cells, and to their variants.
+// scoreTerms adds the score of each term to the entries that contain it, in their
+// cells, and to their variants.
 func (s *search) scoreTerms() {
 	if s.err != nil {
 		return
@@ -212,7 +213,6 @@ func (s *search) scoreTerms() {
 	}
 }
 
-// addPosting adds one posting of the i-th term to the entries of its block.
 func (s *search) addPosting(a *acc, f *termPosting, i int, weight float64) {
 	l := s.table.leaves.at(f.block)
 	first := int(a.first) + entryOfSlot(int(f.nth), 0)

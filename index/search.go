@@ -187,7 +187,6 @@ func newSearch(ctx context.Context, view memory.View, q *Query, t *table, l *pos
 	return s
 }
 
-// close releases the resources of the search.
 func (s *search) close() {
 	s.scores.release()
 	s.postings.close()

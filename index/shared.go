@@ -50,7 +50,6 @@ func (p *pages[T]) set(edition uint64, n uint32, v T) {
 // clone returns a list that can be changed without changing p.
 func (p pages[T]) clone() pages[T] { return pages[T]{slices.Clone(p.list), p.length} }
 
-// all returns an iterator over the elements with their numbers.
 func (p *pages[T]) all() iter.Seq2[uint32, T] {
 	return func(yield func(uint32, T) bool) {
 		for n := range p.length {
@@ -78,7 +77,6 @@ func newShards[K comparable, V any]() shards[K, V] {
 // get returns the value of a key, or the zero value.
 func (s *shards[K, V]) get(k K) V { return s.list[shardOf(k)].value[k] }
 
-// set sets the value of a key.
 func (s *shards[K, V]) set(edition uint64, k K, v V) {
 	m := s.own(edition, k)
 	s.length -= len(m)
@@ -86,7 +84,6 @@ func (s *shards[K, V]) set(edition uint64, k K, v V) {
 	s.length += len(m)
 }
 
-// delete removes a key.
 func (s *shards[K, V]) delete(edition uint64, k K) {
 	m := s.own(edition, k)
 	s.length -= len(m)
@@ -126,7 +123,6 @@ func (s shards[K, V]) clone() shards[K, V] {
 	return shards[K, V]{&list, s.length}
 }
 
-// all returns an iterator over the keys and values.
 func (s *shards[K, V]) all() iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
 		for i := range s.list {

@@ -79,7 +79,6 @@ func (a *analyzer) buildSnippet(text string, terms []qterm, has map[string]bool)
 	return snippet, marks, language
 }
 
-// snippetLines bounds the lines of a snippet.
 const snippetLines = 6
 
 // structuredLines returns the lines of a text that contains code, a table or

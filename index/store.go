@@ -572,8 +572,7 @@ func checkSegment(name string) error {
 
 var errChecksum = errors.New("checksum mismatch")
 
-// dirSize returns the total size of the files below a directory, in bytes, or 0 if
-// the directory cannot be read.
+// dirSize returns the total size of the readable files below a directory, in bytes.
 func dirSize(dir string) (n int64) {
 	filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
