@@ -58,6 +58,7 @@ func (s *search) rankMeaning(excluded []string) {
 	if s.err != nil || s.query.Nearest == nil || s.query.Mode != Relevance {
 		return
 	}
+	s.meaning.passing = make(map[uint32]bool)
 	type found struct {
 		Similar
 		memory.Partition
@@ -122,9 +123,6 @@ func (s *search) eachText(part memory.Partition, key TextKey, yield func(entryKe
 		v := s.table.variantAt(k.variant)
 		pass, known := s.meaning.passing[k.variant]
 		if !known {
-			if s.meaning.passing == nil {
-				s.meaning.passing = map[uint32]bool{}
-			}
 			pass, _ = s.filter.passesVariant(s.table, k.variant)
 			s.meaning.passing[k.variant] = pass
 		}

@@ -21,7 +21,6 @@ func (s *search) buildHits(res *Result) {
 	if s.err != nil {
 		return
 	}
-	res.Note = s.phrases.note
 	if s.query.Limit <= 0 {
 		_, total := s.bestCandidates(0)
 		res.Total, res.Files, res.Note = total.entries, total.files, s.phraseNote(total.entries)

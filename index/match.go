@@ -18,8 +18,6 @@ type candidate struct {
 // dup ends as one in dups.
 type choice func(a *acc) (dups *dupSet, ok bool)
 
-func chooseAll(*acc) (*dupSet, bool) { return nil, true }
-
 // A dupSet is a set of the ends of dups, modulo 1024. The nil set contains all.
 type dupSet [16]uint64
 

@@ -67,6 +67,7 @@ func (s *search) applyPhrases(not []string) {
 		return some || len(not) > 0
 	}
 	var found []candidate
+	chooseAll := func(*acc) (*dupSet, bool) { return nil, true }
 	s.eachMatch(chooseAll, func(c candidate) {
 		if isPossible(c) {
 			found = append(found, c)

@@ -13,7 +13,6 @@ import (
 func (x *Index) FilesNamed(ctx context.Context, view memory.View, key string) (paths []string, err error) {
 	key = termKey(kindName, key)
 	err = x.browse(ctx, view, func(s *search) {
-		paths = nil
 		s.eachBlock(key, func(_ uint32, r ref, _ slots) {
 			paths = append(paths, s.table.variantAt(r.variant).file.path)
 		})

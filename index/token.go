@@ -62,10 +62,9 @@ func (a *analyzer) readRune(r rune, start, end int, raw bool) {
 	c := classOf(r)
 	if c == classMark && a.run.class == classSEA {
 		c = classSEA
-	} else if c == classCJK || c == classHangul || c == classSEA {
-		a.flushWord()
 	}
-	if c == classCJK || c == classHangul || c == classSEA {
+	if c >= classCJK {
+		a.flushWord()
 		a.addRune(c, r, start, end, raw)
 		return
 	}
