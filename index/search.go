@@ -124,7 +124,13 @@ func (x *Index) look(ctx context.Context, view memory.View, q *Query, use func(*
 	if err != nil {
 		err = errDamaged{err}
 	} else {
-		err = x.recoverDamage(func() error {
+		err = recoverPanic("search index", func() error {
+			defer func() {
+				if r := recover(); r != nil {
+					x.opt.Logger.Error("search panicked", "err", r, "stack", string(debug.Stack()))
+					panic(r)
+				}
+			}()
 			s := newSearch(ctx, view, q, table, postings, b.analyzer)
 			defer s.close()
 			s.degraded, s.source = degraded, x.opt.Source
@@ -138,20 +144,6 @@ func (x *Index) look(ctx context.Context, view memory.View, q *Query, use func(*
 		x.recoverStore(store, damage.error)
 	}
 	return err
-}
-
-// recoverDamage calls fn, which reads mapped files. A panic, or a fault because a file
-// was truncated, is damage.
-func (x *Index) recoverDamage(fn func() error) error {
-	return recoverPanic("search index", func() error {
-		defer func() {
-			if r := recover(); r != nil {
-				x.opt.Logger.Error("search panicked", "err", r, "stack", string(debug.Stack()))
-				panic(r)
-			}
-		}()
-		return fn()
-	})
 }
 
 // browse calls use with a search without a query. The errors are those of

@@ -133,7 +133,6 @@ func openStore(dir string, report func(s *store, err error, news bool)) (*store,
 }
 
 func (s *store) open() error {
-	config := s.config()
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return err
 	}
@@ -145,7 +144,7 @@ func (s *store) open() error {
 	if err := recoverPanic("open index", s.checkRoot); err != nil {
 		return err
 	}
-	x, err := scorch.NewScorch(scorch.Name, config, s.queue)
+	x, err := scorch.NewScorch(scorch.Name, s.config(), s.queue)
 	if err != nil {
 		return err
 	}
