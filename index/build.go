@@ -16,21 +16,15 @@ import (
 // goroutine needs its own.
 type builder struct {
 	*analyzer
-	terms    []blockTerm      // of the open block
-	numbers  map[string]int32 // indexes in terms, by key
-	key      []byte
-	keys     strings.Builder // memory of the keys
-	headings map[string]heading
-	embeds   bool // entries have keys; see [Options.Texts]
-}
-
-type heading struct {
-	words  []string
-	phrase string
+	terms   []blockTerm      // of the open block
+	numbers map[string]int32 // indexes in terms, by key
+	key     []byte
+	keys    strings.Builder // memory of the keys
+	embeds  bool            // entries have keys; see [Options.Texts]
 }
 
 func newBuilder() *builder {
-	return &builder{analyzer: newAnalyzer(), numbers: make(map[string]int32), headings: make(map[string]heading)}
+	return &builder{analyzer: newAnalyzer(), numbers: make(map[string]int32)}
 }
 
 func (b *builder) buildFile(doc *memory.Document, stamp memory.Stamp, hash [32]byte) (*file, []*block) {
@@ -159,13 +153,12 @@ func (w *fileWriter) writeEntry(n int, e *memory.Entry) {
 		})
 	}
 	for _, s := range e.Sections {
-		h := w.readHeading(s)
-		for _, word := range h.words {
-			if v := w.slotsOf(kindWord, word); v != nil {
+		w.eachToken(s, func(t token) {
+			if v := w.slotsOf(kindWord, t.term); v != nil {
 				v.set(slot, v.level(slot).inSection())
 			}
-		}
-		w.markTerm(kindSection, h.phrase, slot)
+		})
+		w.markTerm(kindSection, normalizePhrase(s), slot)
 	}
 	for _, tag := range e.Tags {
 		w.markTerm(kindTag, tag, slot)
@@ -236,24 +229,6 @@ func (w *fileWriter) countTokens(s string, slot int) (n int) {
 func (w *fileWriter) count(v *slots, slot int) {
 	v.set(slot, v.level(slot).next())
 	w.variant.length++
-}
-
-// maxHeadings bounds the cache of headings. The most frequent ones, such as Tasks,
-// are in many files.
-const maxHeadings = 1024
-
-func (b *builder) readHeading(s string) heading {
-	h, ok := b.headings[s]
-	if !ok {
-		s = strings.Clone(s) // without the document
-		h.phrase = normalizePhrase(s)
-		b.eachToken(s, func(t token) { h.words = append(h.words, t.term) })
-		if len(b.headings) >= maxHeadings {
-			clear(b.headings)
-		}
-		b.headings[s] = h
-	}
-	return h
 }
 
 // admit reports whether the variant has room for a term. The order of the calls
