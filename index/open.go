@@ -44,7 +44,7 @@ func Open(dir string, opt Options) (*Index, error) {
 // removeEarlier removes the indexes of earlier versions of the program.
 func removeEarlier(dir string) error {
 	for _, pattern := range []string{"index-*", "quarantine", "opening", "current*", "version*"} {
-		names, err := filepath.Glob(filepath.Join(dir, pattern))
+		names, err := state.Glob(dir, pattern)
 		for _, name := range names {
 			err = errors.Join(err, os.RemoveAll(name))
 		}

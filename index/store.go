@@ -442,7 +442,7 @@ func (s *store) purge() error {
 
 // oldFiles returns the files with segments that the current state does not have.
 func (s *store) oldFiles() ([]string, error) {
-	files, err := filepath.Glob(filepath.Join(s.path(), "*.zap"))
+	files, err := state.Glob(s.path(), "*.zap")
 	if err != nil {
 		return nil, err
 	}

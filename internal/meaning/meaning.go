@@ -125,7 +125,7 @@ func (e *Embedder) openVectors() error {
 		e.space = want
 		return e.removeFiles(nil)
 	}
-	paths, err := filepath.Glob(filepath.Join(e.Dir, "*"+vectorExt))
+	paths, err := state.Glob(e.Dir, "*"+vectorExt)
 	if err != nil {
 		return err
 	}

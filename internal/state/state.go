@@ -162,3 +162,14 @@ func SetAside(path string, reason error) error {
 	}
 	return fmt.Errorf("state file %s is unusable and was renamed to %s: %w", path, filepath.Base(aside), reason)
 }
+
+// Glob returns the paths of the files in a directory whose names match a pattern of
+// [path.Match], sorted. Unlike [filepath.Glob], it takes the name of the directory
+// literally. A missing directory has no files.
+func Glob(dir, pattern string) ([]string, error) {
+	names, err := fs.Glob(os.DirFS(dir), pattern)
+	for i, name := range names {
+		names[i] = filepath.Join(dir, name)
+	}
+	return names, err
+}

@@ -91,3 +91,18 @@ func TestReplace(t *testing.T) {
 		t.Errorf("left beside it: %v", names)
 	}
 }
+
+// TestGlob checks that characters of patterns in the name of a directory stand for
+// themselves.
+func TestGlob(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a[b*")
+	if names, err := Glob(dir, "*"); err != nil || len(names) > 0 {
+		t.Errorf("missing directory: %q, %v", names, err)
+	}
+	must(t, os.Mkdir(dir, 0o700))
+	want := filepath.Join(dir, "x.zap")
+	must(t, os.WriteFile(want, nil, 0o600))
+	if names, err := Glob(dir, "*.zap"); err != nil || len(names) != 1 || names[0] != want {
+		t.Errorf("%q, %v", names, err)
+	}
+}
