@@ -74,9 +74,14 @@ const (
 )
 
 // Inbox returns the directory below which callers write on a listener with a fixed
-// scope.
+// scope. Names that could be those of another listener or subject get a hash, so that
+// no two share a directory.
 func Inbox(listener, subject string) string {
-	return inboxDir + "/" + sanitizeName(strings.TrimPrefix(listener+"."+subject, "."), func(string) bool { return false })
+	name := sanitizeName(strings.TrimPrefix(listener+"."+subject, "."), func(string) bool { return false })
+	if strings.ContainsAny(listener, ".:") || strings.ContainsAny(subject, "._") {
+		name += shortHash(listener + "\n" + subject)
+	}
+	return inboxDir + "/" + name
 }
 
 // InboxOf returns the inbox that contains the file at a path, or an empty string.

@@ -380,3 +380,24 @@ func TestInboxPlaces(t *testing.T) {
 		}
 	}
 }
+
+// TestInboxesDiffer checks that different listeners and subjects have different inboxes,
+// whose names stay readable where that is possible.
+func TestInboxesDiffer(t *testing.T) {
+	if dir := Inbox("groupbot", "acct:42"); dir != "inbox/groupbot.acct_42" {
+		t.Errorf("the usual name is %s", dir)
+	}
+	seen := map[string]string{}
+	for _, listener := range []string{"", "a", "a.b", "a.b.c", "a:b", "a_b", "..", "127.0.0.1:80"} {
+		for _, subject := range []string{"acct:b", "acct:b:c", "acct:b_c", "acct_b:c", "b.c", "c", "b", "c.d", "d", "acct:b.c"} {
+			dir, of := Inbox(listener, subject), listener+" "+subject
+			if other, taken := seen[dir]; taken {
+				t.Errorf("%q and %q have the inbox %s", other, of, dir)
+			}
+			if InboxOf(dir+"/x.md") != dir {
+				t.Errorf("%q: %s is no inbox", of, dir)
+			}
+			seen[dir] = of
+		}
+	}
+}
