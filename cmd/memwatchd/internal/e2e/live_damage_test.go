@@ -20,13 +20,17 @@ func (l *live) indexDir() string {
 // store returns the directory of the index.
 func (l *live) store() string { return filepath.Join(l.indexDir(), "bleve") }
 
-// segments returns the files of the index.
+// segments returns the files of the index, when it has been saved.
 func (l *live) segments() []string {
 	l.t.Helper()
-	names, err := filepath.Glob(filepath.Join(l.store(), "store", "*.zap"))
-	if err != nil || len(names) == 0 {
-		l.t.Fatalf("no segments in %s: %v", l.store(), err)
-	}
+	var names []string
+	l.until("the index is saved", func() bool {
+		var err error
+		if names, err = filepath.Glob(filepath.Join(l.store(), "store", "*.zap")); err != nil {
+			l.t.Fatal(err)
+		}
+		return len(names) > 0
+	})
 	return names
 }
 
