@@ -24,7 +24,7 @@ const (
 )
 
 // A Statement is a statement worth keeping, verbatim: a line or a sentence of a
-// line, without surrounding white space and introductory words such as "Noted."
+// line, without surrounding white space.
 type Statement struct {
 	Kind Kind
 	Text string
@@ -62,7 +62,6 @@ func Statements(turns []Message, most int) []Statement {
 		}
 		for _, line := range lines {
 			for _, sentence := range splitSentences(line) {
-				sentence = sentence[len(acknowledgementRE().FindString(sentence)):]
 				if kind, ok := kindOf(sentence, turn.Assistant); ok {
 					last[sentence] = len(all)
 					all = append(all, found{Statement{kind, sentence}, len(all)})
@@ -80,14 +79,6 @@ func Statements(turns []Message, most int) []Statement {
 	}
 	return marks
 }
-
-// acknowledgementRE matches words at the beginning of a statement that only answer
-// the message before.
-var acknowledgementRE = compilePattern(`^(?:(?:ok|okay|noted|sure|great|perfect|good|nice|cool|got it|understood|` +
-	`all ?right|right|yes|yeah|yep|no|thanks|thank you|well|oh|hm+|done|btw|by the way)[,.!;:]+\s+(?:(?:and|` +
-	`so|but|then|also)\s+)?|` +
-	`(?:ok|okay|and|so|but|then|also)\s+|(?:好的?|嗯+|行|可以|明白了?|知道了?|收到|没问题|是的|对了?|那么?|` +
-	`另外|还有)[，。！,.!]+\s*)+`)
 
 // quotedRE matches quoted text and code in a line, which can be the words of others.
 var quotedRE = lazyregexp.New("\"[^\"]*\"|“[^”]*”|「[^」]*」|『[^』]*』|`[^`]*`")

@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -101,7 +102,7 @@ func isWord(r rune) bool { return r < 0x2e80 && !unicode.IsSpace(r) }
 // the text.
 func messageLines(text string) (lines []string) {
 	fence, injected := "", false
-	for line := range strings.Lines(strings.ReplaceAll(removeTags(text, false), "\r", "\n")) {
+	for line := range strings.Lines(strings.ReplaceAll(removeTags(text, openingTagRE()), "\r", "\n")) {
 		line = strings.TrimRightFunc(line, unicode.IsSpace)
 		said := strings.TrimSpace(line)
 		if fence != "" {
@@ -133,12 +134,18 @@ var openingTagRE = lazyregexp.New(`<([a-z]+(?:[-_][a-z]+)+)(?:\s[^<>]*)?>`)
 // the enclosed text extends to the last closing tag.
 var enclosingTagRE = lazyregexp.New(`[-_](?:stdout|stderr|output|results?|notification|message|content)$`)
 
-// TypedText returns a message of the person without the text that programs inserted:
-// tags with their content, except in code, and blocks of injected memory.
+// programTagRE matches the opening tags that programs are known to insert into messages of
+// the person.
+var programTagRE = lazyregexp.New(`<((?:system|local|command|bash|task|ide|user|session|environment|turn)[-_][a-z_-]+)` +
+	`(?:\s[^<>]*)?>`)
+
+// TypedText returns a message of the person without the text that programs are known to
+// insert: tags with their content, and blocks of injected memory. Other tags are text of
+// the person.
 func TypedText(text string) string {
 	var b strings.Builder
 	injected := false
-	for line := range strings.Lines(removeTags(text, true)) {
+	for line := range strings.Lines(removeTags(text, programTagRE())) {
 		if injected && (strings.HasPrefix(line, "- ") || strings.HasPrefix(line, "  ")) {
 			continue
 		}
@@ -150,64 +157,25 @@ func TypedText(text string) string {
 	return strings.TrimSpace(b.String())
 }
 
-// removeTags returns a text without tags and their content. A line break replaces
-// each tag. An unclosed tag extends to the end of the text. If precise is set,
-// unclosed tags and tags in code are text of the person.
-func removeTags(text string, precise bool) string {
+// removeTags returns a text without the tags that opening matches and their content. A line
+// break replaces each tag. An unclosed tag extends to the end of the text.
+func removeTags(text string, opening *regexp.Regexp) string {
 	var b strings.Builder
-	var code codeState
 	for {
-		at := openingTagRE().FindStringSubmatchIndex(text)
+		at := opening.FindStringSubmatchIndex(text)
 		if at == nil {
 			return b.String() + text
 		}
+		b.WriteString(text[:at[0]] + "\n")
 		name := text[at[2]:at[3]]
 		closing, find := "</"+name+">", strings.Index
 		if enclosingTagRE().MatchString(name) {
 			find = strings.LastIndex
 		}
 		end := find(text[at[1]:], closing)
-		code.add(text[:at[0]])
-		if precise && (end < 0 || code.inCode()) {
-			code.add(text[at[0]:at[1]])
-			b.WriteString(text[:at[1]])
-			text = text[at[1]:]
-			continue
-		}
-		b.WriteString(text[:at[0]] + "\n")
 		if end < 0 {
 			return b.String()
 		}
 		text = text[at[1]+end+len(closing):]
 	}
 }
-
-// A codeState reports whether the end of a text is in code, while the text grows.
-type codeState struct {
-	fence string // open one
-	start string // of the last line
-	last  byte
-}
-
-var fenceRE = lazyregexp.New("^\\s*(```+|~~~+)")
-
-func (c *codeState) add(text string) {
-	for line := range strings.Lines(text) {
-		c.last = line[len(line)-1]
-		c.start += line[:min(len(line), max(80-len(c.start), 0))]
-		if c.last != '\n' {
-			return
-		}
-		mark := fenceRE().FindStringSubmatch(c.start)
-		c.start = ""
-		switch {
-		case mark == nil:
-		case c.fence == "":
-			c.fence = mark[1]
-		case strings.HasPrefix(mark[1], c.fence):
-			c.fence = ""
-		}
-	}
-}
-
-func (c *codeState) inCode() bool { return c.fence != "" || c.last == '`' }

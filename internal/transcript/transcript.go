@@ -49,16 +49,8 @@ type Todo struct {
 // messages since the last compression of the conversation are returned, because
 // earlier ones did not survive the compression. Read skips records of any other
 // form, truncated lines, and text that accompanies the output of a tool.
-//
-// Versions of Gemini CLI before 0.39 write the conversation as one indented
-// object instead. Read needs all of it.
 func Read(text []byte) (c Conversation) {
-	text = bytes.TrimPrefix(text, []byte("\ufeff"))
-	if bytes.HasPrefix(text, []byte("{\n")) {
-		c.readGemini(text)
-		return c
-	}
-	for line := range bytes.Lines(text) {
+	for line := range bytes.Lines(bytes.TrimPrefix(text, []byte("\ufeff"))) {
 		c.Add(line)
 	}
 	c.Finish()
