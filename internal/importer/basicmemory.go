@@ -21,7 +21,7 @@ func readBasicMemory(s Source, r io.Reader) Records {
 		}
 		doc := (&memory.Layout{Location: s.Location}).Parse("note.md", text, memory.Meta{})
 		if doc.Front.Broken {
-			yield(nil, &Problem{Line: 1, Reason: "the frontmatter is broken"})
+			yield(nil, &Problem{At: "line 1", Reason: "the frontmatter is broken"})
 			return
 		}
 		field := func(key string) string {

@@ -57,7 +57,7 @@ type chatGPTMessage struct {
 func readChatGPT(s Source, r io.Reader) Records {
 	return readEach(elements(r), func(v value, c *chatGPTConversation) ([]*api.ImportRecord, error) {
 		if c.Mapping == nil {
-			return nil, &Problem{Line: v.line, Reason: "mapping is missing"}
+			return nil, &Problem{At: v.at, Reason: "mapping is missing"}
 		}
 		return []*api.ImportRecord{s.chatGPT(c)}, nil
 	})

@@ -47,7 +47,7 @@ func readClaude(s Source, r io.Reader) Records {
 	return readEach(elements(r), func(v value, e *claudeElement) ([]*api.ImportRecord, error) {
 		switch {
 		case e.UUID == "":
-			return nil, &Problem{Line: v.line, Reason: "uuid is missing"}
+			return nil, &Problem{At: v.at, Reason: "uuid is missing"}
 		case len(e.Messages) > 0:
 			return []*api.ImportRecord{s.claudeConversation(e)}, nil
 		}

@@ -35,13 +35,13 @@ type Records = iter.Seq2[*api.ImportRecord, error]
 
 // A Problem is a part of a source that cannot be imported.
 type Problem struct {
-	Line   int // of the source, from 1
+	At     string // place in the source, such as line 3
 	Reason string
 	Text   []byte // the line as it is, for lines of JSON of the format jsonl
 }
 
-// Error returns the line and the reason.
-func (p *Problem) Error() string { return fmt.Sprintf("line %d: %s", p.Line, p.Reason) }
+// Error returns the place and the reason.
+func (p *Problem) Error() string { return p.At + ": " + p.Reason }
 
 // A Format reads the files of a program. Match reports whether a file in a
 // directory or an archive belongs to the format, by its name. The ids of a local
@@ -132,12 +132,12 @@ func earliest(times ...time.Time) (first time.Time) {
 
 // decode decodes a JSON value and ignores fields of an unexpected type. It returns
 // nil, or the reason to skip the value as a [*Problem].
-func decode(line int, raw []byte, v any) error {
+func decode(at string, raw []byte, v any) error {
 	err := json.Unmarshal(raw, v)
 	if _, mistyped := err.(*json.UnmarshalTypeError); err == nil || mistyped {
 		return nil
 	}
-	return &Problem{Line: line, Reason: "invalid JSON: " + strings.TrimPrefix(err.Error(), "json: ")}
+	return &Problem{At: at, Reason: "invalid JSON: " + strings.TrimPrefix(err.Error(), "json: ")}
 }
 
 // decodeStrictly decodes a valid JSON value. If a field has an unexpected type, it
@@ -160,7 +160,7 @@ func readEach[T any](values iter.Seq2[value, error], read func(value, *T) ([]*ap
 			var list []*api.ImportRecord
 			if err == nil {
 				in := new(T)
-				err = decode(v.line, v.raw, in)
+				err = decode(v.at, v.raw, in)
 				if err == nil {
 					list, err = read(v, in)
 				}
@@ -189,7 +189,7 @@ const maxWhole = 64 << 20
 func readWhole(r io.Reader) ([]byte, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxWhole+1))
 	if err == nil && len(text) > maxWhole {
-		err = &Problem{Line: 1, Reason: fmt.Sprintf("the file has more than %d bytes", maxWhole)}
+		err = &Problem{At: "line 1", Reason: fmt.Sprintf("the file has more than %d bytes", maxWhole)}
 	}
 	return text, err
 }

@@ -204,7 +204,7 @@ func readJSONL(s Source, r io.Reader) Records {
 // read decodes and validates a line.
 func (l *inputLine) read(v value) error {
 	problem := func(format string, args ...any) error {
-		return &Problem{Line: v.line, Reason: fmt.Sprintf(format, args...), Text: bytes.Clone(v.raw)}
+		return &Problem{At: v.at, Reason: fmt.Sprintf(format, args...), Text: bytes.Clone(v.raw)}
 	}
 	if err := decodeStrictly(v.raw, l); err != nil {
 		return problem("%v", err)

@@ -1,15 +1,13 @@
 package importer
 
 import (
-	"bufio"
 	"cmp"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/memwatchd/memwatchd/api"
-	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 )
 
 // A mem0Memory is an element of the lists of mem0.
@@ -24,49 +22,27 @@ type mem0Memory struct {
 
 // readMem0 reads a list of the API, or the Markdown file of the plugin.
 func readMem0(s Source, r io.Reader) Records {
-	b := bufio.NewReader(r)
-	for {
-		c, err := b.Peek(1)
-		if err != nil || !unicode.IsSpace(rune(c[0])) {
-			break
-		}
-		b.Discard(1)
-	}
-	if start, _ := b.Peek(3); string(start) == "---" {
+	b, first := openText(r)
+	if first == '-' {
 		return readMem0Blocks(s, b)
 	}
 	return readEach(elements(b), func(v value, m *mem0Memory) ([]*api.ImportRecord, error) {
-		return s.mem0(m, v.line)
+		return s.mem0(m, v.at)
 	})
 }
 
-func (s *Source) mem0(m *mem0Memory, line int) ([]*api.ImportRecord, error) {
+func (s *Source) mem0(m *mem0Memory, at string) ([]*api.ImportRecord, error) {
 	part := textPart("", cmp.Or(m.Memory, m.Text))
 	if m.ID == "" || part.Text == "" {
-		return nil, &Problem{Line: line, Reason: "id or memory is missing"}
+		return nil, &Problem{At: at, Reason: "id or memory is missing"}
 	}
 	return []*api.ImportRecord{{ID: m.ID, Title: titleOf(part.Text), Tags: m.Categories, Created: s.time(m.CreatedAt),
 		Updated: s.time(m.UpdatedAt), Parts: []api.ImportPart{part}}}, nil
 }
 
-// mem0FieldRE matches a field, or a further line of a field with a list.
-var mem0FieldRE = lazyregexp.New(`^(?:[a-z][\w-]*:\s|[ \t]|- )`)
-
-// beginsBlock reports whether lines begin with fields that a line of dashes ends.
-func beginsBlock(lines []string) bool {
-	for i, line := range lines {
-		switch {
-		case strings.TrimSpace(line) == "---":
-			return i > 0
-		case !mem0FieldRE().MatchString(line), i == 0 && !unicode.IsLetter(rune(line[0])):
-			return false
-		}
-	}
-	return false
-}
-
 // readMem0Blocks reads memories in Markdown: fields between lines of dashes, each
-// followed by its text. Other lines of dashes are parts of the text.
+// followed by its text. The id is the first field. Other lines of dashes are parts of the
+// text.
 func readMem0Blocks(s Source, r io.Reader) Records {
 	return func(yield func(*api.ImportRecord, error) bool) {
 		text, err := readWhole(r)
@@ -75,7 +51,7 @@ func readMem0Blocks(s Source, r io.Reader) Records {
 			return
 		}
 		var m *mem0Memory
-		inFields, begin := false, 0
+		inFields, begin := false, ""
 		flush := func() bool {
 			if m == nil {
 				return true
@@ -91,11 +67,12 @@ func readMem0Blocks(s Source, r io.Reader) Records {
 			key, content, isField := strings.Cut(strings.TrimSpace(line), ":")
 			content = strings.Trim(strings.TrimSpace(content), `"'`)
 			switch {
-			case strings.TrimSpace(line) == "---" && !inFields && (m == nil || beginsBlock(lines[i+1:])):
+			case strings.TrimSpace(line) == "---" && !inFields &&
+				(m == nil || i+1 < len(lines) && strings.HasPrefix(lines[i+1], "id:")):
 				if !flush() {
 					return
 				}
-				m, inFields, begin = &mem0Memory{}, true, i+1
+				m, inFields, begin = &mem0Memory{}, true, fmt.Sprintf("line %d", i+1)
 			case strings.TrimSpace(line) == "---" && inFields:
 				inFields = false
 			case inFields && isField:

@@ -125,12 +125,12 @@ func readServerMemory(s Source, r io.Reader) Records {
 			switch {
 			case err != nil:
 			case size > maxWhole:
-				err = &Problem{Line: v.line, Reason: fmt.Sprintf("the graph has more than %d bytes", maxWhole)}
+				err = &Problem{At: v.at, Reason: fmt.Sprintf("the graph has more than %d bytes", maxWhole)}
 			default:
 				var l graphLine
 				mistyped := decodeStrictly(v.raw, &l)
 				if failed := cmp.Or(mistyped, g.add(&l)); failed != nil {
-					err = &Problem{Line: v.line, Reason: failed.Error()}
+					err = &Problem{At: v.at, Reason: failed.Error()}
 				}
 			}
 			if err != nil && !yield(nil, err) {

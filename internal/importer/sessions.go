@@ -44,7 +44,7 @@ func readSession(s Source, r io.Reader) Records {
 		for v, err := range objects(r) {
 			var line sessionLine
 			if err == nil {
-				err = decode(v.line, v.raw, &line) // fails for the last line of a session that is being written
+				err = decode(v.at, v.raw, &line) // fails for the last line of a session that is being written
 			}
 			if err != nil {
 				if !yield(nil, err) {
