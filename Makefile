@@ -106,12 +106,9 @@ SOAK ?= 1h
 soak: ## run one daemon under all loads for SOAK, an hour by default
 	SOAK=$(SOAK) $(GO) test ./cmd/memwatchd/internal/e2e -count=1 -v -run '^TestRaceSoak$$' -timeout 0
 
-# Many saves, each followed by a query or a tick that depends on it, while the
-# daemon is reloaded, paused and short of CPU. Takes an hour or more. Then 20,000
-# requests whose answers must not depend on hidden files, 1,000 merges,
-# and 20 random memories compared with what each caller may read of them.
-stress: ## check 200,000 searches and 20,000 ticks beside reloads and pauses
-	STRESS=1 $(GO) test ./cmd/memwatchd/internal/e2e -count=1 -v -run '^(TestRaceSync|TestRaceTicks|TestSavedIsChanged)$$' -timeout 0
+# 20,000 requests whose answers must not depend on hidden files, 1,000 merges, and 20
+# random memories compared with what each caller may read of them.
+stress: ## run the tests of privacy and of merges for long
 	$(GO) test ./internal/ops -count=1 -v -run '^TestHiddenFiles$$' -parallel 16 -timeout 0 -hidden-requests 20000
 	STRESS=1 $(GO) test ./vault -count=1 -v -run '^TestMergesLoseNothing$$'
 	$(GO) test ./cmd/memwatchd/internal/daemon -count=1 -v -run '^(TestNonInterference.*|TestExcerpts)$$' -timeout 0 -woods 20

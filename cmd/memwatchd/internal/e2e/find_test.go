@@ -1,13 +1,10 @@
 package e2e
 
 import (
-	"bufio"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -165,104 +162,4 @@ func selectedLine(lines []string) string {
 		}
 	}
 	return ""
-}
-
-// TestFindLeaves checks that Esc leaves without opening a file, and that search
-// without a query does the same as find.
-func TestFindLeaves(t *testing.T) {
-	for _, command := range []string{"find autumn", "search"} {
-		t.Run(command, func(t *testing.T) {
-			t.Parallel()
-			l, p := startFinder(t, 80, command)
-			p.await("Enter opens, Esc leaves", "a quince.md")
-			p.press("Escape")
-			p.await("ended 0", "restored")
-			if _, err := os.Stat(filepath.Join(filepath.Dir(l.socket), "editor.args")); err == nil {
-				t.Error("the editor was started")
-			}
-		})
-	}
-}
-
-// TestFindFilters checks that the flags of find filter the hits.
-func TestFindFilters(t *testing.T) {
-	for _, flags := range []string{"--kinds identity", "--path nowhere", "--since 2100", "--tags none", "--until 1990"} {
-		t.Run(flags, func(t *testing.T) {
-			_, p := startFinder(t, 80, "find "+flags)
-			p.await("nothing matches")
-		})
-	}
-}
-
-// TestFindManyFiles types and deletes a letter in a search of 10,000 files, and logs
-// the time from the key to its hits on the screen.
-func TestFindManyFiles(t *testing.T) {
-	if testing.Short() {
-		t.Skip("indexes 10,000 files")
-	}
-	const files = 10_000
-	root := t.TempDir()
-	for i := range files {
-		dir := filepath.Join(root, "notes", strconv.Itoa(i%100))
-		checkError(t, os.MkdirAll(dir, 0o700))
-		text := fmt.Sprintf("# Garden %d\n\n- the quince of row %d\n- a plum\n", i, i)
-		if i%4 == 0 {
-			text = strings.Replace(text, "quince", "quiver", 1)
-		}
-		checkError(t, os.WriteFile(filepath.Join(dir, strconv.Itoa(i)+".md"), []byte(text), 0o600))
-	}
-	l := startLive(t, root, "")
-	l.ready()
-	p := newPane(t, l, 120, "memwatchd --config "+l.config+" find")
-	p.await("Enter opens, Esc leaves")
-	p.press("q", "u", "i")
-	p.await("> qui", fmt.Sprintf("of %d files", files))
-	var took []time.Duration
-	for range 20 {
-		for _, k := range []struct {
-			key  string
-			hits int
-		}{{"n", files / 4 * 3}, {"BSpace", files}} {
-			begin := time.Now()
-			p.press(k.key)
-			for !strings.Contains(p.run(nil, "capture-pane", "-p"), fmt.Sprintf("of %d files", k.hits)) {
-				if time.Since(begin) > 30*time.Second {
-					p.await(fmt.Sprintf("of %d files", k.hits)) // fails and shows the screen
-				}
-			}
-			took = append(took, time.Since(begin))
-		}
-	}
-	slices.Sort(took)
-	t.Logf("%d keys: hits on the screen after %s at the median, %s at most", len(took), took[len(took)/2], took[len(took)-1])
-}
-
-// TestStatusWatch checks that status --watch redraws a terminal in place, and prints
-// lines to a pipe.
-func TestStatusWatch(t *testing.T) {
-	l, p := startFinder(t, 80, "status --watch")
-	p.await("healthy: memwatchd", "4 files")
-	checkError(t, os.WriteFile(filepath.Join(l.root, "new.md"), []byte("- new\n"), 0o600))
-	lines := p.await("5 files")
-	if n := strings.Count(strings.Join(lines, "\n"), "healthy:"); n != 1 {
-		t.Errorf("the screen shows %d states:\n%s", n, strings.Join(lines, "\n"))
-	}
-	p.press("C-c")
-	p.await("ended 130", "restored")
-
-	cmd := l.command("status", "--watch")
-	out, err := cmd.StdoutPipe()
-	checkError(t, err)
-	checkError(t, cmd.Start())
-	r := bufio.NewReader(out)
-	for range 2 {
-		if line, err := r.ReadString('\n'); err != nil || !strings.Contains(line, "  healthy  5 files, ") || strings.Contains(line, "\x1b") {
-			t.Errorf("the pipe gets %q, %v", line, err)
-		}
-	}
-	cmd.Process.Signal(os.Interrupt)
-	if rest, err := io.ReadAll(r); err != nil || strings.Contains(string(rest), "\x1b") {
-		t.Errorf("at the end, the pipe gets %q, %v", rest, err)
-	}
-	cmd.Wait() // ends with a status
 }

@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -130,10 +129,7 @@ func (l *live) savedIsFound() {
 func TestSavedIsChanged(t *testing.T) {
 	t.Parallel()
 	l := startLive(t, t.TempDir(), "")
-	rounds := 60
-	if stressing {
-		rounds = 1000
-	}
+	const rounds = 60
 	save := func(path, text string, rename bool) {
 		t.Helper()
 		if !rename {
@@ -438,37 +434,6 @@ func TestRaceVerySlowWriter(t *testing.T) {
 	l.must("search", owner.with(fields{"query": `"old version"`, "phrase": "required"}), &gone)
 	if gone.Total != 0 {
 		t.Errorf("the old version is still found: %q", texts(&gone))
-	}
-}
-
-// TestSaveToFound measures the time from a save until the text is found: with
-// sync, the duration of the request; without, the time until a request finds
-// it.
-func TestSaveToFound(t *testing.T) {
-	faults(t)
-	l := newLive(t, t.TempDir(), "")
-	for n := range 2000 {
-		l.write(fmt.Sprintf("topic%02d/n%d.md", n%80, n), fmt.Sprintf("# Note %d\n\nSome text about medlars.\n\n- and %d\n- more\n", n, n))
-	}
-	l.start()
-	for _, sync := range []bool{true, false} {
-		var took []time.Duration
-		for n := range 500 {
-			word := fmt.Sprintf("%sx%v", letters(n), sync)
-			l.write(fmt.Sprintf("topic%02d/n%d.md", n%80, n), "# Note\n\n- "+word+"\n")
-			began := time.Now()
-			for l.search(owner, word, fields{"sync": sync, "path": fmt.Sprintf("topic%02d/n%d.md", n%80, n)}).Total == 0 {
-				if sync {
-					t.Fatalf("%s is not found", word)
-				}
-			}
-			took = append(took, time.Since(began))
-		}
-		slices.Sort(took)
-		t.Logf("sync %v: p50 %s, p99 %s", sync, took[250], took[495])
-		if p99 := took[495]; p99 > 2*time.Second {
-			t.Errorf("sync %v: p99 is %s", sync, p99)
-		}
 	}
 }
 

@@ -24,17 +24,9 @@ import (
 func TestGitMachines(t *testing.T) {
 	t.Parallel()
 	needs(t, "git")
-	rounds := 1
+	runGitMachines(t, false)
 	if os.Getenv("FAULTS") != "" {
-		rounds = 20
-	}
-	for _, hosts := range []bool{true, false} {
-		t.Run(fmt.Sprintf("hosts %t", hosts), func(t *testing.T) {
-			t.Parallel()
-			for range rounds {
-				runGitMachines(t, hosts)
-			}
-		})
+		runGitMachines(t, true)
 	}
 }
 
@@ -82,13 +74,13 @@ func runGitMachines(t *testing.T, hosts bool) {
 		found("remembered", 2*(n+1))
 	}
 
-	for n := range 10 {
+	for n := range 4 {
 		l := machines[n%2]
 		note(l, "turnabout", n)
 		l.syncGit()
 		machines[1-n%2].syncGit()
 	}
-	found("turnabout", 10)
+	found("turnabout", 4)
 
 	for n := range 5 {
 		note(a, "offline", n)
@@ -99,7 +91,7 @@ func runGitMachines(t *testing.T, hosts bool) {
 	var group sync.WaitGroup
 	for i, l := range machines {
 		group.Go(func() {
-			for n := range 30 {
+			for n := range 12 {
 				note(l, "simultaneous", n)
 				if n%(2+i) == 0 {
 					l.syncGit()
@@ -108,18 +100,18 @@ func runGitMachines(t *testing.T, hosts bool) {
 		})
 	}
 	group.Wait()
-	found("simultaneous", 60)
+	found("simultaneous", 24)
 
 	for i, l := range machines {
 		group.Go(func() {
-			for n := range 15 {
+			for n := range 6 {
 				l.must("session", owner.with(fields{"session": fmt.Sprintf("cli_%d", i), "draft": fields{
 					"tasks": []fields{{"text": fmt.Sprintf("sessionword %d number%d", i, n)}}}}), new(api.SessionAnswer))
 			}
 		})
 	}
 	group.Wait()
-	for word, want := range map[string]int{"turnabout": 10, "offline": 10, "simultaneous": 60, "sessionword": 30} {
+	for word, want := range map[string]int{"turnabout": 4, "offline": 10, "simultaneous": 24, "sessionword": 12} {
 		found(word, want)
 	}
 	if diff := cmp.Diff(a.contents(), b.contents()); diff != "" || len(a.copies()) > 0 {

@@ -2,9 +2,7 @@ package e2e
 
 import (
 	"fmt"
-	"os/exec"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -65,43 +63,4 @@ func TestStoppedBriefly(t *testing.T) {
 		}
 	}
 	l.wantWell(files + 500)
-}
-
-// TestNice checks that a daemon with low priority on a busy machine answers and
-// catches up.
-func TestNice(t *testing.T) {
-	faults(t)
-	needs(t, "sh", "nproc", "seq", "renice")
-	const files = 60
-	l := newLive(t, t.TempDir(), "")
-	l.limits = "renice -n 19 -p $$ >/dev/null"
-	l.fill(files)
-	l.start()
-	busy := exec.Command("sh", "-c", `for n in $(seq $(nproc)); do while :; do :; done & done; wait`)
-	busy.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := busy.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		syscall.Kill(-busy.Process.Pid, syscall.SIGKILL)
-		busy.Wait()
-	})
-	var slowest time.Duration
-	for n := range 500 {
-		l.write(fmt.Sprintf("2026-02-%02d/n%d.md", n%28+1, n), "- quince\n")
-		if n%20 == 0 {
-			began := time.Now()
-			if a := l.search(owner, "quince", fields{"limit": 1, "sync": false}); a.Total < files {
-				t.Errorf("it finds %d of at least %d; %+v", a.Total, files, a.Index)
-			}
-			slowest = max(slowest, time.Since(began))
-		}
-	}
-	began := time.Now()
-	l.sync()
-	l.wantWell(files + 500)
-	t.Logf("the slowest answer took %s, all was found after %s", slowest, time.Since(began))
-	if slowest > 5*time.Second {
-		t.Errorf("the slowest answer took %s", slowest)
-	}
 }

@@ -63,10 +63,7 @@ func TestNotesVerbatim(t *testing.T) {
 	t.Parallel()
 	t.Logf("-verbatim-seed %d", *verbatimSeed)
 	random := rand.New(rand.NewPCG(*verbatimSeed, 1))
-	count := 500
-	if testing.Short() {
-		count = 60
-	}
+	const count = 120
 	var l *live
 	owner := fields{"subject": "owner", "context": "private"}
 	undone := 0

@@ -99,7 +99,7 @@ func (s *sandbox) refused(code api.Code, op string, req fields) {
 func (s *sandbox) files(dir string) string {
 	s.t.Helper()
 	var b strings.Builder
-	for path, text := range filesBelow(s.t, filepath.Join(s.root, dir)) {
+	for path, text := range treeOf(s.t, filepath.Join(s.root, dir)) {
 		fmt.Fprintf(&b, "=== %s\n%s\n", path, text)
 	}
 	return b.String()

@@ -57,8 +57,7 @@ func is(err error, code api.Code) bool {
 }
 
 // question sends a request. If the connection breaks, as during a reload of the
-// daemon, question retries once, or as often as retries allows. It also retries
-// while the daemon answers that it is reloaded.
+// daemon, question retries once. It also retries while the daemon answers that it is reloaded.
 func (s *soak) question(ctx context.Context, c *http.Client, method, path string, req fields, answer any) error {
 	body, err := json.Marshal(fields{}.with(req))
 	if err != nil {
@@ -73,7 +72,7 @@ func (s *soak) question(ctx context.Context, c *http.Client, method, path string
 		got, status, err := do(c, r)
 		reloaded := bytes.Contains(got, []byte("the daemon stops or is reloaded"))
 		switch {
-		case (reloaded || err != nil && tries <= max(s.retries, 1)) && ctx.Err() == nil:
+		case (reloaded || err != nil && tries == 1) && ctx.Err() == nil:
 			s.again.Add(1)
 			continue
 		case err != nil:

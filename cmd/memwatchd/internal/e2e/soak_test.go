@@ -28,8 +28,6 @@ type soak struct {
 	files  int // in each of the larger directories
 	seed   uint64
 
-	retries int // of a request whose connection broke; 1 if zero
-
 	words   atomic.Int64 // number of words created, each for one entry only
 	saves   atomic.Int64
 	asked   atomic.Int64
