@@ -12,12 +12,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/background"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/console"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/doctor"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/hook"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/service"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/setup"
 	"github.com/memwatchd/memwatchd/internal/ops"
 	"github.com/memwatchd/memwatchd/vault"
@@ -52,9 +52,9 @@ func NewRoot(stdout, stderr io.Writer) *cobra.Command { return newRoot(stdout, s
 // name.
 func newRoot(stdout, stderr io.Writer, args []string) *cobra.Command {
 	g := &cli.Globals{Stdout: stdout, Stderr: stderr, Args: args, NewRoot: NewRoot, OpenRoot: openRoot, Diff: ops.Diff,
-		Start: background.Start}
-	others := []*cobra.Command{newServe(g), setup.NewInit(g), setup.NewService(g), background.NewStop(g),
-		background.NewRestart(g), background.NewLogs(g), doctor.NewCommand(g)}
+		Start: service.Start}
+	others := []*cobra.Command{newServe(g), setup.NewInit(g), service.NewCommand(g), service.NewStop(g),
+		service.NewRestart(g), service.NewLogs(g), doctor.NewCommand(g)}
 	for _, c := range others {
 		c.GroupID = "daemon"
 	}

@@ -111,6 +111,8 @@ var removedCommands = map[string]string{
 	"todo plan":      "run `memwatchd status --verbose` to show how many boxes wait, and why",
 	"embed dump":     "the daemon embeds the texts of a memory again",
 	"embed load":     "the daemon embeds the texts of a memory again",
+	"service print":  "run `memwatchd service install`, which prints the path of the unit",
+	"service status": "run `memwatchd doctor`",
 	"share verify":   "run `memwatchd share init`, which compares the store with the files and repairs it",
 }
 

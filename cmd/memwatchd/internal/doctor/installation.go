@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"runtime"
 	"strings"
 
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/agents"
@@ -31,38 +29,17 @@ func inspectProgram(e *examination) (list findings) {
 	return list.orPassed("memwatchd %s", build.Version())
 }
 
-// inspectService reports whether the system starts the daemon.
+// inspectService reports whether the service manager starts the daemon at login.
 func inspectService(e *examination) (list findings) {
-	s := &service.Service{Name: e.config.Name}
-	install, status := e.flags.Command("service install"), e.flags.Command("service status")
-	places, manager := []string{}, "/run/systemd/system"
-	switch runtime.GOOS {
-	case "linux":
-		for _, dir := range []string{setup.UserUnits(), "/etc/systemd/user", setup.SystemUnits} {
-			places = append(places, filepath.Join(dir, s.UnitName()))
-		}
-	case "darwin":
-		manager, install, status = "/bin/launchctl", e.flags.Command("service print"), e.flags.Command("service print")
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return nil
-		}
-		places = append(places, filepath.Join(home, "Library", "LaunchAgents", s.Label()+".plist"))
+	unit := service.Installed(e.config.Name)
+	switch {
+	case unit == "":
+		list.add(note, "", e.flags.Command("service install"), "No service starts the daemon at login.")
+	case !e.answered:
+		list.add(warning, "Find out why the service does not run.", e.flags.Command("logs"),
+			"%s is installed, and no daemon answers.", unit)
 	}
-	for _, place := range places {
-		if _, err := os.Stat(place); err != nil {
-			continue
-		}
-		if !e.answered {
-			list.add(warning, "Find out why the service does not run.", status,
-				"%s is installed, and no daemon answers.", place)
-		}
-		return list.orPassed("%s starts the daemon.", place)
-	}
-	if _, err := os.Stat(manager); err == nil {
-		list.add(note, "", install, "No service starts the daemon after a restart of the machine.")
-	}
-	return list
+	return list.orPassed("%s starts the daemon.", unit)
 }
 
 // inspectAgents reports which agents are on this machine, and whether their settings

@@ -37,7 +37,7 @@ func layers(t *testing.T) map[string]int {
 	if !ok {
 		t.Fatal("docs/internals/architecture.md has no table of the program's packages")
 	}
-	layers := map[string]int{"cmd/memwatchd": 11}
+	layers := map[string]int{"cmd/memwatchd": 12}
 	row := regexp.MustCompile("(?m)^\\| `([a-z0-9/]+)` \\| ([0-9]+) \\|")
 	for prefix, table := range map[string]string{"": engine, internal: program} {
 		for _, m := range row.FindAllStringSubmatch(table, -1) {
@@ -65,10 +65,10 @@ var forbidden = map[string][]string{
 // libraries lists the packages that may import a library, those of the program by
 // their short names. A prefix stands for everything below it.
 var libraries = map[string][]string{
-	"github.com/adrg/xdg":              {"ipc/client", "config", "cli", "daemon", "setup"},
+	"github.com/adrg/xdg":              {"ipc/client", "config", "cli", "daemon", "service", "setup"},
 	"github.com/blevesearch/":          {"index"},
 	"github.com/bmatcuk/":              {"compactor", "index", "config", "vault"},
-	"github.com/coreos/":               {"daemon", "setup"},
+	"github.com/coreos/":               {"daemon"},
 	"github.com/cpuguy83/":             {"app"},
 	"github.com/fsnotify/":             {"watcher"},
 	"github.com/google/go-cmp/":        {},
@@ -78,7 +78,7 @@ var libraries = map[string][]string{
 	"github.com/robfig/":               {"compactor"},
 	"github.com/rogpeppe/":             {},
 	"github.com/sashabaranov/":         {"llm"},
-	"github.com/spf13/":                {"app", "background", "cli", "console", "setup", "doctor", "hook"},
+	"github.com/spf13/":                {"app", "service", "cli", "console", "setup", "doctor", "hook"},
 	"github.com/tailscale/":            {"agents"},
 	"github.com/yuin/goldmark":         {"memory"},
 	"golang.org/x/sync/errgroup":       {"index", "ipc", "vault", "daemon"},
@@ -89,9 +89,9 @@ var libraries = map[string][]string{
 	"golang.org/x/tools/":              {},
 	"gopkg.in/yaml.v3":                 {"memory", "config"},
 	"log/slog":                         {"compactor", "todosync", "vault", "watcher", "index", "ntfy", "ipc", "config", "daemon", "meaning", "term", "share"},
-	"net":                              {"background", "console", "ui", "ipc", "ipc/client", "llm", "outbound", "config", "daemon", "testkit"},
+	"net":                              {"service", "console", "ui", "ipc", "ipc/client", "llm", "outbound", "config", "daemon", "testkit"},
 	"net/http":                         {"api", "ipc", "ipc/client", "ipc/mcp", "ntfy", "llm", "outbound", "ui", "weaviate"},
-	"os/exec":                          {"background", "cli", "console", "setup", "doctor"},
+	"os/exec":                          {"service", "cli", "console", "setup", "doctor"},
 	"testing":                          {"testkit"},
 }
 
@@ -114,9 +114,8 @@ var openers = map[string]string{
 // starters are the files that start other programs: systemctl, journalctl, the
 // daemon, an editor and a browser.
 var starters = []string{
-	internal + "background/background.go", internal + "background/commands.go", internal + "cli/editor.go",
+	internal + "service/background.go", internal + "service/commands.go", internal + "service/unit.go", internal + "cli/editor.go",
 	internal + "console/console.go",
-	internal + "setup/systemd.go",
 }
 
 // fileCalls are the functions with a file name as argument.

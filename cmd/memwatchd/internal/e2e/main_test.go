@@ -24,11 +24,11 @@ import (
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/app"
-	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/background"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/clock"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/hook"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/service"
 	"github.com/memwatchd/memwatchd/ipc/client"
 	"github.com/memwatchd/memwatchd/ipc/mcp"
 	"github.com/memwatchd/memwatchd/vault"
@@ -51,7 +51,7 @@ func TestMain(m *testing.M) {
 		if ahead, err := time.ParseDuration(os.Getenv(clockAhead)); err == nil {
 			clock.Now = func() time.Time { return time.Now().Add(ahead) }
 		}
-		background.Disabled = os.Getenv(autostart) == ""
+		service.Disabled = os.Getenv(autostart) == ""
 		config.OnRemoved = tune
 		app.Main()
 	}})

@@ -199,7 +199,7 @@ func (i *installer) agentCommand(cmd *cobra.Command) (agents.Command, error) {
 	program := i.program
 	if program == "" {
 		var err error
-		program, err = InvokedPath()
+		program, err = cli.InvokedPath()
 		if err != nil {
 			return nil, fmt.Errorf("find the path of this program (set --program): %w", err)
 		}

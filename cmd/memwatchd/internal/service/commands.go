@@ -1,4 +1,4 @@
-package background
+package service
 
 import (
 	"context"
@@ -72,8 +72,8 @@ func stop(ctx context.Context, g *cli.Globals, c *config.Config, dc *client.Clie
 	if status.Status == nil || status.PID <= 0 {
 		return fmt.Errorf("the daemon on %s does not name its process: stop it where it was started", dc.Socket)
 	}
-	if unit := installedUnit(c); unit != "" {
-		return fmt.Errorf("a service runs the daemon: use `systemctl --user stop %s`", unit)
+	if u := unitOf(c.Name); u.isInstalled() {
+		return fmt.Errorf("a service runs the daemon: use `%s`", term.ShellLine(u.halt...))
 	}
 	switch is, err := dc.IsServer(ctx, status.PID); {
 	case err != nil:
@@ -143,8 +143,8 @@ func NewLogs(g *cli.Globals) *cobra.Command {
 				return cli.Usagef("--lines must be at least 1")
 			}
 			program, args, followFlag := "tail", []string{logPath(c)}, "-F" // also the log that replaces this one
-			if unit := installedUnit(c); unit != "" {
-				program, args, followFlag = "journalctl", []string{"--user", "--unit", unit}, "--follow"
+			if u := unitOf(c.Name); u.isInstalled() && system == "linux" {
+				program, args, followFlag = "journalctl", []string{"--user", "--unit", u.name}, "--follow"
 			} else if config.ExistingPath(logPath(c)) == "" {
 				return fmt.Errorf("there is no log %s: no daemon was started in the background "+
 					"(memwatchd serve in a terminal logs there)", logPath(c))

@@ -1,7 +1,7 @@
-// Package background runs the daemon without a service manager. Start starts it
-// for a command that found none; the commands stop, restart and logs control
-// it.
-package background
+// Package service runs the daemon: in the background, where Start starts it for a
+// command that found none, or at login, by the service manager of the system. The
+// commands stop, restart, logs and service control it.
+package service
 
 import (
 	"bytes"
@@ -19,8 +19,6 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
-	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/service"
-	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/setup"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 	"github.com/memwatchd/memwatchd/ipc/client"
 )
@@ -62,8 +60,9 @@ func Start(ctx context.Context, g *cli.Globals, c *config.Config) error {
 	if _, err := os.Stat(c.Memory.Dir); err != nil {
 		return fmt.Errorf("%w: create the memory with `%s`", err, g.Config.Command("init"))
 	}
-	if unit := installedUnit(c); unit != "" {
-		return fmt.Errorf("the service is not active: run `systemctl --user start %s`", unit)
+	if u := unitOf(c.Name); u.isInstalled() {
+		return fmt.Errorf("the service is not active: run `%s`",
+			term.ShellLine(u.start[len(u.start)-1]...))
 	}
 	log, err := openLog(c)
 	if err != nil {
@@ -106,7 +105,7 @@ func Start(ctx context.Context, g *cli.Globals, c *config.Config) error {
 // launch starts memwatchd serve with the flags. The channel is closed when the
 // process ends.
 func launch(flags config.Flags, log *os.File) (<-chan struct{}, error) {
-	program, err := setup.InvokedPath()
+	program, err := cli.InvokedPath()
 	if err != nil {
 		return nil, err
 	}
@@ -142,16 +141,6 @@ func answers(socket string) bool {
 	}
 	conn.Close()
 	return true
-}
-
-// installedUnit returns the name of the user's systemd unit of a memory, or "" if
-// none is installed.
-func installedUnit(c *config.Config) string {
-	name := (&service.Service{Name: c.Name}).UnitName()
-	if config.ExistingPath(filepath.Join(setup.UserUnits(), name)) == "" {
-		return ""
-	}
-	return name
 }
 
 // logPath returns the path of the log of daemons that Start started.

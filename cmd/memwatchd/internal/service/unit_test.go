@@ -1,0 +1,204 @@
+package service
+
+import (
+	"bytes"
+	"encoding/xml"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/adrg/xdg"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
+)
+
+// setSystem selects a service manager for a test, whose program fake records its
+// arguments in the returned file, and a home of its own.
+func setSystem(t *testing.T, name, program string) (home, calls string) {
+	t.Helper()
+	old := system
+	home, dir := t.TempDir(), t.TempDir()
+	calls = filepath.Join(dir, "calls")
+	script := "#!/bin/sh\necho \"$@\" >>" + calls + "\n"
+	if err := os.WriteFile(filepath.Join(dir, program), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range []string{"XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR"} {
+		t.Setenv(v, "")
+	}
+	t.Setenv("XDG_RUNTIME_DIR", dir)
+	t.Setenv("HOME", home)
+	t.Setenv("PATH", dir+":/usr/bin:/bin")
+	xdg.Reload()
+	system = name
+	t.Cleanup(func() { system = old })
+	return home, calls
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// TestPackagedUnit checks that the unit of the packages is the one that service install
+// writes, without the parts that differ by user and by memory.
+func TestPackagedUnit(t *testing.T) {
+	setSystem(t, "linux", "systemctl")
+	text, err := unitOf("memwatchd").renderTemplate("/home/ana/notes", "/usr/bin/memwatchd", nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	packaged := read(t, "../../../../packaging/linux/user.service")
+	for _, s := range []*string{&text, &packaged} {
+		*s = regexp.MustCompile(`(?m)^(#|Description=|Documentation=).*\n`).ReplaceAllString(*s, "")
+	}
+	if diff := cmp.Diff(packaged, text); diff != "" {
+		t.Errorf("(-packaged +installed)\n%s", diff)
+	}
+}
+
+var odd = struct {
+	memory, program   string
+	args, environment []string
+}{
+	`/home/ana/100% "real" <notes>`, `/home/ana/my tools/$bin/memwatchd`,
+	[]string{"--config", `/home/ana/a "b" \c/$HOME/100%.yaml`, "--dir", "/home/ana/ünï;ß & <x>"},
+	[]string{"MEMWATCHD_LOG_LEVEL=debug", "XDG_STATE_HOME=/home/ana/my 50% $tate"},
+}
+
+// TestQuoting checks that characters with a meaning in a unit of systemd, or in XML, keep
+// none.
+func TestQuoting(t *testing.T) {
+	setSystem(t, "linux", "systemctl")
+	text, err := unitOf("work").renderTemplate(odd.memory, odd.program, odd.args, odd.environment)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{
+		`Description=memwatchd on /home/ana/100%% "real" <notes>`,
+		`ExecStart="/home/ana/my tools/$bin/memwatchd" --config "/home/ana/a \"b\" \\c/$$HOME/100%%.yaml" ` +
+			`--dir "/home/ana/ünï;ß & <x>" serve`,
+		`Environment=MEMWATCHD_LOG_LEVEL=debug`,
+		`Environment="XDG_STATE_HOME=/home/ana/my 50%% $tate"`,
+	} {
+		if !strings.Contains(text, line+"\n") {
+			t.Errorf("%s is missing in\n%s", line, text)
+		}
+	}
+	system = "darwin"
+	agent, err := unitOf("work").renderTemplate(odd.memory, odd.program, odd.args, odd.environment)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]bool{}
+	for d := xml.NewDecoder(strings.NewReader(agent)); ; {
+		token, err := d.Token()
+		if err != nil {
+			break
+		}
+		if text, ok := token.(xml.CharData); ok {
+			got[string(text)] = true
+		}
+	}
+	for _, want := range append(odd.args, odd.program, "/home/ana/my 50% $tate", "io.github.memwatchd.work") {
+		if !got[want] {
+			t.Errorf("%q is missing in\n%s", want, agent)
+		}
+	}
+	for _, bad := range []string{"/home/ana/new\nline", "/home/ana/notes\\", "/home/ana/\xe4"} {
+		if _, err := unitOf("work").renderTemplate(bad, "/usr/bin/memwatchd", nil, nil); err == nil {
+			t.Errorf("%q is accepted", bad)
+		}
+	}
+}
+
+// TestSystemdAcceptsUnit checks that systemd-analyze accepts a unit.
+func TestSystemdAcceptsUnit(t *testing.T) {
+	analyze, err := exec.LookPath("systemd-analyze")
+	if err != nil {
+		t.Skip(err)
+	}
+	setSystem(t, "linux", "systemctl")
+	dir := t.TempDir()
+	program := filepath.Join(dir, `my 100% $bin ;é`)
+	if err := os.WriteFile(program, nil, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	text, err := unitOf("work").renderTemplate(odd.memory, program, odd.args, odd.environment)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "memwatchd-work.service")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command(analyze, "verify", "--user", "--man=no", path).CombinedOutput()
+	// The output may also contain messages about other units of this machine.
+	if err != nil && bytes.Contains(out, []byte(dir)) || bytes.Contains(out, []byte("memwatchd")) {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// TestInstall checks the file and the commands of both service managers, and that an
+// uninstallation removes the units of former versions as well.
+func TestInstall(t *testing.T) {
+	for _, c := range []struct {
+		system, program, path string
+		want                  string
+	}{
+		{"linux", "systemctl", ".config/systemd/user/memwatchd.service", `--user daemon-reload
+--user daemon-reload
+--user enable memwatchd.service
+--user restart memwatchd.service
+--user disable --now memwatchd.service memwatchd.socket memwatchd:2.socket
+--user daemon-reload
+`},
+		{"darwin", "launchctl", "Library/LaunchAgents/io.github.memwatchd.plist", `print gui/UID
+bootstrap gui/UID HOME/Library/LaunchAgents/io.github.memwatchd.plist
+bootout gui/UID/io.github.memwatchd
+`},
+	} {
+		t.Run(c.system, func(t *testing.T) {
+			home, calls := setSystem(t, c.system, c.program)
+			var out bytes.Buffer
+			g := &cli.Globals{Stdout: &out, Stderr: &out}
+			if err := Install(t.Context(), g); err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join(home, c.path)
+			if !strings.Contains(read(t, path), "serve") {
+				t.Error("the unit does not start the daemon")
+			}
+			if info, _ := os.Stat(path); info.Mode().Perm() != 0o600 {
+				t.Errorf("mode %v", info.Mode())
+			}
+			for _, name := range []string{"memwatchd.socket", "memwatchd:2.socket", "memwatchd-work.socket"} {
+				if err := os.WriteFile(filepath.Join(filepath.Dir(path), name), nil, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := Uninstall(t.Context(), g); err != nil {
+				t.Fatal(err)
+			}
+			left, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "memwatchd*et"))
+			if _, err := os.Stat(path); err == nil || c.system == "linux" && len(left) != 1 {
+				t.Errorf("left behind: %v, %v", err, left)
+			}
+			got := regexp.MustCompile(`gui/\d+`).ReplaceAllString(read(t, calls), "gui/UID")
+			if diff := cmp.Diff(c.want, strings.ReplaceAll(got, home, "HOME")); diff != "" {
+				t.Error(diff)
+			}
+			if err := Uninstall(t.Context(), g); err != nil || !strings.Contains(out.String(), "Nothing is installed") {
+				t.Errorf("again: %v\n%s", err, &out)
+			}
+		})
+	}
+}
