@@ -22,6 +22,7 @@ import (
 // An occurrence is an [api.Occurrence] with data that identifies its text.
 type occurrence struct {
 	api.Occurrence
+	entry      string // id of the entry, without the suffix for a part
 	digest     string // of the lines of the entry or the summary
 	lines      [2]int // of the entry, from 1, if it is only a part of the entry
 	normalized string // of an entry
@@ -235,7 +236,7 @@ func (m adminOps) mayContain(c Call, path string, match index.Phrase) bool {
 func (m adminOps) occurrencesIn(c Call, doc *memory.Document, shown memory.Shown, match index.Phrase) []occurrence {
 	path, kind := doc.Place.Path, doc.Place.Kind.String()
 	may, mayFile := m.mayChangeEntry(c, path), m.mayChange(c, path, doc.Own, doc.Front.Author())
-	wrote := m.writtenLines(c, path)
+	session := doc.Place.Kind == memory.Session && doc.Front.SessionID != ""
 	var traces []occurrence
 	if mayFile && match.In(path) {
 		traces = append(traces,
@@ -261,20 +262,20 @@ func (m adminOps) occurrencesIn(c Call, doc *memory.Document, shown memory.Shown
 		for _, p := range parts {
 			t := occurrence{Occurrence: api.Occurrence{ID: path + "#" + e.ID, What: "entry", Path: path,
 				Line: shown.Line(p[0]), EndLine: shown.Line(p[1]), Kind: kind, Text: e.Text,
-				Untrusted: e.Author().Untrusted(c.View)}, digest: digestOf(text), normalized: e.Norm, source: text}
+				Untrusted: e.Author().Untrusted(c.View)}, entry: e.ID, digest: digestOf(text), normalized: e.Norm, source: text}
 			if n := len(e.Sections); n > 0 {
 				t.Section = e.Sections[n-1]
 			}
 			if p != [2]int{e.Line, e.EndLine} {
 				t.lines = [2]int{p[0] - e.Line + 1, p[1] - e.Line + 1}
-				t.ID += partSuffix(t.lines[0])
+				t.ID += fmt.Sprint(":", t.lines[0])
 				text := strings.Join(shown.Lines[p[0]-1:p[1]], "\n")
 				t.Text = strings.TrimRight(commentRE().ReplaceAllString(text, ""), " \t\n")
 				t.source = doc.SourceLines(p[0], p[1])
 				t.normalized = normalizePart(t.source)
 			}
-			t.Writer = writerOf(wrote(t.source) || p[0] == p[1] && e.Source != "" && e.Comment.End > 0 &&
-				doc.LineStart(p[0]) <= e.Comment.Start && e.Comment.End <= doc.LineStart(p[0]+1))
+			t.Writer = writerOf(session || e.Source != "" && e.Comment.End > 0 &&
+				doc.LineStart(p[0]) <= e.Comment.Start && e.Comment.End <= doc.LineStart(p[1]+1))
 			traces = append(traces, t)
 		}
 	}
@@ -291,9 +292,9 @@ func (m adminOps) occurrencesIn(c Call, doc *memory.Document, shown memory.Shown
 			}
 		}
 		if !doc.HasGeneratedSummary() { // that follows the entries
-			traces = append(traces, occurrence{digest: digestOf(said), Occurrence: api.Occurrence{
+			traces = append(traces, occurrence{entry: summaryID, digest: digestOf(said), Occurrence: api.Occurrence{
 				ID: path + "#" + summaryID, What: "summary", Path: path, Line: shown.Line(field.Line),
-				EndLine: shown.Line(field.Line), Writer: writerOf(wrote(said)),
+				EndLine: shown.Line(field.Line), Writer: writerOf(session),
 				Kind: kind, Text: doc.Front.Summary, Untrusted: doc.Front.Author().Untrusted(c.View),
 			}})
 		}
@@ -323,60 +324,13 @@ func (m adminOps) occurrencesIn(c Call, doc *memory.Document, shown memory.Shown
 	return traces
 }
 
-// normalizePart returns a part of an entry in the form in which its copies are compared.
-func normalizePart(source string) string { return "part " + normalizeLine(source) }
-
-// writerOf returns the value of [api.Occurrence.Writer].
+// writerOf returns the value of [api.Occurrence.Writer]. memwatchd writes sessions, and
+// elsewhere the source of an entry.
 func writerOf(ours bool) string {
 	if ours {
 		return api.WrittenHere
 	}
 	return api.WrittenElsewhere
-}
-
-// writtenLines returns a function that reports whether memwatchd wrote all lines of a text in
-// a file, as far as the journal knows. Changes that only move, mark or restore the text of
-// others do not count. The journal is read only for a caller that may see all of it.
-func (m adminOps) writtenLines(c Call, path string) func(source string) bool {
-	var lines map[string]bool
-	return func(source string) bool {
-		if lines == nil {
-			lines = map[string]bool{}
-			if c.FullAccess && m.Writer != nil {
-				m.readWrittenLines(path, lines)
-			}
-		}
-		for line := range strings.Lines(source) {
-			line = normalizeLine(line)
-			if line != "" && !lines[line] {
-				return false
-			}
-		}
-		return source != ""
-	}
-}
-
-// writingCauses are the causes of changes with new text.
-var writingCauses = []string{"capture", "compress", "edit", "import", "item", "note", "remember", "session", "write"}
-
-func (m adminOps) readWrittenLines(path string, lines map[string]bool) {
-	m.Writer.Journal.FindHunks(
-		func(r journal.Record) bool {
-			return r.FilePath() == path && slices.Contains(writingCauses, r.Cause)
-		},
-		func(_ journal.Record, h journal.Hunk) bool {
-			old := map[string]bool{}
-			for line := range strings.Lines(string(h.Old)) {
-				old[normalizeLine(line)] = true
-			}
-			for line := range strings.Lines(string(h.New)) {
-				line = normalizeLine(line)
-				if !old[line] {
-					lines[line] = true
-				}
-			}
-			return false
-		})
 }
 
 // summaryID replaces the entry id in the id of a file's summary.

@@ -187,3 +187,10 @@ func joinFirst(names []string) string {
 	}
 	return strings.Join(names, ", ")
 }
+
+// cutID splits path#id into the path, which may contain #, and the id of the
+// entry. It reports false for an id without a path.
+func cutID(id string) (path, entry string, ok bool) {
+	i := strings.LastIndexByte(id, '#')
+	return id[:max(i, 0)], id[i+1:], i >= 0
+}

@@ -64,30 +64,19 @@ func (m adminOps) wipeSubject(ctx context.Context, c Call, r *api.WipeRequest) (
 		}
 		return answer, nil
 	}
-	plan := erasure{Subject: c.Scope.Subject}
-	for _, path := range w.files {
-		file := erasedFile{Path: path}
-		if now, err := m.Writer.Vault.Read(path); err == nil {
-			file.Digest = journal.Digest(now.Data)
-		}
-		plan.Files = append(plan.Files, file)
-	}
+	e := erasure{paths: w.files, used: func(path, _, _ string) bool { return m.isWiped(w, path) }}
+	e.concerns, e.holds = m.wipedChanges(c, w)
 	var problem error
-	plan.Journal, problem = m.findWipedHunks(c, w)
-	if len(plan.Journal)+len(plan.Files) > 0 {
-		before, err := m.recordErasure(plan)
-		if err != nil {
-			return nil, err
-		}
-		problem = errors.Join(problem, m.removeFiles(ctx, &plan, false), m.eraseCopies(ctx, &plan, &textMatcher{}))
-		if problem == nil {
-			problem = m.writeErasures(before)
-		}
-	}
-	if unlinked, err := m.unlinkAll(ctx, c.Scope.Subject); err != nil {
+	answer.Problem, err = m.erase(ctx, c, e, func() {
+		problem = m.removeFiles(ctx, w.files)
+		unlinked, err := m.unlinkAll(ctx, c.Scope.Subject)
 		problem = errors.Join(problem, err)
-	} else {
-		answer.Unlinked = append(answer.Unlinked, unlinked...)
+		if err == nil {
+			answer.Unlinked = append(answer.Unlinked, unlinked...)
+		}
+	})
+	if err != nil {
+		return nil, err
 	}
 	for _, dir := range w.dirs {
 		left, err := m.Writer.RemoveEmpty(ctx, dir)
@@ -102,7 +91,7 @@ func (m adminOps) wipeSubject(ctx context.Context, c Call, r *api.WipeRequest) (
 	}
 	answer.Left = slices.DeleteFunc(answer.Left, func(path string) bool { return slices.Contains(w.files, path) })
 	if problem != nil {
-		answer.Problem = erasureProblem(c, problem)
+		answer.Problem = strings.Trim(answer.Problem+"; "+erasureProblem(c, problem), "; ")
 	}
 	return answer, nil
 }
@@ -173,18 +162,18 @@ func linkPattern(subject string) *regexp.Regexp {
 	return regexp.MustCompile(`(?m)(?:^|[^\pL\pN_:-])(?:` + name + `)(?:$|[^\pL\pN_:-]|:(?:\s|$))`)
 }
 
-// findWipedHunks returns the journal hunks about the subject: the contents of its
-// files, and its links.
-func (m adminOps) findWipedHunks(c Call, w *wipePlan) ([]journal.HunkSet, error) {
+// wipedChanges returns functions that select the parts of the journal about the subject:
+// the contents of its files, and its links.
+func (m adminOps) wipedChanges(c Call, w *wipePlan) (concerns func(journal.Record) bool,
+	holds func(journal.Record, journal.Hunk) bool) {
 	link := linkPattern(c.Scope.Subject)
-	return m.Writer.Journal.FindHunks(
-		func(r journal.Record) bool {
+	return func(r journal.Record) bool {
 			return r.Path == memory.IdentitiesPath || m.isWiped(w, r.Path) || r.To != "" && m.isWiped(w, r.To)
 		},
 		func(r journal.Record, h journal.Hunk) bool {
 			return r.Path != memory.IdentitiesPath ||
 				slices.ContainsFunc([][]byte{h.Old, h.New, h.Above, h.Below}, link.Match)
-		})
+		}
 }
 
 // unlinkAll removes all links of a subject: those to an account, or the one of
@@ -221,19 +210,15 @@ func (m adminOps) isWiped(w *wipePlan, path string) bool {
 	return w.keys[m.Layout.Place(path).Owner] || slices.Contains(w.files, path)
 }
 
-// removeFiles removes whole files without recording their contents in the
-// journal. If later is set, files that changed since the request stay.
-func (m adminOps) removeFiles(ctx context.Context, plan *erasure, later bool) error {
+// removeFiles removes whole files without recording their contents in the journal.
+func (m adminOps) removeFiles(ctx context.Context, paths []string) error {
 	group := ""
 	var errs []error
-	for _, f := range plan.Files {
-		if len(f.Entries) > 0 {
-			continue
-		}
+	for _, path := range paths {
 		written, err := m.Writer.Write(ctx, vault.Change{
-			Path: f.Path, Cause: "wipe", Group: group, Requested: true, Secret: true,
+			Path: path, Cause: "wipe", Group: group, Requested: true, Secret: true,
 			Edit: func(old *vault.File) ([]byte, error) {
-				if old == nil || later && journal.Digest(old.Data) != f.Digest {
+				if old == nil {
 					return nil, nil
 				}
 				return nil, vault.ErrRemove

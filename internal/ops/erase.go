@@ -1,0 +1,452 @@
+package ops
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/index"
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
+	"github.com/memwatchd/memwatchd/internal/state"
+	"github.com/memwatchd/memwatchd/memory"
+	"github.com/memwatchd/memwatchd/vault"
+	"github.com/memwatchd/memwatchd/vault/journal"
+)
+
+// Text to be forgotten is in files, in the journal, the use counts and the index. It
+// leaves the files last but for the index, so that a repeated request finds what an
+// interrupted one left.
+
+// An erasure selects text outside of the files, and lists the files that lose text.
+type erasure struct {
+	paths    []string
+	concerns func(journal.Record) bool
+	holds    func(journal.Record, journal.Hunk) bool
+	used     func(path, id, text string) bool
+}
+
+// erase removes text: from its copies, by remove from the files, and from the copies that
+// other programs have caused meanwhile. The problem is why copies remain.
+func (m adminOps) erase(ctx context.Context, c Call, e erasure, remove func()) (problem string, err error) {
+	if m.ErasureFile != "" { // the next start purges the index, if this run does not get there
+		if err := state.Save(m.ErasureFile, true); err != nil {
+			return "", api.Errorf(api.Unavailable, "cannot record the removal, nothing was removed: %v", err)
+		}
+	}
+	failed := m.eraseCopies(ctx, e)
+	newest, concerns := m.Writer.Journal.Newest(), e.concerns
+	remove()
+	e.concerns = func(r journal.Record) bool { return r.ID > newest && concerns(r) }
+	failed = errors.Join(failed, m.eraseCopies(ctx, e), m.purgeIndex(ctx))
+	if failed != nil {
+		problem = erasureProblem(c, failed)
+	}
+	return problem, nil
+}
+
+// erasureProblem returns the problem of an erasure for the answer. Only the
+// owner sees the reason, which may describe data of other subjects.
+func erasureProblem(c Call, failed error) string {
+	reason := "copies of the text remain"
+	if c.FullAccess {
+		reason = oneLine(failed.Error())
+	}
+	return reason + "; repeat the request"
+}
+
+// eraseCopies removes the text of an erasure from the temporary files of earlier changes,
+// the journal and the use counts.
+func (m adminOps) eraseCopies(ctx context.Context, e erasure) error {
+	var errs []error
+	for _, path := range e.paths {
+		if err := m.Writer.Clear(ctx, path); err != nil {
+			errs = append(errs, fmt.Errorf("saved copies of %s: %w", path, err))
+		}
+	}
+	errs = append(errs, m.Writer.Journal.Forget(e.concerns, e.holds))
+	if m.Compactor != nil && m.Compactor.Uses != nil {
+		errs = append(errs, m.Compactor.Uses.Forget(e.used))
+	}
+	return errors.Join(errs...)
+}
+
+// purgeIndex removes earlier contents of the files from the index.
+func (m adminOps) purgeIndex(ctx context.Context) error {
+	err := m.Indexer.Purge(ctx)
+	if err == nil && m.ErasureFile != "" {
+		if err = os.Remove(m.ErasureFile); errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+	}
+	return err
+}
+
+// FinishErasures removes earlier contents of the files from the index if the daemon
+// stopped during a removal. Call it after all files have been read.
+func (m *Memory) FinishErasures(ctx context.Context) error {
+	m.forgetLists.eraseMu.Lock()
+	defer m.forgetLists.eraseMu.Unlock()
+	if m.ErasureFile == "" {
+		return nil
+	}
+	if _, err := os.Stat(m.ErasureFile); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return m.adminOps().purgeIndex(ctx)
+}
+
+// forgetListed removes the chosen entries of a list.
+func (m adminOps) forgetListed(ctx context.Context, c Call, r *api.ForgetRequest, answer *api.ForgetAnswer) error {
+	m.forgetLists.eraseMu.Lock()
+	defer m.forgetLists.eraseMu.Unlock()
+	l, err := m.forgetLists.findList(c, r.Token, m.Now())
+	if err != nil {
+		return err
+	}
+	chosen, err := l.chooseOccurrences(r.IDs)
+	if err != nil {
+		return err
+	}
+	if err := m.waitAllIndexed(ctx, &c); err != nil {
+		return err
+	}
+	if err := m.checkUnchanged(c, l.match, chosen); err != nil {
+		return err
+	}
+	words := newTextMatcher(&l, chosen)
+	e := erasure{used: func(path, id, text string) bool {
+		return words.matchesText(text) ||
+			slices.ContainsFunc(chosen, func(t occurrence) bool { return t.Path == path && t.entry == id })
+	}}
+	for _, t := range chosen {
+		if !slices.Contains(e.paths, t.Path) {
+			e.paths = append(e.paths, t.Path)
+		}
+	}
+	e.concerns, e.holds = m.journalled(c, words)
+	answer.Problem, err = m.erase(ctx, c, e, func() {
+		answer.Removed, answer.Failed = m.removeEntries(ctx, c, e.paths, chosen, words)
+	})
+	if err != nil {
+		return err
+	}
+	if err := m.syncIndex(ctx, &c); err != nil {
+		return err
+	}
+	addOccurrences(answer, l.match, m.findOccurrences(c, l.match, &l))
+	answer.Beyond = outOfReach
+	return nil
+}
+
+// chooseOccurrences returns the occurrences with the given ids, and the listed archived copies
+// of these entries. Without ids it returns none; this is valid only if no occurrence
+// has an id, when the text can still be removed from the journal and other
+// copies.
+func (l *forgetList) chooseOccurrences(ids []string) (chosen []occurrence, err error) {
+	if len(ids) == 0 && slices.ContainsFunc(l.occurrences, func(t occurrence) bool { return t.ID != "" }) {
+		return nil, api.Errorf(api.Invalid, "ids are missing").
+			WithHint("set `ids` to the listed entries to remove")
+	}
+	named, norms := map[string]bool{}, map[string]bool{}
+	for _, id := range ids {
+		id = strings.TrimSpace(id)
+		at := slices.IndexFunc(l.occurrences, func(t occurrence) bool { return t.ID == id && id != "" })
+		if at < 0 {
+			return nil, api.Errorf(api.Invalid, "ids: %q is not in the list of the token", id)
+		}
+		named[id], norms[l.occurrences[at].normalized] = true, true
+	}
+	for _, t := range l.occurrences {
+		copied := t.Kind == memory.Archive.String() && t.What == "entry" && norms[t.normalized]
+		if t.ID != "" && (copied || named[t.ID]) {
+			chosen = append(chosen, t)
+		}
+	}
+	return chosen, nil
+}
+
+// checkUnchanged returns an error if a chosen occurrence has changed since it was
+// listed.
+func (m adminOps) checkUnchanged(c Call, match index.Phrase, chosen []occurrence) error {
+	var now []occurrence
+	for i, t := range chosen {
+		if i == 0 || chosen[i-1].Path != t.Path {
+			now = nil
+			if doc, shown, err := m.loadFile(c, t.Path); err == nil {
+				now = m.occurrencesIn(c, doc, shown, match)
+			}
+		}
+		if !slices.ContainsFunc(now, func(n occurrence) bool { return n.ID == t.ID && n.digest == t.digest }) {
+			return errListChanged(t.ID)
+		}
+	}
+	return nil
+}
+
+func errListChanged(object string) error {
+	return api.Errorf(api.Conflict, "%s has changed since the list was made", object).WithHint("list the entries again")
+}
+
+// removeEntries removes entries from files and from the copies kept beside these files.
+// It returns the ids of the removed entries and the reasons for failures.
+func (m adminOps) removeEntries(ctx context.Context, c Call, paths []string, chosen []occurrence,
+	words *textMatcher) (gone []string, failed []api.Refused) {
+	gone = []string{}
+	group := ""
+	var copies []string // changed conflict copies
+	for _, path := range paths {
+		entries := slices.DeleteFunc(slices.Clone(chosen), func(t occurrence) bool { return t.Path != path })
+		of, copied := memory.CopyOf(path)
+		changed, err := m.Writer.EditConflictCopies(ctx, of, func(kept *vault.File) ([]byte, error) {
+			return m.eraseInCopy(c, of, *kept, words)
+		})
+		copies = append(copies, changed...)
+		switch {
+		case !copied:
+			if err != nil {
+				failed = append(failed, api.Refused{ID: path,
+					Reason: "saved copy of the file: " + oneLine(asError(writeError(err)).Message)})
+			}
+			var written vault.Written
+			written, err = m.eraseInFile(ctx, c, path, group, entries, words)
+			group = cmp.Or(group, written.ID)
+		case err == nil && !slices.Contains(copies, path):
+			err = api.Errorf(api.Conflict, "a conflict copy is changed only if the caller may read all of it").
+				WithHint("run `memwatchd conflicts merge`")
+		}
+		for _, t := range entries {
+			if err == nil {
+				gone = append(gone, t.ID)
+			} else {
+				failed = append(failed, api.Refused{ID: t.ID, Reason: asError(writeError(err)).Message})
+			}
+		}
+	}
+	return gone, failed
+}
+
+func (m adminOps) eraseInFile(ctx context.Context, c Call, path, group string, chosen []occurrence,
+	words *textMatcher) (vault.Written, error) {
+	return m.Writer.Write(ctx, vault.Change{
+		Path: path, Cause: "forget", Group: group, Requested: true, Secret: true,
+		Edit: func(old *vault.File) ([]byte, error) {
+			if old == nil {
+				return nil, notFound("file", path)
+			}
+			data, err := m.eraseEntries(c, path, *old, chosen, words)
+			if _, told := errors.AsType[*api.Error](err); err != nil && !told {
+				err = fmt.Errorf("%w: %w", memory.ErrUnwritable, err)
+			}
+			return data, err
+		},
+	})
+}
+
+// eraseInCopy returns a copy of the file at path without the entries that match
+// words. A conflict copy of a sync tool stays unless the caller may read all of
+// the copy and of the file.
+func (m adminOps) eraseInCopy(c Call, path string, kept vault.File, words *textMatcher) ([]byte, error) {
+	if _, copied := memory.CopyOf(kept.Path); copied {
+		if doc, err := m.Files.Load(path); err == nil && doc.For(c.View) != doc {
+			return nil, nil
+		}
+	}
+	return m.eraseEntries(c, path, kept, nil, words)
+}
+
+// eraseEntries returns the file without the chosen entries, all of which must be
+// unchanged. If none are chosen, it removes those that match words and that
+// the caller may change; a file that the caller cannot read completely stays. The rest
+// of the file changes only where it is derived from the entries.
+func (m adminOps) eraseEntries(c Call, path string, file vault.File, chosen []occurrence,
+	words *textMatcher) ([]byte, error) {
+	file.Path = path
+	parse := func(source []byte) *memory.Document {
+		next := file
+		next.Data = source
+		return m.Parse(next)
+	}
+	doc := parse(file.Data)
+	switch known := doc.For(c.View); {
+	case known == doc:
+	case chosen == nil:
+		return nil, nil
+	case known == nil:
+		return nil, notFound("file", path)
+	default:
+		return nil, errPartial(path)
+	}
+	rev, found, may := doc.Revise(), 0, m.mayChangeEntry(c, path)
+	for i := range doc.Entries {
+		e := &doc.Entries[i]
+		var whole bool
+		var lines [][2]int
+		if chosen == nil && may(e) {
+			whole, lines = words.matchesEntry(doc, e)
+			if whole || lines != nil {
+				found++
+			}
+		}
+		for _, t := range chosen {
+			if t.entry != e.ID || t.digest != digestOf(doc.SourceLines(e.Line, e.EndLine)) {
+				continue
+			}
+			found++
+			if whole = t.lines == [2]int{}; !whole {
+				lines = append(lines, [2]int{e.Line + t.lines[0] - 1, e.Line + t.lines[1] - 1})
+			}
+		}
+		if whole {
+			rev.Remove(i)
+		} else {
+			rev.RemoveLines(i, lines)
+		}
+	}
+	summary := slices.ContainsFunc(chosen, func(t occurrence) bool {
+		return t.entry == summaryID && t.digest == digestOf(summaryOf(doc))
+	}) || chosen == nil && words.everyEntry && words.matchesText(summaryOf(doc)) &&
+		m.mayChange(c, path, doc.Own, doc.Front.Author())
+	if summary {
+		found++
+	}
+	switch {
+	case found < len(chosen):
+		return nil, errListChanged(path)
+	case found == 0:
+		return nil, nil
+	}
+	if summary && !doc.HasGeneratedSummary() {
+		rev.SetField("summary", words.withoutMatches(doc.Front.Summary))
+	}
+	rev.SetTitles()
+	rev.SetCounters()
+	return rev.Apply(parse)
+}
+
+// A textMatcher finds the matched text and the lines of the removed entries outside of
+// entries.
+type textMatcher struct {
+	match      index.Phrase
+	lines      map[string]bool // normalized by normalizeLine
+	norms      map[string]bool // of whole entries, and of parts by normalizePart
+	everyEntry bool            // all listed entries with the text are removed
+}
+
+// minLine is the minimum length of a line that is searched for by itself, in
+// bytes. Shorter lines are too common.
+const minLine = 12
+
+func newTextMatcher(l *forgetList, chosen []occurrence) *textMatcher {
+	n := &textMatcher{match: l.match, lines: map[string]bool{}, norms: map[string]bool{}}
+	ids := map[string]bool{}
+	for _, t := range chosen {
+		ids[t.ID] = true
+		if t.What != "entry" {
+			continue
+		}
+		n.norms[t.normalized] = t.normalized != ""
+		for line := range strings.Lines(t.source) {
+			line = normalizeLine(line)
+			n.lines[line] = len(line) >= minLine
+		}
+	}
+	n.everyEntry = !slices.ContainsFunc(l.occurrences, func(t occurrence) bool { return t.What == "entry" && !ids[t.ID] })
+	return n
+}
+
+var (
+	commentRE = lazyregexp.New(`<!--.*?-->`)
+	markerRE  = lazyregexp.New(`^[\s>]*(?:[-*+]\s+|\d+[.)]\s+)?(?:\[.\]\s+)?`)
+)
+
+// normalizeLine returns a line without the parts that differ between its copies.
+func normalizeLine(line string) string {
+	line = markerRE().ReplaceAllString(commentRE().ReplaceAllString(line, ""), "")
+	return memory.TaskNorm(strings.TrimSpace(line))
+}
+
+// normalizePart returns a part of an entry in the form in which its copies are compared.
+func normalizePart(source string) string { return "part " + normalizeLine(source) }
+
+// matchesText reports whether a text contains the matched text or a removed line.
+func (n *textMatcher) matchesText(text string) bool { return n.match.In(text) || n.containsLine(text) }
+
+// containsLine reports whether a text contains a line of a removed entry.
+func (n *textMatcher) containsLine(text string) bool {
+	for line := range strings.Lines(text) {
+		if n.lines[normalizeLine(line)] {
+			return true
+		}
+	}
+	return false
+}
+
+// withoutMatches returns a text without the lines that match, or nothing if a match spans
+// several lines or is masked.
+func (n *textMatcher) withoutMatches(text string) string {
+	rest := strings.Join(slices.DeleteFunc(strings.Split(text, "\n"), n.matchesText), "\n")
+	if rest == text || n.matchesText(rest) {
+		return ""
+	}
+	return rest
+}
+
+// matchesEntry returns what is removed of an entry of an older version of a file: the whole
+// entry if it equals a removed one, parts that equal removed ones, or everything with the text
+// if all entries with the text are removed.
+func (n *textMatcher) matchesEntry(doc *memory.Document, e *memory.Entry) (whole bool, parts [][2]int) {
+	if n.norms[e.Norm] {
+		return true, nil
+	}
+	parts = doc.MatchingParts(e, func(text string) bool {
+		return n.norms[normalizePart(strings.TrimSuffix(text, "\n"))] || n.everyEntry && n.match.In(text)
+	})
+	whole = parts == nil && n.everyEntry && entryContains(e, doc.SourceLines(e.Line, e.EndLine), n.match)
+	return whole, parts
+}
+
+// journalled returns functions that select the parts of the journal that contain the text.
+// In a shared file, only parts with a line of a removed entry count, because others may have
+// written the same text.
+func (m adminOps) journalled(c Call, words *textMatcher) (concerns func(journal.Record) bool,
+	holds func(journal.Record, journal.Hunk) bool) {
+	mine, shared := map[string]bool{}, map[string]bool{}
+	may := func(path string) bool {
+		if _, known := mine[path]; !known {
+			mine[path], shared[path] = m.mayForget(c, path)
+		}
+		return mine[path]
+	}
+	return func(r journal.Record) bool { return may(r.Path) || r.To != "" && may(r.To) },
+		func(r journal.Record, h journal.Hunk) bool {
+			return slices.ContainsFunc([][]byte{h.Old, h.New, h.Above, h.Below}, func(b []byte) bool {
+				text := string(bytes.ToValidUTF8(b, nil))
+				return words.containsLine(text) || !shared[r.Path] && words.match.In(text)
+			})
+		}
+}
+
+// mayForget reports whether the caller may erase earlier contents of a file, and whether
+// the file may contain text of others.
+func (m adminOps) mayForget(c Call, path string) (may, shared bool) {
+	place, inbox := m.Layout.Place(path), m.inbox(c)
+	switch {
+	case inbox != "" && !memory.Within(path, inbox):
+		return false, true
+	case place.Owner != "" && !memory.InInbox(path):
+		return c.View.Readable(memory.Partition{Owner: place.Owner}), false
+	}
+	doc, err := m.Files.Load(path)
+	if err != nil { // the file is gone, so its readers are unknown
+		return c.Scope.Subject == m.Owner, false
+	}
+	known := doc.For(c.View)
+	return known != nil, known != doc || !m.mayChange(c, path, doc.Own, memory.Author{})
+}
