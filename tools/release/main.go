@@ -25,7 +25,16 @@ func main() {
 	check := flag.Bool("check", false,
 		"make everything twice, in different places and from nothing, and compare; nothing is written")
 	repository := flag.String("repository", "../..", "what is released: the commit that is checked out there")
+	vendor := flag.Bool("vendorhash", false, "print the hash of the modules for flake.nix; nothing is written")
 	flag.Parse()
+	if *vendor {
+		hash, err := vendorHash(*repository)
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(hash)
+		return
+	}
 	files, err := made(*repository, "release-", false)
 	if err == nil && *check {
 		err = checked(files, *repository)

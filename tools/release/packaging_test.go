@@ -145,3 +145,18 @@ func write(t *testing.T, path string, data []byte) {
 		t.Fatal(err)
 	}
 }
+
+// TestFlake checks that flake.nix states the hash of the modules in go.mod.
+func TestFlake(t *testing.T) {
+	hash, err := vendorHash("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	flake, err := os.ReadFile("../../flake.nix")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := `vendorHash = "` + hash + `";`; !strings.Contains(string(flake), want) {
+		t.Errorf("flake.nix does not contain %s", want)
+	}
+}
