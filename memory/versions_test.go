@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 )
 
@@ -423,88 +422,4 @@ func TestMergeVersionsReaders(t *testing.T) {
 	if text, err := m.Text(KeepOurs); err != nil || string(text) != public+body+"- new\n" {
 		t.Errorf("only one version changed: %v\n%s", err, text)
 	}
-}
-
-// TestMarkLines checks the conflict markers in versions that cannot be merged by
-// entries.
-func TestMarkLines(t *testing.T) {
-	const broken = "---\nsummary: [\n---\n"
-	for _, c := range []struct{ name, base, ours, theirs, want string }{
-		{"without conflicts all differences are marked", broken + "a\nb\nc\nd\ne\n", broken + "A\nb\nc\nd\ne\n", broken + "a\nb\nC1\nd\nE\n",
-			broken + "<<<<<<< ours\nA\nb\nc\nd\ne\n=======\na\nb\nC1\nd\nE\n>>>>>>> theirs\n"},
-		{"lines of both conflict", broken + "a\nb\nc\nd\n", broken + "a\nours\nc\nd\n", broken + "a\ntheirs\nc\nD\n",
-			broken + "a\n<<<<<<< ours\nours\n=======\ntheirs\n>>>>>>> theirs\nc\nD\n"},
-		{"no base", "", broken + "a\nb\n", broken + "a\nc", broken + "a\n<<<<<<< ours\nb\n=======\nc\n>>>>>>> theirs\n"},
-		{"other readers", "a\nb\nc\n", "---\nvisibility: public_ok\n---\na\nb\nc\n", "---\nvisibility: private_only\n---\na\nb\nsecret\n",
-			"---\n<<<<<<< ours\nvisibility: public_ok\n---\na\nb\nc\n=======\nvisibility: private_only\n---\na\nb\nsecret\n>>>>>>> theirs\n"},
-		{"keys of the frontmatter", "---\nsummary: a\n---\n- a\n", "---\nsummary: ours\n---\n- a\n", "---\nsummary: theirs\n---\n- a\n- b\n",
-			"---\n<<<<<<< ours\nsummary: ours\n=======\nsummary: theirs\n>>>>>>> theirs\n---\n- a\n- b\n"},
-		{"byte order mark", "\ufeff" + broken + "a\nb\n", "\ufeff" + broken + "a\nours\n", broken + "a\ntheirs\n",
-			"\ufeff" + broken + "a\n<<<<<<< ours\nours\n=======\ntheirs\n>>>>>>> theirs\n"},
-		{"text with a byte order mark in conflict", "", "\ufeffours <!-- x", "theirs <!-- x",
-			"<<<<<<< ours\n\ufeffours <!-- x\n=======\n\ufefftheirs <!-- x\n>>>>>>> theirs\n"},
-		{"markers in code have no effect", "", broken + "```\na\n```\n", broken + "```\nb\n```\n",
-			"<<<<<<< ours\n" + broken + "```\na\n```\n=======\n" + broken + "```\nb\n```\n>>>>>>> theirs\n"},
-		{"those below an open fence have", "", broken + "```\na\n", broken + "```\nb\n",
-			"<<<<<<< ours\n" + broken + "```\na\n=======\n" + broken + "```\nb\n>>>>>>> theirs\n"},
-	} {
-		m := new(Layout).MergeVersions("a.md", []byte(c.base), []byte(c.ours), []byte(c.theirs))
-		if c.base == "" {
-			m = new(Layout).MergeVersions("a.md", nil, []byte(c.ours), []byte(c.theirs))
-		}
-		got, err := m.MarkLines()
-		if err != nil {
-			got = []byte("error")
-		}
-		if diff := cmp.Diff(c.want, string(got)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", c.name, diff)
-		}
-	}
-}
-
-// FuzzMarkLines checks that the text between conflict markers contains both
-// versions, and that nobody else can read a file with markers.
-func FuzzMarkLines(f *testing.F) {
-	f.Add("a\nb\n", "a\nc\n", "d\nb\n")
-	f.Add("", "---\nvisibility: public_ok\n---\na", "```\nb\r\n```\n")
-	f.Fuzz(func(t *testing.T, base, ours, theirs string) {
-		for _, base := range [][]byte{[]byte(base), nil} {
-			text, conflicts := mergeLines(base, []byte(ours), []byte(theirs))
-			if base != nil || strings.Contains(ours+theirs, "<<<<<<<") || strings.Contains(ours+theirs, ">>>>>>>") || strings.Contains(ours+theirs, "=======") {
-				continue
-			}
-			var sides [2]strings.Builder
-			side := -1
-			for line := range strings.Lines(string(text)) {
-				switch line {
-				case markOurs + "\n":
-					side = 0
-				case markMiddle + "\n":
-					side = 1
-				case markTheirs + "\n":
-					side = -1
-				default:
-					for i := range sides {
-						if side < 0 || side == i {
-							sides[i].WriteString(line)
-						}
-					}
-				}
-			}
-			for i, want := range []string{ours, theirs} {
-				if got := sides[i].String(); strings.TrimRight(got, "\n") != strings.TrimRight(want, "\n") {
-					t.Errorf("%d conflicts: version %d is %q, want %q", conflicts, i, got, want)
-				}
-			}
-		}
-		m := new(Layout).MergeVersions("a.md", []byte(base), []byte(ours), []byte(theirs))
-		text, err := m.MarkLines()
-		if err != nil {
-			t.Fatalf("%q and %q have no markers", ours, theirs)
-		}
-		d := (&Layout{Identity: new(Visibility)}).Parse("SOUL.md", text, Meta{})
-		if d.Partition.Visibility != PrivateOnly || d.Excerpt() != nil {
-			t.Errorf("%q is public", text)
-		}
-	})
 }

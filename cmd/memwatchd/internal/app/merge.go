@@ -60,7 +60,7 @@ The merge keeps the additions of both versions. An entry that both versions chan
 }
 
 // mergeFiles writes the merge of three files to ours. It returns an error if there
-// are conflicts. If the base cannot be read, all lines that differ are conflicts.
+// are conflicts. If the base cannot be read, both versions are between conflict markers.
 func mergeFiles(base, ours, theirs, path string) error {
 	var texts [3][]byte
 	var baseErr error
@@ -82,22 +82,21 @@ func mergeFiles(base, ours, theirs, path string) error {
 	}
 	m := new(memory.Layout).MergeVersions(path, texts[0], texts[1], texts[2])
 	merged, err := m.Text(memory.KeepMarked)
-	if errors.Is(err, memory.ErrWhole) || baseErr != nil && !bytes.Equal(texts[1], texts[2]) {
-		merged, err := m.MarkLines()
-		if err == nil {
-			err = overwrite(ours, merged)
-		}
-		return cmp.Or(err, baseErr, errWhole)
+	if err == nil && baseErr != nil && !bytes.Equal(texts[1], texts[2]) {
+		merged, m.Whole = memory.MarkVersions(texts[1], texts[2]), true
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		err = overwrite(ours, merged)
 	}
-	if err := overwrite(ours, merged); err != nil {
-		return err
+	if err != nil || baseErr != nil {
+		return cmp.Or(err, baseErr)
+	}
+	if m.Whole {
+		return errWhole
 	}
 	switch n := len(m.Conflicts); n {
 	case 0:
-		return baseErr
+		return nil
 	case 1:
 		return fmt.Errorf("both versions changed one entry; %s", mergeRemedy)
 	default:

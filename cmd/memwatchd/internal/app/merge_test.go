@@ -11,14 +11,13 @@ import (
 )
 
 // TestMergeFilesMarks checks that the merge driver writes both values of a key of the
-// frontmatter, and all differences if the base cannot be read, between conflict
-// markers.
+// frontmatter, and both versions if the base cannot be read, between conflict markers.
 func TestMergeFilesMarks(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, c := range []struct{ base, ours, theirs, want string }{
 		{"---\nsummary: old\n---\n- a\n", "---\nsummary: one\n---\n- a\n", "---\nsummary: two\n---\n- a\n",
 			"---\n<<<<<<< ours\nsummary: one\n=======\nsummary: two\n>>>>>>> theirs\n---\n- a\n"},
-		{"", "- a\n- one\n", "- a\n- two\n", "- a\n<<<<<<< ours\n- one\n=======\n- two\n>>>>>>> theirs\n"},
+		{"", "- a\n- one\n", "- a\n- two\n", "<<<<<<< ours\n- a\n- one\n=======\n- a\n- two\n>>>>>>> theirs\n"},
 		{"", "- a\n", "- a\n", "- a\n"},
 	} {
 		base := "missing"
