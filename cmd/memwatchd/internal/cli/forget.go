@@ -11,7 +11,6 @@ import (
 	"unicode"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
@@ -165,11 +164,7 @@ func parseChoice(line string, n int) (chosen []int, bad string) {
 // scope that the flags select.
 func removalCommand(cmd *cobra.Command, ids []string, token string) string {
 	words := strings.Fields(cmd.CommandPath())
-	cmd.InheritedFlags().VisitAll(func(f *pflag.Flag) {
-		if f.Changed && f.Name != "json" {
-			words = append(words, "--"+f.Name+"="+f.Value.String())
-		}
-	})
+	words = append(words, changedFlags(cmd.InheritedFlags())...)
 	words = append(words, "--token="+token)
 	for _, id := range ids {
 		words = append(words, "--ids="+id)

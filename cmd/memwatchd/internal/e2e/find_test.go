@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/rivo/uniseg"
 )
 
 // A pane is a terminal of tmux with one command.
@@ -108,58 +106,38 @@ func checkError(t *testing.T, err error) {
 
 // TestFind types a query, moves and opens a hit in a real terminal.
 func TestFind(t *testing.T) {
-	for _, columns := range []int{80, 200} {
-		t.Run(strconv.Itoa(columns), func(t *testing.T) {
-			t.Parallel()
-			l, p := startFinder(t, columns, "find")
-			p.await("4 of 4 files; Enter opens, Esc leaves")
-			p.press("q", "u", "i", "n")
-			lines := p.await("> quin", "quinces in autumn", "音乐", "far.md:81", `\x1b[2J`)
-			for _, line := range lines {
-				if uniseg.StringWidth(line) > columns {
-					t.Errorf("a line has %d columns: %q", uniseg.StringWidth(line), line)
-				}
-			}
-			if strings.Contains(strings.Join(lines, "\n"), "\u202e") {
-				t.Error("a control character reaches the terminal")
-			}
-			if columns >= 120 { // the bar between list and preview is straight, also beside wide characters
-				for _, line := range lines[2:24] {
-					before, _, ok := strings.Cut(line, "│")
-					if !ok || uniseg.StringWidth(before) != 81 {
-						t.Errorf("the bar of %q is in column %d", line, uniseg.StringWidth(before))
-					}
-				}
-			}
-			// A key that removes all hits, and one that returns them.
-			p.press("x", "x", "x")
-			p.await("> quinxxx", "nothing matches")
-			p.press("BSpace", "BSpace", "BSpace")
-			p.await("4 of 4 files")
-			for !strings.Contains(strings.Join(p.await("4 of 4 files"), "\n"), "> notes/far.md:81") {
-				before := selectedLine(p.await("4 of 4 files"))
-				p.press("Down")
-				for selectedLine(p.await("4 of 4 files")) == before {
-					time.Sleep(10 * time.Millisecond)
-				}
-			}
-			p.await("- the quince far below")
-			p.press("Enter")
-			p.await("editing", "ended 0", "restored")
-			args, err := os.ReadFile(filepath.Join(filepath.Dir(l.socket), "editor.args"))
-			if want := "+81\n" + filepath.Join(l.root, "notes/far.md") + "\n"; err != nil || string(args) != want {
-				t.Errorf("the editor got %q, %v, want %q", args, err, want)
-			}
-		})
+	l, p := startFinder(t, 160, "find")
+	p.await("Enter opens, Esc leaves", "filler")
+	p.press("q", "u", "i", "n")
+	screen := strings.Join(p.await("> quin", "quinces in autumn", "一个 名字.md:3", "far.md:81"), "\n")
+	if strings.Contains(screen, "\u202e") {
+		t.Error("a control character reaches the terminal")
+	}
+	p.press("Space", "f", "a", "r")
+	p.await("> quin far", "▌ notes/far.md:81", "- the quince far below")
+	p.press("Enter")
+	p.await("editing", "ended 0", "restored")
+	args, err := os.ReadFile(filepath.Join(filepath.Dir(l.socket), "editor.args"))
+	if want := "+81\n" + filepath.Join(l.root, "notes/far.md") + "\n"; err != nil || string(args) != want {
+		t.Errorf("the editor got %q, %v, want %q", args, err, want)
 	}
 }
 
-// selectedLine returns the line of the list with the mark.
-func selectedLine(lines []string) string {
-	for _, line := range lines[2:] {
-		if strings.HasPrefix(line, "> ") {
-			return line
-		}
+// TestFindLeaves checks that Esc leaves without opening a file, that search without a
+// query does the same as find, and that the flags of find filter the hits.
+func TestFindLeaves(t *testing.T) {
+	for _, c := range []struct{ command, shown string }{
+		{"find autumn", "a quince.md:5"}, {"search", "filler"}, {"find --path notes quince", "1/1"}, {"find --kinds note --since 1990 --until 2100 --tags none", "0/0"},
+	} {
+		t.Run(c.command, func(t *testing.T) {
+			t.Parallel()
+			l, p := startFinder(t, 80, c.command)
+			p.await("Enter opens, Esc leaves", c.shown)
+			p.press("Escape")
+			p.await("ended 0", "restored")
+			if _, err := os.Stat(filepath.Join(filepath.Dir(l.socket), "editor.args")); err == nil {
+				t.Error("the editor was started")
+			}
+		})
 	}
-	return ""
 }

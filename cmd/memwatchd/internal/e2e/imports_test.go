@@ -72,6 +72,7 @@ var libraries = map[string][]string{
 	"github.com/cpuguy83/":             {"app"},
 	"github.com/fsnotify/":             {"watcher"},
 	"github.com/google/go-cmp/":        {},
+	"github.com/junegunn/":             {"cli"},
 	"github.com/modelcontextprotocol/": {"ipc/mcp"},
 	"github.com/pelletier/":            {"agents"},
 	"github.com/rivo/":                 {"brief", "term", "cli"},
