@@ -2,6 +2,7 @@ package share
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"maps"
 	"path/filepath"
@@ -11,9 +12,20 @@ import (
 )
 
 // boxNames are the names of the files of the outbox, for items and summaries. While the
-// store does not answer, the outbox contains the changes that the store lacks, for other
-// programs. The publisher does not read it: it derives the changes from the files.
+// store does not answer, the outbox contains the changes that the store lacks, as far as
+// it has answered since the start, for other programs. The publisher does not read it: it
+// derives the changes from the files.
 var boxNames = [2]string{"short_term.jsonl", "long_term.jsonl"}
+
+// A line is a line of the outbox. An outbox without tombstones is an export in JSON lines.
+type line struct {
+	RecordType string         `json:"record_type"`
+	Op         string         `json:"op"`
+	Tenant     string         `json:"tenant"`
+	ID         string         `json:"id"`
+	Rev        int64          `json:"rev"`
+	Payload    map[string]any `json:"payload"`
+}
 
 // quickOutbox is the time for writing the outbox above which it is not written after each
 // change: that shall take at most a twentieth of the time.
@@ -41,13 +53,11 @@ func (p *Publisher) writeOutbox(ctx context.Context) error {
 		return state.WriteFrom(filepath.Join(p.Dir, boxNames[1]), func(summaries io.Writer) error {
 			boxes := [2]io.Writer{items, summaries}
 			return p.eachChange(ctx, all, dirty, func(_ context.Context, changes []change) error {
-				for i := range changes {
-					l := changes[i].line()
-					l.Payload = changes[i].Properties
-					text, err := l.encode()
-					count, size = count+1, size+int64(len(text))
-					if k, _ := l.key(); err == nil && size <= p.MaxSpool {
-						_, err = boxes[min(k.collection, 1)].Write(text)
+				for _, c := range changes {
+					text, err := json.Marshal(line{c.Collection, c.op, c.Tenant, c.ID, c.rev(), c.Properties})
+					count, size = count+1, size+int64(len(text))+1
+					if k, _ := keyOf(&c.Object); err == nil && size <= p.MaxSpool {
+						_, err = boxes[min(k.collection, 1)].Write(append(text, '\n'))
 					}
 					if err != nil {
 						return err

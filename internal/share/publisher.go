@@ -54,7 +54,7 @@ type Publisher struct {
 	spooled bool            // the outbox has the changes of these files
 
 	mu       sync.Mutex // held while the versions, the outbox or the store change
-	sent     *versions
+	sent     versions
 	removals bool          // files may have been removed that no path in dirty names
 	waiting  int           // changes that the store lacks
 	boxBytes int64         // size of the outbox
@@ -63,28 +63,13 @@ type Publisher struct {
 
 	statusMu sync.Mutex
 	status   api.ShareStatus
-	refused  map[string]Refused
+	refused  map[string]api.ShareRefusal // by id; without text
 }
 
-// A Refused is an entry that the store does not accept.
-type Refused struct {
-	RecordType string `json:"record_type"`
-	MemoryID   string `json:"memory_id"`
-	ID         string `json:"id"`
-	Reason     string `json:"reason"`
-}
-
-// Open reads the last versions.
+// Open opens the outbox.
 func (p *Publisher) Open() error {
-	p.wake, p.dirty, p.refused = make(chan struct{}, 1), make(map[string]bool), make(map[string]Refused)
-	sent, damage, err := openVersions(p.Dir)
-	if err != nil {
-		return fmt.Errorf("open the record of share: %w", err)
-	}
-	p.sent, p.all, p.Breaker.Stopped = sent, true, p.wakeUp // to learn when the store answers again
-	if damage != nil {
-		p.Logger.Warn("record of share", "err", damage)
-	}
+	p.wake, p.dirty, p.refused = make(chan struct{}, 1), make(map[string]bool), make(map[string]api.ShareRefusal)
+	p.all, p.Breaker.Stopped = true, p.wakeUp // to learn when the store answers again
 	for _, name := range boxNames {
 		info, err := os.Stat(filepath.Join(p.Dir, name))
 		switch {
@@ -97,19 +82,7 @@ func (p *Publisher) Open() error {
 			return fmt.Errorf("open the outbox of share: %w", err)
 		}
 	}
-	p.loadRefused()
-	p.recordProblem(context.Background(), damage)
 	return nil
-}
-
-// Close closes the record of the last versions.
-func (p *Publisher) Close() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.sent == nil {
-		return nil
-	}
-	return p.sent.file.Close()
 }
 
 // Changed records that a file may have changed; an empty path stands for all of
@@ -142,8 +115,8 @@ const (
 	retryTime   = 2 * time.Second
 	removalTime = 10 * time.Second // between tests whether the source is complete
 	idleTime    = time.Hour
-	verifyEvery = 7 * 24 * time.Hour
-	verifyAgain = time.Hour // after a comparison that is unsure
+	listEvery   = 7 * 24 * time.Hour
+	listAgain   = time.Hour // after a list that is unsure
 )
 
 // Run publishes changes until the context ends.
@@ -186,32 +159,36 @@ func (p *Publisher) Step(ctx context.Context) time.Duration {
 	return wait
 }
 
-// publishChanges writes the changes to the store, and compares the store with the files
-// if that is due. While the store does not answer, it writes them to the outbox.
+// publishChanges lists the objects of the store if that is due, and writes the changes to
+// the store. While the store does not answer, it writes them to the outbox.
 func (p *Publisher) publishChanges(ctx context.Context) error {
 	err := errPaused
 	if p.Breaker.Allows() {
-		err = p.sendDirty(ctx)
+		err = p.sendChanges(ctx)
 	}
-	if ctx.Err() != nil {
-		return ctx.Err()
+	if err == nil || ctx.Err() != nil {
+		return cmp.Or(ctx.Err(), err)
 	}
-	if err != nil {
-		spoolErr := p.writeOutbox(ctx)
-		if err == errPaused { // the status has the reason
-			err = nil
+	spoolErr := p.writeOutbox(ctx)
+	if err == errPaused { // the status has the reason
+		err = nil
+	}
+	return errors.Join(err, spoolErr)
+}
+
+func (p *Publisher) sendChanges(ctx context.Context) error {
+	wait := listEvery
+	if p.sent.again {
+		wait = listAgain
+	}
+	due := p.sent.listed.IsZero() || p.Now().Sub(p.sent.listed) >= wait
+	if due {
+		if _, err := p.list(ctx); err != nil {
+			return err
 		}
-		return errors.Join(err, spoolErr)
 	}
-	wait := verifyEvery
-	if p.sent.unsure {
-		wait = verifyAgain
-	}
-	if len(p.sent.known)+len(p.Rules.Publish) == 0 || p.Now().Sub(p.sent.verified) < wait {
-		return nil
-	}
-	_, err = p.compareStore(ctx)
-	if err == nil {
+	err := p.sendDirty(ctx)
+	if err == nil && due {
 		err = p.expireTombstones(ctx)
 	}
 	return err
@@ -233,9 +210,6 @@ func (p *Publisher) sendDirty(ctx context.Context) error {
 		return err
 	}
 	p.removals = p.removals && !(complete && p.Source.Complete())
-	if err := p.sent.compact(); err != nil {
-		return fmt.Errorf("write the record of share: %w", err)
-	}
 	return p.clearOutbox()
 }
 
@@ -331,21 +305,14 @@ func (p *Publisher) sendBatch(ctx context.Context, batch []change) error {
 	if !p.Breaker.Allows() {
 		return errPaused
 	}
-	objects, lines := make([]Object, len(batch)), make([]line, len(batch))
-	var unsure []line
+	objects, keys, sent := make([]Object, len(batch)), make([]key, len(batch)), make([]version, len(batch))
 	for i := range batch {
-		objects[i], lines[i] = batch[i].Object, batch[i].line()
-		k, _ := lines[i].key()
-		if s, ok := p.sent.known[k]; batch[i].op != opDelete && (!ok || s.gone || s.hash != 0) {
-			l := lines[i]
-			l.Op = opPut // also of a tombstone: the text may stay in the store
-			unsure = append(unsure, l)
-		}
-	}
-	if len(unsure) > 0 {
-		if err := p.sent.append(unsure, true); err != nil {
-			return fmt.Errorf("write the record of share: %w", err)
-		}
+		objects[i] = batch[i].Object
+		keys[i], _ = keyOf(&objects[i])
+		sent[i], _ = versionOf(&objects[i], batch[i].file)
+		unsure := sent[i]
+		unsure.hash, unsure.gone = 0, batch[i].op == opDelete // the text of a tombstone may stay in the store
+		p.sent.set(keys[i], unsure)
 	}
 	limited, cancel := context.WithTimeout(ctx, p.Timeout)
 	refused, err := p.Store.Put(limited, objects)
@@ -358,33 +325,16 @@ func (p *Publisher) sendBatch(ctx context.Context, batch []change) error {
 		return err
 	}
 	p.recordRefused(objects, refused)
-	for i := range lines {
-		lines[i].Op = batch[i].op
-		if lines[i].Op == opPut && !slices.ContainsFunc(refused, func(r Refusal) bool { return r.ID == lines[i].ID }) {
-			hash := batch[i].text("hash")
-			lines[i].Hash = hash[:min(len(hash), 16)]
+	for i, k := range keys {
+		switch {
+		case batch[i].op == opDelete:
+			p.sent.remove(k)
+		case !slices.ContainsFunc(refused, func(r Refusal) bool { return r.ID == objects[i].ID }):
+			p.sent.set(k, sent[i])
 		}
-	}
-	if err := p.sent.append(lines, false); err != nil {
-		return fmt.Errorf("write the record of share: %w", err)
 	}
 	p.recordProblem(ctx, nil)
 	return nil
-}
-
-// expireTombstones removes old tombstones from the store.
-func (p *Publisher) expireTombstones(ctx context.Context) error {
-	var changes []change
-	before := p.Now().Add(-p.Tombstones)
-	for k, s := range p.sent.known {
-		if s.gone && time.UnixMilli(s.rev/1000).Before(before) {
-			o := k.objectOf(s, map[string]any{"rev": s.rev + 1})
-			o.Delete = true
-			changes = append(changes, change{Object: o, op: opDelete, file: s.file})
-		}
-	}
-	sortChanges(changes)
-	return p.send(ctx, changes)
 }
 
 // Plan returns the entries that the rules publish. It shows the first lines of some
@@ -447,6 +397,26 @@ func (p *Publisher) flushLocked(ctx context.Context) error {
 	}
 	p.recordProblem(ctx, err)
 	return err
+}
+
+// Create creates the collections of the store, publishes all changes, compares the store
+// with the published entries, and repairs it.
+func (p *Publisher) Create(ctx context.Context) (c Comparison, err error) {
+	err = p.Init(ctx)
+	p.Breaker.Record(p.Now(), err)
+	if err != nil {
+		return c, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	err = p.flushLocked(ctx)
+	if err == nil {
+		c, err = p.list(ctx)
+	}
+	if err == nil && c.Missing+c.Extra > 0 {
+		err = p.flushLocked(ctx)
+	}
+	return c, err
 }
 
 // ErrThisHost is returned by [Publisher.ForgetHost] for the publisher's own machine.

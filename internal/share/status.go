@@ -1,25 +1,19 @@
 package share
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"maps"
-	"path/filepath"
 	"slices"
 
 	"github.com/memwatchd/memwatchd/api"
-	"github.com/memwatchd/memwatchd/internal/state"
 )
-
-const refusedName = "refused.jsonl"
 
 // Status returns the state of the publisher, without the URL of the store.
 func (p *Publisher) Status() api.ShareStatusAnswer {
 	p.statusMu.Lock()
 	s := api.ShareStatusAnswer{ShareStatus: p.status}
 	for _, id := range slices.Sorted(maps.Keys(p.refused)) {
-		s.Refusals = append(s.Refusals, api.ShareRefusal{ID: p.refused[id].MemoryID, Reason: p.refused[id].Reason})
+		s.Refusals = append(s.Refusals, p.refused[id])
 	}
 	p.statusMu.Unlock()
 	s.Host, s.Refused = p.Rules.Host, len(s.Refusals)
@@ -39,7 +33,7 @@ func (p *Publisher) recordProblem(ctx context.Context, err error) {
 	p.statusMu.Lock()
 	defer p.statusMu.Unlock()
 	p.status = api.ShareStatus{Published: p.sent.live, Spooled: p.waiting, Bytes: p.boxBytes,
-		Verified: p.sent.verified.UTC()}
+		Verified: p.sent.listed.UTC()}
 	if err != nil && ctx.Err() == nil {
 		p.status.Problem = err.Error()
 	}
@@ -50,39 +44,12 @@ func (p *Publisher) recordProblem(ctx context.Context, err error) {
 func (p *Publisher) recordRefused(batch []Object, refused []Refusal) {
 	p.statusMu.Lock()
 	defer p.statusMu.Unlock()
-	before := maps.Clone(p.refused)
 	for _, o := range batch {
 		delete(p.refused, o.ID)
 		for _, r := range refused {
 			if r.ID == o.ID {
-				p.refused[o.ID] = Refused{RecordType: o.Collection, MemoryID: o.text("memory_id"), ID: o.ID,
-					Reason: r.Reason}
+				p.refused[o.ID] = api.ShareRefusal{ID: o.text("memory_id"), Reason: r.Reason}
 			}
 		}
-	}
-	if maps.Equal(before, p.refused) {
-		return
-	}
-	var text bytes.Buffer
-	for _, id := range slices.Sorted(maps.Keys(p.refused)) {
-		json.NewEncoder(&text).Encode(p.refused[id]) // strings have an encoding
-	}
-	if err := state.Write(filepath.Join(p.Dir, refusedName), text.Bytes()); err != nil {
-		p.Logger.Warn("write the refused entries of share", "err", err)
-	}
-}
-
-// loadRefused reads the objects that the store refused before.
-func (p *Publisher) loadRefused() {
-	text, err := state.Read(filepath.Join(p.Dir, refusedName))
-	if err != nil {
-		return // there is none; a comparison with the store finds the objects again
-	}
-	for dec := json.NewDecoder(bytes.NewReader(text)); ; {
-		var r Refused
-		if dec.Decode(&r) != nil {
-			return
-		}
-		p.refused[r.ID] = r
 	}
 }

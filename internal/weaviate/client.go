@@ -213,7 +213,8 @@ func describeError(err error) error {
 	case isTooLarge:
 		err = fmt.Errorf("store response is larger than %d bytes", tooLarge.Limit)
 	case isCertificate:
-		err = describeCertificate(certificate.Err)
+		err = fmt.Errorf("certificate of the store is rejected (%s): set share.weaviate.ca_file, or the name in the "+
+			"certificate as share.weaviate.url", strings.TrimPrefix(certificate.Err.Error(), "x509: "))
 	case errors.Is(err, errRedirected):
 		err = errRedirected
 	case errors.Is(err, http.ErrSchemeMismatch):
@@ -224,17 +225,4 @@ func describeError(err error) error {
 		err = fmt.Errorf("cannot reach the store: %s", outbound.FailureReason(err))
 	}
 	return &share.Error{Err: err}
-}
-
-func describeCertificate(err error) error {
-	invalid, isInvalid := errors.AsType[x509.CertificateInvalidError](err)
-	_, isOther := errors.AsType[x509.HostnameError](err)
-	switch {
-	case isInvalid && invalid.Reason == x509.Expired:
-		return errors.New("certificate of the store has expired or is not valid yet: renew it, and compare the clocks")
-	case isOther:
-		return errors.New("certificate of the store is for another host: set share.weaviate.url to the name in " +
-			"the certificate")
-	}
-	return errors.New("certificate of the store is from an unknown authority: set share.weaviate.ca_file")
 }

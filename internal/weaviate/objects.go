@@ -31,16 +31,6 @@ var (
 	uuidRE   = lazyregexp.New(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
 )
 
-// collectionNamed returns a collection, or nil if there is none with this name.
-func collectionNamed(name string) *share.Collection {
-	for i := range share.Collections {
-		if share.Collections[i].Name == name {
-			return &share.Collections[i]
-		}
-	}
-	return nil
-}
-
 // A row is an object of a batch in its encoded form.
 type row struct {
 	object share.Object
@@ -51,16 +41,16 @@ type row struct {
 // store: removal in a batch has a time that read repair ignores.
 func (c *Client) Put(ctx context.Context, batch []share.Object) (refused []share.Refusal, err error) {
 	var rows []row
-	for _, o := range orderBatch(batch) {
-		text, err := c.encode(o)
-		if err != nil {
-			refused = append(refused, share.Refusal{ID: o.ID, Reason: err.Error()})
-			continue
-		}
+	for _, o := range batch {
 		if o.Delete {
 			if err := c.delete(ctx, o); err != nil {
 				return nil, err
 			}
+			continue
+		}
+		text, err := c.encode(o)
+		if err != nil {
+			refused = append(refused, share.Refusal{ID: o.ID, Reason: err.Error()})
 			continue
 		}
 		rows = append(rows, row{o, text})
@@ -79,57 +69,13 @@ func (c *Client) Put(ctx context.Context, batch []share.Object) (refused []share
 	return append(refused, more...), nil
 }
 
-// orderBatch returns the last version of each object, removed objects first, then
-// tombstones.
-func orderBatch(batch []share.Object) []share.Object {
-	last := map[[3]string]int{}
-	for i, o := range batch {
-		last[[3]string{o.Collection, o.Tenant, o.ID}] = i
-	}
-	var list []share.Object
-	for i, o := range batch {
-		if last[[3]string{o.Collection, o.Tenant, o.ID}] == i {
-			list = append(list, o)
-		}
-	}
-	rank := func(o share.Object) int {
-		switch {
-		case o.Delete:
-			return 0
-		case o.Gone():
-			return 1
-		}
-		return 2
-	}
-	slices.SortStableFunc(list, func(a, b share.Object) int { return rank(a) - rank(b) })
-	return list
-}
-
 // encode returns the request of an object, or why the store would not accept it.
-// The store would add an unknown property to the collection.
 func (c *Client) encode(o share.Object) (json.RawMessage, error) {
-	of := collectionNamed(o.Collection)
-	switch {
-	case of == nil:
-		return nil, errors.New("collection is unknown")
-	case !tenantRE().MatchString(o.Tenant):
-		return nil, errors.New("name of the tenant is invalid")
-	case !uuidRE().MatchString(o.ID):
-		return nil, errors.New("id is not a UUID")
-	}
-	for name := range o.Properties {
-		if !slices.ContainsFunc(of.Properties, func(p share.Property) bool { return p.Name == name }) {
-			return nil, errors.New("property is not part of the collection")
-		}
-	}
 	text, err := json.Marshal(object{c.Prefix + o.Collection, o.Tenant, o.ID, o.Properties})
-	if err != nil {
-		return nil, errors.New("property has a value that JSON cannot represent")
+	if err == nil && len(text) > share.MaxObject {
+		err = fmt.Errorf("object has %d bytes, at most %d", len(text), share.MaxObject)
 	}
-	if len(text) > share.MaxObject {
-		return nil, fmt.Errorf("object has %d bytes, at most %d", len(text), share.MaxObject)
-	}
-	return text, nil
+	return text, err
 }
 
 // putRows writes objects in one request. If the store rejects the request as a
@@ -232,7 +178,7 @@ func (c *Client) objectPath(collection, tenant, id string) string {
 // as it is for Search.
 func (c *Client) Get(ctx context.Context, collection, tenant, id string) (share.Object, error) {
 	id = strings.ToLower(id)
-	if collectionNamed(collection) == nil || !tenantRE().MatchString(tenant) || !uuidRE().MatchString(id) {
+	if !tenantRE().MatchString(tenant) || !uuidRE().MatchString(id) {
 		return share.Object{}, share.ErrNotFound
 	}
 	var answer object

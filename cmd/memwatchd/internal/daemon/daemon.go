@@ -242,7 +242,7 @@ func (d *daemon) listPaths() []string {
 func (d *daemon) close() error {
 	var errs []error
 	if d.share != nil {
-		errs = append(errs, d.share.Close())
+		d.share.client.Close()
 	}
 	if d.embedder != nil {
 		d.embedder.Close()

@@ -91,12 +91,6 @@ func (d *daemon) openShare() (*sharing, error) {
 	return s, s.Open()
 }
 
-// Close closes the outbox and the connections.
-func (s *sharing) Close() error {
-	s.client.Close()
-	return s.Publisher.Close()
-}
-
 // shareHost returns the name of this machine in the store. If none is configured, it
 // makes one and keeps it in dir, because the host name alone may not be unique.
 func shareHost(configured, dir string) (string, error) {
