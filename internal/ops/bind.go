@@ -58,9 +58,6 @@ func (m *Memory) Do(ctx context.Context, by api.Caller, req *api.Request) (any, 
 		}
 		err = &hinted
 	}
-	if e, ok := errors.AsType[*api.Error](err); ok {
-		err = shortenEchoes(e, req)
-	}
 	if err != nil && ctx.Err() != nil {
 		if e, ok := errors.AsType[*api.Error](context.Cause(ctx)); ok {
 			return nil, e // the daemon stops

@@ -96,8 +96,8 @@ func (m *Memory) Receive(ctx context.Context, r Received) error {
 	if err != nil {
 		return err
 	}
-	if err := w.mayAdd(c); err != nil {
-		return err
+	if w.Writer == nil {
+		return errNoWriter
 	}
 	title := cutLine(r.Title, maxTopic-1)
 	block, err := w.noteBlock(c, &api.NoteRequest{

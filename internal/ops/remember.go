@@ -33,7 +33,7 @@ func (m writeOps) rememberItem(ctx context.Context, c Call, r *api.RememberReque
 		return answer, nil
 	}
 	op, err := api.LookUp("remember")
-	if err = cmp.Or(err, m.mayWrite(c, op)); err != nil {
+	if err = cmp.Or(err, m.permit(c, op)); err != nil {
 		return nil, err
 	}
 	item := &longTermEdit{

@@ -99,17 +99,54 @@ func (m readOps) meetsNeed(c Call, op *api.Operation) bool {
 	switch op.Needs {
 	case api.AnySubject:
 		return c.Scope.Subject != ""
-	case api.InPrivate:
-		if m.inbox(c) != "" {
-			return c.Scope.Subject != "" && op.InInbox
-		}
-		return c.Scope.Subject != "" && c.Scope.Context == memory.Private
+	case api.InPrivate: // or in the inbox
+		inbox := m.inbox(c) != ""
+		return c.Scope.Subject != "" && (inbox && op.InInbox || !inbox && c.Scope.Context == memory.Private)
 	case api.TheOwner:
 		return c.FullAccess
 	case api.Operator:
 		return c.FullAccess || c.operator
 	}
 	return true
+}
+
+// permit returns an error if the caller may not use an operation. It looks at the request
+// only.
+func (m writeOps) permit(c Call, op *api.Operation) error {
+	writes := op.Needs == api.AnySubject || op.Needs == api.InPrivate
+	switch {
+	case writes && m.Disabled:
+	case writes && c.Scope.Subject == "":
+		return api.Errorf(api.NoSubject, "an anonymous caller cannot write").WithHint("set `subject` or `external_key`")
+	case m.meetsNeed(c, op):
+		if writes && m.Writer == nil && !(op.Admin && op.Needs == api.InPrivate) { // administration has writers of its own
+			return errNoWriter
+		}
+	case !writes:
+		return api.Errorf(api.Forbidden, "%s is for the owner, in private", op.Name).
+			WithHint("use the owner's socket, as memory.owner in a private context; " +
+				"for commands, omit --subject and --context")
+	case m.inbox(c) != "":
+		return api.Errorf(api.Forbidden, "%s is not for listeners with a fixed scope, which write below %s only", op.Name,
+			m.inbox(c))
+	default:
+		return api.Errorf(api.Forbidden, "changing existing text requires a private context")
+	}
+	return nil
+}
+
+// checkCharacters rejects characters that a reader does not see in what a caller
+// writes outside a private context.
+func checkCharacters(c Call, req *api.Request) error {
+	if req.Operation().ReadOnly || c.View.Private() {
+		return nil
+	}
+	return req.EachText(func(param, text string) error {
+		if err := memory.CheckForeign(text); err != nil {
+			return api.Errorf(api.Invalid, "%s: %v", param, err)
+		}
+		return nil
+	})
 }
 
 // took returns the time since the start of the call in milliseconds.
