@@ -23,7 +23,7 @@ type BootFiles struct {
 }
 
 // Boot returns the texts of the files that an agent reads at the start of a
-// session. They follow in the order of [BootFiles], each below its tag and path:
+// session, and nothing else. They follow in the order of [BootFiles], each below its tag and path:
 //
 //	# [IDENTITY] SOUL.md
 //
@@ -35,96 +35,11 @@ type BootFiles struct {
 //
 //	<text>
 //
-// The block is enclosed in the lines of generated text. MEMORY.md is cut in the
-// same way as by [Style.Full]. MaxChars bounds the block: a file that does not
-// fit is left out, and MEMORY.md is cut to the remaining space.
-func (s Style) Boot(wake BootFiles) Block {
-	w := bootBuilder{Style: s}
-	for _, doc := range wake.Identity {
-		w.addFile(tagIdentity, doc)
-	}
-	w.remark = true
-	for _, doc := range wake.Logs {
-		w.addFile(tagRecent, doc)
-	}
-	for _, doc := range wake.LongTerm {
-		w.addFile(tagMain, doc)
-	}
-	w.addSummaries(wake.Recent)
-	if wake.Session != nil {
-		w.addFile(tagSession, wake.Session)
-	}
-	if w.text != "" {
-		w.block.Text = wrapGenerated(w.text)
-	}
-	return w.block
-}
-
-// bootBuilder is a boot block under construction.
-type bootBuilder struct {
-	Style
-	block  Block
-	text   string
-	remark bool // the remark must precede the next file
-}
-
-// remainingChars returns the remaining code points.
-func (w *bootBuilder) remainingChars() int { return w.MaxChars - Chars(wrapGenerated(w.text)) }
-
-// addFile adds the text of a file, or counts the file as left out if it does not
-// fit.
-func (w *bootBuilder) addFile(what string, doc *memory.Document) {
-	lines, untrusted := w.visibleProse(doc)
-	w.block.Omitted.Untrusted += untrusted
-	if len(lines) == 0 {
-		return
-	}
-	own := w.phrasesFor(lines)
-	head := w.nextPrefix(own) + "# [" + what + "] " + oneLine(doc.Place.Path, false) + "\n\n"
-	most, room := NoLimit, w.remainingChars()-Chars(head)-1
-	if what == tagMain {
-		most = min(w.MaxFull, max(0, room))
-	}
-	text, left := shortenText(lines, most, cutMiddle, own)
-	if text == "" || Chars(text) > room {
-		w.block.Omitted.Files++
-		return
-	}
-	w.block.Omitted.Characters += left
-	w.appendText(head + text + "\n")
-}
-
-// addSummaries adds the summaries of files, or counts them as left out if they do not
-// fit.
-func (w *bootBuilder) addSummaries(docs []*memory.Document) {
-	b := w.Summary(nil, docs)
-	w.block.Omitted.Recent += b.Omitted.Recent
-	w.block.Omitted.Untrusted += b.Omitted.Untrusted
-	if b.Text == "" {
-		return
-	}
-	text := w.nextPrefix(w.phrasesFor([]memory.ProseLine{{Text: b.Text}})) + b.Text
-	if Chars(text) > w.remainingChars() {
-		w.block.Omitted.Recent += b.Items
-		return
-	}
-	w.appendText(text)
-}
-
-// nextPrefix returns the separator and the remark to put before the next part.
-func (w *bootBuilder) nextPrefix(own phrases) string {
-	head := ""
-	if w.text != "" {
-		head = "\n"
-	}
-	if w.remark {
-		head += own.dataNotice + "\n\n"
-	}
-	return head
-}
-
-func (w *bootBuilder) appendText(text string) {
-	w.text += text
-	w.block.Items++
-	w.remark = false
+// The block is enclosed in the lines of generated text. MEMORY.md is cut to MaxFull.
+// MaxChars bounds the block, in which each part has a share as in [Style.Start].
+func (s Style) Boot(files BootFiles) Block {
+	b := startBuilder{Style: s, boot: true}
+	b.collect(StartFiles{BootFiles: files})
+	b.render(nil)
+	return b.block
 }

@@ -12,7 +12,6 @@
 package brief
 
 import (
-	"fmt"
 	"math"
 	"unicode/utf8"
 
@@ -44,7 +43,6 @@ type Block struct {
 	Text    string
 	Items   int         // lines, files, items or entries
 	Omitted api.Omitted // content left out
-	Hints   []string
 }
 
 // Chars returns the number of characters of a text. Characters are code points.
@@ -64,43 +62,4 @@ func Tokens(text string) int {
 		}
 	}
 	return (quarters + 3) / 4
-}
-
-// The shares of a limit from which hints describe a block as filling up or as
-// nearly full.
-const (
-	nearShare  = 0.80
-	nearlyFull = 0.95
-)
-
-// fillHints returns a hint about the fill level of a block of items if the block is
-// near or over a limit.
-func fillHints(items, maxItems, chars, maxChars int) []string {
-	share := 0.0
-	for _, m := range [][2]int{{items, maxItems}, {chars, maxChars}} {
-		if m[1] > 0 {
-			share = max(share, float64(m[0])/float64(m[1]))
-		}
-	}
-	var how string
-	switch {
-	case share > 1:
-		how = "over the limit of the block"
-	case share >= nearlyFull:
-		how = "close to the limit of the block"
-	case share >= nearShare:
-		how = "approaching the limit of the block"
-	default:
-		return nil
-	}
-	return []string{fmt.Sprintf("the items are %s (%s, %s): delete or merge items, or raise max_items or "+
-		"max_chars", how,
-		formatCount(items, maxItems, "items"), formatCount(chars, maxChars, "characters"))}
-}
-
-func formatCount(n, most int, what string) string {
-	if most == NoLimit {
-		return fmt.Sprintf("%d %s", n, what)
-	}
-	return fmt.Sprintf("%d of %d %s", n, most, what)
 }

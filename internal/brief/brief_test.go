@@ -86,9 +86,6 @@ func blockStats(t *testing.T, b Block) string {
 		t.Fatal(err)
 	}
 	s := fmt.Sprintf("(%d items, %d chars, about %d tokens, left out %s)\n", b.Items, Chars(b.Text), Tokens(b.Text), left)
-	for _, h := range b.Hints {
-		s += "(hint: " + h + ")\n"
-	}
 	return s
 }
 

@@ -44,7 +44,7 @@ func (s Style) Items(items []Item) Block {
 	})
 	var b Block
 	var groups []*itemGroup
-	want, wanted := 0, Chars(memory.FilteredHeader)+1 // of all items
+	most := 0 // items of a group
 	for _, item := range items {
 		if item.Untrusted && s.Omit {
 			b.Omitted.Untrusted++
@@ -56,18 +56,13 @@ func (s Style) Items(items []Item) Block {
 		}
 		if n := len(groups); n == 0 || groups[n-1].namespace != item.Namespace {
 			groups = append(groups, &itemGroup{namespace: item.Namespace})
-			wanted += Chars(item.Namespace) + 2
 		}
 		g := groups[len(groups)-1]
 		g.lines = append(g.lines, line+"\n")
-		want++
-		wanted += Chars(line) + 1
-	}
-	if want == 0 {
-		return b
+		most = max(most, len(g.lines))
 	}
 	chars := Chars(memory.FilteredHeader) + 1 // of the items that fit
-	for round := range want {
+	for round := range most {
 		for _, g := range groups {
 			if round >= len(g.lines) {
 				continue
@@ -93,7 +88,6 @@ func (s Style) Items(items []Item) Block {
 			b.Text += g.namespace + ":\n" + g.shown
 		}
 	}
-	b.Hints = fillHints(want, s.MaxItems, wanted, s.MaxChars)
 	return b
 }
 

@@ -48,7 +48,8 @@ const (
 // rest to the others, in proportion to their shares. So with 9,000 characters,
 // a MEMORY.md of 5,000 fits whole beside any other parts.
 const (
-	identityShare = 8 // of each file
+	identityShare = 8    // of each file
+	wholeShare    = 1000 // of each of them in a boot block, which must not lack them
 	longTermShare = 56
 	logShare      = 7 // twice that for the newest
 	itemsShare    = 8
@@ -95,6 +96,7 @@ type startBuilder struct {
 	parts    []startPart
 	other    func(*memory.Document, *memory.Entry) bool
 	others   []startFile // entries of other projects
+	boot     bool        // only the files of [BootFiles], in that order
 	identity int         // number of parts before the head
 	head     string      // notices after the identity
 }
@@ -130,19 +132,27 @@ func (f startFile) hasCommitments() bool {
 
 // collect adds the parts that have content.
 func (b *startBuilder) collect(files StartFiles) {
-	identity := b.filesOf(files.Identity, tagIdentity, identityShare, cutEnd)
+	share := identityShare
+	if b.boot {
+		share = wholeShare
+	}
+	identity := b.filesOf(files.Identity, tagIdentity, share, cutEnd)
 	b.other = files.Other
 	logs := b.filesOf(files.Logs, tagRecent, logShare, cutBeginning)
 	main := b.filesOf(files.LongTerm, tagMain, longTermShare, cutMiddle)
+	var session []startFile
+	if files.Session != nil {
+		session = b.filesOf([]*memory.Document{files.Session}, tagSession, longTermShare, cutBeginning)
+	}
 	index := b.filesOf(slices.DeleteFunc(slices.Clone(files.Index), isEmptyTemplate), "", longTermShare, cutMiddle)
 	if len(logs) > 1 {
 		logs[0].share *= 2 // the newest
 	}
-	sessions := b.recentLines(files.Recent, true, &b.block.Omitted)
+	sessions := b.recentLines(files.Recent, !b.boot, &b.block.Omitted)
 	tasks := b.taskLines(files.Tasks)
 	summaries := b.summaryLines(files.Summaries)
 	var text []memory.ProseLine // of the block, for its language
-	for _, f := range slices.Concat(identity, main, index, logs, b.others) {
+	for _, f := range slices.Concat(identity, main, index, logs, b.others, session) {
 		text = append(text, f.lines...)
 	}
 	for _, line := range slices.Concat(summaries, tasks, sessions) {
@@ -155,7 +165,7 @@ func (b *startBuilder) collect(files StartFiles) {
 		b.addFile(f)
 	}
 	b.identity = len(b.parts)
-	if len(main) > 0 && (len(identity) == 0 || slices.ContainsFunc(main, startFile.hasCommitments)) {
+	if !b.boot && len(main) > 0 && (len(identity) == 0 || slices.ContainsFunc(main, startFile.hasCommitments)) {
 		var paths []string
 		for _, f := range main {
 			paths = append(paths, oneLine(f.doc.Place.Path, false))
@@ -164,7 +174,7 @@ func (b *startBuilder) collect(files StartFiles) {
 	}
 	b.head += b.own.dataNotice + "\n"
 	following := slices.Concat(main, index, logs)
-	if len(identity) > 0 {
+	if b.boot || len(identity) > 0 {
 		following = slices.Concat(logs, main, index)
 	}
 	for _, f := range following {
@@ -174,12 +184,12 @@ func (b *startBuilder) collect(files StartFiles) {
 		func(o *api.Omitted) *int { return &o.LongTerm })
 	b.addItems(files.Items)
 	b.addList(tasksShare, tasksHeader, tasks, b.own.omittedTasks, func(o *api.Omitted) *int { return &o.Tasks })
-	share := sessionsShare
+	share = sessionsShare
 	if len(summaries) > 0 {
 		share -= summaryShare
 	}
 	b.addList(share, recentHeader, sessions, b.own.omittedSessions, func(o *api.Omitted) *int { return &o.Recent })
-	for _, f := range b.others {
+	for _, f := range slices.Concat(b.others, session) {
 		b.addFile(f)
 	}
 }
@@ -199,7 +209,11 @@ func (b *startBuilder) filesOf(docs []*memory.Document, tag string, share int, c
 		if tag == "" {
 			head, otherHead = indexHeader, otherHeader
 		}
-		lines, others := b.splitOthers(doc, lines)
+		isOther := func(entry int) bool { return b.other != nil && b.other(doc, &doc.Entries[entry]) }
+		others := linesOf(lines, isOther)
+		if len(others) > 0 {
+			lines = linesOf(lines, func(entry int) bool { return !isOther(entry) })
+		}
 		f := startFile{doc, lines, head, share, c}
 		if share == longTermShare {
 			f.cut.added = func(entry int) string { return doc.Entries[entry].Added }
@@ -214,54 +228,30 @@ func (b *startBuilder) filesOf(docs []*memory.Document, tag string, share int, c
 	return files
 }
 
-// splitOthers divides the lines of a file: entries of the reader's project and of
-// none, and those of other projects. Both keep their headings.
-func (b *startBuilder) splitOthers(doc *memory.Document, lines []memory.ProseLine) (own, others []memory.ProseLine) {
-	if b.other == nil {
-		return lines, nil
-	}
-	type part struct {
-		lines  []memory.ProseLine
-		headed bool // contains the headings above the present line
-	}
-	var parts [2]part
-	var headings []memory.ProseLine
-	below, blank := false, false // an entry follows the headings; a blank line precedes
+// linesOf returns the lines of some entries, below the headings directly above them.
+func linesOf(lines []memory.ProseLine, keep func(entry int) bool) (kept []memory.ProseLine) {
+	var above []memory.ProseLine // headings and blank lines that are not kept yet
+	below := false               // an entry follows the headings
 	for _, l := range lines {
+		blank := l.Text == "" && l.Entry < 0
 		switch {
-		case l.Text == "" && l.Entry < 0:
-			blank = true
-			continue
 		case l.Entry < 0:
-			if below {
-				headings, below = nil, false
-				parts[0].headed, parts[1].headed = false, false
+			if below && !blank {
+				above, below = []memory.ProseLine{{Entry: -1}}, false
 			}
-			if blank && len(headings) > 0 {
-				headings = append(headings, memory.ProseLine{Entry: -1})
+			if n := len(above); !blank || n > 0 && above[n-1].Text != "" || n == 0 && len(kept) > 0 {
+				above = append(above, l)
 			}
-			headings, blank = append(headings, l), false
-			continue
-		}
-		p := &parts[0]
-		if b.other(doc, &doc.Entries[l.Entry]) {
-			p = &parts[1]
-		}
-		if (blank || !p.headed) && len(p.lines) > 0 {
-			p.lines = append(p.lines, memory.ProseLine{Entry: -1})
-		}
-		if !p.headed && len(headings) > 0 {
-			p.lines = append(p.lines, headings...)
-			if blank {
-				p.lines = append(p.lines, memory.ProseLine{Entry: -1})
+		case keep(l.Entry):
+			if len(kept) == 0 && len(above) > 0 && above[0].Text == "" {
+				above = above[1:]
 			}
+			kept, above, below = append(append(kept, above...), l), nil, true
+		default:
+			below = true
 		}
-		p.lines, p.headed, below, blank = append(p.lines, l), true, true, false
 	}
-	if len(parts[1].lines) == 0 {
-		return lines, nil
-	}
-	return parts[0].lines, parts[1].lines
+	return kept
 }
 
 // maxSummary is the maximum number of code points of a summary.
@@ -404,9 +394,10 @@ func (b *startBuilder) render(hints func(Lang) []string) {
 // join sets the text and the counts of the block.
 func (b *startBuilder) join(shown []renderedPart, tidy string) {
 	var texts []string
+	headed := false // the notices precede the first part that is no identity
 	for i, p := range shown {
-		if i == b.identity && len(b.head) > 0 {
-			texts = append(texts, b.head)
+		if i >= b.identity && p.text != "" && !headed {
+			texts, headed = append(texts, b.head), true
 		}
 		if p.text != "" {
 			texts = append(texts, p.text)

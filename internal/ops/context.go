@@ -33,7 +33,6 @@ func (m readOps) context(ctx context.Context, c Call, r *api.ContextRequest) (*a
 		lang := cmp.Or(brief.Lang(r.Lang), brief.LanguageOf(block.Text))
 		answer.Hints = append(answer.Hints, m.limitHints(c, lang)...)
 	}
-	answer.Hints = append(answer.Hints, block.Hints...)
 	if block.Text == "" {
 		answer.Hints = append(answer.Hints, m.emptyReason(c, r, block.Omitted, &answer.Index))
 	}
