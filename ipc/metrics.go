@@ -2,17 +2,13 @@ package ipc
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"io"
 	"maps"
-	"runtime/metrics"
-	"runtime/pprof"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/memwatchd/memwatchd/api"
@@ -24,157 +20,102 @@ import (
 // command to initialize.
 const metricsType = "text/plain; version=0.0.4; charset=utf-8"
 
+// The families of the counters, in the order of the output.
+const (
+	refusedTotal   = "memwatchd_connections_refused_total"
+	panicsTotal    = "memwatchd_panics_total"
+	requestSeconds = "memwatchd_request_seconds"
+	requestsTotal  = "memwatchd_requests_total"
+)
+
 // counters are the metrics of the connections and requests. The metrics of the
 // memory are read from its status on each scrape. The zero value is ready to
 // use; all methods can be called concurrently.
 type counters struct {
-	mu       sync.Mutex
-	requests map[request]int64
-	seconds  map[string]*histogram // by operation
-	refused  map[string]int64      // connections, by reason
-	panics   int64
+	mu     sync.Mutex
+	values map[string]float64 // by name and labels
 }
 
-// A request is what requests are counted by.
-type request struct{ operation, code string }
-
-// histogramBounds are the upper bounds of the buckets in seconds, 0.5 ms to 4 s.
-var histogramBounds = [14]float64{
-	.0005, .001, .002, .004, .008, .016, .032, .064, .128, .256, .512, 1.024, 2.048, 4.096,
-}
-
-type histogram struct {
-	counts [len(histogramBounds) + 1]int64 // the last bucket has no bound
-	sum    float64                         // in seconds
+func (c *counters) add(series string, n float64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.values == nil {
+		c.values = map[string]float64{panicsTotal: 0}
+	}
+	c.values[series] += n
 }
 
 func (c *counters) recordRequest(operation, code string, took time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.requests == nil {
-		c.requests, c.seconds = map[request]int64{}, map[string]*histogram{}
-	}
-	c.requests[request{operation, code}]++
-	h := c.seconds[operation]
-	if h == nil {
-		h = new(histogram)
-		c.seconds[operation] = h
-	}
-	bucket, _ := slices.BinarySearch(histogramBounds[:], took.Seconds())
-	h.counts[bucket]++
-	h.sum += took.Seconds()
+	c.add(fmt.Sprintf("%s{code=%q,operation=%q}", requestsTotal, code, operation), 1)
+	c.add(fmt.Sprintf("%s_count{operation=%q}", requestSeconds, operation), 1)
+	c.add(fmt.Sprintf("%s_sum{operation=%q}", requestSeconds, operation), took.Seconds())
 }
 
 // recordRefused counts a rejected connection.
 func (c *counters) recordRefused(reason string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.refused == nil {
-		c.refused = map[string]int64{}
-	}
-	c.refused[reason]++
-}
-
-func (c *counters) recordPanic() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.panics++
+	c.add(fmt.Sprintf("%s{reason=%q}", refusedTotal, reason), 1)
 }
 
 // write writes the counters in the format of metricsType.
 func (c *counters) write(w io.Writer) {
+	c.add(panicsTotal, 0)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	writeFamily(w, "memwatchd_connections_refused_total", "counter", "Rejected connections, by reason.")
-	for _, reason := range slices.Sorted(maps.Keys(c.refused)) {
-		fmt.Fprintf(w, "memwatchd_connections_refused_total{reason=%q} %d\n", reason, c.refused[reason])
-	}
-	writeFamily(w, "memwatchd_panics_total", "counter", "Panics in requests. Please report them as bugs.")
-	fmt.Fprintf(w, "memwatchd_panics_total %d\n", c.panics)
-	writeFamily(w, "memwatchd_request_seconds", "histogram", "Request duration in seconds, by operation.")
-	for _, operation := range slices.Sorted(maps.Keys(c.seconds)) {
-		c.seconds[operation].write(w, operation)
-	}
-	writeFamily(w, "memwatchd_requests_total", "counter", "Completed requests, by operation and code.")
-	byName := func(a, b request) int {
-		return cmp.Or(cmp.Compare(a.operation, b.operation), cmp.Compare(a.code, b.code))
-	}
-	for _, r := range slices.SortedFunc(maps.Keys(c.requests), byName) {
-		fmt.Fprintf(w, "memwatchd_requests_total{code=%q,operation=%q} %d\n", r.code, r.operation, c.requests[r])
-	}
-}
-
-func (h *histogram) write(w io.Writer, operation string) {
-	total := int64(0)
-	for i, n := range h.counts {
-		total += n
-		bound := "+Inf"
-		if i < len(histogramBounds) {
-			bound = formatValue(histogramBounds[i])
+	series := slices.Sorted(maps.Keys(c.values))
+	for _, family := range [][3]string{
+		{refusedTotal, "counter", "Rejected connections, by reason."},
+		{panicsTotal, "counter", "Panics in requests. Please report them as bugs."},
+		{requestSeconds, "summary", "Request duration in seconds, by operation."},
+		{requestsTotal, "counter", "Completed requests, by operation and code."},
+	} {
+		writeFamily(w, family[0], family[1], family[2])
+		for _, s := range series {
+			if strings.HasPrefix(s, family[0]) {
+				fmt.Fprintf(w, "%s %s\n", s, formatValue(c.values[s]))
+			}
 		}
-		fmt.Fprintf(w, "memwatchd_request_seconds_bucket{operation=%q,le=%q} %d\n", operation, bound, total)
 	}
-	fmt.Fprintf(w, "memwatchd_request_seconds_sum{operation=%q} %s\n", operation, formatValue(h.sum))
-	fmt.Fprintf(w, "memwatchd_request_seconds_count{operation=%q} %d\n", operation, total)
 }
 
-// A gauge is one value of the status or of the process. Values whose names end in
-// _total only grow.
-type gauge struct {
-	name, help string
-	value      func(*api.Status) float64
-}
-
-// gauges are sorted by name. Those of Go and the process have conventional names.
-var gauges = []gauge{
-	{"go_gc_heap_live_bytes", "Heap memory in use after the last garbage collection, in bytes.",
-		func(*api.Status) float64 { return readLiveHeap() }},
-	{"go_goroutines", "Goroutines.", func(s *api.Status) float64 { return float64(s.Goroutines) }},
-	{"go_threads", "Operating system threads created.",
-		func(*api.Status) float64 { return float64(pprof.Lookup("threadcreate").Count()) }},
-	{"memwatchd_entries", "Indexed entries.", func(s *api.Status) float64 { return float64(s.Entries) }},
-	{"memwatchd_files", "Indexed files.", func(s *api.Status) float64 { return float64(s.Files) }},
-	{"memwatchd_files_skipped", "Skipped Markdown files.",
-		func(s *api.Status) float64 { return float64(s.SkippedFiles) }},
-	{"memwatchd_healthy", "1 if the daemon is healthy.", func(s *api.Status) float64 { return boolValue(s.Healthy) }},
-	{"memwatchd_index_bytes", "Size of the index on disk in bytes.",
-		func(s *api.Status) float64 { return float64(s.Index.Size) }},
-	{"memwatchd_index_degraded", "1 if the index is incomplete or cannot be written.",
-		func(s *api.Status) float64 { return boolValue(s.Index.Degraded) }},
-	{"memwatchd_index_pending", "Changed files that are not indexed yet.",
-		func(s *api.Status) float64 { return float64(s.Index.Pending) }},
-	{"memwatchd_memory_bytes", "Memory obtained from the operating system, in bytes.",
-		func(s *api.Status) float64 { return float64(s.MemoryBytes) }},
-	{"memwatchd_open_files", "Open file descriptors.", func(s *api.Status) float64 { return float64(s.OpenFiles) }},
-	{"memwatchd_polled_directories", "Polled directories.",
-		func(s *api.Status) float64 { return float64(len(s.Watch.Polled)) }},
-	{"memwatchd_problems", "Problems found in files.", func(s *api.Status) float64 { return float64(s.ProblemCount) }},
-	{"memwatchd_save_to_search_p99_ms", "99th percentile of the recent times from a save to its appearance in " +
-		"search, in milliseconds.", func(s *api.Status) float64 { return s.Latency.SaveToSearch.P99 }},
-	{"memwatchd_saves_total", "Files checked because of a change.",
-		func(s *api.Status) float64 { return float64(s.Saves) }},
-	{"memwatchd_watch_overflows_total", "Full scans after lost file events.",
-		func(s *api.Status) float64 { return float64(s.Watch.Overflows) }},
-	{"memwatchd_watched_directories", "Watched directories.",
-		func(s *api.Status) float64 { return float64(s.Watch.Directories) }},
-	{"process_cpu_seconds_total", "User and system CPU time in seconds.",
-		func(*api.Status) float64 { return readCPUTime() }},
-	{"process_start_time_seconds", "Start of the process, in seconds since 1970.",
-		func(s *api.Status) float64 { return float64(s.Started.UnixMilli()) / 1000 }},
+// writeGauges writes the values of a status. Values whose names end in _total only grow.
+func writeGauges(w io.Writer, s *api.Status) {
+	for _, g := range []struct {
+		name, help string
+		value      float64
+	}{
+		{"entries", "Indexed entries.", float64(s.Entries)},
+		{"files", "Indexed files.", float64(s.Files)},
+		{"files_skipped", "Skipped Markdown files.", float64(s.SkippedFiles)},
+		{"goroutines", "Goroutines.", float64(s.Goroutines)},
+		{"healthy", "1 if the daemon is healthy.", boolValue(s.Healthy)},
+		{"index_bytes", "Size of the index on disk in bytes.", float64(s.Index.Size)},
+		{"index_degraded", "1 if the index is incomplete or cannot be written.", boolValue(s.Index.Degraded)},
+		{"index_pending", "Changed files that are not indexed yet.", float64(s.Index.Pending)},
+		{"memory_bytes", "Memory obtained from the operating system, in bytes.", float64(s.MemoryBytes)},
+		{"open_files", "Open file descriptors.", float64(s.OpenFiles)},
+		{"polled_directories", "Polled directories.", float64(len(s.Watch.Polled))},
+		{"problems", "Problems found in files.", float64(s.ProblemCount)},
+		{"save_to_search_p99_ms", "99th percentile of the recent times from a save to its appearance in search, in milliseconds.",
+			s.Latency.SaveToSearch.P99},
+		{"saves_total", "Files checked because of a change.", float64(s.Saves)},
+		{"start_time_seconds", "Start of the daemon, in seconds since 1970.", float64(s.Started.UnixMilli()) / 1000},
+		{"watch_overflows_total", "Full scans after lost file events.", float64(s.Watch.Overflows)},
+		{"watched_directories", "Watched directories.", float64(s.Watch.Directories)},
+	} {
+		kind := "gauge"
+		if strings.HasSuffix(g.name, "_total") {
+			kind = "counter"
+		}
+		writeFamily(w, "memwatchd_"+g.name, kind, g.help)
+		fmt.Fprintf(w, "memwatchd_%s %s\n", g.name, formatValue(g.value))
+	}
 }
 
 func (h *handler) formatMetrics() []byte {
 	var b bytes.Buffer
 	h.counters.write(&b)
 	s := h.backend.Status()
-	for _, g := range gauges {
-		kind := "gauge"
-		if strings.HasSuffix(g.name, "_total") {
-			kind = "counter"
-		}
-		writeFamily(&b, g.name, kind, g.help)
-		fmt.Fprintf(&b, "%s %s\n", g.name, formatValue(g.value(&s)))
-	}
+	writeGauges(&b, &s)
 	return b.Bytes()
 }
 
@@ -189,22 +130,4 @@ func boolValue(b bool) float64 {
 		return 1
 	}
 	return 0
-}
-
-// readLiveHeap returns the size of the heap after the last collection, in bytes:
-// the only heap metric that does not fluctuate.
-func readLiveHeap() float64 {
-	s := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-	metrics.Read(s)
-	return float64(s[0].Value.Uint64())
-}
-
-// readCPUTime returns the CPU time of the process in seconds, or 0 if the system
-// does not report it.
-func readCPUTime() float64 {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano()).Seconds()
 }
