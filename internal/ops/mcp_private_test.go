@@ -79,9 +79,6 @@ func TestMCPMatrix(t *testing.T) {
 func mcpMessages(leaves []*testFile, targets []*target) (list []string) {
 	add := func(method string, params fields) { list = append(list, rpc(1, method, params)) }
 	ask := func(tool string, arguments fields) { list = append(list, call(tool, arguments)) }
-	typed := func(value string) {
-		add("completion/complete", fields{"ref": fields{"type": "ref/resource", "uri": mcp.ResourceTemplate}, "argument": fields{"name": "path", "value": value}})
-	}
 	add("initialize", fields{"protocolVersion": "2025-06-18", "capabilities": fields{}, "clientInfo": fields{"name": "x", "version": "1"}})
 	for _, method := range []string{"tools/list", "resources/list", "resources/templates/list"} {
 		add(method, fields{})
@@ -120,15 +117,12 @@ func mcpMessages(leaves []*testFile, targets []*target) (list []string) {
 		for at := range len(file) {
 			if file[at] == '/' && !dirs[file[:at+1]] {
 				dirs[file[:at+1]] = true
-				typed(file[:at+1])
 				add("resources/read", fields{"uri": mcp.ResourceURI(file[:at])})
 			}
 		}
 		if i%4 > 0 && !thorough {
 			continue
 		}
-		typed(file[:len(file)-4])
-		typed(file)
 		for _, cursor := range []string{file[:len(file)-1], file + "\x00", strings.ToUpper(file)} {
 			add("resources/list", fields{"cursor": cursor})
 		}

@@ -15,7 +15,7 @@ import (
 )
 
 // TestMCPResources checks that files are resources for callers that may read
-// them: listed in pages, read, and completed by path.
+// them: listed in pages, and read.
 func TestMCPResources(t *testing.T) {
 	var many []txtar.File
 	for i := range 1005 {
@@ -46,27 +46,6 @@ func TestMCPResources(t *testing.T) {
 		got, err := model.session.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: uri})
 		if err != nil || len(got.Contents) != 1 || got.Contents[0].Text != want || got.Contents[0].MIMEType != "text/markdown" {
 			t.Errorf("%s is %+v, %v", uri, got, err)
-		}
-	}
-	complete := func(ref sdk.CompleteReference, name, value string) *sdk.CompletionResultDetails {
-		got, err := model.session.Complete(t.Context(), &sdk.CompleteParams{Ref: &ref, Argument: sdk.CompleteParamsArgument{Name: name, Value: value}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return &got.Completion
-	}
-	file := sdk.CompleteReference{Type: "ref/resource", URI: mcp.ResourceTemplate}
-	if got := complete(file, "path", "notes/n000"); len(got.Values) != 10 || got.Total != 10 || got.HasMore {
-		t.Errorf("completed is %+v", got)
-	}
-	if got := complete(file, "path", "notes/"); len(got.Values) != 100 || got.Total != len(many) || !got.HasMore {
-		t.Errorf("completed is %+v", got)
-	}
-	for _, other := range []*sdk.CompletionResultDetails{
-		complete(file, "other", "notes/"), complete(sdk.CompleteReference{Type: "ref/resource", URI: "file:///{path}"}, "path", ""), complete(sdk.CompleteReference{Type: "ref/prompt", Name: "x"}, "path", ""),
-	} {
-		if len(other.Values) != 0 {
-			t.Errorf("completed is %+v", other)
 		}
 	}
 }

@@ -210,10 +210,6 @@ func TestMCPFixed(t *testing.T) {
 	if got := post(t, socket, "", rpc(1, "resources/list", fields{}), nil).body; !strings.Contains(got, `"resources":[]`) {
 		t.Errorf("files are listed where names are not served: %s", got)
 	}
-	got := post(t, socket, "", rpc(1, "completion/complete", fields{"ref": fields{"type": "ref/resource", "uri": mcp.ResourceTemplate}, "argument": fields{"name": "path", "value": ""}}), nil).body
-	if !strings.Contains(got, `"values":[]`) {
-		t.Errorf("files are completed where names are not served: %s", got)
-	}
 }
 
 // TestMCPAsOwner checks that the header for the owner's own tools has no
@@ -317,7 +313,6 @@ func TestMCPPanic(t *testing.T) {
 	socket := serveOps(t, m)
 	for _, message := range []string{
 		call("memory_search", fields{"query": "words"}), rpc(1, "resources/read", fields{"uri": "memory://a.md"}), rpc(1, "resources/list", fields{}),
-		rpc(1, "completion/complete", fields{"ref": fields{"type": "ref/resource", "uri": mcp.ResourceTemplate}, "argument": fields{"name": "path", "value": ""}}),
 	} {
 		if got := post(t, socket, "", message, nil); got.status != 200 || !strings.Contains(got.body, "internal error") {
 			t.Errorf("%s: %v", message, got)
@@ -329,7 +324,7 @@ func TestMCPPanic(t *testing.T) {
 	if got := post(t, socket, "", rpc(1, "ping", fields{}), nil); !strings.Contains(got.body, `"result":{}`) {
 		t.Errorf("afterwards: %v", got)
 	}
-	if got := send(t, socket, "GET", "/metrics", "", nil).body; !strings.Contains(got, "memwatchd_panics_total 5\n") {
+	if got := send(t, socket, "GET", "/metrics", "", nil).body; !strings.Contains(got, "memwatchd_panics_total 4\n") {
 		t.Errorf("the panics are not counted:\n%s", got)
 	}
 }
@@ -432,16 +427,12 @@ func TestMCPRevisions(t *testing.T) {
 func TestMCPAsIfTheRestDidNotExist(t *testing.T) {
 	with := serveOps(t, someMemory(t, privateFiles...))
 	without := serveOps(t, someMemory(t))
-	ref := fields{"type": "ref/resource", "uri": mcp.ResourceTemplate}
 	messages := []string{
 		rpc(1, "tools/list", fields{}), rpc(1, "resources/list", fields{}), rpc(1, "resources/list", fields{"cursor": "2026-02-04/cli.md"}), rpc(1, "resources/templates/list", fields{}),
 		rpc(1, "initialize", fields{"protocolVersion": "2025-06-18", "capabilities": fields{}, "clientInfo": fields{"name": "x", "version": "1"}}),
 		call("memory_search", fields{"query": "words"}), call("memory_search", fields{"query": "private bob owner", "explain": true}),
 		call("memory_recent", fields{"hours": 10000}), call("memory_todos", fields{}), call("memory_context", fields{"format": "boot"}), call("memory_context", fields{}),
 		call("memory_list", fields{}), call("memory_load", fields{}), call("memory_get", fields{"namespace": "profile", "key": "city"}),
-	}
-	for _, value := range []string{"", "2", "M", "MEMORY", "_", "2026-02-03/"} {
-		messages = append(messages, rpc(1, "completion/complete", fields{"ref": ref, "argument": fields{"name": "path", "value": value}}))
 	}
 	for _, f := range privateFiles {
 		messages = append(messages, rpc(1, "resources/read", fields{"uri": mcp.ResourceURI(f.Name)}), rpc(1, "resources/list", fields{"cursor": f.Name}),

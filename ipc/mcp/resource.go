@@ -64,19 +64,18 @@ func (s *server) readResource(ctx context.Context, req *mcp.ReadResourceRequest)
 		Text: fileText(answer)}}}, nil
 }
 
-// resourcePage is the number of files in a page of the list, and maxCompletions
-// the number of completions that the protocol allows.
-const (
-	resourcePage   = 200
-	maxCompletions = 100
-)
+// resourcePage is the number of files in a page of the list.
+const resourcePage = 200
 
 // listResources lists the files that the caller can read, sorted by path. The
 // cursor is the last path of the previous page.
 func (s *server) listResources(ctx context.Context, after string, list *mcp.ListResourcesResult) error {
-	page, err := s.listPaths(ctx, api.CompleteRequest{After: after, Limit: resourcePage})
-	if err != nil {
-		return err
+	page, err := executeTyped(ctx, s.execute, api.CompleteRequest{What: "path", After: after, Limit: resourcePage})
+	switch {
+	case err != nil && api.AsError(err).Code == api.Forbidden:
+		return nil // the listener forbids the operation
+	case err != nil:
+		return rpcError(err)
 	}
 	for _, path := range page.Values {
 		list.Resources = append(list.Resources, &mcp.Resource{URI: ResourceURI(path), Name: string(own(path)), MIMEType: markdown})
@@ -85,46 +84,10 @@ func (s *server) listResources(ctx context.Context, after string, list *mcp.List
 	return nil
 }
 
-func (s *server) completePath(ctx context.Context, req *mcp.CompleteRequest) (*mcp.CompleteResult, error) {
-	page := &api.CompleteAnswer{Values: []string{}}
-	if req.Params.Ref.URI == ResourceTemplate && req.Params.Argument.Name == "path" {
-		var err error
-		page, err = s.listPaths(ctx, api.CompleteRequest{Prefix: req.Params.Argument.Value, Limit: maxCompletions})
-		if err != nil {
-			return nil, err
-		}
-	}
-	return &mcp.CompleteResult{Completion: mcp.CompletionResultDetails{
-		Values: page.Values, Total: page.Total, HasMore: page.Next != "",
-	}}, nil
-}
-
-// listPaths lists paths. It returns an empty list if the listener forbids the
-// operation.
-func (s *server) listPaths(ctx context.Context, r api.CompleteRequest) (*api.CompleteAnswer, error) {
-	r.What = "path"
-	page, err := executeTyped(ctx, s.execute, r)
-	switch {
-	case err == nil:
-		return page, nil
-	case api.AsError(err).Code == api.Forbidden:
-		return &api.CompleteAnswer{Values: []string{}}, nil
-	}
-	return nil, rpcError(err)
-}
-
 // executeTyped executes the operation of a typed request and decodes the answer.
 func executeTyped[Request api.RequestFor[Answer], Answer any](ctx context.Context, execute ExecuteFunc,
 	r Request) (*Answer, error) {
-	answer, err := executeAny(ctx, execute, api.RequestOf(r).WithDefaults())
-	if err != nil {
-		return nil, err
-	}
-	return answer.(*Answer), nil
-}
-
-// executeAny executes an operation and decodes the answer.
-func executeAny(ctx context.Context, execute ExecuteFunc, req *api.Request) (any, error) {
+	req := api.RequestOf(r).WithDefaults()
 	if err := req.Check(); err != nil {
 		return nil, err
 	}
@@ -132,7 +95,7 @@ func executeAny(ctx context.Context, execute ExecuteFunc, req *api.Request) (any
 	if err != nil {
 		return nil, err
 	}
-	answer := req.Operation().NewAnswer()
+	answer := new(Answer)
 	if err := json.Unmarshal(raw, answer); err != nil {
 		return nil, fmt.Errorf("%s: read the answer: %w", req.Operation().Name, err)
 	}

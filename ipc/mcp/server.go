@@ -40,19 +40,13 @@ func (s *server) buildServer() *server {
 	options := &mcp.ServerOptions{
 		Capabilities: &mcp.ServerCapabilities{
 			Tools: &mcp.ToolCapabilities{}, Resources: &mcp.ResourceCapabilities{},
-			Prompts: &mcp.PromptCapabilities{}, Completions: &mcp.CompletionCapabilities{},
 		},
-		CompletionHandler: s.completePath,
 		// The list depends on the permissions of the caller.
 		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { c.CacheScope = "private" },
 	}
 	s.Server = mcp.NewServer(&mcp.Implementation{Name: "memwatchd", Title: "Memory", Version: s.version}, options)
 	for _, t := range Tools {
 		s.AddTool(t.protocolTool(), s.toolHandler(t))
-	}
-	for _, p := range prompts {
-		s.AddPrompt(&mcp.Prompt{Name: p.Name, Title: p.Title, Description: p.Text,
-			Arguments: []*mcp.PromptArgument{p.Argument}}, s.promptHandler(p))
 	}
 	s.AddResourceTemplate(&mcp.ResourceTemplate{
 		Name: "file", Title: "Memory file", Description: "Read a Markdown file of the memory by path",
@@ -94,8 +88,8 @@ func (a Result) callResult() (*mcp.CallToolResult, error) {
 }
 
 // wrapMethods wraps all methods. It converts a panic into an error response, so
-// that the next request is not affected, and removes tools and prompts from the
-// lists that the caller may not use.
+// that the next request is not affected, and removes tools from the
+// list that the caller may not use.
 func (s *server) wrapMethods(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (result mcp.Result, err error) {
 		defer func() {
@@ -146,11 +140,6 @@ func (s *server) wrapMethods(next mcp.MethodHandler) mcp.MethodHandler {
 		case *mcp.ListToolsResult:
 			offered := s.offeredTools(ctx, s.permitted)
 			r.Tools = slices.DeleteFunc(r.Tools, func(t *mcp.Tool) bool { return !offered(t.Name) })
-		case *mcp.ListPromptsResult:
-			if answer, ok := s.permitted(ctx); ok {
-				r.Prompts = slices.DeleteFunc(r.Prompts,
-					func(p *mcp.Prompt) bool { return !promptNamed(p.Name).isPermitted(answer) })
-			}
 		case *mcp.ListResourcesResult:
 			if err := s.listResources(ctx, after, r); err != nil {
 				return nil, err

@@ -159,24 +159,6 @@ func hasArgument(s *schema, name string) bool {
 	return i >= 0 && (!nested || hasArgument(s.Properties[i].schema, rest))
 }
 
-// TestCutLines checks that a long part of a prompt ends with a whole line.
-func TestCutLines(t *testing.T) {
-	for _, c := range []struct {
-		text string
-		most int
-		want string
-	}{
-		{"a\nb", 3, "a\nb"},
-		{"a\nb\nc", 4, "a\nb\n(more lines were left out)"},
-		{"a\n日本", 4, "a\n(more lines were left out)"},
-		{"a long line", 4, "(more lines were left out)"},
-	} {
-		if got := cutLines(c.text, c.most); got != c.want {
-			t.Errorf("%q cut to %d bytes is %q, not %q", c.text, c.most, got, c.want)
-		}
-	}
-}
-
 // TestPendingAnswers checks that notifications and requests to the agent do not
 // count as answers.
 func TestPendingAnswers(t *testing.T) {
