@@ -146,7 +146,7 @@ func (h *handler) answerMCP(a *response, r *http.Request, op *string) error {
 
 // recordPanic counts and logs a panic.
 func (h *handler) recordPanic(op string, v any, stack []byte) {
-	h.counters.recordPanic()
+	h.counters.add(panicsTotal, 1)
 	h.logger.Error("panic in a request", "operation", op, "err", v, "stack", string(stack))
 }
 

@@ -47,7 +47,7 @@ const maxSocketPath = len(unix.RawSockaddrUnix{}.Path) - 1
 type Listener struct {
 	Endpoint
 	net  deadlineListener
-	file fs.FileInfo // of the created socket; nil for an adopted socket
+	file fs.FileInfo // of the created socket; nil for TCP
 }
 
 type deadlineListener interface {

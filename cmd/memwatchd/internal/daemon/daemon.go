@@ -296,7 +296,7 @@ func (d *daemon) run(ctx context.Context, listeners []*ipc.Listener) error {
 	group.Go(func() error { return d.recheckUserDirs(working) })
 	group.Go(func() error { return d.runWriteJobs(working) })
 	group.Go(func() error { return d.server.Run(working, listeners...) })
-	group.Go(func() error { return d.supervisor.runNotifications(working, listeners, d.State, d.logger) })
+	group.Go(func() error { return d.supervisor.runNotifications(working, listeners, d.logger) })
 	group.Go(func() error { return d.completeForgets(working, m) })
 	group.Go(func() error { return d.runTopic(working, m) })
 	group.Go(func() error {

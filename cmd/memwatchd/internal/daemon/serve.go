@@ -12,6 +12,8 @@ import (
 	"slices"
 	"syscall"
 
+	sd "github.com/coreos/go-systemd/v22/daemon"
+
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/build"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
@@ -40,7 +42,7 @@ func Run(ctx context.Context, flags config.Flags, c *config.Config, stderr io.Wr
 	signal.Notify(hup, syscall.SIGHUP)
 	defer signal.Stop(hup)
 	defer s.closeListeners(func(*ipc.Listener) bool { return true })
-	defer context.AfterFunc(ctx, s.supervisor.notifyStopping)()
+	defer context.AfterFunc(ctx, func() { s.supervisor.notify(sd.SdNotifyStopping) })()
 	var good *config.Config // the last configuration that ran
 	for {
 		next, ran, err := s.runOnce(ctx, c, hup)
@@ -111,7 +113,7 @@ func (s *reloader) awaitReload(ctx context.Context, hup <-chan os.Signal, logger
 				return c
 			}
 			logger.Error("new configuration is invalid, keeping the old one", "err", err)
-			s.supervisor.notifyReady("the new configuration is invalid: " + term.EscapeLine(err.Error()))
+			s.supervisor.notify(sd.SdNotifyReady)
 		}
 	}
 }
@@ -119,9 +121,6 @@ func (s *reloader) awaitReload(ctx context.Context, hup <-chan os.Signal, logger
 // openListeners opens the missing sockets and closes those no longer configured.
 func (s *reloader) openListeners(c *config.Config) ([]*ipc.Listener, error) {
 	var wanted, opened []*ipc.Listener
-	if err := s.supervisor.checkSockets(c.IPC.Listeners); err != nil {
-		return nil, err
-	}
 	for i := range c.IPC.Listeners {
 		e, err := c.IPC.Listeners[i].Endpoint()
 		var l *ipc.Listener
@@ -132,7 +131,7 @@ func (s *reloader) openListeners(c *config.Config) ([]*ipc.Listener, error) {
 				continue
 			}
 			s.closeListeners(func(l *ipc.Listener) bool { return l.Name() == e.Name() })
-			l, err = s.supervisor.openListener(e)
+			l, err = e.Listen()
 		}
 		if err != nil {
 			for _, l := range opened {

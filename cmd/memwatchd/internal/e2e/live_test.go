@@ -35,8 +35,7 @@ type live struct {
 	config string // its configuration file
 	socket string
 	env    []string
-	limits string     // shell commands before it starts, such as ulimit
-	files  []*os.File // passed to the daemon
+	limits string // shell commands before it starts, such as ulimit
 
 	panics  bool   // the test makes it panic, and it recovers
 	uid     int    // of the daemon, if different from the test's
@@ -129,7 +128,7 @@ func (l *live) launch() {
 	if l.uid != 0 {
 		l.cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(l.uid), Gid: uint32(l.uid)}}
 	}
-	l.cmd.Env, l.cmd.ExtraFiles = l.env, l.files
+	l.cmd.Env = l.env
 	l.cmd.Stderr, l.cmd.Stdout = &l.log, &l.log
 	if err := l.cmd.Start(); err != nil {
 		l.t.Fatal(err)

@@ -1,11 +1,8 @@
 package e2e
 
 import (
-	"fmt"
-	"net"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -42,10 +39,10 @@ func TestSupervisorIsTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []struct{ name, config, status string }{
-		{"the same", string(good), "STATUS="},
-		{"one that makes no sense", "memory: {dri: x}\n", "STATUS=the new configuration is invalid: "},
-		{"one with which nothing starts", string(good) + "index: {dir: /proc/none}\n", "STATUS="},
+	for _, c := range []struct{ name, config string }{
+		{"the same", string(good)},
+		{"one that makes no sense", "memory: {dri: x}\n"},
+		{"one with which nothing starts", string(good) + "index: {dir: /proc/none}\n"},
 	} {
 		if err := os.WriteFile(l.config, []byte(c.config), 0o600); err != nil {
 			t.Fatal(err)
@@ -59,9 +56,8 @@ func TestSupervisorIsTold(t *testing.T) {
 		} else if !ok && asked != 0 {
 			t.Errorf("%s: told %q", c.name, reloading)
 		}
-		ready, before := m.AwaitLine("READY=1")
-		if !slices.ContainsFunc(ready, func(s string) bool { return strings.HasPrefix(s, c.status) }) || before != nil {
-			t.Errorf("%s: told %q after %q, want %s", c.name, ready, before, c.status)
+		if _, before := m.AwaitLine("READY=1"); before != nil {
+			t.Errorf("%s: told %q before it was ready", c.name, before)
 		}
 		if _, err := l.status(); err != nil {
 			t.Errorf("%s: it is ready, and does not answer: %v", c.name, err)
@@ -105,100 +101,4 @@ func TestFrozenDaemonIsSilent(t *testing.T) {
 	}
 	l.resume()
 	m.AwaitLine("WATCHDOG=1")
-}
-
-// activated passes sockets at the paths to the daemon, with the given names.
-func (l *live) activated(names string, paths ...string) {
-	l.t.Helper()
-	for _, path := range paths {
-		made, err := net.Listen("unix", path)
-		if err != nil {
-			l.t.Fatal(err)
-		}
-		l.t.Cleanup(func() { made.Close() })
-		if err := os.Chmod(path, 0o600); err != nil {
-			l.t.Fatal(err)
-		}
-		f, err := made.(*net.UnixListener).File()
-		if err != nil {
-			l.t.Fatal(err)
-		}
-		l.t.Cleanup(func() { f.Close() })
-		l.files = append(l.files, f)
-	}
-	l.env = append(l.env, "LISTEN_FDNAMES="+names, fmt.Sprintf("LISTEN_FDS=%d", len(paths)))
-	l.limits = "export LISTEN_PID=$$"
-}
-
-// TestSocketsOutliveTheDaemon checks that sockets of a service manager survive
-// the daemon: requests without a running daemon, or during a change of the
-// configuration, are answered by the next one.
-func TestSocketsOutliveTheDaemon(t *testing.T) {
-	t.Parallel()
-	l := newLive(t, t.TempDir(), "")
-	bot := filepath.Join(filepath.Dir(l.config), "bot.sock")
-	config := func(rate int) {
-		testkit.WriteFile(t, l.config, fmt.Sprintf("memory: {dir: %q, timezone: %s}\nipc: {listeners: [{path: %q, rate: %d}, {path: %q, context: public}]}\n", l.root, testkit.Zone, l.socket, rate, bot))
-	}
-	config(1000)
-	l.activated("bot.sock:s", bot, l.socket)
-	l.start()
-	for round := range 2 {
-		node := inode(t, l.socket)
-		config(2000 + round) // another endpoint on the same socket
-		l.cmd.Process.Signal(syscall.SIGHUP)
-		l.until("it began anew", func() bool { return strings.Count(l.log.String(), "msg=serving ") == 2*round+2 })
-		l.sync()
-		if err := l.stop(); err != nil {
-			t.Fatal(err)
-		}
-		if inode(t, l.socket) != node {
-			t.Fatal("the socket is another one")
-		}
-		answered := make(chan error, 1)
-		go func() { answered <- l.ask("status", fields{}, new(struct{})) }()
-		l.start()
-		if err := <-answered; err != nil {
-			t.Errorf("who asked while there was no daemon got: %v", err)
-		}
-	}
-	l.socket = bot
-	if err := l.ask("status", fields{}, new(struct{})); err != nil {
-		t.Errorf("the other socket: %v", err)
-	}
-}
-
-func inode(t *testing.T, path string) uint64 {
-	t.Helper()
-	var st unix.Stat_t
-	if err := unix.Lstat(path, &st); err != nil {
-		t.Fatal(err)
-	}
-	return st.Ino
-}
-
-// TestSocketsOfNobodyAreRefused checks that the daemon rejects sockets without
-// a listener or with a wrong name, because their clients would wait forever.
-func TestSocketsOfNobodyAreRefused(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct{ name, names, file, want string }{
-		{"another name", "work.sock", "s", `is named "work.sock": set FileDescriptorName=s`},
-		{"no name", "", "s", `set FileDescriptorName=s`},
-		{"another path", "other.sock", "other.sock", "no listener of the configuration is at "},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			l := newLive(t, t.TempDir(), "")
-			l.activated(c.names, filepath.Join(filepath.Dir(l.socket), c.file))
-			l.launch()
-			var err error
-			select {
-			case err = <-l.done:
-				l.done = nil
-			case <-time.After(time.Minute):
-			}
-			if err == nil || !strings.Contains(l.log.String(), c.want) {
-				t.Errorf("%v, and logged %s, want %s", err, l.log.String(), c.want)
-			}
-		})
-	}
 }
