@@ -76,23 +76,10 @@ func (w *passAttempt) insertTexts() error {
 		if err != nil {
 			return err
 		}
-		s.texts, s.gap, s.verbatim = texts, d.gapOf(shown), section.verbatim
+		s.texts, s.gap, s.verbatim = texts, d.headingGap(), section.verbatim
 		w.addInsertion(s)
 	}
 	return nil
-}
-
-// gapOf returns the number of blank lines below a heading. For public text it
-// uses the public part of the file, so that the layout does not reveal private
-// text.
-func (d placement) gapOf(shown bool) int {
-	switch {
-	case !shown || d.Partition.Visibility == PublicOK:
-		return d.headingGap()
-	case d.excerpt != nil:
-		return d.excerpt.placement().headingGap()
-	}
-	return 0
 }
 
 // newSection returns the insertion point at the end of the file, with the
@@ -174,13 +161,17 @@ func (w *passAttempt) insertionEdit(s *insertionPoint) Edit {
 			blankLines(max(s.gap, w.minGap))
 		case i == 0 && s.line == 0 && len(s.headings) == 0:
 		case above != nil && above.Block == Item && e.Block == Item:
-			blankLines(max(d.listGap(before, d.wouldBePublic(e)), w.minGap))
+			blankLines(max(d.listGap(before), w.minGap))
 		default:
 			blankLines(1)
 		}
 		text := string(one.Source)
 		if !s.verbatim {
-			text = d.adaptItem(text, d.similarItem(before, d.wouldBePublic(e)), i)
+			like := before
+			if like >= 0 && d.wouldBePublic(e) && d.Entries[like].Partition.Visibility != PublicOK {
+				like = -1 // a number would reveal those of private items
+			}
+			text = d.adaptItem(text, like, i)
 		} else if above != nil && above.Block == Item && indentation(text) > indent {
 			lines(emptyComment + "\n") // otherwise the item would belong to the one above
 		}
@@ -191,7 +182,7 @@ func (w *passAttempt) insertionEdit(s *insertionPoint) Edit {
 		follows := d.entryAt(next)
 		switch {
 		case above.Block == Item && follows >= 0 && d.Entries[follows].Block == Item:
-			blankLines(max(d.listGap(s.beside, d.wouldBePublic(above)), w.minGap))
+			blankLines(max(d.listGap(s.beside), w.minGap))
 		case above.Block == Item && follows < 0 && d.headingAt(next) && w.minGap == 0 && len(s.headings) == 0:
 		default:
 			blankLines(1)
@@ -258,21 +249,8 @@ func (d placement) headingGap() int {
 	return 0
 }
 
-// listGap returns the number of blank lines between the items of an entry's
-// list. For a public item it counts only between public items.
-func (d placement) listGap(i int, shown bool) int {
-	if !shown || d.Partition.Visibility == PublicOK {
-		return d.gapIn(i)
-	}
-	if like := d.similarItem(i, true); like >= 0 && d.excerpt != nil {
-		id := d.Entries[like].ID // the excerpt has the same id for it
-		at := slices.IndexFunc(d.excerpt.Entries, func(e Entry) bool { return e.ID == id })
-		return d.excerpt.placement().gapIn(at)
-	}
-	return 0
-}
-
-func (d placement) gapIn(i int) int {
+// listGap returns the number of blank lines between the items of an entry's list.
+func (d placement) listGap(i int) int {
 	for _, pair := range [][2]int{{i - 1, i}, {i, i + 1}} {
 		if pair[0] < 0 || pair[1] >= len(d.Entries) {
 			continue
@@ -319,18 +297,6 @@ func (d placement) adaptItem(text string, beside, nth int) string {
 // inside the document.
 func (d placement) wouldBePublic(e *Entry) bool {
 	return e.Partition.Visibility == PublicOK && (d.Own.Visibility == PublicOK || e.Attributes["visibility"] != "")
-}
-
-// similarItem returns the item whose style a new item below an entry copies, or
-// -1. A public item copies only a public item; otherwise its marker would
-// reveal a private list.
-func (d placement) similarItem(beside int, shown bool) int {
-	for i := beside; i >= 0 && d.Entries[i].Block == Item && d.Entries[i].Heading == d.Entries[beside].Heading; i-- {
-		if !shown || d.Entries[i].Partition.Visibility == PublicOK {
-			return i
-		}
-	}
-	return -1
 }
 
 // listMarker returns the marker at the start of a list item, or an empty

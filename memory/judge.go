@@ -27,7 +27,7 @@ const maxJudged = 1000
 // If the context ends, the lists are empty.
 func (m *Merge) Undecided(ctx context.Context, tell func(v Visibility, text string) bool) (existing,
 	draft []Mergeable) {
-	if m.applyRules(ctx, m.sameText, m.sameNorm) != nil {
+	if m.applyRules(ctx, m.sameText) != nil {
 		return nil, nil
 	}
 	listed, told := map[int]bool{}, map[int]bool{}

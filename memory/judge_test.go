@@ -67,7 +67,7 @@ func (c *mergeFixture) newMerge(t *testing.T) (m *Merge, existing, draft []Merge
 	t.Helper()
 	view, err := new(Directories).View(Scope{Subject: "owner", Context: Private})
 	if err == nil {
-		m, err = c.layout.Merge(view, c.doc, c.entries, permitReadable(view))
+		m, err = c.layout.Merge(c.doc, c.entries, permitReadable(view))
 	}
 	if err != nil {
 		t.Fatal(err)

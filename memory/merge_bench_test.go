@@ -35,7 +35,7 @@ func BenchmarkMergeLarge(b *testing.B) {
 	}
 	now := time.Date(2026, 2, 5, 12, 0, 0, 0, time.UTC)
 	for b.Loop() {
-		m, err := l.Merge(View{}, doc, parts, func(*Entry) bool { return true })
+		m, err := l.Merge(doc, parts, func(*Entry) bool { return true })
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -36,7 +36,7 @@ func mergeDraft(l *Layout, d *Document, draft *sessionDraft, view View, source s
 	if err != nil {
 		return nil, nil, err
 	}
-	m, err := l.Merge(view, d, parts, permitReadable(view))
+	m, err := l.Merge(d, parts, permitReadable(view))
 	if err != nil {
 		return nil, nil, err
 	}

@@ -60,8 +60,8 @@ func (d placement) outline(shown bool) []outlineNode {
 
 // endOf returns the insertion point at the end of a section, or that of a
 // missing section. Order lists the sections of the file, each with its possible
-// names. If shown is set, the text is for every reader of the file, and endOf
-// ignores headings that are not public.
+// names. If shown is set, the text is for every reader of the file: its section has
+// a public heading, and only public entries are above it there.
 func (d placement) endOf(path []string, order [][]string, shown bool) (insertionPoint, error) {
 	if err := checkPath(path); err != nil {
 		return insertionPoint{}, err
@@ -70,31 +70,23 @@ func (d placement) endOf(path []string, order [][]string, shown bool) (insertion
 	if len(path) == 0 {
 		return insertionPoint{line: last, beside: d.entryUpTo(last)}, nil
 	}
+	shown = shown && d.Partition.Visibility != PublicOK
 	list := d.outline(shown)
 	if i := findUsableHeading(list, path); i >= 0 {
-		s := d.endOfSection(list, i, path)
-		if shown {
-			d.moveBelowPublic(&s)
-		}
-		if line := d.abovePrivateRange(s.line); shown && line < s.line {
-			s.line, s.beside, s.heading = line, d.entryUpTo(line), line == list[i].to
-		}
-		return s, nil
+		return d.endOfSection(list, i, path, shown), nil
 	}
 	line, level, missing := last, topLevel(list), path
-	for n := len(path) - 1; n > 0; n-- {
+	for n := len(path) - 1; n > 0 && !shown; n-- {
 		if i := findUsableHeading(list, path[:n]); i >= 0 {
 			line, level, missing = d.lastOf(list, i), list[i].level+1, path[n:]
 			break
 		}
 	}
-	if len(path) == 1 {
-		if at, of := d.templatePosition(list, path[0], order); of > 0 {
-			line, level = at, of
-		}
+	if at, of := d.templatePosition(list, path[0], order); len(path) == 1 && of > 0 && !shown {
+		line, level = at, of
 	}
-	if shown {
-		line = d.publicLine(list, line, level)
+	if shown && d.underPrivateTitle() {
+		level = 1
 	}
 	s := insertionPoint{line: line, beside: d.entryUpTo(line), path: path}
 	for i, name := range missing {
@@ -104,79 +96,6 @@ func (d placement) endOf(path []string, order [][]string, shown bool) (insertion
 		s.headings = append(s.headings, Heading{Level: level + i, Text: name})
 	}
 	return s, nil
-}
-
-// moveBelowPublic moves an insertion point up below the last public entry, if the
-// private entries between them would change the number of blank lines that
-// public readers see. Items of the same list may stay.
-func (d placement) moveBelowPublic(s *insertionPoint) {
-	i, items := s.beside, true
-	for ; i >= 0 && d.Entries[i].Partition.Visibility != PublicOK; i-- {
-		items = items && d.Entries[i].Block == Item
-	}
-	if i < 0 || i == s.beside || s.heading || d.Entries[i].Heading != d.Entries[s.beside].Heading {
-		return
-	}
-	e := &d.Entries[i]
-	if items && e.Block == Item && (!d.blankLine(e.EndLine+1) || d.listGap(i, true) > 0) {
-		return
-	}
-	s.line, s.beside = e.EndLine, i
-}
-
-// publicLine returns the line below which a heading of the given level and its
-// text would be public. The result is as near as possible to line.
-func (d placement) publicLine(list []outlineNode, line, level int) int {
-	for {
-		next := d.abovePrivateHeading(list, line, level)
-		if r := d.privateLines.regionAt(next); r.to > 0 {
-			next = d.abovePrivateRange(next)
-			if d.abovePrivateHeading(list, r.to, level) == r.to {
-				next = r.to
-			}
-		}
-		next = min(next, d.abovePrivateRange(next))
-		if next == line {
-			return line
-		}
-		line = next
-	}
-}
-
-// abovePrivateHeading returns the last line up to line at which a heading of the given
-// level would not be below a heading that is not public.
-func (d placement) abovePrivateHeading(list []outlineNode, line, level int) int {
-	var around []int // enclosing headings, outermost first
-	for i, p := range list {
-		if p.from > line {
-			break
-		}
-		if p.level == 0 {
-			continue
-		}
-		for len(around) > 0 && list[around[len(around)-1]].level >= p.level {
-			around = around[:len(around)-1]
-		}
-		around = append(around, i)
-	}
-	for _, i := range around {
-		if list[i].level < level && !list[i].usable {
-			return d.lastLine(list[i].from - 1)
-		}
-	}
-	return line
-}
-
-// abovePrivateRange returns the last line up to line below which inserted text is
-// outside private ranges.
-func (d placement) abovePrivateRange(line int) int {
-	if r := d.privateLines.regionAt(line); r.to > 0 {
-		return d.abovePrivateRange(d.lastLine(r.from - 1))
-	}
-	if from := d.privateLines.from; from > 0 && line >= from {
-		return d.abovePrivateRange(d.lastLine(from - 1))
-	}
-	return line
 }
 
 func checkPath(path []string) error {
@@ -224,8 +143,8 @@ func (d placement) lastOf(list []outlineNode, at int) int {
 }
 
 // endOfSection returns the insertion point at the end of the text directly
-// below a heading.
-func (d placement) endOfSection(list []outlineNode, at int, path []string) insertionPoint {
+// below a heading, or of the public text there.
+func (d placement) endOfSection(list []outlineNode, at int, path []string, shown bool) insertionPoint {
 	s := insertionPoint{line: list[at].to, beside: -1, heading: true, path: path}
 	to, last := d.lines.count(), true
 	for i := len(list) - 1; i > at; i-- {
@@ -233,21 +152,21 @@ func (d placement) endOfSection(list []outlineNode, at int, path []string) inser
 			to, last = list[i].from-1, last && !list[i].usable
 		}
 	}
-	var below []outlineNode // usable
+	var below []outlineNode
 	for _, p := range list[at+1:] {
 		if p.from > to {
 			break
 		}
-		s.line, s.beside, s.heading = p.to, p.entry, false
 		if p.usable {
 			below = append(below, p)
+			s.line, s.beside, s.heading = p.to, p.entry, false
 		}
 	}
-	if foot := d.footLine(below, list[at].to, to); last && foot > 0 {
+	if foot := d.footLine(below, list[at].to, to); last && foot > 0 && !shown {
 		line := d.lastLine(foot - 1)
 		return insertionPoint{line: line, beside: d.entryUpTo(line), path: path, heading: line == list[at].to}
 	}
-	if last := d.lastLine(to); s.beside < 0 && last > s.line {
+	if last := d.lastLine(to); s.beside < 0 && last > s.line && !shown {
 		s.line, s.heading = last, false // below comments that describe the section
 	}
 	return s

@@ -46,7 +46,7 @@ func (m writeOps) requestProposal(ctx context.Context, c Call, d *sessionDraft, 
 	if t.checkTarget(c, doc) != nil || isOurs(doc) != nil {
 		return j, nil
 	}
-	merge, err := m.Layout.Merge(c.View, doc, d.entriesFor(doc), m.mayChangeEntry(c, t.path))
+	merge, err := m.Layout.Merge(doc, d.entriesFor(doc), m.mayChangeEntry(c, t.path))
 	if err != nil {
 		return j, nil // the write returns this error
 	}

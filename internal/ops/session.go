@@ -315,7 +315,7 @@ func (m writeOps) reviseSession(ctx context.Context, c Call, d *sessionDraft, do
 	if front.ContactNickname != "" && front.ContactID == "" && d.head.ContactID == "" {
 		return nil, errNoContact
 	}
-	merge, err := m.Layout.Merge(c.View, doc, d.entriesFor(doc), m.mayChangeEntry(c, doc.Place.Path))
+	merge, err := m.Layout.Merge(doc, d.entriesFor(doc), m.mayChangeEntry(c, doc.Place.Path))
 	if err != nil {
 		return nil, api.Errorf(api.Invalid, "draft: %v", err)
 	}
