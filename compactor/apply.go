@@ -191,7 +191,6 @@ func (m *move) withoutArchived(old vault.File) (text []byte, gone int) {
 // removal would change the meaning of others.
 func (c *Compactor) withoutEntries(doc *memory.Document, entries []int) (text []byte, stuck []int) {
 	parse := c.parser(doc.Place.Path, time.Time{})
-	entries, stuck = splitRemovable(doc, entries)
 	var out []int
 	var try func([]int)
 	try = func(more []int) {
@@ -216,35 +215,6 @@ func (c *Compactor) withoutEntries(doc *memory.Document, entries []int) (text []
 		try(entries)
 	}
 	return text, stuck
-}
-
-// splitRemovable splits the entries into those that can be removed and those that
-// cannot. An entry between a paragraph and a code block cannot, because the
-// paragraph would then introduce the code.
-func splitRemovable(doc *memory.Document, entries []int) (free, stuck []int) {
-	going := map[int]bool{}
-	for _, i := range entries {
-		going[i] = true
-	}
-	above := -1 // the last entry that stays
-	for i := range doc.Entries {
-		e := &doc.Entries[i]
-		if going[i] {
-			continue
-		}
-		if above >= 0 && above < i-1 && e.Block == memory.Code && doc.Entries[above].Block == memory.Paragraph &&
-			doc.Entries[above].Heading == e.Heading {
-			stuck = append(stuck, i-1)
-			going[i-1] = false
-		}
-		above = i
-	}
-	for _, i := range entries {
-		if going[i] {
-			free = append(free, i)
-		}
-	}
-	return free, stuck
 }
 
 func countItems(n int) string {

@@ -405,30 +405,6 @@ func TestCompressEvidenceHolds(t *testing.T) {
 	}
 }
 
-// FuzzCompress checks that any file can be summarized without losing an entry
-// and that a second run does nothing.
-func FuzzCompress(f *testing.F) {
-	for _, a := range []string{"- a. B!\n- [ ] open\n", "para\n\n- x <!-- id=1 -->\n", "<private>\n- x\n</private>\n- *b*. **c\n", "- [link](a b) ] **\n", "#project:a/b c\n\n> q\n", "- 字。\\\n  x", "- an anchor ^abc\n"} {
-		f.Add(a, "x")
-	}
-	f.Fuzz(func(t *testing.T, text, session string) {
-		tr := newTree(nil)
-		path := "2026-01-01/" + strings.ReplaceAll(session, "/", "_") + ".md"
-		tr.files = map[string]string{path: text, "2026-01-01/other.md": "- other\n", "memory/2026-01-01.md": "- note\n"}
-		texts := tr.texts()
-		report, err := newCompress(tr).Run(t.Context(), 0, false)
-		if err != nil || len(report.Left) > 0 {
-			t.Fatalf("report %+v, %v", report, err)
-		}
-		if diff := cmp.Diff(texts, tr.texts()); diff != "" {
-			t.Errorf("texts (-before +after):\n%s", diff)
-		}
-		if again, err := newCompress(tr).Run(t.Context(), 0, false); err != nil || len(again.Plan.Files) > 0 {
-			t.Errorf("again %+v, %v", again, err)
-		}
-	})
-}
-
 // TestCutoffInHours checks that a file of the day of the cutoff is summarized if
 // all its entries have times before the cutoff.
 func TestCutoffInHours(t *testing.T) {

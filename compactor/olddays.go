@@ -14,60 +14,6 @@ import (
 	"github.com/memwatchd/memwatchd/vault"
 )
 
-// DayTerms are the inputs of [PlanDays] besides the files.
-type DayTerms struct {
-	Before string                 // days before this one move, YYYY-MM-DD
-	Layout *memory.Layout         // of the root
-	Taken  func(path string) bool // reports whether a path is occupied
-}
-
-// A DayPlan lists the files of old days that move to the archive, ordered by
-// day and path, and the equally old files that stay.
-type DayPlan struct {
-	Moves []DayMove
-	Stay  []api.DayStay
-}
-
-// A DayMove is one file that moves.
-type DayMove struct{ Day, From, To string }
-
-// PlanDays plans the moves to the archive. It is a pure function of the files,
-// in any order; it uses only sessions and daily notes.
-//
-// Days move as a whole: a day with an open task stays. A single file stays if
-// it is unreadable or unsound, if it has no distinct place in the archive, if
-// its target exists, or if the archive would give it other readers.
-func PlanDays(docs []*memory.Document, t DayTerms) DayPlan {
-	docs = daysOf(docs, func(d *memory.Document) bool { return d.Place.Day < t.Before })
-	open := map[string]string{} // day → a file with an open task
-	for _, d := range slices.Backward(docs) {
-		if slices.ContainsFunc(d.Entries, func(e memory.Entry) bool { return hasOpenTask(&e) }) {
-			open[d.Place.Day] = d.Place.Path
-		}
-	}
-	plan := DayPlan{Moves: []DayMove{}, Stay: []api.DayStay{}}
-	taken := map[string]bool{}
-	for _, d := range docs {
-		day, path := d.Place.Day, d.Place.Path
-		to, err := archivedAt(d, t.Layout)
-		switch {
-		case open[day] == path:
-			err = errors.New("the file has an open task")
-		case open[day] != "":
-			err = fmt.Errorf("%s has an open task", open[day])
-		case err == nil && (taken[to] || t.Taken(to)):
-			err = fmt.Errorf("%s already exists", to)
-		}
-		if err != nil {
-			plan.Stay = append(plan.Stay, api.DayStay{Day: day, Path: path, Reason: err.Error()})
-			continue
-		}
-		taken[to] = true
-		plan.Moves = append(plan.Moves, DayMove{day, path, to})
-	}
-	return plan
-}
-
 // daysOf returns the sessions and daily notes that keep accepts, by day and path. Those
 // of an Obsidian vault stay where they are.
 func daysOf(docs []*memory.Document, keep func(*memory.Document) bool) []*memory.Document {
@@ -108,77 +54,44 @@ func sameReaders(a, b *memory.Document) bool {
 		sameReaders(a.Excerpt(), b.Excerpt())
 }
 
-// OldDays moves old days to the archive. Its fields must not change while it is
-// in use.
+// OldDays moves the sessions and daily notes of old days to the archive. Its fields must
+// not change while it is in use.
+//
+// Days move as a whole: a day with an open task, or with a file that cannot be read, stays.
+// A single file stays if it is unsound, if it has no distinct place in the archive, if its
+// target exists, or if the archive would give it other readers.
 type OldDays struct {
 	Root
-	After time.Duration // minimum age of an archived day; zero disables archiving
+	After time.Duration // minimum age of an archived day
 }
+
+// A DayMove is one file that moves.
+type DayMove struct{ Day, From, To string }
 
 // A DayReport is the result of a run.
 type DayReport struct {
-	Plan  DayPlan
-	Moved []string      // the new paths
+	Moved []DayMove
 	Left  []api.DayStay // files that could not be moved this time
-}
-
-// Plan returns the current plan. A day with an unreadable file stays until the
-// next run. The only error is the context's.
-func (o *OldDays) Plan(ctx context.Context) (DayPlan, error) {
-	if o.After <= 0 {
-		return DayPlan{Moves: []DayMove{}, Stay: []api.DayStay{}}, nil
-	}
-	there := map[string]bool{}
-	terms := DayTerms{Before: o.day(o.After), Layout: o.Layout, Taken: func(path string) bool { return there[path] }}
-	var docs []*memory.Document
-	var unread []api.DayStay
-	for _, path := range o.Paths() {
-		if err := ctx.Err(); err != nil {
-			return DayPlan{}, err
-		}
-		there[path] = true
-		day := o.Layout.Place(path).Day
-		if day == "" || day >= terms.Before {
-			continue
-		}
-		doc, err := o.Files.Load(path)
-		if err != nil { // it may contain an open task
-			unread = append(unread, api.DayStay{Day: day, Path: path, Reason: "the file cannot be read now"})
-			continue
-		}
-		docs = append(docs, doc)
-	}
-	docs = slices.DeleteFunc(docs, func(d *memory.Document) bool {
-		return slices.ContainsFunc(unread, func(s api.DayStay) bool { return s.Day == d.Place.Day })
-	})
-	plan := PlanDays(docs, terms)
-	plan.Stay = append(plan.Stay, unread...)
-	slices.SortFunc(plan.Stay, func(a, b api.DayStay) int {
-		return cmp.Or(strings.Compare(a.Day, b.Day), strings.Compare(a.Path, b.Path))
-	})
-	return plan, nil
 }
 
 // Run moves old files as one group of changes. Files that fail are in the
 // report and are retried by the next run. Run returns an error only from the
 // context or the claim, or if writing is turned off or the root is missing; the
-// report then contains the files moved so far, or is nil if there is no plan.
+// report then contains the files moved so far.
 func (o *OldDays) Run(ctx context.Context) (*DayReport, error) {
-	plan, err := o.Plan(ctx)
-	if err != nil {
-		return nil, err
+	report := &DayReport{}
+	moves, err := o.plan(ctx)
+	if err == nil && len(moves) > 0 && o.Claim != nil {
+		err = o.Claim(ctx, false)
 	}
-	report := &DayReport{Plan: plan, Moved: []string{}, Left: []api.DayStay{}}
-	if len(plan.Moves) > 0 && o.Claim != nil {
-		if err := o.Claim(ctx, false); err != nil {
-			return report, err
-		}
+	if err != nil {
+		return report, err
 	}
 	group := ""
-	for _, m := range plan.Moves {
+	for _, m := range moves {
 		written, err := o.Mover.Move(ctx, m.From, m.To, vault.Change{
 			Path: m.From, Cause: "archive", Group: group, Reason: "day is older than " + formatDays(o.After),
-			Edit: func(old *vault.File) ([]byte, error) { return o.checkPlan(m, old) },
+			Edit: func(old *vault.File) ([]byte, error) { return o.checkMove(m, old) },
 		})
 		switch {
 		case ctx.Err() != nil:
@@ -189,23 +102,63 @@ func (o *OldDays) Run(ctx context.Context) (*DayReport, error) {
 			report.Left = append(report.Left, api.DayStay{Day: m.Day, Path: m.From, Reason: err.Error()})
 		default:
 			group = cmp.Or(group, written.ID)
-			report.Moved = append(report.Moved, m.To)
+			report.Moved = append(report.Moved, m)
 		}
 	}
 	return report, nil
 }
 
-// checkPlan returns the content of a file about to move, or an error if the
-// plan no longer applies.
-func (o *OldDays) checkPlan(m DayMove, old *vault.File) ([]byte, error) {
+// plan returns the files to move, by day and path. The only error is the context's.
+func (o *OldDays) plan(ctx context.Context) (moves []DayMove, err error) {
+	before := o.day(o.After)
+	taken, stays := map[string]bool{}, map[string]bool{} // paths, and days
+	var docs []*memory.Document
+	for _, path := range o.Paths() {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		taken[path] = true
+		place := o.Layout.Place(path)
+		if place.Kind != memory.Session && place.Kind != memory.Daily || place.Day >= before {
+			continue
+		}
+		doc, err := o.Files.Load(path)
+		if err != nil { // it may contain an open task
+			stays[place.Day] = true
+			continue
+		}
+		docs = append(docs, doc)
+	}
+	docs = daysOf(docs, func(*memory.Document) bool { return true })
+	for _, d := range docs {
+		if slices.ContainsFunc(d.Entries, func(e memory.Entry) bool { return hasOpenTask(&e) }) {
+			stays[d.Place.Day] = true
+		}
+	}
+	for _, d := range docs {
+		to, err := archivedAt(d, o.Layout)
+		if err == nil && !taken[to] && !stays[d.Place.Day] {
+			taken[to] = true
+			moves = append(moves, DayMove{d.Place.Day, d.Place.Path, to})
+		}
+	}
+	return moves, nil
+}
+
+// checkMove returns the content of a file about to move, or an error if the plan no
+// longer applies.
+func (o *OldDays) checkMove(m DayMove, old *vault.File) ([]byte, error) {
 	if old == nil {
 		return nil, errors.New("the file no longer exists")
 	}
-	terms := DayTerms{Before: "9999-99-99", Layout: o.Layout, Taken: func(string) bool { return false }}
-	switch plan := PlanDays([]*memory.Document{o.Parse(*old)}, terms); {
-	case len(plan.Stay) > 0:
-		return nil, errors.New(plan.Stay[0].Reason)
-	case !slices.Equal(plan.Moves, []DayMove{m}):
+	doc := o.Parse(*old)
+	to, err := archivedAt(doc, o.Layout)
+	switch {
+	case err != nil:
+		return nil, err
+	case slices.ContainsFunc(doc.Entries, func(e memory.Entry) bool { return hasOpenTask(&e) }):
+		return nil, errors.New("the file has an open task")
+	case to != m.To:
 		return nil, errors.New("the file changed during the run")
 	}
 	return old.Data, nil

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,7 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 
-	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
 )
@@ -26,18 +24,15 @@ func oldDays(tr *tree) *OldDays {
 	}}
 }
 
-func TestPlanDays(t *testing.T) {
+func TestOldDays(t *testing.T) {
 	goldens(t, "testdata/olddays/*.txtar", func(t *testing.T, _ string, tr *tree) string {
-		plan, err := oldDays(tr).Plan(t.Context())
-		if err != nil {
-			t.Fatal(err)
+		report, err := oldDays(tr).Run(t.Context())
+		if err != nil || len(report.Left) > 0 {
+			t.Fatal(report.Left, err)
 		}
 		var b strings.Builder
-		for _, m := range plan.Moves {
+		for _, m := range report.Moved {
 			fmt.Fprintf(&b, "%s: %s → %s\n", m.Day, m.From, m.To)
-		}
-		for _, s := range plan.Stay {
-			fmt.Fprintf(&b, "%s: %s stays: %s\n", s.Day, s.Path, s.Reason)
 		}
 		return b.String()
 	})
@@ -50,14 +45,14 @@ func TestOldDaysMove(t *testing.T) {
 		tr := newTree(a.Files[:len(a.Files)-1])
 		before, seen := tr.String(), tr.seen(t)
 		report, err := oldDays(tr).Run(t.Context())
-		if err != nil || len(report.Left) > 0 || len(report.Moved) != len(report.Plan.Moves) || len(report.Moved) == 0 {
+		if err != nil || len(report.Left) > 0 || len(report.Moved) == 0 {
 			t.Fatalf("report %+v, %v", report, err)
 		}
 		tr.group(t)
 		if diff := cmp.Diff(seen, tr.seen(t)); diff != "" {
 			t.Errorf("%s: what people read (-before +after):\n%s", a.name, diff)
 		}
-		if again, err := oldDays(tr).Run(t.Context()); err != nil || len(again.Moved) > 0 || len(again.Plan.Moves) > 0 {
+		if again, err := oldDays(tr).Run(t.Context()); err != nil || len(again.Moved) > 0 {
 			t.Errorf("%s: again: %+v, %v", a.name, again, err)
 		}
 		tr.undo()
@@ -73,15 +68,9 @@ func TestOldDaysThatCannotBeRead(t *testing.T) {
 	tr := newTree([]txtar.File{{Name: "2026-01-01/a.md", Data: []byte("- one\n")}, {Name: "2026-01-02/b.md", Data: []byte("- two\n")}})
 	days := oldDays(tr)
 	days.Paths = func() []string { return append(tr.paths(), "2026-01-01/busy.md") }
-	plan, err := days.Plan(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(plan.Moves) != 1 || plan.Moves[0].From != "2026-01-02/b.md" {
-		t.Errorf("moves %+v", plan.Moves)
-	}
-	if diff := cmp.Diff([]api.DayStay{{Day: "2026-01-01", Path: "2026-01-01/busy.md", Reason: "the file cannot be read now"}}, plan.Stay); diff != "" {
-		t.Errorf("stays (-want +got):\n%s", diff)
+	report, err := days.Run(t.Context())
+	if err != nil || len(report.Moved) != 1 || report.Moved[0].From != "2026-01-02/b.md" {
+		t.Errorf("report %+v, %v", report, err)
 	}
 }
 
@@ -156,20 +145,6 @@ func TestLinksFollowOldDays(t *testing.T) {
 	}
 }
 
-// TestOldDaysOfPrivateNotes checks that no file moves to other readers,
-// regardless of the configured visibility of daily notes.
-func TestOldDaysOfPrivateNotes(t *testing.T) {
-	tr := treeOf(t, "testdata/olddays/days.txtar")
-	tr.layout.Daily = memory.PrivateOnly
-	seen := tr.seen(t)
-	if report, err := oldDays(tr).Run(t.Context()); err != nil || !slices.Contains(report.Moved, "_longterms/owner/_archive/2026-01-01/2026-01-01.md") {
-		t.Fatalf("report %+v, %v", report, err)
-	}
-	if diff := cmp.Diff(seen, tr.seen(t)); diff != "" {
-		t.Errorf("what people read (-before +after):\n%s", diff)
-	}
-}
-
 func TestOldDaysMeanwhile(t *testing.T) {
 	t.Run("a task is opened", func(t *testing.T) {
 		tr := treeOf(t, "testdata/olddays/days.txtar")
@@ -199,7 +174,7 @@ func TestOldDaysMeanwhile(t *testing.T) {
 		tr := treeOf(t, "testdata/olddays/days.txtar")
 		o := oldDays(tr)
 		o.Mover = offMover{}
-		if report, err := o.Run(t.Context()); !errors.Is(err, vault.ErrOff) || len(report.Plan.Moves) == 0 {
+		if report, err := o.Run(t.Context()); !errors.Is(err, vault.ErrOff) {
 			t.Errorf("report %+v, %v", report, err)
 		}
 	})
@@ -213,14 +188,6 @@ func TestOldDaysMeanwhile(t *testing.T) {
 		}
 		if report, err := oldDays(tr).Run(ctx); !errors.Is(err, context.Canceled) || len(tr.writes) != 2 {
 			t.Errorf("report %+v, %v; %d writes", report, err, len(tr.writes))
-		}
-	})
-	t.Run("it is off", func(t *testing.T) {
-		tr := treeOf(t, "testdata/olddays/days.txtar")
-		o := oldDays(tr)
-		o.After = 0
-		if report, err := o.Run(t.Context()); err != nil || len(report.Plan.Moves)+len(report.Plan.Stay) > 0 {
-			t.Errorf("report %+v, %v", report, err)
 		}
 	})
 }
@@ -247,10 +214,6 @@ func TestSameReaders(t *testing.T) {
 			t.Errorf("%s: %v", path, got)
 		}
 	}
-	terms := DayTerms{Before: "2026-01-01", Layout: tr.layout, Taken: func(string) bool { return false }}
-	if plan := PlanDays([]*memory.Document{session, at("MEMORY.md")}, terms); len(plan.Moves)+len(plan.Stay) > 0 {
-		t.Errorf("plan %+v", plan)
-	}
 }
 
 // TestDaysByFormatStay checks that daily notes in the format of an Obsidian vault are
@@ -266,8 +229,7 @@ func TestDaysByFormatStay(t *testing.T) {
 		l.Parse("memory/2026-01-01.md", []byte("- decided\n"), memory.Meta{}),
 	}
 	none := func(string) bool { return false }
-	days := PlanDays(docs, DayTerms{Before: "2026-02-01", Layout: l, Taken: none})
-	if len(days.Stay) > 0 || len(days.Moves) != 1 || days.Moves[0].From != "memory/2026-01-01.md" {
+	if days := daysOf(docs, func(*memory.Document) bool { return true }); len(days) != 1 || days[0].Place.Path != "memory/2026-01-01.md" {
 		t.Errorf("%+v", days)
 	}
 	summaries := PlanCompress(docs, CompressTerms{Before: "2026-02-01", Layout: l, Contested: none,
@@ -292,11 +254,11 @@ func TestMaintenanceLogs(t *testing.T) {
 	if err := m.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	plan, err := days.Plan(t.Context())
-	if err != nil || len(plan.Moves) == 0 {
-		t.Fatalf("plan %+v, %v", plan, err)
+	moves, err := days.plan(t.Context())
+	if err != nil || len(moves) == 0 {
+		t.Fatal(moves, err)
 	}
-	for _, move := range plan.Moves {
+	for _, move := range moves {
 		if !strings.Contains(log.String(), "path="+move.From) {
 			t.Errorf("the log lacks %s:\n%s", move.From, log)
 		}

@@ -3,7 +3,6 @@ package compactor
 import (
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -72,36 +71,19 @@ func rewriteSunday(spec string) string {
 	if len(fields) != 5 {
 		return spec
 	}
-	days := strings.Split(fields[4], ",")
+	days := strings.Split(strings.ToLower(fields[4]), ",")
 	for i, day := range days {
-		days[i] = expandToSunday(strings.ToLower(day))
+		from, isRange := strings.CutSuffix(strings.TrimSuffix(day, "sun"), "-")
+		if !isRange {
+			from, isRange = strings.CutSuffix(day, "-7")
+		}
+		switch {
+		case day == "7":
+			days[i] = "0"
+		case isRange && from != "":
+			days[i] = from + "-6,0"
+		}
 	}
 	fields[4] = strings.Join(days, ",")
 	return strings.Join(fields, " ")
-}
-
-// expandToSunday returns the days of a range that ends on a Sunday as a list. It returns
-// other days unchanged.
-func expandToSunday(day string) string {
-	span, stepText, stepped := strings.Cut(day, "/")
-	first, last, isRange := strings.Cut(span, "-")
-	if span == "7" {
-		return "0"
-	}
-	if !isRange || last != "7" && last != "sun" {
-		return day
-	}
-	from := strings.Index("0sun1mon2tue3wed4thu5fri6sat7", first) / 4
-	step := 1
-	if stepped {
-		step, _ = strconv.Atoi(stepText)
-	}
-	if first == "" || from < 0 || step < 1 {
-		return day // an error for the parser
-	}
-	var list []string
-	for d := from; d <= 7; d += step {
-		list = append(list, strconv.Itoa(d%7))
-	}
-	return strings.Join(list, ",")
 }

@@ -28,9 +28,6 @@ const (
 	// minCount is the count below which a use is dropped, some 200 days after a
 	// single use.
 	minCount = 0.01
-	// missingRetention is how long the counts of a missing file are kept: the file
-	// may return, from a branch or a backup.
-	missingRetention = 30 * 24 * time.Hour
 )
 
 // Uses counts how often and how recently each entry was returned or shown. It
@@ -55,8 +52,7 @@ type Uses struct {
 }
 
 type usedFile struct {
-	MissingSince time.Time             `json:"gone,omitzero"` // since when the file has been missing
-	Entries      map[string]*usedEntry `json:"entries"`       // by id
+	Entries map[string]*usedEntry `json:"entries"` // by id
 }
 
 // A usedEntry is a used entry with the properties that identify it after an
@@ -160,17 +156,17 @@ func (u *Uses) Of(path, id string, now time.Time) float64 {
 }
 
 // Changed updates the counts of a file and transfers the counts of edited
-// entries. A nil doc means that the file is gone.
+// entries. A nil doc means that the file is gone, with its counts.
 func (u *Uses) Changed(path string, doc *memory.Document) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	f := u.files[path]
 	switch {
 	case f == nil:
-	case doc == nil && f.MissingSince.IsZero():
-		f.MissingSince, u.dirty = u.Now().UTC().Truncate(time.Second), true
-	case doc != nil:
-		f.MissingSince = time.Time{}
+	case doc == nil:
+		delete(u.files, path)
+		u.dirty = true
+	default:
 		f.transferCounts(doc)
 		delete(u.newFiles, path)
 		u.dirty = true
@@ -260,10 +256,6 @@ func (u *Uses) dropFaded() {
 	}
 	var all []counted
 	for path, f := range u.files {
-		if !f.MissingSince.IsZero() && now.Sub(f.MissingSince) > missingRetention {
-			delete(u.files, path)
-			continue
-		}
 		maps.DeleteFunc(f.Entries, func(_ string, e *usedEntry) bool { return e.countAt(now) < minCount })
 		for id, e := range f.Entries {
 			all = append(all, counted{path, id, e.countAt(now)})

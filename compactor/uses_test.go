@@ -219,8 +219,8 @@ func TestUsesAreForgotten(t *testing.T) {
 		u.Save()
 		v := usesAt(t, path, &now)
 		has := func(path, id string) bool { return v.Of(path, id, now) > 0 }
-		if got, want := has("gone.md", "a"), days == 29; got != want {
-			t.Errorf("after %d more days, the file that is gone is known: %v", days, got)
+		if has("gone.md", "a") {
+			t.Error("a file that is gone is known")
 		}
 		if got, want := has("there.md", "b"), days != 200; got != want {
 			t.Errorf("after %d more days, what was used once is known: %v", days, got)
