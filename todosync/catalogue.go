@@ -32,9 +32,7 @@ func (c *Catalogue) clone() *Catalogue { return &Catalogue{c.Since, maps.Clone(c
 // the new paths of moved files.
 //
 // The result depends only on the files, not on their order. A box that reaches
-// the state that a request sets becomes Ticked and completes no other box. If
-// several files return to former versions, an older state of the tree was
-// restored, for example by git, and their boxes complete nothing either.
+// the state that a request sets becomes Ticked and completes no other box.
 func (c *Catalogue) Update(files []*File, requests []TickRequest, r *Rules) (done []Copy, moved map[string]string) {
 	if c.files == nil {
 		c.files = map[string]*File{}
@@ -58,17 +56,11 @@ func (c *Catalogue) Update(files []*File, requests []TickRequest, r *Rules) (don
 	}
 	// Compare each file with the catalogue before this update.
 	before := make([]*File, len(files))
-	reverted := 0
 	for i, f := range files {
-		if f.Gone {
-			continue
-		}
-		before[i] = l.previousState(f)
-		if f.isReverted(before[i]) {
-			reverted++
+		if !f.Gone {
+			before[i] = l.previousState(f)
 		}
 	}
-	l.restored = reverted > 1
 	for i, f := range files {
 		if !f.Gone {
 			l.updateFile(f, before[i])
@@ -117,8 +109,6 @@ type catalogueUpdate struct {
 	done         []Copy
 	again        []Copy         // those of done that were seen open before
 	unticked     map[boxAt]bool // boxes that the user has unticked since the last update
-
-	restored bool // several files returned to former versions
 }
 
 type boxAt struct {
@@ -180,8 +170,7 @@ func (l *catalogueUpdate) updateFile(f, before *File) {
 		now.Boxes = slices.DeleteFunc(now.Boxes, func(b Box) bool { return b.ID == "" })
 	}
 	was := compareBoxes(&now, before)
-	now.Past = pastOf(f, before)
-	old := now.Day != "" && now.Day < l.Since || l.restored && f.isReverted(before)
+	old := now.Day != "" && now.Day < l.Since
 	for i := range now.Boxes {
 		b := &now.Boxes[i]
 		switch {
@@ -200,28 +189,6 @@ func (l *catalogueUpdate) updateFile(f, before *File) {
 	if len(now.Boxes) > 0 || before != nil {
 		l.files[f.Path] = &now
 	}
-}
-
-// maxPast is the number of former versions kept per file.
-const maxPast = 8
-
-// isReverted reports whether a file has returned to a version older than its previous
-// one.
-func (f *File) isReverted(before *File) bool {
-	return before != nil && before.Hash != f.Hash && slices.Contains(before.Past, f.Hash)
-}
-
-// pastOf returns the former versions of a file, given its previous state.
-func pastOf(f, before *File) []Digest {
-	switch {
-	case before == nil:
-		return nil
-	case before.Hash == f.Hash:
-		return before.Past
-	}
-	list := slices.DeleteFunc(slices.Clone(before.Past), func(d Digest) bool { return d == before.Hash || d == f.Hash })
-	list = append(list, before.Hash)
-	return list[max(0, len(list)-maxPast):]
 }
 
 // isDoneElsewhere reports whether another file contains the task of a box as done.

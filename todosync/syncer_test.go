@@ -780,34 +780,3 @@ func TestTickUnclear(t *testing.T) {
 		t.Errorf("the box is not ticked:\n%s", out)
 	}
 }
-
-// BenchmarkTenThousandFiles measures the memory and time for ten thousand
-// files.
-func BenchmarkTenThousandFiles(b *testing.B) {
-	w := newWorld(b, "2026-02-06", 7)
-	var files []*File
-	for i := range 10_000 {
-		var text strings.Builder
-		text.WriteString("## Tasks\n")
-		for j := range 5 {
-			fmt.Fprintf(&text, "- [ ] Task %d of %d\n", j, i%1000)
-		}
-		path := fmt.Sprintf("2026-02-%02d/s%d.md", i%7+1, i)
-		files = append(files, FileOf(w.layout.Parse(path, []byte(text.String()), memory.Meta{})))
-	}
-	c := &Catalogue{}
-	c.Update(files, nil, &w.rules)
-	w.save(today, []byte("## Tasks\n- [x] Task 3 of 77\n"))
-	b.Run("learn", func(b *testing.B) {
-		for b.Loop() {
-			c.clone().Update([]*File{w.readFile(today)}, nil, &w.rules)
-		}
-	})
-	d := c.clone()
-	done, _ := d.Update([]*File{w.readFile(today)}, nil, &w.rules)
-	b.Run("resolve", func(b *testing.B) {
-		for b.Loop() {
-			d.Resolve(done, &w.rules)
-		}
-	})
-}

@@ -94,14 +94,13 @@ type Box struct {
 
 // A File is the state of a file that is compared.
 type File struct {
-	Path    string   `json:"path"`
-	Day     string   `json:"day,omitempty"` // empty for long-term files
-	Contact string   `json:"contact,omitempty"`
-	Session string   `json:"session,omitempty"`
-	Hash    Digest   `json:"hash"`
-	Past    []Digest `json:"past,omitempty"` // former hashes, the latest last
-	Gone    bool     `json:"gone,omitempty"` // the file does not exist any more
-	Boxes   []Box    `json:"boxes"`
+	Path    string `json:"path"`
+	Day     string `json:"day,omitempty"` // empty for long-term files
+	Contact string `json:"contact,omitempty"`
+	Session string `json:"session,omitempty"`
+	Hash    Digest `json:"hash"`
+	Gone    bool   `json:"gone,omitempty"` // the file does not exist any more
+	Boxes   []Box  `json:"boxes"`
 
 	Reported bool `json:"-"` // a program reports the completions of the file now
 }
