@@ -2,7 +2,7 @@ package api
 
 // ResolveRequest requests the subject of an external key.
 type ResolveRequest struct {
-	ExternalKey string `json:"external_key" arg:"1" complete:"external_key" doc:"user of a channel: <channel>:<id>"`
+	ExternalKey string `json:"external_key" arg:"1" doc:"user of a channel: <channel>:<id>"`
 	Scope
 	For[IdentityAnswer]
 }
@@ -11,7 +11,7 @@ type ResolveRequest struct {
 // on the memory of the key belongs to the subject, and the memory stored under
 // the key alone is read with that of the subject. No file is moved.
 type LinkRequest struct {
-	ExternalKey string `json:"external_key" arg:"1" complete:"external_key" doc:"user of a channel: <channel>:<id>"`
+	ExternalKey string `json:"external_key" arg:"1" doc:"user of a channel: <channel>:<id>"`
 	Subject     string `json:"subject" arg:"2" complete:"subject" doc:"id of the subject, such as acct:42"`
 	Scope
 	For[IdentityAnswer]
@@ -19,7 +19,7 @@ type LinkRequest struct {
 
 // UnlinkRequest requests the removal of a link.
 type UnlinkRequest struct {
-	ExternalKey string `json:"external_key" arg:"1" complete:"external_key" doc:"user of a channel: <channel>:<id>"`
+	ExternalKey string `json:"external_key" arg:"1" doc:"user of a channel: <channel>:<id>"`
 	Scope
 	For[IdentityAnswer]
 }

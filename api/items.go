@@ -41,7 +41,7 @@ type ItemAnswer struct {
 // ItemGetRequest requests an item.
 type ItemGetRequest struct {
 	Namespace string `json:"namespace" arg:"1" enum:"profile,preference,fact,project,task_state" doc:"namespace: profile, preference, fact, project or task_state"`
-	Key       string `json:"key" arg:"2" complete:"key" doc:"exact key"`
+	Key       string `json:"key" arg:"2" doc:"exact key"`
 	Fresh
 	Scope
 	For[ItemAnswer]
@@ -50,7 +50,7 @@ type ItemGetRequest struct {
 // ItemListRequest requests items, sorted by namespace and key.
 type ItemListRequest struct {
 	Namespace string `json:"namespace" arg:"1" enum:"profile,preference,fact,project,task_state" doc:"only this namespace: profile, preference, fact, project or task_state; default: all"`
-	Prefix    string `json:"prefix" complete:"key" doc:"only keys with this prefix"`
+	Prefix    string `json:"prefix" doc:"only keys with this prefix"`
 	SaidIn    string `json:"said_in" enum:"private,public" doc:"public: only values put in public, which wait for the owner to confirm them with item put; private: only the others"`
 	Limit     int    `json:"limit" default:"50" min:"1" max:"1000" doc:"maximum number of items, 1 to 1000"`
 	Cursor    string `json:"cursor" doc:"for the next page, the next field of the previous answer"`
@@ -72,7 +72,7 @@ type ItemListAnswer struct {
 // whole item of the same namespace and key, if there is one.
 type ItemPutRequest struct {
 	Namespace  string   `json:"namespace" arg:"1" enum:"profile,preference,fact,project,task_state" need:"true" doc:"namespace: profile, preference, fact, project or task_state"`
-	Key        string   `json:"key" arg:"2" need:"true" complete:"key" doc:"key of the item; surrounding white space is ignored"`
+	Key        string   `json:"key" arg:"2" need:"true" doc:"key of the item; surrounding white space is ignored"`
 	Value      *string  `json:"value" size:"request" arg:"rest" need:"true" stdin:"true" doc:"value: text or JSON, returned byte for byte"`
 	Visibility string   `json:"visibility" default:"private_only" enum:"private_only,public_ok" doc:"where the item may be shown: private_only, or public_ok for public contexts too"`
 	Confidence *float64 `json:"confidence" min:"0" max:"1" doc:"confidence in the value, 0 to 1"`
@@ -84,7 +84,7 @@ type ItemPutRequest struct {
 // ItemDeleteRequest requests the deletion of an item.
 type ItemDeleteRequest struct {
 	Namespace string `json:"namespace" arg:"1" enum:"profile,preference,fact,project,task_state" doc:"namespace: profile, preference, fact, project or task_state"`
-	Key       string `json:"key" arg:"2" complete:"key" doc:"exact key"`
+	Key       string `json:"key" arg:"2" doc:"exact key"`
 	ID        string `json:"id" doc:"id of the item, in place of namespace and key"`
 	Fresh
 	Scope

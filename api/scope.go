@@ -8,7 +8,7 @@ import "slices"
 // is unknown.
 type Scope struct {
 	Subject     *string `json:"subject,omitempty" complete:"subject" doc:"caller: a subject id; empty means anonymous"`
-	ExternalKey *string `json:"external_key,omitempty" complete:"external_key" doc:"caller: <channel>:<id>, which is resolved to a subject"`
+	ExternalKey *string `json:"external_key,omitempty" doc:"caller: <channel>:<id>, which is resolved to a subject"`
 	Context     *string `json:"context,omitempty" enum:"private,public,unknown" doc:"where the answer will be shown: private, public or unknown"`
 }
 

@@ -183,7 +183,7 @@ func newOperationCommand(op *api.Operation, form *api.Command, name string, g *G
 		v := &paramFlag{param: p, req: req, stdin: c.InOrStdin}
 		f := c.Flags().VarPF(v, p.Flag, textIf(p.Name == "limit", "n"), describeParam(p))
 		f.NoOptDefVal = p.Bare
-		g.CompleteFlag(c, f.Name, completeFlag(p, form, req, g))
+		g.CompleteFlag(c, f.Name, completeFlag(p, req, g))
 	}
 	c.ValidArgsFunction = completeArguments(op, form, req, g)
 	if p, err := op.Param("external_key"); err == nil && !p.Scope { // the key is the subject

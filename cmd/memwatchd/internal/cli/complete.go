@@ -1,16 +1,21 @@
 package cli
 
 import (
+	"context"
 	"embed"
 	"io"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/adrg/xdg"
+	"github.com/spf13/cobra"
+
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
-	"github.com/spf13/cobra"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
+	"github.com/memwatchd/memwatchd/ipc/client"
 )
 
 // The tags of a parameter define its completions: fixed values, or names that
@@ -55,7 +60,7 @@ func completeGlobals(root *cobra.Command, g *Globals) {
 		"socket":  cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault),
 		"name":    completeMemoryNames,
 		"subject": func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-			return (&completer{g: g, cmd: cmd}).completeNames("subject", typed)
+			return g.requestNames(cmd, nil, "subject", typed)
 		},
 	} {
 		g.CompleteFlag(root, flag, complete)
@@ -86,9 +91,8 @@ func completeArguments(op *api.Operation, form *api.Command, req *api.Request, g
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		for i, p := range Arguments(op, form) {
 			if i == len(args) || i < len(args) && p.Arg == "rest" {
-				n := completer{g: g, cmd: cmd, form: form, req: req, args: args[:i], words: args[i:]}
-				names, directive := n.completeParam(p, typed)
-				// A task or a file name must not become a flag.
+				names, directive := g.completeParam(cmd, p, req, typed)
+				// A file name must not become a flag.
 				return slices.DeleteFunc(names, func(name string) bool { return strings.HasPrefix(name, "-") }),
 					directive
 			}
@@ -97,54 +101,72 @@ func completeArguments(op *api.Operation, form *api.Command, req *api.Request, g
 	}
 }
 
-func completeFlag(p *api.Param, form *api.Command, req *api.Request, g *Globals) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-		n := completer{g: g, cmd: cmd, form: form, req: req, args: args}
-		return n.completeParam(p, typed)
+func completeFlag(p *api.Param, req *api.Request, g *Globals) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+		return g.completeParam(cmd, p, req, typed)
 	}
-}
-
-// A completer finds the completions for one position of a command line.
-type completer struct {
-	g     *Globals
-	cmd   *cobra.Command
-	form  *api.Command
-	req   *api.Request // with the flags on the command line
-	args  []string     // arguments before the current one
-	words []string     // previous words of the current argument, if it takes several
 }
 
 // completeParam completes a parameter. In a list it completes the text after the last
 // comma.
-func (n *completer) completeParam(p *api.Param, typed string) ([]string, cobra.ShellCompDirective) {
+func (g *Globals) completeParam(cmd *cobra.Command, p *api.Param, req *api.Request, typed string) ([]string,
+	cobra.ShellCompDirective) {
 	before := ""
 	if p.Kind() == "strings" && p.Arg == "" {
 		before = typed[:strings.LastIndexByte(typed, ',')+1]
 	}
-	names, directive := p.Enum, noFiles
-	if p.Complete != "" {
-		names, directive = n.completeNames(p.Complete, typed[len(before):])
+	names, directive := slices.DeleteFunc(slices.Clone(p.Enum), func(name string) bool {
+		return !strings.HasPrefix(name, typed[len(before):])
+	}), noFiles
+	if slices.Contains(completed, p.Complete) {
+		names, directive = g.requestNames(cmd, req, p.Complete, typed[len(before):])
 	}
-	var out []string
-	for _, found := range names {
-		if p.Complete != "" || strings.HasPrefix(found, typed[len(before):]) {
-			out = append(out, before+found)
-		}
+	for i := range names {
+		names[i] = before + names[i]
 	}
-	return out, directive
+	return names, directive
 }
 
-// completeNames returns the names of a sort that match the typed text.
-func (n *completer) completeNames(sort, typed string) ([]string, cobra.ShellCompDirective) {
-	list := n.requestNames(sort, typed)
-	directive := noFiles
-	if sort == "path" && slices.ContainsFunc(list, func(name string) bool { return strings.HasSuffix(name, "/") }) {
-		directive |= noSpace // a path below the directory follows
+// completed are the kinds of names that the daemon completes.
+var completed = []string{"path", "subject", "session", "section", "tag"}
+
+// NamesTimeout bounds the time for names from the daemon, because the user
+// continues typing. If the daemon fails or does not answer in time, there are
+// no names and no error message.
+var NamesTimeout = 300 * time.Millisecond
+
+// WithoutSync requests an answer without waiting for the latest changes.
+var WithoutSync = api.Fresh{Sync: new(bool)}
+
+// requestNames requests the names of a kind in the scope of the flags. Paths are
+// completed one directory at a time.
+func (g *Globals) requestNames(cmd *cobra.Command, req *api.Request, kind, typed string) (names []string,
+	directive cobra.ShellCompDirective) {
+	directive = noFiles
+	_, c, err := g.Connect(cmd)
+	if err != nil {
+		return nil, directive
 	}
-	if sort == "change" {
-		directive |= cobra.ShellCompDirectiveKeepOrder
+	if req != nil && c.Scope.Subject == nil {
+		c.Scope.ExternalKey = req.Scope().ExternalKey
 	}
-	return list, directive
+	ctx, cancel := context.WithTimeout(cmd.Context(), NamesTimeout)
+	defer cancel()
+	answer, err := client.Call(ctx, c, api.CompleteRequest{What: kind, Prefix: typed, Steps: kind == "path",
+		Limit: 1000, Fresh: WithoutSync})
+	if err != nil {
+		return nil, directive
+	}
+	for _, name := range answer.Values {
+		// Shells read one name per line and trim it.
+		if name == strings.TrimSpace(name) && name == term.EscapeLine(name) {
+			names = append(names, name)
+		}
+		if kind == "path" && strings.HasSuffix(name, "/") {
+			directive = noFiles | noSpace // a path below the directory follows
+		}
+	}
+	return names, directive
 }
 
 // shellScripts are the completion scripts. The scripts that cobra generates
