@@ -11,7 +11,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/blevesearch/bleve/v2/index/scorch"
 	berrors "go.etcd.io/bbolt/errors"
 
 	"github.com/memwatchd/memwatchd/internal/state"
@@ -204,8 +203,9 @@ func (x *Index) Purge() error {
 	return nil
 }
 
-// handleStoreError handles reports from the goroutines of a store. A nil err
-// means recovery. The store repeats what failed, unless its files are damaged.
+// handleStoreError handles reports from the goroutines of a store. A nil err means
+// recovery. The store repeats what failed for lack of resources or permission. Any other
+// error means that its files are damaged.
 func (x *Index) handleStoreError(s *store, err error, news bool) {
 	switch {
 	case err == nil:
@@ -214,7 +214,7 @@ func (x *Index) handleStoreError(s *store, err error, news bool) {
 	case news:
 		x.opt.Logger.Warn("cannot save the index to disk, retrying", "err", err)
 	}
-	if !containsText(err, errPanic, scorch.ErrAsyncPanic, errChecksum, syscall.ENOENT) {
+	if lacksResources(err) || containsText(err, syscall.EACCES, syscall.EPERM, syscall.EFBIG, syscall.EIO) {
 		return
 	}
 	go func() { // closing the store waits for the goroutine that reports

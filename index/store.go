@@ -280,6 +280,11 @@ func (s *store) handleFailure(err error) {
 	if !ok || failure.ErrType == scorch.ErrCleanup {
 		return // unneeded files remain until the next cleanup
 	}
+	select {
+	case <-s.closing:
+		return // steps that closing interrupts fail
+	default:
+	}
 	s.mu.Lock()
 	news := len(s.failures) == 0
 	s.failures[failure.Source] = err

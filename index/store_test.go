@@ -1,12 +1,14 @@
 package index
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -259,5 +261,30 @@ func TestRandomDamage(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestStoreErrors checks which errors of the goroutines of a store count as damage.
+func TestStoreErrors(t *testing.T) {
+	for _, c := range []struct {
+		err     error
+		damaged bool
+	}{
+		{errors.New("snappy: corrupt input"), true}, {syscall.ENOENT, true}, {errChecksum, true},
+		{syscall.ENOSPC, false}, {syscall.EMFILE, false}, {syscall.EIO, false}, {syscall.EACCES, false},
+	} {
+		s := &mapSource{text: map[string]string{"a.md": "- one\n"}}
+		x, lost := s.openLosing(t, t.TempDir())
+		s.confirmComplete(t, x)
+		before := x.store
+		x.handleStoreError(before, fmt.Errorf("persist: %w", c.err), true)
+		if c.damaged {
+			<-lost
+		}
+		x.mu.Lock()
+		if (x.store != before) != c.damaged {
+			t.Errorf("%v: damaged %t, want %t", c.err, x.store != before, c.damaged)
+		}
+		x.mu.Unlock()
 	}
 }
