@@ -2,12 +2,14 @@ package memory
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"maps"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -36,7 +38,7 @@ const (
 // attributeKeys lists the known attribute keys in the order in which they are
 // written. Unknown keys are kept.
 var attributeKeys = []string{"id", "type", "importance", "visibility", "confidence", "evidence", "source", "created",
-	"updated", "pin", "supersedes", "written_by", "encoding"}
+	"updated", "checked", "stale_after", "pin", "supersedes", "written_by", "encoding"}
 
 // OriginAttribute is the attribute with the origin of an imported summary.
 const OriginAttribute = "origin"
@@ -185,6 +187,14 @@ func (e *Entry) applyAttributes(attrs []attr) (problems []Problem) {
 				bad("visibility_unknown",
 					"unknown visibility, treated as private_only; use public_ok or private_only")
 			}
+		case "checked":
+			if _, err := time.Parse(time.DateOnly, a.Value); err != nil {
+				bad("checked_unreadable", "checked is not a day such as 2026-02-05, ignored")
+			}
+		case "stale_after":
+			if lastFreshDay(a.Value, "2026-02-05") == "" {
+				bad("stale_after_unreadable", "stale_after is not a day, or a number of days such as 90d, ignored")
+			}
 		case "evidence":
 			for raw := range strings.SplitSeq(a.raw, ",") {
 				if v, err := url.PathUnescape(raw); err == nil && v != "" {
@@ -202,6 +212,36 @@ func (e *Entry) applyAttributes(attrs []attr) (problems []Problem) {
 		}
 	}
 	return problems
+}
+
+// UncheckedSince returns the day on which an entry was last known to be true, if
+// its attribute stale_after lies before today, else "". That attribute is a day, or
+// a number of days ("90d") after the attribute checked or, without it, after the
+// day of the entry or of the file. Days have the form 2026-02-05.
+func (d *Document) UncheckedSince(e *Entry, today string) string {
+	day := cmp.Or(e.Added, d.Place.Day)
+	if checked, err := time.Parse(time.DateOnly, e.Attributes["checked"]); err == nil {
+		day = checked.Format(time.DateOnly)
+	}
+	last := lastFreshDay(e.Attributes["stale_after"], day)
+	if last == "" || last >= today {
+		return ""
+	}
+	return cmp.Or(day, last)
+}
+
+// lastFreshDay returns the day of an attribute stale_after, counted from a day if
+// it is a number of days. It returns "" if either is unreadable.
+func lastFreshDay(value, day string) string {
+	if _, err := time.Parse(time.DateOnly, value); err == nil {
+		return value
+	}
+	n, err := strconv.ParseUint(strings.TrimSuffix(value, "d"), 10, 16)
+	from, dayErr := time.Parse(time.DateOnly, day)
+	if err != nil || dayErr != nil {
+		return ""
+	}
+	return from.AddDate(0, 0, int(n)).Format(time.DateOnly)
 }
 
 func parseFraction(s string) (float64, bool) {

@@ -33,6 +33,8 @@ type Style struct {
 	// ids of the latter. It may be nil.
 	Successors func(doc *memory.Document) map[string]string
 
+	Today string // day from which old entries are reported as not checked, such as 2026-02-05; empty for none
+
 	MaxItems int // lines, items or entries; NoLimit for none
 	MaxChars int // code points of the block; NoLimit for none
 	MaxFull  int // code points of MEMORY.md, longer ones are cut in the middle; NoLimit for none

@@ -75,6 +75,13 @@ func (s Style) visibleProse(doc *memory.Document) (lines []memory.ProseLine, unt
 			}
 		}
 	}
+	for i := range doc.Entries {
+		e := &doc.Entries[i]
+		since := doc.UncheckedSince(e, s.Today)
+		if mark, ok := marks[e.ID]; since != "" && (!ok || mark != "") {
+			marks[e.ID] = strings.TrimSpace(mark + " " + uncheckedNote(since))
+		}
+	}
 	if !s.Omit && len(marks) == 0 {
 		return all, 0
 	}

@@ -22,6 +22,9 @@ type Match struct {
 	Entry   *memory.Entry
 	Snippet string // best matching part of the text, with marks at its cuts
 
+	Unchecked string // day, if it was not checked for too long, or ""
+	Newer     string // file of the reader's project that the entry names and that was written after its day, or ""
+
 	// Places of a match that replaces the entry, and of one that the entry replaces.
 	// A replacement comes first.
 	ReplacedBy, Replaces string
@@ -91,6 +94,12 @@ func (m *Match) render(room int, untrusted bool) string {
 	if m.Replaces != "" {
 		head += " [replaces " + oneLine(m.Replaces, untrusted) + "]"
 	}
+	if m.Unchecked != "" {
+		head += " " + uncheckedNote(m.Unchecked)
+	}
+	if m.Newer != "" {
+		head += " [" + oneLine(m.Newer, untrusted) + " is newer]"
+	}
 	if untrusted {
 		mark = Mark + " "
 		head += " " + Mark // applies to the section too, which is part of the entry
@@ -117,6 +126,9 @@ func (m *Match) render(room int, untrusted bool) string {
 	}
 	return ""
 }
+
+// uncheckedNote returns the note of an entry that nobody has checked since a day.
+func uncheckedNote(day string) string { return "[not checked since " + day + "]" }
 
 var listMarker = lazyregexp.New(`^(?:[-*+]|\d{1,9}[.)])(?:\s+|$)`)
 

@@ -3,7 +3,9 @@ package ops
 import (
 	"cmp"
 	"context"
+	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -11,6 +13,7 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/internal/brief"
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 	"github.com/memwatchd/memwatchd/memory"
 )
 
@@ -110,7 +113,7 @@ func (m readOps) blockStyle(ctx context.Context, c Call, lang string) brief.Styl
 			}
 			return ids
 		},
-		View: c.View, Omit: m.OmitUntrusted, Lang: brief.Lang(lang),
+		View: c.View, Omit: m.OmitUntrusted, Today: m.day(0), Lang: brief.Lang(lang),
 		MaxItems: m.MaxItems, MaxChars: m.MaxChars, MaxFull: m.MaxFull,
 	}
 }
@@ -151,6 +154,11 @@ func (m readOps) renderRelevant(ctx context.Context, c Call, style brief.Style, 
 		hits = index.Covered(hits, r.MinCover)
 	}
 	order := m.orderFor(r.Project)
+	if r.OtherProjects == "hide" {
+		hits = slices.DeleteFunc(hits, func(h index.Hit) bool {
+			return order(h.Doc.Place.Path, h.Entry.Tags) == otherProject
+		})
+	}
 	slices.SortStableFunc(hits, func(a, b index.Hit) int {
 		return order(a.Doc.Place.Path, a.Entry.Tags) - order(b.Doc.Place.Path, b.Entry.Tags)
 	})
@@ -158,6 +166,9 @@ func (m readOps) renderRelevant(ctx context.Context, c Call, style brief.Style, 
 	matches, err := m.matchesOf(ctx, c, hits)
 	if err != nil {
 		return brief.Block{}, err
+	}
+	if c.FullAccess && filepath.IsAbs(r.Dir) { // others must not learn times of files
+		m.findNewer(r.Dir, matches)
 	}
 	style.MaxItems = r.Limit
 	block, included := style.Relevant(matches)
@@ -171,6 +182,34 @@ func (m readOps) renderRelevant(ctx context.Context, c Call, style brief.Style, 
 		m.recordUse(ids...)
 	}
 	return block, nil
+}
+
+// fileNameRE matches a relative path of a file with an extension.
+var fileNameRE = lazyregexp.New(`[\pL\pN_.-]+(?:/[\pL\pN_.-]+)*\.[A-Za-z][A-Za-z0-9]{0,9}\b`)
+
+// maxNames is the number of paths in an entry that are looked up.
+const maxNames = 8
+
+// findNewer sets the file that each match names, if it is below a directory and was
+// written after the day of the match.
+func (m readOps) findNewer(dir string, matches []brief.Match) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return // the block is right without it
+	}
+	defer root.Close()
+	for i := range matches {
+		if matches[i].Day == "" {
+			continue
+		}
+		for _, name := range fileNameRE().FindAllString(matches[i].Entry.Text, maxNames) {
+			info, err := root.Stat(name)
+			if err == nil && info.Mode().IsRegular() && info.ModTime().In(m.Location).Format(time.DateOnly) > matches[i].Day {
+				matches[i].Newer = name
+				break
+			}
+		}
+	}
 }
 
 // maxReplacement is the number of characters of a long entry that is shown only because
@@ -221,7 +260,8 @@ func (m readOps) matchOf(c Call, doc *memory.Document, e *memory.Entry) brief.Ma
 	if day == "" && !e.Time.IsZero() {
 		day = e.Time.In(m.Location).Format(time.DateOnly)
 	}
-	return brief.Match{Path: doc.Place.Path, Host: doc.Place.Host, Line: line, Day: day, Entry: e}
+	return brief.Match{Path: doc.Place.Path, Host: doc.Place.Host, Line: line, Day: day, Entry: e,
+		Unchecked: doc.UncheckedSince(e, m.day(0))}
 }
 
 // bootFiles returns the content that an agent loads at startup: the agent's
@@ -248,13 +288,14 @@ const startTaskDays = 30
 // notes of today and yesterday, it includes the latest ones, and if there is
 // nothing of the recent days, the sessions of the latest day.
 func (m readOps) startFiles(c Call, r *api.ContextRequest) brief.StartFiles {
-	order := m.orderFor(r.Project)
+	order, hide := m.orderFor(r.Project), r.OtherProjects == "hide"
 	files := brief.StartFiles{
 		BootFiles: m.bootFiles(c), Summaries: m.summaries(c, order), Items: m.allItems(c),
 		Other: func(doc *memory.Document, e *memory.Entry) bool {
 			return order(doc.Place.Path, e.Tags) == otherProject
 		},
-		Hints: func(lang brief.Lang) []string { return m.limitHints(c, lang) },
+		HideOther: hide,
+		Hints:     func(lang brief.Lang) []string { return m.limitHints(c, lang) },
 	}
 	recent := m.shortTerm(c, cmp.Or(r.Days, m.daysSinceLast(c)), r.Session)
 	if len(files.Logs) == 0 { // for example after a weekend
@@ -276,7 +317,7 @@ func (m readOps) startFiles(c Call, r *api.ContextRequest) brief.StartFiles {
 		}
 	}
 	for _, doc := range recent {
-		if !whole[doc.Place.Path] {
+		if !whole[doc.Place.Path] && !(hide && order.rankDoc(c, doc) == otherProject) {
 			files.Recent = append(files.Recent, doc)
 		}
 	}
@@ -284,7 +325,7 @@ func (m readOps) startFiles(c Call, r *api.ContextRequest) brief.StartFiles {
 		return order.rankDoc(c, a) - order.rankDoc(c, b)
 	})
 	listed := map[string]bool{} // equal tasks of a file are listed once
-	for _, t := range m.openTasks(c, max(startTaskDays, r.Days), order) {
+	for _, t := range m.openTasks(c, max(startTaskDays, r.Days), order, hide) {
 		task := t.Places[0].Path + ":" + t.Text
 		if !listed[task] && !slices.ContainsFunc(t.Places, func(p api.TodoPlace) bool { return whole[p.Path] }) {
 			listed[task] = true

@@ -75,6 +75,13 @@ func (c *Config) Project(dir string) string {
 	return projectName(strings.TrimSuffix(filepath.Base(repository), ".git"))
 }
 
+// Worktree returns the Git worktree that contains a directory, or the directory
+// itself outside of worktrees.
+func Worktree(dir string) string {
+	tree, _ := repositoryOf(filepath.Clean(dir))
+	return cmp.Or(tree, dir)
+}
+
 // repositoryOf returns the worktree that contains dir, and the directory of its
 // repository: for a linked worktree, that of the main worktree or the bare
 // repository. Both are "" outside of repositories.

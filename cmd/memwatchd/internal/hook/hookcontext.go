@@ -10,6 +10,7 @@ import (
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 	"github.com/memwatchd/memwatchd/internal/brief"
 	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 	"github.com/memwatchd/memwatchd/internal/transcript"
@@ -29,6 +30,7 @@ func printSessionContext(ctx context.Context, h *hook) error {
 	switch r.Format {
 	case "auto":
 		r.Session, r.Project, r.MaxChars = h.input.Session, h.project(), &h.config.Hooks.ContextMaxChars
+		r.OtherProjects = h.config.Hooks.OtherProjects
 	case "summary":
 		r.Session = h.input.Session
 	default:
@@ -64,7 +66,8 @@ func printRelevant(ctx context.Context, h *hook) error {
 		return errors.New("the prompt is empty")
 	}
 	return h.printContext(ctx, api.ContextRequest{
-		Format: "relevant", Query: query, MinCover: minCover, Project: h.project(),
+		Format: "relevant", Query: query, MinCover: minCover,
+		Project: h.project(), OtherProjects: h.config.Hooks.OtherProjects, Dir: config.Worktree(h.input.Dir),
 		Limit: h.config.Hooks.ContextLimit, MaxChars: &h.config.Hooks.ContextMaxChars, Roots: h.config.Hooks.Roots,
 	})
 }
