@@ -190,7 +190,7 @@ func (s *CompactStep) render(t *Text, path string, short bool) {
 		return
 	}
 	for text := range strings.SplitSeq(s.Text, "\n") {
-		line := Line{Depth: 2, Head: "-", Text: text, Style: Removed, HeadStyle: Removed, Rows: maxSnippet}
+		line := Line{Depth: 2, Head: "-", Text: t.shorten(text), Style: Removed, HeadStyle: Removed}
 		if s.Action == Keep {
 			line.Depth, line.Head, line.Style = 3, "", Plain
 		}

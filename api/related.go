@@ -68,7 +68,7 @@ func (a *RelatedAnswer) render(t *Text) {
 }
 
 func (t *Text) addLink(link Line) {
-	link.Rows = maxSnippet
+	link.Text = t.shorten(link.Text)
 	if t.Audience == Programs {
 		link.Form = Finding
 	}

@@ -197,11 +197,8 @@ func (c *Correction) Describe(notice string) string {
 	return textIf(notice == "", "no exact match for "+c.Word+"; ") + "showing " + strings.Join(c.To, ", ")
 }
 
-// Limits of a hit: rows of text on a terminal, and characters of text for a model.
-const (
-	maxSnippet   = 3
-	maxModelText = 600
-)
+// maxModelText bounds the text of a hit for a model, in characters.
+const maxModelText = 600
 
 func (h *Hit) render(t *Text) {
 	if h.Host == "" { // else not a file of this machine
@@ -220,7 +217,7 @@ func (h *Hit) render(t *Text) {
 		h.explain(t)
 		return
 	}
-	text := Line{Form: Body, Depth: 2, Text: firstLine(h.Text), Rows: maxSnippet, Untrusted: h.Untrusted}
+	text := Line{Form: Body, Depth: 2, Text: t.shorten(firstLine(h.Text)), Untrusted: h.Untrusted}
 	title := Line{Path: h.Path, Line: h.Line, Section: h.Section, Untrusted: h.Untrusted,
 		Notes: []string{textIf(h.Task != "", h.Task+" task"), t.formatAge(h.Time), h.Language,
 			textIf(h.Untrusted && h.Host == "" && t.Audience == People, "written by others"),

@@ -22,7 +22,7 @@ type SessionsAnswer struct {
 
 func (a *SessionsAnswer) render(t *Text) {
 	for _, s := range a.Sessions {
-		summary := Line{Depth: 2, Text: cmp.Or(s.Summary, "(no summary)"), Rows: maxSnippet, Untrusted: s.Untrusted}
+		summary := Line{Depth: 2, Text: t.shorten(cmp.Or(s.Summary, "(no summary)")), Untrusted: s.Untrusted}
 		if t.Audience == Programs {
 			summary.Form, summary.Depth, summary.Path = Finding, 0, s.Path
 			t.add(summary)

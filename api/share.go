@@ -126,7 +126,7 @@ func (p *SharePlan) render(t *Text) {
 	for _, s := range p.Partitions {
 		t.addRow("publish", "%s of %s, %s", Plural(s.Entries, "entry"), cmp.Or(s.Subject, "(no subject)"), s.Visibility)
 		for _, line := range s.First {
-			t.add(Line{Depth: 2, Text: line, Rows: 1})
+			t.add(Line{Depth: 2, Text: t.shorten(line)})
 		}
 	}
 	if len(p.Partitions) == 0 {

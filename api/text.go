@@ -63,7 +63,6 @@ type Line struct {
 
 	Style     Style // of the text
 	HeadStyle Style
-	Rows      int  // maximum number of rows on a terminal; 0 for any
 	Untrusted bool // the text was written by others than the subject
 }
 
@@ -267,6 +266,17 @@ func firstOf[T any](list []T) []T {
 		return list
 	}
 	return list[:maxListed]
+}
+
+// maxShort bounds a text that is shown in short to people, in characters.
+const maxShort = 240
+
+// shorten returns the beginning of a long text for people, or the whole text.
+func (t *Text) shorten(text string) string {
+	if runes := []rune(text); t.Audience == People && len(runes) > maxShort {
+		return string(runes[:maxShort]) + "…"
+	}
+	return text
 }
 
 // firstLine returns the first nonblank line of a text.

@@ -151,7 +151,7 @@ func (a *TodosAnswer) render(t *Text) {
 // render adds a task: for models on one line, else with a line for each copy.
 func (task *Todo) render(t *Text, id string) {
 	due := textIf(task.Due != "", "due "+task.Due)
-	line := Line{Depth: 1, Text: task.Text, Rows: maxSnippet, Untrusted: task.Untrusted}
+	line := Line{Depth: 1, Text: t.shorten(task.Text), Untrusted: task.Untrusted}
 	if t.Audience == Models {
 		line.Notes = []string{due, textIf(task.Since != "", "since "+task.Since)}
 		for _, p := range task.Places {

@@ -20,7 +20,7 @@ var styles = [...]term.Style{
 const (
 	// indent precedes text that belongs to the line above it.
 	indent = "    "
-	// minTextWidth is the minimum width for text that may be shortened, in columns.
+	// minTextWidth is the minimum width of folded text, in columns.
 	minTextWidth = 16
 	// rowNames is the width of the names of rows.
 	rowNames = 11
@@ -51,9 +51,6 @@ func (p *Printer) printLine(l *api.Line) {
 // printBody shows a text of one or more lines.
 func (p *Printer) printBody(l api.Line) {
 	at, marks := 0, l.Matches // characters before the line
-	if strings.Contains(l.Text, "\n") {
-		l.Rows = min(l.Rows, 1)
-	}
 	for line := range strings.SplitSeq(strings.TrimSuffix(l.Text, "\n"), "\n") {
 		l.Text, l.Matches = strings.TrimSuffix(line, "\r"), nil
 		for _, r := range marks {
@@ -65,7 +62,7 @@ func (p *Printer) printBody(l api.Line) {
 }
 
 // printParts shows a line on one row if it fits. Otherwise further rows are indented
-// below the text. If the place leaves no room, the text begins below it.
+// below the text.
 func (p *Printer) printParts(l *api.Line) {
 	before, head, gap := strings.Repeat("  ", l.Depth), term.EscapeLine(l.Head), "  "
 	hanging := 0
@@ -81,6 +78,7 @@ func (p *Printer) printParts(l *api.Line) {
 	var place, rest text
 	if l.Path != "" {
 		place = p.placeText(l.Path, l.Line)
+		hanging = len(indent)
 	}
 	if l.Form == api.Finding {
 		gap = " "
@@ -88,6 +86,9 @@ func (p *Printer) printParts(l *api.Line) {
 	}
 	if strings.HasPrefix(l.Text, "-> ") || strings.HasPrefix(l.Text, "<-") {
 		gap = " "
+	}
+	if l.Section != "" {
+		rest.add(term.AsMuted, l.Section+textIf(l.Text != "" || l.Target != "", gap))
 	}
 	if l.Target != "" {
 		path, heading, cut := strings.Cut(l.Target, "#")
@@ -109,40 +110,22 @@ func (p *Printer) printParts(l *api.Line) {
 		p.println(p.paint(place) + fmt.Sprintf("%d:", max(l.Column, 1)) + p.paint(rest))
 		return
 	}
-	column := uniseg.StringWidth(before+term.StyleSequence().ReplaceAllString(head, "")) + uniseg.StringWidth(place.s)
-	room := p.width - column - len(gap) - uniseg.StringWidth(rest.s)
-	if section := term.EscapeLine(l.Section); section != "" {
-		if width := uniseg.StringWidth(section) + len(gap); p.width > 0 && width > room && room-len(gap) >= minTextWidth {
-			section = term.CutPath(section, " > ", room-len(gap))
-		}
-		var t text
-		t.add(term.AsMuted, section+textIf(rest.s != "", gap))
-		t.append(rest)
-		rest, room = t, p.width-column-len(gap)-uniseg.StringWidth(t.s)
-	}
-	switch {
-	case place.s == "" && rest.s == "":
-		p.println(strings.TrimSuffix(before+head, " "))
-	case place.s == "":
-		p.printHanging(before, head, l.Rows, rest, hanging)
-	case rest.s == "":
-		p.println(before + head + p.paint(place))
-	case p.width == 0 || room >= 0:
-		p.println(before + head + p.paint(place) + gap + p.paint(rest))
-	case l.Text == "" || p.width-column-len(gap) < minTextWidth:
-		p.println(before + head + p.paint(place))
-		p.printHanging(before+indent, "", l.Rows, rest, 0)
-	default:
+	whole := len(place.s)
+	if place.s != "" && rest.s != "" {
 		place.add(term.AsText, gap)
-		place.append(rest)
-		p.printHanging(before, head, l.Rows, place, len(indent))
 	}
+	place.append(rest)
+	if place.s == "" {
+		p.println(strings.TrimSuffix(before+head, " "))
+		return
+	}
+	p.printHanging(before, head, place, whole, hanging)
 }
 
 // printHanging shows a text after an indent and a short head. Continuation rows start
-// in the column of the text, or that many columns after it. On a terminal it shows at
-// most the given number of rows, those with the most matches; zero is no limit.
-func (p *Printer) printHanging(before, head string, most int, t text, hanging int) {
+// in the column of the text, or that many columns after it. The first bytes of the text
+// stay on one row.
+func (p *Printer) printHanging(before, head string, t text, first, hanging int) {
 	p.out.WriteString(before + head)
 	column := len(before) + uniseg.StringWidth(term.StyleSequence().ReplaceAllString(head, ""))
 	if p.width == 0 || column+uniseg.StringWidth(t.s) <= p.width {
@@ -150,28 +133,13 @@ func (p *Printer) printHanging(before, head string, most int, t text, hanging in
 		return
 	}
 	column += hanging
-	width := max(p.width-column, minTextWidth)
-	parts := term.Fold(t.s, width)
-	left, right := "", ""
-	if most > 0 && len(parts) > most {
-		parts = term.Fold(t.s, width-2) // leaves room for a mark on both sides
-		from := t.bestWindow(parts, most)
-		if from > 0 {
-			left = "…"
-		}
-		if from+most < len(parts) {
-			right = "…"
-		}
-		parts = parts[from:min(from+most, len(parts))]
-	}
-	for i, part := range parts {
+	for i, part := range term.Fold(t.s, first, max(p.width-column, minTextWidth)) {
 		if i > 0 {
 			p.out.WriteString("\n" + strings.Repeat(" ", column))
 		}
-		p.out.WriteString(left + p.paintText(t, part[0], part[1]))
-		left = ""
+		p.out.WriteString(p.paintText(t, part[0], part[1]))
 	}
-	p.println(right)
+	p.println("")
 }
 
 // Differences have the format of git and patch, for use in the memory

@@ -61,24 +61,6 @@ func (t *text) addMarked(as term.Style, s string, ranges [][2]int) {
 	t.add(as, string(runes[at:]))
 }
 
-// bestWindow returns the index of the first of most consecutive parts with the most
-// matches.
-func (t *text) bestWindow(parts [][2]int, most int) int {
-	best, marks := 0, -1
-	for from := 0; from+most <= len(parts); from++ {
-		n := 0
-		for _, s := range t.spans {
-			if s.as == term.AsMatch && parts[from][0] <= s.from && s.from < parts[from+most-1][1] {
-				n++
-			}
-		}
-		if n > marks {
-			best, marks = from, n
-		}
-	}
-	return best
-}
-
 // paint returns a whole text in its styles.
 func (p *Printer) paint(t text) string { return p.paintText(t, 0, len(t.s)) }
 

@@ -2,6 +2,7 @@ package term
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	"github.com/rivo/uniseg"
 )
@@ -9,38 +10,36 @@ import (
 // Widths are counted in terminal columns: a Chinese character has two, a
 // combining accent none.
 
-// Fold breaks a line into parts of at most width columns. It breaks at the
-// permitted positions, which in Chinese are nearly everywhere, and breaks
-// longer segments between characters. It returns the start and end of each part
-// as byte offsets in line, without the spaces between the parts.
-func Fold(line string, width int) [][2]int {
+// Fold breaks a line into parts of at most width columns, at spaces and between wide
+// characters. It leaves longer words whole, because a broken path or address cannot be
+// copied, and does not break the first bytes of the line. It returns the start and end of each
+// part as byte offsets in line, without the spaces between the parts.
+func Fold(line string, first, width int) [][2]int {
 	var parts [][2]int
-	from, at, column := 0, 0, 0
+	from, at := 0, 0 // start of the part, and its last permitted break
+	column, word := 0, 0
 	end := func(next int) {
-		parts = append(parts, [2]int{from, from + len(strings.TrimRight(line[from:at], " "))})
-		from, column = next, 0
+		parts = append(parts, [2]int{from, from + len(strings.TrimRight(line[from:next], " "))})
+		from = next
 	}
 	for rest, state := line, -1; rest != ""; {
 		var segment string
 		segment, rest, _, state = uniseg.FirstLineSegmentInString(rest, state)
-		if column > 0 && column+uniseg.StringWidth(strings.TrimRight(segment, " ")) > width {
-			end(at)
-		}
-		if column == 0 && uniseg.StringWidth(strings.TrimRight(segment, " ")) > width {
-			for g := uniseg.NewGraphemes(segment); g.Next(); at += len(g.Str()) {
-				if column > 0 && column+g.Width() > width && g.Str() != " " {
-					end(at)
-				}
-				column += g.Width()
-			}
-			continue
-		}
+		next := len(line) - len(rest)
 		column += uniseg.StringWidth(segment)
-		at += len(segment)
+		word += uniseg.StringWidth(segment)
+		if visible := column - (len(segment) - len(strings.TrimRight(segment, " "))); visible > width && at > from {
+			end(at)
+			column = word
+		}
+		last, _ := utf8.DecodeLastRuneInString(segment)
+		following, _ := utf8.DecodeRuneInString(rest)
+		if next >= first && (last == ' ' || uniseg.StringWidth(string(last)) == 2 || uniseg.StringWidth(string(following)) == 2) {
+			at, word = next, 0
+		}
 	}
-	at = len(line)
-	if from < at || len(parts) == 0 {
-		end(at)
+	if from < len(line) || len(parts) == 0 {
+		end(len(line))
 	}
 	return parts
 }
@@ -54,68 +53,11 @@ func Wrap(line string, width int, indent string) string {
 		return line
 	}
 	var b strings.Builder
-	for i, part := range Fold(line, width) {
+	for i, part := range Fold(line, 0, width) {
 		if i > 0 {
 			b.WriteString("\n" + indent)
 		}
 		b.WriteString(line[part[0]:part[1]])
 	}
 	return b.String()
-}
-
-// cutMiddle shortens a text to width columns and marks the removed part with
-// "…". It keeps both ends because they identify the text best.
-func cutMiddle(s string, width int) string {
-	if uniseg.StringWidth(s) <= width {
-		return s
-	}
-	head := firstColumns(s, width/2)
-	reversed := uniseg.ReverseString(s)
-	tail := uniseg.ReverseString(firstColumns(reversed, width-1-uniseg.StringWidth(head)))
-	return strings.TrimRight(head, " ") + "…" + strings.TrimLeft(tail, " ")
-}
-
-// CutEnd shortens a text to width columns. It keeps the beginning and marks the
-// removed part with "…".
-func CutEnd(s string, width int) string {
-	if uniseg.StringWidth(s) <= width {
-		return s
-	}
-	return strings.TrimRight(firstColumns(s, width-1), " ") + "…"
-}
-
-// firstColumns returns the longest prefix of s that fits into width columns.
-func firstColumns(s string, width int) string {
-	at := 0
-	for g := uniseg.NewGraphemes(s); g.Next(); at += len(g.Str()) {
-		width -= g.Width()
-		if width < 0 {
-			break
-		}
-	}
-	return s[:at]
-}
-
-// CutPath shortens a heading path, or another path, to width columns. It
-// removes inner parts first and then the first part, because the last part
-// identifies the path best.
-func CutPath(s, separator string, width int) string {
-	if uniseg.StringWidth(s) <= width {
-		return s
-	}
-	parts := strings.Split(s, separator)
-	last := len(parts) - 1
-	for n := 1; n <= last; n++ { // number of removed parts
-		list := append([]string{parts[0], "…"}, parts[min(1+n, last):]...)
-		if n == last {
-			list = list[1:]
-		}
-		if short := strings.Join(list, separator); uniseg.StringWidth(short) <= width {
-			return short
-		}
-	}
-	if uniseg.StringWidth(parts[last]) <= width {
-		return cutMiddle("…"+parts[last], width)
-	}
-	return cutMiddle(parts[last], width)
 }
