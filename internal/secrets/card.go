@@ -38,53 +38,30 @@ var cardWord = lazyregexp.New(`(?i)(?:card|karte|visa|amex|number|nummer|no|nr|c
 
 // appendCards appends the payment card numbers in a text.
 func appendCards(list []Finding, text string) []Finding {
-	// Of two neighbouring bytes of a card number, one is a digit, and the number
-	// covers every position that is a multiple of step, or the one after it.
-	const step = minCard - 1
-	for i, done := 0, 0; i+1 < len(text); i += step {
-		if !isDigit(text[i]) && !isDigit(text[i+1]) || i+1 < done {
+	for from := 0; from < len(text); from++ {
+		if !isDigit(text[from]) {
 			continue
 		}
-		start := i
-		if !isDigit(text[start]) {
-			start++
+		to := from + 1 // the end of a run of digits and single separators
+		for to < len(text) && (isDigit(text[to]) || to+1 < len(text) && isDigit(text[to+1]) && isDigit(text[to-1]) &&
+			(text[to] == ' ' || text[to] == '-')) {
+			to++
 		}
-		for start > done && (isDigit(text[start-1]) || start > done+1 && isSeparated(text, start-2)) {
-			start--
+		for at := from; to-at >= minCard; at++ {
+			if end := cardEnd(text, at, to); end > 0 {
+				list = append(list, Finding{at, end, cardName})
+				at = end
+			}
+			for at < to && isDigit(text[at]) {
+				at++
+			}
 		}
-		done = start
-		for done < len(text) && (isDigit(text[done]) || isSeparated(text, done-1)) {
-			done++
-		}
-		list = appendCardsIn(list, text, start, done)
+		from = to
 	}
 	return list
 }
 
 func isDigit(c byte) bool { return c-'0' < 10 }
-
-// isSeparated reports whether the digit at an offset is followed by a separator
-// and another digit.
-func isSeparated(text string, at int) bool {
-	return at+2 < len(text) && isDigit(text[at]) && (text[at+1] == ' ' || text[at+1] == '-') && isDigit(text[at+2])
-}
-
-// appendCardsIn appends the card numbers in a maximal run of digits and single
-// separators.
-func appendCardsIn(list []Finding, text string, from, to int) []Finding {
-	for at := from; to-at >= minCard; {
-		end := cardEnd(text, at, to)
-		if end > 0 {
-			list = append(list, Finding{at, end, cardName})
-			at = end
-		}
-		for at < to && isDigit(text[at]) {
-			at++
-		}
-		at++
-	}
-	return list
-}
 
 // cardEnd returns the end of the card number at an offset, or 0.
 func cardEnd(text string, at, to int) int {
@@ -169,6 +146,3 @@ func isCard(number string) bool {
 	}
 	return sum%10 == 0 && cardIssuers().Match(digits) && bytes.Count(digits, digits[:1]) < len(digits)
 }
-
-// maskedCard matches the masks of card numbers.
-var maskedCard = lazyregexp.New(`\b0EDA(?:[ -]?[ACDERT]{2,6}){2,4}\b`)

@@ -14,7 +14,7 @@ const maskWord = "REDACTED"
 
 // minMaskLen is the minimum number of consecutive mask letters that count as a
 // mask and not as a word.
-const minMaskLen = 2 * len(maskWord)
+const minMaskLen = minCard
 
 // Mask returns source with a mask in place of each credential, or source itself
 // if there is none. A mask has the length of the credential and replaces
@@ -44,7 +44,7 @@ func Mask(source []byte) []byte {
 // results cached under other rules can be discarded.
 func Version() string {
 	h := fnv.New64a()
-	fmt.Fprintln(h, "passwords 1", placeholderWords, passwordCode(), passwordName(), verb(), purpose(), nextField(),
+	fmt.Fprintln(h, "passwords 1", placeholderWords, passwordCode(), passwordName(), connection(), nextField(),
 		clauseEnd(), numberEnd(), cardIssuers(), cardGroups)
 	for _, r := range slices.Concat(published, extraRules) {
 		fmt.Fprintf(h, "%q %q %q %v\n", r.words, r.form, r.sample, r.entropy)
@@ -121,7 +121,7 @@ func isMask(s string) bool {
 // CountMasks returns the number of masks in a text. The letters of a mask may be
 // separated by any character that occurs in a credential. Masked lines count as
 // one mask if a line continues the letters of the previous one, as in a private
-// key. The masks of a password and of a card number may be shorter.
+// key. The mask of a password may be shorter.
 func CountMasks(text string) int {
 	count := countLongMasks(text)
 	for _, f := range joinOverlaps(find(text, true)) {
@@ -129,20 +129,12 @@ func CountMasks(text string) int {
 			count++
 		}
 	}
-	if strings.Contains(text, "0EDA") {
-		for _, s := range maskedCard().FindAllString(text, -1) {
-			letters := len(s) - strings.Count(s, " ") - strings.Count(s, "-")
-			if letters >= minCard && isMask(s) && countLongMasks(s) == 0 {
-				count++
-			}
-		}
-	}
 	return count
 }
 
 // countLongMasks returns the number of masks of at least minMaskLen letters.
 func countLongMasks(text string) int {
-	if !strings.Contains(text, maskWord) {
+	if !strings.Contains(text, maskWord[1:4]) {
 		return 0
 	}
 	count, n, line := 0, 0, 0 // n: letters of the mask so far; line: those on this line
@@ -166,7 +158,7 @@ func countLongMasks(text string) int {
 			}
 		case c == '\n', c == '\r':
 			line = 0
-		case strings.IndexByte("-_.=+/~:", c) >= 0:
+		case strings.IndexByte("-_.=+/~: ", c) >= 0:
 		case line > 0:
 			end()
 		}

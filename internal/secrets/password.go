@@ -35,99 +35,20 @@ var (
 	}
 )
 
-// skipConnection returns the length of the text between a word and its value: an
-// optional purpose, such as "for the router", then a sign or a verb. If there
-// is none, ok is false.
-func skipConnection(s string) (n int, sign, ok bool) {
-	n, sign, ok = skipVerb(s)
-	if ok {
-		return n, sign, true
-	}
-	at := skipAny(s, closing, 3)
-	n, sign, ok = skipVerb(s[at:])
-	if ok {
-		return at + n, sign, true
-	}
-	end := at
-	if loc := purpose().FindStringIndex(s[at:]); loc != nil {
-		// The purpose is the shortest text in front of a verb.
-		for range maxPurpose {
-			end = at + loc[1]
-			closed := end + skipAny(s[end:], closing, 3)
-			n, sign, ok = skipVerb(s[closed:])
-			if ok {
-				return closed + n, sign, true
-			}
-			word := nextWord().FindStringIndex(s[end:])
-			if word == nil {
-				break
-			}
-			at, loc = end, word
-		}
-	}
-	if loc := remark().FindStringIndex(s[end:]); loc != nil {
-		end += loc[1]
-		end += skipAny(s[end:], closing, 3)
-		n, sign, ok = skipVerb(s[end:])
-	}
-	return end + n, sign, ok
-}
+// closing matches quotes, emphasis and brackets after a word or a value.
+const closing = "[\"'*_`）)\\]}]{0,3}"
 
-const maxPurpose = 4
+// connection matches the text between a word and its value: an optional purpose, such as
+// "for the router", and an optional remark in brackets, then a sign, which is the first
+// group, or a verb.
+var connection = lazyregexp.New(`^` + closing +
+	`(?:\s+(?i:for|of|to|on|fürs?|vom|von|zum|zur|des|der|im|от|для|к|на|в)(?:\s+[\p{L}\p{N}_.'@-]+?){1,4}?)??` +
+	`(?:\s*[(（][^()（）]{1,40}[)）])??` + closing + `[ \t]*(?:(:=|=>|->|→|[:=：＝])|` + verb + `)(?:\*\*|__)?[ \t]*`)
 
-var (
-	purpose  = lazyregexp.New(`^\s+(?i:for|of|to|on|fürs?|vom|von|zum|zur|des|der|im|от|для|к|на|в)` + oneWord)
-	nextWord = lazyregexp.New(`^` + oneWord)
-	remark   = lazyregexp.New(`^\s*[(（][^()（）]{1,40}[)）]`)
-)
-
-const oneWord = `\s+[\p{L}\p{N}_.'@-]+`
-
-// skipVerb returns the length of a sign or a verb and the spaces and emphasis
-// around it.
-func skipVerb(s string) (n int, sign, ok bool) {
-	at := skipAny(s, " \t", len(s))
-	n = at
-	for _, text := range []string{":=", "=>", "->", "→", ":", "=", "：", "＝"} {
-		if strings.HasPrefix(s[at:], text) {
-			n, sign = at+len(text), true
-			break
-		}
-	}
-	if !sign && at < len(s) && (s[at] >= utf8.RuneSelf || strings.IndexByte("'-|cCiIhHlLnNrRsSwW", s[at]) >= 0) {
-		n = at + len(verb().FindString(s[at:]))
-	}
-	if n == at {
-		return 0, false, false
-	}
-	if strings.HasPrefix(s[n:], "**") || strings.HasPrefix(s[n:], "__") {
-		n += 2
-	}
-	return n + skipAny(s[n:], " \t", len(s)), sign, true
-}
-
-var verb = lazyregexp.New(`^(?i:` +
-	`(?:(?:now|has\sbeen|was|is)\s)?(?:set|reset|changed)\sto\s|` +
+const verb = `(?i:(?:(?:now|has\sbeen|was|is)\s)?(?:set|reset|changed)\sto\s|` +
 	`(?:is|was|['’]s)(?:\s+(?:now|still|currently))?(?:\s*:|\s)|` +
 	`(?:ist|war|lautet)(?:\s+(?:jetzt|nun))?(?:\s*:|\s)|` +
-	`(?:现在)?(?:是|为|為|改为|改成|设为|设置为)[:：]?|` +
-	`это\s|[—–-]\s|\|)`)
-
-// closing are quotes, emphasis and brackets after a word or a value.
-const closing = "\"'*_`）)]}"
-
-// skipAny returns the length of the characters of a set at the beginning of a
-// text, at most limit of them.
-func skipAny(s, set string, limit int) int {
-	n := 0
-	for i, r := range s {
-		if n == limit || !strings.ContainsRune(set, r) {
-			return i
-		}
-		n++
-	}
-	return len(s)
-}
+	`(?:现在)?(?:是|为|為|改为|改成|设为|设置为)[:：]?|это\s|[—–-]\s|\|)`
 
 // placeholder matches values of prose, of documentation and of code, beside
 // placeholderWords.
@@ -175,8 +96,8 @@ var (
 	nextField = lazyregexp.New(`^[&,;]\s*["']?[\w-]+["']?\s*[=:]`)
 	// clauseEnd matches the text after a word at the end of a clause, numberEnd the
 	// text after a number.
-	clauseEnd = lazyregexp.New(`^[.!。]?\s*(?:$|\||<|\\n|[(#^]\w|[），；。])`)
-	numberEnd = lazyregexp.New(`^(?:$|[,;!?|]|\.(?:\D|$)|[^\x00-\x7f]|\s*(?:$|[(#^<|*—–-])|` +
+	clauseEnd = lazyregexp.New(`^` + closing + `[.!。]?\s*(?:$|\||<|\\n|[(#^]\w|[），；。])`)
+	numberEnd = lazyregexp.New(`^` + closing + `(?:$|[,;!?|]|\.(?:\D|$)|[^\x00-\x7f]|\s*(?:$|[(#^<|*—–-])|` +
 		`\s+(?:for|and|on|at|until|since|für|und|seit|bis|для|и|с|до)\s)`)
 )
 
@@ -239,10 +160,10 @@ func acceptPassword(v passwordValue, isPlaceholder func(string) bool) bool {
 	switch {
 	case digits && letters, signs && (digits || letters):
 	case digits:
-		if !v.quoted && !numberEnd().MatchString(v.rest[skipAny(v.rest, closing, 3):]) {
+		if !v.quoted && !numberEnd().MatchString(v.rest) {
 			return false
 		}
-	case !letters, !v.quoted && (!v.sign || len(s) < 6 || !clauseEnd().MatchString(v.rest[skipAny(v.rest, closing, 3):])):
+	case !letters, !v.quoted && (!v.sign || len(s) < 6 || !clauseEnd().MatchString(v.rest)):
 		return false
 	}
 	if (signs || others) && (passwordCode().MatchString(s) || passwordName().MatchString(s)) {
@@ -255,7 +176,7 @@ func acceptPassword(v passwordValue, isPlaceholder func(string) bool) bool {
 func acceptPIN(v passwordValue, _ func(string) bool) bool {
 	s := v.text
 	return !v.inWord && len(s) >= 4 && len(s) <= 8 && strings.Trim(s, "0123456789") == "" &&
-		(v.quoted || numberEnd().MatchString(v.rest[skipAny(v.rest, closing, 3):]))
+		(v.quoted || numberEnd().MatchString(v.rest))
 }
 
 // maxConnection is the maximum length of a form, and of the text that is
@@ -270,13 +191,13 @@ func (c *compiledRule) appendPassword(list []Finding, text string, at int, maske
 		line = line[:end]
 	}
 	size := len(c.match().FindString(line))
-	n, sign, ok := skipConnection(line[size:min(len(line), size+maxConnection)])
-	if !ok {
+	to := connection().FindStringSubmatchIndex(line[size:min(len(line), size+maxConnection)])
+	if to == nil {
 		return list
 	}
-	v, start := readPasswordValue(line, size+n)
+	v, start := readPasswordValue(line, size+to[1])
 	before, _ := utf8.DecodeLastRuneInString(text[:at])
-	v.sign, v.inWord = sign, unicode.IsLetter(before) || unicode.IsDigit(before)
+	v.sign, v.inWord = to[2] >= 0, unicode.IsLetter(before) || unicode.IsDigit(before)
 	if isMask(v.text) != masked || v.text == "" {
 		return list
 	}
