@@ -23,19 +23,14 @@ import (
 // An evalDoc is a file of a collection.
 type evalDoc struct{ id, text string }
 
-func readDocs(t *testing.T, dir string) (docs []evalDoc) {
+func readDocs(t *testing.T, root string) (docs []evalDoc) {
 	t.Helper()
-	names, err := filepath.Glob(filepath.Join(dir, "*.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range names {
-		text, err := os.ReadFile(name)
+	for _, path := range (&dirSource{root: root}).paths(t) {
+		text, err := os.ReadFile(filepath.Join(root, path))
 		if err != nil {
 			t.Fatal(err)
 		}
-		id := strings.TrimSuffix(filepath.Base(name), ".md")
-		docs = append(docs, evalDoc{id, strings.TrimPrefix(string(text), "# ")})
+		docs = append(docs, evalDoc{strings.TrimSuffix(path, ".md"), strings.TrimPrefix(string(text), "# ")})
 	}
 	return docs
 }
@@ -123,7 +118,7 @@ func plainBM25(docs []evalDoc) func(query string) []string {
 // fts5 returns the ids of the first ten documents for each query by its number, as
 // ranked by SQLite with the porter tokenizer and any of the words. It returns
 // nil if the command sqlite3 is missing.
-func fts5(t *testing.T, docs []evalDoc, queries []string) map[int][]string {
+func fts5(t *testing.T, docs []evalDoc, questions []question) map[int][]string {
 	t.Helper()
 	program, err := exec.LookPath("sqlite3")
 	if err != nil {
@@ -139,9 +134,9 @@ func fts5(t *testing.T, docs []evalDoc, queries []string) map[int][]string {
 		fmt.Fprintf(&sql, "INSERT INTO t VALUES (%s, %s);\n", quote(doc.id), quote(doc.text))
 	}
 	sql.WriteString("COMMIT;\n")
-	for n, query := range queries {
+	for n, q := range questions {
 		var words []string
-		eachPlainWord(query, func(word string, _ bool) { words = append(words, `"`+word+`"`) })
+		eachPlainWord(q.Question, func(word string, _ bool) { words = append(words, `"`+word+`"`) })
 		if len(words) > 0 {
 			fmt.Fprintf(&sql, "SELECT %d AS query, id FROM t WHERE t MATCH %s ORDER BY bm25(t), rowid LIMIT 10;\n", n,
 				quote(strings.Join(words, " OR ")))

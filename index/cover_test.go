@@ -59,7 +59,7 @@ func TestEvalCover(t *testing.T) {
 
 // evalCover measures with the vectors that prepare adds to an index.
 func evalCover(t *testing.T, prepare func(*testIndex)) {
-	byConv := conversations(t)
+	byConv := conversations(t, *convDir)
 	var names []string
 	for name := range byConv {
 		names = append(names, name)

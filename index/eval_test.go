@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -20,58 +21,129 @@ import (
 )
 
 // Judged collections are not part of the project. If -eval names a directory of
-// them, TestEval prints the quality of the ranking, beside that of two baselines:
+// them, TestEval prints the quality of the order of files, beside that of two
+// baselines, and of the order of entries where the evidence is a line:
 //
-//	go test ./index -run Eval -v -eval DIR -conversations DIR
+//	go test ./index -run '^TestEval$' -v -eval DIR
 //
-// A collection is docs/<id>.md, queries.jsonl (qid, text), qrels.tsv (qid,
-// docid, grade); conversations are directories of session files and
-// queries.jsonl with gold paths and lines.
+// A subdirectory is a collection (docs/<id>.md, queries.jsonl with qid and text,
+// qrels.tsv with qid, docid and grade), or it contains collections, such as the chats
+// of BEAM, or it contains conversations (by-conversation/<name> with session files,
+// queries.jsonl with gold paths and lines).
 var (
 	evalDir  = flag.String("eval", "", "directory of judged collections")
+	evalSets = flag.String("sets", "*", "pattern of the collections to measure")
+	rivals   = flag.Bool("rivals", true, "measure the baselines, too")
 	convDir  = flag.String("conversations", "", "directory of conversations with evidence")
-	convOnly = flag.String("tune", "conv-26,conv-30,conv-41,conv-42", "the conversations to measure, or all")
+	convOnly = flag.String("tune", "conv-26,conv-30,conv-41,conv-42,chat-1-*,chat-4-*,chat-7-*", "the conversations to measure")
 )
 
 func TestEval(t *testing.T) {
 	if *evalDir == "" {
 		t.Skip("no judged collections: give -eval DIR")
 	}
-	dirs, err := filepath.Glob(filepath.Join(*evalDir, "*", "queries.jsonl"))
+	dirs, err := filepath.Glob(filepath.Join(*evalDir, *evalSets))
 	if err != nil || len(dirs) == 0 {
 		t.Fatalf("no collections in %s: %v", *evalDir, err)
 	}
-	fmt.Printf("nDCG@10\n\n| %-14s | %9s | %9s | %5s | %5s |\n|-|--:|--:|--:|--:|\n", "collection", "questions", "memwatchd",
-		"BM25", "FTS5")
-	for _, q := range dirs {
-		dir := filepath.Dir(q)
-		t.Run(filepath.Base(dir), func(t *testing.T) { evalCollection(t, dir) })
+	fmt.Print("| collection  | questions | entries R@5 |  R@10 | files nDCG@10 |  R@5 | R@10 | BM25 nDCG@10 |  R@5 | R@10 | FTS5 nDCG@10 |\n" +
+		"|-|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n")
+	for _, dir := range dirs {
+		t.Run(filepath.Base(dir), func(t *testing.T) { evalSet(t, dir) })
 	}
 }
 
-// evalCollection prints the quality of the index and of the baselines.
+// A judgedSet is a directory of files with judged questions about them.
+type judgedSet struct {
+	docs      string
+	questions []question
+}
 
-func evalCollection(t *testing.T, dir string) {
-	x := openTest(t, filepath.Join(dir, "docs"))
-	queries, judged := readCollection(t, dir)
-	docs := readDocs(t, filepath.Join(dir, "docs"))
-	bm25, rows := plainBM25(docs), fts5(t, docs, queries)
-	var own, plain, sqlite float64
-	for i, text := range queries {
-		res, err := x.Search(t.Context(), x.view, Query{Text: text, Limit: 40, AsOf: x.now})
-		if err != nil {
-			t.Fatal(err)
+// A question has the files of its answers, by path without .md, with their grades, or
+// the lines of its evidence.
+type question struct {
+	Conversation, Question string
+	AsOf                   string `json:"as_of"`
+	Gold                   []gold
+
+	grades map[string]float64
+}
+
+type gold struct {
+	Path string
+	Line int
+}
+
+// readSets returns the sets of a subdirectory of -eval.
+func readSets(t *testing.T, dir string) (sets []judgedSet) {
+	t.Helper()
+	if _, err := os.Stat(filepath.Join(dir, "by-conversation")); err == nil {
+		byConv := conversations(t, dir)
+		for _, conv := range slices.Sorted(maps.Keys(byConv)) {
+			sets = append(sets, judgedSet{filepath.Join(dir, "by-conversation", conv), byConv[conv]})
 		}
-		own += ndcg(documentsOf(res), judged[i])
-		plain += ndcg(bm25(text), judged[i])
-		sqlite += ndcg(rows[i], judged[i])
+		return sets
 	}
-	n := float64(len(queries))
-	last := "-" // without sqlite3
-	if rows != nil {
-		last = fmt.Sprintf("%.3f", sqlite/n)
+	parts, err := filepath.Glob(filepath.Join(dir, "*", "queries.jsonl"))
+	if err != nil || len(parts) == 0 {
+		parts = []string{filepath.Join(dir, "queries.jsonl")}
 	}
-	fmt.Printf("| %-14s | %9d | %9.4f | %5.3f | %5s |\n", filepath.Base(dir), len(queries), own/n, plain/n, last)
+	for _, part := range parts {
+		part = filepath.Dir(part)
+		sets = append(sets, judgedSet{filepath.Join(part, "docs"), readCollection(t, part)})
+	}
+	return sets
+}
+
+// A quality is a sum of measures over questions.
+type quality struct{ ndcg, five, ten float64 }
+
+func (q *quality) add(ids []string, grades map[string]float64) {
+	found := func(n int) (share float64) {
+		for _, id := range ids[:min(n, len(ids))] {
+			if grades[id] > 0 {
+				share += 1 / float64(len(grades))
+			}
+		}
+		return share
+	}
+	q.ndcg, q.five, q.ten = q.ndcg+ndcg(ids, grades), q.five+found(5), q.ten+found(10)
+}
+
+func evalSet(t *testing.T, dir string) {
+	var entries, own, plain, sqlite quality
+	n := 0.0
+	for _, set := range readSets(t, dir) {
+		x := openTest(t, set.docs)
+		for _, q := range set.questions {
+			asOf, _ := time.Parse(time.DateOnly, q.AsOf)
+			query := Query{Text: q.Question, Limit: 10, AsOf: asOf}
+			search := func() Result {
+				res, err := x.Search(t.Context(), x.view, query)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return res
+			}
+			if q.Gold != nil {
+				five, ten, _ := q.recall(search())
+				entries.five, entries.ten = entries.five+five, entries.ten+ten
+			}
+			query.ByFile = true
+			own.add(documentsOf(search()), q.grades)
+			n++
+		}
+		if *rivals {
+			docs := readDocs(t, set.docs)
+			bm25, rows := plainBM25(docs), fts5(t, docs, set.questions)
+			for i, q := range set.questions {
+				plain.add(bm25(q.Question), q.grades)
+				sqlite.add(rows[i], q.grades)
+			}
+		}
+	}
+	fmt.Printf("| %-11s | %9.0f | %11.4f | %.3f | %13.4f | %.3f | %.3f | %12.3f | %.3f | %.3f | %12.3f |\n", filepath.Base(dir), n,
+		entries.five/n, entries.ten/n, own.ndcg/n, own.five/n, own.ten/n, plain.ndcg/n, plain.five/n, plain.ten/n, sqlite.ndcg/n)
 }
 
 // documentsOf returns the ids of the documents of a result, each once.
@@ -90,9 +162,8 @@ func documentsOf(res Result) (ids []string) {
 	return ids
 }
 
-// readCollection returns the judged queries of a collection, with the grades of
-// documents.
-func readCollection(t *testing.T, dir string) (queries []string, judged []map[string]float64) {
+// readCollection returns the judged questions of a collection.
+func readCollection(t *testing.T, dir string) (questions []question) {
 	t.Helper()
 	grades := make(map[string]map[string]float64)
 	for _, line := range readLines(t, filepath.Join(dir, "qrels.tsv")) {
@@ -109,10 +180,11 @@ func readCollection(t *testing.T, dir string) (queries []string, judged []map[st
 			t.Fatal(err)
 		}
 		if gold := grades[q.Qid]; len(gold) > 0 {
-			queries, judged = append(queries, strings.ReplaceAll(q.Text, `"`, " ")), append(judged, gold)
+			questions = append(questions, question{Question: strings.ReplaceAll(q.Text, `"`, " "), grades: gold,
+				AsOf: time.Now().Format(time.DateOnly)})
 		}
 	}
-	return queries, judged
+	return questions
 }
 
 func ndcg(ids []string, gold map[string]float64) float64 {
@@ -135,32 +207,27 @@ func ndcg(ids []string, gold map[string]float64) float64 {
 	return gain / ideal
 }
 
-// A question is a question about a conversation, with the lines of its
-// evidence.
-type question struct {
-	Conversation, Question string
-	AsOf                   string `json:"as_of"`
-	Gold                   []gold
-}
-
-type gold struct {
-	Path string
-	Line int
-}
-
 // conversations returns the questions by conversation, for the selected
-// conversations.
-func conversations(t *testing.T) map[string][]question {
+// conversations of a directory.
+func conversations(t *testing.T, dir string) map[string][]question {
 	t.Helper()
 	byConv := make(map[string][]question)
-	for _, line := range readLines(t, filepath.Join(*convDir, "queries.jsonl")) {
+	for _, line := range readLines(t, filepath.Join(dir, "queries.jsonl")) {
 		var q question
 		if err := json.Unmarshal([]byte(line), &q); err != nil {
 			t.Fatal(err)
 		}
-		if len(q.Gold) > 0 && (*convOnly == "all" || slices.Contains(strings.Split(*convOnly, ","), q.Conversation)) {
-			byConv[q.Conversation] = append(byConv[q.Conversation], q)
+		if len(q.Gold) == 0 || !slices.ContainsFunc(strings.Split(*convOnly, ","), func(pattern string) bool {
+			ok, _ := filepath.Match(pattern, q.Conversation)
+			return ok
+		}) {
+			continue
 		}
+		q.Question, q.grades = strings.ReplaceAll(q.Question, `"`, " "), make(map[string]float64)
+		for _, g := range q.Gold {
+			q.grades[strings.TrimSuffix(g.Path, ".md")] = 1
+		}
+		byConv[q.Conversation] = append(byConv[q.Conversation], q)
 	}
 	return byConv
 }
@@ -185,30 +252,6 @@ func (q *question) recall(res Result) (five, ten, first float64) {
 		}
 	}
 	return covered(5), covered(10), first
-}
-
-// TestEvalConversations measures entries: a hit is right if its lines include a
-// line of evidence.
-func TestEvalConversations(t *testing.T) {
-	if *convDir == "" {
-		t.Skip("no conversations: give -conversations DIR")
-	}
-	byConv := conversations(t)
-	var r5, r10, mrr float64
-	n := 0
-	for conv, queries := range byConv {
-		x := openTest(t, filepath.Join(*convDir, "by-conversation", conv))
-		for _, q := range queries {
-			asOf, _ := time.Parse("2006-01-02", q.AsOf)
-			res, err := x.Search(t.Context(), x.view, Query{Text: strings.ReplaceAll(q.Question, `"`, " "), Limit: 10, AsOf: asOf})
-			if err != nil {
-				t.Fatal(err)
-			}
-			five, ten, first := q.recall(res)
-			r5, r10, mrr, n = r5+five, r10+ten, mrr+first, n+1
-		}
-	}
-	fmt.Printf("conversations  R@5 %.4f  R@10 %.4f  MRR@10 %.4f over %d questions\n", r5/float64(n), r10/float64(n), mrr/float64(n), n)
 }
 
 // A testIndex is an index of a directory, without a daemon.

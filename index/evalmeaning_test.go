@@ -4,7 +4,6 @@ import (
 	"flag"
 	"fmt"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 )
@@ -15,52 +14,41 @@ var evalMost = flag.Int("most", 1<<30, "queries of each collection that TestEval
 // the mode auto, and by meaning alone. The vectors are those of latent semantic
 // analysis.
 func TestEvalMeaning(t *testing.T) {
-	if *evalDir == "" && *convDir == "" {
-		t.Skip("no judged collections: give -eval DIR or -conversations DIR")
+	if *evalDir == "" {
+		t.Skip("no judged collections: give -eval DIR")
 	}
 	fmt.Printf("| %-13s | %9s | %6s | %6s | %6s | %7s |\n|-|--:|--:|--:|--:|--:|\n", "nDCG@10", "questions", "words", "hybrid",
 		"change", "meaning")
-	dirs, err := filepath.Glob(filepath.Join(*evalDir, "*", "queries.jsonl"))
+	dirs, err := filepath.Glob(filepath.Join(*evalDir, *evalSets))
 	if err != nil {
 		t.Fatal(err)
 	}
 	print := func(name string, n int, s [3]float64) {
 		fmt.Printf("| %-13s | %9d | %.4f | %.4f | %+.4f | %7.4f |\n", name, n, s[0]/float64(n), s[1]/float64(n), (s[1]-s[0])/float64(n), s[2]/float64(n))
 	}
-	for _, q := range dirs {
-		dir := filepath.Dir(q)
-		x := openTest(t, filepath.Join(dir, "docs"))
-		queries, judged := readCollection(t, dir)
-		queries = queries[:min(len(queries), *evalMost)]
-		v := newExactVectors(newLSA(x.docs), x.docs)
-		var sums [3]float64
-		for i, text := range queries {
-			for k, res := range searchEach(t, x, v, Query{Text: text, Limit: 40, AsOf: x.now}) {
-				sums[k] += ndcg(documentsOf(res), judged[i])
+	for _, dir := range dirs {
+		var files, five [3]float64
+		n := 0
+		for _, set := range readSets(t, dir) {
+			x := openTest(t, set.docs)
+			v := newExactVectors(newLSA(x.docs), x.docs)
+			for _, q := range set.questions[:min(len(set.questions), *evalMost)] {
+				asOf, _ := time.Parse(time.DateOnly, q.AsOf)
+				for k, res := range searchEach(t, x, v, Query{Text: q.Question, Limit: 40, AsOf: asOf}) {
+					files[k] += ndcg(documentsOf(res), q.grades)
+					if q.Gold != nil {
+						r5, _, _ := q.recall(res)
+						five[k] += r5
+					}
+				}
+				n++
 			}
 		}
-		print(filepath.Base(dir), len(queries), sums)
-	}
-	if *convDir == "" {
-		return
-	}
-	var five, ten, first [3]float64
-	n := 0
-	for conv, queries := range conversations(t) {
-		x := openTest(t, filepath.Join(*convDir, "by-conversation", conv))
-		v := newExactVectors(newLSA(x.docs), x.docs)
-		for _, q := range queries {
-			asOf, _ := time.Parse(time.DateOnly, q.AsOf)
-			for k, res := range searchEach(t, x, v, Query{Text: strings.ReplaceAll(q.Question, `"`, " "), Limit: 10, AsOf: asOf}) {
-				a, b, c := q.recall(res)
-				five[k], ten[k], first[k] = five[k]+a, ten[k]+b, first[k]+c
-			}
-			n++
+		print(filepath.Base(dir), n, files)
+		if five[0] > 0 {
+			print("R@5", n, five)
 		}
 	}
-	print("R@5", n, five)
-	print("R@10", n, ten)
-	print("MRR@10", n, first)
 }
 
 // searchEach returns the results by words, by words and meaning, and by meaning.
