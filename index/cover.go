@@ -92,11 +92,21 @@ func (s *search) computeCover(k entryKey, e *memory.Entry) float64 {
 
 func (s *search) weighTerms() {
 	most := idf(s.readable.entries, min(s.readable.entries, coverRare))
+	absent := idf(s.readable.entries, 0)
+	// A pair of Han characters that occurs in no entry is the end of one word and the
+	// beginning of the next if another pair, which occurs or is an everyday one, ends or
+	// begins with one of its characters.
+	firsts, lasts := make(map[rune]bool), make(map[rune]bool)
+	for i, t := range s.words.terms {
+		if r := []rune(t.term); len(r) == 2 && (s.idfs[i] < absent || isRoutine(t.term)) {
+			firsts[r[0]], lasts[r[1]] = true, true
+		}
+	}
 	s.cover.weights = make(map[string]float64, len(s.words.terms))
 	for i, t := range s.words.terms {
 		w := t.weight * min(1, s.idfs[i]/most)
 		if r := []rune(t.term); classOf(r[0]) == classCJK {
-			if len(r) == 1 || s.isBetweenWords(i) {
+			if len(r) == 1 || s.idfs[i] >= absent && (lasts[r[0]] || firsts[r[1]]) {
 				continue // a single character occurs in half of all words
 			}
 			w *= coverPair
@@ -107,24 +117,6 @@ func (s *search) weighTerms() {
 		s.cover.weights[t.term] += w
 		s.cover.sum += w
 	}
-}
-
-// isBetweenWords reports whether the i-th term, a pair of Han characters, occurs
-// in no entry but shares a character with a pair that does, or with an everyday
-// one: it is the end of one word and the beginning of the next.
-func (s *search) isBetweenWords(i int) bool {
-	absent := idf(s.readable.entries, 0)
-	if s.idfs[i] < absent {
-		return false
-	}
-	pair := []rune(s.words.terms[i].term)
-	for k, t := range s.words.terms {
-		r := []rune(t.term)
-		if len(r) == 2 && (r[1] == pair[0] || r[0] == pair[1]) && (s.idfs[k] < absent || isRoutine(t.term)) {
-			return true
-		}
-	}
-	return false
 }
 
 var questionRE = lazyregexp.New(`(?i)[?？]|^\W*(?:who|whose|what|when|where|which|why|how)\b|[吗呢什哪谁几怎]|多少|为何`)

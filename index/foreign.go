@@ -30,7 +30,7 @@ func (x *Index) QueryTerms(q Query) string {
 	defer x.releaseBuilder(b)
 	included, _ := b.parse(&q)
 	var terms []string
-	for _, t := range included.terms {
+	for _, t := range included.terms[:min(len(included.terms), maxTerms)] {
 		terms = append(terms, t.term)
 	}
 	return strings.Join(terms, " ")

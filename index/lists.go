@@ -148,6 +148,19 @@ func (l *postingReader) eachPosting(ctx context.Context, key []byte, fn func(num
 	return nil
 }
 
+// count returns the number of blocks that contain the term with a key.
+func (l *postingReader) count(key []byte) (n int, err error) {
+	for i := range l.segments {
+		s := &l.segments[i]
+		s.list, err = s.terms.PostingsList(key, s.deleted, s.list)
+		if err != nil {
+			return 0, err
+		}
+		n += int(s.list.Count())
+	}
+	return n, nil
+}
+
 // addTerms adds to found the terms that begin with prefix and whose keys begin
 // with key, if counts returns true for a block that contains the term.
 func (l *postingReader) addTerms(ctx context.Context, key, prefix string, counts func(number uint32) bool,

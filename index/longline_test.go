@@ -50,21 +50,30 @@ func TestLongLine(t *testing.T) {
 	}
 }
 
-// TestLongQuery checks that the analysis of a query ends at its bound.
+// TestLongQuery checks that the rarest words of a long query count wherever they are.
 func TestLongQuery(t *testing.T) {
-	a := newAnalyzer()
-	var long strings.Builder
-	for i := range 100_000 {
-		fmt.Fprintf(&long, "x%d ", i)
+	s := &mapSource{text: map[string]string{"hut.md": "- 小木屋的门牌号是刺猬路四十二号。\n- The code of the hut is heron\n"}}
+	var small []string // talk of which the memory has each word often
+	for i := range 300 {
+		small = append(small, fmt.Sprintf("word%c%c", 'a'+i%26, 'a'+i/26), string(rune('一'+i)))
 	}
-	for _, all := range []bool{false, true} {
-		w := a.parseQuery(long.String(), all)
-		if len(w.terms) != maxTerms || len(w.list) > maxTokens {
-			t.Errorf("%d terms, %d words", len(w.terms), len(w.list))
+	for i := range 30 {
+		s.text[fmt.Sprintf("talk%d.md", i)] = strings.Join(small, " ") + strings.Join(small, "")
+	}
+	x := s.open(t, t.TempDir())
+	s.confirmComplete(t, x)
+	absent := strings.Repeat("unheard quagga ", 100)
+	for _, query := range []string{strings.Join(small, "") + "小木屋的门牌号是多少?", strings.Join(small, " ") + absent + "which code has the hut"} {
+		res, err := x.Search(t.Context(), ownerView(t), Query{Text: query, Limit: 1, ByFile: true})
+		if err != nil || len(res.Hits) == 0 || res.Hits[0].Doc.Place.Path != "hut.md" || res.TotalAll > 0 {
+			t.Errorf("%s…: %v, %v", query[:30], res.Hits, err)
 		}
 	}
-	if n := testing.AllocsPerRun(1, func() { a.parseQuery(long.String(), false) }); n > 20*maxTokens {
-		t.Errorf("%v allocations", n)
+	a := newAnalyzer()
+	for _, all := range []bool{false, true} {
+		if w := a.parseQuery(strings.Repeat("字x ", 1<<20), all); len(w.terms) > maxQueryText {
+			t.Errorf("%d terms", len(w.terms))
+		}
 	}
 }
 

@@ -245,7 +245,7 @@ func (s *search) addPosting(a *acc, f *termPosting, i int, weight float64) {
 			if c.hits == 0 && c.marks&markOut == 0 {
 				a.full++
 			}
-			c.hits++
+			c.hits = max(c.hits, c.hits+1) // does not overflow
 			a.hits = max(a.hits, c.hits)
 		}
 		if s.terms != nil {

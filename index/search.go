@@ -64,6 +64,7 @@ func (s *search) answer(included, excluded words) (res Result) {
 	s.words = included
 	s.readDates()
 	s.prepareFilter(excluded.terms)
+	s.keepRarest()
 	s.scoreTerms()
 	s.applyPhrases(excluded.phrases)
 	s.rankMeaning(excluded.phrases)

@@ -38,7 +38,7 @@ arent cant couldnt didnt doesnt dont hadnt hasnt havent im isnt ive shouldnt tha
 // addForms adds the other forms of irregular verbs and nouns after the terms of a
 // query. An entry can contain a form instead of the word.
 func (w *words) addForms() {
-	for i := 0; i < len(w.terms) && len(w.terms) < maxTerms; i++ {
+	for i := 0; i < len(w.terms); i++ {
 		forms := irregularForms()[w.terms[i].term]
 		if forms == nil {
 			continue

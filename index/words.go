@@ -1,6 +1,7 @@
 package index
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -8,11 +9,14 @@ import (
 	"unicode/utf8"
 )
 
-// maxTerms bounds a query. Further terms, from long pasted text, add little.
-const maxTerms = 128
+const (
+	// maxQueryText bounds the bytes of a query text that are analyzed.
+	maxQueryText = 16 << 10
 
-// maxTokens bounds the part of a query text that is analyzed.
-const maxTokens = 1024
+	// maxTerms bounds the terms of a search. Of a longer text, the rarest count (see
+	// [search.keepRarest]), and in the mode Overlap the first.
+	maxTerms = 128
+)
 
 type words struct {
 	terms   []qterm  // distinct, in order
@@ -49,6 +53,7 @@ type qterm struct {
 func (a *analyzer) parseQuery(text string, all bool) words {
 	var w words
 	text = quotes.Replace(text)
+	text = strings.ToValidUTF8(text[:min(len(text), maxQueryText)], "") // a character may be cut
 	w.phrases, _ = splitPhrases(text)
 	if all {
 		end := len(text)
@@ -68,10 +73,7 @@ func (a *analyzer) parseQuery(text string, all bool) words {
 	var stops []qterm
 	counts, stopCounts := make(map[string]float64), make(map[string]float64)
 	isQuoted := quotedTokens(text)
-	tokens := 0
 	a.eachToken(text, func(t token) {
-		tokens++
-		a.stopped = tokens >= maxTokens
 		quoted := isQuoted(t)
 		terms, counts := &w.terms, counts
 		stop := isStopWord(text, t) && prefixOfWord(text, t) == ""
@@ -92,12 +94,44 @@ func (a *analyzer) parseQuery(text string, all bool) words {
 	if len(w.terms) == 0 {
 		w.terms, counts = stops, stopCounts
 	}
-	w.terms = w.terms[:min(len(w.terms), maxTerms)]
 	for i := range w.terms {
 		w.terms[i].weight *= math.Sqrt(counts[w.terms[i].term])
 	}
 	w.finishList()
 	return w
+}
+
+// keepRarest drops the most frequent terms of a long query, and those that nothing
+// readable contains, except one: no entry contains all words then.
+func (s *search) keepRarest() {
+	terms := s.words.terms
+	if len(terms) <= maxTerms || s.err != nil {
+		return
+	}
+	blocks := make([]int, len(terms))
+	var order []int // indexes of the terms
+	absent := false
+	for i, t := range terms {
+		for _, p := range s.readable.partitions {
+			n, err := s.postings.count([]byte(p.prefix + termKey(kindWord, t.term)))
+			if err != nil {
+				s.err = s.damaged(err)
+				return
+			}
+			blocks[i] += n
+		}
+		if blocks[i] > 0 || !absent && t.whole {
+			order = append(order, i)
+		}
+		absent = absent || blocks[i] == 0 && t.whole
+	}
+	slices.SortStableFunc(order, func(i, k int) int { return cmp.Compare(blocks[i], blocks[k]) })
+	order = order[:min(len(order), maxTerms)]
+	slices.Sort(order)
+	s.words.terms = make([]qterm, len(order))
+	for i, n := range order {
+		s.words.terms[i] = terms[n]
+	}
 }
 
 func (w *words) addToken(text string, t token, stop bool) {

@@ -49,9 +49,8 @@ func printSessionContext(ctx context.Context, h *hook) error {
 // agent.
 const minCover = 0.4
 
-// maxQueryChars bounds the search query from a prompt, in characters: as many
-// words as a search uses.
-const maxQueryChars = 1200
+// maxQueryChars bounds the search query from a prompt, in characters.
+const maxQueryChars = 4000
 
 // optOutRE matches the tag that turns memory off for a prompt.
 var optOutRE = lazyregexp.New(`(?i)(?:^|[^\pL\pN#])#nomemory(?:$|[^\pL\pN])`)
