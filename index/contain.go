@@ -190,9 +190,20 @@ func (s *search) absentWords(corrected []Correction) (list []string) {
 		}
 	}
 	for _, w := range s.words.list {
-		if s.phrases.lacking[w.text] || slices.ContainsFunc(w.terms, func(term string) bool { return gone[term] }) {
+		if slices.ContainsFunc(w.terms, func(term string) bool { return gone[term] }) && !(w.run && s.containsPart(&w)) {
 			list = append(list, w.text)
 		}
 	}
 	return list
+}
+
+// containsPart reports whether some readable entry contains a character of a run. The
+// run may be several words, or another spelling of one.
+func (s *search) containsPart(run *queryWord) bool {
+	for i, t := range s.words.terms {
+		if !s.absent[i] && strings.Contains(run.text, t.term) {
+			return true
+		}
+	}
+	return false
 }

@@ -10,56 +10,43 @@ import (
 // maxPhraseFiles bounds the number of files that are read to find phrases.
 const maxPhraseFiles = 5000
 
-// A phraseMatches contains the phrases and runs of a query in its candidates.
+// A phraseMatches contains the phrases of a query in its candidates.
 type phraseMatches struct {
 	chosen   []candidate        // candidates that pass the phrases, by variant, if filtered is set
 	filtered bool               // phrases exclude candidates
 	counts   map[entryKey]uint8 // number of phrases, in the candidates that contain some; nil without phrases
 	most     map[uint32]uint8   // maximum of counts, by variant number
-	lacking  map[string]bool    // runs that no candidate contains
 	complete int                // number of candidates that contain all phrases
 	note     string
 }
 
-// applyPhrases counts the wanted phrases and runs in each candidate, and drops the
+// applyPhrases counts the wanted phrases in each candidate, and drops the
 // candidates with excluded phrases or, if the query requires its phrases, without
 // them. It reads the text of candidates.
 func (s *search) applyPhrases(not []string) {
 	want := s.words.phrases
-	var runs []queryWord
-	if s.query.Mode == Relevance {
-		runs = s.words.runs()
-	}
-	if s.err != nil || len(want)+len(runs)+len(not) == 0 {
+	if s.err != nil || len(want)+len(not) == 0 {
 		return
 	}
 	// All words of a phrase must occur in an entry. This condition leaves few
 	// files to read.
-	quoted := len(want)
-	want = slices.Clip(want)
-	sets := make([]entrySet, 0, quoted+len(runs))
-	for _, phrase := range want {
-		sets = append(sets, s.entriesWithAll(s.phraseTerms(phrase)))
-	}
-	s.phrases.lacking = make(map[string]bool)
-	for _, r := range runs {
-		sets = append(sets, s.entriesWithAll(r.terms))
-		want = append(want, normalizePhrase(r.text))
-		s.phrases.lacking[r.text] = true
+	sets := make([]entrySet, len(want))
+	for i, phrase := range want {
+		sets[i] = s.entriesWithAll(s.phraseTerms(phrase))
 	}
 	none := !slices.ContainsFunc(sets, func(s entrySet) bool {
 		return s == nil || slices.ContainsFunc(s, func(slots uint32) bool { return slots != 0 })
 	})
-	if s.err != nil || none && len(not) == 0 && (quoted == 0 || !s.query.Exact) {
+	if s.err != nil || none && len(not) == 0 && !s.query.Exact {
 		return
 	}
 	// isPossible reports whether an entry may contain enough phrases.
 	isPossible := func(c candidate) bool {
 		pt := s.table.variantAt(c.variant)
 		some := false
-		for i, set := range sets {
+		for _, set := range sets {
 			has := set == nil || set.has(pt, int(c.entry)) // a Thai phrase has only parts
-			if !has && i < quoted && s.query.Exact {
+			if !has && s.query.Exact {
 				return false
 			}
 			some = some || has
@@ -78,7 +65,7 @@ func (s *search) applyPhrases(not []string) {
 		d.score, _ = s.exactScore(d)
 		return s.compare(c, d)
 	})
-	s.phrases.filtered = s.query.Exact && quoted > 0 || len(not) > 0
+	s.phrases.filtered = s.query.Exact && len(want) > 0 || len(not) > 0
 	s.phrases.counts, s.phrases.most = make(map[entryKey]uint8), make(map[uint32]uint8)
 	read := make(map[*file]bool)
 	for _, c := range found {
@@ -90,7 +77,6 @@ func (s *search) applyPhrases(not []string) {
 		if !read[f] && len(read) == maxPhraseFiles {
 			s.phrases.note = fmt.Sprintf("more than %d files contain the words of the phrase, only the best were "+
 				"searched; add words or a filter", maxPhraseFiles)
-			clear(s.phrases.lacking)
 			break
 		}
 		read[f] = true
@@ -103,22 +89,18 @@ func (s *search) applyPhrases(not []string) {
 		if slices.ContainsFunc(not, contains) {
 			continue
 		}
-		n, all := uint8(0), true // all quoted phrases
-		for i, phrase := range want {
-			has := contains(phrase)
-			if has {
+		n := uint8(0)
+		for _, phrase := range want {
+			if contains(phrase) {
 				n++
-				if i >= quoted {
-					delete(s.phrases.lacking, runs[i-quoted].text)
-				}
 			}
-			all = all && (has || i >= quoted)
 		}
+		all := int(n) == len(want)
 		if n > 0 {
 			s.phrases.counts[c.entryKey] = n
 			s.phrases.most[c.variant] = max(s.phrases.most[c.variant], n)
 		}
-		if all && quoted > 0 {
+		if all && n > 0 {
 			s.phrases.complete++
 		}
 		if all || !s.query.Exact {

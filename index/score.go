@@ -21,7 +21,7 @@ type scores struct {
 	contained   containedWords
 
 	idfs   []float64            // by term: among the entries
-	absent []bool               // by term: a whole term that nothing readable contains
+	absent []bool               // by term: nothing readable contains it
 	terms  map[termOf]TermScore // nil without Explain
 }
 
@@ -157,7 +157,7 @@ func (s *search) scoreTerms() {
 		}
 		t := s.words.terms[i]
 		s.list, touched = s.list[:0], touched[:0]
-		df, absent := 0, false
+		df := 0
 		s.eachBlock(termKey(kindWord, t.term), func(block uint32, r ref, v slots) {
 			n := s.accumulatorOf(r.variant)
 			if a := &s.accs[n]; a.tf == 0 {
@@ -186,13 +186,10 @@ func (s *search) scoreTerms() {
 		if s.err != nil {
 			return
 		}
-		if t.whole || t.instead {
-			absent = len(s.list) == 0
-			if i+1 == len(s.words.terms) || !s.words.terms[i+1].instead {
-				s.contained.endWord()
-			}
+		if (t.whole || t.instead) && (i+1 == len(s.words.terms) || !s.words.terms[i+1].instead) {
+			s.contained.endWord()
 		}
-		s.absent = append(s.absent, absent)
+		s.absent = append(s.absent, len(s.list) == 0)
 		rarity := idf(s.readable.entries, df)
 		s.idfs = append(s.idfs, rarity)
 		weight := t.weight * rarity

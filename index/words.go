@@ -214,32 +214,6 @@ func (a *analyzer) wholeWords(text string, emit func(token)) {
 	flush()
 }
 
-// minRun is the length of the shortest run of Han characters and kana that is
-// searched as a phrase: two are one term.
-const minRun = 3
-
-// runs returns the runs of Han characters and kana that name something: a short one
-// contains no pair of everyday language, a longer one has others. Entries that
-// contain a whole run precede those with scattered pairs of it.
-func (w *words) runs() (list []queryWord) {
-	for _, q := range w.list {
-		n := utf8.RuneCountInString(q.text)
-		if !q.run || n < minRun || classOf(firstRune(q.text)) != classCJK {
-			continue
-		}
-		routine := 0
-		for _, pair := range q.terms {
-			if isRoutine(pair) {
-				routine++
-			}
-		}
-		if routine == 0 || n > minRun && routine < len(q.terms) {
-			list = append(list, q)
-		}
-	}
-	return list[:min(len(list), maxPhrases)]
-}
-
 // quotedTokens returns a function that reports whether a token is part of a
 // phrase. It must be called with all tokens of the text in order.
 func quotedTokens(text string) func(token) bool {
