@@ -84,7 +84,7 @@ func (w *fileWriter) writeDocument(doc *memory.Document, sum uint64) {
 	w.newBlock()
 	w.writeHead(doc)
 	for i := range doc.Entries {
-		w.writeEntry(i, &doc.Entries[i])
+		w.writeEntry(doc, i)
 		if w.embeds && !w.file.secret {
 			_, key := embeddedText(doc, &doc.Entries[i])
 			w.variant.keys.set(i, len(doc.Entries), key)
@@ -117,7 +117,15 @@ func (w *fileWriter) closeBlock() {
 
 func (w *fileWriter) writeHead(doc *memory.Document) {
 	if !w.file.secret {
-		w.countTokens(strings.TrimSuffix(doc.Place.Path, path.Ext(doc.Place.Path)), 0)
+		w.eachToken(strings.TrimSuffix(doc.Place.Path, path.Ext(doc.Place.Path)), func(t token) {
+			if len(t.term) == 1 {
+				return // the number or letter of a series of files
+			}
+			if v := w.slotsOf(kindWord, t.term); v != nil {
+				v.set(0, levelPath)
+				w.variant.length++
+			}
+		})
 	}
 	w.countTokens(doc.Front.Summary, 0)
 	w.countTokens(doc.Front.ContactNickname, 0)
@@ -136,7 +144,8 @@ func (w *fileWriter) writeHead(doc *memory.Document) {
 // frontmatter would be quadratic in its length.
 const maxParent = 200
 
-func (w *fileWriter) writeEntry(n int, e *memory.Entry) {
+func (w *fileWriter) writeEntry(doc *memory.Document, n int) {
+	e := &doc.Entries[n]
 	_, slot := slotOf(n)
 	if slot == 0 {
 		w.closeBlock()
@@ -152,12 +161,14 @@ func (w *fileWriter) writeEntry(n int, e *memory.Entry) {
 			}
 		})
 	}
-	for _, s := range e.Sections {
+	for _, s := range headingsOf(doc, e) {
 		w.eachToken(s, func(t token) {
 			if v := w.slotsOf(kindWord, t.term); v != nil {
 				v.set(slot, v.level(slot).inSection())
 			}
 		})
+	}
+	for _, s := range e.Sections {
 		w.markTerm(kindSection, normalizePhrase(s), slot)
 	}
 	for _, tag := range e.Tags {
@@ -204,6 +215,15 @@ func (w *fileWriter) writeEntry(n int, e *memory.Entry) {
 	}
 	w.variant.entries = append(w.variant.entries, rec)
 	w.variant.important.set(n, cap(w.variant.entries), e.Importance)
+}
+
+// headingsOf returns the headings above an entry. The title and the description in the
+// frontmatter are headings of the first entry.
+func headingsOf(doc *memory.Document, e *memory.Entry) []string {
+	if e != &doc.Entries[0] {
+		return e.Sections
+	}
+	return slices.Concat(doc.Front.Names(), e.Sections)
 }
 
 // endsWithQuestion reports whether a text ends with a question mark, which marks

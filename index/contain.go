@@ -4,8 +4,6 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/memwatchd/memwatchd/memory"
 )
 
 // A containedWords finds the entries that contain all words of a query, while their
@@ -115,12 +113,12 @@ const maxListed = 12
 // compareWords returns the words of the query that an entry lacks, and those of
 // them of which it contains a part. The text of the entry has the given terms of
 // the query.
-func (s *search) compareWords(k entryKey, e *memory.Entry, language string, has map[string]bool) (missing,
-	partial []string) {
+func (s *search) compareWords(k entryKey, h *Hit, has map[string]bool) (missing, partial []string) {
 	if len(s.words.list) == 0 || len(s.words.list) > maxListed {
 		return nil, nil
 	}
-	head := strings.Join(e.Sections, "\n") + "\n" + e.Title + "\n" + strings.Join(e.Tags, "\n") + "\n" + language
+	e := h.Entry
+	head := strings.Join(append(slices.Concat(headingsOf(h.Doc, e), e.Tags), e.Title, h.Language), "\n")
 	short := excerptOf(head, s.words.terms, s.idfs)
 	s.analyzer.eachToken(short, func(t token) { has[t.term] = true })
 	if len(short) < len(head) {

@@ -61,7 +61,7 @@ type coverWeights struct {
 	sum     float64
 }
 
-func (s *search) computeCover(k entryKey, e *memory.Entry) float64 {
+func (s *search) computeCover(k entryKey, doc *memory.Document, e *memory.Entry) float64 {
 	if s.cover.weights == nil {
 		s.weighTerms()
 	}
@@ -71,7 +71,7 @@ func (s *search) computeCover(k entryKey, e *memory.Entry) float64 {
 		sum += left[term]
 		delete(left, term)
 	}
-	head := strings.Join(e.Sections, "\n")
+	head := strings.Join(headingsOf(doc, e), "\n")
 	shortHead, text := excerptOf(head, s.words.terms, s.idfs), excerptOf(e.Text, s.words.terms, s.idfs)
 	s.analyzer.eachToken(shortHead+"\n"+text, func(t token) { add(t.term) })
 	if len(shortHead) < len(head) || len(text) < len(e.Text) {

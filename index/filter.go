@@ -44,15 +44,11 @@ func (s entrySet) and(t entrySet) entrySet {
 	return s
 }
 
-// entriesWith returns the entries that have any of the terms with the keys. A word
-// in a heading above an entry does not count.
-func (s *search) entriesWith(keys ...string) entrySet {
+// entriesWith returns the entries that have any of the terms with the keys, in at least
+// a level.
+func (s *search) entriesWith(least level, keys ...string) entrySet {
 	set := make(entrySet, s.table.blocks.length)
 	for _, key := range keys {
-		least := level(1)
-		if termKind(key[0]) == kindWord {
-			least = levelSection + 1
-		}
 		s.eachBlock(key, func(block uint32, _ ref, v slots) {
 			for v != 0 {
 				slot, l := v.next()
@@ -98,10 +94,10 @@ func (s *search) prepareFilter(excluded []qterm) {
 		v.until = f.Until.UnixNano()
 	}
 	for _, keys := range f.conditions() {
-		v.set = v.set.and(s.entriesWith(keys...))
+		v.set = v.set.and(s.entriesWith(levelSection, keys...))
 	}
 	for _, t := range excluded {
-		none := s.entriesWith(termKey(kindWord, t.term))
+		none := s.entriesWith(levelOnce, termKey(kindWord, t.term))
 		for i := range none {
 			none[i] = ^none[i]
 		}

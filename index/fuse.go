@@ -106,14 +106,12 @@ func (s *search) passesPhrases(k entryKey, excluded []string) bool {
 	if len(phrases)+len(excluded) == 0 {
 		return true
 	}
-	_, e := s.resolveEntry(k)
+	doc, e := s.resolveEntry(k)
 	if e == nil {
 		return false
 	}
-	text := normalizePhrase(e.Text)
-	contains := func(phrase string) bool { return strings.Contains(text, phrase) }
-	lacks := func(phrase string) bool { return !contains(phrase) }
-	return !slices.ContainsFunc(excluded, contains) && !slices.ContainsFunc(phrases, lacks)
+	out, n := countPhrases(doc, e, phrases, excluded)
+	return !out && int(n) == len(phrases)
 }
 
 // eachText calls yield for each entry of a readable partition whose text has the key

@@ -44,7 +44,7 @@ func (s *search) buildHits(res *Result) {
 		if len(text) < len(e.Text) {
 			s.addTerms(c.entryKey, has)
 		}
-		h.Missing, h.Partial = s.compareWords(c.entryKey, e, h.Language, has)
+		h.Missing, h.Partial = s.compareWords(c.entryKey, &h, has)
 		for _, o := range f.others[s.dupHash(c)] {
 			if len(h.AlsoAt) == maxAlso {
 				break
@@ -57,7 +57,7 @@ func (s *search) buildHits(res *Result) {
 			h.Successor = s.refTo(next)
 		}
 		if s.query.Cover {
-			h.Cover = s.computeCover(c.entryKey, e)
+			h.Cover = s.computeCover(c.entryKey, doc, e)
 			h.Close = s.isClose(c)
 		}
 		if s.query.Explain {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/memwatchd/memwatchd/memory"
 )
 
 // maxPhraseFiles bounds the number of files that are read to find phrases.
@@ -80,20 +82,13 @@ func (s *search) applyPhrases(not []string) {
 			break
 		}
 		read[f] = true
-		_, e := s.resolveEntry(c.entryKey)
+		doc, e := s.resolveEntry(c.entryKey)
 		if e == nil {
 			continue
 		}
-		text := normalizePhrase(e.Text)
-		contains := func(phrase string) bool { return strings.Contains(text, phrase) }
-		if slices.ContainsFunc(not, contains) {
+		excluded, n := countPhrases(doc, e, want, not)
+		if excluded {
 			continue
-		}
-		n := uint8(0)
-		for _, phrase := range want {
-			if contains(phrase) {
-				n++
-			}
 		}
 		all := int(n) == len(want)
 		if n > 0 {
@@ -110,6 +105,25 @@ func (s *search) applyPhrases(not []string) {
 	slices.SortStableFunc(s.phrases.chosen, func(c, d candidate) int { return cmp.Compare(c.variant, d.variant) })
 }
 
+// countPhrases returns how many of the wanted phrases are in the text of an entry or in
+// a heading above it, and reports whether the text contains an excluded one.
+func countPhrases(doc *memory.Document, e *memory.Entry, want, not []string) (excluded bool, n uint8) {
+	text := normalizePhrase(e.Text)
+	contains := func(phrase string) bool { return strings.Contains(text, phrase) }
+	if slices.ContainsFunc(not, contains) {
+		return true, 0
+	}
+	for _, heading := range headingsOf(doc, e) {
+		text += normalizePhrase(heading) // two spaces are between them, and none in a phrase
+	}
+	for _, phrase := range want {
+		if contains(phrase) {
+			n++
+		}
+	}
+	return false, n
+}
+
 func (s *search) phraseTerms(phrase string) (terms []string) {
 	s.analyzer.eachToken(phrase, func(t token) {
 		if !t.subword && len(terms) < maxTerms && !slices.Contains(terms, t.term) {
@@ -121,7 +135,7 @@ func (s *search) phraseTerms(phrase string) (terms []string) {
 
 func (s *search) entriesWithAll(terms []string) (all entrySet) {
 	for _, term := range terms {
-		all = all.and(s.entriesWith(termKey(kindWord, term)))
+		all = all.and(s.entriesWith(levelSection, termKey(kindWord, term)))
 	}
 	return all
 }

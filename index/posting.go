@@ -32,11 +32,15 @@ type level uint8
 // Levels with names. A term above levelSection occurs in the entry itself.
 const (
 	levelSection level = 1 // in the section path, not in the entry
+	levelPath    level = 1 // in the head: in the path only
 	levelOnce    level = 2 // once in the entry, the most frequent level
 	levelMany    level = 5 // four times in the entry, or more
 	levelBoth    level = 6 // in the section path, and once in the entry
 	levelBothTwo level = 7 // in the section path, and several times in the entry
 )
+
+// pathTenths is the term frequency of a word of the path, times ten.
+const pathTenths = 2
 
 // next returns the level of a term that occurs once more in the entry itself.
 func (l level) next() level {

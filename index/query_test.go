@@ -40,6 +40,28 @@ func TestHeadingWords(t *testing.T) {
 	wantHits(t, x, Query{Text: "trains", Exclude: "late"}, "a.md:5", "a.md:3", "b.md:3")
 }
 
+// TestNamesOfFiles checks that the names and the description of a file find its first
+// entry, also as a phrase, and that words of its path count least.
+func TestNamesOfFiles(t *testing.T) {
+	x := newFiles(t, map[string]string{
+		"a.md":      "---\nname: deploy-target\ndescription: Ships to Zurich\n---\nSee the runbook.\n\n- second\n",
+		"b.md":      "---\ntitle: A quarterly retrospective\naliases: [moon]\nvisibility: public\n---\n- text\n",
+		"s2.md":     "- other\n",
+		"zebra.md":  "- stripes\n",
+		"animal.md": "# Two animals\n\n- a zebra and a quokka\n\n## 重要约定\n\n- all of us\n",
+	})
+	for query, want := range map[string][]string{
+		"Zurich": {"a.md:5"}, `"ships to zurich"`: {"a.md:5"}, "moon": {"b.md:6"}, "retrospective": {"b.md:6"}, "deploy-target": {"a.md:5"},
+		"zebra2quokka": {"animal.md:3", "zebra.md:1"}, `"two animals"`: {"animal.md:7", "animal.md:3"}, "重要约定": {"animal.md:7"}, `"zurich see"`: nil,
+	} {
+		res, err := x.Search(t.Context(), ownerView(t), Query{Text: query, Limit: 9})
+		if query != "zebra2quokka" && res.Absent != nil || err != nil {
+			t.Errorf("%s: absent: %q, %v", query, res.Absent, err)
+		}
+		wantHits(t, x, Query{Text: query, Exact: strings.Contains(query, `"`)}, want...)
+	}
+}
+
 // TestRepeatedWords checks that a word counts more if the query repeats it.
 func TestRepeatedWords(t *testing.T) {
 	x := newFiles(t, map[string]string{"a.md": "- red paper\n- a line\n- green paper\n"})

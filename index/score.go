@@ -161,7 +161,7 @@ func (s *search) scoreTerms() {
 		s.eachBlock(termKey(kindWord, t.term), func(block uint32, r ref, v slots) {
 			n := s.accumulatorOf(r.variant)
 			if a := &s.accs[n]; a.tf == 0 {
-				a.tf = 1 // only a mark: each level adds at least ten
+				a.tf = 1 // only a mark: each level adds more
 				touched = append(touched, n)
 			}
 			s.list = append(s.list, termPosting{v, block, r.nth, n})
@@ -216,10 +216,15 @@ func (s *search) addPosting(a *acc, f *termPosting, i int, weight float64) {
 	for v := f.slots; v != 0; {
 		slot, lv := v.next()
 		v = v.without(slot)
-		a.tf += uint32(levelTenths[lv])
 		if slot == 0 && f.nth == 0 {
+			if lv == levelPath {
+				a.tf += pathTenths
+			} else {
+				a.tf += uint32(levelTenths[lv])
+			}
 			continue
 		}
+		a.tf += uint32(levelTenths[lv])
 		score := weight * s.saturations.at(lv, l.lengths[slot])
 		c := &s.cells[first+slot]
 		if c.own == 0 {

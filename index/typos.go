@@ -180,7 +180,7 @@ func (s *search) corrections(hits []Hit) (list []Correction) {
 	}
 	for _, h := range hits {
 		// A word of a credential would not be recognized as such by itself.
-		text, _ := secrets.Redact(strings.Join(append([]string{h.Entry.Text, h.Doc.Place.Path}, h.Entry.Sections...), "\n"))
+		text, _ := secrets.Redact(strings.Join(append([]string{h.Entry.Text, h.Doc.Place.Path}, headingsOf(h.Doc, h.Entry)...), "\n"))
 		s.analyzer.eachToken(text, func(t token) {
 			words, ok := corrects[t.term]
 			if !ok || strings.ContainsFunc(text[t.start:t.end], unicode.IsDigit) {

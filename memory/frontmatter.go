@@ -317,6 +317,17 @@ func plainValue(n *yaml.Node) any {
 	return n.Value
 }
 
+// Names returns the title, the names and the description of a file.
+func (f *Front) Names() []string {
+	names := f.Aliases()
+	for _, key := range [...]string{"title", "name", "description"} {
+		if text := f.text(key); text != "" {
+			names = append(names, text)
+		}
+	}
+	return names
+}
+
 // setValues sets the typed values of the known keys.
 func (f *Front) setValues(loc *time.Location, problems *[]Problem) {
 	f.time("created_at", loc, problems) // only checked
