@@ -126,6 +126,9 @@ func (s *search) compareWords(k entryKey, h *Hit, has map[string]bool) (missing,
 	}
 	phrase := "" // normalized text, for runs
 	for _, w := range s.words.list {
+		if w.isSentence() {
+			continue
+		}
 		found, part := s.hasWord(&w, has)
 		if found && w.run && utf8.RuneCountInString(w.text) > 2 {
 			if phrase == "" {
@@ -188,7 +191,7 @@ func (s *search) absentWords(corrected []Correction) (list []string) {
 		}
 	}
 	for _, w := range s.words.list {
-		if slices.ContainsFunc(w.terms, func(term string) bool { return gone[term] }) && !(w.run && s.containsPart(&w)) {
+		if slices.ContainsFunc(w.terms, func(term string) bool { return gone[term] }) && !w.isSentence() && !(w.run && s.containsPart(&w)) {
 			list = append(list, w.text)
 		}
 	}

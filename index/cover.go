@@ -83,8 +83,13 @@ func (s *search) computeCover(k entryKey, doc *memory.Document, e *memory.Entry)
 			}
 		}
 	}
+	for i := range s.dates.periods {
+		if n := &s.dates.periods[i]; n.contains(s.entryAt(k).time) {
+			add(n.term)
+		}
+	}
 	few := coverFew
-	if !s.analyzer.isTopic(s.query.Text) {
+	if !s.analyzer.isTopic(s.withoutDates()) {
 		few = coverOther
 	}
 	return min(1, sum/min(max(s.cover.sum, few), coverMany))
@@ -103,7 +108,13 @@ func (s *search) weighTerms() {
 		}
 	}
 	s.cover.weights = make(map[string]float64, len(s.words.terms))
-	for i, t := range s.words.terms {
+	for _, n := range s.dates.periods {
+		if n.last < s.query.AsOf.UnixNano() { // messages often mention the present day
+			s.cover.weights[n.term] = 1
+			s.cover.sum++
+		}
+	}
+	for i, t := range s.words.terms[:len(s.words.terms)-len(s.dates.periods)] {
 		w := t.weight * min(1, s.idfs[i]/most)
 		if r := []rune(t.term); classOf(r[0]) == classCJK {
 			if len(r) == 1 || s.idfs[i] >= absent && (lasts[r[0]] || firsts[r[1]]) {

@@ -2,6 +2,7 @@ package index
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -14,7 +15,11 @@ import (
 type namedPeriod struct {
 	first, last int64
 	isDay       bool
+	term        string // its first day, which is no word
+	name        string // in the query
 }
+
+func (n *namedPeriod) contains(t int64) bool { return n.first <= t && t <= n.last && t != noTime }
 
 const (
 	// maxDated bounds the bytes of a query whose dates count. A longer text, such
@@ -30,18 +35,96 @@ type queryDates struct {
 	asksTime bool // the query asks for a time
 }
 
+// readDates finds the periods that the query names. An entry need not contain the words
+// of their names: a note of a day seldom repeats its date.
 func (s *search) readDates() {
 	q := s.query
 	if q.Mode != Relevance || len(q.Text) > maxDated {
 		return
 	}
-	for _, n := range memory.NamedPeriods(q.Text, q.AsOf) {
-		if n.First.Year() >= minYear && n.Last.Year() <= maxYear {
-			isDay := n.Last.Sub(n.First) < 48*time.Hour
-			s.dates.periods = append(s.dates.periods, namedPeriod{n.First.UnixNano(), n.Last.UnixNano(), isDay})
+	text := quotes.Replace(q.Text)
+	inName := make(map[string]bool)
+	for _, n := range memory.NamedPeriods(text, q.AsOf) {
+		if n.First.Year() < minYear || n.Last.Year() > maxYear {
+			continue
+		}
+		isDay := n.Last.Sub(n.First) < 48*time.Hour
+		s.dates.periods = append(s.dates.periods,
+			namedPeriod{n.First.UnixNano(), n.Last.UnixNano(), isDay, n.First.Format(time.DateOnly), text[n.Name.Start:n.Name.End]})
+		s.analyzer.eachToken(text[n.Name.Start:n.Name.End], func(t token) { inName[t.term] = true })
+		s.words.list = slices.DeleteFunc(s.words.list, func(w queryWord) bool {
+			return w.start < n.Name.End && n.Name.Start < w.start+len(w.text)
+		})
+	}
+	s.dates.asksTime = asksTimeRE().MatchString(strings.ToLower(text))
+	if len(inName) == 0 {
+		return
+	}
+	s.words.markWhole()
+	for i := range s.words.terms {
+		if t := &s.words.terms[i]; inName[t.term] {
+			t.weight *= tuning.dateWord
+			t.typo = ""
 		}
 	}
-	s.dates.asksTime = asksTimeRE().MatchString(strings.ToLower(q.Text))
+}
+
+// withoutDates returns the text of the query without the names of periods.
+func (s *search) withoutDates() string {
+	text := quotes.Replace(s.query.Text)
+	for _, n := range s.dates.periods {
+		text = strings.ReplaceAll(text, n.name, " ")
+	}
+	return text
+}
+
+// scoreDates adds the score of each named period, like that of a word, to the entries
+// of the period.
+func (s *search) scoreDates() {
+	if s.err != nil {
+		return
+	}
+	norms := s.fileNorms()
+	for _, n := range s.dates.periods {
+		s.words.terms = append(s.words.terms, qterm{term: n.term, weight: tuning.named})
+		i, entries := len(s.words.terms)-1, 0
+		s.list = s.list[:0]
+		var found []int32
+		for number, v := range s.table.variants.all() {
+			r := s.table.rows.at(number)
+			if v == nil || r.newest < n.first || r.oldest > n.last || !s.view.Readable(v.partition) {
+				continue
+			}
+			before := len(s.list)
+			for e := range v.entries {
+				if !n.contains(v.entries[e].time) {
+					continue
+				}
+				nth, slot := slotOf(e)
+				if k := len(s.list) - 1; k < before || s.list[k].nth != uint32(nth) {
+					s.list = append(s.list, termPosting{block: v.blocks[nth], nth: uint32(nth), acc: s.accumulatorOf(number)})
+				}
+				s.list[len(s.list)-1].set(slot, levelOnce)
+				entries++
+			}
+			if len(s.list) > before {
+				found = append(found, s.list[before].acc)
+			}
+		}
+		s.idfs, s.absent = append(s.idfs, idf(s.readable.entries, entries)), append(s.absent, len(s.list) == 0)
+		for k := range s.list {
+			if a := &s.accs[s.list[k].acc]; !a.out {
+				s.addPosting(a, &s.list[k], i, tuning.named*s.idfs[i]*a.weight)
+			}
+		}
+		for _, k := range found {
+			a := &s.accs[k]
+			a.tf = 0
+			if !a.out {
+				a.score += tuning.named * idf(s.readable.files, len(found)) * a.weight * norms.saturate(1, a.length)
+			}
+		}
+	}
 }
 
 func (s *search) dateFactor(e *entry) float64 {

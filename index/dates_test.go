@@ -31,6 +31,28 @@ func TestDates(t *testing.T) {
 	wantHits(t, x, Query{Text: "server failed on 4 February", AsOf: now, Limit: 10, Mode: Recent}, mar20, feb7, feb4)
 }
 
+// TestNamedDays checks that a named day or week finds its notes without their date in
+// the text, and that they concern a message that names it.
+func TestNamedDays(t *testing.T) {
+	x := newFiles(t, map[string]string{
+		"memory/2026-02-09.md": "# 2026-02-09\n\n- wrote the report about herons\n",
+		"memory/2026-02-10.md": "# 2026-02-10\n\n- The suspension ends on Feb 17\n- 3 of 9 done in February\n",
+		"memory/2026-02-17.md": "- nothing\n",
+	})
+	now := time.Date(2026, 2, 18, 12, 0, 0, 0, time.UTC)
+	const report, nothing = "memory/2026-02-09.md", "memory/2026-02-17.md"
+	for query, first := range map[string]string{
+		"what did I do on Feb 9": report, "Feb 9": report, "2026-02-09": report, "2月9日": report, "9 days ago": report, "2月9日做了什么": report,
+		"yesterday": nothing, "昨天": nothing, "what did I do last week": report,
+	} {
+		res, err := x.Search(t.Context(), ownerView(t), Query{Text: query, AsOf: now, Limit: 10, Cover: true})
+		if err != nil || len(res.Hits) == 0 || res.Hits[0].Doc.Place.Path != first || res.Hits[0].Cover < 0.4 || res.Absent != nil {
+			t.Errorf("%s: %s, absent: %q, %v", query, hitsOf(t, x, Query{Text: query, AsOf: now}), res.Absent, err)
+		}
+	}
+	wantHits(t, x, Query{Text: "what did I do in May", AsOf: now})
+}
+
 // TestTimeWords checks that entries with words of time come first if the query
 // asks for a time.
 func TestTimeWords(t *testing.T) {

@@ -148,7 +148,7 @@ func (s *search) scoreTerms() {
 		s.terms = make(map[termOf]TermScore)
 	}
 	s.saturations.reset(norms{tuning.k1, tuning.b, max(1, s.readable.length/float64(max(s.readable.entries, 1)))})
-	files := norms{tuning.fileK1, tuning.fileB, max(1, s.readable.filelen/float64(max(s.readable.files, 1)))}
+	files := s.fileNorms()
 	var touched []int32
 	for i := 0; i < len(s.words.terms); i++ { // corrections insert terms
 		s.err = s.ctx.Err()
@@ -208,6 +208,10 @@ func (s *search) scoreTerms() {
 			a.tf = 0
 		}
 	}
+}
+
+func (s *search) fileNorms() norms {
+	return norms{tuning.fileK1, tuning.fileB, max(1, s.readable.filelen/float64(max(s.readable.files, 1)))}
 }
 
 func (s *search) addPosting(a *acc, f *termPosting, i int, weight float64) {

@@ -66,6 +66,7 @@ func (s *search) answer(included, excluded words) (res Result) {
 	s.prepareFilter(excluded.terms)
 	s.keepRarest()
 	s.scoreTerms()
+	s.scoreDates()
 	s.applyPhrases(excluded.phrases)
 	s.rankMeaning(excluded.phrases)
 	s.buildHits(&res)

@@ -160,9 +160,11 @@ func (w *words) addToken(text string, t token, stop bool) {
 	}
 }
 
-// maxRun bounds the characters of a run that counts as a word. A longer one is a
-// sentence.
+// maxRun bounds the characters of a run that counts as a word.
 const maxRun = 10
+
+// isSentence reports whether the word is a run of several words.
+func (q *queryWord) isSentence() bool { return q.run && utf8.RuneCountInString(q.text) > maxRun }
 
 // finishList drops the stop words, unless the query has no others, and repeated
 // words from the list, and marks the terms that an entry with all words contains.
@@ -170,15 +172,26 @@ func (w *words) finishList() {
 	if slices.ContainsFunc(w.list, func(q queryWord) bool { return !q.stop }) {
 		w.list = slices.DeleteFunc(w.list, func(q queryWord) bool { return q.stop })
 	}
-	whole := make(map[string]bool)
+	whole := make(map[string]bool) // terms of the words before
 	w.list = slices.DeleteFunc(w.list, func(q queryWord) bool {
 		known := true
 		for _, term := range q.terms {
 			known = known && whole[term]
 			whole[term] = true
 		}
-		return known || utf8.RuneCountInString(q.text) > maxRun && q.run
+		return known
 	})
+	w.markWhole()
+}
+
+// markWhole marks the terms of the words in the list.
+func (w *words) markWhole() {
+	whole := make(map[string]bool)
+	for _, q := range w.list {
+		for _, term := range q.terms {
+			whole[term] = true
+		}
+	}
 	for i, t := range w.terms {
 		w.terms[i].whole = whole[t.term] || classOf(firstRune(t.term)) == classSEA
 	}

@@ -249,9 +249,9 @@ func DateBoundUntil(text, today, last string) string {
 // ParsePeriod returns the first and the last moment of a period: of a year, month
 // or day, of today, yesterday or the last day with the name of a weekday, which
 // may be today, or of a period relative to now, such as last week or 3 days ago. A
-// time, and an age before now such as 90m, 36h, 7d or 2w, is one moment. Dates are written 2026-02-04, 4 February 2026, Feb 4 or 2026年2月4日; one
-// without a year is the last that has begun. Days are those of the location of
-// now.
+// time, and an age before now such as 90m, 36h, 7d or 2w, is one moment. Dates are
+// written 2026-02-04, 4 February 2026, Feb 4 or 2026年2月4日; one without a year is the
+// last that has begun. Days are those of the location of now.
 func ParsePeriod(s string, now time.Time) (first, last time.Time, ok bool) {
 	if t, err := time.Parse(time.RFC3339, s); err == nil {
 		return t, t, true
@@ -351,23 +351,30 @@ var agoRE = lazyregexp.New(`^(\d{1,4}|an?|one) (minute|hour|day|week|month|year)
 // A Period is a range of time, with its first and last moment.
 type Period struct{ First, Last time.Time }
 
+// A NamedPeriod is a period that a text names in a range of its bytes.
+type NamedPeriod struct {
+	Period
+	Name Span
+}
+
 // NamedPeriods returns the days and months that a text names, as [ParsePeriod]
 // reads them. A month without a day and a year follows a word such as "in". If
-// the text names no date, it may name a day relative to now.
-func NamedPeriods(text string, now time.Time) (dates []Period) {
+// the text names no date, it may name a period relative to now, such as last week.
+func NamedPeriods(text string, now time.Time) (dates []NamedPeriod) {
 	if !mayNameDate(text) {
 		return nil
 	}
-	var relative []Period
+	var relative []NamedPeriod
 	for _, at := range dateRE().FindAllStringIndex(text, -1) {
 		name := text[at[0]:at[1]]
 		first, last, ok := ParsePeriod(name, now)
+		named := NamedPeriod{Period{first, last}, Span{at[0], at[1]}}
 		switch _, isMonth := months[strings.ToLower(name)[:min(3, len(name))]]; {
 		case !ok:
 		case relativeRE().MatchString(name):
-			relative = append(relative, Period{first, last})
+			relative = append(relative, named)
 		case !isMonth || strings.ContainsAny(name, "0123456789") || beforeMonthRE().MatchString(text[:at[0]]):
-			dates = append(dates, Period{first, last})
+			dates = append(dates, named)
 		}
 	}
 	if dates == nil {
@@ -379,7 +386,7 @@ func NamedPeriods(text string, now time.Time) (dates []Period) {
 // mayNameDate reports whether dateRE can match. Most texts contain no date, and
 // the expression takes as long as a small search.
 func mayNameDate(text string) bool {
-	if strings.ContainsAny(text, "月天") {
+	if strings.ContainsAny(text, "月天周年期") {
 		return true
 	}
 	isSeparator := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
@@ -387,7 +394,8 @@ func mayNameDate(text string) bool {
 		if len(word) < 3 {
 			continue
 		}
-		if _, ok := months[word[:3]]; ok || strings.HasSuffix(word, "day") {
+		_, isMonth := months[word[:3]]
+		if isMonth || word == "ago" || strings.HasSuffix(word, "day") || slices.Contains(longUnits, word) {
 			return true
 		}
 	}
@@ -425,7 +433,11 @@ var dateRE = sync.OnceValue(func() *regexp.Regexp {
 	}, "|"))
 })
 
-const relative = `\b(?:today|yesterday|(?:mon|tues|wednes|thurs|fri|satur|sun)day)\b|[今昨]天`
+const relative = `\b(?:today|yesterday|(?:last )?(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:this|last) (?:week|month|year)|` +
+	`(?:\d{1,4}|an?|one) (?:day|week|month|year)s? ago)\b|[今昨前]天|[本这上]周|[这上]个星期|[本上]月|[这上]个月|[今去前]年|` +
+	`\d{1,4} ?个?(?:天|周|星期|月|年)前`
+
+var longUnits = []string{"week", "month", "year"}
 
 var relativeRE = lazyregexp.New(`(?i)^(?:` + relative + `)$`)
 
