@@ -3,7 +3,6 @@ package ops
 import (
 	"cmp"
 	"context"
-	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -120,8 +119,10 @@ const (
 // archived. The links in archives, imports and other folders are not checked: they are
 // records of other times and programs.
 func (m adminOps) missingTargets(ctx context.Context, dir string) (list []api.FileProblem, err error) {
-	known := evidenceFiles{m: m, ids: map[string]map[string]bool{}, copies: map[string][]string{},
-		links: map[string]bool{}}
+	known, err := m.knownTargets(ctx)
+	if err != nil {
+		return nil, err
+	}
 	report := func(f *index.FileInfo, code string, e *memory.Entry, message string) {
 		list = append(list, api.FileProblem{Path: f.Path, Problem: api.Problem{Code: code, Line: e.Line, Message: message}})
 	}
@@ -136,11 +137,8 @@ func (m adminOps) missingTargets(ctx context.Context, dir string) (list []api.Fi
 		record := imported || f.Kind == memory.Archive || doc.Place.Root != ""
 		for i := range doc.Entries {
 			e := &doc.Entries[i]
-			if ctx.Err() != nil {
-				return nil, ctx.Err()
-			}
 			for _, piece := range e.Evidence {
-				if !known.exists(ctx, piece) {
+				if !known.exists(piece) {
 					report(&f, evidenceMissing, e, "evidence "+piece+" does not exist; correct or remove it")
 				}
 			}
@@ -154,95 +152,77 @@ func (m adminOps) missingTargets(ctx context.Context, dir string) (list []api.Fi
 	return list, ctx.Err()
 }
 
-// An evidenceFiles knows the files that evidence and links name. It reads each file
-// once.
-type evidenceFiles struct {
-	m        adminOps
-	named    map[string][]string        // paths by keys of names and aliases; nil before they are needed
-	links    map[string]bool            // whether a file has the name of a link
-	ids      map[string]map[string]bool // ids of entries by path; nil for a missing file
-	copies   map[string][]string        // see [Memory.archivedCopies]
-	archived map[string]bool            // ids in all archives; nil before they are needed
+// targets are the files and entries that evidence and links can mean.
+type targets struct {
+	layout   *memory.Layout
+	places   map[string]bool     // path, and path#id
+	copies   map[string][]string // paths of archived files, by day/name
+	archived map[string]bool     // ids in archives
+	named    map[string][]string // paths by keys of names
+	aliases  map[string]bool
+}
+
+func (m adminOps) knownTargets(ctx context.Context) (*targets, error) {
+	k := &targets{m.Layout, map[string]bool{}, map[string][]string{}, map[string]bool{}, map[string][]string{},
+		map[string]bool{}}
+	for _, f := range m.Index.Files(func(*index.FileInfo) bool { return true }) {
+		doc, err := m.Files.Load(f.Path)
+		if err != nil {
+			continue
+		}
+		k.places[f.Path] = true
+		for i := range doc.Entries {
+			id := strings.Clone(doc.Entries[i].ID)
+			k.places[f.Path+"#"+id] = true
+			if f.Kind == memory.Archive {
+				k.archived[id] = true
+			}
+		}
+		if f.Kind == memory.Archive {
+			key := copyKey(path.Base(path.Dir(f.Path)), f.Path)
+			k.copies[key] = append(k.copies[key], f.Path)
+			if at := strings.LastIndexByte(key, '-'); strings.Trim(key[at+1:], "0123456789") == "" {
+				k.copies[key[:at]] = append(k.copies[key[:at]], f.Path)
+			}
+		}
+		if doc.Place.Root == "" {
+			for _, name := range doc.NameKeys() {
+				k.named[name] = append(k.named[name], f.Path)
+			}
+			for _, alias := range doc.Front.Aliases() {
+				k.aliases[memory.Fold(alias)] = true
+			}
+		}
+	}
+	return k, ctx.Err()
+}
+
+func copyKey(day, name string) string {
+	stem, _ := memory.CutMarkdown(path.Base(name))
+	return day + "/" + stem
 }
 
 // exists reports whether a piece of evidence exists or is archived. URLs and absolute
 // paths are outside of the memory.
-func (k *evidenceFiles) exists(ctx context.Context, piece string) bool {
+func (k *targets) exists(piece string) bool {
 	name, id, isEntry := strings.Cut(piece, "#")
-	if strings.Contains(piece, "://") || strings.HasPrefix(piece, "/") || k.has(piece, "") || k.has(name, id) {
-		return true
-	}
-	return k.archivedCopy(name, id) || isEntry && !strings.HasPrefix(id, "~") && k.archivedIDs(ctx)[id]
+	return strings.Contains(piece, "://") || strings.HasPrefix(piece, "/") || k.places[piece] || k.copied(name, id) ||
+		isEntry && !strings.HasPrefix(id, "~") && k.archived[id]
 }
 
-// archivedCopy reports whether an archived copy of a file contains an entry, or exists
-// if id is empty.
-func (k *evidenceFiles) archivedCopy(name, id string) bool {
-	copies, ok := k.copies[name]
-	if !ok {
-		copies = k.m.archivedCopies(name, func(*index.FileInfo) bool { return true })
-		k.copies[name] = copies
-	}
-	return slices.ContainsFunc(copies, func(copied string) bool { return k.has(copied, id) })
+// copied reports whether an archived copy of a file contains an entry, or exists if id is
+// empty.
+func (k *targets) copied(name, id string) bool {
+	copies := k.copies[copyKey(k.layout.Place(name).Day, name)]
+	return slices.ContainsFunc(copies, func(at string) bool { return id == "" || k.places[at+"#"+id] })
 }
 
 // hasLink reports whether the target of a link in the file from exists or is archived.
-func (k *evidenceFiles) hasLink(l *memory.Link, from string) bool {
+func (k *targets) hasLink(l *memory.Link, from string) bool {
 	for _, path := range l.Paths {
-		if _, ok := k.m.Index.File(path); ok || k.archivedCopy(path, "") {
+		if k.places[path] || k.copied(path, "") {
 			return true
 		}
 	}
-	if k.named == nil {
-		k.named = map[string][]string{}
-		for _, f := range k.m.Index.Files(func(*index.FileInfo) bool { return true }) {
-			doc, err := k.m.Files.Load(f.Path)
-			if err != nil || doc.Place.Root != "" {
-				continue
-			}
-			for _, key := range doc.NameKeys() {
-				k.named[key] = append(k.named[key], f.Path)
-			}
-		}
-	}
-	found, ok := k.links[l.Name]
-	if !ok {
-		paths := k.named[memory.NameKey(l.Name)]
-		found = len(l.FindNamed(from, paths)) > 0 || slices.ContainsFunc(paths, func(path string) bool {
-			doc, err := k.m.Files.Load(path)
-			return err == nil && doc.Front.HasAlias(l.Name)
-		})
-		k.links[l.Name] = found
-	}
-	return found
-}
-
-// has reports whether a file contains an entry, or exists if id is empty.
-func (k *evidenceFiles) has(name, id string) bool {
-	ids, ok := k.ids[name]
-	if !ok {
-		if doc, err := k.m.Files.Load(name); err == nil {
-			ids = make(map[string]bool, len(doc.Entries))
-			for i := range doc.Entries {
-				ids[strings.Clone(doc.Entries[i].ID)] = true
-			}
-		}
-		k.ids[name] = ids
-	}
-	return ids != nil && (id == "" || ids[id])
-}
-
-func (k *evidenceFiles) archivedIDs(ctx context.Context) map[string]bool {
-	if k.archived != nil {
-		return k.archived
-	}
-	k.archived = map[string]bool{}
-	for _, f := range k.m.Index.Files(func(f *index.FileInfo) bool { return f.Kind == memory.Archive }) {
-		if ctx.Err() != nil {
-			break
-		}
-		k.has(f.Path, "")
-		maps.Copy(k.archived, k.ids[f.Path])
-	}
-	return k.archived
+	return l.Name != "" && k.aliases[l.Name] || len(l.FindNamed(from, k.named[memory.NameKey(l.Name)])) > 0
 }

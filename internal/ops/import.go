@@ -12,7 +12,6 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/index"
 	"github.com/memwatchd/memwatchd/internal/importer"
-	"github.com/memwatchd/memwatchd/internal/lazyregexp"
 	"github.com/memwatchd/memwatchd/internal/secrets"
 	"github.com/memwatchd/memwatchd/memory"
 	"github.com/memwatchd/memwatchd/vault"
@@ -68,15 +67,10 @@ func (m adminOps) importRecords(ctx context.Context, c Call, r *api.ImportReques
 		return nil, api.Errorf(api.Unavailable, "not all files have been read yet").WithHint("retry in a moment")
 	}
 	records, paths := m.decodeRecords(r, answer)
-	stems := map[string][]string{} // files of the program by path without suffix
 	for _, f := range m.Index.Files(func(f *index.FileInfo) bool { return f.Readable(c.View) }) {
-		suffix := importSuffix(f.Path)
-		if list := paths[suffix]; list != nil {
+		name := path.Base(f.Path)
+		if list := paths[name[strings.LastIndexByte(name, '-')+1:]]; list != nil {
 			*list = append(*list, f.Path)
-		}
-		if strings.HasPrefix(f.Path, memory.ImportsDir+"/"+r.Source+"/") {
-			stem := strings.TrimSuffix(f.Path, suffix)
-			stems[stem] = append(stems[stem], f.Path)
 		}
 	}
 	var pending []*importWrite
@@ -107,7 +101,7 @@ func (m adminOps) importRecords(ctx context.Context, c Call, r *api.ImportReques
 			answer.Records = answer.Records[:i]
 			return answer, nil
 		default:
-			p, err := m.planImport(ctx, c, record, *paths[record.Suffix()], stems, result, r.DryRun)
+			p, err := m.planImport(ctx, c, record, *paths[record.Suffix()], result, r.DryRun)
 			if p != nil && err == nil {
 				pending = append(pending, p)
 				continue
@@ -147,12 +141,6 @@ func addCounts(sum *map[string]int, counts map[string]int) {
 		}
 		(*sum)[name] += n
 	}
-}
-
-// importSuffix returns the part of a path that can be the suffix of a record.
-func importSuffix(file string) string {
-	name := path.Base(file)
-	return name[strings.LastIndexByte(name, '-')+1:]
 }
 
 // decodeRecords returns the records of a request, with an element in the answer
@@ -260,16 +248,11 @@ type importWrite struct {
 	done    bool           // without the change
 }
 
-// placedRE matches the ids of records that begin with the name and a digest of the place
-// of their source.
-var placedRE = lazyregexp.New(`^[a-z0-9_]*_[0-9a-f]{8}(?: |$)`)
-
 // planImport returns the change that writes a record to its file: the one at a given
 // path that contains an earlier version, or a new one. It returns nil if nothing is
-// to be written, or was written already, also by an import of the same text from
-// another place; stems lists the files of the program by path without suffix.
+// to be written, or was written already.
 func (m adminOps) planImport(ctx context.Context, c Call, record *memory.Imported, paths []string,
-	stems map[string][]string, result *api.ImportedRecord, dryRun bool) (*importWrite, error) {
+	result *api.ImportedRecord, dryRun bool) (*importWrite, error) {
 	if record.Entries {
 		if err := m.resolveEvidence(ctx, c, record); err != nil {
 			return nil, err
@@ -285,7 +268,7 @@ func (m adminOps) planImport(ctx context.Context, c Call, record *memory.Importe
 	var err error
 	if record.Entries && wanted != "" {
 		var done bool
-		data, changes, done, err = m.placeEntries(ctx, c, record, result, dryRun)
+		data, changes, done, err = m.placeEntries(ctx, c, record, result)
 		if done || err != nil {
 			return nil, err
 		}
@@ -306,14 +289,6 @@ func (m adminOps) planImport(ctx context.Context, c Call, record *memory.Importe
 		if state := record.StateIn(m.Layout, file.Data, data); state != memory.ImportOther {
 			result.Path, result.State = known, importStates[state]
 			break
-		}
-	}
-	if result.Path == "" && record.Origin == "" && placedRE().MatchString(record.ID) {
-		for _, known := range stems[strings.TrimSuffix(record.Path(m.Location, true), record.Suffix())] {
-			if file, err := m.Writer.Vault.Read(known); err == nil && memory.SameImport(file.Data, data) {
-				result.Path, result.State = known, importUnchanged
-				break
-			}
 		}
 	}
 	if result.State == importUnchanged || result.State == importEdited {

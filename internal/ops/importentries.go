@@ -8,7 +8,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
@@ -45,12 +44,11 @@ func (m adminOps) resolveEvidence(ctx context.Context, c Call, record *memory.Im
 }
 
 // placeEntries sets the place of a record with a path: the path, unless its file is
-// not one of the record. Such a file stays; keyed items that it lacks, or that are
-// newer, are added to it, and the record becomes a file of imports with the entries
-// that are in no other place. placeEntries returns the content of the file with its
+// not one of the record. Such a file stays, and the record becomes a file of imports with
+// the entries that it lacks. placeEntries returns the content of the file with its
 // changes. Done reports that nothing else is to be written.
-func (m adminOps) placeEntries(ctx context.Context, c Call, record *memory.Imported, result *api.ImportedRecord,
-	dryRun bool) (data []byte, changes map[string]int, done bool, err error) {
+func (m adminOps) placeEntries(ctx context.Context, c Call, record *memory.Imported,
+	result *api.ImportedRecord) (data []byte, changes map[string]int, done bool, err error) {
 	place := m.Layout.Place(record.Place)
 	if strings.HasPrefix(record.Place, "_longterms/") && !ownPlace(c, place) {
 		dir, err := m.subjectDir(ctx, &c)
@@ -81,12 +79,9 @@ func (m adminOps) placeEntries(ctx context.Context, c Call, record *memory.Impor
 			}
 			record.Parts = rest
 			record.ID, record.Place = record.ID+" more", nextPart(place.Path)
-			return m.placeEntries(ctx, c, record, result, dryRun)
+			return m.placeEntries(ctx, c, record, result)
 		}
-		imported := m.Layout.Parse(place.Path, data, memory.Meta{})
-		if err := m.mergeEntries(ctx, c, record, m.Parse(file), imported, dryRun); err != nil {
-			return nil, nil, false, err
-		}
+		record.Parts = otherParts(record, m.Parse(file), m.Layout.Parse(place.Path, data, memory.Meta{}))
 		if len(record.Parts) == 0 {
 			result.Path, result.State = place.Path, importUnchanged
 			return nil, nil, true, nil
@@ -138,42 +133,23 @@ func nextPart(name string) string {
 	return stem + "-more.md"
 }
 
-// mergeEntries removes the parts of a record whose entries are in a file already, and
-// writes keyed items to it.
-func (m adminOps) mergeEntries(ctx context.Context, c Call, record *memory.Imported, there, doc *memory.Document,
-	dryRun bool) error {
+// otherParts returns the parts of a record whose entries are not in a file. Doc is the
+// record as a file.
+func otherParts(record *memory.Imported, there, doc *memory.Document) (rest []memory.ImportedPart) {
+	if len(doc.Entries) != len(record.Parts) {
+		return record.Parts
+	}
 	known := map[string]bool{}
 	name := func(e *memory.Entry) string { return strings.Join(append(e.Sections, e.Text), "\x00") }
 	for i := range there.Entries {
 		known[name(&there.Entries[i])] = true
 	}
-	var rest []memory.ImportedPart
-	var items []*itemLine
 	for i := range doc.Entries {
-		e := &doc.Entries[i]
-		key, value, isItem := e.Item()
-		switch {
-		case len(doc.Entries) != len(record.Parts):
-			rest = record.Parts
-		case known[name(e)]:
-		case isItem && there.Place.Kind == memory.Items:
-			item := api.Item{Key: key, Value: value, Visibility: e.Partition.Visibility.String(), Source: e.Source,
-				Updated: e.Time}
-			if e.HasConfidence {
-				item.Confidence = &e.Confidence
-			}
-			item.Created, _ = memory.ParseTime(e.Attributes["created"], time.UTC)
-			items = append(items, &itemLine{item: item})
-		default:
+		if !known[name(&doc.Entries[i])] {
 			rest = append(rest, record.Parts[i])
 		}
 	}
-	record.Parts = rest
-	if len(items) == 0 {
-		return nil
-	}
-	_, err := m.importFile(ctx, c, c.Scope.Subject, there.Place.Namespace, "", items, &api.ItemImportAnswer{DryRun: dryRun})
-	return err
+	return rest
 }
 
 // importSummary writes a summary of another program to the owner's file of summaries.
