@@ -16,8 +16,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/memwatchd/memwatchd/api"
-	"github.com/memwatchd/memwatchd/ipc"
 	"github.com/memwatchd/memwatchd/ipc/client"
 	"github.com/memwatchd/memwatchd/ipc/mcp"
 )
@@ -147,59 +145,6 @@ func TestBridgeFrozen(t *testing.T) {
 	}
 	if err := session.Ping(t.Context(), nil); err != nil {
 		t.Error(err)
-	}
-}
-
-// TestBridgeScope checks that a bridge offers the tools of its scope and sends
-// requests with that scope.
-func TestBridgeScope(t *testing.T) {
-	m := someMemory(t, privateFiles...)
-	plain := serveOps(t, m)
-	fixed := serveAs(t, m, func(e *ipc.Endpoint, _ *ipc.Server) {
-		e.Fixed = &api.Fixed{Subject: "acct:42", Context: "private", Operations: []string{"search", "session"}}
-	})
-	for _, c := range []struct {
-		name   string
-		client client.Client
-		tools  mcp.ToolSet
-		want   []string
-		words  string // expected search results
-	}{
-		{"the owner", client.Client{Socket: plain, AsOwner: true}, mcp.CoreTools, coreNames, "words of the owner"},
-		{"the owner, in public", client.Client{Socket: plain, AsOwner: true, Scope: api.Scope{Context: new("public")}}, mcp.CoreTools, []string{"context", "get", "note", "recent", "search", "session", "todos"}, ""},
-		{"a subject", client.Client{Socket: plain, AsOwner: true, Scope: api.Scope{Subject: new("acct:42")}}, mcp.CoreTools, coreNames, "words that are private"},
-		{"nobody", client.Client{Socket: plain, AsOwner: true, Scope: api.Scope{Subject: new("")}}, mcp.CoreTools, []string{"context", "get", "recent", "search", "todos"}, ""},
-		{"a fixed scope", client.Client{Socket: fixed, AsOwner: true}, mcp.CoreTools, []string{"search", "session"}, "words that are private"},
-		{"a fixed scope, all tools", client.Client{Socket: fixed, AsOwner: true}, mcp.AllTools, []string{"search", "session"}, "words that are private"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			session := connectBridge(t, &mcp.Bridge{Client: &c.client, ToolSet: c.tools})
-			if diff := cmp.Diff(c.want, namesOf(t, session)); diff != "" {
-				t.Errorf("the tools (-want +got):\n%s", diff)
-			}
-			got, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "memory_search", Arguments: fields{"query": "words"}})
-			if err != nil || got.IsError {
-				t.Fatal(textIn(got), err)
-			}
-			for _, words := range []string{"words of the owner", "words that are private", "words of bob"} {
-				if is := strings.Contains(textIn(got), words); is != (words == c.words) {
-					t.Errorf("%q is found: %t", words, is)
-				}
-			}
-		})
-	}
-}
-
-// TestBridgeOff checks that a bridge offers nothing while memory is disabled.
-func TestBridgeOff(t *testing.T) {
-	m := someMemory(t)
-	m.Disabled = true
-	session := connectBridge(t, &mcp.Bridge{Client: &client.Client{Socket: serveOps(t, m), AsOwner: true}, ToolSet: mcp.AllTools, Off: true})
-	if text := session.InitializeResult().Instructions; text != "" {
-		t.Errorf("the instructions are %q", text)
-	}
-	if names := namesOf(t, session); names != nil {
-		t.Errorf("the tools are %v", names)
 	}
 }
 

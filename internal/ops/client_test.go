@@ -2,17 +2,11 @@ package ops
 
 import (
 	"encoding/json"
-	"errors"
-	"path/filepath"
 	"reflect"
 	"strconv"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-	"golang.org/x/tools/txtar"
-
 	"github.com/memwatchd/memwatchd/api"
-	"github.com/memwatchd/memwatchd/ipc/client"
 )
 
 // TestRequestsAreDistinct checks that the type of a request determines its operation.
@@ -70,57 +64,5 @@ func TestClientScope(t *testing.T) {
 		if err != nil || string(got) != c.want {
 			t.Errorf("%s, %v; want %s", got, err, c.want)
 		}
-	}
-}
-
-// TestClientLosesNothing checks that the client returns complete answers and
-// the daemon's errors.
-func TestClientLosesNothing(t *testing.T) {
-	names, err := filepath.Glob("testdata/ops/*.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
-	asked := map[string]bool{}
-	for _, name := range names {
-		archive, err := txtar.ParseFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		c := readOpsCase(t, archive)
-		other := serveOps(t, c.memory(t))
-		client := &client.Client{Socket: serveOps(t, c.memory(t)), AsOwner: true}
-		for _, a := range c.requests {
-			req := a.op.NewRequest()
-			if req.Decode(a.request) != nil {
-				continue // no client can send this
-			}
-			asked[a.op.Name] = true
-			said := opsTook.ReplaceAll(postOps(t, other, a.op.Name, a.request), []byte(`"took_ms":0`))
-			answer := a.op.NewAnswer()
-			raw, err := client.Do(t.Context(), req)
-			if e, ok := errors.AsType[*api.Error](err); ok {
-				answer = api.Failure{Error: e}
-			} else if err = errors.Join(err, json.Unmarshal(raw, answer)); err != nil {
-				t.Errorf("%s: %v", a.name, err)
-				continue
-			}
-			got, err := api.EncodeJSON(answer)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(said), string(opsTook.ReplaceAll(got, []byte(`"took_ms":0`)))); diff != "" {
-				t.Errorf("%s (-daemon +client):\n%s", a.name, diff)
-			}
-		}
-	}
-	if len(asked) < 10 {
-		t.Errorf("only %v were asked", asked)
-	}
-}
-
-func TestClientWithoutDaemon(t *testing.T) {
-	c := &client.Client{Socket: filepath.Join(t.TempDir(), "s")}
-	if _, err := client.Call(t.Context(), c, api.StatusRequest{}); !errors.Is(err, client.ErrNoDaemon) {
-		t.Errorf("the error is %v", err)
 	}
 }

@@ -1,8 +1,6 @@
 package ops
 
 import (
-	"context"
-	"errors"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -97,66 +95,5 @@ func TestCompressContact(t *testing.T) {
 	}
 	if l := a.Plan.Files[0].Lines; len(l) != 1 || l[0].Visibility != "private_only" {
 		t.Errorf("lines %+v", l)
-	}
-}
-
-func TestCompress(t *testing.T) {
-	m, files := compressing(t)
-	ask := func(c Call, r api.CompressRequest) (*api.CompressAnswer, error) {
-		return m.adminOps().compress(t.Context(), c, &r)
-	}
-	owner := Call{FullAccess: true}
-	code := func(err error) api.Code {
-		if e, ok := errors.AsType[*api.Error](err); ok {
-			return e.Code
-		}
-		t.Errorf("error: %v", err)
-		return ""
-	}
-	before := files()
-	for _, cutoff := range []string{"soon", "23h", "-48h", "0d", "2026-02-05"} {
-		_, err := ask(owner, api.CompressRequest{Cutoff: cutoff})
-		if got := code(err); got != api.Invalid {
-			t.Errorf("cutoff %s: %s", cutoff, got)
-		}
-	}
-	for _, cutoff := range []string{"60d", "900h", "2026-01-01"} {
-		if a, err := ask(owner, api.CompressRequest{Cutoff: cutoff}); err != nil || len(a.Plan.Files) > 0 {
-			t.Errorf("cutoff %s: %+v, %v", cutoff, a, err)
-		}
-	}
-	a, err := ask(owner, api.CompressRequest{DryRun: true})
-	if err != nil || len(a.Plan.Files) != 1 || !a.DryRun || a.Applied > 0 || files() != before {
-		t.Errorf("dry run: %+v, %v; %s", a, err, files())
-	}
-
-	m.Compress.Claim = func(context.Context, bool) error { return &compactor.PassiveError{Host: "laptop"} }
-	_, err = ask(owner, api.CompressRequest{})
-	if got := code(err); got != api.Conflict || files() != before {
-		t.Errorf("another machine does it: %s; %s", got, files())
-	}
-	m.Compress.Claim = nil
-
-	if err := m.Semaphore.Acquire(t.Context(), 1); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := m.adminOps().compress(ctx, owner, &api.CompressRequest{}); !errors.Is(err, context.Canceled) || files() != before {
-		t.Errorf("while the clock does it: %v; %s", err, files())
-	}
-	m.Semaphore.Release(1)
-
-	a, err = ask(owner, api.CompressRequest{Cutoff: "30d"})
-	if err != nil || a.Applied != 1 || len(a.Left) > 0 {
-		t.Errorf("%+v, %v", a, err)
-	}
-	if got, want := files(), "_longterms/owner/_archive/2026-01-01/cli.md _longterms/owner/profile.md"; got != want {
-		t.Errorf("files are %s, not %s", got, want)
-	}
-	m.Compress = nil
-	_, err = ask(owner, api.CompressRequest{})
-	if got := code(err); got != api.Unavailable {
-		t.Errorf("without a writer: %s", got)
 	}
 }

@@ -3,6 +3,7 @@ package ops
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"io/fs"
 	"log/slog"
 	"maps"
@@ -469,3 +470,12 @@ func firstMissing(leaves []*testFile, r *readAccess, is map[string]string) strin
 }
 
 var unticked = strings.NewReplacer("[x]", "[ ]")
+
+func encodeRequest(t *testing.T, request fields) string {
+	t.Helper()
+	text, err := json.Marshal(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}

@@ -1,7 +1,6 @@
 package ops
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -57,118 +56,6 @@ func TestItemsOfTwoSubjectsInOneDirectory(t *testing.T) {
 	}
 }
 
-// TestItemPages checks that paging lists every permanent item once while others
-// are added and deleted between the pages.
-func TestItemPages(t *testing.T) {
-	var text strings.Builder
-	for i := range 10 {
-		fmt.Fprintf(&text, "- **k%d**: %d\n", 9-i, i)
-	}
-	d := readOpsCase(t, &txtar.Archive{Files: []txtar.File{
-		{Name: "_longterms/owner/fact.md", Data: []byte(text.String())},
-		{Name: "_longterms/owner/profile.md", Data: []byte("- **a/b**: 1\n")},
-	}}).disk(t)
-	c := d.callAs(t, "owner", "private")
-	var keys []string
-	r := &api.ItemListRequest{Limit: 3}
-	for page := 0; page == 0 || r.Cursor != ""; page++ {
-		a, err := d.memory.adminOps().itemList(t.Context(), c, r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, item := range a.Items {
-			keys = append(keys, item.Key)
-		}
-		r.Cursor = a.Next
-		for _, change := range []func() error{
-			func() error {
-				_, err := d.memory.adminOps().itemPut(t.Context(), c, &api.ItemPutRequest{Namespace: "fact", Key: "a", Value: new(fmt.Sprint(page))})
-				return err
-			},
-			func() error { // every other time the item of the cursor
-				if page%2 == 0 {
-					return nil
-				}
-				_, err := d.memory.adminOps().itemDelete(t.Context(), c, &api.ItemDeleteRequest{Namespace: "fact", Key: keys[len(keys)-1]})
-				return err
-			},
-		} {
-			if err := change(); err != nil && asError(err).Code != api.NotFound {
-				t.Fatal(err)
-			}
-		}
-	}
-	if got, want := strings.Join(keys, " "), "a/b k0 k1 k2 k3 k4 k5 k6 k7 k8 k9"; got != want {
-		t.Errorf("the pages list %s, want %s", got, want)
-	}
-}
-
-// TestItemsAsIfTheRestDidNotExist checks, byte for byte, that unreadable items
-// do not affect puts, gets and lists in public or by another subject.
-func TestItemsAsIfTheRestDidNotExist(t *testing.T) {
-	const secret = " <!-- visibility=private_only id=x%d -->\n"
-	hidden := func(n int, text string) string { return text + fmt.Sprintf(secret, n) }
-	const head = "---\nsubject_id: acct:42\n---\n"
-	public := "- **team**: red <!-- id=t1 visibility=public_ok updated=2026-01-01 -->\n"
-	with := []txtar.File{
-		{Name: "_longterms/acct_42/fact.md", Data: []byte(head + hidden(1, "1. **a**: b") + "\n# Private\n\n" + hidden(2, "- **new**: secret") + hidden(3, "- **city**: secret") +
-			"\n## Both\n\n" + public + hidden(4, "- **team**: secret"))},
-		{Name: "_longterms/acct_42/profile.md", Data: []byte(head + "\n# All mine\n\n" + hidden(5, "* **name**: secret") + hidden(6, "* **city**: secret"))},
-		{Name: "_longterms/ext_telegram_1/fact.md", Data: []byte("---\nsubject_id: ext:telegram:1\n---\n" + hidden(7, "- **city**: other"))},
-		{Name: "_longterms/ext_telegram_1/project.md", Data: []byte("---\nsubject_id: ext:telegram:1\n---\n" + hidden(8, "- **new**: other"))},
-	}
-	without := []txtar.File{
-		{Name: "_longterms/acct_42/fact.md", Data: []byte(head + "\n# Private\n\n## Both\n\n" + public + hidden(9, "- **team**: other"))},
-	}
-	const links = "links:\n  telegram:1: acct:42\n"
-	var disks [2]*diskCase
-	for i, files := range [][]txtar.File{with, without} {
-		disks[i] = readOpsCase(t, &txtar.Archive{Files: append(files, txtar.File{Name: memory.IdentitiesPath, Data: []byte(links)})}).disk(t)
-	}
-	const scope = `"subject": "acct:42", "context": "public"`
-	for _, step := range [][2]string{
-		{"item_list", `{` + scope + `}`},
-		{"item_get", `{"namespace": "fact", "key": "team", ` + scope + `}`},
-		{"item_get", `{"namespace": "fact", "key": "city", ` + scope + `}`},
-		{"item_put", `{"namespace": "fact", "key": "city", "value": "Rome", "visibility": "public_ok", ` + scope + `}`},
-		{"item_put", `{"namespace": "fact", "key": "team", "value": "blue", "visibility": "public_ok", ` + scope + `}`},
-		{"item_put", `{"namespace": "fact", "key": "new", "value": "x", ` + scope + `}`},
-		{"item_put", `{"namespace": "profile", "key": "city", "value": "{}", "visibility": "public_ok", ` + scope + `}`},
-		{"item_put", `{"namespace": "profile", "key": "name", "value": "Ann", "visibility": "public_ok", ` + scope + `}`},
-		{"item_put", `{"namespace": "project", "key": "new", "value": "y", "visibility": "public_ok", ` + scope + `}`},
-		{"item_put", `{"namespace": "fact", "key": "bad", "value": "<private>", ` + scope + `}`},
-		{"item_list", `{"limit": 2, ` + scope + `}`},
-		{"item_list", `{` + scope + `}`},
-		{"item_get", `{"namespace": "profile", "key": "name", ` + scope + `}`},
-		{"item_delete", `{"namespace": "fact", "key": "a", ` + scope + `}`},
-		{"item_delete_namespace", `{"namespace": "fact", ` + scope + `}`},
-		{"item_visibility", `{"id": "x1", "visibility": "public_ok", ` + scope + `}`},
-		{"item_list", `{"subject": "acct:43", "context": "private"}`},
-		{"item_put", `{"namespace": "fact", "key": "team", "value": "v", "subject": "acct:43", "context": "private"}`},
-		{"item_delete", `{"id": "x1", "subject": "acct:43", "context": "private"}`},
-		{"item_visibility", `{"id": "t1", "visibility": "private_only", "subject": "acct:43", "context": "private"}`},
-	} {
-		op, err := api.LookUp(step[0])
-		if err != nil {
-			t.Fatal(err)
-		}
-		var said [2]string
-		for i, d := range disks {
-			answer, err := (&opsRequest{op: op, request: []byte(step[1])}).direct(t.Context(), d.memory)
-			said[i] = string(answer)
-			if err != nil {
-				said[i] = asError(err).Error() + string(asError(err).Code)
-			}
-		}
-		if said[0] != said[1] {
-			t.Errorf("%s %s\nwith the rest:    %s\nwithout the rest: %s", step[0], step[1], said[0], said[1])
-		}
-	}
-	for _, file := range with {
-		disks[0].want(t, file.Name, string(file.Data))
-	}
-}
-
 // TestItemsOfSeveralFilesAreOneChange checks that a deletion or hiding in
 // several files is undone as one change.
 func TestItemsOfSeveralFilesAreOneChange(t *testing.T) {
@@ -188,18 +75,6 @@ func TestItemsOfSeveralFilesAreOneChange(t *testing.T) {
 	list := d.memory.Writer.Journal.List(time.Time{}, "", 0)
 	if len(list) != 4 || list[0].Group != list[1].Group || list[1].Group == list[2].Group || list[2].Group != list[3].Group {
 		t.Errorf("the changes are %+v", list)
-	}
-}
-
-// TestNamespacesOfOperations checks that operations accept exactly the existing
-// namespaces.
-func TestNamespacesOfOperations(t *testing.T) {
-	for _, op := range api.Operations {
-		for _, p := range op.Params() {
-			if p.Name == "namespace" && !slices.Equal(p.Enum, memory.Namespaces()) {
-				t.Errorf("%s takes %q", op.Name, p.Enum)
-			}
-		}
 	}
 }
 
@@ -260,39 +135,6 @@ func TestItemPutHidesOthers(t *testing.T) {
 	}
 	if got := d.read(t, path); !strings.Contains(got, "- **tea**: green <!-- id=k1 visibility=public_ok -->\n") {
 		t.Errorf("the owner's item was changed:\n%s", got)
-	}
-}
-
-// TestItemImport imports 1,000 items of two subjects over the socket, twice, and
-// takes the import back. It reports the time, which must be below 5 s on a quiet
-// machine.
-func TestItemImport(t *testing.T) {
-	d := readOpsCase(t, &txtar.Archive{}).disk(t)
-	socket := serveOps(t, d.memory)
-	var lines strings.Builder
-	for i := range 1000 {
-		fmt.Fprintf(&lines, `{"subject":%q,"namespace":%q,"key":"key %d","value":%q,"visibility":"private_only","confidence":0.5,"source":"msg:%d","created_at":%d,"updated_at":%d}`+"\n",
-			[]string{"acct:42", "ext:telegram:7"}[i%2], memory.Namespaces()[i%5], i, fmt.Sprintf("value %d 喝茶\r\n<!-- %d -->", i, i), i, 1767225600+i, 1767312000+i)
-	}
-	request := encodeRequest(t, fields{"lines": lines.String()})
-	start := time.Now()
-	first := decodeAnswer[api.ItemImportAnswer](string(postOps(t, socket, "item_import", []byte(request))))
-	t.Logf("1,000 items imported in %s", time.Since(start).Round(time.Millisecond))
-	again := decodeAnswer[api.ItemImportAnswer](string(postOps(t, socket, "item_import", []byte(request))))
-	if first.Imported != 1000 || len(first.Invalid) > 0 || again.Imported != 0 || again.Unchanged != 1000 {
-		t.Errorf("imported %+v, again %+v", first, again)
-	}
-	item := decodeAnswer[api.ItemAnswer](string(postOps(t, socket, "item_get",
-		[]byte(`{"namespace": "fact", "key": "key 777", "subject": "ext:telegram:7", "context": "private"}`)))).Item
-	if item == nil || item.Value != "value 777 喝茶\r\n<!-- 777 -->" || *item.Confidence != 0.5 || item.Source != "msg:777" ||
-		item.Created.Unix() != 1767225600+777 || item.Updated.Unix() != 1767312000+777 {
-		t.Errorf("an imported item is %+v", item)
-	}
-	list := d.memory.Writer.Journal.List(time.Time{}, "", 0)
-	for _, w := range list {
-		if len(list) != 10 || w.Group != list[0].Group {
-			t.Fatalf("the changes are %+v", list)
-		}
 	}
 }
 

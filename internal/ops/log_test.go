@@ -2,8 +2,6 @@ package ops
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -16,48 +14,6 @@ import (
 	"github.com/memwatchd/memwatchd/internal/secrets"
 	"github.com/memwatchd/memwatchd/memory"
 )
-
-// TestNotesAsIfTheRestDidNotExist checks that unreadable text does not affect
-// notes in public, neither their answers nor the text read afterwards.
-func TestNotesAsIfTheRestDidNotExist(t *testing.T) {
-	const secret = " <!-- visibility=private_only -->"
-	const path = "memory/2026-02-05.md"
-	open := "# 2026-02-05\n\n## 9:00 AM - Open\nFor all.\n\nOther." + secret + "\n"
-	all := "# 2026-02-05\n\n## 22:30 - Secret\n\nHidden." + secret + "\n\n## 9:00 AM - Open\nFor all.\n\n## 23:00 - Secret\n\n- Made tea <!-- visibility=private_only type=crumb -->\n\n"
-	with := readOpsCase(t, &txtar.Archive{Files: []txtar.File{{Name: path, Data: []byte(all)}}}).disk(t)
-	without := readOpsCase(t, &txtar.Archive{Files: []txtar.File{{Name: path, Data: []byte(open)}}}).disk(t)
-	for _, step := range [][2]string{
-		{"note", `{"text": "Private.", "topic": "Topic", "context": "public"}`},
-		{"note", `{"text": "Open.", "topic": "Topic", "visibility": "public_ok", "context": "public"}`},
-		{"capture", `{"bullets": ["Made tea"], "context": "public"}`},
-		{"capture", `{"bullets": ["Made tea", "Drank it"], "visibility": "public_ok", "context": "public"}`},
-		{"capture", `{"bullets": ["Made tea"], "visibility": "public_ok", "context": "public"}`},
-		{"note", `{"text": "Private.", "context": "unknown", "time": "23:00"}`},
-		{"note", `{"text": "Open.", "visibility": "public_ok", "context": "unknown", "time": "23:00"}`},
-		{"get", fmt.Sprintf(`{"path": %q, "context": "public"}`, path)},
-	} {
-		var said [2]string
-		for i, d := range []*diskCase{with, without} {
-			op, err := api.LookUp(step[0])
-			if err != nil {
-				t.Fatal(err)
-			}
-			ask := opsRequest{op: op, request: []byte(step[1])}
-			answer, err := ask.direct(t.Context(), d.memory)
-			if err != nil {
-				t.Fatal(err)
-			}
-			said[i] = string(answer)
-		}
-		if diff := cmp.Diff(said[1], said[0]); diff != "" {
-			t.Errorf("%s %s (-without the rest +with it):\n%s", step[0], step[1], diff)
-		}
-	}
-	data, err := os.ReadFile(filepath.Join(with.dir, path))
-	if err != nil || !strings.HasPrefix(string(data), all) {
-		t.Errorf("the file is %q, %v", data, err)
-	}
-}
 
 // TestNoteTimes checks that two notes with the same clock time are an hour
 // apart if the clock was set back between them.

@@ -212,15 +212,6 @@ func TestMCPFixed(t *testing.T) {
 	}
 }
 
-// TestMCPAsOwner checks that the header for the owner's own tools has no
-// effect.
-func TestMCPAsOwner(t *testing.T) {
-	socket := serveOps(t, someMemory(t, privateFiles...))
-	if got := post(t, socket, "", call("memory_search", fields{"query": "words"}), http.Header{api.OwnerHeader: {"1"}}).body; strings.Contains(got, "of the owner") {
-		t.Errorf("as the owner: %s", got)
-	}
-}
-
 // TestMCPRefuses checks that protocol errors are returned as HTTP or protocol
 // errors, and that /mcp rejects the same requests as the other paths.
 func TestMCPRefuses(t *testing.T) {
@@ -284,24 +275,6 @@ func TestMCPRate(t *testing.T) {
 	}
 	if got := post(t, socket, "", rpc(1, "ping", fields{}), nil); got.status != http.StatusTooManyRequests {
 		t.Errorf("a request more: %v", got)
-	}
-}
-
-// TestMCPMetrics checks that requests are counted by operation.
-func TestMCPMetrics(t *testing.T) {
-	socket := serveOps(t, someMemory(t))
-	post(t, socket, "", call("memory_todos", fields{}), nil)
-	post(t, socket, "", call("memory_get", fields{"id": "none"}), nil)
-	post(t, socket, "", call("memory_get", fields{"nothing": 1}), nil)
-	post(t, socket, "", rpc(1, "tools/list", fields{}), nil)
-	got := send(t, socket, "GET", "/metrics", "", nil).body
-	for _, line := range []string{
-		`memwatchd_requests_total{code="ok",operation="todos"} 1`, `memwatchd_requests_total{code="not_found",operation="get"} 1`,
-		`memwatchd_requests_total{code="ok",operation="mcp"} 2`,
-	} {
-		if !strings.Contains(got, line+"\n") {
-			t.Errorf("there is no %s", line)
-		}
 	}
 }
 
@@ -419,32 +392,6 @@ func TestMCPRevisions(t *testing.T) {
 	header.Set("Mcp-Method", "subscriptions/listen")
 	if got := post(t, socket, "", rpc(1, "subscriptions/listen", fields{"notifications": fields{"toolsListChanged": true, "resourceSubscriptions": []string{"memory://a.md"}}, "_meta": meta}), header); got.status != 200 {
 		t.Errorf("a subscription is answered %v", got)
-	}
-}
-
-// TestMCPAsIfTheRestDidNotExist checks, byte for byte, that private text does
-// not affect the answers to a group.
-func TestMCPAsIfTheRestDidNotExist(t *testing.T) {
-	with := serveOps(t, someMemory(t, privateFiles...))
-	without := serveOps(t, someMemory(t))
-	messages := []string{
-		rpc(1, "tools/list", fields{}), rpc(1, "resources/list", fields{}), rpc(1, "resources/list", fields{"cursor": "2026-02-04/cli.md"}), rpc(1, "resources/templates/list", fields{}),
-		rpc(1, "initialize", fields{"protocolVersion": "2025-06-18", "capabilities": fields{}, "clientInfo": fields{"name": "x", "version": "1"}}),
-		call("memory_search", fields{"query": "words"}), call("memory_search", fields{"query": "private bob owner", "explain": true}),
-		call("memory_recent", fields{"hours": 10000}), call("memory_todos", fields{}), call("memory_context", fields{"format": "boot"}), call("memory_context", fields{}),
-		call("memory_list", fields{}), call("memory_load", fields{}), call("memory_get", fields{"namespace": "profile", "key": "city"}),
-	}
-	for _, f := range privateFiles {
-		messages = append(messages, rpc(1, "resources/read", fields{"uri": mcp.ResourceURI(f.Name)}), rpc(1, "resources/list", fields{"cursor": f.Name}),
-			call("memory_get", fields{"path": f.Name}), call("memory_related", fields{"path": f.Name}), call("memory_edit", fields{"path": f.Name, "old_text": "words", "new_text": "x"}))
-	}
-	for _, who := range []http.Header{nil, as("owner", "public"), as("acct:42", "unknown"), as("", "private"), as("carol", "private")} {
-		for _, m := range messages {
-			a, b := post(t, with, "?tools=all", m, who), post(t, without, "?tools=all", m, who)
-			if x, y := opsTook.ReplaceAllString(a.body, ""), opsTook.ReplaceAllString(b.body, ""); x != y || a.status != b.status {
-				t.Errorf("%v asks %s\nwith the rest:    %s\nwithout the rest: %s", who, m, x, y)
-			}
-		}
 	}
 }
 

@@ -146,13 +146,6 @@ func TestStoreOfNobody(t *testing.T) {
 	}
 }
 
-// TestStoreTurnedOff checks that a store acts as an anonymous one while memory
-// is disabled.
-func TestStoreTurnedOff(t *testing.T) {
-	s := storeOn(t, "enabled: false\n-- _longterms/acct_42/fact.md --\n---\nsubject_id: acct:42\n---\n- **a**: b <!-- visibility=public_ok -->\n")
-	noop(t, s, "acct:42")
-}
-
 func noop(t *testing.T, s *client.Store, subject string) {
 	t.Helper()
 	ctx := t.Context()
@@ -168,24 +161,6 @@ func noop(t *testing.T, s *client.Store, subject string) {
 	}
 	if err := errors.Join(s.Delete(ctx, subject, "fact", "a"), s.DeleteNamespace(ctx, subject, "fact"), s.WipeSubject(ctx, subject)); err != nil {
 		t.Errorf("delete: %v", err)
-	}
-}
-
-// TestNotUTF8 checks that values that JSON cannot hold are refused, instead of
-// stored with other bytes.
-func TestNotUTF8(t *testing.T) {
-	s := storeOn(t, "now: 2026-02-05T12:00:00Z\n")
-	_, err := s.Put(t.Context(), "acct:42", "fact", "a", "b\xff", client.PutOptions{})
-	if e, ok := errors.AsType[*api.Error](err); !ok || e.Code != api.Invalid {
-		t.Errorf("put: %v", err)
-	}
-	const request = `{"namespace": "fact", "key": "a", "value": "b` + "\xff" + `", "subject": "acct:42", "context": "private"}`
-	answer := postOps(t, s.Client.Socket, "item_put", []byte(request))
-	if !strings.Contains(string(answer), "value: text is not valid UTF-8") {
-		t.Errorf("item_put: %s", answer)
-	}
-	if items, err := s.List(t.Context(), "acct:42", "", client.ReadOptions{Context: client.ContextPrivate}); len(items) > 0 || err != nil {
-		t.Errorf("stored: %+v, %v", items, err)
 	}
 }
 

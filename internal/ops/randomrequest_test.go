@@ -1,52 +1,15 @@
 package ops
 
 import (
-	"fmt"
 	"maps"
 	"math/rand/v2"
 	"path"
 	"slices"
 	"strings"
-	"testing"
-	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/memory"
 )
-
-// TestInterference sends random requests to a memory whose readable and
-// unreadable entries look alike. Every answer and all readable text must be the
-// same as with other unreadable text, and the unreadable text must not change.
-func TestInterference(t *testing.T) {
-	if testing.Short() {
-		t.Skip("sends one request after another, with which the race detector finds nothing")
-	}
-	n, steps, changes := *testMemorySeed, 0, 0
-	for end := time.Now().Add(*testMemoryTime); time.Now().Before(end) && !t.Failed(); n++ {
-		t.Run(fmt.Sprint("grove ", n), func(t *testing.T) {
-			w := &randomSource{rand.New(rand.NewPCG(n, 5))}
-			leaves := w.randomFiles()
-			all := allTestCallers()
-			a := all[w.IntN(len(all)-3)] // without the three anonymous callers
-			x := newComparison(t, leaves, a)
-			for range 40 {
-				steps++
-				if w.compareStep(x) {
-					changes++
-				}
-				if t.Failed() {
-					break
-				}
-			}
-		})
-	}
-	t.Logf("%d memories, %d requests, %d of them changed something", n-*testMemorySeed, steps, changes)
-	if changes*5 < steps {
-		t.Errorf("of %d requests only %d changed something", steps, changes)
-	}
-}
 
 // A randomSource generates random memories and requests.
 type randomSource struct{ *rand.Rand }
@@ -103,45 +66,6 @@ func (w *randomSource) randomFiles() (list []*testFile) {
 		list = append(list, l)
 	}
 	return list
-}
-
-// compareStep sends a random request to both memories and compares the results.
-func (w *randomSource) compareStep(x *comparison) (changed bool) {
-	x.Helper()
-	for _, g := range []*testMemory{x.complete, x.other} {
-		g.startWriter(x)
-	}
-	scope := memory.Scope{Subject: x.subject, Context: x.context}
-	before, was := x.other.readable(x, scope), x.complete.files(x)
-	op, request := w.request(before)
-	what, err := api.LookUp(op)
-	if err != nil {
-		x.Fatal(err)
-	}
-	answer := w.compareAnswers(x, what, request)
-	if next := w.followUp(op, request, answer); next != nil {
-		w.compareAnswers(x, what, next)
-	}
-	is := x.complete.files(x)
-	if diff := cmp.Diff(x.other.readable(x, scope), x.complete.readable(x, scope)); diff != "" {
-		x.Errorf("%s %v: what can be read then (-as if the rest did not exist +as it is):\n%s", op, request, diff)
-	}
-	if line := firstMissing(x.leaves, &x.readAccess, is); line != "" {
-		file, _, _ := strings.Cut(line, ": ")
-		x.Errorf("%s %v: what cannot be read is lost: %s\n%s", op, request, line, cmp.Diff(was[file], is[file]))
-	}
-	return !maps.Equal(was, is)
-}
-
-// compareAnswers sends a request to both memories and compares the answers.
-func (w *randomSource) compareAnswers(x *comparison, op *api.Operation, request fields) (answer string) {
-	x.Helper()
-	text := x.request(op, request)
-	answer, _ = x.complete.runRequest(x, nil, op, text)
-	if part, _ := x.other.runRequest(x, nil, op, text); answer != part {
-		x.Errorf("%s %s (-with other unreadable text +as it is):\n%s", op.Name, text, cmp.Diff(part, answer))
-	}
-	return answer
 }
 
 // sentence returns a few words, most of which other sentences have too.
