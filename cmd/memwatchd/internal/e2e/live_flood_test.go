@@ -5,9 +5,7 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/memwatchd/memwatchd/api"
 )
@@ -81,46 +79,4 @@ func TestManyBrokenFiles(t *testing.T) {
 	if a := l.search(owner, "quince", fields{"limit": 1}); a.Total != files {
 		t.Errorf("afterwards %d are found, want %d", a.Total, files)
 	}
-}
-
-// TestRaceManyBadRequests checks that clients that send only invalid requests do
-// not fill the log, and do not keep other clients from being answered.
-func TestRaceManyBadRequests(t *testing.T) {
-	t.Parallel()
-	while := 2 * time.Second
-	if os.Getenv("FAULTS") != "" {
-		while = time.Minute
-	}
-	l := startLive(t, t.TempDir(), "")
-	l.write("a.md", "- quince\n")
-	var clients sync.WaitGroup
-	over := time.Now().Add(while)
-	asked := make([]int, 4)
-	for i := range asked {
-		clients.Go(func() {
-			for time.Now().Before(over) {
-				for _, bad := range []struct {
-					op  string
-					req fields
-				}{
-					{"get", fields{"path": "no\nsuch.md"}}, {"nonsense", nil}, {"search", fields{"limit": 1e9}},
-					{"search", fields{"query": strings.Repeat("x", 2<<20)}}, {"get", fields{"path": "../" + strings.Repeat("x", 100000)}},
-					{"sync", fields{"timeout": "soon"}}, {"search", fields{"context": "root"}}, {"check", fields{"subject": "?"}},
-				} {
-					if err := l.ask(bad.op, bad.req, &struct{}{}); err == nil {
-						t.Errorf("%s %.100v is answered", bad.op, bad.req)
-					}
-					asked[i]++
-				}
-			}
-		})
-	}
-	for time.Now().Before(over) {
-		if a := l.search(owner, "quince", nil); a.Total != 1 {
-			t.Errorf("meanwhile a question is answered with %+v", a)
-		}
-		time.Sleep(10 * time.Millisecond) // the pace of a person
-	}
-	clients.Wait()
-	l.wantShortLog(fmt.Sprintf("%v bad requests", asked))
 }

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/memwatchd/memwatchd/api"
-	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
 // faults skips a test that takes long or needs the machine for itself, unless
@@ -170,113 +169,6 @@ func letters(n int) string {
 	return "x" + strings.Map(func(r rune) rune { return rune("bcdfghjklm"[r-'0']) }, fmt.Sprint(n))
 }
 
-// TestNewDirectories checks that files written into new directories are found.
-func TestNewDirectories(t *testing.T) {
-	t.Parallel()
-	l := startLive(t, t.TempDir(), "")
-	const trees = 100
-	for n := range trees {
-		for depth := 1; depth <= 3; depth++ {
-			dir := fmt.Sprintf("n%d", n) + strings.Repeat("/d", depth-1)
-			l.write(dir+"/f.md", fmt.Sprintf("- quince %d %d\n", n, depth))
-		}
-		if n%10 != 0 {
-			continue
-		}
-		a := l.search(owner, fmt.Sprintf("quince %d", n), fields{"path": fmt.Sprintf("n%d/**", n)})
-		if a.Total != 3 || !a.Index.Synced {
-			t.Errorf("of 3 files in directories that are milliseconds old %d are found: %+v", a.Total, a.Index)
-		}
-	}
-	if a := l.search(owner, "quince", nil); a.Total != 3*trees || !a.Index.Synced {
-		t.Errorf("of %d files in new directories %d are found: %+v", 3*trees, a.Total, a.Index)
-	}
-	s := l.mustStatus()
-	if s.Watch.Overflows != 0 || len(s.Watch.Polled) != 0 || s.Watch.Directories != 3*trees+1 {
-		t.Errorf("%+v: the watches should have been enough", s.Watch)
-	}
-}
-
-// TestRaceMovedDirectories checks that a moved directory is found at its new path
-// only.
-func TestRaceMovedDirectories(t *testing.T) {
-	t.Parallel()
-	base := t.TempDir()
-	l := newLive(t, filepath.Join(base, "root"), "")
-	for n := range 40 { // so that never half of all files is missing at once
-		l.write(fmt.Sprintf("2026-01-%02d/stays.md", n%28+1), "- stays\n")
-		l.write(fmt.Sprintf("notes/stays%d.md", n), "- stays\n")
-	}
-	l.write("2026-02-04/a.md", "- quince at the top\n")
-	l.write("2026-02-04/deep/er/b.md", "- quince below\n")
-	l.start()
-	want := func(how, dir string) {
-		t.Helper()
-		var list []string
-		if dir != "" {
-			list = []string{dir + "/a.md:1-1 - quince at the top", dir + "/deep/er/b.md:1-1 - quince below"}
-		}
-		a := l.search(owner, "quince", nil)
-		if got := texts(a); fmt.Sprint(got) != fmt.Sprint(list) {
-			t.Errorf("%s: found %q, want %q; %+v", how, got, list, a.Index)
-		}
-	}
-	before := "2026-02-04"
-	move := func(how, from, to string) {
-		t.Helper()
-		if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(from, to); err != nil {
-			t.Fatal(err)
-		}
-		dir, err := filepath.Rel(l.root, to)
-		if err != nil || strings.HasPrefix(dir, "..") {
-			dir = ""
-		}
-		want(how, dir)
-		// It is watched at its new path, two levels down too.
-		if dir != "" {
-			l.write(dir+"/deep/er/c.md", "- medlar "+how+"\n")
-			if got := texts(l.search(owner, "medlar", nil)); len(got) != 1 || !strings.HasPrefix(got[0], dir+"/deep/er/c.md:1-1 ") {
-				t.Errorf("%s: what is written there afterwards is found as %q", how, got)
-			}
-			if err := os.Remove(l.path(dir + "/deep/er/c.md")); err != nil {
-				t.Fatal(err)
-			}
-			want(how, dir)
-		}
-		if before != "" {
-			for _, path := range []string{before + "/a.md", before + "/deep/er/b.md"} {
-				if _, err := l.get(owner, path); err == nil || !strings.Contains(err.Error(), "not_found") {
-					t.Errorf("%s: the old path %s answers %v, want not_found", how, path, err)
-				}
-			}
-		}
-		before = dir
-	}
-	away := filepath.Join(base, "away")
-	want("at first", "2026-02-04")
-	move("renamed", l.path("2026-02-04"), l.path("2026-02-05"))
-	move("renamed and back", l.path("2026-02-05"), l.path("2026-02-04"))
-	move("moved out", l.path("2026-02-04"), away)
-	// Changes outside the memory are ignored.
-	testkit.WriteFile(t, filepath.Join(away, "deep/er/ghost.md"), "- ghost\n")
-	if a := l.search(owner, "ghost", nil); a.Total != 0 {
-		t.Errorf("what happens in a directory that was moved out is found: %q", texts(a))
-	}
-	if err := os.Remove(filepath.Join(away, "deep/er/ghost.md")); err != nil {
-		t.Fatal(err)
-	}
-	move("moved in", away, l.path("2026-02-06"))
-	move("nested in another", l.path("2026-02-06"), l.path("notes/old/2026-02-06"))
-	move("up again", l.path("notes/old/2026-02-06"), l.path("2026-02-07"))
-	l.sync()
-	if c := l.check(); len(c.Differing) != 0 {
-		t.Errorf("afterwards check finds %+v", c.Differing)
-	}
-}
-
 // TestFiftyThousandFiles checks that all of very many files saved at once are
 // found after sync.
 func TestFiftyThousandFiles(t *testing.T) {
@@ -344,47 +236,6 @@ func (l *live) manyFiles(dirs, each int) {
 		path := fmt.Sprintf("d%03d/f%d.md", d, f)
 		if a := l.search(owner, "quince", fields{"path": path}); a.Total != 1 {
 			t.Errorf("%s is not found", path)
-		}
-	}
-}
-
-// TestAppender checks that a file that a program keeps open and appends to is
-// found. Until it is complete, only its owner sees it.
-func TestAppender(t *testing.T) {
-	t.Parallel()
-	l := startLive(t, t.TempDir(), "watch: {max_wait: 4s}\n") // time for a search on a busy machine
-	const path = "2026-02-04/log.md"
-	l.write(path, "- quince 0\n")
-	l.sync()
-	f, err := os.OpenFile(l.path(path), os.O_WRONLY|os.O_APPEND, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	began := time.Now()
-	for n := 1; n <= 3; n++ {
-		if _, err := fmt.Fprintf(f, "- quince %d\n", n); err != nil {
-			t.Fatal(err)
-		}
-		if n == 1 && l.search(public, "quince", nil).Total != 1 {
-			t.Error("what it was before is gone while it is written")
-		}
-		l.until("what was appended is found", func() bool { return l.search(owner, "quince", nil).Total == n+1 })
-		if a := l.search(public, "quince", nil); a.Total != 0 {
-			t.Errorf("what is still being written is shown in public: %q", texts(a))
-		}
-		if c := l.check(); len(c.Differing) != 0 {
-			t.Errorf("check finds %+v", c.Differing)
-		}
-	}
-	t.Logf("3 times appended and found in %.1f s", time.Since(began).Seconds())
-	// A closed file is complete, although closing changes nothing.
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
-	for _, who := range []fields{owner, public} {
-		if a := l.search(who, "quince", nil); a.Total != 4 {
-			t.Errorf("when it is closed %v finds %q; %+v", who, texts(a), a.Index)
 		}
 	}
 }

@@ -3,21 +3,17 @@ package e2e
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"net"
 	"net/http"
 	"os/exec"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/memwatchd/memwatchd/api"
-	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 	"github.com/memwatchd/memwatchd/ipc/mcp"
 )
 
@@ -231,78 +227,5 @@ func TestRaceLiveBridgeSurvivesRestart(t *testing.T) {
 	}
 	if text, result := useTool(t, session, search); result.IsError || !strings.Contains(text, "db-staging") {
 		t.Errorf("after: %q", text)
-	}
-}
-
-// TestLiveBridgeWelcomes checks that an agent can start a session while the
-// daemon is stopped or frozen. The time until the first answer is logged.
-func TestLiveBridgeWelcomes(t *testing.T) {
-	t.Parallel()
-	l := startAgents(t)
-	frozen := func() { l.cmd.Process.Signal(syscall.SIGSTOP) }
-	for _, c := range []struct {
-		name   string
-		before func()
-	}{{"at work", func() {}}, {"frozen", frozen}, {"away", func() {
-		l.cmd.Process.Signal(syscall.SIGCONT)
-		if err := l.stop(); err != nil {
-			t.Error(err)
-		}
-	}}} {
-		c.before()
-		var took []time.Duration
-		for range 5 {
-			start := time.Now()
-			session := l.bridge(t)
-			took = append(took, time.Since(start))
-			if session.InitializeResult().Instructions == "" {
-				t.Errorf("%s: there are no instructions", c.name)
-			}
-			if list, err := session.ListTools(t.Context(), nil); err != nil || len(list.Tools) != 11 {
-				t.Errorf("%s: %+v, %v", c.name, list, err)
-			}
-		}
-		slices.Sort(took)
-		t.Logf("the daemon is %s: welcomed after %v to %v, from the start of the process on", c.name, took[0], took[len(took)-1])
-	}
-}
-
-// TestLiveBridgeScopes checks that on a listener with a fixed scope an agent
-// has that scope and the listener's operations. With --context public it has
-// the public context on any listener.
-func TestLiveBridgeScopes(t *testing.T) {
-	t.Parallel()
-	l := newLive(t, t.TempDir(), "")
-	for path, text := range agentFiles {
-		l.write(path, text)
-	}
-	group := l.socket + "2"
-	testkit.WriteFile(t, l.config, fmt.Sprintf("memory: {dir: %q, timezone: %s}\nipc: {listeners: [{path: %q}, {path: %q, subject: owner, context: public, operations: [search, note]}]}\n", l.root, testkit.Zone, l.socket, group))
-	l.start()
-	tools := func(session *sdk.ClientSession) (names []string) {
-		list, err := session.ListTools(t.Context(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, tool := range list.Tools {
-			names = append(names, strings.TrimPrefix(tool.Name, "memory_"))
-		}
-		return names
-	}
-	staging := use{tool: "memory_search", arguments: fields{"query": "staging"}}
-	for _, session := range []*sdk.ClientSession{l.bridge(t, "--context", "public"), l.bridge(t, "--subject", ""), l.bridge(t, "--socket", group)} {
-		if text, _ := useTool(t, session, staging); strings.Contains(text, "db-staging") {
-			t.Errorf("an agent reads %q", text)
-		}
-	}
-	if got := tools(l.bridge(t, "--socket", group)); !slices.Equal(got, []string{"note", "search"}) {
-		t.Errorf("the tools are %v", got)
-	}
-	text, result := useTool(t, l.bridge(t, "--socket", group), use{tool: "memory_get", arguments: fields{"path": "notes/report.md"}})
-	if !result.IsError || !strings.HasPrefix(text, "forbidden: ") {
-		t.Errorf("what is not served answers %q", text)
-	}
-	if text, _ := useTool(t, l.bridge(t), staging); !strings.Contains(text, "db-staging") {
-		t.Errorf("the owner reads %q", text)
 	}
 }

@@ -12,16 +12,11 @@ import (
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
-	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/testkit"
 )
 
 // quick shortens reconciliation to less than a minute, and leaves enough time
 // for requests before it.
 const quick = "watch: {reconcile: 5s, poll: 100ms}\n"
-
-// slow makes a state that lasts until the next reconcile last for several
-// commands on a busy machine.
-const slow = "watch: {reconcile: 20s, poll: 100ms}\n"
 
 // fill creates a memory with a number of files.
 func (l *live) fill(files int) {
@@ -162,128 +157,6 @@ func TestRootAwayAtStart(t *testing.T) {
 		}
 		l.wantWell(40)
 	}
-}
-
-// TestRaceRootReplaced checks that if the root is replaced by another directory,
-// the daemon scans the new one. If that is empty, the daemon believes it only
-// after a second scan.
-func TestRaceRootReplaced(t *testing.T) {
-	t.Parallel()
-	base := t.TempDir()
-	root := filepath.Join(base, "root")
-	l := newLive(t, root, slow)
-	l.fill(40)
-	l.start()
-	// In one step: files removed one by one disappear one by one.
-	if err := os.Rename(root, root+".gone"); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(root, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	l.wantTold("holding", 40)
-	l.wantWell(0)
-	l.fill(30)
-	l.wantWell(30)
-
-	// A link to another directory: only the root may be a link.
-	other := filepath.Join(base, "other")
-	testkit.WriteFile(t, filepath.Join(other, "a.md"), "- quince a\n")
-	if err := os.Rename(root, root+".old"); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(other, root); err != nil {
-		t.Fatal(err)
-	}
-	l.wantTold("holding", 31)
-	l.wantWell(1)
-	testkit.WriteFile(t, filepath.Join(other, "b.md"), "- quince b\n")
-	l.wantWell(2)
-	// The target of the link is replaced.
-	if err := os.Rename(other, other+".old"); err != nil {
-		t.Fatal(err)
-	}
-	testkit.WriteFile(t, filepath.Join(other, "c.md"), "- quince c\n")
-	l.wantWell(1)
-}
-
-// TestHalfGone checks that if half of all files disappear at once, the daemon
-// does not believe it at once.
-func TestHalfGone(t *testing.T) {
-	t.Parallel()
-	base := t.TempDir()
-	root := filepath.Join(base, "root")
-	l := newLive(t, root, slow)
-	l.fill(56)
-	l.start()
-	moved := filepath.Join(base, "moved")
-	if err := os.Mkdir(moved, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	days, err := os.ReadDir(root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	// The daemon sees the whole move at once.
-	move := func(from, to string) {
-		t.Helper()
-		l.suspend()
-		defer l.resume()
-		for _, d := range days[:len(days)*2/3] {
-			if err := os.Rename(filepath.Join(from, d.Name()), filepath.Join(to, d.Name())); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	move(root, moved)
-	l.wantTold("holding", 56)
-	move(moved, root) // the disk was away
-	l.wantWell(56)
-	move(root, moved) // this time the files are gone
-	l.wantTold("holding", 56)
-	l.wantWell(56 - 2*(len(days)*2/3))
-	move(moved, root)
-	l.wantWell(56)
-	// The removal of a few files is believed at once.
-	if err := os.RemoveAll(l.path("2026-01-03")); err != nil {
-		t.Fatal(err)
-	}
-	l.wantWell(54)
-}
-
-// TestUnmounted unmounts a disk and mounts it again.
-func TestUnmounted(t *testing.T) {
-	faults(t)
-	root := filepath.Join(t.TempDir(), "root")
-	if err := os.Mkdir(root, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	mount := func() {
-		t.Helper()
-		if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", root).CombinedOutput(); err != nil {
-			t.Skipf("tmpfs cannot be mounted here: %v %s", err, out)
-		}
-	}
-	umount := func() {
-		t.Helper()
-		if out, err := exec.Command("umount", root).CombinedOutput(); err != nil {
-			t.Fatalf("the daemon keeps the disk from being unmounted? %v %s", err, out)
-		}
-	}
-	mount()
-	t.Cleanup(func() { exec.Command("umount", "-l", root).Run() })
-	l := newLive(t, root, slow)
-	l.fill(40)
-	l.start()
-	l.wantWell(40)
-	umount()
-	l.wantTold("holding", 40)
-	mount()
-	l.fill(40)
-	l.wantWell(40)
-	umount()
-	l.until("it is believed", func() bool { return l.mustStatus().Files == 0 })
-	l.wantWell(0)
 }
 
 // TestRootLaterOwners checks that no subject sees entries of another subject's

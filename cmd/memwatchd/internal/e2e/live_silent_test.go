@@ -19,59 +19,6 @@ import (
 	"github.com/memwatchd/memwatchd/vault"
 )
 
-// often makes the daemon scan everything about every second.
-const often = "watch: {reconcile: 1s, poll: 200ms}\n"
-
-// reconciled is a safe bound for the time until the next scan: the interval is
-// a thousand times the duration of a scan, and the machine may be busy.
-const reconciled = 5 * time.Minute
-
-// TestSilentChanges checks that the next scan finds changes that cause no
-// event.
-func TestSilentChanges(t *testing.T) {
-	t.Parallel()
-	base := t.TempDir()
-	l := newLive(t, filepath.Join(base, "root"), often)
-	outside := filepath.Join(base, "outside")
-	l.write("linked.md", "- quince before\n")
-	l.write("mapped.md", "- medlar before\n")
-	if err := os.Link(l.path("linked.md"), outside); err != nil {
-		t.Skipf("no hard links here: %v", err)
-	}
-	l.start()
-	saves := l.mustStatus().Saves
-	found := func(query string) {
-		t.Helper()
-		l.within(reconciled, query+" is found", func() bool { return l.search(owner, query, nil).Total == 1 })
-	}
-	for round := range 2 {
-		// Through another name, in a directory that is not watched.
-		testkit.WriteFile(t, outside, fmt.Sprintf("- quince in round %d\n", round))
-		found(fmt.Sprintf(`"quince in round %d"`, round))
-
-		// Through a memory mapping, which is not even a write.
-		f, err := os.OpenFile(l.path("mapped.md"), os.O_RDWR, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, err := unix.Mmap(int(f.Fd()), 0, len("- medlar before\n"), unix.PROT_WRITE, unix.MAP_SHARED)
-		if err != nil {
-			t.Fatal(err)
-		}
-		copy(text[len("- medlar "):], fmt.Sprintf("round%d", round))
-		for _, err := range []error{unix.Msync(text, unix.MS_SYNC), unix.Munmap(text), f.Close()} {
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
-		found(fmt.Sprintf(`"medlar round%d"`, round))
-	}
-	if n := l.mustStatus().Saves; n != saves {
-		t.Errorf("of %d changes the system has told: this tests nothing", n-saves)
-	}
-	l.wantAgreement()
-}
-
 // wantAgreement checks that files and index agree.
 func (l *live) wantAgreement() {
 	l.t.Helper()
@@ -213,41 +160,6 @@ func unmount(t *testing.T, at string, flags ...string) {
 	if out, err := exec.Command("umount", append(flags, at)...).CombinedOutput(); err != nil {
 		t.Fatalf("umount %s: %v %s", at, err, out)
 	}
-}
-
-// TestMountsBelow mounts and unmounts disks below the root, which causes no
-// event.
-func TestMountsBelow(t *testing.T) {
-	faults(t)
-	needs(t, "mount", "umount")
-	l := newLive(t, filepath.Join(t.TempDir(), "root"), often)
-	l.fill(40)
-	l.write("disk/a.md", "- medlar below\n")
-	l.start()
-	l.wantWell(40, 41)
-	want := func(text string) {
-		t.Helper()
-		l.within(reconciled, text+" is found", func() bool {
-			a := l.search(owner, "medlar", nil)
-			return a.Total == 1 && a.Hits[0].Text == text
-		})
-	}
-	for _, flags := range [][]string{nil, {"-l"}} {
-		mounted(t, l.path("disk"), "-t", "tmpfs", "tmpfs", l.path("disk"))
-		l.within(reconciled, "what was there is hidden", func() bool { return l.search(owner, "medlar", nil).Total == 0 })
-		l.write("disk/a.md", "- medlar on it\n")
-		want("- medlar on it")
-		unmount(t, l.path("disk"), flags...)
-		want("- medlar below")
-		l.write("disk/a.md", "- medlar below, again\n")
-		want("- medlar below, again")
-		l.write("disk/a.md", "- medlar below\n")
-		want("- medlar below")
-		// An answer shows files as they are; the index has the change after the
-		// next scan.
-		l.within(reconciled, "files and index agree", func() bool { return len(l.check().Differing) == 0 })
-	}
-	l.wantWell(40, 41)
 }
 
 // bound mounts a directory at another path with a FUSE program, and returns the

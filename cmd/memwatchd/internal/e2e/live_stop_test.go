@@ -41,26 +41,3 @@ func TestStopped(t *testing.T) {
 		})
 	}
 }
-
-// TestStoppedBriefly checks that a process that was stopped for a moment has
-// missed nothing.
-func TestStoppedBriefly(t *testing.T) {
-	t.Parallel()
-	const files = 60
-	l := newLive(t, t.TempDir(), "")
-	l.fill(files)
-	l.start()
-	for round := range 5 {
-		l.suspend()
-		for n := range 100 {
-			l.write(fmt.Sprintf("2026-02-%02d/n%d.md", n%28+1, n+100*round), "- quince\n")
-		}
-		time.Sleep(200 * time.Millisecond) // the time that the daemon misses
-		l.resume()
-		want := files + 100*(round+1)
-		if a := l.search(owner, "quince", fields{"limit": 1}); a.Total != want || !a.Index.Synced {
-			t.Errorf("round %d: it finds %d of %d; %+v", round, a.Total, want, a.Index)
-		}
-	}
-	l.wantWell(files + 500)
-}

@@ -353,24 +353,3 @@ func TestTodoRefused(t *testing.T) {
 		t.Error("the counter is not right")
 	}
 }
-
-// TestTodoRootComesLater checks that changes in a memory that is not mounted at
-// the first start are only recorded.
-func TestTodoRootComesLater(t *testing.T) {
-	t.Parallel()
-	base := t.TempDir()
-	root, away := filepath.Join(base, "root"), filepath.Join(base, "away")
-	c := &chores{before: testkit.DaysAgo(1) + "/cli_1.md", now: testkit.DaysAgo(0) + "/cli_2.md"}
-	testkit.WriteFile(t, filepath.Join(away, c.before), oneTask)
-	testkit.WriteFile(t, filepath.Join(away, c.now), strings.Replace(oneTask, "[ ]", "[x]", 1))
-	c.live = newLive(t, root, quickly+quick)
-	c.launch()
-	c.until("it has seen that there is nothing", func() bool { return strings.Contains(c.log.String(), "part of the memory cannot be read") })
-	if err := os.Rename(away, root); err != nil {
-		t.Fatal(err)
-	}
-	c.ready()
-	c.noted()
-	c.sentinel("a")
-	c.wrote()
-}

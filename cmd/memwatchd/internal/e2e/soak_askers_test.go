@@ -10,14 +10,10 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os/exec"
-	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/memwatchd/memwatchd/api"
-	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
 )
 
 // The callers beside the owner and the public.
@@ -30,7 +26,7 @@ var (
 func (s *soak) askers() []*actor {
 	return []*actor{
 		s.searcher(20, s.socket, owner), s.searcher(21, s.socket, public), s.searcher(22, s.socket, account),
-		s.searcher(23, s.fixed(), fields{}), s.reader(24), s.listener(25), s.listener(26), s.deserter(27), s.commander(28),
+		s.searcher(23, s.fixed(), fields{}), s.reader(24), s.listener(25), s.listener(26),
 	}
 }
 
@@ -252,73 +248,6 @@ func (s *soak) listener(n int) *actor {
 				if err := json.Unmarshal([]byte(data), &e); err != nil && ctx.Err() == nil {
 					return fmt.Errorf("event %s: %w", data, err)
 				}
-			}
-			return nil
-		},
-	}
-}
-
-// deserter opens connections and misuses them.
-func (s *soak) deserter(n int) *actor {
-	d := s.desk(n)
-	const header = "POST /v1/search HTTP/1.1\r\nHost: memwatchd\r\nContent-Length: %d\r\n\r\n%s"
-	body := `{"query": "the report of the server", "limit": 100, "subject": "owner", "context": "private"}`
-	whole := fmt.Sprintf(header, len(body), body)
-	return &actor{
-		name: "a deserter", pause: 200 * time.Millisecond,
-		act: func(ctx context.Context) error {
-			c, err := new(net.Dialer).DialContext(ctx, "unix", s.socket)
-			if err != nil {
-				return err
-			}
-			defer c.Close()
-			c.SetDeadline(time.Now().Add(5 * time.Second))
-			s.asked.Add(1)
-			switch d.IntN(5) {
-			case 0: // sends nothing
-				wait(ctx, 500*time.Millisecond)
-			case 1: // sends half of a request
-				io.WriteString(c, whole[:len(whole)/2])
-			case 2: // disconnects before the answer
-				io.WriteString(c, whole)
-			case 3: // sends many requests and reads nothing
-				for range 50 {
-					if _, err := io.WriteString(c, whole); err != nil {
-						break
-					}
-				}
-				wait(ctx, time.Second)
-			case 4: // reads slowly
-				io.WriteString(c, whole)
-				for range 20 {
-					if _, err := c.Read(make([]byte, 16)); err != nil || !wait(ctx, 20*time.Millisecond) {
-						break
-					}
-				}
-			}
-			return nil
-		},
-	}
-}
-
-// commander uses the command line.
-func (s *soak) commander(n int) *actor {
-	d := s.desk(n)
-	return &actor{
-		name: "a commander", pause: 2 * time.Second,
-		act: func(ctx context.Context) error {
-			args := [][]string{{"search", d.some(3)}, {"--context", "public", "search", d.some(2)}, {"todo", "list"}, {"recent"}, {"status"}, {"context"}}[d.IntN(6)]
-			s.asked.Add(1)
-			cmd := exec.CommandContext(ctx, "memwatchd", append([]string{"--config", s.config}, args...)...)
-			cmd.Env = s.env
-			out, err := cmd.CombinedOutput()
-			incomplete := strings.Contains(string(out), "the index is incomplete") // after a restart
-			if exit, ok := errors.AsType[*exec.ExitError](err); ok && (incomplete && exit.ExitCode() == cli.ExitNothing || slices.Equal(args, []string{"status"}) && exit.ExitCode() == cli.ExitUnhealthy ||
-				exit.Sys().(syscall.WaitStatus).Signaled() || strings.Contains(string(out), "EOF") || strings.Contains(string(out), "the daemon stops or is reloaded")) {
-				return nil // the daemon restarts, or the time is over
-			}
-			if err != nil {
-				return fmt.Errorf("%q: %w: %s", args, err, out)
 			}
 			return nil
 		},

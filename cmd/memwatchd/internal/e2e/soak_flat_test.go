@@ -33,9 +33,6 @@ var bounds = []struct {
 	raced      bool    // the race detector does not change it
 }{
 	{name: "anonymous MiB", part: 0.2, more: 10, short: 40},
-	{name: "live heap MiB", part: 0.15, more: 8, short: 10}, // the journal has 10,000 changes of half a KiB after an hour
-	{name: "goroutines", more: 15, raced: true},
-	{name: "threads", more: 6, raced: true},
 	{name: "descriptors", more: 12, raced: true},
 	{name: "segments", part: 0.5, more: 20, raced: true},
 	{name: "watches", part: 0.1, more: 10, raced: true},
@@ -97,17 +94,10 @@ func (s *soak) figures(ctx context.Context, c *http.Client) (figures, error) {
 	if err != nil || status != http.StatusOK {
 		return nil, fmt.Errorf("metrics: %d %w", status, err)
 	}
-	f := figures{}
-	for name, key := range map[string]string{"goroutines": "go_goroutines", "threads": "go_threads", "live heap MiB": "go_gc_heap_live_bytes", "directories": "memwatchd_watched_directories"} {
-		_, after, _ := strings.Cut(string(text), "\n"+key+" ")
-		value, _, _ := strings.Cut(after, "\n")
-		f[name], err = strconv.ParseFloat(value, 64)
-		if err != nil {
-			return nil, fmt.Errorf("metrics: %s: %w", key, err)
-		}
-	}
-	f["live heap MiB"] /= 1 << 20
-	return f, nil
+	_, after, _ := strings.Cut(string(text), "\nmemwatchd_watched_directories ")
+	value, _, _ := strings.Cut(after, "\n")
+	directories, err := strconv.ParseFloat(value, 64)
+	return figures{"directories": directories}, err
 }
 
 // descriptors counts the files that the daemon has open.
@@ -151,7 +141,7 @@ func (s *soak) quiet() sample {
 		for name, value := range one.figures {
 			if was, ok := least.figures[name]; !ok || value < was {
 				least.figures[name] = value
-				if name == "goroutines" || name == "descriptors" || name == "index files" {
+				if name == "descriptors" || name == "index files" {
 					steady = 0
 				}
 			}
@@ -166,7 +156,6 @@ func (s *soak) quiet() sample {
 // the end, and from before to after at rest.
 func (s *soak) flat(before sample, samples []sample, after sample) {
 	s.t.Helper()
-	s.print(before, samples, after)
 	switch {
 	case s.length < 30*time.Second: // a third of it shows only fluctuation
 	case len(samples) >= 20:
@@ -176,7 +165,7 @@ func (s *soak) flat(before sample, samples []sample, after sample) {
 	}
 	// At rest these stay the same, within the fluctuation of the runtime. Of segments, each
 	// tier of sizes has up to ten.
-	for name, more := range map[string]float64{"goroutines": 2, "descriptors": 1, "segments": 20, "index files": 20, "watches of nothing": 0, "state files": 1 /* counts of use */} {
+	for name, more := range map[string]float64{"descriptors": 1, "segments": 20, "index files": 20, "watches of nothing": 0, "state files": 1 /* counts of use */} {
 		if was, is := before.figures[name], after.figures[name]; is > was+more {
 			s.t.Errorf("%s: %.0f at rest before, %.0f at rest after", name, was, is)
 		}
@@ -212,28 +201,4 @@ func middle(samples []sample, name string) float64 {
 	}
 	slices.Sort(values)
 	return values[len(values)/2]
-}
-
-// print logs the course of the figures.
-func (s *soak) print(before sample, samples []sample, after sample) {
-	if len(samples) == 0 {
-		return
-	}
-	w := new(strings.Builder)
-	fmt.Fprintf(w, "\n%-14s %10s %10s %10s %10s %10s %10s\n", "", "at rest", "first", "middle", "last", "most", "at rest")
-	for _, x := range bounds {
-		most := 0.0
-		for _, one := range samples {
-			most = max(most, one.figures[x.name])
-		}
-		fmt.Fprintf(w, "%-14s", x.name)
-		for _, v := range []float64{
-			before.figures[x.name], samples[0].figures[x.name], samples[len(samples)/2].figures[x.name],
-			samples[len(samples)-1].figures[x.name], most, after.figures[x.name],
-		} {
-			fmt.Fprintf(w, " %10.1f", v)
-		}
-		fmt.Fprintln(w)
-	}
-	s.t.Log(w.String())
 }

@@ -21,7 +21,7 @@ func (s *soak) writers() []*actor {
 	list := []*actor{
 		s.person(owner, "notes/desk%d.md", 1), s.person(owner, "2026-02-05/telegram_%d.md", 2), s.person(alice, "alice/memory/2026-01-%02d.md", 3),
 		s.agent("2026-03-01/cli_%d.md", 4), s.agent("_longterms/acct_42/_archive/2026-01-%d.md", 5),
-		s.logger(6), s.mover(7), s.git(8), s.restorer(9), s.turncoat(10), s.household(12), s.operator(),
+		s.logger(6), s.mover(7), s.git(8), s.turncoat(10), s.operator(),
 	}
 	// Files that do not change.
 	still := s.desk(11)
@@ -264,57 +264,6 @@ func (s *soak) git(n int) *actor {
 		},
 		act: func(context.Context) error {
 			return git("checkout", "-q", []string{"one", "two"}[d.IntN(2)])
-		},
-	}
-}
-
-// restorer restores older versions of files, with their times.
-func (s *soak) restorer(n int) *actor {
-	d := s.desk(n)
-	const pattern = "notes/kept/n%d.md"
-	type version struct {
-		path, text string
-		time       time.Time
-	}
-	var backup []version
-	return &actor{
-		name: "a restorer", pause: time.Second,
-		prepare: func() error { return d.fill(30, pattern) },
-		act: func(ctx context.Context) error {
-			if len(backup) == 0 || d.IntN(3) == 0 {
-				backup = nil
-				for _, path := range d.files {
-					info, err := os.Stat(d.path(path))
-					if err != nil {
-						return err
-					}
-					text, err := os.ReadFile(d.path(path))
-					if err != nil {
-						return err
-					}
-					backup = append(backup, version{path, string(text), info.ModTime()})
-					if err := d.save(path, d.text("", 3+d.IntN(8))); err != nil {
-						return err
-					}
-				}
-				return nil
-			}
-			for _, v := range backup {
-				to := d.path(v.path)
-				if d.IntN(2) == 0 {
-					to += ".restored"
-				}
-				if err := errors.Join(os.WriteFile(to, []byte(v.text), 0o600), os.Chtimes(to, v.time, v.time)); err != nil {
-					return err
-				}
-				if to != d.path(v.path) {
-					if err := os.Rename(to, d.path(v.path)); err != nil {
-						return err
-					}
-				}
-			}
-			v := backup[d.IntN(len(backup))]
-			return d.finds(ctx, owner, v.path, v.text)
 		},
 	}
 }
