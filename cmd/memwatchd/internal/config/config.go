@@ -121,23 +121,20 @@ type Config struct {
 	} `yaml:"archive"`
 
 	LLM struct {
-		Endpoint string        `yaml:"endpoint" doc:"URL of an OpenAI-compatible API, such as http://127.0.0.1:11434/v1. If empty: no model is used"`
-		Model    string        `yaml:"model" doc:"Name of the model"`
-		KeyFile  string        `yaml:"key_file" path:"true" doc:"File with the API key of the service. If empty: no key is sent"`
-		Timeout  time.Duration `yaml:"timeout" default:"20s" min:"100ms" max:"10m" doc:"Maximum time for an answer of the service. After this time, the rules are used"`
-		Private  bool          `yaml:"private" default:"false" doc:"If true, private text is sent to the service too"`
+		Endpoint string `yaml:"endpoint" doc:"URL of an OpenAI-compatible API, such as http://127.0.0.1:11434/v1. If empty: no model is used"`
+		Model    string `yaml:"model" doc:"Name of the model"`
+		KeyFile  string `yaml:"key_file" path:"true" doc:"File with the API key of the service. If empty: no key is sent"`
+		Private  bool   `yaml:"private" default:"false" doc:"If true, private text is sent to the service too"`
 	} `yaml:"llm"`
 
 	Embed struct {
-		Endpoint     string        `yaml:"endpoint" doc:"URL of an OpenAI-compatible API with embeddings, such as http://127.0.0.1:11434/v1. If empty: searches compare words only"`
-		Model        string        `yaml:"model" doc:"Name of the model"`
-		KeyFile      string        `yaml:"key_file" path:"true" doc:"File with the API key of the service. If empty: no key is sent"`
-		Dimensions   int           `yaml:"dimensions" default:"0" min:"0" max:"8192" doc:"Number of dimensions to request of a model that can shorten vectors. 0: all that the model has"`
-		QueryPrefix  string        `yaml:"query_prefix" doc:"Text that the model needs before a query, such as 'search_query: '"`
-		TextPrefix   string        `yaml:"text_prefix" doc:"Text that the model needs before a text to find, such as 'search_document: '"`
-		Private      bool          `yaml:"private" default:"false" doc:"If true, private text and private queries are sent to the service too"`
-		QueryTimeout time.Duration `yaml:"query_timeout" default:"150ms" min:"1ms" max:"10s" doc:"Maximum time that a search waits for the vector of its query. After this time, it compares words only"`
-		DailyChars   int           `yaml:"daily_chars" default:"0" min:"0" doc:"Maximum number of characters of texts sent in a day, at least 10000. The rest waits for the next day. 0: no limit"`
+		Endpoint    string `yaml:"endpoint" doc:"URL of an OpenAI-compatible API with embeddings, such as http://127.0.0.1:11434/v1. If empty: searches compare words only"`
+		Model       string `yaml:"model" doc:"Name of the model"`
+		KeyFile     string `yaml:"key_file" path:"true" doc:"File with the API key of the service. If empty: no key is sent"`
+		Dimensions  int    `yaml:"dimensions" default:"0" min:"0" max:"8192" doc:"Number of dimensions to request of a model that can shorten vectors. 0: all that the model has"`
+		QueryPrefix string `yaml:"query_prefix" doc:"Text that the model needs before a query, such as 'search_query: '"`
+		TextPrefix  string `yaml:"text_prefix" doc:"Text that the model needs before a text to find, such as 'search_document: '"`
+		Private     bool   `yaml:"private" default:"false" doc:"If true, private text and private queries are sent to the service too"`
 	} `yaml:"embed"`
 
 	Capture struct {
@@ -161,7 +158,6 @@ type Config struct {
 		Private bool     `yaml:"private" default:"false" doc:"If true, private entries are published and searched too, over https or to this machine only"`
 		Query   bool     `yaml:"query" default:"true" doc:"If true, searches include the entries that other machines published"`
 		Trust   []string `yaml:"trust" doc:"Machines whose entries are not marked as untrusted"`
-		Spool   string   `yaml:"spool" path:"true" doc:"Directory of the changes that wait for the cluster. If empty: share in the state directory"`
 	} `yaml:"share"`
 
 	Hooks struct {
@@ -182,8 +178,7 @@ type Config struct {
 	} `yaml:"ipc"`
 
 	Log struct {
-		Level  string `yaml:"level" default:"info" enum:"debug,info,warn,error" doc:"Lowest level to log: debug, info, warn or error"`
-		Format string `yaml:"format" default:"text" enum:"text,json" doc:"Format of the log: text or json"`
+		Level string `yaml:"level" default:"info" enum:"debug,info,warn,error" doc:"Lowest level to log: debug, info, warn or error"`
 	} `yaml:"log"`
 
 	// Tuning holds values that suit every memory. No key sets them; tests do.

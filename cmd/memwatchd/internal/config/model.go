@@ -18,15 +18,9 @@ func (c *Config) finishLLM() error {
 	return finishService("llm", &l.Endpoint, l.Model, &l.KeyFile, l.Private)
 }
 
-// minDailyChars is the least embed.daily_chars: less may not suffice for one text.
-const minDailyChars = 10_000
-
 // finishEmbed checks the keys of the embeddings endpoint, if one is configured.
 func (c *Config) finishEmbed() error {
 	e := &c.Embed
-	if e.DailyChars > 0 && e.DailyChars < minDailyChars {
-		return fmt.Errorf("embed.daily_chars: %d is less than %d; set 0 for no limit", e.DailyChars, minDailyChars)
-	}
 	return finishService("embed", &e.Endpoint, e.Model, &e.KeyFile, e.Private)
 }
 

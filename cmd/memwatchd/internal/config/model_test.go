@@ -35,7 +35,6 @@ func TestEmbedConfig(t *testing.T) {
 		"{endpoint: 'http://a:b@127.0.0.1', model: m}":            "embed.endpoint: remove user, query and fragment; set a key in embed.key_file",
 		"{endpoint: 'http://127.0.0.1'}":                          "embed.model: required with embed.endpoint",
 		"{endpoint: 'http://10.0.0.7', model: m, private: true}":  "embed.private: private text requires https for a remote endpoint",
-		"{daily_chars: 100}":                                      "embed.daily_chars: 100 is less than 10000; set 0 for no limit",
 		"{endpoint: 'https://10.0.0.7', model: m, private: true}": "",
 		"{endpoint: 'http://10.0.0.7', model: m}":                 "",
 	} {

@@ -20,6 +20,8 @@ type Tuning struct {
 	SyncTimeout  time.Duration // that a request waits until earlier changes are indexed
 	ShareTimeout time.Duration // of a write to the shared store
 	ShareQuery   time.Duration // that a search waits for the shared store
+	EmbedQuery   time.Duration // that a search waits for the vector of its query
+	ModelTimeout time.Duration // of an answer of the language model
 
 	Limits ipc.Limits
 }
@@ -28,6 +30,7 @@ type Tuning struct {
 var defaultTuning = Tuning{
 	Reconcile: time.Minute, Vanish: 500 * time.Millisecond, Poll: 2 * time.Second, MaxLoss: 0.25,
 	SyncTimeout: 2 * time.Second, ShareTimeout: 5 * time.Second, ShareQuery: 300 * time.Millisecond,
+	EmbedQuery: 150 * time.Millisecond,
 }
 
 // removedKeys maps keys of earlier versions to their replacement. A file or a variable
@@ -44,6 +47,11 @@ var removedKeys = map[string]string{
 	"todosync.days":                "memory.short_term_days applies",
 	"compactor.max_loss":           "one run moves at most a quarter of the items of a file",
 	"embed.timeout":                "vectors may take 20s",
+	"llm.timeout":                  "an answer may take 20s",
+	"log.format":                   "the log is text",
+	"embed.daily_chars":            "the number of texts sent in a day has no limit",
+	"embed.query_timeout":          "a search waits at most 150ms for the vector of its query",
+	"share.spool":                  "waiting changes are in share in the state directory",
 	"embed.batch":                  "a request has at most 32 texts",
 	"share.weaviate.timeout":       "a write may take 5s",
 	"share.weaviate.query_timeout": "a search waits at most 300ms",

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"path/filepath"
 
 	"github.com/bmatcuk/doublestar/v4"
 
@@ -44,7 +43,6 @@ func (c *Config) finishShare() error {
 			return fmt.Errorf("share.host: %w", err)
 		}
 	}
-	s.Spool = cmp.Or(s.Spool, filepath.Join(c.State.Dir, "share"))
 	return cmp.Or(c.finishOutside("share.weaviate.key_file", &s.Weaviate.KeyFile),
-		c.finishOutside("share.weaviate.ca_file", &s.Weaviate.CAFile), c.finishOutside("share.spool", &s.Spool))
+		c.finishOutside("share.weaviate.ca_file", &s.Weaviate.CAFile))
 }

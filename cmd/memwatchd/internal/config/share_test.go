@@ -1,7 +1,6 @@
 package config
 
 import (
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -25,7 +24,6 @@ func TestShareConfig(t *testing.T) {
 		{"host", "share.host: ", func(c *Config) { c.Share.Host = "My:Host" }},
 		{"trust", "share.trust: ", func(c *Config) { c.Share.Trust = []string{"a b"} }},
 		{"prefix", "share.weaviate.prefix: ", func(c *Config) { c.Share.Weaviate.Prefix = "a/b" }},
-		{"outbox in the memory", "share.spool: ", func(c *Config) { c.Share.Spool = filepath.Join(c.Memory.Dir, "share") }},
 	} {
 		conf := Default()
 		conf.Memory.Dir, conf.State.Dir, conf.Memory.Host = t.TempDir(), t.TempDir(), "desk"
@@ -36,7 +34,7 @@ func TestShareConfig(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 		if err == nil && conf.Share.Weaviate.URL != "" &&
-			(conf.Share.Host != "desk" || conf.Share.Spool != filepath.Join(conf.State.Dir, "share") || strings.HasSuffix(conf.Share.Weaviate.URL, "/")) {
+			(conf.Share.Host != "desk" || strings.HasSuffix(conf.Share.Weaviate.URL, "/")) {
 			t.Errorf("%s: %+v", c.name, conf.Share)
 		}
 	}

@@ -272,7 +272,7 @@ func attackMemory(t *testing.T, seed uint64, answers *atomic.Int64) {
 	start := func(t *testing.T, root string) *target {
 		g := startTarget(t, root, func(c *config.Config, base string) {
 			randomMemoryConfig(c, base)
-			c.Embed.Endpoint, c.Embed.Model, c.Embed.Private, c.Embed.QueryTimeout = endpoint.URL, "m", true, time.Minute
+			c.Embed.Endpoint, c.Embed.Model, c.Embed.Private, c.Tuning.EmbedQuery = endpoint.URL, "m", true, time.Minute
 		})
 		waitUntil(t, "all texts have vectors", func() bool {
 			texts := 0

@@ -31,8 +31,8 @@ func (d *daemon) openEmbedder() error {
 	}
 	e := &meaning.Embedder{
 		Dir: d.vectorsDir(), Client: client, TextPrefix: c.TextPrefix, QueryPrefix: c.QueryPrefix, Index: d.index,
-		Load: d.pipeline.documents.Load, Private: c.Private, Batch: 32, DailyCharacters: c.DailyChars,
-		QueryTimeout: c.QueryTimeout, Now: clock.Now, Logger: d.logger,
+		Load: d.pipeline.documents.Load, Private: c.Private, Batch: 32,
+		QueryTimeout: d.config.Tuning.EmbedQuery, Now: clock.Now, Logger: d.logger,
 	}
 	if err := e.Open(); err != nil {
 		d.logger.Error("vectors are unavailable, searches compare words only", "err", err)

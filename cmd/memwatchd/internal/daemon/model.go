@@ -21,7 +21,7 @@ func (d *daemon) openModel() (*llm.Client, error) {
 	if l.Endpoint == "" {
 		return nil, nil
 	}
-	client := &llm.Client{Endpoint: l.Endpoint, Model: l.Model, Timeout: l.Timeout}
+	client := &llm.Client{Endpoint: l.Endpoint, Model: l.Model, Timeout: d.config.Tuning.ModelTimeout}
 	return client, d.prepareClient(client, l.KeyFile)
 }
 

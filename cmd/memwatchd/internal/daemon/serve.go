@@ -167,10 +167,6 @@ func (s *reloader) newLogger(c *config.Config) *slog.Logger {
 	}
 	w = maskingWriter{w}
 	options := &slog.HandlerOptions{Level: c.LogLevel()}
-	if c.Log.Format == "json" {
-		options.ReplaceAttr = term.EscapeAttr // the other format quotes by itself
-		return slog.New(newThrottle(slog.NewJSONHandler(w, options)))
-	}
 	return slog.New(newThrottle(slog.NewTextHandler(w, options)))
 }
 

@@ -45,16 +45,17 @@ func (d *daemon) openShare() (*sharing, error) {
 	if c.Weaviate.URL == "" || !d.config.Memory.Enabled {
 		return nil, nil
 	}
-	if err := state.PrivateDir(c.Spool); err != nil {
+	spool := filepath.Join(d.config.State.Dir, "share")
+	if err := state.PrivateDir(spool); err != nil {
 		return nil, err
 	}
-	lock, err := vault.AcquireLock(filepath.Join(c.Spool, "lock"),
+	lock, err := vault.AcquireLock(filepath.Join(spool, "lock"),
 		vault.Holder{PID: os.Getpid(), Socket: d.config.Socket()})
 	if err != nil {
-		return nil, fmt.Errorf("share.spool: %w", err)
+		return nil, err
 	}
 	d.locks = append(d.locks, lock)
-	host, err := shareHost(c.Host, c.Spool)
+	host, err := shareHost(c.Host, spool)
 	if err != nil {
 		return nil, fmt.Errorf("share.host: %w", err)
 	}
@@ -76,7 +77,7 @@ func (d *daemon) openShare() (*sharing, error) {
 	}
 	breaker := new(share.Breaker)
 	s.Publisher = &share.Publisher{
-		Store: s.client, Breaker: breaker, Source: indexedFiles{d}, Dir: c.Spool, MaxSpool: 256 << 20,
+		Store: s.client, Breaker: breaker, Source: indexedFiles{d}, Dir: spool, MaxSpool: 256 << 20,
 		Timeout: d.config.Tuning.ShareTimeout, Tombstones: 90 * 24 * time.Hour, Logger: d.logger, Now: clock.Now,
 		Init:  func(ctx context.Context) error { _, err := s.client.Init(ctx); return err },
 		Ready: func(ctx context.Context) error { _, err := s.client.Ready(ctx); return err },

@@ -34,7 +34,7 @@ var sharer = fields{"subject": "alice", "context": "private"}
 // A machine is a daemon that shares the public entries of its memory.
 type machine struct {
 	*live
-	name, spool string
+	name string
 }
 
 // patient is the setting of machines whose answers include the store, however busy it is.
@@ -44,7 +44,7 @@ const patient = "query_timeout: 10s"
 // settings are those of settings, in YAML.
 func newMachine(t *testing.T, name, url, settings string) *machine {
 	t.Helper()
-	m := &machine{name: name, spool: filepath.Join(t.TempDir(), "share")}
+	m := &machine{name: name}
 	key := filepath.Join(t.TempDir(), "key")
 	if err := os.WriteFile(key, []byte(weaviatetest.ClusterKey+"\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -53,8 +53,7 @@ func newMachine(t *testing.T, name, url, settings string) *machine {
   weaviate: {url: %q, key_file: %q, %s}
   host: %s
   publish: ["**"]
-  spool: %q
-`, url, key, settings, name, m.spool))
+`, url, key, settings, name))
 	m.env = append(m.env, "MEMWATCHD_MEMORY_OWNER=alice", clockAhead+"=0s")
 	return m
 }
@@ -391,7 +390,7 @@ func failServers(t *testing.T, cluster *weaviatetest.Cluster, r *rand.Rand, n in
 func failDaemon(t *testing.T, m *machine, r *rand.Rand, n int) {
 	m.kill()
 	if n%4 == 3 {
-		os.RemoveAll(m.spool)
+		os.RemoveAll(filepath.Join(filepath.Dir(m.config), "state/memwatchd/memwatchd/share"))
 	}
 	ahead := time.Duration(r.IntN(3)/2) * time.Hour
 	m.env[slices.IndexFunc(m.env, isClockAhead)] = fmt.Sprintf("%s=%v", clockAhead, ahead)

@@ -65,7 +65,7 @@ func tune(c *config.Config, key, value string) {
 		"watch.settle": &t.Settle, "watch.max_wait": &t.MaxWait, "watch.vanish": &t.Vanish,
 		"watch.reconcile": &t.Reconcile, "watch.poll": &t.Poll, "ipc.sync_timeout": &t.SyncTimeout,
 		"ipc.drain": &t.Limits.Drain, "ipc.read_body": &t.Limits.ReadBody,
-		"share.weaviate.timeout": &t.ShareTimeout, "share.weaviate.query_timeout": &t.ShareQuery,
+		"share.weaviate.timeout": &t.ShareTimeout, "share.weaviate.query_timeout": &t.ShareQuery, "embed.query_timeout": &t.EmbedQuery, "llm.timeout": &t.ModelTimeout,
 	}
 	var err error
 	switch key {

@@ -2,7 +2,6 @@ package term
 
 import (
 	"fmt"
-	"log/slog"
 	"strings"
 	"unicode/utf8"
 
@@ -18,18 +17,6 @@ func EscapeLine(s string) string { return escapeHarmful(s, false) }
 // EscapeText is EscapeLine for text of several lines: it keeps newlines and
 // tabs.
 func EscapeText(s string) string { return escapeHarmful(s, true) }
-
-// EscapeAttr escapes the text of a log attribute for a terminal. It is a
-// ReplaceAttr function of [slog.HandlerOptions].
-func EscapeAttr(_ []string, a slog.Attr) slog.Attr {
-	switch v := a.Value.Any().(type) {
-	case string:
-		a.Value = slog.StringValue(EscapeLine(v))
-	case error:
-		a.Value = slog.StringValue(EscapeLine(v.Error()))
-	}
-	return a
-}
 
 func escapeHarmful(s string, lines bool) string {
 	if utf8.ValidString(s) && (lines || !strings.ContainsAny(s, "\n\t")) {
