@@ -44,13 +44,11 @@ type Problem struct {
 func (p *Problem) Error() string { return p.At + ": " + p.Reason }
 
 // A Format reads the files of a program. Match reports whether a file in a
-// directory or an archive belongs to the format, by its name. The ids of a local
-// format are unique in their file only.
+// directory or an archive belongs to the format, by its name.
 type Format struct {
 	Program string
 	Match   func(name string) bool
 	Read    func(s Source, r io.Reader) Records
-	Local   bool
 }
 
 // A Source describes a file that a format reads.
@@ -66,15 +64,15 @@ func (s *Source) localID(id string) string { return s.Origin + " " + id }
 
 // formats lists the formats by their names.
 var formats = []Format{
-	{"chatgpt", isConversations, readChatGPT, false},
-	{"claude", isClaude, readClaude, false},
-	{"claude-code", hasExt(".jsonl"), readSession, false},
-	{"codex", isRollout, readSession, false},
-	{"mem0", hasExt(".json", ".md"), readMem0, false},
-	{"server-memory", hasExt(".json", ".jsonl"), readServerMemory, true},
-	{"basic-memory", hasExt(".md"), readBasicMemory, true},
-	{"claude-mem", hasExt(".json"), readClaudeMem, false},
-	{"jsonl", hasExt(".jsonl"), readJSONL, true},
+	{"chatgpt", isConversations, readChatGPT},
+	{"claude", isClaude, readClaude},
+	{"claude-code", hasExt(".jsonl"), readSession},
+	{"codex", isRollout, readSession},
+	{"mem0", hasExt(".json", ".md"), readMem0},
+	{"server-memory", hasExt(".json", ".jsonl"), readServerMemory},
+	{"basic-memory", hasExt(".md"), readBasicMemory},
+	{"claude-mem", hasExt(".json"), readClaudeMem},
+	{"jsonl", hasExt(".jsonl"), readJSONL},
 }
 
 // FormatOf returns the format of a program.

@@ -3,7 +3,6 @@ package cli
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -23,7 +22,6 @@ import (
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 	"github.com/memwatchd/memwatchd/internal/importer"
-	"github.com/memwatchd/memwatchd/memory"
 )
 
 // maxImportText bounds the text of one record. Encoded twice, it takes at most
@@ -46,24 +44,12 @@ func addImport(c *cobra.Command, form *api.Command, op *api.Operation, req *api.
 		}
 		return nil
 	}
-	origin := new(string)
-	if format.Local {
-		c.Flags().StringVar(origin, "origin", "",
-			"path at which a file or directory that has moved was imported before, or any name in place of its path")
-	}
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		if *origin != "" && memory.ValidHost(*origin) != nil {
-			place, err := filepath.Abs(*origin)
-			if err != nil {
-				return err
-			}
-			*origin = filepath.ToSlash(place)
-		}
 		a, err := newInvocation(cmd, op, req, g)
 		if err != nil {
 			return err
 		}
-		r := &recordImport{a: a, req: req, format: format, origin: *origin, seen: map[string][32]byte{}}
+		r := &recordImport{a: a, req: req, format: format, seen: map[string][32]byte{}}
 		r.sum.Records = []api.ImportedRecord{}
 		if max, given := paramGiven(req, "max"); given {
 			r.left, _ = strconv.Atoi(max)
@@ -87,7 +73,6 @@ type recordImport struct {
 	a       *invocation
 	req     *api.Request
 	format  importer.Format
-	origin  string              // name of the arguments, or absolute path in place of theirs
 	last    []*api.ImportRecord // summaries, whose evidence the other records contain
 	batch   strings.Builder     // records as JSON lines
 	size    int                 // of the batch in a request, in bytes
@@ -96,7 +81,6 @@ type recordImport struct {
 	left    int                 // records that may still be imported, if limited
 	limited bool
 	seen    map[string][32]byte // digests of records by id
-	divided []string            // files of entries that became several
 	sum     api.ImportAnswer
 }
 
@@ -177,33 +161,24 @@ type inputFile struct {
 	onDisk bool   // a file can be written beside it
 }
 
-// source returns the file as a format reads it. Its origin is the name that the user
-// gave, or the name of the file with a digest of its place. Both files of an export
-// as JSON lines have the origin of their directory.
+// source returns the file as a format reads it. Its origin is the name of the file with
+// a digest of its place. Both files of an export as JSON lines have the origin of their
+// directory.
 func (r *recordImport) source(f inputFile) importer.Source {
-	place := cmp.Or(r.origin, f.place)
 	isHalf := func(name string) bool { return path.Base(name) == shortTermFile || path.Base(name) == longTermFile }
 	if r.format.Program == "jsonl" && isHalf(f.name) {
 		f.below = strings.TrimPrefix(path.Dir(f.below), ".")
-		if isHalf(place) {
-			place = path.Dir(place)
+		if isHalf(f.place) {
+			f.place = path.Dir(f.place)
 		}
 	}
-	return importer.Source{Name: f.name, Origin: originName(place, f.below), Location: r.a.out.reader.Location}
+	return importer.Source{Name: f.name, Origin: originName(f.place, f.below), Location: r.a.out.reader.Location}
 }
 
 // originName returns the name of a place, which can be a part of the names of daily
-// notes: the place itself if it is such a name already.
+// notes.
 func originName(place, below string) string {
-	if strings.HasPrefix(place, "/") {
-		place = path.Clean(place)
-	}
-	if below != "" {
-		place += "/" + below
-	}
-	if memory.ValidHost(place) == nil {
-		return place
-	}
+	place = path.Join(place, below)
 	base := strings.ToLower(path.Base(place))
 	base = strings.TrimSuffix(base, path.Ext(base))
 	base = strings.Map(func(c rune) rune {
@@ -213,8 +188,7 @@ func originName(place, below string) string {
 		return '_'
 	}, base)
 	sum := sha256.Sum256([]byte(place))
-	name := strings.Trim(base[:min(len(base), 40)]+"_"+hex.EncodeToString(sum[:4]), "_")
-	return name
+	return strings.Trim(base[:min(len(base), 40)]+"_"+hex.EncodeToString(sum[:4]), "_")
 }
 
 // importInput imports the records of a file. Invalid lines of JSON are kept in a
@@ -236,8 +210,6 @@ func (r *recordImport) importInput(ctx context.Context, f inputFile, in io.ReadC
 		case record.Summary != "":
 			r.last = append(r.last, record)
 			continue
-		case r.format.Program != "jsonl":
-			record.Origin = r.origin
 		}
 		if err := r.addParts(ctx, f.shown, record); err != nil {
 			return err
@@ -249,31 +221,20 @@ func (r *recordImport) importInput(ctx context.Context, f inputFile, in io.ReadC
 	return keepInvalid(f.shown, invalid)
 }
 
-// addParts adds a record, as several if it is too large for a request. Further parts
-// of a file of entries have files of their own.
+// addParts adds a record, as several if it is too large for a request.
 func (r *recordImport) addParts(ctx context.Context, file string, record *api.ImportRecord) error {
-	if record.Path != "" {
+	if record.Path != "" { // a file of entries
 		line, err := api.EncodeJSON(record)
 		if err != nil {
 			return err
 		}
-		if quoted, err := json.Marshal(string(line)); err == nil && len(quoted) < maxImportFile {
-			return r.add(ctx, file, record)
+		if quoted, err := json.Marshal(string(line)); err != nil || len(quoted) >= maxImportFile {
+			r.addFailure(fmt.Sprintf("%s: %s has more than %d KiB", file, record.Path, maxImportFile>>10))
+			return err
 		}
+		return r.add(ctx, file, record)
 	}
-	parts := importer.Split(record, maxImportText)
-	if record.Path != "" && len(parts) > 1 {
-		r.divided = append(r.divided, record.Path)
-	}
-	for i, part := range parts {
-		if dir, base := path.Split(part.Path); i > 0 && part.Path != "" {
-			stem := strings.TrimSuffix(base, path.Ext(base))
-			mark := "-"
-			if memory.IsDay(stem) {
-				mark = "." // the notes of a day stay those of the day
-			}
-			part.Path = fmt.Sprintf("%s%s%s%d.md", dir, stem, mark, i+1)
-		}
+	for _, part := range importer.Split(record, maxImportText) {
 		if err := r.add(ctx, file, part); err != nil {
 			return err
 		}
@@ -281,39 +242,23 @@ func (r *recordImport) addParts(ctx context.Context, file string, record *api.Im
 	return nil
 }
 
-// keepInvalid writes the invalid lines of a file to a new file beside it,
-// FILE.invalid or, if another file has that name, FILE.invalid2 and so on. A file
-// that contains the lines already is kept. Links are not followed, because the
-// directory may be another user's.
+// keepInvalid writes the invalid lines of a file to FILE.invalid beside it, unless this
+// file has them already. It replaces no file and follows no link, because the directory may be
+// another user's.
 func keepInvalid(file string, lines []byte) error {
 	name := file + ".invalid"
-	for n := 2; ; n++ {
-		f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-		if err == nil {
-			_, err = f.Write(lines)
-			return errors.Join(err, f.Close())
-		}
-		if !errors.Is(err, fs.ErrExist) || n > maxInvalidFiles {
-			return err
-		}
-		if containsLines(name, lines) {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err == nil {
+		_, err = f.Write(lines)
+		return errors.Join(err, f.Close())
+	}
+	info, failure := os.Lstat(name)
+	if failure == nil && info.Mode().IsRegular() && info.Size() == int64(len(lines)) {
+		if kept, failure := os.ReadFile(name); failure == nil && bytes.Equal(kept, lines) {
 			return nil
 		}
-		name = fmt.Sprintf("%s.invalid%d", file, n)
 	}
-}
-
-// maxInvalidFiles bounds the files of invalid lines beside a file.
-const maxInvalidFiles = 100
-
-// containsLines reports whether a regular file consists of the lines.
-func containsLines(name string, lines []byte) bool {
-	info, err := os.Lstat(name)
-	if err != nil || !info.Mode().IsRegular() || info.Size() != int64(len(lines)) {
-		return false
-	}
-	text, err := os.ReadFile(name)
-	return err == nil && bytes.Equal(text, lines)
+	return fmt.Errorf("keep the invalid lines: %w; move that file away", err)
 }
 
 func (r *recordImport) addFailure(reason string) {
@@ -429,9 +374,6 @@ func (r *recordImport) finish(ctx context.Context, form *api.Command, err error)
 		return fmt.Errorf("%s: the rest was not imported: %w", form.Words, err)
 	case r.sum.Failed > 0:
 		return fmt.Errorf("%s: %s not imported", form.Words, api.Plural(r.sum.Failed, "record"))
-	case len(r.divided) > 0:
-		return fmt.Errorf("%s: more than %d KiB, divided into several files: %s", form.Words, maxImportFile>>10,
-			strings.Join(r.divided, ", "))
 	}
 	return nil
 }
