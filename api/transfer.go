@@ -78,7 +78,7 @@ type ImportedRecord struct {
 // ExportRequest requests all readable text, in pages.
 type ExportRequest struct {
 	Entries         bool   `json:"entries" doc:"return the entries of each file in place of its text"`
-	IncludeArchived bool   `json:"include_archived" doc:"also export archived files and kept conversations"`
+	IncludeArchived bool   `json:"include_archived" doc:"also export archived files"`
 	Path            string `json:"path" complete:"path" doc:"only files below this directory, or files that match this glob"`
 	Cursor          string `json:"cursor" doc:"for the next page, the next field of the previous answer"`
 	Fresh

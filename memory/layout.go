@@ -69,8 +69,7 @@ const (
 	soulFile     = "SOUL.md"
 	userFile     = "USER.md"
 
-	transcriptsDir = "sessions"
-	inboxDir       = "inbox"
+	inboxDir = "inbox"
 )
 
 // Inbox returns the directory below which callers write on a listener with a fixed
@@ -96,25 +95,6 @@ func InboxOf(path string) string {
 
 // InInbox reports whether a path is below an inbox.
 func InInbox(path string) bool { return InboxOf(path) != "" }
-
-// TranscriptAgents lists the agents whose conversations can be kept, see
-// [TranscriptPath]. It must not be modified.
-var TranscriptAgents = []string{"claude-code", "codex", "gemini"}
-
-// TranscriptPath returns the path of the conversation of an agent in a session
-// on a day. Conversations are private and, like the archive, searched on request
-// only: they contain every question beside what was kept as an answer.
-func TranscriptPath(agent, day, session string) string {
-	return transcriptsDir + "/" + agent + "/" + day + "-" + SessionFile(session)
-}
-
-// isTranscript reports whether the elements of a path are those of a kept
-// conversation.
-func isTranscript(part []string) bool {
-	const day = len(time.DateOnly)
-	return len(part) == 3 && part[0] == transcriptsDir && slices.Contains(TranscriptAgents, part[1]) &&
-		len(part[2]) > day && part[2][day] == '-' && IsDay(part[2][:day])
-}
 
 var namespaces = [...]string{"profile", "preference", "fact", "project", "task_state"}
 
@@ -195,9 +175,6 @@ func (l *Layout) Place(path string) Place {
 	}
 	if len(dirs) > 0 && dirs[0] == memoryDir {
 		dirs = dirs[1:]
-	}
-	if isTranscript(part) {
-		return Place{Path: path, Kind: Archive, Owner: l.owner()}
 	}
 	if len(part) > 1 && !isReserved(part[0]) && !isHiddenName(part[0]) && l.Users != nil && l.Users(part[0]) {
 		if p, ok := l.personalPlace(path, part[1:len(part)-1], name, base, userKey(part[0]), part[0]); ok {

@@ -1,11 +1,11 @@
 // Package agents edits the settings of programs that work with a language
 // model: it locates each program's settings files, and installs and uninstalls
-// memwatchd there.
+// memwatchd there. The table in table.go describes the agents.
 //
 // Settings files belong to the user. An edit changes only the entry of
 // memwatchd: comments, the order of keys, white space and line ends stay, to
-// the byte. An entry in JSON has the style of the file, and one in TOML is a
-// block at the end. A second installation changes nothing. Uninstalling
+// the byte. An entry in JSON has the style of the file, and one in TOML or YAML
+// is a block of lines. A second installation changes nothing. Uninstalling
 // restores the file, except that an object or a list that was empty before is
 // removed with the entry, and that an empty file in JSON becomes {}. The object
 // of the servers stays if it is the only member of the file. A defect of a file
@@ -33,7 +33,6 @@ type Scope string
 const (
 	User    Scope = "user"    // the user's, in all projects
 	Project Scope = "project" // a project's, in its directory
-	Local   Scope = "local"   // the user's, in one project
 )
 
 // An Agent is a program that memwatchd can be installed in.
@@ -41,24 +40,24 @@ type Agent struct {
 	Name  string // name on the command line
 	Title string // name that the agent itself uses
 
-	program string                 // its command
-	dir     func(m Machine) string // settings directory; the agent is installed if it exists
+	program string   // its command
+	dirs    []string // settings directories; the agent is installed if one exists
 	parts   map[Component]part
+	hooks   hookFormat
 }
 
 // A part is the form of a component in the settings files of each scope.
 type part struct {
 	syntax
-	files map[Scope]locateFunc
+	// The files that may contain the part, as for Machine.path. The first is created if
+	// none exists.
+	user, project []string
+	owned         bool // the file contains nothing but memwatchd, and is removed with the part
 
-	// The confirmation that the agent requires before it uses the part, in each scope or
-	// in a project. Empty if it requires none.
+	// Advice for the user, in each scope or in a project, such as a confirmation that the
+	// agent requires. Empty if there is none.
 	note, projectNote string
 }
-
-// A locateFunc returns the files that may contain a part. The first is created if
-// none exists.
-type locateFunc func(m Machine) []string
 
 // A syntax is the syntax of a part in a settings file.
 type syntax interface {
@@ -78,143 +77,6 @@ type Machine struct {
 	LookPath func(program string) (string, error)
 }
 
-// dirFrom returns the directory that a variable names, or else one below the
-// home.
-func (m Machine) dirFrom(variable string, below ...string) string {
-	if dir := m.Getenv(variable); dir != "" {
-		return dir
-	}
-	return filepath.Join(append([]string{m.Home}, below...)...)
-}
-
-func (m Machine) claudeDir() string { return m.dirFrom("CLAUDE_CONFIG_DIR", ".claude") }
-func (m Machine) codexDir() string  { return m.dirFrom("CODEX_HOME", ".codex") }
-func (m Machine) geminiDir() string { return filepath.Join(m.dirFrom("GEMINI_CLI_HOME"), ".gemini") }
-func (m Machine) opencodeDir() string {
-	return filepath.Join(m.dirFrom("XDG_CONFIG_HOME", ".config"), "opencode")
-}
-func (m Machine) skill() string   { return filepath.Join(m.Home, ".agents", "skills", serverName) }
-func (m Machine) cursor() string  { return filepath.Join(m.Home, ".cursor") }
-func (m Machine) project() string { return m.Dir }
-
-// claudeState returns the file that Claude Code itself writes, which contains
-// its servers. It is next to the settings directory, or in the directory that
-// CLAUDE_CONFIG_DIR names. A file of the old name in the settings directory
-// takes precedence.
-func claudeState(m Machine) []string {
-	if old := filepath.Join(m.claudeDir(), ".config.json"); m.Exists(old) {
-		return []string{old}
-	}
-	return []string{filepath.Join(m.dirFrom("CLAUDE_CONFIG_DIR"), ".claude.json")}
-}
-
-// in returns a place for files in a directory.
-func in(dir func(Machine) string, names ...string) locateFunc {
-	return func(m Machine) []string {
-		files := make([]string, len(names))
-		for i, name := range names {
-			files[i] = filepath.Join(dir(m), filepath.FromSlash(name))
-		}
-		return files
-	}
-}
-
-// All lists the known agents, by name.
-var All = []Agent{
-	{
-		Name: "claude-code", Title: "Claude Code", program: "claude", dir: Machine.claudeDir,
-		parts: map[Component]part{
-			MCP: {
-				syntax:      jsonServers{key: "mcpServers", kind: "stdio"},
-				files:       map[Scope]locateFunc{User: claudeState, Project: in(Machine.project, ".mcp.json")},
-				projectNote: "Claude Code requires confirmation before it starts a server of a project",
-			},
-			Hooks: {
-				syntax: jsonHooks{events: eventNames, timeout: 5},
-				files: map[Scope]locateFunc{
-					User:    in(Machine.claudeDir, "settings.json"),
-					Project: in(Machine.project, ".claude/settings.json"),
-					Local:   in(Machine.project, ".claude/settings.local.json"),
-				},
-				projectNote: "Claude Code runs hooks of a project in directories that you trust",
-			},
-		},
-	},
-	{
-		Name: "codex", Title: "Codex", program: "codex", dir: Machine.codexDir,
-		parts: map[Component]part{
-			MCP: {
-				syntax: tomlServers{},
-				files: map[Scope]locateFunc{
-					User:    in(Machine.codexDir, "config.toml"),
-					Project: in(Machine.project, ".codex/config.toml"),
-				},
-				projectNote: "Codex reads the settings of trusted projects only",
-			},
-			Hooks: {
-				// Codex warns of a longer time limit of SessionEnd.
-				syntax: jsonHooks{events: eventNames, args: []string{"--agent", "codex"}, timeout: 3},
-				files: map[Scope]locateFunc{
-					User:    in(Machine.codexDir, "hooks.json"),
-					Project: in(Machine.project, ".codex/hooks.json"),
-				},
-				note: "Codex runs hooks that you have trusted: run /hooks in Codex",
-			},
-		},
-	},
-	{
-		Name: "cursor", Title: "Cursor", program: "cursor", dir: Machine.cursor,
-		parts: map[Component]part{MCP: {
-			syntax: jsonServers{key: "mcpServers", kind: "stdio"},
-			files: map[Scope]locateFunc{
-				User:    in(Machine.cursor, "mcp.json"),
-				Project: in(Machine.project, ".cursor/mcp.json"),
-			},
-		}},
-	},
-	{
-		Name: "gemini", Title: "Gemini CLI", program: "gemini", dir: Machine.geminiDir,
-		parts: map[Component]part{
-			MCP: {
-				syntax: jsonServers{key: "mcpServers"}, files: geminiSettings,
-				note: "Gemini CLI starts servers in trusted directories only",
-			},
-			Hooks: {
-				// The time limit is in milliseconds.
-				syntax: jsonHooks{events: geminiEvents, args: []string{"--agent", "gemini"}, timeout: 5000},
-				files:  geminiSettings, projectNote: "Gemini CLI warns of the hooks of a project before it runs them",
-			},
-		},
-	},
-	{
-		Name: "opencode", Title: "opencode", program: "opencode", dir: Machine.opencodeDir,
-		parts: map[Component]part{MCP: {
-			syntax: jsonServers{key: "mcp", kind: "local", list: true, nested: "servers"},
-			files: map[Scope]locateFunc{
-				User: in(Machine.opencodeDir, "opencode.json", "opencode.jsonc", "config.json"),
-				Project: in(Machine.project, "opencode.json", "opencode.jsonc", ".opencode/opencode.json",
-					".opencode/opencode.jsonc"),
-			},
-		}},
-	},
-	{
-		Name: "skill", Title: "The directory of skills", dir: Machine.skill,
-		parts: map[Component]part{Hooks: {
-			syntax: skillFile{},
-			files: map[Scope]locateFunc{
-				User:    in(Machine.skill, "SKILL.md"),
-				Project: in(Machine.project, ".agents/skills/memwatchd/SKILL.md"),
-			},
-		}},
-	},
-}
-
-// geminiSettings are the settings files of Gemini CLI, for all parts.
-var geminiSettings = map[Scope]locateFunc{
-	User:    in(Machine.geminiDir, "settings.json"),
-	Project: in(Machine.project, ".gemini/settings.json"),
-}
-
 // Named returns the agent with a name, and reports whether there is one.
 func Named(name string) (Agent, bool) {
 	i := slices.IndexFunc(All, func(a Agent) bool { return a.Name == name })
@@ -228,41 +90,44 @@ func Named(name string) (Agent, bool) {
 func Names(p Component) []string {
 	var names []string
 	for _, a := range All {
-		if a.parts[p].files != nil {
+		if a.Supports(p, User) {
 			names = append(names, a.Name)
 		}
 	}
 	return names
 }
 
-// HookEvent returns the agent's name of the event of a hook command of
-// memwatchd, such as SessionEnd for session-end, or "" if the agent has no such
-// event or no hooks.
-func (a Agent) HookEvent(command string) string {
-	hooks, _ := a.parts[Hooks].syntax.(jsonHooks)
-	return hooks.events[command]
-}
-
 // OwnsFile reports whether the file of a part contains nothing but memwatchd, so
 // that it is removed with the part.
-func (a Agent) OwnsFile(p Component) bool { return a.parts[p].syntax == skillFile{} }
+func (a Agent) OwnsFile(p Component) bool { return a.parts[p].owned }
 
 // Supports reports whether the agent supports a part in a scope.
-func (a Agent) Supports(p Component, s Scope) bool { return a.parts[p].files[s] != nil }
+func (a Agent) Supports(p Component, s Scope) bool { return a.parts[p].paths(s) != nil }
+
+func (p part) paths(s Scope) []string {
+	if s == Project {
+		return p.project
+	}
+	return p.user
+}
 
 // Files returns the paths of the files that may contain a part, all of which
 // the agent reads. It returns at least one path if the agent supports the part
 // in that scope, otherwise nil. The files may be missing.
-func (a Agent) Files(p Component, s Scope, m Machine) []string {
-	if !a.Supports(p, s) {
-		return nil
+func (a Agent) Files(p Component, s Scope, m Machine) (files []string) {
+	for _, path := range a.parts[p].paths(s) {
+		if s == Project {
+			files = append(files, filepath.Join(m.Dir, filepath.FromSlash(path)))
+		} else if path := m.path(path); path != "" {
+			files = append(files, path)
+		}
 	}
-	return a.parts[p].files[s](m)
+	return files
 }
 
 // File returns the path of the file to install a part into: the one that
-// contains the part, or the first existing one, or the first. The agent must
-// support the part in that scope.
+// contains the part, or the first existing one, or the first with an existing
+// directory, or the first. The agent must support the part in that scope.
 func (a Agent) File(p Component, s Scope, m Machine) string {
 	files := a.Files(p, s, m)
 	for _, file := range files {
@@ -273,13 +138,15 @@ func (a Agent) File(p Component, s Scope, m Machine) string {
 		}
 	}
 	first := slices.IndexFunc(files, m.Exists)
+	if first < 0 {
+		first = slices.IndexFunc(files, func(file string) bool { return m.Exists(filepath.Dir(file)) })
+	}
 	return files[max(first, 0)]
 }
 
-// Note describes the confirmation that the agent requires before it uses a part
-// in a scope. It returns "" if none is required.
+// Note returns the advice of the agent for a part in a scope, or "".
 func (a Agent) Note(p Component, s Scope) string {
-	if s != User && a.parts[p].projectNote != "" {
+	if s == Project && a.parts[p].projectNote != "" {
 		return a.parts[p].projectNote
 	}
 	return a.parts[p].note
@@ -295,10 +162,14 @@ func (a Agent) Install(p Component, data []byte, c Command) ([]byte, error) {
 }
 
 // Uninstall returns the text of a settings file without memwatchd, regardless
-// of its command. A file without memwatchd stays as it is. If the file has a
-// defect, the error is an *[Error].
+// of its command, or nil for a file that memwatchd owns. A file without memwatchd
+// stays as it is. If the file has a defect, the error is an *[Error].
 func (a Agent) Uninstall(p Component, data []byte) ([]byte, error) {
-	return a.parts[p].removeCommand(data)
+	after, err := a.parts[p].removeCommand(data)
+	if a.parts[p].owned {
+		after = nil
+	}
+	return after, err
 }
 
 // Installed returns the commands of memwatchd in a settings file: those of

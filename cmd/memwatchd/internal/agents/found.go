@@ -3,6 +3,7 @@ package agents
 import (
 	"errors"
 	"io/fs"
+	"slices"
 )
 
 // A Finding is an agent found on a machine, with its installations of
@@ -16,6 +17,7 @@ type Finding struct {
 // An Installation is a command of memwatchd in a settings file.
 type Installation struct {
 	Component Component
+	Scope     Scope
 	File      string
 	Command   Command
 }
@@ -32,18 +34,24 @@ type Fault struct {
 func DetectAgents(m Machine) []Finding {
 	var list []Finding
 	for _, a := range All {
-		if _, err := m.LookPath(a.program); err != nil && !m.Exists(a.dir(m)) {
+		_, err := m.LookPath(a.program)
+		if err != nil && !slices.ContainsFunc(a.dirs, func(dir string) bool { return m.Exists(m.path(dir)) }) {
 			continue
 		}
 		f := Finding{Agent: a}
 		for _, p := range []Component{MCP, Hooks} {
-			for _, s := range []Scope{User, Project, Local} {
+			for _, s := range []Scope{User, Project} {
 				f.addInstallations(m, p, s)
 			}
 		}
 		list = append(list, f)
 	}
 	return list
+}
+
+// Has reports whether a part of memwatchd is installed in the settings of the user.
+func (f Finding) Has(p Component) bool {
+	return slices.ContainsFunc(f.Installations, func(i Installation) bool { return i.Component == p && i.Scope == User })
 }
 
 func (f *Finding) addInstallations(m Machine, p Component, s Scope) {
@@ -60,7 +68,7 @@ func (f *Finding) addInstallations(m Machine, p Component, s Scope) {
 			f.Faults = append(f.Faults, Fault{file, err})
 		}
 		for _, c := range commands {
-			f.Installations = append(f.Installations, Installation{p, file, c})
+			f.Installations = append(f.Installations, Installation{p, s, file, c})
 		}
 	}
 }

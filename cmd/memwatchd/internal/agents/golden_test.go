@@ -14,7 +14,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite what is expected in testdata")
 
-// TestGolden compares each form with the archives. Each archive of
+// TestGolden compares the table with the archives: each agent has one for each part. Each archive of
 // testdata/<agent>/<part> begins with a comment and has
 //
 //	before     the settings file
@@ -32,6 +32,13 @@ func TestGolden(t *testing.T) {
 	files, err := filepath.Glob("testdata/*/*/*.txtar")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no archives: %v", err)
+	}
+	for _, a := range All {
+		for p := range a.parts {
+			if found, _ := filepath.Glob(filepath.Join("testdata", a.Name, string(p), "*.txtar")); len(found) == 0 {
+				t.Errorf("no archive of %s/%s", a.Name, p)
+			}
+		}
 	}
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(strings.TrimPrefix(file, "testdata/"), ".txtar"), func(t *testing.T) {

@@ -1,36 +1,24 @@
 package agents
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/tailscale/hujson"
 )
 
-// hookEvents lists the hook commands of memwatchd, in the order in which their
-// events happen.
-var hookEvents = []string{"session-start", "prompt", "pre-compact", "stop", "session-end"}
-
 // jsonHooks is the form of hooks in settings in JSON: commands for a shell, in
 // groups, in a list for each event.
 //
 //	{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "memwatchd hook stop", "timeout": 5}]}]}}
+//
+// The flat form has no groups, and the version of the file.
+//
+//	{"version": 1, "hooks": {"sessionStart": [{"type": "command", "command": "memwatchd hook session-start"}]}}
 type jsonHooks struct {
 	events  map[string]string // the agent's name of the event of each command
-	args    []string          // further arguments of each command
+	agent   string            // name of the agent for --agent; empty: the default
 	timeout int               // time limit of a command, many times the usual run time, in the unit of the agent
-}
-
-// eventNames are the names of events that most agents use.
-var eventNames = map[string]string{
-	"session-start": "SessionStart", "prompt": "UserPromptSubmit", "pre-compact": "PreCompact", "stop": "Stop",
-	"session-end": "SessionEnd",
-}
-
-// geminiEvents are the names of events in Gemini CLI.
-var geminiEvents = map[string]string{
-	"session-start": "SessionStart", "prompt": "BeforeAgent", "pre-compact": "PreCompress", "stop": "AfterAgent",
-	"session-end": "SessionEnd",
+	flat    bool
 }
 
 type hookGroup struct {
@@ -43,167 +31,171 @@ type hookCommand struct {
 	Timeout int    `json:"timeout"`
 }
 
-// A handler is a command of memwatchd in the settings: hook h in the list of group
-// g in the list of event e.
+// hookLine returns the words that run a hook: the command, and the hook's own arguments.
+func hookLine(c Command, event, agent string) Command {
+	c = slices.Concat(c, []string{"hook", event})
+	if agent != "" {
+		c = append(c, "--agent", agent)
+	}
+	return c
+}
+
+// A handler is a command of memwatchd in the settings: an item of each list of a chain,
+// from the object of all hooks to the list with the command.
 type handler struct {
-	hooks, event, list *hujson.Value
-	e, g, h            int
-	line               *hujson.Value
-	command            Command
-	name               string // event of the command
-	alone              bool   // whether the line contains no other command
+	lists   []*hujson.Value
+	items   []int
+	command Command
 }
 
 // listHandlers lists the commands of memwatchd at an event. A value that the agent
 // rejects is an error.
-func (jsonHooks) listHandlers(d *jsonDoc, hooks *hujson.Value, e int, event string) ([]handler, error) {
-	groups, err := d.findKind(hooks, event, '[')
+func (c jsonHooks) listHandlers(d *jsonDoc, hooks *hujson.Value, e int, event string) (found []handler, err error) {
+	list, err := d.findKind(hooks, event, '[')
 	if err != nil {
 		return nil, err
 	}
-	var found []handler
-	for g := range groups.Value.(*hujson.Array).Elements {
-		group := &groups.Value.(*hujson.Array).Elements[g]
+	add := func(list *hujson.Value, h int, lists []*hujson.Value, items []int) error {
+		one := &list.Value.(*hujson.Array).Elements[h]
+		if one.Value.Kind() != '{' {
+			return errorAt(d.text, one.StartOffset, "a hook must be an object, in braces")
+		}
+		command, err := d.findMember(one, "command")
+		if err != nil || command == nil || command.Value.Kind() != '"' {
+			return err
+		}
+		if c, name := findHook(command.Value.(hujson.Literal).String()); name != "" {
+			found = append(found, handler{append(lists, list), append(items, h), c})
+		}
+		return nil
+	}
+	for g := range list.Value.(*hujson.Array).Elements {
+		if c.flat {
+			if err := add(list, g, []*hujson.Value{hooks}, []int{e}); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		group := &list.Value.(*hujson.Array).Elements[g]
 		if group.Value.Kind() != '{' {
 			return nil, errorAt(d.text, group.StartOffset, "a group of hooks must be an object, in braces")
 		}
-		list, err := d.findKind(group, "hooks", '[')
+		inner, err := d.findKind(group, "hooks", '[')
 		if err != nil {
 			return nil, err
 		}
-		if list == nil {
+		if inner == nil {
 			continue
 		}
-		for h, one := range list.Value.(*hujson.Array).Elements {
-			if one.Value.Kind() != '{' {
-				return nil, errorAt(d.text, one.StartOffset, "a hook must be an object, in braces")
-			}
-			command, err := d.findMember(&one, "command")
-			if err != nil {
+		for h := range inner.Value.(*hujson.Array).Elements {
+			if err := add(inner, h, []*hujson.Value{hooks, list}, []int{e, g}); err != nil {
 				return nil, err
-			}
-			if command == nil || command.Value.Kind() != '"' {
-				continue
-			}
-			if c, name, alone := findHook(command.Value.(hujson.Literal).String()); name != "" {
-				found = append(found, handler{hooks, groups, list, e, g, h, command, c, name, alone})
 			}
 		}
 	}
 	return found, nil
 }
 
-// findHandlers lists the commands of memwatchd at an event, or at all events if it is
-// empty. Events without a name in memwatchd may have values of any form.
-func (c jsonHooks) findHandlers(d *jsonDoc, event string) ([]handler, error) {
+// findHandlers lists the commands of memwatchd at all events. Events without a name in
+// memwatchd may have values of any form.
+func (c jsonHooks) findHandlers(d *jsonDoc) (found []handler, err error) {
 	hooks, err := d.findKind(&d.root, "hooks", '{')
 	if err != nil || hooks == nil {
 		return nil, err
 	}
-	var found []handler
 	list, _ := listItems(hooks)
 	for e, m := range list {
 		name := m.Name.Value.(hujson.Literal).String()
-		if event != "" && name != event {
-			continue
-		}
 		handlers, err := c.listHandlers(d, hooks, e, name)
-		if err != nil && slices.Contains(slices.Collect(maps.Values(c.events)), name) {
-			return nil, err
+		for _, known := range c.events {
+			if err != nil && known == name {
+				return nil, err
+			}
 		}
 		found = append(found, handlers...)
 	}
 	return found, nil
 }
 
-func (c jsonHooks) listCommands(data []byte) ([]Command, error) {
+func (c jsonHooks) listCommands(data []byte) (commands []Command, err error) {
 	d, err := readJSON(data)
 	if err != nil {
 		return nil, err
 	}
-	handlers, err := c.findHandlers(d, "")
-	var commands []Command
+	handlers, err := c.findHandlers(d)
 	for _, h := range handlers {
 		commands = append(commands, h.command)
 	}
 	return commands, err
 }
 
+// addCommand leaves a file that has exactly the wanted commands as it is. Otherwise it
+// removes those of memwatchd and adds the wanted ones.
 func (c jsonHooks) addCommand(data []byte, command Command) ([]byte, error) {
+	var want []string
+	for _, name := range hookEvents {
+		if c.events[name] != "" {
+			want = append(want, hookLine(command, name, c.agent).String())
+		}
+	}
+	has, err := c.listCommands(data)
+	if err != nil {
+		return nil, err
+	}
+	lines := make([]string, len(has))
+	for i, h := range has {
+		lines[i] = h.String()
+	}
+	slices.Sort(lines)
+	if slices.Equal(lines, slices.Sorted(slices.Values(want))) {
+		return data, nil
+	}
+	data, err = c.removeCommand(data)
+	if err != nil {
+		return nil, err
+	}
 	d, err := readJSON(data)
-	if err == nil {
-		err = c.checkAlone(d)
+	if err == nil && c.flat {
+		var version *hujson.Value
+		if version, err = d.findMember(&d.root, "version"); err == nil && version == nil {
+			err = d.addItem(&d.root, "version", 1)
+		}
 	}
 	for _, name := range hookEvents {
-		line := Command(slices.Concat(command, []string{"hook", name}, c.args)).String()
-		for done := false; err == nil && !done; {
-			done, err = c.installEvent(d, name, line)
+		if err == nil && c.events[name] != "" {
+			err = c.addHook(d, c.events[name], hookLine(command, name, c.agent).String())
 		}
 	}
 	return d.fileContent(err)
 }
 
-// installEvent makes one edit towards exactly one command of memwatchd at an event, and
-// reports whether the file has that.
-func (c jsonHooks) installEvent(d *jsonDoc, name, line string) (done bool, err error) {
-	event := c.events[name]
-	handlers, err := c.findHandlers(d, event)
-	if err != nil {
-		return false, err
-	}
-	handlers = slices.DeleteFunc(handlers, func(h handler) bool { return h.name != name })
-	switch {
-	case len(handlers) == 0:
-		return true, c.addHook(d, event, line)
-	case len(handlers) > 1: // the agent would run both
-		return false, c.removeHook(d, handlers[len(handlers)-1])
-	case handlers[0].line.Value.(hujson.Literal).String() != line:
-		h := handlers[0]
-		return true, d.setMember(&h.list.Value.(*hujson.Array).Elements[h.h], "command", line)
-	}
-	return true, nil
-}
-
-// checkAlone returns an error if a line of a hook also runs other commands, which
-// belong to the user.
-func (c jsonHooks) checkAlone(d *jsonDoc) error {
-	handlers, err := c.findHandlers(d, "")
-	for _, h := range handlers {
-		if !h.alone {
-			return errorAt(d.text, h.line.StartOffset, "the hook also runs other commands: remove %s hook %s from it first",
-				serverName, h.name)
-		}
-	}
-	return err
-}
-
-// addHook appends a group with a command to those of an event.
+// addHook appends a command, in a group of its own, to those of an event.
 func (c jsonHooks) addHook(d *jsonDoc, event, line string) error {
-	group := hookGroup{[]hookCommand{{"command", line, c.timeout}}}
+	var item any = hookCommand{"command", line, c.timeout}
+	if !c.flat {
+		item = hookGroup{[]hookCommand{{"command", line, c.timeout}}}
+	}
 	hooks, err := d.findKind(&d.root, "hooks", '{')
 	if err != nil {
 		return err
 	}
 	if hooks == nil {
-		return d.addItem(&d.root, "hooks", map[string]any{event: []hookGroup{group}})
+		return d.addItem(&d.root, "hooks", map[string]any{event: []any{item}})
 	}
-	groups, err := d.findKind(hooks, event, '[')
+	list, err := d.findKind(hooks, event, '[')
 	if err != nil {
 		return err
 	}
-	if groups == nil {
-		return d.addItem(hooks, event, []hookGroup{group})
+	if list == nil {
+		return d.addItem(hooks, event, []any{item})
 	}
-	return d.addItem(groups, "", group)
+	return d.addItem(list, "", item)
 }
 
 func (c jsonHooks) removeCommand(data []byte) ([]byte, error) {
 	d, err := readJSON(data)
-	if err == nil {
-		err = c.checkAlone(d)
-	}
 	for err == nil {
-		handlers, failed := c.findHandlers(d, "")
+		handlers, failed := c.findHandlers(d)
 		if failed != nil || len(handlers) == 0 {
 			return d.fileContent(failed)
 		}
@@ -212,17 +204,15 @@ func (c jsonHooks) removeCommand(data []byte) ([]byte, error) {
 	return nil, err
 }
 
-// removeHook removes a command from its group, or the group if it has no other, or
+// removeHook removes a command from its list, or the group if it has no other, or
 // the event or all hooks likewise. Agents reject a group without hooks.
-func (jsonHooks) removeHook(d *jsonDoc, h handler) error {
-	if list, _ := listItems(h.list); len(list) > 1 {
-		return d.removeItem(h.list, h.h)
-	}
-	if !isOnlyItem(h.event) {
-		return d.removeItem(h.event, h.g)
-	}
-	if !isOnlyItem(h.hooks) {
-		return d.removeItem(h.hooks, h.e)
+func (c jsonHooks) removeHook(d *jsonDoc, h handler) error {
+	for i := len(h.lists) - 1; i >= 0; i-- {
+		items, _ := listItems(h.lists[i])
+		isGroup := i == 2 // in which a comment stays only beside a command
+		if isGroup && len(items) > 1 || !isGroup && !isOnlyItem(h.lists[i]) {
+			return d.removeItem(h.lists[i], h.items[i])
+		}
 	}
 	return d.removeKey(&d.root, "hooks")
 }

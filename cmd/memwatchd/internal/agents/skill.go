@@ -52,9 +52,9 @@ func (skillFile) listCommands(data []byte) ([]Command, error) {
 		return nil, errorAt(string(data), 0, "the file is not the skill of memwatchd: remove it")
 	}
 	line, _, _ := bytes.Cut(block, []byte("\n"))
-	commands, err := splitCommands(string(line))
-	if err != nil || len(commands) == 0 {
+	command := parseCommand(string(line))
+	if command == nil {
 		return nil, errorAt(string(data), len(data)-len(block), "the first command of the skill cannot be read")
 	}
-	return commands[:1], nil
+	return []Command{command}, nil
 }

@@ -163,7 +163,6 @@ type Config struct {
 	Hooks struct {
 		Enabled         bool     `yaml:"enabled" default:"true" doc:"If false, the hooks of agents do nothing"`
 		Capture         bool     `yaml:"capture" default:"true" doc:"If true, decisions, preferences, things to remember and a file of the session are saved before a conversation is compressed or ends"`
-		Transcripts     bool     `yaml:"transcripts" default:"false" doc:"If true, the conversation is kept too: private, with credentials masked, in sessions/<agent>/<day>-<session>.md"`
 		StoreResponses  bool     `yaml:"store_responses" default:"false" doc:"If true, one to three bullets with the result are saved after each answer of an agent"`
 		Format          string   `yaml:"format" default:"auto" enum:"auto,summary,boot,full,items" doc:"Format of the memory at the start of a session, as in memwatchd context: auto, which fits every layout, summary, boot, full or items"`
 		Roots           []string `yaml:"roots" doc:"Names of folders of memory.roots whose entries are added to prompts, too"`

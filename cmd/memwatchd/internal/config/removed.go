@@ -57,6 +57,7 @@ var removedKeys = map[string]string{
 	"share.weaviate.query_timeout": "a search waits at most 300ms",
 	"share.tombstones":             "removals are kept for 90 days",
 	"share.spool_max":              "waiting changes have at most 256 MiB",
+	"hooks.transcripts":            "memwatchd import reads the conversations that agents keep",
 	"ipc.sync_timeout":             "requests wait at most 2s for earlier changes",
 	"ipc.max_request":              "requests have at most 1 MiB",
 	"ipc.max_header":               "headers have at most 16 KiB",

@@ -46,7 +46,7 @@ func TestJudgements(t *testing.T) {
 		}
 		return f
 	}
-	broken := agents.Finding{Agent: agent("cursor").Agent,
+	broken := agents.Finding{Agent: agent("zed").Agent,
 		Faults: []agents.Fault{{File: "/h/s", Err: errors.New("3:1: no value")}}}
 	defaults := config.Default()
 	defaults.Location = time.UTC
@@ -87,10 +87,10 @@ func TestJudgements(t *testing.T) {
 				"note|hooks|memwatchd hook install --agent claude-code"}},
 		{"agent: has both", agentFindings(agent("claude-code", agents.MCP, agents.Hooks), exists, typed),
 			[]string{"ok|Claude Code has the tools", "ok|Claude Code has the hooks"}},
-		{"agent: has no hooks", agentFindings(agent("cursor", agents.MCP), exists, typed),
-			[]string{"ok|Cursor"}},
-		{"agent: no program", agentFindings(agent("cursor", agents.MCP), missing, typed),
-			[]string{"warning|starts /b/memwatchd, which does not exist|/h/s|memwatchd mcp install --agent cursor"}},
+		{"agent: has no hooks", agentFindings(agent("zed", agents.MCP), exists, typed),
+			[]string{"ok|Zed"}},
+		{"agent: no program", agentFindings(agent("zed", agents.MCP), missing, typed),
+			[]string{"warning|starts /b/memwatchd, which does not exist|/h/s|memwatchd mcp install --agent zed"}},
 		{"agent: broken settings", agentFindings(broken, exists, typed),
 			[]string{"warning|/h/s: 3:1: no value|Correct the file"}},
 	} {

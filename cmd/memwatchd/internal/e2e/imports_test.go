@@ -88,7 +88,7 @@ var libraries = map[string][]string{
 	"golang.org/x/text/":               {"memory", "index"},
 	"golang.org/x/time/":               {"ipc"},
 	"golang.org/x/tools/":              {},
-	"gopkg.in/yaml.v3":                 {"memory", "config"},
+	"gopkg.in/yaml.v3":                 {"memory", "config", "agents"},
 	"log/slog":                         {"compactor", "todosync", "vault", "watcher", "index", "ntfy", "ipc", "config", "daemon", "meaning", "term", "share"},
 	"net":                              {"service", "console", "ui", "ipc", "ipc/client", "llm", "outbound", "config", "daemon", "testkit"},
 	"net/http":                         {"api", "ipc", "ipc/client", "ipc/mcp", "ntfy", "llm", "outbound", "ui", "weaviate"},

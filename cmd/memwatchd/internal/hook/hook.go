@@ -12,6 +12,7 @@
 package hook
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -36,7 +37,6 @@ import (
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
 	"github.com/memwatchd/memwatchd/internal/secrets"
 	"github.com/memwatchd/memwatchd/ipc/client"
-	"github.com/memwatchd/memwatchd/memory"
 )
 
 // TimeLimit bounds the time of a hook from the start of its command. Including
@@ -59,12 +59,8 @@ const (
 // less.
 const maxHookInput = 4 << 20
 
-// maxHookOutput bounds the output of a hook, in UTF-16 code units. Agents
-// withhold more than 10,000 characters from the model.
-const maxHookOutput = 10_000
-
-// Events are the events of a session with a hook, in their order.
-var Events = []struct {
+// An Event is an event of a session with a hook.
+type Event struct {
 	Name  string // of the command
 	short string
 	long  string
@@ -73,7 +69,10 @@ var Events = []struct {
 
 	saves  bool          // saves text, of which nothing may be lost on a busy machine
 	limits time.Duration // bound of the time of the requests, in TimeLimits; 0 is 1
-}{
+}
+
+// Events are the events with a hook, in their order.
+var Events = []Event{
 	{
 		Name: "session-start", short: "Print the memory block for the start of a session",
 		run: printSessionContext,
@@ -109,7 +108,7 @@ const statementsHelp = "Requests to remember, decisions, constraints, preference
 	"agents and " +
 	"credentials are omitted.\n\n" +
 	"The file of the session gets the decisions, the agent's own to-do list and, if it has no summary, the beginning " +
-	"of the first prompt. It is private. With hooks.transcripts, the conversation is kept, too."
+	"of the first prompt. It is private."
 
 // NewCommand returns the hook command with one subcommand per event.
 func NewCommand(g *cli.Globals) *cobra.Command {
@@ -118,7 +117,7 @@ func NewCommand(g *cli.Globals) *cobra.Command {
 		Short: "Connect the memory to the sessions of an agent",
 		Long: `Connect the memory to the sessions of an agent.
 
-Claude Code, Codex and Gemini CLI run these commands with JSON on standard input. The commands exit with 0. session-start and prompt take less than 300 ms, except that session-start starts a daemon if none answers and waits for it for up to a second. The other commands first write their text to the disk, in a spool; if no daemon answers, a later hook saves the text. A daemon that does not answer is reported once per session on standard error.`,
+Agents run these commands with JSON on standard input, as their settings say. The commands exit with 0. session-start and prompt take less than 300 ms, except that session-start starts a daemon if none answers and waits for it for up to a second. The other commands first write their text to the disk, in a spool; if no daemon answers, a later hook saves the text. A daemon that does not answer is reported once per session on standard error.`,
 		GroupID:     "agents",
 		Args:        cli.OnlyCommands,
 		Annotations: map[string]string{cli.NeverFails: ""},
@@ -134,14 +133,9 @@ Claude Code, Codex and Gemini CLI run these commands with JSON on standard input
 		}
 		sub.Flags().StringVar(&h.externalKey, "external-key", "", "act as the account of this user of a channel: <channel>:<id>")
 		sub.Flags().StringVar(&h.agentName, "agent", "claude-code",
-			"agent that runs the hook: "+strings.Join(memory.TranscriptAgents, ", "))
-		g.CompleteFlag(sub, "agent", cli.CompleteWords(memory.TranscriptAgents...))
+			"agent that runs the hook: "+strings.Join(agents.HookNames(), ", "))
+		g.CompleteFlag(sub, "agent", cli.CompleteWords(agents.HookNames()...))
 		sub.Flags().BoolVar(&h.debug, "debug", false, "print to standard error why nothing was printed or saved")
-		if e.Name == "session-start" {
-			sub.Flags().StringVar(&h.format, "format", "",
-				"format of the block in place of hooks.format: auto, summary, boot, full or items")
-			g.CompleteFlag(sub, "format", cli.CompleteWords(formats...))
-		}
 		c.AddCommand(cli.AcceptGlobals(sub, cli.CallerFlags))
 	}
 	setup.AddInstall(c, g, agents.Hooks)
@@ -151,13 +145,12 @@ Claude Code, Codex and Gemini CLI run these commands with JSON on standard input
 type hook struct {
 	g         *cli.Globals
 	command   string
-	event     string // the name of the event in the agent
+	agent     agents.Agent
 	agentName string
 	debug     bool
 	saves     bool // saves text
 
 	externalKey string
-	format      string // of the context at the start of a session
 
 	config *config.Config
 	client *client.Client
@@ -177,6 +170,10 @@ type hookInput struct {
 	Active  bool   `json:"stop_hook_active"`       // Stop: a hook made the agent continue
 	Message string `json:"last_assistant_message"` // Stop
 	Answer  string `json:"prompt_response"`        // the same, of Gemini CLI
+
+	Conversation string         `json:"conversation_id"` // the session, of Cursor
+	Dirs         []string       `json:"workspace_roots"` // the directories, of Cursor
+	Extra        map[string]any `json:"extra"`           // fields of the event, of Hermes Agent
 }
 
 // runAction executes the action of a hook, whose requests take at most the given time.
@@ -285,14 +282,14 @@ func (h *hook) prepare(cmd *cobra.Command) (err error) {
 		}
 		h.client.Scope.ExternalKey = &h.externalKey
 	}
-	if err := config.CheckOneOf(h.agentName, memory.TranscriptAgents); err != nil {
+	if err := config.CheckOneOf(h.agentName, agents.HookNames()); err != nil {
 		return cli.Usagef("--agent: %w", err)
 	}
 	h.client.Program = api.NewProgram("hook:"+h.agentName, h.input.Session)
-	agent, _ := agents.Named(h.agentName)
-	h.event = agent.HookEvent(h.command)
-	if e := bareName(h.input.Event); e != "" && e != bareName(h.event) && e != bareName(h.command) {
-		return cli.Usagef("the hook is for %s, but the event is %s", h.event, h.input.Event)
+	h.agent, _ = agents.Named(h.agentName)
+	event := h.agent.HookEvent(h.command)
+	if e := bareName(h.input.Event); e != "" && e != bareName(event) && e != bareName(h.command) {
+		return cli.Usagef("the hook is for %s, but the event is %s", event, h.input.Event)
 	}
 	return nil
 }
@@ -312,6 +309,13 @@ func readHookInput(r io.Reader) (in hookInput, err error) {
 	}
 	if err != nil {
 		return in, fmt.Errorf("standard input is not a valid hook event: %w", err)
+	}
+	in.Session = cmp.Or(in.Session, in.Conversation)
+	if in.Dir == "" && len(in.Dirs) > 0 {
+		in.Dir = in.Dirs[0]
+	}
+	if message, ok := in.Extra["user_message"].(string); ok {
+		in.Prompt = message
 	}
 	if secrets.MatchingID(in.Session) != "" { // neither the spool nor the memory may contain it
 		sum := sha256.Sum256([]byte(in.Session))

@@ -88,7 +88,7 @@ func (h *hook) save(ctx context.Context, requests []spooled) error {
 	session := cmp.Or(h.input.Session, "hook-"+rand.Text()[:8]) // the daemon recognizes a repeated capture by its session
 	for i := range requests {
 		r := &requests[i]
-		if r.Draft == nil && r.Keep == nil {
+		if r.Draft == nil {
 			r.Source, r.Session, r.Project = h.agentName, session, h.project()
 		}
 	}
@@ -125,8 +125,6 @@ func (h *hook) deliverSpool(ctx context.Context) error {
 // send sends a request. Every error means that the request can be sent again.
 func (h *hook) send(ctx context.Context, r spooled) (err error) {
 	switch {
-	case r.Keep != nil:
-		err = h.keepConversation(ctx, r.Keep)
 	case r.Draft != nil:
 		draft := *r.Draft
 		if draft.Day == h.today() {

@@ -1,7 +1,6 @@
 package hook
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,16 +16,13 @@ import (
 	"github.com/memwatchd/memwatchd/ipc/client"
 )
 
-// formats are the context formats for the start of a session.
-var formats = []string{"auto", "summary", "boot", "full", "items"}
-
 // printSessionContext prints the context of a new session. It prints the context again
 // when the session was cleared or compacted. It explains an empty block.
 func printSessionContext(ctx context.Context, h *hook) error {
 	if s := h.input.Source; s == "resume" || s == "fork" { // the continued conversation has the memory block
 		return fmt.Errorf("the session already has its memory block: this is a %s", s)
 	}
-	r := api.ContextRequest{Format: cmp.Or(h.format, h.config.Hooks.Format)}
+	r := api.ContextRequest{Format: h.config.Hooks.Format}
 	switch r.Format {
 	case "auto":
 		r.Session, r.Project, r.MaxChars = h.input.Session, h.project(), &h.config.Hooks.ContextMaxChars
@@ -95,44 +91,21 @@ func (h *hook) printContext(ctx context.Context, r api.ContextRequest) error {
 		h.logDebug(errors.New(a.Index.Notice))
 	}
 	text := brief.Fit(a.Text, a.Hints, func(text string) bool {
-		return utf16Length(text) <= h.config.Hooks.ContextMaxChars &&
-			utf16Length(string(h.encodeOutput(text))) <= maxHookOutput
+		_, fits := h.agent.HookOutput(h.command, text)
+		return fits && len(utf16.Encode([]rune(text))) <= h.config.Hooks.ContextMaxChars
 	})
 	if text == "" {
 		return emptyError(strings.Join(append([]string{"nothing to show"}, a.Hints...), "; "))
 	}
-	return h.writeOutput(text)
+	if !h.limit.Stop() { // the time is over
+		return nil
+	}
+	out, _ := h.agent.HookOutput(h.command, text)
+	_, err = h.g.Stdout.Write(out)
+	return err
 }
 
 // An emptyError is the reason for an empty block.
 type emptyError string
 
 func (e emptyError) Error() string { return string(e) }
-
-// utf16Length returns the length of a text in UTF-16 code units, in which agents
-// count characters. It is at least the number of code points.
-func utf16Length(text string) int { return len(utf16.Encode([]rune(text))) }
-
-// A hookOutput is the output of a hook in the format of the agents.
-type hookOutput struct {
-	Output struct {
-		Event   string `json:"hookEventName"`
-		Context string `json:"additionalContext"`
-	} `json:"hookSpecificOutput"`
-}
-
-func (h *hook) encodeOutput(text string) []byte {
-	var out hookOutput
-	out.Output.Event, out.Output.Context = h.event, text
-	return cli.AsJSON(out)
-}
-
-// writeOutput prints a text for the agent, unless the time is over.
-func (h *hook) writeOutput(text string) error {
-	line := h.encodeOutput(text)
-	if !h.limit.Stop() {
-		return nil
-	}
-	_, err := h.g.Stdout.Write(line)
-	return err
-}

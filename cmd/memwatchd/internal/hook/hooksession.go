@@ -9,7 +9,6 @@ import (
 
 	"github.com/memwatchd/memwatchd/api"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/clock"
-	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
 	"github.com/memwatchd/memwatchd/internal/secrets"
 	"github.com/memwatchd/memwatchd/internal/transcript"
 	"github.com/memwatchd/memwatchd/memory"
@@ -24,30 +23,17 @@ const (
 )
 
 // saveConversation saves the essence of a conversation before it is compacted
-// or ends: its important sentences, the file of the session and, if configured,
-// the conversation itself. A repeated event changes nothing.
+// or ends: its important sentences, and the file of the session. A repeated event
+// changes nothing.
 func saveConversation(ctx context.Context, h *hook) error {
-	settings := h.config.Hooks
-	if !settings.Capture && !settings.Transcripts {
+	if !h.config.Hooks.Capture {
 		return errors.New("hooks.capture is false")
 	}
 	head, tail, err := readTranscript(h.input.Transcript, maxHead, maxTranscript)
 	if err != nil {
 		return err
 	}
-	var requests []spooled
-	if settings.Capture {
-		requests = h.essence(transcript.Read(head), transcript.Read(tail))
-	}
-	if settings.Transcripts && h.input.Session != "" && secrets.MatchingRule(h.input.Transcript) == "" {
-		path, err := config.AbsolutePath(h.input.Transcript) // a later hook may run in another directory
-		if err != nil {
-			return err
-		}
-		requests = append(requests, spooled{Keep: &keptConversation{
-			Agent: h.agentName, Session: h.input.Session, Project: h.project(), Day: h.today(), Transcript: path,
-		}})
-	}
+	requests := h.essence(transcript.Read(head), transcript.Read(tail))
 	if len(requests) == 0 {
 		return errors.New("no statements to save")
 	}

@@ -1,6 +1,7 @@
 package hook
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -13,11 +14,13 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/adrg/xdg"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/memwatchd/memwatchd/api"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/agents"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/clock"
 	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
@@ -166,7 +169,7 @@ func TestConversationsArrive(t *testing.T) {
 func TestCredentialsNotKept(t *testing.T) {
 	const secret = "ghp_0123456789abcdefghijABCDEFGHIJ456789"
 	h := newHook(t, nil)
-	h.config.Hooks.StoreResponses, h.config.Hooks.Transcripts = true, true
+	h.config.Hooks.StoreResponses = true
 	input := fmt.Sprintf(`{"session_id": %q, "cwd": %q, "last_assistant_message": %q, "transcript_path": %q}`,
 		secret, "/home/"+secret, "Fixed the login.\nThe token is "+secret+".\nAdded a test.", filepath.Join(t.TempDir(), secret))
 	in, err := readHookInput(strings.NewReader(input))
@@ -216,5 +219,50 @@ func TestSessionDay(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"", "2026-02-05"}, got); diff != "" {
 		t.Errorf("days (-want +got):\n%s", diff)
+	}
+}
+
+// TestOutputOfAgents checks that the output of a hook has the form of each agent, and that
+// long memory in Chinese stays within the limits of the agent.
+func TestOutputOfAgents(t *testing.T) {
+	text := "[Memory:Relevant]\n" + strings.Repeat("- 计费数据库在法兰克福区域，每天夜里备份一次。\n", 350)
+	for _, name := range agents.HookNames() {
+		h := newHook(t, func(w http.ResponseWriter, _ *http.Request) {
+			json.NewEncoder(w).Encode(map[string]any{"text": text})
+		})
+		var out bytes.Buffer
+		h.g.Stdout, h.command, h.agentName = &out, "prompt", name
+		h.agent, _ = agents.Named(name)
+		if h.agent.HookEvent(h.command) == "" {
+			h.command = "session-start"
+		}
+		if err := h.printContext(t.Context(), api.ContextRequest{}); err != nil {
+			t.Fatal(err)
+		}
+		got := out.String()
+		switch {
+		case name == "kimi":
+		case name == "copilot", name == "cursor", name == "hermes":
+			member := map[string]string{}
+			if err := json.Unmarshal(out.Bytes(), &member); err != nil || len(member) != 1 {
+				t.Errorf("%s: %v in %s", name, err, got)
+			}
+			got = member[map[string]string{"copilot": "additionalContext", "cursor": "additional_context", "hermes": "context"}[name]]
+		default:
+			var o struct {
+				Output map[string]string `json:"hookSpecificOutput"`
+			}
+			if err := json.Unmarshal(out.Bytes(), &o); err != nil || o.Output["hookEventName"] != h.agent.HookEvent(h.command) {
+				t.Errorf("%s: %v in %s", name, err, got)
+			}
+			got = o.Output["additionalContext"]
+		}
+		n, limit := utf8.RuneCountInString(got), h.config.Hooks.ContextMaxChars
+		if name == "codex" { // tokens: at least one for each Chinese character
+			n, limit = n-strings.Count(got, " ")-2*strings.Count(got, "\n"), 2500
+		}
+		if n > limit || n < limit/2 || !strings.HasPrefix(got, "[Memory:Relevant]\n") {
+			t.Errorf("%s: %d characters, at most %d", name, n, limit)
+		}
 	}
 }

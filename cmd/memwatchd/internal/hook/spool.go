@@ -42,12 +42,11 @@ const (
 // syncFile writes a file or a directory to the disk. Tests replace it.
 var syncFile = (*os.File).Sync
 
-// A spooled is a request that waits for the daemon: a capture, the draft of a
-// session, or a conversation to keep.
+// A spooled is a request that waits for the daemon: a capture, or the draft of a
+// session.
 type spooled struct {
 	api.CaptureRequest
 	Draft *api.SessionRequest `json:"draft,omitempty"` // in place of the capture
-	Keep  *keptConversation   `json:"keep,omitempty"`  // in place of the capture
 }
 
 // spoolOf returns the spool for requests of one caller to one daemon that serves

@@ -122,6 +122,9 @@ func launch(flags config.Flags, log *os.File) (<-chan struct{}, error) {
 			cmd.Env = append(cmd.Env, pair)
 		}
 	}
+	for fd := 3; fd < 1024; fd++ { // files that this command has of its caller, such as a terminal
+		syscall.CloseOnExec(fd)
+	}
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}

@@ -28,14 +28,17 @@ func NewStop(g *cli.Globals) *cobra.Command {
 		Long: "Stop the daemon and wait until it has ended. Requests that it has begun are finished first. " +
 			"The next command starts a daemon again, unless daemon.autostart is false.",
 		Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, dc, err := g.ConnectRunning(cmd)
-			if err != nil {
-				return err
-			}
-			return stop(cmd.Context(), g, c, dc)
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return Stop(cmd, g) },
 	}, cli.DaemonFlags)
+}
+
+// Stop ends the daemon that g selects, and waits until it has ended.
+func Stop(cmd *cobra.Command, g *cli.Globals) error {
+	c, dc, err := g.ConnectRunning(cmd)
+	if err != nil {
+		return err
+	}
+	return stop(cmd.Context(), g, c, dc)
 }
 
 // NewRestart returns the command restart.

@@ -86,6 +86,9 @@ func (u unit) isInstalled() bool {
 	return config.ExistingPath(u.path) != "" || config.ExistingPath(wanted) != ""
 }
 
+// Path returns the path of the unit of a memory.
+func Path(name string) string { return unitOf(name).path }
+
 // Installed returns the path of the unit that starts the daemon of a memory at login, or
 // "" if none is installed.
 func Installed(name string) string {

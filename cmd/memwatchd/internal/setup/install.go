@@ -28,13 +28,13 @@ type installer struct {
 	component agents.Component
 	remove    bool
 
-	agents         []string
-	all            bool
-	project, local bool
-	write          bool
-	program        string
-	tools          string
-	externalKey    string
+	agents      []string
+	project     bool
+	write       bool
+	untried     bool // the memory may be missing
+	program     string
+	tools       string
+	externalKey string
 }
 
 // AddInstall adds the commands install and uninstall to the command of a part.
@@ -67,7 +67,7 @@ func (i *installer) newCommand() *cobra.Command {
 		c.Use = "uninstall --agent NAME"
 		c.Short = fmt.Sprintf("Remove %s from the settings of an agent", object)
 		c.Long = c.Short + ". The command shows the change; --write applies it. The rest of the file does not change."
-		c.Example = fmt.Sprintf("  %s uninstall --agent claude-code\n  %[1]s uninstall --all --write", name)
+		c.Example = fmt.Sprintf("  %s uninstall --agent claude-code\n  %[1]s uninstall --agent claude-code --write", name)
 	}
 	c.Args = cli.NoArgs
 	c.RunE = func(cmd *cobra.Command, _ []string) error { return i.runInstaller(cmd) }
@@ -75,13 +75,9 @@ func (i *installer) newCommand() *cobra.Command {
 	names := agents.Names(i.component)
 	f.StringSliceVar(&i.agents, "agent", nil, "comma-separated `list` of agents: "+strings.Join(names, ", "))
 	i.g.CompleteFlag(c, "agent", cli.CompleteWords(names...))
-	f.BoolVar(&i.all, "all", false, "settings of all agents found on this machine")
 	f.BoolVar(&i.write, "write", false, "apply the change")
 	f.BoolVar(&i.project, "project", false,
 		"settings of the project in the working directory, which may be shared, instead of your own")
-	if i.component == agents.Hooks {
-		f.BoolVar(&i.local, "local", false, "your own settings of the project in the working directory")
-	}
 	cli.AcceptGlobals(c, cli.OutputFlags)
 	if i.remove {
 		return c
@@ -102,26 +98,33 @@ func (i *installer) newCommand() *cobra.Command {
 }
 
 func (i *installer) runInstaller(cmd *cobra.Command) error {
-	switch {
-	case i.all && len(i.agents) > 0:
-		return cli.Usagef("--all selects all agents: omit --agent")
-	case i.project && i.local:
-		return cli.Usagef("--project and --local exclude each other")
+	changes, failed := i.change(cmd)
+	if len(changes) == 0 {
+		return failed
 	}
+	if err := i.printChanges(changes); err != nil {
+		return err
+	}
+	return failed
+}
+
+// change plans the changes and, if write is set, writes them. An installation writes no
+// file if one fails. A removal continues with the others.
+func (i *installer) change(cmd *cobra.Command) ([]*fileChange, error) {
 	m, err := ThisMachine()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	list, err := i.selectAgents(m)
 	if err != nil {
-		return cli.UsageError{Err: err}
+		return nil, cli.UsageError{Err: err}
 	}
 	command, err := i.agentCommand(cmd)
-	if err != nil {
-		return err
+	if err == nil {
+		err = i.tryMemory(cmd)
 	}
-	if err := i.tryMemory(cmd); err != nil {
-		return err
+	if err != nil {
+		return nil, err
 	}
 	var changes []*fileChange
 	var failed []error
@@ -130,21 +133,15 @@ func (i *installer) runInstaller(cmd *cobra.Command) error {
 		changes = append(changes, some...)
 		failed = append(failed, err)
 	}
-	// An installation writes no file if one fails. A removal continues with the others.
-	if err := errors.Join(failed...); err != nil && (!i.remove || len(changes) == 0) {
-		return err
+	if err := errors.Join(failed...); err != nil && !i.remove {
+		return nil, err
 	}
-	if i.write {
-		for _, c := range changes {
-			if c.isNeeded() {
-				failed = append(failed, c.writeFile())
-			}
+	for _, c := range changes {
+		if i.write && c.isNeeded() {
+			failed = append(failed, c.writeFile())
 		}
 	}
-	if err := i.printChanges(changes); err != nil {
-		return err
-	}
-	return errors.Join(failed...)
+	return changes, errors.Join(failed...)
 }
 
 func (i *installer) selectAgents(m agents.Machine) ([]agents.Agent, error) {
@@ -159,12 +156,7 @@ func (i *installer) selectAgents(m agents.Machine) ([]agents.Agent, error) {
 	if len(found) > 0 {
 		detected = "found on this machine: " + strings.Join(found, ", ")
 	}
-	switch {
-	case i.all && len(found) == 0:
-		return nil, fmt.Errorf("no agent found on this machine; known agents: %s", strings.Join(names, ", "))
-	case i.all:
-		i.agents = found
-	case len(i.agents) == 0:
+	if len(i.agents) == 0 {
 		return nil, fmt.Errorf("--agent is required: one of %s (%s)", strings.Join(names, ", "), detected)
 	}
 	var list []agents.Agent
@@ -181,11 +173,8 @@ func (i *installer) selectAgents(m agents.Machine) ([]agents.Agent, error) {
 }
 
 func (i *installer) scope() agents.Scope {
-	switch {
-	case i.project:
+	if i.project {
 		return agents.Project
-	case i.local:
-		return agents.Local
 	}
 	return agents.User
 }
@@ -247,7 +236,7 @@ func (i *installer) agentCommand(cmd *cobra.Command) (agents.Command, error) {
 // that the flags select: another daemon answers, or none answers and none could
 // be started for that memory.
 func (i *installer) tryMemory(cmd *cobra.Command) error {
-	if i.remove {
+	if i.remove || i.untried {
 		return nil
 	}
 	c, dc, err := i.g.Connect(cmd)

@@ -1,0 +1,335 @@
+package agents
+
+import (
+	"path/filepath"
+	"strings"
+)
+
+// path returns the path of a settings file or directory of a user. A path starts with a
+// variable and the directory in place of it, as in $CODEX_HOME|.codex/config.toml, or is
+// in the home directory. It returns "" if the variable is required and not set.
+func (m Machine) path(path string) string {
+	dir, rest, ok := strings.Cut(path, "|")
+	if !ok {
+		return filepath.Join(m.Home, filepath.FromSlash(path))
+	}
+	below, rest, _ := strings.Cut(rest, "/")
+	if below == "" {
+		below = "."
+	}
+	if value := m.Getenv(dir[1:]); value != "" {
+		return filepath.Join(value, filepath.FromSlash(rest))
+	}
+	return filepath.Join(m.Home, below, filepath.FromSlash(rest))
+}
+
+// All lists the known agents, by name. Beside each is the source of its files, events,
+// units and limits, with the date of that source.
+//
+// The agents without hooks here have none that can add text to a conversation by a
+// command: Windsurf's hooks can only block (docs.windsurf.com, cascade/hooks), Cline's are
+// scripts with fixed names in a directory (docs.cline.bot, customization/hooks), those of
+// OpenCode are plugins in JavaScript whose interface changes with version 2
+// (opencode.ai/v2/docs), those of OpenClaw and Zed likewise or missing, and the output of
+// Antigravity's is documented nowhere (only in its project, 1.1.26 discards keys).
+var All = []Agent{
+	{
+		// jgravelle/jcodemunch-mcp v1.108.89 (2026-06-30), which measured the files of version
+		// 2.0, of the IDE and of the CLI; antigravity.google/docs/mcp for the former path.
+		Name: "antigravity", Title: "Antigravity", program: "agy", dirs: []string{".gemini/antigravity", ".gemini/config"},
+		parts: map[Component]part{MCP: {
+			syntax: jsonServers{path: []string{"mcpServers"}},
+			user:   []string{".gemini/config/mcp_config.json", ".gemini/antigravity/mcp_config.json"},
+			// skillsaw, rule antigravity-mcp-valid (measured with agy 1.1.26).
+			project: []string{".agents/mcp_config.json"},
+		}},
+	},
+	{
+		// code.claude.com/docs: hooks, mcp, settings (2026-08). Claude Code withholds more than
+		// 10,000 characters of a hook.
+		Name: "claude-code", Title: "Claude Code", program: "claude", dirs: []string{"$CLAUDE_CONFIG_DIR|.claude"},
+		parts: map[Component]part{
+			MCP: {
+				syntax:      jsonServers{path: []string{"mcpServers"}, kind: "stdio"},
+				user:        []string{"$CLAUDE_CONFIG_DIR|/.claude.json"},
+				project:     []string{".mcp.json"},
+				projectNote: "Claude Code requires confirmation before it starts a server of a project",
+			},
+			Hooks: {
+				syntax:      jsonHooks{events: claudeEvents, timeout: 5},
+				user:        []string{"$CLAUDE_CONFIG_DIR|.claude/settings.json"},
+				project:     []string{".claude/settings.json"},
+				projectNote: "Claude Code runs hooks of a project in directories that you trust",
+			},
+		},
+		hooks: hookFormat{events: claudeEvents},
+	},
+	{
+		// docs.cline.bot/mcp and developersdigest.tech/mcp-servers/clients/cline (2026-08): the
+		// file of the CLI; the extension of an editor keeps one in the directory of the editor.
+		Name: "cline", Title: "Cline", program: "cline", dirs: []string{".cline"},
+		parts: map[Component]part{MCP: {
+			syntax: jsonServers{path: []string{"mcpServers"}},
+			user:   []string{".cline/data/settings/cline_mcp_settings.json"},
+		}},
+	},
+	{
+		// developers.openai.com/codex: config, hooks, mcp (2026-08). Codex puts more than 2,500
+		// tokens of a hook into a file, and warns of a longer time limit of SessionEnd.
+		Name: "codex", Title: "Codex", program: "codex", dirs: []string{"$CODEX_HOME|.codex"},
+		parts: map[Component]part{
+			MCP: {
+				syntax:      tomlServers,
+				user:        []string{"$CODEX_HOME|.codex/config.toml"},
+				project:     []string{".codex/config.toml"},
+				projectNote: "Codex reads the settings of trusted projects only",
+			},
+			Hooks: {
+				syntax:  jsonHooks{events: claudeEvents, agent: "codex", timeout: 3},
+				user:    []string{"$CODEX_HOME|.codex/hooks.json"},
+				project: []string{".codex/hooks.json"},
+				note:    "Codex runs hooks that you have trusted: run /hooks in Codex",
+			},
+		},
+		hooks: hookFormat{events: claudeEvents, maxTokens: 2500},
+	},
+	{
+		// github/docs, copilot/reference: hooks-reference, cli-config-dir-reference, and
+		// add-mcp-servers (2026-11). Event names of this form select fields as of Claude Code. The
+		// output of UserPromptSubmit is dropped; SessionEnd has no transcript.
+		Name: "copilot", Title: "Copilot CLI", program: "copilot", dirs: []string{"$COPILOT_HOME|.copilot"},
+		parts: map[Component]part{
+			MCP: {
+				syntax: jsonServers{path: []string{"mcpServers"}, kind: "local", tools: true},
+				user:   []string{"$COPILOT_HOME|.copilot/mcp-config.json"}, project: []string{".github/mcp.json"},
+			},
+			Hooks: {
+				syntax: jsonHooks{events: startEvent, agent: "copilot", timeout: 5, flat: true},
+				user:   []string{"$COPILOT_HOME|.copilot/hooks/memwatchd.json"}, project: []string{".github/hooks/memwatchd.json"},
+				owned: true, note: "Copilot CLI takes memory at the start of a session only, not for each prompt",
+			},
+		},
+		hooks: hookFormat{events: startEvent, member: "additionalContext"},
+	},
+	{
+		// cursor.com/docs/agent/hooks, from stored copies of its schema (2026-03 to 2026-08), and
+		// skillsaw, rule cursor-hooks-valid. beforeSubmitPrompt can block, and add nothing.
+		Name: "cursor", Title: "Cursor", program: "cursor", dirs: []string{".cursor"},
+		parts: map[Component]part{
+			MCP: {
+				syntax: jsonServers{path: []string{"mcpServers"}, kind: "stdio"},
+				user:   []string{".cursor/mcp.json"}, project: []string{".cursor/mcp.json"},
+			},
+			Hooks: {
+				syntax: jsonHooks{events: cursorEvents, agent: "cursor", timeout: 5, flat: true},
+				user:   []string{".cursor/hooks.json"}, project: []string{".cursor/hooks.json"},
+				note: "Cursor takes memory at the start of a session only, not for each prompt",
+			},
+		},
+		hooks: hookFormat{events: cursorEvents, member: "additional_context"},
+	},
+	{
+		// geminicli.com/docs: hooks, tools/mcp-server (2026-08). The time limit is in
+		// milliseconds.
+		Name: "gemini", Title: "Gemini CLI", program: "gemini", dirs: []string{"$GEMINI_CLI_HOME|/.gemini"},
+		parts: map[Component]part{
+			MCP: {
+				syntax: jsonServers{path: []string{"mcpServers"}},
+				user:   []string{"$GEMINI_CLI_HOME|/.gemini/settings.json"}, project: []string{".gemini/settings.json"},
+				note: "Gemini CLI starts servers in trusted directories only",
+			},
+			Hooks: {
+				syntax: jsonHooks{events: geminiEvents, agent: "gemini", timeout: 5000},
+				user:   []string{"$GEMINI_CLI_HOME|/.gemini/settings.json"}, project: []string{".gemini/settings.json"},
+				projectNote: "Gemini CLI warns of the hooks of a project before it runs them",
+			},
+		},
+		hooks: hookFormat{events: geminiEvents},
+	},
+	{
+		// NousResearch/hermes-agent, website/docs/user-guide/features: mcp, hooks (2026-11). What
+		// on_session_start prints is ignored.
+		Name: "hermes", Title: "Hermes Agent", program: "hermes", dirs: []string{"$HERMES_HOME|.hermes"},
+		parts: map[Component]part{
+			MCP: {syntax: yamlServers, user: []string{"$HERMES_HOME|.hermes/config.yaml"}},
+			Hooks: {
+				syntax: yamlHooks, user: []string{"$HERMES_HOME|.hermes/config.yaml"},
+				note: "Hermes Agent requires your consent before it runs the hook for the first time",
+			},
+		},
+		hooks: hookFormat{events: hermesEvents, member: "context"},
+	},
+	{
+		// MoonshotAI/kimi-code (2026-08) and, in .kimi, its forerunner kimi-cli: docs/en/customization,
+		// hooks and mcp. Plain text is added to the conversation; the time limit is in seconds.
+		Name: "kimi", Title: "Kimi CLI", program: "kimi", dirs: []string{"$KIMI_CODE_HOME|.kimi-code", ".kimi"},
+		parts: map[Component]part{
+			MCP: {
+				syntax: jsonServers{path: []string{"mcpServers"}},
+				user:   []string{"$KIMI_CODE_HOME|.kimi-code/mcp.json", ".kimi/mcp.json"}, project: []string{".kimi-code/mcp.json"},
+			},
+			Hooks: {syntax: tomlHooks, user: []string{"$KIMI_CODE_HOME|.kimi-code/config.toml", ".kimi/config.toml"}},
+		},
+		hooks: hookFormat{events: kimiEvents, plain: true},
+	},
+	{
+		// docs.openclaw.ai/cli/mcp (2026-07): servers for its own runtimes, in JSON5.
+		Name: "openclaw", Title: "OpenClaw", program: "openclaw", dirs: []string{".openclaw"},
+		parts: map[Component]part{MCP: {
+			syntax: jsonServers{path: []string{"mcp", "servers"}}, user: []string{".openclaw/openclaw.json"},
+		}},
+	},
+	{
+		// opencode.ai/v2/docs/mcp-servers (2026-10). In version 1, servers are direct members of
+		// mcp.
+		Name: "opencode", Title: "OpenCode", program: "opencode", dirs: []string{"$XDG_CONFIG_HOME|.config/opencode"},
+		parts: map[Component]part{MCP: {
+			syntax: jsonServers{path: []string{"mcp", "servers"}, kind: "local", list: true, short: true},
+			user: []string{"$XDG_CONFIG_HOME|.config/opencode/opencode.json", "$XDG_CONFIG_HOME|.config/opencode/opencode.jsonc",
+				"$XDG_CONFIG_HOME|.config/opencode/config.json"},
+			project: []string{"opencode.json", "opencode.jsonc", ".opencode/opencode.json", ".opencode/opencode.jsonc"},
+		}},
+	},
+	{
+		// QwenLM/qwen-code, docs/users/features: hooks, mcp (2026-11). The time limit is in
+		// milliseconds in its reference, and in seconds in an example of version 1. The form of its
+		// transcripts is not documented.
+		Name: "qwen", Title: "Qwen Code", program: "qwen", dirs: []string{".qwen"},
+		parts: map[Component]part{
+			MCP: {
+				syntax: jsonServers{path: []string{"mcpServers"}},
+				user:   []string{".qwen/settings.json"}, project: []string{".qwen/settings.json"},
+			},
+			Hooks: {
+				syntax: jsonHooks{events: qwenEvents, agent: "qwen", timeout: 5000},
+				user:   []string{".qwen/settings.json"}, project: []string{".qwen/settings.json"},
+				projectNote: "Qwen Code reads the settings of trusted directories only",
+			},
+		},
+		hooks: hookFormat{events: qwenEvents},
+	},
+	{
+		// agentskills.io (2026-08).
+		Name: "skill", Title: "The directory of skills", dirs: []string{".agents/skills/memwatchd"},
+		parts: map[Component]part{Hooks: {
+			syntax: skillFile{}, owned: true,
+			user: []string{".agents/skills/memwatchd/SKILL.md"}, project: []string{".agents/skills/memwatchd/SKILL.md"},
+		}},
+	},
+	{
+		// docs.windsurf.com, windsurf/cascade/mcp (2026-08).
+		Name: "windsurf", Title: "Windsurf", program: "windsurf", dirs: []string{".codeium/windsurf"},
+		parts: map[Component]part{MCP: {
+			syntax: jsonServers{path: []string{"mcpServers"}}, user: []string{".codeium/windsurf/mcp_config.json"},
+		}},
+	},
+	{
+		// zed.dev/docs/ai/mcp (2026-10).
+		Name: "zed", Title: "Zed", program: "zed", dirs: []string{"$XDG_CONFIG_HOME|.config/zed"},
+		parts: map[Component]part{MCP: {
+			syntax: jsonServers{path: []string{"context_servers"}},
+			user:   []string{"$XDG_CONFIG_HOME|.config/zed/settings.json"}, project: []string{".zed/settings.json"},
+		}},
+	},
+}
+
+// Names of events by the hook command of memwatchd.
+var (
+	claudeEvents = map[string]string{
+		"session-start": "SessionStart", "prompt": "UserPromptSubmit", "pre-compact": "PreCompact", "stop": "Stop",
+		"session-end": "SessionEnd",
+	}
+	geminiEvents = map[string]string{
+		"session-start": "SessionStart", "prompt": "BeforeAgent", "pre-compact": "PreCompress", "stop": "AfterAgent",
+		"session-end": "SessionEnd",
+	}
+	qwenEvents   = map[string]string{"session-start": "SessionStart", "prompt": "UserPromptSubmit", "stop": "Stop"}
+	kimiEvents   = map[string]string{"session-start": "SessionStart", "prompt": "UserPromptSubmit"}
+	startEvent   = map[string]string{"session-start": "SessionStart"}
+	cursorEvents = map[string]string{"session-start": "sessionStart"}
+	hermesEvents = map[string]string{"prompt": "pre_llm_call"}
+)
+
+// hookEvents lists the hook commands of memwatchd, in the order in which their
+// events happen.
+var hookEvents = []string{"session-start", "prompt", "pre-compact", "stop", "session-end"}
+
+// A hookFormat describes the hooks of an agent.
+type hookFormat struct {
+	events    map[string]string // the agent's name of the event of each command
+	plain     bool              // the output is text
+	member    string            // of the output in JSON, which contains the text; empty: as of Claude Code
+	maxTokens int               // of the text; 0: no documented limit
+}
+
+// HookEvent returns the agent's name of the event of a hook command of
+// memwatchd, such as SessionEnd for session-end, or "" if the agent has no such
+// event or no hooks.
+func (a Agent) HookEvent(command string) string { return a.hooks.events[command] }
+
+// HookNames returns the names of the agents that run hook commands, sorted.
+func HookNames() (names []string) {
+	for _, a := range All {
+		if a.hooks.events != nil {
+			names = append(names, a.Name)
+		}
+	}
+	return names
+}
+
+// maxHookOutput bounds the output of a hook, in UTF-16 code units. Agents
+// withhold more than 10,000 characters from the model.
+const maxHookOutput = 10_000
+
+// HookOutput returns the output of a hook command that adds a text to the conversation, and
+// reports whether the output is within the limits of the agent.
+func (a Agent) HookOutput(command, text string) (out []byte, fits bool) {
+	switch {
+	case a.hooks.plain:
+		out = []byte(text)
+	case a.hooks.member != "":
+		out = encodeJSON(map[string]string{a.hooks.member: text})
+	default:
+		var o struct {
+			Output struct {
+				Event   string `json:"hookEventName"`
+				Context string `json:"additionalContext"`
+			} `json:"hookSpecificOutput"`
+		}
+		o.Output.Event, o.Output.Context = a.HookEvent(command), text
+		out = encodeJSON(o)
+	}
+	out = append(out, '\n')
+	fits = utf16Length(string(out)) <= maxHookOutput &&
+		(a.hooks.maxTokens == 0 || countTokens(text) <= a.hooks.maxTokens)
+	return out, fits
+}
+
+// utf16Length returns the length of a text in UTF-16 code units, in which agents
+// count characters.
+func utf16Length(text string) (n int) {
+	for _, r := range text {
+		n++
+		if r > 0xFFFF {
+			n++
+		}
+	}
+	return n
+}
+
+// countTokens returns an upper estimate of the tokens of a text: one for three characters
+// of ASCII, and at least one for each other character, such as those of Chinese.
+func countTokens(text string) int {
+	ascii, others := 0, 0
+	for _, r := range text {
+		switch {
+		case r < 0x80:
+			ascii++
+		case r < 0x10000:
+			others++
+		default: // such as emoji
+			others += 3
+		}
+	}
+	return (ascii+2)/3 + others
+}
