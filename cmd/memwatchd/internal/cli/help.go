@@ -19,13 +19,13 @@ import (
 
 // firstCommands are the commands that a newcomer needs, as examples.
 var firstCommands = []string{
-	"init --dir notes",
+	"setup",
 	"note The certificate expires in May",
 	"search certificate",
 	"recent",
 	"todo list",
 	"journal",
-	"mcp install --agent codex",
+	"find",
 	"doctor",
 }
 

@@ -58,7 +58,16 @@ func NewInit(g *cli.Globals) *cobra.Command {
 					return cli.Usagef("init: --host: %w", err)
 				}
 			}
-			return createMemory(g, example, public, template, host)
+			if err := createMemory(g, example, public, template, host); err != nil {
+				return err
+			}
+			about := config.Flags{File: g.Config.File}
+			if about.File == "" {
+				about.Name = g.Config.Name
+			}
+			fmt.Fprintf(g.Stdout, "\nSave a note, find it, and check the installation:\n    %s\n    %s\n    %s\n",
+				about.Command("note The first note"), about.Command("search note"), about.Command("doctor"))
+			return nil
 		},
 	}
 	c.Flags().BoolVar(&example, "example", false, "create example files if the directory is empty")
@@ -161,8 +170,6 @@ func createMemory(g *cli.Globals, example, public bool, template, host string) e
 	for _, hint := range found.hints {
 		fmt.Fprintln(g.Stdout, "\n"+term.EscapeLine(hint))
 	}
-	fmt.Fprintf(g.Stdout, "\nSave a note, find it, and check the installation:\n    %s\n    %s\n    %s\n",
-		about.Command("note The first note"), about.Command("search note"), about.Command("doctor"))
 	return nil
 }
 

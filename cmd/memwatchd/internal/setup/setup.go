@@ -1,0 +1,286 @@
+package setup
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/agents"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/cli"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/config"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/service"
+	"github.com/memwatchd/memwatchd/cmd/memwatchd/internal/term"
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
+	"github.com/memwatchd/memwatchd/ipc/client"
+)
+
+var components = []agents.Component{agents.MCP, agents.Hooks}
+
+// NewSetup returns the command setup.
+func NewSetup(g *cli.Globals) *cobra.Command {
+	var names []string
+	var atLogin bool
+	c := &cobra.Command{
+		Use:   "setup",
+		Short: "Create a memory, connect your agents and try it",
+		Long: "Create a memory and its configuration, add tools and hooks to the settings of agents, and start the daemon at " +
+			"login. On a terminal, the command asks for the directory, the agents and the start at login, unless a flag " +
+			"answers. It shows each change, writes it, saves and finds a note, and prints how to undo all of it.\n\n" +
+			"Without a terminal, it does only what flags select.",
+		Example: "  memwatchd setup\n  memwatchd setup --dir ~/notes --agent claude-code,codex --service",
+		Args:    cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			m, err := ThisMachine()
+			if err != nil {
+				return err
+			}
+			known := slices.Concat(agents.Names(agents.MCP), agents.Names(agents.Hooks))
+			for _, name := range names {
+				if err := config.CheckOneOf(name, known); err != nil {
+					return cli.Usagef("--agent: %w", err)
+				}
+			}
+			if err := ask(cmd, g, m, &names, &atLogin); err != nil {
+				return err
+			}
+			return setUp(cmd, g, names, atLogin)
+		},
+	}
+	c.Flags().StringSliceVar(&names, "agent", nil, "comma-separated `list` of agents to connect (default: none)")
+	c.Flags().BoolVar(&atLogin, "service", false, "start the daemon at login")
+	g.CompleteFlag(c, "agent", cli.CompleteWords(agents.Names(agents.MCP)...))
+	return cli.AcceptGlobals(c, cli.MemoryFlags)
+}
+
+// ask asks on a terminal for the settings that no flag selects.
+func ask(cmd *cobra.Command, g *cli.Globals, m agents.Machine, names *[]string, atLogin *bool) error {
+	given := cmd.Flags().Changed
+	if !term.IsTerminal(cmd.InOrStdin()) {
+		if !given("agent") && !given("service") && g.Config == (config.Flags{}) {
+			return cli.Usagef("setup asks its questions on a terminal: set --dir, --agent or --service")
+		}
+		return nil
+	}
+	answers := bufio.NewReader(cmd.InOrStdin())
+	question := func(text, otherwise string) (string, error) {
+		fmt.Fprintf(g.Stdout, "%s [%s]: ", text, term.EscapeLine(otherwise))
+		line, err := answers.ReadString('\n')
+		if err != nil {
+			fmt.Fprintln(g.Stdout)
+			return "", errors.New("setup: nothing was changed")
+		}
+		if line = strings.TrimSpace(line); line == "" {
+			line = otherwise
+		}
+		return line, nil
+	}
+	c, err := config.Load(g.Config, os.Environ())
+	if err != nil {
+		return cli.UsageError{Err: err}
+	}
+	if !c.NamesDir {
+		if g.Config.Dir, err = question("Directory of the memory", cli.RelativePath(c.Memory.Dir)); err != nil {
+			return err
+		}
+	}
+	var found []string
+	for _, f := range agents.DetectAgents(m) {
+		if !f.Agent.OwnsFile(agents.Hooks) || f.Agent.Supports(agents.MCP, agents.User) {
+			found = append(found, f.Agent.Name)
+		}
+	}
+	if !given("agent") && len(found) > 0 {
+		list, err := question("Agents to connect, or none", strings.Join(found, ","))
+		if err != nil {
+			return err
+		}
+		for name := range strings.FieldsFuncSeq(list, func(r rune) bool { return r == ',' || r == ' ' }) {
+			if name == "none" {
+				continue
+			}
+			if err := config.CheckOneOf(name, found); err != nil {
+				return cli.UsageError{Err: err}
+			}
+			*names = append(*names, name)
+		}
+	}
+	if !given("service") {
+		answer, err := question("Start the daemon at login, yes or no", "yes")
+		if err != nil {
+			return err
+		}
+		*atLogin = strings.HasPrefix(strings.ToLower(answer), "y")
+	}
+	return nil
+}
+
+// setUp creates the memory, connects agents and installs the service, as the commands
+// for each do, and tries the memory.
+func setUp(cmd *cobra.Command, g *cli.Globals, names []string, atLogin bool) error {
+	c, err := config.Load(g.Config, os.Environ())
+	if err != nil {
+		return cli.UsageError{Err: err}
+	}
+	fmt.Fprintf(g.Stdout, "This memory is used, and created if it does not exist: %s\n", term.EscapeLine(c.Memory.Dir))
+	if atLogin {
+		fmt.Fprintf(g.Stdout, "This file starts the daemon at login: %s\n", term.EscapeLine(service.Path(c.Name)))
+	}
+	memory := *g
+	g.Config.Dir = "" // the configuration names it
+	if err := connectAgents(cmd, g, names, false); err != nil {
+		return err
+	}
+	fmt.Fprintln(g.Stdout)
+	if err := createMemory(&memory, false, false, "", ""); err != nil {
+		return err
+	}
+	fmt.Fprintln(g.Stdout)
+	if atLogin {
+		if err := service.Install(cmd.Context(), g); err != nil {
+			return err
+		}
+	}
+	if err := connectAgents(cmd, g, names, true); err != nil {
+		return err
+	}
+	for _, words := range [][]string{{"note", "memwatchd is set up"}, {"search", "memwatchd is set up"}} {
+		words = append(g.Config.Words(), words...)
+		fmt.Fprintf(g.Stdout, "\n$ %s\n", term.EscapeLine(term.ShellLine(append([]string{"memwatchd"}, words...)...)))
+		root := g.NewRoot(g.Stdout, g.Stderr)
+		root.SetIn(strings.NewReader(""))
+		if status := cli.Execute(cmd.Context(), root, words, g.Stderr); status != 0 {
+			return fmt.Errorf("setup: the memory does not work yet: run `%s`", g.Config.Command("doctor"))
+		}
+	}
+	fmt.Fprintf(g.Stdout, "\nTo remove all of this, but no file of the memory: %s\n", g.Config.Command("uninstall --write"))
+	return nil
+}
+
+// connectAgents shows or writes the entries of memwatchd in the settings of agents.
+func connectAgents(cmd *cobra.Command, g *cli.Globals, names []string, write bool) error {
+	for _, component := range components {
+		i := &installer{g: g, component: component, write: write, untried: !write}
+		for _, name := range names {
+			if a, _ := agents.Named(name); a.Supports(component, agents.User) {
+				i.agents = append(i.agents, name)
+			}
+		}
+		if len(i.agents) == 0 {
+			continue
+		}
+		changes, err := i.change(cmd)
+		if err == nil {
+			err = i.print(changes)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// NewUninstall returns the command uninstall.
+func NewUninstall(g *cli.Globals) *cobra.Command {
+	var write bool
+	c := &cobra.Command{
+		Use:   "uninstall",
+		Short: "Remove memwatchd from agents, login and configuration",
+		Long: "Remove the entries of memwatchd from the settings of all agents, the start at login, and the configuration that " +
+			"setup or init wrote, and stop the daemon. The memory stays. The command shows the changes; --write applies them.",
+		Args: cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			m, err := ThisMachine()
+			if err != nil {
+				return err
+			}
+			return uninstall(cmd, g, m, write)
+		},
+	}
+	c.Flags().BoolVar(&write, "write", false, "apply the changes")
+	return cli.AcceptGlobals(c, cli.MemoryFlags)
+}
+
+// uninstall shows or applies the removal. An agent that fails does not keep the others.
+func uninstall(cmd *cobra.Command, g *cli.Globals, m agents.Machine, write bool) error {
+	var failed []error
+	for _, component := range components {
+		i := &installer{g: g, component: component, remove: true, write: write}
+		for _, f := range agents.DetectAgents(m) {
+			if f.Has(component) {
+				i.agents = append(i.agents, f.Agent.Name)
+			}
+		}
+		if len(i.agents) == 0 {
+			continue
+		}
+		changes, err := i.change(cmd)
+		failed = append(failed, err, i.print(changes))
+	}
+	c, err := config.Load(g.Config, os.Environ())
+	if err != nil {
+		return errors.Join(append(failed, err)...)
+	}
+	if unit := service.Installed(c.Name); unit != "" && !write {
+		fmt.Fprintf(g.Stdout, "would remove %s\n", term.EscapeLine(unit))
+	} else if unit != "" {
+		failed = append(failed, service.Uninstall(cmd.Context(), g))
+	} else if write {
+		failed = append(failed, stopDaemon(cmd, g))
+	}
+	switch text, err := os.ReadFile(c.File); {
+	case err != nil: // there is none
+	case !starterLines().Match(text):
+		fmt.Fprintf(g.Stdout, "%s stays, because it was changed\n", term.EscapeLine(c.File))
+	case !write:
+		fmt.Fprintf(g.Stdout, "would remove %s\n", term.EscapeLine(c.File))
+	default:
+		failed = append(failed, os.Remove(c.File))
+		fmt.Fprintf(g.Stdout, "removed %s\n", term.EscapeLine(c.File))
+	}
+	if !write {
+		fmt.Fprintf(g.Stdout, "\nNothing was changed. To apply the changes:\n  %s\n", g.Config.Command("uninstall --write"))
+	} else {
+		fmt.Fprintf(g.Stdout, "The memory %s stays. To remove the undo history and the index as well:\n  rm -r %s %s\n",
+			term.EscapeLine(c.Memory.Dir), term.QuoteWord(c.State.Dir), term.QuoteWord(c.Index.Dir))
+	}
+	return errors.Join(failed...)
+}
+
+// stopDaemon stops a daemon that runs in the background.
+func stopDaemon(cmd *cobra.Command, g *cli.Globals) error {
+	err := service.Stop(cmd, g)
+	if errors.Is(err, client.ErrNoDaemon) {
+		return nil
+	}
+	return err
+}
+
+// starterLines matches a configuration that contains nothing but settings that setup and
+// init write.
+var starterLines = lazyregexp.New(`^(?:(?:#.*|name: .*|memory:|todosync:|visibility:|  (?:dir|timezone|owner|layout|daily|host|users|` +
+	`append_only|sessions): .*)\n)*$`)
+
+// print prints changes without their text.
+func (i *installer) print(changes []*fileChange) error {
+	p := cli.NewPrinter(i.g.Stdout, i.g.Stderr, config.Default(), i.g.NoColor)
+	var b strings.Builder
+	for _, c := range changes {
+		verb := "would be added to"
+		if i.remove {
+			verb = "would be removed from"
+		}
+		if i.write {
+			c.printChange(&b, p, i.remove)
+		} else if c.isNeeded() {
+			fmt.Fprintf(&b, "%s: %s %s\n", c.Agent, verb, term.EscapeLine(abbreviateHome(c.File)))
+		}
+	}
+	_, err := io.WriteString(i.g.Stdout, b.String())
+	return err
+}
