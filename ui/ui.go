@@ -36,6 +36,8 @@ type Backend interface {
 // Options are the options of a [Console].
 type Options struct {
 	ReadOnly   bool           // refuse requests that change something
+	Root       string         // memory directory, with which the page makes links to an editor
+	Editor     string         // address that opens {path} at {line} in an editor; empty for none
 	Idle       time.Duration  // Serve ends after this time without a request; 0 means never
 	MaxRequest int64          // limit of a request in bytes; 0 means 1 MiB
 	Opened     func()         // called when the one-time key is exchanged for a session key
@@ -171,12 +173,16 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
 // readable are the operations that the page uses to read.
-var readable = []string{"search", "get", "recent", "related", "context", "todos", "complete", "journal", "status", "check",
+var readable = []string{"search", "get", "related", "context", "files", "todos", "complete", "journal", "status", "check",
 	"sync", "events", "conflicts"}
 
-// changing are the operations that the page uses to change files. Every answer
-// with dry_run shows a change without making it.
-var changing = []string{"todo", "undo", "conflicts_merge", "compact"}
+// changing are the operations that the page uses to change files. Except for the
+// writing ones, every answer with dry_run shows a change without making it.
+var changing = append([]string{"todo", "undo", "conflicts_merge", "compact"}, writing...)
+
+// writing are the operations that save a text that the page shows before, and
+// forget, which first lists its entries.
+var writing = []string{"note", "todo_add", "remember", "edit", "forget"}
 
 // ServeHTTP serves the files of the page, exchanges the one-time key for a
 // session key (POST /session), and executes operations for pages with a session
@@ -310,7 +316,7 @@ func (c *Console) openSession(w http.ResponseWriter, body []byte) {
 	if c.opt.Opened != nil {
 		c.opt.Opened()
 	}
-	writeJSON(w, map[string]any{"session": session, "read_only": c.opt.ReadOnly})
+	writeJSON(w, map[string]any{"session": session, "read_only": c.opt.ReadOnly, "root": c.opt.Root, "editor": c.opt.Editor})
 }
 
 func (c *Console) hasSession(r *http.Request) bool {

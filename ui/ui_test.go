@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -90,11 +91,12 @@ func TestRequests(t *testing.T) {
 		"no fields":          {call{path: "/v1/status"}, 200, `status {}`},
 		"same origin":        {call{path: "/v1/status", header: map[string]string{"Origin": "http://" + host, "Sec-Fetch-Site": "same-origin"}}, 200, `status {}`},
 		"undo":               {call{path: "/v1/undo", body: `{"id": "a"}`}, 200, `undo {"id":"a"}`},
-		"another caller":     {call{path: "/v1/recent", body: `{"context": "public"}`}, 200, `recent {"context":"public"}`},
+		"another caller":     {call{path: "/v1/context", body: `{"context": "public"}`}, 200, `context {"context":"public"}`},
 		"check that repairs": {call{path: "/v1/check", body: `{"fix": true}`}, 403, ""},
 		"unknown field":      {call{path: "/v1/search", body: `{"q": "a"}`}, 400, ""},
 		"not JSON":           {call{path: "/v1/search", body: `query=a`}, 400, ""},
-		"not permitted":      {call{path: "/v1/forget", body: `{"text": "a"}`}, 404, ""},
+		"forget":             {call{path: "/v1/forget", body: `{"match": "a"}`}, 200, `forget {"match":"a"}`},
+		"not permitted":      {call{path: "/v1/write", body: `{"path": "a.md"}`}, 404, ""},
 		"wipe":               {call{path: "/v1/wipe_subject"}, 404, ""},
 		"no operation":       {call{path: "/v1/nothing"}, 404, ""},
 		"no path":            {call{path: "/x"}, 404, ""},
@@ -133,12 +135,15 @@ func TestPermissions(t *testing.T) {
 	c := New(b, host, Options{ReadOnly: true})
 	key := openSession(t, c)
 	for path, want := range map[string]int{
-		`/v1/undo {"id": "a"}`:                    403,
-		`/v1/undo {"id": "a", "dry_run": false}`:  403,
-		`/v1/undo {"id": "a", "dry_run": true}`:   200,
-		`/v1/todo {"text": "a"}`:                  403,
-		`/v1/todo {"text": "a", "dry_run": true}`: 200,
-		`/v1/search {"query": "a"}`:               200,
+		`/v1/undo {"id": "a"}`:                       403,
+		`/v1/undo {"id": "a", "dry_run": false}`:     403,
+		`/v1/undo {"id": "a", "dry_run": true}`:      200,
+		`/v1/todo {"text": "a"}`:                     403,
+		`/v1/todo {"text": "a", "dry_run": true}`:    200,
+		`/v1/search {"query": "a"}`:                  200,
+		`/v1/forget {"match": "a"}`:                  403,
+		`/v1/edit {"path": "a.md", "old_text": "a"}`: 403,
+		`/v1/note {"text": "a"}`:                     403,
 	} {
 		path, body, _ := strings.Cut(path, " ")
 		if status, answer := send(c, call{path: path, body: body, key: key}); status != want {
@@ -153,10 +158,11 @@ func TestPermissions(t *testing.T) {
 	}
 	for _, name := range changing {
 		op, err := api.LookUp(name)
-		if err != nil {
-			t.Fatal(err)
+		if err != nil || op.ReadOnly {
+			t.Errorf("%s is not an operation that changes something (%v)", name, err)
+			continue
 		}
-		if _, err := op.Param("dry_run"); err != nil {
+		if _, err := op.Param("dry_run"); err != nil && !slices.Contains(writing, name) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -218,7 +224,7 @@ func TestFiles(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-	if sizes[".js"] > 44_000 || sizes[".css"] > 8_000 {
+	if sizes[".js"] > 90<<10 || sizes[".css"] > 10_000 {
 		t.Errorf("%v bytes", sizes)
 	}
 	link := map[string]string{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
@@ -359,7 +365,7 @@ func TestReadOnlyCount(t *testing.T) {
 		`search {"query": "a"}`:                        `"count":false`,
 		`context {"query": "a", "format": "relevant"}`: `"count":false`,
 		`context {"format": "full"}`:                   `{"format":"full"}`,
-		`recent {}`:                                    `recent {`,
+		`todos {}`:                                     `todos {`,
 	} {
 		b := &recorder{}
 		c := New(b, host, Options{ReadOnly: true})

@@ -49,13 +49,12 @@ func TestConflicts(t *testing.T) {
 			c.open()
 			c.goTo("health")
 			c.wait(contains("main", "Conflict copies"))
-			c.click("summary", copied)
 			c.wait(contains("[aria-label='notes/plan.md']", "Oslo"))
 			c.wait(contains(fmt.Sprintf("[aria-label=%q]", copied), "Lima"))
 			if *axe != "" {
 				c.checkAccess("conflict copies")
 			}
-			c.click("details button", keep)
+			c.click("main button", keep)
 			c.wait(contains("dialog", copied+" is removed"))
 			c.wait(contains("dialog .diff", "only in the copy"))
 			if c.load("notes/plan.md") != before || c.load(copied) == "" {
@@ -86,17 +85,16 @@ func TestMergeAdditions(t *testing.T) {
 	const copied = "notes/fruit.sync-conflict-20260205-120000-ABCDEFG.md"
 	for _, flags := range [][]string{nil, {"--read-only"}} {
 		t.Run(strings.Join(flags, " "), func(t *testing.T) {
-			c := start(t, conflictCopies, flags...)
+			c := start(t, map[string]string{copied: conflictCopies[copied], "notes/fruit.md": conflictCopies["notes/fruit.md"]}, flags...)
 			c.open()
 			c.goTo("health")
-			c.click("summary", copied)
-			c.wait(contains("details .diff", "<b>pears</b>"))
+			c.wait(contains("main .diff", "<b>pears</b>"))
 			if flags != nil {
-				c.wait("!document.querySelector('main details button')")
+				c.wait("!document.querySelector('main .rows button')")
 				return
 			}
-			c.wait("![...document.querySelectorAll('details button')].some((b) => b.innerText.startsWith('Keep'))")
-			c.click("details button", "Merge")
+			c.wait("![...document.querySelectorAll('main button')].some((b) => b.innerText.startsWith('Keep'))")
+			c.click("main button", "Merge")
 			c.wait(contains("dialog .diff", "<b>pears</b>"))
 			c.do(chromedp.Click("dialog .primary"))
 			c.wait(contains("#notice", "Merged"))

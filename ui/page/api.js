@@ -1,9 +1,10 @@
 // Requests to the console. All answers are those of the daemon's operations.
 
 const storage = "memwatchd-session";
-let session = sessionStorage.getItem(storage);
+const tabs = new BroadcastChannel(storage); // other tabs with this page
+let session = JSON.parse(sessionStorage.getItem(storage)); // the key, and what the console permits
 
-export let readOnly = sessionStorage.getItem(storage + "-read-only") === "true";
+export let readOnly = session?.read_only ?? false;
 
 /** A Failure is the error of an operation. Its message is for people. */
 export class Failure extends Error {
@@ -17,7 +18,7 @@ export class Failure extends Error {
 async function post(path, body, signal) {
   const response = await fetch(path, {
     method: "POST",
-    headers: { "Content-Type": "application/json", Authorization: `Bearer ${session}` },
+    headers: { "Content-Type": "application/json", Authorization: `Bearer ${session?.session}` },
     body: JSON.stringify(body),
     signal,
   });
@@ -28,18 +29,35 @@ async function post(path, body, signal) {
   return response;
 }
 
-/** openSession exchanges the key in the address, if there is one. */
+function take(answer) {
+  session = answer;
+  readOnly = answer.read_only;
+  sessionStorage.setItem(storage, JSON.stringify(answer));
+}
+
+/** openSession exchanges the key in the address, if there is one. Without a key, it takes the session of
+ * another tab, because each tab has a storage of its own. */
 export async function openSession() {
   const key = new URLSearchParams(location.hash.slice(1)).get("k");
   if (key) {
     history.replaceState(null, "", "/");
-    const answer = await (await post("/session", { key })).json();
-    session = answer.session;
-    readOnly = answer.read_only;
-    sessionStorage.setItem(storage, session);
-    sessionStorage.setItem(storage + "-read-only", readOnly);
+    take(await (await post("/session", { key })).json());
   }
+  if (!session) {
+    await new Promise((resolve) => {
+      setTimeout(resolve, 500);
+      tabs.onmessage = ({ data }) => { if (data.session) { take(data); resolve(); } };
+      tabs.postMessage("request");
+    });
+  }
+  tabs.onmessage = ({ data }) => { if (data === "request" && session) tabs.postMessage(session); };
   return session !== null;
+}
+
+/** endSession forgets a session that the console does not know. */
+export function endSession() {
+  session = null;
+  sessionStorage.removeItem(storage);
 }
 
 /** call executes an operation and returns its answer. It shows why the answer may be incomplete. */
@@ -47,6 +65,12 @@ export async function call(operation, fields = {}, signal) {
   const answer = await (await post(`/v1/${operation}`, fields, signal)).json();
   if (answer.index?.synced !== undefined) document.getElementById("index").textContent = answer.index.notice ?? "";
   return answer;
+}
+
+/** editorLink returns the address that opens a place in the editor, if the console knows one. */
+export function editorLink(hit) {
+  const parts = `${session?.root}/${hit.path}`.split("/").map(encodeURIComponent).join("/");
+  return session?.editor?.replace("{path}", () => parts).replace("{line}", hit.line ?? 1);
 }
 
 /** listen calls f for each event of the daemon until the connection ends. */

@@ -1,23 +1,30 @@
 // The frame of the page: session, pages, keys, live updates.
 
-import { Failure, listen, openSession, readOnly } from "./api.js";
-import { h, later, notify } from "./dom.js";
+import { endSession, Failure, listen, openSession, readOnly } from "./api.js";
+import { browse } from "./browse.js";
+import { add } from "./change.js";
+import { button, h, later, notify, put, to } from "./dom.js";
 import { days } from "./days.js";
 import { find } from "./find.js";
 import { health } from "./health.js";
 import { journal } from "./journal.js";
 import { longterm } from "./longterm.js";
+import { read } from "./reader.js";
 import { tasks } from "./tasks.js";
 import { views } from "./views.js";
 
-// Each page is a function of its element that returns a function to refresh it,
+// Each page is a function of its element and its parameters that returns a function to refresh it,
 // and one to stop it.
-const pages = { find, days, tasks, longterm, journal, views, health };
-const titles = { find: "Find", days: "Days", tasks: "Tasks", longterm: "Long term", journal: "Journal", views: "Who sees", health: "Health" };
+const pages = { find, browse, days, tasks, longterm, journal, views, health };
+const titles = {
+  find: "Find", browse: "Browse", days: "Days", tasks: "Tasks", longterm: "Long term", journal: "Journal", views: "Who sees", health: "Health", read: "File",
+};
+const all = { ...pages, read };
+const nothing = { refresh: () => {}, stop: () => {} };
 
 const main = document.getElementById("main");
 const state = document.getElementById("state");
-let current = { refresh: () => {}, stop: () => {} };
+let current = nothing;
 
 /** isEnded reports whether the console does not know the session. */
 const isEnded = (error) => error instanceof Failure && error.status === 404 && error.message === "not found";
@@ -26,7 +33,10 @@ const isEnded = (error) => error instanceof Failure && error.status === 404 && e
 function report(error) {
   if (error.name === "AbortError") return;
   if (isEnded(error)) return ended();
-  notify(error instanceof Failure ? error.message : `The console does not answer: ${error.message}. Start memwatchd ui again.`);
+  if (error instanceof Failure && error.code === "unavailable") return offline();
+  if (error instanceof TypeError && /fetch|network/i.test(error.message)) return offline(true);
+  notify(error.message);
+  if (!(error instanceof Failure)) console.error(error);
 }
 
 window.addEventListener("unhandledrejection", (event) => {
@@ -34,62 +44,88 @@ window.addEventListener("unhandledrejection", (event) => {
   report(event.reason);
 });
 
+/** offline shows that the daemon, or the console itself, does not answer. What is shown stays. */
+function offline(isConsole) {
+  put(state, h("strong", isConsole ? "The console has ended." : "The daemon does not answer."), " Run ",
+    h("code", isConsole ? "memwatchd ui" : "memwatchd restart"), isConsole ? "." : " This page continues by itself.");
+  state.className = "bad";
+}
+
 function ended() {
+  endSession();
   current.stop();
-  current = { refresh: () => {}, stop: () => {} };
-  main.replaceChildren(h("h2", null, "No session"), h("p", null, "Start the console in a terminal, and open the address it prints: ",
-    h("code", null, "memwatchd ui"), ". An address works once."));
+  current = nothing;
+  put(main, h("h2", "No session"), h("p", "Start the console in a terminal, and open the address it prints: ",
+    h("code", "memwatchd ui"), ". An address works once."));
 }
 
 function show() {
-  const name = location.hash.slice(1).split("?")[0];
-  const selected = Object.hasOwn(pages, name) ? name : "find";
-  for (const link of document.querySelectorAll("nav a")) {
-    if (link.hash === `#${selected}`) link.setAttribute("aria-current", "page");
-    else link.removeAttribute("aria-current");
+  const [name, query] = location.hash.slice(1).split(/\?(.*)/s);
+  const selected = Object.hasOwn(all, name) ? name : "find";
+  for (const a of document.querySelectorAll("#pages a")) {
+    if (a.hash === `#${selected}`) a.setAttribute("aria-current", "page");
+    else a.removeAttribute("aria-current");
   }
   current.stop();
   document.title = `${titles[selected]} – memwatchd`;
   const section = h("section", { "aria-label": titles[selected] });
-  main.replaceChildren(section);
-  current = { refresh: () => {}, stop: () => {}, ...pages[selected](section) };
+  put(main, section);
+  current = all[selected](section, Object.fromEntries(new URLSearchParams(query)));
+  document.querySelector("#pages [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
 }
 
 const refresh = later(150, () => current.refresh());
 
 /** follow refreshes the page when the memory changes. */
 async function follow() {
-  for (; ;) {
+  for (let isFirst = true; ;) {
     try {
       await listen((event) => {
         state.textContent = readOnly ? "read-only" : "";
-        if (event.event !== "listening") refresh();
+        state.className = "";
+        if (event.event !== "listening" || !isFirst) refresh();
+        isFirst = false;
       });
+      offline();
     } catch (error) {
-      if (isEnded(error)) return ended();
+      report(error);
+      if (isEnded(error)) return;
     }
-    state.textContent = "not connected";
     await new Promise((resolve) => setTimeout(resolve, 2000));
-    refresh();
   }
 }
 
+const help = "/ search · 1 to 8 pages · j, k next and previous row · Enter open or select · h, l list and file · e edit · " +
+  "v change who sees it · f forget · c copy its place · n, t add a note, a task · Ctrl+Enter save · Esc cancel · Backspace back";
+
 const keys = {
-  "/": () => document.querySelector("main input")?.focus(),
+  "/": () => { const input = main.querySelector("input[type=search]"); if (input) input.select(); else location.hash = "find"; },
   j: () => move(1),
   k: () => move(-1),
-  "?": () => notify("/ search · j and k next and previous · Enter open · 1 to 7 pages"),
+  h: () => focusFirst(main.querySelector(".columns > :not(aside)")),
+  l: () => focusFirst(main.querySelector("aside")),
+  n: () => create("note"),
+  t: () => create("todo_add"),
+  Backspace: () => history.back(),
+  "?": () => notify(help),
 };
 
-/** move focuses the next or the previous row of the page. */
+/** create asks for a note or a task. */
+const create = (kind) => (readOnly ? notify("The console is read-only.") : add(() => current.refresh(), kind));
+
+const focusFirst = (element) => (element?.querySelector(".row.current, .row.hit") ?? element?.querySelector(".row"))?.focus();
+
+/** move focuses the next or the previous row, of the file if one of its rows has the focus. */
 function move(step) {
-  const rows = [...main.querySelectorAll(".row")];
-  const at = rows.indexOf(document.activeElement.closest?.(".row"));
-  rows[Math.min(Math.max(at + step, 0), rows.length - 1)]?.focus();
+  const at = document.activeElement.closest?.(".row");
+  const rows = [...(at?.closest("aside, .columns > *") ?? main).querySelectorAll(".row")];
+  rows[Math.min(Math.max(rows.indexOf(at) + step, 0), rows.length - 1)]?.focus();
 }
 
 document.addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input, select, textarea, dialog *")) return;
+  if (event.key === "ArrowDown" && event.target.matches("input[type=search]")) return keys.h();
+  const isText = event.target.matches("input:not([type=checkbox]), select, textarea, dialog *");
+  if (isText || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
   const page = Object.keys(pages)[Number(event.key) - 1];
   if (page) location.hash = page;
   else if (Object.hasOwn(keys, event.key)) keys[event.key]();
@@ -98,8 +134,7 @@ document.addEventListener("keydown", (event) => {
 });
 
 async function start() {
-  const nav = document.getElementById("pages");
-  nav.append(...Object.keys(pages).map((name) => h("li", null, h("a", { href: `#${name}` }, titles[name]))));
+  put(document.getElementById("pages"), Object.keys(pages).map((name) => h("li", to(name, {}, titles[name]))));
   let isOpen = false;
   try {
     isOpen = await openSession();
@@ -107,6 +142,7 @@ async function start() {
     report(error);
   }
   if (!isOpen) return ended();
+  put(document.getElementById("tools"), !readOnly && button("Add", keys.n, { title: "key: n" }), button("?", keys["?"], { "aria-label": "Keys" }));
   window.addEventListener("hashchange", show);
   show();
   follow();

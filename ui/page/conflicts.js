@@ -1,10 +1,11 @@
 // Conflict copies beside their files, and how to merge them.
 
 import { call, readOnly } from "./api.js";
-import { badge, confirm, diff, entries, h, notify, plural, quiet } from "./dom.js";
-import { undo } from "./journal.js";
+import { undo } from "./change.js";
+import { badge, button, columns, confirm, diff, entries, h, notify, plural, put, quiet, rows } from "./dom.js";
 
 const most = 400; // lines of a version
+const atOnce = 10; // copies
 
 const titles = { "": "Merge", file: "Keep this", copy: "Keep that", both: "Merge, keep both" };
 
@@ -18,18 +19,18 @@ function state(copy) {
 async function merge(copy, keep) {
   const request = keep ? { path: copy.path, keep } : { path: copy.path };
   const [plan] = (await call("conflicts_merge", { ...request, dry_run: true })).copies;
-  const content = [h("p", null, `${copy.path} is removed. ${copy.file} `, plan.diff ? "changes:" : "stays as it is."),
+  const content = [h("p", `${copy.path} is removed. ${copy.file} `, plan.diff ? "changes:" : "stays as it is."),
     plan.diff && diff(plan.diff, plan.truncated)];
   if (!await confirm(titles[keep], content, titles[keep])) return;
   const [done] = (await call("conflicts_merge", request)).copies;
-  if (done.merged) notify(`Merged ${copy.path}.`, "Undo", () => undo(done.change));
+  if (done.merged) notify(`Merged ${copy.path}.`, "Undo", () => undo({ id: done.change }));
   else notify(done.problem);
 }
 
 /** version returns a column with the texts of one version, and its button. */
-function version(title, texts, button) {
-  return h("article", { "aria-label": title }, h("h3", null, title),
-    texts.map((text) => h("pre", { class: "file", tabindex: 0 }, text || "(nothing)")), button);
+function version(title, texts, choice) {
+  return h("article", { "aria-label": title }, h("h3", title),
+    texts.map((text) => h("pre.file", { tabindex: 0 }, text || "(nothing)")), choice);
 }
 
 /** compare returns a conflict copy beside its file, with the buttons to merge it. */
@@ -37,7 +38,7 @@ async function compare(path, signal) {
   const [copy] = (await call("conflicts", { path }, signal)).copies;
   const isOpen = copy.whole || copy.conflicts > 0; // a person must choose a version
   if (copy.problem && !isOpen) return copy.problem;
-  const button = (keep) => !readOnly && h("button", { type: "button", onclick: () => merge(copy, keep) }, `${titles[keep]}…`);
+  const choose = (keep) => !readOnly && button(`${titles[keep]}…`, () => merge(copy, keep));
   const read = async (p) => {
     const file = await call("get", { path: p, lines: most }, signal);
     return [file.text + (file.to < file.total_lines ? "…" : "")];
@@ -45,10 +46,10 @@ async function compare(path, signal) {
   const texts = copy.both
     ? [copy.both.map((b) => b.file), copy.both.map((b) => b.copy)]
     : await Promise.all([copy.file, copy.path].map(read));
-  return [h("div", { class: "columns" }, version(copy.file, texts[0], isOpen && button("file")),
-    version(copy.path, texts[1], isOpen && button("copy"))),
-    copy.diff && !isOpen && [h("h3", null, "Effect of the merge"), diff(copy.diff, copy.truncated)],
-    !copy.whole && h("p", null, button(copy.conflicts > 0 ? "both" : ""))];
+  return [columns(version(copy.file, texts[0], isOpen && choose("file")),
+    version(copy.path, texts[1], isOpen && choose("copy"))),
+    copy.diff && !isOpen && [h("h3", "Effect of the merge"), diff(copy.diff, copy.truncated)],
+    !copy.whole && h("p", choose(copy.conflicts > 0 ? "both" : ""))];
 }
 
 /** conflicts returns a function that shows the conflict copies in an element. */
@@ -59,16 +60,9 @@ export function conflicts(element, signal) {
     const now = JSON.stringify(copies);
     if (now === shown) return;
     shown = now;
-    const open = new Set([...element.querySelectorAll("details[open]")].map((d) => d.dataset.path));
-    element.replaceChildren(...(copies.length === 0 ? [] : [h("h2", null, "Conflict copies"),
-      quiet("Two machines changed a file at the same time."),
-      h("ul", { class: "rows" }, copies.map((copy) => {
-        const content = h("div");
-        const show = async (event) => {
-          if (event.target.open) content.replaceChildren(h("div", null, await compare(copy.path, signal)));
-        };
-        return h("li", { class: "row" }, h("details", { "data-path": copy.path, ontoggle: show, open: copies.length === 1 || open.has(copy.path) },
-          h("summary", null, copy.path, " ", badge(state(copy))), content));
-      }))]));
+    const list = await Promise.all(copies.slice(0, atOnce).map(async (copy) =>
+      h("li", h("h3", copy.path, " ", badge(state(copy))), await compare(copy.path, signal))));
+    put(element, copies.length > 0 && [h("h2", "Conflict copies"), quiet("Two machines changed a file at the same time."), rows(list),
+      copies.length > atOnce && quiet(`and ${copies.length - atOnce} more`)]);
   };
 }

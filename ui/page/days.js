@@ -1,92 +1,103 @@
-// A column per day, and a calendar of the entries per day.
+// The entries of each day, newest first, and a calendar of the days with entries.
 
 import { call } from "./api.js";
-import { badges, chosen, day, entries, h, quiet } from "./dom.js";
-import { preview } from "./find.js";
+import { badges, bar, button, checkbox, chosen, columns, dateOf, day, distance, entries, field, h, keep, link, live, news, plural, put, quiet, rows, small, to } from "./dom.js";
+import { blocks } from "./markdown.js";
+import { beside, title } from "./reader.js";
 
-const weeks = 13;
-const atOnce = 6; // requests
+const atOnce = 5; // days
+const weeks = 53; // of the calendar
+const preview = 12; // entries of a file
+const weekdays = ["Mon", "", "Wed", "", "Fri", "", "Sun"];
 
 const before = (date, n) => new Date(date.getFullYear(), date.getMonth(), date.getDate() - n);
 
-/** entriesOf returns the entries of a day. */
-const entriesOf = (date, limit, signal) =>
-  call("search", { since: date, until: date, limit, count: false }, signal);
-
-/** countDays calls f with the number of entries of each day until last, newest first. */
-async function countDays(last, signal, f) {
-  const dates = Array.from({ length: weeks * 7 }, (_, i) => day(before(last, i)));
-  const next = async () => {
-    for (let date; (date = dates.shift());) f(date, (await entriesOf(date, 1, signal)).total);
-  };
-  await Promise.all(Array.from({ length: atOnce }, next));
+/** countDays returns the number of entries of each day with sessions or daily notes. */
+async function countDays(signal) {
+  const counts = new Map();
+  for (let after = ""; ;) {
+    const answer = await call("files", { kinds: ["session", "daily"], limit: 10000, ...(after && { after }) }, signal);
+    for (const f of answer.files) {
+      const date = /(\d{4}-\d\d-\d\d)/.exec(f.path)?.[1] ?? (f.time && day(new Date(f.time)));
+      if (date) counts.set(date, (counts.get(date) ?? 0) + f.entries);
+    }
+    if (!answer.next) return counts;
+    after = answer.next;
+  }
 }
 
-/** calendar returns a strip of the weeks until last, a column per week. */
-function calendar(last, choose) {
-  const cells = new Map();
+/** calendar returns the weeks until a day, a column per week, with months and weekdays. */
+function calendar(last, counts, choose) {
   const monday = before(last, ((last.getDay() + 6) % 7) + (weeks - 1) * 7);
-  const strip = h("div", { class: "calendar", role: "group", "aria-label": "Entries per day" });
-  for (let i = 0; i < weeks * 7; i++) {
-    const date = before(monday, -i);
-    if (date > last) break;
-    const cell = h("button", { type: "button", "aria-label": day(date), title: day(date), onclick: () => choose(day(date)) });
-    cells.set(day(date), cell);
-    strip.append(cell);
-  }
-  return {
-    strip,
-    set(date, n) {
-      const cell = cells.get(date);
-      if (!cell) return;
+  const months = h("div.months", { "aria-hidden": "true" });
+  const cells = h("div.calendar", { role: "group", "aria-label": "Entries per day" });
+  for (let week = 0; week < weeks; week++) {
+    const first = before(monday, -week * 7);
+    const isNew = first.getDate() <= 7 && week < weeks - 2;
+    months.append(h("span", isNew && first.toLocaleString("en", { month: "short" }) + (first.getMonth() === 0 ? ` ${first.getFullYear()}` : "")));
+    for (let i = 0; i < 7; i++) {
+      const date = day(before(first, -i));
+      if (date > day(last)) break;
+      const n = counts.get(date) ?? 0;
       const label = `${date}: ${entries(n)}`;
-      cell.setAttribute("aria-label", label);
-      cell.title = label;
-      cell.dataset.level = n === 0 ? 0 : Math.min(4, 1 + Math.floor(Math.log2(n) / 1.5));
-    },
-  };
-}
-
-/** column returns the entries of a day, by file. */
-function column(date, answer, open) {
-  const files = Map.groupBy(answer.hits, (hit) => hit.path);
-  return h("article", { "aria-label": date }, h("h2", null, date),
-    quiet(entries(answer.total)),
-    [...files].map(([path, hits]) => [h("h3", null, hits[0].session ? `session ${hits[0].session}` : path),
-      h("ul", { class: "rows" }, hits.sort((a, b) => a.line - b.line).map((hit) => h("li", chosen(() => open(hit)), h("p", { class: "text" }, hit.text), h("p", { class: "where" }, `line ${hit.line} `, badges(hit)))))]),
-    answer.total > answer.hits.length && quiet(`${answer.total - answer.hits.length} more`));
-}
-
-/** days is the page with the entries of each day. */
-export function days(section) {
-  let request = new AbortController();
-  let chosen = null;
-  const until = h("input", { type: "date", "aria-label": "Until", value: day(new Date()), max: day(new Date()) });
-  const strip = h("div");
-  const side = h("aside", { "aria-label": "File" });
-  const columns = h("div", { class: "days" });
-  const open = (hit) => preview(side, hit, request.signal);
-  const show = (date) => { chosen = date; run(); };
-  section.append(h("div", { class: "filters" }, h("label", null, "Until ", until)), strip, h("div", { class: "columns" }, columns, side));
-  until.addEventListener("change", () => { if (until.value) show(null); });
-
-  async function run() {
-    request.abort();
-    request = new AbortController();
-    const { signal } = request;
-    const last = new Date(`${until.value}T00:00`);
-    const cells = calendar(last, show);
-    const counts = [];
-    const counting = countDays(last, signal, (date, n) => { if (n > 0) counts.push(date); cells.set(date, n); });
-    if (!chosen) await counting;
-    const dates = chosen ? [chosen] : counts.sort().slice(-3).reverse();
-    const answers = await Promise.all(dates.map((date) => entriesOf(date, 100, signal)));
-    columns.replaceChildren(...(dates.length === 0
-      ? [quiet(`Nothing was saved in these ${weeks} weeks.`)]
-      : dates.map((date, i) => column(date, answers[i], open))));
-    await counting;
-    strip.replaceChildren(cells.strip);
+      cells.append(h("button", { type: "button", title: label, "aria-label": label, tabindex: n > 0 ? 0 : -1, onclick: () => choose(date),
+        "data-level": n === 0 ? 0 : Math.min(4, 1 + Math.floor(Math.log2(n) / 1.5)) }));
+    }
   }
-  run();
-  return { refresh: run, stop: () => request.abort() };
+  return h("div.year", h("div.weekdays", { "aria-hidden": "true" }, weekdays.map((d) => h("span", d))), h("div", months, cells),
+    h("p.legend.quiet", "fewer ", [0, 1, 2, 3, 4].map((n) => h("i", { "data-level": n })), " more"));
+}
+
+/** article returns a day: its sessions and daily notes, then a link to the other files that changed. */
+function article(date, own, others, open, signal) {
+  const files = [...Map.groupBy(own.hits, (hit) => hit.path).values()];
+  return h("article", { "aria-label": date }, h("h2", date, " ", h("span.quiet",
+    `${dateOf(date).toLocaleString("en", { weekday: "long" })}, ${distance(date)} · ${entries(own.total)}`)),
+    files.map((hits) => file(hits.sort((a, b) => a.line - b.line), open, signal)),
+    own.total > own.hits.length && quiet(`${own.total - own.hits.length} more. Select a file to read all.`),
+    others.total > 0 && h("p", to("find", { since: date, until: date, kind: "note" }, `Also changed: ${plural(others.files, "file")}`)));
+}
+
+/** file returns the entries of a file, the first ones of a long one. */
+function file(hits, open, signal) {
+  const section = (hit) => hit?.section?.split(" > ").slice(hit.kind === "session" ? 0 : 1).join(" › ");
+  const box = (_, isDone) => checkbox({ checked: isDone, disabled: true, "aria-label": "Task" });
+  return h("section", h("h3", title(hits[0], signal), " ", hits[0].kind !== "daily" && small(hits[0].path)),
+    rows(hits.slice(0, preview).map((hit, i) => h("li", chosen(() => open(hit)),
+      section(hit) !== section(hits[i - 1]) && quiet(section(hit)),
+      h("div.md", blocks(hit.text.split("\n"), 2, { tick: box }).map((b) => b.element)), badges({ ...hit, task: "", tags: [] })))),
+    hits.length > preview && button(`${hits.length - preview} more`, () => open(hits[preview])));
+}
+
+export function days(section, params) {
+  let limit = atOnce;
+  const until = field("Until", "", params.until, { type: "date" });
+  const strip = h("div");
+  const list = h("div");
+  const sum = news();
+  const view = beside();
+  const more = button("Earlier days", () => { limit += atOnce; page.run(); });
+  put(section, strip, bar(h("label", "Until ", until), sum), columns(h("div", list, more), view.side));
+  const show = (date) => { until.value = date; limit = atOnce; page.run(); };
+  until.addEventListener("change", () => show(until.value));
+
+  const page = live(async (signal) => {
+    keep({ until: until.value });
+    const [counts, newest] = await Promise.all([countDays(signal), call("search", { limit: 1, count: false }, signal)]);
+    const own = [...counts.keys()].sort().reverse();
+    const last = newest.hits.map((hit) => day(new Date(hit.time))); // also of notes
+    const dates = [...new Set([...last, ...own])].sort().reverse().filter((d) => !until.value || d <= until.value);
+    const selected = dates.slice(0, limit);
+    const end = until.value || day(new Date());
+    put(strip, calendar(dateOf(selected[0] < day(before(dateOf(end), weeks * 7)) ? selected[0] : end), counts, show));
+    strip.firstChild.scrollLeft = 1e6;
+    more.hidden = dates.length === selected.length;
+    put(sum, own.length > 0 ? `${plural(own.length, "day")} with sessions or daily notes, the last ${distance(own[0])}` : "No sessions or daily notes yet.");
+    const search = (date, kinds, n) => call("search", { since: date, until: date, kinds, limit: n, count: false }, signal);
+    const found = await Promise.all(selected.map((date) =>
+      Promise.all([search(date, ["session", "daily"], 100), search(date, ["note", "identity", "longterm", "items"], 1)])));
+    put(list, selected.map((date, i) => article(date, ...found[i], view.open, signal)));
+  }, view);
+  page.run();
+  return page;
 }

@@ -1,73 +1,133 @@
 // Elements. Text of the memory becomes text nodes only, never markup.
 
-const svgTags = new Set(["svg", "polyline", "rect", "line", "title"]);
-
 /** shown returns a text with control characters, and characters that change the direction of the text
  * after them, as escapes. */
 export const shown = (text) => text.replace(
   /\r(?!\n)|[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/gu,
   (c) => `\\u{${c.codePointAt(0).toString(16)}}`);
 
-/** h returns an element. Attributes that start with "on" are listeners. */
-export function h(tag, attributes, ...children) {
-  const e = svgTags.has(tag) ? document.createElementNS("http://www.w3.org/2000/svg", tag) : document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes ?? {})) {
+/** fill gives an element attributes, if the first of the parts is an object with some, and content.
+ * Attributes that start with "on" are listeners. */
+function fill(e, classes, parts) {
+  const attributes = parts[0]?.constructor === Object ? parts.shift() : {};
+  for (const [name, value] of Object.entries({ ...(classes.length > 0 && { class: classes.join(" ") }), ...attributes })) {
     if (value === undefined || value === null || value === false) continue;
     if (name.startsWith("on")) e.addEventListener(name.slice(2), value);
     else e.setAttribute(name, value === true ? "" : value);
   }
-  e.append(...children.flat(Infinity).filter((c) => c !== undefined && c !== null && c !== false && c !== "")
-    .map((c) => (c instanceof Node ? c : shown(String(c)))));
+  e.append(...parts.flat(Infinity).filter((c) => c || c === 0).map((c) => (c instanceof Node ? c : shown(String(c)))));
   return e;
 }
 
-/** quiet returns a paragraph of less importance, badge a label. */
-export const quiet = (...content) => h("p", { class: "quiet" }, content);
-export const badge = (...content) => h("span", { class: "badge" }, content);
+/** element returns a function that makes elements of a namespace from a tag with classes, such as p.quiet. */
+const element = (namespace) => (tag, ...parts) => {
+  const [name, ...classes] = tag.split(".");
+  return fill(document.createElementNS(namespace, name), classes, parts);
+};
+export const h = element("http://www.w3.org/1999/xhtml");
+export const svg = element("http://www.w3.org/2000/svg");
 
-/** highlighted returns the parts of a text, with ranges of characters marked. */
-export function highlighted(text, ranges = []) {
+/** quiet returns a paragraph of less importance, small a part of one. */
+export const quiet = (...content) => h("p.quiet", content);
+export const small = (...content) => h("span.quiet", content);
+export const rows = (...content) => h("ul.rows", content);
+export const badge = (...content) => h("span.badge", content);
+export const button = (label, action, attributes) => h("button", { type: "button", onclick: action, ...attributes }, label);
+export const select = (label, options, attributes) => h("select", { "aria-label": label, ...attributes },
+  options.map(([value, text]) => h("option", { value }, text ?? value)));
+
+/** news returns a place for messages, columns a list beside a file. */
+export const news = () => h("div.quiet", { "aria-live": "polite" });
+export const columns = (...content) => h("div.columns", content);
+
+/** field returns a line of text to fill in, checkbox a box, bar a row of controls. */
+export const field = (label, placeholder, value, attributes) => h("input", { "aria-label": label, placeholder, value, ...attributes });
+export const checkbox = (attributes) => h("input", { type: "checkbox", ...attributes });
+export const bar = (...content) => h("div.filters", content);
+
+/** link returns the address of a page with parameters, without empty ones. */
+export function link(page, params = {}) {
+  const given = Object.entries(params).filter(([, value]) => value !== undefined && value !== "" && value !== false);
+  return `#${page}${given.length > 0 ? "?" : ""}${new URLSearchParams(given)}`;
+}
+
+/** to returns a link to a page. */
+export const to = (page, params, ...content) => h("a", { href: link(page, params) }, content);
+
+/** put replaces the content of an element. */
+export function put(element, ...content) {
+  element.replaceChildren();
+  return fill(element, [], content);
+}
+
+/** keep stores the parameters of the present page in its address. */
+export const keep = (params) => history.replaceState(null, "", link(location.hash.slice(1).split("?")[0] || "find", params));
+
+/** highlighted returns the parts of a text, with ranges of characters marked. If it is not code, the
+ * marks of Markdown are left out. */
+export function highlighted(text, ranges = [], isCode = false) {
+  const marks = isCode ? [] : [...text.matchAll(/^ *(?:[-*+>]|\d+[.)]) +(?:\[[ xX]\] +)?|\*\*|__|`/gm)].map((m) => {
+    const start = Array.from(text.slice(0, m.index)).length;
+    return [start, start + m[0].length];
+  });
   const characters = Array.from(text);
-  const parts = [];
+  for (const [start, end] of marks) characters.fill("", start, end);
   let at = 0;
-  for (const [start, end] of ranges) {
-    parts.push(characters.slice(at, start).join(""), h("mark", null, characters.slice(start, end).join("")));
-    at = end;
-  }
-  parts.push(characters.slice(at).join(""));
-  return parts;
+  const until = (end) => characters.slice(at, at = end).join("");
+  return [ranges.map(([start, end]) => [until(start), h("mark", until(end))]), until(characters.length)];
 }
 
 /** diff returns the hunks of a change. */
 export function diff(hunks, truncated) {
-  return h("pre", { class: "diff", tabindex: 0 }, (hunks ?? []).map((hunk) =>
+  return h("pre.diff", { tabindex: 0 }, (hunks ?? []).map((hunk) =>
     hunk.diff.split("\n").filter((line) => line && !line.startsWith("@@")).map((line) => {
       const name = { "+": "ins", "-": "del" }[line[0]] ?? "span";
-      return h(name, null, line + "\n");
-    })), truncated && h("span", null, "…\n"));
+      return h(name, `${line}\n`);
+    })), truncated && h("span", "…\n"));
 }
 
-/** place returns the position of an entry. */
-export function place(hit) {
-  return h("span", { class: "place" }, hit.line ? `${hit.path}:${hit.line}` : hit.path);
-}
+/** place returns the position of an entry, as commands accept it. */
+export const placeText = (hit) => (hit.line ? `${hit.path}:${hit.line}` : hit.path);
+export const place = (hit) => h("span.place", placeText(hit));
+
+/** fileLink returns a link to the page that shows an entry. A plain click calls open instead, if it is given. */
+export const fileLink = (hit, content = placeText(hit), open) => h("a", { href: link("read", { path: hit.path, line: hit.line }),
+  onclick: open && ((event) => {
+    if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    open(hit);
+  }) }, content);
 
 /** badges returns the attributes of an entry that are worth a look. */
 export function badges(hit) {
-  const names = [hit.visibility === "public_ok" && "public", hit.untrusted && "not by you",
-    hit.task, !["fact", "crumb"].includes(hit.type) && hit.type, hit.stale && "not readable now"];
-  return [names.filter(Boolean).map((name) => badge(name)),
-    (hit.tags ?? []).map((tag) => badge(`#${tag}`))];
+  const names = [hit.visibility === "public_ok" && "public", hit.untrusted && "not by you", hit.conflict && "conflict copy",
+    hit.task && `${hit.task} task`, !["fact", "crumb"].includes(hit.type) && hit.type, hit.stale && "not readable now"];
+  return [names.filter(Boolean).map((name) => badge(name)), (hit.tags ?? []).map(tag)];
 }
+
+/** tag returns a tag that leads to its entries. */
+export const tag = (name) => h("a.badge", { href: link("find", { tag: name }) }, `#${name}`);
 
 /** chosen returns the attributes of a row that calls open when it is chosen. */
 export function chosen(open) {
-  return { class: "row", tabindex: 0, onclick: open, onkeydown: (event) => { if (event.key === "Enter") open(); } };
+  const isOwn = (event) => !event.target.closest("a, button, input, textarea, summary") || event.target === event.currentTarget;
+  return { class: "row", tabindex: 0, onclick: (event) => { if (isOwn(event)) open(event); },
+    onkeydown: (event) => { if (event.key === "Enter" && isOwn(event)) open(event); } };
 }
 
 /** day returns a date as YYYY-MM-DD, in local time. */
 export function day(date) {
   return [date.getFullYear(), date.getMonth() + 1, date.getDate()].map((n) => String(n).padStart(2, "0")).join("-");
+}
+
+/** dateOf returns the local midnight of a day. */
+export const dateOf = (text) => new Date(`${text}T00:00`);
+
+/** distance returns the distance of a day from today in words. */
+export function distance(text) {
+  const days = Math.round((dateOf(day(new Date())) - dateOf(text)) / 864e5);
+  if (Math.abs(days) > 1) return days > 0 ? `${plural(days, "day")} ago` : `in ${-days} days`;
+  return ["tomorrow", "today", "yesterday"][days + 1];
 }
 
 /** time returns a short form of a time. */
@@ -84,6 +144,17 @@ export function plural(n, one, many = `${one}s`) {
 
 export const entries = (n) => plural(n, "entry", "entries");
 
+/** live returns the functions of a page. run calls f with a signal that aborts at the next run. */
+export function live(f, view) {
+  let request = new AbortController();
+  const run = () => {
+    request.abort();
+    request = new AbortController();
+    return f(request.signal);
+  };
+  return { run, refresh: () => { run(); view?.refresh(); }, stop: () => { request.abort(); view?.stop(); } };
+}
+
 /** later returns a function that calls f once after ms without another call. */
 export function later(ms, f) {
   let timer;
@@ -93,23 +164,32 @@ export function later(ms, f) {
   };
 }
 
+/** copy puts a text into the clipboard. */
+export async function copy(text) {
+  await navigator.clipboard.writeText(text);
+  notify(`Copied ${text}`);
+}
+
 /** notify shows a message for some seconds, with an optional button. */
 export function notify(text, label, action) {
   const notice = document.getElementById("notice");
-  notice.replaceChildren(shown(text), label ? h("button", { type: "button", onclick: () => { notice.hidden = true; action(); } }, label) : "");
+  notice.replaceChildren(shown(text), label ? button(label, () => { notice.hidden = true; action(); }) : "");
   notice.hidden = false;
   clearTimeout(notify.timer);
-  notify.timer = setTimeout(() => { notice.hidden = true; }, 10000);
+  notify.timer = setTimeout(() => { notice.hidden = true; }, label ? 20000 : 8000);
 }
 
-/** confirm shows a plan, or only a text without a label. It resolves to whether the person agreed. */
-export function confirm(title, content, label) {
+/** confirm shows a plan, or only a text without a label. It resolves to whether the person agreed.
+ * With a word, the person must type it. */
+export function confirm(title, content, label, word) {
   const dialog = document.getElementById("dialog");
-  dialog.replaceChildren(
-    h("h2", { id: "dialog-title" }, title), h("div", { class: "plan" }, content),
-    h("p", { class: "buttons" },
-      h("button", { type: "button", onclick: () => dialog.close("") }, label ? "Cancel" : "Close"),
-      label && h("button", { type: "button", class: "primary", onclick: () => dialog.close("yes") }, label)));
+  if (dialog.open) return Promise.resolve(false); // of a second click
+  const yes = label && h("button", { type: "submit", class: "primary", disabled: Boolean(word) }, label);
+  const typed = label && word && h("input", { "aria-label": `Type ${word} to confirm`, placeholder: `type ${word}`, autocomplete: "off",
+    oninput: (event) => { yes.disabled = event.target.value.trim().toLowerCase() !== word; } });
+  dialog.replaceChildren(h("form", { onsubmit: (event) => { event.preventDefault(); dialog.close("yes"); } },
+    h("h2", { id: "dialog-title" }, title), h("div.plan", content),
+    h("p.buttons", typed, button(label ? "Cancel" : "Close", () => dialog.close("")), yes)));
   dialog.returnValue = "";
   dialog.showModal();
   return new Promise((resolve) => {

@@ -1,76 +1,87 @@
-// The state of the daemon, with remedies.
+// The state of the daemon in words, with remedies.
 
-import { call } from "./api.js";
+import { call, readOnly } from "./api.js";
+import { latencies } from "./charts.js";
 import { conflicts } from "./conflicts.js";
-import { entries, h, plural, quiet, time } from "./dom.js";
+import { button, entries, fileLink, h, news, plural, put, quiet, rows, time, to } from "./dom.js";
 
 const samples = 120;
-const interval = 2000; // ms
-const width = 600;
-const height = 100;
-
-/** plot returns a line for each series of numbers. */
-function plot(series, unit) {
-  const max = Math.max(1, ...series.flatMap((s) => s.values));
-  const points = (values) => values.map((v, i) =>
-    `${(i / (samples - 1)) * width},${height - (v / max) * (height - 4)}`).join(" ");
-  return h("figure", null,
-    h("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", preserveAspectRatio: "none", "aria-label": series.map((s) =>
-      `${s.name}: ${s.values.at(-1)?.toFixed(1)} ${unit}`).join(", ") },
-    series.map((s) => h("polyline", { class: s.class, points: points(s.values) }))),
-    h("figcaption", null, series.map((s) => [h("span", { class: s.class }, s.name), ` ${s.values.at(-1)?.toFixed(1)} ${unit}  `]),
-      h("span", { class: "quiet" }, `top of the plot: ${max.toFixed(1)} ${unit}`)));
-}
+const interval = 2; // seconds
 
 /** problems returns a list of problems, or nothing. */
-function problems(title, list) {
-  return list?.length > 0 && h("article", null, h("h2", null, title), h("ul", { class: "rows" }, list.map((p) =>
-    h("li", { class: "row", tabindex: 0 }, p.path && h("p", { class: "where" }, p.line ? `${p.path}:${p.line}` : p.path),
-      h("p", { class: "text" }, p.message ?? p.reason)))));
+function problems(title, list, advice) {
+  return list?.length > 0 && h("article", h("h2", title), advice && quiet(advice), rows(list.map((p) =>
+    h("li.row", { tabindex: 0 }, p.path && h("p.where", /\.md$/i.test(p.path) ? fileLink(p) : p.path),
+      h("p.text", p.message ?? p.reason)))));
 }
 
-/** health is the page with the state of the daemon. */
+/** speed returns a latency in words. */
+const speed = (ms, good) => (ms === 0 ? "not measured yet"
+  : `${ms < 10 ? ms.toFixed(1) : Math.round(ms).toLocaleString("en")} ms, ${ms <= good ? "good" : ms <= 4 * good ? "acceptable" : "slow: other programs may keep this machine busy"}`);
+
+const code = (text) => h("code", text);
+
+/** advice returns what a person can do now. */
+const advice = (s) => [
+  s.root_state === "missing" && ["The directory is missing or unreadable. Its entries are still found. Restore ", code(s.root), "."],
+  s.root_state === "holding" && ["Many files vanished at once. Their entries stay until ", code("memwatchd check --fix"), " confirms the removal."],
+  ...[s.index, s.watch, s.write, s.todosync, s.compactor, s.topic, s.share].map((part) => part?.problem),
+  s.index.degraded && !s.index.problem && ["The index is incomplete. If this lasts, run ", code("memwatchd rebuild"), "."],
+  s.embed?.last_error && `Semantic search: ${s.embed.last_error}`,
+  ...(s.compactor?.near_limit ?? []).map((near) => [to("longterm", {}, near.path), ` is ${Math.round(near.share * 100)} % full. ${near.hint}`]),
+].filter(Boolean);
+
 export function health(section) {
   const request = new AbortController();
-  const latencies = { query: [], found: [] };
+  const values = { query: [], found: [] };
   const content = h("div");
-  const checked = h("div", { "aria-live": "polite" });
+  const checked = news();
   const copies = h("div");
   const showCopies = conflicts(copies, request.signal);
-  section.append(content, copies, h("p", null, h("button", { type: "button", onclick: check }, "Compare all files with the index")), checked);
+  put(section, content, copies, h("p", button("Compare all files with the index", check)), checked);
 
   async function check() {
-    checked.replaceChildren(quiet("Comparing…"));
+    put(checked, "Comparing…");
     const answer = await call("check", {}, request.signal);
-    checked.replaceChildren(h("p", null, `${plural(answer.files, "file")} compared in ${(answer.took_ms / 1000).toFixed(1)} s, `,
-      `${plural(answer.differing.length, "difference")}.`),
-    ...[problems("Differences", answer.differing), problems("Problems in files", answer.problems), problems("Skipped", answer.skipped)].filter(Boolean));
+    put(checked, `${plural(answer.files, "file")} compared in ${(answer.took_ms / 1000).toFixed(1)} s, ${plural(answer.differing.length, "difference")}.`,
+      problems("Differences", answer.differing), problems("Problems in files", answer.problems), problems("Skipped", answer.skipped));
   }
 
   async function run() {
     const s = await call("status", {}, request.signal);
     const add = (list, v) => { list.push(v); if (list.length > samples) list.shift(); };
-    add(latencies.query, s.latency.query_ms.p99);
-    add(latencies.found, s.latency.save_to_search_ms.p99);
+    add(values.query, s.latency.query_ms.p99);
+    add(values.found, s.latency.save_to_search_ms.p99);
+    const todo = advice(s);
+    const toGo = Math.max(s.index.pending, s.index.total - s.index.done);
+    const c = s.compactor;
     const facts = [
-      ["State", s.state], ["Directory", `${s.root} (${s.root_state})`],
-      ["Content", `${plural(s.files, "file")}, ${entries(s.entries)}`],
-      ["Index", s.index.degraded ? "incomplete" : `complete, ${(s.index.size / 1e6).toFixed(1)} MB`],
-      ["Long term", h("a", { href: "#longterm" }, `${plural(s.compactor?.near_limit.length ?? 0, "file")} near the limit`)],
-      ["Writing", s.write.problem ?? (s.write.enabled ? `${plural(s.write.applied, "change")} since the start` : "off")],
-      ["Daemon", h("span", null, `version ${s.version}, ${(s.memory_bytes / 1e6).toFixed(0)} MB, started `, time(s.started))],
-    ];
-    content.replaceChildren(...[
-      h("dl", null, facts.map(([name, value]) => [h("dt", null, name), h("dd", null, value)])),
-      h("article", null, h("h2", null, "Latency, 99th percentile"), plot([
-        { name: "search", class: "series-a", values: latencies.query },
-        { name: "save until found", class: "series-b", values: latencies.found }], "ms")),
-      problems("Problems", s.problems), problems("Waiting to be written", s.write.waiting), problems("Not written", s.write.refused),
+      ["Files", `${plural(s.files, "file")} with ${entries(s.entries)} in ${s.root}`],
+      ["Index", `${s.index.degraded ? "incomplete" : "complete"}, ${(s.index.size / 1e6).toFixed(1)} MB; files last compared `, time(s.watch.last_reconcile)],
+      ["Search", speed(s.latency.query_ms.p99, 50)],
+      ["A save is found after", speed(s.latency.save_to_search_ms.p99, 500)],
+      ["Changes by memwatchd", s.write.enabled ? `${s.write.applied} since the start` : "only on request", readOnly && "; this console is read-only"],
+      c && ["Maintenance", !c.enabled ? "off" : [c.passive ? `on the machine ${c.host}` : "every night", c.next_run && [", next ", time(c.next_run)]]],
+      s.embed && ["Semantic search", `${s.embed.embedded} of ${plural(s.embed.embedded + s.embed.pending, "text")} ready, ${s.embed.model}`],
+      s.topic && ["Topic", `${s.topic.connected ? "connected to" : "not connected to"} ${s.topic.server}/${s.topic.topic}`],
+      ["Daemon", `version ${s.version}, ${(s.memory_bytes / 1e6).toFixed(0)} MB of memory, started `, time(s.started)],
+    ].filter(Boolean);
+    const works = todo.length > 0 ? "memwatchd works; see below" : "Everything works";
+    put(content,
+      h("h2", { class: s.healthy && todo.length === 0 ? "good" : "bad" }, !s.healthy ? "memwatchd needs attention" : toGo > 0 ? `Indexing: ${plural(toGo, "file")} to go` : works),
+      toGo > 0 && [h("progress", { "aria-label": "Indexing", ...(s.index.total > 0 && { max: s.index.total, value: s.index.done }) }),
+        quiet("Searches answer meanwhile, and may miss files that are not indexed yet.")],
+      h("ul", todo.map((text) => h("li", text))),
+      h("dl", facts.map(([name, ...value]) => [h("dt", name), h("dd", value)])),
+      h("h2", "Latency"), quiet("99 of 100 searches and saves were faster."),
+      latencies([{ name: "search", values: values.query }, { name: "save until found", values: values.found }], samples, interval),
+      problems("Problems in files", s.problems, s.problem_count > (s.problems?.length ?? 0) && `${s.problem_count} in all: memwatchd check lists them.`),
+      problems("Waiting to be written", s.write.waiting), problems("Not written", s.write.refused),
       problems("Copies to compare", s.write.kept?.map((path) => ({ path, message: "Compare the copy with the file, and remove it." }))),
-      problems("Skipped", s.skipped)].filter(Boolean));
+      problems("Skipped", s.skipped));
   }
   run();
   showCopies();
-  const timer = setInterval(run, interval);
+  const timer = setInterval(run, interval * 1000);
   return { refresh: showCopies, stop: () => { clearInterval(timer); request.abort(); } };
 }

@@ -1,49 +1,69 @@
-// The changes to files, and how to take them back.
+// The changes to files by day and session, and how to take them back.
 
 import { call, readOnly } from "./api.js";
-import { badge, confirm, diff, h, notify, plural, quiet, time } from "./dom.js";
+import { perWeek, weeks } from "./charts.js";
+import { undo } from "./change.js";
+import { badge, bar, button, day, diff, distance, field, fileLink, h, keep, later, live, plural, put, quiet, rows, small, time } from "./dom.js";
 
-/** undo shows the effect of undoing a change, and undoes it after consent. */
-export async function undo(id) {
-  const plan = await call("undo", { id, dry_run: true });
-  const content = plan.undone.map((w) => [h("h3", null, w.path),
-    w.refusal ? h("p", null, `Not undone: ${w.refusal}`) : diff(w.hunks, w.truncated)]);
-  const changes = plan.undone.length - plan.refused;
-  if (!await confirm(`Undo ${plural(changes, "change")}`, content, changes > 0 && "Undo")) return;
-  const answer = await call("undo", { id });
-  notify(`Undid ${plural(answer.undone.length - answer.refused, "change")}.`);
+const short = 12; // lines of a change that are visible at once
+
+/** writer returns the program that requested a change, for people. */
+const writer = (w) => w.program || (w.automatic ? "memwatchd itself" : "unknown");
+
+const localDay = (w) => day(new Date(w.time));
+
+/** change returns a change with what was written. */
+function change(w, done) {
+  const at = { path: w.to ?? w.path, line: w.hunks?.[0]?.line };
+  const hunks = (w.hunks ?? []).map((hunk) => ({ diff: hunk.diff.replace(/^ .*\n?/gm, "") })); // without the lines around
+  const content = w.problem ? quiet(w.problem) : hunks.length > 0 && diff(hunks, w.truncated);
+  const isLong = content && content.children.length > short;
+  if (isLong) content.classList.add("short");
+  return h("li.row", { tabindex: 0 },
+    h("p.head", time(w.time), " ", h("strong", w.cause.replace("_", " ")), ` ${w.what} `, fileLink(at, w.to ? `${w.path} → ${w.to}` : undefined), " ",
+      w.state === "undone" && badge("undone"), w.forgotten && badge("partly forgotten"), " ",
+      !readOnly && w.state === "done" && button("Undo…", () => undo({ id: w.id }, done))),
+    w.reason && quiet(w.reason), content,
+    isLong && button(`All ${content.children.length} lines`, (event) => { content.classList.remove("short"); event.target.remove(); }));
 }
 
-/** undoLast undoes the last change of a file, after consent. */
-export async function undoLast(path) {
-  const { writes } = await call("journal", { path, limit: 1 });
-  if (writes.length > 0) await undo(writes[0].id);
+/** session returns the changes of one program in one session on one day. */
+function session(list, done) {
+  const [w] = list;
+  const undoable = list.filter((c) => c.state === "done").length;
+  return h("section.session", h("h3", writer(w), " ", small(w.session && `session ${w.session} · `, plural(list.length, "change")), " ",
+    !readOnly && w.session && undoable > 1 && button("Undo this session…", () => undo({ since: "2000-01-01", by: w.session }, done))),
+  rows(list.map((c) => change(c, done))));
 }
 
-/** journal is the page with the changes to files. */
-export function journal(section) {
-  const path = h("input", { "aria-label": "Path", placeholder: "file or directory" });
-  const since = h("input", { "aria-label": "Since", placeholder: "since: 7d, monday", size: 16 });
-  const list = h("ul", { class: "rows" });
-  const more = h("button", { type: "button", onclick: () => { limit *= 2; run(); } }, "More");
-  let limit = 30;
-  section.append(h("div", { class: "filters" }, path, since), list, more);
-  for (const input of [path, since]) input.addEventListener("change", run);
+export function journal(section, params) {
+  let limit = 50;
+  const by = field("Writer or session", "writer or session", params.by);
+  const path = field("Path", "file or folder", params.path);
+  const since = field("Since", "since: today, 7d, monday", params.since, { size: 20 });
+  const all = !readOnly && button("Undo all of these…", () => undo({ since: since.value || "2000-01-01", by: by.value }, run));
+  const plot = h("div");
+  const people = h("p.filters");
+  const list = h("div");
+  const more = button("More", () => { limit *= 2; run(); });
+  put(section, plot, bar(by, path, since, all), people, list, more);
+  for (const input of [by, path, since]) input.addEventListener("input", later(200, () => run()));
 
-  async function run() {
-    const { writes } = await call("journal", { path: path.value, since: since.value, limit });
-    more.hidden = writes.length < limit;
-    const open = new Set([...list.querySelectorAll("details[open]")].map((d) => d.dataset.id));
-    list.replaceChildren(...(writes.length === 0 ? [h("li", { class: "quiet" }, "No changes.")] : writes.map((w) =>
-      h("li", { class: "row", tabindex: 0 },
-        h("p", { class: "where" }, time(w.time), " ", h("strong", null, w.cause), w.program ? ` by ${w.program} ` : " ", w.what, " ",
-          h("span", { class: "place" }, w.to ? `${w.path} → ${w.to}` : w.path), " ",
-          w.state === "undone" && badge("undone"),
-          w.forgotten && badge("partly forgotten")),
-        w.reason && quiet(w.reason),
-        h("details", { "data-id": w.id, open: open.has(w.id) || writes.length <= 5 }, h("summary", null, "Change"), w.problem ?? diff(w.hunks, w.truncated)),
-        !readOnly && w.state === "done" && h("button", { type: "button", onclick: async () => { await undo(w.id); await run(); } }, "Undo…")))));
-  }
+  const page = live(async (signal) => {
+    const given = { by: by.value.trim(), path: path.value.trim(), since: since.value.trim() };
+    keep(given);
+    const [{ writes }, known] = await Promise.all([call("journal", { ...given, limit }, signal), call("journal", { limit: 1000 }, signal)]);
+    const names = Map.groupBy(known.writes, writer);
+    put(people, [...names].filter(([, ws]) => ws[0].program).map(([name, ws]) => button(`${name} · ${ws.length}`,
+      () => { by.value = by.value === name ? "" : name; run(); }, { "aria-pressed": String(by.value === name) })));
+    put(plot, weeks("Changes per week, by writer", new Map([...names].map(([name, ws]) => [name, perWeek(ws.map((w) => localDay(w)))])), ["change"]));
+    if (all) all.hidden = !given.by || Boolean(given.path) || !writes.some((w) => w.state === "done");
+    more.hidden = writes.length < limit || limit >= 1000;
+    put(list, writes.length === 0 && quiet(known.writes.length > 0 ? "No change matches." : "memwatchd has not changed a file yet."),
+      [...Map.groupBy(writes, localDay)].map(([date, ws]) => h("article", { "aria-label": date }, h("h2", date, " ", small(distance(date))),
+        [...Map.groupBy(ws, (w) => `${w.program} ${w.session}`).values()].map((group) => session(group, run)))));
+  });
+  const run = page.run;
   run();
-  return { refresh: run };
+  return page;
 }

@@ -1,48 +1,64 @@
-// Tasks, with the copies of each task together.
+// Tasks as in todo list: overdue ones, then those with a due date, then the others by day, with the copies of each.
 
 import { call, readOnly } from "./api.js";
-import { badge, confirm, h, notify, place, plural, quiet } from "./dom.js";
-import { undoLast } from "./journal.js";
+import { add, setTask } from "./change.js";
+import { badge, bar, button, checkbox, chosen, columns, distance, fileLink, h, keep, live, news, plural, put, quiet, rows, select, small, to } from "./dom.js";
+import { inline } from "./markdown.js";
+import { beside } from "./reader.js";
 
-/** tasks is the page with the tasks. */
-export function tasks(section) {
-  const state = h("select", { "aria-label": "State" }, ["open", "done", "all"].map((s) => h("option", { value: s }, s)));
-  const count = h("p", { class: "quiet", "aria-live": "polite" });
+/** group returns the heading under which a task stands. */
+function group(t) {
+  if (t.state === "done") return `Done ${t.finished ?? t.since ?? ""}`.trim();
+  if (t.overdue) return "Overdue";
+  if (t.due) return "Due";
+  return t.since || "Without a day";
+}
+
+/** project returns the project of a task. */
+const project = (t) => /(?:^|\s)#project:([\p{L}\p{N}_./-]+)/u.exec(t.text)?.[1] ?? "";
+
+export function tasks(section, params) {
+  const state = select("State", [["open"], ["done"], ["all"]]);
+  const only = select("Project", [["", "all projects"]]);
+  const notes = checkbox({ checked: params.notes });
+  const count = news();
   const list = h("div");
-  section.append(h("div", { class: "filters" }, h("label", null, "Show ", state)), count, list);
-  state.addEventListener("change", run);
+  const view = beside();
+  state.value = params.state ?? "open";
+  put(section, bar(h("label", "Show ", state), only, h("label", notes, " also of ordinary notes"),
+    !readOnly && button("Add a task", () => add(page.run, "todo_add"))), count, columns(list, view.side));
+  for (const input of [state, only, notes]) input.addEventListener("change", () => page.run());
 
-  async function set(todo, box) {
-    const to = box.checked ? "done" : "open";
-    box.checked = !box.checked; // until it is so
-    const request = { id: todo.places[0].id, state: to };
-    const plan = await call("todo", { ...request, dry_run: true });
-    const content = [h("p", null, todo.text), h("ul", null, plan.changed.map((p) => h("li", null, place(p)))),
-      plan.left.map((l) => quiet(`${l.path} is left: ${l.reason}`))];
-    if (!await confirm(to === "done" ? "Mark as done" : "Reopen", content, plan.changed.length > 0 && "Write")) return;
-    const answer = await call("todo", request);
-    await run();
-    notify(`Changed ${plural(answer.changed.length, "copy", "copies")}.`, "Undo", async () => {
-      await undoLast(answer.changed[0].path);
-      await run();
-    });
+  function row(t) {
+    const at = t.places[0];
+    const box = checkbox({ "aria-label": t.text, checked: t.state === "done", disabled: readOnly,
+      onchange: (event) => setTask(at.task_id ?? at.id, event.target, page.run) });
+    const { class: name, ...attributes } = chosen(() => view.open(at));
+    return h("li", { class: `${name} task`, ...attributes }, box, h("div", h("p.text", inline(t.text)),
+      h("p.where", t.due && h("strong", { class: t.overdue ? "bad" : "" }, `due ${t.due}, ${distance(t.due)} `), t.since && `since ${t.since} `,
+        t.places.map((p) => [fileLink(p, undefined, view.open), " "]), t.untrusted && badge("not by you"))));
   }
 
-  async function run() {
-    const answer = await call("todos", { state: state.value });
-    const byDay = Map.groupBy(answer.todos, (t) => t.since ?? "");
-    count.textContent = plural(answer.todos.length, "task");
-    list.replaceChildren(...[...byDay].sort(([a], [b]) => (a < b ? 1 : -1)).map(([date, todos]) => h("article", null,
-      h("h2", null, date || "Without a day"),
-      h("ul", { class: "rows" }, todos.map((t) => {
-        const box = h("input", {
-          type: "checkbox", "aria-label": t.text, checked: t.state === "done", disabled: readOnly,
-          onchange: (event) => set(t, event.target),
-        });
-        return h("li", { class: "row task", tabindex: 0 }, box, h("div", null, h("p", { class: "text" }, t.text),
-          h("p", { class: "where" }, t.places.map((p) => [place(p), " "]), t.untrusted && badge("not by you"))));
-      })))));
-  }
-  run();
-  return { refresh: run };
+  const page = live(async (signal) => {
+    keep({ state: state.value === "open" ? "" : state.value, notes: notes.checked && "1", project: only.value });
+    const answer = await call("todos", { state: state.value, notes: notes.checked }, signal);
+    const projects = [...new Set(answer.todos.map(project).filter(Boolean))].sort();
+    const chosenProject = only.value || params.project || "";
+    put(only, ["", ...projects].map((p) => h("option", { value: p, selected: p === chosenProject }, p || "all projects")));
+    only.hidden = projects.length === 0;
+    const shown = answer.todos.filter((t) => !only.value || project(t) === only.value);
+    const overdue = shown.filter((t) => t.overdue).length;
+    put(count, plural(shown.length, state.value === "all" ? "task" : `${state.value} task`), overdue > 0 && `, ${overdue} overdue`);
+    const order = (name) => ["Overdue", "Due"].indexOf(name) + 1 || (name.startsWith("Done") ? 4 : 3);
+    const groups = [...Map.groupBy(shown, group)].sort(([a], [b]) => order(a) - order(b) || (a < b ? 1 : -1));
+    const progress = new Map(answer.days.map((d) => [d.day, d]));
+    put(list, groups.map(([name, todos]) => {
+      const d = progress.get(name);
+      const sorted = name === "Overdue" || name === "Due" ? todos.sort((a, b) => (a.due < b.due ? -1 : 1)) : todos;
+      return h("article", h("h2", { class: name === "Overdue" ? "bad" : "" }, name, " ",
+        d && small(`${distance(d.day)}, ${d.done} of ${d.done + d.open} done`)), rows(sorted.map(row)));
+    }), shown.length === 0 && quiet("No tasks here. ", !notes.checked && to("tasks", { notes: 1 }, "Look in ordinary notes too")));
+  }, view);
+  page.run();
+  return page;
 }

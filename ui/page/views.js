@@ -1,52 +1,48 @@
-// The same search for another caller, beside one's own.
+// The same search for another caller, beside one's own, and what an agent is given.
 
 import { call } from "./api.js";
-import { confirm, entries, h, later } from "./dom.js";
-import { preview, row } from "./find.js";
+import { bar, entries, field, h, later, live, news, put, quiet, select, shown, to } from "./dom.js";
+import { row } from "./find.js";
 
-/** views is the page that compares what two callers see. */
 export function views(section) {
-  let request = new AbortController();
-  const query = h("input", { type: "search", "aria-label": "Search", placeholder: "Search, or leave empty for the newest entries" });
-  const subject = h("input", { "aria-label": "Subject", placeholder: "subject; empty: you", list: "subjects" });
-  const context = h("select", { "aria-label": "Context" }, ["public", "private", "unknown"].map((c) => h("option", { value: c }, c)));
+  const query = field("Search", "Search, or leave empty for the newest entries", undefined, { type: "search" });
+  const subject = field("Subject", "subject; empty: you", undefined, { list: "subjects" });
+  const context = select("Context", [["public"], ["private"], ["unknown"]]);
   const subjects = h("datalist", { id: "subjects" });
-  const mine = h("ul", { class: "rows" });
-  const theirs = h("ul", { class: "rows" });
-  const sums = [h("p", { class: "quiet", "aria-live": "polite" }), h("p", { class: "quiet", "aria-live": "polite" })];
-  section.append(h("div", { class: "filters" }, query, subject, context, subjects),
-    h("div", { class: "columns" },
-      h("article", { "aria-label": "You" }, h("h2", null, "You"), sums[0], mine),
-      h("article", { "aria-label": "They" }, h("h2", null, "They"), sums[1], theirs)));
+  const mine = h("ul.rows");
+  const theirs = h("ul.rows");
+  const given = h("pre.file", { tabindex: 0 });
+  const sums = Array.from({ length: 3 }, () => news());
+  const prompt = h("details", { ontoggle: () => page.run() }, h("summary", "What an agent is given when a session of this caller starts"), sums[2], given);
+  section.append(bar(query, subject, context, subjects),
+    h("div.columns.even",
+      h("article", { "aria-label": "You" }, h("h2", "You"), sums[0], mine),
+      h("article", { "aria-label": "They" }, h("h2", "They"), sums[1], theirs)), prompt,
+    quiet("Entries with a bar at the left are hidden from them. To change who sees an entry, ", to("find", {}, "find it"), " and select Make public or Make private."));
 
-  const open = async (hit) => {
-    const content = h("div");
-    await preview(content, hit, request.signal);
-    await confirm("File", content);
-  };
-  const ask = (scope) => (query.value.trim()
-    ? call("search", { query: query.value, limit: 30, count: false, ...scope }, request.signal)
-    : call("recent", { since: "90d", limit: 30, ...scope }, request.signal));
-
-  async function run() {
-    request.abort();
-    request = new AbortController();
-    const [all, some] = await Promise.all([ask({}), ask({ context: context.value, ...(subject.value ? { subject: subject.value } : {}) })]);
+  const page = live(async (signal) => {
+    const ask = (fields) => call("search", { query: query.value, limit: 30, count: false, ...fields }, signal);
+    const scope = { context: context.value, ...(subject.value && { subject: subject.value }) };
+    const [all, some] = await Promise.all([ask({}), ask(scope)]);
     sums[0].textContent = entries(all.total);
-    sums[1].textContent = `${entries(some.total)}, ${Math.max(0, all.total - some.total)} hidden from them`;
+    sums[1].textContent = `${entries(some.total)}, ${Math.max(0, all.total - some.total).toLocaleString("en")} hidden from them`;
     const readable = new Set(some.hits.map((hit) => hit.id));
-    mine.replaceChildren(...all.hits.map((hit) => {
-      const item = row(hit, open);
+    put(mine, all.hits.map((hit) => {
+      const item = row(hit, undefined, signal);
       item.classList.toggle("hidden-from-them", !readable.has(hit.id));
       return item;
     }));
-    theirs.replaceChildren(...some.hits.map((hit) => row(hit, open)));
-  }
-  const typed = later(30, run);
+    put(theirs, some.hits.map((hit) => row(hit, undefined, signal)));
+    if (!prompt.open) return;
+    const answer = await call("context", { format: "auto", ...scope }, signal);
+    given.textContent = shown(answer.text) || "Nothing.";
+    sums[2].textContent = `${answer.chars.toLocaleString("en")} characters, about ${answer.tokens.toLocaleString("en")} tokens`;
+  });
+  const typed = later(30, page.run);
   for (const input of [query, subject]) input.addEventListener("input", typed);
-  context.addEventListener("change", run);
+  context.addEventListener("change", page.run);
   call("complete", { what: "subject" }).then((answer) =>
-    subjects.replaceChildren(...answer.values.map((name) => h("option", { value: name }))));
-  run();
-  return { refresh: run, stop: () => request.abort() };
+    put(subjects, answer.values.map((name) => h("option", { value: name }))));
+  page.run();
+  return page;
 }
