@@ -7,11 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"html"
+	"maps"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -27,7 +30,7 @@ const idle = 30 * time.Minute
 
 // NewCommand returns the command ui.
 func NewCommand(g *cli.Globals) *cobra.Command {
-	noOpen, readOnly, port := false, false, 0
+	noOpen, readOnly, port, editor := false, false, 0, ""
 	c := &cobra.Command{
 		Use:     "ui",
 		Short:   "Search, review and undo in your browser",
@@ -43,25 +46,36 @@ The page acts as the owner. Its address contains a key that works once; other us
 				return err
 			}
 			dc.Program = api.NewProgram("console", rand.Text()[:8])
-			if _, err := client.Call(cmd.Context(), dc, api.OperationsRequest{}); err != nil {
+			status, err := client.Call(cmd.Context(), dc, api.StatusRequest{})
+			if err != nil {
 				return err
+			}
+			opener := editorAddress(editor)
+			if opener == "" && editor != "" {
+				return cli.Usagef("--editor: %q is neither an address with {path} nor one of %s", editor, editorNames())
+			}
+			root := ""
+			if status.Status != nil {
+				root = status.Root
 			}
 			l, err := net.Listen("tcp4", fmt.Sprintf("127.0.0.1:%d", port))
 			if err != nil {
 				return err
 			}
-			var opener string // file that leads to the address
-			remove := func() { os.Remove(opener) }
+			var leader string // file that leads to the address
+			remove := func() { os.Remove(leader) }
 			defer func() { remove() }()
 			console := ui.New(dc, l.Addr().String(), ui.Options{
-				ReadOnly: readOnly, Idle: idle,
+				ReadOnly: readOnly, Idle: idle, Root: root, Editor: opener,
 				Opened: func() { remove() },
 				Warn:   func(s string) { fmt.Fprintf(g.Stderr, "memwatchd ui: %s\n", s) },
 			})
 			address := console.URL()
 			fmt.Fprintln(g.Stdout, address)
-			if !noOpen {
-				opener, err = openBrowser(address)
+			if noOpen {
+				fmt.Fprintln(g.Stderr, "memwatchd ui: open this address in a browser, once; Ctrl-C stops the console")
+			} else {
+				leader, err = openBrowser(address)
 				if err != nil {
 					fmt.Fprintf(g.Stderr, "memwatchd ui: no browser was opened: %v: open the address above\n", err)
 				}
@@ -71,8 +85,34 @@ The page acts as the owner. Its address contains a key that works once; other us
 	}
 	c.Flags().BoolVar(&noOpen, "no-open", false, "only print the address")
 	c.Flags().BoolVar(&readOnly, "read-only", false, "refuse changes")
+	c.Flags().StringVar(&editor, "editor", "", "editor that the page opens files in: "+editorNames()+
+		", or an address with {path} and {line}; default: that of $VISUAL or $EDITOR, if it is one of these")
 	c.Flags().IntVar(&port, "port", 0, "port of the address; 0 selects a free one")
 	return cli.AcceptGlobals(c, cli.CallerFlags)
+}
+
+// editors maps the programs that open files by an address to its form.
+var editors = map[string]string{
+	"code": "vscode://file{path}:{line}", "codium": "vscodium://file{path}:{line}", "cursor": "cursor://file{path}:{line}",
+	"zed": "zed://file{path}:{line}", "subl": "subl://open?url=file://{path}&line={line}",
+	"obsidian": "obsidian://open?path={path}",
+}
+
+func editorNames() string { return strings.Join(slices.Sorted(maps.Keys(editors)), ", ") }
+
+// editorAddress returns the address that opens a file in an editor: an address as given,
+// that of a known program, or without a name that of the user's editor. It returns an
+// empty text if there is none.
+func editorAddress(name string) string {
+	if strings.Contains(name, "{path}") {
+		return name
+	}
+	for _, command := range []string{name, os.Getenv("VISUAL"), os.Getenv("EDITOR")} {
+		if words := strings.Fields(command); len(words) > 0 {
+			return editors[filepath.Base(words[0])]
+		}
+	}
+	return ""
 }
 
 // openBrowser opens an address in the user's browser. Because other users can
