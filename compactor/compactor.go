@@ -129,11 +129,10 @@ type Request struct {
 
 // A Report is the result of a run.
 type Report struct {
-	Time    time.Time     // reference time for ages
-	Plans   []*Plan       // plans of the files that are not simply within their limits, by path
-	Since   time.Time     // start of counting; zero without counts
-	Applied int           // items moved to an archive
-	Wait    time.Duration // delay before another attempt, if a file was in use; otherwise zero
+	Time    time.Time // reference time for ages
+	Plans   []*Plan   // plans of the files that are not simply within their limits, by path
+	Since   time.Time // start of counting; zero without counts
+	Applied int       // items moved to an archive
 }
 
 // ErrUnlimited reports that no limit matches a path.
@@ -218,16 +217,13 @@ func (c *Compactor) executePlan(ctx context.Context, doc *memory.Document, plan 
 	if gone > 0 && c.Moved != nil {
 		c.Moved(plan.Path, plan.Archive, gone)
 	}
-	switch wait, waits := errors.AsType[*vault.WaitError](err); {
+	switch {
 	case err == nil:
 		if gone > 0 {
 			c.Logger.Info("long-term file compacted", "path", plan.Path, "items", gone, "archive", plan.Archive)
 		}
 	case errors.Is(err, vault.ErrOff) || ctx.Err() != nil:
 		return err
-	case waits:
-		report.Wait = max(report.Wait, wait.For)
-		fallthrough
 	default:
 		plan.Problem = err.Error()
 		c.Logger.Warn("cannot compact a long-term file", "path", plan.Path, "err", err)

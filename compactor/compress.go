@@ -40,6 +40,7 @@ type CompressPlan struct {
 type Compressed struct {
 	api.Compressed
 
+	source              []byte // of the file
 	lines               []summaryLine
 	archived, remaining []byte // the two files that result from a split
 	subject             string // subject of the file, or the owner
@@ -101,7 +102,7 @@ func endsBefore(d *memory.Document, cutoff time.Time, location *time.Location) b
 // files use. An error describes why the file stays.
 func compressFile(d *memory.Document, t CompressTerms, taken map[string]bool) (*Compressed, error) {
 	f := &Compressed{
-		Compressed: api.Compressed{Day: d.Place.Day, From: d.Place.Path}, subject: d.Front.SubjectID,
+		Compressed: api.Compressed{Day: d.Place.Day, From: d.Place.Path}, source: d.Source, subject: d.Front.SubjectID,
 	}
 	if memory.ValidSubject(f.subject) != nil {
 		f.subject = cmp.Or(t.Layout.Owner, "owner")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"time"
 
 	"github.com/memwatchd/memwatchd/api"
 )
@@ -22,13 +21,6 @@ type Maintenance struct {
 	Counters func(context.Context) error // corrects counters in frontmatter
 }
 
-// maxAttempts and longestWait bound the retries of a compaction while a file is
-// in use. Without retries the file would wait until the next night.
-const (
-	maxAttempts = 3
-	longestWait = time.Minute
-)
-
 // Run runs all tasks once. A failed task does not stop the others; Run returns
 // the joined errors. If maintenance is disabled or another machine runs it, Run does
 // nothing.
@@ -44,7 +36,8 @@ func (m *Maintenance) Run(ctx context.Context) error {
 		m.Logger.Info("another machine runs maintenance", "host", duty.Host)
 		return nil
 	}
-	errs := []error{m.compactFiles(ctx), m.Counters(ctx)}
+	_, err = m.Compactor.Compact(ctx, Request{})
+	errs := []error{err, m.Counters(ctx)}
 	if m.Compress != nil {
 		report, err := m.Compress.Run(ctx, 0, false)
 		if err == nil {
@@ -65,20 +58,5 @@ func (m *Maintenance) Run(ctx context.Context) error {
 func (m *Maintenance) logLeft(message string, left []api.DayStay) {
 	for _, f := range left {
 		m.Logger.Warn(message, "path", f.Path, "reason", f.Reason)
-	}
-}
-
-// compactFiles runs the compactor and retries while files are in use.
-func (m *Maintenance) compactFiles(ctx context.Context) error {
-	for n := 1; ; n++ {
-		report, err := m.Compactor.Compact(ctx, Request{})
-		if err != nil || report.Wait == 0 || n == maxAttempts {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(min(report.Wait, longestWait)):
-		}
 	}
 }

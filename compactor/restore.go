@@ -133,17 +133,12 @@ func (b *restoration) removeCopy(old *vault.File) ([]byte, error) {
 	}
 	parse := b.parser(b.archive, old.ModTime)
 	doc := parse(old.Data)
-	for _, same := range []func(*memory.Entry) bool{
-		func(e *memory.Entry) bool { return e.ID == b.id },
-		func(*memory.Entry) bool { return true }, // an edit of the archive may have changed the id
-	} {
-		for i := range doc.Entries {
-			if e := &doc.Entries[i]; same(e) && e.Attributes[attrFrom] == b.from {
-				if o, ok := b.archivedOrigin(doc, e); ok && o == b.origin {
-					r := doc.Revise()
-					r.Remove(i)
-					return r.Apply(parse)
-				}
+	for i := range doc.Entries {
+		if e := &doc.Entries[i]; e.Attributes[attrFrom] == b.from {
+			if o, ok := b.archivedOrigin(doc, e); ok && o == b.origin {
+				r := doc.Revise()
+				r.Remove(i)
+				return r.Apply(parse)
 			}
 		}
 	}

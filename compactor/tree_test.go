@@ -3,7 +3,6 @@ package compactor
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -187,7 +186,7 @@ func goldens(t *testing.T, pattern string, f func(t *testing.T, comment string, 
 			}
 			got := f(t, string(a.Comment), newTree(a.Files[:n]))
 			if diff := cmp.Diff(string(a.Files[n].Data), got); diff != "" {
-				if *rewrite {
+				if *update {
 					a.Files[n].Data = []byte(got)
 					a.save(t)
 					return
@@ -197,8 +196,6 @@ func goldens(t *testing.T, pattern string, f func(t *testing.T, comment string, 
 		})
 	}
 }
-
-var rewrite = flag.Bool("rewrite", false, "rewrite what the archives of testdata want")
 
 type archive struct {
 	*txtar.Archive
