@@ -34,6 +34,10 @@ func (m *memoryStore) begin(ctx context.Context, request any) error {
 	return fail
 }
 
+func (m *memoryStore) Init(context.Context) error { return nil }
+
+func (m *memoryStore) Ready(context.Context) error { return nil }
+
 func keyIn(collection, tenant, id string) string { return collection + " " + tenant + " " + id }
 
 func (m *memoryStore) Put(ctx context.Context, batch []Object) (refused []Refusal, err error) {

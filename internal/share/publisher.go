@@ -35,8 +35,6 @@ type Source interface {
 // entries of its files. Set the exported fields before Open.
 type Publisher struct {
 	Store      Store
-	Init       func(context.Context) error // creates the collections
-	Ready      func(context.Context) error // reports whether the store answers
 	Rules      Rules
 	Source     Source
 	Breaker    *Breaker
@@ -139,7 +137,7 @@ func (p *Publisher) Step(ctx context.Context) time.Duration {
 	defer p.mu.Unlock()
 	if due := p.Breaker.Due(p.Now()); due == 0 && !p.Breaker.Allows() {
 		limited, cancel := context.WithTimeout(ctx, p.Timeout)
-		p.Breaker.Trial(p.Now(), p.Ready(limited))
+		p.Breaker.Trial(p.Now(), p.Store.Ready(limited))
 		cancel()
 	}
 	err := p.publishChanges(ctx)
@@ -402,7 +400,7 @@ func (p *Publisher) flushLocked(ctx context.Context) error {
 // Create creates the collections of the store, publishes all changes, compares the store
 // with the published entries, and repairs it.
 func (p *Publisher) Create(ctx context.Context) (c Comparison, err error) {
-	err = p.Init(ctx)
+	err = p.Store.Init(ctx)
 	p.Breaker.Record(p.Now(), err)
 	if err != nil {
 		return c, err

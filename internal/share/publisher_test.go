@@ -50,7 +50,6 @@ func newPublisher(t *testing.T, dir string, files tree, store Store) *Publisher 
 	p := &Publisher{
 		Store: store, Source: files, Breaker: new(Breaker), Dir: dir, MaxSpool: 1 << 20, Timeout: 20 * time.Second,
 		Tombstones: 90 * 24 * time.Hour, Logger: slog.New(slog.DiscardHandler),
-		Init: func(context.Context) error { return nil }, Ready: func(context.Context) error { return nil },
 		Now: func() time.Time { return now },
 		Rules: Rules{Host: "desk", Publish: []string{"**"}, Subject: func(owner string) string { return strings.Trim(owner, "?/") },
 			Terms: fields},

@@ -17,6 +17,10 @@ import (
 // [Object.ID] is unique in a collection and tenant, and writing an object again
 // replaces it, so every call can be repeated.
 type Store interface {
+	// Init creates the missing collections. It fails if one has another schema.
+	Init(ctx context.Context) error
+	// Ready returns an error if the store does not accept requests.
+	Ready(ctx context.Context) error
 	// Put writes a batch of objects of one tenant, tombstones first. It returns the
 	// objects that the store refused by themselves, which are never tombstones. An
 	// error means that nothing is known to be written.

@@ -58,15 +58,9 @@ func CheckPrefix(prefix string) error {
 	return nil
 }
 
-// Ready returns an error if the cluster does not accept requests. The time is that
-// of the server's clock, or zero if the response does not contain it.
-func (c *Client) Ready(ctx context.Context) (time.Time, error) {
-	header, err := c.send(ctx, http.MethodGet, "/v1/.well-known/ready", nil, nil)
-	if err != nil {
-		return time.Time{}, err
-	}
-	clock, _ := http.ParseTime(header.Get("Date"))
-	return clock, nil
+// Ready implements [share.Store].
+func (c *Client) Ready(ctx context.Context) error {
+	return c.send(ctx, http.MethodGet, "/v1/.well-known/ready", nil, nil)
 }
 
 // Close closes idle connections.
@@ -85,33 +79,33 @@ func (c *Client) httpClient() *http.Client {
 // send sends a request and decodes the response into answer, unless answer is nil.
 // The error is that of the context if the caller canceled it, and otherwise a
 // [share.Error].
-func (c *Client) send(ctx context.Context, method, path string, body, answer any) (http.Header, error) {
+func (c *Client) send(ctx context.Context, method, path string, body, answer any) error {
 	limited, cancel := context.WithTimeout(ctx, cmp.Or(c.Timeout, DefaultTimeout))
 	defer cancel()
-	header, err := c.sendOnce(limited, method, path, body, answer)
+	err := c.sendOnce(limited, method, path, body, answer)
 	switch {
 	case err == nil:
-		return header, nil
+		return nil
 	case errors.Is(ctx.Err(), context.Canceled):
-		return nil, ctx.Err()
+		return ctx.Err()
 	case limited.Err() != nil:
-		return nil, &share.Error{Err: errors.New("store did not respond in time")}
+		return &share.Error{Err: errors.New("store did not respond in time")}
 	}
-	return nil, describeError(err)
+	return describeError(err)
 }
 
-func (c *Client) sendOnce(ctx context.Context, method, path string, body, answer any) (http.Header, error) {
+func (c *Client) sendOnce(ctx context.Context, method, path string, body, answer any) error {
 	var content io.Reader
 	if body != nil {
 		text, err := json.Marshal(body)
 		if err != nil {
-			return nil, &share.Error{Err: fmt.Errorf("encode request: %w", err)}
+			return &share.Error{Err: fmt.Errorf("encode request: %w", err)}
 		}
 		content = bytes.NewReader(text)
 	}
 	request, err := http.NewRequestWithContext(ctx, method, strings.TrimRight(c.URL, "/")+path, content)
 	if err != nil {
-		return nil, &share.Error{Err: errors.New("share.weaviate.url is not a valid URL"), Permanent: true}
+		return &share.Error{Err: errors.New("share.weaviate.url is not a valid URL"), Permanent: true}
 	}
 	if body != nil {
 		request.Header.Set("Content-Type", "application/json")
@@ -119,26 +113,26 @@ func (c *Client) sendOnce(ctx context.Context, method, path string, body, answer
 	if c.Key != nil {
 		key, err := c.Key()
 		if err != nil {
-			return nil, &share.Error{Err: fmt.Errorf("share.weaviate.key_file: %w", err)}
+			return &share.Error{Err: fmt.Errorf("share.weaviate.key_file: %w", err)}
 		}
 		request.Header.Set("Authorization", "Bearer "+key)
 	}
 	response, err := c.httpClient().Do(request)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(http.MaxBytesReader(nil, response.Body, maxAnswer))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if response.StatusCode < 200 || response.StatusCode > 299 {
-		return nil, newStatusError(response, text)
+		return newStatusError(response, text)
 	}
 	if answer != nil && json.Unmarshal(text, answer) != nil {
-		return nil, &share.Error{Err: errInvalidAnswer}
+		return &share.Error{Err: errInvalidAnswer}
 	}
-	return response.Header, nil
+	return nil
 }
 
 var errInvalidAnswer = errors.New("store response is not that of Weaviate: check share.weaviate.url")

@@ -18,7 +18,7 @@ func newFake(t *testing.T) (*Client, *weaviatetest.Server) {
 	s := weaviatetest.NewServer()
 	c := &Client{URL: s.URL, Timeout: patience}
 	t.Cleanup(func() { s.SetFault(nil); c.Close(); s.Close() })
-	if _, err := c.Init(t.Context()); err != nil {
+	if err := c.Init(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	return c, s
@@ -212,7 +212,7 @@ func TestKeyAndCertificate(t *testing.T) {
 	}
 	c := &Client{URL: s.URL, Timeout: patience, Key: func() (string, error) { return "", key }, Roots: roots}
 	defer c.Close()
-	initStore := func() error { _, err := c.Init(t.Context()); return err }
+	initStore := func() error { err := c.Init(t.Context()); return err }
 	if err := retry(initStore); err == nil || err.Error() != "share.weaviate.key_file: "+key.Error() {
 		t.Errorf("an unreadable key: %v", err)
 	}
@@ -235,7 +235,7 @@ func TestKeyAndCertificate(t *testing.T) {
 		"closed": {&Client{URL: "http://127.0.0.1:1"}, "cannot reach the store: connection refused"},
 		"url":    {&Client{URL: "http://a b"}, "share.weaviate.url is not a valid URL"},
 	} {
-		err := retry(func() error { _, err := test.c.Ready(t.Context()); return err })
+		err := retry(func() error { return test.c.Ready(t.Context()) })
 		if err == nil || !strings.HasPrefix(err.Error(), test.want) {
 			t.Errorf("%s: %v, want %s", name, err, test.want)
 		}

@@ -40,7 +40,7 @@ func TestClusterTenants(t *testing.T) {
 		defer proxy.Close()
 		c := newNodeClient(t, cluster.Nodes[0], prefix)
 		c.URL = proxy.URL
-		if _, err := c.Init(t.Context()); err != nil {
+		if err := c.Init(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		words := strings.Fields("port cable disk apple 中文 night plan light")

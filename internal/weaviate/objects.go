@@ -94,7 +94,7 @@ func (c *Client) putRows(ctx context.Context, rows []row) ([]share.Refusal, erro
 		ID     string
 		Result struct{ Status string }
 	}
-	_, err := c.send(ctx, http.MethodPost, "/v1/batch/objects?"+consistency, body, &answer)
+	err := c.send(ctx, http.MethodPost, "/v1/batch/objects?"+consistency, body, &answer)
 	if isRejected(err) {
 		if len(rows) == 1 {
 			return c.judgeFailed(ctx, rows, nil)
@@ -139,7 +139,7 @@ func (c *Client) judgeFailed(ctx context.Context, failed []row, accepted map[str
 			return nil, errCannotWrite()
 		}
 		if !accepted[r.object.Collection+r.object.Tenant] {
-			_, err := c.send(ctx, http.MethodPost, "/v1/objects/validate", r.text, nil)
+			err := c.send(ctx, http.MethodPost, "/v1/objects/validate", r.text, nil)
 			if err == nil {
 				err = errCannotWrite()
 			}
@@ -163,7 +163,7 @@ func isRejected(err error) bool {
 
 // delete removes an object. A missing object is no error.
 func (c *Client) delete(ctx context.Context, o share.Object) error {
-	_, err := c.send(ctx, http.MethodDelete, c.objectPath(o.Collection, o.Tenant, o.ID), nil, nil)
+	err := c.send(ctx, http.MethodDelete, c.objectPath(o.Collection, o.Tenant, o.ID), nil, nil)
 	if isStatus(err, http.StatusNotFound) || isUnknownTenant(err) {
 		return nil
 	}
@@ -182,7 +182,7 @@ func (c *Client) Get(ctx context.Context, collection, tenant, id string) (share.
 		return share.Object{}, share.ErrNotFound
 	}
 	var answer object
-	_, err := c.send(ctx, http.MethodGet, c.objectPath(collection, tenant, id), nil, &answer)
+	err := c.send(ctx, http.MethodGet, c.objectPath(collection, tenant, id), nil, &answer)
 	if isStatus(err, http.StatusNotFound, http.StatusForbidden) || isUnknownTenant(err) {
 		return share.Object{}, share.ErrNotFound
 	}

@@ -134,7 +134,7 @@ func (c *Client) query(ctx context.Context, parts []part) ([]share.Object, error
 		}
 	}
 	request := map[string]string{"query": "{Get{" + text.String() + "}}"}
-	_, err := c.send(ctx, http.MethodPost, "/v1/graphql", request, &answer)
+	err := c.send(ctx, http.MethodPost, "/v1/graphql", request, &answer)
 	if isStatus(err, http.StatusUnprocessableEntity) { // a store without any collection
 		return nil, c.describeQueryError(ctx, true)
 	}
@@ -215,7 +215,7 @@ func (c *Client) tenants(ctx context.Context, of share.Collection) (names []stri
 		return nil, err
 	}
 	var answer []struct{ Name string }
-	_, err = c.send(ctx, http.MethodGet, "/v1/schema/"+c.Prefix+of.Name+"/tenants", nil, &answer)
+	err = c.send(ctx, http.MethodGet, "/v1/schema/"+c.Prefix+of.Name+"/tenants", nil, &answer)
 	for _, t := range answer {
 		if tenantRE().MatchString(t.Name) {
 			names = append(names, t.Name)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"reflect"
+	"slices"
 
 	"github.com/memwatchd/memwatchd/internal/share"
 )
@@ -70,42 +72,31 @@ func (c *Client) newClass(of share.Collection) class {
 	return out
 }
 
-// Init creates the missing collections and properties, and returns the names of
-// the collections that it created. It changes no existing property: if one is
-// different, Init fails.
-func (c *Client) Init(ctx context.Context) (created []string, err error) {
+// Init implements [share.Store].
+func (c *Client) Init(ctx context.Context) error {
 	for _, collection := range share.Collections {
 		want := c.newClass(collection)
 		have, err := c.class(ctx, collection.Name)
-		switch {
-		case isStatus(err, http.StatusNotFound):
-			if err := c.create(ctx, "/v1/schema", want); err != nil {
-				return created, err
+		if isStatus(err, http.StatusNotFound) {
+			if err := c.create(ctx, want); err != nil {
+				return err
 			}
-			created = append(created, want.Class)
 			have, err = c.class(ctx, collection.Name)
-		case err == nil:
-			for _, p := range missingProperties(want, have) {
-				if err := c.create(ctx, "/v1/schema/"+want.Class+"/properties", p); err != nil {
-					return created, err
-				}
-				have.Properties = append(have.Properties, p)
-			}
+		}
+		if err == nil {
+			err = compareClass(want, have)
 		}
 		if err != nil {
-			return created, err
-		}
-		if err := compareClass(want, have); err != nil {
-			return created, err
+			return err
 		}
 	}
-	return created, nil
+	return nil
 }
 
-// create adds a collection or a property. Its error contains the message of the
-// store, because the request contains no text of memory.
-func (c *Client) create(ctx context.Context, path string, what any) error {
-	_, err := c.send(ctx, http.MethodPost, path, what, nil)
+// create adds a collection. Its error contains the message of the store, because the
+// request contains no text of memory.
+func (c *Client) create(ctx context.Context, what class) error {
+	err := c.send(ctx, http.MethodPost, "/v1/schema", what, nil)
 	if e, ok := err.(*share.Error); ok {
 		if status, ok := e.Err.(*statusError); ok && status.message != "" {
 			e.Err = fmt.Errorf("%w: %s", status, status.message)
@@ -115,7 +106,7 @@ func (c *Client) create(ctx context.Context, path string, what any) error {
 }
 
 func (c *Client) class(ctx context.Context, collection string) (have class, err error) {
-	_, err = c.send(ctx, http.MethodGet, "/v1/schema/"+c.Prefix+collection, nil, &have)
+	err = c.send(ctx, http.MethodGet, "/v1/schema/"+c.Prefix+collection, nil, &have)
 	return have, err
 }
 
@@ -124,7 +115,8 @@ func (c *Client) class(ctx context.Context, collection string) (have class, err 
 func (c *Client) checkClass(ctx context.Context, of share.Collection) error {
 	have, err := c.class(ctx, of.Name)
 	if isStatus(err, http.StatusNotFound) {
-		return incomplete(c.Prefix+of.Name, "does not exist")
+		return &share.Error{Err: fmt.Errorf("collection %s of the store does not exist: run `memwatchd share init`",
+			c.Prefix+of.Name)}
 	}
 	if err != nil {
 		return err
@@ -132,35 +124,9 @@ func (c *Client) checkClass(ctx context.Context, of share.Collection) error {
 	return compareClass(c.newClass(of), have)
 }
 
-// incomplete returns the error of a collection that Init completes. It is not
-// permanent, because any machine can run Init.
-func incomplete(class, defect string) error {
-	return &share.Error{Err: fmt.Errorf("collection %s of the store %s: run `memwatchd share init`", class, defect)}
-}
-
 func schemaError(class, format string, args ...any) error {
 	err := fmt.Errorf("collection %s of the store %s", class, fmt.Sprintf(format, args...))
 	return &share.Error{Err: err, Permanent: true}
-}
-
-// missingProperties returns the properties that a newer version of the program
-// added.
-func missingProperties(want, have class) (missing []classProperty) {
-	for _, p := range want.Properties {
-		if have.property(p.Name) == nil {
-			missing = append(missing, p)
-		}
-	}
-	return missing
-}
-
-func (c class) property(name string) *classProperty {
-	for i := range c.Properties {
-		if c.Properties[i].Name == name {
-			return &c.Properties[i]
-		}
-	}
-	return nil
 }
 
 // compareClass returns an error if a collection has other settings or properties.
@@ -177,14 +143,10 @@ func compareClass(want, have class) error {
 	case have.Inverted.Stopwords.Preset != want.Inverted.Stopwords.Preset:
 		return schemaError(want.Class, "has other stop words: %s", remedy)
 	}
-	if missing := missingProperties(want, have); len(missing) > 0 {
-		return incomplete(want.Class, "has no property "+missing[0].Name)
-	}
 	for _, p := range want.Properties {
-		got := have.property(p.Name)
-		if len(got.DataType) != 1 || got.DataType[0] != p.DataType[0] || got.Filterable != p.Filterable ||
-			got.Searchable != p.Searchable || got.Tokenization != p.Tokenization {
-			return schemaError(want.Class, "has other settings of the property %s: %s", p.Name, remedy)
+		i := slices.IndexFunc(have.Properties, func(h classProperty) bool { return h.Name == p.Name })
+		if i < 0 || !reflect.DeepEqual(have.Properties[i], p) {
+			return schemaError(want.Class, "has another or no property %s: %s", p.Name, remedy)
 		}
 	}
 	return nil

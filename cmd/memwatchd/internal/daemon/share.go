@@ -79,8 +79,6 @@ func (d *daemon) openShare() (*sharing, error) {
 	s.Publisher = &share.Publisher{
 		Store: s.client, Breaker: breaker, Source: indexedFiles{d}, Dir: spool, MaxSpool: 256 << 20,
 		Timeout: d.config.Tuning.ShareTimeout, Tombstones: 90 * 24 * time.Hour, Logger: d.logger, Now: clock.Now,
-		Init:  func(ctx context.Context) error { _, err := s.client.Init(ctx); return err },
-		Ready: func(ctx context.Context) error { _, err := s.client.Ready(ctx); return err },
 		Rules: share.Rules{Host: host, Publish: c.Publish, Private: c.Private, Subject: d.sharedSubject,
 			Terms: func(text string) string { return d.index.Terms(text) }},
 	}
