@@ -24,9 +24,7 @@ func (c *Client) ListAchievements(ctx context.Context, message string, check fun
 	var answer struct {
 		Bullets []string `json:"bullets"`
 	}
-	schema := objectSchema(map[string]any{"bullets": map[string]any{"type": "array",
-		"items": map[string]any{"type": "string"}}})
-	err := c.requestAnswer(ctx, achievementsTask, map[string]any{"message": message}, schema, &answer, func() error {
+	err := c.requestAnswer(ctx, achievementsTask, map[string]any{"message": message}, &answer, func() error {
 		for i := range answer.Bullets {
 			answer.Bullets[i] = strings.TrimSpace(answer.Bullets[i])
 		}

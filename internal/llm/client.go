@@ -18,15 +18,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"mime"
 	"net"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/memwatchd/memwatchd/internal/outbound"
@@ -51,8 +48,6 @@ type Client struct {
 	Dimensions int    // of vectors, for models that can shorten them; as the model has if zero
 	Setting    string // prefix of the configuration keys in errors; "llm" if empty
 
-	schemaUnsupported atomic.Bool // the service does not support schemas of answers
-
 	mu     sync.Mutex
 	status Status
 }
@@ -62,12 +57,10 @@ var errInvalidAnswer = errors.New("model response does not match the requested f
 
 var errTruncated = errors.New("model response is truncated")
 
-// requestAnswer sends a question and decodes the answer, which is an object of the given
-// schema. The question is a JSON value, which the task declares to be data. If the
-// service may lack support for schemas, requestAnswer retries once without a schema.
-// If check rejects the answer, the result is the error of check.
-func (c *Client) requestAnswer(ctx context.Context, task string, question, schema, answer any,
-	check func() error) (err error) {
+// requestAnswer sends a question and decodes the answer, a JSON object in the form that the
+// task describes. The question is a JSON value, which the task declares to be data. If
+// check rejects the answer, the result is the error of check.
+func (c *Client) requestAnswer(ctx context.Context, task string, question, answer any, check func() error) (err error) {
 	defer func() { c.recordResult(err) }()
 	text, err := json.Marshal(question)
 	if err != nil {
@@ -80,23 +73,7 @@ func (c *Client) requestAnswer(ctx context.Context, task string, question, schem
 	limit := cmp.Or(c.Timeout, DefaultTimeout)
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	request := chatRequest{c.Model, []chatMessage{{"system", task}, {"user", string(text)}}, nil}
-	if !c.schemaUnsupported.Load() {
-		request.ResponseFormat = map[string]any{"type": "json_schema",
-			"json_schema": map[string]any{"name": "answer", "schema": schema, "strict": true}}
-	}
-	content, err := c.sendChat(ctx, key, request)
-	if status, ok := errors.AsType[statusError](err); ok && request.ResponseFormat != nil &&
-		(status == http.StatusBadRequest || status == http.StatusUnprocessableEntity) {
-		// Not every service supports schemas. The task describes the schema in
-		// words, so the request is repeated without it. If that succeeds, all
-		// further requests omit the schema.
-		request.ResponseFormat = nil
-		content, err = c.sendChat(ctx, key, request)
-		if err == nil {
-			c.schemaUnsupported.Store(true)
-		}
-	}
+	content, err := c.sendChat(ctx, key, chatRequest{c.Model, []chatMessage{{"system", task}, {"user", string(text)}}})
 	if err != nil {
 		return c.describeError(err, limit)
 	}
@@ -111,9 +88,8 @@ func (c *Client) requestAnswer(ctx context.Context, task string, question, schem
 
 type (
 	chatRequest struct {
-		Model          string        `json:"model"`
-		Messages       []chatMessage `json:"messages"`
-		ResponseFormat any           `json:"response_format,omitempty"`
+		Model    string        `json:"model"`
+		Messages []chatMessage `json:"messages"`
 	}
 	chatMessage struct {
 		Role    string `json:"role"`
@@ -158,8 +134,8 @@ func (c *Client) authorize(n, limit int) (key string, err error) {
 // setting returns the prefix of the configuration keys of the client.
 func (c *Client) setting() string { return cmp.Or(c.Setting, "llm") }
 
-// extractObject returns the JSON object in an answer. Without a schema, models write
-// their reasoning before the object or put the object into a code fence.
+// extractObject returns the JSON object in an answer. Models write their reasoning before
+// the object or put the object into a code fence.
 func extractObject(answer string) []byte {
 	if _, after, ok := strings.Cut(answer, "</think>"); ok {
 		answer = after
@@ -169,15 +145,6 @@ func extractObject(answer string) []byte {
 		return nil
 	}
 	return []byte(answer[from : to+1])
-}
-
-// objectSchema returns the schema of an object with exactly these properties, all
-// required.
-func objectSchema(properties map[string]any) any {
-	return map[string]any{
-		"type": "object", "additionalProperties": false,
-		"properties": properties, "required": slices.Sorted(maps.Keys(properties)),
-	}
 }
 
 // redactText removes credentials from a text. Every text is redacted before it is

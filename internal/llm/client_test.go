@@ -158,34 +158,10 @@ func TestServices(t *testing.T) {
 			} else if err == nil || err.Error() != test.want {
 				t.Errorf("got %v, %v, want %q", p, err, test.want)
 			}
-			if n := asked.Load(); n > 2 || n > 1 && test.name != "400 to everything" {
+			if n := asked.Load(); n > 1 {
 				t.Errorf("it was asked %d times", n)
 			}
 		})
-	}
-}
-
-// TestServiceWithoutSchemas checks that a service without support for schemas
-// gets one repeated request, and no schemas from then on.
-func TestServiceWithoutSchemas(t *testing.T) {
-	var with, without int
-	c := newTestClient(t, func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		if strings.Contains(string(body), "response_format") {
-			with++
-			w.WriteHeader(422)
-			return
-		}
-		without++
-		respondWith(completion(same))(w, r)
-	})
-	for range 3 {
-		if _, err := c.ProposeMerge(t.Context(), inFile, inDraft, acceptProposal); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if with != 1 || without != 3 {
-		t.Errorf("asked %d times with a schema and %d times without", with, without)
 	}
 }
 
@@ -214,9 +190,6 @@ func TestWhatIsSent(t *testing.T) {
 	var sent struct {
 		Model    string
 		Messages []struct{ Role, Content string }
-		Format   struct {
-			Schema struct{ Schema json.RawMessage } `json:"json_schema"`
-		} `json:"response_format"`
 	}
 	if err := json.Unmarshal([]byte(body), &sent); err != nil || len(sent.Messages) != 2 {
 		t.Fatalf("%v in %s", err, body)
@@ -228,12 +201,6 @@ func TestWhatIsSent(t *testing.T) {
 		`{"section":"Facts","file":[{"id":"e1","title":"Port","text":"port 8080, the word ` + masked + `"}],"draft":[{"id":"d1","title":"Where it listens","text":"on port 8080"}]}]}`
 	if diff := gocmp.Diff(question, sent.Messages[1].Content); diff != "" {
 		t.Errorf("question (-want +got):\n%s", diff)
-	}
-	const schema = `{"additionalProperties":false,"properties":{"same":{"items":{"additionalProperties":false,"properties":{` +
-		`"draft":{"enum":["d1"],"type":"string"},"existing":{"enum":["e2","e1"],"type":"string"},"text":{"type":"string"}},` +
-		`"required":["draft","existing","text"],"type":"object"},"type":"array"}},"required":["same"],"type":"object"}`
-	if diff := gocmp.Diff(schema, string(sent.Format.Schema.Schema)); diff != "" {
-		t.Errorf("schema (-want +got):\n%s", diff)
 	}
 }
 

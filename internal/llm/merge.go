@@ -67,7 +67,7 @@ func (c *Client) ProposeMerge(ctx context.Context, existing, draft []memory.Merg
 	}
 	var proposal memory.Proposal
 	question := map[string]any{"sections": sections}
-	err := c.requestAnswer(ctx, mergeTask, question, mergeSchema(existing, draft), &answer, func() error {
+	err := c.requestAnswer(ctx, mergeTask, question, &answer, func() error {
 		if answer.Same == nil {
 			return errInvalidAnswer
 		}
@@ -90,19 +90,4 @@ func redactedItem(m memory.Mergeable) modelItem {
 		i.Done = &done
 	}
 	return i
-}
-
-// mergeSchema returns the schema of the answer. It permits only existing ids,
-// so that a service that enforces schemas prevents invented ids.
-func mergeSchema(existing, draft []memory.Mergeable) any {
-	ids := func(items []memory.Mergeable) any {
-		list := make([]string, len(items))
-		for i := range items {
-			list[i] = items[i].ID
-		}
-		return map[string]any{"type": "string", "enum": list}
-	}
-	return objectSchema(map[string]any{"same": map[string]any{"type": "array", "items": objectSchema(map[string]any{
-		"existing": ids(existing), "draft": ids(draft), "text": map[string]any{"type": "string"},
-	})}})
 }

@@ -27,8 +27,7 @@ func (c *Client) Summarize(ctx context.Context, notes []string, check func(summa
 	var answer struct {
 		Summary string `json:"summary"`
 	}
-	schema := objectSchema(map[string]any{"summary": map[string]any{"type": "string"}})
-	err := c.requestAnswer(ctx, summaryTask, map[string]any{"notes": sent}, schema, &answer, func() error {
+	err := c.requestAnswer(ctx, summaryTask, map[string]any{"notes": sent}, &answer, func() error {
 		answer.Summary = strings.TrimSpace(answer.Summary)
 		if answer.Summary == "" {
 			return errors.New("model response is empty")
