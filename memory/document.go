@@ -251,39 +251,23 @@ func (d *Document) For(v View) *Document {
 func (d *Document) Excerpt() *Document { return d.excerpt }
 
 // MemorySize estimates the bytes of memory that the document and its excerpt
-// occupy.
+// occupy: the source, a copy of it as a string, of which the texts are parts, the
+// normalized texts, and the entries.
 func (d *Document) MemorySize() int {
 	if d == nil {
 		return 0
 	}
-	// Besides the source, there is a copy of it as a string, of which the texts are
-	// parts, and the normalized texts are almost as long.
-	n := int(unsafe.Sizeof(*d)) + 3*len(d.Source) + 8*cap(d.lines.starts) + len(d.publicBelow) +
-		cap(d.Headings)*int(unsafe.Sizeof(Heading{})) + cap(d.Entries)*int(unsafe.Sizeof(Entry{}))
-	if len(d.Source) > 0 && unsafe.SliceData(d.masked) != unsafe.SliceData(d.Source) {
-		n += len(d.masked)
-	}
+	const attribute, linkTexts = 64, 64
+	n := int(unsafe.Sizeof(*d)) + 4*len(d.Source) + 8*cap(d.lines.starts) + cap(d.Headings)*int(unsafe.Sizeof(Heading{}))
 	for i := range d.Entries {
 		e := &d.Entries[i]
-		n += len(e.ID) + len(e.Attributes)*attributeSize + cap(e.Tasks)*int(unsafe.Sizeof(Task{}))
-		n += cap(e.Evidence) * int(unsafe.Sizeof(""))
-		if i == 0 || unsafe.SliceData(e.Tags) != unsafe.SliceData(d.Entries[i-1].Tags) { // the file's tags are shared
-			n += cap(e.Tags) * int(unsafe.Sizeof(""))
-		}
-		n += cap(e.Links) * int(unsafe.Sizeof(Link{}))
+		n += int(unsafe.Sizeof(*e)) + len(e.Attributes)*attribute + cap(e.Tasks)*int(unsafe.Sizeof(Task{}))
 		for _, l := range e.Links {
-			n += len(l.Text) + len(l.Target) + len(l.Anchor) + len(l.Name)
-			for _, p := range l.Paths {
-				n += int(unsafe.Sizeof(p)) + len(p)
-			}
+			n += int(unsafe.Sizeof(l)) + len(l.Text) + len(l.Paths)*linkTexts
 		}
 	}
-	n += n / 8 // the allocator rounds sizes up
 	return n + d.excerpt.MemorySize()
 }
-
-// attributeSize is roughly the size of an attribute in a small map.
-const attributeSize = 64
 
 // excerptOf holds the properties of an excerpt that its text does not contain.
 type excerptOf struct {

@@ -1,8 +1,6 @@
 package memory
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"reflect"
 	"strings"
@@ -76,26 +74,26 @@ func (d *Document) setField(c fieldChange) ([]Edit, error) {
 		end := d.lines.start(d.lines.at(front.Span.End - 1)) // of the closing fence
 		return []Edit{{Span{end, end}, []byte(c.yamlLine() + string(d.lineEnding(d.lines.at(end)-1)))}}, nil
 	}
-	text := d.Source[field.Span.Start:field.Span.End]
-	if !isText {
-		end := field.Span.End - (len(text) - len(trimEnding(text)))
-		return []Edit{{Span{field.Span.Start, end}, []byte(c.yamlLine())}}, nil
+	line := trimEnding(d.Source[field.Span.Start:field.Span.End])
+	edit := Edit{Span{field.Span.Start, field.Span.Start + len(line)}, []byte(c.yamlLine())}
+	if m := fieldLineRE().FindSubmatchIndex(line); isText && m != nil { // keep the quotes, and a comment behind the value
+		from, to := field.Span.Start+m[2], field.Span.Start+m[3]
+		quote := byte(0)
+		if to > from && (d.Source[from] == '"' || d.Source[from] == '\'') {
+			quote = d.Source[from]
+		}
+		value = yamlScalar(value, quote)
+		if d.Source[from-1] == ':' {
+			value = " " + value
+		}
+		edit = Edit{Span{from, to}, []byte(value)}
 	}
-	v, err := scalarIn(text)
-	if err != nil {
-		return nil, fmt.Errorf("line %d: %s %w", field.Line, c.key, err)
-	}
-	value = yamlScalar(value, v.quote)
-	if v.head.Start > 0 && text[v.head.Start-1] == ':' {
-		value = " " + value
-	}
-	base := field.Span.Start
-	edits := []Edit{{Span{base + v.head.Start, base + v.head.End}, []byte(value)}}
-	if v.rest.End > v.rest.Start {
-		edits = append(edits, Edit{Span{base + v.rest.Start, base + v.rest.End}, nil})
-	}
-	return edits, nil
+	return []Edit{edit}, nil
 }
+
+// fieldLineRE matches a key with its value on one line, which is the group.
+var fieldLineRE = lazyregexp.New(`^(?:"(?:[^"\\]|\\.)*"|'[^']*'|[^"':#\s][^:\r\n]*)[ \t]*:[ \t]*` +
+	`("(?:[^"\\\r\n]|\\.)*"|'(?:[^'\r\n]|'')*'|[^|>#\s"'][^\r\n]*?|)(?:[ \t]+#[^\r\n]*|[ \t]*)$`)
 
 func (c fieldChange) checkValid() error {
 	switch {
@@ -135,100 +133,6 @@ func frontText(fields []fieldChange, end string) string {
 		text += c.yamlLine() + end
 	}
 	return text + "---" + end
-}
-
-// A scalarSpan is the position of a value in the lines of its key. Text outside
-// head and rest is white space and comments.
-type scalarSpan struct {
-	head  Span // the value, or the block scalar indicator on the first line
-	rest  Span // the lines of the block scalar
-	quote byte // the quotation mark around it, 0 for none
-}
-
-// scalarIn finds the value in the lines of a key, which must be valid YAML.
-func scalarIn(b []byte) (s scalarSpan, err error) {
-	root, err := yamlMapping(b, maxFront, 1)
-	if err != nil || len(root.Content) != 2 { // such as a quoted text with a line that begins with #
-		return s, errors.New("is not written as key: value; use that form on one line")
-	}
-	key, value := root.Content[0], root.Content[1]
-	text := unixText(b)
-	at := yamlLines(text)[value.Line-1]
-	for range value.Column - 1 {
-		_, n := utf8.DecodeRune(text[at:])
-		at += n
-	}
-	below := value.Line > key.Line
-	first := byte(0)
-	if at < len(text) {
-		first = text[at]
-	}
-	s.head = Span{at, at}
-	switch {
-	case below && (key.LineComment+value.HeadComment != "" || strings.IndexByte("\"'|>!", first) >= 0):
-		return s, errors.New("has a value that starts below the key; write the value on the line of the key")
-	case first == '!':
-		return s, errors.New("has a YAML tag; write the value on one line without a tag")
-	case first == '"' || first == '\'':
-		s.quote = first
-		s.head.End = at + quotedLen(text[at:])
-	case first == '|' || first == '>':
-		line := text[at : at+lineLen(text[at:])]
-		s.head.End = at + len(bytes.Fields(line)[0])
-		next := at + len(line)
-		s.rest = Span{next, next + literalLen(text[next:])}
-	default:
-		if below {
-			s.head.Start = len(bytes.TrimRight(text[:at], " \t\n"))
-		}
-		end := len(text)
-		if comment := yamlCommentRE().FindIndex(text[at:]); comment != nil {
-			end = at + comment[0]
-		}
-		s.head.End = at + len(bytes.TrimRight(text[at:end], " \t\n"))
-	}
-	return s, nil
-}
-
-// yamlCommentRE matches the beginning of a comment after an unquoted text.
-var yamlCommentRE = lazyregexp.New(`\s#`)
-
-// quotedLen returns the length of the quoted text at the start of b.
-func quotedLen(b []byte) int {
-	for i := 1; i < len(b); i++ {
-		switch {
-		case b[i] == '\\' && b[0] == '"':
-			i++
-		case b[i] != b[0]:
-		case b[0] == '\'' && i+1 < len(b) && b[i+1] == '\'':
-			i++
-		default:
-			return i + 1
-		}
-	}
-	return len(b)
-}
-
-// literalLen returns the length of the lines of a literal or folded text at the
-// start of b. A comment with less indentation ends the text.
-func literalLen(b []byte) int {
-	indent, at, end := -1, 0, 0
-	for line := range bytes.Lines(b) {
-		at += len(line)
-		switch spaces := runLen(line, ' '); {
-		case isBlankText(line):
-			if indent < 0 || at == len(b) {
-				end = at
-			}
-		case indent < 0:
-			indent, end = spaces, at
-		case spaces < indent:
-			return end
-		default:
-			end = at
-		}
-	}
-	return end
 }
 
 // listScalar encodes a text as an element of a list in brackets.

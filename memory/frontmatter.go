@@ -251,8 +251,7 @@ func (f *Front) parseFields(src, text []byte, inner Span, loc *time.Location, pr
 			next = root.Content[i+2].Line
 		}
 		if root.Style&yaml.FlowStyle == 0 && k.Column == 1 {
-			scalar := v.Kind == yaml.ScalarNode // whose lines may look like comments
-			field.Span = Span{lineAt(k.Line), trimComments(text, lineAt(k.Line), lineAt(next), scalar)}
+			field.Span = Span{lineAt(k.Line), trimComments(text, lineAt(k.Line), lineAt(next))}
 		}
 		f.Fields = append(f.Fields, field)
 	}
@@ -278,17 +277,11 @@ func yamlLines(b []byte) []int {
 }
 
 // trimComments excludes the blank lines and comments between a value and the
-// next key, because they belong to neither. Indented lines of a scalar belong to
-// it.
-func trimComments(text []byte, from, to int, scalar bool) int {
-	end, at := from, from
-	for at < to {
+// next key, because they belong to neither.
+func trimComments(text []byte, from, to int) (end int) {
+	for at := from; at < to; {
 		n := lineLen(text[at:to])
-		line := text[at : at+n]
-		if !scalar {
-			line = bytes.TrimLeft(line, " ")
-		}
-		if at == from || !isBlankText(line) && line[0] != '#' {
+		if line := bytes.TrimLeft(text[at:at+n], " "); at == from || !isBlankText(line) && line[0] != '#' {
 			end = at + n
 		}
 		at += n
