@@ -22,8 +22,8 @@ const maxJudged = 1000
 // and returns the remaining items with the entries that they may match. It
 // omits items and entries for which tell returns false; the arguments of tell
 // are the visibility and the text of each in the file. It also omits links,
-// open tasks of the draft, which must not be lost, and entries with more than a
-// title, a text and a list below, and sections with more than maxJudged entries.
+// open tasks of the draft, which must not be lost, items and entries with more than a
+// title and a text, and sections with more than maxJudged entries.
 // If the context ends, the lists are empty.
 func (m *Merge) Undecided(ctx context.Context, tell func(v Visibility, text string) bool) (existing,
 	draft []Mergeable) {
@@ -45,7 +45,7 @@ func (m *Merge) Undecided(ctx context.Context, tell func(v Visibility, text stri
 			return nil, nil
 		}
 		it := &m.Items[i]
-		if it.Into >= 0 || it.target != "" || it.task != nil && !it.task.Done || len(it.section.entries) > maxJudged ||
+		if it.Into >= 0 || it.target != "" || it.nested || it.task != nil && !it.task.Done || len(it.section.entries) > maxJudged ||
 			!tell(m.doc.Own.Visibility, it.Text) {
 			continue
 		}
@@ -74,9 +74,6 @@ func (m *Merge) Undecided(ctx context.Context, tell func(v Visibility, text stri
 			is.State = Done
 		}
 		is.Text = strings.TrimSpace(strings.Join(it.lines, "\n"))
-		if it.nested {
-			is.lines = it.lines[1:]
-		}
 		draft = append(draft, is)
 	}
 	for i := range existing {
@@ -85,44 +82,25 @@ func (m *Merge) Undecided(ctx context.Context, tell func(v Visibility, text stri
 	return existing, draft
 }
 
-// mergeable returns an entry in the form for the judge of an item. If that form
-// would not contain all of the entry, mergeable returns false.
+// mergeable returns an entry in the form for the judge of an item. It returns false if
+// that form would not contain all of the entry, such as a list below its text.
 func (m *Merge) mergeable(e *Entry, it *MergeItem) (Mergeable, bool) {
-	p := DraftEntry{Section: it.Section}
-	was := Mergeable{Section: it.heading}
-	if len(e.Tasks) > 0 {
-		was.Task, was.State = true, e.Tasks[0].State
-		if len(e.Tasks) > 1 || !e.Tasks[0].isEntry {
-			return was, false
-		}
-	}
 	head, below, _ := strings.Cut(itemContent(e), "\n")
-	if title, text := splitTitle(head); title != "" && !was.Task {
-		p.title, head = strings.TrimSpace(title), text
-	}
-	p.lines = []string{strings.TrimSpace(head)}
-	for indented := range strings.Lines(below) {
-		line := strings.TrimSpace(indented)
-		n := listMarkerLen(line)
-		switch last := len(p.lines) - 1; {
-		case n > 0 && line[0] == indented[0]:
-			p.lines, p.nested = append(p.lines, strings.TrimSpace(line[n:])), true
-		case line != "" && escapeStart(line) == line:
-			p.lines[last] = strings.TrimSpace(p.lines[last] + " " + line)
-		default:
-			return was, false
+	for line := range strings.Lines(below) {
+		line = strings.TrimSpace(line)
+		if line == "" || escapeStart(line) != line {
+			return Mergeable{}, false // another block
 		}
 	}
-	if label := strings.TrimRight(p.lines[0], ":："); p.nested && p.title == "" && label != p.lines[0] {
-		p.title, p.lines[0] = label, ""
-	}
-	was.Title, was.Text = p.title, strings.TrimSpace(strings.Join(p.lines, "\n"))
-	if p.nested {
-		was.lines = p.lines[1:]
-	}
+	was := Mergeable{Section: it.heading, Task: len(e.Tasks) > 0, Text: oneLine(head + "\n" + below)}
+	p := DraftEntry{Section: it.Section}
 	if was.Task {
+		was.State = e.Tasks[0].State
 		p.task = &DraftTask{Done: was.State == Done}
+	} else {
+		was.Title, was.Text = splitTitle(was.Text)
 	}
+	p.title, p.lines = was.Title, []string{was.Text}
 	again, err := m.layout.parseDraftEntry(m.doc.Place.Path, &p, it.heading, p.listItem("-"))
 	return was, err == nil && again.Norm == e.Norm && was.Task == (it.task != nil)
 }
@@ -155,7 +133,7 @@ func (m *Merge) ApplyProposal(p *Proposal, existing, draft []Mergeable, refuse f
 		if err != nil {
 			return err
 		}
-		one := mergedEntry(was, is, text)
+		one := DraftEntry{title: mergedTitle(was, is), lines: textLinesOf(text)}
 		if err := m.pairItem(is.at, was.at, one.listItem("-")); err != nil {
 			return err
 		}
@@ -174,32 +152,6 @@ func (m *Merge) ApplyProposal(p *Proposal, existing, draft []Mergeable, refuse f
 	return nil
 }
 
-// mergedEntry returns the part that replaces two merged items. If one of them
-// has a list below its first line, the other lines of text become a list too.
-func mergedEntry(was, is *Mergeable, text string) DraftEntry {
-	p := DraftEntry{title: mergedTitle(was, is), lines: textLinesOf(text), nested: len(was.lines)+len(is.lines) > 0}
-	for i, line := range p.lines {
-		if n := listMarkerLen(line); n > 0 && (i > 0 || p.nested) {
-			p.lines[i] = strings.TrimSpace(line[n:])
-		}
-	}
-	if p.nested && p.title != "" &&
-		slices.ContainsFunc(slices.Concat(was.lines, is.lines),
-			func(l string) bool { return foldedLabel(l) == foldedLabel(p.lines[0]) }) {
-		p.lines = slices.Insert(p.lines, 0, "")
-	}
-	return p
-}
-
-// foldedLabel returns the folded text before the colon of a line, or the whole line
-// if it has no colon.
-func foldedLabel(line string) string {
-	if at := strings.IndexAny(line, ":："); at >= 0 {
-		line = line[:at]
-	}
-	return Fold(line)
-}
-
 // A Mergeable is an item of a file or a draft, in the form for the judge that
 // proposes merges.
 type Mergeable struct {
@@ -211,8 +163,7 @@ type Mergeable struct {
 	Task  bool      // the item itself is a task
 	State TaskState // of the task
 
-	at    int      // index of the entry, or of the item of the draft
-	lines []string // lines of the text that are items of their own
+	at int // index of the entry, or of the item of the draft
 }
 
 func (m *Mergeable) titleAndText() string { return strings.TrimSpace(m.Title + " " + m.Text) }

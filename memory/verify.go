@@ -36,27 +36,28 @@ func (w *passAttempt) checkResult(next *Document) error {
 	list := next.placement().outline(false)
 	take := func() *outlineNode {
 		if len(list) == 0 {
-			return &outlineNode{entry: -1, heading: -1}
+			return &outlineNode{entry: -1, heading: -1, path: []string{""}}
 		}
-		q := &list[0]
-		list = list[1:]
-		return q
+		defer func() { list = list[1:] }()
+		return &list[0]
 	}
 	spots := slices.Clone(w.insertPoints)
 	slices.SortStableFunc(spots, func(a, b insertionPoint) int { return a.line - b.line })
-	arrive := func(line int) error {
-		for ; len(spots) > 0 && spots[0].line < line; spots = spots[1:] {
-			if err := spots[0].checkInserted(next, take); err != nil {
-				return err
+	end := outlineNode{from: w.d.lines.count() + 1, entry: -1, heading: -1}
+	for _, p := range append(w.d.placement().outline(false), end) {
+		for ; len(spots) > 0 && spots[0].line < p.from; spots = spots[1:] {
+			for _, h := range spots[0].headings {
+				if q := take(); q.level != h.Level || q.path[len(q.path)-1] != h.Text {
+					return newMismatch(0, fmt.Sprintf("%q cannot be a heading", h.Text))
+				}
+			}
+			for _, one := range spots[0].texts {
+				if err := checkInsertedEntry(&one.Entries[0], next, take(), spots[0].path); err != nil {
+					return err
+				}
 			}
 		}
-		return nil
-	}
-	for _, p := range w.d.placement().outline(false) {
-		if err := arrive(p.from); err != nil {
-			return err
-		}
-		if p.heading >= 0 && w.droppedHeadings[p.heading] ||
+		if p.entry < 0 && (p.heading < 0 || w.droppedHeadings[p.heading]) ||
 			p.entry >= 0 && w.entries[p.entry] != nil && w.entries[p.entry].remove {
 			continue
 		}
@@ -64,26 +65,8 @@ func (w *passAttempt) checkResult(next *Document) error {
 			return err
 		}
 	}
-	if err := arrive(w.d.lines.count() + 1); err != nil {
-		return err
-	}
 	if len(list) > 0 {
 		return newMismatch(0, "an extra entry would appear at line "+fmt.Sprint(list[0].from))
-	}
-	return nil
-}
-
-// checkInserted verifies the pieces that were inserted at an insertion point.
-func (s *insertionPoint) checkInserted(next *Document, take func() *outlineNode) error {
-	for _, h := range s.headings {
-		if q := take(); q.level != h.Level || q.path[len(q.path)-1] != h.Text {
-			return newMismatch(0, fmt.Sprintf("%q cannot be a heading", h.Text))
-		}
-	}
-	for _, one := range s.texts {
-		if err := checkInsertedEntry(&one.Entries[0], next, take(), s.path); err != nil {
-			return err
-		}
 	}
 	return nil
 }
@@ -167,59 +150,62 @@ func (d *Document) isDayTitle(p *outlineNode) bool {
 	return day != "" && p.level == 1 && (title == day || title == day+shortTermTitle)
 }
 
+// meaning is the content of an entry that only a requested change may change.
+type meaning struct {
+	block              Block
+	norm, title, added string
+	sections, tags     []string
+	attributes         map[string]string
+	links              []Link
+	tasks              []Task
+}
+
+// meaningOf returns the meaning of an entry. Without marks, it ignores check marks at
+// the start.
+func meaningOf(e *Entry, marks bool) meaning {
+	m := meaning{e.Block, e.Norm, e.Title, e.Added, e.Sections, e.Tags, map[string]string{}, nil, nil}
+	maps.Copy(m.attributes, e.Attributes)
+	if !marks {
+		s, _ := strings.CutPrefix(e.Norm, checkMark)
+		m.norm, m.title, m.added = strings.TrimLeft(strings.TrimPrefix(s, emojiStyle), " "), "", ""
+	}
+	for _, l := range e.Links {
+		m.links = append(m.links, Link{Text: l.Text, Target: l.Target, Anchor: l.Anchor})
+	}
+	for _, t := range e.Tasks {
+		m.tasks = append(m.tasks, Task{State: t.State, Norm: t.Norm, ID: t.ID, Under: t.Under, Parent: t.Parent,
+			InTasks: t.InTasks, FollowUp: t.FollowUp, isEntry: t.isEntry})
+	}
+	return m
+}
+
 // checkEntry compares an entry with its original, apart from the requested
 // changes.
 func (w *passAttempt) checkEntry(a, b *Entry, c *entryChange) error {
-	mark := false // a check mark is added or removed at the start
+	marks := true
 	for i := range c.tasks {
-		mark = mark || a.Tasks[i].Box.End == a.Tasks[i].Box.Start
+		marks = marks && a.Tasks[i].Box.End > a.Tasks[i].Box.Start
 	}
-	attributes := map[string]string{}
-	maps.Copy(attributes, a.Attributes)
+	want, got := meaningOf(a, marks), meaningOf(b, marks)
 	for _, x := range c.attributes {
-		attributes[x.Key] = x.Value
+		want.attributes[x.Key] = x.Value
 		if x.Value == "" {
-			delete(attributes, x.Key)
+			delete(want.attributes, x.Key)
 		}
 	}
-	changed := len(c.tasks)+len(c.attributes) > 0
-	norm := func(e *Entry) string {
-		s, ok := strings.CutPrefix(e.Norm, checkMark)
-		if !mark || !ok {
-			return e.Norm
-		}
-		return strings.TrimLeft(strings.TrimPrefix(s, emojiStyle), " ")
+	if w.changesField("tags") {
+		want.tags = got.tags
 	}
-	switch {
-	case a.Block != b.Block || !changed && a.Text != b.Text || norm(a) != norm(b) ||
-		!mark && (a.Title != b.Title || a.Added != b.Added):
+	for i := range want.tasks {
+		if state, ok := c.tasks[i]; ok {
+			want.tasks[i].State = state
+		}
+		if i < len(got.tasks) && want.tasks[i].isEntry && a.Attributes["id"] != b.Attributes["id"] {
+			want.tasks[i].ID = got.tasks[i].ID
+		}
+	}
+	if !reflect.DeepEqual(want, got) || len(c.tasks)+len(c.attributes) == 0 && a.Text != b.Text {
 		return newMismatch(a.Line, "would have another meaning")
-	case !slices.Equal(a.Sections, b.Sections):
-		return newMismatch(a.Line, "would be in another section")
-	case !maps.Equal(attributes, b.Attributes):
-		return newMismatch(a.Line, "would have wrong attributes")
-	case !slices.Equal(a.Tags, b.Tags) && !w.changesField("tags"):
-		return newMismatch(a.Line, "would have different tags")
-	case !slices.EqualFunc(a.Links, b.Links, func(x, y Link) bool {
-		return x.Text == y.Text && x.Target == y.Target && x.Anchor == y.Anchor
-	}):
-		return newMismatch(a.Line, "would have different links")
-	case len(a.Tasks) != len(b.Tasks):
-		return newMismatch(a.Line, "would have different tasks")
-	}
-	for i := range a.Tasks {
-		s, t := &a.Tasks[i], &b.Tasks[i]
-		want, ok := c.tasks[i]
-		if !ok {
-			want = s.State
-		}
-		if s.ID != t.ID && !(s.isEntry && a.Attributes["id"] != b.Attributes["id"]) {
-			return newMismatch(s.Line, "would have a task with a different id")
-		}
-		if t.State != want || s.Norm != t.Norm || s.Under != t.Under || s.Parent != t.Parent ||
-			s.InTasks != t.InTasks || s.FollowUp != t.FollowUp {
-			return newMismatch(s.Line, "would have wrong tasks")
-		}
 	}
 	return w.checkReaders(a, b, c)
 }
