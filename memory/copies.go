@@ -177,15 +177,9 @@ func (p *docParser) hideConflictMarkers() (marks []lineRange) {
 	p.addProblem(conflictMarkers, marks[0].from,
 		"the file contains conflict markers of a merge; until you remove the markers, the file is private")
 	p.private.hideFrom(1)
-	p.text = slices.Clone(p.text)
-	for _, r := range marks {
-		if s := p.ln.span(r.from, r.to); s.Start >= p.body {
-			for i := s.Start; i < s.End && p.text[i] != '\n'; i++ {
-				p.text[i] = ' '
-			}
-		}
-	}
-	return slices.DeleteFunc(marks, func(r lineRange) bool { return p.ln.start(r.from) < p.body })
+	marks = slices.DeleteFunc(marks, func(r lineRange) bool { return p.ln.start(r.from) < p.body })
+	p.text = blankRegions(p.text, marks, p.ln)
+	return marks
 }
 
 // conflictMarkers is the problem code of a file with conflict markers.

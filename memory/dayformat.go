@@ -98,38 +98,29 @@ func (f *DayFormat) Day(path string) (day string, ok bool) {
 	if groups == nil {
 		return "", false
 	}
-	// A part may occur several times, but only with one value.
-	var year, month, date int
-	set := func(v *int, to int) bool {
-		same := *v == 0 || *v == to
-		*v = to
-		return same
-	}
+	date := map[byte]string{} // by kind of part; one may occur several times with one value
 	for i, layout := range f.parts {
-		if layout == "" {
-			continue
-		}
 		value := groups[i+1]
 		if layout == "2" {
 			value = strings.TrimRight(value, "stndrh")
 		}
 		t, err := time.Parse(layout, value)
-		if err != nil {
-			return "", false
-		}
+		part, form := byte('m'), "01"
 		switch layout {
+		case "":
+			continue
 		case "2006", "06":
-			ok = set(&year, t.Year())
+			part, form = 'y', "2006"
 		case "2", "02":
-			ok = set(&date, t.Day())
-		default:
-			ok = set(&month, int(t.Month()))
+			part, form = 'd', "02"
 		}
-		if !ok {
+		is := t.Format(form)
+		if err != nil || date[part] != "" && date[part] != is {
 			return "", false
 		}
+		date[part] = is
 	}
-	day = fmt.Sprintf("%04d-%02d-%02d", year, month, date)
+	day = date['y'] + "-" + date['m'] + "-" + date['d']
 	if !IsDay(day) {
 		return "", false
 	}

@@ -75,7 +75,7 @@ const (
 func (d *Draft) Entries() ([]DraftEntry, error) {
 	var list []DraftEntry
 	var failed error
-	add := func(name string, i int, p DraftEntry, visibility string, err error) {
+	add := func(name string, i int, visibility string, p DraftEntry, err error) {
 		p.Name = fmt.Sprintf("%s[%d]", name, i)
 		p.Private = visibility != "" && visibility != PublicOK.String() || slices.ContainsFunc(p.Texts, HasPrivateTag)
 		list = append(list, p)
@@ -86,38 +86,30 @@ func (d *Draft) Entries() ([]DraftEntry, error) {
 	items := func(section, name string, items []DraftItem) {
 		for i, item := range items {
 			p, err := item.toEntry(section)
-			add(name, i, p, item.Visibility, err)
+			add(name, i, item.Visibility, p, err)
 		}
 	}
-	tasks := func(section, name string, tasks []DraftTask) {
-		for i, t := range tasks {
-			p, err := t.toEntry(section)
-			add(name, i, p, t.Visibility, err)
-		}
-	}
+	tasks := map[string][]DraftTask{tasksSection: d.Tasks, followUpsSection: d.FollowUps}
 	sections := slices.Sorted(maps.Keys(d.Items))
-	named := func(name string) {
+	for _, section := range ShortTermSections {
 		sections = slices.DeleteFunc(sections, func(s string) bool {
-			if SameSection(s, name) {
-				items(name, "items."+s, d.Items[s])
+			if SameSection(s, section) {
+				items(section, "items."+s, d.Items[s])
 				return true
 			}
 			return false
 		})
-	}
-	for _, section := range ShortTermSections {
-		named(section)
-		switch section {
-		case TemporaryFacts:
+		if section == TemporaryFacts {
 			items(section, "facts", d.Facts)
-		case tasksSection:
-			tasks(section, "tasks", d.Tasks)
-		case followUpsSection:
-			tasks(section, "follow_ups", d.FollowUps)
-		case RelatedLinks:
-			for i, l := range d.Links {
+		}
+		for i, t := range tasks[section] {
+			p, err := t.toEntry(section)
+			add(map[string]string{tasksSection: "tasks", followUpsSection: "follow_ups"}[section], i, t.Visibility, p, err)
+		}
+		for i, l := range d.Links {
+			if section == RelatedLinks {
 				p, err := l.toEntry(section)
-				add("links", i, p, l.Visibility, err)
+				add("links", i, l.Visibility, p, err)
 			}
 		}
 	}

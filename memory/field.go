@@ -114,7 +114,7 @@ func (c fieldChange) yamlLine() string {
 		list, _ := c.value.([]any)
 		texts := make([]string, len(list))
 		for i, v := range list {
-			texts[i] = listScalar(fmt.Sprint(v))
+			texts[i] = yamlScalar(fmt.Sprint(v), 0)
 		}
 		return c.key + ": [" + strings.Join(texts, ", ") + "]"
 	}
@@ -133,16 +133,6 @@ func frontText(fields []fieldChange, end string) string {
 		text += c.yamlLine() + end
 	}
 	return text + "---" + end
-}
-
-// listScalar encodes a text as an element of a list in brackets.
-func listScalar(s string) string {
-	quote := byte(0)
-	// YAML reads some texts differently in a list: <?php would begin a key.
-	if strings.ContainsAny(s, ",[]{}?") || !isPlain("k: ["+s+"]\n", s) {
-		quote = '"'
-	}
-	return yamlScalar(s, quote)
 }
 
 // yamlScalar encodes a text as YAML on one line: unquoted if that is safe, else
@@ -187,8 +177,8 @@ func isPrintable(s string) bool {
 }
 
 // plainScalar reports whether all YAML parsers read the unquoted text the same
-// way. Besides plain texts it accepts two values that are usually unquoted:
-// times, and the words true and false.
+// way, alone and in a list. Besides plain texts it accepts two values that are usually
+// unquoted: times, and the words true and false.
 func plainScalar(s string) bool {
 	switch strings.ToLower(s) {
 	case "true", "false":
@@ -196,7 +186,11 @@ func plainScalar(s string) bool {
 	case "yes", "no", "on", "off", "y", "n": // booleans in older YAML parsers
 		return false
 	}
-	return isPrintable(s) && strings.TrimSpace(s) == s && isPlain("k: "+s+"\n", s)
+	// YAML reads some texts differently in a list: <?php would begin a key.
+	if !isPrintable(s) || strings.TrimSpace(s) != s || strings.ContainsAny(s, ",[]{}?") {
+		return false
+	}
+	return isPlain("k: "+s+"\n", s) && isPlain("k: ["+s+"]\n", s)
 }
 
 // isPlain reports whether a document of one key has the unquoted text as its value, or

@@ -139,7 +139,12 @@ func hideGenerated(text []byte, tops []topBlock, body int, ln lines) (out []byte
 	if regions == nil {
 		return text, nil, problems
 	}
-	out = slices.Clone(text)
+	return blankRegions(text, regions, ln), regions, problems
+}
+
+// blankRegions returns a copy of a text with spaces in place of regions.
+func blankRegions(text []byte, regions []lineRange, ln lines) []byte {
+	out := slices.Clone(text)
 	for _, r := range regions {
 		s := ln.span(r.from, r.to)
 		for i := s.Start; i < s.End; i++ {
@@ -148,7 +153,7 @@ func hideGenerated(text []byte, tops []topBlock, body int, ln lines) (out []byte
 			}
 		}
 	}
-	return out, regions, problems
+	return out
 }
 
 // inInjectedBlock reports whether a line is part of an injected block: a bullet, an

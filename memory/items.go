@@ -187,38 +187,29 @@ func isItem(text, key, value, comment string) bool {
 }
 
 // ItemInsertionPoint returns the entry below which a new item of the given visibility is
-// inserted, or -1 for the top of the file. The insertion point is the end of
-// the list below the title of the file, or above its first heading. A public
-// item goes where public items are, and never below a heading that it alone
-// would make public.
+// inserted, or -1 for the top of the file: the last item above the first section, or else
+// the last entry there. A public item goes below a public one, if there is one, and
+// never below a heading that it alone would make public.
 func (d *Document) ItemInsertionPoint(v Visibility) int {
-	type region struct {
-		end, list int  // last entry; last item that counts
-		counts    bool // an entry with a matching visibility is there
-	}
-	above, below := region{end: -1, list: -1}, region{end: -1, list: -1}
+	last, item := -1, -1
 	for i := range d.Entries {
-		e, r := &d.Entries[i], &above
-		if e.Heading == 0 && d.Headings[0].Level == 1 {
-			r = &below
-		} else if e.Heading >= 0 || e.Block == EmptyHeading {
+		e := &d.Entries[i]
+		titled := e.Heading == 0 && d.Headings[0].Level == 1
+		if e.Heading >= 0 && !titled || e.Block == EmptyHeading {
 			break
 		}
-		r.end = i
-		if v != PublicOK || e.Partition.Visibility == PublicOK {
-			r.counts = true
-			if e.Block == Item {
-				r.list = i
-			}
+		counts := v != PublicOK || e.Partition.Visibility == PublicOK
+		if counts || !titled {
+			last = i
+		}
+		if counts && e.Block == Item {
+			item = i
 		}
 	}
-	switch {
-	case !above.counts && below.list >= 0:
-		return below.list
-	case above.list >= 0:
-		return above.list
+	if item >= 0 {
+		return item
 	}
-	return above.end
+	return last
 }
 
 // escapeTitle escapes a text with backslashes, so that it stays unchanged

@@ -481,7 +481,7 @@ func (m *Merge) updateEntry(r *Revision, it *MergeItem, author Author, now time.
 		text = it.Text
 	}
 	it.change = Updated
-	r.Replace(it.Into, m.insertSuffix(text, m.doc.preservedSuffix(e, author, now))+m.doc.InnerComments(e))
+	r.Replace(it.Into, m.insertSuffix(text, m.doc.preservedSuffix(e, author, now)))
 }
 
 // preservedSuffix returns the suffix that an entry keeps when its text is replaced:

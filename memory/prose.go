@@ -1,11 +1,6 @@
 package memory
 
-import (
-	"bytes"
-	"strings"
-
-	"github.com/memwatchd/memwatchd/internal/lazyregexp"
-)
+import "strings"
 
 // A ProseLine is a line of a file's body for a human reader.
 type ProseLine struct {
@@ -87,19 +82,6 @@ func (d *Document) UntrustedLines(shown Shown, v View) (ranges [][2]int) {
 	return ranges
 }
 
-// footerRE matches a line that consists of emphasized text.
-var footerRE = lazyregexp.New(`^(?:_[^_].*_|\*[^*].*\*)$`)
-
-// IsFooter reports whether an entry is the last line of a file, emphasized and below a
-// thematic break, as in templates: a remark about the file.
-func (d *Document) IsFooter(e *Entry) bool {
-	if e.Block != Paragraph || e != &d.Entries[len(d.Entries)-1] || !footerRE().MatchString(strings.TrimSpace(e.Text)) {
-		return false
-	}
-	above := strings.TrimRight(string(d.Source[:e.Span.Start]), "\r\n \t")
-	return ruleRE().MatchString(above[strings.LastIndexByte(above, '\n')+1:])
-}
-
 // OwnView returns a view that reads all of the document.
 func (d *Document) OwnView() View {
 	v := View{owners: map[string]string{}, private: true}
@@ -140,28 +122,4 @@ func (d *Document) proseEntries(shown Shown, v View) (entry []int, untrusted []b
 		}
 	}
 	return entry, untrusted
-}
-
-// commentRE matches a comment at any position; the empty comment has two shorter
-// forms.
-var commentRE = lazyregexp.New(`(?s)<!-->|<!--->|<!--.*?-->`)
-
-// InnerComments returns the comments inside a list item that are not its attributes,
-// as lines for the end of the text that replaces it. This keeps notes of a user
-// that are never displayed. In an item with code it finds no comments, because
-// they may be part of the code.
-func (d *Document) InnerComments(e *Entry) string {
-	src := d.Source[e.Span.Start:e.Span.End]
-	if bytes.Contains(src, []byte("`")) || bytes.Contains(src, []byte("~~~")) {
-		return ""
-	}
-	var lines strings.Builder
-	for _, at := range commentRE().FindAllIndex(src, -1) {
-		text := oneLine(string(src[at[0]:at[1]]))
-		if from := e.Span.Start + at[0]; (from < e.Comment.Start || from >= e.Comment.End) &&
-			len(text) > len("<!--->") {
-			lines.WriteString("\n  " + text)
-		}
-	}
-	return lines.String()
 }

@@ -197,29 +197,22 @@ func (d placement) footLine(below []outlineNode, from, to int) int {
 var ruleRE = lazyregexp.New(`^ {0,3}(?:(?:- *){3,}|(?:\* *){3,}|(?:_ *){3,})$`)
 
 // findUsableHeading returns the first usable heading with the given path, ignoring
-// case and decoration; else the first whose path ends with it; else -1. It prefers
-// headings with exactly these names.
+// case and decoration; else the first whose path ends with it; else -1.
 func findUsableHeading(list []outlineNode, path []string) int {
-	exact := func(a, b string) bool { return a == b }
-	for _, same := range []func(a, b string) bool{exact, SameSection} {
-		end := -1
-		for i, p := range list {
-			if p.level == 0 || len(p.path) < len(path) || !p.usable ||
-				!slices.EqualFunc(p.path[len(p.path)-len(path):], path, same) {
-				continue
-			}
-			if len(p.path) == len(path) {
-				return i
-			}
-			if end < 0 {
-				end = i
-			}
+	end := -1
+	for i, p := range list {
+		if p.level == 0 || len(p.path) < len(path) || !p.usable ||
+			!slices.EqualFunc(p.path[len(p.path)-len(path):], path, SameSection) {
+			continue
 		}
-		if end >= 0 {
-			return end
+		if len(p.path) == len(path) {
+			return i
+		}
+		if end < 0 {
+			end = i
 		}
 	}
-	return -1
+	return end
 }
 
 // topLevel returns the level of a new top-level section: the level of the

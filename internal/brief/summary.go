@@ -77,7 +77,7 @@ func (s Style) firstItem(doc *memory.Document) (text string, author memory.Autho
 	var first *memory.Entry
 	for i := range doc.Entries {
 		e := &doc.Entries[i]
-		if !e.Readable(s.View) || e.Block == memory.EmptyHeading || doc.IsFooter(e) {
+		if !e.Readable(s.View) || e.Block == memory.EmptyHeading {
 			continue
 		}
 		if first == nil {

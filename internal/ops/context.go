@@ -149,7 +149,7 @@ func (m readOps) renderRelevant(ctx context.Context, c Call, style brief.Style, 
 		return brief.Block{}, err
 	}
 	state.Shared = shared
-	hits := slices.DeleteFunc(result.Hits, func(h index.Hit) bool { return h.Doc.IsFooter(h.Entry) })
+	hits := result.Hits
 	if r.MinCover > 0 {
 		hits = index.Covered(hits, r.MinCover)
 	}
