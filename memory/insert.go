@@ -71,7 +71,7 @@ func (w *passAttempt) insertTexts() error {
 		case section.verbatim && len(section.path) == 0:
 			s = d.endOfTop()
 		default:
-			s, err = d.endOf(section.path, section.order, shown)
+			s, err = d.endOf(section.path, shown)
 		}
 		if err != nil {
 			return err
@@ -249,13 +249,10 @@ func (d placement) headingGap() int {
 	return 0
 }
 
-// listGap returns the number of blank lines between the items of an entry's list.
+// listGap returns the number of blank lines between an item and its neighbors.
 func (d placement) listGap(i int) int {
-	for _, pair := range [][2]int{{i - 1, i}, {i, i + 1}} {
-		if pair[0] < 0 || pair[1] >= len(d.Entries) {
-			continue
-		}
-		a, b := &d.Entries[pair[0]], &d.Entries[pair[1]]
+	for k := max(i, 1); k > 0 && k <= min(i+1, len(d.Entries)-1); k++ {
+		a, b := &d.Entries[k-1], &d.Entries[k]
 		if a.Block == Item && b.Block == Item && b.Line > a.EndLine+1 && d.blankBetween(a.EndLine, b.Line) {
 			return 1
 		}

@@ -187,8 +187,8 @@ func isItem(text, key, value, comment string) bool {
 }
 
 // ItemInsertionPoint returns the entry below which a new item of the given visibility is
-// inserted, or -1 for the top of the file: the last item above the first section, or else
-// the last entry there. A public item goes below a public one, if there is one, and
+// inserted, or -1 for the top of the file: the last item of the list above the first section, or
+// else the last entry there. A public item goes below a public one, if there is one, and
 // never below a heading that it alone would make public.
 func (d *Document) ItemInsertionPoint(v Visibility) int {
 	last, item := -1, -1
@@ -202,7 +202,7 @@ func (d *Document) ItemInsertionPoint(v Visibility) int {
 		if counts || !titled {
 			last = i
 		}
-		if counts && e.Block == Item {
+		if counts && e.Block == Item && (item < 0 || d.Entries[item].Heading == e.Heading) {
 			item = i
 		}
 	}

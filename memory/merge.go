@@ -406,10 +406,6 @@ func (m *Merge) Revise(r *Revision, author Author, now time.Time) {
 	if author.Untrusted(View{}) {
 		comment = newComment([]Attribute{{"source", author.Source}, {"written_by", author.By}})
 	}
-	var order [][]string // the sections of a session's file, each with its possible names
-	for _, section := range ShortTermSections {
-		order = append(order, m.layout.draftSections(section))
-	}
 	numbers := map[string]int{}
 	places := map[string]sectionPlace{} // by the section of the draft
 	for i := range m.Items {
@@ -428,7 +424,7 @@ func (m *Merge) Revise(r *Revision, author Author, now time.Time) {
 			numbers[place.heading]++
 			marker = strconv.Itoa(numbers[place.heading]) + "."
 		}
-		r.AppendInOrder(order, place.heading, m.insertSuffix(it.listItem(marker), comment))
+		r.Append([]string{place.heading}, m.insertSuffix(it.listItem(marker), comment))
 	}
 }
 
@@ -446,7 +442,7 @@ type sectionPlace struct {
 func (m *Merge) locateSection(it *MergeItem) sectionPlace {
 	for _, name := range m.layout.draftSections(it.Section) {
 		shown := m.doc.Own.Visibility == PublicOK
-		spot, err := m.doc.placement().endOf([]string{name}, nil, shown)
+		spot, err := m.doc.placement().endOf([]string{name}, shown)
 		if err == nil && len(spot.headings) == 0 {
 			return sectionPlace{name, spot.beside >= 0 && m.doc.Entries[spot.beside].Block == Item}
 		}
@@ -481,7 +477,7 @@ func (m *Merge) updateEntry(r *Revision, it *MergeItem, author Author, now time.
 		text = it.Text
 	}
 	it.change = Updated
-	r.Replace(it.Into, m.insertSuffix(text, m.doc.preservedSuffix(e, author, now)))
+	r.Replace(it.Into, m.insertSuffix(text, m.doc.preservedSuffix(e, author, now))+m.doc.InnerComments(e))
 }
 
 // preservedSuffix returns the suffix that an entry keeps when its text is replaced:

@@ -1,6 +1,11 @@
 package memory
 
-import "strings"
+import (
+	"bytes"
+	"strings"
+
+	"github.com/memwatchd/memwatchd/internal/lazyregexp"
+)
 
 // A ProseLine is a line of a file's body for a human reader.
 type ProseLine struct {
@@ -122,4 +127,28 @@ func (d *Document) proseEntries(shown Shown, v View) (entry []int, untrusted []b
 		}
 	}
 	return entry, untrusted
+}
+
+// commentRE matches a comment at any position; the empty comment has two shorter
+// forms.
+var commentRE = lazyregexp.New(`(?s)<!-->|<!--->|<!--.*?-->`)
+
+// InnerComments returns the comments inside a list item that are not its attributes,
+// as lines for the end of the text that replaces it. This keeps notes of a user
+// that are never displayed. In an item with code it finds no comments, because
+// they may be part of the code.
+func (d *Document) InnerComments(e *Entry) string {
+	src := d.Source[e.Span.Start:e.Span.End]
+	if bytes.Contains(src, []byte("`")) || bytes.Contains(src, []byte("~~~")) {
+		return ""
+	}
+	var lines strings.Builder
+	for _, at := range commentRE().FindAllIndex(src, -1) {
+		text := oneLine(string(src[at[0]:at[1]]))
+		if from := e.Span.Start + at[0]; (from < e.Comment.Start || from >= e.Comment.End) &&
+			len(text) > len("<!--->") {
+			lines.WriteString("\n  " + text)
+		}
+	}
+	return lines.String()
 }

@@ -51,7 +51,6 @@ type sectionText struct {
 	texts    []string
 	atEnd    bool
 	verbatim bool
-	order    [][]string
 }
 
 // Revise returns a new revision of the document, without changes.
@@ -182,13 +181,6 @@ func (r *Revision) AppendSection(heading string, texts ...string) {
 		r.fail("text for the section %q is empty", heading)
 	}
 	r.sections = append(r.sections, sectionText{path: []string{heading}, texts: slices.Clone(texts), atEnd: true})
-}
-
-// AppendInOrder is like [Revision.Append] for a top-level section. A missing
-// section is added at its position among the sections of a template. Order
-// lists those sections, each with its possible names.
-func (r *Revision) AppendInOrder(order [][]string, section, text string) {
-	r.appendTo([]string{section}, text).order = order
 }
 
 // SetCounters corrects the counters of tasks and follow-ups after all other

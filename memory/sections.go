@@ -59,10 +59,9 @@ func (d placement) outline(shown bool) []outlineNode {
 }
 
 // endOf returns the insertion point at the end of a section, or that of a
-// missing section. Order lists the sections of the file, each with its possible
-// names. If shown is set, the text is for every reader of the file: its section has
+// missing section. If shown is set, the text is for every reader of the file: its section has
 // a public heading, and only public entries are above it there.
-func (d placement) endOf(path []string, order [][]string, shown bool) (insertionPoint, error) {
+func (d placement) endOf(path []string, shown bool) (insertionPoint, error) {
 	if err := checkPath(path); err != nil {
 		return insertionPoint{}, err
 	}
@@ -82,9 +81,6 @@ func (d placement) endOf(path []string, order [][]string, shown bool) (insertion
 			break
 		}
 	}
-	if at, of := d.templatePosition(list, path[0], order); len(path) == 1 && of > 0 && !shown {
-		line, level = at, of
-	}
 	if shown && d.underPrivateTitle() {
 		level = 1
 	}
@@ -103,33 +99,6 @@ func checkPath(path []string) error {
 		return fmt.Errorf("%q cannot be the path of a section", path)
 	}
 	return nil
-}
-
-// templatePosition returns the insertion point and level of a new section according to
-// the order of the template: after the last existing section that precedes it,
-// else before the first existing one that follows it. If there are none, the
-// level is 0.
-func (d placement) templatePosition(list []outlineNode, section string, order [][]string) (line, level int) {
-	named := func(names []string) int {
-		for _, name := range names {
-			if i := findUsableHeading(list, []string{name}); i >= 0 {
-				return i
-			}
-		}
-		return -1
-	}
-	at := slices.IndexFunc(order, func(names []string) bool { return slices.Contains(names, section) })
-	for before := at - 1; before >= 0; before-- {
-		if i := named(order[before]); i >= 0 {
-			return d.lastOf(list, i), list[i].level
-		}
-	}
-	for behind := at + 1; at >= 0 && behind < len(order); behind++ {
-		if i := named(order[behind]); i >= 0 {
-			return d.lastLine(list[i].from - 1), list[i].level
-		}
-	}
-	return 0, 0
 }
 
 // lastOf returns the last line of a section, including its subsections.

@@ -1,11 +1,9 @@
 package memory
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 	"unicode"
 
@@ -256,27 +254,21 @@ func ParsePeriod(s string, now time.Time) (first, last time.Time, ok bool) {
 	if t, err := time.Parse(time.RFC3339, s); err == nil {
 		return t, t, true
 	}
-	until := func(first time.Time, years, months, days int) (time.Time, time.Time, bool) {
-		return first, first.AddDate(years, months, days).Add(-time.Nanosecond), true
+	moment := func(t time.Time) (time.Time, time.Time, bool) { return t, t, true }
+	from := func(t time.Time, years, months, days int) (time.Time, time.Time, bool) {
+		return t, t.AddDate(years, months, days).Add(-time.Nanosecond), true
 	}
-	for i, layout := range []string{"2006", "2006-01", time.DateOnly} {
-		if t, err := time.ParseInLocation(layout, s, now.Location()); err == nil {
-			lengths := [][3]int{{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}
-			return until(t, lengths[i][0], lengths[i][1], lengths[i][2])
-		}
-	}
-	s = strings.ToLower(s)
+	s = strings.Join(strings.Fields(strings.ToLower(s)), " ")
 	today := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, now.Location())
-	s = strings.Join(strings.Fields(s), " ")
 	switch r := relatives[s]; r.unit {
 	case "day":
-		return until(today.AddDate(0, 0, -r.count), 0, 0, 1)
+		return from(today.AddDate(0, 0, -r.count), 0, 0, 1)
 	case "week": // from Monday
-		return until(today.AddDate(0, 0, -7*r.count-(int(today.Weekday())+6)%7), 0, 0, 7)
+		return from(today.AddDate(0, 0, -7*r.count-(int(today.Weekday())+6)%7), 0, 0, 7)
 	case "month":
-		return until(today.AddDate(0, -r.count, 1-today.Day()), 0, 1, 0)
+		return from(today.AddDate(0, -r.count, 1-today.Day()), 0, 1, 0)
 	case "year":
-		return until(time.Date(today.Year()-r.count, 1, 1, 0, 0, 0, 0, today.Location()), 1, 0, 0)
+		return from(time.Date(today.Year()-r.count, 1, 1, 0, 0, 0, 0, today.Location()), 1, 0, 0)
 	}
 	if age := agoRE().FindStringSubmatch(s); age != nil {
 		n, err := strconv.Atoi(age[1] + age[3])
@@ -285,47 +277,41 @@ func ParsePeriod(s string, now time.Time) (first, last time.Time, ok bool) {
 		}
 		switch age[2] + age[4] {
 		case "minute", "分钟":
-			at := now.Add(-time.Duration(n) * time.Minute)
-			return at, at, true
+			return moment(now.Add(-time.Duration(n) * time.Minute))
 		case "hour", "小时":
-			at := now.Add(-time.Duration(n) * time.Hour)
-			return at, at, true
+			return moment(now.Add(-time.Duration(n) * time.Hour))
 		case "day", "天":
-			return until(today.AddDate(0, 0, -n), 0, 0, 1)
+			return from(today.AddDate(0, 0, -n), 0, 0, 1)
 		case "week", "周", "星期":
-			return until(today.AddDate(0, 0, -7*n), 0, 0, 1)
+			return from(today.AddDate(0, 0, -7*n), 0, 0, 1)
 		case "month", "月":
-			return until(today.AddDate(0, -n, 0), 0, 0, 1)
+			return from(today.AddDate(0, -n, 0), 0, 0, 1)
 		case "year", "年":
-			return until(today.AddDate(-n, 0, 0), 0, 0, 1)
+			return from(today.AddDate(-n, 0, 0), 0, 0, 1)
 		}
 	}
-	s, isLast := strings.CutPrefix(s, "last ") // such as last Friday, which is not today
-	for ago := range 7 {
-		if isLast {
-			ago++
-		}
-		day := today.AddDate(0, 0, -ago)
-		if s == strings.ToLower(day.Weekday().String()) {
-			return until(day, 0, 0, 1)
+	day, isLast := strings.CutPrefix(s, "last ") // such as last Friday, which is not today
+	for ago := range 8 {
+		if t := today.AddDate(0, 0, -ago); day == strings.ToLower(t.Weekday().String()) && (ago > 0 || !isLast) {
+			return from(t, 0, 0, 1)
 		}
 	}
 	for unit, days := range map[string]int{"d": 1, "w": 7} {
 		count, found := strings.CutSuffix(s, unit)
 		if n, err := strconv.ParseUint(count, 10, 16); found && err == nil {
-			at := now.AddDate(0, 0, -days*int(n))
-			return at, at, true
+			return moment(now.AddDate(0, 0, -days*int(n)))
 		}
 	}
 	if age, err := time.ParseDuration(s); err == nil && age >= 0 {
-		return now.Add(-age), now.Add(-age), true
+		return moment(now.Add(-age))
 	}
-	if d := dateRE().FindStringSubmatch(s); d != nil && d[0] == s {
-		if t, days, ok := writtenDate(d, now); ok && days == 0 {
-			return until(t, 0, 1, 0)
-		} else if ok {
-			return until(t, 0, 0, 1)
-		}
+	switch t, unit := writtenDate(s, now); unit {
+	case "day":
+		return from(t, 0, 0, 1)
+	case "month":
+		return from(t, 0, 1, 0)
+	case "year":
+		return from(t, 1, 0, 0)
 	}
 	return first, last, false
 }
@@ -407,31 +393,19 @@ func mayNameDate(text string) bool {
 	return false
 }
 
-// dateRE matches the dates of [writtenDate], whose groups are named for year, month and
-// day, and days relative to now.
-var dateRE = sync.OnceValue(func() *regexp.Regexp {
-	n := 0
-	group := func(name, re string) string {
-		n++
-		return "(?P<" + name + strconv.Itoa(n) + ">" + re + ")"
-	}
-	year := func() string { return group("y", `\d{4}`) }
-	day := func() string { return group("d", `\d{1,2}`) + `(?:st|nd|rd|th)?` }
-	month := func() string {
-		return group("m", `jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec|january|february|march|april|august|`+
-			`september|october|november|december`) + `\.?`
-	}
-	digits := func(name string) string { return group(name, `\d{1,2}`) }
-	return regexp.MustCompile(`(?i)` + strings.Join([]string{
-		`\b\d{4}-\d{2}(?:-\d{2})?\b`,
-		`\b` + day() + `(?: of)? ` + month() + `(?:,? ` + year() + `)?\b`,
-		`\b` + month() + ` ` + day() + `(?:,? ` + year() + `)?\b`,
-		`\b` + month() + `,? ` + year() + `\b`,
-		`\b` + month() + `\b`,
-		`(?:` + year() + `年)?` + digits("m") + `月(?:` + digits("d") + `[日号])?`,
-		relative,
-	}, "|"))
-})
+// dateRE matches the dates of [writtenDate] in a text, and days relative to now.
+var dateRE = lazyregexp.New(`(?i)` + strings.NewReplacer("MONTH", month, "DAY", `\d{1,2}(?:st|nd|rd|th)?`).Replace(strings.Join([]string{
+	`\b\d{4}-\d{2}(?:-\d{2})?\b`,
+	`\bDAY(?: of)? MONTH(?:,? \d{4})?\b`,
+	`\bMONTH DAY(?:,? \d{4})?\b`,
+	`\bMONTH,? \d{4}\b`,
+	`\bMONTH\b`,
+	`(?:\d{4}年)?\d{1,2}月(?:\d{1,2}[日号])?`,
+	relative,
+}, "|")))
+
+const month = `(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec|january|february|march|april|august|` +
+	`september|october|november|december)\.?`
 
 const relative = `\b(?:today|yesterday|(?:last )?(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:this|last) (?:week|month|year)|` +
 	`(?:\d{1,4}|an?|one) (?:day|week|month|year)s? ago)\b|[今昨前]天|[本这上]周|[这上]个星期|[本上]月|[这上]个月|[今去前]年|` +
@@ -448,42 +422,43 @@ var beforeMonthRE = lazyregexp.New(`(?i)\b(?:in|of|since|until|during|last|this|
 var months = map[string]time.Month{"jan": 1, "feb": 2, "mar": 3, "apr": 4, "may": 5, "jun": 6, "jul": 7, "aug": 8, "sep": 9,
 	"oct": 10, "nov": 11, "dec": 12}
 
-// writtenDate returns the beginning of the day or month of a match of dateRE, and
-// the day, or 0 for a month.
-func writtenDate(match []string, now time.Time) (t time.Time, day int, ok bool) {
-	var year, month int
-	for i, name := range dateRE().SubexpNames() {
-		if name == "" || match[i] == "" {
+// Layouts of written dates, without marks, in lower case.
+var writtenLayouts = [...]string{"2006", "2006-01", time.DateOnly, "2 January 2006", "2 Jan 2006", "January 2 2006",
+	"Jan 2 2006", "January 2006", "Jan 2006", "2 January", "2 Jan", "January 2", "Jan 2", "January", "Jan",
+	"2006年1月2日", "2006年1月", "1月2日", "1月"}
+
+var (
+	ordinalRE = lazyregexp.New(`(\d)(?:st|nd|rd|th)\b`)
+	dateMarks = strings.NewReplacer(",", "", ".", "", " of ", " ", "号", "日", "sept ", "sep ")
+)
+
+// writtenDate returns the beginning of a date and its unit: day, month or year, or ""
+// if s is no date.
+func writtenDate(s string, now time.Time) (t time.Time, unit string) {
+	s = strings.TrimSpace(dateMarks.Replace(ordinalRE().ReplaceAllString(s, "$1") + " "))
+	for _, layout := range writtenLayouts {
+		t, err := time.ParseInLocation(layout, s, now.Location())
+		if err != nil {
 			continue
 		}
-		n, err := strconv.Atoi(match[i])
-		switch {
-		case name[0] == 'y':
-			year = n
-		case name[0] == 'd':
-			day = n
-			if n == 0 {
-				return t, 0, false
+		rest, year := strings.CutPrefix(strings.TrimSuffix(layout, " 2006"), "2006")
+		unit = "month"
+		if layout == "2006" {
+			unit = "year"
+		} else if strings.Contains(rest, "2") {
+			unit = "day"
+		}
+		year = year || strings.HasSuffix(layout, "2006")
+		for ago := 0; !year && ago < 5; ago++ { // 29 February is not in every year
+			date := time.Date(now.Year()-ago, t.Month(), t.Day(), 0, 0, 0, 0, now.Location())
+			if !date.After(now) && date.Month() == t.Month() {
+				return date, unit
 			}
-		case err != nil:
-			month = int(months[match[i][:3]])
-		default:
-			month = n
 		}
-	}
-	at := func(year int) time.Time {
-		return time.Date(year, time.Month(month), max(day, 1), 0, 0, 0, 0, now.Location())
-	}
-	t = at(year)
-	if year == 0 {
-		years := []int{now.Year(), now.Year() - 1, now.Year() - 2, now.Year() - 3, now.Year() - 4}
-		i := slices.IndexFunc(years, func(y int) bool { // 29 February is not in every year
-			t = at(y)
-			return !t.After(now) && int(t.Month()) == month
-		})
-		if i < 0 {
-			return t, day, false
+		if !year {
+			return t, ""
 		}
+		return t, unit
 	}
-	return t, day, int(t.Month()) == month && month > 0
+	return t, ""
 }

@@ -279,7 +279,7 @@ func (r *longTermEdit) insertItem(doc *memory.Document, rev *memory.Revision) er
 		if n := len(old.Sections); n > 0 {
 			r.section = old.Sections[n-1]
 		}
-		rev.Replace(at, item)
+		rev.Replace(at, item+doc.InnerComments(old))
 	}
 	if strings.HasSuffix(r.path, "/_index.md") {
 		rev.CompleteLongTerm(r.subject, r.now)
