@@ -38,9 +38,7 @@ func NewInit(g *cli.Globals) *cobra.Command {
 		Long: "Create a private memory directory, and a configuration with its path and time zone. Existing files " +
 			"are not changed. The output names the layout of an existing directory, and the configuration contains the " +
 			"settings that fit: the owner, the directories of users, and the directory of daily notes.\n\n" +
-			"Daily notes and sessions are private. If the directory serves groups already, the output says so: a session " +
-			"has a contact, a channel with the word group, or another subject than other sessions, or the directory " +
-			"contains directories of users. With --public, the configuration makes the sessions or the daily notes public.\n\n" +
+			"Daily notes and sessions are private, unless --public makes them public.\n\n" +
 			"A configuration is for one directory. If it exists and --dir names another one, init fails.",
 		Example: "  memwatchd init\n  memwatchd init --name work --dir ~/work/notes",
 		Args:    cli.NoArgs,
@@ -72,7 +70,7 @@ func NewInit(g *cli.Globals) *cobra.Command {
 	}
 	c.Flags().BoolVar(&example, "example", false, "create example files if the directory is empty")
 	c.Flags().BoolVar(&public, "public", false,
-		"let every context read the sessions, or the daily notes, of a directory that serves groups")
+		"let every context read sessions and daily notes, for a memory that serves groups")
 	c.Flags().StringVar(&template, "template", "",
 		"create a MEMORY.md from a template if there is none: pet (a pet agent, in Chinese)")
 	c.Flags().StringVar(&host, "host", "",
@@ -128,12 +126,8 @@ func createMemory(g *cli.Globals, example, public bool, template, host string) e
 		}
 	}
 	path := cmp.Or(g.Config.File, filepath.Join(xdg.ConfigHome, "memwatchd", c.Name+".yaml"))
-	var chosen []groupKind
-	if public {
-		chosen = found.groups
-	}
 	// Printing comes last: the reader of the output may end the command.
-	made, err := writeIfMissing(path, starterConfig(c, found, chosen))
+	made, err := writeIfMissing(path, starterConfig(c, found, public))
 	if err != nil {
 		return err
 	}
@@ -149,13 +143,8 @@ func createMemory(g *cli.Globals, example, public bool, template, host string) e
 			line(label, s.section+"."+s.line)
 			label = ""
 		}
-		reach, advice := "private:", fmt.Sprintf("If groups may read the %%s, set visibility.%%s to %s in the configuration.", memory.PublicOK)
 		if public {
-			reach, advice = "public:", "Every context can read the %s. To keep them private, remove visibility.%s from the configuration."
-		}
-		for _, k := range found.groups {
-			line(reach, k.kind+"; "+k.reason)
-			found.hints = append(found.hints, fmt.Sprintf(advice, k.kind, k.key))
+			line("public:", "sessions and daily notes")
 		}
 	} else {
 		line("configuration:", path+" (exists)")
@@ -196,7 +185,7 @@ func checkSameMemory(g *cli.Globals, c *config.Config) error {
 // starterConfig returns a configuration file with the settings that differ by
 // machine. It contains the name of the time zone: days must not shift when the
 // machine moves.
-func starterConfig(c *config.Config, found *recognized, public []groupKind) string {
+func starterConfig(c *config.Config, found *recognized, public bool) string {
 	zone := c.Memory.Timezone
 	if zone == "Local" {
 		zone = MachineZone()
@@ -205,8 +194,10 @@ func starterConfig(c *config.Config, found *recognized, public []groupKind) stri
 		"in effect.\n"+
 		"name: %s\nmemory:\n  dir: %q\n  timezone: %s\n", c.Name, c.Memory.Dir, zone)
 	settings := found.settings()
-	for _, p := range public {
-		settings = append(settings, setting{"visibility", p.key + ": " + memory.PublicOK.String()})
+	for _, key := range []string{"sessions", "daily"} {
+		if public {
+			settings = append(settings, setting{"visibility", key + ": " + memory.PublicOK.String()})
+		}
 	}
 	section := "memory"
 	for _, s := range settings {

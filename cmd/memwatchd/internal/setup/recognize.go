@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"slices"
@@ -22,10 +23,9 @@ type recognized struct {
 	daily   string
 	users   []string
 	host    string
-	groups  []groupKind
-	logs    bool     // daily notes only grow
-	copied  bool     // a sync tool left conflict copies of daily notes
-	hints   []string // advice that no setting covers
+	logs    bool // daily notes only grow
+	copied  bool // a sync tool left conflict copies of daily notes
+	hints   []string
 }
 
 // recognizeLayout looks at the names in a memory directory, and at the few files
@@ -55,7 +55,6 @@ func recognizeLayout(dir string, l *memory.Layout) *recognized {
 		})
 	}
 	r.users = findUserDirs(root, l)
-	r.groups = findGroups(root, l, r.users)
 	above, below := hasSession(root, "", l), hasSession(root, "memory/", l)
 	sessions := above || below || is("_longterms")
 	if is(".obsidian") {
@@ -72,17 +71,14 @@ func recognizeLayout(dir string, l *memory.Layout) *recognized {
 	switch {
 	case logs || len(r.users) > 0:
 		r.layouts = append(r.layouts, "daily logs")
-		if !sessions || len(r.users) > 0 {
-			r.useUsers(root, l)
+		if (!sessions || len(r.users) > 0) && !r.hasOtherDirs(root, l) {
+			r.layout = "users"
 		}
 		r.logs = !sessions
 	case is("MEMORY.md") && !sessions:
 		r.layouts = append(r.layouts, "one MEMORY.md")
 	case (is("SOUL.md") || is("USER.md")) && !sessions:
 		r.layouts = append(r.layouts, "a workspace without MEMORY.md")
-	}
-	if is("memory/_longterms") {
-		r.hints = append(r.hints, "memory/ is a memory of its own, because it contains _longterms/: pass its path as --dir")
 	}
 	entries, _ := fs.ReadDir(root.FS(), ".")
 	r.empty = !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return !strings.HasPrefix(e.Name(), ".") })
@@ -98,26 +94,19 @@ func hasSession(root *os.Root, prefix string, l *memory.Layout) bool {
 	})
 }
 
-// useUsers gives every user a directory, unless the owner has directories that
-// would then be users' too.
-func (r *recognized) useUsers(root *os.Root, l *memory.Layout) {
-	var others []string
+// hasOtherDirs reports whether the owner has directories that would be users' in the layout
+// users, and then no longer the owner's.
+func (r *recognized) hasOtherDirs(root *os.Root, l *memory.Layout) bool {
 	for _, pattern := range []string{"*/memory", "*/MEMORY.md"} {
 		found, _ := fs.Glob(root.FS(), pattern)
-		for _, name := range found {
+		if slices.ContainsFunc(found, func(name string) bool {
 			dir := path.Dir(name)
-			if !slices.Contains(r.users, dir) && !slices.Contains(others, dir) && memory.ReservedUser(dir) == nil &&
-				l.Skip(path.Join(dir, "MEMORY.md")) == "" {
-				others = append(others, dir)
-			}
+			return !slices.Contains(r.users, dir) && memory.ReservedUser(dir) == nil && l.Skip(path.Join(dir, "MEMORY.md")) == ""
+		}) {
+			return true
 		}
 	}
-	if len(others) == 0 {
-		r.layout = "users"
-		return
-	}
-	r.hints = append(r.hints, fmt.Sprintf("directories that look like a user's in part: %s; if they are users', or you "+
-		"move them, set memory.layout to users, so that new users get directories too", strings.Join(others, ", ")))
+	return false
 }
 
 // useVault sets the directory of the daily notes of an Obsidian vault.
@@ -130,12 +119,7 @@ func (r *recognized) useVault(root *os.Root) {
 	folder := path.Clean(strings.Trim(plugin.Folder, "/"))
 	switch {
 	case err != nil && !hasDailyNote(root, "."):
-	case plugin.Format != "" && plugin.Format != "YYYY-MM-DD":
-		hint := "daily notes are named %s: they count as days, but new notes go to files such as memory/2026-02-05.md"
-		if _, err := memory.ParseDayFormat(plugin.Folder, plugin.Format); err != nil {
-			hint = "daily notes are named %s, which is not the format of a day: they are ordinary notes"
-		}
-		r.hints = append(r.hints, fmt.Sprintf(hint, plugin.Format))
+	case plugin.Format != "" && plugin.Format != "YYYY-MM-DD": // new notes go to memory/
 	case folder == "." || fs.ValidPath(folder):
 		r.daily = folder
 	}
@@ -164,9 +148,6 @@ func (r *recognized) useSubjects(root *os.Root, l *memory.Layout) {
 	}
 	if len(subjects) == 1 {
 		r.owner = subjects[0]
-	} else if len(subjects) > 1 && !slices.Contains(subjects, l.Owner) {
-		r.hints = append(r.hints, fmt.Sprintf("subjects with long-term memory: %s; set memory.owner to yours, or use --subject",
-			strings.Join(subjects, ", ")))
 	}
 }
 
@@ -190,4 +171,38 @@ func (r *recognized) settings() (list []setting) {
 		list = append(list, setting{"todosync", "append_only: true"})
 	}
 	return list
+}
+
+// findUserDirs returns the directories of users, sorted. They contain MEMORY.md
+// and memory/. If there is one, or the root contains MEMORY.md or a daily note,
+// directories with daily notes in memory/ are users' too.
+func findUserDirs(root *os.Root, l *memory.Layout) []string {
+	users, logs := map[string]bool{}, map[string]bool{}
+	found, _ := fs.Glob(root.FS(), "*/memory")
+	for _, name := range found {
+		user := path.Dir(name)
+		if info, err := root.Lstat(name); err != nil || !info.IsDir() || memory.ReservedUser(user) != nil ||
+			l.Skip(path.Join(user, "MEMORY.md")) != "" {
+			continue
+		}
+		if _, err := root.Lstat(path.Join(user, "MEMORY.md")); err == nil {
+			users[user] = true
+		} else if hasDailyNote(root, name) {
+			logs[user] = true
+		}
+	}
+	if _, err := root.Lstat("MEMORY.md"); err == nil || len(users) > 0 || hasDailyNote(root, "memory") {
+		maps.Copy(users, logs)
+	}
+	return slices.Sorted(maps.Keys(users))
+}
+
+// hasDailyNote reports whether a directory of the root contains a daily note.
+func hasDailyNote(root *os.Root, dir string) bool {
+	found, _ := fs.Glob(root.FS(), path.Join(dir, "[0-9]*"))
+	return slices.ContainsFunc(found, func(name string) bool {
+		base, md := memory.CutMarkdown(path.Base(name))
+		_, ok := memory.DailyName(base)
+		return ok && md
+	})
 }
