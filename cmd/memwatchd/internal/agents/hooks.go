@@ -40,81 +40,48 @@ func hookLine(c Command, event, agent string) Command {
 	return c
 }
 
-// A handler is a command of memwatchd in the settings: an item of each list of a chain,
-// from the object of all hooks to the list with the command.
+// A handler is a command of memwatchd in the settings, with the chain of containers from the
+// object of all hooks to the object of the command, each with the index of the next.
 type handler struct {
-	lists   []*hujson.Value
+	chain   []*hujson.Value
 	items   []int
 	command Command
 }
 
-// listHandlers lists the commands of memwatchd at an event. A value that the agent
-// rejects is an error.
-func (c jsonHooks) listHandlers(d *jsonDoc, hooks *hujson.Value, e int, event string) (found []handler, err error) {
-	list, err := d.findKind(hooks, event, '[')
-	if err != nil {
-		return nil, err
-	}
-	add := func(list *hujson.Value, h int, lists []*hujson.Value, items []int) error {
-		one := &list.Value.(*hujson.Array).Elements[h]
-		if one.Value.Kind() != '{' {
-			return errorAt(d.text, one.StartOffset, "a hook must be an object, in braces")
-		}
-		command, err := d.findMember(one, "command")
-		if err != nil || command == nil || command.Value.Kind() != '"' {
-			return err
-		}
-		if c, name := findHook(command.Value.(hujson.Literal).String()); name != "" {
-			found = append(found, handler{append(lists, list), append(items, h), c})
-		}
-		return nil
-	}
-	for g := range list.Value.(*hujson.Array).Elements {
-		if c.flat {
-			if err := add(list, g, []*hujson.Value{hooks}, []int{e}); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		group := &list.Value.(*hujson.Array).Elements[g]
-		if group.Value.Kind() != '{' {
-			return nil, errorAt(d.text, group.StartOffset, "a group of hooks must be an object, in braces")
-		}
-		inner, err := d.findKind(group, "hooks", '[')
-		if err != nil {
-			return nil, err
-		}
-		if inner == nil {
-			continue
-		}
-		for h := range inner.Value.(*hujson.Array).Elements {
-			if err := add(inner, h, []*hujson.Value{hooks, list}, []int{e, g}); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return found, nil
-}
-
-// findHandlers lists the commands of memwatchd at all events. Events without a name in
-// memwatchd may have values of any form.
+// findHandlers lists the commands of memwatchd at all events, at any depth.
 func (c jsonHooks) findHandlers(d *jsonDoc) (found []handler, err error) {
 	hooks, err := d.findKind(&d.root, "hooks", '{')
 	if err != nil || hooks == nil {
 		return nil, err
 	}
-	list, _ := listItems(hooks)
-	for e, m := range list {
-		name := m.Name.Value.(hujson.Literal).String()
-		handlers, err := c.listHandlers(d, hooks, e, name)
-		for _, known := range c.events {
-			if err != nil && known == name {
-				return nil, err
+	var walk func(v *hujson.Value, chain []*hujson.Value, items []int) error
+	walk = func(v *hujson.Value, chain []*hujson.Value, items []int) error {
+		switch value := v.Value.(type) {
+		case *hujson.Array:
+			for i := range value.Elements {
+				if err := walk(&value.Elements[i], append(chain, v), append(items, i)); err != nil {
+					return err
+				}
+			}
+		case *hujson.Object:
+			command, err := d.findMember(v, "command")
+			if err != nil {
+				return err
+			}
+			if command != nil && command.Value.Kind() == '"' {
+				if c, event := findHook(command.Value.(hujson.Literal).String()); event != "" {
+					found = append(found, handler{slices.Clone(chain), slices.Clone(items), c})
+				}
+			}
+			for i := range value.Members {
+				if err := walk(&value.Members[i].Value, append(chain, v), append(items, i)); err != nil {
+					return err
+				}
 			}
 		}
-		found = append(found, handlers...)
+		return nil
 	}
-	return found, nil
+	return found, walk(hooks, nil, nil)
 }
 
 func (c jsonHooks) listCommands(data []byte) (commands []Command, err error) {
@@ -207,11 +174,16 @@ func (c jsonHooks) removeCommand(data []byte) ([]byte, error) {
 // removeHook removes a command from its list, or the group if it has no other, or
 // the event or all hooks likewise. Agents reject a group without hooks.
 func (c jsonHooks) removeHook(d *jsonDoc, h handler) error {
-	for i := len(h.lists) - 1; i >= 0; i-- {
-		items, _ := listItems(h.lists[i])
-		isGroup := i == 2 // in which a comment stays only beside a command
-		if isGroup && len(items) > 1 || !isGroup && !isOnlyItem(h.lists[i]) {
-			return d.removeItem(h.lists[i], h.items[i])
+	for i := len(h.chain) - 1; i >= 0; i-- {
+		only := isOnlyItem(h.chain[i])
+		switch list, _ := listItems(h.chain[i]); i {
+		case 2: // a group, whose other members matter only with a command
+			only = true
+		case 3: // its list, likewise with comments
+			only = len(list) == 1
+		}
+		if !only {
+			return d.removeItem(h.chain[i], h.items[i])
 		}
 	}
 	return d.removeKey(&d.root, "hooks")
