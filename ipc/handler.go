@@ -106,11 +106,6 @@ func (h *handler) checkRequest(r *http.Request) error {
 		return api.Errorf(api.Forbidden, "token is missing or wrong").
 			WithHint("set the header Authorization: Bearer <token>")
 	}
-	return h.checkRate()
-}
-
-// checkRate applies the rate limit.
-func (h *handler) checkRate() error {
 	if !h.limiter.Allow() {
 		return api.Errorf(api.RateLimited, "more than %v requests per second", h.endpoint.Rate)
 	}

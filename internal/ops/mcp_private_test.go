@@ -1,7 +1,6 @@
 package ops
 
 import (
-	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -150,20 +149,4 @@ func mcpMessages(leaves []*testFile, targets []*target) (list []string) {
 	}
 	slices.Sort(list)
 	return slices.Compact(list)
-}
-
-// TestMCPBatchHasOneCaller checks that all requests in a batch have the same
-// caller, whatever ids they have.
-func TestMCPBatchHasOneCaller(t *testing.T) {
-	with, without := serveOps(t, someMemory(t, privateFiles...)), serveOps(t, someMemory(t))
-	search := func(id any) string {
-		return rpc(id, "tools/call", fields{"name": "memory_search", "arguments": fields{"query": "words"}})
-	}
-	for _, ids := range [][]any{{1, 2}, {1, 1}, {"1", 1}, {nil, 1}, {1, 1.0}, {0, -1}} {
-		batch := fmt.Sprintf("[%s,%s,%s]", search(ids[0]), search(ids[1]), rpc("last", "resources/read", fields{"uri": "memory://MEMORY.md"}))
-		a, b := post(t, with, "", batch, as("owner", "public")), post(t, without, "", batch, as("owner", "public"))
-		if a.status != b.status || len(opsTook.ReplaceAllString(a.body, "")) != len(opsTook.ReplaceAllString(b.body, "")) || strings.Contains(a.body, "of the owner") {
-			t.Errorf("a batch of %v: %v, without the rest %v", ids, a, b)
-		}
-	}
 }

@@ -218,7 +218,6 @@ func TestMCPRefuses(t *testing.T) {
 	m := someMemory(t)
 	socket := serveAs(t, m, func(_ *ipc.Endpoint, s *ipc.Server) { s.Limits.MaxRequest = 4000 })
 	ping := rpc(1, "ping", fields{})
-	batch := "[" + strings.Repeat(ping+",", 20) + ping + "]"
 	for _, c := range []struct {
 		name, method, path, body string
 		header                   http.Header
@@ -233,8 +232,8 @@ func TestMCPRefuses(t *testing.T) {
 		{"nothing", "POST", "/mcp", "", nil, 400, ""},
 		{"no message", "POST", "/mcp", `{"a":1}`, nil, 400, ""},
 		{"too much", "POST", "/mcp", call("memory_search", fields{"query": strings.Repeat("x", 5000)}), nil, 413, `"too_large"`},
-		{"a large batch", "POST", "/mcp", batch, nil, 413, "batch has 21 messages, more than 20"},
-		{"other tools", "POST", "/mcp?tools=none", ping, nil, 400, `tools: \"none\" is not one of core, items, all, and not the name of a tool`},
+		{"a batch", "POST", "/mcp", "[" + ping + "]", nil, 400, "batches are not supported"},
+		{"other tools", "POST", "/mcp?tools=none", ping, nil, 400, `tools: \"none\" is not one of core, read, notes, items, all, and not the name of a tool`},
 		{"tools twice", "POST", "/mcp?tools=all&tools=core", ping, nil, 400, `"invalid"`},
 		{"another query", "POST", "/mcp?subject=owner", ping, nil, 400, `"invalid"`},
 		{"a query that is none", "POST", "/mcp?%zz", ping, nil, 400, `"invalid"`},
@@ -260,21 +259,6 @@ func TestMCPRefuses(t *testing.T) {
 		if c.status == 405 && got.header.Get("Allow") != "POST" {
 			t.Errorf("%s: allowed is %q", c.name, got.header.Get("Allow"))
 		}
-	}
-}
-
-// TestMCPRate checks that every operation counts as a request, also in a batch.
-func TestMCPRate(t *testing.T) {
-	socket := serveAs(t, someMemory(t), func(e *ipc.Endpoint, _ *ipc.Server) { e.Rate = 0.001 })
-	one := func(id int) string {
-		return rpc(id, "tools/call", fields{"name": "memory_todos", "arguments": fields{}})
-	}
-	got := post(t, socket, "", "["+one(1)+","+one(2)+","+one(3)+","+one(4)+"]", nil)
-	if n := strings.Count(got.body, "rate_limited: "); n != 3 {
-		t.Errorf("%d of 4 operations are refused: %v", n, got)
-	}
-	if got := post(t, socket, "", rpc(1, "ping", fields{}), nil); got.status != http.StatusTooManyRequests {
-		t.Errorf("a request more: %v", got)
 	}
 }
 
@@ -366,10 +350,6 @@ func TestMCPRevisions(t *testing.T) {
 		}
 		if got := post(t, socket, "", call("memory_search", fields{"query": "words"}), header).body; !strings.Contains(got, `"text":"2026-02-04/cli.md:3`) {
 			t.Errorf("%s: a search is answered %s", version, got)
-		}
-		batch := post(t, socket, "", "["+rpc(1, "ping", fields{})+","+rpc(2, "tools/call", fields{"name": "memory_todos", "arguments": fields{}})+"]", header)
-		if ok := strings.Contains(batch.body, `"id":1`) && strings.Contains(batch.body, `"id":2`); ok != (agreed < "2025-06-18") {
-			t.Errorf("%s: a batch is answered %v", version, batch)
 		}
 	}
 	// In the newest revision each request identifies its own client.

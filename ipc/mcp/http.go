@@ -34,10 +34,6 @@ const (
 	ContextHeader     = "Memwatchd-Context"
 )
 
-// maxBatch bounds the messages of one request, because they are executed
-// concurrently. Only clients of an old revision of the protocol send batches.
-const maxBatch = 20
-
 // A Handler answers POST /mcp on one listener.
 type Handler struct {
 	Listener   string     // name of the listener
@@ -46,7 +42,6 @@ type Handler struct {
 	MaxRequest int64      // bytes of a request body
 
 	Do       func(context.Context, api.Caller, *api.Request) (any, error)
-	Admit    func() error               // called before each operation of a request except the first
 	Failed   func(op string, err error) // called for every failed operation
 	Panicked func(v any, stack []byte)  // called for a panic
 
@@ -92,10 +87,9 @@ type exchange struct {
 	permitted *api.OperationsAnswer // operations permitted to the caller
 	ctx       context.Context       // canceled when the client disconnects
 
-	mu       sync.Mutex
-	executed int    // number of operations
-	op       string // the last operation
-	code     string // its result
+	mu   sync.Mutex
+	op   string // the last operation
+	code string // its result
 }
 
 type exchangeKey struct{}
@@ -116,8 +110,8 @@ func (h *Handler) Answer(r *http.Request, read func() ([]byte, error)) (*Respons
 	if err != nil {
 		return nil, err
 	}
-	if n := countMessages(body); n > maxBatch {
-		return nil, api.Errorf(api.TooLarge, "batch has %d messages, more than %d", n, maxBatch)
+	if bytes.HasPrefix(bytes.TrimSpace(body), []byte("[")) { // the library would execute the messages at once
+		return nil, api.Errorf(api.Invalid, "batches are not supported: send one message in a request")
 	}
 	r = r.WithContext(context.WithValue(r.Context(), exchangeKey{}, e))
 	r.Body = io.NopCloser(bytes.NewReader(body))
@@ -180,24 +174,9 @@ func (h *Handler) newExchange(r *http.Request) (*exchange, error) {
 	return e, nil
 }
 
-// countMessages returns the number of messages in a request body.
-func countMessages(body []byte) int {
-	body = bytes.TrimSpace(body)
-	if !bytes.HasPrefix(body, []byte("[")) {
-		return 1
-	}
-	var batch []json.RawMessage
-	_ = json.Unmarshal(body, &batch) // invalid JSON is rejected by the library
-	return len(batch)
-}
-
 // executeRequest executes an operation for a request to /mcp.
 func (h *Handler) executeRequest(ctx context.Context, req *api.Request) (body json.RawMessage, err error) {
 	e := exchangeOf(ctx)
-	e.mu.Lock()
-	e.executed++
-	more := e.executed > 1 // the first is covered by the admission of the request
-	e.mu.Unlock()
 	defer func() {
 		e.mu.Lock()
 		defer e.mu.Unlock()
@@ -207,11 +186,6 @@ func (h *Handler) executeRequest(ctx context.Context, req *api.Request) (body js
 			e.code = string(api.AsError(err).Code)
 		}
 	}()
-	if more {
-		if err := h.Admit(); err != nil {
-			return nil, err
-		}
-	}
 	if !h.Fixed.Allows(req.Operation()) {
 		return nil, api.Errorf(api.Forbidden, "%s is not served on this listener", req.Operation().Name)
 	}

@@ -23,8 +23,6 @@ const maxLine = 15 << 20
 // and the protocol library. The library ends the session at a malformed line; a
 // lineFilter answers it with an error instead.
 type lineFilter struct {
-	batches bool // the agent uses an old revision of the protocol, which allows batches
-
 	mu      sync.Mutex
 	out     io.Writer
 	pending int           // expected answers
@@ -82,41 +80,16 @@ func (l *lineFilter) checkLine(line []byte) (answered bool, problem *jsonrpc.Err
 		return refused(jsonrpc.CodeInvalidRequest, "message has more than %d bytes", maxLine)
 	case !json.Valid(line):
 		return refused(jsonrpc.CodeParseError, "message is not JSON")
+	case line[0] == '[':
+		return refused(jsonrpc.CodeInvalidRequest, "batches are not supported: send one message a line")
 	}
-	messages := []json.RawMessage{line}
-	if line[0] == '[' {
-		messages = nil // otherwise Unmarshal would overwrite the line
-		if err := json.Unmarshal(line, &messages); err != nil || !l.batches || len(messages) == 0 ||
-			len(messages) > maxBatch {
-			return refused(jsonrpc.CodeInvalidRequest, "batch is empty, too large, or not supported by this "+
-				"version of the protocol")
-		}
+	m, err := jsonrpc.DecodeMessage(line)
+	if err != nil {
+		return refused(jsonrpc.CodeInvalidRequest, "invalid message: %v", err)
 	}
-	ids := map[any]bool{}
-	for _, raw := range messages {
-		m, err := jsonrpc.DecodeMessage(raw)
-		if err != nil {
-			return refused(jsonrpc.CodeInvalidRequest, "invalid message: %v", err)
-		}
-		req, ok := m.(*jsonrpc.Request)
-		if !ok || !req.IsCall() {
-			continue
-		}
-		answered = true
-		if ids[req.ID.Raw()] {
-			return refused(jsonrpc.CodeInvalidRequest, "duplicate message id in a batch")
-		}
-		ids[req.ID.Raw()] = true
-		if req.Method == "initialize" {
-			var params struct{ ProtocolVersion string }
-			l.batches = json.Unmarshal(req.Params, &params) == nil && params.ProtocolVersion < firstWithoutBatches
-		}
-	}
-	return answered, nil
+	req, ok := m.(*jsonrpc.Request)
+	return ok && req.IsCall(), nil
 }
-
-// firstWithoutBatches is the first revision of the protocol without batches.
-const firstWithoutBatches = "2025-06-18"
 
 // answerInvalid answers an invalid line. The answer has a null id because the
 // id of the message is unknown.
@@ -138,8 +111,7 @@ func (l *lineFilter) addPending(answer bool) {
 	}
 }
 
-// Write implements [io.Writer]. Each call must contain one message, or a batch of
-// answers.
+// Write implements [io.Writer]. Each call must contain one message.
 func (l *lineFilter) Write(p []byte) (int, error) {
 	var message struct{ Method string }
 	notice := json.Unmarshal(p, &message) == nil && message.Method != ""

@@ -57,11 +57,11 @@ func (s *server) buildServer() *server {
 }
 
 func (t *Tool) protocolTool() *mcp.Tool {
-	readOnly := !slices.ContainsFunc(t.Operations, func(op *api.Operation) bool { return !op.ReadOnly })
+	readOnly := t.isReadOnly()
 	return &mcp.Tool{
 		Name: t.Name, Title: t.Title, Description: t.Text, InputSchema: t.inputSchema(),
 		Annotations: &mcp.ToolAnnotations{
-			Title: t.Title, ReadOnlyHint: readOnly, IdempotentHint: readOnly || t.Idempotent,
+			ReadOnlyHint: readOnly, IdempotentHint: readOnly || t.Idempotent,
 			DestructiveHint: new(t.Destructive), OpenWorldHint: new(false),
 		},
 	}

@@ -48,15 +48,17 @@ func newTool(t Tool, names ...string) *Tool {
 // A ToolSet is a selection of tools: names of sets and of tools, separated by commas.
 type ToolSet string
 
-// The sets of tools, each with the tools of the sets before it.
+// The sets of tools.
 const (
 	CoreTools ToolSet = "core"  // the tools that every agent needs
-	ItemTools ToolSet = "items" // tools to put, list and delete items, which memory_get reads
+	ReadTools ToolSet = "read"  // the core tools that change nothing
+	NoteTools ToolSet = "notes" // the core tools that replace and remove nothing
+	ItemTools ToolSet = "items" // the core tools, and tools to put, list and delete items, which memory_get reads
 	AllTools  ToolSet = "all"
 )
 
 // ToolSets lists the names of the sets.
-var ToolSets = []string{string(CoreTools), string(ItemTools), string(AllTools)}
+var ToolSets = []string{string(CoreTools), string(ReadTools), string(NoteTools), string(ItemTools), string(AllTools)}
 
 // ParseToolSet returns the selection of the given sets and tools, such as all, or
 // put,list,get. For a name that is not in [ToolSets] and not that of a tool it returns an
@@ -72,14 +74,25 @@ func ParseToolSet(s string) (ToolSet, error) {
 }
 
 func (p ToolSet) offersTool(t *Tool) bool {
-	for name := range strings.SplitSeq(string(p), ",") {
-		isSet := slices.Contains(ToolSets, name)
-		if isSet && (t.Set == CoreTools || t.Set == ToolSet(name) || ToolSet(name) == AllTools) ||
-			!isSet && findTool(name) == t {
+	return slices.ContainsFunc(strings.Split(string(p), ","), func(name string) bool {
+		switch ToolSet(name) {
+		case CoreTools:
+			return t.Set == CoreTools
+		case ReadTools:
+			return t.Set == CoreTools && t.isReadOnly()
+		case NoteTools:
+			return t.Set == CoreTools && !t.Destructive
+		case ItemTools:
+			return t.Set == CoreTools || t.Set == ItemTools
+		case AllTools:
 			return true
 		}
-	}
-	return false
+		return findTool(name) == t
+	})
+}
+
+func (t *Tool) isReadOnly() bool {
+	return !slices.ContainsFunc(t.Operations, func(op *api.Operation) bool { return !op.ReadOnly })
 }
 
 // toolPrefix begins the names of all tools. Calls may omit it, as in the names of

@@ -18,7 +18,7 @@ var Tools = []*Tool{
 			"The result lists the best matches with their paths and lines. All words are optional and rare words " +
 			"count most: give several, with names and exact identifiers.",
 		Unlisted: []string{"phrase", "typos", "typing", "offset", "mode", "recency_bias", "all", "any_tag",
-			"sections", "session", "contact"},
+			"sections", "session", "contact", "exclude", "state", "group"},
 	}, "search"),
 	newTool(Tool{
 		Name: "memory_get", Title: "Read memory", Set: CoreTools,
@@ -29,7 +29,8 @@ var Tools = []*Tool{
 	}, "get", "item_get"),
 	newTool(Tool{
 		Name: "memory_recent", Title: "Recent entries", Set: CoreTools,
-		Text: "List the newest memory entries, by default of the last day, when you have no words to search for.",
+		Text:     "List the newest memory entries, by default of the last day, when you have no words to search for.",
+		Unlisted: []string{"hours"},
 	}, "recent"),
 	newTool(Tool{
 		Name: "memory_related", Title: "Links in memory",
@@ -44,7 +45,8 @@ var Tools = []*Tool{
 		Name: "memory_context", Title: "Memory overview", Set: CoreTools,
 		Text: "Read what memory knows when a conversation starts: long-term memory, recent notes, open tasks and " +
 			"sessions. With format relevant and a message as query, read what is related to the message.",
-		Unlisted: []string{"limit", "min_cover", "max_items", "lang", "namespaces", "other_projects", "dir"},
+		Unlisted: []string{"limit", "min_cover", "max_items", "lang", "namespaces", "other_projects", "dir",
+			"days", "max_chars", "session"},
 	}, "context"),
 	newTool(Tool{
 		Name: "memory_todos", Title: "List tasks", Set: CoreTools,
@@ -55,15 +57,15 @@ var Tools = []*Tool{
 	newTool(Tool{
 		Name: "memory_todo", Title: "Complete a task", Set: CoreTools, Idempotent: true,
 		Text: "Mark a task as done or reopen a task, in every file that contains a copy. Use this tool as soon as " +
-			"a listed task is done; give its text or, as id, its place as shown by memory_todos.",
-		Unlisted: []string{"session", "dry_run"},
+			"a listed task is done; give its text or its place as shown by memory_todos.",
+		Unlisted: []string{"session", "dry_run", "id"},
 	}, "todo"),
 	newTool(Tool{
 		Name: "memory_note", Title: "Take a note", Set: CoreTools,
 		Text: "Append a note to the log of the day: a decision with its reason, a fact, or open work for later. " +
 			"Write one concise paragraph per note. Notes are private unless you set visibility. Never write " +
 			"credentials.",
-		Unlisted: []string{"time", "source"},
+		Unlisted: []string{"time", "source", "day", "importance", "evidence"},
 	}, "note"),
 	newTool(Tool{
 		Name: "memory_capture", Title: "Capture bullets", Idempotent: true,
@@ -75,13 +77,14 @@ var Tools = []*Tool{
 		Text: "Save one fact in long-term memory. Use this tool only when the user explicitly asks you to " +
 			"remember the fact, and set explicit to true. " +
 			"An entry with the same title is replaced. For everything else, use memory_note.",
-		Unlisted: []string{"source"},
+		Unlisted: []string{"source", "evidence", "section"},
 	}, "remember"),
 	newTool(Tool{
 		Name: "memory_forget", Title: "Forget permanently", Set: CoreTools, Destructive: true,
 		Text: "Remove entries permanently when the user asks you to forget something. First give match alone: the " +
 			"result lists the entries with these words, their ids and a token, and removes nothing. " +
 			"Show the list to the user, and give the token with the ids that the user chooses.",
+		Unlisted: []string{"case"},
 	}, "forget"),
 	newTool(Tool{
 		Name: "memory_session", Title: "Save the session", Set: CoreTools, Destructive: true, Idempotent: true,
@@ -91,7 +94,8 @@ var Tools = []*Tool{
 		Unlisted: []string{"dry_run", "draft.default_summary", "draft.visibility", "draft.source",
 			"draft.channel", "draft.contact_id", "draft.contact_nickname",
 			"draft.subject_id", "draft.facts.topic", "draft.facts.users", "draft.facts.datetime", "draft.facts.event",
-			"draft.facts.result"},
+			"draft.facts.result", "draft.items.visibility", "draft.facts.visibility", "draft.tasks.visibility",
+			"draft.follow_ups.visibility", "draft.links.visibility", "draft.promote", "draft.tags"},
 	}, "session"),
 	newTool(Tool{
 		Name: "memory_edit", Title: "Edit a file", Set: CoreTools, Destructive: true,

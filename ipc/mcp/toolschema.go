@@ -15,9 +15,6 @@ type schema struct {
 	Description string     `json:"description,omitempty"`
 	Default     any        `json:"default,omitempty"`
 	Enum        []string   `json:"enum,omitempty"`
-	Minimum     *float64   `json:"minimum,omitempty"`
-	Maximum     *float64   `json:"maximum,omitempty"`
-	MaxItems    int        `json:"maxItems,omitempty"`
 	Items       *schema    `json:"items,omitempty"`
 	Properties  properties `json:"properties,omitzero"`
 	Additional  *schema    `json:"additionalProperties,omitempty"`
@@ -70,32 +67,22 @@ func (t *Tool) schemaOfParam(p *api.Param) *schema {
 		s.Description = describeParam(p)
 	}
 	if s.Type == "array" {
-		s.Items.Enum, s.MaxItems = p.Enum, api.MaxValues
+		s.Items.Enum = p.Enum
 	} else {
 		s.Enum = p.Enum
 	}
-	bound := func(text string) *float64 {
-		if n, err := strconv.ParseFloat(text, 64); err == nil {
-			return &n
-		}
-		return nil
-	}
-	s.Minimum, s.Maximum = bound(p.Min), bound(p.Max)
 	s.Default = p.DefaultValue()
 	return s
 }
 
-// describeParam returns the description of a parameter, without the values and
-// bounds that the schema lists.
+// describeParam returns the description of a parameter, without the values
+// that the schema lists.
 func describeParam(p *api.Param) string {
 	text := p.Doc
 	if n := len(p.Enum); n > 1 {
 		all := strings.Join(p.Enum, ", ")
 		choice := strings.Join(p.Enum[:n-1], ", ") + " or " + p.Enum[n-1]
 		text = strings.NewReplacer(": "+all, "", ": "+choice, "").Replace(text)
-	}
-	if p.Min != "" && p.Max != "" {
-		text = strings.Replace(text, ", "+p.Min+" to "+p.Max, "", 1)
 	}
 	return text
 }

@@ -32,7 +32,7 @@ func newMCP(g *cli.Globals) *cobra.Command {
 
 The tools send requests to the daemon, and start one in the background if none runs. The tools act as the owner in a private context, unless --subject, --external-key and --context select another scope. Messages of the agent cannot change this scope.
 
-By default, the agent gets the core tools: search, get, context, recent, todos, todo, note, remember, session, edit and forget. With --tools items, it can also save, list and delete items, and with --tools all, it gets all tools. --tools put,list,delete,get selects tools by name.`,
+By default, the agent gets the core tools: search, get, context, recent, todos, todo, note, remember, session, edit and forget. With --tools read, it gets those of them that change nothing, with --tools notes those that replace and remove nothing. With --tools items, it can also save, list and delete items, and with --tools all, it gets all tools. --tools put,list,delete,get selects tools by name.`,
 		Example: "  memwatchd mcp\n  memwatchd mcp --tools all --subject acct:42 --context public\n" +
 			"  memwatchd mcp --external-key telegram:123456",
 		Args: cli.OnlyCommands,
@@ -68,7 +68,7 @@ By default, the agent gets the core tools: search, get, context, recent, todos, 
 			return b.Run(cmd.Context(), cmd.InOrStdin(), g.Stdout)
 		},
 	}
-	c.Flags().StringVar(&tools, "tools", tools, "tools for the agent: core, items, all or names of tools, separated by commas")
+	c.Flags().StringVar(&tools, "tools", tools, "tools for the agent: core, read, notes, items, all or names of tools, separated by commas")
 	g.CompleteFlag(c, "tools", cli.CompleteWords(mcp.ToolSets...))
 	c.Flags().StringVar(&externalKey, "external-key", "", "act as the account of this user of a channel: <channel>:<id>")
 	setup.AddInstall(c, g, agents.MCP)

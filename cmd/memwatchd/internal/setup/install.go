@@ -90,7 +90,7 @@ func (i *installer) newCommand() *cobra.Command {
 	f.StringVar(&i.program, "program", "",
 		"program that the agent starts, such as memwatchd in settings that several machines share (default: the path of this one)")
 	if i.component == agents.MCP {
-		f.StringVar(&i.tools, "tools", "", "tools for the agent: core (default), items, all or names of tools, separated by commas")
+		f.StringVar(&i.tools, "tools", "", "tools for the agent: core (default), read, notes, items, all or names of tools, separated by commas")
 		i.g.CompleteFlag(c, "tools", cli.CompleteWords(mcp.ToolSets...))
 		f.StringVar(&i.externalKey, "external-key", "", "act as the account of this user of a channel: <channel>:<id>")
 	}
