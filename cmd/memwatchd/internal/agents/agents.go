@@ -27,14 +27,6 @@ const (
 	Hooks Component = "hook" // commands that the agent runs at its events, or a skill with commands
 )
 
-// A Scope determines which settings an agent applies a part to.
-type Scope string
-
-const (
-	User    Scope = "user"    // the user's, in all projects
-	Project Scope = "project" // a project's, in its directory
-)
-
 // An Agent is a program that memwatchd can be installed in.
 type Agent struct {
 	Name  string // name on the command line
@@ -46,17 +38,14 @@ type Agent struct {
 	hooks   hookFormat
 }
 
-// A part is the form of a component in the settings files of each scope.
+// A part is the form of a component in the settings files of a user.
 type part struct {
 	syntax
 	// The files that may contain the part, as for Machine.path. The first is created if
 	// none exists.
-	user, project []string
-	owned         bool // the file contains nothing but memwatchd, and is removed with the part
-
-	// Advice for the user, in each scope or in a project, such as a confirmation that the
-	// agent requires. Empty if there is none.
-	note, projectNote string
+	files []string
+	owned bool   // the file contains nothing but memwatchd, and is removed with the part
+	note  string // advice for the user, such as a confirmation that the agent requires
 }
 
 // A syntax is the syntax of a part in a settings file.
@@ -69,7 +58,6 @@ type syntax interface {
 // A Machine provides the facts about a machine and its user.
 type Machine struct {
 	Home string // home directory of the user
-	Dir  string // directory of the project
 
 	Getenv   func(name string) string
 	Exists   func(path string) bool
@@ -90,7 +78,7 @@ func Named(name string) (Agent, bool) {
 func Names(p Component) []string {
 	var names []string
 	for _, a := range All {
-		if a.Supports(p, User) {
+		if a.Supports(p) {
 			names = append(names, a.Name)
 		}
 	}
@@ -101,35 +89,24 @@ func Names(p Component) []string {
 // that it is removed with the part.
 func (a Agent) OwnsFile(p Component) bool { return a.parts[p].owned }
 
-// Supports reports whether the agent supports a part in a scope.
-func (a Agent) Supports(p Component, s Scope) bool { return a.parts[p].paths(s) != nil }
-
-func (p part) paths(s Scope) []string {
-	if s == Project {
-		return p.project
-	}
-	return p.user
-}
+// Supports reports whether the agent supports a part.
+func (a Agent) Supports(p Component) bool { return a.parts[p].files != nil }
 
 // Files returns the paths of the files that may contain a part, all of which
-// the agent reads. It returns at least one path if the agent supports the part
-// in that scope, otherwise nil. The files may be missing.
-func (a Agent) Files(p Component, s Scope, m Machine) (files []string) {
-	for _, path := range a.parts[p].paths(s) {
-		if s == Project {
-			files = append(files, filepath.Join(m.Dir, filepath.FromSlash(path)))
-		} else if path := m.path(path); path != "" {
-			files = append(files, path)
-		}
+// the agent reads. It returns at least one path if the agent supports the part,
+// otherwise nil. The files may be missing.
+func (a Agent) Files(p Component, m Machine) (files []string) {
+	for _, path := range a.parts[p].files {
+		files = append(files, m.path(path))
 	}
 	return files
 }
 
 // File returns the path of the file to install a part into: the one that
 // contains the part, or the first existing one, or the first with an existing
-// directory, or the first. The agent must support the part in that scope.
-func (a Agent) File(p Component, s Scope, m Machine) string {
-	files := a.Files(p, s, m)
+// directory, or the first. The agent must support the part.
+func (a Agent) File(p Component, m Machine) string {
+	files := a.Files(p, m)
 	for _, file := range files {
 		if data, err := m.Read(file); err == nil {
 			if commands, err := a.Installed(p, data); err == nil && len(commands) > 0 {
@@ -144,13 +121,8 @@ func (a Agent) File(p Component, s Scope, m Machine) string {
 	return files[max(first, 0)]
 }
 
-// Note returns the advice of the agent for a part in a scope, or "".
-func (a Agent) Note(p Component, s Scope) string {
-	if s == Project && a.parts[p].projectNote != "" {
-		return a.parts[p].projectNote
-	}
-	return a.parts[p].note
-}
+// Note returns the advice of the agent for a part, or "".
+func (a Agent) Note(p Component) string { return a.parts[p].note }
 
 // Install returns the text of a settings file with memwatchd added, or with its
 // entry updated. Empty data means a missing file. c starts memwatchd: for hooks

@@ -17,7 +17,6 @@ type Finding struct {
 // An Installation is a command of memwatchd in a settings file.
 type Installation struct {
 	Component Component
-	Scope     Scope
 	File      string
 	Command   Command
 }
@@ -40,9 +39,7 @@ func DetectAgents(m Machine) []Finding {
 		}
 		f := Finding{Agent: a}
 		for _, p := range []Component{MCP, Hooks} {
-			for _, s := range []Scope{User, Project} {
-				f.addInstallations(m, p, s)
-			}
+			f.addInstallations(m, p)
 		}
 		list = append(list, f)
 	}
@@ -51,11 +48,11 @@ func DetectAgents(m Machine) []Finding {
 
 // Has reports whether a part of memwatchd is installed in the settings of the user.
 func (f Finding) Has(p Component) bool {
-	return slices.ContainsFunc(f.Installations, func(i Installation) bool { return i.Component == p && i.Scope == User })
+	return slices.ContainsFunc(f.Installations, func(i Installation) bool { return i.Component == p })
 }
 
-func (f *Finding) addInstallations(m Machine, p Component, s Scope) {
-	for _, file := range f.Agent.Files(p, s, m) {
+func (f *Finding) addInstallations(m Machine, p Component) {
+	for _, file := range f.Agent.Files(p, m) {
 		data, err := m.Read(file)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -68,7 +65,7 @@ func (f *Finding) addInstallations(m Machine, p Component, s Scope) {
 			f.Faults = append(f.Faults, Fault{file, err})
 		}
 		for _, c := range commands {
-			f.Installations = append(f.Installations, Installation{p, s, file, c})
+			f.Installations = append(f.Installations, Installation{p, file, c})
 		}
 	}
 }

@@ -7,7 +7,7 @@ import (
 
 // path returns the path of a settings file or directory of a user. A path starts with a
 // variable and the directory in place of it, as in $CODEX_HOME|.codex/config.toml, or is
-// in the home directory. It returns "" if the variable is required and not set.
+// in the home directory.
 func (m Machine) path(path string) string {
 	dir, rest, ok := strings.Cut(path, "|")
 	if !ok {
@@ -31,7 +31,7 @@ func (m Machine) path(path string) string {
 // scripts with fixed names in a directory (docs.cline.bot, customization/hooks), those of
 // OpenCode are plugins in JavaScript whose interface changes with version 2
 // (opencode.ai/v2/docs), those of OpenClaw and Zed likewise or missing, and the output of
-// Antigravity's is documented nowhere (only in its project, 1.1.26 discards keys).
+// Antigravity's is documented nowhere (version 1.1.26 discards unknown keys).
 var All = []Agent{
 	{
 		// jgravelle/jcodemunch-mcp v1.108.89 (2026-06-30), which measured the files of version
@@ -39,9 +39,7 @@ var All = []Agent{
 		Name: "antigravity", Title: "Antigravity", program: "agy", dirs: []string{".gemini/antigravity", ".gemini/config"},
 		parts: map[Component]part{MCP: {
 			syntax: jsonServers{path: []string{"mcpServers"}},
-			user:   []string{".gemini/config/mcp_config.json", ".gemini/antigravity/mcp_config.json"},
-			// skillsaw, rule antigravity-mcp-valid (measured with agy 1.1.26).
-			project: []string{".agents/mcp_config.json"},
+			files:  []string{".gemini/config/mcp_config.json", ".gemini/antigravity/mcp_config.json"},
 		}},
 	},
 	{
@@ -50,16 +48,12 @@ var All = []Agent{
 		Name: "claude-code", Title: "Claude Code", program: "claude", dirs: []string{"$CLAUDE_CONFIG_DIR|.claude"},
 		parts: map[Component]part{
 			MCP: {
-				syntax:      jsonServers{path: []string{"mcpServers"}, kind: "stdio"},
-				user:        []string{"$CLAUDE_CONFIG_DIR|/.claude.json"},
-				project:     []string{".mcp.json"},
-				projectNote: "Claude Code requires confirmation before it starts a server of a project",
+				syntax: jsonServers{path: []string{"mcpServers"}, kind: "stdio"},
+				files:  []string{"$CLAUDE_CONFIG_DIR|/.claude.json"},
 			},
 			Hooks: {
-				syntax:      jsonHooks{events: claudeEvents, timeout: 5},
-				user:        []string{"$CLAUDE_CONFIG_DIR|.claude/settings.json"},
-				project:     []string{".claude/settings.json"},
-				projectNote: "Claude Code runs hooks of a project in directories that you trust",
+				syntax: jsonHooks{events: claudeEvents, timeout: 5},
+				files:  []string{"$CLAUDE_CONFIG_DIR|.claude/settings.json"},
 			},
 		},
 		hooks: hookFormat{events: claudeEvents},
@@ -70,7 +64,7 @@ var All = []Agent{
 		Name: "cline", Title: "Cline", program: "cline", dirs: []string{".cline"},
 		parts: map[Component]part{MCP: {
 			syntax: jsonServers{path: []string{"mcpServers"}},
-			user:   []string{".cline/data/settings/cline_mcp_settings.json"},
+			files:  []string{".cline/data/settings/cline_mcp_settings.json"},
 		}},
 	},
 	{
@@ -79,16 +73,13 @@ var All = []Agent{
 		Name: "codex", Title: "Codex", program: "codex", dirs: []string{"$CODEX_HOME|.codex"},
 		parts: map[Component]part{
 			MCP: {
-				syntax:      tomlServers,
-				user:        []string{"$CODEX_HOME|.codex/config.toml"},
-				project:     []string{".codex/config.toml"},
-				projectNote: "Codex reads the settings of trusted projects only",
+				syntax: tomlServers,
+				files:  []string{"$CODEX_HOME|.codex/config.toml"},
 			},
 			Hooks: {
-				syntax:  jsonHooks{events: claudeEvents, agent: "codex", timeout: 3},
-				user:    []string{"$CODEX_HOME|.codex/hooks.json"},
-				project: []string{".codex/hooks.json"},
-				note:    "Codex runs hooks that you have trusted: run /hooks in Codex",
+				syntax: jsonHooks{events: claudeEvents, agent: "codex", timeout: 3},
+				files:  []string{"$CODEX_HOME|.codex/hooks.json"},
+				note:   "Codex runs hooks that you have trusted: run /hooks in Codex",
 			},
 		},
 		hooks: hookFormat{events: claudeEvents, maxTokens: 2500},
@@ -101,12 +92,12 @@ var All = []Agent{
 		parts: map[Component]part{
 			MCP: {
 				syntax: jsonServers{path: []string{"mcpServers"}, kind: "local", tools: true},
-				user:   []string{"$COPILOT_HOME|.copilot/mcp-config.json"}, project: []string{".github/mcp.json"},
+				files:  []string{"$COPILOT_HOME|.copilot/mcp-config.json"},
 			},
 			Hooks: {
 				syntax: jsonHooks{events: startEvent, agent: "copilot", timeout: 5, flat: true},
-				user:   []string{"$COPILOT_HOME|.copilot/hooks/memwatchd.json"}, project: []string{".github/hooks/memwatchd.json"},
-				owned: true, note: "Copilot CLI takes memory at the start of a session only, not for each prompt",
+				files:  []string{"$COPILOT_HOME|.copilot/hooks/memwatchd.json"},
+				owned:  true, note: "Copilot CLI takes memory at the start of a session only, not for each prompt",
 			},
 		},
 		hooks: hookFormat{events: startEvent, member: "additionalContext"},
@@ -118,12 +109,12 @@ var All = []Agent{
 		parts: map[Component]part{
 			MCP: {
 				syntax: jsonServers{path: []string{"mcpServers"}, kind: "stdio"},
-				user:   []string{".cursor/mcp.json"}, project: []string{".cursor/mcp.json"},
+				files:  []string{".cursor/mcp.json"},
 			},
 			Hooks: {
 				syntax: jsonHooks{events: cursorEvents, agent: "cursor", timeout: 5, flat: true},
-				user:   []string{".cursor/hooks.json"}, project: []string{".cursor/hooks.json"},
-				note: "Cursor takes memory at the start of a session only, not for each prompt",
+				files:  []string{".cursor/hooks.json"},
+				note:   "Cursor takes memory at the start of a session only, not for each prompt",
 			},
 		},
 		hooks: hookFormat{events: cursorEvents, member: "additional_context"},
@@ -135,13 +126,12 @@ var All = []Agent{
 		parts: map[Component]part{
 			MCP: {
 				syntax: jsonServers{path: []string{"mcpServers"}},
-				user:   []string{"$GEMINI_CLI_HOME|/.gemini/settings.json"}, project: []string{".gemini/settings.json"},
-				note: "Gemini CLI starts servers in trusted directories only",
+				files:  []string{"$GEMINI_CLI_HOME|/.gemini/settings.json"},
+				note:   "Gemini CLI starts servers in trusted directories only",
 			},
 			Hooks: {
 				syntax: jsonHooks{events: geminiEvents, agent: "gemini", timeout: 5000},
-				user:   []string{"$GEMINI_CLI_HOME|/.gemini/settings.json"}, project: []string{".gemini/settings.json"},
-				projectNote: "Gemini CLI warns of the hooks of a project before it runs them",
+				files:  []string{"$GEMINI_CLI_HOME|/.gemini/settings.json"},
 			},
 		},
 		hooks: hookFormat{events: geminiEvents},
@@ -151,9 +141,9 @@ var All = []Agent{
 		// on_session_start prints is ignored.
 		Name: "hermes", Title: "Hermes Agent", program: "hermes", dirs: []string{"$HERMES_HOME|.hermes"},
 		parts: map[Component]part{
-			MCP: {syntax: yamlServers, user: []string{"$HERMES_HOME|.hermes/config.yaml"}},
+			MCP: {syntax: yamlServers, files: []string{"$HERMES_HOME|.hermes/config.yaml"}},
 			Hooks: {
-				syntax: yamlHooks, user: []string{"$HERMES_HOME|.hermes/config.yaml"},
+				syntax: yamlHooks, files: []string{"$HERMES_HOME|.hermes/config.yaml"},
 				note: "Hermes Agent requires your consent before it runs the hook for the first time",
 			},
 		},
@@ -166,9 +156,9 @@ var All = []Agent{
 		parts: map[Component]part{
 			MCP: {
 				syntax: jsonServers{path: []string{"mcpServers"}},
-				user:   []string{"$KIMI_CODE_HOME|.kimi-code/mcp.json", ".kimi/mcp.json"}, project: []string{".kimi-code/mcp.json"},
+				files:  []string{"$KIMI_CODE_HOME|.kimi-code/mcp.json", ".kimi/mcp.json"},
 			},
-			Hooks: {syntax: tomlHooks, user: []string{"$KIMI_CODE_HOME|.kimi-code/config.toml", ".kimi/config.toml"}},
+			Hooks: {syntax: tomlHooks, files: []string{"$KIMI_CODE_HOME|.kimi-code/config.toml", ".kimi/config.toml"}},
 		},
 		hooks: hookFormat{events: kimiEvents, plain: true},
 	},
@@ -176,7 +166,7 @@ var All = []Agent{
 		// docs.openclaw.ai/cli/mcp (2026-07): servers for its own runtimes, in JSON5.
 		Name: "openclaw", Title: "OpenClaw", program: "openclaw", dirs: []string{".openclaw"},
 		parts: map[Component]part{MCP: {
-			syntax: jsonServers{path: []string{"mcp", "servers"}}, user: []string{".openclaw/openclaw.json"},
+			syntax: jsonServers{path: []string{"mcp", "servers"}}, files: []string{".openclaw/openclaw.json"},
 		}},
 	},
 	{
@@ -185,9 +175,8 @@ var All = []Agent{
 		Name: "opencode", Title: "OpenCode", program: "opencode", dirs: []string{"$XDG_CONFIG_HOME|.config/opencode"},
 		parts: map[Component]part{MCP: {
 			syntax: jsonServers{path: []string{"mcp", "servers"}, kind: "local", list: true, short: true},
-			user: []string{"$XDG_CONFIG_HOME|.config/opencode/opencode.json", "$XDG_CONFIG_HOME|.config/opencode/opencode.jsonc",
+			files: []string{"$XDG_CONFIG_HOME|.config/opencode/opencode.json", "$XDG_CONFIG_HOME|.config/opencode/opencode.jsonc",
 				"$XDG_CONFIG_HOME|.config/opencode/config.json"},
-			project: []string{"opencode.json", "opencode.jsonc", ".opencode/opencode.json", ".opencode/opencode.jsonc"},
 		}},
 	},
 	{
@@ -198,12 +187,11 @@ var All = []Agent{
 		parts: map[Component]part{
 			MCP: {
 				syntax: jsonServers{path: []string{"mcpServers"}},
-				user:   []string{".qwen/settings.json"}, project: []string{".qwen/settings.json"},
+				files:  []string{".qwen/settings.json"},
 			},
 			Hooks: {
 				syntax: jsonHooks{events: qwenEvents, agent: "qwen", timeout: 5000},
-				user:   []string{".qwen/settings.json"}, project: []string{".qwen/settings.json"},
-				projectNote: "Qwen Code reads the settings of trusted directories only",
+				files:  []string{".qwen/settings.json"},
 			},
 		},
 		hooks: hookFormat{events: qwenEvents},
@@ -213,14 +201,14 @@ var All = []Agent{
 		Name: "skill", Title: "The directory of skills", dirs: []string{".agents/skills/memwatchd"},
 		parts: map[Component]part{Hooks: {
 			syntax: skillFile{}, owned: true,
-			user: []string{".agents/skills/memwatchd/SKILL.md"}, project: []string{".agents/skills/memwatchd/SKILL.md"},
+			files: []string{".agents/skills/memwatchd/SKILL.md"},
 		}},
 	},
 	{
 		// docs.windsurf.com, windsurf/cascade/mcp (2026-08).
 		Name: "windsurf", Title: "Windsurf", program: "windsurf", dirs: []string{".codeium/windsurf"},
 		parts: map[Component]part{MCP: {
-			syntax: jsonServers{path: []string{"mcpServers"}}, user: []string{".codeium/windsurf/mcp_config.json"},
+			syntax: jsonServers{path: []string{"mcpServers"}}, files: []string{".codeium/windsurf/mcp_config.json"},
 		}},
 	},
 	{
@@ -228,7 +216,7 @@ var All = []Agent{
 		Name: "zed", Title: "Zed", program: "zed", dirs: []string{"$XDG_CONFIG_HOME|.config/zed"},
 		parts: map[Component]part{MCP: {
 			syntax: jsonServers{path: []string{"context_servers"}},
-			user:   []string{"$XDG_CONFIG_HOME|.config/zed/settings.json"}, project: []string{".zed/settings.json"},
+			files:  []string{"$XDG_CONFIG_HOME|.config/zed/settings.json"},
 		}},
 	},
 }

@@ -18,7 +18,7 @@ import (
 func TestInstalledCommandsAreThere(t *testing.T) {
 	for _, a := range agents.All {
 		for _, part := range []agents.Component{agents.MCP, agents.Hooks} {
-			if !a.Supports(part, agents.User) {
+			if !a.Supports(part) {
 				continue
 			}
 			command := agents.Command{"memwatchd"}

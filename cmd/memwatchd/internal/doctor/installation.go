@@ -63,7 +63,7 @@ func agentFindings(
 		list.add(warning, "Correct the file.", "", "%s: %s: %v", title, f.File, f.Err)
 	}
 	for _, part := range []agents.Component{agents.MCP, agents.Hooks} {
-		if !a.Agent.Supports(part, agents.User) {
+		if !a.Agent.Supports(part) {
 			continue
 		}
 		name := map[agents.Component]string{agents.MCP: "tools", agents.Hooks: "hooks"}[part]

@@ -29,7 +29,6 @@ type installer struct {
 	remove    bool
 
 	agents      []string
-	project     bool
 	write       bool
 	untried     bool // the memory may be missing
 	program     string
@@ -76,8 +75,6 @@ func (i *installer) newCommand() *cobra.Command {
 	f.StringSliceVar(&i.agents, "agent", nil, "comma-separated `list` of agents: "+strings.Join(names, ", "))
 	i.g.CompleteFlag(c, "agent", cli.CompleteWords(names...))
 	f.BoolVar(&i.write, "write", false, "apply the change")
-	f.BoolVar(&i.project, "project", false,
-		"settings of the project in the working directory, which may be shared, instead of your own")
 	cli.AcceptGlobals(c, cli.OutputFlags)
 	if i.remove {
 		return c
@@ -147,7 +144,7 @@ func (i *installer) change(cmd *cobra.Command) ([]*fileChange, error) {
 func (i *installer) selectAgents(m agents.Machine) ([]agents.Agent, error) {
 	var found []string
 	for _, f := range agents.DetectAgents(m) {
-		if f.Agent.Supports(i.component, i.scope()) {
+		if f.Agent.Supports(i.component) {
 			found = append(found, f.Agent.Name)
 		}
 	}
@@ -170,13 +167,6 @@ func (i *installer) selectAgents(m agents.Machine) ([]agents.Agent, error) {
 		}
 	}
 	return list, nil
-}
-
-func (i *installer) scope() agents.Scope {
-	if i.project {
-		return agents.Project
-	}
-	return agents.User
 }
 
 // agentCommand returns the command that the agent starts, with the given flags. Paths
@@ -274,17 +264,13 @@ const tryTimeout = 5 * time.Second
 
 // planAgent returns the changes for one agent, and writes nothing.
 func (i *installer) planAgent(a agents.Agent, m agents.Machine, command agents.Command) ([]*fileChange, error) {
-	scope := i.scope()
-	if !a.Supports(i.component, scope) {
-		return nil, cli.Usagef("%s has no %s settings for this part of memwatchd", a.Title, scope)
-	}
-	files := a.Files(i.component, scope, m)
+	files := a.Files(i.component, m)
 	if !i.remove {
-		files = []string{a.File(i.component, scope, m)}
+		files = []string{a.File(i.component, m)}
 	}
 	var all, needed []*fileChange
 	for _, file := range files {
-		c, err := i.planFile(a, m, file, command)
+		c, err := i.planFile(a, file, command)
 		if err != nil {
 			return nil, err
 		}
@@ -299,24 +285,13 @@ func (i *installer) planAgent(a agents.Agent, m agents.Machine, command agents.C
 	return needed, nil
 }
 
-// planFile returns the change of one file. In a project, it rejects a link that
-// leads out of the project: the author of the project could point it at other
-// settings.
-func (i *installer) planFile(a agents.Agent, m agents.Machine, file string, command agents.Command) (*fileChange,
-	error) {
+// planFile returns the change of one file.
+func (i *installer) planFile(a agents.Agent, file string, command agents.Command) (*fileChange, error) {
 	s, err := openSettings(file)
 	if err != nil {
 		return nil, err
 	}
-	if i.scope() != agents.User {
-		if inside, err := s.isWithin(m.Dir); err != nil {
-			return nil, err
-		} else if !inside {
-			return nil, fmt.Errorf("%s: a symbolic link leaves the project, to %s: remove the link, or omit --%s",
-				file, s.path, i.scope())
-		}
-	}
-	c := &fileChange{Agent: a.Name, Component: i.component, Scope: i.scope(), File: file, Command: command,
+	c := &fileChange{Agent: a.Name, Component: i.component, Scope: "user", File: file, Command: command,
 		title: a.Title, owned: a.OwnsFile(i.component),
 		settings: s, after: s.data}
 	switch {
@@ -334,7 +309,7 @@ func (i *installer) planFile(a agents.Agent, m agents.Machine, file string, comm
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	if !i.remove {
-		c.Note = a.Note(i.component, c.Scope)
+		c.Note = a.Note(i.component)
 	}
 	c.setDiff(i.g.Diff)
 	return c, nil

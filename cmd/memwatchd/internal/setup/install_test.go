@@ -40,7 +40,7 @@ func TestSettingsChangedMeanwhile(t *testing.T) {
 	}
 	refused := func(s *settingsFile) {
 		t.Helper()
-		if err := s.replace([]byte("ours"), false); err == nil || !strings.Contains(err.Error(), "changed during the operation") {
+		if err := s.replace([]byte("ours")); err == nil || !strings.Contains(err.Error(), "changed during the operation") {
 			t.Errorf("got %v", err)
 		}
 		if names, _ := filepath.Glob(filepath.Join(dir, ".*")); len(names) > 0 {
@@ -70,17 +70,11 @@ func TestSettingsKeepTheirOwner(t *testing.T) {
 	defer syscall.Umask(syscall.Umask(0o022))
 	dir := t.TempDir()
 	path := filepath.Join(dir, "new", "settings.json")
-	if err := openTest(t, path).replace([]byte("{}"), false); err != nil {
+	if err := openTest(t, path).replace([]byte("{}")); err != nil {
 		t.Fatal(err)
 	}
 	wantMode(t, path, 0o600)
 	wantMode(t, filepath.Dir(path), 0o700)
-	shared := filepath.Join(dir, "shared", "settings.json")
-	if err := openTest(t, shared).replace([]byte("{}"), true); err != nil {
-		t.Fatal(err)
-	}
-	wantMode(t, shared, 0o644)
-	wantMode(t, filepath.Dir(shared), 0o755)
 	if err := os.Chmod(path, 0o664); err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +85,7 @@ func TestSettingsKeepTheirOwner(t *testing.T) {
 			t.Skip(err)
 		}
 	}
-	if err := openTest(t, path).replace([]byte("{ }"), false); err != nil {
+	if err := openTest(t, path).replace([]byte("{ }")); err != nil {
 		t.Fatal(err)
 	}
 	wantFile(t, path, "{ }")
@@ -111,7 +105,7 @@ func TestRemoveSkill(t *testing.T) {
 	create := func() (dir, path string) {
 		dir = t.TempDir()
 		path = filepath.Join(dir, "skill", "SKILL.md")
-		if err := openTest(t, path).replace([]byte("skill"), false); err != nil {
+		if err := openTest(t, path).replace([]byte("skill")); err != nil {
 			t.Fatal(err)
 		}
 		return dir, path
@@ -182,7 +176,7 @@ func TestTemporaryFileLeft(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(dir, "settings.json")
-	if err := openTest(t, path).replace([]byte("{}"), false); err != nil {
+	if err := openTest(t, path).replace([]byte("{}")); err != nil {
 		t.Error(err)
 	}
 	wantFile(t, path, "{}")
@@ -204,7 +198,7 @@ func TestSettingsInADirectoryForReading(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer os.Chmod(dir, 0o700)
-	if err := s.replace([]byte("{ }"), false); err == nil || !strings.Contains(err.Error(), "create temporary file in its directory") {
+	if err := s.replace([]byte("{ }")); err == nil || !strings.Contains(err.Error(), "create temporary file in its directory") {
 		t.Errorf("got %v", err)
 	}
 	wantFile(t, path, "{}")

@@ -19,7 +19,7 @@ import (
 type fileChange struct {
 	Agent     string           `json:"agent"`
 	Component agents.Component `json:"part"`
-	Scope     agents.Scope     `json:"scope"`
+	Scope     string           `json:"scope"` // user
 	File      string           `json:"file"`
 	Action    string           `json:"action"` // create, change or none
 	Command   agents.Command   `json:"command,omitempty"`
@@ -59,7 +59,7 @@ func (c *fileChange) writeFile() error {
 			syscall.Rmdir(filepath.Dir(c.File)) // fails if it has other files or is a link
 		}
 	} else {
-		err = c.settings.replace(c.after, c.Scope == agents.Project)
+		err = c.settings.replace(c.after)
 	}
 	c.Written = err == nil
 	return err

@@ -47,21 +47,6 @@ func openSettings(path string) (*settingsFile, error) {
 	return &settingsFile{path: real, data: data, info: info}, nil
 }
 
-// isWithin reports whether the file is, or will be, below a directory after all
-// links are resolved.
-func (s *settingsFile) isWithin(dir string) (bool, error) {
-	dir, err := filepath.EvalSymlinks(dir)
-	if err != nil {
-		return false, err
-	}
-	for at := s.path; ; at = filepath.Dir(at) {
-		real, err := filepath.EvalSymlinks(at)
-		if err == nil || !errors.Is(err, fs.ErrNotExist) || at == filepath.Dir(at) {
-			return config.IsWithin(real, dir), err
-		}
-	}
-}
-
 // readSettings reads an existing settings file.
 func readSettings(path string) ([]byte, error) {
 	s, err := openSettings(path)
@@ -76,20 +61,16 @@ func readSettings(path string) ([]byte, error) {
 
 // replace replaces the file through a temporary file, if it is unchanged since
 // it was read. A complete file exists at any time, with the previous owner and
-// mode. If shared is set, other users may read a new file.
-func (s *settingsFile) replace(data []byte, shared bool) error {
-	dirMode, mode := fs.FileMode(0o700), fs.FileMode(0o600)
-	if shared {
-		dirMode, mode = 0o777, 0o666 // less the umask
-	}
+// mode.
+func (s *settingsFile) replace(data []byte) error {
 	if s.info == nil {
-		if err := os.MkdirAll(filepath.Dir(s.path), dirMode); err != nil {
+		if err := os.MkdirAll(filepath.Dir(s.path), 0o700); err != nil {
 			return err
 		}
 	} else if err := s.checkReplaceable(); err != nil {
 		return err
 	}
-	return state.Replace(s.path, mode, data, func(temp *os.File) error {
+	return state.Replace(s.path, 0o600, data, func(temp *os.File) error {
 		if s.info != nil {
 			if err := s.copyOwner(temp); err != nil {
 				return err

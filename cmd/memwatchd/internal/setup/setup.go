@@ -91,7 +91,7 @@ func ask(cmd *cobra.Command, g *cli.Globals, m agents.Machine, names *[]string, 
 	}
 	var found []string
 	for _, f := range agents.DetectAgents(m) {
-		if !f.Agent.OwnsFile(agents.Hooks) || f.Agent.Supports(agents.MCP, agents.User) {
+		if !f.Agent.OwnsFile(agents.Hooks) || f.Agent.Supports(agents.MCP) {
 			found = append(found, f.Agent.Name)
 		}
 	}
@@ -167,7 +167,7 @@ func connectAgents(cmd *cobra.Command, g *cli.Globals, names []string, write boo
 	for _, component := range components {
 		i := &installer{g: g, component: component, write: write, untried: !write}
 		for _, name := range names {
-			if a, _ := agents.Named(name); a.Supports(component, agents.User) {
+			if a, _ := agents.Named(name); a.Supports(component) {
 				i.agents = append(i.agents, name)
 			}
 		}
